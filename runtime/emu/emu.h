@@ -1,0 +1,109 @@
+/* emu.h - the boundary inside libetemu between the instruction executor (isa_*.c) and the machine
+ * around it (HSA entry points, memory, loader, workgroup scheduler).
+ *
+ * The executor owns: decoding a code object's text once, the architectural state of a wave, and what
+ * each instruction does. The machine owns: which memory is live, which workgroups are resident, when
+ * each wave runs, and how faults reach the user. Neither includes the other's private headers. */
+#ifndef EMU_H
+#define EMU_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- memory, provided by the machine ------------------------------------------------------- */
+
+/* A live range of device memory. Device addresses are host addresses. */
+struct emu_range {
+    uint64_t lo, hi; /* [lo, hi) */
+    bool writable;
+};
+
+/* The range holding ADDR, or a range with lo == hi when nothing live is there. Thread safe; the
+ * answer stays true while the dispatch that asked is running (an allocation freed meanwhile is kept
+ * until then), so a wave may cache it. */
+struct emu_range emu_memory_find(uint64_t addr);
+
+/* ---- programs, provided by the executor ---------------------------------------------------- */
+
+struct emu_program; /* the decoded text of one loaded code object; immutable, shared by threads */
+
+/* Decode BYTES bytes of machine code loaded at device address ADDR for ISA ("gfx942"). Instructions
+ * the executor does not know decode to a trap that faults by name when reached, so code that never
+ * runs does no harm. False with a message in ERR when the ISA itself is not known. */
+bool emu_program_create(const char *isa, uint64_t addr, const void *text, size_t bytes,
+                        struct emu_program **out, char err[256]);
+void emu_program_destroy(struct emu_program *);
+
+/* ---- what one dispatch and one workgroup are ------------------------------------------------ */
+
+/* Totals over a dispatch; every wave adds its own when it ends (relaxed atomics). */
+struct emu_counters {
+    _Atomic uint64_t instructions; /* wave instructions */
+    _Atomic uint64_t valu, salu, vmem, smem, lds, mfma, branch, other;
+    _Atomic uint64_t global_bytes_read, global_bytes_written, lds_bytes;
+    _Atomic uint64_t atomics;
+    _Atomic uint64_t sleeps;   /* s_sleep executed */
+    _Atomic uint64_t barriers; /* s_barrier executed, per wave */
+};
+
+struct emu_fault {
+    bool set;
+    uint64_t pc;            /* device address of the instruction */
+    uint64_t addr;          /* the offending address, for memory faults */
+    uint32_t workgroup[3];  /* id of the workgroup */
+    uint32_t wave, lane;    /* wave in the workgroup; first lane at fault */
+    char instruction[128];  /* disassembled */
+    char what[256];         /* "store of 4 bytes outside every live allocation", ... */
+};
+
+struct emu_dispatch {
+    const struct emu_program *program;
+    const void *descriptor;  /* amdhsa_kernel_descriptor, 64 bytes, see LLVM's AMDGPUUsage */
+    const void *packet;      /* hsa_kernel_dispatch_packet_t in the queue (dispatch_ptr) */
+    const void *queue;       /* amd_queue_t (queue_ptr) */
+    uint64_t kernarg;        /* device address */
+    uint64_t entry;          /* device address of the first instruction */
+    uint32_t group_size[3], grid_size[3];
+    uint32_t lds_bytes;      /* per workgroup, static + dynamic */
+    uint32_t scratch_bytes;  /* per lane */
+    uint64_t dispatch_id;
+    struct emu_counters counters;
+    _Atomic bool stop;       /* set on the first fault; waves return EMU_ENDED soon after */
+};
+
+struct emu_wave; /* architectural state of one wave; private to the executor */
+
+struct emu_group {
+    struct emu_dispatch *dispatch;
+    uint32_t id[3];          /* workgroup id */
+    uint32_t xcc, se, sh, cu; /* where it runs; cu is the id inside the shader array */
+    uint32_t nwaves;
+    uint8_t *lds;            /* lds_bytes, 16-byte aligned */
+    struct emu_wave **waves;
+};
+
+/* Bytes one wave state takes, and its initial state: registers as the kernel descriptor enables
+ * them (dispatch/queue/kernarg pointers, workgroup ids, work-item ids packed in v0, scratch), EXEC
+ * for the lanes that exist. SCRATCH is lanes * scratch_bytes of live memory or NULL. */
+size_t emu_wave_bytes(const struct emu_dispatch *);
+void emu_wave_init(struct emu_wave *, struct emu_group *, uint32_t index, void *scratch);
+
+enum emu_stop {
+    EMU_BUDGET,  /* ran BUDGET instructions, can go on */
+    EMU_SLEEP,   /* executed s_sleep (or an equal hint): others should run first */
+    EMU_BARRIER, /* at s_barrier; run again once every live wave of the workgroup is there */
+    EMU_ENDED,
+    EMU_FAULT,   /* FAULT filled in */
+};
+
+/* Run up to BUDGET instructions. One thread at a time per wave. */
+enum emu_stop emu_wave_run(struct emu_wave *, uint64_t budget, struct emu_fault *fault);
+
+/* ---- clocks, provided by the machine -------------------------------------------------------- */
+
+uint64_t emu_clock_realtime(void); /* ticks of the 100 MHz clock, what s_memrealtime returns */
+uint64_t emu_clock_cycles(void);   /* what s_memtime returns */
+
+#endif

@@ -1,0 +1,47 @@
+/* etemu.h - what libetemu offers beside the HSA API it implements.
+ *
+ * libetemu.so exports the HSA runtime functions that libetrt uses (hsa.h, hsa_ext_amd.h), with
+ * agents that are emulated AMD GPUs executing real machine code. Any HSA program may use it. */
+#ifndef ETEMU_H
+#define ETEMU_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Choose the emulated device before hsa_init (or between the last hsa_shut_down and the next
+ * hsa_init). SPEC is "gfx942" or "gfx942:cus=16:xcds=2:threads=2:..."; options: cus (total, spread
+ * over the dies, the first dies take the remainder), xcds, threads (host threads, 0 = one per host
+ * core), map=rr|block|N (workgroup to die: round robin, blocks, or round robin shifted by N).
+ * Without a call, the environment variable ETEMU_DEVICE is used, else "gfx942". Returns 0, or -1
+ * with a message in ERR (always terminated). */
+int etemu_configure(const char *spec, char *err, size_t err_bytes);
+
+/* Totals since the last hsa_init over all finished dispatches. */
+typedef struct etemu_stats {
+    uint64_t dispatches;
+    uint64_t instructions; /* wave instructions, and by kind: */
+    uint64_t valu, salu, vmem, smem, lds, mfma, branch, other;
+    uint64_t global_bytes_read, global_bytes_written, lds_bytes;
+    uint64_t atomics, sleeps, barriers;
+    uint64_t busy_ns; /* host time spent executing waves, summed over threads */
+} etemu_stats;
+void etemu_get_stats(etemu_stats *out_stats);
+
+/* The message of the last fault (memory violation, unknown instruction) as several lines of text,
+ * or "" when there was none. Valid until the next dispatch faults. */
+const char *etemu_last_fault(void);
+
+/* Create the next device memory allocations at exactly the address asked for, for replaying a
+ * captured launch: 0 when [ADDR, ADDR+BYTES) became live memory, -1 when the host has something
+ * there. Free with etemu_unmap. */
+int etemu_map_at(uint64_t addr, uint64_t bytes);
+int etemu_unmap(uint64_t addr);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
