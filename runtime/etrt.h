@@ -1,0 +1,152 @@
+/* etrt.h - libetrt: load a compiled model, bind tensors, launch it.
+ *
+ * One code path, HSA: libhsa-runtime64.so.1 when an AMD GPU answers, else libetemu.so, which offers
+ * the same functions with an emulated GPU. Both are opened at run time.
+ *
+ * Statuses: 0 is success. Every failing call leaves a message for etrt_last_error(). The library
+ * never prints and never aborts.
+ * Threads: handles are independent; one handle must not be used by two threads at once. A device
+ * may be shared by models of several threads.
+ * Ownership: every _open/_load/_create has its _close/_unload/_destroy; these accept NULL. Destroy
+ * sessions before their model, models before their device. */
+#ifndef ETRT_H
+#define ETRT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ETRT_STATUSES(X)                                                                           \
+    X(OK, "success")                                                                               \
+    X(INVALID, "invalid argument")                                                                 \
+    X(NOT_FOUND, "not found")                                                                      \
+    X(IO, "input or output error")                                                                 \
+    X(FORMAT, "malformed file")                                                                    \
+    X(MISMATCH, "shape or type mismatch")                                                          \
+    X(RANGE, "value out of range")                                                                 \
+    X(NO_DEVICE, "no device")                                                                      \
+    X(NO_MEMORY, "out of memory")                                                                  \
+    X(UNBOUND, "tensor not bound")                                                                 \
+    X(WAIT, "a wait inside the kernel ran past its bound")                                         \
+    X(FAULT, "the device reported a fault")                                                        \
+    X(DEVICE, "the device runtime reported an error")                                              \
+    X(UNSUPPORTED, "not supported")
+
+typedef enum etrt_status {
+#define X(name, text) ETRT_##name,
+    ETRT_STATUSES(X)
+#undef X
+} etrt_status;
+
+typedef struct etrt_device etrt_device;
+typedef struct etrt_model etrt_model;
+typedef struct etrt_session etrt_session;
+
+typedef enum etrt_dtype { ETRT_F32, ETRT_F16, ETRT_BF16, ETRT_I32 } etrt_dtype;
+typedef enum etrt_kind { ETRT_INPUT, ETRT_OUTPUT, ETRT_WEIGHT, ETRT_STATE } etrt_kind;
+
+const char *etrt_version(void);
+const char *etrt_status_name(etrt_status); /* "ETRT_RANGE"; never NULL */
+const char *etrt_status_text(etrt_status); /* "value out of range"; never NULL */
+
+/* The detail of the calling thread's last failing call; "" when there was none. Valid until that
+ * thread's next failing call. May be several lines (a fault or a state dump). */
+const char *etrt_last_error(void);
+
+/* ---- devices ---------------------------------------------------------------------------------
+ * SPEC: "auto" (an AMD GPU if one answers, else the emulator), "hsa" (a GPU or ETRT_NO_DEVICE),
+ * "emu" or "emu:gfx942:cus=16:xcds=2" (options as etemu_configure takes them). */
+etrt_status etrt_device_open(const char *spec, etrt_device **out_device);
+void etrt_device_close(etrt_device *);
+/* One line for people: "emulated gfx942, 16 CUs in 2 dies, 2 host threads" or a GPU's name. */
+const char *etrt_device_name(const etrt_device *);
+const char *etrt_device_isa(const etrt_device *); /* "gfx942" */
+int etrt_device_is_emulated(const etrt_device *);
+
+/* Work counted since the device was opened. Zero on a real GPU, which does not count. */
+typedef struct etrt_stats {
+    uint64_t launches;
+    uint64_t instructions, valu, salu, vmem, smem, lds, mfma, branch, other; /* of waves */
+    uint64_t bytes_read, bytes_written; /* global memory */
+    uint64_t atomics, sleeps, barriers; /* sleeps: polls of waits that had to be repeated */
+    double busy_seconds;                /* host time spent executing waves, over all threads */
+} etrt_stats;
+void etrt_device_stats(const etrt_device *, etrt_stats *out_stats);
+
+/* ---- models ---------------------------------------------------------------------------------- */
+
+etrt_status etrt_model_load(etrt_device *, const char *hsaco_path, etrt_model **out_model);
+void etrt_model_unload(etrt_model *);
+const char *etrt_model_name(const etrt_model *);
+
+typedef struct etrt_dim_info {
+    const char *name;
+    int64_t lo, hi; /* bounds, both included */
+} etrt_dim_info;
+typedef struct etrt_tensor_info {
+    const char *name;
+    etrt_kind kind;
+    etrt_dtype dtype;
+    int rank;           /* at most ETRT_MAX_RANK */
+    int64_t max_bytes;  /* at the upper bounds of the dims */
+} etrt_tensor_info;
+#define ETRT_MAX_RANK 8
+
+/* Enumerate; ETRT_RANGE past the end. Strings live as long as the model. */
+etrt_status etrt_model_dim(const etrt_model *, int index, etrt_dim_info *out_info);
+etrt_status etrt_model_tensor(const etrt_model *, int index, etrt_tensor_info *out_info);
+
+/* Load weights from a safetensors file, from every shard of an index (PATH ends in
+ * ".safetensors.index.json"), or from a checkpoint directory holding either. Tensors of other names are
+ * ignored; every weight must be there with the dtype and shape the model declares. */
+etrt_status etrt_model_weights_file(etrt_model *, const char *path);
+
+/* ---- sessions: state tensors, workspace, events ---------------------------------------------- */
+
+etrt_status etrt_session_create(etrt_model *, etrt_session **out_session);
+void etrt_session_destroy(etrt_session *);
+/* Zero every state tensor. A new session starts so. */
+etrt_status etrt_session_reset(etrt_session *);
+
+/* Dims keep their value between launches; each must be set once (a dim with one legal value is set
+ * from the start). */
+etrt_status etrt_set_dim(etrt_session *, const char *name, int64_t value);
+
+/* Copy an input tensor in. BYTES must be what its shape gives at the current dims, checked at
+ * launch if dims change after. Row-major. Inputs keep their contents between launches. */
+etrt_status etrt_bind(etrt_session *, const char *name, const void *data, size_t bytes);
+
+/* The shape of a tensor at the current dims. */
+etrt_status etrt_shape(etrt_session *, const char *name, int64_t out_shape[ETRT_MAX_RANK],
+                       int *out_rank);
+
+/* Launch and wait; or launch, and wait later (one launch in flight per session). On ETRT_WAIT and
+ * ETRT_FAULT etrt_last_error() tells workgroup, task, event, count and need; the session can launch
+ * again after ETRT_WAIT, with state tensors as the aborted launch left them. After ETRT_FAULT the
+ * device must be closed and opened again. */
+etrt_status etrt_run(etrt_session *);
+etrt_status etrt_submit(etrt_session *);
+etrt_status etrt_wait(etrt_session *);
+
+/* Copy an output (or a state, or an input) out. BYTES must be its size at the current dims. */
+etrt_status etrt_read(etrt_session *, const char *name, void *out_data, size_t bytes);
+/* Write a state tensor, whole. */
+etrt_status etrt_write(etrt_session *, const char *name, const void *data, size_t bytes);
+
+/* ---- knobs and capture ------------------------------------------------------------------------ */
+
+/* Bound of every wait inside the kernel, in seconds of device clock; default 2. */
+etrt_status etrt_set_wait_limit(etrt_session *, double seconds);
+/* Workgroups per launch; 0 (the default) is one per CU. More than one per CU is ETRT_RANGE. */
+etrt_status etrt_set_workgroups(etrt_session *, int workgroups);
+/* Capture the next launch into folder DIR (created; must not exist): see runtime/README.md. The
+ * environment variable ETRT_CAPTURE=DIR captures the first launch of a process the same way. */
+etrt_status etrt_capture(etrt_session *, const char *dir);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,91 @@
+/* etrt_abi.h - what a compiled kernel and the runtime agree on. The only header shared by codegen and
+ * runtime; everything here is versioned by ETRT_ABI_VERSION, which the manifest carries.
+ *
+ * Launch contract. One dispatch of `workgroups` workgroups of `kernel.workgroup` work-items, all
+ * resident at once (the static LDS size allows one per CU). The runtime provides:
+ *   - the kernarg segment laid out below;
+ *   - two arrays of event words, both zero before the first launch. Launch i counts in one and
+ *     zeroes the other for launch i+1. After an aborted launch the runtime zeroes both and the
+ *     control block.
+ *   - a workspace of manifest "workspace_bytes", contents arbitrary.
+ */
+#ifndef ETRT_ABI_H
+#define ETRT_ABI_H
+
+#include <stdint.h>
+
+#define ETRT_ABI_VERSION 1
+
+/* Name of the ELF section (not loaded to the device) that holds the manifest, as JSON text:
+ *
+ * {
+ *   "abi": 1, "etcc": "0.1.0", "target": "gfx942", "model": "stories_llama",
+ *   "source_hash": "hex", "schedule": "static",
+ *   "kernel": { "symbol": "NAME", "workgroup": 256, "wavefront": 64, "lds_bytes": 40960 },
+ *   "symbols": [ { "name": "N", "lo": 1, "hi": 64 } ],
+ *   "tensors": [                           // order = order of pointers in the kernarg segment
+ *     { "name": "tokens", "kind": "input", "dtype": "i32", "shape": ["N"] },
+ *     { "name": "wq", "kind": "weight", "dtype": "bf16", "shape": [4, 256, 256],
+ *       "source": "model.layers.{l}.self_attn.q_proj.weight", "loops": [["l", 0, 4]] },
+ *     { "name": "kc", "kind": "state",  ... }, { "name": "logits", "kind": "output", ... } ],
+ *   "workspace_bytes": 123456,
+ *   "event_words": 64,                     // including the ETRT_EVENT_FIRST reserved ones
+ *   "events": [ { "name": "e3", "base": 48, "shape": [4, "N 15 + 16 /"] } ],
+ *   "tasks": [ { "name": "qkv" } ]         // task ids in reports index this
+ * }
+ *
+ * A dimension is an integer or a string in reverse Polish over symbols and integers with
+ * + - * / % min max (integer arithmetic, / and % round toward minus infinity). "loops" lists the
+ * leading dimensions of a weight that come from enclosing loops, outermost first, with [lo, hi):
+ * the slice at index i of dimension 0 is the checkpoint tensor whose name has {l} replaced by
+ * lo + i. Event indices in reports are row-major in the event's shape at the symbols' upper
+ * bounds. */
+#define ETRT_MANIFEST_SECTION ".etcc.manifest"
+
+/* Kernarg segment: this header, then int32 symbols[nsym] in manifest order padded to 8 bytes, then
+ * uint64 tensors[ntensor] device pointers in manifest order. */
+struct etrt_kernarg {
+    uint64_t control;     /* struct etrt_control, device memory */
+    uint64_t report;      /* struct etrt_report, host-coherent memory */
+    uint64_t events;      /* uint32[event_words] this launch counts in */
+    uint64_t events_next; /* uint32[event_words] this launch zeroes */
+    uint64_t workspace;
+    uint64_t wait_ticks;  /* bound of every wait, in ticks of the device's realtime clock */
+    uint32_t workgroups;
+    uint32_t launch;      /* running number, for reports */
+    uint64_t trace;       /* 0, or the profile buffer (no kernel writes one in this version) */
+};
+
+/* The first words of every event array count, per die, the workgroups that have started there. */
+#define ETRT_MAX_DIES 16
+#define ETRT_EVENT_FIRST 32
+
+struct etrt_control {
+    uint32_t abort; /* nonzero: every wait gives up; set by the first failing workgroup */
+    uint32_t reserved[31];
+    /* Where each workgroup found itself, uint32[2 * workgroups]: die and rank on it (die << 16 |
+     * rank), then the raw hardware id register. Diagnostics only. */
+    uint32_t placement[];
+};
+
+enum etrt_report_status {
+    ETRT_REPORT_OK = 0,
+    ETRT_REPORT_WAIT = 1, /* a wait ran past its bound */
+};
+
+/* Written by the workgroup that set `abort`; zeroed by the runtime before a launch. */
+struct etrt_report {
+    uint32_t status;
+    uint32_t launch;
+    uint32_t workgroup;
+    uint32_t task;  /* the task that waited, index into "tasks" */
+    uint32_t tile;  /* its linear tile index */
+    uint32_t event; /* index into "events" */
+    uint32_t index; /* word inside that event tensor */
+    uint32_t count; /* arrivals seen */
+    uint32_t need;  /* arrivals needed */
+    uint32_t die, hw_id;
+    uint32_t reserved[5];
+};
+
+#endif
