@@ -1,0 +1,28 @@
+/* arena.h - bump allocation for one compilation; everything is freed at once. */
+#ifndef ET_ARENA_H
+#define ET_ARENA_H
+
+#include <stdarg.h>
+#include <stddef.h>
+
+typedef struct et_arena et_arena;
+
+/* Aborts when the host has no memory left: nothing in a compiler can go on from there. */
+et_arena *et_arena_create(void);
+void et_arena_destroy(et_arena *);
+
+/* Zeroed, 16-byte aligned. */
+void *et_alloc(et_arena *, size_t bytes);
+char *et_strdup(et_arena *, const char *);
+char *et_strndup(et_arena *, const char *, size_t n);
+char *et_printf(et_arena *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+char *et_vprintf(et_arena *, const char *fmt, va_list);
+size_t et_arena_bytes(const et_arena *); /* handed out so far */
+
+/* A growable array: `T *v; int nv, cv;` grown in place so that v[nv] is writable. */
+#define ET_GROW(arena, v, n, cap)                                                                  \
+    ((n) < (cap) ? (void)0                                                                         \
+                 : (void)((v) = et_grow((arena), (v), (size_t)(n), &(cap), sizeof *(v))))
+void *et_grow(et_arena *, void *old, size_t n, int *cap, size_t item);
+
+#endif

@@ -1,0 +1,167 @@
+/* graph.h - a model as the user wrote it: values, nodes, loops. What the front end builds and the
+ * passes lower.
+ *
+ * A program is a list of statements; a statement is a node or a loop, and a loop body is a list of
+ * statements. Every value has a shape whose dimensions are integer expressions over symbols. */
+#ifndef ET_GRAPH_H
+#define ET_GRAPH_H
+
+#include "diag.h"
+#include "expr.h"
+
+typedef struct {
+    uint32_t id; /* 0 = none */
+} et_value;
+#define ET_NO_VALUE ((et_value){0})
+
+/* Storage types: X(NAME, text, bytes, scalar type). */
+#define ET_DTYPES(X)                                                                               \
+    X(F32, "f32", 4, ET_T_F32)                                                                     \
+    X(F16, "f16", 2, ET_T_F32)                                                                     \
+    X(BF16, "bf16", 2, ET_T_F32)                                                                   \
+    X(I32, "i32", 4, ET_T_I32)
+typedef enum {
+#define X(NAME, text, bytes, type) ET_##NAME,
+    ET_DTYPES(X)
+#undef X
+    ET_DTYPE_COUNT
+} et_dtype;
+const char *et_dtype_name(et_dtype);
+int et_dtype_bytes(et_dtype);
+et_type et_dtype_type(et_dtype);
+bool et_dtype_parse(const char *text, et_dtype *out_dtype);
+
+typedef struct {
+    et_dtype dtype;
+    int rank;
+    et_expr dim[ET_MAX_RANK];
+} et_shape;
+bool et_shape_eq(const et_shape *, const et_shape *); /* dtype, rank and every dimension */
+
+typedef enum {
+    ET_V_INPUT,
+    ET_V_WEIGHT, /* leading dimensions come from the enclosing loops, see source */
+    ET_V_STATE,
+    ET_V_CONST, /* data known at compile time: f32 or i32, row-major */
+    ET_V_NODE,  /* result of a node */
+    ET_V_CARRY, /* loop-carried: the value at the start of an iteration */
+    ET_V_LOOP,  /* loop-carried: the value after the loop */
+} et_value_kind;
+
+#define ET_MAX_LOOPS 4
+
+typedef struct {
+    et_value_kind kind;
+    const char *name; /* the user's name, or NULL */
+    et_shape shape;
+    et_loc loc;
+    int node; /* NODE: index into nodes; CARRY and LOOP: loop index */
+    /* WEIGHT: the checkpoint name with {loop variable} in it, and the loops it was declared in,
+     * outermost first: its leading nloops dimensions are their trip counts. */
+    const char *source;
+    int nloops;
+    int loops[ET_MAX_LOOPS];
+    const void *data; /* CONST */
+    bool is_output;   /* `output`: bound to a tensor the caller reads, under this name */
+} et_val;
+
+typedef struct et_op et_op; /* a row of the operator table, ops.h */
+
+/* An attribute of a node. Which ones exist is the operator's affair. */
+typedef struct {
+    const char *name;
+    enum { ET_A_INT, ET_A_FLOAT, ET_A_INTS, ET_A_EXPRS, ET_A_EXPR } kind;
+    int64_t i;
+    double f;
+    int n; /* INTS, EXPRS: length */
+    const int64_t *ints;
+    const et_expr *exprs;
+    et_expr expr; /* EXPR: the body of a map over ARG leaves, or one index */
+} et_attr;
+
+#define ET_MAX_ARGS 16
+
+typedef struct {
+    const et_op *op;
+    et_loc loc;
+    int nargs;
+    et_value args[ET_MAX_ARGS];
+    int nattrs;
+    et_attr *attrs;
+    et_value result; /* none for `update` */
+} et_node;
+
+typedef struct et_stmt {
+    enum { ET_S_NODE, ET_S_LOOP } kind;
+    int index; /* into nodes or loops */
+} et_stmt;
+
+typedef struct {
+    et_stmt *stmt;
+    int n, cap;
+} et_block;
+
+/* A value carried around a loop: `in` is what the body reads, starting as `init` and becoming `out`
+ * at the end of each iteration; `result` is what follows the loop. */
+typedef struct {
+    et_value init, in, out, result;
+} et_carry;
+
+typedef struct {
+    const char *name;
+    int var;        /* expression variable, ranges over [0, hi - lo) */
+    int64_t lo, hi; /* half open; at least one iteration */
+    int parent;     /* enclosing loop or -1 */
+    et_block body;
+    et_carry *carry;
+    int ncarry, ccarry;
+    et_loc loc;
+} et_loop;
+
+typedef struct et_graph {
+    et_arena *arena;
+    et_exprs *exprs;
+    et_diags *diags;
+    const char *name;
+    et_val *vals; /* vals[0] unused */
+    int nvals, cvals;
+    et_node *nodes;
+    int nnodes, cnodes;
+    et_loop *loops;
+    int nloops, cloops;
+    et_block body;
+    et_value *outputs; /* in order of declaration */
+    int noutputs, coutputs;
+} et_graph;
+
+et_graph *et_graph_create(et_arena *, et_diags *);
+et_val *et_val_of(const et_graph *, et_value);
+et_node *et_node_of(const et_graph *, et_value); /* NULL unless kind is NODE */
+
+/* Building. BLOCK is the block being filled (&g->body or a loop's body). */
+et_value et_graph_value(et_graph *, et_value_kind, const char *name, const et_shape *, et_loc);
+/* Append a node: checks arguments with the operator's shape rule. On a user error reports it and
+ * returns false. out_result may be NULL for an operator without one. */
+bool et_graph_node(et_graph *, et_block *, const et_op *, et_loc, int nargs, const et_value *args,
+                   int nattrs, const et_attr *attrs, et_value *out_result);
+/* Append a loop to BLOCK; fill its body through et_graph_loop_body. */
+int et_graph_loop(et_graph *, et_block *, const char *name, int parent, int64_t lo, int64_t hi,
+                  et_loc);
+et_block *et_graph_loop_body(et_graph *, int loop);
+/* Make INIT loop-carried in LOOP; returns the value the body reads. */
+et_value et_graph_carry(et_graph *, int loop, et_value init);
+/* Close the carry whose body value is IN with what an iteration leaves; shapes must be equal (false
+ * and an error otherwise). Returns through out_result the value after the loop. */
+bool et_graph_carry_close(et_graph *, int loop, et_value in, et_value out, et_loc,
+                          et_value *out_result);
+/* Declare VALUE an output called NAME. */
+void et_graph_output(et_graph *, et_value, const char *name);
+
+const et_attr *et_attr_find(const et_node *, const char *name);
+int64_t et_attr_int(const et_node *, const char *name, int64_t otherwise);
+double et_attr_float(const et_node *, const char *name, double otherwise);
+
+/* Print as the graph stage of .eti. */
+void et_graph_print(const et_graph *, FILE *);
+
+#endif
