@@ -1,0 +1,57 @@
+/* etrt_safetensors.h - read and write safetensors files and checkpoints made of them.
+ *
+ * Needs nothing of libetrt but this pair of files and JSON; etrun and the examples link the CMake
+ * target etrt_safetensors. Failing calls return false with one line in ERR (always terminated)
+ * that names the file and, where one is at fault, the tensor. */
+#ifndef ETRT_SAFETENSORS_H
+#define ETRT_SAFETENSORS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ETRT_ST_MAX_RANK 8
+#define ETRT_ST_ERR 512 /* a good size for ERR */
+
+struct etrt_st_tensor {
+    const char *name;
+    const char *dtype; /* as the format spells it: "F32", "BF16", "I32", ... */
+    int rank;
+    int64_t shape[ETRT_ST_MAX_RANK];
+    const void *data; /* may be unaligned in files that others wrote: memcpy out of it */
+    size_t bytes;
+};
+
+struct etrt_st; /* an open checkpoint: one file, or the shards of an index */
+
+/* PATH is a .safetensors file, an index ("*.safetensors.index.json"), or a directory that holds
+ * model.safetensors.index.json, model.safetensors, or exactly one .safetensors file. Everything is
+ * checked here: header, types, shapes against sizes, overlaps, holes, truncation. The files stay
+ * mapped until close, so tensors' strings and data live that long. */
+bool etrt_st_open(const char *path, struct etrt_st **out, char *err, size_t err_bytes);
+void etrt_st_close(struct etrt_st *); /* NULL is fine */
+
+size_t etrt_st_count(const struct etrt_st *);
+const struct etrt_st_tensor *etrt_st_at(const struct etrt_st *, size_t index);
+const struct etrt_st_tensor *etrt_st_find(const struct etrt_st *, const char *name); /* or NULL */
+/* The file a tensor of this checkpoint is in, for messages. */
+const char *etrt_st_path(const struct etrt_st *, const struct etrt_st_tensor *);
+
+/* Bytes of one element, or 0 for a dtype that is not known. */
+size_t etrt_st_dtype_bytes(const char *dtype);
+/* "[3, 40]" for messages; returns BUF. */
+char *etrt_st_shape_text(int rank, const int64_t *shape, char *buf, size_t buf_bytes);
+
+/* Write COUNT tensors (names must differ; each .bytes must be what dtype and shape give) to a
+ * temporary file beside PATH and rename it to PATH when complete. */
+bool etrt_st_write(const char *path, const struct etrt_st_tensor *tensors, size_t count, char *err,
+                   size_t err_bytes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
