@@ -21,8 +21,7 @@ size_t et_arena_bytes(const et_arena *); /* handed out so far */
 
 /* A growable array: `T *v; int nv, cv;` grown in place so that v[nv] is writable. */
 #define ET_GROW(arena, v, n, cap)                                                                  \
-    ((n) < (cap) ? (void)0                                                                         \
-                 : (void)((v) = et_grow((arena), (v), (size_t)(n), &(cap), sizeof *(v))))
+    ((n) < (cap) ? (void)0 : (void)((v) = et_grow((arena), (v), (size_t)(n), &(cap), sizeof *(v))))
 void *et_grow(et_arena *, void *old, size_t n, int *cap, size_t item);
 
 #endif

@@ -32,8 +32,7 @@ _Noreturn void et_bug_at(const char *file, int line, const char *fmt, ...)
 #define et_bug(...) et_bug_at(__FILE__, __LINE__, __VA_ARGS__)
 #define et_check(cond)                                                                             \
     do {                                                                                           \
-        if (!(cond))                                                                               \
-            et_bug("invariant broken: %s", #cond);                                                 \
+        if (!(cond)) et_bug("invariant broken: %s", #cond);                                        \
     } while (0)
 
 #endif

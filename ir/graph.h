@@ -24,7 +24,7 @@ typedef enum {
 #define X(NAME, text, bytes, type) ET_##NAME,
     ET_DTYPES(X)
 #undef X
-    ET_DTYPE_COUNT
+        ET_DTYPE_COUNT
 } et_dtype;
 const char *et_dtype_name(et_dtype);
 int et_dtype_bytes(et_dtype);

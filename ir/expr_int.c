@@ -1,0 +1,405 @@
+/* Integer simplification. A sum is kept as a linear combination of terms (products of atoms, sorted
+ * by id) plus a constant; floor division and modulo split off what divides exactly. */
+#include "diag.h"
+#include "expr.h"
+#include "expr_pool.h"
+
+enum { MAX_TERMS = 24 };
+
+struct linear {
+    int n;
+    et_expr term[MAX_TERMS];
+    int64_t coef[MAX_TERMS];
+    int64_t k;
+    bool overflow; /* more terms than fit, or a coefficient beyond int64: leave the node as it is */
+};
+
+int64_t et_floor_div(int64_t a, int64_t b) {
+    int64_t q = a / b;
+    return q - (a % b != 0 && ((a < 0) != (b < 0)));
+}
+
+static et_expr raw(et_exprs *p, et_xop op, et_expr a, et_expr b) {
+    return et_intern(p,
+                     &(et_node_x){.op = op, .type = ET_T_I32, .nops = 2, .ops = (et_expr[]){a, b}});
+}
+
+static void add_term(struct linear *l, et_expr t, int64_t c) {
+    int at = 0;
+    while (at < l->n && l->term[at].id < t.id)
+        at++;
+    if (at < l->n && l->term[at].id == t.id) {
+        if (__builtin_add_overflow(l->coef[at], c, &l->coef[at])) l->overflow = true;
+        if (l->coef[at]) return;
+        for (l->n--; at < l->n; at++) {
+            l->term[at] = l->term[at + 1];
+            l->coef[at] = l->coef[at + 1];
+        }
+        return;
+    }
+    if (c == 0) return;
+    if (l->n == MAX_TERMS) {
+        l->overflow = true;
+        return;
+    }
+    for (int i = l->n++; i > at; i--) {
+        l->term[i] = l->term[i - 1];
+        l->coef[i] = l->coef[i - 1];
+    }
+    l->term[at] = t;
+    l->coef[at] = c;
+}
+
+/* l += c * e */
+static void collect(et_exprs *p, struct linear *l, et_expr e, int64_t c) {
+    const et_node_x *x = et_x(p, e);
+    int64_t v;
+    if (x->op == ET_X_INT) {
+        if (__builtin_mul_overflow(x->n, c, &v) || __builtin_add_overflow(l->k, v, &l->k))
+            l->overflow = true;
+    } else if (x->op == ET_X_ADD) {
+        et_expr a = x->ops[0], b = x->ops[1];
+        collect(p, l, a, c);
+        collect(p, l, b, c);
+    } else if (x->op == ET_X_MUL && et_is_int(p, x->ops[1], &v)) {
+        if (__builtin_mul_overflow(v, c, &v))
+            l->overflow = true;
+        else
+            collect(p, l, x->ops[0], v);
+    } else {
+        add_term(l, e, c);
+    }
+}
+
+static et_expr build(et_exprs *p, const struct linear *l) {
+    et_expr sum = ET_NO_EXPR;
+    for (int i = 0; i < l->n; i++) {
+        et_expr t =
+            l->coef[i] == 1 ? l->term[i] : raw(p, ET_X_MUL, l->term[i], et_int(p, l->coef[i]));
+        sum = sum.id ? raw(p, ET_X_ADD, sum, t) : t;
+    }
+    if (!sum.id) return et_int(p, l->k);
+    return l->k ? raw(p, ET_X_ADD, sum, et_int(p, l->k)) : sum;
+}
+
+/* ---- products ---- */
+
+enum { MAX_FACTORS = 8 };
+
+/* Factors of a term (a left-leaning chain of MUL over non-constant atoms). */
+static int factors(et_exprs *p, et_expr t, et_expr f[MAX_FACTORS]) {
+    int n = 0;
+    const et_node_x *x = et_x(p, t);
+    while (x->op == ET_X_MUL && n < MAX_FACTORS - 1) {
+        f[n++] = x->ops[1];
+        t = x->ops[0];
+        x = et_x(p, t);
+    }
+    f[n++] = t;
+    return n;
+}
+
+static et_expr product(et_exprs *p, et_expr *f, int n) {
+    for (int i = 1; i < n; i++)
+        for (int j = i; j > 0 && f[j - 1].id > f[j].id; j--) {
+            et_expr t = f[j];
+            f[j] = f[j - 1];
+            f[j - 1] = t;
+        }
+    et_expr e = f[0];
+    for (int i = 1; i < n; i++)
+        e = raw(p, ET_X_MUL, e, f[i]);
+    return e;
+}
+
+static et_expr mul_terms(et_exprs *p, et_expr a, et_expr b) {
+    et_expr f[2 * MAX_FACTORS];
+    int n = factors(p, a, f);
+    n += factors(p, b, f + n);
+    return product(p, f, n);
+}
+
+static et_expr mul(et_exprs *p, et_expr a, et_expr b) {
+    struct linear x = {0}, y = {0}, z = {0};
+    collect(p, &x, a, 1);
+    collect(p, &y, b, 1);
+    if (x.overflow || y.overflow || (x.n + 1) * (y.n + 1) > MAX_TERMS)
+        return raw(p, ET_X_MUL, a, b);
+    for (int i = 0; i <= x.n; i++)
+        for (int j = 0; j <= y.n; j++) {
+            int64_t c;
+            if (__builtin_mul_overflow(i < x.n ? x.coef[i] : x.k, j < y.n ? y.coef[j] : y.k, &c))
+                return raw(p, ET_X_MUL, a, b);
+            if (i < x.n && j < y.n)
+                add_term(&z, mul_terms(p, x.term[i], y.term[j]), c);
+            else if (i < x.n)
+                add_term(&z, x.term[i], c);
+            else if (j < y.n)
+                add_term(&z, y.term[j], c);
+            else
+                z.k += c;
+        }
+    return z.overflow ? raw(p, ET_X_MUL, a, b) : build(p, &z);
+}
+
+/* ---- comparison ---- */
+
+bool et_prove_le(et_exprs *p, et_expr a, et_expr b) {
+    struct linear d = {0};
+    collect(p, &d, b, 1);
+    collect(p, &d, a, -1);
+    if (d.overflow) return false;
+    /* The least value of b - a: variables at the end of their range that makes it smallest, whose
+     * extents may themselves be symbolic and cancel. */
+    for (int pass = 0; pass < 8; pass++) {
+        int at = 0;
+        while (at < d.n && et_x(p, d.term[at])->op != ET_X_VAR)
+            at++;
+        if (at == d.n) break;
+        int64_t c = d.coef[at];
+        et_expr extent = et_var_extent(p, et_x(p, d.term[at])->i);
+        add_term(&d, d.term[at], -c);
+        if (c < 0) {
+            collect(p, &d, extent, c);
+            d.k -= c;
+        }
+        if (d.overflow) return false;
+    }
+    int64_t lo, hi;
+    return et_bounds(p, build(p, &d), &lo, &hi) && lo >= 0;
+}
+
+/* ---- division ---- */
+
+/* e = q * d + r with r holding the terms that do not divide. */
+static bool split(et_exprs *p, et_expr e, et_expr d, et_expr *out_q, et_expr *out_r) {
+    struct linear x = {0}, q = {0}, r = {0};
+    collect(p, &x, e, 1);
+    if (x.overflow) return false;
+    int64_t dc;
+    if (et_is_int(p, d, &dc)) {
+        for (int i = 0; i < x.n; i++)
+            if (x.coef[i] % dc == 0)
+                add_term(&q, x.term[i], x.coef[i] / dc);
+            else
+                add_term(&r, x.term[i], x.coef[i]);
+        q.k = et_floor_div(x.k, dc);
+        r.k = x.k - q.k * dc;
+    } else {
+        struct linear y = {0};
+        collect(p, &y, d, 1);
+        if (y.overflow || y.n != 1 || y.k != 0) return false;
+        et_expr df[MAX_FACTORS];
+        int nd = factors(p, y.term[0], df);
+        for (int i = 0; i < x.n; i++) {
+            et_expr f[MAX_FACTORS];
+            int nf = factors(p, x.term[i], f), found = 0;
+            for (int j = 0; j < nd; j++)
+                for (int k = 0; k < nf; k++)
+                    if (f[k].id == df[j].id) {
+                        f[k] = f[--nf];
+                        found++;
+                        break;
+                    }
+            if (found < nd || x.coef[i] % y.coef[0])
+                add_term(&r, x.term[i], x.coef[i]);
+            else if (nf)
+                add_term(&q, product(p, f, nf), x.coef[i] / y.coef[0]);
+            else
+                q.k += x.coef[i] / y.coef[0];
+        }
+        r.k = x.k;
+    }
+    *out_q = build(p, &q);
+    *out_r = build(p, &r);
+    return !q.overflow && !r.overflow;
+}
+
+static et_expr div_mod(et_exprs *p, et_xop op, et_expr a, et_expr b) {
+    int64_t x, y, lo, hi;
+    bool constant = et_is_int(p, b, &y);
+    if (constant && y == 0)
+        return raw(p, op, a, b); /* never evaluated; the front end has reported it */
+    if (constant && et_is_int(p, a, &x))
+        return et_int(p, op == ET_X_IDIV ? et_floor_div(x, y) : x - y * et_floor_div(x, y));
+    if (constant && y == 1) return op == ET_X_IDIV ? a : et_int(p, 0);
+    if (constant ? y < 0 : !et_bounds(p, b, &lo, &hi) || lo < 1) return raw(p, op, a, b);
+    et_expr q, r;
+    if (!split(p, a, b, &q, &r)) return raw(p, op, a, b);
+    if (et_prove_le(p, et_int(p, 0), r) && et_prove_le(p, et_add(p, r, et_int(p, 1)), b))
+        return op == ET_X_IDIV ? q : r;
+    if (op == ET_X_MOD) return raw(p, op, r, b);
+    const et_node_x *rx = et_x(p, r);
+    int64_t z;
+    if (constant && rx->op == ET_X_IDIV && et_is_int(p, rx->ops[1], &z) && z > 0 &&
+        z < INT64_MAX / y)
+        return et_add(p, q, div_mod(p, op, rx->ops[0], et_int(p, z * y)));
+    return et_add(p, q, raw(p, op, r, b));
+}
+
+static et_expr min_max(et_exprs *p, et_xop op, et_expr a, et_expr b) {
+    if (et_prove_le(p, a, b)) return op == ET_X_MIN ? a : b;
+    if (et_prove_le(p, b, a)) return op == ET_X_MIN ? b : a;
+    return a.id < b.id ? raw(p, op, a, b) : raw(p, op, b, a);
+}
+
+et_expr et_int_op2(et_exprs *p, et_xop op, et_expr a, et_expr b) {
+    struct linear l = {0};
+    switch (op) {
+    case ET_X_ADD:
+    case ET_X_SUB:
+        collect(p, &l, a, 1);
+        collect(p, &l, b, op == ET_X_ADD ? 1 : -1);
+        if (!l.overflow) return build(p, &l);
+        return raw(p, op, a, b);
+    case ET_X_MUL:
+        return mul(p, a, b);
+    case ET_X_IDIV:
+    case ET_X_MOD:
+        return div_mod(p, op, a, b);
+    case ET_X_MIN:
+    case ET_X_MAX:
+        return min_max(p, op, a, b);
+    default:
+        et_bug("integer operator %s", et_xop_text(op));
+    }
+}
+
+/* ---- bounds and evaluation ---- */
+
+static bool corners(int64_t alo, int64_t ahi, int64_t blo, int64_t bhi, int64_t *lo, int64_t *hi) {
+    int64_t v[4];
+    if (__builtin_mul_overflow(alo, blo, &v[0]) || __builtin_mul_overflow(alo, bhi, &v[1]) ||
+        __builtin_mul_overflow(ahi, blo, &v[2]) || __builtin_mul_overflow(ahi, bhi, &v[3]))
+        return false;
+    *lo = *hi = v[0];
+    for (int i = 1; i < 4; i++) {
+        *lo = v[i] < *lo ? v[i] : *lo;
+        *hi = v[i] > *hi ? v[i] : *hi;
+    }
+    return true;
+}
+
+static bool bounds2(et_xop op, int64_t alo, int64_t ahi, int64_t blo, int64_t bhi, int64_t *lo,
+                    int64_t *hi) {
+    switch (op) {
+    case ET_X_ADD:
+        return !__builtin_add_overflow(alo, blo, lo) && !__builtin_add_overflow(ahi, bhi, hi);
+    case ET_X_SUB:
+        return !__builtin_sub_overflow(alo, bhi, lo) && !__builtin_sub_overflow(ahi, blo, hi);
+    case ET_X_MUL:
+        return corners(alo, ahi, blo, bhi, lo, hi);
+    case ET_X_IDIV:
+        if (blo < 1) return false;
+        *lo = et_floor_div(alo, alo < 0 ? blo : bhi);
+        *hi = et_floor_div(ahi, ahi < 0 ? bhi : blo);
+        return true;
+    case ET_X_MOD:
+        if (blo < 1) return false;
+        *lo = 0;
+        *hi = alo >= 0 && ahi < bhi - 1 ? ahi : bhi - 1;
+        return true;
+    case ET_X_MIN:
+        *lo = alo < blo ? alo : blo;
+        *hi = ahi < bhi ? ahi : bhi;
+        return true;
+    case ET_X_MAX:
+        *lo = alo > blo ? alo : blo;
+        *hi = ahi > bhi ? ahi : bhi;
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool et_bounds(const et_exprs *p, et_expr e, int64_t *out_lo, int64_t *out_hi) {
+    const et_node_x *x = et_x(p, e);
+    int64_t alo, ahi, blo, bhi;
+    switch (x->op) {
+    case ET_X_INT:
+        *out_lo = *out_hi = x->n;
+        return true;
+    case ET_X_SYM:
+        et_sym_range(p, x->i, out_lo, out_hi);
+        return true;
+    case ET_X_VAR:
+        if (!et_bounds(p, et_var_extent(p, x->i), &alo, &ahi)) return false;
+        *out_lo = 0;
+        *out_hi = ahi - 1;
+        return true;
+    case ET_X_SELECT:
+        if (x->type != ET_T_I32 || !et_bounds(p, x->ops[1], &alo, &ahi) ||
+            !et_bounds(p, x->ops[2], &blo, &bhi))
+            return false;
+        *out_lo = alo < blo ? alo : blo;
+        *out_hi = ahi > bhi ? ahi : bhi;
+        return true;
+    case ET_X_MIN:
+    case ET_X_MAX: { /* one known side bounds one end: a clamped load stays bounded */
+        bool a = et_bounds(p, x->ops[0], &alo, &ahi), b = et_bounds(p, x->ops[1], &blo, &bhi);
+        if (a && b) return bounds2(x->op, alo, ahi, blo, bhi, out_lo, out_hi);
+        if (!a && !b) return false;
+        int64_t lo = a ? alo : blo, hi = a ? ahi : bhi;
+        *out_lo = x->op == ET_X_MIN ? INT32_MIN : lo;
+        *out_hi = x->op == ET_X_MIN ? hi : INT32_MAX;
+        return x->type == ET_T_I32;
+    }
+    default:
+        if (x->type != ET_T_I32 || x->nops != 2) return false;
+        if (!et_bounds(p, x->ops[1], &blo, &bhi)) return false;
+        if (x->op == ET_X_MOD && blo >= 1 && !et_bounds(p, x->ops[0], &alo, &ahi)) {
+            *out_lo = 0;
+            *out_hi = bhi - 1;
+            return true;
+        }
+        return et_bounds(p, x->ops[0], &alo, &ahi) &&
+               bounds2(x->op, alo, ahi, blo, bhi, out_lo, out_hi);
+    }
+}
+
+int64_t et_eval(const et_exprs *p, et_expr e, const int64_t *syms, const int64_t *vars) {
+    const et_node_x *x = et_x(p, e);
+    if (x->op == ET_X_INT) return x->n;
+    if (x->op == ET_X_SYM) return syms[x->i];
+    if (x->op == ET_X_VAR) {
+        et_check(vars);
+        return vars[x->i];
+    }
+    int64_t a = et_eval(p, x->ops[0], syms, vars);
+    if (x->op == ET_X_SELECT || x->op == ET_X_NOT || x->op == ET_X_ABS) {
+        if (x->op == ET_X_SELECT) return et_eval(p, x->ops[a ? 1 : 2], syms, vars);
+        return x->op == ET_X_NOT ? !a : a < 0 ? -a : a;
+    }
+    et_check(x->nops == 2);
+    int64_t b = et_eval(p, x->ops[1], syms, vars);
+    switch (x->op) {
+    case ET_X_ADD:
+        return a + b;
+    case ET_X_SUB:
+        return a - b;
+    case ET_X_MUL:
+        return a * b;
+    case ET_X_IDIV:
+        return et_floor_div(a, b);
+    case ET_X_MOD:
+        return a - b * et_floor_div(a, b);
+    case ET_X_MIN:
+        return a < b ? a : b;
+    case ET_X_MAX:
+        return a > b ? a : b;
+    case ET_X_AND:
+        return a && b;
+    case ET_X_OR:
+        return a || b;
+    case ET_X_LT:
+        return a < b;
+    case ET_X_LE:
+        return a <= b;
+    case ET_X_EQ:
+        return a == b;
+    case ET_X_NE:
+        return a != b;
+    default:
+        et_bug("cannot evaluate %s", et_xop_text(x->op));
+    }
+}

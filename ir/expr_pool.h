@@ -1,0 +1,40 @@
+/* expr_pool.h - what the files that implement expr.h share. */
+#ifndef ET_EXPR_POOL_H
+#define ET_EXPR_POOL_H
+
+#include "expr.h"
+
+struct et_sym_info {
+    const char *name;
+    int64_t lo, hi;
+};
+struct et_var_info {
+    const char *name;
+    et_expr extent;
+};
+
+struct et_exprs {
+    et_arena *arena;
+    et_node_x *node; /* node[0] unused */
+    int nnode, cnode;
+    uint32_t *table; /* open addressing, power of two */
+    uint32_t ntable;
+    struct et_sym_info *sym;
+    int nsym, csym;
+    struct et_var_info *var;
+    int nvar, cvar;
+};
+
+/* The node with exactly these fields, made if new. No simplification. */
+et_expr et_intern(et_exprs *, const et_node_x *proto);
+
+/* Simplified integer arithmetic; operands are i32. */
+et_expr et_int_op2(et_exprs *, et_xop, et_expr, et_expr);
+
+/* True when a <= b for every value of symbols and variables in range, as far as linear reasoning
+ * shows. */
+bool et_prove_le(et_exprs *, et_expr a, et_expr b);
+
+int64_t et_floor_div(int64_t a, int64_t b);
+
+#endif
