@@ -36,7 +36,9 @@ typedef struct {
     int rank;
     et_expr dim[ET_MAX_RANK];
 } et_shape;
-bool et_shape_eq(const et_shape *, const et_shape *); /* dtype, rank and every dimension */
+bool et_shape_eq(const et_shape *, const et_shape *);         /* dtype, rank and every dimension */
+char *et_shape_text(et_exprs *, const et_shape *);            /* "f32[N, 256]" */
+char *et_dims_text(et_exprs *, int rank, const et_expr *dim); /* "[N, 256]" */
 
 typedef enum {
     ET_V_INPUT,
@@ -80,6 +82,7 @@ typedef struct {
 } et_attr;
 
 #define ET_MAX_ARGS 16
+#define ET_MAX_NODE_VARS 2
 
 typedef struct {
     const et_op *op;
@@ -89,6 +92,8 @@ typedef struct {
     int nattrs;
     et_attr *attrs;
     et_value result; /* none for `update` */
+    /* The variables its lowered reductions run over, see et_node_var: -1 until they are made. */
+    int vars[ET_MAX_NODE_VARS];
 } et_node;
 
 typedef struct et_stmt {
@@ -147,6 +152,7 @@ bool et_graph_node(et_graph *, et_block *, const et_op *, et_loc, int nargs, con
 /* Append a loop to BLOCK; fill its body through et_graph_loop_body. */
 int et_graph_loop(et_graph *, et_block *, const char *name, int parent, int64_t lo, int64_t hi,
                   et_loc);
+/* Valid until the next loop is added: ask again after that. */
 et_block *et_graph_loop_body(et_graph *, int loop);
 /* Make INIT loop-carried in LOOP; returns the value the body reads. */
 et_value et_graph_carry(et_graph *, int loop, et_value init);
@@ -154,12 +160,18 @@ et_value et_graph_carry(et_graph *, int loop, et_value init);
  * and an error otherwise). Returns through out_result the value after the loop. */
 bool et_graph_carry_close(et_graph *, int loop, et_value in, et_value out, et_loc,
                           et_value *out_result);
-/* Declare VALUE an output called NAME. */
+/* Declare VALUE an output called NAME. A value that is not the fresh result of a node in the
+ * outermost block (an input, a loop's result, a second name for one value) is copied first, so that
+ * every output is a NODE value of its own. */
 void et_graph_output(et_graph *, et_value, const char *name);
 
 const et_attr *et_attr_find(const et_node *, const char *name);
 int64_t et_attr_int(const et_node *, const char *name, int64_t otherwise);
 double et_attr_float(const et_node *, const char *name, double otherwise);
+
+/* The variable number WHICH of the lowered form of N, ranging over [0, extent): made at the first
+ * call, the same one ever after, so that lowering a node twice gives the same expression. */
+int et_node_var(et_graph *, const et_node *, int which, const char *name, et_expr extent);
 
 /* Print as the graph stage of .eti. */
 void et_graph_print(const et_graph *, FILE *);

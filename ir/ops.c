@@ -1,0 +1,14 @@
+#include "ops.h"
+#include <string.h>
+
+const et_op *et_op_find(const char *name) {
+    static const et_op *const table[] = {
+#define X(op, lo, hi, help) &et_op_##op,
+#include "ops.def"
+#undef X
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (strcmp(table[i]->name, name) == 0)
+            return table[i];
+    return NULL;
+}
