@@ -1,0 +1,220 @@
+/* program.h - the event-tensor IR: what the passes turn a graph into and codegen turns into a
+ * kernel.
+ *
+ * A program is a tree of loops over task grids. A task grid runs a device function once per tile
+ * coordinate. A device function is a short list of steps over buffers local to the workgroup; its
+ * tensor accesses are index expressions, from which footprints, events and costs are computed.
+ * Tasks of different grids are ordered by nothing but events. */
+#ifndef ET_PROGRAM_H
+#define ET_PROGRAM_H
+
+#include "graph.h"
+
+/* ---- tensors ----------------------------------------------------------------------------------
+ */
+
+typedef enum {
+    ET_TENSOR_INPUT,
+    ET_TENSOR_OUTPUT,
+    ET_TENSOR_WEIGHT, /* immutable for the life of the kernel */
+    ET_TENSOR_STATE,
+    ET_TENSOR_CONST, /* immutable, part of the code object */
+    ET_TENSOR_TEMP,  /* in the workspace */
+} et_tensor_kind;
+
+typedef struct {
+    et_tensor_kind kind;
+    const char *name;
+    et_shape shape;     /* row-major, contiguous, strides from the dimensions of this launch */
+    et_value value;     /* what it holds, or none */
+    const void *data;   /* CONST: f32 or i32 elements */
+    int64_t offset;     /* TEMP: bytes from the workspace's start, a multiple of 256 */
+    int64_t max_bytes;  /* at the upper bounds of the symbols */
+    const char *source; /* WEIGHT: as in et_val */
+    int nloops;
+    int loops[ET_MAX_LOOPS];
+} et_tensor;
+
+/* ---- device functions --------------------------------------------------------------------------
+ */
+
+/* A buffer in LDS: [dim0][dim1]..., elements of dtype, rows of the last dimension padded to `pitch`
+ * elements. A LOAD with space ET_LOAD_LOCAL names it by its index in the function. */
+typedef struct {
+    const char *name;
+    et_dtype dtype;
+    int rank;
+    int dim[ET_MAX_RANK];
+    int pitch;  /* elements between rows of the last dimension, >= dim[rank - 1] */
+    int offset; /* bytes in LDS, a multiple of 16 */
+} et_local;
+
+typedef struct {
+    int space; /* ET_LOAD_TENSOR or ET_LOAD_LOCAL */
+    int id;
+    int rank;
+    et_expr index[ET_MAX_RANK];
+} et_place;
+
+typedef enum { ET_STEP_MAP, ET_STEP_REDUCE, ET_STEP_CONTRACT, ET_STEP_ATTEND } et_step_kind;
+
+#define ET_MAX_ACC 4
+#define ET_MAX_VARS 8
+
+/* Steps of a function run in order; a workgroup barrier separates a step from the next one that
+ * touches the same local buffer. Work-items share a step's iterations in an order fixed at compile
+ * time, so the order of every floating-point sum is too. */
+typedef struct et_step {
+    et_step_kind kind;
+
+    /* MAP and REDUCE: iterate over `vars`, each over [0, extent) with a constant extent, the last
+     * fastest; only where `mask` (a predicate, or none) holds. */
+    int nvars;
+    int vars[ET_MAX_VARS];
+    et_expr mask;
+    et_expr
+        value;   /* MAP: stored value. REDUCE: the body over `rvar`. No REDUCE or CONTRACT nodes. */
+    et_place to; /* stores convert to the destination's dtype, rounding to nearest even. An index
+                    of `to` may be out of range only where `mask` is false. */
+
+    /* REDUCE: to[...] = reduce over rvar in [0, rextent) of value; ARGMAX yields the first index of
+     * the maximum as i32. rextent may be symbolic. An empty MAX is -inf, MIN +inf, SUM 0. */
+    et_reduce red;
+    int rvar;
+    et_expr rextent;
+
+    /* CONTRACT: for each i, acc[i][m][n] = sum over k of a(m, k) * b[i](n, k), m in [0, tm), n in
+     * [0, tn), k in [0, kextent). Rows m >= mlive read as zero and rows n >= nlive are not read;
+     * what lands there is unspecified but the accumulator memory is written. tm and tn are
+     * multiples of 16. */
+    int mvar, nvar, kvar;
+    int tm, tn;
+    et_expr mlive, nlive; /* 1 .. tm, 1 .. tn; uniform over the workgroup */
+    et_expr kextent;
+    et_dtype operand; /* bf16, f16 or f32: a and b are rounded to it; sums are f32 */
+    et_expr a;
+    int nacc;
+    et_expr b[ET_MAX_ACC];
+    int acc[ET_MAX_ACC]; /* locals, f32 [wk][tm][tn]; the total ends in [0] */
+    int wn, wk;          /* waves side by side over n and over k; wn * wk = waves per workgroup */
+    int kc;              /* k staged at a time; a multiple of the matrix instruction's k times wk */
+    int stage_a; /* local, operand type [tm][kc]: the rows of a as the instruction reads them */
+    int stage_b; /* local [tn][kc] for a b that is not k-contiguous in memory, or -1 */
+
+    /* ATTEND: out[h][d] = sum_p softmax_p(scale * sum_d q(h, d) * k(p, d)) * v(p, d), p in [0,
+     * pextent). pextent >= 1 may be data-dependent but is uniform over the workgroup. */
+    int hvar, dvar, pvar;
+    int heads, depth;
+    et_expr pextent;
+    et_expr q, k, v;
+    double scale;
+    int out;     /* local, f32 [heads][depth] */
+    int scratch; /* local, f32 [waves][heads][depth + 2]: partial results of the waves */
+} et_step;
+
+typedef struct {
+    const char *name;
+    int ncoords;
+    int coord[ET_MAX_RANK]; /* variables: tile coordinates */
+    et_local *locals;
+    int nlocals, clocals;
+    et_step *steps;
+    int nsteps, csteps;
+    int lds_bytes; /* all locals */
+} et_func;
+
+/* ---- events
+ * -------------------------------------------------------------------------------------- */
+
+typedef enum { ET_SCOPE_WORKGROUP, ET_SCOPE_DIE, ET_SCOPE_DEVICE, ET_SCOPE_SYSTEM } et_scope;
+const char *et_scope_name(et_scope);
+
+/* A multi-dimensional array of counters, zero at the start of a launch. */
+typedef struct {
+    const char *name;
+    int rank;
+    et_expr dim[ET_MAX_RANK];
+    et_expr count; /* arrivals that complete one counter; over symbols */
+    et_scope scope;
+    int base; /* first word in the event array; element strides from the dims at upper bounds */
+    int words;
+} et_event;
+
+/* When an edge of a grid in a loop applies. */
+typedef enum { ET_ALWAYS, ET_FIRST_ITERATION, ET_LATER_ITERATIONS, ET_LAST_ITERATION } et_when;
+
+/* Wait until every counter of the box [lo, hi] (inclusive, per dimension) has reached the event's
+ * count. Bounds are expressions over tile coordinates, loop variables and symbols. */
+typedef struct {
+    int event;
+    et_expr lo[ET_MAX_RANK], hi[ET_MAX_RANK];
+    et_when when; /* of the innermost loop around the grid */
+} et_wait;
+
+/* Add one to one counter when the tile is done. */
+typedef struct {
+    int event;
+    et_expr index[ET_MAX_RANK];
+    et_when when;
+} et_notify;
+
+/* ---- task grids, loops, the program
+ * ---------------------------------------------------------------- */
+
+typedef struct {
+    const char *name;
+    int func;
+    et_expr extent[ET_MAX_RANK]; /* of the function's tile coordinates, last fastest */
+    int loop;                    /* innermost enclosing loop or -1 (index into the graph's loops) */
+    et_wait *waits;
+    int nwaits, cwaits;
+    et_notify *notifies;
+    int nnotifies, cnotifies;
+} et_grid;
+
+typedef struct {
+    enum { ET_P_GRID, ET_P_LOOP } kind;
+    int index;        /* grid, or loop of the graph */
+    int first, count; /* LOOP: its body is items[first .. first + count) of the program */
+} et_item;
+
+typedef struct et_program {
+    et_graph *g; /* symbols, loops, names; its arena owns everything here */
+    const char *stage;
+    et_tensor *tensors;
+    int ntensors, ctensors;
+    et_func *funcs;
+    int nfuncs, cfuncs;
+    et_grid *grids;
+    int ngrids, cgrids;
+    et_event *events;
+    int nevents, cevents;
+    et_item *items; /* items of one list are contiguous */
+    int nitems, citems;
+    int first, count; /* the top-level list */
+    int64_t workspace_bytes;
+    int event_words; /* including the ABI's reserved ones */
+    int workgroup;   /* work-items per workgroup */
+    const char *source_hash;
+    /* Static schedule: tile t of a grid (row-major in its coordinates) runs on workgroup
+     * (base + t) mod W, where base is the number of tiles of all grids before it in program order,
+     * mod W. Every workgroup visits grids in program order. */
+    const char *schedule;
+} et_program;
+
+et_program *et_program_create(et_graph *);
+int et_local_add(et_program *, et_func *, const char *name, et_dtype, int rank, const int *dim,
+                 int pitch);
+int et_local_bytes(const et_local *);
+/* The number of tiles of a grid. */
+et_expr et_grid_tiles(et_program *, const et_grid *);
+/* Call FN for every tensor access of a function: loads in any expression of any step and stores of
+ * MAP and REDUCE. INDEX has the tensor's rank; STEP says which variables range over what. */
+typedef void (*et_access_fn)(void *ctx, const et_step *step, int tensor, bool is_store,
+                             const et_expr *index);
+void et_func_accesses(const et_program *, const et_func *, et_access_fn, void *ctx);
+
+/* Print as .eti at the program's stage. */
+void et_program_print(et_program *, FILE *);
+
+#endif
