@@ -1,0 +1,74 @@
+#include "program.h"
+#include <string.h>
+
+const char *et_scope_name(et_scope s) {
+    static const char *const name[] = {"workgroup", "die", "device", "system"};
+    return name[s];
+}
+
+et_program *et_program_create(et_graph *g) {
+    et_program *p = et_alloc(g->arena, sizeof *p);
+    p->g = g;
+    p->stage = "fused";
+    p->workgroup = 256;
+    p->schedule = "static";
+    p->source_hash = "";
+    return p;
+}
+
+int et_local_bytes(const et_local *l) {
+    int n = l->pitch * et_dtype_bytes(l->dtype);
+    for (int i = 0; i + 1 < l->rank; i++)
+        n *= l->dim[i];
+    return (n + 15) & ~15;
+}
+
+int et_local_add(et_program *p, et_func *f, const char *name, et_dtype t, int rank, const int *dim,
+                 int pitch) {
+    ET_GROW(p->g->arena, f->locals, f->nlocals, f->clocals);
+    et_local *l = &f->locals[f->nlocals];
+    *l = (et_local){.name = name, .dtype = t, .rank = rank, .pitch = pitch, .offset = f->lds_bytes};
+    memcpy(l->dim, dim, (size_t)rank * sizeof *dim);
+    f->lds_bytes += et_local_bytes(l);
+    return f->nlocals++;
+}
+
+et_expr et_grid_tiles(et_program *p, const et_grid *gr) {
+    et_expr n = et_int(p->g->exprs, 1);
+    for (int i = 0; i < p->funcs[gr->func].ncoords; i++)
+        n = et_mul(p->g->exprs, n, gr->extent[i]);
+    return n;
+}
+
+struct visit {
+    const et_program *p;
+    const et_step *step;
+    et_access_fn fn;
+    void *ctx;
+};
+
+static void visit_node(void *ctx, et_expr e) {
+    struct visit *v = ctx;
+    const et_node_x *x = et_x(v->p->g->exprs, e);
+    if (x->op == ET_X_LOAD && x->i2 == ET_LOAD_TENSOR) v->fn(v->ctx, v->step, x->i, false, x->ops);
+}
+
+static void visit_expr(struct visit *v, et_expr e) {
+    if (e.id) et_walk(v->p->g->exprs, e, visit_node, v);
+}
+
+void et_func_accesses(const et_program *p, const et_func *f, et_access_fn fn, void *ctx) {
+    for (int i = 0; i < f->nsteps; i++) {
+        const et_step *s = &f->steps[i];
+        struct visit v = {p, s, fn, ctx};
+        et_expr all[] = {s->mask,    s->value,   s->rextent, s->mlive, s->nlive,
+                         s->kextent, s->a,       s->b[0],    s->b[1],  s->b[2],
+                         s->b[3],    s->pextent, s->q,       s->k,     s->v};
+        for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+            visit_expr(&v, all[k]);
+        if (s->kind != ET_STEP_MAP && s->kind != ET_STEP_REDUCE) continue;
+        for (int k = 0; k < s->to.rank; k++)
+            visit_expr(&v, s->to.index[k]);
+        if (s->to.space == ET_LOAD_TENSOR) fn(ctx, s, s->to.id, true, s->to.index);
+    }
+}
