@@ -120,14 +120,14 @@ static bool check_size(et_graph *g, const et_node *n, const et_shape *s) {
         int64_t lo, hi;
         if (!et_bounds(g->exprs, s->dim[i], &lo, &hi) || lo < 1) {
             et_diag(g->diags, ET_ERROR, n->loc,
-                    "the result of %s has shape %s: dimension %s may be less than 1", n->op->name,
+                    "the result has shape %s: dimension %s may be less than 1",
                     et_dims_text(g->exprs, s->rank, s->dim),
                     et_expr_text(g->exprs, s->dim[i], NULL, NULL));
             return false;
         }
         if (__builtin_mul_overflow(count, hi, &count) || count > (int64_t)1 << 48) {
-            et_diag(g->diags, ET_ERROR, n->loc, "the result of %s has shape %s: too many elements",
-                    n->op->name, et_dims_text(g->exprs, s->rank, s->dim));
+            et_diag(g->diags, ET_ERROR, n->loc, "the result has shape %s: too many elements",
+                    et_dims_text(g->exprs, s->rank, s->dim));
             return false;
         }
     }

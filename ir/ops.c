@@ -8,7 +8,6 @@ const et_op *et_op_find(const char *name) {
 #undef X
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-        if (strcmp(table[i]->name, name) == 0)
-            return table[i];
+        if (strcmp(table[i]->name, name) == 0) return table[i];
     return NULL;
 }
