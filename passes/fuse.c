@@ -1,0 +1,412 @@
+/* From the graph to groups: one group per tensor that is computed. */
+#include "pipeline.h"
+#include <string.h>
+
+et_expr et_value_at(et_lowering *lo, et_value v, const et_expr *index) {
+    const et_val *val = et_val_of(lo->g, v);
+    int tensor = lo->info[v.id].tensor;
+    if (tensor >= 0)
+        return et_load(lo->g->exprs, ET_LOAD_TENSOR, tensor, et_dtype_type(val->shape.dtype),
+                       val->shape.rank, index);
+    const et_node *n = et_node_of(lo->g, v);
+    et_check(n && n->op->at);
+    return n->op->at(&lo->lower, n, index);
+}
+
+static et_expr value_at(et_lower *l, et_value v, const et_expr *index) {
+    return et_value_at(l->ctx, v, index);
+}
+
+/* ---- tensors ---- */
+
+static const char *unique_name(et_lowering *lo, const char *base) {
+    const char *name = base;
+    for (int n = 2, k = 0; k < lo->p->ntensors; k++)
+        if (strcmp(lo->p->tensors[k].name, name) == 0) {
+            name = et_printf(lo->g->arena, "%s_%d", base, n++);
+            k = -1;
+        }
+    return name;
+}
+
+static int64_t max_bytes(et_lowering *lo, const et_shape *s) {
+    int64_t n = et_dtype_bytes(s->dtype), low, high;
+    for (int i = 0; i < s->rank; i++)
+        if (!et_bounds(lo->g->exprs, s->dim[i], &low, &high) || __builtin_mul_overflow(n, high, &n))
+            return INT64_MAX;
+    return n;
+}
+
+static int add_tensor(et_lowering *lo, et_tensor_kind kind, const char *name, et_value v,
+                      const et_shape *shape) {
+    et_program *p = lo->p;
+    ET_GROW(lo->g->arena, p->tensors, p->ntensors, p->ctensors);
+    et_tensor *t = &p->tensors[p->ntensors];
+    *t = (et_tensor){.kind = kind,
+                     .name = unique_name(lo, name),
+                     .shape = *shape,
+                     .value = v,
+                     .max_bytes = max_bytes(lo, shape)};
+    return p->ntensors++;
+}
+
+static int temp_for(et_lowering *lo, et_value v) {
+    const et_val *val = et_val_of(lo->g, v);
+    const char *name = val->name;
+    if (!name) name = val->kind == ET_V_NODE ? lo->g->nodes[val->node].op->name : "value";
+    return add_tensor(lo, ET_TENSOR_TEMP, name, v, &val->shape);
+}
+
+static void add_leaf_tensors(et_lowering *lo) {
+    static const struct {
+        et_value_kind from;
+        et_tensor_kind to;
+    } kinds[] = {{ET_V_INPUT, ET_TENSOR_INPUT},
+                 {ET_V_WEIGHT, ET_TENSOR_WEIGHT},
+                 {ET_V_STATE, ET_TENSOR_STATE},
+                 {ET_V_CONST, ET_TENSOR_CONST}};
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        for (int i = 1; i < lo->g->nvals; i++) {
+            const et_val *v = &lo->g->vals[i];
+            if (v->kind != kinds[k].from) continue;
+            int t = add_tensor(lo, kinds[k].to, v->name ? v->name : "const",
+                               (et_value){(uint32_t)i}, &v->shape);
+            et_tensor *tensor = &lo->p->tensors[t];
+            tensor->data = v->data;
+            tensor->source = v->source;
+            tensor->nloops = v->nloops;
+            memcpy(tensor->loops, v->loops, sizeof v->loops);
+            lo->info[i].tensor = t;
+        }
+}
+
+/* An output that is not simply the result of a node (an input, a loop's result) is copied. */
+static void add_output_tensors(et_lowering *lo) {
+    for (int i = 0; i < lo->g->noutputs; i++) {
+        et_value v = lo->g->outputs[i];
+        const et_val *val = et_val_of(lo->g, v);
+        int t = add_tensor(lo, ET_TENSOR_OUTPUT, val->name ? val->name : "output", v, &val->shape);
+        if (val->kind == ET_V_NODE && lo->info[v.id].tensor < 0) lo->info[v.id].tensor = t;
+    }
+}
+
+/* ---- groups ---- */
+
+static et_group *new_group(et_lowering *lo, const et_shape *s, const char *name, et_loc loc,
+                           int loop) {
+    ET_GROW(lo->g->arena, lo->groups, lo->ngroups, lo->cgroups);
+    et_group *gr = &lo->groups[lo->ngroups++];
+    *gr =
+        (et_group){.kind = ET_GROUP_STORE, .name = name, .loc = loc, .loop = loop, .rank = s->rank};
+    static const char letter[] = "ijklmnop";
+    for (int i = 0; i < s->rank; i++) {
+        gr->dim[i] = s->dim[i];
+        gr->axis[i] = et_var_add(lo->g->exprs, (char[]){letter[i], 0}, s->dim[i]);
+    }
+    return gr;
+}
+
+static void axis_index(et_lowering *lo, const et_group *gr, et_expr index[ET_MAX_RANK]) {
+    for (int i = 0; i < gr->rank; i++)
+        index[i] = et_var(lo->g->exprs, gr->axis[i]);
+}
+
+static void store_to(et_lowering *lo, et_group *gr, int tensor) {
+    gr->to = (et_place){.space = ET_LOAD_TENSOR, .id = tensor, .rank = gr->rank};
+    axis_index(lo, gr, gr->to.index);
+}
+
+static void copy_group(et_lowering *lo, et_value v, int tensor, int loop) {
+    const et_val *val = et_val_of(lo->g, v);
+    et_group *gr = new_group(lo, &val->shape, lo->p->tensors[tensor].name, val->loc, loop);
+    store_to(lo, gr, tensor);
+    gr->value = et_value_at(lo, v, gr->to.index);
+}
+
+static void node_group(et_lowering *lo, const et_node *n, int loop) {
+    const et_val *val = et_val_of(lo->g, n->result);
+    int tensor = lo->info[n->result.id].tensor;
+    et_group *gr = new_group(lo, &val->shape, lo->p->tensors[tensor].name, n->loc, loop);
+    gr->node = n;
+    store_to(lo, gr, tensor);
+    if (n->op->class == ET_CLASS_ATTENTION) {
+        gr->kind = ET_GROUP_ATTEND;
+        return;
+    }
+    gr->value = n->op->at(&lo->lower, n, gr->to.index);
+}
+
+static void update_group(et_lowering *lo, const et_node *n, int loop) {
+    et_exprs *x = lo->g->exprs;
+    const et_val *state = et_val_of(lo->g, n->args[0]), *val = et_val_of(lo->g, n->args[1]);
+    const et_attr *kind = et_attr_find(n, "index"), *scalar = et_attr_find(n, "scalar");
+    const char *name = et_printf(lo->g->arena, "%s_update", state->name ? state->name : "state");
+    et_group *gr = new_group(lo, &val->shape, name, n->loc, loop);
+    gr->node = n;
+    et_expr axis[ET_MAX_RANK];
+    axis_index(lo, gr, axis);
+    gr->to = (et_place){
+        .space = ET_LOAD_TENSOR, .id = lo->info[n->args[0].id].tensor, .rank = state->shape.rank};
+    int next = 0;
+    for (int d = 0; d < state->shape.rank; d++)
+        next |= kind->ints[d] >= 0;
+    for (int d = 0; d < state->shape.rank; d++) {
+        int64_t k = kind->ints[d];
+        et_expr at = k == -1   ? axis[next++]
+                     : k == -2 ? scalar->exprs[d]
+                               : et_arg_at(&lo->lower, n, 2 + (int)k, axis);
+        gr->to.index[d] = at;
+        if (k == -1) continue;
+        et_expr in = et_op2(x, ET_X_AND, et_op2(x, ET_X_LE, et_int(x, 0), at),
+                            et_op2(x, ET_X_LT, at, state->shape.dim[d]));
+        gr->mask = gr->mask.id ? et_op2(x, ET_X_AND, gr->mask, in) : in;
+    }
+    gr->value = et_arg_at(&lo->lower, n, 1, axis);
+}
+
+/* ---- loop-carried values ---- */
+
+/* A value with a tensor of its own: expressions stop at it. */
+static bool is_kept(const et_lowering *lo, et_value v) {
+    return lo->info[v.id].tensor >= 0 || lo->info[v.id].keep;
+}
+
+/* Does the expression of V, given through its node, read TENSOR? With ALIGNED, reads at the very
+ * element being computed (only elementwise operators of one shape in between) do not count. */
+static bool reads(et_lowering *lo, et_value v, int tensor, bool aligned, bool top) {
+    if (!top && is_kept(lo, v)) return lo->info[v.id].tensor == tensor && !aligned;
+    const et_node *n = et_node_of(lo->g, v);
+    for (int a = 0; n && a < n->nargs; a++) {
+        const et_shape *to = &et_val_of(lo->g, v)->shape;
+        const et_shape *from = &et_val_of(lo->g, n->args[a])->shape;
+        bool same = aligned && n->op == &et_op_map && to->rank == from->rank;
+        for (int d = 0; same && d < to->rank; d++)
+            same = et_expr_eq(to->dim[d], from->dim[d]);
+        if (reads(lo, n->args[a], tensor, same, false)) return true;
+    }
+    return false;
+}
+
+/* Is TENSOR read by a statement of BLOCK after POSITION? */
+static bool read_after(et_lowering *lo, const et_block *b, int position, int tensor) {
+    for (int s = 0; s < b->n; s++) {
+        int at = b->stmt[s].index;
+        if (b->stmt[s].kind == ET_S_LOOP) {
+            const et_loop *l = &lo->g->loops[at];
+            for (int c = 0; c < l->ncarry; c++)
+                if (lo->info[l->carry[c].init.id].tensor == tensor) return true;
+            if (read_after(lo, &l->body, position, tensor)) return true;
+            continue;
+        }
+        const et_node *n = &lo->g->nodes[at];
+        bool root = !n->result.id || is_kept(lo, n->result);
+        bool later = !n->result.id || lo->info[n->result.id].position > position;
+        for (int a = 0; root && later && a < n->nargs; a++)
+            if (reads(lo, n->args[a], tensor, false, false)) return true;
+    }
+    return false;
+}
+
+static int loop_depth(const et_lowering *lo, int loop) {
+    int depth = 0;
+    for (; loop >= 0; loop = lo->g->loops[loop].parent)
+        depth++;
+    return depth;
+}
+
+/* What an iteration leaves goes straight into the carry's tensor where nobody reads the old
+ * contents after or across the writing. */
+static bool may_write_in_place(et_lowering *lo, int loop, et_value out, int tensor) {
+    const et_loop *l = &lo->g->loops[loop];
+    if (et_val_of(lo->g, out)->kind != ET_V_NODE || lo->info[out.id].tensor >= 0 ||
+        lo->info[out.id].depth != loop_depth(lo, loop))
+        return false;
+    for (int c = 0; c < l->ncarry; c++) /* another carry takes the old value over */
+        if (lo->info[l->carry[c].out.id].tensor == tensor) return false;
+    return !reads(lo, out, tensor, true, true) &&
+           !read_after(lo, &l->body, lo->info[out.id].position, tensor);
+}
+
+static void assign_carries(et_lowering *lo) {
+    for (int i = 0; i < lo->g->nloops; i++)
+        for (int c = 0; c < lo->g->loops[i].ncarry; c++) {
+            const et_carry *k = &lo->g->loops[i].carry[c];
+            int t = temp_for(lo, k->in);
+            lo->info[k->in.id].tensor = lo->info[k->result.id].tensor = t;
+            et_value_info *init = &lo->info[k->init.id];
+            bool node = et_val_of(lo->g, k->init)->kind == ET_V_NODE;
+            if (node && init->uses == 1 && init->tensor < 0) init->tensor = t;
+        }
+    for (int i = 0; i < lo->g->nloops; i++)
+        for (int c = 0; c < lo->g->loops[i].ncarry; c++) {
+            const et_carry *k = &lo->g->loops[i].carry[c];
+            if (may_write_in_place(lo, i, k->out, lo->info[k->in.id].tensor))
+                lo->info[k->out.id].tensor = lo->info[k->in.id].tensor;
+        }
+}
+
+static void assign_temps(et_lowering *lo) {
+    for (int i = 1; i < lo->g->nvals; i++)
+        if (lo->g->vals[i].kind == ET_V_NODE && lo->info[i].keep && lo->info[i].tensor < 0)
+            lo->info[i].tensor = temp_for(lo, (et_value){(uint32_t)i});
+}
+
+/* ---- the program's tree ---- */
+
+struct entries {
+    et_item *v;
+    int n, cap;
+};
+
+static void add_entry(et_lowering *lo, struct entries *e, et_item it) {
+    ET_GROW(lo->g->arena, e->v, e->n, e->cap);
+    e->v[e->n++] = it;
+}
+
+static void note_groups(et_lowering *lo, struct entries *e, int from) {
+    for (int i = from; i < lo->ngroups; i++)
+        add_entry(lo, e, (et_item){.kind = ET_P_GRID, .index = i});
+}
+
+/* Carried values that were not written in place: all are read before any is written. */
+static void copy_carries(et_lowering *lo, const et_loop *l, int loop, bool init) {
+    int from[64], n = 0;
+    et_check(l->ncarry <= 64);
+    for (int c = 0; c < l->ncarry; c++) {
+        et_value v = init ? l->carry[c].init : l->carry[c].out;
+        int t = lo->info[l->carry[c].in.id].tensor;
+        from[c] = -1;
+        if (lo->info[v.id].tensor == t) continue;
+        n++;
+        bool overwritten = false; /* does another copy write what this one reads? */
+        for (int o = 0; !init && o < l->ncarry; o++)
+            overwritten |= o != c && lo->info[v.id].tensor == lo->info[l->carry[o].in.id].tensor;
+        if (!overwritten) continue;
+        from[c] = temp_for(lo, v);
+        copy_group(lo, v, from[c], loop);
+    }
+    for (int c = 0; n && c < l->ncarry; c++) {
+        et_value v = init ? l->carry[c].init : l->carry[c].out;
+        int t = lo->info[l->carry[c].in.id].tensor, was = lo->info[v.id].tensor;
+        if (was == t) continue;
+        if (from[c] >= 0) lo->info[v.id].tensor = from[c];
+        copy_group(lo, v, t, loop);
+        lo->info[v.id].tensor = was;
+    }
+}
+
+static void build_block(et_lowering *lo, const et_block *b, int loop, int *out_first,
+                        int *out_count) {
+    struct entries e = {0};
+    for (int s = 0; s < b->n; s++) {
+        int at = b->stmt[s].index, from = lo->ngroups;
+        if (b->stmt[s].kind == ET_S_LOOP) {
+            const et_loop *l = &lo->g->loops[at];
+            copy_carries(lo, l, loop, true);
+            note_groups(lo, &e, from);
+            et_item it = {.kind = ET_P_LOOP, .index = at};
+            build_block(lo, &l->body, at, &it.first, &it.count);
+            add_entry(lo, &e, it);
+            continue;
+        }
+        const et_node *n = &lo->g->nodes[at];
+        if (n->op->class == ET_CLASS_UPDATE)
+            update_group(lo, n, loop);
+        else if (lo->info[n->result.id].tensor >= 0)
+            node_group(lo, n, loop);
+        note_groups(lo, &e, from);
+    }
+    int from = lo->ngroups;
+    if (loop >= 0) copy_carries(lo, &lo->g->loops[loop], loop, false);
+    note_groups(lo, &e, from);
+    et_program *p = lo->p;
+    *out_first = p->nitems;
+    *out_count = e.n;
+    for (int i = 0; i < e.n; i++) {
+        ET_GROW(lo->g->arena, p->items, p->nitems, p->citems);
+        p->items[p->nitems++] = e.v[i];
+    }
+}
+
+/* Outputs that hold something computed elsewhere, appended to the top-level list. */
+static void copy_outputs(et_lowering *lo) {
+    et_program *p = lo->p;
+    for (int t = 0; t < p->ntensors; t++) {
+        if (p->tensors[t].kind != ET_TENSOR_OUTPUT) continue;
+        et_value v = p->tensors[t].value;
+        if (lo->info[v.id].tensor == t) continue;
+        copy_group(lo, v, t, -1);
+        ET_GROW(lo->g->arena, p->items, p->nitems, p->citems);
+        p->items[p->nitems++] = (et_item){.kind = ET_P_GRID, .index = lo->ngroups - 1};
+        p->count++;
+    }
+}
+
+static void build_groups(et_lowering *lo) {
+    lo->p = et_program_create(lo->g);
+    lo->ngroups = 0;
+    et_plan_materialise(lo);
+    add_leaf_tensors(lo);
+    add_output_tensors(lo);
+    assign_carries(lo);
+    assign_temps(lo);
+    build_block(lo, &lo->g->body, -1, &lo->p->first, &lo->p->count);
+    copy_outputs(lo);
+}
+
+/* ---- the passes ---- */
+
+static bool tile_all(et_lowering *lo) {
+    lo->p->nfuncs = lo->p->ngrids = 0;
+    for (int i = 0; i < lo->ngroups; i++)
+        if (!et_tile_group(lo, &lo->groups[i])) return false;
+    return true;
+}
+
+/* Tiling finds out which fusions have no device function; each such find materialises one more
+ * value, so this ends. */
+bool et_pass_fuse(et_pipeline *pl) {
+    et_lowering *lo = et_alloc(pl->g->arena, sizeof *lo);
+    lo->g = pl->g;
+    lo->opt = pl->opt;
+    lo->lower = (et_lower){pl->g, value_at, lo};
+    lo->forced = et_alloc(pl->g->arena, (size_t)pl->g->nvals * sizeof *lo->forced);
+    do {
+        lo->again = false;
+        build_groups(lo);
+        if (!lo->again && !tile_all(lo) && !lo->again) return false;
+    } while (lo->again);
+    pl->lo = lo;
+    pl->p = lo->p;
+    pl->p->nfuncs = pl->p->ngrids = 0;
+    return true;
+}
+
+bool et_pass_tile(et_pipeline *pl) {
+    return tile_all(pl->lo);
+}
+
+static const char *tensor_name(void *ctx, int space, int id) {
+    et_lowering *lo = ctx;
+    return space == ET_LOAD_TENSOR ? et_printf(lo->g->arena, "%%%s", lo->p->tensors[id].name)
+                                   : NULL;
+}
+
+void et_groups_print(et_lowering *lo, FILE *to) {
+    et_exprs *x = lo->g->exprs;
+    fprintf(to, "eti 1 fused\nmodel %s\n", lo->g->name);
+    for (int i = 0; i < lo->ngroups; i++) {
+        const et_group *gr = &lo->groups[i];
+        fprintf(to, "group %s", gr->name);
+        if (gr->loop >= 0) fprintf(to, " in %s", lo->g->loops[gr->loop].name);
+        fprintf(to, " [");
+        for (int d = 0; d < gr->rank; d++)
+            fprintf(to, "%s%s < %s", d ? ", " : "", et_var_name(x, gr->axis[d]),
+                    et_expr_text(x, gr->dim[d], NULL, NULL));
+        fprintf(to, "]\n  %s[", tensor_name(lo, ET_LOAD_TENSOR, gr->to.id));
+        for (int d = 0; d < gr->to.rank; d++)
+            fprintf(to, "%s%s", d ? ", " : "", et_expr_text(x, gr->to.index[d], tensor_name, lo));
+        fprintf(to, "] = %s\n",
+                gr->value.id ? et_expr_text(x, gr->value, tensor_name, lo) : "attention");
+    }
+}
