@@ -1,0 +1,43 @@
+/* lm.h - a compiled decoder, ready to run: libetrt's device, model and session in one place.
+ *
+ * This file and lm.c are all of etllm that calls libetrt: read them to learn it. Failing calls
+ * print why (llm_complain) and return false. */
+#ifndef LLM_LM_H
+#define LLM_LM_H
+
+#include "etrt.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct lm {
+    etrt_device *device;
+    etrt_model *model;
+    etrt_session *session;
+    int64_t max_tokens; /* most one launch takes */
+    int64_t slots;      /* sequences whose keys and values fit */
+    int64_t context;    /* positions of each */
+    int64_t vocab;
+    float *logits; /* [n, vocab] of the last launch */
+
+    /* The tokens of the next launch, any mix of sequences in any order, as long as the tokens of a
+     * sequence come in order of position. */
+    int32_t *tokens, *positions, *slot_of;
+    int64_t n;
+};
+
+/* KERNEL is the .hsaco, WEIGHTS a checkpoint directory or file, DEVICE as etrt_device_open takes
+ * it. Free with lm_close even after a failure. */
+bool lm_open(struct lm *, const char *kernel, const char *weights, const char *device);
+void lm_close(struct lm *);
+
+/* The row of lm->logits that will belong to this token. There must be room: n < max_tokens. */
+int64_t lm_add(struct lm *, int32_t token, int64_t position, int64_t slot);
+/* Launch what was added, wait, read the logits. lm->n is 0 again after. */
+bool lm_run(struct lm *);
+/* Forget all sequences. */
+bool lm_reset(struct lm *);
+
+/* Seconds of a clock that only goes forward. */
+double lm_now(void);
+
+#endif

@@ -1,0 +1,29 @@
+/* options.h - the command line of etllm. */
+#ifndef LLM_OPTIONS_H
+#define LLM_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { MAX_PROMPTS = 256 };
+
+struct options {
+    const char *kernel, *model, *device;
+    /* generate */
+    const char *prompts[MAX_PROMPTS];
+    int64_t nprompts, count;
+    double temperature;
+    int64_t top_k, seed;
+    /* score, compare */
+    const char *tokens, *out, *ref;
+    int64_t chunk, batch; /* 0: as many as fit */
+    double tolerance, gap;
+};
+
+/* The commands of main.c. They print why they fail. */
+bool generate(const struct options *);
+bool score(const struct options *);
+bool compare(const struct options *);
+bool tokenize(const struct options *);
+
+#endif

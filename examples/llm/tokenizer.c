@@ -1,0 +1,248 @@
+/* tokenizer.c - reads tokenizer.json and drives the steps: added tokens, words, merges, template.
+ */
+#include "tokenizer.h"
+#include "json_file.h"
+#include "tokenizer_parts.h"
+#include <stdlib.h>
+#include <string.h>
+#include <utf8proc.h>
+
+/* A piece of text that is one token wherever it stands. */
+struct added {
+    char *text;
+    size_t bytes;
+    int32_t id;
+    bool special;    /* a marker, not shown in decoded text */
+    bool normalised; /* looked for after normalisation, not before */
+};
+
+struct tokenizer {
+    struct added *added; /* the longest first: the first that fits is the one */
+    size_t nadded;
+    struct words *words;
+    struct bpe *bpe;
+    struct ids prefix, suffix; /* put around a text by the template */
+    int32_t size;
+};
+
+/* ---- loading ---- */
+
+static int longest_first(const void *a, const void *b) {
+    const struct added *x = a, *y = b;
+    return (x->bytes < y->bytes) - (x->bytes > y->bytes);
+}
+
+static bool load_added(struct tokenizer *t, const json_t *list, char *err) {
+    static const char *const unsupported[] = {"single_word", "lstrip", "rstrip"};
+    size_t n = json_array_size(list);
+    t->added = calloc(n + 1, sizeof *t->added);
+    if (!t->added) return llm_fail(err, "out of memory");
+    for (size_t i = 0; i < n; i++) {
+        const json_t *j = json_array_get(list, i), *id = json_object_get(j, "id");
+        const char *content = json_string_value(json_object_get(j, "content"));
+        json_int_t v = json_integer_value(id);
+        if (!content || !*content || !json_is_integer(id) || v < 0 || v > TOKENIZER_MAX_ID)
+            return llm_fail(err, "added_tokens: entry %zu has no good \"content\" and \"id\"", i);
+        for (size_t k = 0; k < sizeof unsupported / sizeof *unsupported; k++)
+            if (json_is_true(json_object_get(j, unsupported[k])))
+                return llm_fail(err, "added token \"%s\": \"%s\" is not supported", content,
+                                unsupported[k]);
+        struct added *a = &t->added[t->nadded];
+        *a = (struct added){.text = strdup(content),
+                            .bytes = strlen(content),
+                            .id = (int32_t)v,
+                            .special = json_is_true(json_object_get(j, "special")),
+                            .normalised = json_is_true(json_object_get(j, "normalized"))};
+        if (!a->text) return llm_fail(err, "out of memory");
+        t->nadded++;
+        if (a->id >= t->size) t->size = a->id + 1;
+    }
+    qsort(t->added, t->nadded, sizeof *t->added, longest_first);
+    return true;
+}
+
+/* One entry of a template: a special token, by the ids the template gives for it, or the text. */
+static bool load_template_part(struct tokenizer *t, const json_t *part, const json_t *specials,
+                               bool *seen_text, char *err) {
+    if (json_object_get(part, "Sequence")) {
+        if (*seen_text)
+            return llm_fail(err, "post_processor: the text stands twice in the template");
+        *seen_text = true;
+        return true;
+    }
+    const char *name =
+        json_string_value(json_object_get(json_object_get(part, "SpecialToken"), "id"));
+    const json_t *ids = name ? json_object_get(json_object_get(specials, name), "ids") : NULL;
+    if (!json_array_size(ids))
+        return llm_fail(err, "post_processor: special token \"%s\" has no ids", name ? name : "");
+    for (size_t i = 0; i < json_array_size(ids); i++) {
+        const json_t *id = json_array_get(ids, i);
+        json_int_t v = json_integer_value(id);
+        if (!json_is_integer(id) || v < 0 || v > TOKENIZER_MAX_ID)
+            return llm_fail(err, "post_processor: special token \"%s\" has a bad id", name);
+        if (!ids_add(*seen_text ? &t->suffix : &t->prefix, (int32_t)v))
+            return llm_fail(err, "out of memory");
+    }
+    return true;
+}
+
+static bool load_post_processor(struct tokenizer *t, const json_t *j, int depth, char *err) {
+    const char *type = json_string_value(json_object_get(j, "type"));
+    if (!j || json_is_null(j) || (type && !strcmp(type, "ByteLevel"))) /* moves offsets only */
+        return true;
+    if (type && !strcmp(type, "Sequence") && depth < 4) {
+        const json_t *list = json_object_get(j, "processors");
+        for (size_t i = 0; i < json_array_size(list); i++)
+            if (!load_post_processor(t, json_array_get(list, i), depth + 1, err)) return false;
+        return true;
+    }
+    if (!type || strcmp(type, "TemplateProcessing") || t->prefix.n || t->suffix.n)
+        return llm_fail(err,
+                        "post_processor \"%s\" is not supported; supported: one "
+                        "TemplateProcessing, ByteLevel, Sequence",
+                        type ? type : "");
+    const json_t *parts = json_object_get(j, "single");
+    bool seen_text = false;
+    for (size_t i = 0; i < json_array_size(parts); i++)
+        if (!load_template_part(t, json_array_get(parts, i), json_object_get(j, "special_tokens"),
+                                &seen_text, err))
+            return false;
+    return seen_text || llm_fail(err, "post_processor: a template without the text");
+}
+
+static bool check_decoder(const json_t *j, char *err) {
+    const char *type = json_string_value(json_object_get(j, "type"));
+    if (type && !strcmp(type, "Sequence") && json_array_size(json_object_get(j, "decoders")) == 1)
+        type = json_string_value(
+            json_object_get(json_array_get(json_object_get(j, "decoders"), 0), "type"));
+    return (type && !strcmp(type, "ByteLevel")) ||
+           llm_fail(err, "decoder \"%s\" is not supported; supported: ByteLevel", type ? type : "");
+}
+
+static bool load(struct tokenizer *t, const json_t *root, char *err) {
+    if (!bpe_load(root, &t->bpe, err) || !words_load(root, &t->words, err) ||
+        !check_decoder(json_object_get(root, "decoder"), err))
+        return false;
+    t->size = bpe_size(t->bpe);
+    return load_added(t, json_object_get(root, "added_tokens"), err) &&
+           load_post_processor(t, json_object_get(root, "post_processor"), 0, err);
+}
+
+bool tokenizer_load(const char *dir, struct tokenizer **out, char *err) {
+    char why[LLM_ERR];
+    *out = NULL;
+    json_t *root = json_file(dir, "tokenizer.json", false, err);
+    struct tokenizer *t = root ? calloc(1, sizeof *t) : NULL;
+    bool ok = t && load(t, root, why);
+    json_decref(root);
+    if (ok) {
+        *out = t;
+        return true;
+    }
+    tokenizer_free(t);
+    if (root) llm_fail(err, "%.100s/tokenizer.json: %.380s", dir, t ? why : "out of memory");
+    return false;
+}
+
+void tokenizer_free(struct tokenizer *t) {
+    if (!t) return;
+    for (size_t i = 0; i < t->nadded; i++)
+        free(t->added[i].text);
+    free(t->added);
+    words_free(t->words);
+    bpe_free(t->bpe);
+    free(t->prefix.v);
+    free(t->suffix.v);
+    free(t);
+}
+
+/* ---- encoding ---- */
+
+/* The first added token in TEXT among those of one kind; AT is where. NULL: none. */
+static const struct added *next_added(const struct tokenizer *t, struct span text, bool normalised,
+                                      size_t *at) {
+    for (*at = 0; t->nadded && *at < text.n; ++*at)
+        for (const struct added *a = t->added; a < t->added + t->nadded; a++)
+            if (a->normalised == normalised && a->bytes <= text.n - *at &&
+                !memcmp(a->text, text.p + *at, a->bytes))
+                return a;
+    *at = text.n;
+    return NULL;
+}
+
+static bool encode_words(const struct tokenizer *t, struct span text, struct ids *ids, char *err) {
+    struct spans words = {0};
+    bool ok = words_cut(t->words, text, &words, err);
+    for (size_t i = 0; ok && i < words.n; i++)
+        ok = bpe_encode(t->bpe, words.v[i], ids, err);
+    free(words.v);
+    return ok;
+}
+
+static bool encode_part(const struct tokenizer *, struct span, bool, struct ids *, char *);
+
+static bool encode_between(const struct tokenizer *t, struct span text, bool normalised,
+                           struct ids *ids, char *err) {
+    struct span n;
+    if (!text.n) return true;
+    if (normalised) return encode_words(t, text, ids, err);
+    char *owned = words_normalise(t->words, text, &n.n, err);
+    n.p = owned;
+    bool ok = owned && encode_part(t, n, true, ids, err);
+    free(owned);
+    return ok;
+}
+
+/* Cut the added tokens out of TEXT, before normalisation or after it; go on with what is between.
+ */
+static bool encode_part(const struct tokenizer *t, struct span text, bool normalised,
+                        struct ids *ids, char *err) {
+    for (size_t at;;) {
+        const struct added *a = next_added(t, text, normalised, &at);
+        if (!encode_between(t, (struct span){text.p, at}, normalised, ids, err)) return false;
+        if (!a) return true;
+        if (!ids_add(ids, a->id)) return llm_fail(err, "out of memory");
+        text = (struct span){text.p + at + a->bytes, text.n - at - a->bytes};
+    }
+}
+
+static bool add_all(struct ids *to, const struct ids *from, char *err) {
+    for (size_t i = 0; i < from->n; i++)
+        if (!ids_add(to, from->v[i])) return llm_fail(err, "out of memory");
+    return true;
+}
+
+bool tokenizer_encode(const struct tokenizer *t, const char *text, size_t bytes, struct ids *ids,
+                      char *err) {
+    for (size_t i = 0; i < bytes;) {
+        utf8proc_int32_t c;
+        utf8proc_ssize_t used =
+            utf8proc_iterate((const utf8proc_uint8_t *)text + i, (utf8proc_ssize_t)(bytes - i), &c);
+        if (used <= 0) return llm_fail(err, "the text is not UTF-8 at byte %zu", i);
+        i += (size_t)used;
+    }
+    return add_all(ids, &t->prefix, err) &&
+           encode_part(t, (struct span){text, bytes}, false, ids, err) &&
+           add_all(ids, &t->suffix, err);
+}
+
+/* ---- decoding ---- */
+
+const char *tokenizer_bytes(const struct tokenizer *t, int32_t id, size_t *out_bytes,
+                            bool *out_special) {
+    *out_bytes = 0;
+    *out_special = false;
+    for (size_t i = 0; i < t->nadded; i++)
+        if (t->added[i].id == id) {
+            *out_bytes = t->added[i].bytes;
+            *out_special = t->added[i].special;
+            return t->added[i].text;
+        }
+    struct span s = bpe_bytes(t->bpe, id);
+    *out_bytes = s.n;
+    return s.p;
+}
+
+int32_t tokenizer_size(const struct tokenizer *t) {
+    return t->size;
+}
