@@ -4,7 +4,7 @@
  * arg-max is the same wherever the reference's best two logits are more than --gap apart (nearer
  * than that, rounding decides). */
 #include "error.h"
-#include "etrt/etrt_safetensors.h"
+#include "etrt_safetensors.h"
 #include "options.h"
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * The file of tokens holds either input_ids [B, T], answered by logits [B, T, V], or sequences of
  * different lengths as tokens.0, tokens.1, ..., answered by logits.0, logits.1, ... */
 #include "error.h"
-#include "etrt/etrt_safetensors.h"
+#include "etrt_safetensors.h"
 #include "lm.h"
 #include "options.h"
 #include <limits.h>

@@ -128,6 +128,29 @@ static bool load(struct tokenizer *t, const json_t *root, char *err) {
            load_post_processor(t, json_object_get(root, "post_processor"), 0, err);
 }
 
+/* Files often leave it to the tokenizer's class to start a text with the model's bos token. It does
+ * so here when the template puts nothing in front, config files name the token, and
+ * tokenizer_config.json does not say "add_bos_token": false. */
+static bool load_bos(struct tokenizer *t, const char *dir, char *err) {
+    static const char *const files[] = {"tokenizer_config.json", "generation_config.json",
+                                        "config.json"};
+    json_int_t bos = -1;
+    bool wanted = !t->prefix.n;
+    for (size_t i = 0; wanted && bos < 0 && i < sizeof files / sizeof *files; i++) {
+        json_t *root = json_file(dir, files[i], true, err);
+        if (!root && *err) return false;
+        const json_t *id = json_object_get(root, "bos_token_id");
+        if (json_is_integer(id)) bos = json_integer_value(id);
+        if (json_is_false(json_object_get(root, "add_bos_token"))) wanted = false;
+        json_decref(root);
+    }
+    if (!wanted || bos < 0) return true;
+    if (bos > TOKENIZER_MAX_ID)
+        return llm_fail(err, "%.400s: \"bos_token_id\" is not a number from 0 to %d", dir,
+                        TOKENIZER_MAX_ID);
+    return ids_add(&t->prefix, (int32_t)bos) || llm_fail(err, "out of memory");
+}
+
 bool tokenizer_load(const char *dir, struct tokenizer **out, char *err) {
     char why[LLM_ERR];
     *out = NULL;

@@ -21,7 +21,7 @@ struct ids {
 };
 bool ids_add(struct ids *, int32_t id);
 
-/* Reads DIR/tokenizer.json. */
+/* Reads DIR/tokenizer.json, and what the config files beside it say of the bos token. */
 bool tokenizer_load(const char *dir, struct tokenizer **out, char *err);
 void tokenizer_free(struct tokenizer *); /* NULL is fine */
 

@@ -1,5 +1,5 @@
 /* etimport - a Hugging Face checkpoint directory becomes a readable .etg. */
-#include "etrt/etrt_safetensors.h"
+#include "etrt_safetensors.h"
 #include "import.h"
 #include <ctype.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* weights.c - which tensors a decoder needs, and whether the checkpoint has them.
  *
  * One table serves the check here and the declarations in emit.c, so the two cannot differ. */
-#include "etrt/etrt_safetensors.h"
+#include "etrt_safetensors.h"
 #include "import.h"
 #include <string.h>
 
