@@ -155,15 +155,16 @@ bool tokenizer_load(const char *dir, struct tokenizer **out, char *err) {
     char why[LLM_ERR];
     *out = NULL;
     json_t *root = json_file(dir, "tokenizer.json", false, err);
-    struct tokenizer *t = root ? calloc(1, sizeof *t) : NULL;
-    bool ok = t && load(t, root, why);
+    if (!root) return false;
+    struct tokenizer *t = calloc(1, sizeof *t);
+    bool ok = t ? load(t, root, why) : llm_fail(why, "out of memory");
     json_decref(root);
-    if (ok) {
+    if (!ok) llm_fail(err, "%.100s/tokenizer.json: %.380s", dir, why);
+    if (ok && load_bos(t, dir, err)) {
         *out = t;
         return true;
     }
     tokenizer_free(t);
-    if (root) llm_fail(err, "%.100s/tokenizer.json: %.380s", dir, t ? why : "out of memory");
     return false;
 }
 
