@@ -69,11 +69,11 @@ static bool measure(json_t *vocab, int32_t *out_max, size_t *out_bytes, char *er
     *out_max = -1;
     *out_bytes = 1;
     json_object_foreach(vocab, name, id) {
-        json_int_t v = json_integer_value(id);
-        if (!json_is_integer(id) || v < 0 || v > TOKENIZER_MAX_ID)
+        int32_t v = json_file_id(id);
+        if (v < 0)
             return llm_fail(err, "vocab: the id of \"%s\" is not a number from 0 to %d", name,
-                            TOKENIZER_MAX_ID);
-        if (v > *out_max) *out_max = (int32_t)v;
+                            LLM_MAX_ID);
+        if (v > *out_max) *out_max = v;
         *out_bytes += strlen(name);
     }
     return true;
@@ -93,7 +93,7 @@ static bool load_vocab(struct bpe *b, json_t *vocab, char *err) {
     if (!b->pieces || !b->bytes) return llm_fail(err, "out of memory");
     char *at = b->bytes;
     json_object_foreach(vocab, name, value) {
-        int32_t id = (int32_t)json_integer_value(value);
+        int32_t id = json_file_id(value);
         ptrdiff_t n = unspell(name, strlen(name), at);
         bool spelled = n >= 0;
         if (!spelled) { /* a marker outside the alphabet: its text as it stands, never merged */
@@ -156,8 +156,7 @@ static bool add_merge(struct bpe *b, const json_t *merge, size_t rank, char *err
 
 static bool load_merges(struct bpe *b, const json_t *merges, char *err) {
     size_t n = json_array_size(merges);
-    if (!json_is_array(merges) || n > TOKENIZER_MAX_ID)
-        return llm_fail(err, "\"merges\" is not a list");
+    if (!json_is_array(merges) || n > LLM_MAX_ID) return llm_fail(err, "\"merges\" is not a list");
     b->pairs = calloc(n + 1, sizeof *b->pairs);
     if (!b->pairs) return llm_fail(err, "out of memory");
     for (size_t i = 0; i < n; i++)

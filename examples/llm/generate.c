@@ -39,8 +39,7 @@ struct run {
 /* ---- what ends a text ---- */
 
 static void add_stop(struct run *r, const json_t *id) {
-    if (json_is_integer(id) && r->nstops < MAX_STOPS)
-        r->stops[r->nstops++] = (int32_t)json_integer_value(id);
+    if (json_file_id(id) >= 0 && r->nstops < MAX_STOPS) r->stops[r->nstops++] = json_file_id(id);
 }
 
 /* "eos_token_id" of generation_config.json, or of config.json: a number, a list, or nothing. */

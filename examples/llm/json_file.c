@@ -22,7 +22,7 @@ json_t *json_file(const char *dir, const char *name, bool optional, char *err) {
         return NULL;
     }
     json_error_t e;
-    json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &e);
+    json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &e);
     if (root && json_is_object(root)) return root;
     if (root)
         llm_fail(err, "%s: not a JSON object", path);
@@ -30,4 +30,9 @@ json_t *json_file(const char *dir, const char *name, bool optional, char *err) {
         llm_fail(err, "%s: line %d: %s", path, e.line, e.text);
     json_decref(root);
     return NULL;
+}
+
+int32_t json_file_id(const json_t *j) {
+    double v = json_is_real(j) ? json_real_value(j) : -1;
+    return v >= 0 && v <= LLM_MAX_ID && v == (double)(int32_t)v ? (int32_t)v : -1;
 }

@@ -5,9 +5,16 @@
 #include "error.h"
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 /* The object in DIR/NAME. NULL with a line in ERR (LLM_ERR characters) when there is none or it
- * cannot be read; with OPTIONAL, an absent file gives NULL with an empty ERR. */
+ * cannot be read; with OPTIONAL, an absent file gives NULL with an empty ERR.
+ * All numbers are reals: tokenizer_config.json is known to hold integers that no machine type can.
+ */
 json_t *json_file(const char *dir, const char *name, bool optional, char *err);
+
+/* The token id J is, or -1: not a whole number from 0 to LLM_MAX_ID. */
+enum { LLM_MAX_ID = (1 << 24) - 1 };
+int32_t json_file_id(const json_t *j);
 
 #endif

@@ -38,10 +38,10 @@ static bool load_added(struct tokenizer *t, const json_t *list, char *err) {
     t->added = calloc(n + 1, sizeof *t->added);
     if (!t->added) return llm_fail(err, "out of memory");
     for (size_t i = 0; i < n; i++) {
-        const json_t *j = json_array_get(list, i), *id = json_object_get(j, "id");
+        const json_t *j = json_array_get(list, i);
         const char *content = json_string_value(json_object_get(j, "content"));
-        json_int_t v = json_integer_value(id);
-        if (!content || !*content || !json_is_integer(id) || v < 0 || v > TOKENIZER_MAX_ID)
+        int32_t id = json_file_id(json_object_get(j, "id"));
+        if (!content || !*content || id < 0)
             return llm_fail(err, "added_tokens: entry %zu has no good \"content\" and \"id\"", i);
         for (size_t k = 0; k < sizeof unsupported / sizeof *unsupported; k++)
             if (json_is_true(json_object_get(j, unsupported[k])))
@@ -50,7 +50,7 @@ static bool load_added(struct tokenizer *t, const json_t *list, char *err) {
         struct added *a = &t->added[t->nadded];
         *a = (struct added){.text = strdup(content),
                             .bytes = strlen(content),
-                            .id = (int32_t)v,
+                            .id = id,
                             .special = json_is_true(json_object_get(j, "special")),
                             .normalised = json_is_true(json_object_get(j, "normalized"))};
         if (!a->text) return llm_fail(err, "out of memory");
@@ -76,11 +76,9 @@ static bool load_template_part(struct tokenizer *t, const json_t *part, const js
     if (!json_array_size(ids))
         return llm_fail(err, "post_processor: special token \"%s\" has no ids", name ? name : "");
     for (size_t i = 0; i < json_array_size(ids); i++) {
-        const json_t *id = json_array_get(ids, i);
-        json_int_t v = json_integer_value(id);
-        if (!json_is_integer(id) || v < 0 || v > TOKENIZER_MAX_ID)
-            return llm_fail(err, "post_processor: special token \"%s\" has a bad id", name);
-        if (!ids_add(*seen_text ? &t->suffix : &t->prefix, (int32_t)v))
+        int32_t id = json_file_id(json_array_get(ids, i));
+        if (id < 0) return llm_fail(err, "post_processor: special token \"%s\" has a bad id", name);
+        if (!ids_add(*seen_text ? &t->suffix : &t->prefix, id))
             return llm_fail(err, "out of memory");
     }
     return true;
@@ -134,21 +132,16 @@ static bool load(struct tokenizer *t, const json_t *root, char *err) {
 static bool load_bos(struct tokenizer *t, const char *dir, char *err) {
     static const char *const files[] = {"tokenizer_config.json", "generation_config.json",
                                         "config.json"};
-    json_int_t bos = -1;
+    int32_t bos = -1;
     bool wanted = !t->prefix.n;
     for (size_t i = 0; wanted && bos < 0 && i < sizeof files / sizeof *files; i++) {
         json_t *root = json_file(dir, files[i], true, err);
         if (!root && *err) return false;
-        const json_t *id = json_object_get(root, "bos_token_id");
-        if (json_is_integer(id)) bos = json_integer_value(id);
-        if (json_is_false(json_object_get(root, "add_bos_token"))) wanted = false;
+        bos = json_file_id(json_object_get(root, "bos_token_id"));
+        wanted = !json_is_false(json_object_get(root, "add_bos_token"));
         json_decref(root);
     }
-    if (!wanted || bos < 0) return true;
-    if (bos > TOKENIZER_MAX_ID)
-        return llm_fail(err, "%.400s: \"bos_token_id\" is not a number from 0 to %d", dir,
-                        TOKENIZER_MAX_ID);
-    return ids_add(&t->prefix, (int32_t)bos) || llm_fail(err, "out of memory");
+    return !wanted || bos < 0 || ids_add(&t->prefix, bos) || llm_fail(err, "out of memory");
 }
 
 bool tokenizer_load(const char *dir, struct tokenizer **out, char *err) {

@@ -2,9 +2,9 @@
 #ifndef LLM_TOKENIZER_PARTS_H
 #define LLM_TOKENIZER_PARTS_H
 
+#include "json_file.h"
 #include "table.h"
 #include "tokenizer.h"
-#include <jansson.h>
 
 /* ---- words.c: normalisation and cutting into words ---- */
 
@@ -35,8 +35,5 @@ bool bpe_encode(const struct bpe *, struct span word, struct ids *, char *err);
 /* The bytes of token ID, or .p NULL. */
 struct span bpe_bytes(const struct bpe *, int32_t id);
 int32_t bpe_size(const struct bpe *);
-
-/* Largest id a file may use. */
-enum { TOKENIZER_MAX_ID = (1 << 24) - 1 };
 
 #endif
