@@ -18,6 +18,9 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#if defined(__GNUC__)
+#pragma GCC visibility push(default)
+#endif
 
 #define ETRT_STATUSES(X)                                                                           \
     X(OK, "success")                                                                               \
@@ -70,7 +73,7 @@ int etrt_device_is_emulated(const etrt_device *);
 typedef struct etrt_stats {
     uint64_t launches;
     uint64_t instructions, valu, salu, vmem, smem, lds, mfma, branch, other; /* of waves */
-    uint64_t bytes_read, bytes_written; /* global memory */
+    uint64_t bytes_read, bytes_written;                                      /* global memory */
     uint64_t atomics, sleeps, barriers; /* sleeps: polls of waits that had to be repeated */
     double busy_seconds;                /* host time spent executing waves, over all threads */
 } etrt_stats;
@@ -90,8 +93,8 @@ typedef struct etrt_tensor_info {
     const char *name;
     etrt_kind kind;
     etrt_dtype dtype;
-    int rank;           /* at most ETRT_MAX_RANK */
-    int64_t max_bytes;  /* at the upper bounds of the dims */
+    int rank;          /* at most ETRT_MAX_RANK */
+    int64_t max_bytes; /* at the upper bounds of the dims */
 } etrt_tensor_info;
 #define ETRT_MAX_RANK 8
 
@@ -100,8 +103,8 @@ etrt_status etrt_model_dim(const etrt_model *, int index, etrt_dim_info *out_inf
 etrt_status etrt_model_tensor(const etrt_model *, int index, etrt_tensor_info *out_info);
 
 /* Load weights from a safetensors file, from every shard of an index (PATH ends in
- * ".safetensors.index.json"), or from a checkpoint directory holding either. Tensors of other names are
- * ignored; every weight must be there with the dtype and shape the model declares. */
+ * ".safetensors.index.json"), or from a checkpoint directory holding either. Tensors of other names
+ * are ignored; every weight must be there with the dtype and shape the model declares. */
 etrt_status etrt_model_weights_file(etrt_model *, const char *path);
 
 /* ---- sessions: state tensors, workspace, events ---------------------------------------------- */
@@ -136,7 +139,8 @@ etrt_status etrt_read(etrt_session *, const char *name, void *out_data, size_t b
 /* Write a state tensor, whole. */
 etrt_status etrt_write(etrt_session *, const char *name, const void *data, size_t bytes);
 
-/* ---- knobs and capture ------------------------------------------------------------------------ */
+/* ---- knobs and capture ------------------------------------------------------------------------
+ */
 
 /* Bound of every wait inside the kernel, in seconds of device clock; default 2. */
 etrt_status etrt_set_wait_limit(etrt_session *, double seconds);
@@ -146,6 +150,9 @@ etrt_status etrt_set_workgroups(etrt_session *, int workgroups);
  * environment variable ETRT_CAPTURE=DIR captures the first launch of a process the same way. */
 etrt_status etrt_capture(etrt_session *, const char *dir);
 
+#if defined(__GNUC__)
+#pragma GCC visibility pop
+#endif
 #ifdef __cplusplus
 }
 #endif

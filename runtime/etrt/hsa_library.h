@@ -1,4 +1,4 @@
-/* hsa.h - the HSA functions libetrt uses, found at run time in one of two libraries. */
+/* hsa_library.h - the HSA functions libetrt uses, found at run time in one of two libraries. */
 #ifndef ETRT_HSA_H
 #define ETRT_HSA_H
 

@@ -1,0 +1,312 @@
+/* Capture one launch into a folder; the format is described in runtime/README.md. */
+#include "internal.h"
+
+#include "error.h"
+#include "file.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct etrt_capture {
+    char *dir, *temporary;
+    struct etrt_region *regions;
+    size_t count;
+    json_t *launch; /* launch.json as far as it is known */
+};
+
+/* ---- regions -------------------------------------------------------------------------------- */
+
+static void add(struct etrt_region *r, size_t *count, const char *name, void *address,
+                uint64_t bytes) {
+    r += (*count)++;
+    *r = (struct etrt_region){.address = address, .bytes = bytes, .check_hi = bytes};
+    snprintf(r->name, sizeof r->name, "%s", name);
+}
+
+etrt_status etrt_session_regions(const etrt_session *s, struct etrt_region **out,
+                                 size_t *out_count) {
+    const struct etrt_manifest *mf = &s->model->manifest;
+    struct etrt_region *r = calloc((size_t)mf->ntensors + 5, sizeof *r);
+    size_t n = 0;
+    *out = r;
+    *out_count = 0;
+    if (!r) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    uint64_t events = etrt_events_bytes(mf);
+    /* Where workgroups ran is no property of the launch: placement and the counts of workgroups
+     * per die may differ when it runs again. */
+    add(r, &n, "control", s->control, etrt_control_bytes(s->model->device));
+    r[n - 1].check_hi = sizeof(struct etrt_control);
+    add(r, &n, "report", s->report, sizeof *s->report);
+    r[n - 1].place = ETRT_ON_HOST;
+    add(r, &n, "events", s->events[s->events_now], events);
+    r[n - 1].check_lo = ETRT_EVENT_FIRST * 4;
+    add(r, &n, "events_next", s->events[!s->events_now], events);
+    add(r, &n, "workspace", s->workspace, mf->workspace_bytes);
+    for (int i = 0; i < mf->ntensors; i++) {
+        char name[160];
+        snprintf(name, sizeof name, "tensor.%s", mf->tensors[i].name);
+        add(r, &n, name, s->tensors[i], (uint64_t)mf->tensors[i].max_bytes);
+        r[n - 1].tensor = &mf->tensors[i];
+    }
+    *out_count = n;
+    return ETRT_OK;
+}
+
+/* ---- files ---------------------------------------------------------------------------------- */
+
+static etrt_status path_in(const struct etrt_capture *c, const char *name, char out[PATH_MAX]) {
+    int n = snprintf(out, PATH_MAX, "%s/%s", c->temporary, name);
+    if (n >= 0 && n < PATH_MAX) return ETRT_OK;
+    return etrt_fail(ETRT_IO, "%s: the path is too long", c->dir);
+}
+
+static etrt_status put(const struct etrt_capture *c, const char *name, const void *data,
+                       size_t bytes) {
+    char path[PATH_MAX];
+    etrt_status st = path_in(c, name, path);
+    return st == ETRT_OK ? etrt_file_write(path, data, bytes) : st;
+}
+
+static etrt_status fetch(etrt_device *dev, const struct etrt_region *r, void **out) {
+    *out = malloc(r->bytes + 1);
+    if (!*out) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    etrt_status st = ETRT_OK;
+    if (r->place == ETRT_ON_DEVICE)
+        st = etrt_mem_read(dev, *out, r->address, r->bytes);
+    else
+        memcpy(*out, r->address, r->bytes);
+    if (st != ETRT_OK) {
+        free(*out);
+        *out = NULL;
+    }
+    return st;
+}
+
+static etrt_status write_before(const struct etrt_capture *c, etrt_device *dev,
+                                const struct etrt_region *r) {
+    char name[sizeof r->name + 16];
+    void *data;
+    snprintf(name, sizeof name, "%s.before", r->name);
+    etrt_status st = fetch(dev, r, &data);
+    if (st == ETRT_OK) st = put(c, name, data, r->bytes);
+    free(data);
+    return st;
+}
+
+/* Write the after-image unless it equals the before-image; OUT_NAME is the file that holds it. */
+static etrt_status write_after(const struct etrt_capture *c, etrt_device *dev,
+                               const struct etrt_region *r, char *out_name, size_t name_bytes) {
+    char path[PATH_MAX];
+    void *data = NULL, *before = NULL;
+    size_t bytes;
+    snprintf(out_name, name_bytes, "%s.before", r->name);
+    etrt_status st = fetch(dev, r, &data);
+    if (st == ETRT_OK) st = path_in(c, out_name, path);
+    if (st == ETRT_OK) st = etrt_file_read(path, &before, &bytes);
+    if (st == ETRT_OK && (bytes != r->bytes || memcmp(before, data, bytes) != 0)) {
+        snprintf(out_name, name_bytes, "%s.after", r->name);
+        st = put(c, out_name, data, r->bytes);
+    }
+    free(before);
+    free(data);
+    return st;
+}
+
+/* ---- launch.json ---------------------------------------------------------------------------- */
+
+static json_t *hex(uint64_t value) {
+    char text[24];
+    snprintf(text, sizeof text, "0x%" PRIx64, value);
+    return json_string(text);
+}
+
+static json_t *describe_region(const etrt_session *s, const struct etrt_region *r) {
+    char before[sizeof r->name + 16];
+    snprintf(before, sizeof before, "%s.before", r->name);
+    json_t *o = json_pack("{s:s, s:o, s:I, s:s, s:s, s:n, s:[I, I]}", "name", r->name, "address",
+                          hex((uintptr_t)r->address), "bytes", (json_int_t)r->bytes, "memory",
+                          r->place == ETRT_ON_DEVICE ? "device" : "host", "before", before, "after",
+                          "check", (json_int_t)r->check_lo, (json_int_t)r->check_hi);
+    if (!r->tensor) return o;
+    int64_t shape[ETRT_MAX_RANK], bytes;
+    json_t *extents = json_array();
+    if (etrt_tensor_shape(r->tensor, s->dims, shape, &bytes) == ETRT_OK)
+        for (int d = 0; d < r->tensor->rank; d++)
+            json_array_append_new(extents, json_integer((json_int_t)shape[d]));
+    json_object_set_new(o, "kind", json_string(etrt_kind_name(r->tensor->kind)));
+    json_object_set_new(o, "dtype", json_string(etrt_dtype_name(r->tensor->dtype)));
+    json_object_set_new(o, "shape", extents);
+    return o;
+}
+
+/* Byte offsets of the device pointers in the kernarg segment. */
+static json_t *pointer_offsets(const struct etrt_manifest *mf) {
+    json_t *list = json_array();
+    for (size_t at = 0; at <= offsetof(struct etrt_kernarg, workspace); at += 8)
+        json_array_append_new(list, json_integer((json_int_t)at));
+    for (int i = 0; i < mf->ntensors; i++)
+        json_array_append_new(list,
+                              json_integer((json_int_t)mf->kernarg_bytes - 8 * (mf->ntensors - i)));
+    return list;
+}
+
+static json_t *describe_launch(const etrt_session *s, const struct etrt_capture *c) {
+    const etrt_model *m = s->model;
+    const struct etrt_manifest *mf = &m->manifest;
+    json_t *regions = json_array(), *dims = json_object();
+    for (size_t i = 0; i < c->count; i++)
+        json_array_append_new(regions, describe_region(s, &c->regions[i]));
+    for (int i = 0; i < mf->nsymbols; i++)
+        json_object_set_new(dims, mf->symbols[i].name, json_integer((json_int_t)s->dims[i]));
+    return json_pack("{s:s, s:i, s:s, s:s, s:s, s:{s:s, s:s, s:b, s:I}, s:{s:s, s:[o, o]}, "
+                     "s:{s:s, s:o, s:I, s:I, s:I}, s:[I, i, i], s:[I, i, i], s:f, s:I, "
+                     "s:{s:s, s:o, s:I, s:o}, s:o, s:o}",
+                     "format", "etrt-launch", "version", 1, "model", mf->model, "status", "ETRT_OK",
+                     "message", "", "device", "name", m->device->name, "isa", m->device->isa,
+                     "emulated", (int)m->device->hsa->emulator, "cus", (json_int_t)m->device->cus,
+                     "code", "file", "code.hsaco", "loaded", hex(m->load_lo), hex(m->load_hi),
+                     "kernel", "symbol", mf->kernel, "object", hex(m->code.kernel_object),
+                     "kernarg_bytes", (json_int_t)m->code.kernarg_bytes, "group_bytes",
+                     (json_int_t)mf->lds_bytes, "private_bytes", (json_int_t)m->code.private_bytes,
+                     "grid", (json_int_t)s->workgroups * mf->workgroup, 1, 1, "workgroup",
+                     (json_int_t)mf->workgroup, 1, 1, "wait_limit", s->wait_limit, "realtime_hz",
+                     (json_int_t)m->device->realtime_hz, "kernarg", "file", "kernarg.bin",
+                     "address", hex((uintptr_t)s->kernarg), "bytes", (json_int_t)mf->kernarg_bytes,
+                     "pointers", pointer_offsets(mf), "dims", dims, "regions", regions);
+}
+
+static etrt_status write_launch(const struct etrt_capture *c) {
+    char *text = json_dumps(c->launch, JSON_INDENT(1));
+    if (!text) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    etrt_status st = put(c, "launch.json", text, strlen(text));
+    free(text);
+    return st;
+}
+
+/* ---- begin and end -------------------------------------------------------------------------- */
+
+static etrt_status check_new(const char *dir) {
+    struct stat info;
+    if (!*dir) return etrt_fail(ETRT_INVALID, "a capture needs the name of a folder");
+    if (lstat(dir, &info) == 0)
+        return etrt_fail(ETRT_INVALID, "capture folder %s exists already", dir);
+    return ETRT_OK;
+}
+
+etrt_status etrt_capture(etrt_session *s, const char *dir) {
+    if (!s || !dir) return etrt_fail(ETRT_INVALID, "etrt_capture: NULL argument");
+    etrt_status st = check_new(dir);
+    if (st != ETRT_OK) return st;
+    char *copy = strdup(dir);
+    if (!copy) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    free(s->capture_dir);
+    s->capture_dir = copy;
+    return ETRT_OK;
+}
+
+/* The environment asks for the first launch of the process, whichever session makes it. */
+static etrt_status take_environment(etrt_session *s) {
+    static atomic_flag taken = ATOMIC_FLAG_INIT;
+    const char *dir = secure_getenv("ETRT_CAPTURE");
+    if (!dir || !*dir || atomic_flag_test_and_set(&taken) || s->capture_dir) return ETRT_OK;
+    return etrt_capture(s, dir);
+}
+
+static etrt_status open_folder(struct etrt_capture *c, char *dir) {
+    etrt_status st = check_new(dir);
+    if (st != ETRT_OK) {
+        free(dir);
+        return st;
+    }
+    c->dir = dir;
+    if (asprintf(&c->temporary, "%s.tmp.%ld", dir, (long)getpid()) < 0) {
+        c->temporary = NULL;
+        return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    }
+    if (mkdir(c->temporary, 0777) == 0) return ETRT_OK;
+    st = etrt_fail(ETRT_IO, "%s: %s", c->temporary, strerror(errno));
+    free(c->temporary);
+    c->temporary = NULL;
+    return st;
+}
+
+static etrt_status write_start(etrt_session *s, struct etrt_capture *c) {
+    etrt_status st = etrt_session_regions(s, &c->regions, &c->count);
+    for (size_t i = 0; i < c->count && st == ETRT_OK; i++)
+        st = write_before(c, s->model->device, &c->regions[i]);
+    if (st == ETRT_OK) st = put(c, "code.hsaco", s->model->elf, s->model->elf_bytes);
+    if (st == ETRT_OK) st = put(c, "kernarg.bin", s->kernarg, s->model->manifest.kernarg_bytes);
+    if (st != ETRT_OK) return st;
+    c->launch = describe_launch(s, c);
+    return c->launch ? ETRT_OK : etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+}
+
+etrt_status etrt_capture_begin(etrt_session *s) {
+    etrt_status st = take_environment(s);
+    if (st != ETRT_OK || !s->capture_dir) return st;
+    s->capture = calloc(1, sizeof *s->capture);
+    if (!s->capture) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    char *dir = s->capture_dir;
+    s->capture_dir = NULL;
+    st = open_folder(s->capture, dir);
+    if (st == ETRT_OK) st = write_start(s, s->capture);
+    if (st == ETRT_OK) return ETRT_OK;
+    etrt_capture_drop(s);
+    return etrt_fail_in(st, "capture");
+}
+
+void etrt_capture_drop(etrt_session *s) {
+    struct etrt_capture *c = s->capture;
+    if (!c) return;
+    if (c->temporary) etrt_folder_remove(c->temporary);
+    json_decref(c->launch);
+    free(c->regions);
+    free(c->temporary);
+    free(c->dir);
+    free(c);
+    s->capture = NULL;
+}
+
+/* After a fault or a dead device memory cannot be trusted or read: "after" stays null. */
+static etrt_status write_end(etrt_session *s, struct etrt_capture *c, etrt_status launch_status) {
+    bool readable = launch_status != ETRT_FAULT && launch_status != ETRT_DEVICE;
+    json_t *regions = json_object_get(c->launch, "regions");
+    etrt_status st = ETRT_OK;
+    json_object_set_new(c->launch, "status", json_string(etrt_status_name(launch_status)));
+    if (launch_status != ETRT_OK)
+        json_object_set_new(c->launch, "message", json_string(etrt_last_error()));
+    for (size_t i = 0; readable && i < c->count && st == ETRT_OK; i++) {
+        char name[sizeof c->regions->name + 16];
+        st = write_after(c, s->model->device, &c->regions[i], name, sizeof name);
+        if (st == ETRT_OK)
+            json_object_set_new(json_array_get(regions, i), "after", json_string(name));
+    }
+    if (st == ETRT_OK) st = write_launch(c);
+    if (st == ETRT_OK) st = check_new(c->dir);
+    if (st == ETRT_OK && rename(c->temporary, c->dir) != 0)
+        st = etrt_fail(ETRT_IO, "%s: %s", c->dir, strerror(errno));
+    if (st != ETRT_OK) return etrt_fail_in(st, "capture");
+    free(c->temporary);
+    c->temporary = NULL;
+    return ETRT_OK;
+}
+
+etrt_status etrt_capture_end(etrt_session *s, etrt_status launch_status) {
+    if (!s->capture) return launch_status;
+    char *launch_message = launch_status != ETRT_OK ? strdup(etrt_last_error()) : NULL;
+    etrt_status st = write_end(s, s->capture, launch_status);
+    etrt_capture_drop(s);
+    if (launch_status == ETRT_OK) return st;
+    if (st != ETRT_OK && launch_message)
+        etrt_fail(launch_status, "%s\nand the %s", launch_message, etrt_last_error());
+    free(launch_message);
+    return launch_status;
+}

@@ -1,0 +1,66 @@
+#include "error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A state dump of a few hundred lines fits; what does not is cut. */
+static _Thread_local char last_error[32768];
+
+const char *etrt_last_error(void) {
+    return last_error;
+}
+
+const char *etrt_version(void) {
+    return ETCC_VERSION;
+}
+
+const char *etrt_status_name(etrt_status status) {
+    switch (status) {
+#define X(name, text)                                                                              \
+    case ETRT_##name:                                                                              \
+        return "ETRT_" #name;
+        ETRT_STATUSES(X)
+#undef X
+    }
+    return "ETRT_?";
+}
+
+const char *etrt_status_text(etrt_status status) {
+    switch (status) {
+#define X(name, text)                                                                              \
+    case ETRT_##name:                                                                              \
+        return text;
+        ETRT_STATUSES(X)
+#undef X
+    }
+    return "unknown status";
+}
+
+etrt_status etrt_fail(etrt_status status, const char *format, ...) {
+    /* Arguments may point into the old message. */
+    char text[sizeof last_error];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    memcpy(last_error, text, strlen(text) + 1);
+    return status;
+}
+
+etrt_status etrt_fail_in(etrt_status status, const char *format, ...) {
+    char where[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(where, sizeof where, format, args);
+    va_end(args);
+    return etrt_fail(status, "%s: %s", where, last_error);
+}
+
+void etrt_fail_more(const char *format, ...) {
+    size_t used = strlen(last_error);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(last_error + used, sizeof last_error - used, format, args);
+    va_end(args);
+}

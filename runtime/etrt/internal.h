@@ -1,0 +1,86 @@
+/* internal.h - the objects behind etrt.h's handles. */
+#ifndef ETRT_INTERNAL_H
+#define ETRT_INTERNAL_H
+
+#include "../etrt_abi.h"
+#include "device.h"
+#include "manifest.h"
+
+struct etrt_model {
+    etrt_device *device;
+    char *path;
+    void *elf; /* the file's bytes; the loader may refer to them */
+    size_t elf_bytes;
+    struct etrt_manifest manifest;
+    struct etrt_code code;
+    uint64_t load_lo, load_hi; /* device addresses the code object takes */
+    void **weights;            /* per tensor; NULL for what is no weight */
+    bool weights_loaded;
+};
+
+struct etrt_capture;
+
+struct etrt_session {
+    etrt_model *model;
+    int64_t *dims; /* per symbol */
+    bool *dim_set;
+    void **tensors;      /* per tensor: device memory; weights are the model's */
+    bool *bound;         /* per tensor: inputs given */
+    int64_t *bound_size; /* per tensor: bytes given */
+    void *workspace;
+    uint32_t *events[2];
+    int events_now; /* which one the next launch counts in */
+    struct etrt_control *control;
+    struct etrt_report *report; /* coherent host memory */
+    void *kernarg;
+    hsa_signal_t signal;
+    bool has_signal;
+    uint32_t launch; /* running number of the next launch */
+    uint32_t workgroups_wanted;
+    uint32_t workgroups; /* of the launch in flight or the last one */
+    double wait_limit;
+    bool in_flight;
+    char *capture_dir;            /* wish for the next launch */
+    struct etrt_capture *capture; /* of the launch in flight */
+};
+
+static inline uint64_t etrt_events_bytes(const struct etrt_manifest *m) {
+    return (uint64_t)m->event_words * 4;
+}
+
+static inline uint64_t etrt_control_bytes(const etrt_device *dev) {
+    return sizeof(struct etrt_control) + (uint64_t)dev->cus * 8;
+}
+
+/* session.c: everything a launch needs is set, bound and fits. */
+etrt_status etrt_session_ready(const etrt_session *);
+
+/* weights.c */
+etrt_status etrt_weights_alloc(etrt_model *);
+
+/* report.c: text for people out of what an aborted launch left. EVENTS (host copies) may be NULL.
+ */
+etrt_status etrt_report_wait(const struct etrt_manifest *, const struct etrt_report *,
+                             const uint32_t *events, const struct etrt_control *,
+                             uint32_t workgroups, double wait_limit);
+/* Append to the last error, a fault, which tensors its addresses are in or near. */
+void etrt_report_fault(const etrt_session *);
+
+/* capture.c. Begin takes the wish from the session; end writes the after-images and renames. */
+etrt_status etrt_capture_begin(etrt_session *);
+etrt_status etrt_capture_end(etrt_session *, etrt_status launch_status);
+void etrt_capture_drop(etrt_session *);
+
+/* A region of device memory a launch may touch. */
+struct etrt_region {
+    char name[160];
+    void *address;
+    uint64_t bytes;
+    enum etrt_place place;
+    uint64_t check_lo, check_hi;      /* bytes a replay must reproduce */
+    const struct etrt_tensor *tensor; /* or NULL */
+};
+/* All of a session's regions, in the order of the kernarg segment; free() the array. */
+etrt_status etrt_session_regions(const etrt_session *, struct etrt_region **out, size_t *out_count);
+
+#endif

@@ -1,0 +1,129 @@
+/* One launch: kernel arguments, dispatch, wait, and what the kernel reports. */
+#include "internal.h"
+
+#include "error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void write_kernarg(etrt_session *s) {
+    const struct etrt_manifest *mf = &s->model->manifest;
+    struct etrt_kernarg head = {
+        .control = (uintptr_t)s->control,
+        .report = (uintptr_t)s->report,
+        .events = (uintptr_t)s->events[s->events_now],
+        .events_next = (uintptr_t)s->events[!s->events_now],
+        .workspace = (uintptr_t)s->workspace,
+        .wait_ticks = (uint64_t)(s->wait_limit * (double)s->model->device->realtime_hz),
+        .workgroups = s->workgroups,
+        .launch = s->launch,
+    };
+    if (!head.wait_ticks) head.wait_ticks = 1;
+    char *p = s->kernarg;
+    memset(p, 0, mf->kernarg_bytes);
+    memcpy(p, &head, sizeof head);
+    p += sizeof head;
+    for (int i = 0; i < mf->nsymbols; i++) {
+        int32_t value = (int32_t)s->dims[i];
+        memcpy(p + 4 * i, &value, 4);
+    }
+    p += (mf->nsymbols * 4 + 7) / 8 * 8;
+    for (int i = 0; i < mf->ntensors; i++) {
+        uint64_t address = (uintptr_t)s->tensors[i];
+        memcpy(p + 8 * i, &address, 8);
+    }
+}
+
+static etrt_status start(etrt_session *s) {
+    etrt_device *dev = s->model->device;
+    s->workgroups = s->workgroups_wanted ? s->workgroups_wanted : dev->cus;
+    memset(s->report, 0, sizeof *s->report);
+    write_kernarg(s);
+    dev->hsa->hsa_signal_store_relaxed(s->signal, 1);
+    etrt_status st = etrt_capture_begin(s);
+    if (st != ETRT_OK) return st;
+    struct etrt_dispatch d = {
+        .kernel_object = s->model->code.kernel_object,
+        .kernarg = s->kernarg,
+        .workgroups = s->workgroups,
+        .workgroup_size = s->model->manifest.workgroup,
+        .group_bytes = s->model->manifest.lds_bytes,
+        .private_bytes = s->model->code.private_bytes,
+    };
+    st = etrt_dispatch_start(dev, &d, s->signal);
+    if (st != ETRT_OK) etrt_capture_drop(s);
+    return st;
+}
+
+etrt_status etrt_submit(etrt_session *s) {
+    if (!s) return etrt_fail(ETRT_INVALID, "etrt_submit: no session");
+    if (s->in_flight) return etrt_fail(ETRT_INVALID, "etrt_submit: a launch is in flight already");
+    etrt_status st = etrt_device_check(s->model->device);
+    if (st == ETRT_OK) st = etrt_session_ready(s);
+    if (st == ETRT_OK) st = start(s);
+    s->in_flight = st == ETRT_OK;
+    return st;
+}
+
+/* Explain an aborted launch from what is left in memory. */
+static etrt_status explain_wait(etrt_session *s, const struct etrt_report *report) {
+    etrt_device *dev = s->model->device;
+    const struct etrt_manifest *mf = &s->model->manifest;
+    uint64_t control_bytes = etrt_control_bytes(dev);
+    uint32_t *events = malloc(etrt_events_bytes(mf));
+    struct etrt_control *control = calloc(1, control_bytes);
+    bool got =
+        events && control &&
+        etrt_mem_read(dev, events, s->events[s->events_now], etrt_events_bytes(mf)) == ETRT_OK &&
+        etrt_mem_read(dev, control, s->control, control_bytes) == ETRT_OK;
+    etrt_status st = etrt_report_wait(mf, report, got ? events : NULL, got ? control : NULL,
+                                      s->workgroups, s->wait_limit);
+    free(events);
+    free(control);
+    return st;
+}
+
+/* An aborted launch leaves counts behind that the next one must not see. */
+static etrt_status clean_up(etrt_session *s) {
+    etrt_device *dev = s->model->device;
+    uint64_t bytes = etrt_events_bytes(&s->model->manifest);
+    etrt_status st = etrt_mem_fill(dev, s->events[0], 0, bytes);
+    if (st == ETRT_OK) st = etrt_mem_fill(dev, s->events[1], 0, bytes);
+    if (st == ETRT_OK) st = etrt_mem_fill(dev, s->control, 0, etrt_control_bytes(dev));
+    return st;
+}
+
+static etrt_status finish(etrt_session *s) {
+    struct etrt_report report;
+    memcpy(&report, s->report, sizeof report);
+    if (report.status == ETRT_REPORT_OK) {
+        etrt_status st = etrt_capture_end(s, ETRT_OK);
+        s->events_now = !s->events_now;
+        s->launch++;
+        return st;
+    }
+    etrt_status st = report.status == ETRT_REPORT_WAIT
+                         ? explain_wait(s, &report)
+                         : etrt_fail(ETRT_DEVICE, "the kernel reports status %u, which is unknown",
+                                     report.status);
+    st = etrt_capture_end(s, st);
+    s->launch++;
+    etrt_status cleaned = clean_up(s);
+    return cleaned == ETRT_OK ? st : cleaned;
+}
+
+etrt_status etrt_wait(etrt_session *s) {
+    if (!s) return etrt_fail(ETRT_INVALID, "etrt_wait: no session");
+    if (!s->in_flight) return etrt_fail(ETRT_INVALID, "etrt_wait: no launch is in flight");
+    etrt_device *dev = s->model->device;
+    etrt_status st = etrt_dispatch_wait(dev, s->signal, etrt_device_patience(dev, s->wait_limit));
+    s->in_flight = false;
+    if (st == ETRT_OK) return finish(s);
+    if (st == ETRT_FAULT) etrt_report_fault(s);
+    return etrt_capture_end(s, st);
+}
+
+etrt_status etrt_run(etrt_session *s) {
+    etrt_status st = etrt_submit(s);
+    return st == ETRT_OK ? etrt_wait(s) : st;
+}

@@ -1,0 +1,151 @@
+/* What went wrong inside a launch, in words. */
+#include "internal.h"
+
+#include "error.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_SHORT = 16 }; /* counters listed per event */
+
+/* "e3[2, 5]" for word INDEX of an event. */
+static const char *event_word(const struct etrt_event *e, uint32_t index, char *buf, size_t bytes) {
+    int64_t at[ETRT_MAX_RANK];
+    uint64_t rest = index;
+    for (int d = e->rank; d-- > 0;) {
+        at[d] = e->shape[d] ? (int64_t)(rest % (uint64_t)e->shape[d]) : 0;
+        rest = e->shape[d] ? rest / (uint64_t)e->shape[d] : 0;
+    }
+    size_t used = (size_t)snprintf(buf, bytes, "%s[", e->name);
+    for (int d = 0; d < e->rank && used < bytes; d++)
+        used += (size_t)snprintf(buf + used, bytes - used, "%s%" PRId64, d ? ", " : "", at[d]);
+    if (used < bytes) snprintf(buf + used, bytes - used, "]");
+    return buf;
+}
+
+/* Where a workgroup ran. The raw register is always shown; its fields where they are known. */
+static const char *place_text(const char *target, uint32_t die, uint32_t hw_id, char *buf,
+                              size_t bytes) {
+    if (strncmp(target, "gfx9", 4) == 0)
+        snprintf(buf, bytes, "die %u, shader engine %u, CU %u (hardware id 0x%08x)", die,
+                 hw_id >> 13 & 7, hw_id >> 8 & 15, hw_id);
+    else
+        snprintf(buf, bytes, "die %u (hardware id 0x%08x)", die, hw_id);
+    return buf;
+}
+
+/* One line per event. Needs are known to the kernel only, so a counter counts as short when it is
+ * below the largest of its event. */
+static void dump_event(const struct etrt_event *e, const uint32_t *words) {
+    uint32_t most = 0, full = 0, listed = 0, left = 0;
+    char name[512];
+    for (uint32_t i = 0; i < e->words; i++)
+        if (words[i] > most) most = words[i];
+    if (most == 0) {
+        etrt_fail_more("\n  %s: no arrivals in %u counters", e->name, e->words);
+        return;
+    }
+    for (uint32_t i = 0; i < e->words; i++)
+        full += words[i] == most;
+    etrt_fail_more("\n  %s: %u of %u counters at %u", e->name, full, e->words, most);
+    for (uint32_t i = 0; i < e->words; i++) {
+        if (words[i] == most) continue;
+        if (listed++ < MAX_SHORT)
+            etrt_fail_more("%s %s=%u", listed == 1 ? "; below:" : ",",
+                           event_word(e, i, name, sizeof name), words[i]);
+        else
+            left++;
+    }
+    if (left) etrt_fail_more(" and %u more", left);
+}
+
+static void dump_placement(const uint32_t *events, const struct etrt_control *control,
+                           uint32_t workgroups) {
+    etrt_fail_more("\nworkgroups started:");
+    uint32_t started = 0;
+    for (uint32_t die = 0; die < ETRT_MAX_DIES; die++)
+        if (events[die]) {
+            etrt_fail_more("%s %u on die %u", started ? "," : "", events[die], die);
+            started += events[die];
+        }
+    etrt_fail_more("%s of %u", started ? "" : " none", workgroups);
+    for (uint32_t die = 0; die < ETRT_MAX_DIES; die++) {
+        if (!events[die]) continue;
+        etrt_fail_more("\n  die %u:", die);
+        for (uint32_t w = 0; w < workgroups; w++) {
+            uint32_t where = control->placement[2 * w];
+            if (where >> 16 == die && (where & 0xFFFF) < events[die]) etrt_fail_more(" %u", w);
+        }
+    }
+}
+
+etrt_status etrt_report_wait(const struct etrt_manifest *m, const struct etrt_report *r,
+                             const uint32_t *events, const struct etrt_control *control,
+                             uint32_t workgroups, double wait_limit) {
+    char task[300], event[512], place[128];
+    if (r->task < (uint32_t)m->ntasks)
+        snprintf(task, sizeof task, "%s", m->tasks[r->task]);
+    else
+        snprintf(task, sizeof task, "#%u", r->task);
+    if (r->event < (uint32_t)m->nevents)
+        event_word(&m->events[r->event], r->index, event, sizeof event);
+    else
+        snprintf(event, sizeof event, "#%u word %u", r->event, r->index);
+    etrt_fail(ETRT_WAIT,
+              "launch %u: workgroup %u waited longer than %g s in task %s, tile %u, for event %s: "
+              "%u arrivals of %u needed; on %s",
+              r->launch, r->workgroup, wait_limit, task, r->tile, event, r->count, r->need,
+              place_text(m->target, r->die, r->hw_id, place, sizeof place));
+    if (!events) return ETRT_WAIT;
+    etrt_fail_more("\nevents of this launch:");
+    for (int i = 0; i < m->nevents; i++)
+        dump_event(&m->events[i], events + m->events[i].base);
+    if (control) dump_placement(events, control, workgroups);
+    return ETRT_WAIT;
+}
+
+/* ---- faults --------------------------------------------------------------------------------- */
+
+enum { NEAR = 1 << 20 };
+
+/* The region that holds ADDRESS, or the one it overshoots or undershoots by least. */
+static const struct etrt_region *nearest(const struct etrt_region *regions, size_t count,
+                                         uint64_t address, int64_t *out_offset) {
+    const struct etrt_region *best = NULL;
+    uint64_t best_distance = NEAR;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t lo = (uintptr_t)regions[i].address, hi = lo + regions[i].bytes;
+        uint64_t distance = address < lo ? lo - address : address >= hi ? address - hi + 1 : 0;
+        if (distance >= best_distance) continue;
+        best = &regions[i];
+        best_distance = distance;
+        *out_offset = (int64_t)(address - lo);
+    }
+    return best;
+}
+
+void etrt_report_fault(const etrt_session *s) {
+    char text[8192];
+    struct etrt_region *regions;
+    size_t count;
+    snprintf(text, sizeof text, "%s", etrt_last_error());
+    if (etrt_session_regions(s, &regions, &count) != ETRT_OK) return;
+    for (char *p = text; (p = strstr(p, "0x"));) {
+        char *end;
+        uint64_t address = strtoull(p + 2, &end, 16);
+        int64_t offset = 0;
+        const struct etrt_region *r =
+            end > p + 2 ? nearest(regions, count, address, &offset) : NULL;
+        if (r && offset >= 0 && (uint64_t)offset < r->bytes)
+            etrt_fail_more("\n0x%" PRIx64 " is byte %" PRId64 " of %s (%" PRIu64 " bytes)", address,
+                           offset, r->name, r->bytes);
+        else if (r)
+            etrt_fail_more("\n0x%" PRIx64 " is %" PRId64 " bytes %s %s (%" PRIu64 " bytes)",
+                           address, offset < 0 ? -offset : offset - (int64_t)r->bytes,
+                           offset < 0 ? "before" : "past the end of", r->name, r->bytes);
+        p = end > p + 2 ? end : p + 2;
+    }
+    free(regions);
+}

@@ -1,0 +1,313 @@
+/* Sessions: the device memory of one user of a model, and copying tensors in and out. */
+#include "internal.h"
+
+#include "error.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- create --------------------------------------------------------------------------------- */
+
+static bool make_arrays(etrt_session *s) {
+    const struct etrt_manifest *mf = &s->model->manifest;
+    size_t nsymbols = (size_t)mf->nsymbols + 1, ntensors = (size_t)mf->ntensors + 1;
+    s->dims = calloc(nsymbols, sizeof *s->dims);
+    s->dim_set = calloc(nsymbols, sizeof *s->dim_set);
+    s->tensors = calloc(ntensors, sizeof *s->tensors);
+    s->bound = calloc(ntensors, sizeof *s->bound);
+    s->bound_size = calloc(ntensors, sizeof *s->bound_size);
+    if (!s->dims || !s->dim_set || !s->tensors || !s->bound || !s->bound_size) return false;
+    for (int i = 0; i < mf->nsymbols; i++) {
+        s->dims[i] = mf->symbols[i].lo;
+        s->dim_set[i] = mf->symbols[i].lo == mf->symbols[i].hi;
+    }
+    return true;
+}
+
+/* Memory whose contents a kernel must not rely on starts as NaNs, so that relying on it shows. */
+enum { POISON = 0xFF };
+
+static etrt_status make_memory(etrt_session *s, enum etrt_place place, uint64_t bytes,
+                               const char *what, uint8_t fill, void **out) {
+    etrt_device *dev = s->model->device;
+    etrt_status st = etrt_mem_alloc(dev, place, bytes, what, out);
+    if (st != ETRT_OK) return st;
+    if (place == ETRT_ON_DEVICE) return etrt_mem_fill(dev, *out, fill, bytes);
+    memset(*out, fill, bytes);
+    return ETRT_OK;
+}
+
+static etrt_status make_tensors(etrt_session *s) {
+    const struct etrt_manifest *mf = &s->model->manifest;
+    etrt_status st = ETRT_OK;
+    for (int i = 0; i < mf->ntensors && st == ETRT_OK; i++) {
+        const struct etrt_tensor *t = &mf->tensors[i];
+        if (t->kind == ETRT_WEIGHT)
+            s->tensors[i] = s->model->weights[i];
+        else
+            st = make_memory(s, ETRT_ON_DEVICE, (uint64_t)t->max_bytes, t->name,
+                             t->kind == ETRT_STATE ? 0 : POISON, &s->tensors[i]);
+    }
+    return st;
+}
+
+static etrt_status make_launch_memory(etrt_session *s) {
+    const struct etrt_manifest *mf = &s->model->manifest;
+    void *p[6] = {0};
+    etrt_status st =
+        make_memory(s, ETRT_ON_DEVICE, mf->workspace_bytes, "workspace", POISON, &p[0]);
+    for (int i = 1; i < 3 && st == ETRT_OK; i++)
+        st = make_memory(s, ETRT_ON_DEVICE, etrt_events_bytes(mf), "events", 0, &p[i]);
+    if (st == ETRT_OK)
+        st = make_memory(s, ETRT_ON_DEVICE, etrt_control_bytes(s->model->device), "control", 0,
+                         &p[3]);
+    if (st == ETRT_OK)
+        st = make_memory(s, ETRT_ON_HOST, sizeof(struct etrt_report), "report", 0, &p[4]);
+    if (st == ETRT_OK)
+        st = make_memory(s, ETRT_KERNARG, mf->kernarg_bytes, "kernel arguments", 0, &p[5]);
+    s->workspace = p[0];
+    s->events[0] = p[1];
+    s->events[1] = p[2];
+    s->control = p[3];
+    s->report = p[4];
+    s->kernarg = p[5];
+    return st;
+}
+
+static etrt_status make_signal(etrt_session *s) {
+    const struct etrt_hsa *hsa = s->model->device->hsa;
+    hsa_status_t hs = hsa->hsa_signal_create(1, 0, NULL, &s->signal);
+    s->has_signal = hs == HSA_STATUS_SUCCESS;
+    if (s->has_signal) return ETRT_OK;
+    return etrt_fail(ETRT_DEVICE, "cannot create a signal: %s", etrt_hsa_text(hsa, hs));
+}
+
+etrt_status etrt_session_create(etrt_model *model, etrt_session **out_session) {
+    if (!out_session) return etrt_fail(ETRT_INVALID, "etrt_session_create: no place for it");
+    *out_session = NULL;
+    if (!model) return etrt_fail(ETRT_INVALID, "etrt_session_create: no model");
+    etrt_status st = etrt_device_check(model->device);
+    if (st != ETRT_OK) return st;
+    etrt_session *s = calloc(1, sizeof *s);
+    if (!s) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    s->model = model;
+    s->wait_limit = 2;
+    st = make_arrays(s) ? ETRT_OK : etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    if (st == ETRT_OK) st = make_tensors(s);
+    if (st == ETRT_OK) st = make_launch_memory(s);
+    if (st == ETRT_OK) st = make_signal(s);
+    if (st != ETRT_OK) {
+        etrt_session_destroy(s);
+        return st;
+    }
+    *out_session = s;
+    return ETRT_OK;
+}
+
+void etrt_session_destroy(etrt_session *s) {
+    if (!s) return;
+    etrt_device *dev = s->model->device;
+    if (s->in_flight) etrt_wait(s);
+    etrt_capture_drop(s);
+    for (int i = 0; s->tensors && i < s->model->manifest.ntensors; i++)
+        if (s->model->manifest.tensors[i].kind != ETRT_WEIGHT) etrt_mem_free(dev, s->tensors[i]);
+    etrt_mem_free(dev, s->workspace);
+    etrt_mem_free(dev, s->events[0]);
+    etrt_mem_free(dev, s->events[1]);
+    etrt_mem_free(dev, s->control);
+    etrt_mem_free(dev, s->report);
+    etrt_mem_free(dev, s->kernarg);
+    if (s->has_signal) dev->hsa->hsa_signal_destroy(s->signal);
+    free(s->dims);
+    free(s->dim_set);
+    free(s->tensors);
+    free(s->bound);
+    free(s->bound_size);
+    free(s->capture_dir);
+    free(s);
+}
+
+/* ---- dims and tensors ----------------------------------------------------------------------- */
+
+static etrt_status check_idle(const etrt_session *s, const char *call) {
+    if (!s) return etrt_fail(ETRT_INVALID, "%s: no session", call);
+    if (s->in_flight) return etrt_fail(ETRT_INVALID, "%s: a launch is in flight", call);
+    return etrt_device_check(s->model->device);
+}
+
+etrt_status etrt_session_reset(etrt_session *s) {
+    etrt_status st = check_idle(s, "etrt_session_reset");
+    for (int i = 0; st == ETRT_OK && i < s->model->manifest.ntensors; i++) {
+        const struct etrt_tensor *t = &s->model->manifest.tensors[i];
+        if (t->kind == ETRT_STATE)
+            st = etrt_mem_fill(s->model->device, s->tensors[i], 0, (uint64_t)t->max_bytes);
+    }
+    return st;
+}
+
+etrt_status etrt_set_dim(etrt_session *s, const char *name, int64_t value) {
+    etrt_status st = check_idle(s, "etrt_set_dim");
+    if (st != ETRT_OK) return st;
+    int i = name ? etrt_manifest_symbol(&s->model->manifest, name) : -1;
+    if (i < 0)
+        return etrt_fail(ETRT_NOT_FOUND, "model %s has no dim %s", s->model->manifest.model,
+                         name ? name : "(null)");
+    const struct etrt_symbol *sym = &s->model->manifest.symbols[i];
+    if (value < sym->lo || value > sym->hi)
+        return etrt_fail(ETRT_RANGE, "dim %s = %lld is outside %lld..%lld", name, (long long)value,
+                         (long long)sym->lo, (long long)sym->hi);
+    s->dims[i] = value;
+    s->dim_set[i] = true;
+    return ETRT_OK;
+}
+
+/* A dim that a shape uses and nobody set, or -1. */
+static int missing_dim(const etrt_session *s, const struct etrt_tensor *t) {
+    for (int d = 0; d < t->rank; d++)
+        for (int k = 0; k < t->shape[d].count; k++) {
+            const struct etrt_expr_step *step = &t->shape[d].steps[k];
+            if (step->op == ETRT_EXPR_SYMBOL && !s->dim_set[step->value]) return (int)step->value;
+        }
+    return -1;
+}
+
+static etrt_status find_tensor(const etrt_session *s, const char *name, int *out) {
+    *out = name ? etrt_manifest_tensor(&s->model->manifest, name) : -1;
+    if (*out >= 0) return ETRT_OK;
+    return etrt_fail(ETRT_NOT_FOUND, "model %s has no tensor %s", s->model->manifest.model,
+                     name ? name : "(null)");
+}
+
+static etrt_status current_shape(const etrt_session *s, const struct etrt_tensor *t,
+                                 int64_t shape[ETRT_MAX_RANK], int64_t *bytes) {
+    int dim = missing_dim(s, t);
+    if (dim >= 0) {
+        const struct etrt_symbol *sym = &s->model->manifest.symbols[dim];
+        return etrt_fail(ETRT_INVALID, "tensor %s: dim %s (%lld..%lld) is not set", t->name,
+                         sym->name, (long long)sym->lo, (long long)sym->hi);
+    }
+    etrt_status st = etrt_tensor_shape(t, s->dims, shape, bytes);
+    if (st == ETRT_OK && *bytes > t->max_bytes)
+        st = etrt_fail(ETRT_RANGE, "tensor %s: %lld bytes at these dims, the model allows %lld",
+                       t->name, (long long)*bytes, (long long)t->max_bytes);
+    return st;
+}
+
+etrt_status etrt_shape(etrt_session *s, const char *name, int64_t out_shape[ETRT_MAX_RANK],
+                       int *out_rank) {
+    int i;
+    int64_t bytes;
+    if (!s || !out_shape || !out_rank) return etrt_fail(ETRT_INVALID, "etrt_shape: NULL argument");
+    memset(out_shape, 0, ETRT_MAX_RANK * sizeof *out_shape);
+    *out_rank = 0;
+    etrt_status st = find_tensor(s, name, &i);
+    if (st != ETRT_OK) return st;
+    st = current_shape(s, &s->model->manifest.tensors[i], out_shape, &bytes);
+    if (st == ETRT_OK) *out_rank = s->model->manifest.tensors[i].rank;
+    return st;
+}
+
+etrt_status etrt_bind(etrt_session *s, const char *name, const void *data, size_t bytes) {
+    int i;
+    int64_t shape[ETRT_MAX_RANK], need;
+    etrt_status st = check_idle(s, "etrt_bind");
+    if (st == ETRT_OK) st = find_tensor(s, name, &i);
+    if (st != ETRT_OK) return st;
+    const struct etrt_tensor *t = &s->model->manifest.tensors[i];
+    if (t->kind != ETRT_INPUT)
+        return etrt_fail(ETRT_INVALID, "etrt_bind: %s is no input but %s", name,
+                         etrt_kind_name(t->kind));
+    need = t->max_bytes;
+    bool known = missing_dim(s, t) < 0;
+    if (known) st = current_shape(s, t, shape, &need);
+    if (st != ETRT_OK) return st;
+    if (bytes > (uint64_t)need || (known && bytes != (uint64_t)need))
+        return etrt_fail(ETRT_MISMATCH, "input %s: %zu bytes given, %s%lld needed", name, bytes,
+                         known ? "" : "at most ", (long long)need);
+    if (!data && bytes) return etrt_fail(ETRT_INVALID, "etrt_bind: no data for %s", name);
+    st = etrt_mem_write(s->model->device, s->tensors[i], data, bytes);
+    s->bound[i] = st == ETRT_OK;
+    s->bound_size[i] = (int64_t)bytes;
+    return st;
+}
+
+/* What etrt_read and etrt_write check alike. */
+static etrt_status find_to_copy(etrt_session *s, const char *call, const char *name,
+                                const void *data, size_t bytes, int *out) {
+    int64_t shape[ETRT_MAX_RANK], need;
+    etrt_status st = check_idle(s, call);
+    if (st == ETRT_OK) st = find_tensor(s, name, out);
+    if (st == ETRT_OK) st = current_shape(s, &s->model->manifest.tensors[*out], shape, &need);
+    if (st == ETRT_OK && bytes != (uint64_t)need)
+        st = etrt_fail(ETRT_MISMATCH, "%s: %s has %lld bytes, not %zu", call, name, (long long)need,
+                       bytes);
+    if (st == ETRT_OK && !data && bytes)
+        st = etrt_fail(ETRT_INVALID, "%s: no place given for %s", call, name);
+    return st;
+}
+
+etrt_status etrt_read(etrt_session *s, const char *name, void *out_data, size_t bytes) {
+    int i;
+    etrt_status st = find_to_copy(s, "etrt_read", name, out_data, bytes, &i);
+    if (st != ETRT_OK) return st;
+    if (s->model->manifest.tensors[i].kind == ETRT_WEIGHT)
+        return etrt_fail(ETRT_INVALID, "etrt_read: %s is a weight", name);
+    return etrt_mem_read(s->model->device, out_data, s->tensors[i], bytes);
+}
+
+etrt_status etrt_write(etrt_session *s, const char *name, const void *data, size_t bytes) {
+    int i;
+    etrt_status st = find_to_copy(s, "etrt_write", name, data, bytes, &i);
+    if (st != ETRT_OK) return st;
+    if (s->model->manifest.tensors[i].kind != ETRT_STATE)
+        return etrt_fail(ETRT_INVALID, "etrt_write: %s is no state tensor but %s", name,
+                         etrt_kind_name(s->model->manifest.tensors[i].kind));
+    return etrt_mem_write(s->model->device, s->tensors[i], data, bytes);
+}
+
+/* Everything a launch needs is there and fits. */
+etrt_status etrt_session_ready(const etrt_session *s) {
+    const struct etrt_manifest *mf = &s->model->manifest;
+    if (!s->model->weights_loaded)
+        return etrt_fail(ETRT_UNBOUND, "the weights of model %s are not loaded", mf->model);
+    for (int i = 0; i < mf->nsymbols; i++)
+        if (!s->dim_set[i])
+            return etrt_fail(ETRT_INVALID, "dim %s (%lld..%lld) is not set", mf->symbols[i].name,
+                             (long long)mf->symbols[i].lo, (long long)mf->symbols[i].hi);
+    for (int i = 0; i < mf->ntensors; i++) {
+        const struct etrt_tensor *t = &mf->tensors[i];
+        int64_t shape[ETRT_MAX_RANK], bytes;
+        etrt_status st = current_shape(s, t, shape, &bytes);
+        if (st != ETRT_OK) return st;
+        if (t->kind != ETRT_INPUT || bytes == 0) continue;
+        if (!s->bound[i]) return etrt_fail(ETRT_UNBOUND, "input %s is not bound", t->name);
+        if (s->bound_size[i] != bytes)
+            return etrt_fail(ETRT_MISMATCH,
+                             "input %s was bound with %lld bytes and needs %lld at these dims",
+                             t->name, (long long)s->bound_size[i], (long long)bytes);
+    }
+    return ETRT_OK;
+}
+
+/* ---- knobs ---------------------------------------------------------------------------------- */
+
+etrt_status etrt_set_wait_limit(etrt_session *s, double seconds) {
+    etrt_status st = check_idle(s, "etrt_set_wait_limit");
+    if (st != ETRT_OK) return st;
+    if (!isfinite(seconds) || seconds < 1e-6 || seconds > 1e6)
+        return etrt_fail(ETRT_RANGE, "a wait limit of %g seconds is outside 1e-6..1e6", seconds);
+    s->wait_limit = seconds;
+    return ETRT_OK;
+}
+
+etrt_status etrt_set_workgroups(etrt_session *s, int workgroups) {
+    etrt_status st = check_idle(s, "etrt_set_workgroups");
+    if (st != ETRT_OK) return st;
+    if (workgroups < 0 || (uint32_t)workgroups > s->model->device->cus)
+        return etrt_fail(ETRT_RANGE, "%d workgroups cannot all be resident on the %u CUs of %s",
+                         workgroups, s->model->device->cus, s->model->device->name);
+    s->workgroups_wanted = (uint32_t)workgroups;
+    return ETRT_OK;
+}

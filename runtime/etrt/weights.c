@@ -1,0 +1,131 @@
+/* Weights: checkpoint tensors into device memory, stacked where the model loops over layers. */
+#include "internal.h"
+
+#include "error.h"
+#include "etrt_safetensors.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+etrt_status etrt_weights_alloc(etrt_model *m) {
+    const struct etrt_manifest *mf = &m->manifest;
+    m->weights = calloc((size_t)mf->ntensors + 1, sizeof *m->weights);
+    if (!m->weights) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    m->weights_loaded = true;
+    for (int i = 0; i < mf->ntensors; i++) {
+        const struct etrt_tensor *t = &mf->tensors[i];
+        if (t->kind != ETRT_WEIGHT) continue;
+        m->weights_loaded = false;
+        etrt_status st = etrt_mem_alloc(m->device, ETRT_ON_DEVICE, (uint64_t)t->max_bytes, t->name,
+                                        &m->weights[i]);
+        if (st != ETRT_OK) return st;
+    }
+    return ETRT_OK;
+}
+
+/* The checkpoint's name of one slice: every {loop} replaced by its index. */
+static bool slice_name(const struct etrt_tensor *t, const int64_t *index, char *out, size_t bytes) {
+    size_t used = 0;
+    for (const char *p = t->source; *p;) {
+        int n = -1;
+        if (*p == '{') {
+            size_t length = strcspn(p, "}");
+            for (int k = 0; k < t->nloops; k++)
+                if (strlen(t->loops[k].name) == length - 1 &&
+                    memcmp(t->loops[k].name, p + 1, length - 1) == 0)
+                    n = snprintf(out + used, bytes - used, "%lld",
+                                 (long long)(t->loops[k].lo + index[k]));
+            p += length + 1;
+        } else {
+            size_t length = strcspn(p, "{");
+            n = snprintf(out + used, bytes - used, "%.*s", (int)length, p);
+            p += length;
+        }
+        if (n < 0 || (size_t)n >= bytes - used) return false;
+        used += (size_t)n;
+    }
+    out[used] = 0;
+    return true;
+}
+
+struct slices {
+    const struct etrt_tensor *tensor;
+    int64_t shape[ETRT_MAX_RANK];
+    int64_t count, bytes; /* slices, and bytes of each */
+};
+
+static etrt_status describe_slices(const struct etrt_tensor *t, struct slices *out) {
+    int64_t total;
+    out->tensor = t;
+    etrt_status st = etrt_tensor_shape(t, NULL, out->shape, &total);
+    out->count = 1;
+    for (int k = 0; k < t->nloops; k++)
+        out->count *= out->shape[k];
+    out->bytes = out->count ? total / out->count : 0;
+    return st;
+}
+
+/* Find slice NUMBER in the checkpoint and check what it is. */
+static etrt_status find_slice(const struct slices *s, int64_t number, const struct etrt_st *ck,
+                              const char *path, const struct etrt_st_tensor **out) {
+    const struct etrt_tensor *t = s->tensor;
+    int64_t index[ETRT_MAX_RANK];
+    char name[1024], want[256], have[256];
+    for (int k = t->nloops; k-- > 0; number /= s->shape[k])
+        index[k] = number % s->shape[k];
+    if (!slice_name(t, index, name, sizeof name))
+        return etrt_fail(ETRT_FORMAT, "weight %s: its source name is too long", t->name);
+    const int64_t *shape = s->shape + t->nloops;
+    int rank = t->rank - t->nloops;
+    etrt_st_shape_text(rank, shape, want, sizeof want);
+    const struct etrt_st_tensor *found = etrt_st_find(ck, name);
+    if (!found)
+        return etrt_fail(ETRT_NOT_FOUND, "%s: no tensor %s (weight %s, %s %s)", path, name, t->name,
+                         etrt_dtype_safetensors(t->dtype), want);
+    bool same = found->rank == rank && strcmp(found->dtype, etrt_dtype_safetensors(t->dtype)) == 0;
+    for (int d = 0; same && d < rank; d++)
+        same = found->shape[d] == shape[d];
+    if (!same)
+        return etrt_fail(ETRT_MISMATCH, "%s: tensor %s is %s %s, weight %s must be %s %s",
+                         etrt_st_path(ck, found), name, found->dtype,
+                         etrt_st_shape_text(found->rank, found->shape, have, sizeof have), t->name,
+                         etrt_dtype_safetensors(t->dtype), want);
+    *out = found;
+    return ETRT_OK;
+}
+
+/* Check, or when COPY check and copy, every slice of weight INDEX. */
+static etrt_status visit(etrt_model *m, int index, const struct etrt_st *ck, const char *path,
+                         bool copy) {
+    struct slices s;
+    const struct etrt_st_tensor *found = NULL;
+    etrt_status st = describe_slices(&m->manifest.tensors[index], &s);
+    for (int64_t k = 0; st == ETRT_OK && k < s.count; k++) {
+        st = find_slice(&s, k, ck, path, &found);
+        if (st == ETRT_OK && copy)
+            st = etrt_mem_write(m->device, (char *)m->weights[index] + k * s.bytes, found->data,
+                                found->bytes);
+    }
+    return st;
+}
+
+etrt_status etrt_model_weights_file(etrt_model *m, const char *path) {
+    struct etrt_st *ck;
+    char err[ETRT_ST_ERR];
+    if (!m || !path) return etrt_fail(ETRT_INVALID, "etrt_model_weights_file: NULL argument");
+    etrt_status st = etrt_device_check(m->device);
+    if (st != ETRT_OK) return st;
+    if (access(path, R_OK) != 0) return etrt_fail(ETRT_IO, "%s: %s", path, strerror(errno));
+    if (!etrt_st_open(path, &ck, err, sizeof err)) return etrt_fail(ETRT_FORMAT, "%s", err);
+    /* All is checked before anything is copied, so that a bad file leaves the weights as they
+     * were. */
+    for (int copy = 0; copy < 2; copy++)
+        for (int i = 0; st == ETRT_OK && i < m->manifest.ntensors; i++)
+            if (m->manifest.tensors[i].kind == ETRT_WEIGHT) st = visit(m, i, ck, path, copy != 0);
+    if (st == ETRT_OK) m->weights_loaded = true;
+    etrt_st_close(ck);
+    return st;
+}

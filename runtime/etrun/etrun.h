@@ -1,0 +1,72 @@
+/* etrun.h - the parts of etrun. Everything that fails has printed why and returns false. */
+#ifndef ETRUN_H
+#define ETRUN_H
+
+#include "device.h"
+#include "etrt_safetensors.h"
+#include "manifest.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+struct setting {
+    const char *name;
+    int64_t value;
+};
+
+struct options {
+    const char *model, *device, *in, *out, *weights, *capture, *replay;
+    struct setting *settings;
+    int nsettings;
+    long repeat, workgroups;
+    double wait_limit; /* 0: the library's default */
+    bool stats, list, states;
+};
+
+enum parsed { PARSED_RUN, PARSED_DONE, PARSED_BAD };
+enum parsed options_parse(int argc, char **argv, struct options *out);
+void options_free(struct options *);
+
+bool list_model(const char *path);
+bool run_model(const struct options *);
+bool replay_launch(const struct options *);
+
+/* "etrun: MESSAGE" on stderr; returns false. */
+bool fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The library's last error. */
+bool fail_status(etrt_status);
+
+void print_device(const etrt_device *);
+void print_stats(const etrt_device *, double seconds);
+/* Up to COUNT elements of DTYPE at DATA. */
+void print_values(FILE *, enum etrt_dtype dtype, const void *data, int64_t count);
+
+/* ---- a capture folder, read and checked ------------------------------------------------------ */
+
+struct launch_region {
+    char *name;
+    uint64_t address, bytes;
+    bool on_host, has_after, has_dtype;
+    enum etrt_dtype dtype;
+    void *before, *after; /* images; AFTER only when has_after */
+    uint64_t check_lo, check_hi;
+    void *memory;   /* where it is in the replay */
+    bool mapped_at; /* at its own address */
+};
+
+struct launch {
+    char *isa, *status, *symbol;
+    void *code, *kernarg;
+    size_t code_bytes, kernarg_bytes;
+    uint32_t workgroups, workgroup_size, group_bytes, private_bytes;
+    double wait_limit;
+    uint32_t *pointers; /* offsets in the kernarg bytes */
+    size_t npointers;
+    struct launch_region *regions;
+    size_t nregions;
+};
+
+etrt_status launch_read(const char *dir, struct launch *out);
+void launch_free(struct launch *);
+
+#endif

@@ -1,0 +1,58 @@
+/* etrun --list: what a code object says about itself. Needs no device. */
+#include "etrun.h"
+
+#include "file.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+static void print_dim(const struct etrt_manifest *m, const struct etrt_expr *e) {
+    static const char *const ops[] = {"", "", "+", "-", "*", "/", "%", "min", "max"};
+    for (int i = 0; i < e->count; i++) {
+        const struct etrt_expr_step *s = &e->steps[i];
+        const char *space = i ? " " : "";
+        if (s->op == ETRT_EXPR_CONST)
+            printf("%s%" PRId64, space, s->value);
+        else if (s->op == ETRT_EXPR_SYMBOL)
+            printf("%s%s", space, m->symbols[s->value].name);
+        else
+            printf("%s%s", space, ops[s->op]);
+    }
+}
+
+static void print_tensor(const struct etrt_manifest *m, const struct etrt_tensor *t) {
+    printf("  %-6s %s: %s[", etrt_kind_name(t->kind), t->name, etrt_dtype_name(t->dtype));
+    for (int d = 0; d < t->rank; d++) {
+        if (d) printf(", ");
+        print_dim(m, &t->shape[d]);
+    }
+    printf("]");
+    if (t->source) printf(" = \"%s\"", t->source);
+    for (int k = 0; k < t->nloops; k++)
+        printf(" %s in %" PRId64 "..%" PRId64, t->loops[k].name, t->loops[k].lo, t->loops[k].hi);
+    printf("\n");
+}
+
+bool list_model(const char *path) {
+    void *elf;
+    size_t bytes;
+    struct etrt_manifest m;
+    etrt_status st = etrt_file_read(path, &elf, &bytes);
+    if (st != ETRT_OK) return fail_status(st);
+    st = etrt_manifest_of_code(elf, bytes, &m);
+    free(elf);
+    if (st != ETRT_OK) return fail("%s: %s", path, etrt_last_error());
+    printf("model %s for %s, compiled by etcc %s, schedule %s\n", m.model, m.target, m.etcc,
+           m.schedule);
+    printf("kernel %s: %u work-items per workgroup, wave%u, %u bytes of LDS, %u of arguments\n",
+           m.kernel, m.workgroup, m.wavefront, m.lds_bytes, m.kernarg_bytes);
+    printf("workspace %" PRIu64 " bytes, %d events in %u words, %d tasks\n", m.workspace_bytes,
+           m.nevents, m.event_words, m.ntasks);
+    for (int i = 0; i < m.nsymbols; i++)
+        printf("  dim    %s in %" PRId64 "..%" PRId64 "\n", m.symbols[i].name, m.symbols[i].lo,
+               m.symbols[i].hi);
+    for (int i = 0; i < m.ntensors; i++)
+        print_tensor(&m, &m.tensors[i]);
+    etrt_manifest_free(&m);
+    return true;
+}

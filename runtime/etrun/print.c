@@ -1,0 +1,71 @@
+/* What etrun prints about devices and values. */
+#include "etrun.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+void print_device(const etrt_device *dev) {
+    printf("device: %s\n", etrt_device_name(dev));
+}
+
+void print_stats(const etrt_device *dev, double seconds) {
+    etrt_stats s;
+    etrt_device_stats(dev, &s);
+    printf("launches: %" PRIu64 " in %.3f s\n", s.launches, seconds);
+    if (!etrt_device_is_emulated(dev)) {
+        printf("instructions: a real device does not count\n");
+        return;
+    }
+    const struct {
+        const char *name;
+        uint64_t count;
+    } kinds[] = {{"valu", s.valu}, {"salu", s.salu}, {"vmem", s.vmem},     {"smem", s.smem},
+                 {"lds", s.lds},   {"mfma", s.mfma}, {"branch", s.branch}, {"other", s.other}};
+    printf("instructions: %" PRIu64 " (", s.instructions);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        printf("%s%s %" PRIu64, i ? ", " : "", kinds[i].name, kinds[i].count);
+    printf(")\nmemory: %" PRIu64 " bytes read, %" PRIu64 " written; atomics %" PRIu64 "\n",
+           s.bytes_read, s.bytes_written, s.atomics);
+    printf("waits: %" PRIu64 " polls repeated, %" PRIu64 " barriers\n", s.sleeps, s.barriers);
+    if (s.busy_seconds > 0)
+        printf("speed: %.1f Minst/s per core, %.1f Minst/s of wall time\n",
+               (double)s.instructions / s.busy_seconds * 1e-6,
+               seconds > 0 ? (double)s.instructions / seconds * 1e-6 : 0);
+}
+
+static float half_to_float(uint16_t h) {
+    int exponent = h >> 10 & 31;
+    float fraction = (float)(h & 1023) / 1024, value;
+    if (exponent == 31)
+        value = h & 1023 ? __builtin_nanf("") : __builtin_inff();
+    else
+        value = exponent ? (1 + fraction) : fraction;
+    for (int e = exponent ? exponent - 15 : -14; exponent != 31 && e != 0; e += e > 0 ? -1 : 1)
+        value = e > 0 ? value * 2 : value / 2;
+    return h >> 15 ? -value : value;
+}
+
+static double element(enum etrt_dtype dtype, const void *data, int64_t index) {
+    uint32_t bits = 0;
+    float f;
+    memcpy(&bits, (const char *)data + index * (int64_t)etrt_dtype_bytes(dtype),
+           etrt_dtype_bytes(dtype));
+    switch (dtype) {
+    case ETRT_I32:
+        return (double)(int32_t)bits;
+    case ETRT_F16:
+        return half_to_float((uint16_t)bits);
+    case ETRT_BF16:
+        bits <<= 16;
+        break;
+    case ETRT_F32:
+        break;
+    }
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+void print_values(FILE *to, enum etrt_dtype dtype, const void *data, int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        fprintf(to, " %.9g", element(dtype, data, i));
+}

@@ -1,0 +1,248 @@
+/* etrun --replay: run a captured launch again and compare what it leaves in memory. */
+#include "etrun.h"
+
+#include "../etrt_abi.h"
+#include "error.h"
+#include "internal.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct replay {
+    etrt_device *dev;
+    struct launch launch;
+    struct etrt_code code;
+    void *kernarg;
+    hsa_signal_t signal;
+    bool has_signal;
+};
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+/* At its own address where the device can do that, else anywhere. */
+static etrt_status place_region(struct replay *r, struct launch_region *region) {
+    const struct etrt_hsa *hsa = r->dev->hsa;
+    if (hsa->etemu_map_at && region->bytes &&
+        hsa->etemu_map_at(region->address, region->bytes) == 0) {
+        region->memory = (void *)(uintptr_t)region->address;
+        region->mapped_at = true;
+        return ETRT_OK;
+    }
+    return etrt_mem_alloc(r->dev, region->on_host ? ETRT_ON_HOST : ETRT_ON_DEVICE, region->bytes,
+                          region->name, &region->memory);
+}
+
+static etrt_status put_image(struct replay *r, struct launch_region *region) {
+    if (!region->on_host || region->mapped_at)
+        return etrt_mem_write(r->dev, region->memory, region->before, region->bytes);
+    memcpy(region->memory, region->before, region->bytes);
+    return ETRT_OK;
+}
+
+static struct launch_region *region_of(struct launch *l, uint64_t address) {
+    for (size_t i = 0; i < l->nregions; i++) {
+        struct launch_region *r = &l->regions[i];
+        if (address >= r->address && address - r->address < (r->bytes ? r->bytes : 1)) return r;
+    }
+    return NULL;
+}
+
+/* Point the arguments at where the regions are now. */
+static etrt_status write_kernarg(struct replay *r) {
+    struct launch *l = &r->launch;
+    memcpy(r->kernarg, l->kernarg, l->kernarg_bytes);
+    for (size_t i = 0; i < l->npointers; i++) {
+        uint64_t value;
+        memcpy(&value, (char *)l->kernarg + l->pointers[i], 8);
+        if (!value) continue;
+        struct launch_region *region = region_of(l, value);
+        if (!region)
+            return etrt_fail(ETRT_FORMAT,
+                             "argument at byte %u points to 0x%" PRIx64 ", which is in no region",
+                             l->pointers[i], value);
+        value = (uintptr_t)region->memory + (value - region->address);
+        memcpy((char *)r->kernarg + l->pointers[i], &value, 8);
+    }
+    return ETRT_OK;
+}
+
+static etrt_status check_device(const struct replay *r) {
+    const struct launch *l = &r->launch;
+    if (strcmp(l->isa, etrt_device_isa(r->dev)) != 0)
+        return etrt_fail(ETRT_MISMATCH, "captured on %s, but the device is %s", l->isa,
+                         etrt_device_isa(r->dev));
+    if (l->workgroups > r->dev->cus)
+        return etrt_fail(ETRT_RANGE, "the launch has %u workgroups, %s can hold %u at once",
+                         l->workgroups, r->dev->name, r->dev->cus);
+    if (l->group_bytes > r->dev->lds_bytes)
+        return etrt_fail(ETRT_RANGE, "the launch takes %u bytes of LDS", l->group_bytes);
+    return ETRT_OK;
+}
+
+static etrt_status prepare(struct replay *r, const struct options *o) {
+    struct launch *l = &r->launch;
+    etrt_status st = launch_read(o->replay, l);
+    if (st == ETRT_OK) st = etrt_device_open(o->device, &r->dev);
+    if (st == ETRT_OK) st = check_device(r);
+    if (st == ETRT_OK) st = etrt_code_load(r->dev, l->code, l->code_bytes, l->symbol, &r->code);
+    if (st == ETRT_OK && r->code.kernarg_bytes > l->kernarg_bytes)
+        st = etrt_fail(ETRT_FORMAT, "the kernel reads %u bytes of arguments, the capture has %zu",
+                       r->code.kernarg_bytes, l->kernarg_bytes);
+    for (size_t i = 0; i < l->nregions && st == ETRT_OK; i++)
+        st = place_region(r, &l->regions[i]);
+    if (st == ETRT_OK)
+        st = etrt_mem_alloc(r->dev, ETRT_KERNARG, l->kernarg_bytes, "arguments", &r->kernarg);
+    if (st == ETRT_OK) st = write_kernarg(r);
+    if (st != ETRT_OK) return st;
+    r->has_signal = r->dev->hsa->hsa_signal_create(1, 0, NULL, &r->signal) == HSA_STATUS_SUCCESS;
+    return r->has_signal ? ETRT_OK : etrt_fail(ETRT_DEVICE, "cannot create a signal");
+}
+
+static void clean_up(struct replay *r) {
+    for (size_t i = 0; r->dev && i < r->launch.nregions; i++) {
+        struct launch_region *region = &r->launch.regions[i];
+        if (region->mapped_at)
+            r->dev->hsa->etemu_unmap(region->address);
+        else
+            etrt_mem_free(r->dev, region->memory);
+    }
+    if (r->dev) {
+        etrt_mem_free(r->dev, r->kernarg);
+        if (r->has_signal) r->dev->hsa->hsa_signal_destroy(r->signal);
+        etrt_code_unload(r->dev, &r->code);
+    }
+    etrt_device_close(r->dev);
+    launch_free(&r->launch);
+}
+
+/* ---- comparison ----------------------------------------------------------------------------- */
+
+static void show_element(const struct launch_region *region, const unsigned char *image,
+                         uint64_t at) {
+    uint64_t n = region->bytes - at < 4 ? region->bytes - at : 4;
+    if (region->has_dtype && at + etrt_dtype_bytes(region->dtype) <= region->bytes)
+        print_values(stdout, region->dtype, image + at, 1);
+    printf(" (bytes");
+    for (uint64_t i = 0; i < n; i++)
+        printf(" %02x", image[at + i]);
+    printf(")");
+}
+
+/* True when the region is as captured; prints the first difference otherwise. */
+static bool compare_image(const struct launch_region *region, const unsigned char *now) {
+    const unsigned char *then = region->after;
+    uint64_t first = region->check_hi, count = 0;
+    for (uint64_t i = region->check_lo; i < region->check_hi; i++)
+        if (then[i] != now[i]) {
+            if (!count++) first = i;
+        }
+    if (!count) return true;
+    uint64_t element = region->has_dtype ? etrt_dtype_bytes(region->dtype) : 4;
+    uint64_t at = first - first % element;
+    printf("%s: %" PRIu64 " of %" PRIu64 " bytes differ, first at offset %" PRIu64
+           " (element %" PRIu64 "): captured",
+           region->name, count, region->check_hi - region->check_lo, first, first / element);
+    show_element(region, then, at);
+    printf(", replayed");
+    show_element(region, now, at);
+    printf("\n");
+    return false;
+}
+
+static etrt_status compare(struct replay *r, size_t *out_compared, size_t *out_different) {
+    *out_compared = *out_different = 0;
+    for (size_t i = 0; i < r->launch.nregions; i++) {
+        struct launch_region *region = &r->launch.regions[i];
+        if (!region->has_after) continue;
+        void *now = malloc(region->bytes + 1);
+        if (!now) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+        etrt_status st = ETRT_OK;
+        if (!region->on_host || region->mapped_at)
+            st = etrt_mem_read(r->dev, now, region->memory, region->bytes);
+        else
+            memcpy(now, region->memory, region->bytes);
+        if (st == ETRT_OK && !compare_image(region, now)) ++*out_different;
+        ++*out_compared;
+        free(now);
+        if (st != ETRT_OK) return st;
+    }
+    return ETRT_OK;
+}
+
+/* ---- running -------------------------------------------------------------------------------- */
+
+/* The kernel's own report, when the capture is of an etcc kernel. */
+static etrt_status read_report(struct replay *r) {
+    struct launch *l = &r->launch;
+    struct etrt_report report = {0};
+    struct etrt_manifest m;
+    for (size_t i = 0; i < l->nregions; i++)
+        if (strcmp(l->regions[i].name, "report") == 0 && l->regions[i].bytes == sizeof report)
+            memcpy(&report, l->regions[i].memory, sizeof report);
+    if (report.status == ETRT_REPORT_OK) return ETRT_OK;
+    etrt_status st = etrt_manifest_of_code(l->code, l->code_bytes, &m);
+    if (st != ETRT_OK) return st;
+    st = etrt_report_wait(&m, &report, NULL, NULL, l->workgroups, l->wait_limit);
+    etrt_manifest_free(&m);
+    return st;
+}
+
+static etrt_status run_once(struct replay *r) {
+    struct launch *l = &r->launch;
+    etrt_status st = ETRT_OK;
+    for (size_t i = 0; i < l->nregions && st == ETRT_OK; i++)
+        st = put_image(r, &l->regions[i]);
+    if (st != ETRT_OK) return st;
+    r->dev->hsa->hsa_signal_store_relaxed(r->signal, 1);
+    struct etrt_dispatch d = {
+        .kernel_object = r->code.kernel_object,
+        .kernarg = r->kernarg,
+        .workgroups = l->workgroups,
+        .workgroup_size = l->workgroup_size,
+        .group_bytes = l->group_bytes > r->code.group_bytes ? l->group_bytes : r->code.group_bytes,
+        .private_bytes = r->code.private_bytes,
+    };
+    st = etrt_dispatch_start(r->dev, &d, r->signal);
+    if (st == ETRT_OK)
+        st = etrt_dispatch_wait(r->dev, r->signal, etrt_device_patience(r->dev, l->wait_limit));
+    return st == ETRT_OK ? read_report(r) : st;
+}
+
+/* Run and judge once: the same ending and, where it was a good one, the same memory. */
+static bool replay_once(struct replay *r) {
+    size_t compared, different;
+    etrt_status st = run_once(r);
+    if (strcmp(etrt_status_name(st), r->launch.status) != 0) {
+        if (st != ETRT_OK) fail_status(st);
+        return fail("the captured launch ended with %s, the replay with %s", r->launch.status,
+                    etrt_status_name(st));
+    }
+    if (st != ETRT_OK) {
+        printf("%s\nthe replay ended as the captured launch did: %s\n", etrt_last_error(),
+               r->launch.status);
+        return true;
+    }
+    st = compare(r, &compared, &different);
+    if (st != ETRT_OK) return fail_status(st);
+    printf("%zu regions compared, %zu differ\n", compared, different);
+    return different == 0;
+}
+
+bool replay_launch(const struct options *o) {
+    struct replay r = {0};
+    struct timespec from, to;
+    etrt_status st = prepare(&r, o);
+    bool ok = st == ETRT_OK || fail_status(st);
+    if (ok) print_device(r.dev);
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    for (long k = 0; k < o->repeat && ok; k++)
+        ok = replay_once(&r);
+    clock_gettime(CLOCK_MONOTONIC, &to);
+    if (r.dev && o->stats)
+        print_stats(r.dev,
+                    (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) * 1e-9);
+    clean_up(&r);
+    return ok;
+}

@@ -1,0 +1,142 @@
+/* etrun MODEL: load, bind from a file, launch, write outputs to a file. */
+#include "etrun.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct run {
+    const struct options *o;
+    etrt_device *device;
+    etrt_model *model;
+    etrt_session *session;
+    struct etrt_st *in;
+};
+
+static int find_tensor(const etrt_model *m, const char *name, etrt_tensor_info *out) {
+    for (int i = 0; etrt_model_tensor(m, i, out) == ETRT_OK; i++)
+        if (strcmp(out->name, name) == 0) return i;
+    return -1;
+}
+
+/* Give one tensor of the input file to the session. */
+static bool give(struct run *r, const struct etrt_st_tensor *t) {
+    etrt_tensor_info info;
+    int64_t shape[ETRT_MAX_RANK];
+    int rank;
+    char want[256], have[256];
+    if (find_tensor(r->model, t->name, &info) < 0 || info.kind == ETRT_WEIGHT ||
+        info.kind == ETRT_OUTPUT)
+        return fail("%s: %s is no input or state of the model", r->o->in, t->name);
+    etrt_status st = etrt_shape(r->session, t->name, shape, &rank);
+    if (st != ETRT_OK) return fail_status(st);
+    bool same = rank == t->rank && strcmp(etrt_dtype_safetensors(info.dtype), t->dtype) == 0 &&
+                memcmp(shape, t->shape, (size_t)rank * sizeof *shape) == 0;
+    if (!same)
+        return fail("%s: tensor %s is %s %s, the model takes %s %s", r->o->in, t->name, t->dtype,
+                    etrt_st_shape_text(t->rank, t->shape, have, sizeof have),
+                    etrt_dtype_safetensors(info.dtype),
+                    etrt_st_shape_text(rank, shape, want, sizeof want));
+    st = info.kind == ETRT_INPUT ? etrt_bind(r->session, t->name, t->data, t->bytes)
+                                 : etrt_write(r->session, t->name, t->data, t->bytes);
+    return st == ETRT_OK || fail_status(st);
+}
+
+static bool prepare(struct run *r) {
+    const struct options *o = r->o;
+    char err[ETRT_ST_ERR];
+    etrt_status st = etrt_device_open(o->device, &r->device);
+    if (st == ETRT_OK) st = etrt_model_load(r->device, o->model, &r->model);
+    if (st == ETRT_OK && o->weights) st = etrt_model_weights_file(r->model, o->weights);
+    if (st == ETRT_OK) st = etrt_session_create(r->model, &r->session);
+    if (st == ETRT_OK && o->wait_limit > 0) st = etrt_set_wait_limit(r->session, o->wait_limit);
+    if (st == ETRT_OK && o->workgroups) st = etrt_set_workgroups(r->session, (int)o->workgroups);
+    for (int i = 0; i < o->nsettings && st == ETRT_OK; i++)
+        st = etrt_set_dim(r->session, o->settings[i].name, o->settings[i].value);
+    if (st == ETRT_OK && o->capture) st = etrt_capture(r->session, o->capture);
+    if (st != ETRT_OK) return fail_status(st);
+    if (o->in && !etrt_st_open(o->in, &r->in, err, sizeof err)) return fail("%s", err);
+    for (size_t i = 0; r->in && i < etrt_st_count(r->in); i++)
+        if (!give(r, etrt_st_at(r->in, i))) return false;
+    return true;
+}
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static bool launch(struct run *r) {
+    double from = now();
+    for (long k = 0; k < r->o->repeat; k++) {
+        etrt_status st = etrt_run(r->session);
+        if (st != ETRT_OK) return fail_status(st);
+    }
+    if (r->o->stats) {
+        print_device(r->device);
+        print_stats(r->device, now() - from);
+    }
+    return true;
+}
+
+/* Read tensor NAME into T; T->data is malloc'ed. */
+static bool take(struct run *r, const etrt_tensor_info *info, struct etrt_st_tensor *t) {
+    t->name = info->name;
+    t->dtype = etrt_dtype_safetensors(info->dtype);
+    etrt_status st = etrt_shape(r->session, info->name, t->shape, &t->rank);
+    if (st != ETRT_OK) return fail_status(st);
+    t->bytes = etrt_dtype_bytes(info->dtype);
+    for (int d = 0; d < t->rank; d++)
+        t->bytes *= (size_t)t->shape[d];
+    void *data = malloc(t->bytes + 1);
+    t->data = data;
+    if (!data) return fail("out of memory");
+    st = etrt_read(r->session, info->name, data, t->bytes);
+    return st == ETRT_OK || fail_status(st);
+}
+
+static void show(const etrt_tensor_info *info, const struct etrt_st_tensor *t) {
+    enum { SHOWN = 8 };
+    char shape[256];
+    int64_t count = (int64_t)(t->bytes / etrt_dtype_bytes(info->dtype));
+    printf("%s: %s%s =", t->name, etrt_dtype_name(info->dtype),
+           etrt_st_shape_text(t->rank, t->shape, shape, sizeof shape));
+    print_values(stdout, info->dtype, t->data, count < SHOWN ? count : SHOWN);
+    printf("%s\n", count > SHOWN ? " ..." : "");
+}
+
+static bool wanted(const struct run *r, const etrt_tensor_info *info) {
+    return info->kind == ETRT_OUTPUT || (info->kind == ETRT_STATE && r->o->states);
+}
+
+static bool collect(struct run *r) {
+    etrt_tensor_info info;
+    char err[ETRT_ST_ERR];
+    int total = 0, count = 0;
+    while (etrt_model_tensor(r->model, total, &info) == ETRT_OK)
+        total++;
+    struct etrt_st_tensor *tensors = calloc((size_t)total + 1, sizeof *tensors);
+    bool ok = tensors || fail("out of memory");
+    for (int i = 0; ok && i < total; i++) {
+        if (etrt_model_tensor(r->model, i, &info) != ETRT_OK || !wanted(r, &info)) continue;
+        ok = take(r, &info, &tensors[count++]);
+        if (ok && !r->o->out) show(&info, &tensors[count - 1]);
+    }
+    if (ok && r->o->out && !etrt_st_write(r->o->out, tensors, (size_t)count, err, sizeof err))
+        ok = fail("%s", err);
+    for (int i = 0; i < count; i++)
+        free((void *)tensors[i].data);
+    free(tensors);
+    return ok;
+}
+
+bool run_model(const struct options *o) {
+    struct run r = {.o = o};
+    bool ok = prepare(&r) && launch(&r) && collect(&r);
+    etrt_st_close(r.in);
+    etrt_session_destroy(r.session);
+    etrt_model_unload(r.model);
+    etrt_device_close(r.device);
+    return ok;
+}
