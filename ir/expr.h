@@ -107,6 +107,8 @@ int64_t et_eval(const et_exprs *, et_expr, const int64_t *syms, const int64_t *v
 typedef et_expr (*et_subst_fn)(void *ctx, et_exprs *, et_expr leaf);
 et_expr et_subst(et_exprs *, et_expr, et_subst_fn, void *ctx);
 et_expr et_subst_var(et_exprs *, et_expr, int var, et_expr by);
+/* Replace every occurrence of the node FROM, whatever its operator. */
+et_expr et_replace(et_exprs *, et_expr, et_expr from, et_expr by);
 
 /* Call FN on every node reachable from E, operands first, each once. */
 void et_walk(const et_exprs *, et_expr, void (*fn)(void *ctx, et_expr), void *ctx);

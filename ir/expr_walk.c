@@ -59,6 +59,21 @@ et_expr et_subst(et_exprs *p, et_expr e, et_subst_fn fn, void *ctx) {
     return out;
 }
 
+static et_expr keep_leaf(void *ctx, et_exprs *p, et_expr leaf) {
+    (void)ctx, (void)p, (void)leaf;
+    return ET_NO_EXPR;
+}
+
+et_expr et_replace(et_exprs *p, et_expr e, et_expr from, et_expr by) {
+    struct memo m = {calloc((size_t)p->nnode, sizeof *m.to), p->nnode};
+    if (!m.to)
+        et_bug("out of memory");
+    m.to[from.id] = by;
+    et_expr out = subst(p, e, keep_leaf, NULL, &m);
+    free(m.to);
+    return out;
+}
+
 struct one_var {
     int var;
     et_expr by;

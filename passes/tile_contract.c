@@ -1,0 +1,388 @@
+/* Groups with matrix products: operands through matrix instructions, everything around them in the
+ * same tile. All products of a group share their left operand; what the group computes from them
+ * (bias, activation, rotary embedding, per-head norm) reads the sums from local memory. */
+#include "tiler.h"
+#include <string.h>
+
+enum {
+    MAX_TM = 64,
+    MAX_SPAN = 256,         /* columns of a product per tile */
+    ACC_BYTES = 32 << 10,   /* local memory for sums */
+    STAGE_BYTES = 32 << 10, /* and for staged operands */
+    LDS_SPARE = 4 << 10,    /* left for reductions */
+    MAX_LEAVES = 64,
+};
+
+/* A reference to an element of a product. */
+struct leaf {
+    et_expr e;
+    int product; /* index below */
+    et_expr m, n;
+};
+
+struct contract {
+    et_tiler t;
+    const et_node *node[ET_MAX_ACC]; /* the products */
+    int nproduct;
+    struct leaf leaf[MAX_LEAVES];
+    int nleaf;
+    bool too_many;
+    int m_axis; /* -1: a single row */
+    bool batch[ET_MAX_RANK], column[ET_MAX_RANK];
+    et_expr base[ET_MAX_ACC]; /* first column of the tile in each product */
+    int span;                 /* columns used per tile */
+    et_dtype operand;
+    bool direct; /* every right operand is read straight from memory */
+};
+
+/* ---- finding the products ---- */
+
+static void find_leaf(void *ctx, et_expr e) {
+    struct contract *c = ctx;
+    const et_node_x *x = et_x(c->t.x, e);
+    if (x->op != ET_X_CONTRACT) return;
+    const et_node *n = et_node_of(c->t.lo->g, (et_value){(uint32_t)x->i});
+    int p = 0;
+    while (p < c->nproduct && c->node[p] != n)
+        p++;
+    if (p == c->nproduct) {
+        if (p == ET_MAX_ACC || (p && n->args[0].id != c->node[0]->args[0].id)) {
+            et_force(c->t.lo, x->i);
+            return;
+        }
+        c->node[c->nproduct++] = n;
+    }
+    if (c->nleaf == MAX_LEAVES) {
+        c->too_many = true;
+        return;
+    }
+    c->leaf[c->nleaf++] =
+        (struct leaf){.e = e, .product = p, .m = x->ops[x->nops - 2], .n = x->ops[x->nops - 1]};
+}
+
+static et_dtype operand_type(et_lowering *lo, const et_node *n) {
+    et_dtype a = et_val_of(lo->g, n->args[0])->shape.dtype;
+    et_dtype b = et_val_of(lo->g, n->args[1])->shape.dtype;
+    return a == ET_F32 ? b : a;
+}
+
+static int axis_of(const struct contract *c, et_expr e) {
+    const et_node_x *x = et_x(c->t.x, e);
+    for (int d = 0; x->op == ET_X_VAR && d < c->t.gr->rank; d++)
+        if (x->i == c->t.gr->axis[d]) return d;
+    return -1;
+}
+
+/* Which axes of the group are rows, columns and batches of the products. */
+static bool classify(struct contract *c) {
+    const et_group *gr = c->t.gr;
+    c->m_axis = axis_of(c, c->leaf[0].m);
+    if (c->m_axis < 0 && et_x(c->t.x, c->leaf[0].m)->op != ET_X_INT) return false;
+    for (int l = 0; l < c->nleaf; l++) {
+        if (!et_expr_eq(c->leaf[l].m, c->leaf[0].m)) return false;
+        const et_node_x *x = et_x(c->t.x, c->leaf[l].e);
+        for (int d = 0; d < gr->rank; d++) {
+            for (int b = 0; b + 2 < x->nops; b++)
+                c->batch[d] |= et_expr_has_var(c->t.x, x->ops[b], gr->axis[d]);
+            c->column[d] |= et_expr_has_var(c->t.x, c->leaf[l].n, gr->axis[d]);
+        }
+    }
+    for (int d = 0; d < gr->rank; d++) {
+        int64_t one;
+        bool single = et_is_int(c->t.x, gr->dim[d], &one) && one == 1;
+        if ((d == c->m_axis) + c->batch[d] + c->column[d] != 1 && !single) return false;
+    }
+    for (int p = 0; p < c->nproduct; p++)
+        if (operand_type(c->t.lo, c->node[p]) != c->operand) return false;
+    return true;
+}
+
+/* ---- columns of a tile ---- */
+
+static et_tiler try_tiles(const struct contract *c, const int *tile) {
+    et_tiler t = et_tiler_begin(c->t.lo, c->t.gr);
+    for (int d = 0; d < t.gr->rank; d++)
+        et_tiler_axis(&t, d, tile[d]);
+    return t;
+}
+
+/* Where each product's tile of columns starts, such that every reference falls in [base, base +
+ * span). Returns the span, or 0 when these tiles mix columns of several. */
+static int columns_of(const struct contract *c, et_tiler *t, et_expr base[ET_MAX_ACC]) {
+    int span = 0;
+    for (int p = 0; p < c->nproduct; p++) {
+        base[p] = ET_NO_EXPR;
+        for (int l = 0; l < c->nleaf && !base[p].id; l++) {
+            if (c->leaf[l].product != p) continue;
+            et_expr from = et_tiler_subst_first(t, c->leaf[l].n);
+            int64_t lo = 0, hi = 0, most = 0;
+            bool fits = true;
+            for (int k = 0; k < c->nleaf && fits; k++) {
+                if (c->leaf[k].product != p) continue;
+                et_expr off = et_sub(t->x, et_tiler_subst(t, c->leaf[k].n), from);
+                fits = et_bounds(t->x, off, &lo, &hi) && lo >= 0 && hi < MAX_SPAN;
+                most = hi > most ? hi : most;
+            }
+            if (!fits) continue;
+            base[p] = from;
+            span = (int)most + 1 > span ? (int)most + 1 : span;
+        }
+        if (!base[p].id) return 0;
+    }
+    return span;
+}
+
+static int64_t upper(const struct contract *c, et_expr e) {
+    int64_t lo, hi;
+    return et_bounds(c->t.x, e, &lo, &hi) ? hi : INT32_MAX;
+}
+
+static et_expr product_columns(const struct contract *c, int p) {
+    const et_shape *s = &et_val_of(c->t.lo->g, c->node[p]->result)->shape;
+    return s->dim[s->rank - 1];
+}
+
+/* Narrow tiles spread a small product over more CUs; wide ones reuse the staged rows. */
+static int wanted_span(const struct contract *c) {
+    int64_t columns = upper(c, product_columns(c, 0)), cus = c->t.lo->opt->machine.cus;
+    int span = 64;
+    while (span > 16 && columns / span < cus)
+        span /= 2;
+    return span;
+}
+
+static int row_tile(const struct contract *c) {
+    if (c->m_axis < 0) return 1;
+    int64_t rows = upper(c, c->t.gr->dim[c->m_axis]);
+    return rows < MAX_TM ? (int)rows : MAX_TM;
+}
+
+static int round16(int n) {
+    return (n + 15) & ~15;
+}
+
+/* Column tiles are tried from the last axis inward: part of it, all of it, all of it and part of
+ * the axis before. The widest that is not wider than wanted wins, else the narrowest. */
+static bool choose_columns(struct contract *c, int tile[ET_MAX_RANK]) {
+    const et_group *gr = c->t.gr;
+    int axis[ET_MAX_RANK], n = 0, wanted = wanted_span(c), best = 0, best_tile[ET_MAX_RANK];
+    for (int d = gr->rank - 1; d >= 0; d--)
+        if (c->column[d]) axis[n++] = d;
+    for (int d = 0; d < gr->rank; d++)
+        tile[d] = d == c->m_axis ? row_tile(c) : 1;
+    if (n == 0) { /* a single column */
+        et_tiler t = try_tiles(c, tile);
+        best = columns_of(c, &t, c->base);
+        memcpy(best_tile, tile, sizeof best_tile);
+    }
+    for (int k = 0; k < n; k++) {
+        int64_t whole = upper(c, gr->dim[axis[k]]), constant;
+        for (int size = k ? 2 : 16;; size *= 2) {
+            tile[axis[k]] = size < whole ? size : (int)whole;
+            et_tiler t = try_tiles(c, tile);
+            et_expr base[ET_MAX_ACC];
+            int span = columns_of(c, &t, base);
+            bool better =
+                !best || (round16(span) <= wanted ? span > best || best > wanted : span < best);
+            if (span && better) {
+                best = span;
+                memcpy(best_tile, tile, sizeof best_tile);
+            }
+            if (size >= whole || size >= MAX_SPAN) break;
+        }
+        if (!et_is_int(c->t.x, gr->dim[axis[k]], &constant) || constant > MAX_SPAN) break;
+        tile[axis[k]] = (int)constant;
+    }
+    memcpy(tile, best_tile, sizeof best_tile);
+    return best > 0;
+}
+
+/* ---- operands ---- */
+
+/* INDEX of an operand whose batch dimensions may be fewer or 1. */
+static int batch_index(const struct contract *c, const et_shape *operand, const et_node_x *leaf,
+                       et_expr index[ET_MAX_RANK]) {
+    int batches = operand->rank - 2, have = leaf->nops - 2;
+    for (int b = 0; b < batches; b++) {
+        int64_t one;
+        bool single = et_is_int(c->t.x, operand->dim[b], &one) && one == 1;
+        index[b] = single ? et_int(c->t.x, 0) : leaf->ops[have - batches + b];
+    }
+    return batches;
+}
+
+static et_expr left_at(struct contract *c, et_expr m, et_expr k) {
+    const et_node *n = c->node[0];
+    et_expr index[ET_MAX_RANK];
+    int b = batch_index(c, &et_val_of(c->t.lo->g, n->args[0])->shape, et_x(c->t.x, c->leaf[0].e),
+                        index);
+    index[b] = m;
+    index[b + 1] = k;
+    return et_tiler_subst(&c->t, et_arg_at(&c->t.lo->lower, n, 0, index));
+}
+
+static et_expr right_at(struct contract *c, int p, et_expr col, et_expr k) {
+    const et_node *n = c->node[p];
+    et_expr index[ET_MAX_RANK];
+    int l = 0;
+    while (c->leaf[l].product != p)
+        l++;
+    int b = batch_index(c, &et_val_of(c->t.lo->g, n->args[1])->shape, et_x(c->t.x, c->leaf[l].e),
+                        index);
+    bool trans = et_attr_int(n, "trans_b", 0);
+    index[b] = trans ? col : k;
+    index[b + 1] = trans ? k : col;
+    return et_tiler_subst(&c->t, et_arg_at(&c->t.lo->lower, n, 1, index));
+}
+
+/* Rows of B that codegen can load 16 bytes at a time: consecutive k, every row aligned. */
+static bool is_direct(const struct contract *c, et_expr b, int kvar) {
+    const et_node_x *x = et_x(c->t.x, b);
+    if (x->op != ET_X_LOAD || x->i2 != ET_LOAD_TENSOR) return false;
+    const et_tensor *t = &c->t.lo->p->tensors[x->i];
+    int64_t pitch;
+    if (t->shape.dtype != c->operand || !et_expr_eq(x->ops[x->nops - 1], et_var(c->t.x, kvar)) ||
+        !et_is_int(c->t.x, t->shape.dim[x->nops - 1], &pitch) ||
+        pitch * et_dtype_bytes(c->operand) % 16)
+        return false;
+    for (int d = 0; d + 1 < x->nops; d++)
+        if (et_expr_has_var(c->t.x, x->ops[d], kvar)) return false;
+    return true;
+}
+
+/* ---- local memory ---- */
+
+static int round_down(int n, int to) {
+    return n / to * to;
+}
+
+static void lay_out(struct contract *c, et_step *s, int used) {
+    et_program *p = c->t.lo->p;
+    et_func *f = &c->t.f;
+    int waves = c->t.lo->opt->machine.waves, bytes = et_dtype_bytes(s->operand);
+    s->wn = waves;
+    while ((s->tn / 16) % s->wn)
+        s->wn /= 2;
+    s->wk = waves / s->wn;
+    for (int a = 0; a < s->nacc; a++)
+        s->acc[a] = et_local_add(p, f, et_printf(c->t.lo->g->arena, "acc%d", a), ET_F32, 3,
+                                 (int[]){s->wk, s->tm, s->tn}, s->tn + 4);
+    int unit = 64 / bytes * s->wk, rows = s->tm + (c->direct ? 0 : s->tn), pad = 16 / bytes;
+    int left = c->t.lo->opt->machine.lds_bytes - f->lds_bytes - used - LDS_SPARE;
+    left = left < STAGE_BYTES ? left : STAGE_BYTES;
+    int most = round_down(left / (rows * bytes) - pad, unit);
+    int64_t k = upper(c, s->kextent), whole = (k + unit - 1) / unit * unit;
+    s->kc = whole < most ? (int)whole : most > unit ? most : unit;
+    int dim_a[] = {s->tm, s->kc}, dim_b[] = {s->tn, s->kc};
+    s->stage_a = et_local_add(p, f, "a", s->operand, 2, dim_a, s->kc + pad);
+    if (!c->direct) s->stage_b = et_local_add(p, f, "b", s->operand, 2, dim_b, s->kc + pad);
+}
+
+static int acc_bytes(const struct contract *c, int tm, int tn, int waves) {
+    int wn = waves;
+    while ((tn / 16) % wn)
+        wn /= 2;
+    return c->nproduct * (waves / wn) * tm * (tn + 4) * 4;
+}
+
+/* ---- the function ---- */
+
+static et_expr sum_of_leaf(void *ctx, et_exprs *x, et_expr e) {
+    struct contract *c = ctx;
+    const et_node_x *n = et_x(x, e);
+    if (n->op != ET_X_CONTRACT) return ET_NO_EXPR;
+    int p = 0;
+    while (c->node[p] != et_node_of(c->t.lo->g, (et_value){(uint32_t)n->i}))
+        p++;
+    /* The step that made the accumulators is found through its function: steps may move. */
+    const et_step *s = &c->t.f.steps[0];
+    while (s->kind != ET_STEP_CONTRACT)
+        s++;
+    et_expr row = c->m_axis >= 0 && c->t.inner[c->m_axis] >= 0 ? et_var(x, c->t.inner[c->m_axis])
+                                                               : et_int(x, 0);
+    et_expr index[] = {et_int(x, 0), row, et_sub(x, n->ops[n->nops - 1], c->base[p])};
+    return et_load(x, ET_LOAD_LOCAL, s->acc[p], ET_T_F32, 3, index);
+}
+
+static et_expr live(et_exprs *x, int most, et_expr extent, et_expr from) {
+    return et_op2(x, ET_X_MIN, et_int(x, most), et_sub(x, extent, from));
+}
+
+/* The CONTRACT step, after the reductions its left operand needs. */
+static bool contract_step(struct contract *c) {
+    et_exprs *x = c->t.x;
+    et_lowering *lo = c->t.lo;
+    int tm = round16(c->m_axis < 0 ? 1 : c->t.tile[c->m_axis]), tn = round16(c->span);
+    const et_shape *left = &et_val_of(lo->g, c->node[0]->args[0])->shape;
+    et_step s = {.kind = ET_STEP_CONTRACT, .stage_b = -1, .out = -1, .scratch = -1};
+    s.tm = tm, s.tn = tn, s.operand = c->operand, s.nacc = c->nproduct;
+    s.kextent = left->dim[left->rank - 1];
+    s.mvar = et_var_add(x, "m", et_int(x, tm));
+    s.nvar = et_var_add(x, "n", et_int(x, tn));
+    s.kvar = et_var_add(x, "k", s.kextent);
+    et_expr first = c->m_axis < 0 ? et_int(x, 0) : c->t.outer[c->m_axis];
+    et_expr rows = left->dim[left->rank - 2];
+    s.mlive = c->m_axis < 0 ? et_int(x, 1) : live(x, c->t.tile[c->m_axis], rows, first);
+    s.a = left_at(c, et_add(x, first, et_var(x, s.mvar)), et_var(x, s.kvar));
+    int from = c->t.f.nsteps;
+    s.a = et_tiler_reductions(&c->t, s.a, 1, &s.mvar, s.kvar);
+    if (!s.a.id) {
+        et_force(lo, (int)c->node[0]->args[0].id);
+        return false;
+    }
+    et_expr in = et_op2(x, ET_X_LT, et_var(x, s.mvar), s.mlive);
+    for (int i = from; i < c->t.f.nsteps; i++)
+        if (et_x(x, in)->op != ET_X_INT) c->t.f.steps[i].mask = in;
+    s.nlive = et_int(x, c->span);
+    c->direct = true;
+    for (int p = 0; p < c->nproduct; p++) {
+        s.b[p] = right_at(c, p, et_add(x, c->base[p], et_var(x, s.nvar)), et_var(x, s.kvar));
+        s.nlive = et_op2(x, ET_X_MIN, s.nlive, et_sub(x, product_columns(c, p), c->base[p]));
+        c->direct &= is_direct(c, s.b[p], s.kvar);
+    }
+    lay_out(c, &s, 0);
+    *et_tiler_step(&c->t, ET_STEP_CONTRACT) = s;
+    return true;
+}
+
+static void epilogue(struct contract *c) {
+    int vars[ET_MAX_VARS], n = 0;
+    for (int d = 0; d < c->t.gr->rank; d++)
+        if (c->t.inner[d] >= 0) vars[n++] = c->t.inner[d];
+    et_expr value = et_tiler_subst(&c->t, c->t.gr->value);
+    value = et_subst(c->t.x, value, sum_of_leaf, c);
+    et_tiler_store(&c->t, et_tiler_reductions(&c->t, value, n, vars, -1));
+}
+
+/* Fusion went too far for one tile: give the products tensors of their own. */
+static bool give_up(struct contract *c) {
+    const et_group *gr = c->t.gr;
+    bool plain = gr->node && gr->node->op->class == ET_CLASS_CONTRACT;
+    for (int p = 0; p < c->nproduct && !plain; p++)
+        et_force(c->t.lo, (int)c->node[p]->result.id);
+    if (plain) et_diag(c->t.lo->g->diags, ET_ERROR, gr->loc, "no tiling found for this product");
+    return false;
+}
+
+bool et_tile_contract(et_lowering *lo, const et_group *gr) {
+    struct contract *c = et_alloc(lo->g->arena, sizeof *c);
+    c->t = et_tiler_begin(lo, gr);
+    et_walk(c->t.x, gr->value, find_leaf, c);
+    if (lo->again) return false;
+    c->operand = operand_type(lo, c->node[0]);
+    int tile[ET_MAX_RANK];
+    if (c->too_many || !classify(c) || !choose_columns(c, tile)) return give_up(c);
+    c->t = try_tiles(c, tile);
+    c->span = columns_of(c, &c->t, c->base);
+    int waves = lo->opt->machine.waves;
+    while (c->m_axis >= 0 && tile[c->m_axis] > 16 &&
+           acc_bytes(c, round16(tile[c->m_axis]), round16(c->span), waves) > ACC_BYTES) {
+        tile[c->m_axis] =
+            round16(tile[c->m_axis]) / 2 > 16 ? round16(round16(tile[c->m_axis]) / 2) : 16;
+        c->t = try_tiles(c, tile);
+        c->span = columns_of(c, &c->t, c->base);
+    }
+    if (!contract_step(c)) return false;
+    epilogue(c);
+    return et_tiler_end(&c->t);
+}
