@@ -1,9 +1,10 @@
 /* emu.h - the boundary inside libetemu between the instruction executor (isa_*.c) and the machine
  * around it (HSA entry points, memory, loader, workgroup scheduler).
  *
- * The executor owns: decoding a code object's text once, the architectural state of a wave, and what
- * each instruction does. The machine owns: which memory is live, which workgroups are resident, when
- * each wave runs, and how faults reach the user. Neither includes the other's private headers. */
+ * The executor owns: decoding a code object's text once, the architectural state of a wave, and
+ * what each instruction does. The machine owns: which memory is live, which workgroups are
+ * resident, when each wave runs, and how faults reach the user. Neither includes the other's
+ * private headers. */
 #ifndef EMU_H
 #define EMU_H
 
@@ -50,37 +51,37 @@ struct emu_counters {
 
 struct emu_fault {
     bool set;
-    uint64_t pc;            /* device address of the instruction */
-    uint64_t addr;          /* the offending address, for memory faults */
-    uint32_t workgroup[3];  /* id of the workgroup */
-    uint32_t wave, lane;    /* wave in the workgroup; first lane at fault */
-    char instruction[128];  /* disassembled */
-    char what[256];         /* "store of 4 bytes outside every live allocation", ... */
+    uint64_t pc;           /* device address of the instruction */
+    uint64_t addr;         /* the offending address, for memory faults */
+    uint32_t workgroup[3]; /* id of the workgroup */
+    uint32_t wave, lane;   /* wave in the workgroup; first lane at fault */
+    char instruction[128]; /* disassembled */
+    char what[256];        /* "store of 4 bytes outside every live allocation", ... */
 };
 
 struct emu_dispatch {
     const struct emu_program *program;
-    const void *descriptor;  /* amdhsa_kernel_descriptor, 64 bytes, see LLVM's AMDGPUUsage */
-    const void *packet;      /* hsa_kernel_dispatch_packet_t in the queue (dispatch_ptr) */
-    const void *queue;       /* amd_queue_t (queue_ptr) */
-    uint64_t kernarg;        /* device address */
-    uint64_t entry;          /* device address of the first instruction */
+    const void *descriptor; /* amdhsa_kernel_descriptor, 64 bytes, see LLVM's AMDGPUUsage */
+    const void *packet;     /* hsa_kernel_dispatch_packet_t in the queue (dispatch_ptr) */
+    const void *queue;      /* amd_queue_t (queue_ptr) */
+    uint64_t kernarg;       /* device address */
+    uint64_t entry;         /* device address of the first instruction */
     uint32_t group_size[3], grid_size[3];
-    uint32_t lds_bytes;      /* per workgroup, static + dynamic */
-    uint32_t scratch_bytes;  /* per lane */
+    uint32_t lds_bytes;     /* per workgroup, static + dynamic */
+    uint32_t scratch_bytes; /* per lane */
     uint64_t dispatch_id;
     struct emu_counters counters;
-    _Atomic bool stop;       /* set on the first fault; waves return EMU_ENDED soon after */
+    _Atomic bool stop; /* set on the first fault; waves return EMU_ENDED soon after */
 };
 
 struct emu_wave; /* architectural state of one wave; private to the executor */
 
 struct emu_group {
     struct emu_dispatch *dispatch;
-    uint32_t id[3];          /* workgroup id */
+    uint32_t id[3];           /* workgroup id */
     uint32_t xcc, se, sh, cu; /* where it runs; cu is the id inside the shader array */
     uint32_t nwaves;
-    uint8_t *lds;            /* lds_bytes, 16-byte aligned */
+    uint8_t *lds; /* lds_bytes, 16-byte aligned */
     struct emu_wave **waves;
 };
 
@@ -95,7 +96,7 @@ enum emu_stop {
     EMU_SLEEP,   /* executed s_sleep (or an equal hint): others should run first */
     EMU_BARRIER, /* at s_barrier; run again once every live wave of the workgroup is there */
     EMU_ENDED,
-    EMU_FAULT,   /* FAULT filled in */
+    EMU_FAULT, /* FAULT filled in */
 };
 
 /* Run up to BUDGET instructions. One thread at a time per wave. */

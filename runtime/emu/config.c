@@ -1,0 +1,157 @@
+/* config.c - the table of emulated architectures and the device specification. */
+#include "emu_config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct emu_arch archs[] = {
+    {.name = "gfx942",
+     .isa_name = "amdgcn-amd-amdhsa--gfx942:sramecc+:xnack-",
+     .product = "AMD Instinct MI300X (emulated by libetemu)",
+     .elf_mach = 0x04c,
+     .chip_id = 0x74a1,
+     .wave_lanes = 64,
+     .simds_per_cu = 4,
+     .waves_per_simd = 8,
+     .vgprs = 512,
+     .vgpr_granule = 8,
+     .lds_bytes = 65536,
+     .groups_per_cu = 16,
+     .cus_per_xcd = 38,
+     .max_xcds = 8,
+     .clock_mhz = 2100,
+     .cache_line = 128,
+     .l1_bytes = 32768,
+     .l2_bytes = 4194304},
+};
+
+/* EF_AMDGPU_MACH values, so that a refused code object can be told by name. */
+static const struct {
+    uint32_t mach;
+    const char *name;
+} machs[] = {
+    {0x02c, "gfx900"},  {0x02f, "gfx906"},  {0x030, "gfx908"},  {0x033, "gfx1010"},
+    {0x036, "gfx1030"}, {0x03f, "gfx90a"},  {0x040, "gfx940"},  {0x041, "gfx1100"},
+    {0x046, "gfx1101"}, {0x047, "gfx1102"}, {0x044, "gfx1103"}, {0x043, "gfx1150"},
+    {0x04a, "gfx1151"}, {0x048, "gfx1200"}, {0x04b, "gfx941"},  {0x04c, "gfx942"},
+    {0x04e, "gfx1201"}, {0x04f, "gfx950"},
+};
+
+const char *emu_mach_name(uint32_t mach) {
+    for (size_t i = 0; i < sizeof machs / sizeof *machs; i++)
+        if (machs[i].mach == mach) return machs[i].name;
+    return "an unknown architecture";
+}
+
+uint32_t emu_config_die_cus(const struct emu_config *c, uint32_t xcd) {
+    return c->cus / c->xcds + (xcd < c->cus % c->xcds);
+}
+
+uint32_t emu_config_engines(uint32_t die_cus) {
+    return die_cus > 64 ? 8 : 4;
+}
+
+struct emu_cu_id emu_config_cu_id(const struct emu_config *c, uint32_t die_cus, uint32_t index) {
+    (void)c;
+    uint32_t engines = emu_config_engines(die_cus);
+    uint32_t in_engine = index / engines;
+    return (struct emu_cu_id){
+        .se = index % engines, .sh = in_engine / 16 % 2, .cu = in_engine % 16};
+}
+
+static bool parse_number(const char *key, const char *text, uint32_t lo, uint32_t hi, uint32_t *out,
+                         char *err, size_t n) {
+    char *end;
+    errno = 0;
+    unsigned long v = strtoul(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || errno || v < lo || v > hi) {
+        snprintf(err, n, "device option %s=%s: expected a number from %u to %u", key, text, lo, hi);
+        return false;
+    }
+    *out = (uint32_t)v;
+    return true;
+}
+
+static bool parse_map(const char *text, struct emu_config *c, char *err, size_t n) {
+    c->shift = 0;
+    c->map = EMU_MAP_ROUND_ROBIN;
+    if (!strcmp(text, "rr")) return true;
+    if (!strcmp(text, "block")) {
+        c->map = EMU_MAP_BLOCK;
+        return true;
+    }
+    if (*text < '0' || *text > '9') {
+        snprintf(err, n, "device option map=%s: expected rr, block or a number", text);
+        return false;
+    }
+    return parse_number("map", text, 0, EMU_MAX_CUS, &c->shift, err, n);
+}
+
+static bool parse_option(char *option, struct emu_config *c, char *err, size_t n) {
+    char *value = strchr(option, '=');
+    if (!value) {
+        snprintf(err, n, "device option \"%s\": expected NAME=VALUE", option);
+        return false;
+    }
+    *value++ = 0;
+    if (!strcmp(option, "cus")) return parse_number("cus", value, 1, EMU_MAX_CUS, &c->cus, err, n);
+    if (!strcmp(option, "xcds"))
+        return parse_number("xcds", value, 1, c->arch->max_xcds, &c->xcds, err, n);
+    if (!strcmp(option, "threads"))
+        return parse_number("threads", value, 0, EMU_MAX_THREADS, &c->threads, err, n);
+    if (!strcmp(option, "map")) return parse_map(value, c, err, n);
+    snprintf(err, n, "unknown device option \"%s\"; there are cus, xcds, threads, map", option);
+    return false;
+}
+
+static bool parse_arch(const char *name, struct emu_config *c, char *err, size_t n) {
+    for (size_t i = 0; i < sizeof archs / sizeof *archs; i++)
+        if (!strcmp(archs[i].name, name)) {
+            c->arch = &archs[i];
+            return true;
+        }
+    int used = snprintf(err, n, "no emulated device \"%s\"; there is", name);
+    for (size_t i = 0; i < sizeof archs / sizeof *archs; i++)
+        if (used > 0 && (size_t)used < n)
+            used += snprintf(err + used, n - (size_t)used, " %s", archs[i].name);
+    return false;
+}
+
+static void fill_defaults(struct emu_config *c) {
+    if (!c->xcds) {
+        uint32_t full = (c->cus + c->arch->cus_per_xcd - 1) / c->arch->cus_per_xcd;
+        c->xcds = full > 2 ? full : 2;
+        if (c->xcds > c->cus) c->xcds = c->cus;
+        if (c->xcds > c->arch->max_xcds) c->xcds = c->arch->max_xcds;
+    }
+    if (!c->threads) {
+        long cores = sysconf(_SC_NPROCESSORS_ONLN);
+        c->threads = cores < 1 ? 1 : cores > EMU_MAX_THREADS ? EMU_MAX_THREADS : (uint32_t)cores;
+    }
+}
+
+bool emu_config_parse(const char *spec, struct emu_config *out, char *err, size_t n) {
+    char text[256];
+    *out = (struct emu_config){0};
+    if (strlen(spec) >= sizeof text) {
+        snprintf(err, n, "device specification of %zu characters is too long", strlen(spec));
+        return false;
+    }
+    strcpy(text, spec);
+    struct emu_config c = {.cus = 8};
+    char *rest = text, *part = strsep(&rest, ":");
+    if (!parse_arch(part, &c, err, n)) return false;
+    while ((part = strsep(&rest, ":")))
+        if (!parse_option(part, &c, err, n)) return false;
+    if (c.xcds > c.cus) {
+        snprintf(err, n, "xcds=%u is more than cus=%u: every die needs a compute unit", c.xcds,
+                 c.cus);
+        return false;
+    }
+    fill_defaults(&c);
+    *out = c;
+    return true;
+}
