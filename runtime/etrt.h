@@ -142,7 +142,8 @@ etrt_status etrt_write(etrt_session *, const char *name, const void *data, size_
 /* ---- knobs and capture ------------------------------------------------------------------------
  */
 
-/* Bound of every wait inside the kernel, in seconds of device clock; default 2. */
+/* Bound of every wait inside the kernel, in seconds of device clock. Default 2; 60 on the emulator,
+ * whose clock is the host's while its work is hundreds of times slower. */
 etrt_status etrt_set_wait_limit(etrt_session *, double seconds);
 /* Workgroups per launch; 0 (the default) is one per CU. More than one per CU is ETRT_RANGE. */
 etrt_status etrt_set_workgroups(etrt_session *, int workgroups);

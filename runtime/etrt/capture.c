@@ -128,21 +128,40 @@ static json_t *hex(uint64_t value) {
     return json_string(text);
 }
 
+static void set_int(json_t *o, const char *key, uint64_t value) {
+    json_object_set_new(o, key, json_integer((json_int_t)value));
+}
+
+static void set_text(json_t *o, const char *key, const char *value) {
+    json_object_set_new(o, key, json_string(value));
+}
+
+static json_t *list_of(uint64_t a, uint64_t b) {
+    json_t *list = json_array();
+    json_array_append_new(list, json_integer((json_int_t)a));
+    json_array_append_new(list, json_integer((json_int_t)b));
+    return list;
+}
+
 static json_t *describe_region(const etrt_session *s, const struct etrt_region *r) {
     char before[sizeof r->name + 16];
     snprintf(before, sizeof before, "%s.before", r->name);
-    json_t *o = json_pack("{s:s, s:o, s:I, s:s, s:s, s:n, s:[I, I]}", "name", r->name, "address",
-                          hex((uintptr_t)r->address), "bytes", (json_int_t)r->bytes, "memory",
-                          r->place == ETRT_ON_DEVICE ? "device" : "host", "before", before, "after",
-                          "check", (json_int_t)r->check_lo, (json_int_t)r->check_hi);
+    json_t *o = json_object();
+    set_text(o, "name", r->name);
+    json_object_set_new(o, "address", hex((uintptr_t)r->address));
+    set_int(o, "bytes", r->bytes);
+    set_text(o, "memory", r->place == ETRT_ON_DEVICE ? "device" : "host");
+    set_text(o, "before", before);
+    json_object_set_new(o, "after", json_null());
+    json_object_set_new(o, "check", list_of(r->check_lo, r->check_hi));
     if (!r->tensor) return o;
     int64_t shape[ETRT_MAX_RANK], bytes;
     json_t *extents = json_array();
     if (etrt_tensor_shape(r->tensor, s->dims, shape, &bytes) == ETRT_OK)
         for (int d = 0; d < r->tensor->rank; d++)
             json_array_append_new(extents, json_integer((json_int_t)shape[d]));
-    json_object_set_new(o, "kind", json_string(etrt_kind_name(r->tensor->kind)));
-    json_object_set_new(o, "dtype", json_string(etrt_dtype_name(r->tensor->dtype)));
+    set_text(o, "kind", etrt_kind_name(r->tensor->kind));
+    set_text(o, "dtype", etrt_dtype_name(r->tensor->dtype));
     json_object_set_new(o, "shape", extents);
     return o;
 }
@@ -158,29 +177,73 @@ static json_t *pointer_offsets(const struct etrt_manifest *mf) {
     return list;
 }
 
+static json_t *describe_device(const etrt_device *dev) {
+    json_t *o = json_object();
+    set_text(o, "name", dev->name);
+    set_text(o, "isa", dev->isa);
+    json_object_set_new(o, "emulated", json_boolean(dev->hsa->emulator));
+    set_int(o, "cus", dev->cus);
+    set_int(o, "realtime_hz", dev->realtime_hz);
+    return o;
+}
+
+static json_t *describe_kernel(const etrt_model *m) {
+    json_t *o = json_object();
+    set_text(o, "symbol", m->manifest.kernel);
+    json_object_set_new(o, "object", hex(m->code.kernel_object));
+    set_int(o, "kernarg_bytes", m->code.kernarg_bytes);
+    set_int(o, "group_bytes", m->manifest.lds_bytes);
+    set_int(o, "private_bytes", m->code.private_bytes);
+    return o;
+}
+
+static json_t *describe_kernarg(const etrt_session *s) {
+    json_t *o = json_object();
+    set_text(o, "file", "kernarg.bin");
+    json_object_set_new(o, "address", hex((uintptr_t)s->kernarg));
+    set_int(o, "bytes", s->model->manifest.kernarg_bytes);
+    json_object_set_new(o, "pointers", pointer_offsets(&s->model->manifest));
+    return o;
+}
+
+static json_t *describe_code(const etrt_model *m) {
+    json_t *o = json_object(), *range = json_array();
+    json_array_append_new(range, hex(m->load_lo));
+    json_array_append_new(range, hex(m->load_hi));
+    set_text(o, "file", "code.hsaco");
+    json_object_set_new(o, "loaded", range);
+    return o;
+}
+
+/* A size in three dimensions, of which this kernel uses one. */
+static json_t *extent(uint64_t x) {
+    json_t *list = list_of(x, 1);
+    json_array_append_new(list, json_integer(1));
+    return list;
+}
+
 static json_t *describe_launch(const etrt_session *s, const struct etrt_capture *c) {
-    const etrt_model *m = s->model;
-    const struct etrt_manifest *mf = &m->manifest;
-    json_t *regions = json_array(), *dims = json_object();
+    const struct etrt_manifest *mf = &s->model->manifest;
+    json_t *o = json_object(), *regions = json_array(), *dims = json_object();
     for (size_t i = 0; i < c->count; i++)
         json_array_append_new(regions, describe_region(s, &c->regions[i]));
     for (int i = 0; i < mf->nsymbols; i++)
         json_object_set_new(dims, mf->symbols[i].name, json_integer((json_int_t)s->dims[i]));
-    return json_pack("{s:s, s:i, s:s, s:s, s:s, s:{s:s, s:s, s:b, s:I}, s:{s:s, s:[o, o]}, "
-                     "s:{s:s, s:o, s:I, s:I, s:I}, s:[I, i, i], s:[I, i, i], s:f, s:I, "
-                     "s:{s:s, s:o, s:I, s:o}, s:o, s:o}",
-                     "format", "etrt-launch", "version", 1, "model", mf->model, "status", "ETRT_OK",
-                     "message", "", "device", "name", m->device->name, "isa", m->device->isa,
-                     "emulated", (int)m->device->hsa->emulator, "cus", (json_int_t)m->device->cus,
-                     "code", "file", "code.hsaco", "loaded", hex(m->load_lo), hex(m->load_hi),
-                     "kernel", "symbol", mf->kernel, "object", hex(m->code.kernel_object),
-                     "kernarg_bytes", (json_int_t)m->code.kernarg_bytes, "group_bytes",
-                     (json_int_t)mf->lds_bytes, "private_bytes", (json_int_t)m->code.private_bytes,
-                     "grid", (json_int_t)s->workgroups * mf->workgroup, 1, 1, "workgroup",
-                     (json_int_t)mf->workgroup, 1, 1, "wait_limit", s->wait_limit, "realtime_hz",
-                     (json_int_t)m->device->realtime_hz, "kernarg", "file", "kernarg.bin",
-                     "address", hex((uintptr_t)s->kernarg), "bytes", (json_int_t)mf->kernarg_bytes,
-                     "pointers", pointer_offsets(mf), "dims", dims, "regions", regions);
+    set_text(o, "format", "etrt-launch");
+    set_int(o, "version", 1);
+    set_text(o, "model", mf->model);
+    set_text(o, "status", etrt_status_name(ETRT_OK));
+    set_text(o, "message", "");
+    json_object_set_new(o, "device", describe_device(s->model->device));
+    json_object_set_new(o, "code", describe_code(s->model));
+    json_object_set_new(o, "kernel", describe_kernel(s->model));
+    json_object_set_new(o, "grid", extent((uint64_t)s->workgroups * mf->workgroup));
+    json_object_set_new(o, "workgroup", extent(mf->workgroup));
+    json_object_set_new(o, "wait_limit", json_real(s->wait_limit));
+    json_object_set_new(o, "dims", dims);
+    json_object_set_new(o, "kernarg", describe_kernarg(s));
+    json_object_set_new(o, "regions", regions);
+    return o;
 }
 
 static etrt_status write_launch(const struct etrt_capture *c) {

@@ -36,8 +36,13 @@ static json_t *describe(const struct etrt_st_tensor *t, size_t at) {
     json_t *shape = json_array();
     for (int d = 0; d < t->rank; d++)
         json_array_append_new(shape, json_integer((json_int_t)t->shape[d]));
-    return json_pack("{s:s, s:o, s:[I, I]}", "dtype", t->dtype, "shape", shape, "data_offsets",
-                     (json_int_t)at, (json_int_t)(at + t->bytes));
+    json_t *offsets = json_array(), *o = json_object();
+    json_array_append_new(offsets, json_integer((json_int_t)at));
+    json_array_append_new(offsets, json_integer((json_int_t)(at + t->bytes)));
+    json_object_set_new(o, "dtype", json_string(t->dtype));
+    json_object_set_new(o, "shape", shape);
+    json_object_set_new(o, "data_offsets", offsets);
+    return o;
 }
 
 /* The header as text, or NULL. */

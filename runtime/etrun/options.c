@@ -17,7 +17,7 @@ static const char usage_text[] =
     "  --states              write the state tensors to --out as well\n"
     "  --device SPEC         auto (default), hsa, emu, emu:gfx942:cus=16:xcds=2\n"
     "  --workgroups W        workgroups to launch (default: one per CU)\n"
-    "  --wait-limit SECONDS  bound of every wait inside the kernel (default 2)\n"
+    "  --wait-limit SECONDS  bound of every wait inside the kernel\n"
     "  --repeat K            launch K times\n"
     "  --capture DIR         capture the first launch into a new folder\n"
     "  --stats               print what the device counted\n"
