@@ -20,9 +20,8 @@
 
 enum {
     QUANTUM_NS = 300000,
-    FRUITLESS_NS = 5000, /* a turn shorter than this that ends asleep was only a poll */
-    SPIN_NS = 50000,     /* idle threads watch for work this long before they sleep */
-    READY_TURNS = 4,     /* of every TURNS, the rest are for sleepers */
+    SPIN_NS = 50000, /* idle threads watch for work this long before they sleep */
+    READY_TURNS = 4, /* of every TURNS, the rest are for sleepers */
     TURNS = 12,
     TAKES_PER_VISIT = 64, /* a helper then looks whether another dispatch needs it more */
 };
@@ -43,6 +42,7 @@ struct run {
     uint32_t busy; /* workgroups in threads' hands */
     uint32_t turn;
     uint32_t fruitless;       /* polls since somebody last got anywhere */
+    uint64_t poll_ns;         /* what a turn takes that finds nothing to do */
     _Atomic uint32_t waiting; /* ready + asleep, for a glance without the lock */
     _Atomic uint32_t helpers;
 };
@@ -129,14 +129,22 @@ static struct emu_slot *take(struct run *r) {
     return s;
 }
 
-/* How long to pause before polling the next sleeper, when whole rounds of polls were in vain. */
+/* How long to pause before polling the next sleeper: a little after every round of polls that were
+ * all in vain, longer as such rounds follow one another. */
 static uint64_t pause_ns(const struct run *r) {
-    if (r->ready.count) return 0;
-    uint32_t rounds = r->fruitless / (r->asleep.count + r->busy + 1);
-    if (rounds < 2) return 0;
-    uint64_t ns = rounds < 8 ? 500u << rounds : 64000;
-    /* With other threads at work a change may come any moment. */
-    return r->busy && ns > 8000 ? 8000 : ns;
+    uint32_t round = r->asleep.count + r->busy, rounds = r->fruitless / round;
+    if (r->ready.count || rounds < 2 || r->fruitless % round) return 0;
+    /* While other threads are at work a change may come any moment. */
+    if (r->busy > 1) return 5000;
+    return rounds < 10 ? 500u << rounds : 250000;
+}
+
+/* Did the turn that ended asleep after NS only look at what is waited for? The shortest such turns
+ * are the measure; it creeps up so that one odd reading does not stay. */
+static bool only_polled(struct run *r, uint64_t ns) {
+    r->poll_ns += r->poll_ns / 64 + 1;
+    if (r->poll_ns == 1 || ns < r->poll_ns) r->poll_ns = ns;
+    return ns < 3 * r->poll_ns;
 }
 
 static void pause_for(uint64_t ns) {
@@ -161,7 +169,7 @@ static void record_fault(struct run *r, const struct emu_slot *s, const struct e
 static void put_back(struct run *r, struct emu_slot *s, enum emu_slot_stop stop, uint64_t ns,
                      const struct emu_fault *fault) {
     r->busy--;
-    if (stop == EMU_SLOT_SLEPT && ns < FRUITLESS_NS)
+    if (stop == EMU_SLOT_SLEPT && only_polled(r, ns))
         r->fruitless++;
     else
         r->fruitless = 0;
