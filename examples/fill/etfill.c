@@ -1,0 +1,142 @@
+/* etfill - a safetensors file of random tensors: weights and inputs for trying a model out.
+ *
+ *     etfill OUT.safetensors [--seed S] NAME:TYPE[DIM,DIM,...]:LO:HI ...
+ *
+ * Values are uniform between LO and HI, both included for i32; the same seed gives the same file.
+ */
+#include "etrt_safetensors.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum type { F32, BF16, F16, I32, I64 };
+static const struct {
+    const char *name, *st;
+} types[] = {{"f32", "F32"}, {"bf16", "BF16"}, {"f16", "F16"}, {"i32", "I32"}, {"i64", "I64"}};
+
+struct fill {
+    char name[128];
+    enum type type;
+    double lo, hi;
+    int64_t count;
+};
+
+/* SplitMix64, to a number in [0, 1). */
+static double uniform(uint64_t *state) {
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
+}
+
+static void put(enum type type, char *at, double v, double range, double r) {
+    float f = (float)(v + r * range);
+    uint32_t bits;
+    _Float16 half = (_Float16)f;
+    int64_t whole = (int64_t)(v + floor(r * (range + 1)));
+    int32_t narrow = (int32_t)whole;
+    memcpy(&bits, &f, sizeof bits);
+    uint16_t brain = (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16); /* to nearest even */
+    switch (type) {
+    case F32:
+        memcpy(at, &f, sizeof f);
+        break;
+    case BF16:
+        memcpy(at, &brain, sizeof brain);
+        break;
+    case F16:
+        memcpy(at, &half, sizeof half);
+        break;
+    case I32:
+        memcpy(at, &narrow, sizeof narrow);
+        break;
+    case I64:
+        memcpy(at, &whole, sizeof whole);
+        break;
+    }
+}
+
+/* "[3,40]" -> shape and count; moves *TEXT past it. */
+static bool parse_shape(const char **text, struct etrt_st_tensor *t, int64_t *out_count) {
+    const char *p = *text;
+    *out_count = 1;
+    do {
+        char *end;
+        long long d = strtoll(++p, &end, 10);
+        if (end == p || d < 0 || d > INT32_MAX || t->rank == ETRT_ST_MAX_RANK) return false;
+        t->shape[t->rank++] = d;
+        if (__builtin_mul_overflow(*out_count, d, out_count) || *out_count > INT32_MAX)
+            return false;
+        p = end;
+    } while (*p == ',');
+    *text = p + 1;
+    return *p == ']';
+}
+
+static bool parse(const char *text, struct fill *f, struct etrt_st_tensor *t) {
+    char type[8];
+    int used = 0;
+    memset(t, 0, sizeof *t);
+    if (sscanf(text, "%127[^:]:%7[a-z0-9]%n", f->name, type, &used) != 2 || text[used] != '[')
+        return false;
+    for (int i = 0; i < (int)(sizeof types / sizeof *types); i++)
+        if (!strcmp(type, types[i].name)) {
+            f->type = (enum type)i;
+            t->dtype = types[i].st;
+        }
+    const char *rest = text + used;
+    char junk;
+    t->name = f->name;
+    return t->dtype && parse_shape(&rest, t, &f->count) &&
+           sscanf(rest, ":%lf:%lf%c", &f->lo, &f->hi, &junk) == 2 && f->lo <= f->hi;
+}
+
+static bool fill(const struct fill *f, struct etrt_st_tensor *t, uint64_t *state) {
+    size_t item = etrt_st_dtype_bytes(t->dtype);
+    t->bytes = (size_t)f->count * item;
+    char *data = malloc(t->bytes + 1);
+    for (int64_t i = 0; data && i < f->count; i++)
+        put(f->type, data + (size_t)i * item, f->lo, f->hi - f->lo, uniform(state));
+    t->data = data;
+    return data != NULL;
+}
+
+static bool fill_file(const char *path, int n, char **specs, uint64_t seed) {
+    char err[ETRT_ST_ERR] = "out of memory";
+    struct fill *f = calloc((size_t)n + 1, sizeof *f);
+    struct etrt_st_tensor *t = calloc((size_t)n + 1, sizeof *t);
+    bool ok = f && t;
+    for (int i = 0; ok && i < n; i++) {
+        ok = parse(specs[i], &f[i], &t[i]);
+        if (!ok)
+            snprintf(err, sizeof err,
+                     "\"%s\" is not NAME:TYPE[DIMS]:LO:HI with a type of f32, "
+                     "bf16, f16, i32, i64",
+                     specs[i]);
+        else if (!fill(&f[i], &t[i], &seed))
+            ok = false;
+    }
+    ok = ok && etrt_st_write(path, t, (size_t)n, err, sizeof err);
+    if (!ok) fprintf(stderr, "etfill: %s\n", err);
+    for (int i = 0; t && i < n; i++)
+        free((void *)t[i].data);
+    free(f);
+    free(t);
+    return ok;
+}
+
+int main(int argc, char **argv) {
+    uint64_t seed = 1;
+    int first = 2;
+    if (argc > 3 && !strcmp(argv[2], "--seed")) {
+        seed = strtoull(argv[3], NULL, 10);
+        first = 4;
+    }
+    if (argc <= first || *argv[1] == '-') {
+        fprintf(stderr, "usage: etfill OUT.safetensors [--seed S] NAME:TYPE[DIMS]:LO:HI ...\n"
+                        "for example: etfill w.safetensors 'w1:bf16[101,37]:-0.2:0.2'\n");
+        return 1;
+    }
+    return fill_file(argv[1], argc - first, argv + first, seed) ? 0 : 1;
+}
