@@ -140,11 +140,14 @@ typedef struct {
     int words;
 } et_event;
 
+/* Words at the start of the event array that are not events (codegen checks them against the ABI). */
+enum { ET_EVENT_RESERVED = 32 };
+
 /* When an edge of a grid in a loop applies. */
 typedef enum { ET_ALWAYS, ET_FIRST_ITERATION, ET_LATER_ITERATIONS, ET_LAST_ITERATION } et_when;
 
-/* Wait until every counter of the box [lo, hi] (inclusive, per dimension) has reached the event's
- * count. Bounds are expressions over tile coordinates, loop variables and symbols. */
+/* Wait until every counter of the box [lo, hi] (inclusive, per dimension; empty where lo > hi) has
+ * reached the event's count. Bounds are expressions over tile coordinates, loop variables and symbols. */
 typedef struct {
     int event;
     et_expr lo[ET_MAX_RANK], hi[ET_MAX_RANK];

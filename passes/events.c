@@ -1,0 +1,410 @@
+/* Events from footprints. Two grids that touch the same memory, one of them writing, are ordered by
+ * an event of the earlier one: its counters are indexed by the loops around it and by those of its
+ * tile coordinates that say which part of the memory a tile touches; arrivals over its other
+ * coordinates are summed. A tile of the later grid waits for the box of counters whose tiles touch
+ * what it touches. */
+#include "footprint.h"
+#include "pipeline.h"
+#include <string.h>
+
+enum {
+    LINE_WORDS = 32,  /* an event tensor starts on a cache line of its own */
+    MERGE_LIMIT = 16, /* waiting for this many counters at once costs about as much as for one */
+};
+
+/* Tiles lo..hi of one coordinate of the earlier grid, or all of them. */
+struct span {
+    bool all;
+    et_expr lo, hi;
+};
+
+/* A later grid's need of an earlier one. */
+struct edge {
+    int from, to;
+    bool needed;
+    int carried; /* loop whose previous iteration is meant, or -1 */
+    bool every;  /* all iterations of the loops around FROM alone, not just the last */
+    struct span box[ET_MAX_RANK]; /* by coordinate of FROM */
+};
+
+struct events {
+    et_pipeline *pl;
+    et_program *p;
+    et_exprs *x;
+    et_footprints *fp; /* by grid */
+    int *position;
+    struct edge *edges;
+    int nedges, cedges;
+    int now;
+};
+
+/* ---- loops ---- */
+
+static int loops_of(const et_program *p, int loop, int out[ET_MAX_RANK]) {
+    int n = 0, path[ET_MAX_RANK];
+    for (; loop >= 0 && n < ET_MAX_RANK; loop = p->g->loops[loop].parent)
+        path[n++] = loop;
+    for (int i = 0; i < n; i++)
+        out[i] = path[n - 1 - i];
+    return n;
+}
+
+static int shared_loops(const et_program *p, const et_grid *a, const et_grid *b) {
+    int u[ET_MAX_RANK], v[ET_MAX_RANK];
+    int n = loops_of(p, a->loop, u), m = loops_of(p, b->loop, v), k = 0;
+    while (k < n && k < m && u[k] == v[k])
+        k++;
+    return k;
+}
+
+/* ---- conflicts ---- */
+
+static bool proved(const struct events *e, et_expr p) {
+    const et_node_x *n = et_x(e->x, p);
+    return n->op == ET_X_INT && n->n;
+}
+
+static bool disjoint(const struct events *e, const et_interval *a, const et_interval *b) {
+    if (a->whole || b->whole) return false;
+    return proved(e, et_op2(e->x, ET_X_LT, a->hi, b->lo)) ||
+           proved(e, et_op2(e->x, ET_X_LT, b->hi, a->lo));
+}
+
+static bool share_memory(const et_program *p, int a, int b) {
+    if (a == b) return true;
+    const et_tensor *s = &p->tensors[a], *t = &p->tensors[b];
+    return s->kind == ET_TENSOR_TEMP && t->kind == ET_TENSOR_TEMP &&
+           s->offset < t->offset + t->max_bytes && t->offset < s->offset + s->max_bytes;
+}
+
+static et_interval in_previous(const struct events *e, et_interval i, int loop) {
+    if (i.whole || loop < 0) return i;
+    int var = e->p->g->loops[loop].var;
+    et_expr before = et_sub(e->x, et_var(e->x, var), et_int(e->x, 1));
+    i.lo = et_subst_var(e->x, i.lo, var, before);
+    i.hi = et_subst_var(e->x, i.hi, var, before);
+    return i;
+}
+
+/* If tiles cover a dimension in equal steps along one coordinate, the coordinates whose tiles meet
+ * WANT. */
+static bool tiles_meeting(const struct events *e, const et_grid *from, const et_interval *have,
+                          const et_interval *want, int *out_coord, struct span *out) {
+    const et_func *f = &e->p->funcs[from->func];
+    et_exprs *x = e->x;
+    if (have->whole || want->whole) return false;
+    for (int c = 0; c < f->ncoords; c++) {
+        int var = f->coord[c];
+        et_expr next = et_add(x, et_var(x, var), et_int(x, 1));
+        et_expr lo0 = et_subst_var(x, have->lo, var, et_int(x, 0));
+        et_expr hi0 = et_subst_var(x, have->hi, var, et_int(x, 0));
+        int64_t step, other;
+        if (!et_is_int(x, et_sub(x, et_subst_var(x, have->lo, var, next), have->lo), &step) ||
+            !et_is_int(x, et_sub(x, et_subst_var(x, have->hi, var, next), have->hi), &other) ||
+            step < 1 || step != other)
+            continue;
+        bool alone = true;
+        for (int k = 0; k < f->ncoords; k++)
+            alone &= k == c || (et_expr_eq(et_subst_var(x, lo0, f->coord[k], et_int(x, 0)), lo0) &&
+                                et_expr_eq(et_subst_var(x, hi0, f->coord[k], et_int(x, 0)), hi0));
+        if (!alone) continue;
+        et_expr size = et_int(x, step), last = et_sub(x, from->extent[c], et_int(x, 1));
+        *out_coord = c;
+        out->all = false;
+        out->lo = et_ceil_div(x, et_sub(x, want->lo, hi0), size);
+        out->lo = et_op2(x, ET_X_MAX, out->lo, et_int(x, 0));
+        out->hi = et_op2(x, ET_X_IDIV, et_sub(x, want->hi, lo0), size);
+        out->hi = et_op2(x, ET_X_MIN, out->hi, last);
+        return true;
+    }
+    return false;
+}
+
+static void widen(struct events *e, struct span *to, const struct span *by) {
+    if (to->all || by->all) {
+        to->all = true;
+        return;
+    }
+    to->lo = et_op2(e->x, ET_X_MIN, to->lo, by->lo);
+    to->hi = et_op2(e->x, ET_X_MAX, to->hi, by->hi);
+}
+
+static bool depends_on_loops(const struct events *e, const et_footprint *fp, int rank,
+                             const int *loops, int n) {
+    for (int d = 0; d < rank; d++)
+        for (int i = 0; i < n && !fp->dim[d].whole; i++) {
+            int var = e->p->g->loops[loops[i]].var;
+            et_expr zero = et_int(e->x, 0);
+            if (!et_expr_eq(et_subst_var(e->x, fp->dim[d].lo, var, zero), fp->dim[d].lo))
+                return true;
+        }
+    return false;
+}
+
+/* Add to ED what footprint A of its earlier grid and B of the later one require. */
+static void meet(struct events *e, struct edge *ed, const et_footprint *a, const et_footprint *b) {
+    const et_program *p = e->p;
+    const et_grid *from = &p->grids[ed->from];
+    const et_func *f = &p->funcs[from->func];
+    if (!share_memory(p, a->tensor, b->tensor) || !(a->is_store || b->is_store)) return;
+    int rank = p->tensors[a->tensor].shape.rank;
+    bool same = a->tensor == b->tensor;
+    struct span box[ET_MAX_RANK];
+    for (int c = 0; c < ET_MAX_RANK; c++)
+        box[c] = (struct span){.all = true};
+    for (int d = 0; same && d < rank; d++) {
+        et_interval have = in_previous(e, a->dim[d], ed->carried);
+        if (disjoint(e, &have, &b->dim[d])) return;
+        int c;
+        struct span s;
+        if (tiles_meeting(e, from, &have, &b->dim[d], &c, &s) && box[c].all) box[c] = s;
+    }
+    int loops[ET_MAX_RANK], n = loops_of(p, from->loop, loops);
+    int shared = shared_loops(p, from, &p->grids[ed->to]);
+    ed->every |= depends_on_loops(e, a, rank, loops + shared, n - shared);
+    for (int c = 0; c < f->ncoords; c++)
+        if (ed->needed)
+            widen(e, &ed->box[c], &box[c]);
+        else
+            ed->box[c] = box[c];
+    ed->needed = true;
+}
+
+static void find_edge(struct events *e, int from, int to, int carried) {
+    struct edge ed = {.from = from, .to = to, .carried = carried};
+    for (int i = 0; i < e->fp[from].n; i++)
+        for (int k = 0; k < e->fp[to].n; k++)
+            meet(e, &ed, &e->fp[from].v[i], &e->fp[to].v[k]);
+    if (!ed.needed) return;
+    ET_GROW(e->pl->g->arena, e->edges, e->nedges, e->cedges);
+    e->edges[e->nedges++] = ed;
+}
+
+static void number_grids(struct events *e, int first, int count) {
+    for (int i = first; i < first + count; i++) {
+        const et_item *it = &e->p->items[i];
+        if (it->kind == ET_P_GRID)
+            e->position[it->index] = e->now++;
+        else
+            number_grids(e, it->first, it->count);
+    }
+}
+
+static void find_edges(struct events *e) {
+    for (int to = 0; to < e->p->ngrids; to++)
+        for (int from = 0; from < e->p->ngrids; from++) {
+            if (e->position[from] < e->position[to]) find_edge(e, from, to, -1);
+            int loops[ET_MAX_RANK];
+            int shared = shared_loops(e->p, &e->p->grids[from], &e->p->grids[to]);
+            loops_of(e->p, e->p->grids[to].loop, loops);
+            for (int k = 0; k < shared; k++)
+                find_edge(e, from, to, loops[k]);
+        }
+}
+
+/* ---- redundant edges ---- */
+
+static bool waits_for_all(const struct events *e, const struct edge *ed) {
+    const et_func *f = &e->p->funcs[e->p->grids[ed->from].func];
+    for (int c = 0; c < f->ncoords; c++)
+        if (!ed->box[c].all) return false;
+    return true;
+}
+
+static bool in_step(const struct edge *a) {
+    return a->carried < 0;
+}
+
+/* A -> B follows from A -> C and C -> B when every tile of C waits for all of A and every tile of B
+ * for some of C, all in one loop nest, at most one of the two across an iteration. */
+static bool implied(const struct events *e, const struct edge *ab) {
+    const et_grid *g = e->p->grids;
+    for (int i = 0; i < e->nedges; i++) {
+        const struct edge *ac = &e->edges[i];
+        if (!ac->needed || ac->from != ab->from || ac == ab || !waits_for_all(e, ac) ||
+            g[ac->to].loop != g[ab->from].loop || g[ab->to].loop != g[ab->from].loop)
+            continue;
+        for (int k = 0; k < e->nedges; k++) {
+            const struct edge *cb = &e->edges[k];
+            if (!cb->needed || cb == ab || cb->from != ac->to || cb->to != ab->to) continue;
+            int carried = in_step(ac) ? cb->carried : in_step(cb) ? ac->carried : -2;
+            if (carried == ab->carried) return true;
+        }
+    }
+    return false;
+}
+
+/* Longest first, so that a short edge never leans on a long one that leans on it. */
+static int length(const struct events *e, const struct edge *ed) {
+    int n = e->position[ed->to] - e->position[ed->from];
+    return ed->carried >= 0 ? n + e->now : n;
+}
+
+static void drop_implied(struct events *e) {
+    for (int want = 2 * e->now; want >= 0; want--)
+        for (int i = 0; i < e->nedges; i++)
+            if (e->edges[i].needed && length(e, &e->edges[i]) == want && implied(e, &e->edges[i]))
+                e->edges[i].needed = false;
+}
+
+/* ---- event tensors ---- */
+
+static unsigned coords_of(const struct events *e, const struct edge *ed) {
+    const et_func *f = &e->p->funcs[e->p->grids[ed->from].func];
+    unsigned set = 0;
+    for (int c = 0; c < f->ncoords; c++)
+        if (!ed->box[c].all) set |= 1u << c;
+    return set;
+}
+
+static int64_t upper(const struct events *e, et_expr x) {
+    int64_t lo, hi;
+    return et_bounds(e->x, x, &lo, &hi) ? hi : INT32_MAX;
+}
+
+/* Is event set B, finer than A by a few counters, good enough for A's waits? */
+static bool serves(const struct events *e, const et_grid *g, unsigned a, unsigned b) {
+    int64_t extra = 1;
+    if ((a & b) != a) return false;
+    for (int c = 0; c < ET_MAX_RANK; c++)
+        if ((b & ~a) >> c & 1)
+            extra *= upper(e, g->extent[c]) < 1024 ? upper(e, g->extent[c]) : 1024;
+    return extra <= MERGE_LIMIT;
+}
+
+static int add_event(struct events *e, int grid, unsigned set) {
+    et_program *p = e->p;
+    et_grid *g = &p->grids[grid];
+    const et_func *f = &p->funcs[g->func];
+    ET_GROW(p->g->arena, p->events, p->nevents, p->cevents);
+    et_event *ev = &p->events[p->nevents];
+    et_notify no = {.event = p->nevents};
+    *ev = (et_event){.scope = ET_SCOPE_DEVICE, .count = et_int(e->x, 1)};
+    char tag[8] = "";
+    int loops[ET_MAX_RANK], n = loops_of(p, g->loop, loops);
+    for (int l = 0; l < n; l++) {
+        const et_loop *lp = &p->g->loops[loops[l]];
+        ev->dim[ev->rank] = et_int(e->x, lp->hi - lp->lo);
+        no.index[ev->rank++] = et_var(e->x, lp->var);
+    }
+    for (int c = 0; c < f->ncoords; c++) {
+        if (!(set >> c & 1)) {
+            ev->count = et_mul(e->x, ev->count, g->extent[c]);
+            continue;
+        }
+        ev->dim[ev->rank] = g->extent[c];
+        no.index[ev->rank++] = et_var(e->x, f->coord[c]);
+    }
+    if (g->nnotifies) snprintf(tag, sizeof tag, "_%d", g->nnotifies + 1);
+    ev->name = et_printf(p->g->arena, "%s%s", g->name, tag);
+    ET_GROW(p->g->arena, g->notifies, g->nnotifies, g->cnotifies);
+    g->notifies[g->nnotifies++] = no;
+    return p->nevents++;
+}
+
+static void add_wait(struct events *e, const struct edge *ed, int event, unsigned set) {
+    et_program *p = e->p;
+    et_grid *from = &p->grids[ed->from], *to = &p->grids[ed->to];
+    const et_func *f = &p->funcs[from->func];
+    et_wait w = {.event = event};
+    int loops[ET_MAX_RANK], n = loops_of(p, from->loop, loops), d = 0;
+    int shared = shared_loops(p, from, to), mine[ET_MAX_RANK];
+    int carried_at = -1, m = loops_of(p, to->loop, mine);
+    for (int l = 0; l < n; l++, d++) {
+        const et_loop *lp = &p->g->loops[loops[l]];
+        et_expr last = et_int(e->x, lp->hi - lp->lo - 1), var = et_var(e->x, lp->var);
+        bool inside = l < shared && carried_at < 0;
+        if (inside && loops[l] == ed->carried) {
+            /* An empty box where there is no previous iteration. */
+            w.lo[d] = w.hi[d] = et_sub(e->x, var, et_int(e->x, 1));
+            carried_at = l;
+        } else if (inside) {
+            w.lo[d] = w.hi[d] = var;
+        } else {
+            w.lo[d] = ed->every ? et_int(e->x, 0) : last;
+            w.hi[d] = last;
+        }
+    }
+    if (carried_at >= 0) {
+        w.when = carried_at == m - 1 ? ET_LATER_ITERATIONS : ET_ALWAYS;
+        w.lo[carried_at] = et_op2(e->x, ET_X_MAX, w.lo[carried_at], et_int(e->x, 0));
+    }
+    for (int c = 0; c < f->ncoords; c++) {
+        if (!(set >> c & 1)) continue;
+        bool all = ed->box[c].all;
+        w.lo[d] = all ? et_int(e->x, 0) : ed->box[c].lo;
+        w.hi[d] = all ? et_sub(e->x, from->extent[c], et_int(e->x, 1)) : ed->box[c].hi;
+        d++;
+    }
+    ET_GROW(p->g->arena, to->waits, to->nwaits, to->cwaits);
+    to->waits[to->nwaits++] = w;
+}
+
+/* The finest set each edge of a grid needs, fewer where one serves another. */
+static void make_events(struct events *e, int grid) {
+    const et_grid *g = &e->p->grids[grid];
+    unsigned sets[64];
+    int n = 0, event[64];
+    for (int i = 0; i < e->nedges; i++) {
+        if (!e->edges[i].needed || e->edges[i].from != grid) continue;
+        unsigned set = coords_of(e, &e->edges[i]);
+        int k = 0;
+        while (k < n && sets[k] != set)
+            k++;
+        if (k == n && n < 64) sets[n++] = set;
+    }
+    for (int k = 0; k < n; k++) {
+        event[k] = -1;
+        for (int o = 0; o < n; o++)
+            if (o != k && sets[o] != sets[k] && serves(e, g, sets[k], sets[o])) event[k] = -2;
+    }
+    for (int k = 0; k < n; k++)
+        if (event[k] == -1) event[k] = add_event(e, grid, sets[k]);
+    for (int i = 0; i < e->nedges; i++) {
+        if (!e->edges[i].needed || e->edges[i].from != grid) continue;
+        unsigned set = coords_of(e, &e->edges[i]);
+        int best = -1;
+        for (int k = 0; k < n; k++)
+            if (event[k] >= 0 && (sets[k] == set || (best < 0 && serves(e, g, set, sets[k]))))
+                best = k;
+        et_check(best >= 0);
+        add_wait(e, &e->edges[i], event[best], sets[best]);
+    }
+}
+
+static bool place_events(et_program *p) {
+    int64_t at = ET_EVENT_RESERVED;
+    for (int i = 0; i < p->nevents; i++) {
+        et_event *ev = &p->events[i];
+        int64_t words = 1, lo, hi;
+        for (int d = 0; d < ev->rank; d++)
+            if (!et_bounds(p->g->exprs, ev->dim[d], &lo, &hi) ||
+                __builtin_mul_overflow(words, hi, &words))
+                words = INT64_MAX;
+        if (words > 1 << 28 || at > 1 << 28) {
+            et_diag(p->g->diags, ET_ERROR, (et_loc){0},
+                    "%s needs too many event counters: lower the bounds of its dims", ev->name);
+            return false;
+        }
+        ev->base = (int)at;
+        ev->words = (int)words;
+        at += (words + LINE_WORDS - 1) / LINE_WORDS * LINE_WORDS;
+    }
+    p->event_words = (int)at;
+    return true;
+}
+
+bool et_pass_events(et_pipeline *pl) {
+    et_program *p = pl->p;
+    struct events e = {.pl = pl, .p = p, .x = pl->g->exprs};
+    e.fp = et_alloc(pl->g->arena, (size_t)p->ngrids * sizeof *e.fp);
+    e.position = et_alloc(pl->g->arena, (size_t)p->ngrids * sizeof *e.position);
+    number_grids(&e, p->first, p->count);
+    for (int g = 0; g < p->ngrids; g++)
+        et_grid_footprints(p, &p->grids[g], &e.fp[g]);
+    find_edges(&e);
+    drop_implied(&e);
+    for (int g = 0; g < p->ngrids; g++)
+        make_events(&e, g);
+    return place_events(p);
+}
