@@ -1,0 +1,35 @@
+#include "frontend.h"
+#include "sema.h"
+#include <string.h>
+
+static void load_prelude(et_sema *s) {
+    et_program_ast p = et_parse_text(s->arena, s->diags, 0, et_prelude, strlen(et_prelude));
+    for (int i = 0; i < p.n; i++)
+        et_check(et_sema_def(s, p.stm[i], true));
+}
+
+et_graph *et_parse_etg(et_arena *arena, et_diags *diags, const char *file_name, const char *text,
+                       size_t bytes) {
+    int before = et_diag_errors(diags);
+    et_loc start = {.line = 1, .col = 1, .len = 1};
+    if (bytes > ET_MAX_SOURCE) {
+        et_diag(diags, ET_ERROR, (et_loc){0}, "%s: larger than %zu MB", file_name,
+                ET_MAX_SOURCE >> 20);
+        return NULL;
+    }
+    start.file = et_diag_file(diags, file_name, text, bytes);
+    et_graph *g = et_graph_create(arena, diags);
+    et_sema s = {.arena = arena, .diags = diags, .graph = g, .x = g->exprs, .loop = -1};
+    load_prelude(&s);
+    et_program_ast p = et_parse_text(arena, diags, start.file, text, bytes);
+    for (int i = 0; i < p.n; i++)
+        et_sema_statement(&s, p.stm[i]);
+    int errors = et_diag_errors(diags) - before;
+    if (errors >= ET_MAX_ERRORS)
+        et_diag(diags, ET_ERROR, (et_loc){0}, "%d errors: giving up", errors);
+    else if (p.n == 0 && errors == 0)
+        et_diag(diags, ET_ERROR, start, "an empty program: it starts with 'model NAME'");
+    else if (!s.has_effect)
+        et_diag(diags, ET_ERROR, start, "the program has no output and updates no state");
+    return et_diag_errors(diags) > before ? NULL : g;
+}

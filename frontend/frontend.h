@@ -1,0 +1,12 @@
+/* frontend.h - .etg text to a graph. */
+#ifndef ET_FRONTEND_H
+#define ET_FRONTEND_H
+
+#include "graph.h"
+
+/* The graph of the program TEXT, which may hold any bytes. On an error the diagnostics say why, all
+ * of them at once, and the result is NULL. Graph and diagnostics live in the arena. */
+et_graph *et_parse_etg(et_arena *, et_diags *, const char *file_name, const char *text,
+                       size_t bytes);
+
+#endif

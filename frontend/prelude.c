@@ -1,0 +1,10 @@
+#include "sema.h"
+
+/* Formulas that neither overflow to NaN nor cancel in f32: x / (1 + exp(-x)) tends to x and to -0;
+ * gelu_tanh is 0.5 x (1 + tanh u) = x / (1 + exp(-2u)). */
+const char et_prelude[] =
+    "def sigmoid(x) = 1 / (1 + exp(-x))\n"
+    "def silu(x) = x / (1 + exp(-x))\n"
+    "def relu(x) = maximum(x, 0)\n"
+    "def gelu(x) = 0.5 * x * (1 + erf(x * 0.7071067811865476))\n"
+    "def gelu_tanh(x) = x / (1 + exp(-1.5957691216057308 * (x + 0.044715 * x * x * x)))\n";

@@ -1,0 +1,186 @@
+/* Statements, in program order. */
+#include "sema.h"
+
+static void poison_names(et_sema *s, const et_stm *stm) {
+    for (int i = 0; i < stm->nnames; i++) {
+        et_binding *b = et_name_find(s, stm->names[i].text);
+        if (!b) b = et_name_add(s, &stm->names[i], ET_N_VALUE);
+        if (b && (b->kind == ET_N_VALUE || stm->kind != ET_ST_ASSIGN)) b->poison = true;
+    }
+}
+
+/* ---- declarations ---- */
+
+static void dim(et_sema *s, const et_stm *stm) {
+    int64_t lo, hi;
+    bool ok = et_sema_int(s, stm->lo, &lo);
+    ok &= et_sema_int(s, stm->hi, &hi);
+    et_binding *b = et_name_add(s, &stm->names[0], ET_N_DIM);
+    if (!b) return;
+    if (ok && lo < 1)
+        ok = et_sema_error(s, stm->lo->loc, "a dim is at least 1, this is %lld", (long long)lo);
+    if (ok && lo > hi)
+        ok = et_sema_error(s, stm->hi->loc, "the bounds of '%s' are reversed: %lld is above %lld",
+                           b->name, (long long)lo, (long long)hi);
+    if (ok && hi > INT32_MAX) ok = et_sema_error(s, stm->hi->loc, "a dim is at most %d", INT32_MAX);
+    b->poison = !ok;
+    if (ok) b->elem = et_elem_scalar(s, et_sym(s->x, et_sym_add(s->x, b->name, lo, hi)));
+}
+
+static void constant(et_sema *s, const et_stm *stm) {
+    et_elem v;
+    double ignored;
+    bool ok = et_sema_eval(s, stm->expr, ET_IN_VALUE, &v);
+    if (ok && !et_elem_is_number(s, &v, &ignored))
+        ok = et_sema_error(s, stm->expr->loc,
+                           "a const is a number known when the program is "
+                           "compiled, this is %s",
+                           v.nargs ? et_sema_shape_text(s, &v)
+                                   : et_expr_text(s->x, v.body, NULL, NULL));
+    et_binding *b = et_name_add(s, &stm->names[0], ET_N_CONST);
+    if (!b) return;
+    b->poison = !ok;
+    b->elem = v;
+}
+
+static void tensors(et_sema *s, const et_stm *stm) {
+    et_shape shape;
+    bool ok = et_sema_type(s, &stm->type, &shape), input = stm->kind == ET_ST_INPUT;
+    for (int i = 0; i < stm->nnames; i++) {
+        const et_ident *id = &stm->names[i];
+        et_binding *b = et_name_add(s, id, input ? ET_N_INPUT : ET_N_STATE);
+        if (!b) continue;
+        b->poison = !ok;
+        if (ok)
+            b->elem = et_elem_value(s, et_graph_value(s->graph, input ? ET_V_INPUT : ET_V_STATE,
+                                                      id->text, &shape, id->loc));
+    }
+}
+
+/* ---- values ---- */
+
+static bool reads_state(et_sema *s, const et_elem *e) {
+    for (int i = 0; i < e->nargs; i++)
+        if (et_val_of(s->graph, e->args[i])->kind == ET_V_STATE) return true;
+    return false;
+}
+
+void et_sema_bind(et_sema *s, et_binding *b, et_loc loc, const et_elem *e) {
+    et_value v;
+    b->poison = true;
+    b->assigned = loc;
+    if (e->nargs > 0 && (e->type != ET_T_PRED || reads_state(s, e))) {
+        if (!et_elem_place(s, loc, e, &v)) return;
+        if (et_val_of(s->graph, v)->kind == ET_V_STATE && !et_elem_copy(s, loc, v, &v)) return;
+        et_val *val = et_val_of(s->graph, v);
+        if (val->kind == ET_V_NODE && !val->name) val->name = b->name;
+        b->elem = et_elem_value(s, v);
+    } else {
+        b->elem = *e;
+    }
+    b->poison = false;
+}
+
+static void assign(et_sema *s, const et_stm *stm) {
+    const et_ident *id = &stm->names[0];
+    et_elem v;
+    bool ok = et_sema_eval(s, stm->expr, ET_IN_VALUE, &v);
+    et_binding *b = et_name_find(s, id->text);
+    if (b && b->kind != ET_N_VALUE) {
+        if (b->poison) return;
+        et_sema_error(s, id->loc, "'%s' is %s and cannot be assigned", id->text,
+                      et_name_kind_text(b->kind));
+        if (b->kind == ET_N_STATE)
+            et_sema_note(s, id->loc, "write %s[:] = ... to replace all of it", id->text);
+        return;
+    }
+    if (!b || b->unknown) b = et_name_add(s, id, ET_N_VALUE);
+    b->poison = true;
+    if (ok) et_sema_bind(s, b, stm->expr->loc, &v);
+}
+
+static bool check_output(et_sema *s, const et_stm *stm, const et_elem *v) {
+    et_shape want;
+    if (!stm->type.dtype.text) return true;
+    if (!et_sema_type(s, &stm->type, &want)) return false;
+    if (v->nargs > 0 && v->type != ET_T_PRED && et_shape_eq(&want, &v->shape)) return true;
+    et_sema_error(s, stm->type.dtype.loc, "output '%s' is declared %s, but its value is %s",
+                  stm->names[0].text, et_shape_text(s->x, &want), et_sema_shape_text(s, v));
+    if (v->nargs > 0 && v->type != ET_T_PRED && want.dtype != v->shape.dtype)
+        et_sema_note(s, stm->expr->loc, "write %s(...) to convert it", et_dtype_name(want.dtype));
+    return false;
+}
+
+static void output(et_sema *s, const et_stm *stm) {
+    const et_ident *id = &stm->names[0];
+    et_elem e;
+    et_value v;
+    s->has_effect = true;
+    bool ok = et_sema_eval(s, stm->expr, ET_IN_VALUE, &e) && check_output(s, stm, &e) &&
+              et_elem_place(s, stm->expr->loc, &e, &v);
+    et_binding *b = et_name_find(s, id->text);
+    if (b && b->kind == ET_N_VALUE) /* `output x = x` */
+        b->kind = ET_N_OUTPUT;
+    else
+        b = et_name_add(s, id, ET_N_OUTPUT);
+    if (!b) return;
+    b->loc = id->loc;
+    b->poison = !ok;
+    b->unknown = false;
+    if (!ok) return;
+    et_graph_output(s->graph, v, b->name);
+    b->elem = et_elem_value(s, s->graph->outputs[s->graph->noutputs - 1]);
+}
+
+/* ---- dispatch ---- */
+
+static void model(et_sema *s, const et_stm *stm) {
+    if (s->has_model) et_sema_error(s, stm->loc, "a file has one 'model' statement");
+    s->has_model = true;
+    s->graph->name = stm->names[0].text;
+}
+
+static void def(et_sema *s, const et_stm *stm) {
+    et_sema_def(s, stm, false);
+}
+
+static const struct {
+    const char *text;
+    void (*run)(et_sema *, const et_stm *);
+    bool in_loops;
+} kinds[] = {
+    [ET_ST_MODEL] = {"model", model, false},
+    [ET_ST_DIM] = {"dim", dim, false},
+    [ET_ST_CONST] = {"const", constant, false},
+    [ET_ST_INPUT] = {"input", tensors, false},
+    [ET_ST_WEIGHT] = {"weight", et_sema_weight, true},
+    [ET_ST_STATE] = {"state", tensors, false},
+    [ET_ST_DEF] = {"def", def, false},
+    [ET_ST_FOR] = {"for", et_sema_loop, true},
+    [ET_ST_OUTPUT] = {"output", output, false},
+    [ET_ST_ASSIGN] = {"", assign, true},
+};
+
+void et_sema_statement(et_sema *s, const et_stm *stm) {
+    if (et_diag_errors(s->diags) >= ET_MAX_ERRORS) return;
+    if (!s->has_model && stm->kind != ET_ST_MODEL) {
+        s->has_model = true;
+        et_sema_error(s, stm->loc, "a program starts with 'model NAME'");
+    }
+    if (s->loop >= 0 && !kinds[stm->kind].in_loops) {
+        et_sema_error(s, stm->loc, "'%s' must stand outside loops", kinds[stm->kind].text);
+        poison_names(s, stm);
+        return;
+    }
+    if (stm->kind == ET_ST_FOR || stm->kind == ET_ST_DEF) {
+        kinds[stm->kind].run(s, stm); /* they have uses for what was read of them */
+    } else if (stm->bad) {
+        s->has_effect |= stm->kind == ET_ST_OUTPUT || stm->target;
+        s->has_model |= stm->kind == ET_ST_MODEL;
+        poison_names(s, stm);
+    } else if (stm->target) {
+        et_sema_update(s, stm);
+    } else {
+        kinds[stm->kind].run(s, stm);
+    }
+}
