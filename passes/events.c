@@ -280,7 +280,7 @@ static int add_event(struct events *e, int grid, unsigned set) {
     et_event *ev = &p->events[p->nevents];
     et_notify no = {.event = p->nevents};
     *ev = (et_event){.scope = ET_SCOPE_DEVICE, .count = et_int(e->x, 1)};
-    char tag[8] = "";
+    char tag[16] = "";
     int loops[ET_MAX_RANK], n = loops_of(p, g->loop, loops);
     for (int l = 0; l < n; l++) {
         const et_loop *lp = &p->g->loops[loops[l]];
