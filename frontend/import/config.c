@@ -316,11 +316,13 @@ static void read_shape(struct reader *r, const json_t *root, struct imp_config *
                   "\"num_attention_heads\" (%lld) is not a multiple of \"num_key_value_heads\" "
                   "(%lld)",
                   (long long)c->heads, (long long)c->kv_heads);
-    if (!c->head_dim && c->hidden % c->heads)
+    if (!c->head_dim && c->hidden % c->heads) {
         imp_error(r->report, r->path,
                   "\"hidden_size\" (%lld) is not a multiple of \"num_attention_heads\" (%lld) and "
                   "there is no \"head_dim\"",
                   (long long)c->hidden, (long long)c->heads);
+        return;
+    }
     if (!c->head_dim) c->head_dim = c->hidden / c->heads;
     if (c->head_dim % 2)
         imp_error(r->report, r->path,

@@ -68,8 +68,7 @@ static void emit_weights(FILE *f, const struct imp_weight *w, bool per_layer) {
         snprintf(type, sizeof type, "%s[%s]", w->dtype, w->shape);
         fprintf(f, "%sweight %-*s : %-14s = \"%s\"", per_layer ? "  " : "", per_layer ? 2 : 5,
                 w->var, type, w->source);
-        if (w->help)
-            fprintf(f, "  # %s", w->help);
+        if (w->help) fprintf(f, "  # %s", w->help);
         fputc('\n', f);
     }
 }

@@ -1,0 +1,130 @@
+# Read by run.sh: what must be refused, each by its name.
+# shellcheck shell=sh
+
+# ---- config.json ----
+bad_config() {
+    name=$1 fields=$2
+    shift 2
+    mkdir -p "$name"
+    config "$fields" > "$name/config.json"
+    cp plain/model.safetensors "$name/"
+    refuses "$name" "$@"
+}
+bad_config arch '"architectures": ["MixtralForCausalLM"]' 'architecture "MixtralForCausalLM"' \
+    'supported: LlamaForCausalLM, Qwen3ForCausalLM'
+bad_config no_arch '"architectures": null' '"architectures"'
+bad_config two_archs '"architectures": ["LlamaForCausalLM", "A"]' 'names 2 architectures'
+bad_config arch_type '"architectures": "LlamaForCausalLM"' '"architectures" is a string'
+bad_config no_hidden '"hidden_size": null' 'field "hidden_size" is missing'
+bad_config hidden_text '"hidden_size": "24"' 'field "hidden_size" is a string, expected an integer'
+bad_config hidden_real '"hidden_size": 24.5' 'field "hidden_size" is a real number'
+bad_config negative '"num_hidden_layers": -2' 'field "num_hidden_layers" is -2, expected 1 to'
+bad_config zero '"num_attention_heads": 0' 'field "num_attention_heads" is 0'
+bad_config huge '"vocab_size": 9223372036854775807' 'field "vocab_size" is 9223372036854775807'
+bad_config beyond '"vocab_size": 99999999999999999999' 'too big integer'
+bad_config groups '"num_key_value_heads": 3' 'not a multiple of "num_key_value_heads" (3)'
+bad_config underived '"hidden_size": 23' '"hidden_size" (23) is not a multiple'
+bad_config odd_head '"head_dim": 7' 'even "head_dim"'
+bad_config eps '"rms_norm_eps": "1e-5"' 'field "rms_norm_eps" is a string'
+bad_config act '"hidden_act": "quick_gelu"' '"hidden_act"' '"quick_gelu"' 'supported: silu'
+bad_config tie '"tie_word_embeddings": 1' 'field "tie_word_embeddings" is an integer'
+bad_config window '"use_sliding_window": true' '"use_sliding_window" is true'
+bad_config layer_types '"layer_types": ["full_attention", "sliding_attention"]' 'layer 1' \
+    'sliding_attention'
+bad_config quantized '"quantization_config": {"quant_method": "awq"}' '"quantization_config"'
+bad_config partial '"partial_rotary_factor": 0.5' '"partial_rotary_factor"'
+bad_config yarn '"rope_scaling": {"rope_type": "yarn", "factor": 4.0}' 'rope type "yarn"' \
+    'supported: default, llama3'
+bad_config linear '"rope_scaling": {"type": "linear", "factor": 2.0}' 'rope type "linear"'
+bad_config rope_text '"rope_parameters": "default"' '"rope_parameters" is a string'
+bad_config llama3_short '"rope_scaling": {"rope_type": "llama3", "factor": 8.0}' \
+    '"rope_scaling.low_freq_factor" is missing' '"rope_scaling.high_freq_factor" is missing' \
+    '"rope_scaling.original_max_position_embeddings" is missing'
+bad_config llama3_order '"rope_parameters": {"rope_type": "llama3", "factor": 8, "low_freq_factor": 4,
+    "high_freq_factor": 1, "original_max_position_embeddings": 64}' '"rope_parameters.low_freq_factor" (4)'
+bad_config theta '"rope_theta": -1' 'field "rope_theta" is -1'
+# All problems of a file in one run.
+bad_config several '"hidden_size": null, "vocab_size": "x", "hidden_act": "foo"' '"hidden_size"' \
+    '"vocab_size"' '"hidden_act"'
+bad_config twice '"vocab_size": 53, "use_cache": true, "use_cache": true' 'duplicate'
+
+mkdir -p no_config truncated_config list_config binary_config
+refuses no_config 'no_config/config.json' 'No such file'
+printf '{"architectures": ["Llama' > truncated_config/config.json
+refuses truncated_config 'line 1'
+echo '[1, 2]' > list_config/config.json
+refuses list_config 'is a list, expected an object'
+head -c 300 plain/model.safetensors > binary_config/config.json
+refuses binary_config 'config.json'
+mkdir -p folder_config/config.json
+refuses folder_config 'not a regular file'
+
+# ---- tensors against config.json ----
+checkpoint absent '' '/layers.1.mlp.up_proj/d'
+refuses absent 'tensor "model.layers.1.mlp.up_proj.weight" is missing'
+checkpoint headless '"tie_word_embeddings": false'
+refuses headless 'tensor "lm_head.weight" is missing'
+checkpoint shape '' 's/(layers.1.self_attn.k_proj.weight:bf16\[)12/\113/'
+refuses shape 'tensor "model.layers.1.self_attn.k_proj.weight" has shape [13, 24]' 'makes it [12, 24]'
+checkpoint rank '' 's/(model.norm.weight:bf16\[)24/\11,24/'
+refuses rank 'tensor "model.norm.weight" has shape [1, 24]' 'makes it [24]'
+checkpoint int '' 's/(layers.0.mlp.up_proj.weight:)bf16/\1i32/'
+refuses int 'tensor "model.layers.0.mlp.up_proj.weight" has type I32'
+checkpoint unlike '' 's/(layers.1.mlp.up_proj.weight:)bf16/\1f32/'
+refuses unlike 'tensor "model.layers.1.mlp.up_proj.weight" is f32, but layer 0 has bf16'
+checkpoint shallow '"num_hidden_layers": 10000'
+refuses shallow 'tensor "model.layers.2.input_layernorm.weight" is missing' 'more errors'
+[ "$(wc -l < shallow.out)" -lt 30 ] || fail "shallow: too many lines"
+
+# ---- safetensors ----
+bad_file() {
+    name=$1
+    shift
+    mkdir -p "$name"
+    cp plain/config.json "$name/"
+    cat > "$name/model.safetensors"
+    refuses "$name" "$@"
+}
+size=$(wc -c < plain/model.safetensors)
+head -c $((size - 1)) plain/model.safetensors | bad_file cut_tail 'model.safetensors'
+head -c 200 plain/model.safetensors | bad_file cut_header 'model.safetensors'
+head -c 5 plain/model.safetensors | bad_file cut_length 'model.safetensors'
+: | bad_file empty 'model.safetensors'
+(printf '\377\377\377\377\377\377\377\177' && tail -c +9 plain/model.safetensors) |
+    bad_file long_header 'model.safetensors'
+(head -c 8 plain/model.safetensors && head -c $((size - 8)) /dev/zero) |
+    bad_file zero_header 'model.safetensors'
+mkdir -p no_weights && cp plain/config.json no_weights/
+refuses no_weights 'no_weights'
+
+# ---- index ----
+bad_index() {
+    name=$1
+    shift
+    mkdir -p "$name"
+    cp shards/config.json shards/*.safetensors "$name/"
+    cat > "$name/model.safetensors.index.json"
+    refuses "$name" "$@"
+}
+index | sed 's/"b.safetensors"/"..\/plain\/model.safetensors"/' | bad_index traversal 'plain'
+index | sed "s/\"b.safetensors\"/\"\\/etc\\/passwd\"/" | bad_index absolute 'passwd'
+index | sed 's/"b.safetensors"/"c.safetensors"/' | bad_index no_shard 'c.safetensors'
+index | sed 's/"b.safetensors"/7/' | bad_index number_shard 'index.json'
+echo '{"weight_map": []}' | bad_index list_map 'index.json'
+index | head -c 500 | bad_index cut_index 'index.json'
+index | sed 's/"model.norm.weight": "b/"model.norm.weight": "a/' | bad_index wrong_shard 'model.norm.weight'
+
+# ---- command line ----
+options='--context 100' && refuses plain 'beyond the model'
+options='--context 0' && refuses plain '--context: "0" is not a number from 1'
+options='--slots 12x' && refuses plain '--slots: "12x"'
+options='--name 7up' && refuses plain '--name'
+options='--wrong' && refuses plain 'try --help'
+options='--slots 1000000 --config-only' && mkdir -p wide &&
+    config '"max_position_embeddings": 1000000' > wide/config.json
+options="$options --context 1000000" && refuses wide 'the caches would take'
+options=''
+if "$bin/etimport" plain -o no/such/folder/x.etg 2> unwritable.out; then
+    fail "wrote into a folder that is not there"
+fi
+grep -q 'no/such/folder/x.etg: No such file' unwritable.out || fail "unwritable: $(cat unwritable.out)"

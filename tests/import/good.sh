@@ -1,0 +1,108 @@
+# Read by run.sh: what must be accepted, in every spelling.
+# shellcheck shell=sh
+
+checkpoint plain ''
+accepts plain 'model plain' 'const D     = 6 ' 'const CTX   = 99 ' 'theta=10000)' 'eps=1e-5' \
+    'scale=0.4082482904638631)' '@ embed.T'
+[ -z "$(cat plain.out)" ] || fail "plain: unexpected words: $(cat plain.out)"
+
+checkpoint by_type '"architectures": null, "model_type": "llama"'
+accepts by_type 'LlamaForCausalLM'
+
+# Types of the weights come from the tensors, not from the configuration.
+checkpoint half '"torch_dtype": "bfloat16"' '' f16
+accepts half 'embed : f16[V, H]' 'wq : f16[NH*D, H]'
+checkpoint full '"dtype": "float32"' '' f32
+accepts full 'embed : f32[V, H]' 'g1 : f32[H]'
+checkpoint mixed '' 's/(norm.weight:)bf16/\1f32/'
+accepts mixed 'gf    : f32[H]' 'g1 : f32[H]' 'wq : bf16[NH*D, H]'
+
+# rope, old and new spelling.
+checkpoint theta_old '"rope_theta": 500000.0, "rope_scaling": null'
+accepts theta_old 'theta=500000)'
+checkpoint theta_new '"rope_parameters": {"rope_type": "default", "rope_theta": 1000000}'
+accepts theta_new 'theta=1000000)'
+llama3='"factor": 32.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192'
+checkpoint scaled_old "\"rope_theta\": 500000.0, \"rope_scaling\": {\"rope_type\": \"llama3\", $llama3}"
+accepts scaled_old 'theta=500000, scaling="llama3", factor=32,' 'original_context=8192'
+checkpoint scaled_older "\"rope_scaling\": {\"type\": \"llama3\", $llama3}"
+accepts scaled_older 'theta=10000, scaling="llama3", factor=32,' 'high_freq_factor=4'
+checkpoint scaled_new "\"rope_parameters\": {\"rope_type\": \"llama3\", \"rope_theta\": 500000, $llama3}"
+accepts scaled_new 'theta=500000, scaling="llama3", factor=32,'
+if ! cmp -s scaled_old.etg scaled_new.etg &&
+    [ "$(diff scaled_old.etg scaled_new.etg | grep -c '^[<>]')" -ne 2 ]; then
+    fail "the spellings of llama3 rope scaling give different models"
+fi
+
+# The head: tied, untied, or whatever the tensors say.
+head_tensor='$a lm_head.weight:bf16[53,24]:-1:1'
+checkpoint untied '"tie_word_embeddings": false' "$head_tensor"
+accepts untied 'weight head  : bf16[V, H]' '@ head.T'
+checkpoint silent_untied '"tie_word_embeddings": null' "$head_tensor"
+accepts silent_untied '@ head.T'
+checkpoint silent_tied '"tie_word_embeddings": null'
+accepts silent_tied '@ embed.T'
+
+# Heads: no grouping; a head_dim that is not hidden / heads.
+checkpoint ungrouped '"num_key_value_heads": null' 's/([kv]_proj.weight:bf16\[)12/\124/'
+accepts ungrouped 'const NKV   = 4 '
+checkpoint wide_heads '"head_dim": 16' \
+    's/(q_proj.weight:bf16\[)24/\164/; s/([kv]_proj.weight:bf16\[)12/\132/; s/(o_proj.weight:bf16\[24,)24/\164/'
+accepts wide_heads 'const D     = 16 ' 'scale=1/4)'
+
+# Biases.
+biases='/q_proj/{p;s/weight:bf16.*]/bias:bf16[24]/;b}
+/[kv]_proj/{p;s/weight:bf16.*]/bias:bf16[12]/;b}
+/o_proj/{p;s/weight:bf16.*]/bias:bf16[24]/;b}
+/(gate|up)_proj/{p;s/weight:bf16.*]/bias:bf16[37]/;b}
+/down_proj/{p;s/weight:bf16.*]/bias:bf16[24]/}'
+checkpoint biased '"attention_bias": true, "mlp_bias": true' "$biases"
+accepts biased 'h @ wq.T + bq' 'h @ wv.T + bv' '@ wo.T + bo' 'h2 @ wg.T + bg' '@ wd.T + bd' \
+    'weight bu : bf16[F] '
+
+# Other activations.
+checkpoint gelu '"hidden_act": "gelu_pytorch_tanh"'
+accepts gelu 'def gated(a, b) = gelu_tanh(a) * b'
+
+# Qwen3: a norm on every head of q and k.
+norms='/q_proj/{p;s/q_proj.weight:bf16.*]/q_norm.weight:bf16[6]/;b}
+/k_proj/{p;s/k_proj.weight:bf16.*]/k_norm.weight:bf16[6]/}'
+qwen='"architectures": ["Qwen3ForCausalLM"], "use_sliding_window": false, "sliding_window": null'
+checkpoint qwen "$qwen, \"layer_types\": [\"full_attention\", \"full_attention\"]" "$norms"
+accepts qwen 'q = rmsnorm(q, gq, eps=1e-5)' 'weight gk : bf16[D] '
+
+# Two shards and an index.
+mkdir -p shards
+config '' > shards/config.json
+# shellcheck disable=SC2046
+"$bin/etfill" shards/a.safetensors $(tensors bf16 | grep 'layers.0')
+# shellcheck disable=SC2046
+"$bin/etfill" shards/b.safetensors $(tensors bf16 | grep -v 'layers.0')
+index() {
+    printf '{"metadata": {"total_size": 1}, "weight_map": {'
+    tensors bf16 | sed 's/:.*//' | sed '/layers\.0/s/.*/"&": "a.safetensors",/
+        /layers\.0/!s/.*/"&": "b.safetensors",/' | sed '$s/,$//'
+    printf '}}\n'
+}
+index > shards/model.safetensors.index.json
+accepts shards 'model shards'
+
+# Options.
+"$bin/etimport" plain -o named.etg --name small --max-tokens 7 --slots 3 --context 50
+for want in 'model small' 'dim N in 1..7 ' 'const SLOTS = 3 ' 'const CTX   = 50 '; do
+    grep -qF "$want" named.etg || fail "named.etg has no \"$want\""
+done
+mkdir -p 7-odd.name && cp plain/* 7-odd.name/
+accepts 7-odd.name 'model m_7_odd_name'
+mkdir -p bare && cp plain/config.json bare/
+"$bin/etimport" bare -o bare.etg --config-only || fail "--config-only wants weights"
+
+# Things that do not matter, or only a little: a warning at most.
+checkpoint chatty '"use_cache": true, "initializer_range": 0.02, "frobnicate": 3'
+accepts chatty 'model chatty'
+grep -q 'warning: field "frobnicate" is not known' chatty.out || fail "chatty: no warning"
+[ "$(wc -l < chatty.out)" -eq 1 ] || fail "chatty: too many warnings: $(cat chatty.out)"
+checkpoint extra '' '$a model.layers.2.mlp.up_proj.weight:bf16[37,24]:-1:1'
+accepts extra 'const L     = 2 '
+grep -q 'warning: tensor "model.layers.2.mlp.up_proj.weight" is not used' extra.out ||
+    fail "extra: no warning"
