@@ -1,0 +1,363 @@
+/* test_tokenizer - byte-level BPE against the demo checkpoint's reference and against files made
+ * here, one per feature. */
+#include "etrt_safetensors.h"
+#include "tokenizer.h"
+#include <check.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *model_dir; /* examples/models/stories-llama */
+static char scratch[PATH_MAX];
+
+static struct tokenizer *load_ok(const char *dir) {
+    char err[LLM_ERR] = "";
+    struct tokenizer *t;
+    ck_assert_msg(tokenizer_load(dir, &t, err), "%s", err);
+    return t;
+}
+
+/* Ids as "1 2 3", or the error. */
+static const char *encode(const struct tokenizer *t, const char *text) {
+    static char out[4096];
+    char err[LLM_ERR];
+    struct ids ids = {0};
+    size_t n = 0;
+    out[0] = 0;
+    if (!tokenizer_encode(t, text, strlen(text), &ids, err))
+        snprintf(out, sizeof out, "%s", err);
+    else
+        for (size_t i = 0; i < ids.n && n < sizeof out; i++)
+            n += (size_t)snprintf(out + n, sizeof out - n, "%s%d", i ? " " : "", (int)ids.v[i]);
+    free(ids.v);
+    return out;
+}
+
+static size_t decode(const struct tokenizer *t, const int32_t *ids, size_t count, char *out) {
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t bytes;
+        bool special;
+        const char *p = tokenizer_bytes(t, ids[i], &bytes, &special);
+        ck_assert_ptr_nonnull(p);
+        if (!special) {
+            memcpy(out + n, p, bytes);
+            n += bytes;
+        }
+    }
+    out[n] = 0;
+    return n;
+}
+
+/* Decoding the reference's tokens and encoding that text again gives the same tokens. */
+START_TEST(reference_round_trip) {
+    char path[PATH_MAX], name[32], err[ETRT_ST_ERR], text[8192];
+    struct etrt_st *st;
+    struct tokenizer *t = load_ok(model_dir);
+    snprintf(path, sizeof path, "%s/reference.safetensors", model_dir);
+    ck_assert_msg(etrt_st_open(path, &st, err, sizeof err), "%s", err);
+    for (int i = 0; i < 4; i++) {
+        snprintf(name, sizeof name, "tokens.%d", i);
+        const struct etrt_st_tensor *tokens = etrt_st_find(st, name);
+        ck_assert_ptr_nonnull(tokens);
+        size_t n = tokens->bytes / 4;
+        int32_t *want = malloc(tokens->bytes);
+        ck_assert_ptr_nonnull(want);
+        memcpy(want, tokens->data, tokens->bytes);
+        size_t bytes = decode(t, want, n, text);
+        struct ids ids = {0};
+        ck_assert(tokenizer_encode(t, text, bytes, &ids, err));
+        ck_assert_uint_eq(ids.n, n);
+        ck_assert_mem_eq(ids.v, want, tokens->bytes);
+        free(ids.v);
+        free(want);
+    }
+    etrt_st_close(st);
+    tokenizer_free(t);
+}
+END_TEST
+
+/* Any text comes back byte for byte: every character class, several scripts, odd spacing. */
+START_TEST(any_text_round_trips) {
+    static const char *const texts[] = {
+        "",
+        " ",
+        "\n\n\t  x  \n",
+        "don't we'll I'M 12345 6.7e-8 (a+b)*c",
+        "h\xc3\xa9llo w\xc3\xb6rld \xe2\x80\x94 na\xc3\xafve",
+        "\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e \xd8\xb9\xd8\xb1\xd8\xa8\xd9\x8a \xf0\x9f\x98\x80!",
+        "a\xc2\xa0\xe2\x80\x83z",
+        "\x01\x02\x7f",
+    };
+    struct tokenizer *t = load_ok(model_dir);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        char err[LLM_ERR], back[256];
+        struct ids ids = {0};
+        ck_assert_msg(tokenizer_encode(t, texts[i], strlen(texts[i]), &ids, err), "%s", err);
+        ck_assert_uint_eq(decode(t, ids.v, ids.n, back), strlen(texts[i]));
+        ck_assert_str_eq(back, texts[i]);
+        free(ids.v);
+    }
+    ck_assert_str_eq(encode(t, "ab\xff"), "the text is not UTF-8 at byte 2");
+    ck_assert_str_eq(encode(t, "\xed\xa0\x80"), "the text is not UTF-8 at byte 0");
+    tokenizer_free(t);
+}
+END_TEST
+
+/* A word of a hundred thousand letters takes no quadratic time. */
+START_TEST(long_word) {
+    enum { N = 100000 };
+    char err[LLM_ERR], *text = malloc(N);
+    struct tokenizer *t = load_ok(model_dir);
+    struct ids ids = {0};
+    ck_assert_ptr_nonnull(text);
+    for (int i = 0; i < N; i++)
+        text[i] = "theandwas"[i % 9];
+    ck_assert_msg(tokenizer_encode(t, text, N, &ids, err), "%s", err);
+    size_t total = 0, bytes;
+    bool special;
+    for (size_t i = 1; i < ids.n; i++) { /* the first is the bos token */
+        tokenizer_bytes(t, ids.v[i], &bytes, &special);
+        total += bytes;
+    }
+    ck_assert_uint_eq(total, N);
+    ck_assert_uint_lt(ids.n, 2 * N / 3);
+    free(ids.v);
+    free(text);
+    tokenizer_free(t);
+}
+END_TEST
+
+START_TEST(added_tokens) {
+    struct tokenizer *t = load_ok(model_dir);
+    char with[512], *p;
+    snprintf(with, sizeof with, "%s", encode(t, "a<|endoftext|> b"));
+    p = strstr(with + 1, " 0 ");
+    ck_assert_msg(p && !strstr(p + 1, " 0 "), "%s", with);
+    ck_assert_int_eq(with[0], '0');
+    tokenizer_free(t);
+}
+END_TEST
+
+/* ---- files made here ---- */
+
+static void write_file(const char *name, const char *text) {
+    char path[PATH_MAX + 64];
+    snprintf(path, sizeof path, "%s/%s", scratch, name);
+    FILE *f = fopen(path, "w");
+    ck_assert_ptr_nonnull(f);
+    fputs(text, f);
+    ck_assert_int_eq(fclose(f), 0);
+}
+
+/* Pieces: a b c space 1 2 e-acute's two bytes, ab, abc, " a", 12. U+0120 spells the space. */
+#define VOCAB                                                                                      \
+    "\"vocab\":{\"a\":0,\"b\":1,\"c\":2,\"\\u0120\":3,\"1\":4,\"2\":5,\"\\u00c3\":6,\"\\u00a9\":"  \
+    "7,"                                                                                           \
+    "\"ab\":8,\"abc\":9,\"\\u0120a\":10,\"12\":11,\"bc\":12}"
+#define MERGES "\"merges\":[\"a b\",\"\\u0120 a\",[\"ab\",\"c\"],\"1 2\",\"b c\"]"
+#define MODEL "\"model\":{\"type\":\"BPE\"," VOCAB "," MERGES "}"
+#define BYTES "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":true}"
+#define BARE "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":false}"
+#define DECODER "\"decoder\":{\"type\":\"ByteLevel\"}"
+
+static struct tokenizer *load_text(const char *json) {
+    write_file("tokenizer.json", json);
+    return load_ok(scratch);
+}
+
+static void gives(const char *json, const char *text, const char *ids) {
+    struct tokenizer *t = load_text(json);
+    ck_assert_str_eq(encode(t, text), ids);
+    tokenizer_free(t);
+}
+
+START_TEST(merging) {
+    const char *json = "{" MODEL ",\"pre_tokenizer\":" BYTES "," DECODER "}";
+    gives(json, "abc", "9");
+    gives(json, "bc", "12");
+    gives(json, "abcbc ab 12", "9 12 3 8 3 11");
+    gives(json, "aab", "0 8");
+    gives(json, "b ac", "1 10 2");
+    gives(json, "", "");
+    gives(json, "d", "the vocabulary has no piece for byte 0x64");
+    /* With ignore_merges a word that is a piece needs no merges to become it. */
+    gives("{\"model\":{" VOCAB ",\"merges\":[],\"ignore_merges\":true},\"pre_tokenizer\":" BYTES
+          "," DECODER "}",
+          "abc abc", "9 3 0 1 2");
+}
+END_TEST
+
+START_TEST(pre_tokenizers) {
+#define SPLIT(behavior, invert)                                                                    \
+    "{" MODEL ",\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\","  \
+    "\"pattern\":{\"Regex\":\"(?i:A)|\\\\p{N}{1,1}\"},\"behavior\":\"" behavior                    \
+    "\",\"invert\":" invert "}," BARE "]}," DECODER "}"
+    gives(SPLIT("Isolated", "false"), "ab12b", "0 1 4 5 1");
+    gives(SPLIT("Removed", "false"), "ab12b", "1 1");
+    gives(SPLIT("Removed", "true"), "ab12b", "0 4 5");
+    gives("{" MODEL ",\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":"
+          "\"Digits\",\"individual_digits\":true}," BYTES "]}," DECODER "}",
+          "ab12", "8 4 5");
+    gives("{" MODEL ",\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":"
+          "\"Split\",\"pattern\":{\"String\":\"b\"},\"behavior\":\"Isolated\"}," BARE "]}," DECODER
+          "}",
+          "abc", "0 1 2");
+    gives("{" MODEL ",\"pre_tokenizer\":{\"type\":\"ByteLevel\"}," DECODER "}", "abc ab",
+          "3 9 3 8");
+}
+END_TEST
+
+START_TEST(normalizers) {
+    const char *json =
+        "{" MODEL ",\"normalizer\":{\"type\":\"NFC\"},\"pre_tokenizer\":" BYTES "," DECODER "}";
+    write_file("config.json", "{}");
+    gives("{\"model\":{\"vocab\":{\"\\u00c3\":6,\"\\u00a9\":7},\"merges\":[]},"
+          "\"normalizer\":{\"type\":\"NFC\"},\"pre_tokenizer\":" BYTES "," DECODER "}",
+          "e\xcc\x81", "6 7");
+    gives(json, "\xc3\xa9", "6 7");
+}
+END_TEST
+
+START_TEST(special_tokens) {
+#define SPECIAL                                                                                    \
+    "\"added_tokens\":[{\"id\":20,\"content\":\"<s>\",\"special\":true},{\"id\":21,\"content\":"   \
+    "\"<s>b\",\"special\":false,\"normalized\":true}]"
+    const char *json = "{" SPECIAL "," MODEL ",\"pre_tokenizer\":" BYTES "," DECODER "}";
+    const char *template =
+        "{" SPECIAL "," MODEL ",\"pre_tokenizer\":" BYTES "," DECODER
+        ",\"post_processor\":{\"type\":\"Sequence\",\"processors\":[{\"type\":\"ByteLevel\"},"
+        "{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"<s>\",\"type_id\""
+        ":0}},{\"Sequence\":{\"id\":\"A\",\"type_id\":0}}],\"special_tokens\":{\"<s>\":{\"id\":"
+        "\"<s>\",\"ids\":[20],\"tokens\":[\"<s>\"]}}}]}}";
+    /* The one before normalisation is looked for first. */
+    gives(json, "a<s>bc", "0 20 12");
+    gives(template, "ab", "20 8");
+    write_file("config.json", "{\"bos_token_id\": 3}");
+    gives(json, "ab", "3 8");
+    gives(template, "ab", "20 8");
+    write_file("tokenizer_config.json", "{\"add_bos_token\": false}");
+    gives(json, "ab", "8");
+    write_file("tokenizer_config.json", "{}");
+    write_file("config.json", "{}");
+    size_t bytes;
+    bool special;
+    struct tokenizer *t = load_text(json);
+    ck_assert_str_eq(tokenizer_bytes(t, 20, &bytes, &special), "<s>");
+    ck_assert(special && bytes == 3);
+    ck_assert_ptr_null(tokenizer_bytes(t, 15, &bytes, &special));
+    ck_assert_ptr_null(tokenizer_bytes(t, -1, &bytes, &special));
+    ck_assert_int_eq(tokenizer_size(t), 22);
+    tokenizer_free(t);
+}
+END_TEST
+
+/* What is not supported or not right, and a word its message must hold. */
+static const struct {
+    const char *json, *word;
+} bad[] = {
+    {"{", "line 1"},
+    {"[]", "not a JSON object"},
+    {"{}", "\"model\""},
+    {"{\"model\":{\"type\":\"Unigram\"}}", "Unigram"},
+    {"{\"model\":{" VOCAB ",\"merges\":[],\"byte_fallback\":true}}", "byte_fallback"},
+    {"{\"model\":{" VOCAB ",\"merges\":[],\"dropout\":0.5}}", "dropout"},
+    {"{\"model\":{" VOCAB ",\"merges\":[],\"end_of_word_suffix\":\"</w>\"}}", "end_of_word_suffix"},
+    {"{\"model\":{\"vocab\":[],\"merges\":[]}}", "\"vocab\""},
+    {"{\"model\":{\"vocab\":{\"a\":-1},\"merges\":[]}}", "\"a\""},
+    {"{\"model\":{\"vocab\":{\"a\":1e300},\"merges\":[]}}", "\"a\""},
+    {"{\"model\":{\"vocab\":{\"a\":4294967296},\"merges\":[]}}", "\"a\""},
+    {"{\"model\":{\"vocab\":{\"a\":0.5},\"merges\":[]}}", "\"a\""},
+    {"{\"model\":{\"vocab\":{\"a\":1,\"b\":1},\"merges\":[]}}", "two pieces have id 1"},
+    {"{\"model\":{" VOCAB "}}", "\"merges\""},
+    {"{\"model\":{" VOCAB ",\"merges\":[\"ab\"]}}", "entry 0"},
+    {"{\"model\":{" VOCAB ",\"merges\":[\"a b\",\"a z\"]}}", "entry 1"},
+    {"{\"model\":{" VOCAB ",\"merges\":[[\"a\",\"b\",\"c\"]]}}", "entry 0"},
+    {"{\"model\":{" VOCAB ",\"merges\":[\"c c\"]}}", "vocab does not have"},
+    {"{" MODEL "}", "pre_tokenizer \"\""},
+    {"{" MODEL ",\"pre_tokenizer\":{\"type\":\"Metaspace\"}}", "Metaspace"},
+    {"{" MODEL ",\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[]}}", "ByteLevel"},
+    {"{" MODEL ",\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"(a\"},"
+     "\"behavior\":\"Isolated\"}}",
+     "offset 2"},
+    {"{" MODEL ",\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"a\"},"
+     "\"behavior\":\"MergedWithNext\"}}",
+     "MergedWithNext"},
+    {"{" MODEL ",\"normalizer\":{\"type\":\"Lowercase\"},\"pre_tokenizer\":" BYTES "}",
+     "Lowercase"},
+    {"{" MODEL ",\"pre_tokenizer\":" BYTES "}", "decoder"},
+    {"{" MODEL ",\"pre_tokenizer\":" BYTES ",\"decoder\":{\"type\":\"WordPiece\"}}", "WordPiece"},
+    {"{" MODEL ",\"pre_tokenizer\":" BYTES "," DECODER
+     ",\"added_tokens\":[{\"id\":1,\"content\":\"x\",\"lstrip\":true}]}",
+     "lstrip"},
+    {"{" MODEL ",\"pre_tokenizer\":" BYTES "," DECODER
+     ",\"added_tokens\":[{\"id\":-1,\"content\":\"x\"}]}",
+     "entry 0"},
+    {"{" MODEL ",\"pre_tokenizer\":" BYTES "," DECODER
+     ",\"post_processor\":{\"type\":\"RobertaProcessing\"}}",
+     "RobertaProcessing"},
+};
+
+START_TEST(refused) {
+    char err[LLM_ERR] = "";
+    struct tokenizer *t;
+    write_file("tokenizer.json", bad[_i].json);
+    ck_assert_msg(!tokenizer_load(scratch, &t, err), "accepted: %s", bad[_i].json);
+    ck_assert_ptr_null(t);
+    ck_assert_msg(strstr(err, bad[_i].word) && strstr(err, "tokenizer.json"), "no %s in: %s",
+                  bad[_i].word, err);
+}
+END_TEST
+
+START_TEST(missing) {
+    char err[LLM_ERR] = "";
+    struct tokenizer *t;
+    ck_assert(!tokenizer_load("/nowhere", &t, err));
+    ck_assert_str_eq(err, "/nowhere/tokenizer.json: No such file or directory");
+}
+END_TEST
+
+/* An expression that backtracks without end is stopped. */
+START_TEST(runaway_pattern) {
+    struct tokenizer *t =
+        load_text("{" MODEL ",\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{"
+                  "\"type\":\"Split\",\"pattern\":{\"Regex\":\"(a|aa)+$(?=b)\"},\"behavior\":"
+                  "\"Isolated\"}," BARE "]}," DECODER "}");
+    char text[64];
+    memset(text, 'a', sizeof text);
+    text[sizeof text - 1] = 0;
+    ck_assert_msg(strstr(encode(t, text), "pattern: match limit exceeded"), "%s", encode(t, text));
+    tokenizer_free(t);
+}
+END_TEST
+
+int main(int argc, char **argv) {
+    if (argc != 3) return 1;
+    model_dir = argv[1];
+    snprintf(scratch, sizeof scratch, "%s", argv[2]);
+    mkdir(scratch, 0777);
+    if (access(scratch, W_OK)) return 1;
+    Suite *s = suite_create("tokenizer");
+    TCase *c = tcase_create("all");
+    tcase_add_test(c, reference_round_trip);
+    tcase_add_test(c, any_text_round_trips);
+    tcase_add_test(c, long_word);
+    tcase_add_test(c, added_tokens);
+    tcase_add_test(c, merging);
+    tcase_add_test(c, pre_tokenizers);
+    tcase_add_test(c, normalizers);
+    tcase_add_test(c, special_tokens);
+    tcase_add_loop_test(c, refused, 0, sizeof bad / sizeof *bad);
+    tcase_add_test(c, missing);
+    tcase_add_test(c, runaway_pattern);
+    tcase_set_timeout(c, 60);
+    suite_add_tcase(s, c);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed ? 1 : 0;
+}
