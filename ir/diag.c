@@ -70,7 +70,11 @@ void et_diag(et_diags *d, et_severity severity, et_loc loc, const char *fmt, ...
         d->muted = is_repeated(d, severity, loc, text);
         if (d->muted) return;
         d->errors += severity == ET_ERROR;
-        if (d->muted) return;
+        if (d->nentries >= MAX_ENTRIES) {
+            d->muted = true;
+            d->dropped++;
+            return;
+        }
     }
     ET_GROW(d->arena, d->entries, d->nentries, d->centries);
     entry *e = &d->entries[d->nentries];
