@@ -1,0 +1,39 @@
+# Read by the scripts here. Usage of each: SCRIPT BIN SRC WORK [DEVICE]: the folder with the tools, the
+# source tree, a scratch folder that the tests of this folder share, and the device to run on.
+# shellcheck shell=sh
+set -eu
+# shellcheck disable=SC2034
+bin=$1 src=$2 work=$3 device=${4:-auto}
+models='stories-llama llama llama3 qwen3'
+mkdir -p "$work"
+cd "$work"
+here=$(basename "$0" .sh)
+
+checkpoint() { # NAME: its folder
+    case $1 in
+    stories-llama) echo "$src/examples/models/$1" ;;
+    *) echo "$src/tests/golden/$1" ;;
+    esac
+}
+
+score() { # NAME TOKENS OUT [options]: the logits of TOKENS by the kernel of NAME
+    name=$1 tokens=$2 out=$3
+    shift 3
+    rm -f "$out"
+    "$bin/etllm" score --kernel "$name.hsaco" --model "$(checkpoint "$name")" --device "$device" \
+        --tokens "$tokens" --out "$out" "$@"
+}
+
+die() {
+    printf '%s: %s\n' "$here" "$*" >&2
+    exit 1
+}
+
+# refuses WORD COMMAND... : exit status 1 and WORD in what it says.
+refuses() {
+    word=$1 status=0
+    shift
+    "$@" > refused.log 2>&1 || status=$?
+    [ $status -eq 1 ] || die "status $status from: $* ($(cat refused.log))"
+    grep -qF -- "$word" refused.log || die "no \"$word\" in: $(cat refused.log)"
+}

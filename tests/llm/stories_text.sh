@@ -1,0 +1,33 @@
+#!/bin/sh
+# Greedy text is the reference's up to its first near-tie; alone and in a batch it is the same; a seed
+# fixes what is drawn; the sampler does draw.
+. "$(dirname "$0")/lib.sh"
+m=$(checkpoint stories-llama)
+p0='Once upon a time, there was a'
+p1='One rainy morning, a shy girl named'
+p2='A fox and a turtle'
+p3='It was a snowy day. Leo, a proud boy, was'
+generate() {
+    "$bin/etllm" generate --kernel stories-llama.hsaco --model "$m" --device "$device" "$@"
+}
+
+generate -p "$p0" -p "$p1" -p "$p2" -p "$p3" -n 96 > batch.txt 2> batch.log
+cat batch.log
+# The texts are parted by lines of "---".
+awk '/^---$/ { n++; next } { print > ("text." n + 0 ".txt") }' batch.txt
+for i in 0 1 2 3; do
+    "$bin/check_text" "$m" $i text.$i.txt
+done
+
+generate -p "$p2" -n 40 > alone.txt 2> alone.log
+head -c "$(($(wc -c < alone.txt) - 1))" alone.txt > alone.cut
+head -c "$(wc -c < alone.cut)" text.2.txt | cmp - alone.cut || die 'alone and in a batch differ'
+
+for seed in 7 7 8; do
+    generate -p "$p0" -n 20 --temperature 1.5 --top-k 40 --seed $seed 2> /dev/null >> drawn.$seed.new
+done
+lines=$(wc -l < drawn.7.new)
+head -n $((lines / 2)) drawn.7.new > first
+tail -n $((lines / 2)) drawn.7.new | cmp - first || die 'one seed, two texts'
+cmp -s first drawn.8.new && die 'two seeds, one text'
+rm -f drawn.*.new
