@@ -224,6 +224,10 @@ static et_expr div_mod(et_exprs *p, et_xop op, et_expr a, et_expr b) {
         return et_int(p, op == ET_X_IDIV ? et_floor_div(x, y) : x - y * et_floor_div(x, y));
     if (constant && y == 1) return op == ET_X_IDIV ? a : et_int(p, 0);
     if (constant ? y < 0 : !et_bounds(p, b, &lo, &hi) || lo < 1) return raw(p, op, a, b);
+    int64_t blo, bhi;
+    if (op == ET_X_IDIV && et_bounds(p, a, &lo, &hi) && et_bounds(p, b, &blo, &bhi) && blo == bhi &&
+        et_floor_div(lo, blo) == et_floor_div(hi, blo))
+        return et_int(p, et_floor_div(lo, blo));
     et_expr q, r;
     if (!split(p, a, b, &q, &r)) return raw(p, op, a, b);
     if (et_prove_le(p, et_int(p, 0), r) && et_prove_le(p, et_add(p, r, et_int(p, 1)), b))

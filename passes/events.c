@@ -35,6 +35,8 @@ struct events {
     int *position;
     struct edge *edges;
     int nedges, cedges;
+    struct edge *orders; /* derived: all of one grid before all of another */
+    int norders, corders;
     int now;
 };
 
@@ -115,6 +117,7 @@ static bool tiles_meeting(const struct events *e, const et_grid *from, const et_
         out->lo = et_op2(x, ET_X_MAX, out->lo, et_int(x, 0));
         out->hi = et_op2(x, ET_X_IDIV, et_sub(x, want->hi, lo0), size);
         out->hi = et_op2(x, ET_X_MIN, out->hi, last);
+        out->all = et_expr_eq(out->lo, et_int(x, 0)) && et_expr_eq(out->hi, last);
         return true;
     }
     return false;
@@ -204,6 +207,105 @@ static void find_edges(struct events *e) {
 
 /* ---- redundant edges ---- */
 
+/* Does E never fall as VAR grows? Enough for the shapes tiles_meeting builds. */
+static bool grows_with(const struct events *e, et_expr ex, int var) {
+    const et_node_x *n = et_x(e->x, ex);
+    int64_t lo, hi;
+    switch (n->op) {
+    case ET_X_INT:
+    case ET_X_SYM:
+    case ET_X_VAR:
+        return true;
+    case ET_X_ADD:
+    case ET_X_MIN:
+    case ET_X_MAX:
+        return grows_with(e, n->ops[0], var) && grows_with(e, n->ops[1], var);
+    case ET_X_MUL:
+        return et_bounds(e->x, n->ops[1], &lo, &hi) && lo == hi &&
+               (lo >= 0
+                    ? grows_with(e, n->ops[0], var)
+                    : et_expr_eq(et_subst_var(e->x, n->ops[0], var, et_int(e->x, 0)), n->ops[0]));
+    case ET_X_IDIV:
+        return et_is_int(e->x, n->ops[1], &lo) && lo > 0 && grows_with(e, n->ops[0], var);
+    default:
+        return false;
+    }
+}
+
+/* The tiles of coordinate A that are done before a tile of B starts, given that it waits for the
+ * tiles CB of C and each of those waited for AC. */
+static bool through(const struct events *e, const struct edge *ac, const struct edge *cb, int a,
+                    struct span *out) {
+    const et_grid *mid = &e->p->grids[ac->to];
+    const et_func *f = &e->p->funcs[mid->func];
+    *out = ac->box[a];
+    if (out->all) return true;
+    for (int c = 0; c < f->ncoords; c++) {
+        int var = f->coord[c];
+        et_expr zero = et_int(e->x, 0), last = et_sub(e->x, mid->extent[c], et_int(e->x, 1));
+        if (et_expr_eq(et_subst_var(e->x, out->lo, var, zero), out->lo) &&
+            et_expr_eq(et_subst_var(e->x, out->hi, var, zero), out->hi))
+            continue;
+        /* The union over neighbouring tiles of C has no gaps. */
+        et_expr next = et_add(e->x, et_var(e->x, var), et_int(e->x, 1));
+        et_expr gap = et_subst_var(e->x, out->lo, var, next);
+        if (!grows_with(e, out->lo, var) || !grows_with(e, out->hi, var) ||
+            !proved(e, et_op2(e->x, ET_X_LE, gap, et_add(e->x, out->hi, et_int(e->x, 1)))))
+            return false;
+        out->lo = et_subst_var(e->x, out->lo, var, cb->box[c].all ? zero : cb->box[c].lo);
+        out->hi = et_subst_var(e->x, out->hi, var, cb->box[c].all ? last : cb->box[c].hi);
+    }
+    return true;
+}
+
+static bool covers(const struct events *e, const struct edge *ab, const struct edge *ac,
+                   const struct edge *cb) {
+    const et_grid *g = &e->p->grids[ab->from];
+    const et_func *f = &e->p->funcs[g->func];
+    for (int a = 0; a < f->ncoords; a++) {
+        struct span have;
+        if (!through(e, ac, cb, a, &have)) return false;
+        if (have.all) continue;
+        et_expr last = et_sub(e->x, g->extent[a], et_int(e->x, 1));
+        et_expr lo = ab->box[a].all ? et_int(e->x, 0) : ab->box[a].lo;
+        et_expr hi = ab->box[a].all ? last : ab->box[a].hi;
+        if (!proved(e, et_op2(e->x, ET_X_LE, have.lo, lo)) ||
+            !proved(e, et_op2(e->x, ET_X_LE, hi, have.hi)))
+            return false;
+    }
+    return true;
+}
+
+/* Which iterations A -> C and C -> B together speak of. */
+static bool compose(const struct events *e, const struct edge *ac, const struct edge *cb,
+                    struct edge *out) {
+    const et_grid *g = e->p->grids;
+    int a = g[ac->from].loop, b = g[cb->to].loop, c = g[ac->to].loop;
+    *out = (struct edge){.from = ac->from, .to = cb->to, .carried = -1, .needed = true};
+    if (a == b && b == c) {
+        out->carried = ac->carried >= 0 ? ac->carried : cb->carried;
+        return ac->carried < 0 || cb->carried < 0;
+    }
+    /* Where A is in a loop that B is not in, "every iteration" must be kept. */
+    out->every = c == a ? cb->every : ac->every;
+    return ac->carried < 0 && cb->carried < 0 && (c == a || c == b);
+}
+
+static bool same_order(const struct edge *have, const struct edge *want) {
+    return have->from == want->from && have->to == want->to && have->carried == want->carried &&
+           (have->every || !want->every);
+}
+
+static bool add_order(struct events *e, struct edge o) {
+    for (int i = 0; i < e->norders; i++)
+        if (same_order(&e->orders[i], &o)) return false;
+    for (int c = 0; c < ET_MAX_RANK; c++)
+        o.box[c].all = true;
+    ET_GROW(e->pl->g->arena, e->orders, e->norders, e->corders);
+    e->orders[e->norders++] = o;
+    return true;
+}
+
 static bool waits_for_all(const struct events *e, const struct edge *ed) {
     const et_func *f = &e->p->funcs[e->p->grids[ed->from].func];
     for (int c = 0; c < f->ncoords; c++)
@@ -211,40 +313,49 @@ static bool waits_for_all(const struct events *e, const struct edge *ed) {
     return true;
 }
 
-static bool in_step(const struct edge *a) {
-    return a->carried < 0;
+/* Orders: pairs of grids of which every tile of the later starts after every tile of the earlier,
+ * by way of a third grid. */
+static void find_orders(struct events *e) {
+    struct edge ab;
+    for (int i = 0; i < e->nedges; i++)
+        for (int k = 0; k < e->nedges; k++) {
+            const struct edge *ac = &e->edges[i], *cb = &e->edges[k];
+            if (ac->to != cb->from || !compose(e, ac, cb, &ab)) continue;
+            for (int c = 0; c < ET_MAX_RANK; c++)
+                ab.box[c].all = true;
+            if (waits_for_all(e, ac) || covers(e, &ab, ac, cb)) add_order(e, ab);
+        }
+    for (bool more = true; more;) {
+        more = false;
+        for (int i = 0; i < e->norders; i++)
+            for (int k = 0; k < e->nedges; k++)
+                if (e->orders[i].to == e->edges[k].from &&
+                    compose(e, &e->orders[i], &e->edges[k], &ab))
+                    more |= add_order(e, ab);
+    }
 }
 
-/* A -> B follows from A -> C and C -> B when every tile of C waits for all of A and every tile of B
- * for some of C, all in one loop nest, at most one of the two across an iteration. */
+/* A -> B follows from a chain through other grids. Every link of a chain spans fewer grids of the
+ * program than A -> B itself, so dropping all edges that follow leaves each of them following from
+ * edges that stay. */
 static bool implied(const struct events *e, const struct edge *ab) {
-    const et_grid *g = e->p->grids;
-    for (int i = 0; i < e->nedges; i++) {
-        const struct edge *ac = &e->edges[i];
-        if (!ac->needed || ac->from != ab->from || ac == ab || !waits_for_all(e, ac) ||
-            g[ac->to].loop != g[ab->from].loop || g[ab->to].loop != g[ab->from].loop)
-            continue;
+    for (int i = 0; i < e->norders; i++)
+        if (same_order(&e->orders[i], ab)) return true;
+    for (int i = 0; i < e->nedges; i++)
         for (int k = 0; k < e->nedges; k++) {
-            const struct edge *cb = &e->edges[k];
-            if (!cb->needed || cb == ab || cb->from != ac->to || cb->to != ab->to) continue;
-            int carried = in_step(ac) ? cb->carried : in_step(cb) ? ac->carried : -2;
-            if (carried == ab->carried) return true;
+            const struct edge *ac = &e->edges[i], *cb = &e->edges[k];
+            struct edge via;
+            if (ac->from == ab->from && cb->from == ac->to && cb->to == ab->to &&
+                compose(e, ac, cb, &via) && same_order(&via, ab) && covers(e, ab, ac, cb))
+                return true;
         }
-    }
     return false;
 }
 
-/* Longest first, so that a short edge never leans on a long one that leans on it. */
-static int length(const struct events *e, const struct edge *ed) {
-    int n = e->position[ed->to] - e->position[ed->from];
-    return ed->carried >= 0 ? n + e->now : n;
-}
-
 static void drop_implied(struct events *e) {
-    for (int want = 2 * e->now; want >= 0; want--)
-        for (int i = 0; i < e->nedges; i++)
-            if (e->edges[i].needed && length(e, &e->edges[i]) == want && implied(e, &e->edges[i]))
-                e->edges[i].needed = false;
+    find_orders(e);
+    for (int i = 0; i < e->nedges; i++)
+        e->edges[i].needed = !implied(e, &e->edges[i]);
 }
 
 /* ---- event tensors ---- */

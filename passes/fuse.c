@@ -200,7 +200,7 @@ static bool read_after(et_lowering *lo, const et_block *b, int position, int ten
         }
         const et_node *n = &lo->g->nodes[at];
         bool root = !n->result.id || is_kept(lo, n->result);
-        bool later = !n->result.id || lo->info[n->result.id].position > position;
+        bool later = lo->position[at] > position;
         for (int a = 0; root && later && a < n->nargs; a++)
             if (reads(lo, n->args[a], tensor, false, false)) return true;
     }

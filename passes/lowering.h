@@ -46,6 +46,7 @@ typedef struct et_lowering {
     const et_pass_options *opt;
     et_lower lower;      /* value_at resolves a value to its tensor or its expression */
     et_value_info *info; /* by value id */
+    int *position;       /* by node: in program order */
     bool *forced;        /* by value id: materialise, found necessary by a later step */
     et_group *groups;
     int ngroups, cgroups;

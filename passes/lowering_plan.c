@@ -58,7 +58,7 @@ static void count_reads(et_lowering *lo, const et_block *b, int depth, int *posi
             continue;
         }
         const et_node *n = &lo->g->nodes[at];
-        ++*position;
+        lo->position[at] = ++*position;
         for (int a = 0; a < n->nargs; a++) {
             bool twice = false;
             for (int k = 0; k < a; k++)
@@ -234,6 +234,7 @@ static void keep_stale_reads(struct state_walk *w, const et_block *b) {
 void et_plan_materialise(et_lowering *lo) {
     et_graph *g = lo->g;
     lo->info = et_alloc(g->arena, (size_t)g->nvals * sizeof *lo->info);
+    lo->position = et_alloc(g->arena, (size_t)g->nnodes * sizeof *lo->position);
     for (int v = 1; v < g->nvals; v++) {
         lo->info[v].only_contracts = true;
         lo->info[v].tensor = -1;

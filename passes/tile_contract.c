@@ -8,7 +8,7 @@ enum {
     MAX_TM = 64,
     MAX_SPAN = 256,         /* columns of a product per tile */
     ACC_BYTES = 32 << 10,   /* local memory for sums */
-    STAGE_BYTES = 32 << 10, /* and for staged operands */
+    STAGE_BYTES = 36 << 10, /* and for staged operands */
     LDS_SPARE = 4 << 10,    /* left for reductions */
     MAX_LEAVES = 64,
 };
@@ -271,8 +271,9 @@ static void lay_out(struct contract *c, et_step *s, int used) {
     int left = c->t.lo->opt->machine.lds_bytes - f->lds_bytes - used - LDS_SPARE;
     left = left < STAGE_BYTES ? left : STAGE_BYTES;
     int most = round_down(left / (rows * bytes) - pad, unit);
-    int64_t k = upper(c, s->kextent), whole = (k + unit - 1) / unit * unit;
-    s->kc = whole < most ? (int)whole : most > unit ? most : unit;
+    most = most > unit ? most : unit;
+    int64_t k = upper(c, s->kextent), chunks = (k + most - 1) / most;
+    s->kc = (int)((k + chunks * unit - 1) / (chunks * unit)) * unit; /* chunks of one size */
     int dim_a[] = {s->tm, s->kc}, dim_b[] = {s->tn, s->kc};
     s->stage_a = et_local_add(p, f, "a", s->operand, 2, dim_a, s->kc + pad);
     if (!c->direct) s->stage_b = et_local_add(p, f, "b", s->operand, 2, dim_b, s->kc + pad);
