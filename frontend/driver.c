@@ -1,0 +1,85 @@
+#include "driver.h"
+#include "ast.h"
+#include "frontend.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+static double seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void complain(et_diags *d, const char *path, const char *what) {
+    et_diag(d, ET_ERROR, (et_loc){0}, "%s: %s", path, what);
+}
+
+/* All of FILE, up to one byte more than a program may have; NULL when reading fails. */
+static char *read_all(et_arena *arena, FILE *file, size_t *out_bytes) {
+    size_t cap = 1 << 16, n = 0;
+    char *buffer = malloc(cap);
+    while (buffer) {
+        n += fread(buffer + n, 1, cap - n, file);
+        if (n < cap || n > ET_MAX_SOURCE) break;
+        char *larger = realloc(buffer, cap *= 2);
+        if (!larger) free(buffer);
+        buffer = larger;
+    }
+    char *text = buffer && !ferror(file) ? et_strndup(arena, buffer, n) : NULL;
+    free(buffer);
+    *out_bytes = n;
+    return text;
+}
+
+static char *read_input(et_arena *arena, et_diags *d, const char *path, size_t *out_bytes) {
+    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
+    if (!file) {
+        complain(d, path, strerror(errno));
+        return NULL;
+    }
+    errno = 0;
+    char *text = read_all(arena, file, out_bytes);
+    if (!text) complain(d, path, errno ? strerror(errno) : "cannot be read");
+    if (file != stdin) fclose(file);
+    return text;
+}
+
+static bool same_file(const char *a, const char *b) {
+    struct stat x, y;
+    return b && stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
+           x.st_ino == y.st_ino;
+}
+
+static bool run(et_arena *arena, et_diags *d, const et_options *o) {
+    if (same_file(o->input, o->output) || same_file(o->input, o->emit_llvm)) {
+        complain(d, o->input, "the output would replace the input");
+        return false;
+    }
+    size_t bytes;
+    double t = seconds();
+    char *text = read_input(arena, d, o->input, &bytes);
+    if (!text) return false;
+    et_graph *g = et_parse_etg(arena, d, o->input, text, bytes);
+    if (!g) return false;
+    if (o->time_passes) fprintf(stderr, "%8.3f ms  parse\n", 1e3 * (seconds() - t));
+    if (o->verbose)
+        fprintf(stderr, "%s: model %s: %d values, %d nodes, %d loops\n", o->input, g->name,
+                g->nvals - 1, g->nnodes, g->nloops);
+    return et_compile(g, o, d);
+}
+
+bool et_drive(const et_options *o) {
+    et_arena *arena = et_arena_create();
+    et_diags *d = et_diags_create(arena);
+    bool ok = run(arena, d, o);
+    if (o->dump && (fflush(stdout) != 0 || ferror(stdout))) {
+        complain(d, "standard output", strerror(errno));
+        ok = false;
+    }
+    et_diag_print(d, stderr);
+    et_arena_destroy(arena);
+    return ok;
+}

@@ -1,0 +1,23 @@
+/* driver.h - one run of etcc: read, parse, lower, generate, report. */
+#ifndef ET_DRIVER_H
+#define ET_DRIVER_H
+
+#include "graph.h"
+
+typedef struct et_options {
+    const char *input;     /* path, or "-" for standard input */
+    const char *output;    /* code object, or NULL to make none */
+    const char *target;    /* a row of codegen/targets.def */
+    const char *schedule;  /* "static" */
+    const char *dump;      /* "graph", a pass, a stage, "all", or NULL; printed to stdout */
+    const char *emit_llvm; /* path for LLVM IR, or NULL */
+    bool verbose, time_passes;
+} et_options;
+
+/* Diagnostics go to stderr. False when there was an error; then no output file was touched. */
+bool et_drive(const et_options *);
+
+/* From graph to code object, as far as the options ask for it (backend.c). */
+bool et_compile(et_graph *, const et_options *, et_diags *);
+
+#endif

@@ -1,0 +1,94 @@
+/* etcc - the command line. */
+#include "driver.h"
+#include <getopt.h>
+#include <string.h>
+
+static const char help[] =
+    "usage: etcc MODEL.etg -o MODEL.hsaco [options]\n"
+    "Compiles a model to one persistent GPU kernel.\n"
+    "\n"
+    "  -o FILE              the code object to write\n"
+    "  --target=NAME        the GPU: gfx942 (default)\n"
+    "  --schedule=static    how tiles are given to workgroups (static is the default)\n"
+    "  -d PASS              print the program after PASS, or after each with 'all'; 'graph' is "
+    "the\n"
+    "                       program as parsed. Without -o nothing else is made\n"
+    "  --emit-llvm=FILE     write the kernel's LLVM IR\n"
+    "  -v, --verbose        say what was made\n"
+    "  --time-passes        say how long each pass took\n"
+    "  -h, --help           print this\n"
+    "  --version            print the version\n"
+    "\n"
+    "MODEL.etg may be '-' for standard input. Exit status: 0 done, 1 errors in the model or in\n"
+    "writing, 2 wrong usage.\n";
+
+enum { TARGET = 256, SCHEDULE, EMIT_LLVM, TIME_PASSES, VERSION };
+
+static const struct option options[] = {
+    {"target", required_argument, NULL, TARGET},
+    {"schedule", required_argument, NULL, SCHEDULE},
+    {"emit-llvm", required_argument, NULL, EMIT_LLVM},
+    {"time-passes", no_argument, NULL, TIME_PASSES},
+    {"verbose", no_argument, NULL, 'v'},
+    {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, VERSION},
+    {0},
+};
+
+static int usage(const char *fmt, const char *what) {
+    fputs("etcc: ", stderr);
+    fprintf(stderr, fmt, what);
+    fputs("\nTry 'etcc --help'.\n", stderr);
+    return 2;
+}
+
+static int run(const et_options *o) {
+    if (!o->input) return usage("no input file%s", "");
+    if (strcmp(o->schedule, "static") != 0)
+        return usage("unknown schedule '%s': there is 'static'", o->schedule);
+    if (!o->output && !o->dump && !o->emit_llvm)
+        return usage("nothing to make of %s: give -o FILE, --emit-llvm=FILE or -d PASS", o->input);
+    return et_drive(o) ? 0 : 1;
+}
+
+int main(int argc, char **argv) {
+    et_options o = {.target = "gfx942", .schedule = "static"};
+    for (int c; (c = getopt_long(argc, argv, "o:d:vh", options, NULL)) != -1;) {
+        switch (c) {
+        case 'o':
+            o.output = optarg;
+            break;
+        case 'd':
+            o.dump = optarg;
+            break;
+        case 'v':
+            o.verbose = true;
+            break;
+        case TARGET:
+            o.target = optarg;
+            break;
+        case SCHEDULE:
+            o.schedule = optarg;
+            break;
+        case EMIT_LLVM:
+            o.emit_llvm = optarg;
+            break;
+        case TIME_PASSES:
+            o.time_passes = true;
+            break;
+        case 'h':
+            fputs(help, stdout);
+            return 0;
+        case VERSION:
+            puts("etcc " ETCC_VERSION);
+            return 0;
+        default:
+            fputs("Try 'etcc --help'.\n", stderr);
+            return 2;
+        }
+    }
+    if (argc - optind > 1)
+        return usage("one input file at a time, not also '%s'", argv[optind + 1]);
+    o.input = argv[optind];
+    return run(&o);
+}
