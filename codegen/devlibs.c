@@ -1,0 +1,106 @@
+/* Mathematical functions from the ROCm device libraries' bitcode. */
+#include "diag.h"
+#include "internal.h"
+#include <llvm-c/BitReader.h>
+#include <llvm-c/Linker.h>
+#include <string.h>
+
+val cg_libm(cg *g, const char *name, int nargs, val *args) {
+    LLVMTypeRef t[] = {g->f32, g->f32};
+    LLVMTypeRef type = LLVMFunctionType(g->f32, t, (unsigned)nargs, false);
+    val fn = LLVMGetNamedFunction(g->mod, name);
+    if (!fn) fn = LLVMAddFunction(g->mod, name, type);
+    return LLVMBuildCall2(g->b, type, fn, args, (unsigned)nargs, "");
+}
+
+static bool wanted(cg *g) {
+    for (val f = LLVMGetFirstFunction(g->mod); f; f = LLVMGetNextFunction(f))
+        if (strncmp(LLVMGetValueName(f), "__ocml_", 7) == 0) return true;
+    return false;
+}
+
+/* The switches the libraries read, which their own tree ships as one file per value. Defined here
+ * they need no file for an ISA newer than the libraries. */
+static void define_switches(cg *g) {
+    const struct {
+        const char *name;
+        int value;
+        bool wide;
+    } sw[] = {{"__oclc_finite_only_opt", 0, false},
+              {"__oclc_unsafe_math_opt", 0, false},
+              {"__oclc_daz_opt", 0, false},
+              {"__oclc_correctly_rounded_sqrt32", 0, false},
+              {"__oclc_wavefrontsize64", g->t->wave == 64, false},
+              {"__oclc_wavefrontsize_log2", g->t->wave == 64 ? 6 : 5, false},
+              {"__oclc_ISA_version", g->t->oclc_isa, true},
+              {"__oclc_ABI_version", 500, true}};
+    for (size_t i = 0; i < sizeof sw / sizeof *sw; i++) {
+        val v = LLVMGetNamedGlobal(g->mod, sw[i].name);
+        if (!v) continue;
+        LLVMSetInitializer(v, LLVMConstInt(sw[i].wide ? g->i32 : g->i8, (unsigned)sw[i].value, 0));
+        LLVMSetGlobalConstant(v, true);
+        LLVMSetLinkage(v, LLVMInternalLinkage);
+        LLVMSetVisibility(v, LLVMDefaultVisibility);
+    }
+}
+
+/* Everything but the kernel becomes internal and is inlined. Another compiler's idea of the
+ * processor would forbid that, so it is dropped. */
+static void own_functions(cg *g) {
+    static const char *const foreign[] = {"target-cpu", "target-features", "frame-pointer",
+                                          "no-trapping-math", "stack-protector-buffer-size"};
+    unsigned always = LLVMGetEnumAttributeKindForName("alwaysinline", 12);
+    unsigned noinline = LLVMGetEnumAttributeKindForName("noinline", 8);
+    LLVMAttributeIndex at = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
+    for (val f = LLVMGetFirstFunction(g->mod); f; f = LLVMGetNextFunction(f)) {
+        if (f == g->fn || LLVMIsDeclaration(f)) continue;
+        LLVMSetLinkage(f, LLVMInternalLinkage);
+        LLVMSetVisibility(f, LLVMDefaultVisibility);
+        for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
+            LLVMRemoveStringAttributeAtIndex(f, at, foreign[i], (unsigned)strlen(foreign[i]));
+        LLVMRemoveEnumAttributeAtIndex(f, at, noinline);
+        unsigned optnone = LLVMGetEnumAttributeKindForName("optnone", 7);
+        LLVMRemoveEnumAttributeAtIndex(f, at, optnone);
+        LLVMAddAttributeAtIndex(f, at, LLVMCreateEnumAttribute(g->ctx, always, 0));
+        LLVMAddAttributeAtIndex(f, at,
+                                LLVMCreateStringAttribute(g->ctx, "target-cpu", 10, g->t->name,
+                                                          (unsigned)strlen(g->t->name)));
+    }
+}
+
+bool cg_link_devlibs(cg *g) {
+    if (!wanted(g)) return true;
+    const char *dir = g->opt->device_libs ? g->opt->device_libs : ETCC_DEVICE_LIBS;
+    const char *path = et_printf(g->arena, "%s/ocml.bc", dir);
+    LLVMMemoryBufferRef mem;
+    LLVMModuleRef lib;
+    char *err = NULL;
+    if (LLVMCreateMemoryBufferWithContentsOfFile(path, &mem, &err)) {
+        cg_error(g, "cannot read the ROCm device library %s: %s", path, err);
+        et_diag(g->p->g->diags, ET_NOTE, (et_loc){0},
+                "--rocm-device-lib-path names the folder that holds ocml.bc");
+        LLVMDisposeMessage(err);
+        return false;
+    }
+    if (LLVMParseBitcodeInContext2(g->ctx, mem, &lib)) {
+        cg_error(g, "%s is not LLVM bitcode this compiler can read", path);
+        LLVMDisposeMemoryBuffer(mem);
+        return false;
+    }
+    LLVMDisposeMemoryBuffer(mem);
+    LLVMSetTarget(lib, LLVMGetTarget(g->mod));
+    LLVMSetDataLayout(lib, LLVMGetDataLayoutStr(g->mod));
+    if (LLVMLinkModules2(g->mod, lib)) {
+        cg_error(g, "cannot link %s", path);
+        return false;
+    }
+    define_switches(g);
+    own_functions(g);
+    for (val f = LLVMGetFirstFunction(g->mod); f; f = LLVMGetNextFunction(f))
+        if (LLVMIsDeclaration(f) && LLVMGetFirstUse(f) &&
+            strncmp(LLVMGetValueName(f), "llvm.", 5) != 0) {
+            cg_error(g, "%s does not define %s", path, LLVMGetValueName(f));
+            return false;
+        }
+    return true;
+}

@@ -1,0 +1,194 @@
+/* internal.h - the state of one code generation and the small builder its files share. */
+#ifndef ET_CODEGEN_INTERNAL_H
+#define ET_CODEGEN_INTERNAL_H
+
+#include "codegen.h"
+#include "etrt_abi.h"
+#include "target.h"
+#include <llvm-c/Core.h>
+
+typedef LLVMValueRef val;
+typedef LLVMBasicBlockRef block;
+
+/* Matrix operands loaded ahead of a contraction, see step_contract.c. */
+typedef struct et_contract et_contract;
+
+typedef struct {
+    et_program *p;
+    et_exprs *x;
+    et_arena *arena;
+    const et_codegen_options *opt;
+    const et_target *t;
+
+    LLVMContextRef ctx;
+    LLVMModuleRef mod;
+    LLVMBuilderRef b;
+    LLVMTypeRef i1, i8, i16, i32, i64, f16, bf16, f32, none;
+    LLVMTypeRef gptr, lptr; /* global and LDS pointers */
+    unsigned md_invariant, md_fpmath;
+    val fpmath;
+    unsigned agent, workgroup_scope, system;
+
+    val fn, lds;
+    char *symbol;
+    int lds_bytes;
+    int flag_at, reduce_at; /* LDS codegen uses for itself, after every function's locals */
+    block exit;
+
+    val wg, nwg, tid, lane, wave; /* wave and everything of the workgroup is uniform */
+    val control, report, events, wait_ticks, launch;
+    val die, hw_id;
+    val *sym;     /* i32 per symbol */
+    val *tensor;  /* pointer per tensor */
+    bool *stored; /* per tensor: some step writes it, so loads of it may not move across waits */
+    val base;     /* first workgroup of the next grid: the running tile count mod W */
+
+    /* Variables in scope, by id. */
+    val *var;
+    bool *divergent;
+    int nvar;
+
+    /* Values of expressions already computed at this point, by id; `trail` undoes them. */
+    val *memo;
+    int nmemo;
+    uint32_t *trail;
+    int ntrail, ctrail;
+    val guard; /* i1: loads outside it read a harmless address instead; NULL = always */
+
+    const et_func *f; /* the function being emitted: names the locals */
+} cg;
+
+/* ---- builder.c ---- */
+void cg_init_types(cg *);
+val cg_i32(cg *, int64_t);
+val cg_i64(cg *, int64_t);
+val cg_f32(cg *, double);
+val cg_call(cg *, const char *intrinsic, int ntypes, LLVMTypeRef *types, int nargs, val *args);
+val cg_add(cg *, val, val);
+val cg_mul(cg *, val, val);
+val cg_addi(cg *, val, int64_t);
+val cg_muli(cg *, val, int64_t);
+val cg_icmp(cg *, LLVMIntPredicate, val, val);
+val cg_select(cg *, val c, val a, val b);
+val cg_fadd(cg *, val, val);
+val cg_fmul(cg *, val, val);
+val cg_fma(cg *, val a, val b, val c); /* a * b + c in one rounding */
+val cg_fmax(cg *, val, val);
+val cg_exp2(cg *, val); /* within an ulp or two; denormal results become zero */
+val cg_gep(cg *, val ptr, val bytes);
+val cg_gepi(cg *, val ptr, int64_t bytes);
+val cg_uniform(cg *, val); /* the first lane's value, for values equal in all lanes */
+val cg_vector(cg *, LLVMTypeRef element, int n, val *v);
+val cg_extract(cg *, val vec, int i);
+LLVMTypeRef cg_storage(cg *, et_dtype);
+
+block cg_block(cg *, const char *name);
+block cg_here(cg *);
+void cg_at(cg *, block);
+void cg_br(cg *, block to);
+void cg_cond(cg *, val c, block yes, block no);
+
+typedef struct {
+    block then, otherwise, join;
+} cg_if;
+void cg_if_begin(cg *, cg_if *, val cond);
+void cg_if_end(cg *, cg_if *);
+
+/* for (i = from; i < to; i += step), values carried from iteration to iteration in V. After END the
+ * V hold what the last iteration left. DO_WHILE: at least one iteration is known to happen. */
+typedef struct {
+    block head, body, next, done;
+    val i, to, step, phi[256];
+    int n;
+    bool do_while;
+} cg_for;
+val cg_for_begin(cg *, cg_for *, val from, val to, val step, bool do_while, int n, val *v);
+void cg_for_end(cg *, cg_for *, val *v);
+
+/* Memory of other waves of this workgroup: what they wrote before is visible after. */
+void cg_barrier(cg *);
+/* The same, and every wave's global stores have been answered. */
+void cg_barrier_drain(cg *);
+
+/* Value of the lane whose number differs in the bits of MASK. */
+val cg_shuffle_xor(cg *, val v, int mask);
+
+/* ---- expr_emit.c ---- */
+int cg_scope(cg *);            /* values found from here on are forgotten by ... */
+void cg_scope_end(cg *, int);  /* ... this */
+void cg_bind(cg *, int var, val, bool divergent);
+void cg_remember(cg *, et_expr, val);
+val cg_emit(cg *, et_expr);       /* f32, i32 or i1 */
+val cg_emit_i64(cg *, et_expr);   /* an integer too large for i32 */
+val cg_emit_f32(cg *, et_expr);   /* converted to f32 if it is not */
+bool cg_mentions(cg *, et_expr, int nvars, const int *vars);
+bool cg_is_uniform(cg *, et_expr);
+bool cg_divisible(cg *, et_expr, int64_t by);
+bool cg_reads_mutable(cg *, et_expr);
+
+/* ---- memory.c ---- */
+/* Element offset of TO[index] from the start of the tensor or local. */
+et_expr cg_offset(cg *, int space, int id, const et_expr *index);
+et_dtype cg_place_dtype(cg *, int space, int id);
+/* An address as a uniform pointer and a byte offset of this lane, i32 or NULL (then all in base). */
+typedef struct {
+    val base, lane;
+} cg_addr;
+cg_addr cg_address_split(cg *, int space, int id, et_expr offset);
+val cg_address(cg *, int space, int id, et_expr offset);
+/* N elements at PTR, as f32 or i32 scalars in OUT. */
+void cg_load_n(cg *, int space, int id, val ptr, int n, int align, val *out);
+val cg_load_raw(cg *, int space, int id, val ptr, LLVMTypeRef type, int align);
+void cg_store_n(cg *, int space, int id, val ptr, int n, int align, val *v);
+val cg_to_storage(cg *, et_dtype, val);
+val cg_from_storage(cg *, et_dtype, val);
+val cg_local_ptr(cg *, int local, val elements); /* elements: offset in elements, i32 */
+bool cg_in_range(cg *, const et_node_x *load);
+
+/* ---- vector.c: an expression at N consecutive values of a variable ---- */
+/* Replace VAR by BASE + j, j in [0, n), in E. */
+void cg_unroll(cg *, et_expr e, int var, et_expr base, int n, et_expr *out);
+/* The same, and load what is contiguous in memory with wide loads. Call once for every expression
+ * before cg_emit of the results. */
+void cg_unroll_loads(cg *, et_expr e, int var, et_expr base, int n, et_expr *out);
+/* Emit f32 (or the expression's type) values of E at VAR = BASE + j. */
+void cg_emit_n(cg *, et_expr e, int var, et_expr base, int n, val *out);
+int cg_fresh_var(cg *, const char *name, int64_t extent);
+
+/* ---- steps ---- */
+void cg_step_map(cg *, const et_step *);
+void cg_step_reduce(cg *, const et_step *);
+void cg_step_attend(cg *, const et_step *);
+et_contract *cg_contract_begin(cg *, const et_step *); /* addresses and the first loads of b */
+void cg_contract_run(cg *, et_contract *);
+bool cg_contract_early(cg *, const et_step *); /* BEGIN may come before the tile's waits */
+/* REDUCE shares its rows among waves so that partial results meet in LDS. */
+bool cg_reduce_meets(cg *, const et_step *);
+/* Work-items of the workgroup share [0, total): the body runs once per item with I = item. */
+typedef struct {
+    cg_for loop;
+    cg_if guard;
+    bool looped, guarded;
+} cg_items;
+val cg_items_begin(cg *, cg_items *, val total, int64_t constant); /* constant < 0: only in total */
+void cg_items_end(cg *, cg_items *);
+/* Bind VARS to the digits of ITEM, last fastest; CLAST is the extent to use for the last. */
+void cg_decode(cg *, val item, int n, const int *vars, const int64_t *extent);
+
+/* ---- wait.c ---- */
+void cg_waits(cg *, int grid, val tile);
+void cg_notifies(cg *, int grid);
+
+/* ---- kernel.c ---- */
+void cg_kernel(cg *);
+
+/* ---- the rest ---- */
+bool cg_check(cg *); /* what codegen cannot do, told before it starts */
+bool cg_link_devlibs(cg *);
+val cg_libm(cg *, const char *name, int nargs, val *args);
+char *cg_manifest(cg *);
+void cg_embed_manifest(cg *);
+bool cg_object(cg *, et_codegen_info *);
+void cg_error(cg *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,336 @@
+/* The persistent kernel: prologue, static schedule, task grids. */
+#include "diag.h"
+#include "internal.h"
+#include <stddef.h>
+#include <string.h>
+
+/* ---- prologue ---- */
+
+static val kernarg_field(cg *g, val args, size_t offset, LLVMTypeRef t) {
+    val v = LLVMBuildLoad2(g->b, t, cg_gepi(g, args, (int64_t)offset), "");
+    LLVMSetAlignment(v, t == g->i32 ? 4 : 8);
+    LLVMSetMetadata(v, g->md_invariant,
+                    LLVMMetadataAsValue(g->ctx, LLVMMDNodeInContext2(g->ctx, NULL, 0)));
+    return v;
+}
+
+static val const_tensor(cg *g, const et_tensor *t) {
+    int64_t n = t->max_bytes / et_dtype_bytes(t->shape.dtype);
+    val *v = et_alloc(g->arena, (size_t)(n + 1) * sizeof *v);
+    for (int64_t i = 0; i < n; i++)
+        v[i] = t->shape.dtype == ET_I32 ? cg_i32(g, ((const int32_t *)t->data)[i])
+                                        : cg_f32(g, (double)((const float *)t->data)[i]);
+    LLVMTypeRef e = cg_storage(g, t->shape.dtype);
+    val global = LLVMAddGlobalInAddressSpace(g->mod, LLVMArrayType2(e, (uint64_t)n), "table", 1);
+    LLVMSetInitializer(global, LLVMConstArray2(e, v, (uint64_t)n));
+    LLVMSetGlobalConstant(global, true);
+    LLVMSetLinkage(global, LLVMInternalLinkage);
+    LLVMSetAlignment(global, 256);
+    return global;
+}
+
+static void load_arguments(cg *g) {
+    val args = LLVMGetParam(g->fn, 0);
+    const et_program *p = g->p;
+    g->control = kernarg_field(g, args, offsetof(struct etrt_kernarg, control), g->gptr);
+    g->report = kernarg_field(g, args, offsetof(struct etrt_kernarg, report), g->gptr);
+    g->events = kernarg_field(g, args, offsetof(struct etrt_kernarg, events), g->gptr);
+    g->wait_ticks = kernarg_field(g, args, offsetof(struct etrt_kernarg, wait_ticks), g->i64);
+    g->nwg = kernarg_field(g, args, offsetof(struct etrt_kernarg, workgroups), g->i32);
+    g->launch = kernarg_field(g, args, offsetof(struct etrt_kernarg, launch), g->i32);
+    val workspace = kernarg_field(g, args, offsetof(struct etrt_kernarg, workspace), g->gptr);
+    size_t at = sizeof(struct etrt_kernarg);
+    for (int i = 0; i < et_sym_count(g->x); i++, at += 4)
+        g->sym[i] = kernarg_field(g, args, at, g->i32);
+    at = (at + 7) & ~(size_t)7;
+    for (int i = 0; i < p->ntensors; i++) {
+        const et_tensor *t = &p->tensors[i];
+        if (t->kind == ET_TENSOR_TEMP) {
+            g->tensor[i] = cg_gepi(g, workspace, t->offset);
+        } else if (t->kind == ET_TENSOR_CONST) {
+            g->tensor[i] = const_tensor(g, t);
+        } else {
+            g->tensor[i] = kernarg_field(g, args, at, g->gptr);
+            at += 8;
+        }
+    }
+}
+
+static val hwreg(cg *g, et_hwreg r) {
+    if (!r.bits) return cg_i32(g, 0);
+    val imm = cg_i32(g, r.id | r.offset << 6 | (r.bits - 1) << 11);
+    return cg_call(g, "llvm.amdgcn.s.getreg", 0, NULL, 1, &imm);
+}
+
+/* Where this workgroup is: for reports and, later, placement. Never a matter of correctness. */
+static void find_place(cg *g) {
+    g->die = LLVMBuildAnd(g->b, hwreg(g, g->t->die), cg_i32(g, ETRT_MAX_DIES - 1), "");
+    g->hw_id = hwreg(g, g->t->hw_id);
+    cg_if me;
+    cg_if_begin(g, &me, cg_icmp(g, LLVMIntEQ, g->tid, cg_i32(g, 0)));
+    val counter =
+        cg_gep(g, g->events, LLVMBuildZExt(g->b, cg_muli(g, g->die, 4), g->i64, ""));
+    val rank = LLVMBuildAtomicRMWSyncScope(g->b, LLVMAtomicRMWBinOpAdd, counter, cg_i32(g, 1),
+                                           LLVMAtomicOrderingMonotonic, g->agent);
+    val where = LLVMBuildOr(g->b, LLVMBuildShl(g->b, g->die, cg_i32(g, 16), ""), rank, "");
+    val slot = cg_gep(g, cg_gepi(g, g->control, offsetof(struct etrt_control, placement)),
+                      LLVMBuildZExt(g->b, cg_muli(g, g->wg, 8), g->i64, ""));
+    LLVMSetAlignment(LLVMBuildStore(g->b, where, slot), 4);
+    LLVMSetAlignment(LLVMBuildStore(g->b, g->hw_id, cg_gepi(g, slot, 4)), 4);
+    cg_if_end(g, &me);
+}
+
+static void clear_next_events(cg *g) {
+    val args = LLVMGetParam(g->fn, 0);
+    val next = kernarg_field(g, args, offsetof(struct etrt_kernarg, events_next), g->gptr);
+    int wg = g->p->workgroup;
+    val first = cg_add(g, cg_muli(g, g->wg, wg), g->tid), none = NULL;
+    cg_for f;
+    val i = cg_for_begin(g, &f, first, cg_i32(g, g->p->event_words), cg_muli(g, g->nwg, wg), false,
+                         0, &none);
+    val ptr = cg_gep(g, next, LLVMBuildZExt(g->b, cg_muli(g, i, 4), g->i64, ""));
+    LLVMSetAlignment(LLVMBuildStore(g->b, cg_i32(g, 0), ptr), 4);
+    cg_for_end(g, &f, &none);
+}
+
+static void prologue(cg *g) {
+    int wave = g->t->wave;
+    g->wg = cg_call(g, "llvm.amdgcn.workgroup.id.x", 0, NULL, 0, NULL);
+    g->tid = cg_call(g, "llvm.amdgcn.workitem.id.x", 0, NULL, 0, NULL);
+    g->lane = LLVMBuildAnd(g->b, g->tid, cg_i32(g, wave - 1), "lane");
+    g->wave = cg_uniform(g, LLVMBuildUDiv(g->b, g->tid, cg_i32(g, wave), ""));
+    load_arguments(g);
+    find_place(g);
+    clear_next_events(g);
+}
+
+/* ---- steps of a tile ---- */
+
+/* What steps have touched since the last barrier: locals first, then tensors. */
+struct touched {
+    bool *read, *written;
+};
+
+struct scan {
+    cg *g;
+    struct touched *t;
+};
+
+static void scan_node(void *ctx, et_expr e) {
+    struct scan *s = ctx;
+    const et_node_x *x = et_x(s->g->x, e);
+    if (x->op != ET_X_LOAD) return;
+    s->t->read[x->i2 == ET_LOAD_LOCAL ? x->i : s->g->f->nlocals + x->i] = true;
+}
+
+static void scan_step(cg *g, const et_step *st, struct touched *t) {
+    struct scan s = {g, t};
+    et_expr all[] = {st->mask,  st->value,   st->rextent, st->mlive, st->nlive,
+                     st->kextent, st->a,     st->b[0],    st->b[1],  st->b[2],
+                     st->b[3],  st->pextent, st->q,       st->k,     st->v};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].id) et_walk(g->x, all[i], scan_node, &s);
+    switch (st->kind) {
+    case ET_STEP_MAP:
+    case ET_STEP_REDUCE:
+        for (int i = 0; i < st->to.rank; i++)
+            et_walk(g->x, st->to.index[i], scan_node, &s);
+        t->written[st->to.space == ET_LOAD_LOCAL ? st->to.id : g->f->nlocals + st->to.id] = true;
+        return;
+    case ET_STEP_CONTRACT:
+        for (int i = 0; i < st->nacc; i++)
+            t->written[st->acc[i]] = true;
+        t->written[st->stage_a] = true;
+        if (st->stage_b >= 0) t->written[st->stage_b] = true;
+        return;
+    case ET_STEP_ATTEND:
+        t->written[st->out] = t->written[st->scratch] = true;
+        return;
+    }
+}
+
+/* A barrier between a step and an earlier one when either writes what the other touches. */
+static void order(cg *g, const et_step *st, struct touched *sofar) {
+    int n = g->f->nlocals + g->p->ntensors;
+    struct touched now = {et_alloc(g->arena, (size_t)n), et_alloc(g->arena, (size_t)n)};
+    scan_step(g, st, &now);
+    bool conflict = false;
+    for (int i = 0; i < n; i++)
+        conflict |= (now.written[i] && (sofar->read[i] || sofar->written[i])) ||
+                    (now.read[i] && sofar->written[i]);
+    if (conflict) {
+        cg_barrier(g);
+        memset(sofar->read, 0, (size_t)n);
+        memset(sofar->written, 0, (size_t)n);
+    }
+    for (int i = 0; i < n; i++) {
+        sofar->read[i] |= now.read[i];
+        sofar->written[i] |= now.written[i];
+    }
+}
+
+static void run_steps(cg *g, int early, et_contract *begun) {
+    int n = g->f->nlocals + g->p->ntensors;
+    struct touched t = {et_alloc(g->arena, (size_t)n), et_alloc(g->arena, (size_t)n)};
+    for (int i = 0; i < g->f->nsteps; i++) {
+        const et_step *s = &g->f->steps[i];
+        order(g, s, &t);
+        int mark = cg_scope(g);
+        switch (s->kind) {
+        case ET_STEP_MAP:
+            cg_step_map(g, s);
+            break;
+        case ET_STEP_REDUCE:
+            cg_step_reduce(g, s);
+            break;
+        case ET_STEP_CONTRACT:
+            cg_contract_run(g, i == early ? begun : cg_contract_begin(g, s));
+            break;
+        case ET_STEP_ATTEND:
+            cg_step_attend(g, s);
+            break;
+        }
+        cg_scope_end(g, mark);
+    }
+}
+
+/* ---- grids and loops ---- */
+
+static void bind_coords(cg *g, const et_grid *gr, val tile) {
+    const et_func *f = g->f;
+    for (int i = f->ncoords - 1; i >= 0; i--) {
+        int64_t n;
+        bool top = true;
+        for (int k = 0; k < i; k++)
+            top &= et_is_int(g->x, gr->extent[k], &n) && n == 1;
+        if (et_is_int(g->x, gr->extent[i], &n) && n == 1) {
+            cg_bind(g, f->coord[i], cg_i32(g, 0), false);
+            continue;
+        }
+        val size = cg_emit(g, gr->extent[i]);
+        cg_bind(g, f->coord[i], top ? tile : LLVMBuildURem(g->b, tile, size, ""), false);
+        if (!top) tile = LLVMBuildUDiv(g->b, tile, size, "");
+    }
+}
+
+static void emit_grid(cg *g, int index) {
+    const et_grid *gr = &g->p->grids[index];
+    g->f = &g->p->funcs[gr->func];
+    int mark = cg_scope(g);
+    val ntiles = cg_emit(g, et_grid_tiles(g->p, gr));
+    val first = LLVMBuildSub(g->b, g->wg, g->base, "");
+    first = cg_select(g, cg_icmp(g, LLVMIntSLT, first, cg_i32(g, 0)), cg_add(g, first, g->nwg),
+                      first);
+    g->base = LLVMBuildURem(g->b, cg_add(g, g->base, ntiles), g->nwg, "");
+    cg_for tiles;
+    val none = NULL;
+    val tile = cg_for_begin(g, &tiles, first, ntiles, g->nwg, false, 0, &none);
+    int inner = cg_scope(g);
+    bind_coords(g, gr, tile);
+    int early = 0;
+    while (early < g->f->nsteps && g->f->steps[early].kind != ET_STEP_CONTRACT)
+        early++;
+    et_contract *begun = NULL;
+    if (early < g->f->nsteps && cg_contract_early(g, &g->f->steps[early]))
+        begun = cg_contract_begin(g, &g->f->steps[early]);
+    else
+        early = -1;
+    cg_waits(g, index, tile);
+    run_steps(g, early, begun);
+    cg_notifies(g, index);
+    cg_scope_end(g, inner);
+    cg_for_end(g, &tiles, &none);
+    cg_scope_end(g, mark);
+}
+
+static void emit_items(cg *g, int first, int count) {
+    for (int i = first; i < first + count; i++) {
+        const et_item *it = &g->p->items[i];
+        if (it->kind == ET_P_GRID) {
+            emit_grid(g, it->index);
+            continue;
+        }
+        const et_loop *l = &g->p->g->loops[it->index];
+        cg_for f;
+        val v = cg_for_begin(g, &f, cg_i32(g, 0), cg_i32(g, l->hi - l->lo), cg_i32(g, 1), true, 1,
+                             &g->base);
+        int mark = cg_scope(g);
+        cg_bind(g, l->var, v, false);
+        emit_items(g, it->first, it->count);
+        cg_scope_end(g, mark);
+        cg_for_end(g, &f, &g->base);
+    }
+}
+
+/* ---- the function ---- */
+
+static void attribute(cg *g, const char *key, const char *value) {
+    LLVMAddAttributeAtIndex(g->fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                            LLVMCreateStringAttribute(g->ctx, key, (unsigned)strlen(key), value,
+                                                      (unsigned)strlen(value)));
+}
+
+static void enum_attribute(cg *g, LLVMAttributeIndex at, const char *name, uint64_t value) {
+    unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+    LLVMAddAttributeAtIndex(g->fn, at, LLVMCreateEnumAttribute(g->ctx, kind, value));
+}
+
+static void declare_kernel(cg *g) {
+    const et_program *p = g->p;
+    size_t bytes = sizeof(struct etrt_kernarg) + (size_t)et_sym_count(g->x) * 4;
+    bytes = (bytes + 7) & ~(size_t)7;
+    for (int i = 0; i < p->ntensors; i++)
+        if (p->tensors[i].kind != ET_TENSOR_TEMP && p->tensors[i].kind != ET_TENSOR_CONST)
+            bytes += 8;
+    LLVMTypeRef kptr = LLVMPointerTypeInContext(g->ctx, 4);
+    g->fn = LLVMAddFunction(g->mod, g->symbol, LLVMFunctionType(g->none, &kptr, 1, false));
+    LLVMSetFunctionCallConv(g->fn, 91); /* amdgpu_kernel */
+    LLVMSetVisibility(g->fn, LLVMProtectedVisibility);
+    unsigned byref = LLVMGetEnumAttributeKindForName("byref", 5);
+    LLVMAddAttributeAtIndex(
+        g->fn, 1, LLVMCreateTypeAttribute(g->ctx, byref, LLVMArrayType2(g->i8, bytes)));
+    enum_attribute(g, 1, "align", 8);
+    enum_attribute(g, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, "nounwind", 0);
+    char range[32];
+    snprintf(range, sizeof range, "%d,%d", p->workgroup, p->workgroup);
+    attribute(g, "amdgpu-flat-work-group-size", range);
+    attribute(g, "amdgpu-waves-per-eu", "1,1"); /* the LDS size lets one workgroup per CU in */
+    attribute(g, "uniform-work-group-size", "true");
+    attribute(g, "amdgpu-implicitarg-num-bytes", "0");
+    static const char *const no[] = {
+        "amdgpu-no-dispatch-id",     "amdgpu-no-dispatch-ptr",     "amdgpu-no-implicitarg-ptr",
+        "amdgpu-no-queue-ptr",       "amdgpu-no-workgroup-id-y",   "amdgpu-no-workgroup-id-z",
+        "amdgpu-no-workitem-id-y",   "amdgpu-no-workitem-id-z",    "amdgpu-no-hostcall-ptr",
+        "amdgpu-no-heap-ptr",        "amdgpu-no-default-queue",    "amdgpu-no-completion-action",
+        "amdgpu-no-multigrid-sync-arg", "amdgpu-no-lds-kernel-id",
+        "amdgpu-no-flat-scratch-init"};
+    for (size_t i = 0; i < sizeof no / sizeof *no; i++)
+        attribute(g, no[i], "");
+    attribute(g, "target-cpu", g->t->name);
+}
+
+static void declare_lds(cg *g) {
+    LLVMTypeRef t = LLVMArrayType2(g->i8, (uint64_t)g->lds_bytes);
+    g->lds = LLVMAddGlobalInAddressSpace(g->mod, t, "lds", 3);
+    LLVMSetInitializer(g->lds, LLVMGetPoison(t));
+    LLVMSetLinkage(g->lds, LLVMInternalLinkage);
+    LLVMSetAlignment(g->lds, 16);
+}
+
+void cg_kernel(cg *g) {
+    const et_program *p = g->p;
+    declare_kernel(g);
+    declare_lds(g);
+    g->sym = et_alloc(g->arena, (size_t)(et_sym_count(g->x) + 1) * sizeof *g->sym);
+    g->tensor = et_alloc(g->arena, (size_t)(p->ntensors + 1) * sizeof *g->tensor);
+    block entry = cg_block(g, "entry");
+    g->exit = cg_block(g, "exit");
+    cg_at(g, entry);
+    prologue(g);
+    g->base = cg_i32(g, 0);
+    emit_items(g, p->first, p->count);
+    cg_br(g, g->exit);
+    LLVMMoveBasicBlockAfter(g->exit, cg_here(g));
+    cg_at(g, g->exit);
+    LLVMBuildRetVoid(g->b);
+}

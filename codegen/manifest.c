@@ -1,0 +1,178 @@
+/* The manifest: what the runtime must know of the kernel, as JSON in a section of the code object
+ * that is not loaded. The format is in etrt_abi.h. */
+#include "diag.h"
+#include "internal.h"
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct out {
+    cg *g;
+    char *buf;
+    size_t n, cap;
+};
+
+static void put(struct out *o, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    char *s = et_vprintf(o->g->arena, fmt, ap);
+    va_end(ap);
+    size_t len = strlen(s);
+    if (o->n + len + 1 > o->cap) {
+        size_t cap = (o->n + len + 1) * 2;
+        char *b = et_alloc(o->g->arena, cap);
+        if (o->n) memcpy(b, o->buf, o->n);
+        o->buf = b;
+        o->cap = cap;
+    }
+    memcpy(o->buf + o->n, s, len + 1);
+    o->n += len;
+}
+
+static void put_string(struct out *o, const char *s) {
+    put(o, "\"");
+    for (; *s; s++)
+        if (*s == '"' || *s == '\\')
+            put(o, "\\%c", *s);
+        else if ((unsigned char)*s < 0x20)
+            put(o, "\\u%04x", *s);
+        else
+            put(o, "%c", *s);
+    put(o, "\"");
+}
+
+static void put_rpn(struct out *o, et_expr e) {
+    static const struct {
+        et_xop op;
+        const char *text;
+    } ops[] = {{ET_X_ADD, "+"},  {ET_X_SUB, "-"},   {ET_X_MUL, "*"},  {ET_X_IDIV, "/"},
+               {ET_X_MOD, "%"}, {ET_X_MIN, "min"}, {ET_X_MAX, "max"}};
+    et_node_x x = *et_x(o->g->x, e);
+    if (x.op == ET_X_INT) {
+        put(o, "%" PRId64, x.n);
+        return;
+    }
+    if (x.op == ET_X_SYM) {
+        put(o, "%s", et_sym_name(o->g->x, x.i));
+        return;
+    }
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        if (ops[i].op == x.op) {
+            put_rpn(o, x.ops[0]);
+            put(o, " ");
+            put_rpn(o, x.ops[1]);
+            put(o, " %s", ops[i].text);
+            return;
+        }
+    et_bug("a dimension holds %s", et_xop_text(x.op));
+}
+
+static void put_dims(struct out *o, int rank, const et_expr *dim) {
+    put(o, "[");
+    for (int i = 0; i < rank; i++) {
+        int64_t n;
+        if (i) put(o, ", ");
+        if (et_is_int(o->g->x, dim[i], &n)) {
+            put(o, "%" PRId64, n);
+            continue;
+        }
+        put(o, "\"");
+        put_rpn(o, dim[i]);
+        put(o, "\"");
+    }
+    put(o, "]");
+}
+
+static void put_tensor(struct out *o, const et_tensor *t) {
+    static const char *const kind[] = {"input", "output", "weight", "state"};
+    put(o, "{\"name\": ");
+    put_string(o, t->name ? t->name : "");
+    put(o, ", \"kind\": \"%s\", \"dtype\": \"%s\", \"shape\": ", kind[t->kind],
+        et_dtype_name(t->shape.dtype));
+    put_dims(o, t->shape.rank, t->shape.dim);
+    if (t->kind == ET_TENSOR_WEIGHT) {
+        put(o, ", \"source\": ");
+        put_string(o, t->source ? t->source : t->name ? t->name : "");
+        if (t->nloops) {
+            put(o, ", \"loops\": [");
+            for (int i = 0; i < t->nloops; i++) {
+                const et_loop *l = &o->g->p->g->loops[t->loops[i]];
+                put(o, i ? ", [" : "[");
+                put_string(o, l->name);
+                put(o, ", %" PRId64 ", %" PRId64 "]", l->lo, l->hi);
+            }
+            put(o, "]");
+        }
+    }
+    put(o, "}");
+}
+
+char *cg_manifest(cg *g) {
+    const et_program *p = g->p;
+    struct out o = {.g = g};
+    put(&o, "{\"abi\": %d, \"etcc\": \"%s\", \"target\": \"%s\", \"model\": ", ETRT_ABI_VERSION,
+        ETCC_VERSION, g->t->name);
+    put_string(&o, p->g->name ? p->g->name : "");
+    put(&o, ",\n \"source_hash\": ");
+    put_string(&o, p->source_hash ? p->source_hash : "");
+    put(&o, ", \"schedule\": ");
+    put_string(&o, p->schedule ? p->schedule : "static");
+    put(&o, ",\n \"kernel\": {\"symbol\": \"%s\", \"workgroup\": %d, \"wavefront\": %d, "
+            "\"lds_bytes\": %d},\n \"symbols\": [",
+        g->symbol, p->workgroup, g->t->wave, g->lds_bytes);
+    for (int i = 0; i < et_sym_count(g->x); i++) {
+        int64_t lo, hi;
+        et_sym_range(g->x, i, &lo, &hi);
+        put(&o, "%s{\"name\": ", i ? ", " : "");
+        put_string(&o, et_sym_name(g->x, i));
+        put(&o, ", \"lo\": %" PRId64 ", \"hi\": %" PRId64 "}", lo, hi);
+    }
+    put(&o, "],\n \"tensors\": [");
+    for (int i = 0, k = 0; i < p->ntensors; i++) {
+        if (p->tensors[i].kind == ET_TENSOR_TEMP || p->tensors[i].kind == ET_TENSOR_CONST) continue;
+        put(&o, k++ ? ",\n  " : "\n  ");
+        put_tensor(&o, &p->tensors[i]);
+    }
+    put(&o, "],\n \"workspace_bytes\": %" PRId64 ", \"event_words\": %d,\n \"events\": [",
+        p->workspace_bytes, p->event_words);
+    for (int i = 0; i < p->nevents; i++) {
+        put(&o, i ? ",\n  {\"name\": " : "\n  {\"name\": ");
+        put_string(&o, p->events[i].name);
+        put(&o, ", \"base\": %d, \"shape\": ", p->events[i].base);
+        put_dims(&o, p->events[i].rank, p->events[i].dim);
+        put(&o, "}");
+    }
+    put(&o, "],\n \"tasks\": [");
+    for (int i = 0; i < p->ngrids; i++) {
+        put(&o, i ? ", {\"name\": " : "{\"name\": ");
+        put_string(&o, p->grids[i].name);
+        put(&o, "}");
+    }
+    put(&o, "]}\n");
+    return o.buf;
+}
+
+/* As module-level assembly: the only way to a section without the alloc flag. */
+void cg_embed_manifest(cg *g) {
+    struct out o = {.g = g};
+    put(&o, ".section %s,\"\",@progbits\n", ETRT_MANIFEST_SECTION);
+    char line[512];
+    size_t n = 0;
+    for (const char *s = cg_manifest(g); *s; s++) {
+        if (n == 0) n = (size_t)snprintf(line, sizeof line, ".ascii \"");
+        if (*s == '"' || *s == '\\')
+            n += (size_t)snprintf(line + n, sizeof line - n, "\\%c", *s);
+        else if ((unsigned char)*s < 0x20 || (unsigned char)*s > 0x7e)
+            n += (size_t)snprintf(line + n, sizeof line - n, "\\%03o", (unsigned char)*s);
+        else
+            line[n++] = *s;
+        line[n] = 0;
+        if (n > 400 || !s[1]) {
+            put(&o, "%s\"\n", line);
+            n = 0;
+        }
+    }
+    put(&o, ".text\n");
+    LLVMAppendModuleInlineAsm(g->mod, o.buf, o.n);
+}

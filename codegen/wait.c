@@ -1,0 +1,269 @@
+/* Waits and notifications: bounded polls of event counters, and what makes data visible. */
+#include "diag.h"
+#include "internal.h"
+#include <stddef.h>
+
+static val atomic_load(cg *g, val ptr) {
+    val v = LLVMBuildLoad2(g->b, g->i32, ptr, "");
+    LLVMSetAlignment(v, 4);
+    LLVMSetOrdering(v, LLVMAtomicOrderingMonotonic);
+    LLVMSetAtomicSyncScopeID(v, g->agent);
+    return v;
+}
+
+static void report_store(cg *g, size_t field, val v) {
+    val st = LLVMBuildStore(g->b, v, cg_gepi(g, g->report, (int64_t)field));
+    LLVMSetAlignment(st, 4);
+    LLVMSetOrdering(st, LLVMAtomicOrderingMonotonic);
+    LLVMSetAtomicSyncScopeID(st, g->system);
+}
+
+static val clock(cg *g) {
+    return cg_call(g, g->t->clock, 0, NULL, 0, NULL);
+}
+
+/* True where an edge applies in this iteration of the grid's loop; NULL = always. */
+static val applies(cg *g, const et_grid *gr, et_when when) {
+    if (when == ET_ALWAYS || gr->loop < 0) return NULL;
+    const et_loop *l = &g->p->g->loops[gr->loop];
+    val i = l->hi - l->lo == 1 ? cg_i32(g, 0) : g->var[l->var];
+    switch (when) {
+    case ET_FIRST_ITERATION:
+        return cg_icmp(g, LLVMIntEQ, i, cg_i32(g, 0));
+    case ET_LATER_ITERATIONS:
+        return cg_icmp(g, LLVMIntNE, i, cg_i32(g, 0));
+    default:
+        return cg_icmp(g, LLVMIntEQ, i, cg_i32(g, l->hi - l->lo - 1));
+    }
+}
+
+/* Strides of an event's dimensions: its words at the symbols' upper bounds, row-major. */
+static void strides(cg *g, const et_event *e, int64_t *out) {
+    int64_t s = 1;
+    for (int i = e->rank - 1; i >= 0; i--) {
+        int64_t lo, hi;
+        out[i] = s;
+        if (!et_bounds(g->x, e->dim[i], &lo, &hi))
+            et_bug("dimension %d of event %s has no bounds", i, e->name);
+        s *= hi;
+    }
+}
+
+struct poll {
+    const et_grid *gr;
+    int grid, event;
+    val tile, index, count, need, unmet; /* per lane */
+};
+
+/* One lane of the workgroup that raised `abort` tells what it waited for. */
+static void write_report(cg *g, const struct poll *w) {
+    val zero = cg_i32(g, 0), one = cg_i32(g, 1);
+    val swap = LLVMBuildAtomicCmpXchgSyncScope(g->b, g->control, zero, one,
+                                               LLVMAtomicOrderingMonotonic,
+                                               LLVMAtomicOrderingMonotonic, g->agent);
+    cg_if won;
+    cg_if_begin(g, &won, LLVMBuildExtractValue(g->b, swap, 1, ""));
+    report_store(g, offsetof(struct etrt_report, launch), g->launch);
+    report_store(g, offsetof(struct etrt_report, workgroup), g->wg);
+    report_store(g, offsetof(struct etrt_report, task), cg_i32(g, w->grid));
+    report_store(g, offsetof(struct etrt_report, tile), w->tile);
+    report_store(g, offsetof(struct etrt_report, event), cg_i32(g, w->event));
+    report_store(g, offsetof(struct etrt_report, index), w->index);
+    report_store(g, offsetof(struct etrt_report, count), w->count);
+    report_store(g, offsetof(struct etrt_report, need), w->need);
+    report_store(g, offsetof(struct etrt_report, die), g->die);
+    report_store(g, offsetof(struct etrt_report, hw_id), g->hw_id);
+    LLVMBuildFenceSyncScope(g->b, LLVMAtomicOrderingRelease, g->system, "");
+    report_store(g, offsetof(struct etrt_report, status), cg_i32(g, ETRT_REPORT_WAIT));
+    cg_if_end(g, &won);
+}
+
+static val any(cg *g, val pred) {
+    LLVMTypeRef t = g->t->wave == 64 ? g->i64 : g->i32;
+    val mask = cg_call(g, "llvm.amdgcn.ballot", 1, &t, 1, &pred);
+    return mask;
+}
+
+/* After the bound: the first lane whose counter is short reports. */
+static void expire(cg *g, const struct poll *w, val mask) {
+    LLVMTypeRef t = LLVMTypeOf(mask);
+    val first = cg_call(g, "llvm.cttz", 1, &t, 2, (val[]){mask, LLVMConstInt(g->i1, 1, 0)});
+    if (t == g->i64) first = LLVMBuildTrunc(g->b, first, g->i32, "");
+    cg_if me;
+    cg_if_begin(g, &me, cg_icmp(g, LLVMIntEQ, g->lane, first));
+    write_report(g, w);
+    cg_if_end(g, &me);
+}
+
+/* Poll this lane's counter until no lane's is short. Returns whether to give up, uniform. */
+static val poll_lanes(cg *g, struct poll *w, val active, val ptr) {
+    block head = cg_block(g, "poll"), slow = cg_block(g, "short"), late = cg_block(g, "late"),
+          expired = cg_block(g, "expired"), nap = cg_block(g, "nap"), gave_up = cg_block(g, "quit"),
+          met = cg_block(g, "met"), out = cg_block(g, "polled");
+    block before = cg_here(g);
+    val zero64 = cg_i64(g, 0), zero = cg_i32(g, 0);
+    cg_br(g, head);
+
+    cg_at(g, head);
+    val start = LLVMBuildPhi(g->b, g->i64, ""), tries = LLVMBuildPhi(g->b, g->i32, "");
+    w->count = atomic_load(g, ptr);
+    val lacking = cg_icmp(g, LLVMIntULT, w->count, w->need);
+    if (active) lacking = LLVMBuildAnd(g->b, lacking, active, "");
+    val mask = any(g, lacking);
+    val none = LLVMConstInt(LLVMTypeOf(mask), 0, false);
+    cg_cond(g, cg_icmp(g, LLVMIntEQ, mask, none), met, slow);
+
+    cg_at(g, slow);
+    val aborted = cg_uniform(g, atomic_load(g, g->control));
+    val now = clock(g);
+    val since = cg_select(g, cg_icmp(g, LLVMIntEQ, tries, zero), now, start);
+    cg_cond(g, cg_icmp(g, LLVMIntNE, aborted, zero), gave_up, late);
+
+    cg_at(g, late);
+    val waited = LLVMBuildSub(g->b, now, since, "");
+    cg_cond(g, cg_icmp(g, LLVMIntUGT, waited, g->wait_ticks), expired, nap);
+
+    cg_at(g, expired);
+    expire(g, w, mask);
+    cg_br(g, gave_up);
+
+    cg_at(g, nap); /* short naps first: most waits end within a microsecond */
+    block brief = cg_block(g, "brief"), longer = cg_block(g, "longer"), again = cg_block(g, "again");
+    cg_cond(g, cg_icmp(g, LLVMIntULT, tries, cg_i32(g, 16)), brief, longer);
+    cg_at(g, brief);
+    val one = cg_i32(g, 1), many = cg_i32(g, 16);
+    cg_call(g, "llvm.amdgcn.s.sleep", 0, NULL, 1, &one);
+    cg_br(g, again);
+    cg_at(g, longer);
+    cg_call(g, "llvm.amdgcn.s.sleep", 0, NULL, 1, &many);
+    cg_br(g, again);
+    cg_at(g, again);
+    val more = cg_addi(g, tries, 1);
+    cg_br(g, head);
+    LLVMAddIncoming(start, (val[]){zero64, since}, (block[]){before, again}, 2);
+    LLVMAddIncoming(tries, (val[]){zero, more}, (block[]){before, again}, 2);
+
+    cg_at(g, gave_up);
+    cg_br(g, out);
+    cg_at(g, met);
+    cg_br(g, out);
+    cg_at(g, out);
+    val r = LLVMBuildPhi(g->b, g->i32, "");
+    LLVMAddIncoming(r, (val[]){one, zero}, (block[]){gave_up, met}, 2);
+    return r;
+}
+
+/* Word of the counter that is number ITEM in the box. */
+static val box_word(cg *g, const et_event *e, const et_wait *w, const et_expr *size, val item) {
+    int64_t stride[ET_MAX_RANK], n;
+    strides(g, e, stride);
+    val word = cg_i32(g, 0);
+    for (int i = e->rank - 1; i >= 0; i--) {
+        val at = cg_emit(g, w->lo[i]);
+        bool one = et_is_int(g->x, size[i], &n) && n == 1, top = true;
+        for (int k = 0; k < i; k++)
+            top &= et_is_int(g->x, size[k], &n) && n == 1;
+        if (!one) {
+            val s = cg_emit(g, size[i]);
+            at = cg_add(g, at, top ? item : LLVMBuildURem(g->b, item, s, ""));
+            if (!top) item = LLVMBuildUDiv(g->b, item, s, "");
+        }
+        word = cg_add(g, word, cg_muli(g, at, stride[i]));
+    }
+    return word;
+}
+
+static val wait_one(cg *g, int grid, const et_wait *w, val tile) {
+    const et_event *e = &g->p->events[w->event];
+    et_expr size[ET_MAX_RANK], total = et_int(g->x, 1);
+    for (int i = 0; i < e->rank; i++) {
+        size[i] = et_add(g->x, et_sub(g->x, w->hi[i], w->lo[i]), et_int(g->x, 1));
+        total = et_mul(g->x, total, size[i]);
+    }
+    struct poll s = {.gr = &g->p->grids[grid], .grid = grid, .event = w->event, .tile = tile};
+    s.need = cg_emit(g, e->count);
+    if (w->event == g->opt->break_event) s.need = cg_addi(g, s.need, 1);
+    val zero = cg_i32(g, 0), quit = zero, n = cg_emit(g, total);
+    int64_t lo, hi, constant;
+    bool single = et_is_int(g->x, total, &constant) && constant == 1;
+    bool loop = !single && !(et_bounds(g->x, total, &lo, &hi) && hi <= g->t->wave);
+    cg_for f;
+    val first = zero, active = NULL, item = zero;
+    if (loop) first = cg_for_begin(g, &f, zero, n, cg_i32(g, g->t->wave), false, 1, &quit);
+    if (!single) {
+        item = cg_add(g, first, g->lane);
+        active = cg_icmp(g, LLVMIntSLT, item, n);
+        item = cg_select(g, active, item, zero); /* the others poll the first counter too */
+    }
+    s.index = box_word(g, e, w, size, item);
+    val ptr = cg_gep(g, cg_gepi(g, g->events, 4 * (int64_t)e->base),
+                     LLVMBuildZExt(g->b, cg_muli(g, s.index, 4), g->i64, ""));
+    val r = poll_lanes(g, &s, active, ptr);
+    quit = LLVMBuildOr(g->b, quit, r, "");
+    if (loop) cg_for_end(g, &f, &quit);
+    return quit;
+}
+
+void cg_waits(cg *g, int grid, val tile) {
+    const et_grid *gr = &g->p->grids[grid];
+    if (!gr->nwaits) return;
+    val flag = cg_gepi(g, g->lds, g->flag_at);
+    cg_if first;
+    cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, g->wave, cg_i32(g, 0)));
+    val quit = cg_i32(g, 0);
+    int mark = cg_scope(g);
+    for (int i = 0; i < gr->nwaits; i++) {
+        val when = applies(g, gr, gr->waits[i].when), zero = cg_i32(g, 0);
+        val go = cg_icmp(g, LLVMIntEQ, quit, zero);
+        if (when) go = LLVMBuildAnd(g->b, go, when, "");
+        cg_if s;
+        cg_if_begin(g, &s, go);
+        int inner = cg_scope(g);
+        val r = wait_one(g, grid, &gr->waits[i], tile);
+        cg_scope_end(g, inner);
+        cg_if_end(g, &s);
+        val q = LLVMBuildPhi(g->b, g->i32, "");
+        LLVMAddIncoming(q, (val[]){r, quit}, (block[]){s.then, s.otherwise}, 2);
+        quit = q;
+    }
+    cg_scope_end(g, mark);
+    LLVMBuildStore(g->b, quit, flag);
+    cg_if_end(g, &first);
+    cg_barrier(g);
+    val seen = cg_uniform(g, LLVMBuildLoad2(g->b, g->i32, flag, ""));
+    block go = cg_block(g, "ready");
+    cg_cond(g, cg_icmp(g, LLVMIntNE, seen, cg_i32(g, 0)), g->exit, go);
+    cg_at(g, go);
+    LLVMBuildFenceSyncScope(g->b, LLVMAtomicOrderingAcquire, g->agent, "");
+}
+
+void cg_notifies(cg *g, int grid) {
+    const et_grid *gr = &g->p->grids[grid];
+    if (!gr->nnotifies) {
+        cg_barrier(g); /* the next tile reuses the local buffers */
+        return;
+    }
+    cg_barrier_drain(g);
+    cg_if me;
+    cg_if_begin(g, &me, cg_icmp(g, LLVMIntEQ, g->tid, cg_i32(g, 0)));
+    LLVMBuildFenceSyncScope(g->b, LLVMAtomicOrderingRelease, g->agent, "");
+    for (int i = 0; i < gr->nnotifies; i++) {
+        const et_notify *n = &gr->notifies[i];
+        const et_event *e = &g->p->events[n->event];
+        val when = applies(g, gr, n->when);
+        cg_if s;
+        int mark = cg_scope(g);
+        if (when) cg_if_begin(g, &s, when);
+        int64_t stride[ET_MAX_RANK];
+        strides(g, e, stride);
+        val word = cg_i32(g, e->base);
+        for (int k = 0; k < e->rank; k++)
+            word = cg_add(g, word, cg_muli(g, cg_emit(g, n->index[k]), stride[k]));
+        val ptr = cg_gep(g, g->events, LLVMBuildZExt(g->b, cg_muli(g, word, 4), g->i64, ""));
+        LLVMBuildAtomicRMWSyncScope(g->b, LLVMAtomicRMWBinOpAdd, ptr, cg_i32(g, 1),
+                                    LLVMAtomicOrderingMonotonic, g->agent);
+        if (when) cg_if_end(g, &s);
+        cg_scope_end(g, mark);
+    }
+    cg_if_end(g, &me);
+}
