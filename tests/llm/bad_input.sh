@@ -36,7 +36,7 @@ refuses 'tokenizer.json: No such file' generate --kernel llama.hsaco --model "$l
 refuses 'not UTF-8' generate --kernel stories-llama.hsaco --model "$stories" -p "$(printf 'a\377')"
 long=$(awk 'BEGIN { for (i = 0; i < 600; i++) printf "fox " }')
 refuses 'tokens; the model keeps 512' generate --kernel stories-llama.hsaco --model "$stories" -p "$long"
-refuses -- '-p is missing' generate --kernel llama.hsaco --model "$stories"
+refuses '-p is missing' generate --kernel llama.hsaco --model "$stories"
 refuses '--top-k: "x"' generate --kernel llama.hsaco --model "$stories" -p x --top-k x
 refuses 'no command "sing"' "$bin/etllm" sing
 

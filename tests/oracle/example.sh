@@ -1,0 +1,14 @@
+#!/bin/sh
+# One of the small examples, compiled and run, against the reference interpreter.
+# $1: tools; $2: source tree; $3: scratch folder; $4: example; $5: its dim; $6...: values of it.
+set -eu
+bin=$1 src=$2 work=$3 name=$4 dim=$5
+shift 5
+mkdir -p "$work"
+for n in "$@"; do
+    sh "$src/examples/$name/run.sh" "$bin" "$work" "$n"
+    "$bin/etinterp" "$src/examples/$name/$name.etg" --set "$dim=$n" \
+        --in "$work/${name}_inputs.safetensors" --weights "$work/${name}_weights.safetensors" \
+        --out "$work/${name}_want.safetensors"
+    "$bin/etsame" "$work/${name}_want.safetensors" "$work/${name}_outputs.safetensors" 5e-3
+done
