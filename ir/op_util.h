@@ -4,6 +4,15 @@
 
 #include "ops.h"
 
+/* The columns of ops.def, for the definition of et_op_NAME: `.name`, `.nargs_min`, ... */
+#define ET_OP_ROW(op)                                                                              \
+    .name = #op, .nargs_min = ET_OP_MIN_##op, .nargs_max = ET_OP_MAX_##op, .help = et_op_help_##op
+#define X(op, lo, hi, help)                                                                        \
+    enum { ET_OP_MIN_##op = lo, ET_OP_MAX_##op = hi };                                             \
+    extern const char et_op_help_##op[];
+#include "ops.def"
+#undef X
+
 /* ---- shape rules ---- */
 
 const et_shape *et_arg_shape(const et_graph *, const et_node *, int i);

@@ -1,5 +1,9 @@
-#include "ops.h"
+#include "op_util.h"
 #include <string.h>
+
+#define X(op, lo, hi, help) const char et_op_help_##op[] = help;
+#include "ops.def"
+#undef X
 
 const et_op *et_op_find(const char *name) {
     static const et_op *const table[] = {

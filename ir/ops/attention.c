@@ -96,12 +96,5 @@ static bool interp(const et_interp_args *a) {
 }
 
 const et_op et_op_attention = {
-    .name = "attention",
-    .class = ET_CLASS_ATTENTION,
-    .nargs_min = 5,
-    .nargs_max = 5,
-    .help = "cached causal attention with grouped heads",
-    .shape = shape,
-    .at = NULL,
-    .interp = interp,
+    ET_OP_ROW(attention), .class = ET_CLASS_ATTENTION, .shape = shape, .at = NULL, .interp = interp,
 };

@@ -59,12 +59,5 @@ static bool interp(const et_interp_args *a) {
 }
 
 const et_op et_op_concat = {
-    .name = "concat",
-    .class = ET_CLASS_VIEW,
-    .nargs_min = 1,
-    .nargs_max = 16,
-    .help = "join along one axis",
-    .shape = shape,
-    .at = at,
-    .interp = interp,
+    ET_OP_ROW(concat), .class = ET_CLASS_VIEW, .shape = shape, .at = at, .interp = interp,
 };

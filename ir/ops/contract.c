@@ -148,12 +148,5 @@ static bool interp(const et_interp_args *args) {
 }
 
 const et_op et_op_contract = {
-    .name = "contract",
-    .class = ET_CLASS_CONTRACT,
-    .nargs_min = 2,
-    .nargs_max = 2,
-    .help = "batched matrix product, accumulated in f32",
-    .shape = shape,
-    .at = at,
-    .interp = interp,
+    ET_OP_ROW(contract), .class = ET_CLASS_CONTRACT, .shape = shape, .at = at, .interp = interp,
 };

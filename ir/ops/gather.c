@@ -37,12 +37,5 @@ static bool interp(const et_interp_args *a) {
 }
 
 const et_op et_op_gather = {
-    .name = "gather",
-    .class = ET_CLASS_VIEW,
-    .nargs_min = 2,
-    .nargs_max = 2,
-    .help = "rows of a table chosen by an i32 tensor",
-    .shape = shape,
-    .at = at,
-    .interp = interp,
+    ET_OP_ROW(gather), .class = ET_CLASS_VIEW, .shape = shape, .at = at, .interp = interp,
 };

@@ -74,12 +74,5 @@ static bool interp(const et_interp_args *a) {
 }
 
 const et_op et_op_layernorm = {
-    .name = "layernorm",
-    .class = ET_CLASS_REDUCE,
-    .nargs_min = 3,
-    .nargs_max = 3,
-    .help = "(x - mean) / sqrt(var + eps) * g + b over the last axis",
-    .shape = shape,
-    .at = at,
-    .interp = interp,
+    ET_OP_ROW(layernorm), .class = ET_CLASS_REDUCE, .shape = shape, .at = at, .interp = interp,
 };

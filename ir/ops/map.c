@@ -120,12 +120,5 @@ static bool interp(const et_interp_args *a) {
 }
 
 const et_op et_op_map = {
-    .name = "map",
-    .class = ET_CLASS_MAP,
-    .nargs_min = 1,
-    .nargs_max = 16,
-    .help = "elementwise expression of its arguments, broadcast to one shape",
-    .shape = shape,
-    .at = at,
-    .interp = interp,
+    ET_OP_ROW(map), .class = ET_CLASS_MAP, .shape = shape, .at = at, .interp = interp,
 };

@@ -86,12 +86,5 @@ static bool interp(const et_interp_args *a) {
 }
 
 const et_op et_op_reduce = {
-    .name = "reduce",
-    .class = ET_CLASS_REDUCE,
-    .nargs_min = 1,
-    .nargs_max = 1,
-    .help = "sum, mean, max, min or argmax over one axis",
-    .shape = shape,
-    .at = at,
-    .interp = interp,
+    ET_OP_ROW(reduce), .class = ET_CLASS_REDUCE, .shape = shape, .at = at, .interp = interp,
 };

@@ -82,12 +82,5 @@ static bool interp(const et_interp_args *a) {
 }
 
 const et_op et_op_reshape = {
-    .name = "reshape",
-    .class = ET_CLASS_VIEW,
-    .nargs_min = 1,
-    .nargs_max = 1,
-    .help = "the same elements in row-major order under another shape",
-    .shape = shape,
-    .at = at,
-    .interp = interp,
+    ET_OP_ROW(reshape), .class = ET_CLASS_VIEW, .shape = shape, .at = at, .interp = interp,
 };

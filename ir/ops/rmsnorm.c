@@ -51,12 +51,5 @@ static bool interp(const et_interp_args *a) {
 }
 
 const et_op et_op_rmsnorm = {
-    .name = "rmsnorm",
-    .class = ET_CLASS_REDUCE,
-    .nargs_min = 2,
-    .nargs_max = 2,
-    .help = "x / sqrt(mean(x^2) + eps) * g over the last axis",
-    .shape = shape,
-    .at = at,
-    .interp = interp,
+    ET_OP_ROW(rmsnorm), .class = ET_CLASS_REDUCE, .shape = shape, .at = at, .interp = interp,
 };

@@ -63,12 +63,5 @@ static bool interp(const et_interp_args *a) {
 }
 
 const et_op et_op_rope = {
-    .name = "rope",
-    .class = ET_CLASS_MAP,
-    .nargs_min = 2,
-    .nargs_max = 2,
-    .help = "rotary embedding by a table, pairs (d, d + D/2)",
-    .shape = shape,
-    .at = at,
-    .interp = interp,
+    ET_OP_ROW(rope), .class = ET_CLASS_MAP, .shape = shape, .at = at, .interp = interp,
 };

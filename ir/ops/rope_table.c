@@ -40,12 +40,5 @@ static bool interp(const et_interp_args *a) {
 }
 
 const et_op et_op_rope_table = {
-    .name = "rope_table",
-    .class = ET_CLASS_MAP,
-    .nargs_min = 2,
-    .nargs_max = 2,
-    .help = "cosines and sines of position times inverse frequency",
-    .shape = shape,
-    .at = at,
-    .interp = interp,
+    ET_OP_ROW(rope_table), .class = ET_CLASS_MAP, .shape = shape, .at = at, .interp = interp,
 };

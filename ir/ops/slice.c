@@ -1,4 +1,5 @@
 #include "op_util.h"
+#include <string.h>
 
 static bool in_range(et_graph *g, const et_node *n, int k, et_expr start, et_expr size) {
     et_exprs *p = g->exprs;
@@ -56,21 +57,19 @@ static bool interp(const et_interp_args *a) {
                                    (long long)first[k], (long long)(first[k] + dim[k]), k,
                                    (long long)x->dim[k]);
     }
+    int outer = x->rank; /* dimensions before those that are one run of memory */
+    int64_t run = 1;
+    for (bool whole = true; whole && outer > 0; run *= dim[outer])
+        whole = dim[--outer] == x->dim[outer];
     const et_word *from = et_words(x) + et_offset(x->rank, stride, first);
-    int64_t to = 0;
-    do
-        et_words(a->result)[to++] = from[et_offset(x->rank, stride, index)];
-    while (et_next_index(x->rank, dim, index));
+    et_word *to = et_words(a->result);
+    do {
+        memcpy(to, from + et_offset(outer, stride, index), (size_t)run * sizeof *to);
+        to += run;
+    } while (et_next_index(outer, dim, index));
     return true;
 }
 
 const et_op et_op_slice = {
-    .name = "slice",
-    .class = ET_CLASS_VIEW,
-    .nargs_min = 1,
-    .nargs_max = 1,
-    .help = "index or cut dimensions",
-    .shape = shape,
-    .at = at,
-    .interp = interp,
+    ET_OP_ROW(slice), .class = ET_CLASS_VIEW, .shape = shape, .at = at, .interp = interp,
 };

@@ -56,12 +56,5 @@ static bool interp(const et_interp_args *a) {
 }
 
 const et_op et_op_softmax = {
-    .name = "softmax",
-    .class = ET_CLASS_REDUCE,
-    .nargs_min = 1,
-    .nargs_max = 1,
-    .help = "exp(x) / sum exp(x) over one axis",
-    .shape = shape,
-    .at = at,
-    .interp = interp,
+    ET_OP_ROW(softmax), .class = ET_CLASS_REDUCE, .shape = shape, .at = at, .interp = interp,
 };

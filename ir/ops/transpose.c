@@ -42,12 +42,5 @@ static bool interp(const et_interp_args *a) {
 }
 
 const et_op et_op_transpose = {
-    .name = "transpose",
-    .class = ET_CLASS_VIEW,
-    .nargs_min = 1,
-    .nargs_max = 1,
-    .help = "permute dimensions",
-    .shape = shape,
-    .at = at,
-    .interp = interp,
+    ET_OP_ROW(transpose), .class = ET_CLASS_VIEW, .shape = shape, .at = at, .interp = interp,
 };

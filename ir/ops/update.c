@@ -96,12 +96,5 @@ static bool interp(const et_interp_args *a) {
 }
 
 const et_op et_op_update = {
-    .name = "update",
-    .class = ET_CLASS_UPDATE,
-    .nargs_min = 2,
-    .nargs_max = 16,
-    .help = "write into a state tensor at given indices",
-    .shape = shape,
-    .at = NULL,
-    .interp = interp,
+    ET_OP_ROW(update), .class = ET_CLASS_UPDATE, .shape = shape, .at = NULL, .interp = interp,
 };
