@@ -1,6 +1,7 @@
 /* etimport - a Hugging Face checkpoint directory becomes a readable .etg. */
 #include "etrt_safetensors.h"
 #include "import.h"
+#include "lex.h"
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
@@ -44,9 +45,22 @@ static bool is_name(const char *s) {
     return true;
 }
 
+/* A word of the language cannot name a model. */
+static bool is_keyword(const char *s) {
+#define X(NAME, text) text,
+    static const char *const tokens[] = {ET_TOKENS(X)};
+#undef X
+    for (int i = ET_TOK_MODEL; i <= ET_TOK_NOT; i++)
+        if (!strcmp(s, tokens[i])) return true;
+    return false;
+}
+
 static bool set_name(struct imp_options *o, const char *name) {
-    if (!is_name(name) || strlen(name) >= sizeof o->name) {
-        fprintf(stderr, "etimport: --name: \"%s\" is not a name of letters, digits and _\n", name);
+    if (!is_name(name) || is_keyword(name) || strlen(name) >= sizeof o->name) {
+        fprintf(stderr,
+                "etimport: --name: \"%s\" is not a name of letters, digits and _, or "
+                "is a word of the language\n",
+                name);
         return false;
     }
     snprintf(o->name, sizeof o->name, "%s", name);
@@ -58,7 +72,8 @@ static void default_name(struct imp_options *o) {
     char *full = realpath(o->checkpoint, NULL);
     const char *base = full ? strrchr(full, '/') : NULL;
     base = base && base[1] ? base + 1 : "model";
-    snprintf(o->name, sizeof o->name, "%s%s", isdigit((unsigned char)*base) ? "m_" : "", base);
+    bool prefix = isdigit((unsigned char)*base) || is_keyword(base);
+    snprintf(o->name, sizeof o->name, "%s%s", prefix ? "m_" : "", base);
     for (char *p = o->name; *p; p++)
         if (!isalnum((unsigned char)*p)) *p = '_';
     free(full);

@@ -119,6 +119,7 @@ options='--context 100' && refuses plain 'beyond the model'
 options='--context 0' && refuses plain '--context: "0" is not a number from 1'
 options='--slots 12x' && refuses plain '--slots: "12x"'
 options='--name 7up' && refuses plain '--name'
+options='--name state' && refuses plain 'word of the language'
 options='--wrong' && refuses plain 'try --help'
 options='--slots 1000000 --config-only' && mkdir -p wide &&
     config '"max_position_embeddings": 1000000' > wide/config.json

@@ -94,6 +94,8 @@ for want in 'model small' 'dim N in 1..7 ' 'const SLOTS = 3 ' 'const CTX   = 50 
 done
 mkdir -p 7-odd.name && cp plain/* 7-odd.name/
 accepts 7-odd.name 'model m_7_odd_name'
+mkdir -p state && cp plain/* state/
+accepts state 'model m_state'
 mkdir -p bare && cp plain/config.json bare/
 "$bin/etimport" bare -o bare.etg --config-only || fail "--config-only wants weights"
 
