@@ -4,6 +4,24 @@
 
 /* ---- defs ---- */
 
+static void unknown_function(et_sema *s, const et_ast *e) {
+    const et_binding *b = et_name_find(s, e->text);
+    if (b) {
+        if (!b->poison)
+            et_sema_error(s, e->loc, "'%s' is %s, not a function", e->text,
+                          et_name_kind_text(b->kind));
+        return;
+    }
+    et_guess g = {.name = e->text};
+    const et_builtin *fn;
+    for (int i = 0; (fn = et_builtin_at(i)); i++)
+        et_guess_try(&g, fn->name);
+    for (int i = 0; i < s->defs.cap; i++)
+        if (s->defs.slot[i]) et_guess_try(&g, ((const et_def *)s->defs.slot[i])->name);
+    et_sema_error(s, e->loc, "unknown function '%s'", e->text);
+    if (g.best) et_sema_note(s, e->loc, "did you mean '%s'?", g.best);
+}
+
 /* Names in a def's body are its parameters, consts and dims. */
 static bool check_body(et_sema *s, const et_def *d, const et_ast *e) {
     bool ok = true;
@@ -24,6 +42,10 @@ static bool check_body(et_sema *s, const et_def *d, const et_ast *e) {
     }
     if (e->kind == ET_E_CALL && strcmp(e->text, d->name) == 0)
         return et_sema_error(s, e->loc, "'%s' calls itself", d->name);
+    if (e->kind == ET_E_CALL && !et_builtin_find(e->text) && !et_table_find(&s->defs, e->text)) {
+        unknown_function(s, e);
+        ok = false;
+    }
     for (int i = 0; i < e->n; i++)
         ok &= check_body(s, d, e->kid[i]);
     for (int i = 0; i < e->nkw; i++)
@@ -199,24 +221,6 @@ static bool call_builtin(et_sema *s, const et_builtin *fn, const et_ast *e, et_m
     et_call c = {.fn = fn, .loc = e->loc};
     bool ok = bind_arguments(s, &c, e, mode);
     return bind_keywords(s, &c, e) && ok && fn->lower(s, &c, out);
-}
-
-static void unknown_function(et_sema *s, const et_ast *e) {
-    const et_binding *b = et_name_find(s, e->text);
-    if (b) {
-        if (!b->poison)
-            et_sema_error(s, e->loc, "'%s' is %s, not a function", e->text,
-                          et_name_kind_text(b->kind));
-        return;
-    }
-    et_guess g = {.name = e->text};
-    const et_builtin *fn;
-    for (int i = 0; (fn = et_builtin_at(i)); i++)
-        et_guess_try(&g, fn->name);
-    for (int i = 0; i < s->defs.cap; i++)
-        if (s->defs.slot[i]) et_guess_try(&g, ((const et_def *)s->defs.slot[i])->name);
-    et_sema_error(s, e->loc, "unknown function '%s'", e->text);
-    if (g.best) et_sema_note(s, e->loc, "did you mean '%s'?", g.best);
 }
 
 bool et_sema_call(et_sema *s, const et_ast *e, et_mode mode, et_elem *out) {

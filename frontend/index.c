@@ -12,14 +12,6 @@ static const char *text(et_sema *s, et_expr e) {
     return et_expr_text(s->x, e, NULL, NULL);
 }
 
-/* An integer; a negative constant counts from the end. */
-static bool position(et_sema *s, const et_ast *e, et_expr dim, et_expr *out) {
-    int64_t i;
-    if (!et_sema_size(s, e, out)) return false;
-    if (et_is_int(s->x, *out, &i) && i < 0) *out = et_add(s->x, dim, *out);
-    return true;
-}
-
 static bool at_least(et_sema *s, et_expr a, et_expr b, int64_t least) {
     int64_t lo, hi;
     return et_bounds(s->x, et_sub(s->x, a, b), &lo, &hi) && lo >= least;
@@ -29,16 +21,30 @@ static bool outside(et_sema *s, et_loc loc, et_expr i, et_expr dim, int axis) {
     int64_t lo, hi;
     if (et_bounds(s->x, i, &lo, &hi) && lo < hi)
         return et_sema_error(s, loc,
-                             "%s runs from %lld to %lld, which leaves dimension %d of size %s",
+                             "%s, which runs from %lld to %lld, may leave dimension %d of size %s",
                              text(s, i), (long long)lo, (long long)hi, axis, text(s, dim));
     return et_sema_error(s, loc, "%s is outside dimension %d of size %s", text(s, i), axis,
                          text(s, dim));
 }
 
+/* A negative constant counts from the end. */
+static bool from_end(et_sema *s, et_loc loc, et_expr dim, int axis, et_expr *i) {
+    int64_t v;
+    if (!et_is_int(s->x, *i, &v) || v >= 0) return true;
+    et_expr sum = et_add(s->x, dim, *i);
+    if (!at_least(s, sum, et_int(s->x, 0), 0)) return outside(s, loc, *i, dim, axis);
+    *i = sum;
+    return true;
+}
+
+static bool position(et_sema *s, const et_ast *e, et_expr dim, int axis, et_expr *out) {
+    return et_sema_size(s, e, out) && from_end(s, e->loc, dim, axis, out);
+}
+
 static bool range_item(et_sema *s, const et_ast *e, et_expr dim, int axis, item *out) {
     et_expr lo = et_int(s->x, 0), hi = dim;
-    bool ok = !e->kid[0] || position(s, e->kid[0], dim, &lo);
-    ok &= !e->kid[1] || position(s, e->kid[1], dim, &hi);
+    bool ok = !e->kid[0] || position(s, e->kid[0], dim, axis, &lo);
+    ok &= !e->kid[1] || position(s, e->kid[1], dim, axis, &hi);
     if (!ok) return false;
     et_expr zero = et_int(s->x, 0);
     if (!at_least(s, lo, zero, 0)) return outside(s, e->kid[0]->loc, lo, dim, axis);
@@ -58,9 +64,8 @@ static bool point_item(et_sema *s, const et_ast *e, et_expr dim, int axis, item 
                              et_sema_shape_text(s, &v));
     *out = (item){.kind = v.nargs ? TENSOR : SCALAR, .size = et_int(s->x, 1)};
     if (v.nargs) return et_elem_place(s, e->loc, &v, &out->tensor);
-    int64_t i;
     out->start = v.body;
-    if (et_is_int(s->x, v.body, &i) && i < 0) out->start = et_add(s->x, dim, v.body);
+    if (!from_end(s, e->loc, dim, axis, &out->start)) return false;
     if (!at_least(s, out->start, et_int(s->x, 0), 0) || !at_least(s, dim, out->start, 1))
         return outside(s, e->loc, out->start, dim, axis);
     return true;

@@ -3,7 +3,8 @@
 
 typedef struct {
     et_binding *name;
-    et_value in, out;
+    et_value in; /* none: its initial value was an error, and so is what follows the loop */
+    et_value out;
 } carry;
 
 typedef struct {
@@ -54,7 +55,7 @@ static void place_initial(et_sema *s, carries *c) {
 static void open_carries(et_sema *s, int loop, carries *c) {
     for (int i = 0; i < c->n; i++) {
         et_binding *b = c->v[i].name;
-        if (b->poison) continue;
+        if (!c->v[i].in.id) continue;
         c->v[i].in = et_graph_carry(s->graph, loop, c->v[i].in);
         et_val_of(s->graph, c->v[i].in)->name = b->name;
         b->elem = et_elem_value(s, c->v[i].in);
@@ -88,6 +89,7 @@ static bool final_value(et_sema *s, int loop, carries *c, int i) {
 static void close_carries(et_sema *s, int loop, et_loc loop_loc, carries *c) {
     for (int i = 0; i < c->n; i++) {
         et_binding *b = c->v[i].name;
+        b->poison |= !c->v[i].in.id;
         if (b->poison) continue;
         b->poison = !same_shape(s, &c->v[i], loop_loc) || !final_value(s, loop, c, i);
     }

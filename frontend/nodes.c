@@ -51,10 +51,7 @@ static bool add(et_sema *s, int loop, const et_op *op, et_loc loc, int nargs, co
     int before = et_diag_errors(s->diags);
     if (!et_graph_node(s->graph, et_sema_block(s, loop), op, et_sema_loc(s, loc), nargs, args,
                        nattrs, attrs, out)) {
-        if (et_diag_errors(s->diags) > before)
-            for (const et_frame *f = s->frame; f; f = f->up)
-                if (!f->def->is_prelude)
-                    et_diag(s->diags, ET_NOTE, f->call, "in this call of %s", f->def->name);
+        if (et_diag_errors(s->diags) > before) et_sema_note_calls(s);
         return false;
     }
     if (out->id) set_home(s, *out, loop);

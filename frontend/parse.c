@@ -231,39 +231,45 @@ static void parse_output(et_parser *p, et_stm *s, et_program_ast *out) {
 
 static void parse_statement(et_parser *p, et_program_ast *out);
 
-static void parse_block(et_parser *p, et_stm *s, et_loc open) {
+/* Where a block whose '}' is missing most likely ends: without a '{' at the first line that is not
+ * indented below the loop, with one at such a line that cannot be in a loop. */
+static bool block_is_over(const et_parser *p, int col, bool opened) {
+    et_tok_kind k = p->tok.kind;
+    if (!p->tok.first || p->tok.loc.col > col || k == ET_TOK_NEWLINE) return false;
+    return !opened || (et_tok_starts_statement(k) && k != ET_TOK_FOR && k != ET_TOK_WEIGHT);
+}
+
+static void parse_block(et_parser *p, et_stm *s, et_loc open, bool opened) {
     et_program_ast body = {0};
     p->nesting++;
-    while (p->tok.kind != ET_TOK_RBRACE && p->tok.kind != ET_TOK_EOF && !p->stop)
+    while (p->tok.kind != ET_TOK_RBRACE && p->tok.kind != ET_TOK_EOF && !p->stop &&
+           !block_is_over(p, s->loc.col, opened))
         parse_statement(p, &body);
     p->nesting--;
     s->body = body.stm;
     s->nbody = body.n;
-    p->failed = false;
+    p->failed = !opened;
     if (p->stop || et_parser_take(p, ET_TOK_RBRACE)) return;
     et_parser_error(p, p->tok.loc, "expected '}' to end the loop");
-    et_diag(p->diags, ET_NOTE, open, "the loop was opened here");
+    if (opened) et_diag(p->diags, ET_NOTE, open, "the loop was opened here");
 }
 
 static void parse_for(et_parser *p, et_stm *s, et_program_ast *out) {
     bool ok = take_name(p, s, "the loop variable") && parse_bounds(p, s);
     while (ok && p->tok.kind == ET_TOK_NEWLINE)
         et_parser_next(p);
-    if (ok && p->tok.kind != ET_TOK_LBRACE) {
-        et_parser_unexpected(p, "'{' and the loop's body");
-        ok = false;
-    }
+    if (ok && p->tok.kind != ET_TOK_LBRACE) et_parser_unexpected(p, "'{' and the loop's body");
     if (!ok && p->tok.kind != ET_TOK_LBRACE) skip(p, s->loc.col, ET_TOK_LBRACE);
-    if (p->tok.kind == ET_TOK_LBRACE && p->nesting >= ET_MAX_NESTING) {
+    bool opened = p->tok.kind == ET_TOK_LBRACE;
+    if (opened && p->nesting >= ET_MAX_NESTING) {
         et_parser_error(p, p->tok.loc, "loops nested more than %d deep", ET_MAX_NESTING);
         p->stop = true;
     }
     append(p, out, s);
-    if (p->tok.kind != ET_TOK_LBRACE || p->stop) return;
+    if (p->stop || (!opened && (!ok || !p->tok.first))) return;
     et_loc open = p->tok.loc;
-    et_parser_next(p);
-    parse_block(p, s, open);
-    s->bad |= !ok;
+    if (opened) et_parser_next(p);
+    parse_block(p, s, open, opened);
 }
 
 /* A name where a keyword could stand: a misspelt keyword when another name follows it. */

@@ -103,10 +103,10 @@ static bool check_output(et_sema *s, const et_stm *stm, const et_elem *v) {
     et_shape want;
     if (!stm->type.dtype.text) return true;
     if (!et_sema_type(s, &stm->type, &want)) return false;
-    if (v->nargs > 0 && v->type != ET_T_PRED && et_shape_eq(&want, &v->shape)) return true;
+    if (v->type != ET_T_PRED && et_shape_eq(&want, &v->shape)) return true;
     et_sema_error(s, stm->type.dtype.loc, "output '%s' is declared %s, but its value is %s",
                   stm->names[0].text, et_shape_text(s->x, &want), et_sema_shape_text(s, v));
-    if (v->nargs > 0 && v->type != ET_T_PRED && want.dtype != v->shape.dtype)
+    if (v->type != ET_T_PRED && want.rank == v->shape.rank && want.dtype != v->shape.dtype)
         et_sema_note(s, stm->expr->loc, "write %s(...) to convert it", et_dtype_name(want.dtype));
     return false;
 }

@@ -115,6 +115,7 @@ void et_sema_bind(et_sema *, et_binding *, et_loc, const et_elem *e);
 bool et_sema_error(et_sema *, et_loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void et_sema_note(et_sema *, et_loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 et_loc et_sema_loc(const et_sema *, et_loc);
+void et_sema_note_calls(et_sema *);                         /* the defs being expanded */
 const char *et_sema_shape_text(et_sema *, const et_elem *); /* "f32[N, 8]", "a number" */
 
 /* ---- names.c ---- */

@@ -28,6 +28,8 @@ static bool eval_dim(et_sema *s, const et_ast *e, et_expr *out, int64_t *count) 
         return et_sema_error(s, e->loc,
                              "dimension %s may be as small as %lld: it must be at least 1", text,
                              (long long)lo);
+    if (lo == hi && hi > INT32_MAX)
+        return et_sema_error(s, e->loc, "dimension %s: at most %d", text, INT32_MAX);
     if (hi > INT32_MAX)
         return et_sema_error(s, e->loc, "dimension %s may be as large as %lld: at most %d", text,
                              (long long)hi, INT32_MAX);
