@@ -59,8 +59,11 @@ static bool interp(const et_interp_args *a) {
     }
     int outer = x->rank; /* dimensions before those that are one run of memory */
     int64_t run = 1;
-    for (bool whole = true; whole && outer > 0; run *= dim[outer])
-        whole = dim[--outer] == x->dim[outer];
+    for (bool whole = true; whole && outer > 0;) {
+        outer--;
+        run *= dim[outer];
+        whole = dim[outer] == x->dim[outer];
+    }
     const et_word *from = et_words(x) + et_offset(x->rank, stride, first);
     et_word *to = et_words(a->result);
     do {
