@@ -49,8 +49,15 @@ struct emu_counters {
     _Atomic uint64_t barriers; /* s_barrier executed, per wave */
 };
 
+enum emu_fault_kind {
+    EMU_FAULT_EXCEPTION, /* everything else: a trap, LDS or scratch out of bounds, a wild jump */
+    EMU_FAULT_MEMORY,    /* ADDR is not live, or not writable */
+    EMU_FAULT_UNKNOWN,   /* an instruction the executor does not know */
+};
+
 struct emu_fault {
     bool set;
+    enum emu_fault_kind kind;
     uint64_t pc;           /* device address of the instruction */
     uint64_t addr;         /* the offending address, for memory faults */
     uint32_t workgroup[3]; /* id of the workgroup */

@@ -46,13 +46,14 @@ void emu_failure_set(struct emu_failure *f, hsa_status_t status, const char *for
 void emu_fault_describe(const struct emu_fault *fault, const struct emu_group *g,
                         struct emu_failure *failure) {
     char where[160], near[256] = "";
-    bool memory = fault->addr != 0;
+    static const hsa_status_t status[] = {
+        [EMU_FAULT_EXCEPTION] = HSA_STATUS_ERROR_EXCEPTION,
+        [EMU_FAULT_MEMORY] = (hsa_status_t)HSA_STATUS_ERROR_MEMORY_APERTURE_VIOLATION,
+        [EMU_FAULT_UNKNOWN] = (hsa_status_t)HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION};
+    bool memory = fault->kind == EMU_FAULT_MEMORY;
     emu_code_where(fault->pc, where, sizeof where);
     if (memory) emu_memory_describe(fault->addr, near, sizeof near);
-    emu_failure_set(failure,
-                    memory ? (hsa_status_t)HSA_STATUS_ERROR_MEMORY_APERTURE_VIOLATION
-                           : (hsa_status_t)HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION,
-                    "%s\n", fault->what);
+    emu_failure_set(failure, status[fault->kind], "%s\n", fault->what);
     size_t used = strlen(failure->text), room = sizeof failure->text;
     if (memory)
         used += (size_t)snprintf(failure->text + used, room - used, "  address 0x%llx: %s\n",

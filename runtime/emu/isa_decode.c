@@ -12,7 +12,9 @@
 #include <stdlib.h>
 
 static const struct emu_op *unknown(struct emu_wave *w, const struct emu_op *o) {
-    return isa_fault(w, o, "the emulator does not know this instruction");
+    const struct emu_op *next = isa_fault(w, o, "the emulator does not know this instruction");
+    w->fault->kind = EMU_FAULT_UNKNOWN;
+    return next;
 }
 static const struct emu_op *outside(struct emu_wave *w, const struct emu_op *o) {
     return isa_fault(w, o, "execution left the code object's text");

@@ -45,6 +45,7 @@ const struct emu_op *isa_fault_lane(struct emu_wave *w, const struct emu_op *o, 
                       : bytes > r.hi - addr ? "past the end of a live allocation"
                       : !r.writable         ? "in memory that may not be written"
                                             : "not allowed";
+    f->kind = EMU_FAULT_MEMORY;
     f->addr = addr;
     if (lane >= 0) f->lane = (uint32_t)lane;
     snprintf(f->what, sizeof f->what, "%s of %u bytes at 0x%llx %s", verb, bytes,

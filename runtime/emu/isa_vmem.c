@@ -262,7 +262,7 @@ static bool bind_fence(struct emu_decode *d, const struct emu_row *row, const st
                        struct emu_op *o) {
     (void)d;
     o->fn = row->fn;
-    return t->ntok == 0;
+    return t->ntok == 0 || t->tok[0].kind == TOK_OTHER;
 }
 
 #define ACCESS(seg, suffix, fn, kind)                                                              \

@@ -1,0 +1,152 @@
+// Small kernels for the tests of the emulator's machine, in C for the amdgcn target. Work-item ids
+// come from the builtins: no library is linked, and no hidden arguments are used.
+
+typedef unsigned int uint;
+typedef unsigned long ulong;
+
+#define kernel __attribute__((amdgpu_kernel, visibility("protected")))
+#define global __attribute__((address_space(1)))
+#define local static __attribute__((address_space(3), loader_uninitialized))
+#define constant static __attribute__((address_space(4))) const
+
+#define LX() __builtin_amdgcn_workitem_id_x()
+#define GX() __builtin_amdgcn_workgroup_id_x()
+
+static void group_barrier(void) {
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+    __builtin_amdgcn_s_barrier();
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+}
+
+kernel void vector_add(global const float *a, global const float *b, global float *c, uint n) {
+    uint i = GX() * 256 + LX();
+    if (i < n) c[i] = a[i] + b[i];
+}
+
+// Sums 256 values per workgroup in a tree through LDS.
+kernel void reduce(global const uint *in, global uint *out) {
+    local uint part[256];
+    uint l = LX();
+    part[l] = in[GX() * 256 + l];
+    for (uint step = 128; step; step /= 2) {
+        group_barrier();
+        if (l < step) part[l] += part[l + step];
+    }
+    if (l == 0) out[GX()] = part[0];
+}
+
+static void wait_for(global uint *counter, uint need) {
+    if (LX() == 0)
+        while (__scoped_atomic_load_n(counter, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE) < need)
+            __builtin_amdgcn_s_sleep(2);
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent");
+    group_barrier();
+}
+
+static void notify(global uint *counter) {
+    group_barrier();
+    if (LX() == 0) __scoped_atomic_fetch_add(counter, 1u, __ATOMIC_RELEASE, __MEMORY_SCOPE_DEVICE);
+}
+
+// Persistent: in every round each workgroup adds up what all wrote in the round before.
+kernel void rounds(global uint *counters, global uint *values, uint groups, uint rounds) {
+    local uint part[256];
+    for (uint r = 0; r < rounds; r++) {
+        uint sum = 0;
+        if (r) wait_for(counters + r - 1, groups);
+        for (uint i = LX(); r && i < groups; i += 256)
+            sum += values[(r - 1) * groups + i];
+        part[LX()] = sum;
+        for (uint step = 128; step; step /= 2) {
+            group_barrier();
+            if (LX() < step) part[LX()] += part[LX() + step];
+        }
+        group_barrier();
+        if (LX() == 0) values[r * groups + GX()] = r ? part[0] % 1009 + GX() : GX() + 1;
+        notify(counters + r);
+    }
+}
+
+// A token passes from the last workgroup to the first, so that those started first wait longest.
+kernel void chain(global uint *token, global uint *order, uint groups) {
+    uint turn = groups - 1 - GX();
+    wait_for(token, turn);
+    if (LX() == 0) order[turn] = GX();
+    notify(token);
+}
+
+// Waits without sleeping, and without end when nobody sets the flag.
+kernel void spin(global uint *flag) {
+    while (!__scoped_atomic_load_n(flag, __ATOMIC_RELAXED, __MEMORY_SCOPE_SYSTEM))
+        ;
+}
+
+kernel void doze(global uint *flag) {
+    wait_for(flag, 1);
+}
+
+kernel void store_at(global uint *p, ulong index) {
+    if (LX() == 5) p[index] = 1;
+}
+
+kernel void load_at(global uint *p, ulong index, global uint *out) {
+    if (LX() == 0) *out = p[index];
+}
+
+// die, hardware id and workgroup id of every workgroup, once all of them are resident
+kernel void where(global uint *counter, global uint *out, uint groups) {
+    notify(counter);
+    wait_for(counter, groups);
+    if (LX() == 0) {
+        out[3 * GX()] = __builtin_amdgcn_s_getreg(20 | 31 << 11);
+        out[3 * GX() + 1] = __builtin_amdgcn_s_getreg(4 | 31 << 11);
+        out[3 * GX() + 2] = GX();
+    }
+}
+
+// The sizes of workgroups at the edge of a grid that they do not divide.
+kernel void grid3(global uint *out, uint nx, uint ny) {
+    uint x = GX() * 5 + LX();
+    uint y = __builtin_amdgcn_workgroup_id_y() * 3 + __builtin_amdgcn_workitem_id_y();
+    uint z = __builtin_amdgcn_workgroup_id_z() * 2 + __builtin_amdgcn_workitem_id_z();
+    __scoped_atomic_fetch_add(&out[(z * ny + y) * nx + x], 1 + x + 100 * y + 10000 * z,
+                              __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
+}
+
+// Private memory that cannot be kept in registers.
+kernel void private_array(global uint *out, uint n) {
+    volatile uint a[64];
+    for (uint i = 0; i < 64; i++)
+        a[i] = i * (LX() + 1);
+    uint sum = 0;
+    for (uint i = 0; i < n; i++)
+        sum += a[(i * 7 + LX()) % 64];
+    out[GX() * 64 + LX()] = sum;
+}
+
+typedef __attribute__((address_space(4))) const uint *table;
+constant uint squares[4] = {0, 1, 4, 9};
+constant uint cubes[4] = {0, 1, 8, 27};
+__attribute__((visibility("protected"))) global table tables[2] = {squares, cubes}; // relocated
+
+kernel void lookup(global uint *out) {
+    out[LX()] = tables[LX() / 4 % 2][LX() % 4];
+}
+
+kernel void write_constant(global uint *out, ulong address) {
+    *(global uint *)address = 1;
+    *out = 1;
+}
+
+// What LDS holds before anything is written to it.
+kernel void raw_lds(global uint *out) {
+    local uint cell[64];
+    out[LX()] = ((volatile __attribute__((address_space(3))) uint *)cell)[LX()];
+}
+
+kernel void no_arguments(void) {}
+
+kernel void illegal(global uint *out) {
+    if (LX() == 0) *out = 1;
+    __asm__ volatile(".long 0xffffffff");
+}

@@ -1,0 +1,163 @@
+/* test_fault.c - kernels that do what they must not: each fault is named and nothing else breaks.
+ */
+#include "emu_test.h"
+
+#include <stdio.h>
+
+#define P(pointer) ((uint64_t)(pointer))
+
+static void setup(void) {
+    emu_test_start("gfx942:cus=2");
+}
+static void teardown(void) {
+    emu_test_stop();
+}
+
+static void expect(const char *const *words) {
+    for (; *words; words++)
+        ck_assert_msg(strstr(etemu_last_fault(), *words) != NULL, "no \"%s\" in:\n%s", *words,
+                      etemu_last_fault());
+}
+#define EXPECT(...) expect((const char *const[]){__VA_ARGS__, NULL})
+
+static void fresh_queue(void) {
+    OK(hsa_queue_destroy(T.queue));
+    T.queue = emu_test_queue(64);
+}
+
+START_TEST(one_past_the_end) {
+    uint32_t *p = emu_test_alloc(1000);
+    char range[64];
+    ck_assert_int_eq(LAUNCH("store_at", 192, 64, P(p), 249), 0);
+    ck_assert_int_lt(LAUNCH("store_at", 192, 64, P(p), 250), 0);
+    ck_assert_int_eq(T.error, HSA_STATUS_ERROR_MEMORY_APERTURE_VIOLATION);
+    snprintf(range, sizeof range, "0 bytes past the end of the device memory allocation [%p",
+             (void *)p);
+    EXPECT("store", range, "of 1000 bytes", "store_at+0x", "lane 5", "wave 0", "workgroup (",
+           "global_store", "die ", "CU ");
+    fresh_queue();
+    ck_assert_int_lt(LAUNCH("store_at", 64, 64, P(p), (uint64_t)-1), 0);
+    EXPECT("4 bytes before the device memory");
+    fresh_queue();
+    ck_assert_int_eq(LAUNCH("store_at", 192, 64, P(p), 0), 0);
+    ck_assert_int_eq(T.errors, 2);
+}
+END_TEST
+
+/* The last bytes are too few for the access. */
+START_TEST(over_the_end) {
+    uint32_t *p = emu_test_alloc(1002), *out = emu_test_alloc(4);
+    ck_assert_int_eq(LAUNCH("load_at", 64, 64, P(p), 249, P(out)), 0);
+    ck_assert_uint_eq(*out, 0xA5A5A5A5);
+    ck_assert_int_lt(LAUNCH("load_at", 64, 64, P(p), 250, P(out)), 0);
+    EXPECT("byte 1000 of the device memory allocation", "load");
+}
+END_TEST
+
+START_TEST(null_and_freed) {
+    uint32_t *p = emu_test_alloc(64);
+    ck_assert_int_lt(LAUNCH("store_at", 64, 64, 0, 0), 0);
+    ck_assert_int_eq(T.error, HSA_STATUS_ERROR_MEMORY_APERTURE_VIOLATION);
+    fresh_queue();
+    OK(hsa_amd_memory_pool_free(p));
+    ck_assert_int_lt(LAUNCH("store_at", 64, 64, P(p), 0), 0);
+    ck_assert_int_eq(T.error, HSA_STATUS_ERROR_MEMORY_APERTURE_VIOLATION);
+    EXPECT("store");
+}
+END_TEST
+
+START_TEST(no_access) {
+    uint32_t *p;
+    OK(hsa_amd_memory_pool_allocate(T.host, 64, 0, (void **)&p));
+    ck_assert_int_lt(LAUNCH("store_at", 64, 64, P(p), 0), 0);
+    EXPECT("hsa_amd_agents_allow_access");
+    fresh_queue();
+    OK(hsa_amd_agents_allow_access(1, &T.gpu, NULL, p));
+    ck_assert_int_eq(LAUNCH("store_at", 64, 64, P(p), 0), 0);
+    ck_assert_uint_eq(*p, 1);
+    OK(hsa_amd_agents_allow_access(1, &T.cpu, NULL, p));
+    ck_assert_int_lt(LAUNCH("store_at", 64, 64, P(p), 0), 0);
+}
+END_TEST
+
+START_TEST(locked_memory) {
+    uint32_t stack[8] = {0};
+    void *p;
+    ck_assert_int_lt(LAUNCH("store_at", 64, 64, P(stack), 3), 0);
+    fresh_queue();
+    OK(hsa_amd_memory_lock(stack, sizeof stack, NULL, 0, &p));
+    ck_assert_int_eq(LAUNCH("store_at", 64, 64, P(p), 3), 0);
+    ck_assert_uint_eq(stack[3], 1);
+    OK(hsa_amd_memory_unlock(stack));
+    ck_assert_int_lt(LAUNCH("store_at", 64, 64, P(p), 3), 0);
+}
+END_TEST
+
+START_TEST(read_only_code) {
+    uint32_t *out = emu_test_alloc(4);
+    uint64_t object = emu_test_kernel("lookup");
+    ck_assert_int_lt(LAUNCH("write_constant", 64, 64, P(out), object), 0);
+    EXPECT("store", "code object", "write_constant");
+}
+END_TEST
+
+START_TEST(unknown_instruction) {
+    uint32_t *out = emu_test_alloc(4);
+    ck_assert_int_lt(LAUNCH("illegal", 64, 64, P(out)), 0);
+    ck_assert_int_eq(T.error, HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION);
+    EXPECT("illegal+0x");
+    fresh_queue();
+    ck_assert_int_eq(LAUNCH("store_at", 64, 64, P(out), 0), 0);
+}
+END_TEST
+
+static _Atomic uint64_t reported;
+
+static hsa_status_t on_event(const hsa_amd_event_t *event, void *data) {
+    (void)data;
+    if (event->event_type == HSA_AMD_GPU_MEMORY_FAULT_EVENT)
+        reported = event->memory_fault.virtual_address;
+    return HSA_STATUS_SUCCESS;
+}
+
+START_TEST(system_event) {
+    uint32_t *p = emu_test_alloc(64);
+    OK(hsa_amd_register_system_event_handler(on_event, NULL));
+    ck_assert_int_lt(LAUNCH("store_at", 64, 64, P(p), 16), 0);
+    ck_assert_uint_eq(reported, P(p) + 64);
+}
+END_TEST
+
+/* The others of a dispatch that faults wait for ever; they must be ended with it. */
+START_TEST(fault_beside_waiting_queue) {
+    uint32_t *flag = emu_test_alloc(4), *p = emu_test_alloc(4);
+    uint64_t args = P(flag);
+    *flag = 0;
+    hsa_queue_t *other = emu_test_queue(64);
+    hsa_signal_t waits = emu_test_submit(
+        other, &(struct emu_launch){
+                   .kernel = "doze", .grid = {64}, .group = {64}, .args = &args, .args_bytes = 8});
+    ck_assert_int_lt(LAUNCH("store_at", 640, 64, P(p), 1), 0);
+    ck_assert_int_eq(hsa_signal_load_relaxed(waits), 1);
+    __atomic_store_n(flag, 1, __ATOMIC_RELEASE);
+    ck_assert_int_eq(emu_test_wait(waits), 0);
+}
+END_TEST
+
+Suite *fault_suite(void) {
+    Suite *s = suite_create("fault");
+    TCase *t = tcase_create("fault");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_set_timeout(t, 120);
+    tcase_add_test(t, one_past_the_end);
+    tcase_add_test(t, over_the_end);
+    tcase_add_test(t, null_and_freed);
+    tcase_add_test(t, no_access);
+    tcase_add_test(t, locked_memory);
+    tcase_add_test(t, read_only_code);
+    tcase_add_test(t, unknown_instruction);
+    tcase_add_test(t, system_event);
+    tcase_add_test(t, fault_beside_waiting_queue);
+    suite_add_tcase(s, t);
+    return s;
+}
