@@ -109,6 +109,10 @@ int et_var_add(et_exprs *p, const char *name, et_expr extent) {
     return p->nvar++;
 }
 
+int et_var_count(const et_exprs *p) {
+    return p->nvar;
+}
+
 const char *et_var_name(const et_exprs *p, int v) {
     et_check(v >= 0 && v < p->nvar);
     return p->var[v].name;

@@ -67,6 +67,7 @@ int et_sym_count(const et_exprs *);
 const char *et_sym_name(const et_exprs *, int sym);
 void et_sym_range(const et_exprs *, int sym, int64_t *out_lo, int64_t *out_hi);
 int et_var_add(et_exprs *, const char *name, et_expr extent); /* ranges over [0, extent) */
+int et_var_count(const et_exprs *);
 const char *et_var_name(const et_exprs *, int var);
 et_expr et_var_extent(const et_exprs *, int var);
 

@@ -68,7 +68,9 @@ typedef struct et_step {
     et_step_kind kind;
 
     /* MAP and REDUCE: iterate over `vars`, each over [0, extent) with a constant extent, the last
-     * fastest; only where `mask` (a predicate, or none) holds. */
+     * fastest; only where `mask` (a predicate, or none) holds. The operands of its top-level ANDs
+     * are tested from left to right and what follows a false one is not evaluated: it may load
+     * outside its tensor there. */
     int nvars;
     int vars[ET_MAX_VARS];
     et_expr mask;
@@ -140,14 +142,16 @@ typedef struct {
     int words;
 } et_event;
 
-/* Words at the start of the event array that are not events (codegen checks them against the ABI). */
+/* Words at the start of the event array that are not events (codegen checks them against the ABI).
+ */
 enum { ET_EVENT_RESERVED = 32 };
 
 /* When an edge of a grid in a loop applies. */
 typedef enum { ET_ALWAYS, ET_FIRST_ITERATION, ET_LATER_ITERATIONS, ET_LAST_ITERATION } et_when;
 
 /* Wait until every counter of the box [lo, hi] (inclusive, per dimension; empty where lo > hi) has
- * reached the event's count. Bounds are expressions over tile coordinates, loop variables and symbols. */
+ * reached the event's count. Bounds are expressions over tile coordinates, loop variables and
+ * symbols. */
 typedef struct {
     int event;
     et_expr lo[ET_MAX_RANK], hi[ET_MAX_RANK];

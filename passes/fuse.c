@@ -92,8 +92,19 @@ static void add_output_tensors(et_lowering *lo) {
 
 /* ---- groups ---- */
 
+static const char *unique_group(et_lowering *lo, const char *base) {
+    const char *name = base;
+    for (int n = 2, k = 0; k < lo->ngroups; k++)
+        if (strcmp(lo->groups[k].name, name) == 0) {
+            name = et_printf(lo->g->arena, "%s_%d", base, n++);
+            k = -1;
+        }
+    return name;
+}
+
 static et_group *new_group(et_lowering *lo, const et_shape *s, const char *name, et_loc loc,
                            int loop) {
+    name = unique_group(lo, name);
     ET_GROW(lo->g->arena, lo->groups, lo->ngroups, lo->cgroups);
     et_group *gr = &lo->groups[lo->ngroups++];
     *gr =

@@ -97,11 +97,13 @@ et_step *et_tiler_step(et_tiler *t, et_step_kind kind) {
 }
 
 et_expr et_tiler_mask(et_tiler *t, int nvars, const int *vars, et_expr mask) {
+    et_expr in = ET_NO_EXPR;
     for (int d = 0; d < t->gr->rank; d++)
         for (int v = 0; v < nvars; v++)
             if (t->inner[d] == vars[v] && t->inside[d].id)
-                mask = mask.id ? et_op2(t->x, ET_X_AND, mask, t->inside[d]) : t->inside[d];
-    return mask;
+                in = in.id ? et_op2(t->x, ET_X_AND, in, t->inside[d]) : t->inside[d];
+    if (!in.id || !mask.id) return in.id ? in : mask;
+    return et_op2(t->x, ET_X_AND, in, mask);
 }
 
 /* ---- reductions ---- */
