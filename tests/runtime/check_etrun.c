@@ -193,7 +193,7 @@ START_TEST(sees_a_difference) {
     free(y);
     etrun_is(1, "--replay", CAPTURE, DEVICE);
     expect_in(said, "tensor.y: ");
-    expect_in(said, "first at offset 40 (element 10): captured 99");
+    expect_in(said, "first at offset 42 (element 10): captured 99");
     expect_in(said, "replayed 3.75");
     expect_in(said, "9 regions compared, 1 differ");
 }
@@ -271,7 +271,7 @@ static const struct {
     {"\"memory\": \"host\"", "\"memory\": \"moon\"", "neither device nor host"},
     {"\"bytes\": 4000", "\"bytes\": 4001", "the file has 4000 bytes, the region 4001"},
     {"\"bytes\": 4000", "\"bytes\": -1", "bytes: -1"},
-    {"\"bytes\": 4000", "\"bytes\": 70368744177664", "check"},
+    {"\"bytes\": 4000", "\"bytes\": 70368744177664", "the region 70368744177664"},
     {"\"regions\"", "\"region\"", "regions: is missing"},
     {"\"address\": \"0x", "\"address\": \"0x-", "must be a string like"},
     {"\"address\": \"0x", "\"address\": \"0xfffffffffffffffff", "must be a string like"},

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static char folder[64];
+static char folder[128];
 static pid_t owner;
 
 static void remove_tree(const char *path) {
@@ -31,9 +31,12 @@ static void clean(void) {
     if (getpid() == owner) remove_tree(folder);
 }
 
+/* A test's process nests its folder in the one its parent removes, whatever becomes of the test. */
 const char *scratch_folder(void) {
-    if (*folder) return folder;
-    strcpy(folder, "/tmp/etrt-test-XXXXXX");
+    char parent[64] = "/tmp/etrt-test";
+    if (owner == getpid()) return folder;
+    if (*folder) snprintf(parent, sizeof parent, "%s/t", folder);
+    snprintf(folder, sizeof folder, "%s-XXXXXX", parent);
     if (!mkdtemp(folder)) abort();
     owner = getpid();
     atexit(clean);
@@ -41,9 +44,9 @@ const char *scratch_folder(void) {
 }
 
 const char *scratch(const char *name) {
-    static char paths[8][PATH_MAX];
+    static char paths[64][PATH_MAX];
     static unsigned turn;
-    char *path = paths[turn++ % 8];
+    char *path = paths[turn++ % 64];
     snprintf(path, PATH_MAX, "%s/%s", scratch_folder(), name);
     return path;
 }

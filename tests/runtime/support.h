@@ -5,9 +5,9 @@
 #include <check.h>
 #include <stddef.h>
 
-/* A folder of this test process, empty at first and removed at exit. */
+/* A folder of this test alone, empty at first and removed after it. */
 const char *scratch_folder(void);
-/* A path in it; valid until the eighth call after. */
+/* A path in it; valid until 64 calls later. */
 const char *scratch(const char *name);
 void write_file(const char *path, const void *data, size_t bytes);
 /* Free the result; a 0 follows the bytes. */
