@@ -147,7 +147,7 @@ static bool bind_sdwa(struct emu_ext *x, const struct emu_text *t, const struct 
     for (int n = 0; n < 2; n++)
         if (o->s[n].kind && o->s[n].dwords != 1) return false;
     return x->sel[0] < 7 && x->sel[1] < 7 && x->dst_sel < 7 && x->dst_unused < 3 &&
-           (compare || o->d_dwords == 1);
+           (compare || o->d_dwords == 1 || x->dst_sel == 6);
 }
 
 static bool needed(const struct emu_ext *x, const struct emu_op *o) {

@@ -92,6 +92,11 @@ static void parse_operand(char *s, struct emu_tok *t) {
         t->kind = TOK_OFF;
         return;
     }
+    size_t len = strlen(s);
+    if (len > 5 && !strncmp(s, "lit(", 4) && s[len - 1] == ')') {
+        s[len - 1] = 0;
+        s += 4;
+    }
     if (parse_number(s, t)) return;
     if (*s == '-') {
         t->neg = true;
