@@ -60,7 +60,7 @@ et_graph *et_graph_create(et_arena *arena, et_diags *diags) {
     g->arena = arena;
     g->exprs = et_exprs_create(arena);
     g->diags = diags;
-    g->name = "";
+    g->name = g->source_hash = "";
     ET_GROW(arena, g->vals, g->nvals, g->cvals);
     g->nvals = 1;
     return g;

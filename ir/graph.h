@@ -128,6 +128,7 @@ typedef struct et_graph {
     et_exprs *exprs;
     et_diags *diags;
     const char *name;
+    const char *source_hash; /* of the text it was parsed from, or "" */
     et_val *vals; /* vals[0] unused */
     int nvals, cvals;
     et_node *nodes;

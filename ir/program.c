@@ -12,7 +12,7 @@ et_program *et_program_create(et_graph *g) {
     p->stage = "fused";
     p->workgroup = 256;
     p->schedule = "static";
-    p->source_hash = "";
+    p->source_hash = g->source_hash;
     return p;
 }
 
