@@ -115,7 +115,7 @@ char *cg_manifest(cg *g) {
         ETCC_VERSION, g->t->name);
     put_string(&o, p->g->name ? p->g->name : "");
     put(&o, ",\n \"source_hash\": ");
-    put_string(&o, p->source_hash ? p->source_hash : "");
+    put_string(&o, p->source_hash && *p->source_hash ? p->source_hash : "none");
     put(&o, ", \"schedule\": ");
     put_string(&o, p->schedule ? p->schedule : "static");
     put(&o, ",\n \"kernel\": {\"symbol\": \"%s\", \"workgroup\": %d, \"wavefront\": %d, "

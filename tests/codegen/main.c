@@ -1,0 +1,10 @@
+#include "suites.h"
+#include <stdlib.h>
+
+int main(void) {
+    SRunner *r = srunner_create(map_suite());
+    srunner_run_all(r, CK_ENV);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,7 @@
+#ifndef ET_TEST_CODEGEN_SUITES_H
+#define ET_TEST_CODEGEN_SUITES_H
+#include <check.h>
+
+Suite *map_suite(void);
+
+#endif
