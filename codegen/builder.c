@@ -107,9 +107,9 @@ val cg_gep(cg *g, val ptr, val bytes) {
 }
 
 val cg_gepi(cg *g, val ptr, int64_t bytes) {
-    return bytes ? cg_gep(g, ptr, LLVMGetPointerAddressSpace(LLVMTypeOf(ptr)) == 3
-                                      ? cg_i32(g, bytes)
-                                      : cg_i64(g, bytes))
+    return bytes ? cg_gep(g, ptr,
+                          LLVMGetPointerAddressSpace(LLVMTypeOf(ptr)) == 3 ? cg_i32(g, bytes)
+                                                                           : cg_i64(g, bytes))
                  : ptr;
 }
 
@@ -242,8 +242,12 @@ void cg_barrier_drain(cg *g) {
 
 static val shuffle32(cg *g, val v, int mask) {
     if (mask == 1 || mask == 2) { /* within four lanes: a permutation, free with the next use */
-        val args[] = {LLVMGetPoison(g->i32), v, cg_i32(g, mask == 1 ? 0xB1 : 0x4E),
-                      cg_i32(g, 15), cg_i32(g, 15), LLVMConstInt(g->i1, 1, false)};
+        val args[] = {LLVMGetPoison(g->i32),
+                      v,
+                      cg_i32(g, mask == 1 ? 0xB1 : 0x4E),
+                      cg_i32(g, 15),
+                      cg_i32(g, 15),
+                      LLVMConstInt(g->i1, 1, false)};
         return cg_call(g, "llvm.amdgcn.update.dpp", 1, &g->i32, 6, args);
     }
     if (mask < 32)

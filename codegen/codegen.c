@@ -46,8 +46,7 @@ static void on_diagnostic(LLVMDiagnosticInfoRef info, void *ctx) {
     char *text = LLVMGetDiagInfoDescription(info);
     LLVMDiagnosticSeverity s = LLVMGetDiagInfoSeverity(info);
     if (s == LLVMDSError) cg_error(g, "LLVM: %s", text);
-    if (s == LLVMDSWarning)
-        et_diag(g->p->g->diags, ET_WARNING, (et_loc){0}, "LLVM: %s", text);
+    if (s == LLVMDSWarning) et_diag(g->p->g->diags, ET_WARNING, (et_loc){0}, "LLVM: %s", text);
     LLVMDisposeMessage(text);
 }
 
@@ -102,8 +101,8 @@ bool cg_check(cg *g) {
             if (f->steps[k].kind == ET_STEP_CONTRACT)
                 ok &= check_contract(g, f, &f->steps[k]);
             else if (f->steps[k].kind == ET_STEP_ATTEND && f->steps[k].depth > 8 * g->t->wave) {
-                cg_error(g, "%s: heads of %d are too deep, at most %d", f->name,
-                         f->steps[k].depth, 8 * g->t->wave);
+                cg_error(g, "%s: heads of %d are too deep, at most %d", f->name, f->steps[k].depth,
+                         8 * g->t->wave);
                 ok = false;
             }
     }

@@ -140,14 +140,13 @@ bool cg_divisible(cg *g, et_expr e, int64_t by) {
 
 static val floor_div(cg *g, et_xop op, et_expr ea, et_expr eb, val a, val b) {
     int64_t lo, hi, blo, bhi, c;
-    bool positive = et_bounds(g->x, ea, &lo, &hi) && lo >= 0 && et_bounds(g->x, eb, &blo, &bhi) &&
-                    blo > 0;
+    bool positive =
+        et_bounds(g->x, ea, &lo, &hi) && lo >= 0 && et_bounds(g->x, eb, &blo, &bhi) && blo > 0;
     if (positive)
         return op == ET_X_IDIV ? LLVMBuildUDiv(g->b, a, b, "") : LLVMBuildURem(g->b, a, b, "");
     if (et_is_int(g->x, eb, &c) && c > 0 && (c & (c - 1)) == 0)
-        return op == ET_X_IDIV
-                   ? LLVMBuildAShr(g->b, a, cg_i32(g, __builtin_ctzll((uint64_t)c)), "")
-                   : LLVMBuildAnd(g->b, a, cg_i32(g, c - 1), "");
+        return op == ET_X_IDIV ? LLVMBuildAShr(g->b, a, cg_i32(g, __builtin_ctzll((uint64_t)c)), "")
+                               : LLVMBuildAnd(g->b, a, cg_i32(g, c - 1), "");
     val q = LLVMBuildSDiv(g->b, a, b, ""), r = LLVMBuildSRem(g->b, a, b, "");
     val zero = cg_i32(g, 0);
     val fix = LLVMBuildAnd(g->b, cg_icmp(g, LLVMIntNE, r, zero),
@@ -187,8 +186,7 @@ static val emit_int(cg *g, const et_node_x *x, val a, val b) {
     case ET_X_NEG:
         return LLVMBuildNeg(g->b, a, "");
     case ET_X_ABS:
-        return cg_call(g, "llvm.abs", 1, &g->i32, 2,
-                       (val[]){a, LLVMConstInt(g->i1, 0, false)});
+        return cg_call(g, "llvm.abs", 1, &g->i32, 2, (val[]){a, LLVMConstInt(g->i1, 0, false)});
     default:
         et_bug("integer %s", et_xop_text(x->op));
     }
@@ -232,8 +230,8 @@ static val emit_math(cg *g, const et_node_x *x, val a, val b) {
     static const struct {
         et_xop op;
         const char *name;
-    } libm[] = {{ET_X_EXP, "__ocml_exp_f32"}, {ET_X_LOG, "__ocml_log_f32"},
-                {ET_X_SIN, "__ocml_sin_f32"}, {ET_X_COS, "__ocml_cos_f32"},
+    } libm[] = {{ET_X_EXP, "__ocml_exp_f32"},   {ET_X_LOG, "__ocml_log_f32"},
+                {ET_X_SIN, "__ocml_sin_f32"},   {ET_X_COS, "__ocml_cos_f32"},
                 {ET_X_TANH, "__ocml_tanh_f32"}, {ET_X_ERF, "__ocml_erf_f32"},
                 {ET_X_POW, "__ocml_pow_f32"}};
     for (size_t i = 0; i < sizeof libm / sizeof *libm; i++)

@@ -114,13 +114,13 @@ void cg_barrier_drain(cg *);
 val cg_shuffle_xor(cg *, val v, int mask);
 
 /* ---- expr_emit.c ---- */
-int cg_scope(cg *);            /* values found from here on are forgotten by ... */
-void cg_scope_end(cg *, int);  /* ... this */
+int cg_scope(cg *);           /* values found from here on are forgotten by ... */
+void cg_scope_end(cg *, int); /* ... this */
 void cg_bind(cg *, int var, val, bool divergent);
 void cg_remember(cg *, et_expr, val);
-val cg_emit(cg *, et_expr);       /* f32, i32 or i1 */
-val cg_emit_i64(cg *, et_expr);   /* an integer too large for i32 */
-val cg_emit_f32(cg *, et_expr);   /* converted to f32 if it is not */
+val cg_emit(cg *, et_expr);     /* f32, i32 or i1 */
+val cg_emit_i64(cg *, et_expr); /* an integer too large for i32 */
+val cg_emit_f32(cg *, et_expr); /* converted to f32 if it is not */
 bool cg_mentions(cg *, et_expr, int nvars, const int *vars);
 bool cg_is_uniform(cg *, et_expr);
 bool cg_divisible(cg *, et_expr, int64_t by);
@@ -130,7 +130,8 @@ bool cg_reads_mutable(cg *, et_expr);
 /* Element offset of TO[index] from the start of the tensor or local. */
 et_expr cg_offset(cg *, int space, int id, const et_expr *index);
 et_dtype cg_place_dtype(cg *, int space, int id);
-/* An address as a uniform pointer and a byte offset of this lane, i32 or NULL (then all in base). */
+/* An address as a uniform pointer and a byte offset of this lane, i32 or NULL (then all in base).
+ */
 typedef struct {
     val base, lane;
 } cg_addr;

@@ -68,8 +68,7 @@ static void find_place(cg *g) {
     g->hw_id = hwreg(g, g->t->hw_id);
     cg_if me;
     cg_if_begin(g, &me, cg_icmp(g, LLVMIntEQ, g->tid, cg_i32(g, 0)));
-    val counter =
-        cg_gep(g, g->events, LLVMBuildZExt(g->b, cg_muli(g, g->die, 4), g->i64, ""));
+    val counter = cg_gep(g, g->events, LLVMBuildZExt(g->b, cg_muli(g, g->die, 4), g->i64, ""));
     val rank = LLVMBuildAtomicRMWSyncScope(g->b, LLVMAtomicRMWBinOpAdd, counter, cg_i32(g, 1),
                                            LLVMAtomicOrderingMonotonic, g->agent);
     val where = LLVMBuildOr(g->b, LLVMBuildShl(g->b, g->die, cg_i32(g, 16), ""), rank, "");
@@ -125,9 +124,9 @@ static void scan_node(void *ctx, et_expr e) {
 
 static void scan_step(cg *g, const et_step *st, struct touched *t) {
     struct scan s = {g, t};
-    et_expr all[] = {st->mask,  st->value,   st->rextent, st->mlive, st->nlive,
-                     st->kextent, st->a,     st->b[0],    st->b[1],  st->b[2],
-                     st->b[3],  st->pextent, st->q,       st->k,     st->v};
+    et_expr all[] = {st->mask,    st->value,   st->rextent, st->mlive, st->nlive,
+                     st->kextent, st->a,       st->b[0],    st->b[1],  st->b[2],
+                     st->b[3],    st->pextent, st->q,       st->k,     st->v};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].id) et_walk(g->x, all[i], scan_node, &s);
     switch (st->kind) {
@@ -219,8 +218,8 @@ static void emit_grid(cg *g, int index) {
     int mark = cg_scope(g);
     val ntiles = cg_emit(g, et_grid_tiles(g->p, gr));
     val first = LLVMBuildSub(g->b, g->wg, g->base, "");
-    first = cg_select(g, cg_icmp(g, LLVMIntSLT, first, cg_i32(g, 0)), cg_add(g, first, g->nwg),
-                      first);
+    first =
+        cg_select(g, cg_icmp(g, LLVMIntSLT, first, cg_i32(g, 0)), cg_add(g, first, g->nwg), first);
     g->base = LLVMBuildURem(g->b, cg_add(g, g->base, ntiles), g->nwg, "");
     cg_for tiles;
     val none = NULL;
@@ -287,8 +286,8 @@ static void declare_kernel(cg *g) {
     LLVMSetFunctionCallConv(g->fn, 91); /* amdgpu_kernel */
     LLVMSetVisibility(g->fn, LLVMProtectedVisibility);
     unsigned byref = LLVMGetEnumAttributeKindForName("byref", 5);
-    LLVMAddAttributeAtIndex(
-        g->fn, 1, LLVMCreateTypeAttribute(g->ctx, byref, LLVMArrayType2(g->i8, bytes)));
+    LLVMAddAttributeAtIndex(g->fn, 1,
+                            LLVMCreateTypeAttribute(g->ctx, byref, LLVMArrayType2(g->i8, bytes)));
     enum_attribute(g, 1, "align", 8);
     enum_attribute(g, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, "nounwind", 0);
     char range[32];
@@ -298,12 +297,11 @@ static void declare_kernel(cg *g) {
     attribute(g, "uniform-work-group-size", "true");
     attribute(g, "amdgpu-implicitarg-num-bytes", "0");
     static const char *const no[] = {
-        "amdgpu-no-dispatch-id",     "amdgpu-no-dispatch-ptr",     "amdgpu-no-implicitarg-ptr",
-        "amdgpu-no-queue-ptr",       "amdgpu-no-workgroup-id-y",   "amdgpu-no-workgroup-id-z",
-        "amdgpu-no-workitem-id-y",   "amdgpu-no-workitem-id-z",    "amdgpu-no-hostcall-ptr",
-        "amdgpu-no-heap-ptr",        "amdgpu-no-default-queue",    "amdgpu-no-completion-action",
-        "amdgpu-no-multigrid-sync-arg", "amdgpu-no-lds-kernel-id",
-        "amdgpu-no-flat-scratch-init"};
+        "amdgpu-no-dispatch-id",        "amdgpu-no-dispatch-ptr",   "amdgpu-no-implicitarg-ptr",
+        "amdgpu-no-queue-ptr",          "amdgpu-no-workgroup-id-y", "amdgpu-no-workgroup-id-z",
+        "amdgpu-no-workitem-id-y",      "amdgpu-no-workitem-id-z",  "amdgpu-no-hostcall-ptr",
+        "amdgpu-no-heap-ptr",           "amdgpu-no-default-queue",  "amdgpu-no-completion-action",
+        "amdgpu-no-multigrid-sync-arg", "amdgpu-no-lds-kernel-id",  "amdgpu-no-flat-scratch-init"};
     for (size_t i = 0; i < sizeof no / sizeof *no; i++)
         attribute(g, no[i], "");
     attribute(g, "target-cpu", g->t->name);

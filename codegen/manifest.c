@@ -46,7 +46,7 @@ static void put_rpn(struct out *o, et_expr e) {
     static const struct {
         et_xop op;
         const char *text;
-    } ops[] = {{ET_X_ADD, "+"},  {ET_X_SUB, "-"},   {ET_X_MUL, "*"},  {ET_X_IDIV, "/"},
+    } ops[] = {{ET_X_ADD, "+"}, {ET_X_SUB, "-"},   {ET_X_MUL, "*"},  {ET_X_IDIV, "/"},
                {ET_X_MOD, "%"}, {ET_X_MIN, "min"}, {ET_X_MAX, "max"}};
     et_node_x x = *et_x(o->g->x, e);
     if (x.op == ET_X_INT) {
@@ -118,8 +118,9 @@ char *cg_manifest(cg *g) {
     put_string(&o, p->source_hash && *p->source_hash ? p->source_hash : "none");
     put(&o, ", \"schedule\": ");
     put_string(&o, p->schedule ? p->schedule : "static");
-    put(&o, ",\n \"kernel\": {\"symbol\": \"%s\", \"workgroup\": %d, \"wavefront\": %d, "
-            "\"lds_bytes\": %d},\n \"symbols\": [",
+    put(&o,
+        ",\n \"kernel\": {\"symbol\": \"%s\", \"workgroup\": %d, \"wavefront\": %d, "
+        "\"lds_bytes\": %d},\n \"symbols\": [",
         g->symbol, p->workgroup, g->t->wave, g->lds_bytes);
     for (int i = 0; i < et_sym_count(g->x); i++) {
         int64_t lo, hi;

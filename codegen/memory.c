@@ -82,8 +82,7 @@ cg_addr cg_address_split(cg *g, int space, int id, et_expr offset) {
 
 val cg_local_ptr(cg *g, int local, val elements) {
     const et_local *l = &g->f->locals[local];
-    return cg_gep(g, cg_gepi(g, g->lds, l->offset),
-                  cg_muli(g, elements, et_dtype_bytes(l->dtype)));
+    return cg_gep(g, cg_gepi(g, g->lds, l->offset), cg_muli(g, elements, et_dtype_bytes(l->dtype)));
 }
 
 val cg_address(cg *g, int space, int id, et_expr offset) {
@@ -144,8 +143,7 @@ void cg_load_n(cg *g, int space, int id, val ptr, int n, int align, val *out) {
         }
         return;
     }
-    val v =
-        cg_load_raw(g, space, id, ptr, LLVMVectorType(cg_storage(g, t), (unsigned)n), align);
+    val v = cg_load_raw(g, space, id, ptr, LLVMVectorType(cg_storage(g, t), (unsigned)n), align);
     for (int i = 0; i < n; i++)
         out[i] = cg_from_storage(g, t, cg_extract(g, v, i));
 }

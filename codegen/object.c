@@ -96,7 +96,7 @@ static const char *linker(void) {
 
 static bool run_linker(cg *g, const char *obj, const char *out) {
     const char *ld = linker();
-    char *argv[] = {(char *)ld, "-shared", "--no-undefined", "--build-id=none",
+    char *argv[] = {(char *)ld,  "-shared", "--no-undefined", "--build-id=none",
                     (char *)obj, "-o",      (char *)out,      NULL};
     int fd[2];
     if (pipe2(fd, O_CLOEXEC)) {
@@ -117,9 +117,8 @@ static bool run_linker(cg *g, const char *obj, const char *out) {
     }
     char said[2048], rest[512];
     size_t n = 0;
-    for (ssize_t k;
-         (k = n + 1 < sizeof said ? read(fd[0], said + n, sizeof said - 1 - n)
-                                  : read(fd[0], rest, sizeof rest)) != 0;)
+    for (ssize_t k; (k = n + 1 < sizeof said ? read(fd[0], said + n, sizeof said - 1 - n)
+                                             : read(fd[0], rest, sizeof rest)) != 0;)
         if (k < 0 && errno != EINTR)
             break;
         else if (k > 0 && n + 1 < sizeof said)

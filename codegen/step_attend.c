@@ -1,9 +1,9 @@
 /* ATTEND steps: softmax over cached positions in one pass.
  *
  * A power of two of lanes hold one position, eight consecutive d each; a wave works on several
- * positions at a time and the waves take blocks of positions in turn. Every group of lanes keeps its
- * own running maximum, sum and weighted values; groups are merged lane by lane, waves through LDS in
- * their order. Scores are kept in base 2. */
+ * positions at a time and the waves take blocks of positions in turn. Every group of lanes keeps
+ * its own running maximum, sum and weighted values; groups are merged lane by lane, waves through
+ * LDS in their order. Scores are kept in base 2. */
 #include "diag.h"
 #include "internal.h"
 #include <math.h>
@@ -12,14 +12,14 @@ enum { PER_LANE = 8, MAX_HEADS = 8, MAX_UNROLL = 4 };
 
 struct attend {
     const et_step *s;
-    int lanes;       /* holding one position */
-    int per_wave;    /* positions */
-    int nheads;      /* in this pass */
+    int lanes;    /* holding one position */
+    int per_wave; /* positions */
+    int nheads;   /* in this pass */
     int head0;
-    val slice;       /* of d: 0 .. lanes - 1 */
-    val owns;        /* this lane's d exist; NULL = always */
-    val clamped;     /* slice, at most the last that exists */
-    val part;        /* lane group within the wave */
+    val slice;   /* of d: 0 .. lanes - 1 */
+    val owns;    /* this lane's d exist; NULL = always */
+    val clamped; /* slice, at most the last that exists */
+    val part;    /* lane group within the wave */
     val pextent;
     val q[MAX_HEADS][PER_LANE];
 };
@@ -183,8 +183,7 @@ static void merge_waves(cg *g, const struct attend *a) {
     }
     for (int w = 0; w < waves; w++) {
         val weight = cg_exp2(g, minus(g, m[w], top)), wave = cg_i32(g, w);
-        val l = LLVMBuildLoad2(g->b, g->f32,
-                               scratch_ptr(g, a, wave, h, cg_addi(g, depth, 1)), "");
+        val l = LLVMBuildLoad2(g->b, g->f32, scratch_ptr(g, a, wave, h, cg_addi(g, depth, 1)), "");
         val o = LLVMBuildLoad2(g->b, g->f32, scratch_ptr(g, a, wave, h, d), "");
         sum = cg_fma(g, l, weight, sum);
         out = cg_fma(g, o, weight, out);

@@ -224,8 +224,8 @@ static val operand(cg *g, const et_contract *c, val v, int i) {
     val mask[16];
     for (int j = 0; j < n; j++)
         mask[j] = cg_i32(g, i * n + j);
-    return LLVMBuildShuffleVector(g->b, v, LLVMGetPoison(all),
-                                  LLVMConstVector(mask, (unsigned)n), "");
+    return LLVMBuildShuffleVector(g->b, v, LLVMGetPoison(all), LLVMConstVector(mask, (unsigned)n),
+                                  "");
 }
 
 static val matrix(cg *g, const et_contract *c, val a, val b, val acc) {
@@ -366,12 +366,12 @@ static void write_acc(cg *g, const et_contract *c, val *acc) {
         for (int i = 0; i < s->nacc; i++)
             for (int ns = 0; ns < c->nsub; ns++) {
                 const et_local *l = &g->f->locals[s->acc[i]];
-                val m = cg_add(g, cg_add(g, cg_muli(g, c->ks, s->tm), cg_i32(g, 16 * ms)),
-                               c->lane_row);
+                val m =
+                    cg_add(g, cg_add(g, cg_muli(g, c->ks, s->tm), cg_i32(g, 16 * ms)), c->lane_row);
                 val n = cg_add(g, cg_addi(g, c->n0, 16 * ns), cg_muli(g, c->lane_group, 4));
                 val at = cg_add(g, cg_muli(g, m, l->pitch), n);
-                val st = LLVMBuildStore(g->b, acc[acc_at(c, i, ms, ns)],
-                                        cg_local_ptr(g, s->acc[i], at));
+                val st =
+                    LLVMBuildStore(g->b, acc[acc_at(c, i, ms, ns)], cg_local_ptr(g, s->acc[i], at));
                 LLVMSetAlignment(st, l->pitch % 4 ? 4 : 16);
             }
         if (ms) cg_if_end(g, &live);
@@ -393,8 +393,8 @@ static void sum_parts(cg *g, const et_contract *c) {
         val at = cg_add(g, cg_muli(g, m, l->pitch), cg_muli(g, n, 4)), sum = NULL;
         val ptr = cg_local_ptr(g, s->acc[i], at);
         for (int w = 0; w < s->wk; w++) {
-            val part = LLVMBuildLoad2(g->b, v4, cg_gepi(g, ptr, (int64_t)w * s->tm * l->pitch * 4),
-                                      "");
+            val part =
+                LLVMBuildLoad2(g->b, v4, cg_gepi(g, ptr, (int64_t)w * s->tm * l->pitch * 4), "");
             LLVMSetAlignment(part, align);
             sum = sum ? LLVMBuildFAdd(g->b, sum, part, "") : part;
         }

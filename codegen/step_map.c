@@ -9,8 +9,8 @@ val cg_items_begin(cg *g, cg_items *s, val total, int64_t constant) {
     s->looped = constant < 0 || constant > wg;
     s->guarded = constant < 0 || constant % wg;
     if (s->looped) {
-        val first = cg_for_begin(g, &s->loop, cg_i32(g, 0), total, cg_i32(g, wg), constant > 0, 0,
-                                 NULL);
+        val first =
+            cg_for_begin(g, &s->loop, cg_i32(g, 0), total, cg_i32(g, wg), constant > 0, 0, NULL);
         item = cg_add(g, first, g->tid);
     }
     if (s->guarded) cg_if_begin(g, &s->guard, cg_icmp(g, LLVMIntULT, item, total));
@@ -49,9 +49,8 @@ static bool same_mask(cg *g, et_expr mask, int var, et_expr base, int n) {
     int64_t step;
     et_expr a0 = et_subst_var(g->x, x.ops[0], var, base);
     et_expr a1 = et_subst_var(g->x, x.ops[0], var, et_add(g->x, base, et_int(g->x, 1)));
-    return !cg_mentions(g, x.ops[1], 1, &var) &&
-           et_is_int(g->x, et_sub(g->x, a1, a0), &step) && step == 1 &&
-           cg_divisible(g, a0, n) && cg_divisible(g, x.ops[1], n);
+    return !cg_mentions(g, x.ops[1], 1, &var) && et_is_int(g->x, et_sub(g->x, a1, a0), &step) &&
+           step == 1 && cg_divisible(g, a0, n) && cg_divisible(g, x.ops[1], n);
 }
 
 /* Elements per work-item: as many as fill a 16-byte store, divide the row, keep the mask whole and
@@ -125,8 +124,7 @@ void cg_step_map(cg *g, const et_step *s) {
     int64_t extent[ET_MAX_VARS + 1], total = 1;
     for (int i = 0; i < s->nvars; i++) {
         if (!et_is_int(g->x, et_var_extent(g->x, s->vars[i]), &extent[i]))
-            et_bug("the extent of %s in a map step is not constant",
-                   et_var_name(g->x, s->vars[i]));
+            et_bug("the extent of %s in a map step is not constant", et_var_name(g->x, s->vars[i]));
         total *= extent[i];
     }
     cg_if outer;

@@ -45,8 +45,8 @@ static struct best combine(cg *g, const struct reduce *r, struct best a, struct 
     case ET_RED_MAX:
     case ET_RED_MIN: {
         bool max = r->s->red == ET_RED_MAX;
-        const char *name = r->real ? (max ? "llvm.maxnum" : "llvm.minnum")
-                                   : (max ? "llvm.smax" : "llvm.smin");
+        const char *name =
+            r->real ? (max ? "llvm.maxnum" : "llvm.minnum") : (max ? "llvm.smax" : "llvm.smin");
         return (struct best){cg_call(g, name, 1, &t, 2, (val[]){a.v, b.v}), NULL};
     }
     default: { /* NaN compares false: it never wins */
@@ -142,8 +142,9 @@ static struct best lane_part(cg *g, const struct reduce *r, val sub) {
     val v[2] = {acc.v, acc.at}, item = sub;
     cg_for f;
     if (looped)
-        item = cg_add(g, cg_for_begin(g, &f, cg_i32(g, 0), total, cg_i32(g, r->lanes), constant,
-                                      carried, v), sub);
+        item = cg_add(
+            g, cg_for_begin(g, &f, cg_i32(g, 0), total, cg_i32(g, r->lanes), constant, carried, v),
+            sub);
     acc = (struct best){v[0], v[1]};
     cg_if in;
     if (guarded) cg_if_begin(g, &in, cg_icmp(g, LLVMIntSLT, item, total));
@@ -196,8 +197,8 @@ static void reduce_in_waves(cg *g, const struct reduce *r, int64_t rows, const i
     cg_for f;
     bool looped = rows > per_turn;
     if (looped) {
-        val i = cg_for_begin(g, &f, cg_i32(g, 0), cg_i32(g, rows), cg_i32(g, per_turn), true, 0,
-                             &none);
+        val i =
+            cg_for_begin(g, &f, cg_i32(g, 0), cg_i32(g, rows), cg_i32(g, per_turn), true, 0, &none);
         row = cg_add(g, i, row);
     }
     cg_if in, masked, first;
@@ -243,8 +244,7 @@ static struct best meet(cg *g, const struct reduce *r, struct best b) {
 static void reduce_together(cg *g, const struct reduce *r, int64_t rows, const int64_t *extent) {
     val row = cg_i32(g, 0), none = NULL;
     cg_for f;
-    if (rows > 1)
-        row = cg_for_begin(g, &f, row, cg_i32(g, rows), cg_i32(g, 1), true, 0, &none);
+    if (rows > 1) row = cg_for_begin(g, &f, row, cg_i32(g, rows), cg_i32(g, 1), true, 0, &none);
     int mark = cg_scope(g);
     cg_decode(g, row, r->s->nvars, r->s->vars, extent);
     for (int i = 0; i < r->s->nvars; i++)

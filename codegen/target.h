@@ -6,8 +6,8 @@
 #include "codegen.h"
 
 /* One matrix instruction computing a 16 x 16 tile of f32 from a 16-row A and a 16-column B. Lane l
- * holds row (A) or column (B) l % 16 and `lane_k` consecutive k at (l / 16) * lane_k. The result has
- * column l % 16 and rows (l / 16) * 4 .. + 3. */
+ * holds row (A) or column (B) l % 16 and `lane_k` consecutive k at (l / 16) * lane_k. The result
+ * has column l % 16 and rows (l / 16) * 4 .. + 3. */
 typedef struct {
     et_dtype operand;
     const char *intrinsic; /* (A, B, C, cbsz, abid, blgp) */
@@ -29,8 +29,8 @@ struct et_target {
     const et_fragment *fragments;
     int nfragments;
     et_hwreg die, hw_id;
-    const char *clock;  /* intrinsic reading the constant-rate clock, i64 () */
-    unsigned drain;     /* immediate of s_waitcnt that waits for this wave's stores and loads */
+    const char *clock; /* intrinsic reading the constant-rate clock, i64 () */
+    unsigned drain;    /* immediate of s_waitcnt that waits for this wave's stores and loads */
     const char *features;
 };
 

@@ -58,9 +58,9 @@ struct poll {
 /* One lane of the workgroup that raised `abort` tells what it waited for. */
 static void write_report(cg *g, const struct poll *w) {
     val zero = cg_i32(g, 0), one = cg_i32(g, 1);
-    val swap = LLVMBuildAtomicCmpXchgSyncScope(g->b, g->control, zero, one,
-                                               LLVMAtomicOrderingMonotonic,
-                                               LLVMAtomicOrderingMonotonic, g->agent);
+    val swap =
+        LLVMBuildAtomicCmpXchgSyncScope(g->b, g->control, zero, one, LLVMAtomicOrderingMonotonic,
+                                        LLVMAtomicOrderingMonotonic, g->agent);
     cg_if won;
     cg_if_begin(g, &won, LLVMBuildExtractValue(g->b, swap, 1, ""));
     report_store(g, offsetof(struct etrt_report, launch), g->launch);
@@ -128,7 +128,8 @@ static val poll_lanes(cg *g, struct poll *w, val active, val ptr) {
     cg_br(g, gave_up);
 
     cg_at(g, nap); /* short naps first: most waits end within a microsecond */
-    block brief = cg_block(g, "brief"), longer = cg_block(g, "longer"), again = cg_block(g, "again");
+    block brief = cg_block(g, "brief"), longer = cg_block(g, "longer"),
+          again = cg_block(g, "again");
     cg_cond(g, cg_icmp(g, LLVMIntULT, tries, cg_i32(g, 16)), brief, longer);
     cg_at(g, brief);
     val one = cg_i32(g, 1), many = cg_i32(g, 16);

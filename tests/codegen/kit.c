@@ -65,8 +65,8 @@ int kit_tensor(kit *k, et_tensor_kind kind, const char *name, et_dtype t, int ra
 }
 
 et_expr kit_at(kit *k, int tensor, int n, const et_expr *index) {
-    return et_load(k->x, ET_LOAD_TENSOR, tensor,
-                   et_dtype_type(k->p->tensors[tensor].shape.dtype), n, index);
+    return et_load(k->x, ET_LOAD_TENSOR, tensor, et_dtype_type(k->p->tensors[tensor].shape.dtype),
+                   n, index);
 }
 
 et_expr kit_local_at(kit *k, const et_func *f, int local, int n, const et_expr *index) {
@@ -201,8 +201,7 @@ static double value_at(et_dtype t, const void *data, size_t i) {
     default: {
         uint16_t h = ((const uint16_t *)data)[i];
         int e = h >> 10 & 31, m = h & 1023;
-        double v = e == 31 ? (m ? NAN : INFINITY)
-                           : e ? ldexp(1024 + m, e - 25) : ldexp(m, -24);
+        double v = e == 31 ? (m ? NAN : INFINITY) : e ? ldexp(1024 + m, e - 25) : ldexp(m, -24);
         return h >> 15 ? -v : v;
     }
     }

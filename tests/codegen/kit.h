@@ -24,7 +24,7 @@ void kit_end(kit *);
 int kit_sym(kit *, const char *name, int lo, int hi);
 et_expr kit_n(kit *, int64_t);
 int kit_tensor(kit *, et_tensor_kind, const char *name, et_dtype, int rank, const et_expr *dim);
-et_expr kit_at(kit *, int tensor, int n, const et_expr *index);  /* a load */
+et_expr kit_at(kit *, int tensor, int n, const et_expr *index); /* a load */
 et_expr kit_local_at(kit *, const et_func *, int local, int n, const et_expr *index);
 int kit_var(kit *, const char *name, int64_t extent);
 

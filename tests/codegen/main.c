@@ -3,6 +3,9 @@
 
 int main(void) {
     SRunner *r = srunner_create(map_suite());
+    srunner_add_suite(r, reduce_suite());
+    srunner_add_suite(r, contract_suite());
+    srunner_add_suite(r, attend_suite());
     srunner_run_all(r, CK_ENV);
     int failed = srunner_ntests_failed(r);
     srunner_free(r);

@@ -3,5 +3,8 @@
 #include <check.h>
 
 Suite *map_suite(void);
+Suite *reduce_suite(void);
+Suite *contract_suite(void);
+Suite *attend_suite(void);
 
 #endif

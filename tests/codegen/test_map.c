@@ -32,7 +32,8 @@ START_TEST(map_rows_all) {
 }
 END_TEST
 
-/* Two grids: mid[i] = in[i] * 3, then out[i] = mid[n - 1 - i] + 1, ordered by one event per block. */
+/* Two grids: mid[i] = in[i] * 3, then out[i] = mid[n - 1 - i] + 1, ordered by one event per block.
+ */
 static void chain(const char *device, int64_t n) {
     enum { B = 64 };
     kit k;

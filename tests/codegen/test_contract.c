@@ -1,0 +1,116 @@
+/* CONTRACT steps: shapes that divide nothing, every operand type, staged and direct b, waves over
+ * k, symbolic k, several accumulators. */
+#include "kit.h"
+#include "suites.h"
+
+struct shape {
+    et_dtype t;
+    int n, N, K; /* rows of a, rows of b, inner */
+    int tm, tn, wn, kc;
+    int nacc;
+    bool transposed; /* b is [K, N]: staged */
+    bool symbolic_k;
+};
+
+static int local(kit *k, et_func *f, const char *name, et_dtype t, int rank, const int *dim,
+                 int pitch) {
+    return et_local_add(k->p, f, name, t, rank, dim, pitch);
+}
+
+static void product(const struct shape *c, const char *device) {
+    kit k;
+    kit_begin(&k, "product");
+    et_exprs *x = k.x;
+    int64_t syms[2] = {c->n, c->K};
+    et_expr rows = et_sym(x, kit_sym(&k, "M", 1, 80)), zero = kit_n(&k, 0);
+    et_expr K = c->symbolic_k ? et_sym(x, kit_sym(&k, "K", 1, 512)) : kit_n(&k, c->K);
+    et_expr N = kit_n(&k, c->N);
+    int pad = c->symbolic_k ? 512 : c->K, wk = 4 / c->wn;
+    et_expr da[] = {rows, kit_n(&k, pad)}, db[] = {N, kit_n(&k, pad)}, dt[] = {kit_n(&k, pad), N};
+    et_expr dout[] = {kit_n(&k, c->nacc), rows, N};
+    int a = kit_tensor(&k, ET_TENSOR_INPUT, "a", c->t, 2, da), b[4];
+    static const char *const names[] = {"b0", "b1", "b2", "b3"};
+    for (int i = 0; i < c->nacc; i++)
+        b[i] = kit_tensor(&k, ET_TENSOR_INPUT, names[i], c->t, 2, c->transposed ? dt : db);
+    int out = kit_tensor(&k, ET_TENSOR_OUTPUT, "out", ET_F32, 3, dout);
+
+    et_func *f = kit_func(&k, "product", 2);
+    et_step *s = kit_step(&k, f, ET_STEP_CONTRACT);
+    s->mvar = kit_var(&k, "m", c->tm), s->nvar = kit_var(&k, "n", c->tn);
+    s->kvar = et_var_add(x, "k", K);
+    s->tm = c->tm, s->tn = c->tn, s->operand = c->t;
+    et_expr m0 = et_mul(x, kit_coord(&k, f, 0), kit_n(&k, c->tm));
+    et_expr n0 = et_mul(x, kit_coord(&k, f, 1), kit_n(&k, c->tn));
+    s->mlive = et_op2(x, ET_X_MIN, kit_n(&k, c->tm), et_sub(x, rows, m0));
+    s->nlive = et_op2(x, ET_X_MIN, kit_n(&k, c->tn), et_sub(x, N, n0));
+    s->kextent = K;
+    et_expr kv = et_var(x, s->kvar), nv = et_add(x, n0, et_var(x, s->nvar));
+    s->a = kit_at(&k, a, 2, (et_expr[]){et_add(x, m0, et_var(x, s->mvar)), kv});
+    s->nacc = c->nacc;
+    s->wn = c->wn, s->wk = wk, s->kc = c->kc;
+    for (int i = 0; i < c->nacc; i++) {
+        et_expr at[] = {nv, kv}, ta[] = {kv, nv};
+        s->b[i] = kit_at(&k, b[i], 2, c->transposed ? ta : at);
+        s->acc[i] = local(&k, f, "acc", ET_F32, 3, (int[]){wk, c->tm, c->tn}, c->tn + 4);
+    }
+    int bytes = et_dtype_bytes(c->t);
+    s->stage_a = local(&k, f, "a", c->t, 2, (int[]){c->tm, c->kc}, c->kc + 16 / bytes);
+    if (c->transposed)
+        s->stage_b = local(&k, f, "b", c->t, 2, (int[]){c->tn, c->kc}, c->kc + 16 / bytes);
+    const et_step *con = s;
+    int acc[4];
+    for (int i = 0; i < c->nacc; i++)
+        acc[i] = con->acc[i];
+    for (int i = 0; i < c->nacc; i++) {
+        int vars[] = {kit_var(&k, "i", c->tm), kit_var(&k, "j", c->tn)};
+        et_expr i0 = et_var(x, vars[0]), j0 = et_var(x, vars[1]);
+        et_expr r = et_add(x, m0, i0), col = et_add(x, n0, j0);
+        et_expr at[] = {zero, i0, j0}, to[] = {kit_n(&k, i), r, col};
+        et_expr in = et_op2(x, ET_X_AND, et_op2(x, ET_X_LT, r, rows), et_op2(x, ET_X_LT, col, N));
+        kit_map(&k, f, 2, vars, kit_local_at(&k, f, acc[i], 3, at), in,
+                kit_place(ET_LOAD_TENSOR, out, 3, to));
+    }
+    et_expr extent[] = {et_ceil_div(x, rows, kit_n(&k, c->tm)),
+                        et_ceil_div(x, N, kit_n(&k, c->tn))};
+    kit_grid(&k, f, extent, -1);
+    k.tolerance = 2e-5;
+    kit_check(&k, device, syms);
+    ck_assert_int_eq(k.info.scratch_bytes, 0);
+    kit_end(&k);
+}
+
+static const struct shape shapes[] = {
+    {ET_BF16, 1, 64, 256, 16, 64, 4, 256, 1, false, false},
+    {ET_BF16, 16, 64, 256, 16, 64, 4, 64, 1, false, false},
+    {ET_BF16, 17, 100, 768, 16, 64, 4, 256, 1, false, false},
+    {ET_BF16, 37, 64, 1024, 48, 32, 1, 256, 1, false, false},
+    {ET_BF16, 64, 96, 264, 64, 32, 2, 128, 2, false, false},
+    {ET_BF16, 5, 33, 40, 16, 16, 1, 128, 3, false, false},
+    {ET_BF16, 70, 128, 2048, 64, 64, 4, 256, 1, false, false},
+    {ET_BF16, 7, 65, 129, 16, 64, 4, 64, 1, true, false},
+    {ET_BF16, 33, 31, 7, 48, 32, 2, 64, 2, true, false},
+    {ET_BF16, 9, 48, 200, 16, 16, 1, 256, 1, false, true},
+    {ET_BF16, 9, 48, 129, 16, 48, 1, 256, 1, false, true},
+    {ET_F16, 20, 80, 96, 32, 64, 4, 96, 1, false, false},
+    {ET_F16, 20, 80, 100, 32, 64, 4, 64, 1, true, false},
+    {ET_F32, 3, 64, 256, 16, 64, 4, 64, 1, false, false},
+    {ET_F32, 35, 50, 52, 16, 32, 2, 64, 2, false, false},
+    {ET_F32, 13, 17, 31, 16, 32, 1, 64, 1, true, false},
+    {ET_F32, 13, 17, 1, 16, 32, 1, 64, 1, true, false},
+    {ET_F32, 13, 17, 300, 16, 32, 1, 128, 1, true, true},
+};
+enum { NSHAPES = sizeof shapes / sizeof *shapes };
+
+START_TEST(products) {
+    product(&shapes[_i], "emu:gfx942:cus=4:xcds=1");
+}
+END_TEST
+
+Suite *contract_suite(void) {
+    Suite *s = suite_create("contract");
+    TCase *t = tcase_create("contract");
+    tcase_set_timeout(t, 120);
+    tcase_add_loop_test(t, products, 0, NSHAPES);
+    suite_add_tcase(s, t);
+    return s;
+}
