@@ -1,7 +1,22 @@
 /* The graph's way to a code object. */
+#include "ast.h"
 #include "codegen.h"
 #include "driver.h"
 #include "passes.h"
+#include <string.h>
+
+static bool check_dump(const char *dump, et_diags *d) {
+    if (!dump || strcmp(dump, "graph") == 0 || strcmp(dump, "all") == 0) return true;
+    et_guess g = {.name = dump};
+    for (int i = 0; et_pass_name(i); i++) {
+        if (strcmp(et_pass_name(i), dump) == 0) return true;
+        et_guess_try(&g, et_pass_name(i));
+    }
+    et_diag(d, ET_ERROR, (et_loc){0}, "unknown pass '%s'", dump);
+    if (g.best) et_diag(d, ET_NOTE, (et_loc){0}, "did you mean '%s'?", g.best);
+    et_diag(d, ET_NOTE, (et_loc){0}, "there is graph, all, and the passes 'etcc --help' lists");
+    return false;
+}
 
 bool et_compile(et_graph *g, const et_options *o, et_diags *d) {
     const et_target *target = et_target_find(o->target);
@@ -11,6 +26,7 @@ bool et_compile(et_graph *g, const et_options *o, et_diags *d) {
             et_diag(d, ET_NOTE, (et_loc){0}, "there is %s", et_target_name(i));
         return false;
     }
+    if (!check_dump(o->dump, d)) return false;
     et_pass_options passes = {
         .machine = {.waves = 4, .wave_size = 64, .lds_bytes = 65536, .cus = 304},
         .dump = o->dump,

@@ -68,6 +68,10 @@ static bool run(et_arena *arena, et_diags *d, const et_options *o) {
     if (o->verbose)
         fprintf(stderr, "%s: model %s: %d values, %d nodes, %d loops\n", o->input, g->name,
                 g->nvals - 1, g->nnodes, g->nloops);
+    if (o->dump && strcmp(o->dump, "graph") == 0 && !o->output && !o->emit_llvm) {
+        et_graph_print(g, stdout);
+        return true;
+    }
     return et_compile(g, o, d);
 }
 

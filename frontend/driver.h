@@ -9,7 +9,7 @@ typedef struct et_options {
     const char *output;    /* code object, or NULL to make none */
     const char *target;    /* a row of codegen/targets.def */
     const char *schedule;  /* "static" */
-    const char *dump;      /* "graph", a pass, a stage, "all", or NULL; printed to stdout */
+    const char *dump;      /* "graph", the name of a pass, "all", or NULL; printed to stdout */
     const char *emit_llvm; /* path for LLVM IR, or NULL */
     bool verbose, time_passes;
 } et_options;

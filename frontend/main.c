@@ -1,5 +1,6 @@
 /* etcc - the command line. */
 #include "driver.h"
+#include "passes.h"
 #include <getopt.h>
 #include <string.h>
 
@@ -78,6 +79,9 @@ int main(int argc, char **argv) {
             break;
         case 'h':
             fputs(help, stdout);
+            puts("\nPasses, in the order they run:");
+            for (int i = 0; et_pass_name(i); i++)
+                printf("  %-20s %s\n", et_pass_name(i), et_pass_help(i));
             return 0;
         case VERSION:
             puts("etcc " ETCC_VERSION);

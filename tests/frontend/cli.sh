@@ -1,0 +1,56 @@
+#!/bin/sh
+# The command line of etcc: cli.sh ETCC.
+set -u
+etcc=$1
+tmp=$(mktemp -d) || exit 2
+trap 'rm -rf "$tmp"' EXIT
+cd "$tmp" || exit 2
+failed=0
+
+expect() { # STATUS PATTERN ARGUMENTS...
+    want=$1 pattern=$2
+    shift 2
+    "$etcc" "$@" >out 2>&1 <"$tmp/good.etg"
+    status=$?
+    if [ $status -ne "$want" ] || ! grep -q -e "$pattern" out; then
+        echo "FAIL etcc $*: status $status, wanted $want and '$pattern'"
+        head -5 out
+        failed=1
+    fi
+}
+
+printf 'model good\ninput x : f32[4]\noutput y : f32[4] = x + 1\n' >good.etg
+printf 'model bad\noutput y : f32[4] = x + 1\n' >bad.etg
+mkdir dir
+
+expect 0 'usage: etcc' --help
+expect 0 'usage: etcc' -h
+expect 0 'etcc [0-9]' --version
+expect 2 'no input file'
+expect 2 'nothing to make' good.etg
+expect 2 'one input file' good.etg bad.etg -d graph
+expect 2 'unrecognized option' --nonsense good.etg
+expect 2 'requires an argument' good.etg -o
+expect 2 'unknown schedule' --schedule=dynamic good.etg -o y.hsaco
+expect 0 'output %y' good.etg -d graph
+expect 0 'output %y' -d graph -
+expect 1 'No such file' nothing.etg -d graph
+expect 1 'dir: Is a directory' dir -d graph
+expect 1 'would replace the input' good.etg -o good.etg
+expect 1 'would replace the input' good.etg -o ./dir/../good.etg
+expect 1 'unknown target' good.etg -o y.hsaco --target=gfx9000
+expect 1 'there is gfx942' good.etg -o y.hsaco --target=gfx9000
+expect 1 "unknown pass 'fold'" good.etg -d fold
+expect 1 "bad.etg:2:21: error: unknown name 'x'" bad.etg -o bad.hsaco
+expect 1 "nothing.hsaco" good.etg -o dir/none/nothing.hsaco
+
+echo old >old.hsaco
+expect 1 'unknown name' bad.etg -o old.hsaco
+[ "$(cat old.hsaco)" = old ] || { echo "FAIL an output was touched in spite of errors"; failed=1; }
+left=$(ls)
+[ "$left" = "$(printf 'bad.etg\ndir\ngood.etg\nold.hsaco\nout')" ] || { echo "FAIL left behind: $left"; failed=1; }
+
+head -c 70000000 /dev/zero >huge.etg
+expect 1 'larger than 64 MB' huge.etg -d graph
+[ $failed -eq 0 ] && echo "command line: as expected"
+exit $failed
