@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static char folder[128];
+static char folder[256];
 static pid_t owner;
 
 static void remove_tree(const char *path) {
@@ -33,9 +33,9 @@ static void clean(void) {
 
 /* A test's process nests its folder in the one its parent removes, whatever becomes of the test. */
 const char *scratch_folder(void) {
-    char parent[64] = "/tmp/etrt-test";
+    char parent[sizeof folder - 16] = "/tmp/etrt-test";
     if (owner == getpid()) return folder;
-    if (*folder) snprintf(parent, sizeof parent, "%s/t", folder);
+    if (*folder) snprintf(parent, sizeof parent, "%.200s/t", folder);
     snprintf(folder, sizeof folder, "%s-XXXXXX", parent);
     if (!mkdtemp(folder)) abort();
     owner = getpid();
