@@ -130,7 +130,7 @@ static void complete(const void *packet, bool ok, uint64_t start) {
 static void process(struct emu_queue *q, void *packet, uint16_t header, uint64_t id) {
     struct emu_failure *f = malloc(sizeof *f);
     uint64_t start = emu_clock_realtime();
-    bool ok = !q->failed && f;
+    bool ok = !q->failed && f && !atomic_load(&q->stop);
     if (ok) run_packet(q, packet, header, id, f);
     bool stopped = atomic_load(&q->stop);
     if (ok && f->status && !stopped) {

@@ -78,7 +78,7 @@ hsa_queue_t *emu_test_queue(uint32_t packets) {
 
 void emu_test_start(const char *spec) {
     emu_test_init(spec);
-    emu_test_read_image(EMU_TEST_KERNELS);
+    emu_test_read_image(EMU_TEST_CODE "basic.hsaco");
     OK(emu_test_load(T.image, T.image_bytes, &T.executable));
     T.queue = emu_test_queue(64);
 }
