@@ -139,7 +139,6 @@ cg_addr cg_address_split(cg *, int space, int id, et_expr offset);
 val cg_address(cg *, int space, int id, et_expr offset);
 /* N elements at PTR, as f32 or i32 scalars in OUT. */
 void cg_load_n(cg *, int space, int id, val ptr, int n, int align, val *out);
-val cg_load_raw(cg *, int space, int id, val ptr, LLVMTypeRef type, int align);
 void cg_store_n(cg *, int space, int id, val ptr, int n, int align, val *v);
 val cg_to_storage(cg *, et_dtype, val);
 val cg_from_storage(cg *, et_dtype, val);

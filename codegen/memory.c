@@ -115,7 +115,7 @@ val cg_from_storage(cg *g, et_dtype t, val v) {
     return t == ET_F16 || t == ET_BF16 ? LLVMBuildFPExt(g->b, v, g->f32, "") : v;
 }
 
-val cg_load_raw(cg *g, int space, int id, val ptr, LLVMTypeRef type, int align) {
+static val load_raw(cg *g, int space, int id, val ptr, LLVMTypeRef type, int align) {
     val v = LLVMBuildLoad2(g->b, type, ptr, "");
     LLVMSetAlignment(v, (unsigned)align);
     if (space == ET_LOAD_TENSOR && !g->stored[id])
@@ -129,12 +129,12 @@ void cg_load_n(cg *g, int space, int id, val ptr, int n, int align, val *out) {
     int size = et_dtype_bytes(t);
     if (align < size) align = size;
     if (n == 1) {
-        out[0] = cg_from_storage(g, t, cg_load_raw(g, space, id, ptr, cg_storage(g, t), align));
+        out[0] = cg_from_storage(g, t, load_raw(g, space, id, ptr, cg_storage(g, t), align));
         return;
     }
     if (t == ET_BF16 && n % 2 == 0) { /* a bf16 is the upper half of its f32 */
-        val v = cg_load_raw(g, space, id, ptr,
-                            n == 2 ? g->i32 : LLVMVectorType(g->i32, (unsigned)n / 2), align);
+        val v = load_raw(g, space, id, ptr,
+                         n == 2 ? g->i32 : LLVMVectorType(g->i32, (unsigned)n / 2), align);
         for (int i = 0; i < n; i++) {
             val w = n == 2 ? v : cg_extract(g, v, i / 2);
             w = i % 2 ? LLVMBuildAnd(g->b, w, cg_i32(g, 0xffff0000), "")
@@ -143,7 +143,7 @@ void cg_load_n(cg *g, int space, int id, val ptr, int n, int align, val *out) {
         }
         return;
     }
-    val v = cg_load_raw(g, space, id, ptr, LLVMVectorType(cg_storage(g, t), (unsigned)n), align);
+    val v = load_raw(g, space, id, ptr, LLVMVectorType(cg_storage(g, t), (unsigned)n), align);
     for (int i = 0; i < n; i++)
         out[i] = cg_from_storage(g, t, cg_extract(g, v, i));
 }

@@ -69,8 +69,6 @@ static val mask_tail(cg *g, const et_contract *c, val v, val k) {
 }
 
 static val load_fragment(cg *g, const et_contract *c, int i, int ns, val k0, int u) {
-    const et_step *s = c->s;
-    et_node_x x = *et_x(g->x, s->b[i]);
     const cg_addr *row = &c->row[i][ns];
     val bytes = LLVMBuildSExt(g->b, cg_muli(g, k0, c->size), g->i64, "");
     val base = cg_gep(g, row->base, bytes);
@@ -82,7 +80,9 @@ static val load_fragment(cg *g, const et_contract *c, int i, int ns, val k0, int
         start = cg_gep(g, row->base, LLVMBuildZExt(g->b, start, g->i64, ""));
         ptr = cg_select(g, cg_icmp(g, LLVMIntSLT, klane, c->kend), ptr, start);
     }
-    val v = cg_load_raw(g, x.i2, x.i, ptr, load_type(g, c), c->lane_k * c->size);
+    /* Not marked invariant, which would let LLVM sink it below the wait it is to hide in. */
+    val v = LLVMBuildLoad2(g->b, load_type(g, c), ptr, "");
+    LLVMSetAlignment(v, (unsigned)(c->lane_k * c->size));
     return c->tail ? mask_tail(g, c, v, klane) : v;
 }
 
