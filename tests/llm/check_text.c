@@ -1,10 +1,12 @@
-/* check_text - does generated text say what the reference says?
+/* check_text - what of a reference's greedy text is certain, and does generated text say it?
  *
- *     check_text MODEL_DIR INDEX FILE
+ *     check_text prefix  MODEL_DIR INDEX TEXT           does the file TEXT agree with the reference
+ * up to the first choice that was nearly a tie? check_text longest MODEL_DIR INDEX PROMPT WANT
+ * writes the longest stretch without such a choice: the text before it to PROMPT, the text to its
+ * end to WANT, its tokens to stdout
  *
- * MODEL_DIR/reference.safetensors holds tokens.INDEX (prompt and greedy continuation) and the
- * logits after each; reference.json tells how many tokens are the prompt's. FILE must agree up to
- * the first token whose choice was nearly a tie, and to the end when there is none. */
+ * MODEL_DIR/reference.safetensors holds tokens.INDEX and the logits after each; reference.json how
+ * many of them are the prompt's. */
 #include "etrt_safetensors.h"
 #include "json_file.h"
 #include "tokenizer.h"
@@ -16,85 +18,132 @@
 static const double near_tie = 0.1;
 
 struct reference {
-    const struct etrt_st_tensor *tokens, *logits;
-    int64_t prompt; /* tokens of it */
+    struct tokenizer *tokenizer;
+    struct etrt_st *st;
+    const struct etrt_st_tensor *logits;
+    int32_t *tokens;
+    int64_t n, prompt; /* all tokens, those of the prompt */
 };
 
-static int die(const char *what) {
+static _Noreturn void die(const char *what) {
     fprintf(stderr, "check_text: %s\n", what);
     exit(1);
 }
 
-/* Best minus second best of row I. */
-static double gap(const struct etrt_st_tensor *logits, int64_t i) {
-    int64_t width = logits->shape[1];
+static void load(struct reference *r, const char *dir, const char *index) {
+    char path[4096], name[64], err[LLM_ERR];
+    snprintf(path, sizeof path, "%s/reference.safetensors", dir);
+    if (!tokenizer_load(dir, &r->tokenizer, err) || !etrt_st_open(path, &r->st, err, sizeof err))
+        die(err);
+    snprintf(name, sizeof name, "tokens.%s", index);
+    const struct etrt_st_tensor *tokens = etrt_st_find(r->st, name);
+    snprintf(name, sizeof name, "logits.%s", index);
+    r->logits = etrt_st_find(r->st, name);
+    snprintf(path, sizeof path, "%s/reference.json", dir);
+    json_t *list = json_load_file(path, 0, NULL);
+    r->prompt = json_integer_value(
+        json_object_get(json_array_get(list, (size_t)atoll(index)), "prompt_tokens"));
+    json_decref(list);
+    if (!tokens || !r->logits || r->prompt < 1) die("the reference has no such sequence");
+    r->n = tokens->shape[0];
+    r->tokens = malloc(tokens->bytes);
+    if (!r->tokens) die("out of memory");
+    memcpy(r->tokens, tokens->data, tokens->bytes);
+}
+
+static void release(struct reference *r) {
+    free(r->tokens);
+    etrt_st_close(r->st);
+    tokenizer_free(r->tokenizer);
+}
+
+/* Was token I the only good choice? Best minus second best of the logits before it says. */
+static bool certain(const struct reference *r, int64_t i) {
+    int64_t width = r->logits->shape[1];
     double best = -INFINITY, second = -INFINITY;
     for (int64_t k = 0; k < width; k++) {
         float v;
-        memcpy(&v, (const char *)logits->data + (i * width + k) * 4, sizeof v);
+        memcpy(&v, (const char *)r->logits->data + ((i - 1) * width + k) * 4, sizeof v);
         second = v > best ? best : v > second ? v : second;
         best = v > best ? v : best;
     }
-    return best - second;
+    return best - second > near_tie;
 }
 
-static struct reference find(const char *dir, const struct etrt_st *st, const char *index) {
-    struct reference r;
-    char name[64], err[LLM_ERR];
-    snprintf(name, sizeof name, "tokens.%s", index);
-    r.tokens = etrt_st_find(st, name);
-    snprintf(name, sizeof name, "logits.%s", index);
-    r.logits = etrt_st_find(st, name);
-    /* reference.json is a list; json_file takes objects only. */
-    snprintf(err, sizeof err, "%s/reference.json", dir);
-    json_t *list = json_load_file(err, 0, NULL);
-    r.prompt = json_integer_value(
-        json_object_get(json_array_get(list, (size_t)atoll(index)), "prompt_tokens"));
-    json_decref(list);
-    if (!r.tokens || !r.logits || r.prompt < 1) die("the reference has no such sequence");
-    return r;
-}
-
-/* The text of the reference's tokens, without the special ones, as far as it is certain. */
-static char *certain_text(const struct tokenizer *t, const struct reference *r, bool *out_all) {
+/* The text of the first N tokens, without the special ones; allocated. */
+static char *text_of(const struct reference *r, int64_t n) {
     char *text = NULL;
     size_t size = 0;
     FILE *f = open_memstream(&text, &size);
-    int64_t n = r->tokens->shape[0], i;
-    for (i = 0; f && i < n && (i < r->prompt || gap(r->logits, i - 1) > near_tie); i++) {
-        int32_t id;
+    for (int64_t i = 0; f && i < n; i++) {
         size_t bytes;
         bool special;
-        memcpy(&id, (const char *)r->tokens->data + i * 4, sizeof id);
-        const char *piece = tokenizer_bytes(t, id, &bytes, &special);
+        const char *piece = tokenizer_bytes(r->tokenizer, r->tokens[i], &bytes, &special);
         if (piece && !special) fwrite(piece, 1, bytes, f);
     }
     if (!f || fclose(f)) die("out of memory");
-    *out_all = i == n;
-    printf("check_text: %lld of %lld tokens are certain\n", (long long)i, (long long)n);
     return text;
 }
 
-int main(int argc, char **argv) {
-    char err[LLM_ERR], path[4096], got[1 << 16];
-    struct tokenizer *t;
-    struct etrt_st *st;
-    if (argc != 4) die("usage: check_text MODEL_DIR INDEX FILE");
-    snprintf(path, sizeof path, "%s/reference.safetensors", argv[1]);
-    if (!tokenizer_load(argv[1], &t, err) || !etrt_st_open(path, &st, err, sizeof err)) die(err);
-    struct reference r = find(argv[1], st, argv[2]);
-    bool all;
-    char *want = certain_text(t, &r, &all);
-    FILE *f = fopen(argv[3], "r");
-    size_t n = f ? fread(got, 1, sizeof got - 1, f) : 0;
-    got[n] = 0;
+static bool prefix(const struct reference *r, const char *path) {
+    static char got[1 << 16];
+    int64_t n = r->prompt;
+    while (n < r->n && certain(r, n))
+        n++;
+    char *want = text_of(r, n);
+    FILE *f = fopen(path, "r");
+    got[f ? fread(got, 1, sizeof got - 1, f) : 0] = 0;
     if (f) fclose(f);
-    if (all) /* the text ends here, and the line too */
-        strcat(want = realloc(want, strlen(want) + 2), "\n");
-    bool ok = !strncmp(got, want, strlen(want)) && (!all || n == strlen(want));
+    bool ok = !strncmp(got, want, strlen(want));
+    printf("check_text: %lld of %lld tokens are certain\n", (long long)n, (long long)r->n);
     if (!ok) fprintf(stderr, "check_text: expected:\n%s\ngot:\n%s\n", want, got);
     free(want);
-    etrt_st_close(st);
-    tokenizer_free(t);
+    return ok;
+}
+
+/* Is the text of the first N tokens cut into just these tokens again? */
+static bool encodes_back(const struct reference *r, int64_t n) {
+    char *text = text_of(r, n), err[LLM_ERR];
+    struct ids ids = {0};
+    bool same = tokenizer_encode(r->tokenizer, text, strlen(text), &ids, err) &&
+                ids.n == (size_t)n && !memcmp(ids.v, r->tokens, (size_t)n * sizeof *r->tokens);
+    free(ids.v);
+    free(text);
+    return same;
+}
+
+static void write_text(const struct reference *r, int64_t n, const char *path) {
+    char *text = text_of(r, n);
+    FILE *f = fopen(path, "w");
+    if (!f || fputs(text, f) < 0 || fclose(f)) die("cannot write");
+    free(text);
+}
+
+static bool longest(const struct reference *r, const char *prompt, const char *want) {
+    int64_t first = 0, last = 0;
+    for (int64_t i = r->prompt; i < r->n; i++) {
+        int64_t end = i;
+        while (end < r->n && certain(r, end))
+            end++;
+        if (end - i > last - first && encodes_back(r, i)) {
+            first = i;
+            last = end;
+        }
+    }
+    if (first == last) die("nothing is certain");
+    write_text(r, first, prompt);
+    write_text(r, last, want);
+    printf("%lld\n", (long long)(last - first));
+    return true;
+}
+
+int main(int argc, char **argv) {
+    struct reference r;
+    bool is_prefix = argc == 5 && !strcmp(argv[1], "prefix");
+    if (!is_prefix && !(argc == 6 && !strcmp(argv[1], "longest")))
+        die("prefix MODEL_DIR INDEX TEXT | longest MODEL_DIR INDEX PROMPT WANT");
+    load(&r, argv[2], argv[3]);
+    bool ok = is_prefix ? prefix(&r, argv[4]) : longest(&r, argv[4], argv[5]);
+    release(&r);
     return ok ? 0 : 1;
 }

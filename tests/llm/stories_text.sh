@@ -16,7 +16,17 @@ cat batch.log
 # The texts are parted by lines of "---".
 awk '/^---$/ { n++; next } { print > ("text." n + 0 ".txt") }' batch.txt
 for i in 0 1 2 3; do
-    "$bin/check_text" "$m" $i text.$i.txt
+    "$bin/check_text" prefix "$m" $i text.$i.txt
+done
+
+# The reference's own text up to a near-tie as the prompt: what follows is the reference's, word by word,
+# up to the next.
+for i in 0 1 2 3; do
+    n=$("$bin/check_text" longest "$m" $i prompt.$i.txt want.$i.txt)
+    echo >> want.$i.txt
+    generate -p "$(cat prompt.$i.txt)" -n "$n" > stretch.$i.txt 2> /dev/null
+    cmp want.$i.txt stretch.$i.txt || die "sequence $i: another text over a stretch of $n certain tokens"
+    echo "sequence $i: $n tokens as in the reference"
 done
 
 generate -p "$p2" -n 40 > alone.txt 2> alone.log
