@@ -18,8 +18,7 @@ struct emu_queue {
     uint32_t size;
     pthread_t thread;
     _Atomic bool stop;
-    bool failed;   /* takes no more packets; only the thread looks at it */
-    bool orphaned; /* destroyed from its own callback: the thread frees it */
+    bool failed; /* takes no more packets; only the thread looks at it */
     void (*callback)(hsa_status_t, hsa_queue_t *, void *);
     void *callback_data;
     pthread_mutex_t lock;

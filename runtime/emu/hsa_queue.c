@@ -8,6 +8,7 @@ enum { MAX_PACKETS = 131072 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct emu_queue *queues;
+static struct emu_queue *dead; /* destroyed from their own callbacks; freed when all is shut down */
 static uint64_t next_id;
 
 static bool give_memory(struct emu_queue *q, uint32_t size) {
@@ -82,13 +83,14 @@ static struct emu_queue *find(const hsa_queue_t *handle) {
 }
 
 static void end(struct emu_queue *q) {
+    emu_queue_stop(q);
     if (pthread_equal(pthread_self(), q->thread)) {
-        pthread_detach(q->thread);
-        q->orphaned = true;
-        emu_queue_stop(q);
+        pthread_mutex_lock(&lock);
+        q->next = dead;
+        dead = q;
+        pthread_mutex_unlock(&lock);
         return;
     }
-    emu_queue_stop(q);
     pthread_join(q->thread, NULL);
     emu_queue_free(q);
 }
@@ -123,8 +125,8 @@ hsa_status_t HSA_API hsa_queue_inactivate(hsa_queue_t *handle) {
 void emu_queues_close(void) {
     for (;;) {
         pthread_mutex_lock(&lock);
-        struct emu_queue *q = queues;
-        if (q) queues = q->next;
+        struct emu_queue **from = queues ? &queues : &dead, *q = *from;
+        if (q) *from = q->next;
         pthread_mutex_unlock(&lock);
         if (!q) return;
         end(q);

@@ -156,7 +156,6 @@ void *emu_queue_thread(void *arg) {
         else if (!atomic_load(&q->stop))
             emu_event_wait(&q->event, seen, SPIN_NS, UINT64_MAX);
     }
-    if (q->orphaned) emu_queue_free(q);
     return NULL;
 }
 

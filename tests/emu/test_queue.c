@@ -153,16 +153,15 @@ END_TEST
 START_TEST(bad_kernel_object_and_type) {
     hsa_signal_t done = new_signal(1);
     hsa_kernel_dispatch_packet_t *p = T.queue->base_address;
-    hsa_kernel_dispatch_packet_t body = {.setup = 1,
-                                         .workgroup_size_x = 1,
+    hsa_kernel_dispatch_packet_t body = {.workgroup_size_x = 1,
                                          .workgroup_size_y = 1,
                                          .workgroup_size_z = 1,
                                          .grid_size_x = 1,
                                          .kernel_object = (uint64_t)&body,
                                          .completion_signal = done};
-    *p = body;
+    memcpy((char *)p + 4, (char *)&body + 4, sizeof body - 4);
     hsa_queue_add_write_index_relaxed(T.queue, 1);
-    __atomic_store_n((uint16_t *)p, HSA_PACKET_TYPE_KERNEL_DISPATCH, __ATOMIC_RELEASE);
+    __atomic_store_n((uint32_t *)p, HSA_PACKET_TYPE_KERNEL_DISPATCH | 1 << 16, __ATOMIC_RELEASE);
     hsa_signal_store_relaxed(T.queue->doorbell_signal, 0);
     ck_assert_int_lt(emu_test_wait(done), 0);
     ck_assert_int_eq(T.error, HSA_STATUS_ERROR_INVALID_CODE_OBJECT);
@@ -221,7 +220,6 @@ START_TEST(destroyed_from_its_callback) {
     struct emu_launch l = {.kernel = "no_arguments", .grid = {64}, .group = {64}, .lds = 70000};
     ck_assert_int_lt(emu_test_wait(emu_test_submit(q, &l)), 0);
     ck_assert_int_eq(status, HSA_STATUS_ERROR_OUT_OF_RESOURCES);
-    usleep(20000); /* its thread is on its own now */
 }
 END_TEST
 
