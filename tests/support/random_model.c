@@ -1,0 +1,109 @@
+#include "random_model.h"
+#include "frontend.h"
+#include "op_util.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t state = 88172645463325252u;
+
+static double uniform(void) {
+    state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+    return (double)(state >> 11) / 9007199254740992.0;
+}
+
+et_graph *tm_parse(et_arena *a, et_diags *d, const char *path) {
+    FILE *f = fopen(path, "rb");
+    if (!f) return NULL;
+    char *text = malloc(1 << 20);
+    size_t n = fread(text, 1, 1 << 20, f);
+    fclose(f);
+    et_graph *g = et_parse_etg(a, d, path, text, n);
+    free(text);
+    return g;
+}
+
+et_tensor_data *tm_tensor(et_arena *a, const et_graph *g, const et_shape *s, const int64_t *syms) {
+    et_tensor_data *t = et_alloc(a, sizeof *t);
+    t->dtype = s->dtype;
+    t->rank = s->rank;
+    for (int d = 0; d < s->rank; d++)
+        t->dim[d] = et_eval(g->exprs, s->dim[d], syms, NULL);
+    t->p = et_alloc(a, (size_t)et_tensor_count(t) * 4);
+    return t;
+}
+
+/* Indices stay small and distinct within a tensor, so that scatters do not collide. */
+void tm_fill(et_tensor_data *t) {
+    int64_t n = et_tensor_count(t), shift = (int64_t)(uniform() * 3);
+    for (int64_t i = 0; i < n; i++)
+        if (t->dtype == ET_I32)
+            t->i[i] = (int32_t)(i + shift);
+        else
+            t->f[i] = et_round_to(t->dtype, (float)(uniform() * 2 - 1));
+}
+
+void *tm_bytes(et_arena *a, const et_tensor_data *t) {
+    int64_t n = et_tensor_count(t);
+    char *out = et_alloc(a, (size_t)n * 4);
+    for (int64_t i = 0; i < n; i++) {
+        if (t->dtype == ET_F32 || t->dtype == ET_I32) {
+            memcpy(out + 4 * i, &t->i[i], 4);
+        } else if (t->dtype == ET_F16) {
+            _Float16 h = (_Float16)t->f[i];
+            memcpy(out + 2 * i, &h, 2);
+        } else {
+            uint32_t w;
+            memcpy(&w, &t->f[i], 4);
+            memcpy(out + 2 * i, &(uint16_t){(uint16_t)(w >> 16)}, 2);
+        }
+    }
+    return out;
+}
+
+static double at(const et_tensor_data *t, const char *bytes, int64_t i) {
+    uint32_t w = 0;
+    float f;
+    int32_t n;
+    _Float16 h;
+    switch (t->dtype) {
+    case ET_I32:
+        memcpy(&n, bytes + 4 * i, 4);
+        return n;
+    case ET_F32:
+        memcpy(&f, bytes + 4 * i, 4);
+        return (double)f;
+    case ET_F16:
+        memcpy(&h, bytes + 2 * i, 2);
+        return (double)h;
+    default:
+        memcpy((char *)&w + 2, bytes + 2 * i, 2);
+        memcpy(&f, &w, 4);
+        return (double)f;
+    }
+}
+
+/* ||got - want|| / ||want|| */
+double tm_relative_error(const et_tensor_data *want, const void *got) {
+    double num = 0, den = 0;
+    for (int64_t i = 0; i < et_tensor_count(want); i++) {
+        double w = want->dtype == ET_I32 ? want->i[i] : (double)want->f[i], g = at(want, got, i);
+        if (isnan(w) != isnan(g)) return INFINITY;
+        if (isnan(w)) continue;
+        num += (g - w) * (g - w);
+        den += w * w;
+    }
+    return sqrt(num) / (sqrt(den) + 1e-30);
+}
+
+bool tm_set_dim(const et_graph *g, const char *text, int64_t *syms) {
+    const char *eq = strchr(text, '=');
+    for (int s = 0; eq && s < et_sym_count(g->exprs); s++) {
+        const char *name = et_sym_name(g->exprs, s);
+        if (strlen(name) == (size_t)(eq - text) && strncmp(name, text, strlen(name)) == 0) {
+            syms[s] = atoll(eq + 1);
+            return true;
+        }
+    }
+    return false;
+}
