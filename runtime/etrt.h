@@ -64,7 +64,7 @@ const char *etrt_last_error(void);
  * "emu" or "emu:gfx942:cus=16:xcds=2" (options as etemu_configure takes them). */
 etrt_status etrt_device_open(const char *spec, etrt_device **out_device);
 void etrt_device_close(etrt_device *);
-/* One line for people: "emulated gfx942, 16 CUs in 2 dies, 2 host threads" or a GPU's name. */
+/* One line for people: "emulated gfx942, 16 CUs in 2 dies" or a GPU's name. */
 const char *etrt_device_name(const etrt_device *);
 const char *etrt_device_isa(const etrt_device *); /* "gfx942" */
 int etrt_device_is_emulated(const etrt_device *);

@@ -114,14 +114,14 @@ static void describe(etrt_device *dev) {
         product[n - 1] = 0;
     memcpy(dev->isa, agent, strnlen(agent, sizeof dev->isa - 1));
     dev->cus = cus ? cus : 1;
-    dev->dies = dies;
     if (!dev->realtime_hz) dev->realtime_hz = DEFAULT_REALTIME_HZ;
     if (!dev->timestamp_hz) dev->timestamp_hz = DEFAULT_REALTIME_HZ;
     if (!dev->lds_bytes) dev->lds_bytes = 65536;
-    if (*product)
-        snprintf(dev->name, sizeof dev->name, "%s", product);
+    if (dev->hsa->emulator)
+        snprintf(dev->name, sizeof dev->name, "emulated %s, %u CUs in %u %s", dev->isa, dev->cus,
+                 dies, dies == 1 ? "die" : "dies");
     else
-        snprintf(dev->name, sizeof dev->name, "%s%s, %u CUs", dev->hsa->emulator ? "emulated " : "",
+        snprintf(dev->name, sizeof dev->name, "%s (%s, %u CUs)", *product ? product : "AMD GPU",
                  dev->isa, dev->cus);
 }
 
@@ -133,16 +133,44 @@ static void on_queue_error(hsa_status_t status, hsa_queue_t *queue, void *data) 
     atomic_store(&dev->broken, 1 + (uint32_t)status);
 }
 
+/* The runtime keeps one handler per process, so it serves all open devices. */
+static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
+static etrt_device *open_devices;
+
 /* The vendor's runtime kills the process on a memory fault unless somebody takes the event. */
 static hsa_status_t on_system_event(const hsa_amd_event_t *event, void *data) {
-    etrt_device *dev = data;
-    if (event->event_type != HSA_AMD_GPU_MEMORY_FAULT_EVENT ||
-        event->memory_fault.agent.handle != dev->gpu.handle)
-        return HSA_STATUS_ERROR;
-    atomic_store(&dev->fault_address, event->memory_fault.virtual_address);
-    atomic_store(&dev->fault_address_known, 1);
-    atomic_store(&dev->broken, 1 + (uint32_t)HSA_STATUS_ERROR_EXCEPTION);
-    return HSA_STATUS_SUCCESS;
+    const struct etrt_hsa *hsa = data;
+    hsa_status_t taken = HSA_STATUS_ERROR;
+    if (event->event_type != HSA_AMD_GPU_MEMORY_FAULT_EVENT) return taken;
+    pthread_mutex_lock(&open_lock);
+    for (etrt_device *dev = open_devices; dev; dev = dev->next) {
+        if (dev->hsa != hsa || event->memory_fault.agent.handle != dev->gpu.handle) continue;
+        atomic_store(&dev->fault_address, event->memory_fault.virtual_address);
+        atomic_store(&dev->fault_address_known, 1);
+        atomic_store(&dev->broken, 1 + (uint32_t)HSA_STATUS_ERROR_EXCEPTION);
+        taken = HSA_STATUS_SUCCESS;
+    }
+    pthread_mutex_unlock(&open_lock);
+    return taken;
+}
+
+static void watch(etrt_device *dev) {
+    pthread_mutex_lock(&open_lock);
+    dev->next = open_devices;
+    open_devices = dev;
+    pthread_mutex_unlock(&open_lock);
+    if (dev->hsa->hsa_amd_register_system_event_handler)
+        dev->hsa->hsa_amd_register_system_event_handler(on_system_event, (void *)dev->hsa);
+}
+
+static void unwatch(etrt_device *dev) {
+    pthread_mutex_lock(&open_lock);
+    for (etrt_device **at = &open_devices; *at; at = &(*at)->next)
+        if (*at == dev) {
+            *at = dev->next;
+            break;
+        }
+    pthread_mutex_unlock(&open_lock);
 }
 
 etrt_status etrt_device_check(const etrt_device *dev) {
@@ -162,8 +190,7 @@ static etrt_status make_queue(etrt_device *dev) {
     if (hs != HSA_STATUS_SUCCESS)
         return etrt_fail(ETRT_DEVICE, "cannot create a queue on %s: %s", dev->name,
                          etrt_hsa_text(dev->hsa, hs));
-    if (dev->hsa->hsa_amd_register_system_event_handler)
-        dev->hsa->hsa_amd_register_system_event_handler(on_system_event, dev);
+    watch(dev);
     if (dev->hsa->etemu_get_stats) dev->hsa->etemu_get_stats(&dev->stats_base);
     return ETRT_OK;
 }
@@ -207,6 +234,7 @@ etrt_status etrt_device_open(const char *spec, etrt_device **out_device) {
 void etrt_device_close(etrt_device *dev) {
     if (!dev) return;
     if (dev->queue) dev->hsa->hsa_queue_destroy(dev->queue);
+    unwatch(dev);
     etrt_hsa_close(dev->hsa);
     pthread_mutex_destroy(&dev->queue_lock);
     free(dev);

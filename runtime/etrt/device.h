@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 struct etrt_device {
+    struct etrt_device *next; /* of all open devices */
     const struct etrt_hsa *hsa;
     hsa_agent_t gpu, cpu;
     bool has_gpu, has_cpu;
@@ -18,7 +19,7 @@ struct etrt_device {
     hsa_queue_t *queue;
     pthread_mutex_t queue_lock; /* one packet is written at a time */
     char isa[64], name[256];
-    uint32_t cus, dies;
+    uint32_t cus;
     uint32_t lds_bytes;    /* per workgroup at most */
     uint64_t realtime_hz;  /* the clock kernels read */
     uint64_t timestamp_hz; /* the clock hsa_signal_wait counts in */

@@ -57,9 +57,11 @@ etrt_status etrt_code_load(etrt_device *dev, const void *elf, size_t bytes, cons
         hs = hsa->hsa_executable_load_agent_code_object(code->executable, dev->gpu, code->reader,
                                                         NULL, NULL);
     if (hs == HSA_STATUS_SUCCESS) hs = hsa->hsa_executable_freeze(code->executable, NULL);
-    if (hs != HSA_STATUS_SUCCESS)
+    if (hs != HSA_STATUS_SUCCESS) {
+        const char *detail = hsa->etemu_last_fault ? hsa->etemu_last_fault() : "";
         st = etrt_fail(ETRT_FORMAT, "%s does not take the code object: %s", dev->name,
-                       etrt_hsa_text(hsa, hs));
+                       *detail ? detail : etrt_hsa_text(hsa, hs));
+    }
     if (st == ETRT_OK) st = find_kernel(dev, symbol, code);
     if (st != ETRT_OK) etrt_code_unload(dev, code);
     return st;

@@ -97,9 +97,11 @@ static etrt_status start(struct slot *slot, const char *spec) {
     }
     if (st == ETRT_OK) {
         hsa_status_t hs = hsa->hsa_init();
+        const char *detail = hsa->etemu_last_fault ? hsa->etemu_last_fault() : "";
         if (hs != HSA_STATUS_SUCCESS)
             st = etrt_fail(ETRT_NO_DEVICE, "%s: hsa_init failed: %s",
-                           hsa->emulator ? "emulator" : "no AMD GPU", etrt_hsa_text(hsa, hs));
+                           hsa->emulator ? "emulator" : "no AMD GPU",
+                           *detail ? detail : etrt_hsa_text(hsa, hs));
     }
     return st;
 }

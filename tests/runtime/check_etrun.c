@@ -155,6 +155,33 @@ START_TEST(tells_of_waits_and_faults) {
 }
 END_TEST
 
+/* Under the vendor's name the emulator takes the path of a real GPU: nothing of libetemu's own
+ * functions is needed. */
+START_TEST(vendor_library) {
+    char library[4096];
+    snprintf(library, sizeof library, "%.*s/../lib/libetemu.so", (int)(strrchr(etrun, '/') - etrun),
+             etrun);
+    ck_assert_int_eq(symlink(library, scratch("libhsa-runtime64.so.1")), 0);
+    make_inputs();
+    setenv("LD_LIBRARY_PATH", scratch_folder(), 1);
+    setenv("ETEMU_DEVICE", "gfx942:cus=5:xcds=2", 1);
+    for (int i = 0; i < 2; i++) {
+        etrun_is(0, probe, "--device", i ? "hsa" : "auto", "--set", "N=70,B=0,F=0", "--in",
+                 scratch("in.safetensors"), "--weights", scratch("w.safetensors"), "--stats");
+        expect_in(said, "device: AMD Instinct MI300X");
+        expect_in(said, "(gfx942, 5 CUs)");
+        expect_in(said, "y: f32[70] = 1.25 1.5");
+    }
+}
+END_TEST
+
+START_TEST(no_gpu) {
+    if (access("/dev/kfd", F_OK) == 0) return; /* there may be one */
+    etrun_is(1, probe, "--device", "hsa");
+    expect_in(said, "no device: no AMD GPU");
+}
+END_TEST
+
 /* ---- capture and replay ---------------------------------------------------------------------- */
 
 #define CAPTURE scratch("capture")
@@ -340,6 +367,8 @@ static void add(TCase *tc) {
     tcase_add_test(tc, runs);
     tcase_add_test(tc, refuses);
     tcase_add_test(tc, tells_of_waits_and_faults);
+    tcase_add_test(tc, vendor_library);
+    tcase_add_test(tc, no_gpu);
     tcase_add_test(tc, replays);
     tcase_add_test(tc, environment_captures);
     tcase_add_test(tc, sees_a_difference);
