@@ -219,6 +219,7 @@ static bool generate_all(struct run *r) {
         if (ok) print_progress(r);
     }
     free(taken);
+    if (ok && ferror(stdout)) ok = llm_complain("cannot write the text");
     if (ok) print_summary(r);
     return ok;
 }

@@ -40,6 +40,14 @@ refuses '-p is missing' generate --kernel llama.hsaco --model "$stories"
 refuses '--top-k: "x"' generate --kernel llama.hsaco --model "$stories" -p x --top-k x
 refuses 'no command "sing"' "$bin/etllm" sing
 
+if [ ! -e /dev/kfd ]; then
+    refuses 'no device' "$bin/etllm" generate --device hsa --kernel llama.hsaco --model "$stories" -p x
+fi
+refuses 'emu' "$bin/etllm" generate --device emu:gfx942:cus=none --kernel llama.hsaco --model "$stories" -p x
+status=0
+generate --kernel stories-llama.hsaco --model "$stories" -p x -n 3 > /dev/full 2> full.log || status=$?
+[ $status -eq 1 ] && grep -q 'cannot write the text' full.log || die "a full disk: $(cat full.log)"
+
 # An empty batch is no error.
 tokens 'input_ids:i32[0,3]:0:9' && score llama tokens.safetensors empty.safetensors
 [ -s empty.safetensors ] || die 'no output for an empty batch'

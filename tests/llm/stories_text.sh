@@ -33,6 +33,22 @@ generate -p "$p2" -n 40 > alone.txt 2> alone.log
 head -c "$(($(wc -c < alone.txt) - 1))" alone.txt > alone.cut
 head -c "$(wc -c < alone.cut)" text.2.txt | cmp - alone.cut || die 'alone and in a batch differ'
 
+# More sequences than slots, and a prompt longer than a launch takes: each text as if it were alone.
+long=$(cat want.3.txt)
+generate -p "$long" -n 9 > long.txt 2> /dev/null
+generate -p "$p1" -n 9 > short.txt 2> /dev/null
+set --
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+    set -- "$@" -p "$long" -p "$p1"
+done
+generate "$@" -n 9 > many.txt 2> /dev/null
+for i in 1 2 3 4 5 6 7 8 9 10; do
+    cat long.txt
+    echo ---
+    cat short.txt
+    [ $i -eq 10 ] || echo ---
+done | cmp - many.txt || die 'twenty sequences differ from two alone'
+
 for seed in 7 7 8; do
     generate -p "$p0" -n 20 --temperature 1.5 --top-k 40 --seed $seed 2> /dev/null >> drawn.$seed.new
 done
