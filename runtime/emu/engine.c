@@ -53,8 +53,9 @@ static struct {
     pthread_t threads[EMU_MAX_THREADS];
     uint32_t nthreads;
     const struct emu_config *config;
-    struct emu_event event; /* work appeared, or a dispatch is done */
-    _Atomic uint32_t idle;
+    struct emu_event event;  /* work appeared, or a dispatch is done */
+    _Atomic uint32_t idle;   /* helpers without work */
+    _Atomic uint32_t dozing; /* threads that pause between polls */
     _Atomic bool stop;
     _Atomic uint64_t busy_ns;
 } engine = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -130,13 +131,13 @@ static struct emu_slot *take(struct run *r) {
 }
 
 /* How long to pause before polling the next sleeper: a little after every round of polls that were
- * all in vain, longer as such rounds follow one another. */
+ * all in vain, longer as such rounds follow one another. Somebody else's progress ends the pause.
+ */
 static uint64_t pause_ns(const struct run *r) {
     uint32_t round = r->asleep.count + r->busy, rounds = r->fruitless / round;
     if (r->ready.count || rounds < 2 || r->fruitless % round) return 0;
-    /* While other threads are at work a change may come any moment. */
-    if (r->busy > 1) return 5000;
-    return rounds < 10 ? 500u << rounds : 250000;
+    uint64_t ns = rounds < 10 ? 500u << rounds : 250000;
+    return r->busy > 1 && ns > 100000 ? 100000 : ns;
 }
 
 /* Did the turn that ended asleep after NS only look at what is waited for? The shortest such turns
@@ -147,18 +148,17 @@ static bool only_polled(struct run *r, uint64_t ns) {
     return ns < 3 * r->poll_ns;
 }
 
-static void pause_for(uint64_t ns) {
-    if (ns >= 50000) {
-        struct emu_event nobody = {0};
-        emu_event_wait(&nobody, 0, 0, ns);
+static void pause_for(uint64_t ns, uint32_t seen) {
+    if (ns >= 5000) {
+        atomic_fetch_add(&engine.dozing, 1);
+        emu_event_wait(&engine.event, seen, 1000, ns);
+        atomic_fetch_sub(&engine.dozing, 1);
         return;
     }
     uint64_t end = emu_now_ns() + ns;
-    while (emu_now_ns() < end) {
+    while (emu_now_ns() < end)
         for (int i = 0; i < 16; i++)
             emu_relax();
-        sched_yield();
-    }
 }
 
 static void record_fault(struct run *r, const struct emu_slot *s, const struct emu_fault *fault) {
@@ -197,12 +197,15 @@ static void put_back(struct run *r, struct emu_slot *s, enum emu_slot_stop stop,
 static void work(struct run *r, uint32_t takes) {
     struct emu_slot *s;
     uint64_t total = 0;
+    bool progress = false;
     while (takes-- && (s = take(r))) {
         uint64_t pause = pause_ns(r);
-        bool call = r->ready.count && atomic_load(&engine.idle);
+        uint32_t seen = emu_event_read(&engine.event);
+        bool call = (r->ready.count && atomic_load(&engine.idle)) ||
+                    (progress && atomic_load(&engine.dozing));
         pthread_mutex_unlock(&r->lock);
         if (call) emu_event_post(&engine.event);
-        if (pause) pause_for(pause);
+        if (pause) pause_for(pause, seen);
         struct emu_fault fault = {0};
         uint64_t start = emu_now_ns();
         enum emu_slot_stop stop = emu_slot_run(s, QUANTUM_NS, &fault);
@@ -210,6 +213,7 @@ static void work(struct run *r, uint32_t takes) {
         total += ns;
         pthread_mutex_lock(&r->lock);
         put_back(r, s, stop, ns, &fault);
+        progress = !r->fruitless;
     }
     if (done(r)) emu_event_post(&engine.event);
     atomic_fetch_add_explicit(&engine.busy_ns, total, memory_order_relaxed);
