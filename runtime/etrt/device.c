@@ -75,6 +75,9 @@ static hsa_status_t see_device_pool(hsa_amd_memory_pool_t pool, void *data) {
         (flags & HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED) && !dev->has_device_pool) {
         dev->device_pool = pool;
         dev->has_device_pool = true;
+        if (dev->hsa->hsa_amd_memory_pool_get_info(pool, HSA_AMD_MEMORY_POOL_INFO_SIZE, &bytes) ==
+            HSA_STATUS_SUCCESS)
+            dev->memory_bytes = bytes;
     }
     return HSA_STATUS_SUCCESS;
 }

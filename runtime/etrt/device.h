@@ -20,6 +20,7 @@ struct etrt_device {
     pthread_mutex_t queue_lock; /* one packet is written at a time */
     char isa[64], name[256];
     uint32_t cus;
+    uint64_t memory_bytes; /* of the device's own memory */
     uint32_t lds_bytes;    /* per workgroup at most */
     uint64_t realtime_hz;  /* the clock kernels read */
     uint64_t timestamp_hz; /* the clock hsa_signal_wait counts in */

@@ -24,6 +24,20 @@ static etrt_status check_kernel(const etrt_model *m) {
     return ETRT_OK;
 }
 
+/* Weights and one session must fit, before anything of them is allocated: a host that overcommits
+ * memory notices only when it is too late. The manifest's own limits keep the sum from wrapping. */
+static etrt_status check_memory(const etrt_model *m) {
+    const struct etrt_manifest *mf = &m->manifest;
+    uint64_t need = mf->workspace_bytes + 2 * etrt_events_bytes(mf);
+    for (int i = 0; i < mf->ntensors; i++)
+        need += (uint64_t)mf->tensors[i].max_bytes;
+    if (m->device->memory_bytes && need > m->device->memory_bytes)
+        return etrt_fail(ETRT_NO_MEMORY, "needs %llu bytes of device memory, %s has %llu",
+                         (unsigned long long)need, m->device->name,
+                         (unsigned long long)m->device->memory_bytes);
+    return ETRT_OK;
+}
+
 static etrt_status load(etrt_model *m) {
     uint64_t value = 0, lo = 0, hi = 0;
     char kd[512];
@@ -41,6 +55,7 @@ static etrt_status load(etrt_model *m) {
     if (st == ETRT_OK)
         st = etrt_code_load(m->device, m->elf, m->elf_bytes, m->manifest.kernel, &m->code);
     if (st == ETRT_OK) st = check_kernel(m);
+    if (st == ETRT_OK) st = check_memory(m);
     /* Where the loader put the code object follows from where it put the kernel descriptor. */
     if (st == ETRT_OK) {
         m->load_lo = m->code.kernel_object - value + lo;

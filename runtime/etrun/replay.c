@@ -41,6 +41,13 @@ static etrt_status put_image(struct replay *r, struct launch_region *region) {
     return ETRT_OK;
 }
 
+static etrt_status get_image(struct replay *r, const struct launch_region *region, void *out) {
+    if (!region->on_host || region->mapped_at)
+        return etrt_mem_read(r->dev, out, region->memory, region->bytes);
+    memcpy(out, region->memory, region->bytes);
+    return ETRT_OK;
+}
+
 static struct launch_region *region_of(struct launch *l, uint64_t address) {
     for (size_t i = 0; i < l->nregions; i++) {
         struct launch_region *r = &l->regions[i];
@@ -76,8 +83,6 @@ static etrt_status check_device(const struct replay *r) {
     if (l->workgroups > r->dev->cus)
         return etrt_fail(ETRT_RANGE, "the launch has %u workgroups, %s can hold %u at once",
                          l->workgroups, r->dev->name, r->dev->cus);
-    if (l->group_bytes > r->dev->lds_bytes)
-        return etrt_fail(ETRT_RANGE, "the launch takes %u bytes of LDS", l->group_bytes);
     return ETRT_OK;
 }
 
@@ -90,6 +95,9 @@ static etrt_status prepare(struct replay *r, const struct options *o) {
     if (st == ETRT_OK && r->code.kernarg_bytes > l->kernarg_bytes)
         st = etrt_fail(ETRT_FORMAT, "the kernel reads %u bytes of arguments, the capture has %zu",
                        r->code.kernarg_bytes, l->kernarg_bytes);
+    if (r->code.group_bytes > l->group_bytes) l->group_bytes = r->code.group_bytes;
+    if (st == ETRT_OK && l->group_bytes > r->dev->lds_bytes)
+        st = etrt_fail(ETRT_RANGE, "the launch takes %u bytes of LDS", l->group_bytes);
     for (size_t i = 0; i < l->nregions && st == ETRT_OK; i++)
         st = place_region(r, &l->regions[i]);
     if (st == ETRT_OK)
@@ -158,11 +166,7 @@ static etrt_status compare(struct replay *r, size_t *out_compared, size_t *out_d
         if (!region->has_after) continue;
         void *now = malloc(region->bytes + 1);
         if (!now) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
-        etrt_status st = ETRT_OK;
-        if (!region->on_host || region->mapped_at)
-            st = etrt_mem_read(r->dev, now, region->memory, region->bytes);
-        else
-            memcpy(now, region->memory, region->bytes);
+        etrt_status st = get_image(r, region, now);
         if (st == ETRT_OK && !compare_image(region, now)) ++*out_different;
         ++*out_compared;
         free(now);
@@ -178,11 +182,12 @@ static etrt_status read_report(struct replay *r) {
     struct launch *l = &r->launch;
     struct etrt_report report = {0};
     struct etrt_manifest m;
-    for (size_t i = 0; i < l->nregions; i++)
+    etrt_status st = ETRT_OK;
+    for (size_t i = 0; i < l->nregions && st == ETRT_OK; i++)
         if (strcmp(l->regions[i].name, "report") == 0 && l->regions[i].bytes == sizeof report)
-            memcpy(&report, l->regions[i].memory, sizeof report);
-    if (report.status == ETRT_REPORT_OK) return ETRT_OK;
-    etrt_status st = etrt_manifest_of_code(l->code, l->code_bytes, &m);
+            st = get_image(r, &l->regions[i], &report);
+    if (st != ETRT_OK || report.status == ETRT_REPORT_OK) return st;
+    st = etrt_manifest_of_code(l->code, l->code_bytes, &m);
     if (st != ETRT_OK) return st;
     st = etrt_report_wait(&m, &report, NULL, NULL, l->workgroups, l->wait_limit);
     etrt_manifest_free(&m);
@@ -201,7 +206,7 @@ static etrt_status run_once(struct replay *r) {
         .kernarg = r->kernarg,
         .workgroups = l->workgroups,
         .workgroup_size = l->workgroup_size,
-        .group_bytes = l->group_bytes > r->code.group_bytes ? l->group_bytes : r->code.group_bytes,
+        .group_bytes = l->group_bytes,
         .private_bytes = r->code.private_bytes,
     };
     st = etrt_dispatch_start(r->dev, &d, r->signal);

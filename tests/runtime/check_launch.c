@@ -371,6 +371,24 @@ START_TEST(bad_code_objects) {
 }
 END_TEST
 
+/* Far more memory than there is; the probe's manifest leaves room for the digits. */
+START_TEST(needs_too_much_memory) {
+    static const char from[] = "\"workspace_bytes\":              256";
+    static const char to[] = "\"workspace_bytes\":   70368744177663";
+    size_t bytes;
+    char *code = read_whole(probe, &bytes), *at = memmem(code, bytes, from, sizeof from - 1);
+    ck_assert_ptr_nonnull(at);
+    ck_assert_uint_eq(sizeof from, sizeof to);
+    memcpy(at, to, sizeof to - 1);
+    write_file(scratch("big.hsaco"), code, bytes);
+    ok(etrt_device_open(SPEC, &device));
+    fails(ETRT_NO_MEMORY, "big.hsaco: needs 703687441",
+          etrt_model_load(device, scratch("big.hsaco"), &model));
+    free(code);
+    close_all();
+}
+END_TEST
+
 /* Any byte of headers, notes and symbols wrong: refused or loaded, never a crash. */
 START_TEST(wrong_bytes_in_code_objects) {
     size_t bytes;
@@ -493,6 +511,7 @@ static void add(TCase *tc) {
     tcase_add_test(tc, weights_stay);
     tcase_add_test(tc, bad_devices);
     tcase_add_test(tc, bad_code_objects);
+    tcase_add_test(tc, needs_too_much_memory);
     tcase_add_loop_test(tc, wrong_bytes_in_code_objects, 0, 7);
     tcase_add_test(tc, null_arguments);
     tcase_add_test(tc, waits_in_vain);
