@@ -212,10 +212,6 @@ struct span bpe_bytes(const struct bpe *b, int32_t id) {
     return id >= 0 && id < b->size ? b->pieces[id] : (struct span){NULL, 0};
 }
 
-int32_t bpe_size(const struct bpe *b) {
-    return b->size;
-}
-
 /* ---- merging: a linked list of symbols and a heap of the merges that are possible in it ---- */
 
 enum { NONE = -1 };

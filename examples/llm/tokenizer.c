@@ -22,7 +22,6 @@ struct tokenizer {
     struct words *words;
     struct bpe *bpe;
     struct ids prefix, suffix; /* put around a text by the template */
-    int32_t size;
 };
 
 /* ---- loading ---- */
@@ -55,7 +54,6 @@ static bool load_added(struct tokenizer *t, const json_t *list, char *err) {
                             .normalised = json_is_true(json_object_get(j, "normalized"))};
         if (!a->text) return llm_fail(err, "out of memory");
         t->nadded++;
-        if (a->id >= t->size) t->size = a->id + 1;
     }
     qsort(t->added, t->nadded, sizeof *t->added, longest_first);
     return true;
@@ -121,7 +119,6 @@ static bool load(struct tokenizer *t, const json_t *root, char *err) {
     if (!bpe_load(root, &t->bpe, err) || !words_load(root, &t->words, err) ||
         !check_decoder(json_object_get(root, "decoder"), err))
         return false;
-    t->size = bpe_size(t->bpe);
     return load_added(t, json_object_get(root, "added_tokens"), err) &&
            load_post_processor(t, json_object_get(root, "post_processor"), 0, err);
 }
@@ -258,8 +255,4 @@ const char *tokenizer_bytes(const struct tokenizer *t, int32_t id, size_t *out_b
     struct span s = bpe_bytes(t->bpe, id);
     *out_bytes = s.n;
     return s.p;
-}
-
-int32_t tokenizer_size(const struct tokenizer *t) {
-    return t->size;
 }

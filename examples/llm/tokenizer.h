@@ -33,7 +33,5 @@ bool tokenizer_encode(const struct tokenizer *, const char *text, size_t bytes, 
  * tokens. NULL for an id the vocabulary does not have. *OUT_SPECIAL: a marker, not text. */
 const char *tokenizer_bytes(const struct tokenizer *, int32_t id, size_t *out_bytes,
                             bool *out_special);
-/* Number of ids, holes included. */
-int32_t tokenizer_size(const struct tokenizer *);
 
 #endif

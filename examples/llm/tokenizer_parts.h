@@ -34,6 +34,5 @@ void bpe_free(struct bpe *);
 bool bpe_encode(const struct bpe *, struct span word, struct ids *, char *err);
 /* The bytes of token ID, or .p NULL. */
 struct span bpe_bytes(const struct bpe *, int32_t id);
-int32_t bpe_size(const struct bpe *);
 
 #endif
