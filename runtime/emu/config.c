@@ -103,7 +103,9 @@ static bool parse_option(char *option, struct emu_config *c, char *err, size_t n
     if (!strcmp(option, "threads"))
         return parse_number("threads", value, 0, EMU_MAX_THREADS, &c->threads, err, n);
     if (!strcmp(option, "map")) return parse_map(value, c, err, n);
-    snprintf(err, n, "unknown device option \"%s\"; there are cus, xcds, threads, map", option);
+    if (!strcmp(option, "seed")) return parse_number("seed", value, 0, INT32_MAX, &c->seed, err, n);
+    snprintf(err, n, "unknown device option \"%s\"; there are cus, xcds, threads, map, seed",
+             option);
     return false;
 }
 

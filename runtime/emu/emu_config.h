@@ -37,6 +37,7 @@ struct emu_config {
     uint32_t threads; /* never 0 once parsed */
     enum emu_map map;
     uint32_t shift; /* of the round robin */
+    uint32_t seed;  /* of the order in which waves run; 0: in turn */
 };
 
 /* Parse what etemu_configure takes. False with a message in ERR. */

@@ -13,6 +13,7 @@ struct emu_slot {
     bool fresh;     /* waves are not set up yet */
     uint32_t alive; /* waves that have not ended */
     uint32_t at_barrier;
+    uint64_t random; /* state of a generator when the order of waves is random, else 0 */
     uint8_t *states; /* of each wave */
     void *memory;    /* wave states and LDS */
     size_t memory_bytes;
@@ -34,7 +35,16 @@ void emu_slot_put(struct emu_slot *);
 /* Empty the cache. */
 void emu_slots_free(void);
 
-/* Run the waves in turn for about QUANTUM_NS. One thread at a time. */
+/* The next number of a generator whose state is never 0. */
+static inline uint32_t emu_random(uint64_t *state) {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return (uint32_t)(*state >> 32);
+}
+
+/* Run the waves in turn for about QUANTUM_NS; with a random order, each once for a random number of
+ * instructions. One thread at a time. */
 enum emu_slot_stop emu_slot_run(struct emu_slot *, uint64_t quantum_ns, struct emu_fault *);
 
 #endif

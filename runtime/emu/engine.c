@@ -41,6 +41,7 @@ struct run {
     struct line ready, asleep;
     uint32_t busy; /* workgroups in threads' hands */
     uint32_t turn;
+    uint64_t random;          /* state of a generator when the order is random, else 0 */
     uint32_t fruitless;       /* polls since somebody last got anywhere */
     uint64_t poll_ns;         /* what a turn takes that finds nothing to do */
     _Atomic uint32_t waiting; /* ready + asleep, for a glance without the lock */
@@ -73,6 +74,14 @@ static struct emu_slot *line_pop(struct line *l) {
     l->first = s->next;
     l->count--;
     return s;
+}
+
+/* One of the first few, not always the first. */
+static struct emu_slot *line_pop_any(struct line *l, uint64_t *random) {
+    uint32_t skip = emu_random(random) % (l->count < 16 ? l->count : 16);
+    while (skip--)
+        line_push(l, line_pop(l));
+    return line_pop(l);
 }
 
 static void note_waiting(struct run *r) {
@@ -115,6 +124,7 @@ static struct emu_slot *take(struct run *r) {
             drop(r, line_pop(&r->asleep));
     }
     bool sleepers_turn = r->turn % TURNS >= READY_TURNS;
+    if (r->random) sleepers_turn = emu_random(&r->random) & 1;
     struct line *l = r->ready.count && !(sleepers_turn && r->asleep.count) ? &r->ready : &r->asleep;
     if (r->ready.count && !r->asleep.count)
         r->turn = 0;
@@ -125,7 +135,8 @@ static struct emu_slot *take(struct run *r) {
         return NULL;
     }
     r->busy++;
-    struct emu_slot *s = line_pop(l);
+    struct emu_slot *s = r->random ? line_pop_any(l, &r->random) : line_pop(l);
+    s->random = r->random;
     note_waiting(r);
     return s;
 }
@@ -301,6 +312,8 @@ static void execute(struct run *r) {
 void emu_engine_execute(struct emu_dispatch *d, const struct emu_needs *needs,
                         struct emu_failure *failure) {
     struct run r = {.d = d, .failure = failure, .total = 1};
+    if (engine.config->seed)
+        r.random = (engine.config->seed + 1) * 0x9E3779B97F4A7C15u ^ d->dispatch_id << 20 | 1;
     for (int i = 0; i < 3; i++)
         r.total *= d->grid_size[i] / d->group_size[i] + (d->grid_size[i] % d->group_size[i] != 0);
     uint32_t capacity = emu_engine_groups_per_cu(engine.config, needs);

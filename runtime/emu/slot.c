@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum { RUNS, AT_BARRIER, ENDED };
-enum { ALIGN = 64, BUDGET = 2000 };
+enum { ALIGN = 64, BUDGET = 2000, RANDOM_BUDGET = 300 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct emu_slot *cache;
@@ -131,9 +131,12 @@ static void open_barrier(struct emu_slot *s) {
 /* Every wave that can run, once. *RAN: one did more than sleep. */
 static bool run_waves(struct emu_slot *s, struct emu_fault *fault, bool *ran) {
     *ran = false;
-    for (uint32_t i = 0; i < s->group.nwaves; i++) {
+    uint32_t n = s->group.nwaves, first = s->random ? emu_random(&s->random) % n : 0;
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t i = (first + k) % n, budget = BUDGET;
         if (s->states[i] != RUNS) continue;
-        switch (emu_wave_run(s->group.waves[i], BUDGET, fault)) {
+        if (s->random) budget = 1 + emu_random(&s->random) % RANDOM_BUDGET;
+        switch (emu_wave_run(s->group.waves[i], budget, fault)) {
         case EMU_SLEEP:
             break;
         case EMU_BUDGET:
@@ -165,6 +168,6 @@ enum emu_slot_stop emu_slot_run(struct emu_slot *s, uint64_t quantum_ns, struct 
         if (!s->alive) return EMU_SLOT_ENDED;
         if (s->at_barrier == s->alive) open_barrier(s);
         if (!ran) return EMU_SLOT_SLEPT;
-        if (emu_now_ns() >= end) return EMU_SLOT_RAN;
+        if (s->random || emu_now_ns() >= end) return EMU_SLOT_RAN;
     }
 }

@@ -9,7 +9,7 @@ START_TEST(good_specs) {
                  {"gfx942:cus=1", 1, 1},
                  {"gfx942:cus=304", 304, 8},
                  {"gfx942:cus=16:xcds=4:threads=3:map=block", 16, 4},
-                 {"gfx942:map=5:cus=7", 7, 2},
+                 {"gfx942:map=5:cus=7:seed=99", 7, 2},
                  {"gfx942:cus=1024", 1024, 8}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         uint32_t cus, xcds;

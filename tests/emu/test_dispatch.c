@@ -81,6 +81,8 @@ static const char *const devices[] = {
     "gfx942:cus=64:threads=4",
     "gfx942:cus=304:xcds=8",
     "gfx942:cus=304:xcds=1:threads=1",
+    "gfx942:cus=9:seed=1:threads=1",
+    "gfx942:cus=32:seed=12345",
 };
 
 START_TEST(persistent_rounds) {
@@ -124,6 +126,34 @@ START_TEST(spinning_beside_sleeping) {
     ck_assert_int_eq(emu_test_wait(chain), 0);
     ck_assert_int_eq(emu_test_wait(spin), 0);
     emu_test_stop();
+}
+END_TEST
+
+static void arrivals(const char *spec, uint32_t order[40]) {
+    emu_test_start(spec);
+    uint32_t *counter = emu_test_alloc(4), *out = emu_test_alloc(160);
+    bool seen[40] = {false};
+    *counter = 0;
+    ck_assert_int_eq(LAUNCH("arrive", 40 * 64, 64, P(counter), P(out)), 0);
+    memcpy(order, out, 160);
+    for (int i = 0; i < 40; i++) {
+        ck_assert(order[i] < 40 && !seen[order[i]]);
+        seen[order[i]] = true;
+    }
+    emu_test_stop();
+}
+
+START_TEST(seeded_order) {
+    uint32_t plain[40], one[40], again[40], two[40];
+    arrivals("gfx942:cus=40:threads=1", plain);
+    arrivals("gfx942:cus=40:threads=1:seed=1", one);
+    arrivals("gfx942:cus=40:threads=1:seed=1", again);
+    arrivals("gfx942:cus=40:threads=1:seed=2", two);
+    for (uint32_t i = 0; i < 40; i++)
+        ck_assert_uint_eq(plain[i], i);
+    ck_assert_mem_eq(one, again, sizeof one);
+    ck_assert_mem_ne(one, plain, sizeof one);
+    ck_assert_mem_ne(one, two, sizeof one);
 }
 END_TEST
 
@@ -272,6 +302,7 @@ Suite *dispatch_suite(void) {
     tcase_add_loop_test(t, chain_against_the_order, 0, n);
     tcase_add_loop_test(t, one_place_each, 0, n);
     tcase_add_test(t, spinning_beside_sleeping);
+    tcase_add_test(t, seeded_order);
     tcase_add_test(t, more_workgroups_than_places);
     tcase_add_test(t, grid_that_groups_do_not_divide);
     tcase_add_test(t, private_memory);

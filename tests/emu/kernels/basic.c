@@ -75,6 +75,13 @@ kernel void chain(global uint *token, global uint *order, uint groups) {
     notify(token);
 }
 
+// Every workgroup, in the order they get this far.
+kernel void arrive(global uint *counter, global uint *order) {
+    if (LX() == 0)
+        order[__scoped_atomic_fetch_add(counter, 1u, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE)] =
+            GX();
+}
+
 // Waits without sleeping, and without end when nobody sets the flag.
 kernel void spin(global uint *flag) {
     while (!__scoped_atomic_load_n(flag, __ATOMIC_RELAXED, __MEMORY_SCOPE_SYSTEM))
