@@ -1,7 +1,7 @@
 /* test_tokenizer - byte-level BPE against the demo checkpoint's reference and against files made
  * here, one per feature. */
 #include "etrt_safetensors.h"
-#include "tokenizer.h"
+#include "tokenizer_parts.h"
 #include <check.h>
 #include <limits.h>
 #include <stdio.h>
@@ -211,6 +211,40 @@ START_TEST(pre_tokenizers) {
 }
 END_TEST
 
+/* The expressions of Llama 3 and Qwen 3 cut as their own tokenizers do. */
+START_TEST(words_of_real_models) {
+    static const struct {
+        const char *digits, *want;
+    } models[] = {{"{1,3}", "I|'m|  | here|\n\n| |123|45| ok|!?\n|\xe6\x97\xa5|"},
+                  {"", "I|'m|  | here|\n\n| |1|2|3|4|5| ok|!?\n|\xe6\x97\xa5|"}};
+    const char *text = "I'm   here\n\n 12345 ok!?\n\xe6\x97\xa5";
+    for (size_t i = 0; i < 2; i++) {
+        char json[1024], got[256] = "", err[LLM_ERR];
+        struct words *w;
+        struct spans spans = {0};
+        snprintf(json, sizeof json,
+                 "{\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\","
+                 "\"pattern\":{\"Regex\":\"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\\\p{L}\\\\p{N}]?"
+                 "\\\\p{L}+|\\\\p{N}%s| ?[^\\\\s\\\\p{L}\\\\p{N}]+[\\r\\n]*|\\\\s*[\\r\\n]+|"
+                 "\\\\s+(?!\\\\S)|\\\\s+\"},\"behavior\":\"Isolated\",\"invert\":false}," BARE
+                 "]}}",
+                 models[i].digits);
+        json_t *root = json_loads(json, 0, NULL);
+        ck_assert_ptr_nonnull(root);
+        ck_assert_msg(words_load(root, &w, err), "%s", err);
+        ck_assert(words_cut(w, (struct span){text, strlen(text)}, &spans, err));
+        for (size_t k = 0; k < spans.n; k++) {
+            strncat(got, spans.v[k].p, spans.v[k].n);
+            strcat(got, "|");
+        }
+        ck_assert_str_eq(got, models[i].want);
+        free(spans.v);
+        words_free(w);
+        json_decref(root);
+    }
+}
+END_TEST
+
 START_TEST(normalizers) {
     const char *json =
         "{" MODEL ",\"normalizer\":{\"type\":\"NFC\"},\"pre_tokenizer\":" BYTES "," DECODER "}";
@@ -347,6 +381,7 @@ int main(int argc, char **argv) {
     tcase_add_test(c, added_tokens);
     tcase_add_test(c, merging);
     tcase_add_test(c, pre_tokenizers);
+    tcase_add_test(c, words_of_real_models);
     tcase_add_test(c, normalizers);
     tcase_add_test(c, special_tokens);
     tcase_add_loop_test(c, refused, 0, sizeof bad / sizeof *bad);
