@@ -313,7 +313,7 @@ void emu_engine_execute(struct emu_dispatch *d, const struct emu_needs *needs,
                         struct emu_failure *failure) {
     struct run r = {.d = d, .failure = failure, .total = 1};
     if (engine.config->seed)
-        r.random = (engine.config->seed + 1) * 0x9E3779B97F4A7C15u ^ d->dispatch_id << 20 | 1;
+        r.random = ((engine.config->seed + 1) * 0x9E3779B97F4A7C15u ^ d->dispatch_id << 20) | 1;
     for (int i = 0; i < 3; i++)
         r.total *= d->grid_size[i] / d->group_size[i] + (d->grid_size[i] % d->group_size[i] != 0);
     uint32_t capacity = emu_engine_groups_per_cu(engine.config, needs);
