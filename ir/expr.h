@@ -32,7 +32,7 @@ typedef enum {
     ET_X_ARG,      /* i: argument of a map body, before inlining */
     ET_X_LOAD,     /* i: tensor (or local buffer, see i2); operands: one index per dimension */
     ET_X_REDUCE,   /* i: et_reduce; i2: variable; operands: extent, body */
-    ET_X_CONTRACT, /* i: graph value of a contraction not yet resolved; operands: indices */
+    ET_X_CONTRACT, /* i: graph value of a contraction, or product of a group; operands: indices */
 #define X(NAME, text, arity) ET_X_##NAME,
 #include "expr.def"
 #undef X

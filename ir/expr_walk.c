@@ -66,8 +66,7 @@ static et_expr keep_leaf(void *ctx, et_exprs *p, et_expr leaf) {
 
 et_expr et_replace(et_exprs *p, et_expr e, et_expr from, et_expr by) {
     struct memo m = {calloc((size_t)p->nnode, sizeof *m.to), p->nnode};
-    if (!m.to)
-        et_bug("out of memory");
+    if (!m.to) et_bug("out of memory");
     m.to[from.id] = by;
     et_expr out = subst(p, e, keep_leaf, NULL, &m);
     free(m.to);
@@ -212,7 +211,7 @@ static void put_expr(struct text *t, et_expr e, bool nested) {
         put_list(t, "[", x, "]");
         return;
     case ET_X_CONTRACT:
-        snprintf(b, sizeof b, "contract %%%d", x->i);
+        snprintf(b, sizeof b, "p%d", x->i);
         put(t, b);
         put_list(t, "[", x, "]");
         return;

@@ -35,6 +35,56 @@ typedef struct {
     int loops[ET_MAX_LOOPS];
 } et_tensor;
 
+/* An element of a tensor or of a local buffer. */
+typedef struct {
+    int space; /* ET_LOAD_TENSOR or ET_LOAD_LOCAL */
+    int id;
+    int rank;
+    et_expr index[ET_MAX_RANK];
+} et_place;
+
+/* ---- groups: the fused stage --------------------------------------------------------------------
+ */
+
+#define ET_MAX_ACC 4
+#define ET_MAX_VARS 8
+
+/* A matrix product inside a group: element [batch..., m, n] is the sum over k of a(batch, m, k) *
+ * b(batch, n, k), both rounded to `operand`, summed in f32. A CONTRACT leaf of the group's value
+ * names it by its index. Products of a group with equal dimensions share variables, so equal left
+ * operands are equal expressions. */
+typedef struct {
+    const char *name;
+    int nbatch;
+    int batch[ET_MAX_RANK]; /* variables */
+    int m, n, k;            /* variables; their extents are the product's dimensions */
+    et_dtype operand;
+    et_expr a, b;
+    et_value value, left; /* of the graph: the product and its left operand; none when parsed */
+} et_product;
+
+/* Everything computed per element of one tensor; a future task grid. */
+typedef struct {
+    enum { ET_GROUP_STORE, ET_GROUP_ATTEND } kind;
+    const char *name;
+    et_loc loc;
+    int loop; /* innermost loop or -1 */
+    int rank;
+    int axis[ET_MAX_RANK]; /* variables over the elements computed */
+    et_expr mask;          /* elements that are stored, or none for all */
+    et_place to;           /* over the axes */
+    et_expr value;         /* STORE: over the axes; loads, REDUCE and CONTRACT nodes */
+    et_product product[ET_MAX_ACC];
+    int nproduct;
+
+    /* ATTEND, axes (token, head, d): as the step of that name. q is over the axes, k and v over the
+     * token, gvar (heads that share keys: head / shared), pvar and d, pextent and live over the
+     * token; the result is 0 where live is false. */
+    int gvar, pvar, shared;
+    et_expr pextent, live, q, k, v;
+    double scale;
+} et_group;
+
 /* ---- device functions --------------------------------------------------------------------------
  */
 
@@ -49,17 +99,7 @@ typedef struct {
     int offset; /* bytes in LDS, a multiple of 16 */
 } et_local;
 
-typedef struct {
-    int space; /* ET_LOAD_TENSOR or ET_LOAD_LOCAL */
-    int id;
-    int rank;
-    et_expr index[ET_MAX_RANK];
-} et_place;
-
 typedef enum { ET_STEP_MAP, ET_STEP_REDUCE, ET_STEP_CONTRACT, ET_STEP_ATTEND } et_step_kind;
-
-#define ET_MAX_ACC 4
-#define ET_MAX_VARS 8
 
 /* Steps of a function run in order; a workgroup barrier separates a step from the next one that
  * touches the same local buffer. Work-items share a step's iterations in an order fixed at compile
@@ -190,6 +230,8 @@ typedef struct et_program {
     const char *stage;
     et_tensor *tensors;
     int ntensors, ctensors;
+    et_group *groups; /* one per grid, same order */
+    int ngroups, cgroups;
     et_func *funcs;
     int nfuncs, cfuncs;
     et_grid *grids;

@@ -90,6 +90,50 @@ static void print_step(struct out *o, const et_step *s) {
     }
 }
 
+static void print_axes(struct out *o, int n, const int *vars) {
+    const et_exprs *x = o->p->g->exprs;
+    fprintf(o->to, "[");
+    for (int i = 0; i < n; i++)
+        fprintf(o->to, "%s%s < %s", i ? ", " : "", et_var_name(x, vars[i]),
+                text(o, et_var_extent(x, vars[i])));
+    fprintf(o->to, "]");
+}
+
+static void print_product(struct out *o, const et_product *p) {
+    int vars[ET_MAX_RANK + 1], n = 0;
+    for (; n < p->nbatch; n++)
+        vars[n] = p->batch[n];
+    vars[n++] = p->m;
+    vars[n++] = p->n;
+    fprintf(o->to, "  product %s : %s ", p->name, et_dtype_name(p->operand));
+    print_axes(o, n, vars);
+    fprintf(o->to, " over %s < %s\n", et_var_name(o->p->g->exprs, p->k),
+            text(o, et_var_extent(o->p->g->exprs, p->k)));
+    fprintf(o->to, "    a = %s\n    b = %s\n", text(o, p->a), text(o, p->b));
+}
+
+static void print_group(struct out *o, const et_group *gr) {
+    const et_exprs *x = o->p->g->exprs;
+    fprintf(o->to, "group @%s ", gr->name);
+    print_axes(o, gr->rank, gr->axis);
+    fprintf(o->to, " {\n");
+    for (int i = 0; i < gr->nproduct; i++)
+        print_product(o, &gr->product[i]);
+    if (gr->kind == ET_GROUP_ATTEND) {
+        fprintf(o->to, "  attend %s < %s, %s < %s shared %d extent %s where %s scale %.9g\n",
+                et_var_name(x, gr->gvar), text(o, et_var_extent(x, gr->gvar)),
+                et_var_name(x, gr->pvar), text(o, et_var_extent(x, gr->pvar)), gr->shared,
+                text(o, gr->pextent), text(o, gr->live), gr->scale);
+        fprintf(o->to, "    q = %s\n    k = %s\n    v = %s\n", text(o, gr->q), text(o, gr->k),
+                text(o, gr->v));
+    }
+    fprintf(o->to, "  ");
+    print_place(o, &gr->to);
+    if (gr->kind == ET_GROUP_STORE) fprintf(o->to, " = %s", text(o, gr->value));
+    if (gr->mask.id) fprintf(o->to, " where %s", text(o, gr->mask));
+    fprintf(o->to, "\n}\n");
+}
+
 static void print_func(struct out *o, const et_func *f) {
     const et_exprs *x = o->p->g->exprs;
     o->f = f;
@@ -148,6 +192,10 @@ static void print_grid(struct out *o, const et_grid *g, int depth) {
 static void print_items(struct out *o, int first, int count, int depth) {
     for (int i = first; i < first + count; i++) {
         const et_item *it = &o->p->items[i];
+        if (it->kind == ET_P_GRID && !o->p->ngrids) {
+            fprintf(o->to, "%*sgroup @%s\n", depth * 2, "", o->p->groups[it->index].name);
+            continue;
+        }
         if (it->kind == ET_P_GRID) {
             print_grid(o, &o->p->grids[it->index], depth);
             continue;
@@ -171,6 +219,8 @@ void et_program_print(et_program *p, FILE *to) {
     }
     for (int i = 0; i < p->ntensors; i++)
         print_tensor(&o, &p->tensors[i]);
+    for (int i = 0; i < p->ngroups && !p->ngrids; i++)
+        print_group(&o, &p->groups[i]);
     for (int i = 0; i < p->nfuncs; i++)
         print_func(&o, &p->funcs[i]);
     for (int i = 0; i < p->nevents; i++) {

@@ -1,4 +1,5 @@
 /* From the graph to groups: one group per tensor that is computed. */
+#include "lowering.h"
 #include "pipeline.h"
 #include <string.h>
 
@@ -94,8 +95,8 @@ static void add_output_tensors(et_lowering *lo) {
 
 static const char *unique_group(et_lowering *lo, const char *base) {
     const char *name = base;
-    for (int n = 2, k = 0; k < lo->ngroups; k++)
-        if (strcmp(lo->groups[k].name, name) == 0) {
+    for (int n = 2, k = 0; k < lo->p->ngroups; k++)
+        if (strcmp(lo->p->groups[k].name, name) == 0) {
             name = et_printf(lo->g->arena, "%s_%d", base, n++);
             k = -1;
         }
@@ -105,13 +106,12 @@ static const char *unique_group(et_lowering *lo, const char *base) {
 static et_group *new_group(et_lowering *lo, const et_shape *s, const char *name, et_loc loc,
                            int loop) {
     name = unique_group(lo, name);
-    ET_GROW(lo->g->arena, lo->groups, lo->ngroups, lo->cgroups);
-    et_group *gr = &lo->groups[lo->ngroups++];
+    ET_GROW(lo->g->arena, lo->p->groups, lo->p->ngroups, lo->p->cgroups);
+    et_group *gr = &lo->p->groups[lo->p->ngroups++];
     *gr =
         (et_group){.kind = ET_GROUP_STORE, .name = name, .loc = loc, .loop = loop, .rank = s->rank};
     static const char letter[] = "ijklmnop";
     for (int i = 0; i < s->rank; i++) {
-        gr->dim[i] = s->dim[i];
         gr->axis[i] = et_var_add(lo->g->exprs, (char[]){letter[i], 0}, s->dim[i]);
     }
     return gr;
@@ -127,24 +127,143 @@ static void store_to(et_lowering *lo, et_group *gr, int tensor) {
     axis_index(lo, gr, gr->to.index);
 }
 
+/* ---- matrix products ---- */
+
+static et_dtype operand_type(et_lowering *lo, const et_node *n) {
+    et_dtype a = et_val_of(lo->g, n->args[0])->shape.dtype;
+    et_dtype b = et_val_of(lo->g, n->args[1])->shape.dtype;
+    return a == ET_F32 ? b : a;
+}
+
+/* INDEX of an operand, whose batch dimensions may be fewer than the product's, or 1. */
+static int operand_batch(et_lowering *lo, const et_shape *operand, const et_product *p,
+                         et_expr index[ET_MAX_RANK]) {
+    int n = operand->rank - 2;
+    for (int b = 0; b < n; b++) {
+        int64_t one;
+        bool single = et_is_int(lo->g->exprs, operand->dim[b], &one) && one == 1;
+        index[b] =
+            single ? et_int(lo->g->exprs, 0) : et_var(lo->g->exprs, p->batch[p->nbatch - n + b]);
+    }
+    return n;
+}
+
+/* A variable over EXTENT: that of an earlier product of the group where the extents are equal. */
+static int shared_var(et_lowering *lo, const char *name, et_expr extent, bool has, int earlier) {
+    if (has && et_expr_eq(et_var_extent(lo->g->exprs, earlier), extent)) return earlier;
+    return et_var_add(lo->g->exprs, name, extent);
+}
+
+static void add_product(et_lowering *lo, et_group *gr, et_value v) {
+    const et_node *n = et_node_of(lo->g, v);
+    const et_shape *s = &et_val_of(lo->g, v)->shape;
+    const et_shape *a = &et_val_of(lo->g, n->args[0])->shape;
+    const et_product *first = &gr->product[0];
+    et_product *p = &gr->product[gr->nproduct];
+    bool has = gr->nproduct > 0 && first->nbatch == s->rank - 2;
+    *p = (et_product){.name = et_printf(lo->g->arena, "p%d", gr->nproduct),
+                      .nbatch = s->rank - 2,
+                      .operand = operand_type(lo, n),
+                      .value = v,
+                      .left = n->args[0]};
+    et_expr index[ET_MAX_RANK];
+    for (int b = 0; b < p->nbatch; b++)
+        p->batch[b] = shared_var(lo, "b", s->dim[b], has, has ? first->batch[b] : 0);
+    p->m = shared_var(lo, "m", s->dim[s->rank - 2], has, has ? first->m : 0);
+    p->n = et_var_add(lo->g->exprs, "n", s->dim[s->rank - 1]);
+    p->k = shared_var(lo, "k", a->dim[a->rank - 1], has, has ? first->k : 0);
+    et_expr m = et_var(lo->g->exprs, p->m), col = et_var(lo->g->exprs, p->n);
+    et_expr k = et_var(lo->g->exprs, p->k);
+    int at = operand_batch(lo, a, p, index);
+    index[at] = m, index[at + 1] = k;
+    p->a = et_arg_at(&lo->lower, n, 0, index);
+    bool trans = et_attr_int(n, "trans_b", 0);
+    at = operand_batch(lo, &et_val_of(lo->g, n->args[1])->shape, p, index);
+    index[at] = trans ? col : k, index[at + 1] = trans ? k : col;
+    p->b = et_arg_at(&lo->lower, n, 1, index);
+    gr->nproduct++;
+}
+
+struct products {
+    et_lowering *lo;
+    et_group *gr;
+};
+
+static void find_product(void *ctx, et_expr e) {
+    struct products *s = ctx;
+    const et_node_x *x = et_x(s->lo->g->exprs, e);
+    if (x->op != ET_X_CONTRACT) return;
+    for (int i = 0; i < s->gr->nproduct; i++)
+        if (s->gr->product[i].value.id == (uint32_t)x->i) return;
+    if (s->gr->nproduct == ET_MAX_ACC)
+        et_force(s->lo, x->i);
+    else
+        add_product(s->lo, s->gr, (et_value){(uint32_t)x->i});
+}
+
+static et_expr name_product(void *ctx, et_exprs *x, et_expr e) {
+    struct products *s = ctx;
+    const et_node_x *n = et_x(x, e);
+    for (int i = 0; n->op == ET_X_CONTRACT && i < s->gr->nproduct; i++)
+        if (s->gr->product[i].value.id == (uint32_t)n->i)
+            return et_contract_x(x, i, n->nops, n->ops);
+    return ET_NO_EXPR;
+}
+
+/* The group computes E: its products are listed, and referred to by index from here on. */
+static void set_value(et_lowering *lo, et_group *gr, et_expr e) {
+    struct products s = {lo, gr};
+    et_walk(lo->g->exprs, e, find_product, &s);
+    gr->value = et_subst(lo->g->exprs, e, name_product, &s);
+}
+
+/* ---- the kinds of groups ---- */
+
 static void copy_group(et_lowering *lo, et_value v, int tensor, int loop) {
     const et_val *val = et_val_of(lo->g, v);
     et_group *gr = new_group(lo, &val->shape, lo->p->tensors[tensor].name, val->loc, loop);
     store_to(lo, gr, tensor);
-    gr->value = et_value_at(lo, v, gr->to.index);
+    set_value(lo, gr, et_value_at(lo, v, gr->to.index));
+}
+
+static et_expr clamp(et_exprs *x, et_expr e, et_expr size) {
+    e = et_op2(x, ET_X_MAX, e, et_int(x, 0));
+    return et_op2(x, ET_X_MIN, e, et_sub(x, size, et_int(x, 1)));
+}
+
+static void attend_group(et_lowering *lo, et_group *gr, const et_node *n) {
+    et_exprs *x = lo->g->exprs;
+    const et_shape *cache = &et_val_of(lo->g, n->args[1])->shape;
+    const et_shape *q = &et_val_of(lo->g, n->args[0])->shape;
+    int64_t heads = 1, groups = 1;
+    gr->kind = ET_GROUP_ATTEND;
+    et_is_int(x, q->dim[1], &heads);
+    et_is_int(x, cache->dim[1], &groups);
+    gr->shared = (int)(heads / groups);
+    gr->scale = et_attr_float(n, "scale", 1);
+    gr->gvar = et_var_add(x, "g", cache->dim[1]);
+    gr->pvar = et_var_add(x, "p", cache->dim[2]);
+    et_expr i = gr->to.index[0], h = gr->to.index[1], d = gr->to.index[2];
+    et_expr slot = clamp(x, et_arg_at(&lo->lower, n, 3, &i), cache->dim[0]);
+    et_expr position = et_arg_at(&lo->lower, n, 4, &i), last = clamp(x, position, cache->dim[2]);
+    et_expr at[] = {slot, et_var(x, gr->gvar), et_var(x, gr->pvar), d};
+    gr->pextent = et_add(x, last, et_int(x, 1));
+    gr->live = et_op2(x, ET_X_LE, et_int(x, 0), position);
+    gr->q = et_arg_at(&lo->lower, n, 0, (et_expr[]){i, h, d});
+    gr->k = et_arg_at(&lo->lower, n, 1, at);
+    gr->v = et_arg_at(&lo->lower, n, 2, at);
 }
 
 static void node_group(et_lowering *lo, const et_node *n, int loop) {
     const et_val *val = et_val_of(lo->g, n->result);
     int tensor = lo->info[n->result.id].tensor;
     et_group *gr = new_group(lo, &val->shape, lo->p->tensors[tensor].name, n->loc, loop);
-    gr->node = n;
     store_to(lo, gr, tensor);
     if (n->op->class == ET_CLASS_ATTENTION) {
-        gr->kind = ET_GROUP_ATTEND;
+        attend_group(lo, gr, n);
         return;
     }
-    gr->value = n->op->at(&lo->lower, n, gr->to.index);
+    set_value(lo, gr, n->op->at(&lo->lower, n, gr->to.index));
 }
 
 static void update_group(et_lowering *lo, const et_node *n, int loop) {
@@ -153,7 +272,6 @@ static void update_group(et_lowering *lo, const et_node *n, int loop) {
     const et_attr *kind = et_attr_find(n, "index"), *scalar = et_attr_find(n, "scalar");
     const char *name = et_printf(lo->g->arena, "%s_update", state->name ? state->name : "state");
     et_group *gr = new_group(lo, &val->shape, name, n->loc, loop);
-    gr->node = n;
     et_expr axis[ET_MAX_RANK];
     axis_index(lo, gr, axis);
     gr->to = (et_place){
@@ -172,7 +290,7 @@ static void update_group(et_lowering *lo, const et_node *n, int loop) {
                             et_op2(x, ET_X_LT, at, state->shape.dim[d]));
         gr->mask = gr->mask.id ? et_op2(x, ET_X_AND, gr->mask, in) : in;
     }
-    gr->value = et_arg_at(&lo->lower, n, 1, axis);
+    set_value(lo, gr, et_arg_at(&lo->lower, n, 1, axis));
 }
 
 /* ---- loop-carried values ---- */
@@ -275,7 +393,7 @@ static void add_entry(et_lowering *lo, struct entries *e, et_item it) {
 }
 
 static void note_groups(et_lowering *lo, struct entries *e, int from) {
-    for (int i = from; i < lo->ngroups; i++)
+    for (int i = from; i < lo->p->ngroups; i++)
         add_entry(lo, e, (et_item){.kind = ET_P_GRID, .index = i});
 }
 
@@ -310,7 +428,7 @@ static void build_block(et_lowering *lo, const et_block *b, int loop, int *out_f
                         int *out_count) {
     struct entries e = {0};
     for (int s = 0; s < b->n; s++) {
-        int at = b->stmt[s].index, from = lo->ngroups;
+        int at = b->stmt[s].index, from = lo->p->ngroups;
         if (b->stmt[s].kind == ET_S_LOOP) {
             const et_loop *l = &lo->g->loops[at];
             copy_carries(lo, l, loop, true);
@@ -327,7 +445,7 @@ static void build_block(et_lowering *lo, const et_block *b, int loop, int *out_f
             node_group(lo, n, loop);
         note_groups(lo, &e, from);
     }
-    int from = lo->ngroups;
+    int from = lo->p->ngroups;
     if (loop >= 0) copy_carries(lo, &lo->g->loops[loop], loop, false);
     note_groups(lo, &e, from);
     et_program *p = lo->p;
@@ -348,14 +466,14 @@ static void copy_outputs(et_lowering *lo) {
         if (lo->info[v.id].tensor == t) continue;
         copy_group(lo, v, t, -1);
         ET_GROW(lo->g->arena, p->items, p->nitems, p->citems);
-        p->items[p->nitems++] = (et_item){.kind = ET_P_GRID, .index = lo->ngroups - 1};
+        p->items[p->nitems++] = (et_item){.kind = ET_P_GRID, .index = lo->p->ngroups - 1};
         p->count++;
     }
 }
 
 static void build_groups(et_lowering *lo) {
     lo->p = et_program_create(lo->g);
-    lo->ngroups = 0;
+    lo->p->ngroups = 0;
     et_plan_materialise(lo);
     add_leaf_tensors(lo);
     add_output_tensors(lo);
@@ -365,13 +483,10 @@ static void build_groups(et_lowering *lo) {
     copy_outputs(lo);
 }
 
-/* ---- the passes ---- */
+/* ---- the pass ---- */
 
-static bool tile_all(et_lowering *lo) {
-    lo->p->nfuncs = lo->p->ngrids = 0;
-    for (int i = 0; i < lo->ngroups; i++)
-        if (!et_tile_group(lo, &lo->groups[i])) return false;
-    return true;
+static void force(void *ctx, et_value v) {
+    et_force(ctx, (int)v.id);
 }
 
 /* Tiling finds out which fusions have no device function; each such find materialises one more
@@ -379,45 +494,14 @@ static bool tile_all(et_lowering *lo) {
 bool et_pass_fuse(et_pipeline *pl) {
     et_lowering *lo = et_alloc(pl->g->arena, sizeof *lo);
     lo->g = pl->g;
-    lo->opt = pl->opt;
     lo->lower = (et_lower){pl->g, value_at, lo};
     lo->forced = et_alloc(pl->g->arena, (size_t)pl->g->nvals * sizeof *lo->forced);
     do {
         lo->again = false;
         build_groups(lo);
-        if (!lo->again && !tile_all(lo) && !lo->again) return false;
+        if (!lo->again && !et_tile_program(lo->p, pl->opt, force, lo) && !lo->again) return false;
     } while (lo->again);
-    pl->lo = lo;
     pl->p = lo->p;
     pl->p->nfuncs = pl->p->ngrids = 0;
     return true;
-}
-
-bool et_pass_tile(et_pipeline *pl) {
-    return tile_all(pl->lo);
-}
-
-static const char *tensor_name(void *ctx, int space, int id) {
-    et_lowering *lo = ctx;
-    return space == ET_LOAD_TENSOR ? et_printf(lo->g->arena, "%%%s", lo->p->tensors[id].name)
-                                   : NULL;
-}
-
-void et_groups_print(et_lowering *lo, FILE *to) {
-    et_exprs *x = lo->g->exprs;
-    fprintf(to, "eti 1 fused\nmodel %s\n", lo->g->name);
-    for (int i = 0; i < lo->ngroups; i++) {
-        const et_group *gr = &lo->groups[i];
-        fprintf(to, "group %s", gr->name);
-        if (gr->loop >= 0) fprintf(to, " in %s", lo->g->loops[gr->loop].name);
-        fprintf(to, " [");
-        for (int d = 0; d < gr->rank; d++)
-            fprintf(to, "%s%s < %s", d ? ", " : "", et_var_name(x, gr->axis[d]),
-                    et_expr_text(x, gr->dim[d], NULL, NULL));
-        fprintf(to, "]\n  %s[", tensor_name(lo, ET_LOAD_TENSOR, gr->to.id));
-        for (int d = 0; d < gr->to.rank; d++)
-            fprintf(to, "%s%s", d ? ", " : "", et_expr_text(x, gr->to.index[d], tensor_name, lo));
-        fprintf(to, "] = %s\n",
-                gr->value.id ? et_expr_text(x, gr->value, tensor_name, lo) : "attention");
-    }
 }

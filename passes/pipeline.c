@@ -31,10 +31,7 @@ static void dump(const et_pipeline *pl, const char *pass, const char *stage) {
     if (!o->dump || (strcmp(o->dump, pass) && strcmp(o->dump, "all") && strcmp(o->dump, stage)))
         return;
     fprintf(o->dump_to, "# after %s\n", pass);
-    if (strcmp(stage, "fused") == 0)
-        et_groups_print(pl->lo, o->dump_to);
-    else
-        et_program_print(pl->p, o->dump_to);
+    et_program_print(pl->p, o->dump_to);
 }
 
 bool et_passes_run(et_graph *g, const et_pass_options *opt, et_program **out_program) {

@@ -2,13 +2,13 @@
 #ifndef ET_PIPELINE_H
 #define ET_PIPELINE_H
 
-#include "lowering.h"
+#include "passes.h"
+#include "program.h"
 
 typedef struct et_pipeline {
     et_graph *g;
     const et_pass_options *opt;
-    et_lowering *lo; /* from fuse on */
-    et_program *p;   /* from fuse on */
+    et_program *p; /* from fuse on */
 } et_pipeline;
 
 typedef bool (*et_pass_fn)(et_pipeline *);
@@ -16,7 +16,9 @@ typedef bool (*et_pass_fn)(et_pipeline *);
 #include "pipeline.def"
 #undef X
 
-/* Print the groups of the fused stage. */
-void et_groups_print(et_lowering *, FILE *);
+/* Turn every group of P into a device function and its grid. A group with no tiling is reported,
+ * or, where FORCE is given, FORCE is asked to materialise the value that is in the way. */
+typedef void (*et_force_fn)(void *ctx, et_value);
+bool et_tile_program(et_program *p, const et_pass_options *, et_force_fn force, void *ctx);
 
 #endif

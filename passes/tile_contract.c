@@ -22,8 +22,6 @@ struct leaf {
 
 struct contract {
     et_tiler t;
-    const et_node *node[ET_MAX_ACC]; /* the products */
-    int nproduct;
     struct leaf leaf[MAX_LEAVES];
     int nleaf;
     bool too_many;
@@ -31,8 +29,7 @@ struct contract {
     bool batch[ET_MAX_RANK], column[ET_MAX_RANK];
     et_expr base[ET_MAX_ACC]; /* first column of the tile in each product */
     int span;                 /* columns used per tile */
-    et_dtype operand;
-    bool direct; /* every right operand is read straight from memory */
+    bool direct;              /* every right operand is read straight from memory */
 };
 
 /* ---- finding the products ---- */
@@ -41,29 +38,12 @@ static void find_leaf(void *ctx, et_expr e) {
     struct contract *c = ctx;
     const et_node_x *x = et_x(c->t.x, e);
     if (x->op != ET_X_CONTRACT) return;
-    const et_node *n = et_node_of(c->t.lo->g, (et_value){(uint32_t)x->i});
-    int p = 0;
-    while (p < c->nproduct && c->node[p] != n)
-        p++;
-    if (p == c->nproduct) {
-        if (p == ET_MAX_ACC || (p && n->args[0].id != c->node[0]->args[0].id)) {
-            et_force(c->t.lo, x->i);
-            return;
-        }
-        c->node[c->nproduct++] = n;
-    }
     if (c->nleaf == MAX_LEAVES) {
         c->too_many = true;
         return;
     }
     c->leaf[c->nleaf++] =
-        (struct leaf){.e = e, .product = p, .m = x->ops[x->nops - 2], .n = x->ops[x->nops - 1]};
-}
-
-static et_dtype operand_type(et_lowering *lo, const et_node *n) {
-    et_dtype a = et_val_of(lo->g, n->args[0])->shape.dtype;
-    et_dtype b = et_val_of(lo->g, n->args[1])->shape.dtype;
-    return a == ET_F32 ? b : a;
+        (struct leaf){.e = e, .product = x->i, .m = x->ops[x->nops - 2], .n = x->ops[x->nops - 1]};
 }
 
 static int axis_of(const struct contract *c, et_expr e) {
@@ -89,18 +69,16 @@ static bool classify(struct contract *c) {
     }
     for (int d = 0; d < gr->rank; d++) {
         int64_t one;
-        bool single = et_is_int(c->t.x, gr->dim[d], &one) && one == 1;
+        bool single = et_is_int(c->t.x, et_tiler_extent(&c->t, d), &one) && one == 1;
         if ((d == c->m_axis) + c->batch[d] + c->column[d] != 1 && !single) return false;
     }
-    for (int p = 0; p < c->nproduct; p++)
-        if (operand_type(c->t.lo, c->node[p]) != c->operand) return false;
     return true;
 }
 
 /* ---- columns of a tile ---- */
 
 static et_tiler try_tiles(const struct contract *c, const int *tile) {
-    et_tiler t = et_tiler_begin(c->t.lo, c->t.gr);
+    et_tiler t = et_tiler_begin(&c->t, c->t.gr);
     for (int d = 0; d < t.gr->rank; d++)
         et_tiler_axis(&t, d, tile[d]);
     return t;
@@ -110,7 +88,7 @@ static et_tiler try_tiles(const struct contract *c, const int *tile) {
  * span). Returns the span, or 0 when these tiles mix columns of several. */
 static int columns_of(const struct contract *c, et_tiler *t, et_expr base[ET_MAX_ACC]) {
     int span = 0;
-    for (int p = 0; p < c->nproduct; p++) {
+    for (int p = 0; p < c->t.gr->nproduct; p++) {
         base[p] = ET_NO_EXPR;
         for (int l = 0; l < c->nleaf && !base[p].id; l++) {
             if (c->leaf[l].product != p) continue;
@@ -138,13 +116,12 @@ static int64_t upper(const struct contract *c, et_expr e) {
 }
 
 static et_expr product_columns(const struct contract *c, int p) {
-    const et_shape *s = &et_val_of(c->t.lo->g, c->node[p]->result)->shape;
-    return s->dim[s->rank - 1];
+    return et_var_extent(c->t.x, c->t.gr->product[p].n);
 }
 
 /* Narrow tiles spread a small product over more CUs; wide ones reuse the staged rows. */
 static int wanted_span(const struct contract *c) {
-    int64_t columns = upper(c, product_columns(c, 0)), cus = c->t.lo->opt->machine.cus;
+    int64_t columns = upper(c, product_columns(c, 0)), cus = c->t.opt->machine.cus;
     int span = 64;
     while (span > 16 && columns / span < cus)
         span /= 2;
@@ -153,7 +130,7 @@ static int wanted_span(const struct contract *c) {
 
 static int row_tile(const struct contract *c) {
     if (c->m_axis < 0) return 1;
-    int64_t rows = upper(c, c->t.gr->dim[c->m_axis]);
+    int64_t rows = upper(c, et_tiler_extent(&c->t, c->m_axis));
     return rows < MAX_TM ? (int)rows : MAX_TM;
 }
 
@@ -176,7 +153,7 @@ static bool choose_columns(struct contract *c, int tile[ET_MAX_RANK]) {
         memcpy(best_tile, tile, sizeof best_tile);
     }
     for (int k = 0; k < n; k++) {
-        int64_t whole = upper(c, gr->dim[axis[k]]), constant;
+        int64_t whole = upper(c, et_tiler_extent(&c->t, axis[k])), constant;
         for (int size = k ? 2 : 16;; size *= 2) {
             tile[axis[k]] = size < whole ? size : (int)whole;
             et_tiler t = try_tiles(c, tile);
@@ -190,7 +167,8 @@ static bool choose_columns(struct contract *c, int tile[ET_MAX_RANK]) {
             }
             if (size >= whole || size >= MAX_SPAN) break;
         }
-        if (!et_is_int(c->t.x, gr->dim[axis[k]], &constant) || constant > MAX_SPAN) break;
+        if (!et_is_int(c->t.x, et_tiler_extent(&c->t, axis[k]), &constant) || constant > MAX_SPAN)
+            break;
         tile[axis[k]] = (int)constant;
     }
     memcpy(tile, best_tile, sizeof best_tile);
@@ -199,51 +177,47 @@ static bool choose_columns(struct contract *c, int tile[ET_MAX_RANK]) {
 
 /* ---- operands ---- */
 
-/* INDEX of an operand whose batch dimensions may be fewer or 1. */
-static int batch_index(const struct contract *c, const et_shape *operand, const et_node_x *leaf,
-                       et_expr index[ET_MAX_RANK]) {
-    int batches = operand->rank - 2, have = leaf->nops - 2;
-    for (int b = 0; b < batches; b++) {
-        int64_t one;
-        bool single = et_is_int(c->t.x, operand->dim[b], &one) && one == 1;
-        index[b] = single ? et_int(c->t.x, 0) : leaf->ops[have - batches + b];
-    }
-    return batches;
+/* The product's variables in terms of the tile's. */
+struct operand {
+    const et_product *p;
+    const et_node_x *leaf;
+    et_expr row, column, k;
+};
+
+static et_expr operand_var(void *ctx, et_exprs *x, et_expr e) {
+    struct operand *o = ctx;
+    const et_node_x *n = et_x(x, e);
+    if (n->op != ET_X_VAR) return ET_NO_EXPR;
+    for (int b = 0; b < o->p->nbatch; b++)
+        if (n->i == o->p->batch[b]) return o->leaf->ops[b];
+    return n->i == o->p->m   ? o->row
+           : n->i == o->p->n ? o->column
+           : n->i == o->p->k ? o->k
+                             : ET_NO_EXPR;
 }
 
-static et_expr left_at(struct contract *c, et_expr m, et_expr k) {
-    const et_node *n = c->node[0];
-    et_expr index[ET_MAX_RANK];
-    int b = batch_index(c, &et_val_of(c->t.lo->g, n->args[0])->shape, et_x(c->t.x, c->leaf[0].e),
-                        index);
-    index[b] = m;
-    index[b + 1] = k;
-    return et_tiler_subst(&c->t, et_arg_at(&c->t.lo->lower, n, 0, index));
-}
-
-static et_expr right_at(struct contract *c, int p, et_expr col, et_expr k) {
-    const et_node *n = c->node[p];
-    et_expr index[ET_MAX_RANK];
+static et_expr operand_at(struct contract *c, int p, bool left, et_expr at, et_expr k) {
     int l = 0;
     while (c->leaf[l].product != p)
         l++;
-    int b = batch_index(c, &et_val_of(c->t.lo->g, n->args[1])->shape, et_x(c->t.x, c->leaf[l].e),
-                        index);
-    bool trans = et_attr_int(n, "trans_b", 0);
-    index[b] = trans ? col : k;
-    index[b + 1] = trans ? k : col;
-    return et_tiler_subst(&c->t, et_arg_at(&c->t.lo->lower, n, 1, index));
+    struct operand o = {.p = &c->t.gr->product[p],
+                        .leaf = et_x(c->t.x, c->leaf[l].e),
+                        .row = at,
+                        .column = at,
+                        .k = k};
+    return et_tiler_subst(&c->t, et_subst(c->t.x, left ? o.p->a : o.p->b, operand_var, &o));
 }
 
 /* Rows of B that codegen can load 16 bytes at a time: consecutive k, every row aligned. */
 static bool is_direct(const struct contract *c, et_expr b, int kvar) {
     const et_node_x *x = et_x(c->t.x, b);
     if (x->op != ET_X_LOAD || x->i2 != ET_LOAD_TENSOR) return false;
-    const et_tensor *t = &c->t.lo->p->tensors[x->i];
+    const et_tensor *t = &c->t.p->tensors[x->i];
     int64_t pitch;
-    if (t->shape.dtype != c->operand || !et_expr_eq(x->ops[x->nops - 1], et_var(c->t.x, kvar)) ||
+    if (t->shape.dtype != c->t.gr->product[0].operand ||
+        !et_expr_eq(x->ops[x->nops - 1], et_var(c->t.x, kvar)) ||
         !et_is_int(c->t.x, t->shape.dim[x->nops - 1], &pitch) ||
-        pitch * et_dtype_bytes(c->operand) % 16)
+        pitch * et_dtype_bytes(t->shape.dtype) % 16)
         return false;
     for (int d = 0; d + 1 < x->nops; d++)
         if (et_expr_has_var(c->t.x, x->ops[d], kvar)) return false;
@@ -256,19 +230,19 @@ static int round_down(int n, int to) {
     return n / to * to;
 }
 
-static void lay_out(struct contract *c, et_step *s, int used) {
-    et_program *p = c->t.lo->p;
+static void lay_out(struct contract *c, et_step *s) {
+    et_program *p = c->t.p;
     et_func *f = &c->t.f;
-    int waves = c->t.lo->opt->machine.waves, bytes = et_dtype_bytes(s->operand);
+    int waves = c->t.opt->machine.waves, bytes = et_dtype_bytes(s->operand);
     s->wn = waves;
     while ((s->tn / 16) % s->wn)
         s->wn /= 2;
     s->wk = waves / s->wn;
     for (int a = 0; a < s->nacc; a++)
-        s->acc[a] = et_local_add(p, f, et_printf(c->t.lo->g->arena, "acc%d", a), ET_F32, 3,
+        s->acc[a] = et_local_add(p, f, et_printf(c->t.p->g->arena, "acc%d", a), ET_F32, 3,
                                  (int[]){s->wk, s->tm, s->tn}, s->tn + 4);
     int unit = 64 / bytes * s->wk, rows = s->tm + (c->direct ? 0 : s->tn), pad = 16 / bytes;
-    int left = c->t.lo->opt->machine.lds_bytes - f->lds_bytes - used - LDS_SPARE;
+    int left = c->t.opt->machine.lds_bytes - f->lds_bytes - LDS_SPARE;
     left = left < STAGE_BYTES ? left : STAGE_BYTES;
     int most = round_down(left / (rows * bytes) - pad, unit);
     most = most > unit ? most : unit;
@@ -283,7 +257,7 @@ static int acc_bytes(const struct contract *c, int tm, int tn, int waves) {
     int wn = waves;
     while ((tn / 16) % wn)
         wn /= 2;
-    return c->nproduct * (waves / wn) * tm * (tn + 4) * 4;
+    return c->t.gr->nproduct * (waves / wn) * tm * (tn + 4) * 4;
 }
 
 /* ---- the function ---- */
@@ -292,17 +266,14 @@ static et_expr sum_of_leaf(void *ctx, et_exprs *x, et_expr e) {
     struct contract *c = ctx;
     const et_node_x *n = et_x(x, e);
     if (n->op != ET_X_CONTRACT) return ET_NO_EXPR;
-    int p = 0;
-    while (c->node[p] != et_node_of(c->t.lo->g, (et_value){(uint32_t)n->i}))
-        p++;
     /* The step that made the accumulators is found through its function: steps may move. */
     const et_step *s = &c->t.f.steps[0];
     while (s->kind != ET_STEP_CONTRACT)
         s++;
     et_expr row = c->m_axis >= 0 && c->t.inner[c->m_axis] >= 0 ? et_var(x, c->t.inner[c->m_axis])
                                                                : et_int(x, 0);
-    et_expr index[] = {et_int(x, 0), row, et_sub(x, n->ops[n->nops - 1], c->base[p])};
-    return et_load(x, ET_LOAD_LOCAL, s->acc[p], ET_T_F32, 3, index);
+    et_expr index[] = {et_int(x, 0), row, et_sub(x, n->ops[n->nops - 1], c->base[n->i])};
+    return et_load(x, ET_LOAD_LOCAL, s->acc[n->i], ET_T_F32, 3, index);
 }
 
 static et_expr live(et_exprs *x, int most, et_expr extent, et_expr from) {
@@ -312,36 +283,33 @@ static et_expr live(et_exprs *x, int most, et_expr extent, et_expr from) {
 /* The CONTRACT step, after the reductions its left operand needs. */
 static bool contract_step(struct contract *c) {
     et_exprs *x = c->t.x;
-    et_lowering *lo = c->t.lo;
+    const et_product *first_product = &c->t.gr->product[0];
     int tm = round16(c->m_axis < 0 ? 1 : c->t.tile[c->m_axis]), tn = round16(c->span);
-    const et_shape *left = &et_val_of(lo->g, c->node[0]->args[0])->shape;
     et_step s = {.kind = ET_STEP_CONTRACT, .stage_b = -1, .out = -1, .scratch = -1};
-    s.tm = tm, s.tn = tn, s.operand = c->operand, s.nacc = c->nproduct;
-    s.kextent = left->dim[left->rank - 1];
+    s.tm = tm, s.tn = tn, s.operand = first_product->operand, s.nacc = c->t.gr->nproduct;
+    s.kextent = et_var_extent(x, first_product->k);
     s.mvar = et_var_add(x, "m", et_int(x, tm));
     s.nvar = et_var_add(x, "n", et_int(x, tn));
     s.kvar = et_var_add(x, "k", s.kextent);
     et_expr first = c->m_axis < 0 ? et_int(x, 0) : c->t.outer[c->m_axis];
-    et_expr rows = left->dim[left->rank - 2];
+    et_expr rows = et_var_extent(x, first_product->m);
     s.mlive = c->m_axis < 0 ? et_int(x, 1) : live(x, c->t.tile[c->m_axis], rows, first);
-    s.a = left_at(c, et_add(x, first, et_var(x, s.mvar)), et_var(x, s.kvar));
+    s.a = operand_at(c, 0, true, et_add(x, first, et_var(x, s.mvar)), et_var(x, s.kvar));
     int from = c->t.f.nsteps;
     s.a = et_tiler_reductions(&c->t, s.a, 1, &s.mvar, s.kvar);
-    if (!s.a.id) {
-        et_force(lo, (int)c->node[0]->args[0].id);
-        return false;
-    }
+    if (!s.a.id) return et_tiler_force(&c->t, first_product->left, "the left operand");
     et_expr in = et_op2(x, ET_X_LT, et_var(x, s.mvar), s.mlive);
     for (int i = from; i < c->t.f.nsteps; i++)
         if (et_x(x, in)->op != ET_X_INT) c->t.f.steps[i].mask = in;
     s.nlive = et_int(x, c->span);
     c->direct = true;
-    for (int p = 0; p < c->nproduct; p++) {
-        s.b[p] = right_at(c, p, et_add(x, c->base[p], et_var(x, s.nvar)), et_var(x, s.kvar));
+    for (int p = 0; p < c->t.gr->nproduct; p++) {
+        s.b[p] =
+            operand_at(c, p, false, et_add(x, c->base[p], et_var(x, s.nvar)), et_var(x, s.kvar));
         s.nlive = et_op2(x, ET_X_MIN, s.nlive, et_sub(x, product_columns(c, p), c->base[p]));
         c->direct &= is_direct(c, s.b[p], s.kvar);
     }
-    lay_out(c, &s, 0);
+    lay_out(c, &s);
     *et_tiler_step(&c->t, ET_STEP_CONTRACT) = s;
     return true;
 }
@@ -355,34 +323,44 @@ static void epilogue(struct contract *c) {
     et_tiler_store(&c->t, et_tiler_reductions(&c->t, value, n, vars, -1));
 }
 
-/* Fusion went too far for one tile: give the products tensors of their own. */
-static bool give_up(struct contract *c) {
-    const et_group *gr = c->t.gr;
-    bool plain = gr->node && gr->node->op->class == ET_CLASS_CONTRACT;
-    for (int p = 0; p < c->nproduct && !plain; p++)
-        et_force(c->t.lo, (int)c->node[p]->result.id);
-    if (plain) et_diag(c->t.lo->g->diags, ET_ERROR, gr->loc, "no tiling found for this product");
+/* Fusion went too far for one tile: the products get tensors of their own. */
+static bool give_up(const struct contract *c) {
+    for (int p = 0; p < c->t.gr->nproduct; p++)
+        et_tiler_force(&c->t, c->t.gr->product[p].value, "the product");
     return false;
 }
 
-bool et_tile_contract(et_lowering *lo, const et_group *gr) {
-    struct contract *c = et_alloc(lo->g->arena, sizeof *c);
-    c->t = et_tiler_begin(lo, gr);
+/* Products that cannot share a tile with the first one: another left operand or operand type. */
+static bool share_left(const struct contract *c) {
+    const et_product *p = c->t.gr->product;
+    bool ok = true;
+    for (int i = 1; i < c->t.gr->nproduct; i++)
+        if (!et_expr_eq(p[i].a, p[0].a) || p[i].operand != p[0].operand)
+            ok = et_tiler_force(&c->t, p[i].value, p[i].name);
+    return ok;
+}
+
+/* Rows per tile, fewer where the sums would not fit in their share of local memory. */
+static void choose_rows(struct contract *c, int tile[ET_MAX_RANK]) {
+    int waves = c->t.opt->machine.waves, m = c->m_axis;
+    while (m >= 0 && tile[m] > 16 &&
+           acc_bytes(c, round16(tile[m]), round16(c->span), waves) > ACC_BYTES) {
+        tile[m] = round16(round16(tile[m]) / 2);
+        c->t = try_tiles(c, tile);
+        c->span = columns_of(c, &c->t, c->base);
+    }
+}
+
+bool et_tile_contract(const et_tiler *common, const et_group *gr) {
+    struct contract *c = et_alloc(common->p->g->arena, sizeof *c);
+    c->t = et_tiler_begin(common, gr);
+    if (!share_left(c)) return false;
     et_walk(c->t.x, gr->value, find_leaf, c);
-    if (lo->again) return false;
-    c->operand = operand_type(lo, c->node[0]);
     int tile[ET_MAX_RANK];
     if (c->too_many || !classify(c) || !choose_columns(c, tile)) return give_up(c);
     c->t = try_tiles(c, tile);
     c->span = columns_of(c, &c->t, c->base);
-    int waves = lo->opt->machine.waves;
-    while (c->m_axis >= 0 && tile[c->m_axis] > 16 &&
-           acc_bytes(c, round16(tile[c->m_axis]), round16(c->span), waves) > ACC_BYTES) {
-        tile[c->m_axis] =
-            round16(tile[c->m_axis]) / 2 > 16 ? round16(round16(tile[c->m_axis]) / 2) : 16;
-        c->t = try_tiles(c, tile);
-        c->span = columns_of(c, &c->t, c->base);
-    }
+    choose_rows(c, tile);
     if (!contract_step(c)) return false;
     epilogue(c);
     return et_tiler_end(&c->t);

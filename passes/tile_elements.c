@@ -35,9 +35,9 @@ static void note_extent(void *ctx, et_expr e) {
 
 /* Elements per tile: enough for the work-items, few enough to spread over the device. */
 static int64_t element_budget(et_tiler *t, int64_t reduced) {
-    int64_t total = 1, cus = t->lo->opt->machine.cus;
+    int64_t total = 1, cus = t->opt->machine.cus;
     for (int d = 0; d < t->gr->rank; d++) {
-        int64_t n = upper(t, t->gr->dim[d]);
+        int64_t n = upper(t, et_tiler_extent(t, d));
         total = n > INT32_MAX / total ? INT32_MAX : total * n;
     }
     if (reduced == 0) {
@@ -47,14 +47,14 @@ static int64_t element_budget(et_tiler *t, int64_t reduced) {
     return ROW_ELEMENTS;
 }
 
-bool et_tile_elements(et_lowering *lo, const et_group *gr) {
-    et_tiler t = et_tiler_begin(lo, gr);
+bool et_tile_elements(const et_tiler *common, const et_group *gr) {
+    et_tiler t = et_tiler_begin(common, gr);
     struct longest l = {&t, 0};
     et_walk(t.x, gr->value, note_extent, &l);
     int64_t left = element_budget(&t, l.extent), rows = l.extent > LONG_ROW ? 1 : 4;
     int tile[ET_MAX_RANK];
     for (int d = gr->rank - 1; d >= 0; d--) {
-        int64_t n = upper(&t, gr->dim[d]), most = left;
+        int64_t n = upper(&t, et_tiler_extent(&t, d)), most = left;
         /* Rows of one reduction are few: a wave each. */
         if (l.extent && et_expr_has_op(t.x, gr->value, ET_X_REDUCE) &&
             (d < gr->rank - 1 || gr->rank == 1))

@@ -30,8 +30,26 @@ bool et_expr_has_op(const et_exprs *x, et_expr e, et_xop op) {
 
 /* ---- building a function ---- */
 
-et_tiler et_tiler_begin(et_lowering *lo, const et_group *gr) {
-    et_tiler t = {.lo = lo, .x = lo->g->exprs, .gr = gr};
+et_expr et_tiler_extent(const et_tiler *t, int d) {
+    return et_var_extent(t->x, t->gr->axis[d]);
+}
+
+bool et_tiler_force(const et_tiler *t, et_value value, const char *what) {
+    if (t->force && value.id)
+        t->force(t->ctx, value);
+    else
+        et_diag(t->p->g->diags, ET_ERROR, t->gr->loc,
+                "%s: no tiling found; give %s a tensor of its own", t->gr->name, what);
+    return false;
+}
+
+et_tiler et_tiler_begin(const et_tiler *common, const et_group *gr) {
+    et_tiler t = {.p = common->p,
+                  .opt = common->opt,
+                  .force = common->force,
+                  .ctx = common->ctx,
+                  .x = common->p->g->exprs,
+                  .gr = gr};
     t.f.name = gr->name;
     t.grid = (et_grid){.name = gr->name, .loop = gr->loop};
     for (int d = 0; d < gr->rank; d++)
@@ -49,17 +67,17 @@ et_expr et_tiler_coord(et_tiler *t, const char *name, et_expr extent) {
 }
 
 void et_tiler_axis(et_tiler *t, int d, int tile) {
-    et_expr extent = t->gr->dim[d], size = et_int(t->x, tile);
+    et_expr extent = et_tiler_extent(t, d), size = et_int(t->x, tile);
     const char *axis = et_var_name(t->x, t->gr->axis[d]);
     int64_t n;
     if (et_is_int(t->x, extent, &n) && n < tile) tile = (int)n, size = extent;
     t->tile[d] = tile;
     et_expr c =
-        et_tiler_coord(t, et_printf(t->lo->g->arena, "%s0", axis), et_ceil_div(t->x, extent, size));
+        et_tiler_coord(t, et_printf(t->p->g->arena, "%s0", axis), et_ceil_div(t->x, extent, size));
     t->outer[d] = et_mul(t->x, c, size);
     t->at[d] = t->outer[d];
     if (tile == 1) return;
-    t->inner[d] = et_var_add(t->x, et_printf(t->lo->g->arena, "%s1", axis), size);
+    t->inner[d] = et_var_add(t->x, et_printf(t->p->g->arena, "%s1", axis), size);
     t->at[d] = et_add(t->x, t->outer[d], et_var(t->x, t->inner[d]));
     et_expr in = et_op2(t->x, ET_X_LT, t->at[d], extent);
     if (et_x(t->x, in)->op != ET_X_INT) t->inside[d] = in;
@@ -90,7 +108,7 @@ et_expr et_tiler_subst_first(et_tiler *t, et_expr e) {
 }
 
 et_step *et_tiler_step(et_tiler *t, et_step_kind kind) {
-    ET_GROW(t->lo->g->arena, t->f.steps, t->f.nsteps, t->f.csteps);
+    ET_GROW(t->p->g->arena, t->f.steps, t->f.nsteps, t->f.csteps);
     et_step *s = &t->f.steps[t->f.nsteps++];
     *s = (et_step){.kind = kind, .stage_a = -1, .stage_b = -1, .out = -1, .scratch = -1};
     return s;
@@ -138,8 +156,8 @@ static et_expr reduce_step(et_tiler *t, et_expr r, int nvars, const int *vars) {
         to.index[0] = et_int(t->x, 0);
         to.rank = 1;
     }
-    const char *name = et_printf(t->lo->g->arena, "r%d", t->f.nlocals);
-    to.id = et_local_add(t->lo->p, &t->f, name, n.type == ET_T_I32 ? ET_I32 : ET_F32, to.rank, dim,
+    const char *name = et_printf(t->p->g->arena, "r%d", t->f.nlocals);
+    to.id = et_local_add(t->p, &t->f, name, n.type == ET_T_I32 ? ET_I32 : ET_F32, to.rank, dim,
                          dim[to.rank - 1]);
     et_step *s = et_tiler_step(t, ET_STEP_REDUCE);
     s->nvars = nused;
@@ -188,24 +206,35 @@ void et_tiler_store(et_tiler *t, et_expr value) {
 }
 
 bool et_tiler_end(et_tiler *t) {
-    et_program *p = t->lo->p;
-    int limit = t->lo->opt->machine.lds_bytes;
+    et_program *p = t->p;
+    int limit = t->opt->machine.lds_bytes;
     if (t->f.lds_bytes > limit) {
-        et_diag(t->lo->g->diags, ET_ERROR, t->gr->loc,
+        et_diag(t->p->g->diags, ET_ERROR, t->gr->loc,
                 "one tile of %s needs %d bytes of local memory, the target has %d", t->gr->name,
                 t->f.lds_bytes, limit);
         return false;
     }
-    ET_GROW(t->lo->g->arena, p->funcs, p->nfuncs, p->cfuncs);
+    ET_GROW(t->p->g->arena, p->funcs, p->nfuncs, p->cfuncs);
     p->funcs[p->nfuncs] = t->f;
     t->grid.func = p->nfuncs++;
-    ET_GROW(t->lo->g->arena, p->grids, p->ngrids, p->cgrids);
+    ET_GROW(t->p->g->arena, p->grids, p->ngrids, p->cgrids);
     p->grids[p->ngrids++] = t->grid;
     return true;
 }
 
-bool et_tile_group(et_lowering *lo, const et_group *gr) {
-    if (gr->kind == ET_GROUP_ATTEND) return et_tile_attend(lo, gr);
-    if (et_expr_has_op(lo->g->exprs, gr->value, ET_X_CONTRACT)) return et_tile_contract(lo, gr);
-    return et_tile_elements(lo, gr);
+static bool tile_group(const et_tiler *common, const et_group *gr) {
+    if (gr->kind == ET_GROUP_ATTEND) return et_tile_attend(common, gr);
+    return gr->nproduct ? et_tile_contract(common, gr) : et_tile_elements(common, gr);
+}
+
+bool et_tile_program(et_program *p, const et_pass_options *opt, et_force_fn force, void *ctx) {
+    et_tiler common = {.p = p, .opt = opt, .force = force, .ctx = ctx};
+    p->nfuncs = p->ngrids = 0;
+    for (int i = 0; i < p->ngroups; i++)
+        if (!tile_group(&common, &p->groups[i])) return false;
+    return true;
+}
+
+bool et_pass_tile(et_pipeline *pl) {
+    return et_tile_program(pl->p, pl->opt, NULL, NULL);
 }

@@ -2,12 +2,15 @@
 #ifndef ET_TILER_H
 #define ET_TILER_H
 
-#include "lowering.h"
+#include "pipeline.h"
 
 /* One group on its way to a device function. An axis is covered by a tile coordinate (unless one
  * tile spans it) and a variable inside the tile (unless tiles are one element wide). */
 typedef struct {
-    et_lowering *lo;
+    et_program *p;
+    const et_pass_options *opt;
+    et_force_fn force;
+    void *ctx;
     et_exprs *x;
     const et_group *gr;
     et_func f;
@@ -19,7 +22,12 @@ typedef struct {
     et_expr inside[ET_MAX_RANK]; /* predicate: still in the axis, or none when always */
 } et_tiler;
 
-et_tiler et_tiler_begin(et_lowering *, const et_group *);
+/* What is common to the groups of a program: p, opt, force, ctx. */
+et_tiler et_tiler_begin(const et_tiler *common, const et_group *);
+/* The extent of axis D of the group. */
+et_expr et_tiler_extent(const et_tiler *, int d);
+/* Tiling failed for want of a tensor for VALUE (named WHAT): ask for it, or report. False. */
+bool et_tiler_force(const et_tiler *, et_value value, const char *what);
 /* Add the tile coordinate NAME over EXTENT; the expression is 0 when there is just one tile. */
 et_expr et_tiler_coord(et_tiler *, const char *name, et_expr extent);
 /* Cover axis D by tiles of TILE elements. */
@@ -42,8 +50,8 @@ bool et_tiler_end(et_tiler *);
 bool et_expr_has_var(const et_exprs *, et_expr, int var);
 bool et_expr_has_op(const et_exprs *, et_expr, et_xop);
 
-bool et_tile_elements(et_lowering *, const et_group *);
-bool et_tile_contract(et_lowering *, const et_group *);
-bool et_tile_attend(et_lowering *, const et_group *);
+bool et_tile_elements(const et_tiler *common, const et_group *);
+bool et_tile_contract(const et_tiler *common, const et_group *);
+bool et_tile_attend(const et_tiler *common, const et_group *);
 
 #endif
