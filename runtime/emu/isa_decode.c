@@ -84,7 +84,7 @@ static void init_names(void) {
 static bool decode_one(struct emu_decode *d, const struct emu_row *row, const struct emu_text *t,
                        struct emu_op *o) {
     o->cls = row->cls;
-    return row->bind(d, row, t, o);
+    return row->bind(d, row, t, o) && o->fn;
 }
 
 static void decode_text(struct emu_decode *d, LLVMDisasmContextRef dc, size_t at, size_t *bytes,

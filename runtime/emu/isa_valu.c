@@ -326,7 +326,7 @@ static bool bind_swap(struct emu_decode *d, const struct emu_row *row, const str
  */
 static bool bind_gpr_idx(struct emu_decode *d, const struct emu_row *row, const struct emu_text *t,
                          struct emu_op *o) {
-    (void)row;
+    o->fn = row->fn;
     o->flags = t->word[0] >> 8 & 255;
     o->nsrc = 1;
     return t->ntok >= 1 && isa_bind_src(d, &t->tok[0], T_u32, &o->s[0]);

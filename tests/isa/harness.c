@@ -1,0 +1,276 @@
+/* harness.c - assembling, and a machine with one workgroup around the executor. */
+#include "harness.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+int failures;
+
+/* ---- memory and clocks the executor asks for ---------------------------------------------------
+ */
+
+enum { MAX_LIVE = 64 };
+static struct emu_range live[MAX_LIVE];
+static void *owned[MAX_LIVE];
+static int nlive;
+
+struct emu_range emu_memory_find(uint64_t addr) {
+    for (int i = 0; i < nlive; i++)
+        if (addr >= live[i].lo && addr < live[i].hi) return live[i];
+    return (struct emu_range){0, 0, false};
+}
+
+void *live_alloc(size_t bytes, bool writable) {
+    void *p = NULL;
+    if (nlive == MAX_LIVE || posix_memalign(&p, 4096, bytes)) abort();
+    memset(p, 0, bytes);
+    owned[nlive] = p;
+    live[nlive++] = (struct emu_range){(uintptr_t)p, (uintptr_t)p + bytes, writable};
+    return p;
+}
+
+void live_reset(void) {
+    while (nlive)
+        free(owned[--nlive]);
+}
+
+static uint64_t ticks;
+uint64_t emu_clock_realtime(void) {
+    return 1000 + ticks++;
+}
+uint64_t emu_clock_cycles(void) {
+    return 5000 + ticks++;
+}
+
+/* ---- code -------------------------------------------------------------------------------------
+ */
+
+static void fail(const char *what) {
+    fprintf(stderr, "%s\n", what);
+    exit(2);
+}
+
+static uint8_t *read_file(const char *name, size_t *bytes) {
+    FILE *f = fopen(name, "rb");
+    if (!f) fail("cannot read the object file");
+    fseek(f, 0, SEEK_END);
+    long n = ftell(f);
+    rewind(f);
+    uint8_t *p = malloc((size_t)n + 1);
+    if (!p || fread(p, 1, (size_t)n, f) != (size_t)n) fail("cannot read the object file");
+    fclose(f);
+    *bytes = (size_t)n;
+    return p;
+}
+
+/* .text and the kernel NAME (or the first one) of a linked code object. */
+static struct code parse_elf(const uint8_t *p, const char *name) {
+    struct code c = {0};
+    const Elf64_Ehdr *h = (const void *)p;
+    const Elf64_Shdr *s = (const void *)(p + h->e_shoff);
+    const char *names = (const char *)p + s[h->e_shstrndx].sh_offset;
+    uint64_t text_addr = 0;
+    for (int i = 0; i < h->e_shnum; i++) {
+        if (strcmp(names + s[i].sh_name, ".text")) continue;
+        c.bytes = s[i].sh_size;
+        c.text = malloc(c.bytes + 1);
+        memcpy(c.text, p + s[i].sh_offset, c.bytes);
+        text_addr = s[i].sh_addr;
+    }
+    for (int i = 0; i < h->e_shnum; i++) {
+        if (s[i].sh_type != SHT_SYMTAB) continue;
+        const char *strings = (const char *)p + s[s[i].sh_link].sh_offset;
+        const Elf64_Sym *sym = (const void *)(p + s[i].sh_offset);
+        for (size_t k = 0; k < s[i].sh_size / sizeof *sym; k++) {
+            const char *n = strings + sym[k].st_name;
+            size_t len = strlen(n);
+            if (len < 4 || strcmp(n + len - 3, ".kd")) continue;
+            if (name && (strncmp(n, name, len - 3) || strlen(name) != len - 3)) continue;
+            if (c.kernels++) continue;
+            const Elf64_Shdr *in = &s[sym[k].st_shndx];
+            memcpy(c.descriptor, p + in->sh_offset + (sym[k].st_value - in->sh_addr), 64);
+            int64_t entry;
+            memcpy(&entry, c.descriptor + 16, 8);
+            c.entry = sym[k].st_value + (uint64_t)entry - text_addr;
+        }
+    }
+    if (!c.text) fail("the object file has no .text");
+    return c;
+}
+
+static struct code run_tools(const char *command, const char *object, const char *name) {
+    if (system(command)) {
+        fprintf(stderr, "failed: %s\n", command);
+        exit(2);
+    }
+    size_t bytes;
+    uint8_t *p = read_file(object, &bytes);
+    struct code c = parse_elf(p, name);
+    free(p);
+    return c;
+}
+
+static void temp_name(char *out, size_t size, const char *ext) {
+    static int serial;
+    const char *dir = getenv("TMPDIR");
+    snprintf(out, size, "%s/isa-test-%d-%d.%s", dir ? dir : "/tmp", (int)getpid(), serial++, ext);
+}
+
+struct code code_from_asm(const char *text) {
+    char source[256], object[256], command[1024];
+    temp_name(source, sizeof source, "s");
+    temp_name(object, sizeof object, "o");
+    FILE *f = fopen(source, "w");
+    if (!f || fputs(text, f) < 0 || fclose(f)) fail("cannot write the assembly");
+    snprintf(command, sizeof command,
+             LLVM_MC " -triple=amdgcn-amd-amdhsa -mcpu=gfx942 -filetype=obj %s -o %s", source,
+             object);
+    struct code c = run_tools(command, object, NULL);
+    unlink(source);
+    unlink(object);
+    return c;
+}
+
+struct code code_from_file(const char *source, const char *flags) {
+    char object[256], command[2048];
+    temp_name(object, sizeof object, "hsaco");
+    snprintf(command, sizeof command,
+             CLANG
+             " -x cl -Xclang -finclude-default-header -cl-std=CL2.0 -target amdgcn-amd-amdhsa "
+             "-mcpu=gfx942 -nogpulib %s %s -o %s",
+             flags ? flags : "-O2", source, object);
+    const char *kernel = strchr(source, ':');
+    struct code c = run_tools(command, object, kernel);
+    unlink(object);
+    return c;
+}
+
+void code_free(struct code *c) {
+    free(c->text);
+    memset(c, 0, sizeof *c);
+}
+
+/* ---- a workgroup ------------------------------------------------------------------------------
+ */
+
+struct machine *machine_create(const struct code *c, uint64_t entry, unsigned nwaves) {
+    char err[256];
+    struct machine *m = calloc(1, sizeof *m);
+    if (!m) abort();
+    if (!emu_program_create("gfx942", 0x100000, c->text, c->bytes, &m->program, err)) fail(err);
+    memcpy(m->descriptor, c->descriptor, 64);
+    if (!c->kernels) {
+        /* f32 and f16/f64 denormals kept, as LLVM asks for by default */
+        uint32_t rsrc1 = 0xf0 << 12;
+        memcpy(m->descriptor + 48, &rsrc1, 4);
+    }
+    m->dispatch.program = m->program;
+    m->dispatch.descriptor = m->descriptor;
+    m->dispatch.group_size[0] = m->dispatch.grid_size[0] = 64 * nwaves;
+    m->dispatch.group_size[1] = m->dispatch.grid_size[1] = 1;
+    m->dispatch.group_size[2] = m->dispatch.grid_size[2] = 1;
+    m->dispatch.lds_bytes = sizeof m->lds;
+    m->group.dispatch = &m->dispatch;
+    m->group.nwaves = nwaves;
+    m->group.lds = m->lds;
+    m->group.waves = m->waves;
+    for (unsigned i = 0; i < nwaves; i++) {
+        m->waves[i] = aligned_alloc(64, (emu_wave_bytes(&m->dispatch) + 63) & ~(size_t)63);
+        if (!m->waves[i]) abort();
+    }
+    machine_restart(m, entry);
+    return m;
+}
+
+void machine_restart(struct machine *m, uint64_t entry) {
+    m->dispatch.entry = m->program->addr + entry;
+    memset(&m->fault, 0, sizeof m->fault);
+    for (unsigned i = 0; i < m->group.nwaves; i++)
+        emu_wave_init(m->waves[i], &m->group, i, NULL);
+}
+
+void machine_destroy(struct machine *m) {
+    for (unsigned i = 0; i < m->group.nwaves; i++)
+        free(m->waves[i]);
+    emu_program_destroy(m->program);
+    free(m);
+}
+
+enum emu_stop machine_run(struct machine *m) {
+    bool ended[16] = {false};
+    for (unsigned alive = m->group.nwaves; alive;) {
+        alive = 0;
+        for (unsigned i = 0; i < m->group.nwaves; i++) {
+            enum emu_stop s = EMU_ENDED;
+            while (!ended[i] && (s = emu_wave_run(m->waves[i], 100000, &m->fault)) != EMU_ENDED &&
+                   s != EMU_BARRIER && s != EMU_FAULT)
+                continue;
+            if (s == EMU_FAULT) return s;
+            ended[i] = s == EMU_ENDED;
+            alive += !ended[i];
+        }
+    }
+    return EMU_ENDED;
+}
+
+/* ---- random values ----------------------------------------------------------------------------
+ */
+
+static uint64_t seed = 0x123456789abcdef;
+uint64_t random64(void) {
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return seed * 0x2545f4914f6cdd1d;
+}
+uint32_t random32(void) {
+    return (uint32_t)(random64() >> 32);
+}
+
+uint32_t random_f32(void) {
+    static const uint32_t special[] = {0,          0x80000000, 0x3f800000, 0xbf800000, 0x7f800000,
+                                       0xff800000, 0x7fc00000, 0x00000001, 0x807fffff, 0x00800000,
+                                       0x7f7fffff, 0x3f000000, 0x4b000000, 0xcf000000, 0x4f800000};
+    uint32_t r = random32();
+    switch (r & 7) {
+    case 0:
+        return special[(r >> 8) % (sizeof special / sizeof *special)];
+    case 1:
+        return random32(); /* any bits */
+    case 2:
+        return random32() & 0x807fffff; /* denormal */
+    default: {
+        float f = ((float)(int32_t)random32() / 2147483648.0f) * (float)(1u << (r >> 8 & 15));
+        memcpy(&r, &f, 4);
+        return r;
+    }
+    }
+}
+uint32_t random_f16(void) {
+    static const uint16_t special[] = {0,      0x8000, 0x3c00, 0xbc00, 0x7c00, 0xfc00,
+                                       0x7e00, 1,      0x83ff, 0x400,  0x7bff};
+    uint32_t r = random32();
+    if (!(r & 7)) return special[(r >> 8) % (sizeof special / sizeof *special)];
+    return r >> 16;
+}
+uint64_t random_f64(void) {
+    static const uint64_t special[] = {0,
+                                       0x8000000000000000,
+                                       0x3ff0000000000000,
+                                       0x7ff0000000000000,
+                                       0xfff0000000000000,
+                                       0x7ff8000000000000,
+                                       1,
+                                       0x7fefffffffffffff};
+    uint32_t r = random32();
+    if (!(r & 7)) return special[(r >> 8) % (sizeof special / sizeof *special)];
+    if (r & 8) return random64();
+    double d = (double)(int64_t)random64() / 1e15;
+    memcpy(&r, &d, 4);
+    uint64_t u;
+    memcpy(&u, &d, 8);
+    return u;
+}
