@@ -1,10 +1,14 @@
-/* contract.h - a CONTRACT step as one lane sees it. */
+/* contract.h - a CONTRACT step as one lane sees it; what the files that emit it share. */
 #ifndef ET_CODEGEN_CONTRACT_H
 #define ET_CODEGEN_CONTRACT_H
 
 #include "internal.h"
 
-#define ET_MAX_FRAGMENTS 64
+enum {
+    ET_FRAGMENTS = 16,     /* loads of b a lane has in flight, when the step is large enough */
+    ET_MAX_FRAGMENTS = 64, /* and at most, for one unit of many accumulators */
+    ET_MAX_SUMS = 64,      /* 16 x 16 sums of a wave */
+};
 
 struct et_contract {
     const et_step *s;
@@ -14,15 +18,33 @@ struct et_contract {
     int lane_k;        /* consecutive k in one load of a lane */
     int unit_k;        /* k covered by one load of all lanes */
     int nsub, msub;    /* 16-row pieces of this wave's n, of m */
-    int group, groups; /* units loaded together, groups per chunk */
+    int kc, units;     /* k per chunk, and units in a wave's part of it */
+    int pitch_a;       /* between staged rows of a */
     int64_t k, chunks; /* extent and chunks, -1 when known at run time only */
     bool tail;         /* the last chunk is not full */
-    int nload;         /* fragments of b in one group */
+    int nload;         /* fragments of b in one chunk */
     val mlive, nlive, kend;
     val n0, ks, kpart;                         /* of this wave */
     val lane_row, lane_group, lane_k0;         /* of this lane */
     cg_addr row[ET_MAX_ACC][ET_MAX_FRAGMENTS]; /* rows of b */
-    val first[ET_MAX_FRAGMENTS];               /* the first group, loaded */
+    val first[ET_MAX_FRAGMENTS];               /* the first chunk, loaded */
 };
+
+/* What to copy to LDS: E at rows row0 + r, r in [0, live), and the k of chunk CHUNK; rounded to the
+ * operand type, zero past the last k. */
+typedef struct {
+    et_expr e;
+    int rowvar, rows; /* rows: at most */
+    val row0, live;   /* row0 NULL: 0 */
+    int local, pitch;
+    val chunk;
+} et_stage;
+void cg_contract_stage(cg *, const et_contract *, const et_stage *);
+
+LLVMTypeRef cg_fragment_type(cg *, const et_contract *);
+/* b of the wave's part of CHUNK. */
+void cg_contract_load(cg *, const et_contract *, val chunk, val *out);
+void cg_contract_rows(cg *, et_contract *); /* addresses of its rows */
+bool cg_contract_direct(cg *, const et_step *, et_expr b, int lane_k);
 
 #endif
