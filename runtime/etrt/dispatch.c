@@ -135,7 +135,10 @@ static etrt_status fault(etrt_device *dev) {
     const struct etrt_hsa *hsa = dev->hsa;
     uint32_t broken = atomic_load(&dev->broken);
     const char *text = hsa->etemu_last_fault ? hsa->etemu_last_fault() : "";
-    if (*text) return etrt_fail(ETRT_FAULT, "%s", text);
+    int length = (int)strlen(text);
+    while (length && text[length - 1] == '\n')
+        length--;
+    if (length) return etrt_fail(ETRT_FAULT, "%.*s", length, text);
     if (atomic_load(&dev->fault_address_known))
         return etrt_fail(ETRT_FAULT, "memory fault at device address 0x%llx",
                          (unsigned long long)atomic_load(&dev->fault_address));

@@ -63,7 +63,7 @@ etrt_status etrt_weights_alloc(etrt_model *);
 etrt_status etrt_report_wait(const struct etrt_manifest *, const struct etrt_report *,
                              const uint32_t *events, const struct etrt_control *,
                              uint32_t workgroups, double wait_limit);
-/* Append to the last error, a fault, which tensors its addresses are in or near. */
+/* Append to the last error, a fault, which region its address is in or near. */
 void etrt_report_fault(const etrt_session *);
 
 /* capture.c. Begin takes the wish from the session; end writes the after-images and renames. */

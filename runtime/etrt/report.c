@@ -132,12 +132,12 @@ void etrt_report_fault(const etrt_session *s) {
     size_t count;
     snprintf(text, sizeof text, "%s", etrt_last_error());
     if (etrt_session_regions(s, &regions, &count) != ETRT_OK) return;
-    for (char *p = text; (p = strstr(p, "0x"));) {
-        char *end;
-        uint64_t address = strtoull(p + 2, &end, 16);
+    /* The offending address comes first in the text; the bounds of allocations follow. */
+    const struct etrt_region *r = NULL;
+    for (char *p = text; !r && (p = strstr(p, "0x")); p += 2) {
+        uint64_t address = strtoull(p + 2, NULL, 16);
         int64_t offset = 0;
-        const struct etrt_region *r =
-            end > p + 2 ? nearest(regions, count, address, &offset) : NULL;
+        r = nearest(regions, count, address, &offset);
         if (r && offset >= 0 && (uint64_t)offset < r->bytes)
             etrt_fail_more("\n0x%" PRIx64 " is byte %" PRId64 " of %s (%" PRIu64 " bytes)", address,
                            offset, r->name, r->bytes);
@@ -145,7 +145,6 @@ void etrt_report_fault(const etrt_session *s) {
             etrt_fail_more("\n0x%" PRIx64 " is %" PRId64 " bytes %s %s (%" PRIu64 " bytes)",
                            address, offset < 0 ? -offset : offset - (int64_t)r->bytes,
                            offset < 0 ? "before" : "past the end of", r->name, r->bytes);
-        p = end > p + 2 ? end : p + 2;
     }
     free(regions);
 }
