@@ -111,6 +111,7 @@ enum emu_stop emu_wave_run(struct emu_wave *, uint64_t budget, struct emu_fault 
 
 /* ---- clocks, provided by the machine -------------------------------------------------------- */
 
+/* They run slower than the host's while work is done; see emu_clock.h. */
 uint64_t emu_clock_realtime(void); /* ticks of the 100 MHz clock, what s_memrealtime returns */
 uint64_t emu_clock_cycles(void);   /* what s_memtime returns */
 

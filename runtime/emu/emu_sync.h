@@ -1,4 +1,4 @@
-/* emu_sync.h - event counts on futexes, and the monotonic clock they time out by. */
+/* emu_sync.h - event counts on futexes. */
 #ifndef EMU_SYNC_H
 #define EMU_SYNC_H
 
@@ -23,8 +23,6 @@ void emu_event_post(struct emu_event *);
 /* Return once SEQ differs from SEEN, or after TIMEOUT_NS; may also return early. The first SPIN_NS
  * are spent polling, because a hand-over between running threads is much quicker than a wake-up. */
 void emu_event_wait(struct emu_event *, uint32_t seen, uint64_t spin_ns, uint64_t timeout_ns);
-
-uint64_t emu_now_ns(void);
 
 static inline void emu_relax(void) {
 #if defined(__x86_64__) || defined(__i386__)

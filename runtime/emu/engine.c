@@ -5,6 +5,7 @@
  * one of two lines: ready, or asleep when all its waves were waiting. Ready ones go first, but
  * sleepers get a turn often enough to notice what they wait for, even beside one that spins without
  * sleeping; when only sleepers are left they are polled in turn, ever more gently. */
+#include "emu_clock.h"
 #include "emu_engine.h"
 
 #include "emu_fault.h"
@@ -220,11 +221,12 @@ static void work(struct run *r, uint32_t takes) {
         struct emu_fault fault = {0};
         uint64_t start = emu_now_ns();
         enum emu_slot_stop stop = emu_slot_run(s, QUANTUM_NS, &fault);
-        uint64_t ns = emu_now_ns() - start;
-        total += ns;
+        uint64_t end = emu_now_ns();
+        total += end - start;
         pthread_mutex_lock(&r->lock);
-        put_back(r, s, stop, ns, &fault);
+        put_back(r, s, stop, end - start, &fault);
         progress = !r->fruitless;
+        if (progress) emu_clock_slow_down(start, end);
     }
     if (done(r)) emu_event_post(&engine.event);
     atomic_fetch_add_explicit(&engine.busy_ns, total, memory_order_relaxed);

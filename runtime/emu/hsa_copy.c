@@ -1,5 +1,6 @@
 /* hsa_copy.c - asynchronous copies: at once when nothing is waited for, else on a thread each. */
 #include "emu.h"
+#include "emu_clock.h"
 #include "emu_host.h"
 #include "emu_signal.h"
 
@@ -25,11 +26,11 @@ static _Atomic bool closing;
 
 static void perform(const struct copy *c) {
     struct emu_signal *s = c->completion;
-    uint64_t start = emu_clock_realtime();
+    uint64_t start = emu_host_ticks();
     memmove(c->dst, c->src, c->bytes);
     if (!s) return;
     s->start = start;
-    s->end = emu_clock_realtime();
+    s->end = emu_host_ticks();
     emu_signal_subtract(s, 1);
 }
 

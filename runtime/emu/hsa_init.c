@@ -1,4 +1,5 @@
 /* hsa_init.c - bringing the runtime up and down, the choice of device, system information. */
+#include "emu_clock.h"
 #include "emu_engine.h"
 #include "emu_fault.h"
 #include "emu_host.h"
@@ -99,7 +100,7 @@ hsa_status_t HSA_API hsa_system_get_info(hsa_system_info_t what, void *out) {
     case HSA_SYSTEM_INFO_VERSION_MINOR:
         return PUT(uint16_t, 1);
     case HSA_SYSTEM_INFO_TIMESTAMP:
-        return PUT(uint64_t, emu_clock_realtime());
+        return PUT(uint64_t, emu_host_ticks());
     case HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY:
         return PUT(uint64_t, 100000000);
     case HSA_SYSTEM_INFO_SIGNAL_MAX_WAIT:

@@ -1,4 +1,5 @@
 /* hsa_signal.c - signals: creation, the atomic operations in all their orders, waiting. */
+#include "emu_clock.h"
 #include "emu_signal.h"
 
 #include "emu_host.h"

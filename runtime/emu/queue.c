@@ -1,4 +1,5 @@
 /* queue.c - the packet processor: one thread per queue takes its packets in order. */
+#include "emu_clock.h"
 #include "emu_fault.h"
 #include "emu_queue.h"
 
@@ -120,7 +121,7 @@ static void complete(const void *packet, bool ok, uint64_t start) {
     struct emu_signal *s = packet_signal(handle, &bad);
     if (!s) return;
     s->start = start;
-    s->end = emu_clock_realtime();
+    s->end = emu_host_ticks();
     if (!ok)
         emu_signal_set(s, -1);
     else
@@ -129,7 +130,7 @@ static void complete(const void *packet, bool ok, uint64_t start) {
 
 static void process(struct emu_queue *q, void *packet, uint16_t header, uint64_t id) {
     struct emu_failure *f = malloc(sizeof *f);
-    uint64_t start = emu_clock_realtime();
+    uint64_t start = emu_host_ticks();
     bool ok = !q->failed && f && !atomic_load(&q->stop);
     if (ok) run_packet(q, packet, header, id, f);
     bool stopped = atomic_load(&q->stop);

@@ -1,4 +1,5 @@
 /* slot.c - resident workgroups. */
+#include "emu_clock.h"
 #include "emu_slot.h"
 
 #include "emu_memory.h"

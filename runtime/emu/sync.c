@@ -1,7 +1,7 @@
 /* sync.c - event counts on futexes. */
 #include "emu_sync.h"
 
-#include "emu.h"
+#include "emu_clock.h"
 
 #include <limits.h>
 #include <linux/futex.h>
@@ -9,22 +9,6 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-
-uint64_t emu_now_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-uint64_t emu_clock_realtime(void) {
-    return emu_now_ns() / 10;
-}
-
-/* A core clock of 2.1 GHz. */
-uint64_t emu_clock_cycles(void) {
-    uint64_t ns = emu_now_ns();
-    return ns * 2 + ns / 10;
-}
 
 void emu_event_post(struct emu_event *e) {
     atomic_fetch_add(&e->seq, 1);

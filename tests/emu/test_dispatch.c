@@ -189,6 +189,34 @@ START_TEST(one_place_each) {
 }
 END_TEST
 
+/* What the waiters of "bounded" say; the host's time it took, in seconds. */
+static double run_bounded(uint64_t work, uint64_t limit, uint32_t said) {
+    uint64_t a, b;
+    uint32_t *flag = emu_test_alloc(4), *out = emu_test_alloc(32);
+    *flag = 0;
+    OK(hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP, &a));
+    ck_assert_int_eq(LAUNCH("bounded", 8 * 64, 64, P(flag), P(out), work, limit), 0);
+    OK(hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP, &b));
+    for (int i = 1; i < 8; i++)
+        ck_assert_uint_eq(out[i], said);
+    return (double)(b - a) / 1e8;
+}
+
+/* A kernel that waits in vain reaches its limit in the time it says, and one that waits for slow
+ * work does not, since that is only slow to emulate. */
+START_TEST(time_of_the_device) {
+    enum { TENTH = 10000000 };
+    emu_test_start("gfx942");
+    double vain = run_bounded(0, 3 * TENTH, 2);
+    ck_assert_double_ge(vain, 0.3);
+    ck_assert_double_le(vain, 10);
+    double work = 0;
+    for (uint64_t n = 1 << 21; work < 0.6; n *= 2)
+        work = run_bounded(n, 3 * TENTH, 1);
+    emu_test_stop();
+}
+END_TEST
+
 START_TEST(more_workgroups_than_places) {
     enum { GROUPS = 3001 };
     emu_test_start("gfx942:cus=2");
@@ -303,6 +331,7 @@ Suite *dispatch_suite(void) {
     tcase_add_loop_test(t, one_place_each, 0, n);
     tcase_add_test(t, spinning_beside_sleeping);
     tcase_add_test(t, seeded_order);
+    tcase_add_test(t, time_of_the_device);
     tcase_add_test(t, more_workgroups_than_places);
     tcase_add_test(t, grid_that_groups_do_not_divide);
     tcase_add_test(t, private_memory);

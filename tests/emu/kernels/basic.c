@@ -82,6 +82,28 @@ kernel void arrive(global uint *counter, global uint *order) {
             GX();
 }
 
+// Workgroup 0 works and then sets the flag; the others wait for it at most LIMIT clock ticks and
+// say 1 when they saw it, 2 when it took too long.
+kernel void bounded(global uint *flag, global uint *out, ulong work, ulong limit) {
+    if (LX() != 0) return;
+    if (GX() == 0) {
+        for (ulong i = 0; i < work; i++)
+            __asm__ volatile("s_nop 0");
+        __scoped_atomic_store_n(flag, work != 0, __ATOMIC_RELEASE, __MEMORY_SCOPE_DEVICE);
+        return;
+    }
+    ulong start = __builtin_amdgcn_s_memrealtime();
+    uint said = 0;
+    while (!said) {
+        if (__scoped_atomic_load_n(flag, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE))
+            said = 1;
+        else if (__builtin_amdgcn_s_memrealtime() - start > limit)
+            said = 2;
+        __builtin_amdgcn_s_sleep(8);
+    }
+    out[GX()] = said;
+}
+
 // Waits without sleeping, and without end when nobody sets the flag.
 kernel void spin(global uint *flag) {
     while (!__scoped_atomic_load_n(flag, __ATOMIC_RELAXED, __MEMORY_SCOPE_SYSTEM))

@@ -1,0 +1,46 @@
+/* clock.c - host time and device time. */
+#include "emu_clock.h"
+
+#include "emu.h"
+
+#include <time.h>
+
+enum { SLOWER = 64 };
+
+static _Atomic uint64_t skipped; /* host nanoseconds that did not pass on the device */
+static _Atomic uint64_t counted; /* up to where in host time work has been counted */
+static _Atomic uint64_t latest;  /* what was read last: the clock never goes back */
+
+uint64_t emu_now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void emu_clock_slow_down(uint64_t start, uint64_t end) {
+    /* Threads work at the same time; each moment counts once. */
+    uint64_t from = atomic_load(&counted);
+    do {
+        if (from >= end) return;
+    } while (!atomic_compare_exchange_weak(&counted, &from, end));
+    if (from < start) from = start;
+    atomic_fetch_add(&skipped, (end - from) / SLOWER * (SLOWER - 1));
+}
+
+static uint64_t device_ns(void) {
+    uint64_t ns = emu_now_ns() - atomic_load(&skipped), seen = atomic_load(&latest);
+    do {
+        if (ns <= seen) return seen;
+    } while (!atomic_compare_exchange_weak(&latest, &seen, ns));
+    return ns;
+}
+
+uint64_t emu_clock_realtime(void) {
+    return device_ns() / 10;
+}
+
+/* A core clock of 2.1 GHz. */
+uint64_t emu_clock_cycles(void) {
+    uint64_t ns = device_ns();
+    return ns * 2 + ns / 10;
+}
