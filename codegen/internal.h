@@ -36,8 +36,8 @@ typedef struct {
     block exit;
 
     val wg, nwg, tid, lane, wave; /* wave and everything of the workgroup is uniform */
-    val control, report, events, wait_ticks, launch;
-    val die, hw_id;
+    val args;                     /* the kernarg segment */
+    val control, events, wait_ticks;
     val *sym;     /* i32 per symbol */
     val *tensor;  /* pointer per tensor */
     bool *stored; /* per tensor: some step writes it, so loads of it may not move across waits */
@@ -181,6 +181,9 @@ void cg_notifies(cg *, int grid);
 
 /* ---- kernel.c ---- */
 void cg_kernel(cg *);
+val cg_argument(cg *, size_t offset, LLVMTypeRef);
+val cg_hwreg(cg *, et_hwreg);
+val cg_die(cg *);
 
 /* ---- the rest ---- */
 bool cg_check(cg *); /* what codegen cannot do, told before it starts */

@@ -6,8 +6,8 @@
 
 /* ---- prologue ---- */
 
-static val kernarg_field(cg *g, val args, size_t offset, LLVMTypeRef t) {
-    val v = LLVMBuildLoad2(g->b, t, cg_gepi(g, args, (int64_t)offset), "");
+val cg_argument(cg *g, size_t offset, LLVMTypeRef t) {
+    val v = LLVMBuildLoad2(g->b, t, cg_gepi(g, g->args, (int64_t)offset), "");
     LLVMSetAlignment(v, t == g->i32 ? 4 : 8);
     LLVMSetMetadata(v, g->md_invariant,
                     LLVMMetadataAsValue(g->ctx, LLVMMDNodeInContext2(g->ctx, NULL, 0)));
@@ -29,59 +29,68 @@ static val const_tensor(cg *g, const et_tensor *t) {
     return global;
 }
 
+/* Where argument pointers of tensors begin, in bytes. */
+static size_t tensor_args(const cg *g) {
+    size_t at = sizeof(struct etrt_kernarg) + 4 * (size_t)et_sym_count(g->x);
+    return (at + 7) & ~(size_t)7;
+}
+
+/* Every grid loads its arguments anew: they are one cached scalar load away, while kept across the
+ * kernel they would fill the scalar registers. The empty instruction hides that they are the same.
+ */
 static void load_arguments(cg *g) {
-    val args = LLVMGetParam(g->fn, 0);
+    LLVMTypeRef t = LLVMTypeOf(g->args), type = LLVMFunctionType(t, &t, 1, false);
+    val hide =
+        LLVMGetInlineAsm(type, "", 0, "=s,0", 4, true, false, LLVMInlineAsmDialectATT, false);
+    g->args = LLVMBuildCall2(g->b, type, hide, &g->args, 1, "");
     const et_program *p = g->p;
-    g->control = kernarg_field(g, args, offsetof(struct etrt_kernarg, control), g->gptr);
-    g->report = kernarg_field(g, args, offsetof(struct etrt_kernarg, report), g->gptr);
-    g->events = kernarg_field(g, args, offsetof(struct etrt_kernarg, events), g->gptr);
-    g->wait_ticks = kernarg_field(g, args, offsetof(struct etrt_kernarg, wait_ticks), g->i64);
-    g->nwg = kernarg_field(g, args, offsetof(struct etrt_kernarg, workgroups), g->i32);
-    g->launch = kernarg_field(g, args, offsetof(struct etrt_kernarg, launch), g->i32);
-    val workspace = kernarg_field(g, args, offsetof(struct etrt_kernarg, workspace), g->gptr);
-    size_t at = sizeof(struct etrt_kernarg);
-    for (int i = 0; i < et_sym_count(g->x); i++, at += 4)
-        g->sym[i] = kernarg_field(g, args, at, g->i32);
-    at = (at + 7) & ~(size_t)7;
+    g->control = cg_argument(g, offsetof(struct etrt_kernarg, control), g->gptr);
+    g->events = cg_argument(g, offsetof(struct etrt_kernarg, events), g->gptr);
+    g->wait_ticks = cg_argument(g, offsetof(struct etrt_kernarg, wait_ticks), g->i64);
+    g->nwg = cg_argument(g, offsetof(struct etrt_kernarg, workgroups), g->i32);
+    val workspace = cg_argument(g, offsetof(struct etrt_kernarg, workspace), g->gptr);
+    for (int i = 0; i < et_sym_count(g->x); i++)
+        g->sym[i] = cg_argument(g, sizeof(struct etrt_kernarg) + 4 * (size_t)i, g->i32);
+    size_t at = tensor_args(g);
     for (int i = 0; i < p->ntensors; i++) {
-        const et_tensor *t = &p->tensors[i];
-        if (t->kind == ET_TENSOR_TEMP) {
-            g->tensor[i] = cg_gepi(g, workspace, t->offset);
-        } else if (t->kind == ET_TENSOR_CONST) {
-            g->tensor[i] = const_tensor(g, t);
-        } else {
-            g->tensor[i] = kernarg_field(g, args, at, g->gptr);
+        const et_tensor *te = &p->tensors[i];
+        if (te->kind == ET_TENSOR_TEMP) {
+            g->tensor[i] = cg_gepi(g, workspace, te->offset);
+        } else if (te->kind != ET_TENSOR_CONST) {
+            g->tensor[i] = cg_argument(g, at, g->gptr);
             at += 8;
         }
     }
 }
 
-static val hwreg(cg *g, et_hwreg r) {
+val cg_hwreg(cg *g, et_hwreg r) {
     if (!r.bits) return cg_i32(g, 0);
     val imm = cg_i32(g, r.id | r.offset << 6 | (r.bits - 1) << 11);
     return cg_call(g, "llvm.amdgcn.s.getreg", 0, NULL, 1, &imm);
 }
 
+val cg_die(cg *g) {
+    return LLVMBuildAnd(g->b, cg_hwreg(g, g->t->die), cg_i32(g, ETRT_MAX_DIES - 1), "");
+}
+
 /* Where this workgroup is: for reports and, later, placement. Never a matter of correctness. */
 static void find_place(cg *g) {
-    g->die = LLVMBuildAnd(g->b, hwreg(g, g->t->die), cg_i32(g, ETRT_MAX_DIES - 1), "");
-    g->hw_id = hwreg(g, g->t->hw_id);
+    val die = cg_die(g);
     cg_if me;
     cg_if_begin(g, &me, cg_icmp(g, LLVMIntEQ, g->tid, cg_i32(g, 0)));
-    val counter = cg_gep(g, g->events, LLVMBuildZExt(g->b, cg_muli(g, g->die, 4), g->i64, ""));
+    val counter = cg_gep(g, g->events, LLVMBuildZExt(g->b, cg_muli(g, die, 4), g->i64, ""));
     val rank = LLVMBuildAtomicRMWSyncScope(g->b, LLVMAtomicRMWBinOpAdd, counter, cg_i32(g, 1),
                                            LLVMAtomicOrderingMonotonic, g->agent);
-    val where = LLVMBuildOr(g->b, LLVMBuildShl(g->b, g->die, cg_i32(g, 16), ""), rank, "");
+    val where = LLVMBuildOr(g->b, LLVMBuildShl(g->b, die, cg_i32(g, 16), ""), rank, "");
     val slot = cg_gep(g, cg_gepi(g, g->control, offsetof(struct etrt_control, placement)),
                       LLVMBuildZExt(g->b, cg_muli(g, g->wg, 8), g->i64, ""));
     LLVMSetAlignment(LLVMBuildStore(g->b, where, slot), 4);
-    LLVMSetAlignment(LLVMBuildStore(g->b, g->hw_id, cg_gepi(g, slot, 4)), 4);
+    LLVMSetAlignment(LLVMBuildStore(g->b, cg_hwreg(g, g->t->hw_id), cg_gepi(g, slot, 4)), 4);
     cg_if_end(g, &me);
 }
 
 static void clear_next_events(cg *g) {
-    val args = LLVMGetParam(g->fn, 0);
-    val next = kernarg_field(g, args, offsetof(struct etrt_kernarg, events_next), g->gptr);
+    val next = cg_argument(g, offsetof(struct etrt_kernarg, events_next), g->gptr);
     int wg = g->p->workgroup;
     val first = cg_add(g, cg_muli(g, g->wg, wg), g->tid), none = NULL;
     cg_for f;
@@ -98,6 +107,10 @@ static void prologue(cg *g) {
     g->tid = cg_call(g, "llvm.amdgcn.workitem.id.x", 0, NULL, 0, NULL);
     g->lane = LLVMBuildAnd(g->b, g->tid, cg_i32(g, wave - 1), "lane");
     g->wave = cg_uniform(g, LLVMBuildUDiv(g->b, g->tid, cg_i32(g, wave), ""));
+    g->args = LLVMGetParam(g->fn, 0);
+    for (int i = 0; i < g->p->ntensors; i++)
+        if (g->p->tensors[i].kind == ET_TENSOR_CONST)
+            g->tensor[i] = const_tensor(g, &g->p->tensors[i]);
     load_arguments(g);
     find_place(g);
     clear_next_events(g);
@@ -216,6 +229,7 @@ static void emit_grid(cg *g, int index) {
     const et_grid *gr = &g->p->grids[index];
     g->f = &g->p->funcs[gr->func];
     int mark = cg_scope(g);
+    load_arguments(g);
     val ntiles = cg_emit(g, et_grid_tiles(g->p, gr));
     val first = LLVMBuildSub(g->b, g->wg, g->base, "");
     first =
@@ -276,8 +290,7 @@ static void enum_attribute(cg *g, LLVMAttributeIndex at, const char *name, uint6
 
 static void declare_kernel(cg *g) {
     const et_program *p = g->p;
-    size_t bytes = sizeof(struct etrt_kernarg) + (size_t)et_sym_count(g->x) * 4;
-    bytes = (bytes + 7) & ~(size_t)7;
+    size_t bytes = tensor_args(g);
     for (int i = 0; i < p->ntensors; i++)
         if (p->tensors[i].kind != ET_TENSOR_TEMP && p->tensors[i].kind != ET_TENSOR_CONST)
             bytes += 8;

@@ -11,8 +11,8 @@ static val atomic_load(cg *g, val ptr) {
     return v;
 }
 
-static void report_store(cg *g, size_t field, val v) {
-    val st = LLVMBuildStore(g->b, v, cg_gepi(g, g->report, (int64_t)field));
+static void report_store(cg *g, val report, size_t field, val v) {
+    val st = LLVMBuildStore(g->b, v, cg_gepi(g, report, (int64_t)field));
     LLVMSetAlignment(st, 4);
     LLVMSetOrdering(st, LLVMAtomicOrderingMonotonic);
     LLVMSetAtomicSyncScopeID(st, g->system);
@@ -63,18 +63,20 @@ static void write_report(cg *g, const struct poll *w) {
                                         LLVMAtomicOrderingMonotonic, g->agent);
     cg_if won;
     cg_if_begin(g, &won, LLVMBuildExtractValue(g->b, swap, 1, ""));
-    report_store(g, offsetof(struct etrt_report, launch), g->launch);
-    report_store(g, offsetof(struct etrt_report, workgroup), g->wg);
-    report_store(g, offsetof(struct etrt_report, task), cg_i32(g, w->grid));
-    report_store(g, offsetof(struct etrt_report, tile), w->tile);
-    report_store(g, offsetof(struct etrt_report, event), cg_i32(g, w->event));
-    report_store(g, offsetof(struct etrt_report, index), w->index);
-    report_store(g, offsetof(struct etrt_report, count), w->count);
-    report_store(g, offsetof(struct etrt_report, need), w->need);
-    report_store(g, offsetof(struct etrt_report, die), g->die);
-    report_store(g, offsetof(struct etrt_report, hw_id), g->hw_id);
+    val report = cg_argument(g, offsetof(struct etrt_kernarg, report), g->gptr);
+    val launch = cg_argument(g, offsetof(struct etrt_kernarg, launch), g->i32);
+    report_store(g, report, offsetof(struct etrt_report, launch), launch);
+    report_store(g, report, offsetof(struct etrt_report, workgroup), g->wg);
+    report_store(g, report, offsetof(struct etrt_report, task), cg_i32(g, w->grid));
+    report_store(g, report, offsetof(struct etrt_report, tile), w->tile);
+    report_store(g, report, offsetof(struct etrt_report, event), cg_i32(g, w->event));
+    report_store(g, report, offsetof(struct etrt_report, index), w->index);
+    report_store(g, report, offsetof(struct etrt_report, count), w->count);
+    report_store(g, report, offsetof(struct etrt_report, need), w->need);
+    report_store(g, report, offsetof(struct etrt_report, die), cg_die(g));
+    report_store(g, report, offsetof(struct etrt_report, hw_id), cg_hwreg(g, g->t->hw_id));
     LLVMBuildFenceSyncScope(g->b, LLVMAtomicOrderingRelease, g->system, "");
-    report_store(g, offsetof(struct etrt_report, status), cg_i32(g, ETRT_REPORT_WAIT));
+    report_store(g, report, offsetof(struct etrt_report, status), cg_i32(g, ETRT_REPORT_WAIT));
     cg_if_end(g, &won);
 }
 
