@@ -19,7 +19,7 @@ static bool take_sizes(struct emu_dispatch *d, const hsa_kernel_dispatch_packet_
     unsigned dims = p->setup & 3;
     uint32_t group[3] = {p->workgroup_size_x, p->workgroup_size_y, p->workgroup_size_z};
     uint32_t grid[3] = {p->grid_size_x, p->grid_size_y, p->grid_size_z};
-    uint64_t items = 1;
+    uint64_t items = 1, total = 1;
     if (!dims) return bad_packet(f, "the number of dimensions is 0");
     for (unsigned i = 0; i < 3; i++) {
         d->group_size[i] = i < dims ? group[i] : 1;
@@ -29,6 +29,9 @@ static bool take_sizes(struct emu_dispatch *d, const hsa_kernel_dispatch_packet_
         items *= d->group_size[i];
         if (items > MAX_GROUP_ITEMS)
             return bad_packet(f, "a workgroup has more than 1024 work-items");
+        /* Both factors are below 2^32, so the product shows before it could wrap. */
+        total *= d->grid_size[i];
+        if (total > UINT32_MAX) return bad_packet(f, "a grid has more than 4294967295 work-items");
     }
     return true;
 }

@@ -50,6 +50,7 @@ static inline hsa_agent_t emu_agent_handle(enum emu_agent_id id) {
 /* NULL when the handle is none of ours. */
 const struct emu_agent *emu_agent_from(hsa_agent_t);
 const struct emu_pool *emu_pool_from(uint64_t handle);
+size_t emu_pool_bytes(const struct emu_pool *);
 
 bool emu_is_up(void);
 /* The device; only while the runtime is up. */

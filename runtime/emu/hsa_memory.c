@@ -9,6 +9,7 @@
 
 static hsa_status_t allocate(const struct emu_pool *p, size_t bytes, bool everyone, void **out) {
     if (p->segment != HSA_AMD_SEGMENT_GLOBAL || !bytes) return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+    if (bytes > emu_pool_bytes(p)) return HSA_STATUS_ERROR_OUT_OF_RESOURCES;
     bool device = p->owner == EMU_GPU_AGENT;
     *out = emu_memory_alloc(bytes, 4096, device ? EMU_MEM_DEVICE : EMU_MEM_HOST, p->id,
                             device || everyone);

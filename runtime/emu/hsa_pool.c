@@ -30,7 +30,7 @@ static size_t host_bytes(void) {
     return pages > 0 && page > 0 ? (size_t)pages * (size_t)page : 0;
 }
 
-static size_t pool_bytes(const struct emu_pool *p) {
+size_t emu_pool_bytes(const struct emu_pool *p) {
     return p->segment == HSA_AMD_SEGMENT_GROUP ? emu_device()->arch->lds_bytes : host_bytes();
 }
 
@@ -63,7 +63,7 @@ hsa_status_t HSA_API hsa_amd_memory_pool_get_info(hsa_amd_memory_pool_t handle,
     case HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS:
         return PUT(uint32_t, p->flags);
     case HSA_AMD_MEMORY_POOL_INFO_SIZE:
-        return PUT(size_t, pool_bytes(p));
+        return PUT(size_t, emu_pool_bytes(p));
     case HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALLOWED:
         return PUT(bool, global);
     /* Bounds are exact to the byte, whatever a program rounds its sizes to. */
@@ -74,7 +74,7 @@ hsa_status_t HSA_API hsa_amd_memory_pool_get_info(hsa_amd_memory_pool_t handle,
     case HSA_AMD_MEMORY_POOL_INFO_ACCESSIBLE_BY_ALL:
         return PUT(bool, global);
     case HSA_AMD_MEMORY_POOL_INFO_ALLOC_MAX_SIZE:
-        return PUT(size_t, global ? pool_bytes(p) : 0);
+        return PUT(size_t, global ? emu_pool_bytes(p) : 0);
     }
     return HSA_STATUS_ERROR_INVALID_ARGUMENT;
 }
@@ -138,9 +138,9 @@ hsa_status_t HSA_API hsa_region_get_info(hsa_region_t handle, hsa_region_info_t 
     case HSA_REGION_INFO_GLOBAL_FLAGS:
         return PUT(uint32_t, p->flags);
     case HSA_REGION_INFO_SIZE:
-        return PUT(size_t, pool_bytes(p));
+        return PUT(size_t, emu_pool_bytes(p));
     case HSA_REGION_INFO_ALLOC_MAX_SIZE:
-        return PUT(size_t, global ? pool_bytes(p) : 0);
+        return PUT(size_t, global ? emu_pool_bytes(p) : 0);
     case HSA_REGION_INFO_ALLOC_MAX_PRIVATE_WORKGROUP_SIZE:
         return PUT(uint32_t, 0);
     case HSA_REGION_INFO_RUNTIME_ALLOC_ALLOWED:

@@ -139,6 +139,8 @@ START_TEST(bad_packets) {
     expect_failure(l, HSA_STATUS_ERROR_INVALID_PACKET_FORMAT, "1024");
     l = good, l.group[0] = 64, l.group[1] = 64;
     expect_failure(l, HSA_STATUS_ERROR_INVALID_PACKET_FORMAT, "1024");
+    l = good, l.grid[0] = l.grid[1] = l.grid[2] = 1 << 22;
+    expect_failure(l, HSA_STATUS_ERROR_INVALID_PACKET_FORMAT, "4294967295");
     l = good, l.lds = 65537;
     expect_failure(l, HSA_STATUS_ERROR_OUT_OF_RESOURCES, "65537 bytes of LDS");
     l = good, l.scratch = 1 << 24;
