@@ -101,6 +101,14 @@ static void clear_next_events(cg *g) {
     cg_for_end(g, &f, &none);
 }
 
+/* An instruction that takes the address of local memory: LLVM must not shrink what keeps a second
+ * workgroup off the CU, used or not. */
+static void hold_lds(cg *g) {
+    LLVMTypeRef type = LLVMFunctionType(g->none, &g->lptr, 1, false);
+    val hold = LLVMGetInlineAsm(type, "", 0, "s", 1, true, false, LLVMInlineAsmDialectATT, false);
+    LLVMBuildCall2(g->b, type, hold, &g->lds, 1, "");
+}
+
 static void prologue(cg *g) {
     int wave = g->t->wave;
     g->wg = cg_call(g, "llvm.amdgcn.workgroup.id.x", 0, NULL, 0, NULL);
@@ -112,6 +120,7 @@ static void prologue(cg *g) {
         if (g->p->tensors[i].kind == ET_TENSOR_CONST)
             g->tensor[i] = const_tensor(g, &g->p->tensors[i]);
     load_arguments(g);
+    hold_lds(g);
     find_place(g);
     clear_next_events(g);
 }
