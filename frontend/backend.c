@@ -18,6 +18,18 @@ static bool check_dump(const char *dump, et_diags *d) {
     return false;
 }
 
+/* The event called NAME, -1 for no name; false after an error when there is none. */
+static bool find_event(const et_program *p, const char *name, et_diags *d, int *out_event) {
+    *out_event = -1;
+    for (int i = 0; name && i < p->nevents; i++)
+        if (strcmp(p->events[i].name, name) == 0) *out_event = i;
+    if (!name || *out_event >= 0) return true;
+    et_diag(d, ET_ERROR, (et_loc){0}, "there is no event '%s' to break", name);
+    for (int i = 0; i < p->nevents; i++)
+        et_diag(d, ET_NOTE, (et_loc){0}, "there is %s", p->events[i].name);
+    return false;
+}
+
 bool et_compile(et_graph *g, const et_options *o, et_diags *d) {
     const et_target *target = et_target_find(o->target);
     if (!target) {
@@ -36,11 +48,14 @@ bool et_compile(et_graph *g, const et_options *o, et_diags *d) {
     et_program *p;
     if (!et_passes_run(g, &passes, &p)) return false;
     if (!o->output && !o->emit_llvm) return true;
+    int broken;
+    if (!find_event(p, o->break_event, d, &broken)) return false;
     et_codegen_options codegen = {.target = target,
                                   .output = o->output,
                                   .emit_llvm = o->emit_llvm,
                                   .opt_level = 3,
-                                  .break_event = -1,
+                                  .break_event = broken,
+                                  .device_libs = o->device_libs,
                                   .time_passes = o->time_passes};
     et_codegen_info info;
     if (!et_codegen(p, &codegen, &info)) return false;

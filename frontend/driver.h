@@ -5,12 +5,14 @@
 #include "graph.h"
 
 typedef struct et_options {
-    const char *input;     /* path, or "-" for standard input */
-    const char *output;    /* code object, or NULL to make none */
-    const char *target;    /* a row of codegen/targets.def */
-    const char *schedule;  /* "static" */
-    const char *dump;      /* "graph", the name of a pass, "all", or NULL; printed to stdout */
-    const char *emit_llvm; /* path for LLVM IR, or NULL */
+    const char *input;       /* path, or "-" for standard input */
+    const char *output;      /* code object, or NULL to make none */
+    const char *target;      /* a row of codegen/targets.def */
+    const char *schedule;    /* "static" */
+    const char *dump;        /* "graph", the name of a pass, "all", or NULL; printed to stdout */
+    const char *emit_llvm;   /* path for LLVM IR, or NULL */
+    const char *device_libs; /* folder of the ROCm device libraries' bitcode, or NULL */
+    const char *break_event; /* fault injection: waits on this event are never satisfied, or NULL */
     bool verbose, time_passes;
 } et_options;
 

@@ -15,6 +15,9 @@ static const char help[] =
     "the\n"
     "                       program as parsed. Without -o nothing else is made\n"
     "  --emit-llvm=FILE     write the kernel's LLVM IR\n"
+    "  --rocm-device-lib-path=DIR   where the ROCm device libraries' bitcode is\n"
+    "  --break-event=NAME   for testing: waits on event NAME need one arrival too many, so that\n"
+    "                       the kernel gives up and reports\n"
     "  -v, --verbose        say what was made\n"
     "  --time-passes        say how long each pass took\n"
     "  -h, --help           print this\n"
@@ -23,12 +26,14 @@ static const char help[] =
     "MODEL.etg may be '-' for standard input. Exit status: 0 done, 1 errors in the model or in\n"
     "writing, 2 wrong usage.\n";
 
-enum { TARGET = 256, SCHEDULE, EMIT_LLVM, TIME_PASSES, VERSION };
+enum { TARGET = 256, SCHEDULE, EMIT_LLVM, DEVICE_LIBS, BREAK_EVENT, TIME_PASSES, VERSION };
 
 static const struct option options[] = {
     {"target", required_argument, NULL, TARGET},
     {"schedule", required_argument, NULL, SCHEDULE},
     {"emit-llvm", required_argument, NULL, EMIT_LLVM},
+    {"rocm-device-lib-path", required_argument, NULL, DEVICE_LIBS},
+    {"break-event", required_argument, NULL, BREAK_EVENT},
     {"time-passes", no_argument, NULL, TIME_PASSES},
     {"verbose", no_argument, NULL, 'v'},
     {"help", no_argument, NULL, 'h'},
@@ -73,6 +78,12 @@ int main(int argc, char **argv) {
             break;
         case EMIT_LLVM:
             o.emit_llvm = optarg;
+            break;
+        case DEVICE_LIBS:
+            o.device_libs = optarg;
+            break;
+        case BREAK_EVENT:
+            o.break_event = optarg;
             break;
         case TIME_PASSES:
             o.time_passes = true;
