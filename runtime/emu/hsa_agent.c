@@ -178,6 +178,37 @@ static hsa_status_t gpu_info(int what, void *out) {
     return HSA_STATUS_ERROR_INVALID_ARGUMENT;
 }
 
+/* A CPU agent takes no dispatches: sizes of them are 0. */
+static hsa_status_t cpu_info(int what, void *out) {
+    switch (what) {
+    case HSA_AGENT_INFO_WAVEFRONT_SIZE:
+    case HSA_AGENT_INFO_WORKGROUP_MAX_SIZE:
+    case HSA_AGENT_INFO_GRID_MAX_SIZE:
+    case HSA_AGENT_INFO_FBARRIER_MAX_SIZE:
+    case HSA_AMD_AGENT_INFO_CHIP_ID:
+    case HSA_AMD_AGENT_INFO_MAX_WAVES_PER_CU:
+    case HSA_AMD_AGENT_INFO_NUM_SIMDS_PER_CU:
+    case HSA_AMD_AGENT_INFO_NUM_SHADER_ENGINES:
+    case HSA_AMD_AGENT_INFO_NUM_SHADER_ARRAYS_PER_SE:
+    case HSA_AMD_AGENT_INFO_COOPERATIVE_COMPUTE_UNIT_COUNT:
+    case EMU_AGENT_INFO_NUM_XCC:
+        return PUT(uint32_t, 0);
+    case HSA_AGENT_INFO_FAST_F16_OPERATION:
+    case HSA_AMD_AGENT_INFO_COOPERATIVE_QUEUES:
+    case HSA_AMD_AGENT_INFO_SVM_DIRECT_HOST_ACCESS:
+        return PUT(bool, false);
+    case HSA_AGENT_INFO_WORKGROUP_MAX_DIM:
+        memset(out, 0, 3 * sizeof(uint16_t));
+        return HSA_STATUS_SUCCESS;
+    case HSA_AGENT_INFO_GRID_MAX_DIM:
+        return put_dim3(out, 0);
+    case HSA_AMD_AGENT_INFO_HDP_FLUSH:
+        memset(out, 0, sizeof(hsa_amd_hdp_flush_t));
+        return HSA_STATUS_SUCCESS;
+    }
+    return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+}
+
 hsa_status_t HSA_API hsa_agent_get_info(hsa_agent_t handle, hsa_agent_info_t what, void *out) {
     EMU_CHECK_UP();
     const struct emu_agent *agent = emu_agent_from(handle);
@@ -186,17 +217,7 @@ hsa_status_t HSA_API hsa_agent_get_info(hsa_agent_t handle, hsa_agent_info_t wha
     bool gpu = agent->id == EMU_GPU_AGENT;
     if (common_info(gpu, (int)what, out) == HSA_STATUS_SUCCESS) return HSA_STATUS_SUCCESS;
     if (gpu) return gpu_info((int)what, out);
-    /* Sizes of dispatches, which a CPU agent does not take. */
-    switch ((int)what) {
-    case HSA_AGENT_INFO_WAVEFRONT_SIZE:
-    case HSA_AGENT_INFO_WORKGROUP_MAX_SIZE:
-    case HSA_AGENT_INFO_GRID_MAX_SIZE:
-    case HSA_AGENT_INFO_FBARRIER_MAX_SIZE:
-    case EMU_AGENT_INFO_NUM_XCC:
-    case HSA_AMD_AGENT_INFO_CHIP_ID:
-        return PUT(uint32_t, 0);
-    }
-    return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+    return cpu_info((int)what, out);
 }
 
 hsa_status_t HSA_API hsa_agent_extension_supported(uint16_t extension, hsa_agent_t agent,
