@@ -144,7 +144,8 @@ void kit_notify(kit *k, int grid, int event, const et_expr *index, et_when when)
     ET_GROW(k->arena, g->notifies, g->nnotifies, g->cnotifies);
     et_notify *n = &g->notifies[g->nnotifies++];
     *n = (et_notify){.event = event, .when = when};
-    memcpy(n->index, index, (size_t)k->p->events[event].rank * sizeof *index);
+    for (int i = 0; i < k->p->events[event].rank; i++)
+        n->index[i] = index[i];
 }
 
 void kit_wait(kit *k, int grid, int event, const et_expr *lo, const et_expr *hi, et_when when) {
@@ -152,8 +153,10 @@ void kit_wait(kit *k, int grid, int event, const et_expr *lo, const et_expr *hi,
     ET_GROW(k->arena, g->waits, g->nwaits, g->cwaits);
     et_wait *w = &g->waits[g->nwaits++];
     *w = (et_wait){.event = event, .when = when};
-    memcpy(w->lo, lo, (size_t)k->p->events[event].rank * sizeof *lo);
-    memcpy(w->hi, hi, (size_t)k->p->events[event].rank * sizeof *hi);
+    for (int i = 0; i < k->p->events[event].rank; i++) {
+        w->lo[i] = lo[i];
+        w->hi[i] = hi[i];
+    }
 }
 
 void kit_compile(kit *k) {

@@ -3,6 +3,7 @@
 #include <check.h>
 
 Suite *map_suite(void);
+Suite *expr_suite(void);
 Suite *kernel_suite(void);
 Suite *reduce_suite(void);
 Suite *contract_suite(void);
