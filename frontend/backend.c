@@ -40,7 +40,7 @@ bool et_compile(et_graph *g, const et_options *o, et_diags *d) {
     }
     if (!check_dump(o->dump, d)) return false;
     et_pass_options passes = {
-        .machine = {.waves = 4, .wave_size = 64, .lds_bytes = 65536, .cus = 304},
+        .machine = et_machine_for(o->target),
         .dump = o->dump,
         .dump_to = stdout,
         .time_passes = o->time_passes,

@@ -2,18 +2,11 @@
 #ifndef ET_PASSES_H
 #define ET_PASSES_H
 
+#include "machine.h"
 #include "program.h"
 
-/* What tiling must know of the target. */
 typedef struct {
-    int waves; /* per workgroup */
-    int wave_size;
-    int lds_bytes; /* per workgroup */
-    int cus;       /* to spread tiles over, typical of the target */
-} et_machine;
-
-typedef struct {
-    et_machine machine;
+    const et_machine *machine;
     const char *dump; /* a pass's name or "all": print what it leaves; NULL = nothing */
     FILE *dump_to;
     bool time_passes; /* report each pass's time to stderr */

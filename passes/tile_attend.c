@@ -48,7 +48,7 @@ bool et_tile_attend(const et_tiler *common, const et_group *gr) {
     et_expr c = et_tiler_coord(&t, "h0", et_int(x, shared / per));
     et_expr first = et_add(x, et_mul(x, g, et_int(x, shared)), et_mul(x, c, et_int(x, per)));
 
-    int waves = t.opt->machine.waves;
+    int waves = t.opt->machine->waves;
     int hvar = et_var_add(x, "h", et_int(x, per)), dvar = et_var_add(x, "d", et_int(x, depth));
     int out = et_local_add(t.p, &t.f, "out", ET_F32, 2, (int[]){per, depth}, depth);
     int scratch =

@@ -121,7 +121,7 @@ static et_expr product_columns(const struct contract *c, int p) {
 
 /* Narrow tiles spread a small product over more CUs; wide ones reuse the staged rows. */
 static int wanted_span(const struct contract *c) {
-    int64_t columns = upper(c, product_columns(c, 0)), cus = c->t.opt->machine.cus;
+    int64_t columns = upper(c, product_columns(c, 0)), cus = c->t.opt->machine->cus;
     int span = 64;
     while (span > 16 && columns / span < cus)
         span /= 2;
@@ -233,7 +233,7 @@ static int round_down(int n, int to) {
 static void lay_out(struct contract *c, et_step *s) {
     et_program *p = c->t.p;
     et_func *f = &c->t.f;
-    int waves = c->t.opt->machine.waves, bytes = et_dtype_bytes(s->operand);
+    int waves = c->t.opt->machine->waves, bytes = et_dtype_bytes(s->operand);
     s->wn = waves;
     while ((s->tn / 16) % s->wn)
         s->wn /= 2;
@@ -242,7 +242,7 @@ static void lay_out(struct contract *c, et_step *s) {
         s->acc[a] = et_local_add(p, f, et_printf(c->t.p->g->arena, "acc%d", a), ET_F32, 3,
                                  (int[]){s->wk, s->tm, s->tn}, s->tn + 4);
     int unit = 64 / bytes * s->wk, rows = s->tm + (c->direct ? 0 : s->tn), pad = 16 / bytes;
-    int left = c->t.opt->machine.lds_bytes - f->lds_bytes - LDS_SPARE;
+    int left = c->t.opt->machine->lds_bytes - f->lds_bytes - LDS_SPARE;
     left = left < STAGE_BYTES ? left : STAGE_BYTES;
     int most = round_down(left / (rows * bytes) - pad, unit);
     most = most > unit ? most : unit;
@@ -342,7 +342,7 @@ static bool share_left(const struct contract *c) {
 
 /* Rows per tile, fewer where the sums would not fit in their share of local memory. */
 static void choose_rows(struct contract *c, int tile[ET_MAX_RANK]) {
-    int waves = c->t.opt->machine.waves, m = c->m_axis;
+    int waves = c->t.opt->machine->waves, m = c->m_axis;
     while (m >= 0 && tile[m] > 16 &&
            acc_bytes(c, round16(tile[m]), round16(c->span), waves) > ACC_BYTES) {
         tile[m] = round16(round16(tile[m]) / 2);

@@ -35,7 +35,7 @@ static void note_extent(void *ctx, et_expr e) {
 
 /* Elements per tile: enough for the work-items, few enough to spread over the device. */
 static int64_t element_budget(et_tiler *t, int64_t reduced) {
-    int64_t total = 1, cus = t->opt->machine.cus;
+    int64_t total = 1, cus = t->opt->machine->cus;
     for (int d = 0; d < t->gr->rank; d++) {
         int64_t n = upper(t, et_tiler_extent(t, d));
         total = n > INT32_MAX / total ? INT32_MAX : total * n;

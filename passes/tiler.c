@@ -207,7 +207,7 @@ void et_tiler_store(et_tiler *t, et_expr value) {
 
 bool et_tiler_end(et_tiler *t) {
     et_program *p = t->p;
-    int limit = t->opt->machine.lds_bytes;
+    int limit = t->opt->machine->lds_bytes;
     if (t->f.lds_bytes > limit) {
         et_diag(t->p->g->diags, ET_ERROR, t->gr->loc,
                 "one tile of %s needs %d bytes of local memory, the target has %d", t->gr->name,

@@ -57,8 +57,7 @@ static double worst_of(struct check *c, uint64_t seed, const char **out_name, ch
 int main(int argc, char **argv) {
     struct check c = {.a = et_arena_create()};
     et_diags *d = et_diags_create(c.a);
-    const et_pass_options opt = {
-        .machine = {.waves = 4, .wave_size = 64, .lds_bytes = 65536, .cus = 304}};
+    const et_pass_options opt = {.machine = et_machine_for("gfx942")};
     c.g = argc > 1 ? tm_parse(c.a, d, argv[1]) : NULL;
     bool ok = c.g && et_passes_run(c.g, &opt, &c.p);
     et_diag_print(d, stderr);

@@ -1,0 +1,252 @@
+/* The model: a grid takes as long as the slowest of memory (every byte once at the reachable
+ * bandwidth), caches (a tile's bytes at one CU's share), matrix and vector units, for the tiles of
+ * the busiest CU; plus the latency of a dependent chain of loads per tile. Grids that do not wait
+ * for one another run side by side. */
+#include "cost.h"
+#include "footprint.h"
+
+enum {
+    DEPENDENT_LOADS = 3,   /* rounds of memory latency in a tile that cannot overlap */
+    GUESSED_CONTEXT = 256, /* positions attended to, where only the launch knows */
+    OPS_PER_FUNCTION = 20, /* vector instructions of exp, sin, ... */
+};
+
+struct estimate {
+    et_program *p;
+    et_exprs *x;
+    const et_func *f;
+    const int64_t *syms;
+    int64_t *vars; /* of a tile in the middle of the grid */
+};
+
+/* Value of an expression where it does not depend on data, else GUESS. */
+static double value(const struct estimate *e, et_expr x, double guess) {
+    const et_node_x *n = et_x(e->x, x);
+    switch (n->op) {
+    case ET_X_INT:
+        return (double)n->n;
+    case ET_X_SYM:
+        return (double)e->syms[n->i];
+    case ET_X_VAR:
+        return (double)e->vars[n->i];
+    case ET_X_ADD:
+        return value(e, n->ops[0], guess) + value(e, n->ops[1], 0);
+    case ET_X_SUB:
+        return value(e, n->ops[0], guess) - value(e, n->ops[1], 0);
+    case ET_X_MUL:
+        return value(e, n->ops[0], guess) * value(e, n->ops[1], 1);
+    case ET_X_IDIV: {
+        double b = value(e, n->ops[1], 1);
+        return b > 0 ? (double)(int64_t)(value(e, n->ops[0], guess) / b) : guess;
+    }
+    case ET_X_MIN: {
+        double a = value(e, n->ops[0], guess), b = value(e, n->ops[1], guess);
+        return a < b ? a : b;
+    }
+    case ET_X_MAX: {
+        double a = value(e, n->ops[0], guess), b = value(e, n->ops[1], guess);
+        return a > b ? a : b;
+    }
+    default:
+        return guess;
+    }
+}
+
+/* ---- one element of an expression ---- */
+
+struct element {
+    const struct estimate *e;
+    double ops, bytes;
+};
+
+static void count_node(void *ctx, et_expr x) {
+    struct element *c = ctx;
+    const et_node_x *n = et_x(c->e->x, x);
+    if (n->op == ET_X_LOAD && n->i2 == ET_LOAD_TENSOR)
+        c->bytes += et_dtype_bytes(c->e->p->tensors[n->i].shape.dtype);
+    if (n->type != ET_T_F32 || n->nops == 0 || n->op == ET_X_LOAD) return;
+    bool function = n->op >= ET_X_EXP && n->op <= ET_X_POW && n->op != ET_X_FLOOR;
+    c->ops += function ? OPS_PER_FUNCTION : 1;
+}
+
+static struct element per_element(const struct estimate *e, et_expr x) {
+    struct element c = {.e = e};
+    if (x.id) et_walk(e->x, x, count_node, &c);
+    return c;
+}
+
+/* ---- one tile ---- */
+
+static double iterations(const struct estimate *e, const et_step *s) {
+    double n = 1;
+    for (int i = 0; i < s->nvars; i++)
+        n *= value(e, et_var_extent(e->x, s->vars[i]), 1);
+    return n;
+}
+
+/* Rows past the end of the tensor are masked: a tile of 64 rows does the work of those that exist.
+ */
+static double live_share(const struct estimate *e, const et_step *s) {
+    double share = 1;
+    for (int i = 0; i < e->f->nsteps; i++)
+        if (e->f->steps[i].kind == ET_STEP_CONTRACT && s->kind != ET_STEP_CONTRACT)
+            share = value(e, e->f->steps[i].mlive, 1) / e->f->steps[i].tm;
+    return share < 1 ? share : 1;
+}
+
+static void cost_contract(const struct estimate *e, const et_step *s, et_grid_cost *c) {
+    double k = value(e, s->kextent, 1), m = value(e, s->mlive, 1), n = value(e, s->nlive, 1);
+    double m16 = (double)(((int64_t)m + 15) / 16 * 16);
+    struct element a = per_element(e, s->a);
+    c->cache_bytes += m * k * a.bytes;
+    c->vector_flops += m * k * (a.ops + 1);
+    for (int i = 0; i < s->nacc; i++) {
+        struct element b = per_element(e, s->b[i]);
+        c->cache_bytes += n * k * b.bytes;
+        c->vector_flops += s->stage_b >= 0 ? n * k * (b.ops + 1) : 0;
+        c->matrix_flops += 2 * m16 * s->tn * k * (s->operand == ET_F32 ? 8 : 1);
+    }
+}
+
+static void cost_attend(const struct estimate *e, const et_step *s, et_grid_cost *c) {
+    double n = value(e, s->pextent, GUESSED_CONTEXT);
+    c->cache_bytes += n * s->depth * (per_element(e, s->k).bytes + per_element(e, s->v).bytes);
+    c->vector_flops += n * s->depth * s->heads * 4;
+}
+
+static void cost_step(const struct estimate *e, const et_step *s, et_grid_cost *c) {
+    if (s->kind == ET_STEP_CONTRACT) {
+        cost_contract(e, s, c);
+        return;
+    }
+    if (s->kind == ET_STEP_ATTEND) {
+        cost_attend(e, s, c);
+        return;
+    }
+    double n = iterations(e, s) * live_share(e, s);
+    if (s->kind == ET_STEP_REDUCE) n *= value(e, s->rextent, 1);
+    struct element x = per_element(e, s->value);
+    c->cache_bytes += n * x.bytes;
+    c->vector_flops += n * (x.ops + 1);
+    if (s->to.space == ET_LOAD_TENSOR)
+        c->cache_bytes += n * et_dtype_bytes(e->p->tensors[s->to.id].shape.dtype);
+}
+
+/* ---- one grid ---- */
+
+/* Elements of a tensor that the grid touches: whole dimensions but for those a loop picks from. */
+static double touched(const struct estimate *e, const et_footprint *fp, int loop) {
+    const et_tensor *t = &e->p->tensors[fp->tensor];
+    double n = et_dtype_bytes(t->shape.dtype);
+    for (int d = 0; d < t->shape.rank; d++) {
+        bool picked = false;
+        for (int l = loop; l >= 0 && !fp->dim[d].whole; l = e->p->g->loops[l].parent)
+            picked |= et_expr_eq(fp->dim[d].lo, et_var(e->x, e->p->g->loops[l].var)) &&
+                      et_expr_eq(fp->dim[d].hi, fp->dim[d].lo);
+        if (!picked) n *= value(e, t->shape.dim[d], 1);
+    }
+    return n;
+}
+
+/* Gathered tables and caches are touched where the tiles say, not whole. */
+static void memory_traffic(const struct estimate *e, const et_grid *g, et_grid_cost *c) {
+    et_footprints fps = {0};
+    et_grid_footprints(e->p, g, &fps);
+    for (int i = 0; i < fps.n; i++) {
+        bool again = false;
+        for (int k = 0; k < i; k++)
+            again |= fps.v[k].tensor == fps.v[i].tensor;
+        double all = touched(e, &fps.v[i], g->loop);
+        if (!again)
+            c->memory_bytes += all < c->cache_bytes * c->tiles ? all : c->cache_bytes * c->tiles;
+    }
+}
+
+static double most(double a, double b) {
+    return a > b ? a : b;
+}
+
+static double ceiling(double a, double b) {
+    return (double)(int64_t)((a + b - 1) / b);
+}
+
+et_grid_cost et_grid_cost_at(et_program *p, const et_grid *g, const et_machine *m,
+                             const int64_t *syms) {
+    const et_func *f = &p->funcs[g->func];
+    struct estimate e = {p, p->g->exprs, f, syms, NULL};
+    e.vars = et_alloc(p->g->arena, (size_t)et_var_count(e.x) * sizeof *e.vars);
+    et_grid_cost c = {.tiles = (double)et_eval(e.x, et_grid_tiles(p, g), syms, e.vars)};
+    for (int i = 0; i < f->nsteps; i++)
+        cost_step(&e, &f->steps[i], &c);
+    memory_traffic(&e, g, &c);
+    double rounds = ceiling(c.tiles, m->cus);
+    double tile = most(c.cache_bytes / (m->cache_gbs_cu * 1e3),
+                       most(c.matrix_flops / (m->matrix_tflops / m->cus * 1e6),
+                            c.vector_flops * 2 / (m->vector_tflops / m->cus * 1e6)));
+    c.us = most(c.memory_bytes / (m->hbm_gbs * 1e3),
+                rounds * (tile + DEPENDENT_LOADS * m->latency_us));
+    c.cache_bytes *= c.tiles;
+    c.matrix_flops *= c.tiles;
+    c.vector_flops *= c.tiles;
+    return c;
+}
+
+/* ---- a launch ---- */
+
+static bool depends(const et_program *p, const et_grid *g, const int *group, int n) {
+    for (int w = 0; w < g->nwaits; w++)
+        for (int i = 0; i < n; i++) {
+            const et_grid *from = &p->grids[group[i]];
+            for (int k = 0; k < from->nnotifies; k++)
+                if (from->notifies[k].event == g->waits[w].event) return true;
+        }
+    return false;
+}
+
+struct side_by_side {
+    int grid[32], n;
+    double sum_memory, sum_tile_us, longest;
+};
+
+static void flush(struct side_by_side *s, const et_machine *m, double trips, et_cost *out) {
+    if (!s->n) return;
+    double us = most(s->longest, s->sum_memory / (m->hbm_gbs * 1e3));
+    out->us += trips * most(us, s->sum_tile_us);
+    *s = (struct side_by_side){0};
+}
+
+static void cost_items(et_program *p, const et_machine *m, const int64_t *syms, int first,
+                       int count, double trips, et_cost *out) {
+    struct side_by_side s = {0};
+    for (int i = first; i < first + count; i++) {
+        const et_item *it = &p->items[i];
+        if (it->kind == ET_P_LOOP) {
+            const et_loop *l = &p->g->loops[it->index];
+            flush(&s, m, trips, out);
+            cost_items(p, m, syms, it->first, it->count, trips * (double)(l->hi - l->lo), out);
+            continue;
+        }
+        const et_grid *g = &p->grids[it->index];
+        et_grid_cost c = et_grid_cost_at(p, g, m, syms);
+        if (s.n == 32 || depends(p, g, s.grid, s.n) || (!p->nevents && s.n))
+            flush(&s, m, trips, out);
+        if (!s.n && (g->nwaits || !p->nevents)) {
+            out->events++;
+            out->events_us += trips * m->event_us;
+            out->us += trips * m->event_us;
+        }
+        s.grid[s.n++] = it->index;
+        s.sum_memory += c.memory_bytes;
+        s.longest = most(s.longest, c.us);
+        s.sum_tile_us += c.us * c.tiles / (ceiling(c.tiles, m->cus) * m->cus);
+        out->memory_bytes += trips * c.memory_bytes;
+        out->tasks += (int)trips;
+    }
+    flush(&s, m, trips, out);
+}
+
+et_cost et_cost_at(et_program *p, const et_machine *m, const int64_t *syms) {
+    et_cost c = {0};
+    cost_items(p, m, syms, p->first, p->count, 1, &c);
+    return c;
+}

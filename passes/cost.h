@@ -1,0 +1,30 @@
+/* cost.h - predicted time of a tiled program on a machine model. */
+#ifndef ET_COST_H
+#define ET_COST_H
+
+#include "passes.h"
+
+typedef struct {
+    double tiles;
+    double memory_bytes; /* from or to memory by all tiles: each tensor once */
+    double cache_bytes;  /* from the shared caches by all tiles */
+    double matrix_flops, vector_flops;
+    double us;     /* predicted time of the grid alone */
+    double levels; /* events that must pass before it starts, counted from the program's start */
+} et_grid_cost;
+
+typedef struct {
+    double us;           /* predicted time of one launch */
+    double events_us;    /* of it, waiting for events */
+    double memory_bytes; /* moved, all iterations */
+    int tasks, events;   /* grids and grids that must wait, per launch, all iterations */
+} et_cost;
+
+/* One tile grid of P at these values of the symbols, run once. */
+et_grid_cost et_grid_cost_at(et_program *, const et_grid *, const et_machine *,
+                             const int64_t *syms);
+/* One launch. Needs stage tiled; where events have been inferred, grids that do not wait for one
+ * another overlap. */
+et_cost et_cost_at(et_program *, const et_machine *, const int64_t *syms);
+
+#endif

@@ -1,0 +1,29 @@
+/* machine.h - what the passes know of a GPU: sizes that tilings must respect, and speeds from which
+ * costs are predicted. Anything computed from the speeds is a prediction, never a measurement. */
+#ifndef ET_MACHINE_H
+#define ET_MACHINE_H
+
+typedef struct {
+    const char *name;   /* "MI300X" */
+    const char *target; /* "gfx942" */
+    int cus, dies;
+    int waves; /* per workgroup: one per SIMD of a CU */
+    int wave_size;
+    int lds_bytes; /* a workgroup may use */
+    double clock_ghz;
+    double hbm_gbs;       /* bandwidth a streaming kernel reaches, GB/s */
+    double cache_gbs_cu;  /* from the nearest shared cache to one CU, GB/s */
+    double matrix_tflops; /* dense bf16, whole chip */
+    double vector_tflops; /* f32 fused multiply-add, whole chip */
+    double event_us;      /* from a notify on one die to a waiter on another going on */
+    double latency_us;    /* of a dependent load from memory */
+    double launch_us;     /* of a kernel */
+    const char *source;
+} et_machine;
+
+/* The machine that stands for TARGET where none is named, or NULL. */
+const et_machine *et_machine_for(const char *target);
+/* The I-th machine, NULL past the end. */
+const et_machine *et_machine_at(int i);
+
+#endif
