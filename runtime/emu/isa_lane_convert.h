@@ -116,10 +116,13 @@ struct div_plan {
     int den, num;
     bool vcc;
 };
-#define DIV_PLAN(NAME, T, EXPONENT, DENORMAL, FAR, TINY)                                           \
+/* SMALL_INVERSE asks whether the reciprocal of the denominator is a denormal double. Both then
+ * being too small, the denominator is scaled down: scaling it up, as it is often written down,
+ * would overflow, and the quotient must come out too large for v_div_fmas to scale it back. */
+#define DIV_PLAN(NAME, T, EXPONENT, DENORMAL, SMALL_INVERSE, FAR, TINY)                            \
     L struct div_plan NAME(T den, T num) {                                                         \
         struct div_plan p = {SCALE_NONE, SCALE_NONE, false};                                       \
-        T inverse = (T)1 / den, quotient = num / den;                                              \
+        T quotient = num / den;                                                                    \
         if (num == 0 || den == 0) {                                                                \
             p.den = p.num = SCALE_NAN;                                                             \
         } else if (EXPONENT(num) - EXPONENT(den) >= FAR) {                                         \
@@ -127,10 +130,10 @@ struct div_plan {
             p.den = SCALE_UP;                                                                      \
         } else if (DENORMAL(den)) {                                                                \
             p.den = p.num = SCALE_UP;                                                              \
-        } else if (DENORMAL(inverse) && DENORMAL(quotient)) {                                      \
+        } else if (SMALL_INVERSE(den) && DENORMAL(quotient)) {                                     \
             p.vcc = true;                                                                          \
-            p.den = SCALE_UP;                                                                      \
-        } else if (DENORMAL(inverse)) {                                                            \
+            p.den = SCALE_DOWN;                                                                    \
+        } else if (SMALL_INVERSE(den)) {                                                           \
             p.den = p.num = SCALE_DOWN;                                                            \
         } else if (DENORMAL(quotient)) {                                                           \
             p.vcc = true;                                                                          \
@@ -140,8 +143,10 @@ struct div_plan {
         }                                                                                          \
         return p;                                                                                  \
     }
-DIV_PLAN(div_plan32, float, exponent32, denormal32, 96, 23)
-DIV_PLAN(div_plan64, double, exponent64, denormal64, 768, 53)
+#define NEVER(den) 0
+#define SMALL_INVERSE64(den) denormal64(1 / (den))
+DIV_PLAN(div_plan32, float, exponent32, denormal32, NEVER, 96, 23)
+DIV_PLAN(div_plan64, double, exponent64, denormal64, SMALL_INVERSE64, 768, 53)
 
 L float div_scale_f32(float x, float den, float num) {
     struct div_plan p = div_plan32(den, num);
@@ -166,6 +171,30 @@ L bool div_scale_vcc_f64(double den, double num) {
     return div_plan64(den, num).vcc;
 }
 
+/* fma(x, y, z), scaled back by a power of two with one rounding: where bits are lost
+ * to a denormal, the sum is rounded to odd before.
+ * In a division z is close to the sum, so that their difference is exact. */
+L float div_fmas_f32(float x, float y, float z, bool back) {
+    float s = __builtin_fmaf(x, y, z);
+    float scale = exponent32(z) > 127 ? 0x1p64f : 0x1p-64f;
+    if (!back) return s;
+    if (!denormal32(s * scale)) return s * scale;
+    float err = __builtin_fmaf(x, y, z - s);
+    uint32_t u = asu(s);
+    if (err != 0 && !(u & 1) && isfinite(s) && s != 0) u = (err < 0) == (s < 0) ? u + 1 : u - 1;
+    return asf(u) * scale;
+}
+L double div_fmas_f64(double x, double y, double z, bool back) {
+    double s = __builtin_fma(x, y, z);
+    double scale = exponent64(z) > 1023 ? 0x1p128 : 0x1p-128;
+    if (!back) return s;
+    if (!denormal64(s * scale)) return s * scale;
+    double err = __builtin_fma(x, y, z - s);
+    uint64_t u = asq(s);
+    if (err != 0 && !(u & 1) && isfinite(s) && s != 0) u = (err < 0) == (s < 0) ? u + 1 : u - 1;
+    return asd(u) * scale;
+}
+
 #define DIV_FIXUP(NAME, T, EXPONENT, QUIET, NAN_BITS, AS, FAR, TOP)                                \
     L T NAME(T q, T den, T num) {                                                                  \
         T sign = __builtin_signbit(den) != __builtin_signbit(num) ? (T)-1 : (T)1;                  \
@@ -176,7 +205,7 @@ L bool div_scale_vcc_f64(double den, double num) {
         if (den == 0 || isinf(num)) return sign * (T)INFINITY;                                     \
         if (isinf(den) || num == 0) return sign * (T)0;                                            \
         if (EXPONENT(num) - EXPONENT(den) < FAR) return sign * (T)0;                               \
-        if (EXPONENT(den) == TOP) return sign * (T)INFINITY;                                       \
+        if (EXPONENT(den) == TOP || q != q) return sign * (T)INFINITY;                             \
         return sign * (T)(q < 0 ? -q : q);                                                         \
     }
 #define QUIET32(x) asf(asu(x) | 0x400000)

@@ -3,6 +3,7 @@
 #include "isa_valu.h"
 
 #include "isa_ext.h"
+#include "isa_lane_convert.h"
 
 #define H(name) static const struct emu_op *name(struct emu_wave *w, const struct emu_op *o)
 
@@ -107,17 +108,7 @@ H(h_cndmask) {
     return o + 1;
 }
 
-/* The quotient was scaled by a power of two; where VCC says so, scale it back. */
-static float scale_back32(float r, float c) {
-    uint32_t u;
-    memcpy(&u, &c, 4);
-    return (u >> 23 & 255) > 127 ? r * 0x1p64f : r * 0x1p-64f;
-}
-static double scale_back64(double r, double c) {
-    uint64_t u;
-    memcpy(&u, &c, 8);
-    return (u >> 52 & 2047) > 1023 ? r * 0x1p128 : r * 0x1p-128;
-}
+/* Where VCC says so, the quotient was scaled and is scaled back. */
 H(h_div_fmas) {
     LANE_TEMP(t0);
     LANE_TEMP(t1);
@@ -134,8 +125,7 @@ H(h_div_fmas) {
             memcpy(&x, a + i, 4);
             memcpy(&y, b + i, 4);
             memcpy(&z, c + i, 4);
-            r = __builtin_fmaf(x, y, z);
-            r = back ? scale_back32(r, z) : r;
+            r = div_fmas_f32(x, y, z, back);
             memcpy(t + i, &r, 4);
         } else {
             uint64_t u[3] = {a[i] | (uint64_t)a[i + LANES] << 32,
@@ -143,8 +133,7 @@ H(h_div_fmas) {
                              c[i] | (uint64_t)c[i + LANES] << 32};
             double x[3], r;
             memcpy(x, u, sizeof x);
-            r = __builtin_fma(x[0], x[1], x[2]);
-            r = back ? scale_back64(r, x[2]) : r;
+            r = div_fmas_f64(x[0], x[1], x[2], back);
             memcpy(u, &r, 8);
             t[i] = (uint32_t)u[0];
             t[i + LANES] = (uint32_t)(u[0] >> 32);

@@ -32,9 +32,12 @@ void *live_alloc(size_t bytes, bool writable) {
     return p;
 }
 
-void live_reset(void) {
-    while (nlive)
+void live_drop(int n) {
+    while (nlive && n--)
         free(owned[--nlive]);
+}
+void live_reset(void) {
+    live_drop(MAX_LIVE);
 }
 
 static uint64_t ticks;
@@ -66,51 +69,52 @@ static uint8_t *read_file(const char *name, size_t *bytes) {
     return p;
 }
 
-/* .text and the kernel NAME (or the first one) of a linked code object. */
-static struct code parse_elf(const uint8_t *p, const char *name) {
-    struct code c = {0};
-    const Elf64_Ehdr *h = (const void *)p;
-    const Elf64_Shdr *s = (const void *)(p + h->e_shoff);
-    const char *names = (const char *)p + s[h->e_shstrndx].sh_offset;
-    uint64_t text_addr = 0;
-    for (int i = 0; i < h->e_shnum; i++) {
-        if (strcmp(names + s[i].sh_name, ".text")) continue;
-        c.bytes = s[i].sh_size;
-        c.text = malloc(c.bytes + 1);
-        memcpy(c.text, p + s[i].sh_offset, c.bytes);
-        text_addr = s[i].sh_addr;
-    }
-    for (int i = 0; i < h->e_shnum; i++) {
-        if (s[i].sh_type != SHT_SYMTAB) continue;
-        const char *strings = (const char *)p + s[s[i].sh_link].sh_offset;
-        const Elf64_Sym *sym = (const void *)(p + s[i].sh_offset);
-        for (size_t k = 0; k < s[i].sh_size / sizeof *sym; k++) {
-            const char *n = strings + sym[k].st_name;
-            size_t len = strlen(n);
-            if (len < 4 || strcmp(n + len - 3, ".kd")) continue;
-            if (name && (strncmp(n, name, len - 3) || strlen(name) != len - 3)) continue;
-            if (c.kernels++) continue;
-            const Elf64_Shdr *in = &s[sym[k].st_shndx];
-            memcpy(c.descriptor, p + in->sh_offset + (sym[k].st_value - in->sh_addr), 64);
-            int64_t entry;
-            memcpy(&entry, c.descriptor + 16, 8);
-            c.entry = sym[k].st_value + (uint64_t)entry - text_addr;
-        }
-    }
-    if (!c.text) fail("the object file has no .text");
-    return c;
+static const Elf64_Shdr *sections(const uint8_t *elf, int *n, const char **names) {
+    const Elf64_Ehdr *h = (const void *)elf;
+    const Elf64_Shdr *s = (const void *)(elf + h->e_shoff);
+    *n = h->e_shnum;
+    *names = (const char *)elf + s[h->e_shstrndx].sh_offset;
+    return s;
 }
 
-static struct code run_tools(const char *command, const char *object, const char *name) {
-    if (system(command)) {
-        fprintf(stderr, "failed: %s\n", command);
-        exit(2);
+static const Elf64_Shdr *find_text(const uint8_t *elf) {
+    int n;
+    const char *names;
+    const Elf64_Shdr *s = sections(elf, &n, &names);
+    for (int i = 0; i < n; i++)
+        if (!strcmp(names + s[i].sh_name, ".text")) return &s[i];
+    fail("the object file has no .text");
+    return NULL;
+}
+
+bool code_choose(struct code *c, const char *kernel) {
+    int n;
+    const char *names;
+    const Elf64_Shdr *s = sections(c->elf, &n, &names);
+    size_t len = strlen(kernel);
+    for (int i = 0; i < n; i++) {
+        if (s[i].sh_type != SHT_SYMTAB) continue;
+        const char *strings = (const char *)c->elf + s[s[i].sh_link].sh_offset;
+        const Elf64_Sym *sym = (const void *)(c->elf + s[i].sh_offset);
+        for (size_t k = 0; k < s[i].sh_size / sizeof *sym; k++) {
+            const char *name = strings + sym[k].st_name;
+            if (strncmp(name, kernel, len) || strcmp(name + len, ".kd")) continue;
+            const Elf64_Shdr *in = &s[sym[k].st_shndx];
+            memcpy(c->descriptor, c->elf + in->sh_offset + (sym[k].st_value - in->sh_addr), 64);
+            int64_t entry;
+            memcpy(&entry, c->descriptor + 16, 8);
+            c->entry = sym[k].st_value + (uint64_t)entry - find_text(c->elf)->sh_addr;
+            c->kernel = true;
+            return true;
+        }
     }
-    size_t bytes;
-    uint8_t *p = read_file(object, &bytes);
-    struct code c = parse_elf(p, name);
-    free(p);
-    return c;
+    return false;
+}
+
+static void run_tool(const char *command) {
+    if (!system(command)) return;
+    fprintf(stderr, "failed: %s\n", command);
+    exit(2);
 }
 
 static void temp_name(char *out, size_t size, const char *ext) {
@@ -121,6 +125,7 @@ static void temp_name(char *out, size_t size, const char *ext) {
 
 struct code code_from_asm(const char *text) {
     char source[256], object[256], command[1024];
+    struct code c = {.addr = 0x100000};
     temp_name(source, sizeof source, "s");
     temp_name(object, sizeof object, "o");
     FILE *f = fopen(source, "w");
@@ -128,41 +133,77 @@ struct code code_from_asm(const char *text) {
     snprintf(command, sizeof command,
              LLVM_MC " -triple=amdgcn-amd-amdhsa -mcpu=gfx942 -filetype=obj %s -o %s", source,
              object);
-    struct code c = run_tools(command, object, NULL);
+    run_tool(command);
+    size_t bytes;
+    c.elf = read_file(object, &bytes);
+    const Elf64_Shdr *t = find_text(c.elf);
+    c.text = c.elf + t->sh_offset;
+    c.bytes = t->sh_size;
     unlink(source);
     unlink(object);
     return c;
 }
 
-struct code code_from_file(const char *source, const char *flags) {
-    char object[256], command[2048];
+struct code code_from_cl(const char *source) {
+    static const char *const libraries[] = {"opencl",
+                                            "ocml",
+                                            "ockl",
+                                            "oclc_daz_opt_off",
+                                            "oclc_finite_only_off",
+                                            "oclc_unsafe_math_off",
+                                            "oclc_wavefrontsize64_on",
+                                            "oclc_correctly_rounded_sqrt_on",
+                                            "oclc_isa_version_940",
+                                            "oclc_abi_version_500"};
+    char object[256], command[4096];
     temp_name(object, sizeof object, "hsaco");
-    snprintf(command, sizeof command,
-             CLANG
-             " -x cl -Xclang -finclude-default-header -cl-std=CL2.0 -target amdgcn-amd-amdhsa "
-             "-mcpu=gfx942 -nogpulib %s %s -o %s",
-             flags ? flags : "-O2", source, object);
-    const char *kernel = strchr(source, ':');
-    struct code c = run_tools(command, object, kernel);
+    int n = snprintf(command, sizeof command,
+                     CLANG " -x cl -Xclang -finclude-default-header -cl-std=CL2.0 -target "
+                           "amdgcn-amd-amdhsa -mcpu=gfx942 -nogpulib -O2 -w "
+                           "-cl-fp32-correctly-rounded-divide-sqrt %s -o %s",
+                     source, object);
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
+        n += snprintf(command + n, sizeof command - (size_t)n,
+                      " -Xclang -mlink-builtin-bitcode -Xclang " BITCODE "/%s.bc", libraries[i]);
+    run_tool(command);
+    size_t bytes;
+    struct code c = {.elf = read_file(object, &bytes)};
     unlink(object);
+    const Elf64_Ehdr *h = (const void *)c.elf;
+    const Elf64_Phdr *p = (const void *)(c.elf + h->e_phoff);
+    uint64_t end = 0;
+    for (int i = 0; i < h->e_phnum; i++)
+        if (p[i].p_type == PT_LOAD && p[i].p_vaddr + p[i].p_memsz > end)
+            end = p[i].p_vaddr + p[i].p_memsz;
+    uint8_t *image = live_alloc(end, true);
+    for (int i = 0; i < h->e_phnum; i++)
+        if (p[i].p_type == PT_LOAD)
+            memcpy(image + p[i].p_vaddr, c.elf + p[i].p_offset, p[i].p_filesz);
+    const Elf64_Shdr *t = find_text(c.elf);
+    c.text = image + t->sh_addr;
+    c.bytes = t->sh_size;
+    c.addr = (uintptr_t)c.text;
     return c;
 }
 
 void code_free(struct code *c) {
-    free(c->text);
+    emu_program_destroy(c->program);
+    free(c->elf);
     memset(c, 0, sizeof *c);
 }
 
 /* ---- a workgroup ------------------------------------------------------------------------------
  */
 
-struct machine *machine_create(const struct code *c, uint64_t entry, unsigned nwaves) {
+struct machine *machine_create(struct code *c, uint64_t entry, unsigned nwaves) {
     char err[256];
     struct machine *m = calloc(1, sizeof *m);
     if (!m) abort();
-    if (!emu_program_create("gfx942", 0x100000, c->text, c->bytes, &m->program, err)) fail(err);
+    if (!c->program && !emu_program_create("gfx942", c->addr, c->text, c->bytes, &c->program, err))
+        fail(err);
+    m->program = c->program;
     memcpy(m->descriptor, c->descriptor, 64);
-    if (!c->kernels) {
+    if (!c->kernel) {
         /* f32 and f16/f64 denormals kept, as LLVM asks for by default */
         uint32_t rsrc1 = 0xf0 << 12;
         memcpy(m->descriptor + 48, &rsrc1, 4);
@@ -195,7 +236,6 @@ void machine_restart(struct machine *m, uint64_t entry) {
 void machine_destroy(struct machine *m) {
     for (unsigned i = 0; i < m->group.nwaves; i++)
         free(m->waves[i]);
-    emu_program_destroy(m->program);
     free(m);
 }
 

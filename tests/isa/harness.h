@@ -8,26 +8,28 @@
 
 #include <stdio.h>
 
-/* Machine code of one .s, .ll or .cl file, linked; DESCRIPTOR is the first kernel's, if any. */
+/* Machine code to run, and the kernel in it that runs. */
 struct code {
     uint8_t *text;
     size_t bytes;
-    uint8_t descriptor[64];
-    uint64_t entry; /* offset of the first kernel */
-    size_t kernels;
+    uint64_t addr;          /* where it is loaded */
+    uint8_t descriptor[64]; /* of the kernel chosen, if there is one */
+    uint64_t entry;         /* its offset in the text */
+    bool kernel;
+    uint8_t *elf; /* the file */
+    struct emu_program *program;
 };
 
-/* Assemble or compile SOURCE, a file name; exits with a message when the tools fail. FLAGS are
- * extra ones for clang. */
-struct code code_from_file(const char *source, const char *flags);
+/* Exit with a message when the tools fail. The second compiles OpenCL C with the device libraries
+ * and loads the image into live memory. */
 struct code code_from_asm(const char *text);
+struct code code_from_cl(const char *source);
 void code_free(struct code *);
-
-/* The kernel called NAME: its entry and descriptor. */
-bool code_kernel(struct code *, const char *source_object, const char *name);
+bool code_choose(struct code *, const char *kernel);
 
 /* Live memory: the range the executor may touch besides what was allocated here. */
 void *live_alloc(size_t bytes, bool writable);
+void live_drop(int n); /* the newest N */
 void live_reset(void);
 
 struct machine {
@@ -41,7 +43,7 @@ struct machine {
 };
 
 /* A workgroup of NWAVES full waves at ENTRY of CODE. */
-struct machine *machine_create(const struct code *, uint64_t entry, unsigned nwaves);
+struct machine *machine_create(struct code *, uint64_t entry, unsigned nwaves);
 void machine_destroy(struct machine *);
 /* Start again at ENTRY with everything zero. */
 void machine_restart(struct machine *, uint64_t entry);

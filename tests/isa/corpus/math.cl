@@ -51,6 +51,11 @@
         size_t i = get_global_id(0);                                                               \
         o[i] = a[i] / b[i] + fma(a[i], b[i], o[i]) - fabs(a[i]) * -b[i];                           \
     }                                                                                              \
+    kernel void quotient_##T(global const T *a, global const T *b, global T *o)                    \
+    {                                                                                              \
+        size_t i = get_global_id(0);                                                               \
+        o[i] = a[i] / b[i];                                                                        \
+    }                                                                                              \
     kernel void class_##T(global const T *a, global int *o)                                        \
     {                                                                                              \
         size_t i = get_global_id(0);                                                               \
