@@ -35,13 +35,13 @@ head -c "$(wc -c < alone.cut)" text.2.txt | cmp - alone.cut || die 'alone and in
 
 # More sequences than slots, and a prompt longer than a launch takes: each text as if it were alone.
 long=$(cat want.3.txt)
-generate -p "$long" -n 9 > long.txt 2> /dev/null
-generate -p "$p1" -n 9 > short.txt 2> /dev/null
+generate -p "$long" -n 4 > long.txt 2> /dev/null
+generate -p "$p1" -n 4 > short.txt 2> /dev/null
 set --
 for _ in 1 2 3 4 5 6 7 8 9 10; do
     set -- "$@" -p "$long" -p "$p1"
 done
-generate "$@" -n 9 > many.txt 2> /dev/null
+generate "$@" -n 4 > many.txt 2> /dev/null
 for i in 1 2 3 4 5 6 7 8 9 10; do
     cat long.txt
     echo ---

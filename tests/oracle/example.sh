@@ -1,6 +1,8 @@
 #!/bin/sh
 # One of the small examples, compiled and run, against the reference interpreter.
 # $1: tools; $2: source tree; $3: scratch folder; $4: example; $5: its dim; $6...: values of it.
+# Sums in another order may move one value across a rounding to bf16, and that moves others: equal to 1e-7
+# without such a case, up to the noise of bf16 with one.
 set -eu
 bin=$1 src=$2 work=$3 name=$4 dim=$5
 shift 5
@@ -10,5 +12,5 @@ for n in "$@"; do
     "$bin/etinterp" "$src/examples/$name/$name.etg" --set "$dim=$n" \
         --in "$work/${name}_inputs.safetensors" --weights "$work/${name}_weights.safetensors" \
         --out "$work/${name}_want.safetensors"
-    "$bin/etsame" "$work/${name}_want.safetensors" "$work/${name}_outputs.safetensors" 5e-3
+    "$bin/etsame" "$work/${name}_want.safetensors" "$work/${name}_outputs.safetensors" 1e-2
 done
