@@ -116,13 +116,13 @@ struct div_plan {
     int den, num;
     bool vcc;
 };
-/* SMALL_INVERSE asks whether the reciprocal of the denominator is a denormal double. Both then
- * being too small, the denominator is scaled down: scaling it up, as it is often written down,
- * would overflow, and the quotient must come out too large for v_div_fmas to scale it back. */
-#define DIV_PLAN(NAME, T, EXPONENT, DENORMAL, SMALL_INVERSE, FAR, TINY)                            \
+/* Where both the reciprocal and the quotient are denormal, the denominator is scaled down: scaling
+ * it up, as it is often written down, would overflow, and the quotient must come out too large for
+ * v_div_fmas to scale it back. */
+#define DIV_PLAN(NAME, T, EXPONENT, DENORMAL, FAR, TINY)                                           \
     L struct div_plan NAME(T den, T num) {                                                         \
         struct div_plan p = {SCALE_NONE, SCALE_NONE, false};                                       \
-        T quotient = num / den;                                                                    \
+        T inverse = (T)1 / den, quotient = num / den;                                              \
         if (num == 0 || den == 0) {                                                                \
             p.den = p.num = SCALE_NAN;                                                             \
         } else if (EXPONENT(num) - EXPONENT(den) >= FAR) {                                         \
@@ -130,10 +130,10 @@ struct div_plan {
             p.den = SCALE_UP;                                                                      \
         } else if (DENORMAL(den)) {                                                                \
             p.den = p.num = SCALE_UP;                                                              \
-        } else if (SMALL_INVERSE(den) && DENORMAL(quotient)) {                                     \
+        } else if (DENORMAL(inverse) && DENORMAL(quotient)) {                                      \
             p.vcc = true;                                                                          \
             p.den = SCALE_DOWN;                                                                    \
-        } else if (SMALL_INVERSE(den)) {                                                           \
+        } else if (DENORMAL(inverse)) {                                                            \
             p.den = p.num = SCALE_DOWN;                                                            \
         } else if (DENORMAL(quotient)) {                                                           \
             p.vcc = true;                                                                          \
@@ -143,10 +143,8 @@ struct div_plan {
         }                                                                                          \
         return p;                                                                                  \
     }
-#define NEVER(den) 0
-#define SMALL_INVERSE64(den) denormal64(1 / (den))
-DIV_PLAN(div_plan32, float, exponent32, denormal32, NEVER, 96, 23)
-DIV_PLAN(div_plan64, double, exponent64, denormal64, SMALL_INVERSE64, 768, 53)
+DIV_PLAN(div_plan32, float, exponent32, denormal32, 96, 23)
+DIV_PLAN(div_plan64, double, exponent64, denormal64, 768, 53)
 
 L float div_scale_f32(float x, float den, float num) {
     struct div_plan p = div_plan32(den, num);
