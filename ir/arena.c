@@ -14,6 +14,7 @@ struct block {
 struct et_arena {
     struct block *head;
     size_t bytes;
+    int marks; /* while there are any, blocks are kept in order of allocation */
 };
 
 enum { BLOCK = 1 << 16 };
@@ -42,7 +43,7 @@ void *et_alloc(et_arena *a, size_t bytes) {
         if (!b) et_bug("out of memory");
         b->used = 0;
         b->size = size;
-        if (bytes > BLOCK && a->head) { /* keep filling the block in use */
+        if (bytes > BLOCK && a->head && !a->marks) { /* keep filling the block in use */
             b->next = a->head->next;
             a->head->next = b;
             b->used = bytes;
@@ -85,6 +86,22 @@ char *et_printf(et_arena *a, const char *fmt, ...) {
     char *p = et_vprintf(a, fmt, ap);
     va_end(ap);
     return p;
+}
+
+et_arena_mark et_arena_set_mark(et_arena *a) {
+    a->marks++;
+    return (et_arena_mark){a->head, a->head ? a->head->used : 0, a->bytes};
+}
+
+void et_arena_release(et_arena *a, et_arena_mark m) {
+    a->marks--;
+    while (a->head != m.block) {
+        struct block *next = a->head->next;
+        free(a->head);
+        a->head = next;
+    }
+    if (a->head) a->head->used = m.used;
+    a->bytes = m.bytes;
 }
 
 size_t et_arena_bytes(const et_arena *a) {

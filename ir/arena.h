@@ -19,6 +19,14 @@ char *et_printf(et_arena *, const char *fmt, ...) __attribute__((format(printf, 
 char *et_vprintf(et_arena *, const char *fmt, va_list);
 size_t et_arena_bytes(const et_arena *); /* handed out so far */
 
+/* Free everything allocated since a mark. Marks nest. */
+typedef struct {
+    void *block;
+    size_t used, bytes;
+} et_arena_mark;
+et_arena_mark et_arena_set_mark(et_arena *);
+void et_arena_release(et_arena *, et_arena_mark);
+
 /* A growable array: `T *v; int nv, cv;` grown in place so that v[nv] is writable. */
 #define ET_GROW(arena, v, n, cap)                                                                  \
     ((n) < (cap) ? (void)0 : (void)((v) = et_grow((arena), (v), (size_t)(n), &(cap), sizeof *(v))))

@@ -51,15 +51,33 @@ static bool same(const et_node_x *a, const et_node_x *b) {
            (a->nops == 0 || memcmp(a->ops, b->ops, (size_t)a->nops * sizeof *a->ops) == 0);
 }
 
+static void enter(et_exprs *p, uint32_t id) {
+    uint32_t slot = (uint32_t)hash(&p->node[id]) & (p->ntable - 1);
+    while (p->table[slot])
+        slot = (slot + 1) & (p->ntable - 1);
+    p->table[slot] = id;
+}
+
 static void rehash(et_exprs *p) {
     p->ntable *= 2;
     p->table = et_alloc(p->arena, p->ntable * sizeof *p->table);
-    for (uint32_t id = 1; id < (uint32_t)p->nnode; id++) {
-        uint32_t slot = (uint32_t)hash(&p->node[id]) & (p->ntable - 1);
-        while (p->table[slot])
-            slot = (slot + 1) & (p->ntable - 1);
-        p->table[slot] = id;
-    }
+    for (uint32_t id = 1; id < (uint32_t)p->nnode; id++)
+        enter(p, id);
+}
+
+et_exprs_mark et_exprs_set_mark(et_exprs *p) {
+    et_exprs_mark m = {et_alloc(p->arena, sizeof *p), {0}};
+    *m.saved = *p;
+    m.arena = et_arena_set_mark(p->arena);
+    return m;
+}
+
+void et_exprs_release(et_exprs *p, et_exprs_mark m) {
+    *p = *m.saved; /* arrays that grew since were copies: the old ones are as they were */
+    memset(p->table, 0, p->ntable * sizeof *p->table);
+    for (uint32_t id = 1; id < (uint32_t)p->nnode; id++)
+        enter(p, id);
+    et_arena_release(p->arena, m.arena);
 }
 
 et_expr et_intern(et_exprs *p, const et_node_x *proto) {

@@ -58,6 +58,15 @@ typedef struct et_node_x {
 
 et_exprs *et_exprs_create(et_arena *);
 et_arena *et_exprs_arena(et_exprs *);
+
+/* Forget the nodes, symbols and variables made since a mark; also releases the arena to that point.
+ * Ids made before keep their meaning. */
+typedef struct {
+    et_exprs *saved;
+    et_arena_mark arena;
+} et_exprs_mark;
+et_exprs_mark et_exprs_set_mark(et_exprs *);
+void et_exprs_release(et_exprs *, et_exprs_mark);
 const et_node_x *et_x(const et_exprs *, et_expr);
 
 /* Symbols and variables. Ranges are inclusive and drive simplification. A variable's range may be

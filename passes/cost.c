@@ -193,13 +193,37 @@ et_grid_cost et_grid_cost_at(et_program *p, const et_grid *g, const et_machine *
 
 /* ---- a launch ---- */
 
+struct tensor_set {
+    char *read, *written;
+};
+
+static void note_access(void *ctx, const et_step *step, int tensor, bool is_store,
+                        const et_expr *index) {
+    (void)step, (void)index;
+    struct tensor_set *s = ctx;
+    (is_store ? s->written : s->read)[tensor] = 1;
+}
+
+/* Does the grid read what one of the group writes? */
 static bool depends(const et_program *p, const et_grid *g, const int *group, int n) {
-    for (int w = 0; w < g->nwaits; w++)
-        for (int i = 0; i < n; i++) {
-            const et_grid *from = &p->grids[group[i]];
-            for (int k = 0; k < from->nnotifies; k++)
-                if (from->notifies[k].event == g->waits[w].event) return true;
-        }
+    size_t nt = (size_t)p->ntensors;
+    struct tensor_set before = {et_alloc(p->g->arena, nt), et_alloc(p->g->arena, nt)};
+    struct tensor_set now = {et_alloc(p->g->arena, nt), et_alloc(p->g->arena, nt)};
+    for (int i = 0; i < n; i++)
+        et_func_accesses(p, &p->funcs[p->grids[group[i]].func], note_access, &before);
+    et_func_accesses(p, &p->funcs[g->func], note_access, &now);
+    for (size_t t = 0; t < nt; t++)
+        if (before.written[t] && now.read[t]) return true;
+    return false;
+}
+
+/* Is anything it reads computed by this kernel? */
+static bool must_wait(const et_program *p, const et_grid *g) {
+    size_t nt = (size_t)p->ntensors;
+    struct tensor_set now = {et_alloc(p->g->arena, nt), et_alloc(p->g->arena, nt)};
+    et_func_accesses(p, &p->funcs[g->func], note_access, &now);
+    for (size_t t = 0; t < nt; t++)
+        if (now.read[t] && p->tensors[t].kind == ET_TENSOR_TEMP) return true;
     return false;
 }
 
@@ -228,9 +252,8 @@ static void cost_items(et_program *p, const et_machine *m, const int64_t *syms, 
         }
         const et_grid *g = &p->grids[it->index];
         et_grid_cost c = et_grid_cost_at(p, g, m, syms);
-        if (s.n == 32 || depends(p, g, s.grid, s.n) || (!p->nevents && s.n))
-            flush(&s, m, trips, out);
-        if (!s.n && (g->nwaits || !p->nevents)) {
+        if (s.n == 32 || depends(p, g, s.grid, s.n)) flush(&s, m, trips, out);
+        if (!s.n && must_wait(p, g)) {
             out->events++;
             out->events_us += trips * m->event_us;
             out->us += trips * m->event_us;

@@ -9,8 +9,7 @@ typedef struct {
     double memory_bytes; /* from or to memory by all tiles: each tensor once */
     double cache_bytes;  /* from the shared caches by all tiles */
     double matrix_flops, vector_flops;
-    double us;     /* predicted time of the grid alone */
-    double levels; /* events that must pass before it starts, counted from the program's start */
+    double us; /* predicted time of the grid alone */
 } et_grid_cost;
 
 typedef struct {
@@ -23,8 +22,8 @@ typedef struct {
 /* One tile grid of P at these values of the symbols, run once. */
 et_grid_cost et_grid_cost_at(et_program *, const et_grid *, const et_machine *,
                              const int64_t *syms);
-/* One launch. Needs stage tiled; where events have been inferred, grids that do not wait for one
- * another overlap. */
+/* One launch of a program at stage tiled or later. Neighbouring grids that do not read one
+ * another's results overlap. */
 et_cost et_cost_at(et_program *, const et_machine *, const int64_t *syms);
 
 #endif

@@ -491,16 +491,25 @@ static void force(void *ctx, et_value v) {
 
 /* Tiling finds out which fusions have no device function; each such find materialises one more
  * value, so this ends. */
-bool et_pass_fuse(et_pipeline *pl) {
-    et_lowering *lo = et_alloc(pl->g->arena, sizeof *lo);
-    lo->g = pl->g;
-    lo->lower = (et_lower){pl->g, value_at, lo};
-    lo->forced = et_alloc(pl->g->arena, (size_t)pl->g->nvals * sizeof *lo->forced);
+bool et_lower_graph(et_lowering *lo, const et_pass_options *opt) {
     do {
         lo->again = false;
         build_groups(lo);
-        if (!lo->again && !et_tile_program(lo->p, pl->opt, force, lo) && !lo->again) return false;
+        if (!lo->again && !et_tile_program(lo->p, opt, force, lo) && !lo->again) return false;
     } while (lo->again);
+    return true;
+}
+
+bool et_pass_fuse(et_pipeline *pl) {
+    et_lowering *lo = et_alloc(pl->g->arena, sizeof *lo);
+    size_t n = (size_t)pl->g->nvals;
+    lo->g = pl->g;
+    lo->lower = (et_lower){pl->g, value_at, lo};
+    lo->forced = et_alloc(pl->g->arena, n * sizeof *lo->forced);
+    lo->choice = memset(et_alloc(pl->g->arena, n), -1, n);
+    if (!et_lower_graph(lo, pl->opt)) return false;
+    et_search_fusion(lo, pl->opt);
+    if (!et_lower_graph(lo, pl->opt)) return false;
     pl->p = lo->p;
     pl->p->nfuncs = pl->p->ngrids = 0;
     return true;

@@ -3,6 +3,7 @@
 #define ET_LOWERING_H
 
 #include "ops.h"
+#include "passes.h"
 #include "program.h"
 
 /* What a value's own expression holds once everything it inlines is counted. */
@@ -18,7 +19,8 @@ typedef struct {
     int depth;           /* loop nest that defines it */
     int position;        /* in program order */
     int tensor;          /* the tensor that holds it, or -1 to inline it */
-    bool keep;           /* must be materialised */
+    bool keep;           /* is materialised */
+    bool must;           /* because nothing else is possible */
     bool only_contracts; /* every reader is a contraction */
     struct et_inline_facts facts;
 } et_value_info;
@@ -30,8 +32,15 @@ typedef struct et_lowering {
     et_value_info *info; /* by value id */
     int *position;       /* by node: in program order */
     bool *forced;        /* by value id: materialise, found necessary by a later step */
+    signed char *choice; /* by value id: 1 materialise, 0 inline if that is possible, -1 by rule */
     bool again;          /* a value was forced: start over */
 } et_lowering;
+
+/* Lower the graph to groups, tiled as a trial, under the choices in lo->choice; false after a
+ * diagnostic (fuse.c). */
+bool et_lower_graph(et_lowering *, const et_pass_options *);
+/* Choose by cost (fuse_search.c); leaves the best choices in lo->choice. */
+void et_search_fusion(et_lowering *, const et_pass_options *);
 
 /* Decide which values are materialised (lowering_plan.c). */
 void et_plan_materialise(et_lowering *);

@@ -25,9 +25,10 @@ static bool is_node(const et_lowering *lo, et_value v) {
     return et_val_of(lo->g, v)->kind == ET_V_NODE;
 }
 
-static void keep(et_lowering *lo, et_value v) {
+static void keep(et_lowering *lo, et_value v, bool must) {
     if (is_node(lo, v)) {
         info(lo, v)->keep = true;
+        info(lo, v)->must |= must;
         info(lo, v)->facts = (struct et_inline_facts){0};
     }
 }
@@ -109,7 +110,8 @@ static et_expr reduced_extent(et_lowering *lo, const et_node *n) {
 
 static void keep_if(et_lowering *lo, et_value v, bool contract, bool reduction, bool costly) {
     struct et_inline_facts f = info(lo, v)->facts;
-    if ((contract && f.contract) || (reduction && f.reduction) || (costly && f.costly)) keep(lo, v);
+    if ((contract && f.contract) || (reduction && f.reduction) || (costly && f.costly))
+        keep(lo, v, true);
 }
 
 static void constrain_args(et_lowering *lo, const et_node *n) {
@@ -177,9 +179,10 @@ static void plan_node(et_lowering *lo, const et_node *n) {
     i->facts.contract |= n->op->class == ET_CLASS_CONTRACT;
     if (n->op->class == ET_CLASS_CONTRACT) /* operands are read inside the product, not beside it */
         i->facts.reduction = i->facts.costly = false;
-    if (i->keep || et_val_of(lo->g, n->result)->is_output || lo->forced[n->result.id] ||
-        worth_keeping(lo, n))
-        keep(lo, n->result);
+    int choice = lo->choice[n->result.id];
+    bool must = i->must || et_val_of(lo->g, n->result)->is_output || lo->forced[n->result.id] ||
+                n->op->class == ET_CLASS_ATTENTION;
+    if (must || (choice < 0 ? worth_keeping(lo, n) : choice)) keep(lo, n->result, must);
 }
 
 static void plan_block(et_lowering *lo, const et_block *b) {
@@ -243,8 +246,8 @@ void et_plan_materialise(et_lowering *lo) {
     count_reads(lo, &g->body, 0, &position);
     for (int l = 0; l < g->nloops; l++)
         for (int c = 0; c < g->loops[l].ncarry; c++) {
-            keep(lo, g->loops[l].carry[c].init);
-            keep(lo, g->loops[l].carry[c].out);
+            keep(lo, g->loops[l].carry[c].init, true);
+            keep(lo, g->loops[l].carry[c].out, true);
         }
     plan_block(lo, &g->body);
     struct state_walk w = {lo, et_alloc(g->arena, (size_t)g->nvals * sizeof(int)), 0};

@@ -1,0 +1,265 @@
+/* Fusion by cost. The values that may either way be materialised or folded into their readers are
+ * split into independent partitions (values that can meet in one group), and each partition is
+ * searched for the choice with the least predicted time, the rest held at its best so far. The
+ * evaluation is the real thing: the graph is lowered and tiled under the choice and its cost taken
+ * from the tiles, so whatever tiling cannot do is priced as what it does instead. */
+#include "cost.h"
+#include "lowering.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    SAMPLES = 3,      /* values of the symbols: the least, the geometric mean, the largest */
+    EXACT_LIMIT = 10, /* values per partition that are searched exhaustively */
+    MAX_PLANS = 600,  /* evaluated in all: a bound on work, not on time, so that builds repeat */
+};
+/* A tensor of its own must earn this much, relative to the launch: below that is noise of the
+ * model. */
+static const double stored_value_price = 5e-4;
+
+struct search {
+    et_lowering *lo;
+    const et_pass_options *opt;
+    const et_value_info *info; /* of the plan by rule */
+    int *part;                 /* by value: partition (union-find parent), 0 = not a choice */
+    int64_t syms[SAMPLES][64];
+    double reference[SAMPLES]; /* cost of the plan by rule, us */
+    double best;
+    int evaluated;
+};
+
+static double root(double x) { /* Newton: keeps libm out of the compiler */
+    double r = x > 1 ? x : 1;
+    for (int i = 0; i < 60; i++)
+        r = (r + x / r) / 2;
+    return r;
+}
+
+static void sample_symbols(struct search *s) {
+    const et_exprs *x = s->lo->g->exprs;
+    for (int i = 0; i < et_sym_count(x) && i < 64; i++) {
+        int64_t lo, hi;
+        et_sym_range(x, i, &lo, &hi);
+        s->syms[0][i] = lo;
+        s->syms[1][i] = (int64_t)root((double)lo * (double)hi);
+        s->syms[2][i] = hi;
+    }
+}
+
+/* ---- evaluating a plan ---- */
+
+/* Reduction variables that nodes made since the mark are gone with it. */
+static void forget_variables(et_graph *g, int nvars) {
+    for (int n = 0; n < g->nnodes; n++)
+        for (int v = 0; v < ET_MAX_NODE_VARS; v++)
+            if (g->nodes[n].vars[v] >= nvars) g->nodes[n].vars[v] = -1;
+}
+
+static bool lower_and_cost(struct search *s, et_cost out[SAMPLES]) {
+    et_lowering *lo = s->lo;
+    if (!et_lower_graph(lo, s->opt)) return false;
+    for (int i = 0; i < SAMPLES; i++)
+        out[i] = et_cost_at(lo->p, s->opt->machine, s->syms[i]);
+    return true;
+}
+
+/* Predicted time relative to the plan by rule, averaged over the samples; huge when the plan cannot
+ * be lowered. Everything built on the way is released. */
+static double evaluate(struct search *s, et_cost out[SAMPLES]) {
+    et_lowering *lo = s->lo;
+    et_graph *g = lo->g;
+    et_cost mine[SAMPLES], *cost = out ? out : mine;
+    int nvars = et_var_count(g->exprs);
+    size_t n = (size_t)g->nvals * sizeof *lo->forced;
+    bool *forced = malloc(n);
+    if (!forced) return 1e30;
+    memcpy(forced, lo->forced, n);
+    et_diags *diags = g->diags;
+    et_exprs_mark mark = et_exprs_set_mark(g->exprs);
+    g->diags = et_diags_create(g->arena);
+    bool ok = lower_and_cost(s, cost);
+    g->diags = diags;
+    et_exprs_release(g->exprs, mark);
+    forget_variables(g, nvars);
+    memcpy(lo->forced, forced, n);
+    free(forced);
+    s->evaluated++;
+    double sum = 0;
+    for (int i = 0; ok && i < SAMPLES; i++)
+        sum += cost[i].us / (s->reference[i] > 0 ? s->reference[i] : 1) / SAMPLES;
+    return ok ? sum : 1e30;
+}
+
+/* ---- partitions ---- */
+
+static int find(struct search *s, int v) {
+    while (s->part[v] != v)
+        v = s->part[v] = s->part[s->part[v]];
+    return v;
+}
+
+static bool is_choice(const struct search *s, int v) {
+    const et_val *val = &s->lo->g->vals[v];
+    if (val->kind != ET_V_NODE || s->info[v].must || s->info[v].uses == 0) return false;
+    const et_op *op = s->lo->g->nodes[val->node].op;
+    return op->class == ET_CLASS_MAP || op->class == ET_CLASS_REDUCE ||
+           op->class == ET_CLASS_CONTRACT || op == &et_op_gather;
+}
+
+/* Every choice that the expression of V may inline belongs to one partition. */
+static void unite_inlined(struct search *s, int v, int *first) {
+    const et_node *n = et_node_of(s->lo->g, (et_value){(uint32_t)v});
+    for (int a = 0; n && a < n->nargs; a++) {
+        int arg = (int)n->args[a].id;
+        if (s->lo->g->vals[arg].kind != ET_V_NODE || s->info[arg].must) continue;
+        if (s->part[arg]) {
+            if (*first) s->part[find(s, arg)] = find(s, *first);
+            *first = arg;
+        }
+        unite_inlined(s, arg, first);
+    }
+}
+
+static void make_partitions(struct search *s) {
+    et_graph *g = s->lo->g;
+    for (int v = 1; v < g->nvals; v++)
+        s->part[v] = is_choice(s, v) ? v : 0;
+    for (int v = 1; v < g->nvals; v++) {
+        int first = s->part[v];
+        if (g->vals[v].kind == ET_V_NODE && (s->info[v].must || s->part[v]))
+            unite_inlined(s, v, &first);
+    }
+    for (int n = 0; n < g->nnodes; n++) { /* updates have no result */
+        int first = 0;
+        for (int a = 1; !g->nodes[n].result.id && a < g->nodes[n].nargs; a++) {
+            int arg = (int)g->nodes[n].args[a].id;
+            if (s->part[arg]) {
+                if (first) s->part[find(s, arg)] = find(s, first);
+                first = arg;
+            }
+            unite_inlined(s, arg, &first);
+        }
+    }
+}
+
+/* ---- searching one partition ---- */
+
+static bool spent(const struct search *s) {
+    return s->evaluated >= MAX_PLANS;
+}
+
+static void try_mask(struct search *s, const int *member, int n, unsigned mask, double *best,
+                     unsigned *best_mask, double *second) {
+    for (int i = 0; i < n; i++)
+        s->lo->choice[member[i]] = (signed char)(mask >> i & 1);
+    double c = evaluate(s, NULL) + stored_value_price * __builtin_popcount(mask);
+    if (c < *best - 1e-9) {
+        *second = *best;
+        *best = c;
+        *best_mask = mask;
+    } else if (c > *best + 1e-9 && c < *second) {
+        *second = c;
+    }
+}
+
+static const char *value_name(const et_graph *g, int v) {
+    const et_val *val = &g->vals[v];
+    return val->name ? val->name : g->nodes[val->node].op->name;
+}
+
+static void tell(const struct search *s, const int *member, int n, unsigned mask, bool exact,
+                 double best, double second) {
+    const et_pass_options *o = s->opt;
+    if (!o->dump || (strcmp(o->dump, "fuse") && strcmp(o->dump, "all"))) return;
+    fprintf(o->dump_to, "# partition of %d:", n);
+    for (int i = 0; i < n; i++)
+        fprintf(o->dump_to, " %s%%%d %s", mask >> i & 1 ? "store " : "fold ", member[i],
+                value_name(s->lo->g, member[i]));
+    fprintf(o->dump_to, "; predicted %.4f of the plan by rule", best);
+    if (second < 1e29) fprintf(o->dump_to, ", best rejected %.4f", second);
+    fprintf(o->dump_to, "%s\n", exact ? "" : " (not exhaustive)");
+}
+
+static void search_partition(struct search *s, const int *member, int n) {
+    unsigned start = 0, best_mask;
+    for (int i = 0; i < n; i++)
+        start |= (unsigned)s->info[member[i]].keep << i;
+    bool exact = n <= EXACT_LIMIT;
+    double best = 1e30, second = 1e30;
+    best_mask = start;
+    try_mask(s, member, n, start, &best, &best_mask, &second);
+    for (unsigned m = 0; exact && m < 1u << n; m++) {
+        if (spent(s))
+            exact = false;
+        else if (m != start)
+            try_mask(s, member, n, m, &best, &best_mask, &second);
+    }
+    for (bool better = n > EXACT_LIMIT; better && !spent(s);) { /* one value at a time */
+        unsigned from = best_mask;
+        for (int i = 0; i < n && !spent(s); i++)
+            try_mask(s, member, n, best_mask ^ 1u << i, &best, &best_mask, &second);
+        better = best_mask != from;
+    }
+    for (int i = 0; i < n; i++)
+        s->lo->choice[member[i]] = (signed char)(best_mask >> i & 1);
+    s->best = best;
+    tell(s, member, n, best_mask, exact, best, second);
+}
+
+static void search_all(struct search *s) {
+    et_lowering *lo = s->lo;
+    for (int r = 1; r < lo->g->nvals; r++) {
+        int member[30], n = 0;
+        if (s->part[r] != r) continue;
+        for (int v = 1; v < lo->g->nvals && n < 30; v++)
+            if (s->part[v] && find(s, v) == r) member[n++] = v;
+        search_partition(s, member, n);
+    }
+}
+
+/* ---- the extremes, for comparison ---- */
+
+static void tell_cost(struct search *s, const char *what, int choice) {
+    et_lowering *lo = s->lo;
+    size_t n = (size_t)lo->g->nvals;
+    signed char *saved = malloc(n);
+    et_cost c[SAMPLES];
+    if (!saved) return;
+    memcpy(saved, lo->choice, n);
+    for (int v = 1; choice >= 0 && v < lo->g->nvals; v++)
+        lo->choice[v] = s->part[v] ? (signed char)choice : -1;
+    double all = evaluate(s, c);
+    for (int i = 0; all < 1e29 && i < SAMPLES; i++)
+        fprintf(s->opt->dump_to,
+                "# %s, %s symbols: predicted %.2f us, %d tasks, %d waits, %.3f MB moved\n", what,
+                i == 0   ? "least"
+                : i == 1 ? "middle"
+                         : "largest",
+                c[i].us, c[i].tasks, c[i].events, c[i].memory_bytes * 1e-6);
+    memcpy(lo->choice, saved, n);
+    free(saved);
+}
+
+void et_search_fusion(et_lowering *lo, const et_pass_options *opt) {
+    struct search s = {.lo = lo, .opt = opt, .best = 1};
+    size_t n = (size_t)lo->g->nvals;
+    s.part = et_alloc(lo->g->arena, n * sizeof *s.part);
+    sample_symbols(&s);
+    et_cost rule[SAMPLES];
+    if (evaluate(&s, rule) > 1e29) return;
+    for (int i = 0; i < SAMPLES; i++)
+        s.reference[i] = rule[i].us;
+    et_value_info *info = et_alloc(lo->g->arena, n * sizeof *info);
+    et_plan_materialise(lo);
+    s.info = memcpy(info, lo->info, n * sizeof *info);
+    make_partitions(&s);
+    for (size_t v = 1; v < n; v++)
+        if (s.part[v]) lo->choice[v] = (signed char)info[v].keep;
+    search_all(&s);
+    if (opt->dump && (strcmp(opt->dump, "fuse") == 0 || strcmp(opt->dump, "all") == 0)) {
+        tell_cost(&s, "nothing folded", 1);
+        tell_cost(&s, "everything folded", 0);
+        tell_cost(&s, "chosen", -1);
+        fprintf(opt->dump_to, "# %d plans evaluated\n", s.evaluated);
+    }
+}
