@@ -5,11 +5,14 @@
 
 #include <time.h>
 
-enum { SLOWER = 64 };
+/* Threads work at the same time and their turns end in any order, but each moment counts once: time
+ * is cut into ticks of 2^TICK ns, and WORKED remembers which of the latest ones have been counted.
+ */
+enum { SLOWER = 64, TICK = 16, TICKS = 4096 };
 
-static _Atomic uint64_t skipped; /* host nanoseconds that did not pass on the device */
-static _Atomic uint64_t counted; /* up to where in host time work has been counted */
-static _Atomic uint64_t latest;  /* what was read last: the clock never goes back */
+static _Atomic uint64_t worked[TICKS]; /* the number of the tick counted last in this place */
+static _Atomic uint64_t skipped;       /* host nanoseconds that did not pass on the device */
+static _Atomic uint64_t latest;        /* what was read last: the clock never goes back */
 
 uint64_t emu_now_ns(void) {
     struct timespec t;
@@ -18,13 +21,11 @@ uint64_t emu_now_ns(void) {
 }
 
 void emu_clock_slow_down(uint64_t start, uint64_t end) {
-    /* Threads work at the same time; each moment counts once. */
-    uint64_t from = atomic_load(&counted);
-    do {
-        if (from >= end) return;
-    } while (!atomic_compare_exchange_weak(&counted, &from, end));
-    if (from < start) from = start;
-    atomic_fetch_add(&skipped, (end - from) / SLOWER * (SLOWER - 1));
+    uint64_t fresh = 0, first = start >> TICK, last = end >> TICK;
+    if (last - first >= TICKS) first = last - TICKS + 1;
+    for (uint64_t t = first; t <= last; t++)
+        fresh += atomic_exchange(&worked[t % TICKS], t) != t;
+    if (fresh) atomic_fetch_add(&skipped, (fresh << TICK) / SLOWER * (SLOWER - 1));
 }
 
 static uint64_t device_ns(void) {
