@@ -24,23 +24,27 @@ struct et_contract {
     bool tail;         /* the last chunk is not full */
     int nload;         /* fragments of b in one chunk */
     val mlive, nlive, kend;
+    /* Few rows of a leave room: 2^slots chunks are staged at once, rows 2^(4 - slots) apart. NULL:
+     * one. */
+    val slots;
     val n0, ks, kpart;                         /* of this wave */
     val lane_row, lane_group, lane_k0;         /* of this lane */
     cg_addr row[ET_MAX_ACC][ET_MAX_FRAGMENTS]; /* rows of b */
     val first[ET_MAX_FRAGMENTS];               /* the first chunk, loaded */
 };
 
-/* What to copy to LDS: E at rows row0 + r, r in [0, live), and the k of chunk CHUNK; rounded to the
- * operand type, zero past the last k. */
+/* What to copy to LDS: E at rows row0 + r, r in [0, live), and the k of chunk CHUNK and, with
+ * SLOTS, those after it; rounded to the operand type, zero past the last k. */
 typedef struct {
     et_expr e;
     int rowvar, rows; /* rows: at most */
     val row0, live;   /* row0 NULL: 0 */
     int local, pitch;
-    val chunk;
+    val chunk, slots;
 } et_stage;
 void cg_contract_stage(cg *, const et_contract *, const et_stage *);
 
+val cg_low_bits(cg *, val v, val bits); /* v mod 2^bits */
 LLVMTypeRef cg_fragment_type(cg *, const et_contract *);
 /* b of the wave's part of CHUNK. */
 void cg_contract_load(cg *, const et_contract *, val chunk, val *out);

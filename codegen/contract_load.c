@@ -115,20 +115,25 @@ static void each_or_zero(cg *g, const et_contract *c, const et_stage *st, val k,
     }
 }
 
-static void stage_item(cg *g, const et_contract *c, const et_stage *st, val item, int n) {
-    int64_t per_row = c->kc / n;
-    int uvar = cg_fresh_var(g, "u", per_row), vars[] = {st->rowvar, uvar};
-    cg_decode(g, item, 2, vars, (int64_t[]){st->rows > 1 ? st->rows : 2, per_row});
-    val row = g->var[st->rowvar], column = cg_muli(g, g->var[uvar], n), k = column;
-    if (st->row0) cg_bind(g, st->rowvar, cg_add(g, row, st->row0), true);
+val cg_low_bits(cg *g, val v, val bits) {
+    val one = cg_i32(g, 1);
+    return LLVMBuildAnd(g->b, v, LLVMBuildSub(g->b, LLVMBuildShl(g->b, one, bits, ""), one, ""),
+                        "");
+}
+
+/* Element k of a chunk that is there, into row ROW of slot SLOT. */
+static void stage_item(cg *g, const et_contract *c, const et_stage *st, int uvar, val chunk,
+                       val row, int n) {
+    val column = cg_muli(g, g->var[uvar], n), k = column;
+    if (st->row0) cg_bind(g, st->rowvar, cg_add(g, g->var[st->rowvar], st->row0), true);
     et_expr base = et_int(g->x, 0);
-    if (per_row > 1) base = et_mul(g->x, et_var(g->x, uvar), et_int(g->x, n));
+    if (c->kc > n) base = et_mul(g->x, et_var(g->x, uvar), et_int(g->x, n));
     if (c->chunks != 1) {
         int64_t most = c->chunks < 0 ? INT32_MAX / c->kc : c->chunks;
         int cvar = cg_fresh_var(g, "c", most);
-        cg_bind(g, cvar, st->chunk, false);
+        cg_bind(g, cvar, chunk, st->slots != NULL);
         base = et_add(g->x, base, et_mul(g->x, et_var(g->x, cvar), et_int(g->x, c->kc)));
-        k = cg_add(g, k, cg_muli(g, st->chunk, c->kc));
+        k = cg_add(g, k, cg_muli(g, chunk, c->kc));
     }
     val v[16];
     if (!c->tail)
@@ -141,14 +146,32 @@ static void stage_item(cg *g, const et_contract *c, const et_stage *st, val item
     cg_store_n(g, ET_LOAD_LOCAL, st->local, ptr, n, st->pitch % n ? c->size : n * c->size, v);
 }
 
+/* Items are shared with k fastest, then the slot, then the row. */
 void cg_contract_stage(cg *g, const et_contract *c, const et_stage *st) {
     int n = 16 / c->size;
     while (c->kc % n)
         n /= 2;
+    int64_t per_row = c->kc / n;
+    val total = cg_muli(g, st->live, per_row);
+    if (st->slots) total = LLVMBuildShl(g->b, total, st->slots, "");
     cg_items items;
-    val item = cg_items_begin(g, &items, cg_muli(g, st->live, c->kc / n), -1);
-    int mark = cg_scope(g);
-    stage_item(g, c, st, item, n);
+    val item = cg_items_begin(g, &items, total, -1);
+    int mark = cg_scope(g), uvar = cg_fresh_var(g, "u", per_row), vars[] = {st->rowvar, uvar};
+    cg_decode(g, item, 2, vars, (int64_t[]){st->rows > 1 ? st->rows : 2, per_row});
+    if (!st->slots) {
+        stage_item(g, c, st, uvar, st->chunk, g->var[st->rowvar], n);
+    } else {
+        val both = g->var[st->rowvar], slot = cg_low_bits(g, both, st->slots);
+        val row = LLVMBuildLShr(g->b, both, st->slots, "");
+        val apart = LLVMBuildSub(g->b, cg_i32(g, 4), st->slots, "");
+        val at = cg_add(g, LLVMBuildShl(g->b, slot, apart, ""), row);
+        val chunk = cg_add(g, st->chunk, slot), k0 = cg_muli(g, chunk, c->kc);
+        cg_bind(g, st->rowvar, row, true);
+        cg_if there;
+        cg_if_begin(g, &there, cg_icmp(g, LLVMIntSLT, k0, c->kend));
+        stage_item(g, c, st, uvar, chunk, at, n);
+        cg_if_end(g, &there);
+    }
     cg_scope_end(g, mark);
     cg_items_end(g, &items);
 }

@@ -110,9 +110,8 @@ static val matrix(cg *g, const et_contract *c, val a, val b, val acc) {
     return acc;
 }
 
-/* The fragment of 16 staged rows from row0 on, at k within the chunk. */
-static val staged_fragment(cg *g, const et_contract *c, int local, int pitch, val row0, val k) {
-    val row = row0 ? cg_add(g, row0, c->lane_row) : c->lane_row;
+/* The fragment of 16 staged rows, ROW for this lane, at k within the chunk. */
+static val staged_fragment(cg *g, const et_contract *c, int local, int pitch, val row, val k) {
     val at = cg_add(g, cg_muli(g, row, pitch), cg_add(g, k, c->lane_k0));
     val v = LLVMBuildLoad2(g->b, cg_fragment_type(g, c), cg_local_ptr(g, local, at), "");
     LLVMSetAlignment(v, (unsigned)(pitch % c->lane_k ? c->size : c->lane_k * c->size));
@@ -130,11 +129,17 @@ static int sums(const et_contract *c) {
 /* ---- b in registers ---- */
 
 /* The products of 16 rows of a with B into the first piece of every sum. */
-static void multiply_direct(cg *g, const et_contract *c, val *b, val *acc) {
+static void multiply_direct(cg *g, const et_contract *c, val chunk, val *b, val *acc) {
     const et_step *s = c->s;
+    val row = c->lane_row;
+    if (c->slots) { /* rows past the slot's repeat: nobody looks at their sums */
+        val apart = LLVMBuildSub(g->b, cg_i32(g, 4), c->slots, ""),
+            slot = cg_low_bits(g, chunk, c->slots);
+        row = cg_add(g, cg_low_bits(g, row, apart), LLVMBuildShl(g->b, slot, apart, ""));
+    }
     for (int u = 0; u < c->units; u++) {
         val k = cg_addi(g, c->kpart, (int64_t)u * c->unit_k);
-        val a = staged_fragment(g, c, s->stage_a, c->pitch_a, NULL, k);
+        val a = staged_fragment(g, c, s->stage_a, c->pitch_a, row, k);
         for (int i = 0; i < s->nacc; i++)
             for (int ns = 0; ns < c->nsub; ns++, b++) {
                 val *sum = &acc[sum_at(c, i, 0, ns)];
@@ -154,17 +159,28 @@ static void rotate(const et_contract *c, val *acc) {
         }
 }
 
-static void one_piece(cg *g, const et_contract *c, val chunk, val row0, val *b, val *acc) {
+static void stage_piece(cg *g, const et_contract *c, val chunk, val row0) {
     const et_step *s = c->s;
     if (c->chunks != 1 || c->msub > 1) cg_barrier(g); /* what was staged before has been read */
-    et_stage st = {s->a, s->mvar, 16, row0, c->mlive, s->stage_a, c->pitch_a, chunk};
+    et_stage st = {s->a, s->mvar, 16, row0, c->mlive, s->stage_a, c->pitch_a, chunk, c->slots};
+    if (c->slots) st.rows = 16 * 16; /* rows and slots together */
     if (row0) {
         val left = LLVMBuildSub(g->b, c->mlive, row0, "");
         st.live = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){left, cg_i32(g, 16)});
     }
     cg_contract_stage(g, c, &st);
     cg_barrier(g);
-    multiply_direct(g, c, b, acc);
+}
+
+static void one_piece(cg *g, const et_contract *c, val chunk, val row0, val *b, val *acc) {
+    cg_if due;
+    if (c->slots) {
+        val slot = cg_low_bits(g, chunk, c->slots);
+        cg_if_begin(g, &due, cg_icmp(g, LLVMIntEQ, slot, cg_i32(g, 0)));
+    }
+    stage_piece(g, c, chunk, row0);
+    if (c->slots) cg_if_end(g, &due);
+    multiply_direct(g, c, chunk, b, acc);
 }
 
 static void all_pieces(cg *g, const et_contract *c, val chunk, val *b, val *acc) {
@@ -226,10 +242,11 @@ static void multiply_staged(cg *g, const et_contract *c, int i, int ms, val k, i
     int pitch_b = g->f->locals[s->stage_b].pitch;
     for (int u = 0; u < units; u++) {
         val ku = cg_addi(g, k, (int64_t)u * c->unit_k);
-        val a = staged_fragment(g, c, s->stage_a, c->pitch_a, cg_i32(g, 16 * ms), ku);
+        val m = cg_addi(g, c->lane_row, (int64_t)16 * ms);
+        val a = staged_fragment(g, c, s->stage_a, c->pitch_a, m, ku);
         for (int ns = 0; ns < c->nsub; ns++) {
-            val n0 = cg_addi(g, c->n0, (int64_t)16 * ns);
-            val b = staged_fragment(g, c, s->stage_b, pitch_b, n0, ku);
+            val n = cg_add(g, cg_addi(g, c->n0, (int64_t)16 * ns), c->lane_row);
+            val b = staged_fragment(g, c, s->stage_b, pitch_b, n, ku);
             val *sum = &acc[sum_at(c, i, ms, ns)];
             *sum = matrix(g, c, b, a, *sum);
         }
@@ -260,7 +277,7 @@ static void one_staged(cg *g, const et_contract *c, int i, val chunk, val *acc) 
     int pitch_b = g->f->locals[s->stage_b].pitch, units = c->units, some = units < 4 ? units : 4;
     while (units % some)
         some--;
-    et_stage st = {s->b[i], s->nvar, s->tn, NULL, c->nlive, s->stage_b, pitch_b, chunk};
+    et_stage st = {s->b[i], s->nvar, s->tn, NULL, c->nlive, s->stage_b, pitch_b, chunk, NULL};
     cg_contract_stage(g, c, &st);
     cg_barrier(g);
     val u = cg_i32(g, 0);
@@ -279,7 +296,7 @@ static void chunks_staged(cg *g, const et_contract *c, val chunks, val *acc) {
         chunk = cg_for_begin(g, &f, chunk, chunks, cg_i32(g, 1), c->chunks > 0, sums(c), acc);
         cg_barrier(g);
     }
-    et_stage st = {s->a, s->mvar, s->tm, NULL, c->mlive, s->stage_a, c->pitch_a, chunk};
+    et_stage st = {s->a, s->mvar, s->tm, NULL, c->mlive, s->stage_a, c->pitch_a, chunk, NULL};
     cg_contract_stage(g, c, &st);
     for (int i = 0; i < s->nacc; i++) {
         if (i) cg_barrier(g); /* the rows of the product before have been read */
@@ -335,6 +352,15 @@ static void sum_parts(cg *g, const et_contract *c) {
     cg_items_end(g, &items);
 }
 
+/* log2 of the chunks of a that fit where 16 rows of one do. */
+static val slots_of(cg *g, const et_contract *c) {
+    val args[] = {cg_addi(g, c->mlive, -1), LLVMConstInt(g->i1, 0, false)};
+    val zeros = cg_call(g, "llvm.ctlz", 1, &g->i32, 2, args); /* 32 for one row */
+    val bits = LLVMBuildSub(g->b, cg_i32(g, 32), zeros, "");
+    bits = cg_call(g, "llvm.umin", 1, &g->i32, 2, (val[]){bits, cg_i32(g, 4)});
+    return LLVMBuildSub(g->b, cg_i32(g, 4), bits, "");
+}
+
 void cg_contract_run(cg *g, et_contract *c) {
     const et_step *s = c->s;
     val carried[ET_MAX_FRAGMENTS + ET_MAX_SUMS];
@@ -342,6 +368,7 @@ void cg_contract_run(cg *g, et_contract *c) {
         et_bug("%s: a wave cannot hold %d sums and %d rows", g->f->name, sums(c), c->nload);
     c->mlive = cg_emit(g, s->mlive);
     c->nlive = cg_emit(g, s->nlive);
+    if (c->direct && c->chunks != 1) c->slots = slots_of(g, c);
     for (int i = 0; i < sums(c); i++)
         carried[i] = LLVMConstNull(LLVMVectorType(g->f32, 4));
     val chunks = cg_i32(g, c->chunks);

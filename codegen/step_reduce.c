@@ -107,11 +107,14 @@ static struct reduce plan(cg *g, const et_step *s, int64_t rows) {
 
 /* ---- one lane's part of a row ---- */
 
-static struct best element(cg *g, const struct reduce *r, struct best acc, val item) {
-    int mark = cg_scope(g), u = cg_fresh_var(g, "u", r->extent < 0 ? INT_MAX : r->extent / r->n);
+enum { UNROLL = 4 };
+
+/* The values of one item, combined. */
+static void item_values(cg *g, const struct reduce *r, val item, val *v) {
+    int u = cg_fresh_var(g, "u", r->extent < 0 ? INT_MAX : r->extent / r->n);
     cg_bind(g, u, item, true);
-    val v[16];
     et_expr base = et_mul(g->x, et_var(g->x, u), et_int(g->x, r->n));
+    int mark = cg_scope(g);
     if (r->extent == r->n) base = et_int(g->x, 0);
     if (r->n > 1) {
         cg_emit_n(g, r->s->value, r->s->rvar, base, r->n, v);
@@ -119,47 +122,80 @@ static struct best element(cg *g, const struct reduce *r, struct best acc, val i
         cg_bind(g, r->s->rvar, item, true);
         v[0] = cg_emit(g, r->s->value);
     }
-    struct best part[16];
-    for (int j = 0; j < r->n; j++) {
-        if (LLVMTypeOf(v[j]) == g->i1) v[j] = LLVMBuildUIToFP(g->b, v[j], g->f32, "");
-        part[j] = (struct best){v[j], indexed(r) ? cg_addi(g, cg_muli(g, item, r->n), j) : NULL};
-    }
-    for (int step = 1; step < r->n; step *= 2)
-        for (int j = 0; j + step < r->n; j += 2 * step)
-            part[j] = combine(g, r, part[j], part[j + step]);
     cg_scope_end(g, mark);
-    return combine(g, r, acc, part[0]);
+    for (int j = 0; j < r->n; j++)
+        if (LLVMTypeOf(v[j]) == g->i1) v[j] = LLVMBuildUIToFP(g->b, v[j], g->f32, "");
 }
 
-/* Items sub, sub + lanes, ... of the row. */
+/* N items, ITEM and every r->lanes on: all are loaded before any is combined. */
+static struct best take(cg *g, const struct reduce *r, struct best acc, val item, int n) {
+    val v[UNROLL][16], at[UNROLL];
+    for (int i = 0; i < n; i++) {
+        at[i] = cg_addi(g, item, (int64_t)i * r->lanes);
+        item_values(g, r, at[i], v[i]);
+    }
+    for (int i = 0; i < n; i++) {
+        struct best part[16];
+        for (int j = 0; j < r->n; j++)
+            part[j] =
+                (struct best){v[i][j], indexed(r) ? cg_addi(g, cg_muli(g, at[i], r->n), j) : NULL};
+        for (int step = 1; step < r->n; step *= 2)
+            for (int j = 0; j + step < r->n; j += 2 * step)
+                part[j] = combine(g, r, part[j], part[j + step]);
+        acc = combine(g, r, acc, part[0]);
+    }
+    return acc;
+}
+
+/* As TAKE, where ITEM may lie past the last. */
+static struct best take_inside(cg *g, const struct reduce *r, struct best acc, val item,
+                               val total) {
+    cg_if in;
+    cg_if_begin(g, &in, cg_icmp(g, LLVMIntSLT, item, total));
+    struct best next = take(g, r, acc, item, 1);
+    cg_if_end(g, &in);
+    val old[2] = {acc.v, acc.at}, new[2] = {next.v, next.at}, v[2] = {NULL, NULL};
+    for (int i = 0; i < (indexed(r) ? 2 : 1); i++) {
+        v[i] = LLVMBuildPhi(g->b, LLVMTypeOf(new[i]), "");
+        LLVMAddIncoming(v[i], (val[]){new[i], old[i]}, (block[]){in.then, in.otherwise}, 2);
+    }
+    return (struct best){v[0], v[1]};
+}
+
+/* Items sub, sub + lanes, ... of the row: several at a time as long as every lane has them. */
 static struct best lane_part(cg *g, const struct reduce *r, val sub) {
     struct best acc = identity(g, r);
     bool constant = r->extent >= 0;
-    int64_t items = constant ? r->extent / r->n : -1;
-    val total = constant ? cg_i32(g, items) : cg_emit(g, r->s->rextent);
-    bool looped = !constant || items > r->lanes, guarded = !constant || items % r->lanes;
-    int carried = indexed(r) ? 2 : 1;
-    val v[2] = {acc.v, acc.at}, item = sub;
+    int carried = indexed(r) ? 2 : 1, many = UNROLL * r->lanes;
+    int64_t items = constant ? r->extent / r->n : -1, whole = constant ? items / many * many : -1;
+    val total = constant ? cg_i32(g, items) : cg_emit(g, r->s->rextent), zero = cg_i32(g, 0);
+    val v[2] = {acc.v, acc.at}, from = zero;
     cg_for f;
+    if (whole) {
+        from =
+            constant ? cg_i32(g, whole) : LLVMBuildAnd(g->b, total, cg_i32(g, -(int64_t)many), "");
+        val item = sub;
+        if (!constant || whole > many)
+            item = cg_add(g, cg_for_begin(g, &f, zero, from, cg_i32(g, many), constant, carried, v),
+                          sub);
+        acc = take(g, r, (struct best){v[0], v[1]}, item, UNROLL);
+        v[0] = acc.v;
+        v[1] = acc.at;
+        if (!constant || whole > many) cg_for_end(g, &f, v);
+    }
+    if (constant && whole == items) return (struct best){v[0], v[1]};
+    val item = cg_add(g, from, sub);
+    bool looped = !constant || items - whole > r->lanes;
     if (looped)
         item = cg_add(
-            g, cg_for_begin(g, &f, cg_i32(g, 0), total, cg_i32(g, r->lanes), constant, carried, v),
-            sub);
+            g, cg_for_begin(g, &f, from, total, cg_i32(g, r->lanes), constant, carried, v), sub);
     acc = (struct best){v[0], v[1]};
-    cg_if in;
-    if (guarded) cg_if_begin(g, &in, cg_icmp(g, LLVMIntSLT, item, total));
-    struct best next = element(g, r, acc, item);
-    if (guarded) {
-        cg_if_end(g, &in);
-        val old[2] = {acc.v, acc.at}, new[2] = {next.v, next.at};
-        for (int i = 0; i < carried; i++) {
-            v[i] = LLVMBuildPhi(g->b, LLVMTypeOf(new[i]), "");
-            LLVMAddIncoming(v[i], (val[]){new[i], old[i]}, (block[]){in.then, in.otherwise}, 2);
-        }
-    } else {
-        v[0] = next.v;
-        v[1] = next.at;
-    }
+    if (constant && items % r->lanes == 0)
+        acc = take(g, r, acc, item, 1);
+    else
+        acc = take_inside(g, r, acc, item, total);
+    v[0] = acc.v;
+    v[1] = acc.at;
     if (looped) cg_for_end(g, &f, v);
     return (struct best){v[0], v[1]};
 }
