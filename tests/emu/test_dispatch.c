@@ -287,19 +287,24 @@ START_TEST(lds_is_poisoned) {
 }
 END_TEST
 
+/* One workgroup of "rounds" waits for a second one, which the host plays. */
 START_TEST(buffer_freed_while_in_use) {
     emu_test_start("gfx942:cus=2");
-    uint32_t *flag = emu_test_alloc(4), *other = emu_test_alloc(4);
-    uint64_t args = P(flag);
-    *flag = 0;
-    hsa_signal_t done = emu_test_submit(
-        T.queue,
-        &(struct emu_launch){
-            .kernel = "doze", .grid = {64}, .group = {64}, .args = &args, .args_bytes = 8});
-    usleep(50000); /* it is running now, and waits */
+    uint32_t *counters = emu_test_alloc(8), *values = emu_test_alloc(16), *other;
+    other = emu_test_alloc(4);
+    memset(counters, 0, 8);
+    memset(values, 0, 16);
+    uint64_t args[3] = {P(counters), P(values), PAIR(2, 2)};
+    hsa_signal_t done = emu_test_submit(T.queue, &(struct emu_launch){.kernel = "rounds",
+                                                                      .grid = {256},
+                                                                      .group = {256},
+                                                                      .args = args,
+                                                                      .args_bytes = sizeof args});
+    while (!__atomic_load_n(counters, __ATOMIC_ACQUIRE))
+        usleep(100);
     OK(hsa_amd_memory_pool_free(other));
     *other = 3; /* still there: the dispatch that runs might be using it */
-    __atomic_store_n(flag, 1, __ATOMIC_RELEASE);
+    __atomic_fetch_add(counters, 1, __ATOMIC_RELEASE);
     ck_assert_int_eq(emu_test_wait(done), 0);
     emu_test_stop();
 }
