@@ -1,7 +1,7 @@
 /* check_program FILE.etg [--seeds K] [--set DIM=V]...: lower FILE to a scheduled program, run it in
- * several legal orders, and compare outputs and states with the graph interpreter on random inputs.
- * The graph interpreter knows nothing of the passes; agreement means that fusion, tiling, memory
- * plan and events kept the meaning. */
+ * several legal orders while watching for races, and compare outputs and states with the graph
+ * interpreter on random inputs. The graph interpreter knows nothing of the passes; agreement means
+ * that fusion, tiling, memory plan and events kept the meaning. */
 #include "op_util.h"
 #include "passes.h"
 #include "program_interp.h"
@@ -35,7 +35,8 @@ static void prepare(struct check *c) {
     }
 }
 
-static double worst_of(struct check *c, uint64_t seed, const char **out_name, char err[256]) {
+static double worst_of(struct check *c, uint64_t seed, const char **out_name,
+                       char err[ET_INTERP_ERR]) {
     void **memory = et_alloc(c->a, (size_t)c->p->ntensors * sizeof *memory);
     double worst = 0;
     for (int t = 0; t < c->p->ntensors; t++) {
@@ -44,7 +45,8 @@ static double worst_of(struct check *c, uint64_t seed, const char **out_name, ch
         size_t bytes = (size_t)et_tensor_count(c->data[x->value.id]) * 4;
         memory[t] = memcpy(et_alloc(c->a, bytes), c->start[t], bytes);
     }
-    if (!et_program_interp(c->p, c->syms, memory, seed, err)) return INFINITY;
+    et_interp_options opt = {.seed = seed, .races = true};
+    if (!et_program_run(c->p, c->syms, memory, &opt, err)) return INFINITY;
     for (int t = 0; t < c->p->ntensors; t++) {
         const et_tensor *x = &c->p->tensors[t];
         if (x->kind != ET_TENSOR_OUTPUT && x->kind != ET_TENSOR_STATE) continue;
@@ -72,7 +74,7 @@ int main(int argc, char **argv) {
             seeds = strtoull(argv[i + 1], NULL, 10);
         else
             ok = strcmp(argv[i], "--set") == 0 && tm_set_dim(c.g, argv[i + 1], c.syms);
-    char err[256] = "";
+    char err[ET_INTERP_ERR] = "";
     if (ok) {
         prepare(&c);
         ok = et_graph_interp(c.g, c.syms, c.data, err);

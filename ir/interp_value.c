@@ -1,0 +1,259 @@
+/* Scalar values: expressions, elements of tensors and local buffers. */
+#include "interp_run.h"
+#include "op_util.h"
+#include <math.h>
+#include <string.h>
+
+static float load_float(et_dtype t, const char *at) {
+    uint16_t h;
+    uint32_t w;
+    float f;
+    switch (t) {
+    case ET_BF16:
+        memcpy(&h, at, 2);
+        w = (uint32_t)h << 16;
+        memcpy(&f, &w, 4);
+        return f;
+    case ET_F16: {
+        _Float16 x;
+        memcpy(&x, at, 2);
+        return (float)x;
+    }
+    default:
+        memcpy(&f, at, 4);
+        return f;
+    }
+}
+
+static void store_float(et_dtype t, char *at, float v) {
+    uint32_t w;
+    if (t == ET_F16) {
+        _Float16 x = (_Float16)v;
+        memcpy(at, &x, 2);
+        return;
+    }
+    v = et_round_to(t, v);
+    memcpy(&w, &v, 4);
+    if (t == ET_BF16)
+        memcpy(at, &(uint16_t){(uint16_t)(w >> 16)}, 2);
+    else
+        memcpy(at, &w, 4);
+}
+
+static char *element(struct run *m, int tensor, const et_expr *index, bool is_store) {
+    const et_tensor *t = &m->p->tensors[tensor];
+    const int64_t *dim = m->dim[tensor];
+    int64_t at = 0;
+    for (int d = 0; d < t->shape.rank; d++) {
+        int64_t i = run_eval_i(m, index[d]);
+        if (i < 0 || i >= dim[d]) {
+            char task[160];
+            run_fail(m, "task %s: index %lld of dimension %d of %s is outside [0, %lld)",
+                     run_task_name(m, m->now, task), (long long)i, d, t->name, (long long)dim[d]);
+            return NULL;
+        }
+        at = at * dim[d] + i;
+    }
+    if (m->failed) return NULL;
+    if (m->shadow && is_store)
+        run_shadow_write(m, tensor, at);
+    else if (m->shadow)
+        run_shadow_read(m, tensor, at);
+    return m->memory[tensor] + at * et_dtype_bytes(t->shape.dtype);
+}
+
+static float *local_element(struct run *m, int local, const et_expr *index) {
+    const et_local *l = &m->f->locals[local];
+    int64_t at = 0;
+    for (int d = 0; d < l->rank; d++) {
+        int64_t i = run_eval_i(m, index[d]);
+        if (i < 0 || i >= l->dim[d]) {
+            run_fail(m, "%s: index %lld of dimension %d of local %s is outside [0, %d)", m->f->name,
+                     (long long)i, d, l->name, l->dim[d]);
+            return NULL;
+        }
+        at = at * l->dim[d] + i;
+    }
+    return m->local[local] + at;
+}
+
+static int64_t bits_i(const float *f) {
+    int32_t i;
+    memcpy(&i, f, 4);
+    return i;
+}
+
+static int64_t compare(struct run *m, const et_node_x *n) {
+    if (et_x(m->x, n->ops[0])->type == ET_T_F32) {
+        float a = run_eval_f(m, n->ops[0]), b = run_eval_f(m, n->ops[1]);
+        return n->op == ET_X_LT   ? a < b
+               : n->op == ET_X_LE ? a <= b
+               : n->op == ET_X_EQ ? a == b
+                                  : a != b;
+    }
+    int64_t a = run_eval_i(m, n->ops[0]), b = run_eval_i(m, n->ops[1]);
+    return n->op == ET_X_LT   ? a < b
+           : n->op == ET_X_LE ? a <= b
+           : n->op == ET_X_EQ ? a == b
+                              : a != b;
+}
+
+static int64_t int_op2(et_xop op, int64_t a, int64_t b) {
+    switch (op) {
+    case ET_X_ADD:
+        return (int32_t)(uint32_t)(uint64_t)(a + b);
+    case ET_X_SUB:
+        return (int32_t)(uint32_t)(uint64_t)(a - b);
+    case ET_X_MUL:
+        return (int32_t)((uint32_t)a * (uint32_t)b);
+    case ET_X_IDIV:
+        return b ? a / b - (a % b != 0 && (a < 0) != (b < 0)) : 0;
+    case ET_X_MOD:
+        return b ? a - b * int_op2(ET_X_IDIV, a, b) : 0;
+    case ET_X_MIN:
+        return a < b ? a : b;
+    case ET_X_MAX:
+        return a > b ? a : b;
+    default:
+        et_bug("integer operator %s", et_xop_text(op));
+    }
+}
+
+static int64_t to_int(float f) {
+    if (!(f > -2147483648.0f)) return f != f ? 0 : INT32_MIN;
+    return f >= 2147483648.0f ? INT32_MAX : (int64_t)f;
+}
+
+int64_t run_eval_i(struct run *m, et_expr e) {
+    const et_node_x *n = et_x(m->x, e);
+    switch (n->op) {
+    case ET_X_INT:
+        return n->n;
+    case ET_X_SYM:
+        return m->syms[n->i];
+    case ET_X_VAR:
+        return m->vars[n->i];
+    case ET_X_LOAD:
+        if (n->i2 == ET_LOAD_LOCAL) {
+            const float *l = local_element(m, n->i, n->ops);
+            return l ? bits_i(l) : 0;
+        } else {
+            char *at = element(m, n->i, n->ops, false);
+            int32_t v = 0;
+            if (at) memcpy(&v, at, 4);
+            return v;
+        }
+    case ET_X_SELECT:
+        return run_eval_i(m, run_eval_i(m, n->ops[0]) ? n->ops[1] : n->ops[2]);
+    case ET_X_NOT:
+        return !run_eval_i(m, n->ops[0]);
+    case ET_X_AND:
+        return run_eval_i(m, n->ops[0]) && run_eval_i(m, n->ops[1]);
+    case ET_X_OR:
+        return run_eval_i(m, n->ops[0]) || run_eval_i(m, n->ops[1]);
+    case ET_X_LT:
+    case ET_X_LE:
+    case ET_X_EQ:
+    case ET_X_NE:
+        return compare(m, n);
+    case ET_X_TO_I32:
+        return to_int(run_eval_f(m, n->ops[0]));
+    case ET_X_ABS: {
+        int64_t a = run_eval_i(m, n->ops[0]);
+        return a < 0 ? -a : a;
+    }
+    default:
+        return int_op2(n->op, run_eval_i(m, n->ops[0]), run_eval_i(m, n->ops[1]));
+    }
+}
+
+static float float_op1(et_xop op, float a) {
+    switch (op) {
+    case ET_X_NEG:
+        return -a;
+    case ET_X_ABS:
+        return fabsf(a);
+    case ET_X_TO_F16:
+        return et_round_to(ET_F16, a);
+    case ET_X_TO_BF16:
+        return et_round_to(ET_BF16, a);
+    case ET_X_EXP:
+        return expf(a);
+    case ET_X_LOG:
+        return logf(a);
+    case ET_X_SQRT:
+        return sqrtf(a);
+    case ET_X_RSQRT:
+        return (float)(1 / sqrt((double)a));
+    case ET_X_SIN:
+        return sinf(a);
+    case ET_X_COS:
+        return cosf(a);
+    case ET_X_TANH:
+        return tanhf(a);
+    case ET_X_ERF:
+        return erff(a);
+    case ET_X_FLOOR:
+        return floorf(a);
+    default:
+        et_bug("operator %s", et_xop_text(op));
+    }
+}
+
+static float float_op2(et_xop op, float a, float b) {
+    switch (op) {
+    case ET_X_ADD:
+        return a + b;
+    case ET_X_SUB:
+        return a - b;
+    case ET_X_MUL:
+        return a * b;
+    case ET_X_DIV:
+        return a / b;
+    case ET_X_MIN:
+        return fminf(a, b);
+    case ET_X_MAX:
+        return fmaxf(a, b);
+    case ET_X_POW:
+        return powf(a, b);
+    default:
+        et_bug("operator %s", et_xop_text(op));
+    }
+}
+
+float run_eval_f(struct run *m, et_expr e) {
+    const et_node_x *n = et_x(m->x, e);
+    if (n->op == ET_X_FLOAT) return (float)n->f;
+    if (n->op == ET_X_LOAD) {
+        if (n->i2 == ET_LOAD_LOCAL) {
+            const float *l = local_element(m, n->i, n->ops);
+            return l ? *l : 0;
+        }
+        const char *at = element(m, n->i, n->ops, false);
+        return at ? load_float(m->p->tensors[n->i].shape.dtype, at) : 0;
+    }
+    if (n->op == ET_X_SELECT)
+        return run_eval_f(m, run_eval_i(m, n->ops[0]) ? n->ops[1] : n->ops[2]);
+    if (n->op == ET_X_TO_F32) return (float)run_eval_i(m, n->ops[0]);
+    if (n->nops == 1) return float_op1(n->op, run_eval_f(m, n->ops[0]));
+    return float_op2(n->op, run_eval_f(m, n->ops[0]), run_eval_f(m, n->ops[1]));
+}
+
+void run_store(struct run *m, const et_place *to, bool is_int, int64_t i, float f) {
+    if (to->space == ET_LOAD_LOCAL) {
+        float *l = local_element(m, to->id, to->index);
+        int32_t w = (int32_t)i;
+        if (l && is_int)
+            memcpy(l, &w, 4);
+        else if (l)
+            *l = f;
+        return;
+    }
+    et_dtype t = m->p->tensors[to->id].shape.dtype;
+    char *at = element(m, to->id, to->index, true);
+    int32_t w = is_int ? (int32_t)i : (int32_t)to_int(f);
+    if (at && t == ET_I32)
+        memcpy(at, &w, 4);
+    else if (at)
+        store_float(t, at, is_int ? (float)i : f);
+}
