@@ -156,7 +156,7 @@ L uint32_t bfe_i(uint32_t x, uint32_t o, uint32_t n) {
     n &= 31;
     uint32_t up = o + n < 32 ? 32 - o - n : 0;
     uint32_t down = o + n < 32 ? 32 - n : o;
-    uint32_t r = (uint32_t)((int32_t)(x << up) >> (down & 31));
+    uint32_t r = (uint32_t)((int32_t)(x << (up & 31)) >> (down & 31));
     return n ? r : 0;
 }
 L uint32_t perm1(uint64_t bytes, uint32_t sel) {
@@ -380,7 +380,7 @@ L float exp2_32(float x) {
 L float log2_32(float x) {
     uint32_t u = asu(x);
     int32_t e = (int32_t)((u - 0x3f3504f3) >> 23);
-    e = (e << 23) >> 23;
+    e = (int32_t)((uint32_t)e << 23) >> 23;
     double m = asf(u - ((uint32_t)e << 23)), s = (m - 1.0) / (m + 1.0), q = s * s;
     double p = 1.0 / 15;
     p = p * q + 1.0 / 13;
