@@ -44,12 +44,13 @@ static LLVMTargetMachineRef machine(cg *g) {
                                                 LLVMCodeGenLevelDefault,
                                                 LLVMCodeGenLevelAggressive};
     return LLVMCreateTargetMachine(target, g->t->triple, g->t->name, g->t->features,
-                                   level[g->opt->opt_level], LLVMRelocPIC, LLVMCodeModelDefault);
+                                   level[g->opt->opt_level & 3], LLVMRelocPIC,
+                                   LLVMCodeModelDefault);
 }
 
 static bool optimise(cg *g, LLVMTargetMachineRef tm) {
     char passes[32], *err = NULL;
-    snprintf(passes, sizeof passes, "default<O%d>", g->opt->opt_level);
+    snprintf(passes, sizeof passes, "default<O%d>", g->opt->opt_level & 3);
 #ifndef NDEBUG
     bool verify = true;
 #else

@@ -172,8 +172,9 @@ static struct best lane_part(cg *g, const struct reduce *r, val sub) {
     val v[2] = {acc.v, acc.at}, from = zero;
     cg_for f;
     if (whole) {
-        from =
-            constant ? cg_i32(g, whole) : LLVMBuildAnd(g->b, total, cg_i32(g, -(int64_t)many), "");
+        from = cg_i32(g, whole);
+        if (!constant)
+            from = LLVMBuildSub(g->b, total, LLVMBuildURem(g->b, total, cg_i32(g, many), ""), "");
         val item = sub;
         if (!constant || whole > many)
             item = cg_add(g, cg_for_begin(g, &f, zero, from, cg_i32(g, many), constant, carried, v),
