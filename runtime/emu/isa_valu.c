@@ -272,12 +272,16 @@ bool isa_bind_lane(struct emu_decode *d, const struct emu_row *row, const struct
     bool cmpx = !strncmp(name, "v_cmpx_", 7);
     if (cmpx) memmove(name + 5, name + 6, strlen(name + 6) + 1);
     const struct emu_lane_row *r = find_lane(d->lanes, name, false);
-    bool clamped = (t->encoding == ENC_VOP3 || t->encoding == ENC_VOP3P) && t->word[0] & 0x8000;
-    const struct emu_lane_row *sat = clamped ? find_lane(d->lanes, name, true) : NULL;
+    bool sdwa = t->encoding == ENC_SDWA && r && r->kind != LK_CMP;
+    uint32_t clamp = sdwa                                                  ? 0x2000
+                     : t->encoding == ENC_VOP3 || t->encoding == ENC_VOP3P ? 0x8000
+                                                                           : 0;
     struct emu_text copy = *t;
+    uint32_t *word = &copy.word[sdwa];
+    const struct emu_lane_row *sat = *word & clamp ? find_lane(d->lanes, name, true) : NULL;
     if (sat) {
         r = sat;
-        copy.word[0] &= ~0x8000u;
+        *word &= ~clamp;
     }
     if (!r || !bind_lane_operands(d, r, t, o) || !isa_bind_ext(d, &copy, o)) return false;
     o->cls = C_VALU;
