@@ -1,10 +1,11 @@
 /* rope(x, positions, ...): a table of cosines and sines, made once per set of positions, and the
  * rotation of x by it. */
+#include "op_util.h"
 #include "sema.h"
 #include <math.h>
 #include <string.h>
 
-enum { THETA, SCALING, FACTOR, LOW, HIGH, CONTEXT }; /* the row's keywords */
+enum { THETA, SCALING, FACTOR, LOW, HIGH, CONTEXT, FREQUENCIES }; /* the row's keywords */
 enum { MAX_HEAD = 8192 };
 
 /* Long wavelengths are stretched by `factor`, short ones kept, those between interpolated. */
@@ -15,6 +16,16 @@ static double llama3(const et_call *c, double freq) {
     if (turns < low) return freq / c->kw[FACTOR].f;
     double smooth = (turns - low) / (high - low);
     return (1 - smooth) * freq / c->kw[FACTOR].f + smooth * freq;
+}
+
+/* The type frequencies are rounded to before they are used. */
+static bool frequency_type(et_sema *s, const et_call *c, et_dtype *out) {
+    const char *name = c->kw[FREQUENCIES].text;
+    *out = ET_F32;
+    if (!c->kw[FREQUENCIES].given || (et_dtype_parse(name, out) && *out != ET_I32)) return true;
+    return et_sema_error(s, c->kw[FREQUENCIES].loc,
+                         "frequencies are rounded to \"f32\", \"bf16\" or \"f16\", not to '%s'",
+                         name);
 }
 
 static bool check_scaling(et_sema *s, const et_call *c) {
@@ -43,12 +54,12 @@ static bool check_scaling(et_sema *s, const et_call *c) {
     return true;
 }
 
-static et_value frequencies(et_sema *s, const et_call *c, int64_t head) {
+static et_value frequencies(et_sema *s, const et_call *c, int64_t head, et_dtype type) {
     int64_t n = head / 2;
     float *data = et_alloc(s->arena, (size_t)n * sizeof *data);
     for (int64_t i = 0; i < n; i++) {
         double f = pow(c->kw[THETA].f, -2.0 * (double)i / (double)head);
-        data[i] = (float)(c->kw[SCALING].given ? llama3(c, f) : f);
+        data[i] = et_round_to(type, (float)(c->kw[SCALING].given ? llama3(c, f) : f));
     }
     et_shape shape = {.dtype = ET_F32, .rank = 1, .dim = {et_int(s->x, n)}};
     et_value v = et_graph_value(s->graph, ET_V_CONST, NULL, &shape, et_sema_loc(s, c->loc));
@@ -68,11 +79,13 @@ static bool known_table(et_sema *s, et_value positions, const char *key, et_valu
 
 static bool table_of(et_sema *s, const et_call *c, int64_t head, et_value *out) {
     et_value positions = c->value[1];
-    const char *key = et_printf(s->arena, "%lld %.17g %d %.17g %.17g %.17g %.17g", (long long)head,
-                                c->kw[THETA].f, c->kw[SCALING].given, c->kw[FACTOR].f, c->kw[LOW].f,
-                                c->kw[HIGH].f, c->kw[CONTEXT].f);
+    et_dtype type;
+    if (!frequency_type(s, c, &type)) return false;
+    const char *key = et_printf(s->arena, "%lld %d %.17g %d %.17g %.17g %.17g %.17g",
+                                (long long)head, (int)type, c->kw[THETA].f, c->kw[SCALING].given,
+                                c->kw[FACTOR].f, c->kw[LOW].f, c->kw[HIGH].f, c->kw[CONTEXT].f);
     if (known_table(s, positions, key, out)) return true;
-    et_value args[] = {positions, frequencies(s, c, head)};
+    et_value args[] = {positions, frequencies(s, c, head, type)};
     int loop = et_sema_home(s, positions);
     if (!et_sema_node_in(s, loop, &et_op_rope_table, c->loc, 2, args, 0, NULL, out)) return false;
     if (et_val_of(s->graph, positions)->kind == ET_V_STATE) return true; /* may be written */

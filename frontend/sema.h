@@ -179,7 +179,7 @@ void et_sema_loop(et_sema *, const et_stm *);
 void et_sema_weight(et_sema *, const et_stm *);
 
 /* ---- call.c, builtins.c ---- */
-enum { ET_MAX_KW = 6 };
+enum { ET_MAX_KW = 7 };
 typedef struct {
     const char *name;
     enum { ET_KW_NONE, ET_KW_INT, ET_KW_FLOAT, ET_KW_TEXT } kind;

@@ -61,11 +61,12 @@ static void emit_dims(FILE *f, const struct imp_options *o, const struct imp_con
     emit_const(f, "CTX", o->context, "positions kept of each");
 }
 
-static void emit_weights(FILE *f, const struct imp_weight *w, bool per_layer) {
+static void emit_weights(FILE *f, const struct imp_options *o, const struct imp_weight *w,
+                         bool per_layer) {
     for (; w->var; w++) {
         char type[64];
         if (w->per_layer != per_layer) continue;
-        snprintf(type, sizeof type, "%s[%s]", w->dtype, w->shape);
+        snprintf(type, sizeof type, "%s[%s]", o->wide ? "f32" : w->dtype, w->shape);
         fprintf(f, "%sweight %-*s : %-14s = \"%s\"", per_layer ? "  " : "", per_layer ? 2 : 5,
                 w->var, type, w->source);
         if (w->help) fprintf(f, "  # %s", w->help);
@@ -74,8 +75,9 @@ static void emit_weights(FILE *f, const struct imp_weight *w, bool per_layer) {
 }
 
 /* "rope(X, positions, ...)" with X = rmsnorm(X, G) first where the architecture has it. */
-static void emit_rotated(FILE *f, const struct imp_config *c, const char *var, const char *weight,
-                         const char *bias, const char *heads, const char *norm) {
+static void emit_rotated(FILE *f, const struct imp_options *o, const struct imp_config *c,
+                         const char *var, const char *weight, const char *bias, const char *heads,
+                         const char *norm) {
     char a[40], b[40], d[40], e[40];
     fprintf(f, "  %s = reshape(h @ %s.T%s%s, [N, %s, D])\n", var, weight,
             c->attention_bias ? " + " : "", c->attention_bias ? bias : "", heads);
@@ -88,18 +90,19 @@ static void emit_rotated(FILE *f, const struct imp_config *c, const char *var, c
                 "           low_freq_factor=%s, high_freq_factor=%s, original_context=%lld",
                 real(b, c->factor), real(d, c->low_freq), real(e, c->high_freq),
                 (long long)c->original_context);
-    fprintf(f, ")\n");
+    fprintf(f, "%s)\n", o->bf16_frequencies ? ", frequencies=\"bf16\"" : "");
 }
 
-static void emit_layer(FILE *f, const struct imp_config *c, const struct imp_weight *weights) {
+static void emit_layer(FILE *f, const struct imp_options *o, const struct imp_config *c,
+                       const struct imp_weight *weights) {
     char eps[40], scale[40];
     bool ab = c->attention_bias, mb = c->mlp_bias;
     real(eps, c->eps);
     fprintf(f, "for l in 0..L {\n");
-    emit_weights(f, weights, true);
+    emit_weights(f, o, weights, true);
     fprintf(f, "\n  h = rmsnorm(x, g1, eps=%s)\n", eps);
-    emit_rotated(f, c, "q", "wq", "bq", "NH", "gq");
-    emit_rotated(f, c, "k", "wk", "bk", "NKV", "gk");
+    emit_rotated(f, o, c, "q", "wq", "bq", "NH", "gq");
+    emit_rotated(f, o, c, "k", "wk", "bk", "NKV", "gk");
     fprintf(f, "  v = reshape(h @ wv.T%s, [N, NKV, D])\n", ab ? " + bv" : "");
     fprintf(f, "  kc[l, slots, :, positions, :] = k\n"
                "  vc[l, slots, :, positions, :] = v\n");
@@ -117,13 +120,13 @@ void imp_emit(FILE *f, const struct imp_options *o, const struct imp_config *c,
     emit_head(f, o, c);
     emit_dims(f, o, c);
     fprintf(f, "\ninput tokens, positions, slots : i32[N]\n\n");
-    emit_weights(f, weights, false);
+    emit_weights(f, o, weights, false);
     fprintf(f,
-            "\nstate kc, vc : bf16[L, SLOTS, NKV, CTX, D]\n\n"
+            "\nstate kc, vc : %s[L, SLOTS, NKV, CTX, D]\n\n"
             "def gated(a, b) = %s(a) * b\n\n"
             "x = f32(gather(embed, tokens))  # the residual stream stays in f32\n\n",
-            c->act);
-    emit_layer(f, c, weights);
+            o->wide ? "f32" : "bf16", c->act);
+    emit_layer(f, o, c, weights);
     fprintf(f, "output logits : f32[N, V] = rmsnorm(x, gf, eps=%s) @ %s.T\n", real(eps, c->eps),
             c->tie == IMP_TIED ? "embed" : "head");
 }

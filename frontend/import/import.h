@@ -28,6 +28,8 @@ struct imp_options {
     char name[128];
     int64_t max_tokens, slots, context; /* context 0: as the model allows, at most 4096 */
     bool config_only;                   /* do not look at the weights */
+    bool wide;                          /* weights and states are declared f32 */
+    bool bf16_frequencies;              /* rope's are rounded to bf16 */
 };
 
 /* One row per architecture that can be imported. */

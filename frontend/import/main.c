@@ -22,6 +22,12 @@ static const char usage[] =
     "  --slots N         sequences whose keys and values are kept on the device (16)\n"
     "  --context N       positions kept of each (what the model allows, at most 4096)\n"
     "  --name NAME       the model's name (from the directory's)\n"
+    "  --wide            declare weights and states f32, for etinterp: it converts a checkpoint's\n"
+    "                    types, a device does not\n"
+    "  --rope-frequencies bf16\n"
+    "                    round rope's frequencies to bf16, as PyTorch does to a model that is "
+    "cast\n"
+    "                    to bf16 as a whole (not when it is loaded in bf16)\n"
     "  --config-only     read config.json alone: the weights need not be there\n"
     "  --help, --version\n";
 
@@ -67,6 +73,13 @@ static bool set_name(struct imp_options *o, const char *name) {
     return true;
 }
 
+static bool set_frequencies(struct imp_options *o, const char *type) {
+    o->bf16_frequencies = !strcmp(type, "bf16");
+    if (o->bf16_frequencies || !strcmp(type, "f32")) return true;
+    fprintf(stderr, "etimport: --rope-frequencies: \"%s\" is neither f32 nor bf16\n", type);
+    return false;
+}
+
 /* The directory's own name with what a name cannot hold turned into _. */
 static void default_name(struct imp_options *o) {
     char *full = realpath(o->checkpoint, NULL);
@@ -81,12 +94,14 @@ static void default_name(struct imp_options *o) {
 
 /* 0: go on; 1: usage error; 2: done (--help). */
 static int parse_options(int argc, char **argv, struct imp_options *o) {
-    enum { MAX_TOKENS = 256, SLOTS, CONTEXT, NAME, CONFIG_ONLY, HELP, VERSION };
+    enum { MAX_TOKENS = 256, SLOTS, CONTEXT, NAME, WIDE, FREQUENCIES, CONFIG_ONLY, HELP, VERSION };
     static const struct option options[] = {
         {"max-tokens", required_argument, NULL, MAX_TOKENS},
         {"slots", required_argument, NULL, SLOTS},
         {"context", required_argument, NULL, CONTEXT},
         {"name", required_argument, NULL, NAME},
+        {"wide", no_argument, NULL, WIDE},
+        {"rope-frequencies", required_argument, NULL, FREQUENCIES},
         {"config-only", no_argument, NULL, CONFIG_ONLY},
         {"help", no_argument, NULL, HELP},
         {"version", no_argument, NULL, VERSION},
@@ -109,6 +124,12 @@ static int parse_options(int argc, char **argv, struct imp_options *o) {
             break;
         case NAME:
             ok &= set_name(o, optarg);
+            break;
+        case WIDE:
+            o->wide = true;
+            break;
+        case FREQUENCIES:
+            ok &= set_frequencies(o, optarg);
             break;
         case CONFIG_ONLY:
             o->config_only = true;

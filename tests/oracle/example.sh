@@ -9,7 +9,7 @@ shift 5
 mkdir -p "$work"
 for n in "$@"; do
     sh "$src/examples/$name/run.sh" "$bin" "$work" "$n"
-    "$bin/etinterp" "$src/examples/$name/$name.etg" --set "$dim=$n" \
+    "$bin/etinterp" "$src/examples/$name/$name.etg" --stage graph --set "$dim=$n" \
         --in "$work/${name}_inputs.safetensors" --weights "$work/${name}_weights.safetensors" \
         --out "$work/${name}_want.safetensors"
     "$bin/etsame" "$work/${name}_want.safetensors" "$work/${name}_outputs.safetensors" 1e-2

@@ -1,0 +1,56 @@
+/* etinterp.h - what the parts of etinterp share. */
+#ifndef ETINTERP_H
+#define ETINTERP_H
+
+#include "etrt_safetensors.h"
+#include "program.h"
+
+enum { MAX_SYMS = 16 };
+
+struct options {
+    const char *model, *in, *weights, *out, *target;
+    const char *set[MAX_SYMS]; /* "N=3" */
+    int nset;
+    uint64_t seed;
+    int64_t orders;
+    bool races, graph;
+};
+
+/* A tensor the caller holds. */
+struct tensor {
+    et_tensor_kind kind;
+    const char *name, *source; /* source: its name in a checkpoint, with {loop} in it */
+    const et_shape *shape;
+    int nloops;
+    const int *loops;
+    et_dtype dtype; /* as stored here */
+    int rank;
+    int64_t dim[ET_MAX_RANK], count;
+    char *bytes, *start; /* start: what bytes held before the run (states) */
+    int id;              /* tensor of the program, or value of the graph */
+};
+
+struct model {
+    et_arena *arena;
+    et_diags *diags;
+    et_graph *g;
+    et_program *p; /* NULL: the graph is run */
+    int64_t syms[MAX_SYMS];
+    struct tensor *tensors;
+    int ntensors;
+    struct etrt_st *in, *weights;
+    int64_t sequences, length; /* of input_ids, or 0 */
+};
+
+static inline size_t tensor_bytes(const struct tensor *t) {
+    return (size_t)t->count * (size_t)et_dtype_bytes(t->dtype);
+}
+
+/* These report to m->diags and return false. */
+bool complain(struct model *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+bool set_dims(struct model *, const struct options *);
+bool load_tensors(struct model *, const struct options *);
+bool write_outputs(struct model *, const char *path);
+bool run_model(struct model *, const struct options *);
+
+#endif

@@ -1,0 +1,255 @@
+/* Inputs, weights and outputs: between safetensors files and the memory a run works on. */
+#include "etinterp.h"
+#include "op_util.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- dims ---- */
+
+static bool set_dim(struct model *m, const char *name, size_t bytes, int64_t value) {
+    const et_exprs *x = m->g->exprs;
+    for (int i = 0; i < et_sym_count(x); i++) {
+        int64_t lo, hi;
+        const char *sym = et_sym_name(x, i);
+        if (strlen(sym) != bytes || strncmp(sym, name, bytes)) continue;
+        et_sym_range(x, i, &lo, &hi);
+        if (value < lo || value > hi)
+            return complain(m, "%s = %lld is outside its bounds %lld..%lld", sym, (long long)value,
+                            (long long)lo, (long long)hi);
+        m->syms[i] = value;
+        return true;
+    }
+    return complain(m, "there is no dim '%.*s'", (int)bytes, name);
+}
+
+/* What --set says; N of a decoder from input_ids; for the rest the lowest value. */
+bool set_dims(struct model *m, const struct options *o) {
+    int n = et_sym_count(m->g->exprs);
+    if (n > MAX_SYMS) return complain(m, "more than %d dims", MAX_SYMS);
+    for (int i = 0; i < n; i++) {
+        int64_t hi;
+        et_sym_range(m->g->exprs, i, &m->syms[i], &hi);
+    }
+    const struct etrt_st_tensor *ids = m->in ? etrt_st_find(m->in, "input_ids") : NULL;
+    if (ids && ids->rank == 2 && !strcmp(ids->dtype, "I32")) {
+        m->sequences = ids->shape[0];
+        m->length = ids->shape[1];
+        if (!set_dim(m, "N", 1, m->sequences * m->length)) return false;
+    }
+    for (int i = 0; i < o->nset; i++) {
+        const char *eq = strchr(o->set[i], '=');
+        char *end = NULL;
+        long long v = eq ? strtoll(eq + 1, &end, 10) : 0;
+        if (!eq || end == eq + 1 || *end)
+            return complain(m, "--set %s: write NAME=VALUE", o->set[i]);
+        if (!set_dim(m, o->set[i], (size_t)(eq - o->set[i]), v)) return false;
+    }
+    return true;
+}
+
+/* ---- elements ---- */
+
+static float widen(const char *dtype, const char *at) {
+    uint16_t half;
+    uint32_t bits;
+    float f;
+    _Float16 h;
+    if (!strcmp(dtype, "F32")) {
+        memcpy(&f, at, sizeof f);
+        return f;
+    }
+    memcpy(&half, at, sizeof half);
+    memcpy(&h, &half, sizeof h);
+    bits = (uint32_t)half << 16;
+    memcpy(&f, &bits, sizeof f);
+    return strcmp(dtype, "BF16") ? (float)h : f;
+}
+
+static void put(struct tensor *t, int64_t i, float f) {
+    char *at = t->bytes + i * et_dtype_bytes(t->dtype);
+    uint32_t bits;
+    f = et_round_to(t->dtype, f);
+    memcpy(&bits, &f, sizeof bits);
+    if (t->dtype == ET_F32)
+        memcpy(at, &f, sizeof f);
+    else if (t->dtype == ET_BF16)
+        memcpy(at, &(uint16_t){(uint16_t)(bits >> 16)}, 2);
+    else
+        memcpy(at, &(_Float16){(_Float16)f}, 2);
+}
+
+/* Tensor NAME of a file to the elements of T from AT on, N of them. */
+static bool copy_in(struct model *m, struct tensor *t, int64_t at, int64_t n,
+                    const struct etrt_st *st, const char *name) {
+    const struct etrt_st_tensor *from = st ? etrt_st_find(st, name) : NULL;
+    if (!from) return complain(m, "no file holds tensor '%s'", name);
+    bool is_int = !strcmp(from->dtype, "I32");
+    bool is_float =
+        !strcmp(from->dtype, "F32") || !strcmp(from->dtype, "BF16") || !strcmp(from->dtype, "F16");
+    size_t item = etrt_st_dtype_bytes(from->dtype);
+    if (t->dtype == ET_I32 ? !is_int : !is_float)
+        return complain(m, "'%s' is %s, the model wants %s", name, from->dtype,
+                        et_dtype_name(t->shape->dtype));
+    if (from->bytes != (size_t)n * item)
+        return complain(m, "'%s' has %zu elements, the model wants %lld", name, from->bytes / item,
+                        (long long)n);
+    for (int64_t i = 0; i < n; i++) {
+        const char *p = (const char *)from->data + (size_t)i * item;
+        if (is_int)
+            memcpy(t->bytes + (at + i) * 4, p, 4);
+        else
+            put(t, at + i, widen(from->dtype, p));
+    }
+    return true;
+}
+
+/* ---- sources ---- */
+
+/* "layers.{l}.w" at iteration INDEX of the loops the weight stands in, as one number. */
+static char *expand(const struct model *m, const struct tensor *t, int64_t index) {
+    char *name = et_strdup(m->arena, t->source ? t->source : t->name);
+    for (int i = t->nloops; i-- > 0;) {
+        const et_loop *loop = &m->g->loops[t->loops[i]];
+        int64_t trips = loop->hi - loop->lo;
+        char *key = et_printf(m->arena, "{%s}", loop->name), *at;
+        while ((at = strstr(name, key)))
+            name = et_printf(m->arena, "%.*s%lld%s", (int)(at - name), name,
+                             (long long)(loop->lo + index % trips), at + strlen(key));
+        index /= trips;
+    }
+    return name;
+}
+
+static bool load_weight(struct model *m, struct tensor *t) {
+    int64_t copies = 1;
+    for (int i = 0; i < t->nloops; i++)
+        copies *= m->g->loops[t->loops[i]].hi - m->g->loops[t->loops[i]].lo;
+    int64_t each = t->count / copies;
+    for (int64_t i = 0; i < copies; i++)
+        if (!copy_in(m, t, i * each, each, m->weights, expand(m, t, i))) return false;
+    return true;
+}
+
+/* tokens, positions and slots of sequences laid one after the other. */
+static bool load_decoder_input(struct model *m, struct tensor *t) {
+    const struct etrt_st_tensor *ids = etrt_st_find(m->in, "input_ids");
+    if (t->dtype != ET_I32 || t->count != m->sequences * m->length)
+        return complain(m, "input_ids cannot feed input '%s'", t->name);
+    for (int64_t i = 0; i < t->count; i++) {
+        int32_t v = (int32_t)(*t->name == 'p' ? i % m->length : i / m->length);
+        if (!strcmp(t->name, "tokens")) memcpy(&v, (const char *)ids->data + i * 4, 4);
+        memcpy(t->bytes + i * 4, &v, 4);
+    }
+    return true;
+}
+
+/* States start as a tensor of their name says, or as zeros; outputs as NaNs. */
+static bool load(struct model *m, struct tensor *t) {
+    bool given = m->in && etrt_st_find(m->in, t->name);
+    switch (t->kind) {
+    case ET_TENSOR_WEIGHT:
+        return load_weight(m, t);
+    case ET_TENSOR_INPUT:
+        if (!given && m->sequences) return load_decoder_input(m, t);
+        return copy_in(m, t, 0, t->count, m->in, t->name);
+    case ET_TENSOR_STATE:
+        return !given || copy_in(m, t, 0, t->count, m->in, t->name);
+    default:
+        memset(t->bytes, 0xff, tensor_bytes(t));
+        return true;
+    }
+}
+
+static bool measure(struct model *m, struct tensor *t) {
+    t->rank = t->shape->rank;
+    t->dtype = t->shape->dtype;
+    if (!m->p && t->dtype != ET_I32) t->dtype = ET_F32;
+    t->count = 1;
+    for (int k = 0; k < t->rank; k++) {
+        t->dim[k] = et_eval(m->g->exprs, t->shape->dim[k], m->syms, NULL);
+        if (t->dim[k] < 0 || __builtin_mul_overflow(t->count, t->dim[k], &t->count) ||
+            t->count > (int64_t)1 << 34)
+            return complain(m, "'%s' is too large", t->name);
+    }
+    return true;
+}
+
+static struct tensor *add(struct model *m, et_tensor_kind kind, const char *name, int id) {
+    struct tensor *t = &m->tensors[m->ntensors++];
+    t->kind = kind;
+    t->name = name;
+    t->id = id;
+    return t;
+}
+
+static void list_program(struct model *m) {
+    for (int i = 0; i < m->p->ntensors; i++) {
+        const et_tensor *x = &m->p->tensors[i];
+        if (x->kind == ET_TENSOR_TEMP || x->kind == ET_TENSOR_CONST) continue;
+        struct tensor *t = add(m, x->kind, x->name, i);
+        t->source = x->source;
+        t->shape = &x->shape;
+        t->nloops = x->nloops;
+        t->loops = x->loops;
+    }
+}
+
+static void list_graph(struct model *m) {
+    static const et_tensor_kind kind[] = {[ET_V_INPUT] = ET_TENSOR_INPUT,
+                                          [ET_V_WEIGHT] = ET_TENSOR_WEIGHT,
+                                          [ET_V_STATE] = ET_TENSOR_STATE};
+    for (int i = 1; i < m->g->nvals; i++) {
+        const et_val *v = &m->g->vals[i];
+        if (v->kind > ET_V_STATE && !v->is_output) continue;
+        struct tensor *t = add(m, v->is_output ? ET_TENSOR_OUTPUT : kind[v->kind], v->name, i);
+        t->source = v->source;
+        t->shape = &v->shape;
+        t->nloops = v->nloops;
+        t->loops = v->loops;
+    }
+}
+
+bool load_tensors(struct model *m, const struct options *o) {
+    int most = m->p ? m->p->ntensors : m->g->nvals;
+    (void)o;
+    m->tensors = et_alloc(m->arena, (size_t)(most + 1) * sizeof *m->tensors);
+    if (m->p)
+        list_program(m);
+    else
+        list_graph(m);
+    for (int i = 0; i < m->ntensors; i++) {
+        struct tensor *t = &m->tensors[i];
+        if (!measure(m, t)) return false;
+        t->bytes = et_alloc(m->arena, tensor_bytes(t) + 1);
+        if (!load(m, t)) return false;
+        t->start = memcpy(et_alloc(m->arena, tensor_bytes(t) + 1), t->bytes, tensor_bytes(t));
+    }
+    return true;
+}
+
+bool write_outputs(struct model *m, const char *path) {
+    static const char *const name[] = {
+        [ET_F32] = "F32", [ET_F16] = "F16", [ET_BF16] = "BF16", [ET_I32] = "I32"};
+    char err[ETRT_ST_ERR];
+    struct etrt_st_tensor *out = et_alloc(m->arena, (size_t)(m->ntensors + 1) * sizeof *out);
+    size_t n = 0;
+    for (int i = 0; i < m->ntensors; i++) {
+        const struct tensor *t = &m->tensors[i];
+        if (t->kind != ET_TENSOR_OUTPUT) continue;
+        struct etrt_st_tensor *w = &out[n++];
+        *w = (struct etrt_st_tensor){.name = t->name,
+                                     .dtype = name[t->dtype],
+                                     .rank = t->rank,
+                                     .data = t->bytes,
+                                     .bytes = tensor_bytes(t)};
+        memcpy(w->shape, t->dim, sizeof t->dim);
+        if (m->sequences && t->rank > 0 && t->rank < ETRT_ST_MAX_RANK &&
+            t->dim[0] == m->sequences * m->length) {
+            memmove(w->shape + 1, t->dim, (size_t)t->rank * sizeof *w->shape);
+            w->rank++;
+            w->shape[0] = m->sequences;
+            w->shape[1] = m->length;
+        }
+    }
+    return etrt_st_write(path, out, n, err, sizeof err) || complain(m, "%s", err);
+}
