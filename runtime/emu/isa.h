@@ -219,6 +219,7 @@ const struct emu_table *isa_valu_table(void);
 const struct emu_table *isa_mfma_table(void);
 const struct emu_table *isa_vmem_table(void);
 const struct emu_table *isa_ds_table(void);
+const struct emu_table *isa_buffer_table(void);
 
 /* isa_decode.c: the instruction at byte AT, as text. */
 void isa_disassemble(const struct emu_program *, uint32_t at, char *out, size_t size);

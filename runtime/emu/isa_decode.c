@@ -75,6 +75,7 @@ static void init_names(void) {
     add_names(isa_mfma_table());
     add_names(isa_vmem_table());
     add_names(isa_ds_table());
+    add_names(isa_buffer_table());
     names_ready = true;
 }
 

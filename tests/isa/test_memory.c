@@ -200,6 +200,13 @@ static const struct test tests[] = {
     {"global_atomic_add_f32 v10, v2, v4, s[4:5] sc0", 1, 4, addf32},
     {"global_atomic_add_f64 v[10:11], v2, v[4:5], s[4:5] sc0", 2, 8, addf64},
     {"flat_atomic_add v10, v[2:3], v4 sc0", 1, 4, add32},
+    {"buffer_load_dword v10, v2, s[12:15], 0 offen", 1, 4, x1},
+    {"buffer_load_dwordx4 v[10:13], v2, s[12:15], 0 offen", 4, 4, x4},
+    {"buffer_load_ubyte v10, v2, s[12:15], 0 offen", 1, 1, ubyte},
+    {"s_movk_i32 s16, 92\nbuffer_load_dword v10, v2, s[12:15], s16 offen offset:4000", 1, 4,
+     x1_far},
+    {"buffer_store_dwordx2 v[4:5], v2, s[12:15], 0 offen", 0, 4, x2_store},
+    {"buffer_atomic_add v4, v2, s[12:15], 0 offen", 0, 4, add32},
     /* LDS: the same bytes */
     {"ds_read_u8 v10, v2", 1, 1, ubyte},
     {"ds_read_i8 v10, v2", 1, 1, sbyte},
@@ -276,6 +283,8 @@ static void run(struct machine *m, const struct test *t, uint64_t entry, int pat
         }
     }
     put64(&w->s[4], (uintptr_t)memory);
+    put64(&w->s[12], (uintptr_t)memory);
+    put64(&w->s[14], BYTES);
     put64(&w->s[S_EXEC], exec);
     enum emu_stop s = machine_run(m);
     EXPECT(s == EMU_ENDED, "%s: %s", t->text, m->fault.what);
@@ -419,6 +428,41 @@ static void apertures(void) {
     code_free(&c);
 }
 
+/* Outside a buffer reads give zero and writes nothing; records count elements where there is a
+ * stride; lanes beyond the end come first. */
+static void buffers(void) {
+    struct code c = code_from_asm("v_lshlrev_b32 v1, 2, v0\nv_mov_b32 v2, 7\n"
+                                  "buffer_load_dword v2, v1, s[4:7], 0 offen\n"
+                                  "buffer_load_dword v3, v0, s[8:11], 0 idxen offset:4\n"
+                                  "v_mov_b32 v4, v0\nv_mov_b32 v5, 8\n"
+                                  "buffer_load_dword v6, v[4:5], s[8:11], 0 idxen offen\n"
+                                  "buffer_store_dword v0, v1, s[4:7], 0 offen\n"
+                                  "buffer_load_dword v7, off, s[4:7], 0 offset:16\n"
+                                  "v_mov_b32 v8, v0\n"
+                                  "buffer_atomic_add v8, v1, s[4:7], 0 offen sc0\ns_endpgm\n");
+    struct machine *m = machine_create(&c, 0, 1);
+    struct emu_wave *w = m->waves[0];
+    uint32_t *p = live_alloc(4096, true);
+    for (uint32_t i = 0; i < 1024; i++)
+        p[i] = 1000 + i;
+    put64(&w->s[4], (uintptr_t)p);
+    put64(&w->s[6], 40 * 4);
+    put64(&w->s[8], (uintptr_t)p | UINT64_C(12) << 48);
+    put64(&w->s[10], 20);
+    EXPECT(machine_run(m) == EMU_ENDED, "buffers: %s: %s", m->fault.instruction, m->fault.what);
+    for (uint32_t i = 0; i < LANES; i++) {
+        EXPECT(w->v[2][i] == (i < 40 ? 1000 + i : 0), "raw lane %u: %u", i, w->v[2][i]);
+        EXPECT(w->v[3][i] == (i < 20 ? 1001 + 3 * i : 0), "indexed lane %u: %u", i, w->v[3][i]);
+        EXPECT(w->v[6][i] == (i < 20 ? 1002 + 3 * i : 0), "both lane %u: %u", i, w->v[6][i]);
+        EXPECT(w->v[7][i] == 4, "no address: %u", w->v[7][i]);
+        EXPECT(w->v[8][i] == (i < 40 ? i : 0), "atomic lane %u: %u", i, w->v[8][i]);
+        EXPECT(p[i] == (i < 40 ? 2 * i : 1000 + i), "stored lane %u: %u", i, p[i]);
+    }
+    machine_destroy(m);
+    code_free(&c);
+    live_drop(1);
+}
+
 /* A barrier in the middle of four waves; partial last wave; counters. */
 static void workgroup(void) {
     struct code c =
@@ -454,6 +498,7 @@ int main(void) {
     instructions();
     stops();
     apertures();
+    buffers();
     workgroup();
     live_reset();
     printf("%d instructions, %d failures\n", NTESTS, failures);
