@@ -1,0 +1,56 @@
+#!/bin/sh
+# From a fresh Debian 12 to a verdict: installs what is needed, builds twice, runs every test.
+# The Release build is tested whole; the second, with the address and undefined-behaviour sanitizers and
+# assertions, without the tests labelled "slow". The last line is "N passed, N failed".
+# $ETCC_BUILD: where to build (build/ in the source tree); $ETCC_JOBS: how many at once (all cores).
+set -u
+src=$(cd "$(dirname "$0")/.." && pwd) || exit 1
+build=${ETCC_BUILD:-$src/build}
+jobs=${ETCC_JOBS:-$(nproc)}
+passed=0 failed=0
+
+verdict() {
+    printf '%s passed, %s failed\n' "$passed" "$failed"
+    [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+    exit
+}
+
+# A stage that does not come to its tests counts as one failure.
+broken() {
+    printf 'run.sh: %s\n' "$*" >&2
+    failed=$((failed + 1))
+}
+
+number() { # ATTRIBUTE FILE: its value in the first element of a JUnit file
+    sed -n "s/.*[[:space:]]$1=\"\([0-9]*\)\".*/\1/p;/[^[:space:]]>/q" "$2" | head -n 1
+}
+
+# FOLDER CTEST-OPTIONS CMAKE-OPTIONS...: configure, build, test. Whatever did not pass has failed,
+# tests that could not run among it.
+stage() {
+    folder=$1 select=$2
+    shift 2
+    printf '== configuring and building in %s\n' "$folder"
+    cmake -S "$src" -B "$folder" -G Ninja -DETCC_TESTS=ON "$@" || { broken "cmake failed in $folder"; return; }
+    ninja -C "$folder" -j "$jobs" || { broken "the build in $folder failed"; return; }
+    printf '== testing in %s\n' "$folder"
+    rm -f "$folder/tests.xml"
+    # shellcheck disable=SC2086
+    ctest --test-dir "$folder" -j "$jobs" --output-on-failure --timeout 300 --no-tests=error \
+        --output-junit "$folder/tests.xml" $select
+    status=$?
+    total=$(number tests "$folder/tests.xml")
+    bad=0
+    for kind in failures disabled skipped; do
+        bad=$((bad + $(number $kind "$folder/tests.xml")))
+    done
+    if [ $status -ne 0 ] && [ $bad -eq 0 ]; then
+        broken "ctest failed in $folder"
+    fi
+    passed=$((passed + total - bad)) failed=$((failed + bad))
+}
+
+sh "$src/.ci/packages" tests || { broken 'packages are missing'; verdict; }
+stage "$build" '' -DCMAKE_BUILD_TYPE=Release -DETCC_SANITIZE=OFF
+stage "$build/sanitized" '-LE slow' -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG='-O1 -g' -DETCC_SANITIZE=ON
+verdict
