@@ -39,12 +39,11 @@ bool et_compile(et_graph *g, const et_options *o, et_diags *d) {
         return false;
     }
     if (!check_dump(o->dump, d)) return false;
-    et_pass_options passes = {
-        .machine = et_machine_for(o->target),
-        .dump = o->dump,
-        .dump_to = stdout,
-        .time_passes = o->time_passes,
-        .verbose = o->verbose};
+    et_pass_options passes = {.machine = et_machine_for(o->target),
+                              .dump = o->dump,
+                              .dump_to = stdout,
+                              .time_passes = o->time_passes,
+                              .verbose = o->verbose};
     et_program *p;
     if (!et_passes_run(g, &passes, &p)) return false;
     if (!o->output && !o->emit_llvm) return true;

@@ -129,7 +129,7 @@ typedef struct et_graph {
     et_diags *diags;
     const char *name;
     const char *source_hash; /* of the text it was parsed from, or "" */
-    et_val *vals; /* vals[0] unused */
+    et_val *vals;            /* vals[0] unused */
     int nvals, cvals;
     et_node *nodes;
     int nnodes, cnodes;

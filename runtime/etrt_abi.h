@@ -1,5 +1,5 @@
-/* etrt_abi.h - what a compiled kernel and the runtime agree on. The only header shared by codegen and
- * runtime; everything here is versioned by ETRT_ABI_VERSION, which the manifest carries.
+/* etrt_abi.h - what a compiled kernel and the runtime agree on. The only header shared by codegen
+ * and runtime; everything here is versioned by ETRT_ABI_VERSION, which the manifest carries.
  *
  * Launch contract. One dispatch of `workgroups` workgroups of `kernel.workgroup` work-items, all
  * resident at once (the static LDS size allows one per CU). The runtime provides:
@@ -50,10 +50,10 @@ struct etrt_kernarg {
     uint64_t events;      /* uint32[event_words] this launch counts in */
     uint64_t events_next; /* uint32[event_words] this launch zeroes */
     uint64_t workspace;
-    uint64_t wait_ticks;  /* bound of every wait, in ticks of the device's realtime clock */
+    uint64_t wait_ticks; /* bound of every wait, in ticks of the device's realtime clock */
     uint32_t workgroups;
-    uint32_t launch;      /* running number, for reports */
-    uint64_t trace;       /* 0, or the profile buffer (no kernel writes one in this version) */
+    uint32_t launch; /* running number, for reports */
+    uint64_t trace;  /* 0, or the profile buffer (no kernel writes one in this version) */
 };
 
 /* The first words of every event array count, per die, the workgroups that have started there. */

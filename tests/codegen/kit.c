@@ -19,7 +19,8 @@ void kit_begin(kit *k, const char *name) {
     k->p->event_words = ETRT_EVENT_FIRST;
     k->tolerance = 1e-5;
     k->launches = 1;
-    snprintf(k->path, sizeof k->path, "/tmp/etcg-%d.hsaco", (int)getpid());
+    const char *dir = getenv("TMPDIR");
+    snprintf(k->path, sizeof k->path, "%s/etcg-%d.hsaco", dir ? dir : "/tmp", (int)getpid());
     k->opt = (et_codegen_options){.target = et_target_find("gfx942"),
                                   .output = k->path,
                                   .emit_llvm = getenv("KIT_LL"),

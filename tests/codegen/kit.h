@@ -13,7 +13,7 @@ typedef struct {
     et_program *p;
     et_codegen_options opt;
     et_codegen_info info;
-    char path[64];
+    char path[4096];
     double tolerance; /* of every element, relative to the largest of its tensor */
     int launches;
 } kit;

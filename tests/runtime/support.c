@@ -33,9 +33,13 @@ static void clean(void) {
 
 /* A test's process nests its folder in the one its parent removes, whatever becomes of the test. */
 const char *scratch_folder(void) {
-    char parent[sizeof folder - 16] = "/tmp/etrt-test";
+    char parent[sizeof folder - 16];
+    const char *outer = getenv("TMPDIR");
     if (owner == getpid()) return folder;
-    if (*folder) snprintf(parent, sizeof parent, "%.200s/t", folder);
+    if (*folder)
+        snprintf(parent, sizeof parent, "%.200s/t", folder);
+    else
+        snprintf(parent, sizeof parent, "%.200s/etrt-test", outer ? outer : "/tmp");
     snprintf(folder, sizeof folder, "%s-XXXXXX", parent);
     if (!mkdtemp(folder)) abort();
     owner = getpid();
