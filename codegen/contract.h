@@ -27,6 +27,7 @@ struct et_contract {
     /* Few rows of a leave room: 2^slots chunks are staged at once, rows 2^(4 - slots) apart. NULL:
      * one. */
     val slots;
+    val nchunks;
     val n0, ks, kpart;                         /* of this wave */
     val lane_row, lane_group, lane_k0;         /* of this lane */
     cg_addr row[ET_MAX_ACC][ET_MAX_FRAGMENTS]; /* rows of b */
@@ -40,7 +41,7 @@ typedef struct {
     int rowvar, rows; /* rows: at most */
     val row0, live;   /* row0 NULL: 0 */
     int local, pitch;
-    val chunk, slots;
+    val chunk, slots, chunks; /* chunks: how many there are, with slots */
 } et_stage;
 void cg_contract_stage(cg *, const et_contract *, const et_stage *);
 

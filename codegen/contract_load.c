@@ -85,23 +85,10 @@ void cg_contract_rows(cg *g, et_contract *c) {
 
 /* ---- staging ---- */
 
-/* N elements from k0 + k on, where all or none of them exist. */
-static void whole_or_zero(cg *g, const et_contract *c, const et_stage *st, val k, et_expr base,
-                          int n, val *v) {
-    val zero = cg_f32(g, 0);
-    cg_if in;
-    cg_if_begin(g, &in, cg_icmp(g, LLVMIntSLT, k, c->kend));
-    int mark = cg_scope(g);
-    cg_emit_n(g, st->e, c->s->kvar, base, n, v);
-    for (int j = 0; j < n; j++)
-        if (LLVMTypeOf(v[j]) == g->i32) v[j] = LLVMBuildSIToFP(g->b, v[j], g->f32, "");
-    cg_scope_end(g, mark);
-    cg_if_end(g, &in);
-    for (int j = 0; j < n; j++) {
-        val phi = LLVMBuildPhi(g->b, g->f32, "");
-        LLVMAddIncoming(phi, (val[]){v[j], zero}, (block[]){in.then, in.otherwise}, 2);
-        v[j] = phi;
-    }
+val cg_low_bits(cg *g, val v, val bits) {
+    val one = cg_i32(g, 1);
+    return LLVMBuildAnd(g->b, v, LLVMBuildSub(g->b, LLVMBuildShl(g->b, one, bits, ""), one, ""),
+                        "");
 }
 
 /* One by one, each at a k that exists. */
@@ -115,63 +102,89 @@ static void each_or_zero(cg *g, const et_contract *c, const et_stage *st, val k,
     }
 }
 
-val cg_low_bits(cg *g, val v, val bits) {
-    val one = cg_i32(g, 1);
-    return LLVMBuildAnd(g->b, v, LLVMBuildSub(g->b, LLVMBuildShl(g->b, one, bits, ""), one, ""),
-                        "");
-}
-
-/* Element k of a chunk that is there, into row ROW of slot SLOT. */
-static void stage_item(cg *g, const et_contract *c, const et_stage *st, int uvar, val chunk,
-                       val row, int n) {
-    val column = cg_muli(g, g->var[uvar], n), k = column;
-    if (st->row0) cg_bind(g, st->rowvar, cg_add(g, g->var[st->rowvar], st->row0), true);
+/* N elements of a row from the item's column on, all of which exist or none. */
+static void elements(cg *g, const et_contract *c, const et_stage *st, val chunk, val u, int n,
+                     val *v) {
+    val k = cg_add(g, cg_muli(g, chunk, c->kc), cg_muli(g, u, n)), in = NULL;
+    if (c->tail && (c->k < 0 || c->k % n)) {
+        each_or_zero(g, c, st, k, n, v);
+        return;
+    }
+    if (c->tail) { /* past the end: the chunk's first column, then zero */
+        in = cg_icmp(g, LLVMIntSLT, k, c->kend);
+        u = cg_select(g, in, u, cg_i32(g, 0));
+    }
     et_expr base = et_int(g->x, 0);
-    if (c->kc > n) base = et_mul(g->x, et_var(g->x, uvar), et_int(g->x, n));
+    if (c->kc > n) {
+        int uvar = cg_fresh_var(g, "u", c->kc / n);
+        cg_bind(g, uvar, u, true);
+        base = et_mul(g->x, et_var(g->x, uvar), et_int(g->x, n));
+    }
     if (c->chunks != 1) {
-        int64_t most = c->chunks < 0 ? INT32_MAX / c->kc : c->chunks;
-        int cvar = cg_fresh_var(g, "c", most);
+        int cvar = cg_fresh_var(g, "c", c->chunks < 0 ? INT32_MAX / c->kc : c->chunks);
         cg_bind(g, cvar, chunk, st->slots != NULL);
         base = et_add(g->x, base, et_mul(g->x, et_var(g->x, cvar), et_int(g->x, c->kc)));
-        k = cg_add(g, k, cg_muli(g, chunk, c->kc));
     }
-    val v[16];
-    if (!c->tail)
-        cg_emit_n(g, st->e, c->s->kvar, base, n, v);
-    else if (c->k > 0 && c->k % n == 0)
-        whole_or_zero(g, c, st, k, base, n, v);
-    else
-        each_or_zero(g, c, st, k, n, v);
-    val ptr = cg_local_ptr(g, st->local, cg_add(g, cg_muli(g, row, st->pitch), column));
+    cg_emit_n(g, st->e, c->s->kvar, base, n, v);
+    for (int j = 0; j < n; j++) {
+        if (LLVMTypeOf(v[j]) == g->i32) v[j] = LLVMBuildSIToFP(g->b, v[j], g->f32, "");
+        if (in) v[j] = cg_select(g, in, v[j], cg_f32(g, 0));
+    }
+}
+
+/* Load ITEM; returns where it goes. Items are shared with k fastest, then the slot, then the row.
+ */
+static val load_item(cg *g, const et_contract *c, const et_stage *st, val item, int n, val *v) {
+    val per_row = cg_i32(g, c->kc / n), u = LLVMBuildURem(g->b, item, per_row, "");
+    val row = LLVMBuildUDiv(g->b, item, per_row, ""), chunk = st->chunk, at = row;
+    int mark = cg_scope(g);
+    if (st->slots) {
+        val slot = cg_low_bits(g, row, st->slots), apart = cg_i32(g, 4);
+        apart = LLVMBuildSub(g->b, apart, st->slots, "");
+        row = LLVMBuildLShr(g->b, row, st->slots, "");
+        at = cg_add(g, LLVMBuildShl(g->b, slot, apart, ""), row);
+        chunk = cg_add(g, chunk, slot); /* a slot past the last chunk repeats it, unread */
+        val last = LLVMBuildSub(g->b, st->chunks, cg_i32(g, 1), "");
+        chunk = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){chunk, last});
+    }
+    cg_bind(g, st->rowvar, st->row0 ? cg_add(g, row, st->row0) : row, true);
+    elements(g, c, st, chunk, u, n, v);
+    cg_scope_end(g, mark);
+    at = cg_add(g, cg_muli(g, at, st->pitch), cg_muli(g, u, n));
+    return cg_local_ptr(g, st->local, at);
+}
+
+static void store_item(cg *g, const et_contract *c, const et_stage *st, val ptr, int n, val *v) {
     cg_store_n(g, ET_LOAD_LOCAL, st->local, ptr, n, st->pitch % n ? c->size : n * c->size, v);
 }
 
-/* Items are shared with k fastest, then the slot, then the row. */
+/* Several items at a time while every work-item has them, so that their loads overlap. */
 void cg_contract_stage(cg *g, const et_contract *c, const et_stage *st) {
-    int n = 16 / c->size;
+    enum { UNROLL = 4 };
+    int n = 16 / c->size, wg = g->p->workgroup;
     while (c->kc % n)
         n /= 2;
-    int64_t per_row = c->kc / n;
-    val total = cg_muli(g, st->live, per_row);
+    val total = cg_muli(g, st->live, c->kc / n), whole = cg_i32(g, 0), none = NULL;
     if (st->slots) total = LLVMBuildShl(g->b, total, st->slots, "");
-    cg_items items;
-    val item = cg_items_begin(g, &items, total, -1);
-    int mark = cg_scope(g), uvar = cg_fresh_var(g, "u", per_row), vars[] = {st->rowvar, uvar};
-    cg_decode(g, item, 2, vars, (int64_t[]){st->rows > 1 ? st->rows : 2, per_row});
-    if (!st->slots) {
-        stage_item(g, c, st, uvar, st->chunk, g->var[st->rowvar], n);
-    } else {
-        val both = g->var[st->rowvar], slot = cg_low_bits(g, both, st->slots);
-        val row = LLVMBuildLShr(g->b, both, st->slots, "");
-        val apart = LLVMBuildSub(g->b, cg_i32(g, 4), st->slots, "");
-        val at = cg_add(g, LLVMBuildShl(g->b, slot, apart, ""), row);
-        val chunk = cg_add(g, st->chunk, slot), k0 = cg_muli(g, chunk, c->kc);
-        cg_bind(g, st->rowvar, row, true);
-        cg_if there;
-        cg_if_begin(g, &there, cg_icmp(g, LLVMIntSLT, k0, c->kend));
-        stage_item(g, c, st, uvar, chunk, at, n);
-        cg_if_end(g, &there);
+    int64_t most = (int64_t)st->rows * (c->kc / n) / wg;
+    int many = most < UNROLL ? (int)most : UNROLL;
+    cg_for f;
+    if (many > 1) {
+        val block_items = cg_i32(g, (int64_t)many * wg);
+        whole = LLVMBuildSub(g->b, total, LLVMBuildURem(g->b, total, block_items, ""), "");
+        val i = cg_for_begin(g, &f, cg_i32(g, 0), whole, block_items, false, 0, &none);
+        val first = cg_add(g, i, g->tid), v[UNROLL][16], ptr[UNROLL];
+        for (int j = 0; j < many; j++)
+            ptr[j] = load_item(g, c, st, cg_addi(g, first, (int64_t)j * wg), n, v[j]);
+        for (int j = 0; j < many; j++)
+            store_item(g, c, st, ptr[j], n, v[j]);
+        cg_for_end(g, &f, &none);
     }
-    cg_scope_end(g, mark);
-    cg_items_end(g, &items);
+    val i = cg_for_begin(g, &f, whole, total, cg_i32(g, wg), false, 0, &none), v[16];
+    val item = cg_add(g, i, g->tid);
+    cg_if in;
+    cg_if_begin(g, &in, cg_icmp(g, LLVMIntULT, item, total));
+    store_item(g, c, st, load_item(g, c, st, item, n, v), n, v);
+    cg_if_end(g, &in);
+    cg_for_end(g, &f, &none);
 }

@@ -137,14 +137,22 @@ static void multiply_direct(cg *g, const et_contract *c, val chunk, val *b, val 
             slot = cg_low_bits(g, chunk, c->slots);
         row = cg_add(g, cg_low_bits(g, row, apart), LLVMBuildShl(g->b, slot, apart, ""));
     }
-    for (int u = 0; u < c->units; u++) {
-        val k = cg_addi(g, c->kpart, (int64_t)u * c->unit_k);
-        val a = staged_fragment(g, c, s->stage_a, c->pitch_a, row, k);
-        for (int i = 0; i < s->nacc; i++)
-            for (int ns = 0; ns < c->nsub; ns++, b++) {
-                val *sum = &acc[sum_at(c, i, 0, ns)];
-                *sum = matrix(g, c, *b, a, *sum);
-            }
+    enum { AHEAD = 8 };
+    for (int u0 = 0; u0 < c->units; u0 += AHEAD) {
+        val a[AHEAD], keep = cg_i32(g, 0);
+        int n = c->units - u0 < AHEAD ? c->units - u0 : AHEAD;
+        for (int u = 0; u < n; u++) {
+            val k = cg_addi(g, c->kpart, (int64_t)(u0 + u) * c->unit_k);
+            a[u] = staged_fragment(g, c, s->stage_a, c->pitch_a, row, k);
+        }
+        /* All of these loads first, or each would be waited for alone. */
+        cg_call(g, "llvm.amdgcn.sched.barrier", 0, NULL, 1, &keep);
+        for (int u = 0; u < n; u++)
+            for (int i = 0; i < s->nacc; i++)
+                for (int ns = 0; ns < c->nsub; ns++, b++) {
+                    val *sum = &acc[sum_at(c, i, 0, ns)];
+                    *sum = matrix(g, c, *b, a[u], *sum);
+                }
     }
 }
 
@@ -162,8 +170,8 @@ static void rotate(const et_contract *c, val *acc) {
 static void stage_piece(cg *g, const et_contract *c, val chunk, val row0) {
     const et_step *s = c->s;
     if (c->chunks != 1 || c->msub > 1) cg_barrier(g); /* what was staged before has been read */
-    et_stage st = {s->a, s->mvar, 16, row0, c->mlive, s->stage_a, c->pitch_a, chunk, c->slots};
-    if (c->slots) st.rows = 16 * 16; /* rows and slots together */
+    et_stage st = {s->a,       s->mvar,    16,    row0,     c->mlive,
+                   s->stage_a, c->pitch_a, chunk, c->slots, c->nchunks};
     if (row0) {
         val left = LLVMBuildSub(g->b, c->mlive, row0, "");
         st.live = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){left, cg_i32(g, 16)});
@@ -277,7 +285,7 @@ static void one_staged(cg *g, const et_contract *c, int i, val chunk, val *acc) 
     int pitch_b = g->f->locals[s->stage_b].pitch, units = c->units, some = units < 4 ? units : 4;
     while (units % some)
         some--;
-    et_stage st = {s->b[i], s->nvar, s->tn, NULL, c->nlive, s->stage_b, pitch_b, chunk, NULL};
+    et_stage st = {s->b[i], s->nvar, s->tn, NULL, c->nlive, s->stage_b, pitch_b, chunk, NULL, NULL};
     cg_contract_stage(g, c, &st);
     cg_barrier(g);
     val u = cg_i32(g, 0);
@@ -296,7 +304,7 @@ static void chunks_staged(cg *g, const et_contract *c, val chunks, val *acc) {
         chunk = cg_for_begin(g, &f, chunk, chunks, cg_i32(g, 1), c->chunks > 0, sums(c), acc);
         cg_barrier(g);
     }
-    et_stage st = {s->a, s->mvar, s->tm, NULL, c->mlive, s->stage_a, c->pitch_a, chunk, NULL};
+    et_stage st = {s->a, s->mvar, s->tm, NULL, c->mlive, s->stage_a, c->pitch_a, chunk, NULL, NULL};
     cg_contract_stage(g, c, &st);
     for (int i = 0; i < s->nacc; i++) {
         if (i) cg_barrier(g); /* the rows of the product before have been read */
@@ -374,6 +382,7 @@ void cg_contract_run(cg *g, et_contract *c) {
     val chunks = cg_i32(g, c->chunks);
     if (c->chunks < 0)
         chunks = LLVMBuildSDiv(g->b, cg_addi(g, c->kend, c->kc - 1), cg_i32(g, c->kc), "");
+    c->nchunks = chunks;
     if (c->direct)
         chunks_direct(g, c, chunks, carried);
     else
