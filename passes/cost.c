@@ -11,6 +11,23 @@ enum {
     OPS_PER_FUNCTION = 20, /* vector instructions of exp, sin, ... */
 };
 
+static double root(double x) { /* Newton: keeps libm out of the compiler */
+    double r = x > 1 ? x : 1;
+    for (int i = 0; i < 60; i++)
+        r = (r + x / r) / 2;
+    return r;
+}
+
+void et_sample_symbols(const et_exprs *x, int64_t syms[ET_SAMPLES][ET_MAX_SYMS]) {
+    for (int i = 0; i < et_sym_count(x) && i < ET_MAX_SYMS; i++) {
+        int64_t lo, hi;
+        et_sym_range(x, i, &lo, &hi);
+        syms[0][i] = lo;
+        syms[1][i] = (int64_t)root((double)lo * (double)hi);
+        syms[2][i] = hi;
+    }
+}
+
 struct estimate {
     et_program *p;
     et_exprs *x;

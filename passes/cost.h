@@ -19,6 +19,10 @@ typedef struct {
     int tasks, events;   /* grids and grids that must wait, per launch, all iterations */
 } et_cost;
 
+/* Where the bounds of the symbols are sampled: the least, the geometric mean, the largest. */
+enum { ET_SAMPLES = 3, ET_MAX_SYMS = 64 };
+void et_sample_symbols(const et_exprs *, int64_t syms[ET_SAMPLES][ET_MAX_SYMS]);
+
 /* One tile grid of P at these values of the symbols, run once. */
 et_grid_cost et_grid_cost_at(et_program *, const et_grid *, const et_machine *,
                              const int64_t *syms);

@@ -451,26 +451,36 @@ static void add_wait(struct events *e, const struct edge *ed, int event, unsigne
     to->waits[to->nwaits++] = w;
 }
 
-/* The finest set each edge of a grid needs, fewer where one serves another. */
-static void make_events(struct events *e, int grid) {
-    const et_grid *g = &e->p->grids[grid];
-    unsigned sets[64];
-    int n = 0, event[64];
+enum { MAX_SETS = 64 };
+
+/* The distinct sets of coordinates that edges from GRID are indexed by, finest first. */
+static int edge_sets(const struct events *e, int grid, unsigned sets[MAX_SETS]) {
+    int n = 0;
     for (int i = 0; i < e->nedges; i++) {
         if (!e->edges[i].needed || e->edges[i].from != grid) continue;
         unsigned set = coords_of(e, &e->edges[i]);
         int k = 0;
         while (k < n && sets[k] != set)
             k++;
-        if (k == n && n < 64) sets[n++] = set;
+        if (k < n || n == MAX_SETS) continue;
+        for (k = n++; k > 0 && __builtin_popcount(sets[k - 1]) < __builtin_popcount(set); k--)
+            sets[k] = sets[k - 1];
+        sets[k] = set;
     }
+    return n;
+}
+
+/* An event per set that no finer event of the grid serves well enough. */
+static void make_events(struct events *e, int grid) {
+    const et_grid *g = &e->p->grids[grid];
+    unsigned sets[MAX_SETS];
+    int event[MAX_SETS], n = edge_sets(e, grid, sets);
     for (int k = 0; k < n; k++) {
-        event[k] = -1;
-        for (int o = 0; o < n; o++)
-            if (o != k && sets[o] != sets[k] && serves(e, g, sets[k], sets[o])) event[k] = -2;
+        int by = k;
+        for (int o = 0; o < k; o++)
+            if (event[o] >= 0 && by == k && serves(e, g, sets[k], sets[o])) by = o;
+        event[k] = by == k ? add_event(e, grid, sets[k]) : -1;
     }
-    for (int k = 0; k < n; k++)
-        if (event[k] == -1) event[k] = add_event(e, grid, sets[k]);
     for (int i = 0; i < e->nedges; i++) {
         if (!e->edges[i].needed || e->edges[i].from != grid) continue;
         unsigned set = coords_of(e, &e->edges[i]);

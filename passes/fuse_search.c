@@ -9,7 +9,6 @@
 #include <string.h>
 
 enum {
-    SAMPLES = 3,      /* values of the symbols: the least, the geometric mean, the largest */
     EXACT_LIMIT = 10, /* values per partition that are searched exhaustively */
     MAX_PLANS = 600,  /* evaluated in all: a bound on work, not on time, so that builds repeat */
 };
@@ -22,29 +21,11 @@ struct search {
     const et_pass_options *opt;
     const et_value_info *info; /* of the plan by rule */
     int *part;                 /* by value: partition (union-find parent), 0 = not a choice */
-    int64_t syms[SAMPLES][64];
-    double reference[SAMPLES]; /* cost of the plan by rule, us */
+    int64_t syms[ET_SAMPLES][ET_MAX_SYMS];
+    double reference[ET_SAMPLES]; /* cost of the plan by rule, us */
     double best;
     int evaluated;
 };
-
-static double root(double x) { /* Newton: keeps libm out of the compiler */
-    double r = x > 1 ? x : 1;
-    for (int i = 0; i < 60; i++)
-        r = (r + x / r) / 2;
-    return r;
-}
-
-static void sample_symbols(struct search *s) {
-    const et_exprs *x = s->lo->g->exprs;
-    for (int i = 0; i < et_sym_count(x) && i < 64; i++) {
-        int64_t lo, hi;
-        et_sym_range(x, i, &lo, &hi);
-        s->syms[0][i] = lo;
-        s->syms[1][i] = (int64_t)root((double)lo * (double)hi);
-        s->syms[2][i] = hi;
-    }
-}
 
 /* ---- evaluating a plan ---- */
 
@@ -55,20 +36,20 @@ static void forget_variables(et_graph *g, int nvars) {
             if (g->nodes[n].vars[v] >= nvars) g->nodes[n].vars[v] = -1;
 }
 
-static bool lower_and_cost(struct search *s, et_cost out[SAMPLES]) {
+static bool lower_and_cost(struct search *s, et_cost out[ET_SAMPLES]) {
     et_lowering *lo = s->lo;
     if (!et_lower_graph(lo, s->opt)) return false;
-    for (int i = 0; i < SAMPLES; i++)
+    for (int i = 0; i < ET_SAMPLES; i++)
         out[i] = et_cost_at(lo->p, s->opt->machine, s->syms[i]);
     return true;
 }
 
 /* Predicted time relative to the plan by rule, averaged over the samples; huge when the plan cannot
  * be lowered. Everything built on the way is released. */
-static double evaluate(struct search *s, et_cost out[SAMPLES]) {
+static double evaluate(struct search *s, et_cost out[ET_SAMPLES]) {
     et_lowering *lo = s->lo;
     et_graph *g = lo->g;
-    et_cost mine[SAMPLES], *cost = out ? out : mine;
+    et_cost mine[ET_SAMPLES], *cost = out ? out : mine;
     int nvars = et_var_count(g->exprs);
     size_t n = (size_t)g->nvals * sizeof *lo->forced;
     bool *forced = malloc(n);
@@ -85,8 +66,8 @@ static double evaluate(struct search *s, et_cost out[SAMPLES]) {
     free(forced);
     s->evaluated++;
     double sum = 0;
-    for (int i = 0; ok && i < SAMPLES; i++)
-        sum += cost[i].us / (s->reference[i] > 0 ? s->reference[i] : 1) / SAMPLES;
+    for (int i = 0; ok && i < ET_SAMPLES; i++)
+        sum += cost[i].us / (s->reference[i] > 0 ? s->reference[i] : 1) / ET_SAMPLES;
     return ok ? sum : 1e30;
 }
 
@@ -223,13 +204,13 @@ static void tell_cost(struct search *s, const char *what, int choice) {
     et_lowering *lo = s->lo;
     size_t n = (size_t)lo->g->nvals;
     signed char *saved = malloc(n);
-    et_cost c[SAMPLES];
+    et_cost c[ET_SAMPLES];
     if (!saved) return;
     memcpy(saved, lo->choice, n);
     for (int v = 1; choice >= 0 && v < lo->g->nvals; v++)
         lo->choice[v] = s->part[v] ? (signed char)choice : -1;
     double all = evaluate(s, c);
-    for (int i = 0; all < 1e29 && i < SAMPLES; i++)
+    for (int i = 0; all < 1e29 && i < ET_SAMPLES; i++)
         fprintf(s->opt->dump_to,
                 "# %s, %s symbols: predicted %.2f us, %d tasks, %d waits, %.3f MB moved\n", what,
                 i == 0   ? "least"
@@ -244,10 +225,10 @@ void et_search_fusion(et_lowering *lo, const et_pass_options *opt) {
     struct search s = {.lo = lo, .opt = opt, .best = 1};
     size_t n = (size_t)lo->g->nvals;
     s.part = et_alloc(lo->g->arena, n * sizeof *s.part);
-    sample_symbols(&s);
-    et_cost rule[SAMPLES];
+    et_sample_symbols(lo->g->exprs, s.syms);
+    et_cost rule[ET_SAMPLES];
     if (evaluate(&s, rule) > 1e29) return;
-    for (int i = 0; i < SAMPLES; i++)
+    for (int i = 0; i < ET_SAMPLES; i++)
         s.reference[i] = rule[i].us;
     et_value_info *info = et_alloc(lo->g->arena, n * sizeof *info);
     et_plan_materialise(lo);

@@ -1,6 +1,7 @@
 /* Groups with matrix products: operands through matrix instructions, everything around them in the
  * same tile. All products of a group share their left operand; what the group computes from them
  * (bias, activation, rotary embedding, per-head norm) reads the sums from local memory. */
+#include "cost.h"
 #include "tiler.h"
 #include <string.h>
 
@@ -11,6 +12,7 @@ enum {
     STAGE_BYTES = 36 << 10, /* and for staged operands */
     LDS_SPARE = 4 << 10,    /* left for reductions */
     MAX_LEAVES = 64,
+    MAX_CUTS = 24,
 };
 
 /* A reference to an element of a product. */
@@ -138,41 +140,59 @@ static int round16(int n) {
     return (n + 15) & ~15;
 }
 
-/* Column tiles are tried from the last axis inward: part of it, all of it, all of it and part of
- * the axis before. The widest that is not wider than wanted wins, else the narrowest. */
-static bool choose_columns(struct contract *c, int tile[ET_MAX_RANK]) {
+/* A way to cut the group's axes into tiles. */
+struct cut {
+    int tile[ET_MAX_RANK], span;
+};
+
+struct cuts {
+    struct cut v[MAX_CUTS];
+    int n;
+};
+
+static void add_cut(const struct contract *c, struct cuts *cuts, const int *tile) {
+    et_tiler t = try_tiles(c, tile);
+    et_expr base[ET_MAX_ACC];
+    int span = columns_of(c, &t, base);
+    if (!span || cuts->n == MAX_CUTS) return;
+    struct cut *cut = &cuts->v[cuts->n++];
+    cut->span = span;
+    memcpy(cut->tile, tile, sizeof cut->tile);
+}
+
+/* Tiles of columns that keep each product's references together: part of the last axis, all of it,
+ * all of it and part of the axis before, and so on. */
+static void column_cuts(const struct contract *c, struct cuts *cuts) {
     const et_group *gr = c->t.gr;
-    int axis[ET_MAX_RANK], n = 0, wanted = wanted_span(c), best = 0, best_tile[ET_MAX_RANK];
+    int axis[ET_MAX_RANK], n = 0, tile[ET_MAX_RANK];
     for (int d = gr->rank - 1; d >= 0; d--)
         if (c->column[d]) axis[n++] = d;
     for (int d = 0; d < gr->rank; d++)
         tile[d] = d == c->m_axis ? row_tile(c) : 1;
-    if (n == 0) { /* a single column */
-        et_tiler t = try_tiles(c, tile);
-        best = columns_of(c, &t, c->base);
-        memcpy(best_tile, tile, sizeof best_tile);
-    }
+    if (n == 0) add_cut(c, cuts, tile);
     for (int k = 0; k < n; k++) {
-        int64_t whole = upper(c, et_tiler_extent(&c->t, axis[k])), constant;
+        et_expr extent = et_tiler_extent(&c->t, axis[k]);
+        int64_t whole = upper(c, extent), constant;
         for (int size = k ? 2 : 16;; size *= 2) {
             tile[axis[k]] = size < whole ? size : (int)whole;
-            et_tiler t = try_tiles(c, tile);
-            et_expr base[ET_MAX_ACC];
-            int span = columns_of(c, &t, base);
-            bool better =
-                !best || (round16(span) <= wanted ? span > best || best > wanted : span < best);
-            if (span && better) {
-                best = span;
-                memcpy(best_tile, tile, sizeof best_tile);
-            }
+            add_cut(c, cuts, tile);
             if (size >= whole || size >= MAX_SPAN) break;
         }
-        if (!et_is_int(c->t.x, et_tiler_extent(&c->t, axis[k]), &constant) || constant > MAX_SPAN)
-            break;
+        if (!et_is_int(c->t.x, extent, &constant) || constant > MAX_SPAN) break;
         tile[axis[k]] = (int)constant;
     }
-    memcpy(tile, best_tile, sizeof best_tile);
-    return best > 0;
+}
+
+/* Without costs: the widest cut that is not wider than wanted, else the narrowest. */
+static const struct cut *plain_cut(const struct contract *c, const struct cuts *cuts) {
+    const struct cut *best = &cuts->v[0];
+    int wanted = wanted_span(c);
+    for (int i = 1; i < cuts->n; i++) {
+        const struct cut *o = &cuts->v[i];
+        bool fits = round16(o->span) <= wanted;
+        if (fits ? o->span > best->span || best->span > wanted : o->span < best->span) best = o;
+    }
+    return best;
 }
 
 /* ---- operands ---- */
@@ -340,15 +360,63 @@ static bool share_left(const struct contract *c) {
     return ok;
 }
 
-/* Rows per tile, fewer where the sums would not fit in their share of local memory. */
-static void choose_rows(struct contract *c, int tile[ET_MAX_RANK]) {
-    int waves = c->t.opt->machine->waves, m = c->m_axis;
-    while (m >= 0 && tile[m] > 16 &&
-           acc_bytes(c, round16(tile[m]), round16(c->span), waves) > ACC_BYTES) {
+/* Set the tiler to CUT with at most ROWS rows, fewer where the sums would not fit in their share of
+ * local memory. */
+static void apply(struct contract *c, const struct cut *cut, int rows) {
+    int tile[ET_MAX_RANK], waves = c->t.opt->machine->waves, m = c->m_axis;
+    memcpy(tile, cut->tile, sizeof tile);
+    while (
+        m >= 0 && tile[m] > 16 &&
+        (tile[m] > rows || acc_bytes(c, round16(tile[m]), round16(cut->span), waves) > ACC_BYTES))
         tile[m] = round16(round16(tile[m]) / 2);
-        c->t = try_tiles(c, tile);
-        c->span = columns_of(c, &c->t, c->base);
+    c->t = try_tiles(c, tile);
+    c->span = columns_of(c, &c->t, c->base);
+}
+
+static bool build(struct contract *c, const struct cut *cut, int rows) {
+    apply(c, cut, rows);
+    if (!contract_step(c)) return false;
+    epilogue(c);
+    return true;
+}
+
+/* Predicted time of the function just built, relative to REFERENCE at each sample of the symbols.
+ */
+static double built_cost(struct contract *c, double reference[ET_SAMPLES]) {
+    et_program *p = c->t.p;
+    int64_t syms[ET_SAMPLES][ET_MAX_SYMS];
+    double sum = 0;
+    ET_GROW(p->g->arena, p->funcs, p->nfuncs, p->cfuncs);
+    p->funcs[p->nfuncs] = c->t.f;
+    c->t.grid.func = p->nfuncs;
+    et_sample_symbols(c->t.x, syms);
+    for (int i = 0; i < ET_SAMPLES; i++) {
+        double us = et_grid_cost_at(p, &c->t.grid, c->t.opt->machine, syms[i]).us;
+        if (reference[i] == 0) reference[i] = us;
+        sum += us / reference[i];
     }
+    return sum;
+}
+
+/* Every cut with every number of rows; the plain choice stays unless another is clearly better. */
+static bool build_cheapest(struct contract *c, const struct cuts *cuts, const struct cut *plain) {
+    static const int rows[] = {64, 32, 16};
+    const struct cut *best = plain;
+    double reference[ET_SAMPLES] = {0}, least;
+    int best_rows = MAX_TM;
+    if (!build(c, plain, MAX_TM)) return false;
+    least = built_cost(c, reference) * 0.98;
+    for (int i = 0; i < cuts->n; i++)
+        for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+            if (!build(c, &cuts->v[i], rows[r])) return false;
+            double cost = built_cost(c, reference);
+            if (c->t.f.lds_bytes <= c->t.opt->machine->lds_bytes && cost < least) {
+                least = cost;
+                best = &cuts->v[i];
+                best_rows = rows[r];
+            }
+        }
+    return build(c, best, best_rows);
 }
 
 bool et_tile_contract(const et_tiler *common, const et_group *gr) {
@@ -356,12 +424,11 @@ bool et_tile_contract(const et_tiler *common, const et_group *gr) {
     c->t = et_tiler_begin(common, gr);
     if (!share_left(c)) return false;
     et_walk(c->t.x, gr->value, find_leaf, c);
-    int tile[ET_MAX_RANK];
-    if (c->too_many || !classify(c) || !choose_columns(c, tile)) return give_up(c);
-    c->t = try_tiles(c, tile);
-    c->span = columns_of(c, &c->t, c->base);
-    choose_rows(c, tile);
-    if (!contract_step(c)) return false;
-    epilogue(c);
-    return et_tiler_end(&c->t);
+    struct cuts cuts = {.n = 0};
+    if (c->too_many || !classify(c)) return give_up(c);
+    column_cuts(c, &cuts);
+    if (!cuts.n) return give_up(c);
+    const struct cut *plain = plain_cut(c, &cuts);
+    bool ok = c->t.by_cost ? build_cheapest(c, &cuts, plain) : build(c, plain, MAX_TM);
+    return ok && et_tiler_end(&c->t);
 }

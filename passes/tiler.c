@@ -48,6 +48,7 @@ et_tiler et_tiler_begin(const et_tiler *common, const et_group *gr) {
                   .opt = common->opt,
                   .force = common->force,
                   .ctx = common->ctx,
+                  .by_cost = common->by_cost,
                   .x = common->p->g->exprs,
                   .gr = gr};
     t.f.name = gr->name;
@@ -228,7 +229,7 @@ static bool tile_group(const et_tiler *common, const et_group *gr) {
 }
 
 bool et_tile_program(et_program *p, const et_pass_options *opt, et_force_fn force, void *ctx) {
-    et_tiler common = {.p = p, .opt = opt, .force = force, .ctx = ctx};
+    et_tiler common = {.p = p, .opt = opt, .force = force, .ctx = ctx, .by_cost = !force};
     p->nfuncs = p->ngrids = 0;
     for (int i = 0; i < p->ngroups; i++)
         if (!tile_group(&common, &p->groups[i])) return false;

@@ -11,6 +11,7 @@ typedef struct {
     const et_pass_options *opt;
     et_force_fn force;
     void *ctx;
+    bool by_cost; /* compare tilings on the machine model; otherwise by rule, which is quicker */
     et_exprs *x;
     const et_group *gr;
     et_func f;
@@ -22,7 +23,7 @@ typedef struct {
     et_expr inside[ET_MAX_RANK]; /* predicate: still in the axis, or none when always */
 } et_tiler;
 
-/* What is common to the groups of a program: p, opt, force, ctx. */
+/* COMMON holds what is common to the groups of a program: p, opt, force, ctx, by_cost. */
 et_tiler et_tiler_begin(const et_tiler *common, const et_group *);
 /* The extent of axis D of the group. */
 et_expr et_tiler_extent(const et_tiler *, int d);
