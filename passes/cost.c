@@ -22,6 +22,7 @@ void et_sample_symbols(const et_exprs *x, int64_t syms[ET_SAMPLES][ET_MAX_SYMS])
     for (int i = 0; i < et_sym_count(x) && i < ET_MAX_SYMS; i++) {
         int64_t lo, hi;
         et_sym_range(x, i, &lo, &hi);
+        hi = hi > ET_LARGE && lo < ET_LARGE ? ET_LARGE : hi;
         syms[0][i] = lo;
         syms[1][i] = (int64_t)root((double)lo * (double)hi);
         syms[2][i] = hi;
@@ -256,19 +257,28 @@ static void flush(struct side_by_side *s, const et_machine *m, double trips, et_
     *s = (struct side_by_side){0};
 }
 
-static void cost_items(et_program *p, const et_machine *m, const int64_t *syms, int first,
-                       int count, double trips, et_cost *out) {
+struct launch {
+    et_program *p;
+    const et_machine *m;
+    const int64_t *syms;
+    int64_t trips;
+};
+
+static void cost_items(const struct launch *la, int first, int count, double trips, et_cost *out) {
+    et_program *p = la->p;
+    const et_machine *m = la->m;
     struct side_by_side s = {0};
     for (int i = first; i < first + count; i++) {
         const et_item *it = &p->items[i];
         if (it->kind == ET_P_LOOP) {
             const et_loop *l = &p->g->loops[it->index];
             flush(&s, m, trips, out);
-            cost_items(p, m, syms, it->first, it->count, trips * (double)(l->hi - l->lo), out);
+            int64_t n = la->trips ? la->trips : l->hi - l->lo;
+            cost_items(la, it->first, it->count, trips * (double)n, out);
             continue;
         }
         const et_grid *g = &p->grids[it->index];
-        et_grid_cost c = et_grid_cost_at(p, g, m, syms);
+        et_grid_cost c = et_grid_cost_at(p, g, m, la->syms);
         if (s.n == 32 || depends(p, g, s.grid, s.n)) flush(&s, m, trips, out);
         if (!s.n && must_wait(p, g)) {
             out->events++;
@@ -285,8 +295,9 @@ static void cost_items(et_program *p, const et_machine *m, const int64_t *syms, 
     flush(&s, m, trips, out);
 }
 
-et_cost et_cost_at(et_program *p, const et_machine *m, const int64_t *syms) {
+et_cost et_cost_at(et_program *p, const et_machine *m, const int64_t *syms, int64_t trips) {
     et_cost c = {0};
-    cost_items(p, m, syms, p->first, p->count, 1, &c);
+    struct launch la = {p, m, syms, trips};
+    cost_items(&la, p->first, p->count, 1, &c);
     return c;
 }

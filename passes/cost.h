@@ -19,15 +19,17 @@ typedef struct {
     int tasks, events;   /* grids and grids that must wait, per launch, all iterations */
 } et_cost;
 
-/* Where the bounds of the symbols are sampled: the least, the geometric mean, the largest. */
-enum { ET_SAMPLES = 3, ET_MAX_SYMS = 64 };
+/* Where the bounds of the symbols are sampled: the least, the geometric mean, the largest. Beyond
+ * ET_LARGE nothing changes in kind, so larger bounds decide like it. */
+enum { ET_SAMPLES = 3, ET_MAX_SYMS = 64, ET_LARGE = 1024 };
 void et_sample_symbols(const et_exprs *, int64_t syms[ET_SAMPLES][ET_MAX_SYMS]);
 
 /* One tile grid of P at these values of the symbols, run once. */
 et_grid_cost et_grid_cost_at(et_program *, const et_grid *, const et_machine *,
                              const int64_t *syms);
 /* One launch of a program at stage tiled or later. Neighbouring grids that do not read one
- * another's results overlap. */
-et_cost et_cost_at(et_program *, const et_machine *, const int64_t *syms);
+ * another's results overlap. Loops count TRIPS iterations, or as many as they have if TRIPS is 0:
+ * decisions that must not depend on depth fix it. */
+et_cost et_cost_at(et_program *, const et_machine *, const int64_t *syms, int64_t trips);
 
 #endif

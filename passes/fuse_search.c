@@ -10,6 +10,7 @@
 
 enum {
     EXACT_LIMIT = 10, /* values per partition that are searched exhaustively */
+    LOOP_TRIPS = 16,  /* the plan, and so the code, is the same for any depth */
     MAX_PLANS = 600,  /* evaluated in all: a bound on work, not on time, so that builds repeat */
 };
 /* A tensor of its own must earn this much, relative to the launch: below that is noise of the
@@ -24,6 +25,7 @@ struct search {
     int64_t syms[ET_SAMPLES][ET_MAX_SYMS];
     double reference[ET_SAMPLES]; /* cost of the plan by rule, us */
     double best;
+    int64_t trips; /* of every loop, 0 for their own */
     int evaluated;
 };
 
@@ -40,7 +42,7 @@ static bool lower_and_cost(struct search *s, et_cost out[ET_SAMPLES]) {
     et_lowering *lo = s->lo;
     if (!et_lower_graph(lo, s->opt)) return false;
     for (int i = 0; i < ET_SAMPLES; i++)
-        out[i] = et_cost_at(lo->p, s->opt->machine, s->syms[i]);
+        out[i] = et_cost_at(lo->p, s->opt->machine, s->syms[i], s->trips);
     return true;
 }
 
@@ -222,7 +224,7 @@ static void tell_cost(struct search *s, const char *what, int choice) {
 }
 
 void et_search_fusion(et_lowering *lo, const et_pass_options *opt) {
-    struct search s = {.lo = lo, .opt = opt, .best = 1};
+    struct search s = {.lo = lo, .opt = opt, .best = 1, .trips = LOOP_TRIPS};
     size_t n = (size_t)lo->g->nvals;
     s.part = et_alloc(lo->g->arena, n * sizeof *s.part);
     et_sample_symbols(lo->g->exprs, s.syms);
@@ -238,6 +240,7 @@ void et_search_fusion(et_lowering *lo, const et_pass_options *opt) {
         if (s.part[v]) lo->choice[v] = (signed char)info[v].keep;
     search_all(&s);
     if (opt->dump && (strcmp(opt->dump, "fuse") == 0 || strcmp(opt->dump, "all") == 0)) {
+        s.trips = 0;
         tell_cost(&s, "nothing folded", 1);
         tell_cost(&s, "everything folded", 0);
         tell_cost(&s, "chosen", -1);
