@@ -193,22 +193,24 @@ L double div_fmas_f64(double x, double y, double z, bool back) {
     return asd(u) * scale;
 }
 
-#define DIV_FIXUP(NAME, T, EXPONENT, QUIET, NAN_BITS, AS, FAR, TOP)                                \
+/* From the least urgent rule to the most, so that it is all selections. */
+#define DIV_FIXUP(NAME, T, U, BITS, AS, EXPONENT, QUIET, NAN_BITS, INF_BITS, FAR, TOP)             \
     L T NAME(T q, T den, T num) {                                                                  \
-        T sign = __builtin_signbit(den) != __builtin_signbit(num) ? (T)-1 : (T)1;                  \
-        if (num != num) return QUIET(num);                                                         \
-        if (den != den) return QUIET(den);                                                         \
-        if (den == 0 && num == 0) return AS(NAN_BITS);                                             \
-        if (isinf(den) && isinf(num)) return AS(NAN_BITS);                                         \
-        if (den == 0 || isinf(num)) return sign * (T)INFINITY;                                     \
-        if (isinf(den) || num == 0) return sign * (T)0;                                            \
-        if (EXPONENT(num) - EXPONENT(den) < FAR) return sign * (T)0;                               \
-        if (EXPONENT(den) == TOP || q != q) return sign * (T)INFINITY;                             \
-        return sign * (T)(q < 0 ? -q : q);                                                         \
+        U sign = (BITS(den) ^ BITS(num)) & ~(~(U)0 >> 1), a = BITS(den) & ~(U)0 >> 1;              \
+        U n = BITS(num) & ~(U)0 >> 1, r = BITS(q) & ~(U)0 >> 1;                                    \
+        r = EXPONENT(den) == TOP || q != q ? INF_BITS : r;                                         \
+        r = EXPONENT(num) - EXPONENT(den) < FAR ? 0 : r;                                           \
+        r = a == INF_BITS || n == 0 ? 0 : r;                                                       \
+        r = a == 0 || n == INF_BITS ? INF_BITS : r;                                                \
+        r |= sign;                                                                                 \
+        r = (a == 0 && n == 0) || (a == INF_BITS && n == INF_BITS) ? NAN_BITS : r;                 \
+        r = a > INF_BITS ? BITS(den) | QUIET : r;                                                  \
+        r = n > INF_BITS ? BITS(num) | QUIET : r;                                                  \
+        return AS(r);                                                                              \
     }
-#define QUIET32(x) asf(asu(x) | 0x400000)
-#define QUIET64(x) asd(asq(x) | 0x8000000000000)
-DIV_FIXUP(div_fixup_f32, float, exponent32, QUIET32, 0xffc00000, asf, -150, 255)
-DIV_FIXUP(div_fixup_f64, double, exponent64, QUIET64, 0xfff8000000000000, asd, -1075, 2047)
+DIV_FIXUP(div_fixup_f32, float, uint32_t, asu, asf, exponent32, 0x400000u, 0xffc00000u, 0x7f800000u,
+          -150, 255)
+DIV_FIXUP(div_fixup_f64, double, uint64_t, asq, asd, exponent64, 0x8000000000000u,
+          0xfff8000000000000u, 0x7ff0000000000000u, -1075, 2047)
 
 #endif

@@ -73,11 +73,10 @@ L float round16(float f) {
 L float fma_odd(float x, float y, float z) {
     float p = x * y, s = p + z;
     float b = s - p, err = (p - (s - b)) + (z - b);
-    uint32_t u = asu(s), odd = u & 1;
-    uint32_t toward_zero = (err < 0) != (s < 0);
-    uint32_t nudged = toward_zero ? u - 1 : u + 1;
-    uint32_t inexact = (err < 0 || err > 0) && s != 0;
-    return asf(inexact && !odd && (u & 0x7f800000) != 0x7f800000 ? nudged : u);
+    uint32_t u = asu(s), e = asu(err);
+    uint32_t nudged = (int32_t)(e ^ u) < 0 ? u - 1 : u + 1;
+    uint32_t inexact = (uint32_t)(err != 0) & (uint32_t)(s != 0) & (uint32_t)(err == err) & ~u & 1;
+    return asf(inexact ? nudged : u);
 }
 L float fma16(float x, float y, float z) {
     return fma_odd(x, y, z);
@@ -86,15 +85,16 @@ L float fma16(float x, float y, float z) {
 L float fma_mix16(float x, float y, float z) {
     double p = (double)x * y, s = p + z;
     double b = s - p, err = (p - (s - b)) + (z - b);
-    uint64_t u = asq(s);
-    uint64_t nudged = (err < 0) != (s < 0) ? u - 1 : u + 1;
-    u = (err < 0 || err > 0) && s != 0 && !(u & 1) && isfinite(s) ? nudged : u;
+    uint64_t u = asq(s), e = asq(err);
+    uint64_t nudged = (int64_t)(e ^ u) < 0 ? u - 1 : u + 1;
+    uint64_t inexact = (uint64_t)(err != 0) & (uint64_t)(s != 0) & (uint64_t)(err == err) & ~u & 1;
+    double d = asd(inexact ? nudged : u);
     /* to float, again to odd */
-    float f = (float)asd(u);
-    double back = f, d = asd(u);
+    float f = (float)d;
     uint32_t v = asu(f);
-    uint32_t nf = (back > d) == (f > 0) ? v - 1 : v + 1;
-    return asf(back != d && isfinite(f) && f != 0 && !(v & 1) ? nf : v);
+    uint32_t nf = (f > d) == (f > 0) ? v - 1 : v + 1;
+    uint32_t lost = (uint32_t)(f != d) & (uint32_t)(f - f == 0) & (uint32_t)(f != 0) & ~v & 1;
+    return asf(lost ? nf : v);
 }
 
 /* ---- integers ------------------------------------------------------------------------------ */
