@@ -18,6 +18,11 @@ static const char *source_hash(et_arena *arena, const char *text, size_t bytes) 
 
 et_graph *et_parse_etg(et_arena *arena, et_diags *diags, const char *file_name, const char *text,
                        size_t bytes) {
+    return et_parse_etg_narrow(arena, diags, file_name, text, bytes, NULL);
+}
+
+et_graph *et_parse_etg_narrow(et_arena *arena, et_diags *diags, const char *file_name,
+                              const char *text, size_t bytes, const et_dim_range *narrow) {
     int before = et_diag_errors(diags);
     et_loc start = {.line = 1, .col = 1, .len = 1};
     if (bytes > ET_MAX_SOURCE) {
@@ -28,7 +33,8 @@ et_graph *et_parse_etg(et_arena *arena, et_diags *diags, const char *file_name, 
     start.file = et_diag_file(diags, file_name, text, bytes);
     et_graph *g = et_graph_create(arena, diags);
     g->source_hash = source_hash(arena, text, bytes);
-    et_sema s = {.arena = arena, .diags = diags, .graph = g, .x = g->exprs, .loop = -1};
+    et_sema s = {
+        .arena = arena, .diags = diags, .graph = g, .x = g->exprs, .loop = -1, .narrow = narrow};
     load_prelude(&s);
     et_program_ast p = et_parse_text(arena, diags, start.file, text, bytes);
     for (int i = 0; i < p.n; i++)

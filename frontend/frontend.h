@@ -9,4 +9,13 @@
 et_graph *et_parse_etg(et_arena *, et_diags *, const char *file_name, const char *text,
                        size_t bytes);
 
+/* The same with dim NARROW->dim bounded by lo..hi instead of what the text says, for compiling a
+ * variant of a program that was parsed without errors before. */
+typedef struct {
+    const char *dim;
+    int64_t lo, hi;
+} et_dim_range;
+et_graph *et_parse_etg_narrow(et_arena *, et_diags *, const char *file_name, const char *text,
+                              size_t bytes, const et_dim_range *narrow);
+
 #endif

@@ -1,5 +1,6 @@
 /* Statements, in program order. */
 #include "sema.h"
+#include <string.h>
 
 static void poison_names(et_sema *s, const et_stm *stm) {
     for (int i = 0; i < stm->nnames; i++) {
@@ -24,6 +25,8 @@ static void dim(et_sema *s, const et_stm *stm) {
                            b->name, (long long)lo, (long long)hi);
     if (ok && hi > INT32_MAX) ok = et_sema_error(s, stm->hi->loc, "a dim is at most %d", INT32_MAX);
     b->poison = !ok;
+    if (ok && s->narrow && strcmp(s->narrow->dim, b->name) == 0)
+        lo = s->narrow->lo, hi = s->narrow->hi;
     if (ok) b->elem = et_elem_scalar(s, et_sym(s->x, et_sym_add(s->x, b->name, lo, hi)));
 }
 

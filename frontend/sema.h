@@ -6,6 +6,7 @@
 #define ET_SEMA_H
 
 #include "ast.h"
+#include "frontend.h"
 #include "ops.h"
 
 /* A value during evaluation: an elementwise expression of graph values, broadcast from the trailing
@@ -90,9 +91,10 @@ typedef struct {
     et_graph *graph;
     et_exprs *x;
     et_table names, defs;
-    et_binding *locals; /* live names of the open loops, innermost first */
-    int loop;           /* the innermost open loop, or -1 */
-    int nloops;         /* open loops */
+    et_binding *locals;         /* live names of the open loops, innermost first */
+    int loop;                   /* the innermost open loop, or -1 */
+    const et_dim_range *narrow; /* bounds that replace those of one dim, or NULL */
+    int nloops;                 /* open loops */
     const et_frame *frame;
     int depth;     /* of evaluation */
     int64_t steps; /* of evaluation, all statements together */

@@ -225,7 +225,19 @@ typedef struct {
     int first, count; /* LOOP: its body is items[first .. first + count) of the program */
 } et_item;
 
-typedef struct et_program {
+#define ET_MAX_VARIANTS 4
+
+typedef struct et_program et_program;
+
+/* A launch picks its variant by the value of one symbol: the same model compiled for narrower
+ * bounds of it, with tilings of its own. The tensors that the caller sees are the same, in the same
+ * order. */
+typedef struct {
+    int64_t upto;        /* the largest value of the symbol it is for */
+    et_program *program; /* with a graph and symbols of its own */
+} et_variant;
+
+struct et_program {
     et_graph *g; /* symbols, loops, names; its arena owns everything here */
     const char *stage;
     et_tensor *tensors;
@@ -249,7 +261,12 @@ typedef struct et_program {
      * (base + t) mod W, where base is the number of tiles of all grids before it in program order,
      * mod W. Every workgroup visits grids in program order. */
     const char *schedule;
-} et_program;
+    /* Variants by the value of variant_sym, ascending, the last up to its bound; or none, and the
+     * program itself is what runs. */
+    int variant_sym;
+    int nvariants;
+    et_variant variant[ET_MAX_VARIANTS];
+};
 
 et_program *et_program_create(et_graph *);
 int et_local_add(et_program *, et_func *, const char *name, et_dtype, int rank, const int *dim,

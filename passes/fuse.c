@@ -508,8 +508,10 @@ bool et_pass_fuse(et_pipeline *pl) {
     lo->forced = et_alloc(pl->g->arena, n * sizeof *lo->forced);
     lo->choice = memset(et_alloc(pl->g->arena, n), -1, n);
     if (!et_lower_graph(lo, pl->opt)) return false;
-    et_search_fusion(lo, pl->opt);
-    if (!et_lower_graph(lo, pl->opt)) return false;
+    if (!pl->opt->quick) {
+        et_search_fusion(lo, pl->opt);
+        if (!et_lower_graph(lo, pl->opt)) return false;
+    }
     pl->p = lo->p;
     pl->p->nfuncs = pl->p->ngrids = 0;
     return true;
