@@ -76,7 +76,7 @@ static bool check_lds(cg *g) {
         if (g->p->funcs[i].lds_bytes > most) most = g->p->funcs[i].lds_bytes;
     most = (most + 15) & ~15;
     g->flag_at = most;
-    g->reduce_at = most + 16;
+    g->reduce_at = most + CG_FLAG_BYTES;
     g->lds_bytes = g->reduce_at + 16 * (g->p->workgroup / g->t->wave);
     if (g->lds_bytes > g->t->lds_bytes) {
         cg_error(g, "the program needs %d bytes of local memory, %s has %d", g->lds_bytes,

@@ -33,7 +33,7 @@ typedef struct {
     char *symbol;
     int lds_bytes;
     int flag_at, reduce_at; /* LDS codegen uses for itself, after every function's locals */
-    block exit;
+    block exit, failed;
 
     val wg, nwg, tid, lane, wave; /* wave and everything of the workgroup is uniform */
     val args;                     /* the kernarg segment */
@@ -176,7 +176,9 @@ void cg_items_end(cg *, cg_items *);
 void cg_decode(cg *, val item, int n, const int *vars, const int64_t *extent);
 
 /* ---- wait.c ---- */
+enum { CG_FLAG_BYTES = 32 };
 void cg_waits(cg *, int grid, val tile);
+void cg_failed(cg *);
 void cg_notifies(cg *, int grid);
 
 /* ---- kernel.c ---- */

@@ -345,11 +345,15 @@ void cg_kernel(cg *g) {
     g->tensor = et_alloc(g->arena, (size_t)(p->ntensors + 1) * sizeof *g->tensor);
     block entry = cg_block(g, "entry");
     g->exit = cg_block(g, "exit");
+    g->failed = cg_block(g, "failed");
     cg_at(g, entry);
     prologue(g);
     g->base = cg_i32(g, 0);
     emit_items(g, p->first, p->count);
     cg_br(g, g->exit);
+    LLVMMoveBasicBlockAfter(g->failed, cg_here(g));
+    cg_at(g, g->failed);
+    cg_failed(g);
     LLVMMoveBasicBlockAfter(g->exit, cg_here(g));
     cg_at(g, g->exit);
     LLVMBuildRetVoid(g->b);

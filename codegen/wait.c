@@ -55,29 +55,48 @@ struct poll {
     val tile, index, count, need, unmet; /* per lane */
 };
 
-/* One lane of the workgroup that raised `abort` tells what it waited for. */
-static void write_report(cg *g, const struct poll *w) {
-    val zero = cg_i32(g, 0), one = cg_i32(g, 1);
-    val swap =
-        LLVMBuildAtomicCmpXchgSyncScope(g->b, g->control, zero, one, LLVMAtomicOrderingMonotonic,
-                                        LLVMAtomicOrderingMonotonic, g->agent);
-    cg_if won;
-    cg_if_begin(g, &won, LLVMBuildExtractValue(g->b, swap, 1, ""));
+/* What wave 0 leaves in local memory for the others: whether to go on, and, when its own wait ran
+ * out, what it waited for. */
+enum { QUIT, TASK, TILE, EVENT, INDEX, COUNT, NEED, WORDS };
+_Static_assert(WORDS * 4 <= CG_FLAG_BYTES, "the words have their place in local memory");
+enum { GO_ON, ABORTED, EXPIRED };
+
+static val flag_word(cg *g, int i) {
+    return cg_gepi(g, g->lds, g->flag_at + 4 * i);
+}
+
+/* Where waves go that were told to quit. The workgroup that raises `abort` reports. */
+void cg_failed(cg *g) {
+    block report_it = cg_block(g, "report"), won = cg_block(g, "won");
+    val quit = LLVMBuildLoad2(g->b, g->i32, flag_word(g, QUIT), ""), one = cg_i32(g, 1);
+    val mine = cg_icmp(g, LLVMIntEQ, quit, cg_i32(g, EXPIRED));
+    mine = LLVMBuildAnd(g->b, mine, cg_icmp(g, LLVMIntEQ, g->tid, cg_i32(g, 0)), "");
+    cg_cond(g, mine, report_it, g->exit);
+    cg_at(g, report_it);
+    g->args = LLVMGetParam(g->fn, 0);
+    val control = cg_argument(g, offsetof(struct etrt_kernarg, control), g->gptr);
+    val swap = LLVMBuildAtomicCmpXchgSyncScope(g->b, control, cg_i32(g, 0), one,
+                                               LLVMAtomicOrderingMonotonic,
+                                               LLVMAtomicOrderingMonotonic, g->agent);
+    cg_cond(g, LLVMBuildExtractValue(g->b, swap, 1, ""), won, g->exit);
+    cg_at(g, won);
     val report = cg_argument(g, offsetof(struct etrt_kernarg, report), g->gptr);
     val launch = cg_argument(g, offsetof(struct etrt_kernarg, launch), g->i32);
+    static const size_t field[] = {[TASK] = offsetof(struct etrt_report, task),
+                                   [TILE] = offsetof(struct etrt_report, tile),
+                                   [EVENT] = offsetof(struct etrt_report, event),
+                                   [INDEX] = offsetof(struct etrt_report, index),
+                                   [COUNT] = offsetof(struct etrt_report, count),
+                                   [NEED] = offsetof(struct etrt_report, need)};
+    for (int i = TASK; i <= NEED; i++)
+        report_store(g, report, field[i], LLVMBuildLoad2(g->b, g->i32, flag_word(g, i), ""));
     report_store(g, report, offsetof(struct etrt_report, launch), launch);
     report_store(g, report, offsetof(struct etrt_report, workgroup), g->wg);
-    report_store(g, report, offsetof(struct etrt_report, task), cg_i32(g, w->grid));
-    report_store(g, report, offsetof(struct etrt_report, tile), w->tile);
-    report_store(g, report, offsetof(struct etrt_report, event), cg_i32(g, w->event));
-    report_store(g, report, offsetof(struct etrt_report, index), w->index);
-    report_store(g, report, offsetof(struct etrt_report, count), w->count);
-    report_store(g, report, offsetof(struct etrt_report, need), w->need);
     report_store(g, report, offsetof(struct etrt_report, die), cg_die(g));
     report_store(g, report, offsetof(struct etrt_report, hw_id), cg_hwreg(g, g->t->hw_id));
     LLVMBuildFenceSyncScope(g->b, LLVMAtomicOrderingRelease, g->system, "");
     report_store(g, report, offsetof(struct etrt_report, status), cg_i32(g, ETRT_REPORT_WAIT));
-    cg_if_end(g, &won);
+    cg_br(g, g->exit);
 }
 
 static val any(cg *g, val pred) {
@@ -86,14 +105,17 @@ static val any(cg *g, val pred) {
     return mask;
 }
 
-/* After the bound: the first lane whose counter is short reports. */
+/* After the bound: the first lane whose counter is short tells which. */
 static void expire(cg *g, const struct poll *w, val mask) {
     LLVMTypeRef t = LLVMTypeOf(mask);
     val first = cg_call(g, "llvm.cttz", 1, &t, 2, (val[]){mask, LLVMConstInt(g->i1, 1, 0)});
     if (t == g->i64) first = LLVMBuildTrunc(g->b, first, g->i32, "");
     cg_if me;
     cg_if_begin(g, &me, cg_icmp(g, LLVMIntEQ, g->lane, first));
-    write_report(g, w);
+    val say[] = {[TASK] = cg_i32(g, w->grid), [TILE] = w->tile,   [EVENT] = cg_i32(g, w->event),
+                 [INDEX] = w->index,          [COUNT] = w->count, [NEED] = w->need};
+    for (int i = TASK; i <= NEED; i++)
+        LLVMBuildStore(g->b, say[i], flag_word(g, i));
     cg_if_end(g, &me);
 }
 
@@ -127,7 +149,8 @@ static val poll_lanes(cg *g, struct poll *w, val active, val ptr) {
 
     cg_at(g, expired);
     expire(g, w, mask);
-    cg_br(g, gave_up);
+    block ran_out = cg_here(g);
+    cg_br(g, out);
 
     cg_at(g, nap); /* short naps first: most waits end within a microsecond */
     block brief = cg_block(g, "brief"), longer = cg_block(g, "longer"),
@@ -152,7 +175,8 @@ static val poll_lanes(cg *g, struct poll *w, val active, val ptr) {
     cg_br(g, out);
     cg_at(g, out);
     val r = LLVMBuildPhi(g->b, g->i32, "");
-    LLVMAddIncoming(r, (val[]){one, zero}, (block[]){gave_up, met}, 2);
+    LLVMAddIncoming(r, (val[]){cg_i32(g, ABORTED), cg_i32(g, GO_ON), cg_i32(g, EXPIRED)},
+                    (block[]){gave_up, met, ran_out}, 3);
     return r;
 }
 
@@ -198,19 +222,25 @@ static val wait_one(cg *g, int grid, const et_wait *w, val tile) {
         active = cg_icmp(g, LLVMIntSLT, item, n);
         item = cg_select(g, active, item, zero); /* the others poll the first counter too */
     }
+    cg_if on;
+    val before = quit;
+    if (loop) cg_if_begin(g, &on, cg_icmp(g, LLVMIntEQ, quit, zero));
     s.index = box_word(g, e, w, size, item);
     val ptr = cg_gep(g, cg_gepi(g, g->events, 4 * (int64_t)e->base),
                      LLVMBuildZExt(g->b, cg_muli(g, s.index, 4), g->i64, ""));
-    val r = poll_lanes(g, &s, active, ptr);
-    quit = LLVMBuildOr(g->b, quit, r, "");
-    if (loop) cg_for_end(g, &f, &quit);
-    return quit;
+    quit = poll_lanes(g, &s, active, ptr);
+    if (!loop) return quit;
+    cg_if_end(g, &on);
+    val phi = LLVMBuildPhi(g->b, g->i32, "");
+    LLVMAddIncoming(phi, (val[]){quit, before}, (block[]){on.then, on.otherwise}, 2);
+    cg_for_end(g, &f, &phi);
+    return phi;
 }
 
 void cg_waits(cg *g, int grid, val tile) {
     const et_grid *gr = &g->p->grids[grid];
     if (!gr->nwaits) return;
-    val flag = cg_gepi(g, g->lds, g->flag_at);
+    val flag = flag_word(g, QUIT);
     cg_if first;
     cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, g->wave, cg_i32(g, 0)));
     val quit = cg_i32(g, 0);
@@ -235,7 +265,7 @@ void cg_waits(cg *g, int grid, val tile) {
     cg_barrier(g);
     val seen = cg_uniform(g, LLVMBuildLoad2(g->b, g->i32, flag, ""));
     block go = cg_block(g, "ready");
-    cg_cond(g, cg_icmp(g, LLVMIntNE, seen, cg_i32(g, 0)), g->exit, go);
+    cg_cond(g, cg_icmp(g, LLVMIntNE, seen, cg_i32(g, 0)), g->failed, go);
     cg_at(g, go);
     LLVMBuildFenceSyncScope(g->b, LLVMAtomicOrderingAcquire, g->agent, "");
 }

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 void kit_begin(kit *k, const char *name) {
@@ -250,17 +251,53 @@ static void compare(kit *k, const et_tensor *t, const void *want, const void *go
     }
 }
 
+static void open_session(kit *k, const char *device, const int64_t *syms, etrt_device **dev,
+                         etrt_model **m, etrt_session **s) {
+    RT(etrt_device_open(device, dev));
+    RT(etrt_model_load(*dev, k->path, m));
+    RT(etrt_session_create(*m, s));
+    for (int i = 0; i < et_sym_count(k->x); i++)
+        RT(etrt_set_dim(*s, et_sym_name(k->x, i), syms[i]));
+}
+
+void kit_broken(kit *k, const char *device, const int64_t *syms, int event, const char *task) {
+    et_program *p = k->p;
+    k->opt.break_event = event;
+    kit_compile(k);
+    etrt_device *dev;
+    etrt_model *m;
+    etrt_session *s;
+    open_session(k, device, syms, &dev, &m, &s);
+    for (int i = 0; i < p->ntensors; i++) {
+        const et_tensor *t = &p->tensors[i];
+        if (t->kind != ET_TENSOR_INPUT) continue;
+        size_t bytes = elements(k, t, syms) * (size_t)et_dtype_bytes(t->shape.dtype);
+        void *zeros = calloc(bytes, 1);
+        RT(etrt_bind(s, t->name, zeros, bytes));
+        free(zeros);
+    }
+    RT(etrt_set_wait_limit(s, 0.05));
+    for (int i = 0; i < 2; i++) {
+        struct timespec a, b;
+        clock_gettime(CLOCK_MONOTONIC, &a);
+        ck_assert_int_eq(etrt_run(s), ETRT_WAIT);
+        clock_gettime(CLOCK_MONOTONIC, &b);
+        ck_assert_int_le(b.tv_sec - a.tv_sec, 1);
+        const char *say = etrt_last_error();
+        ck_assert_msg(strstr(say, task) && strstr(say, p->events[event].name), "%s", say);
+    }
+    etrt_session_destroy(s);
+    etrt_model_unload(m);
+    etrt_device_close(dev);
+}
+
 void kit_check(kit *k, const char *device, const int64_t *syms) {
     et_program *p = k->p;
     kit_compile(k);
     etrt_device *dev;
     etrt_model *m;
     etrt_session *s;
-    RT(etrt_device_open(device, &dev));
-    RT(etrt_model_load(dev, k->path, &m));
-    RT(etrt_session_create(m, &s));
-    for (int i = 0; i < et_sym_count(k->x); i++)
-        RT(etrt_set_dim(s, et_sym_name(k->x, i), syms[i]));
+    open_session(k, device, syms, &dev, &m, &s);
     void **mem = calloc((size_t)p->ntensors, sizeof *mem);
     for (int i = 0; i < p->ntensors; i++) {
         const et_tensor *t = &p->tensors[i];

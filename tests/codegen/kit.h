@@ -46,5 +46,8 @@ void kit_compile(kit *);
 /* Compile, run on DEVICE ("emu:gfx942:cus=7:xcds=2") with the symbols SYMS and random inputs, and
  * compare every output and state with the interpreter. */
 void kit_check(kit *, const char *device, const int64_t *syms);
+/* Compile with EVENT broken and launch twice: both must end as waits that ran out, within a second,
+ * and name TASK and the event. */
+void kit_broken(kit *, const char *device, const int64_t *syms, int event, const char *task);
 
 #endif

@@ -1,9 +1,7 @@
 /* The kernel around the steps: loops and their guarded edges, bounded waits, code size, errors. */
-#include "etrt.h"
 #include "kit.h"
 #include "suites.h"
 #include <stdlib.h>
-#include <string.h>
 
 /* t[0] = in; for l in 0..L: t[l + 1, i] = t[l, n - 1 - i] * 0.5 + w[l, i]; out = t[L]. Every
  * iteration reads what other workgroups wrote in the one before. */
@@ -101,27 +99,7 @@ END_TEST
 START_TEST(broken_wait) {
     kit k;
     build_loop(&k, 3, 700);
-    k.opt.break_event = 1;
-    kit_compile(&k);
-    etrt_device *dev;
-    etrt_model *m;
-    etrt_session *s;
-    float in[70] = {0}, w[210] = {0};
-    ck_assert_int_eq(etrt_device_open("emu:gfx942:cus=5:xcds=1", &dev), ETRT_OK);
-    ck_assert_int_eq(etrt_model_load(dev, k.path, &m), ETRT_OK);
-    ck_assert_int_eq(etrt_session_create(m, &s), ETRT_OK);
-    ck_assert_int_eq(etrt_set_dim(s, "N", 70), ETRT_OK);
-    ck_assert_int_eq(etrt_bind(s, "in", in, sizeof in), ETRT_OK);
-    ck_assert_int_eq(etrt_bind(s, "w", w, sizeof w), ETRT_OK);
-    ck_assert_int_eq(etrt_set_wait_limit(s, 0.05), ETRT_OK);
-    for (int i = 0; i < 2; i++) {
-        ck_assert_int_eq(etrt_run(s), ETRT_WAIT);
-        const char *say = etrt_last_error();
-        ck_assert_msg(strstr(say, "turn") && strstr(say, "step"), "%s", say);
-    }
-    etrt_session_destroy(s);
-    etrt_model_unload(m);
-    etrt_device_close(dev);
+    kit_broken(&k, "emu:gfx942:cus=5:xcds=1", (int64_t[]){70}, 1, "turn");
     kit_end(&k);
 }
 END_TEST

@@ -34,12 +34,12 @@ END_TEST
 
 /* Two grids: mid[i] = in[i] * 3, then out[i] = mid[n - 1 - i] + 1, ordered by one event per block.
  */
-static void chain(const char *device, int64_t n) {
+static void chain(const char *device, int64_t n, bool broken) {
     enum { B = 64 };
     kit k;
     kit_begin(&k, "chain");
     et_exprs *x = k.x;
-    et_expr N = et_sym(x, kit_sym(&k, "N", 1, 2000)), b = kit_n(&k, B);
+    et_expr N = et_sym(x, kit_sym(&k, "N", 1, 9000)), b = kit_n(&k, B);
     et_expr blocks = et_ceil_div(x, N, b), zero = kit_n(&k, 0), one = kit_n(&k, 1);
     int in = kit_tensor(&k, ET_TENSOR_INPUT, "in", ET_F32, 1, &N);
     int mid = kit_tensor(&k, ET_TENSOR_TEMP, "mid", ET_F32, 1, &N);
@@ -62,15 +62,24 @@ static void chain(const char *device, int64_t n) {
             kit_notify(&k, grid, done, &c, ET_ALWAYS);
     }
     k.launches = 3;
-    kit_check(&k, device, &n);
+    if (broken)
+        kit_broken(&k, device, &n, done, "turn");
+    else
+        kit_check(&k, device, &n);
     kit_end(&k);
 }
 
 START_TEST(events) {
-    static const int sizes[] = {1, 63, 64, 65, 1000, 2000};
+    static const int sizes[] = {1, 63, 64, 65, 1000, 8999};
     static const char *const devices[] = {"emu:gfx942:cus=1:xcds=1", "emu:gfx942:cus=7:xcds=1",
                                           "emu:gfx942:cus=64:xcds=8"};
-    chain(devices[_i % 3], sizes[_i / 3]);
+    chain(devices[_i % 3], sizes[_i / 3], false);
+}
+END_TEST
+
+/* More counters than lanes, and a wait on them that never ends. */
+START_TEST(broken_box) {
+    chain("emu:gfx942:cus=7:xcds=1", _i ? 8999 : 1, true);
 }
 END_TEST
 
@@ -80,6 +89,7 @@ Suite *map_suite(void) {
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, map_rows_all, 0, 21);
     tcase_add_loop_test(t, events, 0, 18);
+    tcase_add_loop_test(t, broken_box, 0, 2);
     suite_add_tcase(s, t);
     return s;
 }
