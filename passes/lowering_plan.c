@@ -108,10 +108,15 @@ static et_expr reduced_extent(et_lowering *lo, const et_node *n) {
     return s->dim[et_attr_int(n, "axis", s->rank - 1)];
 }
 
+/* Materialise an argument whose expression holds what its reader cannot take in: a product or a
+ * reduction there is impossible, a costly function is only dear and left to the choice, if there is
+ * one. */
 static void keep_if(et_lowering *lo, et_value v, bool contract, bool reduction, bool costly) {
     struct et_inline_facts f = info(lo, v)->facts;
-    if ((contract && f.contract) || (reduction && f.reduction) || (costly && f.costly))
+    if ((contract && f.contract) || (reduction && f.reduction))
         keep(lo, v, true);
+    else if (costly && f.costly && lo->choice[v.id] < 0)
+        keep(lo, v, false);
 }
 
 static void constrain_args(et_lowering *lo, const et_node *n) {
