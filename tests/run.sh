@@ -21,8 +21,8 @@ broken() {
     failed=$((failed + 1))
 }
 
-number() { # ATTRIBUTE FILE: its value in the first element of a JUnit file
-    sed -n "s/.*[[:space:]]$1=\"\([0-9]*\)\".*/\1/p;/[^[:space:]]>/q" "$2" | head -n 1
+number() { # ATTRIBUTE FILE: its value in a JUnit file, where the totals come first
+    sed -n "s/.*[[:space:]]$1=\"\([0-9]*\)\".*/\1/p" "$2" | head -n 1
 }
 
 # FOLDER CTEST-OPTIONS CMAKE-OPTIONS...: configure, build, test. Whatever did not pass has failed,
@@ -39,8 +39,8 @@ stage() {
     ctest --test-dir "$folder" -j "$jobs" --output-on-failure --timeout 300 --no-tests=error \
         --output-junit "$folder/tests.xml" $select
     status=$?
-    total=$(number tests "$folder/tests.xml")
-    bad=0
+    [ -s "$folder/tests.xml" ] || { broken "ctest did not run in $folder"; return; }
+    total=$(number tests "$folder/tests.xml") bad=0
     for kind in failures disabled skipped; do
         bad=$((bad + $(number $kind "$folder/tests.xml")))
     done

@@ -37,7 +37,7 @@ cflags=$(pkg-config --cflags etrt) libs=$(pkg-config --libs etrt)
 "$cc" $cflags main.c $libs -o shared
 # shellcheck disable=SC2086
 "$cc" $cflags main.c -Wl,-Bstatic $libs -Wl,-Bdynamic -o static
-cmake -S . -B b -DCMAKE_PREFIX_PATH="$usr" -DCMAKE_C_COMPILER="$cc" > "$dir/log" &&
+cmake -S . -B b -G Ninja -DCMAKE_PREFIX_PATH="$usr" -DCMAKE_C_COMPILER="$cc" > "$dir/log" &&
     cmake --build b >> "$dir/log" || { cat "$dir/log"; fail 'the CMake package'; }
 
 # libetrt.so finds the emulator beside itself; a program that has libetrt.a inside is told where it is.
