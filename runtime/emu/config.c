@@ -90,6 +90,34 @@ static bool parse_map(const char *text, struct emu_config *c, char *err, size_t 
     return parse_number("map", text, 0, EMU_MAX_CUS, &c->shift, err, n);
 }
 
+static bool parse_coherence(const char *text, struct emu_config *c, char *err, size_t n) {
+    static const char *const names[] = {[EMU_COHERENCE_OFF] = "off",
+                                        [EMU_COHERENCE_MODEL] = "model",
+                                        [EMU_COHERENCE_STRICT] = "strict"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(text, names[i])) {
+            c->coherence = (enum emu_coherence)i;
+            return true;
+        }
+    snprintf(err, n, "device option coherence=%s: expected off, model or strict", text);
+    return false;
+}
+
+/* KIB kibibytes; at least a few lines. */
+static bool parse_limit(const char *key, const char *text, uint64_t *out, char *err, size_t n) {
+    uint32_t kib;
+    if (!parse_number(key, text, 1, 1 << 22, &kib, err, n)) return false;
+    *out = (uint64_t)kib << 10;
+    return true;
+}
+
+/* A number that is absent as 0. */
+static bool parse_which(const char *key, const char *text, uint32_t *out, char *err, size_t n) {
+    if (!parse_number(key, text, 0, INT32_MAX, out, err, n)) return false;
+    ++*out;
+    return true;
+}
+
 static bool parse_option(char *option, struct emu_config *c, char *err, size_t n) {
     char *value = strchr(option, '=');
     if (!value) {
@@ -104,8 +132,16 @@ static bool parse_option(char *option, struct emu_config *c, char *err, size_t n
         return parse_number("threads", value, 0, EMU_MAX_THREADS, &c->threads, err, n);
     if (!strcmp(option, "map")) return parse_map(value, c, err, n);
     if (!strcmp(option, "seed")) return parse_number("seed", value, 0, INT32_MAX, &c->seed, err, n);
-    snprintf(err, n, "unknown device option \"%s\"; there are cus, xcds, threads, map, seed",
-             option);
+    if (!strcmp(option, "coherence")) return parse_coherence(value, c, err, n);
+    if (!strcmp(option, "l1")) return parse_limit("l1", value, &c->l1_limit, err, n);
+    if (!strcmp(option, "l2")) return parse_limit("l2", value, &c->l2_limit, err, n);
+    if (!strcmp(option, "starve")) return parse_which("starve", value, &c->starve, err, n);
+    if (!strcmp(option, "slow")) return parse_which("slow", value, &c->slow, err, n);
+    snprintf(
+        err, n,
+        "unknown device option \"%s\"; there are cus, xcds, threads, map, seed, coherence, l1, "
+        "l2, starve, slow",
+        option);
     return false;
 }
 

@@ -19,12 +19,35 @@
 struct emu_range {
     uint64_t lo, hi; /* [lo, hi) */
     bool writable;
+    bool uncached; /* host memory: no L2 keeps it */
 };
 
 /* The range holding ADDR, or a range with lo == hi when nothing live is there. Thread safe; the
  * answer stays true while the dispatch that asked is running (an allocation freed meanwhile is kept
  * until then), so a wave may cache it. */
 struct emu_range emu_memory_find(uint64_t addr);
+
+/* ---- caches, provided by the machine where the device models them ---------------------------- */
+
+/* Where copies of memory are, nearest first; see emu_cache.h. */
+enum emu_level { EMU_NEAR, EMU_ARRAY, EMU_DIE, EMU_MEMORY, EMU_SCALAR };
+
+struct emu_caches; /* what one CU sees */
+
+enum { EMU_LANE_BYTES = 16 };
+/* For the lanes I of MASK, BYTES (at most EMU_LANE_BYTES) at ADDR[I], which are live memory, from
+ * or to lane I of DATA. A load may be answered by copies at level FROM and beyond; a store has
+ * reached level TO afterwards, EMU_DIE or EMU_MEMORY, and every nearer copy of its own. */
+void emu_cache_load(struct emu_caches *, enum emu_level from, const uint64_t *addr, uint64_t mask,
+                    uint32_t bytes, uint8_t (*data)[EMU_LANE_BYTES]);
+void emu_cache_store(struct emu_caches *, enum emu_level to, const uint64_t *addr, uint64_t mask,
+                     uint32_t bytes, uint8_t (*data)[EMU_LANE_BYTES]);
+/* Make ready for a read-modify-write of memory: own stores are there, own copies are gone. */
+void emu_cache_atomic(struct emu_caches *, const uint64_t *addr, uint64_t mask, uint32_t bytes);
+void emu_cache_scalar_load(struct emu_caches *, uint64_t addr, uint32_t bytes, void *out);
+/* LEVELS has bit L for level L. Stores not yet written back stay. */
+void emu_cache_invalidate(struct emu_caches *, unsigned levels);
+void emu_cache_write_back(struct emu_caches *);
 
 /* ---- programs, provided by the executor ---------------------------------------------------- */
 
@@ -88,7 +111,8 @@ struct emu_group {
     uint32_t id[3];           /* workgroup id */
     uint32_t xcc, se, sh, cu; /* where it runs; cu is the id inside the shader array */
     uint32_t nwaves;
-    uint8_t *lds; /* lds_bytes, 16-byte aligned */
+    struct emu_caches *caches; /* NULL: every access is to memory itself */
+    uint8_t *lds;              /* lds_bytes, 16-byte aligned */
     struct emu_wave **waves;
 };
 

@@ -27,7 +27,10 @@ struct emu_arch {
     uint32_t clock_mhz;
     uint32_t cache_line;
     uint32_t l1_bytes, l2_bytes;
+    bool array_caches; /* a cache of each shader array between those of its CUs and the L2 */
 };
+
+enum emu_coherence { EMU_COHERENCE_OFF, EMU_COHERENCE_MODEL, EMU_COHERENCE_STRICT };
 
 enum emu_map { EMU_MAP_ROUND_ROBIN, EMU_MAP_BLOCK };
 
@@ -36,8 +39,11 @@ struct emu_config {
     uint32_t cus, xcds;
     uint32_t threads; /* never 0 once parsed */
     enum emu_map map;
-    uint32_t shift; /* of the round robin */
-    uint32_t seed;  /* of the order in which waves run; 0: in turn */
+    uint32_t shift;        /* of the round robin */
+    uint32_t seed;         /* of the order in which waves run; 0: in turn */
+    uint32_t starve, slow; /* one more than the workgroup, the die, that runs last; 0: none */
+    enum emu_coherence coherence;
+    uint64_t l1_limit, l2_limit; /* bytes; 0: none */
 };
 
 /* Parse what etemu_configure takes. False with a message in ERR. */

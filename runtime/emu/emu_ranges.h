@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /* Add [LO, HI), which overlaps no range present. False when out of memory. */
-bool emu_ranges_add(uint64_t lo, uint64_t hi, bool writable);
+bool emu_ranges_add(uint64_t lo, uint64_t hi, bool writable, bool uncached);
 
 /* Remove every range inside [LO, HI). */
 void emu_ranges_remove(uint64_t lo, uint64_t hi);

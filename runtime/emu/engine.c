@@ -5,6 +5,7 @@
  * one of two lines: ready, or asleep when all its waves were waiting. Ready ones go first, but
  * sleepers get a turn often enough to notice what they wait for, even beside one that spins without
  * sleeping; when only sleepers are left they are polled in turn, ever more gently. */
+#include "emu_cache.h"
 #include "emu_clock.h"
 #include "emu_engine.h"
 
@@ -107,6 +108,7 @@ static void admit(struct run *r) {
             return;
         }
         s->cu = emu_placement_take(&r->place, r->started, &s->group);
+        s->group.caches = emu_caches_of(s->cu);
         r->started++;
         line_push(&r->ready, s);
     }
@@ -326,7 +328,9 @@ void emu_engine_execute(struct emu_dispatch *d, const struct emu_needs *needs,
     pthread_mutex_init(&r.lock, NULL);
     struct emu_memory_pin pin;
     emu_memory_pin(&pin);
+    emu_caches_begin();
     execute(&r);
+    emu_caches_end();
     emu_memory_unpin(&pin);
     pthread_mutex_destroy(&r.lock);
     emu_placement_free(&r.place);
@@ -337,6 +341,10 @@ bool emu_engine_start(const struct emu_config *config) {
     atomic_store(&engine.stop, false);
     atomic_store(&engine.busy_ns, 0);
     engine.nthreads = 0;
+    if (!emu_caches_start(config)) {
+        emu_caches_stop();
+        return false;
+    }
     while (engine.nthreads + 1 < config->threads) {
         if (pthread_create(&engine.threads[engine.nthreads], NULL, helper_thread, NULL)) {
             emu_engine_stop();
@@ -353,6 +361,7 @@ void emu_engine_stop(void) {
     for (uint32_t i = 0; i < engine.nthreads; i++)
         pthread_join(engine.threads[i], NULL);
     engine.nthreads = 0;
+    emu_caches_stop();
     emu_slots_free();
 }
 

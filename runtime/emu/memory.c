@@ -77,10 +77,16 @@ static bool room_for_one(void) {
     return true;
 }
 
+/* Memory of the host that an L2 does not keep: MTYPE UC. */
+static bool uncached(enum emu_memory_kind kind) {
+    return kind == EMU_MEM_HOST || kind == EMU_MEM_QUEUE || kind == EMU_MEM_SIGNAL ||
+           kind == EMU_MEM_LOCKED;
+}
+
 /* Enter A in the list and, when visible, in the table kernels look in. */
 static bool enter(const struct alloc *a) {
     if (!room_for_one()) return false;
-    if (a->visible && !emu_ranges_add(a->lo, a->hi, true)) return false;
+    if (a->visible && !emu_ranges_add(a->lo, a->hi, true, uncached(a->kind))) return false;
     size_t at = after(a->lo);
     memmove(&allocs[at + 1], &allocs[at], (nallocs - at) * sizeof *allocs);
     allocs[at] = *a;
@@ -185,7 +191,7 @@ bool emu_memory_show(uint64_t base, bool visible) {
     pthread_mutex_lock(&lock);
     struct alloc *a = starting(base);
     bool ok = a != NULL;
-    if (ok && visible && !a->visible) ok = emu_ranges_add(a->lo, a->hi, true);
+    if (ok && visible && !a->visible) ok = emu_ranges_add(a->lo, a->hi, true, uncached(a->kind));
     if (ok && !visible && a->visible) emu_ranges_remove(a->lo, a->hi);
     if (ok) a->visible = visible;
     pthread_mutex_unlock(&lock);
@@ -195,7 +201,8 @@ bool emu_memory_show(uint64_t base, bool visible) {
 bool emu_memory_show_part(uint64_t lo, uint64_t hi, bool writable) {
     pthread_mutex_lock(&lock);
     struct alloc *a = holding(lo);
-    bool ok = a && !a->visible && hi <= a->hi && emu_ranges_add(lo, hi, writable);
+    bool ok =
+        a && !a->visible && hi <= a->hi && emu_ranges_add(lo, hi, writable, uncached(a->kind));
     pthread_mutex_unlock(&lock);
     return ok;
 }

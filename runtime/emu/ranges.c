@@ -12,7 +12,7 @@
 
 struct entry {
     _Atomic uint64_t lo, hi;
-    _Atomic bool writable;
+    _Atomic bool writable, uncached;
 };
 
 struct table {
@@ -42,6 +42,9 @@ static void copy_entry(struct entry *to, struct entry *from) {
     atomic_store_explicit(&to->writable,
                           atomic_load_explicit(&from->writable, memory_order_relaxed),
                           memory_order_relaxed);
+    atomic_store_explicit(&to->uncached,
+                          atomic_load_explicit(&from->uncached, memory_order_relaxed),
+                          memory_order_relaxed);
 }
 
 /* Index of the first entry with lo > ADDR. */
@@ -58,7 +61,7 @@ static size_t upper_bound(struct table *t, size_t n, uint64_t addr) {
 }
 
 static struct emu_range find_once(uint64_t addr) {
-    struct emu_range none = {0, 0, false};
+    struct emu_range none = {0, 0, false, false};
     struct table *t = atomic_load_explicit(&current, memory_order_acquire);
     size_t n = atomic_load_explicit(&count, memory_order_relaxed);
     if (!t || n > t->room) return none;
@@ -67,7 +70,8 @@ static struct emu_range find_once(uint64_t addr) {
     struct entry *e = &t->at[i - 1];
     struct emu_range r = {atomic_load_explicit(&e->lo, memory_order_relaxed),
                           atomic_load_explicit(&e->hi, memory_order_relaxed),
-                          atomic_load_explicit(&e->writable, memory_order_relaxed)};
+                          atomic_load_explicit(&e->writable, memory_order_relaxed),
+                          atomic_load_explicit(&e->uncached, memory_order_relaxed)};
     return addr >= r.lo && addr < r.hi ? r : none;
 }
 
@@ -97,7 +101,7 @@ static bool grow(size_t need) {
     return true;
 }
 
-bool emu_ranges_add(uint64_t lo, uint64_t hi, bool writable) {
+bool emu_ranges_add(uint64_t lo, uint64_t hi, bool writable, bool uncached) {
     if (lo >= hi) return true;
     size_t n = atomic_load(&count);
     if (!grow(n + 1)) return false;
@@ -109,6 +113,7 @@ bool emu_ranges_add(uint64_t lo, uint64_t hi, bool writable) {
     atomic_store_explicit(&t->at[at].lo, lo, memory_order_relaxed);
     atomic_store_explicit(&t->at[at].hi, hi, memory_order_relaxed);
     atomic_store_explicit(&t->at[at].writable, writable, memory_order_relaxed);
+    atomic_store_explicit(&t->at[at].uncached, uncached, memory_order_relaxed);
     atomic_store_explicit(&count, n + 1, memory_order_relaxed);
     end_write();
     return true;

@@ -20,7 +20,7 @@ static int nlive;
 struct emu_range emu_memory_find(uint64_t addr) {
     for (int i = 0; i < nlive; i++)
         if (addr >= live[i].lo && addr < live[i].hi) return live[i];
-    return (struct emu_range){0, 0, false};
+    return (struct emu_range){.lo = 0};
 }
 
 void *live_alloc(size_t bytes, bool writable) {
@@ -28,7 +28,8 @@ void *live_alloc(size_t bytes, bool writable) {
     if (nlive == MAX_LIVE || posix_memalign(&p, 4096, bytes)) abort();
     memset(p, 0, bytes);
     owned[nlive] = p;
-    live[nlive++] = (struct emu_range){(uintptr_t)p, (uintptr_t)p + bytes, writable};
+    live[nlive++] =
+        (struct emu_range){.lo = (uintptr_t)p, .hi = (uintptr_t)p + bytes, .writable = writable};
     return p;
 }
 
