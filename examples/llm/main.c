@@ -165,9 +165,13 @@ static bool need(bool needed, bool given, const char *option) {
 }
 
 static bool complete(const struct command *c, const struct options *o) {
-    return need(c->kernel, o->kernel, "--kernel") & need(c->model, o->model, "--model") &
-           need(c->prompt, o->nprompts, "-p") & need(c->tokens, o->tokens, "--tokens") &
-           need(c->out, o->out, "--out") & need(c->ref, o->ref, "--ref");
+    bool all = need(c->kernel, o->kernel, "--kernel");
+    all &= need(c->model, o->model, "--model");
+    all &= need(c->prompt, o->nprompts, "-p");
+    all &= need(c->tokens, o->tokens, "--tokens");
+    all &= need(c->out, o->out, "--out");
+    all &= need(c->ref, o->ref, "--ref");
+    return all;
 }
 
 static const struct command *find_command(const char *name) {
