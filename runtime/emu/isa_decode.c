@@ -3,9 +3,9 @@
  * LLVM disassembles; the name finds a row in the tables; the row's bind function reads operands
  * from the text and modifiers from the encoding. What is not known becomes an operation that
  * faults. */
+#include "isa_guard.h"
 #include "isa_lanes.h"
 
-#include <llvm-c/Disassembler.h>
 #include <llvm-c/Target.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -94,7 +94,7 @@ static void decode_text(struct emu_decode *d, LLVMDisasmContextRef dc, size_t at
     char line[256];
     struct emu_text t = {.at = (uint32_t)at};
     size_t left = p->bytes - at;
-    size_t n = LLVMDisasmInstruction(dc, p->text + at, left, p->addr + at, line, sizeof line);
+    size_t n = isa_llvm_text(dc, p, at, line, sizeof line);
     *bytes = n >= 4 && n <= sizeof t.word && n <= left ? n & ~(size_t)3 : 4;
     memset(o, 0, sizeof *o);
     o->at = (uint32_t)at;
@@ -205,8 +205,7 @@ void isa_disassemble(const struct emu_program *p, uint32_t at, char *out, size_t
         LLVMCreateDisasmCPUFeatures("amdgcn-amd-amdhsa", p->isa, "", NULL, 0, NULL, NULL);
     char line[256] = "";
     size_t n = 0;
-    if (dc && at < p->bytes)
-        n = LLVMDisasmInstruction(dc, p->text + at, p->bytes - at, p->addr + at, line, sizeof line);
+    if (dc && at < p->bytes) n = isa_llvm_text(dc, p, at, line, sizeof line);
     if (dc) LLVMDisasmDispose(dc);
     uint32_t word = 0;
     if (at + 4 <= p->bytes) memcpy(&word, p->text + at, 4);
