@@ -104,6 +104,7 @@ struct emu_op {
     uint32_t at;                 /* byte offset in the text */
     uint16_t count;              /* dwords moved per lane by memory instructions */
     uint16_t mfma;               /* row of the matrix table */
+    uint8_t level; /* memory: enum emu_level that answers a load, that a store reaches */
 };
 
 struct emu_lane_table;
@@ -133,6 +134,7 @@ struct emu_wave {
     uint32_t index; /* wave in the workgroup */
     uint32_t nreg;  /* rows of v */
     struct emu_group *group;
+    struct emu_caches *caches; /* what the CU sees where caches are modelled, else NULL */
     const struct emu_program *program;
     const struct emu_lane_table *lanes;
     bool flush32; /* MODE asks for f32 denormals to become zero */

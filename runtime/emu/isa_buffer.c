@@ -1,6 +1,7 @@
 /* isa_buffer.c - memory instructions through a buffer descriptor: what is outside the buffer reads
  * as zero and is not written. */
 #include "isa_atomic.h"
+#include "isa_coherence.h"
 #include "isa_vmem.h"
 
 #define H(name) static const struct emu_op *name(struct emu_wave *w, const struct emu_op *o)
@@ -57,6 +58,14 @@ static bool addresses(struct emu_wave *w, const struct emu_op *o, uint64_t *a, u
 /* Lanes outside the buffer read from here. */
 static const uint32_t zeros[4];
 
+static void load(struct emu_wave *w, const struct emu_op *o, uint32_t *d, const uint64_t *a,
+                 uint64_t exec, uint64_t inside) {
+    if (w->caches)
+        isa_cached_load(w, o, d, a, exec, exec & ~inside);
+    else
+        isa_load(d, a, o->row_arg, exec);
+}
+
 H(h_load) {
     uint64_t a[LANES] __attribute__((aligned(64))), exec = wave_exec(w), inside;
     uint32_t bytes = isa_data_bytes(o->row_arg);
@@ -65,7 +74,7 @@ H(h_load) {
         a[__builtin_ctzll(m)] = (uint64_t)(uintptr_t)zeros;
     w->bytes_read += bytes * (unsigned)__builtin_popcountll(inside);
     if (!(o->flags & BUF_LDS)) {
-        isa_load(w->v[o->d], a, o->row_arg, exec);
+        load(w, o, w->v[o->d], a, exec, inside);
         return o + 1;
     }
     uint64_t to[LANES];
@@ -74,7 +83,7 @@ H(h_load) {
     if (at + 4 * LANES > w->lds_bytes)
         return isa_fault(w, o, "LDS bytes %u to %u of a workgroup that has %u", at, at + 4 * LANES,
                          w->lds_bytes);
-    isa_load(t, a, o->row_arg, exec);
+    load(w, o, t, a, exec, inside);
     for (int i = 0; i < LANES; i++)
         to[i] = (uint64_t)(uintptr_t)(w->lds + at + 4 * i);
     isa_store(t, to, D_X1, exec);
@@ -85,7 +94,10 @@ H(h_store) {
     uint64_t a[LANES] __attribute__((aligned(64))), inside;
     uint32_t bytes = isa_data_bytes(o->row_arg);
     if (!addresses(w, o, a, wave_exec(w), bytes, true, &inside)) return NULL;
-    isa_store(w->v[o->s[2].reg], a, o->row_arg, inside);
+    if (w->caches)
+        isa_cached_store(w, o, w->v[o->s[2].reg], a, inside, 0);
+    else
+        isa_store(w->v[o->s[2].reg], a, o->row_arg, inside);
     w->bytes_written += bytes * (unsigned)__builtin_popcountll(inside);
     return o + 1;
 }
@@ -97,6 +109,7 @@ H(h_atomic) {
     for (uint64_t m = inside; m; m &= m - 1)
         if (a[__builtin_ctzll(m)] % bytes)
             return isa_fault(w, o, "atomic of %u bytes at an address that is not aligned", bytes);
+    if (w->caches) emu_cache_atomic(w->caches, a, inside, bytes);
     isa_atomic_lanes(w, o, a, inside);
     if (o->d_vgpr)
         for (uint64_t m = exec & ~inside; m; m &= m - 1)
@@ -142,6 +155,10 @@ static bool bind_common(struct emu_decode *d, const struct emu_row *row, const s
 
 static bool bind_access(struct emu_decode *d, const struct emu_row *row, const struct emu_text *t,
                         struct emu_op *o) {
+    if (row->fn == h_load)
+        isa_bind_load_level(d->p->isa, t, o);
+    else
+        isa_bind_store_level(d->p->isa, t, o);
     return bind_common(d, row, t, isa_data_dwords(row->arg), o);
 }
 

@@ -137,8 +137,16 @@ H(s_load) {
     uint32_t bytes = 4u * o->count;
     if (!isa_memory_check(w, addr, bytes, false))
         return isa_fault_lane(w, o, -1, addr, bytes, "scalar load");
-    memcpy(&w->s[o->sd], (const void *)(uintptr_t)addr, bytes);
+    if (__builtin_expect(w->caches != NULL, 0))
+        emu_cache_scalar_load(w->caches, addr, bytes, &w->s[o->sd]);
+    else
+        memcpy(&w->s[o->sd], (const void *)(uintptr_t)addr, bytes);
     w->bytes_read += bytes;
+    return o + 1;
+}
+
+H(dcache_inv) {
+    if (w->caches) emu_cache_invalidate(w->caches, 1u << EMU_SCALAR);
     return o + 1;
 }
 
@@ -156,7 +164,10 @@ H(s_buffer_load) {
         if (at + 4 > limit) continue;
         if (!isa_memory_check(w, base + at, 4, false))
             return isa_fault_lane(w, o, -1, base + at, 4, "scalar load");
-        memcpy(&out[i], (const void *)(uintptr_t)(base + at), 4);
+        if (w->caches)
+            emu_cache_scalar_load(w->caches, base + at, 4, &out[i]);
+        else
+            memcpy(&out[i], (const void *)(uintptr_t)(base + at), 4);
     }
     memcpy(&w->s[o->sd], out, 4u * o->count);
     w->bytes_read += 4u * o->count;
@@ -245,9 +256,9 @@ static const struct emu_row rows[] = {
     IMM(s_incperflevel, nop, C_OTHER),
     IMM(s_decperflevel, nop, C_OTHER),
     IMM(s_ttracedata, nop, C_OTHER),
-    IMM(s_dcache_inv, nop, C_SMEM),
+    IMM(s_dcache_inv, dcache_inv, C_SMEM),
     IMM(s_dcache_wb, nop, C_SMEM),
-    IMM(s_dcache_inv_vol, nop, C_SMEM),
+    IMM(s_dcache_inv_vol, dcache_inv, C_SMEM),
     IMM(s_dcache_wb_vol, nop, C_SMEM),
     IMM(s_endpgm, endpgm, C_OTHER),
     IMM(s_barrier, barrier, C_OTHER),

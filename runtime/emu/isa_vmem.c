@@ -2,6 +2,7 @@
 #include "isa_vmem.h"
 
 #include "isa_atomic.h"
+#include "isa_coherence.h"
 
 #define H(name) static const struct emu_op *name(struct emu_wave *w, const struct emu_op *o)
 
@@ -101,6 +102,13 @@ static bool addresses(struct emu_wave *w, const struct emu_op *o, uint64_t *a, u
     return check(w, o, a, mask, s, bytes, write, verb);
 }
 
+/* Lanes that no modelled cache serves. */
+static uint64_t local_lanes(const struct emu_wave *w, const struct emu_op *o, const uint64_t *a,
+                            uint64_t exec) {
+    if (o->flags == SEG_GLOBAL) return 0;
+    return o->flags == SEG_SCRATCH ? exec : isa_local_lanes(w, a, exec);
+}
+
 /* ---- loads and stores -------------------------------------------------------------------------
  */
 
@@ -109,7 +117,10 @@ H(h_load) {
     uint32_t bytes = isa_data_bytes(o->row_arg);
     if (!exec) return o + 1;
     if (!addresses(w, o, a, exec, bytes, false, "load")) return NULL;
-    isa_load(w->v[o->d], a, o->row_arg, exec);
+    if (__builtin_expect(w->caches != NULL, 0))
+        isa_cached_load(w, o, w->v[o->d], a, exec, local_lanes(w, o, a, exec));
+    else
+        isa_load(w->v[o->d], a, o->row_arg, exec);
     w->bytes_read += bytes * (unsigned)__builtin_popcountll(exec);
     return o + 1;
 }
@@ -119,7 +130,10 @@ H(h_store) {
     uint32_t bytes = isa_data_bytes(o->row_arg);
     if (!exec) return o + 1;
     if (!addresses(w, o, a, exec, bytes, true, "store")) return NULL;
-    isa_store(w->v[o->s[2].reg], a, o->row_arg, exec);
+    if (__builtin_expect(w->caches != NULL, 0))
+        isa_cached_store(w, o, w->v[o->s[2].reg], a, exec, local_lanes(w, o, a, exec));
+    else
+        isa_store(w->v[o->s[2].reg], a, o->row_arg, exec);
     w->bytes_written += bytes * (unsigned)__builtin_popcountll(exec);
     return o + 1;
 }
@@ -134,7 +148,10 @@ H(h_load_lds) {
     if (base < 0 || base + 4 * LANES > w->lds_bytes)
         return isa_fault(w, o, "LDS bytes %lld to %lld of a workgroup that has %u", (long long)base,
                          (long long)base + 4 * LANES, w->lds_bytes);
-    isa_load(t, a, o->row_arg, exec);
+    if (w->caches)
+        isa_cached_load(w, o, t, a, exec, 0);
+    else
+        isa_load(t, a, o->row_arg, exec);
     for (int i = 0; i < LANES; i++)
         to[i] = (uint64_t)(uintptr_t)(w->lds + base + 4 * i);
     isa_store(t, to, D_X1, exec);
@@ -178,6 +195,7 @@ H(h_atomic) {
         w->fault->lane = (uint32_t)i;
         return NULL;
     }
+    if (w->caches) emu_cache_atomic(w->caches, a, exec & ~local_lanes(w, o, a, exec), bytes);
     isa_atomic_lanes(w, o, a, exec);
     w->bytes_read += bytes * (unsigned)__builtin_popcountll(exec);
     w->bytes_written += bytes * (unsigned)__builtin_popcountll(exec);
@@ -185,8 +203,8 @@ H(h_atomic) {
 }
 
 H(h_fence) {
-    (void)w;
     atomic_thread_fence(memory_order_seq_cst);
+    if (w->caches) isa_cache_control(w, o);
     return o + 1;
 }
 
@@ -230,6 +248,10 @@ static bool bind_access(struct emu_decode *d, const struct emu_row *row, const s
     bool load = row->fn == h_load, lds = row->fn == h_load_lds;
     o->fn = row->fn;
     o->row_arg = row->arg;
+    if (load || lds)
+        isa_bind_load_level(d->p->isa, t, o);
+    else
+        isa_bind_store_level(d->p->isa, t, o);
     if (t->words != 2) return false;
     bind_segment(t, o);
     int want = (lds ? 1 : 2) + (o->flags != SEG_FLAT);
@@ -260,9 +282,8 @@ static bool bind_atomic(struct emu_decode *d, const struct emu_row *row, const s
 
 static bool bind_fence(struct emu_decode *d, const struct emu_row *row, const struct emu_text *t,
                        struct emu_op *o) {
-    (void)d;
     o->fn = row->fn;
-    return t->ntok == 0 || t->tok[0].kind == TOK_OTHER;
+    return isa_bind_cache_control(d->p->isa, t, o) && (t->ntok == 0 || t->tok[0].kind == TOK_OTHER);
 }
 
 #define ACCESS(seg, suffix, fn, kind)                                                              \
