@@ -387,3 +387,18 @@ bool imp_read_config(const char *path, struct imp_config *c, struct imp_report *
     json_decref(root);
     return report->errors == errors;
 }
+
+bool imp_check_caches(struct imp_options *o, const struct imp_config *c, struct imp_report *r) {
+    const double limit = 1e12;
+    if (!o->context)
+        o->context = c->max_positions && c->max_positions < 4096 ? c->max_positions : 4096;
+    if (c->max_positions && o->context > c->max_positions)
+        imp_error(r, "--context", "%lld is beyond the model's \"max_position_embeddings\", %lld",
+                  (long long)o->context, (long long)c->max_positions);
+    double bytes = 4.0 * (double)c->layers * (double)o->slots * (double)c->kv_heads *
+                   (double)o->context * (double)c->head_dim;
+    if (bytes > limit)
+        imp_error(r, "--slots, --context", "the caches would take %.3g bytes, more than %.0e",
+                  bytes, limit);
+    return !r->errors;
+}

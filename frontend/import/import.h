@@ -59,6 +59,9 @@ struct imp_config {
 
 bool imp_read_config(const char *path, struct imp_config *, struct imp_report *);
 
+/* Settles the context and refuses caches that no device could hold. */
+bool imp_check_caches(struct imp_options *, const struct imp_config *, struct imp_report *);
+
 /* A tensor of the checkpoint and the .etg weight it becomes. */
 struct imp_weight {
     const char *var;    /* NULL ends a list */

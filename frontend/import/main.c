@@ -156,22 +156,6 @@ static int parse_options(int argc, char **argv, struct imp_options *o) {
     return 0;
 }
 
-/* Settles the context and refuses caches that no device could hold. */
-static bool check_caches(struct imp_options *o, const struct imp_config *c, struct imp_report *r) {
-    const double limit = 1e12;
-    if (!o->context)
-        o->context = c->max_positions && c->max_positions < 4096 ? c->max_positions : 4096;
-    if (c->max_positions && o->context > c->max_positions)
-        imp_error(r, "--context", "%lld is beyond the model's \"max_position_embeddings\", %lld",
-                  (long long)o->context, (long long)c->max_positions);
-    double bytes = 4.0 * (double)c->layers * (double)o->slots * (double)c->kv_heads *
-                   (double)o->context * (double)c->head_dim;
-    if (bytes > limit)
-        imp_error(r, "--slots, --context", "the caches would take %.3g bytes, more than %.0e",
-                  bytes, limit);
-    return !r->errors;
-}
-
 /* Nothing half-written is ever seen under the output's name. */
 static bool write_file(const char *path, const char *text, size_t bytes) {
     char tmp[PATH_MAX];
@@ -197,7 +181,7 @@ static bool import(struct imp_options *o, struct imp_report *r) {
         imp_error(r, "etimport", "the checkpoint's path is too long");
         return false;
     }
-    if (!imp_read_config(path, &config, r) || !check_caches(o, &config, r)) return false;
+    if (!imp_read_config(path, &config, r) || !imp_check_caches(o, &config, r)) return false;
     if (!o->config_only && !etrt_st_open(o->checkpoint, &st, err, sizeof err)) {
         imp_error(r, "etimport", "%s", err);
         return false;

@@ -1,0 +1,32 @@
+/* A program from its text to its schedule, on every machine model in turn by the text's first byte.
+ */
+#include "frontend.h"
+#include "fuzz.h"
+#include "passes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Errors are told, and nothing else says no: a graph means there were none. */
+static void compile(et_arena *arena, const char *text, size_t bytes) {
+    et_diags *diags = et_diags_create(arena);
+    et_graph *g = et_parse_etg(arena, diags, "fuzz.etg", text, bytes);
+    FUZZ_EXPECT((g != NULL) == (et_diag_errors(diags) == 0));
+    if (g) {
+        et_graph_print(g, fuzz_sink());
+        et_pass_options o = {
+            .machine = et_machine_for("gfx942"), .dump = "all", .dump_to = fuzz_sink()};
+        et_program *p = NULL;
+        bool ok = et_passes_run(g, &o, &p);
+        FUZZ_EXPECT(ok == (et_diag_errors(diags) == 0));
+        FUZZ_EXPECT(!ok || p);
+    }
+    et_diag_print(diags, fuzz_sink());
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
+    et_arena *arena = et_arena_create();
+    compile(arena, (const char *)data, bytes);
+    et_arena_destroy(arena);
+    return 0;
+}

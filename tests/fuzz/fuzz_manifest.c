@@ -1,0 +1,36 @@
+/* The manifest of a code object, and every shape it states at the corners of its symbols. */
+#include "fuzz.h"
+#include "manifest.h"
+
+#include <stdlib.h>
+
+static void all_shapes(const struct etrt_manifest *m) {
+    int64_t *values = calloc((size_t)m->nsymbols + 1, sizeof *values), shape[ETRT_MAX_RANK], size;
+    if (!values) return;
+    for (int corner = 0; corner < 2; corner++) {
+        for (int i = 0; i < m->nsymbols; i++)
+            values[i] = corner ? m->symbols[i].hi : m->symbols[i].lo;
+        for (int i = 0; i < m->ntensors; i++) {
+            if (etrt_tensor_shape(&m->tensors[i], values, shape, &size) != ETRT_OK) continue;
+            FUZZ_EXPECT(size >= 0);
+            for (int d = 0; d < m->tensors[i].rank; d++)
+                FUZZ_EXPECT(shape[d] >= 0);
+        }
+    }
+    free(values);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
+    struct etrt_manifest m;
+    if (etrt_manifest_parse((const char *)data, bytes, &m) != ETRT_OK) {
+        FUZZ_EXPECT(*etrt_last_error());
+        return 0;
+    }
+    all_shapes(&m);
+    for (int i = 0; i < m.ntensors; i++)
+        FUZZ_EXPECT(etrt_manifest_tensor(&m, m.tensors[i].name) == i);
+    for (int i = 0; i < m.nsymbols; i++)
+        FUZZ_EXPECT(etrt_manifest_symbol(&m, m.symbols[i].name) == i);
+    etrt_manifest_free(&m);
+    return 0;
+}

@@ -1,0 +1,42 @@
+#!/bin/sh
+# seeds.sh SOURCE_TREE BUILD - make the seed corpora in BUILD/seeds out of files of the tree: whatever an input
+# can be cut or assembled from is not committed a second time.
+set -eu
+src=$1 out=$2/seeds tmp=$2/seeds.tmp
+rm -rf "$out" "$tmp"
+mkdir -p "$out/etg" "$out/safetensors" "$out/manifest" "$out/config" "$out/tokenizer" "$out/code" "$out/isa" "$tmp"
+
+# def_bombs takes its whole budget of steps on every run.
+for f in "$src"/tests/*/*.etg "$src"/examples/*/*.etg; do
+    case $f in */def_bombs.etg) continue ;; esac
+    cp "$f" "$out/etg/$(basename "$(dirname "$f")")-$(basename "$f")"
+done
+for f in "$src"/tests/*/*.eti; do
+    [ -f "$f" ] || continue
+    mkdir -p "$out/eti"
+    cp "$f" "$out/eti/$(basename "$(dirname "$f")")-$(basename "$f")"
+done
+
+cp "$src/tests/runtime/probe.json" "$out/manifest/probe.json"
+for d in "$src"/tests/golden/*/ "$src"/examples/models/*/; do
+    name=$(basename "$d")
+    cp "$d/config.json" "$out/config/$name.json"
+    # The header with its length, and none of the data.
+    [ -f "$d/model.safetensors" ] && head -c 4096 "$d/model.safetensors" > "$out/safetensors/$name"
+done
+
+clang=clang-22
+triple='--target=amdgcn-amd-amdhsa -mcpu=gfx942 -nogpulib -nostdlib -ffreestanding -O2'
+for f in "$src"/tests/emu/kernels/*.c; do
+    # shellcheck disable=SC2086
+    $clang -std=c11 $triple "$f" -o "$out/code/$(basename "$f" .c).hsaco"
+done
+$clang --target=amdgcn-amd-amdhsa -mcpu=gfx942 -nogpulib -I "$src/tests/runtime" "$src/tests/runtime/probe.s" \
+    -o "$out/code/probe.hsaco"
+
+# Machine code behind the byte that chooses the architecture.
+for f in "$out"/code/*.hsaco; do
+    llvm-objcopy-22 -O binary -j .text "$f" "$tmp/text"
+    { printf '\000'; head -c 1024 "$tmp/text"; } > "$out/isa/$(basename "$f" .hsaco)"
+done
+rm -rf "$tmp"
