@@ -72,8 +72,11 @@ static bool check_contract(cg *g, const et_func *f, const et_step *s) {
  * a CU has keeps a second workgroup out. */
 static bool check_lds(cg *g) {
     int most = 0;
-    for (int i = 0; i < g->p->nfuncs; i++)
-        if (g->p->funcs[i].lds_bytes > most) most = g->p->funcs[i].lds_bytes;
+    for (int k = 0; et_program_part(g->whole, k); k++) {
+        const et_program *p = et_program_part(g->whole, k);
+        for (int i = 0; i < p->nfuncs; i++)
+            if (p->funcs[i].lds_bytes > most) most = p->funcs[i].lds_bytes;
+    }
     most = (most + 15) & ~15;
     g->flag_at = most;
     g->reduce_at = most + CG_FLAG_BYTES;
@@ -88,15 +91,10 @@ static bool check_lds(cg *g) {
     return true;
 }
 
-bool cg_check(cg *g) {
-    bool ok = check_lds(g);
-    if (g->p->workgroup % g->t->wave || g->p->workgroup < g->t->wave) {
-        cg_error(g, "%d work-items per workgroup are not whole waves of %d", g->p->workgroup,
-                 g->t->wave);
-        return false;
-    }
-    for (int i = 0; i < g->p->nfuncs; i++) {
-        const et_func *f = &g->p->funcs[i];
+static bool check_steps(cg *g, const et_program *p) {
+    bool ok = true;
+    for (int i = 0; i < p->nfuncs; i++) {
+        const et_func *f = &p->funcs[i];
         for (int k = 0; k < f->nsteps; k++)
             if (f->steps[k].kind == ET_STEP_CONTRACT)
                 ok &= check_contract(g, f, &f->steps[k]);
@@ -105,6 +103,21 @@ bool cg_check(cg *g) {
                          8 * g->t->wave);
                 ok = false;
             }
+    }
+    return ok;
+}
+
+bool cg_check(cg *g) {
+    bool ok = check_lds(g);
+    for (int i = 0; et_program_part(g->whole, i); i++) {
+        const et_program *p = et_program_part(g->whole, i);
+        if (p->workgroup != g->p->workgroup || p->workgroup % g->t->wave ||
+            p->workgroup < g->t->wave) {
+            cg_error(g, "%d work-items per workgroup are not whole waves of %d", p->workgroup,
+                     g->t->wave);
+            return false;
+        }
+        ok &= check_steps(g, p);
     }
     return ok;
 }
@@ -119,7 +132,7 @@ static char *symbol_of(cg *g) {
     return s;
 }
 
-static void find_stored(cg *g) {
+void cg_find_stored(cg *g) {
     g->stored = et_alloc(g->arena, (size_t)g->p->ntensors + 1);
     for (int i = 0; i < g->p->nfuncs; i++)
         for (int k = 0; k < g->p->funcs[i].nsteps; k++) {
@@ -151,7 +164,6 @@ static bool generate(cg *g, et_codegen_info *info) {
     /* Version 5 loads on every ROCm since 5.6; nothing of version 6 is used here. */
     LLVMAddModuleFlag(g->mod, LLVMModuleFlagBehaviorError, "amdhsa_code_object_version", 26,
                       LLVMValueAsMetadata(cg_i32(g, 500)));
-    find_stored(g);
     cg_kernel(g);
     cg_embed_manifest(g);
     return cg_object(g, info);
@@ -163,7 +175,8 @@ bool et_codegen(et_program *p, const et_codegen_options *opt, et_codegen_info *o
     LLVMInitializeAMDGPUTargetMC();
     LLVMInitializeAMDGPUAsmPrinter();
     LLVMInitializeAMDGPUAsmParser();
-    cg g = {.p = p, .x = p->g->exprs, .arena = p->g->arena, .opt = opt, .t = opt->target};
+    cg g = {
+        .whole = p, .p = p, .x = p->g->exprs, .arena = p->g->arena, .opt = opt, .t = opt->target};
     et_codegen_info info = {0};
     if (!cg_check(&g)) return false;
     g.ctx = LLVMContextCreate();

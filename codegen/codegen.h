@@ -18,8 +18,9 @@ typedef struct {
     const char
         *device_libs; /* folder of the ROCm device libraries' bitcode, NULL = as configured */
     int opt_level;    /* 0..3 */
-    int break_event; /* fault injection: waits on this event need one arrival too many; -1 = none */
-    bool time_passes; /* report LLVM's stages to stderr */
+    const char *break_event; /* fault injection: waits on events of this name need one arrival too
+                                many; NULL = none */
+    bool time_passes;        /* report LLVM's stages to stderr */
 } et_codegen_options;
 
 /* Facts about what was made, for -v and tests. */

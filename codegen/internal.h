@@ -14,8 +14,10 @@ typedef LLVMBasicBlockRef block;
 typedef struct et_contract et_contract;
 
 typedef struct {
+    et_program *whole; /* what was asked for; p is it, or the variant being emitted */
     et_program *p;
     et_exprs *x;
+    int first_task, first_event; /* what reports add to the variant's own numbers */
     et_arena *arena;
     const et_codegen_options *opt;
     const et_target *t;
@@ -180,6 +182,10 @@ enum { CG_FLAG_BYTES = 32 };
 void cg_waits(cg *, int grid, val tile);
 void cg_failed(cg *);
 void cg_notifies(cg *, int grid);
+
+/* ---- codegen.c ---- */
+/* Note which tensors of g->p some step writes. */
+void cg_find_stored(cg *);
 
 /* ---- kernel.c ---- */
 void cg_kernel(cg *);

@@ -91,11 +91,13 @@ static void find_place(cg *g) {
 
 static void clear_next_events(cg *g) {
     val next = cg_argument(g, offsetof(struct etrt_kernarg, events_next), g->gptr);
-    int wg = g->p->workgroup;
+    int wg = g->whole->workgroup, words = 0;
+    for (int i = 0; et_program_part(g->whole, i); i++)
+        if (et_program_part(g->whole, i)->event_words > words)
+            words = et_program_part(g->whole, i)->event_words;
     val first = cg_add(g, cg_muli(g, g->wg, wg), g->tid), none = NULL;
     cg_for f;
-    val i = cg_for_begin(g, &f, first, cg_i32(g, g->p->event_words), cg_muli(g, g->nwg, wg), false,
-                         0, &none);
+    val i = cg_for_begin(g, &f, first, cg_i32(g, words), cg_muli(g, g->nwg, wg), false, 0, &none);
     val ptr = cg_gep(g, next, LLVMBuildZExt(g->b, cg_muli(g, i, 4), g->i64, ""));
     LLVMSetAlignment(LLVMBuildStore(g->b, cg_i32(g, 0), ptr), 4);
     cg_for_end(g, &f, &none);
@@ -116,9 +118,6 @@ static void prologue(cg *g) {
     g->lane = LLVMBuildAnd(g->b, g->tid, cg_i32(g, wave - 1), "lane");
     g->wave = cg_uniform(g, LLVMBuildUDiv(g->b, g->tid, cg_i32(g, wave), ""));
     g->args = LLVMGetParam(g->fn, 0);
-    for (int i = 0; i < g->p->ntensors; i++)
-        if (g->p->tensors[i].kind == ET_TENSOR_CONST)
-            g->tensor[i] = const_tensor(g, &g->p->tensors[i]);
     load_arguments(g);
     hold_lds(g);
     find_place(g);
@@ -337,24 +336,69 @@ static void declare_lds(cg *g) {
     LLVMSetAlignment(g->lds, 16);
 }
 
-void cg_kernel(cg *g) {
-    const et_program *p = g->p;
-    declare_kernel(g);
-    declare_lds(g);
+/* From here on names mean those of P: nothing known of another program's expressions holds. */
+static void enter_program(cg *g, et_program *p) {
+    g->p = p;
+    g->x = p->g->exprs;
+    g->memo = NULL;
+    g->var = NULL;
+    g->divergent = NULL;
+    g->nmemo = g->ntrail = g->nvar = 0;
     g->sym = et_alloc(g->arena, (size_t)(et_sym_count(g->x) + 1) * sizeof *g->sym);
     g->tensor = et_alloc(g->arena, (size_t)(p->ntensors + 1) * sizeof *g->tensor);
+    for (int i = 0; i < p->ntensors; i++)
+        if (p->tensors[i].kind == ET_TENSOR_CONST) g->tensor[i] = const_tensor(g, &p->tensors[i]);
+    cg_find_stored(g);
+}
+
+/* Variants: the first whose bound the symbol does not pass runs. */
+static void emit_variants(cg *g) {
+    et_program *whole = g->whole;
+    val value = g->sym[whole->variant_sym];
+    for (int i = 0; i < whole->nvariants; i++) {
+        block mine = cg_block(g, "variant"), next = cg_block(g, "next");
+        val bound = cg_i32(g, whole->variant[i].upto);
+        if (i + 1 < whole->nvariants)
+            cg_cond(g, cg_icmp(g, LLVMIntSLE, value, bound), mine, next);
+        else
+            cg_br(g, mine);
+        cg_at(g, mine);
+        enter_program(g, whole->variant[i].program);
+        g->args = LLVMGetParam(g->fn, 0);
+        load_arguments(g);
+        g->base = cg_i32(g, 0);
+        emit_items(g, g->p->first, g->p->count);
+        cg_br(g, g->exit);
+        g->first_task += g->p->ngrids;
+        g->first_event += g->p->nevents;
+        if (i + 1 < whole->nvariants)
+            cg_at(g, next);
+        else
+            LLVMDeleteBasicBlock(next);
+    }
+    enter_program(g, whole);
+}
+
+void cg_kernel(cg *g) {
+    declare_kernel(g);
+    declare_lds(g);
     block entry = cg_block(g, "entry");
     g->exit = cg_block(g, "exit");
     g->failed = cg_block(g, "failed");
     cg_at(g, entry);
+    enter_program(g, g->whole);
     prologue(g);
     g->base = cg_i32(g, 0);
-    emit_items(g, p->first, p->count);
-    cg_br(g, g->exit);
-    LLVMMoveBasicBlockAfter(g->failed, cg_here(g));
+    if (g->whole->nvariants) {
+        emit_variants(g);
+    } else {
+        emit_items(g, g->p->first, g->p->count);
+        cg_br(g, g->exit);
+    }
+    LLVMMoveBasicBlockAfter(g->failed, LLVMGetLastBasicBlock(g->fn));
     cg_at(g, g->failed);
     cg_failed(g);
-    LLVMMoveBasicBlockAfter(g->exit, cg_here(g));
+    LLVMMoveBasicBlockAfter(g->exit, LLVMGetLastBasicBlock(g->fn));
     cg_at(g, g->exit);
     LLVMBuildRetVoid(g->b);
 }

@@ -108,6 +108,45 @@ static void put_tensor(struct out *o, const et_tensor *t) {
     put(o, "}");
 }
 
+/* Event shapes at the upper bounds: that is how their words are laid out. */
+static void put_event(struct out *o, const et_program *p, const et_event *e) {
+    put_string(o, e->name);
+    put(o, ", \"base\": %d, \"shape\": [", e->base);
+    for (int d = 0; d < e->rank; d++) {
+        int64_t lo, hi;
+        et_check(et_bounds(p->g->exprs, e->dim[d], &lo, &hi));
+        put(o, "%s%" PRId64, d ? ", " : "", hi);
+    }
+    put(o, "]}");
+}
+
+/* Workspace, events and tasks of all parts; reports count tasks and events through them. */
+static void put_parts(struct out *o) {
+    const et_program *p;
+    int64_t workspace = 0;
+    int words = 0;
+    for (int i = 0; (p = et_program_part(o->g->whole, i)); i++) {
+        workspace = p->workspace_bytes > workspace ? p->workspace_bytes : workspace;
+        words = p->event_words > words ? p->event_words : words;
+    }
+    put(o, "],\n \"workspace_bytes\": %" PRId64 ", \"event_words\": %d,\n \"events\": [", workspace,
+        words);
+    bool any = false;
+    for (int i = 0; (p = et_program_part(o->g->whole, i)); i++)
+        for (int k = 0; k < p->nevents; k++, any = true) {
+            put(o, any ? ",\n  {\"name\": " : "\n  {\"name\": ");
+            put_event(o, p, &p->events[k]);
+        }
+    put(o, "],\n \"tasks\": [");
+    any = false;
+    for (int i = 0; (p = et_program_part(o->g->whole, i)); i++)
+        for (int k = 0; k < p->ngrids; k++, any = true) {
+            put(o, any ? ", {\"name\": " : "{\"name\": ");
+            put_string(o, p->grids[k].name);
+            put(o, "}");
+        }
+}
+
 char *cg_manifest(cg *g) {
     const et_program *p = g->p;
     struct out o = {.g = g};
@@ -135,21 +174,7 @@ char *cg_manifest(cg *g) {
         put(&o, k++ ? ",\n  " : "\n  ");
         put_tensor(&o, &p->tensors[i]);
     }
-    put(&o, "],\n \"workspace_bytes\": %" PRId64 ", \"event_words\": %d,\n \"events\": [",
-        p->workspace_bytes, p->event_words);
-    for (int i = 0; i < p->nevents; i++) {
-        put(&o, i ? ",\n  {\"name\": " : "\n  {\"name\": ");
-        put_string(&o, p->events[i].name);
-        put(&o, ", \"base\": %d, \"shape\": ", p->events[i].base);
-        put_dims(&o, p->events[i].rank, p->events[i].dim);
-        put(&o, "}");
-    }
-    put(&o, "],\n \"tasks\": [");
-    for (int i = 0; i < p->ngrids; i++) {
-        put(&o, i ? ", {\"name\": " : "{\"name\": ");
-        put_string(&o, p->grids[i].name);
-        put(&o, "}");
-    }
+    put_parts(&o);
     put(&o, "]}\n");
     return o.buf;
 }

@@ -2,6 +2,7 @@
 #include "diag.h"
 #include "internal.h"
 #include <stddef.h>
+#include <string.h>
 
 static val atomic_load(cg *g, val ptr) {
     val v = LLVMBuildLoad2(g->b, g->i32, ptr, "");
@@ -112,8 +113,12 @@ static void expire(cg *g, const struct poll *w, val mask) {
     if (t == g->i64) first = LLVMBuildTrunc(g->b, first, g->i32, "");
     cg_if me;
     cg_if_begin(g, &me, cg_icmp(g, LLVMIntEQ, g->lane, first));
-    val say[] = {[TASK] = cg_i32(g, w->grid), [TILE] = w->tile,   [EVENT] = cg_i32(g, w->event),
-                 [INDEX] = w->index,          [COUNT] = w->count, [NEED] = w->need};
+    val say[] = {[TASK] = cg_i32(g, g->first_task + w->grid),
+                 [TILE] = w->tile,
+                 [EVENT] = cg_i32(g, g->first_event + w->event),
+                 [INDEX] = w->index,
+                 [COUNT] = w->count,
+                 [NEED] = w->need};
     for (int i = TASK; i <= NEED; i++)
         LLVMBuildStore(g->b, say[i], flag_word(g, i));
     cg_if_end(g, &me);
@@ -209,7 +214,8 @@ static val wait_one(cg *g, int grid, const et_wait *w, val tile) {
     }
     struct poll s = {.gr = &g->p->grids[grid], .grid = grid, .event = w->event, .tile = tile};
     s.need = cg_emit(g, e->count);
-    if (w->event == g->opt->break_event) s.need = cg_addi(g, s.need, 1);
+    if (g->opt->break_event && strcmp(e->name, g->opt->break_event) == 0)
+        s.need = cg_addi(g, s.need, 1);
     val zero = cg_i32(g, 0), quit = zero, n = cg_emit(g, total);
     int64_t lo, hi, constant;
     bool single = et_is_int(g->x, total, &constant) && constant == 1;

@@ -18,19 +18,38 @@ static bool check_dump(const char *dump, et_diags *d) {
     return false;
 }
 
-/* The event called NAME, -1 for no name; false after an error when there is none. */
-static bool find_event(const et_program *p, const char *name, et_diags *d, int *out_event) {
-    *out_event = -1;
-    for (int i = 0; name && i < p->nevents; i++)
-        if (strcmp(p->events[i].name, name) == 0) *out_event = i;
-    if (!name || *out_event >= 0) return true;
+/* Is there an event called NAME (or no name given)? False after an error. */
+static bool find_event(et_program *whole, const char *name, et_diags *d) {
+    et_program *p;
+    for (int k = 0; name && (p = et_program_part(whole, k)); k++)
+        for (int i = 0; i < p->nevents; i++)
+            if (strcmp(p->events[i].name, name) == 0) return true;
+    if (!name) return true;
     et_diag(d, ET_ERROR, (et_loc){0}, "there is no event '%s' to break", name);
-    for (int i = 0; i < p->nevents; i++)
-        et_diag(d, ET_NOTE, (et_loc){0}, "there is %s", p->events[i].name);
+    for (int k = 0; (p = et_program_part(whole, k)); k++)
+        for (int i = 0; i < p->nevents; i++)
+            et_diag(d, ET_NOTE, (et_loc){0}, "there is %s", p->events[i].name);
     return false;
 }
 
-bool et_compile(et_graph *g, const et_options *o, et_diags *d) {
+/* The program to generate code for: split into variants where that pays, which is found out with
+ * quick passes first. */
+static et_program *lower(et_graph *g, const et_options *o, const et_pass_options *passes,
+                         et_narrow_fn narrow, void *ctx) {
+    et_program *p;
+    et_pass_options quick = *passes;
+    quick.quick = true;
+    quick.dump = NULL;
+    quick.time_passes = quick.verbose = false;
+    if (narrow && o->variants > 1) {
+        if (!et_passes_run(g, &quick, &p) || !et_make_variants(p, passes, o->variants, narrow, ctx))
+            return NULL;
+        if (p->nvariants) return p;
+    }
+    return et_passes_run(g, passes, &p) ? p : NULL;
+}
+
+bool et_compile(et_graph *g, const et_options *o, et_diags *d, et_narrow_fn narrow, void *ctx) {
     const et_target *target = et_target_find(o->target);
     if (!target) {
         et_diag(d, ET_ERROR, (et_loc){0}, "unknown target '%s'", o->target);
@@ -44,16 +63,19 @@ bool et_compile(et_graph *g, const et_options *o, et_diags *d) {
                               .dump_to = stdout,
                               .time_passes = o->time_passes,
                               .verbose = o->verbose};
-    et_program *p;
-    if (!et_passes_run(g, &passes, &p)) return false;
+    et_program *p = lower(g, o, &passes, narrow, ctx);
+    if (!p) return false;
+    if (o->verbose)
+        for (int i = 0; i < p->nvariants; i++)
+            fprintf(stderr, "%s: variant for %s up to %lld\n", o->input,
+                    et_sym_name(g->exprs, p->variant_sym), (long long)p->variant[i].upto);
     if (!o->output && !o->emit_llvm) return true;
-    int broken;
-    if (!find_event(p, o->break_event, d, &broken)) return false;
+    if (!find_event(p, o->break_event, d)) return false;
     et_codegen_options codegen = {.target = target,
                                   .output = o->output,
                                   .emit_llvm = o->emit_llvm,
                                   .opt_level = 3,
-                                  .break_event = broken,
+                                  .break_event = o->break_event,
                                   .device_libs = o->device_libs,
                                   .time_passes = o->time_passes};
     et_codegen_info info;

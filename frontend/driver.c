@@ -53,6 +53,20 @@ static bool same_file(const char *a, const char *b) {
            x.st_ino == y.st_ino;
 }
 
+struct source {
+    et_arena *arena;
+    const char *name, *text;
+    size_t bytes;
+};
+
+/* The text was parsed without errors before: diagnostics here would only repeat warnings. */
+static et_graph *narrow(void *ctx, const char *dim, int64_t lo, int64_t hi) {
+    const struct source *s = ctx;
+    et_dim_range range = {dim, lo, hi};
+    return et_parse_etg_narrow(s->arena, et_diags_create(s->arena), s->name, s->text, s->bytes,
+                               &range);
+}
+
 static bool run(et_arena *arena, et_diags *d, const et_options *o) {
     if (same_file(o->input, o->output) || same_file(o->input, o->emit_llvm)) {
         complain(d, o->input, "the output would replace the input");
@@ -72,7 +86,8 @@ static bool run(et_arena *arena, et_diags *d, const et_options *o) {
         et_graph_print(g, stdout);
         return true;
     }
-    return et_compile(g, o, d);
+    struct source source = {arena, o->input, text, bytes};
+    return et_compile(g, o, d, narrow, &source);
 }
 
 bool et_drive(const et_options *o) {

@@ -2,7 +2,7 @@
 #ifndef ET_DRIVER_H
 #define ET_DRIVER_H
 
-#include "graph.h"
+#include "passes.h"
 
 typedef struct et_options {
     const char *input;       /* path, or "-" for standard input */
@@ -13,13 +13,15 @@ typedef struct et_options {
     const char *emit_llvm;   /* path for LLVM IR, or NULL */
     const char *device_libs; /* folder of the ROCm device libraries' bitcode, or NULL */
     const char *break_event; /* fault injection: waits on this event are never satisfied, or NULL */
+    int variants; /* at most this many tilings by the value of a dim: 1..ET_MAX_VARIANTS */
     bool verbose, time_passes;
 } et_options;
 
 /* Diagnostics go to stderr. False when there was an error; then no output file was touched. */
 bool et_drive(const et_options *);
 
-/* From graph to code object, as far as the options ask for it (backend.c). */
-bool et_compile(et_graph *, const et_options *, et_diags *);
+/* From graph to code object, as far as the options ask for it (backend.c). NARROW makes the graph
+ * again with narrower bounds of a dim; NULL compiles one variant only. */
+bool et_compile(et_graph *, const et_options *, et_diags *, et_narrow_fn narrow, void *ctx);
 
 #endif

@@ -14,6 +14,8 @@ static const char help[] =
     "  -d PASS              print the program after PASS, or after each with 'all'; 'graph' is "
     "the\n"
     "                       program as parsed. Without -o nothing else is made\n"
+    "  --variants=K         at most K (1 to 4, default 2) tilings of everything, chosen at launch\n"
+    "                       by the value of the first dim; fewer where fewer will do\n"
     "  --emit-llvm=FILE     write the kernel's LLVM IR\n"
     "  --rocm-device-lib-path=DIR   where the ROCm device libraries' bitcode is\n"
     "  --break-event=NAME   for testing: waits on event NAME need one arrival too many, so that\n"
@@ -26,12 +28,22 @@ static const char help[] =
     "MODEL.etg may be '-' for standard input. Exit status: 0 done, 1 errors in the model or in\n"
     "writing, 2 wrong usage.\n";
 
-enum { TARGET = 256, SCHEDULE, EMIT_LLVM, DEVICE_LIBS, BREAK_EVENT, TIME_PASSES, VERSION };
+enum {
+    TARGET = 256,
+    SCHEDULE,
+    EMIT_LLVM,
+    VARIANTS,
+    DEVICE_LIBS,
+    BREAK_EVENT,
+    TIME_PASSES,
+    VERSION
+};
 
 static const struct option options[] = {
     {"target", required_argument, NULL, TARGET},
     {"schedule", required_argument, NULL, SCHEDULE},
     {"emit-llvm", required_argument, NULL, EMIT_LLVM},
+    {"variants", required_argument, NULL, VARIANTS},
     {"rocm-device-lib-path", required_argument, NULL, DEVICE_LIBS},
     {"break-event", required_argument, NULL, BREAK_EVENT},
     {"time-passes", no_argument, NULL, TIME_PASSES},
@@ -52,13 +64,14 @@ static int run(const et_options *o) {
     if (!o->input) return usage("no input file%s", "");
     if (strcmp(o->schedule, "static") != 0)
         return usage("unknown schedule '%s': there is 'static'", o->schedule);
+    if (!o->variants) return usage("--variants takes 1, 2, 3 or 4%s", "");
     if (!o->output && !o->dump && !o->emit_llvm)
         return usage("nothing to make of %s: give -o FILE, --emit-llvm=FILE or -d PASS", o->input);
     return et_drive(o) ? 0 : 1;
 }
 
 int main(int argc, char **argv) {
-    et_options o = {.target = "gfx942", .schedule = "static"};
+    et_options o = {.target = "gfx942", .schedule = "static", .variants = 2};
     for (int c; (c = getopt_long(argc, argv, "o:d:vh", options, NULL)) != -1;) {
         switch (c) {
         case 'o':
@@ -78,6 +91,9 @@ int main(int argc, char **argv) {
             break;
         case EMIT_LLVM:
             o.emit_llvm = optarg;
+            break;
+        case VARIANTS:
+            o.variants = optarg[0] >= '1' && optarg[0] <= '4' && !optarg[1] ? optarg[0] - '0' : 0;
             break;
         case DEVICE_LIBS:
             o.device_libs = optarg;

@@ -16,6 +16,11 @@ et_program *et_program_create(et_graph *g) {
     return p;
 }
 
+et_program *et_program_part(et_program *p, int i) {
+    if (p->nvariants) return i < p->nvariants ? p->variant[i].program : NULL;
+    return i == 0 ? p : NULL;
+}
+
 int et_local_bytes(const et_local *l) {
     int n = l->pitch * et_dtype_bytes(l->dtype);
     for (int i = 0; i + 1 < l->rank; i++)

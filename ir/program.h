@@ -268,6 +268,10 @@ struct et_program {
     et_variant variant[ET_MAX_VARIANTS];
 };
 
+/* The programs a kernel is made of: the variants in order, or the program itself; NULL past the
+ * end. */
+et_program *et_program_part(et_program *, int i);
+
 et_program *et_program_create(et_graph *);
 int et_local_add(et_program *, et_func *, const char *name, et_dtype, int rank, const int *dim,
                  int pitch);

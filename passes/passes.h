@@ -20,10 +20,11 @@ bool et_passes_run(et_graph *g, const et_pass_options *, et_program **out_progra
 /* Lower the program once more with symbol SYM bounded by LO..HI; NULL when that fails. */
 typedef et_graph *(*et_narrow_fn)(void *ctx, const char *sym, int64_t lo, int64_t hi);
 
-/* Split the bounds of BASE's first symbol into as few ranges (at most ET_MAX_VARIANTS) as keep the
+/* Split the bounds of BASE's first symbol into as few ranges (at most MOST) as keep the
  * predicted time of every launch within 5 % of a program compiled for that launch alone, and put
  * the scheduled program of each into BASE's variants. False with diagnostics. */
-bool et_make_variants(et_program *base, const et_pass_options *, et_narrow_fn narrow, void *ctx);
+bool et_make_variants(et_program *base, const et_pass_options *, int most, et_narrow_fn narrow,
+                      void *ctx);
 
 /* The passes in order: name and one line of help; NULL past the end. */
 const char *et_pass_name(int i);

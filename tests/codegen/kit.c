@@ -25,8 +25,7 @@ void kit_begin(kit *k, const char *name) {
     k->opt = (et_codegen_options){.target = et_target_find("gfx942"),
                                   .output = k->path,
                                   .emit_llvm = getenv("KIT_LL"),
-                                  .opt_level = 2,
-                                  .break_event = -1};
+                                  .opt_level = 2};
 }
 
 void kit_end(kit *k) {
@@ -262,7 +261,7 @@ static void open_session(kit *k, const char *device, const int64_t *syms, etrt_d
 
 void kit_broken(kit *k, const char *device, const int64_t *syms, int event, const char *task) {
     et_program *p = k->p;
-    k->opt.break_event = event;
+    k->opt.break_event = p->events[event].name;
     kit_compile(k);
     etrt_device *dev;
     etrt_model *m;
