@@ -11,7 +11,10 @@
 
 #include <string.h>
 
-enum { LANES = 64, MAX_VGPR = 256, NSGPR = 144 };
+enum { LANES = 64, MAX_VGPR = 256, NSGPR = 160 };
+
+/* Instruction sets in the order they grew; isa_arch.c. */
+enum isa_gen { GEN_90A, GEN_942, GEN_950, GEN_11, GEN_12, GENS };
 
 /* The scalar file is indexed as operands are encoded; what the encoding keeps elsewhere follows. */
 enum {
@@ -26,6 +29,7 @@ enum {
     S_PRIVATE_BASE = 132,
     S_PRIVATE_LIMIT = 134,
     S_SCC = 136,
+    S_NULL = 140, /* what is written to null lands here; sources read zero without it */
 };
 
 /* Apertures: bits 63:32 of a flat address that names LDS or scratch. Not canonical host addresses.
@@ -33,6 +37,9 @@ enum {
 enum { APERTURE_SHARED = 0x10000, APERTURE_PRIVATE = 0x20000 };
 
 enum { MODE_DENORM32 = 3 << 4, MODE_DENORM16_64 = 3 << 6 };
+
+/* In the last dword of a buffer descriptor: the address includes the lane's place. */
+enum { BUFFER_ADD_LANE = 1 << 23 };
 
 /* How an operand's bits are read: its size, and what an inline constant means there. */
 enum emu_type {
@@ -63,6 +70,7 @@ struct emu_src {
     uint8_t kind;
     uint8_t type; /* enum emu_type */
     uint8_t dwords;
+    bool high;            /* the upper 16 bits of the register */
     uint32_t reg;         /* VGPR (AGPRs follow the VGPRs) or scalar file index */
     uint64_t imm;         /* SRC_CONST: the value as a scalar */
     const uint32_t *lane; /* SRC_CONST: the value in every lane, dwords * 64 */
@@ -75,7 +83,8 @@ typedef const struct emu_op *(*emu_handler)(struct emu_wave *, const struct emu_
 
 /* What a vector instruction does beside its arithmetic: only instructions that need one have it. */
 struct emu_ext {
-    uint8_t encoding;                  /* enum emu_encoding */
+    uint8_t encoding; /* enum emu_encoding */
+    bool dpp;
     uint32_t and_mask[3], xor_mask[3]; /* abs and neg, on the dword that has the sign */
     uint32_t xor_lo[3];                /* packed f32: neg of the low dword */
     bool clamp;
@@ -84,6 +93,7 @@ struct emu_ext {
     uint8_t lane[LANES];       /* DPP: source lane of each lane */
     uint64_t valid, write;     /* DPP: lanes whose source exists; lanes that may be written */
     bool bound_zero;
+    bool inactive;                       /* DPP: lanes that are off are read too */
     uint8_t sel[2], dst_sel, dst_unused; /* SDWA */
     bool sext[2];
 };
@@ -97,6 +107,7 @@ struct emu_op {
     uint8_t cls, nsrc;
     uint8_t row_arg, row_arg2;
     bool d_vgpr;
+    bool d_high;    /* the result goes to the upper 16 bits */
     int32_t offset; /* memory */
     uint32_t flags; /* memory: F_*; others: raw fields of the encoding */
     const struct emu_ext *x;
@@ -119,12 +130,15 @@ struct emu_program {
     uint32_t nvgpr, nagpr; /* registers any instruction names */
     struct emu_pool *pool; /* constants and exts */
     char isa[32];
+    enum isa_gen gen;
+    uint32_t wave_lanes; /* 64 or 32 */
 };
 
 struct emu_wave {
     uint32_t s[NSGPR] __attribute__((aligned(8)));
     uint32_t (*v)[LANES];    /* VGPRs, then AGPRs; 64-byte aligned */
     uint64_t live;           /* lanes that exist */
+    uint64_t full;           /* a bit for every lane of a full wave; those above take no part */
     const struct emu_op *pc; /* where the next run starts; NULL when ended */
     enum emu_stop stop;
     uint32_t mode;
@@ -137,7 +151,8 @@ struct emu_wave {
     struct emu_caches *caches; /* what the CU sees where caches are modelled, else NULL */
     const struct emu_program *program;
     const struct emu_lane_table *lanes;
-    bool flush32; /* MODE asks for f32 denormals to become zero */
+    bool signalled; /* at a barrier it has yet to wait at */
+    bool flush32;   /* MODE asks for f32 denormals to become zero */
     struct emu_fault *fault;
     uint64_t count[C_CLASSES];
     uint64_t bytes_read, bytes_written, lds_bytes_moved, atomics, sleeps, barriers;
@@ -151,6 +166,13 @@ static inline uint64_t get64(const uint32_t *p) {
 static inline void put64(uint32_t *p, uint64_t x) {
     memcpy(p, &x, 8);
 }
+/* One bit per lane, as scalar registers hold it: one dword or two. */
+static inline void put_mask(struct emu_wave *w, uint32_t at, uint64_t mask) {
+    if (w->full >> 32)
+        put64(&w->s[at], mask);
+    else
+        w->s[at] = (uint32_t)mask;
+}
 static inline uint64_t wave_exec(const struct emu_wave *w) {
     return get64(&w->s[S_EXEC]);
 }
@@ -160,6 +182,10 @@ static inline uint32_t scalar32(const struct emu_wave *w, const struct emu_src *
 }
 static inline uint64_t scalar64(const struct emu_wave *w, const struct emu_src *s) {
     return s->kind == SRC_CONST ? s->imm : get64(&w->s[s->reg]);
+}
+
+static inline uint64_t scalar_mask(const struct emu_wave *w, const struct emu_src *s) {
+    return s->dwords == 2 ? scalar64(w, s) : scalar32(w, s);
 }
 
 /* isa_run.c: stop the wave at O with a fault; always NULL. */
@@ -180,6 +206,7 @@ struct emu_tok {
     uint8_t kind;
     uint8_t count;
     bool neg, abs;
+    uint8_t half; /* of a 16-bit register: 1 low, 2 high */
     uint16_t reg;
     uint64_t i;
     double f;
@@ -193,6 +220,8 @@ struct emu_text {
     struct emu_tok tok[8];
     int ntok;
     uint8_t encoding; /* enum emu_encoding */
+    uint8_t gen;      /* enum isa_gen, set before parsing */
+    bool dpp;
     uint32_t word[5]; /* the encoding itself */
     int words;
     uint32_t at;
@@ -221,6 +250,20 @@ const struct emu_table *isa_valu_table(void);
 const struct emu_table *isa_mfma_table(void);
 const struct emu_table *isa_vmem_table(void);
 const struct emu_table *isa_ds_table(void);
+const struct emu_table *isa_salu_more_table(void);
+const struct emu_table *isa_flow_more_table(void);
+const struct emu_table *isa_cross_table(void);
+const struct emu_table *isa_wmma_table(void);
+
+/* isa_arch.c */
+struct isa_arch {
+    const char *name;
+    enum isa_gen gen;
+    uint32_t wave_lanes;
+};
+const struct isa_arch *isa_arch_find(const char *name);
+/* What the tables call the instruction that GEN's assembly calls NAME. */
+void isa_arch_rename(enum isa_gen gen, char name[64]);
 const struct emu_table *isa_buffer_table(void);
 
 /* isa_decode.c: the instruction at byte AT, as text. */
@@ -228,6 +271,11 @@ void isa_disassemble(const struct emu_program *, uint32_t at, char *out, size_t 
 /* The first instruction from index FROM on that decoded to nothing known: one more than its index,
  * and its place in AT; 0 when there is none. */
 size_t isa_unknown(const struct emu_program *, size_t from, uint32_t *at);
+
+/* Bind T's instruction, whatever it is; may change T's name. */
+bool isa_decode_one(struct emu_decode *, struct emu_text *, struct emu_op *);
+/* isa_dual.c: two vector instructions in one encoding, "X :: Y". */
+bool isa_bind_dual(struct emu_decode *, const char *line, const struct emu_text *, struct emu_op *);
 
 /* isa_parse.c */
 bool isa_parse(const char *line, struct emu_text *out);
@@ -237,7 +285,10 @@ struct emu_decode {
     struct emu_program *p;
     struct emu_pool *pool;
     const struct emu_lane_table *lanes;
-    bool failed; /* out of memory */
+    enum isa_gen gen;
+    int mask_dwords; /* a bit per lane takes */
+    bool halves;     /* what is being bound knows 16-bit registers */
+    bool failed;     /* out of memory */
 };
 bool isa_bind_src(struct emu_decode *, const struct emu_tok *, enum emu_type, struct emu_src *);
 bool isa_bind_vdst(struct emu_decode *, const struct emu_tok *, int dwords, struct emu_op *);

@@ -4,7 +4,7 @@
  *   d vector result   D scalar result   s source   c scalar 64-bit source read as a lane mask
  *   - ignored (a register the encoding implies)
  * Types: w 32 bits, f f32, h f16, i 16-bit integer, q 64-bit integer, g f64, p packed 16-bit,
- * 2..8 a number of dwords, x 16 dwords. */
+ * m a bit per lane, 2..8 a number of dwords, x 16 dwords. */
 #include "isa_lanes.h"
 
 int isa_type_dwords(enum emu_type t) {
@@ -63,6 +63,7 @@ static bool constant_bits(const struct emu_tok *t, enum emu_type type, uint64_t 
 }
 
 bool isa_bind_vreg(struct emu_decode *d, const struct emu_tok *t, int dwords, uint16_t *reg) {
+    if (t->half && !d->halves) return false;
     if ((t->kind != TOK_VGPR && t->kind != TOK_AGPR) || t->count != dwords) return false;
     uint32_t end = (uint32_t)t->reg + t->count;
     if (t->kind == TOK_AGPR) {
@@ -87,8 +88,15 @@ bool isa_bind_src(struct emu_decode *d, const struct emu_tok *t, enum emu_type t
         if (!isa_bind_vreg(d, t, s->dwords, &reg)) return false;
         s->kind = SRC_VGPR;
         s->reg = reg;
+        s->high = t->half == 2;
         return true;
     case TOK_SGPR:
+        if (t->reg == S_NULL) {
+            s->kind = SRC_CONST;
+            s->lane = isa_pool_broadcast(d->pool, 0, s->dwords);
+            if (!s->lane) d->failed = true;
+            return s->lane != NULL;
+        }
         /* "src_shared_base" as 32 bits is the half that holds the aperture */
         s->kind = SRC_SGPR;
         s->reg = t->reg;
@@ -112,17 +120,19 @@ bool isa_bind_src(struct emu_decode *d, const struct emu_tok *t, enum emu_type t
 bool isa_bind_vdst(struct emu_decode *d, const struct emu_tok *t, int dwords, struct emu_op *o) {
     o->d_vgpr = true;
     o->d_dwords = (uint8_t)dwords;
+    o->d_high = t->half == 2;
     return isa_bind_vreg(d, t, dwords, &o->d);
 }
 
 bool isa_bind_sdst(const struct emu_tok *t, int dwords, uint16_t *reg) {
+    *reg = t->reg;
+    if (t->kind == TOK_SGPR && t->reg == S_NULL) return dwords <= NSGPR - S_NULL;
     if (t->kind != TOK_SGPR || t->count != dwords) return false;
     if (t->reg >= S_SHARED_BASE) return false;
-    *reg = t->reg;
     return true;
 }
 
-static bool sig_type(char c, enum emu_type *type, int *dwords) {
+static bool sig_type(const struct emu_decode *d, char c, enum emu_type *type, int *dwords) {
     static const struct {
         char c;
         uint8_t type;
@@ -134,6 +144,11 @@ static bool sig_type(char c, enum emu_type *type, int *dwords) {
             *dwords = isa_type_dwords(*type);
             return true;
         }
+    }
+    if (c == 'm') {
+        *type = d->mask_dwords == 2 ? T_u64 : T_u32;
+        *dwords = d->mask_dwords;
+        return true;
     }
     *type = T_none;
     *dwords = c == 'x' ? 16 : c - '0';
@@ -170,7 +185,7 @@ bool isa_bind_sig(struct emu_decode *d, const struct emu_row *row, const struct 
         if (n >= t->ntok) return false;
         const struct emu_tok *tok = &t->tok[n];
         if (*s == '-') continue;
-        if (!sig_type(s[1], &type, &dwords)) return false;
+        if (!sig_type(d, s[1], &type, &dwords)) return false;
         bool ok = true;
         if (*s == 'd') {
             o->d_type = (uint8_t)type;

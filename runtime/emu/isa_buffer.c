@@ -1,5 +1,9 @@
 /* isa_buffer.c - memory instructions through a buffer descriptor: what is outside the buffer reads
- * as zero and is not written. */
+ * as zero and is not written.
+ *
+ * gfx90a reaches scratch this way: the descriptor that a kernel is given for it (emu_wave_init)
+ * adds the lane's place by itself; offsets count in the lane's own bytes, and the scalar offset in
+ * those of all 64 lanes. */
 #include "isa_atomic.h"
 #include "isa_coherence.h"
 #include "isa_vmem.h"
@@ -18,7 +22,7 @@ static bool descriptor(struct emu_wave *w, const struct emu_op *o, struct buffer
     b->base = d[0] | (uint64_t)(d[1] & 0xffff) << 32;
     b->stride = d[1] >> 16 & 0x3fff;
     b->records = d[2];
-    if (!(d[1] >> 31) && !(d[3] >> 23 & 1)) return true;
+    if (!(d[1] >> 31) && !(d[3] & BUFFER_ADD_LANE)) return true;
     isa_fault(w, o, "the buffer descriptor asks for swizzling or for the lane in the address");
     return false;
 }
@@ -55,6 +59,53 @@ static bool addresses(struct emu_wave *w, const struct emu_op *o, uint64_t *a, u
     return true;
 }
 
+/* ---- scratch ----------------------------------------------------------------------------------
+ */
+
+static bool is_scratch(const struct emu_wave *w, const struct emu_op *o) {
+    return w->scratch && w->s[o->s[1].reg + 3] == BUFFER_ADD_LANE;
+}
+
+static bool scratch_addresses(struct emu_wave *w, const struct emu_op *o, uint64_t *a,
+                              uint64_t exec) {
+    uint32_t scalar = scalar32(w, &o->s[0]), bytes = isa_data_bytes(o->row_arg);
+    if (o->flags & (BUF_IDXEN | BUF_LDS) || scalar % LANES) {
+        isa_fault(w, o, "scratch at scalar offset %u, by an index or into LDS is not modelled",
+                  scalar);
+        return false;
+    }
+    for (uint64_t m = exec; m; m &= m - 1) {
+        int i = __builtin_ctzll(m);
+        uint32_t at = scalar / LANES + (uint32_t)o->offset;
+        if (o->flags & BUF_OFFEN) at += w->v[o->sd][i];
+        a[i] = (uint64_t)(uintptr_t)w->scratch + (uint64_t)i * w->scratch_bytes + at;
+        if ((uint64_t)at + bytes <= w->scratch_bytes) continue;
+        isa_fault(w, o, "access of %u bytes at %u of the lane's scratch, which has %u", bytes, at,
+                  w->scratch_bytes);
+        w->fault->lane = (uint32_t)i;
+        return false;
+    }
+    return true;
+}
+
+H(scratch_load) {
+    uint64_t a[LANES] __attribute__((aligned(64))), exec = wave_exec(w);
+    if (!scratch_addresses(w, o, a, exec)) return NULL;
+    isa_load(w->v[o->d], a, o->row_arg, exec);
+    w->bytes_read += isa_data_bytes(o->row_arg) * (unsigned)__builtin_popcountll(exec);
+    return o + 1;
+}
+H(scratch_store) {
+    uint64_t a[LANES] __attribute__((aligned(64))), exec = wave_exec(w);
+    if (!scratch_addresses(w, o, a, exec)) return NULL;
+    isa_store(w->v[o->s[2].reg], a, o->row_arg, exec);
+    w->bytes_written += isa_data_bytes(o->row_arg) * (unsigned)__builtin_popcountll(exec);
+    return o + 1;
+}
+
+/* ---- buffers ----------------------------------------------------------------------------------
+ */
+
 /* Lanes outside the buffer read from here. */
 static const uint32_t zeros[4];
 
@@ -69,6 +120,7 @@ static void load(struct emu_wave *w, const struct emu_op *o, uint32_t *d, const 
 H(h_load) {
     uint64_t a[LANES] __attribute__((aligned(64))), exec = wave_exec(w), inside;
     uint32_t bytes = isa_data_bytes(o->row_arg);
+    if (is_scratch(w, o)) return scratch_load(w, o);
     if (!addresses(w, o, a, exec, bytes, false, &inside)) return NULL;
     for (uint64_t m = exec & ~inside; m; m &= m - 1)
         a[__builtin_ctzll(m)] = (uint64_t)(uintptr_t)zeros;
@@ -93,6 +145,7 @@ H(h_load) {
 H(h_store) {
     uint64_t a[LANES] __attribute__((aligned(64))), inside;
     uint32_t bytes = isa_data_bytes(o->row_arg);
+    if (is_scratch(w, o)) return scratch_store(w, o);
     if (!addresses(w, o, a, wave_exec(w), bytes, true, &inside)) return NULL;
     if (w->caches)
         isa_cached_store(w, o, w->v[o->s[2].reg], a, inside, 0);
@@ -132,6 +185,7 @@ static bool bind_common(struct emu_decode *d, const struct emu_row *row, const s
     o->flags = t->word[0] & (BUF_OFFEN | BUF_IDXEN | BUF_LDS);
     o->offset = (int32_t)(t->word[0] & 0xfff);
     o->nsrc = 3;
+    if (d->gen >= GEN_11) return false; /* another encoding */
     if (t->words != 2 || t->ntok != (lds ? 3 : 4) || (lds && !load)) return false;
     if (!lds) {
         uint16_t reg;

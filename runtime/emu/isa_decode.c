@@ -75,6 +75,10 @@ static void init_names(void) {
     add_names(isa_mfma_table());
     add_names(isa_vmem_table());
     add_names(isa_ds_table());
+    add_names(isa_salu_more_table());
+    add_names(isa_flow_more_table());
+    add_names(isa_cross_table());
+    add_names(isa_wmma_table());
     add_names(isa_buffer_table());
     names_ready = true;
 }
@@ -82,17 +86,22 @@ static void init_names(void) {
 /* ---- instructions -----------------------------------------------------------------------------
  */
 
-static bool decode_one(struct emu_decode *d, const struct emu_row *row, const struct emu_text *t,
-                       struct emu_op *o) {
+bool isa_decode_one(struct emu_decode *d, struct emu_text *t, struct emu_op *o) {
+    isa_arch_rename(d->gen, t->name);
+    const struct emu_row *row = *slot(t->name);
+    if (!row) return false;
+    d->halves = false;
     o->cls = row->cls;
-    return row->bind(d, row, t, o) && o->fn;
+    if (!row->bind(d, row, t, o) || !o->fn) return false;
+    /* a wave of 32 has its lanes in one register; the other half of EXEC stays zero */
+    return d->mask_dwords == 2 || o->d_vgpr || o->sd != S_EXEC + 1;
 }
 
 static void decode_text(struct emu_decode *d, LLVMDisasmContextRef dc, size_t at, size_t *bytes,
                         struct emu_op *o) {
     struct emu_program *p = d->p;
     char line[256];
-    struct emu_text t = {.at = (uint32_t)at};
+    struct emu_text t = {.at = (uint32_t)at, .gen = (uint8_t)d->gen};
     size_t left = p->bytes - at;
     size_t n = isa_llvm_text(dc, p, at, line, sizeof line);
     *bytes = n >= 4 && n <= sizeof t.word && n <= left ? n & ~(size_t)3 : 4;
@@ -100,8 +109,9 @@ static void decode_text(struct emu_decode *d, LLVMDisasmContextRef dc, size_t at
     o->at = (uint32_t)at;
     t.words = (int)(*bytes / 4);
     memcpy(t.word, p->text + at, *bytes < left ? *bytes : left);
-    const struct emu_row *row = n >= 4 && isa_parse(line, &t) ? *slot(t.name) : NULL;
-    if (row && decode_one(d, row, &t, o)) return;
+    bool known = n >= 4 && (strstr(line, " :: ") ? isa_bind_dual(d, line, &t, o)
+                                                 : isa_parse(line, &t) && isa_decode_one(d, &t, o));
+    if (known) return;
     memset(o, 0, sizeof *o);
     o->at = (uint32_t)at;
     o->cls = C_OTHER;
@@ -130,7 +140,11 @@ static void settle_branches(struct emu_program *p) {
 }
 
 static bool decode(struct emu_program *p, LLVMDisasmContextRef dc, char err[256]) {
-    struct emu_decode d = {.p = p, .pool = p->pool, .lanes = isa_lanes()};
+    struct emu_decode d = {.p = p,
+                           .pool = p->pool,
+                           .lanes = isa_lanes(),
+                           .gen = p->gen,
+                           .mask_dwords = p->wave_lanes == 64 ? 2 : 1};
     size_t words = p->bytes / 4;
     p->ops = malloc((words + 1) * sizeof *p->ops);
     p->index = malloc((words + 1) * sizeof *p->index);
@@ -158,8 +172,9 @@ bool emu_program_create(const char *isa, uint64_t addr, const void *text, size_t
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, init_names);
     *out = NULL;
-    if (strcmp(isa, "gfx942")) {
-        snprintf(err, 256, "the emulator executes gfx942, not '%.32s'", isa);
+    const struct isa_arch *arch = isa_arch_find(isa);
+    if (!arch) {
+        snprintf(err, 256, "the emulator does not execute '%.32s'", isa);
         return false;
     }
     if (bytes % 4 || bytes > UINT32_MAX / 2 || addr % 4) {
@@ -172,6 +187,8 @@ bool emu_program_create(const char *isa, uint64_t addr, const void *text, size_t
     if (ok) {
         p->addr = addr;
         p->bytes = bytes;
+        p->gen = arch->gen;
+        p->wave_lanes = arch->wave_lanes;
         memcpy(p->text, text, bytes);
         snprintf(p->isa, sizeof p->isa, "%s", isa);
         dc = LLVMCreateDisasmCPUFeatures("amdgcn-amd-amdhsa", isa, "", NULL, 0, NULL, NULL);

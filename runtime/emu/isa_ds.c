@@ -136,7 +136,7 @@ H(h_bpermute) {
     uint8_t lane[LANES];
     const uint32_t *a = w->v[o->s[0].reg];
     for (int i = 0; i < LANES; i++)
-        lane[i] = (a[i] + (uint32_t)o->offset) >> 2 & 63;
+        lane[i] = (uint8_t)((a[i] + (uint32_t)o->offset) >> 2 & (w->program->wave_lanes - 1));
     gather(w, o, w->v[o->s[1].reg], lane);
     return o + 1;
 }
@@ -148,7 +148,7 @@ H(h_permute) {
     uint64_t exec = wave_exec(w);
     for (uint64_t m = exec; m; m &= m - 1) {
         int i = __builtin_ctzll(m);
-        t[(a[i] + (uint32_t)o->offset) >> 2 & 63] = from[i];
+        t[(a[i] + (uint32_t)o->offset) >> 2 & (w->program->wave_lanes - 1)] = from[i];
     }
     w->lanes->blend(w->v[o->d], t, exec, 1);
     return o + 1;
@@ -160,13 +160,20 @@ H(h_permute) {
 /* Operands by signature, no global data share, the offset from the encoding. */
 static bool bind_ds(struct emu_decode *d, const struct emu_row *row, const struct emu_text *t,
                     struct emu_op *o) {
-    if (t->words != 2 || t->word[0] >> 16 & 1) return false;
+    int gds = t->gen >= GEN_11 ? 17 : 16;
+    if (t->words != 2 || t->word[0] >> gds & 1) return false;
     o->offset = (int32_t)(t->word[0] & 0xffff);
     if (!isa_bind_sig(d, row, t, o)) return false;
     for (int n = 0; n < o->nsrc; n++)
         if (o->s[n].kind != SRC_VGPR) return false;
     if (row->fn == h_swizzle && (uint32_t)o->offset >= 0xc000) return false;
     if (row->fn != h_ds_atomic) return true;
+    if (!strncmp(t->name, "ds_cmpstore", 11)) {
+        /* the new value first, what to compare with after it */
+        struct emu_src first = o->s[1];
+        o->s[1] = o->s[2];
+        o->s[2] = first;
+    }
     o->kernel =
         (void (*)(void))(row->arg2 ? isa_atomic64 : isa_atomic32)((enum isa_atomic)row->arg);
     return o->kernel != NULL;
@@ -240,6 +247,8 @@ static const struct emu_row rows[] = {
     ATOMIC(max, f, AT_MAX_F),
     ATOMIC2(cmpst, b, AT_CMPSWAP),
     ATOMIC2(cmpst, f, AT_CMPSWAP_F),
+    ATOMIC2(cmpstore, b, AT_CMPSWAP),
+    ATOMIC2(cmpstore, f, AT_CMPSWAP_F),
     ATOMIC2(mskor, b, AT_MSKOR),
     ROW(ds_wrap_rtn_b32, h_ds_atomic, "dwswswsw", AT_WRAP, 0),
     ROW(ds_pk_add_f16, h_ds_atomic, "swsw", AT_PK_ADD_F16, 0),

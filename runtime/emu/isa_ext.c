@@ -36,8 +36,17 @@ static bool bind_vop3(struct emu_ext *x, const struct emu_text *t, const struct 
     x->op_sel = has_sdst ? 0 : (uint8_t)bits(w0, 11, 4);
     x->clamp = bits(w0, 15, 1);
     x->omod = (uint8_t)bits(w1, 27, 2);
-    for (int n = 0; n < 3; n++)
+    return true;
+}
+
+/* Halves of registers that the text names, beside those the encoding selects. */
+static bool bind_halves(struct emu_ext *x, const struct emu_op *o) {
+    if (x->encoding == ENC_VOP3P) return true;
+    for (int n = 0; n < 3; n++) {
+        if (o->s[n].high) x->op_sel |= (uint8_t)(1 << n);
         if (x->op_sel >> n & 1 && !is16(o->s[n].type)) return false;
+    }
+    if (o->d_high) x->op_sel |= 8;
     return !(x->op_sel & 8) || is16(o->d_type);
 }
 
@@ -89,6 +98,8 @@ static int dpp_source(uint32_t ctrl, int lane) {
         return n ? row | ((in - n) & 15) : -2;
     case 0x15:
         return row | n;
+    case 0x16:
+        return row | (in ^ n);
     default:
         break;
     }
@@ -115,10 +126,33 @@ static int dpp_source(uint32_t ctrl, int lane) {
     }
 }
 
+/* Any of eight lanes for each of eight. */
+static void bind_dpp8(struct emu_ext *x, uint32_t w) {
+    x->bound_zero = true;
+    x->valid = x->write = UINT64_MAX;
+    for (int i = 0; i < LANES; i++)
+        x->lane[i] = (uint8_t)((i & ~7) | (int)bits(w, 8 + 3 * (i & 7), 3));
+}
+
+enum { SRC_DPP8 = 0xe9, SRC_DPP8_INACTIVE = 0xea };
+
+/* The control word follows the instruction, whose first source says which kind it is. */
 static bool bind_dpp(struct emu_ext *x, const struct emu_text *t, const struct emu_op *o) {
-    uint32_t w = t->word[1], bank = bits(w, 24, 4), row = bits(w, 28, 4);
-    set_sign(x, o, bits(w, 21, 1) | bits(w, 23, 1) << 1, bits(w, 20, 1) | bits(w, 22, 1) << 1);
+    int at = t->gen >= GEN_11 && x->encoding != ENC_PLAIN ? 2 : 1;
+    uint32_t w = t->word[at], bank = bits(w, 24, 4), row = bits(w, 28, 4);
+    uint32_t src = t->word[at == 2] & 0x1ff;
+    x->dpp = true;
+    if (t->words <= at || o->s[0].kind != SRC_VGPR) return false;
+    if (t->gen >= GEN_11 && (src == SRC_DPP8 || src == SRC_DPP8_INACTIVE)) {
+        if (at == 1) set_sign(x, o, 0, 0);
+        bind_dpp8(x, w);
+        x->inactive = src == SRC_DPP8_INACTIVE;
+        return true;
+    }
+    if (at == 1)
+        set_sign(x, o, bits(w, 21, 1) | bits(w, 23, 1) << 1, bits(w, 20, 1) | bits(w, 22, 1) << 1);
     x->bound_zero = bits(w, 19, 1);
+    x->inactive = t->gen >= GEN_11 && bits(w, 18, 1);
     for (int i = 0; i < LANES; i++) {
         int from = dpp_source(bits(w, 8, 9), i);
         if (from == -2) return false;
@@ -126,7 +160,7 @@ static bool bind_dpp(struct emu_ext *x, const struct emu_text *t, const struct e
         if (from >= 0) x->valid |= UINT64_C(1) << i;
         if (row >> (i / 16) & 1 && bank >> (i / 4 % 4) & 1) x->write |= UINT64_C(1) << i;
     }
-    return o->s[0].kind == SRC_VGPR;
+    return true;
 }
 
 static bool bind_sdwa(struct emu_ext *x, const struct emu_text *t, const struct emu_op *o,
@@ -151,13 +185,13 @@ static bool bind_sdwa(struct emu_ext *x, const struct emu_text *t, const struct 
 }
 
 static bool needed(const struct emu_ext *x, const struct emu_op *o) {
-    if (x->encoding == ENC_DPP || x->encoding == ENC_SDWA || x->clamp || x->omod) return true;
+    if (x->dpp || x->encoding == ENC_SDWA || x->clamp || x->omod) return true;
     if (o->d_type == T_u16p || o->d_type == T_i16p || o->d_type == T_f16p) return true;
     for (int n = 0; n < o->nsrc; n++) {
         if (x->and_mask[n] != UINT32_MAX || x->xor_mask[n] || x->xor_lo[n]) return true;
         if (o->s[n].type == T_mix || (x->encoding == ENC_VOP3P && o->s[n].type == T_f16))
             return true;
-        if (x->encoding == ENC_VOP3 && x->op_sel >> n & 1) return true;
+        if (x->encoding != ENC_VOP3P && x->op_sel >> n & 1) return true;
         if (x->encoding == ENC_VOP3P && is_packed(o->s[n].type) &&
             (x->op_sel >> n & 1 || !(x->op_sel_hi >> n & 1)))
             return true;
@@ -175,15 +209,14 @@ bool isa_bind_ext(struct emu_decode *d, const struct emu_text *t, struct emu_op 
     case ENC_VOP3P:
         ok = bind_vop3p(&x, t, o);
         break;
-    case ENC_DPP:
-        ok = bind_dpp(&x, t, o);
-        break;
     case ENC_SDWA:
         ok = bind_sdwa(&x, t, o, compare);
         break;
     default:
         set_sign(&x, o, 0, 0);
     }
+    if (t->dpp) ok = ok && bind_dpp(&x, t, o);
+    ok = ok && bind_halves(&x, o);
     if (!strcmp(t->name, "v_fma_mixhi_f16")) x.op_sel |= 8;
     if (!ok) return false;
     if ((x.clamp || x.omod) && !is_float(o->d_type)) return false;
@@ -203,8 +236,11 @@ static const uint32_t *apply_dpp(struct emu_wave *w, const struct emu_op *o, con
                                  uint32_t *t, uint64_t *write) {
     const struct emu_ext *x = o->x;
     uint64_t exec = wave_exec(w), found = 0;
-    for (int i = 0; i < LANES; i++)
-        found |= (exec >> x->lane[i] & 1) << i;
+    if (x->inactive)
+        found = w->full;
+    else
+        for (int i = 0; i < LANES; i++)
+            found |= (exec >> x->lane[i] & 1) << i;
     found &= x->valid;
     for (int n = 0; n < o->s[0].dwords; n++)
         for (int i = 0; i < LANES; i++)
@@ -237,13 +273,13 @@ const uint32_t *isa_ext_source(struct emu_wave *w, const struct emu_op *o, int n
     const struct emu_lane_table *l = w->lanes;
     const uint32_t *p = isa_source(w, s, t);
     if (!x) goto flush;
-    if (x->encoding == ENC_DPP && n == 0) p = apply_dpp(w, o, p, t, write);
+    if (x->dpp && n == 0) p = apply_dpp(w, o, p, t, write);
     if (x->encoding == ENC_SDWA && n < 2 && (x->sel[n] != 6 || x->sext[n])) {
         apply_sdwa(t, p, x->sel[n], x->sext[n]);
         p = t;
     }
     bool low = x->op_sel >> n & 1, high = x->op_sel_hi >> n & 1;
-    if (x->encoding == ENC_VOP3 && low) {
+    if (x->encoding != ENC_VOP3P && low) {
         for (int i = 0; i < LANES; i++)
             t[i] = p[i] >> 16;
         p = t;

@@ -25,8 +25,8 @@ static const struct emu_op *jump(struct emu_wave *w, const struct emu_op *o, uin
 BRANCH(branch, w != NULL)
 BRANCH(branch_scc0, !w->s[S_SCC])
 BRANCH(branch_scc1, w->s[S_SCC])
-BRANCH(branch_vccz, !get64(&w->s[S_VCC]))
-BRANCH(branch_vccnz, get64(&w->s[S_VCC]))
+BRANCH(branch_vccz, !(get64(&w->s[S_VCC]) & w->full))
+BRANCH(branch_vccnz, get64(&w->s[S_VCC]) & w->full)
 BRANCH(branch_execz, !wave_exec(w))
 BRANCH(branch_execnz, wave_exec(w))
 
@@ -77,32 +77,53 @@ H(halt) {
 /* ---- special registers ------------------------------------------------------------------------
  */
 
-enum { HW_MODE = 1, HW_HW_ID = 4, HW_SH_MEM_BASES = 15, HW_XCC_ID = 20 };
+enum {
+    HW_MODE = 1,
+    HW_HW_ID = 4, /* until gfx9 */
+    HW_SH_MEM_BASES = 15,
+    HW_XCC_ID = 20, /* gfx94x, gfx95x */
+    HW_ID1 = 23,    /* from gfx10 on */
+    HW_SHADER_CYCLES = 29,
+    HW_SHADER_CYCLES_HI = 30, /* gfx12 */
+};
 
 static uint32_t hw_id(const struct emu_wave *w) {
     const struct emu_group *g = w->group;
     return (w->index / 4 & 15) | (w->index % 4) << 4 | (g->cu & 15) << 8 | (g->sh & 1) << 12 |
            (g->se & 7) << 13;
 }
+/* Two of the group's CUs make a workgroup processor, with four SIMDs. */
+static uint32_t hw_id1(const struct emu_wave *w) {
+    const struct emu_group *g = w->group;
+    return (w->index / 4 & 31) | (w->index % 4) << 8 | (g->cu / 2 & 15) << 10 | (g->sh & 1) << 16 |
+           (g->se & 7) << 18;
+}
+
+/* False for registers that are not modelled or that this GPU does not have. */
+static bool hwreg(const struct emu_wave *w, uint32_t id, uint32_t *v) {
+    enum isa_gen gen = w->program->gen;
+    if (id == HW_MODE)
+        *v = w->mode;
+    else if (id == HW_SH_MEM_BASES)
+        *v = APERTURE_PRIVATE >> 16 | (uint32_t)(APERTURE_SHARED >> 16) << 16;
+    else if (id == HW_HW_ID && gen < GEN_11)
+        *v = hw_id(w);
+    else if (id == HW_XCC_ID && (gen == GEN_942 || gen == GEN_950))
+        *v = w->group->xcc & 15;
+    else if (id == HW_ID1 && gen >= GEN_11)
+        *v = hw_id1(w);
+    else if (id == HW_SHADER_CYCLES && gen >= GEN_11)
+        *v = (uint32_t)emu_clock_cycles() & (gen == GEN_11 ? 0xfffff : UINT32_MAX);
+    else if (id == HW_SHADER_CYCLES_HI && gen == GEN_12)
+        *v = (uint32_t)(emu_clock_cycles() >> 32);
+    else
+        return false;
+    return true;
+}
 
 H(getreg) {
     uint32_t id = o->flags & 63, from = o->flags >> 6 & 31, n = (o->flags >> 11 & 31) + 1, v;
-    switch (id) {
-    case HW_MODE:
-        v = w->mode;
-        break;
-    case HW_HW_ID:
-        v = hw_id(w);
-        break;
-    case HW_XCC_ID:
-        v = w->group->xcc & 15;
-        break;
-    case HW_SH_MEM_BASES:
-        v = APERTURE_PRIVATE >> 16 | (uint32_t)(APERTURE_SHARED >> 16) << 16;
-        break;
-    default:
-        return isa_fault(w, o, "hardware register %u is not modelled", id);
-    }
+    if (!hwreg(w, id, &v)) return isa_fault(w, o, "hardware register %u is not modelled", id);
     v >>= from;
     w->s[o->sd] = n < 32 ? v & ((1u << n) - 1) : v;
     return o + 1;
@@ -210,7 +231,9 @@ static bool bind_s_load(struct emu_decode *d, const struct emu_row *row, const s
     if (t->tok[1].kind != TOK_SGPR || t->tok[1].count != (row->arg2 ? 4 : 2)) return false;
     o->s[0] = (struct emu_src){.kind = SRC_SGPR, .reg = t->tok[1].reg, .dwords = 2};
     o->nsrc = 1;
-    if (t->word[0] & 1 << 17) o->offset = (int32_t)(t->word[1] << 11) >> 11;
+    int unused = t->gen == GEN_12 ? 8 : 11;
+    if (t->gen >= GEN_11 || t->word[0] & 1 << 17)
+        o->offset = (int32_t)(t->word[1] << unused) >> unused;
     if (t->tok[2].kind == TOK_SGPR) {
         o->nsrc = 2;
         return isa_bind_src(d, &t->tok[2], T_u32, &o->s[1]);
@@ -272,6 +295,7 @@ static const struct emu_row rows[] = {
     {"s_memrealtime", isa_bind_sig, memtime, "Dq", C_SMEM, 1, 0, NULL, {0}},
     LOAD(s_load_dword, 1),
     LOAD(s_load_dwordx2, 2),
+    LOAD(s_load_b96, 3),
     LOAD(s_load_dwordx4, 4),
     LOAD(s_load_dwordx8, 8),
     LOAD(s_load_dwordx16, 16),

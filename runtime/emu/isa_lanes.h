@@ -23,6 +23,8 @@ struct emu_lane_row {
 
 /* What the lanes of a matrix instruction hold, in isa_mfma.c. */
 struct emu_mfma_row;
+struct emu_wmma_row; /* isa_wmma.h */
+struct emu_wmma_how;
 
 /* Where 64 addresses lie. */
 struct emu_span {
@@ -55,6 +57,9 @@ struct emu_lane_table {
     /* C_STRIDE is 64, or 0 when C is one array for every register */
     void (*mfma)(const struct emu_mfma_row *, uint32_t *d, const uint32_t *a, const uint32_t *b,
                  const uint32_t *c, int c_stride);
+    /* CONSTANT: C is one array of 64 for every register */
+    void (*wmma)(const struct emu_wmma_row *, uint32_t *d, const uint32_t *a, const uint32_t *b,
+                 const uint32_t *c, bool constant, const struct emu_wmma_how *);
 };
 
 const struct emu_lane_table *isa_lanes(void);

@@ -25,6 +25,7 @@ static const struct {
     {"xnack_mask", S_XNACK, 2},
     {"xnack_mask_lo", S_XNACK, 1},
     {"xnack_mask_hi", S_XNACK + 1, 1},
+    {"null", S_NULL, 1},
     {"src_shared_base", S_SHARED_BASE, 2},
     {"src_shared_limit", S_SHARED_LIMIT, 2},
     {"src_private_base", S_PRIVATE_BASE, 2},
@@ -62,9 +63,17 @@ static bool parse_register(const char *s, struct emu_tok *t) {
         t->reg = (uint16_t)(t->reg + S_TTMP);
         return t->reg + t->count <= S_M0;
     }
+    size_t n = strlen(s);
+    char name[16];
+    if (*s == 'v' && n > 3 && n < sizeof name && s[n - 2] == '.' && strchr("lh", s[n - 1])) {
+        t->half = s[n - 1] == 'l' ? 1 : 2;
+        memcpy(name, s, n - 2);
+        name[n - 2] = 0;
+        s = name;
+    }
     if (!strchr("vas", *s) || !parse_regs(s + 1, &t->reg, &t->count)) return false;
     t->kind = *s == 'v' ? TOK_VGPR : *s == 'a' ? TOK_AGPR : TOK_SGPR;
-    return t->reg + t->count <= (*s == 's' ? S_FLAT_SCRATCH : MAX_VGPR);
+    return t->reg + t->count <= (*s == 's' ? S_VCC : MAX_VGPR);
 }
 
 static bool parse_number(const char *s, struct emu_tok *t) {
@@ -129,7 +138,9 @@ static void strip_suffix(struct emu_text *x) {
         size_t m = strlen(suffixes[i].suffix);
         if (n > m && !strcmp(x->name + n - m, suffixes[i].suffix)) {
             x->name[n - m] = 0;
-            x->encoding = suffixes[i].encoding;
+            x->dpp = suffixes[i].encoding == ENC_DPP;
+            /* from gfx11 on, DPP is something that most encodings can have */
+            if (x->gen < GEN_11) x->encoding = suffixes[i].encoding;
             return;
         }
     }
@@ -143,8 +154,14 @@ bool isa_parse(const char *line, struct emu_text *out) {
     memcpy(out->name, line, n);
     out->name[n] = 0;
     uint32_t top = out->word[0] >> 26;
-    out->encoding =
-        top == 0x34 ? ((out->word[0] >> 23) == 0x1a7 ? ENC_VOP3P : ENC_VOP3) : ENC_PLAIN;
+    out->dpp = false;
+    if (out->gen >= GEN_11)
+        out->encoding = top == 0x35                    ? ENC_VOP3
+                        : (out->word[0] >> 24) == 0xcc ? ENC_VOP3P
+                                                       : ENC_PLAIN;
+    else
+        out->encoding =
+            top == 0x34 ? ((out->word[0] >> 23) == 0x1a7 ? ENC_VOP3P : ENC_VOP3) : ENC_PLAIN;
     strip_suffix(out);
     line += n;
     out->ntok = 0;

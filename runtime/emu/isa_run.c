@@ -110,7 +110,13 @@ static uint32_t init_user_sgprs(struct emu_wave *w, const struct emu_dispatch *d
     uint32_t props = descriptor32(d->descriptor, KD_PROPERTIES) & 0xffff, n = 0;
     const uint64_t pairs[] = {(uint64_t)(uintptr_t)d->packet, (uint64_t)(uintptr_t)d->queue,
                               d->kernarg, d->dispatch_id, (uint64_t)(uintptr_t)w->scratch};
-    if (props & 1) n += 4; /* private segment buffer: unused with flat scratch */
+    if (props & 1) {
+        /* of scratch, for GPUs that reach it through a buffer */
+        put64(&w->s[n], (uint64_t)(uintptr_t)w->scratch);
+        w->s[n + 2] = UINT32_MAX;
+        w->s[n + 3] = BUFFER_ADD_LANE;
+        n += 4;
+    }
     for (int i = 0; i < 5; i++) {
         if (!(props >> (i + 1) & 1)) continue;
         put64(&w->s[n], pairs[i]);
@@ -126,7 +132,19 @@ static uint32_t init_user_sgprs(struct emu_wave *w, const struct emu_dispatch *d
     return n;
 }
 
+/* gfx12 has the workgroup's id, and the wave's place in it, in registers of their own. */
+static void init_trap_registers(struct emu_wave *w) {
+    const uint32_t *id = w->group->id;
+    w->s[S_TTMP + 9] = id[0];
+    w->s[S_TTMP + 7] = (id[1] & 0xffff) | id[2] << 16;
+    w->s[S_TTMP + 8] = w->index << 25;
+}
+
 static void init_system_sgprs(struct emu_wave *w, const struct emu_dispatch *d, uint32_t used) {
+    if (w->program->gen == GEN_12) {
+        init_trap_registers(w);
+        return;
+    }
     uint32_t rsrc2 = descriptor32(d->descriptor, KD_RSRC2);
     uint32_t n = rsrc2 >> 1 & 31;
     if (n < used) n = used;
@@ -146,8 +164,8 @@ static void init_lanes(struct emu_wave *w, const struct emu_dispatch *d) {
         total *= size[i];
     }
     for (uint32_t i = 0; i < LANES; i++) {
-        uint32_t id = w->index * LANES + i;
-        if (id >= total) continue;
+        uint32_t id = w->index * w->program->wave_lanes + i;
+        if (id >= total || !(w->full >> i & 1)) continue;
         w->live |= UINT64_C(1) << i;
         w->v[0][i] = id % size[0] | id / size[0] % size[1] << 10 | id / size[0] / size[1] << 20;
     }
@@ -163,6 +181,7 @@ void emu_wave_init(struct emu_wave *w, struct emu_group *g, uint32_t index, void
     w->program = d->program;
     w->lanes = isa_lanes();
     w->nreg = d->program->nvgpr + d->program->nagpr;
+    w->full = UINT64_MAX >> (LANES - d->program->wave_lanes);
     w->lds = g->lds;
     w->lds_bytes = d->lds_bytes;
     w->scratch = scratch;

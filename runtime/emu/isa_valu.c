@@ -33,7 +33,7 @@ H(h_lane_ext) {
         const uint32_t *b = N > 1 ? isa_source(w, &o->s[1], t1) : NULL;                            \
         const uint32_t *c = N > 2 ? isa_source(w, &o->s[2], t2) : NULL;                            \
         uint64_t exec = wave_exec(w);                                                              \
-        if (__builtin_expect(exec == UINT64_MAX, 1)) {                                             \
+        if (__builtin_expect(exec == w->full, 1)) {                                                \
             ((lane_fn)o->kernel)(w->v[o->d], a, b, c);                                             \
         } else if (exec) {                                                                         \
             LANE_TEMP(t);                                                                          \
@@ -59,7 +59,7 @@ H(h_compare) {
         b = isa_source(w, &o->s[1], t1);
     }
     uint64_t r = ((lane_cmp_fn)o->kernel)(a, b) & write;
-    put64(&w->s[o->sd], r);
+    put_mask(w, o->sd, r);
     if (o->row_arg) put64(&w->s[S_EXEC], r);
     return o + 1;
 }
@@ -75,12 +75,12 @@ H(h_carry) {
     const uint32_t *b = isa_ext_source(w, o, 1, t1, &write);
     const uint32_t *c = t2;
     if (o->nsrc > 2 && o->row_arg)
-        w->lanes->expand(t2, scalar64(w, &o->s[2]));
+        w->lanes->expand(t2, scalar_mask(w, &o->s[2]));
     else if (o->nsrc > 2)
         c = isa_ext_source(w, o, 2, t2, &write);
     uint64_t r = ((lane_carry_fn)o->kernel)(t, a, b, c);
     isa_ext_result(w, o, t, write);
-    put64(&w->s[o->sd], r & write);
+    put_mask(w, o->sd, r & write);
     return o + 1;
 }
 
@@ -90,7 +90,7 @@ H(h_cndmask) {
     LANE_TEMP(t0);
     LANE_TEMP(t1);
     LANE_TEMP(t);
-    uint64_t write = wave_exec(w), mask = scalar64(w, &o->s[2]);
+    uint64_t write = wave_exec(w), mask = scalar_mask(w, &o->s[2]);
     const uint32_t *a, *b;
     if (o->x) {
         a = isa_ext_source(w, o, 0, t0, &write);
@@ -98,7 +98,7 @@ H(h_cndmask) {
     } else {
         a = isa_source(w, &o->s[0], t0);
         b = isa_source(w, &o->s[1], t1);
-        if (write == UINT64_MAX) {
+        if (write == w->full) {
             w->lanes->select(w->v[o->d], a, b, mask);
             return o + 1;
         }
@@ -152,12 +152,12 @@ H(h_readfirstlane) {
 }
 
 H(h_readlane) {
-    w->s[o->sd] = w->v[o->s[0].reg][scalar32(w, &o->s[1]) & 63];
+    w->s[o->sd] = w->v[o->s[0].reg][scalar32(w, &o->s[1]) & (w->program->wave_lanes - 1)];
     return o + 1;
 }
 
 H(h_writelane) {
-    w->v[o->d][scalar32(w, &o->s[1]) & 63] = scalar32(w, &o->s[0]);
+    w->v[o->d][scalar32(w, &o->s[1]) & (w->program->wave_lanes - 1)] = scalar32(w, &o->s[0]);
     return o + 1;
 }
 
@@ -235,29 +235,38 @@ static enum emu_type source_type(const struct emu_text *t, const struct emu_tok 
     return type == T_mix && constant && hi >> n & 1 ? T_f16 : (enum emu_type)type;
 }
 
+/* Instruction sets with 16-bit registers leave the other half of a register alone. */
+static uint8_t half_kept(uint8_t type) {
+    return type == T_f16 ? T_f16p : type == T_u16 ? T_u16p : type == T_i16 ? T_i16p : type;
+}
+
 static bool bind_lane_operands(struct emu_decode *d, const struct emu_lane_row *r,
-                               const struct emu_text *t, struct emu_op *o) {
+                               const struct emu_text *t, bool cmpx, struct emu_op *o) {
     const uint8_t types[3] = {r->ta, r->tb, r->tc};
     const struct emu_tok *tok = t->tok, *end = t->tok + t->ntok;
     bool carry_in = r->kind == LK_CARRY && r->tc == T_u32;
     o->sd = UINT16_MAX;
-    o->d_type = r->td;
+    o->d_type = d->gen >= GEN_11 ? half_kept(r->td) : r->td;
     if (r->kind != LK_CMP &&
         (tok == end || !isa_bind_vdst(d, tok++, isa_type_dwords((enum emu_type)r->td), o)))
         return false;
-    if ((r->kind == LK_CMP || r->kind == LK_CARRY) &&
-        (tok == end || !isa_bind_sdst(tok++, 2, &o->sd)))
+    if (r->kind == LK_CMP && cmpx && d->gen >= GEN_11)
+        o->sd = S_EXEC;
+    else if ((r->kind == LK_CMP || r->kind == LK_CARRY) &&
+             (tok == end || !isa_bind_sdst(tok++, d->mask_dwords, &o->sd)))
         return false;
     for (int n = 0; n < 3 && types[n] != T_none; n++) {
         if (r->kind == LK_MAC && n == 2) break;
-        enum emu_type type = carry_in && n == 2 ? T_u64 : T_none;
+        enum emu_type mask = d->mask_dwords == 2 ? T_u64 : T_u32;
+        enum emu_type type = carry_in && n == 2 ? mask : T_none;
         if (tok == end) return false;
         if (type == T_none) type = source_type(t, tok, types[n], n);
         if (!isa_bind_src(d, tok++, type, &o->s[o->nsrc++])) return false;
     }
     if (r->kind == LK_MAC) {
         struct emu_src *s = &o->s[o->nsrc++];
-        *s = (struct emu_src){.kind = SRC_VGPR, .type = r->tc, .reg = o->d, .dwords = o->d_dwords};
+        *s = (struct emu_src){
+            .kind = SRC_VGPR, .type = r->tc, .reg = o->d, .dwords = o->d_dwords, .high = o->d_high};
     }
     o->row_arg = carry_in;
     return tok == end;
@@ -266,6 +275,7 @@ static bool bind_lane_operands(struct emu_decode *d, const struct emu_lane_row *
 bool isa_bind_lane(struct emu_decode *d, const struct emu_row *row, const struct emu_text *t,
                    struct emu_op *o) {
     (void)row;
+    d->halves = true;
     static const emu_handler plain[] = {h_lane1, h_lane2, h_lane3};
     char name[sizeof t->name];
     memcpy(name, t->name, sizeof name);
@@ -283,7 +293,7 @@ bool isa_bind_lane(struct emu_decode *d, const struct emu_row *row, const struct
         r = sat;
         *word &= ~clamp;
     }
-    if (!r || !bind_lane_operands(d, r, t, o) || !isa_bind_ext(d, &copy, o)) return false;
+    if (!r || !bind_lane_operands(d, r, t, cmpx, o) || !isa_bind_ext(d, &copy, o)) return false;
     o->cls = C_VALU;
     o->kernel = r->fn;
     if (r->kind == LK_CMP) {
@@ -300,7 +310,10 @@ bool isa_bind_lane(struct emu_decode *d, const struct emu_row *row, const struct
 static bool bind_ext_sig(struct emu_decode *d, const struct emu_row *row, const struct emu_text *t,
                          struct emu_op *o) {
     o->sd = UINT16_MAX;
-    return isa_bind_sig(d, row, t, o) && isa_bind_ext(d, t, o);
+    d->halves = true;
+    if (!isa_bind_sig(d, row, t, o)) return false;
+    if (d->gen >= GEN_11) o->d_type = half_kept(o->d_type);
+    return isa_bind_ext(d, t, o);
 }
 
 static bool bind_writelane(struct emu_decode *d, const struct emu_row *row,
@@ -326,7 +339,8 @@ static bool bind_gpr_idx(struct emu_decode *d, const struct emu_row *row, const 
 }
 
 static const struct emu_row rows[] = {
-    {"v_cndmask_b32", bind_ext_sig, h_cndmask, "dwswswsq", C_VALU, 0, 0, NULL, {0}},
+    {"v_cndmask_b32", bind_ext_sig, h_cndmask, "dwswswsm", C_VALU, 0, 0, NULL, {0}},
+    {"v_cndmask_b16", bind_ext_sig, h_cndmask, "disisism", C_VALU, 0, 0, NULL, {0}},
     {"v_div_fmas_f32", bind_ext_sig, h_div_fmas, "dfsfsfsf", C_VALU, 0, 0, NULL, {0}},
     {"v_div_fmas_f64", bind_ext_sig, h_div_fmas, "dgsgsgsg", C_VALU, 0, 0, NULL, {0}},
     {"v_readfirstlane_b32", isa_bind_sig, h_readfirstlane, "Dwsw", C_VALU, 0, 0, NULL, {0}},

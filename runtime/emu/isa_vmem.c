@@ -141,20 +141,21 @@ H(h_store) {
 /* Straight into LDS: M0 and the offset give the first lane's place, the others follow. */
 H(h_load_lds) {
     uint64_t a[LANES] __attribute__((aligned(64))), to[LANES], exec = wave_exec(w);
-    uint32_t bytes = isa_data_bytes(o->row_arg), t[LANES];
+    uint32_t bytes = isa_data_bytes(o->row_arg), t[4 * LANES];
     if (!exec) return o + 1;
     if (!addresses(w, o, a, exec, bytes, false, "load")) return NULL;
     int64_t base = (int64_t)(w->s[S_M0] & 0xffff) + o->offset;
-    if (base < 0 || base + 4 * LANES > w->lds_bytes)
+    int dwords = isa_data_dwords(o->row_arg), each = 4 * dwords;
+    if (base < 0 || base + each * LANES > w->lds_bytes)
         return isa_fault(w, o, "LDS bytes %lld to %lld of a workgroup that has %u", (long long)base,
-                         (long long)base + 4 * LANES, w->lds_bytes);
+                         (long long)base + each * LANES, w->lds_bytes);
     if (w->caches)
         isa_cached_load(w, o, t, a, exec, 0);
     else
         isa_load(t, a, o->row_arg, exec);
     for (int i = 0; i < LANES; i++)
-        to[i] = (uint64_t)(uintptr_t)(w->lds + base + 4 * i);
-    isa_store(t, to, D_X1, exec);
+        to[i] = (uint64_t)(uintptr_t)(w->lds + base + each * i);
+    isa_store(t, to, D_X1 + dwords - 1, exec);
     w->bytes_read += bytes * (unsigned)__builtin_popcountll(exec);
     return o + 1;
 }
@@ -236,10 +237,24 @@ static bool bind_data(struct emu_decode *d, const struct emu_tok *t, int dwords,
     return true;
 }
 
-static void bind_segment(const struct emu_text *t, struct emu_op *o) {
+/* The encodings of gfx11 and gfx12; false for those of other lengths. */
+static bool bind_segment11(const struct emu_text *t, struct emu_op *o) {
+    o->flags = t->name[0] == 'f' ? SEG_FLAT : t->name[0] == 's' ? SEG_SCRATCH : SEG_GLOBAL;
+    if (t->gen == GEN_12) {
+        o->offset = (int32_t)t->word[2] >> 8;
+        return t->words == 3;
+    }
+    o->offset = (int32_t)(t->word[0] << 19) >> 19;
+    if (o->flags == SEG_FLAT) o->offset &= 0xfff;
+    return t->words == 2;
+}
+
+static bool bind_segment(const struct emu_text *t, struct emu_op *o) {
+    if (t->gen >= GEN_11) return bind_segment11(t, o);
     o->flags = t->word[0] >> 14 & 3;
     o->offset = (int32_t)(t->word[0] << 19) >> 19;
     if (o->flags == SEG_FLAT) o->offset &= 0xfff;
+    return t->words == 2;
 }
 
 static bool bind_access(struct emu_decode *d, const struct emu_row *row, const struct emu_text *t,
@@ -252,10 +267,10 @@ static bool bind_access(struct emu_decode *d, const struct emu_row *row, const s
         isa_bind_load_level(d->p->isa, t, o);
     else
         isa_bind_store_level(d->p->isa, t, o);
-    if (t->words != 2) return false;
-    bind_segment(t, o);
+    if (!bind_segment(t, o)) return false;
     int want = (lds ? 1 : 2) + (o->flags != SEG_FLAT);
-    if (t->ntok != want || (t->word[0] >> 13 & 1 && !lds && o->flags == SEG_GLOBAL)) return false;
+    bool to_lds = t->gen < GEN_11 && t->word[0] >> 13 & 1;
+    if (t->ntok != want || (to_lds && !lds && o->flags == SEG_GLOBAL)) return false;
     if (load && !isa_bind_vdst(d, &t->tok[n++], dwords, o)) return false;
     const struct emu_tok *addr = &t->tok[n++];
     if (!load && !lds && !bind_data(d, &t->tok[n++], dwords, o)) return false;
@@ -270,9 +285,9 @@ static bool bind_atomic(struct emu_decode *d, const struct emu_row *row, const s
     o->row_arg2 = row->arg2;
     o->kernel =
         (void (*)(void))(row->arg2 ? isa_atomic64 : isa_atomic32)((enum isa_atomic)row->arg);
-    if (t->words != 2 || !o->kernel) return false;
-    bind_segment(t, o);
-    bool returns = t->word[0] >> 16 & 1; /* sc0 */
+    if (!o->kernel || !bind_segment(t, o)) return false;
+    /* gfx9: glc or sc0 */
+    bool returns = t->gen >= GEN_11 ? t->ntok > 2 + (o->flags != SEG_FLAT) : t->word[0] >> 16 & 1;
     if (t->ntok != 2 + returns + (o->flags != SEG_FLAT)) return false;
     if (returns && !isa_bind_vdst(d, &t->tok[n++], dwords, o)) return false;
     const struct emu_tok *addr = &t->tok[n++];
@@ -321,6 +336,7 @@ static bool bind_fence(struct emu_decode *d, const struct emu_row *row, const st
         ATOMIC2(seg, smax, AT_SMAX), ATOMIC2(seg, umax, AT_UMAX), ATOMIC2(seg, and, AT_AND),       \
         ATOMIC2(seg, or, AT_OR), ATOMIC2(seg, xor, AT_XOR), ATOMIC2(seg, inc, AT_INC),             \
         ATOMIC2(seg, dec, AT_DEC), ATOMIC(seg, add_f32, AT_ADD_F, 0),                              \
+        ATOMIC(seg, min_f32, AT_MIN_F, 0), ATOMIC(seg, max_f32, AT_MAX_F, 0),                      \
         ATOMIC(seg, pk_add_f16, AT_PK_ADD_F16, 0), ATOMIC(seg, pk_add_bf16, AT_PK_ADD_BF16, 0),    \
         ATOMIC(seg, add_f64, AT_ADD_F, 1), ATOMIC(seg, min_f64, AT_MIN_F, 1),                      \
         ATOMIC(seg, max_f64, AT_MAX_F, 1)
@@ -332,12 +348,22 @@ static const struct emu_row rows[] = {
     ATOMICS(global),
     ATOMICS(flat),
     ACCESS(global, load_lds_dword, h_load_lds, D_X1),
+    ACCESS(global, load_lds_dwordx3, h_load_lds, D_X3),
+    ACCESS(global, load_lds_dwordx4, h_load_lds, D_X4),
     ACCESS(global, load_lds_ubyte, h_load_lds, D_U8),
     ACCESS(global, load_lds_sbyte, h_load_lds, D_I8),
     ACCESS(global, load_lds_ushort, h_load_lds, D_U16),
     ACCESS(global, load_lds_sshort, h_load_lds, D_I16),
     {"buffer_wbl2", bind_fence, h_fence, "", C_VMEM, 0, 0, NULL, {0}},
     {"buffer_inv", bind_fence, h_fence, "", C_VMEM, 0, 0, NULL, {0}},
+    {"buffer_invl2", bind_fence, h_fence, "", C_VMEM, 0, 0, NULL, {0}},
+    {"buffer_wbinvl1", bind_fence, h_fence, "", C_VMEM, 0, 0, NULL, {0}},
+    {"buffer_wbinvl1_vol", bind_fence, h_fence, "", C_VMEM, 0, 0, NULL, {0}},
+    {"buffer_gl0_inv", bind_fence, h_fence, "", C_VMEM, 0, 0, NULL, {0}},
+    {"buffer_gl1_inv", bind_fence, h_fence, "", C_VMEM, 0, 0, NULL, {0}},
+    {"global_inv", bind_fence, h_fence, "", C_VMEM, 0, 0, NULL, {0}},
+    {"global_wb", bind_fence, h_fence, "", C_VMEM, 0, 0, NULL, {0}},
+    {"global_wbinv", bind_fence, h_fence, "", C_VMEM, 0, 0, NULL, {0}},
 };
 
 const struct emu_table *isa_vmem_table(void) {
