@@ -11,6 +11,15 @@ const et_target *et_target_find(const char *name);
 /* The I-th target's name, NULL past the end. */
 const char *et_target_name(int i);
 
+/* What to take from the fences that go with an event. */
+typedef enum {
+    ET_WEAKEN_NOTHING,
+    ET_WEAKEN_FENCE,   /* both */
+    ET_WEAKEN_SCOPE,   /* both order the workgroup only */
+    ET_WEAKEN_RELEASE, /* the one before arrivals */
+    ET_WEAKEN_ACQUIRE, /* the one after waits */
+} et_weaken;
+
 typedef struct {
     const et_target *target;
     const char *output;    /* path of the code object; written to a temporary name and renamed */
@@ -18,9 +27,11 @@ typedef struct {
     const char
         *device_libs; /* folder of the ROCm device libraries' bitcode, NULL = as configured */
     int opt_level;    /* 0..3 */
-    const char *break_event; /* fault injection: waits on events of this name need one arrival too
-                                many; NULL = none */
-    bool time_passes;        /* report LLVM's stages to stderr */
+    const char *break_event;  /* fault injection: waits on events of this name need one arrival too
+                                 many; NULL = none */
+    bool time_passes;         /* report LLVM's stages to stderr */
+    et_weaken weaken;         /* fault injection: the fences of task grids that wait on or notify */
+    const char *weaken_event; /* events of this name lack this */
 } et_codegen_options;
 
 /* Facts about what was made, for -v and tests. */

@@ -243,6 +243,19 @@ static val wait_one(cg *g, int grid, const et_wait *w, val tile) {
     return phi;
 }
 
+/* What other workgroups wrote, or are to see, is ordered; WEAK as far as the options leave it. */
+static void device_fence(cg *g, LLVMAtomicOrdering order, bool weak) {
+    et_weaken how = weak ? g->opt->weaken : ET_WEAKEN_NOTHING;
+    bool acquire = order == LLVMAtomicOrderingAcquire;
+    if (how == ET_WEAKEN_FENCE || how == (acquire ? ET_WEAKEN_ACQUIRE : ET_WEAKEN_RELEASE)) return;
+    LLVMBuildFenceSyncScope(g->b, order, how == ET_WEAKEN_SCOPE ? g->workgroup_scope : g->agent,
+                            "");
+}
+
+static bool weakened(cg *g, int event) {
+    return g->opt->weaken_event && strcmp(g->p->events[event].name, g->opt->weaken_event) == 0;
+}
+
 void cg_waits(cg *g, int grid, val tile) {
     const et_grid *gr = &g->p->grids[grid];
     if (!gr->nwaits) return;
@@ -273,7 +286,10 @@ void cg_waits(cg *g, int grid, val tile) {
     block go = cg_block(g, "ready");
     cg_cond(g, cg_icmp(g, LLVMIntNE, seen, cg_i32(g, 0)), g->failed, go);
     cg_at(g, go);
-    LLVMBuildFenceSyncScope(g->b, LLVMAtomicOrderingAcquire, g->agent, "");
+    bool weak = false;
+    for (int i = 0; i < gr->nwaits; i++)
+        weak |= weakened(g, gr->waits[i].event);
+    device_fence(g, LLVMAtomicOrderingAcquire, weak);
 }
 
 void cg_notifies(cg *g, int grid) {
@@ -282,10 +298,13 @@ void cg_notifies(cg *g, int grid) {
         cg_barrier(g); /* the next tile reuses the local buffers */
         return;
     }
+    bool weak = false;
+    for (int i = 0; i < gr->nnotifies; i++)
+        weak |= weakened(g, gr->notifies[i].event);
     cg_barrier_drain(g);
     cg_if me;
     cg_if_begin(g, &me, cg_icmp(g, LLVMIntEQ, g->tid, cg_i32(g, 0)));
-    LLVMBuildFenceSyncScope(g->b, LLVMAtomicOrderingRelease, g->agent, "");
+    device_fence(g, LLVMAtomicOrderingRelease, weak);
     for (int i = 0; i < gr->nnotifies; i++) {
         const et_notify *n = &gr->notifies[i];
         const et_event *e = &g->p->events[n->event];

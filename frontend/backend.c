@@ -32,6 +32,26 @@ static bool find_event(et_program *whole, const char *name, et_diags *d) {
     return false;
 }
 
+/* "HOW:EVENT" into the options for codegen; false after an error. */
+static bool find_weaken(et_program *p, const char *text, et_diags *d, et_codegen_options *out) {
+    static const char *const how[] = {[ET_WEAKEN_FENCE] = "fence",
+                                      [ET_WEAKEN_SCOPE] = "scope",
+                                      [ET_WEAKEN_RELEASE] = "release",
+                                      [ET_WEAKEN_ACQUIRE] = "acquire"};
+    if (!text) return true;
+    const char *colon = strchr(text, ':');
+    for (int i = ET_WEAKEN_FENCE; colon && i <= ET_WEAKEN_ACQUIRE; i++) {
+        size_t n = strlen(how[i]);
+        if (strncmp(text, how[i], n) != 0 || text + n != colon) continue;
+        out->weaken = (et_weaken)i;
+        out->weaken_event = colon + 1;
+        return find_event(p, colon + 1, d);
+    }
+    et_diag(d, ET_ERROR, (et_loc){0},
+            "--weaken takes fence, scope, release or acquire, a colon and an event");
+    return false;
+}
+
 /* The program to generate code for: split into variants where that pays, which is found out with
  * quick passes first. */
 static et_program *lower(et_graph *g, const et_options *o, const et_pass_options *passes,
@@ -78,6 +98,7 @@ bool et_compile(et_graph *g, const et_options *o, et_diags *d, et_narrow_fn narr
                                   .break_event = o->break_event,
                                   .device_libs = o->device_libs,
                                   .time_passes = o->time_passes};
+    if (!find_weaken(p, o->weaken, d, &codegen)) return false;
     et_codegen_info info;
     if (!et_codegen(p, &codegen, &info)) return false;
     if (o->verbose)

@@ -20,6 +20,9 @@ static const char help[] =
     "  --rocm-device-lib-path=DIR   where the ROCm device libraries' bitcode is\n"
     "  --break-event=NAME   for testing: waits on event NAME need one arrival too many, so that\n"
     "                       the kernel gives up and reports\n"
+    "  --weaken=HOW:EVENT   for testing: the fences that go with EVENT are left out (HOW is "
+    "fence,\n"
+    "                       release or acquire) or order the workgroup only (scope)\n"
     "  -v, --verbose        say what was made\n"
     "  --time-passes        say how long each pass took\n"
     "  -h, --help           print this\n"
@@ -35,6 +38,7 @@ enum {
     VARIANTS,
     DEVICE_LIBS,
     BREAK_EVENT,
+    WEAKEN,
     TIME_PASSES,
     VERSION
 };
@@ -46,6 +50,7 @@ static const struct option options[] = {
     {"variants", required_argument, NULL, VARIANTS},
     {"rocm-device-lib-path", required_argument, NULL, DEVICE_LIBS},
     {"break-event", required_argument, NULL, BREAK_EVENT},
+    {"weaken", required_argument, NULL, WEAKEN},
     {"time-passes", no_argument, NULL, TIME_PASSES},
     {"verbose", no_argument, NULL, 'v'},
     {"help", no_argument, NULL, 'h'},
@@ -100,6 +105,9 @@ int main(int argc, char **argv) {
             break;
         case BREAK_EVENT:
             o.break_event = optarg;
+            break;
+        case WEAKEN:
+            o.weaken = optarg;
             break;
         case TIME_PASSES:
             o.time_passes = true;
