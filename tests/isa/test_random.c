@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-enum { WORDS = 96, BYTES = 65536, PROGRAMS = 3000 };
+enum { WORDS = 96, BYTES = 65536, PROGRAMS = 3000, POOL = 6000 };
 
 /* First dword of each encoding: fixed bits, and which bits are free. */
 static const struct {
@@ -18,12 +18,12 @@ static const struct {
     {0xbe800000, 0x007fffff, 1}, /* SOP1 */
     {0xbf000000, 0x007fffff, 1}, /* SOPC */
     {0xbf800000, 0x001f0007, 1}, /* SOPP */
-    {0xc0000000, 0x03ffffff, 2}, /* SMEM */
     {0x00000000, 0x7dffffff, 1}, /* VOP2 */
     {0x7e000000, 0x01ffffff, 1}, /* VOP1 */
     {0x7c000000, 0x01ffffff, 1}, /* VOPC */
     {0xd0000000, 0x03ffffff, 2}, /* VOP3 */
     {0xd3800000, 0x007fffff, 2}, /* VOP3P and matrices */
+    {0xc0000000, 0x03ffffff, 2}, /* SMEM */
     {0xd8000000, 0x01feffff, 2}, /* DS */
     {0xdc000000, 0x01ffffff, 2}, /* FLAT */
     {0xe0000000, 0x01ffffff, 2}, /* MUBUF */
@@ -33,17 +33,52 @@ enum { NENCODINGS = sizeof encodings / sizeof *encodings };
 static uint32_t second_word(int encoding) {
     uint32_t r = random32();
     /* registers that are likely to hold something useful */
-    return encoding >= 11 ? r & 0x1f7f1f1f : r;
+    return encoding > 10 ? r & 0x1f7f1f1f : r;
 }
 
-static void make(uint32_t *word) {
+/* Instructions the executor knows, two dwords each (the second may not be used). */
+struct pool {
+    uint32_t (*word)[2];
+    uint8_t *words;
+    int n, memory; /* from index MEMORY on they access memory */
+};
+
+static void collect(struct pool *p, int from, int to, int want) {
+    for (int found = 0; found < want;) {
+        int e = from + (int)(random32() % (unsigned)(to - from));
+        uint32_t w[2] = {encodings[e].fixed | (random32() & encodings[e].open), second_word(e)};
+        bool literal = encodings[e].words == 1 && ((w[0] & 0xff) == 255 || (w[0] & 0x1ff) >= 249);
+        int words = encodings[e].words == 2 || literal ? 2 : 1;
+        if (e == 5 && w[0] >> 25 >= 62) continue;
+        struct emu_program *one;
+        char err[256];
+        uint32_t at;
+        if (!emu_program_create("gfx942", 0, w, (size_t)words * 4, &one, err)) abort();
+        bool ok = one->nops == 1 && !isa_unknown(one, 0, &at);
+        emu_program_destroy(one);
+        if (!ok) continue;
+        memcpy(p->word[p->n], w, sizeof w);
+        p->words[p->n++] = (uint8_t)words;
+        found++;
+    }
+}
+
+/* Branches, traps and hardware registers mostly stop a wave; they should not stop every one. */
+static bool ends_soon(uint32_t w) {
+    uint32_t sopk = w >> 23 & 31;
+    return w >> 23 == 0x17f || (w >> 28 == 0xb && w >> 23 < 0x17d && sopk >= 16) ||
+           (w >> 23 == 0x17d && (w >> 8 & 255) >= 0x1d && (w >> 8 & 255) <= 0x1f);
+}
+
+static void make(const struct pool *p, uint32_t *word) {
     int n = 0;
     while (n < WORDS - 3) {
-        int e = (int)(random32() % NENCODINGS);
-        word[n] = encodings[e].fixed | (random32() & encodings[e].open);
-        if (e == 6 && word[n] >> 25 >= 62) continue;
-        n++;
-        if (encodings[e].words == 2 || (word[n - 1] & 0x1ff) >= 249) word[n++] = second_word(e);
+        bool memory = random32() % 32 == 0;
+        int span = memory ? p->n - p->memory : p->memory;
+        int k = (memory ? p->memory : 0) + (int)(random32() % (unsigned)span);
+        if (ends_soon(p->word[k][0]) && random32() % 64) continue;
+        memcpy(word + n, p->word[k], sizeof p->word[k]);
+        n += p->words[k];
     }
     while (n < WORDS)
         word[n++] = 0xbf810000; /* s_endpgm */
@@ -103,9 +138,14 @@ int main(void) {
     uint8_t *memory = live_alloc(BYTES, true);
     int stops[EMU_FAULT + 1] = {0};
     uint64_t total = 0;
+    struct pool p = {.word = malloc(POOL * sizeof *p.word), .words = malloc(POOL)};
+    if (!p.word || !p.words) abort();
+    collect(&p, 0, 10, POOL * 3 / 4);
+    p.memory = p.n;
+    collect(&p, 10, NENCODINGS, POOL / 4);
     for (int k = 0; k < PROGRAMS; k++) {
         uint32_t word[WORDS];
-        make(word);
+        make(&p, word);
         struct code c = {.text = (uint8_t *)word, .bytes = sizeof word, .addr = 0x100000};
         struct machine *m = machine_create(&c, 0, 1);
         uint64_t seed = random64(), n;
@@ -119,6 +159,8 @@ int main(void) {
     EXPECT(stops[EMU_FAULT] > PROGRAMS / 4, "only %d faults", stops[EMU_FAULT]);
     EXPECT(total > 10 * PROGRAMS, "only %llu instructions ran", (unsigned long long)total);
     live_reset();
+    free(p.word);
+    free(p.words);
     printf("%d programs, %llu instructions, %d faults, %d failures\n", PROGRAMS,
            (unsigned long long)total, stops[EMU_FAULT], failures);
     return failures != 0;
