@@ -14,7 +14,9 @@ struct line {
     uint64_t number;     /* address / LINE */
     uint64_t generation; /* of the cache when it was last looked at */
     bytes_t valid, dirty;
-    bool listed; /* among the cache's dirty lines */
+    bool listed;                     /* among the cache's dirty lines, and then: */
+    const struct emu_caches *writer; /* NULL: several */
+    uint64_t written;                /* stamp of the first store */
     uint8_t data[LINE];
 };
 
@@ -34,17 +36,19 @@ struct cache {
 struct emu_caches {
     struct cache near, scalar;
     struct cache *array, *die; /* NULL where there is none */
+    uint64_t acquired;         /* stamp of the last invalidation */
 };
 
 static struct {
     bool on;
-    bool strict;            /* every cache has fetched everything at its last invalidation */
-    pthread_mutex_t serial; /* strict: one access at a time, for it looks into all caches */
+    bool adversarial;       /* every cache has fetched everything at its last invalidation */
+    pthread_mutex_t serial; /* adversarial: one access at a time, for it looks into all caches */
     uint32_t cus, dies, arrays;
     struct emu_caches *cu;
     struct cache *array, *die;
     pthread_mutex_t lock;
     uint32_t running;
+    uint64_t stamp; /* adversarial: of stores and invalidations */
 } device = {.lock = PTHREAD_MUTEX_INITIALIZER, .serial = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- memory -----------------------------------------------------------------------------------
@@ -134,7 +138,7 @@ static struct line *get(struct cache *c, uint64_t number);
 
 /* Before memory changes: the other dies are taken to have fetched these bytes long ago. */
 static void leave_old_in_dies(const struct cache *writer, uint64_t number, bytes_t mask) {
-    if (!device.strict) return;
+    if (!device.adversarial) return;
     for (uint32_t i = 0; i < device.dies; i++) {
         if (&device.die[i] == writer) continue;
         struct line *l = get(&device.die[i], number);
@@ -150,18 +154,29 @@ static void write_line_back(const struct cache *c, struct line *l, bytes_t mask)
     l->dirty &= ~mask;
 }
 
-static void write_back(struct cache *c) {
+/* In adversarial mode the release of one CU is not that of another: what others wrote after this
+ * one last looked stays where it is. BY is NULL for everything. */
+static bool not_yet(const struct line *l, const struct emu_caches *by) {
+    return device.adversarial && by && l->writer && l->writer != by && l->written > by->acquired;
+}
+
+static void write_back(struct cache *c, const struct emu_caches *by) {
+    uint32_t left = 0;
     for (uint32_t i = 0; i < c->ndirty; i++) {
         struct line *l = line_at(c, c->dirty[i]);
+        if (not_yet(l, by)) {
+            c->dirty[left++] = c->dirty[i];
+            continue;
+        }
         refresh(c, l);
         write_line_back(c, l, ~(bytes_t)0);
         l->listed = false;
     }
-    c->ndirty = 0;
+    c->ndirty = left;
 }
 
 static void empty(struct cache *c) {
-    write_back(c);
+    write_back(c, NULL);
     memset(c->slots, 0, c->nslots * sizeof *c->slots);
     c->count = c->last = 0;
 }
@@ -212,10 +227,16 @@ static struct line *get(struct cache *c, uint64_t number) {
 }
 
 /* MASK of the line is now newer than memory. */
-static void make_dirty(struct cache *c, struct line *l, bytes_t mask) {
+static void make_dirty(struct cache *c, struct line *l, bytes_t mask,
+                       const struct emu_caches *writer) {
     l->valid |= mask;
     l->dirty |= mask;
-    if (l->listed) return;
+    if (l->listed) {
+        if (l->writer != writer) l->writer = NULL;
+        return;
+    }
+    l->writer = writer;
+    if (device.adversarial) l->written = ++device.stamp;
     if (c->ndirty == c->dirty_room) {
         uint32_t room = c->dirty_room ? c->dirty_room * 2 : 256;
         uint32_t *bigger = realloc(c->dirty, room * sizeof *bigger);
@@ -322,10 +343,10 @@ static struct part part_of(uint64_t addr, uint32_t bytes) {
 }
 
 static void enter(void) {
-    if (device.strict) pthread_mutex_lock(&device.serial);
+    if (device.adversarial) pthread_mutex_lock(&device.serial);
 }
 static void leave(void) {
-    if (device.strict) pthread_mutex_unlock(&device.serial);
+    if (device.adversarial) pthread_mutex_unlock(&device.serial);
 }
 
 static void load_part(struct emu_caches *u, enum emu_level from, struct part p,
@@ -397,7 +418,7 @@ static void store_part(struct emu_caches *u, enum emu_level to, struct part p,
     bytes_t mask = mask_of(p.from, p.bytes);
     const struct emu_range *r = range_of(seen, p.number * LINE + p.from);
     copy(data + p.from, bytes, p.bytes);
-    if (device.strict) leave_old_near(u, p, r, mask);
+    if (device.adversarial) leave_old_near(u, p, r, mask);
     update(&u->near, p, mask, data);
     if (u->array) {
         pthread_mutex_lock(&u->array->lock);
@@ -416,7 +437,7 @@ static void store_part(struct emu_caches *u, enum emu_level to, struct part p,
         } else {
             struct line *l = get(die, p.number);
             copy_masked(l->data, data, mask);
-            make_dirty(die, l, mask);
+            make_dirty(die, l, mask, u);
         }
         pthread_mutex_unlock(&die->lock);
     }
@@ -493,6 +514,7 @@ void emu_cache_scalar_load(struct emu_caches *u, uint64_t addr, uint32_t bytes, 
 /* The far ones first: a near one must not be filled again with what a far one is about to lose. */
 void emu_cache_invalidate(struct emu_caches *u, unsigned levels) {
     enter();
+    u->acquired = device.adversarial ? ++device.stamp : 0;
     if (levels >> EMU_DIE & 1 && u->die) invalidate(u->die);
     if (levels >> EMU_ARRAY & 1 && u->array) invalidate(u->array);
     if (levels >> EMU_SCALAR & 1) invalidate(&u->scalar);
@@ -504,7 +526,7 @@ void emu_cache_write_back(struct emu_caches *u) {
     if (!u->die) return;
     enter();
     pthread_mutex_lock(&u->die->lock);
-    write_back(u->die);
+    write_back(u->die, u);
     pthread_mutex_unlock(&u->die->lock);
     leave();
 }
@@ -531,7 +553,7 @@ static bool create_cus(const struct emu_config *c) {
 bool emu_caches_start(const struct emu_config *c) {
     if (c->coherence == EMU_COHERENCE_OFF) return true;
     device.on = true;
-    device.strict = c->coherence == EMU_COHERENCE_STRICT;
+    device.adversarial = c->coherence == EMU_COHERENCE_MODEL;
     device.cus = c->cus;
     device.cu = calloc(c->cus, sizeof *device.cu);
     if (!device.cu) return false;
@@ -581,7 +603,7 @@ void emu_caches_stop(void) {
 
 static void write_back_locked(struct cache *c) {
     pthread_mutex_lock(&c->lock);
-    write_back(c);
+    write_back(c, NULL);
     pthread_mutex_unlock(&c->lock);
 }
 

@@ -92,14 +92,14 @@ static bool parse_map(const char *text, struct emu_config *c, char *err, size_t 
 
 static bool parse_coherence(const char *text, struct emu_config *c, char *err, size_t n) {
     static const char *const names[] = {[EMU_COHERENCE_OFF] = "off",
-                                        [EMU_COHERENCE_MODEL] = "model",
-                                        [EMU_COHERENCE_STRICT] = "strict"};
+                                        [EMU_COHERENCE_CACHES] = "caches",
+                                        [EMU_COHERENCE_MODEL] = "model"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(text, names[i])) {
             c->coherence = (enum emu_coherence)i;
             return true;
         }
-    snprintf(err, n, "device option coherence=%s: expected off, model or strict", text);
+    snprintf(err, n, "device option coherence=%s: expected off, caches or model", text);
     return false;
 }
 

@@ -30,7 +30,11 @@ struct emu_arch {
     bool array_caches; /* a cache of each shader array between those of its CUs and the L2 */
 };
 
-enum emu_coherence { EMU_COHERENCE_OFF, EMU_COHERENCE_MODEL, EMU_COHERENCE_STRICT };
+enum emu_coherence {
+    EMU_COHERENCE_OFF,
+    EMU_COHERENCE_CACHES, /* caches that never evict on their own */
+    EMU_COHERENCE_MODEL,  /* and everything the memory model allows besides */
+};
 
 enum emu_map { EMU_MAP_ROUND_ROBIN, EMU_MAP_BLOCK };
 
