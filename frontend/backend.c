@@ -82,7 +82,8 @@ bool et_compile(et_graph *g, const et_options *o, et_diags *d, et_narrow_fn narr
                               .dump = o->dump,
                               .dump_to = stdout,
                               .time_passes = o->time_passes,
-                              .verbose = o->verbose};
+                              .verbose = o->verbose,
+                              .no_verify = o->no_verify};
     et_program *p = lower(g, o, &passes, narrow, ctx);
     if (!p) return false;
     if (o->verbose)

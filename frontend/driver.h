@@ -15,7 +15,7 @@ typedef struct et_options {
     const char *weaken;      /* fault injection: "HOW:EVENT", see --help, or NULL */
     const char *break_event; /* fault injection: waits on this event are never satisfied, or NULL */
     int variants; /* at most this many tilings by the value of a dim: 1..ET_MAX_VARIANTS */
-    bool verbose, time_passes;
+    bool verbose, time_passes, no_verify;
 } et_options;
 
 /* Diagnostics go to stderr. False when there was an error; then no output file was touched. */

@@ -23,6 +23,7 @@ static const char help[] =
     "  --weaken=HOW:EVENT   for testing: the fences that go with EVENT are left out (HOW is "
     "fence,\n"
     "                       release or acquire) or order the workgroup only (scope)\n"
+    "  --no-verify          do not prove the schedule before making the kernel\n"
     "  -v, --verbose        say what was made\n"
     "  --time-passes        say how long each pass took\n"
     "  -h, --help           print this\n"
@@ -38,6 +39,7 @@ enum {
     VARIANTS,
     DEVICE_LIBS,
     BREAK_EVENT,
+    NO_VERIFY,
     WEAKEN,
     TIME_PASSES,
     VERSION
@@ -50,6 +52,7 @@ static const struct option options[] = {
     {"variants", required_argument, NULL, VARIANTS},
     {"rocm-device-lib-path", required_argument, NULL, DEVICE_LIBS},
     {"break-event", required_argument, NULL, BREAK_EVENT},
+    {"no-verify", no_argument, NULL, NO_VERIFY},
     {"weaken", required_argument, NULL, WEAKEN},
     {"time-passes", no_argument, NULL, TIME_PASSES},
     {"verbose", no_argument, NULL, 'v'},
@@ -105,6 +108,9 @@ int main(int argc, char **argv) {
             break;
         case BREAK_EVENT:
             o.break_event = optarg;
+            break;
+        case NO_VERIFY:
+            o.no_verify = true;
             break;
         case WEAKEN:
             o.weaken = optarg;

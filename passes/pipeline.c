@@ -48,7 +48,7 @@ bool et_passes_run(et_graph *g, const et_pass_options *opt, et_program **out_pro
             fprintf(stderr, "%8.3f ms  %s\n", 1e3 * (seconds() - t), passes[i].name);
         if (!ok || et_diag_errors(g->diags)) return false;
         pl.p->stage = passes[i].to;
-        dump(&pl, passes[i].name, passes[i].to);
+        if (passes[i].fn != et_pass_verify) dump(&pl, passes[i].name, passes[i].to);
     }
     *out_program = pl.p;
     return true;

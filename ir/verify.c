@@ -1,0 +1,292 @@
+/* The verifier: which values of the symbols to look at, and what to say. */
+#include "diag.h"
+#include "verify_int.h"
+#include <inttypes.h>
+#include <string.h>
+
+enum {
+    WORK = 25000000,
+    MAX_PERIOD = 512,
+    ALL_VALUES = 1 << 16, /* so many are tried one by one, as long as the work allows */
+    MAX_CORNERS = 64,
+    MAX_SYMS = 16,
+};
+
+/* ---- messages ---- */
+
+const char *vf_task(struct verify *v, const struct vf_inst *in, unsigned known,
+                    const int64_t *coord) {
+    const struct vf_grid *g = &v->grid[in->grid];
+    char buf[256];
+    int n = snprintf(buf, sizeof buf, "%.80s", g->g->name);
+    for (int c = 0; c < g->f->ncoords && n < 190; c++) {
+        n += snprintf(buf + n, sizeof buf - (size_t)n, "%s%.16s=", c ? ", " : "[",
+                      et_var_name(v->x, g->f->coord[c]));
+        n += known >> c & 1 ? snprintf(buf + n, sizeof buf - (size_t)n, "%" PRId64, coord[c])
+                            : snprintf(buf + n, sizeof buf - (size_t)n, "..");
+    }
+    if (g->f->ncoords) n += snprintf(buf + n, sizeof buf - (size_t)n, "]");
+    for (int i = 0; i < g->depth && n < 220; i++) {
+        const et_loop *l = &v->p->g->loops[g->path[i]];
+        n += snprintf(buf + n, sizeof buf - (size_t)n, " %.8s=%" PRId64, l->name,
+                      l->lo + vf_label(&v->loop[g->path[i]], in->at[i]));
+    }
+    return et_strdup(v->round, buf);
+}
+
+void vf_error(struct verify *v, int grid, const char *fmt, ...) {
+    char at[256] = "";
+    int n = 0;
+    for (int s = 0; v->syms && s < et_sym_count(v->x) && n < 200; s++)
+        n += snprintf(at + n, sizeof at - (size_t)n, "%s%.20s = %" PRId64, s ? ", " : " (with ",
+                      et_sym_name(v->x, s), v->syms[s]);
+    if (n) snprintf(at + n, sizeof at - (size_t)n, ")");
+    va_list ap;
+    va_start(ap, fmt);
+    const char *text = et_vprintf(v->arena, fmt, ap);
+    va_end(ap);
+    et_loc loc = {0};
+    if (grid >= 0 && v->p->ngroups == v->p->ngrids) loc = v->p->groups[grid].loc;
+    et_diag(v->d, ET_ERROR, loc, "the schedule is wrong: %s%s", text, at);
+    v->errors++;
+}
+
+/* ---- values of the symbols ---- */
+
+/* What tells small values of a symbol from large ones: the divisors it meets, and their least
+ * common multiple. */
+struct divisors {
+    const et_exprs *x;
+    int64_t v[MAX_CORNERS];
+    int n;
+    int64_t period;
+};
+
+static int64_t gcd(int64_t a, int64_t b) {
+    return b ? gcd(b, a % b) : a;
+}
+
+static void note_divisor(void *ctx, et_expr e) {
+    struct divisors *d = ctx;
+    const et_node_x *n = et_x(d->x, e);
+    int64_t by;
+    if ((n->op != ET_X_IDIV && n->op != ET_X_MOD) || !et_is_int(d->x, n->ops[1], &by) || by < 2)
+        return;
+    for (int i = 0; i < d->n; i++)
+        if (d->v[i] == by) return;
+    if (d->n == MAX_CORNERS) return;
+    d->v[d->n++] = by;
+    int64_t period = d->period / gcd(d->period, by) * by;
+    d->period = period > MAX_PERIOD ? (by > d->period ? by : d->period) : period;
+}
+
+static void find_divisors(const struct verify *v, struct divisors *d) {
+    *d = (struct divisors){.x = v->x, .period = 1};
+    for (int i = 0; i < v->p->ngrids; i++) {
+        const et_grid *g = &v->p->grids[i];
+        for (int c = 0; c < v->p->funcs[g->func].ncoords; c++)
+            et_walk(v->x, g->extent[c], note_divisor, d);
+        for (int w = 0; w < g->nwaits; w++)
+            for (int k = 0; k < v->p->events[g->waits[w].event].rank; k++) {
+                et_walk(v->x, g->waits[w].lo[k], note_divisor, d);
+                et_walk(v->x, g->waits[w].hi[k], note_divisor, d);
+            }
+    }
+    for (int e = 0; e < v->p->nevents; e++)
+        et_walk(v->x, v->p->events[e].count, note_divisor, d);
+}
+
+struct corners {
+    int64_t v[MAX_CORNERS];
+    int n;
+};
+
+static void corner(struct corners *c, int64_t lo, int64_t hi, int64_t value) {
+    if (value < lo || value > hi || c->n == MAX_CORNERS) return;
+    for (int i = 0; i < c->n; i++)
+        if (c->v[i] == value) return;
+    c->v[c->n++] = value;
+}
+
+/* Ends of the range, either side of every divisor and of its double, some primes. */
+static void find_corners(const struct divisors *d, int64_t lo, int64_t hi, struct corners *out) {
+    static const int64_t prime[] = {7, 13, 37, 101, 257};
+    out->n = 0;
+    corner(out, lo, hi, hi);
+    corner(out, lo, hi, lo);
+    corner(out, lo, hi, lo + 1);
+    corner(out, lo, hi, hi - 1);
+    for (int i = 0; i < d->n; i++)
+        for (int k = -1; k <= 1; k++) {
+            corner(out, lo, hi, d->v[i] + k);
+            corner(out, lo, hi, 2 * d->v[i] + k);
+        }
+    for (size_t i = 0; i < sizeof prime / sizeof *prime; i++)
+        corner(out, lo, hi, prime[i]);
+}
+
+/* ---- one value ---- */
+
+static bool look(struct verify *v) {
+    v->round = et_arena_create();
+    vf_status s = vf_order(v);
+    bool settled = s == VF_OK && vf_loops_settled(v);
+    if (s == VF_OK && !settled) {
+        for (int l = 0; l < v->p->g->nloops; l++)
+            v->loop[l] = (struct vf_loop){v->loop[l].trips, (int)v->loop[l].trips, false};
+        s = vf_order(v);
+    }
+    bool ok = s != VF_WRONG && (s == VF_TOO_LARGE || (vf_hazards(v) && vf_contents(v)));
+    int64_t tasks = 0;
+    for (int i = 0; ok && i < v->ninst; i++)
+        tasks += v->grid[v->inst[i].grid].tiles;
+    if (s == VF_TOO_LARGE || v->report->work > v->limit)
+        v->report->exhaustive = false;
+    else if (ok)
+        v->report->values++;
+    v->report->tasks = tasks > v->report->tasks ? tasks : v->report->tasks;
+    et_arena_destroy(v->round);
+    v->round = NULL;
+    return ok;
+}
+
+struct space {
+    int n;
+    int64_t lo[MAX_SYMS], hi[MAX_SYMS];
+    struct corners corner[MAX_SYMS];
+    int64_t all;           /* values in all, or more than ALL_VALUES */
+    unsigned char *looked; /* when all are to be looked at */
+};
+
+static bool look_once(struct verify *v, struct space *s) {
+    int64_t at = 0;
+    for (int i = 0; i < s->n; i++)
+        at = at * (s->hi[i] - s->lo[i] + 1) + v->syms[i] - s->lo[i];
+    if (s->looked) {
+        if (s->looked[at]) return true;
+        s->looked[at] = 1;
+    }
+    if (v->report->work > v->limit) {
+        v->report->exhaustive = false;
+        return true;
+    }
+    return look(v);
+}
+
+/* Corners of all symbols together; then of each with the others at their ends. */
+static bool look_at_corners(struct verify *v, struct space *s, int sym) {
+    if (sym == s->n) return look_once(v, s);
+    int64_t combined = 1;
+    for (int i = 0; i < s->n; i++)
+        combined *= s->corner[i].n;
+    int n = combined > 512 && s->n > 1 && s->corner[sym].n > 4 ? 4 : s->corner[sym].n;
+    for (int k = 0; k < n; k++) {
+        v->syms[sym] = s->corner[sym].v[k];
+        if (!look_at_corners(v, s, sym + 1)) return false;
+    }
+    return true;
+}
+
+/* All small values of one symbol, enough for every remainder by the period three times, with the
+ * others high, then low. */
+static bool sweep(struct verify *v, struct space *s, int64_t period) {
+    for (int sym = 0; sym < s->n; sym++)
+        for (int high = 1; high >= 0; high--) {
+            int64_t end = s->lo[sym] + 3 * period + 2;
+            for (int i = 0; i < s->n; i++)
+                v->syms[i] = high ? s->hi[i] : s->lo[i];
+            for (int64_t k = s->lo[sym]; k <= s->hi[sym] && k <= end; k++) {
+                v->syms[sym] = k;
+                if (!look_once(v, s)) return false;
+            }
+            if (s->n == 1) break;
+        }
+    return true;
+}
+
+static bool look_at_all(struct verify *v, struct space *s) {
+    for (int64_t at = 0; at < s->all; at++) {
+        int64_t left = at;
+        for (int i = s->n - 1; i >= 0; i--) {
+            int64_t n = s->hi[i] - s->lo[i] + 1;
+            v->syms[i] = s->lo[i] + left % n;
+            left /= n;
+        }
+        if (!look_once(v, s)) return false;
+    }
+    return true;
+}
+
+static bool look_around(struct verify *v) {
+    struct space s = {.n = et_sym_count(v->x), .all = 1};
+    struct divisors d;
+    if (s.n > MAX_SYMS) {
+        vf_error(v, -1, "more than %d dims", MAX_SYMS);
+        return false;
+    }
+    find_divisors(v, &d);
+    for (int i = 0; i < s.n; i++) {
+        et_sym_range(v->x, i, &s.lo[i], &s.hi[i]);
+        find_corners(&d, s.lo[i], s.hi[i], &s.corner[i]);
+        int64_t n = s.hi[i] - s.lo[i] + 1;
+        s.all = n > ALL_VALUES || s.all > ALL_VALUES ? ALL_VALUES + 1 : s.all * n;
+    }
+    v->syms = et_alloc(v->arena, (size_t)(s.n + 1) * sizeof *v->syms);
+    v->report->exhaustive = s.all <= ALL_VALUES;
+    if (v->report->exhaustive) s.looked = et_alloc(v->arena, (size_t)s.all);
+    return look_at_corners(v, &s, 0) && sweep(v, &s, d.period) &&
+           (!v->report->exhaustive || look_at_all(v, &s));
+}
+
+/* ---- everything ---- */
+
+static void set_up(struct verify *v) {
+    et_program *p = v->p;
+    v->grid = et_alloc(v->arena, (size_t)(p->ngrids + 1) * sizeof *v->grid);
+    v->loop = et_alloc(v->arena, (size_t)(p->g->nloops + 1) * sizeof *v->loop);
+    v->event = et_alloc(v->arena, (size_t)(p->nevents + 1) * sizeof *v->event);
+    for (int l = 0; l < p->g->nloops; l++) {
+        int64_t trips = p->g->loops[l].hi - p->g->loops[l].lo;
+        v->loop[l] = (struct vf_loop){trips, (int)trips, false};
+    }
+    for (int i = 0; i < p->ngrids; i++) {
+        struct vf_grid *g = &v->grid[i];
+        int up[ET_MAX_LOOPS];
+        *g = (struct vf_grid){.g = &p->grids[i], .f = &p->funcs[p->grids[i].func]};
+        for (int l = g->g->loop; l >= 0 && g->depth < ET_MAX_LOOPS; l = p->g->loops[l].parent)
+            up[g->depth++] = l;
+        for (int k = 0; k < g->depth; k++)
+            g->path[k] = up[g->depth - 1 - k];
+        vf_list_accesses(v, g);
+        for (int w = 0; w < g->g->nwaits; w++)
+            for (int d = 0; d < p->events[g->g->waits[w].event].rank; d++)
+                g->wait_coords |= vf_coords_in(v, g->f, g->g->waits[w].lo[d]) |
+                                  vf_coords_in(v, g->f, g->g->waits[w].hi[d]);
+        for (int n = 0; n < g->g->nnotifies; n++)
+            for (int d = 0; d < p->events[g->g->notifies[n].event].rank; d++)
+                g->notify_coords |= vf_coords_in(v, g->f, g->g->notifies[n].index[d]);
+    }
+}
+
+bool et_verify(et_program *p, const et_verify_options *opt, et_diags *d,
+               et_verify_report *out_report) {
+    et_verify_report report = {0};
+    struct verify v = {.p = p, .x = p->g->exprs, .opt = opt, .d = d, .report = &report};
+    v.limit = opt->work ? opt->work : WORK;
+    v.arena = et_arena_create();
+    v.round = v.arena;
+    v.var = et_alloc(v.arena, (size_t)(et_var_count(v.x) + 1) * sizeof *v.var);
+    set_up(&v);
+    vf_shorten_loops(&v);
+    bool ok = vf_layout(&v);
+    if (ok) {
+        vf_list_pairs(&v);
+        ok = look_around(&v);
+    }
+    if (ok && !report.values)
+        et_diag(d, ET_WARNING, (et_loc){0},
+                "the schedule was not verified: it has too many tasks even at the lowest dims");
+    if (out_report) *out_report = report;
+    et_arena_destroy(v.arena);
+    return ok && !v.errors;
+}

@@ -1,0 +1,182 @@
+/* verify_int.h - what the files of the verifier share: verify.c chooses values of the symbols,
+ * verify_box.c evaluates footprints, verify_loop.c shortens loops, verify_order.c computes what
+ * happens before what, verify_hazard.c checks accesses against it, verify_memory.c where things
+ * are. */
+#ifndef ET_VERIFY_INT_H
+#define ET_VERIFY_INT_H
+
+#include "verify.h"
+
+/* Integers lo..hi; none where lo > hi. */
+struct vf_range {
+    int64_t lo, hi;
+};
+
+struct vf_box {
+    struct vf_range d[ET_MAX_RANK];
+    bool empty;
+};
+
+/* A tensor access of a device function. */
+struct vf_access {
+    int tensor;
+    bool store;
+    bool data; /* its place depends on what tensors hold */
+    const et_step *step;
+    et_expr index[ET_MAX_RANK];
+    unsigned coords; /* tile coordinates its place depends on */
+    unsigned loops;  /* loops around the grid, outermost first, likewise */
+};
+
+struct vf_grid {
+    const et_grid *g;
+    const et_func *f;
+    struct vf_access *access;
+    int naccess, caccess;
+    int path[ET_MAX_LOOPS], depth;       /* loops around it, outermost first */
+    unsigned wait_coords, notify_coords; /* tile coordinates its waits and notifies depend on */
+    /* At the values of the symbols looked at. Tasks that agree on wait_coords are one class: they
+     * wait for the same counters. Those that agree on notify_coords are one group: they notify the
+     * same counters. */
+    int64_t extent[ET_MAX_RANK];
+    int64_t tiles;
+    int nclasses, ngroups;
+};
+
+/* A grid in one iteration of the loops around it. */
+struct vf_inst {
+    int grid;
+    int at[ET_MAX_LOOPS]; /* which of the kept iterations, outermost loop first */
+    int first_class, first_group;
+};
+
+/* Iterations kept of a loop, see verify_loop.c. */
+struct vf_loop {
+    int64_t trips;
+    int kept; /* trips, or fewer when it is shortened */
+    bool shortened;
+};
+
+struct vf_event {
+    int64_t dim[ET_MAX_RANK];  /* at these symbols */
+    int64_t kept[ET_MAX_RANK]; /* with shortened loops */
+    int loop[ET_MAX_RANK];     /* the loop a dimension counts the iterations of, or -1 */
+    int64_t need;
+    int64_t first; /* of its counters */
+};
+
+struct vf_arrival {
+    int inst, group, next;
+};
+
+struct vf_counter {
+    int64_t arrivals;
+    int arrival; /* first of a list */
+    int latest;  /* instance of all arrivals */
+    bool waited;
+    uint64_t *clock; /* all arrivals and what happened before them; made on demand */
+};
+
+/* A pair of accesses that may conflict, of two grids or one. */
+struct vf_pair {
+    int a, b;         /* accesses */
+    bool overlapping; /* different tensors that share memory */
+};
+
+struct vf_pairs {
+    struct vf_pair *v;
+    int n, cap;
+};
+
+struct verify {
+    et_program *p;
+    et_exprs *x;
+    const et_verify_options *opt;
+    et_diags *d;
+    et_arena *arena; /* the verifier's own */
+    et_verify_report *report;
+    struct vf_grid *grid;
+    struct vf_loop *loop;    /* by loop of the graph */
+    struct vf_event *event;  /* by event */
+    struct vf_pairs *pairs;  /* by earlier grid * ngrids + later grid */
+    struct vf_pairs *within; /* by grid: of two tiles of one instance */
+    bool *apart;             /* by grid: no two tiles conflict, for any value of the symbols */
+
+    int64_t *syms;
+    struct vf_range *var; /* by variable */
+    struct vf_inst *inst;
+    int ninst, cinst;
+    int nclasses, ngroups, words; /* of all instances; words of a set of groups */
+    uint64_t **past;              /* by class: the groups that are done before it starts */
+    struct vf_counter *counter;
+    int64_t ncounters;
+    struct vf_arrival *arrival;
+    int narrivals, carrivals;
+    void *scratch; /* of verify_hazard.c */
+    int nscratch;
+    uint64_t *sets; /* room for sets of groups, reused from value to value */
+    size_t nsets, csets;
+    et_arena *round; /* freed after each value of the symbols */
+    int errors;
+    int64_t limit; /* of work */
+};
+
+/* ---- verify.c */
+/* "x_2[j0=3] l=2": coordinates not in KNOWN are "..". */
+const char *vf_task(struct verify *, const struct vf_inst *, unsigned known, const int64_t *coord);
+/* An error about grid G of the program, ending in the values of the symbols. */
+void vf_error(struct verify *, int grid, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* ---- verify_box.c */
+struct vf_range vf_eval(const struct verify *, et_expr);
+void vf_list_accesses(struct verify *, struct vf_grid *);
+unsigned vf_coords_in(struct verify *, const et_func *, et_expr);
+bool vf_has_var(struct verify *, et_expr, int var);
+bool vf_has_load(struct verify *, et_expr);
+/* Set loop variables to the iteration of INST, and the coordinates in MASK to those of number
+ * AT, mixed radix with the last fastest; the others to all they can be. */
+void vf_enter(struct verify *, const struct vf_inst *, unsigned mask, int64_t at);
+int64_t vf_count(const struct vf_grid *, unsigned mask); /* how many numbers MASK has */
+/* What the entered tasks touch of the access's tensor. */
+struct vf_box vf_box_of(struct verify *, const struct vf_access *);
+static inline bool vf_meet(const struct vf_box *a, const struct vf_box *b, int rank) {
+    if (a->empty || b->empty) return false;
+    for (int d = 0; d < rank; d++)
+        if (a->d[d].hi < b->d[d].lo || b->d[d].hi < a->d[d].lo) return false;
+    return true;
+}
+/* Bytes of the workspace, first to last, that hold the box; none when it is empty. */
+struct vf_range vf_bytes(const struct verify *, int tensor, const struct vf_box *);
+
+/* ---- verify_loop.c */
+void vf_shorten_loops(struct verify *);
+int64_t vf_label(const struct vf_loop *, int at); /* the iteration a kept one stands for */
+/* The kept iteration that V, an index along LOOP computed by a task of INST, stands for; false when
+ * there is none. */
+bool vf_map_iteration(const struct verify *, const struct vf_inst *, int loop, int64_t v,
+                      int64_t *out);
+/* The pair of instances has a translation to earlier iterations of a shortened loop that is looked
+ * at as well and says the same. */
+bool vf_translated(const struct verify *, const struct vf_inst *, const struct vf_inst *);
+/* May be called once the order of tasks is known: the middle of every shortened loop is the same
+ * for whatever follows it. */
+bool vf_loops_settled(struct verify *);
+
+/* ---- verify_order.c */
+typedef enum { VF_OK, VF_WRONG, VF_TOO_LARGE } vf_status;
+/* Instances, counters, and each class's past; reports counts, progress, bounds and scopes. */
+vf_status vf_order(struct verify *);
+static inline bool vf_done_before(const struct verify *v, int klass, int group) {
+    return v->past[klass][group >> 6] >> (group & 63) & 1;
+}
+
+/* ---- verify_hazard.c */
+void vf_list_pairs(struct verify *);
+bool vf_hazards(struct verify *);
+
+/* ---- verify_memory.c */
+bool vf_layout(struct verify *);   /* of events and workspace, once */
+bool vf_contents(struct verify *); /* reads find what was last written as their tensor */
+
+#endif

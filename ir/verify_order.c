@@ -1,0 +1,443 @@
+/* What happens before what, at one value of the symbols.
+ *
+ * Instances are visited in program order. A class's past is a set of groups: those whose tasks are
+ * all done whenever a task of the class starts, because it waits for counters that count all their
+ * arrivals, transitively. */
+#include "diag.h"
+#include "verify_int.h"
+#include <inttypes.h>
+#include <string.h>
+
+enum {
+    MAX_COUNTERS = 1 << 22,
+    MAX_BITS = 1 << 29, /* classes times groups */
+    MAX_CLASSES = 1 << 20,
+};
+
+/* ---- instances ---- */
+
+static bool fits(const struct verify *v) {
+    return v->nclasses <= MAX_CLASSES && v->ngroups <= MAX_CLASSES &&
+           (int64_t)v->nclasses * v->ngroups <= MAX_BITS;
+}
+
+static void list_instances(struct verify *v, int first, int count, int *at, int depth) {
+    for (int i = first; i < first + count && fits(v); i++) {
+        const et_item *it = &v->p->items[i];
+        if (it->kind == ET_P_LOOP) {
+            for (at[depth] = 0; at[depth] < v->loop[it->index].kept; at[depth]++)
+                list_instances(v, it->first, it->count, at, depth + 1);
+            continue;
+        }
+        const struct vf_grid *g = &v->grid[it->index];
+        ET_GROW(v->round, v->inst, v->ninst, v->cinst);
+        struct vf_inst *in = &v->inst[v->ninst++];
+        *in = (struct vf_inst){
+            .grid = it->index, .first_class = v->nclasses, .first_group = v->ngroups};
+        memcpy(in->at, at, (size_t)depth * sizeof *at);
+        v->nclasses += g->nclasses;
+        v->ngroups += g->ngroups;
+    }
+}
+
+static bool measure_grids(struct verify *v) {
+    for (int i = 0; i < v->p->ngrids; i++) {
+        struct vf_grid *g = &v->grid[i];
+        g->tiles = 1;
+        for (int c = 0; c < g->f->ncoords; c++) {
+            g->extent[c] = vf_eval(v, g->g->extent[c]).lo;
+            if (g->extent[c] < 0) g->extent[c] = 0;
+            if (__builtin_mul_overflow(g->tiles, g->extent[c], &g->tiles)) return false;
+        }
+        if (vf_count(g, g->wait_coords) > MAX_CLASSES ||
+            vf_count(g, g->notify_coords) > MAX_CLASSES)
+            return false;
+        g->nclasses = g->tiles ? (int)vf_count(g, g->wait_coords) : 0;
+        g->ngroups = g->tiles ? (int)vf_count(g, g->notify_coords) : 0;
+    }
+    return true;
+}
+
+/* ---- counters ---- */
+
+static bool measure_events(struct verify *v) {
+    v->ncounters = 0;
+    for (int i = 0; i < v->p->nevents; i++) {
+        const et_event *ev = &v->p->events[i];
+        struct vf_event *e = &v->event[i];
+        int64_t n = 1;
+        for (int d = 0; d < ev->rank; d++) {
+            e->dim[d] = vf_eval(v, ev->dim[d]).lo;
+            e->kept[d] = e->loop[d] >= 0 ? v->loop[e->loop[d]].kept : e->dim[d];
+            if (e->kept[d] < 0) e->kept[d] = 0;
+            if (__builtin_mul_overflow(n, e->kept[d], &n) || n > MAX_COUNTERS) return false;
+        }
+        e->need = vf_eval(v, ev->count).lo;
+        e->first = v->ncounters;
+        v->ncounters += n;
+        if (v->ncounters > MAX_COUNTERS) return false;
+    }
+    return true;
+}
+
+static bool applies(const struct verify *v, const struct vf_inst *in, et_when when) {
+    const struct vf_grid *g = &v->grid[in->grid];
+    if (when == ET_ALWAYS || !g->depth) return true;
+    const struct vf_loop *l = &v->loop[g->path[g->depth - 1]];
+    int at = in->at[g->depth - 1];
+    if (when == ET_LAST_ITERATION) return at == l->kept - 1;
+    return (at == 0) == (when == ET_FIRST_ITERATION);
+}
+
+/* Where index I of dimension D is among the counters kept; false when it is outside the event. */
+static bool locate(const struct verify *v, const struct vf_inst *in, int event, int d, int64_t i,
+                   int64_t *out) {
+    const struct vf_event *e = &v->event[event];
+    *out = i;
+    if (i < 0 || i >= e->dim[d]) return false;
+    return e->loop[d] < 0 || vf_map_iteration(v, in, e->loop[d], i, out);
+}
+
+/* A task of INST for messages: coordinates in MASK from AT, the others open. */
+static const char *task_at(struct verify *v, const struct vf_inst *in, unsigned mask, int64_t at) {
+    const struct vf_grid *g = &v->grid[in->grid];
+    int64_t coord[ET_MAX_RANK] = {0};
+    for (int c = g->f->ncoords - 1; c >= 0; c--) {
+        if (!(mask >> c & 1)) continue;
+        coord[c] = at % g->extent[c];
+        at /= g->extent[c];
+    }
+    return vf_task(v, in, mask, coord);
+}
+
+/* ---- arrivals ---- */
+
+static const char *counter_text(struct verify *v, int event, const int64_t *at) {
+    const et_event *ev = &v->p->events[event];
+    char buf[200];
+    int n = snprintf(buf, sizeof buf, "%%%.80s[", ev->name);
+    for (int d = 0; d < ev->rank && n < 180; d++)
+        n += snprintf(buf + n, sizeof buf - (size_t)n, "%s%" PRId64, d ? ", " : "", at[d]);
+    return et_printf(v->round, "%s]", buf);
+}
+
+static bool notify(struct verify *v, int inst, int group, const et_notify *no) {
+    const struct vf_inst *in = &v->inst[inst];
+    const struct vf_grid *g = &v->grid[in->grid];
+    const struct vf_event *e = &v->event[no->event];
+    int rank = v->p->events[no->event].rank;
+    int64_t word = 0, at[ET_MAX_RANK], kept;
+    bool inside = true;
+    for (int d = 0; d < rank; d++) {
+        at[d] = vf_eval(v, no->index[d]).lo;
+        inside &= locate(v, in, no->event, d, at[d], &kept);
+        word = word * e->kept[d] + kept;
+    }
+    if (!inside) {
+        vf_error(v, in->grid, "task %s notifies event %s, which has no such counter",
+                 task_at(v, in, g->notify_coords, group), counter_text(v, no->event, at));
+        return false;
+    }
+    struct vf_counter *c = &v->counter[e->first + word];
+    c->arrivals += g->tiles / g->ngroups;
+    if (c->latest < inst) c->latest = inst;
+    ET_GROW(v->round, v->arrival, v->narrivals, v->carrivals);
+    v->arrival[v->narrivals] = (struct vf_arrival){inst, group, c->arrival};
+    c->arrival = v->narrivals++;
+    return true;
+}
+
+static bool list_arrivals(struct verify *v) {
+    for (int64_t c = 0; c < v->ncounters; c++)
+        v->counter[c].arrival = -1;
+    for (int i = 0; i < v->ninst; i++) {
+        const struct vf_inst *in = &v->inst[i];
+        const struct vf_grid *g = &v->grid[in->grid];
+        for (int k = 0; k < g->ngroups && g->g->nnotifies; k++) {
+            vf_enter(v, in, g->notify_coords, k);
+            v->report->work += 4 + g->g->nnotifies;
+            for (int n = 0; n < g->g->nnotifies; n++)
+                if (applies(v, in, g->g->notifies[n].when) && !notify(v, i, k, &g->g->notifies[n]))
+                    return false;
+        }
+    }
+    return true;
+}
+
+/* The counters of an event, by number, as indices of the whole loops. */
+static void indices_of(const struct verify *v, int event, int64_t word, int64_t *at) {
+    const struct vf_event *e = &v->event[event];
+    for (int d = v->p->events[event].rank - 1; d >= 0; d--) {
+        at[d] = word % e->kept[d];
+        word /= e->kept[d];
+        if (e->loop[d] >= 0) at[d] = vf_label(&v->loop[e->loop[d]], (int)at[d]);
+    }
+}
+
+static bool check_counts(struct verify *v) {
+    for (int e = 0; e < v->p->nevents; e++) {
+        int64_t end = e + 1 < v->p->nevents ? v->event[e + 1].first : v->ncounters;
+        for (int64_t c = v->event[e].first; c < end; c++) {
+            const struct vf_counter *k = &v->counter[c];
+            if (k->arrivals == v->event[e].need || (k->arrivals == 0 && !k->waited)) continue;
+            int64_t at[ET_MAX_RANK];
+            indices_of(v, e, c - v->event[e].first, at);
+            const struct vf_arrival *a = k->arrival >= 0 ? &v->arrival[k->arrival] : NULL;
+            const struct vf_inst *in = a ? &v->inst[a->inst] : NULL;
+            vf_error(v, in ? in->grid : -1,
+                     "event %s counts to %" PRId64 " but gets %" PRId64 " arrivals%s%s",
+                     counter_text(v, e, at), v->event[e].need, k->arrivals,
+                     in ? ", the last of task " : "",
+                     in ? task_at(v, in, v->grid[in->grid].notify_coords, a->group) : "");
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- pasts ---- */
+
+/* COUNT empty sets of groups. */
+static uint64_t *sets(struct verify *v, size_t count) {
+    size_t words = count * (size_t)v->words;
+    if (v->csets - v->nsets < words) {
+        /* Old ones stay valid: they live in the arena. */
+        v->csets = words > 2 * v->csets ? words : 2 * v->csets;
+        v->sets = et_alloc(v->arena, v->csets * sizeof *v->sets + 8);
+        v->nsets = words;
+        return v->sets;
+    }
+    uint64_t *s = v->sets + v->nsets;
+    v->nsets += words;
+    memset(s, 0, words * sizeof *s);
+    return s;
+}
+
+static void join(struct verify *v, uint64_t *to, const uint64_t *from) {
+    for (int w = 0; w < v->words; w++)
+        to[w] |= from[w];
+    v->report->work += 1 + v->words / 16;
+}
+
+/* Classes that share a task with GROUP of G: coordinates both fix must agree. */
+static void join_group(struct verify *v, uint64_t *to, const struct vf_inst *in, int group) {
+    const struct vf_grid *g = &v->grid[in->grid];
+    int64_t coord[ET_MAX_RANK] = {0}, open = 1, at = group;
+    unsigned both = g->wait_coords & g->notify_coords;
+    for (int c = g->f->ncoords - 1; c >= 0; c--) {
+        if (g->notify_coords >> c & 1) {
+            coord[c] = at % g->extent[c];
+            at /= g->extent[c];
+        } else if (g->wait_coords >> c & 1) {
+            open *= g->extent[c];
+        }
+    }
+    for (int64_t o = 0; o < open; o++) {
+        int64_t left = o, klass = 0, unit = 1;
+        for (int c = g->f->ncoords - 1; c >= 0; c--) {
+            if (!(g->wait_coords >> c & 1)) continue;
+            int64_t i = coord[c];
+            if (!(both >> c & 1)) {
+                i = left % g->extent[c];
+                left /= g->extent[c];
+            }
+            klass += i * unit;
+            unit *= g->extent[c];
+        }
+        join(v, to, v->past[in->first_class + klass]);
+    }
+    int bit = in->first_group + group;
+    to[bit >> 6] |= (uint64_t)1 << (bit & 63);
+}
+
+static uint64_t *clock_of(struct verify *v, struct vf_counter *c) {
+    if (c->clock) return c->clock;
+    c->clock = sets(v, 1);
+    for (int a = c->arrival; a >= 0; a = v->arrival[a].next)
+        join_group(v, c->clock, &v->inst[v->arrival[a].inst], v->arrival[a].group);
+    return c->clock;
+}
+
+/* The first and the last tile, in the order a workgroup takes them, of those that agree on MASK. */
+static int64_t tile_of(const struct vf_grid *g, unsigned mask, int64_t at, bool last) {
+    int64_t coord[ET_MAX_RANK], tile = 0;
+    for (int c = g->f->ncoords - 1; c >= 0; c--) {
+        coord[c] = last ? g->extent[c] - 1 : 0;
+        if (!(mask >> c & 1)) continue;
+        coord[c] = at % g->extent[c];
+        at /= g->extent[c];
+    }
+    for (int c = 0; c < g->f->ncoords; c++)
+        tile = tile * g->extent[c] + coord[c];
+    return tile;
+}
+
+/* Everything that arrives at the counter comes before every task of the class, in the order a
+ * single workgroup would run them. */
+static bool comes_before(struct verify *v, int inst, int klass, int event, const int64_t *at,
+                         const struct vf_counter *c) {
+    const struct vf_inst *in = &v->inst[inst];
+    const struct vf_grid *g = &v->grid[in->grid];
+    for (int a = c->latest < inst ? -1 : c->arrival; a >= 0; a = v->arrival[a].next) {
+        const struct vf_arrival *r = &v->arrival[a];
+        if (r->inst < inst) continue;
+        if (r->inst == inst &&
+            tile_of(g, g->notify_coords, r->group, true) < tile_of(g, g->wait_coords, klass, false))
+            continue;
+        const struct vf_inst *other = &v->inst[r->inst];
+        vf_error(v, in->grid,
+                 "no progress: task %s waits for event %s, which task %s notifies, but a single "
+                 "workgroup would have to run that task first and it comes later",
+                 task_at(v, in, g->wait_coords, klass), counter_text(v, event, at),
+                 task_at(v, other, v->grid[other->grid].notify_coords, r->group));
+        return false;
+    }
+    return true;
+}
+
+static bool reaches(const struct verify *v, et_scope scope) {
+    return scope >= ET_SCOPE_DEVICE || (scope == ET_SCOPE_DIE && v->opt->dies == 1);
+}
+
+/* A wait's last box and what is done once it is met: the next class often waits for the same. */
+struct waited {
+    int64_t lo[ET_MAX_RANK], hi[ET_MAX_RANK];
+    bool reusable; /* everything in it is of earlier instances */
+    uint64_t *all;
+};
+
+/* One counter of a wait's box, AT counting kept iterations: what it waits for is added to TO. */
+static bool wait_for(struct verify *v, int inst, int klass, const et_wait *w, const int64_t *at,
+                     struct waited *to) {
+    const struct vf_inst *in = &v->inst[inst];
+    const struct vf_grid *g = &v->grid[in->grid];
+    const struct vf_event *e = &v->event[w->event];
+    const et_event *ev = &v->p->events[w->event];
+    int64_t word = 0, index[ET_MAX_RANK];
+    for (int d = 0; d < ev->rank; d++)
+        word = word * e->kept[d] + at[d];
+    struct vf_counter *c = &v->counter[e->first + word];
+    c->waited = true;
+    indices_of(v, w->event, word, index);
+    if (!reaches(v, ev->scope) && c->arrival >= 0) {
+        const struct vf_arrival *a = &v->arrival[c->arrival];
+        const struct vf_inst *other = &v->inst[a->inst];
+        vf_error(v, in->grid,
+                 "task %s waits for event %s of scope %s, but task %s, which notifies it, may run "
+                 "on another %s",
+                 task_at(v, in, g->wait_coords, klass), counter_text(v, w->event, index),
+                 et_scope_name(ev->scope),
+                 task_at(v, other, v->grid[other->grid].notify_coords, a->group),
+                 ev->scope == ET_SCOPE_DIE ? "die" : "workgroup");
+        return false;
+    }
+    if (!comes_before(v, inst, klass, w->event, index, c)) return false;
+    to->reusable &= c->latest < inst;
+    join(v, to->all, clock_of(v, c));
+    return true;
+}
+
+/* One bound of a wait's box. */
+static bool bound(struct verify *v, const struct vf_inst *in, int klass, const et_wait *w,
+                  et_expr e, int64_t *out) {
+    struct vf_range r = vf_eval(v, e);
+    *out = r.lo;
+    if (r.lo == r.hi) return true;
+    vf_error(v, in->grid,
+             "task %s waits for a range of event %%%s that cannot be told before the launch",
+             task_at(v, in, v->grid[in->grid].wait_coords, klass), v->p->events[w->event].name);
+    return false;
+}
+
+/* The box a wait names, in kept iterations, and whether it has any counters. A box that runs
+ * backwards by more than one has no size a kernel could compute. */
+static bool box_of(struct verify *v, const struct vf_inst *in, int klass, const et_wait *w,
+                   int64_t *lo, int64_t *hi, bool *out_any) {
+    const et_event *ev = &v->p->events[w->event];
+    bool inside = true, backwards = false;
+    *out_any = true;
+    for (int d = 0; d < ev->rank; d++) {
+        if (!bound(v, in, klass, w, w->lo[d], &lo[d]) || !bound(v, in, klass, w, w->hi[d], &hi[d]))
+            return false;
+        if (lo[d] > hi[d]) *out_any = false;
+        backwards |= lo[d] > hi[d] + 1;
+    }
+    int64_t a[ET_MAX_RANK], b[ET_MAX_RANK];
+    for (int d = 0; d < ev->rank && *out_any; d++)
+        inside &=
+            locate(v, in, w->event, d, lo[d], &a[d]) && locate(v, in, w->event, d, hi[d], &b[d]);
+    if (!inside || backwards) {
+        const char *task = task_at(v, in, v->grid[in->grid].wait_coords, klass);
+        vf_error(v, in->grid, "task %s waits for event %s to %s, %s", task,
+                 counter_text(v, w->event, lo), counter_text(v, w->event, hi),
+                 backwards ? "which runs backwards" : "which has no such counters");
+        return false;
+    }
+    for (int d = 0; d < ev->rank && *out_any; d++)
+        lo[d] = a[d], hi[d] = b[d];
+    return true;
+}
+
+static bool wait_box(struct verify *v, int inst, int klass, const et_wait *w, struct waited *last) {
+    int64_t lo[ET_MAX_RANK] = {0}, hi[ET_MAX_RANK] = {0}, at[ET_MAX_RANK];
+    bool any;
+    int rank = v->p->events[w->event].rank, d = 0;
+    if (!box_of(v, &v->inst[inst], klass, w, lo, hi, &any)) return false;
+    if (!any) return true;
+    if (!last->reusable || memcmp(lo, last->lo, sizeof lo) || memcmp(hi, last->hi, sizeof hi)) {
+        memcpy(last->lo, lo, sizeof lo);
+        memcpy(last->hi, hi, sizeof hi);
+        memset(last->all, 0, (size_t)v->words * sizeof *last->all);
+        last->reusable = true;
+        memcpy(at, lo, sizeof at);
+        while (d >= 0) {
+            if (!wait_for(v, inst, klass, w, at, last)) return false;
+            for (d = rank - 1; d >= 0 && at[d] == hi[d]; d--)
+                at[d] = lo[d];
+            if (d >= 0) at[d]++;
+        }
+    }
+    join(v, v->past[v->inst[inst].first_class + klass], last->all);
+    return true;
+}
+
+static bool past_of_instance(struct verify *v, int inst) {
+    const struct vf_inst *in = &v->inst[inst];
+    const struct vf_grid *g = &v->grid[in->grid];
+    struct waited *last = et_alloc(v->round, (size_t)(g->g->nwaits + 1) * sizeof *last);
+    for (int w = 0; w < g->g->nwaits; w++)
+        last[w].all = sets(v, 1);
+    for (int k = 0; k < g->nclasses; k++)
+        for (int w = 0; w < g->g->nwaits; w++) {
+            if (!applies(v, in, g->g->waits[w].when)) continue;
+            vf_enter(v, in, g->wait_coords, k); /* each time: messages enter other tasks */
+            v->report->work += 8;
+            if (!wait_box(v, inst, k, &g->g->waits[w], &last[w])) return false;
+        }
+    return true;
+}
+
+static bool compute_pasts(struct verify *v) {
+    v->words = (v->ngroups + 63) / 64;
+    v->nsets = 0;
+    v->past = et_alloc(v->round, (size_t)(v->nclasses + 1) * sizeof *v->past);
+    uint64_t *bits = sets(v, (size_t)v->nclasses);
+    for (int k = 0; k < v->nclasses; k++)
+        v->past[k] = bits + (size_t)k * (size_t)v->words;
+    for (int i = 0; i < v->ninst; i++)
+        if (!past_of_instance(v, i)) return false;
+    return true;
+}
+
+vf_status vf_order(struct verify *v) {
+    int at[ET_MAX_LOOPS] = {0};
+    v->ninst = v->cinst = v->nclasses = v->ngroups = v->narrivals = v->carrivals = 0;
+    v->inst = NULL;
+    v->arrival = NULL;
+    if (!measure_grids(v) || !measure_events(v)) return VF_TOO_LARGE;
+    list_instances(v, v->p->first, v->p->count, at, 0);
+    if (!fits(v)) return VF_TOO_LARGE;
+    v->counter = et_alloc(v->round, (size_t)(v->ncounters + 1) * sizeof *v->counter);
+    bool ok = list_arrivals(v) && compute_pasts(v) && check_counts(v);
+    return ok ? VF_OK : VF_WRONG;
+}
