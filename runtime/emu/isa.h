@@ -252,7 +252,7 @@ const struct emu_table *isa_vmem_table(void);
 const struct emu_table *isa_ds_table(void);
 const struct emu_table *isa_salu_more_table(void);
 const struct emu_table *isa_flow_more_table(void);
-const struct emu_table *isa_cross_table(void);
+const struct emu_table *isa_valu_more_table(void);
 const struct emu_table *isa_wmma_table(void);
 
 /* isa_arch.c */

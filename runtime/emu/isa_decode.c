@@ -77,7 +77,7 @@ static void init_names(void) {
     add_names(isa_ds_table());
     add_names(isa_salu_more_table());
     add_names(isa_flow_more_table());
-    add_names(isa_cross_table());
+    add_names(isa_valu_more_table());
     add_names(isa_wmma_table());
     add_names(isa_buffer_table());
     names_ready = true;
