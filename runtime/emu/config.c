@@ -26,6 +26,82 @@ static const struct emu_arch archs[] = {
      .cache_line = 128,
      .l1_bytes = 32768,
      .l2_bytes = 4194304},
+    {.name = "gfx90a",
+     .isa_name = "amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-",
+     .product = "AMD Instinct MI210 (emulated by libetemu)",
+     .elf_mach = 0x03f,
+     .chip_id = 0x740f,
+     .wave_lanes = 64,
+     .simds_per_cu = 4,
+     .waves_per_simd = 8,
+     .vgprs = 512,
+     .vgpr_granule = 8,
+     .lds_bytes = 65536,
+     .groups_per_cu = 16,
+     .cus_per_xcd = 104,
+     .max_xcds = 1,
+     .clock_mhz = 1700,
+     .cache_line = 128,
+     .l1_bytes = 16384,
+     .l2_bytes = 8388608},
+    {.name = "gfx950",
+     .isa_name = "amdgcn-amd-amdhsa--gfx950:sramecc+:xnack-",
+     .product = "AMD Instinct MI355X (emulated by libetemu)",
+     .elf_mach = 0x04f,
+     .chip_id = 0x75a3,
+     .wave_lanes = 64,
+     .simds_per_cu = 4,
+     .waves_per_simd = 8,
+     .vgprs = 512,
+     .vgpr_granule = 8,
+     .lds_bytes = 163840,
+     .groups_per_cu = 16,
+     .cus_per_xcd = 32,
+     .max_xcds = 8,
+     .clock_mhz = 2400,
+     .cache_line = 128,
+     .l1_bytes = 32768,
+     .l2_bytes = 4194304},
+    {.name = "gfx1100",
+     .isa_name = "amdgcn-amd-amdhsa--gfx1100",
+     .product = "AMD Radeon RX 7900 XTX (emulated by libetemu)",
+     .elf_mach = 0x041,
+     .chip_id = 0x744c,
+     .wave_lanes = 32,
+     .simds_per_cu = 2,
+     .waves_per_simd = 16,
+     .vgprs = 1536,
+     .vgpr_granule = 24,
+     .lds_bytes = 65536,
+     .pairs = true,
+     .groups_per_cu = 16,
+     .cus_per_xcd = 96,
+     .max_xcds = 1,
+     .clock_mhz = 2500,
+     .cache_line = 128,
+     .l1_bytes = 32768,
+     .l2_bytes = 6291456,
+     .array_caches = true},
+    {.name = "gfx1201",
+     .isa_name = "amdgcn-amd-amdhsa--gfx1201",
+     .product = "AMD Radeon RX 9070 XT (emulated by libetemu)",
+     .elf_mach = 0x04e,
+     .chip_id = 0x7550,
+     .wave_lanes = 32,
+     .simds_per_cu = 2,
+     .waves_per_simd = 16,
+     .vgprs = 1536,
+     .vgpr_granule = 24,
+     .lds_bytes = 65536,
+     .pairs = true,
+     .groups_per_cu = 16,
+     .cus_per_xcd = 64,
+     .max_xcds = 1,
+     .clock_mhz = 2970,
+     .cache_line = 128,
+     .l1_bytes = 32768,
+     .l2_bytes = 8388608,
+     .array_caches = true},
 };
 
 /* EF_AMDGPU_MACH values, so that a refused code object can be told by name. */
@@ -55,8 +131,14 @@ uint32_t emu_config_engines(uint32_t die_cus) {
 }
 
 struct emu_cu_id emu_config_cu_id(const struct emu_config *c, uint32_t die_cus, uint32_t index) {
-    (void)c;
     uint32_t engines = emu_config_engines(die_cus);
+    if (c->arch->pairs) {
+        /* both CUs of a pair are in one array, of eight */
+        uint32_t pair = index / 2, pair_in_engine = pair / engines;
+        return (struct emu_cu_id){.se = pair % engines,
+                                  .sh = pair_in_engine / 4 % 2,
+                                  .cu = pair_in_engine % 4 * 2 + index % 2};
+    }
     uint32_t in_engine = index / engines;
     return (struct emu_cu_id){
         .se = index % engines, .sh = in_engine / 16 % 2, .cu = in_engine % 16};
@@ -187,6 +269,10 @@ bool emu_config_parse(const char *spec, struct emu_config *out, char *err, size_
     if (c.xcds > c.cus) {
         snprintf(err, n, "xcds=%u is more than cus=%u: every die needs a compute unit", c.xcds,
                  c.cus);
+        return false;
+    }
+    if (c.arch->pairs && c.cus % 2) {
+        snprintf(err, n, "cus=%u: the compute units of %s come in pairs", c.cus, c.arch->name);
         return false;
     }
     fill_defaults(&c);

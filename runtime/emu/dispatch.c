@@ -68,14 +68,26 @@ static bool take_kernel(struct emu_dispatch *d, const struct emu_symbol *k,
     return true;
 }
 
+/* Fields of the kernel descriptor: VGPRs less one, by eight; work-groups on a pair of CUs. */
+enum { VGPRS = 63, VGPRS_UNIT = 8, PAIR_MODE = 1 << 29, WAVE32 = 1 << 10 };
+
 static bool take_needs(struct emu_needs *n, const struct emu_dispatch *d, struct emu_failure *f) {
     const struct emu_config *c = emu_device();
     struct emu_descriptor kd;
     memcpy(&kd, d->descriptor, sizeof kd);
     uint32_t items = d->group_size[0] * d->group_size[1] * d->group_size[2];
     n->waves = (items + c->arch->wave_lanes - 1) / c->arch->wave_lanes;
-    n->vgprs = ((kd.rsrc1 & 63) + 1) * c->arch->vgpr_granule;
+    uint32_t vgprs = ((kd.rsrc1 & VGPRS) + 1) * VGPRS_UNIT, granule = c->arch->vgpr_granule;
+    n->vgprs = (vgprs + granule - 1) / granule * granule;
     n->lds_bytes = d->lds_bytes;
+    n->cus = c->arch->pairs && kd.rsrc1 & PAIR_MODE ? 2 : 1;
+    bool wave32 = kd.properties & WAVE32;
+    if (wave32 != (c->arch->wave_lanes == 32)) {
+        emu_failure_set(f, HSA_STATUS_ERROR_INVALID_CODE_OBJECT,
+                        "the kernel is compiled for waves of %u lanes, the device's have %u\n",
+                        wave32 ? 32 : 64, c->arch->wave_lanes);
+        return false;
+    }
     if (emu_engine_groups_per_cu(c, n)) return true;
     emu_failure_set(
         f, HSA_STATUS_ERROR_OUT_OF_RESOURCES,

@@ -59,6 +59,8 @@ struct emu_program; /* the decoded text of one loaded code object; immutable, sh
 bool emu_program_create(const char *isa, uint64_t addr, const void *text, size_t bytes,
                         struct emu_program **out, char err[256]);
 void emu_program_destroy(struct emu_program *);
+/* Lanes of a wave: 64, or 32. */
+uint32_t emu_program_wave_lanes(const struct emu_program *);
 
 /* ---- what one dispatch and one workgroup are ------------------------------------------------ */
 

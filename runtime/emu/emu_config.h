@@ -20,7 +20,8 @@ struct emu_arch {
     uint32_t waves_per_simd;
     uint32_t vgprs; /* per lane and SIMD, shared by its waves */
     uint32_t vgpr_granule;
-    uint32_t lds_bytes;     /* per CU */
+    uint32_t lds_bytes;     /* per CU, and what one workgroup may have */
+    bool pairs;             /* two CUs make a workgroup processor that can share a workgroup */
     uint32_t groups_per_cu; /* of more than one wave: barrier resources */
     uint32_t cus_per_xcd;   /* full die, for choosing a default number of dies */
     uint32_t max_xcds;

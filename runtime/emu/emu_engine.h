@@ -21,13 +21,15 @@ struct emu_needs {
     uint32_t waves;     /* per full workgroup */
     uint32_t vgprs;     /* per lane, allocated */
     uint32_t lds_bytes; /* per workgroup */
+    uint32_t cus;       /* that share a workgroup: 1, or 2 in the mode of a workgroup processor */
 };
 
 /* Start the helper threads; the thread that executes a dispatch is one worker itself. */
 bool emu_engine_start(const struct emu_config *);
 void emu_engine_stop(void);
 
-/* How many workgroups with such NEEDS fit on one compute unit. */
+/* How many workgroups with such NEEDS fit on one compute unit, or on the NEEDS->cus that share one.
+ */
 uint32_t emu_engine_groups_per_cu(const struct emu_config *, const struct emu_needs *);
 
 /* Run every workgroup of D and return when all have ended. Setting D->stop from another thread

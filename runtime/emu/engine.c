@@ -321,7 +321,7 @@ void emu_engine_execute(struct emu_dispatch *d, const struct emu_needs *needs,
     for (int i = 0; i < 3; i++)
         r.total *= d->grid_size[i] / d->group_size[i] + (d->grid_size[i] % d->group_size[i] != 0);
     uint32_t capacity = emu_engine_groups_per_cu(engine.config, needs);
-    if (!emu_placement_init(&r.place, engine.config, capacity, r.total)) {
+    if (!emu_placement_init(&r.place, engine.config, needs->cus, capacity, r.total)) {
         emu_failure_set(failure, HSA_STATUS_ERROR_OUT_OF_RESOURCES, "out of host memory\n");
         return;
     }

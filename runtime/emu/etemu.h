@@ -13,7 +13,8 @@ extern "C" {
 #endif
 
 /* Choose the emulated device before hsa_init (or between the last hsa_shut_down and the next
- * hsa_init). SPEC is "gfx942" or "gfx942:cus=16:xcds=2:threads=2:..."; options: cus (total, spread
+ * hsa_init). SPEC is "gfx942" or "gfx942:cus=16:xcds=2:threads=2:..."; the
+ * GPUs are gfx90a, gfx942, gfx950, gfx1100 and gfx1201; options: cus (total, spread
  * over the dies, the first dies take the remainder), xcds, threads (host threads, 0 = one per host
  * core), map=rr|block|N (workgroup to die: round robin, blocks, or round robin shifted by N),
  * seed=N (run waves in a random order drawn from N; with threads=1 the same order every time).

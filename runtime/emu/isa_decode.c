@@ -217,6 +217,10 @@ void emu_program_destroy(struct emu_program *p) {
     free(p);
 }
 
+uint32_t emu_program_wave_lanes(const struct emu_program *p) {
+    return p->wave_lanes;
+}
+
 void isa_disassemble(const struct emu_program *p, uint32_t at, char *out, size_t size) {
     LLVMDisasmContextRef dc =
         LLVMCreateDisasmCPUFeatures("amdgcn-amd-amdhsa", p->isa, "", NULL, 0, NULL, NULL);

@@ -82,7 +82,8 @@ static void locate(struct emu_group *g, uint64_t index) {
         uint32_t left = d->grid_size[i] - g->id[i] * size;
         items *= left < size ? left : size;
     }
-    g->nwaves = (uint32_t)((items + 63) / 64);
+    uint32_t lanes = emu_program_wave_lanes(d->program);
+    g->nwaves = (uint32_t)((items + lanes - 1) / lanes);
 }
 
 struct emu_slot *emu_slot_get(struct emu_dispatch *d, uint64_t index) {
