@@ -80,5 +80,6 @@ Suite *queue_suite(void);
 Suite *dispatch_suite(void);
 Suite *fault_suite(void);
 Suite *loader_suite(void);
+Suite *coherence_suite(void);
 
 #endif
