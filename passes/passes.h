@@ -12,7 +12,7 @@ typedef struct {
     bool time_passes; /* report each pass's time to stderr */
     bool verbose;
     bool no_verify; /* leave out the verifier */
-    bool quick; /* fusion by rule: for predicting costs many times over */
+    bool quick;     /* fusion by rule: for predicting costs many times over */
 } et_pass_options;
 
 /* Run the pipeline. False with diagnostics in g->diags. */

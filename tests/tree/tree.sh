@@ -33,20 +33,21 @@ for name in $names; do
     [ -e "$name" ] || echo "$name"
 done | complain 'top-level names that are missing'
 
-# A folder has a README.md, or the next one above says what it is by its name.
+# A folder has a README.md, or the next one above names it or the folder it is in.
 sed -n 's|/[^/]*$||p' "$list" | sort -u | grep -v '^\.' | while IFS= read -r folder; do
     [ ! -f "$folder/README.md" ] || continue
     above=$folder
     while [ "$above" != . ] && [ ! -f "$above/README.md" ]; do
         above=$(dirname "$above")
     done
-    [ "$above" != . ] && grep -qF "${folder#"$above/"}/" "$above/README.md" || echo "$folder"
+    below=${folder#"$above/"}
+    [ "$above" != . ] && grep -qF "\`${below%%/*}/" "$above/README.md" || echo "$folder"
 done | complain 'folders that no README.md describes'
 
 # shellcheck disable=SC2086
 wc -l $code | awk '$2 != "total" && $1 > 800' | complain 'files of more than 800 lines'
 # Spelled so that this file does not match itself.
-xargs grep -nIE '/[w]ork/|\.\./[s]hared|[^.A-Za-z0-9_}]/[t]mp/' < "$list" |
+xargs grep -nIE '(^|[^A-Za-z0-9_}])/[w]ork/|\.\./[s]hared|[^.A-Za-z0-9_}]/[t]mp/' < "$list" |
     cut -c1-160 | complain 'paths of one machine'
 # shellcheck disable=SC2086
 "$format" --dry-run -Werror $code 2>&1 | grep 'error:' | complain 'not as clang-format leaves it'
