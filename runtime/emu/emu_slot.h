@@ -9,6 +9,7 @@
 struct emu_slot {
     struct emu_group group;
     struct emu_slot *next;
+    uint64_t index; /* of the workgroup in its dispatch */
     int64_t cu;     /* the place it holds */
     bool fresh;     /* waves are not set up yet */
     uint32_t alive; /* waves that have not ended */

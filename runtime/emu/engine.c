@@ -25,6 +25,7 @@ enum {
     SPIN_NS = 50000, /* idle threads watch for work this long before they sleep */
     READY_TURNS = 4, /* of every TURNS, the rest are for sleepers */
     TURNS = 12,
+    HELD_TURNS = 16,      /* one of so many is for those that the specification holds back */
     TAKES_PER_VISIT = 64, /* a helper then looks whether another dispatch needs it more */
 };
 
@@ -43,6 +44,7 @@ struct run {
     struct line ready, asleep;
     uint32_t busy; /* workgroups in threads' hands */
     uint32_t turn;
+    uint32_t turns;           /* where some are held back */
     uint64_t random;          /* state of a generator when the order is random, else 0 */
     uint32_t fruitless;       /* polls since somebody last got anywhere */
     uint64_t poll_ns;         /* what a turn takes that finds nothing to do */
@@ -78,12 +80,11 @@ static struct emu_slot *line_pop(struct line *l) {
     return s;
 }
 
-/* One of the first few, not always the first. */
-static struct emu_slot *line_pop_any(struct line *l, uint64_t *random) {
+/* Put one of the first few first, not always the same. */
+static void line_rotate(struct line *l, uint64_t *random) {
     uint32_t skip = emu_random(random) % (l->count < 16 ? l->count : 16);
     while (skip--)
         line_push(l, line_pop(l));
-    return line_pop(l);
 }
 
 static void note_waiting(struct run *r) {
@@ -119,6 +120,34 @@ static bool done(const struct run *r) {
            (r->started == r->total || atomic_load(&r->d->stop));
 }
 
+/* The workgroup that is to starve, and those of the die that is to be slow. */
+static bool held_back(const struct emu_slot *s) {
+    const struct emu_config *c = engine.config;
+    return s->index + 1 == c->starve || s->group.xcc + 1 == c->slow;
+}
+
+/* The next of L that is not held back, or NULL. */
+static struct emu_slot *pop_favoured(struct line *l) {
+    for (uint32_t n = l->count; n; n--) {
+        struct emu_slot *s = line_pop(l);
+        if (!held_back(s)) return s;
+        line_push(l, s);
+    }
+    return NULL;
+}
+
+/* The next of L, or of the other line when all of L are held back; sometimes they have their turn.
+ */
+static struct emu_slot *pop_next(struct run *r, struct line *l) {
+    const struct emu_config *c = engine.config;
+    if (r->random) line_rotate(l, &r->random);
+    if (!c->starve && !c->slow) return line_pop(l);
+    struct emu_slot *s = NULL;
+    if (++r->turns % HELD_TURNS) s = pop_favoured(l);
+    if (!s && r->turns % HELD_TURNS) s = pop_favoured(l == &r->ready ? &r->asleep : &r->ready);
+    return s ? s : line_pop(l);
+}
+
 static struct emu_slot *take(struct run *r) {
     if (atomic_load(&r->d->stop)) {
         while (r->ready.count)
@@ -138,7 +167,7 @@ static struct emu_slot *take(struct run *r) {
         return NULL;
     }
     r->busy++;
-    struct emu_slot *s = r->random ? line_pop_any(l, &r->random) : line_pop(l);
+    struct emu_slot *s = pop_next(r, l);
     s->random = r->random;
     note_waiting(r);
     return s;

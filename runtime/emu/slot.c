@@ -91,6 +91,7 @@ struct emu_slot *emu_slot_get(struct emu_dispatch *d, uint64_t index) {
     if (!s) return NULL;
     struct emu_group *g = &s->group;
     *g = (struct emu_group){.dispatch = d};
+    s->index = index;
     locate(g, index);
     size_t wave_bytes = round_up(emu_wave_bytes(d));
     size_t pointers = round_up(g->nwaves * sizeof(struct emu_wave *));
