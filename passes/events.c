@@ -515,6 +515,28 @@ static bool place_events(et_program *p) {
     return true;
 }
 
+/* Before: every dependency between two grids with a counter per tile. After: what was made. */
+static void tell(const struct events *e) {
+    const et_pass_options *o = e->pl->opt;
+    if (!o->dump || (strcmp(o->dump, "events") && strcmp(o->dump, "all"))) return;
+    int kept = 0;
+    int64_t before = 0, after = 0, tiles, ignored;
+    for (int i = 0; i < e->nedges; i++) {
+        const et_grid *from = &e->p->grids[e->edges[i].from];
+        int64_t n = et_bounds(e->x, et_grid_tiles(e->p, from), &ignored, &tiles) ? tiles : 0;
+        for (int l = from->loop; l >= 0; l = e->p->g->loops[l].parent)
+            n *= e->p->g->loops[l].hi - e->p->g->loops[l].lo;
+        before += n;
+        kept += e->edges[i].needed;
+    }
+    for (int i = 0; i < e->p->nevents; i++)
+        after += e->p->events[i].words;
+    fprintf(o->dump_to,
+            "# %d dependencies between grids, %d left after those that follow from others; %lld "
+            "counters if each had one per tile, %lld in %d event tensors\n",
+            e->nedges, kept, (long long)before, (long long)after, e->p->nevents);
+}
+
 bool et_pass_events(et_pipeline *pl) {
     et_program *p = pl->p;
     struct events e = {.pl = pl, .p = p, .x = pl->g->exprs};
@@ -527,5 +549,7 @@ bool et_pass_events(et_pipeline *pl) {
     drop_implied(&e);
     for (int g = 0; g < p->ngrids; g++)
         make_events(&e, g);
-    return place_events(p);
+    if (!place_events(p)) return false;
+    tell(&e);
+    return true;
 }
