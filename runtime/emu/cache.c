@@ -544,7 +544,7 @@ static bool create_cus(const struct emu_config *c) {
             if (device.die) u->die = &device.die[die];
             if (device.array) u->array = &device.array[die * MAX_ARRAYS + id.se * 2 + id.sh];
             if (!create(&u->near, u->array ? u->array : u->die, c->l1_limit)) return false;
-            if (!create(&u->scalar, u->die, c->l1_limit)) return false;
+            if (!create(&u->scalar, u->near.next, c->l1_limit)) return false;
         }
     }
     return true;

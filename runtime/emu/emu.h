@@ -113,8 +113,10 @@ struct emu_group {
     uint32_t id[3];           /* workgroup id */
     uint32_t xcc, se, sh, cu; /* where it runs; cu is the id inside the shader array */
     uint32_t nwaves;
-    struct emu_caches *caches; /* NULL: every access is to memory itself */
-    uint8_t *lds;              /* lds_bytes, 16-byte aligned */
+    /* Of the CU, or the two of a pair, between which the waves alternate; NULL: every access is to
+     * memory itself. */
+    struct emu_caches *caches[2];
+    uint8_t *lds; /* lds_bytes, 16-byte aligned */
     struct emu_wave **waves;
 };
 

@@ -109,7 +109,8 @@ static void admit(struct run *r) {
             return;
         }
         s->cu = emu_placement_take(&r->place, r->started, &s->group);
-        s->group.caches = emu_caches_of(s->cu);
+        for (uint32_t i = 0; i < 2; i++)
+            s->group.caches[i] = emu_caches_of(s->cu * r->place.unit + i % r->place.unit);
         r->started++;
         line_push(&r->ready, s);
     }

@@ -176,7 +176,7 @@ void emu_wave_init(struct emu_wave *w, struct emu_group *g, uint32_t index, void
     memset(w, 0, emu_wave_bytes(d));
     w->v = (uint32_t(*)[LANES])(((uintptr_t)(w + 1) + 63) & ~(uintptr_t)63);
     w->group = g;
-    w->caches = g->caches;
+    w->caches = g->caches[index % 2];
     w->index = index;
     w->program = d->program;
     w->lanes = isa_lanes();
