@@ -35,8 +35,6 @@ struct events {
     int *position;
     struct edge *edges;
     int nedges, cedges;
-    struct edge *orders; /* derived: all of one grid before all of another */
-    int norders, corders;
     int now;
 };
 
@@ -246,11 +244,13 @@ static bool through(const struct events *e, const struct edge *ac, const struct 
         if (et_expr_eq(et_subst_var(e->x, out->lo, var, zero), out->lo) &&
             et_expr_eq(et_subst_var(e->x, out->hi, var, zero), out->hi))
             continue;
+        bool single = !cb->box[c].all && et_expr_eq(cb->box[c].lo, cb->box[c].hi);
         /* The union over neighbouring tiles of C has no gaps. */
         et_expr next = et_add(e->x, et_var(e->x, var), et_int(e->x, 1));
         et_expr gap = et_subst_var(e->x, out->lo, var, next);
-        if (!grows_with(e, out->lo, var) || !grows_with(e, out->hi, var) ||
-            !proved(e, et_op2(e->x, ET_X_LE, gap, et_add(e->x, out->hi, et_int(e->x, 1)))))
+        if (!single &&
+            (!grows_with(e, out->lo, var) || !grows_with(e, out->hi, var) ||
+             !proved(e, et_op2(e->x, ET_X_LE, gap, et_add(e->x, out->hi, et_int(e->x, 1))))))
             return false;
         out->lo = et_subst_var(e->x, out->lo, var, cb->box[c].all ? zero : cb->box[c].lo);
         out->hi = et_subst_var(e->x, out->hi, var, cb->box[c].all ? last : cb->box[c].hi);
@@ -258,19 +258,17 @@ static bool through(const struct events *e, const struct edge *ac, const struct 
     return true;
 }
 
-static bool covers(const struct events *e, const struct edge *ab, const struct edge *ac,
-                   const struct edge *cb) {
+/* Are the tiles that AB waits for among those of HAVE? */
+static bool covers(const struct events *e, const struct edge *ab, const struct edge *have) {
     const et_grid *g = &e->p->grids[ab->from];
     const et_func *f = &e->p->funcs[g->func];
     for (int a = 0; a < f->ncoords; a++) {
-        struct span have;
-        if (!through(e, ac, cb, a, &have)) return false;
-        if (have.all) continue;
+        if (have->box[a].all) continue;
         et_expr last = et_sub(e->x, g->extent[a], et_int(e->x, 1));
         et_expr lo = ab->box[a].all ? et_int(e->x, 0) : ab->box[a].lo;
         et_expr hi = ab->box[a].all ? last : ab->box[a].hi;
-        if (!proved(e, et_op2(e->x, ET_X_LE, have.lo, lo)) ||
-            !proved(e, et_op2(e->x, ET_X_LE, hi, have.hi)))
+        if (!proved(e, et_op2(e->x, ET_X_LE, have->box[a].lo, lo)) ||
+            !proved(e, et_op2(e->x, ET_X_LE, hi, have->box[a].hi)))
             return false;
     }
     return true;
@@ -296,64 +294,58 @@ static bool same_order(const struct edge *have, const struct edge *want) {
            (have->every || !want->every);
 }
 
-static bool add_order(struct events *e, struct edge o) {
-    for (int i = 0; i < e->norders; i++)
-        if (same_order(&e->orders[i], &o)) return false;
-    for (int c = 0; c < ET_MAX_RANK; c++)
-        o.box[c].all = true;
-    ET_GROW(e->pl->g->arena, e->orders, e->norders, e->corders);
-    e->orders[e->norders++] = o;
-    return true;
+/* How many grids of the program an edge spans; one across an iteration goes once around. */
+static int length(const struct events *e, const struct edge *ed) {
+    int n = e->position[ed->to] - e->position[ed->from];
+    return ed->carried >= 0 ? n + e->now : n;
 }
 
-static bool waits_for_all(const struct events *e, const struct edge *ed) {
-    const et_func *f = &e->p->funcs[e->p->grids[ed->from].func];
-    for (int c = 0; c < f->ncoords; c++)
-        if (!ed->box[c].all) return false;
-    return true;
-}
+enum { MAX_REACHED = 48 };
 
-/* Orders: pairs of grids of which every tile of the later starts after every tile of the earlier,
- * by way of a third grid. */
-static void find_orders(struct events *e) {
-    struct edge ab;
-    for (int i = 0; i < e->nedges; i++)
-        for (int k = 0; k < e->nedges; k++) {
-            const struct edge *ac = &e->edges[i], *cb = &e->edges[k];
-            if (ac->to != cb->from || !compose(e, ac, cb, &ab)) continue;
-            for (int c = 0; c < ET_MAX_RANK; c++)
-                ab.box[c].all = true;
-            if (waits_for_all(e, ac) || covers(e, &ab, ac, cb)) add_order(e, ab);
-        }
-    for (bool more = true; more;) {
-        more = false;
-        for (int i = 0; i < e->norders; i++)
-            for (int k = 0; k < e->nedges; k++)
-                if (e->orders[i].to == e->edges[k].from &&
-                    compose(e, &e->orders[i], &e->edges[k], &ab))
-                    more |= add_order(e, ab);
+/* What is ordered after tiles of one grid, found by following edges from it. */
+struct reached {
+    struct edge v[MAX_REACHED];
+    int n;
+};
+
+static void reach(const struct events *e, struct reached *r, const struct edge *to) {
+    const et_func *f = &e->p->funcs[e->p->grids[to->from].func];
+    for (int i = 0; i < r->n; i++) {
+        const struct edge *o = &r->v[i];
+        bool same = o->to == to->to && o->carried == to->carried && o->every == to->every;
+        for (int c = 0; same && c < f->ncoords; c++)
+            same = o->box[c].all || (!to->box[c].all && et_expr_eq(o->box[c].lo, to->box[c].lo) &&
+                                     et_expr_eq(o->box[c].hi, to->box[c].hi));
+        if (same) return;
     }
+    if (r->n < MAX_REACHED) r->v[r->n++] = *to;
 }
 
-/* A -> B follows from a chain through other grids. Every link of a chain spans fewer grids of the
- * program than A -> B itself, so dropping all edges that follow leaves each of them following from
- * edges that stay. */
+/* A -> B follows from a chain through other grids: whatever a tile of B needs of A was waited for,
+ * link by link, by tiles that it waits for. Every link of a chain spans fewer grids than A -> B
+ * itself, so dropping all edges that follow leaves each of them following from edges that stay. */
 static bool implied(const struct events *e, const struct edge *ab) {
-    for (int i = 0; i < e->norders; i++)
-        if (same_order(&e->orders[i], ab)) return true;
+    struct reached r = {.n = 0};
+    const et_func *f = &e->p->funcs[e->p->grids[ab->from].func];
     for (int i = 0; i < e->nedges; i++)
+        if (e->edges[i].from == ab->from && length(e, &e->edges[i]) < length(e, ab))
+            reach(e, &r, &e->edges[i]);
+    for (int i = 0; i < r.n; i++)
         for (int k = 0; k < e->nedges; k++) {
-            const struct edge *ac = &e->edges[i], *cb = &e->edges[k];
-            struct edge via;
-            if (ac->from == ab->from && cb->from == ac->to && cb->to == ab->to &&
-                compose(e, ac, cb, &via) && same_order(&via, ab) && covers(e, ab, ac, cb))
-                return true;
+            const struct edge *ac = &r.v[i], *cb = &e->edges[k];
+            struct edge on;
+            if (cb->from != ac->to || !compose(e, ac, cb, &on) || length(e, &on) > length(e, ab))
+                continue;
+            bool known = true;
+            for (int c = 0; known && c < f->ncoords; c++)
+                known = through(e, ac, cb, c, &on.box[c]);
+            if (known && same_order(&on, ab) && covers(e, ab, &on)) return true;
+            if (known) reach(e, &r, &on);
         }
     return false;
 }
 
 static void drop_implied(struct events *e) {
-    find_orders(e);
     for (int i = 0; i < e->nedges; i++)
         e->edges[i].needed = !implied(e, &e->edges[i]);
 }
