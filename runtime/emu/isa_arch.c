@@ -188,6 +188,7 @@ static const struct rename names[] = {
     {"v_min3_num_f32", "v_min3_f32"},
     {"v_max3_num_f32", "v_max3_f32"},
     {"v_med3_num_f32", "v_med3_f32"},
+    {"v_dot2acc_f32_f16", "v_dot2c_f32_f16"},
     {"v_minmax_num_f32", "v_minmax_f32"},
     {"v_maxmin_num_f32", "v_maxmin_f32"},
     {"v_minmax_num_f16", "v_minmax_f16"},

@@ -42,7 +42,6 @@ static bool bind_part(struct emu_decode *d, const char *s, size_t n, const struc
         return false;
     snprintf(line, sizeof line, "v_%.*s", (int)(n - (sizeof prefix - 1)), s + sizeof prefix - 1);
     if (!isa_parse(line, &t)) return false;
-    if (!strcmp(t.name, "v_dot2acc_f32_f16")) strcpy(t.name, "v_dot2c_f32_f16");
     if (!strcmp(t.name, "v_cndmask_b32") && t.ntok == 3)
         t.tok[t.ntok++] = (struct emu_tok){.kind = TOK_SGPR, .count = 1, .reg = S_VCC};
     return isa_decode_one(d, &t, o) && o->d_vgpr && o->d_dwords == 1 && o->cls == C_VALU;

@@ -199,12 +199,31 @@ static bool needed(const struct emu_ext *x, const struct emu_op *o) {
     return (x->op_sel & 8) != 0;
 }
 
+/* gfx12 selects the byte, or the half of two bytes, of an 8-bit float by op_sel, from its low bit
+ * on the other way round. What follows is what SDWA does. */
+static bool reads_bytes(const struct emu_text *t) {
+    return t->gen == GEN_12 && t->encoding == ENC_VOP3 &&
+           (!strncmp(t->name, "v_cvt_f32_fp8", 13) || !strncmp(t->name, "v_cvt_f32_bf8", 13) ||
+            !strncmp(t->name, "v_cvt_pk_f32_fp8", 16) || !strncmp(t->name, "v_cvt_pk_f32_bf8", 16));
+}
+static bool bind_bytes(struct emu_ext *x, const struct emu_text *t) {
+    uint32_t select = bits(t->word[0], 11, 2);
+    if (t->dpp || bits(t->word[0], 8, 3) || bits(t->word[0], 13, 3) || t->word[1] >> 27)
+        return false;
+    x->encoding = ENC_SDWA;
+    x->sel[0] = (uint8_t)(t->name[6] == 'p' ? 4 + (select & 1) : select >> 1 | (select & 1) << 1);
+    x->sel[1] = x->dst_sel = 6;
+    for (int n = 0; n < 3; n++)
+        x->and_mask[n] = UINT32_MAX;
+    return !(t->name[6] == 'p' && select & 2);
+}
+
 bool isa_bind_ext(struct emu_decode *d, const struct emu_text *t, struct emu_op *o) {
     struct emu_ext x = {.encoding = t->encoding};
     bool compare = !o->d_vgpr, has_sdst = o->d_vgpr && o->sd != UINT16_MAX, ok = true;
     switch (t->encoding) {
     case ENC_VOP3:
-        ok = bind_vop3(&x, t, o, has_sdst);
+        ok = reads_bytes(t) ? bind_bytes(&x, t) : bind_vop3(&x, t, o, has_sdst);
         break;
     case ENC_VOP3P:
         ok = bind_vop3p(&x, t, o);

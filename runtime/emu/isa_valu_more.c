@@ -43,6 +43,19 @@ H(h_row_swap) {
     return o + 1;
 }
 
+/* A register M0 further on, as source or, row_arg, as destination. */
+H(h_movrel) {
+    LANE_TEMP(t);
+    uint32_t m = w->s[S_M0], to = o->d + (o->row_arg ? m : 0);
+    uint32_t from = o->s[0].reg + (o->row_arg ? 0 : m);
+    bool vector = o->s[0].kind == SRC_VGPR;
+    if (m >= MAX_VGPR || to >= w->nreg || (vector && from >= w->nreg))
+        return isa_fault(w, o, "indexes past the last register");
+    const uint32_t *s = vector ? w->v[from] : isa_source(w, &o->s[0], t);
+    w->lanes->blend(w->v[to], s, wave_exec(w), 1);
+    return o + 1;
+}
+
 H(h_swap16) {
     uint32_t *d = w->v[o->d], *s = w->v[o->s[0].reg];
     int dh = o->d_high ? 16 : 0, sh = o->s[0].high ? 16 : 0;
@@ -153,6 +166,8 @@ static const struct emu_row rows[] = {
     {"v_permlanex16_b32", bind_permlane, h_permlane, "dwswswsw", C_VALU, 1, 0, NULL, {0}},
     {"v_permlane16_swap_b32", bind_pair, h_row_swap, "dwsw", C_VALU, 16, 0, NULL, {0}},
     {"v_permlane32_swap_b32", bind_pair, h_row_swap, "dwsw", C_VALU, 32, 0, NULL, {0}},
+    {"v_movrels_b32", bind_pair, h_movrel, "dwsw", C_VALU, 0, 0, NULL, {0}},
+    {"v_movreld_b32", isa_bind_sig, h_movrel, "dwsw", C_VALU, 1, 0, NULL, {0}},
     {"v_swap_b16", bind_pair, h_swap16, "disi", C_VALU, 0, 0, NULL, {0}},
 };
 

@@ -8,6 +8,15 @@
 
 #include <stdio.h>
 
+/* The GPU that code is made for and run on: the program's argument, else gfx942. */
+struct target {
+    const char *name;
+    unsigned lanes;          /* of a wave */
+    const char *isa_library; /* the ROCm device library for the nearest GPU that has one */
+};
+extern const struct target *target;
+void target_choose(int argc, char **argv);
+
 /* Machine code to run, and the kernel in it that runs. */
 struct code {
     uint8_t *text;
@@ -39,13 +48,14 @@ struct machine {
     struct emu_fault fault;
     struct emu_wave *waves[16];
     uint8_t descriptor[64];
-    uint8_t lds[65536];
+    uint8_t lds[65536] __attribute__((aligned(16)));
+    bool kernel; /* compiled, with a descriptor */
 };
 
 /* A workgroup of NWAVES full waves at ENTRY of CODE. */
 struct machine *machine_create(struct code *, uint64_t entry, unsigned nwaves);
 void machine_destroy(struct machine *);
-/* Start again at ENTRY with everything zero. */
+/* Start again at ENTRY; where there is no kernel, with every register zero but v0. */
 void machine_restart(struct machine *, uint64_t entry);
 /* Run all waves to the end, in turn, with barriers; EMU_ENDED or EMU_FAULT. */
 enum emu_stop machine_run(struct machine *);

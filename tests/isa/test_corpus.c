@@ -17,7 +17,8 @@ static void all_known(struct code *c, const char *name) {
     machine_destroy(m);
 }
 
-/* Run KERNEL as one workgroup of WAVES waves; ARGS is its explicit arguments, in BYTES bytes. */
+/* Run KERNEL as one workgroup of WAVES times 64 items; ARGS is its explicit arguments, in BYTES
+ * bytes. */
 static void launch(struct code *c, const char *kernel, unsigned waves, const void *args,
                    size_t bytes) {
     struct packet {
@@ -25,7 +26,8 @@ static void launch(struct code *c, const char *kernel, unsigned waves, const voi
         uint32_t grid[3], rest[9];
     } packet = {0, 1, {(uint16_t)(64 * waves), 1, 1}, 0, {64 * waves, 1, 1}, {0}};
     EXPECT(code_choose(c, kernel), "no kernel %s", kernel);
-    struct machine *m = machine_create(c, c->entry, waves);
+    unsigned lanes = target->lanes, real = waves * 64 / lanes;
+    struct machine *m = machine_create(c, c->entry, real);
     uint8_t *kernarg = live_alloc(1024, false);
     uint8_t *scratch = live_alloc(64 * 4096 * waves, true);
     uint8_t *hidden = kernarg + ((bytes + 7) & ~(size_t)7);
@@ -40,8 +42,8 @@ static void launch(struct code *c, const char *kernel, unsigned waves, const voi
     m->dispatch.packet = live;
     m->dispatch.kernarg = (uintptr_t)kernarg;
     m->dispatch.scratch_bytes = 4096;
-    for (unsigned i = 0; i < waves; i++)
-        emu_wave_init(m->waves[i], &m->group, i, scratch + 64 * 4096 * i);
+    for (unsigned i = 0; i < real; i++)
+        emu_wave_init(m->waves[i], &m->group, i, scratch + lanes * 4096 * i);
     EXPECT(machine_run(m) == EMU_ENDED, "%s: %s: %s", kernel, m->fault.instruction, m->fault.what);
     machine_destroy(m);
 }
@@ -241,7 +243,8 @@ static void generic(struct code *c) {
     }
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    target_choose(argc, argv);
     struct code math = code_from_cl(CORPUS "/math.cl"), rest = code_from_cl(CORPUS "/kernels.cl");
     all_known(&math, "math.cl");
     all_known(&rest, "kernels.cl");

@@ -1,4 +1,23 @@
 /* Vectors, memory of all kinds, atomics, LDS, cross-lane builtins, matrices. */
+#if defined(__gfx1100__) || defined(__gfx1201__)
+#define WAVE32
+#endif
+#if defined(__gfx942__) || defined(__gfx950__)
+#define FP8
+#endif
+#ifdef WAVE32
+#define REALTIME() __builtin_amdgcn_s_sendmsg_rtnl(0x83)
+#define CYCLES() __builtin_readcyclecounter()
+#define SDOT4(a, b, c) __builtin_amdgcn_sudot4(true, a, true, b, c, false)
+#define SDOT8(a, b, c) __builtin_amdgcn_sudot8(true, a, true, b, c, false)
+#define HW_ID 0xf817
+#else
+#define REALTIME() __builtin_amdgcn_s_memrealtime()
+#define CYCLES() __builtin_amdgcn_s_memtime()
+#define SDOT4(a, b, c) __builtin_amdgcn_sdot4(a, b, c, false)
+#define SDOT8(a, b, c) __builtin_amdgcn_sdot8(a, b, c, false)
+#define HW_ID 0xf804
+#endif
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
@@ -7,6 +26,7 @@
 typedef float f4 __attribute__((ext_vector_type(4)));
 typedef float f16v __attribute__((ext_vector_type(16)));
 typedef float f32v __attribute__((ext_vector_type(32)));
+typedef __bf16 __bf16x8 __attribute__((ext_vector_type(8)));
 typedef half h4 __attribute__((ext_vector_type(4)));
 typedef short s4 __attribute__((ext_vector_type(4)));
 typedef int i4 __attribute__((ext_vector_type(4)));
@@ -52,8 +72,8 @@ kernel void mixed(global const half2 *a, global const half2 *b, global float *o,
 kernel void dots(global const int *a, global const int *b, global int *o)
 {
     size_t i = get_global_id(0);
-    o[i] = __builtin_amdgcn_sdot4(a[i], b[i], o[i], false) + __builtin_amdgcn_udot4(a[i], b[i], 1, false) +
-           __builtin_amdgcn_sdot8(a[i], b[i], 3, false) + __builtin_amdgcn_udot8(a[i], b[i], 7, false);
+    o[i] = SDOT4(a[i], b[i], o[i]) + __builtin_amdgcn_udot4(a[i], b[i], 1, false) +
+           SDOT8(a[i], b[i], 3) + __builtin_amdgcn_udot8(a[i], b[i], 7, false);
 }
 kernel void bfloat(global const ushort *a, global const float *b, global ushort *o, global float *f)
 {
@@ -166,10 +186,10 @@ kernel void fatomic(global float *f, global double *d, local float *lf, local do
 kernel void wait_event(global uint *e, global uint *o, uint need)
 {
     if (get_local_id(0) == 0) {
-        ulong start = __builtin_amdgcn_s_memrealtime();
+        ulong start = REALTIME();
         while (__scoped_atomic_load_n(e, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE) < need) {
             __builtin_amdgcn_s_sleep(2);
-            if (__builtin_amdgcn_s_memrealtime() - start > 1000) break;
+            if (REALTIME() - start > 1000) break;
         }
         __scoped_atomic_thread_fence(__ATOMIC_ACQUIRE, __MEMORY_SCOPE_DEVICE);
     }
@@ -183,8 +203,11 @@ kernel void wait_event(global uint *e, global uint *o, uint need)
 kernel void where(global uint *o)
 {
     uint l = get_local_id(0);
-    o[l] = __builtin_amdgcn_s_getreg(0xf804) + __builtin_amdgcn_s_getreg(0x1814) +
-           (uint)__builtin_amdgcn_s_memtime() + __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0));
+    o[l] = __builtin_amdgcn_s_getreg(HW_ID) + (uint)CYCLES() +
+#ifdef FP8
+           __builtin_amdgcn_s_getreg(0x1814) +
+#endif
+           __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0));
 }
 kernel void lanes(global int *a, global int *o)
 {
@@ -192,13 +215,22 @@ kernel void lanes(global int *a, global int *o)
     o[l] = __builtin_amdgcn_readfirstlane(x) + __builtin_amdgcn_readlane(x, 5) +
            __builtin_amdgcn_ds_bpermute(4 * (l ^ 1), x) + __builtin_amdgcn_ds_permute(4 * (63 - l), x) +
            __builtin_amdgcn_ds_swizzle(x, 0x401f) + __builtin_amdgcn_mov_dpp(x, 0x111, 15, 15, true) +
+#ifdef WAVE32
+           __builtin_amdgcn_update_dpp(1, x, 0x153, 10, 15, false) +
+           __builtin_amdgcn_update_dpp(x, x, 0x165, 12, 15, false) +
+           __builtin_amdgcn_mov_dpp8(x, 0x053977) + (int)__builtin_amdgcn_ballot_w32(x > 3) +
+           __builtin_amdgcn_permlane16(x, l, 0x76543210, x * 0 + 5, false, false) +
+           __builtin_amdgcn_permlanex16(x, l, 0x01234567, 0x89abcdef, true, false) +
+#else
            __builtin_amdgcn_update_dpp(1, x, 0x142, 10, 15, false) +
            __builtin_amdgcn_update_dpp(x, x, 0x143, 12, 15, false) +
+           (int)__builtin_amdgcn_ballot_w64(x > 3) + (int)__builtin_amdgcn_uicmp(x, l, 36) +
+#endif
            __builtin_amdgcn_update_dpp(x, x, 0x4e, 15, 15, false) +
            __builtin_amdgcn_update_dpp(x, x, 0x140, 15, 15, false) +
-           __builtin_amdgcn_update_dpp(x, x, 0x128, 15, 15, false) + (int)__builtin_amdgcn_ballot_w64(x > 3) +
+           __builtin_amdgcn_update_dpp(x, x, 0x128, 15, 15, false) +
            __builtin_amdgcn_perm(x, l, 0x07020501) + __builtin_amdgcn_alignbit(x, l, 7) +
-           (int)__builtin_amdgcn_uicmp(x, l, 36) + __builtin_amdgcn_ubfe(x, 3, 5) + __builtin_amdgcn_sbfe(x, 3, l);
+           __builtin_amdgcn_ubfe(x, 3, 5) + __builtin_amdgcn_sbfe(x, 3, l);
 }
 kernel void fbuiltins(global float *a, global int *o)
 {
@@ -208,13 +240,17 @@ kernel void fbuiltins(global float *a, global int *o)
                   __builtin_amdgcn_cosf(x) + __builtin_amdgcn_fractf(y) + __builtin_amdgcn_fmed3f(x, y, z) +
                   __builtin_amdgcn_ldexpf(x, l) + __builtin_amdgcn_exp2f(x) + __builtin_amdgcn_logf(y) +
                   __builtin_amdgcn_sqrtf(z)) +
-           as_int(__builtin_amdgcn_cvt_pkrtz(x, y)) + __builtin_amdgcn_cvt_pk_fp8_f32(x, y, l, true) +
-           __builtin_amdgcn_cvt_pk_bf8_f32(x, y, l, false) +
+           as_int(__builtin_amdgcn_cvt_pkrtz(x, y)) + 
+#if defined(FP8) || defined(__gfx1201__)
+           __builtin_amdgcn_cvt_pk_fp8_f32(x, y, l, true) + __builtin_amdgcn_cvt_pk_bf8_f32(x, y, l, false) +
            as_int(__builtin_amdgcn_cvt_f32_fp8(l, 1) + __builtin_amdgcn_cvt_f32_bf8(l, 3)) +
-           as_int(__builtin_amdgcn_cvt_pk_f32_fp8(l, true)[0]) + __builtin_amdgcn_class(x, 0x1f8) +
+           as_int(__builtin_amdgcn_cvt_pk_f32_fp8(l, true)[0]) +
+#endif
+           __builtin_amdgcn_class(x, 0x1f8) +
            __builtin_amdgcn_cvt_pk_u8_f32(x, 1, l) + __builtin_amdgcn_sad_u8(l, o[l], 3);
 }
 
+#ifndef WAVE32
 #define MFMA(name, A, C, call)                                                                     \
     kernel void mfma_##name(global const A *a, global const A *b, global C *c)                     \
     {                                                                                              \
@@ -237,10 +273,22 @@ MFMA(f32_16, float, f4, f32_16x16x4f32)
 MFMA(f32_32, float, f16v, f32_32x32x2f32)
 MFMA(f32_32b, float, f32v, f32_32x32x1f32)
 MFMA(f32_4, float, f4, f32_4x4x1f32)
+#ifdef FP8
 MFMA(i8_16, long, i4, i32_16x16x32_i8)
 MFMA(i8_32, long, i16v, i32_32x32x16_i8)
 MFMA(fp8_16, long, f4, f32_16x16x32_fp8_fp8)
 MFMA(bf8_32, long, f16v, f32_32x32x16_bf8_fp8)
+#else
+MFMA(i8_16, int, i4, i32_16x16x16i8)
+MFMA(i8_32, int, i16v, i32_32x32x8i8)
+#endif
+#ifdef __gfx950__
+MFMA(f16_wide, half8, f4, f32_16x16x32_f16)
+MFMA(f16_wide32, half8, f16v, f32_32x32x16_f16)
+MFMA(bf16_wide, __bf16x8, f4, f32_16x16x32_bf16)
+MFMA(i8_wide, i4, i4, i32_16x16x64_i8)
+MFMA(i8_wide32, i4, i16v, i32_32x32x32_i8)
+#endif
 MFMA(f64_16, double, d4, f64_16x16x4f64)
 MFMA(f64_4, double, double, f64_4x4x4f64)
 
@@ -260,6 +308,33 @@ kernel void mfma_many(global const s4 *a, global const s4 *b, global f16v *c)
     for (int k = 0; k < 20; k++)
         c[i + 64 * k] = acc[k];
 }
+#else
+#define WMMA(name, A, C, call)                                                                     \
+    kernel void wmma_##name(global const A *a, global const A *b, global C *c)                     \
+    {                                                                                              \
+        size_t i = get_local_id(0);                                                                \
+        C acc = c[i];                                                                              \
+        for (int k = 0; k < 4; k++) {                                                              \
+            A x = a[i + 32 * k], y = b[i + 32 * k];                                                \
+            acc = __builtin_amdgcn_wmma_##call;                                                    \
+        }                                                                                          \
+        c[i] = acc;                                                                                \
+    }
+#ifdef __gfx1201__
+WMMA(f16, half8, float8, f32_16x16x16_f16_w32_gfx12(x, y, acc))
+WMMA(bf16, short8, float8, f32_16x16x16_bf16_w32_gfx12(x, y, acc))
+WMMA(to_f16, half8, half8, f16_16x16x16_f16_w32_gfx12(x, y, acc))
+WMMA(iu8, int2, int8, i32_16x16x16_iu8_w32_gfx12(true, x, false, y, acc, true))
+WMMA(iu4, int, int8, i32_16x16x16_iu4_w32_gfx12(true, x, true, y, acc, false))
+WMMA(fp8, int2, float8, f32_16x16x16_fp8_fp8_w32_gfx12(x, y, acc))
+#else
+WMMA(f16, half16, float8, f32_16x16x16_f16_w32(x, y, acc))
+WMMA(bf16, short16, float8, f32_16x16x16_bf16_w32(x, y, acc))
+WMMA(to_f16, half16, half16, f16_16x16x16_f16_w32(x, y, acc, true))
+WMMA(iu8, int4, int8, i32_16x16x16_iu8_w32(true, x, false, y, acc, true))
+WMMA(iu4, int2, int8, i32_16x16x16_iu4_w32(true, x, true, y, acc, false))
+#endif
+#endif
 kernel void scratch(global int *o, int n)
 {
     int t[300];
@@ -279,7 +354,7 @@ __attribute__((noinline)) int helper(global int *p, int k)
 kernel void calls(global int *p, global int *o)
 {
     int l = get_local_id(0);
-    o[l] = helper(p + l, l & 7) + helper(o, 3);
+    o[l] = helper(p + l, l & 7) + helper(o + 128, 3);
 }
 kernel void generic_memory(global int *g, int which)
 {
