@@ -171,10 +171,15 @@ static void init_lanes(struct emu_wave *w, const struct emu_dispatch *d) {
     }
 }
 
+/* What a kernel was not given is not zero, here as there. */
+enum { REGISTER_POISON = 0xa5 };
+
 void emu_wave_init(struct emu_wave *w, struct emu_group *g, uint32_t index, void *scratch) {
     const struct emu_dispatch *d = g->dispatch;
     memset(w, 0, emu_wave_bytes(d));
+    memset(w->s, REGISTER_POISON, sizeof *w->s * S_FLAT_SCRATCH);
     w->v = (uint32_t(*)[LANES])(((uintptr_t)(w + 1) + 63) & ~(uintptr_t)63);
+    memset(w->v, REGISTER_POISON, (size_t)(d->program->nvgpr + d->program->nagpr) * LANES * 4);
     w->group = g;
     w->caches = g->caches[index % 2];
     w->index = index;
@@ -208,11 +213,15 @@ void emu_wave_init(struct emu_wave *w, struct emu_group *g, uint32_t index, void
 
 #define ADD(field, value) atomic_fetch_add_explicit(&c->field, value, memory_order_relaxed)
 
-static void add_counters(struct emu_wave *w) {
+/* Adding costs more than a short run between two barriers, so a wave that goes on saves it up. */
+enum { ENOUGH_TO_REPORT = 4096 };
+
+static void add_counters(struct emu_wave *w, bool last) {
     struct emu_counters *c = &w->group->dispatch->counters;
     uint64_t total = 0;
     for (int i = 0; i < C_CLASSES; i++)
         total += w->count[i];
+    if (!total || (!last && total < ENOUGH_TO_REPORT)) return;
     ADD(instructions, total);
     ADD(valu, w->count[C_VALU]);
     ADD(salu, w->count[C_SALU]);
@@ -237,6 +246,7 @@ enum emu_stop emu_wave_run(struct emu_wave *w, uint64_t budget, struct emu_fault
     const struct emu_op *o = w->pc;
     if (!o || atomic_load_explicit(&w->group->dispatch->stop, memory_order_relaxed)) {
         w->pc = NULL;
+        add_counters(w, true);
         return EMU_ENDED;
     }
     w->fault = fault;
@@ -247,10 +257,9 @@ enum emu_stop emu_wave_run(struct emu_wave *w, uint64_t budget, struct emu_fault
         w->count[o->cls]++;
         o = o->fn(w, o);
     }
-    if (o)
-        w->pc = o;
-    else if (w->stop == EMU_ENDED || w->stop == EMU_FAULT)
-        w->pc = NULL;
-    add_counters(w);
+    bool over = w->stop == EMU_ENDED || w->stop == EMU_FAULT;
+    if (o) w->pc = o;
+    if (over) w->pc = NULL;
+    add_counters(w, over);
     return w->stop;
 }
