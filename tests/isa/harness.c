@@ -9,6 +9,26 @@
 
 int failures;
 
+/* ---- the GPU ----------------------------------------------------------------------------------
+ */
+
+static const struct target targets[] = {
+    {"gfx942", 64, "940"},   {"gfx90a", 64, "90a"},   {"gfx950", 64, "940"},
+    {"gfx1100", 32, "1030"}, {"gfx1201", 32, "1030"},
+};
+const struct target *target = targets;
+
+void target_choose(int argc, char **argv) {
+    if (argc < 2) return;
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+        if (strcmp(targets[i].name, argv[1])) continue;
+        target = &targets[i];
+        return;
+    }
+    fprintf(stderr, "unknown GPU %s\n", argv[1]);
+    exit(2);
+}
+
 /* ---- memory and clocks the executor asks for ---------------------------------------------------
  */
 
@@ -132,8 +152,8 @@ struct code code_from_asm(const char *text) {
     FILE *f = fopen(source, "w");
     if (!f || fputs(text, f) < 0 || fclose(f)) fail("cannot write the assembly");
     snprintf(command, sizeof command,
-             LLVM_MC " -triple=amdgcn-amd-amdhsa -mcpu=gfx942 -filetype=obj %s -o %s", source,
-             object);
+             LLVM_MC " -triple=amdgcn-amd-amdhsa -mcpu=%s -filetype=obj %s -o %s", target->name,
+             source, object);
     run_tool(command);
     size_t bytes;
     c.elf = read_file(object, &bytes);
@@ -152,20 +172,22 @@ struct code code_from_cl(const char *source) {
                                             "oclc_daz_opt_off",
                                             "oclc_finite_only_off",
                                             "oclc_unsafe_math_off",
-                                            "oclc_wavefrontsize64_on",
                                             "oclc_correctly_rounded_sqrt_on",
-                                            "oclc_isa_version_940",
                                             "oclc_abi_version_500"};
     char object[256], command[4096];
     temp_name(object, sizeof object, "hsaco");
     int n = snprintf(command, sizeof command,
                      CLANG " -x cl -Xclang -finclude-default-header -cl-std=CL2.0 -target "
-                           "amdgcn-amd-amdhsa -mcpu=gfx942 -nogpulib -O2 -w "
+                           "amdgcn-amd-amdhsa -mcpu=%s -nogpulib -O2 -w "
                            "-cl-fp32-correctly-rounded-divide-sqrt %s -o %s",
-                     source, object);
+                     target->name, source, object);
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
         n += snprintf(command + n, sizeof command - (size_t)n,
                       " -Xclang -mlink-builtin-bitcode -Xclang " BITCODE "/%s.bc", libraries[i]);
+    snprintf(command + n, sizeof command - (size_t)n,
+             " -Xclang -mlink-builtin-bitcode -Xclang " BITCODE "/oclc_isa_version_%s.bc"
+             " -Xclang -mlink-builtin-bitcode -Xclang " BITCODE "/oclc_wavefrontsize64_%s.bc",
+             target->isa_library, target->lanes == 64 ? "on" : "off");
     run_tool(command);
     size_t bytes;
     struct code c = {.elf = read_file(object, &bytes)};
@@ -200,7 +222,8 @@ struct machine *machine_create(struct code *c, uint64_t entry, unsigned nwaves) 
     char err[256];
     struct machine *m = calloc(1, sizeof *m);
     if (!m) abort();
-    if (!c->program && !emu_program_create("gfx942", c->addr, c->text, c->bytes, &c->program, err))
+    if (!c->program &&
+        !emu_program_create(target->name, c->addr, c->text, c->bytes, &c->program, err))
         fail(err);
     m->program = c->program;
     m->kernel = c->kernel;
@@ -212,7 +235,7 @@ struct machine *machine_create(struct code *c, uint64_t entry, unsigned nwaves) 
     }
     m->dispatch.program = m->program;
     m->dispatch.descriptor = m->descriptor;
-    m->dispatch.group_size[0] = m->dispatch.grid_size[0] = 64 * nwaves;
+    m->dispatch.group_size[0] = m->dispatch.grid_size[0] = target->lanes * nwaves;
     m->dispatch.group_size[1] = m->dispatch.grid_size[1] = 1;
     m->dispatch.group_size[2] = m->dispatch.grid_size[2] = 1;
     m->dispatch.lds_bytes = sizeof m->lds;

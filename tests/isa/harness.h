@@ -8,6 +8,15 @@
 
 #include <stdio.h>
 
+/* The GPU that code is made for and run on: the program's argument, else gfx942. */
+struct target {
+    const char *name;
+    unsigned lanes;          /* of a wave */
+    const char *isa_library; /* the ROCm device library for the nearest GPU that has one */
+};
+extern const struct target *target;
+void target_choose(int argc, char **argv);
+
 /* Machine code to run, and the kernel in it that runs. */
 struct code {
     uint8_t *text;
