@@ -225,8 +225,10 @@ void cg_for_end(cg *g, cg_for *f, val *v) {
 static void barrier(cg *g, bool drain) {
     LLVMBuildFenceSyncScope(g->b, LLVMAtomicOrderingRelease, g->workgroup_scope, "");
     if (drain) {
-        val imm = cg_i32(g, g->t->drain);
-        cg_call(g, "llvm.amdgcn.s.waitcnt", 0, NULL, 1, &imm);
+        LLVMTypeRef type = LLVMFunctionType(g->none, NULL, 0, false);
+        val wait = LLVMGetInlineAsm(type, g->t->drain, strlen(g->t->drain), "~{memory}", 10, true,
+                                    false, LLVMInlineAsmDialectATT, false);
+        LLVMBuildCall2(g->b, type, wait, NULL, 0, "");
     }
     cg_call(g, "llvm.amdgcn.s.barrier", 0, NULL, 0, NULL);
     LLVMBuildFenceSyncScope(g->b, LLVMAtomicOrderingAcquire, g->workgroup_scope, "");

@@ -59,7 +59,7 @@ static bool check_contract(cg *g, const et_func *f, const et_step *s) {
                  et_dtype_name(s->operand), f->name);
         return false;
     }
-    int waves = g->p->workgroup / g->t->wave, k = fr->lane_k * (g->t->wave / 16);
+    int waves = g->p->workgroup / g->t->wave, k = fr->lane_k * fr->groups;
     if (s->wn * s->wk != waves || s->tm % 16 || s->tn % (16 * s->wn) || s->kc % (k * s->wk)) {
         cg_error(g, "%s: a contraction of %d x %d by %d does not divide among %d x %d waves",
                  f->name, s->tm, s->tn, s->kc, s->wn, s->wk);

@@ -5,8 +5,8 @@
 #include "internal.h"
 
 enum {
-    ET_FRAGMENTS = 16,     /* loads of b a lane has in flight, when the step is large enough */
-    ET_MAX_FRAGMENTS = 64, /* and at most, for one unit of many accumulators */
+    ET_LOADS = 16,         /* of b a lane has in flight, when the step is large enough */
+    ET_MAX_FRAGMENTS = 64, /* at most, for one unit of many accumulators */
     ET_MAX_SUMS = 64,      /* 16 x 16 sums of a wave */
 };
 
@@ -15,8 +15,10 @@ struct et_contract {
     const et_fragment *fr;
     bool direct;       /* b goes from memory to registers */
     int size;          /* bytes of an operand element */
-    int lane_k;        /* consecutive k in one load of a lane */
-    int unit_k;        /* k covered by one load of all lanes */
+    int lane_k;        /* consecutive k in one fragment of a lane */
+    int piece;         /* of which one load brings so many */
+    int unit_k;        /* k covered by one fragment of all lanes */
+    int results;       /* elements of a sum in one lane */
     int nsub, msub;    /* 16-row pieces of this wave's n, of m */
     int kc, units;     /* k per chunk, and units in a wave's part of it */
     int pitch_a;       /* between staged rows of a */
@@ -29,7 +31,8 @@ struct et_contract {
     val slots;
     val nchunks;
     val n0, ks, kpart;                         /* of this wave */
-    val lane_row, lane_group, lane_k0;         /* of this lane */
+    val lane_m, lane_n, lane_k0;               /* of this lane: row of a, of b, first k */
+    val lane_out;                              /* first n of its results */
     cg_addr row[ET_MAX_ACC][ET_MAX_FRAGMENTS]; /* rows of b */
     val first[ET_MAX_FRAGMENTS];               /* the first chunk, loaded */
 };

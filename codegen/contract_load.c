@@ -15,41 +15,57 @@ bool cg_contract_direct(cg *g, const et_step *s, et_expr b, int lane_k) {
     return !cg_mentions(g, rest, 1, &s->kvar) && rest.id == at0.id && cg_divisible(g, at0, lane_k);
 }
 
+static LLVMTypeRef bits_type(cg *g, int bytes) {
+    return bytes < 4 ? g->i16 : bytes == 4 ? g->i32 : LLVMVectorType(g->i32, (unsigned)bytes / 4);
+}
+
 LLVMTypeRef cg_fragment_type(cg *g, const et_contract *c) {
-    int words = c->lane_k * c->size / 4;
-    if (c->lane_k * c->size < 4) return g->i16;
-    return words == 1 ? g->i32 : LLVMVectorType(g->i32, (unsigned)words);
+    return bits_type(g, c->lane_k * c->size);
 }
 
 /* Zero the elements of V from the last k on. */
 static val mask_tail(cg *g, const et_contract *c, val v, val k) {
     val zero = LLVMConstNull(LLVMTypeOf(v));
-    if (c->k >= 0 && c->k % c->lane_k == 0)
+    if (c->k >= 0 && c->k % c->piece == 0)
         return cg_select(g, cg_icmp(g, LLVMIntSLT, k, c->kend), v, zero);
     LLVMTypeRef e = c->size == 2 ? g->i16 : g->i32;
-    LLVMTypeRef vt = LLVMVectorType(e, (unsigned)c->lane_k);
+    LLVMTypeRef vt = LLVMVectorType(e, (unsigned)c->piece);
     val elems = LLVMBuildBitCast(g->b, v, vt, "");
     val keep[16];
-    for (int j = 0; j < c->lane_k; j++)
+    for (int j = 0; j < c->piece; j++)
         keep[j] = cg_icmp(g, LLVMIntSLT, cg_addi(g, k, j), c->kend);
-    elems = cg_select(g, cg_vector(g, g->i1, c->lane_k, keep), elems, LLVMConstNull(vt));
+    elems = cg_select(g, cg_vector(g, g->i1, c->piece, keep), elems, LLVMConstNull(vt));
     return LLVMBuildBitCast(g->b, elems, LLVMTypeOf(v), "");
 }
 
-static val load_fragment(cg *g, const et_contract *c, const cg_addr *row, val k0, int u) {
+/* The piece of a row that is AHEAD elements past the lane's place at K0. */
+static val load_piece(cg *g, const et_contract *c, const cg_addr *row, val k0, int64_t ahead) {
     val base = cg_gep(g, row->base, LLVMBuildSExt(g->b, cg_muli(g, k0, c->size), g->i64, ""));
-    val k = cg_add(g, k0, cg_addi(g, c->lane_k0, (int64_t)u * c->unit_k));
+    val k = cg_add(g, k0, cg_addi(g, c->lane_k0, ahead));
     val off = LLVMBuildZExt(g->b, row->lane, g->i64, "");
-    val ptr = cg_gepi(g, cg_gep(g, base, off), (int64_t)u * c->unit_k * c->size);
+    val ptr = cg_gepi(g, cg_gep(g, base, off), ahead * c->size);
     if (c->tail) { /* past the end: the row's first elements instead, then zero */
         val start = LLVMBuildSub(g->b, row->lane, cg_muli(g, c->lane_k0, c->size), "");
         start = cg_gep(g, row->base, LLVMBuildZExt(g->b, start, g->i64, ""));
         ptr = cg_select(g, cg_icmp(g, LLVMIntSLT, k, c->kend), ptr, start);
     }
     /* Not marked invariant, which would let LLVM sink it below the wait it is to hide in. */
-    val v = LLVMBuildLoad2(g->b, cg_fragment_type(g, c), ptr, "");
-    LLVMSetAlignment(v, (unsigned)(c->lane_k * c->size));
+    val v = LLVMBuildLoad2(g->b, bits_type(g, c->piece * c->size), ptr, "");
+    LLVMSetAlignment(v, (unsigned)(c->piece * c->size));
     return c->tail ? mask_tail(g, c, v, k) : v;
+}
+
+static val load_fragment(cg *g, const et_contract *c, const cg_addr *row, val k0, int u) {
+    int64_t ahead = (int64_t)u * c->unit_k;
+    val v = load_piece(g, c, row, k0, ahead), words[16];
+    if (c->lane_k == c->piece) return v;
+    int per = c->piece * c->size / 4, n = 0;
+    for (int k = 0; k < c->lane_k; k += c->piece) {
+        if (k) v = load_piece(g, c, row, k0, ahead + k);
+        for (int i = 0; i < per; i++)
+            words[n++] = cg_extract(g, v, i);
+    }
+    return cg_vector(g, g->i32, n, words);
 }
 
 void cg_contract_load(cg *g, const et_contract *c, val chunk, val *out) {
@@ -64,7 +80,7 @@ void cg_contract_rows(cg *g, et_contract *c) {
     const et_step *s = c->s;
     val last = cg_addi(g, cg_emit(g, s->nlive), -1);
     for (int ns = 0; ns < c->nsub; ns++) {
-        val n = cg_addi(g, cg_add(g, c->n0, c->lane_row), (int64_t)ns * 16);
+        val n = cg_addi(g, cg_add(g, c->n0, c->lane_n), (int64_t)ns * 16);
         int64_t live;
         if (!et_is_int(g->x, s->nlive, &live) || live < s->tn) /* rows that are not there */
             n = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){n, last});

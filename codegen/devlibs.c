@@ -62,9 +62,12 @@ static void own_functions(cg *g) {
         unsigned optnone = LLVMGetEnumAttributeKindForName("optnone", 7);
         LLVMRemoveEnumAttributeAtIndex(f, at, optnone);
         LLVMAddAttributeAtIndex(f, at, LLVMCreateEnumAttribute(g->ctx, always, 0));
-        LLVMAddAttributeAtIndex(f, at,
-                                LLVMCreateStringAttribute(g->ctx, "target-cpu", 10, g->t->name,
-                                                          (unsigned)strlen(g->t->name)));
+        const char *own[][2] = {{"target-cpu", g->t->name}, {"target-features", g->t->features}};
+        for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+            LLVMAddAttributeAtIndex(
+                f, at,
+                LLVMCreateStringAttribute(g->ctx, own[i][0], (unsigned)strlen(own[i][0]), own[i][1],
+                                          (unsigned)strlen(own[i][1])));
     }
 }
 

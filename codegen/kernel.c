@@ -314,7 +314,9 @@ static void declare_kernel(cg *g) {
     char range[32];
     snprintf(range, sizeof range, "%d,%d", p->workgroup, p->workgroup);
     attribute(g, "amdgpu-flat-work-group-size", range);
-    attribute(g, "amdgpu-waves-per-eu", "1,1"); /* the LDS size lets one workgroup per CU in */
+    int waves = (p->workgroup / g->t->wave + g->t->simds - 1) / g->t->simds;
+    snprintf(range, sizeof range, "%d,%d", waves, waves);
+    attribute(g, "amdgpu-waves-per-eu", range); /* the LDS size lets one workgroup per CU in */
     attribute(g, "uniform-work-group-size", "true");
     attribute(g, "amdgpu-implicitarg-num-bytes", "0");
     static const char *const no[] = {
@@ -326,6 +328,7 @@ static void declare_kernel(cg *g) {
     for (size_t i = 0; i < sizeof no / sizeof *no; i++)
         attribute(g, no[i], "");
     attribute(g, "target-cpu", g->t->name);
+    attribute(g, "target-features", g->t->features);
 }
 
 static void declare_lds(cg *g) {

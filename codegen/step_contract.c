@@ -3,7 +3,8 @@
  * A wave owns a group of n rows of b and a part of every chunk of k. b comes straight from memory
  * to registers, a chunk at a time, the first even ahead of the tile's waits; against it go the rows
  * of a, sixteen at a time, through LDS. b is the A operand of the instruction, so a lane ends up
- * with four consecutive n of one m. A b that is not contiguous along k goes through LDS as well. */
+ * with a few consecutive n of one m. A b that is not contiguous along k goes through LDS as well.
+ */
 #include "contract.h"
 #include "diag.h"
 #include <string.h>
@@ -15,7 +16,8 @@ static void plan_direct(et_contract *c, const et_local *a) {
     const et_step *s = c->s;
     int wide = s->wk * c->unit_k, pad = a->pitch - s->kc, per = c->nsub * s->nacc;
     int units = (s->tm * a->pitch / 16 - pad) / wide;
-    if (units * per > ET_FRAGMENTS) units = ET_FRAGMENTS / per;
+    int most = ET_LOADS * c->piece / c->lane_k / per;
+    if (units > most) units = most;
     if (units < 1) units = 1;
     if (c->k > 0) { /* chunks of one size */
         int64_t all = (c->k + wide - 1) / wide, n = (all + units - 1) / units;
@@ -30,18 +32,20 @@ static void plan_direct(et_contract *c, const et_local *a) {
 static void plan(cg *g, et_contract *c) {
     const et_step *s = c->s;
     c->fr = et_target_fragment(g->t, s->operand);
-    int groups = g->t->wave / 16, kw = s->kc / s->wk;
+    int groups = c->fr->groups, kw = s->kc / s->wk;
     c->size = et_dtype_bytes(s->operand);
-    c->lane_k = 16 / c->size;
+    c->lane_k = c->fr->lane_k > 16 / c->size ? c->fr->lane_k : 16 / c->size;
     while (kw % (c->lane_k * groups))
         c->lane_k /= 2;
+    c->piece = c->lane_k < 16 / c->size ? c->lane_k : 16 / c->size;
     c->unit_k = c->lane_k * groups;
+    c->results = 256 / g->t->wave;
     c->nsub = s->tn / s->wn / 16;
     c->msub = s->tm / 16;
     if (!et_is_int(g->x, s->kextent, &c->k)) c->k = -1;
     c->direct = true;
     for (int i = 0; i < s->nacc; i++)
-        c->direct &= cg_contract_direct(g, s, s->b[i], c->lane_k);
+        c->direct &= cg_contract_direct(g, s, s->b[i], c->piece);
     if (!c->direct && s->stage_b < 0)
         et_bug("%s: b is not contiguous along k and there is no buffer to stage it", g->f->name);
     c->kc = s->kc;
@@ -61,6 +65,19 @@ bool cg_contract_early(cg *g, const et_step *s) {
     return true;
 }
 
+/* The row of the first operand that this lane holds. */
+static val held_row(cg *g, et_frag_rows rows, val low, val high) {
+    switch (rows) {
+    case ET_ROWS_PAIRED:
+        return LLVMBuildOr(g->b, LLVMBuildLShr(g->b, low, cg_i32(g, 1), ""),
+                           LLVMBuildAnd(g->b, cg_muli(g, low, 8), cg_i32(g, 8), ""), "");
+    case ET_ROWS_TURNED:
+        return LLVMBuildAnd(g->b, cg_add(g, low, cg_muli(g, high, 8)), cg_i32(g, 15), "");
+    default:
+        return low;
+    }
+}
+
 et_contract *cg_contract_begin(cg *g, const et_step *s) {
     et_contract *c = et_alloc(g->arena, sizeof *c);
     c->s = s;
@@ -69,9 +86,11 @@ et_contract *cg_contract_begin(cg *g, const et_step *s) {
     val ng = s->wn == 1 ? cg_i32(g, 0) : LLVMBuildURem(g->b, g->wave, wn, "");
     c->ks = s->wk == 1 ? cg_i32(g, 0) : LLVMBuildUDiv(g->b, g->wave, wn, "");
     c->n0 = cg_muli(g, ng, (int64_t)c->nsub * 16);
-    c->lane_row = LLVMBuildAnd(g->b, g->lane, cg_i32(g, 15), "");
-    c->lane_group = LLVMBuildLShr(g->b, g->lane, cg_i32(g, 4), "");
-    c->lane_k0 = cg_muli(g, c->lane_group, c->lane_k);
+    val high = LLVMBuildLShr(g->b, g->lane, cg_i32(g, 4), "");
+    c->lane_m = LLVMBuildAnd(g->b, g->lane, cg_i32(g, 15), "");
+    c->lane_n = held_row(g, c->fr->rows, c->lane_m, high);
+    c->lane_k0 = c->fr->groups == 1 ? cg_i32(g, 0) : cg_muli(g, high, c->lane_k);
+    c->lane_out = cg_muli(g, high, c->results);
     c->kpart = cg_muli(g, c->ks, c->kc / s->wk);
     c->kend = cg_emit(g, s->kextent);
     if (!c->direct) return c;
@@ -83,7 +102,11 @@ et_contract *cg_contract_begin(cg *g, const et_step *s) {
 /* ---- matrix instructions ---- */
 
 static LLVMTypeRef element_type(cg *g, const et_fragment *fr) {
-    return fr->element == ET_FRAG_F32 ? g->f32 : fr->element == ET_FRAG_F16 ? g->f16 : g->i16;
+    LLVMTypeRef type[] = {[ET_FRAG_F32] = g->f32,
+                          [ET_FRAG_F16] = g->f16,
+                          [ET_FRAG_BF16] = g->bf16,
+                          [ET_FRAG_I16] = g->i16};
+    return type[fr->element];
 }
 
 /* Part I of a fragment as the instruction takes it. */
@@ -101,11 +124,37 @@ static val operand(cg *g, const et_contract *c, val v, int i) {
                                   "");
 }
 
+/* One k without a matrix instruction: result v is of the row that lane v of these sixteen holds. */
+static val multiply_add(cg *g, const et_contract *c, val a, val b, val acc) {
+    enum { SHARE_LANE = 0x150 };
+    val bits = LLVMBuildBitCast(g->b, a, g->i32, ""), all = cg_i32(g, 15);
+    for (int v = 0; v < c->results; v++) {
+        val args[] = {LLVMGetPoison(g->i32),        bits, cg_i32(g, SHARE_LANE + v), all, all,
+                      LLVMConstInt(g->i1, 1, false)};
+        val x = cg_call(g, "llvm.amdgcn.update.dpp", 1, &g->i32, 6, args);
+        x = LLVMBuildBitCast(g->b, x, g->f32, "");
+        x = cg_fma(g, x, b, cg_extract(g, acc, v));
+        acc = LLVMBuildInsertElement(g->b, acc, x, cg_i32(g, v), "");
+    }
+    return acc;
+}
+
 static val matrix(cg *g, const et_contract *c, val a, val b, val acc) {
     val zero = cg_i32(g, 0);
     for (int i = 0; i < c->lane_k / c->fr->lane_k; i++) {
         val args[] = {operand(g, c, a, i), operand(g, c, b, i), acc, zero, zero, zero};
-        acc = cg_call(g, c->fr->intrinsic, 0, NULL, 6, args);
+        LLVMTypeRef types[] = {LLVMTypeOf(acc), LLVMTypeOf(args[0])};
+        switch (c->fr->kind) {
+        case ET_FRAG_MFMA:
+            acc = cg_call(g, c->fr->intrinsic, 0, NULL, 6, args);
+            break;
+        case ET_FRAG_WMMA:
+            acc = cg_call(g, c->fr->intrinsic, 2, types, 3, args);
+            break;
+        case ET_FRAG_FMA:
+            acc = multiply_add(g, c, args[0], args[1], acc);
+            break;
+        }
     }
     return acc;
 }
@@ -114,7 +163,7 @@ static val matrix(cg *g, const et_contract *c, val a, val b, val acc) {
 static val staged_fragment(cg *g, const et_contract *c, int local, int pitch, val row, val k) {
     val at = cg_add(g, cg_muli(g, row, pitch), cg_add(g, k, c->lane_k0));
     val v = LLVMBuildLoad2(g->b, cg_fragment_type(g, c), cg_local_ptr(g, local, at), "");
-    LLVMSetAlignment(v, (unsigned)(pitch % c->lane_k ? c->size : c->lane_k * c->size));
+    LLVMSetAlignment(v, (unsigned)(pitch % c->piece ? c->size : c->piece * c->size));
     return v;
 }
 
@@ -131,7 +180,7 @@ static int sums(const et_contract *c) {
 /* The products of 16 rows of a with B into the first piece of every sum. */
 static void multiply_direct(cg *g, const et_contract *c, val chunk, val *b, val *acc) {
     const et_step *s = c->s;
-    val row = c->lane_row;
+    val row = c->lane_m;
     if (c->slots) { /* rows past the slot's repeat: nobody looks at their sums */
         val apart = LLVMBuildSub(g->b, cg_i32(g, 4), c->slots, ""),
             slot = cg_low_bits(g, chunk, c->slots);
@@ -250,10 +299,10 @@ static void multiply_staged(cg *g, const et_contract *c, int i, int ms, val k, i
     int pitch_b = g->f->locals[s->stage_b].pitch;
     for (int u = 0; u < units; u++) {
         val ku = cg_addi(g, k, (int64_t)u * c->unit_k);
-        val m = cg_addi(g, c->lane_row, (int64_t)16 * ms);
+        val m = cg_addi(g, c->lane_m, (int64_t)16 * ms);
         val a = staged_fragment(g, c, s->stage_a, c->pitch_a, m, ku);
         for (int ns = 0; ns < c->nsub; ns++) {
-            val n = cg_add(g, cg_addi(g, c->n0, (int64_t)16 * ns), c->lane_row);
+            val n = cg_add(g, cg_addi(g, c->n0, (int64_t)16 * ns), c->lane_n);
             val b = staged_fragment(g, c, s->stage_b, pitch_b, n, ku);
             val *sum = &acc[sum_at(c, i, ms, ns)];
             *sum = matrix(g, c, b, a, *sum);
@@ -324,8 +373,8 @@ static void write_acc(cg *g, const et_contract *c, val *acc) {
             for (int ns = 0; ns < c->nsub; ns++) {
                 const et_local *l = &g->f->locals[s->acc[i]];
                 val m =
-                    cg_add(g, cg_add(g, cg_muli(g, c->ks, s->tm), cg_i32(g, 16 * ms)), c->lane_row);
-                val n = cg_add(g, cg_addi(g, c->n0, 16 * ns), cg_muli(g, c->lane_group, 4));
+                    cg_add(g, cg_add(g, cg_muli(g, c->ks, s->tm), cg_i32(g, 16 * ms)), c->lane_m);
+                val n = cg_add(g, cg_addi(g, c->n0, 16 * ns), c->lane_out);
                 val at = cg_add(g, cg_muli(g, m, l->pitch), n);
                 val st =
                     LLVMBuildStore(g->b, acc[sum_at(c, i, ms, ns)], cg_local_ptr(g, s->acc[i], at));
@@ -378,7 +427,7 @@ void cg_contract_run(cg *g, et_contract *c) {
     c->nlive = cg_emit(g, s->nlive);
     if (c->direct && c->chunks != 1) c->slots = slots_of(g, c);
     for (int i = 0; i < sums(c); i++)
-        carried[i] = LLVMConstNull(LLVMVectorType(g->f32, 4));
+        carried[i] = LLVMConstNull(LLVMVectorType(g->f32, (unsigned)c->results));
     val chunks = cg_i32(g, c->chunks);
     if (c->chunks < 0)
         chunks = LLVMBuildSDiv(g->b, cg_addi(g, c->kend, c->kc - 1), cg_i32(g, c->kc), "");

@@ -5,14 +5,37 @@
 
 #include "codegen.h"
 
-/* One matrix instruction computing a 16 x 16 tile of f32 from a 16-row A and a 16-column B. Lane l
- * holds row (A) or column (B) l % 16 and `lane_k` consecutive k at (l / 16) * lane_k. The result
- * has column l % 16 and rows (l / 16) * 4 .. + 3. */
+/* Which row of the first operand lane l holds; of the second it is always l % 16. */
+typedef enum {
+    ET_ROWS_PLAIN,  /* l % 16 */
+    ET_ROWS_PAIRED, /* 8 * (l % 2) + l / 2 % 8: where an instruction deals rows of the result to the
+                       halves of a wave in turn, each half ends up with consecutive ones */
+    ET_ROWS_TURNED, /* (l % 16 + l / 16 * 8) % 16 */
+} et_frag_rows;
+
+/* What multiplies. */
+typedef enum {
+    ET_FRAG_MFMA, /* (A, B, C, cbsz, abid, blgp) */
+    ET_FRAG_WMMA, /* (A, B, C), overloaded by the types of the result and of A */
+    ET_FRAG_FMA,  /* no instruction: a lane's products one by one, the first operand taken from
+                     lane v of its sixteen by DPP; ROWS_TURNED makes that row v of its half */
+} et_frag_kind;
+
+/* One matrix product: a 16 x 16 tile of f32 from a 16-row A and a 16-column B. Lane l holds the
+ * `lane_k` consecutive k from (l / 16 % groups) * lane_k on. The result has column l % 16 and the
+ * 256 / wave consecutive rows from (l / 16) * (256 / wave) on. */
 typedef struct {
     et_dtype operand;
-    const char *intrinsic; /* (A, B, C, cbsz, abid, blgp) */
-    int lane_k;
-    enum { ET_FRAG_F32, ET_FRAG_F16, ET_FRAG_I16 } element; /* element type the intrinsic takes */
+    et_frag_kind kind;
+    const char *intrinsic;
+    int lane_k, groups;
+    enum {
+        ET_FRAG_F32,
+        ET_FRAG_F16,
+        ET_FRAG_BF16,
+        ET_FRAG_I16
+    } element; /* as the intrinsic has it */
+    et_frag_rows rows;
 } et_fragment;
 
 /* A field of a hardware register, as s_getreg encodes it. */
@@ -23,14 +46,16 @@ typedef struct {
 struct et_target {
     const char *name; /* the LLVM processor */
     const char *triple;
-    int wave; /* work-items per wave */
-    int lds_bytes;
-    int oclc_isa; /* __oclc_ISA_version of the device libraries */
+    int wave;      /* work-items per wave */
+    int simds;     /* that share the waves of a workgroup */
+    int lds_bytes; /* of what half keeps a second workgroup out, and what one may have */
+    int oclc_isa;  /* __oclc_ISA_version of the device libraries */
     const et_fragment *fragments;
     int nfragments;
     et_hwreg die, hw_id;
-    const char *clock; /* intrinsic reading the constant-rate clock, i64 () */
-    unsigned drain;    /* immediate of s_waitcnt that waits for this wave's stores and loads */
+    const char *clock; /* intrinsic reading the constant-rate clock */
+    int clock_message; /* its argument and an i64 overload, where the clock is asked by message */
+    const char *drain; /* instruction that waits until this wave's stores have been answered */
     const char *features;
 };
 

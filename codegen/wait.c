@@ -20,7 +20,9 @@ static void report_store(cg *g, val report, size_t field, val v) {
 }
 
 static val clock(cg *g) {
-    return cg_call(g, g->t->clock, 0, NULL, 0, NULL);
+    val message = cg_i32(g, g->t->clock_message);
+    int n = g->t->clock_message != 0;
+    return cg_call(g, g->t->clock, n, &g->i64, n, &message);
 }
 
 /* True where an edge applies in this iteration of the grid's loop; NULL = always. */

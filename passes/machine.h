@@ -9,6 +9,7 @@ typedef struct {
     int cus, dies;
     int waves; /* per workgroup: one per SIMD of a CU */
     int wave_size;
+    int k_bytes;   /* of a row of an operand that one round of a wave's matrix loads covers */
     int lds_bytes; /* a workgroup may use */
     double clock_ghz;
     double hbm_gbs;       /* bandwidth a streaming kernel reaches, GB/s */

@@ -1,7 +1,7 @@
 /* Cached causal attention: one tile per token and group of heads that share keys and values. */
 #include "tiler.h"
 
-enum { MAX_HEADS = 8, MAX_DEPTH = 512 };
+enum { MAX_HEADS = 8, LANE_DEPTH = 8 /* elements of a head in one lane, at most */ };
 
 static bool constant(const et_tiler *t, et_expr e, const char *what, int *out) {
     int64_t n;
@@ -35,20 +35,21 @@ bool et_tile_attend(const et_tiler *common, const et_group *gr) {
     if (!constant(&t, et_tiler_extent(&t, 1), "heads", &heads) ||
         !constant(&t, et_tiler_extent(&t, 2), "elements of a head", &depth))
         return false;
-    if (depth > MAX_DEPTH) {
+    int most = LANE_DEPTH * t.opt->machine->wave_size, waves = t.opt->machine->waves;
+    if (depth > most) {
         et_diag(t.p->g->diags, ET_ERROR, gr->loc,
-                "attention: heads of %d elements, at most %d are supported", depth, MAX_DEPTH);
+                "attention: heads of %d elements, at most %d are supported", depth, most);
         return false;
     }
     int per = shared < MAX_HEADS ? shared : MAX_HEADS;
-    while (shared % per)
+    while (shared % per ||
+           (per > 1 && waves * per * (depth + 2) * 4 > t.opt->machine->lds_bytes / 2))
         per--;
     et_expr i = et_tiler_coord(&t, "i0", et_tiler_extent(&t, 0));
     et_expr g = et_tiler_coord(&t, "g0", et_int(x, heads / shared));
     et_expr c = et_tiler_coord(&t, "h0", et_int(x, shared / per));
     et_expr first = et_add(x, et_mul(x, g, et_int(x, shared)), et_mul(x, c, et_int(x, per)));
 
-    int waves = t.opt->machine->waves;
     int hvar = et_var_add(x, "h", et_int(x, per)), dvar = et_var_add(x, "d", et_int(x, depth));
     int out = et_local_add(t.p, &t.f, "out", ET_F32, 2, (int[]){per, depth}, depth);
     int scratch =

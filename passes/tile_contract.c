@@ -261,7 +261,8 @@ static void lay_out(struct contract *c, et_step *s) {
     for (int a = 0; a < s->nacc; a++)
         s->acc[a] = et_local_add(p, f, et_printf(c->t.p->g->arena, "acc%d", a), ET_F32, 3,
                                  (int[]){s->wk, s->tm, s->tn}, s->tn + 4);
-    int unit = 64 / bytes * s->wk, rows = s->tm + (c->direct ? 0 : s->tn), pad = 16 / bytes;
+    int unit = c->t.opt->machine->k_bytes / bytes * s->wk, rows = s->tm + (c->direct ? 0 : s->tn),
+        pad = 16 / bytes;
     int left = c->t.opt->machine->lds_bytes - f->lds_bytes - LDS_SPARE;
     left = left < STAGE_BYTES ? left : STAGE_BYTES;
     int most = round_down(left / (rows * bytes) - pad, unit);

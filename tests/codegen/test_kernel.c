@@ -65,7 +65,7 @@ static void build_loop(kit *k, int L, int most) {
 
 START_TEST(loops) {
     static const char *const devices[] = {"emu:gfx942:cus=1:xcds=1", "emu:gfx942:cus=7:xcds=1",
-                                          "emu:gfx942:cus=16:xcds=4:coherence=strict"};
+                                          "emu:gfx942:cus=16:xcds=4:coherence=model"};
     static const int trips[] = {1, 2, 5};
     kit k;
     build_loop(&k, trips[_i / 3], 700);

@@ -72,7 +72,7 @@ static void chain(const char *device, int64_t n, bool broken) {
 START_TEST(events) {
     static const int sizes[] = {1, 63, 64, 65, 1000, 8999};
     static const char *const devices[] = {"emu:gfx942:cus=1:xcds=1", "emu:gfx942:cus=7:xcds=1",
-                                          "emu:gfx942:cus=64:xcds=8:coherence=strict"};
+                                          "emu:gfx942:cus=64:xcds=8:coherence=model"};
     chain(devices[_i % 3], sizes[_i / 3], false);
 }
 END_TEST

@@ -2,9 +2,10 @@
 #include "target.h"
 
 static const et_fragment fragments[] = {
-    {ET_BF16, "llvm.amdgcn.mfma.f32.16x16x16bf16.1k", 4, ET_FRAG_I16},
-    {ET_F16, "llvm.amdgcn.mfma.f32.16x16x16f16", 4, ET_FRAG_F16},
-    {ET_F32, "llvm.amdgcn.mfma.f32.16x16x4f32", 1, ET_FRAG_F32},
+    {ET_BF16, ET_FRAG_MFMA, "llvm.amdgcn.mfma.f32.16x16x16bf16.1k", 4, 4, ET_FRAG_I16,
+     ET_ROWS_PLAIN},
+    {ET_F16, ET_FRAG_MFMA, "llvm.amdgcn.mfma.f32.16x16x16f16", 4, 4, ET_FRAG_F16, ET_ROWS_PLAIN},
+    {ET_F32, ET_FRAG_MFMA, "llvm.amdgcn.mfma.f32.16x16x4f32", 1, 4, ET_FRAG_F32, ET_ROWS_PLAIN},
 };
 
 extern const et_target et_target_gfx942;
@@ -12,6 +13,7 @@ const et_target et_target_gfx942 = {
     .name = "gfx942",
     .triple = "amdgcn-amd-amdhsa",
     .wave = 64,
+    .simds = 4,
     .lds_bytes = 65536,
     .oclc_isa = 9402,
     .fragments = fragments,
@@ -19,6 +21,6 @@ const et_target et_target_gfx942 = {
     .die = {20, 0, 4},   /* XCC_ID */
     .hw_id = {4, 0, 32}, /* HW_ID */
     .clock = "llvm.amdgcn.s.memrealtime",
-    .drain = 0x0F70, /* vmcnt(0), the other counters at their limits */
+    .drain = "s_waitcnt vmcnt(0)",
     .features = "",
 };
