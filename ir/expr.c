@@ -12,6 +12,7 @@ et_exprs *et_exprs_create(et_arena *a) {
     p->nnode = 1;
     p->cnode = 1024;
     p->node = et_alloc(a, (size_t)p->cnode * sizeof *p->node);
+    p->visits = et_alloc(a, sizeof *p->visits);
     return p;
 }
 
@@ -68,12 +69,20 @@ static void rehash(et_exprs *p) {
 et_exprs_mark et_exprs_set_mark(et_exprs *p) {
     et_exprs_mark m = {et_alloc(p->arena, sizeof *p), {0}};
     *m.saved = *p;
+    m.saved->visits = et_alloc(p->arena, sizeof *p->visits);
+    *m.saved->visits = *p->visits;
     m.arena = et_arena_set_mark(p->arena);
     return m;
 }
 
 void et_exprs_release(et_exprs *p, et_exprs_mark m) {
+    struct et_visits *visits = p->visits;
+    uint64_t last = visits->last; /* stamps since the mark are in the old arrays too */
+    et_check(visits->depth == m.saved->visits->depth);
+    *visits = *m.saved->visits;
+    visits->last = last;
     *p = *m.saved; /* arrays that grew since were copies: the old ones are as they were */
+    p->visits = visits;
     memset(p->table, 0, p->ntable * sizeof *p->table);
     for (uint32_t id = 1; id < (uint32_t)p->nnode; id++)
         enter(p, id);

@@ -14,9 +14,22 @@ struct linear {
     bool overflow; /* more terms than fit, or a coefficient beyond int64: leave the node as it is */
 };
 
+/* Arithmetic that wraps: the front end keeps what programs compute far below, but a value that
+ * nothing will look at may still be asked for. */
+static int64_t wrap(et_xop op, int64_t a, int64_t b) {
+    uint64_t u = (uint64_t)a, v = (uint64_t)b;
+    return (int64_t)(op == ET_X_ADD ? u + v : op == ET_X_SUB ? u - v : u * v);
+}
+
 int64_t et_floor_div(int64_t a, int64_t b) {
+    if (b == -1) return wrap(ET_X_SUB, 0, a);
     int64_t q = a / b;
     return q - (a % b != 0 && ((a < 0) != (b < 0)));
+}
+
+static int64_t floor_mod(int64_t a, int64_t b) {
+    int64_t r = b == -1 ? 0 : a % b;
+    return r && (r < 0) != (b < 0) ? r + b : r;
 }
 
 static et_expr raw(et_exprs *p, et_xop op, et_expr a, et_expr b) {
@@ -52,6 +65,7 @@ static void add_term(struct linear *l, et_expr t, int64_t c) {
 
 /* l += c * e */
 static void collect(et_exprs *p, struct linear *l, et_expr e, int64_t c) {
+    if (l->overflow) return; /* sums that share parts would be walked once per path */
     const et_node_x *x = et_x(p, e);
     int64_t v;
     if (x->op == ET_X_INT) {
@@ -144,11 +158,44 @@ static et_expr mul(et_exprs *p, et_expr a, et_expr b) {
 
 /* ---- comparison ---- */
 
+/* floor(x / c) - floor(y / c) + k >= 0 follows from y <= x + k * c. */
+static bool prove_quotients(et_exprs *p, const struct linear *d) {
+    if (d->n != 2 || d->coef[0] + d->coef[1] != 0 || (d->coef[0] != 1 && d->coef[0] != -1))
+        return false;
+    int plus = d->coef[0] == 1 ? 0 : 1;
+    const et_node_x *x = et_x(p, d->term[plus]), *y = et_x(p, d->term[!plus]);
+    int64_t c, other, kc;
+    if (x->op != ET_X_IDIV || y->op != ET_X_IDIV || !et_is_int(p, x->ops[1], &c) ||
+        !et_is_int(p, y->ops[1], &other) || c != other || c < 1 ||
+        __builtin_mul_overflow(d->k, c, &kc))
+        return false;
+    return et_prove_le(p, y->ops[0], et_add(p, x->ops[0], et_int(p, kc)));
+}
+
+/* m * c * floor(x / c) lies between m * (x - c + 1) and m * x: D with the first such term replaced
+ * by the end that makes it smaller. */
+static bool prove_without_quotient(et_exprs *p, const struct linear *d) {
+    for (int i = 0; i < d->n; i++) {
+        const et_node_x *x = et_x(p, d->term[i]);
+        int64_t c, k;
+        if (x->op != ET_X_IDIV || !et_is_int(p, x->ops[1], &c) || c < 1 || d->coef[i] % c) continue;
+        struct linear r = *d;
+        int64_t m = d->coef[i] / c;
+        add_term(&r, d->term[i], -d->coef[i]);
+        collect(p, &r, x->ops[0], m);
+        if (m > 0 && (__builtin_mul_overflow(m, c - 1, &k) || __builtin_sub_overflow(r.k, k, &r.k)))
+            return false;
+        return !r.overflow && et_prove_le(p, et_int(p, 0), build(p, &r));
+    }
+    return false;
+}
+
 bool et_prove_le(et_exprs *p, et_expr a, et_expr b) {
     struct linear d = {0};
     collect(p, &d, b, 1);
     collect(p, &d, a, -1);
     if (d.overflow) return false;
+    if (prove_quotients(p, &d) || prove_without_quotient(p, &d)) return true;
     /* The least value of b - a: variables at the end of their range that makes it smallest, whose
      * extents may themselves be symbolic and cancel. */
     for (int pass = 0; pass < 8; pass++) {
@@ -158,10 +205,11 @@ bool et_prove_le(et_exprs *p, et_expr a, et_expr b) {
         if (at == d.n) break;
         int64_t c = d.coef[at];
         et_expr extent = et_var_extent(p, et_x(p, d.term[at])->i);
+        if (c == INT64_MIN) return false;
         add_term(&d, d.term[at], -c);
         if (c < 0) {
             collect(p, &d, extent, c);
-            d.k -= c;
+            if (__builtin_sub_overflow(d.k, c, &d.k)) return false;
         }
         if (d.overflow) return false;
     }
@@ -188,7 +236,7 @@ static bool split(et_exprs *p, et_expr e, et_expr d, et_expr *out_q, et_expr *ou
     } else {
         struct linear y = {0};
         collect(p, &y, d, 1);
-        if (y.overflow || y.n != 1 || y.k != 0) return false;
+        if (y.overflow || y.n != 1 || y.k != 0 || y.coef[0] < 1) return false;
         et_expr df[MAX_FACTORS];
         int nd = factors(p, y.term[0], df);
         for (int i = 0; i < x.n; i++) {
@@ -205,8 +253,8 @@ static bool split(et_exprs *p, et_expr e, et_expr d, et_expr *out_q, et_expr *ou
                 add_term(&r, x.term[i], x.coef[i]);
             else if (nf)
                 add_term(&q, product(p, f, nf), x.coef[i] / y.coef[0]);
-            else
-                q.k += x.coef[i] / y.coef[0];
+            else if (__builtin_add_overflow(q.k, x.coef[i] / y.coef[0], &q.k))
+                q.overflow = true;
         }
         r.k = x.k;
     }
@@ -215,19 +263,26 @@ static bool split(et_exprs *p, et_expr e, et_expr d, et_expr *out_q, et_expr *ou
     return !q.overflow && !r.overflow;
 }
 
+static et_expr min_max(et_exprs *p, et_xop op, et_expr a, et_expr b);
+
 static et_expr div_mod(et_exprs *p, et_xop op, et_expr a, et_expr b) {
     int64_t x, y, lo, hi;
     bool constant = et_is_int(p, b, &y);
     if (constant && y == 0)
         return raw(p, op, a, b); /* never evaluated; the front end has reported it */
     if (constant && et_is_int(p, a, &x))
-        return et_int(p, op == ET_X_IDIV ? et_floor_div(x, y) : x - y * et_floor_div(x, y));
+        return et_int(p, op == ET_X_IDIV ? et_floor_div(x, y) : floor_mod(x, y));
     if (constant && y == 1) return op == ET_X_IDIV ? a : et_int(p, 0);
     if (constant ? y < 0 : !et_bounds(p, b, &lo, &hi) || lo < 1) return raw(p, op, a, b);
     int64_t blo, bhi;
     if (op == ET_X_IDIV && et_bounds(p, a, &lo, &hi) && et_bounds(p, b, &blo, &bhi) && blo == bhi &&
         et_floor_div(lo, blo) == et_floor_div(hi, blo))
         return et_int(p, et_floor_div(lo, blo));
+    const et_node_x *ax = et_x(p, a);
+    if (constant && op == ET_X_IDIV && (ax->op == ET_X_MIN || ax->op == ET_X_MAX)) {
+        et_expr u = ax->ops[0], v = ax->ops[1];
+        return min_max(p, ax->op, div_mod(p, op, u, b), div_mod(p, op, v, b));
+    }
     et_expr q, r;
     if (!split(p, a, b, &q, &r)) return raw(p, op, a, b);
     if (et_prove_le(p, et_int(p, 0), r) && et_prove_le(p, et_add(p, r, et_int(p, 1)), b))
@@ -338,14 +393,20 @@ bool et_bounds(const et_exprs *p, et_expr e, int64_t *out_lo, int64_t *out_hi) {
         *out_lo = alo < blo ? alo : blo;
         *out_hi = ahi > bhi ? ahi : bhi;
         return true;
+    case ET_X_ABS:
+        if (x->type != ET_T_I32 || !et_bounds(p, x->ops[0], &alo, &ahi) || alo == INT64_MIN)
+            return false;
+        *out_lo = alo > 0 ? alo : ahi < 0 ? -ahi : 0;
+        *out_hi = -alo > ahi ? -alo : ahi;
+        return true;
     case ET_X_MIN:
     case ET_X_MAX: { /* one known side bounds one end: a clamped load stays bounded */
         bool a = et_bounds(p, x->ops[0], &alo, &ahi), b = et_bounds(p, x->ops[1], &blo, &bhi);
         if (a && b) return bounds2(x->op, alo, ahi, blo, bhi, out_lo, out_hi);
         if (!a && !b) return false;
         int64_t lo = a ? alo : blo, hi = a ? ahi : bhi;
-        *out_lo = x->op == ET_X_MIN ? INT32_MIN : lo;
-        *out_hi = x->op == ET_X_MIN ? hi : INT32_MAX;
+        *out_lo = x->op == ET_X_MIN && lo > INT32_MIN ? INT32_MIN : lo;
+        *out_hi = x->op == ET_X_MAX && hi < INT32_MAX ? INT32_MAX : hi;
         return x->type == ET_T_I32;
     }
     default:
@@ -369,24 +430,25 @@ int64_t et_eval(const et_exprs *p, et_expr e, const int64_t *syms, const int64_t
         et_check(vars);
         return vars[x->i];
     }
+    et_check(x->nops > 0);
     int64_t a = et_eval(p, x->ops[0], syms, vars);
     if (x->op == ET_X_SELECT || x->op == ET_X_NOT || x->op == ET_X_ABS) {
         if (x->op == ET_X_SELECT) return et_eval(p, x->ops[a ? 1 : 2], syms, vars);
-        return x->op == ET_X_NOT ? !a : a < 0 ? -a : a;
+        return x->op == ET_X_NOT ? !a : a < 0 ? wrap(ET_X_SUB, 0, a) : a;
     }
     et_check(x->nops == 2);
     int64_t b = et_eval(p, x->ops[1], syms, vars);
     switch (x->op) {
     case ET_X_ADD:
-        return a + b;
     case ET_X_SUB:
-        return a - b;
     case ET_X_MUL:
-        return a * b;
+        return wrap(x->op, a, b);
     case ET_X_IDIV:
+        et_check(b);
         return et_floor_div(a, b);
     case ET_X_MOD:
-        return a - b * et_floor_div(a, b);
+        et_check(b);
+        return floor_mod(a, b);
     case ET_X_MIN:
         return a < b ? a : b;
     case ET_X_MAX:

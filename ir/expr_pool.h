@@ -13,8 +13,24 @@ struct et_var_info {
     et_expr extent;
 };
 
+/* What traversals remember of the nodes they met, kept between them: a mark counts only while its
+ * stamp is the traversal's own, so starting one costs nothing however large the pool is. A
+ * traversal within another has a memory of its own, to a depth of ET_VISITS. */
+enum { ET_VISITS = 4 };
+struct et_visit {
+    uint64_t *stamp; /* by node id */
+    et_expr *to;     /* what the node became, where the stamp is this traversal's */
+    int n;           /* nodes both have room for */
+};
+struct et_visits {
+    struct et_visit level[ET_VISITS];
+    uint64_t last; /* stamp given out */
+    int depth;     /* traversals running */
+};
+
 struct et_exprs {
     et_arena *arena;
+    struct et_visits *visits;
     et_node_x *node; /* node[0] unused */
     int nnode, cnode;
     uint32_t *table; /* open addressing, power of two */

@@ -6,11 +6,47 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A map from node id to result, for one traversal: shared subexpressions are visited once. */
-struct memo {
-    et_expr *to;
-    int n;
+/* One traversal: shared subexpressions are visited once. Operands are older than what they are
+ * operands of, so ids up to that of the root are all there are. */
+struct visit {
+    struct et_visit *v;
+    uint64_t stamp;
+    struct et_visit own; /* beyond ET_VISITS */
 };
+
+static void make_room(et_arena *a, struct et_visit *v, int n) {
+    v->stamp = a ? et_alloc(a, (size_t)n * sizeof *v->stamp) : calloc((size_t)n, sizeof *v->stamp);
+    v->to = a ? et_alloc(a, (size_t)n * sizeof *v->to) : calloc((size_t)n, sizeof *v->to);
+    if (!v->stamp || !v->to) et_bug("out of memory");
+    v->n = n;
+}
+
+static void visit_begin(const et_exprs *p, et_expr root, struct visit *t) {
+    struct et_visits *all = p->visits;
+    int depth = all->depth++, need = (int)root.id + 1;
+    t->own = (struct et_visit){0};
+    t->v = depth < ET_VISITS ? &all->level[depth] : &t->own;
+    if (t->v == &t->own)
+        make_room(NULL, t->v, need);
+    else if (t->v->n < need)
+        make_room(p->arena, t->v, need < p->cnode ? p->cnode : need);
+    t->stamp = ++all->last;
+}
+
+static void visit_end(const et_exprs *p, struct visit *t) {
+    p->visits->depth--;
+    free(t->own.stamp);
+    free(t->own.to);
+}
+
+static bool visited(const struct visit *t, et_expr e) {
+    return t->v->stamp[e.id] == t->stamp;
+}
+
+static void remember(struct visit *t, et_expr e, et_expr to) {
+    t->v->stamp[e.id] = t->stamp;
+    t->v->to[e.id] = to;
+}
 
 static et_expr rebuild(et_exprs *p, const et_node_x *x, const et_expr *ops) {
     switch (x->op) {
@@ -32,14 +68,14 @@ static bool is_leaf(et_xop op) {
            op == ET_X_CONTRACT;
 }
 
-static et_expr subst(et_exprs *p, et_expr e, et_subst_fn fn, void *ctx, struct memo *m) {
-    if ((int)e.id < m->n && m->to[e.id].id) return m->to[e.id];
+static et_expr subst(et_exprs *p, et_expr e, et_subst_fn fn, void *ctx, struct visit *t) {
+    if (visited(t, e)) return t->v->to[e.id];
     et_node_x x = *et_x(p, e);
     et_expr out = e, ops[ET_MAX_RANK];
     et_check(x.nops <= ET_MAX_RANK);
     bool changed = false;
     for (int i = 0; i < x.nops; i++) {
-        ops[i] = subst(p, x.ops[i], fn, ctx, m);
+        ops[i] = subst(p, x.ops[i], fn, ctx, t);
         changed |= ops[i].id != x.ops[i].id;
     }
     if (changed) out = rebuild(p, &x, ops);
@@ -47,15 +83,15 @@ static et_expr subst(et_exprs *p, et_expr e, et_subst_fn fn, void *ctx, struct m
         et_expr by = fn(ctx, p, out);
         if (by.id) out = by;
     }
-    if ((int)e.id < m->n) m->to[e.id] = out;
+    remember(t, e, out);
     return out;
 }
 
 et_expr et_subst(et_exprs *p, et_expr e, et_subst_fn fn, void *ctx) {
-    struct memo m = {calloc((size_t)p->nnode, sizeof *m.to), p->nnode};
-    if (!m.to) et_bug("out of memory");
-    et_expr out = subst(p, e, fn, ctx, &m);
-    free(m.to);
+    struct visit t;
+    visit_begin(p, e, &t);
+    et_expr out = subst(p, e, fn, ctx, &t);
+    visit_end(p, &t);
     return out;
 }
 
@@ -65,11 +101,12 @@ static et_expr keep_leaf(void *ctx, et_exprs *p, et_expr leaf) {
 }
 
 et_expr et_replace(et_exprs *p, et_expr e, et_expr from, et_expr by) {
-    struct memo m = {calloc((size_t)p->nnode, sizeof *m.to), p->nnode};
-    if (!m.to) et_bug("out of memory");
-    m.to[from.id] = by;
-    et_expr out = subst(p, e, keep_leaf, NULL, &m);
-    free(m.to);
+    if (from.id > e.id) return e;
+    struct visit t;
+    visit_begin(p, e, &t);
+    remember(&t, from, by);
+    et_expr out = subst(p, e, keep_leaf, NULL, &t);
+    visit_end(p, &t);
     return out;
 }
 
@@ -88,20 +125,21 @@ et_expr et_subst_var(et_exprs *p, et_expr e, int var, et_expr by) {
     return et_subst(p, e, replace_var, &(struct one_var){var, by});
 }
 
-static void walk(const et_exprs *p, et_expr e, void (*fn)(void *, et_expr), void *ctx, char *seen) {
-    if (seen[e.id]) return;
-    seen[e.id] = 1;
+static void walk(const et_exprs *p, et_expr e, void (*fn)(void *, et_expr), void *ctx,
+                 struct visit *t) {
+    if (visited(t, e)) return;
+    remember(t, e, e);
     const et_node_x *x = et_x(p, e);
     for (int i = 0; i < x->nops; i++)
-        walk(p, x->ops[i], fn, ctx, seen);
+        walk(p, x->ops[i], fn, ctx, t);
     fn(ctx, e);
 }
 
 void et_walk(const et_exprs *p, et_expr e, void (*fn)(void *, et_expr), void *ctx) {
-    char *seen = calloc((size_t)p->nnode, 1);
-    if (!seen) et_bug("out of memory");
-    walk(p, e, fn, ctx, seen);
-    free(seen);
+    struct visit t;
+    visit_begin(p, e, &t);
+    walk(p, e, fn, ctx, &t);
+    visit_end(p, &t);
 }
 
 /* ---- text ---- */

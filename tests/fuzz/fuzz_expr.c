@@ -7,9 +7,7 @@
 #include <stdlib.h>
 
 enum { DEPTH = 16, STEPS = 64, SYMS = 3, VARS = 3 };
-#define LIMIT                                                                                      \
-    ((int64_t)1 << 40) /* beyond it a program is given up: arithmetic in int64 may wrap            \
-                        */
+#define LIMIT INT32_MAX /* what an i32 holds; a program that goes beyond is given up */
 
 struct item {
     et_expr e;
@@ -59,7 +57,7 @@ static bool push(struct machine *m, et_expr e, int64_t value) {
 
 static int64_t floor_div(int64_t a, int64_t b) {
     int64_t q = a / b;
-    return q * b > a == b > 0 && q * b != a ? q - 1 : q;
+    return (q * b > a) == (b > 0) && q * b != a ? q - 1 : q;
 }
 
 static int64_t apply(et_xop op, int64_t a, int64_t b) {
@@ -96,7 +94,9 @@ static bool binary(struct machine *m, int which) {
     struct item b = m->stack[--m->n], a = m->stack[--m->n];
     et_xop op = ops[which % (int)(sizeof ops / sizeof *ops)];
     if ((op == ET_X_IDIV || op == ET_X_MOD) && b.value < 1) op = ET_X_SUB;
-    return push(m, et_op2(m->x, op, a.e, b.e), apply(op, a.value, b.value));
+    /* Operators take integers: a comparison's truth is made 0 or 1. */
+    et_expr e = et_op1(m->x, ET_X_TO_I32, et_op2(m->x, op, a.e, b.e));
+    return push(m, e, apply(op, a.value, b.value));
 }
 
 static bool other(struct machine *m, int which) {
@@ -105,8 +105,7 @@ static bool other(struct machine *m, int which) {
     switch (which % 5) {
     case 0:
         m->n--;
-        return push(m, et_op1(m->x, ET_X_ABS, et_op1(m->x, ET_X_TO_I32, top->e)),
-                    top->value < 0 ? -top->value : top->value);
+        return push(m, et_op1(m->x, ET_X_ABS, top->e), top->value < 0 ? -top->value : top->value);
     case 1:
         if (m->n < 3) return true;
         m->n -= 3;
