@@ -78,7 +78,12 @@ hsa_queue_t *emu_test_queue(uint32_t packets) {
 
 void emu_test_start(const char *spec) {
     emu_test_init(spec);
-    emu_test_read_image(EMU_TEST_CODE "basic.hsaco");
+    char name[64], path[256];
+    OK(hsa_agent_get_info(T.gpu, HSA_AGENT_INFO_NAME, name));
+    bool usual = !strcmp(name, "gfx942");
+    snprintf(path, sizeof path, EMU_TEST_CODE "basic%s%s.hsaco", usual ? "" : "-",
+             usual ? "" : name);
+    emu_test_read_image(path);
     OK(emu_test_load(T.image, T.image_bytes, &T.executable));
     T.queue = emu_test_queue(64);
 }

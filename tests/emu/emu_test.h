@@ -29,7 +29,8 @@ struct emu_test {
 };
 extern struct emu_test T;
 
-/* hsa_init with the device SPEC, pools found, a queue made; the code object basic.hsaco loaded. */
+/* hsa_init with the device SPEC, pools found, a queue made; the code object basic.hsaco for the
+ * device loaded. */
 void emu_test_start(const char *spec);
 void emu_test_stop(void);
 
@@ -81,5 +82,6 @@ Suite *dispatch_suite(void);
 Suite *fault_suite(void);
 Suite *loader_suite(void);
 Suite *coherence_suite(void);
+Suite *gpus_suite(void);
 
 #endif

@@ -5,9 +5,10 @@ int main(int argc, char **argv) {
     static const struct {
         const char *name;
         Suite *(*make)(void);
-    } suites[] = {{"device", device_suite}, {"memory", memory_suite},      {"signal", signal_suite},
-                  {"queue", queue_suite},   {"dispatch", dispatch_suite},  {"fault", fault_suite},
-                  {"loader", loader_suite}, {"coherence", coherence_suite}};
+    } suites[] = {
+        {"device", device_suite}, {"memory", memory_suite},       {"signal", signal_suite},
+        {"queue", queue_suite},   {"dispatch", dispatch_suite},   {"fault", fault_suite},
+        {"loader", loader_suite}, {"coherence", coherence_suite}, {"gpus", gpus_suite}};
     SRunner *runner = srunner_create(NULL);
     int chosen = 0;
     for (size_t i = 0; i < sizeof suites / sizeof *suites; i++)

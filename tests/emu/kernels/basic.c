@@ -9,6 +9,19 @@ typedef unsigned long ulong;
 #define local static __attribute__((address_space(3), loader_uninitialized))
 #define constant static __attribute__((address_space(4))) const
 
+#if defined(__gfx1100__) || defined(__gfx1201__)
+#define REALTIME() __builtin_amdgcn_s_sendmsg_rtnl(0x83)
+#define HW_ID 23
+#else
+#define REALTIME() __builtin_amdgcn_s_memrealtime()
+#define HW_ID 4
+#endif
+#if defined(__gfx942__) || defined(__gfx950__)
+#define DIE() __builtin_amdgcn_s_getreg(20 | 31 << 11)
+#else
+#define DIE() 0
+#endif
+
 #define LX() __builtin_amdgcn_workitem_id_x()
 #define GX() __builtin_amdgcn_workgroup_id_x()
 
@@ -92,12 +105,12 @@ kernel void bounded(global uint *flag, global uint *out, ulong work, ulong limit
         __scoped_atomic_store_n(flag, work != 0, __ATOMIC_RELEASE, __MEMORY_SCOPE_DEVICE);
         return;
     }
-    ulong start = __builtin_amdgcn_s_memrealtime();
+    ulong start = REALTIME();
     uint said = 0;
     while (!said) {
         if (__scoped_atomic_load_n(flag, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE))
             said = 1;
-        else if (__builtin_amdgcn_s_memrealtime() - start > limit)
+        else if (REALTIME() - start > limit)
             said = 2;
         __builtin_amdgcn_s_sleep(8);
     }
@@ -127,8 +140,8 @@ kernel void where(global uint *counter, global uint *out, uint groups) {
     notify(counter);
     wait_for(counter, groups);
     if (LX() == 0) {
-        out[3 * GX()] = __builtin_amdgcn_s_getreg(20 | 31 << 11);
-        out[3 * GX() + 1] = __builtin_amdgcn_s_getreg(4 | 31 << 11);
+        out[3 * GX()] = DIE();
+        out[3 * GX() + 1] = __builtin_amdgcn_s_getreg(HW_ID | 31 << 11);
         out[3 * GX() + 2] = GX();
     }
 }
