@@ -1,0 +1,17 @@
+#!/bin/sh
+# intact.sh BIN SRC WORK [LAUNCHES]: an intact kernel gives the reference's logits, the same bits
+# each time, in 1,000 seeded interleavings on incoherent caches, some with a workgroup that starves or
+# a die that is slow.
+set -eu
+bin=$1 model=$2/tests/golden/llama launches=${4:-1000}
+mkdir -p "$3" && cd "$3"
+"$bin/etimport" "$model" -o intact.etg
+"$bin/etcc" intact.etg -o intact.hsaco
+run() { # LAUNCHES OPTIONS
+    printf 'seeded %s: ' "$2"
+    "$bin/interleavings" intact.hsaco "$model" "emu:gfx942:cus=16:xcds=4:coherence=$2" "$1" right
+}
+run $((launches * 7 / 10)) model:seed=1
+run $((launches / 10)) model:seed=2:starve=5
+run $((launches / 10)) model:seed=3:slow=2
+run $((launches / 10)) caches:seed=4:l1=4:l2=16
