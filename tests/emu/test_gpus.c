@@ -162,7 +162,7 @@ END_TEST
 START_TEST(faults_by_name) {
     emu_test_start(gpus[_i].spec);
     uint32_t *p = emu_test_alloc(64);
-    ck_assert_int_lt(LAUNCH("store_at", 1, 1, P(p), 1 << 20), 0);
+    ck_assert_int_lt(LAUNCH("store_at", 64, 64, P(p), 16), 0);
     ck_assert_ptr_nonnull(strstr(etemu_last_fault(), "store of 4 bytes"));
     emu_test_stop();
 }
