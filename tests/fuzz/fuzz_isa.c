@@ -13,11 +13,11 @@ static uint8_t *scratch[WAVES];
 static uint64_t ticks;
 
 struct emu_range emu_memory_find(uint64_t addr) {
-    const struct emu_range none = {0, 0, false};
+    const struct emu_range none = {.lo = 0};
     for (int i = -1; i < WAVES; i++) {
         uint64_t lo = (uintptr_t)(i < 0 ? live : scratch[i]);
         uint64_t hi = lo + (i < 0 ? DATA : SCRATCH * LANES);
-        if (addr >= lo && addr < hi) return (struct emu_range){lo, hi, true};
+        if (addr >= lo && addr < hi) return (struct emu_range){.lo = lo, .hi = hi, .writable = true};
     }
     return none;
 }

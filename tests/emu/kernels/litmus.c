@@ -13,8 +13,11 @@ typedef uint uint4 __attribute__((ext_vector_type(4)));
 
 #define WAIT " s_waitcnt vmcnt(0) lgkmcnt(0)"
 #define READ(bits)                                                                                 \
-    __asm__ volatile("global_load_dword %0, %1, off " bits "\n" WAIT : "=v"(r) : "v"(p) : "memor"  \
-                                                                                          "y")
+    __asm__ volatile("global_load_dword %0, %1, off " bits "\n" WAIT                               \
+                     : "=v"(r)                                                                     \
+                     : "v"(p)                                                                      \
+                     : "memor"                                                                     \
+                       "y")
 #define WRITE(bits)                                                                                \
     __asm__ volatile("global_store_dword %0, %1, off " bits "\n" WAIT ::"v"(p), "v"(v) : "memory")
 #define PLAIN(text) __asm__ volatile(text "\n" WAIT ::: "memory")
