@@ -55,6 +55,7 @@ static char *element(struct run *m, int tensor, const et_expr *index, bool is_st
         at = at * dim[d] + i;
     }
     if (m->failed) return NULL;
+    if (m->opt->touch) m->opt->touch(m->opt->ctx, m->now, tensor, at, is_store);
     if (m->shadow && is_store)
         run_shadow_write(m, tensor, at);
     else if (m->shadow)

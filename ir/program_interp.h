@@ -18,6 +18,9 @@ typedef struct {
     /* Where tasks run, for events narrower than the device: tile t of a grid on workgroup
      * (base + t) mod workgroups, which is on die (workgroup mod dies). 0: chosen by the seed. */
     int workgroups, dies;
+    /* Called for every element a task touches; tasks are numbered in program order. Or NULL. */
+    void (*touch)(void *ctx, int task, int tensor, int64_t element, bool is_store);
+    void *ctx;
 } et_interp_options;
 
 /* Run every task of P once, in an order that its events allow. Arithmetic is float32; stores round

@@ -1,5 +1,5 @@
-/* verify_program FILE.etg...: lower each to a scheduled program and verify it; print what was looked
- * at. For timing and for trying things. */
+/* verify_program FILE.etg...: lower each to a scheduled program and verify it; print what was
+ * looked at. For timing and for trying things. */
 #include "passes.h"
 #include "random_model.h"
 #include "verify.h"

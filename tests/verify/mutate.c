@@ -1,0 +1,284 @@
+#include "mutate.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* What a mutation may touch, to be put back. */
+struct saved {
+    et_event *events;
+    et_tensor *tensors;
+    et_wait **waits;
+    et_notify **notifies;
+    int *nwaits, *nnotifies;
+    int64_t workspace;
+    int event_words;
+};
+
+struct mutation {
+    et_program *p;
+    et_exprs *x;
+    struct saved s;
+    mutant_fn fn;
+    void *ctx;
+};
+
+/* Arrays of grids get room for one more. */
+static void save(struct mutation *m) {
+    et_program *p = m->p;
+    et_arena *a = p->g->arena;
+    struct saved *s = &m->s;
+    size_t n = (size_t)p->ngrids + 1;
+    s->events = et_alloc(a, (size_t)(p->nevents + 1) * sizeof *s->events);
+    s->tensors = et_alloc(a, (size_t)(p->ntensors + 1) * sizeof *s->tensors);
+    s->waits = et_alloc(a, n * sizeof *s->waits);
+    s->notifies = et_alloc(a, n * sizeof *s->notifies);
+    s->nwaits = et_alloc(a, n * sizeof *s->nwaits);
+    s->nnotifies = et_alloc(a, n * sizeof *s->nnotifies);
+    memcpy(s->events, p->events, (size_t)p->nevents * sizeof *s->events);
+    memcpy(s->tensors, p->tensors, (size_t)p->ntensors * sizeof *s->tensors);
+    for (int g = 0; g < p->ngrids; g++) {
+        et_grid *gr = &p->grids[g];
+        et_wait *w = et_alloc(a, (size_t)(gr->nwaits + 2) * sizeof *w);
+        et_notify *no = et_alloc(a, (size_t)(gr->nnotifies + 2) * sizeof *no);
+        if (gr->nwaits) memcpy(w, gr->waits, (size_t)gr->nwaits * sizeof *w);
+        if (gr->nnotifies) memcpy(no, gr->notifies, (size_t)gr->nnotifies * sizeof *no);
+        s->waits[g] = gr->waits;
+        s->notifies[g] = gr->notifies;
+        s->nwaits[g] = gr->nwaits;
+        s->nnotifies[g] = gr->nnotifies;
+        gr->waits = w;
+        gr->notifies = no;
+    }
+    s->workspace = p->workspace_bytes;
+    s->event_words = p->event_words;
+}
+
+static void restore(struct mutation *m) {
+    et_program *p = m->p;
+    struct saved *s = &m->s;
+    memcpy(p->events, s->events, (size_t)p->nevents * sizeof *s->events);
+    memcpy(p->tensors, s->tensors, (size_t)p->ntensors * sizeof *s->tensors);
+    for (int g = 0; g < p->ngrids; g++) {
+        et_grid *gr = &p->grids[g];
+        gr->nwaits = s->nwaits[g];
+        gr->nnotifies = s->nnotifies[g];
+        if (gr->nwaits) memcpy(gr->waits, s->waits[g], (size_t)gr->nwaits * sizeof *gr->waits);
+        if (gr->nnotifies)
+            memcpy(gr->notifies, s->notifies[g], (size_t)gr->nnotifies * sizeof *gr->notifies);
+    }
+    p->workspace_bytes = s->workspace;
+    p->event_words = s->event_words;
+}
+
+static void emit(struct mutation *m, mutant kind, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+static void emit(struct mutation *m, mutant kind, const char *fmt, ...) {
+    char text[256];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    kind.what = text;
+    m->fn(m->ctx, m->p, &kind);
+    restore(m);
+}
+
+static const mutant other = {0}, same = {.same = true}, moved = {.memory = true};
+
+static et_expr plus(struct mutation *m, et_expr e, int64_t by) {
+    return et_add(m->x, e, et_int(m->x, by));
+}
+
+/* ---- waits ---- */
+
+static const char *when_name(et_when w) {
+    static const char *const t[] = {"always", "first", "later", "last"};
+    return t[w];
+}
+
+static void mutate_box(struct mutation *m, const et_grid *g, et_wait *w) {
+    const et_event *e = &m->p->events[w->event];
+    for (int d = 0; d < e->rank; d++) {
+        bool point = et_expr_eq(w->lo[d], w->hi[d]);
+        w->lo[d] = plus(m, w->lo[d], 1);
+        emit(m, other, "%s waits for %s: first counter of dimension %d up by one", g->name, e->name,
+             d);
+        w->hi[d] = plus(m, w->hi[d], -1);
+        emit(m, other, "%s waits for %s: last counter of dimension %d down by one", g->name,
+             e->name, d);
+        w->hi[d] = w->lo[d];
+        if (!point)
+            emit(m, other, "%s waits for %s: only the first of dimension %d", g->name, e->name, d);
+        restore(m);
+        w->lo[d] = w->hi[d];
+        if (!point)
+            emit(m, other, "%s waits for %s: only the last of dimension %d", g->name, e->name, d);
+        restore(m);
+        w->lo[d] = w->hi[d] = et_int(m->x, 0);
+        emit(m, other, "%s waits for %s: counter 0 of dimension %d", g->name, e->name, d);
+        w->lo[d] = plus(m, w->lo[d], -1);
+        w->hi[d] = plus(m, w->hi[d], -1);
+        emit(m, other, "%s waits for %s: dimension %d down by one", g->name, e->name, d);
+        w->lo[d] = plus(m, w->lo[d], 1);
+        w->hi[d] = plus(m, w->hi[d], 1);
+        emit(m, other, "%s waits for %s: dimension %d up by one", g->name, e->name, d);
+    }
+}
+
+static void mutate_wait(struct mutation *m, et_grid *g, int i) {
+    et_wait *w = &g->waits[i];
+    const char *event = m->p->events[w->event].name;
+    memmove(w, w + 1, (size_t)(g->nwaits - i - 1) * sizeof *w);
+    g->nwaits--;
+    emit(m, other, "%s does not wait for %s", g->name, event);
+    for (et_when when = ET_ALWAYS; when <= ET_LAST_ITERATION; when++) {
+        if (when == w->when || g->loop < 0) continue;
+        w->when = when;
+        emit(m, other, "%s waits for %s: %s", g->name, event, when_name(when));
+    }
+    for (int e = 0; e < m->p->nevents; e++) {
+        if (e == w->event || m->p->events[e].rank != m->p->events[w->event].rank) continue;
+        w->event = e;
+        emit(m, other, "%s waits for %s instead of %s", g->name, m->p->events[e].name, event);
+    }
+    mutate_box(m, g, w);
+    g->waits[g->nwaits++] = *w;
+    emit(m, same, "%s waits for %s twice", g->name, event);
+    et_wait first = g->waits[0];
+    g->waits[0] = *w;
+    *w = first;
+    emit(m, same, "%s waits for %s first", g->name, event);
+}
+
+/* ---- notifies ---- */
+
+static void mutate_notify(struct mutation *m, et_grid *g, int i) {
+    et_notify *n = &g->notifies[i];
+    et_event *e = &m->p->events[n->event];
+    memmove(n, n + 1, (size_t)(g->nnotifies - i - 1) * sizeof *n);
+    g->nnotifies--;
+    emit(m, other, "%s does not notify %s", g->name, e->name);
+    g->notifies[g->nnotifies++] = *n;
+    emit(m, other, "%s notifies %s twice", g->name, e->name);
+    for (et_when when = ET_FIRST_ITERATION; when <= ET_LAST_ITERATION; when++) {
+        if (g->loop < 0) continue;
+        n->when = when;
+        emit(m, other, "%s notifies %s: %s", g->name, e->name, when_name(when));
+    }
+    for (int d = 0; d < e->rank; d++) {
+        n->index[d] = plus(m, n->index[d], 1);
+        emit(m, other, "%s notifies %s: dimension %d up by one", g->name, e->name, d);
+        n->index[d] = plus(m, n->index[d], -1);
+        emit(m, other, "%s notifies %s: dimension %d down by one", g->name, e->name, d);
+        n->index[d] = et_int(m->x, 0);
+        emit(m, other, "%s notifies %s: counter 0 of dimension %d", g->name, e->name, d);
+    }
+    g->notifies[g->nnotifies++] = *n;
+    e->count = et_mul(m->x, e->count, et_int(m->x, 2));
+    emit(m, same, "%s notifies %s twice, which counts twice as far", g->name, e->name);
+}
+
+/* ---- events ---- */
+
+static void mutate_event(struct mutation *m, int i) {
+    et_event *e = &m->p->events[i];
+    for (int by = -1; by <= 1; by += 2) {
+        e->count = plus(m, e->count, by);
+        emit(m, other, "%s counts %d %s", e->name, 1, by < 0 ? "less" : "more");
+    }
+    e->count = et_int(m->x, 1);
+    emit(m, other, "%s counts to 1", e->name);
+    e->scope = ET_SCOPE_DIE;
+    emit(m, other, "%s has the scope of a die", e->name);
+    e->scope = ET_SCOPE_WORKGROUP;
+    emit(m, other, "%s has the scope of a workgroup", e->name);
+    e->scope = ET_SCOPE_SYSTEM;
+    emit(m, same, "%s has the scope of the system", e->name);
+    if (i > 0) {
+        e->base = m->p->events[i - 1].base;
+        emit(m, other, "%s shares the counters of %s", e->name, m->p->events[i - 1].name);
+    }
+    e->base = m->p->event_words;
+    m->p->event_words += (e->words + 31) / 32 * 32;
+    emit(m, same, "%s has its counters at the end", e->name);
+}
+
+/* ---- memory ---- */
+
+static void mutate_memory(struct mutation *m, int t) {
+    et_program *p = m->p;
+    et_tensor *x = &p->tensors[t];
+    if (x->kind != ET_TENSOR_TEMP) return;
+    for (int o = 0; o < p->ntensors; o++) {
+        if (o == t || p->tensors[o].kind != ET_TENSOR_TEMP || p->tensors[o].offset == x->offset)
+            continue;
+        x->offset = p->tensors[o].offset;
+        int64_t end = x->offset + x->max_bytes;
+        if (end > p->workspace_bytes) p->workspace_bytes = end;
+        emit(m, moved, "%s lies where %s does", x->name, p->tensors[o].name);
+    }
+    x->offset = (p->workspace_bytes + 255) / 256 * 256;
+    p->workspace_bytes = x->offset + x->max_bytes;
+    emit(m, (mutant){.same = true, .memory = true}, "%s lies at the end", x->name);
+}
+
+/* ---- waits that add nothing ---- */
+
+static int position(const et_program *p, int first, int count, int grid, int *now) {
+    for (int i = first; i < first + count; i++) {
+        const et_item *it = &p->items[i];
+        int found = -1;
+        if (it->kind == ET_P_LOOP)
+            found = position(p, it->first, it->count, grid, now);
+        else if (it->index == grid)
+            found = *now;
+        else
+            ++*now;
+        if (found >= 0) return found;
+    }
+    return -1;
+}
+
+static bool comes_first(const et_program *p, int a, int b) {
+    int x = 0, y = 0;
+    return position(p, p->first, p->count, a, &x) < position(p, p->first, p->count, b, &y);
+}
+
+/* Every grid may wait for every counter that earlier grids of its own loop complete in its
+ * iteration, or that grids outside all loops complete. */
+static void mutate_extra(struct mutation *m, int from, int to) {
+    const et_program *p = m->p;
+    et_grid *a = &p->grids[from], *b = &p->grids[to];
+    if (!comes_first(p, from, to) || (a->loop >= 0 && a->loop != b->loop)) return;
+    for (int i = 0; i < a->nnotifies; i++) {
+        const et_notify *n = &a->notifies[i];
+        const et_event *e = &p->events[n->event];
+        et_wait w = {.event = n->event};
+        if (n->when != ET_ALWAYS) continue;
+        for (int d = 0; d < e->rank; d++) {
+            bool loop = false;
+            for (int l = a->loop; l >= 0; l = p->g->loops[l].parent)
+                loop |= et_expr_eq(n->index[d], et_var(m->x, p->g->loops[l].var));
+            w.lo[d] = loop ? n->index[d] : et_int(m->x, 0);
+            w.hi[d] = loop ? n->index[d] : plus(m, e->dim[d], -1);
+        }
+        b->waits[b->nwaits++] = w;
+        emit(m, same, "%s waits for all of %s too", b->name, e->name);
+    }
+}
+
+void mutate_all(et_program *p, mutant_fn fn, void *ctx) {
+    struct mutation m = {.p = p, .x = p->g->exprs, .fn = fn, .ctx = ctx};
+    save(&m);
+    for (int g = 0; g < p->ngrids; g++) {
+        for (int i = 0; i < p->grids[g].nwaits; i++)
+            mutate_wait(&m, &p->grids[g], i);
+        for (int i = 0; i < p->grids[g].nnotifies; i++)
+            mutate_notify(&m, &p->grids[g], i);
+        for (int from = 0; from < p->ngrids; from++)
+            mutate_extra(&m, from, g);
+    }
+    for (int e = 0; e < p->nevents; e++)
+        mutate_event(&m, e);
+    for (int t = 0; t < p->ntensors; t++)
+        mutate_memory(&m, t);
+}

@@ -1,0 +1,332 @@
+#include "oracle.h"
+#include "program_interp.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* A task: its grid, and the values of all variables that name it. */
+struct task {
+    int grid;
+    int64_t loop[ET_MAX_LOOPS], coord[ET_MAX_RANK];
+};
+
+struct cell {
+    int writer; /* task + 1 */
+    int *reader, nreaders, creaders;
+};
+
+struct oracle {
+    et_program *p;
+    const int64_t *syms;
+    int64_t *vars;
+    struct task *task;
+    int ntasks, ctasks;
+    int words;
+    uint64_t *pair; /* [later][earlier] */
+    int64_t npairs;
+    struct cell **cell; /* by tensor; of the workspace at [ntensors], a cell for two bytes */
+    int64_t *ncells;
+};
+
+/* ---- tasks in program order ---- */
+
+static int path_of(const et_program *p, int loop, int path[ET_MAX_LOOPS]) {
+    int n = 0;
+    for (int l = loop; l >= 0; l = p->g->loops[l].parent)
+        n++;
+    for (int l = loop, i = n; l >= 0; l = p->g->loops[l].parent)
+        path[--i] = l;
+    return n;
+}
+
+static void list_tiles(oracle *o, int grid, const int64_t *loop, int64_t *coord, int c) {
+    const et_grid *g = &o->p->grids[grid];
+    if (c < o->p->funcs[g->func].ncoords) {
+        int64_t n = et_eval(o->p->g->exprs, g->extent[c], o->syms, o->vars);
+        for (coord[c] = 0; coord[c] < n; coord[c]++)
+            list_tiles(o, grid, loop, coord, c + 1);
+        return;
+    }
+    if (o->ntasks == o->ctasks) {
+        o->ctasks = o->ctasks ? 2 * o->ctasks : 256;
+        o->task = realloc(o->task, (size_t)o->ctasks * sizeof *o->task);
+    }
+    struct task *t = &o->task[o->ntasks++];
+    t->grid = grid;
+    memcpy(t->loop, loop, sizeof t->loop);
+    memcpy(t->coord, coord, sizeof t->coord);
+}
+
+static void list_tasks(oracle *o, int first, int count, int64_t *loop, int depth) {
+    for (int i = first; i < first + count; i++) {
+        const et_item *it = &o->p->items[i];
+        int64_t coord[ET_MAX_RANK] = {0};
+        if (it->kind == ET_P_GRID) {
+            list_tiles(o, it->index, loop, coord, 0);
+            continue;
+        }
+        const et_loop *l = &o->p->g->loops[it->index];
+        for (loop[depth] = 0; loop[depth] < l->hi - l->lo; loop[depth]++)
+            list_tasks(o, it->first, it->count, loop, depth + 1);
+    }
+}
+
+/* ---- pairs ---- */
+
+static void need(oracle *o, int earlier, int later) {
+    uint64_t *w = &o->pair[(size_t)later * (size_t)o->words + (size_t)(earlier >> 6)];
+    uint64_t bit = (uint64_t)1 << (earlier & 63);
+    if (earlier == later || *w & bit) return;
+    *w |= bit;
+    o->npairs++;
+}
+
+static void touch_cell(oracle *o, struct cell *c, int task, bool store) {
+    if (c->writer) need(o, c->writer - 1, task);
+    for (int i = 0; store && i < c->nreaders; i++)
+        need(o, c->reader[i], task);
+    if (store) {
+        c->writer = task + 1;
+        c->nreaders = 0;
+    } else if (!c->nreaders || c->reader[c->nreaders - 1] != task) {
+        if (c->nreaders == c->creaders) {
+            c->creaders = c->creaders ? 2 * c->creaders : 4;
+            c->reader = realloc(c->reader, (size_t)c->creaders * sizeof *c->reader);
+        }
+        c->reader[c->nreaders++] = task;
+    }
+}
+
+static void touch(void *ctx, int task, int tensor, int64_t element, bool store) {
+    oracle *o = ctx;
+    const et_tensor *t = &o->p->tensors[tensor];
+    if (t->kind != ET_TENSOR_TEMP) {
+        if (o->cell[tensor]) touch_cell(o, &o->cell[tensor][element], task, store);
+        return;
+    }
+    int half = et_dtype_bytes(t->shape.dtype) / 2;
+    for (int i = 0; i < half; i++)
+        touch_cell(o, &o->cell[o->p->ntensors][t->offset / 2 + element * half + i], task, store);
+}
+
+static void note_store(void *ctx, const et_step *step, int tensor, bool is_store,
+                       const et_expr *index) {
+    (void)step, (void)index;
+    if (is_store) ((bool *)ctx)[tensor] = true;
+}
+
+static void make_cells(oracle *o) {
+    et_program *p = o->p;
+    bool *stored = calloc((size_t)p->ntensors + 1, 1);
+    for (int f = 0; f < p->nfuncs; f++)
+        et_func_accesses(p, &p->funcs[f], note_store, stored);
+    o->cell = calloc((size_t)p->ntensors + 1, sizeof *o->cell);
+    o->ncells = calloc((size_t)p->ntensors + 1, sizeof *o->ncells);
+    for (int t = 0; t <= p->ntensors; t++) {
+        int64_t n = 1;
+        if (t < p->ntensors && (!stored[t] || p->tensors[t].kind == ET_TENSOR_TEMP)) continue;
+        if (t == p->ntensors)
+            n = p->workspace_bytes / 2 + 2;
+        else
+            for (int d = 0; d < p->tensors[t].shape.rank; d++)
+                n *= et_eval(p->g->exprs, p->tensors[t].shape.dim[d], o->syms, NULL);
+        o->ncells[t] = n;
+        o->cell[t] = calloc((size_t)n + 1, sizeof **o->cell);
+    }
+    free(stored);
+}
+
+static void free_cells(oracle *o) {
+    for (int t = 0; o->cell && t <= o->p->ntensors; t++) {
+        for (int64_t i = 0; o->cell[t] && i < o->ncells[t]; i++)
+            free(o->cell[t][i].reader);
+        free(o->cell[t]);
+    }
+    free(o->cell);
+    free(o->ncells);
+    o->cell = NULL;
+    o->ncells = NULL;
+}
+
+oracle *oracle_create(et_program *p, const int64_t *syms, void *const *memory, int most) {
+    oracle *o = calloc(1, sizeof *o);
+    int64_t loop[ET_MAX_LOOPS] = {0};
+    char err[ET_INTERP_ERR];
+    o->p = p;
+    o->syms = syms;
+    o->vars = calloc((size_t)et_var_count(p->g->exprs) + 1, sizeof *o->vars);
+    list_tasks(o, p->first, p->count, loop, 0);
+    o->words = (o->ntasks + 63) / 64;
+    bool ok = o->ntasks <= most;
+    if (ok) {
+        o->pair = calloc((size_t)o->ntasks * (size_t)o->words + 1, sizeof *o->pair);
+        make_cells(o);
+        et_interp_options opt = {.touch = touch, .ctx = o};
+        ok = et_program_run(p, syms, memory, &opt, err);
+        free_cells(o);
+    }
+    if (ok) return o;
+    oracle_destroy(o);
+    return NULL;
+}
+
+void oracle_destroy(oracle *o) {
+    if (!o) return;
+    free(o->vars);
+    free(o->task);
+    free(o->pair);
+    free(o);
+}
+
+int oracle_tasks(const oracle *o) {
+    return o->ntasks;
+}
+
+int64_t oracle_pairs(const oracle *o) {
+    return o->npairs;
+}
+
+/* ---- events ---- */
+
+struct word {
+    int *arrived, n, cap;
+};
+
+struct check {
+    const oracle *o;
+    const et_program *p;
+    struct word *word;
+    char *why;
+};
+
+static bool wrong(struct check *c, const char *what, int task, const char *name) {
+    snprintf(c->why, 256, "%s: %s, task %d of %s", what, name, task,
+             task < 0 ? "none" : c->p->grids[c->o->task[task].grid].name);
+    return false;
+}
+
+static void enter(const struct check *c, int task) {
+    const struct task *t = &c->o->task[task];
+    const et_grid *g = &c->p->grids[t->grid];
+    int path[ET_MAX_LOOPS], n = path_of(c->p, g->loop, path);
+    for (int i = 0; i < n; i++)
+        c->o->vars[c->p->g->loops[path[i]].var] = t->loop[i];
+    for (int i = 0; i < c->p->funcs[g->func].ncoords; i++)
+        c->o->vars[c->p->funcs[g->func].coord[i]] = t->coord[i];
+}
+
+static bool applies(const struct check *c, int task, et_when when) {
+    const et_grid *g = &c->p->grids[c->o->task[task].grid];
+    if (g->loop < 0 || when == ET_ALWAYS) return true;
+    const et_loop *l = &c->p->g->loops[g->loop];
+    int64_t i = c->o->vars[l->var];
+    return when == ET_FIRST_ITERATION  ? i == 0
+           : when == ET_LAST_ITERATION ? i == l->hi - l->lo - 1
+                                       : i > 0;
+}
+
+static int64_t value(const struct check *c, et_expr e) {
+    return et_eval(c->p->g->exprs, e, c->o->syms, c->o->vars);
+}
+
+/* The word of a counter, -1 when there is none. */
+static int word_of(const struct check *c, int event, const int64_t *at) {
+    const et_event *ev = &c->p->events[event];
+    int64_t word = 0, lo, hi;
+    for (int d = 0; d < ev->rank; d++) {
+        if (at[d] < 0 || at[d] >= value(c, ev->dim[d])) return -1;
+        et_bounds(c->p->g->exprs, ev->dim[d], &lo, &hi);
+        word = word * hi + at[d];
+    }
+    return ev->base + word < c->p->event_words ? (int)(ev->base + word) : -1;
+}
+
+static bool arrive(struct check *c, int task) {
+    const et_grid *g = &c->p->grids[c->o->task[task].grid];
+    enter(c, task);
+    for (int i = 0; i < g->nnotifies; i++) {
+        const et_notify *n = &g->notifies[i];
+        int64_t at[ET_MAX_RANK];
+        if (!applies(c, task, n->when)) continue;
+        for (int d = 0; d < c->p->events[n->event].rank; d++)
+            at[d] = value(c, n->index[d]);
+        int w = word_of(c, n->event, at);
+        if (w < 0) return wrong(c, "notify outside", task, c->p->events[n->event].name);
+        struct word *word = &c->word[w];
+        if (word->n == word->cap) {
+            word->cap = word->cap ? 2 * word->cap : 4;
+            word->arrived = realloc(word->arrived, (size_t)word->cap * sizeof *word->arrived);
+        }
+        word->arrived[word->n++] = task;
+    }
+    return true;
+}
+
+/* All arrivals of the counter come first; add them and their pasts to TO. */
+static bool join(struct check *c, int task, int event, const int64_t *at, uint64_t *past) {
+    const oracle *o = c->o;
+    const et_event *ev = &c->p->events[event];
+    uint64_t *to = past + (size_t)task * (size_t)o->words;
+    int w = word_of(c, event, at);
+    if (w < 0) return wrong(c, "wait outside", task, ev->name);
+    if (c->word[w].n != value(c, ev->count)) return wrong(c, "count", task, ev->name);
+    for (int i = 0; i < c->word[w].n; i++) {
+        int a = c->word[w].arrived[i];
+        if (a >= task) return wrong(c, "waits for a later task", task, ev->name);
+        if (ev->scope < ET_SCOPE_DEVICE) continue;
+        const uint64_t *from = past + (size_t)a * (size_t)o->words;
+        for (int k = 0; k < o->words; k++)
+            to[k] |= from[k];
+        to[a >> 6] |= (uint64_t)1 << (a & 63);
+    }
+    return true;
+}
+
+static bool wait(struct check *c, int task, const et_wait *w, uint64_t *past) {
+    int64_t lo[ET_MAX_RANK], hi[ET_MAX_RANK], at[ET_MAX_RANK];
+    int rank = c->p->events[w->event].rank, d;
+    for (d = 0; d < rank; d++) {
+        at[d] = lo[d] = value(c, w->lo[d]);
+        hi[d] = value(c, w->hi[d]);
+    }
+    for (d = 0; d < rank; d++)
+        if (lo[d] > hi[d]) return true;
+    do {
+        if (!join(c, task, w->event, at, past)) return false;
+        for (d = rank - 1; d >= 0 && at[d] == hi[d]; d--)
+            at[d] = lo[d];
+        if (d >= 0) at[d]++;
+    } while (d >= 0);
+    return true;
+}
+
+static bool check_task(struct check *c, int task, uint64_t *past) {
+    const oracle *o = c->o;
+    const et_grid *g = &c->p->grids[o->task[task].grid];
+    enter(c, task);
+    for (int i = 0; i < g->nwaits; i++)
+        if (applies(c, task, g->waits[i].when) && !wait(c, task, &g->waits[i], past)) return false;
+    for (int k = 0; k < o->words; k++) {
+        size_t at = (size_t)task * (size_t)o->words + (size_t)k;
+        uint64_t missing = o->pair[at] & ~past[at];
+        if (missing)
+            return wrong(c, "unordered", task,
+                         c->p->grids[o->task[64 * k + __builtin_ctzll(missing)].grid].name);
+    }
+    return true;
+}
+
+bool oracle_accepts(const oracle *o, const et_program *p, char why[256]) {
+    struct check c = {.o = o, .p = p, .why = why};
+    bool ok = true;
+    c.word = calloc((size_t)p->event_words + 1, sizeof *c.word);
+    uint64_t *past = calloc((size_t)o->ntasks * (size_t)o->words + 1, sizeof *past);
+    for (int t = 0; ok && t < o->ntasks; t++)
+        ok = arrive(&c, t);
+    for (int t = 0; ok && t < o->ntasks; t++)
+        ok = check_task(&c, t, past);
+    for (int w = 0; w < p->event_words; w++)
+        free(c.word[w].arrived);
+    free(c.word);
+    free(past);
+    return ok;
+}

@@ -1,0 +1,23 @@
+/* oracle.h - what a program must order and whether its events do, task by task and element by
+ * element, at given values of the symbols. Slow, plain, and shares nothing with the verifier or the
+ * interpreter's race check: it says which mutants change a program's meaning. */
+#ifndef ORACLE_H
+#define ORACLE_H
+
+#include "program.h"
+
+typedef struct oracle oracle;
+
+/* Run P in program order on memory[] (as et_program_run wants it) and note which pairs of tasks
+ * touch the same memory, one of them writing. NULL when it does not run or has more than MOST
+ * tasks. */
+oracle *oracle_create(et_program *p, const int64_t *syms, void *const *memory, int most);
+void oracle_destroy(oracle *);
+int oracle_tasks(const oracle *);
+int64_t oracle_pairs(const oracle *);
+
+/* The events of P, which has the tasks the oracle was made of, let every task start in the end (one
+ * workgroup, program order) and order every pair noted. WHY says what is wrong otherwise. */
+bool oracle_accepts(const oracle *, const et_program *p, char why[256]);
+
+#endif
