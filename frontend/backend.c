@@ -2,8 +2,11 @@
 #include "ast.h"
 #include "codegen.h"
 #include "driver.h"
+#include "eti.h"
 #include "passes.h"
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 static bool check_dump(const char *dump, et_diags *d) {
     if (!dump || strcmp(dump, "graph") == 0 || strcmp(dump, "all") == 0) return true;
@@ -52,24 +55,68 @@ static bool find_weaken(et_program *p, const char *text, et_diags *d, et_codegen
     return false;
 }
 
+static void print_text(et_graph *g, et_program *p, FILE *to) {
+    if (p)
+        et_program_print(p, to);
+    else
+        et_graph_print(g, to);
+}
+
+/* Text goes to a temporary name first, as code objects do. */
+static bool write_text(et_graph *g, et_program *p, const char *path, et_diags *d) {
+    if (strcmp(path, "-") == 0) {
+        print_text(g, p, stdout);
+        return true;
+    }
+    char *tmp = et_printf(g->arena, "%s.%ld.tmp", path, (long)getpid());
+    FILE *f = fopen(tmp, "w");
+    bool ok = f != NULL;
+    if (f) {
+        print_text(g, p, f);
+        ok = !ferror(f);
+        ok &= fclose(f) == 0;
+        ok = ok && rename(tmp, path) == 0;
+        if (!ok) {
+            int why = errno;
+            unlink(tmp);
+            errno = why;
+        }
+    }
+    if (!ok) et_diag(d, ET_ERROR, (et_loc){0}, "%s: %s", path, strerror(errno));
+    return ok;
+}
+
+static bool check_stage(const char *to, const et_program *p, et_diags *d) {
+    int stage = to ? et_stage_find(to) : 0, from = p ? et_stage_find(p->stage) : 0;
+    if (!to || stage >= from) return true;
+    if (stage < 0)
+        et_diag(d, ET_ERROR, (et_loc){0}, "unknown stage '%s'", to);
+    else
+        et_diag(d, ET_ERROR, (et_loc){0}, "the input is at stage %s, past '%s'", p->stage, to);
+    et_diag(d, ET_NOTE, (et_loc){0},
+            "the stages are graph, fused, tiled, evented, placed and scheduled");
+    return false;
+}
+
 /* The program to generate code for: split into variants where that pays, which is found out with
  * quick passes first. */
-static et_program *lower(et_graph *g, const et_options *o, const et_pass_options *passes,
-                         et_narrow_fn narrow, void *ctx) {
+static et_program *lower(et_graph *g, et_program *from, const et_options *o,
+                         const et_pass_options *passes, et_narrow_fn narrow, void *ctx) {
     et_program *p;
     et_pass_options quick = *passes;
     quick.quick = true;
-    quick.dump = NULL;
+    quick.dump = quick.to = NULL;
     quick.time_passes = quick.verbose = false;
     if (narrow && o->variants > 1) {
         if (!et_passes_run(g, &quick, &p) || !et_make_variants(p, passes, o->variants, narrow, ctx))
             return NULL;
         if (p->nvariants) return p;
     }
-    return et_passes_run(g, passes, &p) ? p : NULL;
+    return et_passes_resume(g, from, passes, &p) ? p : NULL;
 }
 
-bool et_compile(et_graph *g, const et_options *o, et_diags *d, et_narrow_fn narrow, void *ctx) {
+bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
+                et_narrow_fn narrow, void *ctx) {
     const et_target *target = et_target_find(o->target);
     if (!target) {
         et_diag(d, ET_ERROR, (et_loc){0}, "unknown target '%s'", o->target);
@@ -77,19 +124,22 @@ bool et_compile(et_graph *g, const et_options *o, et_diags *d, et_narrow_fn narr
             et_diag(d, ET_NOTE, (et_loc){0}, "there is %s", et_target_name(i));
         return false;
     }
-    if (!check_dump(o->dump, d)) return false;
+    if (!check_dump(o->dump, d) || !check_stage(o->to, from, d)) return false;
+    if (o->to && strcmp(o->to, "graph") == 0) return write_text(g, NULL, o->output, d);
     et_pass_options passes = {.machine = et_machine_for(o->target),
                               .dump = o->dump,
                               .dump_to = stdout,
                               .time_passes = o->time_passes,
                               .verbose = o->verbose,
-                              .no_verify = o->no_verify};
-    et_program *p = lower(g, o, &passes, narrow, ctx);
+                              .no_verify = o->no_verify,
+                              .to = o->to};
+    et_program *p = lower(g, from, o, &passes, narrow, ctx);
     if (!p) return false;
     if (o->verbose)
         for (int i = 0; i < p->nvariants; i++)
             fprintf(stderr, "%s: variant for %s up to %lld\n", o->input,
                     et_sym_name(g->exprs, p->variant_sym), (long long)p->variant[i].upto);
+    if (o->to) return write_text(g, p, o->output, d);
     if (!o->output && !o->emit_llvm) return true;
     if (!find_event(p, o->break_event, d)) return false;
     et_codegen_options codegen = {.target = target,

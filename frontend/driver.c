@@ -1,5 +1,6 @@
 #include "driver.h"
 #include "ast.h"
+#include "eti.h"
 #include "frontend.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -63,6 +64,10 @@ struct source {
 static et_graph *narrow(void *ctx, const char *dim, int64_t lo, int64_t hi) {
     const struct source *s = ctx;
     et_dim_range range = {dim, lo, hi};
+    et_program *p;
+    if (et_eti_looks(s->text, s->bytes))
+        return et_eti_parse_narrow(s->arena, et_diags_create(s->arena), s->name, s->text, s->bytes,
+                                   dim, lo, hi, &p);
     return et_parse_etg_narrow(s->arena, et_diags_create(s->arena), s->name, s->text, s->bytes,
                                &range);
 }
@@ -76,25 +81,27 @@ static bool run(et_arena *arena, et_diags *d, const et_options *o) {
     double t = seconds();
     char *text = read_input(arena, d, o->input, &bytes);
     if (!text) return false;
-    et_graph *g = et_parse_etg(arena, d, o->input, text, bytes);
+    et_program *p = NULL;
+    et_graph *g = et_eti_looks(text, bytes) ? et_eti_parse(arena, d, o->input, text, bytes, &p)
+                                            : et_parse_etg(arena, d, o->input, text, bytes);
     if (!g) return false;
     if (o->time_passes) fprintf(stderr, "%8.3f ms  parse\n", 1e3 * (seconds() - t));
-    if (o->verbose)
+    if (o->verbose && !p)
         fprintf(stderr, "%s: model %s: %d values, %d nodes, %d loops\n", o->input, g->name,
                 g->nvals - 1, g->nnodes, g->nloops);
-    if (o->dump && strcmp(o->dump, "graph") == 0 && !o->output && !o->emit_llvm) {
+    if (!p && o->dump && strcmp(o->dump, "graph") == 0 && !o->output && !o->emit_llvm) {
         et_graph_print(g, stdout);
         return true;
     }
     struct source source = {arena, o->input, text, bytes};
-    return et_compile(g, o, d, narrow, &source);
+    return et_compile(g, p, o, d, p ? NULL : narrow, &source);
 }
 
 bool et_drive(const et_options *o) {
     et_arena *arena = et_arena_create();
     et_diags *d = et_diags_create(arena);
     bool ok = run(arena, d, o);
-    if (o->dump && (fflush(stdout) != 0 || ferror(stdout))) {
+    if ((o->dump || o->to) && (fflush(stdout) != 0 || ferror(stdout))) {
         complain(d, "standard output", strerror(errno));
         ok = false;
     }

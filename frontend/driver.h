@@ -6,7 +6,8 @@
 
 typedef struct et_options {
     const char *input;       /* path, or "-" for standard input */
-    const char *output;      /* code object, or NULL to make none */
+    const char *output;      /* code object, or the text of stage `to`; NULL to make none */
+    const char *to;          /* the stage to stop at and write, or NULL */
     const char *target;      /* a row of codegen/targets.def */
     const char *schedule;    /* "static" */
     const char *dump;        /* "graph", the name of a pass, "all", or NULL; printed to stdout */
@@ -21,8 +22,10 @@ typedef struct et_options {
 /* Diagnostics go to stderr. False when there was an error; then no output file was touched. */
 bool et_drive(const et_options *);
 
-/* From graph to code object, as far as the options ask for it (backend.c). NARROW makes the graph
- * again with narrower bounds of a dim; NULL compiles one variant only. */
-bool et_compile(et_graph *, const et_options *, et_diags *, et_narrow_fn narrow, void *ctx);
+/* From graph, or from P where the input was further on, to a code object or to text, as far as the
+ * options ask for it (backend.c). NARROW makes the graph again with narrower bounds of a dim; NULL
+ * compiles one variant only. */
+bool et_compile(et_graph *, et_program *p, const et_options *, et_diags *, et_narrow_fn narrow,
+                void *ctx);
 
 #endif

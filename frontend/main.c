@@ -8,7 +8,9 @@ static const char help[] =
     "usage: etcc MODEL.etg -o MODEL.hsaco [options]\n"
     "Compiles a model to one persistent GPU kernel.\n"
     "\n"
-    "  -o FILE              the code object to write\n"
+    "  -o FILE              the code object to write; with --to the text\n"
+    "  --to=STAGE           stop at a stage and write it as .eti: graph, fused, tiled, evented,\n"
+    "                       placed or scheduled; -o - is standard output\n"
     "  --target=NAME        the GPU: gfx942 (default)\n"
     "  --schedule=static    how tiles are given to workgroups (static is the default)\n"
     "  -d PASS              print the program after PASS, or after each with 'all'; 'graph' is "
@@ -29,8 +31,8 @@ static const char help[] =
     "  -h, --help           print this\n"
     "  --version            print the version\n"
     "\n"
-    "MODEL.etg may be '-' for standard input. Exit status: 0 done, 1 errors in the model or in\n"
-    "writing, 2 wrong usage.\n";
+    "MODEL may also be .eti of any stage: the passes that remain are run. It may be '-' for\n"
+    "standard input. Exit status: 0 done, 1 errors in the model or in writing, 2 wrong usage.\n";
 
 enum {
     TARGET = 256,
@@ -42,11 +44,13 @@ enum {
     NO_VERIFY,
     WEAKEN,
     TIME_PASSES,
+    TO,
     VERSION
 };
 
 static const struct option options[] = {
     {"target", required_argument, NULL, TARGET},
+    {"to", required_argument, NULL, TO},
     {"schedule", required_argument, NULL, SCHEDULE},
     {"emit-llvm", required_argument, NULL, EMIT_LLVM},
     {"variants", required_argument, NULL, VARIANTS},
@@ -73,6 +77,8 @@ static int run(const et_options *o) {
     if (strcmp(o->schedule, "static") != 0)
         return usage("unknown schedule '%s': there is 'static'", o->schedule);
     if (!o->variants) return usage("--variants takes 1, 2, 3 or 4%s", "");
+    if (o->to && (!o->output || o->emit_llvm))
+        return usage("--to=%s writes its text to -o FILE and makes no code", o->to);
     if (!o->output && !o->dump && !o->emit_llvm)
         return usage("nothing to make of %s: give -o FILE, --emit-llvm=FILE or -d PASS", o->input);
     return et_drive(o) ? 0 : 1;
@@ -90,6 +96,9 @@ int main(int argc, char **argv) {
             break;
         case 'v':
             o.verbose = true;
+            break;
+        case TO:
+            o.to = optarg;
             break;
         case TARGET:
             o.target = optarg;

@@ -125,8 +125,9 @@ void et_walk(const et_exprs *, et_expr, void (*fn)(void *ctx, et_expr), void *ct
 
 const char *et_xop_text(et_xop);
 const char *et_reduce_text(et_reduce);
-/* Text such as "(N + 15) / 16" for integers, "silu"-style prefix calls for the rest; NAME gives the
- * name of a tensor (space, id), may be NULL. */
+/* Text such as "(N + 15) / 16" for integers, "silu"-style prefix calls for the rest, with as few
+ * parentheses as it needs to be read back as the same expression; NAME gives the name of a tensor
+ * (space, id), may be NULL. */
 typedef const char *(*et_name_fn)(void *ctx, int space, int tensor);
 char *et_expr_text(const et_exprs *, et_expr, et_name_fn, void *ctx);
 

@@ -37,9 +37,9 @@ static et_expr raw(et_exprs *p, et_xop op, et_expr a, et_expr b) {
                      &(et_node_x){.op = op, .type = ET_T_I32, .nops = 2, .ops = (et_expr[]){a, b}});
 }
 
-static void add_term(struct linear *l, et_expr t, int64_t c) {
+static void add_term(et_exprs *p, struct linear *l, et_expr t, int64_t c) {
     int at = 0;
-    while (at < l->n && l->term[at].id < t.id)
+    while (at < l->n && et_expr_order(p, l->term[at], t) < 0)
         at++;
     if (at < l->n && l->term[at].id == t.id) {
         if (__builtin_add_overflow(l->coef[at], c, &l->coef[at])) l->overflow = true;
@@ -81,7 +81,7 @@ static void collect(et_exprs *p, struct linear *l, et_expr e, int64_t c) {
         else
             collect(p, l, x->ops[0], v);
     } else {
-        add_term(l, e, c);
+        add_term(p, l, e, c);
     }
 }
 
@@ -115,7 +115,7 @@ static int factors(et_exprs *p, et_expr t, et_expr f[MAX_FACTORS]) {
 
 static et_expr product(et_exprs *p, et_expr *f, int n) {
     for (int i = 1; i < n; i++)
-        for (int j = i; j > 0 && f[j - 1].id > f[j].id; j--) {
+        for (int j = i; j > 0 && et_expr_order(p, f[j - 1], f[j]) > 0; j--) {
             et_expr t = f[j];
             f[j] = f[j - 1];
             f[j - 1] = t;
@@ -145,13 +145,13 @@ static et_expr mul(et_exprs *p, et_expr a, et_expr b) {
             if (__builtin_mul_overflow(i < x.n ? x.coef[i] : x.k, j < y.n ? y.coef[j] : y.k, &c))
                 return raw(p, ET_X_MUL, a, b);
             if (i < x.n && j < y.n)
-                add_term(&z, mul_terms(p, x.term[i], y.term[j]), c);
+                add_term(p, &z, mul_terms(p, x.term[i], y.term[j]), c);
             else if (i < x.n)
-                add_term(&z, x.term[i], c);
+                add_term(p, &z, x.term[i], c);
             else if (j < y.n)
-                add_term(&z, y.term[j], c);
-            else
-                z.k += c;
+                add_term(p, &z, y.term[j], c);
+            else if (__builtin_add_overflow(z.k, c, &z.k))
+                z.overflow = true;
         }
     return z.overflow ? raw(p, ET_X_MUL, a, b) : build(p, &z);
 }
@@ -181,7 +181,7 @@ static bool prove_without_quotient(et_exprs *p, const struct linear *d) {
         if (x->op != ET_X_IDIV || !et_is_int(p, x->ops[1], &c) || c < 1 || d->coef[i] % c) continue;
         struct linear r = *d;
         int64_t m = d->coef[i] / c;
-        add_term(&r, d->term[i], -d->coef[i]);
+        add_term(p, &r, d->term[i], -d->coef[i]);
         collect(p, &r, x->ops[0], m);
         if (m > 0 && (__builtin_mul_overflow(m, c - 1, &k) || __builtin_sub_overflow(r.k, k, &r.k)))
             return false;
@@ -206,7 +206,7 @@ bool et_prove_le(et_exprs *p, et_expr a, et_expr b) {
         int64_t c = d.coef[at];
         et_expr extent = et_var_extent(p, et_x(p, d.term[at])->i);
         if (c == INT64_MIN) return false;
-        add_term(&d, d.term[at], -c);
+        add_term(p, &d, d.term[at], -c);
         if (c < 0) {
             collect(p, &d, extent, c);
             if (__builtin_sub_overflow(d.k, c, &d.k)) return false;
@@ -228,11 +228,11 @@ static bool split(et_exprs *p, et_expr e, et_expr d, et_expr *out_q, et_expr *ou
     if (et_is_int(p, d, &dc)) {
         for (int i = 0; i < x.n; i++)
             if (x.coef[i] % dc == 0)
-                add_term(&q, x.term[i], x.coef[i] / dc);
+                add_term(p, &q, x.term[i], x.coef[i] / dc);
             else
-                add_term(&r, x.term[i], x.coef[i]);
+                add_term(p, &r, x.term[i], x.coef[i]);
         q.k = et_floor_div(x.k, dc);
-        r.k = x.k - q.k * dc;
+        r.k = x.k % dc + (x.k % dc < 0 ? dc : 0);
     } else {
         struct linear y = {0};
         collect(p, &y, d, 1);
@@ -250,9 +250,9 @@ static bool split(et_exprs *p, et_expr e, et_expr d, et_expr *out_q, et_expr *ou
                         break;
                     }
             if (found < nd || x.coef[i] % y.coef[0])
-                add_term(&r, x.term[i], x.coef[i]);
+                add_term(p, &r, x.term[i], x.coef[i]);
             else if (nf)
-                add_term(&q, product(p, f, nf), x.coef[i] / y.coef[0]);
+                add_term(p, &q, product(p, f, nf), x.coef[i] / y.coef[0]);
             else if (__builtin_add_overflow(q.k, x.coef[i] / y.coef[0], &q.k))
                 q.overflow = true;
         }
@@ -293,13 +293,15 @@ static et_expr div_mod(et_exprs *p, et_xop op, et_expr a, et_expr b) {
     if (constant && rx->op == ET_X_IDIV && et_is_int(p, rx->ops[1], &z) && z > 0 &&
         z < INT64_MAX / y)
         return et_add(p, q, div_mod(p, op, rx->ops[0], et_int(p, z * y)));
-    return et_add(p, q, raw(p, op, r, b));
+    int64_t none;
+    if (et_is_int(p, q, &none) && none == 0) return raw(p, op, r, b);
+    return et_add(p, q, div_mod(p, op, r, b)); /* its bounds may decide the rest */
 }
 
 static et_expr min_max(et_exprs *p, et_xop op, et_expr a, et_expr b) {
     if (et_prove_le(p, a, b)) return op == ET_X_MIN ? a : b;
     if (et_prove_le(p, b, a)) return op == ET_X_MIN ? b : a;
-    return a.id < b.id ? raw(p, op, a, b) : raw(p, op, b, a);
+    return et_expr_order(p, a, b) < 0 ? raw(p, op, a, b) : raw(p, op, b, a);
 }
 
 et_expr et_int_op2(et_exprs *p, et_xop op, et_expr a, et_expr b) {

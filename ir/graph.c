@@ -168,18 +168,44 @@ bool et_graph_node(et_graph *g, et_block *block, const et_op *op, et_loc loc, in
     return true;
 }
 
+static bool is_symbol(const et_graph *g, const char *name) {
+    for (int s = 0; s < et_sym_count(g->exprs); s++)
+        if (strcmp(et_sym_name(g->exprs, s), name) == 0) return true;
+    return false;
+}
+
+static bool is_loop(const et_graph *g, const char *name) {
+    for (int l = 0; l < g->nloops; l++)
+        if (strcmp(et_var_name(g->exprs, g->loops[l].var), name) == 0) return true;
+    return false;
+}
+
+static const char *loop_label(et_graph *g, const char *name) {
+    const char *label = name;
+    for (int n = 2; is_symbol(g, label) || is_loop(g, label); n++)
+        label = et_printf(g->arena, "%s.%d", name, n);
+    return label;
+}
+
+int et_graph_var(et_graph *g, const char *name, et_expr extent) {
+    while (is_symbol(g, name) || is_loop(g, name))
+        name = et_printf(g->arena, "%s_", name);
+    return et_var_add(g->exprs, name, extent);
+}
+
 int et_graph_loop(et_graph *g, et_block *block, const char *name, int parent, int64_t lo,
                   int64_t hi, et_loc loc) {
     et_check(lo < hi);
     /* The statement first: growing the array of loops moves BLOCK when it is a loop's body. */
     add_stmt(g, block, (et_stmt){ET_S_LOOP, g->nloops});
     ET_GROW(g->arena, g->loops, g->nloops, g->cloops);
-    g->loops[g->nloops] = (et_loop){.name = et_strdup(g->arena, name),
-                                    .var = et_var_add(g->exprs, name, et_int(g->exprs, hi - lo)),
-                                    .lo = lo,
-                                    .hi = hi,
-                                    .parent = parent,
-                                    .loc = loc};
+    g->loops[g->nloops] =
+        (et_loop){.name = et_strdup(g->arena, name),
+                  .var = et_var_add(g->exprs, loop_label(g, name), et_int(g->exprs, hi - lo)),
+                  .lo = lo,
+                  .hi = hi,
+                  .parent = parent,
+                  .loc = loc};
     return g->nloops++;
 }
 
@@ -274,9 +300,18 @@ double et_attr_float(const et_node *n, const char *name, double otherwise) {
     return a && a->kind == ET_A_FLOAT ? a->f : otherwise;
 }
 
+static bool is_var(const et_exprs *p, const char *name) {
+    for (int v = 0; v < et_var_count(p); v++)
+        if (strcmp(et_var_name(p, v), name) == 0) return true;
+    return false;
+}
+
 int et_node_var(et_graph *g, const et_node *n, int which, const char *name, et_expr extent) {
     et_node *own = et_node_of(g, n->result);
     et_check(own && which >= 0 && which < ET_MAX_NODE_VARS);
-    if (own->vars[which] < 0) own->vars[which] = et_var_add(g->exprs, name, extent);
-    return own->vars[which];
+    if (own->vars[which] >= 0) return own->vars[which];
+    const char *unique = name;
+    for (int k = 2; is_symbol(g, unique) || is_var(g->exprs, unique); k++)
+        unique = et_printf(g->arena, "%s%d", name, k);
+    return own->vars[which] = et_var_add(g->exprs, unique, extent);
 }

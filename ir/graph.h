@@ -114,7 +114,7 @@ typedef struct {
 
 typedef struct {
     const char *name;
-    int var;        /* expression variable, ranges over [0, hi - lo) */
+    int var;        /* over [0, hi - lo); its name tells loops of one name apart */
     int64_t lo, hi; /* half open; at least one iteration */
     int parent;     /* enclosing loop or -1 */
     et_block body;
@@ -170,11 +170,19 @@ const et_attr *et_attr_find(const et_node *, const char *name);
 int64_t et_attr_int(const et_node *, const char *name, int64_t otherwise);
 double et_attr_float(const et_node *, const char *name, double otherwise);
 
+/* A variable called NAME, with something appended where a symbol or a loop has that name. */
+int et_graph_var(et_graph *, const char *name, et_expr extent);
+
 /* The variable number WHICH of the lowered form of N, ranging over [0, extent): made at the first
- * call, the same one ever after, so that lowering a node twice gives the same expression. */
+ * call, the same one ever after, so that lowering a node twice gives the same expression. No other
+ * variable of the graph has its name. */
 int et_node_var(et_graph *, const et_node *, int which, const char *name, et_expr extent);
 
 /* Print as the graph stage of .eti. */
 void et_graph_print(const et_graph *, FILE *);
+/* What the text of every stage starts with. */
+void et_header_print(const et_graph *, const char *stage, FILE *);
+/* " = [1, 2.5, ...]": the elements of a constant of this shape, f32 or i32. */
+void et_shape_data_print(const et_exprs *, const et_shape *, const void *data, FILE *);
 
 #endif

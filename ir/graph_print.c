@@ -1,7 +1,7 @@
 /* The text of a graph. Values are %name where the user named them, %name.2 for a further value of
  * that name, %0, %1, ... in order of appearance where they have none. */
 #include "ops.h"
-#include <math.h>
+#include "text.h"
 #include <string.h>
 
 typedef struct {
@@ -35,38 +35,8 @@ static const char *expr_text(const printer *p, et_expr e) {
     return e.id ? et_expr_text(p->g->exprs, e, NULL, NULL) : "_";
 }
 
-static void put_float(const printer *p, double v) {
-    char text[40];
-    snprintf(text, sizeof text, "%.9g", v);
-    if (isfinite(v) && !strpbrk(text, ".e")) strcat(text, ".0");
-    fputs(text, p->out);
-}
-
-static void put_string(const printer *p, const char *s) {
-    fputc('"', p->out);
-    for (; *s; s++) {
-        if (*s == '"' || *s == '\\') fputc('\\', p->out);
-        if ((unsigned char)*s < 0x20)
-            fprintf(p->out, "\\x%02x", (unsigned)*s);
-        else
-            fputc(*s, p->out);
-    }
-    fputc('"', p->out);
-}
-
-static void put_data(const printer *p, const et_val *v) {
-    int64_t count = 1;
-    for (int k = 0; k < v->shape.rank; k++)
-        count *= et_eval(p->g->exprs, v->shape.dim[k], NULL, NULL);
-    fputs(" = [", p->out);
-    for (int64_t i = 0; i < count; i++) {
-        fputs(i ? ", " : "", p->out);
-        if (v->shape.dtype == ET_I32)
-            fprintf(p->out, "%d", ((const int32_t *)v->data)[i]);
-        else
-            put_float(p, (double)((const float *)v->data)[i]);
-    }
-    fputc(']', p->out);
+static const char *loop_label(const printer *p, int loop) {
+    return et_var_name(p->g->exprs, p->g->loops[loop].var);
 }
 
 static void put_declaration(printer *p, et_value v) {
@@ -76,12 +46,28 @@ static void put_declaration(printer *p, et_value v) {
             et_shape_text(p->g->exprs, &val->shape));
     if (val->kind == ET_V_WEIGHT && val->source) {
         fputs(" = ", p->out);
-        put_string(p, val->source);
+        et_put_string(p->out, val->source);
         for (int i = 0; i < val->nloops; i++)
-            fprintf(p->out, "%s%s", i ? ", " : " over ", p->g->loops[val->loops[i]].name);
+            fprintf(p->out, "%s%s", i ? ", " : " over ", loop_label(p, val->loops[i]));
     }
-    if (val->kind == ET_V_CONST && val->data) put_data(p, val);
+    if (val->kind == ET_V_CONST && val->data)
+        et_shape_data_print(p->g->exprs, &val->shape, val->data, p->out);
     fputc('\n', p->out);
+}
+
+void et_shape_data_print(const et_exprs *x, const et_shape *s, const void *data, FILE *out) {
+    int64_t count = 1;
+    for (int k = 0; k < s->rank; k++)
+        count *= et_eval(x, s->dim[k], NULL, NULL);
+    fputs(" = [", out);
+    for (int64_t i = 0; i < count; i++) {
+        fputs(i ? ", " : "", out);
+        if (s->dtype == ET_I32)
+            fprintf(out, "%d", ((const int32_t *)data)[i]);
+        else
+            et_put_float(out, (double)((const float *)data)[i]);
+    }
+    fputc(']', out);
 }
 
 static void put_attr(const printer *p, const et_node *n, const et_attr *a) {
@@ -96,7 +82,7 @@ static void put_attr(const printer *p, const et_node *n, const et_attr *a) {
             fprintf(p->out, "%lld", (long long)a->i);
         return;
     case ET_A_FLOAT:
-        put_float(p, a->f);
+        et_put_float(p->out, a->f);
         return;
     case ET_A_EXPR:
         fputs(expr_text(p, a->expr), p->out);
@@ -138,7 +124,8 @@ static void put_block(printer *p, const et_block *b, int depth);
 
 static void put_loop(printer *p, const et_loop *l, int depth) {
     indent(p, depth);
-    fprintf(p->out, "for %s in 0..%lld", l->name, (long long)(l->hi - l->lo));
+    fprintf(p->out, "for %s in 0..%lld", et_var_name(p->g->exprs, l->var),
+            (long long)(l->hi - l->lo));
     if (l->lo) /* the variable counts from 0; names of weights add this */
         fprintf(p->out, " from %lld", (long long)l->lo);
     fputs(" {\n", p->out);
@@ -170,16 +157,25 @@ static void put_block(printer *p, const et_block *b, int depth) {
             put_loop(p, &p->g->loops[b->stmt[i].index], depth);
 }
 
-void et_graph_print(const et_graph *g, FILE *out) {
-    printer p = {.g = g, .out = out};
-    p.name = et_alloc(g->arena, (size_t)g->nvals * sizeof *p.name);
-    fprintf(out, "eti 1 graph\nmodel %s\n", g->name);
+void et_header_print(const et_graph *g, const char *stage, FILE *out) {
+    fprintf(out, "eti 1 %s\nmodel %s\n", stage, g->name);
+    if (*g->source_hash) {
+        fputs("source ", out);
+        et_put_string(out, g->source_hash);
+        fputc('\n', out);
+    }
     for (int s = 0; s < et_sym_count(g->exprs); s++) {
         int64_t lo, hi;
         et_sym_range(g->exprs, s, &lo, &hi);
         fprintf(out, "dim %s in %lld..%lld\n", et_sym_name(g->exprs, s), (long long)lo,
                 (long long)hi);
     }
+}
+
+void et_graph_print(const et_graph *g, FILE *out) {
+    printer p = {.g = g, .out = out};
+    p.name = et_alloc(g->arena, (size_t)g->nvals * sizeof *p.name);
+    et_header_print(g, "graph", out);
     for (int i = 1; i < g->nvals; i++)
         if (g->vals[i].kind <= ET_V_CONST) put_declaration(&p, (et_value){(uint32_t)i});
     put_block(&p, &g->body, 0);

@@ -28,6 +28,35 @@ int et_local_bytes(const et_local *l) {
     return (n + 15) & ~15;
 }
 
+struct find {
+    const et_exprs *x;
+    int var;
+    bool found;
+};
+
+static void find_var(void *ctx, et_expr e) {
+    struct find *f = ctx;
+    const et_node_x *x = et_x(f->x, e);
+    f->found |= x->op == ET_X_VAR && x->i == f->var;
+}
+
+bool et_k_contiguous(const et_program *p, et_expr b, int kvar, et_dtype operand) {
+    et_exprs *x = p->g->exprs;
+    const et_node_x *n = et_x(x, b);
+    if (n->op != ET_X_LOAD || n->i2 != ET_LOAD_TENSOR) return false;
+    const et_tensor *t = &p->tensors[n->i];
+    int64_t pitch;
+    if (n->nops < 1 || t->shape.dtype != operand ||
+        !et_expr_eq(n->ops[n->nops - 1], et_var(x, kvar)) ||
+        !et_is_int(x, t->shape.dim[n->nops - 1], &pitch) ||
+        pitch * et_dtype_bytes(t->shape.dtype) % 16)
+        return false;
+    struct find f = {x, kvar, false};
+    for (int d = 0; d + 1 < n->nops; d++)
+        et_walk(x, n->ops[d], find_var, &f);
+    return !f.found;
+}
+
 int et_local_add(et_program *p, et_func *f, const char *name, et_dtype t, int rank, const int *dim,
                  int pitch) {
     ET_GROW(p->g->arena, f->locals, f->nlocals, f->clocals);

@@ -33,6 +33,7 @@ typedef struct {
     const char *source; /* WEIGHT: as in et_val */
     int nloops;
     int loops[ET_MAX_LOOPS];
+    int carried; /* TEMP: 1 + the loop whose iterations hand it on to one another, or 0 */
 } et_tensor;
 
 /* An element of a tensor or of a local buffer. */
@@ -276,6 +277,9 @@ et_program *et_program_create(et_graph *);
 int et_local_add(et_program *, et_func *, const char *name, et_dtype, int rank, const int *dim,
                  int pitch);
 int et_local_bytes(const et_local *);
+/* Is B an element of a tensor of type OPERAND at consecutive KVAR, with every row aligned to 16
+ * bytes? Then codegen loads it without a buffer to stage it. */
+bool et_k_contiguous(const et_program *, et_expr b, int kvar, et_dtype operand);
 /* The number of tiles of a grid. */
 et_expr et_grid_tiles(et_program *, const et_grid *);
 /* Call FN for every tensor access of a function: loads in any expression of any step and stores of

@@ -1,5 +1,6 @@
 /* The textual form of the stages after `graph`. */
 #include "program.h"
+#include "text.h"
 #include <inttypes.h>
 
 struct out {
@@ -25,24 +26,50 @@ static void print_dims(struct out *o, const et_shape *s) {
     fprintf(o->to, "]");
 }
 
+static const char *loop_label(const struct out *o, int loop) {
+    return et_var_name(o->p->g->exprs, o->p->g->loops[loop].var);
+}
+
+static void print_loop(struct out *o, const et_loop *l) {
+    fprintf(o->to, "loop %s in 0..%" PRId64, et_var_name(o->p->g->exprs, l->var), l->hi - l->lo);
+    if (l->lo) fprintf(o->to, " from %" PRId64, l->lo);
+    if (l->parent >= 0) fprintf(o->to, " within %s", loop_label(o, l->parent));
+    fprintf(o->to, "\n");
+}
+
 static void print_tensor(struct out *o, const et_tensor *t) {
     static const char *const kind[] = {"input", "output", "weight", "state", "const", "temp"};
     fprintf(o->to, "%s %%%s : ", kind[t->kind], t->name);
     print_dims(o, &t->shape);
-    if (t->source) fprintf(o->to, " = \"%s\"", t->source);
+    if (t->source) {
+        fprintf(o->to, " = ");
+        et_put_string(o->to, t->source);
+    }
+    for (int i = 0; i < t->nloops; i++)
+        fprintf(o->to, "%s%s", i ? ", " : " over ", loop_label(o, t->loops[i]));
+    if (t->kind == ET_TENSOR_CONST) et_shape_data_print(o->p->g->exprs, &t->shape, t->data, o->to);
+    if (t->carried) fprintf(o->to, " carried %s", loop_label(o, t->carried - 1));
     if (t->kind == ET_TENSOR_TEMP && o->p->workspace_bytes)
         fprintf(o->to, " at %" PRId64, t->offset);
     fprintf(o->to, "\n");
 }
 
-static void print_vars(struct out *o, const et_step *s) {
+static void print_var(struct out *o, int var) {
     const et_exprs *x = o->p->g->exprs;
+    fprintf(o->to, "%s < %s", et_var_name(x, var), text(o, et_var_extent(x, var)));
+}
+
+static void print_axes(struct out *o, int n, const int *vars) {
     fprintf(o->to, "[");
-    for (int i = 0; i < s->nvars; i++)
-        fprintf(o->to, "%s%s < %s", i ? ", " : "", et_var_name(x, s->vars[i]),
-                text(o, et_var_extent(x, s->vars[i])));
+    for (int i = 0; i < n; i++) {
+        fprintf(o->to, "%s", i ? ", " : "");
+        print_var(o, vars[i]);
+    }
     fprintf(o->to, "]");
-    if (s->mask.id) fprintf(o->to, " where %s", text(o, s->mask));
+}
+
+static void print_where(struct out *o, et_expr mask) {
+    if (mask.id) fprintf(o->to, " where %s", text(o, mask));
 }
 
 static void print_place(struct out *o, const et_place *p) {
@@ -52,51 +79,58 @@ static void print_place(struct out *o, const et_place *p) {
     fprintf(o->to, "]");
 }
 
-static void print_step(struct out *o, const et_step *s) {
-    const et_exprs *x = o->p->g->exprs;
-    FILE *f = o->to;
-    switch (s->kind) {
-    case ET_STEP_MAP:
-        fprintf(f, "  map ");
-        print_vars(o, s);
-        fprintf(f, "\n    ");
-        print_place(o, &s->to);
-        fprintf(f, " = %s\n", text(o, s->value));
-        break;
-    case ET_STEP_REDUCE:
-        fprintf(f, "  reduce %s ", et_reduce_text(s->red));
-        print_vars(o, s);
-        fprintf(f, " over %s < %s\n    ", et_var_name(x, s->rvar), text(o, s->rextent));
-        print_place(o, &s->to);
-        fprintf(f, " = %s\n", text(o, s->value));
-        break;
-    case ET_STEP_CONTRACT:
-        fprintf(f,
-                "  contract %s [%s < %d live %s, %s < %d live %s] over %s < %s by %d waves %dx%d\n",
-                et_dtype_name(s->operand), et_var_name(x, s->mvar), s->tm, text(o, s->mlive),
-                et_var_name(x, s->nvar), s->tn, text(o, s->nlive), et_var_name(x, s->kvar),
-                text(o, s->kextent), s->kc, s->wn, s->wk);
-        fprintf(f, "    a = %s\n", text(o, s->a));
-        for (int i = 0; i < s->nacc; i++)
-            fprintf(f, "    $%s += a * %s\n", o->f->locals[s->acc[i]].name, text(o, s->b[i]));
-        break;
-    case ET_STEP_ATTEND:
-        fprintf(f, "  attend [%s < %d, %s < %d] over %s < %s scale %.9g\n", et_var_name(x, s->hvar),
-                s->heads, et_var_name(x, s->dvar), s->depth, et_var_name(x, s->pvar),
-                text(o, s->pextent), s->scale);
-        fprintf(f, "    q = %s\n    k = %s\n    v = %s\n    into $%s\n", text(o, s->q),
-                text(o, s->k), text(o, s->v), o->f->locals[s->out].name);
-        break;
-    }
+static const char *local_name(const struct out *o, int local) {
+    return o->f->locals[local].name;
 }
 
-static void print_axes(struct out *o, int n, const int *vars) {
-    const et_exprs *x = o->p->g->exprs;
-    fprintf(o->to, "[");
-    for (int i = 0; i < n; i++)
-        fprintf(o->to, "%s%s < %s", i ? ", " : "", et_var_name(x, vars[i]),
-                text(o, et_var_extent(x, vars[i])));
-    fprintf(o->to, "]");
+static void print_contract(struct out *o, const et_step *s) {
+    FILE *f = o->to;
+    fprintf(f, "  contract %s [", et_dtype_name(s->operand));
+    print_var(o, s->mvar);
+    fprintf(f, " live %s, ", text(o, s->mlive));
+    print_var(o, s->nvar);
+    fprintf(f, " live %s] over ", text(o, s->nlive));
+    print_var(o, s->kvar);
+    fprintf(f, " by %d waves %d * %d stage $%s", s->kc, s->wn, s->wk, local_name(o, s->stage_a));
+    if (s->stage_b >= 0) fprintf(f, ", $%s", local_name(o, s->stage_b));
+    fprintf(f, "\n    a = %s\n", text(o, s->a));
+    for (int i = 0; i < s->nacc; i++)
+        fprintf(f, "    $%s += a * %s\n", local_name(o, s->acc[i]), text(o, s->b[i]));
+}
+
+static void print_attend(struct out *o, const et_step *s) {
+    int vars[] = {s->hvar, s->dvar};
+    fprintf(o->to, "  attend ");
+    print_axes(o, 2, vars);
+    fprintf(o->to, " over ");
+    print_var(o, s->pvar);
+    fprintf(o->to, " extent %s scale ", text(o, s->pextent));
+    et_put_float(o->to, s->scale);
+    fprintf(o->to, " scratch $%s\n", local_name(o, s->scratch));
+    fprintf(o->to, "    q = %s\n    k = %s\n", text(o, s->q), text(o, s->k));
+    fprintf(o->to, "    v = %s\n    into $%s\n", text(o, s->v), local_name(o, s->out));
+}
+
+static void print_step(struct out *o, const et_step *s) {
+    if (s->kind == ET_STEP_CONTRACT) {
+        print_contract(o, s);
+        return;
+    }
+    if (s->kind == ET_STEP_ATTEND) {
+        print_attend(o, s);
+        return;
+    }
+    bool reduce = s->kind == ET_STEP_REDUCE;
+    fprintf(o->to, "  %s%s ", reduce ? "reduce " : "map", reduce ? et_reduce_text(s->red) : "");
+    print_axes(o, s->nvars, s->vars);
+    print_where(o, s->mask);
+    if (reduce) {
+        fprintf(o->to, " over ");
+        print_var(o, s->rvar);
+    }
+    fprintf(o->to, "\n    ");
+    print_place(o, &s->to);
+    fprintf(o->to, " = %s\n", text(o, s->value));
 }
 
 static void print_product(struct out *o, const et_product *p) {
@@ -107,40 +141,41 @@ static void print_product(struct out *o, const et_product *p) {
     vars[n++] = p->n;
     fprintf(o->to, "  product %s : %s ", p->name, et_dtype_name(p->operand));
     print_axes(o, n, vars);
-    fprintf(o->to, " over %s < %s\n", et_var_name(o->p->g->exprs, p->k),
-            text(o, et_var_extent(o->p->g->exprs, p->k)));
-    fprintf(o->to, "    a = %s\n    b = %s\n", text(o, p->a), text(o, p->b));
+    fprintf(o->to, " over ");
+    print_var(o, p->k);
+    fprintf(o->to, "\n    a = %s\n    b = %s\n", text(o, p->a), text(o, p->b));
+}
+
+static void print_group_attend(struct out *o, const et_group *gr) {
+    fprintf(o->to, "  attend ");
+    print_var(o, gr->gvar);
+    fprintf(o->to, " shared %d over ", gr->shared);
+    print_var(o, gr->pvar);
+    fprintf(o->to, " extent %s scale ", text(o, gr->pextent));
+    et_put_float(o->to, gr->scale);
+    fprintf(o->to, "\n    q = %s\n    k = %s\n", text(o, gr->q), text(o, gr->k));
+    fprintf(o->to, "    v = %s\n    live = %s\n", text(o, gr->v), text(o, gr->live));
 }
 
 static void print_group(struct out *o, const et_group *gr) {
-    const et_exprs *x = o->p->g->exprs;
     fprintf(o->to, "group @%s ", gr->name);
     print_axes(o, gr->rank, gr->axis);
     fprintf(o->to, " {\n");
     for (int i = 0; i < gr->nproduct; i++)
         print_product(o, &gr->product[i]);
-    if (gr->kind == ET_GROUP_ATTEND) {
-        fprintf(o->to, "  attend %s < %s, %s < %s shared %d extent %s where %s scale %.9g\n",
-                et_var_name(x, gr->gvar), text(o, et_var_extent(x, gr->gvar)),
-                et_var_name(x, gr->pvar), text(o, et_var_extent(x, gr->pvar)), gr->shared,
-                text(o, gr->pextent), text(o, gr->live), gr->scale);
-        fprintf(o->to, "    q = %s\n    k = %s\n    v = %s\n", text(o, gr->q), text(o, gr->k),
-                text(o, gr->v));
-    }
-    fprintf(o->to, "  ");
+    if (gr->kind == ET_GROUP_ATTEND) print_group_attend(o, gr);
+    fprintf(o->to, gr->kind == ET_GROUP_ATTEND ? "  into " : "  ");
     print_place(o, &gr->to);
     if (gr->kind == ET_GROUP_STORE) fprintf(o->to, " = %s", text(o, gr->value));
-    if (gr->mask.id) fprintf(o->to, " where %s", text(o, gr->mask));
+    print_where(o, gr->mask);
     fprintf(o->to, "\n}\n");
 }
 
 static void print_func(struct out *o, const et_func *f) {
-    const et_exprs *x = o->p->g->exprs;
     o->f = f;
-    fprintf(o->to, "func @%s(", f->name);
-    for (int i = 0; i < f->ncoords; i++)
-        fprintf(o->to, "%s%s", i ? ", " : "", et_var_name(x, f->coord[i]));
-    fprintf(o->to, ") lds %d {\n", f->lds_bytes);
+    fprintf(o->to, "func @%s ", f->name);
+    print_axes(o, f->ncoords, f->coord);
+    fprintf(o->to, " lds %d {\n", f->lds_bytes);
     for (int i = 0; i < f->nlocals; i++) {
         const et_local *l = &f->locals[i];
         fprintf(o->to, "  local $%s : %s[", l->name, et_dtype_name(l->dtype));
@@ -170,7 +205,7 @@ static const char *when_text(et_when w) {
 static void print_grid(struct out *o, const et_grid *g, int depth) {
     const et_func *f = &o->p->funcs[g->func];
     o->f = f;
-    fprintf(o->to, "%*stask %s = @%s [", depth * 2, "", g->name, f->name);
+    fprintf(o->to, "%*stask @%s = @%s [", depth * 2, "", g->name, f->name);
     for (int i = 0; i < f->ncoords; i++)
         fprintf(o->to, "%s%s < %s", i ? ", " : "", et_var_name(o->p->g->exprs, f->coord[i]),
                 text(o, g->extent[i]));
@@ -200,38 +235,55 @@ static void print_items(struct out *o, int first, int count, int depth) {
             print_grid(o, &o->p->grids[it->index], depth);
             continue;
         }
-        const et_loop *l = &o->p->g->loops[it->index];
-        fprintf(o->to, "%*sloop %s in %" PRId64 "..%" PRId64 " {\n", depth * 2, "", l->name, l->lo,
-                l->hi);
+        fprintf(o->to, "%*sloop %s {\n", depth * 2, "", loop_label(o, it->index));
         print_items(o, it->first, it->count, depth + 1);
         fprintf(o->to, "%*s}\n", depth * 2, "");
     }
 }
 
+static void print_event(struct out *o, const et_event *e) {
+    fprintf(o->to, "event %%%s[", e->name);
+    for (int k = 0; k < e->rank; k++)
+        fprintf(o->to, "%s%s", k ? ", " : "", text(o, e->dim[k]));
+    fprintf(o->to, "] count %s scope %s at %d\n", text(o, e->count), et_scope_name(e->scope),
+            e->base);
+}
+
+/* What the caller of a kernel with variants sees of it, then each variant. */
+static void print_variants(struct out *o) {
+    et_program *p = o->p;
+    for (int i = 0; i < p->g->nloops; i++)
+        print_loop(o, &p->g->loops[i]);
+    for (int i = 0; i < p->ntensors; i++)
+        if (p->tensors[i].kind != ET_TENSOR_TEMP && p->tensors[i].kind != ET_TENSOR_CONST)
+            print_tensor(o, &p->tensors[i]);
+    for (int i = 0; i < p->nvariants; i++) {
+        fprintf(o->to, "variant %s up to %" PRId64 " {\n", et_sym_name(p->g->exprs, p->variant_sym),
+                p->variant[i].upto);
+        et_program_print(p->variant[i].program, o->to);
+        fprintf(o->to, "}\n");
+    }
+}
+
 void et_program_print(et_program *p, FILE *to) {
     struct out o = {.p = p, .to = to};
-    const et_exprs *x = p->g->exprs;
-    fprintf(to, "eti 1 %s\nmodel %s\n", p->stage, p->g->name);
-    for (int i = 0; i < et_sym_count(x); i++) {
-        int64_t lo, hi;
-        et_sym_range(x, i, &lo, &hi);
-        fprintf(to, "dim %s in %" PRId64 "..%" PRId64 "\n", et_sym_name(x, i), lo, hi);
+    et_header_print(p->g, p->stage, to);
+    if (p->nvariants) {
+        print_variants(&o);
+        return;
     }
+    fprintf(to, "workgroup %d\n", p->workgroup);
+    if (p->workspace_bytes) fprintf(to, "workspace %" PRId64 "\n", p->workspace_bytes);
+    for (int i = 0; i < p->g->nloops; i++)
+        print_loop(&o, &p->g->loops[i]);
     for (int i = 0; i < p->ntensors; i++)
         print_tensor(&o, &p->tensors[i]);
     for (int i = 0; i < p->ngroups && !p->ngrids; i++)
         print_group(&o, &p->groups[i]);
     for (int i = 0; i < p->nfuncs; i++)
         print_func(&o, &p->funcs[i]);
-    for (int i = 0; i < p->nevents; i++) {
-        const et_event *e = &p->events[i];
-        fprintf(to, "event %%%s[", e->name);
-        for (int k = 0; k < e->rank; k++)
-            fprintf(to, "%s%s", k ? ", " : "", text(&o, e->dim[k]));
-        fprintf(to, "] count %s scope %s at %d\n", text(&o, e->count), et_scope_name(e->scope),
-                e->base);
-    }
-    if (p->workspace_bytes) fprintf(to, "workspace %" PRId64 "\n", p->workspace_bytes);
+    for (int i = 0; i < p->nevents; i++)
+        print_event(&o, &p->events[i]);
     fprintf(to, "schedule %s {\n", p->schedule);
     print_items(&o, p->first, p->count, 1);
     fprintf(to, "}\n");

@@ -375,6 +375,16 @@ static bool serves(const struct events *e, const et_grid *g, unsigned a, unsigne
     return extra <= MERGE_LIMIT;
 }
 
+static const char *event_name(et_program *p, const char *grid, int n) {
+    const char *name = grid;
+    for (int k = 2, i = 0; i < n; i++)
+        if (strcmp(p->events[i].name, name) == 0) {
+            name = et_printf(p->g->arena, "%s_%d", grid, k++);
+            i = -1;
+        }
+    return name;
+}
+
 static int add_event(struct events *e, int grid, unsigned set) {
     et_program *p = e->p;
     et_grid *g = &p->grids[grid];
@@ -383,7 +393,6 @@ static int add_event(struct events *e, int grid, unsigned set) {
     et_event *ev = &p->events[p->nevents];
     et_notify no = {.event = p->nevents};
     *ev = (et_event){.scope = ET_SCOPE_DEVICE, .count = et_int(e->x, 1)};
-    char tag[16] = "";
     int loops[ET_MAX_RANK], n = loops_of(p, g->loop, loops);
     for (int l = 0; l < n; l++) {
         const et_loop *lp = &p->g->loops[loops[l]];
@@ -398,8 +407,7 @@ static int add_event(struct events *e, int grid, unsigned set) {
         ev->dim[ev->rank] = g->extent[c];
         no.index[ev->rank++] = et_var(e->x, f->coord[c]);
     }
-    if (g->nnotifies) snprintf(tag, sizeof tag, "_%d", g->nnotifies + 1);
-    ev->name = et_printf(p->g->arena, "%s%s", g->name, tag);
+    ev->name = event_name(p, g->name, p->nevents);
     ET_GROW(p->g->arena, g->notifies, g->nnotifies, g->cnotifies);
     g->notifies[g->nnotifies++] = no;
     return p->nevents++;

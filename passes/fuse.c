@@ -110,10 +110,9 @@ static et_group *new_group(et_lowering *lo, const et_shape *s, const char *name,
     et_group *gr = &lo->p->groups[lo->p->ngroups++];
     *gr =
         (et_group){.kind = ET_GROUP_STORE, .name = name, .loc = loc, .loop = loop, .rank = s->rank};
-    static const char letter[] = "ijklmnop";
-    for (int i = 0; i < s->rank; i++) {
-        gr->axis[i] = et_var_add(lo->g->exprs, (char[]){letter[i], 0}, s->dim[i]);
-    }
+    static const char letter[] = "ijuvwxyz"; /* products have m, n, k; attention g, p */
+    for (int i = 0; i < s->rank; i++)
+        gr->axis[i] = et_graph_var(lo->g, (char[]){letter[i], 0}, s->dim[i]);
     return gr;
 }
 
@@ -151,7 +150,7 @@ static int operand_batch(et_lowering *lo, const et_shape *operand, const et_prod
 /* A variable over EXTENT: that of an earlier product of the group where the extents are equal. */
 static int shared_var(et_lowering *lo, const char *name, et_expr extent, bool has, int earlier) {
     if (has && et_expr_eq(et_var_extent(lo->g->exprs, earlier), extent)) return earlier;
-    return et_var_add(lo->g->exprs, name, extent);
+    return et_graph_var(lo->g, name, extent);
 }
 
 static void add_product(et_lowering *lo, et_group *gr, et_value v) {
@@ -168,9 +167,10 @@ static void add_product(et_lowering *lo, et_group *gr, et_value v) {
                       .left = n->args[0]};
     et_expr index[ET_MAX_RANK];
     for (int b = 0; b < p->nbatch; b++)
-        p->batch[b] = shared_var(lo, "b", s->dim[b], has, has ? first->batch[b] : 0);
+        p->batch[b] = shared_var(lo, (char[]){'b', (char)('0' + b), 0}, s->dim[b], has,
+                                 has ? first->batch[b] : 0);
     p->m = shared_var(lo, "m", s->dim[s->rank - 2], has, has ? first->m : 0);
-    p->n = et_var_add(lo->g->exprs, "n", s->dim[s->rank - 1]);
+    p->n = shared_var(lo, "n", s->dim[s->rank - 1], has, has ? first->n : 0);
     p->k = shared_var(lo, "k", a->dim[a->rank - 1], has, has ? first->k : 0);
     et_expr m = et_var(lo->g->exprs, p->m), col = et_var(lo->g->exprs, p->n);
     et_expr k = et_var(lo->g->exprs, p->k);
@@ -241,8 +241,8 @@ static void attend_group(et_lowering *lo, et_group *gr, const et_node *n) {
     et_is_int(x, cache->dim[1], &groups);
     gr->shared = (int)(heads / groups);
     gr->scale = et_attr_float(n, "scale", 1);
-    gr->gvar = et_var_add(x, "g", cache->dim[1]);
-    gr->pvar = et_var_add(x, "p", cache->dim[2]);
+    gr->gvar = et_graph_var(lo->g, "g", cache->dim[1]);
+    gr->pvar = et_graph_var(lo->g, "p", cache->dim[2]);
     et_expr i = gr->to.index[0], h = gr->to.index[1], d = gr->to.index[2];
     et_expr slot = clamp(x, et_arg_at(&lo->lower, n, 3, &i), cache->dim[0]);
     et_expr position = et_arg_at(&lo->lower, n, 4, &i), last = clamp(x, position, cache->dim[2]);
@@ -361,6 +361,7 @@ static void assign_carries(et_lowering *lo) {
         for (int c = 0; c < lo->g->loops[i].ncarry; c++) {
             const et_carry *k = &lo->g->loops[i].carry[c];
             int t = temp_for(lo, k->in);
+            lo->p->tensors[t].carried = i + 1;
             lo->info[k->in.id].tensor = lo->info[k->result.id].tensor = t;
             et_value_info *init = &lo->info[k->init.id];
             bool node = et_val_of(lo->g, k->init)->kind == ET_V_NODE;

@@ -58,9 +58,7 @@ static void widen_over_loops(struct plan *m) {
                 struct range *r = &m->live[t], in = m->loop[l];
                 if (r->first < 0 || in.first > in.last || r->last < in.first || r->first > in.last)
                     continue;
-                et_value v = m->p->tensors[t].value;
-                bool carried =
-                    v.id && et_val_of(g, v)->kind == ET_V_CARRY && et_val_of(g, v)->node == l;
+                bool carried = m->p->tensors[t].carried == l + 1;
                 bool crosses = r->first < in.first || r->last > in.last;
                 if (!carried && !crosses) continue;
                 struct range w = {r->first < in.first ? r->first : in.first,

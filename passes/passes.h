@@ -11,12 +11,17 @@ typedef struct {
     FILE *dump_to;
     bool time_passes; /* report each pass's time to stderr */
     bool verbose;
-    bool no_verify; /* leave out the verifier */
-    bool quick;     /* fusion by rule: for predicting costs many times over */
+    bool no_verify;  /* leave out the verifier */
+    bool quick;      /* fusion by rule: for predicting costs many times over */
+    const char *to;  /* stop at this stage (a name of eti.h); NULL = the last */
+    bool check_text; /* check after every pass that the text reads back, as debug builds do */
 } et_pass_options;
 
 /* Run the pipeline. False with diagnostics in g->diags. */
 bool et_passes_run(et_graph *g, const et_pass_options *, et_program **out_program);
+/* The same from the stage that P, a program of G, is at. */
+bool et_passes_resume(et_graph *g, et_program *p, const et_pass_options *,
+                      et_program **out_program);
 
 /* Lower the program once more with symbol SYM bounded by LO..HI; NULL when that fails. */
 typedef et_graph *(*et_narrow_fn)(void *ctx, const char *sym, int64_t lo, int64_t hi);

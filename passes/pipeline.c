@@ -1,4 +1,5 @@
 #include "pipeline.h"
+#include "eti.h"
 #include <string.h>
 #include <time.h>
 
@@ -34,22 +35,61 @@ static void dump(const et_pipeline *pl, const char *pass, const char *stage) {
     et_program_print(pl->p, o->dump_to);
 }
 
-bool et_passes_run(et_graph *g, const et_pass_options *opt, et_program **out_program) {
-    et_pipeline pl = {.g = g, .opt = opt};
+static void check_text(const et_pipeline *pl, const char *pass) {
+#ifdef NDEBUG
+    if (!pl->opt->check_text) return;
+#endif
+    if (pl->opt->quick) return;
+    const char *problem = et_eti_round_trip(pl->g->arena, pl->g, pl->p);
+    if (problem) et_bug("the text after %s does not read back: %s", pass, problem);
+}
+
+/* Where to go on: a program whose temporaries have places needs no memory plan. */
+static bool is_done(const et_program *p, int pass) {
+    int stage = et_stage_find(p->stage);
+    if (et_stage_find(passes[pass].from) < stage) return true;
+    return strcmp(passes[pass].name, "memory") == 0 && p->workspace_bytes > 0;
+}
+
+static bool run(et_graph *g, et_program *p, const et_pass_options *opt, et_program **out_program) {
+    et_pipeline pl = {.g = g, .opt = opt, .p = p};
+    int last = et_stage_find(opt->to ? opt->to : "scheduled");
     *out_program = NULL;
-    if (opt->dump && (strcmp(opt->dump, "graph") == 0 || strcmp(opt->dump, "all") == 0)) {
+    if (opt->dump && (strcmp(opt->dump, "graph") == 0 || (strcmp(opt->dump, "all") == 0 && !p))) {
         fprintf(opt->dump_to, "# after parsing\n");
         et_graph_print(g, opt->dump_to);
     }
-    for (int i = 0; i < NPASSES; i++) {
+    check_text(&pl, "parsing");
+    for (int i = 0; i < NPASSES && et_stage_find(passes[i].to) <= last; i++) {
+        if (p && is_done(p, i)) continue;
         double t = seconds();
         bool ok = passes[i].fn(&pl);
         if (opt->time_passes)
             fprintf(stderr, "%8.3f ms  %s\n", 1e3 * (seconds() - t), passes[i].name);
         if (!ok || et_diag_errors(g->diags)) return false;
         pl.p->stage = passes[i].to;
-        if (passes[i].fn != et_pass_verify) dump(&pl, passes[i].name, passes[i].to);
+        if (passes[i].fn == et_pass_verify) continue;
+        dump(&pl, passes[i].name, passes[i].to);
+        check_text(&pl, passes[i].name);
     }
     *out_program = pl.p;
     return true;
+}
+
+bool et_passes_resume(et_graph *g, et_program *p, const et_pass_options *opt,
+                      et_program **out_program) {
+    *out_program = NULL;
+    for (int i = 0; p && i < p->nvariants; i++) {
+        et_program *part = p->variant[i].program;
+        if (!run(part->g, part, opt, &part)) return false;
+        p->variant[i].program = part;
+        p->stage = part->stage;
+    }
+    if (!p || !p->nvariants) return run(g, p, opt, out_program);
+    *out_program = p;
+    return true;
+}
+
+bool et_passes_run(et_graph *g, const et_pass_options *opt, et_program **out_program) {
+    return et_passes_resume(g, NULL, opt, out_program);
 }

@@ -50,7 +50,8 @@ bool et_tile_attend(const et_tiler *common, const et_group *gr) {
     et_expr c = et_tiler_coord(&t, "h0", et_int(x, shared / per));
     et_expr first = et_add(x, et_mul(x, g, et_int(x, shared)), et_mul(x, c, et_int(x, per)));
 
-    int hvar = et_var_add(x, "h", et_int(x, per)), dvar = et_var_add(x, "d", et_int(x, depth));
+    int hvar = et_graph_var(t.p->g, "h", et_int(x, per));
+    int dvar = et_graph_var(t.p->g, "d", et_int(x, depth));
     int out = et_local_add(t.p, &t.f, "out", ET_F32, 2, (int[]){per, depth}, depth);
     int scratch =
         et_local_add(t.p, &t.f, "part", ET_F32, 3, (int[]){waves, per, depth + 2}, depth + 2);

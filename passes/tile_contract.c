@@ -228,22 +228,6 @@ static et_expr operand_at(struct contract *c, int p, bool left, et_expr at, et_e
     return et_tiler_subst(&c->t, et_subst(c->t.x, left ? o.p->a : o.p->b, operand_var, &o));
 }
 
-/* Rows of B that codegen can load 16 bytes at a time: consecutive k, every row aligned. */
-static bool is_direct(const struct contract *c, et_expr b, int kvar) {
-    const et_node_x *x = et_x(c->t.x, b);
-    if (x->op != ET_X_LOAD || x->i2 != ET_LOAD_TENSOR) return false;
-    const et_tensor *t = &c->t.p->tensors[x->i];
-    int64_t pitch;
-    if (t->shape.dtype != c->t.gr->product[0].operand ||
-        !et_expr_eq(x->ops[x->nops - 1], et_var(c->t.x, kvar)) ||
-        !et_is_int(c->t.x, t->shape.dim[x->nops - 1], &pitch) ||
-        pitch * et_dtype_bytes(t->shape.dtype) % 16)
-        return false;
-    for (int d = 0; d + 1 < x->nops; d++)
-        if (et_expr_has_var(c->t.x, x->ops[d], kvar)) return false;
-    return true;
-}
-
 /* ---- local memory ---- */
 
 static int round_down(int n, int to) {
@@ -309,9 +293,9 @@ static bool contract_step(struct contract *c) {
     et_step s = {.kind = ET_STEP_CONTRACT, .stage_b = -1, .out = -1, .scratch = -1};
     s.tm = tm, s.tn = tn, s.operand = first_product->operand, s.nacc = c->t.gr->nproduct;
     s.kextent = et_var_extent(x, first_product->k);
-    s.mvar = et_var_add(x, "m", et_int(x, tm));
-    s.nvar = et_var_add(x, "n", et_int(x, tn));
-    s.kvar = et_var_add(x, "k", s.kextent);
+    s.mvar = et_graph_var(c->t.p->g, "m", et_int(x, tm));
+    s.nvar = et_graph_var(c->t.p->g, "n", et_int(x, tn));
+    s.kvar = et_graph_var(c->t.p->g, "k", s.kextent);
     et_expr first = c->m_axis < 0 ? et_int(x, 0) : c->t.outer[c->m_axis];
     et_expr rows = et_var_extent(x, first_product->m);
     s.mlive = c->m_axis < 0 ? et_int(x, 1) : live(x, c->t.tile[c->m_axis], rows, first);
@@ -328,7 +312,7 @@ static bool contract_step(struct contract *c) {
         s.b[p] =
             operand_at(c, p, false, et_add(x, c->base[p], et_var(x, s.nvar)), et_var(x, s.kvar));
         s.nlive = et_op2(x, ET_X_MIN, s.nlive, et_sub(x, product_columns(c, p), c->base[p]));
-        c->direct &= is_direct(c, s.b[p], s.kvar);
+        c->direct &= et_k_contiguous(c->t.p, s.b[p], s.kvar, s.operand);
     }
     lay_out(c, &s);
     *et_tiler_step(&c->t, ET_STEP_CONTRACT) = s;

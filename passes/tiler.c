@@ -62,7 +62,7 @@ et_expr et_tiler_coord(et_tiler *t, const char *name, et_expr extent) {
     int64_t n;
     if (et_is_int(t->x, extent, &n) && n == 1) return et_int(t->x, 0);
     int c = t->f.ncoords++;
-    t->f.coord[c] = et_var_add(t->x, name, extent);
+    t->f.coord[c] = et_graph_var(t->p->g, name, extent);
     t->grid.extent[c] = extent;
     return et_var(t->x, t->f.coord[c]);
 }
@@ -78,7 +78,7 @@ void et_tiler_axis(et_tiler *t, int d, int tile) {
     t->outer[d] = et_mul(t->x, c, size);
     t->at[d] = t->outer[d];
     if (tile == 1) return;
-    t->inner[d] = et_var_add(t->x, et_printf(t->p->g->arena, "%s1", axis), size);
+    t->inner[d] = et_graph_var(t->p->g, et_printf(t->p->g->arena, "%s1", axis), size);
     t->at[d] = et_add(t->x, t->outer[d], et_var(t->x, t->inner[d]));
     et_expr in = et_op2(t->x, ET_X_LT, t->at[d], extent);
     if (et_x(t->x, in)->op != ET_X_INT) t->inside[d] = in;

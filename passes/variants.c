@@ -46,7 +46,7 @@ static void choose_samples(struct variants *v, int64_t lo, int64_t hi) {
 static double worst_ratio(const struct variants *v, int first, int last, int64_t lo) {
     et_pass_options quick = *v->opt;
     quick.quick = true;
-    quick.dump = NULL;
+    quick.dump = quick.to = NULL;
     quick.time_passes = quick.verbose = false;
     et_program *p = lower(v, lo, v->sample[last], &quick);
     double worst = 0;
@@ -74,7 +74,7 @@ static int grow(const struct variants *v, int64_t lo, double limit, int end[MAX_
 static bool predict_alone(struct variants *v) {
     et_pass_options quick = *v->opt;
     quick.quick = true;
-    quick.dump = NULL;
+    quick.dump = quick.to = NULL;
     quick.time_passes = quick.verbose = false;
     for (int i = 0; i < v->n; i++) {
         et_program *p = lower(v, v->sample[i], v->sample[i], &quick);

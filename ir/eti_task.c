@@ -1,0 +1,404 @@
+/* Events, and the schedule: loops, tasks with their waits and notifies. */
+#include "eti_parser.h"
+#include "expr_pool.h"
+#include <string.h>
+
+/* ---- events ---- */
+
+static void event_dims(eti_parser *p, et_event *e) {
+    int64_t words = 1;
+    eti_need(p, '[');
+    while (!p->broken && !eti_is(p, ']')) {
+        et_loc loc = p->tok.loc;
+        et_expr d = eti_expr_of(p, 0, ET_T_I32, "a dimension");
+        int64_t lo, hi;
+        bool ok = d.id && eti_symbols_only(p, d, loc, "a dimension") &&
+                  eti_in_bounds(p, d, loc, 1, 1 << 28, "a dimension");
+        if (e->rank == ET_MAX_RANK)
+            eti_error(p, loc, "more than %d dimensions", ET_MAX_RANK);
+        else
+            e->dim[e->rank++] = d;
+        if (ok && et_bounds(p->x, d, &lo, &hi)) words *= hi;
+        if (words > 1 << 28) {
+            eti_error(p, loc, "too many counters");
+            words = 1;
+        }
+        if (!eti_take(p, ',')) break;
+    }
+    eti_need(p, ']');
+    e->words = (int)words;
+}
+
+static void scope(eti_parser *p, et_event *e) {
+    for (int s = ET_SCOPE_WORKGROUP; s <= ET_SCOPE_SYSTEM; s++)
+        if (eti_take_word(p, et_scope_name((et_scope)s))) {
+            e->scope = (et_scope)s;
+            return;
+        }
+    eti_expected(p, "workgroup, die, device or system");
+}
+
+/* event %e[dims] [count E] [scope S] [at N] */
+void eti_event(eti_parser *p) {
+    eti_next(p);
+    et_loc loc = p->tok.loc;
+    int before = et_diag_errors(p->diags);
+    const char *name = eti_need_name(p, ETI_TENSOR, "a name such as %e");
+    et_event e = {.name = name, .scope = ET_SCOPE_DEVICE, .count = et_int(p->x, 1), .base = -1};
+    event_dims(p, &e);
+    et_loc at = p->tok.loc;
+    if (eti_take_word(p, "count")) {
+        at = p->tok.loc;
+        e.count = eti_expr_of(p, 0, ET_T_I32, "a count");
+        if (e.count.id && eti_symbols_only(p, e.count, at, "a count"))
+            eti_in_bounds(p, e.count, at, 1, INT32_MAX, "a count");
+    }
+    if (eti_take_word(p, "scope")) scope(p, &e);
+    at = p->tok.loc;
+    if (eti_take_word(p, "at")) {
+        e.base = (int)eti_need_int(p, ET_EVENT_RESERVED, 1 << 28, "the first word");
+        if (e.base % 32) eti_error(p, at, "an event starts at a multiple of 32 words");
+    }
+    if (!name) return;
+    if (p->p->nevents >= ETI_MAX_ITEMS) eti_error(p, loc, "more than %d events", ETI_MAX_ITEMS);
+    if (p->broken || et_diag_errors(p->diags) > before ||
+        !eti_declare(p, 'e', name, loc, p->p->nevents)) {
+        eti_poison(p, 'e', name, loc);
+        return;
+    }
+    ET_GROW(p->arena, p->p->events, p->p->nevents, p->p->cevents);
+    p->p->events[p->p->nevents++] = e;
+}
+
+/* ---- tasks ---- */
+
+static et_when when(eti_parser *p, const et_grid *g) {
+    static const char *const text[] = {NULL, "first", "later", "last"};
+    if (!eti_take_word(p, "when")) return ET_ALWAYS;
+    et_loc loc = p->tok.loc;
+    for (int w = ET_FIRST_ITERATION; w <= ET_LAST_ITERATION; w++)
+        if (eti_take_word(p, text[w])) {
+            if (g->loop < 0) eti_error(p, loc, "'when' without a loop around the task");
+            return (et_when)w;
+        }
+    eti_expected(p, "first, later or last");
+    return ET_ALWAYS;
+}
+
+/* The event named here; -1 after an error. */
+static int event_named(eti_parser *p, const char **out_name) {
+    et_loc loc = p->tok.loc;
+    *out_name = eti_need_name(p, ETI_TENSOR, "an event such as %e");
+    return *out_name ? eti_find(p, 'e', *out_name, loc, "event") : -1;
+}
+
+enum { MAP = ETI_TENSORS };
+
+/* One dimension of a box: E, E .. E, or * for all of it. */
+static bool range(eti_parser *p, et_expr dim, et_expr *out_lo, et_expr *out_hi) {
+    if (eti_take(p, '*')) {
+        *out_lo = et_int(p->x, 0);
+        if (dim.id) *out_hi = et_sub(p->x, dim, et_int(p->x, 1));
+        return dim.id != 0;
+    }
+    *out_lo = *out_hi = eti_expr_of(p, MAP, ET_T_I32, "an index");
+    if (eti_take(p, ETI_OP2('.', '.'))) *out_hi = eti_expr_of(p, MAP, ET_T_I32, "an index");
+    return out_lo->id && out_hi->id;
+}
+
+static void check_range(eti_parser *p, const et_event *e, int d, et_expr lo, et_expr hi,
+                        et_loc loc) {
+    int64_t least, most, dim_lo, dim_hi;
+    et_bounds(p->x, e->dim[d], &dim_lo, &dim_hi);
+    if (et_bounds(p->x, lo, &least, &most) && most < 0)
+        eti_error(p, loc, "index %d of %%%s is below 0", d, e->name);
+    else if (et_bounds(p->x, hi, &least, &most) && least >= dim_hi)
+        eti_error(p, loc, "index %d of %%%s is %lld and more, the dimension at most %lld", d,
+                  e->name, (long long)least, (long long)dim_hi);
+}
+
+static bool box(eti_parser *p, int event, const char *name, et_expr *lo, et_expr *hi) {
+    et_loc open = p->tok.loc;
+    const et_event *e = event >= 0 ? &p->p->events[event] : NULL;
+    int n = 0;
+    bool ok = true;
+    eti_need(p, '[');
+    while (!p->broken && !eti_is(p, ']')) {
+        et_loc loc = p->tok.loc;
+        et_expr a = ET_NO_EXPR, b = ET_NO_EXPR;
+        bool good = range(p, e && n < e->rank ? e->dim[n] : ET_NO_EXPR, &a, &b);
+        if (good && e && n < e->rank) check_range(p, e, n, a, b, loc);
+        if (n < ET_MAX_RANK) lo[n] = a, hi[n] = b;
+        ok &= good;
+        n++;
+        if (!eti_take(p, ',')) break;
+    }
+    eti_need(p, ']');
+    if (p->broken || !e) return false;
+    if (n != e->rank)
+        eti_error(p, open, "%%%s has %d dimension%s, here are %d", name, e->rank,
+                  e->rank == 1 ? "" : "s", n);
+    return ok && n == e->rank;
+}
+
+static void wait(eti_parser *p, et_grid *g) {
+    const char *name;
+    eti_next(p);
+    et_wait w = {.event = event_named(p, &name)};
+    bool ok = name && box(p, w.event, name, w.lo, w.hi);
+    w.when = when(p, g);
+    if (!ok || p->broken) return;
+    ET_GROW(p->arena, g->waits, g->nwaits, g->cwaits);
+    g->waits[g->nwaits++] = w;
+}
+
+static void notify(eti_parser *p, et_grid *g) {
+    const char *name;
+    et_expr hi[ET_MAX_RANK];
+    eti_next(p);
+    et_loc loc = p->tok.loc;
+    et_notify n = {.event = event_named(p, &name)};
+    bool ok = name && box(p, n.event, name, n.index, hi);
+    for (int i = 0; ok && i < p->p->events[n.event].rank; i++)
+        if (!et_expr_eq(n.index[i], hi[i])) {
+            eti_error(p, loc, "a task notifies one counter: write a notify for each");
+            ok = false;
+        }
+    n.when = when(p, g);
+    if (!ok || p->broken) return;
+    ET_GROW(p->arena, g->notifies, g->nnotifies, g->cnotifies);
+    g->notifies[g->nnotifies++] = n;
+}
+
+/* [i0 < E, ...]: fewer tiles than the function allows for; nothing: as many. */
+static void extents(eti_parser *p, const et_func *f, et_grid *g) {
+    for (int i = 0; f && i < f->ncoords; i++)
+        g->extent[i] = et_var_extent(p->x, f->coord[i]);
+    if (!eti_is(p, '[')) return;
+    et_loc open = p->tok.loc;
+    int n = 0;
+    eti_next(p);
+    while (!p->broken && !eti_is(p, ']')) {
+        et_loc loc = p->tok.loc;
+        const char *name = eti_need_name(p, ETI_NAME, "a coordinate");
+        eti_need(p, '<');
+        et_loc at = p->tok.loc;
+        et_expr e = p->broken ? ET_NO_EXPR : eti_expr_of(p, 0, ET_T_I32, "an extent");
+        bool known = f && n < f->ncoords;
+        if (known && name && strcmp(name, et_var_name(p->x, f->coord[n])) != 0)
+            eti_error(p, loc, "coordinate %d of @%s is called %s", n, f->name,
+                      et_var_name(p->x, f->coord[n]));
+        if (known && e.id && eti_symbols_only(p, e, at, "an extent")) {
+            if (!et_expr_eq(e, g->extent[n]) && !et_prove_le(p->x, e, g->extent[n]))
+                eti_error(p, at, "@%s allows for fewer tiles along %s", f->name, name);
+            eti_in_bounds(p, e, at, 0, INT32_MAX, "an extent");
+            g->extent[n] = e;
+        }
+        n++;
+        if (!eti_take(p, ',')) break;
+    }
+    eti_need(p, ']');
+    if (f && !p->broken && n != f->ncoords)
+        eti_error(p, open, "@%s has %d coordinate%s, here are %d", f->name, f->ncoords,
+                  f->ncoords == 1 ? "" : "s", n);
+}
+
+static void check_tiles(eti_parser *p, const et_func *f, const et_grid *g, et_loc loc) {
+    int64_t n = 1, lo, hi;
+    for (int i = 0; i < f->ncoords; i++)
+        if (et_bounds(p->x, g->extent[i], &lo, &hi) && hi > 0 && __builtin_mul_overflow(n, hi, &n))
+            n = INT64_MAX;
+    if (n > INT32_MAX) eti_error(p, loc, "more than %d tiles", INT32_MAX);
+}
+
+/* ---- are the loops around a task those its function uses? ---- */
+
+struct uses {
+    eti_parser *p;
+    int loop; /* of the task */
+    et_loc loc;
+    const char *name;
+};
+
+static void check_loop_var(void *ctx, et_expr e) {
+    struct uses *u = ctx;
+    const et_node_x *x = et_x(u->p->x, e);
+    const et_graph *g = u->p->g;
+    if (x->op != ET_X_VAR) return;
+    for (int l = 0; l < g->nloops; l++) {
+        if (g->loops[l].var != x->i) continue;
+        int up = u->loop;
+        while (up >= 0 && up != l)
+            up = g->loops[up].parent;
+        if (up < 0)
+            eti_error(u->p, u->loc, "@%s uses the variable of loop %s, which is not around it",
+                      u->name, et_var_name(u->p->x, x->i));
+        return;
+    }
+}
+
+static void check_expr(struct uses *u, et_expr e) {
+    if (e.id) et_walk(u->p->x, e, check_loop_var, u);
+}
+
+static void check_func_loops(struct uses *u, const et_func *f) {
+    for (int i = 0; i < f->nsteps; i++) {
+        const et_step *s = &f->steps[i];
+        et_expr all[] = {s->mask,    s->value,   s->rextent, s->mlive, s->nlive,
+                         s->kextent, s->a,       s->b[0],    s->b[1],  s->b[2],
+                         s->b[3],    s->pextent, s->q,       s->k,     s->v};
+        for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+            check_expr(u, all[k]);
+        for (int k = 0; k < s->to.rank; k++)
+            check_expr(u, s->to.index[k]);
+    }
+}
+
+static void check_group_loops(struct uses *u, const et_group *gr) {
+    et_expr all[] = {gr->mask, gr->value, gr->pextent, gr->live, gr->q, gr->k, gr->v};
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+        check_expr(u, all[k]);
+    for (int k = 0; k < gr->to.rank; k++)
+        check_expr(u, gr->to.index[k]);
+    for (int k = 0; k < gr->nproduct; k++) {
+        check_expr(u, gr->product[k].a);
+        check_expr(u, gr->product[k].b);
+    }
+}
+
+/* ---- the tree ---- */
+
+struct list {
+    et_item *v;
+    int n, cap;
+};
+
+static void push(eti_parser *p, struct list *to, et_item it) {
+    ET_GROW(p->arena, to->v, to->n, to->cap);
+    to->v[to->n++] = it;
+}
+
+/* task @name [= @func] [coords], then its waits and notifies */
+static void task(eti_parser *p, struct list *to, int loop) {
+    eti_next(p);
+    et_loc loc = p->tok.loc;
+    int before = et_diag_errors(p->diags), mark = p->nscope;
+    const char *name = eti_need_name(p, ETI_FUNC, "a name such as @x"), *func = name;
+    et_loc at = loc;
+    if (eti_take(p, '=')) {
+        at = p->tok.loc;
+        func = eti_need_name(p, ETI_FUNC, "a function such as @f");
+    }
+    if (!name || !func) return;
+    et_grid g = {.name = name, .loop = loop, .func = eti_find(p, '@', func, at, "function")};
+    const et_func *f = g.func >= 0 ? &p->p->funcs[g.func] : NULL;
+    extents(p, f, &g);
+    for (int i = 0; f && i < f->ncoords; i++)
+        eti_bind_var(p, f->coord[i]);
+    while (!p->broken && (eti_is_word(p, "wait") || eti_is_word(p, "notify"))) {
+        if (p->stage < 3) {
+            eti_error(p, p->tok.loc, "no '%s' at stage %s", p->tok.text, et_stage_name(p->stage));
+            p->broken = true;
+        } else if (eti_is_word(p, "wait")) {
+            wait(p, &g);
+        } else {
+            notify(p, &g);
+        }
+    }
+    p->nscope = mark;
+    if (!eti_declare(p, 't', name, loc, p->p->ngrids) || p->broken || !f ||
+        et_diag_errors(p->diags) > before)
+        return;
+    check_tiles(p, f, &g, loc);
+    check_func_loops(&(struct uses){p, loop, loc, func}, f);
+    push(p, to, (et_item){.kind = ET_P_GRID, .index = p->p->ngrids});
+    ET_GROW(p->arena, p->p->grids, p->p->ngrids, p->p->cgrids);
+    p->p->grids[p->p->ngrids++] = g;
+}
+
+static void group(eti_parser *p, struct list *to, int loop) {
+    eti_next(p);
+    et_loc loc = p->tok.loc;
+    const char *name = eti_need_name(p, ETI_FUNC, "a group such as @x");
+    int gr = name ? eti_find(p, '@', name, loc, "group") : -1;
+    if (gr < 0) return;
+    if (!eti_declare(p, 't', name, loc, gr)) return;
+    p->p->groups[gr].loop = loop;
+    check_group_loops(&(struct uses){p, loop, loc, name}, &p->p->groups[gr]);
+    push(p, to, (et_item){.kind = ET_P_GRID, .index = gr});
+}
+
+static void items(eti_parser *p, struct list *to, int loop, int depth);
+
+static void loop(eti_parser *p, struct list *to, int around, int depth) {
+    eti_next(p);
+    et_loc loc = p->tok.loc;
+    int l = eti_loop_named(p), mark = p->nscope;
+    if (l >= 0 && p->g->loops[l].parent != around)
+        eti_error(p, loc, "this loop is declared %s%s",
+                  p->g->loops[l].parent < 0 ? "outermost" : "within ",
+                  p->g->loops[l].parent < 0
+                      ? ""
+                      : et_var_name(p->x, p->g->loops[p->g->loops[l].parent].var));
+    else if (l >= 0)
+        eti_declare(p, 'l', et_var_name(p->x, p->g->loops[l].var), loc, l);
+    eti_need(p, '{');
+    if (p->broken) return;
+    if (l >= 0) eti_bind_var(p, p->g->loops[l].var);
+    struct list inner = {0};
+    items(p, &inner, l, depth + 1);
+    p->nscope = mark;
+    et_item it = {.kind = ET_P_LOOP, .index = l, .first = p->p->nitems, .count = inner.n};
+    for (int i = 0; i < inner.n; i++) {
+        ET_GROW(p->arena, p->p->items, p->p->nitems, p->p->citems);
+        p->p->items[p->p->nitems++] = inner.v[i];
+    }
+    if (!p->broken && !inner.n) eti_error(p, loc, "an empty loop");
+    eti_need(p, '}');
+    if (l >= 0) push(p, to, it);
+}
+
+static void items(eti_parser *p, struct list *to, int loop_index, int depth) {
+    static const char *const words[] = {"task", "group", "loop", NULL};
+    while (p->tok.kind != ETI_EOF && !eti_is(p, '}')) {
+        if (depth > 2 * ET_MAX_LOOPS) {
+            eti_error(p, p->tok.loc, "loops nest at most %d deep", ET_MAX_LOOPS);
+            p->broken = true;
+            return;
+        }
+        int mark = p->nscope;
+        if (eti_is_word(p, "task") && p->stage >= 2)
+            task(p, to, loop_index);
+        else if (eti_is_word(p, "group") && p->stage == 1)
+            group(p, to, loop_index);
+        else if (eti_is_word(p, "loop"))
+            loop(p, to, loop_index, depth);
+        else
+            eti_expected(p, p->stage == 1 ? "a group or a loop" : "a task or a loop");
+        p->nscope = mark;
+        if (p->broken) eti_recover(p, words, "");
+    }
+}
+
+/* schedule [static] { ... } */
+void eti_schedule(eti_parser *p) {
+    et_loc loc = p->tok.loc;
+    eti_next(p);
+    eti_take_word(p, "static");
+    eti_need(p, '{');
+    if (p->broken) return;
+    if (!eti_declare(p, 's', "schedule", loc, 0)) {
+        p->broken = true;
+        return;
+    }
+    p->nscope = p->nmade = 0;
+    struct list top = {0};
+    items(p, &top, -1, 0);
+    eti_need(p, '}');
+    p->p->first = p->p->nitems;
+    p->p->count = top.n;
+    for (int i = 0; i < top.n; i++) {
+        ET_GROW(p->arena, p->p->items, p->p->nitems, p->p->citems);
+        p->p->items[p->p->nitems++] = top.v[i];
+    }
+}
