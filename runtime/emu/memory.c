@@ -31,6 +31,8 @@ struct freed {
     struct freed *next;
     void *map;
     size_t map_bytes;
+    uint64_t lo, hi;
+    enum emu_memory_kind kind;
     uint64_t stamp; /* dispatches pinned up to here may still use it */
 };
 
@@ -104,17 +106,17 @@ static void forget(struct alloc *a) {
 }
 
 /* Give the memory back and keep the addresses for a while. */
-static void retire(void *map, size_t map_bytes) {
-    void *kept = mmap(map, map_bytes, PROT_NONE,
+static void retire(const struct freed *f) {
+    void *kept = mmap(f->map, f->map_bytes, PROT_NONE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     if (kept == MAP_FAILED) {
-        munmap(map, map_bytes);
+        munmap(f->map, f->map_bytes);
         return;
     }
     struct freed *slot = &quarantine[quarantine_next++ % QUARANTINE];
     if (slot->map) munmap(slot->map, slot->map_bytes);
-    slot->map = map;
-    slot->map_bytes = map_bytes;
+    *slot = *f;
+    slot->next = NULL;
 }
 
 static void drain_limbo(void) {
@@ -122,21 +124,27 @@ static void drain_limbo(void) {
         struct freed *f = limbo;
         limbo = f->next;
         if (!limbo) limbo_tail = &limbo;
-        retire(f->map, f->map_bytes);
+        retire(f);
         free(f);
     }
 }
 
-static void release(void *map, size_t map_bytes) {
-    if (!map) return;
+static void release(const struct alloc *a) {
+    if (!a->map) return;
+    struct freed gone = {.map = a->map,
+                         .map_bytes = a->map_bytes,
+                         .lo = a->lo,
+                         .hi = a->hi,
+                         .kind = a->kind,
+                         .stamp = pin_stamp};
     struct freed *f = oldest_pin ? malloc(sizeof *f) : NULL;
     if (!f) {
         /* With no memory for a note about it, the address space is lost rather than pulled from
          * under a kernel. */
-        if (!oldest_pin) retire(map, map_bytes);
+        if (!oldest_pin) retire(&gone);
         return;
     }
-    *f = (struct freed){.map = map, .map_bytes = map_bytes, .stamp = pin_stamp};
+    *f = gone;
     *limbo_tail = f;
     limbo_tail = &f->next;
 }
@@ -214,7 +222,7 @@ bool emu_memory_free(const void *base, enum emu_memory_kind kind) {
     if (ok) {
         struct alloc gone = *a;
         forget(a);
-        release(gone.map, gone.map_bytes);
+        release(&gone);
     }
     pthread_mutex_unlock(&lock);
     return ok;
@@ -284,7 +292,7 @@ bool emu_memory_unmap(uint64_t addr) {
         forget(a);
         /* No quarantine: a replay asks for the same addresses again. */
         if (oldest_pin)
-            release(gone.map, gone.map_bytes);
+            release(&gone);
         else
             munmap(gone.map, gone.map_bytes);
     }
@@ -330,6 +338,24 @@ static const char *kind_name(enum emu_memory_kind kind) {
     return names[kind];
 }
 
+/* The freed allocation that held ADDR most recently. */
+static const struct freed *freed_holding(uint64_t addr) {
+    const struct freed *found = NULL;
+    for (const struct freed *f = limbo; f; f = f->next)
+        if (addr >= f->lo && addr < f->hi) found = f;
+    for (size_t i = 1; !found && i <= QUARANTINE; i++) {
+        const struct freed *f = &quarantine[(quarantine_next - i) % QUARANTINE];
+        if (f->map && addr >= f->lo && addr < f->hi) found = f;
+    }
+    return found;
+}
+
+static void describe_freed(const struct freed *f, uint64_t addr, char *out, size_t n) {
+    snprintf(out, n, "byte %llu of the %s allocation [0x%llx, 0x%llx) of %llu bytes that was freed",
+             (unsigned long long)(addr - f->lo), kind_name(f->kind), (unsigned long long)f->lo,
+             (unsigned long long)f->hi, (unsigned long long)(f->hi - f->lo));
+}
+
 void emu_memory_describe(uint64_t addr, char *out, size_t n) {
     pthread_mutex_lock(&lock);
     size_t i = after(addr);
@@ -343,6 +369,8 @@ void emu_memory_describe(uint64_t addr, char *out, size_t n) {
                  (unsigned long long)(below->hi - below->lo),
                  hidden ? ", which the GPU was not given access to (hsa_amd_agents_allow_access)"
                         : "");
+    } else if (freed_holding(addr)) {
+        describe_freed(freed_holding(addr), addr, out, n);
     } else if (!below && !above) {
         snprintf(out, n, "no allocation is live");
     } else if (below && (!above || addr - below->hi <= above->lo - addr)) {
