@@ -11,11 +11,16 @@ typedef uint16_t __attribute__((may_alias, aligned(1))) u16u;
     for (uint64_t m_ = (mask); m_; m_ &= m_ - 1)                                                   \
         for (int i = __builtin_ctzll(m_), once_ = 1; once_; once_ = 0)
 
-/* Lanes in order and next to each other, STEP bytes apart. */
-static bool in_order(const uint64_t *a, uint32_t step) {
-    if (a[63] - a[0] != 63u * step) return false;
+/* Lanes that are all on from the first to where a wave ends: 64 or 32, or 0 when some are off. */
+static int whole(uint64_t mask) {
+    return mask == UINT64_MAX ? 64 : mask == UINT32_MAX ? 32 : 0;
+}
+
+/* N lanes in order and next to each other, STEP bytes apart. */
+static bool in_order(const uint64_t *a, uint32_t step, int n) {
+    if (a[n - 1] - a[0] != (unsigned)(n - 1) * step) return false;
     uint64_t diff = 0;
-    for (int i = 0; i < LANES; i++)
+    for (int i = 0; i < n; i++)
         diff |= a[i] ^ (a[0] + (uint64_t)i * step);
     return diff == 0;
 }
@@ -30,17 +35,17 @@ static inline void transpose(__m128i r[4]) {
     r[3] = _mm_unpackhi_epi64(b, d);
 }
 
-static void load_full(uint32_t *d, const uint64_t *a, int kind) {
+static void load_whole(uint32_t *d, const uint64_t *a, int kind, int n) {
     if (kind == D_X1) {
-        if (in_order(a, 4)) {
-            memcpy(d, (const void *)(uintptr_t)a[0], LANES * 4);
+        if (in_order(a, 4, n)) {
+            memcpy(d, (const void *)(uintptr_t)a[0], (size_t)n * 4);
         } else {
-            for (int i = 0; i < LANES; i++)
+            for (int i = 0; i < n; i++)
                 d[i] = AT(const u32u, a[i]);
         }
         return;
     }
-    for (int i = 0; i < LANES; i += 4) {
+    for (int i = 0; i < n; i += 4) {
         __m128i r[4];
         if (kind == D_X2) {
             for (int k = 0; k < 4; k++)
@@ -59,8 +64,9 @@ static void load_full(uint32_t *d, const uint64_t *a, int kind) {
 }
 
 void isa_load(uint32_t *d, const uint64_t *a, int kind, uint64_t mask) {
-    if (mask == UINT64_MAX && (kind == D_X1 || kind == D_X2 || kind == D_X4)) {
-        load_full(d, a, kind);
+    int n_whole = whole(mask);
+    if (n_whole && (kind == D_X1 || kind == D_X2 || kind == D_X4)) {
+        load_whole(d, a, kind, n_whole);
         return;
     }
 #define EACH(value) FOR_MASK(i, mask) d[i] = (value)
@@ -104,8 +110,8 @@ void isa_load(uint32_t *d, const uint64_t *a, int kind, uint64_t mask) {
 #undef EACH
 }
 
-static void store_x4(const uint32_t *s, const uint64_t *a) {
-    for (int i = 0; i < LANES; i += 4) {
+static void store_x4(const uint32_t *s, const uint64_t *a, int n) {
+    for (int i = 0; i < n; i += 4) {
         __m128i r[4];
         for (int k = 0; k < 4; k++)
             r[k] = _mm_loadu_si128((const __m128i *)(s + k * LANES + i));
@@ -116,12 +122,13 @@ static void store_x4(const uint32_t *s, const uint64_t *a) {
 }
 
 void isa_store(const uint32_t *s, const uint64_t *a, int kind, uint64_t mask) {
-    if (mask == UINT64_MAX && kind == D_X4) {
-        store_x4(s, a);
+    int n_whole = whole(mask);
+    if (n_whole && kind == D_X4) {
+        store_x4(s, a, n_whole);
         return;
     }
-    if (mask == UINT64_MAX && kind == D_X1 && in_order(a, 4)) {
-        memcpy((void *)(uintptr_t)a[0], s, LANES * 4);
+    if (n_whole && kind == D_X1 && in_order(a, 4, n_whole)) {
+        memcpy((void *)(uintptr_t)a[0], s, (size_t)n_whole * 4);
         return;
     }
     switch (kind) {

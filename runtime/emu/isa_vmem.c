@@ -11,6 +11,13 @@
 
 struct emu_span isa_active_span(const uint64_t *a, uint64_t mask) {
     struct emu_span s = {UINT64_MAX, 0};
+    if (mask == UINT32_MAX) {
+        for (int i = 0; i < 32; i++) {
+            s.lo = a[i] < s.lo ? a[i] : s.lo;
+            s.hi = a[i] > s.hi ? a[i] : s.hi;
+        }
+        return s;
+    }
     for (; mask; mask &= mask - 1) {
         uint64_t x = a[__builtin_ctzll(mask)];
         s.lo = x < s.lo ? x : s.lo;
