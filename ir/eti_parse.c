@@ -309,6 +309,15 @@ static void workgroup(eti_parser *p) {
     p->p->workgroup = n;
 }
 
+static void wave(eti_parser *p) {
+    eti_next(p);
+    et_loc loc = p->tok.loc;
+    p->wave = (int)eti_need_int(p, 32, 64, "work-items per wave");
+    if (!p->broken && p->wave != 32 && p->wave != 64)
+        eti_error(p, loc, "a wave has 32 or 64 work-items");
+    if (p->wave != 32) p->wave = 64;
+}
+
 static void workspace(eti_parser *p) {
     eti_next(p);
     p->p->workspace_bytes = eti_need_int(p, 0, ETI_MAX_BYTES, "the size of the workspace");
@@ -322,12 +331,12 @@ static const struct {
     void (*parse)(eti_parser *);
     int first, last; /* stages */
 } statements[] = {
-    {"model", model, 0, 5},         {"source", source, 0, 5},         {"dim", dim, 0, 5},
-    {"workgroup", workgroup, 1, 5}, {"workspace", workspace, 1, 5},   {"loop", loop, 1, 5},
-    {"input", eti_tensor, 1, 5},    {"output", eti_tensor, 1, 5},     {"weight", eti_tensor, 1, 5},
-    {"state", eti_tensor, 1, 5},    {"const", eti_tensor, 1, 5},      {"temp", eti_tensor, 1, 5},
-    {"variant", variant, 1, 5},     {"group", eti_group, 1, 1},       {"func", eti_function, 2, 5},
-    {"event", eti_event, 3, 5},     {"schedule", eti_schedule, 1, 5},
+    {"model", model, 0, 5},         {"source", source, 0, 5},    {"dim", dim, 0, 5},
+    {"workgroup", workgroup, 1, 5}, {"wave", wave, 1, 5},        {"workspace", workspace, 1, 5},
+    {"loop", loop, 1, 5},           {"input", eti_tensor, 1, 5}, {"output", eti_tensor, 1, 5},
+    {"weight", eti_tensor, 1, 5},   {"state", eti_tensor, 1, 5}, {"const", eti_tensor, 1, 5},
+    {"temp", eti_tensor, 1, 5},     {"variant", variant, 1, 5},  {"group", eti_group, 1, 1},
+    {"func", eti_function, 2, 5},   {"event", eti_event, 3, 5},  {"schedule", eti_schedule, 1, 5},
 };
 enum { NSTATEMENTS = sizeof statements / sizeof *statements };
 
@@ -344,6 +353,7 @@ static eti_parser *begin(eti_parser *from) {
                       .line = from->line,
                       .tok = from->tok,
                       .loop = -1,
+                      .wave = 64,
                       .errors_before = from->errors_before,
                       .narrow = from->narrow,
                       .narrow_lo = from->narrow_lo,

@@ -74,6 +74,7 @@ typedef struct eti_parser {
     const char *at, *end, *line_begin;
     int line;
     eti_tok tok;
+    int wave;    /* work-items per wave, where the text leaves something to be chosen */
     bool inside; /* a variant: it ends with a brace */
     const char *narrow;
     int64_t narrow_lo, narrow_hi;

@@ -3,10 +3,16 @@
 #include "eti_parser.h"
 #include <string.h>
 
-enum { PLAIN = ETI_TENSORS | ETI_LOCALS | ETI_LOOPS, WAVE = 64 };
+enum { PLAIN = ETI_TENSORS | ETI_LOCALS | ETI_LOOPS };
 
+/* Where the text leaves the number of waves to be chosen. */
 static int waves(const eti_parser *p) {
-    return p->p->workgroup / WAVE;
+    return p->p->workgroup / p->wave;
+}
+
+/* Targets have waves of 64 or of 32 work-items; codegen checks for its own. */
+static bool are_waves(const eti_parser *p, int n) {
+    return n * 64 == p->p->workgroup || n * 32 == p->p->workgroup;
 }
 
 /* A buffer that the text calls NAME, or NULL for none given: made when there is none of that name.
@@ -80,20 +86,22 @@ static void division(eti_parser *p, et_step *s) {
     s->wk = waves(p) / s->wn;
     if (eti_take_word(p, "waves")) {
         loc = p->tok.loc;
-        s->wn = (int)eti_need_int(p, 1, 16, "the waves side by side over n");
+        s->wn = (int)eti_need_int(p, 1, 32, "the waves side by side over n");
         eti_need(p, '*');
-        s->wk = (int)eti_need_int(p, 1, 16, "the waves side by side over k");
+        s->wk = (int)eti_need_int(p, 1, 32, "the waves side by side over k");
     }
     if (p->broken) return;
-    if (s->wn * s->wk != waves(p))
-        eti_error(p, loc, "%d * %d waves: a workgroup of %d has %d", s->wn, s->wk, p->p->workgroup,
-                  waves(p));
+    if (!are_waves(p, s->wn * s->wk))
+        eti_error(p, loc, "%d * %d waves: a workgroup of %d has %d, or %d of 32", s->wn, s->wk,
+                  p->p->workgroup, p->p->workgroup / 64, p->p->workgroup / 32);
     else if (s->tn % (16 * s->wn))
         eti_error(p, loc, "%d columns do not divide among %d waves by 16", s->tn, s->wn);
     unit *= s->wk;
+    int least = 8 / et_dtype_bytes(s->operand) * s->wk;
     if (!s->kc)
         s->kc = k < 256 ? (int)((k + unit - 1) / unit) * unit : (256 + unit - 1) / unit * unit;
-    if (s->kc % unit) eti_error(p, loc, "k is staged in multiples of %d here, not %d", unit, s->kc);
+    if (s->kc % least)
+        eti_error(p, loc, "k is staged in multiples of %d here, not %d", least, s->kc);
 }
 
 static void sums(eti_parser *p, et_step *s, const int dim[3]) {
@@ -232,7 +240,10 @@ void eti_step_attend(eti_parser *p, et_step *s) {
     const char *out = eti_need_name(p, ETI_LOCAL, "a local buffer");
     if (!out) return;
     s->out = buffer(p, out, to, out, ET_F32, 2, (int[]){s->heads, s->depth}, 0);
-    s->scratch =
-        buffer(p, scratch, at, "part", ET_F32, 3, (int[]){waves(p), s->heads, s->depth + 2}, 0);
+    int l = scratch ? eti_local(p, scratch) : -1, most = waves(p);
+    if (l >= 0 && p->f->locals[l].rank == 3 && are_waves(p, p->f->locals[l].dim[0]))
+        most = p->f->locals[l].dim[0];
+    int dim[] = {most, s->heads, s->depth + 2};
+    s->scratch = buffer(p, scratch, at, "part", ET_F32, 3, dim, 0);
     if (s->out == s->scratch) eti_error(p, to, "one buffer for two purposes");
 }
