@@ -13,7 +13,7 @@ struct options {
     int nset;
     uint64_t seed;
     int64_t orders;
-    bool races, graph;
+    bool races, graph, no_verify;
 };
 
 /* A tensor the caller holds. */

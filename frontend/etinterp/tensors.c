@@ -22,6 +22,17 @@ static bool set_dim(struct model *m, const char *name, size_t bytes, int64_t val
     return complain(m, "there is no dim '%.*s'", (int)bytes, name);
 }
 
+/* Of a program with variants, the one for these values. */
+static void choose_variant(struct model *m) {
+    et_program *p = m->p;
+    for (int i = 0; p && i < p->nvariants; i++) {
+        if (m->syms[p->variant_sym] > p->variant[i].upto) continue;
+        m->p = p->variant[i].program;
+        m->g = m->p->g;
+        return;
+    }
+}
+
 /* What --set says; N of a decoder from input_ids; for the rest the lowest value. */
 bool set_dims(struct model *m, const struct options *o) {
     int n = et_sym_count(m->g->exprs);
@@ -44,6 +55,7 @@ bool set_dims(struct model *m, const struct options *o) {
             return complain(m, "--set %s: write NAME=VALUE", o->set[i]);
         if (!set_dim(m, o->set[i], (size_t)(eq - o->set[i]), v)) return false;
     }
+    choose_variant(m);
     return true;
 }
 

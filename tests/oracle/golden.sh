@@ -5,15 +5,19 @@ set -eu
 bin=$1 golden=$2/tests/golden/$4 work=$3
 mkdir -p "$work"
 cd "$work"
-check() { # NAME TOLERANCE STAGE IMPORT-OPTIONS...
-    name=$1 tolerance=$2 stage=$3
-    shift 3
-    "$bin/etimport" "$golden" -o "$name.etg" --max-tokens 512 "$@"
-    "$bin/etinterp" "$name.etg" --in "$golden/golden.safetensors" --weights "$golden" \
-        --out "$name.safetensors" --stage "$stage" --seed 1 --orders 2 --check-races
-    "$bin/etllm" compare --ref "$golden/golden.safetensors" --out "$name.safetensors" \
+check() { # FILE TOLERANCE OPTIONS...
+    file=$1 tolerance=$2
+    shift 2
+    rm -f "$file.safetensors"
+    "$bin/etinterp" "$file" --in "$golden/golden.safetensors" --weights "$golden" \
+        --out "$file.safetensors" "$@"
+    "$bin/etllm" compare --ref "$golden/golden.safetensors" --out "$file.safetensors" \
         --tolerance "$tolerance"
 }
-check "$4" 1e-2 graph
+"$bin/etimport" "$golden" -o "$4.etg" --max-tokens 512
+check "$4.etg" 1e-2 --stage graph
 # The references came from models that were cast to bf16, frequencies and all, and widened again.
-check "$4_f32" 2e-5 tasks --wide --rope-frequencies bf16
+"$bin/etimport" "$golden" -o "$4_f32.etg" --max-tokens 512 --wide --rope-frequencies bf16
+check "$4_f32.etg" 2e-5 --seed 1 --orders 2 --check-races
+"$bin/etcc" "$4_f32.etg" --to scheduled -o "$4_f32.eti"
+check "$4_f32.eti" 2e-5 --seed 3 --check-races
