@@ -96,6 +96,10 @@ et_expr et_intern(et_exprs *p, const et_node_x *proto) {
     ET_GROW(p->arena, p->node, p->nnode, p->cnode);
     et_node_x *x = &p->node[p->nnode];
     *x = *proto;
+    uint64_t size = 1;
+    for (int i = 0; i < x->nops; i++)
+        size += p->node[x->ops[i].id].size;
+    x->size = size < UINT32_MAX ? (uint32_t)size : UINT32_MAX;
     if (x->nops) {
         et_expr *ops = et_alloc(p->arena, (size_t)x->nops * sizeof *ops);
         memcpy(ops, proto->ops, (size_t)x->nops * sizeof *ops);

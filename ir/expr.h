@@ -54,6 +54,7 @@ typedef struct et_node_x {
     double f;  /* value of FLOAT */
     int nops;
     const et_expr *ops;
+    uint32_t size; /* nodes of its text: shared parts count every time; UINT32_MAX: that or more */
 } et_node_x;
 
 et_exprs *et_exprs_create(et_arena *);

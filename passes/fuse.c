@@ -3,6 +3,10 @@
 #include "pipeline.h"
 #include <string.h>
 
+/* A value whose expression is larger gets a tensor: expressions share parts, but what reads them
+ * takes time by their text, which doubles with every x = x * x. */
+enum { MAX_FOLDED = 2000 };
+
 et_expr et_value_at(et_lowering *lo, et_value v, const et_expr *index) {
     const et_val *val = et_val_of(lo->g, v);
     int tensor = lo->info[v.id].tensor;
@@ -11,7 +15,12 @@ et_expr et_value_at(et_lowering *lo, et_value v, const et_expr *index) {
                        val->shape.rank, index);
     const et_node *n = et_node_of(lo->g, v);
     et_check(n && n->op->at);
-    return n->op->at(&lo->lower, n, index);
+    et_expr zero = val->shape.dtype == ET_I32 ? et_int(lo->g->exprs, 0) : et_float(lo->g->exprs, 0);
+    if (lo->forced[v.id]) return zero; /* no tensor yet: this lowering will be started over */
+    et_expr e = n->op->at(&lo->lower, n, index);
+    if (et_x(lo->g->exprs, e)->size <= MAX_FOLDED) return e;
+    et_force(lo, (int)v.id);
+    return zero;
 }
 
 static et_expr value_at(et_lower *l, et_value v, const et_expr *index) {
@@ -302,8 +311,11 @@ static bool is_kept(const et_lowering *lo, et_value v) {
 
 /* Does the expression of V, given through its node, read TENSOR? With ALIGNED, reads at the very
  * element being computed (only elementwise operators of one shape in between) do not count. */
-static bool reads(et_lowering *lo, et_value v, int tensor, bool aligned, bool top) {
+static bool reads_below(et_lowering *lo, et_value v, int tensor, bool aligned, bool top) {
     if (!top && is_kept(lo, v)) return lo->info[v.id].tensor == tensor && !aligned;
+    int *seen = &lo->seen[2 * v.id + aligned];
+    if (*seen == lo->visit) return false; /* looked at before: it would have ended there */
+    *seen = lo->visit;
     const et_node *n = et_node_of(lo->g, v);
     for (int a = 0; n && a < n->nargs; a++) {
         const et_shape *to = &et_val_of(lo->g, v)->shape;
@@ -311,9 +323,14 @@ static bool reads(et_lowering *lo, et_value v, int tensor, bool aligned, bool to
         bool same = aligned && n->op == &et_op_map && to->rank == from->rank;
         for (int d = 0; same && d < to->rank; d++)
             same = et_expr_eq(to->dim[d], from->dim[d]);
-        if (reads(lo, n->args[a], tensor, same, false)) return true;
+        if (reads_below(lo, n->args[a], tensor, same, false)) return true;
     }
     return false;
+}
+
+static bool reads(et_lowering *lo, et_value v, int tensor, bool aligned, bool top) {
+    lo->visit++;
+    return reads_below(lo, v, tensor, aligned, top);
 }
 
 /* Is TENSOR read by a statement of BLOCK after POSITION? */
@@ -507,6 +524,7 @@ bool et_pass_fuse(et_pipeline *pl) {
     lo->g = pl->g;
     lo->lower = (et_lower){pl->g, value_at, lo};
     lo->forced = et_alloc(pl->g->arena, n * sizeof *lo->forced);
+    lo->seen = et_alloc(pl->g->arena, 2 * n * sizeof *lo->seen);
     lo->choice = memset(et_alloc(pl->g->arena, n), -1, n);
     if (!et_lower_graph(lo, pl->opt)) return false;
     if (!pl->opt->quick) {

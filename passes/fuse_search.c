@@ -22,6 +22,7 @@ struct search {
     const et_pass_options *opt;
     const et_value_info *info; /* of the plan by rule */
     int *part;                 /* by value: partition (union-find parent), 0 = not a choice */
+    int *seen, visit;          /* by value: met by the visit of that number */
     int64_t syms[ET_SAMPLES][ET_MAX_SYMS];
     double reference[ET_SAMPLES]; /* cost of the plan by rule, us */
     double best;
@@ -89,8 +90,11 @@ static bool is_choice(const struct search *s, int v) {
            op->class == ET_CLASS_CONTRACT || op == &et_op_gather;
 }
 
-/* Every choice that the expression of V may inline belongs to one partition. */
+/* Every choice that the expression of V may inline belongs to one partition. What a choice in it
+ * inlines is united with that one in its own turn. */
 static void unite_inlined(struct search *s, int v, int *first) {
+    if (s->seen[v] == s->visit) return;
+    s->seen[v] = s->visit;
     const et_node *n = et_node_of(s->lo->g, (et_value){(uint32_t)v});
     for (int a = 0; n && a < n->nargs; a++) {
         int arg = (int)n->args[a].id;
@@ -98,8 +102,9 @@ static void unite_inlined(struct search *s, int v, int *first) {
         if (s->part[arg]) {
             if (*first) s->part[find(s, arg)] = find(s, *first);
             *first = arg;
+        } else {
+            unite_inlined(s, arg, first);
         }
-        unite_inlined(s, arg, first);
     }
 }
 
@@ -109,11 +114,13 @@ static void make_partitions(struct search *s) {
         s->part[v] = is_choice(s, v) ? v : 0;
     for (int v = 1; v < g->nvals; v++) {
         int first = s->part[v];
+        s->visit++;
         if (g->vals[v].kind == ET_V_NODE && (s->info[v].must || s->part[v]))
             unite_inlined(s, v, &first);
     }
     for (int n = 0; n < g->nnodes; n++) { /* updates have no result */
         int first = 0;
+        s->visit++;
         for (int a = 1; !g->nodes[n].result.id && a < g->nodes[n].nargs; a++) {
             int arg = (int)g->nodes[n].args[a].id;
             if (s->part[arg]) {
@@ -227,6 +234,7 @@ void et_search_fusion(et_lowering *lo, const et_pass_options *opt) {
     struct search s = {.lo = lo, .opt = opt, .best = 1, .trips = LOOP_TRIPS};
     size_t n = (size_t)lo->g->nvals;
     s.part = et_alloc(lo->g->arena, n * sizeof *s.part);
+    s.seen = et_alloc(lo->g->arena, n * sizeof *s.seen);
     et_sample_symbols(lo->g->exprs, s.syms);
     et_cost rule[ET_SAMPLES];
     if (evaluate(&s, rule) > 1e29) return;

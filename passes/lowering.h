@@ -34,6 +34,7 @@ typedef struct et_lowering {
     bool *forced;        /* by value id: materialise, found necessary by a later step */
     signed char *choice; /* by value id: 1 materialise, 0 inline if that is possible, -1 by rule */
     bool again;          /* a value was forced: start over */
+    int *seen, visit;    /* two marks per value: met by visit number `visit` over the graph */
 } et_lowering;
 
 /* Lower the graph to groups, tiled as a trial, under the choices in lo->choice; false after a

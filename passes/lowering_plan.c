@@ -213,6 +213,8 @@ struct state_walk {
 static bool reads_stale_state(struct state_walk *w, et_value v) {
     const et_val *val = et_val_of(w->lo->g, v);
     if (val->kind != ET_V_NODE || info(w->lo, v)->keep) return false;
+    if (w->lo->seen[2 * v.id] == w->lo->visit) return false; /* looked at for this statement */
+    w->lo->seen[2 * v.id] = w->lo->visit;
     const et_node *n = &w->lo->g->nodes[val->node];
     for (int a = 0; a < n->nargs; a++) {
         if (et_val_of(w->lo->g, n->args[a])->kind == ET_V_STATE) {
@@ -233,6 +235,7 @@ static void keep_stale_reads(struct state_walk *w, const et_block *b) {
         }
         const et_node *n = &w->lo->g->nodes[at];
         w->position++;
+        w->lo->visit++;
         for (int a = 0; a < n->nargs; a++)
             if (reads_stale_state(w, n->args[a])) et_force(w->lo, (int)n->args[a].id);
         if (n->op->class == ET_CLASS_UPDATE) w->updated[n->args[0].id] = w->position;
