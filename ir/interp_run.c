@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_TASKS = 1 << 26 };
+enum { MAX_TASKS = 1 << 26, MAX_COUNTERS = 1 << 24 };
+static const int64_t max_workspace = (int64_t)1 << 34;
 
 void run_fail(struct run *m, const char *fmt, ...) {
     if (m->failed) return;
@@ -276,6 +277,12 @@ static void bind(struct run *m, void *const *tensor) {
 static void execute(struct run *m, void *const *tensor) {
     et_program *p = m->p;
     int64_t loop[ET_MAX_LOOPS] = {0};
+    if (p->event_words > MAX_COUNTERS || p->workspace_bytes > max_workspace) {
+        run_fail(m,
+                 "the program needs %d event counters and %lld bytes of workspace: too many here",
+                 p->event_words, (long long)p->workspace_bytes);
+        return;
+    }
     m->vars = calloc((size_t)et_var_count(m->x) + 1, sizeof *m->vars);
     m->dim = calloc((size_t)p->ntensors + 1, sizeof *m->dim);
     m->memory = calloc((size_t)p->ntensors + 1, sizeof *m->memory);

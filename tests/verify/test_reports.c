@@ -1,0 +1,152 @@
+/* What the verifier and the interpreter say about programs that are wrong in one place: good/NAME
+ * with one piece of text replaced. */
+#include "eti.h"
+#include "op_util.h"
+#include "program_interp.h"
+#include "random_model.h"
+#include "verify.h"
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct wrong {
+    const char *file, *from, *to;
+    int n;                         /* value of N for the interpreter */
+    const char *verifier, *interp; /* a part of the message; NULL: finds nothing wrong */
+} cases[] = {
+    {"split.eti", "", "", 300, NULL, NULL},
+    {"split.eti", "", "", 1, NULL, NULL},
+    {"chain.eti", "", "", 100, NULL, NULL},
+    {"chain.eti", "", "", 3, NULL, NULL},
+    /* unordered accesses */
+    {"split.eti", "    wait %rows[j0 / 2]\n", "", 33,
+     "reads %part, which task left[i0=0, c=0] writes before it, and no event orders the two: an "
+     "edge from left to add is missing",
+     "which nothing has written"},
+    {"split.eti", "wait %rows[j0 / 2]", "wait %rows[j0 / 4]", 33,
+     "task add[j0=2] reads %part, which task left[i0=1, c=0] writes before it", "%part["},
+    {"split.eti", "%part[c + 4, i0", "%part[c + 3, i0", 33,
+     "task right[i0=0, c=0] writes %part, which task left[i0=0, c=3] writes before it",
+     "and no event orders the two"},
+    {"split.eti", "scope device", "scope die", 33,
+     "waits for event %rows[0] of scope die, but task right[i0=0, c=..], which notifies it, may "
+     "run "
+     "on another die",
+     "and no event orders the two"},
+    {"chain.eti", "      wait %done[l, max(0, i0 - 1) .. i0 - 1]\n", "", 100,
+     "and no event orders the two: an edge from scan to scan is missing", "race: task scan[i0="},
+    {"chain.eti", "i0 .. min(i0 + 1, (N + 3) / 4 - 1)] when later", "i0] when later", 100,
+     "task scan[i0=0] l=1 writes %s, which task scan[i0=1] l=0 reads before it",
+     "writes %s[3], which task scan[i0=1] l="},
+    {"chain.eti", "wait %done[19,", "wait %done[18,", 100, "and no event orders the two",
+     "race: task "},
+    /* counts */
+    {"split.eti", "count 8", "count 7", 33,
+     "event %rows[0] counts to 7 but gets 8 arrivals, the last of task right[i0=0, c=..]",
+     "event %rows[0] counts to 7 but gets more: task"},
+    {"split.eti", "count 8", "count 9", 33, "event %rows[0] counts to 9 but gets 8 arrivals",
+     "waits for event %rows[0], which has 8 of 9 arrivals; no task that has not run notifies it"},
+    {"split.eti", "    notify %rows[i0]\n", "", 33, "counts to 8 but gets 4 arrivals",
+     "which has 4 of 8 arrivals"},
+    /* progress */
+    {"chain.eti", "wait %done[l, max(0, i0 - 1) .. i0 - 1]", "wait %done[l, i0]", 100,
+     "no progress: task scan[i0=0] l=0 waits for event %done[0, 0], which task scan[i0=0] l=0 "
+     "notifies",
+     "deadlock: no task can start. Task scan[i0=0] l=0 waits for event %done[0, 0], which has 0 of "
+     "1 arrivals; the next would be that of task scan[i0=0] l=0"},
+    {"chain.eti", "wait %done[l, max(0, i0 - 1) .. i0 - 1]",
+     "wait %done[l, i0 + 1 .. (N + 3) / 4 - 1]", 100, "no progress: task scan[i0=0] l=0 waits",
+     "race: task"},
+    /* indices */
+    {"split.eti", "wait %rows[j0 / 2]", "wait %rows[j0 / 2 .. j0 / 2 + 1]", 33,
+     "which has no such counters", "which has no such counter"},
+    {"split.eti", "wait %rows[j0 / 2]", "wait %rows[j0 / 2 + 3 .. j0 / 2]", 33,
+     "which runs backwards", "which nothing has written"},
+    {"split.eti", "notify %rows[i0]", "notify %rows[i0 + 1]", 33, "notifies event %rows[",
+     "which has no such counter"},
+    /* memory */
+    {"split.eti", "%part[r, j0 * 4 + j1]", "%part[min(7, r + 1), j0 * 4 + min(j1 + 4, 7)]", 40,
+     "no event orders the two", "%part["},
+};
+
+static char *edited(const char *dir, const struct wrong *w, size_t *out_bytes) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/good/%s", dir, w->file);
+    FILE *f = fopen(path, "rb");
+    ck_assert_msg(f != NULL, "%s", path);
+    char *text = calloc(1, 1 << 16), *out = calloc(1, 1 << 17);
+    size_t n = fread(text, 1, (1 << 16) - 1, f);
+    fclose(f);
+    char *at = strstr(text, w->from);
+    ck_assert_msg(at && n > 0, "%s holds no '%s'", path, w->from);
+    *out_bytes =
+        (size_t)sprintf(out, "%.*s%s%s", (int)(at - text), text, w->to, at + strlen(w->from));
+    free(text);
+    return out;
+}
+
+static void check_verifier(et_arena *a, et_program *p, const struct wrong *w) {
+    et_diags *d = et_diags_create(a);
+    char text[4096] = "";
+    bool ok = et_verify(p, &(et_verify_options){.dies = 8}, d, NULL);
+    FILE *f = fmemopen(text, sizeof text, "w");
+    et_diag_print(d, f);
+    fclose(f);
+    ck_assert_msg(ok == !w->verifier, "'%s' to '%s': %s", w->from, w->to, text);
+    if (w->verifier) ck_assert_msg(strstr(text, w->verifier) != NULL, "found %s", text);
+}
+
+static void check_interp(et_arena *a, et_program *p, const struct wrong *w, uint64_t seed,
+                         bool *found) {
+    int64_t syms[] = {w->n};
+    void **memory = et_alloc(a, (size_t)p->ntensors * sizeof *memory);
+    char err[ET_INTERP_ERR];
+    for (int t = 0; t < p->ntensors; t++) {
+        const et_tensor *x = &p->tensors[t];
+        if (x->kind == ET_TENSOR_TEMP) continue;
+        et_tensor_data *data = tm_tensor(a, p->g, &x->shape, syms);
+        tm_fill(data);
+        memory[t] = data->p;
+    }
+    et_interp_options opt = {.seed = seed, .races = true};
+    bool ok = et_program_run(p, syms, memory, &opt, err);
+    if (!w->interp)
+        ck_assert_msg(ok, "%s: %s", w->file, err);
+    else
+        *found |= !ok && strstr(err, w->interp);
+    if (w->interp && seed == 8)
+        ck_assert_msg(*found, "'%s' to '%s': last found %s", w->from, w->to, ok ? "nothing" : err);
+}
+
+START_TEST(test_case) {
+    const struct wrong *w = &cases[_i];
+    et_arena *a = et_arena_create();
+    et_diags *d = et_diags_create(a);
+    size_t bytes;
+    char *text = edited(getenv("VERIFY_TESTS"), w, &bytes);
+    et_program *p = NULL;
+    et_graph *g = et_eti_parse(a, d, w->file, text, bytes, &p);
+    et_diag_print(d, stderr);
+    ck_assert(g && p);
+    check_verifier(a, p, w);
+    bool found = false;
+    for (uint64_t seed = 0; seed <= 8; seed++)
+        check_interp(a, p, w, seed, &found);
+    free(text);
+    et_arena_destroy(a);
+}
+END_TEST
+
+int main(int argc, char **argv) {
+    if (argc != 2) return 2;
+    setenv("VERIFY_TESTS", argv[1], 1);
+    Suite *s = suite_create("reports");
+    TCase *c = tcase_create("reports");
+    tcase_add_loop_test(c, test_case, 0, sizeof cases / sizeof *cases);
+    suite_add_tcase(s, c);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed != 0;
+}
