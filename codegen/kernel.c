@@ -233,6 +233,14 @@ static void bind_coords(cg *g, const et_grid *gr, val tile) {
     }
 }
 
+/* Two words for a thread trace: the task and its tile. Nothing happens where none is recorded; the
+ * emulator shows the last ones with a fault. */
+static void mark_tile(cg *g, int grid, val tile) {
+    val words[] = {cg_i32(g, g->first_task + grid), tile};
+    for (int i = 0; i < 2; i++)
+        cg_call(g, "llvm.amdgcn.s.ttracedata", 0, NULL, 1, &words[i]);
+}
+
 static void emit_grid(cg *g, int index) {
     const et_grid *gr = &g->p->grids[index];
     g->f = &g->p->funcs[gr->func];
@@ -248,6 +256,7 @@ static void emit_grid(cg *g, int index) {
     val tile = cg_for_begin(g, &tiles, first, ntiles, g->nwg, false, 0, &none);
     int inner = cg_scope(g);
     bind_coords(g, gr, tile);
+    mark_tile(g, index, tile);
     int early = 0;
     while (early < g->f->nsteps && g->f->steps[early].kind != ET_STEP_CONTRACT)
         early++;

@@ -87,6 +87,8 @@ struct emu_fault {
     uint64_t addr;         /* the offending address, for memory faults */
     uint32_t workgroup[3]; /* id of the workgroup */
     uint32_t wave, lane;   /* wave in the workgroup; first lane at fault */
+    uint32_t trace[2];     /* what the wave last gave to s_ttracedata, in order */
+    bool traced;           /* it did so twice at least */
     char instruction[128]; /* disassembled */
     char what[256];        /* "store of 4 bytes outside every live allocation", ... */
 };

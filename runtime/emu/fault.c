@@ -64,6 +64,9 @@ void emu_fault_describe(const struct emu_fault *fault, const struct emu_group *g
                              (unsigned long long)fault->pc, *where ? " " : "", where,
                              fault->instruction, fault->workgroup[0], fault->workgroup[1],
                              fault->workgroup[2], fault->wave, fault->lane, g->xcc, g->se, g->cu);
+    if (fault->traced)
+        used += (size_t)snprintf(failure->text + used, room - used, "  last marks %u, %u\n",
+                                 fault->trace[0], fault->trace[1]);
     snprintf(failure->text + used, room - used, "  dispatch %llu of its queue\n",
              (unsigned long long)g->dispatch->dispatch_id);
     failure->addr = fault->addr;

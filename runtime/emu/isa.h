@@ -154,6 +154,7 @@ struct emu_wave {
     bool signalled; /* at a barrier it has yet to wait at */
     bool flush32;   /* MODE asks for f32 denormals to become zero */
     struct emu_fault *fault;
+    uint32_t trace[2], traces; /* the last words of s_ttracedata, and how many there were */
     uint64_t count[C_CLASSES];
     uint64_t bytes_read, bytes_written, lds_bytes_moved, atomics, sleeps, barriers;
 };

@@ -55,6 +55,13 @@ H(nop) {
     (void)w;
     return o + 1;
 }
+/* A mark for a profiler that is not there; faults tell it. */
+H(ttracedata) {
+    w->trace[0] = w->trace[1];
+    w->trace[1] = w->s[S_M0];
+    w->traces++;
+    return o + 1;
+}
 H(endpgm) {
     return isa_stop(w, o, EMU_ENDED);
 }
@@ -278,7 +285,7 @@ static const struct emu_row rows[] = {
     IMM(s_icache_inv, nop, C_OTHER),
     IMM(s_incperflevel, nop, C_OTHER),
     IMM(s_decperflevel, nop, C_OTHER),
-    IMM(s_ttracedata, nop, C_OTHER),
+    IMM(s_ttracedata, ttracedata, C_OTHER),
     IMM(s_dcache_inv, dcache_inv, C_SMEM),
     IMM(s_dcache_wb, nop, C_SMEM),
     IMM(s_dcache_inv_vol, dcache_inv, C_SMEM),

@@ -23,6 +23,8 @@ static void describe(struct emu_wave *w, const struct emu_op *o) {
     memcpy(f->workgroup, w->group->id, sizeof f->workgroup);
     f->wave = w->index;
     f->lane = exec ? (uint32_t)__builtin_ctzll(exec) : 0;
+    f->traced = w->traces > 1;
+    memcpy(f->trace, w->trace, sizeof f->trace);
     isa_disassemble(w->program, o->at, f->instruction, sizeof f->instruction);
 }
 

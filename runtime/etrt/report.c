@@ -126,11 +126,20 @@ static const struct etrt_region *nearest(const struct etrt_region *regions, size
     return best;
 }
 
+/* Which tile the faulting workgroup had begun, by the marks that kernels leave. */
+static void report_tile(const struct etrt_manifest *m, const char *text) {
+    const char *marks = strstr(text, "last marks ");
+    unsigned task, tile;
+    if (!marks || sscanf(marks, "last marks %u, %u", &task, &tile) != 2) return;
+    if (task < (unsigned)m->ntasks) etrt_fail_more("\nin task %s, tile %u", m->tasks[task], tile);
+}
+
 void etrt_report_fault(const etrt_session *s) {
     char text[8192];
     struct etrt_region *regions;
     size_t count;
     snprintf(text, sizeof text, "%s", etrt_last_error());
+    report_tile(&s->model->manifest, text);
     if (etrt_session_regions(s, &regions, &count) != ETRT_OK) return;
     /* The offending address comes first in the text; the bounds of allocations follow. */
     const struct etrt_region *r = NULL;

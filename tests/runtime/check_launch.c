@@ -466,6 +466,8 @@ START_TEST(stores_outside) {
     bind_n(session, 200);
     ok(etrt_set_dim(session, "F", 1));
     fails(ETRT_FAULT, "0x", etrt_run(session));
+    expect_in(etrt_last_error(), "in task add, tile ");
+    expect_in(etrt_last_error(), "past the end of tensor.y (4000 bytes)");
     fails(ETRT_FAULT, "close it and open it again", etrt_set_dim(session, "F", 0));
     fails(ETRT_FAULT, "close it and open it again", etrt_run(session));
     close_all();

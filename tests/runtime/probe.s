@@ -4,7 +4,8 @@
 ;   s[0] += 1                       by workgroup 0, once all workgroups have arrived
 ;
 ; Every workgroup (one wave) arrives at e0[1, 1] and waits there for workgroups + B arrivals, so a
-; launch with B = 1 waits in vain. F = 1 moves the stores to y a megabyte up, out of the tensor.
+; launch with B = 1 waits in vain. F = 1 moves the stores to y a megabyte up, out of the
+; tensor. Its marks say that workgroup I is at tile I of task 1.
 ;
 ; Kernel arguments: control 0, report 8, events 16, events_next 24, workspace 32, wait_ticks 40,
 ; workgroups 48, launch 52, trace 56; B 64, F 68, N 72; x 80, w 88, s 96, y 104.
@@ -44,6 +45,12 @@ probe:
 
 	; the work
 	s_waitcnt lgkmcnt(0)
+	s_mov_b32 m0, 1
+	s_nop 0
+	s_ttracedata
+	s_mov_b32 m0, s2
+	s_nop 0
+	s_ttracedata
 	s_lshl_b32 s35, s2, 6
 	v_add_u32_e32 v6, s35, v0
 	s_lshl_b32 s41, s16, 6
