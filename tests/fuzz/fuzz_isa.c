@@ -17,7 +17,8 @@ struct emu_range emu_memory_find(uint64_t addr) {
     for (int i = -1; i < WAVES; i++) {
         uint64_t lo = (uintptr_t)(i < 0 ? live : scratch[i]);
         uint64_t hi = lo + (i < 0 ? DATA : SCRATCH * LANES);
-        if (addr >= lo && addr < hi) return (struct emu_range){.lo = lo, .hi = hi, .writable = true};
+        if (addr >= lo && addr < hi)
+            return (struct emu_range){.lo = lo, .hi = hi, .writable = true};
     }
     return none;
 }
