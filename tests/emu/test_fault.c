@@ -66,6 +66,55 @@ START_TEST(null_and_freed) {
 }
 END_TEST
 
+/* What was freed is named for as long as its addresses are not used again. */
+START_TEST(after_free) {
+    uint32_t *p = emu_test_alloc(1000), *other = emu_test_alloc(64);
+    char range[64];
+    OK(hsa_amd_memory_pool_free(p));
+    ck_assert_int_lt(LAUNCH("store_at", 64, 64, P(p), 10), 0);
+    snprintf(range, sizeof range, "byte 40 of the device memory allocation [%p", (void *)p);
+    EXPECT(range, "of 1000 bytes that was freed", "global_store", "lane 5", "wave 0",
+           "workgroup (");
+    fresh_queue();
+    ck_assert_int_lt(LAUNCH("load_at", 64, 64, P(p), 2, P(other)), 0);
+    EXPECT("byte 8 of the device memory", "that was freed", "load");
+}
+END_TEST
+
+/* Loads and stores may be anywhere; atomics must be aligned, in memory and in LDS. */
+START_TEST(misaligned) {
+    uint32_t *p = emu_test_alloc(1024), *out = emu_test_alloc(256);
+    for (uint32_t i = 0; i < 256; i++)
+        p[i] = 0x03020100 + 0x04040404 * i;
+    for (uint32_t at = 0; at < 4; at++) {
+        ck_assert_int_eq(LAUNCH("load_byte_address", 64, 64, P(p), at, P(out)), 0);
+        ck_assert_uint_eq(out[0], 0x03020100 + 0x01010101 * at);
+        ck_assert_int_eq(LAUNCH("lds_byte_address", 32, 32, PAIR(at, 0), P(out)), 0);
+        ck_assert_uint_eq(out[1], at ? 2u << (32 - 8 * at) | 1u >> 8 * at : 1);
+    }
+    ck_assert_int_eq(LAUNCH("add_byte_address", 64, 64, P(p), 4), 0);
+    ck_assert_int_lt(LAUNCH("add_byte_address", 64, 64, P(p), 6), 0);
+    EXPECT("atomic of 4 bytes", "not aligned", "global_atomic_add", "add_byte_address+0x", "lane 0",
+           "wave 0", "workgroup (0,0,0)");
+    fresh_queue();
+    ck_assert_int_lt(LAUNCH("lds_byte_address", 32, 32, PAIR(2, 2), P(out)), 0);
+    EXPECT("LDS", "not aligned", "ds_add_u32", "lane 0");
+}
+END_TEST
+
+START_TEST(over_the_end_of_lds) {
+    uint32_t *out = emu_test_alloc(256);
+    static const char *const names[] = {"ds_read_b32", "ds_write_b32", "ds_add_u32"};
+    ck_assert_int_eq(LAUNCH("lds_byte_address", 64, 64, PAIR(0, 0), P(out)), 0);
+    for (uint32_t what = 0; what < 3; what++) {
+        fresh_queue();
+        ck_assert_int_lt(LAUNCH("lds_byte_address", 64, 64, PAIR(40, what), P(out)), 0);
+        EXPECT("LDS", "out of bounds", "at 256", "has 256 bytes", names[what], "lane 54",
+               "lds_byte_address+0x");
+    }
+}
+END_TEST
+
 START_TEST(no_access) {
     uint32_t *p;
     OK(hsa_amd_memory_pool_allocate(T.host, 64, 0, (void **)&p));
@@ -152,6 +201,9 @@ Suite *fault_suite(void) {
     tcase_add_test(t, one_past_the_end);
     tcase_add_test(t, over_the_end);
     tcase_add_test(t, null_and_freed);
+    tcase_add_test(t, after_free);
+    tcase_add_test(t, misaligned);
+    tcase_add_test(t, over_the_end_of_lds);
     tcase_add_test(t, no_access);
     tcase_add_test(t, locked_memory);
     tcase_add_test(t, read_only_code);

@@ -192,3 +192,33 @@ kernel void illegal(global uint *out) {
     if (LX() == 0) *out = 1;
     __asm__ volatile(".long 0xffffffff");
 }
+
+// One access of each lane at byte AT of memory, of LDS, that need not be aligned or inside.
+kernel void load_byte_address(global const char *p, ulong at, global uint *out) {
+    typedef uint __attribute__((aligned(1))) unaligned;
+    out[LX()] = *(global const unaligned *)(p + at);
+}
+
+kernel void add_byte_address(global char *p, ulong at) {
+    uint one = 1;
+    global char *to = p + at;
+    __asm__ volatile("global_atomic_add %0, %1, off\n s_waitcnt vmcnt(0)" ::"v"(to), "v"(one)
+                     : "memory");
+}
+
+kernel void lds_byte_address(uint at, uint what, global uint *out) {
+    local uint words[64];
+    uint to = (uint)(__attribute__((address_space(3))) char *)words + at + 4 * LX(), r = 0, v = 1;
+    words[LX()] = LX();
+    group_barrier();
+    if (what == 0)
+        __asm__ volatile("ds_read_b32 %0, %1\n s_waitcnt lgkmcnt(0)"
+                         : "=v"(r)
+                         : "v"(to)
+                         : "memory");
+    else if (what == 1)
+        __asm__ volatile("ds_write_b32 %0, %1\n s_waitcnt lgkmcnt(0)" ::"v"(to), "v"(v) : "memory");
+    else
+        __asm__ volatile("ds_add_u32 %0, %1\n s_waitcnt lgkmcnt(0)" ::"v"(to), "v"(v) : "memory");
+    out[LX()] = r;
+}
