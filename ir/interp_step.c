@@ -5,18 +5,30 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* SUM wraps as i32 does; an empty MAX or MIN of integers is the type's other end. */
+static int64_t reduce_ints(struct run *m, const et_step *s, int64_t n) {
+    int64_t sum = 0, most = s->red == ET_RED_MIN ? INT32_MAX : INT32_MIN, place = 0;
+    for (int64_t k = 0; k < n && !m->failed; k++) {
+        m->vars[s->rvar] = k;
+        int64_t v = run_eval_i(m, s->value);
+        sum += v;
+        if (s->red == ET_RED_MIN ? v < most : v > most) most = v, place = k;
+    }
+    return s->red == ET_RED_SUM ? sum : s->red == ET_RED_ARGMAX ? place : most;
+}
+
 static void reduce(struct run *m, const et_step *s) {
-    int64_t n = run_whole(m, s->rextent), best = 0, isum = 0;
-    bool is_int = et_x(m->x, s->value)->type != ET_T_F32, any = false;
+    int64_t n = run_whole(m, s->rextent), place = 0;
+    if (et_x(m->x, s->value)->type != ET_T_F32) {
+        run_store(m, &s->to, true, reduce_ints(m, s, n), 0);
+        return;
+    }
+    bool any = false;
     double sum = 0;
     float most = s->red == ET_RED_MIN ? INFINITY : -INFINITY;
     for (int64_t k = 0; k < n && !m->failed; k++) {
         m->vars[s->rvar] = k;
-        if (is_int && s->red == ET_RED_SUM) {
-            isum += run_eval_i(m, s->value);
-            continue;
-        }
-        float v = is_int ? (float)run_eval_i(m, s->value) : run_eval_f(m, s->value);
+        float v = run_eval_f(m, s->value);
         if (s->red == ET_RED_SUM)
             sum += (double)v;
         else if (s->red == ET_RED_MIN)
@@ -24,12 +36,10 @@ static void reduce(struct run *m, const et_step *s) {
         else if (s->red == ET_RED_MAX)
             most = fmaxf(most, v);
         else if (v == v && (!any || v > most))
-            any = true, best = k, most = v;
+            any = true, place = k, most = v;
     }
     if (s->red == ET_RED_ARGMAX)
-        run_store(m, &s->to, true, best, 0);
-    else if (is_int)
-        run_store(m, &s->to, true, s->red == ET_RED_SUM ? isum : (int64_t)most, 0);
+        run_store(m, &s->to, true, place, 0);
     else
         run_store(m, &s->to, false, 0, s->red == ET_RED_SUM ? (float)sum : most);
 }

@@ -99,9 +99,12 @@ et_expr et_tiler_subst(et_tiler *t, et_expr e) {
 static et_expr axis_to_first(void *ctx, et_exprs *x, et_expr leaf) {
     et_tiler *t = ctx;
     const et_node_x *n = et_x(x, leaf);
-    for (int d = 0; n->op == ET_X_VAR && d < t->gr->rank; d++)
+    if (n->op != ET_X_VAR) return ET_NO_EXPR;
+    for (int d = 0; d < t->gr->rank; d++)
         if (n->i == t->gr->axis[d]) return t->outer[d];
-    return ET_NO_EXPR;
+    for (int l = t->gr->loop; l >= 0; l = t->p->g->loops[l].parent)
+        if (n->i == t->p->g->loops[l].var) return ET_NO_EXPR;
+    return et_int(x, 0); /* of a reduction within the tile */
 }
 
 et_expr et_tiler_subst_first(et_tiler *t, et_expr e) {

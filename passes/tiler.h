@@ -35,7 +35,7 @@ et_expr et_tiler_coord(et_tiler *, const char *name, et_expr extent);
 void et_tiler_axis(et_tiler *, int d, int tile);
 /* E with every axis replaced by its place in the tile. */
 et_expr et_tiler_subst(et_tiler *, et_expr e);
-/* E at the first element of the tile. */
+/* E at the first element of the tile and of the reductions in it. */
 et_expr et_tiler_subst_first(et_tiler *, et_expr e);
 et_step *et_tiler_step(et_tiler *, et_step_kind);
 /* The predicates of the inner variables VARS, and MASK where it is given. */
