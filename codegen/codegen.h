@@ -22,7 +22,8 @@ typedef enum {
 
 typedef struct {
     const et_target *target;
-    const char *output;    /* path of the code object; written to a temporary name and renamed */
+    const char
+        *output; /* path of the code object, or NULL; written to a temporary name and renamed */
     const char *emit_llvm; /* path for the optimised LLVM IR text, or NULL */
     const char
         *device_libs; /* folder of the ROCm device libraries' bitcode, NULL = as configured */

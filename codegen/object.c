@@ -190,6 +190,7 @@ static bool emit(cg *g, LLVMTargetMachineRef tm, const char *obj, const char *tm
     if (!optimise(g, tm)) return false;
     stage(g, "optimise", t);
     if (!write_ir(g)) return false;
+    if (!obj) return true;
     char *err = NULL;
     if (LLVMTargetMachineEmitToFile(tm, g->mod, (char *)obj, LLVMObjectFile, &err)) {
         cg_error(g, "cannot emit machine code: %s", err);
@@ -208,6 +209,11 @@ bool cg_object(cg *g, et_codegen_info *info) {
     LLVMTargetMachineRef tm = machine(g);
     if (!tm) return false;
     const char *out = g->opt->output;
+    if (!out) { /* the IR was all that was asked for */
+        bool done = emit(g, tm, NULL, NULL, &t);
+        LLVMDisposeTargetMachine(tm);
+        return done;
+    }
     char *obj = et_printf(g->arena, "%s.XXXXXX.o", out);
     int fd = mkstemps(obj, 2);
     if (fd < 0) {

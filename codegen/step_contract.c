@@ -124,17 +124,21 @@ static val operand(cg *g, const et_contract *c, val v, int i) {
                                   "");
 }
 
-/* One k without a matrix instruction: result v is of the row that lane v of these sixteen holds. */
+/* One k without a matrix instruction: result v is of the row that lane v of these sixteen holds. As
+ * text, because of LLVM's own instructions each would fetch the lane's value by one of its own. */
 static val multiply_add(cg *g, const et_contract *c, val a, val b, val acc) {
-    enum { SHARE_LANE = 0x150 };
-    val bits = LLVMBuildBitCast(g->b, a, g->i32, ""), all = cg_i32(g, 15);
+    LLVMTypeRef t[] = {g->f32, g->f32, g->f32}, type = LLVMFunctionType(g->f32, t, 3, false);
+    unsigned convergent = LLVMGetEnumAttributeKindForName("convergent", 10);
     for (int v = 0; v < c->results; v++) {
-        val args[] = {LLVMGetPoison(g->i32),        bits, cg_i32(g, SHARE_LANE + v), all, all,
-                      LLVMConstInt(g->i1, 1, false)};
-        val x = cg_call(g, "llvm.amdgcn.update.dpp", 1, &g->i32, 6, args);
-        x = LLVMBuildBitCast(g->b, x, g->f32, "");
-        x = cg_fma(g, x, b, cg_extract(g, acc, v));
-        acc = LLVMBuildInsertElement(g->b, acc, x, cg_i32(g, v), "");
+        char text[128];
+        snprintf(text, sizeof text, c->fr->name, v);
+        val fma = LLVMGetInlineAsm(type, text, strlen(text), "=v,v,v,0", 8, false, false,
+                                   LLVMInlineAsmDialectATT, false);
+        val args[] = {a, b, cg_extract(g, acc, v)};
+        val sum = LLVMBuildCall2(g->b, type, fma, args, 3, "");
+        LLVMAddCallSiteAttribute(sum, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                                 LLVMCreateEnumAttribute(g->ctx, convergent, 0));
+        acc = LLVMBuildInsertElement(g->b, acc, sum, cg_i32(g, v), "");
     }
     return acc;
 }
@@ -146,10 +150,10 @@ static val matrix(cg *g, const et_contract *c, val a, val b, val acc) {
         LLVMTypeRef types[] = {LLVMTypeOf(acc), LLVMTypeOf(args[0])};
         switch (c->fr->kind) {
         case ET_FRAG_MFMA:
-            acc = cg_call(g, c->fr->intrinsic, 0, NULL, 6, args);
+            acc = cg_call(g, c->fr->name, 0, NULL, 6, args);
             break;
         case ET_FRAG_WMMA:
-            acc = cg_call(g, c->fr->intrinsic, 2, types, 3, args);
+            acc = cg_call(g, c->fr->name, 2, types, 3, args);
             break;
         case ET_FRAG_FMA:
             acc = multiply_add(g, c, args[0], args[1], acc);

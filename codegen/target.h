@@ -17,8 +17,8 @@ typedef enum {
 typedef enum {
     ET_FRAG_MFMA, /* (A, B, C, cbsz, abid, blgp) */
     ET_FRAG_WMMA, /* (A, B, C), overloaded by the types of the result and of A */
-    ET_FRAG_FMA,  /* no instruction: a lane's products one by one, the first operand taken from
-                     lane v of its sixteen by DPP; ROWS_TURNED makes that row v of its half */
+    ET_FRAG_FMA,  /* no such instruction: a lane's products one by one. The text of $0 += $1 of lane
+                     number %d of these sixteen * $2; ROWS_TURNED makes that row %d of the half */
 } et_frag_kind;
 
 /* One matrix product: a 16 x 16 tile of f32 from a 16-row A and a 16-column B. Lane l holds the
@@ -27,7 +27,7 @@ typedef enum {
 typedef struct {
     et_dtype operand;
     et_frag_kind kind;
-    const char *intrinsic;
+    const char *name; /* of the intrinsic */
     int lane_k, groups;
     enum {
         ET_FRAG_F32,

@@ -115,15 +115,16 @@ static et_program *lower(et_graph *g, et_program *from, const et_options *o,
     return et_passes_resume(g, from, passes, &p) ? p : NULL;
 }
 
+bool et_check_target(const char *name, et_diags *d) {
+    if (et_target_find(name)) return true;
+    et_diag(d, ET_ERROR, (et_loc){0}, "unknown target '%s'", name);
+    for (int i = 0; et_target_name(i); i++)
+        et_diag(d, ET_NOTE, (et_loc){0}, "there is %s", et_target_name(i));
+    return false;
+}
+
 bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
                 et_narrow_fn narrow, void *ctx) {
-    const et_target *target = et_target_find(o->target);
-    if (!target) {
-        et_diag(d, ET_ERROR, (et_loc){0}, "unknown target '%s'", o->target);
-        for (int i = 0; et_target_name(i); i++)
-            et_diag(d, ET_NOTE, (et_loc){0}, "there is %s", et_target_name(i));
-        return false;
-    }
     if (!check_dump(o->dump, d) || !check_stage(o->to, from, d)) return false;
     if (o->to && strcmp(o->to, "graph") == 0) return write_text(g, NULL, o->output, d);
     et_pass_options passes = {.machine = et_machine_for(o->target),
@@ -142,7 +143,7 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
     if (o->to) return write_text(g, p, o->output, d);
     if (!o->output && !o->emit_llvm) return true;
     if (!find_event(p, o->break_event, d)) return false;
-    et_codegen_options codegen = {.target = target,
+    et_codegen_options codegen = {.target = et_target_find(o->target),
                                   .output = o->output,
                                   .emit_llvm = o->emit_llvm,
                                   .opt_level = 3,

@@ -72,11 +72,50 @@ static et_graph *narrow(void *ctx, const char *dim, int64_t lo, int64_t hi) {
                                &range);
 }
 
-static bool run(et_arena *arena, et_diags *d, const et_options *o) {
-    if (same_file(o->input, o->output) || same_file(o->input, o->emit_llvm)) {
-        complain(d, o->input, "the output would replace the input");
-        return false;
+/* PATH with ".TARGET" before its extension. */
+static const char *path_for(et_arena *arena, const char *path, const char *target) {
+    if (!path) return NULL;
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+    if (!dot || dot == name) dot = path + strlen(path);
+    return et_printf(arena, "%.*s.%s%s", (int)(dot - path), path, target, dot);
+}
+
+enum { MAX_TARGETS = 16 };
+
+/* O once for each target it names; 0 after an error. */
+static int each_target(et_arena *arena, et_diags *d, const et_options *o,
+                       et_options out[MAX_TARGETS]) {
+    int n = 0;
+    bool list = strchr(o->target, ',') != NULL;
+    char *rest = et_strndup(arena, o->target, strlen(o->target));
+    for (char *name; (name = strsep(&rest, ","));) {
+        if (!et_check_target(name, d)) return 0;
+        for (int i = 0; i < n; i++)
+            if (strcmp(out[i].target, name) == 0) {
+                et_diag(d, ET_ERROR, (et_loc){0}, "target %s is named twice", name);
+                return 0;
+            }
+        if (n == MAX_TARGETS) return 0; /* there are not that many different ones */
+        out[n] = *o;
+        out[n].target = name;
+        if (list) {
+            out[n].output = path_for(arena, o->output, name);
+            out[n].emit_llvm = path_for(arena, o->emit_llvm, name);
+        }
+        if (same_file(o->input, out[n].output) || same_file(o->input, out[n].emit_llvm)) {
+            complain(d, o->input, "the output would replace the input");
+            return 0;
+        }
+        n++;
     }
+    return n;
+}
+
+static bool run(et_arena *arena, et_diags *d, const et_options *o) {
+    et_options each[MAX_TARGETS];
+    int targets = each_target(arena, d, o, each);
+    if (!targets) return false;
     size_t bytes;
     double t = seconds();
     char *text = read_input(arena, d, o->input, &bytes);
@@ -94,7 +133,11 @@ static bool run(et_arena *arena, et_diags *d, const et_options *o) {
         return true;
     }
     struct source source = {arena, o->input, text, bytes};
-    return et_compile(g, p, o, d, p ? NULL : narrow, &source);
+    for (int i = 0; i < targets; i++) {
+        if (i && p) g = et_eti_parse(arena, d, o->input, text, bytes, &p); /* passes change it */
+        if (!g || !et_compile(g, p, &each[i], d, p ? NULL : narrow, &source)) return false;
+    }
+    return true;
 }
 
 bool et_drive(const et_options *o) {

@@ -8,7 +8,7 @@ typedef struct et_options {
     const char *input;       /* path, or "-" for standard input */
     const char *output;      /* code object, or the text of stage `to`; NULL to make none */
     const char *to;          /* the stage to stop at and write, or NULL */
-    const char *target;      /* a row of codegen/targets.def */
+    const char *target;      /* a row of codegen/targets.def; of et_drive, a list with commas */
     const char *schedule;    /* "static" */
     const char *dump;        /* "graph", the name of a pass, "all", or NULL; printed to stdout */
     const char *emit_llvm;   /* path for LLVM IR, or NULL */
@@ -21,6 +21,9 @@ typedef struct et_options {
 
 /* Diagnostics go to stderr. False when there was an error; then no output file was touched. */
 bool et_drive(const et_options *);
+
+/* Is there a target NAME? If not, an error. */
+bool et_check_target(const char *name, et_diags *);
 
 /* From graph, or from P where the input was further on, to a code object or to text, as far as the
  * options ask for it (backend.c). NARROW makes the graph again with narrower bounds of a dim; NULL

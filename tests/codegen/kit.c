@@ -9,6 +9,30 @@
 #include <time.h>
 #include <unistd.h>
 
+static const char *target_name(void) {
+    const char *name = getenv("KIT_TARGET");
+    return name ? name : "gfx942";
+}
+
+int kit_wave(void) {
+    return strncmp(target_name(), "gfx9", 4) == 0 ? 64 : 32;
+}
+
+int kit_waves(const kit *k) {
+    return k->p->workgroup / kit_wave();
+}
+
+/* DEVICE without what the GPU cannot be: several dies where it is of one, half a pair of CUs. */
+static void device_spec(const char *device, char *out, size_t n) {
+    const char *name = target_name();
+    bool one_die = strcmp(name, "gfx942") != 0 && strcmp(name, "gfx950") != 0;
+    int cus, xcds, used = 0;
+    ck_assert_int_eq(sscanf(device, "cus=%d:xcds=%d%n", &cus, &xcds, &used), 2);
+    if (kit_wave() == 32) cus += cus % 2;
+    if (one_die) xcds = 1;
+    snprintf(out, n, "emu:%s:cus=%d:xcds=%d%s", name, cus, xcds, device + used);
+}
+
 void kit_begin(kit *k, const char *name) {
     *k = (kit){0};
     k->arena = et_arena_create();
@@ -22,7 +46,7 @@ void kit_begin(kit *k, const char *name) {
     k->launches = 1;
     const char *dir = getenv("TMPDIR");
     snprintf(k->path, sizeof k->path, "%s/etcg-%d.hsaco", dir ? dir : "/tmp", (int)getpid());
-    k->opt = (et_codegen_options){.target = et_target_find("gfx942"),
+    k->opt = (et_codegen_options){.target = et_target_find(target_name()),
                                   .output = k->path,
                                   .emit_llvm = getenv("KIT_LL"),
                                   .opt_level = 2};
@@ -252,7 +276,9 @@ static void compare(kit *k, const et_tensor *t, const void *want, const void *go
 
 static void open_session(kit *k, const char *device, const int64_t *syms, etrt_device **dev,
                          etrt_model **m, etrt_session **s) {
-    RT(etrt_device_open(device, dev));
+    char spec[128];
+    device_spec(device, spec, sizeof spec);
+    RT(etrt_device_open(spec, dev));
     RT(etrt_model_load(*dev, k->path, m));
     RT(etrt_session_create(*m, s));
     for (int i = 0; i < et_sym_count(k->x); i++)

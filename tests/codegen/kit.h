@@ -18,6 +18,7 @@ typedef struct {
     int launches;
 } kit;
 
+/* The GPU is that of the environment's KIT_TARGET, or gfx942. */
 void kit_begin(kit *, const char *name);
 void kit_end(kit *);
 
@@ -33,6 +34,8 @@ et_func *kit_func(kit *, const char *name, int ncoords);
 et_step *kit_step(kit *, et_func *, et_step_kind);
 et_expr kit_coord(kit *, et_func *, int i);
 et_place kit_place(int space, int id, int rank, const et_expr *index);
+int kit_wave(void); /* work-items */
+int kit_waves(const kit *);
 /* A MAP step over VARS. */
 et_step *kit_map(kit *, et_func *, int nvars, const int *vars, et_expr value, et_expr mask,
                  et_place to);
@@ -43,8 +46,8 @@ void kit_notify(kit *, int grid, int event, const et_expr *index, et_when);
 void kit_wait(kit *, int grid, int event, const et_expr *lo, const et_expr *hi, et_when);
 /* All grids at the top level in their order, unless KIT->p->items is already there. */
 void kit_compile(kit *);
-/* Compile, run on DEVICE ("emu:gfx942:cus=7:xcds=2") with the symbols SYMS and random inputs, and
- * compare every output and state with the interpreter. */
+/* Compile, run on DEVICE ("cus=7:xcds=2" of the emulated GPU, as near as it can be) with the
+ * symbols SYMS and random inputs, and compare every output and state with the interpreter. */
 void kit_check(kit *, const char *device, const int64_t *syms);
 /* Compile with EVENT broken and launch twice: both must end as waits that ran out, within a second,
  * and name TASK and the event. */

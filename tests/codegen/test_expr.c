@@ -69,7 +69,7 @@ START_TEST(operators) {
     kit_map(&k, f, 1, &j, v, ET_NO_EXPR, kit_place(ET_LOAD_TENSOR, out, 2, at));
     kit_grid(&k, f, &N, -1);
     k.tolerance = whole ? 0 : 1e-6;
-    kit_check(&k, "emu:gfx942:cus=2:xcds=1", &n);
+    kit_check(&k, "cus=2:xcds=1", &n);
     kit_end(&k);
 }
 END_TEST
@@ -99,7 +99,7 @@ static void choose(int wa, int wb, et_dtype t) {
     kit_map(&k, f, 1, &j, v, ET_NO_EXPR, kit_place(ET_LOAD_TENSOR, out, 2, (et_expr[]){row, col}));
     kit_grid(&k, f, &N, -1);
     k.tolerance = 0;
-    kit_check(&k, "emu:gfx942:cus=1:xcds=1", &n);
+    kit_check(&k, "cus=1:xcds=1", &n);
     kit_end(&k);
 }
 

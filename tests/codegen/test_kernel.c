@@ -64,8 +64,8 @@ static void build_loop(kit *k, int L, int most) {
 }
 
 START_TEST(loops) {
-    static const char *const devices[] = {"emu:gfx942:cus=1:xcds=1", "emu:gfx942:cus=7:xcds=1",
-                                          "emu:gfx942:cus=16:xcds=4:coherence=model"};
+    static const char *const devices[] = {"cus=1:xcds=1", "cus=7:xcds=1",
+                                          "cus=16:xcds=4:coherence=model"};
     static const int trips[] = {1, 2, 5};
     kit k;
     build_loop(&k, trips[_i / 3], 700);
@@ -90,7 +90,7 @@ START_TEST(code_size) {
     }
     ck_assert_int_gt(text[0], 0);
     ck_assert_int_le(llabs(text[1] - text[0]) * 100, text[0]);
-    ck_assert_int_le(llabs(text[2] - text[0]) * 20, text[0]);
+    ck_assert_int_le(llabs(text[2] - text[0]), text[0] / 20 + 256); /* .text is padded */
 }
 END_TEST
 
@@ -99,7 +99,7 @@ END_TEST
 START_TEST(broken_wait) {
     kit k;
     build_loop(&k, 3, 700);
-    kit_broken(&k, "emu:gfx942:cus=5:xcds=1", (int64_t[]){70}, 1, "turn");
+    kit_broken(&k, "cus=5:xcds=1", (int64_t[]){70}, 1, "turn");
     kit_end(&k);
 }
 END_TEST
@@ -117,7 +117,7 @@ START_TEST(machine_errors) {
     }
     if (_i == 3) {
         unsetenv("ETCC_LLD");
-        k.p->funcs[0].lds_bytes = 70000;
+        k.p->funcs[0].lds_bytes = 1 << 20;
     }
     ck_assert(!et_codegen(k.p, &k.opt, &k.info));
     ck_assert_int_eq(et_diag_errors(k.g->diags), 1);

@@ -28,7 +28,7 @@ START_TEST(map_rows_all) {
     static const int widths[] = {1, 3, 64, 250, 256, 257, 1024};
     static const et_dtype types[] = {ET_F32, ET_BF16, ET_F16};
     static const int rows[] = {17, 40, 1};
-    map_rows(widths[_i / 3], types[_i % 3], "emu:gfx942:cus=3:xcds=1", rows[_i % 3]);
+    map_rows(widths[_i / 3], types[_i % 3], "cus=3:xcds=1", rows[_i % 3]);
 }
 END_TEST
 
@@ -71,15 +71,15 @@ static void chain(const char *device, int64_t n, bool broken) {
 
 START_TEST(events) {
     static const int sizes[] = {1, 63, 64, 65, 1000, 8999};
-    static const char *const devices[] = {"emu:gfx942:cus=1:xcds=1", "emu:gfx942:cus=7:xcds=1",
-                                          "emu:gfx942:cus=64:xcds=8:coherence=model"};
+    static const char *const devices[] = {"cus=1:xcds=1", "cus=7:xcds=1",
+                                          "cus=64:xcds=8:coherence=model"};
     chain(devices[_i % 3], sizes[_i / 3], false);
 }
 END_TEST
 
 /* More counters than lanes, and a wait on them that never ends. */
 START_TEST(broken_box) {
-    chain("emu:gfx942:cus=7:xcds=1", _i ? 8999 : 1, true);
+    chain("cus=7:xcds=1", _i ? 8999 : 1, true);
 }
 END_TEST
 

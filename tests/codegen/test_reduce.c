@@ -32,7 +32,7 @@ static void reduce(const struct shape *c) {
     if (c->red == ET_RED_SUM && c->t != ET_I32) s->value = et_mul(x, s->value, s->value);
     s->to = kit_place(ET_LOAD_TENSOR, out, 2, at);
     kit_grid(&k, f, &N, -1);
-    kit_check(&k, "emu:gfx942:cus=2:xcds=1", syms);
+    kit_check(&k, "cus=2:xcds=1", syms);
     ck_assert_int_eq(k.info.scratch_bytes, 0);
     kit_end(&k);
 }

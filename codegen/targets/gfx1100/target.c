@@ -5,7 +5,8 @@ static const et_fragment fragments[] = {
     {ET_BF16, ET_FRAG_WMMA, "llvm.amdgcn.wmma.f32.16x16x16.bf16", 16, 1, ET_FRAG_I16,
      ET_ROWS_PAIRED},
     {ET_F16, ET_FRAG_WMMA, "llvm.amdgcn.wmma.f32.16x16x16.f16", 16, 1, ET_FRAG_F16, ET_ROWS_PAIRED},
-    {ET_F32, ET_FRAG_FMA, NULL, 1, 1, ET_FRAG_F32, ET_ROWS_TURNED},
+    {ET_F32, ET_FRAG_FMA, "v_fmac_f32_dpp $0, $1, $2 row_share:%d row_mask:0xf bank_mask:0xf", 1, 1,
+     ET_FRAG_F32, ET_ROWS_TURNED},
 };
 
 extern const et_target et_target_gfx1100;

@@ -1,0 +1,21 @@
+#!/bin/sh
+# golden.sh BIN SRC WORK TARGET: logits of the golden checkpoints by kernels for TARGET against
+# PyTorch's, and from caches that show only what the memory model promises.
+set -eu
+bin=$1 src=$2 work=$3 target=$4
+rm -rf "$work"
+mkdir -p "$work"
+cd "$work"
+for m in llama llama3 qwen3; do
+    golden=$src/tests/golden/$m
+    "$bin/etimport" "$golden" -o "$m.etg"
+    "$bin/etcc" "$m.etg" --target="$target" -o "$m.hsaco"
+    for run in 'cus=8 --chunk 7' 'cus=64' 'cus=6:coherence=model --chunk 19 --batch 2'; do
+        device="emu:$target:${run%% *}" options=${run#"${run%% *}"}
+        # shellcheck disable=SC2086
+        "$bin/etllm" score --kernel "$m.hsaco" --model "$golden" --device "$device" \
+            --tokens "$golden/golden.safetensors" --out logits.safetensors $options
+        "$bin/etllm" compare --ref "$golden/golden.safetensors" --out logits.safetensors \
+            --tolerance 1e-2 --gap 0.1
+    done
+done
