@@ -110,7 +110,7 @@ static void admit(struct run *r) {
         }
         s->cu = emu_placement_take(&r->place, r->started, &s->group);
         for (uint32_t i = 0; i < 2; i++)
-            s->group.caches[i] = emu_caches_of(s->cu * r->place.unit + i % r->place.unit);
+            s->group.caches[i] = emu_caches_of(s->cu + i % r->place.unit);
         r->started++;
         line_push(&r->ready, s);
     }

@@ -32,7 +32,13 @@ enum litmus_do {
     WB_SC1,
     WB_SC01,
     INV_SCALAR,
-    TOUCH, // load one dword of VALUE lines from OFFSET on
+    TOUCH,       // load one dword of VALUE lines from OFFSET on
+    LOAD_DEVICE, // of scopes.c: atomics and fences by scope
+    STORE_DEVICE,
+    ACQUIRE_GROUP,
+    ACQUIRE_DEVICE,
+    RELEASE_GROUP,
+    RELEASE_DEVICE,
     END,
 };
 

@@ -15,9 +15,9 @@ static struct litmus_step *steps;
 static uint32_t *turn, *results;
 static char *data;
 
-static void start(const char *spec) {
+static void start_with(const char *spec, const char *image) {
     emu_test_init(spec);
-    emu_test_read_image(EMU_TEST_CODE "litmus.hsaco");
+    emu_test_read_image(image);
     OK(emu_test_load(T.image, T.image_bytes, &T.executable));
     T.queue = emu_test_queue(64);
     steps = emu_test_alloc(MAX_STEPS * sizeof *steps);
@@ -25,6 +25,9 @@ static void start(const char *spec) {
     results = emu_test_alloc(MAX_STEPS * 4);
     data = emu_test_alloc(DATA);
     memset(data, 0, DATA);
+}
+static void start(const char *spec) {
+    start_with(spec, EMU_TEST_CODE "litmus.hsaco");
 }
 #define DEVICE "gfx942:cus=4:xcds=2:coherence="
 static void start_caches(void) {
@@ -248,6 +251,41 @@ START_TEST(releases_are_ones_own) {
 }
 END_TEST
 
+/* ---- other architectures ----------------------------------------------------------------------
+ */
+
+static const struct device {
+    const char *spec, *image;
+    uint32_t other; /* a workgroup that shares nothing but memory with workgroup 0 */
+    bool dies;      /* so that its release must write an L2 back */
+} devices[] = {
+    {"gfx90a:cus=4:coherence=model", EMU_TEST_CODE "scopes_gfx90a.hsaco", 1, false},
+    {"gfx942:cus=4:xcds=2:coherence=model", EMU_TEST_CODE "scopes_gfx942.hsaco", 1, true},
+    {"gfx950:cus=4:xcds=2:coherence=model", EMU_TEST_CODE "scopes_gfx950.hsaco", 1, true},
+    {"gfx1100:cus=16:coherence=model", EMU_TEST_CODE "scopes_gfx1100.hsaco", 3, false},
+    {"gfx1201:cus=16:coherence=model", EMU_TEST_CODE "scopes_gfx1201.hsaco", 3, false},
+};
+
+START_TEST(every_architecture) {
+    const struct device *d = &devices[_i];
+    uint32_t F = d->other, unreleased = d->dies ? 0 : 1;
+    start_with(d->spec, d->image);
+    RUN(GET(F, LOAD, X, 0), DO(A, STORE, X, 1), GET(A, LOAD, X, 1), GET(F, LOAD, X, 0),
+        GET(F, LOAD_DEVICE, X, unreleased), DO(A, RELEASE_GROUP, 0, 0),
+        GET(F, LOAD_DEVICE, X, unreleased), DO(A, RELEASE_DEVICE, 0, 0), GET(F, LOAD, X, 0),
+        GET(F, LOAD_DEVICE, X, 1), DO(F, ACQUIRE_GROUP, 0, 0), GET(F, LOAD, X, 0),
+        DO(F, ACQUIRE_DEVICE, 0, 0), GET(F, LOAD, X, 1));
+    RUN(GET(F, LOAD, X, 1), DO(A, STORE, X, 2), DO(F, ACQUIRE_DEVICE, 0, 0),
+        GET(F, LOAD, X, 1 + unreleased), DO(A, RELEASE_DEVICE, 0, 0), DO(F, ACQUIRE_DEVICE, 0, 0),
+        GET(F, LOAD, X, 2));
+    RUN(GET(F, LOAD, X, 2), DO(A, STORE_DEVICE, X, 3), GET(F, LOAD, X, 2),
+        GET(F, LOAD_DEVICE, X, 3), GET(A, LOAD, X, 3), GET(F, ADD, X, 3), GET(F, LOAD, X, 4),
+        GET(A, LOAD, X, 3), DO(A, ACQUIRE_DEVICE, 0, 0), GET(A, LOAD, X, 4));
+    ck_assert_uint_eq(*(uint32_t *)data, 4);
+    emu_test_stop();
+}
+END_TEST
+
 static void add_common(TCase *t) {
     tcase_set_timeout(t, 60);
     tcase_add_test(t, same_cu_needs_nothing);
@@ -280,5 +318,9 @@ Suite *coherence_suite(void) {
     tcase_add_test(model, anything_may_have_been_fetched);
     tcase_add_test(model, releases_are_ones_own);
     suite_add_tcase(s, model);
+    TCase *others = tcase_create("others");
+    tcase_set_timeout(others, 60);
+    tcase_add_loop_test(others, every_architecture, 0, sizeof devices / sizeof *devices);
+    suite_add_tcase(s, others);
     return s;
 }
