@@ -330,7 +330,7 @@ static void leaf(eti_parser *p, et_value_kind kind) {
             break;
         }
     et_value v = ET_NO_VALUE;
-    if (!p->broken && et_diag_errors(p->diags) == before) {
+    if (!p->broken && et_diag_errors(p->diags) == before && s.rank >= 0) {
         v = et_graph_value(p->g, kind, NULL, &s, loc);
         et_val_of(p->g, v)->source = source;
         et_val_of(p->g, v)->data = data;

@@ -203,7 +203,8 @@ void eti_tensor(eti_parser *p) {
     if (t.kind == ET_TENSOR_CONST && !t.data && !p->broken && t.shape.rank >= 0)
         eti_error(p, loc, "a constant needs its elements: = [...]");
     if (index >= ETI_MAX_ITEMS) eti_error(p, loc, "more than %d tensors", ETI_MAX_ITEMS);
-    if (p->broken || et_diag_errors(p->diags) > before || !eti_declare(p, '%', name, loc, index)) {
+    if (p->broken || et_diag_errors(p->diags) > before || t.shape.rank < 0 ||
+        !eti_declare(p, '%', name, loc, index)) {
         eti_poison(p, '%', name, loc);
         return;
     }

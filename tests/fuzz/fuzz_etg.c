@@ -18,8 +18,10 @@ static void compile(et_arena *arena, const char *text, size_t bytes) {
         et_graph_print(g, fuzz_sink());
     }
     if (g && g->nnodes <= MAX_NODES) {
-        et_pass_options o = {
-            .machine = et_machine_for("gfx942"), .dump = "all", .dump_to = fuzz_sink()};
+        et_pass_options o = {.machine = et_machine_for("gfx942"),
+                             .dump = "all",
+                             .dump_to = fuzz_sink(),
+                             .check_text = true};
         et_program *p = NULL;
         bool ok = et_passes_run(g, &o, &p);
         FUZZ_EXPECT(ok == (et_diag_errors(diags) == 0));
