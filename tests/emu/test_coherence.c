@@ -133,6 +133,14 @@ START_TEST(accesses_of_device_scope) {
 }
 END_TEST
 
+/* What has reached memory is not written there again. */
+START_TEST(a_store_of_device_scope_replaces) {
+    RUN(DO(A, STORE, X, 1), DO(A, STORE_SC1, X, 2), GET(C, ADD, X, 2), DO(A, WB_SC1, 0, 0),
+        GET(C, LOAD_SC1, X, 3));
+    ck_assert_uint_eq(*(uint32_t *)data, 3);
+}
+END_TEST
+
 START_TEST(atomics_happen_in_memory) {
     RUN(GET(C, LOAD, X, 0), GET(A, ADD, X, 0), GET(C, LOAD, X, 0), GET(C, ADD, X, 1),
         GET(C, LOAD, X, 2), GET(A, LOAD, X, 2), GET(A, ADD_SC1, X, 2), GET(C, LOAD_SC1, X, 3));
@@ -242,12 +250,20 @@ START_TEST(anything_may_have_been_fetched) {
 }
 END_TEST
 
+START_TEST(stores_of_device_scope_too) {
+    RUN(DO(A, STORE_SC1, X, 1), GET(C, LOAD, X, 0), GET(B, LOAD, X, 0), GET(C, LOAD_SC1, X, 1),
+        GET(B, LOAD_SC1, X, 1), GET(A2, LOAD, X, 1));
+}
+END_TEST
+
 /* B's release is of what B wrote or has acquired, although hardware writes the whole L2 back. */
 START_TEST(releases_are_ones_own) {
     RUN(DO(A, STORE, X, 1), DO(B, STORE, FAR, 1), DO(B, WB_SC1, 0, 0), GET(C, LOAD_SC1, X, 0),
         GET(C, LOAD_SC1, FAR, 1), DO(B, INV_SC0, 0, 0), DO(B, WB_SC1, 0, 0),
         GET(C, LOAD_SC1, X, 1));
     RUN(DO(A, STORE, X, 2), DO(A2, WB_SC1, 0, 0), GET(C, LOAD_SC1, X, 2));
+    RUN(DO(A, STORE, X, 3), DO(B, STORE, NEIGHBOUR, 4), DO(B, WB_SC1, 0, 0),
+        GET(C, LOAD_SC1, NEIGHBOUR, 4));
 }
 END_TEST
 
@@ -294,6 +310,7 @@ static void add_common(TCase *t) {
     tcase_add_test(t, across_dies);
     tcase_add_test(t, narrow_release);
     tcase_add_test(t, accesses_of_device_scope);
+    tcase_add_test(t, a_store_of_device_scope_replaces);
     tcase_add_test(t, atomics_happen_in_memory);
     tcase_add_test(t, bytes_of_a_line_meet);
     tcase_add_test(t, own_stores_outlive_an_acquire);
@@ -316,6 +333,7 @@ Suite *coherence_suite(void) {
     tcase_add_checked_fixture(model, start_model, emu_test_stop);
     add_common(model);
     tcase_add_test(model, anything_may_have_been_fetched);
+    tcase_add_test(model, stores_of_device_scope_too);
     tcase_add_test(model, releases_are_ones_own);
     suite_add_tcase(s, model);
     TCase *others = tcase_create("others");
