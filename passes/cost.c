@@ -33,6 +33,7 @@ struct estimate {
     et_program *p;
     et_exprs *x;
     const et_func *f;
+    const et_machine *m;
     const int64_t *syms;
     int64_t *vars; /* of a tile in the middle of the grid */
 };
@@ -122,7 +123,8 @@ static void cost_contract(const struct estimate *e, const et_step *s, et_grid_co
         struct element b = per_element(e, s->b[i]);
         c->cache_bytes += n * k * b.bytes;
         c->vector_flops += s->stage_b >= 0 ? n * k * (b.ops + 1) : 0;
-        c->matrix_flops += 2 * m16 * s->tn * k * (s->operand == ET_F32 ? 8 : 1);
+        double slow = s->operand == ET_F32 ? e->m->matrix_tflops / e->m->f32_matrix_tflops : 1;
+        c->matrix_flops += 2 * m16 * s->tn * k * slow;
     }
 }
 
@@ -191,7 +193,7 @@ static double ceiling(double a, double b) {
 et_grid_cost et_grid_cost_at(et_program *p, const et_grid *g, const et_machine *m,
                              const int64_t *syms) {
     const et_func *f = &p->funcs[g->func];
-    struct estimate e = {p, p->g->exprs, f, syms, NULL};
+    struct estimate e = {p, p->g->exprs, f, m, syms, NULL};
     e.vars = et_alloc(p->g->arena, (size_t)et_var_count(e.x) * sizeof *e.vars);
     et_grid_cost c = {.tiles = (double)et_eval(e.x, et_grid_tiles(p, g), syms, e.vars)};
     for (int i = 0; i < f->nsteps; i++)

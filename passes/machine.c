@@ -5,7 +5,8 @@
 /* Reachable bandwidth is 81 % of peak, as measured by others on the MI300X; a CU's share of the
  * cache is 64 bytes a clock. Event and launch costs of the MI300X are published measurements; those
  * of the others are scaled from it by clock and number of dies, and say so. On gfx11 and gfx12 a
- * workgroup stays on one CU, of whose 64 KiB it may have all. */
+ * workgroup stays on one CU, of whose 64 KiB it may have all; products of f32 are vector
+ * instructions there. */
 static const et_machine machines[] = {
     {.name = "MI300X",
      .target = "gfx942",
@@ -19,6 +20,7 @@ static const et_machine machines[] = {
      .hbm_gbs = 4300,
      .cache_gbs_cu = 134,
      .matrix_tflops = 1307,
+     .f32_matrix_tflops = 163.4,
      .vector_tflops = 163,
      .event_us = 0.95,
      .latency_us = 0.34,
@@ -37,6 +39,7 @@ static const et_machine machines[] = {
      .hbm_gbs = 1300,
      .cache_gbs_cu = 109,
      .matrix_tflops = 181,
+     .f32_matrix_tflops = 45.3,
      .vector_tflops = 22.6,
      .event_us = 1.0,
      .latency_us = 0.42,
@@ -54,6 +57,7 @@ static const et_machine machines[] = {
      .hbm_gbs = 6500,
      .cache_gbs_cu = 154,
      .matrix_tflops = 2517,
+     .f32_matrix_tflops = 157.3,
      .vector_tflops = 157,
      .event_us = 0.83,
      .latency_us = 0.3,
@@ -71,6 +75,7 @@ static const et_machine machines[] = {
      .hbm_gbs = 780,
      .cache_gbs_cu = 160,
      .matrix_tflops = 123,
+     .f32_matrix_tflops = 30.7,
      .vector_tflops = 61,
      .event_us = 0.69,
      .latency_us = 0.29,
@@ -88,6 +93,7 @@ static const et_machine machines[] = {
      .hbm_gbs = 520,
      .cache_gbs_cu = 190,
      .matrix_tflops = 195,
+     .f32_matrix_tflops = 24.3,
      .vector_tflops = 48,
      .event_us = 0.58,
      .latency_us = 0.24,

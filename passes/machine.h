@@ -12,13 +12,14 @@ typedef struct {
     int k_bytes;   /* of a row of an operand that one round of a wave's matrix loads covers */
     int lds_bytes; /* a workgroup may use */
     double clock_ghz;
-    double hbm_gbs;       /* bandwidth a streaming kernel reaches, GB/s */
-    double cache_gbs_cu;  /* from the nearest shared cache to one CU, GB/s */
-    double matrix_tflops; /* dense bf16, whole chip */
-    double vector_tflops; /* f32 fused multiply-add, whole chip */
-    double event_us;      /* from a notify on one die to a waiter on another going on */
-    double latency_us;    /* of a dependent load from memory */
-    double launch_us;     /* of a kernel */
+    double hbm_gbs;           /* bandwidth a streaming kernel reaches, GB/s */
+    double cache_gbs_cu;      /* from the nearest shared cache to one CU, GB/s */
+    double matrix_tflops;     /* dense bf16, whole chip */
+    double f32_matrix_tflops; /* the same of f32 operands */
+    double vector_tflops;     /* f32 fused multiply-add, whole chip */
+    double event_us;          /* from a notify on one die to a waiter on another going on */
+    double latency_us;        /* of a dependent load from memory */
+    double launch_us;         /* of a kernel */
     const char *source;
 } et_machine;
 
