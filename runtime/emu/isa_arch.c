@@ -207,7 +207,17 @@ static bool rename_part(const struct rename *list, size_t n, char *part, size_t 
 }
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
+/* Conversions and products of 8-bit floats, whose forms are not gfx942's any more. */
+static bool has_bytes(const char *name) {
+    bool which = !strncmp(name, "v_cvt_", 6) || !strncmp(name, "v_mfma_", 7);
+    bool known = strstr(name, "_f32_fp8") || strstr(name, "_f32_bf8") || strstr(name, "fp8_f32") ||
+                 strstr(name, "bf8_f32") || strstr(name, "_fp8_") || strstr(name, "_bf8_");
+    return which && known;
+}
+
 void isa_arch_rename(enum isa_gen gen, char name[64]) {
+    if ((gen == GEN_950 || gen == GEN_12) && has_bytes(name) && strlen(name) < 56)
+        strcat(name, "_ocp");
     if (gen < GEN_11) return;
     static const char *const segments[] = {"global_", "flat_", "scratch_"};
     for (size_t i = 0; i < COUNT(segments); i++) {

@@ -130,15 +130,16 @@ H(h_load) {
         return o + 1;
     }
     uint64_t to[LANES];
-    uint32_t t[LANES];
+    uint32_t t[4 * LANES];
+    uint32_t dwords = (uint32_t)isa_data_dwords(o->row_arg), each = 4 * dwords;
     uint32_t at = (w->s[S_M0] & 0xffff) + (uint32_t)o->offset;
-    if (at + 4 * LANES > w->lds_bytes)
-        return isa_fault(w, o, "LDS bytes %u to %u of a workgroup that has %u", at, at + 4 * LANES,
-                         w->lds_bytes);
+    if (at + each * LANES > w->lds_bytes)
+        return isa_fault(w, o, "LDS bytes %u to %u of a workgroup that has %u", at,
+                         at + each * LANES, w->lds_bytes);
     load(w, o, t, a, exec, inside);
     for (int i = 0; i < LANES; i++)
-        to[i] = (uint64_t)(uintptr_t)(w->lds + at + 4 * i);
-    isa_store(t, to, D_X1, exec);
+        to[i] = (uint64_t)(uintptr_t)(w->lds + at + each * (uint32_t)i);
+    isa_store(t, to, D_X1 + (int)dwords - 1, exec);
     return o + 1;
 }
 

@@ -94,7 +94,9 @@ bool isa_decode_one(struct emu_decode *d, struct emu_text *t, struct emu_op *o) 
     o->cls = row->cls;
     if (!row->bind(d, row, t, o) || !o->fn) return false;
     /* a wave of 32 has its lanes in one register; the other half of EXEC stays zero */
-    return d->mask_dwords == 2 || o->d_vgpr || o->sd != S_EXEC + 1;
+    const struct emu_tok *first = &t->tok[0];
+    return d->mask_dwords == 2 || !t->ntok || first->kind != TOK_SGPR || first->reg < S_EXEC ||
+           first->reg + first->count <= S_EXEC + 1 || first->reg >= S_SHARED_BASE;
 }
 
 static void decode_text(struct emu_decode *d, LLVMDisasmContextRef dc, size_t at, size_t *bytes,

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum mfma_type { M_F32, M_F16, M_BF16, M_F64, M_I8, M_FP8, M_BF8, M_XF32 };
+enum mfma_type { M_F32, M_F16, M_BF16, M_F64, M_I8, M_FP8, M_BF8, M_OFP8, M_OBF8, M_XF32 };
 
 /* D[b] = A[b] * B[b] + C[b] for BLOCKS independent M x N blocks with depth K.
  *

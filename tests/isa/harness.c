@@ -165,6 +165,104 @@ struct code code_from_asm(const char *text) {
     return c;
 }
 
+void assembler_knows(const char *const *lines, size_t n, bool *known) {
+    char source[256], errors[256], command[1024], line[512];
+    temp_name(source, sizeof source, "s");
+    temp_name(errors, sizeof errors, "err");
+    FILE *f = fopen(source, "w");
+    if (!f) fail("cannot write the assembly");
+    for (size_t i = 0; i < n; i++) {
+        fprintf(f, "%s\n", lines[i]);
+        known[i] = true;
+    }
+    fclose(f);
+    snprintf(command, sizeof command,
+             LLVM_MC " -triple=amdgcn-amd-amdhsa -mcpu=%s -filetype=null %s 2> %s", target->name,
+             source, errors);
+    int status = system(command);
+    size_t refused = 0, at, skip = strlen(source) + 1;
+    f = fopen(errors, "r");
+    if (!f) fail("cannot read the assembler's errors");
+    while (fgets(line, sizeof line, f)) {
+        if (strncmp(line, source, skip - 1) || !strstr(line, ": error:")) continue;
+        if (sscanf(line + skip, "%zu", &at) == 1 && at >= 1 && at <= n) known[at - 1] = false;
+        refused++;
+    }
+    fclose(f);
+    if (status && !refused) fail("the assembler failed");
+    unlink(source);
+    unlink(errors);
+}
+
+/* ---- names ------------------------------------------------------------------------------------
+ */
+
+struct rename {
+    const char *gfx9, *name;
+};
+static const struct rename since_gfx11[] = {
+    {"v_add_u32", "v_add_nc_u32"},
+    {"v_sub_u32", "v_sub_nc_u32"},
+    {"v_subrev_u32", "v_subrev_nc_u32"},
+    {"v_add_i32", "v_add_nc_i32"},
+    {"v_sub_i32", "v_sub_nc_i32"},
+    {"v_add_u16", "v_add_nc_u16"},
+    {"v_sub_u16", "v_sub_nc_u16"},
+    {"v_add_i16", "v_add_nc_i16"},
+    {"v_sub_i16", "v_sub_nc_i16"},
+    {"v_addc_co_u32", "v_add_co_ci_u32"},
+    {"v_subb_co_u32", "v_sub_co_ci_u32"},
+    {"v_subbrev_co_u32", "v_subrev_co_ci_u32"},
+    {"v_ffbh_u32", "v_clz_i32_u32"},
+    {"v_ffbl_b32", "v_ctz_i32_b32"},
+    {"v_ffbh_i32", "v_cls_i32"},
+    {"v_cvt_pkrtz_f16_f32", "v_cvt_pk_rtz_f16_f32"},
+    {"v_cvt_rpi_i32_f32", "v_cvt_nearest_i32_f32"},
+    {"v_cvt_flr_i32_f32", "v_cvt_floor_i32_f32"},
+    {"v_cvt_pknorm_i16_f32", "v_cvt_pk_norm_i16_f32"},
+    {"v_cvt_pknorm_u16_f32", "v_cvt_pk_norm_u16_f32"},
+    {"v_cvt_pknorm_i16_f16", "v_cvt_pk_norm_i16_f16"},
+    {"v_cvt_pknorm_u16_f16", "v_cvt_pk_norm_u16_f16"},
+    {"s_andn2_b32", "s_and_not1_b32"},
+    {"s_andn2_b64", "s_and_not1_b64"},
+    {"s_orn2_b32", "s_or_not1_b32"},
+    {"s_orn2_b64", "s_or_not1_b64"},
+    {"s_ff1_i32_b32", "s_ctz_i32_b32"},
+    {"s_ff1_i32_b64", "s_ctz_i32_b64"},
+    {"s_flbit_i32_b32", "s_clz_i32_u32"},
+    {"s_flbit_i32_b64", "s_clz_i32_u64"},
+    {"s_flbit_i32", "s_cls_i32"},
+    {"s_flbit_i32_i64", "s_cls_i32_i64"},
+};
+static const struct rename since_gfx12[] = {
+    {"s_add_u32", "s_add_co_u32"},         {"s_sub_u32", "s_sub_co_u32"},
+    {"s_add_i32", "s_add_co_i32"},         {"s_sub_i32", "s_sub_co_i32"},
+    {"s_addc_u32", "s_add_co_ci_u32"},     {"s_subb_u32", "s_sub_co_ci_u32"},
+    {"v_mad_u64_u32", "v_mad_co_u64_u32"}, {"v_mad_i64_i32", "v_mad_co_i64_i32"},
+    {"v_min_f16", "v_min_num_f16"},        {"v_max_f16", "v_max_num_f16"},
+    {"v_min_f32", "v_min_num_f32"},        {"v_max_f32", "v_max_num_f32"},
+    {"v_min_f64", "v_min_num_f64"},        {"v_max_f64", "v_max_num_f64"},
+    {"v_min3_f16", "v_min3_num_f16"},      {"v_max3_f16", "v_max3_num_f16"},
+    {"v_med3_f16", "v_med3_num_f16"},      {"v_min3_f32", "v_min3_num_f32"},
+    {"v_max3_f32", "v_max3_num_f32"},      {"v_med3_f32", "v_med3_num_f32"},
+    {"v_minmax_f32", "v_minmax_num_f32"},  {"v_maxmin_f32", "v_maxmin_num_f32"},
+    {"v_minmax_f16", "v_minmax_num_f16"},  {"v_maxmin_f16", "v_maxmin_num_f16"},
+    {"v_pk_min_f16", "v_pk_min_num_f16"},  {"v_pk_max_f16", "v_pk_max_num_f16"},
+};
+
+static const char *renamed(const struct rename *list, size_t n, const char *name) {
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(list[i].gfx9, name)) return list[i].name;
+    return name;
+}
+
+const char *target_name(const char *name) {
+    if (target->lanes == 64) return name;
+    if (!strcmp(target->name, "gfx1201"))
+        name = renamed(since_gfx12, sizeof since_gfx12 / sizeof *since_gfx12, name);
+    return renamed(since_gfx11, sizeof since_gfx11 / sizeof *since_gfx11, name);
+}
+
 struct code code_from_cl(const char *source) {
     static const char *const libraries[] = {"opencl",
                                             "ocml",

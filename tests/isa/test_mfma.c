@@ -40,6 +40,21 @@ static const struct test tests[] = {
     {"v_mfma_i32_16x16x32_i8", 16, 16, 32, 1, I8, I8},
     {"v_mfma_f64_16x16x4_f64", 16, 16, 4, 1, F64, F64},
     {"v_mfma_f64_4x4x4_4b_f64", 4, 4, 4, 4, F64, F64},
+    /* gfx90a */
+    {"v_mfma_f32_32x32x2bf16", 32, 32, 2, 2, BF16, BF16},
+    {"v_mfma_f32_16x16x2bf16", 16, 16, 2, 4, BF16, BF16},
+    {"v_mfma_f32_4x4x2bf16", 4, 4, 2, 16, BF16, BF16},
+    {"v_mfma_f32_32x32x4bf16", 32, 32, 4, 1, BF16, BF16},
+    {"v_mfma_f32_16x16x8bf16", 16, 16, 8, 1, BF16, BF16},
+    {"v_mfma_i32_32x32x8i8", 32, 32, 8, 1, I8, I8},
+    {"v_mfma_i32_16x16x16i8", 16, 16, 16, 1, I8, I8},
+    /* gfx950 */
+    {"v_mfma_f32_16x16x32_f16", 16, 16, 32, 1, F16, F16},
+    {"v_mfma_f32_32x32x16_f16", 32, 32, 16, 1, F16, F16},
+    {"v_mfma_f32_16x16x32_bf16", 16, 16, 32, 1, BF16, BF16},
+    {"v_mfma_f32_32x32x16_bf16", 32, 32, 16, 1, BF16, BF16},
+    {"v_mfma_i32_16x16x64_i8", 16, 16, 64, 1, I8, I8},
+    {"v_mfma_i32_32x32x32_i8", 32, 32, 32, 1, I8, I8},
 };
 enum { NTESTS = sizeof tests / sizeof *tests };
 
@@ -60,6 +75,11 @@ static struct place output_place(const struct test *t, int i, int j, int b) {
     int b_i = tile >= 64 ? 1 : 64 / tile, m_i = 64 / b_i / t->n, g = t->m / (h * m_i);
     return (struct place){j + t->n * ((i / h) % m_i + m_i * (b % b_i)),
                           i % h + h * (i / (h * m_i) + g * (b / b_i))};
+}
+
+/* gfx950's 8-bit floats have an exponent bias one less, and other NaNs. */
+static int ocp(void) {
+    return !strcmp(target->name, "gfx950");
 }
 
 static uint32_t random_element(enum kind k, double *value) {
@@ -89,18 +109,18 @@ static uint32_t random_element(enum kind k, double *value) {
     case FP8: {
         do
             bits = random32() & 255;
-        while (bits == 0x80);
-        int e = bits >> 3 & 15, m = bits & 7;
-        *value = e ? ldexp(8 + m, e - 11) : ldexp(m, -10);
+        while (bits == 0x80 || (ocp() && (bits & 0x7f) == 0x7f));
+        int e = (int)(bits >> 3 & 15) + ocp(), m = bits & 7;
+        *value = bits & 0x78 ? ldexp(8 + m, e - 11) : ldexp(m, -10 + ocp());
         if (bits & 0x80) *value = -*value;
         break;
     }
     case BF8: {
         do
             bits = random32() & 255;
-        while (bits == 0x80);
-        int e = bits >> 2 & 31, m = bits & 3;
-        *value = e ? ldexp(4 + m, e - 18) : ldexp(m, -17);
+        while (bits == 0x80 || (ocp() && (bits & 0x7c) == 0x7c));
+        int e = (int)(bits >> 2 & 31) + ocp(), m = bits & 3;
+        *value = bits & 0x7c ? ldexp(4 + m, e - 18) : ldexp(m, -17 + ocp());
         if (bits & 0x80) *value = -*value;
         break;
     }
@@ -199,30 +219,64 @@ static int regs(char *out, int reg, int n) {
     return n == 1 ? sprintf(out, "v%d", reg) : sprintf(out, "v[%d:%d]", reg, reg + n - 1);
 }
 
-int main(void) {
+/* gfx90a has the shape without the blocks, bf16 with "_1k" and no underscore before the type. */
+static void name_of(char *out, const struct test *t, bool old) {
+    strcpy(out, t->name);
+    if (!old) return;
+    char *blocks = strstr(out, "b_"), *type = strrchr(out, '_');
+    if (blocks) {
+        char *from = blocks;
+        while (*--from != '_')
+            continue;
+        memmove(from + 1, blocks + 2, strlen(blocks + 2) + 1);
+        type = from;
+    }
+    memmove(type, type + 1, strlen(type));
+    if (t->a == BF16) strcat(out, "_1k");
+}
+
+static void write_line(char *p, int i, bool old) {
+    const struct test *t = &tests[i / 2];
+    char name[64];
+    name_of(name, t, old);
+    int na = t->m * t->k * t->blocks * size_of[t->a] / 256;
+    int nb = t->n * t->k * t->blocks * size_of[t->b] / 256;
+    int nd = t->m * t->n * t->blocks / 64 * (t->a == F64 ? 2 : 1);
+    p += sprintf(p, "%s ", name);
+    p += regs(p, D, nd);
+    p += sprintf(p, ", ");
+    p += regs(p, A, na);
+    p += sprintf(p, ", ");
+    p += regs(p, B, nb);
+    p += sprintf(p, ", ");
+    p += i & 1 ? sprintf(p, "0") : regs(p, C, nd);
+}
+
+int main(int argc, char **argv) {
+    static char line[4 * NTESTS][128];
+    static const char *lines[4 * NTESTS];
+    static bool known[4 * NTESTS];
     char text[NTESTS * 2 * 128], *p = text;
+    int count = 0;
+    target_choose(argc, argv);
+    for (int i = 0; i < 4 * NTESTS; i++) {
+        write_line(line[i], i / 2, i & 1);
+        lines[i] = line[i];
+    }
+    assembler_knows(lines, 4 * NTESTS, known);
     for (int i = 0; i < 2 * NTESTS; i++) {
-        const struct test *t = &tests[i / 2];
-        int na = t->m * t->k * t->blocks * size_of[t->a] / 256;
-        int nb = t->n * t->k * t->blocks * size_of[t->b] / 256;
-        int nd = t->m * t->n * t->blocks / 64 * (t->a == F64 ? 2 : 1);
-        p += sprintf(p, ".p2align 8\n%s ", t->name);
-        p += regs(p, D, nd);
-        p += sprintf(p, ", ");
-        p += regs(p, A, na);
-        p += sprintf(p, ", ");
-        p += regs(p, B, nb);
-        p += sprintf(p, ", ");
-        p += i & 1 ? sprintf(p, "0") : regs(p, C, nd);
-        p += sprintf(p, "\ns_endpgm\n");
+        bool has = known[2 * i] || known[2 * i + 1];
+        count += has && i & 1;
+        p += sprintf(p, ".p2align 8\n%s\ns_endpgm\n", has ? lines[2 * i + !known[2 * i]] : "");
     }
     struct code code = code_from_asm(text);
     struct machine *m = machine_create(&code, 0, 1);
     for (int round = 0; round < 3; round++)
         for (int i = 0; i < 2 * NTESTS; i++)
-            run(m, &tests[i / 2], i & 1, (uint64_t)i * 256);
+            if (known[2 * i] || known[2 * i + 1]) run(m, &tests[i / 2], i & 1, (uint64_t)i * 256);
     machine_destroy(m);
     code_free(&code);
-    printf("%d instructions, %d failures\n", NTESTS, failures);
+    EXPECT(count >= 25, "only %d of %d instructions assemble", count, NTESTS);
+    printf("%d instructions, %d failures\n", count, failures);
     return failures != 0;
 }

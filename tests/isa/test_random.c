@@ -8,11 +8,13 @@
 
 enum { WORDS = 96, BYTES = 65536, PROGRAMS = 3000, POOL = 6000 };
 
-/* First dword of each encoding: fixed bits, and which bits are free. */
-static const struct {
+/* First dword of each encoding: fixed bits, and which bits are free. A table has first ten without
+ * memory (the sixth, VOP2, has its last opcodes used by others), then those that access it. */
+struct encoding {
     uint32_t fixed, open;
     int words;
-} encodings[] = {
+};
+static const struct encoding gfx9[] = {
     {0x80000000, 0x3fffffff, 1}, /* SOP2 */
     {0xb0000000, 0x0fffffff, 1}, /* SOPK */
     {0xbe800000, 0x007fffff, 1}, /* SOP1 */
@@ -28,7 +30,50 @@ static const struct {
     {0xdc000000, 0x01ffffff, 2}, /* FLAT */
     {0xe0000000, 0x01ffffff, 2}, /* MUBUF */
 };
-enum { NENCODINGS = sizeof encodings / sizeof *encodings };
+static const struct encoding gfx11[] = {
+    {0x80000000, 0x3fffffff, 1}, /* SOP2 */
+    {0xb0000000, 0x0fffffff, 1}, /* SOPK */
+    {0xbe800000, 0x007fffff, 1}, /* SOP1 */
+    {0xbf000000, 0x007fffff, 1}, /* SOPC */
+    {0xc8000000, 0x03ffffff, 2}, /* VOPD */
+    {0x00000000, 0x7dffffff, 1}, /* VOP2 */
+    {0x7e000000, 0x01ffffff, 1}, /* VOP1 */
+    {0x7c000000, 0x01ffffff, 1}, /* VOPC */
+    {0xd4000000, 0x03ffffff, 2}, /* VOP3 */
+    {0xcc000000, 0x007fffff, 2}, /* VOP3P and matrices */
+    {0xf4000000, 0x01ffffff, 2}, /* SMEM */
+    {0xd8000000, 0x03fcffff, 2}, /* DS */
+    {0xdc000000, 0x03ffffff, 2}, /* FLAT */
+};
+static const struct encoding gfx12[] = {
+    {0x80000000, 0x3fffffff, 1}, /* SOP2 */
+    {0xb0000000, 0x0fffffff, 1}, /* SOPK */
+    {0xbe800000, 0x007fffff, 1}, /* SOP1 */
+    {0xbf000000, 0x007fffff, 1}, /* SOPC */
+    {0xc8000000, 0x03ffffff, 2}, /* VOPD */
+    {0x00000000, 0x7dffffff, 1}, /* VOP2 */
+    {0x7e000000, 0x01ffffff, 1}, /* VOP1 */
+    {0x7c000000, 0x01ffffff, 1}, /* VOPC */
+    {0xd4000000, 0x03ffffff, 2}, /* VOP3 */
+    {0xcc000000, 0x007fffff, 2}, /* VOP3P and matrices */
+    {0xf4000000, 0x007fffff, 2}, /* SMEM */
+    {0xd8000000, 0x03fcffff, 2}, /* DS */
+    {0xee000000, 0x003fc07f, 3}, /* VGLOBAL */
+    {0xec000000, 0x003fc07f, 3}, /* VFLAT */
+    {0xed000000, 0x003fc07f, 3}, /* VSCRATCH */
+};
+enum { PLAIN = 10 };
+#define COUNT(a) (int)(sizeof(a) / sizeof *(a))
+
+static const struct encoding *encodings = gfx9;
+static int nencodings = COUNT(gfx9);
+
+static void choose_encodings(void) {
+    if (target->lanes == 64) return;
+    bool last = !strcmp(target->name, "gfx1201");
+    encodings = last ? gfx12 : gfx11;
+    nencodings = last ? COUNT(gfx12) : COUNT(gfx11);
+}
 
 static uint32_t second_word(int encoding) {
     uint32_t r = random32();
@@ -36,9 +81,9 @@ static uint32_t second_word(int encoding) {
     return encoding > 10 ? r & 0x1f7f1f1f : r;
 }
 
-/* Instructions the executor knows, two dwords each (the second may not be used). */
+/* Instructions the executor knows, three dwords each (the last may not be used). */
 struct pool {
-    uint32_t (*word)[2];
+    uint32_t (*word)[3];
     uint8_t *words;
     int n, memory; /* from index MEMORY on they access memory */
 };
@@ -46,14 +91,15 @@ struct pool {
 static void collect(struct pool *p, int from, int to, int want) {
     for (int found = 0; found < want;) {
         int e = from + (int)(random32() % (unsigned)(to - from));
-        uint32_t w[2] = {encodings[e].fixed | (random32() & encodings[e].open), second_word(e)};
+        uint32_t w[3] = {encodings[e].fixed | (random32() & encodings[e].open), second_word(e),
+                         random32() & 0xffff1f};
         bool literal = encodings[e].words == 1 && ((w[0] & 0xff) == 255 || (w[0] & 0x1ff) >= 249);
-        int words = encodings[e].words == 2 || literal ? 2 : 1;
+        int words = encodings[e].words >= 2 ? encodings[e].words : literal ? 2 : 1;
         if (e == 5 && w[0] >> 25 >= 62) continue;
         struct emu_program *one;
         char err[256];
         uint32_t at;
-        if (!emu_program_create("gfx942", 0, w, (size_t)words * 4, &one, err)) abort();
+        if (!emu_program_create(target->name, 0, w, (size_t)words * 4, &one, err)) abort();
         bool ok = one->nops == 1 && !isa_unknown(one, 0, &at);
         emu_program_destroy(one);
         if (!ok) continue;
@@ -72,7 +118,7 @@ static bool ends_soon(uint32_t w) {
 
 static void make(const struct pool *p, uint32_t *word) {
     int n = 0;
-    while (n < WORDS - 3) {
+    while (n < WORDS - 4) {
         bool memory = random32() % 32 == 0;
         int span = memory ? p->n - p->memory : p->memory;
         int k = (memory ? p->memory : 0) + (int)(random32() % (unsigned)span);
@@ -81,7 +127,7 @@ static void make(const struct pool *p, uint32_t *word) {
         n += p->words[k];
     }
     while (n < WORDS)
-        word[n++] = 0xbf810000; /* s_endpgm */
+        word[n++] = target->lanes == 64 ? 0xbf810000 : 0xbfb00000; /* s_endpgm */
 }
 
 static void fill(struct machine *m, const uint8_t *memory, uint64_t seed) {
@@ -134,15 +180,17 @@ static bool repeatable(const struct emu_program *p) {
     return true;
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    target_choose(argc, argv);
+    choose_encodings();
     uint8_t *memory = live_alloc(BYTES, true);
     int stops[EMU_FAULT + 1] = {0};
     uint64_t total = 0;
     struct pool p = {.word = malloc(POOL * sizeof *p.word), .words = malloc(POOL)};
     if (!p.word || !p.words) abort();
-    collect(&p, 0, 10, POOL * 3 / 4);
+    collect(&p, 0, PLAIN, POOL * 3 / 4);
     p.memory = p.n;
-    collect(&p, 10, NENCODINGS, POOL / 4);
+    collect(&p, PLAIN, nencodings, POOL / 4);
     for (int k = 0; k < PROGRAMS; k++) {
         uint32_t word[WORDS];
         make(&p, word);

@@ -41,23 +41,36 @@ static int operand(char *out, char kind, int reg) {
     return kind == 'q' ? sprintf(out, "s[%d:%d]", reg, reg + 1) : sprintf(out, "s%d", reg);
 }
 
-static void arithmetic(void) {
-    char *text = malloc(NTESTS * 256), *p = text;
+static int arithmetic(void) {
+    static char line[NTESTS][128];
+    static const char *lines[NTESTS];
+    static bool known[NTESTS];
+    char *text = malloc(NTESTS * 256), *end = text;
+    int count = 0;
     for (int i = 0; i < NTESTS; i++) {
         const char *k = tests[i].kinds;
+        char *p = line[i];
         int n = 0;
-        p += sprintf(p, ".p2align 8\n%s ", tests[i].name);
+        p += sprintf(p, "%s ", target_name(tests[i].name));
         if (k[0] != 'x') p += operand(p, k[0], 20);
         for (n = 1; k[n]; n++) {
             if (k[0] != 'x' || n > 1) p += sprintf(p, ", ");
             p += operand(p, k[n], 2 + 2 * n);
         }
-        p += sprintf(p, "\ns_endpgm\n");
+        lines[i] = line[i];
+    }
+    assembler_knows(lines, NTESTS, known);
+    for (int i = 0; i < NTESTS; i++) {
+        /* EXEC of 64 lanes */
+        if (target->lanes == 32 && strstr(tests[i].name, "exec_b64")) known[i] = false;
+        count += known[i];
+        end += sprintf(end, ".p2align 8\n%s\ns_endpgm\n", known[i] ? line[i] : "");
     }
     struct code c = code_from_asm(text);
     struct machine *m = machine_create(&c, 0, 1);
     for (int round = 0; round < 400; round++) {
         for (int i = 0; i < NTESTS; i++) {
+            if (!known[i]) continue;
             union value in[2], r, got;
             machine_restart(m, (uint64_t)i * SLOT);
             struct emu_wave *w = m->waves[0];
@@ -71,7 +84,7 @@ static void arithmetic(void) {
             r.q = random64();
             put64(&w->s[20], r.q);
             int scc = (int)(random32() & 1);
-            uint64_t exec = random64();
+            uint64_t exec = random64() & w->full;
             w->s[S_SCC] = (uint32_t)scc;
             put64(&w->s[S_EXEC], exec);
             EXPECT(machine_run(m) == EMU_ENDED, "%s: %s", tests[i].name, m->fault.what);
@@ -89,6 +102,7 @@ static void arithmetic(void) {
     machine_destroy(m);
     code_free(&c);
     free(text);
+    return count;
 }
 
 /* Each leaves what to look at in s0..s7. */
@@ -151,9 +165,11 @@ static void control(void) {
     }
 }
 
-int main(void) {
-    arithmetic();
-    control();
-    printf("%d instructions, %d failures\n", NTESTS, failures);
+int main(int argc, char **argv) {
+    target_choose(argc, argv);
+    int count = arithmetic();
+    EXPECT(count >= 80, "only %d of %d instructions assemble", count, NTESTS);
+    if (!strcmp(target->name, "gfx942")) control();
+    printf("%d instructions, %d failures\n", count, failures);
     return failures != 0;
 }
