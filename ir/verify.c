@@ -5,7 +5,7 @@
 #include <string.h>
 
 enum {
-    WORK = 25000000,
+    WORK = 40000000,
     MAX_PERIOD = 512,
     ALL_VALUES = 1 << 16, /* so many are tried one by one, as long as the work allows */
     MAX_CORNERS = 64,
@@ -60,6 +60,7 @@ struct divisors {
     int64_t v[MAX_CORNERS];
     int n;
     int64_t period;
+    bool exact; /* the period is a multiple of every divisor */
 };
 
 static int64_t gcd(int64_t a, int64_t b) {
@@ -74,14 +75,16 @@ static void note_divisor(void *ctx, et_expr e) {
         return;
     for (int i = 0; i < d->n; i++)
         if (d->v[i] == by) return;
+    d->exact &= d->n < MAX_CORNERS;
     if (d->n == MAX_CORNERS) return;
     d->v[d->n++] = by;
     int64_t period = d->period / gcd(d->period, by) * by;
-    d->period = period > MAX_PERIOD ? (by > d->period ? by : d->period) : period;
+    d->exact &= period <= MAX_PERIOD;
+    if (period <= MAX_PERIOD) d->period = period;
 }
 
 static void find_divisors(const struct verify *v, struct divisors *d) {
-    *d = (struct divisors){.x = v->x, .period = 1};
+    *d = (struct divisors){.x = v->x, .period = 1, .exact = true};
     for (int i = 0; i < v->p->ngrids; i++) {
         const et_grid *g = &v->p->grids[i];
         for (int c = 0; c < v->p->funcs[g->func].ncoords; c++)
@@ -133,7 +136,7 @@ static bool look(struct verify *v) {
     bool settled = s == VF_OK && vf_loops_settled(v);
     if (s == VF_OK && !settled) {
         for (int l = 0; l < v->p->g->nloops; l++)
-            v->loop[l] = (struct vf_loop){v->loop[l].trips, (int)v->loop[l].trips, false};
+            v->loop[l] = (struct vf_loop){v->loop[l].trips, (int)v->loop[l].trips, 1, false};
         s = vf_order(v);
     }
     bool ok = s != VF_WRONG && (s == VF_TOO_LARGE || (vf_hazards(v) && vf_contents(v)));
@@ -141,7 +144,7 @@ static bool look(struct verify *v) {
     for (int i = 0; ok && i < v->ninst; i++)
         tasks += v->grid[v->inst[i].grid].tiles;
     if (s == VF_TOO_LARGE || v->report->work > v->limit)
-        v->report->exhaustive = false;
+        v->skipped = true;
     else if (ok)
         v->report->values++;
     v->report->tasks = tasks > v->report->tasks ? tasks : v->report->tasks;
@@ -154,8 +157,10 @@ struct space {
     int n;
     int64_t lo[MAX_SYMS], hi[MAX_SYMS];
     struct corners corner[MAX_SYMS];
-    int64_t all;           /* values in all, or more than ALL_VALUES */
-    unsigned char *looked; /* when all are to be looked at */
+    int64_t window[MAX_SYMS]; /* upper ends */
+    bool rows;                /* symbols with larger values than that only count rows */
+    int64_t all, windows;     /* values, or more than ALL_VALUES */
+    unsigned char *looked;    /* when all are to be looked at */
 };
 
 static bool look_once(struct verify *v, struct space *s) {
@@ -166,11 +171,8 @@ static bool look_once(struct verify *v, struct space *s) {
         if (s->looked[at]) return true;
         s->looked[at] = 1;
     }
-    if (v->report->work > v->limit) {
-        v->report->exhaustive = false;
-        return true;
-    }
-    return look(v);
+    if (v->report->work > v->limit) v->skipped = true;
+    return v->report->work > v->limit || look(v);
 }
 
 /* Corners of all symbols together; then of each with the others at their ends. */
@@ -187,23 +189,6 @@ static bool look_at_corners(struct verify *v, struct space *s, int sym) {
     return true;
 }
 
-/* All small values of one symbol, enough for every remainder by the period three times, with the
- * others high, then low. */
-static bool sweep(struct verify *v, struct space *s, int64_t period) {
-    for (int sym = 0; sym < s->n; sym++)
-        for (int high = 1; high >= 0; high--) {
-            int64_t end = s->lo[sym] + 3 * period + 2;
-            for (int i = 0; i < s->n; i++)
-                v->syms[i] = high ? s->hi[i] : s->lo[i];
-            for (int64_t k = s->lo[sym]; k <= s->hi[sym] && k <= end; k++) {
-                v->syms[sym] = k;
-                if (!look_once(v, s)) return false;
-            }
-            if (s->n == 1) break;
-        }
-    return true;
-}
-
 static bool look_at_all(struct verify *v, struct space *s) {
     for (int64_t at = 0; at < s->all; at++) {
         int64_t left = at;
@@ -215,6 +200,30 @@ static bool look_at_all(struct verify *v, struct space *s) {
         if (!look_once(v, s)) return false;
     }
     return true;
+}
+
+/* The values from which the others follow when symbols only count rows: all small ones of each
+ * symbol, together. */
+static bool look_at_windows(struct verify *v, struct space *s, int sym) {
+    if (sym == s->n) return look_once(v, s);
+    for (int64_t k = s->lo[sym]; k <= s->window[sym]; k++) {
+        v->syms[sym] = k;
+        if (!look_at_windows(v, s, sym + 1)) return false;
+    }
+    return true;
+}
+
+/* Every block of rows that two tasks are in and one more: three periods. */
+static void find_windows(struct verify *v, struct space *s, const struct divisors *d) {
+    s->rows = true;
+    s->windows = 1;
+    for (int i = 0; i < s->n; i++) {
+        int64_t end = s->lo[i] + 3 * d->period + 2;
+        s->window[i] = end < s->hi[i] ? end : s->hi[i];
+        if (end < s->hi[i]) s->rows = s->rows && d->exact && vf_counts_rows(v, i, d->period);
+        int64_t n = s->window[i] - s->lo[i] + 1;
+        s->windows = n > ALL_VALUES || s->windows > ALL_VALUES ? ALL_VALUES + 1 : s->windows * n;
+    }
 }
 
 static bool look_around(struct verify *v) {
@@ -231,11 +240,18 @@ static bool look_around(struct verify *v) {
         int64_t n = s.hi[i] - s.lo[i] + 1;
         s.all = n > ALL_VALUES || s.all > ALL_VALUES ? ALL_VALUES + 1 : s.all * n;
     }
+    find_windows(v, &s, &d);
     v->syms = et_alloc(v->arena, (size_t)(s.n + 1) * sizeof *v->syms);
     v->report->exhaustive = s.all <= ALL_VALUES;
     if (v->report->exhaustive) s.looked = et_alloc(v->arena, (size_t)s.all);
-    return look_at_corners(v, &s, 0) && sweep(v, &s, d.period) &&
-           (!v->report->exhaustive || look_at_all(v, &s));
+    bool windows = s.rows && s.windows <= ALL_VALUES;
+    if (windows && !look_at_windows(v, &s, 0)) return false;
+    v->report->proved = windows && !v->skipped;
+    if (!look_at_corners(v, &s, 0)) return false;
+    if (!v->report->proved && v->report->exhaustive && !look_at_all(v, &s)) return false;
+    v->report->exhaustive &= s.all == v->report->values;
+    v->report->proved |= v->report->exhaustive;
+    return true;
 }
 
 /* ---- everything ---- */
@@ -247,7 +263,7 @@ static void set_up(struct verify *v) {
     v->event = et_alloc(v->arena, (size_t)(p->nevents + 1) * sizeof *v->event);
     for (int l = 0; l < p->g->nloops; l++) {
         int64_t trips = p->g->loops[l].hi - p->g->loops[l].lo;
-        v->loop[l] = (struct vf_loop){trips, (int)trips, false};
+        v->loop[l] = (struct vf_loop){trips, (int)trips, 1, false};
     }
     for (int i = 0; i < p->ngrids; i++) {
         struct vf_grid *g = &v->grid[i];

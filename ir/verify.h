@@ -22,6 +22,7 @@ typedef struct {
 typedef struct {
     int64_t values;  /* of the symbols */
     bool exhaustive; /* all values within the bounds */
+    bool proved;     /* for all values, whether looked at or not */
     int64_t tasks;   /* at the largest value */
     int64_t pairs;   /* of accesses shown to be ordered or apart */
     int64_t work;

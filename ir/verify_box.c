@@ -224,7 +224,7 @@ void vf_enter(struct verify *v, const struct vf_inst *in, unsigned mask, int64_t
     const struct vf_grid *g = &v->grid[in->grid];
     for (int i = 0; i < g->depth; i++) {
         const struct vf_loop *l = &v->loop[g->path[i]];
-        int64_t label = vf_label(l, in->at[i]);
+        int64_t label = i < v->glued ? in->at[i] : vf_label(l, in->at[i]);
         v->var[v->p->g->loops[g->path[i]].var] = (struct vf_range){label, label};
     }
     for (int c = g->f->ncoords - 1; c >= 0; c--) {

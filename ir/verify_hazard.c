@@ -142,7 +142,6 @@ struct side {
     unsigned fixed, relevant; /* coordinates chosen; that matter */
     int64_t coord[ET_MAX_RANK];
     struct vf_box box;
-    struct vf_range bytes;
 };
 
 static void measure(struct verify *v, struct side *s) {
@@ -151,14 +150,14 @@ static void measure(struct verify *v, struct side *s) {
     for (int c = 0; c < g->f->ncoords; c++)
         if (s->fixed >> c & 1) v->var[g->f->coord[c]] = (struct vf_range){s->coord[c], s->coord[c]};
     s->box = vf_box_of(v, s->a);
-    s->bytes = vf_bytes(v, s->a->tensor, &s->box);
 }
 
 static bool side_meet(const struct verify *v, const struct side *a, const struct side *b) {
     v->report->work++;
     if (a->a->tensor == b->a->tensor)
         return vf_meet(&a->box, &b->box, v->p->tensors[a->a->tensor].shape.rank);
-    return a->bytes.lo <= b->bytes.hi && b->bytes.lo <= a->bytes.hi;
+    /* Tensors that share memory at their largest: taken to meet wherever they are touched. */
+    return !a->box.empty && !b->box.empty;
 }
 
 static int64_t number(const struct vf_grid *g, unsigned mask, const int64_t *coord) {
@@ -212,7 +211,6 @@ static bool narrow_side(struct verify *v, struct side *a, struct side *b, struct
     const struct vf_grid *g = &v->grid[s->in->grid];
     int c = __builtin_ctz(s->relevant & ~s->fixed);
     struct vf_box box = s->box;
-    struct vf_range bytes = s->bytes;
     bool ok = true;
     s->fixed |= 1u << c;
     for (s->coord[c] = 0; ok && s->coord[c] < g->extent[c]; s->coord[c]++) {
@@ -222,7 +220,6 @@ static bool narrow_side(struct verify *v, struct side *a, struct side *b, struct
     }
     s->fixed &= ~(1u << c);
     s->box = box;
-    s->bytes = bytes;
     return ok;
 }
 
@@ -343,11 +340,19 @@ static bool descend(struct verify *v, const struct tree *t, int depth, int64_t a
     return true;
 }
 
+static int shared_loops(const struct vf_grid *a, const struct vf_grid *b) {
+    int n = 0;
+    while (n < a->depth && n < b->depth && a->path[n] == b->path[n])
+        n++;
+    return n;
+}
+
 static bool check_pair(struct verify *v, const struct vf_inst *first, const struct vf_inst *second,
                        const struct vf_pair *p) {
     const struct vf_grid *ga = &v->grid[first->grid], *gb = &v->grid[second->grid];
     struct tree t;
     v->report->pairs++;
+    v->glued = shared_loops(ga, gb);
     plant(v, first, &ga->access[p->a], &t);
     for (int k = 0; k < gb->nclasses; k++) {
         const uint64_t *past = v->past[second->first_class + k];
@@ -388,6 +393,7 @@ bool vf_hazards(struct verify *v) {
                 continue;
             for (int k = 0; k < p->n; k++)
                 if (!check_pair(v, first, in, &p->v[k])) return false;
+            v->glued = 0;
         }
         for (int k = 0; k < v->within[in->grid].n && !v->apart[in->grid]; k++)
             if (!check_within(v, in, &v->within[in->grid].v[k])) return false;

@@ -1,7 +1,7 @@
 /* verify_int.h - what the files of the verifier share: verify.c chooses values of the symbols,
- * verify_box.c evaluates footprints, verify_loop.c shortens loops, verify_order.c computes what
- * happens before what, verify_hazard.c checks accesses against it, verify_memory.c where things
- * are. */
+ * verify_rows.c says which values follow from others, verify_box.c evaluates footprints,
+ * verify_loop.c shortens loops, verify_order.c computes what happens before what, verify_hazard.c
+ * checks accesses against it, verify_memory.c where things are. */
 #ifndef ET_VERIFY_INT_H
 #define ET_VERIFY_INT_H
 
@@ -53,7 +53,8 @@ struct vf_inst {
 /* Iterations kept of a loop, see verify_loop.c. */
 struct vf_loop {
     int64_t trips;
-    int kept; /* trips, or fewer when it is shortened */
+    int kept;  /* trips, or fewer when it is shortened */
+    int reach; /* how many iterations back its waits and footprints go, at least 1 */
     bool shortened;
 };
 
@@ -117,6 +118,10 @@ struct verify {
     uint64_t *sets; /* room for sets of groups, reused from value to value */
     size_t nsets, csets;
     et_arena *round; /* freed after each value of the symbols */
+    /* So many of the outermost loops are taken as if their kept iterations were all there are: two
+     * accesses inside one loop then meet as neighbouring iterations do. */
+    int glued;
+    bool skipped; /* a value that was to be looked at was not */
     int errors;
     int64_t limit; /* of work */
 };
@@ -162,6 +167,11 @@ bool vf_translated(const struct verify *, const struct vf_inst *, const struct v
 /* May be called once the order of tasks is known: the middle of every shortened loop is the same
  * for whatever follows it. */
 bool vf_loops_settled(struct verify *);
+
+/* ---- verify_rows.c */
+/* The symbol only counts rows: what is ordered at a value that leaves three blocks of PERIOD rows
+ * is ordered at that value plus PERIOD too. */
+bool vf_counts_rows(struct verify *, int sym, int64_t period);
 
 /* ---- verify_order.c */
 typedef enum { VF_OK, VF_WRONG, VF_TOO_LARGE } vf_status;

@@ -6,10 +6,13 @@
 #include "verify_int.h"
 #include <string.h>
 
-enum {
-    KEPT = 6,
-    REACH = 2, /* how far, in iterations, a wait or a footprint may reach */
-};
+enum { MAX_REACH = 2 };
+
+/* Iterations kept of a loop whose waits and footprints reach back so far: the first, the last, and
+ * between them enough to see that the middle repeats itself. */
+static int enough(int reach) {
+    return 2 + 2 * reach;
+}
 
 int64_t vf_label(const struct vf_loop *l, int at) {
     return l->shortened && at >= l->kept / 2 ? l->trips - l->kept + at : at;
@@ -29,7 +32,7 @@ bool vf_map_iteration(const struct verify *v, const struct vf_inst *in, int loop
     for (int k = 0; k < g->depth; k++) {
         if (g->path[k] != loop) continue;
         int64_t away = i - vf_label(l, in->at[k]);
-        if (away < -REACH || away > REACH) break;
+        if (away < -l->reach || away > l->reach) break;
         *out = in->at[k] + away;
         return *out >= 0 && *out < l->kept;
     }
@@ -40,10 +43,19 @@ bool vf_map_iteration(const struct verify *v, const struct vf_inst *in, int loop
 
 /* ---- is a loop uniform? ---- */
 
-/* E is the variable plus a constant of at most REACH. */
-static bool is_near(struct verify *v, et_expr e, int var) {
-    int64_t c;
-    return et_is_int(v->x, et_sub(v->x, e, et_var(v->x, var)), &c) && c >= -REACH && c <= REACH;
+/* E is the loop's variable plus a small constant. */
+static bool is_near(struct verify *v, et_expr e, int loop, int64_t *out) {
+    et_expr var = et_var(v->x, v->p->g->loops[loop].var);
+    return et_is_int(v->x, et_sub(v->x, e, var), out) && *out >= -MAX_REACH && *out <= MAX_REACH;
+}
+
+static bool reaches(struct verify *v, et_expr e, int loop) {
+    struct vf_loop *l = &v->loop[loop];
+    int64_t by;
+    if (!is_near(v, e, loop, &by)) return false;
+    int far = (int)(by < 0 ? -by : by);
+    l->reach = far > l->reach ? far : l->reach;
+    return true;
 }
 
 /* A bound of a wait on a dimension that counts iterations. Inside the loop: near the variable,
@@ -53,12 +65,12 @@ static bool uniform_bound(struct verify *v, et_expr e, int loop, bool inside, bo
     int64_t c, last = v->loop[loop].trips - 1;
     const et_node_x *n = et_x(v->x, e);
     if (!inside) return et_is_int(v->x, e, &c) && (c == 0 || c == last);
-    if (is_near(v, e, v->p->g->loops[loop].var)) return true;
+    if (reaches(v, e, loop)) return true;
     if (et_is_int(v->x, e, &c)) return lower && c == 0;
     if (n->op != ET_X_MAX && n->op != ET_X_MIN) return false;
     for (int i = 0; i < 2; i++) /* a clamp */
         if (et_is_int(v->x, n->ops[i], &c) && c == (n->op == ET_X_MAX ? 0 : last))
-            return is_near(v, n->ops[!i], v->p->g->loops[loop].var);
+            return reaches(v, n->ops[!i], loop);
     return false;
 }
 
@@ -113,35 +125,53 @@ static bool uniform_events(struct verify *v, int g, int loop) {
     return true;
 }
 
-/* The dimension of the access that is the variable plus a constant, no other depending on it; -1
- * when none depends on it, -2 when it is used in another way. */
-static int moving_dim(struct verify *v, const struct vf_access *a, int var) {
-    int found = -1;
+/* How the loop's accesses to a tensor move with it. */
+struct motion {
+    bool seen;
+    int dim;        /* the one that is the variable plus a constant; -1: none */
+    int64_t lo, hi; /* of the constants */
+};
+
+static bool moving_dim(struct verify *v, const struct vf_access *a, int loop, struct motion *out) {
+    *out = (struct motion){.seen = true, .dim = -1};
     for (int d = 0; d < v->p->tensors[a->tensor].shape.rank; d++) {
-        if (!vf_has_var(v, a->index[d], var)) continue;
-        if (found >= 0 || !is_near(v, a->index[d], var)) return -2;
-        found = d;
+        int64_t by;
+        if (!vf_has_var(v, a->index[d], v->p->g->loops[loop].var)) continue;
+        if (out->dim >= 0 || !is_near(v, a->index[d], loop, &by)) return false;
+        out->dim = d;
+        out->lo = out->hi = by;
     }
-    return found;
+    return true;
 }
 
-/* Of the loop's accesses to a tensor that it writes, either all move with it in one dimension, or
+static bool add_motion(struct motion *m, const struct motion *by, struct vf_loop *l) {
+    if (!m->seen) *m = *by;
+    if (m->dim != by->dim) return false;
+    m->lo = by->lo < m->lo ? by->lo : m->lo;
+    m->hi = by->hi > m->hi ? by->hi : m->hi;
+    if (m->hi - m->lo > l->reach) l->reach = (int)(m->hi - m->lo);
+    return l->reach <= MAX_REACH;
+}
+
+/* Of the loop's accesses to a tensor that is written, either all move with it in one dimension, or
  * none does. */
 static bool uniform_accesses(struct verify *v, int loop) {
-    int var = v->p->g->loops[loop].var, n = v->p->ntensors;
-    int *dim = et_alloc(v->arena, (size_t)(n + 1) * sizeof *dim);
+    int n = v->p->ntensors;
+    struct motion *motion = et_alloc(v->arena, (size_t)(n + 1) * sizeof *motion), by;
     bool *written = et_alloc(v->arena, (size_t)n + 1);
-    for (int pass = 0; pass < 2; pass++)
-        for (int g = 0; g < v->p->ngrids; g++)
-            for (int i = 0; i < v->grid[g].naccess; i++) {
-                const struct vf_access *a = &v->grid[g].access[i];
-                bool inside = is_inside(&v->grid[g], loop);
-                if (pass == 0) written[a->tensor] |= a->store;
-                if (pass == 0 || !inside || !written[a->tensor]) continue;
-                int d = moving_dim(v, a, var) + 3; /* 0: not seen yet */
-                if (d == 1 || (dim[a->tensor] && dim[a->tensor] != d)) return false;
-                dim[a->tensor] = d;
-            }
+    for (int g = 0; g < v->p->ngrids; g++)
+        for (int i = 0; i < v->grid[g].naccess; i++)
+            written[v->grid[g].access[i].tensor] |= v->grid[g].access[i].store;
+    for (int g = 0; g < v->p->ngrids; g++)
+        for (int i = 0; i < v->grid[g].naccess && is_inside(&v->grid[g], loop); i++) {
+            const struct vf_access *a = &v->grid[g].access[i];
+            if (!written[a->tensor]) continue;
+            if (!moving_dim(v, a, loop, &by) ||
+                !add_motion(&motion[a->tensor], &by, &v->loop[loop]))
+                return false;
+            /* What a cut-out iteration left in a temporary would be missed. */
+            if (by.dim >= 0 && v->p->tensors[a->tensor].kind == ET_TENSOR_TEMP) return false;
+        }
     return true;
 }
 
@@ -170,9 +200,11 @@ void vf_shorten_loops(struct verify *v) {
             v->event[e].loop[d] = counted_loop(v, e, d);
     for (int l = 0; l < v->p->g->nloops; l++) {
         struct vf_loop *loop = &v->loop[l];
-        if (loop->trips <= KEPT || !is_uniform(v, l)) continue;
+        loop->reach = 1;
+        if (loop->trips <= enough(1) || !is_uniform(v, l) || loop->trips <= enough(loop->reach))
+            continue;
         loop->shortened = true;
-        loop->kept = KEPT;
+        loop->kept = enough(loop->reach);
     }
 }
 
@@ -210,6 +242,18 @@ bool vf_translated(const struct verify *v, const struct vf_inst *a, const struct
     return false;
 }
 
+/* Whatever follows the loop that instance I is in at DEPTH waits for its groups and B's alike. */
+static bool same_after(const struct verify *v, int i, int depth, const struct vf_inst *b) {
+    int loop = v->grid[v->inst[i].grid].path[depth];
+    for (int o = i + 1; o < v->ninst; o++) {
+        const struct vf_inst *later = &v->inst[o];
+        if (is_inside(&v->grid[later->grid], loop)) continue;
+        for (int w = 0; w < v->grid[later->grid].nclasses; w++)
+            if (!same_groups(v, later->first_class + w, &v->inst[i], b)) return false;
+    }
+    return true;
+}
+
 bool vf_loops_settled(struct verify *v) {
     for (int i = 0; i < v->ninst; i++) {
         const struct vf_inst *in = &v->inst[i];
@@ -217,17 +261,10 @@ bool vf_loops_settled(struct verify *v) {
         for (int k = 0; k < g->depth; k++) {
             const struct vf_loop *l = &v->loop[g->path[k]];
             if (!l->shortened || in->at[k] != 1) continue;
-            /* Iterations 1, 2 and 3 are 4, 3 and 2 before the last. Waits reach back REACH = 2, so
-             * what follows from two equal ones is equal again, for all in between. */
-            const struct vf_inst *b = sibling(v, in, k, 2), *c = sibling(v, in, k, 3);
-            for (int o = i + 1; b && c && o < v->ninst; o++) {
-                const struct vf_inst *later = &v->inst[o];
-                if (is_inside(&v->grid[later->grid], g->path[k])) continue;
-                for (int w = 0; w < v->grid[later->grid].nclasses; w++)
-                    if (!same_groups(v, later->first_class + w, in, b) ||
-                        !same_groups(v, later->first_class + w, b, c))
-                        return false;
-            }
+            /* Iterations 1 to 1 + reach are 2 * reach to reach before the last. What follows from
+             * `reach` equal ones is equal again, for all in between. */
+            for (int at = 2; at <= 1 + l->reach; at++)
+                if (!same_after(v, i, k, sibling(v, in, k, at))) return false;
         }
     }
     return true;

@@ -9,7 +9,7 @@ bool et_pass_verify(et_pipeline *pl) {
     et_verify_report r;
     bool ok = et_verify(pl->p, &opt, pl->g->diags, &r);
     if (ok && o->verbose)
-        fprintf(stderr, "verified for %lld values of the dims%s, up to %lld tasks\n",
-                (long long)r.values, r.exhaustive ? " (all)" : "", (long long)r.tasks);
+        fprintf(stderr, "verified for %s values of the dims (%lld looked at), up to %lld tasks\n",
+                r.proved ? "all" : "some", (long long)r.values, (long long)r.tasks);
     return ok;
 }

@@ -25,7 +25,10 @@ static bool verify(const char *path) {
     ok = ok && et_verify(p, &options, d, &r);
     et_diag_print(d, stderr);
     printf("%s: %s, %lld values%s, up to %lld tasks, %lld pairs, %lld steps, %.0f ms, %zu bytes\n",
-           path, ok ? "verified" : "failed", (long long)r.values, r.exhaustive ? " (all)" : "",
+           path, ok ? "verified" : "failed", (long long)r.values,
+           r.exhaustive ? " (all)"
+           : r.proved   ? " (enough)"
+                        : "",
            (long long)r.tasks, (long long)r.pairs, (long long)r.work, 1e3 * (seconds() - start),
            et_arena_bytes(a) - before);
     et_arena_destroy(a);
