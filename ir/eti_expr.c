@@ -43,6 +43,8 @@ static et_expr checked(eti_parser *p, et_expr e, et_loc loc) {
 
 /* ---- variables ---- */
 
+enum { WRONG = -2 }; /* in place of the variable of a wrong declaration */
+
 void eti_bind_var(eti_parser *p, int var) {
     ET_GROW(p->arena, p->scope, p->nscope, p->cscope);
     p->scope[p->nscope++] = (eti_binding){et_var_name(p->x, var), var};
@@ -57,11 +59,15 @@ static int in_scope(const eti_parser *p, const char *name) {
 /* Within a group or a function equal names with equal extents are one variable, so that equal
  * expressions are one node. */
 int eti_bind(eti_parser *p, const char *name, et_loc loc, et_expr extent) {
-    if (in_scope(p, name) >= 0 || eti_known(p, 'n', name)) {
+    if (in_scope(p, name) != -1 || eti_known(p, 'n', name)) {
         eti_error(p, loc, "'%s' already means something here", name);
         return -1;
     }
-    if (!extent.id || p->broken) return -1;
+    if (!extent.id || p->broken) { /* known, so that uses of it say nothing */
+        ET_GROW(p->arena, p->scope, p->nscope, p->cscope);
+        p->scope[p->nscope++] = (eti_binding){name, WRONG};
+        return -1;
+    }
     int var = -1;
     for (int i = 0; i < p->nmade && var < 0; i++)
         if (strcmp(p->made[i].name, name) == 0 &&
@@ -163,8 +169,8 @@ bool eti_indices(eti_parser *p, int may, int rank, et_expr *index, const char *w
     eti_need(p, ']');
     if (p->broken || rank < 0) return false;
     if (n != rank) {
-        eti_error(p, open, "%s has %d dimension%s, here are %d indices", what, rank,
-                  rank == 1 ? "" : "s", n);
+        eti_error(p, open, "%s has %d dimension%s, here %s %d", what, rank, rank == 1 ? "" : "s",
+                  n == 1 ? "is" : "are", n);
         return false;
     }
     return ok;
@@ -353,6 +359,7 @@ static et_expr name_or_call(eti_parser *p, int may) {
     if (eti_is(p, '[')) return product(p, may, name, loc);
     int var = in_scope(p, name);
     if (var >= 0) return et_var(p->x, var);
+    if (var == WRONG) return ET_NO_EXPR;
     int sym = eti_find(p, 'n', name, loc, "variable or dim");
     if (sym >= 0) return et_sym(p->x, sym);
     if (sym == -1) return ET_NO_EXPR;

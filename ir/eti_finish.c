@@ -5,13 +5,11 @@
 enum { ALIGN = 256, LINE_WORDS = 32 };
 
 static void error(eti_parser *p, const char *fmt, const char *name) {
-    et_diag(p->diags, ET_ERROR, (et_loc){.file = p->file, .line = 1, .col = 1, .len = 1}, fmt,
-            name);
+    eti_error(p, (et_loc){.file = p->file, .line = 1, .col = 1, .len = 1}, fmt, name);
 }
 
 static void name_is_used(eti_parser *p, char sign, const char *name, et_loc loc, const char *what) {
-    if (!eti_known(p, sign, name))
-        et_diag(p->diags, ET_ERROR, loc, "%s is not in the schedule", what);
+    if (!eti_known(p, sign, name)) eti_error(p, loc, "%s is not in the schedule", what);
 }
 
 /* ---- the workspace ---- */
@@ -36,15 +34,17 @@ static void plan_workspace(eti_parser *p) {
             if (t->kind != ET_TENSOR_TEMP || given == (pass == 1) || (!given && !used[i])) continue;
             if (!given) t->offset = end;
             int64_t last = used[i] ? t->offset + t->max_bytes : 0;
+            if (pr->workspace_bytes && last > pr->workspace_bytes)
+                eti_error(p, eti_loc_of(p, '%', t->name), "this ends at %lld, past the workspace",
+                          (long long)last);
             last = (last + ALIGN - 1) / ALIGN * ALIGN;
             end = last > end ? last : end;
             if (end > ETI_MAX_BYTES) {
-                error(p, "%s takes the workspace past its largest size", t->name);
+                eti_error(p, eti_loc_of(p, '%', t->name),
+                          "this takes the workspace past its largest size");
                 return;
             }
         }
-    if (pr->workspace_bytes && pr->workspace_bytes < end)
-        error(p, "the temporaries of %s end past the workspace", pr->g->name);
     if (!pr->workspace_bytes) pr->workspace_bytes = end;
 }
 
@@ -62,7 +62,7 @@ static void place_events(eti_parser *p) {
         et_event *e = &pr->events[i];
         end = (end + LINE_WORDS - 1) / LINE_WORDS * LINE_WORDS;
         if (end + e->words > 1 << 29) {
-            error(p, "%s needs too many event counters", e->name);
+            eti_error(p, eti_loc_of(p, 'e', e->name), "too many event counters");
             return;
         }
         if (e->base >= 0) continue;
@@ -85,7 +85,8 @@ static void check_overlap(eti_parser *p) {
     qsort(v, (size_t)n, sizeof *v, by_base);
     for (int i = 1; i < n; i++)
         if (v[i - 1]->base + v[i - 1]->words > v[i]->base)
-            error(p, "event %s begins among the counters of another", v[i]->name);
+            eti_error(p, eti_loc_of(p, 'e', v[i]->name), "this begins among the counters of %s",
+                      v[i - 1]->name);
 }
 
 /* ---- */

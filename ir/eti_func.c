@@ -51,7 +51,7 @@ static void local_dims(eti_parser *p, int *out_rank, int dim[ET_MAX_RANK]) {
 static void local(eti_parser *p) {
     eti_next(p);
     et_loc loc = p->tok.loc;
-    int before = et_diag_errors(p->diags), rank = 0, dim[ET_MAX_RANK];
+    int before = p->errors, rank = 0, dim[ET_MAX_RANK];
     const char *name = eti_need_name(p, ETI_LOCAL, "a local buffer such as $a");
     eti_need(p, ':');
     et_loc at = p->tok.loc;
@@ -64,7 +64,7 @@ static void local(eti_parser *p) {
     if (!p->broken && rank == 0) eti_error(p, loc, "a local buffer has at least one dimension");
     if (eti_local(p, name) >= 0) eti_error(p, loc, "'$%s' is declared twice", name);
     if (p->f->nlocals >= 1000) eti_error(p, loc, "more than 1000 local buffers");
-    bool ok = !p->broken && et_diag_errors(p->diags) == before;
+    bool ok = !p->broken && p->errors == before;
     int slot = eti_add_local(p, name, dtype, ok ? rank : -1, dim);
     et_local *l = &p->f->locals[slot];
     if (eti_take_word(p, "pitch"))
@@ -230,7 +230,7 @@ static void body(eti_parser *p, int coords) {
 void eti_function(eti_parser *p) {
     eti_next(p);
     et_loc loc = p->tok.loc;
-    int before = et_diag_errors(p->diags), lds = -1;
+    int before = p->errors, lds = -1;
     const char *name = eti_need_name(p, ETI_FUNC, "a name such as @f");
     et_func f = {.name = name};
     p->f = &f;
@@ -242,15 +242,14 @@ void eti_function(eti_parser *p) {
     bool open = !p->broken;
     if (open) body(p, p->nscope);
     if (open) eti_need(p, '}');
-    if (et_diag_errors(p->diags) == before && !p->broken) lay_out(p, &f, lds, loc);
-    if (et_diag_errors(p->diags) == before && !p->broken && !f.nsteps)
+    if (p->errors == before && !p->broken) lay_out(p, &f, lds, loc);
+    if (p->errors == before && !p->broken && !f.nsteps)
         eti_error(p, loc, "a function without steps");
     p->f = NULL;
     p->nscope = p->nmade = 0;
     if (!name) return;
     if (p->p->nfuncs >= ETI_MAX_ITEMS) eti_error(p, loc, "more than %d functions", ETI_MAX_ITEMS);
-    if (p->broken || et_diag_errors(p->diags) > before ||
-        !eti_declare(p, '@', name, loc, p->p->nfuncs)) {
+    if (p->broken || p->errors > before || !eti_declare(p, '@', name, loc, p->p->nfuncs)) {
         eti_poison(p, '@', name, loc);
         return;
     }

@@ -272,11 +272,11 @@ static void node(eti_parser *p, const char *label, et_loc at) {
         eti_need(p, '}');
     }
     p->node = NULL;
-    int before = et_diag_errors(p->diags);
+    int before = p->errors;
     if (p->g->nnodes >= ETI_MAX_ITEMS) eti_error(p, n.loc, "more than %d nodes", ETI_MAX_ITEMS);
     if (ok && !p->broken && n.nargs >= n.op->nargs_min && n.nargs <= n.op->nargs_max)
         ok = check_attrs(p, &n, na, a);
-    if (ok && !p->broken && et_diag_errors(p->diags) == before)
+    if (ok && !p->broken && p->errors == before)
         et_graph_node(p->g, block(p), n.op, n.loc, n.nargs, n.args, na, a, &result);
     et_loc loc = p->tok.loc;
     if (eti_take(p, ':')) {
@@ -308,7 +308,7 @@ static void pend(eti_parser *p, et_value v) {
 static void leaf(eti_parser *p, et_value_kind kind) {
     eti_next(p);
     et_loc loc = p->tok.loc;
-    int before = et_diag_errors(p->diags);
+    int before = p->errors;
     const char *label = eti_need_name(p, ETI_TENSOR, "a value such as %x"), *source = NULL;
     const void *data = NULL;
     et_shape s;
@@ -330,7 +330,7 @@ static void leaf(eti_parser *p, et_value_kind kind) {
             break;
         }
     et_value v = ET_NO_VALUE;
-    if (!p->broken && et_diag_errors(p->diags) == before && s.rank >= 0) {
+    if (!p->broken && p->errors == before && s.rank >= 0) {
         v = et_graph_value(p->g, kind, NULL, &s, loc);
         et_val_of(p->g, v)->source = source;
         et_val_of(p->g, v)->data = data;
@@ -480,7 +480,7 @@ static void statements(eti_parser *p) {
                                         "weight", "state", "const", "output", NULL};
     while (is_nested(p)) {
         nested(p);
-        if (et_diag_errors(p->diags) - p->errors_before >= ETI_MAX_ERRORS) p->broken = true;
+        if (p->errors >= ETI_MAX_ERRORS) p->broken = true;
         if (p->tok.kind == ETI_EOF) return;
         if (p->broken) eti_recover(p, words, "%");
     }

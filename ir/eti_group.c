@@ -113,7 +113,7 @@ static void body(eti_parser *p, et_group *gr) {
 void eti_group(eti_parser *p) {
     eti_next(p);
     et_loc loc = p->tok.loc;
-    int before = et_diag_errors(p->diags);
+    int before = p->errors;
     const char *name = eti_need_name(p, ETI_FUNC, "a name such as @x");
     et_group gr = {.name = name, .loc = loc, .loop = -1};
     p->gr = &gr;
@@ -124,8 +124,7 @@ void eti_group(eti_parser *p) {
     p->nscope = p->nmade = 0;
     if (!name) return;
     if (p->p->ngroups >= ETI_MAX_ITEMS) eti_error(p, loc, "more than %d groups", ETI_MAX_ITEMS);
-    if (p->broken || et_diag_errors(p->diags) > before ||
-        !eti_declare(p, '@', name, loc, p->p->ngroups)) {
+    if (p->broken || p->errors > before || !eti_declare(p, '@', name, loc, p->p->ngroups)) {
         eti_poison(p, '@', name, loc);
         return;
     }

@@ -46,6 +46,7 @@ static void bad(eti_parser *p, const char *to, const char *what) {
     p->tok.kind = ETI_BAD;
     p->tok.loc = loc_of(p, p->at, to);
     if (!p->broken) et_diag(p->diags, ET_ERROR, p->tok.loc, "%s", what);
+    p->errors++;
     p->broken = true;
     p->at = to;
 }

@@ -22,6 +22,7 @@ void eti_error(eti_parser *p, et_loc loc, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
     if (!p->broken) et_diag(p->diags, ET_ERROR, loc, "%s", et_vprintf(p->arena, fmt, ap));
+    p->errors++;
     va_end(ap);
 }
 
@@ -205,10 +206,18 @@ bool eti_known(const eti_parser *p, char sign, const char *name) {
     return p->cname && slot_of(p, et_printf(p->arena, "%c%s", sign, name))->key;
 }
 
+et_loc eti_loc_of(const eti_parser *p, char sign, const char *name) {
+    const eti_name *n = slot_of(p, et_printf(p->arena, "%c%s", sign, name));
+    return n->key ? n->loc : (et_loc){.file = p->file, .line = 1, .col = 1, .len = 1};
+}
+
 int eti_find(eti_parser *p, char sign, const char *name, et_loc loc, const char *what) {
     const eti_name *n =
         p->cname ? slot_of(p, et_printf(p->arena, "%c%s", sign, name)) : &(eti_name){0};
-    if (n->key) return n->index;
+    if (n->key) {
+        p->errors += n->index == -1;
+        return n->index;
+    }
     eti_error(p, loc, "there is no %s called '%s'", what, name);
     return -1;
 }
@@ -354,7 +363,7 @@ static eti_parser *begin(eti_parser *from) {
                       .tok = from->tok,
                       .loop = -1,
                       .wave = 64,
-                      .errors_before = from->errors_before,
+                      .told_before = from->told_before,
                       .narrow = from->narrow,
                       .narrow_lo = from->narrow_lo,
                       .narrow_hi = from->narrow_hi};
@@ -431,7 +440,8 @@ static void variant(eti_parser *p) {
     et_graph *g = whole_program(q, &part);
     p->at = q->at, p->line = q->line, p->line_begin = q->line_begin, p->tok = q->tok;
     eti_need(p, '}');
-    if (!g || p->broken || et_diag_errors(p->diags) > p->errors_before) return;
+    p->errors += q->errors;
+    if (!g || p->broken || p->errors) return;
     if (q->stage != p->stage || !same_dims(p, q, lo, upto) || !same_tensors(pr, part)) {
         eti_error(p, loc, "a variant has the stage, the dims and the tensors of the program");
         return;
@@ -458,7 +468,7 @@ static void statement(eti_parser *p) {
 }
 
 static bool gave_up(const eti_parser *p) {
-    return et_diag_errors(p->diags) - p->errors_before >= ETI_MAX_ERRORS;
+    return p->errors >= ETI_MAX_ERRORS;
 }
 
 static void statement_list(eti_parser *p) {
@@ -471,8 +481,11 @@ static void statement_list(eti_parser *p) {
         if (p->inside && eti_is(p, '}')) return;
         statement(p);
         if (!p->broken) continue;
-        if (eti_is(p, '}')) eti_next(p);
         eti_recover(p, words, p->stage ? "" : "%");
+        while (eti_is(p, '}') && !p->inside) { /* of what was skipped */
+            eti_next(p);
+            eti_recover(p, words, p->stage ? "" : "%");
+        }
     }
 }
 
@@ -502,8 +515,8 @@ static et_graph *whole_program(eti_parser *p, et_program **out_program) {
     if (p->stage == 0) eti_graph_end(p);
     if (gave_up(p))
         et_diag(p->diags, ET_ERROR, (et_loc){0}, "%d errors: giving up", ETI_MAX_ERRORS);
-    if (et_diag_errors(p->diags) == p->errors_before) eti_finish(p);
-    if (et_diag_errors(p->diags) > p->errors_before) return NULL;
+    if (!p->errors && et_diag_errors(p->diags) == p->told_before) eti_finish(p);
+    if (p->errors || et_diag_errors(p->diags) > p->told_before) return NULL;
     if (p->p) p->p->source_hash = p->g->source_hash;
     *out_program = p->p;
     return p->g;
@@ -519,7 +532,7 @@ et_graph *et_eti_parse_narrow(et_arena *arena, et_diags *diags, const char *file
                         .end = text + bytes,
                         .line_begin = text,
                         .line = 1,
-                        .errors_before = et_diag_errors(diags),
+                        .told_before = et_diag_errors(diags),
                         .narrow = dim_name,
                         .narrow_lo = lo,
                         .narrow_hi = hi};

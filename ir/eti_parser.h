@@ -80,7 +80,9 @@ typedef struct eti_parser {
     int64_t narrow_lo, narrow_hi;
     const char *recovered; /* where the last recovery ended */
     bool broken; /* a syntax error: nothing more is said or done until the next statement */
-    int depth, errors_before;
+    int depth;
+    int errors; /* of this text: told, suppressed as repetitions, or uses of what is wrong */
+    int told_before;
     uint16_t *levels; /* by expression: of its tree, 0 = not yet known */
     uint32_t nlevels;
 
@@ -136,6 +138,8 @@ bool eti_declare(eti_parser *, char sign, const char *name, et_loc, int index);
 void eti_poison(eti_parser *, char sign, const char *name, et_loc);
 /* Its number; -1 after an error "there is no WHAT called ...". */
 int eti_find(eti_parser *, char sign, const char *name, et_loc, const char *what);
+/* Where a name was declared. */
+et_loc eti_loc_of(const eti_parser *, char sign, const char *name);
 bool eti_known(const eti_parser *, char sign, const char *name);
 
 /* ---- eti_expr.c ---- */

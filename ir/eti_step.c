@@ -57,7 +57,10 @@ static void tile_side(eti_parser *p, int scope, int *out_var, int *out_size, et_
     int64_t n = 0;
     *out_var = eti_var(p, 4096);
     if (*out_var >= 0) et_is_int(p->x, et_var_extent(p->x, *out_var), &n);
-    if (n % 16) eti_error(p, loc, "the sides of a tile are multiples of 16, this is %d", (int)n);
+    if (n % 16) {
+        eti_error(p, loc, "the sides of a tile are multiples of 16, this is %d", (int)n);
+        *out_var = -1;
+    }
     *out_size = (int)n;
     int inner = p->nscope;
     p->nscope = scope;
@@ -91,6 +94,7 @@ static void division(eti_parser *p, et_step *s) {
         s->wk = (int)eti_need_int(p, 1, 32, "the waves side by side over k");
     }
     if (p->broken) return;
+    int before = p->errors;
     if (!are_waves(p, s->wn * s->wk))
         eti_error(p, loc, "%d * %d waves: a workgroup of %d has %d, or %d of 32", s->wn, s->wk,
                   p->p->workgroup, p->p->workgroup / 64, p->p->workgroup / 32);
@@ -102,6 +106,7 @@ static void division(eti_parser *p, et_step *s) {
         s->kc = k < 256 ? (int)((k + unit - 1) / unit) * unit : (256 + unit - 1) / unit * unit;
     if (s->kc % least)
         eti_error(p, loc, "k is staged in multiples of %d here, not %d", least, s->kc);
+    p->broken |= p->errors > before; /* the buffers depend on it */
 }
 
 static void sums(eti_parser *p, et_step *s, const int dim[3]) {

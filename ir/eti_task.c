@@ -42,7 +42,7 @@ static void scope(eti_parser *p, et_event *e) {
 void eti_event(eti_parser *p) {
     eti_next(p);
     et_loc loc = p->tok.loc;
-    int before = et_diag_errors(p->diags);
+    int before = p->errors;
     const char *name = eti_need_name(p, ETI_TENSOR, "a name such as %e");
     et_event e = {.name = name, .scope = ET_SCOPE_DEVICE, .count = et_int(p->x, 1), .base = -1};
     event_dims(p, &e);
@@ -61,8 +61,7 @@ void eti_event(eti_parser *p) {
     }
     if (!name) return;
     if (p->p->nevents >= ETI_MAX_ITEMS) eti_error(p, loc, "more than %d events", ETI_MAX_ITEMS);
-    if (p->broken || et_diag_errors(p->diags) > before ||
-        !eti_declare(p, 'e', name, loc, p->p->nevents)) {
+    if (p->broken || p->errors > before || !eti_declare(p, 'e', name, loc, p->p->nevents)) {
         eti_poison(p, 'e', name, loc);
         return;
     }
@@ -282,7 +281,7 @@ static void push(eti_parser *p, struct list *to, et_item it) {
 static void task(eti_parser *p, struct list *to, int loop) {
     eti_next(p);
     et_loc loc = p->tok.loc;
-    int before = et_diag_errors(p->diags), mark = p->nscope;
+    int before = p->errors, mark = p->nscope;
     const char *name = eti_need_name(p, ETI_FUNC, "a name such as @x"), *func = name;
     et_loc at = loc;
     if (eti_take(p, '=')) {
@@ -292,6 +291,11 @@ static void task(eti_parser *p, struct list *to, int loop) {
     if (!name || !func) return;
     et_grid g = {.name = name, .loop = loop, .func = eti_find(p, '@', func, at, "function")};
     const et_func *f = g.func >= 0 ? &p->p->funcs[g.func] : NULL;
+    if (!f) { /* its coordinates are not known either */
+        eti_poison(p, 't', name, loc);
+        p->broken = true;
+        return;
+    }
     extents(p, f, &g);
     for (int i = 0; f && i < f->ncoords; i++)
         eti_bind_var(p, f->coord[i]);
@@ -306,8 +310,7 @@ static void task(eti_parser *p, struct list *to, int loop) {
         }
     }
     p->nscope = mark;
-    if (!eti_declare(p, 't', name, loc, p->p->ngrids) || p->broken || !f ||
-        et_diag_errors(p->diags) > before)
+    if (!eti_declare(p, 't', name, loc, p->p->ngrids) || p->broken || !f || p->errors > before)
         return;
     check_tiles(p, f, &g, loc);
     check_func_loops(&(struct uses){p, loop, loc, func}, f);

@@ -189,7 +189,7 @@ void eti_tensor(eti_parser *p) {
         kind++;
     eti_next(p);
     et_loc loc = p->tok.loc;
-    int before = et_diag_errors(p->diags);
+    int before = p->errors;
     const char *name = eti_need_name(p, ETI_TENSOR, "a tensor such as %x");
     et_tensor t = {.kind = (et_tensor_kind)kind, .name = name, .shape = {.rank = -1}};
     if (t.kind == ET_TENSOR_WEIGHT) t.source = name;
@@ -200,10 +200,10 @@ void eti_tensor(eti_parser *p) {
     bool fixed = t.kind == ET_TENSOR_WEIGHT;
     if (t.shape.rank >= 0 && fixed && !constant_dims(p, &t.shape))
         eti_error(p, loc, "the dimensions of a weight are constants");
-    if (t.kind == ET_TENSOR_CONST && !t.data && !p->broken && t.shape.rank >= 0)
+    if (t.kind == ET_TENSOR_CONST && !t.data && !p->broken && p->errors == before)
         eti_error(p, loc, "a constant needs its elements: = [...]");
     if (index >= ETI_MAX_ITEMS) eti_error(p, loc, "more than %d tensors", ETI_MAX_ITEMS);
-    if (p->broken || et_diag_errors(p->diags) > before || t.shape.rank < 0 ||
+    if (p->broken || p->errors > before || t.shape.rank < 0 ||
         !eti_declare(p, '%', name, loc, index)) {
         eti_poison(p, '%', name, loc);
         return;

@@ -392,10 +392,18 @@ static void assign_carries(et_lowering *lo) {
         }
 }
 
-static void assign_temps(et_lowering *lo) {
-    for (int i = 1; i < lo->g->nvals; i++)
-        if (lo->g->vals[i].kind == ET_V_NODE && lo->info[i].keep && lo->info[i].tensor < 0)
-            lo->info[i].tensor = temp_for(lo, (et_value){(uint32_t)i});
+/* In program order, whatever the order in which the values were made. */
+static void assign_temps(et_lowering *lo, const et_block *b) {
+    for (int s = 0; s < b->n; s++) {
+        int at = b->stmt[s].index;
+        if (b->stmt[s].kind == ET_S_LOOP) {
+            assign_temps(lo, &lo->g->loops[at].body);
+            continue;
+        }
+        et_value v = lo->g->nodes[at].result;
+        if (v.id && lo->info[v.id].keep && lo->info[v.id].tensor < 0)
+            lo->info[v.id].tensor = temp_for(lo, v);
+    }
 }
 
 /* ---- the program's tree ---- */
@@ -496,7 +504,7 @@ static void build_groups(et_lowering *lo) {
     add_leaf_tensors(lo);
     add_output_tensors(lo);
     assign_carries(lo);
-    assign_temps(lo);
+    assign_temps(lo, &lo->g->body);
     build_block(lo, &lo->g->body, -1, &lo->p->first, &lo->p->count);
     copy_outputs(lo);
 }

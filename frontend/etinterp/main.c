@@ -69,6 +69,18 @@ static bool read_model(struct model *m, const struct options *o) {
     return et_passes_resume(m->g, m->p, &opt, &m->p);
 }
 
+/* Of a program with variants, the one for these dims. */
+static bool choose_variant(struct model *m) {
+    et_program *p = m->p;
+    for (int i = 0; p && i < p->nvariants; i++)
+        if (m->syms[p->variant_sym] <= p->variant[i].upto) {
+            m->p = p->variant[i].program;
+            m->g = m->p->g;
+            break;
+        }
+    return true;
+}
+
 static bool open_file(struct model *m, const char *path, struct etrt_st **out) {
     char err[ETRT_ST_ERR];
     if (!path) return true;
@@ -77,8 +89,8 @@ static bool open_file(struct model *m, const char *path, struct etrt_st **out) {
 
 static bool work(struct model *m, const struct options *o) {
     return read_model(m, o) && open_file(m, o->in, &m->in) &&
-           open_file(m, o->weights, &m->weights) && set_dims(m, o) && load_tensors(m, o) &&
-           run_model(m, o) && (!o->out || write_outputs(m, o->out));
+           open_file(m, o->weights, &m->weights) && set_dims(m, o) && choose_variant(m) &&
+           load_tensors(m, o) && run_model(m, o) && (!o->out || write_outputs(m, o->out));
 }
 
 static int usage(const char *fmt, const char *what) {

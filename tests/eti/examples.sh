@@ -1,0 +1,23 @@
+#!/bin/sh
+# The examples written in .eti, run on the emulator and task by task in the interpreter, against
+# what the same model computes as a plain graph. $1: tools; $2: source tree; $3: scratch folder.
+set -eu
+bin=$1 src=$2 work=$3
+mkdir -p "$work"
+check() { # NAME N TOLERANCE: is what was run what the plain graph says, and the interpreter's too?
+    weights=
+    [ -f "$work/$1_weights.safetensors" ] && weights="--weights $work/$1_weights.safetensors"
+    # shellcheck disable=SC2086 # two words or none
+    "$bin/etinterp" "$src/tests/eti/plain/$1.etg" --stage graph --set "N=$2" \
+        --in "$work/$1_inputs.safetensors" $weights --out "$work/$1_want.safetensors"
+    # shellcheck disable=SC2086
+    "$bin/etinterp" "$src/examples/eti/$1.eti" --set "N=$2" --seed 3 --orders 5 --check-races \
+        --in "$work/$1_inputs.safetensors" $weights --out "$work/$1_tasks.safetensors"
+    "$bin/etsame" "$work/$1_want.safetensors" "$work/$1_tasks.safetensors" "$3"
+    "$bin/etsame" "$work/$1_want.safetensors" "$work/$1_outputs.safetensors" "$3"
+}
+for n in 1 5 16 17 64; do
+    sh "$src/examples/eti/run.sh" "$bin" "$work" "$n"
+    check splitk "$n" 1e-5
+    check pipeline "$n" 1e-2
+done

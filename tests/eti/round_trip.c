@@ -1,0 +1,96 @@
+/* round_trip [--target NAME] FILE...: the text of every stage of every program reads back as the
+ * same text, and the passes that follow make the same of it. FILE is .etg or .eti. */
+#include "eti.h"
+#include "frontend.h"
+#include "passes.h"
+#include <stdlib.h>
+#include <string.h>
+
+static char *print(et_graph *g, et_program *p, size_t *out_bytes) {
+    char *text = NULL;
+    FILE *f = open_memstream(&text, out_bytes);
+    if (!f) abort();
+    if (p)
+        et_program_print(p, f);
+    else
+        et_graph_print(g, f);
+    fclose(f);
+    return text;
+}
+
+static et_graph *read_text(et_arena *a, et_diags *d, const char *name, const char *text, size_t n,
+                           et_program **out) {
+    *out = NULL;
+    return et_eti_looks(text, n) ? et_eti_parse(a, d, name, text, n, out)
+                                 : et_parse_etg(a, d, name, text, n);
+}
+
+/* TEXT taken on to stage TO and printed; NULL after an error. */
+static char *lowered(const char *name, const char *text, size_t n, const char *to,
+                     const char *target, size_t *out_bytes) {
+    et_arena *a = et_arena_create();
+    et_diags *d = et_diags_create(a);
+    et_program *p;
+    et_graph *g = read_text(a, d, name, text, n, &p);
+    const et_pass_options opt = {
+        .machine = et_machine_for(target), .to = to, .check_text = true, .no_verify = true};
+    char *out = NULL;
+    if (g && strcmp(to, "graph") == 0)
+        out = print(g, NULL, out_bytes);
+    else if (g && et_passes_resume(g, p, &opt, &p))
+        out = print(g, p, out_bytes);
+    et_diag_print(d, stderr);
+    et_arena_destroy(a);
+    return out;
+}
+
+static bool same(const char *file, const char *what, const char *a, size_t n, const char *b,
+                 size_t m) {
+    if (b && n == m && memcmp(a, b, n) == 0) return true;
+    printf("%s: %s differs\n", file, what);
+    return false;
+}
+
+static bool check(const char *file, const char *text, size_t n, const char *target) {
+    size_t nlast, nstage, nagain;
+    char *last = lowered(file, text, n, "scheduled", target, &nlast);
+    bool ok = last != NULL;
+    bool graph = !et_eti_looks(text, n);
+    for (int s = 0; ok && et_stage_name(s); s++) {
+        const char *stage = et_stage_name(s);
+        if (!graph && s < 3) continue; /* .eti here is at stage evented */
+        char *it = lowered(file, text, n, stage, target, &nstage);
+        char *again = it ? lowered(stage, it, nstage, stage, target, &nagain) : NULL;
+        ok &= it && same(file, stage, it, nstage, again, nagain);
+        free(again);
+        again = it ? lowered(stage, it, nstage, "scheduled", target, &nagain) : NULL;
+        ok &= it && same(file, "what follows", last, nlast, again, nagain);
+        free(again);
+        free(it);
+    }
+    free(last);
+    return ok;
+}
+
+int main(int argc, char **argv) {
+    const char *target = "gfx942";
+    int failed = 0, ran = 0;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--target") == 0 && i + 1 < argc) {
+            target = argv[++i];
+            continue;
+        }
+        FILE *f = fopen(argv[i], "rb");
+        char *text = malloc(1 << 22);
+        size_t n = f ? fread(text, 1, 1 << 22, f) : 0;
+        if (f) fclose(f);
+        ran++;
+        if (!n || !check(argv[i], text, n, target)) {
+            printf("FAIL %s\n", argv[i]);
+            failed++;
+        }
+        free(text);
+    }
+    printf("%d programs, %d failed\n", ran, failed);
+    return failed || !ran;
+}
