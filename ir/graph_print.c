@@ -1,5 +1,6 @@
 /* The text of a graph. Values are %name where the user named them, %name.2 for a further value of
  * that name, %0, %1, ... in order of appearance where they have none. */
+#include "names.h"
 #include "ops.h"
 #include "text.h"
 #include <string.h>
@@ -9,22 +10,14 @@ typedef struct {
     FILE *out;
     const char **name; /* value id -> text, NULL until it appears */
     int unnamed;
+    et_names *names; /* taken */
 } printer;
-
-static bool name_taken(const printer *p, const char *text) {
-    for (int i = 1; i < p->g->nvals; i++)
-        if (p->name[i] && strcmp(p->name[i], text) == 0) return true;
-    return false;
-}
 
 static const char *name_of(printer *p, et_value v) {
     const char **slot = &p->name[v.id], *user = et_val_of(p->g, v)->name;
     if (*slot) return *slot;
     if (!user) return *slot = et_printf(p->g->arena, "%%%d", p->unnamed++);
-    const char *text = et_printf(p->g->arena, "%%%s", user);
-    for (int n = 2; name_taken(p, text); n++)
-        text = et_printf(p->g->arena, "%%%s.%d", user, n);
-    return *slot = text;
+    return *slot = et_names_take(p->names, et_printf(p->g->arena, "%%%s", user), '.');
 }
 
 static void indent(const printer *p, int depth) {
@@ -173,7 +166,7 @@ void et_header_print(const et_graph *g, const char *stage, FILE *out) {
 }
 
 void et_graph_print(const et_graph *g, FILE *out) {
-    printer p = {.g = g, .out = out};
+    printer p = {.g = g, .out = out, .names = et_names_create(g->arena)};
     p.name = et_alloc(g->arena, (size_t)g->nvals * sizeof *p.name);
     et_header_print(g, "graph", out);
     for (int i = 1; i < g->nvals; i++)

@@ -36,6 +36,7 @@ struct events {
     struct edge *edges;
     int nedges, cedges;
     int now;
+    int *order, *begin; /* edge numbers by the grid they come from; where those of a grid begin */
 };
 
 /* ---- loops ---- */
@@ -321,42 +322,88 @@ static void reach(const struct events *e, struct reached *r, const struct edge *
     if (r->n < MAX_REACHED) r->v[r->n++] = *to;
 }
 
+/* Does waiting as AC and then CB says order all that AB does? In any case *ON is what they order,
+ * when the result or *KNOWN is true. */
+static bool follows(const struct events *e, const struct edge *ab, const struct edge *ac,
+                    const struct edge *cb, struct edge *on, bool *known) {
+    const et_func *f = &e->p->funcs[e->p->grids[ab->from].func];
+    *known = compose(e, ac, cb, on) && length(e, on) <= length(e, ab);
+    for (int c = 0; *known && c < f->ncoords; c++)
+        *known = through(e, ac, cb, c, &on->box[c]);
+    return *known && same_order(on, ab) && covers(e, ab, on);
+}
+
+/* The first edge from grid FROM to TO or to a later one, as an index into e->order. */
+static int first_to(const struct events *e, int from, int to) {
+    int lo = e->begin[from], hi = e->begin[from + 1];
+    while (lo < hi) {
+        int mid = lo + (hi - lo) / 2;
+        if (e->edges[e->order[mid]].to < to)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
 /* A -> B follows from a chain through other grids: whatever a tile of B needs of A was waited for,
  * link by link, by tiles that it waits for. Every link of a chain spans fewer grids than A -> B
- * itself, so dropping all edges that follow leaves each of them following from edges that stay. */
+ * itself, so dropping all edges that follow leaves each of them following from edges that stay.
+ * Chains of two links come first: among many grids that share memory nearly every edge has one. */
 static bool implied(const struct events *e, const struct edge *ab) {
     struct reached r = {.n = 0};
-    const et_func *f = &e->p->funcs[e->p->grids[ab->from].func];
-    for (int i = 0; i < e->nedges; i++)
-        if (e->edges[i].from == ab->from && length(e, &e->edges[i]) < length(e, ab))
-            reach(e, &r, &e->edges[i]);
+    struct edge on;
+    bool known;
+    for (int i = e->begin[ab->from]; i < e->begin[ab->from + 1] && r.n < MAX_REACHED; i++)
+        if (length(e, &e->edges[e->order[i]]) < length(e, ab)) reach(e, &r, &e->edges[e->order[i]]);
     for (int i = 0; i < r.n; i++)
-        for (int k = 0; k < e->nedges; k++) {
-            const struct edge *ac = &r.v[i], *cb = &e->edges[k];
-            struct edge on;
-            if (cb->from != ac->to || !compose(e, ac, cb, &on) || length(e, &on) > length(e, ab))
-                continue;
-            bool known = true;
-            for (int c = 0; known && c < f->ncoords; c++)
-                known = through(e, ac, cb, c, &on.box[c]);
-            if (known && same_order(&on, ab) && covers(e, ab, &on)) return true;
+        for (int k = first_to(e, r.v[i].to, ab->to); k < e->begin[r.v[i].to + 1]; k++) {
+            const struct edge *cb = &e->edges[e->order[k]];
+            if (cb->to != ab->to) break;
+            if (follows(e, ab, &r.v[i], cb, &on, &known)) return true;
+        }
+    for (int i = 0; i < r.n; i++)
+        for (int k = e->begin[r.v[i].to]; k < e->begin[r.v[i].to + 1]; k++) {
+            if (follows(e, ab, &r.v[i], &e->edges[e->order[k]], &on, &known)) return true;
             if (known) reach(e, &r, &on);
         }
     return false;
 }
 
+/* The edges in order of the grid they come from, otherwise as they are: by the grid they go to. */
+static void sort_edges(struct events *e) {
+    et_arena *a = e->pl->g->arena;
+    int grids = e->p->ngrids;
+    e->begin = et_alloc(a, (size_t)(grids + 1) * sizeof *e->begin);
+    e->order = et_alloc(a, (size_t)(e->nedges + 1) * sizeof *e->order);
+    int *next = et_alloc(a, (size_t)(grids + 1) * sizeof *next);
+    for (int i = 0; i < e->nedges; i++)
+        e->begin[e->edges[i].from + 1]++;
+    for (int g = 0; g < grids; g++)
+        next[g + 1] = e->begin[g + 1] += e->begin[g];
+    for (int i = 0; i < e->nedges; i++)
+        e->order[next[e->edges[i].from]++] = i;
+}
+
 static void drop_implied(struct events *e) {
+    sort_edges(e);
     for (int i = 0; i < e->nedges; i++)
         e->edges[i].needed = !implied(e, &e->edges[i]);
 }
 
 /* ---- event tensors ---- */
 
+/* The coordinates that index the event of an edge; those past the rank that loops leave are summed,
+ * which only waits for more. */
 static unsigned coords_of(const struct events *e, const struct edge *ed) {
-    const et_func *f = &e->p->funcs[e->p->grids[ed->from].func];
+    const et_grid *g = &e->p->grids[ed->from];
+    int loops[ET_MAX_RANK], room = ET_MAX_RANK - loops_of(e->p, g->loop, loops);
     unsigned set = 0;
-    for (int c = 0; c < f->ncoords; c++)
-        if (!ed->box[c].all) set |= 1u << c;
+    for (int c = 0; c < e->p->funcs[g->func].ncoords && room > 0; c++)
+        if (!ed->box[c].all) {
+            set |= 1u << c;
+            room--;
+        }
     return set;
 }
 
@@ -451,7 +498,7 @@ static void add_wait(struct events *e, const struct edge *ed, int event, unsigne
     to->waits[to->nwaits++] = w;
 }
 
-enum { MAX_SETS = 64 };
+enum { MAX_SETS = 1 << ET_MAX_RANK };
 
 /* The distinct sets of coordinates that edges from GRID are indexed by, finest first. */
 static int edge_sets(const struct events *e, int grid, unsigned sets[MAX_SETS]) {

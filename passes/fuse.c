@@ -1,5 +1,6 @@
 /* From the graph to groups: one group per tensor that is computed. */
 #include "lowering.h"
+#include "names.h"
 #include "pipeline.h"
 #include <string.h>
 
@@ -29,16 +30,6 @@ static et_expr value_at(et_lower *l, et_value v, const et_expr *index) {
 
 /* ---- tensors ---- */
 
-static const char *unique_name(et_lowering *lo, const char *base) {
-    const char *name = base;
-    for (int n = 2, k = 0; k < lo->p->ntensors; k++)
-        if (strcmp(lo->p->tensors[k].name, name) == 0) {
-            name = et_printf(lo->g->arena, "%s_%d", base, n++);
-            k = -1;
-        }
-    return name;
-}
-
 static int64_t max_bytes(et_lowering *lo, const et_shape *s) {
     int64_t n = et_dtype_bytes(s->dtype), low, high;
     for (int i = 0; i < s->rank; i++)
@@ -53,7 +44,7 @@ static int add_tensor(et_lowering *lo, et_tensor_kind kind, const char *name, et
     ET_GROW(lo->g->arena, p->tensors, p->ntensors, p->ctensors);
     et_tensor *t = &p->tensors[p->ntensors];
     *t = (et_tensor){.kind = kind,
-                     .name = unique_name(lo, name),
+                     .name = et_names_take(lo->tensor_names, name, '_'),
                      .shape = *shape,
                      .value = v,
                      .max_bytes = max_bytes(lo, shape)};
@@ -102,19 +93,9 @@ static void add_output_tensors(et_lowering *lo) {
 
 /* ---- groups ---- */
 
-static const char *unique_group(et_lowering *lo, const char *base) {
-    const char *name = base;
-    for (int n = 2, k = 0; k < lo->p->ngroups; k++)
-        if (strcmp(lo->p->groups[k].name, name) == 0) {
-            name = et_printf(lo->g->arena, "%s_%d", base, n++);
-            k = -1;
-        }
-    return name;
-}
-
 static et_group *new_group(et_lowering *lo, const et_shape *s, const char *name, et_loc loc,
                            int loop) {
-    name = unique_group(lo, name);
+    name = et_names_take(lo->group_names, name, '_');
     ET_GROW(lo->g->arena, lo->p->groups, lo->p->ngroups, lo->p->cgroups);
     et_group *gr = &lo->p->groups[lo->p->ngroups++];
     *gr =
@@ -425,8 +406,7 @@ static void note_groups(et_lowering *lo, struct entries *e, int from) {
 
 /* Carried values that were not written in place: all are read before any is written. */
 static void copy_carries(et_lowering *lo, const et_loop *l, int loop, bool init) {
-    int from[64], n = 0;
-    et_check(l->ncarry <= 64);
+    int *from = et_alloc(lo->g->arena, (size_t)l->ncarry * sizeof *from), n = 0;
     for (int c = 0; c < l->ncarry; c++) {
         et_value v = init ? l->carry[c].init : l->carry[c].out;
         int t = lo->info[l->carry[c].in.id].tensor;
@@ -500,6 +480,8 @@ static void copy_outputs(et_lowering *lo) {
 static void build_groups(et_lowering *lo) {
     lo->p = et_program_create(lo->g);
     lo->p->ngroups = 0;
+    lo->tensor_names = et_names_create(lo->g->arena);
+    lo->group_names = et_names_create(lo->g->arena);
     et_plan_materialise(lo);
     add_leaf_tensors(lo);
     add_output_tensors(lo);

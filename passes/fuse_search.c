@@ -11,7 +11,10 @@
 enum {
     EXACT_LIMIT = 10, /* values per partition that are searched exhaustively */
     LOOP_TRIPS = 16,  /* the plan, and so the code, is the same for any depth */
-    MAX_PLANS = 600,  /* evaluated in all: a bound on work, not on time, so that builds repeat */
+    /* Plans evaluated in all, and nodes lowered for them: bounds on work, not on time, so that
+       builds repeat. */
+    MAX_PLANS = 600,
+    MAX_NODES_LOWERED = 60000,
 };
 /* A tensor of its own must earn this much, relative to the launch: below that is noise of the
  * model. */
@@ -135,7 +138,8 @@ static void make_partitions(struct search *s) {
 /* ---- searching one partition ---- */
 
 static bool spent(const struct search *s) {
-    return s->evaluated >= MAX_PLANS;
+    return s->evaluated >= MAX_PLANS ||
+           (int64_t)s->evaluated * s->lo->g->nnodes >= MAX_NODES_LOWERED;
 }
 
 static void try_mask(struct search *s, const int *member, int n, unsigned mask, double *best,

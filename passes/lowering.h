@@ -11,6 +11,7 @@ struct et_inline_facts {
     bool contract;  /* a CONTRACT leaf */
     bool reduction; /* a REDUCE node */
     bool costly;    /* a transcendental function per element */
+    bool state;     /* a state, which may be updated before its reader runs */
 };
 
 typedef struct {
@@ -34,7 +35,8 @@ typedef struct et_lowering {
     bool *forced;        /* by value id: materialise, found necessary by a later step */
     signed char *choice; /* by value id: 1 materialise, 0 inline if that is possible, -1 by rule */
     bool again;          /* a value was forced: start over */
-    int *seen, visit;    /* two marks per value: met by visit number `visit` over the graph */
+    struct et_names *tensor_names, *group_names;
+    int *seen, visit; /* two marks per value: met by visit number `visit` over the graph */
 } et_lowering;
 
 /* Lower the graph to groups, tiled as a trial, under the choices in lo->choice; false after a

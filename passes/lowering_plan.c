@@ -160,6 +160,7 @@ static void add_facts(struct et_inline_facts *to, struct et_inline_facts f) {
     to->contract |= f.contract;
     to->reduction |= f.reduction;
     to->costly |= f.costly;
+    to->state |= f.state;
 }
 
 static bool worth_keeping(et_lowering *lo, const et_node *n) {
@@ -177,8 +178,10 @@ static void plan_node(et_lowering *lo, const et_node *n) {
     constrain_args(lo, n);
     if (!n->result.id) return;
     et_value_info *i = info(lo, n->result);
-    for (int a = 0; a < n->nargs; a++)
+    for (int a = 0; a < n->nargs; a++) {
         add_facts(&i->facts, info(lo, n->args[a])->facts);
+        i->facts.state |= et_val_of(lo->g, n->args[a])->kind == ET_V_STATE;
+    }
     i->facts.costly |= body_costly(lo, n);
     i->facts.reduction |= n->op->class == ET_CLASS_REDUCE;
     i->facts.contract |= n->op->class == ET_CLASS_CONTRACT;
@@ -212,7 +215,8 @@ struct state_walk {
  * position at which V may still be inlined, or -1 when it reads none that changes. */
 static bool reads_stale_state(struct state_walk *w, et_value v) {
     const et_val *val = et_val_of(w->lo->g, v);
-    if (val->kind != ET_V_NODE || info(w->lo, v)->keep) return false;
+    if (val->kind != ET_V_NODE || info(w->lo, v)->keep || !info(w->lo, v)->facts.state)
+        return false;
     if (w->lo->seen[2 * v.id] == w->lo->visit) return false; /* looked at for this statement */
     w->lo->seen[2 * v.id] = w->lo->visit;
     const et_node *n = &w->lo->g->nodes[val->node];

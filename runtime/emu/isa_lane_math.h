@@ -360,7 +360,7 @@ L double ldexp64(double x, int32_t n) {
 
 /* The hardware gives zero where the result is denormal. */
 L float exp2_32(float x) {
-    float c = x > 130.0f ? 130.0f : x < -160.0f ? -160.0f : x;
+    float c = x > 130.0f ? 130.0f : x < -160.0f ? -160.0f : x != x ? 0.0f : x;
     double n = __builtin_rint((double)c), f = (c - n) * 0.69314718055994530942;
     double p = 1.0 / 362880;
     p = p * f + 1.0 / 40320;

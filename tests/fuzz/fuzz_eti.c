@@ -4,7 +4,7 @@
 #include "fuzz.h"
 #include "passes.h"
 
-enum { MAX_NODES = 24, MAX_GRIDS = 12 };
+enum { MAX_NODES = FUZZ_SMALL ? 24 : 1000, MAX_GRIDS = FUZZ_SMALL ? 12 : 1000 };
 
 static void compile(et_arena *arena, const char *text, size_t bytes) {
     et_diags *diags = et_diags_create(arena);
