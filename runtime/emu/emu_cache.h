@@ -1,4 +1,4 @@
-/* emu_cache.h - the caches of a device whose specification has coherence=model.
+/* emu_cache.h - the caches of a device whose specification has coherence=caches or model.
  *
  * The hierarchy is the same for every architecture; how an instruction names a level is the
  * executor's table (isa_coherence.c). Levels, nearest first: EMU_NEAR, a write-through cache of
@@ -8,7 +8,8 @@
  *
  * Lines are 128 bytes with a mask of valid and, in an L2, of dirty bytes. Nothing leaves a cache on
  * its own: a line stays until it is invalidated, written back, or, when the specification limits
- * the cache, until the cache is full and is emptied as a whole. So what may be stale is stale. */
+ * the cache, until the cache is full and is emptied as a whole. So what may be stale is stale. With
+ * coherence=model caches moreover hold old bytes they never asked for; see README.md. */
 #ifndef EMU_CACHE_H
 #define EMU_CACHE_H
 

@@ -17,7 +17,10 @@ extern "C" {
  * GPUs are gfx90a, gfx942, gfx950, gfx1100 and gfx1201; options: cus (total, spread
  * over the dies, the first dies take the remainder), xcds, threads (host threads, 0 = one per host
  * core), map=rr|block|N (workgroup to die: round robin, blocks, or round robin shifted by N),
- * seed=N (run waves in a random order drawn from N; with threads=1 the same order every time).
+ * seed=N (run waves in a random order drawn from N and the dispatch's number in its queue; with
+ * threads=1 the same order every time), starve=WG and slow=DIE (that workgroup, the workgroups of
+ * that die, run rarely while others can), coherence=off|caches|model (caches that may be stale; see
+ * README.md) and l1=KIB, l2=KIB (their sizes; unlimited without).
  * Without a call, the environment variable ETEMU_DEVICE is used, else "gfx942". Returns 0, or -1
  * with a message in ERR (always terminated). */
 int etemu_configure(const char *spec, char *err, size_t err_bytes);
