@@ -10,7 +10,7 @@ for m in llama llama3 qwen3; do
     golden=$src/tests/golden/$m
     "$bin/etimport" "$golden" -o "$m.etg"
     "$bin/etcc" "$m.etg" --target="$target" -o "$m.hsaco"
-    for run in 'cus=8 --chunk 7' 'cus=64' 'cus=6:coherence=model --chunk 19 --batch 2'; do
+    for run in 'cus=8 --chunk 1' 'cus=10 --chunk 7' 'cus=64' 'cus=6:coherence=model --chunk 19 --batch 2'; do
         device="emu:$target:${run%% *}" options=${run#"${run%% *}"}
         # shellcheck disable=SC2086
         "$bin/etllm" score --kernel "$m.hsaco" --model "$golden" --device "$device" \

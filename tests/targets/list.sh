@@ -19,7 +19,7 @@ done
 test ! -e m.hsaco
 "$etcc" "$model" --target=gfx90a --emit-llvm=only.ll
 test -s only.ll
-for bad in gfx90a,gfx90a gfx90a, gfx90a,gfx9000; do
+for bad in gfx90a,gfx90a "gfx90a," gfx90a,gfx9000; do
     if "$etcc" "$model" --target="$bad" -o bad.hsaco 2> err; then exit 1; fi
     grep -qE "named twice|unknown target" err
 done

@@ -11,6 +11,7 @@ for etg in "$src"/tests/passes/*.etg "$src"/tests/e2e/*.etg "$src"/examples/*/*.
     "$bin/etcc" "$etg" --target="$target" -o k.hsaco
     echo "$etg"
     for bound in 2 3; do
+        # shellcheck disable=SC2046
         set -- $(sed -n "s/^ *dim  *\([A-Za-z_0-9]*\)  *in  *\([0-9]*\)\.\.\([0-9]*\).*/--set \1=\\$bound/p" "$etg")
         "$bin/check_kernel" "$etg" k.hsaco --runs 1 --device "emu:$target:cus=6" \
             --device "emu:$target:cus=32:coherence=model" "$@"
