@@ -5,7 +5,7 @@
 #include <string.h>
 
 enum {
-    WORK = 40000000,
+    WORK = 60000000,
     MAX_PERIOD = 512,
     ALL_VALUES = 1 << 16, /* so many are tried one by one, as long as the work allows */
     MAX_CORNERS = 64,
@@ -139,7 +139,8 @@ static bool look(struct verify *v) {
             v->loop[l] = (struct vf_loop){v->loop[l].trips, (int)v->loop[l].trips, 1, false};
         s = vf_order(v);
     }
-    bool ok = s != VF_WRONG && (s == VF_TOO_LARGE || (vf_hazards(v) && vf_contents(v)));
+    bool ok = s == VF_OK && vf_hazards(v) && vf_contents(v);
+    if (s == VF_TOO_LARGE) ok = !vf_instances(v) || vf_contents(v);
     int64_t tasks = 0;
     for (int i = 0; ok && i < v->ninst; i++)
         tasks += v->grid[v->inst[i].grid].tiles;
@@ -226,6 +227,17 @@ static void find_windows(struct verify *v, struct space *s, const struct divisor
     }
 }
 
+/* Contents of memory at the largest values, whatever the work so far. */
+static bool look_at_ends(struct verify *v, const struct space *s) {
+    for (int i = 0; i < s->n; i++)
+        v->syms[i] = s->hi[i];
+    v->round = et_arena_create();
+    bool ok = !vf_instances(v) || vf_contents(v);
+    et_arena_destroy(v->round);
+    v->round = NULL;
+    return ok;
+}
+
 static bool look_around(struct verify *v) {
     struct space s = {.n = et_sym_count(v->x), .all = 1};
     struct divisors d;
@@ -247,7 +259,7 @@ static bool look_around(struct verify *v) {
     bool windows = s.rows && s.windows <= ALL_VALUES;
     if (windows && !look_at_windows(v, &s, 0)) return false;
     v->report->proved = windows && !v->skipped;
-    if (!look_at_corners(v, &s, 0)) return false;
+    if (!look_at_ends(v, &s) || !look_at_corners(v, &s, 0)) return false;
     if (!v->report->proved && v->report->exhaustive && !look_at_all(v, &s)) return false;
     v->report->exhaustive &= s.all == v->report->values;
     v->report->proved |= v->report->exhaustive;

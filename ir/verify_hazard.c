@@ -5,7 +5,7 @@
 
 /* ---- pairs of accesses that may conflict ---- */
 
-static bool share_memory(const et_program *p, int a, int b) {
+bool vf_share_memory(const et_program *p, int a, int b) {
     const et_tensor *s = &p->tensors[a], *t = &p->tensors[b];
     return a != b && s->kind == ET_TENSOR_TEMP && t->kind == ET_TENSOR_TEMP &&
            s->offset < t->offset + t->max_bytes && t->offset < s->offset + s->max_bytes;
@@ -16,7 +16,7 @@ static void find_pairs(struct verify *v, const struct vf_grid *a, const struct v
     for (int i = 0; i < a->naccess; i++)
         for (int k = 0; k < b->naccess; k++) {
             const struct vf_access *x = &a->access[i], *y = &b->access[k];
-            bool overlapping = share_memory(v->p, x->tensor, y->tensor);
+            bool overlapping = vf_share_memory(v->p, x->tensor, y->tensor);
             if (!(x->store || y->store) || (x->tensor != y->tensor && !overlapping)) continue;
             ET_GROW(v->arena, out->v, out->n, out->cap);
             out->v[out->n++] = (struct vf_pair){i, k, overlapping};

@@ -165,7 +165,7 @@ bool vf_map_iteration(const struct verify *, const struct vf_inst *, int loop, i
  * at as well and says the same. */
 bool vf_translated(const struct verify *, const struct vf_inst *, const struct vf_inst *);
 /* May be called once the order of tasks is known: the middle of every shortened loop is the same
- * for whatever follows it. */
+ * for whatever is before and after it. */
 bool vf_loops_settled(struct verify *);
 
 /* ---- verify_rows.c */
@@ -175,6 +175,8 @@ bool vf_counts_rows(struct verify *, int sym, int64_t period);
 
 /* ---- verify_order.c */
 typedef enum { VF_OK, VF_WRONG, VF_TOO_LARGE } vf_status;
+/* Lists the instances; false when there are too many. */
+bool vf_instances(struct verify *);
 /* Instances, counters, and each class's past; reports counts, progress, bounds and scopes. */
 vf_status vf_order(struct verify *);
 static inline bool vf_done_before(const struct verify *v, int klass, int group) {
@@ -183,6 +185,8 @@ static inline bool vf_done_before(const struct verify *v, int klass, int group) 
 
 /* ---- verify_hazard.c */
 void vf_list_pairs(struct verify *);
+/* Two temporaries overlap, at their largest. */
+bool vf_share_memory(const et_program *, int a, int b);
 bool vf_hazards(struct verify *);
 
 /* ---- verify_memory.c */

@@ -223,12 +223,18 @@ static const struct vf_inst *sibling(const struct verify *v, const struct vf_ins
     return NULL;
 }
 
-static bool same_groups(const struct verify *v, int klass, const struct vf_inst *a,
-                        const struct vf_inst *b) {
-    for (int g = 0; g < v->grid[a->grid].ngroups; g++)
-        if (vf_done_before(v, klass, a->first_group + g) !=
-            vf_done_before(v, klass, b->first_group + g))
-            return false;
+/* COUNT (at most 64) bits of a set from bit AT on. */
+static uint64_t bits_at(const uint64_t *set, int at, int count) {
+    uint64_t low = set[at >> 6] >> (at & 63);
+    if ((at & 63) + count > 64) low |= set[(at >> 6) + 1] << (64 - (at & 63));
+    return count < 64 ? low & (((uint64_t)1 << count) - 1) : low;
+}
+
+static bool same_bits(const uint64_t *a, int at, const uint64_t *b, int bt, int count) {
+    for (int i = 0; i < count; i += 64) {
+        int n = count - i < 64 ? count - i : 64;
+        if (bits_at(a, at + i, n) != bits_at(b, bt + i, n)) return false;
+    }
     return true;
 }
 
@@ -242,14 +248,34 @@ bool vf_translated(const struct verify *v, const struct vf_inst *a, const struct
     return false;
 }
 
-/* Whatever follows the loop that instance I is in at DEPTH waits for its groups and B's alike. */
-static bool same_after(const struct verify *v, int i, int depth, const struct vf_inst *b) {
-    int loop = v->grid[v->inst[i].grid].path[depth];
-    for (int o = i + 1; o < v->ninst; o++) {
-        const struct vf_inst *later = &v->inst[o];
-        if (is_inside(&v->grid[later->grid], loop)) continue;
-        for (int w = 0; w < v->grid[later->grid].nclasses; w++)
-            if (!same_groups(v, later->first_class + w, &v->inst[i], b)) return false;
+/* B is in the same run of the loop that A is in at DEPTH. */
+static bool same_run(const struct verify *v, const struct vf_inst *a, const struct vf_inst *b,
+                     int depth) {
+    const struct vf_grid *g = &v->grid[a->grid], *h = &v->grid[b->grid];
+    if (h->depth <= depth) return false;
+    for (int k = 0; k <= depth; k++)
+        if (g->path[k] != h->path[k] || (k < depth && a->at[k] != b->at[k])) return false;
+    return true;
+}
+
+/* Whatever follows this run of the loop has A's groups and B's alike in its past, and whatever
+ * comes before it is alike in the pasts of A's classes and B's. */
+static bool alike(struct verify *v, const struct vf_inst *a, const struct vf_inst *b, int depth) {
+    const struct vf_grid *g = &v->grid[a->grid];
+    for (int o = 0; o < v->ninst; o++) {
+        const struct vf_inst *other = &v->inst[o];
+        const struct vf_grid *h = &v->grid[other->grid];
+        if (same_run(v, a, other, depth)) continue;
+        bool later = other > a;
+        int n = later ? h->nclasses : g->nclasses;
+        for (int k = 0; k < n; k++) {
+            const uint64_t *p = v->past[later ? other->first_class + k : a->first_class + k];
+            const uint64_t *q = later ? p : v->past[b->first_class + k];
+            if (!(later ? same_bits(p, a->first_group, p, b->first_group, g->ngroups)
+                        : same_bits(p, other->first_group, q, other->first_group, h->ngroups)))
+                return false;
+        }
+        v->report->work += n;
     }
     return true;
 }
@@ -261,10 +287,8 @@ bool vf_loops_settled(struct verify *v) {
         for (int k = 0; k < g->depth; k++) {
             const struct vf_loop *l = &v->loop[g->path[k]];
             if (!l->shortened || in->at[k] != 1) continue;
-            /* Iterations 1 to 1 + reach are 2 * reach to reach before the last. What follows from
-             * `reach` equal ones is equal again, for all in between. */
             for (int at = 2; at <= 1 + l->reach; at++)
-                if (!same_after(v, i, k, sibling(v, in, k, at))) return false;
+                if (!alike(v, in, sibling(v, in, k, at), k)) return false;
         }
     }
     return true;

@@ -120,14 +120,11 @@ static bool check_read(struct verify *v, const struct writes *all, int inst, int
                  vf_task(v, in, 0, none), t->name);
         return false;
     }
-    for (int o = 0; o < v->p->ntensors && t->kind == ET_TENSOR_TEMP; o++) {
-        if (o == tensor || v->p->tensors[o].kind != ET_TENSOR_TEMP) continue;
+    for (int o = 0; o < v->p->ntensors; o++) {
+        if (!vf_share_memory(v->p, o, tensor)) continue;
         for (int i = all[o].n - 1; i >= 0; i--) {
-            struct vf_range b = all[o].v[i].bytes;
             v->report->work++;
-            if (b.hi < r.lo || b.lo > r.hi) continue;
-            struct vf_range lost = {b.lo > r.lo ? b.lo : r.lo, b.hi < r.hi ? b.hi : r.hi};
-            if (covered(&all[tensor], all[o].v[i].inst, lost)) continue;
+            if (covered(&all[tensor], all[o].v[i].inst, r)) continue;
             const struct vf_inst *by = &v->inst[all[o].v[i].inst];
             vf_error(v, in->grid,
                      "task %s reads %%%s, but task %s has written %%%s over it in the workspace",

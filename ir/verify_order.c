@@ -22,10 +22,11 @@ static bool fits(const struct verify *v) {
 }
 
 static void list_instances(struct verify *v, int first, int count, int *at, int depth) {
-    for (int i = first; i < first + count && fits(v); i++) {
+    for (int i = first; i < first + count && v->ninst < MAX_CLASSES; i++) {
         const et_item *it = &v->p->items[i];
         if (it->kind == ET_P_LOOP) {
-            for (at[depth] = 0; at[depth] < v->loop[it->index].kept; at[depth]++)
+            for (at[depth] = 0; at[depth] < v->loop[it->index].kept && v->ninst < MAX_CLASSES;
+                 at[depth]++)
                 list_instances(v, it->first, it->count, at, depth + 1);
             continue;
         }
@@ -35,6 +36,7 @@ static void list_instances(struct verify *v, int first, int count, int *at, int 
         *in = (struct vf_inst){
             .grid = it->index, .first_class = v->nclasses, .first_group = v->ngroups};
         memcpy(in->at, at, (size_t)depth * sizeof *at);
+        if (!fits(v)) continue; /* already too many */
         v->nclasses += g->nclasses;
         v->ngroups += g->ngroups;
     }
@@ -49,11 +51,9 @@ static bool measure_grids(struct verify *v) {
             if (g->extent[c] < 0) g->extent[c] = 0;
             if (__builtin_mul_overflow(g->tiles, g->extent[c], &g->tiles)) return false;
         }
-        if (vf_count(g, g->wait_coords) > MAX_CLASSES ||
-            vf_count(g, g->notify_coords) > MAX_CLASSES)
-            return false;
-        g->nclasses = g->tiles ? (int)vf_count(g, g->wait_coords) : 0;
-        g->ngroups = g->tiles ? (int)vf_count(g, g->notify_coords) : 0;
+        int64_t classes = vf_count(g, g->wait_coords), groups = vf_count(g, g->notify_coords);
+        g->nclasses = !g->tiles ? 0 : classes > MAX_CLASSES ? MAX_CLASSES + 1 : (int)classes;
+        g->ngroups = !g->tiles ? 0 : groups > MAX_CLASSES ? MAX_CLASSES + 1 : (int)groups;
     }
     return true;
 }
@@ -429,14 +429,18 @@ static bool compute_pasts(struct verify *v) {
     return true;
 }
 
-vf_status vf_order(struct verify *v) {
+bool vf_instances(struct verify *v) {
     int at[ET_MAX_LOOPS] = {0};
     v->ninst = v->cinst = v->nclasses = v->ngroups = v->narrivals = v->carrivals = 0;
     v->inst = NULL;
     v->arrival = NULL;
-    if (!measure_grids(v) || !measure_events(v)) return VF_TOO_LARGE;
+    if (!measure_grids(v)) return false;
     list_instances(v, v->p->first, v->p->count, at, 0);
-    if (!fits(v)) return VF_TOO_LARGE;
+    return v->ninst < MAX_CLASSES;
+}
+
+vf_status vf_order(struct verify *v) {
+    if (!vf_instances(v) || !measure_events(v) || !fits(v)) return VF_TOO_LARGE;
     v->counter = et_alloc(v->round, (size_t)(v->ncounters + 1) * sizeof *v->counter);
     bool ok = list_arrivals(v) && compute_pasts(v) && check_counts(v);
     return ok ? VF_OK : VF_WRONG;
