@@ -153,6 +153,8 @@ static void init_system_sgprs(struct emu_wave *w, const struct emu_dispatch *d, 
     for (int i = 0; i < 3; i++)
         if (rsrc2 >> (7 + i) & 1) w->s[n++] = w->group->id[i];
     if (rsrc2 >> 10 & 1) w->s[n++] = (w->group->nwaves & 63) | (w->index == 0 ? 1u << 31 : 0);
+    /* the wave's place in the queue's scratch: what kernels are given starts at their own */
+    if (rsrc2 & 1 && w->program->gen == GEN_90A) w->s[n++] = 0;
 }
 
 /* Work-item ids packed in v0, and the lanes that exist in a partial wave or group. */
