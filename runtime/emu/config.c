@@ -276,6 +276,10 @@ bool emu_config_parse(const char *spec, struct emu_config *out, char *err, size_
         return false;
     }
     fill_defaults(&c);
+    if (c.slow > c.xcds) {
+        snprintf(err, n, "slow=%u: the dies are 0 to %u", c.slow - 1, c.xcds - 1);
+        return false;
+    }
     *out = c;
     return true;
 }

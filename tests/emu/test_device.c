@@ -39,6 +39,10 @@ START_TEST(bad_specs) {
                  {"gfx942:dies=2", "\"dies\""},
                  {"gfx942:map=diagonal", "diagonal"},
                  {"gfx942:", "NAME=VALUE"},
+                 {"gfx942:coherence=yes", "coherence=yes"},
+                 {"gfx942:l1=0", "l1=0"},
+                 {"gfx942:cus=4:xcds=2:slow=2", "0 to 1"},
+                 {"gfx942:starve=x", "starve=x"},
                  {"gfx942:threads=257", "threads=257"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char err[256];

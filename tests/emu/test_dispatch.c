@@ -157,6 +157,35 @@ START_TEST(seeded_order) {
 }
 END_TEST
 
+/* Whom the device holds back comes last, in any order, and comes nevertheless. */
+START_TEST(held_back) {
+    static const char *const seeds[] = {"", ":seed=7"};
+    char spec[80];
+    uint32_t order[40];
+    for (int i = 0; i < 2; i++) {
+        snprintf(spec, sizeof spec, "gfx942:cus=40:xcds=1:threads=1:starve=3%s", seeds[i]);
+        arrivals(spec, order);
+        uint32_t before = 0;
+        while (order[before] != 3)
+            before++;
+        ck_assert_uint_ge(before, 15);
+        snprintf(spec, sizeof spec, "gfx942:cus=40:xcds=2:threads=1:slow=1%s", seeds[i]);
+        arrivals(spec, order);
+        before = 0; /* of the other die among the first twenty */
+        for (int k = 0; k < 20; k++)
+            before += order[k] % 2 == 0;
+        ck_assert_uint_ge(before, 17);
+    }
+    emu_test_start("gfx942:cus=8:xcds=4:slow=2:starve=5");
+    uint32_t *token = emu_test_alloc(4), *out = emu_test_alloc(32), groups = 8;
+    *token = 0;
+    ck_assert_int_eq(LAUNCH("chain", 8 * 64, 64, P(token), P(out), groups), 0);
+    for (uint32_t i = 0; i < groups; i++)
+        ck_assert_uint_eq(out[i], groups - 1 - i);
+    emu_test_stop();
+}
+END_TEST
+
 /* With the whole LDS asked for, each workgroup has a compute unit to itself. */
 START_TEST(one_place_each) {
     emu_test_start(devices[_i]);
@@ -336,6 +365,7 @@ Suite *dispatch_suite(void) {
     tcase_add_loop_test(t, one_place_each, 0, n);
     tcase_add_test(t, spinning_beside_sleeping);
     tcase_add_test(t, seeded_order);
+    tcase_add_test(t, held_back);
     tcase_add_test(t, time_of_the_device);
     tcase_add_test(t, more_workgroups_than_places);
     tcase_add_test(t, grid_that_groups_do_not_divide);
