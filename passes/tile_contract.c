@@ -305,7 +305,7 @@ static bool contract_step(struct contract *c) {
     if (!s.a.id) return et_tiler_force(&c->t, first_product->left, "the left operand");
     et_expr in = et_op2(x, ET_X_LT, et_var(x, s.mvar), s.mlive);
     for (int i = from; i < c->t.f.nsteps; i++)
-        if (et_x(x, in)->op != ET_X_INT) c->t.f.steps[i].mask = in;
+        if (c->t.f.steps[i].nvars && et_x(x, in)->op != ET_X_INT) c->t.f.steps[i].mask = in;
     s.nlive = et_int(x, c->span);
     c->direct = true;
     for (int p = 0; p < c->t.gr->nproduct; p++) {
