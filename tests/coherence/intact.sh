@@ -14,4 +14,5 @@ run() { # LAUNCHES OPTIONS
 run $((launches * 7 / 10)) model:seed=1
 run $((launches / 10)) model:seed=2:starve=5
 run $((launches / 10)) model:seed=3:slow=2
-run $((launches / 10)) caches:seed=4:l1=4:l2=16
+run $((launches / 20)) caches:seed=4:l1=4:l2=16
+run $((launches / 20)) model:seed=5:l1=1:l2=2
