@@ -1,11 +1,12 @@
-/* test_rdna.c - what gfx11 and gfx12 do that gfx9 does not: waves of 32, two instructions in one,
- * 16-bit registers, DPP8, lane permutes, messages, split barriers, scalar floats. Each program
- * leaves what to look at in s0..s3; v0 is the lane's number, s[8:9] addresses memory. */
+/* test_own.c - what some GPUs have of their own. gfx950: truth tables, swaps of rows, wide loads
+ * into LDS. gfx11 and gfx12: waves of 32, two instructions in one, 16-bit registers, DPP8, lane
+ * permutes, messages, split barriers, scalar floats. Each program leaves what to look at in s0..s3;
+ * v0 is the lane's number, s[8:9] addresses memory where word N holds 3 * N. */
 #include "harness.h"
 
 #include <stdlib.h>
 
-enum { ON11 = 1, ON12 = 2, BOTH = 3 };
+enum { ON11 = 1, ON12 = 2, BOTH = 3, ON90A = 4, ON950 = 8 };
 
 struct program {
     const char *name;
@@ -16,6 +17,35 @@ struct program {
 
 #define LANE(s, v, n) "v_readlane_b32 s" #s ", v" #v ", " #n "\n"
 static const struct program programs[] = {
+    {"where without dies", ON90A, "s_getreg_b32 s0, hwreg(HW_REG_HW_ID, 8, 4)\n", {9, 0, 0, 0}},
+    {"caches",
+     ON90A,
+     "v_mov_b32 v1, 8\nbuffer_wbinvl1_vol\nglobal_load_dword v2, v1, s[8:9] glc\n"
+     "buffer_wbl2\nbuffer_invl2\n" LANE(0, 2, 5),
+     {6, 0, 0, 0}},
+    {"truth tables",
+     ON950,
+     "v_mov_b32 v1, 0xf0\nv_mov_b32 v2, 0xcc\nv_mov_b32 v3, 0xaa\n"
+     "v_bitop3_b32 v4, v1, v2, v3 bitop3:0x6a\nv_bitop3_b32 v5, v1, v2, v3 bitop3:0x81\n"
+     "v_mov_b32 v6, 0xffff0000\nv_bitop3_b16 v6, v1, v2, v3 bitop3:0x17\n" LANE(0, 4, 0)
+         LANE(1, 5, 63) LANE(2, 6, 1),
+     {0x6a, 0xffffff81, 0xffffff17, 0}},
+    {"rows change places",
+     ON950,
+     "v_mov_b32 v1, v0\nv_add_u32 v2, 100, v0\nv_permlane16_swap_b32 v1, v2\n" LANE(0, 1, 17)
+         LANE(1, 2, 1) LANE(2, 1, 3) LANE(3, 2, 50),
+     {101, 17, 3, 150}},
+    {"halves change places",
+     ON950,
+     "v_mov_b32 v1, v0\nv_add_u32 v2, 100, v0\nv_permlane32_swap_b32 v1, v2\n" LANE(0, 1, 33)
+         LANE(1, 2, 1) LANE(2, 1, 3) LANE(3, 2, 50),
+     {101, 33, 3, 150}},
+    {"16 bytes of each lane into LDS",
+     ON950,
+     "v_lshlrev_b32 v1, 4, v0\ns_mov_b32 m0, 64\n"
+     "global_load_lds_dwordx4 v1, s[8:9]\nv_add_u32 v2, 64, v1\nds_read_b128 v[4:7], v2\n" LANE(
+         0, 4, 9) LANE(1, 7, 9) LANE(2, 4, 63),
+     {108, 117, 756, 0}},
     {"dual",
      BOTH,
      "v_cvt_f32_u32 v1, v0\nv_mov_b32 v2, 2.0\nv_mov_b32 v3, 0\n"
@@ -195,6 +225,8 @@ static void run(const struct program *p) {
     char text[2048];
     snprintf(text, sizeof text, "%ss_endpgm\n", p->text);
     uint32_t *memory = live_alloc(4096, true);
+    for (uint32_t i = 0; i < 1024; i++)
+        memory[i] = 3 * i;
     struct code c = code_from_asm(text);
     struct machine *m = machine_create(&c, 0, 1);
     m->group.cu = 9;
@@ -210,7 +242,8 @@ static void run(const struct program *p) {
     for (int k = 0; k < 4; k++)
         EXPECT(m->waves[0]->s[k] == p->want[k], "%s: s%d is 0x%x, not 0x%x", p->name, k,
                m->waves[0]->s[k], p->want[k]);
-    EXPECT(m->waves[0]->s[S_EXEC + 1] == 0, "%s: lanes beyond 32 are on", p->name);
+    EXPECT(target->lanes == 64 || m->waves[0]->s[S_EXEC + 1] == 0, "%s: lanes beyond 32 are on",
+           p->name);
     machine_destroy(m);
     code_free(&c);
     live_drop(1);
@@ -245,18 +278,29 @@ static void barrier(bool split) {
 
 int main(int argc, char **argv) {
     target_choose(argc, argv);
-    int on = !strcmp(target->name, "gfx1201") ? ON12 : ON11, count = 0;
-    if (target->lanes != 32) return 2;
+    static const struct {
+        const char *name;
+        int bit;
+    } bits[] = {{"gfx90a", ON90A}, {"gfx950", ON950}, {"gfx1100", ON11}, {"gfx1201", ON12}};
+    int on = 0, count = 0;
+    for (size_t i = 0; i < sizeof bits / sizeof *bits; i++)
+        if (!strcmp(bits[i].name, target->name)) on = bits[i].bit;
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
         if (!(programs[i].on & on)) continue;
         run(&programs[i]);
         count++;
     }
-    barrier(on == ON12);
+    EXPECT(count, "nothing to run");
+    if (target->lanes == 32) {
+        barrier(on == ON12);
+        run_fault("s_mov_b32 exec_hi, 1\ns_endpgm\n", "does not know");
+        run_fault("s_mov_b64 exec, 1\ns_endpgm\n", "does not know");
+        run_fault("s_getreg_b32 s0, hwreg(20)\ns_endpgm\n", "not modelled");
+    }
+    if (on == ON950)
+        run_fault("s_mov_b64 exec, 1\nv_permlane16_swap_b32 v1, v2\ns_endpgm\n", "lanes are off");
+    if (on == ON90A) run_fault("s_getreg_b32 s0, hwreg(20)\ns_endpgm\n", "not modelled");
     if (on == ON12) run_fault("s_barrier_wait -1\ns_endpgm\n", "did not signal");
-    run_fault("s_mov_b32 exec_hi, 1\ns_endpgm\n", "does not know");
-    run_fault("s_mov_b64 exec, 1\ns_endpgm\n", "does not know");
-    run_fault("s_getreg_b32 s0, hwreg(20)\ns_endpgm\n", "not modelled");
     run_fault("s_setprio 1\n", "left the code object");
     live_reset();
     printf("%d programs, %d failures\n", count, failures);
