@@ -64,7 +64,9 @@ bool et_sema_node_in(et_sema *s, int loop, const et_op *op, et_loc loc, int narg
     if (!add(s, loop, op, loc, nargs, args, nattrs, attrs, out)) return false;
     if (loop == s->loop) return true;
     et_block *b = et_sema_block(s, loop); /* its last statement but one is the open loop */
-    et_check(b->n >= 2 && b->stmt[b->n - 2].kind == ET_S_LOOP);
+    bool open = b->n >= 2 && b->stmt[b->n - 2].kind == ET_S_LOOP;
+    et_check(open || et_diag_errors(s->diags) > 0); /* a loop whose head is wrong is not there */
+    if (!open) return true;
     et_stmt added = b->stmt[b->n - 1];
     b->stmt[b->n - 1] = b->stmt[b->n - 2];
     b->stmt[b->n - 2] = added;

@@ -160,7 +160,8 @@ static et_expr mul(et_exprs *p, et_expr a, et_expr b) {
 
 /* floor(x / c) - floor(y / c) + k >= 0 follows from y <= x + k * c. */
 static bool prove_quotients(et_exprs *p, const struct linear *d) {
-    if (d->n != 2 || d->coef[0] + d->coef[1] != 0 || (d->coef[0] != 1 && d->coef[0] != -1))
+    if (d->n != 2 ||
+        !((d->coef[0] == 1 && d->coef[1] == -1) || (d->coef[0] == -1 && d->coef[1] == 1)))
         return false;
     int plus = d->coef[0] == 1 ? 0 : 1;
     const et_node_x *x = et_x(p, d->term[plus]), *y = et_x(p, d->term[!plus]);

@@ -6,22 +6,25 @@
 
 /* A value whose expression is larger gets a tensor: expressions share parts, but what reads them
  * takes time by their text, which doubles with every x = x * x. */
-enum { MAX_FOLDED = 2000 };
+enum { MAX_FOLDED = 1000 };
 
 et_expr et_value_at(et_lowering *lo, et_value v, const et_expr *index) {
     const et_val *val = et_val_of(lo->g, v);
     int tensor = lo->info[v.id].tensor;
+    lo->asked++;
     if (tensor >= 0)
         return et_load(lo->g->exprs, ET_LOAD_TENSOR, tensor, et_dtype_type(val->shape.dtype),
                        val->shape.rank, index);
     const et_node *n = et_node_of(lo->g, v);
     et_check(n && n->op->at);
-    et_expr zero = val->shape.dtype == ET_I32 ? et_int(lo->g->exprs, 0) : et_float(lo->g->exprs, 0);
-    if (lo->forced[v.id]) return zero; /* no tensor yet: this lowering will be started over */
+    /* Stands for a value without a tensor yet in a lowering that will be started over; an argument
+     * is never simplified away. */
+    et_expr later = et_arg(lo->g->exprs, (int)v.id, et_dtype_type(val->shape.dtype));
+    if (lo->forced[v.id]) return later;
     et_expr e = n->op->at(&lo->lower, n, index);
     if (et_x(lo->g->exprs, e)->size <= MAX_FOLDED) return e;
     et_force(lo, (int)v.id);
-    return zero;
+    return later;
 }
 
 static et_expr value_at(et_lower *l, et_value v, const et_expr *index) {

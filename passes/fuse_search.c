@@ -11,10 +11,11 @@
 enum {
     EXACT_LIMIT = 10, /* values per partition that are searched exhaustively */
     LOOP_TRIPS = 16,  /* the plan, and so the code, is the same for any depth */
-    /* Plans evaluated in all, and nodes lowered for them: bounds on work, not on time, so that
-       builds repeat. */
+    /* Bounds on work, not on time, so that builds repeat: plans evaluated in all, nodes in
+     * them, and elements of values asked for while they were lowered. */
     MAX_PLANS = 600,
-    MAX_NODES_LOWERED = 60000,
+    MAX_NODES_LOWERED = 40000,
+    MAX_ASKED = 1000000,
 };
 /* A tensor of its own must earn this much, relative to the launch: below that is noise of the
  * model. */
@@ -138,7 +139,7 @@ static void make_partitions(struct search *s) {
 /* ---- searching one partition ---- */
 
 static bool spent(const struct search *s) {
-    return s->evaluated >= MAX_PLANS ||
+    return s->evaluated >= MAX_PLANS || s->lo->asked >= MAX_ASKED ||
            (int64_t)s->evaluated * s->lo->g->nnodes >= MAX_NODES_LOWERED;
 }
 
@@ -204,7 +205,7 @@ static void search_all(struct search *s) {
     et_lowering *lo = s->lo;
     for (int r = 1; r < lo->g->nvals; r++) {
         int member[30], n = 0;
-        if (s->part[r] != r) continue;
+        if (s->part[r] != r || spent(s)) continue; /* the rest stays as the rule has it */
         for (int v = 1; v < lo->g->nvals && n < 30; v++)
             if (s->part[v] && find(s, v) == r) member[n++] = v;
         search_partition(s, member, n);

@@ -36,6 +36,7 @@ typedef struct et_lowering {
     signed char *choice; /* by value id: 1 materialise, 0 inline if that is possible, -1 by rule */
     bool again;          /* a value was forced: start over */
     struct et_names *tensor_names, *group_names;
+    int64_t asked;    /* elements of values, since the beginning */
     int *seen, visit; /* two marks per value: met by visit number `visit` over the graph */
 } et_lowering;
 

@@ -122,13 +122,14 @@ static bool place_segments(struct load *l) {
     return true;
 }
 
-/* Is [VADDR, VADDR+BYTES) inside one loaded segment that has all of FLAGS? */
+/* Is [VADDR, VADDR+BYTES) inside one loaded segment that has all of FLAGS? Only what the file holds
+ * of an executable segment is code. */
 static bool loaded(struct load *l, uint64_t vaddr, uint64_t bytes, uint32_t flags) {
     Elf64_Phdr p;
     for (size_t i = 0; i < l->elf.head.e_phnum && emu_elf_segment(&l->elf, i, &p); i++) {
         if (p.p_type != PT_LOAD || (p.p_flags & flags) != flags) continue;
-        if (vaddr >= p.p_vaddr && vaddr - p.p_vaddr <= p.p_memsz &&
-            bytes <= p.p_memsz - (vaddr - p.p_vaddr))
+        uint64_t size = flags & PF_X ? p.p_filesz : p.p_memsz;
+        if (vaddr >= p.p_vaddr && vaddr - p.p_vaddr <= size && bytes <= size - (vaddr - p.p_vaddr))
             return true;
     }
     return false;
