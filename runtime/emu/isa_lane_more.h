@@ -37,8 +37,8 @@ L float dot2_bf16(uint32_t x, uint32_t y, float z) {
     return __builtin_fmaf(bf16_hi(x), bf16_hi(y), __builtin_fmaf(bf16_lo(x), bf16_lo(y), z));
 }
 
-/* gfx950 and gfx12 have the OCP forms of 8-bit floats: exponent bias 7 with one NaN of each sign and
- * no infinity, and bias 15 with both as in IEEE. */
+/* gfx950 and gfx12 have the OCP forms of 8-bit floats: exponent bias 7 with one NaN of each sign
+ * and no infinity, and bias 15 with both as in IEEE. */
 L float ofp8_to_f32(uint32_t b) {
     uint32_t e = (b >> 3) & 15, m = b & 7;
     float f = e ? asf(((e + 120) << 23) | (m << 20)) : (float)m * 0x1p-9f;
