@@ -5,8 +5,7 @@
 #include "internal.h"
 
 enum {
-    ET_LOADS = 16,         /* of b a lane has in flight, when the step is large enough */
-    ET_MAX_FRAGMENTS = 64, /* at most, for one unit of many accumulators */
+    ET_MAX_FRAGMENTS = 64, /* of b in a lane, for one unit of many accumulators */
     ET_MAX_SUMS = 64,      /* 16 x 16 sums of a wave */
 };
 

@@ -12,11 +12,11 @@
 /* ---- how the step is cut up ---- */
 
 /* The buffer for a holds 16 rows at a time: as much k per chunk as fits there and in registers. */
-static void plan_direct(et_contract *c, const et_local *a) {
+static void plan_direct(et_contract *c, const et_local *a, int loads) {
     const et_step *s = c->s;
     int wide = s->wk * c->unit_k, pad = a->pitch - s->kc, per = c->nsub * s->nacc;
     int units = (s->tm * a->pitch / 16 - pad) / wide;
-    int most = ET_LOADS * c->piece / c->lane_k / per;
+    int most = loads * c->piece / c->lane_k / per;
     if (units > most) units = most;
     if (units < 1) units = 1;
     if (c->k > 0) { /* chunks of one size */
@@ -51,7 +51,7 @@ static void plan(cg *g, et_contract *c) {
     c->kc = s->kc;
     c->units = kw / c->unit_k;
     c->pitch_a = g->f->locals[s->stage_a].pitch;
-    if (c->direct) plan_direct(c, &g->f->locals[s->stage_a]);
+    if (c->direct) plan_direct(c, &g->f->locals[s->stage_a], g->t->loads);
     c->chunks = c->k < 0 ? -1 : c->k <= c->kc ? 1 : (c->k + c->kc - 1) / c->kc;
     c->tail = c->k < 0 || c->chunks * c->kc != c->k;
 }
@@ -190,10 +190,10 @@ static void multiply_direct(cg *g, const et_contract *c, val chunk, val *b, val 
             slot = cg_low_bits(g, chunk, c->slots);
         row = cg_add(g, cg_low_bits(g, row, apart), LLVMBuildShl(g->b, slot, apart, ""));
     }
-    enum { AHEAD = 8 };
-    for (int u0 = 0; u0 < c->units; u0 += AHEAD) {
-        val a[AHEAD], keep = cg_i32(g, 0);
-        int n = c->units - u0 < AHEAD ? c->units - u0 : AHEAD;
+    int ahead = g->t->loads / 2 * c->piece / c->lane_k;
+    for (int u0 = 0; u0 < c->units; u0 += ahead) {
+        val a[ET_MAX_FRAGMENTS], keep = cg_i32(g, 0);
+        int n = c->units - u0 < ahead ? c->units - u0 : ahead;
         for (int u = 0; u < n; u++) {
             val k = cg_addi(g, c->kpart, (int64_t)(u0 + u) * c->unit_k);
             a[u] = staged_fragment(g, c, s->stage_a, c->pitch_a, row, k);

@@ -46,8 +46,9 @@ typedef struct {
 struct et_target {
     const char *name; /* the LLVM processor */
     const char *triple;
-    int wave;      /* work-items per wave */
-    int simds;     /* that share the waves of a workgroup */
+    int wave;  /* work-items per wave */
+    int loads; /* of 16 bytes that a lane has in flight for a product, when it is large enough */
+    int simds; /* that share the waves of a workgroup */
     int lds_bytes; /* of what half keeps a second workgroup out, and what one may have */
     int oclc_isa;  /* __oclc_ISA_version of the device libraries */
     const et_fragment *fragments;

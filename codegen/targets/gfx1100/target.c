@@ -14,6 +14,7 @@ const et_target et_target_gfx1100 = {
     .name = "gfx1100",
     .triple = "amdgcn-amd-amdhsa",
     .wave = 32,
+    .loads = 8,
     .simds = 2, /* of one CU: +cumode keeps a workgroup there */
     .lds_bytes = 65536,
     .oclc_isa = 11000,

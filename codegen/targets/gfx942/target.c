@@ -13,6 +13,7 @@ const et_target et_target_gfx942 = {
     .name = "gfx942",
     .triple = "amdgcn-amd-amdhsa",
     .wave = 64,
+    .loads = 16,
     .simds = 4,
     .lds_bytes = 65536,
     .oclc_isa = 9402,

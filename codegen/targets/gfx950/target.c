@@ -13,6 +13,7 @@ const et_target et_target_gfx950 = {
     .name = "gfx950",
     .triple = "amdgcn-amd-amdhsa",
     .wave = 64,
+    .loads = 16,
     .simds = 4,
     .lds_bytes = 163840,
     .oclc_isa = 9500,
