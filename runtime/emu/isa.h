@@ -110,12 +110,12 @@ struct emu_op {
     bool d_high;    /* the result goes to the upper 16 bits */
     int32_t offset; /* memory */
     uint32_t flags; /* memory: F_*; others: raw fields of the encoding */
+    uint8_t level;  /* memory: enum emu_level that answers a load, that a store reaches */
     const struct emu_ext *x;
     const struct emu_op *target; /* branches */
     uint32_t at;                 /* byte offset in the text */
     uint16_t count;              /* dwords moved per lane by memory instructions */
     uint16_t mfma;               /* row of the matrix table */
-    uint8_t level; /* memory: enum emu_level that answers a load, that a store reaches */
 };
 
 struct emu_lane_table;
