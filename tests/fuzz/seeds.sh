@@ -31,7 +31,7 @@ for f in "$src"/tests/emu/kernels/*.c; do
     # shellcheck disable=SC2086
     $clang -std=c11 $triple "$f" -o "$out/code/$(basename "$f" .c).hsaco"
 done
-$clang --target=amdgcn-amd-amdhsa -mcpu=gfx942 -nogpulib -I "$src/tests/runtime" "$src/tests/runtime/probe.s" \
+$clang --target=amdgcn-amd-amdhsa -mcpu=gfx942 -I "$src/tests/runtime" "$src/tests/runtime/probe.s" \
     -o "$out/code/probe.hsaco"
 
 # Machine code behind the byte that chooses the architecture.
