@@ -17,7 +17,7 @@ static int whole(uint64_t mask) {
 }
 
 /* N lanes in order and next to each other, STEP bytes apart. */
-static bool in_order(const uint64_t *a, uint32_t step, int n) {
+static inline bool in_order(const uint64_t *a, uint32_t step, int n) {
     if (a[n - 1] - a[0] != (unsigned)(n - 1) * step) return false;
     uint64_t diff = 0;
     for (int i = 0; i < n; i++)
@@ -35,7 +35,9 @@ static inline void transpose(__m128i r[4]) {
     r[3] = _mm_unpackhi_epi64(b, d);
 }
 
-static void load_whole(uint32_t *d, const uint64_t *a, int kind, int n) {
+/* Inlined with N constant. */
+static inline __attribute__((always_inline)) void load_whole(uint32_t *d, const uint64_t *a,
+                                                             int kind, int n) {
     if (kind == D_X1) {
         if (in_order(a, 4, n)) {
             memcpy(d, (const void *)(uintptr_t)a[0], (size_t)n * 4);
@@ -66,7 +68,10 @@ static void load_whole(uint32_t *d, const uint64_t *a, int kind, int n) {
 void isa_load(uint32_t *d, const uint64_t *a, int kind, uint64_t mask) {
     int n_whole = whole(mask);
     if (n_whole && (kind == D_X1 || kind == D_X2 || kind == D_X4)) {
-        load_whole(d, a, kind, n_whole);
+        if (n_whole == LANES)
+            load_whole(d, a, kind, LANES);
+        else
+            load_whole(d, a, kind, LANES / 2);
         return;
     }
 #define EACH(value) FOR_MASK(i, mask) d[i] = (value)
@@ -110,7 +115,8 @@ void isa_load(uint32_t *d, const uint64_t *a, int kind, uint64_t mask) {
 #undef EACH
 }
 
-static void store_x4(const uint32_t *s, const uint64_t *a, int n) {
+static inline __attribute__((always_inline)) void store_x4(const uint32_t *s, const uint64_t *a,
+                                                           int n) {
     for (int i = 0; i < n; i += 4) {
         __m128i r[4];
         for (int k = 0; k < 4; k++)
@@ -124,7 +130,10 @@ static void store_x4(const uint32_t *s, const uint64_t *a, int n) {
 void isa_store(const uint32_t *s, const uint64_t *a, int kind, uint64_t mask) {
     int n_whole = whole(mask);
     if (n_whole && kind == D_X4) {
-        store_x4(s, a, n_whole);
+        if (n_whole == LANES)
+            store_x4(s, a, LANES);
+        else
+            store_x4(s, a, LANES / 2);
         return;
     }
     if (n_whole && kind == D_X1 && in_order(a, 4, n_whole)) {

@@ -33,7 +33,7 @@ H(h_lane_ext) {
         const uint32_t *b = N > 1 ? isa_source(w, &o->s[1], t1) : NULL;                            \
         const uint32_t *c = N > 2 ? isa_source(w, &o->s[2], t2) : NULL;                            \
         uint64_t exec = wave_exec(w);                                                              \
-        if (__builtin_expect(exec == w->full, 1)) {                                                \
+        if (__builtin_expect(exec == UINT64_MAX || exec == w->full, 1)) {                          \
             ((lane_fn)o->kernel)(w->v[o->d], a, b, c);                                             \
         } else if (exec) {                                                                         \
             LANE_TEMP(t);                                                                          \
@@ -98,7 +98,7 @@ H(h_cndmask) {
     } else {
         a = isa_source(w, &o->s[0], t0);
         b = isa_source(w, &o->s[1], t1);
-        if (write == w->full) {
+        if (write == UINT64_MAX || write == w->full) {
             w->lanes->select(w->v[o->d], a, b, mask);
             return o + 1;
         }
