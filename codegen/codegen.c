@@ -65,7 +65,11 @@ static bool check_contract(cg *g, const et_func *f, const et_step *s) {
                  f->name, s->tm, s->tn, s->kc, s->wn, s->wk);
         return false;
     }
-    return true;
+    g->f = f;
+    const char *problem = cg_contract_problem(g, s);
+    g->f = NULL;
+    if (problem) cg_error(g, "%s: %s", f->name, problem);
+    return !problem;
 }
 
 /* LDS: every function's locals share the front; codegen's own words follow. More than half of what
@@ -110,14 +114,17 @@ static bool check_steps(cg *g, const et_program *p) {
 bool cg_check(cg *g) {
     bool ok = check_lds(g);
     for (int i = 0; et_program_part(g->whole, i); i++) {
-        const et_program *p = et_program_part(g->whole, i);
+        et_program *p = et_program_part(g->whole, i);
         if (p->workgroup != g->p->workgroup || p->workgroup % g->t->wave ||
             p->workgroup < g->t->wave) {
             cg_error(g, "%d work-items per workgroup are not whole waves of %d", p->workgroup,
                      g->t->wave);
             return false;
         }
-        ok &= check_steps(g, p);
+        cg of = *g;
+        of.p = p;
+        of.x = p->g->exprs;
+        ok &= check_steps(&of, p);
     }
     return ok;
 }

@@ -163,6 +163,8 @@ void cg_step_reduce(cg *, const et_step *);
 void cg_step_attend(cg *, const et_step *);
 et_contract *cg_contract_begin(cg *, const et_step *); /* addresses and the first loads of b */
 void cg_contract_run(cg *, et_contract *);
+/* Why the step cannot be emitted, or NULL; for a step whose sizes divide among the waves. */
+const char *cg_contract_problem(cg *, const et_step *);
 bool cg_contract_early(cg *, const et_step *); /* BEGIN may come before the tile's waits */
 /* REDUCE shares its rows among waves so that partial results meet in LDS. */
 bool cg_reduce_meets(cg *, const et_step *);

@@ -56,6 +56,26 @@ static void plan(cg *g, et_contract *c) {
     c->tail = c->k < 0 || c->chunks * c->kc != c->k;
 }
 
+const char *cg_contract_problem(cg *g, const et_step *s) {
+    et_contract c = {.s = s};
+    bool direct = true;
+    c.fr = et_target_fragment(g->t, s->operand);
+    int size = et_dtype_bytes(s->operand);
+    int piece = c.fr->lane_k < 16 / size ? 16 / size : c.fr->lane_k;
+    while (s->kc / s->wk % (piece * c.fr->groups))
+        piece /= 2;
+    piece = piece < 16 / size ? piece : 16 / size;
+    for (int i = 0; i < s->nacc; i++)
+        direct &= cg_contract_direct(g, s, s->b[i], piece);
+    if (!direct && s->stage_b < 0)
+        return "b is not contiguous along k and there is no buffer to stage it";
+    plan(g, &c);
+    int sums = s->nacc * c.msub * c.nsub;
+    if (sums <= ET_MAX_SUMS && c.nload <= ET_MAX_FRAGMENTS) return NULL;
+    return et_printf(g->arena, "a wave cannot hold %d sums of 16 x 16 and %d rows of b", sums,
+                     c.nload);
+}
+
 bool cg_contract_early(cg *g, const et_step *s) {
     et_contract c = {.s = s};
     plan(g, &c);

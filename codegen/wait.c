@@ -258,6 +258,13 @@ static bool weakened(cg *g, int event) {
     return g->opt->weaken_event && strcmp(g->p->events[event].name, g->opt->weaken_event) == 0;
 }
 
+/* Does the box depend on what this kernel writes? Then an earlier wait of the task was for that. */
+static bool reads_mutable(cg *g, const et_wait *w) {
+    for (int i = 0; i < g->p->events[w->event].rank; i++)
+        if (cg_reads_mutable(g, w->lo[i]) || cg_reads_mutable(g, w->hi[i])) return true;
+    return false;
+}
+
 void cg_waits(cg *g, int grid, val tile) {
     const et_grid *gr = &g->p->grids[grid];
     if (!gr->nwaits) return;
@@ -273,6 +280,9 @@ void cg_waits(cg *g, int grid, val tile) {
         cg_if s;
         cg_if_begin(g, &s, go);
         int inner = cg_scope(g);
+        if (reads_mutable(g, &gr->waits[i]))
+            device_fence(g, LLVMAtomicOrderingAcquire,
+                         i > 0 && weakened(g, gr->waits[i - 1].event));
         val r = wait_one(g, grid, &gr->waits[i], tile);
         cg_scope_end(g, inner);
         cg_if_end(g, &s);

@@ -526,12 +526,14 @@ static void find_other(void *ctx, et_expr e) {
     struct leaves *l = ctx;
     const et_node_x *x = et_x(l->x, e);
     l->other |= x->nops == 0 && x->op != ET_X_INT && x->op != ET_X_SYM;
-    l->other |= x->op == ET_X_LOAD;
+    bool known = x->op == ET_X_ADD || x->op == ET_X_SUB || x->op == ET_X_MUL ||
+                 x->op == ET_X_IDIV || x->op == ET_X_MOD || x->op == ET_X_MIN || x->op == ET_X_MAX;
+    l->other |= x->nops > 0 && !known;
 }
 
 bool eti_symbols_only(eti_parser *p, et_expr e, et_loc loc, const char *what) {
     struct leaves l = {p->x, false};
     et_walk(p->x, e, find_other, &l);
-    if (l.other) eti_error(p, loc, "%s is made of dims and constants alone", what);
+    if (l.other) eti_error(p, loc, "%s is made of dims, constants and + - * / %% min max", what);
     return !l.other;
 }

@@ -277,6 +277,15 @@ static void push(eti_parser *p, struct list *to, et_item it) {
     to->v[to->n++] = it;
 }
 
+/* To what follows the task, without a word. */
+static void skip_task(eti_parser *p) {
+    p->broken = true;
+    while (p->tok.kind != ETI_EOF && !eti_is(p, '}') && !eti_is_word(p, "task") &&
+           !eti_is_word(p, "loop"))
+        eti_next(p);
+    p->broken = false;
+}
+
 /* task @name [= @func] [coords], then its waits and notifies */
 static void task(eti_parser *p, struct list *to, int loop) {
     eti_next(p);
@@ -293,7 +302,7 @@ static void task(eti_parser *p, struct list *to, int loop) {
     const et_func *f = g.func >= 0 ? &p->p->funcs[g.func] : NULL;
     if (!f) { /* its coordinates are not known either */
         eti_poison(p, 't', name, loc);
-        p->broken = true;
+        skip_task(p);
         return;
     }
     extents(p, f, &g);
