@@ -5,6 +5,13 @@
 
 /* ---- events ---- */
 
+/* From 0, as a task may have no tiles for some values of the dims, but not always 0. */
+static bool positive(eti_parser *p, et_expr e, et_loc loc, int64_t most, const char *what) {
+    int64_t lo, hi;
+    bool never = et_bounds(p->x, e, &lo, &hi) && hi < 1;
+    return eti_in_bounds(p, e, loc, never ? 1 : 0, most, what);
+}
+
 static void event_dims(eti_parser *p, et_event *e) {
     int64_t words = 1;
     eti_need(p, '[');
@@ -13,7 +20,7 @@ static void event_dims(eti_parser *p, et_event *e) {
         et_expr d = eti_expr_of(p, 0, ET_T_I32, "a dimension");
         int64_t lo, hi;
         bool ok = d.id && eti_symbols_only(p, d, loc, "a dimension") &&
-                  eti_in_bounds(p, d, loc, 1, 1 << 28, "a dimension");
+                  positive(p, d, loc, 1 << 28, "a dimension");
         if (e->rank == ET_MAX_RANK)
             eti_error(p, loc, "more than %d dimensions", ET_MAX_RANK);
         else
@@ -51,7 +58,7 @@ void eti_event(eti_parser *p) {
         at = p->tok.loc;
         e.count = eti_expr_of(p, 0, ET_T_I32, "a count");
         if (e.count.id && eti_symbols_only(p, e.count, at, "a count"))
-            eti_in_bounds(p, e.count, at, 1, INT32_MAX, "a count");
+            positive(p, e.count, at, INT32_MAX, "a count");
     }
     if (eti_take_word(p, "scope")) scope(p, &e);
     at = p->tok.loc;
@@ -190,7 +197,7 @@ static void extents(eti_parser *p, const et_func *f, et_grid *g) {
         if (known && e.id && eti_symbols_only(p, e, at, "an extent")) {
             if (!et_expr_eq(e, g->extent[n]) && !et_prove_le(p->x, e, g->extent[n]))
                 eti_error(p, at, "@%s allows for fewer tiles along %s", f->name, name);
-            eti_in_bounds(p, e, at, 0, INT32_MAX, "an extent");
+            positive(p, e, at, INT32_MAX, "an extent");
             g->extent[n] = e;
         }
         n++;

@@ -1,6 +1,7 @@
 /* fuzz ITERATIONS SEED FILE...: damaged copies of the text of every stage of the programs. The
  * reader must neither crash nor accept what has no text of its own that reads back, nor refuse
- * without a message; and what it accepts must not break the passes behind it. Deterministic. */
+ * without a message; and what it accepts must not break the passes behind it. Deterministic.
+ * ETI_FUZZ_KEEP=FOLDER leaves there what was accepted. */
 #include "eti.h"
 #include "frontend.h"
 #include "passes.h"
@@ -117,7 +118,8 @@ static void damage(struct text *t) {
     const struct text *other = &corpus[draw((uint32_t)ncorpus)];
     size_t n, m, at, from;
     const char *bit = bits[draw(sizeof bits / sizeof *bits)];
-    switch (draw(8)) {
+    char number[16];
+    switch (draw(11)) {
     case 0: /* a byte */
         t->p[draw((uint32_t)t->n)] = (char)draw(256);
         return;
@@ -145,6 +147,15 @@ static void damage(struct text *t) {
         from = line(other, &m);
         at = line(t, &n);
         splice(t, at, draw(2) ? n : 0, other->p + from, m);
+        return;
+    case 7: /* a number becomes another */
+    case 8:
+    case 9:
+        at = token(t, &n);
+        for (int tries = 0; tries < 40 && (t->p[at] < '0' || t->p[at] > '9'); tries++)
+            at = token(t, &n);
+        int digits = snprintf(number, sizeof number, "%u", draw(draw(3) ? 9 : 300));
+        splice(t, at, n, number, (size_t)digits);
         return;
     default:
         if (draw(8) == 0 && t->n > 60) t->n -= draw((uint32_t)t->n / 2);
@@ -179,6 +190,16 @@ static int one(const struct text *t) {
     return result;
 }
 
+/* For a look at what is accepted, and to feed it to etcc. */
+static void keep(const struct text *t, const char *dir, long i) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%ld.eti", dir, i);
+    FILE *f = fopen(path, "wb");
+    if (!f) return;
+    fwrite(t->p, 1, t->n, f);
+    fclose(f);
+}
+
 int main(int argc, char **argv) {
     long iterations = argc > 1 ? atol(argv[1]) : 0, accepted = 0;
     uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
@@ -199,7 +220,7 @@ int main(int argc, char **argv) {
         const struct text *from = &corpus[draw((uint32_t)ncorpus)];
         memcpy(t.p, from->p, from->n);
         t.n = from->n;
-        for (uint32_t k = 1 + draw(4); k; k--)
+        for (uint32_t k = 1 + draw(3); k; k--)
             if (t.n) damage(&t);
         if (only) fwrite(t.p, 1, t.n, stdout);
         if (getenv("ETI_FUZZ_TRACE")) fprintf(stderr, "%ld\n", i);
@@ -209,6 +230,7 @@ int main(int argc, char **argv) {
             return 1;
         }
         accepted += r;
+        if (r && getenv("ETI_FUZZ_KEEP")) keep(&t, getenv("ETI_FUZZ_KEEP"), i);
     }
     for (int i = 0; i < ncorpus; i++)
         free(corpus[i].p);
