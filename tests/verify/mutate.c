@@ -151,6 +151,15 @@ static void mutate_wait(struct mutation *m, et_grid *g, int i) {
 
 /* ---- notifies ---- */
 
+/* The only notify of its event? */
+static bool is_alone(const struct mutation *m, int event) {
+    int n = 0;
+    for (int g = 0; g < m->p->ngrids; g++)
+        for (int i = 0; i < m->p->grids[g].nnotifies; i++)
+            n += m->p->grids[g].notifies[i].event == event;
+    return n == 1;
+}
+
 static void mutate_notify(struct mutation *m, et_grid *g, int i) {
     et_notify *n = &g->notifies[i];
     et_event *e = &m->p->events[n->event];
@@ -174,7 +183,8 @@ static void mutate_notify(struct mutation *m, et_grid *g, int i) {
     }
     g->notifies[g->nnotifies++] = *n;
     e->count = et_mul(m->x, e->count, et_int(m->x, 2));
-    emit(m, same, "%s notifies %s twice, which counts twice as far", g->name, e->name);
+    emit(m, is_alone(m, n->event) ? same : other, "%s notifies %s twice, which counts twice as far",
+         g->name, e->name);
 }
 
 /* ---- events ---- */
@@ -262,7 +272,8 @@ static void mutate_extra(struct mutation *m, int from, int to) {
             w.hi[d] = loop ? n->index[d] : plus(m, e->dim[d], -1);
         }
         b->waits[b->nwaits++] = w;
-        emit(m, same, "%s waits for all of %s too", b->name, e->name);
+        emit(m, is_alone(m, n->event) ? same : other, "%s waits for all of %s too", b->name,
+             e->name);
     }
 }
 

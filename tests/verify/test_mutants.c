@@ -1,8 +1,9 @@
-/* test_mutants [-v] [--every K] FILE.etg...: change each program in one place at a time and see who
- * notices; with --every only one mutant in K, for programs that are slow to run.
+/* test_mutants [-v] [--every K] FILE...: (.etg or .eti) change each program in one place at a time
+ * and see who notices; with --every only one mutant in K, for programs that are slow to run.
  *
  * The oracle says which mutants change the meaning at some sizes; of those none may pass both the
  * verifier and the interpreter's race check. Mutants known to mean the same must pass both. */
+#include "eti.h"
 #include "mutate.h"
 #include "op_util.h"
 #include "oracle.h"
@@ -215,12 +216,23 @@ static void judge(void *ctx, et_program *p, const mutant *m) {
 
 /* ---- programs ---- */
 
+static et_graph *parse(et_arena *a, et_diags *d, const char *path, et_program **out_program) {
+    enum { MOST = 1 << 20 };
+    FILE *f = fopen(path, "rb");
+    if (!f) return NULL;
+    char *text = et_alloc(a, MOST);
+    size_t n = fread(text, 1, MOST, f);
+    fclose(f);
+    return et_eti_looks(text, n) ? et_eti_parse(a, d, path, text, n, out_program)
+                                 : tm_parse(a, d, path);
+}
+
 static bool run(const char *path, bool verbose, int every, struct score *sum) {
     struct test t = {.a = et_arena_create(), .path = path, .verbose = verbose, .every = every};
     et_diags *d = et_diags_create(t.a);
     et_pass_options opt = {.machine = et_machine_for("gfx942")};
-    et_graph *g = tm_parse(t.a, d, path);
-    bool ok = g && et_passes_run(g, &opt, &t.p);
+    et_graph *g = parse(t.a, d, path, &t.p);
+    bool ok = g && et_passes_resume(g, t.p, &opt, &t.p);
     et_diag_print(d, stderr);
     if (ok) {
         t.dies = opt.machine->dies;
