@@ -85,6 +85,7 @@ struct et_stm {
     et_type_ast type;
     et_ast *lo, *hi, *expr;
     et_ast *target; /* INDEX, or NULL */
+    et_ast *hint;   /* OUTPUT, ASSIGN: the call of @tile(...), or NULL */
     const char *source;
     et_loc source_loc;
     et_stm **body;

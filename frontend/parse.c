@@ -1,6 +1,7 @@
 /* Statements, and recovery: after a syntax error the rest of the statement is skipped and what was
  * read of it is kept, so that one mistake gives one message. */
 #include "parser.h"
+#include <string.h>
 #include <stdarg.h>
 
 void et_parser_next(et_parser *p) {
@@ -129,6 +130,10 @@ static et_stm *new_stm(et_parser *p, et_stm_kind kind, et_loc loc) {
     et_stm *s = et_alloc(p->arena, sizeof *s);
     s->kind = kind;
     s->loc = loc;
+    if (kind == ET_ST_OUTPUT || kind == ET_ST_ASSIGN) {
+        s->hint = p->hint;
+        p->hint = NULL;
+    }
     return s;
 }
 
@@ -335,9 +340,39 @@ static void parse_keyword(et_parser *p, et_tok_kind k, et_loc loc, et_program_as
     row[i].parse(p, new_stm(p, row[i].kind, loc), out);
 }
 
+/* @tile(64, 256), on the line of the statement or before it. */
+static void parse_hint(et_parser *p) {
+    et_parser_next(p);
+    if (p->tok.kind != ET_TOK_NAME || strcmp(p->tok.text, "tile") != 0) {
+        et_parser_unexpected(p, "the hint 'tile(...)'");
+        return;
+    }
+    et_loc loc = p->tok.loc;
+    et_ast *hint = et_parse_postfix(p);
+    if (!hint) return;
+    if (hint->kind != ET_E_CALL || hint->nkw || !hint->n) {
+        et_parser_error(p, loc, "write @tile(64, 256): elements per tile along each dimension");
+        return;
+    }
+    while (p->tok.kind == ET_TOK_NEWLINE)
+        et_parser_next(p);
+    p->hint = hint;
+    if (p->tok.kind != ET_TOK_NAME && p->tok.kind != ET_TOK_OUTPUT)
+        et_parser_error(p, loc, "a hint comes before the value it is for: NAME = ... or output");
+}
+
 static void parse_statement(et_parser *p, et_program_ast *out) {
     et_tok t = p->tok;
     p->failed = false;
+    p->hint = NULL;
+    if (t.kind == ET_TOK_AT) {
+        parse_hint(p);
+        if (p->failed) {
+            skip(p, t.loc.col, ET_TOK_EOF);
+            return;
+        }
+        t = p->tok;
+    }
     if (t.kind == ET_TOK_NEWLINE || t.kind == ET_TOK_SEMI) {
         et_parser_next(p);
         return;

@@ -12,8 +12,9 @@ typedef struct {
     int depth;   /* expressions being parsed within each other */
     int nesting; /* blocks likewise */
     int nstm;
-    bool failed; /* a syntax error was met in this statement */
-    bool stop;   /* give up the file */
+    et_ast *hint; /* read, and not yet part of its statement */
+    bool failed;  /* a syntax error was met in this statement */
+    bool stop;    /* give up the file */
 } et_parser;
 
 void et_parser_next(et_parser *);

@@ -84,10 +84,38 @@ void et_sema_bind(et_sema *s, et_binding *b, et_loc loc, const et_elem *e) {
     b->poison = false;
 }
 
+/* The node that computes V takes the tile sizes of the statement's hint. */
+static bool give_hint(et_sema *s, const et_ast *hint, et_value v) {
+    et_node *n = et_node_of(s->graph, v);
+    int rank = et_val_of(s->graph, v)->shape.rank;
+    int64_t tile[ET_MAX_RANK];
+    if (!n) return et_sema_error(s, hint->loc, "nothing is computed here that could be tiled");
+    if (hint->n != rank)
+        return et_sema_error(s, hint->loc, "%d tile size%s for a value with %d dimension%s",
+                             hint->n, hint->n == 1 ? "" : "s", rank, rank == 1 ? "" : "s");
+    for (int i = 0; i < rank; i++) {
+        if (!et_sema_int(s, hint->kid[i], &tile[i])) return false;
+        if (tile[i] < 0 || tile[i] > 4096)
+            return et_sema_error(s, hint->kid[i]->loc,
+                                 "a tile has from 1 to 4096 elements along a dimension, or 0 to "
+                                 "leave it open");
+    }
+    et_graph_hint(s->graph, v, rank, tile);
+    return true;
+}
+
+static bool hinted(et_sema *s, const et_stm *stm, et_elem *e) {
+    et_value v;
+    if (!stm->hint) return true;
+    if (!et_elem_place(s, stm->expr->loc, e, &v) || !give_hint(s, stm->hint, v)) return false;
+    *e = et_elem_value(s, v);
+    return true;
+}
+
 static void assign(et_sema *s, const et_stm *stm) {
     const et_ident *id = &stm->names[0];
     et_elem v;
-    bool ok = et_sema_eval(s, stm->expr, ET_IN_VALUE, &v);
+    bool ok = et_sema_eval(s, stm->expr, ET_IN_VALUE, &v) && hinted(s, stm, &v);
     et_binding *b = et_name_find(s, id->text);
     if (b && b->kind != ET_N_VALUE) {
         if (b->poison) return;
@@ -132,6 +160,7 @@ static void output(et_sema *s, const et_stm *stm) {
     b->unknown = false;
     if (!ok) return;
     et_graph_output(s->graph, v, b->name);
+    if (stm->hint) give_hint(s, stm->hint, s->graph->outputs[s->graph->noutputs - 1]);
     b->elem = et_elem_value(s, s->graph->outputs[s->graph->noutputs - 1]);
 }
 
@@ -182,6 +211,7 @@ void et_sema_statement(et_sema *s, const et_stm *stm) {
         s->has_model |= stm->kind == ET_ST_MODEL;
         poison_names(s, stm);
     } else if (stm->target) {
+        if (stm->hint) et_sema_error(s, stm->hint->loc, "only values have tiles, not updates");
         et_sema_update(s, stm);
     } else {
         kinds[stm->kind].run(s, stm);

@@ -84,6 +84,14 @@ static void attribute(eti_parser *p, const et_op *op, et_attr *out) {
     const char *name = eti_need_name(p, ETI_NAME, "an attribute");
     eti_need(p, '=');
     if (p->broken) return;
+    if (strcmp(name, "tile") == 0) {
+        *out = (et_attr){.name = name, .kind = ET_A_INTS};
+        list(p, out);
+        for (int k = 0; k < out->n; k++)
+            if (out->ints[k] < 0 || out->ints[k] > 4096 || out->n > ET_MAX_RANK)
+                eti_error(p, loc, "a tile has from 1 to 4096 elements along a dimension, or 0");
+        return;
+    }
     int i = 0;
     while (i < NATTRIBUTES && (attributes[i].op != op || strcmp(attributes[i].name, name) != 0))
         i++;
@@ -171,7 +179,8 @@ static bool check_attrs(eti_parser *p, const et_node *n, int na, const et_attr *
                             et_printf(p->arena, "the attribute %s is missing", attributes[i].name));
     int rank = et_val_of(p->g, n->args[0])->shape.rank;
     for (int i = 0; i < na; i++)
-        if ((n->op == &et_op_slice || n->op == &et_op_update) && a[i].n != rank)
+        if ((n->op == &et_op_slice || n->op == &et_op_update) && a[i].n != rank &&
+            strcmp(a[i].name, "tile") != 0)
             return complain(
                 p, n,
                 et_printf(p->arena, "%s has %d items for %d dimensions", a[i].name, a[i].n, rank));

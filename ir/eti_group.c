@@ -109,7 +109,23 @@ static void body(eti_parser *p, et_group *gr) {
     eti_need(p, '}');
 }
 
-/* group @name [axes] { ... } */
+/* tile [64, 0]: elements per tile, 0 where the tiler chooses */
+static void hint(eti_parser *p, et_group *gr) {
+    et_loc open = p->tok.loc;
+    int n = 0;
+    eti_need(p, '[');
+    while (!p->broken && !eti_is(p, ']')) {
+        int size = (int)eti_need_int(p, 0, 4096, "the elements per tile");
+        if (n < ET_MAX_RANK) gr->tile[n] = size;
+        n++;
+        if (!eti_take(p, ',')) break;
+    }
+    eti_need(p, ']');
+    if (!p->broken && gr->rank >= 0 && n != gr->rank)
+        eti_error(p, open, "%d tile sizes for %d axes", n, gr->rank);
+}
+
+/* group @name [axes] [tile [sizes]] { ... } */
 void eti_group(eti_parser *p) {
     eti_next(p);
     et_loc loc = p->tok.loc;
@@ -119,6 +135,7 @@ void eti_group(eti_parser *p) {
     p->gr = &gr;
     p->nscope = p->nmade = 0;
     gr.rank = eti_vars(p, ET_MAX_RANK, gr.axis, 0);
+    if (eti_take_word(p, "tile")) hint(p, &gr);
     if (!p->broken) body(p, &gr);
     p->gr = NULL;
     p->nscope = p->nmade = 0;

@@ -166,6 +166,10 @@ bool et_graph_carry_close(et_graph *, int loop, et_value in, et_value out, et_lo
  * every output is a NODE value of its own. */
 void et_graph_output(et_graph *, et_value, const char *name);
 
+/* Ask for TILE elements per tile along each dimension of a node's result, 0 where the tiler may
+ * choose: the attribute "tile" of any node. */
+void et_graph_hint(et_graph *, et_value, int n, const int64_t *tile);
+
 const et_attr *et_attr_find(const et_node *, const char *name);
 int64_t et_attr_int(const et_node *, const char *name, int64_t otherwise);
 double et_attr_float(const et_node *, const char *name, double otherwise);

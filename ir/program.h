@@ -72,6 +72,7 @@ typedef struct {
     int loop; /* innermost loop or -1 */
     int rank;
     int axis[ET_MAX_RANK]; /* variables over the elements computed */
+    int tile[ET_MAX_RANK]; /* hint: elements per tile along each axis, 0 = the tiler chooses */
     et_expr mask;          /* elements that are stored, or none for all */
     et_place to;           /* over the axes */
     et_expr value;         /* STORE: over the axes; loads, REDUCE and CONTRACT nodes */

@@ -157,9 +157,20 @@ static void print_group_attend(struct out *o, const et_group *gr) {
     fprintf(o->to, "    v = %s\n    live = %s\n", text(o, gr->v), text(o, gr->live));
 }
 
+static void print_hint(struct out *o, const et_group *gr) {
+    bool any = false;
+    for (int i = 0; i < gr->rank; i++)
+        any |= gr->tile[i] > 0;
+    if (!any) return;
+    for (int i = 0; i < gr->rank; i++)
+        fprintf(o->to, "%s%d", i ? ", " : " tile [", gr->tile[i]);
+    fprintf(o->to, "]");
+}
+
 static void print_group(struct out *o, const et_group *gr) {
     fprintf(o->to, "group @%s ", gr->name);
     print_axes(o, gr->rank, gr->axis);
+    print_hint(o, gr);
     fprintf(o->to, " {\n");
     for (int i = 0; i < gr->nproduct; i++)
         print_product(o, &gr->product[i]);

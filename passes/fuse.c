@@ -247,10 +247,17 @@ static void attend_group(et_lowering *lo, et_group *gr, const et_node *n) {
     gr->v = et_arg_at(&lo->lower, n, 2, at);
 }
 
+static void take_hint(et_group *gr, const et_node *n) {
+    const et_attr *a = et_attr_find(n, "tile");
+    for (int i = 0; a && a->kind == ET_A_INTS && i < a->n && i < gr->rank; i++)
+        gr->tile[i] = (int)a->ints[i];
+}
+
 static void node_group(et_lowering *lo, const et_node *n, int loop) {
     const et_val *val = et_val_of(lo->g, n->result);
     int tensor = lo->info[n->result.id].tensor;
     et_group *gr = new_group(lo, &val->shape, lo->p->tensors[tensor].name, n->loc, loop);
+    take_hint(gr, n);
     store_to(lo, gr, tensor);
     if (n->op->class == ET_CLASS_ATTENTION) {
         attend_group(lo, gr, n);

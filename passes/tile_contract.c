@@ -404,6 +404,24 @@ static bool build_cheapest(struct contract *c, const struct cuts *cuts, const st
     return build(c, best, best_rows);
 }
 
+/* PLAIN with the sizes the group asks for; false when it asks for none, or for what mixes columns.
+ */
+static bool hinted_cut(const struct contract *c, const struct cut *plain, struct cuts *out) {
+    const et_group *gr = c->t.gr;
+    int tile[ET_MAX_RANK];
+    bool any = false;
+    memcpy(tile, plain->tile, sizeof tile);
+    for (int d = 0; d < gr->rank; d++) {
+        bool of_tile = d == c->m_axis || c->column[d];
+        int64_t whole = upper(c, et_tiler_extent(&c->t, d));
+        if (!gr->tile[d] || !of_tile) continue;
+        any = true;
+        tile[d] = gr->tile[d] < whole ? gr->tile[d] : (int)whole;
+    }
+    if (any) add_cut(c, out, tile);
+    return out->n > 0;
+}
+
 bool et_tile_contract(const et_tiler *common, const et_group *gr) {
     struct contract *c = et_alloc(common->p->g->arena, sizeof *c);
     c->t = et_tiler_begin(common, gr);
@@ -414,6 +432,8 @@ bool et_tile_contract(const et_tiler *common, const et_group *gr) {
     column_cuts(c, &cuts);
     if (!cuts.n) return give_up(c);
     const struct cut *plain = plain_cut(c, &cuts);
+    struct cuts hinted = {.n = 0};
+    if (hinted_cut(c, plain, &hinted)) return build(c, &hinted.v[0], MAX_TM) && et_tiler_end(&c->t);
     bool ok = c->t.by_cost ? build_cheapest(c, &cuts, plain) : build(c, plain, MAX_TM);
     return ok && et_tiler_end(&c->t);
 }

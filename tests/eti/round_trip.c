@@ -51,14 +51,22 @@ static bool same(const char *file, const char *what, const char *a, size_t n, co
     return false;
 }
 
+static int stage_of(const char *text, size_t n) {
+    char word[32] = "";
+    (void)n;
+    sscanf(text, "eti 1 %31s", word);
+    return et_stage_find(word);
+}
+
 static bool check(const char *file, const char *text, size_t n, const char *target) {
     size_t nlast, nstage, nagain;
     char *last = lowered(file, text, n, "scheduled", target, &nlast);
     bool ok = last != NULL;
     bool graph = !et_eti_looks(text, n);
+    int at = graph ? 0 : stage_of(text, n);
     for (int s = 0; ok && et_stage_name(s); s++) {
         const char *stage = et_stage_name(s);
-        if (!graph && s < 3) continue; /* .eti here is at stage evented */
+        if (!graph && s < at) continue;
         char *it = lowered(file, text, n, stage, target, &nstage);
         char *again = it ? lowered(stage, it, nstage, stage, target, &nagain) : NULL;
         ok &= it && same(file, stage, it, nstage, again, nagain);
