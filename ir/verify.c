@@ -286,6 +286,7 @@ static void set_up(struct verify *v) {
         for (int k = 0; k < g->depth; k++)
             g->path[k] = up[g->depth - 1 - k];
         vf_list_accesses(v, g);
+        vf_find_unknowns(v, g);
         for (int w = 0; w < g->g->nwaits; w++)
             for (int d = 0; d < p->events[g->g->waits[w].event].rank; d++)
                 g->wait_coords |= vf_coords_in(v, g->f, g->g->waits[w].lo[d]) |

@@ -106,6 +106,8 @@ static struct vf_range op2(const struct verify *v, const et_node_x *n) {
 
 struct vf_range vf_eval(const struct verify *v, et_expr e) {
     const et_node_x *n = et_x(v->x, e);
+    struct vf_range known;
+    if (v->entered && vf_lookup(v, e, &known)) return known;
     switch (n->op) {
     case ET_X_INT:
         return (struct vf_range){n->n, n->n};
@@ -187,10 +189,8 @@ static unsigned coords_of_step(struct verify *v, const et_func *f, const et_step
     return set;
 }
 
-static void note(void *ctx, const et_step *step, int tensor, bool is_store, const et_expr *index) {
-    struct listing *l = ctx;
-    struct verify *v = l->v;
-    struct vf_grid *g = l->g;
+void vf_add_access(struct verify *v, struct vf_grid *g, const et_step *step, int tensor,
+                   bool is_store, const et_expr *index) {
     struct vf_access a = {.tensor = tensor, .store = is_store, .step = step};
     int rank = v->p->tensors[tensor].shape.rank;
     for (int d = 0; d < rank; d++) {
@@ -200,11 +200,16 @@ static void note(void *ctx, const et_step *step, int tensor, bool is_store, cons
         for (int i = 0; i < g->depth; i++)
             if (vf_has_var(v, index[d], v->p->g->loops[g->path[i]].var)) a.loops |= 1u << i;
     }
-    a.coords |= coords_of_step(v, g->f, step);
+    if (step) a.coords |= coords_of_step(v, g->f, step);
     for (int i = 0; i < g->naccess; i++)
         if (same_access(&g->access[i], &a, rank)) return;
     ET_GROW(v->arena, g->access, g->naccess, g->caccess);
     g->access[g->naccess++] = a;
+}
+
+static void note(void *ctx, const et_step *step, int tensor, bool is_store, const et_expr *index) {
+    struct listing *l = ctx;
+    vf_add_access(l->v, l->g, step, tensor, is_store, index);
 }
 
 void vf_list_accesses(struct verify *v, struct vf_grid *g) {
@@ -222,6 +227,7 @@ int64_t vf_count(const struct vf_grid *g, unsigned mask) {
 
 void vf_enter(struct verify *v, const struct vf_inst *in, unsigned mask, int64_t at) {
     const struct vf_grid *g = &v->grid[in->grid];
+    v->entered = NULL;
     for (int i = 0; i < g->depth; i++) {
         const struct vf_loop *l = &v->loop[g->path[i]];
         int64_t label = i < v->glued ? in->at[i] : vf_label(l, in->at[i]);
@@ -235,6 +241,12 @@ void vf_enter(struct verify *v, const struct vf_inst *in, unsigned mask, int64_t
         }
         v->var[g->f->coord[c]] = r;
     }
+}
+
+void vf_enter_class(struct verify *v, const struct vf_inst *in, int klass) {
+    const struct vf_grid *g = &v->grid[in->grid];
+    vf_enter(v, in, g->wait_coords, klass / g->values);
+    vf_know(v, g, klass % g->values);
 }
 
 static void set_var(struct verify *v, int var, et_expr extent) {
@@ -267,7 +279,7 @@ static void enter_step(struct verify *v, const et_step *s) {
 struct vf_box vf_box_of(struct verify *v, const struct vf_access *a) {
     const et_shape *s = &v->p->tensors[a->tensor].shape;
     struct vf_box b = {.empty = false};
-    enter_step(v, a->step);
+    if (a->step) enter_step(v, a->step);
     v->report->work += 2 + s->rank;
     for (int d = 0; d < s->rank; d++) {
         struct vf_range r = vf_eval(v, a->index[d]);

@@ -139,6 +139,8 @@ void vf_list_pairs(struct verify *v) {
 struct side {
     const struct vf_inst *in;
     const struct vf_access *a;
+    int64_t value;            /* of the unknown numbers in its waits, -1: any */
+    const uint64_t *past;     /* of the later side */
     unsigned fixed, relevant; /* coordinates chosen; that matter */
     int64_t coord[ET_MAX_RANK];
     struct vf_box box;
@@ -149,6 +151,7 @@ static void measure(struct verify *v, struct side *s) {
     vf_enter(v, s->in, 0, 0);
     for (int c = 0; c < g->f->ncoords; c++)
         if (s->fixed >> c & 1) v->var[g->f->coord[c]] = (struct vf_range){s->coord[c], s->coord[c]};
+    if (s->value >= 0) vf_know(v, g, s->value);
     s->box = vf_box_of(v, s->a);
 }
 
@@ -198,10 +201,20 @@ static void report(struct verify *v, const struct side *a, const struct side *b)
             p->grids[a->in->grid].name, p->grids[b->in->grid].name);
 }
 
-static bool ordered(const struct verify *v, const struct side *a, const struct side *b) {
-    const struct vf_grid *ga = &v->grid[a->in->grid], *gb = &v->grid[b->in->grid];
-    return vf_done_before(v, b->in->first_class + (int)number(gb, gb->wait_coords, b->coord),
-                          a->in->first_group + (int)number(ga, ga->notify_coords, a->coord));
+static bool in_set(const uint64_t *set, int group) {
+    return set[group >> 6] >> (group & 63) & 1;
+}
+
+static int group_of(const struct verify *v, const struct side *s) {
+    const struct vf_grid *g = &v->grid[s->in->grid];
+    return s->in->first_group + (int)number(g, g->notify_coords, s->coord);
+}
+
+/* Two tiles of one instance: what the later waits for whatever its unknown numbers are. */
+static bool ordered_within(const struct verify *v, const struct side *a, const struct side *b) {
+    const struct vf_grid *g = &v->grid[b->in->grid];
+    int64_t klass = number(g, g->wait_coords, b->coord) * g->values;
+    return in_set(v->sure[b->in->first_class + klass], group_of(v, a));
 }
 
 static bool narrow(struct verify *v, struct side *a, struct side *b);
@@ -234,9 +247,10 @@ static bool narrow(struct verify *v, struct side *a, struct side *b) {
     if (a->in == b->in) {
         const struct vf_grid *g = &v->grid[a->in->grid];
         if (number(g, a->relevant, a->coord) == number(g, b->relevant, b->coord)) return true;
-        if (ordered(v, b, a)) return true;
+        if (ordered_within(v, a, b) || ordered_within(v, b, a)) return true;
+    } else if (in_set(b->past, group_of(v, a))) {
+        return true;
     }
-    if (ordered(v, a, b)) return true;
     report(v, a, b);
     return false;
 }
@@ -264,9 +278,12 @@ static uint64_t *common_pasts(struct verify *v) {
         int n = v->grid[v->inst[i].grid].nclasses;
         uint64_t *to = common + (size_t)i * words;
         if (n) memset(to, 0xff, words * 8);
-        for (int k = 0; k < n; k++)
+        for (int k = 0; k < n; k++) {
+            int c = v->inst[i].first_class + k;
+            const uint64_t *past = v->early[c] ? v->early[c] : v->past[c];
             for (size_t w = 0; w < words; w++)
-                to[w] &= v->past[v->inst[i].first_class + k][w];
+                to[w] &= past[w];
+        }
     }
     return common;
 }
@@ -317,7 +334,8 @@ static struct side *side_at(struct verify *v, const struct tree *t, int depth, i
     struct node *n = &t->node[t->first[depth] + at];
     if (n->made) return &n->side;
     n->made = true;
-    n->side = (struct side){.in = t->in, .a = t->a, .relevant = t->a->coords | g->notify_coords};
+    n->side = (struct side){
+        .in = t->in, .a = t->a, .value = -1, .relevant = t->a->coords | g->notify_coords};
     unsigned mask = 0;
     for (int d = 0; d < depth; d++)
         mask |= 1u << t->coord[d];
@@ -327,16 +345,15 @@ static struct side *side_at(struct verify *v, const struct tree *t, int depth, i
 }
 
 /* Groups below the node are done before the class of B, or do not meet it. */
-static bool descend(struct verify *v, const struct tree *t, int depth, int64_t at,
-                    const uint64_t *past, struct side *b) {
+static bool descend(struct verify *v, const struct tree *t, int depth, int64_t at, struct side *b) {
     int64_t below = t->groups[depth];
-    if (all_set(past, t->in->first_group + (int)(at * below), (int)below)) return true;
+    if (all_set(b->past, t->in->first_group + (int)(at * below), (int)below)) return true;
     struct side *a = side_at(v, t, depth, at);
     if (!side_meet(v, a, b)) return true;
     if (depth == t->depth) return narrow(v, a, b);
     int64_t n = v->grid[t->in->grid].extent[t->coord[depth]];
     for (int64_t i = 0; i < n; i++)
-        if (!descend(v, t, depth + 1, at * n + i, past, b)) return false;
+        if (!descend(v, t, depth + 1, at * n + i, b)) return false;
     return true;
 }
 
@@ -355,14 +372,15 @@ static bool check_pair(struct verify *v, const struct vf_inst *first, const stru
     v->glued = shared_loops(ga, gb);
     plant(v, first, &ga->access[p->a], &t);
     for (int k = 0; k < gb->nclasses; k++) {
-        const uint64_t *past = v->past[second->first_class + k];
+        struct side b = {.in = second, .a = &gb->access[p->b], .value = k % gb->values};
+        bool early = !b.a->step; /* a bound of a wait is read before that wait */
+        b.past = early ? v->early[second->first_class + k] : v->past[second->first_class + k];
         v->report->work += 2;
-        if (all_set(past, first->first_group, ga->ngroups)) continue;
-        struct side b = {.in = second, .a = &gb->access[p->b]};
+        if (all_set(b.past, first->first_group, ga->ngroups)) continue;
         b.relevant = b.a->coords | gb->wait_coords;
-        choose(gb, &b, gb->wait_coords, k);
+        choose(gb, &b, gb->wait_coords, k / gb->values);
         measure(v, &b);
-        if (!descend(v, &t, 0, 0, past, &b)) return false;
+        if (!descend(v, &t, 0, 0, &b)) return false;
     }
     return true;
 }
@@ -371,8 +389,8 @@ static bool check_within(struct verify *v, const struct vf_inst *in, const struc
     const struct vf_grid *g = &v->grid[in->grid];
     if (p->a == p->b && g->access[p->a].data) return true;
     unsigned all = (1u << g->f->ncoords) - 1;
-    struct side a = {.in = in, .a = &g->access[p->a], .relevant = all};
-    struct side b = {.in = in, .a = &g->access[p->b], .relevant = all};
+    struct side a = {.in = in, .a = &g->access[p->a], .value = -1, .relevant = all};
+    struct side b = {.in = in, .a = &g->access[p->b], .value = -1, .relevant = all};
     measure(v, &a);
     measure(v, &b);
     return narrow(v, &a, &b);

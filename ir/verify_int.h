@@ -21,11 +21,19 @@ struct vf_box {
 struct vf_access {
     int tensor;
     bool store;
-    bool data; /* its place depends on what tensors hold */
-    const et_step *step;
+    bool data;           /* its place depends on what tensors hold */
+    const et_step *step; /* NULL: a bound of a wait */
     et_expr index[ET_MAX_RANK];
     unsigned coords; /* tile coordinates its place depends on */
     unsigned loops;  /* loops around the grid, outermost first, likewise */
+};
+
+enum { VF_UNKNOWNS = 2, VF_BOUNDS = 16 };
+
+/* A bound of a wait that is an unknown number plus a rest, see verify_data.c. */
+struct vf_bound {
+    int unknown, event, dim;
+    et_expr rest;
 };
 
 struct vf_grid {
@@ -41,6 +49,13 @@ struct vf_grid {
     int64_t extent[ET_MAX_RANK];
     int64_t tiles;
     int nclasses, ngroups;
+    /* Unknown numbers in its waits: a class is for one value of each of them too. */
+    et_expr unknown[VF_UNKNOWNS];
+    struct vf_bound bound[VF_BOUNDS];
+    int nunknown, nbounds;
+    int first_unknown; /* the first wait that has one */
+    bool untold;       /* a wait depends on tensors in another way */
+    int64_t from[VF_UNKNOWNS], among[VF_UNKNOWNS], values;
 };
 
 /* A grid in one iteration of the loops around it. */
@@ -107,8 +122,12 @@ struct verify {
     struct vf_range *var; /* by variable */
     struct vf_inst *inst;
     int ninst, cinst;
-    int nclasses, ngroups, words; /* of all instances; words of a set of groups */
-    uint64_t **past;              /* by class: the groups that are done before it starts */
+    int nclasses, ngroups, words;  /* of all instances; words of a set of groups */
+    uint64_t **past;               /* by class: the groups that are done before it starts */
+    uint64_t **sure;               /* by class: done before it whatever its unknown numbers are */
+    uint64_t **early;              /* by class: done before its waits with unknown numbers */
+    const struct vf_grid *entered; /* whose unknown numbers are known */
+    int64_t known[VF_UNKNOWNS];
     struct vf_counter *counter;
     int64_t ncounters;
     struct vf_arrival *arrival;
@@ -136,12 +155,16 @@ void vf_error(struct verify *, int grid, const char *fmt, ...)
 /* ---- verify_box.c */
 struct vf_range vf_eval(const struct verify *, et_expr);
 void vf_list_accesses(struct verify *, struct vf_grid *);
+void vf_add_access(struct verify *, struct vf_grid *, const et_step *, int tensor, bool is_store,
+                   const et_expr *index);
 unsigned vf_coords_in(struct verify *, const et_func *, et_expr);
 bool vf_has_var(struct verify *, et_expr, int var);
 bool vf_has_load(struct verify *, et_expr);
 /* Set loop variables to the iteration of INST, and the coordinates in MASK to those of number
  * AT, mixed radix with the last fastest; the others to all they can be. */
 void vf_enter(struct verify *, const struct vf_inst *, unsigned mask, int64_t at);
+/* The coordinates and unknown numbers of a class. */
+void vf_enter_class(struct verify *, const struct vf_inst *, int klass);
 int64_t vf_count(const struct vf_grid *, unsigned mask); /* how many numbers MASK has */
 /* What the entered tasks touch of the access's tensor. */
 struct vf_box vf_box_of(struct verify *, const struct vf_access *);
@@ -153,6 +176,17 @@ static inline bool vf_meet(const struct vf_box *a, const struct vf_box *b, int r
 }
 /* Bytes of the workspace, first to last, that hold the box; none when it is empty. */
 struct vf_range vf_bytes(const struct verify *, int tensor, const struct vf_box *);
+
+/* ---- verify_data.c */
+struct vf_reader {
+    struct verify *v;
+    struct vf_grid *g;
+};
+void vf_find_unknowns(struct verify *, struct vf_grid *);
+void vf_measure_unknowns(struct verify *, struct vf_grid *);
+/* Take the unknown numbers of G to be those of number VALUE. */
+void vf_know(struct verify *, const struct vf_grid *, int64_t value);
+bool vf_lookup(const struct verify *, et_expr, struct vf_range *out);
 
 /* ---- verify_loop.c */
 void vf_shorten_loops(struct verify *);

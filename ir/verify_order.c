@@ -51,7 +51,10 @@ static bool measure_grids(struct verify *v) {
             if (g->extent[c] < 0) g->extent[c] = 0;
             if (__builtin_mul_overflow(g->tiles, g->extent[c], &g->tiles)) return false;
         }
-        int64_t classes = vf_count(g, g->wait_coords), groups = vf_count(g, g->notify_coords);
+        vf_measure_unknowns(v, g);
+        int64_t classes, groups = vf_count(g, g->notify_coords);
+        if (__builtin_mul_overflow(vf_count(g, g->wait_coords), g->values, &classes))
+            classes = INT64_MAX;
         g->nclasses = !g->tiles ? 0 : classes > MAX_CLASSES ? MAX_CLASSES + 1 : (int)classes;
         g->ngroups = !g->tiles ? 0 : groups > MAX_CLASSES ? MAX_CLASSES + 1 : (int)groups;
     }
@@ -108,6 +111,11 @@ static const char *task_at(struct verify *v, const struct vf_inst *in, unsigned 
         at /= g->extent[c];
     }
     return vf_task(v, in, mask, coord);
+}
+
+static const char *class_name(struct verify *v, const struct vf_inst *in, int klass) {
+    const struct vf_grid *g = &v->grid[in->grid];
+    return task_at(v, in, g->wait_coords, klass / g->values);
 }
 
 /* ---- arrivals ---- */
@@ -244,7 +252,7 @@ static void join_group(struct verify *v, uint64_t *to, const struct vf_inst *in,
             klass += i * unit;
             unit *= g->extent[c];
         }
-        join(v, to, v->past[in->first_class + klass]);
+        join(v, to, v->sure[in->first_class + klass * g->values]);
     }
     int bit = in->first_group + group;
     to[bit >> 6] |= (uint64_t)1 << (bit & 63);
@@ -281,14 +289,14 @@ static bool comes_before(struct verify *v, int inst, int klass, int event, const
     for (int a = c->latest < inst ? -1 : c->arrival; a >= 0; a = v->arrival[a].next) {
         const struct vf_arrival *r = &v->arrival[a];
         if (r->inst < inst) continue;
-        if (r->inst == inst &&
-            tile_of(g, g->notify_coords, r->group, true) < tile_of(g, g->wait_coords, klass, false))
+        if (r->inst == inst && tile_of(g, g->notify_coords, r->group, true) <
+                                   tile_of(g, g->wait_coords, klass / g->values, false))
             continue;
         const struct vf_inst *other = &v->inst[r->inst];
         vf_error(v, in->grid,
                  "no progress: task %s waits for event %s, which task %s notifies, but a single "
                  "workgroup would have to run that task first and it comes later",
-                 task_at(v, in, g->wait_coords, klass), counter_text(v, event, at),
+                 class_name(v, in, klass), counter_text(v, event, at),
                  task_at(v, other, v->grid[other->grid].notify_coords, r->group));
         return false;
     }
@@ -310,7 +318,6 @@ struct waited {
 static bool wait_for(struct verify *v, int inst, int klass, const et_wait *w, const int64_t *at,
                      struct waited *to) {
     const struct vf_inst *in = &v->inst[inst];
-    const struct vf_grid *g = &v->grid[in->grid];
     const struct vf_event *e = &v->event[w->event];
     const et_event *ev = &v->p->events[w->event];
     int64_t word = 0, index[ET_MAX_RANK];
@@ -325,7 +332,7 @@ static bool wait_for(struct verify *v, int inst, int klass, const et_wait *w, co
         vf_error(v, in->grid,
                  "task %s waits for event %s of scope %s, but task %s, which notifies it, may run "
                  "on another %s",
-                 task_at(v, in, g->wait_coords, klass), counter_text(v, w->event, index),
+                 class_name(v, in, klass), counter_text(v, w->event, index),
                  et_scope_name(ev->scope),
                  task_at(v, other, v->grid[other->grid].notify_coords, a->group),
                  ev->scope == ET_SCOPE_DIE ? "die" : "workgroup");
@@ -345,14 +352,20 @@ static bool bound(struct verify *v, const struct vf_inst *in, int klass, const e
     if (r.lo == r.hi) return true;
     vf_error(v, in->grid,
              "task %s waits for a range of event %%%s that cannot be told before the launch",
-             task_at(v, in, v->grid[in->grid].wait_coords, klass), v->p->events[w->event].name);
+             class_name(v, in, klass), v->p->events[w->event].name);
+    return false;
+}
+
+static bool is_unknown(struct verify *v, const et_wait *w) {
+    for (int d = 0; d < v->p->events[w->event].rank; d++)
+        if (vf_has_load(v, w->lo[d]) || vf_has_load(v, w->hi[d])) return true;
     return false;
 }
 
 /* The box a wait names, in kept iterations, and whether it has any counters. A box that runs
  * backwards by more than one has no size a kernel could compute. */
 static bool box_of(struct verify *v, const struct vf_inst *in, int klass, const et_wait *w,
-                   int64_t *lo, int64_t *hi, bool *out_any) {
+                   int64_t *lo, int64_t *hi, bool *out_any, bool *possible) {
     const et_event *ev = &v->p->events[w->event];
     bool inside = true, backwards = false;
     *out_any = true;
@@ -366,8 +379,12 @@ static bool box_of(struct verify *v, const struct vf_inst *in, int klass, const 
     for (int d = 0; d < ev->rank && *out_any; d++)
         inside &=
             locate(v, in, w->event, d, lo[d], &a[d]) && locate(v, in, w->event, d, hi[d], &b[d]);
+    if ((!inside || backwards) && is_unknown(v, w)) {
+        *possible = *out_any = false;
+        return true;
+    }
     if (!inside || backwards) {
-        const char *task = task_at(v, in, v->grid[in->grid].wait_coords, klass);
+        const char *task = class_name(v, in, klass);
         vf_error(v, in->grid, "task %s waits for event %s to %s, %s", task,
                  counter_text(v, w->event, lo), counter_text(v, w->event, hi),
                  backwards ? "which runs backwards" : "which has no such counters");
@@ -378,11 +395,12 @@ static bool box_of(struct verify *v, const struct vf_inst *in, int klass, const 
     return true;
 }
 
-static bool wait_box(struct verify *v, int inst, int klass, const et_wait *w, struct waited *last) {
+static bool wait_box(struct verify *v, int inst, int klass, const et_wait *w, struct waited *last,
+                     bool *possible) {
     int64_t lo[ET_MAX_RANK] = {0}, hi[ET_MAX_RANK] = {0}, at[ET_MAX_RANK];
     bool any;
     int rank = v->p->events[w->event].rank, d = 0;
-    if (!box_of(v, &v->inst[inst], klass, w, lo, hi, &any)) return false;
+    if (!box_of(v, &v->inst[inst], klass, w, lo, hi, &any, possible)) return false;
     if (!any) return true;
     if (!last->reusable || memcmp(lo, last->lo, sizeof lo) || memcmp(hi, last->hi, sizeof hi)) {
         memcpy(last->lo, lo, sizeof lo);
@@ -401,29 +419,62 @@ static bool wait_box(struct verify *v, int inst, int klass, const et_wait *w, st
     return true;
 }
 
+/* The waits of one class. */
+static bool past_of_class(struct verify *v, int inst, int klass, struct waited *last) {
+    const struct vf_inst *in = &v->inst[inst];
+    const struct vf_grid *g = &v->grid[in->grid];
+    uint64_t *past = v->past[in->first_class + klass];
+    bool possible = true;
+    for (int w = 0; w < g->g->nwaits; w++) {
+        if (w == g->first_unknown) {
+            uint64_t *early = v->early[in->first_class + klass] = sets(v, 1);
+            memcpy(early, past, (size_t)v->words * sizeof *past);
+        }
+        if (!applies(v, in, g->g->waits[w].when)) continue;
+        vf_enter_class(v, in, klass); /* each time: messages enter other tasks */
+        v->report->work += 8;
+        if (!wait_box(v, inst, klass, &g->g->waits[w], &last[w], &possible)) return false;
+    }
+    /* Tensors do not hold these numbers: whatever is asked about such tasks is so. */
+    if (!possible) memset(past, 0xff, (size_t)v->words * sizeof *past);
+    return true;
+}
+
+/* What COUNT classes from FIRST on have in common. */
+static uint64_t *common(struct verify *v, int first, int count) {
+    uint64_t *all = sets(v, 1);
+    memcpy(all, v->past[first], (size_t)v->words * sizeof *all);
+    for (int k = 1; k < count; k++)
+        for (int w = 0; w < v->words; w++)
+            all[w] &= v->past[first + k][w];
+    return all;
+}
+
 static bool past_of_instance(struct verify *v, int inst) {
     const struct vf_inst *in = &v->inst[inst];
     const struct vf_grid *g = &v->grid[in->grid];
     struct waited *last = et_alloc(v->round, (size_t)(g->g->nwaits + 1) * sizeof *last);
     for (int w = 0; w < g->g->nwaits; w++)
         last[w].all = sets(v, 1);
-    for (int k = 0; k < g->nclasses; k++)
-        for (int w = 0; w < g->g->nwaits; w++) {
-            if (!applies(v, in, g->g->waits[w].when)) continue;
-            vf_enter(v, in, g->wait_coords, k); /* each time: messages enter other tasks */
-            v->report->work += 8;
-            if (!wait_box(v, inst, k, &g->g->waits[w], &last[w])) return false;
-        }
+    for (int k = 0; k < g->nclasses; k++) {
+        if (!past_of_class(v, inst, k, last)) return false;
+        if (g->values > 1 && (k + 1) % g->values == 0)
+            v->sure[in->first_class + k + 1 - (int)g->values] =
+                common(v, in->first_class + k + 1 - (int)g->values, (int)g->values);
+    }
     return true;
 }
 
 static bool compute_pasts(struct verify *v) {
+    size_t n = (size_t)v->nclasses + 1;
     v->words = (v->ngroups + 63) / 64;
     v->nsets = 0;
-    v->past = et_alloc(v->round, (size_t)(v->nclasses + 1) * sizeof *v->past);
+    v->past = et_alloc(v->round, n * sizeof *v->past);
+    v->sure = et_alloc(v->round, n * sizeof *v->sure);
+    v->early = et_alloc(v->round, n * sizeof *v->early);
     uint64_t *bits = sets(v, (size_t)v->nclasses);
     for (int k = 0; k < v->nclasses; k++)
-        v->past[k] = bits + (size_t)k * (size_t)v->words;
+        v->sure[k] = v->past[k] = bits + (size_t)k * (size_t)v->words;
     for (int i = 0; i < v->ninst; i++)
         if (!past_of_instance(v, i)) return false;
     return true;
