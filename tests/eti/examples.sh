@@ -21,13 +21,13 @@ for n in 1 5 16 17 64; do
     check splitk "$n" 1e-5
     check pipeline "$n" 1e-2
 done
-# Waits that a tensor decides, the second time one that the kernel itself computes. What the verifier
-# cannot know the interpreter watches: no order it tries reads what is not there yet.
+# Waits that a tensor decides, the second time one that the kernel itself computes: verified, and run
+# in several orders.
 "$bin/etfill" "$work/routed_inputs.safetensors" --seed 7 'x:f32[40,40]:-1:1' 'pick:i32[40]:0:36'
 "$bin/etfill" "$work/routed_late_inputs.safetensors" --seed 7 'x:f32[40,40]:-1:1'
 for name in routed routed_late; do
-    "$bin/etcc" "$src/tests/eti/$name.eti" --no-verify -o "$work/$name.hsaco"
-    "$bin/etinterp" "$src/tests/eti/$name.eti" --no-verify --set N=40 --seed 1 --orders 6 \
+    "$bin/etcc" "$src/tests/eti/$name.eti" -o "$work/$name.hsaco"
+    "$bin/etinterp" "$src/tests/eti/$name.eti" --set N=40 --seed 1 --orders 6 \
         --check-races --in "$work/${name}_inputs.safetensors" --out "$work/want.safetensors"
     for device in emu:gfx942:cus=7:xcds=2 emu:gfx942:cus=64:xcds=8:coherence=model; do
         "$bin/etrun" "$work/$name.hsaco" --device "$device" --set N=40 \
