@@ -1,8 +1,8 @@
 /* Statements, and recovery: after a syntax error the rest of the statement is skipped and what was
  * read of it is kept, so that one mistake gives one message. */
 #include "parser.h"
-#include <string.h>
 #include <stdarg.h>
+#include <string.h>
 
 void et_parser_next(et_parser *p) {
     p->tok = et_lex(&p->lex);
