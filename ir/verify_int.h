@@ -213,9 +213,6 @@ typedef enum { VF_OK, VF_WRONG, VF_TOO_LARGE } vf_status;
 bool vf_instances(struct verify *);
 /* Instances, counters, and each class's past; reports counts, progress, bounds and scopes. */
 vf_status vf_order(struct verify *);
-static inline bool vf_done_before(const struct verify *v, int klass, int group) {
-    return v->past[klass][group >> 6] >> (group & 63) & 1;
-}
 
 /* ---- verify_hazard.c */
 void vf_list_pairs(struct verify *);

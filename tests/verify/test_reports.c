@@ -79,6 +79,11 @@ static const struct wrong {
      "reads %row, which task route[i=0] writes before it", ""},
     {"routed.eti", "wait %done[%row[i]]", "wait %done[%row[i] * 2]", 40,
      "task copy[i=0] reads %h, which task square[i=1] writes before it", ""},
+    {"ranges.eti", "", "", 24, NULL, NULL},
+    {"ranges.eti", "%first[e + 1]) - 1]", "%first[e + 1]) - 2]", 24,
+     "task total[e=0] reads %h, which task square[i=0] writes before it", "%h["},
+    {"ranges.eti", "wait %done[max(0, %first[e]) ..", "wait %done[max(0, %first[e]) + 1 ..", 24,
+     "reads %h, which task square[i=", "%h["},
     /* memory */
     {"split.eti", "%part[r, j0 * 4 + j1]", "%part[min(7, r + 1), j0 * 4 + min(j1 + 4, 7)]", 40,
      "no event orders the two", "%part["},
