@@ -18,7 +18,7 @@ static int64_t reduce_ints(struct run *m, const et_step *s, int64_t n) {
 }
 
 static void reduce(struct run *m, const et_step *s) {
-    int64_t n = run_whole(m, s->rextent), place = 0;
+    int64_t n = run_eval_i(m, s->rextent), place = 0;
     if (et_x(m->x, s->value)->type != ET_T_F32) {
         run_store(m, &s->to, true, reduce_ints(m, s, n), 0);
         return;
@@ -75,7 +75,7 @@ static float *matrix(struct run *m, const et_step *s, et_expr e, int var, int64_
 }
 
 static void contract(struct run *m, const et_step *s) {
-    int64_t k = run_whole(m, s->kextent), rows = run_eval_i(m, s->mlive),
+    int64_t k = run_eval_i(m, s->kextent), rows = run_eval_i(m, s->mlive),
             cols = run_eval_i(m, s->nlive);
     float *a = matrix(m, s, s->a, s->mvar, rows, k);
     for (int i = 0; a && i < s->nacc; i++) {
