@@ -61,20 +61,21 @@ void vf_measure_unknowns(struct verify *v, struct vf_grid *g) {
             (struct vf_range){0, v->loop[g->path[i]].trips - 1};
     v->entered = NULL;
     for (int k = 0; k < g->nunknown; k++) {
-        struct vf_range all = vf_eval(v, g->unknown[k]);
+        struct vf_range may = vf_eval(v, g->unknown[k]), told = {INT64_MAX, INT64_MIN};
         for (int b = 0; b < g->nbounds; b++) {
             const struct vf_bound *bd = &g->bound[b];
             if (bd->unknown != k) continue;
             struct vf_range off = vf_eval(v, bd->rest);
             int64_t n = vf_eval(v, v->p->events[bd->event].dim[bd->dim]).hi;
-            /* One further on either side, where a range is empty. */
-            int64_t lo = -off.hi - 1, hi = n - off.lo;
-            all.lo = lo > all.lo ? lo : all.lo;
-            all.hi = hi < all.hi ? hi : all.hi;
+            told.lo = -off.hi - 1 < told.lo ? -off.hi - 1 : told.lo;
+            told.hi = n - off.lo > told.hi ? n - off.lo : told.hi;
         }
-        if (all.hi < all.lo) all.hi = all.lo;
-        g->from[k] = all.lo;
-        g->among[k] = all.hi - all.lo + 1;
+        /* What lies further out is one value more at either end: no bound tells it from the next.
+         */
+        g->from[k] = told.lo > may.hi ? may.hi : told.lo > may.lo ? told.lo : may.lo;
+        int64_t to = told.hi < may.lo ? may.lo : told.hi < may.hi ? told.hi : may.hi;
+        g->may[k] = may;
+        g->among[k] = to - g->from[k] + 1;
         if (__builtin_mul_overflow(g->values, g->among[k], &g->values)) g->values = INT64_MAX;
     }
 }
@@ -82,7 +83,10 @@ void vf_measure_unknowns(struct verify *v, struct vf_grid *g) {
 void vf_know(struct verify *v, const struct vf_grid *g, int64_t value) {
     v->entered = g->nunknown ? g : NULL;
     for (int k = g->nunknown - 1; k >= 0; k--) {
-        v->known[k] = g->from[k] + value % g->among[k];
+        int64_t at = value % g->among[k], near = g->from[k] + at;
+        v->near[k] = near;
+        v->known[k] = (struct vf_range){at == 0 ? g->may[k].lo : near,
+                                        at == g->among[k] - 1 ? g->may[k].hi : near};
         value /= g->among[k];
     }
 }
@@ -90,7 +94,7 @@ void vf_know(struct verify *v, const struct vf_grid *g, int64_t value) {
 bool vf_lookup(const struct verify *v, et_expr e, struct vf_range *out) {
     for (int k = 0; k < v->entered->nunknown; k++)
         if (et_expr_eq(e, v->entered->unknown[k])) {
-            *out = (struct vf_range){v->known[k], v->known[k]};
+            *out = v->pointwise ? (struct vf_range){v->near[k], v->near[k]} : v->known[k];
             return true;
         }
     return false;

@@ -53,8 +53,9 @@ struct vf_grid {
     et_expr unknown[VF_UNKNOWNS];
     struct vf_bound bound[VF_BOUNDS];
     int nunknown, nbounds;
-    int first_unknown; /* the first wait that has one */
-    bool untold;       /* a wait depends on tensors in another way */
+    int first_unknown;                /* the first wait that has one */
+    bool untold;                      /* a wait depends on tensors in another way */
+    struct vf_range may[VF_UNKNOWNS]; /* be anywhere here */
     int64_t from[VF_UNKNOWNS], among[VF_UNKNOWNS], values;
 };
 
@@ -127,7 +128,9 @@ struct verify {
     uint64_t **sure;               /* by class: done before it whatever its unknown numbers are */
     uint64_t **early;              /* by class: done before its waits with unknown numbers */
     const struct vf_grid *entered; /* whose unknown numbers are known */
-    int64_t known[VF_UNKNOWNS];
+    struct vf_range known[VF_UNKNOWNS];
+    int64_t near[VF_UNKNOWNS]; /* the value of each that bounds of waits can tell apart */
+    bool pointwise;            /* evaluate with those */
     struct vf_counter *counter;
     int64_t ncounters;
     struct vf_arrival *arrival;

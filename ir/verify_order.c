@@ -347,7 +347,9 @@ static bool wait_for(struct verify *v, int inst, int klass, const et_wait *w, co
 /* One bound of a wait's box. */
 static bool bound(struct verify *v, const struct vf_inst *in, int klass, const et_wait *w,
                   et_expr e, int64_t *out) {
+    v->pointwise = true;
     struct vf_range r = vf_eval(v, e);
+    v->pointwise = false;
     *out = r.lo;
     if (r.lo == r.hi) return true;
     vf_error(v, in->grid,
@@ -380,7 +382,8 @@ static bool box_of(struct verify *v, const struct vf_inst *in, int klass, const 
         inside &=
             locate(v, in, w->event, d, lo[d], &a[d]) && locate(v, in, w->event, d, hi[d], &b[d]);
     if ((!inside || backwards) && is_unknown(v, w)) {
-        *possible = *out_any = false;
+        *possible &= inside;
+        *out_any = false;
         return true;
     }
     if (!inside || backwards) {
