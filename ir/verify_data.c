@@ -51,6 +51,15 @@ void vf_find_unknowns(struct verify *v, struct vf_grid *g) {
         }
 }
 
+/* An index that a tensor holds is taken to be less than 2^30 either way: what is added to it does
+ * not wrap around. */
+static struct vf_range sane(struct vf_range r) {
+    const int64_t most = (int64_t)1 << 30;
+    r.lo = r.lo < -most ? -most : r.lo;
+    r.hi = r.hi > most ? most : r.hi;
+    return r;
+}
+
 void vf_measure_unknowns(struct verify *v, struct vf_grid *g) {
     g->values = 1;
     if (!g->nunknown) return;
@@ -61,7 +70,7 @@ void vf_measure_unknowns(struct verify *v, struct vf_grid *g) {
             (struct vf_range){0, v->loop[g->path[i]].trips - 1};
     v->entered = NULL;
     for (int k = 0; k < g->nunknown; k++) {
-        struct vf_range may = vf_eval(v, g->unknown[k]), told = {INT64_MAX, INT64_MIN};
+        struct vf_range may = sane(vf_eval(v, g->unknown[k])), told = {INT64_MAX, INT64_MIN};
         for (int b = 0; b < g->nbounds; b++) {
             const struct vf_bound *bd = &g->bound[b];
             if (bd->unknown != k) continue;
