@@ -1,7 +1,7 @@
 #include "diag.h"
 #include "expr_tape.h"
 #include "op_util.h"
-#include <math.h>
+#include "scalar.h"
 #include <stdlib.h>
 
 typedef struct {
@@ -21,10 +21,6 @@ struct et_tape {
     int *slot; /* expression id -> step, while building */
     bool failed;
 };
-
-static double wrap_i32(int64_t v) {
-    return (double)(int32_t)(uint32_t)(uint64_t)v;
-}
 
 static et_type operand_type(const et_exprs *p, const et_node_x *x) {
     for (int k = 0; k < x->nops; k++)
@@ -49,7 +45,8 @@ static void add_step(void *ctx, et_expr e) {
     }
     step *s = &t->steps[t->n];
     *s = (step){.op = x->op, .type = x->type, .from = operand_type(t->exprs, x), .i = x->i};
-    s->constant = x->op == ET_X_INT ? wrap_i32(x->n) : (double)(float)x->f;
+    s->constant =
+        x->op == ET_X_INT ? (double)(int32_t)(uint32_t)(uint64_t)x->n : (double)(float)x->f;
     for (int k = 0; k < x->nops; k++)
         s->src[k] = t->slot[x->ops[k].id];
     t->slot[e.id] = t->n++;
@@ -86,88 +83,6 @@ void et_tape_destroy(et_tape *t) {
     free(t);
 }
 
-/* Truncates; saturates outside i32, NaN becomes 0. */
-static double to_i32(double v) {
-    if (isnan(v)) return 0;
-    return v >= 2147483647.0 ? 2147483647.0 : v <= -2147483648.0 ? -2147483648.0 : trunc(v);
-}
-
-static double integer(et_xop op, int64_t a, int64_t b) {
-    int64_t q;
-    switch (op) {
-    case ET_X_NEG:
-        return wrap_i32(-a);
-    case ET_X_ABS:
-        return wrap_i32(a < 0 ? -a : a);
-    case ET_X_ADD:
-        return wrap_i32(a + b);
-    case ET_X_SUB:
-        return wrap_i32(a - b);
-    case ET_X_MUL:
-        return wrap_i32(a * b);
-    case ET_X_MIN:
-        return (double)(a < b ? a : b);
-    case ET_X_MAX:
-        return (double)(a > b ? a : b);
-    case ET_X_IDIV:
-    case ET_X_MOD:
-        if (b == 0) return 0;
-        q = a / b - (a % b != 0 && (a < 0) != (b < 0));
-        return wrap_i32(op == ET_X_IDIV ? q : a - q * b);
-    default:
-        et_bug("integer %s", et_xop_text(op));
-    }
-}
-
-static float arithmetic(et_xop op, float a, float b) {
-    switch (op) {
-    case ET_X_NEG:
-        return -a;
-    case ET_X_ABS:
-        return fabsf(a);
-    case ET_X_ADD:
-        return a + b;
-    case ET_X_SUB:
-        return a - b;
-    case ET_X_MUL:
-        return a * b;
-    case ET_X_DIV:
-        return a / b;
-    case ET_X_MIN:
-        return fminf(a, b);
-    case ET_X_MAX:
-        return fmaxf(a, b);
-    case ET_X_POW:
-        return (float)pow((double)a, (double)b);
-    default:
-        et_bug("float %s", et_xop_text(op));
-    }
-}
-
-/* Functions in double, rounded once: as good as f32 gets. */
-static double function(et_xop op, double a) {
-    switch (op) {
-    case ET_X_EXP:
-        return exp(a);
-    case ET_X_LOG:
-        return log(a);
-    case ET_X_SQRT:
-        return sqrt(a);
-    case ET_X_RSQRT:
-        return 1 / sqrt(a);
-    case ET_X_SIN:
-        return sin(a);
-    case ET_X_COS:
-        return cos(a);
-    case ET_X_TANH:
-        return tanh(a);
-    case ET_X_ERF:
-        return erf(a);
-    default:
-        return floor(a);
-    }
-}
-
 static double logic(const step *s, const double *v) {
     double a = v[s->src[0]], b = s->op == ET_X_NOT ? 0 : v[s->src[1]];
     switch (s->op) {
@@ -184,10 +99,7 @@ static double logic(const step *s, const double *v) {
         a = (double)(float)a;
         b = (double)(float)b;
     }
-    return s->op == ET_X_LT   ? a < b
-           : s->op == ET_X_LE ? a <= b
-           : s->op == ET_X_EQ ? a == b
-                              : a != b;
+    return et_compare_op(s->op, a, b);
 }
 
 static double run_step(const step *s, const double *v) {
@@ -205,26 +117,10 @@ static double run_step(const step *s, const double *v) {
         return s->type == ET_T_F32 ? (double)(float)v[s->src[a != 0 ? 1 : 2]]
                                    : v[s->src[a != 0 ? 1 : 2]];
     case ET_X_TO_I32:
-        return to_i32(a);
-    case ET_X_TO_F32:
-        return (double)(float)a;
-    case ET_X_TO_F16:
-        return (double)et_round_to(ET_F16, (float)a);
-    case ET_X_TO_BF16:
-        return (double)et_round_to(ET_BF16, (float)a);
-    case ET_X_EXP:
-    case ET_X_LOG:
-    case ET_X_SQRT:
-    case ET_X_RSQRT:
-    case ET_X_SIN:
-    case ET_X_COS:
-    case ET_X_TANH:
-    case ET_X_ERF:
-    case ET_X_FLOOR:
-        return (double)(float)function(s->op, (double)(float)a);
+        return et_to_i32(a);
     default:
-        if (s->type == ET_T_I32) return integer(s->op, (int64_t)a, (int64_t)b);
-        return (double)arithmetic(s->op, (float)a, (float)b);
+        if (s->type == ET_T_I32) return (double)et_int_op(s->op, (int64_t)a, (int64_t)b);
+        return (double)et_float_op(s->op, (float)a, (float)b);
     }
 }
 

@@ -1,7 +1,7 @@
 /* Scalar values: expressions, elements of tensors and local buffers. */
 #include "interp_run.h"
 #include "op_util.h"
-#include <math.h>
+#include "scalar.h"
 #include <string.h>
 
 static float load_float(et_dtype t, const char *at) {
@@ -85,44 +85,11 @@ static int64_t bits_i(const float *f) {
 }
 
 static int64_t compare(struct run *m, const et_node_x *n) {
-    if (et_x(m->x, n->ops[0])->type == ET_T_F32) {
-        float a = run_eval_f(m, n->ops[0]), b = run_eval_f(m, n->ops[1]);
-        return n->op == ET_X_LT   ? a < b
-               : n->op == ET_X_LE ? a <= b
-               : n->op == ET_X_EQ ? a == b
-                                  : a != b;
-    }
-    int64_t a = run_eval_i(m, n->ops[0]), b = run_eval_i(m, n->ops[1]);
-    return n->op == ET_X_LT   ? a < b
-           : n->op == ET_X_LE ? a <= b
-           : n->op == ET_X_EQ ? a == b
-                              : a != b;
-}
-
-static int64_t int_op2(et_xop op, int64_t a, int64_t b) {
-    switch (op) {
-    case ET_X_ADD:
-        return (int32_t)(uint32_t)(uint64_t)(a + b);
-    case ET_X_SUB:
-        return (int32_t)(uint32_t)(uint64_t)(a - b);
-    case ET_X_MUL:
-        return (int32_t)((uint32_t)a * (uint32_t)b);
-    case ET_X_IDIV:
-        return b ? a / b - (a % b != 0 && (a < 0) != (b < 0)) : 0;
-    case ET_X_MOD:
-        return b ? a - b * int_op2(ET_X_IDIV, a, b) : 0;
-    case ET_X_MIN:
-        return a < b ? a : b;
-    case ET_X_MAX:
-        return a > b ? a : b;
-    default:
-        et_bug("integer operator %s", et_xop_text(op));
-    }
-}
-
-static int64_t to_int(float f) {
-    if (!(f > -2147483648.0f)) return f != f ? 0 : INT32_MIN;
-    return f >= 2147483648.0f ? INT32_MAX : (int64_t)f;
+    bool is_float = et_x(m->x, n->ops[0])->type == ET_T_F32;
+    double v[2];
+    for (int i = 0; i < 2; i++)
+        v[i] = is_float ? (double)run_eval_f(m, n->ops[i]) : (double)run_eval_i(m, n->ops[i]);
+    return et_compare_op(n->op, v[0], v[1]);
 }
 
 int64_t run_eval_i(struct run *m, et_expr e) {
@@ -158,67 +125,10 @@ int64_t run_eval_i(struct run *m, et_expr e) {
     case ET_X_NE:
         return compare(m, n);
     case ET_X_TO_I32:
-        return to_int(run_eval_f(m, n->ops[0]));
-    case ET_X_ABS: {
-        int64_t a = run_eval_i(m, n->ops[0]);
-        return a < 0 ? -a : a;
-    }
+        return et_to_i32((double)run_eval_f(m, n->ops[0]));
     default:
-        return int_op2(n->op, run_eval_i(m, n->ops[0]), run_eval_i(m, n->ops[1]));
-    }
-}
-
-static float float_op1(et_xop op, float a) {
-    switch (op) {
-    case ET_X_NEG:
-        return -a;
-    case ET_X_ABS:
-        return fabsf(a);
-    case ET_X_TO_F16:
-        return et_round_to(ET_F16, a);
-    case ET_X_TO_BF16:
-        return et_round_to(ET_BF16, a);
-    case ET_X_EXP:
-        return expf(a);
-    case ET_X_LOG:
-        return logf(a);
-    case ET_X_SQRT:
-        return sqrtf(a);
-    case ET_X_RSQRT:
-        return (float)(1 / sqrt((double)a));
-    case ET_X_SIN:
-        return sinf(a);
-    case ET_X_COS:
-        return cosf(a);
-    case ET_X_TANH:
-        return tanhf(a);
-    case ET_X_ERF:
-        return erff(a);
-    case ET_X_FLOOR:
-        return floorf(a);
-    default:
-        et_bug("operator %s", et_xop_text(op));
-    }
-}
-
-static float float_op2(et_xop op, float a, float b) {
-    switch (op) {
-    case ET_X_ADD:
-        return a + b;
-    case ET_X_SUB:
-        return a - b;
-    case ET_X_MUL:
-        return a * b;
-    case ET_X_DIV:
-        return a / b;
-    case ET_X_MIN:
-        return fminf(a, b);
-    case ET_X_MAX:
-        return fmaxf(a, b);
-    case ET_X_POW:
-        return powf(a, b);
-    default:
-        et_bug("operator %s", et_xop_text(op));
+        return et_int_op(n->op, run_eval_i(m, n->ops[0]),
+                         n->nops > 1 ? run_eval_i(m, n->ops[1]) : 0);
     }
 }
 
@@ -236,8 +146,7 @@ float run_eval_f(struct run *m, et_expr e) {
     if (n->op == ET_X_SELECT)
         return run_eval_f(m, run_eval_i(m, n->ops[0]) ? n->ops[1] : n->ops[2]);
     if (n->op == ET_X_TO_F32) return (float)run_eval_i(m, n->ops[0]);
-    if (n->nops == 1) return float_op1(n->op, run_eval_f(m, n->ops[0]));
-    return float_op2(n->op, run_eval_f(m, n->ops[0]), run_eval_f(m, n->ops[1]));
+    return et_float_op(n->op, run_eval_f(m, n->ops[0]), n->nops > 1 ? run_eval_f(m, n->ops[1]) : 0);
 }
 
 void run_store(struct run *m, const et_place *to, bool is_int, int64_t i, float f) {
@@ -252,7 +161,7 @@ void run_store(struct run *m, const et_place *to, bool is_int, int64_t i, float 
     }
     et_dtype t = m->p->tensors[to->id].shape.dtype;
     char *at = element(m, to->id, to->index, true);
-    int32_t w = is_int ? (int32_t)i : (int32_t)to_int(f);
+    int32_t w = is_int ? (int32_t)i : et_to_i32((double)f);
     if (at && t == ET_I32)
         memcpy(at, &w, 4);
     else if (at)
