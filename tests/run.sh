@@ -1,8 +1,10 @@
 #!/bin/sh
 # From a fresh Debian 12 to a verdict: installs what is needed, builds twice, runs every test.
 # The Release build is tested whole; the second, with the address and undefined-behaviour sanitizers and
-# assertions, without what takes longest there. The last line is "N passed, N failed".
-# $ETCC_BUILD: where to build (build/ in the source tree); $ETCC_JOBS: how many at once (all cores).
+# assertions, without what takes longest there; then every fuzz target runs for a while. The last line is
+# "N passed, N failed".
+# $ETCC_BUILD: where to build (build/ in the source tree); $ETCC_JOBS: how many at once (all cores);
+# $ETCC_FUZZ_SECONDS: how long each fuzz target runs (60).
 set -u
 src=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 build=${ETCC_BUILD:-$src/build}
@@ -57,4 +59,12 @@ long='-LE slow -E ^targets_|^isa_(corpus|random)_|^verify.mutants|^eti.stages$'
 sh "$src/.ci/packages" tests || { broken 'packages are missing'; verdict; }
 stage "$build" '' -DCMAKE_BUILD_TYPE=Release -DETCC_SANITIZE=OFF
 stage "$build/sanitized" "$long" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG='-O1 -g' -DETCC_SANITIZE=ON
+
+# Each fuzz target for a minute; all of them are one test here.
+printf '== fuzzing\n'
+if ETCC_BUILD=$build ETCC_JOBS=$jobs sh "$src/tests/fuzz/run.sh" "${ETCC_FUZZ_SECONDS:-60}"; then
+    passed=$((passed + 1))
+else
+    broken 'fuzzing found something'
+fi
 verdict
