@@ -181,6 +181,22 @@ void cg_decode(cg *, val item, int n, const int *vars, const int64_t *extent);
 
 /* ---- wait.c ---- */
 enum { CG_FLAG_BYTES = 32 };
+/* The counters one wait names, numbered 0 .. total - 1. Item numbers may differ from lane to lane;
+ * what a box emits before is uniform. */
+typedef struct {
+    const et_wait *w;
+    et_expr size[ET_MAX_RANK];
+    val total;
+    int64_t constant; /* total, or -1 if only the launch knows it */
+    int64_t most;     /* upper bound of total, or -1 */
+    val need;
+} cg_box;
+void cg_box_begin(cg *, const et_wait *, cg_box *);
+val cg_box_word(cg *, const cg_box *,
+                val item); /* word in the event array, with the event's base */
+/* Arrivals that complete it. 0 for an item that is no counter of the wait: it counts as complete,
+ * and its word is some word of the event. */
+val cg_box_need(cg *, const cg_box *, val item);
 void cg_waits(cg *, int grid, val tile);
 void cg_failed(cg *);
 void cg_notifies(cg *, int grid);
@@ -189,8 +205,13 @@ void cg_notifies(cg *, int grid);
 /* Note which tensors of g->p some step writes. */
 void cg_find_stored(cg *);
 
+/* ---- tile.c, static.c ---- */
+void cg_tile(cg *, int grid, val tile);    /* one tile, from waits to notifications */
+void cg_visit(cg *, int first, int count); /* the items of a list, in program order */
+
 /* ---- kernel.c ---- */
 void cg_kernel(cg *);
+void cg_load_arguments(cg *);
 val cg_argument(cg *, size_t offset, LLVMTypeRef);
 val cg_hwreg(cg *, et_hwreg);
 val cg_die(cg *);
