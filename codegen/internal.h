@@ -192,8 +192,8 @@ typedef struct {
     val need;
 } cg_box;
 void cg_box_begin(cg *, const et_wait *, cg_box *);
-val cg_box_word(cg *, const cg_box *,
-                val item); /* word in the event array, with the event's base */
+/* The item's word in the event array, with the event's base. */
+val cg_box_word(cg *, const cg_box *, val item);
 /* Arrivals that complete it. 0 for an item that is no counter of the wait: it counts as complete,
  * and its word is some word of the event. */
 val cg_box_need(cg *, const cg_box *, val item);

@@ -187,18 +187,36 @@ static val poll_lanes(cg *g, struct poll *w, val active, val ptr) {
     return r;
 }
 
-/* Word of the counter that is number ITEM in the box. */
-static val box_word(cg *g, const et_event *e, const et_wait *w, const et_expr *size, val item) {
+void cg_box_begin(cg *g, const et_wait *w, cg_box *box) {
+    const et_event *e = &g->p->events[w->event];
+    et_expr total = et_int(g->x, 1);
+    *box = (cg_box){.w = w, .constant = -1, .most = -1};
+    for (int i = 0; i < e->rank; i++) {
+        box->size[i] = et_add(g->x, et_sub(g->x, w->hi[i], w->lo[i]), et_int(g->x, 1));
+        total = et_mul(g->x, total, box->size[i]);
+    }
+    box->need = cg_emit(g, e->count);
+    if (g->opt->break_event && strcmp(e->name, g->opt->break_event) == 0)
+        box->need = cg_addi(g, box->need, 1);
+    box->total = cg_emit(g, total);
+    int64_t lo, hi;
+    if (!et_is_int(g->x, total, &box->constant)) box->constant = -1;
+    if (et_bounds(g->x, total, &lo, &hi)) box->most = hi;
+}
+
+/* The counter's word among its event's. */
+static val box_index(cg *g, const cg_box *box, val item) {
+    const et_event *e = &g->p->events[box->w->event];
     int64_t stride[ET_MAX_RANK], n;
     strides(g, e, stride);
     val word = cg_i32(g, 0);
     for (int i = e->rank - 1; i >= 0; i--) {
-        val at = cg_emit(g, w->lo[i]);
-        bool one = et_is_int(g->x, size[i], &n) && n == 1, top = true;
+        val at = cg_emit(g, box->w->lo[i]);
+        bool one = et_is_int(g->x, box->size[i], &n) && n == 1, top = true;
         for (int k = 0; k < i; k++)
-            top &= et_is_int(g->x, size[k], &n) && n == 1;
+            top &= et_is_int(g->x, box->size[k], &n) && n == 1;
         if (!one) {
-            val s = cg_emit(g, size[i]);
+            val s = cg_emit(g, box->size[i]);
             at = cg_add(g, at, top ? item : LLVMBuildURem(g->b, item, s, ""));
             if (!top) item = LLVMBuildUDiv(g->b, item, s, "");
         }
@@ -207,33 +225,36 @@ static val box_word(cg *g, const et_event *e, const et_wait *w, const et_expr *s
     return word;
 }
 
+val cg_box_word(cg *g, const cg_box *box, val item) {
+    return cg_addi(g, box_index(g, box, item), g->p->events[box->w->event].base);
+}
+
+val cg_box_need(cg *g, const cg_box *box, val item) {
+    (void)g, (void)item;
+    return box->need;
+}
+
 static val wait_one(cg *g, int grid, const et_wait *w, val tile) {
     const et_event *e = &g->p->events[w->event];
-    et_expr size[ET_MAX_RANK], total = et_int(g->x, 1);
-    for (int i = 0; i < e->rank; i++) {
-        size[i] = et_add(g->x, et_sub(g->x, w->hi[i], w->lo[i]), et_int(g->x, 1));
-        total = et_mul(g->x, total, size[i]);
-    }
     struct poll s = {.gr = &g->p->grids[grid], .grid = grid, .event = w->event, .tile = tile};
-    s.need = cg_emit(g, e->count);
-    if (g->opt->break_event && strcmp(e->name, g->opt->break_event) == 0)
-        s.need = cg_addi(g, s.need, 1);
-    val zero = cg_i32(g, 0), quit = zero, n = cg_emit(g, total);
-    int64_t lo, hi, constant;
-    bool single = et_is_int(g->x, total, &constant) && constant == 1;
-    bool loop = !single && !(et_bounds(g->x, total, &lo, &hi) && hi <= g->t->wave);
+    cg_box box;
+    cg_box_begin(g, w, &box);
+    val zero = cg_i32(g, 0), quit = zero;
+    bool single = box.constant == 1;
+    bool loop = !single && !(box.most >= 0 && box.most <= g->t->wave);
     cg_for f;
     val first = zero, active = NULL, item = zero;
-    if (loop) first = cg_for_begin(g, &f, zero, n, cg_i32(g, g->t->wave), false, 1, &quit);
+    if (loop) first = cg_for_begin(g, &f, zero, box.total, cg_i32(g, g->t->wave), false, 1, &quit);
     if (!single) {
         item = cg_add(g, first, g->lane);
-        active = cg_icmp(g, LLVMIntSLT, item, n);
+        active = cg_icmp(g, LLVMIntSLT, item, box.total);
         item = cg_select(g, active, item, zero); /* the others poll the first counter too */
     }
     cg_if on;
     val before = quit;
     if (loop) cg_if_begin(g, &on, cg_icmp(g, LLVMIntEQ, quit, zero));
-    s.index = box_word(g, e, w, size, item);
+    s.need = cg_box_need(g, &box, item);
+    s.index = box_index(g, &box, item);
     val ptr = cg_gep(g, cg_gepi(g, g->events, 4 * (int64_t)e->base),
                      LLVMBuildZExt(g->b, cg_muli(g, s.index, 4), g->i64, ""));
     quit = poll_lanes(g, &s, active, ptr);
