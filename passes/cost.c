@@ -5,12 +5,6 @@
 #include "cost.h"
 #include "footprint.h"
 
-enum {
-    DEPENDENT_LOADS = 3,   /* rounds of memory latency in a tile that cannot overlap */
-    GUESSED_CONTEXT = 256, /* positions attended to, where only the launch knows */
-    OPS_PER_FUNCTION = 20, /* vector instructions of exp, sin, ... */
-};
-
 static double root(double x) { /* Newton: keeps libm out of the compiler */
     double r = x > 1 ? x : 1;
     for (int i = 0; i < 60; i++)
@@ -66,90 +60,17 @@ static double value(const struct estimate *e, et_expr x, double guess) {
         double a = value(e, n->ops[0], guess), b = value(e, n->ops[1], guess);
         return a > b ? a : b;
     }
+    case ET_X_SELECT: { /* the condition is known only at the launch: the dearer of the two */
+        double a = value(e, n->ops[1], guess), b = value(e, n->ops[2], guess);
+        return a > b ? a : b;
+    }
     default:
         return guess;
     }
 }
 
-/* ---- one element of an expression ---- */
-
-struct element {
-    const struct estimate *e;
-    double ops, bytes;
-};
-
-static void count_node(void *ctx, et_expr x) {
-    struct element *c = ctx;
-    const et_node_x *n = et_x(c->e->x, x);
-    if (n->op == ET_X_LOAD && n->i2 == ET_LOAD_TENSOR)
-        c->bytes += et_dtype_bytes(c->e->p->tensors[n->i].shape.dtype);
-    if (n->type != ET_T_F32 || n->nops == 0 || n->op == ET_X_LOAD) return;
-    bool function = n->op >= ET_X_EXP && n->op <= ET_X_POW && n->op != ET_X_FLOOR;
-    c->ops += function ? OPS_PER_FUNCTION : 1;
-}
-
-static struct element per_element(const struct estimate *e, et_expr x) {
-    struct element c = {.e = e};
-    if (x.id) et_walk(e->x, x, count_node, &c);
-    return c;
-}
-
-/* ---- one tile ---- */
-
-static double iterations(const struct estimate *e, const et_step *s) {
-    double n = 1;
-    for (int i = 0; i < s->nvars; i++)
-        n *= value(e, et_var_extent(e->x, s->vars[i]), 1);
-    return n;
-}
-
-/* Rows past the end of the tensor are masked: a tile of 64 rows does the work of those that exist.
- */
-static double live_share(const struct estimate *e, const et_step *s) {
-    double share = 1;
-    for (int i = 0; i < e->f->nsteps; i++)
-        if (e->f->steps[i].kind == ET_STEP_CONTRACT && s->kind != ET_STEP_CONTRACT)
-            share = value(e, e->f->steps[i].mlive, 1) / e->f->steps[i].tm;
-    return share < 1 ? share : 1;
-}
-
-static void cost_contract(const struct estimate *e, const et_step *s, et_grid_cost *c) {
-    double k = value(e, s->kextent, 1), m = value(e, s->mlive, 1), n = value(e, s->nlive, 1);
-    double m16 = (double)(((int64_t)m + 15) / 16 * 16);
-    struct element a = per_element(e, s->a);
-    c->cache_bytes += m * k * a.bytes;
-    c->vector_flops += m * k * (a.ops + 1);
-    for (int i = 0; i < s->nacc; i++) {
-        struct element b = per_element(e, s->b[i]);
-        c->cache_bytes += n * k * b.bytes;
-        c->vector_flops += s->stage_b >= 0 ? n * k * (b.ops + 1) : 0;
-        double slow = s->operand == ET_F32 ? e->m->matrix_tflops / e->m->f32_matrix_tflops : 1;
-        c->matrix_flops += 2 * m16 * s->tn * k * slow;
-    }
-}
-
-static void cost_attend(const struct estimate *e, const et_step *s, et_grid_cost *c) {
-    double n = value(e, s->pextent, GUESSED_CONTEXT);
-    c->cache_bytes += n * s->depth * (per_element(e, s->k).bytes + per_element(e, s->v).bytes);
-    c->vector_flops += n * s->depth * s->heads * 4;
-}
-
-static void cost_step(const struct estimate *e, const et_step *s, et_grid_cost *c) {
-    if (s->kind == ET_STEP_CONTRACT) {
-        cost_contract(e, s, c);
-        return;
-    }
-    if (s->kind == ET_STEP_ATTEND) {
-        cost_attend(e, s, c);
-        return;
-    }
-    double n = iterations(e, s) * live_share(e, s);
-    if (s->kind == ET_STEP_REDUCE) n *= value(e, s->rextent, 1);
-    struct element x = per_element(e, s->value);
-    c->cache_bytes += n * x.bytes;
-    c->vector_flops += n * (x.ops + 1);
-    if (s->to.space == ET_LOAD_TENSOR)
-        c->cache_bytes += n * et_dtype_bytes(e->p->tensors[s->to.id].shape.dtype);
+static double value_fn(void *ctx, et_expr x, double guess) {
+    return value(ctx, x, guess);
 }
 
 /* ---- one grid ---- */
@@ -177,8 +98,7 @@ static void memory_traffic(const struct estimate *e, const et_grid *g, et_grid_c
         for (int k = 0; k < i; k++)
             again |= fps.v[k].tensor == fps.v[i].tensor;
         double all = touched(e, &fps.v[i], g->loop);
-        if (!again)
-            c->memory_bytes += all < c->cache_bytes * c->tiles ? all : c->cache_bytes * c->tiles;
+        if (!again) c->memory_bytes += all < c->cache_bytes ? all : c->cache_bytes;
     }
 }
 
@@ -195,19 +115,14 @@ et_grid_cost et_grid_cost_at(et_program *p, const et_grid *g, const et_machine *
     const et_func *f = &p->funcs[g->func];
     struct estimate e = {p, p->g->exprs, f, m, syms, NULL};
     e.vars = et_alloc(p->g->arena, (size_t)et_var_count(e.x) * sizeof *e.vars);
+    et_tile_cost t = et_tile_cost_of(p, f, et_func_elements(p, f), m, value_fn, &e);
     et_grid_cost c = {.tiles = (double)et_eval(e.x, et_grid_tiles(p, g), syms, e.vars)};
-    for (int i = 0; i < f->nsteps; i++)
-        cost_step(&e, &f->steps[i], &c);
+    c.cache_bytes = t.cache_bytes * c.tiles;
+    c.matrix_flops = t.matrix_flops * c.tiles;
+    c.vector_flops = t.vector_flops * c.tiles;
     memory_traffic(&e, g, &c);
-    double rounds = ceiling(c.tiles, m->cus);
-    double tile = most(c.cache_bytes / (m->cache_gbs_cu * 1e3),
-                       most(c.matrix_flops / (m->matrix_tflops / m->cus * 1e6),
-                            c.vector_flops * 2 / (m->vector_tflops / m->cus * 1e6)));
-    c.us = most(c.memory_bytes / (m->hbm_gbs * 1e3),
-                rounds * (tile + DEPENDENT_LOADS * m->latency_us));
-    c.cache_bytes *= c.tiles;
-    c.matrix_flops *= c.tiles;
-    c.vector_flops *= c.tiles;
+    double tile = et_tile_us(&t, m) + ET_DEPENDENT_LOADS * m->latency_us;
+    c.us = most(c.memory_bytes / (m->hbm_gbs * 1e3), ceiling(c.tiles, m->cus) * tile);
     return c;
 }
 

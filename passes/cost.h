@@ -24,6 +24,30 @@ typedef struct {
 enum { ET_SAMPLES = 3, ET_MAX_SYMS = 64, ET_LARGE = 1024 };
 void et_sample_symbols(const et_exprs *, int64_t syms[ET_SAMPLES][ET_MAX_SYMS]);
 
+/* What one tile asks of the CU it runs on. */
+typedef struct {
+    double cache_bytes; /* from or to the nearest cache */
+    double matrix_flops, vector_flops;
+} et_tile_cost;
+
+/* Operations and bytes of one element of each expression of a step: the same for every tile. */
+typedef struct {
+    double ops, bytes;
+} et_element_cost;
+typedef struct {
+    et_element_cost value, a, b[ET_MAX_ACC], k, v;
+} et_step_elements;
+et_step_elements *et_func_elements(const et_program *, const et_func *); /* by step */
+
+/* The value of an integer expression in the tile that is asked about, or GUESS where nobody knows.
+ */
+typedef double (*et_value_fn)(void *ctx, et_expr, double guess);
+et_tile_cost et_tile_cost_of(const et_program *, const et_func *, const et_step_elements *,
+                             const et_machine *, et_value_fn, void *ctx);
+/* The time its CU needs once the data is near: caches, matrix and vector units side by side. */
+double et_tile_us(const et_tile_cost *, const et_machine *);
+enum { ET_DEPENDENT_LOADS = 3 }; /* rounds of memory latency in a tile that cannot overlap */
+
 /* One tile grid of P at these values of the symbols, run once. */
 et_grid_cost et_grid_cost_at(et_program *, const et_grid *, const et_machine *,
                              const int64_t *syms);
