@@ -84,7 +84,8 @@ static bool check_lds(cg *g) {
     most = (most + 15) & ~15;
     g->flag_at = most;
     g->reduce_at = most + CG_FLAG_BYTES;
-    g->lds_bytes = g->reduce_at + 16 * (g->p->workgroup / g->t->wave);
+    g->trace_at = g->reduce_at + 16 * (g->p->workgroup / g->t->wave);
+    g->lds_bytes = g->trace_at + cg_trace_lds(g);
     if (g->lds_bytes > g->t->lds_bytes) {
         cg_error(g, "the program needs %d bytes of local memory, %s has %d", g->lds_bytes,
                  g->t->name, g->t->lds_bytes);

@@ -31,6 +31,7 @@ typedef struct {
     const char *break_event;  /* fault injection: waits on events of this name need one arrival too
                                  many; NULL = none */
     bool time_passes;         /* report LLVM's stages to stderr */
+    bool profile;             /* the kernel records when and where every task ran */
     et_weaken weaken;         /* fault injection: the fences of task grids that wait on or notify */
     const char *weaken_event; /* events of this name lack this */
 } et_codegen_options;

@@ -34,7 +34,7 @@ typedef struct {
     val fn, lds;
     char *symbol;
     int lds_bytes;
-    int flag_at, reduce_at; /* LDS codegen uses for itself, after every function's locals */
+    int flag_at, reduce_at, trace_at; /* LDS codegen uses for itself, after all locals */
     block exit, failed;
 
     val wg, nwg, tid, lane, wave; /* wave and everything of the workgroup is uniform */
@@ -58,6 +58,8 @@ typedef struct {
     val guard; /* i1: loads outside it read a harmless address instead; NULL = always */
 
     const et_func *f; /* the function being emitted: names the locals */
+
+    val reached, ready, done; /* moments of the tile being emitted, when profiling */
 } cg;
 
 /* ---- builder.c ---- */
@@ -200,6 +202,20 @@ val cg_box_need(cg *, const cg_box *, val item);
 void cg_waits(cg *, int grid, val tile);
 void cg_failed(cg *);
 void cg_notifies(cg *, int grid);
+
+/* The device's clock of constant rate, i64. */
+val cg_clock(cg *);
+
+/* ---- trace.c: nothing at all unless the options ask for a profile ---- */
+int cg_trace_lds(const cg *); /* bytes of LDS it needs */
+void cg_trace_begin(cg *);    /* once per workgroup, before anything else of this */
+void cg_trace_look(cg *);     /* the workgroup looks for a task in a queue; again for every look */
+/* A task: it was popped or reached; its waits are over; its body is; it told whom it notifies. */
+void cg_trace_reached(cg *);
+void cg_trace_ready(cg *);
+void cg_trace_done(cg *);
+void cg_trace_left(cg *, int grid, val tile);
+int64_t cg_trace_tasks(const cg *); /* most tasks a launch can have; -1 without a profile */
 
 /* ---- codegen.c ---- */
 /* Note which tensors of g->p some step writes. */

@@ -120,6 +120,7 @@ static void prologue(cg *g) {
     cg_load_arguments(g);
     hold_lds(g);
     find_place(g);
+    cg_trace_begin(g);
     clear_next_events(g);
 }
 

@@ -175,7 +175,10 @@ char *cg_manifest(cg *g) {
         put_tensor(&o, &p->tensors[i]);
     }
     put_parts(&o);
-    put(&o, "]}\n");
+    put(&o, "]");
+    if (cg_trace_tasks(g) >= 0)
+        put(&o, ",\n \"profile\": {\"tasks\": %" PRId64 "}", cg_trace_tasks(g));
+    put(&o, "}\n");
     return o.buf;
 }
 

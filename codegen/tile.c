@@ -126,6 +126,7 @@ void cg_tile(cg *g, int grid, val tile) {
     int mark = cg_scope(g);
     bind_coords(g, gr, tile);
     mark_tile(g, grid, tile);
+    cg_trace_reached(g);
     int early = 0;
     while (early < g->f->nsteps && g->f->steps[early].kind != ET_STEP_CONTRACT)
         early++;
@@ -135,7 +136,10 @@ void cg_tile(cg *g, int grid, val tile) {
     else
         early = -1;
     cg_waits(g, grid, tile);
+    cg_trace_ready(g);
     run_steps(g, early, begun);
+    cg_trace_done(g);
     cg_notifies(g, grid);
+    cg_trace_left(g, grid, tile);
     cg_scope_end(g, mark);
 }

@@ -19,7 +19,7 @@ static void report_store(cg *g, val report, size_t field, val v) {
     LLVMSetAtomicSyncScopeID(st, g->system);
 }
 
-static val clock(cg *g) {
+val cg_clock(cg *g) {
     val message = cg_i32(g, g->t->clock_message);
     int n = g->t->clock_message != 0;
     return cg_call(g, g->t->clock, n, &g->i64, n, &message);
@@ -146,7 +146,7 @@ static val poll_lanes(cg *g, struct poll *w, val active, val ptr) {
 
     cg_at(g, slow);
     val aborted = cg_uniform(g, atomic_load(g, g->control));
-    val now = clock(g);
+    val now = cg_clock(g);
     val since = cg_select(g, cg_icmp(g, LLVMIntEQ, tries, zero), now, start);
     cg_cond(g, cg_icmp(g, LLVMIntNE, aborted, zero), gave_up, late);
 

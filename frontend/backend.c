@@ -149,6 +149,7 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
                                   .opt_level = 3,
                                   .break_event = o->break_event,
                                   .device_libs = o->device_libs,
+                                  .profile = o->profile_kernel,
                                   .time_passes = o->time_passes};
     if (!find_weaken(p, o->weaken, d, &codegen)) return false;
     et_codegen_info info;

@@ -21,6 +21,7 @@ static const char help[] =
     "  --variants=K         at most K (1 to 4, default 2) tilings of everything, chosen at launch\n"
     "                       by the value of the first dim; fewer where fewer will do\n"
     "  --emit-llvm=FILE     write the kernel's LLVM IR\n"
+    "  --profile-kernel     the kernel can record when and where every task ran\n"
     "  --rocm-device-lib-path=DIR   where the ROCm device libraries' bitcode is\n"
     "  --break-event=NAME   for testing: waits on event NAME need one arrival too many, so that\n"
     "                       the kernel gives up and reports\n"
@@ -47,6 +48,7 @@ enum {
     WEAKEN,
     TIME_PASSES,
     TO,
+    PROFILE_KERNEL,
     VERSION
 };
 
@@ -61,6 +63,7 @@ static const struct option options[] = {
     {"no-verify", no_argument, NULL, NO_VERIFY},
     {"weaken", required_argument, NULL, WEAKEN},
     {"time-passes", no_argument, NULL, TIME_PASSES},
+    {"profile-kernel", no_argument, NULL, PROFILE_KERNEL},
     {"verbose", no_argument, NULL, 'v'},
     {"help", no_argument, NULL, 'h'},
     {"version", no_argument, NULL, VERSION},
@@ -125,6 +128,9 @@ int main(int argc, char **argv) {
             break;
         case WEAKEN:
             o.weaken = optarg;
+            break;
+        case PROFILE_KERNEL:
+            o.profile_kernel = true;
             break;
         case TIME_PASSES:
             o.time_passes = true;

@@ -31,8 +31,9 @@
  *   "workspace_bytes": 123456,
  *   "event_words": 64,                     // including the ETRT_EVENT_FIRST reserved ones
  *   "events": [ { "name": "e3", "base": 48, "shape": [4, "N 15 + 16 /"] } ],
- *   "tasks": [ { "name": "qkv" } ]         // task ids in reports index this
- * }
+ *   "tasks": [ { "name": "qkv" } ],        // task ids in reports index this
+ *   "profile": { "tasks": 1200 }           // only where the kernel records its tasks: at most so
+ * }                                        // many in a launch
  *
  * A dimension is an integer or a string in reverse Polish over symbols and integers with
  * + - * / % min max (integer arithmetic, / and % round toward minus infinity). "loops" lists the
@@ -53,7 +54,7 @@ struct etrt_kernarg {
     uint64_t wait_ticks; /* bound of every wait, in ticks of the device's realtime clock */
     uint32_t workgroups;
     uint32_t launch; /* running number, for reports */
-    uint64_t trace;  /* 0, or the profile buffer (no kernel writes one in this version) */
+    uint64_t trace;  /* struct etrt_trace, or 0: nothing is to be recorded */
 };
 
 /* The first words of every event array count, per die, the workgroups that have started there. */
@@ -71,6 +72,34 @@ struct etrt_control {
 enum etrt_report_status {
     ETRT_REPORT_OK = 0,
     ETRT_REPORT_WAIT = 1, /* a wait ran past its bound */
+};
+
+/* What a kernel whose manifest has a "profile" records, in device memory that the runtime zeroes
+ * before a launch. A workgroup takes ETRT_TRACE_CHUNK records at a time: the first it takes are
+ * record[taken before * ETRT_TRACE_CHUNK]. So ceil(tasks / ETRT_TRACE_CHUNK) + workgroups chunks
+ * are enough, whichever workgroup runs which task. */
+enum { ETRT_TRACE_CHUNK = 64, ETRT_TRACE_MAX_TASKS = 1 << 30 };
+
+/* Times are ticks of the device's realtime clock. */
+struct etrt_trace_record {
+    uint32_t task; /* 1 + the index into "tasks"; 0: not written */
+    uint32_t tile;
+    uint32_t iteration; /* of the loops around the task as one number, outermost first, from 0 */
+    uint32_t workgroup;
+    uint32_t die, hw_id;
+    uint64_t look;    /* a queue was looked into and held this task; 0: it came from no queue */
+    uint64_t reached; /* the workgroup had the task */
+    uint64_t ready;   /* what it waited for had arrived */
+    uint64_t done;    /* the body's stores were out */
+    uint64_t left;    /* so were notifications */
+};
+
+struct etrt_trace {
+    uint32_t chunks;  /* there is room for, set by the runtime */
+    uint32_t taken;   /* chunks, or tries to take one when there was none left */
+    uint32_t dropped; /* records for which there was no room */
+    uint32_t reserved[29];
+    struct etrt_trace_record record[];
 };
 
 /* Written by the workgroup that set `abort`; zeroed by the runtime before a launch. */
