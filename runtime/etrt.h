@@ -151,6 +151,49 @@ etrt_status etrt_set_workgroups(etrt_session *, int workgroups);
  * environment variable ETRT_CAPTURE=DIR captures the first launch of a process the same way. */
 etrt_status etrt_capture(etrt_session *, const char *dir);
 
+/* ---- tracing: when and where every task of a launch ran ---------------------------------------
+ */
+
+/* Was the model compiled with etcc --profile-kernel? */
+int etrt_model_traceable(const etrt_model *);
+/* Name of a task, NULL past the last. Lives as long as the model. */
+const char *etrt_model_task(const etrt_model *, int index);
+
+/* Switch tracing of this session's launches on or off; off at the start. Takes device memory for
+ * the most tasks a launch of the model can have (64 bytes each, for 8 million at most) while it is
+ * on. ETRT_UNSUPPORTED when the model is not traceable. Switching off forgets what was recorded. */
+etrt_status etrt_session_trace(etrt_session *, int on);
+
+/* One task of a launch. Times are ticks of the device's realtime clock, in this order. */
+typedef struct etrt_trace_task {
+    int task;           /* for etrt_model_task */
+    uint32_t tile;      /* row-major among the task's tiles */
+    uint32_t iteration; /* of the loops around the task as one number, outermost first, from 0 */
+    uint32_t workgroup;
+    uint32_t die;
+    int cu;        /* on its die; numbers may have holes; -1: the device does not tell */
+    uint64_t look; /* when the queue was looked into that held the task; 0: it came from no queue */
+    uint64_t reached; /* the workgroup had the task */
+    uint64_t ready;   /* what it waits for had arrived */
+    uint64_t done;    /* its results were written */
+    uint64_t left;    /* whoever waits for it had been told */
+} etrt_trace_task;
+
+typedef struct etrt_trace_info {
+    size_t tasks;     /* recorded */
+    uint64_t dropped; /* tasks beyond the memory there was for records */
+    double ticks_per_second;
+} etrt_trace_info;
+
+/* The tasks of the session's last launch, sorted by REACHED: the first ROOM of them into OUT_TASKS
+ * (may be NULL when ROOM is 0: to learn how many). After a launch that gave up, those that had
+ * finished. ETRT_INVALID when the last launch was not traced.
+ *
+ * On the emulator ticks are no times of a GPU: its clock follows the host's, 64 times slower while
+ * workgroups get on. They give the order of things, and shares of the host's time. */
+etrt_status etrt_session_trace_read(etrt_session *, etrt_trace_task *out_tasks, size_t room,
+                                    etrt_trace_info *out_info);
+
 #if defined(__GNUC__)
 #pragma GCC visibility pop
 #endif

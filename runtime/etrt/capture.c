@@ -34,7 +34,7 @@ static void add(struct etrt_region *r, size_t *count, const char *name, void *ad
 etrt_status etrt_session_regions(const etrt_session *s, struct etrt_region **out,
                                  size_t *out_count) {
     const struct etrt_manifest *mf = &s->model->manifest;
-    struct etrt_region *r = calloc((size_t)mf->ntensors + 5, sizeof *r);
+    struct etrt_region *r = calloc((size_t)mf->ntensors + 6, sizeof *r);
     size_t n = 0;
     *out = r;
     *out_count = 0;
@@ -50,6 +50,10 @@ etrt_status etrt_session_regions(const etrt_session *s, struct etrt_region **out
     r[n - 1].check_lo = ETRT_EVENT_FIRST * 4;
     add(r, &n, "events_next", s->events[!s->events_now], events);
     add(r, &n, "workspace", s->workspace, mf->workspace_bytes);
+    if (s->trace) { /* times differ */
+        add(r, &n, "trace", s->trace, etrt_trace_bytes(s));
+        r[n - 1].check_hi = 0;
+    }
     for (int i = 0; i < mf->ntensors; i++) {
         char name[160];
         snprintf(name, sizeof name, "tensor.%s", mf->tensors[i].name);
@@ -171,6 +175,7 @@ static json_t *pointer_offsets(const struct etrt_manifest *mf) {
     json_t *list = json_array();
     for (size_t at = 0; at <= offsetof(struct etrt_kernarg, workspace); at += 8)
         json_array_append_new(list, json_integer((json_int_t)at));
+    json_array_append_new(list, json_integer(offsetof(struct etrt_kernarg, trace)));
     for (int i = 0; i < mf->ntensors; i++)
         json_array_append_new(list,
                               json_integer((json_int_t)mf->kernarg_bytes - 8 * (mf->ntensors - i)));

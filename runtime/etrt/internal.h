@@ -42,6 +42,8 @@ struct etrt_session {
     bool in_flight;
     char *capture_dir;            /* wish for the next launch */
     struct etrt_capture *capture; /* of the launch in flight */
+    void *trace;                  /* struct etrt_trace on the device, while tracing is on */
+    bool traced;                  /* it holds records of a launch */
 };
 
 static inline uint64_t etrt_events_bytes(const struct etrt_manifest *m) {
@@ -70,6 +72,10 @@ void etrt_report_fault(const etrt_session *);
 etrt_status etrt_capture_begin(etrt_session *);
 etrt_status etrt_capture_end(etrt_session *, etrt_status launch_status);
 void etrt_capture_drop(etrt_session *);
+
+/* trace.c */
+etrt_status etrt_trace_begin(etrt_session *);
+uint64_t etrt_trace_bytes(const etrt_session *); /* 0 while tracing is off */
 
 /* A region of device memory a launch may touch. */
 struct etrt_region {

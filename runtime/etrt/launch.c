@@ -17,6 +17,7 @@ static void write_kernarg(etrt_session *s) {
         .wait_ticks = (uint64_t)(s->wait_limit * (double)s->model->device->realtime_hz),
         .workgroups = s->workgroups,
         .launch = s->launch,
+        .trace = (uintptr_t)s->trace,
     };
     if (!head.wait_ticks) head.wait_ticks = 1;
     char *p = s->kernarg;
@@ -37,10 +38,12 @@ static void write_kernarg(etrt_session *s) {
 static etrt_status start(etrt_session *s) {
     etrt_device *dev = s->model->device;
     s->workgroups = s->workgroups_wanted ? s->workgroups_wanted : dev->cus;
+    etrt_status st = etrt_trace_begin(s);
+    if (st != ETRT_OK) return st;
     memset(s->report, 0, sizeof *s->report);
     write_kernarg(s);
     dev->hsa->hsa_signal_store_relaxed(s->signal, 1);
-    etrt_status st = etrt_capture_begin(s);
+    st = etrt_capture_begin(s);
     if (st != ETRT_OK) return st;
     struct etrt_dispatch d = {
         .kernel_object = s->model->code.kernel_object,

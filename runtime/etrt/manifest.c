@@ -348,6 +348,16 @@ static etrt_status parse_tasks(struct parser *p, json_t *root) {
     return st;
 }
 
+static etrt_status parse_profile(struct etrt_manifest *m, json_t *root) {
+    const struct etrt_json_at at = {NULL, "profile", 0};
+    json_t *profile;
+    m->profile_tasks = -1;
+    if (!json_object_get(root, "profile")) return ETRT_OK;
+    etrt_status st = etrt_json_object(NULL, root, "profile", &profile);
+    if (st != ETRT_OK) return st;
+    return etrt_json_int(&at, profile, "tasks", 0, ETRT_TRACE_MAX_TASKS, &m->profile_tasks);
+}
+
 static etrt_status parse_kernel(struct etrt_manifest *m, json_t *root) {
     const struct etrt_json_at at = {NULL, "kernel", 0};
     json_t *kernel;
@@ -408,6 +418,7 @@ etrt_status etrt_manifest_parse(const char *json, size_t bytes, struct etrt_mani
     if (st == ETRT_OK) st = parse_tensors(p, root);
     if (st == ETRT_OK) st = parse_events(p, root);
     if (st == ETRT_OK) st = parse_tasks(p, root);
+    if (st == ETRT_OK) st = parse_profile(out, root);
     out->kernarg_bytes = kernarg_bytes(out);
     json_decref(root);
     free(p);

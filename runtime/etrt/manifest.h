@@ -47,6 +47,7 @@ struct etrt_manifest {
     struct etrt_tensor *tensors;
     struct etrt_event *events;
     char **tasks;
+    int64_t profile_tasks;  /* -1: the kernel records no tasks; else at most so many in a launch */
     uint32_t kernarg_bytes; /* of the segment as etrt_abi.h lays it out */
 };
 

@@ -119,6 +119,7 @@ void etrt_session_destroy(etrt_session *s) {
     etrt_mem_free(dev, s->control);
     etrt_mem_free(dev, s->report);
     etrt_mem_free(dev, s->kernarg);
+    etrt_mem_free(dev, s->trace);
     if (s->has_signal) dev->hsa->hsa_signal_destroy(s->signal);
     free(s->dims);
     free(s->dim_set);

@@ -29,6 +29,7 @@ START_TEST(good) {
     ck_assert_uint_eq(m.kernarg_bytes, sizeof(struct etrt_kernarg) + 16 + 4 * 8);
     ck_assert_int_eq(etrt_manifest_tensor(&m, "y"), 3);
     ck_assert_int_eq(etrt_manifest_symbol(&m, "Q"), -1);
+    ck_assert_int_eq(m.profile_tasks, -1);
     etrt_manifest_free(&m);
 }
 END_TEST
@@ -88,6 +89,11 @@ static const struct {
      "event e0 is not inside", ETRT_FORMAT},
     {"{ \"name\": \"load\" }", "\"load\"", "tasks[0]: must be an object", ETRT_FORMAT},
     {"\"tasks\"", "\"task\"", "tasks: is missing", ETRT_FORMAT},
+    {"\"tasks\"", "\"profile\": 5, \"tasks\"", "profile: must be an object", ETRT_FORMAT},
+    {"\"tasks\"", "\"profile\": {}, \"tasks\"", "profile.tasks: is missing", ETRT_FORMAT},
+    {"\"tasks\"", "\"profile\": {\"tasks\": -1}, \"tasks\"", "profile.tasks: -1", ETRT_FORMAT},
+    {"\"tasks\"", "\"profile\": {\"tasks\": 1073741825}, \"tasks\"", "profile.tasks: 1073741825",
+     ETRT_FORMAT},
     {"\"etcc\"", "\"abi\"", "duplicate", ETRT_FORMAT},
     {"\"schedule\"", "\"\xED\xA0\x80\"", "not JSON", ETRT_FORMAT},
 };
