@@ -188,8 +188,16 @@ bool eti_target(eti_parser *, int may, et_place *out);
 /* The local buffer of the function called NAME, or -1. Its rank is -1 when its declaration was
  * wrong. */
 int eti_local(const eti_parser *, const char *name);
+/* ---- eti_event.c ---- */
 void eti_event(eti_parser *);
+void eti_wait(eti_parser *, et_grid *);
+void eti_notify(eti_parser *, et_grid *);
+/* Is E surely from 0 to MOST, and not always 0? Else an error at LOC. A task may have no tiles for
+ * some values of the dims. */
+bool eti_positive(eti_parser *, et_expr e, et_loc, int64_t most, const char *what);
+
 void eti_schedule(eti_parser *);
+et_hint eti_hint(eti_parser *); /* [static | dynamic] */
 void eti_finish(eti_parser *);
 
 #endif

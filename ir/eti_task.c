@@ -1,179 +1,14 @@
-/* Events, and the schedule: loops, tasks with their waits and notifies. */
+/* The schedule: loops, and tasks. */
 #include "eti_parser.h"
 #include "expr_pool.h"
 #include <string.h>
 
-/* ---- events ---- */
-
-/* From 0, as a task may have no tiles for some values of the dims, but not always 0. */
-static bool positive(eti_parser *p, et_expr e, et_loc loc, int64_t most, const char *what) {
-    int64_t lo, hi;
-    bool never = et_bounds(p->x, e, &lo, &hi) && hi < 1;
-    return eti_in_bounds(p, e, loc, never ? 1 : 0, most, what);
-}
-
-static void event_dims(eti_parser *p, et_event *e) {
-    int64_t words = 1;
-    eti_need(p, '[');
-    while (!p->broken && !eti_is(p, ']')) {
-        et_loc loc = p->tok.loc;
-        et_expr d = eti_expr_of(p, 0, ET_T_I32, "a dimension");
-        int64_t lo, hi;
-        bool ok = d.id && eti_symbols_only(p, d, loc, "a dimension") &&
-                  positive(p, d, loc, 1 << 28, "a dimension");
-        if (e->rank == ET_MAX_RANK)
-            eti_error(p, loc, "more than %d dimensions", ET_MAX_RANK);
-        else
-            e->dim[e->rank++] = d;
-        if (ok && et_bounds(p->x, d, &lo, &hi)) words *= hi;
-        if (words > 1 << 28) {
-            eti_error(p, loc, "too many counters");
-            words = 1;
-        }
-        if (!eti_take(p, ',')) break;
-    }
-    eti_need(p, ']');
-    e->words = (int)words;
-}
-
-static void scope(eti_parser *p, et_event *e) {
-    for (int s = ET_SCOPE_WORKGROUP; s <= ET_SCOPE_SYSTEM; s++)
-        if (eti_take_word(p, et_scope_name((et_scope)s))) {
-            e->scope = (et_scope)s;
-            return;
-        }
-    eti_expected(p, "workgroup, die, device or system");
-}
-
-/* event %e[dims] [count E] [scope S] [at N] */
-void eti_event(eti_parser *p) {
-    eti_next(p);
-    et_loc loc = p->tok.loc;
-    int before = p->errors;
-    const char *name = eti_need_name(p, ETI_TENSOR, "a name such as %e");
-    et_event e = {.name = name, .scope = ET_SCOPE_DEVICE, .count = et_int(p->x, 1), .base = -1};
-    event_dims(p, &e);
-    et_loc at = p->tok.loc;
-    if (eti_take_word(p, "count")) {
-        at = p->tok.loc;
-        e.count = eti_expr_of(p, 0, ET_T_I32, "a count");
-        if (e.count.id && eti_symbols_only(p, e.count, at, "a count"))
-            positive(p, e.count, at, INT32_MAX, "a count");
-    }
-    if (eti_take_word(p, "scope")) scope(p, &e);
-    at = p->tok.loc;
-    if (eti_take_word(p, "at")) {
-        e.base = (int)eti_need_int(p, ET_EVENT_RESERVED, 1 << 28, "the first word");
-        if (e.base % 32) eti_error(p, at, "an event starts at a multiple of 32 words");
-    }
-    if (!name) return;
-    if (p->p->nevents >= ETI_MAX_ITEMS) eti_error(p, loc, "more than %d events", ETI_MAX_ITEMS);
-    if (p->broken || p->errors > before || !eti_declare(p, 'e', name, loc, p->p->nevents)) {
-        eti_poison(p, 'e', name, loc);
-        return;
-    }
-    ET_GROW(p->arena, p->p->events, p->p->nevents, p->p->cevents);
-    p->p->events[p->p->nevents++] = e;
-}
-
 /* ---- tasks ---- */
 
-static et_when when(eti_parser *p, const et_grid *g) {
-    static const char *const text[] = {NULL, "first", "later", "last"};
-    if (!eti_take_word(p, "when")) return ET_ALWAYS;
-    et_loc loc = p->tok.loc;
-    for (int w = ET_FIRST_ITERATION; w <= ET_LAST_ITERATION; w++)
-        if (eti_take_word(p, text[w])) {
-            if (g->loop < 0) eti_error(p, loc, "'when' without a loop around the task");
-            return (et_when)w;
-        }
-    eti_expected(p, "first, later or last");
-    return ET_ALWAYS;
-}
-
-/* The event named here; -1 after an error. */
-static int event_named(eti_parser *p, const char **out_name) {
-    et_loc loc = p->tok.loc;
-    *out_name = eti_need_name(p, ETI_TENSOR, "an event such as %e");
-    return *out_name ? eti_find(p, 'e', *out_name, loc, "event") : -1;
-}
-
-enum { MAP = ETI_TENSORS };
-
-/* One dimension of a box: E, E .. E, or * for all of it. */
-static bool range(eti_parser *p, et_expr dim, et_expr *out_lo, et_expr *out_hi) {
-    if (eti_take(p, '*')) {
-        *out_lo = et_int(p->x, 0);
-        if (dim.id) *out_hi = et_sub(p->x, dim, et_int(p->x, 1));
-        return dim.id != 0;
-    }
-    *out_lo = *out_hi = eti_expr_of(p, MAP, ET_T_I32, "an index");
-    if (eti_take(p, ETI_OP2('.', '.'))) *out_hi = eti_expr_of(p, MAP, ET_T_I32, "an index");
-    return out_lo->id && out_hi->id;
-}
-
-static void check_range(eti_parser *p, const et_event *e, int d, et_expr lo, et_expr hi,
-                        et_loc loc) {
-    int64_t least, most, dim_lo, dim_hi;
-    et_bounds(p->x, e->dim[d], &dim_lo, &dim_hi);
-    if (et_bounds(p->x, lo, &least, &most) && most < 0)
-        eti_error(p, loc, "index %d of %%%s is below 0", d, e->name);
-    else if (et_bounds(p->x, hi, &least, &most) && least >= dim_hi)
-        eti_error(p, loc, "index %d of %%%s is %lld and more, the dimension at most %lld", d,
-                  e->name, (long long)least, (long long)dim_hi);
-}
-
-static bool box(eti_parser *p, int event, const char *name, et_expr *lo, et_expr *hi) {
-    et_loc open = p->tok.loc;
-    const et_event *e = event >= 0 ? &p->p->events[event] : NULL;
-    int n = 0;
-    bool ok = true;
-    eti_need(p, '[');
-    while (!p->broken && !eti_is(p, ']')) {
-        et_loc loc = p->tok.loc;
-        et_expr a = ET_NO_EXPR, b = ET_NO_EXPR;
-        bool good = range(p, e && n < e->rank ? e->dim[n] : ET_NO_EXPR, &a, &b);
-        if (good && e && n < e->rank) check_range(p, e, n, a, b, loc);
-        if (n < ET_MAX_RANK) lo[n] = a, hi[n] = b;
-        ok &= good;
-        n++;
-        if (!eti_take(p, ',')) break;
-    }
-    eti_need(p, ']');
-    if (p->broken || !e) return false;
-    if (n != e->rank)
-        eti_error(p, open, "%%%s has %d dimension%s, here are %d", name, e->rank,
-                  e->rank == 1 ? "" : "s", n);
-    return ok && n == e->rank;
-}
-
-static void wait(eti_parser *p, et_grid *g) {
-    const char *name;
-    eti_next(p);
-    et_wait w = {.event = event_named(p, &name)};
-    bool ok = name && box(p, w.event, name, w.lo, w.hi);
-    w.when = when(p, g);
-    if (!ok || p->broken) return;
-    ET_GROW(p->arena, g->waits, g->nwaits, g->cwaits);
-    g->waits[g->nwaits++] = w;
-}
-
-static void notify(eti_parser *p, et_grid *g) {
-    const char *name;
-    et_expr hi[ET_MAX_RANK];
-    eti_next(p);
-    et_loc loc = p->tok.loc;
-    et_notify n = {.event = event_named(p, &name)};
-    bool ok = name && box(p, n.event, name, n.index, hi);
-    for (int i = 0; ok && i < p->p->events[n.event].rank; i++)
-        if (!et_expr_eq(n.index[i], hi[i])) {
-            eti_error(p, loc, "a task notifies one counter: write a notify for each");
-            ok = false;
-        }
-    n.when = when(p, g);
-    if (!ok || p->broken) return;
-    ET_GROW(p->arena, g->notifies, g->nnotifies, g->cnotifies);
-    g->notifies[g->nnotifies++] = n;
+et_hint eti_hint(eti_parser *p) {
+    for (int h = ET_HINT_STATIC; h <= ET_HINT_DYNAMIC; h++)
+        if (eti_take_word(p, et_hint_name((et_hint)h))) return (et_hint)h;
+    return ET_HINT_NONE;
 }
 
 /* [i0 < E, ...]: fewer tiles than the function allows for; nothing: as many. */
@@ -197,7 +32,7 @@ static void extents(eti_parser *p, const et_func *f, et_grid *g) {
         if (known && e.id && eti_symbols_only(p, e, at, "an extent")) {
             if (!et_expr_eq(e, g->extent[n]) && !et_prove_le(p->x, e, g->extent[n]))
                 eti_error(p, at, "@%s allows for fewer tiles along %s", f->name, name);
-            positive(p, e, at, INT32_MAX, "an extent");
+            eti_positive(p, e, at, INT32_MAX, "an extent");
             g->extent[n] = e;
         }
         n++;
@@ -284,6 +119,15 @@ static void push(eti_parser *p, struct list *to, et_item it) {
     to->v[to->n++] = it;
 }
 
+/* [static | dynamic [early]]: how its tiles are given to workgroups; a hint before that is settled. */
+static void disposition(eti_parser *p, et_grid *g) {
+    g->hint = eti_hint(p);
+    if (p->stage < 5) return;
+    g->dynamic = g->hint == ET_HINT_DYNAMIC;
+    g->hint = ET_HINT_NONE;
+    g->early = g->dynamic && eti_take_word(p, "early");
+}
+
 /* To what follows the task, without a word. */
 static void skip_task(eti_parser *p) {
     p->broken = true;
@@ -293,7 +137,7 @@ static void skip_task(eti_parser *p) {
     p->broken = false;
 }
 
-/* task @name [= @func] [coords], then its waits and notifies */
+/* task @name [= @func] [coords] [disposition], then its waits and notifies */
 static void task(eti_parser *p, struct list *to, int loop) {
     eti_next(p);
     et_loc loc = p->tok.loc;
@@ -313,6 +157,7 @@ static void task(eti_parser *p, struct list *to, int loop) {
         return;
     }
     extents(p, f, &g);
+    disposition(p, &g);
     for (int i = 0; f && i < f->ncoords; i++)
         eti_bind_var(p, f->coord[i]);
     while (!p->broken && (eti_is_word(p, "wait") || eti_is_word(p, "notify"))) {
@@ -320,9 +165,9 @@ static void task(eti_parser *p, struct list *to, int loop) {
             eti_error(p, p->tok.loc, "no '%s' at stage %s", p->tok.text, et_stage_name(p->stage));
             p->broken = true;
         } else if (eti_is_word(p, "wait")) {
-            wait(p, &g);
+            eti_wait(p, &g);
         } else {
-            notify(p, &g);
+            eti_notify(p, &g);
         }
     }
     p->nscope = mark;
@@ -399,11 +244,25 @@ static void items(eti_parser *p, struct list *to, int loop_index, int depth) {
     }
 }
 
-/* schedule [static] { ... } */
+/* The word must say what the tasks do. */
+static void check_schedule(eti_parser *p, et_loc loc, bool said) {
+    int n = 0;
+    for (int i = 0; i < p->p->ngrids; i++)
+        n += p->p->grids[i].dynamic;
+    const char *is = !n ? "static" : n == p->p->ngrids ? "dynamic" : "hybrid";
+    if (said && strcmp(is, p->p->schedule) != 0)
+        eti_error(p, loc, "%d of %d tasks are dynamic: the schedule is %s", n, p->p->ngrids, is);
+    p->p->schedule = is;
+}
+
+/* schedule [static | dynamic | hybrid] { ... } */
 void eti_schedule(eti_parser *p) {
+    static const char *const words[] = {"static", "dynamic", "hybrid"};
     et_loc loc = p->tok.loc;
+    bool said = false;
     eti_next(p);
-    eti_take_word(p, "static");
+    for (int i = 0; i < 3 && !said; i++)
+        if ((said = eti_take_word(p, words[i]))) p->p->schedule = words[i];
     eti_need(p, '{');
     if (p->broken) return;
     if (!eti_declare(p, 's', "schedule", loc, 0)) {
@@ -420,4 +279,5 @@ void eti_schedule(eti_parser *p) {
         ET_GROW(p->arena, p->p->items, p->p->nitems, p->p->citems);
         p->p->items[p->p->nitems++] = top.v[i];
     }
+    if (!p->broken && !p->errors) check_schedule(p, loc, said);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 enum { MAX_PLACES = 64 };
+static const int64_t UNTOLD = INT64_MIN;
 
 static bool applies(struct run *m, const et_grid *g, et_when when) {
     if (when == ET_ALWAYS || g->loop < 0) return true;
@@ -26,6 +27,23 @@ static int place(const struct run *m, int task, et_scope scope) {
     return scope == ET_SCOPE_DIE ? workgroup % m->opt->dies : workgroup;
 }
 
+struct late {
+    const et_exprs *x;
+    bool found;
+};
+
+static void find_late(void *ctx, et_expr e) {
+    struct late *l = ctx;
+    et_xop op = et_x(l->x, e)->op;
+    l->found |= op == ET_X_VAR || op == ET_X_LOAD;
+}
+
+static bool decided_late(struct run *m, et_expr count) {
+    struct late l = {m->x, false};
+    et_walk(m->x, count, find_late, &l);
+    return l.found;
+}
+
 bool run_events_create(struct run *m) {
     et_program *p = m->p;
     size_t n = (size_t)p->nevents + 1;
@@ -37,7 +55,8 @@ bool run_events_create(struct run *m) {
     m->past = calloc((size_t)m->words + 1, sizeof *m->past);
     if (!m->stride || !m->edim || !m->need || !m->counter || !m->past) return false;
     for (int w = 0; w < p->event_words; w++)
-        m->counter[w].last = m->counter[w].before = m->counter[w].waiter = -1;
+        m->counter[w] =
+            (struct run_counter){.last = -1, .before = -1, .waiter = -1, .needed_by = -1};
     for (int e = 0; e < p->nevents; e++) {
         const et_event *ev = &p->events[e];
         int64_t stride = 1, lo, hi;
@@ -47,7 +66,8 @@ bool run_events_create(struct run *m) {
             if (!et_bounds(m->x, ev->dim[d], &lo, &hi)) hi = m->edim[e][d];
             stride *= hi;
         }
-        m->need[e] = run_whole(m, ev->count);
+        m->need[e] = UNTOLD;
+        if (!decided_late(m, ev->count)) m->need[e] = run_whole(m, ev->count);
     }
     return true;
 }
@@ -96,24 +116,83 @@ static int word_of(struct run *m, int event, const int64_t *at, const char *what
     return -1;
 }
 
-/* The box of counters a wait names: row-major iteration. */
+/* Arrivals that complete counter AT, which is WORD: one number for every task that asks. */
+static int64_t need_of(struct run *m, int event, const int64_t *at, int word) {
+    const et_event *ev = &m->p->events[event];
+    struct run_counter *c = &m->counter[word];
+    if (m->need[event] != UNTOLD) return m->need[event];
+    for (int d = 0; d < ev->rank; d++)
+        if (ev->var[d]) m->vars[ev->var[d] - 1] = at[d];
+    int64_t need = run_index(m, ev->count);
+    if (need < 0) need = 0;
+    if (!m->failed && c->needed_by >= 0 && c->need != need) {
+        char a[160], b[160], name[160];
+        run_fail(
+            m, "event %s counts to %" PRId64 " for task %s but counted to %" PRId64 " for task %s",
+            run_counter_name(m, event, word, name), need, run_task_name(m, m->now, a), c->need,
+            run_task_name(m, c->needed_by, b));
+    }
+    c->need = need;
+    c->needed_by = m->now;
+    return need;
+}
+
+/* The next values of N variables, the last fastest. */
+static bool values_next(struct run *m, int n, const int *vars, const int64_t *extent) {
+    for (int i = n - 1; i >= 0; i--) {
+        if (++m->vars[vars[i]] < extent[i]) return true;
+        m->vars[vars[i]] = 0;
+    }
+    return false;
+}
+
+static bool values_begin(struct run *m, int n, const int *vars, int64_t *extent) {
+    bool any = true;
+    for (int i = 0; i < n; i++) {
+        extent[i] = run_index(m, et_var_extent(m->x, vars[i]));
+        any &= extent[i] > 0;
+    }
+    for (int i = 0; i < n; i++)
+        m->vars[vars[i]] = 0;
+    return any && !m->failed;
+}
+
+/* The counters a wait names: row-major in each of its boxes. */
 struct box {
+    const et_wait *w; /* NULL: one box */
     int64_t lo[ET_MAX_RANK], hi[ET_MAX_RANK], at[ET_MAX_RANK];
+    int64_t extent[ET_MAX_VARS];
     int rank;
 };
 
-static bool box_begin(struct run *m, const et_wait *w, struct box *b) {
-    b->rank = m->p->events[w->event].rank;
+/* The box at these values of the variables; false when it is empty. */
+static bool box_here(struct run *m, struct box *b) {
+    const et_wait *w = b->w;
     bool any = true;
     for (int d = 0; d < b->rank; d++) {
-        b->at[d] = b->lo[d] = run_index(m, w->lo[d]);
+        b->lo[d] = run_index(m, w->lo[d]);
         b->hi[d] = run_index(m, w->hi[d]);
+        if (w->nvars && b->lo[d] < 0) b->lo[d] = 0;
+        if (w->nvars && b->hi[d] >= m->edim[w->event][d]) b->hi[d] = m->edim[w->event][d] - 1;
+        b->at[d] = b->lo[d];
         any &= b->lo[d] <= b->hi[d];
     }
     return any && !m->failed;
 }
 
-static bool box_next(struct box *b) {
+static bool box_find(struct run *m, struct box *b) {
+    while (values_next(m, b->w->nvars, b->w->vars, b->extent) && !m->failed)
+        if (box_here(m, b)) return true;
+    return false;
+}
+
+static bool box_begin(struct run *m, const et_wait *w, struct box *b) {
+    b->w = w;
+    b->rank = m->p->events[w->event].rank;
+    return values_begin(m, w->nvars, w->vars, b->extent) && (box_here(m, b) || box_find(m, b));
+}
+
+static bool box_next(struct run *m, struct box *b) {
     for (int d = b->rank - 1; d >= 0; d--) {
         if (b->at[d] < b->hi[d]) {
             b->at[d]++;
@@ -121,7 +200,7 @@ static bool box_next(struct box *b) {
         }
         b->at[d] = b->lo[d];
     }
-    return false;
+    return b->w && box_find(m, b);
 }
 
 static int first_short(struct run *m, const et_grid *g, int *out_event) {
@@ -132,11 +211,11 @@ static int first_short(struct run *m, const et_grid *g, int *out_event) {
         do {
             int word = word_of(m, w->event, b.at, "waits for");
             if (m->failed) return -1;
-            if (m->counter[word].arrivals < m->need[w->event]) {
+            if (m->counter[word].arrivals < need_of(m, w->event, b.at, word)) {
                 *out_event = w->event;
                 return word;
             }
-        } while (box_next(&b));
+        } while (box_next(m, &b));
     }
     return -1;
 }
@@ -150,21 +229,32 @@ int run_first_short(struct run *m, const et_grid *g, int *out_event) {
     return word;
 }
 
-void run_collect_past(struct run *m, const et_grid *g) {
+/* What boxes and counts read is ordered by the waits before. */
+static void join_past(struct run *m, const et_wait *w, uint64_t *all) {
     struct box b;
-    memset(m->past, 0, (size_t)m->words * sizeof *m->past);
-    for (int i = 0; i < g->nwaits; i++) {
-        const et_wait *w = &g->waits[i];
-        if (!applies(m, g, w->when) || !box_begin(m, w, &b)) continue;
-        int from = place(m, m->now, m->p->events[w->event].scope);
-        do {
-            int word = word_of(m, w->event, b.at, "waits for");
-            if (word < 0) return;
-            uint64_t *const *clock = m->counter[word].clock;
-            for (int k = 0; clock && clock[from] && k < m->words; k++)
-                m->past[k] |= clock[from][k];
-        } while (box_next(&b));
+    int from = place(m, m->now, m->p->events[w->event].scope);
+    if (!box_begin(m, w, &b)) return;
+    do {
+        int word = word_of(m, w->event, b.at, "waits for");
+        if (word < 0) return;
+        if (m->need[w->event] == UNTOLD) need_of(m, w->event, b.at, word);
+        uint64_t *const *clock = m->counter[word].clock;
+        for (int k = 0; clock && clock[from] && k < m->words; k++)
+            all[k] |= clock[from][k];
+    } while (box_next(m, &b));
+}
+
+void run_collect_past(struct run *m, const et_grid *g) {
+    size_t bytes = (size_t)m->words * sizeof *m->past;
+    memset(m->past, 0, bytes);
+    uint64_t *all = calloc((size_t)m->words + 1, sizeof *all);
+    if (!all) run_fail(m, "out of memory");
+    for (int i = 0; i < g->nwaits && !m->failed; i++) {
+        if (!applies(m, g, g->waits[i].when)) continue;
+        join_past(m, &g->waits[i], all);
+        memcpy(m->past, all, bytes);
     }
+    free(all);
 }
 
 static bool note_arrival(struct run *m, struct run_counter *c, et_scope scope) {
@@ -178,11 +268,15 @@ static bool note_arrival(struct run *m, struct run_counter *c, et_scope scope) {
     return true;
 }
 
-static int notified(struct run *m, const et_notify *no) {
-    int64_t at[ET_MAX_RANK];
-    for (int d = 0; d < m->p->events[no->event].rank; d++)
+/* The word notified at these values of the variables, AT its index; -1 when there is none. */
+static int notified(struct run *m, const et_notify *no, int64_t *at) {
+    bool inside = true;
+    for (int d = 0; d < m->p->events[no->event].rank; d++) {
         at[d] = run_index(m, no->index[d]);
-    return m->failed ? -1 : word_of(m, no->event, at, "notifies");
+        inside &= at[d] >= 0 && at[d] < m->edim[no->event][d];
+    }
+    if (m->failed || (no->nvars && !inside)) return -1;
+    return word_of(m, no->event, at, "notifies");
 }
 
 static void wake_all(struct run *m, struct run_counter *c) {
@@ -193,37 +287,53 @@ static void wake_all(struct run *m, struct run_counter *c) {
     }
 }
 
+static void arrive(struct run *m, int event, const int64_t *at, int word) {
+    struct run_counter *c = &m->counter[word];
+    int64_t need = need_of(m, event, at, word);
+    if (m->failed) return;
+    if (m->shadow && !note_arrival(m, c, m->p->events[event].scope)) {
+        run_fail(m, "out of memory");
+        return;
+    }
+    c->arrivals++;
+    c->before = c->last;
+    c->last = m->now;
+    if (c->arrivals > need) {
+        char a[160], b[160], e[160];
+        run_fail(m, "event %s counts to %" PRId64 " but gets more: task %s arrives after %s",
+                 run_counter_name(m, event, word, e), need, run_task_name(m, m->now, a),
+                 c->before < 0 ? "none" : run_task_name(m, c->before, b));
+        return;
+    }
+    if (c->arrivals >= need) wake_all(m, c);
+}
+
 void run_notify(struct run *m, const et_grid *g) {
+    int64_t at[ET_MAX_RANK], extent[ET_MAX_VARS];
     for (int i = 0; i < g->nnotifies && !m->failed; i++) {
         const et_notify *no = &g->notifies[i];
-        if (!applies(m, g, no->when)) continue;
-        int word = notified(m, no);
-        if (word < 0) return;
-        struct run_counter *c = &m->counter[word];
-        if (m->shadow && !note_arrival(m, c, m->p->events[no->event].scope)) {
-            run_fail(m, "out of memory");
-            return;
-        }
-        c->arrivals++;
-        c->before = c->last;
-        c->last = m->now;
-        if (c->arrivals > m->need[no->event]) {
-            char a[160], b[160], e[160];
-            run_fail(m, "event %s counts to %" PRId64 " but gets more: task %s arrives after %s",
-                     run_counter_name(m, no->event, word, e), m->need[no->event],
-                     run_task_name(m, m->now, a),
-                     c->before < 0 ? "none" : run_task_name(m, c->before, b));
-            return;
-        }
-        if (c->arrivals < m->need[no->event]) continue;
-        wake_all(m, c);
+        if (!applies(m, g, no->when) || !values_begin(m, no->nvars, no->vars, extent)) continue;
+        do {
+            int word = notified(m, no, at);
+            if (word >= 0) arrive(m, no->event, at, word);
+        } while (!m->failed && values_next(m, no->nvars, no->vars, extent));
     }
 }
 
 bool run_notifies(struct run *m, const et_grid *g, int word) {
-    for (int i = 0; i < g->nnotifies && !m->failed; i++)
-        if (applies(m, g, g->notifies[i].when) && notified(m, &g->notifies[i]) == word) return true;
+    int64_t at[ET_MAX_RANK], extent[ET_MAX_VARS];
+    for (int i = 0; i < g->nnotifies && !m->failed; i++) {
+        const et_notify *no = &g->notifies[i];
+        if (!applies(m, g, no->when) || !values_begin(m, no->nvars, no->vars, extent)) continue;
+        do
+            if (notified(m, no, at) == word) return true;
+        while (!m->failed && values_next(m, no->nvars, no->vars, extent));
+    }
     return false;
+}
+
+int64_t run_need(const struct run *m, int event, int word) {
+    return m->need[event] != UNTOLD ? m->need[event] : m->counter[word].need;
 }
 
 void run_check_counts(struct run *m) {
@@ -240,12 +350,13 @@ void run_check_counts(struct run *m) {
                 if (word < 0) return;
                 const struct run_counter *c = &m->counter[word];
                 /* A counter that nothing touches is room the event does not use. */
-                if (c->arrivals == 0 || c->arrivals == m->need[e]) continue;
+                int64_t need = run_need(m, e, word);
+                if (c->arrivals == 0 || c->arrivals == need) continue;
                 char a[160], name[160];
                 run_fail(m,
                          "event %s counts to %" PRId64 " but gets %u arrivals, the last of task %s",
-                         run_counter_name(m, e, word, name), m->need[e], c->arrivals,
+                         run_counter_name(m, e, word, name), need, c->arrivals,
                          run_task_name(m, c->last, a));
-            } while (!m->failed && box_next(&b));
+            } while (!m->failed && box_next(m, &b));
     }
 }

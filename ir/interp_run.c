@@ -220,7 +220,7 @@ static void report_deadlock(struct run *m, const char *done) {
              "deadlock: no task can start. Task %s waits for event %s, which has %u of %lld "
              "arrivals; %s%s",
              run_task_name(m, task, a), run_counter_name(m, event, word, e),
-             m->counter[word].arrivals, (long long)m->need[event],
+             m->counter[word].arrivals, (long long)run_need(m, event, word),
              other == m->ntasks ? "no task that has not run notifies it"
                                 : "the next would be that of task ",
              other == m->ntasks ? "" : run_task_name(m, other, b));

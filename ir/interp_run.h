@@ -20,6 +20,8 @@ struct run_instance {
 struct run_counter {
     uint32_t arrivals;
     int last, before; /* the last two tasks that arrived, -1 none */
+    int64_t need;     /* arrivals that complete it, once a task has waited for it or notified it */
+    int needed_by;    /* that task, -1 none */
     int waiter;       /* first of the tasks that are blocked on it, linked by `next` */
     uint64_t **clock; /* by place; NULL until an arrival */
 };
@@ -49,9 +51,9 @@ struct run {
     char *workspace;
     int64_t (*stride)[ET_MAX_RANK]; /* by event */
     int64_t (*edim)[ET_MAX_RANK];   /* by event, at these symbols */
-    int64_t *need;                  /* by event: its count */
-    struct run_counter *counter;    /* by word of the event array */
-    float **local; /* of the running function; i32 values are stored as their bits */
+    int64_t *need; /* by event: its count, or INT64_MIN where more than symbols decide */
+    struct run_counter *counter; /* by word of the event array */
+    float **local;               /* of the running function; i32 values are stored as their bits */
     const et_func *f;
     struct run_instance *inst;
     int ninst, cinst;
@@ -96,6 +98,8 @@ void run_collect_past(struct run *, const et_grid *);
 void run_notify(struct run *, const et_grid *);
 /* The words the entered task would notify include WORD. */
 bool run_notifies(struct run *, const et_grid *, int word);
+/* The count of a counter that a task waited for or notified. */
+int64_t run_need(const struct run *, int event, int word);
 /* After all tasks: every counter has what its event says. */
 void run_check_counts(struct run *);
 const char *run_counter_name(struct run *, int event, int word, char buf[160]);

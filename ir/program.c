@@ -6,6 +6,11 @@ const char *et_scope_name(et_scope s) {
     return name[s];
 }
 
+const char *et_hint_name(et_hint h) {
+    static const char *const name[] = {"", "static", "dynamic"};
+    return name[h];
+}
+
 et_program *et_program_create(et_graph *g) {
     et_program *p = et_alloc(g->arena, sizeof *p);
     p->g = g;

@@ -64,6 +64,10 @@ typedef struct {
     et_value value, left; /* of the graph: the product and its left operand; none when parsed */
 } et_product;
 
+/* How a task should be given to workgroups where the schedule is hybrid. */
+typedef enum { ET_HINT_NONE, ET_HINT_STATIC, ET_HINT_DYNAMIC } et_hint;
+const char *et_hint_name(et_hint); /* "static", "dynamic" */
+
 /* Everything computed per element of one tensor; a future task grid. */
 typedef struct {
     enum { ET_GROUP_STORE, ET_GROUP_ATTEND } kind;
@@ -73,6 +77,7 @@ typedef struct {
     int rank;
     int axis[ET_MAX_RANK]; /* variables over the elements computed */
     int tile[ET_MAX_RANK]; /* hint: elements per tile along each axis, 0 = the tiler chooses */
+    et_hint hint;
     et_expr mask;          /* elements that are stored, or none for all */
     et_place to;           /* over the axes */
     et_expr value;         /* STORE: over the axes; loads, REDUCE and CONTRACT nodes */
@@ -173,12 +178,15 @@ typedef struct {
 typedef enum { ET_SCOPE_WORKGROUP, ET_SCOPE_DIE, ET_SCOPE_DEVICE, ET_SCOPE_SYSTEM } et_scope;
 const char *et_scope_name(et_scope);
 
-/* A multi-dimensional array of counters, zero at the start of a launch. */
+/* A multi-dimensional array of counters, zero at the start of a launch. A counter that counts to 0
+ * or less is complete at once. Tensors that `count` reads obey what is said of waits, for every
+ * task that waits for the event or notifies it. */
 typedef struct {
     const char *name;
     int rank;
     et_expr dim[ET_MAX_RANK];
-    et_expr count; /* arrivals that complete one counter; over symbols */
+    int var[ET_MAX_RANK]; /* 1 + the variable `count` has for the counter's index, or 0 */
+    et_expr count;        /* arrivals that complete one counter; over symbols, `var` and tensors */
     et_scope scope;
     int base; /* first word in the event array; element strides from the dims at upper bounds */
     int words;
@@ -192,18 +200,27 @@ enum { ET_EVENT_RESERVED = 32 };
 typedef enum { ET_ALWAYS, ET_FIRST_ITERATION, ET_LATER_ITERATIONS, ET_LAST_ITERATION } et_when;
 
 /* Wait until every counter of the box [lo, hi] (inclusive, per dimension; empty where lo > hi) has
- * reached the event's count. Bounds are expressions over tile coordinates, loop variables and
- * symbols. */
+ * reached the event's count. Bounds are expressions over tile coordinates, loop variables, symbols
+ * and tensors: those that nothing writes, or whose writers an earlier wait of the task is for.
+ *
+ * With variables: for every box that their values give, as far as it lies inside the event. Their
+ * extents may read what bounds may read, and not each other. */
 typedef struct {
     int event;
     et_expr lo[ET_MAX_RANK], hi[ET_MAX_RANK];
+    int nvars;
+    int vars[ET_MAX_VARS];
     et_when when; /* of the innermost loop around the grid */
 } et_wait;
 
-/* Add one to one counter when the tile is done. */
+/* Add one to one counter when the tile is done. With variables: to the counter that each of their
+ * values gives, as often as it comes up, leaving out what lies outside the event. Tensors that are
+ * read are those a wait may read, or written by the task itself. */
 typedef struct {
     int event;
     et_expr index[ET_MAX_RANK];
+    int nvars;
+    int vars[ET_MAX_VARS];
     et_when when;
 } et_notify;
 
@@ -219,6 +236,9 @@ typedef struct {
     int nwaits, cwaits;
     et_notify *notifies;
     int nnotifies, cnotifies;
+    et_hint hint; /* what the user wants of a hybrid schedule */
+    bool dynamic; /* its tasks go through queues, see queue.h; else they have their workgroups */
+    bool early;   /* DYNAMIC: queued when all it waits for has begun, and waits where it runs */
 } et_grid;
 
 typedef struct {
@@ -259,9 +279,10 @@ struct et_program {
     int event_words; /* including the ABI's reserved ones */
     int workgroup;   /* work-items per workgroup */
     const char *source_hash;
-    /* Static schedule: tile t of a grid (row-major in its coordinates) runs on workgroup
-     * (base + t) mod W, where base is the number of tiles of all grids before it in program order,
-     * mod W. Every workgroup visits grids in program order. */
+    /* "static", "dynamic" or "hybrid": no grid is dynamic, all are, or some. Every workgroup visits
+     * items in program order. Tile t of a grid that is not dynamic (row-major in its coordinates)
+     * runs on workgroup (base + t) mod W, where base is the number of tiles of all such grids before
+     * it in program order, mod W. What workgroups do at dynamic ones is said in queue.h. */
     const char *schedule;
     /* Variants by the value of variant_sym, ascending, the last up to its bound; or none, and the
      * program itself is what runs. */

@@ -59,12 +59,16 @@ static void print_var(struct out *o, int var) {
     fprintf(o->to, "%s < %s", et_var_name(x, var), text(o, et_var_extent(x, var)));
 }
 
-static void print_axes(struct out *o, int n, const int *vars) {
-    fprintf(o->to, "[");
+static void print_vars(struct out *o, int n, const int *vars) {
     for (int i = 0; i < n; i++) {
         fprintf(o->to, "%s", i ? ", " : "");
         print_var(o, vars[i]);
     }
+}
+
+static void print_axes(struct out *o, int n, const int *vars) {
+    fprintf(o->to, "[");
+    print_vars(o, n, vars);
     fprintf(o->to, "]");
 }
 
@@ -171,7 +175,7 @@ static void print_group(struct out *o, const et_group *gr) {
     fprintf(o->to, "group @%s ", gr->name);
     print_axes(o, gr->rank, gr->axis);
     print_hint(o, gr);
-    fprintf(o->to, " {\n");
+    fprintf(o->to, "%s%s {\n", gr->hint ? " " : "", et_hint_name(gr->hint));
     for (int i = 0; i < gr->nproduct; i++)
         print_product(o, &gr->product[i]);
     if (gr->kind == ET_GROUP_ATTEND) print_group_attend(o, gr);
@@ -208,6 +212,12 @@ static void print_box(struct out *o, const et_event *e, const et_expr *lo, const
     fprintf(o->to, "]");
 }
 
+static void print_for(struct out *o, int n, const int *vars) {
+    if (!n) return;
+    fprintf(o->to, " for ");
+    print_vars(o, n, vars);
+}
+
 static const char *when_text(et_when w) {
     static const char *const t[] = {"", " when first", " when later", " when last"};
     return t[w];
@@ -220,17 +230,20 @@ static void print_grid(struct out *o, const et_grid *g, int depth) {
     for (int i = 0; i < f->ncoords; i++)
         fprintf(o->to, "%s%s < %s", i ? ", " : "", et_var_name(o->p->g->exprs, f->coord[i]),
                 text(o, g->extent[i]));
-    fprintf(o->to, "]\n");
+    et_hint hint = g->dynamic ? ET_HINT_DYNAMIC : g->hint;
+    fprintf(o->to, "]%s%s%s\n", hint ? " " : "", et_hint_name(hint), g->early ? " early" : "");
     for (int i = 0; i < g->nwaits; i++) {
         const et_wait *w = &g->waits[i];
         fprintf(o->to, "%*swait ", depth * 2 + 2, "");
         print_box(o, &o->p->events[w->event], w->lo, w->hi);
+        print_for(o, w->nvars, w->vars);
         fprintf(o->to, "%s\n", when_text(w->when));
     }
     for (int i = 0; i < g->nnotifies; i++) {
         const et_notify *n = &g->notifies[i];
         fprintf(o->to, "%*snotify ", depth * 2 + 2, "");
         print_box(o, &o->p->events[n->event], n->index, n->index);
+        print_for(o, n->nvars, n->vars);
         fprintf(o->to, "%s\n", when_text(n->when));
     }
 }
@@ -254,8 +267,11 @@ static void print_items(struct out *o, int first, int count, int depth) {
 
 static void print_event(struct out *o, const et_event *e) {
     fprintf(o->to, "event %%%s[", e->name);
-    for (int k = 0; k < e->rank; k++)
-        fprintf(o->to, "%s%s", k ? ", " : "", text(o, e->dim[k]));
+    for (int k = 0; k < e->rank; k++) {
+        fprintf(o->to, "%s", k ? ", " : "");
+        if (e->var[k]) fprintf(o->to, "%s < ", et_var_name(o->p->g->exprs, e->var[k] - 1));
+        fprintf(o->to, "%s", text(o, e->dim[k]));
+    }
     fprintf(o->to, "] count %s scope %s at %d\n", text(o, e->count), et_scope_name(e->scope),
             e->base);
 }
