@@ -4,6 +4,7 @@
 
 #include "codegen.h"
 #include "etrt_abi.h"
+#include "queue.h"
 #include "target.h"
 #include <llvm-c/Core.h>
 
@@ -17,6 +18,7 @@ typedef struct {
     et_program *whole; /* what was asked for; p is it, or the variant being emitted */
     et_program *p;
     et_exprs *x;
+    et_queues queues;            /* of p */
     int first_task, first_event; /* what reports add to the variant's own numbers */
     et_arena *arena;
     const et_codegen_options *opt;
@@ -181,8 +183,52 @@ void cg_items_end(cg *, cg_items *);
 /* Bind VARS to the digits of ITEM, last fastest; CLAST is the extent to use for the last. */
 void cg_decode(cg *, val item, int n, const int *vars, const int64_t *extent);
 
+/* ---- sync.c: relaxed atomics at agent scope ---- */
+val cg_word(cg *, val index); /* address of a word of the event array */
+val cg_atomic_load(cg *, val ptr);
+void cg_atomic_store(cg *, val ptr, val);
+/* By one lane of a wave of which all are active. ONCE returns what was there before, uniform. */
+val cg_atomic_once(cg *, LLVMAtomicRMWBinOp, val ptr, val);
+void cg_atomic_tell(cg *, LLVMAtomicRMWBinOp, val ptr, val);
+val cg_ballot(cg *, val pred);
+val cg_none(cg *, val mask);
+val cg_first_lane(cg *, val mask); /* of those set */
+/* What other workgroups wrote, or are to see, is ordered; WEAK as far as the options leave it. */
+void cg_fence(cg *, LLVMAtomicOrdering, bool weak);
+/* A loop, uniform, that others end. AGAIN naps and goes back to BEGIN; where the launch was aborted
+ * or wait_ticks have passed since the first time it goes to blocks that the caller fills. */
+typedef struct {
+    block head, aborted, expired;
+    val start, tries;
+} cg_spin;
+void cg_spin_begin(cg *, cg_spin *);
+void cg_spin_again(cg *, cg_spin *);
+
 /* ---- wait.c ---- */
-enum { CG_FLAG_BYTES = 32 };
+/* What wave 0 leaves in local memory for the others: whether to go on, and, when its own wait ran
+ * out, what it waited for. TILE is also where it leaves the task it took from a queue. */
+enum {
+    CG_QUIT,
+    CG_TASK,
+    CG_TILE,
+    CG_EVENT,
+    CG_INDEX,
+    CG_COUNT,
+    CG_NEED,
+    CG_STATUS,
+    CG_FLAG_BYTES = 32
+};
+_Static_assert(4 * (CG_STATUS + 1) <= CG_FLAG_BYTES, "the words have their place in local memory");
+enum { CG_GO_ON, CG_ABORTED, CG_EXPIRED };
+val cg_flag(cg *, int word);
+/* True where an edge applies in this iteration of the grid's loop; NULL = always. */
+val cg_applies(cg *, const et_grid *, et_when);
+/* Strides of an event's dimensions: its words at the symbols' upper bounds, row-major. */
+void cg_strides(cg *, const et_event *, int64_t *out);
+bool cg_weakened(cg *, int event); /* by the options */
+/* Does the wait depend on what this kernel writes? Then an earlier wait of the task was for that.
+ */
+bool cg_wait_reads(cg *, const et_wait *);
 /* The counters one wait names, numbered 0 .. total - 1. Item numbers may differ from lane to lane;
  * what a box emits before is uniform. */
 typedef struct {

@@ -4,14 +4,6 @@
 #include <stddef.h>
 #include <string.h>
 
-static val atomic_load(cg *g, val ptr) {
-    val v = LLVMBuildLoad2(g->b, g->i32, ptr, "");
-    LLVMSetAlignment(v, 4);
-    LLVMSetOrdering(v, LLVMAtomicOrderingMonotonic);
-    LLVMSetAtomicSyncScopeID(v, g->agent);
-    return v;
-}
-
 static void report_store(cg *g, val report, size_t field, val v) {
     val st = LLVMBuildStore(g->b, v, cg_gepi(g, report, (int64_t)field));
     LLVMSetAlignment(st, 4);
@@ -26,7 +18,7 @@ val cg_clock(cg *g) {
 }
 
 /* True where an edge applies in this iteration of the grid's loop; NULL = always. */
-static val applies(cg *g, const et_grid *gr, et_when when) {
+val cg_applies(cg *g, const et_grid *gr, et_when when) {
     if (when == ET_ALWAYS || gr->loop < 0) return NULL;
     const et_loop *l = &g->p->g->loops[gr->loop];
     val i = l->hi - l->lo == 1 ? cg_i32(g, 0) : g->var[l->var];
@@ -41,7 +33,7 @@ static val applies(cg *g, const et_grid *gr, et_when when) {
 }
 
 /* Strides of an event's dimensions: its words at the symbols' upper bounds, row-major. */
-static void strides(cg *g, const et_event *e, int64_t *out) {
+void cg_strides(cg *g, const et_event *e, int64_t *out) {
     int64_t s = 1;
     for (int i = e->rank - 1; i >= 0; i--) {
         int64_t lo, hi;
@@ -58,21 +50,15 @@ struct poll {
     val tile, index, count, need, unmet; /* per lane */
 };
 
-/* What wave 0 leaves in local memory for the others: whether to go on, and, when its own wait ran
- * out, what it waited for. */
-enum { QUIT, TASK, TILE, EVENT, INDEX, COUNT, NEED, WORDS };
-_Static_assert(WORDS * 4 <= CG_FLAG_BYTES, "the words have their place in local memory");
-enum { GO_ON, ABORTED, EXPIRED };
-
-static val flag_word(cg *g, int i) {
+val cg_flag(cg *g, int i) {
     return cg_gepi(g, g->lds, g->flag_at + 4 * i);
 }
 
 /* Where waves go that were told to quit. The workgroup that raises `abort` reports. */
 void cg_failed(cg *g) {
     block report_it = cg_block(g, "report"), won = cg_block(g, "won");
-    val quit = LLVMBuildLoad2(g->b, g->i32, flag_word(g, QUIT), ""), one = cg_i32(g, 1);
-    val mine = cg_icmp(g, LLVMIntEQ, quit, cg_i32(g, EXPIRED));
+    val quit = LLVMBuildLoad2(g->b, g->i32, cg_flag(g, CG_QUIT), ""), one = cg_i32(g, 1);
+    val mine = cg_icmp(g, LLVMIntEQ, quit, cg_i32(g, CG_EXPIRED));
     mine = LLVMBuildAnd(g->b, mine, cg_icmp(g, LLVMIntEQ, g->tid, cg_i32(g, 0)), "");
     cg_cond(g, mine, report_it, g->exit);
     cg_at(g, report_it);
@@ -85,105 +71,68 @@ void cg_failed(cg *g) {
     cg_at(g, won);
     val report = cg_argument(g, offsetof(struct etrt_kernarg, report), g->gptr);
     val launch = cg_argument(g, offsetof(struct etrt_kernarg, launch), g->i32);
-    static const size_t field[] = {[TASK] = offsetof(struct etrt_report, task),
-                                   [TILE] = offsetof(struct etrt_report, tile),
-                                   [EVENT] = offsetof(struct etrt_report, event),
-                                   [INDEX] = offsetof(struct etrt_report, index),
-                                   [COUNT] = offsetof(struct etrt_report, count),
-                                   [NEED] = offsetof(struct etrt_report, need)};
-    for (int i = TASK; i <= NEED; i++)
-        report_store(g, report, field[i], LLVMBuildLoad2(g->b, g->i32, flag_word(g, i), ""));
+    static const size_t field[] = {[CG_TASK] = offsetof(struct etrt_report, task),
+                                   [CG_TILE] = offsetof(struct etrt_report, tile),
+                                   [CG_EVENT] = offsetof(struct etrt_report, event),
+                                   [CG_INDEX] = offsetof(struct etrt_report, index),
+                                   [CG_COUNT] = offsetof(struct etrt_report, count),
+                                   [CG_NEED] = offsetof(struct etrt_report, need)};
+    for (int i = CG_TASK; i <= CG_NEED; i++)
+        report_store(g, report, field[i], LLVMBuildLoad2(g->b, g->i32, cg_flag(g, i), ""));
     report_store(g, report, offsetof(struct etrt_report, launch), launch);
     report_store(g, report, offsetof(struct etrt_report, workgroup), g->wg);
     report_store(g, report, offsetof(struct etrt_report, die), cg_die(g));
     report_store(g, report, offsetof(struct etrt_report, hw_id), cg_hwreg(g, g->t->hw_id));
     LLVMBuildFenceSyncScope(g->b, LLVMAtomicOrderingRelease, g->system, "");
-    report_store(g, report, offsetof(struct etrt_report, status), cg_i32(g, ETRT_REPORT_WAIT));
+    val status = cg_i32(g, ETRT_REPORT_WAIT);
+    if (g->queues.nregions) status = LLVMBuildLoad2(g->b, g->i32, cg_flag(g, CG_STATUS), "");
+    report_store(g, report, offsetof(struct etrt_report, status), status);
     cg_br(g, g->exit);
-}
-
-static val any(cg *g, val pred) {
-    LLVMTypeRef t = g->t->wave == 64 ? g->i64 : g->i32;
-    val mask = cg_call(g, "llvm.amdgcn.ballot", 1, &t, 1, &pred);
-    return mask;
 }
 
 /* After the bound: the first lane whose counter is short tells which. */
 static void expire(cg *g, const struct poll *w, val mask) {
-    LLVMTypeRef t = LLVMTypeOf(mask);
-    val first = cg_call(g, "llvm.cttz", 1, &t, 2, (val[]){mask, LLVMConstInt(g->i1, 1, 0)});
-    if (t == g->i64) first = LLVMBuildTrunc(g->b, first, g->i32, "");
     cg_if me;
-    cg_if_begin(g, &me, cg_icmp(g, LLVMIntEQ, g->lane, first));
-    val say[] = {[TASK] = cg_i32(g, g->first_task + w->grid),
-                 [TILE] = w->tile,
-                 [EVENT] = cg_i32(g, g->first_event + w->event),
-                 [INDEX] = w->index,
-                 [COUNT] = w->count,
-                 [NEED] = w->need};
-    for (int i = TASK; i <= NEED; i++)
-        LLVMBuildStore(g->b, say[i], flag_word(g, i));
+    cg_if_begin(g, &me, cg_icmp(g, LLVMIntEQ, g->lane, cg_first_lane(g, mask)));
+    val say[] = {[CG_TASK] = cg_i32(g, g->first_task + w->grid),
+                 [CG_TILE] = w->tile,
+                 [CG_EVENT] = cg_i32(g, g->first_event + w->event),
+                 [CG_INDEX] = w->index,
+                 [CG_COUNT] = w->count,
+                 [CG_NEED] = w->need};
+    for (int i = CG_TASK; i <= CG_NEED; i++)
+        LLVMBuildStore(g->b, say[i], cg_flag(g, i));
+    if (g->queues.nregions)
+        LLVMBuildStore(g->b, cg_i32(g, ETRT_REPORT_WAIT), cg_flag(g, CG_STATUS));
     cg_if_end(g, &me);
 }
 
 /* Poll this lane's counter until no lane's is short. Returns whether to give up, uniform. */
 static val poll_lanes(cg *g, struct poll *w, val active, val ptr) {
-    block head = cg_block(g, "poll"), slow = cg_block(g, "short"), late = cg_block(g, "late"),
-          expired = cg_block(g, "expired"), nap = cg_block(g, "nap"), gave_up = cg_block(g, "quit"),
-          met = cg_block(g, "met"), out = cg_block(g, "polled");
-    block before = cg_here(g);
-    val zero64 = cg_i64(g, 0), zero = cg_i32(g, 0);
-    cg_br(g, head);
-
-    cg_at(g, head);
-    val start = LLVMBuildPhi(g->b, g->i64, ""), tries = LLVMBuildPhi(g->b, g->i32, "");
-    w->count = atomic_load(g, ptr);
+    block slow = cg_block(g, "short"), met = cg_block(g, "met"), out = cg_block(g, "polled");
+    cg_spin s;
+    cg_spin_begin(g, &s);
+    w->count = cg_atomic_load(g, ptr);
     val lacking = cg_icmp(g, LLVMIntULT, w->count, w->need);
     if (active) lacking = LLVMBuildAnd(g->b, lacking, active, "");
-    val mask = any(g, lacking);
-    val none = LLVMConstInt(LLVMTypeOf(mask), 0, false);
-    cg_cond(g, cg_icmp(g, LLVMIntEQ, mask, none), met, slow);
+    val mask = cg_ballot(g, lacking);
+    cg_cond(g, cg_none(g, mask), met, slow);
 
     cg_at(g, slow);
-    val aborted = cg_uniform(g, atomic_load(g, g->control));
-    val now = cg_clock(g);
-    val since = cg_select(g, cg_icmp(g, LLVMIntEQ, tries, zero), now, start);
-    cg_cond(g, cg_icmp(g, LLVMIntNE, aborted, zero), gave_up, late);
+    cg_spin_again(g, &s);
 
-    cg_at(g, late);
-    val waited = LLVMBuildSub(g->b, now, since, "");
-    cg_cond(g, cg_icmp(g, LLVMIntUGT, waited, g->wait_ticks), expired, nap);
-
-    cg_at(g, expired);
+    cg_at(g, s.expired);
     expire(g, w, mask);
     block ran_out = cg_here(g);
     cg_br(g, out);
-
-    cg_at(g, nap); /* short naps first: most waits end within a microsecond */
-    block brief = cg_block(g, "brief"), longer = cg_block(g, "longer"),
-          again = cg_block(g, "again");
-    cg_cond(g, cg_icmp(g, LLVMIntULT, tries, cg_i32(g, 16)), brief, longer);
-    cg_at(g, brief);
-    val one = cg_i32(g, 1), many = cg_i32(g, 16);
-    cg_call(g, "llvm.amdgcn.s.sleep", 0, NULL, 1, &one);
-    cg_br(g, again);
-    cg_at(g, longer);
-    cg_call(g, "llvm.amdgcn.s.sleep", 0, NULL, 1, &many);
-    cg_br(g, again);
-    cg_at(g, again);
-    val more = cg_addi(g, tries, 1);
-    cg_br(g, head);
-    LLVMAddIncoming(start, (val[]){zero64, since}, (block[]){before, again}, 2);
-    LLVMAddIncoming(tries, (val[]){zero, more}, (block[]){before, again}, 2);
-
-    cg_at(g, gave_up);
+    cg_at(g, s.aborted);
     cg_br(g, out);
     cg_at(g, met);
     cg_br(g, out);
     cg_at(g, out);
     val r = LLVMBuildPhi(g->b, g->i32, "");
-    LLVMAddIncoming(r, (val[]){cg_i32(g, ABORTED), cg_i32(g, GO_ON), cg_i32(g, EXPIRED)},
-                    (block[]){gave_up, met, ran_out}, 3);
+    LLVMAddIncoming(r, (val[]){cg_i32(g, CG_ABORTED), cg_i32(g, CG_GO_ON), cg_i32(g, CG_EXPIRED)},
+                    (block[]){s.aborted, met, ran_out}, 3);
     return r;
 }
 
@@ -208,7 +157,7 @@ void cg_box_begin(cg *g, const et_wait *w, cg_box *box) {
 static val box_index(cg *g, const cg_box *box, val item) {
     const et_event *e = &g->p->events[box->w->event];
     int64_t stride[ET_MAX_RANK], n;
-    strides(g, e, stride);
+    cg_strides(g, e, stride);
     val word = cg_i32(g, 0);
     for (int i = e->rank - 1; i >= 0; i--) {
         val at = cg_emit(g, box->w->lo[i]);
@@ -266,21 +215,12 @@ static val wait_one(cg *g, int grid, const et_wait *w, val tile) {
     return phi;
 }
 
-/* What other workgroups wrote, or are to see, is ordered; WEAK as far as the options leave it. */
-static void device_fence(cg *g, LLVMAtomicOrdering order, bool weak) {
-    et_weaken how = weak ? g->opt->weaken : ET_WEAKEN_NOTHING;
-    bool acquire = order == LLVMAtomicOrderingAcquire;
-    if (how == ET_WEAKEN_FENCE || how == (acquire ? ET_WEAKEN_ACQUIRE : ET_WEAKEN_RELEASE)) return;
-    LLVMBuildFenceSyncScope(g->b, order, how == ET_WEAKEN_SCOPE ? g->workgroup_scope : g->agent,
-                            "");
-}
-
-static bool weakened(cg *g, int event) {
+bool cg_weakened(cg *g, int event) {
     return g->opt->weaken_event && strcmp(g->p->events[event].name, g->opt->weaken_event) == 0;
 }
 
 /* Does the box depend on what this kernel writes? Then an earlier wait of the task was for that. */
-static bool reads_mutable(cg *g, const et_wait *w) {
+bool cg_wait_reads(cg *g, const et_wait *w) {
     for (int i = 0; i < g->p->events[w->event].rank; i++)
         if (cg_reads_mutable(g, w->lo[i]) || cg_reads_mutable(g, w->hi[i])) return true;
     return false;
@@ -289,21 +229,20 @@ static bool reads_mutable(cg *g, const et_wait *w) {
 void cg_waits(cg *g, int grid, val tile) {
     const et_grid *gr = &g->p->grids[grid];
     if (!gr->nwaits) return;
-    val flag = flag_word(g, QUIT);
+    val flag = cg_flag(g, CG_QUIT);
     cg_if first;
     cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, g->wave, cg_i32(g, 0)));
     val quit = cg_i32(g, 0);
     int mark = cg_scope(g);
     for (int i = 0; i < gr->nwaits; i++) {
-        val when = applies(g, gr, gr->waits[i].when), zero = cg_i32(g, 0);
+        val when = cg_applies(g, gr, gr->waits[i].when), zero = cg_i32(g, 0);
         val go = cg_icmp(g, LLVMIntEQ, quit, zero);
         if (when) go = LLVMBuildAnd(g->b, go, when, "");
         cg_if s;
         cg_if_begin(g, &s, go);
         int inner = cg_scope(g);
-        if (reads_mutable(g, &gr->waits[i]))
-            device_fence(g, LLVMAtomicOrderingAcquire,
-                         i > 0 && weakened(g, gr->waits[i - 1].event));
+        if (cg_wait_reads(g, &gr->waits[i]))
+            cg_fence(g, LLVMAtomicOrderingAcquire, i > 0 && cg_weakened(g, gr->waits[i - 1].event));
         val r = wait_one(g, grid, &gr->waits[i], tile);
         cg_scope_end(g, inner);
         cg_if_end(g, &s);
@@ -321,8 +260,8 @@ void cg_waits(cg *g, int grid, val tile) {
     cg_at(g, go);
     bool weak = false;
     for (int i = 0; i < gr->nwaits; i++)
-        weak |= weakened(g, gr->waits[i].event);
-    device_fence(g, LLVMAtomicOrderingAcquire, weak);
+        weak |= cg_weakened(g, gr->waits[i].event);
+    cg_fence(g, LLVMAtomicOrderingAcquire, weak);
 }
 
 void cg_notifies(cg *g, int grid) {
@@ -333,20 +272,20 @@ void cg_notifies(cg *g, int grid) {
     }
     bool weak = false;
     for (int i = 0; i < gr->nnotifies; i++)
-        weak |= weakened(g, gr->notifies[i].event);
+        weak |= cg_weakened(g, gr->notifies[i].event);
     cg_barrier_drain(g);
     cg_if me;
     cg_if_begin(g, &me, cg_icmp(g, LLVMIntEQ, g->tid, cg_i32(g, 0)));
-    device_fence(g, LLVMAtomicOrderingRelease, weak);
+    cg_fence(g, LLVMAtomicOrderingRelease, weak);
     for (int i = 0; i < gr->nnotifies; i++) {
         const et_notify *n = &gr->notifies[i];
         const et_event *e = &g->p->events[n->event];
-        val when = applies(g, gr, n->when);
+        val when = cg_applies(g, gr, n->when);
         cg_if s;
         int mark = cg_scope(g);
         if (when) cg_if_begin(g, &s, when);
         int64_t stride[ET_MAX_RANK];
-        strides(g, e, stride);
+        cg_strides(g, e, stride);
         val word = cg_i32(g, e->base);
         for (int k = 0; k < e->rank; k++)
             word = cg_add(g, word, cg_muli(g, cg_emit(g, n->index[k]), stride[k]));
