@@ -20,6 +20,21 @@ typedef struct {
     double event_us;          /* from a notify on one die to a waiter on another going on */
     double latency_us;        /* of a dependent load from memory */
     double launch_us;         /* of a kernel */
+
+    /* What the simulator of schedules (simulate.h) needs besides. */
+    double cache_mb;       /* in front of memory, for the whole chip */
+    double load_kb;        /* of weights that a workgroup's loads in flight bring at once */
+    double counter_die_us; /* from an arrival until a poller on the same die has seen it */
+    double counter_us;     /* the same across dies */
+    double arrival_us;     /* between arrivals at one counter: atomics at one address queue up */
+    double release_us;     /* to make a workgroup's stores visible to other dies */
+    double acquire_us;     /* to forget what other dies have written since */
+    double fence_die_us;   /* either, within a die */
+    double atomic_us;      /* there and back */
+    double pop_us;         /* to take a task from a ring that has one */
+    double pop_gap_us;     /* between pops of one ring */
+    double graph_us;       /* from a kernel's last workgroup to the next kernel's first, in a graph
+                              that the device walks by itself */
     const char *source;
 } et_machine;
 

@@ -1,0 +1,88 @@
+/* simulate.h - play a scheduled program on a machine model: when every task of a launch runs, and
+ * where. A prediction, never a measurement; README.md says how good it is and what it leaves out.
+ */
+#ifndef ET_SIMULATE_H
+#define ET_SIMULATE_H
+
+#include "machine.h"
+#include "program.h"
+
+typedef enum {
+    ET_SIM_AS_SCHEDULED, /* every grid as the program says */
+    ET_SIM_STATIC,
+    ET_SIM_DYNAMIC,
+    ET_SIM_UNFUSED, /* the same tiles, a kernel for every grid, in a graph of the device */
+} et_sim_mode;
+
+/* One task of the launch. Times are microseconds from the launch on; look is negative unless the
+ * workgroup looked for the task in a queue. */
+typedef struct {
+    int grid;          /* of the program that runs, see et_simulated_part */
+    int64_t iteration; /* of the loops around it as one number, outermost first, from 0 */
+    int64_t tile;
+    int workgroup, die;
+    double t_look, t_reached, t_ready, t_done, t_left;
+} et_sim_task;
+
+typedef struct {
+    const et_machine *machine;
+    const int64_t *syms; /* of the program handed in */
+    et_sim_mode mode;
+    const bool *dynamic; /* AS_SCHEDULED: by grid, instead of what the program says; or NULL */
+    int workgroups;      /* 0: one per CU */
+    /* Dynamic tasks are pushed when the last of those they wait for has been claimed, not when it
+     * is done, and wait in place. */
+    bool early_push;
+    /* CUs differ in speed: each is slower than the machine by a share of its own, 0 .. spread,
+     * drawn with the seed. */
+    double spread;
+    uint64_t seed;
+    /* The element at INDEX of tensor TENSOR, an integer one that bounds or conditions read, in an
+     * iteration of the loops around the reader. False: not known. NULL: none is. */
+    bool (*value)(void *ctx, int tensor, int64_t iteration, const int64_t *index, int64_t *out);
+    /* Called for every task as it leaves, or NULL. */
+    void (*task)(void *ctx, const et_sim_task *);
+    void *ctx;
+} et_sim_options;
+
+typedef struct {
+    double us; /* predicted time of the launch */
+    /* Shares of all workgroups' time, adding up to 1: in bodies; held by waits or without a task;
+     * looking for tasks and counters, fences, notifying, pushing, launching kernels. */
+    double body, wait, schedule;
+    double memory_bytes; /* moved from and to memory */
+    int64_t tasks;
+    int64_t held;   /* of them, those that had to wait */
+    int64_t pushes; /* times that tasks were put into a queue */
+    int64_t stolen; /* tasks taken from another die's queue */
+    int kernels;
+} et_sim_result;
+
+enum { ET_SIM_ERR = 256 };
+
+/* False with a message when something that a wait or notify depends on is not known, or when the
+ * program cannot finish. The same arguments give the same result. */
+bool et_simulate(et_program *, const et_sim_options *, et_sim_result *out, char err[ET_SIM_ERR]);
+
+/* The variant of P that a launch with these symbols runs: P itself where it has none. */
+et_program *et_simulated_part(et_program *p, const int64_t *syms);
+
+/* ---- values that routing depends on ------------------------------------------------------------
+ */
+
+/* What the reference interpreter says of integer tensors of a program at stage fused or later made
+ * by this compilation. */
+typedef struct et_sim_values et_sim_values;
+
+/* Compute the tensors that waits, notifies and conditions of P read, running only the nodes of P's
+ * graph that they depend on. GIVEN is indexed by value id, as in et_graph_interp: inputs and
+ * whatever else is known beforehand (a value given is not computed), NULL for the rest. NULL with a
+ * message when one that is needed is missing. */
+struct et_tensor_data;
+et_sim_values *et_sim_values_create(et_program *p, const int64_t *syms,
+                                    struct et_tensor_data *const *given, char err[ET_SIM_ERR]);
+void et_sim_values_destroy(et_sim_values *);
+/* As et_sim_options.value; CTX is the et_sim_values. */
+bool et_sim_value(void *values, int tensor, int64_t iteration, const int64_t *index, int64_t *out);
+
+#endif

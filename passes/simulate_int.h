@@ -1,0 +1,266 @@
+/* simulate_int.h - what the files of the simulator share. simulate.c is the clock and the
+ * workgroups, simulate_plan.c what there is to run, simulate_wait.c counters, simulate_queue.c
+ * dynamic tasks, simulate_cost.c what tiles move and compute, simulate_expr.c expressions. */
+#ifndef ET_SIMULATE_INT_H
+#define ET_SIMULATE_INT_H
+
+#include "cost.h"
+#include "simulate.h"
+
+/* ---- simulate_expr.c: the expressions of a grid, each shared part computed once */
+
+#define SIM_UNKNOWN INT64_MIN
+
+struct sim;
+struct sim_sheet;
+struct sim_sheet *sim_sheet_create(struct sim *);
+void sim_sheet_destroy(struct sim_sheet *);
+int sim_sheet_add(struct sim_sheet *, et_expr);        /* its place in the values */
+int sim_sheet_find(const struct sim_sheet *, et_expr); /* -1: not added */
+/* Compute everything at the variables of the simulation and the iteration it is in. */
+void sim_sheet_run(struct sim *, struct sim_sheet *);
+int64_t sim_sheet_value(const struct sim_sheet *, int place);
+/* Whether any of it reads what the kernel itself computes. */
+bool sim_sheet_loads(const struct sim_sheet *);
+
+/* ---- simulate_plan.c */
+
+/* The counters one wait names: a box, at every value of the wait's own variables. */
+struct sim_box {
+    int event, rank;
+    int lo[ET_MAX_RANK], hi[ET_MAX_RANK]; /* places in the grid's sheet */
+    et_when when;
+    int nvars;
+    const int *vars;
+};
+
+/* A notify: one counter, at every value of its variables. */
+struct sim_arrival {
+    int event, rank;
+    int index[ET_MAX_RANK];
+    et_when when;
+    int nvars;
+    const int *vars;
+};
+
+struct sim_tile_cost {
+    float us;           /* of the CU, data near */
+    float memory_bytes; /* of it, from or to memory */
+    float early_bytes;  /* of that, loads that codegen issues before the waits */
+};
+
+/* An access of a tile to a tensor, by one step. */
+struct sim_access {
+    const et_step *step;
+    int tensor;
+    bool is_store, is_weight; /* weight: of a product, loaded ahead of the waits */
+    int rank;
+    et_expr index[ET_MAX_RANK];
+};
+
+struct sim_grid {
+    const et_grid *g;
+    const et_func *f;
+    struct sim_sheet *sheet; /* of waits and notifies */
+    struct sim_box *box;
+    struct sim_arrival *arrival;
+    int64_t extent[ET_MAX_RANK], tiles;
+    bool dynamic;
+    int nloop, loop[ET_MAX_LOOPS]; /* loops around it, outermost first */
+    struct sim_tile_cost *cost;    /* by tile */
+    int64_t cost_iteration;        /* COST is of this one; -1: of none, -2: of all */
+    struct sim_access *access;     /* to memory, what does not stay in the caches */
+    int naccess, caccess;
+    struct sim_sheet *sizes; /* what the work of a tile depends on */
+    et_step_elements *elements;
+    /* Tiles that agree in these coordinates wait for the same: cell = the coordinates of the mask
+     * in row-major order. */
+    unsigned cell_coords;
+    int64_t cells;
+    bool has_dynamic_readers; /* arrivals may complete what a dynamic grid waits for */
+};
+
+/* One grid in one iteration of the loops around it. */
+struct sim_instance {
+    int grid;
+    int64_t iteration;
+    int64_t loop[ET_MAX_LOOPS];
+    int64_t first; /* its first tile in program order of all tiles */
+    int64_t cell;  /* dynamic: its first cell */
+    int region;    /* dynamic: what workgroups go through as one item; -1 */
+};
+
+struct sim_region {
+    int first, count; /* instances */
+    int64_t left;     /* tasks not yet popped */
+};
+
+struct sim_counter {
+    uint32_t arrivals, need, starts;
+    double free;           /* when the next arrival can be counted */
+    double complete;       /* when it was, or SIM_NEVER */
+    int32_t waiter, cells; /* heads of lists: workgroups, and cells to look at again; -1 */
+};
+#define SIM_NEVER 1e300
+
+/* How far a task or cell has looked at its counters. */
+struct sim_scan {
+    int wait;
+    int64_t tuple, place; /* values of the wait's variables as one number; counter in its box */
+};
+
+/* ---- simulate.c */
+
+enum sim_state {
+    SIM_NEXT,    /* looks for what to do next */
+    SIM_CLAIMED, /* has a task, from the queue or because it is the next in order */
+    SIM_WAITING,
+    SIM_BODY, /* may begin */
+    SIM_LOADING,
+    SIM_DONE, /* with the body */
+    SIM_LEFT, /* with telling the others */
+    SIM_PARKED,
+    SIM_OVER,
+};
+
+struct sim_workgroup {
+    enum sim_state state;
+    int die;
+    double slow;  /* factor on times */
+    double owed;  /* scheduling work that came up meanwhile */
+    int item;     /* instance it goes through, or the first of the region it is in */
+    int64_t tile; /* of it, next; -1: not begun */
+    int instance; /* of the current task */
+    struct sim_scan scan;
+    double chain;   /* when the polls so far are through */
+    double latest;  /* when the last of the wait's counters so far could be seen */
+    int64_t polled; /* counters of the wait so far */
+    bool any, held; /* a wait applied; it had to wait */
+    bool parked;
+    double look;
+    int32_t next; /* of a list of waiters */
+    et_sim_task now;
+};
+
+/* A task in a ring. */
+struct sim_queued {
+    int32_t instance, tile;
+};
+struct sim_ring {
+    struct sim_queued *task;
+    int64_t head, n, cap;
+    double free; /* when the next pop can start */
+};
+
+struct sim_cell {
+    int32_t next; /* of a list at a counter */
+    int32_t instance, index;
+    struct sim_scan scan;
+};
+
+/* Events in time; equal times in the order they were made. */
+enum sim_kind { SIM_AT_WORKGROUP, SIM_AT_COMPLETE, SIM_AT_PUSH, SIM_AT_KERNEL };
+struct sim_moment {
+    double t;
+    uint64_t order;
+    enum sim_kind kind;
+    int arg, arg2;
+};
+
+struct sim_push {
+    int instance, die;
+    int64_t cell;
+};
+
+struct sim {
+    et_program *p;
+    et_exprs *x;
+    const et_sim_options *opt;
+    const et_machine *m;
+    const int64_t *syms;
+    int64_t *vars;
+    int64_t iteration;
+    et_arena *arena; /* of the simulation alone */
+    struct sim_grid *grid;
+    struct sim_instance *inst;
+    int ninst, cinst;
+    struct sim_region *region;
+    int nregion, cregion;
+    int64_t tiles; /* of all instances */
+    int64_t (*stride)[ET_MAX_RANK];
+    struct sim_counter *counter;
+    int words;
+
+    int nwg, ndies;
+    struct sim_workgroup *wg;
+    double now;
+    uint64_t order;
+    struct sim_moment *heap;
+    int nheap, cheap;
+
+    /* Loads in flight: all share memory equally. `poured` is what each has received since the
+     * start; a load ends when that reaches its mark. */
+    double poured, poured_at;
+    int *flow; /* heap of workgroups by mark */
+    int nflow;
+    double *mark;
+    int *flow_at; /* by workgroup: place in the heap, -1 none */
+
+    struct sim_cell *cell;
+    int64_t ncell, ccell;
+    struct sim_ring *ring; /* by die, then the device's */
+    int *parked;           /* workgroups without a task, in order of parking, and how many */
+    int nparked;
+    struct sim_push *push; /* on their way */
+    int npush, cpush, free_push;
+
+    int kernel; /* unfused: the instance that runs */
+    int64_t kernel_next, kernel_left;
+
+    double body, wait, schedule;
+    et_sim_result r;
+    char *err;
+    bool failed;
+};
+
+void sim_fail(struct sim *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void sim_at(struct sim *, double t, enum sim_kind, int arg, int arg2);
+/* Go on with the waits of workgroup WG: a counter it was short of is complete. */
+void sim_waits(struct sim *, int wg);
+/* WG goes on at T in STATE. */
+void sim_go(struct sim *, int wg, enum sim_state, double t);
+
+/* ---- simulate_plan.c */
+bool sim_plan(struct sim *);
+void sim_plan_destroy(struct sim *);
+/* Set the variables to those of a tile. */
+void sim_enter(struct sim *, int instance, int64_t tile);
+bool sim_applies(const struct sim *, const struct sim_instance *, et_when);
+/* Is there a dynamic grid in the loop? */
+bool sim_loop_is_dynamic(const struct sim *, const et_item *);
+
+/* ---- simulate_cost.c */
+const struct sim_tile_cost *sim_cost(struct sim *, int instance, int64_t tile);
+
+/* ---- simulate_wait.c */
+
+/* The word of the counter that SCAN, within a wait, is at, moving on to the next value of the
+ * wait's variables where one is through; -1 past the last or when the simulation fails. The
+ * variables must be those of the task and the grid's sheet run; they are again afterwards. */
+int sim_scan_word(struct sim *, struct sim_grid *, const struct sim_box *, struct sim_scan *);
+/* The task's arrivals, beginning now; returns when its workgroup is through with them. */
+double sim_notify(struct sim *, int wg);
+/* Tell that the task of WG has been claimed, for early pushes; returns the time it costs. */
+double sim_started(struct sim *, int wg);
+void sim_completed(struct sim *, int word, int wg);
+
+/* ---- simulate_queue.c */
+bool sim_cells_create(struct sim *);
+void sim_queue_destroy(struct sim *);
+/* WG looks for a task of the region it is in, until all have been taken. */
+void sim_pop(struct sim *, int wg);
+/* Look again at the cells of a list that counter WORD headed, on behalf of workgroup WG. */
+void sim_cells_look(struct sim *, int32_t first, int wg);
+void sim_push_lands(struct sim *, int push);
+
+#endif

@@ -1,0 +1,238 @@
+/* What there is to run: every grid in every iteration, with its expressions ready to evaluate. */
+#include "diag.h"
+#include "simulate_int.h"
+#include <stdlib.h>
+
+/* ---- grids ---- */
+
+static void add_box(struct sim *s, struct sim_grid *sg, const et_wait *w, struct sim_box *b) {
+    const et_event *e = &s->p->events[w->event];
+    *b = (struct sim_box){.event = w->event, .rank = e->rank, .when = w->when};
+    for (int d = 0; d < e->rank; d++) {
+        b->lo[d] = sim_sheet_add(sg->sheet, w->lo[d]);
+        b->hi[d] = sim_sheet_add(sg->sheet, w->hi[d]);
+    }
+}
+
+static void add_arrival(struct sim *s, struct sim_grid *sg, const et_notify *n,
+                        struct sim_arrival *a) {
+    const et_event *e = &s->p->events[n->event];
+    *a = (struct sim_arrival){.event = n->event, .rank = e->rank, .when = n->when};
+    for (int d = 0; d < e->rank; d++)
+        a->index[d] = sim_sheet_add(sg->sheet, n->index[d]);
+}
+
+struct mentions {
+    struct sim *s;
+    struct sim_grid *g;
+};
+
+static void note_coord(void *ctx, et_expr e) {
+    struct mentions *m = ctx;
+    const et_node_x *n = et_x(m->s->x, e);
+    for (int c = 0; n->op == ET_X_VAR && c < m->g->f->ncoords; c++)
+        if (m->g->f->coord[c] == n->i) m->g->cell_coords |= 1u << c;
+}
+
+/* The coordinates that the waits mention. */
+static void find_cells(struct sim *s, struct sim_grid *sg) {
+    struct mentions m = {s, sg};
+    for (int i = 0; i < sg->g->nwaits; i++) {
+        const et_wait *w = &sg->g->waits[i];
+        for (int d = 0; d < s->p->events[w->event].rank; d++) {
+            et_walk(s->x, w->lo[d], note_coord, &m);
+            et_walk(s->x, w->hi[d], note_coord, &m);
+        }
+    }
+    sg->cells = 1;
+    for (int c = 0; c < sg->f->ncoords; c++)
+        if (sg->cell_coords >> c & 1) sg->cells *= sg->extent[c];
+    if (sg->tiles == 0) sg->cells = 0;
+}
+
+static bool prepare_grid(struct sim *s, int index) {
+    const et_grid *g = &s->p->grids[index];
+    struct sim_grid *sg = &s->grid[index];
+    *sg = (struct sim_grid){.g = g, .f = &s->p->funcs[g->func], .cost_iteration = -1, .tiles = 1};
+    sg->sheet = sim_sheet_create(s);
+    sg->box = et_alloc(s->arena, (size_t)(g->nwaits + 1) * sizeof *sg->box);
+    sg->arrival = et_alloc(s->arena, (size_t)(g->nnotifies + 1) * sizeof *sg->arrival);
+    for (int c = 0; c < sg->f->ncoords; c++) {
+        sg->extent[c] = et_eval(s->x, g->extent[c], s->syms, s->vars);
+        if (sg->extent[c] < 0) sg->extent[c] = 0;
+        if (__builtin_mul_overflow(sg->tiles, sg->extent[c], &sg->tiles)) sg->tiles = INT32_MAX;
+    }
+    if (sg->tiles >= INT32_MAX) {
+        sim_fail(s, "%s has too many tiles", g->name);
+        return false;
+    }
+    for (int i = 0; i < g->nwaits; i++)
+        add_box(s, sg, &g->waits[i], &sg->box[i]);
+    for (int i = 0; i < g->nnotifies; i++)
+        add_arrival(s, sg, &g->notifies[i], &sg->arrival[i]);
+    for (int l = g->loop; l >= 0; l = s->p->g->loops[l].parent) {
+        et_check(sg->nloop < ET_MAX_LOOPS);
+        for (int i = sg->nloop++; i > 0; i--)
+            sg->loop[i] = sg->loop[i - 1];
+        sg->loop[0] = l;
+    }
+    switch (s->opt->mode) {
+    case ET_SIM_DYNAMIC:
+        sg->dynamic = true;
+        break;
+    case ET_SIM_AS_SCHEDULED:
+        sg->dynamic = s->opt->dynamic && s->opt->dynamic[index];
+        break;
+    default:
+        break;
+    }
+    find_cells(s, sg);
+    return true;
+}
+
+static void find_readers(struct sim *s) {
+    bool *watched = et_alloc(s->arena, (size_t)(s->p->nevents + 1) * sizeof *watched);
+    for (int i = 0; i < s->p->ngrids; i++)
+        for (int w = 0; s->grid[i].dynamic && w < s->grid[i].g->nwaits; w++)
+            watched[s->grid[i].box[w].event] = true;
+    for (int i = 0; i < s->p->ngrids; i++)
+        for (int n = 0; n < s->grid[i].g->nnotifies; n++)
+            s->grid[i].has_dynamic_readers |= watched[s->grid[i].arrival[n].event];
+}
+
+/* ---- instances ---- */
+
+bool sim_loop_is_dynamic(const struct sim *s, const et_item *loop) {
+    for (int i = loop->first; i < loop->first + loop->count; i++) {
+        const et_item *it = &s->p->items[i];
+        if (it->kind == ET_P_LOOP ? !sim_loop_is_dynamic(s, it) : !s->grid[it->index].dynamic)
+            return false;
+    }
+    return true;
+}
+
+static void add_instance(struct sim *s, int grid, int region) {
+    struct sim_grid *sg = &s->grid[grid];
+    if (s->ninst == s->cinst) {
+        s->cinst = s->cinst ? 2 * s->cinst : 256;
+        s->inst = realloc(s->inst, (size_t)s->cinst * sizeof *s->inst);
+        if (!s->inst) et_bug("out of memory");
+    }
+    struct sim_instance *in = &s->inst[s->ninst++];
+    *in = (struct sim_instance){.grid = grid, .first = s->tiles, .region = region};
+    for (int i = 0; i < sg->nloop; i++) {
+        const et_loop *l = &s->p->g->loops[sg->loop[i]];
+        in->loop[i] = s->vars[l->var];
+        in->iteration = in->iteration * (l->hi - l->lo) + in->loop[i];
+    }
+    s->tiles += sg->tiles;
+    if (region < 0) return;
+    s->region[region].count++;
+    s->region[region].left += sg->tiles;
+}
+
+static int open_region(struct sim *s) {
+    if (s->nregion == s->cregion) {
+        s->cregion = s->cregion ? 2 * s->cregion : 16;
+        s->region = realloc(s->region, (size_t)s->cregion * sizeof *s->region);
+        if (!s->region) et_bug("out of memory");
+    }
+    s->region[s->nregion] = (struct sim_region){.first = s->ninst};
+    return s->nregion++;
+}
+
+static void add_items(struct sim *s, int first, int count, int region) {
+    bool outer = region >= 0;
+    for (int i = first; i < first + count && s->tiles < INT32_MAX; i++) {
+        const et_item *it = &s->p->items[i];
+        bool dynamic =
+            it->kind == ET_P_LOOP ? sim_loop_is_dynamic(s, it) : s->grid[it->index].dynamic;
+        if (!outer) region = !dynamic ? -1 : region >= 0 ? region : open_region(s);
+        if (it->kind == ET_P_GRID) {
+            add_instance(s, it->index, region);
+            continue;
+        }
+        const et_loop *l = &s->p->g->loops[it->index];
+        for (int64_t k = 0; k < l->hi - l->lo && s->tiles < INT32_MAX; k++) {
+            s->vars[l->var] = k;
+            add_items(s, it->first, it->count, region);
+        }
+    }
+}
+
+/* ---- events ---- */
+
+static bool prepare_events(struct sim *s) {
+    et_program *p = s->p;
+    s->words = p->event_words;
+    s->stride = et_alloc(s->arena, (size_t)(p->nevents + 1) * sizeof *s->stride);
+    s->counter = calloc((size_t)s->words + 1, sizeof *s->counter);
+    if (!s->counter) et_bug("out of memory");
+    for (int w = 0; w < s->words; w++)
+        s->counter[w] =
+            (struct sim_counter){.need = 1, .complete = SIM_NEVER, .waiter = -1, .cells = -1};
+    for (int i = 0; i < p->nevents; i++) {
+        const et_event *e = &p->events[i];
+        int64_t n = 1, lo, hi;
+        for (int d = e->rank - 1; d >= 0; d--) {
+            s->stride[i][d] = n;
+            if (!et_bounds(s->x, e->dim[d], &lo, &hi)) et_bug("%s has no bounds", e->name);
+            n *= hi;
+        }
+        int64_t need = et_eval(s->x, e->count, s->syms, s->vars);
+        for (int64_t w = e->base; w < e->base + n && w < s->words; w++) {
+            s->counter[w].need = (uint32_t)(need > 0 ? need : 0);
+            if (need <= 0) s->counter[w].complete = 0;
+        }
+    }
+    return true;
+}
+
+/* ---- all of it ---- */
+
+bool sim_plan(struct sim *s) {
+    et_program *p = s->p;
+    s->vars = et_alloc(s->arena, (size_t)(et_var_count(s->x) + 1) * sizeof *s->vars);
+    s->grid = et_alloc(s->arena, (size_t)(p->ngrids + 1) * sizeof *s->grid);
+    for (int i = 0; i < p->ngrids; i++)
+        if (!prepare_grid(s, i)) return false;
+    find_readers(s);
+    add_items(s, p->first, p->count, -1);
+    if (s->tiles >= INT32_MAX) {
+        sim_fail(s, "too many tasks");
+        return false;
+    }
+    return prepare_events(s);
+}
+
+void sim_plan_destroy(struct sim *s) {
+    for (int i = 0; s->grid && i < s->p->ngrids; i++) {
+        sim_sheet_destroy(s->grid[i].sheet);
+        free(s->grid[i].cost);
+    }
+    free(s->inst);
+    free(s->region);
+    free(s->counter);
+}
+
+void sim_enter(struct sim *s, int instance, int64_t tile) {
+    const struct sim_instance *in = &s->inst[instance];
+    const struct sim_grid *g = &s->grid[in->grid];
+    for (int c = g->f->ncoords - 1; c >= 0; c--) {
+        s->vars[g->f->coord[c]] = g->extent[c] ? tile % g->extent[c] : 0;
+        tile = g->extent[c] ? tile / g->extent[c] : 0;
+    }
+    for (int i = 0; i < g->nloop; i++)
+        s->vars[s->p->g->loops[g->loop[i]].var] = in->loop[i];
+    s->iteration = in->iteration;
+}
+
+bool sim_applies(const struct sim *s, const struct sim_instance *in, et_when when) {
+    const struct sim_grid *g = &s->grid[in->grid];
+    if (when == ET_ALWAYS || !g->nloop) return true;
+    const et_loop *l = &s->p->g->loops[g->loop[g->nloop - 1]];
+    int64_t i = in->loop[g->nloop - 1];
+    return when == ET_FIRST_ITERATION    ? i == 0
+           : when == ET_LATER_ITERATIONS ? i > 0
+                                         : i == l->hi - l->lo - 1;
+}

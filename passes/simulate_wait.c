@@ -1,0 +1,152 @@
+/* Counters: which ones a task waits for, what an arrival does, who goes on when one is complete. */
+#include "simulate_int.h"
+
+/* Set the variables of a wait or notify to value number TUPLE; false past the last. */
+static bool set_tuple(struct sim *s, int nvars, const int *vars, int64_t tuple) {
+    for (int i = nvars - 1; i >= 0; i--) {
+        int64_t n = et_eval(s->x, et_var_extent(s->x, vars[i]), s->syms, s->vars);
+        if (n <= 0) return false;
+        s->vars[vars[i]] = tuple % n;
+        tuple /= n;
+    }
+    return tuple == 0;
+}
+
+static void unknown(struct sim *s, const struct sim_grid *g, int event) {
+    sim_fail(s, "%s: what it waits for or notifies in %s is decided by a tensor that is not given",
+             g->g->name, s->p->events[event].name);
+}
+
+static int word_at(struct sim *s, const struct sim_grid *g, const struct sim_box *b,
+                   int64_t place) {
+    const et_event *e = &s->p->events[b->event];
+    int64_t word = 0, total = 1, lo[ET_MAX_RANK], size[ET_MAX_RANK];
+    for (int d = 0; d < b->rank; d++) {
+        int64_t hi = sim_sheet_value(g->sheet, b->hi[d]);
+        lo[d] = sim_sheet_value(g->sheet, b->lo[d]);
+        if (lo[d] == SIM_UNKNOWN || hi == SIM_UNKNOWN) {
+            unknown(s, g, b->event);
+            return -1;
+        }
+        size[d] = hi >= lo[d] ? hi - lo[d] + 1 : 0;
+        total *= size[d];
+    }
+    if (place >= total) return -1;
+    for (int d = b->rank - 1; d >= 0; d--) {
+        word += (lo[d] + place % size[d]) * s->stride[b->event][d];
+        place /= size[d];
+    }
+    if (word < 0 || e->base + word >= s->words) {
+        sim_fail(s, "%s waits for a counter that %s does not have", g->g->name, e->name);
+        return -1;
+    }
+    return (int)(e->base + word);
+}
+
+int sim_scan_word(struct sim *s, struct sim_grid *g, const struct sim_box *b, struct sim_scan *at) {
+    if (!b->nvars) return word_at(s, g, b, at->place);
+    for (; !s->failed && set_tuple(s, b->nvars, b->vars, at->tuple); at->tuple++, at->place = 0) {
+        sim_sheet_run(s, g->sheet);
+        int word = word_at(s, g, b, at->place);
+        if (word >= 0) return word;
+    }
+    return -1;
+}
+
+/* ---- arrivals ---- */
+
+static int arrival_word(struct sim *s, const struct sim_grid *g, const struct sim_arrival *a) {
+    const et_event *e = &s->p->events[a->event];
+    int64_t word = e->base;
+    for (int d = 0; d < a->rank; d++) {
+        int64_t i = sim_sheet_value(g->sheet, a->index[d]);
+        if (i == SIM_UNKNOWN) {
+            unknown(s, g, a->event);
+            return -1;
+        }
+        word += i * s->stride[a->event][d];
+    }
+    if (word >= e->base && word < s->words) return (int)word;
+    sim_fail(s, "%s notifies a counter that %s does not have", g->g->name, e->name);
+    return -1;
+}
+
+/* Call FN for every counter that the current task of WG notifies. */
+static int each_arrival(struct sim *s, int wg, void (*fn)(struct sim *, int word, int wg, double t),
+                        double t) {
+    const struct sim_instance *in = &s->inst[s->wg[wg].instance];
+    struct sim_grid *g = &s->grid[in->grid];
+    int n = 0;
+    sim_enter(s, s->wg[wg].instance, s->wg[wg].now.tile);
+    if (g->g->nnotifies) sim_sheet_run(s, g->sheet);
+    for (int i = 0; i < g->g->nnotifies && !s->failed; i++) {
+        const struct sim_arrival *a = &g->arrival[i];
+        if (!sim_applies(s, in, a->when)) continue;
+        for (int64_t k = 0; set_tuple(s, a->nvars, a->vars, k); k++) {
+            if (a->nvars) sim_sheet_run(s, g->sheet);
+            int word = arrival_word(s, g, a);
+            if (word < 0) break;
+            fn(s, word, wg, t);
+            n++;
+        }
+    }
+    return n;
+}
+
+static void arrive(struct sim *s, int word, int wg, double t) {
+    struct sim_counter *c = &s->counter[word];
+    double at = t > c->free ? t : c->free;
+    c->free = at + s->m->arrival_us;
+    if (++c->arrivals == c->need) sim_at(s, at, SIM_AT_COMPLETE, word, wg);
+}
+
+static double release_us(const struct sim *s, const struct sim_grid *g) {
+    et_scope widest = ET_SCOPE_WORKGROUP;
+    for (int i = 0; i < g->g->nnotifies; i++)
+        if (s->p->events[g->arrival[i].event].scope > widest)
+            widest = s->p->events[g->arrival[i].event].scope;
+    return widest == ET_SCOPE_WORKGROUP ? 0
+           : widest == ET_SCOPE_DIE     ? s->m->fence_die_us
+                                        : s->m->release_us;
+}
+
+double sim_notify(struct sim *s, int wg) {
+    const struct sim_grid *g = &s->grid[s->inst[s->wg[wg].instance].grid];
+    if (!g->g->nnotifies) return s->now;
+    double t = s->now + release_us(s, g);
+    int n = each_arrival(s, wg, arrive, t);
+    /* Whether it was the last one is known when the atomics come back. */
+    if (n && g->has_dynamic_readers && !s->opt->early_push) t += s->m->atomic_us;
+    s->schedule += t - s->now;
+    return t;
+}
+
+static void start(struct sim *s, int word, int wg, double t) {
+    (void)t;
+    struct sim_counter *c = &s->counter[word];
+    if (++c->starts != c->need) return;
+    int32_t first = c->cells;
+    c->cells = -1;
+    if (first >= 0) sim_cells_look(s, first, wg);
+}
+
+double sim_started(struct sim *s, int wg) {
+    const struct sim_grid *g = &s->grid[s->inst[s->wg[wg].instance].grid];
+    if (!s->opt->early_push || !g->has_dynamic_readers) return 0;
+    return each_arrival(s, wg, start, s->now) ? s->m->atomic_us : 0;
+}
+
+void sim_completed(struct sim *s, int word, int wg) {
+    struct sim_counter *c = &s->counter[word];
+    int32_t waiter = c->waiter, cells = c->cells;
+    c->complete = s->now;
+    c->waiter = -1;
+    while (waiter >= 0) {
+        int32_t next = s->wg[waiter].next;
+        sim_waits(s, waiter);
+        waiter = next;
+    }
+    if (s->opt->early_push || cells < 0) return;
+    c->cells = -1;
+    sim_cells_look(s, cells, wg);
+}
