@@ -115,6 +115,11 @@ static et_program *lower(et_graph *g, et_program *from, const et_options *o,
     return et_passes_resume(g, from, passes, &p) ? p : NULL;
 }
 
+const char *et_schedule_name(int i) {
+    static const char *const names[] = {"static"};
+    return i >= 0 && i < (int)(sizeof names / sizeof *names) ? names[i] : NULL;
+}
+
 bool et_check_target(const char *name, et_diags *d) {
     if (et_target_find(name)) return true;
     et_diag(d, ET_ERROR, (et_loc){0}, "unknown target '%s'", name);
@@ -141,6 +146,7 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
             fprintf(stderr, "%s: variant for %s up to %lld\n", o->input,
                     et_sym_name(g->exprs, p->variant_sym), (long long)p->variant[i].upto);
     if (o->to) return write_text(g, p, o->output, d);
+    if (o->out_program) *o->out_program = p;
     if (!o->output && !o->emit_llvm) return true;
     if (!find_event(p, o->break_event, d)) return false;
     et_codegen_options codegen = {.target = et_target_find(o->target),

@@ -141,7 +141,7 @@ static bool run(et_arena *arena, et_diags *d, const et_options *o) {
 }
 
 bool et_drive(const et_options *o) {
-    et_arena *arena = et_arena_create();
+    et_arena *arena = o->arena ? o->arena : et_arena_create();
     et_diags *d = et_diags_create(arena);
     bool ok = run(arena, d, o);
     if ((o->dump || o->to) && (fflush(stdout) != 0 || ferror(stdout))) {
@@ -149,6 +149,6 @@ bool et_drive(const et_options *o) {
         ok = false;
     }
     et_diag_print(d, stderr);
-    et_arena_destroy(arena);
+    if (!o->arena) et_arena_destroy(arena);
     return ok;
 }

@@ -18,10 +18,15 @@ typedef struct et_options {
     int variants;        /* at most this many tilings by the value of a dim: 1..ET_MAX_VARIANTS */
     bool profile_kernel; /* the kernel records when and where every task ran */
     bool verbose, time_passes, no_verify;
+    et_arena *arena;          /* what everything is made in, or NULL for one that is freed */
+    et_program **out_program; /* what the code object was made of, in that arena, or NULL */
 } et_options;
 
 /* Diagnostics go to stderr. False when there was an error; then no output file was touched. */
 bool et_drive(const et_options *);
+
+/* What --schedule takes, the default first; NULL past the end. */
+const char *et_schedule_name(int i);
 
 /* Is there a target NAME? If not, an error. */
 bool et_check_target(const char *name, et_diags *);

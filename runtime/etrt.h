@@ -79,6 +79,9 @@ typedef struct etrt_stats {
 } etrt_stats;
 void etrt_device_stats(const etrt_device *, etrt_stats *out_stats);
 
+/* Switch timing of launches on or off; off at the start. On a GPU it costs a little per launch. */
+etrt_status etrt_device_timing(etrt_device *, int on);
+
 /* ---- models ---------------------------------------------------------------------------------- */
 
 etrt_status etrt_model_load(etrt_device *, const char *hsaco_path, etrt_model **out_model);
@@ -106,6 +109,8 @@ etrt_status etrt_model_tensor(const etrt_model *, int index, etrt_tensor_info *o
  * ".safetensors.index.json"), or from a checkpoint directory holding either. Tensors of other names
  * are ignored; every weight must be there with the dtype and shape the model declares. */
 etrt_status etrt_model_weights_file(etrt_model *, const char *path);
+/* Or one by one: the whole of weight NAME, the slices of all loops one after the other. */
+etrt_status etrt_model_weight(etrt_model *, const char *name, const void *data, size_t bytes);
 
 /* ---- sessions: state tensors, workspace, events ---------------------------------------------- */
 
@@ -133,6 +138,10 @@ etrt_status etrt_shape(etrt_session *, const char *name, int64_t out_shape[ETRT_
 etrt_status etrt_run(etrt_session *);
 etrt_status etrt_submit(etrt_session *);
 etrt_status etrt_wait(etrt_session *);
+/* How long the device worked on the session's last launch that succeeded, by the timestamps of its
+ * dispatch. On the emulator that is time of the host and says nothing of a GPU. ETRT_INVALID when
+ * timing was off. */
+etrt_status etrt_launch_seconds(const etrt_session *, double *out_seconds);
 
 /* Copy an output (or a state, or an input) out. BYTES must be its size at the current dims. */
 etrt_status etrt_read(etrt_session *, const char *name, void *out_data, size_t bytes);

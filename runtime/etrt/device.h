@@ -23,7 +23,8 @@ struct etrt_device {
     uint64_t memory_bytes; /* of the device's own memory */
     uint32_t lds_bytes;    /* per workgroup at most */
     uint64_t realtime_hz;  /* the clock kernels read */
-    uint64_t timestamp_hz; /* the clock hsa_signal_wait counts in */
+    uint64_t timestamp_hz; /* the clock hsa_signal_wait and timestamps of dispatches count in */
+    bool timing;           /* dispatches get timestamps */
     _Atomic uint64_t launches;
     etemu_stats stats_base;
     _Atomic uint32_t broken; /* 1 + hsa_status_t once the queue failed; no launch works after */
@@ -72,6 +73,8 @@ etrt_status etrt_dispatch_start(etrt_device *, const struct etrt_dispatch *, hsa
 /* Wait for SIGNAL. ETRT_FAULT when the device reports a fault; ETRT_DEVICE when nothing has
  * finished on the queue for SILENCE seconds. */
 etrt_status etrt_dispatch_wait(etrt_device *, hsa_signal_t signal, double silence);
+/* Seconds from the start to the end of the dispatch whose completion SIGNAL was. */
+etrt_status etrt_dispatch_seconds(const etrt_device *, hsa_signal_t signal, double *out);
 /* The failure every use of a broken device gets, ETRT_OK when it is not broken. */
 etrt_status etrt_device_check(const etrt_device *);
 /* How long a launch whose waits are bounded by WAIT_LIMIT may be silent before the device counts as

@@ -172,6 +172,28 @@ etrt_status etrt_dispatch_wait(etrt_device *dev, hsa_signal_t signal, double sil
     }
 }
 
+etrt_status etrt_device_timing(etrt_device *dev, int on) {
+    if (!dev) return etrt_fail(ETRT_INVALID, "etrt_device_timing: no device");
+    const struct etrt_hsa *hsa = dev->hsa;
+    if (!hsa->hsa_amd_profiling_set_profiler_enabled || !hsa->hsa_amd_profiling_get_dispatch_time)
+        return etrt_fail(ETRT_UNSUPPORTED, "%s does not time dispatches", dev->name);
+    hsa_status_t hs = hsa->hsa_amd_profiling_set_profiler_enabled(dev->queue, on != 0);
+    if (hs != HSA_STATUS_SUCCESS)
+        return etrt_fail(ETRT_DEVICE, "%s: %s", dev->name, etrt_hsa_text(hsa, hs));
+    dev->timing = on != 0;
+    return ETRT_OK;
+}
+
+etrt_status etrt_dispatch_seconds(const etrt_device *dev, hsa_signal_t signal, double *out) {
+    hsa_amd_profiling_dispatch_time_t time = {0};
+    hsa_status_t hs = dev->hsa->hsa_amd_profiling_get_dispatch_time(dev->gpu, signal, &time);
+    *out = 0;
+    if (hs != HSA_STATUS_SUCCESS)
+        return etrt_fail(ETRT_DEVICE, "%s: %s", dev->name, etrt_hsa_text(dev->hsa, hs));
+    *out = (double)(time.end - time.start) / (double)dev->timestamp_hz;
+    return ETRT_OK;
+}
+
 double etrt_device_patience(const etrt_device *dev, double wait_limit) {
     const char *chosen = secure_getenv("ETRT_LAUNCH_TIMEOUT");
     double seconds = chosen ? strtod(chosen, NULL) : 0;

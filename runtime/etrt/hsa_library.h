@@ -46,6 +46,8 @@
 #define ETRT_HSA_OPTIONAL(X)                                                                       \
     X(hsa_amd_memory_fill)                                                                         \
     X(hsa_amd_register_system_event_handler)                                                       \
+    X(hsa_amd_profiling_set_profiler_enabled)                                                      \
+    X(hsa_amd_profiling_get_dispatch_time)                                                         \
     X(etemu_configure)                                                                             \
     X(etemu_get_stats)                                                                             \
     X(etemu_last_fault)                                                                            \

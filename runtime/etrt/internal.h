@@ -15,6 +15,7 @@ struct etrt_model {
     struct etrt_code code;
     uint64_t load_lo, load_hi; /* device addresses the code object takes */
     void **weights;            /* per tensor; NULL for what is no weight */
+    bool *weight_given;        /* per tensor */
     bool weights_loaded;
 };
 
@@ -35,6 +36,7 @@ struct etrt_session {
     void *kernarg;
     hsa_signal_t signal;
     bool has_signal;
+    double seconds;  /* of the last launch, negative when it was not timed */
     uint32_t launch; /* running number of the next launch */
     uint32_t workgroups_wanted;
     uint32_t workgroups; /* of the launch in flight or the last one */

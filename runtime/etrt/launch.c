@@ -53,6 +53,7 @@ static etrt_status start(etrt_session *s) {
         .group_bytes = s->model->manifest.lds_bytes,
         .private_bytes = s->model->code.private_bytes,
     };
+    s->seconds = -1;
     st = etrt_dispatch_start(dev, &d, s->signal);
     if (st != ETRT_OK) etrt_capture_drop(s);
     return st;
@@ -103,6 +104,8 @@ static etrt_status finish(etrt_session *s) {
         etrt_status st = etrt_capture_end(s, ETRT_OK);
         s->events_now = !s->events_now;
         s->launch++;
+        if (st == ETRT_OK && s->model->device->timing)
+            st = etrt_dispatch_seconds(s->model->device, s->signal, &s->seconds);
         return st;
     }
     etrt_status st = report.status == ETRT_REPORT_WAIT
@@ -129,4 +132,11 @@ etrt_status etrt_wait(etrt_session *s) {
 etrt_status etrt_run(etrt_session *s) {
     etrt_status st = etrt_submit(s);
     return st == ETRT_OK ? etrt_wait(s) : st;
+}
+
+etrt_status etrt_launch_seconds(const etrt_session *s, double *out_seconds) {
+    if (!s || !out_seconds) return etrt_fail(ETRT_INVALID, "etrt_launch_seconds: NULL argument");
+    *out_seconds = s->seconds < 0 ? 0 : s->seconds;
+    return s->seconds >= 0 ? ETRT_OK
+                           : etrt_fail(ETRT_INVALID, "etrt_launch_seconds: no launch was timed");
 }

@@ -92,6 +92,7 @@ void etrt_model_unload(etrt_model *m) {
     for (int i = 0; m->weights && i < m->manifest.ntensors; i++)
         etrt_mem_free(m->device, m->weights[i]);
     free(m->weights);
+    free(m->weight_given);
     etrt_code_unload(m->device, &m->code);
     etrt_manifest_free(&m->manifest);
     free(m->elf);

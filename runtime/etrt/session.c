@@ -93,6 +93,7 @@ etrt_status etrt_session_create(etrt_model *model, etrt_session **out_session) {
     etrt_session *s = calloc(1, sizeof *s);
     if (!s) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
     s->model = model;
+    s->seconds = -1;
     s->wait_limit = model->device->hsa->emulator ? 60 : 2;
     st = make_arrays(s) ? ETRT_OK : etrt_fail(ETRT_NO_MEMORY, "out of host memory");
     if (st == ETRT_OK) st = make_tensors(s);

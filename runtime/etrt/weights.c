@@ -13,7 +13,8 @@
 etrt_status etrt_weights_alloc(etrt_model *m) {
     const struct etrt_manifest *mf = &m->manifest;
     m->weights = calloc((size_t)mf->ntensors + 1, sizeof *m->weights);
-    if (!m->weights) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    m->weight_given = calloc((size_t)mf->ntensors + 1, sizeof *m->weight_given);
+    if (!m->weights || !m->weight_given) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
     m->weights_loaded = true;
     for (int i = 0; i < mf->ntensors; i++) {
         const struct etrt_tensor *t = &mf->tensors[i];
@@ -127,5 +128,28 @@ etrt_status etrt_model_weights_file(etrt_model *m, const char *path) {
             if (m->manifest.tensors[i].kind == ETRT_WEIGHT) st = visit(m, i, ck, path, copy != 0);
     if (st == ETRT_OK) m->weights_loaded = true;
     etrt_st_close(ck);
+    return st;
+}
+
+etrt_status etrt_model_weight(etrt_model *m, const char *name, const void *data, size_t bytes) {
+    if (!m || !name || !data) return etrt_fail(ETRT_INVALID, "etrt_model_weight: NULL argument");
+    etrt_status st = etrt_device_check(m->device);
+    if (st != ETRT_OK) return st;
+    const struct etrt_manifest *mf = &m->manifest;
+    int i = etrt_manifest_tensor(mf, name);
+    if (i < 0) return etrt_fail(ETRT_NOT_FOUND, "model %s has no tensor %s", mf->model, name);
+    const struct etrt_tensor *t = &mf->tensors[i];
+    if (t->kind != ETRT_WEIGHT)
+        return etrt_fail(ETRT_INVALID, "etrt_model_weight: %s is no weight but %s", name,
+                         etrt_kind_name(t->kind));
+    if (bytes != (uint64_t)t->max_bytes)
+        return etrt_fail(ETRT_MISMATCH, "weight %s: %zu bytes given, %lld needed", name, bytes,
+                         (long long)t->max_bytes);
+    st = etrt_mem_write(m->device, m->weights[i], data, bytes);
+    m->weight_given[i] |= st == ETRT_OK;
+    bool all = true;
+    for (int k = 0; k < mf->ntensors; k++)
+        all &= mf->tensors[k].kind != ETRT_WEIGHT || m->weight_given[k];
+    m->weights_loaded |= all;
     return st;
 }

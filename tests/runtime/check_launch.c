@@ -185,6 +185,43 @@ START_TEST(counts) {
 }
 END_TEST
 
+START_TEST(times_launches) {
+    double seconds = 1;
+    open_session();
+    bind_n(session, 10);
+    ok(etrt_run(session));
+    fails(ETRT_INVALID, "timed", etrt_launch_seconds(session, &seconds));
+    ok(etrt_device_timing(device, 1));
+    fails(ETRT_INVALID, "timed", etrt_launch_seconds(session, &seconds));
+    ok(etrt_run(session));
+    ok(etrt_launch_seconds(session, &seconds));
+    ck_assert_msg(seconds > 0 && seconds < 60, "a launch of %g seconds", seconds);
+    ok(etrt_device_timing(device, 0));
+    ok(etrt_run(session));
+    fails(ETRT_INVALID, "timed", etrt_launch_seconds(session, &seconds));
+    close_all();
+}
+END_TEST
+
+START_TEST(weights_one_by_one) {
+    const float w[6] = {w0, 2, 3, 4, 5, 6};
+    open_model();
+    ok(etrt_session_create(model, &session));
+    ok(etrt_set_dim(session, "B", 0));
+    ok(etrt_set_dim(session, "F", 0));
+    bind_n(session, 10);
+    fails(ETRT_UNBOUND, "weights", etrt_run(session));
+    fails(ETRT_NOT_FOUND, "no tensor v", etrt_model_weight(model, "v", w, sizeof w));
+    fails(ETRT_INVALID, "no weight but", etrt_model_weight(model, "y", w, sizeof w));
+    fails(ETRT_MISMATCH, "24 needed", etrt_model_weight(model, "w", w, sizeof w - 4));
+    fails(ETRT_INVALID, "NULL", etrt_model_weight(model, "w", NULL, sizeof w));
+    ok(etrt_model_weight(model, "w", w, sizeof w));
+    ok(etrt_run(session));
+    check_y(session, 10);
+    close_all();
+}
+END_TEST
+
 START_TEST(submits_and_waits) {
     open_session();
     bind_n(session, 100);
@@ -505,6 +542,8 @@ static void add(TCase *tc) {
     tcase_add_test(tc, poisons_outputs);
     tcase_add_test(tc, any_number_of_workgroups);
     tcase_add_test(tc, counts);
+    tcase_add_test(tc, times_launches);
+    tcase_add_test(tc, weights_one_by_one);
     tcase_add_test(tc, submits_and_waits);
     tcase_add_test(tc, two_sessions);
     tcase_add_test(tc, threads_share_a_device);
