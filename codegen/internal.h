@@ -204,6 +204,34 @@ typedef struct {
 void cg_spin_begin(cg *, cg_spin *);
 void cg_spin_again(cg *, cg_spin *);
 
+/* ---- box.c ---- */
+/* The counters a wait names, numbered 0 .. total - 1. Item numbers may differ from lane to lane;
+ * what a box emits before is uniform. */
+typedef struct {
+    const et_wait *w;
+    et_expr lo[ET_MAX_RANK], hi[ET_MAX_RANK], size[ET_MAX_RANK];
+    int var[ET_MAX_VARS]; /* in place of those of the wait */
+    et_expr extent[ET_MAX_VARS];
+    val total;
+    int64_t constant; /* total, or -1 if only the launch knows it */
+    int64_t most;     /* upper bound of total, or -1 */
+    val need;         /* of every counter, or NULL */
+} cg_box;
+void cg_box_begin(cg *, const et_wait *, cg_box *);
+/* The item's word in the event array, with the event's base. */
+val cg_box_word(cg *, const cg_box *, val item);
+/* Arrivals that complete it. 0 for an item that is no counter of the wait: it counts as complete,
+ * and its word is some word of the event. Items past the last are such. */
+val cg_box_need(cg *, const cg_box *, val item);
+/* Both at once, the word without the event's base. */
+val cg_box_index(cg *, const cg_box *, val item, val *out_need);
+/* The item's word, and whether it is a counter at all, of a box with variables. */
+val cg_box_place(cg *, const cg_box *, val item, val *out_inside);
+/* Strides of an event's dimensions: its words at the symbols' upper bounds, row-major. */
+void cg_strides(cg *, const et_event *, int64_t *out);
+/* Arrivals that complete the counter AT (an index per dimension) of event number EVENT. */
+val cg_event_need(cg *, int event, const val *at);
+
 /* ---- wait.c ---- */
 /* What wave 0 leaves in local memory for the others: whether to go on, and, when its own wait ran
  * out, what it waited for. TILE is also where it leaves the task it took from a queue. */
@@ -223,28 +251,11 @@ enum { CG_GO_ON, CG_ABORTED, CG_EXPIRED };
 val cg_flag(cg *, int word);
 /* True where an edge applies in this iteration of the grid's loop; NULL = always. */
 val cg_applies(cg *, const et_grid *, et_when);
-/* Strides of an event's dimensions: its words at the symbols' upper bounds, row-major. */
-void cg_strides(cg *, const et_event *, int64_t *out);
 bool cg_weakened(cg *, int event); /* by the options */
-/* Does the wait depend on what this kernel writes? Then an earlier wait of the task was for that.
+/* Does the wait depend, in its boxes or counts, on what this kernel writes? Then an earlier wait of
+ * the task was for that.
  */
 bool cg_wait_reads(cg *, const et_wait *);
-/* The counters one wait names, numbered 0 .. total - 1. Item numbers may differ from lane to lane;
- * what a box emits before is uniform. */
-typedef struct {
-    const et_wait *w;
-    et_expr size[ET_MAX_RANK];
-    val total;
-    int64_t constant; /* total, or -1 if only the launch knows it */
-    int64_t most;     /* upper bound of total, or -1 */
-    val need;
-} cg_box;
-void cg_box_begin(cg *, const et_wait *, cg_box *);
-/* The item's word in the event array, with the event's base. */
-val cg_box_word(cg *, const cg_box *, val item);
-/* Arrivals that complete it. 0 for an item that is no counter of the wait: it counts as complete,
- * and its word is some word of the event. */
-val cg_box_need(cg *, const cg_box *, val item);
 void cg_waits(cg *, int grid, val tile);
 void cg_failed(cg *);
 void cg_notifies(cg *, int grid);

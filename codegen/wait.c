@@ -32,18 +32,6 @@ val cg_applies(cg *g, const et_grid *gr, et_when when) {
     }
 }
 
-/* Strides of an event's dimensions: its words at the symbols' upper bounds, row-major. */
-void cg_strides(cg *g, const et_event *e, int64_t *out) {
-    int64_t s = 1;
-    for (int i = e->rank - 1; i >= 0; i--) {
-        int64_t lo, hi;
-        out[i] = s;
-        if (!et_bounds(g->x, e->dim[i], &lo, &hi))
-            et_bug("dimension %d of event %s has no bounds", i, e->name);
-        s *= hi;
-    }
-}
-
 struct poll {
     const et_grid *gr;
     int grid, event;
@@ -136,53 +124,6 @@ static val poll_lanes(cg *g, struct poll *w, val active, val ptr) {
     return r;
 }
 
-void cg_box_begin(cg *g, const et_wait *w, cg_box *box) {
-    const et_event *e = &g->p->events[w->event];
-    et_expr total = et_int(g->x, 1);
-    *box = (cg_box){.w = w, .constant = -1, .most = -1};
-    for (int i = 0; i < e->rank; i++) {
-        box->size[i] = et_add(g->x, et_sub(g->x, w->hi[i], w->lo[i]), et_int(g->x, 1));
-        total = et_mul(g->x, total, box->size[i]);
-    }
-    box->need = cg_emit(g, e->count);
-    if (g->opt->break_event && strcmp(e->name, g->opt->break_event) == 0)
-        box->need = cg_addi(g, box->need, 1);
-    box->total = cg_emit(g, total);
-    int64_t lo, hi;
-    if (!et_is_int(g->x, total, &box->constant)) box->constant = -1;
-    if (et_bounds(g->x, total, &lo, &hi)) box->most = hi;
-}
-
-/* The counter's word among its event's. */
-static val box_index(cg *g, const cg_box *box, val item) {
-    const et_event *e = &g->p->events[box->w->event];
-    int64_t stride[ET_MAX_RANK], n;
-    cg_strides(g, e, stride);
-    val word = cg_i32(g, 0);
-    for (int i = e->rank - 1; i >= 0; i--) {
-        val at = cg_emit(g, box->w->lo[i]);
-        bool one = et_is_int(g->x, box->size[i], &n) && n == 1, top = true;
-        for (int k = 0; k < i; k++)
-            top &= et_is_int(g->x, box->size[k], &n) && n == 1;
-        if (!one) {
-            val s = cg_emit(g, box->size[i]);
-            at = cg_add(g, at, top ? item : LLVMBuildURem(g->b, item, s, ""));
-            if (!top) item = LLVMBuildUDiv(g->b, item, s, "");
-        }
-        word = cg_add(g, word, cg_muli(g, at, stride[i]));
-    }
-    return word;
-}
-
-val cg_box_word(cg *g, const cg_box *box, val item) {
-    return cg_addi(g, box_index(g, box, item), g->p->events[box->w->event].base);
-}
-
-val cg_box_need(cg *g, const cg_box *box, val item) {
-    (void)g, (void)item;
-    return box->need;
-}
-
 static val wait_one(cg *g, int grid, const et_wait *w, val tile) {
     const et_event *e = &g->p->events[w->event];
     struct poll s = {.gr = &g->p->grids[grid], .grid = grid, .event = w->event, .tile = tile};
@@ -202,8 +143,7 @@ static val wait_one(cg *g, int grid, const et_wait *w, val tile) {
     cg_if on;
     val before = quit;
     if (loop) cg_if_begin(g, &on, cg_icmp(g, LLVMIntEQ, quit, zero));
-    s.need = cg_box_need(g, &box, item);
-    s.index = box_index(g, &box, item);
+    s.index = cg_box_index(g, &box, item, &s.need);
     val ptr = cg_gep(g, cg_gepi(g, g->events, 4 * (int64_t)e->base),
                      LLVMBuildZExt(g->b, cg_muli(g, s.index, 4), g->i64, ""));
     quit = poll_lanes(g, &s, active, ptr);
@@ -219,11 +159,13 @@ bool cg_weakened(cg *g, int event) {
     return g->opt->weaken_event && strcmp(g->p->events[event].name, g->opt->weaken_event) == 0;
 }
 
-/* Does the box depend on what this kernel writes? Then an earlier wait of the task was for that. */
 bool cg_wait_reads(cg *g, const et_wait *w) {
-    for (int i = 0; i < g->p->events[w->event].rank; i++)
+    const et_event *e = &g->p->events[w->event];
+    for (int i = 0; i < e->rank; i++)
         if (cg_reads_mutable(g, w->lo[i]) || cg_reads_mutable(g, w->hi[i])) return true;
-    return false;
+    for (int i = 0; i < w->nvars; i++)
+        if (cg_reads_mutable(g, et_var_extent(g->x, w->vars[i]))) return true;
+    return cg_reads_mutable(g, e->count);
 }
 
 void cg_waits(cg *g, int grid, val tile) {
@@ -264,34 +206,77 @@ void cg_waits(cg *g, int grid, val tile) {
     cg_fence(g, LLVMAtomicOrderingAcquire, weak);
 }
 
+static void arrive(cg *g, val word) {
+    val ptr = cg_gep(g, g->events, LLVMBuildZExt(g->b, cg_muli(g, word, 4), g->i64, ""));
+    LLVMBuildAtomicRMWSyncScope(g->b, LLVMAtomicRMWBinOpAdd, ptr, cg_i32(g, 1),
+                                LLVMAtomicOrderingMonotonic, g->agent);
+}
+
+/* By one lane. */
+static void notify_one(cg *g, const et_notify *n) {
+    const et_event *e = &g->p->events[n->event];
+    int64_t stride[ET_MAX_RANK];
+    cg_strides(g, e, stride);
+    val word = cg_i32(g, e->base);
+    for (int k = 0; k < e->rank; k++)
+        word = cg_add(g, word, cg_muli(g, cg_emit(g, n->index[k]), stride[k]));
+    arrive(g, word);
+}
+
+/* By the lanes of a wave. */
+static void notify_many(cg *g, const et_notify *n) {
+    et_wait w = {.event = n->event, .nvars = n->nvars};
+    for (int i = 0; i < g->p->events[n->event].rank; i++)
+        w.lo[i] = w.hi[i] = n->index[i];
+    memcpy(w.vars, n->vars, sizeof w.vars);
+    cg_box box;
+    cg_for f;
+    cg_if on;
+    val zero = cg_i32(g, 0), inside;
+    cg_box_begin(g, &w, &box);
+    bool loop = box.most < 0 || box.most > g->t->wave;
+    val item = g->lane;
+    if (loop)
+        item =
+            cg_add(g, cg_for_begin(g, &f, zero, box.total, cg_i32(g, g->t->wave), false, 0, NULL),
+                   g->lane);
+    val word = cg_box_place(g, &box, item, &inside);
+    cg_if_begin(g, &on, inside);
+    arrive(g, word);
+    cg_if_end(g, &on);
+    if (loop) cg_for_end(g, &f, NULL);
+}
+
 void cg_notifies(cg *g, int grid) {
     const et_grid *gr = &g->p->grids[grid];
     if (!gr->nnotifies) {
         cg_barrier(g); /* the next tile reuses the local buffers */
         return;
     }
-    bool weak = false;
-    for (int i = 0; i < gr->nnotifies; i++)
+    bool weak = false, lanes = false;
+    for (int i = 0; i < gr->nnotifies; i++) {
         weak |= cg_weakened(g, gr->notifies[i].event);
+        lanes |= gr->notifies[i].nvars > 0;
+    }
     cg_barrier_drain(g);
     cg_if me;
-    cg_if_begin(g, &me, cg_icmp(g, LLVMIntEQ, g->tid, cg_i32(g, 0)));
+    cg_if_begin(g, &me, cg_icmp(g, LLVMIntEQ, lanes ? g->wave : g->tid, cg_i32(g, 0)));
     cg_fence(g, LLVMAtomicOrderingRelease, weak);
     for (int i = 0; i < gr->nnotifies; i++) {
         const et_notify *n = &gr->notifies[i];
-        const et_event *e = &g->p->events[n->event];
         val when = cg_applies(g, gr, n->when);
-        cg_if s;
+        cg_if s, one;
         int mark = cg_scope(g);
         if (when) cg_if_begin(g, &s, when);
-        int64_t stride[ET_MAX_RANK];
-        cg_strides(g, e, stride);
-        val word = cg_i32(g, e->base);
-        for (int k = 0; k < e->rank; k++)
-            word = cg_add(g, word, cg_muli(g, cg_emit(g, n->index[k]), stride[k]));
-        val ptr = cg_gep(g, g->events, LLVMBuildZExt(g->b, cg_muli(g, word, 4), g->i64, ""));
-        LLVMBuildAtomicRMWSyncScope(g->b, LLVMAtomicRMWBinOpAdd, ptr, cg_i32(g, 1),
-                                    LLVMAtomicOrderingMonotonic, g->agent);
+        if (n->nvars) {
+            notify_many(g, n);
+        } else if (lanes) {
+            cg_if_begin(g, &one, cg_icmp(g, LLVMIntEQ, g->lane, cg_i32(g, 0)));
+            notify_one(g, n);
+            cg_if_end(g, &one);
+        } else {
+            notify_one(g, n);
+        }
         if (when) cg_if_end(g, &s);
         cg_scope_end(g, mark);
     }
