@@ -5,9 +5,10 @@
 #include "etrt.h"
 #include "timeline.h"
 
-/* The last launch of a session whose tracing is on (etrt_session_trace). Names come from the
- * manifest; dependencies are not in it: timeline_link adds them when the program is at hand. NULL
- * with a message in ERR. */
-timeline *timeline_of_launch(etrt_session *, const char *title, char err[TIMELINE_ERR]);
+/* The last launch of a session of MODEL on DEVICE whose tracing is on (etrt_session_trace). Names
+ * come from the manifest; dependencies are not in it: timeline_link adds them when the program is
+ * at hand. NULL with a message in ERR. */
+timeline *timeline_of_launch(const etrt_device *, const etrt_model *, etrt_session *,
+                             const char *title, char err[TIMELINE_ERR]);
 
 #endif
