@@ -30,8 +30,9 @@ typedef struct {
     et_sim_mode mode;
     const bool *dynamic; /* AS_SCHEDULED: by grid, instead of what the program says; or NULL */
     int workgroups;      /* 0: one per CU */
-    /* Dynamic tasks are pushed when the last of those they wait for has been claimed, not when it
-     * is done, and wait in place. */
+    /* Tasks that a mode or `dynamic` made dynamic are pushed when the last of those they wait for
+     * has been claimed, not when it is done, and wait in place; but for those whose waits a tensor
+     * decides. */
     bool early_push;
     /* CUs differ in speed: each is slower than the machine by a share of its own, 0 .. spread,
      * drawn with the seed. */

@@ -32,6 +32,7 @@ struct sim_box {
     et_when when;
     int nvars;
     const int *vars;
+    int extent[ET_MAX_VARS]; /* of the variables */
 };
 
 /* A notify: one counter, at every value of its variables. */
@@ -41,6 +42,7 @@ struct sim_arrival {
     et_when when;
     int nvars;
     const int *vars;
+    int extent[ET_MAX_VARS];
 };
 
 struct sim_tile_cost {
@@ -65,7 +67,7 @@ struct sim_grid {
     struct sim_box *box;
     struct sim_arrival *arrival;
     int64_t extent[ET_MAX_RANK], tiles;
-    bool dynamic;
+    bool dynamic, early;
     int nloop, loop[ET_MAX_LOOPS]; /* loops around it, outermost first */
     struct sim_tile_cost *cost;    /* by tile */
     int64_t cost_iteration;        /* COST is of this one; -1: of none, -2: of all */
@@ -77,7 +79,7 @@ struct sim_grid {
      * in row-major order. */
     unsigned cell_coords;
     int64_t cells;
-    bool has_dynamic_readers; /* arrivals may complete what a dynamic grid waits for */
+    bool has_late_readers, has_early_readers; /* dynamic grids wait for it to be done, begun */
 };
 
 /* One grid in one iteration of the loops around it. */
@@ -85,8 +87,7 @@ struct sim_instance {
     int grid;
     int64_t iteration;
     int64_t loop[ET_MAX_LOOPS];
-    int64_t first; /* its first tile in program order of all tiles */
-    int64_t cell;  /* dynamic: its first cell */
+    int64_t first; /* tiles of static grids before it in program order */
     int region;    /* dynamic: what workgroups go through as one item; -1 */
 };
 
@@ -96,12 +97,21 @@ struct sim_region {
 };
 
 struct sim_counter {
-    uint32_t arrivals, need, starts;
-    double free;           /* when the next arrival can be counted */
-    double complete;       /* when it was, or SIM_NEVER */
-    int32_t waiter, cells; /* heads of lists: workgroups, and cells to look at again; -1 */
+    int64_t need; /* -1: not told yet */
+    int32_t arrivals, starts;
+    double free;     /* when the next arrival can be counted */
+    double complete; /* when it was, or SIM_NEVER */
+    /* Heads of lists, -1 for none: workgroups, cells to look at when it is complete, and when all
+     * it counts has begun. */
+    int32_t waiter, cells, early_cells;
 };
 #define SIM_NEVER 1e300
+
+struct sim_event {
+    int64_t size[ET_MAX_RANK], stride[ET_MAX_RANK]; /* dimensions at this launch, words */
+    struct sim_sheet *sheet; /* of its count, where counters differ; else NULL */
+    int count;
+};
 
 /* How far a task or cell has looked at its counters. */
 struct sim_scan {
@@ -186,8 +196,8 @@ struct sim {
     int ninst, cinst;
     struct sim_region *region;
     int nregion, cregion;
-    int64_t tiles; /* of all instances */
-    int64_t (*stride)[ET_MAX_RANK];
+    int64_t tiles, static_tiles; /* of all instances */
+    struct sim_event *event;
     struct sim_counter *counter;
     int words;
 
@@ -244,6 +254,8 @@ const struct sim_tile_cost *sim_cost(struct sim *, int instance, int64_t tile);
 
 /* ---- simulate_wait.c */
 
+/* Arrivals that complete counter WORD of an event, for the task that was entered. */
+int64_t sim_need(struct sim *, int event, int word);
 /* The word of the counter that SCAN, within a wait, is at, moving on to the next value of the
  * wait's variables where one is through; -1 past the last or when the simulation fails. The
  * variables must be those of the task and the grid's sheet run; they are again afterwards. */

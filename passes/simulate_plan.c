@@ -5,6 +5,11 @@
 
 /* ---- grids ---- */
 
+static void add_extents(struct sim *s, struct sim_grid *sg, int n, const int *vars, int *out) {
+    for (int i = 0; i < n; i++)
+        out[i] = sim_sheet_add(sg->sheet, et_var_extent(s->x, vars[i]));
+}
+
 static void add_box(struct sim *s, struct sim_grid *sg, const et_wait *w, struct sim_box *b) {
     const et_event *e = &s->p->events[w->event];
     *b = (struct sim_box){.event = w->event, .rank = e->rank, .when = w->when};
@@ -12,6 +17,9 @@ static void add_box(struct sim *s, struct sim_grid *sg, const et_wait *w, struct
         b->lo[d] = sim_sheet_add(sg->sheet, w->lo[d]);
         b->hi[d] = sim_sheet_add(sg->sheet, w->hi[d]);
     }
+    b->nvars = w->nvars;
+    b->vars = w->vars;
+    add_extents(s, sg, w->nvars, w->vars, b->extent);
 }
 
 static void add_arrival(struct sim *s, struct sim_grid *sg, const et_notify *n,
@@ -20,6 +28,9 @@ static void add_arrival(struct sim *s, struct sim_grid *sg, const et_notify *n,
     *a = (struct sim_arrival){.event = n->event, .rank = e->rank, .when = n->when};
     for (int d = 0; d < e->rank; d++)
         a->index[d] = sim_sheet_add(sg->sheet, n->index[d]);
+    a->nvars = n->nvars;
+    a->vars = n->vars;
+    add_extents(s, sg, n->nvars, n->vars, a->extent);
 }
 
 struct mentions {
@@ -43,11 +54,20 @@ static void find_cells(struct sim *s, struct sim_grid *sg) {
             et_walk(s->x, w->lo[d], note_coord, &m);
             et_walk(s->x, w->hi[d], note_coord, &m);
         }
+        for (int v = 0; v < w->nvars; v++)
+            et_walk(s->x, et_var_extent(s->x, w->vars[v]), note_coord, &m);
     }
     sg->cells = 1;
     for (int c = 0; c < sg->f->ncoords; c++)
         if (sg->cell_coords >> c & 1) sg->cells *= sg->extent[c];
     if (sg->tiles == 0) sg->cells = 0;
+}
+
+/* Does a tensor decide what the grid waits for? Then it cannot be known before that is done. */
+static bool routed(const struct sim *s, const struct sim_grid *g) {
+    for (int i = 0; i < g->g->nwaits; i++)
+        if (s->event[g->box[i].event].sheet) return true;
+    return sim_sheet_loads(g->sheet);
 }
 
 static bool prepare_grid(struct sim *s, int index) {
@@ -81,23 +101,29 @@ static bool prepare_grid(struct sim *s, int index) {
         sg->dynamic = true;
         break;
     case ET_SIM_AS_SCHEDULED:
-        sg->dynamic = s->opt->dynamic && s->opt->dynamic[index];
+        sg->dynamic = s->opt->dynamic ? s->opt->dynamic[index] : g->dynamic;
         break;
     default:
         break;
     }
+    bool as_scheduled = s->opt->mode == ET_SIM_AS_SCHEDULED && !s->opt->dynamic;
+    sg->early = sg->dynamic && (as_scheduled ? g->early : s->opt->early_push && !routed(s, sg));
     find_cells(s, sg);
     return true;
 }
 
 static void find_readers(struct sim *s) {
-    bool *watched = et_alloc(s->arena, (size_t)(s->p->nevents + 1) * sizeof *watched);
+    size_t n = (size_t)s->p->nevents + 1;
+    bool *late = et_alloc(s->arena, n * sizeof *late),
+         *early = et_alloc(s->arena, n * sizeof *late);
     for (int i = 0; i < s->p->ngrids; i++)
         for (int w = 0; s->grid[i].dynamic && w < s->grid[i].g->nwaits; w++)
-            watched[s->grid[i].box[w].event] = true;
+            (s->grid[i].early ? early : late)[s->grid[i].box[w].event] = true;
     for (int i = 0; i < s->p->ngrids; i++)
-        for (int n = 0; n < s->grid[i].g->nnotifies; n++)
-            s->grid[i].has_dynamic_readers |= watched[s->grid[i].arrival[n].event];
+        for (int a = 0; a < s->grid[i].g->nnotifies; a++) {
+            s->grid[i].has_late_readers |= late[s->grid[i].arrival[a].event];
+            s->grid[i].has_early_readers |= early[s->grid[i].arrival[a].event];
+        }
 }
 
 /* ---- instances ---- */
@@ -119,14 +145,17 @@ static void add_instance(struct sim *s, int grid, int region) {
         if (!s->inst) et_bug("out of memory");
     }
     struct sim_instance *in = &s->inst[s->ninst++];
-    *in = (struct sim_instance){.grid = grid, .first = s->tiles, .region = region};
+    *in = (struct sim_instance){.grid = grid, .first = s->static_tiles, .region = region};
     for (int i = 0; i < sg->nloop; i++) {
         const et_loop *l = &s->p->g->loops[sg->loop[i]];
         in->loop[i] = s->vars[l->var];
         in->iteration = in->iteration * (l->hi - l->lo) + in->loop[i];
     }
     s->tiles += sg->tiles;
-    if (region < 0) return;
+    if (region < 0) {
+        s->static_tiles += sg->tiles;
+        return;
+    }
     s->region[region].count++;
     s->region[region].left += sg->tiles;
 }
@@ -162,30 +191,54 @@ static void add_items(struct sim *s, int first, int count, int region) {
 
 /* ---- events ---- */
 
-static bool prepare_events(struct sim *s) {
+static void note_late(void *ctx, et_expr e) {
+    struct mentions *m = ctx;
+    et_xop op = et_x(m->s->x, e)->op;
+    if (op == ET_X_VAR || op == ET_X_LOAD) m->g = NULL;
+}
+
+/* Do counters of the event count to numbers of their own? */
+static bool counts_differ(struct sim *s, const et_event *e) {
+    struct sim_grid any;
+    struct mentions m = {s, &any};
+    et_walk(s->x, e->count, note_late, &m);
+    return !m.g;
+}
+
+static void prepare_event(struct sim *s, int index) {
+    const et_event *e = &s->p->events[index];
+    struct sim_event *ev = &s->event[index];
+    int64_t n = 1, lo, hi, need = -1;
+    for (int d = e->rank - 1; d >= 0; d--) {
+        ev->stride[d] = n;
+        if (!et_bounds(s->x, e->dim[d], &lo, &hi)) et_bug("%s has no bounds", e->name);
+        ev->size[d] = et_eval(s->x, e->dim[d], s->syms, s->vars);
+        n *= hi;
+    }
+    if (counts_differ(s, e)) {
+        ev->sheet = sim_sheet_create(s);
+        ev->count = sim_sheet_add(ev->sheet, e->count);
+    } else {
+        need = et_eval(s->x, e->count, s->syms, s->vars);
+        need = need > 0 ? need : 0;
+    }
+    for (int64_t w = e->base; w < e->base + n && w < s->words; w++) {
+        s->counter[w].need = need;
+        if (need == 0) s->counter[w].complete = 0;
+    }
+}
+
+static void prepare_events(struct sim *s) {
     et_program *p = s->p;
     s->words = p->event_words;
-    s->stride = et_alloc(s->arena, (size_t)(p->nevents + 1) * sizeof *s->stride);
-    s->counter = calloc((size_t)s->words + 1, sizeof *s->counter);
+    s->event = et_alloc(s->arena, (size_t)(p->nevents + 1) * sizeof *s->event);
+    s->counter = malloc(((size_t)s->words + 1) * sizeof *s->counter);
     if (!s->counter) et_bug("out of memory");
     for (int w = 0; w < s->words; w++)
-        s->counter[w] =
-            (struct sim_counter){.need = 1, .complete = SIM_NEVER, .waiter = -1, .cells = -1};
-    for (int i = 0; i < p->nevents; i++) {
-        const et_event *e = &p->events[i];
-        int64_t n = 1, lo, hi;
-        for (int d = e->rank - 1; d >= 0; d--) {
-            s->stride[i][d] = n;
-            if (!et_bounds(s->x, e->dim[d], &lo, &hi)) et_bug("%s has no bounds", e->name);
-            n *= hi;
-        }
-        int64_t need = et_eval(s->x, e->count, s->syms, s->vars);
-        for (int64_t w = e->base; w < e->base + n && w < s->words; w++) {
-            s->counter[w].need = (uint32_t)(need > 0 ? need : 0);
-            if (need <= 0) s->counter[w].complete = 0;
-        }
-    }
-    return true;
+        s->counter[w] = (struct sim_counter){
+            .complete = SIM_NEVER, .waiter = -1, .cells = -1, .early_cells = -1};
+    for (int i = 0; i < p->nevents; i++)
+        prepare_event(s, i);
 }
 
 /* ---- all of it ---- */
@@ -194,6 +247,7 @@ bool sim_plan(struct sim *s) {
     et_program *p = s->p;
     s->vars = et_alloc(s->arena, (size_t)(et_var_count(s->x) + 1) * sizeof *s->vars);
     s->grid = et_alloc(s->arena, (size_t)(p->ngrids + 1) * sizeof *s->grid);
+    prepare_events(s);
     for (int i = 0; i < p->ngrids; i++)
         if (!prepare_grid(s, i)) return false;
     find_readers(s);
@@ -202,14 +256,17 @@ bool sim_plan(struct sim *s) {
         sim_fail(s, "too many tasks");
         return false;
     }
-    return prepare_events(s);
+    return true;
 }
 
 void sim_plan_destroy(struct sim *s) {
     for (int i = 0; s->grid && i < s->p->ngrids; i++) {
         sim_sheet_destroy(s->grid[i].sheet);
+        sim_sheet_destroy(s->grid[i].sizes);
         free(s->grid[i].cost);
     }
+    for (int i = 0; s->event && i < s->p->nevents; i++)
+        sim_sheet_destroy(s->event[i].sheet);
     free(s->inst);
     free(s->region);
     free(s->counter);

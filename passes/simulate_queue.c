@@ -3,13 +3,11 @@
  * into the ring of its die, or the device's when that is full. Workgroups without a task look into
  * the ring of their own die, the device's, and then those of other dies. */
 #include "diag.h"
+#include "queue.h"
 #include "simulate_int.h"
 #include <stdlib.h>
 
-enum { DIE_RING = 64 }; /* tasks a die's ring holds */
-
-static void queue_add(struct sim *s, int die, int instance, int64_t tile) {
-    struct sim_ring *r = &s->ring[s->ring[die].n < DIE_RING ? die : s->ndies];
+static void queue_add(struct sim_ring *r, int instance, int64_t tile) {
     if (r->n == r->cap) {
         int64_t cap = r->cap ? 2 * r->cap : 256;
         struct sim_queued *t = malloc((size_t)cap * sizeof *t);
@@ -55,9 +53,10 @@ static bool look(struct sim *s, int64_t index) {
         if (!sim_applies(s, in, b->when)) continue;
         while ((word = sim_scan_word(s, g, b, &cell->scan)) >= 0) {
             struct sim_counter *c = &s->counter[word];
-            if (s->opt->early_push ? c->starts < c->need : c->complete > s->now) {
-                cell->next = c->cells;
-                c->cells = (int32_t)index;
+            if (g->early ? c->starts < c->need : c->complete > s->now) {
+                int32_t *list = g->early ? &c->early_cells : &c->cells;
+                cell->next = *list;
+                *list = (int32_t)index;
                 return false;
             }
             cell->scan.place++;
@@ -175,10 +174,11 @@ void sim_push_lands(struct sim *s, int push) {
     struct sim_push p = s->push[push];
     const struct sim_grid *g = &s->grid[s->inst[p.instance].grid];
     int64_t tasks = g->tiles / g->cells;
+    struct sim_ring *r = &s->ring[s->ring[p.die].n + tasks <= ET_DIE_SLOTS ? p.die : s->ndies];
     s->push[push].instance = s->free_push;
     s->free_push = push;
     for (int64_t k = 0; k < tasks; k++) {
-        queue_add(s, p.die, p.instance, tile_of(g, p.cell, k));
+        queue_add(r, p.instance, tile_of(g, p.cell, k));
         if (s->nparked) wake_one(s, p.die);
     }
 }

@@ -1,15 +1,21 @@
 /* Counters: which ones a task waits for, what an arrival does, who goes on when one is complete. */
 #include "simulate_int.h"
 
-/* Set the variables of a wait or notify to value number TUPLE; false past the last. */
-static bool set_tuple(struct sim *s, int nvars, const int *vars, int64_t tuple) {
+/* Set the variables of a wait or notify to value number TUPLE; false past the last. The sheet is
+ * run: extents do not depend on one another. */
+static bool set_tuple(struct sim *s, struct sim_sheet *sheet, int nvars, const int *vars,
+                      const int *extent, int64_t tuple) {
     for (int i = nvars - 1; i >= 0; i--) {
-        int64_t n = et_eval(s->x, et_var_extent(s->x, vars[i]), s->syms, s->vars);
+        int64_t n = sim_sheet_value(sheet, extent[i]);
+        if (n == SIM_UNKNOWN)
+            sim_fail(s, "how far %s goes is not known", et_var_name(s->x, vars[i]));
         if (n <= 0) return false;
         s->vars[vars[i]] = tuple % n;
         tuple /= n;
     }
-    return tuple == 0;
+    if (tuple) return false;
+    if (nvars) sim_sheet_run(s, sheet);
+    return true;
 }
 
 static void unknown(struct sim *s, const struct sim_grid *g, int event) {
@@ -17,9 +23,31 @@ static void unknown(struct sim *s, const struct sim_grid *g, int event) {
              g->g->name, s->p->events[event].name);
 }
 
+int64_t sim_need(struct sim *s, int event, int word) {
+    struct sim_counter *c = &s->counter[word];
+    const et_event *e = &s->p->events[event];
+    struct sim_event *ev = &s->event[event];
+    if (c->need >= 0) return c->need;
+    int64_t rest = word - e->base;
+    for (int d = 0; d < e->rank; d++) {
+        if (e->var[d]) s->vars[e->var[d] - 1] = rest / ev->stride[d];
+        rest %= ev->stride[d];
+    }
+    sim_sheet_run(s, ev->sheet);
+    c->need = sim_sheet_value(ev->sheet, ev->count);
+    if (c->need == SIM_UNKNOWN)
+        sim_fail(s, "what %s counts to is decided by a tensor that is not given", e->name);
+    if (c->need <= 0) {
+        c->need = 0;
+        c->complete = 0;
+    }
+    return c->need;
+}
+
+/* The counter at PLACE of a box, or -1. Boxes over variables count as far as they are inside. */
 static int word_at(struct sim *s, const struct sim_grid *g, const struct sim_box *b,
                    int64_t place) {
-    const et_event *e = &s->p->events[b->event];
+    const struct sim_event *ev = &s->event[b->event];
     int64_t word = 0, total = 1, lo[ET_MAX_RANK], size[ET_MAX_RANK];
     for (int d = 0; d < b->rank; d++) {
         int64_t hi = sim_sheet_value(g->sheet, b->hi[d]);
@@ -28,46 +56,60 @@ static int word_at(struct sim *s, const struct sim_grid *g, const struct sim_box
             unknown(s, g, b->event);
             return -1;
         }
+        if (b->nvars && lo[d] < 0) lo[d] = 0;
+        if (b->nvars && hi >= ev->size[d]) hi = ev->size[d] - 1;
         size[d] = hi >= lo[d] ? hi - lo[d] + 1 : 0;
         total *= size[d];
     }
     if (place >= total) return -1;
     for (int d = b->rank - 1; d >= 0; d--) {
-        word += (lo[d] + place % size[d]) * s->stride[b->event][d];
+        word += (lo[d] + place % size[d]) * ev->stride[d];
         place /= size[d];
     }
-    if (word < 0 || e->base + word >= s->words) {
-        sim_fail(s, "%s waits for a counter that %s does not have", g->g->name, e->name);
+    word += s->p->events[b->event].base;
+    if (word < 0 || word >= s->words) {
+        sim_fail(s, "%s waits for a counter that %s does not have", g->g->name,
+                 s->p->events[b->event].name);
         return -1;
     }
-    return (int)(e->base + word);
+    sim_need(s, b->event, (int)word);
+    return s->failed ? -1 : (int)word;
 }
 
 int sim_scan_word(struct sim *s, struct sim_grid *g, const struct sim_box *b, struct sim_scan *at) {
     if (!b->nvars) return word_at(s, g, b, at->place);
-    for (; !s->failed && set_tuple(s, b->nvars, b->vars, at->tuple); at->tuple++, at->place = 0) {
-        sim_sheet_run(s, g->sheet);
+    for (; set_tuple(s, g->sheet, b->nvars, b->vars, b->extent, at->tuple);
+         at->tuple++, at->place = 0) {
         int word = word_at(s, g, b, at->place);
-        if (word >= 0) return word;
+        if (word >= 0 || s->failed) return word;
     }
     return -1;
 }
 
 /* ---- arrivals ---- */
 
+/* The counter an arrival is for; -1 when it is outside the event, which is left out of those over
+ * variables. */
 static int arrival_word(struct sim *s, const struct sim_grid *g, const struct sim_arrival *a) {
-    const et_event *e = &s->p->events[a->event];
-    int64_t word = e->base;
+    const struct sim_event *ev = &s->event[a->event];
+    int64_t word = s->p->events[a->event].base;
+    bool inside = true;
     for (int d = 0; d < a->rank; d++) {
         int64_t i = sim_sheet_value(g->sheet, a->index[d]);
         if (i == SIM_UNKNOWN) {
             unknown(s, g, a->event);
             return -1;
         }
-        word += i * s->stride[a->event][d];
+        inside &= i >= 0 && i < ev->size[d];
+        word += i * ev->stride[d];
     }
-    if (word >= e->base && word < s->words) return (int)word;
-    sim_fail(s, "%s notifies a counter that %s does not have", g->g->name, e->name);
+    if (inside && word < s->words) {
+        sim_need(s, a->event, (int)word);
+        return (int)word;
+    }
+    if (!a->nvars)
+        sim_fail(s, "%s notifies a counter that %s does not have", g->g->name,
+                 s->p->events[a->event].name);
     return -1;
 }
 
@@ -82,10 +124,10 @@ static int each_arrival(struct sim *s, int wg, void (*fn)(struct sim *, int word
     for (int i = 0; i < g->g->nnotifies && !s->failed; i++) {
         const struct sim_arrival *a = &g->arrival[i];
         if (!sim_applies(s, in, a->when)) continue;
-        for (int64_t k = 0; set_tuple(s, a->nvars, a->vars, k); k++) {
-            if (a->nvars) sim_sheet_run(s, g->sheet);
+        for (int64_t k = 0; set_tuple(s, g->sheet, a->nvars, a->vars, a->extent, k); k++) {
             int word = arrival_word(s, g, a);
-            if (word < 0) break;
+            if (s->failed) break;
+            if (word < 0) continue;
             fn(s, word, wg, t);
             n++;
         }
@@ -116,7 +158,7 @@ double sim_notify(struct sim *s, int wg) {
     double t = s->now + release_us(s, g);
     int n = each_arrival(s, wg, arrive, t);
     /* Whether it was the last one is known when the atomics come back. */
-    if (n && g->has_dynamic_readers && !s->opt->early_push) t += s->m->atomic_us;
+    if (n && g->has_late_readers) t += s->m->atomic_us;
     s->schedule += t - s->now;
     return t;
 }
@@ -125,14 +167,14 @@ static void start(struct sim *s, int word, int wg, double t) {
     (void)t;
     struct sim_counter *c = &s->counter[word];
     if (++c->starts != c->need) return;
-    int32_t first = c->cells;
-    c->cells = -1;
+    int32_t first = c->early_cells;
+    c->early_cells = -1;
     if (first >= 0) sim_cells_look(s, first, wg);
 }
 
 double sim_started(struct sim *s, int wg) {
     const struct sim_grid *g = &s->grid[s->inst[s->wg[wg].instance].grid];
-    if (!s->opt->early_push || !g->has_dynamic_readers) return 0;
+    if (!g->has_early_readers) return 0;
     return each_arrival(s, wg, start, s->now) ? s->m->atomic_us : 0;
 }
 
@@ -146,7 +188,6 @@ void sim_completed(struct sim *s, int word, int wg) {
         sim_waits(s, waiter);
         waiter = next;
     }
-    if (s->opt->early_push || cells < 0) return;
     c->cells = -1;
-    sim_cells_look(s, cells, wg);
+    if (cells >= 0) sim_cells_look(s, cells, wg);
 }
