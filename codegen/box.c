@@ -199,8 +199,8 @@ static val place(cg *g, const cg_box *box, val item, val *inside, val *need) {
     return cg_select(g, *inside, word, cg_i32(g, 0));
 }
 
-val cg_box_place(cg *g, const cg_box *box, val item, val *out_inside) {
-    val word = place(g, box, item, out_inside, NULL);
+val cg_box_place(cg *g, const cg_box *box, val item, val *out_inside, val *out_need) {
+    val word = place(g, box, item, out_inside, out_need);
     return cg_addi(g, word, g->p->events[box->w->event].base);
 }
 
@@ -218,7 +218,7 @@ val cg_box_index(cg *g, const cg_box *box, val item, val *out_need) {
 
 val cg_box_word(cg *g, const cg_box *box, val item) {
     val at[ET_MAX_RANK], inside;
-    if (box->w->nvars) return cg_box_place(g, box, item, &inside);
+    if (box->w->nvars) return cg_box_place(g, box, item, &inside, NULL);
     return cg_addi(g, plain_index(g, box, item, at), g->p->events[box->w->event].base);
 }
 

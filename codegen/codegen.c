@@ -112,8 +112,23 @@ static bool check_steps(cg *g, const et_program *p) {
     return ok;
 }
 
+/* Words of the event array that the hungriest part needs. */
+static bool check_queues(cg *g) {
+    const et_program *p;
+    for (int i = 0; (p = et_program_part(g->whole, i)); i++) {
+        et_queues q;
+        const char *problem = et_queues_plan(g->arena, p, &q);
+        if (problem) {
+            cg_error(g, "%s", problem);
+            return false;
+        }
+        if (q.words > g->event_words) g->event_words = q.words;
+    }
+    return true;
+}
+
 bool cg_check(cg *g) {
-    bool ok = check_lds(g);
+    bool ok = check_lds(g) && check_queues(g);
     for (int i = 0; et_program_part(g->whole, i); i++) {
         et_program *p = et_program_part(g->whole, i);
         if (p->workgroup != g->p->workgroup || p->workgroup % g->t->wave ||

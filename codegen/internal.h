@@ -19,6 +19,7 @@ typedef struct {
     et_program *p;
     et_exprs *x;
     et_queues queues;            /* of p */
+    int event_words;             /* the most that any part needs */
     int first_task, first_event; /* what reports add to the variant's own numbers */
     et_arena *arena;
     const et_codegen_options *opt;
@@ -226,7 +227,7 @@ val cg_box_need(cg *, const cg_box *, val item);
 /* Both at once, the word without the event's base. */
 val cg_box_index(cg *, const cg_box *, val item, val *out_need);
 /* The item's word, and whether it is a counter at all, of a box with variables. */
-val cg_box_place(cg *, const cg_box *, val item, val *out_inside);
+val cg_box_place(cg *, const cg_box *, val item, val *out_inside, val *out_need);
 /* Strides of an event's dimensions: its words at the symbols' upper bounds, row-major. */
 void cg_strides(cg *, const et_event *, int64_t *out);
 /* Arrivals that complete the counter AT (an index per dimension) of event number EVENT. */
@@ -258,6 +259,7 @@ bool cg_weakened(cg *, int event); /* by the options */
 bool cg_wait_reads(cg *, const et_wait *);
 void cg_waits(cg *, int grid, val tile);
 void cg_failed(cg *);
+void cg_begin(cg *, int grid); /* tell early grids that this one's tile has begun */
 void cg_notifies(cg *, int grid);
 
 /* The device's clock of constant rate, i64. */
@@ -278,9 +280,35 @@ int64_t cg_trace_tasks(const cg *); /* most tasks a launch can have; -1 without 
 /* Note which tensors of g->p some step writes. */
 void cg_find_stored(cg *);
 
-/* ---- tile.c, static.c ---- */
+/* ---- queue.c: rings of tasks; by wave 0 ---- */
+typedef val (*cg_task_fn)(cg *, void *ctx, val i);
+/* Put COUNT tasks, more than none, uniform; task i, divergent, is what FN says. */
+void cg_put(cg *, int region, val count, cg_task_fn, void *ctx);
+/* When the region is over, and for the report of one that does not end. */
+typedef struct {
+    int grid;
+    val instance, tasks;
+} cg_none_left;
+enum { CG_TAKE_FAILED = -1 };
+/* A task of the region; 0 when all have been taken; or CG_TAKE_FAILED. */
+val cg_take(cg *, int region, const cg_none_left *);
+void cg_taken(cg *, int region, val instance);
+
+/* ---- ready.c: which tasks to put; by wave 0 ---- */
+/* Forget what has been computed, and keep what is bound from being changed: until the caller puts
+ * back a copy of *g from before. */
+void cg_isolate(cg *);
+bool cg_wakes(cg *, int event, bool begun); /* does a dynamic grid wait for it? */
+/* A counter had OLD arrivals (or beginnings) before this one. */
+void cg_arrived(cg *, int event, bool begun, const val *index, val old);
+/* Lanes where PRED holds completed the counter that is WORD of the event. */
+void cg_wake_lanes(cg *, int event, val pred, val word);
+void cg_seed(cg *); /* when the launch starts */
+
+/* ---- tile.c, static.c, dynamic.c ---- */
 void cg_tile(cg *, int grid, val tile);    /* one tile, from waits to notifications */
 void cg_visit(cg *, int first, int count); /* the items of a list, in program order */
+void cg_region(cg *, int region);
 
 /* ---- kernel.c ---- */
 void cg_kernel(cg *);

@@ -90,10 +90,7 @@ static void find_place(cg *g) {
 
 static void clear_next_events(cg *g) {
     val next = cg_argument(g, offsetof(struct etrt_kernarg, events_next), g->gptr);
-    int wg = g->whole->workgroup, words = 0;
-    for (int i = 0; et_program_part(g->whole, i); i++)
-        if (et_program_part(g->whole, i)->event_words > words)
-            words = et_program_part(g->whole, i)->event_words;
+    int wg = g->whole->workgroup, words = g->event_words;
     val first = cg_add(g, cg_muli(g, g->wg, wg), g->tid), none = NULL;
     cg_for f;
     val i = cg_for_begin(g, &f, first, cg_i32(g, words), cg_muli(g, g->nwg, wg), false, 0, &none);
@@ -193,6 +190,7 @@ static void enter_program(cg *g, et_program *p) {
     for (int i = 0; i < p->ntensors; i++)
         if (p->tensors[i].kind == ET_TENSOR_CONST) g->tensor[i] = const_tensor(g, &p->tensors[i]);
     cg_find_stored(g);
+    et_queues_plan(g->arena, p, &g->queues);
 }
 
 /* Variants: the first whose bound the symbol does not pass runs. */
@@ -211,6 +209,7 @@ static void emit_variants(cg *g) {
         g->args = LLVMGetParam(g->fn, 0);
         cg_load_arguments(g);
         g->base = cg_i32(g, 0);
+        cg_seed(g);
         cg_visit(g, g->p->first, g->p->count);
         cg_br(g, g->exit);
         g->first_task += g->p->ngrids;
@@ -236,6 +235,7 @@ void cg_kernel(cg *g) {
     if (g->whole->nvariants) {
         emit_variants(g);
     } else {
+        cg_seed(g);
         cg_visit(g, g->p->first, g->p->count);
         cg_br(g, g->exit);
     }

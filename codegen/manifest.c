@@ -124,13 +124,10 @@ static void put_event(struct out *o, const et_program *p, const et_event *e) {
 static void put_parts(struct out *o) {
     const et_program *p;
     int64_t workspace = 0;
-    int words = 0;
-    for (int i = 0; (p = et_program_part(o->g->whole, i)); i++) {
+    for (int i = 0; (p = et_program_part(o->g->whole, i)); i++)
         workspace = p->workspace_bytes > workspace ? p->workspace_bytes : workspace;
-        words = p->event_words > words ? p->event_words : words;
-    }
     put(o, "],\n \"workspace_bytes\": %" PRId64 ", \"event_words\": %d,\n \"events\": [", workspace,
-        words);
+        o->g->event_words);
     bool any = false;
     for (int i = 0; (p = et_program_part(o->g->whole, i)); i++)
         for (int k = 0; k < p->nevents; k++, any = true) {

@@ -22,6 +22,12 @@ static void static_grid(cg *g, int index) {
 void cg_visit(cg *g, int first, int count) {
     for (int i = first; i < first + count; i++) {
         const et_item *it = &g->p->items[i];
+        int region = et_queues_region(&g->queues, i);
+        if (region >= 0) {
+            cg_region(g, region);
+            i += g->queues.region[region].count - 1;
+            continue;
+        }
         if (it->kind == ET_P_GRID) {
             static_grid(g, it->index);
             continue;

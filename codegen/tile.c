@@ -127,6 +127,7 @@ void cg_tile(cg *g, int grid, val tile) {
     bind_coords(g, gr, tile);
     mark_tile(g, grid, tile);
     cg_trace_reached(g);
+    cg_begin(g, grid);
     int early = 0;
     while (early < g->f->nsteps && g->f->steps[early].kind != ET_STEP_CONTRACT)
         early++;

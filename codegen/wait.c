@@ -206,33 +206,53 @@ void cg_waits(cg *g, int grid, val tile) {
     cg_fence(g, LLVMAtomicOrderingAcquire, weak);
 }
 
-static void arrive(cg *g, val word) {
-    val ptr = cg_gep(g, g->events, LLVMBuildZExt(g->b, cg_muli(g, word, 4), g->i64, ""));
-    LLVMBuildAtomicRMWSyncScope(g->b, LLVMAtomicRMWBinOpAdd, ptr, cg_i32(g, 1),
-                                LLVMAtomicOrderingMonotonic, g->agent);
+/* ---- notifications ---- */
+
+static val arrive(cg *g, val word) {
+    return LLVMBuildAtomicRMWSyncScope(g->b, LLVMAtomicRMWBinOpAdd, cg_word(g, word), cg_i32(g, 1),
+                                       LLVMAtomicOrderingMonotonic, g->agent);
 }
 
-/* By one lane. */
-static void notify_one(cg *g, const et_notify *n) {
+/* Who notifies: the first work-item, or wave 0 where lanes share the work or tasks may be woken. */
+struct teller {
+    bool wave;
+    bool begun; /* that the tile has begun, rather than that it is done */
+};
+
+static void notify_one(cg *g, const et_notify *n, const struct teller *by) {
     const et_event *e = &g->p->events[n->event];
+    bool wakes = cg_wakes(g, n->event, by->begun);
     int64_t stride[ET_MAX_RANK];
+    val index[ET_MAX_RANK], one = cg_i32(g, 1);
     cg_strides(g, e, stride);
-    val word = cg_i32(g, e->base);
-    for (int k = 0; k < e->rank; k++)
-        word = cg_add(g, word, cg_muli(g, cg_emit(g, n->index[k]), stride[k]));
-    arrive(g, word);
+    val word = cg_i32(g, by->begun ? g->queues.begun[n->event] : e->base);
+    for (int k = 0; k < e->rank; k++) {
+        index[k] = cg_emit(g, n->index[k]);
+        if (wakes) index[k] = cg_uniform(g, index[k]);
+        word = cg_add(g, word, cg_muli(g, index[k], stride[k]));
+    }
+    if (!by->wave) {
+        arrive(g, word);
+    } else if (!wakes) {
+        cg_atomic_tell(g, LLVMAtomicRMWBinOpAdd, cg_word(g, word), one);
+    } else {
+        val old = cg_atomic_once(g, LLVMAtomicRMWBinOpAdd, cg_word(g, word), one);
+        cg_arrived(g, n->event, by->begun, index, old);
+    }
 }
 
 /* By the lanes of a wave. */
 static void notify_many(cg *g, const et_notify *n) {
+    const et_event *e = &g->p->events[n->event];
+    bool wakes = cg_wakes(g, n->event, false);
     et_wait w = {.event = n->event, .nvars = n->nvars};
-    for (int i = 0; i < g->p->events[n->event].rank; i++)
+    for (int i = 0; i < e->rank; i++)
         w.lo[i] = w.hi[i] = n->index[i];
     memcpy(w.vars, n->vars, sizeof w.vars);
     cg_box box;
     cg_for f;
     cg_if on;
-    val zero = cg_i32(g, 0), inside;
+    val zero = cg_i32(g, 0), inside, need, last = NULL;
     cg_box_begin(g, &w, &box);
     bool loop = box.most < 0 || box.most > g->t->wave;
     val item = g->lane;
@@ -240,11 +260,46 @@ static void notify_many(cg *g, const et_notify *n) {
         item =
             cg_add(g, cg_for_begin(g, &f, zero, box.total, cg_i32(g, g->t->wave), false, 0, NULL),
                    g->lane);
-    val word = cg_box_place(g, &box, item, &inside);
+    val word = cg_box_place(g, &box, item, &inside, wakes ? &need : NULL);
     cg_if_begin(g, &on, inside);
-    arrive(g, word);
+    val old = arrive(g, word);
+    if (wakes) last = cg_icmp(g, LLVMIntEQ, cg_addi(g, old, 1), need);
     cg_if_end(g, &on);
+    if (wakes) {
+        val phi = LLVMBuildPhi(g->b, g->i1, ""), no = LLVMConstInt(g->i1, 0, false);
+        LLVMAddIncoming(phi, (val[]){last, no}, (block[]){on.then, on.otherwise}, 2);
+        cg_wake_lanes(g, n->event, phi, cg_addi(g, word, -e->base));
+    }
     if (loop) cg_for_end(g, &f, NULL);
+}
+
+static void notify_all(cg *g, const et_grid *gr, const struct teller *by) {
+    for (int i = 0; i < gr->nnotifies; i++) {
+        const et_notify *n = &gr->notifies[i];
+        if (by->begun && g->queues.begun[n->event] < 0) continue;
+        val when = cg_applies(g, gr, n->when);
+        cg_if s;
+        int mark = cg_scope(g);
+        if (when) cg_if_begin(g, &s, when);
+        if (n->nvars)
+            notify_many(g, n);
+        else
+            notify_one(g, n, by);
+        if (when) cg_if_end(g, &s);
+        cg_scope_end(g, mark);
+    }
+}
+
+void cg_begin(cg *g, int grid) {
+    const et_grid *gr = &g->p->grids[grid];
+    bool any = false;
+    for (int i = 0; i < gr->nnotifies; i++)
+        any |= g->queues.begun[gr->notifies[i].event] >= 0;
+    if (!any) return;
+    cg_if me;
+    cg_if_begin(g, &me, cg_icmp(g, LLVMIntEQ, g->wave, cg_i32(g, 0)));
+    notify_all(g, gr, &(struct teller){.wave = true, .begun = true});
+    cg_if_end(g, &me);
 }
 
 void cg_notifies(cg *g, int grid) {
@@ -253,32 +308,16 @@ void cg_notifies(cg *g, int grid) {
         cg_barrier(g); /* the next tile reuses the local buffers */
         return;
     }
-    bool weak = false, lanes = false;
+    struct teller by = {false, false};
+    bool weak = false;
     for (int i = 0; i < gr->nnotifies; i++) {
         weak |= cg_weakened(g, gr->notifies[i].event);
-        lanes |= gr->notifies[i].nvars > 0;
+        by.wave |= gr->notifies[i].nvars > 0 || cg_wakes(g, gr->notifies[i].event, false);
     }
     cg_barrier_drain(g);
     cg_if me;
-    cg_if_begin(g, &me, cg_icmp(g, LLVMIntEQ, lanes ? g->wave : g->tid, cg_i32(g, 0)));
+    cg_if_begin(g, &me, cg_icmp(g, LLVMIntEQ, by.wave ? g->wave : g->tid, cg_i32(g, 0)));
     cg_fence(g, LLVMAtomicOrderingRelease, weak);
-    for (int i = 0; i < gr->nnotifies; i++) {
-        const et_notify *n = &gr->notifies[i];
-        val when = cg_applies(g, gr, n->when);
-        cg_if s, one;
-        int mark = cg_scope(g);
-        if (when) cg_if_begin(g, &s, when);
-        if (n->nvars) {
-            notify_many(g, n);
-        } else if (lanes) {
-            cg_if_begin(g, &one, cg_icmp(g, LLVMIntEQ, g->lane, cg_i32(g, 0)));
-            notify_one(g, n);
-            cg_if_end(g, &one);
-        } else {
-            notify_one(g, n);
-        }
-        if (when) cg_if_end(g, &s);
-        cg_scope_end(g, mark);
-    }
+    notify_all(g, gr, &by);
     cg_if_end(g, &me);
 }

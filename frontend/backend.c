@@ -86,6 +86,19 @@ static bool write_text(et_graph *g, et_program *p, const char *path, et_diags *d
     return ok;
 }
 
+/* A program that is scheduled stays as it is. */
+static bool check_schedule(const et_options *o, et_program *from, et_diags *d) {
+    const et_program *p;
+    if (!o->schedule || !from || strcmp(from->stage, "scheduled") != 0) return true;
+    for (int i = 0; (p = et_program_part(from, i)); i++)
+        if (strcmp(p->schedule, o->schedule) != 0) {
+            et_diag(d, ET_ERROR, (et_loc){0}, "the input is scheduled already, and %s",
+                    p->schedule);
+            return false;
+        }
+    return true;
+}
+
 static bool check_stage(const char *to, const et_program *p, et_diags *d) {
     int stage = to ? et_stage_find(to) : 0, from = p ? et_stage_find(p->stage) : 0;
     if (!to || stage >= from) return true;
@@ -116,8 +129,8 @@ static et_program *lower(et_graph *g, et_program *from, const et_options *o,
 }
 
 const char *et_schedule_name(int i) {
-    static const char *const names[] = {"static"};
-    return i >= 0 && i < (int)(sizeof names / sizeof *names) ? names[i] : NULL;
+    static const char *const names[] = {"static", "dynamic", "hybrid"};
+    return i >= 0 && i < 3 ? names[i] : NULL;
 }
 
 bool et_check_target(const char *name, et_diags *d) {
@@ -130,7 +143,8 @@ bool et_check_target(const char *name, et_diags *d) {
 
 bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
                 et_narrow_fn narrow, void *ctx) {
-    if (!check_dump(o->dump, d) || !check_stage(o->to, from, d)) return false;
+    if (!check_dump(o->dump, d) || !check_stage(o->to, from, d) || !check_schedule(o, from, d))
+        return false;
     if (o->to && strcmp(o->to, "graph") == 0) return write_text(g, NULL, o->output, d);
     et_pass_options passes = {.machine = et_machine_for(o->target),
                               .dump = o->dump,
@@ -138,6 +152,7 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
                               .time_passes = o->time_passes,
                               .verbose = o->verbose,
                               .no_verify = o->no_verify,
+                              .schedule = o->schedule,
                               .to = o->to};
     et_program *p = lower(g, from, o, &passes, narrow, ctx);
     if (!p) return false;

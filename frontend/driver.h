@@ -9,7 +9,7 @@ typedef struct et_options {
     const char *output;      /* code object, or the text of stage `to`; NULL to make none */
     const char *to;          /* the stage to stop at and write, or NULL */
     const char *target;      /* a row of codegen/targets.def; of et_drive, a list with commas */
-    const char *schedule;    /* "static" */
+    const char *schedule;    /* "static", "dynamic", "hybrid"; NULL as the first, or as given */
     const char *dump;        /* "graph", the name of a pass, "all", or NULL; printed to stdout */
     const char *emit_llvm;   /* path for LLVM IR, or NULL */
     const char *device_libs; /* folder of the ROCm device libraries' bitcode, or NULL */

@@ -14,7 +14,9 @@ static const char help[] =
     "  --target=NAME[,NAME]...  the GPU: gfx90a, gfx942 (default), gfx950, gfx1100 or gfx1201.\n"
     "                       With several, -o MODEL.hsaco writes MODEL.gfx90a.hsaco and so on, one\n"
     "                       file for each; --emit-llvm likewise\n"
-    "  --schedule=static    how tiles are given to workgroups (static is the default)\n"
+    "  --schedule=HOW       how tiles are given to workgroups: static (the default), dynamic\n"
+    "                       (queued when what they wait for is done), or hybrid (each task the\n"
+    "                       way that costs less, or that @static or @dynamic asks for)\n"
     "  -d PASS              print the program after PASS, or after each with 'all'; 'graph' is "
     "the\n"
     "                       program as parsed. Without -o nothing else is made\n"
@@ -79,8 +81,11 @@ static int usage(const char *fmt, const char *what) {
 
 static int run(const et_options *o) {
     if (!o->input) return usage("no input file%s", "");
-    if (strcmp(o->schedule, "static") != 0)
-        return usage("unknown schedule '%s': there is 'static'", o->schedule);
+    bool known = !o->schedule;
+    for (int i = 0; et_schedule_name(i); i++)
+        known |= o->schedule && strcmp(o->schedule, et_schedule_name(i)) == 0;
+    if (!known)
+        return usage("unknown schedule '%s': there are static, dynamic and hybrid", o->schedule);
     if (!o->variants) return usage("--variants takes 1, 2, 3 or 4%s", "");
     if (o->to && (!o->output || o->emit_llvm))
         return usage("--to=%s writes its text to -o FILE and makes no code", o->to);
@@ -90,7 +95,7 @@ static int run(const et_options *o) {
 }
 
 int main(int argc, char **argv) {
-    et_options o = {.target = "gfx942", .schedule = "static", .variants = 2};
+    et_options o = {.target = "gfx942", .variants = 2};
     for (int c; (c = getopt_long(argc, argv, "o:d:vh", options, NULL)) != -1;) {
         switch (c) {
         case 'o':

@@ -2,6 +2,7 @@
  * (base + t) mod W, with base counting the tiles of all grids before it, so that a grid starts on
  * the workgroups its predecessor left idle. Nothing is stored: the loops over tiles are code. */
 #include "pipeline.h"
+#include <string.h>
 
 bool et_pass_place(et_pipeline *pl) {
     for (int i = 0; i < pl->p->nevents; i++)
@@ -9,9 +10,11 @@ bool et_pass_place(et_pipeline *pl) {
     return true;
 }
 
-/* Every workgroup visits grids in program order and waits only for grids before it in that order,
- * so one workgroup alone would finish: the schedule cannot deadlock for any number of them. */
 bool et_pass_schedule(et_pipeline *pl) {
-    pl->p->schedule = "static";
+    et_program *p = pl->p;
+    const char *how = pl->opt->schedule ? pl->opt->schedule : "static";
+    p->schedule = how;
+    for (int i = 0; i < p->ngrids; i++)
+        p->grids[i].dynamic = strcmp(how, "dynamic") == 0;
     return true;
 }

@@ -72,6 +72,10 @@ struct etrt_control {
 enum etrt_report_status {
     ETRT_REPORT_OK = 0,
     ETRT_REPORT_WAIT = 1, /* a wait ran past its bound */
+    /* A workgroup found no task to run for as long: `task` is the first of the region of dynamic
+     * tasks, `index` the region's instance, of which `count` tasks of `need` had been taken (0 if
+     * it had been promised one that did not come). */
+    ETRT_REPORT_IDLE = 2,
 };
 
 /* What a kernel whose manifest has a "profile" records, in device memory that the runtime zeroes

@@ -31,7 +31,7 @@ expect 2 'nothing to make' good.etg
 expect 2 'one input file' good.etg bad.etg -d graph
 expect 2 'unrecognized option' --nonsense good.etg
 expect 2 'requires an argument' good.etg -o
-expect 2 'unknown schedule' --schedule=dynamic good.etg -o y.hsaco
+expect 2 'unknown schedule' --schedule=greedy good.etg -o y.hsaco
 expect 0 'output %y' good.etg -d graph
 expect 0 'output %y' -d graph -
 expect 1 'No such file' nothing.etg -d graph

@@ -1,0 +1,242 @@
+/* Rings of tasks (ir/queue.h): putting, taking, and having nothing to do. All of it is done by wave
+ * 0 of a workgroup, uniformly but for the slots that its lanes fill side by side. */
+#include "internal.h"
+
+/* Cells of more tasks than this are for the whole device. */
+enum { FEW = 16 };
+
+static bool has_dies(const cg *g) {
+    return g->t->die.bits != 0;
+}
+
+static const et_region *region_of(const cg *g, int region) {
+    return &g->queues.region[region];
+}
+
+/* Address of a word of the ring that is number RING; the device's comes after the dies'. */
+static val ring_word(cg *g, const et_region *r, val ring, int word) {
+    return cg_word(g, cg_addi(g, cg_muli(g, ring, ET_DIE_RING), r->rings + word));
+}
+
+static val device_ring(cg *g) {
+    return cg_i32(g, ET_QUEUE_DIES);
+}
+
+/* ---- putting ---- */
+
+/* Reserve room for COUNT tasks in this die's ring. Returns which ring to use. */
+static val reserve(cg *g, const et_region *r, val count) {
+    if (!has_dies(g)) return device_ring(g);
+    val die = cg_die(g);
+    cg_if few, full;
+    cg_if_begin(g, &few, cg_icmp(g, LLVMIntULE, count, cg_i32(g, FEW)));
+    val room = ring_word(g, r, die, ET_RING_COUNT);
+    val old = cg_atomic_once(g, LLVMAtomicRMWBinOpAdd, room, count);
+    cg_if_begin(g, &full, cg_icmp(g, LLVMIntUGT, cg_add(g, old, count), cg_i32(g, ET_DIE_SLOTS)));
+    cg_atomic_tell(g, LLVMAtomicRMWBinOpSub, room, count);
+    cg_if_end(g, &full);
+    val inner = LLVMBuildPhi(g->b, g->i32, "");
+    LLVMAddIncoming(inner, (val[]){device_ring(g), die}, (block[]){full.then, full.otherwise}, 2);
+    cg_if_end(g, &few);
+    val ring = LLVMBuildPhi(g->b, g->i32, "");
+    LLVMAddIncoming(ring, (val[]){inner, device_ring(g)}, (block[]){few.then, few.otherwise}, 2);
+    return ring;
+}
+
+/* A slot of a die's ring may still hold the task of the round before, whose taker has its ticket
+ * and is about to come. Once the launch is aborted nobody takes. */
+static void fill_die_slot(cg *g, val slot, val task) {
+    block head = cg_block(g, "fill"), nap = cg_block(g, "nap"), done = cg_block(g, "filled");
+    val zero = cg_i32(g, 0), one = cg_i32(g, 1);
+    cg_br(g, head);
+    cg_at(g, head);
+    val swap = LLVMBuildAtomicCmpXchgSyncScope(g->b, slot, zero, task, LLVMAtomicOrderingMonotonic,
+                                               LLVMAtomicOrderingMonotonic, g->agent);
+    cg_cond(g, LLVMBuildExtractValue(g->b, swap, 1, ""), done, nap);
+    cg_at(g, nap);
+    cg_call(g, "llvm.amdgcn.s.sleep", 0, NULL, 1, &one);
+    cg_cond(g, cg_icmp(g, LLVMIntEQ, cg_atomic_load(g, g->control), zero), head, done);
+    cg_at(g, done);
+}
+
+void cg_put(cg *g, int region, val count, cg_task_fn fn, void *ctx) {
+    const et_region *r = region_of(g, region);
+    val ring = reserve(g, r, count), none = NULL;
+    val on_device = cg_icmp(g, LLVMIntEQ, ring, device_ring(g));
+    val mask = cg_select(g, on_device, cg_i32(g, r->slots - 1), cg_i32(g, ET_DIE_SLOTS - 1));
+    val ticket =
+        cg_atomic_once(g, LLVMAtomicRMWBinOpAdd, ring_word(g, r, ring, ET_RING_TAIL), count);
+    cg_for f;
+    val i = cg_for_begin(g, &f, g->lane, count, cg_i32(g, g->t->wave), false, 0, &none);
+    val task = fn(g, ctx, i), at = LLVMBuildAnd(g->b, cg_add(g, ticket, i), mask, "");
+    val slot = cg_word(
+        g, cg_add(g, cg_addi(g, cg_muli(g, ring, ET_DIE_RING), r->rings + ET_RING_SLOTS), at));
+    if (has_dies(g)) {
+        block device = cg_block(g, "device"), die = cg_block(g, "die"), put = cg_block(g, "put");
+        cg_cond(g, on_device, device, die);
+        cg_at(g, device);
+        cg_atomic_store(g, slot, task);
+        cg_br(g, put);
+        cg_at(g, die);
+        fill_die_slot(g, slot, task);
+        cg_br(g, put);
+        cg_at(g, put);
+    } else {
+        cg_atomic_store(g, slot, task);
+    }
+    cg_for_end(g, &f, &none);
+    cg_atomic_tell(g, LLVMAtomicRMWBinOpAdd, ring_word(g, r, ring, ET_RING_PUBLISHED), count);
+}
+
+/* ---- taking ---- */
+
+/* The ring to take from, by the mask of those that have something: this die's, the device's, the
+ * next die's that has. */
+static val choose(cg *g, val mask) {
+    if (!has_dies(g)) return device_ring(g);
+    if (LLVMTypeOf(mask) == g->i64) mask = LLVMBuildTrunc(g->b, mask, g->i32, "");
+    val die = cg_die(g), zero = cg_i32(g, 0);
+    val own = LLVMBuildAnd(g->b, mask, LLVMBuildShl(g->b, cg_i32(g, 1), die, ""), "");
+    val shared = LLVMBuildAnd(g->b, mask, cg_i32(g, 1 << ET_QUEUE_DIES), "");
+    val above = LLVMBuildAnd(g->b, mask, LLVMBuildShl(g->b, cg_i32(g, -1), die, ""), "");
+    val other = cg_select(g, cg_icmp(g, LLVMIntNE, above, zero), above, mask);
+    val from = cg_select(g, cg_icmp(g, LLVMIntNE, shared, zero), shared, other);
+    return cg_first_lane(g, cg_select(g, cg_icmp(g, LLVMIntNE, own, zero), own, from));
+}
+
+/* Rings with something to take, by lane. */
+static val look(cg *g, const et_region *r) {
+    val ring = device_ring(g), valid = NULL;
+    if (has_dies(g)) {
+        valid = cg_icmp(g, LLVMIntULE, g->lane, ring);
+        ring = cg_select(g, valid, g->lane, ring);
+    }
+    val n = cg_atomic_load(g, ring_word(g, r, ring, ET_RING_PUBLISHED));
+    val some = cg_icmp(g, LLVMIntSGT, n, cg_i32(g, 0));
+    if (valid) some = LLVMBuildAnd(g->b, some, valid, "");
+    return cg_ballot(g, some);
+}
+
+/* What is in the slot of a ticket. Its task may not have been written yet. */
+static val look_into(cg *g, val slot, val on_device) {
+    if (!has_dies(g)) return cg_uniform(g, cg_atomic_load(g, slot));
+    block device = cg_block(g, "device"), die = cg_block(g, "die"), seen = cg_block(g, "seen");
+    cg_cond(g, on_device, device, die);
+    cg_at(g, device);
+    val a = cg_uniform(g, cg_atomic_load(g, slot));
+    cg_br(g, seen);
+    cg_at(g, die);
+    val b = cg_atomic_once(g, LLVMAtomicRMWBinOpXchg, slot, cg_i32(g, 0));
+    block from = cg_here(g);
+    cg_br(g, seen);
+    cg_at(g, seen);
+    val phi = LLVMBuildPhi(g->b, g->i32, "");
+    LLVMAddIncoming(phi, (val[]){a, b}, (block[]){device, from}, 2);
+    return phi;
+}
+
+/* The ways out of cg_take. */
+struct exits {
+    block out;
+    val task[6];
+    block from[6];
+    int n;
+};
+
+static void leave(cg *g, struct exits *e, val task) {
+    e->task[e->n] = task;
+    e->from[e->n++] = cg_here(g);
+    cg_br(g, e->out);
+}
+
+static void give_up(cg *g, struct exits *e, const cg_spin *s, const cg_none_left *what, val taken) {
+    cg_at(g, s->aborted);
+    LLVMBuildStore(g->b, cg_i32(g, CG_ABORTED), cg_flag(g, CG_QUIT));
+    leave(g, e, cg_i32(g, CG_TAKE_FAILED));
+    cg_at(g, s->expired);
+    val say[] = {
+        [CG_QUIT] = cg_i32(g, CG_EXPIRED), [CG_TASK] = cg_i32(g, g->first_task + what->grid),
+        [CG_TILE] = cg_i32(g, 0),          [CG_EVENT] = cg_i32(g, 0),
+        [CG_INDEX] = what->instance,       [CG_COUNT] = taken,
+        [CG_NEED] = what->tasks,           [CG_STATUS] = cg_i32(g, ETRT_REPORT_IDLE)};
+    for (int i = 0; i <= CG_STATUS; i++)
+        LLVMBuildStore(g->b, say[i], cg_flag(g, i));
+    leave(g, e, cg_i32(g, CG_TAKE_FAILED));
+}
+
+/* The task of a ticket of this ring, once it is in its slot. */
+static void take_from(cg *g, const et_region *r, val ring, struct exits *e,
+                      const cg_none_left *what) {
+    val on_device = cg_icmp(g, LLVMIntEQ, ring, device_ring(g));
+    val mask = cg_select(g, on_device, cg_i32(g, r->slots - 1), cg_i32(g, ET_DIE_SLOTS - 1));
+    val ticket =
+        cg_atomic_once(g, LLVMAtomicRMWBinOpAdd, ring_word(g, r, ring, ET_RING_HEAD), cg_i32(g, 1));
+    val slot =
+        cg_word(g, cg_add(g, cg_addi(g, cg_muli(g, ring, ET_DIE_RING), r->rings + ET_RING_SLOTS),
+                          LLVMBuildAnd(g->b, ticket, mask, "")));
+    block got = cg_block(g, "got"), empty = cg_block(g, "empty");
+    cg_spin s;
+    cg_spin_begin(g, &s);
+    val task = look_into(g, slot, on_device);
+    cg_cond(g, cg_icmp(g, LLVMIntNE, task, cg_i32(g, 0)), got, empty);
+    cg_at(g, empty);
+    cg_spin_again(g, &s);
+    give_up(g, e, &s, what, cg_i32(g, 0));
+    cg_at(g, got);
+    if (has_dies(g)) {
+        cg_if die;
+        cg_if_begin(g, &die, LLVMBuildNot(g->b, on_device, ""));
+        cg_atomic_tell(g, LLVMAtomicRMWBinOpSub, ring_word(g, r, ring, ET_RING_COUNT),
+                       cg_i32(g, 1));
+        cg_if_end(g, &die);
+    }
+    leave(g, e, task);
+}
+
+val cg_take(cg *g, int region, const cg_none_left *what) {
+    const et_region *r = region_of(g, region);
+    struct exits e = {.out = cg_block(g, "taken")};
+    block some = cg_block(g, "some"), mine = cg_block(g, "mine"), late = cg_block(g, "late"),
+          idle = cg_block(g, "idle"), over = cg_block(g, "over"), again = cg_block(g, "again");
+    val one = cg_i32(g, 1), zero = cg_i32(g, 0);
+    val popped = cg_word(g, cg_addi(g, cg_muli(g, what->instance, ET_LINE_WORDS), r->popped));
+    cg_spin s;
+    cg_spin_begin(g, &s);
+    val mask = look(g, r);
+    cg_cond(g, cg_none(g, mask), idle, some);
+
+    cg_at(g, some);
+    val ring = choose(g, mask), published = ring_word(g, r, ring, ET_RING_PUBLISHED);
+    val left = cg_atomic_once(g, LLVMAtomicRMWBinOpSub, published, one);
+    cg_cond(g, cg_icmp(g, LLVMIntSGT, left, zero), mine, late);
+    cg_at(g, late); /* another took it */
+    cg_atomic_tell(g, LLVMAtomicRMWBinOpAdd, published, one);
+    block undone = cg_here(g);
+    cg_br(g, again);
+    cg_at(g, mine);
+    take_from(g, r, ring, &e, what);
+
+    cg_at(g, idle);
+    val taken = cg_uniform(g, cg_atomic_load(g, popped));
+    cg_cond(g, cg_icmp(g, LLVMIntUGE, taken, what->tasks), over, again);
+    cg_at(g, over);
+    leave(g, &e, zero);
+
+    cg_at(g, again);
+    val seen = LLVMBuildPhi(g->b, g->i32, "");
+    LLVMAddIncoming(seen, (val[]){zero, taken}, (block[]){undone, idle}, 2);
+    cg_spin_again(g, &s);
+    give_up(g, &e, &s, what, seen);
+
+    LLVMMoveBasicBlockAfter(e.out, LLVMGetLastBasicBlock(g->fn));
+    cg_at(g, e.out);
+    val phi = LLVMBuildPhi(g->b, g->i32, "");
+    LLVMAddIncoming(phi, e.task, e.from, (unsigned)e.n);
+    return phi;
+}
+
+void cg_taken(cg *g, int region, val instance) {
+    const et_region *r = region_of(g, region);
+    val word = cg_addi(g, cg_muli(g, instance, ET_LINE_WORDS), r->popped);
+    cg_atomic_tell(g, LLVMAtomicRMWBinOpAdd, cg_word(g, word), cg_i32(g, 1));
+}
