@@ -91,7 +91,7 @@ static void scope(eti_parser *p, et_event *e) {
     eti_expected(p, "workgroup, die, device or system");
 }
 
-/* event %e[dims] [count E] [scope S] [at N] */
+/* event %e[dims] [count E] [promised] [scope S] [at N] */
 void eti_event(eti_parser *p) {
     eti_next(p);
     p->nscope = p->nmade = 0;
@@ -101,6 +101,7 @@ void eti_event(eti_parser *p) {
     et_event e = {.name = name, .scope = ET_SCOPE_DEVICE, .count = et_int(p->x, 1), .base = -1};
     event_dims(p, &e);
     if (eti_take_word(p, "count")) event_count(p, &e);
+    e.promised = eti_take_word(p, "promised");
     p->nscope = p->nmade = 0;
     if (eti_take_word(p, "scope")) scope(p, &e);
     et_loc at = p->tok.loc;

@@ -78,9 +78,9 @@ typedef struct {
     int axis[ET_MAX_RANK]; /* variables over the elements computed */
     int tile[ET_MAX_RANK]; /* hint: elements per tile along each axis, 0 = the tiler chooses */
     et_hint hint;
-    et_expr mask;          /* elements that are stored, or none for all */
-    et_place to;           /* over the axes */
-    et_expr value;         /* STORE: over the axes; loads, REDUCE and CONTRACT nodes */
+    et_expr mask;  /* elements that are stored, or none for all */
+    et_place to;   /* over the axes */
+    et_expr value; /* STORE: over the axes; loads, REDUCE and CONTRACT nodes */
     et_product product[ET_MAX_ACC];
     int nproduct;
 
@@ -187,6 +187,10 @@ typedef struct {
     et_expr dim[ET_MAX_RANK];
     int var[ET_MAX_RANK]; /* 1 + the variable `count` has for the counter's index, or 0 */
     et_expr count;        /* arrivals that complete one counter; over symbols, `var` and tensors */
+    /* The user vouches for what tensors hold: every counter gets the arrivals it counts, and a task
+     * that notifies the event through a tensor notifies every counter that tasks wait for which
+     * must come after it. */
+    bool promised;
     et_scope scope;
     int base; /* first word in the event array; element strides from the dims at upper bounds */
     int words;
@@ -281,8 +285,8 @@ struct et_program {
     const char *source_hash;
     /* "static", "dynamic" or "hybrid": no grid is dynamic, all are, or some. Every workgroup visits
      * items in program order. Tile t of a grid that is not dynamic (row-major in its coordinates)
-     * runs on workgroup (base + t) mod W, where base is the number of tiles of all such grids before
-     * it in program order, mod W. What workgroups do at dynamic ones is said in queue.h. */
+     * runs on workgroup (base + t) mod W, where base is the number of tiles of all such grids
+     * before it in program order, mod W. What workgroups do at dynamic ones is said in queue.h. */
     const char *schedule;
     /* Variants by the value of variant_sym, ascending, the last up to its bound; or none, and the
      * program itself is what runs. */

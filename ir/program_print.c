@@ -272,8 +272,8 @@ static void print_event(struct out *o, const et_event *e) {
         if (e->var[k]) fprintf(o->to, "%s < ", et_var_name(o->p->g->exprs, e->var[k] - 1));
         fprintf(o->to, "%s", text(o, e->dim[k]));
     }
-    fprintf(o->to, "] count %s scope %s at %d\n", text(o, e->count), et_scope_name(e->scope),
-            e->base);
+    fprintf(o->to, "] count %s%s scope %s at %d\n", text(o, e->count),
+            e->promised ? " promised" : "", et_scope_name(e->scope), e->base);
 }
 
 /* What the caller of a kernel with variants sees of it, then each variant. */
