@@ -9,6 +9,8 @@ typedef struct {
     int64_t *vars;
     et_tensor_data **of; /* value id -> its tensor, NULL until it is made */
     et_tensor_data *own; /* value id -> the tensor made here when the caller gave none */
+    et_watch_fn watch;
+    void *ctx;
     char *err;
 } run;
 
@@ -75,7 +77,9 @@ static bool run_node(run *r, const et_node *n) {
     for (int i = 0; i < n->nargs; i++)
         if (!(args[i] = find(r, n->args[i]))) return false;
     if (n->result.id && !(a.result = make(r, n->result))) return false;
-    return n->op->interp(&a) || fail(r, "%s: %.200s", n->op->name, why);
+    if (!n->op->interp(&a)) return fail(r, "%s: %.200s", n->op->name, why);
+    if (r->watch && n->result.id) r->watch(r->ctx, n, r->vars, a.result);
+    return true;
 }
 
 /* The values leaving an iteration enter the next one all at once: a carry may leave with what
@@ -148,8 +152,13 @@ static int count_vars(const et_graph *g) {
 
 bool et_graph_interp(const et_graph *g, const int64_t *syms, et_tensor_data **tensors,
                      char err[256]) {
+    return et_graph_interp_watch(g, syms, tensors, NULL, NULL, err);
+}
+
+bool et_graph_interp_watch(const et_graph *g, const int64_t *syms, et_tensor_data **tensors,
+                           et_watch_fn watch, void *ctx, char err[256]) {
     size_t n = (size_t)g->nvals;
-    run r = {.g = g, .syms = syms, .err = err};
+    run r = {.g = g, .syms = syms, .watch = watch, .ctx = ctx, .err = err};
     r.vars = calloc((size_t)count_vars(g), sizeof *r.vars);
     r.of = calloc(n, sizeof *r.of);
     r.own = calloc(n, sizeof *r.own);

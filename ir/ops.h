@@ -78,5 +78,11 @@ double et_expr_interp(const et_exprs *, et_expr, const double *args, const int64
  * message when an index leaves its tensor. */
 bool et_graph_interp(const et_graph *, const int64_t *syms, et_tensor_data **tensors,
                      char err[256]);
+/* The same, calling WATCH (unless NULL) after every node with a result; VARS gives the iterations
+ * of the loops around it. */
+typedef void (*et_watch_fn)(void *ctx, const et_node *, const int64_t *vars,
+                            const et_tensor_data *result);
+bool et_graph_interp_watch(const et_graph *, const int64_t *syms, et_tensor_data **tensors,
+                           et_watch_fn watch, void *ctx, char err[256]);
 
 #endif

@@ -107,12 +107,12 @@ static void cost_step(struct tile *t, const et_step *s, const et_step_elements *
         cost_attend(t, s, e);
         return;
     }
-    double n = iterations(t, s) * live_share(t, s);
+    double stored = iterations(t, s) * live_share(t, s), n = stored;
     if (s->kind == ET_STEP_REDUCE) n *= value(t, s->rextent, 1);
     t->c.cache_bytes += n * e->value.bytes;
     t->c.vector_flops += n * (e->value.ops + 1);
     if (s->to.space == ET_LOAD_TENSOR)
-        t->c.cache_bytes += n * et_dtype_bytes(t->p->tensors[s->to.id].shape.dtype);
+        t->c.cache_bytes += stored * et_dtype_bytes(t->p->tensors[s->to.id].shape.dtype);
 }
 
 et_tile_cost et_tile_cost_of(const et_program *p, const et_func *f, const et_step_elements *e,

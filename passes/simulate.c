@@ -298,6 +298,13 @@ static void kernel_begins(struct sim *s, int instance) {
         next_task(s, i);
 }
 
+static bool last_kernel(const struct sim *s) {
+    int64_t left = 0;
+    for (int i = s->kernel + 1; i < s->ninst; i++)
+        left += s->grid[s->inst[i].grid].tiles;
+    return left == 0;
+}
+
 static void leave(struct sim *s, int wg) {
     struct sim_workgroup *w = &s->wg[wg];
     if (w->owed > 0) {
@@ -308,8 +315,10 @@ static void leave(struct sim *s, int wg) {
     }
     w->now.t_left = s->now;
     if (s->opt->task) s->opt->task(s->opt->ctx, &w->now);
+    s->end = s->now;
     if (!waits(s) && --s->kernel_left == 0) {
         w->state = SIM_PARKED;
+        if (last_kernel(s)) return;
         s->schedule += s->m->graph_us * s->nwg;
         sim_at(s, s->now + s->m->graph_us, SIM_AT_KERNEL, s->kernel + 1, 0);
         return;
@@ -434,9 +443,9 @@ static void check_finished(struct sim *s) {
 }
 
 static void summarise(struct sim *s, et_sim_result *out) {
-    double all = s->now * s->nwg;
+    double all = s->end * s->nwg;
     *out = s->r;
-    out->us = s->now;
+    out->us = s->end;
     if (all <= 0) return;
     out->body = s->body / all;
     out->schedule = s->schedule / all;

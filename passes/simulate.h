@@ -71,14 +71,14 @@ et_program *et_simulated_part(et_program *p, const int64_t *syms);
 /* ---- values that routing depends on ------------------------------------------------------------
  */
 
-/* What the reference interpreter says of integer tensors of a program at stage fused or later made
- * by this compilation. */
 typedef struct et_sim_values et_sim_values;
 
-/* Compute the tensors that waits, notifies and conditions of P read, running only the nodes of P's
- * graph that they depend on. GIVEN is indexed by value id, as in et_graph_interp: inputs and
- * whatever else is known beforehand (a value given is not computed), NULL for the rest. NULL with a
- * message when one that is needed is missing. */
+/* What the reference interpreter says of the integer tensors that waits, notifies and sizes of
+ * tiles read, in a program that this compilation made: runs only the nodes of the graph that these
+ * depend on. GIVEN is indexed by value id as in et_graph_interp: inputs and whatever else is known
+ * beforehand (a value given is not computed), NULL for the rest; it must outlive the result. What
+ * depends on something missing, or on attention, is not known. NULL with a message when the
+ * interpreter fails. */
 struct et_tensor_data;
 et_sim_values *et_sim_values_create(et_program *p, const int64_t *syms,
                                     struct et_tensor_data *const *given, char err[ET_SIM_ERR]);

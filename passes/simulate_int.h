@@ -203,7 +203,7 @@ struct sim {
 
     int nwg, ndies;
     struct sim_workgroup *wg;
-    double now;
+    double now, end; /* end: when the last task left */
     uint64_t order;
     struct sim_moment *heap;
     int nheap, cheap;
