@@ -132,7 +132,10 @@ static et_stm *new_stm(et_parser *p, et_stm_kind kind, et_loc loc) {
     s->loc = loc;
     if (kind == ET_ST_OUTPUT || kind == ET_ST_ASSIGN) {
         s->hint = p->hint;
+        s->dynamic = p->dynamic;
+        s->dynamic_loc = p->dynamic_loc;
         p->hint = NULL;
+        p->dynamic = 0;
     }
     return s;
 }
@@ -340,23 +343,36 @@ static void parse_keyword(et_parser *p, et_tok_kind k, et_loc loc, et_program_as
     row[i].parse(p, new_stm(p, row[i].kind, loc), out);
 }
 
-/* @tile(64, 256), on the line of the statement or before it. */
-static void parse_hint(et_parser *p) {
-    et_parser_next(p);
-    if (p->tok.kind != ET_TOK_NAME || strcmp(p->tok.text, "tile") != 0) {
-        et_parser_unexpected(p, "the hint 'tile(...)'");
-        return;
-    }
+static void parse_tile(et_parser *p) {
     et_loc loc = p->tok.loc;
     et_ast *hint = et_parse_postfix(p);
     if (!hint) return;
-    if (hint->kind != ET_E_CALL || hint->nkw || !hint->n) {
+    if (hint->kind != ET_E_CALL || hint->nkw || !hint->n)
         et_parser_error(p, loc, "write @tile(64, 256): elements per tile along each dimension");
-        return;
+    else
+        p->hint = hint;
+}
+
+/* @tile(64, 256), @static, @dynamic, on the line of the statement or before it. */
+static void parse_hints(et_parser *p) {
+    et_loc loc = p->tok.loc;
+    while (!p->failed && et_parser_take(p, ET_TOK_AT)) {
+        loc = p->tok.loc;
+        bool named = p->tok.kind == ET_TOK_NAME;
+        bool fixed = named && strcmp(p->tok.text, "static") == 0;
+        if (fixed || (named && strcmp(p->tok.text, "dynamic") == 0)) {
+            p->dynamic = fixed ? -1 : 1;
+            p->dynamic_loc = loc;
+            et_parser_next(p);
+        } else if (named && strcmp(p->tok.text, "tile") == 0) {
+            parse_tile(p);
+        } else {
+            et_parser_unexpected(p, "the hint 'tile(...)', 'static' or 'dynamic'");
+        }
+        while (!p->failed && p->tok.kind == ET_TOK_NEWLINE)
+            et_parser_next(p);
     }
-    while (p->tok.kind == ET_TOK_NEWLINE)
-        et_parser_next(p);
-    p->hint = hint;
+    if (p->failed) return;
     if (p->tok.kind != ET_TOK_NAME && p->tok.kind != ET_TOK_OUTPUT)
         et_parser_error(p, loc, "a hint comes before the value it is for: NAME = ... or output");
 }
@@ -365,8 +381,9 @@ static void parse_statement(et_parser *p, et_program_ast *out) {
     et_tok t = p->tok;
     p->failed = false;
     p->hint = NULL;
+    p->dynamic = 0;
     if (t.kind == ET_TOK_AT) {
-        parse_hint(p);
+        parse_hints(p);
         if (p->failed) {
             skip(p, t.loc.col, ET_TOK_EOF);
             return;

@@ -12,9 +12,11 @@ typedef struct {
     int depth;   /* expressions being parsed within each other */
     int nesting; /* blocks likewise */
     int nstm;
-    et_ast *hint; /* read, and not yet part of its statement */
-    bool failed;  /* a syntax error was met in this statement */
-    bool stop;    /* give up the file */
+    et_ast *hint; /* hints read, and not yet part of their statement */
+    int dynamic;
+    et_loc dynamic_loc;
+    bool failed; /* a syntax error was met in this statement */
+    bool stop;   /* give up the file */
 } et_parser;
 
 void et_parser_next(et_parser *);

@@ -104,10 +104,21 @@ static bool give_hint(et_sema *s, const et_ast *hint, et_value v) {
     return true;
 }
 
+/* The hints of a statement to the node that computes V. */
+static bool give_hints(et_sema *s, const et_stm *stm, et_value v) {
+    if (stm->hint && !give_hint(s, stm->hint, v)) return false;
+    if (!stm->dynamic) return true;
+    if (!et_node_of(s->graph, v))
+        return et_sema_error(s, stm->dynamic_loc,
+                             "nothing is computed here that could be scheduled");
+    et_graph_hint_dynamic(s->graph, v, stm->dynamic > 0);
+    return true;
+}
+
 static bool hinted(et_sema *s, const et_stm *stm, et_elem *e) {
     et_value v;
-    if (!stm->hint) return true;
-    if (!et_elem_place(s, stm->expr->loc, e, &v) || !give_hint(s, stm->hint, v)) return false;
+    if (!stm->hint && !stm->dynamic) return true;
+    if (!et_elem_place(s, stm->expr->loc, e, &v) || !give_hints(s, stm, v)) return false;
     *e = et_elem_value(s, v);
     return true;
 }
@@ -160,7 +171,7 @@ static void output(et_sema *s, const et_stm *stm) {
     b->unknown = false;
     if (!ok) return;
     et_graph_output(s->graph, v, b->name);
-    if (stm->hint) give_hint(s, stm->hint, s->graph->outputs[s->graph->noutputs - 1]);
+    give_hints(s, stm, s->graph->outputs[s->graph->noutputs - 1]);
     b->elem = et_elem_value(s, s->graph->outputs[s->graph->noutputs - 1]);
 }
 
@@ -211,7 +222,9 @@ void et_sema_statement(et_sema *s, const et_stm *stm) {
         s->has_model |= stm->kind == ET_ST_MODEL;
         poison_names(s, stm);
     } else if (stm->target) {
-        if (stm->hint) et_sema_error(s, stm->hint->loc, "only values have tiles, not updates");
+        if (stm->hint || stm->dynamic)
+            et_sema_error(s, stm->hint ? stm->hint->loc : stm->dynamic_loc,
+                          "only values have tiles, not updates");
         et_sema_update(s, stm);
     } else {
         kinds[stm->kind].run(s, stm);

@@ -284,17 +284,25 @@ void et_graph_output(et_graph *g, et_value v, const char *name) {
     g->outputs[g->noutputs++] = v;
 }
 
-void et_graph_hint(et_graph *g, et_value v, int n, const int64_t *tile) {
+/* In place of another of its name. */
+static void set_attr(et_graph *g, et_value v, const et_attr *hint) {
     et_node *node = et_node_of(g, v);
     et_check(node);
     et_attr *attrs = et_alloc(g->arena, (size_t)(node->nattrs + 1) * sizeof *attrs);
     int kept = 0;
     for (int i = 0; i < node->nattrs; i++)
-        if (strcmp(node->attrs[i].name, "tile") != 0) attrs[kept++] = node->attrs[i];
-    et_attr hint = {.name = "tile", .kind = ET_A_INTS, .n = n, .ints = tile};
-    attrs[kept++] = copy_attr(g->arena, &hint);
+        if (strcmp(node->attrs[i].name, hint->name) != 0) attrs[kept++] = node->attrs[i];
+    attrs[kept++] = copy_attr(g->arena, hint);
     node->attrs = attrs;
     node->nattrs = kept;
+}
+
+void et_graph_hint(et_graph *g, et_value v, int n, const int64_t *tile) {
+    set_attr(g, v, &(et_attr){.name = "tile", .kind = ET_A_INTS, .n = n, .ints = tile});
+}
+
+void et_graph_hint_dynamic(et_graph *g, et_value v, bool dynamic) {
+    set_attr(g, v, &(et_attr){.name = "dynamic", .kind = ET_A_INT, .i = dynamic});
 }
 
 const et_attr *et_attr_find(const et_node *n, const char *name) {

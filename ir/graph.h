@@ -169,6 +169,9 @@ void et_graph_output(et_graph *, et_value, const char *name);
 /* Ask for TILE elements per tile along each dimension of a node's result, 0 where the tiler may
  * choose: the attribute "tile" of any node. */
 void et_graph_hint(et_graph *, et_value, int n, const int64_t *tile);
+/* Ask that a hybrid schedule queues the tasks of a node, or that it does not: the attribute
+ * "dynamic" of any node, 1 or 0. */
+void et_graph_hint_dynamic(et_graph *, et_value, bool dynamic);
 
 const et_attr *et_attr_find(const et_node *, const char *name);
 int64_t et_attr_int(const et_node *, const char *name, int64_t otherwise);

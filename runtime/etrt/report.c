@@ -93,11 +93,19 @@ etrt_status etrt_report_wait(const struct etrt_manifest *m, const struct etrt_re
         event_word(&m->events[r->event], r->index, event, sizeof event);
     else
         snprintf(event, sizeof event, "#%u word %u", r->event, r->index);
-    etrt_fail(ETRT_WAIT,
-              "launch %u: workgroup %u waited longer than %g s in task %s, tile %u, for event %s: "
-              "%u arrivals of %u needed; on %s",
-              r->launch, r->workgroup, wait_limit, task, r->tile, event, r->count, r->need,
-              place_text(m->target, r->die, r->hw_id, place, sizeof place));
+    if (r->status == ETRT_REPORT_IDLE)
+        etrt_fail(ETRT_WAIT,
+                  "launch %u: workgroup %u found nothing to do for longer than %g s among the "
+                  "tasks from %s on: %u of %u taken in run %u of them; on %s",
+                  r->launch, r->workgroup, wait_limit, task, r->count, r->need, r->index,
+                  place_text(m->target, r->die, r->hw_id, place, sizeof place));
+    else
+        etrt_fail(
+            ETRT_WAIT,
+            "launch %u: workgroup %u waited longer than %g s in task %s, tile %u, for event %s: "
+            "%u arrivals of %u needed; on %s",
+            r->launch, r->workgroup, wait_limit, task, r->tile, event, r->count, r->need,
+            place_text(m->target, r->die, r->hw_id, place, sizeof place));
     if (!events) return ETRT_WAIT;
     etrt_fail_more("\nevents of this launch:");
     for (int i = 0; i < m->nevents; i++)
