@@ -37,6 +37,7 @@ timeline *timeline_create(const char *title, timeline_source source, const char 
     t->source = source;
     static const char *const form[] = {
         [TIMELINE_PREDICTED] = "predicted by the machine model %s",
+        [TIMELINE_COUNTED] = "instruction counts on %s",
         [TIMELINE_EMULATED] = "%s: shares of the host's time while emulating, not a GPU's",
         [TIMELINE_MEASURED] = "measured on %s"};
     if (asprintf(&t->label, form[source], t->machine) < 0) out_of_memory();

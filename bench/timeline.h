@@ -15,8 +15,9 @@
 /* Where the times come from; pages and traces say so at their head. */
 typedef enum {
     TIMELINE_PREDICTED, /* "predicted by the machine model MACHINE" */
-    TIMELINE_EMULATED,  /* "emulated: ..., no times of a GPU" */
-    TIMELINE_MEASURED,  /* "measured on MACHINE" */
+    TIMELINE_COUNTED, /* "instruction counts on MACHINE": a microsecond stands for an instruction */
+    TIMELINE_EMULATED, /* "MACHINE: shares of the host's time while emulating, not a GPU's" */
+    TIMELINE_MEASURED, /* "measured on MACHINE" */
 } timeline_source;
 
 typedef struct timeline timeline;

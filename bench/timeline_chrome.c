@@ -1,6 +1,9 @@
 /* The trace event format: chrome://tracing, ui.perfetto.dev. */
 #include "timeline_int.h"
 
+#include <inttypes.h>
+#include <math.h>
+
 struct chrome {
     timeline *t;
     FILE *to;
@@ -21,8 +24,18 @@ static void put_where(struct chrome *c, const timeline_span *s) {
     fprintf(c->to, ",\"pid\":%d,\"tid\":%d", c->t->row[s->row].die, s->row);
 }
 
-static void put_time(struct chrome *c, const char *key, double us) {
-    fprintf(c->to, ",\"%s\":%.3f", key, us);
+/* Whole nanoseconds: slices rounded alike stay inside one another. */
+static int64_t moment(const struct chrome *c, double us) {
+    return llround((us - c->t->first) * 1e3);
+}
+
+static void put_time(struct chrome *c, const char *key, int64_t ns) {
+    fprintf(c->to, ",\"%s\":%" PRId64 ".%03d", key, ns / 1000, (int)(ns % 1000));
+}
+
+static void put_extent(struct chrome *c, double from, double to) {
+    put_time(c, "ts", moment(c, from));
+    put_time(c, "dur", moment(c, to) - moment(c, from));
 }
 
 static void metadata(struct chrome *c, const char *what, int pid, int tid, const char *name) {
@@ -56,8 +69,7 @@ static void part(struct chrome *c, const timeline_span *s, const char *name, dou
     begin(c, "X");
     put_name(c, name);
     put_where(c, s);
-    put_time(c, "ts", from - c->t->first);
-    put_time(c, "dur", to - from);
+    put_extent(c, from, to);
     fprintf(c->to, ",\"cat\":\"part\"}");
 }
 
@@ -68,8 +80,7 @@ static void slice(struct chrome *c, int index) {
     begin(c, "X");
     put_name(c, timeline_task(c->t, s->task, buf));
     put_where(c, s);
-    put_time(c, "ts", from - c->t->first);
-    put_time(c, "dur", s->left - from);
+    put_extent(c, from, s->left);
     fprintf(c->to, ",\"cat\":\"task\",\"args\":{\"tile\":%lld,\"iteration\":%lld}}",
             (long long)s->tile, (long long)s->iteration);
     part(c, s, "pop", from, s->reached);
@@ -89,7 +100,7 @@ static void flow(struct chrome *c, int index) {
         begin(c, end ? "f" : "s");
         put_name(c, timeline_event(t, t->cause_of[index]));
         put_where(c, &t->span[end ? index : from]);
-        put_time(c, "ts", (end || since > at ? at : since) - t->first);
+        put_time(c, "ts", moment(c, end || since > at ? at : since));
         fprintf(c->to, ",\"cat\":\"event\",\"id\":%d%s}", index, end ? ",\"bp\":\"e\"" : "");
     }
 }
@@ -103,6 +114,8 @@ bool timeline_write_chrome(timeline *t, const char *path, char err[TIMELINE_ERR]
     timeline_put_string(f.to, t->title);
     fputs(",\"times\":", f.to);
     timeline_put_string(f.to, t->label);
+    if (t->source == TIMELINE_COUNTED)
+        fputs(",\"unit\":\"a microsecond stands for an instruction\"", f.to);
     fputs(",\"dependencies\":", f.to);
     timeline_put_string(f.to, !timeline_linked(t) ? "not known"
                               : t->missing        ? "known in part"

@@ -15,7 +15,7 @@ static etrt_trace_task *read_tasks(etrt_session *s, etrt_trace_info *info) {
 static void fill(timeline *t, const etrt_model *m, const etrt_trace_task *tasks,
                  const etrt_trace_info *info) {
     uint64_t zero = UINT64_MAX;
-    double us = 1e6 / info->ticks_per_second;
+    double us = info->instructions ? 1 : 1e6 / info->ticks_per_second;
     const char *name;
     for (int i = 0; (name = etrt_model_task(m, i)); i++)
         timeline_name_task(t, i, name);
@@ -47,9 +47,10 @@ timeline *timeline_of_launch(const etrt_device *device, const etrt_model *model,
         snprintf(err, TIMELINE_ERR, "%s", etrt_last_error());
         return NULL;
     }
-    timeline *t = timeline_create(
-        title, etrt_device_is_emulated(device) ? TIMELINE_EMULATED : TIMELINE_MEASURED,
-        etrt_device_name(device));
+    timeline_source source = info.instructions                 ? TIMELINE_COUNTED
+                             : etrt_device_is_emulated(device) ? TIMELINE_EMULATED
+                                                               : TIMELINE_MEASURED;
+    timeline *t = timeline_create(title, source, etrt_device_name(device));
     fill(t, model, tasks, &info);
     free(tasks);
     return t;

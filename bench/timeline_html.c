@@ -192,6 +192,7 @@ static void put_names(struct page *p) {
 
 static void put_head(struct page *p) {
     static const char *const source[] = {[TIMELINE_PREDICTED] = "predicted",
+                                         [TIMELINE_COUNTED] = "counted",
                                          [TIMELINE_EMULATED] = "emulated",
                                          [TIMELINE_MEASURED] = "measured"};
     const timeline *t = p->t;

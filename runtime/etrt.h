@@ -192,14 +192,16 @@ typedef struct etrt_trace_info {
     size_t tasks;     /* recorded */
     uint64_t dropped; /* tasks beyond the memory there was for records */
     double ticks_per_second;
+    int instructions; /* ticks are instructions: an emulator with clock=instructions */
 } etrt_trace_info;
 
 /* The tasks of the session's last launch, sorted by REACHED: the first ROOM of them into OUT_TASKS
  * (may be NULL when ROOM is 0: to learn how many). After a launch that gave up, those that had
  * finished. ETRT_INVALID when the last launch was not traced.
  *
- * On the emulator ticks are no times of a GPU: its clock follows the host's, 64 times slower while
- * workgroups get on. They give the order of things, and shares of the host's time. */
+ * On the emulator ticks are no times of a GPU. With "emu:...:clock=instructions" they are
+ * instructions (runtime/emu/README.md says of whom); else they follow the host's clock, slowed down
+ * while workgroups get on, and tell little more than the order of things. */
 etrt_status etrt_session_trace_read(etrt_session *, etrt_trace_task *out_tasks, size_t room,
                                     etrt_trace_info *out_info);
 

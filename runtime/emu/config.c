@@ -200,6 +200,13 @@ static bool parse_which(const char *key, const char *text, uint32_t *out, char *
     return true;
 }
 
+static bool parse_clock(const char *text, struct emu_config *c, char *err, size_t n) {
+    c->counted = !strcmp(text, "instructions");
+    if (c->counted || !strcmp(text, "host")) return true;
+    snprintf(err, n, "clock=%s: expected host or instructions", text);
+    return false;
+}
+
 static bool parse_option(char *option, struct emu_config *c, char *err, size_t n) {
     char *value = strchr(option, '=');
     if (!value) {
@@ -215,6 +222,7 @@ static bool parse_option(char *option, struct emu_config *c, char *err, size_t n
     if (!strcmp(option, "map")) return parse_map(value, c, err, n);
     if (!strcmp(option, "seed")) return parse_number("seed", value, 0, INT32_MAX, &c->seed, err, n);
     if (!strcmp(option, "coherence")) return parse_coherence(value, c, err, n);
+    if (!strcmp(option, "clock")) return parse_clock(value, c, err, n);
     if (!strcmp(option, "l1")) return parse_limit("l1", value, &c->l1_limit, err, n);
     if (!strcmp(option, "l2")) return parse_limit("l2", value, &c->l2_limit, err, n);
     if (!strcmp(option, "starve")) return parse_which("starve", value, &c->starve, err, n);
@@ -222,7 +230,7 @@ static bool parse_option(char *option, struct emu_config *c, char *err, size_t n
     snprintf(
         err, n,
         "unknown device option \"%s\"; there are cus, xcds, threads, map, seed, coherence, l1, "
-        "l2, starve, slow",
+        "l2, starve, slow, clock",
         option);
     return false;
 }
@@ -241,6 +249,7 @@ static bool parse_arch(const char *name, struct emu_config *c, char *err, size_t
 }
 
 static void fill_defaults(struct emu_config *c) {
+    if (c->counted) c->threads = 1;
     if (!c->xcds) {
         uint32_t full = (c->cus + c->arch->cus_per_xcd - 1) / c->arch->cus_per_xcd;
         c->xcds = full > 2 ? full : 2;

@@ -120,6 +120,9 @@ struct emu_group {
     struct emu_caches *caches[2];
     uint8_t *lds; /* lds_bytes, 16-byte aligned */
     struct emu_wave **waves;
+    bool counted;  /* the clock its waves read counts their instructions */
+    uint64_t time; /* then: what it says when a wave's turn begins */
+    uint64_t took; /* and by how much the turn that ended last moved it */
 };
 
 /* Bytes one wave state takes, and its initial state: registers as the kernel descriptor enables
@@ -141,7 +144,8 @@ enum emu_stop emu_wave_run(struct emu_wave *, uint64_t budget, struct emu_fault 
 
 /* ---- clocks, provided by the machine -------------------------------------------------------- */
 
-/* They run slower than the host's while work is done; see emu_clock.h. */
+/* They run slower than the host's while work is done; see emu_clock.h. Not read by workgroups whose
+ * instructions are counted instead. */
 uint64_t emu_clock_realtime(void); /* ticks of the 100 MHz clock, what s_memrealtime returns */
 uint64_t emu_clock_cycles(void);   /* what s_memtime returns */
 

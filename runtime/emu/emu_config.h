@@ -48,6 +48,7 @@ struct emu_config {
     uint32_t seed;         /* of the order in which waves run; 0: in turn */
     uint32_t starve, slow; /* one more than the workgroup, the die, that runs last; 0: none */
     enum emu_coherence coherence;
+    bool counted;                /* clocks count instructions */
     uint64_t l1_limit, l2_limit; /* bytes; 0: none */
 };
 

@@ -45,7 +45,7 @@ static inline uint32_t emu_random(uint64_t *state) {
 }
 
 /* Run the waves in turn for about QUANTUM_NS; with a random order, each once for a random number of
- * instructions. One thread at a time. */
+ * instructions; where instructions are the clock, each once for a few. One thread at a time. */
 enum emu_slot_stop emu_slot_run(struct emu_slot *, uint64_t quantum_ns, struct emu_fault *);
 
 #endif

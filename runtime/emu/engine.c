@@ -45,6 +45,8 @@ struct run {
     uint32_t busy; /* workgroups in threads' hands */
     uint32_t turn;
     uint32_t turns;           /* where some are held back */
+    uint64_t time;            /* where clocks count instructions: of the workgroup taken last */
+    uint64_t end;             /* and the latest of all */
     uint64_t random;          /* state of a generator when the order is random, else 0 */
     uint32_t fruitless;       /* polls since somebody last got anywhere */
     uint64_t poll_ns;         /* what a turn takes that finds nothing to do */
@@ -63,6 +65,7 @@ static struct {
     _Atomic uint32_t dozing; /* threads that pause between polls */
     _Atomic bool stop;
     _Atomic uint64_t busy_ns;
+    _Atomic uint64_t time; /* where clocks count instructions: when the last dispatch ended */
 } engine = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void line_push(struct line *l, struct emu_slot *s) {
@@ -108,6 +111,8 @@ static void admit(struct run *r) {
             atomic_store(&r->d->stop, true);
             return;
         }
+        s->group.counted = engine.config->counted;
+        s->group.time = r->time;
         s->cu = emu_placement_take(&r->place, r->started, &s->group);
         for (uint32_t i = 0; i < 2; i++)
             s->group.caches[i] = emu_caches_of(s->cu + i % r->place.unit);
@@ -149,6 +154,19 @@ static struct emu_slot *pop_next(struct run *r, struct line *l) {
     return s ? s : line_pop(l);
 }
 
+/* The one whose clock is furthest behind: what others did before that moment has then happened. */
+static struct emu_slot *pop_earliest(struct line *l) {
+    struct emu_slot *best = l->first;
+    for (uint32_t n = l->count; n; n--) {
+        struct emu_slot *s = line_pop(l);
+        if (s->group.time < best->group.time) best = s;
+        line_push(l, s);
+    }
+    while (l->first != best)
+        line_push(l, line_pop(l));
+    return line_pop(l);
+}
+
 static struct emu_slot *take(struct run *r) {
     if (atomic_load(&r->d->stop)) {
         while (r->ready.count)
@@ -168,7 +186,8 @@ static struct emu_slot *take(struct run *r) {
         return NULL;
     }
     r->busy++;
-    struct emu_slot *s = pop_next(r, l);
+    struct emu_slot *s = engine.config->counted ? pop_earliest(l) : pop_next(r, l);
+    r->time = s->group.time;
     s->random = r->random;
     note_waiting(r);
     return s;
@@ -213,6 +232,8 @@ static void record_fault(struct run *r, const struct emu_slot *s, const struct e
 static void put_back(struct run *r, struct emu_slot *s, enum emu_slot_stop stop, uint64_t ns,
                      const struct emu_fault *fault) {
     r->busy--;
+    if (stop == EMU_SLOT_SLEPT && engine.config->counted) stop = EMU_SLOT_RAN;
+    if (s->group.time > r->end) r->end = s->group.time;
     if (stop == EMU_SLOT_SLEPT && only_polled(r, ns))
         r->fruitless++;
     else
@@ -345,7 +366,7 @@ static void execute(struct run *r) {
 
 void emu_engine_execute(struct emu_dispatch *d, const struct emu_needs *needs,
                         struct emu_failure *failure) {
-    struct run r = {.d = d, .failure = failure, .total = 1};
+    struct run r = {.d = d, .failure = failure, .total = 1, .time = atomic_load(&engine.time)};
     if (engine.config->seed)
         r.random = ((engine.config->seed + 1) * 0x9E3779B97F4A7C15u ^ d->dispatch_id << 20) | 1;
     for (int i = 0; i < 3; i++)
@@ -362,6 +383,7 @@ void emu_engine_execute(struct emu_dispatch *d, const struct emu_needs *needs,
     execute(&r);
     emu_caches_end();
     emu_memory_unpin(&pin);
+    if (r.end > atomic_load(&engine.time)) atomic_store(&engine.time, r.end);
     pthread_mutex_destroy(&r.lock);
     emu_placement_free(&r.place);
 }
@@ -370,6 +392,7 @@ bool emu_engine_start(const struct emu_config *config) {
     engine.config = config;
     atomic_store(&engine.stop, false);
     atomic_store(&engine.busy_ns, 0);
+    atomic_store(&engine.time, 1);
     engine.nthreads = 0;
     if (!emu_caches_start(config)) {
         emu_caches_stop();

@@ -20,7 +20,8 @@ extern "C" {
  * seed=N (run waves in a random order drawn from N and the dispatch's number in its queue; with
  * threads=1 the same order every time), starve=WG and slow=DIE (that workgroup, the workgroups of
  * that die, run rarely while others can), coherence=off|caches|model (caches that may be stale; see
- * README.md) and l1=KIB, l2=KIB (their sizes; unlimited without).
+ * README.md) and l1=KIB, l2=KIB (their sizes; unlimited without), clock=host|instructions (what the
+ * clocks that kernels read count; see README.md).
  * Without a call, the environment variable ETEMU_DEVICE is used, else "gfx942". Returns 0, or -1
  * with a message in ERR (always terminated). */
 int etemu_configure(const char *spec, char *err, size_t err_bytes);
@@ -35,6 +36,9 @@ typedef struct etemu_stats {
     uint64_t busy_ns; /* host time spent executing waves, summed over threads */
 } etemu_stats;
 void etemu_get_stats(etemu_stats *out_stats);
+
+/* 1 where the clocks that kernels read count instructions, 0 where they follow the host's. */
+int etemu_clock_counts(void);
 
 /* The message of the last fault (memory violation, unknown instruction) as several lines of text,
  * or "" when there was none. Valid until the next dispatch faults. */

@@ -153,6 +153,8 @@ struct emu_wave {
     const struct emu_lane_table *lanes;
     bool signalled; /* at a barrier it has yet to wait at */
     bool flush32;   /* MODE asks for f32 denormals to become zero */
+    uint64_t turn;  /* instructions counted when its turn began */
+    uint64_t slept; /* clocks in this turn */
     struct emu_fault *fault;
     uint32_t trace[2], traces; /* the last words of s_ttracedata, and how many there were */
     uint64_t count[C_CLASSES];
@@ -188,6 +190,10 @@ static inline uint64_t scalar64(const struct emu_wave *w, const struct emu_src *
 static inline uint64_t scalar_mask(const struct emu_wave *w, const struct emu_src *s) {
     return s->dwords == 2 ? scalar64(w, s) : scalar32(w, s);
 }
+
+/* isa_run.c: what the wave reads as the time. */
+uint64_t isa_realtime(const struct emu_wave *);
+uint64_t isa_cycles(const struct emu_wave *);
 
 /* isa_run.c: stop the wave at O with a fault; always NULL. */
 const struct emu_op *isa_fault(struct emu_wave *, const struct emu_op *, const char *format, ...)

@@ -71,6 +71,7 @@ H(barrier) {
 }
 H(sleep) {
     w->sleeps++;
+    w->slept += 64 * (o->flags & 127);
     return isa_stop(w, o + 1, EMU_SLEEP);
 }
 H(trap) {
@@ -120,9 +121,9 @@ static bool hwreg(const struct emu_wave *w, uint32_t id, uint32_t *v) {
     else if (id == HW_ID1 && gen >= GEN_11)
         *v = hw_id1(w);
     else if (id == HW_SHADER_CYCLES && gen >= GEN_11)
-        *v = (uint32_t)emu_clock_cycles() & (gen == GEN_11 ? 0xfffff : UINT32_MAX);
+        *v = (uint32_t)isa_cycles(w) & (gen == GEN_11 ? 0xfffff : UINT32_MAX);
     else if (id == HW_SHADER_CYCLES_HI && gen == GEN_12)
-        *v = (uint32_t)(emu_clock_cycles() >> 32);
+        *v = (uint32_t)(isa_cycles(w) >> 32);
     else
         return false;
     return true;
@@ -151,7 +152,7 @@ H(setreg_imm32) {
 }
 
 H(memtime) {
-    put64(&w->s[o->sd], o->row_arg ? emu_clock_realtime() : emu_clock_cycles());
+    put64(&w->s[o->sd], o->row_arg ? isa_realtime(w) : isa_cycles(w));
     return o + 1;
 }
 

@@ -30,6 +30,7 @@ H(barrier_wait) {
 
 H(sleep_var) {
     w->sleeps++;
+    w->slept += 64 * (scalar32(w, &o->s[0]) & 127);
     return isa_stop(w, o + 1, EMU_SLEEP);
 }
 
@@ -52,7 +53,7 @@ H(sendmsg_rtn) {
     case MSG_DOORBELL:
         break;
     case MSG_REALTIME:
-        v = emu_clock_realtime();
+        v = isa_realtime(w);
         break;
     case MSG_SE_AID:
         v = w->group->se;

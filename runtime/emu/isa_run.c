@@ -246,6 +246,22 @@ static void add_counters(struct emu_wave *w, bool last) {
     w->atomics = w->sleeps = w->barriers = 0;
 }
 
+static uint64_t counted(const struct emu_wave *w) {
+    uint64_t total = 0;
+    for (int i = 0; i < C_CLASSES; i++)
+        total += w->count[i];
+    return total;
+}
+
+uint64_t isa_realtime(const struct emu_wave *w) {
+    if (!w->group->counted) return emu_clock_realtime();
+    return w->group->time + counted(w) - w->turn;
+}
+
+uint64_t isa_cycles(const struct emu_wave *w) {
+    return w->group->counted ? isa_realtime(w) : emu_clock_cycles();
+}
+
 enum emu_stop emu_wave_run(struct emu_wave *w, uint64_t budget, struct emu_fault *fault) {
     const struct emu_op *o = w->pc;
     if (!o || atomic_load_explicit(&w->group->dispatch->stop, memory_order_relaxed)) {
@@ -256,6 +272,8 @@ enum emu_stop emu_wave_run(struct emu_wave *w, uint64_t budget, struct emu_fault
     w->fault = fault;
     w->stop = EMU_BUDGET;
     w->pc = NULL;
+    w->slept = 0;
+    if (w->group->counted) w->turn = counted(w);
     if (!isa_set_mode(w, o, w->mode)) return w->stop;
     for (; budget && o; budget--) {
         w->count[o->cls]++;
@@ -264,6 +282,7 @@ enum emu_stop emu_wave_run(struct emu_wave *w, uint64_t budget, struct emu_fault
     bool over = w->stop == EMU_ENDED || w->stop == EMU_FAULT;
     if (o) w->pc = o;
     if (over) w->pc = NULL;
+    if (w->group->counted) w->group->took = counted(w) - w->turn + w->slept;
     add_counters(w, over);
     return w->stop;
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum { RUNS, AT_BARRIER, ENDED };
-enum { ALIGN = 64, BUDGET = 2000, RANDOM_BUDGET = 300 };
+enum { ALIGN = 64, BUDGET = 2000, RANDOM_BUDGET = 300, COUNTED_BUDGET = 128 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct emu_slot *cache;
@@ -131,12 +131,14 @@ static void open_barrier(struct emu_slot *s) {
     s->at_barrier = 0;
 }
 
-/* Every wave that can run, once. *RAN: one did more than sleep. */
+/* Every wave that can run, once. *RAN: one did more than sleep. Waves run at the same time: the
+ * clock moves on by the longest turn. */
 static bool run_waves(struct emu_slot *s, struct emu_fault *fault, bool *ran) {
     *ran = false;
+    uint64_t longest = 0;
     uint32_t n = s->group.nwaves, first = s->random ? emu_random(&s->random) % n : 0;
     for (uint32_t k = 0; k < n; k++) {
-        uint32_t i = (first + k) % n, budget = BUDGET;
+        uint32_t i = (first + k) % n, budget = s->group.counted ? COUNTED_BUDGET : BUDGET;
         if (s->states[i] != RUNS) continue;
         if (s->random) budget = 1 + emu_random(&s->random) % RANDOM_BUDGET;
         switch (emu_wave_run(s->group.waves[i], budget, fault)) {
@@ -158,7 +160,9 @@ static bool run_waves(struct emu_slot *s, struct emu_fault *fault, bool *ran) {
         case EMU_FAULT:
             return false;
         }
+        if (s->group.took > longest) longest = s->group.took;
     }
+    s->group.time += longest;
     return true;
 }
 
@@ -171,6 +175,6 @@ enum emu_slot_stop emu_slot_run(struct emu_slot *s, uint64_t quantum_ns, struct 
         if (!s->alive) return EMU_SLOT_ENDED;
         if (s->at_barrier == s->alive) open_barrier(s);
         if (!ran) return EMU_SLOT_SLEPT;
-        if (s->random || emu_now_ns() >= end) return EMU_SLOT_RAN;
+        if (s->random || s->group.counted || emu_now_ns() >= end) return EMU_SLOT_RAN;
     }
 }

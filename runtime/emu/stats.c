@@ -1,6 +1,7 @@
 /* stats.c - etemu_get_stats. */
 #include "emu_stats.h"
 
+#include "emu_config.h"
 #include "emu_engine.h"
 #include "emu_host.h"
 
@@ -32,6 +33,10 @@ EMU_EXPORT void etemu_get_stats(etemu_stats *out) {
     *out = total;
     out->busy_ns = emu_engine_busy_ns();
     pthread_mutex_unlock(&lock);
+}
+
+EMU_EXPORT int etemu_clock_counts(void) {
+    return emu_device()->counted;
 }
 
 EMU_EXPORT int etemu_map_at(uint64_t addr, uint64_t bytes) {

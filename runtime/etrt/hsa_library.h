@@ -51,6 +51,7 @@
     X(etemu_configure)                                                                             \
     X(etemu_get_stats)                                                                             \
     X(etemu_last_fault)                                                                            \
+    X(etemu_clock_counts)                                                                          \
     X(etemu_map_at)                                                                                \
     X(etemu_unmap)
 

@@ -140,6 +140,7 @@ etrt_status etrt_session_trace_read(etrt_session *s, etrt_trace_task *out, size_
         out_info->tasks = unpack(s, records, count, out, room);
         out_info->dropped = head.dropped;
         out_info->ticks_per_second = (double)dev->realtime_hz;
+        out_info->instructions = dev->hsa->etemu_clock_counts && dev->hsa->etemu_clock_counts();
         size_t given = out_info->tasks < room ? out_info->tasks : room;
         if (given) qsort(out, given, sizeof *out, by_time);
     }
