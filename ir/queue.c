@@ -37,6 +37,18 @@ bool et_wait_mentions(const et_program *p, const et_wait *w, int var) {
     return f.found;
 }
 
+static void find_load(void *ctx, et_expr e) {
+    struct find *f = ctx;
+    f->found |= et_x(f->x, e)->op == ET_X_LOAD;
+}
+
+bool et_notify_plain(const et_program *p, const et_notify *n) {
+    struct find f = {p->g->exprs, 0, n->nvars > 0};
+    for (int d = 0; d < p->events[n->event].rank; d++)
+        et_walk(f.x, n->index[d], find_load, &f);
+    return !f.found;
+}
+
 /* Is there always at least one counter that must see an arrival? */
 static bool surely_waits(const et_program *p, const et_wait *w) {
     et_exprs *x = p->g->exprs;
@@ -174,6 +186,17 @@ static void plan_begun(struct plan *pl) {
     if (pl->words > MAX_WORDS) pl->problem = "too many words for dynamic tasks";
 }
 
+/* What has begun is counted where it will arrive: that must not depend on what it does first. */
+static void check_early(struct plan *pl) {
+    const et_program *p = pl->p;
+    for (int g = 0; g < p->ngrids; g++)
+        for (int i = 0; i < p->grids[g].nnotifies; i++) {
+            const et_notify *n = &p->grids[g].notifies[i];
+            if (pl->q->begun[n->event] >= 0 && !et_notify_plain(p, n))
+                pl->problem = "a task is early that waits for arrivals where tensors say";
+        }
+}
+
 const char *et_queues_plan(et_arena *a, const et_program *p, et_queues *q) {
     struct plan pl = {.arena = a, .p = p, .q = q, .words = p->event_words};
     *q = (et_queues){.words = p->event_words};
@@ -183,6 +206,7 @@ const char *et_queues_plan(et_arena *a, const et_program *p, et_queues *q) {
         q->grid[g].region = -1;
     plan_list(&pl, p->first, p->count, -1);
     if (!pl.problem) plan_begun(&pl);
+    if (!pl.problem) check_early(&pl);
     q->words = (int)pl.words;
     return pl.problem;
 }

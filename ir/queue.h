@@ -68,6 +68,8 @@ typedef struct {
 const char *et_queues_plan(et_arena *, const et_program *, et_queues *out);
 /* Region that starts with item I, or -1. */
 int et_queues_region(const et_queues *, int item);
+/* Is it known from the start of a task which counter it will notify, and is it one? */
+bool et_notify_plain(const et_program *, const et_notify *);
 /* Does the loop's value, or the coordinate's, tell the counters of some wait apart? */
 bool et_wait_mentions(const et_program *, const et_wait *, int var);
 

@@ -1,7 +1,13 @@
-/* Placement and schedule. Every grid runs on every CU; tile t of a grid goes to workgroup
- * (base + t) mod W, with base counting the tiles of all grids before it, so that a grid starts on
- * the workgroups its predecessor left idle. Nothing is stored: the loops over tiles are code. */
+/* Placement and schedule. Every grid runs on every CU. Tile t of a static grid goes to workgroup
+ * (base + t) mod W, with base counting the tiles of all static grids before it, so that a grid
+ * starts on the workgroups its predecessor left idle; nothing is stored: the loops over tiles are
+ * code. Tiles of a dynamic grid are queued by the arrival that makes them ready (ir/queue.h).
+ *
+ * README.md says by which rule a hybrid schedule chooses. */
+#include "cost.h"
+#include "diag.h"
 #include "pipeline.h"
+#include "queue.h"
 #include <string.h>
 
 bool et_pass_place(et_pipeline *pl) {
@@ -10,11 +16,147 @@ bool et_pass_place(et_pipeline *pl) {
     return true;
 }
 
+/* ---- what tensors decide ---- */
+
+struct find {
+    const et_exprs *x;
+    bool load;
+};
+
+static void find_load(void *ctx, et_expr e) {
+    struct find *f = ctx;
+    f->load |= et_x(f->x, e)->op == ET_X_LOAD;
+}
+
+static bool reads(const et_program *p, et_expr e) {
+    struct find f = {p->g->exprs, false};
+    if (e.id) et_walk(f.x, e, find_load, &f);
+    return f.load;
+}
+
+/* Does a tensor decide which counters the grid waits for, or how many arrivals complete them? */
+static bool routed(const et_program *p, const et_grid *g) {
+    for (int i = 0; i < g->nwaits; i++) {
+        const et_wait *w = &g->waits[i];
+        const et_event *e = &p->events[w->event];
+        if (reads(p, e->count)) return true;
+        for (int d = 0; d < e->rank; d++)
+            if (reads(p, w->lo[d]) || reads(p, w->hi[d])) return true;
+        for (int v = 0; v < w->nvars; v++)
+            if (reads(p, et_var_extent(p->g->exprs, w->vars[v]))) return true;
+    }
+    return false;
+}
+
+/* Does a tensor decide how much a tile has to do? Then tiles of one grid differ. */
+static bool uneven(const et_program *p, const et_grid *g) {
+    const et_func *f = &p->funcs[g->func];
+    for (int i = 0; i < f->nsteps; i++) {
+        const et_step *s = &f->steps[i];
+        const et_expr sizes[] = {s->rextent, s->mlive, s->nlive, s->kextent, s->pextent};
+        for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
+            if (reads(p, sizes[k])) return true;
+    }
+    return false;
+}
+
+/* ---- what a queue costs and saves ---- */
+
+/* Predicted, in a launch of the geometric mean of what the symbols can be. */
+struct tiles {
+    double n, us; /* of one */
+};
+
+static struct tiles tiles_of(const et_pipeline *pl, const et_grid *g) {
+    int64_t syms[ET_SAMPLES][ET_MAX_SYMS];
+    et_sample_symbols(pl->g->exprs, syms);
+    et_grid_cost c = et_grid_cost_at(pl->p, g, pl->opt->machine, syms[1]);
+    double rounds = c.tiles / pl->opt->machine->cus;
+    rounds = rounds > (double)(int64_t)rounds ? (double)(int64_t)rounds + 1 : rounds;
+    return (struct tiles){c.tiles, rounds > 0 ? c.us / rounds : 0};
+}
+
+/* A task costs a pop; against that stands the time of the CUs that would be idle. */
+static bool queue_pays(const et_pipeline *pl, const et_grid *g) {
+    const et_machine *m = pl->opt->machine;
+    struct tiles t = tiles_of(pl, g);
+    double rounds = (double)(int64_t)(t.n / m->cus), rest = t.n - rounds * m->cus;
+    double idle = 0;
+    if (rest > 0) rounds++;
+    if (uneven(pl->p, g)) idle += rounds * t.us / 2; /* half is the mean */
+    if (routed(pl->p, g)) idle += rounds * t.us / 2; /* others may be ready first */
+    if (rounds > 1 && rest > 0) idle += t.us * (1 - rest / m->cus) / 2; /* if others can fill it */
+    return idle > rounds * m->pop_us;
+}
+
+/* ---- tasks queued before what they wait for is done ---- */
+
+/* Does every arrival at the event go where the coordinates say, so that it is known from the start
+ * of a task? And is there a CU for each task that arrives there in one iteration, so that one that
+ * has begun waits for nothing but its own turn? */
+static bool begins_at_once(const et_pipeline *pl, int event) {
+    et_program *p = pl->p;
+    int64_t tiles = 0, lo, hi;
+    for (int g = 0; g < p->ngrids; g++)
+        for (int i = 0; i < p->grids[g].nnotifies; i++) {
+            const et_notify *n = &p->grids[g].notifies[i];
+            if (n->event != event) continue;
+            if (!et_notify_plain(p, n) || uneven(p, &p->grids[g])) return false;
+            tiles +=
+                et_bounds(p->g->exprs, et_grid_tiles(p, &p->grids[g]), &lo, &hi) ? hi : 1 << 30;
+        }
+    return tiles <= pl->opt->machine->cus;
+}
+
+static bool may_be_early(const et_pipeline *pl, const et_grid *g) {
+    if (!g->nwaits || routed(pl->p, g)) return false;
+    for (int i = 0; i < g->nwaits; i++)
+        if (g->waits[i].nvars || !begins_at_once(pl, g->waits[i].event)) return false;
+    return true;
+}
+
+/* ---- the pass ---- */
+
+static const char *schedule_of(const et_program *p) {
+    int n = 0;
+    for (int i = 0; i < p->ngrids; i++)
+        n += p->grids[i].dynamic;
+    return !n ? "static" : n == p->ngrids ? "dynamic" : "hybrid";
+}
+
+static void tell(const et_pipeline *pl) {
+    const et_pass_options *o = pl->opt;
+    if (!o->dump || (strcmp(o->dump, "schedule") && strcmp(o->dump, "all"))) return;
+    for (int i = 0; i < pl->p->ngrids; i++) {
+        const et_grid *g = &pl->p->grids[i];
+        struct tiles t = tiles_of(pl, g);
+        fprintf(o->dump_to, "# %s: %.0f tiles of %.2f us (predicted)%s%s: %s%s\n", g->name, t.n,
+                t.us, uneven(pl->p, g) ? ", uneven" : "", routed(pl->p, g) ? ", routed" : "",
+                g->dynamic ? "dynamic" : "static", g->early ? ", early" : "");
+    }
+}
+
 bool et_pass_schedule(et_pipeline *pl) {
     et_program *p = pl->p;
     const char *how = pl->opt->schedule ? pl->opt->schedule : "static";
-    p->schedule = how;
-    for (int i = 0; i < p->ngrids; i++)
-        p->grids[i].dynamic = strcmp(how, "dynamic") == 0;
+    bool hybrid = strcmp(how, "hybrid") == 0;
+    for (int i = 0; i < p->ngrids; i++) {
+        et_grid *g = &p->grids[i];
+        if (hybrid)
+            g->dynamic = g->hint ? g->hint == ET_HINT_DYNAMIC : queue_pays(pl, g);
+        else
+            g->dynamic = strcmp(how, "dynamic") == 0;
+        g->early = g->dynamic && may_be_early(pl, g);
+    }
+    p->schedule = schedule_of(p);
+    et_queues q;
+    const char *problem = et_queues_plan(pl->g->arena, p, &q);
+    if (problem) {
+        et_diag(pl->g->diags, ET_ERROR, (et_loc){0},
+                "%s for --schedule=%s: lower the bounds of the dims, or use --schedule=static",
+                problem, how);
+        return false;
+    }
+    tell(pl);
     return true;
 }
