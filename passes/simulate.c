@@ -154,9 +154,7 @@ static void reach(struct sim *s, int wg) {
     }
     double early = (double)cost_of(s, wg)->early_bytes * w->slow;
     if (early > 0) flow_add(s, wg, early);
-    double t = sim_started(s, wg);
-    s->schedule += t;
-    w->chain += t;
+    w->chain += sim_started(s, wg);
     w->state = SIM_WAITING;
     sim_waits(s, wg);
 }

@@ -33,6 +33,7 @@ struct sim_box {
     int nvars;
     const int *vars;
     int extent[ET_MAX_VARS]; /* of the variables */
+    bool routed;             /* a tensor decides which */
 };
 
 /* A notify: one counter, at every value of its variables. */
@@ -79,7 +80,6 @@ struct sim_grid {
      * in row-major order. */
     unsigned cell_coords;
     int64_t cells;
-    bool has_late_readers, has_early_readers; /* dynamic grids wait for it to be done, begun */
 };
 
 /* One grid in one iteration of the loops around it. */
@@ -98,6 +98,10 @@ struct sim_region {
 
 struct sim_counter {
     int64_t need; /* -1: not told yet */
+    int32_t event;
+    /* Cells whose waits name it, of grids queued when it is complete, and when all it counts has
+     * begun. */
+    int32_t watched, early_watched;
     int32_t arrivals, starts;
     double free;     /* when the next arrival can be counted */
     double complete; /* when it was, or SIM_NEVER */
@@ -111,6 +115,9 @@ struct sim_event {
     int64_t size[ET_MAX_RANK], stride[ET_MAX_RANK]; /* dimensions at this launch, words */
     struct sim_sheet *sheet; /* of its count, where counters differ; else NULL */
     int count;
+    bool late, early; /* dynamic grids wait for it to be complete, begun */
+    /* Cells of which nobody knows before looking at their waits which of its counters they name. */
+    int64_t watched, early_watched;
 };
 
 /* How far a task or cell has looked at its counters. */
@@ -271,8 +278,10 @@ bool sim_cells_create(struct sim *);
 void sim_queue_destroy(struct sim *);
 /* WG looks for a task of the region it is in, until all have been taken. */
 void sim_pop(struct sim *, int wg);
-/* Look again at the cells of a list that counter WORD headed, on behalf of workgroup WG. */
-void sim_cells_look(struct sim *, int32_t first, int wg);
+/* Workgroup WG completed counter WORD (EARLY: the arrivals that have begun are all): look at the
+ * cells that wait for it, of which those in the list that begins with FIRST were short of nothing
+ * before it. */
+void sim_cells_look(struct sim *, int word, bool early, int32_t first, int wg);
 void sim_push_lands(struct sim *, int push);
 
 #endif

@@ -10,13 +10,32 @@ static void add_extents(struct sim *s, struct sim_grid *sg, int n, const int *va
         out[i] = sim_sheet_add(sg->sheet, et_var_extent(s->x, vars[i]));
 }
 
+struct mentions {
+    struct sim *s;
+    struct sim_grid *g;
+    bool load;
+};
+
+static void note_load(void *ctx, et_expr e) {
+    struct mentions *m = ctx;
+    m->load |= et_x(m->s->x, e)->op == ET_X_LOAD;
+}
+
+static bool reads(struct sim *s, et_expr e) {
+    struct mentions m = {.s = s};
+    et_walk(s->x, e, note_load, &m);
+    return m.load;
+}
+
 static void add_box(struct sim *s, struct sim_grid *sg, const et_wait *w, struct sim_box *b) {
     const et_event *e = &s->p->events[w->event];
     *b = (struct sim_box){.event = w->event, .rank = e->rank, .when = w->when};
     for (int d = 0; d < e->rank; d++) {
         b->lo[d] = sim_sheet_add(sg->sheet, w->lo[d]);
         b->hi[d] = sim_sheet_add(sg->sheet, w->hi[d]);
+        b->routed |= reads(s, w->lo[d]) || reads(s, w->hi[d]);
     }
+    b->routed |= w->nvars > 0;
     b->nvars = w->nvars;
     b->vars = w->vars;
     add_extents(s, sg, w->nvars, w->vars, b->extent);
@@ -33,11 +52,6 @@ static void add_arrival(struct sim *s, struct sim_grid *sg, const et_notify *n,
     add_extents(s, sg, n->nvars, n->vars, a->extent);
 }
 
-struct mentions {
-    struct sim *s;
-    struct sim_grid *g;
-};
-
 static void note_coord(void *ctx, et_expr e) {
     struct mentions *m = ctx;
     const et_node_x *n = et_x(m->s->x, e);
@@ -47,7 +61,7 @@ static void note_coord(void *ctx, et_expr e) {
 
 /* The coordinates that the waits mention. */
 static void find_cells(struct sim *s, struct sim_grid *sg) {
-    struct mentions m = {s, sg};
+    struct mentions m = {.s = s, .g = sg};
     for (int i = 0; i < sg->g->nwaits; i++) {
         const et_wait *w = &sg->g->waits[i];
         for (int d = 0; d < s->p->events[w->event].rank; d++) {
@@ -113,16 +127,13 @@ static bool prepare_grid(struct sim *s, int index) {
 }
 
 static void find_readers(struct sim *s) {
-    size_t n = (size_t)s->p->nevents + 1;
-    bool *late = et_alloc(s->arena, n * sizeof *late),
-         *early = et_alloc(s->arena, n * sizeof *late);
     for (int i = 0; i < s->p->ngrids; i++)
-        for (int w = 0; s->grid[i].dynamic && w < s->grid[i].g->nwaits; w++)
-            (s->grid[i].early ? early : late)[s->grid[i].box[w].event] = true;
-    for (int i = 0; i < s->p->ngrids; i++)
-        for (int a = 0; a < s->grid[i].g->nnotifies; a++) {
-            s->grid[i].has_late_readers |= late[s->grid[i].arrival[a].event];
-            s->grid[i].has_early_readers |= early[s->grid[i].arrival[a].event];
+        for (int w = 0; s->grid[i].dynamic && w < s->grid[i].g->nwaits; w++) {
+            const struct sim_box *b = &s->grid[i].box[w];
+            struct sim_event *e = &s->event[b->event];
+            bool early = s->grid[i].early;
+            *(early ? &e->early : &e->late) = true;
+            if (b->routed) *(early ? &e->early_watched : &e->watched) += s->grid[i].cells;
         }
 }
 
@@ -200,7 +211,7 @@ static void note_late(void *ctx, et_expr e) {
 /* Do counters of the event count to numbers of their own? */
 static bool counts_differ(struct sim *s, const et_event *e) {
     struct sim_grid any;
-    struct mentions m = {s, &any};
+    struct mentions m = {.s = s, .g = &any};
     et_walk(s->x, e->count, note_late, &m);
     return !m.g;
 }
@@ -224,6 +235,7 @@ static void prepare_event(struct sim *s, int index) {
     }
     for (int64_t w = e->base; w < e->base + n && w < s->words; w++) {
         s->counter[w].need = need;
+        s->counter[w].event = index;
         if (need == 0) s->counter[w].complete = 0;
     }
 }

@@ -7,6 +7,8 @@
 #include "simulate_int.h"
 #include <stdlib.h>
 
+enum { FEW = 16 }; /* cells of more tasks go to the device's ring */
+
 static void queue_add(struct sim_ring *r, int instance, int64_t tile) {
     if (r->n == r->cap) {
         int64_t cap = r->cap ? 2 * r->cap : 256;
@@ -86,34 +88,100 @@ static int by_order(const void *a, const void *b) {
     return (*x > *y) - (*x < *y);
 }
 
-/* The lanes of a wave look at one cell each, a round of polls for every wait of the grid, and push
- * together what they found ready. */
-void sim_cells_look(struct sim *s, int32_t first, int wg) {
-    int n = 0, wave = s->m->wave_size;
+/* A cell whose only wait is for one counter needs no look at it and no claim. */
+static bool waits_for_one(const struct sim_grid *g) {
+    const struct sim_box *b = g->box;
+    if (g->g->nwaits != 1 || b->when != ET_ALWAYS || b->routed) return false;
+    for (int d = 0; d < b->rank; d++)
+        if (b->lo[d] != b->hi[d]) return false;
+    return true;
+}
+
+static int take_list(struct sim *s, int32_t first, int32_t **out) {
+    int n = 0;
     for (int32_t c = first; c >= 0; c = s->cell[c].next)
         n++;
-    int32_t *list = malloc((size_t)n * sizeof *list);
+    int32_t *list = malloc(((size_t)n + 1) * sizeof *list);
     if (!list) et_bug("out of memory");
     n = 0;
     for (int32_t c = first; c >= 0; c = s->cell[c].next)
         list[n++] = c;
     qsort(list, (size_t)n, sizeof *list, by_order);
+    *out = list;
+    return n;
+}
+
+/* Time to look at a cell that turns out ready, and to put its tasks into a ring. */
+static double push_us(const struct sim *s, const struct sim_grid *g) {
+    double claim = waits_for_one(g) ? 0 : (g->g->nwaits + 1) * s->m->atomic_us;
+    return claim + s->m->pop_us; /* as many atomics as a pop */
+}
+
+/* One cell after the other, as codegen does: a poll where it fails, and where it is ready polls of
+ * all its waits, a claim and a push. */
+static double look_one_by_one(struct sim *s, int64_t watched, const int32_t *list, int n, int wg) {
+    double miss = (double)(watched > n ? watched - n : 0) * s->m->atomic_us, cost = 0;
+    for (int i = 0; i < n && !s->failed; i++) {
+        const struct sim_grid *g = &s->grid[s->inst[s->cell[list[i]].instance].grid];
+        cost += miss / n;
+        if (!look(s, list[i])) {
+            cost += s->m->atomic_us;
+            continue;
+        }
+        cost += push_us(s, g);
+        s->r.pushes++;
+        send(s, list[i], s->wg[wg].die, s->now + cost);
+    }
+    return n ? cost : miss;
+}
+
+/* What it would cost if the lanes of a wave looked at a cell each and pushed what they find
+ * together. */
+static double look_side_by_side(struct sim *s, int64_t watched, int32_t *list, int n, int wg) {
+    int wave = s->m->wave_size;
     double cost = 0;
     for (int from = 0, to; from < n && !s->failed; from = to) {
         int instance = s->cell[list[from]].instance, ready = 0;
         for (to = from; to < n && to < from + wave && s->cell[list[to]].instance == instance; to++)
             if (look(s, list[to])) list[from + ready++] = list[to];
-        cost += s->m->atomic_us * s->grid[s->inst[instance].grid].g->nwaits;
-        if (ready) {
-            cost += s->m->pop_us; /* as many atomics */
-            s->r.pushes++;
-        }
+        cost += ready ? push_us(s, &s->grid[s->inst[instance].grid]) : s->m->atomic_us;
+        s->r.pushes += ready > 0;
         for (int i = 0; i < ready; i++)
             send(s, list[from + i], s->wg[wg].die, s->now + cost);
     }
+    return n ? cost : watched ? s->m->atomic_us : 0;
+}
+
+void sim_cells_look(struct sim *s, int word, bool early, int32_t first, int wg) {
+    const struct sim_counter *c = &s->counter[word];
+    const struct sim_event *e = &s->event[c->event];
+    int64_t watched = early ? c->early_watched + e->early_watched : c->watched + e->watched;
+    int32_t *list;
+    int n = take_list(s, first, &list);
+    double cost = s->opt->wide_push ? look_side_by_side(s, watched, list, n, wg)
+                                    : look_one_by_one(s, watched, list, n, wg);
     free(list);
     s->wg[wg].owed += cost;
     s->schedule += cost;
+}
+
+/* Count the cells that whoever completes a counter will have to look at. */
+static void count_watchers(struct sim *s, int instance, int64_t index) {
+    const struct sim_instance *in = &s->inst[instance];
+    struct sim_grid *g = &s->grid[in->grid];
+    if (!g->g->nwaits) return;
+    sim_enter(s, instance, tile_of(g, index, 0));
+    sim_sheet_run(s, g->sheet);
+    for (int i = 0; i < g->g->nwaits && !s->failed; i++) {
+        struct sim_scan at = {0};
+        int word;
+        if (g->box[i].routed || !sim_applies(s, in, g->box[i].when)) continue;
+        while ((word = sim_scan_word(s, g, &g->box[i], &at)) >= 0) {
+            int32_t *n = g->early ? &s->counter[word].early_watched : &s->counter[word].watched;
+            ++*n;
+            at.place++;
+        }
+    }
 }
 
 /* Cells that wait for nothing go into the queues before anything runs, a workgroup's worth each. */
@@ -131,6 +199,7 @@ bool sim_cells_create(struct sim *s) {
     for (int i = 0; i < s->ninst; i++)
         for (int64_t c = 0; s->inst[i].region >= 0 && c < s->grid[s->inst[i].grid].cells; c++) {
             s->cell[n] = (struct sim_cell){.instance = i, .index = (int32_t)c};
+            count_watchers(s, i, c);
             if (look(s, n)) {
                 struct sim_workgroup *w = &s->wg[starter++ % s->nwg];
                 if (w->owed < cost) {
@@ -174,7 +243,8 @@ void sim_push_lands(struct sim *s, int push) {
     struct sim_push p = s->push[push];
     const struct sim_grid *g = &s->grid[s->inst[p.instance].grid];
     int64_t tasks = g->tiles / g->cells;
-    struct sim_ring *r = &s->ring[s->ring[p.die].n + tasks <= ET_DIE_SLOTS ? p.die : s->ndies];
+    bool few = tasks <= FEW && s->ring[p.die].n + tasks <= ET_DIE_SLOTS;
+    struct sim_ring *r = &s->ring[few ? p.die : s->ndies];
     s->push[push].instance = s->free_push;
     s->free_push = push;
     for (int64_t k = 0; k < tasks; k++) {

@@ -114,11 +114,10 @@ static int arrival_word(struct sim *s, const struct sim_grid *g, const struct si
 }
 
 /* Call FN for every counter that the current task of WG notifies. */
-static int each_arrival(struct sim *s, int wg, void (*fn)(struct sim *, int word, int wg, double t),
-                        double t) {
+static void each_arrival(struct sim *s, int wg,
+                         void (*fn)(struct sim *, int word, int wg, double t), double t) {
     const struct sim_instance *in = &s->inst[s->wg[wg].instance];
     struct sim_grid *g = &s->grid[in->grid];
-    int n = 0;
     sim_enter(s, s->wg[wg].instance, s->wg[wg].now.tile);
     if (g->g->nnotifies) sim_sheet_run(s, g->sheet);
     for (int i = 0; i < g->g->nnotifies && !s->failed; i++) {
@@ -127,12 +126,9 @@ static int each_arrival(struct sim *s, int wg, void (*fn)(struct sim *, int word
         for (int64_t k = 0; set_tuple(s, g->sheet, a->nvars, a->vars, a->extent, k); k++) {
             int word = arrival_word(s, g, a);
             if (s->failed) break;
-            if (word < 0) continue;
-            fn(s, word, wg, t);
-            n++;
+            if (word >= 0) fn(s, word, wg, t);
         }
     }
-    return n;
 }
 
 static void arrive(struct sim *s, int word, int wg, double t) {
@@ -156,9 +152,10 @@ double sim_notify(struct sim *s, int wg) {
     const struct sim_grid *g = &s->grid[s->inst[s->wg[wg].instance].grid];
     if (!g->g->nnotifies) return s->now;
     double t = s->now + release_us(s, g);
-    int n = each_arrival(s, wg, arrive, t);
-    /* Whether it was the last one is known when the atomics come back. */
-    if (n && g->has_late_readers) t += s->m->atomic_us;
+    each_arrival(s, wg, arrive, t);
+    /* Whether an arrival was the last is known when its atomic comes back. */
+    for (int i = 0; i < g->g->nnotifies; i++)
+        if (s->event[g->arrival[i].event].late) t += s->m->atomic_us;
     s->schedule += t - s->now;
     return t;
 }
@@ -166,28 +163,33 @@ double sim_notify(struct sim *s, int wg) {
 static void start(struct sim *s, int word, int wg, double t) {
     (void)t;
     struct sim_counter *c = &s->counter[word];
-    if (++c->starts != c->need) return;
+    if (!s->event[c->event].early || ++c->starts != c->need) return;
     int32_t first = c->early_cells;
     c->early_cells = -1;
-    if (first >= 0) sim_cells_look(s, first, wg);
+    sim_cells_look(s, word, true, first, wg);
 }
 
 double sim_started(struct sim *s, int wg) {
     const struct sim_grid *g = &s->grid[s->inst[s->wg[wg].instance].grid];
-    if (!g->has_early_readers) return 0;
-    return each_arrival(s, wg, start, s->now) ? s->m->atomic_us : 0;
+    double t = 0;
+    for (int i = 0; i < g->g->nnotifies; i++)
+        if (s->event[g->arrival[i].event].early) t += s->m->atomic_us;
+    if (t > 0) each_arrival(s, wg, start, s->now);
+    s->schedule += t;
+    t += s->wg[wg].owed;
+    s->wg[wg].owed = 0;
+    return t;
 }
 
 void sim_completed(struct sim *s, int word, int wg) {
     struct sim_counter *c = &s->counter[word];
     int32_t waiter = c->waiter, cells = c->cells;
     c->complete = s->now;
-    c->waiter = -1;
+    c->waiter = c->cells = -1;
     while (waiter >= 0) {
         int32_t next = s->wg[waiter].next;
         sim_waits(s, waiter);
         waiter = next;
     }
-    c->cells = -1;
-    if (cells >= 0) sim_cells_look(s, cells, wg);
+    if (s->event[c->event].late) sim_cells_look(s, word, false, cells, wg);
 }
