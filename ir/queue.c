@@ -193,7 +193,7 @@ static void check_early(struct plan *pl) {
         for (int i = 0; i < p->grids[g].nnotifies; i++) {
             const et_notify *n = &p->grids[g].notifies[i];
             if (pl->q->begun[n->event] >= 0 && !et_notify_plain(p, n))
-                pl->problem = "a task is early that waits for arrivals where tensors say";
+                pl->problem = "an early task waits for arrivals at counters that tensors name";
         }
 }
 

@@ -139,7 +139,7 @@ static bool look(struct verify *v) {
             v->loop[l] = (struct vf_loop){v->loop[l].trips, (int)v->loop[l].trips, 1, false};
         s = vf_order(v);
     }
-    bool ok = s == VF_OK && vf_hazards(v) && vf_contents(v);
+    bool ok = s == VF_OK && vf_queues(v) && vf_hazards(v) && vf_contents(v);
     if (s == VF_TOO_LARGE) ok = !vf_instances(v) || vf_contents(v);
     int64_t tasks = 0;
     for (int i = 0; ok && i < v->ninst; i++)

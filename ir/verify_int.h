@@ -223,6 +223,9 @@ void vf_list_pairs(struct verify *);
 bool vf_share_memory(const et_program *, int a, int b);
 bool vf_hazards(struct verify *);
 
+/* ---- verify_queue.c */
+bool vf_queues(struct verify *); /* once instances are listed */
+
 /* ---- verify_memory.c */
 bool vf_layout(struct verify *);   /* of events and workspace, once */
 bool vf_contents(struct verify *); /* reads find what was last written as their tensor */

@@ -94,7 +94,7 @@ static bool queue_pays(const et_pipeline *pl, const et_grid *g) {
 /* Does every arrival at the event go where the coordinates say, so that it is known from the start
  * of a task? And is there a CU for each task that arrives there in one iteration, so that one that
  * has begun waits for nothing but its own turn? */
-static bool begins_at_once(const et_pipeline *pl, int event) {
+static bool begins_at_once(const et_pipeline *pl, int event, bool dynamic_only) {
     et_program *p = pl->p;
     int64_t tiles = 0, lo, hi;
     for (int g = 0; g < p->ngrids; g++)
@@ -102,16 +102,20 @@ static bool begins_at_once(const et_pipeline *pl, int event) {
             const et_notify *n = &p->grids[g].notifies[i];
             if (n->event != event) continue;
             if (!et_notify_plain(p, n) || uneven(p, &p->grids[g])) return false;
+            if (dynamic_only && !p->grids[g].dynamic) return false;
             tiles +=
                 et_bounds(p->g->exprs, et_grid_tiles(p, &p->grids[g]), &lo, &hi) ? hi : 1 << 30;
         }
     return tiles <= pl->opt->machine->cus;
 }
 
-static bool may_be_early(const et_pipeline *pl, const et_grid *g) {
-    if (!g->nwaits || routed(pl->p, g)) return false;
+/* In a region that runs several times, only where static tasks have no part (ir/VERIFIER.md). */
+static bool may_be_early(const et_pipeline *pl, const et_queues *q, int grid) {
+    const et_grid *g = &pl->p->grids[grid];
+    if (!g->dynamic || !g->nwaits || routed(pl->p, g)) return false;
+    bool again = q->region[q->grid[grid].region].instances > 1;
     for (int i = 0; i < g->nwaits; i++)
-        if (g->waits[i].nvars || !begins_at_once(pl, g->waits[i].event)) return false;
+        if (g->waits[i].nvars || !begins_at_once(pl, g->waits[i].event, again)) return false;
     return true;
 }
 
@@ -146,11 +150,14 @@ bool et_pass_schedule(et_pipeline *pl) {
             g->dynamic = g->hint ? g->hint == ET_HINT_DYNAMIC : queue_pays(pl, g);
         else
             g->dynamic = strcmp(how, "dynamic") == 0;
-        g->early = g->dynamic && may_be_early(pl, g);
+        g->early = false;
     }
     p->schedule = schedule_of(p);
     et_queues q;
     const char *problem = et_queues_plan(pl->g->arena, p, &q);
+    for (int i = 0; i < p->ngrids && !problem; i++)
+        p->grids[i].early = may_be_early(pl, &q, i);
+    if (!problem) problem = et_queues_plan(pl->g->arena, p, &q);
     if (problem) {
         et_diag(pl->g->diags, ET_ERROR, (et_loc){0},
                 "%s for --schedule=%s: lower the bounds of the dims, or use --schedule=static",
