@@ -1,0 +1,232 @@
+/* etbench.h - the parts of etbench. What can fail has printed why and returns false. */
+#ifndef ETBENCH_H
+#define ETBENCH_H
+
+#include "../runtime/etrt/internal.h"
+#include "program.h"
+#include "simulate.h"
+#include "timeline.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* ---- options: etbench_options.c ---------------------------------------------------------------
+ */
+
+enum {
+    EB_MAX_COLUMNS = 32,
+    EB_MAX_VALUES = 64, /* of one sweep */
+    EB_MAX_POINTS = 512,
+    EB_MAX_SETTINGS = 64,
+};
+
+enum eb_states { EB_STATES_RANDOM, EB_STATES_ZERO, EB_STATES_POISON };
+
+/* A dim and the values it goes through; of --set just one. */
+struct eb_sweep {
+    char *name;
+    int64_t value[EB_MAX_VALUES];
+    int n;
+};
+
+/* --input NAME=FILE, --range NAME=LO..HI (both included) */
+struct eb_input {
+    char *name;
+    const char *file; /* NULL: a range */
+    int64_t lo, hi;
+};
+
+struct eb_options {
+    const char *files[EB_MAX_COLUMNS];
+    int nfiles;
+    const char *schedules[EB_MAX_COLUMNS];
+    int nschedules;
+    struct eb_sweep sweep[EB_MAX_SETTINGS];
+    int nsweeps;
+    struct eb_input input[EB_MAX_SETTINGS];
+    int ninputs;
+    const char *device, *machine, *target, *weights, *trace_of;
+    const char *json, *markdown, *plot, *trace, *html; /* files to write, or NULL */
+    enum eb_states states;
+    uint64_t seed;
+    long repeat, warmup; /* -1: the default of the device */
+    long workgroups, variants;
+    double wait_limit;
+    bool unfused, no_unfused, no_predictions, predicted, overhead, quiet;
+};
+
+enum eb_parsed { EB_RUN, EB_DONE, EB_BAD };
+enum eb_parsed eb_options_parse(int argc, char **argv, struct eb_options *);
+
+/* "etbench: MESSAGE" on stderr; returns false. */
+bool eb_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The library's last error, with the name of what failed before it. */
+bool eb_fail_status(const char *what, etrt_status);
+/* Memory, or the end of the program. */
+void *eb_alloc(size_t bytes);
+char *eb_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- columns: etbench_column.c ----------------------------------------------------------------
+ */
+
+struct eb_column {
+    char *name;
+    const char *file;     /* what the user gave */
+    const char *asked;    /* schedule to compile with, NULL for a code object */
+    const char *schedule; /* that came out; in the manifest */
+    bool unfused;         /* predicted alone: the tiles of the first program, a kernel per task */
+    et_arena *arena;      /* of the program, NULL when the column is a code object */
+    et_program *program;  /* lives as long as the arena, or another column's arena */
+    char *code;           /* path of the code object */
+    double compile_seconds;
+    int64_t code_bytes;
+    etrt_model *model;
+    etrt_session *session;
+};
+
+struct eb_bench {
+    const struct eb_options *o;
+    etrt_device *device; /* NULL: nothing is run */
+    const char *target;
+    const et_machine *machine; /* of predictions, NULL for none */
+    char *folder;              /* for code objects, removed at the end */
+    struct eb_column column[EB_MAX_COLUMNS + 1];
+    int ncolumns;
+    int nruns; /* columns that are run: the first ones */
+    struct eb_point *point;
+    int npoints;
+};
+
+bool eb_columns_make(struct eb_bench *);
+void eb_columns_free(struct eb_bench *);
+/* Compile FILE with SCHEDULE into column C; with PROFILE so that tasks are recorded. */
+bool eb_compile(struct eb_bench *, const char *file, const char *schedule, bool profile,
+                struct eb_column *c);
+bool eb_column_load(struct eb_bench *, struct eb_column *);
+bool eb_is_code(const char *path);
+/* The dims of a column, by index: those of its manifest, or of its program. False past the end. */
+bool eb_column_dim(const struct eb_column *, int index, etrt_dim_info *out);
+
+/* ---- points: etbench_point.c ------------------------------------------------------------------
+ */
+
+enum eb_metric {
+    EB_PREDICTED, /* microseconds, by the simulator */
+    EB_TIME,      /* microseconds of the device's clock; of the host's when emulated */
+    EB_INSTRUCTIONS,
+    EB_READ,
+    EB_WRITTEN,
+    EB_ATOMICS,
+    EB_POLLS,
+    EB_BARRIERS,
+    EB_METRICS
+};
+extern const struct eb_metric_info {
+    const char *name;  /* in JSON */
+    const char *title; /* for people */
+    bool emulated;     /* only the emulator tells */
+} eb_metric_info[EB_METRICS];
+
+struct eb_cell {
+    double *sample[EB_METRICS]; /* one per repetition; of PREDICTED one */
+    int n[EB_METRICS];
+    bool has_prediction;
+    et_sim_result prediction;
+    char why[ET_SIM_ERR + 32]; /* why there is none */
+};
+
+/* One choice of values for the dims. */
+struct eb_point {
+    int64_t value[EB_MAX_SETTINGS]; /* of the dims of column 0, in order */
+    char *name;                     /* "N=4" */
+    struct eb_cell *cell;           /* by column */
+    double seconds;                 /* it took */
+};
+
+/* The points of the sweeps, checked against the dims of all columns. */
+bool eb_points_make(struct eb_bench *);
+void eb_points_free(struct eb_bench *);
+
+/* ---- data: etbench_data.c, etbench_domain.c ---------------------------------------------------
+ */
+
+/* Weights from the file, or random: the same for tensors of the same name. */
+bool eb_weights(struct eb_bench *, struct eb_column *);
+/* Set the dims of a point; bind inputs, the same for every column; start states afresh. */
+bool eb_bind_point(struct eb_bench *, struct eb_column *, const struct eb_point *);
+/* What input or state T holds before the first launch of a point. */
+bool eb_make_first(struct eb_bench *, const struct eb_point *, const struct etrt_tensor *t,
+                   const int64_t *shape, void *data, int64_t bytes);
+/* One more than the largest index that input NAME is good for, by what P does with it at these
+ * symbols; 0 when nothing is known. */
+int64_t eb_index_bound(et_program *p, const char *name, const int64_t *syms);
+/* Do all columns take and give the same tensors? */
+bool eb_columns_agree(struct eb_bench *);
+/* Outputs and states of column C against those of column 0, bit by bit. */
+bool eb_same_results(struct eb_bench *, const struct eb_column *c, const struct eb_point *);
+
+/* ---- runs, predictions: etbench_run.c, etbench_predict.c --------------------------------------
+ */
+
+bool eb_run(struct eb_bench *);
+bool eb_predict(struct eb_bench *);
+struct eb_values;
+/* Play column C at a point. OUT_VALUES may be NULL. */
+bool eb_play(struct eb_bench *b, const struct eb_column *c, const struct eb_point *,
+             et_sim_result *out, struct eb_values **out_values, char err[ET_SIM_ERR]);
+/* The same again, and TASK is called for every task. */
+bool eb_play_with(struct eb_bench *b, const struct eb_column *c, const int64_t *syms,
+                  struct eb_values *, void (*task)(void *ctx, const et_sim_task *), void *ctx,
+                  et_sim_result *out, char err[ET_SIM_ERR]);
+/* What the prediction knew of tensors that routing depends on; as et_sim_options.value. */
+bool eb_value(void *values, int tensor, int64_t iteration, const int64_t *index, int64_t *out);
+void eb_values_free(struct eb_values *);
+/* The values of the point in the order of the program's symbols. */
+void eb_symbols(const struct eb_bench *, const struct eb_point *, const et_program *, int64_t *out);
+bool eb_write_timelines(struct eb_bench *);  /* etbench_timeline.c */
+bool eb_overhead(const struct eb_options *); /* etbench_overhead.c */
+
+/* ---- statistics: etbench_stats.c --------------------------------------------------------------
+ */
+
+struct eb_summary {
+    int n;
+    double median, q1, q3, least, most;
+};
+struct eb_summary eb_summarise(const double *sample, int n);
+/* Median of A over the median of B, and where 95 % of resamplings put it; NAN where that says
+ * nothing because B has zeros. */
+struct eb_ratio {
+    double value, lo, hi;
+};
+struct eb_ratio eb_ratio_of(const double *a, int na, const double *b, int nb, uint64_t seed);
+/* A random number, and the state after it. */
+uint64_t eb_random(uint64_t *state);
+/* A state for things called NAME. */
+uint64_t eb_seed(uint64_t seed, const char *name);
+
+/* ---- reports: etbench_text.c, etbench_json.c, etbench_plot.c ----------------------------------
+ */
+
+/* Does the metric tell something here: is there a sample of it, other than zero? */
+bool eb_metric_shown(const struct eb_bench *, enum eb_metric);
+/* "predicted for MI300X, us" */
+char *eb_metric_title(const struct eb_bench *, enum eb_metric);
+void eb_print_text(const struct eb_bench *, FILE *);
+bool eb_write_markdown(const struct eb_bench *, const char *path);
+bool eb_write_json(const struct eb_bench *, const char *path);
+bool eb_write_plot(const struct eb_bench *, const char *path);
+/* Open a temporary file beside PATH ("-": standard output); then rename it, or remove it. */
+struct eb_file {
+    const char *path;
+    char *temporary;
+    FILE *to;
+};
+bool eb_file_open(struct eb_file *, const char *path);
+bool eb_file_close(struct eb_file *);
+
+/* A bar on standard error while that is a terminal: DONE of TOTAL, and what is next. */
+void eb_progress(const struct eb_bench *, int done, int total, const char *what);
+void eb_progress_end(const struct eb_bench *);
+
+#endif
