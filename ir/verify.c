@@ -268,6 +268,14 @@ static bool look_around(struct verify *v) {
 
 /* ---- everything ---- */
 
+static unsigned coords_of_extents(struct verify *v, const struct vf_grid *g, int n,
+                                  const int *vars) {
+    unsigned set = 0;
+    for (int i = 0; i < n; i++)
+        set |= vf_coords_in(v, g->f, et_var_extent(v->x, vars[i]));
+    return set;
+}
+
 static void set_up(struct verify *v) {
     et_program *p = v->p;
     v->grid = et_alloc(v->arena, (size_t)(p->ngrids + 1) * sizeof *v->grid);
@@ -294,6 +302,11 @@ static void set_up(struct verify *v) {
         for (int n = 0; n < g->g->nnotifies; n++)
             for (int d = 0; d < p->events[g->g->notifies[n].event].rank; d++)
                 g->notify_coords |= vf_coords_in(v, g->f, g->g->notifies[n].index[d]);
+        for (int w = 0; w < g->g->nwaits; w++)
+            g->wait_coords |= coords_of_extents(v, g, g->g->waits[w].nvars, g->g->waits[w].vars);
+        for (int n = 0; n < g->g->nnotifies; n++)
+            g->notify_coords |=
+                coords_of_extents(v, g, g->g->notifies[n].nvars, g->g->notifies[n].vars);
     }
 }
 
@@ -307,7 +320,7 @@ bool et_verify(et_program *p, const et_verify_options *opt, et_diags *d,
     v.var = et_alloc(v.arena, (size_t)(et_var_count(v.x) + 1) * sizeof *v.var);
     set_up(&v);
     vf_shorten_loops(&v);
-    bool ok = vf_layout(&v);
+    bool ok = vf_layout(&v) && vf_promises(&v);
     if (ok) {
         vf_list_pairs(&v);
         ok = look_around(&v);

@@ -112,6 +112,7 @@ static struct vf_range op2(const struct verify *v, const et_node_x *n) {
 struct vf_range vf_eval(const struct verify *v, et_expr e) {
     const et_node_x *n = et_x(v->x, e);
     struct vf_range known;
+    if (v->at.id && et_expr_eq(e, v->at)) return v->at_range;
     if (v->entered && vf_lookup(v, e, &known)) return known;
     switch (n->op) {
     case ET_X_INT:
@@ -179,7 +180,9 @@ struct listing {
 };
 
 static bool same_access(const struct vf_access *a, const struct vf_access *b, int rank) {
-    if (a->tensor != b->tensor || a->store != b->store || a->step != b->step) return false;
+    if (a->tensor != b->tensor || a->store != b->store || a->step != b->step ||
+        a->early != b->early || a->vars != b->vars)
+        return false;
     for (int d = 0; d < rank; d++)
         if (!et_expr_eq(a->index[d], b->index[d])) return false;
     return true;
@@ -194,18 +197,23 @@ static unsigned coords_of_step(struct verify *v, const et_func *f, const et_step
     return set;
 }
 
-void vf_add_access(struct verify *v, struct vf_grid *g, const et_step *step, int tensor,
-                   bool is_store, const et_expr *index) {
-    struct vf_access a = {.tensor = tensor, .store = is_store, .step = step};
-    int rank = v->p->tensors[tensor].shape.rank;
+/* What expression E of the access moves it with. */
+static void note_moves(struct verify *v, const struct vf_grid *g, struct vf_access *a, et_expr e) {
+    a->coords |= vf_coords_in(v, g->f, e);
+    for (int i = 0; i < g->depth; i++)
+        if (vf_has_var(v, e, v->p->g->loops[g->path[i]].var)) a->loops |= 1u << i;
+}
+
+void vf_add_access(struct verify *v, struct vf_grid *g, const struct vf_access *like) {
+    struct vf_access a = *like;
+    int rank = v->p->tensors[a.tensor].shape.rank;
     for (int d = 0; d < rank; d++) {
-        a.index[d] = index[d];
-        a.data |= vf_has_load(v, index[d]);
-        a.coords |= vf_coords_in(v, g->f, index[d]);
-        for (int i = 0; i < g->depth; i++)
-            if (vf_has_var(v, index[d], v->p->g->loops[g->path[i]].var)) a.loops |= 1u << i;
+        a.data |= vf_has_load(v, a.index[d]);
+        note_moves(v, g, &a, a.index[d]);
     }
-    if (step) a.coords |= coords_of_step(v, g->f, step);
+    if (a.step) a.coords |= coords_of_step(v, g->f, a.step);
+    for (int k = 0; k < a.nvars; k++)
+        note_moves(v, g, &a, et_var_extent(v->x, a.vars[k]));
     for (int i = 0; i < g->naccess; i++)
         if (same_access(&g->access[i], &a, rank)) return;
     ET_GROW(v->arena, g->access, g->naccess, g->caccess);
@@ -214,7 +222,9 @@ void vf_add_access(struct verify *v, struct vf_grid *g, const et_step *step, int
 
 static void note(void *ctx, const et_step *step, int tensor, bool is_store, const et_expr *index) {
     struct listing *l = ctx;
-    vf_add_access(l->v, l->g, step, tensor, is_store, index);
+    struct vf_access a = {.tensor = tensor, .store = is_store, .step = step};
+    memcpy(a.index, index, (size_t)l->v->p->tensors[tensor].shape.rank * sizeof *index);
+    vf_add_access(l->v, l->g, &a);
 }
 
 void vf_list_accesses(struct verify *v, struct vf_grid *g) {
@@ -233,6 +243,7 @@ int64_t vf_count(const struct vf_grid *g, unsigned mask) {
 void vf_enter(struct verify *v, const struct vf_inst *in, unsigned mask, int64_t at) {
     const struct vf_grid *g = &v->grid[in->grid];
     v->entered = NULL;
+    v->at = ET_NO_EXPR;
     for (int i = 0; i < g->depth; i++) {
         const struct vf_loop *l = &v->loop[g->path[i]];
         int64_t label = i < v->glued ? in->at[i] : vf_label(l, in->at[i]);
@@ -258,7 +269,7 @@ static void set_var(struct verify *v, int var, et_expr extent) {
     v->var[var] = (struct vf_range){0, vf_eval(v, extent).hi - 1};
 }
 
-static void enter_step(struct verify *v, const et_step *s) {
+void vf_enter_step(struct verify *v, const et_step *s) {
     for (int i = 0; i < s->nvars; i++)
         set_var(v, s->vars[i], et_var_extent(v->x, s->vars[i]));
     switch (s->kind) {
@@ -284,7 +295,9 @@ static void enter_step(struct verify *v, const et_step *s) {
 struct vf_box vf_box_of(struct verify *v, const struct vf_access *a) {
     const et_shape *s = &v->p->tensors[a->tensor].shape;
     struct vf_box b = {.empty = false};
-    if (a->step) enter_step(v, a->step);
+    if (a->step) vf_enter_step(v, a->step);
+    for (int i = 0; i < a->nvars; i++)
+        set_var(v, a->vars[i], et_var_extent(v->x, a->vars[i]));
     v->report->work += 2 + s->rank;
     for (int d = 0; d < s->rank; d++) {
         struct vf_range r = vf_eval(v, a->index[d]);

@@ -26,29 +26,78 @@ static bool note_bound(struct verify *v, struct vf_grid *g, int wait, int d, et_
     g->unknown[k] = u;
     if (k == g->nunknown) g->nunknown++;
     g->bound[g->nbounds++] = (struct vf_bound){k, g->g->waits[wait].event, d, rest};
-    if (g->first_unknown < 0) g->first_unknown = wait;
     return true;
 }
 
-/* A load inside a bound is an access of the task, before the wait it is part of. */
+/* ---- what waits, notifies and counts read ---- */
+
+struct reader {
+    struct verify *v;
+    struct vf_grid *g;
+    struct vf_access like;
+    bool found;
+};
+
+/* The load is an access of the task. */
 static void note_load(void *ctx, et_expr e) {
-    struct vf_reader *r = ctx;
+    struct reader *r = ctx;
     const et_node_x *n = et_x(r->v->x, e);
-    if (n->op == ET_X_LOAD && n->i2 == ET_LOAD_TENSOR)
-        vf_add_access(r->v, r->g, NULL, n->i, false, n->ops);
+    if (n->op != ET_X_LOAD || n->i2 != ET_LOAD_TENSOR) return;
+    r->found = true;
+    r->like.tensor = n->i;
+    memcpy(r->like.index, n->ops, (size_t)n->nops * sizeof *n->ops);
+    vf_add_access(r->v, r->g, &r->like);
+}
+
+static void read_extents(struct reader *r) {
+    for (int i = 0; i < r->like.nvars; i++)
+        et_walk(r->v->x, et_var_extent(r->v->x, r->like.vars[i]), note_load, r);
+}
+
+static bool read_count(struct verify *v, struct vf_grid *g, const et_event *ev, bool early) {
+    struct reader r = {.v = v, .g = g, .like = {.early = early}};
+    int *vars = et_alloc(v->arena, sizeof(int[ET_MAX_RANK]));
+    for (int d = 0; d < ev->rank; d++)
+        if (ev->var[d]) vars[r.like.nvars++] = ev->var[d] - 1;
+    r.like.vars = vars;
+    et_walk(v->x, ev->count, note_load, &r);
+    return r.found;
+}
+
+static void read_wait(struct verify *v, struct vf_grid *g, int w) {
+    const et_wait *wt = &g->g->waits[w];
+    const et_event *ev = &v->p->events[wt->event];
+    struct reader r = {
+        .v = v, .g = g, .like = {.early = true, .nvars = wt->nvars, .vars = wt->vars}};
+    for (int d = 0; d < ev->rank; d++) {
+        et_walk(v->x, wt->lo[d], note_load, &r);
+        et_walk(v->x, wt->hi[d], note_load, &r);
+    }
+    read_extents(&r);
+    for (int d = 0; d < ev->rank && !wt->nvars; d++)
+        if (!note_bound(v, g, w, d, wt->lo[d]) || !note_bound(v, g, w, d, wt->hi[d]))
+            g->untold = true;
+    if (wt->nvars && r.found && !vf_find_point(v, g, w)) g->untold = true;
+    if (read_count(v, g, ev, true)) r.found = true;
+    if (r.found && g->first_unknown < 0) g->first_unknown = w;
+}
+
+static void read_notify(struct verify *v, struct vf_grid *g, const et_notify *no) {
+    const et_event *ev = &v->p->events[no->event];
+    struct reader r = {.v = v, .g = g, .like = {.nvars = no->nvars, .vars = no->vars}};
+    for (int d = 0; d < ev->rank; d++)
+        et_walk(v->x, no->index[d], note_load, &r);
+    read_extents(&r);
+    read_count(v, g, ev, false);
 }
 
 void vf_find_unknowns(struct verify *v, struct vf_grid *g) {
     g->first_unknown = -1;
     for (int w = 0; w < g->g->nwaits; w++)
-        for (int d = 0; d < v->p->events[g->g->waits[w].event].rank; d++) {
-            const et_expr e[] = {g->g->waits[w].lo[d], g->g->waits[w].hi[d]};
-            for (int i = 0; i < 2; i++) {
-                struct vf_reader r = {v, g};
-                et_walk(v->x, e[i], note_load, &r);
-                if (!note_bound(v, g, w, d, e[i])) g->untold = true;
-            }
-        }
+        read_wait(v, g, w);
+    for (int n = 0; n < g->g->nnotifies; n++)
+        read_notify(v, g, &g->g->notifies[n]);
+    vf_match_points(v, g);
 }
 
 /* An index that a tensor holds is taken to be less than 2^30 either way: what is added to it does

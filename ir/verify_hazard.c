@@ -140,6 +140,9 @@ struct side {
     const struct vf_inst *in;
     const struct vf_access *a;
     int64_t value;            /* of the unknown numbers in its waits, -1: any */
+    int klass;                /* of the later side */
+    et_expr load;             /* in the access, known to be ... */
+    struct vf_range holds;    /* ... from there; or none */
     const uint64_t *past;     /* of the later side */
     unsigned fixed, relevant; /* coordinates chosen; that matter */
     int64_t coord[ET_MAX_RANK];
@@ -152,7 +155,10 @@ static void measure(struct verify *v, struct side *s) {
     for (int c = 0; c < g->f->ncoords; c++)
         if (s->fixed >> c & 1) v->var[g->f->coord[c]] = (struct vf_range){s->coord[c], s->coord[c]};
     if (s->value >= 0) vf_know(v, g, s->value);
+    v->at = s->load;
+    v->at_range = s->holds;
     s->box = vf_box_of(v, s->a);
+    v->at = ET_NO_EXPR;
 }
 
 static bool side_meet(const struct verify *v, const struct side *a, const struct side *b) {
@@ -248,7 +254,8 @@ static bool narrow(struct verify *v, struct side *a, struct side *b) {
         const struct vf_grid *g = &v->grid[a->in->grid];
         if (number(g, a->relevant, a->coord) == number(g, b->relevant, b->coord)) return true;
         if (ordered_within(v, a, b) || ordered_within(v, b, a)) return true;
-    } else if (in_set(b->past, group_of(v, a))) {
+    } else if (in_set(b->past, group_of(v, a)) ||
+               (!b->a->early && vf_vouched(v, a->in, a->coord, b->in, b->klass))) {
         return true;
     }
     report(v, a, b);
@@ -364,6 +371,29 @@ static int shared_loops(const struct vf_grid *a, const struct vf_grid *b) {
     return n;
 }
 
+struct later {
+    const struct tree *t;
+    struct side side;
+    const uint64_t *before; /* its past, whatever the load holds */
+    uint64_t *past;
+};
+
+/* The later side where the load that it and waits of its task share is in one range. */
+static bool check_cut(void *ctx, struct verify *v, const struct vf_cut *c) {
+    struct later *l = ctx;
+    const struct vf_grid *g = &v->grid[c->in->grid];
+    struct side b = l->side;
+    memcpy(l->past, l->before, (size_t)v->words * sizeof *l->past);
+    for (int k = 0; k < g->npoints; k++)
+        if (c->points >> k & 1)
+            vf_join_box(v, c->in, g->g->waits[g->point[k].wait].event, &c->box[k], l->past);
+    b.past = l->past;
+    b.load = b.a->match[__builtin_ctz(c->points)].load;
+    b.holds = c->x;
+    measure(v, &b);
+    return descend(v, l->t, 0, 0, &b);
+}
+
 static bool check_pair(struct verify *v, const struct vf_inst *first, const struct vf_inst *second,
                        const struct vf_pair *p) {
     const struct vf_grid *ga = &v->grid[first->grid], *gb = &v->grid[second->grid];
@@ -371,14 +401,20 @@ static bool check_pair(struct verify *v, const struct vf_inst *first, const stru
     v->report->pairs++;
     v->glued = shared_loops(ga, gb);
     plant(v, first, &ga->access[p->a], &t);
+    uint64_t *room = gb->npoints ? et_alloc(v->round, (size_t)v->words * 8 + 8) : NULL;
     for (int k = 0; k < gb->nclasses; k++) {
-        struct side b = {.in = second, .a = &gb->access[p->b], .value = k % gb->values};
-        bool early = !b.a->step; /* a bound of a wait is read before that wait */
-        b.past = early ? v->early[second->first_class + k] : v->past[second->first_class + k];
+        struct side b = {.in = second, .a = &gb->access[p->b], .value = k % gb->values, .klass = k};
+        b.past = b.a->early ? v->early[second->first_class + k] : v->past[second->first_class + k];
         v->report->work += 2;
         if (all_set(b.past, first->first_group, ga->ngroups)) continue;
         b.relevant = b.a->coords | gb->wait_coords;
         choose(gb, &b, gb->wait_coords, k / gb->values);
+        unsigned points = vf_covering(v, second, k, b.a);
+        if (points) {
+            struct later l = {&t, b, b.past, room};
+            if (!vf_each_cut(v, second, k, points, check_cut, &l)) return false;
+            continue;
+        }
         measure(v, &b);
         if (!descend(v, &t, 0, 0, &b)) return false;
     }

@@ -1,7 +1,8 @@
 /* verify_int.h - what the files of the verifier share: verify.c chooses values of the symbols,
  * verify_rows.c says which values follow from others, verify_box.c evaluates footprints,
- * verify_loop.c shortens loops, verify_order.c computes what happens before what, verify_hazard.c
- * checks accesses against it, verify_memory.c where things are. */
+ * verify_data.c and verify_point.c find what tensors decide, verify_loop.c shortens loops,
+ * verify_order.c computes what happens before what, verify_hazard.c checks accesses against it,
+ * verify_memory.c where things are. */
 #ifndef ET_VERIFY_INT_H
 #define ET_VERIFY_INT_H
 
@@ -17,12 +18,25 @@ struct vf_box {
     bool empty;
 };
 
+enum { VF_POINTS = 4 };
+
+/* How a load that a wait with variables reads comes up in an access: the load, and by variable of
+ * the wait what stands there for it. */
+struct vf_match {
+    et_expr load; /* none: it does not come up */
+    et_expr by[ET_MAX_VARS];
+};
+
 /* A tensor access of a device function. */
 struct vf_access {
     int tensor;
     bool store;
     bool data;           /* its place depends on what tensors hold */
-    const et_step *step; /* NULL: a bound of a wait */
+    const et_step *step; /* NULL: of a wait, a notify or a count */
+    bool early;          /* of a wait: before that wait is over */
+    int nvars;           /* with no step: what it ranges over */
+    const int *vars;
+    struct vf_match match[VF_POINTS]; /* by point of the grid */
     et_expr index[ET_MAX_RANK];
     unsigned coords; /* tile coordinates its place depends on */
     unsigned loops;  /* loops around the grid, outermost first, likewise */
@@ -34,6 +48,12 @@ enum { VF_UNKNOWNS = 2, VF_BOUNDS = 16 };
 struct vf_bound {
     int unknown, event, dim;
     et_expr rest;
+};
+
+/* A wait with variables whose index reads one element of a tensor for each of their values. */
+struct vf_point {
+    int wait;
+    et_expr load;
 };
 
 struct vf_grid {
@@ -53,7 +73,9 @@ struct vf_grid {
     et_expr unknown[VF_UNKNOWNS];
     struct vf_bound bound[VF_BOUNDS];
     int nunknown, nbounds;
-    int first_unknown;                /* the first wait that has one */
+    struct vf_point point[VF_POINTS];
+    int npoints;
+    int first_unknown;                /* the first wait that depends on tensors */
     bool untold;                      /* a wait depends on tensors in another way */
     struct vf_range may[VF_UNKNOWNS]; /* be anywhere here */
     int64_t from[VF_UNKNOWNS], among[VF_UNKNOWNS], values;
@@ -78,8 +100,8 @@ struct vf_event {
     int64_t dim[ET_MAX_RANK];  /* at these symbols */
     int64_t kept[ET_MAX_RANK]; /* with shortened loops */
     int loop[ET_MAX_RANK];     /* the loop a dimension counts the iterations of, or -1 */
-    int64_t need;
-    int64_t first; /* of its counters */
+    int64_t first;             /* of its counters */
+    int loose;                 /* the last instance that notifies it through tensors, or -1 */
 };
 
 struct vf_arrival {
@@ -131,6 +153,8 @@ struct verify {
     struct vf_range known[VF_UNKNOWNS];
     int64_t near[VF_UNKNOWNS]; /* the value of each that bounds of waits can tell apart */
     bool pointwise;            /* evaluate with those */
+    et_expr at;                /* a load whose value is known to be in ... */
+    struct vf_range at_range;
     struct vf_counter *counter;
     int64_t ncounters;
     struct vf_arrival *arrival;
@@ -158,8 +182,8 @@ void vf_error(struct verify *, int grid, const char *fmt, ...)
 /* ---- verify_box.c */
 struct vf_range vf_eval(const struct verify *, et_expr);
 void vf_list_accesses(struct verify *, struct vf_grid *);
-void vf_add_access(struct verify *, struct vf_grid *, const et_step *, int tensor, bool is_store,
-                   const et_expr *index);
+/* Unless it is listed already. */
+void vf_add_access(struct verify *, struct vf_grid *, const struct vf_access *);
 unsigned vf_coords_in(struct verify *, const et_func *, et_expr);
 bool vf_has_var(struct verify *, et_expr, int var);
 bool vf_has_load(struct verify *, et_expr);
@@ -169,6 +193,8 @@ void vf_enter(struct verify *, const struct vf_inst *, unsigned mask, int64_t at
 /* The coordinates and unknown numbers of a class. */
 void vf_enter_class(struct verify *, const struct vf_inst *, int klass);
 int64_t vf_count(const struct vf_grid *, unsigned mask); /* how many numbers MASK has */
+/* Variables of the step to all they can be for the entered tasks. */
+void vf_enter_step(struct verify *, const et_step *);
 /* What the entered tasks touch of the access's tensor. */
 struct vf_box vf_box_of(struct verify *, const struct vf_access *);
 static inline bool vf_meet(const struct vf_box *a, const struct vf_box *b, int rank) {
@@ -181,15 +207,43 @@ static inline bool vf_meet(const struct vf_box *a, const struct vf_box *b, int r
 struct vf_range vf_bytes(const struct verify *, int tensor, const struct vf_box *);
 
 /* ---- verify_data.c */
-struct vf_reader {
-    struct verify *v;
-    struct vf_grid *g;
-};
 void vf_find_unknowns(struct verify *, struct vf_grid *);
 void vf_measure_unknowns(struct verify *, struct vf_grid *);
 /* Take the unknown numbers of G to be those of number VALUE. */
 void vf_know(struct verify *, const struct vf_grid *, int64_t value);
 bool vf_lookup(const struct verify *, et_expr, struct vf_range *out);
+
+/* ---- verify_point.c */
+/* A wait whose index depends on its variables through one load alone becomes a point of the grid.
+ */
+bool vf_find_point(struct verify *, struct vf_grid *, int wait);
+/* Once all accesses and points are known. */
+void vf_match_points(struct verify *, struct vf_grid *);
+/* The points of G that wait, for every element that A touches, at the value the load has there; a
+ * set by number. */
+unsigned vf_covering(struct verify *, const struct vf_inst *, int klass, const struct vf_access *a);
+/* Where the load is in X, point k waits for BOX[k]. */
+struct vf_cut {
+    const struct vf_inst *in;
+    int klass;
+    unsigned points;
+    struct vf_range x;
+    struct vf_box box[VF_POINTS];
+};
+typedef bool (*vf_cut_fn)(void *ctx, struct verify *, const struct vf_cut *);
+/* Call FN for ranges of what the loads may hold, all together, in each of which every point names
+ * one box. False when FN says so, or after an error. */
+bool vf_each_cut(struct verify *, const struct vf_inst *, int klass, unsigned points, vf_cut_fn fn,
+                 void *ctx);
+
+/* ---- verify_promise.c */
+/* Events that tensors complete have their promise, and others need none. */
+bool vf_promises(struct verify *);
+/* The user promises that A, a task of one instance, has notified a counter that class KLASS of
+ * another waits for, if the two must be ordered. */
+bool vf_vouched(struct verify *, const struct vf_inst *first, const int64_t *coord,
+                const struct vf_inst *second, int klass);
+bool vf_is_loose(struct verify *, const et_notify *);
 
 /* ---- verify_loop.c */
 void vf_shorten_loops(struct verify *);
@@ -212,6 +266,10 @@ bool vf_counts_rows(struct verify *, int sym, int64_t period);
 
 /* ---- verify_order.c */
 typedef enum { VF_OK, VF_WRONG, VF_TOO_LARGE } vf_status;
+bool vf_applies(const struct verify *, const struct vf_inst *, et_when);
+/* What is done once every counter of the box of EVENT is complete, is added to TO. */
+void vf_join_box(struct verify *, const struct vf_inst *, int event, const struct vf_box *,
+                 uint64_t *to);
 /* Lists the instances; false when there are too many. */
 bool vf_instances(struct verify *);
 /* Instances, counters, and each class's past; reports counts, progress, bounds and scopes. */

@@ -103,6 +103,23 @@ static bool is_inside(const struct vf_grid *g, int loop) {
     return false;
 }
 
+/* An extent of N variables depends on VAR. */
+static bool moves(struct verify *v, int n, const int *vars, int var) {
+    for (int i = 0; i < n; i++)
+        if (vf_has_var(v, et_var_extent(v->x, vars[i]), var)) return true;
+    return false;
+}
+
+/* A count that is not the same for the counters of all iterations. */
+static bool count_moves(struct verify *v, int event, int loop) {
+    const et_event *ev = &v->p->events[event];
+    for (int d = 0; d < ev->rank; d++)
+        if (v->event[event].loop[d] == loop && ev->var[d] &&
+            vf_has_var(v, ev->count, ev->var[d] - 1))
+            return true;
+    return false;
+}
+
 static bool uniform_events(struct verify *v, int g, int loop) {
     const et_grid *gr = &v->p->grids[g];
     int var = v->p->g->loops[loop].var;
@@ -112,10 +129,14 @@ static bool uniform_events(struct verify *v, int g, int loop) {
             if (v->event[gr->notifies[i].event].loop[d] != loop &&
                 vf_has_var(v, gr->notifies[i].index[d], var))
                 return false;
+    for (int i = 0; i < gr->nnotifies; i++)
+        if (moves(v, gr->notifies[i].nvars, gr->notifies[i].vars, var)) return false;
     for (int i = 0; i < gr->nwaits; i++) {
         const et_wait *w = &gr->waits[i];
+        if (moves(v, w->nvars, w->vars, var)) return false;
         for (int d = 0; d < v->p->events[w->event].rank; d++) {
             bool counts = v->event[w->event].loop[d] == loop;
+            if (counts && !inside && w->nvars) return false;
             if (counts ? !uniform_bound(v, w->lo[d], loop, inside, true) ||
                              !uniform_bound(v, w->hi[d], loop, inside, false)
                        : vf_has_var(v, w->lo[d], var) || vf_has_var(v, w->hi[d], var))
@@ -205,7 +226,7 @@ static bool is_uniform(struct verify *v, int loop) {
         if (!uniform_events(v, g, loop)) return false;
     }
     for (int e = 0; e < v->p->nevents; e++)
-        if (vf_has_var(v, v->p->events[e].count, var)) return false;
+        if (count_moves(v, e, loop)) return false;
     return uniform_accesses(v, loop);
 }
 

@@ -75,7 +75,7 @@ static bool measure_events(struct verify *v) {
             if (e->kept[d] < 0) e->kept[d] = 0;
             if (__builtin_mul_overflow(n, e->kept[d], &n) || n > MAX_COUNTERS) return false;
         }
-        e->need = vf_eval(v, ev->count).lo;
+        e->loose = -1;
         e->first = v->ncounters;
         v->ncounters += n;
         if (v->ncounters > MAX_COUNTERS) return false;
@@ -83,7 +83,7 @@ static bool measure_events(struct verify *v) {
     return true;
 }
 
-static bool applies(const struct verify *v, const struct vf_inst *in, et_when when) {
+bool vf_applies(const struct verify *v, const struct vf_inst *in, et_when when) {
     const struct vf_grid *g = &v->grid[in->grid];
     if (when == ET_ALWAYS || !g->depth) return true;
     const struct vf_loop *l = &v->loop[g->path[g->depth - 1]];
@@ -129,7 +129,8 @@ static const char *counter_text(struct verify *v, int event, const int64_t *at) 
     return et_printf(v->round, "%s]", buf);
 }
 
-static bool notify(struct verify *v, int inst, int group, const et_notify *no) {
+/* At these values of its variables. */
+static bool notify_one(struct verify *v, int inst, int group, const et_notify *no) {
     const struct vf_inst *in = &v->inst[inst];
     const struct vf_grid *g = &v->grid[in->grid];
     const struct vf_event *e = &v->event[no->event];
@@ -138,6 +139,7 @@ static bool notify(struct verify *v, int inst, int group, const et_notify *no) {
     bool inside = true;
     for (int d = 0; d < rank; d++) {
         at[d] = vf_eval(v, no->index[d]).lo;
+        if (no->nvars && (at[d] < 0 || at[d] >= e->dim[d])) return true;
         inside &= locate(v, in, no->event, d, at[d], &kept);
         word = word * e->kept[d] + kept;
     }
@@ -155,6 +157,67 @@ static bool notify(struct verify *v, int inst, int group, const et_notify *no) {
     return true;
 }
 
+/* What the entered tasks read by the variables of their waits (EARLY) or notifies is inside the
+ * tensors, which no mask looks after there. */
+static bool reads_inside(struct verify *v, const struct vf_inst *in, bool early) {
+    const struct vf_grid *g = &v->grid[in->grid];
+    for (int i = 0; i < g->naccess; i++) {
+        const struct vf_access *a = &g->access[i];
+        const et_tensor *t = &v->p->tensors[a->tensor];
+        if (a->step || a->early != early || a->data || !a->nvars) continue;
+        vf_box_of(v, a); /* sets the variables */
+        for (int d = 0; d < t->shape.rank; d++) {
+            bool moves = false;
+            for (int k = 0; k < a->nvars; k++)
+                moves |= v->var[a->vars[k]].hi > 0 && vf_has_var(v, a->index[d], a->vars[k]) &&
+                         !vf_has_load(v, et_var_extent(v->x, a->vars[k]));
+            struct vf_range at = vf_eval(v, a->index[d]);
+            int64_t size = vf_eval(v, t->shape.dim[d]).lo;
+            if (!moves || (at.lo >= 0 && at.hi < size)) continue;
+            vf_error(v, in->grid,
+                     "%s of %s reads %%%s at %" PRId64 " to %" PRId64
+                     " in dimension %d, which has %" PRId64,
+                     early ? "a wait" : "a notify", g->g->name, t->name, at.lo, at.hi, d, size);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* N variables to their first or next values; false past the last. */
+static bool first_values(struct verify *v, int n, const int *vars) {
+    bool any = true;
+    for (int i = 0; i < n; i++)
+        v->var[vars[i]] = (struct vf_range){0, 0};
+    for (int i = 0; i < n; i++)
+        any &= vf_eval(v, et_var_extent(v->x, vars[i])).lo > 0;
+    return any;
+}
+
+static bool next_values(struct verify *v, int n, const int *vars) {
+    for (int i = n - 1; i >= 0; i--) {
+        struct vf_range *r = &v->var[vars[i]];
+        v->report->work++;
+        r->hi = ++r->lo;
+        if (r->lo < vf_eval(v, et_var_extent(v->x, vars[i])).lo) return true;
+        *r = (struct vf_range){0, 0};
+    }
+    return false;
+}
+
+static bool notify(struct verify *v, int inst, int group, const et_notify *no) {
+    if (vf_is_loose(v, no)) {
+        v->event[no->event].loose = inst;
+        return true;
+    }
+    vf_enter(v, &v->inst[inst], v->grid[v->inst[inst].grid].notify_coords, group);
+    if (!first_values(v, no->nvars, no->vars)) return true;
+    do
+        if (!notify_one(v, inst, group, no)) return false;
+    while (next_values(v, no->nvars, no->vars) && v->report->work <= v->limit);
+    return true;
+}
+
 static bool list_arrivals(struct verify *v) {
     for (int64_t c = 0; c < v->ncounters; c++)
         v->counter[c].arrival = -1;
@@ -162,10 +225,12 @@ static bool list_arrivals(struct verify *v) {
         const struct vf_inst *in = &v->inst[i];
         const struct vf_grid *g = &v->grid[in->grid];
         for (int k = 0; k < g->ngroups && g->g->nnotifies; k++) {
-            vf_enter(v, in, g->notify_coords, k);
             v->report->work += 4 + g->g->nnotifies;
+            vf_enter(v, in, g->notify_coords, k);
+            if (!reads_inside(v, in, false)) return false;
             for (int n = 0; n < g->g->nnotifies; n++)
-                if (applies(v, in, g->g->notifies[n].when) && !notify(v, i, k, &g->g->notifies[n]))
+                if (vf_applies(v, in, g->g->notifies[n].when) &&
+                    !notify(v, i, k, &g->g->notifies[n]))
                     return false;
         }
     }
@@ -182,20 +247,31 @@ static void indices_of(const struct verify *v, int event, int64_t word, int64_t 
     }
 }
 
+/* Arrivals that complete counter AT of an event, as the event says. */
+static int64_t need_of(struct verify *v, int event, const int64_t *at) {
+    const et_event *ev = &v->p->events[event];
+    for (int d = 0; d < ev->rank; d++)
+        if (ev->var[d]) v->var[ev->var[d] - 1] = (struct vf_range){at[d], at[d]};
+    int64_t need = vf_eval(v, ev->count).lo;
+    return need > 0 ? need : 0;
+}
+
 static bool check_counts(struct verify *v) {
     for (int e = 0; e < v->p->nevents; e++) {
+        if (v->event[e].loose >= 0 || vf_has_load(v, v->p->events[e].count))
+            continue; /* promised */
         int64_t end = e + 1 < v->p->nevents ? v->event[e + 1].first : v->ncounters;
         for (int64_t c = v->event[e].first; c < end; c++) {
             const struct vf_counter *k = &v->counter[c];
-            if (k->arrivals == v->event[e].need || (k->arrivals == 0 && !k->waited)) continue;
-            int64_t at[ET_MAX_RANK];
+            int64_t at[ET_MAX_RANK], need;
             indices_of(v, e, c - v->event[e].first, at);
+            need = need_of(v, e, at);
+            if (k->arrivals == need || (k->arrivals == 0 && !k->waited)) continue;
             const struct vf_arrival *a = k->arrival >= 0 ? &v->arrival[k->arrival] : NULL;
             const struct vf_inst *in = a ? &v->inst[a->inst] : NULL;
             vf_error(v, in ? in->grid : -1,
                      "event %s counts to %" PRId64 " but gets %" PRId64 " arrivals%s%s",
-                     counter_text(v, e, at), v->event[e].need, k->arrivals,
-                     in ? ", the last of task " : "",
+                     counter_text(v, e, at), need, k->arrivals, in ? ", the last of task " : "",
                      in ? task_at(v, in, v->grid[in->grid].notify_coords, a->group) : "");
             return false;
         }
@@ -286,6 +362,16 @@ static bool comes_before(struct verify *v, int inst, int klass, int event, const
                          const struct vf_counter *c) {
     const struct vf_inst *in = &v->inst[inst];
     const struct vf_grid *g = &v->grid[in->grid];
+    int loose = v->event[event].loose;
+    if (loose >= inst) {
+        vf_error(
+            v, in->grid,
+            "no progress: task %s waits for event %s, which tasks of %s may notify, but a single "
+            "workgroup would have to run those first and they come later",
+            class_name(v, in, klass), counter_text(v, event, at),
+            v->p->grids[v->inst[loose].grid].name);
+        return false;
+    }
     for (int a = c->latest < inst ? -1 : c->arrival; a >= 0; a = v->arrival[a].next) {
         const struct vf_arrival *r = &v->arrival[a];
         if (r->inst < inst) continue;
@@ -326,8 +412,10 @@ static bool wait_for(struct verify *v, int inst, int klass, const et_wait *w, co
     struct vf_counter *c = &v->counter[e->first + word];
     c->waited = true;
     indices_of(v, w->event, word, index);
-    if (!reaches(v, ev->scope) && c->arrival >= 0) {
-        const struct vf_arrival *a = &v->arrival[c->arrival];
+    int loose = v->event[w->event].loose;
+    if (!reaches(v, ev->scope) && (c->arrival >= 0 || loose >= 0)) {
+        struct vf_arrival some = {loose, 0, -1};
+        const struct vf_arrival *a = c->arrival >= 0 ? &v->arrival[c->arrival] : &some;
         const struct vf_inst *other = &v->inst[a->inst];
         vf_error(v, in->grid,
                  "task %s waits for event %s of scope %s, but task %s, which notifies it, may run "
@@ -374,8 +462,11 @@ static bool box_of(struct verify *v, const struct vf_inst *in, int klass, const 
     for (int d = 0; d < ev->rank; d++) {
         if (!bound(v, in, klass, w, w->lo[d], &lo[d]) || !bound(v, in, klass, w, w->hi[d], &hi[d]))
             return false;
+        int64_t last = v->event[w->event].dim[d] - 1;
+        if (w->nvars && lo[d] < 0) lo[d] = 0;
+        if (w->nvars && hi[d] > last) hi[d] = last;
         if (lo[d] > hi[d]) *out_any = false;
-        backwards |= lo[d] > hi[d] + 1;
+        backwards |= lo[d] > hi[d] + 1 && !w->nvars;
     }
     int64_t a[ET_MAX_RANK], b[ET_MAX_RANK];
     for (int d = 0; d < ev->rank && *out_any; d++)
@@ -422,21 +513,122 @@ static bool wait_box(struct verify *v, int inst, int klass, const et_wait *w, st
     return true;
 }
 
+/* ---- waits with variables ---- */
+
+/* Where the box begins and ends among the counters kept; false when it does not. */
+static bool kept_box(const struct verify *v, const struct vf_inst *in, int event,
+                     const struct vf_box *box, int64_t *lo, int64_t *hi) {
+    for (int d = 0; d < v->p->events[event].rank; d++)
+        if (!locate(v, in, event, d, box->d[d].lo, &lo[d]) ||
+            !locate(v, in, event, d, box->d[d].hi, &hi[d]))
+            return false;
+    return true;
+}
+
+static bool next_at(int rank, const int64_t *lo, const int64_t *hi, int64_t *at) {
+    for (int d = rank - 1; d >= 0; d--) {
+        if (at[d] < hi[d]) {
+            at[d]++;
+            return true;
+        }
+        at[d] = lo[d];
+    }
+    return false;
+}
+
+void vf_join_box(struct verify *v, const struct vf_inst *in, int event, const struct vf_box *box,
+                 uint64_t *to) {
+    const struct vf_event *e = &v->event[event];
+    int64_t lo[ET_MAX_RANK], hi[ET_MAX_RANK], at[ET_MAX_RANK];
+    int rank = v->p->events[event].rank;
+    if (box->empty || !kept_box(v, in, event, box, lo, hi)) return;
+    memcpy(at, lo, sizeof at);
+    do {
+        int64_t word = 0;
+        for (int d = 0; d < rank; d++)
+            word = word * e->kept[d] + at[d];
+        join(v, to, clock_of(v, &v->counter[e->first + word]));
+    } while (next_at(rank, lo, hi, at));
+}
+
+struct cut_wait {
+    int inst, point;
+    struct waited *last;
+};
+
+static bool check_cut(void *ctx, struct verify *v, const struct vf_cut *c) {
+    struct cut_wait *w = ctx;
+    const struct vf_grid *g = &v->grid[c->in->grid];
+    const et_wait *wt = &g->g->waits[g->point[w->point].wait];
+    const struct vf_box *box = &c->box[w->point];
+    int64_t lo[ET_MAX_RANK], hi[ET_MAX_RANK], at[ET_MAX_RANK];
+    if (box->empty) return true;
+    if (!kept_box(v, c->in, wt->event, box, lo, hi)) {
+        vf_error(v, c->in->grid, "task %s waits for event %%%s, which has no such counters",
+                 class_name(v, c->in, c->klass), v->p->events[wt->event].name);
+        return false;
+    }
+    memcpy(at, lo, sizeof at);
+    do
+        if (!wait_for(v, w->inst, c->klass, wt, at, w->last)) return false;
+    while (next_at(v->p->events[wt->event].rank, lo, hi, at));
+    return true;
+}
+
+/* Every counter that may be waited for is looked at; none is sure to be. */
+static bool wait_point(struct verify *v, int inst, int klass, int wait, struct waited *last) {
+    const struct vf_grid *g = &v->grid[v->inst[inst].grid];
+    int k = 0;
+    while (k < g->npoints && g->point[k].wait != wait)
+        k++;
+    if (k == g->npoints) {
+        vf_error(v, v->inst[inst].grid,
+                 "task %s waits for a range of event %%%s that cannot be told before the launch",
+                 class_name(v, &v->inst[inst], klass), v->p->events[g->g->waits[wait].event].name);
+        return false;
+    }
+    return vf_each_cut(v, &v->inst[inst], klass, 1u << k, check_cut,
+                       &(struct cut_wait){inst, k, last});
+}
+
+static bool reads_tensors(struct verify *v, const et_wait *w) {
+    bool found = false;
+    for (int d = 0; d < v->p->events[w->event].rank; d++)
+        found |= vf_has_load(v, w->lo[d]) || vf_has_load(v, w->hi[d]);
+    for (int i = 0; i < w->nvars; i++)
+        found |= vf_has_load(v, et_var_extent(v->x, w->vars[i]));
+    return found;
+}
+
+static bool wait_boxes(struct verify *v, int inst, int klass, const et_wait *w, struct waited *last,
+                       bool *possible) {
+    const et_grid *g = v->grid[v->inst[inst].grid].g;
+    if (w->nvars && reads_tensors(v, w))
+        return wait_point(v, inst, klass, (int)(w - g->waits), last);
+    if (!first_values(v, w->nvars, w->vars)) return true;
+    do
+        if (!wait_box(v, inst, klass, w, last, possible)) return false;
+    while (next_values(v, w->nvars, w->vars) && v->report->work <= v->limit);
+    return true;
+}
+
 /* The waits of one class. */
 static bool past_of_class(struct verify *v, int inst, int klass, struct waited *last) {
     const struct vf_inst *in = &v->inst[inst];
     const struct vf_grid *g = &v->grid[in->grid];
     uint64_t *past = v->past[in->first_class + klass];
     bool possible = true;
+    vf_enter_class(v, in, klass);
+    if (!reads_inside(v, in, true)) return false;
     for (int w = 0; w < g->g->nwaits; w++) {
         if (w == g->first_unknown) {
             uint64_t *early = v->early[in->first_class + klass] = sets(v, 1);
             memcpy(early, past, (size_t)v->words * sizeof *past);
         }
-        if (!applies(v, in, g->g->waits[w].when)) continue;
+        if (!vf_applies(v, in, g->g->waits[w].when)) continue;
         vf_enter_class(v, in, klass); /* each time: messages enter other tasks */
         v->report->work += 8;
-        if (!wait_box(v, inst, klass, &g->g->waits[w], &last[w], &possible)) return false;
+        if (!wait_boxes(v, inst, klass, &g->g->waits[w], &last[w], &possible)) return false;
     }
     /* Tensors do not hold these numbers: whatever is asked about such tasks is so. */
     if (!possible) memset(past, 0xff, (size_t)v->words * sizeof *past);

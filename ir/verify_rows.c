@@ -244,7 +244,13 @@ bool vf_counts_rows(struct verify *v, int sym, int64_t period) {
     bool *written = et_alloc(v->arena, (size_t)p->ntensors + 1);
     for (int g = 0; g < p->ngrids; g++) {
         const et_grid *gr = &p->grids[g];
-        if (v->grid[g].nunknown || v->grid[g].untold) return false;
+        if (v->grid[g].nunknown || v->grid[g].untold || v->grid[g].npoints) return false;
+        for (int i = 0; i < gr->nwaits; i++)
+            if (gr->waits[i].nvars) return false;
+        for (int i = 0; i < gr->nnotifies; i++)
+            if (gr->notifies[i].nvars || vf_is_loose(v, &gr->notifies[i])) return false;
+        for (int i = 0; i < v->grid[g].naccess; i++)
+            if (!v->grid[g].access[i].step) return false;
         for (int i = 0; i < v->grid[g].naccess; i++)
             written[v->grid[g].access[i].tensor] |= v->grid[g].access[i].store;
         for (int i = 0; i < gr->nwaits; i++)
