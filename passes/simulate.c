@@ -154,7 +154,8 @@ static void reach(struct sim *s, int wg) {
     }
     double early = (double)cost_of(s, wg)->early_bytes * w->slow;
     if (early > 0) flow_add(s, wg, early);
-    w->chain += sim_started(s, wg);
+    w->started = w->now.t_look >= 0;
+    if (w->started) w->chain += sim_started(s, wg);
     w->state = SIM_WAITING;
     sim_waits(s, wg);
 }
@@ -220,6 +221,11 @@ void sim_waits(struct sim *s, int wg) {
 
 static void body(struct sim *s, int wg) {
     struct sim_workgroup *w = &s->wg[wg];
+    if (waits(s) && !w->started) { /* a static task has begun when its waits are over */
+        w->started = true;
+        sim_go(s, wg, SIM_BODY, s->now + sim_started(s, wg));
+        return;
+    }
     const struct sim_tile_cost *c = cost_of(s, wg);
     double early = waits(s) ? (double)c->early_bytes : 0, rest = (double)c->memory_bytes - early;
     s->r.memory_bytes += (double)c->memory_bytes;

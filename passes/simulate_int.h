@@ -153,7 +153,7 @@ struct sim_workgroup {
     double latest;  /* when the last of the wait's counters so far could be seen */
     int64_t polled; /* counters of the wait so far */
     bool any, held; /* a wait applied; it had to wait */
-    bool parked;
+    bool started;   /* it has told that it began */
     double look;
     int32_t next; /* of a list of waiters */
     et_sim_task now;
