@@ -14,20 +14,13 @@ struct linear {
     bool overflow; /* more terms than fit, or a coefficient beyond int64: leave the node as it is */
 };
 
-/* Arithmetic that wraps: the front end keeps what programs compute far below, but a value that
- * nothing will look at may still be asked for. */
-static int64_t wrap(et_xop op, int64_t a, int64_t b) {
-    uint64_t u = (uint64_t)a, v = (uint64_t)b;
-    return (int64_t)(op == ET_X_ADD ? u + v : op == ET_X_SUB ? u - v : u * v);
-}
-
 int64_t et_floor_div(int64_t a, int64_t b) {
-    if (b == -1) return wrap(ET_X_SUB, 0, a);
+    if (b == -1) return (int64_t)(0 - (uint64_t)a);
     int64_t q = a / b;
     return q - (a % b != 0 && ((a < 0) != (b < 0)));
 }
 
-static int64_t floor_mod(int64_t a, int64_t b) {
+int64_t et_floor_mod(int64_t a, int64_t b) {
     int64_t r = b == -1 ? 0 : a % b;
     return r && (r < 0) != (b < 0) ? r + b : r;
 }
@@ -272,7 +265,7 @@ static et_expr div_mod(et_exprs *p, et_xop op, et_expr a, et_expr b) {
     if (constant && y == 0)
         return raw(p, op, a, b); /* never evaluated; the front end has reported it */
     if (constant && et_is_int(p, a, &x))
-        return et_int(p, op == ET_X_IDIV ? et_floor_div(x, y) : floor_mod(x, y));
+        return et_int(p, op == ET_X_IDIV ? et_floor_div(x, y) : et_floor_mod(x, y));
     if (constant && y == 1) return op == ET_X_IDIV ? a : et_int(p, 0);
     if (constant ? y < 0 : !et_bounds(p, b, &lo, &hi) || lo < 1) return raw(p, op, a, b);
     int64_t blo, bhi;
@@ -324,151 +317,5 @@ et_expr et_int_op2(et_exprs *p, et_xop op, et_expr a, et_expr b) {
         return min_max(p, op, a, b);
     default:
         et_bug("integer operator %s", et_xop_text(op));
-    }
-}
-
-/* ---- bounds and evaluation ---- */
-
-static bool corners(int64_t alo, int64_t ahi, int64_t blo, int64_t bhi, int64_t *lo, int64_t *hi) {
-    int64_t v[4];
-    if (__builtin_mul_overflow(alo, blo, &v[0]) || __builtin_mul_overflow(alo, bhi, &v[1]) ||
-        __builtin_mul_overflow(ahi, blo, &v[2]) || __builtin_mul_overflow(ahi, bhi, &v[3]))
-        return false;
-    *lo = *hi = v[0];
-    for (int i = 1; i < 4; i++) {
-        *lo = v[i] < *lo ? v[i] : *lo;
-        *hi = v[i] > *hi ? v[i] : *hi;
-    }
-    return true;
-}
-
-static bool bounds2(et_xop op, int64_t alo, int64_t ahi, int64_t blo, int64_t bhi, int64_t *lo,
-                    int64_t *hi) {
-    switch (op) {
-    case ET_X_ADD:
-        return !__builtin_add_overflow(alo, blo, lo) && !__builtin_add_overflow(ahi, bhi, hi);
-    case ET_X_SUB:
-        return !__builtin_sub_overflow(alo, bhi, lo) && !__builtin_sub_overflow(ahi, blo, hi);
-    case ET_X_MUL:
-        return corners(alo, ahi, blo, bhi, lo, hi);
-    case ET_X_IDIV:
-        if (blo < 1) return false;
-        *lo = et_floor_div(alo, alo < 0 ? blo : bhi);
-        *hi = et_floor_div(ahi, ahi < 0 ? bhi : blo);
-        return true;
-    case ET_X_MOD:
-        if (blo < 1) return false;
-        *lo = 0;
-        *hi = alo >= 0 && ahi < bhi - 1 ? ahi : bhi - 1;
-        return true;
-    case ET_X_MIN:
-        *lo = alo < blo ? alo : blo;
-        *hi = ahi < bhi ? ahi : bhi;
-        return true;
-    case ET_X_MAX:
-        *lo = alo > blo ? alo : blo;
-        *hi = ahi > bhi ? ahi : bhi;
-        return true;
-    default:
-        return false;
-    }
-}
-
-bool et_bounds(const et_exprs *p, et_expr e, int64_t *out_lo, int64_t *out_hi) {
-    const et_node_x *x = et_x(p, e);
-    int64_t alo, ahi, blo, bhi;
-    switch (x->op) {
-    case ET_X_INT:
-        *out_lo = *out_hi = x->n;
-        return true;
-    case ET_X_SYM:
-        et_sym_range(p, x->i, out_lo, out_hi);
-        return true;
-    case ET_X_VAR:
-        if (!et_bounds(p, et_var_extent(p, x->i), &alo, &ahi)) return false;
-        *out_lo = 0;
-        *out_hi = ahi - 1;
-        return true;
-    case ET_X_SELECT:
-        if (x->type != ET_T_I32 || !et_bounds(p, x->ops[1], &alo, &ahi) ||
-            !et_bounds(p, x->ops[2], &blo, &bhi))
-            return false;
-        *out_lo = alo < blo ? alo : blo;
-        *out_hi = ahi > bhi ? ahi : bhi;
-        return true;
-    case ET_X_ABS:
-        if (x->type != ET_T_I32 || !et_bounds(p, x->ops[0], &alo, &ahi) || alo == INT64_MIN)
-            return false;
-        *out_lo = alo > 0 ? alo : ahi < 0 ? -ahi : 0;
-        *out_hi = -alo > ahi ? -alo : ahi;
-        return true;
-    case ET_X_MIN:
-    case ET_X_MAX: { /* one known side bounds one end: a clamped load stays bounded */
-        bool a = et_bounds(p, x->ops[0], &alo, &ahi), b = et_bounds(p, x->ops[1], &blo, &bhi);
-        if (a && b) return bounds2(x->op, alo, ahi, blo, bhi, out_lo, out_hi);
-        if (!a && !b) return false;
-        int64_t lo = a ? alo : blo, hi = a ? ahi : bhi;
-        *out_lo = x->op == ET_X_MIN && lo > INT32_MIN ? INT32_MIN : lo;
-        *out_hi = x->op == ET_X_MAX && hi < INT32_MAX ? INT32_MAX : hi;
-        return x->type == ET_T_I32;
-    }
-    default:
-        if (x->type != ET_T_I32 || x->nops != 2) return false;
-        if (!et_bounds(p, x->ops[1], &blo, &bhi)) return false;
-        if (x->op == ET_X_MOD && blo >= 1 && !et_bounds(p, x->ops[0], &alo, &ahi)) {
-            *out_lo = 0;
-            *out_hi = bhi - 1;
-            return true;
-        }
-        return et_bounds(p, x->ops[0], &alo, &ahi) &&
-               bounds2(x->op, alo, ahi, blo, bhi, out_lo, out_hi);
-    }
-}
-
-int64_t et_eval(const et_exprs *p, et_expr e, const int64_t *syms, const int64_t *vars) {
-    const et_node_x *x = et_x(p, e);
-    if (x->op == ET_X_INT) return x->n;
-    if (x->op == ET_X_SYM) return syms[x->i];
-    if (x->op == ET_X_VAR) {
-        et_check(vars);
-        return vars[x->i];
-    }
-    et_check(x->nops > 0);
-    int64_t a = et_eval(p, x->ops[0], syms, vars);
-    if (x->op == ET_X_SELECT || x->op == ET_X_NOT || x->op == ET_X_ABS) {
-        if (x->op == ET_X_SELECT) return et_eval(p, x->ops[a ? 1 : 2], syms, vars);
-        return x->op == ET_X_NOT ? !a : a < 0 ? wrap(ET_X_SUB, 0, a) : a;
-    }
-    et_check(x->nops == 2);
-    int64_t b = et_eval(p, x->ops[1], syms, vars);
-    switch (x->op) {
-    case ET_X_ADD:
-    case ET_X_SUB:
-    case ET_X_MUL:
-        return wrap(x->op, a, b);
-    case ET_X_IDIV:
-        et_check(b);
-        return et_floor_div(a, b);
-    case ET_X_MOD:
-        et_check(b);
-        return floor_mod(a, b);
-    case ET_X_MIN:
-        return a < b ? a : b;
-    case ET_X_MAX:
-        return a > b ? a : b;
-    case ET_X_AND:
-        return a && b;
-    case ET_X_OR:
-        return a || b;
-    case ET_X_LT:
-        return a < b;
-    case ET_X_LE:
-        return a <= b;
-    case ET_X_EQ:
-        return a == b;
-    case ET_X_NE:
-        return a != b;
-    default:
-        et_bug("cannot evaluate %s", et_xop_text(x->op));
     }
 }

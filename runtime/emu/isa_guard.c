@@ -3,8 +3,10 @@
  * LLVM 22 follows a null pointer when it has to complain about a literal (llvm-project issues
  * 170318 and 214909) and has paths it takes for impossible (215001). All of them need encodings
  * that no gfx9 device accepts: a literal where the encoding has no room for one, reserved SDWA
- * selectors, matrix sources that are not vector registers. On later generations literals fit
- * everywhere. The classes were found by running the disassembler of LLVM 22.1 over random words. */
+ * selectors, matrix sources that are not vector registers; or a half-precision multiply-add whose
+ * constant happens to be the number that stands for "a literal follows". On later generations
+ * literals fit everywhere. The classes were found by running the disassembler of LLVM 22.1 over
+ * random words. */
 #include "isa_guard.h"
 
 enum {
@@ -31,6 +33,13 @@ static bool sdwa_survives(uint32_t w1) {
            (w1 >> 16 & 7) != RESERVED_SELECT && (w1 >> 24 & 7) != RESERVED_SELECT;
 }
 
+static bool vop2_survives(uint32_t w0, uint32_t w1) {
+    enum { MADMK_F16 = 0x24, MADAK_F16 = 0x25 };
+    uint32_t op = w0 >> 25;
+    if ((op == MADMK_F16 || op == MADAK_F16) && w1 == LITERAL) return false;
+    return (w0 & 511) != SDWA || sdwa_survives(w1);
+}
+
 static bool survives(uint32_t w0, uint32_t w1) {
     switch (w0 >> 26) {
     case ENCODING_VOP3:
@@ -39,7 +48,7 @@ static bool survives(uint32_t w0, uint32_t w1) {
     case ENCODING_MTBUF:
         return w1 >> 24 != LITERAL; /* the scalar offset */
     default:                        /* VOP1, VOP2, VOPC */
-        return w0 >> 31 || (w0 & 511) != SDWA || sdwa_survives(w1);
+        return w0 >> 31 || vop2_survives(w0, w1);
     }
 }
 

@@ -81,7 +81,7 @@ static bool measure(struct load *l, uint64_t *align) {
     *align = PAGE;
     for (size_t i = 0; i < l->elf.head.e_phnum; i++) {
         if (!emu_elf_segment(&l->elf, i, &p)) return corrupt(l, l->elf.error);
-        if (p.p_type != PT_LOAD || !p.p_memsz) continue;
+        if (p.p_type != PT_LOAD || (!p.p_memsz && !p.p_filesz)) continue;
         if (!emu_elf_inside(&l->elf, p.p_offset, p.p_filesz))
             return corrupt(l, "a segment outside the file");
         if (p.p_filesz > p.p_memsz)
