@@ -120,6 +120,20 @@ static int flow_end(struct sim *s) {
     return wg;
 }
 
+/* ---- chance ---- */
+
+static uint64_t mix(uint64_t v) {
+    v = (v ^ v >> 30) * 0xBF58476D1CE4E5B9u;
+    v = (v ^ v >> 27) * 0x94D049BB133111EBu;
+    return v ^ v >> 31;
+}
+
+/* A number from 0 up to 1 for thing I of the seed. */
+static double chance(const struct sim *s, uint64_t i) {
+    uint64_t h = mix(s->opt->seed * 0x9E3779B97F4A7C15u + i + 1);
+    return (double)(h >> 11) / 9007199254740992.0;
+}
+
 /* ---- one task ---- */
 
 void sim_go(struct sim *s, int wg, enum sim_state state, double t) {
@@ -234,6 +248,10 @@ static void body(struct sim *s, int wg) {
     double hidden = early > 0 ? s->now - w->now.t_reached : 0;
     w->latest = ET_DEPENDENT_LOADS * s->m->latency_us -
                 (hidden < s->m->latency_us ? hidden : s->m->latency_us);
+    if (s->opt->straggle_us > 0) {
+        uint64_t task = (uint64_t)w->instance << 32 | (uint64_t)w->now.tile;
+        w->latest += s->opt->straggle_us * chance(s, mix(task + 1));
+    }
     if (rest > 0) flow_add(s, wg, rest * w->slow);
     w->state = SIM_LOADING;
     if (s->flow_at[wg] < 0) sim_go(s, wg, SIM_DONE, w->chain + w->latest);
@@ -395,12 +413,6 @@ static void run(struct sim *s) {
     }
 }
 
-static uint64_t mix(uint64_t v) {
-    v = (v ^ v >> 30) * 0xBF58476D1CE4E5B9u;
-    v = (v ^ v >> 27) * 0x94D049BB133111EBu;
-    return v ^ v >> 31;
-}
-
 static void create_workgroups(struct sim *s) {
     const et_machine *m = s->m;
     s->nwg = s->opt->workgroups > 0 ? s->opt->workgroups : m->cus;
@@ -411,9 +423,8 @@ static void create_workgroups(struct sim *s) {
     s->mark = et_alloc(s->arena, (size_t)s->nwg * sizeof *s->mark);
     s->parked = et_alloc(s->arena, (size_t)s->nwg * sizeof *s->parked);
     for (int i = 0; i < s->nwg; i++) {
-        uint64_t h = mix(s->opt->seed * 0x9E3779B97F4A7C15u + (uint64_t)i + 1);
         s->wg[i] = (struct sim_workgroup){.die = i % s->ndies, .tile = -1, .look = -1};
-        s->wg[i].slow = 1 + s->opt->spread * ((double)(h >> 11) / 9007199254740992.0);
+        s->wg[i].slow = 1 + s->opt->spread * chance(s, (uint64_t)i);
         s->wg[i].now.workgroup = i;
         s->wg[i].now.die = s->wg[i].die;
         s->flow_at[i] = -1;

@@ -39,6 +39,8 @@ typedef struct {
     /* CUs differ in speed: each is slower than the machine by a share of its own, 0 .. spread,
      * drawn with the seed. */
     double spread;
+    /* Bodies last longer than the machine says by a time of their own, 0 .. straggle_us. */
+    double straggle_us;
     uint64_t seed;
     /* The element at INDEX of tensor TENSOR, an integer one that bounds or conditions read, in an
      * iteration of the loops around the reader. False: not known. NULL: none is. */
@@ -69,6 +71,11 @@ bool et_simulate(et_program *, const et_sim_options *, et_sim_result *out, char 
 
 /* The variant of P that a launch with these symbols runs: P itself where it has none. */
 et_program *et_simulated_part(et_program *p, const int64_t *syms);
+
+/* Which grids of the part that runs to make dynamic so that this launch takes the least predicted
+ * time; MODE, `dynamic` and `task` of the options are ignored. Returns that time, or -1 with a
+ * message. Plays the launch a few times for each grid. */
+double et_sim_choose(et_program *, const et_sim_options *, bool *out_dynamic, char err[ET_SIM_ERR]);
 
 /* ---- values that routing depends on ------------------------------------------------------------
  */
