@@ -52,7 +52,7 @@ struct eb_options {
     long repeat, warmup; /* -1: the default of the device */
     long workgroups, variants;
     double wait_limit;
-    bool unfused, no_unfused, no_predictions, predicted, overhead, quiet;
+    bool unfused, no_unfused, no_predictions, predicted, no_tasks, overhead, quiet;
 };
 
 enum eb_parsed { EB_RUN, EB_DONE, EB_BAD };
@@ -82,6 +82,7 @@ struct eb_column {
     int64_t code_bytes;
     etrt_model *model;
     etrt_session *session;
+    struct eb_column *traced; /* the same, recording its tasks; made when it is needed */
 };
 
 struct eb_bench {
@@ -91,7 +92,7 @@ struct eb_bench {
     const et_machine *machine; /* of predictions, NULL for none */
     char *folder;              /* for code objects, removed at the end */
     struct eb_column column[EB_MAX_COLUMNS + 1];
-    int ncolumns;
+    int ncolumns, ncompiled;
     int nruns; /* columns that are run: the first ones */
     struct eb_point *point;
     int npoints;
@@ -102,6 +103,8 @@ void eb_columns_free(struct eb_bench *);
 /* Compile FILE with SCHEDULE into column C; with PROFILE so that tasks are recorded. */
 bool eb_compile(struct eb_bench *, const char *file, const char *schedule, bool profile,
                 struct eb_column *c);
+/* The column that records the tasks of this one; NULL after an error. */
+struct eb_column *eb_traced(struct eb_bench *, struct eb_column *);
 bool eb_column_load(struct eb_bench *, struct eb_column *);
 bool eb_is_code(const char *path);
 /* The dims of a column, by index: those of its manifest, or of its program. False past the end. */
@@ -119,6 +122,8 @@ enum eb_metric {
     EB_ATOMICS,
     EB_POLLS,
     EB_BARRIERS,
+    EB_TASK_BODY, /* instructions per task, from one launch that recorded its tasks */
+    EB_TASK_SCHEDULING,
     EB_METRICS
 };
 extern const struct eb_metric_info {
@@ -133,6 +138,8 @@ struct eb_cell {
     bool has_prediction;
     et_sim_result prediction;
     char why[ET_SIM_ERR + 32]; /* why there is none */
+    bool has_tasks;
+    timeline_summary tasks; /* counted by the emulator */
 };
 
 /* One choice of values for the dims. */
@@ -147,7 +154,8 @@ struct eb_point {
 bool eb_points_make(struct eb_bench *);
 void eb_points_free(struct eb_bench *);
 
-/* ---- data: etbench_data.c, etbench_domain.c ---------------------------------------------------
+/* ---- data: etbench_data.c, etbench_domain.c, etbench_same.c
+ * ---------------------------------------------------
  */
 
 /* Weights from the file, or random: the same for tensors of the same name. */
@@ -183,7 +191,10 @@ bool eb_value(void *values, int tensor, int64_t iteration, const int64_t *index,
 void eb_values_free(struct eb_values *);
 /* The values of the point in the order of the program's symbols. */
 void eb_symbols(const struct eb_bench *, const struct eb_point *, const et_program *, int64_t *out);
-bool eb_write_timelines(struct eb_bench *);  /* etbench_timeline.c */
+bool eb_write_timelines(struct eb_bench *); /* etbench_timeline.c */
+/* A launch of column C at a point that recorded its tasks; NULL after an error. */
+timeline *eb_record(struct eb_bench *, struct eb_column *c, const struct eb_point *,
+                    const char *title);
 bool eb_overhead(const struct eb_options *); /* etbench_overhead.c */
 
 /* ---- statistics: etbench_stats.c --------------------------------------------------------------

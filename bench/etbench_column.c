@@ -51,7 +51,7 @@ bool eb_compile(struct eb_bench *b, const char *file, const char *schedule, bool
     c->file = file;
     c->asked = schedule;
     c->arena = et_arena_create();
-    c->code = eb_text("%s/%d%s.hsaco", b->folder, (int)(c - b->column), profile ? "p" : "");
+    c->code = eb_text("%s/%d.hsaco", b->folder, b->ncompiled++);
     et_options o = {.input = file,
                     .output = b->device || profile ? c->code : NULL,
                     .target = b->target,
@@ -66,6 +66,23 @@ bool eb_compile(struct eb_bench *b, const char *file, const char *schedule, bool
     if (o.output) c->code_bytes = file_bytes(c->code);
     c->schedule = et_program_part(c->program, 0)->schedule;
     return true;
+}
+
+/* What records its tasks is another kernel, which is neither timed nor counted. */
+struct eb_column *eb_traced(struct eb_bench *b, struct eb_column *c) {
+    if (c->traced) return c->traced;
+    if (!c->arena && !etrt_model_traceable(c->model)) {
+        eb_fail("%s records no tasks: compile it with etcc --profile-kernel", c->file);
+        return NULL;
+    }
+    c->traced = eb_alloc(sizeof *c->traced);
+    *c->traced = (struct eb_column){.name = eb_text("%s", c->name), .file = c->file};
+    bool ok = true;
+    if (c->arena)
+        ok = eb_compile(b, c->file, c->asked, true, c->traced);
+    else
+        c->traced->code = eb_text("%s", c->code);
+    return ok && eb_column_load(b, c->traced) && eb_weights(b, c->traced) ? c->traced : NULL;
 }
 
 bool eb_column_load(struct eb_bench *b, struct eb_column *c) {
@@ -176,9 +193,27 @@ static bool find_machine(struct eb_bench *b) {
     return false;
 }
 
+/* The emulator counts the same in every run where its clock counts instructions. */
+static etrt_status open_emulator(const char *options, etrt_device **out) {
+    const char *usual = getenv("ETEMU_DEVICE");
+    if (!options) options = usual && *usual ? usual : "gfx942";
+    char *spec =
+        eb_text("emu:%s%s", options, strstr(options, "clock=") ? "" : ":clock=instructions");
+    etrt_status st = etrt_device_open(spec, out);
+    free(spec);
+    return st;
+}
+
+static etrt_status open_spec(const char *spec, etrt_device **out) {
+    if (strncmp(spec, "emu:", 4) == 0) return open_emulator(spec + 4, out);
+    if (strcmp(spec, "emu") == 0) return open_emulator(NULL, out);
+    if (strcmp(spec, "auto") != 0) return etrt_device_open(spec, out);
+    return etrt_device_open("hsa", out) == ETRT_OK ? ETRT_OK : open_emulator(NULL, out);
+}
+
 static bool open_device(struct eb_bench *b) {
     if (strcmp(b->o->device, "none") != 0) {
-        etrt_status st = etrt_device_open(b->o->device, &b->device);
+        etrt_status st = open_spec(b->o->device, &b->device);
         if (st == ETRT_OK) st = etrt_device_timing(b->device, 1);
         if (st != ETRT_OK) return eb_fail_status(b->o->device, st);
     }
@@ -215,6 +250,8 @@ bool eb_columns_make(struct eb_bench *b) {
 }
 
 static void free_column(struct eb_column *c) {
+    if (c->traced) free_column(c->traced);
+    free(c->traced);
     etrt_session_destroy(c->session);
     etrt_model_unload(c->model);
     if (c->arena) {
@@ -226,7 +263,7 @@ static void free_column(struct eb_column *c) {
 }
 
 void eb_columns_free(struct eb_bench *b) {
-    for (int i = 0; i < EB_MAX_COLUMNS + 1; i++)
+    for (int i = 0; i < b->ncolumns; i++)
         free_column(&b->column[i]);
     etrt_device_close(b->device);
     if (b->folder) rmdir(b->folder);

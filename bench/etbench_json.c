@@ -83,12 +83,24 @@ static json_t *prediction(const struct eb_bench *b, const struct eb_cell *cell) 
     return o;
 }
 
+static json_t *tasks(const timeline_summary *s) {
+    json_t *o = json_object();
+    put(o, "tasks", json_integer(s->spans));
+    put(o, "instructions", json_real(s->total));
+    put(o, "body", json_real(s->body));
+    put(o, "wait", json_real(s->waiting));
+    put(o, "idle", json_real(s->idle));
+    put(o, "schedule", json_real(s->scheduling));
+    return o;
+}
+
 static json_t *cell(const struct eb_bench *b, const struct eb_point *p, int c) {
     const struct eb_cell *data = &p->cell[c];
     json_t *o = json_object();
     put_text(o, "column", b->column[c].name);
     for (int m = 0; m < EB_METRICS; m++)
         if (data->n[m]) put(o, eb_metric_info[m].name, metric(b, p, c, (enum eb_metric)m));
+    if (data->has_tasks) put(o, "counted", tasks(&data->tasks));
     if (data->has_prediction)
         put(o, "prediction", prediction(b, data));
     else if (*data->why)

@@ -42,6 +42,7 @@ static const char more_help[] =
     "  --unfused            one more column, predicted: the same tiles with one kernel per task\n"
     "                       grid (default on the emulator; --no-unfused leaves it out)\n"
     "  --no-predictions     do not predict anything\n"
+    "  --no-tasks           emulated: do not compile everything once more to count tasks\n"
     "  --variants K         as etcc has it\n"
     "\n"
     "  --json FILE, --markdown FILE, --plot FILE.svg    the results; - is standard output\n"
@@ -78,6 +79,7 @@ enum {
     UNFUSED,
     NO_UNFUSED,
     NO_PREDICTIONS,
+    NO_TASKS,
     VARIANTS,
     JSON,
     MARKDOWN,
@@ -110,6 +112,7 @@ static const struct option options[] = {
     {"unfused", no_argument, NULL, UNFUSED},
     {"no-unfused", no_argument, NULL, NO_UNFUSED},
     {"no-predictions", no_argument, NULL, NO_PREDICTIONS},
+    {"no-tasks", no_argument, NULL, NO_TASKS},
     {"variants", required_argument, NULL, VARIANTS},
     {"json", required_argument, NULL, JSON},
     {"markdown", required_argument, NULL, MARKDOWN},
@@ -325,6 +328,8 @@ static bool *flag_option(int option, struct eb_options *o) {
         return &o->no_unfused;
     case NO_PREDICTIONS:
         return &o->no_predictions;
+    case NO_TASKS:
+        return &o->no_tasks;
     case PREDICTED:
         return &o->predicted;
     case OVERHEAD:

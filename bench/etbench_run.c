@@ -65,7 +65,7 @@ static bool run_point(struct eb_bench *b, struct eb_point *p) {
     long warm = warmups(b), reps = repetitions(b);
     for (int c = 0; c < b->nruns; c++) {
         if (!eb_bind_point(b, &b->column[c], p)) return false;
-        for (int m = EB_TIME; m < EB_METRICS; m++)
+        for (int m = EB_TIME; m <= EB_BARRIERS; m++)
             p->cell[c].sample[m] = eb_alloc((size_t)reps * sizeof(double));
     }
     for (long rep = 0; rep < warm + reps; rep++) {
@@ -78,10 +78,36 @@ static bool run_point(struct eb_bench *b, struct eb_point *p) {
     return true;
 }
 
+/* Where clocks count instructions, the launch of a kernel that records its tasks tells what part
+ * of them is scheduling. */
+static bool count_tasks(struct eb_bench *b, struct eb_column *c, const struct eb_point *p,
+                        struct eb_cell *cell) {
+    if (!c->arena && !etrt_model_traceable(c->model)) return true;
+    timeline *t = eb_record(b, c, p, c->name);
+    if (!t) return false;
+    timeline_summarise(t, &cell->tasks);
+    timeline_destroy(t);
+    cell->has_tasks = cell->tasks.spans > 0;
+    if (!cell->has_tasks) return true;
+    double all = cell->tasks.total * cell->tasks.rows / cell->tasks.spans;
+    cell->sample[EB_TASK_BODY] = eb_alloc(sizeof(double));
+    cell->sample[EB_TASK_SCHEDULING] = eb_alloc(sizeof(double));
+    add(cell, EB_TASK_BODY, cell->tasks.body * all);
+    add(cell, EB_TASK_SCHEDULING, cell->tasks.scheduling * all);
+    return true;
+}
+
+static bool counts_tasks(const struct eb_bench *b) {
+    const struct etrt_hsa *hsa = b->device->hsa;
+    return !b->o->no_tasks && hsa->etemu_clock_counts && hsa->etemu_clock_counts();
+}
+
 bool eb_run(struct eb_bench *b) {
     for (int i = 0; i < b->npoints; i++) {
         double from = now();
         if (!run_point(b, &b->point[i])) return false;
+        for (int c = 0; counts_tasks(b) && c < b->nruns; c++)
+            if (!count_tasks(b, &b->column[c], &b->point[i], &b->point[i].cell[c])) return false;
         b->point[i].seconds = now() - from;
     }
     return true;

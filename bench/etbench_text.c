@@ -82,10 +82,17 @@ static char *cell_text(const struct eb_bench *b, const struct eb_point *p, int c
     return more;
 }
 
-static char *shares_text(const struct eb_cell *cell) {
+static char *predicted_shares(const struct eb_cell *cell) {
     const et_sim_result *r = &cell->prediction;
     if (!cell->has_prediction) return eb_text("-");
     return eb_text("%.1f / %.1f / %.1f", 100 * r->body, 100 * r->wait, 100 * r->schedule);
+}
+
+static char *counted_shares(const struct eb_cell *cell) {
+    const timeline_summary *s = &cell->tasks;
+    if (!cell->has_tasks) return eb_text("-");
+    return eb_text("%.1f / %.1f / %.1f", 100 * s->body, 100 * (s->waiting + s->idle),
+                   100 * s->scheduling);
 }
 
 /* ---- tables: a head, then a row per point -----------------------------------------------------
@@ -97,15 +104,22 @@ struct table {
     char **cell; /* [rows][columns], the first row and column are names */
 };
 
-enum { SHARES = EB_METRICS, TABLES };
+enum { PREDICTED_SHARES = EB_METRICS, COUNTED_SHARES };
+
+static char *table_title(const struct eb_bench *b, int which) {
+    if (which < EB_METRICS) return eb_metric_title(b, (enum eb_metric)which);
+    char *whose = which == COUNTED_SHARES
+                      ? eb_text("counted in instructions by the emulator")
+                      : eb_text("predicted for the machine model %s", b->machine->name);
+    char *title =
+        eb_text("%s: shares of all workgroups' time in %%, bodies / waiting / scheduling", whose);
+    free(whose);
+    return title;
+}
 
 static struct table make_table(const struct eb_bench *b, int which) {
     struct table t = {.rows = b->npoints + 1, .columns = b->ncolumns + 1};
-    t.title = which == SHARES
-                  ? eb_text("predicted for the machine model %s, shares of all workgroups' time in "
-                            "%%: bodies / waiting / scheduling",
-                            b->machine->name)
-                  : eb_metric_title(b, (enum eb_metric)which);
+    t.title = table_title(b, which);
     t.cell = eb_alloc((size_t)(t.rows * t.columns) * sizeof *t.cell);
     for (int r = 0; r < t.rows; r++)
         for (int c = 0; c < t.columns; c++) {
@@ -115,8 +129,10 @@ static struct table make_table(const struct eb_bench *b, int which) {
                 *cell = eb_text("%s", c ? b->column[c - 1].name : "");
             else if (!c)
                 *cell = eb_text("%s", p->name);
-            else if (which == SHARES)
-                *cell = shares_text(&p->cell[c - 1]);
+            else if (which == PREDICTED_SHARES)
+                *cell = predicted_shares(&p->cell[c - 1]);
+            else if (which == COUNTED_SHARES)
+                *cell = counted_shares(&p->cell[c - 1]);
             else
                 *cell = cell_text(b, p, c - 1, (enum eb_metric)which);
         }
@@ -202,15 +218,21 @@ static void print_foot(const struct eb_bench *b, FILE *to) {
                         b->point[i].cell[c].why);
 }
 
+static bool is_shown(const struct eb_bench *b, int which) {
+    if (which == EB_TIME && b->device && etrt_device_is_emulated(b->device)) return false;
+    return eb_metric_shown(b, which == PREDICTED_SHARES ? EB_PREDICTED
+                              : which == COUNTED_SHARES ? EB_TASK_BODY
+                                                        : (enum eb_metric)which);
+}
+
 static void print_all(const struct eb_bench *b, bool markdown, FILE *to) {
     print_head(b, markdown ? "- " : "  ", to);
-    for (int which = 0; which < TABLES; which++) {
-        int metric = which == 1 ? SHARES : which > 1 ? which - 1 : which;
-        bool of_host = metric == EB_TIME && b->device && etrt_device_is_emulated(b->device);
-        if (of_host ||
-            !eb_metric_shown(b, metric == SHARES ? EB_PREDICTED : (enum eb_metric)metric))
-            continue;
-        struct table t = make_table(b, metric);
+    static const int order[] = {EB_PREDICTED,   PREDICTED_SHARES,   EB_TIME,    EB_INSTRUCTIONS,
+                                COUNTED_SHARES, EB_TASK_SCHEDULING, EB_READ,    EB_WRITTEN,
+                                EB_ATOMICS,     EB_POLLS,           EB_BARRIERS};
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+        if (!is_shown(b, order[i])) continue;
+        struct table t = make_table(b, order[i]);
         if (markdown)
             print_markdown(&t, to);
         else

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct eb_column *find_column(const struct eb_bench *b) {
+static struct eb_column *find_column(struct eb_bench *b) {
     if (!b->o->trace_of) return &b->column[0];
     for (int i = 0; i < b->ncolumns; i++)
         if (strcmp(b->column[i].name, b->o->trace_of) == 0) return &b->column[i];
@@ -68,6 +68,7 @@ static bool run_traced(struct eb_bench *b, struct eb_column *c, const struct eb_
     return st == ETRT_OK || eb_fail_status(c->name, st);
 }
 
+/* Dependencies are known of programs alone, and as far as the simulator knows what routes. */
 static timeline *read_traced(struct eb_bench *b, struct eb_column *c, const struct eb_point *p,
                              const char *title) {
     char err[TIMELINE_ERR];
@@ -85,30 +86,16 @@ static timeline *read_traced(struct eb_bench *b, struct eb_column *c, const stru
     return t;
 }
 
-/* Models are compiled once more, to record their tasks; code objects can do it or not. */
-static timeline *trace(struct eb_bench *b, const struct eb_column *c, const struct eb_point *p,
-                       const char *title) {
-    struct eb_column *extra = &b->column[EB_MAX_COLUMNS];
-    timeline *t = NULL;
-    extra->name = eb_text("%s", c->name);
-    bool ok;
-    if (c->arena) {
-        ok = eb_compile(b, c->file, c->asked, true, extra);
-    } else {
-        extra->file = c->file;
-        extra->code = eb_text("%s", c->code);
-        ok = etrt_model_traceable(c->model) ||
-             eb_fail("%s records no tasks: compile it with etcc --profile-kernel", c->file);
-    }
-    if (ok && eb_column_load(b, extra) && eb_weights(b, extra) && run_traced(b, extra, p))
-        t = read_traced(b, extra, p, title);
-    return t;
+timeline *eb_record(struct eb_bench *b, struct eb_column *c, const struct eb_point *p,
+                    const char *title) {
+    struct eb_column *traced = eb_traced(b, c);
+    return traced && run_traced(b, traced, p) ? read_traced(b, traced, p, title) : NULL;
 }
 
 bool eb_write_timelines(struct eb_bench *b) {
     const struct eb_options *o = b->o;
     if (!o->trace && !o->html) return true;
-    const struct eb_column *c = find_column(b);
+    struct eb_column *c = find_column(b);
     const struct eb_point *p = &b->point[b->npoints - 1];
     char err[TIMELINE_ERR];
     bool predicted = o->predicted || !c || !c->model;
@@ -118,7 +105,7 @@ bool eb_write_timelines(struct eb_bench *b) {
                        c->name);
     const char *model = c->program ? c->program->g->name : etrt_model_name(c->model);
     char *title = eb_text("%s, %s, %s", model, p->name, c->name);
-    timeline *t = predicted ? predict(b, c, p, title) : trace(b, c, p, title);
+    timeline *t = predicted ? predict(b, c, p, title) : eb_record(b, c, p, title);
     bool ok = t != NULL;
     if (ok && o->trace) ok = timeline_write_chrome(t, o->trace, err) || eb_fail("%s", err);
     if (ok && o->html) ok = timeline_write_html(t, o->html, err) || eb_fail("%s", err);
