@@ -93,7 +93,6 @@ void cg_region(cg *g, int region) {
     cg outside = *g;
     cg_isolate(g);
     cg_load_arguments(g);
-    cg_trace_look(g);
     cg_if first;
     cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, g->wave, cg_i32(g, 0)));
     LLVMBuildStore(g->b, cg_take(g, region, &what), cg_flag(g, CG_TILE));

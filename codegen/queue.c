@@ -202,6 +202,7 @@ val cg_take(cg *g, int region, const cg_none_left *what) {
     val popped = cg_word(g, cg_addi(g, cg_muli(g, what->instance, ET_LINE_WORDS), r->popped));
     cg_spin s;
     cg_spin_begin(g, &s);
+    cg_trace_look(g);
     val mask = look(g, r);
     cg_cond(g, cg_none(g, mask), idle, some);
 
