@@ -141,6 +141,30 @@ START_TEST(spread) {
 }
 END_TEST
 
+/* What is chosen is at least as good as either extreme, and what it says it takes. */
+START_TEST(choice) {
+    struct model m = load("import/stories-llama.etg");
+    const et_machine *mi300x = et_machine_for("gfx942");
+    et_sim_options o = {.machine = mi300x, .syms = m.syms, .value = some_context};
+    bool *dynamic = et_alloc(m.arena, (size_t)m.p->ngrids * sizeof *dynamic);
+    char err[ET_SIM_ERR];
+    struct seen seen;
+    et_sim_result r;
+    for (m.syms[0] = 1; m.syms[0] <= 64; m.syms[0] += 63) {
+        double us = et_sim_choose(m.p, &o, dynamic, err);
+        double fixed = play(&m, mi300x, ET_SIM_STATIC, false, 0, &seen).us;
+        double queued = play(&m, mi300x, ET_SIM_DYNAMIC, false, 0, &seen).us;
+        ck_assert_double_gt(us, 0);
+        ck_assert_double_le(us, fixed * 1.001);
+        ck_assert_double_le(us, queued * 1.001);
+        o.dynamic = dynamic;
+        ck_assert(et_simulate(m.p, &o, &r, err));
+        ck_assert_double_eq_tol(r.us, us, 1e-9);
+    }
+    et_arena_destroy(m.arena);
+}
+END_TEST
+
 /* ---- values ---- */
 
 static const char *const picks =
@@ -212,10 +236,8 @@ START_TEST(values) {
 END_TEST
 
 int main(int argc, char **argv) {
-    static const TTest *const *tests;
-    const TTest *const all[] = {every_mode, monotonic, spread, values};
+    const TTest *const tests[] = {every_mode, monotonic, spread, choice, values};
     if (argc != 2) return 2;
-    tests = all;
     tests_dir = argv[1];
-    return run_tests("simulate.models", tests, 4);
+    return run_tests("simulate.models", tests, 5);
 }
