@@ -3,7 +3,7 @@
  * FILE compiled with and without --profile-kernel and run on random tensors computes the same bits,
  * traced or not; a trace holds every task of the launch once; nothing ran before what it waits for;
  * and the timeline made of it is written as FOLDER/trace.json and FOLDER/page.html, read back here
- * and by the tests of the page. */
+ * and by the tests of the page. CHECK_TRACE_CAPTURE=DIR captures the first traced launch. */
 #include "driver.h"
 #include "etrt.h"
 #include "timeline_device.h"
@@ -38,12 +38,14 @@ static void die(const char *what) {
         }                                                                                          \
     } while (0)
 
-static void compile(struct trace_check *c, const char *output, bool profile) {
+static void compile(struct trace_check *c, const char *output, bool profile,
+                    const char *break_event) {
     et_options o = {.input = c->file,
                     .output = output,
                     .target = c->target,
                     .schedule = c->schedule,
                     .profile_kernel = profile,
+                    .break_event = break_event,
                     .variants = 2,
                     .arena = c->arena,
                     .out_program = &c->whole};
@@ -346,6 +348,7 @@ static void traces(struct trace_check *c, etrt_device *dev) {
     if (etrt_session_trace_read(s, NULL, 0, &info) != ETRT_INVALID) die("a trace of no launch");
     RT(etrt_session_trace(s, 1));
     if (etrt_session_trace_read(s, NULL, 0, &info) != ETRT_INVALID) die("a trace of no launch");
+    if (getenv("CHECK_TRACE_CAPTURE")) RT(etrt_capture(s, getenv("CHECK_TRACE_CAPTURE")));
     for (int i = 0; i < 2; i++)
         run(c, m, s, "traced");
     check_timeline(c, dev, m, s);
@@ -354,6 +357,63 @@ static void traces(struct trace_check *c, etrt_device *dev) {
     if (info.tasks != (size_t)expected_tasks(c) || info.dropped) die("a short read counts wrong");
     RT(etrt_session_trace(s, 0));
     run(c, m, s, "traced no more");
+    etrt_session_destroy(s);
+    etrt_model_unload(m);
+}
+
+/* ---- bad days ---- */
+
+/* A kernel whose manifest promises one task: what does not fit is dropped and counted. */
+static void lies(struct trace_check *c, etrt_device *dev) {
+    static const char key[] = "\"profile\": {\"tasks\": ";
+    char path[1200];
+    FILE *f = fopen(c->profiled, "rb");
+    fseek(f, 0, SEEK_END);
+    size_t n = (size_t)ftell(f);
+    char *code = malloc(n + 1);
+    rewind(f);
+    if (fread(code, 1, n, f) != n) die("cannot read the code object");
+    fclose(f);
+    char *at = memmem(code, n, key, sizeof key - 1);
+    if (!at) die("the manifest has no profile");
+    for (at += sizeof key - 1; at[1] != '}'; at++)
+        *at = ' ';
+    *at = '1';
+    snprintf(path, sizeof path, "%s/lying.hsaco", c->folder);
+    f = fopen(path, "wb");
+    if (fwrite(code, 1, n, f) != n || fclose(f) != 0) die("cannot write a code object");
+    free(code);
+    etrt_model *m;
+    etrt_session *s;
+    etrt_trace_info info;
+    open_session(c, dev, path, &m, &s);
+    RT(etrt_session_trace(s, 1));
+    run(c, m, s, "with too little room for its trace");
+    RT(etrt_session_trace_read(s, NULL, 0, &info));
+    if ((int64_t)(info.tasks + info.dropped) != expected_tasks(c))
+        die("recorded and dropped tasks are not all");
+    printf("%llu of them dropped where there is room for few\n", (unsigned long long)info.dropped);
+    etrt_session_destroy(s);
+    etrt_model_unload(m);
+}
+
+/* A launch that gives up leaves what it finished. */
+static void gives_up(struct trace_check *c, etrt_device *dev) {
+    char path[1200];
+    etrt_model *m;
+    etrt_session *s;
+    etrt_trace_info info;
+    if (!c->part->nevents || c->whole->nvariants) return;
+    snprintf(path, sizeof path, "%s/broken.hsaco", c->folder);
+    compile(c, path, true, c->part->events[c->part->nevents - 1].name);
+    open_session(c, dev, path, &m, &s);
+    RT(etrt_set_wait_limit(s, 0.002));
+    RT(etrt_session_trace(s, 1));
+    give(m, s);
+    if (etrt_run(s) != ETRT_WAIT) die("a broken wait is met");
+    RT(etrt_session_trace_read(s, NULL, 0, &info));
+    if (!info.tasks || (int64_t)info.tasks >= expected_tasks(c))
+        die("a launch that gave up has no tasks, or all");
     etrt_session_destroy(s);
     etrt_model_unload(m);
 }
@@ -368,8 +428,8 @@ int main(int argc, char **argv) {
     c.device_spec = argv[5];
     snprintf(c.plain, sizeof c.plain, "%s/plain.hsaco", c.folder);
     snprintf(c.profiled, sizeof c.profiled, "%s/profiled.hsaco", c.folder);
-    compile(&c, c.plain, false);
-    compile(&c, c.profiled, true);
+    compile(&c, c.plain, false, NULL);
+    compile(&c, c.profiled, true, NULL);
     for (int i = 0; i < et_sym_count(c.whole->g->exprs) && i < MAX_SYMS; i++) {
         int64_t hi;
         et_sym_range(c.whole->g->exprs, i, &c.syms[i], &hi);
@@ -388,6 +448,8 @@ int main(int argc, char **argv) {
     RT(etrt_device_open(c.device_spec, &dev));
     refuses(&c, dev);
     traces(&c, dev);
+    lies(&c, dev);
+    gives_up(&c, dev);
     etrt_device_close(dev);
     for (int i = 0; i < MAX_TENSORS; i++)
         free(c.result[i]);
