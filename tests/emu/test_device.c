@@ -10,6 +10,7 @@ START_TEST(good_specs) {
                  {"gfx942:cus=304", 304, 8},
                  {"gfx942:cus=16:xcds=4:threads=3:map=block", 16, 4},
                  {"gfx942:map=5:cus=7:seed=99", 7, 2},
+                 {"gfx942:cus=3:clock=instructions:seed=2", 3, 2},
                  {"gfx942:cus=1024", 1024, 8}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         uint32_t cus, xcds;
@@ -43,6 +44,7 @@ START_TEST(bad_specs) {
                  {"gfx942:l1=0", "l1=0"},
                  {"gfx942:cus=4:xcds=2:slow=2", "0 to 1"},
                  {"gfx942:starve=x", "starve=x"},
+                 {"gfx942:clock=sun", "clock=sun"},
                  {"gfx942:threads=257", "threads=257"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char err[256];

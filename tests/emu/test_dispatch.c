@@ -246,6 +246,27 @@ START_TEST(time_of_the_device) {
 }
 END_TEST
 
+/* Where instructions are the clock, who waits for them waits as long as they are many, every time,
+ * and time goes on from dispatch to dispatch. */
+START_TEST(time_of_instructions) {
+    enum { WORK = 5000 };
+    emu_test_start("gfx942:cus=2:clock=instructions");
+    ck_assert_int_eq(etemu_clock_counts(), 1);
+    uint32_t *flag = emu_test_alloc(4), *out = emu_test_alloc(8);
+    for (int i = 0; i < 20; i++) {
+        bool patient = i % 2;
+        *flag = out[1] = 0;
+        ck_assert_int_eq(
+            LAUNCH("bounded", 128, 64, P(flag), P(out), WORK, (patient ? 20 : 2) * WORK), 0);
+        ck_assert_uint_eq(out[1], patient ? 1 : 2);
+    }
+    emu_test_stop();
+    emu_test_start("gfx942:cus=2:clock=host");
+    ck_assert_int_eq(etemu_clock_counts(), 0);
+    emu_test_stop();
+}
+END_TEST
+
 START_TEST(more_workgroups_than_places) {
     enum { GROUPS = 3001 };
     emu_test_start("gfx942:cus=2");
@@ -367,6 +388,7 @@ Suite *dispatch_suite(void) {
     tcase_add_test(t, seeded_order);
     tcase_add_test(t, held_back);
     tcase_add_test(t, time_of_the_device);
+    tcase_add_test(t, time_of_instructions);
     tcase_add_test(t, more_workgroups_than_places);
     tcase_add_test(t, grid_that_groups_do_not_divide);
     tcase_add_test(t, private_memory);
