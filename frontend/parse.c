@@ -132,9 +132,10 @@ static et_stm *new_stm(et_parser *p, et_stm_kind kind, et_loc loc) {
     s->loc = loc;
     if (kind == ET_ST_OUTPUT || kind == ET_ST_ASSIGN) {
         s->hint = p->hint;
+        s->range = p->range;
         s->dynamic = p->dynamic;
         s->dynamic_loc = p->dynamic_loc;
-        p->hint = NULL;
+        p->hint = p->range = NULL;
         p->dynamic = 0;
     }
     return s;
@@ -343,17 +344,18 @@ static void parse_keyword(et_parser *p, et_tok_kind k, et_loc loc, et_program_as
     row[i].parse(p, new_stm(p, row[i].kind, loc), out);
 }
 
-static void parse_tile(et_parser *p) {
+/* A hint that looks like a call, to *OUT. */
+static void parse_call(et_parser *p, const char *instead, et_ast **out) {
     et_loc loc = p->tok.loc;
     et_ast *hint = et_parse_postfix(p);
     if (!hint) return;
     if (hint->kind != ET_E_CALL || hint->nkw || !hint->n)
-        et_parser_error(p, loc, "write @tile(64, 256): elements per tile along each dimension");
+        et_parser_error(p, loc, "write %s", instead);
     else
-        p->hint = hint;
+        *out = hint;
 }
 
-/* @tile(64, 256), @static, @dynamic, on the line of the statement or before it. */
+/* @tile(64, 256), @range(0.5), @static, @dynamic, on the line of the statement or before it. */
 static void parse_hints(et_parser *p) {
     et_loc loc = p->tok.loc;
     while (!p->failed && et_parser_take(p, ET_TOK_AT)) {
@@ -365,9 +367,11 @@ static void parse_hints(et_parser *p) {
             p->dynamic_loc = loc;
             et_parser_next(p);
         } else if (named && strcmp(p->tok.text, "tile") == 0) {
-            parse_tile(p);
+            parse_call(p, "@tile(64, 256): elements per tile along each dimension", &p->hint);
+        } else if (named && strcmp(p->tok.text, "range") == 0) {
+            parse_call(p, "@range(0.5) or @range(0.25, 0.75): the part of the GPU", &p->range);
         } else {
-            et_parser_unexpected(p, "the hint 'tile(...)', 'static' or 'dynamic'");
+            et_parser_unexpected(p, "the hint 'tile(...)', 'range(...)', 'static' or 'dynamic'");
         }
         while (!p->failed && p->tok.kind == ET_TOK_NEWLINE)
             et_parser_next(p);
@@ -380,7 +384,7 @@ static void parse_hints(et_parser *p) {
 static void parse_statement(et_parser *p, et_program_ast *out) {
     et_tok t = p->tok;
     p->failed = false;
-    p->hint = NULL;
+    p->hint = p->range = NULL;
     p->dynamic = 0;
     if (t.kind == ET_TOK_AT) {
         parse_hints(p);

@@ -104,9 +104,27 @@ static bool give_hint(et_sema *s, const et_ast *hint, et_value v) {
     return true;
 }
 
+/* @range(0.5): the first half of the workgroups; @range(0.25, 0.75): those between. */
+static bool give_range(et_sema *s, const et_ast *hint, et_value v) {
+    double part[2] = {0, 1};
+    if (!et_node_of(s->graph, v))
+        return et_sema_error(s, hint->loc, "nothing is computed here that could be placed");
+    if (hint->n > 2)
+        return et_sema_error(s, hint->loc, "a range has one number, where it ends, or two");
+    for (int i = 0; i < hint->n; i++)
+        if (!et_sema_number(s, hint->kid[i], &part[hint->n == 1 ? 1 : i])) return false;
+    et_share share = et_share_of(part[0], part[1]);
+    if (!share.to)
+        return et_sema_error(s, hint->loc,
+                             "a range is a part of the GPU: from 0 to 1, and not empty");
+    et_graph_hint_range(s->graph, v, share);
+    return true;
+}
+
 /* The hints of a statement to the node that computes V. */
 static bool give_hints(et_sema *s, const et_stm *stm, et_value v) {
     if (stm->hint && !give_hint(s, stm->hint, v)) return false;
+    if (stm->range && !give_range(s, stm->range, v)) return false;
     if (!stm->dynamic) return true;
     if (!et_node_of(s->graph, v))
         return et_sema_error(s, stm->dynamic_loc,
@@ -117,7 +135,7 @@ static bool give_hints(et_sema *s, const et_stm *stm, et_value v) {
 
 static bool hinted(et_sema *s, const et_stm *stm, et_elem *e) {
     et_value v;
-    if (!stm->hint && !stm->dynamic) return true;
+    if (!stm->hint && !stm->range && !stm->dynamic) return true;
     if (!et_elem_place(s, stm->expr->loc, e, &v) || !give_hints(s, stm, v)) return false;
     *e = et_elem_value(s, v);
     return true;
@@ -222,9 +240,12 @@ void et_sema_statement(et_sema *s, const et_stm *stm) {
         s->has_model |= stm->kind == ET_ST_MODEL;
         poison_names(s, stm);
     } else if (stm->target) {
-        if (stm->hint || stm->dynamic)
-            et_sema_error(s, stm->hint ? stm->hint->loc : stm->dynamic_loc,
-                          "only values have tiles, not updates");
+        if (stm->hint || stm->range || stm->dynamic)
+            et_sema_error(s,
+                          stm->hint    ? stm->hint->loc
+                          : stm->range ? stm->range->loc
+                                       : stm->dynamic_loc,
+                          "hints are for values, not for updates");
         et_sema_update(s, stm);
     } else {
         kinds[stm->kind].run(s, stm);

@@ -92,6 +92,15 @@ static void attribute(eti_parser *p, const et_op *op, et_attr *out) {
                 eti_error(p, loc, "a tile has from 1 to 4096 elements along a dimension, or 0");
         return;
     }
+    if (strcmp(name, "range") == 0) {
+        *out = (et_attr){.name = name, .kind = ET_A_INTS};
+        list(p, out);
+        if (p->broken) return;
+        if (out->n != 2 || out->ints[0] < 0 || out->ints[0] >= out->ints[1] ||
+            out->ints[1] > 1000000)
+            eti_error(p, loc, "a range is two numbers from 0 to 1000000, millionths of the GPU");
+        return;
+    }
     if (strcmp(name, "dynamic") == 0) {
         *out = (et_attr){.name = name, .kind = ET_A_INT};
         out->i = eti_need_int(p, 0, 1, "1 or 0");
@@ -185,7 +194,8 @@ static bool check_attrs(eti_parser *p, const et_node *n, int na, const et_attr *
     int rank = et_val_of(p->g, n->args[0])->shape.rank;
     for (int i = 0; i < na; i++)
         if ((n->op == &et_op_slice || n->op == &et_op_update) && a[i].n != rank &&
-            strcmp(a[i].name, "tile") != 0 && strcmp(a[i].name, "dynamic") != 0)
+            strcmp(a[i].name, "tile") != 0 && strcmp(a[i].name, "range") != 0 &&
+            strcmp(a[i].name, "dynamic") != 0)
             return complain(
                 p, n,
                 et_printf(p->arena, "%s has %d items for %d dimensions", a[i].name, a[i].n, rank));

@@ -197,7 +197,8 @@ void eti_notify(eti_parser *, et_grid *);
 bool eti_positive(eti_parser *, et_expr e, et_loc, int64_t most, const char *what);
 
 void eti_schedule(eti_parser *);
-et_hint eti_hint(eti_parser *); /* [static | dynamic] */
+et_hint eti_hint(eti_parser *);   /* [static | dynamic] */
+et_share eti_range(eti_parser *); /* [range [from, to]] */
 void eti_finish(eti_parser *);
 
 #endif

@@ -5,6 +5,20 @@
 
 /* ---- tasks ---- */
 
+et_share eti_range(eti_parser *p) {
+    et_loc loc = p->tok.loc;
+    if (!eti_take_word(p, "range")) return (et_share){0};
+    eti_need(p, '[');
+    double from = p->broken ? 0 : eti_need_float(p);
+    eti_need(p, ',');
+    double to = p->broken ? 0 : eti_need_float(p);
+    eti_need(p, ']');
+    et_share s = et_share_of(from, to);
+    if (!p->broken && !s.to)
+        eti_error(p, loc, "a range is a part of the GPU: from 0 to 1, and not empty");
+    return s;
+}
+
 et_hint eti_hint(eti_parser *p) {
     for (int h = ET_HINT_STATIC; h <= ET_HINT_DYNAMIC; h++)
         if (eti_take_word(p, et_hint_name((et_hint)h))) return (et_hint)h;
@@ -119,8 +133,10 @@ static void push(eti_parser *p, struct list *to, et_item it) {
     to->v[to->n++] = it;
 }
 
-/* [static | dynamic [early]]: how its tiles are given to workgroups; a hint before that is settled. */
+/* [range [from, to]] [static | dynamic [early]]: how its tiles are given to workgroups; a hint
+ * before that is settled. */
 static void disposition(eti_parser *p, et_grid *g) {
+    g->range = eti_range(p);
     g->hint = eti_hint(p);
     if (p->stage < 5) return;
     g->dynamic = g->hint == ET_HINT_DYNAMIC;

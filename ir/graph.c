@@ -305,6 +305,17 @@ void et_graph_hint_dynamic(et_graph *g, et_value v, bool dynamic) {
     set_attr(g, v, &(et_attr){.name = "dynamic", .kind = ET_A_INT, .i = dynamic});
 }
 
+et_share et_share_of(double from, double to) {
+    if (!(from >= 0 && to <= 1)) return (et_share){0};
+    et_share s = {(int)(from * 1e6 + 0.5), (int)(to * 1e6 + 0.5)};
+    return s.from < s.to ? s : (et_share){0};
+}
+
+void et_graph_hint_range(et_graph *g, et_value v, et_share s) {
+    int64_t ends[] = {s.from, s.to};
+    set_attr(g, v, &(et_attr){.name = "range", .kind = ET_A_INTS, .n = 2, .ints = ends});
+}
+
 const et_attr *et_attr_find(const et_node *n, const char *name) {
     for (int i = 0; i < n->nattrs; i++)
         if (strcmp(n->attrs[i].name, name) == 0) return &n->attrs[i];

@@ -169,6 +169,15 @@ void et_graph_output(et_graph *, et_value, const char *name);
 /* Ask for TILE elements per tile along each dimension of a node's result, 0 where the tiler may
  * choose: the attribute "tile" of any node. */
 void et_graph_hint(et_graph *, et_value, int n, const int64_t *tile);
+/* A part of the GPU's workgroups, in millionths of them: [from, to); to == 0 where nothing is said.
+ */
+typedef struct {
+    int from, to;
+} et_share;
+/* Nothing said unless 0 <= FROM < TO <= 1. */
+et_share et_share_of(double from, double to);
+/* Ask for the node's tiles to run on a part of the GPU: the attribute "range" of any node. */
+void et_graph_hint_range(et_graph *, et_value, et_share);
 /* Ask that a hybrid schedule queues the tasks of a node, or that it does not: the attribute
  * "dynamic" of any node, 1 or 0. */
 void et_graph_hint_dynamic(et_graph *, et_value, bool dynamic);

@@ -77,6 +77,7 @@ typedef struct {
     int rank;
     int axis[ET_MAX_RANK]; /* variables over the elements computed */
     int tile[ET_MAX_RANK]; /* hint: elements per tile along each axis, 0 = the tiler chooses */
+    et_share range;        /* hint: the part of the GPU its tiles run on */
     et_hint hint;
     et_expr mask;  /* elements that are stored, or none for all */
     et_place to;   /* over the axes */
@@ -240,9 +241,10 @@ typedef struct {
     int nwaits, cwaits;
     et_notify *notifies;
     int nnotifies, cnotifies;
-    et_hint hint; /* what the user wants of a hybrid schedule */
-    bool dynamic; /* its tasks go through queues, see queue.h; else they have their workgroups */
-    bool early;   /* DYNAMIC: queued when all it waits for has begun, and waits where it runs */
+    et_share range; /* of the workgroups, for one that is not dynamic */
+    et_hint hint;   /* what the user wants of a hybrid schedule */
+    bool dynamic;   /* its tasks go through queues, see queue.h; else they have their workgroups */
+    bool early;     /* DYNAMIC: queued when all it waits for has begun, and waits where it runs */
 } et_grid;
 
 typedef struct {
@@ -286,7 +288,8 @@ struct et_program {
     /* "static", "dynamic" or "hybrid": no grid is dynamic, all are, or some. Every workgroup visits
      * items in program order. Tile t of a grid that is not dynamic (row-major in its coordinates)
      * runs on workgroup (base + t) mod W, where base is the number of tiles of all such grids
-     * before it in program order, mod W. What workgroups do at dynamic ones is said in queue.h. */
+     * before it in program order, mod W; one with a range goes round its workgroups from the first,
+     * and counts in no base. What workgroups do at dynamic ones is said in queue.h. */
     const char *schedule;
     /* Variants by the value of variant_sym, ascending, the last up to its bound; or none, and the
      * program itself is what runs. */

@@ -251,6 +251,8 @@ static void take_hint(et_group *gr, const et_node *n) {
     const et_attr *a = et_attr_find(n, "tile");
     for (int i = 0; a && a->kind == ET_A_INTS && i < a->n && i < gr->rank; i++)
         gr->tile[i] = (int)a->ints[i];
+    const et_attr *range = et_attr_find(n, "range");
+    if (range) gr->range = (et_share){(int)range->ints[0], (int)range->ints[1]};
     if (et_attr_find(n, "dynamic"))
         gr->hint = et_attr_int(n, "dynamic", 0) ? ET_HINT_DYNAMIC : ET_HINT_STATIC;
 }

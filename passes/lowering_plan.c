@@ -189,7 +189,7 @@ static void plan_node(et_lowering *lo, const et_node *n) {
         i->facts.reduction = i->facts.costly = false;
     int choice = lo->choice[n->result.id];
     bool must = i->must || et_val_of(lo->g, n->result)->is_output || lo->forced[n->result.id] ||
-                et_attr_find(n, "tile") || et_attr_find(n, "dynamic") ||
+                et_attr_find(n, "tile") || et_attr_find(n, "range") || et_attr_find(n, "dynamic") ||
                 n->op->class == ET_CLASS_ATTENTION;
     if (must || (choice < 0 ? worth_keeping(lo, n) : choice)) keep(lo, n->result, must);
 }

@@ -150,6 +150,7 @@ bool et_pass_schedule(et_pipeline *pl) {
             g->dynamic = g->hint ? g->hint == ET_HINT_DYNAMIC : queue_pays(pl, g);
         else
             g->dynamic = strcmp(how, "dynamic") == 0;
+        g->hint = ET_HINT_NONE;
         g->early = false;
     }
     p->schedule = schedule_of(p);

@@ -276,6 +276,24 @@ static void next_tile_of_kernel(struct sim *s, int wg) {
     reach(s, wg);
 }
 
+/* The first of the workgroups that run tiles of the instance's grid, and their number. */
+static int64_t part_of(const struct sim *s, const struct sim_instance *in, int64_t *out_count) {
+    et_share share = s->p->grids[in->grid].range;
+    *out_count = s->nwg;
+    if (!share.to) return 0;
+    int64_t from = (int64_t)s->nwg * share.from / 1000000,
+            to = (int64_t)s->nwg * share.to / 1000000;
+    *out_count = to > from ? to - from : 1;
+    return from;
+}
+
+static int64_t first_tile(const struct sim *s, int wg, const struct sim_instance *in,
+                          int64_t *out_step) {
+    int64_t from = part_of(s, in, out_step);
+    if (!s->p->grids[in->grid].range.to) return (wg + s->nwg - in->first % s->nwg) % s->nwg;
+    return wg >= from && wg < from + *out_step ? wg - from : s->grid[in->grid].tiles;
+}
+
 /* Static instances between items are gone through tile by tile; a region is left when all its tasks
  * have been taken. */
 static void next_task(struct sim *s, int wg) {
@@ -294,11 +312,15 @@ static void next_task(struct sim *s, int wg) {
             w->item = s->region[in->region].first + s->region[in->region].count;
             continue;
         }
-        if (w->tile < 0) w->tile = (wg + s->nwg - in->first % s->nwg) % s->nwg;
+        int64_t step = s->nwg;
+        if (w->tile < 0)
+            w->tile = first_tile(s, wg, in, &step);
+        else
+            part_of(s, in, &step);
         if (w->tile < s->grid[in->grid].tiles) {
             w->instance = w->item;
             w->now.tile = w->tile;
-            w->tile += s->nwg;
+            w->tile += step;
             reach(s, wg);
             return;
         }

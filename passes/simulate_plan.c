@@ -164,7 +164,7 @@ static void add_instance(struct sim *s, int grid, int region) {
     }
     s->tiles += sg->tiles;
     if (region < 0) {
-        s->static_tiles += sg->tiles;
+        if (!s->p->grids[grid].range.to) s->static_tiles += sg->tiles;
         return;
     }
     s->region[region].count++;
