@@ -1,5 +1,6 @@
-/* etstudy FILE.etg DIM=N,N,... [--context C] [--skew S]: the same tiles as one kernel per operator,
- * under a static, a dynamic and a hybrid schedule, predicted by the simulator on the MI300X model.
+/* etstudy FILE.etg DIM=N,N,... [--context C] [--skew S] [--spread P]: the same tiles as one kernel
+ * per operator, under a static, a dynamic and a hybrid schedule, predicted by the simulator on the
+ * MI300X model. etstudy --experts: the same for a layer of experts written at the level of events.
  * etstudy --probe: a stream of weights with events in it, against published times.
  *
  * Integer inputs hold what a launch in the middle of generation has: N sequences, each at position
@@ -20,7 +21,9 @@ struct study {
     const et_machine *m;
     int64_t context;
     double skew;
+    struct study_doubt doubt;
 };
+enum { MOST_SYMS = 8 };
 
 /* ---- inputs ---- */
 
@@ -73,79 +76,84 @@ static et_tensor_data **make_inputs(const struct study *s, const et_graph *g, co
 
 /* ---- one size ---- */
 
-struct cell {
-    et_program *p;
-    et_sim_values *values;
-    et_sim_options opt;
-    int64_t syms[8];
+static const struct {
+    const char *title, *schedule;
+    bool wide;
+} columns[] = {
+    {"unfused", "unfused", false},       {"static", "static", false}, {"dynamic", "dynamic", false},
+    {"dynamic, lanes", "dynamic", true}, {"hybrid", "hybrid", false}, {"chosen", "chosen", false},
 };
+enum { COLUMNS = sizeof columns / sizeof *columns };
 
-static bool compile(const struct study *s, int64_t n, const char *schedule, et_arena *a,
-                    struct cell *out) {
+static et_program *compile(const struct study *s, int64_t n, const char *schedule, et_arena *a) {
     et_dim_range range = {s->dim, n, n};
     et_diags *d = et_diags_create(a);
     const et_pass_options o = {.machine = s->m, .no_verify = true, .schedule = schedule};
+    et_program *p = NULL;
     et_graph *g = et_parse_etg_narrow(a, d, s->file, s->text, s->bytes, &range);
-    bool ok = g && et_sym_count(g->exprs) < 8 && et_passes_run(g, &o, &out->p);
+    bool ok = g && et_sym_count(g->exprs) < MOST_SYMS && et_passes_run(g, &o, &p);
     et_diag_print(d, stderr);
-    if (!ok) return false;
-    char err[ET_SIM_ERR];
-    for (int i = 0; i < et_sym_count(g->exprs); i++) {
-        int64_t hi;
-        et_sym_range(g->exprs, i, &out->syms[i], &hi);
-    }
-    out->values = et_sim_values_create(out->p, out->syms, make_inputs(s, g, out->syms), err);
-    if (!out->values) fprintf(stderr, "etstudy: %s\n", err);
-    out->opt = (et_sim_options){.machine = s->m, .syms = out->syms, .value = et_sim_value};
-    out->opt.ctx = out->values;
-    return out->values != NULL;
+    return ok ? p : NULL;
 }
 
-static double play(struct cell *c, et_sim_mode mode, et_sim_result *r) {
-    char err[ET_SIM_ERR];
-    c->opt.mode = mode;
-    if (et_simulate(c->p, &c->opt, r, err)) return r->us;
-    fprintf(stderr, "etstudy: %s\n", err);
-    return NAN;
+static bool simulate(et_program *p, et_sim_options *o, bool choose, et_sim_result *r, char *err) {
+    bool *dynamic = et_alloc(p->g->arena, (size_t)(p->ngrids + 1) * sizeof *dynamic);
+    if (choose && et_sim_choose(p, o, dynamic, err) < 0) return false;
+    if (choose) o->dynamic = dynamic;
+    return et_simulate(p, o, r, err);
 }
 
-static double choose(struct cell *c, int *out_dynamic) {
-    char err[ET_SIM_ERR];
-    bool *dynamic = calloc((size_t)c->p->ngrids + 1, sizeof *dynamic);
-    double us = dynamic ? et_sim_choose(c->p, &c->opt, dynamic, err) : -1;
-    *out_dynamic = 0;
-    for (int i = 0; dynamic && i < c->p->ngrids; i++)
-        *out_dynamic += dynamic[i];
-    free(dynamic);
-    return us;
-}
-
-static void print_row(const struct study *s, int64_t n) {
+static bool play(const struct study *s, int64_t n, int column, et_sim_result *r) {
+    const char *schedule = columns[column].schedule;
+    bool unfused = strcmp(schedule, "unfused") == 0, chosen = strcmp(schedule, "chosen") == 0;
     et_arena *a = et_arena_create();
-    struct cell st = {0}, dy = {0}, hy = {0};
-    et_sim_result r, us, ud, uh;
-    int chosen;
-    if (compile(s, n, "static", a, &st) && compile(s, n, "dynamic", a, &dy) &&
-        compile(s, n, "hybrid", a, &hy)) {
-        double unfused = play(&st, ET_SIM_UNFUSED, &r);
-        double fixed = play(&st, ET_SIM_AS_SCHEDULED, &us);
-        double queued = play(&dy, ET_SIM_AS_SCHEDULED, &ud);
-        double rule = play(&hy, ET_SIM_AS_SCHEDULED, &uh);
-        double best = choose(&st, &chosen);
-        int kernels = r.kernels;
-        dy.opt.wide_push = true;
-        double wide = play(&dy, ET_SIM_AS_SCHEDULED, &r);
-        printf("| %lld | %lld | %d | %.1f | %.1f | %.1f | %.1f | %.1f | %.1f (%d) | %.2f | %.2f | "
-               "%.2f | %.2f | %.2f |\n",
-               (long long)n, (long long)us.tasks, kernels, unfused, fixed, queued, wide, rule, best,
-               chosen, unfused / fixed, unfused / queued, unfused / wide, unfused / rule,
-               unfused / best);
-        fflush(stdout);
-    }
-    et_sim_values_destroy(st.values);
-    et_sim_values_destroy(dy.values);
-    et_sim_values_destroy(hy.values);
+    char err[ET_SIM_ERR] = "it does not compile";
+    int64_t syms[MOST_SYMS], hi;
+    et_program *p = compile(s, n, unfused || chosen ? "static" : schedule, a);
+    et_sim_values *values = NULL;
+    for (int i = 0; p && i < et_sym_count(p->g->exprs); i++)
+        et_sym_range(p->g->exprs, i, &syms[i], &hi);
+    if (p) values = et_sim_values_create(p, syms, make_inputs(s, p->g, syms), err);
+    et_sim_options o = {.machine = s->m, .syms = syms, .value = et_sim_value, .ctx = values};
+    o.mode = unfused ? ET_SIM_UNFUSED : ET_SIM_AS_SCHEDULED;
+    o.wide_push = columns[column].wide;
+    o.spread = s->doubt.spread;
+    bool ok = values && simulate(p, &o, chosen, r, err);
+    if (!ok)
+        fprintf(stderr, "etstudy: %s, %s at %lld: %s\n", s->file, columns[column].title,
+                (long long)n, err);
+    et_sim_values_destroy(values);
     et_arena_destroy(a);
+    return ok;
+}
+
+static bool print_row(const struct study *s, int64_t n) {
+    et_sim_result first, r;
+    if (!play(s, n, 0, &first)) return false;
+    printf("| %lld | %lld | %d | %.0f |", (long long)n, (long long)first.tasks, first.kernels,
+           first.us);
+    for (int i = 1; i < COLUMNS; i++)
+        if (play(s, n, i, &r))
+            printf(" %.0f (%.2f) |", r.us, first.us / r.us);
+        else
+            printf(" |");
+    printf("\n");
+    fflush(stdout);
+    return true;
+}
+
+static bool print_table(const struct study *s, char *sizes) {
+    bool ok = true;
+    printf("| %s | tasks | kernels |", s->dim);
+    for (int i = 0; i < COLUMNS; i++)
+        printf(" %s |", columns[i].title);
+    printf("\n| --- | --- | --- |");
+    for (int i = 0; i < COLUMNS; i++)
+        printf(" --- |");
+    printf("\n");
+    for (char *at = strtok(sizes, ","); at; at = strtok(NULL, ","))
+        ok &= print_row(s, atoll(at));
+    return ok;
 }
 
 /* ---- */
@@ -160,41 +168,42 @@ static char *read_text(const char *path, size_t *out_bytes) {
 }
 
 static int usage(void) {
-    fputs("usage: etstudy FILE.etg DIM=N,N,... [--context C] [--skew S]\n"
+    fputs("usage: etstudy FILE.etg DIM=N,N,... [--context C] [--skew S] [--spread P]\n"
+          "       etstudy --experts [--skew S] [--spread P]\n"
           "       etstudy --probe\n",
           stderr);
     return 2;
 }
 
+static bool read_options(int n, char **arg, struct study *s) {
+    if (n % 2) return false;
+    for (int i = 0; i < n; i += 2) {
+        double v = atof(arg[i + 1]);
+        if (strcmp(arg[i], "--context") == 0)
+            s->context = (int64_t)v;
+        else if (strcmp(arg[i], "--skew") == 0)
+            s->skew = v;
+        else if (strcmp(arg[i], "--spread") == 0)
+            s->doubt.spread = v;
+        else
+            return false;
+    }
+    return true;
+}
+
 int main(int argc, char **argv) {
     struct study s = {.m = et_machine_for("gfx942"), .context = 1024, .skew = 1};
     if (argc == 2 && strcmp(argv[1], "--probe") == 0) return study_probe();
-    if (argc < 3 || !strchr(argv[2], '=')) return usage();
-    for (int i = 3; i < argc; i += 2) {
-        if (i + 1 == argc) return usage();
-        if (strcmp(argv[i], "--context") == 0)
-            s.context = atoll(argv[i + 1]);
-        else if (strcmp(argv[i], "--skew") == 0)
-            s.skew = atof(argv[i + 1]);
-        else
-            return usage();
-    }
+    if (argc >= 2 && strcmp(argv[1], "--experts") == 0)
+        return read_options(argc - 2, argv + 2, &s) ? study_experts(s.skew, &s.doubt) : usage();
+    if (argc < 3 || !strchr(argv[2], '=') || !read_options(argc - 3, argv + 3, &s)) return usage();
     s.file = argv[1];
     char *text = read_text(argv[1], &s.bytes), *sizes = strchr(argv[2], '=');
     *sizes++ = 0;
     s.dim = argv[2];
     s.text = text;
-    if (!text) {
-        fprintf(stderr, "etstudy: cannot read %s\n", argv[1]);
-        return 1;
-    }
-    printf(
-        "| %s | tasks | kernels | unfused | static | dynamic | dynamic, lanes | hybrid | chosen | "
-        "static | dynamic | dynamic, lanes | hybrid | chosen |\n| --- | --- | --- | --- | --- | "
-        "--- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
-        s.dim);
-    for (char *at = strtok(sizes, ","); at; at = strtok(NULL, ","))
-        print_row(&s, atoll(at));
+    if (!text) fprintf(stderr, "etstudy: cannot read %s\n", argv[1]);
+    bool ok = text && print_table(&s, sizes);
     free(text);
-    return 0;
+    return !ok;
 }

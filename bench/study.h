@@ -2,7 +2,15 @@
 #ifndef BENCH_STUDY_H
 #define BENCH_STUDY_H
 
+/* What the machine model does not know. */
+struct study_doubt {
+    double spread; /* CUs are slower than it says by a share of their own, up to this */
+};
+
 /* Print what the simulator says of programs whose times others have published; 0 when it could. */
 int study_probe(void);
+/* Schedules of a layer of experts written at the level of events; router logits with SKEW times the
+ * logarithm of a Zipf distribution. */
+int study_experts(double skew, const struct study_doubt *);
 
 #endif

@@ -11,6 +11,13 @@
 
 /* ---- accesses ---- */
 
+struct reader {
+    struct sim *s;
+    const struct sim_grid *g;
+    const et_step *step;
+    bool reads; /* tensors that the kernel writes */
+};
+
 struct collect {
     struct sim *s;
     struct sim_grid *g;
@@ -23,18 +30,33 @@ static bool same_access(const struct sim_access *a, const struct sim_access *b) 
     return same;
 }
 
+static void note_mutable(void *ctx, et_expr e) {
+    struct reader *r = ctx;
+    const et_node_x *n = et_x(r->s->x, e);
+    if (n->op != ET_X_LOAD) return;
+    et_tensor_kind kind = n->i2 == ET_LOAD_TENSOR ? r->s->p->tensors[n->i].kind : ET_TENSOR_TEMP;
+    r->reads |= kind == ET_TENSOR_TEMP || kind == ET_TENSOR_OUTPUT || kind == ET_TENSOR_STATE;
+}
+
+static bool reads_mutable(struct sim *s, et_expr e) {
+    struct reader r = {.s = s};
+    if (e.id) et_walk(s->x, e, note_mutable, &r);
+    return r.reads;
+}
+
 /* Loads of b that codegen issues before the waits: see cg_contract_early. */
-static bool is_early(const struct sim *s, const struct sim_grid *g, const et_step *step,
-                     int tensor) {
+static bool is_early(struct sim *s, const struct sim_grid *g, const et_step *step, int tensor) {
     const et_step *first = g->f->steps;
     while (first < g->f->steps + g->f->nsteps && first->kind != ET_STEP_CONTRACT)
         first++;
     if (step != first || step->kind != ET_STEP_CONTRACT) return false;
     if (s->p->tensors[tensor].kind != ET_TENSOR_WEIGHT) return false;
     bool reads = false;
+    if (reads_mutable(s, step->nlive) || reads_mutable(s, step->kextent)) return false;
     for (int i = 0; i < step->nacc; i++) {
         const et_node_x *b = et_x(s->x, step->b[i]);
         if (!et_k_contiguous(s->p, step->b[i], step->kvar, step->operand)) return false;
+        if (reads_mutable(s, step->b[i])) return false;
         reads |= b->op == ET_X_LOAD && b->i2 == ET_LOAD_TENSOR && b->i == tensor;
     }
     return reads;
@@ -102,12 +124,6 @@ static int64_t size_now(const struct sim_grid *g, et_expr e, int64_t otherwise) 
     int64_t v = k >= 0 ? sim_sheet_value(g->sizes, k) : SIM_UNKNOWN;
     return v == SIM_UNKNOWN ? otherwise : v;
 }
-
-struct reader {
-    struct sim *s;
-    const struct sim_grid *g;
-    const et_step *step;
-};
 
 static struct range range_of(const struct reader *r, et_expr e);
 
@@ -344,7 +360,7 @@ static double size_fn(void *ctx, et_expr e, double guess) {
 
 static void cost_tile(struct sim *s, struct sim_grid *g, struct sharing *sh, int64_t tile,
                       int *group) {
-    struct reader r = {s, g, NULL};
+    struct reader r = {.s = s, .g = g};
     sim_sheet_run(s, g->sizes);
     et_tile_cost c = et_tile_cost_of(s->p, g->f, g->elements, s->m, size_fn, &r);
     g->cost[tile] = (struct sim_tile_cost){.us = (float)et_tile_us(&c, s->m)};

@@ -7,7 +7,8 @@
 #include "simulate_int.h"
 #include <stdlib.h>
 
-enum { FEW = 16 }; /* cells of more tasks go to the device's ring */
+static const double SLOTS_US = 0.02; /* some forty clocks of a loop that computes and stores */
+enum { FEW = 16 };                   /* cells of more tasks go to the device's ring */
 
 static void queue_add(struct sim_ring *r, int instance, int64_t tile) {
     if (r->n == r->cap) {
@@ -111,10 +112,12 @@ static int take_list(struct sim *s, int32_t first, int32_t **out) {
     return n;
 }
 
-/* Time to look at a cell that turns out ready, and to put its tasks into a ring. */
+/* Time to look at a cell that turns out ready, and to put its tasks into a ring, a wave's worth at
+ * a time. */
 static double push_us(const struct sim *s, const struct sim_grid *g) {
+    int64_t rounds = (g->tiles / g->cells + s->m->wave_size - 1) / s->m->wave_size;
     double claim = waits_for_one(g) ? 0 : (g->g->nwaits + 1) * s->m->atomic_us;
-    return claim + s->m->pop_us; /* as many atomics as a pop */
+    return claim + s->m->pop_us + SLOTS_US * (double)(rounds - 1); /* as many atomics as a pop */
 }
 
 /* One cell after the other, as codegen does: a poll where it fails, and where it is ready polls of
@@ -264,12 +267,12 @@ static int ring_with_task(const struct sim *s, int die) {
 void sim_pop(struct sim *s, int wg) {
     struct sim_workgroup *w = &s->wg[wg];
     int from = ring_with_task(s, w->die);
-    if (w->look < 0) w->look = s->now;
     if (from < 0) {
         w->state = SIM_PARKED;
         s->parked[s->nparked++] = wg;
         return;
     }
+    w->look = s->now;
     struct sim_ring *r = &s->ring[from];
     struct sim_queued t = r->task[r->head];
     r->head = (r->head + 1) % r->cap;
