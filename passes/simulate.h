@@ -14,8 +14,8 @@ typedef enum {
     ET_SIM_UNFUSED, /* the same tiles, a kernel for every grid, in a graph of the device */
 } et_sim_mode;
 
-/* One task of the launch. Times are microseconds from the launch on; look is negative unless the
- * workgroup looked for the task in a queue. */
+/* One task of the launch. Times are microseconds from the launch on; look is the look into
+ * the queues that found the task, and negative when it came from none. */
 typedef struct {
     int grid;          /* of the program that runs, see et_simulated_part */
     int64_t iteration; /* of the loops around it as one number, outermost first, from 0 */
