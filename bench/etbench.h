@@ -98,6 +98,8 @@ struct eb_bench {
     int npoints;
 };
 
+/* A new folder for files that do not stay; NULL after an error. */
+char *eb_folder(void);
 bool eb_columns_make(struct eb_bench *);
 void eb_columns_free(struct eb_bench *);
 /* Compile FILE with SCHEDULE into column C; with PROFILE so that tasks are recorded. */

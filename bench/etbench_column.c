@@ -226,24 +226,35 @@ static bool open_device(struct eb_bench *b) {
     return known && find_machine(b);
 }
 
-static bool make_folder(struct eb_bench *b) {
+char *eb_folder(void) {
     const char *where = getenv("TMPDIR");
-    b->folder = eb_text("%s/etbench.XXXXXX", where && *where ? where : P_tmpdir);
-    if (mkdtemp(b->folder)) return true;
-    bool made = eb_fail("%s: %s", b->folder, strerror(errno));
-    free(b->folder);
-    b->folder = NULL;
-    return made;
+    char *folder = eb_text("%s/etbench.XXXXXX", where && *where ? where : P_tmpdir);
+    if (mkdtemp(folder)) return folder;
+    eb_fail("%s: %s", folder, strerror(errno));
+    free(folder);
+    return NULL;
+}
+
+/* Does every --input and --range name an input? */
+static bool check_inputs(const struct eb_bench *b) {
+    for (int i = 0; b->device && i < b->o->ninputs; i++) {
+        const char *name = b->o->input[i].name;
+        const struct etrt_manifest *m = &b->column[0].model->manifest;
+        int t = etrt_manifest_tensor(m, name);
+        if (t < 0 || m->tensors[t].kind != ETRT_INPUT)
+            return eb_fail("%s has no input %s", b->column[0].file, name);
+    }
+    return true;
 }
 
 bool eb_columns_make(struct eb_bench *b) {
     for (int i = 0; i < b->o->nfiles; i++)
         if (!check_file(b->o->files[i])) return false;
-    if (!open_device(b) || !make_folder(b)) return false;
+    if (!open_device(b) || !(b->folder = eb_folder())) return false;
     for (int i = 0; i < b->o->nfiles; i++)
         if (!add_file(b, b->o->files[i])) return false;
     b->nruns = b->ncolumns;
-    if (!add_unfused(b) || !eb_columns_agree(b)) return false;
+    if (!add_unfused(b) || !eb_columns_agree(b) || !check_inputs(b)) return false;
     for (int i = 0; b->device && i < b->nruns; i++)
         if (!eb_weights(b, &b->column[i])) return false;
     return true;

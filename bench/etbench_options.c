@@ -352,6 +352,7 @@ static bool parse_option(int option, struct eb_options *o) {
     switch (option) {
     case SCHEDULE:
         return parse_schedules(optarg, o);
+    case 1: /* no option: "-" in getopt's string keeps them in order with --vs */
     case VS:
         return add_file(o, optarg);
     case SWEEP:
@@ -394,7 +395,7 @@ enum eb_parsed eb_options_parse(int argc, char **argv, struct eb_options *o) {
     *o =
         (struct eb_options){.device = "auto", .seed = 1, .repeat = -1, .warmup = -1, .variants = 2};
     bool ok = true;
-    for (int c; ok && (c = getopt_long(argc, argv, "qh", options, NULL)) != -1;) {
+    for (int c; ok && (c = getopt_long(argc, argv, "-qh", options, NULL)) != -1;) {
         if (c == 'h' || c == VERSION) {
             if (c == 'h')
                 print_help();

@@ -18,7 +18,7 @@ cmake --install "$build" --prefix "$dir/first" > "$dir/log" || { cat "$dir/log";
 mv "$dir/first" "$dir/usr"
 usr=$dir/usr bin=$dir/usr/bin
 lib=$(dirname "$(find "$usr" -name libetrt.a)")
-for file in "$bin/etcc" "$bin/etimport" "$bin/etrun" "$bin/etinterp" "$bin/etllm" "$lib/libetrt.so" "$lib/libetemu.so" \
+for file in "$bin/etcc" "$bin/etimport" "$bin/etrun" "$bin/etinterp" "$bin/etllm" "$bin/etbench" "$lib/libetrt.so" "$lib/libetemu.so" \
     "$lib/pkgconfig/etrt.pc" "$usr/include/etrt.h" "$usr/include/etemu.h"; do
     [ -f "$file" ] || fail "$file is not installed"
 done

@@ -1,0 +1,101 @@
+/* The parts of etbench that can be tried alone. */
+#include "etbench.h"
+#include "support.h"
+
+#include "driver.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void *eb_alloc(size_t bytes) {
+    void *p = malloc(bytes ? bytes : 1);
+    ck_assert_ptr_nonnull(p);
+    return p;
+}
+
+START_TEST(medians_and_quartiles) {
+    const double odd[] = {5, 1, 4, 2, 3}, even[] = {4, 1, 3, 2};
+    struct eb_summary s = eb_summarise(odd, 5);
+    ck_assert(s.median == 3 && s.q1 == 2 && s.q3 == 4 && s.least == 1 && s.most == 5);
+    s = eb_summarise(even, 4);
+    ck_assert(s.median == 2.5 && s.q1 == 1.75 && s.q3 == 3.25);
+    s = eb_summarise(odd, 1);
+    ck_assert(s.median == 5 && s.q1 == 5 && s.q3 == 5);
+    ck_assert_int_eq(eb_summarise(NULL, 0).n, 0);
+}
+END_TEST
+
+START_TEST(ratios) {
+    const double two[] = {2, 2, 2}, three[] = {3, 3, 3}, zero[] = {0, 0, 0};
+    struct eb_ratio r = eb_ratio_of(three, 3, two, 3, 1);
+    ck_assert(r.value == 1.5 && r.lo == 1.5 && r.hi == 1.5);
+    ck_assert(isnan(eb_ratio_of(three, 3, zero, 3, 1).value));
+    ck_assert(isnan(eb_ratio_of(three, 0, two, 3, 1).value));
+    ck_assert(eb_ratio_of(zero, 3, two, 3, 1).value == 0);
+}
+END_TEST
+
+/* Of samples from one distribution about 19 intervals in 20 hold 1; of 200 pairs of thirty,
+ * certainly more than 160 and fewer than all. */
+START_TEST(intervals_hold_the_truth) {
+    uint64_t state = 5;
+    int held = 0;
+    for (int i = 0; i < 200; i++) {
+        double a[30], b[30];
+        for (int k = 0; k < 30; k++) {
+            a[k] = 100 + (double)(eb_random(&state) % 1000) / 100;
+            b[k] = 100 + (double)(eb_random(&state) % 1000) / 100;
+        }
+        struct eb_ratio r = eb_ratio_of(a, 30, b, 30, (uint64_t)i);
+        ck_assert(r.lo <= r.hi);
+        held += r.lo <= 1 && r.hi >= 1;
+    }
+    ck_assert_msg(held > 160 && held < 200, "%d of 200 intervals hold 1", held);
+}
+END_TEST
+
+START_TEST(seeds) {
+    uint64_t a = eb_seed(1, "x"), b = eb_seed(1, "y"), c = eb_seed(2, "x");
+    ck_assert(a != b && a != c);
+    ck_assert_uint_eq(a, eb_seed(1, "x"));
+}
+END_TEST
+
+/* What a token, a position and a slot may be, by what is done with them. */
+START_TEST(bounds_of_indices) {
+    const char *const text = "model m\ndim N in 1..8\ninput token, slot, position, other : i32[N]\n"
+                             "weight e : f32[50, 16] = \"e\"\nstate kc : f32[3, 20, 16]\n"
+                             "x = gather(e, token)\nkc[slot, position, :] = x\n"
+                             "output y : f32[N, 16] = x * 2\noutput z : i32[N] = other + 1\n";
+    et_arena *arena = et_arena_create();
+    et_program *p = NULL;
+    write_file(scratch("m.etg"), text, strlen(text));
+    et_options o = {.input = scratch("m.etg"),
+                    .target = "gfx942",
+                    .schedule = "static",
+                    .variants = 2,
+                    .arena = arena,
+                    .out_program = &p};
+    ck_assert(et_drive(&o));
+    const int64_t n = 4;
+    ck_assert_int_eq(eb_index_bound(p, "token", &n), 50);
+    ck_assert_int_eq(eb_index_bound(p, "slot", &n), 3);
+    ck_assert_int_eq(eb_index_bound(p, "position", &n), 20);
+    ck_assert_int_eq(eb_index_bound(p, "other", &n), 0);
+    ck_assert_int_eq(eb_index_bound(p, "absent", &n), 0);
+    et_arena_destroy(arena);
+}
+END_TEST
+
+static void add(TCase *tc) {
+    tcase_add_test(tc, medians_and_quartiles);
+    tcase_add_test(tc, ratios);
+    tcase_add_test(tc, intervals_hold_the_truth);
+    tcase_add_test(tc, seeds);
+    tcase_add_test(tc, bounds_of_indices);
+}
+
+int main(void) {
+    return run_suite("etbench.parts", add, 60);
+}
