@@ -1,9 +1,10 @@
-/* check_trace FILE.etg FOLDER TARGET SCHEDULE DEVICE DIM=VALUE...
+/* check_trace FILE.etg FOLDER TARGET SCHEDULE DEVICE [DIM=VALUE]... [TENSOR<LIMIT]...
  *
  * FILE compiled with and without --profile-kernel and run on random tensors computes the same bits,
  * traced or not; a trace holds every task of the launch once; nothing ran before what it waits for;
  * and the timeline made of it is written as FOLDER/trace.json and FOLDER/page.html, read back here
- * and by the tests of the page. CHECK_TRACE_CAPTURE=DIR captures the first traced launch. */
+ * and by the tests of the page. Integers of TENSOR stay below LIMIT. CHECK_TRACE_CAPTURE=DIR
+ * captures the first traced launch. */
 #include "driver.h"
 #include "etrt.h"
 #include "timeline_device.h"
@@ -22,7 +23,7 @@ struct trace_check {
     et_program *whole, *part;
     int64_t syms[MAX_SYMS];
     void *result[MAX_TENSORS]; /* outputs and states after the first run */
-    size_t bytes[MAX_TENSORS];
+    char **args;
 };
 
 static void die(const char *what) {
@@ -59,15 +60,28 @@ static uint32_t draw(uint64_t *s) {
     return (uint32_t)(*s >> 33);
 }
 
-/* Small floats; integers count up, small and distinct. */
-static void *random_tensor(const etrt_tensor_info *t, uint64_t seed) {
+/* The word of the command line that says something of NAME, after its OPERATOR; or NULL. */
+static const char *argument(const struct trace_check *c, const char *name, char operator) {
+    size_t n = strlen(name);
+    for (char **a = c->args; *a; a++)
+        if (strncmp(*a, name, n) == 0 && (*a)[n] == operator) return *a + n + 1;
+    return NULL;
+}
+
+/* Integers count up, small and distinct unless they have a limit. */
+static int64_t integer(const struct trace_check *c, const char *name, int64_t i) {
+    const char *limit = argument(c, name, '<');
+    return limit ? i % atoll(limit) : i;
+}
+
+static void *random_tensor(const struct trace_check *c, const etrt_tensor_info *t, uint64_t seed) {
     size_t n = (size_t)t->max_bytes, wide = t->dtype == ETRT_F32 || t->dtype == ETRT_I32 ? 4 : 2;
     char *data = malloc(n + 1);
     for (size_t i = 0; i < n / wide; i++) {
         float f = (float)((int)(draw(&seed) % 2001) - 1000) / 4000.0f;
         uint32_t bits;
         memcpy(&bits, &f, 4);
-        if (t->dtype == ETRT_I32) bits = (uint32_t)i;
+        if (t->dtype == ETRT_I32) bits = (uint32_t)integer(c, t->name, (int64_t)i);
         if (t->dtype == ETRT_BF16) bits >>= 16;
         if (t->dtype == ETRT_F16) bits = 0x2000 | (draw(&seed) & 0x8fff);
         memcpy(data + i * wide, &bits, wide);
@@ -85,21 +99,21 @@ static size_t size_now(etrt_session *s, const etrt_tensor_info *t) {
     return n;
 }
 
-static void load_weights(etrt_model *m) {
+static void load_weights(const struct trace_check *c, etrt_model *m) {
     etrt_tensor_info t;
     for (int i = 0; etrt_model_tensor(m, i, &t) == ETRT_OK; i++) {
         if (t.kind != ETRT_WEIGHT) continue;
-        void *data = random_tensor(&t, (uint64_t)i + 1);
+        void *data = random_tensor(c, &t, (uint64_t)i + 1);
         RT(etrt_model_weight(m, t.name, data, (size_t)t.max_bytes));
         free(data);
     }
 }
 
-static void give(etrt_model *m, etrt_session *s) {
+static void give(const struct trace_check *c, etrt_model *m, etrt_session *s) {
     etrt_tensor_info t;
     for (int i = 0; etrt_model_tensor(m, i, &t) == ETRT_OK; i++) {
         if (t.kind != ETRT_INPUT && t.kind != ETRT_STATE) continue;
-        void *data = random_tensor(&t, (uint64_t)i + 1);
+        void *data = random_tensor(c, &t, (uint64_t)i + 1);
         if (t.kind == ETRT_INPUT) RT(etrt_bind(s, t.name, data, size_now(s, &t)));
         if (t.kind == ETRT_STATE) RT(etrt_write(s, t.name, data, size_now(s, &t)));
         free(data);
@@ -125,7 +139,7 @@ static void compare(struct trace_check *c, etrt_model *m, etrt_session *s, const
 }
 
 static void run(struct trace_check *c, etrt_model *m, etrt_session *s, const char *what) {
-    give(m, s);
+    give(c, m, s);
     RT(etrt_run(s));
     compare(c, m, s, what);
 }
@@ -133,13 +147,27 @@ static void run(struct trace_check *c, etrt_model *m, etrt_session *s, const cha
 static void open_session(struct trace_check *c, etrt_device *dev, const char *path, etrt_model **m,
                          etrt_session **s) {
     RT(etrt_model_load(dev, path, m));
-    load_weights(*m);
+    load_weights(c, *m);
     RT(etrt_session_create(*m, s));
     for (int i = 0; i < et_sym_count(c->whole->g->exprs); i++)
         RT(etrt_set_dim(*s, et_sym_name(c->whole->g->exprs, i), c->syms[i]));
 }
 
 /* ---- the timeline against the program ---- */
+
+/* Waits may read the inputs. */
+static bool read_input(void *ctx, int tensor, int64_t iteration, const int64_t *index,
+                       int64_t *out) {
+    const struct trace_check *c = ctx;
+    const et_tensor *t = &c->part->tensors[tensor];
+    int64_t at = 0;
+    (void)iteration;
+    if (t->kind != ET_TENSOR_INPUT || t->shape.dtype != ET_I32) return false;
+    for (int i = 0; i < t->shape.rank; i++)
+        at = at * et_eval(c->part->g->exprs, t->shape.dim[i], c->syms, NULL) + index[i];
+    *out = integer(c, t->name, at);
+    return true;
+}
 
 static int64_t expected_tasks(struct trace_check *c) {
     const et_program *p = c->part;
@@ -309,7 +337,7 @@ static void check_timeline(struct trace_check *c, etrt_device *dev, etrt_model *
     snprintf(title, sizeof title, "%s, %s", etrt_model_name(m), c->schedule);
     timeline *t = timeline_of_launch(dev, m, s, title, err);
     if (!t) die(err);
-    if (timeline_link(t, c->whole, c->syms, NULL, NULL)) die("some dependencies are not known");
+    if (timeline_link(t, c->whole, c->syms, read_input, c)) die("some dependencies are not known");
     timeline_summary sum;
     timeline_summarise(t, &sum);
     double all = sum.body + sum.waiting + sum.idle + sum.scheduling;
@@ -409,7 +437,7 @@ static void gives_up(struct trace_check *c, etrt_device *dev) {
     open_session(c, dev, path, &m, &s);
     RT(etrt_set_wait_limit(s, 0.002));
     RT(etrt_session_trace(s, 1));
-    give(m, s);
+    give(c, m, s);
     if (etrt_run(s) != ETRT_WAIT) die("a broken wait is met");
     RT(etrt_session_trace_read(s, NULL, 0, &info));
     if (!info.tasks || (int64_t)info.tasks >= expected_tasks(c))
@@ -426,6 +454,7 @@ int main(int argc, char **argv) {
     c.target = argv[3];
     c.schedule = argv[4];
     c.device_spec = argv[5];
+    c.args = argv + 6;
     snprintf(c.plain, sizeof c.plain, "%s/plain.hsaco", c.folder);
     snprintf(c.profiled, sizeof c.profiled, "%s/profiled.hsaco", c.folder);
     compile(&c, c.plain, false, NULL);
@@ -433,12 +462,8 @@ int main(int argc, char **argv) {
     for (int i = 0; i < et_sym_count(c.whole->g->exprs) && i < MAX_SYMS; i++) {
         int64_t hi;
         et_sym_range(c.whole->g->exprs, i, &c.syms[i], &hi);
-        for (int k = 6; k < argc; k++) {
-            size_t n = strcspn(argv[k], "=");
-            const char *name = et_sym_name(c.whole->g->exprs, i);
-            if (strlen(name) == n && memcmp(argv[k], name, n) == 0)
-                c.syms[i] = atoll(argv[k] + n + 1);
-        }
+        const char *value = argument(&c, et_sym_name(c.whole->g->exprs, i), '=');
+        if (value) c.syms[i] = atoll(value);
     }
     c.part = c.whole;
     for (int i = c.whole->nvariants - 1; i >= 0; i--)

@@ -3,7 +3,7 @@
 # Opens a timeline's page in a real browser, uses it (drive.js) and fails on any script error, on
 # anything the page would fetch, and on what drive.js finds.
 set -eu
-browser=$1 page=$2 drive=$3 seconds=${4:-60}
+browser=$1 page=$2 drive=$3 seconds=${4:-300}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
@@ -20,6 +20,7 @@ fi
     echo '</script></body></html>'
 } > "$folder/page.html"
 HOME=$folder timeout "$seconds" "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage \
+    --no-first-run --disable-background-networking --disable-component-update --disable-sync \
     --user-data-dir="$folder/profile" --window-size=1500,900 --virtual-time-budget=20000 \
     --enable-logging=stderr --dump-dom "file://$folder/page.html" > "$folder/dom" 2> "$folder/log" || {
     cat "$folder/log" >&2
