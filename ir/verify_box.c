@@ -73,20 +73,21 @@ static struct vf_range select_of(const struct verify *v, const et_node_x *n) {
     return (struct vf_range){least(a.lo, b.lo), most_of(a.hi, b.hi)};
 }
 
-/* Numbers of 32 bits wrap around: what may leave their range may be anything. */
-static struct vf_range wrapped(struct vf_range r) {
-    return r.lo < any.lo || r.hi > any.hi ? any : r;
+/* Numbers of 32 bits wrap around: what may leave their range may be anything. With a load taken to
+ * be in one range after another, values that make an index wrap around are not considered. */
+static struct vf_range wrapped(const struct verify *v, struct vf_range r) {
+    return !v->at.id && (r.lo < any.lo || r.hi > any.hi) ? any : r;
 }
 
 static struct vf_range op2(const struct verify *v, const et_node_x *n) {
     struct vf_range a = vf_eval(v, n->ops[0]), b = vf_eval(v, n->ops[1]);
     switch (n->op) {
     case ET_X_ADD:
-        return wrapped((struct vf_range){a.lo + b.lo, a.hi + b.hi});
+        return wrapped(v, (struct vf_range){a.lo + b.lo, a.hi + b.hi});
     case ET_X_SUB:
-        return wrapped((struct vf_range){a.lo - b.hi, a.hi - b.lo});
+        return wrapped(v, (struct vf_range){a.lo - b.hi, a.hi - b.lo});
     case ET_X_MUL:
-        return wrapped(times(a, b));
+        return wrapped(v, times(a, b));
     case ET_X_IDIV:
         return divided(a, b);
     case ET_X_MOD:
@@ -116,7 +117,7 @@ struct vf_range vf_eval(const struct verify *v, et_expr e) {
     if (v->entered && vf_lookup(v, e, &known)) return known;
     switch (n->op) {
     case ET_X_INT:
-        return wrapped((struct vf_range){n->n, n->n});
+        return wrapped(v, (struct vf_range){n->n, n->n});
     case ET_X_SYM:
         return (struct vf_range){v->syms[n->i], v->syms[n->i]};
     case ET_X_VAR:

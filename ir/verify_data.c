@@ -29,6 +29,33 @@ static bool note_bound(struct verify *v, struct vf_grid *g, int wait, int d, et_
     return true;
 }
 
+/* Some index of the grid's steps holds U. */
+static bool comes_up(struct verify *v, const struct vf_grid *g, et_expr u) {
+    for (int i = 0; i < g->naccess; i++)
+        for (int d = 0; d < v->p->tensors[g->access[i].tensor].shape.rank; d++) {
+            et_expr e = g->access[i].index[d];
+            if (g->access[i].step && !et_expr_eq(et_replace(v->x, e, u, et_int(v->x, 0)), e))
+                return true;
+        }
+    return false;
+}
+
+/* The bounds of a wait, all or none. STRICTLY: unknown numbers are loads, or come up in an index.
+ */
+static bool note_bounds(struct verify *v, struct vf_grid *g, int wait, bool strictly) {
+    const et_wait *w = &g->g->waits[wait];
+    int unknowns = g->nunknown, bounds = g->nbounds;
+    bool all = true;
+    for (int d = 0; d < v->p->events[w->event].rank && all; d++)
+        all = note_bound(v, g, wait, d, w->lo[d]) && note_bound(v, g, wait, d, w->hi[d]);
+    for (int k = unknowns; k < g->nunknown && all && strictly; k++)
+        all = et_x(v->x, g->unknown[k])->op == ET_X_LOAD || comes_up(v, g, g->unknown[k]);
+    if (all) return true;
+    g->nunknown = unknowns;
+    g->nbounds = bounds;
+    return false;
+}
+
 /* ---- what waits, notifies and counts read ---- */
 
 struct reader {
@@ -74,10 +101,10 @@ static void read_wait(struct verify *v, struct vf_grid *g, int w) {
         et_walk(v->x, wt->hi[d], note_load, &r);
     }
     read_extents(&r);
-    for (int d = 0; d < ev->rank && !wt->nvars; d++)
-        if (!note_bound(v, g, w, d, wt->lo[d]) || !note_bound(v, g, w, d, wt->hi[d]))
-            g->untold = true;
-    if (wt->nvars && r.found && !vf_find_point(v, g, w)) g->untold = true;
+    bool bounds = !wt->nvars;
+    bool known = !r.found || (bounds && note_bounds(v, g, w, true)) || vf_find_point(v, g, w) ||
+                 (bounds && note_bounds(v, g, w, false));
+    g->untold |= !known;
     if (read_count(v, g, ev, true)) r.found = true;
     if (r.found && g->first_unknown < 0) g->first_unknown = w;
 }

@@ -575,13 +575,17 @@ static bool check_cut(void *ctx, struct verify *v, const struct vf_cut *c) {
     return true;
 }
 
+static int point_of(const struct vf_grid *g, int wait) {
+    for (int k = 0; k < g->npoints; k++)
+        if (g->point[k].wait == wait) return k;
+    return -1;
+}
+
 /* Every counter that may be waited for is looked at; none is sure to be. */
 static bool wait_point(struct verify *v, int inst, int klass, int wait, struct waited *last) {
     const struct vf_grid *g = &v->grid[v->inst[inst].grid];
-    int k = 0;
-    while (k < g->npoints && g->point[k].wait != wait)
-        k++;
-    if (k == g->npoints) {
+    int k = point_of(g, wait);
+    if (k < 0) {
         vf_error(v, v->inst[inst].grid,
                  "task %s waits for a range of event %%%s that cannot be told before the launch",
                  class_name(v, &v->inst[inst], klass), v->p->events[g->g->waits[wait].event].name);
@@ -603,8 +607,9 @@ static bool reads_tensors(struct verify *v, const et_wait *w) {
 static bool wait_boxes(struct verify *v, int inst, int klass, const et_wait *w, struct waited *last,
                        bool *possible) {
     const et_grid *g = v->grid[v->inst[inst].grid].g;
-    if (w->nvars && reads_tensors(v, w))
-        return wait_point(v, inst, klass, (int)(w - g->waits), last);
+    int wait = (int)(w - g->waits);
+    if (point_of(&v->grid[v->inst[inst].grid], wait) >= 0 || (w->nvars && reads_tensors(v, w)))
+        return wait_point(v, inst, klass, wait, last);
     if (!first_values(v, w->nvars, w->vars)) return true;
     do
         if (!wait_box(v, inst, klass, w, last, possible)) return false;

@@ -28,6 +28,18 @@ static bool has_sym(const struct rows *r, et_expr e) {
     return f.found;
 }
 
+static void note_any(void *ctx, et_expr e) {
+    struct find_sym *f = ctx;
+    f->found |= et_x(f->x, e)->op == ET_X_SYM;
+}
+
+/* Some symbol, this one or another: no value of it is known here. */
+static bool has_any_sym(const struct rows *r, et_expr e) {
+    struct find_sym f = {r->v->x, -1, false};
+    et_walk(r->v->x, e, note_any, &f);
+    return f.found;
+}
+
 /* 0: does not depend on the symbol; t: the symbol over t, rounded up, with t a divisor of the
  * period; -1: something else. */
 static int64_t unit_of(const struct rows *r, et_expr e) {
@@ -58,7 +70,7 @@ static bool is_local(const struct rows *r, et_expr e, int var, int64_t tile, int
     et_exprs *x = r->v->x;
     int64_t moved, steps = r->period / tile, size = r->period / unit;
     et_expr next = et_subst_var(x, e, var, et_add(x, et_var(x, var), et_int(x, steps)));
-    if (has_sym(r, e) || vf_has_load(r->v, e) || !et_is_int(x, et_sub(x, next, e), &moved) ||
+    if (has_any_sym(r, e) || vf_has_load(r->v, e) || !et_is_int(x, et_sub(x, next, e), &moved) ||
         moved != size)
         return false;
     for (int64_t i = 0; i < steps; i++) {
@@ -201,7 +213,7 @@ static bool spread(const struct rows *r, const et_step *s) {
 /* One tile is large enough for all rows there can be. */
 static bool covers_all(const struct rows *r, const struct vf_grid *g, et_expr e) {
     int64_t lo, hi;
-    if (vf_coords_in(r->v, g->f, e)) return false;
+    if (vf_coords_in(r->v, g->f, e) || has_any_sym(r, e)) return false;
     struct vf_range at = vf_eval(r->v, e);
     et_sym_range(r->v->x, r->sym, &lo, &hi);
     return at.lo <= 0 && at.hi >= hi - 1;

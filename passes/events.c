@@ -10,12 +10,17 @@
 enum {
     LINE_WORDS = 32,  /* an event tensor starts on a cache line of its own */
     MERGE_LIMIT = 16, /* waiting for this many counters at once costs about as much as for one */
+    /* Counters that a tensor names: two looks of a wave of 64. To wait for more costs a task more
+     * than the tensor's own latency, and names most of the tiles there are. */
+    POINT_LIMIT = 128,
 };
 
-/* Tiles lo..hi of one coordinate of the earlier grid, or all of them. */
+/* Tiles lo..hi of one coordinate of the earlier grid, or all of them. Where they depend on a load:
+ * those, as far as there are such tiles, for all values of the variables in the load's index. */
 struct span {
     bool all;
     et_expr lo, hi;
+    et_expr load; /* or none */
 };
 
 /* A later grid's need of an earlier one. */
@@ -25,6 +30,7 @@ struct edge {
     int carried; /* loop whose previous iteration is meant, or -1 */
     bool every;  /* all iterations of the loops around FROM alone, not just the last */
     struct span box[ET_MAX_RANK]; /* by coordinate of FROM */
+    bool points; /* one of them depends on a load: waiting for it orders nothing else */
 };
 
 struct events {
@@ -87,13 +93,59 @@ static et_interval in_previous(const struct events *e, et_interval i, int loop) 
     return i;
 }
 
+/* ---- counters that tensors name ---- */
+
+struct vars {
+    const struct events *e;
+    const et_grid *g; /* whose coordinates and loops are left out */
+    int v[ET_MAX_VARS], n;
+};
+
+static void find_var(void *ctx, et_expr ex) {
+    struct vars *l = ctx;
+    const et_program *p = l->e->p;
+    const et_node_x *n = et_x(l->e->x, ex);
+    if (n->op != ET_X_VAR) return;
+    const et_func *f = &p->funcs[l->g->func];
+    for (int c = 0; c < f->ncoords; c++)
+        if (f->coord[c] == n->i) return;
+    for (int k = l->g->loop; k >= 0; k = p->g->loops[k].parent)
+        if (p->g->loops[k].var == n->i) return;
+    for (int i = 0; i < l->n; i++)
+        if (l->v[i] == n->i) return;
+    if (l->n < ET_MAX_VARS) l->v[l->n++] = n->i;
+}
+
+/* The variables that a load in a span of an edge to grid G is for. */
+static struct vars vars_of(const struct events *e, const et_grid *g, et_expr load) {
+    struct vars l = {.e = e, .g = g};
+    et_walk(e->x, load, find_var, &l);
+    return l;
+}
+
+static int64_t upper(const struct events *e, et_expr x) {
+    int64_t lo, hi;
+    return et_bounds(e->x, x, &lo, &hi) ? hi : INT32_MAX;
+}
+
+/* Fewer tiles are waited for than there are, and few enough to look at. */
+static bool pays(const struct events *e, const et_grid *from, const et_grid *to, int coord,
+                 et_expr load) {
+    struct vars l = vars_of(e, to, load);
+    int64_t n = 1;
+    for (int i = 0; i < l.n && n <= POINT_LIMIT; i++)
+        n *= upper(e, et_var_extent(e->x, l.v[i]));
+    return n <= POINT_LIMIT && n < upper(e, from->extent[coord]);
+}
+
 /* If tiles cover a dimension in equal steps along one coordinate, the coordinates whose tiles meet
  * WANT. */
-static bool tiles_meeting(const struct events *e, const et_grid *from, const et_interval *have,
+static bool tiles_meeting(const struct events *e, const struct edge *ed, const et_interval *have,
                           const et_interval *want, int *out_coord, struct span *out) {
+    const et_grid *from = &e->p->grids[ed->from], *to = &e->p->grids[ed->to];
     const et_func *f = &e->p->funcs[from->func];
     et_exprs *x = e->x;
-    if (have->whole || want->whole) return false;
+    if (have->whole || (want->whole && !want->load.id)) return false;
     for (int c = 0; c < f->ncoords; c++) {
         int var = f->coord[c];
         et_expr next = et_add(x, et_var(x, var), et_int(x, 1));
@@ -111,10 +163,11 @@ static bool tiles_meeting(const struct events *e, const et_grid *from, const et_
         if (!alone) continue;
         et_expr size = et_int(x, step), last = et_sub(x, from->extent[c], et_int(x, 1));
         *out_coord = c;
-        out->all = false;
+        *out = (struct span){.load = want->load};
         out->lo = et_ceil_div(x, et_sub(x, want->lo, hi0), size);
-        out->lo = et_op2(x, ET_X_MAX, out->lo, et_int(x, 0));
         out->hi = et_op2(x, ET_X_IDIV, et_sub(x, want->hi, lo0), size);
+        if (want->load.id) return pays(e, from, to, c, want->load);
+        out->lo = et_op2(x, ET_X_MAX, out->lo, et_int(x, 0));
         out->hi = et_op2(x, ET_X_MIN, out->hi, last);
         out->all = et_expr_eq(out->lo, et_int(x, 0)) && et_expr_eq(out->hi, last);
         return true;
@@ -123,8 +176,10 @@ static bool tiles_meeting(const struct events *e, const et_grid *from, const et_
 }
 
 static void widen(struct events *e, struct span *to, const struct span *by) {
-    if (to->all || by->all) {
-        to->all = true;
+    if (to->all || by->all || to->load.id || by->load.id) {
+        bool same =
+            !to->all && !by->all && et_expr_eq(to->lo, by->lo) && et_expr_eq(to->hi, by->hi);
+        if (!same) *to = (struct span){.all = true};
         return;
     }
     to->lo = et_op2(e->x, ET_X_MIN, to->lo, by->lo);
@@ -152,6 +207,7 @@ static void meet(struct events *e, struct edge *ed, const et_footprint *a, const
     int rank = p->tensors[a->tensor].shape.rank;
     bool same = a->tensor == b->tensor;
     struct span box[ET_MAX_RANK];
+    bool points = false;
     for (int c = 0; c < ET_MAX_RANK; c++)
         box[c] = (struct span){.all = true};
     for (int d = 0; same && d < rank; d++) {
@@ -159,7 +215,12 @@ static void meet(struct events *e, struct edge *ed, const et_footprint *a, const
         if (disjoint(e, &have, &b->dim[d])) return;
         int c;
         struct span s;
-        if (tiles_meeting(e, from, &have, &b->dim[d], &c, &s) && box[c].all) box[c] = s;
+        if (!tiles_meeting(e, ed, &have, &b->dim[d], &c, &s)) continue;
+        bool second = s.load.id && points; /* a wait is for the values of one load */
+        if (box[c].all && !second) {
+            box[c] = s;
+            points |= s.load.id != 0;
+        }
     }
     int loops[ET_MAX_RANK], n = loops_of(p, from->loop, loops);
     int shared = shared_loops(p, from, &p->grids[ed->to]);
@@ -170,6 +231,9 @@ static void meet(struct events *e, struct edge *ed, const et_footprint *a, const
         else
             ed->box[c] = box[c];
     ed->needed = true;
+    ed->points = false;
+    for (int c = 0; c < f->ncoords; c++)
+        ed->points |= ed->box[c].load.id != 0;
 }
 
 static void find_edge(struct events *e, int from, int to, int carried) {
@@ -355,15 +419,17 @@ static bool implied(const struct events *e, const struct edge *ab) {
     struct edge on;
     bool known;
     for (int i = e->begin[ab->from]; i < e->begin[ab->from + 1] && r.n < MAX_REACHED; i++)
-        if (length(e, &e->edges[e->order[i]]) < length(e, ab)) reach(e, &r, &e->edges[e->order[i]]);
+        if (!e->edges[e->order[i]].points && length(e, &e->edges[e->order[i]]) < length(e, ab))
+            reach(e, &r, &e->edges[e->order[i]]);
     for (int i = 0; i < r.n; i++)
         for (int k = first_to(e, r.v[i].to, ab->to); k < e->begin[r.v[i].to + 1]; k++) {
             const struct edge *cb = &e->edges[e->order[k]];
             if (cb->to != ab->to) break;
-            if (follows(e, ab, &r.v[i], cb, &on, &known)) return true;
+            if (!cb->points && follows(e, ab, &r.v[i], cb, &on, &known)) return true;
         }
     for (int i = 0; i < r.n; i++)
         for (int k = e->begin[r.v[i].to]; k < e->begin[r.v[i].to + 1]; k++) {
+            if (e->edges[e->order[k]].points) continue;
             if (follows(e, ab, &r.v[i], &e->edges[e->order[k]], &on, &known)) return true;
             if (known) reach(e, &r, &on);
         }
@@ -405,11 +471,6 @@ static unsigned coords_of(const struct events *e, const struct edge *ed) {
             room--;
         }
     return set;
-}
-
-static int64_t upper(const struct events *e, et_expr x) {
-    int64_t lo, hi;
-    return et_bounds(e->x, x, &lo, &hi) ? hi : INT32_MAX;
 }
 
 /* Is event set B, finer than A by a few counters, good enough for A's waits? */
@@ -493,6 +554,10 @@ static void add_wait(struct events *e, const struct edge *ed, int event, unsigne
         w.lo[d] = all ? et_int(e->x, 0) : ed->box[c].lo;
         w.hi[d] = all ? et_sub(e->x, from->extent[c], et_int(e->x, 1)) : ed->box[c].hi;
         d++;
+        if (!ed->box[c].load.id) continue;
+        struct vars l = vars_of(e, to, ed->box[c].load);
+        memcpy(w.vars, l.v, sizeof w.vars);
+        w.nvars = l.n;
     }
     ET_GROW(p->g->arena, to->waits, to->nwaits, to->cwaits);
     to->waits[to->nwaits++] = w;
@@ -562,11 +627,36 @@ static bool place_events(et_program *p) {
     return true;
 }
 
+static void find_load(void *ctx, et_expr ex) {
+    struct vars *l = ctx;
+    l->n += et_x(l->e->x, ex)->op == ET_X_LOAD;
+}
+
+static bool reads_tensor(const struct events *e, const et_wait *w) {
+    struct vars l = {.e = e};
+    for (int d = 0; d < e->p->events[w->event].rank; d++) {
+        et_walk(e->x, w->lo[d], find_load, &l);
+        et_walk(e->x, w->hi[d], find_load, &l);
+    }
+    return l.n > 0;
+}
+
+/* What a tensor names is waited for last: the wait reads the tensor, which other waits are for. */
+static void points_last(const struct events *e, et_grid *g) {
+    for (int i = 1; i < g->nwaits; i++) {
+        et_wait w = g->waits[i];
+        int k = i;
+        for (; !reads_tensor(e, &w) && k > 0 && reads_tensor(e, &g->waits[k - 1]); k--)
+            g->waits[k] = g->waits[k - 1];
+        g->waits[k] = w;
+    }
+}
+
 /* Before: every dependency between two grids with a counter per tile. After: what was made. */
 static void tell(const struct events *e) {
     const et_pass_options *o = e->pl->opt;
     if (!o->dump || (strcmp(o->dump, "events") && strcmp(o->dump, "all"))) return;
-    int kept = 0;
+    int kept = 0, points = 0;
     int64_t before = 0, after = 0, tiles, ignored;
     for (int i = 0; i < e->nedges; i++) {
         const et_grid *from = &e->p->grids[e->edges[i].from];
@@ -575,6 +665,7 @@ static void tell(const struct events *e) {
             n *= e->p->g->loops[l].hi - e->p->g->loops[l].lo;
         before += n;
         kept += e->edges[i].needed;
+        points += e->edges[i].needed && e->edges[i].points;
     }
     for (int i = 0; i < e->p->nevents; i++)
         after += e->p->events[i].words;
@@ -582,6 +673,9 @@ static void tell(const struct events *e) {
             "# %d dependencies between grids, %d left after those that follow from others; %lld "
             "counters if each had one per tile, %lld in %d event tensors\n",
             e->nedges, kept, (long long)before, (long long)after, e->p->nevents);
+    if (points)
+        fprintf(o->dump_to, "# %d of them only for the tiles that a tensor names at run time\n",
+                points);
 }
 
 bool et_pass_events(et_pipeline *pl) {
@@ -596,6 +690,8 @@ bool et_pass_events(et_pipeline *pl) {
     drop_implied(&e);
     for (int g = 0; g < p->ngrids; g++)
         make_events(&e, g);
+    for (int g = 0; g < p->ngrids; g++)
+        points_last(&e, &p->grids[g]);
     if (!place_events(p)) return false;
     tell(&e);
     return true;

@@ -6,10 +6,16 @@
 
 /* Elements lo..hi (inclusive) of one dimension, as expressions over tile coordinates, loop
  * variables and symbols; or the whole dimension where that cannot be told before the launch. hi may
- * lie past the end of the dimension in the last tile. */
+ * lie past the end of the dimension in the last tile.
+ *
+ * With a load, WHOLE is true of one who cannot use it: the elements are those from lo to hi, which
+ * depend on one load of an index tensor, for every value of the variables in the load's own index
+ * that are no coordinates or loops. Those are made for the footprint, and within their extents the
+ * load is inside its tensor. */
 typedef struct {
     bool whole;
     et_expr lo, hi;
+    et_expr load; /* or none */
 } et_interval;
 
 typedef struct {
