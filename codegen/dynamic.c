@@ -110,5 +110,6 @@ void cg_region(cg *g, int region) {
     *g = outside;
     LLVMMoveBasicBlockAfter(over, LLVMGetLastBasicBlock(g->fn));
     cg_at(g, over);
+    cg_barrier(g); /* all have read that it is over before the next region's task is left there */
     cg_scope_end(g, mark);
 }

@@ -38,10 +38,11 @@ static size_t tensor_args(const cg *g) {
  * kernel they would fill the scalar registers. The empty instruction hides that they are the same.
  */
 void cg_load_arguments(cg *g) {
-    LLVMTypeRef t = LLVMTypeOf(g->args), type = LLVMFunctionType(t, &t, 1, false);
+    val args = LLVMGetParam(g->fn, 0);
+    LLVMTypeRef t = LLVMTypeOf(args), type = LLVMFunctionType(t, &t, 1, false);
     val hide =
         LLVMGetInlineAsm(type, "", 0, "=s,0", 4, true, false, LLVMInlineAsmDialectATT, false);
-    g->args = LLVMBuildCall2(g->b, type, hide, &g->args, 1, "");
+    g->args = LLVMBuildCall2(g->b, type, hide, &args, 1, "");
     const et_program *p = g->p;
     g->control = cg_argument(g, offsetof(struct etrt_kernarg, control), g->gptr);
     g->events = cg_argument(g, offsetof(struct etrt_kernarg, events), g->gptr);

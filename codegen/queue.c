@@ -44,45 +44,66 @@ static val reserve(cg *g, const et_region *r, val count) {
 }
 
 /* A slot of a die's ring may still hold the task of the round before, whose taker has its ticket
- * and is about to come. Once the launch is aborted nobody takes. */
-static void fill_die_slot(cg *g, val slot, val task) {
-    block head = cg_block(g, "fill"), nap = cg_block(g, "nap"), done = cg_block(g, "filled");
+ * and is about to come. Once the launch is aborted nobody takes. The loop is uniform, ACTIVE says
+ * which lanes have a task: loops that lanes leave one by one cost LLVM's structurizer the scalars
+ * of all that is around them. */
+static void fill_die_slots(cg *g, val active, val slot, val task) {
+    block before = cg_here(g), head = cg_block(g, "fill"), nap = cg_block(g, "nap"),
+          done = cg_block(g, "filled");
     val zero = cg_i32(g, 0), one = cg_i32(g, 1);
     cg_br(g, head);
     cg_at(g, head);
+    val left = LLVMBuildPhi(g->b, g->i1, "");
+    cg_if mine;
+    cg_if_begin(g, &mine, left);
     val swap = LLVMBuildAtomicCmpXchgSyncScope(g->b, slot, zero, task, LLVMAtomicOrderingMonotonic,
                                                LLVMAtomicOrderingMonotonic, g->agent);
-    cg_cond(g, LLVMBuildExtractValue(g->b, swap, 1, ""), done, nap);
+    val full = LLVMBuildNot(g->b, LLVMBuildExtractValue(g->b, swap, 1, ""), "");
+    cg_if_end(g, &mine);
+    val still = LLVMBuildPhi(g->b, g->i1, ""), no = LLVMConstInt(g->i1, 0, false);
+    LLVMAddIncoming(still, (val[]){full, no}, (block[]){mine.then, mine.otherwise}, 2);
+    cg_cond(g, cg_none(g, cg_ballot(g, still)), done, nap);
     cg_at(g, nap);
     cg_call(g, "llvm.amdgcn.s.sleep", 0, NULL, 1, &one);
-    cg_cond(g, cg_icmp(g, LLVMIntEQ, cg_atomic_load(g, g->control), zero), head, done);
+    val aborted = cg_uniform(g, cg_atomic_load(g, g->control));
+    cg_cond(g, cg_icmp(g, LLVMIntEQ, aborted, zero), head, done);
+    LLVMAddIncoming(left, (val[]){active, still}, (block[]){before, nap}, 2);
     cg_at(g, done);
+}
+
+/* Slots of the device's ring are each used once. */
+static void fill_device_slots(cg *g, val active, val slot, val task) {
+    cg_if mine;
+    cg_if_begin(g, &mine, active);
+    cg_atomic_store(g, slot, task);
+    cg_if_end(g, &mine);
 }
 
 void cg_put(cg *g, int region, val count, cg_task_fn fn, void *ctx) {
     const et_region *r = region_of(g, region);
-    val ring = reserve(g, r, count), none = NULL;
+    val ring = cg_uniform(g, reserve(g, r, count)), none = NULL;
     val on_device = cg_icmp(g, LLVMIntEQ, ring, device_ring(g));
     val mask = cg_select(g, on_device, cg_i32(g, r->slots - 1), cg_i32(g, ET_DIE_SLOTS - 1));
     val ticket =
         cg_atomic_once(g, LLVMAtomicRMWBinOpAdd, ring_word(g, r, ring, ET_RING_TAIL), count);
     cg_for f;
-    val i = cg_for_begin(g, &f, g->lane, count, cg_i32(g, g->t->wave), false, 0, &none);
+    val first = cg_for_begin(g, &f, cg_i32(g, 0), count, cg_i32(g, g->t->wave), false, 0, &none);
+    val i = cg_add(g, first, g->lane), active = cg_icmp(g, LLVMIntULT, i, count);
     val task = fn(g, ctx, i), at = LLVMBuildAnd(g->b, cg_add(g, ticket, i), mask, "");
-    val slot = cg_word(
-        g, cg_add(g, cg_addi(g, cg_muli(g, ring, ET_DIE_RING), r->rings + ET_RING_SLOTS), at));
+    val slots = cg_addi(g, cg_muli(g, ring, ET_DIE_RING), r->rings + ET_RING_SLOTS);
+    val slot = cg_word(g, cg_add(g, slots, at));
     if (has_dies(g)) {
         block device = cg_block(g, "device"), die = cg_block(g, "die"), put = cg_block(g, "put");
         cg_cond(g, on_device, device, die);
         cg_at(g, device);
-        cg_atomic_store(g, slot, task);
+        fill_device_slots(g, active, slot, task);
         cg_br(g, put);
         cg_at(g, die);
-        fill_die_slot(g, slot, task);
+        fill_die_slots(g, active, slot, task);
         cg_br(g, put);
         cg_at(g, put);
     } else {
-        cg_atomic_store(g, slot, task);
+        fill_device_slots(g, active, slot, task);
     }
     cg_for_end(g, &f, &none);
     cg_atomic_tell(g, LLVMAtomicRMWBinOpAdd, ring_word(g, r, ring, ET_RING_PUBLISHED), count);
