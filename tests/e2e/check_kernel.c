@@ -1,6 +1,7 @@
-/* check_kernel FILE.etg FILE.hsaco [--set DIM=V]... [--device SPEC]... [--runs K]
+/* check_kernel FILE.etg FILE.hsaco [--also FILE.hsaco]... [--set DIM=V]... [--device SPEC]...
+ *              [--runs K]
  *
- * Run the code object on random weights and inputs on each device and compare every output and
+ * Run the code objects on random weights and inputs on each device and compare every output and
  * state with the graph interpreter; and bit for bit with the first run. Any mix of CUs and dies
  * must give the same bits: sums are ordered at compile time. */
 #include "etrt.h"
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_DEVICES = 16, MAX_SYMS = 16 };
+enum { MAX_DEVICES = 16, MAX_KERNELS = 16, MAX_SYMS = 16 };
 
 struct kernel_check {
     et_arena *a;
@@ -20,9 +21,9 @@ struct kernel_check {
     et_tensor_data **data; /* by value: expected after the run */
     void **start;          /* by value: bytes before the run */
     void **first;          /* by value: bytes the first run left */
-    const char *hsaco, *device[MAX_DEVICES];
+    const char *hsaco[MAX_KERNELS], *device[MAX_DEVICES];
     char weights[64];
-    int ndevices, runs;
+    int nkernels, ndevices, runs;
 };
 
 static bool is_result(const struct kernel_check *c, int v) {
@@ -149,16 +150,16 @@ static bool compare(struct kernel_check *c, etrt_session *s, const char *device)
     return ok;
 }
 
-static bool run_on(struct kernel_check *c, const char *spec) {
+static bool run_on(struct kernel_check *c, const char *hsaco, const char *spec) {
     etrt_device *d = NULL;
     etrt_model *m = NULL;
     etrt_session *s = NULL;
-    bool ok = !etrt_device_open(spec, &d) && !etrt_model_load(d, c->hsaco, &m) &&
+    bool ok = !etrt_device_open(spec, &d) && !etrt_model_load(d, hsaco, &m) &&
               (!c->weights[0] || !etrt_model_weights_file(m, c->weights)) &&
               !etrt_session_create(m, &s);
     for (int k = 0; ok && k < c->runs; k++)
         ok = set_up(c, s) && compare(c, s, spec);
-    if (!ok) fprintf(stderr, "check_kernel: %s: %s\n", spec, etrt_last_error());
+    if (!ok) fprintf(stderr, "check_kernel: %s: %s: %s\n", hsaco, spec, etrt_last_error());
     etrt_session_destroy(s);
     etrt_model_unload(m);
     etrt_device_close(d);
@@ -177,6 +178,8 @@ static bool options(struct kernel_check *c, int argc, char **argv) {
             c->runs = atoi(argv[i + 1]);
         else if (strcmp(argv[i], "--device") == 0 && c->ndevices < MAX_DEVICES)
             c->device[c->ndevices++] = argv[i + 1];
+        else if (strcmp(argv[i], "--also") == 0 && c->nkernels < MAX_KERNELS)
+            c->hsaco[c->nkernels++] = argv[i + 1];
         else if (strcmp(argv[i], "--set") || !tm_set_dim(c->g, argv[i + 1], c->syms))
             return fail(argv[i + 1]);
     if (!c->ndevices) c->device[c->ndevices++] = "auto";
@@ -188,11 +191,11 @@ int main(int argc, char **argv) {
     et_diags *d = et_diags_create(c.a);
     c.g = argc > 2 ? tm_parse(c.a, d, argv[1]) : NULL;
     et_diag_print(d, stderr);
-    bool ok = c.g && options(&c, argc, argv);
-    c.hsaco = ok ? argv[2] : NULL;
-    ok = ok && prepare(&c) && write_weights(&c);
+    if (c.g) c.hsaco[c.nkernels++] = argv[2];
+    bool ok = c.g && options(&c, argc, argv) && prepare(&c) && write_weights(&c);
     for (int i = 0; ok && i < c.ndevices; i++)
-        ok = run_on(&c, c.device[i]);
+        for (int k = 0; ok && k < c.nkernels; k++)
+            ok = run_on(&c, c.hsaco[k], c.device[i]);
     if (c.weights[0]) unlink(c.weights);
     et_arena_destroy(c.a);
     return !ok;
