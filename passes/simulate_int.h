@@ -231,6 +231,8 @@ struct sim {
     struct sim_push *push; /* on their way */
     int npush, cpush, free_push;
 
+    int *word, cword; /* that a task notifies */
+
     int kernel; /* unfused: the instance that runs */
     int64_t kernel_next, kernel_left;
 

@@ -113,11 +113,12 @@ static int arrival_word(struct sim *s, const struct sim_grid *g, const struct si
     return -1;
 }
 
-/* Call FN for every counter that the current task of WG notifies. */
+/* Call FN for every counter that the current task of WG notifies; FN may enter other tasks. */
 static void each_arrival(struct sim *s, int wg,
                          void (*fn)(struct sim *, int word, int wg, double t), double t) {
     const struct sim_instance *in = &s->inst[s->wg[wg].instance];
     struct sim_grid *g = &s->grid[in->grid];
+    int n = 0;
     sim_enter(s, s->wg[wg].instance, s->wg[wg].now.tile);
     if (g->g->nnotifies) sim_sheet_run(s, g->sheet);
     for (int i = 0; i < g->g->nnotifies && !s->failed; i++) {
@@ -126,9 +127,13 @@ static void each_arrival(struct sim *s, int wg,
         for (int64_t k = 0; set_tuple(s, g->sheet, a->nvars, a->vars, a->extent, k); k++) {
             int word = arrival_word(s, g, a);
             if (s->failed) break;
-            if (word >= 0) fn(s, word, wg, t);
+            if (word < 0) continue;
+            ET_GROW(s->arena, s->word, n, s->cword);
+            s->word[n++] = word;
         }
     }
+    for (int i = 0; i < n && !s->failed; i++)
+        fn(s, s->word[i], wg, t);
 }
 
 static void arrive(struct sim *s, int word, int wg, double t) {
@@ -171,10 +176,11 @@ static void start(struct sim *s, int word, int wg, double t) {
 
 double sim_started(struct sim *s, int wg) {
     const struct sim_grid *g = &s->grid[s->inst[s->wg[wg].instance].grid];
-    double t = 0;
+    int n = 0;
     for (int i = 0; i < g->g->nnotifies; i++)
-        if (s->event[g->arrival[i].event].early) t += s->m->atomic_us;
-    if (t > 0) each_arrival(s, wg, start, s->now);
+        n += s->event[g->arrival[i].event].early;
+    if (n) each_arrival(s, wg, start, s->now);
+    double t = n * s->m->atomic_us;
     s->schedule += t;
     t += s->wg[wg].owed;
     s->wg[wg].owed = 0;

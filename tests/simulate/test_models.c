@@ -90,6 +90,32 @@ START_TEST(every_mode) {
 }
 END_TEST
 
+/* Where events, queues and launches cost nothing, what remains differs by the order of tasks alone.
+ */
+START_TEST(free_scheduling) {
+    struct model m = load("import/stories-llama.etg");
+    et_machine machine = *et_machine_for("gfx942");
+    struct seen seen;
+    machine.counter_us = machine.counter_die_us = machine.arrival_us = machine.release_us =
+        machine.acquire_us = machine.atomic_us = machine.pop_us = machine.pop_gap_us =
+            machine.graph_us = 0;
+    for (m.syms[0] = 1; m.syms[0] <= 64; m.syms[0] += 63) {
+        double fixed = play(&m, &machine, ET_SIM_STATIC, false, 0, &seen).us;
+        double unfused = play(&m, &machine, ET_SIM_UNFUSED, false, 0, &seen).us;
+        double alone = play(&m, &machine, ET_SIM_STATIC, false, 1, &seen).us;
+        ck_assert_double_lt(fixed, unfused * 1.01);
+        ck_assert_double_eq_tol(play(&m, &machine, ET_SIM_DYNAMIC, false, 1, &seen).us, alone,
+                                alone * 0.01);
+        for (int early = 0; early < 2; early++) {
+            double us = play(&m, &machine, ET_SIM_DYNAMIC, early, 0, &seen).us;
+            ck_assert_double_gt(us, fixed * 0.9);
+            ck_assert_double_lt(us, fixed * 1.4); /* nothing is loaded ahead of a wait */
+        }
+    }
+    et_arena_destroy(m.arena);
+}
+END_TEST
+
 /* More bandwidth, cheaper events and cheaper queues are never slower where they are all there is.
  */
 START_TEST(monotonic) {
@@ -236,8 +262,8 @@ START_TEST(values) {
 END_TEST
 
 int main(int argc, char **argv) {
-    const TTest *const tests[] = {every_mode, monotonic, spread, choice, values};
+    const TTest *const tests[] = {every_mode, free_scheduling, monotonic, spread, choice, values};
     if (argc != 2) return 2;
     tests_dir = argv[1];
-    return run_tests("simulate.models", tests, 5);
+    return run_tests("simulate.models", tests, 6);
 }
