@@ -3,7 +3,9 @@
  * the busiest CU; plus the latency of a dependent chain of loads per tile. Grids that do not wait
  * for one another run side by side. */
 #include "cost.h"
+#include "diag.h"
 #include "footprint.h"
+#include <stdlib.h>
 
 static double root(double x) { /* Newton: keeps libm out of the compiler */
     double r = x > 1 ? x : 1;
@@ -29,7 +31,7 @@ struct estimate {
     const et_func *f;
     const et_machine *m;
     const int64_t *syms;
-    int64_t *vars; /* of a tile in the middle of the grid */
+    int64_t *vars; /* all 0: the first tile stands for all */
 };
 
 /* Value of an expression where it does not depend on data, else GUESS. */
@@ -114,7 +116,8 @@ et_grid_cost et_grid_cost_at(et_program *p, const et_grid *g, const et_machine *
                              const int64_t *syms) {
     const et_func *f = &p->funcs[g->func];
     struct estimate e = {p, p->g->exprs, f, m, syms, NULL};
-    e.vars = et_alloc(p->g->arena, (size_t)et_var_count(e.x) * sizeof *e.vars);
+    e.vars = calloc((size_t)et_var_count(e.x) + 1, sizeof *e.vars);
+    if (!e.vars) et_bug("out of memory");
     et_tile_cost t = et_tile_cost_of(p, f, et_func_elements(p, f), m, value_fn, &e);
     et_grid_cost c = {.tiles = (double)et_eval(e.x, et_grid_tiles(p, g), syms, e.vars)};
     c.cache_bytes = t.cache_bytes * c.tiles;
@@ -123,6 +126,7 @@ et_grid_cost et_grid_cost_at(et_program *p, const et_grid *g, const et_machine *
     memory_traffic(&e, g, &c);
     double tile = et_tile_us(&t, m) + ET_DEPENDENT_LOADS * m->latency_us;
     c.us = most(c.memory_bytes / (m->hbm_gbs * 1e3), ceiling(c.tiles, m->cus) * tile);
+    free(e.vars);
     return c;
 }
 
