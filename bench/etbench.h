@@ -124,7 +124,8 @@ enum eb_metric {
     EB_ATOMICS,
     EB_POLLS,
     EB_BARRIERS,
-    EB_TASK_BODY, /* instructions per task, from one launch that recorded its tasks */
+    EB_SPAN, /* these from one launch that recorded its tasks */
+    EB_TASK_BODY,
     EB_TASK_SCHEDULING,
     EB_METRICS
 };
@@ -223,6 +224,8 @@ uint64_t eb_seed(uint64_t seed, const char *name);
 
 /* Does the metric tell something here: is there a sample of it, other than zero? */
 bool eb_metric_shown(const struct eb_bench *, enum eb_metric);
+/* Its name in JSON. */
+const char *eb_metric_key(const struct eb_bench *, enum eb_metric);
 /* "predicted for MI300X, us" */
 char *eb_metric_title(const struct eb_bench *, enum eb_metric);
 void eb_print_text(const struct eb_bench *, FILE *);

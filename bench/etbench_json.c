@@ -99,7 +99,8 @@ static json_t *cell(const struct eb_bench *b, const struct eb_point *p, int c) {
     json_t *o = json_object();
     put_text(o, "column", b->column[c].name);
     for (int m = 0; m < EB_METRICS; m++)
-        if (data->n[m]) put(o, eb_metric_info[m].name, metric(b, p, c, (enum eb_metric)m));
+        if (data->n[m])
+            put(o, eb_metric_key(b, (enum eb_metric)m), metric(b, p, c, (enum eb_metric)m));
     if (data->has_tasks) put(o, "counted", tasks(&data->tasks));
     if (data->has_prediction)
         put(o, "prediction", prediction(b, data));

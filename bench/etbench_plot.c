@@ -56,7 +56,10 @@ static double largest(const struct eb_bench *b, enum eb_metric m) {
 static void put_axis(const struct eb_bench *b, FILE *to, double top, double step, int lines) {
     for (int k = 0; k <= lines; k++) {
         double y = top + PANEL - k * (double)PANEL / lines;
-        char *label = eb_text("%g", k * step);
+        double v = k * step;
+        char *label = v >= 1e6   ? eb_text("%g M", v / 1e6)
+                      : v >= 1e4 ? eb_text("%g k", v / 1e3)
+                                 : eb_text("%g", v);
         fprintf(to, "<path d=\"M%d %.1fh%.1f\" stroke=\"#8884\"/>\n", LEFT, y,
                 b->npoints * group_width(b));
         put_label(to, LEFT - 6, y + 4, "end", label);
@@ -64,8 +67,8 @@ static void put_axis(const struct eb_bench *b, FILE *to, double top, double step
     }
 }
 
-static void put_bar(FILE *to, const struct eb_bench *b, const struct eb_point *p, int c,
-                    enum eb_metric m, double x, double base, double scale) {
+static void put_bar(FILE *to, const struct eb_point *p, int c, enum eb_metric m, double x,
+                    double base, double scale) {
     const struct eb_cell *cell = &p->cell[c];
     if (!cell->n[m]) return;
     struct eb_summary s = eb_summarise(cell->sample[m], cell->n[m]);
@@ -78,11 +81,10 @@ static void put_bar(FILE *to, const struct eb_bench *b, const struct eb_point *p
                 base - s.q1 * scale, base - s.q3 * scale);
     struct eb_ratio r = {NAN, NAN, NAN};
     if (c) r = eb_ratio_of(cell->sample[m], cell->n[m], p->cell[0].sample[m], p->cell[0].n[m], 1);
-    char *label = eb_text("%.2f", r.value);
+    char *label = eb_text("%.*f", r.value < 9.995 ? 2 : r.value < 99.95 ? 1 : 0, r.value);
     if (!isnan(r.value))
         put_label(to, x + BAR / 2.0, base - fmax(s.median, s.q3) * scale - 3, "middle", label);
     free(label);
-    (void)b;
 }
 
 static void put_panel(const struct eb_bench *b, enum eb_metric m, double top, FILE *to) {
@@ -96,7 +98,7 @@ static void put_panel(const struct eb_bench *b, enum eb_metric m, double top, FI
     for (int i = 0; i < b->npoints; i++) {
         double x = LEFT + i * group_width(b) + GROUP_GAP / 2.0;
         for (int c = 0; c < b->ncolumns; c++)
-            put_bar(to, b, &b->point[i], c, m, x + c * BAR, top + PANEL, scale);
+            put_bar(to, &b->point[i], c, m, x + c * BAR, top + PANEL, scale);
         put_label(to, x + b->ncolumns * BAR / 2.0, top + PANEL + 16, "middle", b->point[i].name);
     }
 }

@@ -13,6 +13,8 @@ const struct eb_metric_info eb_metric_info[EB_METRICS] = {
     [EB_ATOMICS] = {"atomics", "atomics", true},
     [EB_POLLS] = {"polls", "polls of waits that had to be repeated", true},
     [EB_BARRIERS] = {"barriers", "barriers of waves", true},
+    [EB_SPAN] = {"span",
+                 "instructions of a workgroup from the first task of the launch to the last", true},
     [EB_TASK_BODY] = {"task_body", "instructions of a workgroup per task, bodies", true},
     [EB_TASK_SCHEDULING] = {"task_scheduling",
                             "instructions of a workgroup per task, finding it and telling that it "

@@ -90,8 +90,9 @@ static bool count_tasks(struct eb_bench *b, struct eb_column *c, const struct eb
     cell->has_tasks = cell->tasks.spans > 0;
     if (!cell->has_tasks) return true;
     double all = cell->tasks.total * cell->tasks.rows / cell->tasks.spans;
-    cell->sample[EB_TASK_BODY] = eb_alloc(sizeof(double));
-    cell->sample[EB_TASK_SCHEDULING] = eb_alloc(sizeof(double));
+    for (int m = EB_SPAN; m <= EB_TASK_SCHEDULING; m++)
+        cell->sample[m] = eb_alloc(sizeof(double));
+    add(cell, EB_SPAN, cell->tasks.total);
     add(cell, EB_TASK_BODY, cell->tasks.body * all);
     add(cell, EB_TASK_SCHEDULING, cell->tasks.scheduling * all);
     return true;

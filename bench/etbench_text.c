@@ -42,6 +42,10 @@ bool eb_metric_shown(const struct eb_bench *b, enum eb_metric m) {
     return any;
 }
 
+const char *eb_metric_key(const struct eb_bench *b, enum eb_metric m) {
+    return m == EB_TIME && etrt_device_is_emulated(b->device) ? "host_us" : eb_metric_info[m].name;
+}
+
 char *eb_metric_title(const struct eb_bench *b, enum eb_metric m) {
     const char *title = eb_metric_info[m].title;
     if (m == EB_PREDICTED)
@@ -227,9 +231,9 @@ static bool is_shown(const struct eb_bench *b, int which) {
 
 static void print_all(const struct eb_bench *b, bool markdown, FILE *to) {
     print_head(b, markdown ? "- " : "  ", to);
-    static const int order[] = {EB_PREDICTED,   PREDICTED_SHARES,   EB_TIME,    EB_INSTRUCTIONS,
-                                COUNTED_SHARES, EB_TASK_SCHEDULING, EB_READ,    EB_WRITTEN,
-                                EB_ATOMICS,     EB_POLLS,           EB_BARRIERS};
+    static const int order[] = {
+        EB_PREDICTED,       PREDICTED_SHARES, EB_TIME,    EB_INSTRUCTIONS, EB_SPAN,  COUNTED_SHARES,
+        EB_TASK_SCHEDULING, EB_READ,          EB_WRITTEN, EB_ATOMICS,      EB_POLLS, EB_BARRIERS};
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
         if (!is_shown(b, order[i])) continue;
         struct table t = make_table(b, order[i]);

@@ -100,7 +100,8 @@ static void check_cell(json_t *cell, bool runs, bool first) {
     ck_assert_uint_eq(json_array_size(in(in(cell, "instructions"), "samples")), 3);
     ck_assert(median(cell, "instructions") > 1000);
     ck_assert(median(cell, "bytes_read") > 1000);
-    ck_assert(median(cell, "time_us") > 0);
+    ck_assert(median(cell, "host_us") > 0);
+    ck_assert(median(cell, "span") > 100);
     ck_assert(median(cell, "task_scheduling") > 0);
     ck_assert(json_integer_value(in(in(cell, "counted"), "tasks")) > 0);
     if (first) return;
