@@ -48,6 +48,8 @@ bool list_model(const char *path) {
            m.kernel, m.workgroup, m.wavefront, m.lds_bytes, m.kernarg_bytes);
     printf("workspace %" PRIu64 " bytes, %d events in %u words, %d tasks\n", m.workspace_bytes,
            m.nevents, m.event_words, m.ntasks);
+    if (m.profile_tasks >= 0)
+        printf("records its tasks when traced, at most %" PRId64 " in a launch\n", m.profile_tasks);
     for (int i = 0; i < m.nsymbols; i++)
         printf("  dim    %s in %" PRId64 "..%" PRId64 "\n", m.symbols[i].name, m.symbols[i].lo,
                m.symbols[i].hi);
