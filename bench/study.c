@@ -1,7 +1,8 @@
-/* etstudy FILE.etg DIM=N,N,... [--context C] [--skew S] [--spread P]: the same tiles as one kernel
- * per operator, under a static, a dynamic and a hybrid schedule, predicted by the simulator on the
- * MI300X model. etstudy --experts: the same for a layer of experts written at the level of events.
- * etstudy --probe: a stream of weights with events in it, against published times.
+/* etstudy FILE.etg DIM=N,N,... [--context C] [--skew S] [--spread P] [--set FIELD=X]...: the same
+ * tiles as one kernel per operator, under a static, a dynamic and a hybrid schedule, predicted by
+ * the simulator on the MI300X model. etstudy --experts: the same for a layer of experts written at
+ * the level of events. etstudy --probe: a stream of weights with events in it, against published
+ * times.
  *
  * Integer inputs hold what a launch in the middle of generation has: N sequences, each at position
  * C - 1. Floating-point inputs are logits of a router: Gumbel noise, and S times the logarithm of a
@@ -18,10 +19,9 @@
 struct study {
     const char *file, *text, *dim;
     size_t bytes;
-    const et_machine *m;
+    struct study_machine on;
     int64_t context;
     double skew;
-    struct study_doubt doubt;
 };
 enum { MOST_SYMS = 8 };
 
@@ -88,7 +88,7 @@ enum { COLUMNS = sizeof columns / sizeof *columns };
 static et_program *compile(const struct study *s, int64_t n, const char *schedule, et_arena *a) {
     et_dim_range range = {s->dim, n, n};
     et_diags *d = et_diags_create(a);
-    const et_pass_options o = {.machine = s->m, .no_verify = true, .schedule = schedule};
+    const et_pass_options o = {.machine = &s->on.m, .no_verify = true, .schedule = schedule};
     et_program *p = NULL;
     et_graph *g = et_parse_etg_narrow(a, d, s->file, s->text, s->bytes, &range);
     bool ok = g && et_sym_count(g->exprs) < MOST_SYMS && et_passes_run(g, &o, &p);
@@ -114,10 +114,10 @@ static bool play(const struct study *s, int64_t n, int column, et_sim_result *r)
     for (int i = 0; p && i < et_sym_count(p->g->exprs); i++)
         et_sym_range(p->g->exprs, i, &syms[i], &hi);
     if (p) values = et_sim_values_create(p, syms, make_inputs(s, p->g, syms), err);
-    et_sim_options o = {.machine = s->m, .syms = syms, .value = et_sim_value, .ctx = values};
+    et_sim_options o = {.machine = &s->on.m, .syms = syms, .value = et_sim_value, .ctx = values};
     o.mode = unfused ? ET_SIM_UNFUSED : ET_SIM_AS_SCHEDULED;
     o.wide_push = columns[column].wide;
-    o.spread = s->doubt.spread;
+    o.spread = s->on.spread;
     bool ok = values && simulate(p, &o, chosen, r, err);
     if (!ok)
         fprintf(stderr, "etstudy: %s, %s at %lld: %s\n", s->file, columns[column].title,
@@ -168,11 +168,32 @@ static char *read_text(const char *path, size_t *out_bytes) {
 }
 
 static int usage(void) {
-    fputs("usage: etstudy FILE.etg DIM=N,N,... [--context C] [--skew S] [--spread P]\n"
-          "       etstudy --experts [--skew S] [--spread P]\n"
+    fputs("usage: etstudy FILE.etg DIM=N,N,... [--context C] [--skew S] [--spread P] [--set "
+          "FIELD=X]...\n"
+          "       etstudy --experts [--skew S] [--spread P] [--set FIELD=X]...\n"
           "       etstudy --probe\n",
           stderr);
     return 2;
+}
+
+/* FIELD=VALUE of the machine model. */
+static bool set_field(et_machine *m, const char *text) {
+    const struct {
+        const char *name;
+        double *at;
+    } field[] = {{"hbm_gbs", &m->hbm_gbs},       {"cache_mb", &m->cache_mb},
+                 {"counter_us", &m->counter_us}, {"arrival_us", &m->arrival_us},
+                 {"release_us", &m->release_us}, {"acquire_us", &m->acquire_us},
+                 {"atomic_us", &m->atomic_us},   {"pop_us", &m->pop_us},
+                 {"pop_gap_us", &m->pop_gap_us}, {"graph_us", &m->graph_us}};
+    const char *value = strchr(text, '=');
+    for (size_t i = 0; value && i < sizeof field / sizeof *field; i++)
+        if (strncmp(field[i].name, text, (size_t)(value - text)) == 0 &&
+            strlen(field[i].name) == (size_t)(value - text)) {
+            *field[i].at = atof(value + 1);
+            return true;
+        }
+    return false;
 }
 
 static bool read_options(int n, char **arg, struct study *s) {
@@ -184,7 +205,9 @@ static bool read_options(int n, char **arg, struct study *s) {
         else if (strcmp(arg[i], "--skew") == 0)
             s->skew = v;
         else if (strcmp(arg[i], "--spread") == 0)
-            s->doubt.spread = v;
+            s->on.spread = v;
+        else if (strcmp(arg[i], "--set") == 0 && set_field(&s->on.m, arg[i + 1]))
+            continue;
         else
             return false;
     }
@@ -192,10 +215,11 @@ static bool read_options(int n, char **arg, struct study *s) {
 }
 
 int main(int argc, char **argv) {
-    struct study s = {.m = et_machine_for("gfx942"), .context = 1024, .skew = 1};
+    struct study s = {.context = 1024, .skew = 1};
+    s.on.m = *et_machine_for("gfx942");
     if (argc == 2 && strcmp(argv[1], "--probe") == 0) return study_probe();
     if (argc >= 2 && strcmp(argv[1], "--experts") == 0)
-        return read_options(argc - 2, argv + 2, &s) ? study_experts(s.skew, &s.doubt) : usage();
+        return read_options(argc - 2, argv + 2, &s) ? study_experts(s.skew, &s.on) : usage();
     if (argc < 3 || !strchr(argv[2], '=') || !read_options(argc - 3, argv + 3, &s)) return usage();
     s.file = argv[1];
     char *text = read_text(argv[1], &s.bytes), *sizes = strchr(argv[2], '=');

@@ -2,8 +2,11 @@
 #ifndef BENCH_STUDY_H
 #define BENCH_STUDY_H
 
-/* What the machine model does not know. */
-struct study_doubt {
+#include "machine.h"
+
+/* What is played on. */
+struct study_machine {
+    et_machine m;
     double spread; /* CUs are slower than it says by a share of their own, up to this */
 };
 
@@ -11,6 +14,6 @@ struct study_doubt {
 int study_probe(void);
 /* Schedules of a layer of experts written at the level of events; router logits with SKEW times the
  * logarithm of a Zipf distribution. */
-int study_experts(double skew, const struct study_doubt *);
+int study_experts(double skew, const struct study_machine *);
 
 #endif

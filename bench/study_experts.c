@@ -221,21 +221,21 @@ struct played {
 
 /* SCHEDULE is one of etcc's, or "unfused", or "chosen": the simulator's choice. */
 static bool play(struct layer *l, const char *text, const char *schedule, bool wide,
-                 const struct study_doubt *doubt, struct played *out) {
+                 const struct study_machine *on, struct played *out) {
     et_arena *a = et_arena_create();
     et_diags *d = et_diags_create(a);
     et_program *p = NULL;
     bool unfused = strcmp(schedule, "unfused") == 0, chosen = strcmp(schedule, "chosen") == 0;
-    const et_machine *m = et_machine_for("gfx942");
     const et_pass_options o = {
-        .machine = m, .no_verify = true, .schedule = unfused || chosen ? "static" : schedule};
+        .machine = &on->m, .no_verify = true, .schedule = unfused || chosen ? "static" : schedule};
     et_graph *g = et_eti_parse(a, d, "experts", text, strlen(text), &p);
     int64_t none[1] = {0};
     char err[ET_SIM_ERR] = "";
-    et_sim_options so = {.machine = m, .syms = none, .wide_push = wide, .value = value, .ctx = l};
+    et_sim_options so = {
+        .machine = &on->m, .syms = none, .wide_push = wide, .value = value, .ctx = l};
     bool ok = g && et_passes_resume(g, p, &o, &l->prog);
     so.mode = unfused ? ET_SIM_UNFUSED : ET_SIM_AS_SCHEDULED;
-    so.spread = doubt->spread;
+    so.spread = on->spread;
     if (ok && chosen) {
         bool *dynamic = et_alloc(a, (size_t)l->prog->ngrids * sizeof *dynamic);
         ok = et_sim_choose(l->prog, &so, dynamic, err) > 0;
@@ -263,7 +263,7 @@ static const struct {
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
-static bool row(int n, double skew, const struct study_doubt *doubt) {
+static bool row(int n, double skew, const struct study_machine *on) {
     struct layer l;
     int used = 0;
     const struct widths w = {n < 16 ? 32 : 64, n < 16 ? 64 : 128, n < 16 ? 256 : WIDTH,
@@ -275,8 +275,7 @@ static bool row(int n, double skew, const struct study_doubt *doubt) {
     for (int b = 0; b < l.blocks; b++)
         used += l.owner[b] >= 0;
     for (int i = 0; i < COLUMNS && ok; i++)
-        ok = play(&l, text[columns[i].barriers], columns[i].schedule, columns[i].wide, doubt,
-                  &got[i]);
+        ok = play(&l, text[columns[i].barriers], columns[i].schedule, columns[i].wide, on, &got[i]);
     printf("| %d | %d of %d | %lld |", n, used, l.blocks, (long long)got[0].r.tasks);
     for (int i = 0; i < COLUMNS && ok; i++)
         printf(i ? " %.0f (%.2f) |" : " %.0f |", got[i].r.us, got[0].r.us / got[i].r.us);
@@ -288,7 +287,7 @@ static bool row(int n, double skew, const struct study_doubt *doubt) {
     return ok;
 }
 
-int study_experts(double skew, const struct study_doubt *doubt) {
+int study_experts(double skew, const struct study_machine *on) {
     static const int sizes[] = {1, 128, 1024, 4096};
     bool ok = true;
     printf("| N | blocks used | tasks |");
@@ -299,6 +298,6 @@ int study_experts(double skew, const struct study_doubt *doubt) {
         printf(" --- |");
     printf("\n");
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        ok &= row(sizes[i], skew, doubt);
+        ok &= row(sizes[i], skew, on);
     return !ok;
 }

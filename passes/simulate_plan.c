@@ -3,6 +3,8 @@
 #include "simulate_int.h"
 #include <stdlib.h>
 
+enum { MOST_TASKS = 1 << 24 }; /* of a launch */
+
 /* ---- grids ---- */
 
 static void add_extents(struct sim *s, struct sim_grid *sg, int n, const int *vars, int *out) {
@@ -94,9 +96,9 @@ static bool prepare_grid(struct sim *s, int index) {
     for (int c = 0; c < sg->f->ncoords; c++) {
         sg->extent[c] = et_eval(s->x, g->extent[c], s->syms, s->vars);
         if (sg->extent[c] < 0) sg->extent[c] = 0;
-        if (__builtin_mul_overflow(sg->tiles, sg->extent[c], &sg->tiles)) sg->tiles = INT32_MAX;
+        if (__builtin_mul_overflow(sg->tiles, sg->extent[c], &sg->tiles)) sg->tiles = MOST_TASKS;
     }
-    if (sg->tiles >= INT32_MAX) {
+    if (sg->tiles >= MOST_TASKS) {
         sim_fail(s, "%s has too many tiles", g->name);
         return false;
     }
@@ -183,7 +185,7 @@ static int open_region(struct sim *s) {
 
 static void add_items(struct sim *s, int first, int count, int region) {
     bool outer = region >= 0;
-    for (int i = first; i < first + count && s->tiles < INT32_MAX; i++) {
+    for (int i = first; i < first + count && s->tiles < MOST_TASKS; i++) {
         const et_item *it = &s->p->items[i];
         bool dynamic =
             it->kind == ET_P_LOOP ? sim_loop_is_dynamic(s, it) : s->grid[it->index].dynamic;
@@ -193,7 +195,7 @@ static void add_items(struct sim *s, int first, int count, int region) {
             continue;
         }
         const et_loop *l = &s->p->g->loops[it->index];
-        for (int64_t k = 0; k < l->hi - l->lo && s->tiles < INT32_MAX; k++) {
+        for (int64_t k = 0; k < l->hi - l->lo && s->tiles < MOST_TASKS; k++) {
             s->vars[l->var] = k;
             add_items(s, it->first, it->count, region);
         }
@@ -264,7 +266,7 @@ bool sim_plan(struct sim *s) {
         if (!prepare_grid(s, i)) return false;
     find_readers(s);
     add_items(s, p->first, p->count, -1);
-    if (s->tiles >= INT32_MAX) {
+    if (s->tiles >= MOST_TASKS) {
         sim_fail(s, "too many tasks");
         return false;
     }
