@@ -20,6 +20,17 @@ for n in 1 5 16 17 64; do
     sh "$src/examples/eti/run.sh" "$bin" "$work" "$n"
     check splitk "$n" 1e-5
     check pipeline "$n" 1e-2
+    check experts "$((n > 32 ? 32 : n))" 1e-4
+done
+# The same program through queues, on many compute units and on few.
+for schedule in dynamic hybrid; do
+    "$bin/etcc" "$src/examples/eti/experts.eti" --schedule $schedule -o "$work/experts.hsaco"
+    for device in emu:gfx942:cus=7:xcds=2 emu:gfx942:cus=64:xcds=8:coherence=model; do
+        "$bin/etrun" "$work/experts.hsaco" --device "$device" --set N=32 \
+            --in "$work/experts_inputs.safetensors" --weights "$work/experts_weights.safetensors" \
+            --out "$work/experts_outputs.safetensors"
+        "$bin/etsame" "$work/experts_want.safetensors" "$work/experts_outputs.safetensors" 1e-4
+    done
 done
 # Waits that a tensor decides, the second time one that the kernel itself computes: verified, and run
 # in several orders.
