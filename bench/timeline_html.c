@@ -117,7 +117,7 @@ static int by_span(const void *a, const void *b, void *place) {
 
 static void put_arrivals(struct page *p) {
     timeline *t = p->t;
-    qsort(t->arrival, (size_t)t->narrivals, sizeof *t->arrival, by_counter);
+    if (t->narrivals) qsort(t->arrival, (size_t)t->narrivals, sizeof *t->arrival, by_counter);
     words_begin(p, "arrivalCounter");
     for (int i = 0; i < t->narrivals; i++)
         put_word(p, t->arrival[i].counter);
@@ -130,7 +130,7 @@ static void put_arrivals(struct page *p) {
 
 static void put_awaits(struct page *p) {
     timeline *t = p->t;
-    qsort_r(t->await, (size_t)t->nawaits, sizeof *t->await, by_span, p->place);
+    if (t->nawaits) qsort_r(t->await, (size_t)t->nawaits, sizeof *t->await, by_span, p->place);
     for (int k = 0; k < 3; k++) {
         words_begin(p, k == 0 ? "awaitSpan" : k == 1 ? "awaitFrom" : "awaitTo");
         for (int i = 0; i < t->nawaits; i++)
