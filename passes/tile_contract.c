@@ -79,10 +79,27 @@ static bool classify(struct contract *c) {
 
 /* ---- columns of a tile ---- */
 
+static int64_t upper(const struct contract *c, et_expr e) {
+    int64_t lo, hi;
+    return et_bounds(c->t.x, e, &lo, &hi) ? hi : INT32_MAX;
+}
+
+/* Neighbouring tiles run at the same time and share the operand that both read: the larger one, so
+ * that it comes from memory once. With more columns than rows that is the right one, and rows are
+ * the coordinate that changes fastest. */
+static bool rows_fastest(const struct contract *c) {
+    int64_t columns = 1;
+    for (int d = 0; d < c->t.gr->rank; d++)
+        if (c->column[d]) columns *= upper(c, et_tiler_extent(&c->t, d));
+    return c->m_axis >= 0 && upper(c, et_tiler_extent(&c->t, c->m_axis)) < columns;
+}
+
 static et_tiler try_tiles(const struct contract *c, const int *tile) {
     et_tiler t = et_tiler_begin(&c->t, c->t.gr);
+    int last = rows_fastest(c) ? c->m_axis : -1;
     for (int d = 0; d < t.gr->rank; d++)
-        et_tiler_axis(&t, d, tile[d]);
+        if (d != last) et_tiler_axis(&t, d, tile[d]);
+    if (last >= 0) et_tiler_axis(&t, last, tile[last]);
     return t;
 }
 
@@ -110,11 +127,6 @@ static int columns_of(const struct contract *c, et_tiler *t, et_expr base[ET_MAX
         if (!base[p].id) return 0;
     }
     return span;
-}
-
-static int64_t upper(const struct contract *c, et_expr e) {
-    int64_t lo, hi;
-    return et_bounds(c->t.x, e, &lo, &hi) ? hi : INT32_MAX;
 }
 
 static et_expr product_columns(const struct contract *c, int p) {
@@ -285,6 +297,37 @@ static et_expr live(et_exprs *x, int most, et_expr extent, et_expr from) {
     return et_op2(x, ET_X_MIN, et_int(x, most), et_sub(x, extent, from));
 }
 
+/* ---- tiles without a product ---- */
+
+/* Where products of E matter: the condition under which E reads any, or none where it always does.
+ * LEFT bounds the work, for expressions that share parts. */
+static et_expr guard_below(struct contract *c, et_expr e, int *left) {
+    et_node_x x = *et_x(c->t.x, e);
+    et_expr all = ET_NO_EXPR;
+    if (x.op == ET_X_CONTRACT || --*left < 0) return ET_NO_EXPR;
+    bool first = x.op != ET_X_SELECT || et_expr_has_op(c->t.x, x.ops[0], ET_X_CONTRACT);
+    if (!first && !et_expr_has_op(c->t.x, x.ops[2], ET_X_CONTRACT)) return x.ops[0];
+    for (int i = 0; i < x.nops; i++) {
+        if (!et_expr_has_op(c->t.x, x.ops[i], ET_X_CONTRACT)) continue;
+        et_expr one = guard_below(c, x.ops[i], left);
+        if (!one.id || (all.id && !et_expr_eq(all, one))) return ET_NO_EXPR;
+        all = one;
+    }
+    return all;
+}
+
+/* The same where it is one condition for the whole tile. */
+static et_expr tile_guard(struct contract *c) {
+    int left = MAX_LEAVES * 8;
+    et_expr e = guard_below(c, c->t.gr->value, &left);
+    if (!e.id) return e;
+    e = et_tiler_subst(&c->t, e);
+    if (et_expr_has_op(c->t.x, e, ET_X_REDUCE)) return ET_NO_EXPR;
+    for (int d = 0; d < c->t.gr->rank; d++)
+        if (c->t.inner[d] >= 0 && et_expr_has_var(c->t.x, e, c->t.inner[d])) return ET_NO_EXPR;
+    return e;
+}
+
 /* The CONTRACT step, after the reductions its left operand needs. */
 static bool contract_step(struct contract *c) {
     et_exprs *x = c->t.x;
@@ -306,6 +349,8 @@ static bool contract_step(struct contract *c) {
     et_expr in = et_op2(x, ET_X_LT, et_var(x, s.mvar), s.mlive);
     for (int i = from; i < c->t.f.nsteps; i++)
         if (c->t.f.steps[i].nvars && et_x(x, in)->op != ET_X_INT) c->t.f.steps[i].mask = in;
+    et_expr guard = tile_guard(c);
+    if (guard.id) s.kextent = et_select(x, guard, s.kextent, et_int(x, 0));
     s.nlive = et_int(x, c->span);
     c->direct = true;
     for (int p = 0; p < c->t.gr->nproduct; p++) {
