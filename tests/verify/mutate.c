@@ -124,6 +124,56 @@ static void mutate_box(struct mutation *m, const et_grid *g, et_wait *w) {
     }
 }
 
+/* A variable over BY values more. */
+static int resized(struct mutation *m, int var, int64_t by) {
+    return et_var_add(m->x, "v", plus(m, et_var_extent(m->x, var), by));
+}
+
+struct loads {
+    const et_exprs *x;
+    bool found;
+};
+
+static void mutate_wait_vars(struct mutation *m, const et_grid *g, et_wait *w) {
+    const et_event *e = &m->p->events[w->event];
+    for (int k = 0; k < w->nvars; k++) {
+        int var = w->vars[k];
+        for (int64_t by = -1; by <= 1; by += 2) {
+            et_expr to = et_var(m->x, w->vars[k] = resized(m, var, by));
+            for (int d = 0; d < e->rank; d++) {
+                w->lo[d] = et_subst_var(m->x, w->lo[d], var, to);
+                w->hi[d] = et_subst_var(m->x, w->hi[d], var, to);
+            }
+            emit(m, other, "%s waits for %s: variable %d over one %s", g->name, e->name, k,
+                 by < 0 ? "less" : "more");
+        }
+        for (int64_t at = 0; at < 2; at++) {
+            for (int d = 0; d < e->rank; d++) {
+                w->lo[d] = et_subst_var(m->x, w->lo[d], var, et_int(m->x, at));
+                w->hi[d] = et_subst_var(m->x, w->hi[d], var, et_int(m->x, at));
+            }
+            emit(m, other, "%s waits for %s: variable %d is %d", g->name, e->name, k, (int)at);
+        }
+    }
+}
+
+static void find_load(void *ctx, et_expr e) {
+    struct loads *l = ctx;
+    l->found |= et_x(l->x, e)->op == ET_X_LOAD;
+}
+
+/* Its place among the waits matters: what it reads must have been waited for. */
+static bool reads_tensors(struct mutation *m, const et_wait *w) {
+    struct loads l = {m->x, false};
+    const et_event *e = &m->p->events[w->event];
+    for (int d = 0; d < e->rank; d++) {
+        et_walk(m->x, w->lo[d], find_load, &l);
+        et_walk(m->x, w->hi[d], find_load, &l);
+    }
+    et_walk(m->x, e->count, find_load, &l);
+    return l.found;
+}
+
 static void mutate_wait(struct mutation *m, et_grid *g, int i) {
     et_wait *w = &g->waits[i];
     const char *event = m->p->events[w->event].name;
@@ -141,12 +191,14 @@ static void mutate_wait(struct mutation *m, et_grid *g, int i) {
         emit(m, other, "%s waits for %s instead of %s", g->name, m->p->events[e].name, event);
     }
     mutate_box(m, g, w);
+    mutate_wait_vars(m, g, w);
     g->waits[g->nwaits++] = *w;
     emit(m, same, "%s waits for %s twice", g->name, event);
     et_wait first = g->waits[0];
+    mutant moved_first = reads_tensors(m, w) || reads_tensors(m, &first) ? other : same;
     g->waits[0] = *w;
     *w = first;
-    emit(m, same, "%s waits for %s first", g->name, event);
+    emit(m, moved_first, "%s waits for %s first", g->name, event);
 }
 
 /* ---- notifies ---- */
@@ -173,6 +225,19 @@ static void mutate_notify(struct mutation *m, et_grid *g, int i) {
         n->when = when;
         emit(m, other, "%s notifies %s: %s", g->name, e->name, when_name(when));
     }
+    for (int k = 0; k < n->nvars; k++) {
+        int var = n->vars[k];
+        for (int64_t by = -1; by <= 1; by += 2) {
+            et_expr to = et_var(m->x, n->vars[k] = resized(m, var, by));
+            for (int d = 0; d < e->rank; d++)
+                n->index[d] = et_subst_var(m->x, n->index[d], var, to);
+            emit(m, other, "%s notifies %s: variable %d over one %s", g->name, e->name, k,
+                 by < 0 ? "less" : "more");
+        }
+        for (int d = 0; d < e->rank; d++)
+            n->index[d] = et_subst_var(m->x, n->index[d], var, et_int(m->x, 0));
+        emit(m, other, "%s notifies %s: variable %d is 0", g->name, e->name, k);
+    }
     for (int d = 0; d < e->rank; d++) {
         n->index[d] = plus(m, n->index[d], 1);
         emit(m, other, "%s notifies %s: dimension %d up by one", g->name, e->name, d);
@@ -197,6 +262,14 @@ static void mutate_event(struct mutation *m, int i) {
     }
     e->count = et_int(m->x, 1);
     emit(m, other, "%s counts to 1", e->name);
+    for (int d = 0; d < e->rank; d++) {
+        if (!e->var[d]) continue;
+        et_expr next = plus(m, et_var(m->x, e->var[d] - 1), 1);
+        e->count = et_subst_var(m->x, e->count, e->var[d] - 1, next);
+        emit(m, other, "%s counts what its next counter does", e->name);
+    }
+    e->promised = !e->promised;
+    emit(m, other, "%s is promised, or no longer", e->name);
     e->scope = ET_SCOPE_DIE;
     emit(m, other, "%s has the scope of a die", e->name);
     e->scope = ET_SCOPE_WORKGROUP;

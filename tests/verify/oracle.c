@@ -18,6 +18,9 @@ struct oracle {
     et_program *p;
     const int64_t *syms;
     int64_t *vars;
+    int nvars;
+    int32_t *
+        *held; /* by tensor: what it holds at the end, of integer tensors that the caller owns */
     struct task *task;
     int ntasks, ctasks;
     int words;
@@ -147,13 +150,33 @@ static void free_cells(oracle *o) {
     o->ncells = NULL;
 }
 
+static int64_t elements(const oracle *o, int tensor) {
+    const et_shape *s = &o->p->tensors[tensor].shape;
+    int64_t n = 1;
+    for (int d = 0; d < s->rank; d++)
+        n *= et_eval(o->p->g->exprs, s->dim[d], o->syms, NULL);
+    return n;
+}
+
+static void hold(oracle *o, void *const *memory) {
+    o->held = calloc((size_t)o->p->ntensors + 1, sizeof *o->held);
+    for (int t = 0; t < o->p->ntensors; t++) {
+        const void *at =
+            o->p->tensors[t].kind == ET_TENSOR_CONST ? o->p->tensors[t].data : memory[t];
+        if (o->p->tensors[t].shape.dtype != ET_I32 || !at) continue;
+        size_t bytes = (size_t)elements(o, t) * sizeof **o->held;
+        o->held[t] = memcpy(malloc(bytes + 1), at, bytes);
+    }
+}
+
 oracle *oracle_create(et_program *p, const int64_t *syms, void *const *memory, int most) {
     oracle *o = calloc(1, sizeof *o);
     int64_t loop[ET_MAX_LOOPS] = {0};
     char err[ET_INTERP_ERR];
     o->p = p;
     o->syms = syms;
-    o->vars = calloc((size_t)et_var_count(p->g->exprs) + 1, sizeof *o->vars);
+    o->nvars = et_var_count(p->g->exprs) + 1;
+    o->vars = calloc((size_t)o->nvars, sizeof *o->vars);
     list_tasks(o, p->first, p->count, loop, 0);
     o->words = (o->ntasks + 63) / 64;
     bool ok = o->ntasks <= most;
@@ -163,6 +186,7 @@ oracle *oracle_create(et_program *p, const int64_t *syms, void *const *memory, i
         et_interp_options opt = {.touch = touch, .ctx = o};
         ok = et_program_run(p, syms, memory, &opt, err);
         free_cells(o);
+        hold(o, memory);
     }
     if (ok) return o;
     oracle_destroy(o);
@@ -171,6 +195,9 @@ oracle *oracle_create(et_program *p, const int64_t *syms, void *const *memory, i
 
 void oracle_destroy(oracle *o) {
     if (!o) return;
+    for (int t = 0; o->held && t < o->p->ntensors; t++)
+        free(o->held[t]);
+    free(o->held);
     free(o->vars);
     free(o->task);
     free(o->pair);
@@ -196,6 +223,7 @@ struct check {
     const et_program *p;
     struct word *word;
     char *why;
+    bool astray; /* an index reads outside its tensor, or one whose contents are not known here */
 };
 
 static bool wrong(struct check *c, const char *what, int task, const char *name) {
@@ -224,12 +252,69 @@ static bool applies(const struct check *c, int task, et_when when) {
                                        : i > 0;
 }
 
-static int64_t value(const struct check *c, et_expr e) {
-    return et_eval(c->p->g->exprs, e, c->o->syms, c->o->vars);
+static int64_t value(struct check *c, et_expr e);
+
+static int64_t loaded(struct check *c, const et_node_x *n) {
+    const et_shape *s = &c->p->tensors[n->i].shape;
+    int64_t at = 0;
+    for (int d = 0; d < n->nops; d++) {
+        int64_t i = value(c, n->ops[d]), dim = value(c, s->dim[d]);
+        c->astray |= i < 0 || i >= dim;
+        at = at * dim + i;
+    }
+    c->astray |= !c->o->held[n->i];
+    return c->astray ? 0 : c->o->held[n->i][at];
+}
+
+static int64_t value(struct check *c, et_expr e) {
+    const et_node_x *n = et_x(c->p->g->exprs, e);
+    if (n->op == ET_X_INT) return n->n;
+    if (n->op == ET_X_SYM) return c->o->syms[n->i];
+    if (n->op == ET_X_VAR) return c->o->vars[n->i];
+    if (n->op == ET_X_LOAD) return loaded(c, n);
+    int64_t a = value(c, n->ops[0]), b = value(c, n->ops[1]), q;
+    switch (n->op) {
+    case ET_X_ADD:
+        return a + b;
+    case ET_X_SUB:
+        return a - b;
+    case ET_X_MUL:
+        return a * b;
+    case ET_X_MIN:
+        return a < b ? a : b;
+    case ET_X_MAX:
+        return a > b ? a : b;
+    case ET_X_IDIV:
+    case ET_X_MOD:
+        if (!b) return 0;
+        q = a / b - (a % b != 0 && (a < 0) != (b < 0));
+        return n->op == ET_X_IDIV ? q : a - q * b;
+    default:
+        c->astray = true;
+        return 0;
+    }
+}
+
+/* Variables to their first or next values. */
+static bool first_values(struct check *c, int n, const int *vars) {
+    bool any = true;
+    for (int i = 0; i < n; i++)
+        c->o->vars[vars[i]] = 0;
+    for (int i = 0; i < n; i++)
+        any &= value(c, et_var_extent(c->p->g->exprs, vars[i])) > 0;
+    return any;
+}
+
+static bool next_values(struct check *c, int n, const int *vars) {
+    for (int i = n - 1; i >= 0; i--) {
+        if (++c->o->vars[vars[i]] < value(c, et_var_extent(c->p->g->exprs, vars[i]))) return true;
+        c->o->vars[vars[i]] = 0;
+    }
+    return false;
 }
 
 /* The word of a counter, -1 when there is none. */
-static int word_of(const struct check *c, int event, const int64_t *at) {
+static int word_of(struct check *c, int event, const int64_t *at) {
     const et_event *ev = &c->p->events[event];
     int64_t word = 0, lo, hi;
     for (int d = 0; d < ev->rank; d++) {
@@ -240,25 +325,42 @@ static int word_of(const struct check *c, int event, const int64_t *at) {
     return ev->base + word < c->p->event_words ? (int)(ev->base + word) : -1;
 }
 
+static bool arrive_one(struct check *c, int task, const et_notify *n) {
+    int64_t at[ET_MAX_RANK];
+    for (int d = 0; d < c->p->events[n->event].rank; d++)
+        at[d] = value(c, n->index[d]);
+    if (c->astray) return wrong(c, "notify reads astray", task, c->p->events[n->event].name);
+    int w = word_of(c, n->event, at);
+    if (w < 0 && n->nvars) return true;
+    if (w < 0) return wrong(c, "notify outside", task, c->p->events[n->event].name);
+    struct word *word = &c->word[w];
+    if (word->n == word->cap) {
+        word->cap = word->cap ? 2 * word->cap : 4;
+        word->arrived = realloc(word->arrived, (size_t)word->cap * sizeof *word->arrived);
+    }
+    word->arrived[word->n++] = task;
+    return true;
+}
+
 static bool arrive(struct check *c, int task) {
     const et_grid *g = &c->p->grids[c->o->task[task].grid];
     enter(c, task);
     for (int i = 0; i < g->nnotifies; i++) {
         const et_notify *n = &g->notifies[i];
-        int64_t at[ET_MAX_RANK];
-        if (!applies(c, task, n->when)) continue;
-        for (int d = 0; d < c->p->events[n->event].rank; d++)
-            at[d] = value(c, n->index[d]);
-        int w = word_of(c, n->event, at);
-        if (w < 0) return wrong(c, "notify outside", task, c->p->events[n->event].name);
-        struct word *word = &c->word[w];
-        if (word->n == word->cap) {
-            word->cap = word->cap ? 2 * word->cap : 4;
-            word->arrived = realloc(word->arrived, (size_t)word->cap * sizeof *word->arrived);
-        }
-        word->arrived[word->n++] = task;
+        if (!applies(c, task, n->when) || !first_values(c, n->nvars, n->vars)) continue;
+        do
+            if (!arrive_one(c, task, n)) return false;
+        while (next_values(c, n->nvars, n->vars));
     }
     return true;
+}
+
+/* Arrivals that complete the counter. */
+static int64_t need_of(struct check *c, const et_event *ev, const int64_t *at) {
+    for (int d = 0; d < ev->rank; d++)
+        if (ev->var[d]) c->o->vars[ev->var[d] - 1] = at[d];
+    int64_t n = value(c, ev->count);
+    return n > 0 ? n : 0;
 }
 
 /* All arrivals of the counter come first; add them and their pasts to TO. */
@@ -268,7 +370,7 @@ static bool join(struct check *c, int task, int event, const int64_t *at, uint64
     uint64_t *to = past + (size_t)task * (size_t)o->words;
     int w = word_of(c, event, at);
     if (w < 0) return wrong(c, "wait outside", task, ev->name);
-    if (c->word[w].n != value(c, ev->count)) return wrong(c, "count", task, ev->name);
+    if (c->word[w].n != need_of(c, ev, at) || c->astray) return wrong(c, "count", task, ev->name);
     for (int i = 0; i < c->word[w].n; i++) {
         int a = c->word[w].arrived[i];
         if (a >= task) return wrong(c, "waits for a later task", task, ev->name);
@@ -281,13 +383,18 @@ static bool join(struct check *c, int task, int event, const int64_t *at, uint64
     return true;
 }
 
-static bool wait(struct check *c, int task, const et_wait *w, uint64_t *past) {
+static bool wait_box(struct check *c, int task, const et_wait *w, uint64_t *past) {
     int64_t lo[ET_MAX_RANK], hi[ET_MAX_RANK], at[ET_MAX_RANK];
     int rank = c->p->events[w->event].rank, d;
     for (d = 0; d < rank; d++) {
-        at[d] = lo[d] = value(c, w->lo[d]);
+        int64_t last = value(c, c->p->events[w->event].dim[d]) - 1;
+        lo[d] = value(c, w->lo[d]);
         hi[d] = value(c, w->hi[d]);
+        if (w->nvars && lo[d] < 0) lo[d] = 0;
+        if (w->nvars && hi[d] > last) hi[d] = last;
+        at[d] = lo[d];
     }
+    if (c->astray) return wrong(c, "wait reads astray", task, c->p->events[w->event].name);
     for (d = 0; d < rank; d++)
         if (lo[d] > hi[d]) return true;
     do {
@@ -296,6 +403,14 @@ static bool wait(struct check *c, int task, const et_wait *w, uint64_t *past) {
             at[d] = lo[d];
         if (d >= 0) at[d]++;
     } while (d >= 0);
+    return true;
+}
+
+static bool wait(struct check *c, int task, const et_wait *w, uint64_t *past) {
+    if (!first_values(c, w->nvars, w->vars)) return true;
+    do
+        if (!wait_box(c, task, w, past)) return false;
+    while (next_values(c, w->nvars, w->vars));
     return true;
 }
 
@@ -315,7 +430,10 @@ static bool check_task(struct check *c, int task, uint64_t *past) {
     return true;
 }
 
-bool oracle_accepts(const oracle *o, const et_program *p, char why[256]) {
+bool oracle_accepts(oracle *o, const et_program *p, char why[256]) {
+    int n = et_var_count(p->g->exprs) + 1;
+    if (n > o->nvars) o->vars = realloc(o->vars, (size_t)n * sizeof *o->vars);
+    o->nvars = n > o->nvars ? n : o->nvars;
     struct check c = {.o = o, .p = p, .why = why};
     bool ok = true;
     c.word = calloc((size_t)p->event_words + 1, sizeof *c.word);

@@ -18,6 +18,6 @@ int64_t oracle_pairs(const oracle *);
 
 /* The events of P, which has the tasks the oracle was made of, let every task start in the end (one
  * workgroup, program order) and order every pair noted. WHY says what is wrong otherwise. */
-bool oracle_accepts(const oracle *, const et_program *p, char why[256]);
+bool oracle_accepts(oracle *, const et_program *p, char why[256]);
 
 #endif
