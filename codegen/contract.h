@@ -12,18 +12,19 @@ enum {
 struct et_contract {
     const et_step *s;
     const et_fragment *fr;
-    bool direct;       /* b goes from memory to registers */
-    int size;          /* bytes of an operand element */
-    int lane_k;        /* consecutive k in one fragment of a lane */
-    int piece;         /* of which one load brings so many */
-    int unit_k;        /* k covered by one fragment of all lanes */
-    int results;       /* elements of a sum in one lane */
-    int nsub, msub;    /* 16-row pieces of this wave's n, of m */
-    int kc, units;     /* k per chunk, and units in a wave's part of it */
-    int pitch_a;       /* between staged rows of a */
-    int64_t k, chunks; /* extent and chunks, -1 when known at run time only */
-    bool tail;         /* the last chunk is not full */
-    int nload;         /* fragments of b in one chunk */
+    bool direct;          /* b goes from memory to registers */
+    int size;             /* bytes of an operand element */
+    int lane_k;           /* consecutive k in one fragment of a lane */
+    int piece;            /* of which one load brings so many */
+    int unit_k;           /* k covered by one fragment of all lanes */
+    int results;          /* elements of a sum in one lane */
+    int nsub, msub;       /* 16-row pieces of this wave's n, of m */
+    int kc, units;        /* k per chunk, and units in a wave's part of it */
+    int pitch_a;          /* between staged rows of a */
+    int64_t k, chunks;    /* extent and chunks, -1 when known at run time only */
+    bool tail;            /* the last chunk is not full */
+    int nload;            /* fragments of b in one chunk */
+    et_expr extent, cond; /* k, where cond holds if there is one; elsewhere the sums are zero */
     val mlive, nlive, kend;
     /* Few rows of a leave room: 2^slots chunks are staged at once, rows 2^(4 - slots) apart. NULL:
      * one. */

@@ -29,6 +29,17 @@ static void plan_direct(et_contract *c, const et_local *a, int loads) {
     c->nload = units * per;
 }
 
+/* The k of a tile that has any. Where that is a choice between some and none, *OUT_COND says when
+ * there is any; else it is none. */
+static et_expr full_extent(cg *g, const et_step *s, et_expr *out_cond) {
+    et_node_x x = *et_x(g->x, s->kextent);
+    int64_t none;
+    *out_cond = ET_NO_EXPR;
+    if (x.op != ET_X_SELECT || !et_is_int(g->x, x.ops[2], &none) || none) return s->kextent;
+    *out_cond = x.ops[0];
+    return x.ops[1];
+}
+
 static void plan(cg *g, et_contract *c) {
     const et_step *s = c->s;
     c->fr = et_target_fragment(g->t, s->operand);
@@ -42,7 +53,8 @@ static void plan(cg *g, et_contract *c) {
     c->results = 256 / g->t->wave;
     c->nsub = s->tn / s->wn / 16;
     c->msub = s->tm / 16;
-    if (!et_is_int(g->x, s->kextent, &c->k)) c->k = -1;
+    c->extent = full_extent(g, s, &c->cond);
+    if (!et_is_int(g->x, c->extent, &c->k)) c->k = -1;
     c->direct = true;
     for (int i = 0; i < s->nacc; i++)
         c->direct &= cg_contract_direct(g, s, s->b[i], c->piece);
@@ -79,7 +91,8 @@ const char *cg_contract_problem(cg *g, const et_step *s) {
 bool cg_contract_early(cg *g, const et_step *s) {
     et_contract c = {.s = s};
     plan(g, &c);
-    if (!c.direct || cg_reads_mutable(g, s->nlive) || cg_reads_mutable(g, s->kextent)) return false;
+    if (!c.direct || c.cond.id || cg_reads_mutable(g, s->nlive) || cg_reads_mutable(g, s->kextent))
+        return false;
     for (int i = 0; i < s->nacc; i++)
         if (cg_reads_mutable(g, s->b[i])) return false;
     return true;
@@ -98,6 +111,13 @@ static val held_row(cg *g, et_frag_rows rows, val low, val high) {
     }
 }
 
+static void begin_loads(cg *g, et_contract *c) {
+    c->kend = cg_emit(g, c->extent);
+    if (!c->direct) return;
+    cg_contract_rows(g, c);
+    cg_contract_load(g, c, cg_i32(g, 0), c->first);
+}
+
 et_contract *cg_contract_begin(cg *g, const et_step *s) {
     et_contract *c = et_alloc(g->arena, sizeof *c);
     c->s = s;
@@ -112,10 +132,7 @@ et_contract *cg_contract_begin(cg *g, const et_step *s) {
     c->lane_k0 = c->fr->groups == 1 ? cg_i32(g, 0) : cg_muli(g, high, c->lane_k);
     c->lane_out = cg_muli(g, high, c->results);
     c->kpart = cg_muli(g, c->ks, c->kc / s->wk);
-    c->kend = cg_emit(g, s->kextent);
-    if (!c->direct) return c;
-    cg_contract_rows(g, c);
-    cg_contract_load(g, c, cg_i32(g, 0), c->first);
+    if (!c->cond.id) begin_loads(g, c);
     return c;
 }
 
@@ -442,16 +459,8 @@ static val slots_of(cg *g, const et_contract *c) {
     return LLVMBuildSub(g->b, cg_i32(g, 4), bits, "");
 }
 
-void cg_contract_run(cg *g, et_contract *c) {
-    const et_step *s = c->s;
-    val carried[ET_MAX_FRAGMENTS + ET_MAX_SUMS];
-    if (sums(c) > ET_MAX_SUMS || c->nload > ET_MAX_FRAGMENTS)
-        et_bug("%s: a wave cannot hold %d sums and %d rows", g->f->name, sums(c), c->nload);
-    c->mlive = cg_emit(g, s->mlive);
-    c->nlive = cg_emit(g, s->nlive);
+static void all_chunks(cg *g, et_contract *c, val *carried) {
     if (c->direct && c->chunks != 1) c->slots = slots_of(g, c);
-    for (int i = 0; i < sums(c); i++)
-        carried[i] = LLVMConstNull(LLVMVectorType(g->f32, (unsigned)c->results));
     val chunks = cg_i32(g, c->chunks);
     if (c->chunks < 0)
         chunks = LLVMBuildSDiv(g->b, cg_addi(g, c->kend, c->kc - 1), cg_i32(g, c->kc), "");
@@ -460,6 +469,40 @@ void cg_contract_run(cg *g, et_contract *c) {
         chunks_direct(g, c, chunks, carried);
     else
         chunks_staged(g, c, chunks, carried);
+}
+
+/* Where the tile has k at all; all its waves find the same. */
+static void chunks_if(cg *g, et_contract *c, val *carried) {
+    val old[ET_MAX_SUMS];
+    memcpy(old, carried, (size_t)sums(c) * sizeof *old);
+    val any = LLVMBuildZExt(g->b, cg_emit(g, c->cond), g->i32, "");
+    cg_if some;
+    cg_if_begin(g, &some, cg_icmp(g, LLVMIntNE, cg_uniform(g, any), cg_i32(g, 0)));
+    int mark = cg_scope(g);
+    begin_loads(g, c);
+    all_chunks(g, c, carried);
+    cg_scope_end(g, mark);
+    cg_if_end(g, &some);
+    for (int i = 0; i < sums(c); i++) {
+        val phi = LLVMBuildPhi(g->b, LLVMTypeOf(old[i]), "");
+        LLVMAddIncoming(phi, (val[]){carried[i], old[i]}, (block[]){some.then, some.otherwise}, 2);
+        carried[i] = phi;
+    }
+}
+
+void cg_contract_run(cg *g, et_contract *c) {
+    const et_step *s = c->s;
+    val carried[ET_MAX_FRAGMENTS + ET_MAX_SUMS];
+    if (sums(c) > ET_MAX_SUMS || c->nload > ET_MAX_FRAGMENTS)
+        et_bug("%s: a wave cannot hold %d sums and %d rows", g->f->name, sums(c), c->nload);
+    c->mlive = cg_emit(g, s->mlive);
+    c->nlive = cg_emit(g, s->nlive);
+    for (int i = 0; i < sums(c); i++)
+        carried[i] = LLVMConstNull(LLVMVectorType(g->f32, (unsigned)c->results));
+    if (c->cond.id)
+        chunks_if(g, c, carried);
+    else
+        all_chunks(g, c, carried);
     write_acc(g, c, carried);
     if (s->wk > 1) sum_parts(g, c);
 }

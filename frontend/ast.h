@@ -27,6 +27,7 @@ typedef enum {
     ET_E_INDEX,     /* kid[0]: what is indexed; the rest: expressions and SLICEs */
     ET_E_SLICE,     /* kid[0], kid[1]: bounds, each may be NULL */
     ET_E_LIST,      /* [a, b, ...] */
+    ET_E_RANGE,     /* text in kid[0]..kid[1]: a dimension of a weight */
     ET_E_UNARY,     /* op: MINUS or NOT */
     ET_E_BINARY,    /* op */
     ET_E_TRANSPOSE, /* kid[0].T */
@@ -68,7 +69,7 @@ typedef enum {
     ET_ST_DEF,    /* names[0](params) = expr */
     ET_ST_FOR,    /* names[0] in lo..hi body */
     ET_ST_OUTPUT, /* names[0] [: type] = expr */
-    ET_ST_ASSIGN, /* names[0] = expr, or names[0][target's indices] = expr */
+    ET_ST_ASSIGN, /* names = expr, or names[0][target's indices] = expr */
 } et_stm_kind;
 
 /* A statement with a syntax error keeps what was read of it: `bad` is set, expressions may be NULL,

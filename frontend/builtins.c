@@ -81,6 +81,21 @@ static const et_builtin builtins[] = {
      0,
      {{"axis", ET_KW_INT, true, 0}},
      "write concat(a, b, axis = 0)"},
+    {"iota", "s", et_lower_iota, 0, {{0}}, "write iota(N)"},
+    {"size", "t", et_lower_size, 0, {{"axis", ET_KW_INT, true, 0}}, "write size(x, axis = 0)"},
+    {"take", "ti", et_lower_take, 0, {{0}}, "write take(x, indices)"},
+    {"rank", "t", et_lower_rank, 0, {{0}}, NULL},
+    {"topk", "2ts", et_lower_topk, 0, {{0}}, "write values, indices = topk(x, 2)"},
+    {"group",
+     "4is",
+     et_lower_group,
+     0,
+     {{"pad", ET_KW_INT, false, 0}},
+     "write rows, place, owner, first = group(index, 8)"},
+    {"segment_sum", "ti", et_lower_segment, ET_RED_SUM, {{0}}, "write segment_sum(x, first)"},
+    {"segment_max", "ti", et_lower_segment, ET_RED_MAX, {{0}}, "write segment_max(x, first)"},
+    {"segment_min", "ti", et_lower_segment, ET_RED_MIN, {{0}}, "write segment_min(x, first)"},
+    {"segment_mean", "fi", et_lower_segment, -1, {{0}}, "write segment_mean(x, first)"},
 };
 enum { COUNT = sizeof builtins / sizeof *builtins };
 

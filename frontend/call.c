@@ -148,6 +148,7 @@ static bool bind_argument(et_sema *s, et_call *c, int i, char letter, const et_a
         c->list = e;
         return true;
     }
+    if (letter == 's') return et_sema_size(s, e, &c->size);
     if (!et_sema_eval(s, e, letter == 'e' || letter == 'c' ? mode : ET_IN_VALUE, &c->arg[i]))
         return false;
     if (letter == 'f' || letter == 'i' || letter == 't')
@@ -155,8 +156,12 @@ static bool bind_argument(et_sema *s, et_call *c, int i, char letter, const et_a
     return true;
 }
 
+static int results_of(const et_builtin *fn) {
+    return *fn->args >= '2' && *fn->args <= '9' ? *fn->args - '0' : 1;
+}
+
 static bool bind_arguments(et_sema *s, et_call *c, const et_ast *e, et_mode mode) {
-    const char *letters = c->fn->args;
+    const char *letters = c->fn->args + (results_of(c->fn) > 1);
     int least = (int)strcspn(letters, "+");
     bool more = letters[least] == '+';
     if (e->n < least || (e->n > least && !more) || e->n > ET_MAX_ARGS) {
@@ -223,8 +228,22 @@ static bool call_builtin(et_sema *s, const et_builtin *fn, const et_ast *e, et_m
     return bind_keywords(s, &c, e) && ok && fn->lower(s, &c, out);
 }
 
+bool et_sema_call_many(et_sema *s, const et_ast *e, int n, et_elem out[ET_MAX_RESULTS]) {
+    const et_builtin *fn = e->kind == ET_E_CALL ? et_builtin_find(e->text) : NULL;
+    if (!fn || results_of(fn) < 2) return et_sema_error(s, e->loc, "one value for %d names", n);
+    if (results_of(fn) != n)
+        return et_sema_error(s, e->loc, "%s has %d results for %d names", fn->name, results_of(fn),
+                             n);
+    return call_builtin(s, fn, e, ET_IN_VALUE, out);
+}
+
 bool et_sema_call(et_sema *s, const et_ast *e, et_mode mode, et_elem *out) {
     const et_builtin *fn = et_builtin_find(e->text);
+    if (fn && results_of(fn) > 1) {
+        et_sema_error(s, e->loc, "%s has %d results and stands alone", fn->name, results_of(fn));
+        if (fn->hint) et_sema_note(s, e->loc, "%s", fn->hint);
+        return false;
+    }
     if (fn) return call_builtin(s, fn, e, mode, out);
     const et_def *d = et_table_find(&s->defs, e->text);
     if (d) return expand(s, d, e, mode, out);

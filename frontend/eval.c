@@ -120,6 +120,8 @@ static bool eval_kind(et_sema *s, const et_ast *e, et_mode mode, et_elem *out) {
         et_sema_error(s, e->loc, "a list is not a value");
         et_sema_note(s, e->loc, "lists give reshape its shape and transpose its permutation");
         return false;
+    case ET_E_RANGE:
+        return et_sema_error(s, e->loc, "only a weight has a dimension '%s in ...'", e->text);
     default:
         return et_sema_error(s, e->loc, "':' belongs in an index");
     }

@@ -17,11 +17,13 @@ static void find_carries(et_sema *s, const et_stm *stm, carries *c) {
         const et_stm *inner = stm->body[i];
         if (inner->kind == ET_ST_FOR) find_carries(s, inner, c);
         if (inner->kind != ET_ST_ASSIGN || inner->target || !inner->nnames) continue;
-        et_binding *b = et_name_find(s, inner->names[0].text);
-        if (!b || b->kind != ET_N_VALUE || b->poison || b->carried) continue;
-        b->carried = true;
-        ET_GROW(s->arena, c->v, c->n, c->cap);
-        c->v[c->n++] = (carry){.name = b};
+        for (int k = 0; k < inner->nnames; k++) {
+            et_binding *b = et_name_find(s, inner->names[k].text);
+            if (!b || b->kind != ET_N_VALUE || b->poison || b->carried) continue;
+            b->carried = true;
+            ET_GROW(s->arena, c->v, c->n, c->cap);
+            c->v[c->n++] = (carry){.name = b};
+        }
     }
 }
 

@@ -313,6 +313,8 @@ static void parse_assign(et_parser *p, et_program_ast *out) {
         ET_GROW(p->arena, s->names, s->nnames, s->cnames);
         s->names[s->nnames++] = (et_ident){name->text, name->loc};
         s->target = left == name ? NULL : left;
+        while (left == name && et_parser_take(p, ET_TOK_COMMA) && take_name(p, s, "a name")) {
+        }
         if (p->tok.kind == ET_TOK_COLON)
             et_parser_error(p, p->tok.loc,
                             "only inputs, weights, states and outputs are declared with a type");

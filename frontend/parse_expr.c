@@ -51,6 +51,18 @@ et_ast *et_parse_expr(et_parser *p) {
     return e;
 }
 
+/* NAME in lo..hi */
+static et_ast *range(et_parser *p, const et_ast *name) {
+    et_ast *e = node(p, ET_E_RANGE, name->loc), *lo, *hi;
+    e->text = name->text;
+    et_parser_next(p);
+    lo = et_parse_expr(p);
+    if (!lo || !add_kid(p, e, lo) || !et_parser_expect(p, ET_TOK_RANGE, " between the bounds"))
+        return NULL;
+    hi = et_parse_expr(p);
+    return hi && add_kid(p, e, hi) ? e : NULL;
+}
+
 et_ast *et_parse_list(et_parser *p) {
     et_loc open = p->tok.loc;
     if (!et_parser_expect(p, ET_TOK_LBRACKET, "")) return NULL;
@@ -58,6 +70,7 @@ et_ast *et_parse_list(et_parser *p) {
     while (p->tok.kind != ET_TOK_RBRACKET) {
         if (!room(p, list->n, p->tok.loc)) return NULL;
         et_ast *e = et_parse_expr(p);
+        if (e && e->kind == ET_E_NAME && p->tok.kind == ET_TOK_IN) e = range(p, e);
         if (!e || !add_kid(p, list, e)) return NULL;
         if (!et_parser_take(p, ET_TOK_COMMA)) break;
     }

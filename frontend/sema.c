@@ -141,10 +141,8 @@ static bool hinted(et_sema *s, const et_stm *stm, et_elem *e) {
     return true;
 }
 
-static void assign(et_sema *s, const et_stm *stm) {
-    const et_ident *id = &stm->names[0];
-    et_elem v;
-    bool ok = et_sema_eval(s, stm->expr, ET_IN_VALUE, &v) && hinted(s, stm, &v);
+static void assign_one(et_sema *s, const et_stm *stm, const et_ident *id, bool ok,
+                       const et_elem *v) {
     et_binding *b = et_name_find(s, id->text);
     if (b && b->kind != ET_N_VALUE) {
         if (b->poison) return;
@@ -156,7 +154,22 @@ static void assign(et_sema *s, const et_stm *stm) {
     }
     if (!b || b->unknown) b = et_name_add(s, id, ET_N_VALUE);
     b->poison = true;
-    if (ok) et_sema_bind(s, b, stm->expr->loc, &v);
+    if (ok) et_sema_bind(s, b, stm->expr->loc, v);
+}
+
+static void assign(et_sema *s, const et_stm *stm) {
+    et_elem v[ET_MAX_RESULTS] = {{0}};
+    bool many = stm->nnames > 1;
+    bool ok = many ? et_sema_call_many(s, stm->expr, stm->nnames, v)
+                   : et_sema_eval(s, stm->expr, ET_IN_VALUE, &v[0]) && hinted(s, stm, &v[0]);
+    if (many && stm->hint)
+        ok = et_sema_error(s, stm->hint->loc, "a tile hint is for one value, not for several");
+    for (int i = 0; i < stm->nnames; i++)
+        for (int k = 0; k < i; k++)
+            if (strcmp(stm->names[i].text, stm->names[k].text) == 0)
+                ok = et_sema_error(s, stm->names[i].loc, "'%s' twice", stm->names[i].text);
+    for (int i = 0; i < stm->nnames; i++)
+        assign_one(s, stm, &stm->names[i], ok, &v[i < ET_MAX_RESULTS ? i : 0]);
 }
 
 static bool check_output(et_sema *s, const et_stm *stm, const et_elem *v) {

@@ -181,7 +181,7 @@ void et_sema_loop(et_sema *, const et_stm *);
 void et_sema_weight(et_sema *, const et_stm *);
 
 /* ---- call.c, builtins.c ---- */
-enum { ET_MAX_KW = 7 };
+enum { ET_MAX_KW = 7, ET_MAX_RESULTS = 4 };
 typedef struct {
     const char *name;
     enum { ET_KW_NONE, ET_KW_INT, ET_KW_FLOAT, ET_KW_TEXT } kind;
@@ -193,7 +193,8 @@ typedef struct et_call et_call;
 typedef struct {
     const char *name;
     /* A letter per positional argument: e elementwise operand, c condition, f tensor of floats, i
-     * tensor of i32, t tensor of any type, l list; a last '+' repeats the letter before it. */
+     * tensor of i32, t tensor of any type, l list, s size; a last '+' repeats the letter before it.
+     * A first digit: so many results, for NAME, NAME = f(...); `lower` fills an array then. */
     const char *args;
     bool (*lower)(et_sema *, const et_call *, et_elem *out);
     int op; /* what `lower` is to make of it: an et_xop, an et_reduce or an et_dtype */
@@ -209,6 +210,7 @@ struct et_call {
     et_elem arg[ET_MAX_ARGS];
     et_value value[ET_MAX_ARGS]; /* for the letters f, i and t */
     const et_ast *list;          /* for l */
+    et_expr size;                /* for s */
     struct {
         bool given;
         int64_t i;
@@ -218,6 +220,8 @@ struct et_call {
     } kw[ET_MAX_KW];
 };
 bool et_sema_call(et_sema *, const et_ast *, et_mode, et_elem *out);
+/* A call with N results, for as many names. */
+bool et_sema_call_many(et_sema *, const et_ast *, int n, et_elem out[ET_MAX_RESULTS]);
 bool et_sema_def(et_sema *, const et_stm *, bool is_prelude); /* register a def */
 const et_builtin *et_builtin_find(const char *name);
 const et_builtin *et_builtin_at(int i); /* NULL past the end */
@@ -227,6 +231,10 @@ typedef bool et_lower_fn(et_sema *, const et_call *, et_elem *out);
 et_lower_fn et_lower_op1, et_lower_op2, et_lower_where, et_lower_cast, et_lower_reduce,
     et_lower_mean, et_lower_softmax, et_lower_rmsnorm, et_lower_layernorm, et_lower_rope,
     et_lower_attention, et_lower_gather, et_lower_reshape, et_lower_transpose, et_lower_concat;
+
+/* ---- routing.c ---- */
+et_lower_fn et_lower_iota, et_lower_size, et_lower_take, et_lower_rank, et_lower_topk,
+    et_lower_group, et_lower_segment;
 
 /* ---- prelude.c ---- */
 extern const char et_prelude[]; /* the built-in functions that are defs */

@@ -1,4 +1,5 @@
-/* Weights: a tensor of the checkpoint, or in loops a stack of them along the loops' iterations. */
+/* Weights: a tensor of the checkpoint, or a stack of them, along the iterations of loops and along
+ * dimensions written `e in 0..8`. */
 #include "sema.h"
 #include <string.h>
 
@@ -6,6 +7,20 @@ static et_loc inside(et_loc string, ptrdiff_t offset, ptrdiff_t len) {
     string.col += (int)offset + 1;
     string.len = len < 1 ? 1 : (int)len;
     return string;
+}
+
+/* The leading dimensions that are written `e in lo..hi`. */
+struct stacked {
+    const et_ast *at[ET_MAX_LOOPS];
+    int64_t lo[ET_MAX_LOOPS], hi[ET_MAX_LOOPS];
+    bool mentioned[ET_MAX_LOOPS];
+    int n;
+};
+
+static int stacked_named(const struct stacked *d, const char *text, size_t n) {
+    for (int i = 0; i < d->n; i++)
+        if (strlen(d->at[i]->text) == n && memcmp(d->at[i]->text, text, n) == 0) return i;
+    return -1;
 }
 
 /* The open loop whose variable is the N bytes at TEXT, or -1. */
@@ -17,8 +32,11 @@ static int loop_named(const et_sema *s, const char *text, size_t n) {
     return -1;
 }
 
-static bool unknown_variable(et_sema *s, et_loc loc, const char *text, size_t n) {
+static bool unknown_variable(et_sema *s, const struct stacked *d, et_loc loc, const char *text,
+                             size_t n) {
     et_guess g = {.name = et_strndup(s->arena, text, n)};
+    for (int i = 0; i < d->n; i++)
+        et_guess_try(&g, d->at[i]->text);
     for (int l = s->loop; l >= 0; l = s->graph->loops[l].parent)
         et_guess_try(&g, s->graph->loops[l].name);
     et_sema_error(s, loc, "{%s} is not the variable of a loop around this weight", g.name);
@@ -28,7 +46,8 @@ static bool unknown_variable(et_sema *s, et_loc loc, const char *text, size_t n)
 
 /* Which open loops the name in the checkpoint mentions, as a bit per loop counted from the
  * innermost. */
-static bool scan_source(et_sema *s, const et_stm *stm, bool mentioned[ET_MAX_LOOPS]) {
+static bool scan_source(et_sema *s, const et_stm *stm, struct stacked *d,
+                        bool mentioned[ET_MAX_LOOPS]) {
     for (const char *p = stm->source; *p; p++) {
         ptrdiff_t at = p - stm->source;
         if (*p == '}')
@@ -37,9 +56,14 @@ static bool scan_source(et_sema *s, const et_stm *stm, bool mentioned[ET_MAX_LOO
         size_t n = strcspn(p + 1, "{}");
         if (p[n + 1] != '}')
             return et_sema_error(s, inside(stm->source_loc, at, 1), "'{' without its '}'");
-        int loop = loop_named(s, p + 1, n);
+        int loop = loop_named(s, p + 1, n), dim = stacked_named(d, p + 1, n);
+        if (dim >= 0) {
+            d->mentioned[dim] = true;
+            p += n + 1;
+            continue;
+        }
         if (loop < 0)
-            return unknown_variable(s, inside(stm->source_loc, at, (ptrdiff_t)n + 2), p + 1, n);
+            return unknown_variable(s, d, inside(stm->source_loc, at, (ptrdiff_t)n + 2), p + 1, n);
         int depth = 0;
         for (int l = s->loop; l != loop; l = s->graph->loops[l].parent)
             depth++;
@@ -49,8 +73,14 @@ static bool scan_source(et_sema *s, const et_stm *stm, bool mentioned[ET_MAX_LOO
     return true;
 }
 
-static bool check_source(et_sema *s, const et_stm *stm, bool mentioned[ET_MAX_LOOPS]) {
-    if (!stm->source && s->loop < 0) return true;
+static bool check_source(et_sema *s, const et_stm *stm, struct stacked *d,
+                         bool mentioned[ET_MAX_LOOPS]) {
+    if (!stm->source && s->loop < 0 && !d->n) return true;
+    if (!stm->source && s->loop < 0) {
+        et_sema_error(s, stm->loc, "a weight made of several tensors needs their name");
+        et_sema_note(s, stm->loc, "write = \"experts.{%s}.name\"", d->at[0]->text);
+        return false;
+    }
     if (!stm->source) {
         et_sema_error(s, stm->loc, "a weight in a loop needs its name in the checkpoint");
         et_sema_note(s, stm->loc, "write = \"layers.{%s}.name\"", s->graph->loops[s->loop].name);
@@ -60,7 +90,12 @@ static bool check_source(et_sema *s, const et_stm *stm, bool mentioned[ET_MAX_LO
         return et_sema_error(s, stm->names[1].loc, "one name in the checkpoint for %d weights",
                              stm->nnames);
     if (!*stm->source) return et_sema_error(s, stm->source_loc, "an empty name");
-    return scan_source(s, stm, mentioned);
+    if (!scan_source(s, stm, d, mentioned)) return false;
+    for (int i = 0; i < d->n; i++)
+        if (!d->mentioned[i])
+            return et_sema_error(s, d->at[i]->loc, "the weight's name does not have {%s} in it",
+                                 d->at[i]->text);
+    return true;
 }
 
 /* Put the trip counts of the mentioned loops before SHAPE, outermost first. */
@@ -119,13 +154,54 @@ static bool constant_shape(et_sema *s, const et_stm *stm, const et_shape *shape)
     return true;
 }
 
+static bool bounds_of(et_sema *s, const et_ast *e, struct stacked *d) {
+    int64_t *lo = &d->lo[d->n], *hi = &d->hi[d->n];
+    if (!et_sema_int(s, e->kid[0], lo) || !et_sema_int(s, e->kid[1], hi)) return false;
+    if (*lo < 0 || *lo >= *hi || *hi > INT32_MAX)
+        return et_sema_error(s, e->loc, "'%s' in %lld..%lld: one tensor or more, from 0 on",
+                             e->text, (long long)*lo, (long long)*hi);
+    if (loop_named(s, e->text, strlen(e->text)) >= 0 || et_name_find(s, e->text) ||
+        stacked_named(d, e->text, strlen(e->text)) >= 0)
+        return et_sema_error(s, e->loc, "'%s' has a meaning already", e->text);
+    d->at[d->n++] = e;
+    return true;
+}
+
+/* TYPE with numbers for dimensions `e in lo..hi`, which are listed in D. */
+static bool take_stacked(et_sema *s, et_type_ast *type, struct stacked *d) {
+    if (!type->dims) return true;
+    et_ast *dims = et_alloc(s->arena, sizeof *dims);
+    *dims = *type->dims;
+    dims->kid = et_alloc(s->arena, (size_t)(dims->n + 1) * sizeof *dims->kid);
+    for (int i = 0; i < dims->n; i++) {
+        const et_ast *e = type->dims->kid[i];
+        dims->kid[i] = type->dims->kid[i];
+        if (e->kind != ET_E_RANGE) continue;
+        if (d->n != i || d->n == ET_MAX_LOOPS)
+            return et_sema_error(s, e->loc, "dimensions '%s in ...' are the first of a weight",
+                                 e->text);
+        if (!bounds_of(s, e, d)) return false;
+        et_ast *size = et_alloc(s->arena, sizeof *size);
+        *size = (et_ast){.kind = ET_E_INT, .depth = 1, .loc = e->loc, .i = d->hi[i] - d->lo[i]};
+        dims->kid[i] = size;
+    }
+    type->dims = dims;
+    return true;
+}
+
 void et_sema_weight(et_sema *s, const et_stm *stm) {
     et_shape shape;
+    et_type_ast type = stm->type;
+    struct stacked d = {.n = 0};
     bool mentioned[ET_MAX_LOOPS] = {false};
-    int loops[ET_MAX_LOOPS], nloops = 0;
-    bool ok = et_sema_type(s, &stm->type, &shape) && constant_shape(s, stm, &shape);
-    ok &= check_source(s, stm, mentioned);
+    int loops[ET_MAX_LOOPS] = {0}, nloops = 0;
+    bool ok = take_stacked(s, &type, &d) && et_sema_type(s, &type, &shape) &&
+              constant_shape(s, stm, &shape);
+    ok = ok && check_source(s, stm, &d, mentioned);
     if (ok) ok = stack(s, stm->loc, mentioned, &shape, loops, &nloops);
+    if (ok && nloops + d.n > ET_MAX_LOOPS)
+        ok = et_sema_error(s, stm->loc, "a stack of weights over more than %d loops and dimensions",
+                           ET_MAX_LOOPS);
     for (int i = 0; i < stm->nnames; i++) {
         const et_ident *id = &stm->names[i];
         et_binding *b = et_name_add(s, id, ET_N_WEIGHT);
@@ -137,6 +213,10 @@ void et_sema_weight(et_sema *s, const et_stm *stm) {
         val->source = stm->source ? stm->source : id->text;
         val->nloops = nloops;
         memcpy(val->loops, loops, sizeof loops);
+        for (int k = 0; k < d.n; k++) {
+            int loop = et_graph_stack(s->graph, d.at[k]->text, d.lo[k], d.hi[k], d.at[k]->loc);
+            et_val_of(s->graph, v)->loops[et_val_of(s->graph, v)->nloops++] = loop;
+        }
         b->elem = et_elem_value(s, v);
         b->poison = nloops > 0 && !pick(s, id->loc, v, nloops, loops, &b->elem);
     }

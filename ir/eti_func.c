@@ -158,8 +158,8 @@ static bool reduce_kind(eti_parser *p, et_reduce *out) {
     return false;
 }
 
-/* map [vars] [where mask] target = value; reduce KIND [vars] [where mask] over r < E target = value
- */
+/* map [vars] [where mask] target = value; reduce KIND [vars] [where mask] over r < E [extent X]
+ * target = value */
 static void map_or_reduce(eti_parser *p, et_step *s) {
     int coords = p->nscope;
     eti_next(p);
@@ -176,6 +176,8 @@ static void map_or_reduce(eti_parser *p, et_step *s) {
         p->nscope = coords;
         for (int i = 0; i < s->nvars; i++)
             if (s->vars[i] >= 0) eti_bind_var(p, s->vars[i]);
+        if (s->rvar >= 0 && eti_take_word(p, "extent"))
+            s->rextent = eti_expr_of(p, PLAIN, ET_T_I32, "an extent");
     }
     eti_target(p, PLAIN, &s->to);
     eti_need(p, '=');

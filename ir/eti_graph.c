@@ -8,11 +8,12 @@ struct eti_pending {
     int n;
     const char *label[ET_MAX_LOOPS];
     et_loc loc[ET_MAX_LOOPS];
+    int nstacks, stacks[ET_MAX_LOOPS];
 };
 
 /* ---- attributes ---- */
 
-enum { REQUIRED = 1, DTYPE = 2, REDUCE = 4, GONE = -3 };
+enum { REQUIRED = 1, DTYPE = 2, REDUCE = 4, ONE_DIM = 8, GONE = -3 };
 
 static const struct {
     const et_op *op;
@@ -35,6 +36,19 @@ static const struct {
     {&et_op_slice, "size", ET_A_EXPRS, REQUIRED},
     {&et_op_slice, "drop", ET_A_INTS, REQUIRED},
     {&et_op_transpose, "perm", ET_A_INTS, REQUIRED},
+    {&et_op_iota, "shape", ET_A_EXPRS, REQUIRED | ONE_DIM},
+    {&et_op_segment, "kind", ET_A_INT, REQUIRED | REDUCE},
+    {&et_op_segment, "axis", ET_A_INT, 0},
+    {&et_op_segment, "mean", ET_A_INT, 0},
+    {&et_op_group_count, "groups", ET_A_INT, REQUIRED},
+    {&et_op_group_count, "block", ET_A_INT, REQUIRED},
+    {&et_op_group_first, "pad", ET_A_INT, REQUIRED},
+    {&et_op_group_place, "block", ET_A_INT, REQUIRED},
+    {&et_op_group_owner, "pad", ET_A_INT, REQUIRED},
+    {&et_op_group_owner, "blocks", ET_A_EXPRS, REQUIRED | ONE_DIM},
+    {&et_op_group_rows, "block", ET_A_INT, REQUIRED},
+    {&et_op_group_rows, "pad", ET_A_INT, REQUIRED},
+    {&et_op_group_rows, "blocks", ET_A_EXPRS, REQUIRED | ONE_DIM},
     {&et_op_update, "index", ET_A_INTS, REQUIRED},
     {&et_op_update, "scalar", ET_A_EXPRS, REQUIRED},
 };
@@ -185,13 +199,28 @@ static bool check_update(eti_parser *p, const et_node *n, const et_attr *index,
     return whole <= ET_MAX_RANK || complain(p, n, "too many dimensions");
 }
 
+/* An attribute that is one dimension of the result. */
+static bool check_dim(eti_parser *p, const et_node *n, const et_attr *a) {
+    if (a->n != 1 || !a->exprs[0].id || !eti_symbols_only(p, a->exprs[0], n->loc, "a dimension") ||
+        !eti_in_bounds(p, a->exprs[0], n->loc, 1, INT32_MAX, "a dimension"))
+        return complain(p, n, et_printf(p->arena, "%s holds one dimension", a->name));
+    return true;
+}
+
 static bool check_attrs(eti_parser *p, const et_node *n, int na, const et_attr *a) {
     for (int i = 0; i < NATTRIBUTES; i++)
         if (attributes[i].op == n->op && attributes[i].flags & REQUIRED &&
             !attr(na, a, attributes[i].name))
             return complain(p, n,
                             et_printf(p->arena, "the attribute %s is missing", attributes[i].name));
-    int rank = et_val_of(p->g, n->args[0])->shape.rank;
+    int rank = n->nargs ? et_val_of(p->g, n->args[0])->shape.rank : 0;
+    for (int i = 0; i < NATTRIBUTES; i++)
+        if (attributes[i].op == n->op && attributes[i].flags & ONE_DIM &&
+            !check_dim(p, n, attr(na, a, attributes[i].name)))
+            return false;
+    const et_attr *kind = n->op == &et_op_segment ? attr(na, a, "kind") : NULL;
+    if (kind && (kind->i == ET_RED_ARGMAX || (attr(na, a, "axis") && attr(na, a, "axis")->i != 0)))
+        return complain(p, n, "there are sum, max and min over axis 0");
     for (int i = 0; i < na; i++)
         if ((n->op == &et_op_slice || n->op == &et_op_update) && a[i].n != rank &&
             strcmp(a[i].name, "tile") != 0 && strcmp(a[i].name, "range") != 0 &&
@@ -245,6 +274,7 @@ static void define(eti_parser *p, const char *label, et_loc loc, et_value v) {
 
 static bool arguments(eti_parser *p, et_node *n) {
     bool ok = true;
+    if (!n->op->nargs_max) return true;
     do {
         et_loc loc = p->tok.loc;
         et_value v = value_named(p);
@@ -314,16 +344,19 @@ static void node(eti_parser *p, const char *label, et_loc at) {
 
 /* ---- leaves ---- */
 
-static void pend(eti_parser *p, et_value v) {
+static void pend(eti_parser *p, et_value v, const et_shape *s) {
     struct eti_pending w = {.value = v.id};
-    do {
-        et_loc loc = p->tok.loc;
-        const char *label = eti_need_name(p, ETI_NAME, "a loop");
-        if (w.n == ET_MAX_LOOPS)
-            eti_error(p, loc, "more than %d loops", ET_MAX_LOOPS);
-        else if (label)
-            w.label[w.n] = label, w.loc[w.n++] = loc;
-    } while (eti_take(p, ','));
+    if (eti_take_word(p, "over")) do {
+            et_loc loc = p->tok.loc;
+            const char *label = eti_need_name(p, ETI_NAME, "a loop");
+            if (w.n == ET_MAX_LOOPS)
+                eti_error(p, loc, "more than %d loops", ET_MAX_LOOPS);
+            else if (label)
+                w.label[w.n] = label, w.loc[w.n++] = loc;
+        } while (eti_take(p, ','));
+    int n = w.n;
+    if (eti_take_word(p, "each")) eti_each(p, s, &n, w.stacks);
+    w.nstacks = n - w.n;
     if (!v.id || p->broken) return;
     ET_GROW(p->arena, p->pending, p->npending, p->cpending);
     p->pending[p->npending++] = w;
@@ -359,7 +392,7 @@ static void leaf(eti_parser *p, et_value_kind kind) {
         et_val_of(p->g, v)->source = source;
         et_val_of(p->g, v)->data = data;
     }
-    if (kind == ET_V_WEIGHT && eti_take_word(p, "over")) pend(p, v);
+    if (kind == ET_V_WEIGHT && (eti_is_word(p, "over") || eti_is_word(p, "each"))) pend(p, v, &s);
     define(p, label, loc, v);
 }
 
@@ -544,6 +577,8 @@ static void fix_weights(eti_parser *p) {
             v->loops[k] = l;
             v->nloops = k + 1;
         }
+        for (int k = w->n; k < w->n + w->nstacks && v->nloops == k; k++)
+            v->loops[v->nloops++] = w->stacks[k];
     }
 }
 

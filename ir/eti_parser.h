@@ -166,6 +166,8 @@ void eti_shape(eti_parser *, et_shape *out_shape);
 const void *eti_data(eti_parser *, const et_shape *);
 /* "over l, m": the loops of a weight of SHAPE. */
 void eti_over(eti_parser *, const et_shape *, int *out_n, int loops[ET_MAX_LOOPS]);
+/* "e in 0..8", after "each": what its tensors are stacked by, after the N loops. */
+void eti_each(eti_parser *, const et_shape *, int *n, int loops[ET_MAX_LOOPS]);
 void eti_tensor(eti_parser *);
 int64_t eti_shape_bytes(eti_parser *, const et_shape *);
 /* A loop declared so far, by label; -1 after an error. */

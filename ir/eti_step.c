@@ -151,8 +151,8 @@ static void distinct(eti_parser *p, const et_step *s, et_loc loc) {
             if (all[i] >= 0 && all[i] == all[k]) eti_error(p, loc, "one buffer for two purposes");
 }
 
-/* contract TYPE [m < TM [live E], n < TN [live E]] over k < K [by KC] [waves WN * WK]
- * [stage $a [, $b]]  a = E  $acc += a * E ... */
+/* contract TYPE [m < TM [live E], n < TN [live E]] over k < K [extent E] [by KC]
+ * [waves WN * WK] [stage $a [, $b]]  a = E  $acc += a * E ... */
 void eti_step_contract(eti_parser *p, et_step *s) {
     et_loc begin = p->tok.loc;
     int coords = p->nscope;
@@ -173,6 +173,9 @@ void eti_step_contract(eti_parser *p, et_step *s) {
     p->nscope = coords;
     s->kvar = p->broken ? -1 : eti_var_over(p, ETI_TENSORS | ETI_LOOPS);
     if (s->kvar >= 0) s->kextent = et_var_extent(p->x, s->kvar);
+    p->nscope = coords;
+    if (s->kvar >= 0 && eti_take_word(p, "extent"))
+        s->kextent = eti_expr_of(p, ETI_TENSORS | ETI_LOOPS, ET_T_I32, "an extent");
     division(p, s);
     if (eti_take_word(p, "stage")) {
         at = p->tok.loc;

@@ -130,6 +130,29 @@ void eti_over(eti_parser *p, const et_shape *s, int *out_n, int loops[ET_MAX_LOO
     *out_n = n;
 }
 
+/* NAME in 0..TRIPS [from FIRST], ... after "each": appended to the loops of a weight. */
+void eti_each(eti_parser *p, const et_shape *s, int *n, int loops[ET_MAX_LOOPS]) {
+    do {
+        et_loc loc = p->tok.loc;
+        int64_t size, from = 0;
+        const char *name = eti_need_name(p, ETI_NAME, "what the name in the checkpoint calls it");
+        eti_need_word(p, "in");
+        eti_need_int(p, 0, 0, "where it starts");
+        eti_need(p, ETI_OP2('.', '.'));
+        int64_t trips = eti_need_int(p, 1, INT32_MAX, "the number of tensors");
+        if (eti_take_word(p, "from")) from = eti_need_int(p, 0, INT32_MAX - trips, "the first");
+        if (p->broken || !name) return;
+        if (*n == ET_MAX_LOOPS || p->g->nloops >= ETI_MAX_ITEMS)
+            eti_error(p, loc, "more than %d loops", ET_MAX_LOOPS);
+        else if (s->rank >= 0 &&
+                 (*n >= s->rank || !et_is_int(p->x, s->dim[*n], &size) || size != trips))
+            eti_error(p, loc, "dimension %d must be %lld, the number of tensors", *n,
+                      (long long)trips);
+        else
+            loops[(*n)++] = et_graph_stack(p->g, name, from, from + trips, loc);
+    } while (eti_take(p, ','));
+}
+
 /* ---- the statement ---- */
 
 static bool constant_dims(eti_parser *p, const et_shape *s) {
@@ -177,6 +200,8 @@ static void clauses(eti_parser *p, et_tensor *t, int index) {
         eti_next(p);
         eti_over(p, &t->shape, &t->nloops, t->loops);
     }
+    if (t->kind == ET_TENSOR_WEIGHT && eti_take_word(p, "each"))
+        eti_each(p, &t->shape, &t->nloops, t->loops);
     if (t->kind == ET_TENSOR_TEMP && eti_take_word(p, "carried"))
         t->carried = eti_loop_named(p) + 1;
     if (eti_take_word(p, "at")) place(p, t, index);

@@ -146,7 +146,7 @@ bool et_graph_node(et_graph *g, et_block *block, const et_op *op, et_loc loc, in
                 (nargs < op->nargs_min ? op->nargs_min : op->nargs_max) == 1 ? "" : "s", nargs);
         return false;
     }
-    et_node n = {.op = op, .loc = loc, .nargs = nargs, .nattrs = nattrs, .vars = {-1, -1}};
+    et_node n = {.op = op, .loc = loc, .nargs = nargs, .nattrs = nattrs, .vars = {-1, -1, -1}};
     memcpy(n.args, args, (size_t)nargs * sizeof *args);
     for (int i = 0; i < nargs; i++)
         et_val_of(g, args[i]);
@@ -193,11 +193,8 @@ int et_graph_var(et_graph *g, const char *name, et_expr extent) {
     return et_var_add(g->exprs, name, extent);
 }
 
-int et_graph_loop(et_graph *g, et_block *block, const char *name, int parent, int64_t lo,
-                  int64_t hi, et_loc loc) {
+static int new_loop(et_graph *g, const char *name, int parent, int64_t lo, int64_t hi, et_loc loc) {
     et_check(lo < hi);
-    /* The statement first: growing the array of loops moves BLOCK when it is a loop's body. */
-    add_stmt(g, block, (et_stmt){ET_S_LOOP, g->nloops});
     ET_GROW(g->arena, g->loops, g->nloops, g->cloops);
     g->loops[g->nloops] =
         (et_loop){.name = et_strdup(g->arena, name),
@@ -207,6 +204,23 @@ int et_graph_loop(et_graph *g, et_block *block, const char *name, int parent, in
                   .parent = parent,
                   .loc = loc};
     return g->nloops++;
+}
+
+int et_graph_loop(et_graph *g, et_block *block, const char *name, int parent, int64_t lo,
+                  int64_t hi, et_loc loc) {
+    /* The statement first: growing the array of loops moves BLOCK when it is a loop's body. */
+    add_stmt(g, block, (et_stmt){ET_S_LOOP, g->nloops});
+    return new_loop(g, name, parent, lo, hi, loc);
+}
+
+int et_graph_stack(et_graph *g, const char *name, int64_t lo, int64_t hi, et_loc loc) {
+    for (int l = 0; l < g->nloops; l++) {
+        const et_loop *o = &g->loops[l];
+        if (o->stacks && o->lo == lo && o->hi == hi && strcmp(o->name, name) == 0) return l;
+    }
+    int l = new_loop(g, name, -1, lo, hi, loc);
+    g->loops[l].stacks = true;
+    return l;
 }
 
 static et_loop *loop_of(et_graph *g, int loop) {

@@ -59,7 +59,8 @@ typedef struct {
     et_loc loc;
     int node; /* NODE: index into nodes; CARRY and LOOP: loop index */
     /* WEIGHT: the checkpoint name with {loop variable} in it, and the loops it was declared in,
-     * outermost first: its leading nloops dimensions are their trip counts. */
+     * outermost first, then those that only stack: its leading nloops dimensions are their trip
+     * counts. */
     const char *source;
     int nloops;
     int loops[ET_MAX_LOOPS];
@@ -82,7 +83,7 @@ typedef struct {
 } et_attr;
 
 #define ET_MAX_ARGS 16
-#define ET_MAX_NODE_VARS 2
+#define ET_MAX_NODE_VARS 3
 
 typedef struct {
     const et_op *op;
@@ -120,6 +121,7 @@ typedef struct {
     et_block body;
     et_carry *carry;
     int ncarry, ccarry;
+    bool stacks; /* runs nothing: it only says from which tensors weights are put together */
     et_loc loc;
 } et_loop;
 
@@ -155,6 +157,10 @@ int et_graph_loop(et_graph *, et_block *, const char *name, int parent, int64_t 
                   et_loc);
 /* Valid until the next loop is added: ask again after that. */
 et_block *et_graph_loop_body(et_graph *, int loop);
+/* A loop that runs nothing, for a weight of one tensor per iteration: the same one every time. */
+int et_graph_stack(et_graph *, const char *name, int64_t lo, int64_t hi, et_loc);
+/* " each e in 0..8": the loops of a weight that only stack. */
+void et_stacks_print(const et_graph *, int nloops, const int *loops, FILE *);
 /* Make INIT loop-carried in LOOP; returns the value the body reads. */
 et_value et_graph_carry(et_graph *, int loop, et_value init);
 /* Close the carry whose body value is IN with what an iteration leaves; shapes must be equal (false

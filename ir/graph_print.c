@@ -3,6 +3,7 @@
 #include "names.h"
 #include "ops.h"
 #include "text.h"
+#include <inttypes.h>
 #include <string.h>
 
 typedef struct {
@@ -40,12 +41,23 @@ static void put_declaration(printer *p, et_value v) {
     if (val->kind == ET_V_WEIGHT && val->source) {
         fputs(" = ", p->out);
         et_put_string(p->out, val->source);
-        for (int i = 0; i < val->nloops; i++)
+        for (int i = 0; i < val->nloops && !p->g->loops[val->loops[i]].stacks; i++)
             fprintf(p->out, "%s%s", i ? ", " : " over ", loop_label(p, val->loops[i]));
+        et_stacks_print(p->g, val->nloops, val->loops, p->out);
     }
     if (val->kind == ET_V_CONST && val->data)
         et_shape_data_print(p->g->exprs, &val->shape, val->data, p->out);
     fputc('\n', p->out);
+}
+
+void et_stacks_print(const et_graph *g, int nloops, const int *loops, FILE *out) {
+    int n = 0;
+    for (int i = 0; i < nloops; i++) {
+        const et_loop *l = &g->loops[loops[i]];
+        if (!l->stacks) continue;
+        fprintf(out, "%s%s in 0..%" PRId64, n++ ? ", " : " each ", l->name, l->hi - l->lo);
+        if (l->lo) fprintf(out, " from %" PRId64, l->lo);
+    }
 }
 
 void et_shape_data_print(const et_exprs *x, const et_shape *s, const void *data, FILE *out) {

@@ -31,6 +31,7 @@ static const char *loop_label(const struct out *o, int loop) {
 }
 
 static void print_loop(struct out *o, const et_loop *l) {
+    if (l->stacks) return; /* told by the weights */
     fprintf(o->to, "loop %s in 0..%" PRId64, et_var_name(o->p->g->exprs, l->var), l->hi - l->lo);
     if (l->lo) fprintf(o->to, " from %" PRId64, l->lo);
     if (l->parent >= 0) fprintf(o->to, " within %s", loop_label(o, l->parent));
@@ -45,8 +46,9 @@ static void print_tensor(struct out *o, const et_tensor *t) {
         fprintf(o->to, " = ");
         et_put_string(o->to, t->source);
     }
-    for (int i = 0; i < t->nloops; i++)
+    for (int i = 0; i < t->nloops && !o->p->g->loops[t->loops[i]].stacks; i++)
         fprintf(o->to, "%s%s", i ? ", " : " over ", loop_label(o, t->loops[i]));
+    et_stacks_print(o->p->g, t->nloops, t->loops, o->to);
     if (t->kind == ET_TENSOR_CONST) et_shape_data_print(o->p->g->exprs, &t->shape, t->data, o->to);
     if (t->carried) fprintf(o->to, " carried %s", loop_label(o, t->carried - 1));
     if (t->kind == ET_TENSOR_TEMP && o->p->workspace_bytes)
@@ -87,6 +89,12 @@ static const char *local_name(const struct out *o, int local) {
     return o->f->locals[local].name;
 }
 
+/* How far VAR runs where that is not what it was declared with. */
+static void print_extent(struct out *o, int var, et_expr extent) {
+    if (!et_expr_eq(et_var_extent(o->p->g->exprs, var), extent))
+        fprintf(o->to, " extent %s", text(o, extent));
+}
+
 static void print_contract(struct out *o, const et_step *s) {
     FILE *f = o->to;
     fprintf(f, "  contract %s [", et_dtype_name(s->operand));
@@ -95,6 +103,7 @@ static void print_contract(struct out *o, const et_step *s) {
     print_var(o, s->nvar);
     fprintf(f, " live %s] over ", text(o, s->nlive));
     print_var(o, s->kvar);
+    print_extent(o, s->kvar, s->kextent);
     fprintf(f, " by %d waves %d * %d stage $%s", s->kc, s->wn, s->wk, local_name(o, s->stage_a));
     if (s->stage_b >= 0) fprintf(f, ", $%s", local_name(o, s->stage_b));
     fprintf(f, "\n    a = %s\n", text(o, s->a));
@@ -131,6 +140,7 @@ static void print_step(struct out *o, const et_step *s) {
     if (reduce) {
         fprintf(o->to, " over ");
         print_var(o, s->rvar);
+        print_extent(o, s->rvar, s->rextent);
     }
     fprintf(o->to, "\n    ");
     print_place(o, &s->to);

@@ -90,9 +90,15 @@ static int find(struct search *s, int v) {
 static bool is_choice(const struct search *s, int v) {
     const et_val *val = &s->lo->g->vals[v];
     if (val->kind != ET_V_NODE || s->info[v].must || s->info[v].uses == 0) return false;
-    const et_op *op = s->lo->g->nodes[val->node].op;
+    const et_node *n = &s->lo->g->nodes[val->node];
+    const et_op *op = n->op;
+    /* Matrices that a tensor chooses are read where they lie: a copy of them is never worth it, and
+     * what follows their product may say for which tiles there is none. */
+    if (op == &et_op_gather) return !s->info[v].only_contracts;
+    const et_node *right = op == &et_op_contract ? et_node_of(s->lo->g, n->args[1]) : NULL;
+    if (right && right->op == &et_op_gather) return false;
     return op->class == ET_CLASS_MAP || op->class == ET_CLASS_REDUCE ||
-           op->class == ET_CLASS_CONTRACT || op == &et_op_gather;
+           op->class == ET_CLASS_CONTRACT;
 }
 
 /* Every choice that the expression of V may inline belongs to one partition. What a choice in it

@@ -119,10 +119,21 @@ static void keep_if(et_lowering *lo, et_value v, bool contract, bool reduction, 
         keep(lo, v, false);
 }
 
+/* A product under another shape has no tiles: it is stored in its own, and reshaped when it is
+ * read. */
+static void keep_reshaped(et_lowering *lo, et_value v) {
+    const et_node *n = et_node_of(lo->g, v);
+    if (!n || n->op != &et_op_reshape || info(lo, v)->keep || !info(lo, v)->facts.contract) return;
+    keep_reshaped(lo, n->args[0]);
+    keep_if(lo, n->args[0], true, false, false);
+    info(lo, v)->facts.contract = false;
+}
+
 static void constrain_args(et_lowering *lo, const et_node *n) {
     const et_shape *b;
     switch (n->op->class) {
     case ET_CLASS_VIEW:
+        if (n->op == &et_op_gather) keep_reshaped(lo, n->args[0]);
         for (int a = 0; a < n->nargs; a++)
             if (n->op != &et_op_reshape)
                 keep_if(lo, n->args[a], true, n->op != &et_op_slice, n->op == &et_op_gather);
