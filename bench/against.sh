@@ -2,12 +2,13 @@
 # against.sh OTHER [BIN]: this tree against another one, in one run on this machine: what etcc takes, what
 # its kernels take on the emulator, how fast the emulator is, how big the files are. Prints a table.
 # OTHER: a commit, which is built in a scratch folder, or the folder with the tools of a build.
-# BIN: the tools of this tree; default build/bin. Runs alternate between the two, five of each; figures are
-# medians.
+# BIN: the tools of this tree; default build/bin. Runs alternate between the two, five of each or $RUNS; figures
+# are medians.
 set -eu
 src=$(cd "$(dirname "$0")/.." && pwd)
 other=$1
 bin=$(cd "${2:-$src/build/bin}" && pwd)
+runs=${RUNS:-5}
 dir=$(mktemp -d)
 tree=$dir/tree
 git() {
@@ -57,15 +58,15 @@ once() { # BIN KIND
     done
 }
 
-for run in 1 2 3 4 5; do
-    [ ! -t 2 ] || printf '\rrun %d of 5 ' "$run" >&2
+for run in $(seq "$runs"); do
+    [ ! -t 2 ] || printf '\rrun %d of %d ' "$run" "$runs" >&2
     once "$bin" new >> new.figures
     once "$old" old >> old.figures
 done
 [ ! -t 2 ] || printf '\r\033[K' >&2
 
 echo "This tree ($(git rev-parse --short HEAD)) against $name, on $(nproc) cores of $(
-    sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(date -u +%F); medians of 5 runs in turn."
+    sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(date -u +%F); medians of $runs runs in turn."
 echo
 echo '| | this | other | this / other |'
 echo '| --- | --- | --- | --- |'

@@ -65,8 +65,7 @@ static bool report(const struct eb_bench *b) {
 
 static bool bench(const struct eb_options *o) {
     struct eb_bench b = {.o = o};
-    bool ok = eb_columns_make(&b) && eb_points_make(&b) && (!b.device || eb_run(&b)) &&
-              eb_predict(&b) && eb_write_timelines(&b);
+    bool ok = eb_columns_make(&b) && eb_points_make(&b) && eb_run(&b) && eb_write_timelines(&b);
     eb_progress_end(&b);
     ok = ok && report(&b);
     eb_points_free(&b);

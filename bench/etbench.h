@@ -78,6 +78,7 @@ struct eb_column {
     et_arena *arena;      /* of the program, NULL when the column is a code object */
     et_program *program;  /* lives as long as the arena, or another column's arena */
     char *code;           /* path of the code object */
+    bool made_here;       /* it is, and does not stay */
     double compile_seconds;
     int64_t code_bytes;
     etrt_model *model;
@@ -140,6 +141,7 @@ struct eb_cell {
     int n[EB_METRICS];
     bool has_prediction;
     et_sim_result prediction;
+    bool routing_from_device;  /* see enum eb_effort */
     char why[ET_SIM_ERR + 32]; /* why there is none */
     bool has_tasks;
     timeline_summary tasks; /* counted by the emulator */
@@ -176,22 +178,32 @@ bool eb_columns_agree(struct eb_bench *);
 /* Outputs and states of column C against those of column 0, bit by bit. */
 bool eb_same_results(struct eb_bench *, const struct eb_column *c, const struct eb_point *);
 
-/* ---- runs, predictions: etbench_run.c, etbench_predict.c --------------------------------------
+/* ---- runs, predictions: etbench_run.c, etbench_predict.c, etbench_values.c -------------------
  */
 
+/* Run and predict every point. */
 bool eb_run(struct eb_bench *);
-bool eb_predict(struct eb_bench *);
+void eb_predict(struct eb_bench *, struct eb_point *);
+
+/* What predictions know of tensors that decide who waits for what: what the interpreter makes of
+ * the inputs, of weights as well, or also what the last launch left on the device: of a loop's
+ * tensors that is what its last iteration wrote. NULL when there is no more to be had. */
+enum eb_effort { EB_INPUTS, EB_WEIGHTS, EB_DEVICE };
 struct eb_values;
-/* Play column C at a point. OUT_VALUES may be NULL. */
+struct eb_values *eb_values_make(struct eb_bench *, const struct eb_column *,
+                                 const struct eb_point *, enum eb_effort, char err[ET_SIM_ERR]);
+void eb_values_free(struct eb_values *);
+bool eb_values_from_device(const struct eb_values *); /* Was anything of it asked for? */
+/* As et_sim_options.value. */
+bool eb_value(void *values, int tensor, int64_t iteration, const int64_t *index, int64_t *out);
+
+/* Play column C at a point, with as much effort as it takes. */
 bool eb_play(struct eb_bench *b, const struct eb_column *c, const struct eb_point *,
              et_sim_result *out, struct eb_values **out_values, char err[ET_SIM_ERR]);
 /* The same again, and TASK is called for every task. */
 bool eb_play_with(struct eb_bench *b, const struct eb_column *c, const int64_t *syms,
                   struct eb_values *, void (*task)(void *ctx, const et_sim_task *), void *ctx,
                   et_sim_result *out, char err[ET_SIM_ERR]);
-/* What the prediction knew of tensors that routing depends on; as et_sim_options.value. */
-bool eb_value(void *values, int tensor, int64_t iteration, const int64_t *index, int64_t *out);
-void eb_values_free(struct eb_values *);
 /* The values of the point in the order of the program's symbols. */
 void eb_symbols(const struct eb_bench *, const struct eb_point *, const et_program *, int64_t *out);
 bool eb_write_timelines(struct eb_bench *); /* etbench_timeline.c */

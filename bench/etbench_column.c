@@ -52,6 +52,7 @@ bool eb_compile(struct eb_bench *b, const char *file, const char *schedule, bool
     c->asked = schedule;
     c->arena = et_arena_create();
     c->code = eb_text("%s/%d.hsaco", b->folder, b->ncompiled++);
+    c->made_here = true;
     et_options o = {.input = file,
                     .output = b->device || profile ? c->code : NULL,
                     .target = b->target,
@@ -87,6 +88,7 @@ struct eb_column *eb_traced(struct eb_bench *b, struct eb_column *c) {
 
 bool eb_column_load(struct eb_bench *b, struct eb_column *c) {
     etrt_status st = etrt_model_load(b->device, c->code, &c->model);
+    if (c->made_here) unlink(c->code); /* at once: less is left if somebody ends the program */
     if (st == ETRT_OK) st = etrt_session_create(c->model, &c->session);
     if (st == ETRT_OK && b->o->wait_limit > 0)
         st = etrt_set_wait_limit(c->session, b->o->wait_limit);
@@ -265,10 +267,8 @@ static void free_column(struct eb_column *c) {
     free(c->traced);
     etrt_session_destroy(c->session);
     etrt_model_unload(c->model);
-    if (c->arena) {
-        unlink(c->code);
-        et_arena_destroy(c->arena);
-    }
+    if (c->made_here) unlink(c->code);
+    if (c->arena) et_arena_destroy(c->arena);
     free(c->name);
     free(c->code);
 }

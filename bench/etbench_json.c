@@ -70,6 +70,7 @@ static json_t *prediction(const struct eb_bench *b, const struct eb_cell *cell) 
     const et_sim_result *r = &cell->prediction;
     json_t *o = json_object();
     put_text(o, "machine", b->machine->name);
+    put(o, "routing_from_device", json_boolean(cell->routing_from_device));
     put(o, "us", json_real(r->us));
     put(o, "body", json_real(r->body));
     put(o, "wait", json_real(r->wait));

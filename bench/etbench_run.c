@@ -99,6 +99,7 @@ static bool count_tasks(struct eb_bench *b, struct eb_column *c, const struct eb
 }
 
 static bool counts_tasks(const struct eb_bench *b) {
+    if (!b->device) return false;
     const struct etrt_hsa *hsa = b->device->hsa;
     return !b->o->no_tasks && hsa->etemu_clock_counts && hsa->etemu_clock_counts();
 }
@@ -106,7 +107,8 @@ static bool counts_tasks(const struct eb_bench *b) {
 bool eb_run(struct eb_bench *b) {
     for (int i = 0; i < b->npoints; i++) {
         double from = now();
-        if (!run_point(b, &b->point[i])) return false;
+        if (b->device && !run_point(b, &b->point[i])) return false;
+        eb_predict(b, &b->point[i]); /* it may need what the launches left */
         for (int c = 0; counts_tasks(b) && c < b->nruns; c++)
             if (!count_tasks(b, &b->column[c], &b->point[i], &b->point[i].cell[c])) return false;
         b->point[i].seconds = now() - from;

@@ -217,7 +217,13 @@ static void print_foot(const struct eb_bench *b, FILE *to) {
         fputs(b->device ? ", with the range that holds 95 % of resamplings.\n" : ".\n", to);
     for (int i = 0; i < b->npoints; i++)
         for (int c = 0; c < b->ncolumns; c++)
-            if (*b->point[i].cell[c].why && !b->point[i].cell[c].has_prediction)
+            if (b->point[i].cell[c].routing_from_device)
+                fprintf(
+                    to,
+                    "Predicted with the routing that the last launch left (the last iteration's "
+                    "for all of a loop): %s %s\n",
+                    b->point[i].name, b->column[c].name);
+            else if (*b->point[i].cell[c].why && !b->point[i].cell[c].has_prediction)
                 fprintf(to, "Not predicted: %s %s: %s\n", b->point[i].name, b->column[c].name,
                         b->point[i].cell[c].why);
 }

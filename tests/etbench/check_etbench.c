@@ -193,6 +193,25 @@ START_TEST(predicts_without_a_device) {
 }
 END_TEST
 
+/* Who waits for whom is not in the model but in what its first tasks compute. */
+START_TEST(predicts_with_routing_of_the_device) {
+    char *experts = replaced(mlp, "mlp/mlp.etg", "eti/experts.eti");
+    bench_is(0, experts, DEVICE, "--schedule", "static,dynamic", "--set", "N=7", "--repeat", "1",
+             "--no-tasks", "--json", scratch("r.json"));
+    expect_in(said, "the routing that the last launch left");
+    json_t *j = load("r.json");
+    for (size_t c = 0; c < 2; c++) {
+        json_t *cell = at(in(at(in(j, "points"), 0), "columns"), c);
+        ck_assert(json_is_true(in(in(cell, "prediction"), "routing_from_device")));
+        ck_assert(median(cell, "predicted_us") > 0);
+    }
+    json_decref(j);
+    bench_is(0, experts, "--device", "none", "--set", "N=7");
+    expect_in(said, "Not predicted: N=7 static: ");
+    free(experts);
+}
+END_TEST
+
 /* Both timelines: what the kernel recorded, and what the simulator says. */
 START_TEST(writes_timelines) {
     const char *const how[] = {"--no-tasks", "--predicted"};
@@ -325,6 +344,7 @@ static void add(TCase *tc) {
     tcase_add_test(tc, counts_the_same_again);
     tcase_add_test(tc, takes_code_objects);
     tcase_add_test(tc, predicts_without_a_device);
+    tcase_add_test(tc, predicts_with_routing_of_the_device);
     tcase_add_test(tc, writes_timelines);
     tcase_add_test(tc, results_that_differ);
     tcase_add_test(tc, inputs_from_files);
