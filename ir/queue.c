@@ -49,6 +49,13 @@ bool et_notify_plain(const et_program *p, const et_notify *n) {
     return !f.found;
 }
 
+bool et_loops_shared(const et_program *p, int a, int b) {
+    for (; a >= 0; a = p->g->loops[a].parent)
+        for (int l = b; l >= 0; l = p->g->loops[l].parent)
+            if (l == a) return true;
+    return false;
+}
+
 /* Is there always at least one counter that must see an arrival? */
 static bool surely_waits(const et_program *p, const et_wait *w) {
     et_exprs *x = p->g->exprs;

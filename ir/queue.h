@@ -70,6 +70,8 @@ const char *et_queues_plan(et_arena *, const et_program *, et_queues *out);
 int et_queues_region(const et_queues *, int item);
 /* Is it known from the start of a task which counter it will notify, and is it one? */
 bool et_notify_plain(const et_program *, const et_notify *);
+/* Do loops A and B, or some around them, coincide? Either may be -1. */
+bool et_loops_shared(const et_program *, int a, int b);
 /* Does the loop's value, or the coordinate's, tell the counters of some wait apart? */
 bool et_wait_mentions(const et_program *, const et_wait *, int var);
 

@@ -14,11 +14,11 @@ static bool loads(struct verify *v, const et_notify *n, int rank) {
 
 /* A task that is queued when its producers have begun. Their beginnings are counted where they will
  * notify, so that must be known by then. In a region that runs several times a workgroup may be
- * given a task of a later run, and must then not wait for a static task that comes after one of its
- * own. */
+ * given a task of a later run, and must then not wait for a static task of the loop, which may come
+ * after one of its own. */
 static bool check_early(struct verify *v, int grid, const et_queues *q) {
     const et_grid *g = &v->p->grids[grid];
-    int runs = q->region[q->grid[grid].region].instances;
+    int loop = q->region[q->grid[grid].region].loop;
     for (int w = 0; w < g->nwaits; w++)
         for (int o = 0; o < v->p->ngrids; o++)
             for (int n = 0; n < v->p->grids[o].nnotifies; n++) {
@@ -32,7 +32,7 @@ static bool check_early(struct verify *v, int grid, const et_queues *q) {
                              g->name, from->name, v->p->events[no->event].name);
                     return false;
                 }
-                if (runs > 1 && !from->dynamic) {
+                if (!from->dynamic && et_loops_shared(v->p, loop, from->loop)) {
                     vf_error(v, grid,
                              "no progress: task %s, early and in a loop with static tasks, may be "
                              "taken by a workgroup that has yet to run what task %s waits for",

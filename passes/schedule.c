@@ -94,7 +94,7 @@ static bool queue_pays(const et_pipeline *pl, const et_grid *g) {
 /* Does every arrival at the event go where the coordinates say, so that it is known from the start
  * of a task? And is there a CU for each task that arrives there in one iteration, so that one that
  * has begun waits for nothing but its own turn? */
-static bool begins_at_once(const et_pipeline *pl, int event, bool dynamic_only) {
+static bool begins_at_once(const et_pipeline *pl, int event, int loop) {
     et_program *p = pl->p;
     int64_t tiles = 0, lo, hi;
     for (int g = 0; g < p->ngrids; g++)
@@ -102,20 +102,20 @@ static bool begins_at_once(const et_pipeline *pl, int event, bool dynamic_only) 
             const et_notify *n = &p->grids[g].notifies[i];
             if (n->event != event) continue;
             if (!et_notify_plain(p, n) || uneven(p, &p->grids[g])) return false;
-            if (dynamic_only && !p->grids[g].dynamic) return false;
+            if (!p->grids[g].dynamic && et_loops_shared(p, loop, p->grids[g].loop)) return false;
             tiles +=
                 et_bounds(p->g->exprs, et_grid_tiles(p, &p->grids[g]), &lo, &hi) ? hi : 1 << 30;
         }
     return tiles <= pl->opt->machine->cus;
 }
 
-/* In a region that runs several times, only where static tasks have no part (ir/VERIFIER.md). */
+/* In a region that runs several times, not for static tasks of the same loop (ir/VERIFIER.md). */
 static bool may_be_early(const et_pipeline *pl, const et_queues *q, int grid) {
     const et_grid *g = &pl->p->grids[grid];
     if (!g->dynamic || !g->nwaits || routed(pl->p, g)) return false;
-    bool again = q->region[q->grid[grid].region].instances > 1;
+    int loop = q->region[q->grid[grid].region].loop;
     for (int i = 0; i < g->nwaits; i++)
-        if (g->waits[i].nvars || !begins_at_once(pl, g->waits[i].event, again)) return false;
+        if (g->waits[i].nvars || !begins_at_once(pl, g->waits[i].event, loop)) return false;
     return true;
 }
 

@@ -17,8 +17,8 @@ done
 for seed in 1 2 3; do
     mixed "$bin/etcc" static.eti $seed mix$seed.hsaco --target="$target"
 done
-few="--device emu:$target:cus=1 --device emu:$target:cus=24:seed=2:coherence=model"
-[ "$target" != gfx942 ] || few="$few --device emu:$target:cus=7:xcds=2:seed=1
+few="--device emu:$target:cus=2 --device emu:$target:cus=24:seed=2:coherence=model"
+[ "$target" != gfx942 ] || few="$few --device emu:$target:cus=1 --device emu:$target:cus=7:xcds=2:seed=1
     --device emu:$target:cus=64:xcds=8:coherence=model:seed=3"
 # shellcheck disable=SC2046,SC2086
 for dims in '' "$(dims 2 "$etg")" "$(dims 3 "$etg")"; do
