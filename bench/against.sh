@@ -65,7 +65,7 @@ for run in $(seq "$runs"); do
 done
 [ ! -t 2 ] || printf '\r\033[K' >&2
 
-echo "This tree ($(git rev-parse --short HEAD)) against $name, on $(nproc) cores of $(
+echo "This tree ($(git rev-parse --short HEAD 2> /dev/null || echo unknown)) against $name, on $(nproc) cores of $(
     sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(date -u +%F); medians of $runs runs in turn."
 echo
 echo '| | this | other | this / other |'

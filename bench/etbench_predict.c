@@ -77,7 +77,8 @@ void eb_predict(struct eb_bench *b, struct eb_point *p) {
     for (int c = 0; b->machine && c < b->ncolumns; c++) {
         if (!b->column[c].program) continue;
         char *what = eb_text("predicting %s %s", p->name, b->column[c].name);
-        eb_progress(b, (int)(p - b->point) * b->ncolumns + c, b->npoints * b->ncolumns, what);
+        if (!b->device)
+            eb_progress(b, (int)(p - b->point) * b->ncolumns + c, b->npoints * b->ncolumns, what);
         free(what);
         predict(b, &b->column[c], p, &p->cell[c]);
     }
