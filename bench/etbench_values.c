@@ -43,14 +43,11 @@ static float to_float(enum etrt_dtype dtype, const char *data, int64_t i) {
 }
 
 /* A tensor as the interpreter holds it; its elements follow it in memory. */
-static et_tensor_data *to_data(const struct etrt_tensor *t, const int64_t *shape, const char *bytes,
-                               int64_t count) {
+static et_tensor_data *to_data(const struct etrt_tensor *t, const et_tensor *x,
+                               const int64_t *shape, const char *bytes, int64_t count) {
     et_tensor_data *d = eb_alloc(sizeof *d + (size_t)count * 4);
     memset(d, 0, sizeof *d);
-    d->dtype = t->dtype == ETRT_F32   ? ET_F32
-               : t->dtype == ETRT_F16 ? ET_F16
-               : t->dtype == ETRT_I32 ? ET_I32
-                                      : ET_BF16;
+    d->dtype = x->shape.dtype;
     d->rank = t->rank;
     memcpy(d->dim, shape, (size_t)t->rank * sizeof *shape);
     d->p = d + 1;
@@ -62,37 +59,55 @@ static et_tensor_data *to_data(const struct etrt_tensor *t, const int64_t *shape
     return d;
 }
 
-/* Input, weight or state T of a launch at P, as every launch of a point starts with it. */
-static et_tensor_data *make_tensor(struct eb_bench *b, const struct eb_column *c,
-                                   const struct eb_point *p, const struct etrt_tensor *t) {
-    const struct etrt_manifest *m = &c->model->manifest;
-    int64_t shape[ETRT_MAX_RANK], bytes, dims[EB_MAX_SETTINGS];
+/* Tensor X of a program as the manifest would tell of it, and its shape. */
+static struct etrt_tensor describe(const struct eb_values *v, const et_tensor *x, int64_t *shape,
+                                   int64_t *bytes) {
+    static const enum etrt_dtype dtypes[] = {
+        [ET_F32] = ETRT_F32, [ET_F16] = ETRT_F16, [ET_BF16] = ETRT_BF16, [ET_I32] = ETRT_I32};
+    struct etrt_tensor t = {.name = (char *)x->name,
+                            .kind = x->kind == ET_TENSOR_WEIGHT ? ETRT_WEIGHT : ETRT_INPUT,
+                            .dtype = dtypes[x->shape.dtype],
+                            .rank = x->shape.rank,
+                            .nloops = x->nloops};
+    *bytes = et_dtype_bytes(x->shape.dtype);
+    for (int d = 0; d < t.rank; d++)
+        *bytes *= shape[d] = et_eval(v->part->g->exprs, x->shape.dim[d], v->syms, NULL);
+    return t;
+}
+
+/* Weights that somebody has loaded are read back: they may come from a file. */
+static et_tensor_data *make_tensor(struct eb_bench *b, const struct eb_column *ran,
+                                   const struct eb_point *p, const struct eb_values *v,
+                                   const et_tensor *x) {
+    int64_t shape[ETRT_MAX_RANK], bytes;
+    struct etrt_tensor t = describe(v, x, shape, &bytes);
     et_tensor_data *d = NULL;
-    etrt_dim_info info;
-    for (int i = 0; eb_column_dim(&b->column[0], i, &info); i++)
-        dims[etrt_manifest_symbol(m, info.name)] = p->value[i];
-    if (etrt_tensor_shape(t, dims, shape, &bytes) != ETRT_OK) return NULL;
     char *data = eb_alloc((size_t)bytes);
-    bool ok = t->kind == ETRT_WEIGHT
-                  ? etrt_mem_read(b->device, data, c->model->weights[t - m->tensors],
-                                  (uint64_t)bytes) == ETRT_OK
-                  : eb_make_first(b, p, t, shape, data, bytes);
-    if (ok) d = to_data(t, shape, data, bytes / (int64_t)etrt_dtype_bytes(t->dtype));
+    int k = ran ? etrt_manifest_tensor(&ran->model->manifest, t.name) : -1;
+    bool ok =
+        t.kind == ETRT_WEIGHT && k >= 0
+            ? etrt_mem_read(b->device, data, ran->model->weights[k], (uint64_t)bytes) == ETRT_OK
+            : eb_make_first(b, p, &t, shape, data, bytes);
+    if (ok) d = to_data(&t, x, shape, data, bytes / et_dtype_bytes(x->shape.dtype));
     free(data);
     return d;
 }
 
-/* The graph's inputs, and with ALL its weights and states, by value. */
-static void make_given(struct eb_bench *b, const struct eb_column *c, const struct eb_point *p,
-                       const et_graph *g, bool all, et_tensor_data **out) {
-    const struct etrt_manifest *m = &c->model->manifest;
-    for (int v = 1; v < g->nvals; v++) {
-        const et_val *val = &g->vals[v];
-        bool wanted = val->kind == ET_V_INPUT ||
-                      (all && (val->kind == ET_V_WEIGHT || val->kind == ET_V_STATE));
-        int t = wanted && val->name ? etrt_manifest_tensor(m, val->name) : -1;
-        if (t >= 0) out[v] = make_tensor(b, c, p, &m->tensors[t]);
+/* Not states: the interpreter would not see what the launch itself writes there. */
+static void make_given(struct eb_bench *b, const struct eb_column *ran, const struct eb_point *p,
+                       struct eb_values *v, bool weights) {
+    for (int i = 0; i < v->part->ntensors; i++) {
+        const et_tensor *x = &v->part->tensors[i];
+        bool wanted = x->kind == ET_TENSOR_INPUT || (weights && x->kind == ET_TENSOR_WEIGHT);
+        if (wanted && x->value.id) v->given[x->value.id] = make_tensor(b, ran, p, v, x);
     }
+}
+
+static int64_t weight_bytes(const et_program *p) {
+    int64_t sum = 0;
+    for (int i = 0; i < p->ntensors; i++)
+        sum += p->tensors[i].kind == ET_TENSOR_WEIGHT ? p->tensors[i].max_bytes : 0;
+    return sum;
 }
 
 /* ---- from the device --------------------------------------------------------------------------
@@ -174,6 +189,7 @@ bool eb_values_from_device(const struct eb_values *v) {
 
 /* A column that ran the program of C, or NULL. */
 static const struct eb_column *runner(const struct eb_bench *b, const struct eb_column *c) {
+    if (c->session) return c;
     for (int i = 0; i < b->nruns; i++)
         if (b->column[i].program == c->program && b->column[i].model) return &b->column[i];
     return NULL;
@@ -182,16 +198,22 @@ static const struct eb_column *runner(const struct eb_bench *b, const struct eb_
 struct eb_values *eb_values_make(struct eb_bench *b, const struct eb_column *c,
                                  const struct eb_point *p, enum eb_effort effort,
                                  char err[ET_SIM_ERR]) {
+    enum { MOST_WEIGHTS = 1 << 28 }; /* bytes: the interpreter would take too long */
     const struct eb_column *ran = runner(b, c);
-    if (effort > EB_INPUTS && !ran) return NULL;
+    if (effort == EB_DEVICE && !ran) return NULL;
     struct eb_values *v = eb_alloc(sizeof *v);
     memset(v, 0, sizeof *v);
     eb_symbols(b, p, c->program, v->syms);
     v->part = et_simulated_part(c->program, v->syms);
-    v->ngiven = v->part->g->nvals;
+    bool weights = effort == EB_WEIGHTS, too_much = weights && weight_bytes(v->part) > MOST_WEIGHTS;
+    v->ngiven = too_much ? 0 : v->part->g->nvals;
     v->given = eb_alloc((size_t)v->ngiven * sizeof(void *));
     memset(v->given, 0, (size_t)v->ngiven * sizeof(void *));
-    if (ran) make_given(b, ran, p, v->part->g, effort == EB_WEIGHTS, v->given);
+    if (too_much) {
+        eb_values_free(v);
+        return NULL;
+    }
+    make_given(b, ran, p, v, weights);
     if (effort == EB_DEVICE) take_snapshot(b, ran, v);
     v->known = et_sim_values_create(v->part, v->syms, v->given, err);
     if (v->known) return v;
