@@ -8,16 +8,30 @@ enum {
 
 /* ---- one element of an expression ---- */
 
+/* Loads of a value, and loads that only say which element another one reads: those are few, and the
+ * same ones for many elements. */
+enum { MOST_LOADS = 64 };
 struct element {
     const et_program *p;
     et_element_cost c;
+    uint32_t load[MOST_LOADS], index[MOST_LOADS];
+    int nloads, nindex;
 };
+
+static void note_index(void *ctx, et_expr x) {
+    struct element *e = ctx;
+    if (et_x(e->p->g->exprs, x)->op == ET_X_LOAD && e->nindex < MOST_LOADS)
+        e->index[e->nindex++] = x.id;
+}
 
 static void count_node(void *ctx, et_expr x) {
     struct element *e = ctx;
     const et_node_x *n = et_x(e->p->g->exprs, x);
-    if (n->op == ET_X_LOAD && n->i2 == ET_LOAD_TENSOR)
-        e->c.bytes += et_dtype_bytes(e->p->tensors[n->i].shape.dtype);
+    if (n->op == ET_X_LOAD) {
+        if (n->i2 == ET_LOAD_TENSOR && e->nloads < MOST_LOADS) e->load[e->nloads++] = x.id;
+        for (int i = 0; i < n->nops; i++)
+            et_walk(e->p->g->exprs, n->ops[i], note_index, e);
+    }
     if (n->type != ET_T_F32 || n->nops == 0 || n->op == ET_X_LOAD) return;
     bool function = n->op >= ET_X_EXP && n->op <= ET_X_POW && n->op != ET_X_FLOOR;
     e->c.ops += function ? OPS_PER_FUNCTION : 1;
@@ -26,6 +40,13 @@ static void count_node(void *ctx, et_expr x) {
 static et_element_cost per_element(const et_program *p, et_expr x) {
     struct element e = {.p = p};
     if (x.id) et_walk(p->g->exprs, x, count_node, &e);
+    for (int i = 0; i < e.nloads; i++) {
+        bool is_index = false;
+        for (int k = 0; k < e.nindex; k++)
+            is_index |= e.index[k] == e.load[i];
+        const et_node_x *n = et_x(p->g->exprs, (et_expr){e.load[i]});
+        if (!is_index) e.c.bytes += et_dtype_bytes(p->tensors[n->i].shape.dtype);
+    }
     return e.c;
 }
 
