@@ -20,7 +20,7 @@
  *
  * {
  *   "abi": 1, "etcc": "0.1.0", "target": "gfx942", "model": "stories_llama",
- *   "source_hash": "hex", "schedule": "static",
+ *   "source_hash": "hex", "schedule": "static",           // or "dynamic" or "hybrid"
  *   "kernel": { "symbol": "NAME", "workgroup": 256, "wavefront": 64, "lds_bytes": 40960 },
  *   "symbols": [ { "name": "N", "lo": 1, "hi": 64 } ],
  *   "tensors": [                           // order = order of pointers in the kernarg segment
