@@ -167,7 +167,7 @@ void eb_points_free(struct eb_bench *);
 bool eb_weights(struct eb_bench *, struct eb_column *);
 /* Set the dims of a point; bind inputs, the same for every column; start states afresh. */
 bool eb_bind_point(struct eb_bench *, struct eb_column *, const struct eb_point *);
-/* What input or state T holds before the first launch of a point. */
+/* What input or state T holds before the first launch of a point, and a random weight. */
 bool eb_make_first(struct eb_bench *, const struct eb_point *, const struct etrt_tensor *t,
                    const int64_t *shape, void *data, int64_t bytes);
 /* One more than the largest index that input NAME is good for, by what P does with it at these

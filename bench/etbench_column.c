@@ -237,15 +237,24 @@ char *eb_folder(void) {
     return NULL;
 }
 
+static bool has_input(const struct eb_column *c, const char *name) {
+    if (c->model) {
+        const struct etrt_manifest *m = &c->model->manifest;
+        int t = etrt_manifest_tensor(m, name);
+        return t >= 0 && m->tensors[t].kind == ETRT_INPUT;
+    }
+    const et_program *p = et_program_part(c->program, 0);
+    for (int t = 0; t < p->ntensors; t++)
+        if (p->tensors[t].kind == ET_TENSOR_INPUT && strcmp(p->tensors[t].name, name) == 0)
+            return true;
+    return false;
+}
+
 /* Does every --input and --range name an input? */
 static bool check_inputs(const struct eb_bench *b) {
-    for (int i = 0; b->device && i < b->o->ninputs; i++) {
-        const char *name = b->o->input[i].name;
-        const struct etrt_manifest *m = &b->column[0].model->manifest;
-        int t = etrt_manifest_tensor(m, name);
-        if (t < 0 || m->tensors[t].kind != ETRT_INPUT)
-            return eb_fail("%s has no input %s", b->column[0].file, name);
-    }
+    for (int i = 0; i < b->o->ninputs; i++)
+        if (!has_input(&b->column[0], b->o->input[i].name))
+            return eb_fail("%s has no input %s", b->column[0].file, b->o->input[i].name);
     return true;
 }
 

@@ -172,7 +172,10 @@ static void make_state(const struct eb_options *o, const struct etrt_tensor *t, 
 bool eb_make_first(struct eb_bench *b, const struct eb_point *p, const struct etrt_tensor *t,
                    const int64_t *shape, void *data, int64_t bytes) {
     if (t->kind == ETRT_INPUT) return make_input(b, p, t, shape, data, bytes);
-    make_state(b->o, t, data, bytes);
+    if (t->kind == ETRT_WEIGHT)
+        fill_weight(t, shape, b->o->seed, data, bytes / (int64_t)etrt_dtype_bytes(t->dtype));
+    else
+        make_state(b->o, t, data, bytes);
     return true;
 }
 

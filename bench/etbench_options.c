@@ -384,6 +384,8 @@ static bool check_together(struct eb_options *o) {
         return eb_fail("--unfused is a prediction, which another option leaves out");
     if (o->target && strcmp(o->device, "none") != 0)
         return eb_fail("--target goes with --device none: a device says itself what it is");
+    if (strcmp(o->device, "none") == 0 && o->weights)
+        return eb_fail("--weights goes with a device: predictions alone take random ones");
     if (strcmp(o->device, "none") == 0 && (o->no_predictions || o->overhead))
         return eb_fail("with --device none there is nothing but predictions");
     if ((o->trace_of || o->predicted) && !o->trace && !o->html)

@@ -200,20 +200,19 @@ struct eb_values *eb_values_make(struct eb_bench *b, const struct eb_column *c,
                                  char err[ET_SIM_ERR]) {
     enum { MOST_WEIGHTS = 1 << 28 }; /* bytes: the interpreter would take too long */
     const struct eb_column *ran = runner(b, c);
+    int64_t syms[EB_MAX_SETTINGS] = {0};
+    eb_symbols(b, p, c->program, syms);
+    et_program *part = et_simulated_part(c->program, syms);
     if (effort == EB_DEVICE && !ran) return NULL;
+    if (effort == EB_WEIGHTS && weight_bytes(part) > MOST_WEIGHTS) return NULL;
     struct eb_values *v = eb_alloc(sizeof *v);
     memset(v, 0, sizeof *v);
-    eb_symbols(b, p, c->program, v->syms);
-    v->part = et_simulated_part(c->program, v->syms);
-    bool weights = effort == EB_WEIGHTS, too_much = weights && weight_bytes(v->part) > MOST_WEIGHTS;
-    v->ngiven = too_much ? 0 : v->part->g->nvals;
+    memcpy(v->syms, syms, sizeof syms);
+    v->part = part;
+    v->ngiven = part->g->nvals;
     v->given = eb_alloc((size_t)v->ngiven * sizeof(void *));
     memset(v->given, 0, (size_t)v->ngiven * sizeof(void *));
-    if (too_much) {
-        eb_values_free(v);
-        return NULL;
-    }
-    make_given(b, ran, p, v, weights);
+    make_given(b, ran, p, v, effort == EB_WEIGHTS);
     if (effort == EB_DEVICE) take_snapshot(b, ran, v);
     v->known = et_sim_values_create(v->part, v->syms, v->given, err);
     if (v->known) return v;

@@ -209,6 +209,15 @@ START_TEST(predicts_with_routing_of_the_device) {
     bench_is(0, experts, "--device", "none", "--set", "N=7");
     expect_in(said, "Not predicted: N=7 static: ");
     free(experts);
+    /* of a graph the interpreter knows, from random inputs and weights */
+    experts = replaced(mlp, "examples/mlp/mlp.etg", "tests/passes/experts.etg");
+    bench_is(0, experts, "--device", "none", "--schedule", "static,dynamic", "--json",
+             scratch("r.json"));
+    ck_assert_ptr_null(strstr(said, "Not predicted"));
+    j = load("r.json");
+    ck_assert(median(at(in(at(in(j, "points"), 0), "columns"), 1), "predicted_us") > 0);
+    json_decref(j);
+    free(experts);
 }
 END_TEST
 
@@ -299,6 +308,8 @@ START_TEST(usage) {
     refuses(2, "standard output", mlp, "--json", "-", "--markdown", "-");
     refuses(2, "--target", mlp, "--target", "gfx942");
     refuses(2, "of its own", mlp, "--overhead");
+    refuses(2, "--weights", mlp, "--device", "none", "--weights", "x");
+    refuses(2, "nothing but predictions", mlp, "--device", "none", "--no-predictions");
 }
 END_TEST
 
