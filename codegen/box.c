@@ -92,7 +92,7 @@ static et_expr room(cg *g, const cg_box *box, int d) {
     return known ? et_int(g->x, hi > 0 ? hi : 0) : e->dim[d];
 }
 
-void cg_box_begin(cg *g, const et_wait *w, cg_box *box) {
+void cg_box_shape(cg *g, const et_wait *w, cg_box *box) {
     const et_event *e = &g->p->events[w->event];
     et_expr total = et_int(g->x, 1);
     *box = (cg_box){.w = w, .constant = -1, .most = -1};
@@ -110,11 +110,21 @@ void cg_box_begin(cg *g, const et_wait *w, cg_box *box) {
         box->size[i] = room(g, box, i);
         total = et_mul(g->x, total, box->size[i]);
     }
-    if (is_uniform(g, e)) box->need = cg_event_need(g, w->event, NULL);
-    box->total = cg_emit(g, total);
     int64_t lo, hi;
+    box->count = total;
     if (!et_is_int(g->x, total, &box->constant)) box->constant = -1;
     if (et_bounds(g->x, total, &lo, &hi)) box->most = hi;
+}
+
+void cg_box_emit(cg *g, cg_box *box) {
+    int event = box->w->event;
+    if (is_uniform(g, &g->p->events[event])) box->need = cg_event_need(g, event, NULL);
+    box->total = cg_emit(g, box->count);
+}
+
+void cg_box_begin(cg *g, const et_wait *w, cg_box *box) {
+    cg_box_shape(g, w, box);
+    cg_box_emit(g, box);
 }
 
 /* ---- one of them ---- */

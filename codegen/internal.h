@@ -211,14 +211,17 @@ void cg_spin_again(cg *, cg_spin *);
 typedef struct {
     const et_wait *w;
     et_expr lo[ET_MAX_RANK], hi[ET_MAX_RANK], size[ET_MAX_RANK];
-    int var[ET_MAX_VARS]; /* in place of those of the wait */
-    et_expr extent[ET_MAX_VARS];
+    int var[ET_MAX_VARS];               /* in place of those of the wait */
+    et_expr extent[ET_MAX_VARS], count; /* COUNT: total, before it is emitted */
     val total;
     int64_t constant; /* total, or -1 if only the launch knows it */
     int64_t most;     /* upper bound of total, or -1 */
     val need;         /* of every counter, or NULL */
 } cg_box;
 void cg_box_begin(cg *, const et_wait *, cg_box *);
+/* The same in two parts, the first of which emits nothing. */
+void cg_box_shape(cg *, const et_wait *, cg_box *);
+void cg_box_emit(cg *, cg_box *);
 /* The item's word in the event array, with the event's base. */
 val cg_box_word(cg *, const cg_box *, val item);
 /* Arrivals that complete it. 0 for an item that is no counter of the wait: it counts as complete,

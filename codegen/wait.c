@@ -33,9 +33,8 @@ val cg_applies(cg *g, const et_grid *gr, et_when when) {
 }
 
 struct poll {
-    const et_grid *gr;
-    int grid, event;
-    val tile, index, count, need, unmet; /* per lane */
+    int grid;
+    val tile, event, index, count, need; /* per lane */
 };
 
 val cg_flag(cg *g, int i) {
@@ -84,7 +83,7 @@ static void expire(cg *g, const struct poll *w, val mask) {
     cg_if_begin(g, &me, cg_icmp(g, LLVMIntEQ, g->lane, cg_first_lane(g, mask)));
     val say[] = {[CG_TASK] = cg_i32(g, g->first_task + w->grid),
                  [CG_TILE] = w->tile,
-                 [CG_EVENT] = cg_i32(g, g->first_event + w->event),
+                 [CG_EVENT] = w->event,
                  [CG_INDEX] = w->index,
                  [CG_COUNT] = w->count,
                  [CG_NEED] = w->need};
@@ -126,7 +125,7 @@ static val poll_lanes(cg *g, struct poll *w, val active, val ptr) {
 
 static val wait_one(cg *g, int grid, const et_wait *w, val tile) {
     const et_event *e = &g->p->events[w->event];
-    struct poll s = {.gr = &g->p->grids[grid], .grid = grid, .event = w->event, .tile = tile};
+    struct poll s = {grid, tile, cg_i32(g, g->first_event + w->event), NULL, NULL, NULL};
     cg_box box;
     cg_box_begin(g, w, &box);
     val zero = cg_i32(g, 0), quit = zero;
@@ -155,6 +154,80 @@ static val wait_one(cg *g, int grid, const et_wait *w, val tile) {
     return phi;
 }
 
+/* ---- several waits in one look ---- */
+
+struct loads {
+    const et_exprs *x;
+    bool found;
+};
+
+static void ask_load(void *ctx, et_expr e) {
+    struct loads *l = ctx;
+    l->found |= et_x(l->x, e)->op == ET_X_LOAD;
+}
+
+/* What the wait names can be worked out even where the wait does not apply. */
+static bool is_harmless(cg *g, const et_wait *w) {
+    struct loads l = {g->x, false};
+    const et_event *e = &g->p->events[w->event];
+    if (w->when == ET_ALWAYS) return true;
+    for (int i = 0; i < e->rank; i++) {
+        et_walk(g->x, w->lo[i], ask_load, &l);
+        et_walk(g->x, w->hi[i], ask_load, &l);
+    }
+    for (int i = 0; i < w->nvars; i++)
+        et_walk(g->x, et_var_extent(g->x, w->vars[i]), ask_load, &l);
+    et_walk(g->x, e->count, ask_load, &l);
+    return !l.found;
+}
+
+/* How many waits from number FIRST on are looked at together: the lanes of a wave are enough for
+ * their counters, and none reads what another is for. At least one. */
+static int together(cg *g, const et_grid *gr, int first) {
+    int64_t lanes = 0;
+    int n = 0;
+    for (; first + n < gr->nwaits; n++) {
+        const et_wait *w = &gr->waits[first + n];
+        cg_box box;
+        cg_box_shape(g, w, &box);
+        lanes += box.most;
+        bool fits = box.most >= 0 && lanes <= g->t->wave && is_harmless(g, w);
+        if (n > 0 && (!fits || cg_wait_reads(g, w))) break;
+        if (!fits) return 1;
+    }
+    return n;
+}
+
+/* Waits FIRST to FIRST + N, each with lanes of its own. */
+static val wait_together(cg *g, int grid, int first, int n, val tile) {
+    const et_grid *gr = &g->p->grids[grid];
+    struct poll s = {grid, tile, NULL, NULL, NULL, NULL};
+    val active = NULL, ptr = NULL, zero = cg_i32(g, 0);
+    int64_t from = 0;
+    for (int k = 0; k < n; k++) {
+        const et_wait *w = &gr->waits[first + k];
+        const et_event *e = &g->p->events[w->event];
+        val when = cg_applies(g, gr, w->when), need;
+        cg_box box;
+        cg_box_begin(g, w, &box);
+        val item = from ? cg_addi(g, g->lane, -from) : g->lane;
+        val mine = cg_icmp(g, LLVMIntULT, item, cg_i32(g, box.most));
+        if (box.constant != box.most) /* a box may be empty, its size less than nothing */
+            mine = LLVMBuildAnd(g->b, mine, cg_icmp(g, LLVMIntSLT, item, box.total), "");
+        if (when) mine = LLVMBuildAnd(g->b, mine, when, "");
+        item = cg_select(g, mine, item, zero);
+        val index = cg_select(g, mine, cg_box_index(g, &box, item, &need), zero);
+        val word = cg_addi(g, index, e->base), event = cg_i32(g, g->first_event + w->event);
+        active = k ? LLVMBuildOr(g->b, active, mine, "") : mine;
+        ptr = k ? cg_select(g, mine, word, ptr) : word;
+        s.index = k ? cg_select(g, mine, index, s.index) : index;
+        s.need = k ? cg_select(g, mine, need, s.need) : need;
+        s.event = k ? cg_select(g, mine, event, s.event) : event;
+        from += box.most;
+    }
+    return poll_lanes(g, &s, active, cg_word(g, ptr));
+}
+
 bool cg_weakened(cg *g, int event) {
     return g->opt->weaken_event && strcmp(g->p->events[event].name, g->opt->weaken_event) == 0;
 }
@@ -176,8 +249,9 @@ void cg_waits(cg *g, int grid, val tile) {
     cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, g->wave, cg_i32(g, 0)));
     val quit = cg_i32(g, 0);
     int mark = cg_scope(g);
-    for (int i = 0; i < gr->nwaits; i++) {
-        val when = cg_applies(g, gr, gr->waits[i].when), zero = cg_i32(g, 0);
+    for (int i = 0, n; i < gr->nwaits; i += n) {
+        n = together(g, gr, i);
+        val when = n > 1 ? NULL : cg_applies(g, gr, gr->waits[i].when), zero = cg_i32(g, 0);
         val go = cg_icmp(g, LLVMIntEQ, quit, zero);
         if (when) go = LLVMBuildAnd(g->b, go, when, "");
         cg_if s;
@@ -185,7 +259,7 @@ void cg_waits(cg *g, int grid, val tile) {
         int inner = cg_scope(g);
         if (cg_wait_reads(g, &gr->waits[i]))
             cg_fence(g, LLVMAtomicOrderingAcquire, i > 0 && cg_weakened(g, gr->waits[i - 1].event));
-        val r = wait_one(g, grid, &gr->waits[i], tile);
+        val r = n > 1 ? wait_together(g, grid, i, n, tile) : wait_one(g, grid, &gr->waits[i], tile);
         cg_scope_end(g, inner);
         cg_if_end(g, &s);
         val q = LLVMBuildPhi(g->b, g->i32, "");
