@@ -102,6 +102,7 @@ static void memory_traffic(const struct estimate *e, const et_grid *g, et_grid_c
         double all = touched(e, &fps.v[i], g->loop);
         if (!again) c->memory_bytes += all < c->cache_bytes ? all : c->cache_bytes;
     }
+    if (c->memory_bytes > c->cache_bytes) c->memory_bytes = c->cache_bytes;
 }
 
 static double most(double a, double b) {
