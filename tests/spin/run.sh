@@ -66,7 +66,7 @@ one() {
     *) mode=-DSAFETY run= ;;
     esac
     # shellcheck disable=SC2086
-    gcc -O1 -w $mode -DMEMLIM="${SPIN_MB:-4000}" -DNFAIR=3 -o pan pan.c
+    gcc -O1 -w $mode ${SPIN_FLAGS:-} -DMEMLIM="${SPIN_MB:-4000}" -DNFAIR=3 -o pan pan.c
     # shellcheck disable=SC2086
     ./pan -m100000 $run > pan.out 2>&1 || :
     found=$(sed -n 's/.*errors: \([0-9]*\).*/\1/p' pan.out)
