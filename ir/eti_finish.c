@@ -114,7 +114,7 @@ static void check_program(eti_parser *p) {
     for (int i = 0; i < pr->g->nloops; i++) {
         const et_loop *l = &pr->g->loops[i];
         const char *label = et_var_name(p->x, l->var);
-        name_is_used(p, 'l', label, l->loc, et_printf(p->arena, "loop %s", label));
+        if (!l->stacks) name_is_used(p, 'l', label, l->loc, et_printf(p->arena, "loop %s", label));
     }
 }
 

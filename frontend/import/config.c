@@ -9,9 +9,28 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#define LAYER "model.layers.{l}."
+#define EXPERTS                                                                                    \
+    .router = LAYER "mlp.gate.weight", .gate = LAYER "mlp.experts.{e}.gate_proj.weight",           \
+    .up = LAYER "mlp.experts.{e}.up_proj.weight", .down = LAYER "mlp.experts.{e}.down_proj.weight"
+
 static const struct imp_arch archs[] = {
-    {"LlamaForCausalLM", "llama", false},
-    {"Qwen3ForCausalLM", "qwen3", true},
+    {.name = "LlamaForCausalLM", .model_type = "llama"},
+    {.name = "Qwen3ForCausalLM", .model_type = "qwen3", .qk_norm = IMP_QK_HEADS},
+    {.name = "Qwen3MoeForCausalLM",
+     .model_type = "qwen3_moe",
+     .qk_norm = IMP_QK_HEADS,
+     EXPERTS,
+     .own_width = true},
+    {.name = "MixtralForCausalLM",
+     .model_type = "mixtral",
+     .router = LAYER "block_sparse_moe.gate.weight",
+     .gate = LAYER "block_sparse_moe.experts.{e}.w1.weight",
+     .up = LAYER "block_sparse_moe.experts.{e}.w3.weight",
+     .down = LAYER "block_sparse_moe.experts.{e}.w2.weight",
+     .always_norm = true,
+     .always_slides = true},
+    {.name = "OlmoeForCausalLM", .model_type = "olmoe", .qk_norm = IMP_QK_WHOLE, EXPERTS},
 };
 enum { ARCHS = sizeof archs / sizeof *archs };
 
@@ -53,6 +72,14 @@ static const char *const understood[] = {
     "use_sliding_window",
     "layer_types",
     "quantization_config",
+    "num_experts",
+    "num_local_experts",
+    "num_experts_per_tok",
+    "moe_intermediate_size",
+    "norm_topk_prob",
+    "decoder_sparse_step",
+    "mlp_only_layers",
+    "clip_qkv",
     "partial_rotary_factor",
 };
 static const char *const ignored[] = {
@@ -71,10 +98,13 @@ static const char *const ignored[] = {
     "max_window_layers",
     "output_attentions",
     "output_hidden_states",
+    "output_router_logits",
     "pad_token_id",
     "pretraining_tp",
     "problem_type",
     "return_dict",
+    "router_aux_loss_coef",
+    "router_jitter_noise",
     "sliding_window",
     "task_specific_params",
     "tokenizer_class",
@@ -275,7 +305,7 @@ static void read_dtype(struct reader *r, const json_t *root, struct imp_config *
 }
 
 /* Things that would change the result and are not supported. */
-static void refuse(struct reader *r, const json_t *root) {
+static void refuse(struct reader *r, const json_t *root, const struct imp_arch *arch) {
     if (read_bool(r, root, "use_sliding_window"))
         imp_error(
             r->report, r->path,
@@ -286,6 +316,11 @@ static void refuse(struct reader *r, const json_t *root) {
                   "supported: bfloat16, float16, float32");
     if (read_real(r, root, "partial_rotary_factor", 0, 1, 1) != 1)
         imp_error(r->report, r->path, "field \"partial_rotary_factor\" is not supported; only 1");
+    if (field(root, "clip_qkv"))
+        imp_error(r->report, r->path, "field \"clip_qkv\" is not supported; only null");
+    if (arch->always_slides && field(root, "sliding_window"))
+        imp_error(r->report, r->path,
+                  "field \"sliding_window\": sliding-window attention is not supported; only null");
     const json_t *types = field(root, "layer_types");
     if (types && !json_is_array(types)) wrong_type(r, "layer_types", types, "a list");
     for (size_t i = 0; i < json_array_size(types); i++) {
@@ -297,6 +332,26 @@ static void refuse(struct reader *r, const json_t *root) {
             break;
         }
     }
+}
+
+/* Every layer is a mixture of experts, or this is refused. */
+static void read_experts(struct reader *r, const json_t *root, struct imp_config *c) {
+    const char *count = field(root, "num_experts") ? "num_experts" : "num_local_experts";
+    c->experts = read_int(r, root, count, 1, 4096, -1);
+    c->chosen = read_int(r, root, "num_experts_per_tok", 1, 4096, -1);
+    c->norm_chosen = read_bool(r, root, "norm_topk_prob") || c->arch->always_norm;
+    if (c->arch->own_width) c->ffn = read_int(r, root, "moe_intermediate_size", 1, 1 << 22, -1);
+    if (c->chosen > c->experts)
+        imp_error(r->report, r->path, "\"num_experts_per_tok\" (%lld) is more than \"%s\" (%lld)",
+                  (long long)c->chosen, count, (long long)c->experts);
+    if (read_int(r, root, "decoder_sparse_step", 1, 10000, 1) != 1)
+        imp_error(r->report, r->path,
+                  "field \"decoder_sparse_step\": dense layers between are not supported; only 1");
+    const json_t *dense = field(root, "mlp_only_layers");
+    if (dense && !json_is_array(dense)) wrong_type(r, "mlp_only_layers", dense, "a list");
+    if (json_array_size(dense))
+        imp_error(r->report, r->path,
+                  "field \"mlp_only_layers\": dense layers between are not supported; only []");
 }
 
 static void read_shape(struct reader *r, const json_t *root, struct imp_config *c) {
@@ -372,12 +427,15 @@ bool imp_read_config(const char *path, struct imp_config *c, struct imp_report *
     c->arch = read_arch(&r, root);
     if (c->arch) {
         read_shape(&r, root, c);
+        if (c->arch->router) read_experts(&r, root, c);
         read_rope(&r, root, c);
         read_act(&r, root, c);
         read_dtype(&r, root, c);
-        refuse(&r, root);
+        refuse(&r, root, c->arch);
         c->attention_bias = read_bool(&r, root, "attention_bias");
         c->mlp_bias = read_bool(&r, root, "mlp_bias");
+        if (c->mlp_bias && c->experts)
+            imp_error(report, path, "field \"mlp_bias\" is not supported for experts; only false");
         bool tied = read_bool(&r, root, "tie_word_embeddings");
         c->tie = tied                                 ? IMP_TIED
                  : field(root, "tie_word_embeddings") ? IMP_UNTIED

@@ -55,7 +55,12 @@ static void emit_dims(FILE *f, const struct imp_options *o, const struct imp_con
     emit_const(f, "NH", c->heads, "query heads");
     emit_const(f, "NKV", c->kv_heads, "key and value heads");
     emit_const(f, "D", c->head_dim, "elements of a head");
-    emit_const(f, "F", c->ffn, "width of the feed-forward layer");
+    emit_const(f, "F", c->ffn,
+               c->experts ? "width of an expert" : "width of the feed-forward layer");
+    if (c->experts) {
+        emit_const(f, "E", c->experts, "experts");
+        emit_const(f, "K", c->chosen, "experts that see a token");
+    }
     emit_const(f, "V", c->vocab, "vocabulary");
     emit_const(f, "SLOTS", o->slots, "sequences whose keys and values are kept");
     emit_const(f, "CTX", o->context, "positions kept of each");
@@ -79,9 +84,12 @@ static void emit_rotated(FILE *f, const struct imp_options *o, const struct imp_
                          const char *var, const char *weight, const char *bias, const char *heads,
                          const char *norm) {
     char a[40], b[40], d[40], e[40];
-    fprintf(f, "  %s = reshape(h @ %s.T%s%s, [N, %s, D])\n", var, weight,
-            c->attention_bias ? " + " : "", c->attention_bias ? bias : "", heads);
-    if (c->arch->qk_norm)
+    bool whole = c->arch->qk_norm == IMP_QK_WHOLE;
+    fprintf(f, "  %s = %s(h @ %s.T%s%s, ", var, whole ? "rmsnorm" : "reshape", weight,
+            c->attention_bias ? " + " : "", c->attention_bias ? bias : "");
+    if (whole) fprintf(f, "%s, eps=%s)\n  %s = reshape(%s, ", norm, real(a, c->eps), var, var);
+    fprintf(f, "[N, %s, D])\n", heads);
+    if (c->arch->qk_norm == IMP_QK_HEADS)
         fprintf(f, "  %s = rmsnorm(%s, %s, eps=%s)\n", var, var, norm, real(a, c->eps));
     fprintf(f, "  %s = rope(%s, positions, theta=%s", var, var, real(a, c->theta));
     if (c->rope == IMP_ROPE_LLAMA3)
@@ -91,6 +99,19 @@ static void emit_rotated(FILE *f, const struct imp_options *o, const struct imp_
                 real(b, c->factor), real(d, c->low_freq), real(e, c->high_freq),
                 (long long)c->original_context);
     fprintf(f, "%s)\n", o->bf16_frequencies ? ", frequencies=\"bf16\"" : "");
+}
+
+/* Each block of rows belongs to one expert: its weights are read where they lie. The router
+ * computes in f32, where a rounding could change who is chosen. */
+static void emit_experts(FILE *f, const struct imp_config *c) {
+    if (c->stacked) fprintf(f, "  wg = wgu[:, 0:F]\n  wu = wgu[:, F:2*F]\n");
+    fprintf(f, "  w, expert = topk(softmax(h2 @ f32(wr).T), K)\n");
+    if (c->norm_chosen) fprintf(f, "  w = w / sum(w, keep=1)\n");
+    fprintf(f, "  rows, place, owner, first = group(expert, E)\n"
+               "  t = gather(h2, idiv(rows, K))\n"
+               "  y = grouped(gated(grouped(t, wg, owner), grouped(t, wu, owner)), wd, owner)\n"
+               "  y = gather(reshape(y, [size(rows, axis=0) * size(rows, axis=1), H]), place)\n"
+               "  x = x + sum(reshape(w, [N, K, 1]) * y, axis=1)\n}\n\n");
 }
 
 static void emit_layer(FILE *f, const struct imp_options *o, const struct imp_config *c,
@@ -110,6 +131,10 @@ static void emit_layer(FILE *f, const struct imp_options *o, const struct imp_co
             attention_scale(scale, c->head_dim));
     fprintf(f, "  x = x + reshape(a, [N, NH*D]) @ wo.T%s\n\n", ab ? " + bo" : "");
     fprintf(f, "  h2 = rmsnorm(x, g2, eps=%s)\n", eps);
+    if (c->experts) {
+        emit_experts(f, c);
+        return;
+    }
     fprintf(f, "  x = x + gated(h2 @ wg.T%s, h2 @ wu.T%s) @ wd.T%s\n}\n\n", mb ? " + bg" : "",
             mb ? " + bu" : "", mb ? " + bd" : "");
 }
@@ -125,7 +150,10 @@ void imp_emit(FILE *f, const struct imp_options *o, const struct imp_config *c,
             "\nstate kc, vc : %s[L, SLOTS, NKV, CTX, D]\n\n"
             "def gated(a, b) = %s(a) * b\n\n"
             "x = f32(gather(embed, tokens))  # the residual stream stays in f32\n\n",
-            o->wide ? "f32" : "bf16", c->act);
+            o->cache  ? o->cache
+            : o->wide ? "f32"
+                      : "bf16",
+            c->act);
     emit_layer(f, o, c, weights);
     fprintf(f, "output logits : f32[N, V] = rmsnorm(x, gf, eps=%s) @ %s.T\n", real(eps, c->eps),
             c->tie == IMP_TIED ? "embed" : "head");

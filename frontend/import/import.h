@@ -30,13 +30,25 @@ struct imp_options {
     bool config_only;                   /* do not look at the weights */
     bool wide;                          /* weights and states are declared f32 */
     bool bf16_frequencies;              /* rope's are rounded to bf16 */
+    const char *cache;                  /* type of kept keys and values, or NULL */
 };
 
 /* One row per architecture that can be imported. */
 struct imp_arch {
     const char *name;       /* config.json "architectures" */
     const char *model_type; /* config.json "model_type" */
-    bool qk_norm;           /* q and k are normalised per head before rope */
+    enum {
+        IMP_QK_PLAIN,
+        IMP_QK_HEADS,
+        IMP_QK_WHOLE
+    } qk_norm; /* q and k are normalised before
+                 rope, per head or all heads as
+                 one */
+    /* A mixture of experts: what the tensors of a layer are called, NULL for a dense model. */
+    const char *router, *gate, *up, *down;
+    bool own_width;     /* of experts: "moe_intermediate_size"; else "intermediate_size" */
+    bool always_norm;   /* the chosen scores add up to 1; else where "norm_topk_prob" says so */
+    bool always_slides; /* attention slides wherever "sliding_window" is given */
 };
 
 enum imp_tie { IMP_TIED, IMP_UNTIED, IMP_TIED_UNLESS_HEAD };
@@ -46,6 +58,9 @@ enum imp_rope { IMP_ROPE_DEFAULT, IMP_ROPE_LLAMA3 };
 struct imp_config {
     const struct imp_arch *arch;
     int64_t layers, hidden, heads, kv_heads, head_dim, ffn, vocab;
+    int64_t experts, chosen; /* per token; 0: none */
+    bool norm_chosen;
+    bool stacked;          /* all experts of a layer in one tensor, as the checkpoint has it */
     int64_t max_positions; /* 0: not given */
     double eps;
     enum imp_rope rope;
@@ -65,18 +80,18 @@ bool imp_check_caches(struct imp_options *, const struct imp_config *, struct im
 /* A tensor of the checkpoint and the .etg weight it becomes. */
 struct imp_weight {
     const char *var;    /* NULL ends a list */
-    const char *source; /* name in the checkpoint; "{l}" stands for the layer */
+    const char *source; /* name in the checkpoint; "{l}" stands for the layer, "{e}" the expert */
     const char *shape;  /* as the .etg spells it: "NH*D, H" */
     const char *help;   /* a comment, or NULL */
     int rank;
-    int64_t dims[2];
-    bool per_layer;
+    int64_t dims[3]; /* of one tensor of the checkpoint */
+    bool per_layer, per_expert;
     const char *dtype; /* as the .etg spells it: "bf16" */
 };
 #define IMP_MAX_WEIGHTS 24
 
 /* The weights a decoder of this configuration needs, in the order the .etg declares them. Settles
- * cfg->tie by looking whether the checkpoint has an lm_head. ST may be NULL (--config-only). */
+ * cfg->tie and cfg->stacked by looking what the checkpoint has. ST may be NULL (--config-only). */
 void imp_list_weights(struct imp_config *, const struct etrt_st *, struct imp_weight *out_weights);
 /* Presence, shape and type of all of them in the checkpoint; fills in their dtypes. */
 bool imp_check_weights(const struct imp_config *, const struct etrt_st *, struct imp_weight *,

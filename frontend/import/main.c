@@ -15,7 +15,8 @@ static const char usage[] =
     "\n"
     "Writes the model of a Hugging Face checkpoint (config.json beside safetensors files) as "
     ".etg.\n"
-    "Architectures: LlamaForCausalLM, Qwen3ForCausalLM.\n"
+    "Architectures: LlamaForCausalLM, Qwen3ForCausalLM, Qwen3MoeForCausalLM, MixtralForCausalLM,\n"
+    "OlmoeForCausalLM.\n"
     "\n"
     "  -o FILE           the .etg to write\n"
     "  --max-tokens N    most tokens one launch may take (64)\n"
@@ -28,6 +29,7 @@ static const char usage[] =
     "                    round rope's frequencies to bf16, as PyTorch does to a model that is "
     "cast\n"
     "                    to bf16 as a whole (not when it is loaded in bf16)\n"
+    "  --cache TYPE      keep keys and values as bf16 (as a rule), f16 or f32\n"
     "  --config-only     read config.json alone: the weights need not be there\n"
     "  --help, --version\n";
 
@@ -80,6 +82,15 @@ static bool set_frequencies(struct imp_options *o, const char *type) {
     return false;
 }
 
+static bool set_cache(struct imp_options *o, const char *type) {
+    static const char *const types[] = {"bf16", "f16", "f32"};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (!strcmp(type, types[i])) o->cache = types[i];
+    if (o->cache) return true;
+    fprintf(stderr, "etimport: --cache: \"%s\" is neither bf16 nor f16 nor f32\n", type);
+    return false;
+}
+
 /* The directory's own name with what a name cannot hold turned into _. */
 static void default_name(struct imp_options *o) {
     char *full = realpath(o->checkpoint, NULL);
@@ -94,7 +105,18 @@ static void default_name(struct imp_options *o) {
 
 /* 0: go on; 1: usage error; 2: done (--help). */
 static int parse_options(int argc, char **argv, struct imp_options *o) {
-    enum { MAX_TOKENS = 256, SLOTS, CONTEXT, NAME, WIDE, FREQUENCIES, CONFIG_ONLY, HELP, VERSION };
+    enum {
+        MAX_TOKENS = 256,
+        SLOTS,
+        CONTEXT,
+        NAME,
+        WIDE,
+        FREQUENCIES,
+        CACHE,
+        CONFIG_ONLY,
+        HELP,
+        VERSION
+    };
     static const struct option options[] = {
         {"max-tokens", required_argument, NULL, MAX_TOKENS},
         {"slots", required_argument, NULL, SLOTS},
@@ -102,6 +124,7 @@ static int parse_options(int argc, char **argv, struct imp_options *o) {
         {"name", required_argument, NULL, NAME},
         {"wide", no_argument, NULL, WIDE},
         {"rope-frequencies", required_argument, NULL, FREQUENCIES},
+        {"cache", required_argument, NULL, CACHE},
         {"config-only", no_argument, NULL, CONFIG_ONLY},
         {"help", no_argument, NULL, HELP},
         {"version", no_argument, NULL, VERSION},
@@ -130,6 +153,9 @@ static int parse_options(int argc, char **argv, struct imp_options *o) {
             break;
         case FREQUENCIES:
             ok &= set_frequencies(o, optarg);
+            break;
+        case CACHE:
+            ok &= set_cache(o, optarg);
             break;
         case CONFIG_ONLY:
             o->config_only = true;

@@ -18,7 +18,7 @@ static const char *etg_type(const char *st_dtype) {
 struct list {
     struct imp_weight *w;
     int n;
-    bool per_layer;
+    bool per_layer, per_expert;
 };
 
 static void add(struct list *l, const char *var, const char *source, const char *shape, int rank,
@@ -29,7 +29,8 @@ static void add(struct list *l, const char *var, const char *source, const char 
                                        .help = help,
                                        .rank = rank,
                                        .dims = {d0, d1},
-                                       .per_layer = l->per_layer};
+                                       .per_layer = l->per_layer,
+                                       .per_expert = l->per_expert};
 }
 
 #define LAYER(rest) "model.layers.{l}." rest
@@ -48,8 +49,11 @@ static void add_attention(struct list *l, const struct imp_config *c) {
         add(l, "bo", LAYER("self_attn.o_proj.bias"), "H", 1, c->hidden, 0, NULL);
     }
     if (c->arch->qk_norm) {
-        add(l, "gq", LAYER("self_attn.q_norm.weight"), "D", 1, c->head_dim, 0, NULL);
-        add(l, "gk", LAYER("self_attn.k_norm.weight"), "D", 1, c->head_dim, 0, NULL);
+        bool whole = c->arch->qk_norm == IMP_QK_WHOLE;
+        add(l, "gq", LAYER("self_attn.q_norm.weight"), whole ? "NH*D" : "D", 1,
+            whole ? q : c->head_dim, 0, NULL);
+        add(l, "gk", LAYER("self_attn.k_norm.weight"), whole ? "NKV*D" : "D", 1,
+            whole ? kv : c->head_dim, 0, NULL);
     }
 }
 
@@ -65,8 +69,43 @@ static void add_mlp(struct list *l, const struct imp_config *c) {
     }
 }
 
+static void add_stack(struct list *l, const char *var, const char *source, const char *shape,
+                      int64_t d0, int64_t d1, int64_t d2) {
+    add(l, var, source, shape, 3, d0, d1, NULL);
+    l->w[l->n - 1].dims[2] = d2;
+}
+
+#define STACKED LAYER("mlp.experts.gate_up_proj")
+
+/* Gate and up of one expert after the other in one tensor, as transformers from 5 on keeps them, or
+ * a tensor each. */
+static void add_experts(struct list *l, const struct imp_config *c, const char *router) {
+    const struct imp_arch *a = c->arch;
+    add(l, "g2", LAYER("post_attention_layernorm.weight"), "H", 1, c->hidden, 0, NULL);
+    add(l, "wr", router, "E, H", 2, c->experts, c->hidden, NULL);
+    if (c->stacked) {
+        add_stack(l, "wgu", STACKED, "E, 2*F, H", c->experts, 2 * c->ffn, c->hidden);
+        add_stack(l, "wd", LAYER("mlp.experts.down_proj"), "E, H, F", c->experts, c->hidden,
+                  c->ffn);
+        return;
+    }
+    l->per_expert = true;
+    add(l, "wg", a->gate, "e in 0..E, F, H", 2, c->ffn, c->hidden, NULL);
+    add(l, "wu", a->up, "e in 0..E, F, H", 2, c->ffn, c->hidden, NULL);
+    add(l, "wd", a->down, "e in 0..E, H, F", 2, c->hidden, c->ffn, NULL);
+    l->per_expert = false;
+}
+
+static void expand(char *buf, size_t bytes, const char *source, int64_t layer, int64_t expert);
+
+static bool has(const struct etrt_st *st, const char *source) {
+    char name[256];
+    expand(name, sizeof name, source, 0, 0);
+    return st && etrt_st_find(st, name);
+}
+
 void imp_list_weights(struct imp_config *c, const struct etrt_st *st, struct imp_weight *out) {
-    struct list l = {out, 0, false};
+    struct list l = {.w = out};
     if (c->tie == IMP_TIED_UNLESS_HEAD)
         c->tie = st && etrt_st_find(st, "lm_head.weight") ? IMP_UNTIED : IMP_TIED;
     add(&l, "embed", "model.embed_tokens.weight", "V, H", 2, c->vocab, c->hidden,
@@ -76,19 +115,30 @@ void imp_list_weights(struct imp_config *c, const struct etrt_st *st, struct imp
     add(&l, "gf", "model.norm.weight", "H", 1, c->hidden, 0, NULL);
     l.per_layer = true;
     add_attention(&l, c);
-    add_mlp(&l, c);
+    const char *newer = LAYER("mlp.gate.weight");
+    c->stacked = c->experts && has(st, STACKED);
+    if (c->experts)
+        add_experts(&l, c, has(st, newer) ? newer : c->arch->router);
+    else
+        add_mlp(&l, c);
     out[l.n].var = NULL;
     for (int i = 0; i < l.n; i++)
         out[i].dtype = etg_type(c->dtype ? c->dtype : "BF16");
 }
 
-/* The name of SOURCE in layer LAYER. */
-static void expand(char *buf, size_t bytes, const char *source, int64_t layer) {
-    const char *at = strstr(source, "{l}");
-    if (at)
-        snprintf(buf, bytes, "%.*s%lld%s", (int)(at - source), source, (long long)layer, at + 3);
-    else
-        snprintf(buf, bytes, "%s", source);
+/* The name of SOURCE in layer LAYER, for expert EXPERT. */
+static void expand(char *buf, size_t bytes, const char *source, int64_t layer, int64_t expert) {
+    size_t n = 0;
+    while (*source && n + 24 < bytes) {
+        if (strncmp(source, "{l}", 3) && strncmp(source, "{e}", 3)) {
+            buf[n++] = *source++;
+            continue;
+        }
+        n += (size_t)snprintf(buf + n, bytes - n, "%lld",
+                              (long long)(source[1] == 'l' ? layer : expert));
+        source += 3;
+    }
+    buf[n] = 0;
 }
 
 static bool same_shape(const struct etrt_st_tensor *t, const struct imp_weight *w) {
@@ -98,8 +148,8 @@ static bool same_shape(const struct etrt_st_tensor *t, const struct imp_weight *
     return true;
 }
 
-static void check_one(const struct etrt_st *st, struct imp_weight *w, int64_t layer,
-                      const char *name, struct imp_report *r) {
+static void check_one(const struct etrt_st *st, struct imp_weight *w, int64_t nth, const char *name,
+                      struct imp_report *r) {
     char have[128], want[128];
     const struct etrt_st_tensor *t = etrt_st_find(st, name);
     if (!t) {
@@ -114,21 +164,25 @@ static void check_one(const struct etrt_st *st, struct imp_weight *w, int64_t la
     const char *type = etg_type(t->dtype);
     if (!type)
         imp_error(r, file, "tensor \"%s\" has type %s; supported: BF16, F16, F32", name, t->dtype);
-    else if (layer == 0)
+    else if (nth == 0)
         w->dtype = type;
     else if (strcmp(type, w->dtype))
-        imp_error(r, file, "tensor \"%s\" is %s, but layer 0 has %s; the layers must be alike",
-                  name, type, w->dtype);
+        imp_error(r, file,
+                  "tensor \"%s\" is %s, but the first of its kind has %s; all must be alike", name,
+                  type, w->dtype);
 }
 
 /* A bias the configuration does not speak of, a fifth layer: the file and config.json disagree. */
 static bool is_expected(const struct imp_config *c, const struct imp_weight *w, const char *name) {
     char want[256];
-    long long layer = 0;
+    long long layer = 0, expert = 0;
+    const char *of = strstr(name, ".experts.");
     if (sscanf(name, "model.layers.%lld.", &layer) == 1 && (layer < 0 || layer >= c->layers))
         return false;
+    if (of && sscanf(of, ".experts.%lld.", &expert) == 1 && (expert < 0 || expert >= c->experts))
+        return false;
     for (; w->var; w++) {
-        expand(want, sizeof want, w->source, layer);
+        expand(want, sizeof want, w->source, layer, expert);
         if (!strcmp(want, name)) return true;
     }
     /* Saved by old versions; recomputed from the configuration. And the head, when it is tied. */
@@ -141,10 +195,11 @@ bool imp_check_weights(const struct imp_config *c, const struct etrt_st *st,
     char name[256];
     int errors = r->errors;
     for (struct imp_weight *w = weights; w->var; w++)
-        for (int64_t l = 0; l < (w->per_layer ? c->layers : 1); l++) {
-            expand(name, sizeof name, w->source, l);
-            check_one(st, w, l, name, r);
-        }
+        for (int64_t l = 0; l < (w->per_layer ? c->layers : 1); l++)
+            for (int64_t e = 0; e < (w->per_expert ? c->experts : 1); e++) {
+                expand(name, sizeof name, w->source, l, e);
+                check_one(st, w, l + e, name, r);
+            }
     for (size_t i = 0; i < etrt_st_count(st); i++) {
         const struct etrt_st_tensor *t = etrt_st_at(st, i);
         if (!is_expected(c, weights, t->name))

@@ -10,7 +10,7 @@ bad_config() {
     cp plain/model.safetensors "$name/"
     refuses "$name" "$@"
 }
-bad_config arch '"architectures": ["MixtralForCausalLM"]' 'architecture "MixtralForCausalLM"' \
+bad_config arch '"architectures": ["DeepseekForCausalLM"]' 'architecture "DeepseekForCausalLM"' \
     'supported: LlamaForCausalLM, Qwen3ForCausalLM'
 bad_config no_arch '"architectures": null' '"architectures"'
 bad_config two_archs '"architectures": ["LlamaForCausalLM", "A"]' 'names 2 architectures'
@@ -71,7 +71,7 @@ refuses rank 'tensor "model.norm.weight" has shape [1, 24]' 'makes it [24]'
 checkpoint int '' 's/(layers.0.mlp.up_proj.weight:)bf16/\1i32/'
 refuses int 'tensor "model.layers.0.mlp.up_proj.weight" has type I32'
 checkpoint unlike '' 's/(layers.1.mlp.up_proj.weight:)bf16/\1f32/'
-refuses unlike 'tensor "model.layers.1.mlp.up_proj.weight" is f32, but layer 0 has bf16'
+refuses unlike 'tensor "model.layers.1.mlp.up_proj.weight" is f32, but the first of its kind has bf16'
 checkpoint shallow '"num_hidden_layers": 10000'
 refuses shallow 'tensor "model.layers.2.input_layernorm.weight" is missing' 'more errors'
 [ "$(wc -l < shallow.out)" -lt 30 ] || fail "shallow: too many lines"
@@ -114,9 +114,29 @@ echo '{"weight_map": []}' | bad_index list_map 'index.json'
 index | head -c 500 | bad_index cut_index 'index.json'
 index | sed 's/"model.norm.weight": "b/"model.norm.weight": "a/' | bad_index wrong_shard 'model.norm.weight'
 
+# ---- experts ----
+checkpoint some_dense "$moe, \"mlp_only_layers\": [1]" "$norms
+$experts"
+refuses some_dense 'mlp_only_layers'
+checkpoint every_other "$moe, \"decoder_sparse_step\": 2" "$norms
+$experts"
+refuses every_other 'decoder_sparse_step'
+checkpoint too_many "$(echo "$moe" | sed 's/per_tok": 2/per_tok": 4/')" "$norms
+$experts"
+refuses too_many '"num_experts_per_tok" (4) is more than "num_experts" (3)'
+checkpoint clipped "$(echo "$olmoe" | sed 's/null/8.0/')"
+refuses clipped 'clip_qkv'
+checkpoint one_short "$moe" "$norms
+$experts
+/experts.2.up/d"
+refuses one_short 'tensor "model.layers.0.mlp.experts.2.up_proj.weight" is missing'
+checkpoint sliding '"architectures": ["MixtralForCausalLM"], "num_local_experts": 3, "num_experts_per_tok": 2, "sliding_window": 9'
+refuses sliding 'sliding_window'
+
 # ---- command line ----
 options='--context 100' && refuses plain 'beyond the model'
 options='--context 0' && refuses plain '--context: "0" is not a number from 1'
+options='--cache f8' && refuses plain '--cache: "f8"'
 options='--slots 12x' && refuses plain '--slots: "12x"'
 options='--name 7up' && refuses plain '--name'
 options='--name state' && refuses plain 'word of the language'

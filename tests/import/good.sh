@@ -71,6 +71,31 @@ qwen='"architectures": ["Qwen3ForCausalLM"], "use_sliding_window": false, "slidi
 checkpoint qwen "$qwen, \"layer_types\": [\"full_attention\", \"full_attention\"]" "$norms"
 accepts qwen 'q = rmsnorm(q, gq, eps=1e-5)' 'weight gk : bf16[D] '
 
+# Experts: a tensor each, or all of a layer in one.
+experts='/up_proj/d
+/gate_proj/{s/gate_proj/gate/;s/\[37,/[3,/;p;s/gate.weight/experts.0.gate_proj.weight/;s/\[3,/[37,/;p;s/gate_proj/up_proj/;p
+s/up_proj/gate_proj/;s/experts.0/experts.1/;p;s/gate_proj/up_proj/;p
+s/up_proj/gate_proj/;s/experts.1/experts.2/;p;s/gate_proj/up_proj/}
+/down_proj/{s/mlp.down/mlp.experts.0.down/;p;s/experts.0/experts.1/;p;s/experts.1/experts.2/}'
+all='/up_proj/d
+/gate_proj/{s/gate_proj/gate/;s/\[37,/[3,/;p;s/gate.weight/experts.gate_up_proj/;s/\[3,/[3,74,/}
+/down_proj/s/down_proj.weight:bf16./experts.down_proj:bf16[3,/'
+moe='"architectures": ["Qwen3MoeForCausalLM"], "num_experts": 3, "num_experts_per_tok": 2, "moe_intermediate_size": 37'
+checkpoint experts "$moe, \"norm_topk_prob\": true" "$norms
+$experts"
+accepts experts 'weight wu : bf16[e in 0..E, F, H] = "model.layers.{l}.mlp.experts.{e}.up_proj.weight"' \
+    'const E     = 3 ' 'const K     = 2 ' 'w = w / sum(w, keep=1)'
+checkpoint stacked "$moe" "$norms
+$all"
+accepts stacked 'weight wgu : bf16[E, 2*F, H] = "model.layers.{l}.mlp.experts.gate_up_proj"' 'wu = wgu[:, F:2*F]'
+! grep -q 'w = w' stacked.etg || fail 'stacked: normalised all the same'
+olmoe='"architectures": ["OlmoeForCausalLM"], "num_experts": 3, "num_experts_per_tok": 2, "clip_qkv": null'
+checkpoint olmoe "$olmoe" "s/_norm.weight:bf16.6/&/
+/q_proj/{p;s/q_proj.weight:bf16.*]/q_norm.weight:bf16[24]/;b}
+/k_proj/{p;s/k_proj.weight:bf16.*]/k_norm.weight:bf16[12]/;b}
+$experts"
+accepts olmoe 'weight gk : bf16[NKV*D]' 'k = rmsnorm(h @ wk.T, gk, eps=1e-5)'
+
 # Two shards and an index.
 mkdir -p shards
 config '' > shards/config.json

@@ -100,6 +100,9 @@ golden examples/models/stories-llama stories-llama
 golden tests/golden/llama llama
 golden tests/golden/llama3 llama3
 golden tests/golden/qwen3 qwen3
+golden examples/models/stories-moe stories-moe
+golden tests/golden/mixtral mixtral
+golden tests/golden/qwen3_moe qwen3_moe
 
 . "$src/tests/import/good.sh"
 . "$src/tests/import/bad.sh"

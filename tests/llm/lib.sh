@@ -4,14 +4,14 @@
 set -eu
 # shellcheck disable=SC2034
 bin=$1 src=$2 work=$3 device=${4:-auto}
-models='stories-llama llama llama3 qwen3'
+models='stories-llama stories-moe llama llama3 qwen3 mixtral qwen3_moe'
 mkdir -p "$work"
 cd "$work"
 here=$(basename "$0" .sh)
 
 checkpoint() { # NAME: its folder
     case $1 in
-    stories-llama) echo "$src/examples/models/$1" ;;
+    stories-*) echo "$src/examples/models/$1" ;;
     *) echo "$src/tests/golden/$1" ;;
     esac
 }

@@ -1,12 +1,13 @@
 #!/bin/sh
-# The logits are the same bits on any number of CUs and dies, and every time. $4 is not used.
+# The logits are the same bits on any number of CUs and dies, and every time. $4 is not used. $5: the model.
 . "$(dirname "$0")/lib.sh"
-golden=$(checkpoint llama)/golden.safetensors
+m=$5
+golden=$(checkpoint "$m")/golden.safetensors
 first=
 run() { # CUs, dies: the golden sequences, mixed; compares with the first run
     device=emu:gfx942:cus=$1:xcds=$2
-    score llama "$golden" bits.safetensors 2> bits.log || die "$device: $(cat bits.log)"
-    sum=$(cksum < bits.safetensors)
+    score "$m" "$golden" "$m.bits.safetensors" 2> "$m.bits.log" || die "$device: $(cat "$m.bits.log")"
+    sum=$(cksum < "$m.bits.safetensors")
     [ -z "$first" ] || [ "$sum" = "$first" ] || die "$device gives other bits"
     first=$sum
 }

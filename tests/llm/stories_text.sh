@@ -2,13 +2,16 @@
 # Greedy text is the reference's up to its first near-tie; alone and in a batch it is the same; a seed
 # fixes what is drawn; the sampler does draw.
 . "$(dirname "$0")/lib.sh"
-m=$(checkpoint stories-llama)
+# $5: the model; its files are in a folder of their own.
+m=$(checkpoint "$5") kernel=$PWD/$5.hsaco
+mkdir -p "text_$5"
+cd "text_$5"
 p0='Once upon a time, there was a'
 p1='One rainy morning, a shy girl named'
 p2='A fox and a turtle'
 p3='It was a snowy day. Leo, a proud boy, was'
 generate() {
-    "$bin/etllm" generate --kernel stories-llama.hsaco --model "$m" --device "$device" "$@"
+    "$bin/etllm" generate --kernel "$kernel" --model "$m" --device "$device" "$@"
 }
 
 generate -p "$p0" -p "$p1" -p "$p2" -p "$p3" -n 96 > batch.txt 2> batch.log
