@@ -147,7 +147,7 @@ bool et_graph_node(et_graph *g, et_block *block, const et_op *op, et_loc loc, in
         return false;
     }
     et_node n = {.op = op, .loc = loc, .nargs = nargs, .nattrs = nattrs, .vars = {-1, -1, -1}};
-    memcpy(n.args, args, (size_t)nargs * sizeof *args);
+    if (nargs) memcpy(n.args, args, (size_t)nargs * sizeof *args);
     for (int i = 0; i < nargs; i++)
         et_val_of(g, args[i]);
     n.attrs = et_alloc(g->arena, (size_t)nattrs * sizeof *n.attrs);
