@@ -159,7 +159,7 @@ static void reach(struct sim *s, int wg) {
     w->scan = (struct sim_scan){0};
     w->latest = 0;
     w->polled = 0;
-    w->any = w->held = false;
+    w->any = w->held = w->looking = false;
     w->look = -1;
     s->r.tasks++;
     if (!waits(s)) {
@@ -174,9 +174,11 @@ static void reach(struct sim *s, int wg) {
     sim_waits(s, wg);
 }
 
-/* Done with one wait: a round of polls for each wave's worth of counters, or until the last could
- * be seen. */
+/* Done with waits that are looked at together: a round of polls for each wave's worth of counters,
+ * or until the last could be seen. */
 static void wait_over(struct sim *s, struct sim_workgroup *w) {
+    if (!w->looking) return;
+    w->looking = false;
     double polls = (double)((w->polled + s->m->wave_size - 1) / s->m->wave_size) * s->m->atomic_us;
     s->schedule += polls;
     w->any = true;
@@ -213,7 +215,9 @@ void sim_waits(struct sim *s, int wg) {
         const struct sim_box *b = &g->box[w->scan.wait];
         double seen = seen_after(s, b->event);
         int word;
+        if (!b->joins && !w->scan.tuple && !w->scan.place) wait_over(s, w);
         if (!sim_applies(s, in, b->when)) continue;
+        w->looking = true;
         while ((word = sim_scan_word(s, g, b, &w->scan)) >= 0) {
             struct sim_counter *c = &s->counter[word];
             if (c->complete > s->now) {
@@ -225,8 +229,8 @@ void sim_waits(struct sim *s, int wg) {
             w->polled++;
             w->scan.place++;
         }
-        wait_over(s, w);
     }
+    wait_over(s, w);
     double fence = w->any ? s->m->acquire_us : 0;
     s->schedule += fence;
     s->r.held += w->held;

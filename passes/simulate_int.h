@@ -34,6 +34,7 @@ struct sim_box {
     const int *vars;
     int extent[ET_MAX_VARS]; /* of the variables */
     bool routed;             /* a tensor decides which */
+    bool joins;              /* looked at together with the wait before */
 };
 
 /* A notify: one counter, at every value of its variables. */
@@ -153,6 +154,7 @@ struct sim_workgroup {
     double latest;  /* when the last of the wait's counters so far could be seen */
     int64_t polled; /* counters of the wait so far */
     bool any, held; /* a wait applied; it had to wait */
+    bool looking;   /* at counters of waits that are looked at together */
     bool started;   /* it has told that it began */
     double look;
     int32_t next; /* of a list of waiters */

@@ -43,6 +43,32 @@ static void add_box(struct sim *s, struct sim_grid *sg, const et_wait *w, struct
     add_extents(s, sg, w->nvars, w->vars, b->extent);
 }
 
+/* Counters that a wait names at most, or -1. */
+static int64_t most_counters(const struct sim *s, const et_wait *w) {
+    int64_t n = 1, lo, hi;
+    for (int d = 0; d < s->p->events[w->event].rank; d++) {
+        et_expr size = et_add(s->x, et_sub(s->x, w->hi[d], w->lo[d]), et_int(s->x, 1));
+        if (!et_bounds(s->x, size, &lo, &hi) || __builtin_mul_overflow(n, hi, &n)) return -1;
+    }
+    for (int v = 0; v < w->nvars; v++)
+        if (!et_bounds(s->x, et_var_extent(s->x, w->vars[v]), &lo, &hi) ||
+            __builtin_mul_overflow(n, hi, &n))
+            return -1;
+    return n;
+}
+
+/* As codegen does: waits are looked at together while the lanes of a wave are enough for their
+ * counters and none reads a tensor that an earlier one may be for. */
+static void join_waits(struct sim *s, struct sim_grid *sg) {
+    int64_t lanes = 0;
+    for (int i = 0; i < sg->g->nwaits; i++) {
+        int64_t n = most_counters(s, &sg->g->waits[i]);
+        bool fits = n >= 0 && n <= s->m->wave_size;
+        sg->box[i].joins = i > 0 && fits && lanes + n <= s->m->wave_size && !sg->box[i].routed;
+        lanes = !fits ? s->m->wave_size : sg->box[i].joins ? lanes + n : n;
+    }
+}
+
 static void add_arrival(struct sim *s, struct sim_grid *sg, const et_notify *n,
                         struct sim_arrival *a) {
     const et_event *e = &s->p->events[n->event];
@@ -104,6 +130,7 @@ static bool prepare_grid(struct sim *s, int index) {
     }
     for (int i = 0; i < g->nwaits; i++)
         add_box(s, sg, &g->waits[i], &sg->box[i]);
+    join_waits(s, sg);
     for (int i = 0; i < g->nnotifies; i++)
         add_arrival(s, sg, &g->notifies[i], &sg->arrival[i]);
     for (int l = g->loop; l >= 0; l = s->p->g->loops[l].parent) {

@@ -166,6 +166,32 @@ START_TEST(late) {
 }
 END_TEST
 
+/* Waits are looked at together where 64 lanes are enough for their counters. */
+START_TEST(looks_together) {
+    char text[2048];
+    for (int wide = 0; wide < 2; wide++) {
+        snprintf(text, sizeof text,
+                 "eti 1 placed\nmodel together\nworkgroup 256\nworkspace 512\n"
+                 "input %%x : f32[4]\noutput %%y : f32[4]\ntemp %%h : f32[40] at 0\n"
+                 "func @a [i < 40] lds 0 {\n  map []\n    %%h[i] = %%x[i %% 4]\n}\n"
+                 "func @b [] lds 0 {\n  map [j < 4]\n    %%y[j] = %%h[j]\n}\n"
+                 "event %%e[40] count 1 scope device at 32\n"
+                 "event %%f[40] count 1 scope device at 96\n"
+                 "event %%g[1] count 40 scope device at 160\n"
+                 "schedule {\n  task @a = @a [i < 40]\n    notify %%e[i]\n    notify %%f[i]\n"
+                 "    notify %%g[0]\n  task @first = @b []\n  task @b = @b []\n"
+                 "    wait %%e[0 .. 31]\n    wait %%f[0 .. %d]\n    wait %%g[0]\n}\n",
+                 wide ? 39 : 30);
+        struct played *w = load(text);
+        w->opt.workgroups = 1;
+        play(w);
+        const et_sim_task *b = find(w, 2, 0, 0);
+        NEAR(b->t_ready - b->t_reached, (wide ? 2 : 1) * 0.125 + 0.25);
+        drop(w);
+    }
+}
+END_TEST
+
 START_TEST(arrivals_queue_up) {
     struct played *w = load("eti 1 placed\nmodel many\nworkgroup 256\nworkspace 256\n"
                             "input %x : f32[8]\noutput %y : f32[4]\ntemp %h : f32[8] at 0\n"
@@ -435,5 +461,5 @@ START_TEST(stuck) {
 }
 END_TEST
 
-TEST_MAIN("simulate", chain, scopes, late, arrivals_queue_up, fan_out, memory_is_shared, weights,
-          pops, pushes, cells, hybrid, kernels, stealing, routing, stuck)
+TEST_MAIN("simulate", chain, scopes, late, looks_together, arrivals_queue_up, fan_out,
+          memory_is_shared, weights, pops, pushes, cells, hybrid, kernels, stealing, routing, stuck)
