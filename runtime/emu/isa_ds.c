@@ -15,7 +15,8 @@ static bool lds_addresses(struct emu_wave *w, const struct emu_op *o, uint64_t *
     if (s.hi - base + bytes <= w->lds_bytes && align == 1) return true;
     for (; mask; mask &= mask - 1) {
         int i = __builtin_ctzll(mask);
-        uint64_t at = a[i] - base;
+        uint64_t at = (uint32_t)(v[i] + offset); /* around 2^32, as LLVM counts on */
+        a[i] = base + at;
         bool in = at + bytes <= w->lds_bytes;
         if (in && at % align == 0) continue;
         isa_fault(w, o, "LDS access of %u bytes at %llu: %s (the workgroup has %u bytes)", bytes,

@@ -215,6 +215,8 @@ static const struct test tests[] = {
     {"ds_read_u16_d16_hi v10, v2", 1, 2, short_hi},
     {"ds_read_b32 v10, v2", 1, 4, x1},
     {"ds_read_b32 v10, v2 offset:4092", 1, 4, x1_far},
+    {"v_subrev_u32 v3, 0x4000, v2\nds_read_b32 v10, v3 offset:16384", 1, 4, x1}, /* around 2^32 */
+    {"v_subrev_u32 v3, 0x4000, v2\nds_write_b32 v3, v4 offset:16384", 0, 4, x1_store},
     {"ds_read_b64 v[10:11], v2", 2, 8, x2},
     {"ds_read_b96 v[10:12], v2", 3, 4, x3},
     {"ds_read_b128 v[10:13], v2", 4, 16, x4},
@@ -267,7 +269,7 @@ static void inputs(const struct test *t, bool lds, int pattern) {
 }
 
 static void run(struct machine *m, const struct test *t, uint64_t entry, int pattern) {
-    bool lds = !strncmp(t->text, "ds_", 3);
+    bool lds = !strncmp(t->text, "ds_", 3) || strstr(t->text, "\nds_");
     inputs(t, lds, pattern);
     uint8_t *where = lds ? m->lds : memory;
     memcpy(where, model, BYTES);
