@@ -394,6 +394,20 @@ static bool check_cut(void *ctx, struct verify *v, const struct vf_cut *c) {
     return descend(v, l->t, 0, 0, &b);
 }
 
+/* All points that cover A are for the same whichever class waits. */
+static bool all_alike(const struct vf_access *a, unsigned points) {
+    for (int k = 0; k < VF_POINTS; k++)
+        if ((points >> k & 1) && !a->match[k].alike) return false;
+    return true;
+}
+
+/* What holds of the instance's groups in SET is among what does in OTHER. */
+static bool no_less(const uint64_t *set, const uint64_t *other, int from, int n) {
+    for (int i = from; i < from + n; i++)
+        if (in_set(set, i) && !in_set(other, i)) return false;
+    return true;
+}
+
 static bool check_pair(struct verify *v, const struct vf_inst *first, const struct vf_inst *second,
                        const struct vf_pair *p) {
     const struct vf_grid *ga = &v->grid[first->grid], *gb = &v->grid[second->grid];
@@ -402,6 +416,8 @@ static bool check_pair(struct verify *v, const struct vf_inst *first, const stru
     v->glued = shared_loops(ga, gb);
     plant(v, first, &ga->access[p->a], &t);
     uint64_t *room = gb->npoints ? et_alloc(v->round, (size_t)v->words * 8 + 8) : NULL;
+    const uint64_t *done = NULL; /* the past of a class that stands for others */
+    unsigned done_points = 0;
     for (int k = 0; k < gb->nclasses; k++) {
         struct side b = {.in = second, .a = &gb->access[p->b], .value = k % gb->values, .klass = k};
         b.past = b.a->early ? v->early[second->first_class + k] : v->past[second->first_class + k];
@@ -412,6 +428,11 @@ static bool check_pair(struct verify *v, const struct vf_inst *first, const stru
         unsigned points = vf_covering(v, second, k, b.a);
         if (points) {
             struct later l = {&t, b, b.past, room};
+            v->report->work += ga->ngroups / 16;
+            if (done && done_points == points &&
+                no_less(done, b.past, first->first_group, ga->ngroups))
+                continue;
+            if (all_alike(b.a, points)) done = b.past, done_points = points;
             if (!vf_each_cut(v, second, k, points, check_cut, &l)) return false;
             continue;
         }

@@ -24,6 +24,7 @@ enum { VF_POINTS = 4 };
  * the wait what stands there for it. */
 struct vf_match {
     et_expr load; /* none: it does not come up */
+    bool alike;   /* apart from it, neither the access nor the wait depends on coordinates */
     et_expr by[ET_MAX_VARS];
 };
 
@@ -54,6 +55,7 @@ struct vf_bound {
 struct vf_point {
     int wait;
     et_expr load;
+    bool alike; /* apart from it, the wait does not depend on coordinates or unknown numbers */
 };
 
 struct vf_grid {

@@ -591,6 +591,10 @@ static bool wait_point(struct verify *v, int inst, int klass, int wait, struct w
                  class_name(v, &v->inst[inst], klass), v->p->events[g->g->waits[wait].event].name);
         return false;
     }
+    /* Once is enough when all classes may wait for the same, and all of it is of earlier instances.
+     */
+    if (klass && last->reusable && g->point[k].alike && !g->nunknown) return true;
+    last->reusable = true;
     return vf_each_cut(v, &v->inst[inst], klass, 1u << k, check_cut,
                        &(struct cut_wait){inst, k, last});
 }

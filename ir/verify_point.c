@@ -30,6 +30,10 @@ static bool mentions_vars(struct verify *v, et_expr e, const et_wait *w) {
     return false;
 }
 
+static bool depends(struct verify *v, const struct vf_grid *g, et_expr e, et_expr load) {
+    return vf_coords_in(v, g->f, et_replace(v->x, e, load, et_int(v->x, 0))) != 0;
+}
+
 bool vf_find_point(struct verify *v, struct vf_grid *g, int wait) {
     const et_wait *w = &g->g->waits[wait];
     int rank = v->p->events[w->event].rank;
@@ -46,7 +50,10 @@ bool vf_find_point(struct verify *v, struct vf_grid *g, int wait) {
             if (vf_has_load(v, rest) || mentions_vars(v, rest, w)) return false;
         }
     }
-    g->point[g->npoints++] = (struct vf_point){wait, l.load};
+    bool moves = false;
+    for (int d = 0; d < rank; d++)
+        moves |= depends(v, g, w->lo[d], l.load) || depends(v, g, w->hi[d], l.load);
+    g->point[g->npoints++] = (struct vf_point){wait, l.load, !moves};
     return true;
 }
 
@@ -106,6 +113,18 @@ static void collect(void *ctx, et_expr e) {
         l->v[l->n++] = e;
 }
 
+static bool alike(struct verify *v, const struct vf_grid *g, const struct vf_access *a,
+                  const struct vf_point *pt, et_expr load) {
+    const et_step *s = a->step;
+    et_expr sizes[] = {s->rextent, s->mlive, s->nlive, s->kextent, s->pextent};
+    bool any = g->nunknown > 0 || !pt->alike;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        any |= sizes[i].id && vf_coords_in(v, g->f, sizes[i]);
+    for (int d = 0; d < v->p->tensors[a->tensor].shape.rank; d++)
+        any |= depends(v, g, a->index[d], load);
+    return !any;
+}
+
 static void match(struct verify *v, const struct vf_grid *g, struct vf_access *a, int point) {
     const struct vf_point *pt = &g->point[point];
     struct vf_match *m = &a->match[point];
@@ -122,6 +141,7 @@ static void match(struct verify *v, const struct vf_grid *g, struct vf_access *a
         s.want = l.v[i];
         if (find_values(&s, 0, load)) m->load = l.v[i];
     }
+    m->alike = m->load.id && alike(v, g, a, pt, m->load);
 }
 
 void vf_match_points(struct verify *v, struct vf_grid *g) {
