@@ -1,8 +1,9 @@
 /* verify_int.h - what the files of the verifier share: verify.c chooses values of the symbols,
  * verify_rows.c says which values follow from others, verify_box.c evaluates footprints,
- * verify_data.c and verify_point.c find what tensors decide, verify_loop.c shortens loops,
- * verify_order.c computes what happens before what, verify_hazard.c checks accesses against it,
- * verify_memory.c where things are. */
+ * verify_data.c and verify_point.c find what tensors decide, verify_promise.c what the user vouches
+ * for, verify_loop.c shortens loops, verify_count.c counts arrivals, verify_order.c computes what
+ * happens before what, verify_hazard.c checks accesses against it, verify_queue.c that queues make
+ * progress, verify_memory.c where things are. */
 #ifndef ET_VERIFY_INT_H
 #define ET_VERIFY_INT_H
 
@@ -265,6 +266,24 @@ bool vf_loops_settled(struct verify *);
 /* The symbol only counts rows: what is ordered at a value that leaves three blocks of PERIOD rows
  * is ordered at that value plus PERIOD too. */
 bool vf_counts_rows(struct verify *, int sym, int64_t period);
+
+/* ---- verify_count.c */
+/* Where index I of dimension D is among the counters kept; false when it is outside the event. */
+bool vf_locate(const struct verify *, const struct vf_inst *, int event, int d, int64_t i,
+               int64_t *out);
+/* The counters of an event, by number, as indices of the whole loops. */
+void vf_indices_of(const struct verify *, int event, int64_t word, int64_t *at);
+/* A task of INST for messages: coordinates in MASK from AT, the others open. */
+const char *vf_task_at(struct verify *, const struct vf_inst *, unsigned mask, int64_t at);
+const char *vf_counter_text(struct verify *, int event, const int64_t *at);
+/* What the entered tasks read by the variables of their waits (EARLY) or notifies is inside the
+ * tensors, which no mask looks after there. */
+bool vf_reads_inside(struct verify *, const struct vf_inst *, bool early);
+/* N variables to their first or next values; false past the last. */
+bool vf_first_values(struct verify *, int n, const int *vars);
+bool vf_next_values(struct verify *, int n, const int *vars);
+bool vf_list_arrivals(struct verify *);
+bool vf_check_counts(struct verify *);
 
 /* ---- verify_order.c */
 typedef enum { VF_OK, VF_WRONG, VF_TOO_LARGE } vf_status;
