@@ -18,7 +18,8 @@ static const char help[] =
     "  --schedule LIST      schedules to compile with: ";
 
 static const char more_help[] =
-    "\n"
+    " (default:\n"
+    "                       the first)\n"
     "  --vs MODEL           one more column\n"
     "  --sweep DIM=V,V,...  run at each of these values; may be given for several dims\n"
     "  --set DIM=V          value of a dim; dims not named take their largest\n"
