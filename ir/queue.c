@@ -42,6 +42,20 @@ static void find_load(void *ctx, et_expr e) {
     f->found |= et_x(f->x, e)->op == ET_X_LOAD;
 }
 
+/* Do tensors decide which counters a wait names, or what completes them? */
+static bool wait_loads(const et_program *p, const et_wait *w) {
+    struct find f = {p->g->exprs, 0, false};
+    const et_event *e = &p->events[w->event];
+    et_walk(f.x, e->count, find_load, &f);
+    for (int d = 0; d < e->rank; d++) {
+        et_walk(f.x, w->lo[d], find_load, &f);
+        et_walk(f.x, w->hi[d], find_load, &f);
+    }
+    for (int i = 0; i < w->nvars; i++)
+        et_walk(f.x, et_var_extent(f.x, w->vars[i]), find_load, &f);
+    return f.found;
+}
+
 bool et_notify_plain(const et_program *p, const et_notify *n) {
     struct find f = {p->g->exprs, 0, n->nvars > 0};
     for (int d = 0; d < p->events[n->event].rank; d++)
@@ -193,15 +207,20 @@ static void plan_begun(struct plan *pl) {
     if (pl->words > MAX_WORDS) pl->problem = "too many words for dynamic tasks";
 }
 
-/* What has begun is counted where it will arrive: that must not depend on what it does first. */
+/* What has begun is counted where it will arrive: that must not depend on what it does first, nor
+ * what waits for it on what others have yet to write. */
 static void check_early(struct plan *pl) {
     const et_program *p = pl->p;
-    for (int g = 0; g < p->ngrids; g++)
+    for (int g = 0; g < p->ngrids; g++) {
+        for (int i = 0; p->grids[g].early && i < p->grids[g].nwaits; i++)
+            if (wait_loads(p, &p->grids[g].waits[i]))
+                pl->problem = "an early task waits for what tensors decide";
         for (int i = 0; i < p->grids[g].nnotifies; i++) {
             const et_notify *n = &p->grids[g].notifies[i];
             if (pl->q->begun[n->event] >= 0 && !et_notify_plain(p, n))
                 pl->problem = "an early task waits for arrivals at counters that tensors name";
         }
+    }
 }
 
 const char *et_queues_plan(et_arena *a, const et_program *p, et_queues *q) {

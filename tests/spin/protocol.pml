@@ -256,14 +256,14 @@ inline claim()
 #endif
 }
 
-inline put_cell()
+inline cg_put_cell()
 {
     d_step { ok = 0; m = tasks_of[c]; k = m; first = first_task[c]; r = DIE(me) }
     cg_put()
 }
 
 /* A cell that waits for one counter is looked at once: no claim. */
-inline try_cell()
+inline cg_try_cell()
 {
     if
     :: direct -> ok = 1
@@ -275,7 +275,7 @@ inline try_cell()
         fi
     fi;
     if
-    :: ok -> put_cell()
+    :: ok -> cg_put_cell()
     :: else
     fi
 }
@@ -302,7 +302,7 @@ inline try_cell()
 inline cg_arrived(early)
 {
     do
-    :: finding -> try_cell(); d_step { c++; FIND_ARRIVED(NOTIFY(t, n - 1), early) }
+    :: finding -> cg_try_cell(); d_step { c++; FIND_ARRIVED(NOTIFY(t, n - 1), early) }
     :: else -> break
     od
 }
@@ -312,7 +312,7 @@ inline cg_seed()
 {
     d_step { c = 0; finding = 1; FIND(at_start[c] && c % WGS == me) }
     do
-    :: finding -> try_cell(); d_step { c++; FIND(at_start[c] && c % WGS == me) }
+    :: finding -> cg_try_cell(); d_step { c++; FIND(at_start[c] && c % WGS == me) }
     :: else -> break
     od
 }
