@@ -198,16 +198,30 @@ static bool depends_on_loops(const struct events *e, const et_footprint *fp, int
     return false;
 }
 
-/* Add to ED what footprint A of its earlier grid and B of the later one require. */
-static void meet(struct events *e, struct edge *ed, const et_footprint *a, const et_footprint *b) {
+static void add_box(struct events *e, struct edge *ed, const struct span *box, int n, bool every) {
+    ed->every |= every;
+    for (int c = 0; c < n; c++)
+        if (ed->needed)
+            widen(e, &ed->box[c], &box[c]);
+        else
+            ed->box[c] = box[c];
+    ed->needed = true;
+    ed->points = false;
+    for (int c = 0; c < n; c++)
+        ed->points |= ed->box[c].load.id != 0;
+}
+
+/* Add to ED what footprint A of its earlier grid and B of the later one require; to POINTS instead
+ * where that depends on a load. */
+static void meet(struct events *e, struct edge *ed, struct edge *points, const et_footprint *a,
+                 const et_footprint *b) {
     const et_program *p = e->p;
     const et_grid *from = &p->grids[ed->from];
     const et_func *f = &p->funcs[from->func];
     if (!share_memory(p, a->tensor, b->tensor) || !(a->is_store || b->is_store)) return;
     int rank = p->tensors[a->tensor].shape.rank;
-    bool same = a->tensor == b->tensor;
+    bool same = a->tensor == b->tensor, loads = false;
     struct span box[ET_MAX_RANK];
-    bool points = false;
     for (int c = 0; c < ET_MAX_RANK; c++)
         box[c] = (struct span){.all = true};
     for (int d = 0; same && d < rank; d++) {
@@ -216,34 +230,34 @@ static void meet(struct events *e, struct edge *ed, const et_footprint *a, const
         int c;
         struct span s;
         if (!tiles_meeting(e, ed, &have, &b->dim[d], &c, &s)) continue;
-        bool second = s.load.id && points; /* a wait is for the values of one load */
+        bool second = s.load.id && loads; /* a wait is for the values of one load */
         if (box[c].all && !second) {
             box[c] = s;
-            points |= s.load.id != 0;
+            loads |= s.load.id != 0;
         }
     }
     int loops[ET_MAX_RANK], n = loops_of(p, from->loop, loops);
     int shared = shared_loops(p, from, &p->grids[ed->to]);
-    ed->every |= depends_on_loops(e, a, rank, loops + shared, n - shared);
-    for (int c = 0; c < f->ncoords; c++)
-        if (ed->needed)
-            widen(e, &ed->box[c], &box[c]);
-        else
-            ed->box[c] = box[c];
-    ed->needed = true;
-    ed->points = false;
-    for (int c = 0; c < f->ncoords; c++)
-        ed->points |= ed->box[c].load.id != 0;
+    bool every = depends_on_loops(e, a, rank, loops + shared, n - shared);
+    add_box(e, loads ? points : ed, box, f->ncoords, every);
 }
 
+static void add_edge(struct events *e, const struct edge *ed) {
+    ET_GROW(e->pl->g->arena, e->edges, e->nedges, e->cedges);
+    e->edges[e->nedges++] = *ed;
+}
+
+/* What tensors name is an edge of its own, beside what is known before the launch. */
 static void find_edge(struct events *e, int from, int to, int carried) {
-    struct edge ed = {.from = from, .to = to, .carried = carried};
+    struct edge ed = {.from = from, .to = to, .carried = carried}, points = ed;
     for (int i = 0; i < e->fp[from].n; i++)
         for (int k = 0; k < e->fp[to].n; k++)
-            meet(e, &ed, &e->fp[from].v[i], &e->fp[to].v[k]);
-    if (!ed.needed) return;
-    ET_GROW(e->pl->g->arena, e->edges, e->nedges, e->cedges);
-    e->edges[e->nedges++] = ed;
+            meet(e, &ed, &points, &e->fp[from].v[i], &e->fp[to].v[k]);
+    if (ed.needed) add_edge(e, &ed);
+    bool whole = ed.needed && ed.every >= points.every;
+    for (int c = 0; c < e->p->funcs[e->p->grids[from].func].ncoords; c++)
+        whole &= ed.box[c].all;
+    if (points.needed && !whole) add_edge(e, &points);
 }
 
 static void number_grids(struct events *e, int first, int count) {
@@ -451,10 +465,41 @@ static void sort_edges(struct events *e) {
         e->order[next[e->edges[i].from]++] = i;
 }
 
+/* Every tile of ED's grid waits for itself in the iteration before. */
+static bool waits_for_itself(const struct events *e, const struct edge *ed) {
+    const et_func *f = &e->p->funcs[e->p->grids[ed->from].func];
+    bool own = ed->from == ed->to && ed->carried >= 0 && !ed->points;
+    for (int c = 0; c < f->ncoords && own; c++) {
+        et_expr var = et_var(e->x, f->coord[c]);
+        own = ed->box[c].all || (et_expr_eq(ed->box[c].lo, var) && et_expr_eq(ed->box[c].hi, var));
+    }
+    return own;
+}
+
+static bool same_box(const struct events *e, const struct edge *a, const struct edge *b) {
+    for (int c = 0; c < e->p->funcs[e->p->grids[a->from].func].ncoords; c++)
+        if (a->box[c].all != b->box[c].all || !et_expr_eq(a->box[c].lo, b->box[c].lo) ||
+            !et_expr_eq(a->box[c].hi, b->box[c].hi))
+            return false;
+    return true;
+}
+
+/* Tiles that a tensor names, in the iteration before, follow from those it names in this one when
+ * tiles of that grid wait for themselves. */
+static bool repeats(const struct events *e, const struct edge *ab) {
+    bool now = false, own = false;
+    for (int i = e->begin[ab->from]; i < e->begin[ab->from + 1]; i++) {
+        const struct edge *o = &e->edges[e->order[i]];
+        now |= o->to == ab->to && o->points && o->carried < 0 && same_box(e, o, ab);
+        own |= o->carried == ab->carried && waits_for_itself(e, o);
+    }
+    return ab->points && ab->carried >= 0 && now && own;
+}
+
 static void drop_implied(struct events *e) {
     sort_edges(e);
     for (int i = 0; i < e->nedges; i++)
-        e->edges[i].needed = !implied(e, &e->edges[i]);
+        e->edges[i].needed = !implied(e, &e->edges[i]) && !repeats(e, &e->edges[i]);
 }
 
 /* ---- event tensors ---- */

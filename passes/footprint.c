@@ -173,7 +173,11 @@ static et_interval of_load(struct context *c, et_expr e) {
 
 static et_interval of_var(struct context *c, et_expr e, int var) {
     if (is_fixed(c, var)) return (et_interval){.lo = e, .hi = e};
-    et_interval n = interval(c, et_var_extent(c->x, var));
+    et_expr extent = et_var_extent(c->x, var);
+    int64_t lo, hi;
+    bool row = c->step->kind == ET_STEP_CONTRACT && (var == c->step->mvar || var == c->step->nvar);
+    if (row && et_bounds(c->x, extent_in(c, var), &lo, &hi)) extent = et_int(c->x, hi);
+    et_interval n = interval(c, extent);
     if (n.whole) return n;
     return (et_interval){.lo = et_int(c->x, 0), .hi = et_sub(c->x, n.hi, et_int(c->x, 1))};
 }
