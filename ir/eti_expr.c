@@ -253,6 +253,10 @@ static et_expr reduction(eti_parser *p, int may, et_reduce red, et_loc loc) {
     int mark = p->nscope;
     eti_next(p);
     int var = eti_var(p, 0);
+    et_expr extent = var < 0 ? ET_NO_EXPR : et_var_extent(p->x, var);
+    p->nscope = mark;
+    if (eti_take_word(p, "extent")) extent = eti_expr_of(p, may, ET_T_I32, "an extent");
+    if (var >= 0) eti_bind_var(p, var);
     eti_need(p, ':');
     et_expr body = eti_number(p, may, "what is reduced");
     eti_need(p, ')');
@@ -261,8 +265,8 @@ static et_expr reduction(eti_parser *p, int may, et_reduce red, et_loc loc) {
         eti_error(p, loc, "no reduction can be here: it is a step of its own");
         return ET_NO_EXPR;
     }
-    if (var < 0 || !body.id || p->broken) return ET_NO_EXPR;
-    return et_reduce_x(p->x, red, var, et_var_extent(p->x, var), body);
+    if (var < 0 || !extent.id || !body.id || p->broken) return ET_NO_EXPR;
+    return et_reduce_x(p->x, red, var, extent, body);
 }
 
 /* Is the bracket that follows one of a reduction: is there a colon before a comma? */

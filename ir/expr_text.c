@@ -84,7 +84,12 @@ static void put_reduce(struct text *t, const et_node_x *x) {
     put(t, "(");
     put(t, et_var_name(t->p, x->i2));
     put(t, " < ");
-    put_expr(t, x->ops[0], SUM);
+    et_expr whole = et_var_extent(t->p, x->i2);
+    put_expr(t, whole, SUM);
+    if (!et_expr_eq(whole, x->ops[0])) {
+        put(t, " extent ");
+        put_expr(t, x->ops[0], SUM);
+    }
     put(t, " : ");
     put_expr(t, x->ops[1], 0);
     put(t, ")");

@@ -104,7 +104,9 @@ static double load(slow *s, const et_node_x *x) {
 
 static double reduce(slow *s, const et_node_x *x) {
     int64_t n = (int64_t)eval(s, x->ops[0]), was = s->vars[x->i2], where = 0;
-    double sum = 0, max = -INFINITY, min = INFINITY;
+    bool whole = x->type == ET_T_I32 && x->i != ET_RED_ARGMAX;
+    double sum = 0, max = whole ? (double)INT32_MIN : -INFINITY;
+    double min = whole ? (double)INT32_MAX : INFINITY;
     for (int64_t k = 0; k < n; k++) {
         s->vars[x->i2] = k;
         double v = eval(s, x->ops[1]);

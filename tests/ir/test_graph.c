@@ -115,6 +115,59 @@ START_TEST(slice_shapes) {
 }
 END_TEST
 
+START_TEST(routing_shapes) {
+    fixture *f = start();
+    et_value x = INPUT(f, "x", ET_F32, -1, 6), i = INPUT(f, "i", ET_I32, -1, 2),
+             key = INPUT(f, "key", ET_I32, -1), one = INPUT(f, "one", ET_I32, 1);
+    et_expr none = et_int(f->p, 0), seven = et_int(f->p, 7);
+    ck_assert_str_eq(shape_text(f, node(f, "take", ARGS(x, i), NO_ATTRS)), "f32[N, 2]");
+    node(f, "take", ARGS(x, key), NO_ATTRS);
+    expect_error(f, "take from [N, 6] by [N]: all dimensions but the last must be equal");
+    ck_assert_str_eq(shape_text(f, node(f, "rank", ARGS(x), NO_ATTRS)), "i32[N, 6]");
+    node(f, "rank", ARGS(input(f, "s", shape_of(f, ET_F32, 0, NULL))), NO_ATTRS);
+    expect_error(f, "rank of a single number: it needs at least one dimension");
+    node(f, "iota", 0, NULL, ATTRS(attr_exprs("shape", 1, &none)));
+    expect_error(f, "iota of 0 elements: at least 1 and at most 2147483647");
+    node(f, "segment", ARGS(x, one), ATTRS(attr_int("kind", ET_RED_SUM)));
+    expect_error(f, "S segments are given by S + 1 places, found [1]");
+    node(f, "segment", ARGS(x, i), ATTRS(attr_int("kind", ET_RED_SUM)));
+    expect_error(f, "where segments begin must have one dimension, found [N, 2]");
+    et_value count =
+        node(f, "group_count", ARGS(key), ATTRS(attr_int("groups", 3), attr_int("block", 4)));
+    ck_assert_str_eq(shape_text(f, count), "i32[(N + 3) / 4 + 1, 3]");
+    node(f, "group_count", ARGS(i), ATTRS(attr_int("groups", 3), attr_int("block", 4)));
+    expect_error(f, "the groups of rows must have one dimension, found [N, 2]");
+    node(f, "group_count", ARGS(key), ATTRS(attr_int("groups", 0), attr_int("block", 4)));
+    expect_error(f, "0 groups, blocks of 4: each from 1 to 1048576");
+    et_value first = node(f, "group_first", ARGS(count), ATTRS(attr_int("pad", 2)));
+    ck_assert_str_eq(shape_text(f, first), "i32[4]");
+    node(f, "group_first", ARGS(key), ATTRS(attr_int("pad", 2)));
+    expect_error(f, "the counts of groups must be [blocks, groups], found [N]");
+    node(f, "group_first", ARGS(count), ATTRS(attr_int("pad", 0)));
+    expect_error(f, "groups padded to 0 rows: from 1 to 4096");
+    et_value place = node(f, "group_place", ARGS(key, count, first), ATTRS(attr_int("block", 4)));
+    ck_assert_str_eq(shape_text(f, place), "i32[N]");
+    node(f, "group_place", ARGS(key, count, first), ATTRS(attr_int("block", 5)));
+    expect_error(f, "rows [N], counts [(N + 3) / 4 + 1, 3] and beginnings [4] do not belong "
+                    "together");
+    ck_assert_str_eq(
+        shape_text(f, node(f, "group_owner", ARGS(first),
+                           ATTRS(attr_int("pad", 2), attr_exprs("blocks", 1, &seven)))),
+        "i32[7]");
+    node(f, "group_owner", ARGS(one), ATTRS(attr_int("pad", 2), attr_exprs("blocks", 1, &seven)));
+    expect_error(f, "where groups begin must be [groups + 1], found [1]");
+    ck_assert_str_eq(shape_text(f, node(f, "group_rows", ARGS(place, count, first),
+                                        ATTRS(attr_int("block", 4), attr_int("pad", 2),
+                                              attr_exprs("blocks", 1, &seven)))),
+                     "i32[7, 2]");
+    node(f, "group_rows", ARGS(place, count, key),
+         ATTRS(attr_int("block", 4), attr_int("pad", 2), attr_exprs("blocks", 1, &seven)));
+    expect_error(f, "places [N], counts [(N + 3) / 4 + 1, 3] and beginnings [N] do not belong "
+                    "together");
+    fixture_destroy(f);
+}
+END_TEST
+
 START_TEST(other_shapes) {
     fixture *f = start();
     et_value x = INPUT(f, "x", ET_F32, -1, 6), i = INPUT(f, "i", ET_I32, -1),
@@ -277,5 +330,5 @@ START_TEST(dtypes) {
 }
 END_TEST
 
-TEST_MAIN("graph", contract_shapes, map_shapes, reshape_shapes, slice_shapes, other_shapes,
-          update_shapes, printing, carry_of_another_shape, many_loops, dtypes)
+TEST_MAIN("graph", contract_shapes, map_shapes, reshape_shapes, slice_shapes, routing_shapes,
+          other_shapes, update_shapes, printing, carry_of_another_shape, many_loops, dtypes)
