@@ -186,9 +186,10 @@ bool eb_run(struct eb_bench *);
 void eb_predict(struct eb_bench *, struct eb_point *);
 
 /* What predictions know of tensors that decide who waits for what: what the interpreter makes of
- * the inputs, of weights as well, or also what the last launch left on the device: of a loop's
- * tensors that is what its last iteration wrote. NULL when there is no more to be had. */
-enum eb_effort { EB_INPUTS, EB_WEIGHTS, EB_DEVICE };
+ * the inputs, of weights and states as well, or of the inputs and what the last launch left on the
+ * device: of a loop's tensors that is what its last iteration wrote. NULL when there is no more to
+ * be had. */
+enum eb_effort { EB_INPUTS, EB_ALL, EB_DEVICE };
 struct eb_values;
 struct eb_values *eb_values_make(struct eb_bench *, const struct eb_column *,
                                  const struct eb_point *, enum eb_effort, char err[ET_SIM_ERR]);

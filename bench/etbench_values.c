@@ -65,7 +65,9 @@ static struct etrt_tensor describe(const struct eb_values *v, const et_tensor *x
     static const enum etrt_dtype dtypes[] = {
         [ET_F32] = ETRT_F32, [ET_F16] = ETRT_F16, [ET_BF16] = ETRT_BF16, [ET_I32] = ETRT_I32};
     struct etrt_tensor t = {.name = (char *)x->name,
-                            .kind = x->kind == ET_TENSOR_WEIGHT ? ETRT_WEIGHT : ETRT_INPUT,
+                            .kind = x->kind == ET_TENSOR_WEIGHT  ? ETRT_WEIGHT
+                                    : x->kind == ET_TENSOR_STATE ? ETRT_STATE
+                                                                 : ETRT_INPUT,
                             .dtype = dtypes[x->shape.dtype],
                             .rank = x->shape.rank,
                             .nloops = x->nloops};
@@ -93,20 +95,22 @@ static et_tensor_data *make_tensor(struct eb_bench *b, const struct eb_column *r
     return d;
 }
 
-/* Not states: the interpreter would not see what the launch itself writes there. */
+/* The graph's inputs, and with ALL its weights and states, by value. */
 static void make_given(struct eb_bench *b, const struct eb_column *ran, const struct eb_point *p,
-                       struct eb_values *v, bool weights) {
+                       struct eb_values *v, bool all) {
     for (int i = 0; i < v->part->ntensors; i++) {
         const et_tensor *x = &v->part->tensors[i];
-        bool wanted = x->kind == ET_TENSOR_INPUT || (weights && x->kind == ET_TENSOR_WEIGHT);
+        bool wanted = x->kind == ET_TENSOR_INPUT ||
+                      (all && (x->kind == ET_TENSOR_WEIGHT || x->kind == ET_TENSOR_STATE));
         if (wanted && x->value.id) v->given[x->value.id] = make_tensor(b, ran, p, v, x);
     }
 }
 
-static int64_t weight_bytes(const et_program *p) {
+static int64_t bytes_of_all(const et_program *p) {
     int64_t sum = 0;
     for (int i = 0; i < p->ntensors; i++)
-        sum += p->tensors[i].kind == ET_TENSOR_WEIGHT ? p->tensors[i].max_bytes : 0;
+        if (p->tensors[i].kind == ET_TENSOR_WEIGHT || p->tensors[i].kind == ET_TENSOR_STATE)
+            sum += p->tensors[i].max_bytes;
     return sum;
 }
 
@@ -198,13 +202,13 @@ static const struct eb_column *runner(const struct eb_bench *b, const struct eb_
 struct eb_values *eb_values_make(struct eb_bench *b, const struct eb_column *c,
                                  const struct eb_point *p, enum eb_effort effort,
                                  char err[ET_SIM_ERR]) {
-    enum { MOST_WEIGHTS = 1 << 28 }; /* bytes: the interpreter would take too long */
+    enum { MOST = 1 << 28 }; /* bytes: the interpreter would take too long */
     const struct eb_column *ran = runner(b, c);
     int64_t syms[EB_MAX_SETTINGS] = {0};
     eb_symbols(b, p, c->program, syms);
     et_program *part = et_simulated_part(c->program, syms);
     if (effort == EB_DEVICE && !ran) return NULL;
-    if (effort == EB_WEIGHTS && weight_bytes(part) > MOST_WEIGHTS) return NULL;
+    if (effort == EB_ALL && bytes_of_all(part) > MOST) return NULL;
     struct eb_values *v = eb_alloc(sizeof *v);
     memset(v, 0, sizeof *v);
     memcpy(v->syms, syms, sizeof syms);
@@ -212,7 +216,7 @@ struct eb_values *eb_values_make(struct eb_bench *b, const struct eb_column *c,
     v->ngiven = part->g->nvals;
     v->given = eb_alloc((size_t)v->ngiven * sizeof(void *));
     memset(v->given, 0, (size_t)v->ngiven * sizeof(void *));
-    make_given(b, ran, p, v, effort == EB_WEIGHTS);
+    make_given(b, ran, p, v, effort == EB_ALL);
     if (effort == EB_DEVICE) take_snapshot(b, ran, v);
     v->known = et_sim_values_create(v->part, v->syms, v->given, err);
     if (v->known) return v;

@@ -85,9 +85,9 @@ typedef struct et_sim_values et_sim_values;
 /* What the reference interpreter says of the integer tensors that waits, notifies and sizes of
  * tiles read, in a program that this compilation made: runs only the nodes of the graph that these
  * depend on. GIVEN is indexed by value id as in et_graph_interp: inputs and whatever else is known
- * beforehand (a value given is not computed), NULL for the rest; it must outlive the result. What
- * depends on something missing, or on attention, is not known. NULL with a message when the
- * interpreter fails. */
+ * beforehand (a value given is not computed), NULL for the rest; it must outlive the result. States
+ * that are given are updated in place. What depends on something missing is not known. NULL with a
+ * message when the interpreter fails. */
 struct et_tensor_data;
 et_sim_values *et_sim_values_create(et_program *p, const int64_t *syms,
                                     struct et_tensor_data *const *given, char err[ET_SIM_ERR]);

@@ -95,11 +95,21 @@ struct slice {
     char *state; /* by value */
 };
 
-/* Mark V and all it depends on as possible, whatever may be missing. */
+/* Does node I write the state V? */
+static bool writes(const et_graph *g, int i, et_value v) {
+    const et_node *n = &g->nodes[i];
+    return n->op->class == ET_CLASS_UPDATE && n->args[0].id == v.id;
+}
+
+/* Mark V and all it depends on as possible, whatever may be missing. What a state holds depends on
+ * all that is written to it. */
 static void need(struct slice *s, et_value v) {
     const et_val *val = et_val_of(s->g, v);
     if (s->state[v.id] != UNSEEN) return;
     s->state[v.id] = POSSIBLE;
+    for (int i = 0; val->kind == ET_V_STATE && i < s->g->nnodes; i++)
+        for (int k = 1; writes(s->g, i, v) && k < s->g->nodes[i].nargs; k++)
+            need(s, s->g->nodes[i].args[k]);
     if (s->given[v.id]) return;
     if (val->kind == ET_V_NODE)
         for (int i = 0; i < s->g->nodes[val->node].nargs; i++)
@@ -117,12 +127,18 @@ static void need(struct slice *s, et_value v) {
 static bool is_possible(const struct slice *s, et_value v) {
     const et_val *val = et_val_of(s->g, v);
     bool ok = true;
+    if (val->kind == ET_V_STATE) {
+        for (int i = 0; i < s->g->nnodes; i++)
+            for (int k = 1; writes(s->g, i, v) && k < s->g->nodes[i].nargs; k++)
+                ok &= s->state[s->g->nodes[i].args[k].id] == POSSIBLE;
+        return ok && s->given[v.id];
+    }
     if (s->given[v.id] || val->kind == ET_V_CONST) return true;
     if (val->kind == ET_V_NODE) {
         const et_node *n = &s->g->nodes[val->node];
         for (int i = 0; i < n->nargs; i++)
             ok &= s->state[n->args[i].id] == POSSIBLE;
-        return ok && n->op->class != ET_CLASS_ATTENTION;
+        return ok;
     }
     if (val->kind != ET_V_CARRY && val->kind != ET_V_LOOP) return false;
     const et_loop *l = &s->g->loops[val->node];
@@ -151,8 +167,9 @@ static et_block keep(struct slice *s, et_arena *a, const et_block *from, et_loop
     for (int i = 0; i < from->n; i++) {
         const et_stmt *st = &from->stmt[i];
         if (st->kind == ET_S_NODE) {
-            et_value r = s->g->nodes[st->index].result;
-            if (!r.id || s->state[r.id] != POSSIBLE || s->given[r.id]) continue;
+            const et_node *n = &s->g->nodes[st->index];
+            et_value v = n->result.id ? n->result : n->args[0]; /* or the state it writes */
+            if (s->state[v.id] != POSSIBLE || (n->result.id && s->given[v.id])) continue;
         } else {
             et_loop *l = &loops[st->index];
             int n = 0;
