@@ -144,6 +144,15 @@ static void put_parts(struct out *o) {
         }
 }
 
+/* What all parts have, or "hybrid" where they differ. */
+static const char *schedule_of(et_program *whole) {
+    const char *all = et_program_part(whole, 0)->schedule;
+    const et_program *p;
+    for (int i = 1; (p = et_program_part(whole, i)); i++)
+        if (strcmp(p->schedule, all) != 0) all = "hybrid";
+    return all;
+}
+
 char *cg_manifest(cg *g) {
     const et_program *p = g->p;
     struct out o = {.g = g};
@@ -153,7 +162,7 @@ char *cg_manifest(cg *g) {
     put(&o, ",\n \"source_hash\": ");
     put_string(&o, p->source_hash && *p->source_hash ? p->source_hash : "none");
     put(&o, ", \"schedule\": ");
-    put_string(&o, p->schedule ? p->schedule : "static");
+    put_string(&o, schedule_of(g->whole));
     put(&o,
         ",\n \"kernel\": {\"symbol\": \"%s\", \"workgroup\": %d, \"wavefront\": %d, "
         "\"lds_bytes\": %d},\n \"symbols\": [",
