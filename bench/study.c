@@ -80,8 +80,9 @@ static const struct {
     const char *title, *schedule;
     bool wide;
 } columns[] = {
-    {"unfused", "unfused", false},       {"static", "static", false}, {"dynamic", "dynamic", false},
-    {"dynamic, lanes", "dynamic", true}, {"hybrid", "hybrid", false}, {"chosen", "chosen", false},
+    {"unfused", "unfused", false}, {"static", "static", false},
+    {"dynamic", "dynamic", false}, {"dynamic, together", "dynamic", true},
+    {"hybrid", "hybrid", false},   {"chosen", "chosen", false},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 

@@ -256,9 +256,12 @@ static const struct {
     const char *title, *schedule;
     bool barriers, wide;
 } columns[] = {
-    {"unfused", "unfused", false, false},        {"static", "static", false, false},
-    {"static, barriers", "static", true, false}, {"dynamic", "dynamic", false, false},
-    {"dynamic, lanes", "dynamic", false, true},  {"hybrid", "hybrid", false, false},
+    {"unfused", "unfused", false, false},
+    {"static", "static", false, false},
+    {"static, barriers", "static", true, false},
+    {"dynamic", "dynamic", false, false},
+    {"dynamic, together", "dynamic", false, true},
+    {"hybrid", "hybrid", false, false},
     {"chosen", "chosen", false, false},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };

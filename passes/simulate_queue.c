@@ -120,27 +120,25 @@ static double push_us(const struct sim *s, const struct sim_grid *g) {
     return claim + s->m->pop_us + SLOTS_US * (double)(rounds - 1); /* as many atomics as a pop */
 }
 
-/* One cell after the other, as codegen does: a poll where it fails, and where it is ready polls of
- * all its waits, a claim and a push. */
-static double look_one_by_one(struct sim *s, int64_t watched, const int32_t *list, int n, int wg) {
-    double miss = (double)(watched > n ? watched - n : 0) * s->m->atomic_us, cost = 0;
+/* As codegen does: the lanes of a wave look at a cell each, and of those that are ready one after
+ * the other is polled again, claimed and pushed. */
+static double look_and_push_each(struct sim *s, int64_t watched, const int32_t *list, int n,
+                                 int wg) {
+    for (int i = 0; i < n; i++)
+        watched -= waits_for_one(&s->grid[s->inst[s->cell[list[i]].instance].grid]);
+    if (watched < 0) watched = 0;
+    double cost = (double)((watched + s->m->wave_size - 1) / s->m->wave_size) * s->m->atomic_us;
     for (int i = 0; i < n && !s->failed; i++) {
-        const struct sim_grid *g = &s->grid[s->inst[s->cell[list[i]].instance].grid];
-        cost += miss / n;
-        if (!look(s, list[i])) {
-            cost += s->m->atomic_us;
-            continue;
-        }
-        cost += push_us(s, g);
+        if (!look(s, list[i])) continue;
+        cost += push_us(s, &s->grid[s->inst[s->cell[list[i]].instance].grid]);
         s->r.pushes++;
         send(s, list[i], s->wg[wg].die, s->now + cost);
     }
-    return n ? cost : miss;
+    return cost;
 }
 
-/* What it would cost if the lanes of a wave looked at a cell each and pushed what they find
- * together. */
-static double look_side_by_side(struct sim *s, int64_t watched, int32_t *list, int n, int wg) {
+/* What it would cost if they also pushed together what they find. */
+static double look_and_push_all(struct sim *s, int64_t watched, int32_t *list, int n, int wg) {
     int wave = s->m->wave_size;
     double cost = 0;
     for (int from = 0, to; from < n && !s->failed; from = to) {
@@ -161,8 +159,8 @@ void sim_cells_look(struct sim *s, int word, bool early, int32_t first, int wg) 
     int64_t watched = early ? c->early_watched + e->early_watched : c->watched + e->watched;
     int32_t *list;
     int n = take_list(s, first, &list);
-    double cost = s->opt->wide_push ? look_side_by_side(s, watched, list, n, wg)
-                                    : look_one_by_one(s, watched, list, n, wg);
+    double cost = s->opt->wide_push ? look_and_push_all(s, watched, list, n, wg)
+                                    : look_and_push_each(s, watched, list, n, wg);
     free(list);
     s->wg[wg].owed += cost;
     s->schedule += cost;
