@@ -221,6 +221,26 @@ START_TEST(predicts_with_routing_of_the_device) {
 }
 END_TEST
 
+/* The interpreter knows routing that is behind attention; with or without a device it is the same.
+ */
+START_TEST(predicts_with_routing_behind_attention) {
+    double us[2];
+    char *model = replaced(mlp, "examples/mlp/mlp.etg", "tests/etbench/routed.etg");
+    for (int i = 0; i < 2; i++) {
+        bench_is(0, model, "--device", i ? "none" : "emu:gfx942:cus=7", "--set", "N=9", "--json",
+                 scratch("r.json"), "--repeat", "1", "--no-tasks");
+        ck_assert_ptr_null(strstr(said, "Not predicted"));
+        json_t *j = load("r.json");
+        json_t *cell = at(in(at(in(j, "points"), 0), "columns"), 0);
+        ck_assert(json_is_false(in(in(cell, "prediction"), "routing_from_device")));
+        us[i] = median(cell, "predicted_us");
+        json_decref(j);
+    }
+    ck_assert_msg(us[0] == us[1], "%g us with a device, %g without", us[0], us[1]);
+    free(model);
+}
+END_TEST
+
 /* Both timelines: what the kernel recorded, and what the simulator says. */
 START_TEST(writes_timelines) {
     const char *const how[] = {"--no-tasks", "--predicted"};
@@ -356,6 +376,7 @@ static void add(TCase *tc) {
     tcase_add_test(tc, takes_code_objects);
     tcase_add_test(tc, predicts_without_a_device);
     tcase_add_test(tc, predicts_with_routing_of_the_device);
+    tcase_add_test(tc, predicts_with_routing_behind_attention);
     tcase_add_test(tc, writes_timelines);
     tcase_add_test(tc, results_that_differ);
     tcase_add_test(tc, inputs_from_files);
