@@ -253,20 +253,23 @@ static void read_llama3(struct reader *r, const json_t *rope, struct imp_config 
                   r->group, c->low_freq, c->high_freq);
 }
 
+/* The language wants more than 1: frequencies that fall. */
+static const double least_theta = 1.001;
+
 /* New: "rope_parameters" {rope_type, rope_theta, ...}. Old: "rope_theta" beside
  * "rope_scaling" {type or rope_type, ...}. */
 static void read_rope(struct reader *r, const json_t *root, struct imp_config *c) {
     bool is_new = field(root, "rope_parameters") != NULL;
     const char *key = is_new ? "rope_parameters" : "rope_scaling";
     const json_t *rope = field(root, key);
-    c->theta = read_real(r, root, "rope_theta", 1, 1e12, 10000);
+    c->theta = read_real(r, root, "rope_theta", least_theta, 1e12, 10000);
     if (!rope) return;
     if (!json_is_object(rope)) {
         wrong_type(r, key, rope, "an object");
         return;
     }
     r->group = is_new ? "rope_parameters." : "rope_scaling.";
-    c->theta = read_real(r, rope, "rope_theta", 1, 1e12, c->theta);
+    c->theta = read_real(r, rope, "rope_theta", least_theta, 1e12, c->theta);
     const char *type = read_string(r, rope, field(rope, "rope_type") ? "rope_type" : "type");
     if (read_real(r, rope, "partial_rotary_factor", 0, 1, 1) != 1)
         imp_error(r->report, r->path, "field \"%spartial_rotary_factor\" is not supported; only 1",
