@@ -12,48 +12,13 @@ static bool loads(struct verify *v, const et_notify *n, int rank) {
     return any;
 }
 
-struct reading {
-    const struct verify *v;
-    bool found;
-};
-
-static void ask_written(void *ctx, et_expr e) {
-    struct reading *r = ctx;
-    const et_node_x *n = et_x(r->v->x, e);
-    if (n->op != ET_X_LOAD || n->i2 != ET_LOAD_TENSOR) return;
-    et_tensor_kind k = r->v->p->tensors[n->i].kind;
-    r->found |= k == ET_TENSOR_OUTPUT || k == ET_TENSOR_STATE || k == ET_TENSOR_TEMP;
-}
-
-/* Do tasks decide what the wait is for? */
-static bool reads_written(const struct verify *v, const et_wait *w) {
-    struct reading r = {v, false};
-    const et_event *e = &v->p->events[w->event];
-    for (int d = 0; d < e->rank; d++) {
-        et_walk(v->x, w->lo[d], ask_written, &r);
-        et_walk(v->x, w->hi[d], ask_written, &r);
-    }
-    for (int i = 0; i < w->nvars; i++)
-        et_walk(v->x, et_var_extent(v->x, w->vars[i]), ask_written, &r);
-    et_walk(v->x, e->count, ask_written, &r);
-    return r.found;
-}
-
-/* A task that is queued when its producers have begun: what it waits for must be known by then.
- * Their beginnings are counted where they will notify, so that must be known by then. In a region
- * that runs several times a workgroup may be given a task of a later run, and must then not wait
- * for a static task of the loop, which may come after one of its own. */
+/* A task that is queued when its producers have begun. Their beginnings are counted where they will
+ * notify, so that must be known by then. In a region that runs several times a workgroup may be
+ * given a task of a later run, and must then not wait for a static task of the loop, which may come
+ * after one of its own. */
 static bool check_early(struct verify *v, int grid, const et_queues *q) {
     const et_grid *g = &v->p->grids[grid];
     int loop = q->region[q->grid[grid].region].loop;
-    for (int w = 0; w < g->nwaits; w++)
-        if (reads_written(v, &g->waits[w])) {
-            vf_error(v, grid,
-                     "task %s is early, but what of event %%%s it waits for is not known before "
-                     "other tasks are done",
-                     g->name, v->p->events[g->waits[w].event].name);
-            return false;
-        }
     for (int w = 0; w < g->nwaits; w++)
         for (int o = 0; o < v->p->ngrids; o++)
             for (int n = 0; n < v->p->grids[o].nnotifies; n++) {
