@@ -104,8 +104,12 @@ static et_value add_norm(fixture *f, et_value x) {
 }
 
 static et_value add_softmax(fixture *f, et_value x) {
+    int64_t lo, hi;
     if (shape(f, x)->rank < 1 || !is_float(f, x)) return ET_NO_VALUE;
-    return node(f, "softmax", ARGS(x), ATTRS(attr_int("axis", pick(f, shape(f, x)->rank))));
+    int axis = pick(f, shape(f, x)->rank);
+    if (!et_bounds(f->p, shape(f, x)->dim[axis], &lo, &hi) || hi > 100) /* evaluated n * n times */
+        return ET_NO_VALUE;
+    return node(f, "softmax", ARGS(x), ATTRS(attr_int("axis", axis)));
 }
 
 static et_value add_rope(fixture *f, et_value x) {
@@ -203,9 +207,61 @@ static et_value add_attention(fixture *f, et_value x) {
     return node(f, "attention", ARGS(x, k, v, slots, positions), ATTRS(attr_float("scale", 0.5)));
 }
 
+static et_value add_take(fixture *f, et_value x) {
+    if (shape(f, x)->rank < 1) return ET_NO_VALUE;
+    et_shape i = *shape(f, x);
+    i.dtype = ET_I32;
+    i.dim[i.rank - 1] = random_shape(f, ET_F32, 1).dim[0];
+    return node(f, "take", ARGS(x, input(f, NULL, i)), NO_ATTRS);
+}
+
+/* Which of two is larger is only as stable as exact numbers. */
+static et_value add_rank(fixture *f, et_value x) {
+    if (shape(f, x)->rank < 1 || et_val_of(f->g, x)->kind == ET_V_NODE) return ET_NO_VALUE;
+    return node(f, "rank", ARGS(x), NO_ATTRS);
+}
+
+static et_value add_segment(fixture *f, et_value x) {
+    if (shape(f, x)->rank < 1) return ET_NO_VALUE;
+    et_value first = INPUT(f, NULL, ET_I32, 2 + pick(f, 4));
+    int kind = pick(f, 4);
+    bool mean = kind == 3 && is_float(f, x);
+    return node(f, "segment", ARGS(x, first),
+                ATTRS(attr_int("kind", kind == 3 ? ET_RED_SUM : kind), attr_int("axis", 0),
+                      attr_int("mean", mean)));
+}
+
+/* Rows of X sorted by the group that a tensor names for each, in blocks. */
+static et_value add_group(fixture *f, et_value x) {
+    if (shape(f, x)->rank < 1 || shape(f, x)->rank > 3) return ET_NO_VALUE;
+    et_expr rows = shape(f, x)->dim[0], stretch = et_int(f->p, 1 + pick(f, 5));
+    int groups = 1 + pick(f, 4), block = 1 + pick(f, 4), pad = 1 + pick(f, 3);
+    et_value index = input(f, NULL, (et_shape){.dtype = ET_I32, .rank = 1, .dim = {rows}});
+    et_value step = node(f, "iota", 0, NULL, ATTRS(attr_exprs("shape", 1, &rows)));
+    et_expr some = et_op2(f->p, ET_X_IDIV, et_arg(f->p, 1, ET_T_I32), stretch);
+    et_expr all = et_int(f->p, groups + 1); /* one too many: in no group */
+    some = et_add(f->p, et_op2(f->p, ET_X_MOD, et_arg(f->p, 0, ET_T_I32), all), some);
+    some = et_op2(f->p, ET_X_MOD, some, all);
+    index = node(f, "map", ARGS(index, step),
+                 ATTRS(attr_expr("body", some), attr_int("dtype", ET_I32)));
+    et_expr blocks = et_add(f->p, rows, et_int(f->p, groups));
+    et_value count = node(f, "group_count", ARGS(index),
+                          ATTRS(attr_int("groups", groups), attr_int("block", block)));
+    et_value first = node(f, "group_first", ARGS(count), ATTRS(attr_int("pad", pad)));
+    et_value place =
+        node(f, "group_place", ARGS(index, count, first), ATTRS(attr_int("block", block)));
+    et_value at = node(
+        f, "group_rows", ARGS(place, count, first),
+        ATTRS(attr_int("block", block), attr_int("pad", pad), attr_exprs("blocks", 1, &blocks)));
+    et_value owner = node(f, "group_owner", ARGS(first),
+                          ATTRS(attr_int("pad", pad), attr_exprs("blocks", 1, &blocks)));
+    return node(f, "gather", ARGS(node(f, "gather", ARGS(x, owner), NO_ATTRS), at), NO_ATTRS);
+}
+
 static et_value (*const add[])(fixture *, et_value) = {
-    add_map,  add_contract, add_gather, add_reduce,    add_norm,   add_softmax,
-    add_rope, add_reshape,  add_slice,  add_transpose, add_concat, add_attention,
+    add_map,  add_contract, add_gather,  add_reduce,    add_norm,   add_softmax,
+    add_rope, add_reshape,  add_slice,   add_transpose, add_concat, add_attention,
+    add_take, add_rank,     add_segment, add_group,
 };
 
 /* X through nodes that keep its shape: what a loop may carry. */
