@@ -27,17 +27,19 @@ static bool vop3_survives(uint32_t w0, uint32_t w1) {
     return !wide || (a >= 256 && b >= 256);
 }
 
-static bool sdwa_survives(uint32_t w1) {
-    enum { RESERVED_SELECT = 7, RESERVED_UNUSED = 3 };
-    return (w1 >> 8 & 7) != RESERVED_SELECT && (w1 >> 11 & 3) != RESERVED_UNUSED &&
-           (w1 >> 16 & 7) != RESERVED_SELECT && (w1 >> 24 & 7) != RESERVED_SELECT;
+/* A comparison has the register of its result where others say which part of theirs is written. */
+static bool sdwa_survives(uint32_t w0, uint32_t w1) {
+    enum { RESERVED_SELECT = 7, RESERVED_UNUSED = 3, VOPC = 0x3e };
+    bool whole = (w1 >> 8 & 7) != RESERVED_SELECT && (w1 >> 11 & 3) != RESERVED_UNUSED;
+    return (whole || w0 >> 25 == VOPC) && (w1 >> 16 & 7) != RESERVED_SELECT &&
+           (w1 >> 24 & 7) != RESERVED_SELECT;
 }
 
 static bool vop2_survives(uint32_t w0, uint32_t w1) {
     enum { MADMK_F16 = 0x24, MADAK_F16 = 0x25 };
     uint32_t op = w0 >> 25;
     if ((op == MADMK_F16 || op == MADAK_F16) && w1 == LITERAL) return false;
-    return (w0 & 511) != SDWA || sdwa_survives(w1);
+    return (w0 & 511) != SDWA || sdwa_survives(w0, w1);
 }
 
 static bool survives(uint32_t w0, uint32_t w1) {
