@@ -3,10 +3,10 @@
  * For the declared bounds of the symbols: any two tasks that touch the same memory, one of them
  * writing, are ordered by events, in program order; every counter gets exactly the arrivals its
  * event counts; every wait is for tasks that come before in the order one workgroup visits them,
- * and dynamic tasks are queued with room to spare, which lets any number of resident workgroups make
- * progress; every counter a task waits for or
- * notifies exists; the scope of an event reaches every task that waits for it. VERIFIER.md says
- * what of that is proved for all values of the symbols at once and what value by value.
+ * and dynamic tasks are queued with room to spare, which lets any number of resident workgroups
+ * make progress; every counter a task waits for or notifies exists; the scope of an event reaches
+ * every task that waits for it. VERIFIER.md says what of that is proved for all values of the
+ * symbols at once and what value by value.
  *
  * Nothing here is shared with the passes that made the events. */
 #ifndef ET_VERIFY_H

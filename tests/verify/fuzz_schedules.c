@@ -111,8 +111,8 @@ static bool once(const char *name, const char *text, size_t n, int counts[3]) {
         bool ran = run(a, p, err);
         counts[1] += right;
         counts[2] += ran;
-        /* Not the schedule's fault: an index that leaves its tensor, an element a mask leaves out, a
-         * promise about tensors that the change broke. */
+        /* Not the schedule's fault: an index that leaves its tensor, an element a mask leaves out,
+         * a promise about tensors that the change broke. */
         for (int e = 0; e < p->nevents; e++)
             ran |= p->events[e].promised;
         fine = !right || !r.proved || ran || strstr(err, "is outside [0,") ||
