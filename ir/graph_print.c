@@ -81,7 +81,8 @@ static void put_attr(const printer *p, const et_node *n, const et_attr *a) {
     case ET_A_INT:
         if (strcmp(a->name, "dtype") == 0)
             fputs(et_dtype_name((et_dtype)a->i), p->out);
-        else if ((n->op == &et_op_reduce || n->op == &et_op_segment) && strcmp(a->name, "kind") == 0)
+        else if ((n->op == &et_op_reduce || n->op == &et_op_segment) &&
+                 strcmp(a->name, "kind") == 0)
             fputs(et_reduce_text((et_reduce)a->i), p->out);
         else
             fprintf(p->out, "%lld", (long long)a->i);
