@@ -134,8 +134,7 @@ static void one_cell(cg *g, const struct cell *c) {
     cg_scope_end(g, mark);
 }
 
-/* ---- many cells, side by side in the lanes: a filter before each that passes is asked alone ----
- */
+/* ---- many cells, side by side in the lanes ---- */
 
 enum { MAX_POINTS = 8 };
 
@@ -187,10 +186,12 @@ static val point_ready(cg *g, const struct cell *c, const et_wait *w, int point,
 
 /* Which of the cells in the lanes (VAR is bound to a value in each) may be ready, and are waiting
  * for the counter; on to NO where what they all wait for is not complete. A wait that cannot be
- * looked at here is left for later, and so is all that reads tensors after it. */
-static val may_be_ready(cg *g, const struct cell *c, int var, val active, block no) {
+ * looked at here is left for later, and so is all that reads tensors after it; then it is not *SURE
+ * that they are. */
+static val may_be_ready(cg *g, const struct cell *c, int var, val active, block no, bool *sure) {
     val ok = active, outer = g->guard;
     bool told = true;
+    *sure = false;
     for (int i = 0; i < c->gr->nwaits; i++) {
         const et_wait *w = &c->gr->waits[i];
         bool tensors = cg_wait_reads(g, w);
@@ -214,29 +215,20 @@ static val may_be_ready(cg *g, const struct cell *c, int var, val active, block 
             told = false;
         }
     }
+    *sure = told;
     return ok;
 }
 
-/* The cells where VAR is FIRST .. LAST and everything else is bound. */
-static void each_lane(cg *g, const struct cell *c, int var, val first, val last) {
-    val none = NULL;
-    cg_for f;
-    block no = cg_block(g, "none_ready"), head = cg_block(g, "cell"), body = cg_block(g, "try"),
+/* Ask those that may be ready, each alone: VAR is FROM and the number of its lane. */
+static void ask_each(cg *g, const struct cell *c, int var, val from, val mask) {
+    block before = cg_here(g), head = cg_block(g, "cell"), body = cg_block(g, "try"),
           done = cg_block(g, "tried");
-    int mark = cg_scope(g);
-    val from =
-        cg_for_begin(g, &f, first, cg_addi(g, last, 1), cg_i32(g, g->t->wave), false, 0, &none);
-    int inner = cg_scope(g);
-    val i = cg_add(g, from, g->lane), active = cg_icmp(g, LLVMIntSLE, i, last);
-    cg_bind(g, var, cg_select(g, active, i, first), true);
-    val mask = cg_ballot(g, may_be_ready(g, c, var, active, no));
-    cg_scope_end(g, inner);
-    block before = cg_here(g);
     cg_br(g, head);
     cg_at(g, head);
     val left = LLVMBuildPhi(g->b, LLVMTypeOf(mask), "");
     cg_cond(g, cg_none(g, left), done, body);
     cg_at(g, body);
+    int inner = cg_scope(g);
     cg_bind(g, var, cg_add(g, from, cg_first_lane(g, left)), false);
     one_cell(g, c);
     cg_scope_end(g, inner);
@@ -246,6 +238,26 @@ static void each_lane(cg *g, const struct cell *c, int var, val first, val last)
     LLVMAddIncoming(left, (val[]){mask, rest}, (block[]){before, latch}, 2);
     LLVMMoveBasicBlockAfter(done, latch);
     cg_at(g, done);
+}
+
+/* The cells where VAR is FIRST .. LAST and everything else is bound. */
+static void each_lane(cg *g, const struct cell *c, int var, val first, val last) {
+    val none = NULL;
+    cg_for f;
+    block no = cg_block(g, "none_ready");
+    int mark = cg_scope(g);
+    val from =
+        cg_for_begin(g, &f, first, cg_addi(g, last, 1), cg_i32(g, g->t->wave), false, 0, &none);
+    int inner = cg_scope(g);
+    val i = cg_add(g, from, g->lane), active = cg_icmp(g, LLVMIntSLE, i, last);
+    cg_bind(g, var, cg_select(g, active, i, first), true);
+    bool sure;
+    val ok = may_be_ready(g, c, var, active, no, &sure);
+    if (sure)
+        cg_put_cells(g, c, ok);
+    else
+        ask_each(g, c, var, from, cg_ballot(g, ok));
+    cg_scope_end(g, inner);
     cg_for_end(g, &f, &none);
     cg_scope_end(g, mark);
     cg_br(g, no);

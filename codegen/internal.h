@@ -194,6 +194,10 @@ void cg_atomic_tell(cg *, LLVMAtomicRMWBinOp, val ptr, val);
 val cg_ballot(cg *, val pred);
 val cg_none(cg *, val mask);
 val cg_first_lane(cg *, val mask); /* of those set */
+val cg_count_lanes(cg *, val mask);
+val cg_lanes_before(cg *, val mask); /* those set below each lane */
+/* Each active lane modifies what it points to; what was there, OTHERWISE in the other lanes. */
+val cg_atomic_lanes(cg *, LLVMAtomicRMWBinOp, val active, val ptr, val v, val otherwise);
 /* What other workgroups wrote, or are to see, is ordered; WEAK as far as the options leave it. */
 void cg_fence(cg *, LLVMAtomicOrdering, bool weak);
 /* A loop, uniform, that others end. AGAIN naps and goes back to BEGIN; where the launch was aborted
@@ -287,6 +291,9 @@ void cg_find_stored(cg *);
 typedef val (*cg_task_fn)(cg *, void *ctx, val i);
 /* Put COUNT tasks, more than none, uniform; task i, divergent, is what FN says. */
 void cg_put(cg *, int region, val count, cg_task_fn, void *ctx);
+/* EACH tasks of every active lane, together: FN gives a lane its own. EACH is positive, and so is
+ * the number of active lanes. */
+void cg_put_each(cg *, int region, val active, val each, cg_task_fn fn, void *ctx);
 /* When the region is over, and for the report of one that does not end. */
 typedef struct {
     int grid;

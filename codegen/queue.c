@@ -79,22 +79,30 @@ static void fill_device_slots(cg *g, val active, val slot, val task) {
     cg_if_end(g, &mine);
 }
 
-void cg_put(cg *g, int region, val count, cg_task_fn fn, void *ctx) {
-    const et_region *r = region_of(g, region);
-    val ring = cg_uniform(g, reserve(g, r, count)), none = NULL;
-    val on_device = cg_icmp(g, LLVMIntEQ, ring, device_ring(g));
-    val mask = cg_select(g, on_device, cg_i32(g, r->slots - 1), cg_i32(g, ET_DIE_SLOTS - 1));
-    val ticket =
-        cg_atomic_once(g, LLVMAtomicRMWBinOpAdd, ring_word(g, r, ring, ET_RING_TAIL), count);
-    cg_for f;
-    val first = cg_for_begin(g, &f, cg_i32(g, 0), count, cg_i32(g, g->t->wave), false, 0, &none);
-    val i = cg_add(g, first, g->lane), active = cg_icmp(g, LLVMIntULT, i, count);
-    val task = fn(g, ctx, i), at = LLVMBuildAnd(g->b, cg_add(g, ticket, i), mask, "");
-    val slots = cg_addi(g, cg_muli(g, ring, ET_DIE_RING), r->rings + ET_RING_SLOTS);
+/* COUNT tasks on their way into a ring. */
+struct put {
+    const et_region *r;
+    val count, ring, on_device, mask, ticket;
+};
+
+static struct put put_begin(cg *g, int region, val count) {
+    struct put p = {.r = region_of(g, region), .count = count};
+    p.ring = cg_uniform(g, reserve(g, p.r, count));
+    p.on_device = cg_icmp(g, LLVMIntEQ, p.ring, device_ring(g));
+    p.mask = cg_select(g, p.on_device, cg_i32(g, p.r->slots - 1), cg_i32(g, ET_DIE_SLOTS - 1));
+    p.ticket =
+        cg_atomic_once(g, LLVMAtomicRMWBinOpAdd, ring_word(g, p.r, p.ring, ET_RING_TAIL), count);
+    return p;
+}
+
+/* In every active lane its task, number I of the COUNT. */
+static void put_lanes(cg *g, const struct put *p, val active, val i, val task) {
+    val at = LLVMBuildAnd(g->b, cg_add(g, p->ticket, i), p->mask, "");
+    val slots = cg_addi(g, cg_muli(g, p->ring, ET_DIE_RING), p->r->rings + ET_RING_SLOTS);
     val slot = cg_word(g, cg_add(g, slots, at));
     if (has_dies(g)) {
         block device = cg_block(g, "device"), die = cg_block(g, "die"), put = cg_block(g, "put");
-        cg_cond(g, on_device, device, die);
+        cg_cond(g, p->on_device, device, die);
         cg_at(g, device);
         fill_device_slots(g, active, slot, task);
         cg_br(g, put);
@@ -105,8 +113,33 @@ void cg_put(cg *g, int region, val count, cg_task_fn fn, void *ctx) {
     } else {
         fill_device_slots(g, active, slot, task);
     }
+}
+
+static void put_end(cg *g, const struct put *p) {
+    cg_atomic_tell(g, LLVMAtomicRMWBinOpAdd, ring_word(g, p->r, p->ring, ET_RING_PUBLISHED),
+                   p->count);
+}
+
+void cg_put(cg *g, int region, val count, cg_task_fn fn, void *ctx) {
+    struct put p = put_begin(g, region, count);
+    val none = NULL;
+    cg_for f;
+    val first = cg_for_begin(g, &f, cg_i32(g, 0), count, cg_i32(g, g->t->wave), false, 0, &none);
+    val i = cg_add(g, first, g->lane), active = cg_icmp(g, LLVMIntULT, i, count);
+    put_lanes(g, &p, active, i, fn(g, ctx, i));
     cg_for_end(g, &f, &none);
-    cg_atomic_tell(g, LLVMAtomicRMWBinOpAdd, ring_word(g, r, ring, ET_RING_PUBLISHED), count);
+    put_end(g, &p);
+}
+
+void cg_put_each(cg *g, int region, val active, val each, cg_task_fn fn, void *ctx) {
+    val lanes = cg_ballot(g, active), none = NULL;
+    val first = cg_mul(g, cg_lanes_before(g, lanes), each);
+    struct put p = put_begin(g, region, cg_mul(g, cg_count_lanes(g, lanes), each));
+    cg_for f;
+    val i = cg_for_begin(g, &f, cg_i32(g, 0), each, cg_i32(g, 1), false, 0, &none);
+    put_lanes(g, &p, active, cg_add(g, first, i), fn(g, ctx, i));
+    cg_for_end(g, &f, &none);
+    put_end(g, &p);
 }
 
 /* ---- taking ---- */

@@ -71,26 +71,33 @@ static val task_number(cg *g, void *ctx, val i) {
     return task;
 }
 
-void cg_put_cell(cg *g, const struct cell *c) {
-    struct tasks t = {.c = c};
-    t.first = cg_addi(g, cg_muli(g, iteration(g, c), c->q->tiles), c->q->first);
+/* Its tasks, and their number; names may have other values in every lane. */
+static val tasks_of(cg *g, const struct cell *c, struct tasks *t) {
+    *t = (struct tasks){.c = c};
+    t->first = cg_addi(g, cg_muli(g, iteration(g, c), c->q->tiles), c->q->first);
     val count = cg_i32(g, 1), stride = cg_i32(g, 1);
     for (int k = c->f->ncoords - 1; k >= 0; k--) {
         int64_t n;
         val size = cg_emit(g, c->gr->extent[k]);
         bool one = et_is_int(g->x, c->gr->extent[k], &n) && n == 1;
         if (c->q->fixed >> k & 1) {
-            t.first = cg_add(g, t.first, cg_mul(g, g->var[c->f->coord[k]], stride));
+            t->first = cg_add(g, t->first, cg_mul(g, g->var[c->f->coord[k]], stride));
         } else if (!one) {
-            memmove(t.size + 1, t.size, (size_t)t.n * sizeof *t.size);
-            memmove(t.stride + 1, t.stride, (size_t)t.n * sizeof *t.stride);
-            t.size[0] = size;
-            t.stride[0] = stride;
-            t.n++;
+            memmove(t->size + 1, t->size, (size_t)t->n * sizeof *t->size);
+            memmove(t->stride + 1, t->stride, (size_t)t->n * sizeof *t->stride);
+            t->size[0] = size;
+            t->stride[0] = stride;
+            t->n++;
             count = cg_mul(g, count, size);
         }
         stride = cg_mul(g, stride, size);
     }
+    return count;
+}
+
+void cg_put_cell(cg *g, const struct cell *c) {
+    struct tasks t;
+    val count = tasks_of(g, c, &t);
     cg_if any;
     cg_if_begin(g, &any, cg_icmp(g, LLVMIntSGT, count, cg_i32(g, 0)));
     cg_put(g, c->q->region, count, task_number, &t);
@@ -154,17 +161,34 @@ static void check_waits(cg *g, const struct cell *c, block no) {
     }
 }
 
-/* Whoever is first to find the cell ready queues it. */
-static void claim(cg *g, const struct cell *c, block no) {
+static val claim_word(cg *g, const struct cell *c) {
     val word = cg_muli(g, iteration(g, c), c->q->cells);
     for (int k = 0; k < c->f->ncoords; k++)
         if (c->q->fixed >> k & 1)
             word = cg_add(g, word, cg_muli(g, g->var[c->f->coord[k]], c->q->stride[k]));
-    val old = cg_atomic_once(g, LLVMAtomicRMWBinOpXchg, cg_word(g, cg_addi(g, word, c->q->claim)),
-                             cg_i32(g, 1));
+    return cg_word(g, cg_addi(g, word, c->q->claim));
+}
+
+/* Whoever is first to find the cell ready queues it. */
+static void claim(cg *g, const struct cell *c, block no) {
+    val old = cg_atomic_once(g, LLVMAtomicRMWBinOpXchg, claim_word(g, c), cg_i32(g, 1));
     block mine = cg_block(g, "mine");
     cg_cond(g, cg_icmp(g, LLVMIntEQ, old, cg_i32(g, 0)), mine, no);
     cg_at(g, mine);
+}
+
+void cg_put_cells(cg *g, const struct cell *c, val ready) {
+    val one = cg_i32(g, 1), zero = cg_i32(g, 0);
+    int mark = cg_scope(g);
+    val old = cg_atomic_lanes(g, LLVMAtomicRMWBinOpXchg, ready, claim_word(g, c), one, one);
+    val mine = cg_icmp(g, LLVMIntEQ, old, zero);
+    struct tasks t;
+    val each = tasks_of(g, c, &t), some = LLVMBuildNot(g->b, cg_none(g, cg_ballot(g, mine)), "");
+    cg_if any;
+    cg_if_begin(g, &any, LLVMBuildAnd(g->b, some, cg_icmp(g, LLVMIntSGT, each, zero), ""));
+    cg_put_each(g, c->q->region, mine, each, task_number, &t);
+    cg_if_end(g, &any);
+    cg_scope_end(g, mark);
 }
 
 void cg_try_cell(cg *g, const struct cell *c) {

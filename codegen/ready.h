@@ -25,6 +25,8 @@ struct cell {
 
 /* ---- ready.c ---- */
 void cg_put_cell(cg *, const struct cell *); /* queue its tasks */
+/* The same of the cells in the lanes, those that are READY and nobody has claimed. */
+void cg_put_cells(cg *, const struct cell *, val ready);
 void cg_try_cell(cg *, const struct cell *); /* if it is ready and nobody has claimed it */
 /* Does each cell of the grid wait for exactly one counter? Then the arrival that completes it need
  * look at nothing else. */

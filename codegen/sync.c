@@ -57,6 +57,31 @@ val cg_first_lane(cg *g, val mask) {
     return t == g->i64 ? LLVMBuildTrunc(g->b, first, g->i32, "") : first;
 }
 
+val cg_count_lanes(cg *g, val mask) {
+    LLVMTypeRef t = LLVMTypeOf(mask);
+    val n = cg_call(g, "llvm.ctpop", 1, &t, 1, &mask);
+    return t == g->i64 ? LLVMBuildTrunc(g->b, n, g->i32, "") : n;
+}
+
+val cg_lanes_before(cg *g, val mask) {
+    bool wide = LLVMTypeOf(mask) == g->i64;
+    val low = wide ? LLVMBuildTrunc(g->b, mask, g->i32, "") : mask;
+    val n = cg_call(g, "llvm.amdgcn.mbcnt.lo", 0, NULL, 2, (val[]){low, cg_i32(g, 0)});
+    if (!wide) return n;
+    val high = LLVMBuildTrunc(g->b, LLVMBuildLShr(g->b, mask, cg_i64(g, 32), ""), g->i32, "");
+    return cg_call(g, "llvm.amdgcn.mbcnt.hi", 0, NULL, 2, (val[]){high, n});
+}
+
+val cg_atomic_lanes(cg *g, LLVMAtomicRMWBinOp op, val active, val ptr, val v, val otherwise) {
+    cg_if mine;
+    cg_if_begin(g, &mine, active);
+    val old = modify(g, op, ptr, v);
+    cg_if_end(g, &mine);
+    val phi = LLVMBuildPhi(g->b, g->i32, "");
+    LLVMAddIncoming(phi, (val[]){old, otherwise}, (block[]){mine.then, mine.otherwise}, 2);
+    return phi;
+}
+
 void cg_fence(cg *g, LLVMAtomicOrdering order, bool weak) {
     et_weaken how = weak ? g->opt->weaken : ET_WEAKEN_NOTHING;
     bool acquire = order == LLVMAtomicOrderingAcquire;

@@ -204,7 +204,7 @@ static const char *const picks =
 START_TEST(values) {
     struct model m = {.arena = et_arena_create()};
     et_diags *d = et_diags_create(m.arena);
-    char path[] = "/tmp/etcc_simulate_XXXXXX", err[ET_SIM_ERR];
+    char path[] = "picks_XXXXXX", err[ET_SIM_ERR];
     int fd = mkstemp(path);
     FILE *f = fdopen(fd, "w");
     fputs(picks, f);
