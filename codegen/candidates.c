@@ -136,21 +136,6 @@ static void one_cell(cg *g, const struct cell *c) {
 
 /* ---- many cells, side by side in the lanes ---- */
 
-enum { MAX_POINTS = 8 };
-
-/* How many counters a wait names, if they are a few points whatever tensors hold; else 0. */
-static int points(cg *g, const et_wait *w) {
-    int64_t n = 1, extent;
-    for (int d = 0; d < g->p->events[w->event].rank; d++)
-        if (!et_expr_eq(w->lo[d], w->hi[d])) return 0;
-    for (int i = 0; i < w->nvars; i++) {
-        if (!et_is_int(g->x, et_var_extent(g->x, w->vars[i]), &extent) || extent > MAX_POINTS)
-            return 0;
-        n *= extent;
-    }
-    return n <= MAX_POINTS ? (int)n : 0;
-}
-
 /* Is point number POINT of the wait complete? Adds to MEMBER where it is the counter that arrived.
  */
 static val point_ready(cg *g, const struct cell *c, const et_wait *w, int point, val ok,
@@ -195,7 +180,7 @@ static val may_be_ready(cg *g, const struct cell *c, int var, val active, block 
     for (int i = 0; i < c->gr->nwaits; i++) {
         const et_wait *w = &c->gr->waits[i];
         bool tensors = cg_wait_reads(g, w);
-        int n = points(g, w);
+        int n = et_wait_points(g->p, w);
         if (tensors && !told) break;
         if (w->when == ET_ALWAYS && !et_wait_mentions(g->p, w, var)) {
             cg_check_wait(g, c, i, no);

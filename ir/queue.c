@@ -37,6 +37,27 @@ bool et_wait_mentions(const et_program *p, const et_wait *w, int var) {
     return f.found;
 }
 
+int et_wait_points(const et_program *p, const et_wait *w) {
+    int64_t n = 1, extent;
+    for (int d = 0; d < p->events[w->event].rank; d++)
+        if (!et_expr_eq(w->lo[d], w->hi[d])) return 0;
+    for (int i = 0; i < w->nvars; i++) {
+        et_expr e = et_var_extent(p->g->exprs, w->vars[i]);
+        if (!et_is_int(p->g->exprs, e, &extent) || extent > ET_QUEUE_POINTS) return 0;
+        n *= extent;
+    }
+    return n <= ET_QUEUE_POINTS ? (int)n : 0;
+}
+
+bool et_cells_together(const et_program *p, const et_grid *g, int var) {
+    for (int i = 0; i < g->nwaits; i++) {
+        const et_wait *w = &g->waits[i];
+        if (w->when != ET_ALWAYS || (et_wait_mentions(p, w, var) && !et_wait_points(p, w)))
+            return false;
+    }
+    return true;
+}
+
 static void find_load(void *ctx, et_expr e) {
     struct find *f = ctx;
     f->found |= et_x(f->x, e)->op == ET_X_LOAD;

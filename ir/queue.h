@@ -75,4 +75,11 @@ bool et_loops_shared(const et_program *, int a, int b);
 /* Does the loop's value, or the coordinate's, tell the counters of some wait apart? */
 bool et_wait_mentions(const et_program *, const et_wait *, int var);
 
+/* How many counters a wait names where it is a few points, whatever tensors hold; else 0. */
+enum { ET_QUEUE_POINTS = 8 };
+int et_wait_points(const et_program *, const et_wait *);
+/* Can it be told side by side, a cell in each lane, whether cells of a grid are ready that differ
+ * in variable VAR alone? Then those that are get queued together. */
+bool et_cells_together(const et_program *, const et_grid *, int var);
+
 #endif

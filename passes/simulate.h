@@ -34,8 +34,8 @@ typedef struct {
      * has been claimed, not when it is done, and wait in place; but for those whose waits a tensor
      * decides. */
     bool early_push;
-    /* What if a wave pushed all cells together that an arrival made ready? Codegen pushes one after
-     * the other. */
+    /* What if a wave pushed all cells together that an arrival made ready, whatever their waits
+     * look like? Codegen does where it can tell in the lanes that they are (et_cells_together). */
     bool wide_push;
     /* CUs differ in speed: each is slower than the machine by a share of its own, 0 .. spread,
      * drawn with the seed. */

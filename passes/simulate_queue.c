@@ -120,8 +120,26 @@ static double push_us(const struct sim *s, const struct sim_grid *g) {
     return claim + s->m->pop_us + SLOTS_US * (double)(rounds - 1); /* as many atomics as a pop */
 }
 
-/* As codegen does: the lanes of a wave look at a cell each, and of those that are ready one after
- * the other is polled again, claimed and pushed. */
+/* The variable whose values codegen has side by side in the lanes: the last of those that tell
+ * cells apart. */
+static int lane_var(const struct sim *s, const struct sim_grid *g) {
+    for (int c = g->f->ncoords - 1; c >= 0; c--)
+        if (g->cell_coords >> c & 1) return g->f->coord[c];
+    return g->nloop ? s->p->g->loops[g->loop[g->nloop - 1]].var : -1;
+}
+
+static bool together(const struct sim *s, const int32_t *list, int n) {
+    bool all = true;
+    for (int i = 0; i < n && all && !s->opt->wide_push; i++) {
+        const struct sim_grid *g = &s->grid[s->inst[s->cell[list[i]].instance].grid];
+        int var = lane_var(s, g);
+        all = var >= 0 && et_cells_together(s->p, g->g, var);
+    }
+    return all;
+}
+
+/* Where it cannot be told in the lanes that cells are ready, those that may be are polled again,
+ * claimed and pushed one after the other. */
 static double look_and_push_each(struct sim *s, int64_t watched, const int32_t *list, int n,
                                  int wg) {
     for (int i = 0; i < n; i++)
@@ -137,7 +155,7 @@ static double look_and_push_each(struct sim *s, int64_t watched, const int32_t *
     return cost;
 }
 
-/* What it would cost if they also pushed together what they find. */
+/* Where it can, all that are ready are claimed and pushed together. */
 static double look_and_push_all(struct sim *s, int64_t watched, int32_t *list, int n, int wg) {
     int wave = s->m->wave_size;
     double cost = 0;
@@ -159,8 +177,8 @@ void sim_cells_look(struct sim *s, int word, bool early, int32_t first, int wg) 
     int64_t watched = early ? c->early_watched + e->early_watched : c->watched + e->watched;
     int32_t *list;
     int n = take_list(s, first, &list);
-    double cost = s->opt->wide_push ? look_and_push_all(s, watched, list, n, wg)
-                                    : look_and_push_each(s, watched, list, n, wg);
+    double cost = together(s, list, n) ? look_and_push_all(s, watched, list, n, wg)
+                                       : look_and_push_each(s, watched, list, n, wg);
     free(list);
     s->wg[wg].owed += cost;
     s->schedule += cost;
