@@ -37,7 +37,7 @@ static et_expr at(et_lower *lo, const et_node *n, const et_expr *index) {
     et_expr one = et_int(p, 1), zero = et_int(p, 0), from[ET_MAX_RANK];
     et_expr next = et_add(p, index[0], one);
     et_expr begin = clamp(p, et_arg_at(lo, n, 1, index), zero, x->dim[0]);
-    et_expr end = et_op2(p, ET_X_MIN, et_arg_at(lo, n, 1, &next), x->dim[0]);
+    et_expr end = clamp(p, et_arg_at(lo, n, 1, &next), zero, x->dim[0]); /* for the difference */
     et_expr extent = et_op2(p, ET_X_MAX, et_sub(p, end, begin), zero);
     int var = et_node_var(lo->g, n, 0, "r", x->dim[0]);
     memcpy(from, index, (size_t)x->rank * sizeof *from);
