@@ -92,6 +92,33 @@ static et_expr room(cg *g, const cg_box *box, int d) {
     return known ? et_int(g->x, hi > 0 ? hi : 0) : e->dim[d];
 }
 
+/* SIZE's most, or -1. Where a range begins at the larger of two places, it is no longer than from
+ * either: bounds of the difference alone do not see that `max(0, l - 1) .. l - 1` is one place. */
+static int64_t most_places(cg *g, et_expr size, et_expr first, et_expr last) {
+    int64_t lo, hi, most = et_bounds(g->x, size, &lo, &hi) ? hi : -1;
+    const et_node_x *x = et_x(g->x, first);
+    if (x->op != ET_X_MAX) return most;
+    et_expr from[2] = {x->ops[0], x->ops[1]};
+    for (int i = 0; i < 2; i++) {
+        et_expr n = et_add(g->x, et_sub(g->x, last, from[i]), et_int(g->x, 1));
+        if (et_bounds(g->x, n, &lo, &hi) && (most < 0 || hi < most)) most = hi > 0 ? hi : 0;
+    }
+    return most;
+}
+
+/* The most counters in the box, or -1. */
+static int64_t most_of(cg *g, const cg_box *box) {
+    int64_t lo, hi, total = 1;
+    for (int i = 0; i < box->w->nvars; i++)
+        if (!et_bounds(g->x, box->extent[i], &lo, &hi) || __builtin_mul_overflow(total, hi, &total))
+            return -1;
+    for (int d = 0; d < g->p->events[box->w->event].rank; d++) {
+        int64_t n = most_places(g, box->size[d], box->lo[d], box->hi[d]);
+        if (n < 0 || __builtin_mul_overflow(total, n, &total)) return -1;
+    }
+    return total;
+}
+
 void cg_box_shape(cg *g, const et_wait *w, cg_box *box) {
     const et_event *e = &g->p->events[w->event];
     et_expr total = et_int(g->x, 1);
@@ -110,10 +137,9 @@ void cg_box_shape(cg *g, const et_wait *w, cg_box *box) {
         box->size[i] = room(g, box, i);
         total = et_mul(g->x, total, box->size[i]);
     }
-    int64_t lo, hi;
     box->count = total;
     if (!et_is_int(g->x, total, &box->constant)) box->constant = -1;
-    if (et_bounds(g->x, total, &lo, &hi)) box->most = hi;
+    box->most = most_of(g, box);
 }
 
 void cg_box_emit(cg *g, cg_box *box) {

@@ -190,10 +190,10 @@ static int together(cg *g, const et_grid *gr, int first) {
         const et_wait *w = &gr->waits[first + n];
         cg_box box;
         cg_box_shape(g, w, &box);
-        lanes += box.most;
-        bool fits = box.most >= 0 && lanes <= g->t->wave && is_harmless(g, w);
+        bool fits = box.most >= 0 && box.most <= g->t->wave - lanes && is_harmless(g, w);
         if (n > 0 && (!fits || cg_wait_reads(g, w))) break;
         if (!fits) return 1;
+        lanes += box.most;
     }
     return n;
 }
