@@ -75,8 +75,8 @@ START_TEST(loops) {
 }
 END_TEST
 
-/* Neither trip counts nor bounds of symbols make code: of waits too long for the lanes of a wave, as
- * short ones are made otherwise. */
+/* Neither trip counts nor bounds of symbols make code: of waits too long for the lanes of a wave,
+ * as short ones are made otherwise. */
 START_TEST(code_size) {
     int64_t text[3];
     static const int trips[] = {4, 64, 4}, most[] = {30000, 30000, 100000000};
