@@ -91,6 +91,11 @@ static int each_target(et_arena *arena, et_diags *d, const et_options *o,
     char *rest = et_strndup(arena, o->target, strlen(o->target));
     for (char *name; (name = strsep(&rest, ","));) {
         if (!et_check_target(name, d)) return 0;
+        if (o->on && strcmp(o->on->target, name) != 0) {
+            et_diag(d, ET_ERROR, (et_loc){0}, "machine %s is a %s, the code is for %s", o->on->name,
+                    o->on->target, name);
+            return 0;
+        }
         for (int i = 0; i < n; i++)
             if (strcmp(out[i].target, name) == 0) {
                 et_diag(d, ET_ERROR, (et_loc){0}, "target %s is named twice", name);
@@ -112,9 +117,17 @@ static int each_target(et_arena *arena, et_diags *d, const et_options *o,
     return n;
 }
 
-static bool run(et_arena *arena, et_diags *d, const et_options *o) {
-    et_options each[MAX_TARGETS];
-    int targets = each_target(arena, d, o, each);
+/* The options with the machine and the target that they mean; false after an error. */
+static bool find_machine(et_arena *arena, et_diags *d, et_options *o) {
+    if (o->machine && !(o->on = et_machine_find(arena, d, o->machine, NULL))) return false;
+    if (!o->target) o->target = o->on ? o->on->target : "gfx942";
+    return true;
+}
+
+static bool run(et_arena *arena, et_diags *d, const et_options *given) {
+    et_options each[MAX_TARGETS], options = *given;
+    const et_options *o = &options;
+    int targets = find_machine(arena, d, &options) ? each_target(arena, d, o, each) : 0;
     if (!targets) return false;
     size_t bytes;
     double t = seconds();

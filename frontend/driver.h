@@ -8,7 +8,9 @@ typedef struct et_options {
     const char *input;       /* path, or "-" for standard input */
     const char *output;      /* code object, or the text of stage `to`; NULL to make none */
     const char *to;          /* the stage to stop at and write, or NULL */
-    const char *target;      /* a row of codegen/targets.def; of et_drive, a list with commas */
+    const char *target;      /* a row of codegen/targets.def; of et_drive, a list with commas, or
+                                NULL: the machine's, or gfx942 */
+    const char *machine;     /* as et_machine_find takes it, or NULL: the first of the target */
     const char *schedule;    /* "static", "dynamic", "hybrid"; NULL as the first, or as given */
     const char *dump;        /* "graph", the name of a pass, "all", or NULL; printed to stdout */
     const char *emit_llvm;   /* path for LLVM IR, or NULL */
@@ -18,6 +20,7 @@ typedef struct et_options {
     int variants;        /* at most this many tilings by the value of a dim: 1..ET_MAX_VARIANTS */
     bool profile_kernel; /* the kernel records when and where every task ran */
     bool verbose, time_passes, no_verify;
+    const et_machine *on;     /* et_drive: the machine that was found */
     et_arena *arena;          /* what everything is made in, or NULL for one that is freed */
     et_program **out_program; /* what the code object was made of, in that arena, or NULL */
 } et_options;

@@ -14,6 +14,8 @@ static const char help[] =
     "  --target=NAME[,NAME]...  the GPU: gfx90a, gfx942 (default), gfx950, gfx1100 or gfx1201.\n"
     "                       With several, -o MODEL.hsaco writes MODEL.gfx90a.hsaco and so on, one\n"
     "                       file for each; --emit-llvm likewise\n"
+    "  --machine=NAME|FILE  the GPU whose speeds costs are predicted from, and its target; a FILE\n"
+    "                       is a description of your own (passes/machines/README.md)\n"
     "  --schedule=HOW       how tiles are given to workgroups: static (the default), dynamic\n"
     "                       (queued when what they wait for is done), or hybrid (each task the\n"
     "                       way that costs less, or that @static or @dynamic asks for)\n"
@@ -33,6 +35,7 @@ static const char help[] =
     "  --no-verify          do not prove the schedule before making the kernel\n"
     "  -v, --verbose        say what was made\n"
     "  --time-passes        say how long each pass took\n"
+    "  --list-machines      print the machines there are\n"
     "  -h, --help           print this\n"
     "  --version            print the version\n"
     "\n"
@@ -41,6 +44,8 @@ static const char help[] =
 
 enum {
     TARGET = 256,
+    MACHINE,
+    LIST_MACHINES,
     SCHEDULE,
     EMIT_LLVM,
     VARIANTS,
@@ -56,6 +61,8 @@ enum {
 
 static const struct option options[] = {
     {"target", required_argument, NULL, TARGET},
+    {"machine", required_argument, NULL, MACHINE},
+    {"list-machines", no_argument, NULL, LIST_MACHINES},
     {"to", required_argument, NULL, TO},
     {"schedule", required_argument, NULL, SCHEDULE},
     {"emit-llvm", required_argument, NULL, EMIT_LLVM},
@@ -95,7 +102,7 @@ static int run(const et_options *o) {
 }
 
 int main(int argc, char **argv) {
-    et_options o = {.target = "gfx942", .variants = 2};
+    et_options o = {.variants = 2};
     for (int c; (c = getopt_long(argc, argv, "o:d:vh", options, NULL)) != -1;) {
         switch (c) {
         case 'o':
@@ -113,6 +120,12 @@ int main(int argc, char **argv) {
         case TARGET:
             o.target = optarg;
             break;
+        case MACHINE:
+            o.machine = optarg;
+            break;
+        case LIST_MACHINES:
+            et_machine_list(stdout);
+            return 0;
         case SCHEDULE:
             o.schedule = optarg;
             break;

@@ -234,6 +234,7 @@ typedef struct {
 
 typedef struct {
     const char *name;
+    int model; /* of the graph's; 0 where there is one */
     int func;
     et_expr extent[ET_MAX_RANK]; /* of the function's tile coordinates, last fastest */
     int loop;                    /* innermost enclosing loop or -1 (index into the graph's loops) */
@@ -241,7 +242,7 @@ typedef struct {
     int nwaits, cwaits;
     et_notify *notifies;
     int nnotifies, cnotifies;
-    et_share range; /* of the workgroups, for one that is not dynamic */
+    et_share range; /* of its model's workgroups, for one that is not dynamic */
     et_hint hint;   /* what the user wants of a hybrid schedule */
     bool dynamic;   /* its tasks go through queues, see queue.h; else they have their workgroups */
     bool early;     /* DYNAMIC: queued when all it waits for has begun, and waits where it runs */
@@ -289,7 +290,11 @@ struct et_program {
      * items in program order. Tile t of a grid that is not dynamic (row-major in its coordinates)
      * runs on workgroup (base + t) mod W, where base is the number of tiles of all such grids
      * before it in program order, mod W; one with a range goes round its workgroups from the first,
-     * and counts in no base. What workgroups do at dynamic ones is said in queue.h. */
+     * and counts in no base. What workgroups do at dynamic ones is said in queue.h.
+     *
+     * Where the graph has several models, all of this is said of each by itself, with its share of
+     * the workgroups, which a workgroup's number counts from: a workgroup visits all items of the
+     * first model, if it has a part in that, then those of the second. */
     const char *schedule;
     /* Variants by the value of variant_sym, ascending, the last up to its bound; or none, and the
      * program itself is what runs. */
@@ -303,6 +308,9 @@ struct et_program {
 et_program *et_program_part(et_program *, int i);
 
 et_program *et_program_create(et_graph *);
+/* The model of a grid or of all that is in a loop. Items of a model come after those of the models
+ * before it. */
+int et_item_model(const et_program *, const et_item *);
 int et_local_add(et_program *, et_func *, const char *name, et_dtype, int rank, const int *dim,
                  int pitch);
 int et_local_bytes(const et_local *);
