@@ -91,6 +91,7 @@ struct eb_bench {
     etrt_device *device; /* NULL: nothing is run */
     const char *target;
     const et_machine *machine; /* of predictions, NULL for none */
+    et_arena *arena;           /* of a machine from a file, or NULL */
     char *folder;              /* for code objects, removed at the end */
     struct eb_column column[EB_MAX_COLUMNS + 1];
     int ncolumns, ncompiled;

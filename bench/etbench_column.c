@@ -56,6 +56,7 @@ bool eb_compile(struct eb_bench *b, const char *file, const char *schedule, bool
     et_options o = {.input = file,
                     .output = b->device || profile ? c->code : NULL,
                     .target = b->target,
+                    .machine = b->o->machine,
                     .schedule = schedule,
                     .variants = (int)b->o->variants,
                     .profile_kernel = profile,
@@ -183,16 +184,11 @@ static bool find_machine(struct eb_bench *b) {
     if (b->o->no_predictions) return true;
     b->machine = et_machine_for(b->target);
     if (!b->o->machine) return true;
-    for (int i = 0; (b->machine = et_machine_at(i)); i++) {
-        if (strcmp(b->machine->name, b->o->machine) != 0) continue;
-        if (strcmp(b->machine->target, b->target) == 0) return true;
-        return eb_fail("--machine %s is a %s, the code is for %s", b->machine->name,
-                       b->machine->target, b->target);
-    }
-    eb_fail("unknown machine '%s'", b->o->machine);
-    for (int i = 0; et_machine_at(i); i++)
-        fprintf(stderr, "there is %s, a %s\n", et_machine_at(i)->name, et_machine_at(i)->target);
-    return false;
+    b->arena = et_arena_create();
+    et_diags *d = et_diags_create(b->arena);
+    b->machine = et_machine_find(b->arena, d, b->o->machine, b->target);
+    et_diag_print(d, stderr);
+    return b->machine || eb_fail("--machine %s cannot be used", b->o->machine);
 }
 
 /* The emulator counts the same in every run where its clock counts instructions. */
@@ -286,6 +282,7 @@ void eb_columns_free(struct eb_bench *b) {
     for (int i = 0; i < b->ncolumns; i++)
         free_column(&b->column[i]);
     etrt_device_close(b->device);
+    if (b->arena) et_arena_destroy(b->arena);
     if (b->folder) rmdir(b->folder);
     free(b->folder);
 }

@@ -38,7 +38,7 @@ static const char more_help[] =
     "  --states HOW         what states hold at first: random (default), zero, poison\n"
     "  --seed N             of everything random (default 1)\n"
     "\n"
-    "  --machine NAME       machine model of predictions (default: the device's)\n"
+    "  --machine NAME|FILE  machine model, as etcc has it (default: the device's)\n"
     "  --target NAME        with --device none: what to compile for (default gfx942)\n"
     "  --unfused            one more column, predicted: the same tiles with one kernel per task\n"
     "                       grid (default on the emulator; --no-unfused leaves it out)\n"

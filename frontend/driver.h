@@ -5,7 +5,11 @@
 #include "passes.h"
 
 typedef struct et_options {
-    const char *input;       /* path, or "-" for standard input */
+    const char *input;   /* path, or "-" for standard input */
+    char *const *others; /* paths of further models for the same kernel */
+    int nothers;
+    const char *weights[ET_MAX_MODELS]; /* "MODEL=NUMBER": how much its time counts */
+    int nweights;
     const char *output;      /* code object, or the text of stage `to`; NULL to make none */
     const char *to;          /* the stage to stop at and write, or NULL */
     const char *target;      /* a row of codegen/targets.def; of et_drive, a list with commas, or

@@ -198,7 +198,7 @@ const et_machine *et_machine_parse(et_arena *arena, et_diags *d, const char *fil
             set(&l, m, &fields[i], &line);
         }
     }
-    if (et_diag_errors(d) == before) check_missing(&l, at);
+    check_missing(&l, at);
     if (et_diag_errors(d) == before) check(&l, m, at);
     return et_diag_errors(d) == before ? m : NULL;
 }
