@@ -6,7 +6,8 @@
 
 static const char help[] =
     "usage: etcc MODEL.etg -o MODEL.hsaco [options]\n"
-    "Compiles a model to one persistent GPU kernel.\n"
+    "       etcc A.etg B.etg ... -o MIX.hsaco [options]\n"
+    "Compiles a model, or several that share the GPU, to one persistent GPU kernel.\n"
     "\n"
     "  -o FILE              the code object to write; with --to the text\n"
     "  --to=STAGE           stop at a stage and write it as .eti: graph, fused, tiled, evented,\n"
@@ -22,8 +23,12 @@ static const char help[] =
     "  -d PASS              print the program after PASS, or after each with 'all'; 'graph' is "
     "the\n"
     "                       program as parsed. Without -o nothing else is made\n"
+    "  --weight=MODEL=W     of several models: MODEL's time counts W times (default 1) when the "
+    "GPU\n"
+    "                       is divided among them; once for each\n"
     "  --variants=K         at most K (1 to 4, default 2) tilings of everything, chosen at launch\n"
-    "                       by the value of the first dim; fewer where fewer will do\n"
+    "                       by the value of the first dim; fewer where fewer will do, one\n"
+    "                       where several models share the kernel\n"
     "  --emit-llvm=FILE     write the kernel's LLVM IR\n"
     "  --profile-kernel     the kernel can record when and where every task ran\n"
     "  --rocm-device-lib-path=DIR   where the ROCm device libraries' bitcode is\n"
@@ -49,6 +54,7 @@ enum {
     SCHEDULE,
     EMIT_LLVM,
     VARIANTS,
+    WEIGHT,
     DEVICE_LIBS,
     BREAK_EVENT,
     NO_VERIFY,
@@ -67,6 +73,7 @@ static const struct option options[] = {
     {"schedule", required_argument, NULL, SCHEDULE},
     {"emit-llvm", required_argument, NULL, EMIT_LLVM},
     {"variants", required_argument, NULL, VARIANTS},
+    {"weight", required_argument, NULL, WEIGHT},
     {"rocm-device-lib-path", required_argument, NULL, DEVICE_LIBS},
     {"break-event", required_argument, NULL, BREAK_EVENT},
     {"no-verify", no_argument, NULL, NO_VERIFY},
@@ -135,6 +142,11 @@ int main(int argc, char **argv) {
         case VARIANTS:
             o.variants = optarg[0] >= '1' && optarg[0] <= '4' && !optarg[1] ? optarg[0] - '0' : 0;
             break;
+        case WEIGHT:
+            if (o.nweights == ET_MAX_MODELS)
+                return usage("more weights than there can be models, at --weight=%s", optarg);
+            o.weights[o.nweights++] = optarg;
+            break;
         case DEVICE_LIBS:
             o.device_libs = optarg;
             break;
@@ -167,8 +179,8 @@ int main(int argc, char **argv) {
             return 2;
         }
     }
-    if (argc - optind > 1)
-        return usage("one input file at a time, not also '%s'", argv[optind + 1]);
     o.input = argv[optind];
+    o.nothers = argc - optind > 1 ? argc - optind - 1 : 0;
+    o.others = argv + optind + 1;
     return run(&o);
 }

@@ -85,7 +85,7 @@ bool et_graph_model(et_graph *g, const char *name) {
 }
 
 const char *et_model_name(const et_graph *g, int model, const char *name) {
-    return g->nmodels ? et_printf(g->arena, "%s.%s", g->model[model].name, name) : name;
+    return g->nmodels && name ? et_printf(g->arena, "%s.%s", g->model[model].name, name) : name;
 }
 
 const char *et_graph_name(const et_graph *g, const char *name) {

@@ -168,7 +168,7 @@ et_graph *et_graph_create(et_arena *, et_diags *);
 bool et_graph_model(et_graph *, const char *name);
 /* NAME as the model that is being built has it: "llama.x"; NAME itself where there is one model. */
 const char *et_graph_name(const et_graph *, const char *name);
-const char *et_model_name(const et_graph *, int model, const char *name);
+const char *et_model_name(const et_graph *, int model, const char *name); /* NULL: NULL */
 /* The model a name of a dim, a tensor, a task... begins with; 0 where there is one model; -1 for a
  * name that is of none. */
 int et_model_of(const et_graph *, const char *name);
