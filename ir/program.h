@@ -325,6 +325,8 @@ typedef void (*et_access_fn)(void *ctx, const et_step *step, int tensor, bool is
                              const et_expr *index);
 void et_func_accesses(const et_program *, const et_func *, et_access_fn, void *ctx);
 
+/* Print a device function as .eti. */
+void et_func_print(et_program *, const et_func *, FILE *);
 /* Print as .eti at the program's stage. */
 void et_program_print(et_program *, FILE *);
 

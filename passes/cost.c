@@ -131,6 +131,13 @@ et_grid_cost et_grid_cost_at(et_program *p, const et_grid *g, const et_machine *
     return c;
 }
 
+et_grid_cost et_grid_cost_profiled(et_program *p, const et_grid *g, const et_machine *m,
+                                   const et_profile *times, const int64_t *syms) {
+    et_grid_cost c = et_grid_cost_at(p, g, m, syms);
+    if (times) et_profile_us(times, et_profile_hash(p, g, syms), m->cus, &c.us);
+    return c;
+}
+
 /* ---- a launch ---- */
 
 struct tensor_set {

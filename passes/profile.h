@@ -24,7 +24,7 @@ bool et_profile_us(const et_profile *, uint64_t hash, double width, double *out_
 /* ---- reading and writing ----------------------------------------------------------------------
  */
 
-enum { ET_PROFILE_WIDTHS = 32, ET_PROFILE_TASKS = 65536, ET_PROFILE_NAME = 256 };
+enum { ET_PROFILE_WIDTHS = 32, ET_PROFILE_TASKS = 16384, ET_PROFILE_SHAPES = 512 };
 
 typedef struct {
     double width, us;
@@ -32,6 +32,7 @@ typedef struct {
 
 typedef struct {
     const char *task;  /* of the program, for messages */
+    int line;          /* it was read from */
     const char *shape; /* the dims it was launched with: "N=16" */
     uint64_t hash;
     int ntimes;
