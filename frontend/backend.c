@@ -153,9 +153,13 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
                               .verbose = o->verbose,
                               .no_verify = o->no_verify,
                               .schedule = o->schedule,
+                              .profile = o->times,
                               .to = o->to};
     et_program *p = lower(g, from, o, &passes, narrow, ctx);
     if (!p) return false;
+    if (o->times && et_stage_find(p->stage) >= et_stage_find("tiled") &&
+        !et_profile_check(o->times, p, passes.machine, d))
+        return false;
     if (o->verbose)
         for (int i = 0; i < p->nvariants; i++)
             fprintf(stderr, "%s: variant for %s up to %lld\n", o->input,

@@ -120,11 +120,11 @@ static int each_target(et_arena *arena, et_diags *d, const et_options *o,
     return n;
 }
 
-/* The options with the machine and the target that they mean; false after an error. */
-static bool find_machine(et_arena *arena, et_diags *d, et_options *o) {
+/* The options with the machine, target and profile that they mean; false after an error. */
+static bool resolve(et_arena *arena, et_diags *d, et_options *o) {
     if (o->machine && !(o->on = et_machine_find(arena, d, o->machine, NULL))) return false;
     if (!o->target) o->target = o->on ? o->on->target : "gfx942";
-    return true;
+    return !o->profile || (o->times = et_profile_read(arena, d, o->profile));
 }
 
 /* ---- several models ---- */
@@ -207,7 +207,7 @@ static et_graph *read_program(et_arena *arena, et_diags *d, const et_options *o,
 static bool run(et_arena *arena, et_diags *d, const et_options *given) {
     et_options each[MAX_TARGETS], options = *given;
     const et_options *o = &options;
-    int targets = find_machine(arena, d, &options) ? each_target(arena, d, o, each) : 0;
+    int targets = resolve(arena, d, &options) ? each_target(arena, d, o, each) : 0;
     if (!targets) return false;
     double t = seconds();
     struct source source = {.arena = arena, .name = o->input};

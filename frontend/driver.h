@@ -24,7 +24,9 @@ typedef struct et_options {
     int variants;        /* at most this many tilings by the value of a dim: 1..ET_MAX_VARIANTS */
     bool profile_kernel; /* the kernel records when and where every task ran */
     bool verbose, time_passes, no_verify;
+    const char *profile;      /* path of times that replace predicted ones, or NULL */
     const et_machine *on;     /* et_drive: the machine that was found */
+    const et_profile *times;  /* et_drive: what PROFILE says; or given without a PROFILE */
     et_arena *arena;          /* what everything is made in, or NULL for one that is freed */
     et_program **out_program; /* what the code object was made of, in that arena, or NULL */
 } et_options;

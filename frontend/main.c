@@ -29,6 +29,8 @@ static const char help[] =
     "  --variants=K         at most K (1 to 4, default 2) tilings of everything, chosen at launch\n"
     "                       by the value of the first dim; fewer where fewer will do, one\n"
     "                       where several models share the kernel\n"
+    "  --profile=FILE       times of tasks that replace predicted ones: what 'etbench --profile'\n"
+    "                       writes\n"
     "  --emit-llvm=FILE     write the kernel's LLVM IR\n"
     "  --profile-kernel     the kernel can record when and where every task ran\n"
     "  --rocm-device-lib-path=DIR   where the ROCm device libraries' bitcode is\n"
@@ -51,6 +53,7 @@ enum {
     TARGET = 256,
     MACHINE,
     LIST_MACHINES,
+    PROFILE,
     SCHEDULE,
     EMIT_LLVM,
     VARIANTS,
@@ -69,6 +72,7 @@ static const struct option options[] = {
     {"target", required_argument, NULL, TARGET},
     {"machine", required_argument, NULL, MACHINE},
     {"list-machines", no_argument, NULL, LIST_MACHINES},
+    {"profile", required_argument, NULL, PROFILE},
     {"to", required_argument, NULL, TO},
     {"schedule", required_argument, NULL, SCHEDULE},
     {"emit-llvm", required_argument, NULL, EMIT_LLVM},
@@ -129,6 +133,9 @@ int main(int argc, char **argv) {
             break;
         case MACHINE:
             o.machine = optarg;
+            break;
+        case PROFILE:
+            o.profile = optarg;
             break;
         case LIST_MACHINES:
             et_machine_list(stdout);

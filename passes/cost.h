@@ -9,7 +9,8 @@ typedef struct {
     double memory_bytes; /* from or to memory by all tiles: each tensor once */
     double cache_bytes;  /* from the shared caches by all tiles */
     double matrix_flops, vector_flops;
-    double us; /* predicted time of the grid alone */
+    double tile_us; /* predicted time of a CU for one tile, once its data is near */
+    double us;      /* predicted time of the grid alone */
 } et_grid_cost;
 
 typedef struct {

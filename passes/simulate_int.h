@@ -71,6 +71,7 @@ struct sim_grid {
     int64_t extent[ET_MAX_RANK], tiles;
     bool dynamic, early;
     int nloop, loop[ET_MAX_LOOPS]; /* loops around it, outermost first */
+    double scale;                  /* of the CU's time, as the profile has it; 0: not asked yet */
     struct sim_tile_cost *cost;    /* by tile */
     int64_t cost_iteration;        /* COST is of this one; -1: of none, -2: of all */
     struct sim_access *access;     /* to memory, what does not stay in the caches */
