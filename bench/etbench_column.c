@@ -58,6 +58,7 @@ bool eb_compile(struct eb_bench *b, const char *file, const char *schedule, bool
                     .target = b->target,
                     .machine = b->o->machine,
                     .schedule = schedule,
+                    .times = c->timed ? b->times : NULL,
                     .variants = (int)b->o->variants,
                     .profile_kernel = profile,
                     .arena = c->arena,
@@ -78,7 +79,8 @@ struct eb_column *eb_traced(struct eb_bench *b, struct eb_column *c) {
         return NULL;
     }
     c->traced = eb_alloc(sizeof *c->traced);
-    *c->traced = (struct eb_column){.name = eb_text("%s", c->name), .file = c->file};
+    *c->traced =
+        (struct eb_column){.name = eb_text("%s", c->name), .file = c->file, .timed = c->timed};
     bool ok = true;
     if (c->arena)
         ok = eb_compile(b, c->file, c->asked, true, c->traced);
@@ -150,6 +152,16 @@ static bool add_model(struct eb_bench *b, const char *file, const char *schedule
     b->ncolumns++;
     eb_progress(b, b->ncolumns - 1, 0, c->name);
     return eb_compile(b, file, schedule, false, c) && (!b->device || eb_column_load(b, c));
+}
+
+bool eb_add_timed(struct eb_bench *b, const char *name) {
+    struct eb_column *c = add_column(b), *first = &b->column[0];
+    if (!c) return false;
+    c->name = eb_text("%s", name);
+    c->timed = true;
+    b->nruns = ++b->ncolumns;
+    return eb_compile(b, first->file, first->asked, false, c) && eb_column_load(b, c) &&
+           eb_columns_agree(b) && eb_weights(b, c);
 }
 
 static bool add_file(struct eb_bench *b, const char *file) {

@@ -163,7 +163,17 @@ static void print_head(enum head h, const char *value, FILE *to) {
     fputc('\n', to);
 }
 
+static int by_line(const void *a, const void *b) {
+    const et_profile_task *x = *(et_profile_task *const *)a, *y = *(et_profile_task *const *)b;
+    return (x->line > y->line) - (x->line < y->line);
+}
+
 void et_profile_print(const et_profile *p, FILE *to) {
+    const et_profile_task **task = calloc((size_t)p->ntasks + 1, sizeof *task);
+    if (!task) et_bug("out of memory");
+    for (int i = 0; i < p->ntasks; i++)
+        task[i] = &p->task[i];
+    qsort(task, (size_t)p->ntasks, sizeof *task, by_line);
     fprintf(to, "etcc-profile %d\n", VERSION);
     print_head(TOOL, p->tool, to);
     print_head(MACHINE, p->machine, to);
@@ -172,10 +182,11 @@ void et_profile_print(const et_profile *p, FILE *to) {
     print_head(TIMES, p->counted ? "predicted" : "measured", to);
     fputs("# task NAME HASH DIMS; at WORKGROUPS MICROSECONDS\n", to);
     for (int i = 0; i < p->ntasks; i++) {
-        const et_profile_task *t = &p->task[i];
+        const et_profile_task *t = task[i];
         fprintf(to, "task %s %016" PRIx64 "%s%s\n", t->task, t->hash, *t->shape ? " " : "",
                 t->shape);
         for (int k = 0; k < t->ntimes; k++)
             fprintf(to, "  at %.6g %.6g\n", t->time[k].width, t->time[k].us);
     }
+    free(task);
 }
