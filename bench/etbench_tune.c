@@ -152,11 +152,11 @@ static bool tune(struct eb_bench *b, const char *path, et_arena *arena) {
     free(b->column[0].name);
     b->column[0].name = eb_text("before");
     b->times = profile(b, path, arena);
-    if (!b->times || !eb_add_timed(b, "after")) return false;
-    eb_points_free(b); /* they had one column */
+    eb_points_free(b); /* they have one column */
     b->point = NULL;
     b->npoints = 0;
-    bool ok = eb_points_of_passes(b) && eb_run(b) && eb_write_timelines(b);
+    bool ok = b->times && eb_add_timed(b, "after") && eb_points_of_passes(b) && eb_run(b) &&
+              eb_write_timelines(b);
     eb_progress_end(b);
     return ok && report(b);
 }
