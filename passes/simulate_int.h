@@ -206,7 +206,8 @@ struct sim {
     int ninst, cinst;
     struct sim_region *region;
     int nregion, cregion;
-    int64_t tiles, static_tiles; /* of all instances */
+    int64_t tiles;                       /* of all instances */
+    int64_t static_tiles[ET_MAX_MODELS]; /* of them, by model: those that counted in its base */
     struct sim_event *event;
     struct sim_counter *counter;
     int words;
