@@ -193,6 +193,25 @@ START_TEST(checked) {
 }
 END_TEST
 
+START_TEST(decided_where_it_was_made) {
+    struct got g = nothing();
+    et_program *p = compile(&g, MODEL("64", "48"), NULL);
+    static const int64_t known[][2] = {{1, 2}, {2, 2}, {5, 2}, {11, 40}, {40, 40}, {64, 40}};
+    struct got times = parse(HEAD TIMES "task a " H1 " N=2\n at 1 1\ntask b " H2
+                                        " N=40\n at 1 1\ntask c 00000000000000c3 N=99\n at 1 1\n");
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        int64_t n = known[i][0];
+        et_profile_symbols(times.p, p, &n);
+        ck_assert_int_eq(n, known[i][1]);
+        n = known[i][0];
+        et_profile_symbols(NULL, p, &n);
+        ck_assert_int_eq(n, known[i][0]);
+    }
+    et_arena_destroy(times.arena);
+    et_arena_destroy(g.arena);
+}
+END_TEST
+
 /* Costs and the simulator take the profile's time where it has one. */
 START_TEST(used) {
     struct got g = nothing();
@@ -213,4 +232,5 @@ START_TEST(used) {
 }
 END_TEST
 
-TEST_MAIN("profiles", looks_up, prints_what_it_reads, refuses_texts, hashes, checked, used)
+TEST_MAIN("profiles", looks_up, prints_what_it_reads, refuses_texts, hashes, checked,
+          decided_where_it_was_made, used)
