@@ -2,7 +2,7 @@
 # The two story tellers in one kernel, on 64 CUs in 4 dies with caches as the memory model allows them.
 # $4, $5: seeds and tokens, more of them by hand (README.md).
 . "$(dirname "$0")/lib.sh"
-set -- "${4:-3}" "${5:-6}"
+set -- "${4:-2}" "${5:-5}"
 for m in stories-llama stories-moe; do
     "$bin/etimport" "$src/examples/models/$m" -o $m.etg
     "$bin/etcc" $m.etg -o $m.hsaco
