@@ -83,11 +83,11 @@ static const et_machine *named(et_diags *d, const char *name) {
 static bool fits_target(et_diags *d, const et_machine *m) {
     const et_machine *first = et_machine_for(m->target);
     if (!first || (m->waves == first->waves && m->wave_size == first->wave_size &&
-                   m->k_bytes == first->k_bytes && m->lds_bytes <= first->lds_bytes))
+                   m->k_bytes == first->k_bytes && m->lds_bytes == first->lds_bytes))
         return true;
     et_diag(d, ET_ERROR, (et_loc){0},
-            "%s: code for %s has waves %d, wave_size %d, k_bytes %d, and lds_bytes up to %d",
-            m->file, m->target, first->waves, first->wave_size, first->k_bytes, first->lds_bytes);
+            "%s: code for %s has waves %d, wave_size %d, k_bytes %d, lds_bytes %d", m->file,
+            m->target, first->waves, first->wave_size, first->k_bytes, first->lds_bytes);
     return false;
 }
 
