@@ -43,6 +43,15 @@ scheduled slow.eti times
 grep -q 'task @z = @z \[\]$' "$out/fast.eti" || fail "fast tasks are queued"
 grep -q 'task @z.* dynamic' "$out/slow.eti" || fail "slow tasks are not queued"
 
+# Several models are one kernel, and what a model takes decides on its part of the GPU.
+"$bin/etbench" --profile "$out/mix" "$model" "$model" --device $device -q --set rows.N=2,rows_2.N=24
+grep -q '^task rows_2.z [0-9a-f]* rows.N=2 rows_2.N=24$' "$out/mix" || fail "a mix has no times"
+mixed() { "$bin/etcc" "$model" "$model" --to=scheduled -o "$out/$1" "--profile=$out/$2" > "$out/log" 2>&1 || fail "no $1"; }
+awk '/^task/ { slow = $2 ~ /^rows_2/ } /^ +at/ && slow { $0 = "  at " $2 " " $3 * 9 } { print }' "$out/mix" > "$out/times"
+mixed even.eti mix
+mixed uneven.eti times
+! cmp -s "$out/even.eti" "$out/uneven.eti" || fail "a model that takes longer gets no more"
+
 # One size only, and not of a model that changed.
 "$bin/etbench" --profile "$out/one" "$model" --device $device --set N=2 -q
 [ "$(grep -c '^task z' "$out/one")" = 1 ] || fail "--set asks for one size"
@@ -55,7 +64,7 @@ refuses 'make it again: etbench --profile' 1 "$bin/etcc" "$model" -o "$out/no.hs
 
 refuses 'use clock=instructions' 1 "$bin/etbench" --profile "$out/no" "$model" --device $device:clock=host
 refuses 'no/such/folder/x: ' 1 "$bin/etbench" --profile "$out/no/such/folder/x" "$model" --device $device --set N=1
-refuses '--profile takes one model' 2 "$bin/etbench" --profile "$out/no" "$model" "$model"
+refuses '--profile takes one schedule' 2 "$bin/etbench" --profile "$out/no" "$model" --schedule static,hybrid
 refuses '--profile needs a device' 2 "$bin/etbench" --profile "$out/no" "$model" --device none
 refuses '--tune MODEL goes with -o FILE' 2 "$bin/etbench" --tune "$model"
 refuses '--tune MODEL goes with -o FILE' 2 "$bin/etbench" "$model" -o "$out/no"
