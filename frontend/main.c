@@ -20,6 +20,8 @@ static const char help[] =
     "  --schedule=HOW       how tiles are given to workgroups: static (the default), dynamic\n"
     "                       (queued when what they wait for is done), or hybrid (each task the\n"
     "                       way that costs less, or that @static or @dynamic asks for)\n"
+    "  --placement=HOW      where several models share the kernel, which CUs each gets: ilp (the\n"
+    "                       default: an integer program), greedy, or all (each on all CUs)\n"
     "  -d PASS              print the program after PASS, or after each with 'all'; 'graph' is "
     "the\n"
     "                       program as parsed. Without -o nothing else is made\n"
@@ -59,6 +61,7 @@ enum {
     PROFILE,
     EXPLAIN,
     SCHEDULE,
+    PLACEMENT,
     EMIT_LLVM,
     VARIANTS,
     WEIGHT,
@@ -79,6 +82,7 @@ static const struct option options[] = {
     {"profile", required_argument, NULL, PROFILE},
     {"explain", required_argument, NULL, EXPLAIN},
     {"to", required_argument, NULL, TO},
+    {"placement", required_argument, NULL, PLACEMENT},
     {"schedule", required_argument, NULL, SCHEDULE},
     {"emit-llvm", required_argument, NULL, EMIT_LLVM},
     {"variants", required_argument, NULL, VARIANTS},
@@ -109,6 +113,9 @@ static int run(const et_options *o) {
         known |= o->schedule && strcmp(o->schedule, et_schedule_name(i)) == 0;
     if (!known)
         return usage("unknown schedule '%s': there are static, dynamic and hybrid", o->schedule);
+    if (o->placement && strcmp(o->placement, "ilp") != 0 && strcmp(o->placement, "greedy") != 0 &&
+        strcmp(o->placement, "all") != 0)
+        return usage("unknown placement '%s': there are ilp, greedy and all", o->placement);
     if (!o->variants) return usage("--variants takes 1, 2, 3 or 4%s", "");
     if (o->to && (!o->output || o->emit_llvm))
         return usage("--to=%s writes its text to -o FILE and makes no code", o->to);
@@ -152,6 +159,9 @@ int main(int argc, char **argv) {
         case LIST_MACHINES:
             et_machine_list(stdout);
             return 0;
+        case PLACEMENT:
+            o.placement = optarg;
+            break;
         case SCHEDULE:
             o.schedule = optarg;
             break;

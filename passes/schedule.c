@@ -1,4 +1,4 @@
-/* Placement and schedule. Every grid runs on every CU. Tile t of a static grid goes to workgroup
+/* The schedule. Tile t of a static grid without a range goes to workgroup
  * (base + t) mod W, with base counting the tiles of all static grids before it, so that a grid
  * starts on the workgroups its predecessor left idle; nothing is stored: the loops over tiles are
  * code. Tiles of a dynamic grid are queued by the arrival that makes them ready (ir/queue.h).
@@ -9,12 +9,6 @@
 #include "pipeline.h"
 #include "queue.h"
 #include <string.h>
-
-bool et_pass_place(et_pipeline *pl) {
-    for (int i = 0; i < pl->p->nevents; i++)
-        pl->p->events[i].scope = ET_SCOPE_DEVICE;
-    return true;
-}
 
 /* ---- what tensors decide ---- */
 
