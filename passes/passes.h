@@ -18,6 +18,7 @@ typedef struct {
     const char *schedule;      /* "static" (as NULL), "dynamic" or "hybrid" */
     const char *placement;     /* "ilp" (as NULL), "greedy" or "all" */
     const et_profile *profile; /* times that replace predicted ones, or NULL */
+    struct et_findings *findings; /* keep notes of what is decided, and why; or NULL */
     bool check_text; /* check after every pass that the text reads back, as debug builds do */
 } et_pass_options;
 
