@@ -273,7 +273,7 @@ static int64_t first_tile(const struct sim *s, int wg, struct sim_part part) {
     const struct sim_instance *in = &s->inst[s->wg[wg].item];
     int64_t from = part.first, n = part.count;
     if (wg < from || wg >= from + n) return s->grid[in->grid].tiles;
-    bool rotates = !s->p->grids[in->grid].range.to && !s->opt->mask;
+    bool rotates = s->opt->mask ? n == s->nwg : !s->p->grids[in->grid].range.to;
     return rotates ? (wg - from + n - in->first % n) % n : wg - from;
 }
 
