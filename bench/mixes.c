@@ -196,7 +196,7 @@ static bool add_file(struct mix *m, const char *path) {
 static bool read_option(struct options *o, const char *name, const char *value) {
     if (strcmp(name, "--machine") == 0) return (o->mix.machine = find_machine(value)) != NULL;
     long long v = atoll(value);
-    if (v < 1) return false;
+    if (v < 1 || v > 100000000) return false;
     if (strcmp(name, "--context") == 0)
         o->mix.context = v;
     else if (strcmp(name, "--requests") == 0)

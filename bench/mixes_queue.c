@@ -119,9 +119,13 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Of all but the first tenth, which began with an empty machine. */
-static void summarise(const struct line *l, double *mean, double *p99) {
-    int64_t skip = l->n / 10, n = l->n - skip;
+/* Of all that arrive while every model has some, but the first tenth, which began with an empty
+ * machine. */
+static void summarise(const struct line *l, double horizon, double *mean, double *p99) {
+    int64_t skip = l->n / 10, n = 0;
+    while (skip + n < l->n && l->arrival[skip + n] <= horizon)
+        n++;
+    if (!n) return;
     double sum = 0;
     for (int64_t i = 0; i < n; i++)
         sum += l->response[skip + i];
@@ -145,7 +149,7 @@ void mix_queue(const struct mix_service *s, const struct mix_load *load, struct 
     else
         stream(&q);
     for (int m = 0; m < s->nmodels; m++) {
-        summarise(&q.line[m], &out->mean[m], &out->p99[m]);
+        summarise(&q.line[m], q.horizon, &out->mean[m], &out->p99[m]);
         free(q.line[m].arrival);
         free(q.line[m].response);
     }
