@@ -362,9 +362,9 @@ static void choose(struct place *s) {
     et_arena *a = s->pl->g->arena;
     et_assignment best = {0}, other;
     double begin = seconds();
-    bool bounded = false;
+    bool bounded = false, ilp = strcmp(s->how, "ilp") == 0;
     s->played = INFINITY;
-    if (strcmp(s->how, "ilp") == 0) {
+    if (ilp) {
         bounded = et_assign_optimal(&s->problem, a, &best);
         consider(s, bounded, &best, "integer program");
 #ifndef ETCC_GLPK
@@ -372,11 +372,11 @@ static void choose(struct place *s) {
                 "built without GLPK: no integer program, placement is greedy");
 #endif
     }
-    if (!bounded && strcmp(s->how, "all") != 0)
+    if ((ilp && !bounded) || strcmp(s->how, "greedy") == 0)
         consider(s, et_assign_greedy(&s->problem, a, &other), &other, "greedy");
-    if (strcmp(s->how, "ilp") == 0)
+    if (ilp || strcmp(s->how, "fixed") == 0)
         consider(s, et_assign_partition(&s->problem, a, &other), &other, "disjoint shares");
-    if (strcmp(s->how, "greedy") != 0 || !(s->played < INFINITY))
+    if (ilp || !(s->played < INFINITY))
         consider(s, everywhere(s, &other), &other, "every task on all CUs");
     if (!(s->played < INFINITY)) return;
     write_choice(s);
