@@ -153,6 +153,7 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
                               .verbose = o->verbose,
                               .no_verify = o->no_verify,
                               .schedule = o->schedule,
+                              .slices = o->slices,
                               .to = o->to};
     et_program *p = lower(g, from, o, &passes, narrow, ctx);
     if (!p) return false;

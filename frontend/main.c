@@ -2,6 +2,7 @@
 #include "driver.h"
 #include "passes.h"
 #include <getopt.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char help[] =
@@ -17,6 +18,9 @@ static const char help[] =
     "  --schedule=HOW       how tiles are given to workgroups: static (the default), dynamic\n"
     "                       (queued when what they wait for is done), or hybrid (each task the\n"
     "                       way that costs less, or that @static or @dynamic asks for)\n"
+    "  --slices=S           operators in S slices that each stay on one die, products cut along\n"
+    "                       what they sum over; auto: one per die where that is predicted to be\n"
+    "                       faster; none (the default). Sums then have another order\n"
     "  -d PASS              print the program after PASS, or after each with 'all'; 'graph' is "
     "the\n"
     "                       program as parsed. Without -o nothing else is made\n"
@@ -42,6 +46,7 @@ static const char help[] =
 enum {
     TARGET = 256,
     SCHEDULE,
+    SLICES,
     EMIT_LLVM,
     VARIANTS,
     DEVICE_LIBS,
@@ -58,6 +63,7 @@ static const struct option options[] = {
     {"target", required_argument, NULL, TARGET},
     {"to", required_argument, NULL, TO},
     {"schedule", required_argument, NULL, SCHEDULE},
+    {"slices", required_argument, NULL, SLICES},
     {"emit-llvm", required_argument, NULL, EMIT_LLVM},
     {"variants", required_argument, NULL, VARIANTS},
     {"rocm-device-lib-path", required_argument, NULL, DEVICE_LIBS},
@@ -79,8 +85,20 @@ static int usage(const char *fmt, const char *what) {
     return 2;
 }
 
+enum { NO_SLICES = -2 };
+
+/* none, auto, or how many. */
+static int slices(const char *text) {
+    char *end;
+    if (strcmp(text, "none") == 0) return 0;
+    if (strcmp(text, "auto") == 0) return ET_SLICES_AUTO;
+    long n = strtol(text, &end, 10);
+    return *text >= '1' && *text <= '9' && !*end && n <= ET_MAX_SLICES ? (int)n : NO_SLICES;
+}
+
 static int run(const et_options *o) {
     if (!o->input) return usage("no input file%s", "");
+    if (o->slices == NO_SLICES) return usage("--slices takes none, auto or 1 to 16%s", "");
     bool known = !o->schedule;
     for (int i = 0; et_schedule_name(i); i++)
         known |= o->schedule && strcmp(o->schedule, et_schedule_name(i)) == 0;
@@ -115,6 +133,9 @@ int main(int argc, char **argv) {
             break;
         case SCHEDULE:
             o.schedule = optarg;
+            break;
+        case SLICES:
+            o.slices = slices(optarg);
             break;
         case EMIT_LLVM:
             o.emit_llvm = optarg;

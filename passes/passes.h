@@ -15,8 +15,12 @@ typedef struct {
     bool quick;           /* fusion by rule: for predicting costs many times over */
     const char *to;       /* stop at this stage (a name of eti.h); NULL = the last */
     const char *schedule; /* "static" (as NULL), "dynamic" or "hybrid" */
+    int slices;           /* operators are cut into so many; 0: not; ET_SLICES_AUTO */
     bool check_text;      /* check after every pass that the text reads back, as debug builds do */
 } et_pass_options;
+
+/* One for each die of the machine, where that is predicted to be faster. */
+enum { ET_SLICES_AUTO = -1, ET_MAX_SLICES = 16 };
 
 /* Run the pipeline. False with diagnostics in g->diags. */
 bool et_passes_run(et_graph *g, const et_pass_options *, et_program **out_program);

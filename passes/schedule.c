@@ -8,11 +8,14 @@
 #include "diag.h"
 #include "pipeline.h"
 #include "queue.h"
+#include "scope.h"
 #include <string.h>
 
 bool et_pass_place(et_pipeline *pl) {
-    for (int i = 0; i < pl->p->nevents; i++)
-        pl->p->events[i].scope = ET_SCOPE_DEVICE;
+    const et_pass_options *o = pl->opt;
+    et_infer_scopes(pl->p);
+    if (o->dump && (strcmp(o->dump, "place") == 0 || strcmp(o->dump, "all") == 0))
+        et_tell_scopes(pl->p, o->dump_to);
     return true;
 }
 

@@ -163,6 +163,8 @@ struct cuts {
 };
 
 static void add_cut(const struct contract *c, struct cuts *cuts, const int *tile) {
+    for (int d = 0; d < c->t.gr->rank; d++)
+        if (et_tiler_straddles(&c->t, d, tile[d])) return;
     et_tiler t = try_tiles(c, tile);
     et_expr base[ET_MAX_ACC];
     int span = columns_of(c, &t, base);
@@ -475,6 +477,11 @@ bool et_tile_contract(const et_tiler *common, const et_group *gr) {
     struct cuts cuts = {.n = 0};
     if (c->too_many || !classify(c)) return give_up(c);
     column_cuts(c, &cuts);
+    if (!cuts.n && gr->slice.count) {
+        et_group whole = *gr;
+        whole.slice.count = 0;
+        return et_tile_contract(common, &whole);
+    }
     if (!cuts.n) return give_up(c);
     const struct cut *plain = plain_cut(c, &cuts);
     struct cuts hinted = {.n = 0};

@@ -1,0 +1,343 @@
+/* Operators cut into slices, one for each die: a product is cut along the dimension it sums over,
+ * and what its left operand comes from along the same elements, back to what needs a whole tensor
+ * again. Then only the sums of partial products are read across dies.
+ *
+ * The partial products of slice s are element [s, ...] of their tensor, and who reads the tensor
+ * adds them up, always in the same order. What else is added to a product (a residual) is part of
+ * slice 0, so that no tensor ever holds the sum: that would be one more event for the device. */
+#include "slice.h"
+#include "pipeline.h"
+#include "tiler.h"
+#include <string.h>
+
+enum { WHOLE = -1, LEAST_COLUMNS = 16 };
+
+struct slicing {
+    et_program *p;
+    et_exprs *x;
+    int count;
+    int *axis;   /* by group: the one that is sliced, or WHOLE */
+    bool *cut;   /* by group: its product is cut along k */
+    bool *split; /* by tensor: it holds partial sums */
+};
+
+/* Variable VAR is known to be in slice SLICE of its extent. */
+struct known {
+    int var;
+    int64_t extent;
+    int within; /* a variable over one slice */
+};
+
+static bool constant(const struct slicing *s, et_expr e, int64_t *out) {
+    return et_is_int(s->x, e, out);
+}
+
+/* ---- which element of a tensor is in which slice ---- */
+
+static bool lies_in_slices(struct slicing *s, et_expr index, int64_t size, const struct known *k) {
+    int64_t part = size / s->count, lo, hi;
+    if (!k->var || size % s->count) return false;
+    for (int i = 0; i < s->count; i++) {
+        et_expr at =
+            et_add(s->x, et_int(s->x, i * (k->extent / s->count)), et_var(s->x, k->within));
+        if (!et_bounds(s->x, et_subst_var(s->x, index, k->var - 1, at), &lo, &hi)) return false;
+        if (lo < i * part || hi >= (i + 1) * part) return false;
+    }
+    return true;
+}
+
+static struct known know(struct slicing *s, int var) {
+    int64_t n;
+    if (!constant(s, et_var_extent(s->x, var), &n) || n % s->count) return (struct known){0};
+    return (struct known){var + 1, n, et_graph_var(s->p->g, "s", et_int(s->x, n / s->count))};
+}
+
+/* ---- what a product's left operand comes from ---- */
+
+struct reading {
+    struct slicing *s;
+    const struct known *k;
+    int sliced; /* tensors that others compute, read slice by slice */
+};
+
+static bool slice_group(struct slicing *s, int group, int axis);
+
+/* The axis of GROUP that indexes dimension D of what it stores. */
+static int axis_at(const struct slicing *s, const et_group *gr, int d) {
+    const et_node_x *n = et_x(s->x, gr->to.index[d]);
+    for (int a = 0; n->op == ET_X_VAR && a < gr->rank; a++)
+        if (n->i == gr->axis[a]) return a;
+    return WHOLE;
+}
+
+static bool slice_writers(struct slicing *s, int tensor, int d) {
+    bool any = false, all = true;
+    for (int i = 0; i < s->p->ngroups; i++) {
+        const et_group *gr = &s->p->groups[i];
+        if (gr->to.id != tensor) continue;
+        int a = axis_at(s, gr, d);
+        all &= a != WHOLE && slice_group(s, i, a);
+        any = true;
+    }
+    return any && all;
+}
+
+static void note_load(void *ctx, et_expr e) {
+    struct reading *r = ctx;
+    struct slicing *s = r->s;
+    const et_node_x *n = et_x(s->x, e);
+    if (n->op != ET_X_LOAD || n->i2 != ET_LOAD_TENSOR) return;
+    const et_tensor *t = &s->p->tensors[n->i];
+    int64_t size;
+    for (int d = 0; d < t->shape.rank; d++)
+        if (constant(s, t->shape.dim[d], &size) && lies_in_slices(s, n->ops[d], size, r->k) &&
+            slice_writers(s, n->i, d)) {
+            r->sliced++;
+            return;
+        }
+}
+
+static int slice_sources(struct slicing *s, et_expr e, const struct known *k) {
+    struct reading r = {s, k, 0};
+    if (e.id) et_walk(s->x, e, note_load, &r);
+    return r.sliced;
+}
+
+/* Slice the group along the axis, and what it reads of others as far as that goes. */
+static bool slice_group(struct slicing *s, int group, int axis) {
+    et_group *gr = &s->p->groups[group];
+    int64_t n, heads;
+    if (s->axis[group] != WHOLE) return s->axis[group] == axis && !s->cut[group];
+    if (!constant(s, et_var_extent(s->x, gr->axis[axis]), &n) || n % s->count) return false;
+    bool attend = gr->kind == ET_GROUP_ATTEND;
+    if (attend &&
+        (axis != 1 || !constant(s, et_var_extent(s->x, gr->gvar), &heads) || heads % s->count))
+        return false;
+    s->axis[group] = axis;
+    struct known k = know(s, gr->axis[axis]), g = attend ? know(s, gr->gvar) : k;
+    slice_sources(s, attend ? gr->q : gr->value, &k);
+    if (!attend) return true;
+    slice_sources(s, gr->k, &g);
+    slice_sources(s, gr->v, &g);
+    return true;
+}
+
+/* ---- which products are cut ---- */
+
+static bool has_product(const struct slicing *s, et_expr e) {
+    return et_expr_has_op(s->x, e, ET_X_CONTRACT);
+}
+
+/* E as a product plus the rest, or none; false when it is not such a sum. */
+static bool take_apart(struct slicing *s, et_expr e, et_expr *product, et_expr *rest) {
+    et_node_x n = *et_x(s->x, e);
+    if (n.op == ET_X_CONTRACT) {
+        *product = e;
+        *rest = ET_NO_EXPR;
+        return true;
+    }
+    if (n.op != ET_X_ADD) return false;
+    bool left = has_product(s, n.ops[0]);
+    if (left == has_product(s, n.ops[1])) return false;
+    if (!take_apart(s, n.ops[!left], product, rest)) return false;
+    *rest = rest->id ? et_add(s->x, *rest, n.ops[left]) : n.ops[left];
+    return true;
+}
+
+struct asking {
+    const et_exprs *x;
+    int tensor;
+    bool found;
+};
+
+static void find_tensor(void *ctx, et_expr e) {
+    struct asking *a = ctx;
+    const et_node_x *n = et_x(a->x, e);
+    a->found |= n->op == ET_X_LOAD && n->i2 == ET_LOAD_TENSOR && n->i == a->tensor;
+}
+
+static bool reads_tensor(const struct slicing *s, const et_group *gr, int tensor) {
+    struct asking a = {s->x, tensor, false};
+    const et_expr e[] = {gr->value, gr->mask, gr->q, gr->k, gr->v};
+    for (size_t i = 0; i < sizeof e / sizeof *e; i++)
+        if (e[i].id) et_walk(s->x, e[i], find_tensor, &a);
+    for (int i = 0; i < gr->nproduct; i++)
+        et_walk(s->x, gr->product[i].a, find_tensor, &a);
+    return a.found;
+}
+
+/* A tensor that may hold partial sums: nobody but groups that can say which slice has the rest. */
+static bool may_split(const struct slicing *s, int tensor) {
+    const et_tensor *t = &s->p->tensors[tensor];
+    if (t->kind != ET_TENSOR_TEMP || t->shape.dtype != ET_F32 || t->shape.rank >= ET_MAX_RANK)
+        return false;
+    for (int i = 0; i < s->p->ngroups; i++) {
+        const et_group *gr = &s->p->groups[i];
+        if (gr->to.id == tensor &&
+            (gr->kind != ET_GROUP_STORE || gr->rank >= ET_MAX_RANK || reads_tensor(s, gr, tensor)))
+            return false;
+    }
+    return true;
+}
+
+/* Cut the group's product if what it multiplies comes in slices. */
+static void try_cut(struct slicing *s, int group) {
+    et_group *gr = &s->p->groups[group];
+    et_expr product, rest;
+    int64_t k;
+    if (gr->kind != ET_GROUP_STORE || gr->nproduct != 1 || gr->product[0].nbatch ||
+        s->axis[group] != WHOLE || !take_apart(s, gr->value, &product, &rest) ||
+        !may_split(s, gr->to.id))
+        return;
+    struct known known = know(s, gr->product[0].k);
+    if (!known.var || !constant(s, et_var_extent(s->x, gr->product[0].k), &k) ||
+        k / s->count < LEAST_COLUMNS || !slice_sources(s, gr->product[0].a, &known))
+        return;
+    s->cut[group] = true;
+    s->axis[group] = 0;
+    s->split[gr->to.id] = true;
+}
+
+/* ---- the rewrite ---- */
+
+static et_expr add_up(void *ctx, et_exprs *x, et_expr leaf) {
+    struct slicing *s = ctx;
+    et_node_x n = *et_x(x, leaf);
+    if (n.op != ET_X_LOAD || n.i2 != ET_LOAD_TENSOR || !s->split[n.i]) return ET_NO_EXPR;
+    et_expr index[ET_MAX_RANK], sum = ET_NO_EXPR;
+    memcpy(index + 1, n.ops, (size_t)n.nops * sizeof *index);
+    for (int i = 0; i < s->count; i++) {
+        index[0] = et_int(x, i);
+        et_expr one = et_load(x, ET_LOAD_TENSOR, n.i, n.type, n.nops + 1, index);
+        sum = i ? et_add(x, sum, one) : one;
+    }
+    return sum;
+}
+
+static void add_up_in(struct slicing *s, et_expr *e) {
+    if (e->id) *e = et_subst(s->x, *e, add_up, s);
+}
+
+static void read_sums(struct slicing *s, et_group *gr) {
+    et_expr *const e[] = {&gr->mask, &gr->value, &gr->pextent, &gr->live, &gr->q, &gr->k, &gr->v};
+    for (size_t i = 0; i < sizeof e / sizeof *e; i++)
+        add_up_in(s, e[i]);
+    for (int d = 0; d < gr->to.rank; d++)
+        add_up_in(s, &gr->to.index[d]);
+    for (int i = 0; i < gr->nproduct; i++) {
+        add_up_in(s, &gr->product[i].a);
+        add_up_in(s, &gr->product[i].b);
+    }
+}
+
+/* One more axis in front: the slice. */
+static et_expr add_axis(struct slicing *s, et_group *gr) {
+    memmove(gr->axis + 1, gr->axis, (size_t)gr->rank * sizeof *gr->axis);
+    memmove(gr->tile + 1, gr->tile, (size_t)gr->rank * sizeof *gr->tile);
+    memmove(gr->to.index + 1, gr->to.index, (size_t)gr->to.rank * sizeof *gr->to.index);
+    gr->rank++;
+    gr->to.rank++;
+    gr->axis[0] = et_graph_var(s->p->g, "s", et_int(s->x, s->count));
+    gr->tile[0] = 0;
+    return gr->to.index[0] = et_var(s->x, gr->axis[0]);
+}
+
+static et_expr in_first(struct slicing *s, et_expr slice, et_expr e) {
+    et_expr first = et_op2(s->x, ET_X_EQ, slice, et_int(s->x, 0));
+    return et_select(s->x, first, e, et_float(s->x, 0));
+}
+
+/* The product becomes a batch of shorter ones. */
+static void cut_product(struct slicing *s, et_group *gr, et_expr slice) {
+    et_product *p = &gr->product[0];
+    et_expr product = ET_NO_EXPR, rest = ET_NO_EXPR, index[ET_MAX_RANK];
+    bool sum = take_apart(s, gr->value, &product, &rest);
+    et_check(sum);
+    int64_t k = 0;
+    constant(s, et_var_extent(s->x, p->k), &k);
+    int short_k = et_graph_var(s->p->g, "k", et_int(s->x, k / s->count));
+    p->batch[p->nbatch++] = et_graph_var(s->p->g, "b0", et_int(s->x, s->count));
+    et_expr from = et_mul(s->x, et_var(s->x, p->batch[0]), et_int(s->x, k / s->count));
+    et_expr at = et_add(s->x, from, et_var(s->x, short_k));
+    p->a = et_subst_var(s->x, p->a, p->k, at);
+    p->b = et_subst_var(s->x, p->b, p->k, at);
+    p->k = short_k;
+    p->value = p->left = (et_value){0};
+    et_node_x n = *et_x(s->x, product);
+    index[0] = slice;
+    memcpy(index + 1, n.ops, (size_t)n.nops * sizeof *index);
+    gr->value = et_contract_x(s->x, n.i, n.nops + 1, index);
+    if (rest.id) gr->value = et_add(s->x, in_first(s, slice, rest), gr->value);
+}
+
+static void split_tensor(struct slicing *s, et_tensor *t) {
+    memmove(t->shape.dim + 1, t->shape.dim, (size_t)t->shape.rank * sizeof *t->shape.dim);
+    t->shape.dim[0] = et_int(s->x, s->count);
+    t->shape.rank++;
+    t->max_bytes *= s->count;
+    t->value = (et_value){0};
+}
+
+static void rewrite(struct slicing *s) {
+    et_program *p = s->p;
+    for (int i = 0; i < p->ngroups; i++) {
+        et_group *gr = &p->groups[i];
+        read_sums(s, gr);
+        if (s->axis[i] != WHOLE) gr->slice = (et_slice){s->axis[i], s->count};
+        if (gr->to.space != ET_LOAD_TENSOR || !s->split[gr->to.id]) continue;
+        et_expr slice = add_axis(s, gr);
+        if (s->cut[i])
+            cut_product(s, gr, slice);
+        else
+            gr->value = in_first(s, slice, gr->value);
+        if (gr->slice.count && !s->cut[i]) gr->slice.coord++;
+    }
+    for (int t = 0; t < p->ntensors; t++)
+        if (s->split[t]) split_tensor(s, &p->tensors[t]);
+}
+
+/* ---- the pass ---- */
+
+static bool is_sliced(const et_program *p) {
+    for (int i = 0; i < p->ngroups; i++)
+        if (p->groups[i].slice.count) return true;
+    return false;
+}
+
+static void tell(const struct slicing *s, const et_pass_options *o) {
+    if (!o->dump || (strcmp(o->dump, "slice") && strcmp(o->dump, "all"))) return;
+    for (int i = 0; i < s->p->ngroups; i++) {
+        const et_group *gr = &s->p->groups[i];
+        if (s->axis[i] == WHOLE) continue;
+        fprintf(o->dump_to, "# %s: %d slices of %s\n", gr->name, s->count,
+                s->cut[i] ? "the sum" : et_var_name(s->x, gr->axis[s->axis[i]]));
+    }
+}
+
+int et_slice_groups(et_program *p, int count, const et_pass_options *o) {
+    et_arena *a = p->g->arena;
+    struct slicing s = {.p = p, .x = p->g->exprs, .count = count};
+    s.axis = et_alloc(a, (size_t)(p->ngroups + 1) * sizeof *s.axis);
+    s.cut = et_alloc(a, (size_t)(p->ngroups + 1) * sizeof *s.cut);
+    s.split = et_alloc(a, (size_t)(p->ntensors + 1) * sizeof *s.split);
+    int cuts = 0;
+    for (int i = 0; i < p->ngroups; i++)
+        s.axis[i] = WHOLE;
+    for (int i = 0; i < p->ngroups; i++)
+        try_cut(&s, i);
+    for (int i = 0; i < p->ngroups; i++)
+        cuts += s.cut[i];
+    if (!cuts) return 0;
+    tell(&s, o);
+    rewrite(&s);
+    return cuts;
+}
+
+bool et_pass_slice(et_pipeline *pl) {
+    const et_pass_options *o = pl->opt;
+    int count = o->slices;
+    bool fixed = !o->schedule || strcmp(o->schedule, "static") == 0;
+    if (!fixed || count < 2 || is_sliced(pl->p)) return true;
+    et_slice_groups(pl->p, count, o);
+    return true;
+}
