@@ -57,7 +57,8 @@ static struct known know(struct slicing *s, int var) {
 struct reading {
     struct slicing *s;
     const struct known *k;
-    int sliced; /* tensors that others compute, read slice by slice */
+    bool ask;          /* only look */
+    int sliced, whole; /* reads of what others compute: slice by slice, of more than that */
 };
 
 static bool slice_group(struct slicing *s, int group, int axis);
@@ -70,37 +71,50 @@ static int axis_at(const struct slicing *s, const et_group *gr, int d) {
     return WHOLE;
 }
 
-static bool slice_writers(struct slicing *s, int tensor, int d) {
-    bool any = false, all = true;
+static bool is_computed(const struct slicing *s, int tensor) {
+    for (int i = 0; i < s->p->ngroups; i++)
+        if (s->p->groups[i].to.id == tensor) return true;
+    return false;
+}
+
+static bool slice_writers(struct slicing *s, int tensor, int d, bool ask) {
+    bool all = true;
     for (int i = 0; i < s->p->ngroups; i++) {
         const et_group *gr = &s->p->groups[i];
         if (gr->to.id != tensor) continue;
         int a = axis_at(s, gr, d);
-        all &= a != WHOLE && slice_group(s, i, a);
-        any = true;
+        all &= a != WHOLE && (ask || slice_group(s, i, a));
     }
-    return any && all;
+    return all;
 }
 
 static void note_load(void *ctx, et_expr e) {
     struct reading *r = ctx;
     struct slicing *s = r->s;
     const et_node_x *n = et_x(s->x, e);
-    if (n->op != ET_X_LOAD || n->i2 != ET_LOAD_TENSOR) return;
+    if (n->op != ET_X_LOAD || n->i2 != ET_LOAD_TENSOR || !is_computed(s, n->i)) return;
     const et_tensor *t = &s->p->tensors[n->i];
     int64_t size;
     for (int d = 0; d < t->shape.rank; d++)
         if (constant(s, t->shape.dim[d], &size) && lies_in_slices(s, n->ops[d], size, r->k) &&
-            slice_writers(s, n->i, d)) {
+            slice_writers(s, n->i, d, r->ask)) {
             r->sliced++;
             return;
         }
+    r->whole++;
 }
 
-static int slice_sources(struct slicing *s, et_expr e, const struct known *k) {
-    struct reading r = {s, k, 0};
+/* The groups that E reads slice by slice are sliced likewise. */
+static void slice_sources(struct slicing *s, et_expr e, const struct known *k) {
+    struct reading r = {.s = s, .k = k};
     if (e.id) et_walk(s->x, e, note_load, &r);
-    return r.sliced;
+}
+
+/* Is everything computed that E reads read slice by slice? */
+static bool in_slices(struct slicing *s, et_expr e, const struct known *k) {
+    struct reading r = {.s = s, .k = k, .ask = true};
+    et_walk(s->x, e, note_load, &r);
+    return r.sliced && !r.whole;
 }
 
 /* Slice the group along the axis, and what it reads of others as far as that goes. */
@@ -191,8 +205,9 @@ static void try_cut(struct slicing *s, int group) {
         return;
     struct known known = know(s, gr->product[0].k);
     if (!known.var || !constant(s, et_var_extent(s->x, gr->product[0].k), &k) ||
-        k / s->count < LEAST_COLUMNS || !slice_sources(s, gr->product[0].a, &known))
+        k / s->count < LEAST_COLUMNS || !in_slices(s, gr->product[0].a, &known))
         return;
+    slice_sources(s, gr->product[0].a, &known);
     s->cut[group] = true;
     s->axis[group] = 0;
     s->split[gr->to.id] = true;
