@@ -73,11 +73,17 @@ static bool bench(const struct eb_options *o) {
     return ok;
 }
 
+static bool run(const struct eb_options *o) {
+    if (o->tune) return eb_tune(o);
+    if (o->profile) return eb_profile(o);
+    return o->overhead ? eb_overhead(o) : bench(o);
+}
+
 int main(int argc, char **argv) {
     struct eb_options o;
     enum eb_parsed parsed = eb_options_parse(argc, argv, &o);
     if (parsed == EB_BAD) return 2;
-    bool ok = parsed == EB_DONE || (o.overhead ? eb_overhead(&o) : bench(&o));
+    bool ok = parsed == EB_DONE || (run(&o));
     if (fflush(stdout) != 0 && ok)
         ok = eb_fail("cannot write the standard output: %s", strerror(errno));
     return ok ? 0 : 1;

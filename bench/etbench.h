@@ -47,12 +47,14 @@ struct eb_options {
     int ninputs;
     const char *device, *machine, *target, *weights, *trace_of;
     const char *json, *markdown, *plot, *trace, *html; /* files to write, or NULL */
+    const char *profile, *output;                      /* the same */
     enum eb_states states;
     uint64_t seed;
     long repeat, warmup; /* -1: the default of the device */
     long workgroups, variants;
     double wait_limit;
     bool unfused, no_unfused, no_predictions, predicted, no_tasks, overhead, quiet;
+    bool tune;
 };
 
 enum eb_parsed { EB_RUN, EB_DONE, EB_BAD };
@@ -74,6 +76,7 @@ struct eb_column {
     const char *file;     /* what the user gave */
     const char *asked;    /* schedule to compile with, NULL for a code object */
     const char *schedule; /* that came out; in the manifest */
+    bool timed;           /* compiled with the times of eb_bench */
     bool unfused;         /* predicted alone: the tiles of the first program, a kernel per task */
     et_arena *arena;      /* of the program, NULL when the column is a code object */
     et_program *program;  /* lives as long as the arena, or another column's arena */
@@ -91,6 +94,8 @@ struct eb_bench {
     etrt_device *device; /* NULL: nothing is run */
     const char *target;
     const et_machine *machine; /* of predictions, NULL for none */
+    const et_profile *times;   /* that replace predicted ones, or NULL */
+    et_arena *arena;           /* of a machine from a file, or NULL */
     char *folder;              /* for code objects, removed at the end */
     struct eb_column column[EB_MAX_COLUMNS + 1];
     int ncolumns, ncompiled;
@@ -212,6 +217,33 @@ bool eb_write_timelines(struct eb_bench *); /* etbench_timeline.c */
 timeline *eb_record(struct eb_bench *, struct eb_column *c, const struct eb_point *,
                     const char *title);
 bool eb_overhead(const struct eb_options *); /* etbench_overhead.c */
+
+/* ---- profiles: etbench_profile.c, etbench_widths.c, etbench_tune.c ----------------------------
+ */
+
+/* A task of a launch: one tile of a grid in one iteration. */
+struct eb_task {
+    int64_t iteration, tile;
+    int workgroup;
+    int64_t lane; /* eb_busiest's */
+    double us;
+};
+/* How long the workgroup with most to do is busy with these tasks of one grid, the mean over
+ * iterations: as they ran (WIDTH 0), or with tile t on workgroup t mod WIDTH. Sorts them. */
+double eb_busiest(struct eb_task *, int n, int width);
+/* Numbers of workgroups worth knowing times for, ascending, at most MOST: all CUs, some or all
+ * numbers of whole dies, shader engines of one, and a few. At most ET_PROFILE_WIDTHS. */
+int eb_widths(const et_machine *, int most, int *out);
+/* The points of the sweeps; without sweeps those at which the passes look. */
+bool eb_points_of_passes(struct eb_bench *);
+/* The times of column 0 at all points; NULL after an error. What it points to is the arena's, the
+ * bench's and the options'. */
+et_profile *eb_profile_make(struct eb_bench *, et_arena *);
+bool eb_profile_write(const struct eb_bench *, const et_profile *, const char *path);
+bool eb_profile(const struct eb_options *); /* --profile */
+bool eb_tune(const struct eb_options *);    /* --tune */
+/* One more column from the same file, compiled with the times of the bench. */
+bool eb_add_timed(struct eb_bench *, const char *name);
 
 /* ---- statistics: etbench_stats.c --------------------------------------------------------------
  */

@@ -56,7 +56,9 @@ bool eb_compile(struct eb_bench *b, const char *file, const char *schedule, bool
     et_options o = {.input = file,
                     .output = b->device || profile ? c->code : NULL,
                     .target = b->target,
+                    .machine = b->o->machine,
                     .schedule = schedule,
+                    .times = c->timed ? b->times : NULL,
                     .variants = (int)b->o->variants,
                     .profile_kernel = profile,
                     .arena = c->arena,
@@ -77,7 +79,8 @@ struct eb_column *eb_traced(struct eb_bench *b, struct eb_column *c) {
         return NULL;
     }
     c->traced = eb_alloc(sizeof *c->traced);
-    *c->traced = (struct eb_column){.name = eb_text("%s", c->name), .file = c->file};
+    *c->traced =
+        (struct eb_column){.name = eb_text("%s", c->name), .file = c->file, .timed = c->timed};
     bool ok = true;
     if (c->arena)
         ok = eb_compile(b, c->file, c->asked, true, c->traced);
@@ -151,6 +154,16 @@ static bool add_model(struct eb_bench *b, const char *file, const char *schedule
     return eb_compile(b, file, schedule, false, c) && (!b->device || eb_column_load(b, c));
 }
 
+bool eb_add_timed(struct eb_bench *b, const char *name) {
+    struct eb_column *c = add_column(b), *first = &b->column[0];
+    if (!c) return false;
+    c->name = eb_text("%s", name);
+    c->timed = true;
+    b->nruns = ++b->ncolumns;
+    return eb_compile(b, first->file, first->asked, false, c) && eb_column_load(b, c) &&
+           eb_columns_agree(b) && eb_weights(b, c);
+}
+
 static bool add_file(struct eb_bench *b, const char *file) {
     const char *usual = et_schedule_name(0);
     const char *const *schedule = b->o->nschedules ? b->o->schedules : &usual;
@@ -183,16 +196,11 @@ static bool find_machine(struct eb_bench *b) {
     if (b->o->no_predictions) return true;
     b->machine = et_machine_for(b->target);
     if (!b->o->machine) return true;
-    for (int i = 0; (b->machine = et_machine_at(i)); i++) {
-        if (strcmp(b->machine->name, b->o->machine) != 0) continue;
-        if (strcmp(b->machine->target, b->target) == 0) return true;
-        return eb_fail("--machine %s is a %s, the code is for %s", b->machine->name,
-                       b->machine->target, b->target);
-    }
-    eb_fail("unknown machine '%s'", b->o->machine);
-    for (int i = 0; et_machine_at(i); i++)
-        fprintf(stderr, "there is %s, a %s\n", et_machine_at(i)->name, et_machine_at(i)->target);
-    return false;
+    b->arena = et_arena_create();
+    et_diags *d = et_diags_create(b->arena);
+    b->machine = et_machine_find(b->arena, d, b->o->machine, b->target);
+    et_diag_print(d, stderr);
+    return b->machine || eb_fail("--machine %s cannot be used", b->o->machine);
 }
 
 /* The emulator counts the same in every run where its clock counts instructions. */
@@ -286,6 +294,7 @@ void eb_columns_free(struct eb_bench *b) {
     for (int i = 0; i < b->ncolumns; i++)
         free_column(&b->column[i]);
     etrt_device_close(b->device);
+    if (b->arena) et_arena_destroy(b->arena);
     if (b->folder) rmdir(b->folder);
     free(b->folder);
 }

@@ -11,6 +11,8 @@
 static const char help[] =
     "usage: etbench MODEL [MODEL]... [options]\n"
     "       etbench --overhead [options]\n"
+    "       etbench --profile FILE MODEL [options]\n"
+    "       etbench --tune MODEL -o MODEL.hsaco [options]\n"
     "Runs models side by side and tells how they compare. A MODEL is an .etg or .eti file, which "
     "is\n"
     "compiled once for each schedule, or a code object that etcc made. Each is a column.\n"
@@ -38,7 +40,7 @@ static const char more_help[] =
     "  --states HOW         what states hold at first: random (default), zero, poison\n"
     "  --seed N             of everything random (default 1)\n"
     "\n"
-    "  --machine NAME       machine model of predictions (default: the device's)\n"
+    "  --machine NAME|FILE  machine model, as etcc has it (default: the device's)\n"
     "  --target NAME        with --device none: what to compile for (default gfx942)\n"
     "  --unfused            one more column, predicted: the same tiles with one kernel per task\n"
     "                       grid (default on the emulator; --no-unfused leaves it out)\n"
@@ -52,6 +54,13 @@ static const char more_help[] =
     "  --trace-of COLUMN    of that column (default: the first), at the last point\n"
     "  --predicted          the timeline that is predicted, not the device's\n"
     "\n"
+    "  --profile FILE       write the times of all task grids for etcc --profile: measured on a "
+    "GPU,\n"
+    "                       predicted from counted instructions on the emulator; at the values of\n"
+    "                       --sweep and --set, or else where the compiler looks\n"
+    "  --tune               compile, profile, compile with the profile: -o FILE gets the one that\n"
+    "                       is predicted to be faster. The profile is kept beside FILE (or where\n"
+    "                       --profile says) and used again while it is of this model\n"
     "  --overhead           instructions per task that scheduling takes, by schedule (emulator)\n"
     "  -q, --quiet          no table, no progress bar\n"
     "  -h, --help, --version\n"
@@ -90,6 +99,8 @@ enum {
     TRACE_OF,
     PREDICTED,
     OVERHEAD,
+    PROFILE,
+    TUNE,
     VERSION
 };
 
@@ -123,6 +134,9 @@ static const struct option options[] = {
     {"trace-of", required_argument, NULL, TRACE_OF},
     {"predicted", no_argument, NULL, PREDICTED},
     {"overhead", no_argument, NULL, OVERHEAD},
+    {"profile", required_argument, NULL, PROFILE},
+    {"tune", no_argument, NULL, TUNE},
+    {"output", required_argument, NULL, 'o'},
     {"quiet", no_argument, NULL, 'q'},
     {"help", no_argument, NULL, 'h'},
     {"version", no_argument, NULL, VERSION},
@@ -306,6 +320,10 @@ static const char **text_option(int option, struct eb_options *o) {
         return &o->target;
     case JSON:
         return &o->json;
+    case PROFILE:
+        return &o->profile;
+    case 'o':
+        return &o->output;
     case MARKDOWN:
         return &o->markdown;
     case PLOT:
@@ -333,6 +351,8 @@ static bool *flag_option(int option, struct eb_options *o) {
         return &o->no_tasks;
     case PREDICTED:
         return &o->predicted;
+    case TUNE:
+        return &o->tune;
     case OVERHEAD:
         return &o->overhead;
     case 'q':
@@ -372,6 +392,20 @@ static bool parse_option(int option, struct eb_options *o) {
     }
 }
 
+static bool check_profile(const struct eb_options *o) {
+    if (o->tune != (o->output != NULL)) return eb_fail("--tune MODEL goes with -o FILE");
+    if (!o->tune && !o->profile) return true;
+    const char *what = o->tune ? "--tune" : "--profile";
+    if (o->nfiles != 1 || eb_is_code(o->files[0]) || o->overhead)
+        return eb_fail("%s takes one model", what);
+    if (o->nschedules > 1) return eb_fail("%s takes one schedule", what);
+    if (strcmp(o->device, "none") == 0 || o->no_predictions)
+        return eb_fail("%s needs a device and a machine model", what);
+    if (!o->tune && (o->json || o->markdown || o->plot || o->trace || o->html))
+        return eb_fail("--profile writes nothing but the profile");
+    return true;
+}
+
 static bool check_together(struct eb_options *o) {
     int to_stdout = 0;
     const char *written[] = {o->json, o->markdown, o->plot};
@@ -391,14 +425,14 @@ static bool check_together(struct eb_options *o) {
         return eb_fail("with --device none there is nothing but predictions");
     if ((o->trace_of || o->predicted) && !o->trace && !o->html)
         return eb_fail("--trace-of and --predicted go with --trace or --html");
-    return true;
+    return check_profile(o);
 }
 
 enum eb_parsed eb_options_parse(int argc, char **argv, struct eb_options *o) {
     *o =
         (struct eb_options){.device = "auto", .seed = 1, .repeat = -1, .warmup = -1, .variants = 2};
     bool ok = true;
-    for (int c; ok && (c = getopt_long(argc, argv, "-qh", options, NULL)) != -1;) {
+    for (int c; ok && (c = getopt_long(argc, argv, "-qho:", options, NULL)) != -1;) {
         if (c == 'h' || c == VERSION) {
             if (c == 'h')
                 print_help();

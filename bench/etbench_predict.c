@@ -35,6 +35,7 @@ bool eb_play_with(struct eb_bench *b, const struct eb_column *c, const int64_t *
                   et_sim_result *out, char err[ET_SIM_ERR]) {
     struct player player = {values, task, ctx};
     et_sim_options o = {.machine = b->machine,
+                        .profile = b->times,
                         .syms = syms,
                         .mode = c->unfused ? ET_SIM_UNFUSED : ET_SIM_AS_SCHEDULED,
                         .value = player_value,

@@ -169,9 +169,9 @@ static char *read_text(const char *path, size_t *out_bytes) {
 }
 
 static int usage(void) {
-    fputs("usage: etstudy FILE.etg DIM=N,N,... [--context C] [--skew S] [--spread P] [--set "
-          "FIELD=X]...\n"
-          "       etstudy --experts [--skew S] [--spread P] [--set FIELD=X]...\n"
+    fputs("usage: etstudy FILE.etg DIM=N,N,... [--context C] [--skew S] [--spread P]\n"
+          "               [--machine M] [--set FIELD=X]...\n"
+          "       etstudy --experts [--skew S] [--spread P] [--machine M] [--set FIELD=X]...\n"
           "       etstudy --probe\n",
           stderr);
     return 2;
@@ -197,6 +197,16 @@ static bool set_field(et_machine *m, const char *text) {
     return false;
 }
 
+/* As etcc has it; lives until the program ends. */
+static bool set_machine(const char *what, et_machine *out) {
+    et_arena *arena = et_arena_create();
+    et_diags *d = et_diags_create(arena);
+    const et_machine *m = et_machine_find(arena, d, what, NULL);
+    et_diag_print(d, stderr);
+    if (m) *out = *m;
+    return m != NULL;
+}
+
 static bool read_options(int n, char **arg, struct study *s) {
     if (n % 2) return false;
     for (int i = 0; i < n; i += 2) {
@@ -207,6 +217,8 @@ static bool read_options(int n, char **arg, struct study *s) {
             s->skew = v;
         else if (strcmp(arg[i], "--spread") == 0)
             s->on.spread = v;
+        else if (strcmp(arg[i], "--machine") == 0 && set_machine(arg[i + 1], &s->on.m))
+            continue;
         else if (strcmp(arg[i], "--set") == 0 && set_field(&s->on.m, arg[i + 1]))
             continue;
         else

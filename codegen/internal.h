@@ -40,7 +40,9 @@ typedef struct {
     int flag_at, reduce_at, trace_at; /* LDS codegen uses for itself, after all locals */
     block exit, failed;
 
-    val wg, nwg, tid, lane, wave; /* wave and everything of the workgroup is uniform */
+    val wg, nwg, tid, lane, wave; /* wave and everything of the workgroup is uniform; wg: a rank */
+    val rank;                     /* wg, counted over all models */
+    int part;                     /* 1 + the model being emitted, of several: wg, nwg are its own */
     val args;                     /* the kernarg segment */
     val control, events, wait_ticks;
     val *sym;     /* i32 per symbol */
@@ -252,9 +254,10 @@ enum {
     CG_COUNT,
     CG_NEED,
     CG_STATUS,
-    CG_FLAG_BYTES = 32
+    CG_RANK, /* the workgroup's own, for the prologue only */
+    CG_FLAG_BYTES = 48
 };
-_Static_assert(4 * (CG_STATUS + 1) <= CG_FLAG_BYTES, "the words have their place in local memory");
+_Static_assert(4 * (CG_RANK + 1) <= CG_FLAG_BYTES, "the words have their place in local memory");
 enum { CG_GO_ON, CG_ABORTED, CG_EXPIRED };
 val cg_flag(cg *, int word);
 /* True where an edge applies in this iteration of the grid's loop; NULL = always. */
@@ -313,19 +316,30 @@ bool cg_wakes(cg *, int event, bool begun); /* does a dynamic grid wait for it? 
 void cg_arrived(cg *, int event, bool begun, const val *index, val old);
 /* Lanes where PRED holds completed the counter that is WORD of the event. */
 void cg_wake_lanes(cg *, int event, val pred, val word);
-void cg_seed(cg *); /* when the launch starts */
+void cg_seed(cg *); /* when the launch starts; of the model being emitted */
 
 /* ---- tile.c, static.c, dynamic.c ---- */
 void cg_tile(cg *, int grid, val tile);    /* one tile, from waits to notifications */
 void cg_visit(cg *, int first, int count); /* the items of a list, in program order */
 void cg_region(cg *, int region);
 
+/* ---- models.c ---- */
+/* All models of the program that the launch runs and this workgroup has a part in. */
+void cg_models(cg *);
+/* How many workgroups the model being emitted has. */
+val cg_part_workgroups(cg *);
+
 /* ---- kernel.c ---- */
 void cg_kernel(cg *);
+size_t cg_part_args(const cg *); /* where arguments of the models begin, in bytes */
 void cg_load_arguments(cg *);
 val cg_argument(cg *, size_t offset, LLVMTypeRef);
 val cg_hwreg(cg *, et_hwreg);
 val cg_die(cg *);
+
+/* ---- rank.c ---- */
+/* The rank of the workgroup that has this NUMBER in the dispatch, left for reports too. */
+val cg_rank(cg *, val number);
 
 /* ---- the rest ---- */
 bool cg_check(cg *); /* what codegen cannot do, told before it starts */

@@ -34,6 +34,17 @@ static size_t tensor_args(const cg *g) {
     return (at + 7) & ~(size_t)7;
 }
 
+static bool has_argument(const et_tensor *t) {
+    return t->kind != ET_TENSOR_TEMP && t->kind != ET_TENSOR_CONST;
+}
+
+size_t cg_part_args(const cg *g) {
+    size_t at = tensor_args(g);
+    for (int i = 0; i < g->p->ntensors; i++)
+        at += has_argument(&g->p->tensors[i]) ? 8 : 0;
+    return at;
+}
+
 /* Every grid loads its arguments anew: they are one cached scalar load away, while kept across the
  * kernel they would fill the scalar registers. The empty instruction hides that they are the same.
  */
@@ -47,7 +58,8 @@ void cg_load_arguments(cg *g) {
     g->control = cg_argument(g, offsetof(struct etrt_kernarg, control), g->gptr);
     g->events = cg_argument(g, offsetof(struct etrt_kernarg, events), g->gptr);
     g->wait_ticks = cg_argument(g, offsetof(struct etrt_kernarg, wait_ticks), g->i64);
-    g->nwg = cg_argument(g, offsetof(struct etrt_kernarg, workgroups), g->i32);
+    g->nwg = g->part ? cg_part_workgroups(g)
+                     : cg_argument(g, offsetof(struct etrt_kernarg, workgroups), g->i32);
     val workspace = cg_argument(g, offsetof(struct etrt_kernarg, workspace), g->gptr);
     for (int i = 0; i < et_sym_count(g->x); i++)
         g->sym[i] = cg_argument(g, sizeof(struct etrt_kernarg) + 4 * (size_t)i, g->i32);
@@ -73,26 +85,11 @@ val cg_die(cg *g) {
     return LLVMBuildAnd(g->b, cg_hwreg(g, g->t->die), cg_i32(g, ETRT_MAX_DIES - 1), "");
 }
 
-/* Where this workgroup is: for reports and, later, placement. Never a matter of correctness. */
-static void find_place(cg *g) {
-    val die = cg_die(g);
-    cg_if me;
-    cg_if_begin(g, &me, cg_icmp(g, LLVMIntEQ, g->tid, cg_i32(g, 0)));
-    val counter = cg_gep(g, g->events, LLVMBuildZExt(g->b, cg_muli(g, die, 4), g->i64, ""));
-    val rank = LLVMBuildAtomicRMWSyncScope(g->b, LLVMAtomicRMWBinOpAdd, counter, cg_i32(g, 1),
-                                           LLVMAtomicOrderingMonotonic, g->agent);
-    val where = LLVMBuildOr(g->b, LLVMBuildShl(g->b, die, cg_i32(g, 16), ""), rank, "");
-    val slot = cg_gep(g, cg_gepi(g, g->control, offsetof(struct etrt_control, placement)),
-                      LLVMBuildZExt(g->b, cg_muli(g, g->wg, 8), g->i64, ""));
-    LLVMSetAlignment(LLVMBuildStore(g->b, where, slot), 4);
-    LLVMSetAlignment(LLVMBuildStore(g->b, cg_hwreg(g, g->t->hw_id), cg_gepi(g, slot, 4)), 4);
-    cg_if_end(g, &me);
-}
-
-static void clear_next_events(cg *g) {
+/* Shared by the workgroups as the hardware numbers them, NUMBER: needs no rank. */
+static void clear_next_events(cg *g, val number) {
     val next = cg_argument(g, offsetof(struct etrt_kernarg, events_next), g->gptr);
     int wg = g->whole->workgroup, words = g->event_words;
-    val first = cg_add(g, cg_muli(g, g->wg, wg), g->tid), none = NULL;
+    val first = cg_add(g, cg_muli(g, number, wg), g->tid), none = NULL;
     cg_for f;
     val i = cg_for_begin(g, &f, first, cg_i32(g, words), cg_muli(g, g->nwg, wg), false, 0, &none);
     val ptr = cg_gep(g, next, LLVMBuildZExt(g->b, cg_muli(g, i, 4), g->i64, ""));
@@ -110,16 +107,16 @@ static void hold_lds(cg *g) {
 
 static void prologue(cg *g) {
     int wave = g->t->wave;
-    g->wg = cg_call(g, "llvm.amdgcn.workgroup.id.x", 0, NULL, 0, NULL);
+    val number = cg_call(g, "llvm.amdgcn.workgroup.id.x", 0, NULL, 0, NULL);
     g->tid = cg_call(g, "llvm.amdgcn.workitem.id.x", 0, NULL, 0, NULL);
     g->lane = LLVMBuildAnd(g->b, g->tid, cg_i32(g, wave - 1), "lane");
     g->wave = cg_uniform(g, LLVMBuildUDiv(g->b, g->tid, cg_i32(g, wave), ""));
     g->args = LLVMGetParam(g->fn, 0);
     cg_load_arguments(g);
     hold_lds(g);
-    find_place(g);
     cg_trace_begin(g);
-    clear_next_events(g);
+    clear_next_events(g, number);
+    g->wg = g->rank = cg_rank(g, number);
 }
 
 /* ---- the function ---- */
@@ -137,10 +134,7 @@ static void enum_attribute(cg *g, LLVMAttributeIndex at, const char *name, uint6
 
 static void declare_kernel(cg *g) {
     const et_program *p = g->p;
-    size_t bytes = tensor_args(g);
-    for (int i = 0; i < p->ntensors; i++)
-        if (p->tensors[i].kind != ET_TENSOR_TEMP && p->tensors[i].kind != ET_TENSOR_CONST)
-            bytes += 8;
+    size_t bytes = cg_part_args(g) + (size_t)p->g->nmodels * sizeof(struct etrt_part);
     LLVMTypeRef kptr = LLVMPointerTypeInContext(g->ctx, 4);
     g->fn = LLVMAddFunction(g->mod, g->symbol, LLVMFunctionType(g->none, &kptr, 1, false));
     LLVMSetFunctionCallConv(g->fn, 91); /* amdgpu_kernel */
@@ -235,6 +229,9 @@ void cg_kernel(cg *g) {
     g->base = cg_i32(g, 0);
     if (g->whole->nvariants) {
         emit_variants(g);
+    } else if (g->p->g->nmodels) {
+        cg_models(g);
+        cg_br(g, g->exit);
     } else {
         cg_seed(g);
         cg_visit(g, g->p->first, g->p->count);

@@ -153,6 +153,19 @@ static const char *schedule_of(et_program *whole) {
     return all;
 }
 
+static void put_models(struct out *o) {
+    const et_graph *g = o->g->p->g;
+    if (!g->nmodels) return;
+    put(o, "\"models\": [");
+    for (int i = 0; i < g->nmodels; i++) {
+        put(o, i ? ", {\"name\": " : "{\"name\": ");
+        put_string(o, g->model[i].name);
+        et_share s = g->model[i].share;
+        put(o, ", \"from\": %d, \"to\": %d}", s.to ? s.from : 0, s.to ? s.to : 1000000);
+    }
+    put(o, "],\n ");
+}
+
 char *cg_manifest(cg *g) {
     const et_program *p = g->p;
     struct out o = {.g = g};
@@ -165,8 +178,10 @@ char *cg_manifest(cg *g) {
     put_string(&o, schedule_of(g->whole));
     put(&o,
         ",\n \"kernel\": {\"symbol\": \"%s\", \"workgroup\": %d, \"wavefront\": %d, "
-        "\"lds_bytes\": %d},\n \"symbols\": [",
+        "\"lds_bytes\": %d},\n ",
         g->symbol, p->workgroup, g->t->wave, g->lds_bytes);
+    put_models(&o);
+    put(&o, "\"symbols\": [");
     for (int i = 0; i < et_sym_count(g->x); i++) {
         int64_t lo, hi;
         et_sym_range(g->x, i, &lo, &hi);

@@ -316,14 +316,19 @@ static void seed(cg *g, int grid) {
     *g = here;
 }
 
+static bool is_seeded(const cg *g, int grid) {
+    const et_grid *gr = &g->p->grids[grid];
+    return gr->dynamic && g->queues.grid[grid].seeded && (!g->part || gr->model == g->part - 1);
+}
+
 void cg_seed(cg *g) {
     bool any = false;
     for (int i = 0; i < g->p->ngrids; i++)
-        any |= g->p->grids[i].dynamic && g->queues.grid[i].seeded;
+        any |= is_seeded(g, i);
     if (!any) return;
     cg_if first;
     cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, g->wave, cg_i32(g, 0)));
     for (int i = 0; i < g->p->ngrids; i++)
-        if (g->p->grids[i].dynamic && g->queues.grid[i].seeded) seed(g, i);
+        if (is_seeded(g, i)) seed(g, i);
     cg_if_end(g, &first);
 }

@@ -99,7 +99,7 @@ static void write_record(cg *g, val trace, val at, int grid, val tile, val left)
         X(task, cg_i32(g, 1 + g->first_task + grid)),
         X(tile, tile),
         X(iteration, iteration(g, g->p->grids[grid].loop)),
-        X(workgroup, g->wg),
+        X(workgroup, g->rank),
         X(die, cg_die(g)),
         X(hw_id, cg_hwreg(g, g->t->hw_id)),
         X(look, look),

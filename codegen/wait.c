@@ -67,7 +67,7 @@ void cg_failed(cg *g) {
     for (int i = CG_TASK; i <= CG_NEED; i++)
         report_store(g, report, field[i], LLVMBuildLoad2(g->b, g->i32, cg_flag(g, i), ""));
     report_store(g, report, offsetof(struct etrt_report, launch), launch);
-    report_store(g, report, offsetof(struct etrt_report, workgroup), g->wg);
+    report_store(g, report, offsetof(struct etrt_report, workgroup), g->rank);
     report_store(g, report, offsetof(struct etrt_report, die), cg_die(g));
     report_store(g, report, offsetof(struct etrt_report, hw_id), cg_hwreg(g, g->t->hw_id));
     LLVMBuildFenceSyncScope(g->b, LLVMAtomicOrderingRelease, g->system, "");

@@ -146,7 +146,7 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
     if (!check_dump(o->dump, d) || !check_stage(o->to, from, d) || !check_schedule(o, from, d))
         return false;
     if (o->to && strcmp(o->to, "graph") == 0) return write_text(g, NULL, o->output, d);
-    et_pass_options passes = {.machine = et_machine_for(o->target),
+    et_pass_options passes = {.machine = o->on ? o->on : et_machine_for(o->target),
                               .dump = o->dump,
                               .dump_to = stdout,
                               .time_passes = o->time_passes,
@@ -154,9 +154,13 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
                               .no_verify = o->no_verify,
                               .schedule = o->schedule,
                               .slices = o->slices,
+                              .profile = o->times,
                               .to = o->to};
     et_program *p = lower(g, from, o, &passes, narrow, ctx);
     if (!p) return false;
+    if (o->times && et_stage_find(p->stage) >= et_stage_find("tiled") &&
+        !et_profile_check(o->times, p, passes.machine, d))
+        return false;
     if (o->verbose)
         for (int i = 0; i < p->nvariants; i++)
             fprintf(stderr, "%s: variant for %s up to %lld\n", o->input,

@@ -91,6 +91,11 @@ static int each_target(et_arena *arena, et_diags *d, const et_options *o,
     char *rest = et_strndup(arena, o->target, strlen(o->target));
     for (char *name; (name = strsep(&rest, ","));) {
         if (!et_check_target(name, d)) return 0;
+        if (o->on && strcmp(o->on->target, name) != 0) {
+            et_diag(d, ET_ERROR, (et_loc){0}, "machine %s is a %s, the code is for %s", o->on->name,
+                    o->on->target, name);
+            return 0;
+        }
         for (int i = 0; i < n; i++)
             if (strcmp(out[i].target, name) == 0) {
                 et_diag(d, ET_ERROR, (et_loc){0}, "target %s is named twice", name);
@@ -103,26 +108,111 @@ static int each_target(et_arena *arena, et_diags *d, const et_options *o,
             out[n].output = path_for(arena, o->output, name);
             out[n].emit_llvm = path_for(arena, o->emit_llvm, name);
         }
-        if (same_file(o->input, out[n].output) || same_file(o->input, out[n].emit_llvm)) {
-            complain(d, o->input, "the output would replace the input");
-            return 0;
+        for (int i = -1; i < o->nothers; i++) {
+            const char *input = i < 0 ? o->input : o->others[i];
+            if (same_file(input, out[n].output) || same_file(input, out[n].emit_llvm)) {
+                complain(d, input, "the output would replace the input");
+                return 0;
+            }
         }
         n++;
     }
     return n;
 }
 
-static bool run(et_arena *arena, et_diags *d, const et_options *o) {
-    et_options each[MAX_TARGETS];
-    int targets = each_target(arena, d, o, each);
+/* The options with the machine, target and profile that they mean; false after an error. */
+static bool resolve(et_arena *arena, et_diags *d, et_options *o) {
+    if (o->machine && !(o->on = et_machine_find(arena, d, o->machine, NULL))) return false;
+    if (!o->target) o->target = o->on ? o->on->target : "gfx942";
+    return !o->profile || (o->times = et_profile_read(arena, d, o->profile));
+}
+
+/* ---- several models ---- */
+
+static int model_named(const et_graph *g, const char *name, size_t n) {
+    for (int i = 0; i < g->nmodels; i++)
+        if (strlen(g->model[i].name) == n && memcmp(g->model[i].name, name, n) == 0) return i;
+    return -1;
+}
+
+/* "MODEL=NUMBER" */
+static bool give_weight(et_graph *g, et_diags *d, const char *text, bool given[ET_MAX_MODELS]) {
+    const char *sign = strchr(text, '='), *what = NULL;
+    char *end = NULL;
+    double weight = sign ? strtod(sign + 1, &end) : 0;
+    int m = sign ? model_named(g, text, (size_t)(sign - text)) : -1;
+    if (!sign || end == sign + 1 || *end || !(weight > 0 && weight < 1e6))
+        what = "write MODEL=NUMBER, with a number above 0 and below a million";
+    else if (!g->nmodels)
+        what = "weights are for several models that share a kernel";
+    else if (m < 0)
+        what = "there is no model of that name";
+    else if (given[m])
+        what = "a second weight for this model";
+    if (what) {
+        et_diag(d, ET_ERROR, (et_loc){0}, "--weight=%s: %s", text, what);
+        for (int i = 0; m < 0 && i < g->nmodels; i++)
+            et_diag(d, ET_NOTE, (et_loc){0}, "there is %s", g->model[i].name);
+        return false;
+    }
+    given[m] = true;
+    g->model[m].weight = weight;
+    return true;
+}
+
+static bool give_weights(et_graph *g, et_diags *d, const et_options *o) {
+    bool given[ET_MAX_MODELS] = {false}, ok = true;
+    for (int i = 0; i < o->nweights; i++)
+        ok &= give_weight(g, d, o->weights[i], given);
+    return ok;
+}
+
+static et_graph *read_mix(et_arena *arena, et_diags *d, const et_options *o) {
+    et_source source[ET_MAX_MODELS];
+    if (o->nothers >= ET_MAX_MODELS) {
+        et_diag(d, ET_ERROR, (et_loc){0}, "%d models: at most %d share a kernel", o->nothers + 1,
+                ET_MAX_MODELS);
+        return NULL;
+    }
+    for (int i = 0; i <= o->nothers; i++) {
+        et_source *s = &source[i];
+        s->name = i ? o->others[i - 1] : o->input;
+        s->text = read_input(arena, d, s->name, &s->bytes);
+        if (!s->text) return NULL;
+        if (!et_eti_looks(s->text, s->bytes)) continue;
+        complain(d, s->name, "models that are to share a kernel are given as .etg");
+        et_diag(d, ET_NOTE, (et_loc){0}, "one .eti can hold several models: see 'part' in ETI.md");
+        return NULL;
+    }
+    return et_parse_etg_mix(arena, d, o->nothers + 1, source);
+}
+
+/* What O names, at whatever stage it is: *OUT_PROGRAM is NULL for a graph. */
+static et_graph *read_program(et_arena *arena, et_diags *d, const et_options *o, struct source *s,
+                              et_program **out_program) {
+    et_graph *g;
+    *out_program = NULL;
+    if (o->nothers) {
+        g = read_mix(arena, d, o);
+    } else {
+        if (!s->text) s->text = read_input(arena, d, o->input, &s->bytes);
+        if (!s->text) return NULL;
+        g = et_eti_looks(s->text, s->bytes)
+                ? et_eti_parse(arena, d, o->input, s->text, s->bytes, out_program)
+                : et_parse_etg(arena, d, o->input, s->text, s->bytes);
+    }
+    return g && give_weights(g, d, o) ? g : NULL;
+}
+
+static bool run(et_arena *arena, et_diags *d, const et_options *given) {
+    et_options each[MAX_TARGETS], options = *given;
+    const et_options *o = &options;
+    int targets = resolve(arena, d, &options) ? each_target(arena, d, o, each) : 0;
     if (!targets) return false;
-    size_t bytes;
     double t = seconds();
-    char *text = read_input(arena, d, o->input, &bytes);
-    if (!text) return false;
+    struct source source = {.arena = arena, .name = o->input};
     et_program *p = NULL;
-    et_graph *g = et_eti_looks(text, bytes) ? et_eti_parse(arena, d, o->input, text, bytes, &p)
-                                            : et_parse_etg(arena, d, o->input, text, bytes);
+    et_graph *g = read_program(arena, d, o, &source, &p);
     if (!g) return false;
     if (o->time_passes) fprintf(stderr, "%8.3f ms  parse\n", 1e3 * (seconds() - t));
     if (o->verbose && !p)
@@ -132,10 +222,10 @@ static bool run(et_arena *arena, et_diags *d, const et_options *o) {
         et_graph_print(g, stdout);
         return true;
     }
-    struct source source = {arena, o->input, text, bytes};
+    bool variants = !p && !g->nmodels; /* they go by a dim of the one model */
     for (int i = 0; i < targets; i++) {
-        if (i && p) g = et_eti_parse(arena, d, o->input, text, bytes, &p); /* passes change it */
-        if (!g || !et_compile(g, p, &each[i], d, p ? NULL : narrow, &source)) return false;
+        if (i && !variants) g = read_program(arena, d, o, &source, &p); /* passes change it */
+        if (!g || !et_compile(g, p, &each[i], d, variants ? narrow : NULL, &source)) return false;
     }
     return true;
 }

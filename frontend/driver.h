@@ -5,10 +5,16 @@
 #include "passes.h"
 
 typedef struct et_options {
-    const char *input;       /* path, or "-" for standard input */
+    const char *input;   /* path, or "-" for standard input */
+    char *const *others; /* paths of further models for the same kernel */
+    int nothers;
+    const char *weights[ET_MAX_MODELS]; /* "MODEL=NUMBER": how much its time counts */
+    int nweights;
     const char *output;      /* code object, or the text of stage `to`; NULL to make none */
     const char *to;          /* the stage to stop at and write, or NULL */
-    const char *target;      /* a row of codegen/targets.def; of et_drive, a list with commas */
+    const char *target;      /* a row of codegen/targets.def; of et_drive, a list with commas, or
+                                NULL: the machine's, or gfx942 */
+    const char *machine;     /* as et_machine_find takes it, or NULL: the first of the target */
     const char *schedule;    /* "static", "dynamic", "hybrid"; NULL as the first, or as given */
     const char *dump;        /* "graph", the name of a pass, "all", or NULL; printed to stdout */
     const char *emit_llvm;   /* path for LLVM IR, or NULL */
@@ -19,6 +25,9 @@ typedef struct et_options {
     int slices;          /* as of et_pass_options */
     bool profile_kernel; /* the kernel records when and where every task ran */
     bool verbose, time_passes, no_verify;
+    const char *profile;      /* path of times that replace predicted ones, or NULL */
+    const et_machine *on;     /* et_drive: the machine that was found */
+    const et_profile *times;  /* et_drive: what PROFILE says; or given without a PROFILE */
     et_arena *arena;          /* what everything is made in, or NULL for one that is freed */
     et_program **out_program; /* what the code object was made of, in that arena, or NULL */
 } et_options;

@@ -9,11 +9,39 @@ static void load_prelude(et_sema *s) {
 }
 
 /* FNV-1a, 64 bits: tells which source a code object came from, not that nobody changed it. */
-static const char *source_hash(et_arena *arena, const char *text, size_t bytes) {
-    uint64_t h = 0xcbf29ce484222325u;
+#define FNV_BASIS UINT64_C(0xcbf29ce484222325)
+
+static uint64_t hash(uint64_t h, const char *text, size_t bytes) {
     for (size_t i = 0; i < bytes; i++)
         h = (h ^ (unsigned char)text[i]) * 0x100000001b3u;
+    return h;
+}
+
+static const char *hash_text(et_arena *arena, uint64_t h) {
     return et_printf(arena, "%016llx", (unsigned long long)h);
+}
+
+/* Add what TEXT says to S's graph, with errors where it is wrong. */
+static void parse(et_sema *s, const char *file_name, const char *text, size_t bytes) {
+    int before = et_diag_errors(s->diags);
+    et_loc start = {.line = 1, .col = 1, .len = 1};
+    if (bytes > ET_MAX_SOURCE) {
+        et_diag(s->diags, ET_ERROR, (et_loc){0}, "%s: larger than %zu MB", file_name,
+                ET_MAX_SOURCE >> 20);
+        return;
+    }
+    start.file = et_diag_file(s->diags, file_name, text, bytes);
+    load_prelude(s);
+    et_program_ast p = et_parse_text(s->arena, s->diags, start.file, text, bytes);
+    for (int i = 0; i < p.n; i++)
+        et_sema_statement(s, p.stm[i]);
+    int errors = et_diag_errors(s->diags) - before;
+    if (errors >= ET_MAX_ERRORS)
+        et_diag(s->diags, ET_ERROR, (et_loc){0}, "%d errors: giving up", errors);
+    else if (p.n == 0 && errors == 0)
+        et_diag(s->diags, ET_ERROR, start, "an empty program: it starts with 'model NAME'");
+    else if (!s->has_effect)
+        et_diag(s->diags, ET_ERROR, start, "the program has no output and updates no state");
 }
 
 et_graph *et_parse_etg(et_arena *arena, et_diags *diags, const char *file_name, const char *text,
@@ -24,27 +52,26 @@ et_graph *et_parse_etg(et_arena *arena, et_diags *diags, const char *file_name, 
 et_graph *et_parse_etg_narrow(et_arena *arena, et_diags *diags, const char *file_name,
                               const char *text, size_t bytes, const et_dim_range *narrow) {
     int before = et_diag_errors(diags);
-    et_loc start = {.line = 1, .col = 1, .len = 1};
-    if (bytes > ET_MAX_SOURCE) {
-        et_diag(diags, ET_ERROR, (et_loc){0}, "%s: larger than %zu MB", file_name,
-                ET_MAX_SOURCE >> 20);
-        return NULL;
-    }
-    start.file = et_diag_file(diags, file_name, text, bytes);
     et_graph *g = et_graph_create(arena, diags);
-    g->source_hash = source_hash(arena, text, bytes);
+    g->source_hash = hash_text(arena, hash(FNV_BASIS, text, bytes));
     et_sema s = {
         .arena = arena, .diags = diags, .graph = g, .x = g->exprs, .loop = -1, .narrow = narrow};
-    load_prelude(&s);
-    et_program_ast p = et_parse_text(arena, diags, start.file, text, bytes);
-    for (int i = 0; i < p.n; i++)
-        et_sema_statement(&s, p.stm[i]);
-    int errors = et_diag_errors(diags) - before;
-    if (errors >= ET_MAX_ERRORS)
-        et_diag(diags, ET_ERROR, (et_loc){0}, "%d errors: giving up", errors);
-    else if (p.n == 0 && errors == 0)
-        et_diag(diags, ET_ERROR, start, "an empty program: it starts with 'model NAME'");
-    else if (!s.has_effect)
-        et_diag(diags, ET_ERROR, start, "the program has no output and updates no state");
+    parse(&s, file_name, text, bytes);
+    return et_diag_errors(diags) > before ? NULL : g;
+}
+
+et_graph *et_parse_etg_mix(et_arena *arena, et_diags *diags, int n, const et_source *sources) {
+    int before = et_diag_errors(diags);
+    et_graph *g = et_graph_create(arena, diags);
+    uint64_t h = FNV_BASIS;
+    g->name = "mix";
+    for (int i = 0; i < n; i++) {
+        const et_source *from = &sources[i];
+        et_sema s = {
+            .arena = arena, .diags = diags, .graph = g, .x = g->exprs, .loop = -1, .mix = true};
+        parse(&s, from->name, from->text, from->bytes);
+        h = hash(h, from->text, from->bytes);
+    }
+    g->source_hash = hash_text(arena, h);
     return et_diag_errors(diags) > before ? NULL : g;
 }

@@ -18,4 +18,11 @@ typedef struct {
 et_graph *et_parse_etg_narrow(et_arena *, et_diags *, const char *file_name, const char *text,
                               size_t bytes, const et_dim_range *narrow);
 
+typedef struct {
+    const char *name, *text; /* NAME: of the file */
+    size_t bytes;
+} et_source;
+/* The graph of N programs, each a model of its own: what there is of one, it calls "MODEL.name". */
+et_graph *et_parse_etg_mix(et_arena *, et_diags *, int n, const et_source *);
+
 #endif

@@ -59,7 +59,7 @@ static void open_carries(et_sema *s, int loop, carries *c) {
         et_binding *b = c->v[i].name;
         if (!c->v[i].in.id) continue;
         c->v[i].in = et_graph_carry(s->graph, loop, c->v[i].in);
-        et_val_of(s->graph, c->v[i].in)->name = b->name;
+        et_val_of(s->graph, c->v[i].in)->name = et_graph_name(s->graph, b->name);
         b->elem = et_elem_value(s, c->v[i].in);
     }
 }

@@ -7,7 +7,8 @@
 
 static const char help[] =
     "usage: etcc MODEL.etg -o MODEL.hsaco [options]\n"
-    "Compiles a model to one persistent GPU kernel.\n"
+    "       etcc A.etg B.etg ... -o MIX.hsaco [options]\n"
+    "Compiles a model, or several that share the GPU, to one persistent GPU kernel.\n"
     "\n"
     "  -o FILE              the code object to write; with --to the text\n"
     "  --to=STAGE           stop at a stage and write it as .eti: graph, fused, tiled, evented,\n"
@@ -15,6 +16,8 @@ static const char help[] =
     "  --target=NAME[,NAME]...  the GPU: gfx90a, gfx942 (default), gfx950, gfx1100 or gfx1201.\n"
     "                       With several, -o MODEL.hsaco writes MODEL.gfx90a.hsaco and so on, one\n"
     "                       file for each; --emit-llvm likewise\n"
+    "  --machine=NAME|FILE  the GPU whose speeds costs are predicted from, and its target; a FILE\n"
+    "                       is a description of your own (passes/machines/README.md)\n"
     "  --schedule=HOW       how tiles are given to workgroups: static (the default), dynamic\n"
     "                       (queued when what they wait for is done), or hybrid (each task the\n"
     "                       way that costs less, or that @static or @dynamic asks for)\n"
@@ -24,8 +27,14 @@ static const char help[] =
     "  -d PASS              print the program after PASS, or after each with 'all'; 'graph' is "
     "the\n"
     "                       program as parsed. Without -o nothing else is made\n"
+    "  --weight=MODEL=W     of several models: MODEL's time counts W times (default 1) when the "
+    "GPU\n"
+    "                       is divided among them; once for each\n"
     "  --variants=K         at most K (1 to 4, default 2) tilings of everything, chosen at launch\n"
-    "                       by the value of the first dim; fewer where fewer will do\n"
+    "                       by the value of the first dim; fewer where fewer will do, one\n"
+    "                       where several models share the kernel\n"
+    "  --profile=FILE       times of tasks that replace predicted ones: what 'etbench --profile'\n"
+    "                       writes\n"
     "  --emit-llvm=FILE     write the kernel's LLVM IR\n"
     "  --profile-kernel     the kernel can record when and where every task ran\n"
     "  --rocm-device-lib-path=DIR   where the ROCm device libraries' bitcode is\n"
@@ -37,6 +46,7 @@ static const char help[] =
     "  --no-verify          do not prove the schedule before making the kernel\n"
     "  -v, --verbose        say what was made\n"
     "  --time-passes        say how long each pass took\n"
+    "  --list-machines      print the machines there are\n"
     "  -h, --help           print this\n"
     "  --version            print the version\n"
     "\n"
@@ -45,10 +55,14 @@ static const char help[] =
 
 enum {
     TARGET = 256,
+    MACHINE,
+    LIST_MACHINES,
+    PROFILE,
     SCHEDULE,
     SLICES,
     EMIT_LLVM,
     VARIANTS,
+    WEIGHT,
     DEVICE_LIBS,
     BREAK_EVENT,
     NO_VERIFY,
@@ -61,11 +75,15 @@ enum {
 
 static const struct option options[] = {
     {"target", required_argument, NULL, TARGET},
+    {"machine", required_argument, NULL, MACHINE},
+    {"list-machines", no_argument, NULL, LIST_MACHINES},
+    {"profile", required_argument, NULL, PROFILE},
     {"to", required_argument, NULL, TO},
     {"schedule", required_argument, NULL, SCHEDULE},
     {"slices", required_argument, NULL, SLICES},
     {"emit-llvm", required_argument, NULL, EMIT_LLVM},
     {"variants", required_argument, NULL, VARIANTS},
+    {"weight", required_argument, NULL, WEIGHT},
     {"rocm-device-lib-path", required_argument, NULL, DEVICE_LIBS},
     {"break-event", required_argument, NULL, BREAK_EVENT},
     {"no-verify", no_argument, NULL, NO_VERIFY},
@@ -113,7 +131,7 @@ static int run(const et_options *o) {
 }
 
 int main(int argc, char **argv) {
-    et_options o = {.target = "gfx942", .variants = 2};
+    et_options o = {.variants = 2};
     for (int c; (c = getopt_long(argc, argv, "o:d:vh", options, NULL)) != -1;) {
         switch (c) {
         case 'o':
@@ -131,6 +149,15 @@ int main(int argc, char **argv) {
         case TARGET:
             o.target = optarg;
             break;
+        case MACHINE:
+            o.machine = optarg;
+            break;
+        case PROFILE:
+            o.profile = optarg;
+            break;
+        case LIST_MACHINES:
+            et_machine_list(stdout);
+            return 0;
         case SCHEDULE:
             o.schedule = optarg;
             break;
@@ -142,6 +169,11 @@ int main(int argc, char **argv) {
             break;
         case VARIANTS:
             o.variants = optarg[0] >= '1' && optarg[0] <= '4' && !optarg[1] ? optarg[0] - '0' : 0;
+            break;
+        case WEIGHT:
+            if (o.nweights == ET_MAX_MODELS)
+                return usage("more weights than there can be models, at --weight=%s", optarg);
+            o.weights[o.nweights++] = optarg;
             break;
         case DEVICE_LIBS:
             o.device_libs = optarg;
@@ -175,8 +207,8 @@ int main(int argc, char **argv) {
             return 2;
         }
     }
-    if (argc - optind > 1)
-        return usage("one input file at a time, not also '%s'", argv[optind + 1]);
     o.input = argv[optind];
+    o.nothers = argc - optind > 1 ? argc - optind - 1 : 0;
+    o.others = argv + optind + 1;
     return run(&o);
 }

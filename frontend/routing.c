@@ -13,7 +13,7 @@ static bool add(et_sema *s, const et_call *c, const et_op *op, int nargs, const 
                 int nattrs, const et_attr *attrs, const char *name, et_value *out) {
     et_value v;
     if (!et_sema_node_in(s, s->loop, op, c->loc, nargs, args, nattrs, attrs, &v)) return false;
-    et_val_of(s->graph, v)->name = name;
+    et_val_of(s->graph, v)->name = et_graph_name(s->graph, name);
     *out = v;
     return true;
 }

@@ -27,7 +27,9 @@ static void dim(et_sema *s, const et_stm *stm) {
     b->poison = !ok;
     if (ok && s->narrow && strcmp(s->narrow->dim, b->name) == 0)
         lo = s->narrow->lo, hi = s->narrow->hi;
-    if (ok) b->elem = et_elem_scalar(s, et_sym(s->x, et_sym_add(s->x, b->name, lo, hi)));
+    if (!ok) return;
+    const char *name = et_graph_name(s->graph, b->name);
+    b->elem = et_elem_scalar(s, et_sym(s->x, et_sym_add(s->x, name, lo, hi)));
 }
 
 static void constant(et_sema *s, const et_stm *stm) {
@@ -56,7 +58,8 @@ static void tensors(et_sema *s, const et_stm *stm) {
         b->poison = !ok;
         if (ok)
             b->elem = et_elem_value(s, et_graph_value(s->graph, input ? ET_V_INPUT : ET_V_STATE,
-                                                      id->text, &shape, id->loc));
+                                                      et_graph_name(s->graph, id->text), &shape,
+                                                      id->loc));
     }
 }
 
@@ -76,7 +79,7 @@ void et_sema_bind(et_sema *s, et_binding *b, et_loc loc, const et_elem *e) {
         if (!et_elem_place(s, loc, e, &v)) return;
         if (et_val_of(s->graph, v)->kind == ET_V_STATE && !et_elem_copy(s, loc, v, &v)) return;
         et_val *val = et_val_of(s->graph, v);
-        if (val->kind == ET_V_NODE && !val->name) val->name = b->name;
+        if (val->kind == ET_V_NODE && !val->name) val->name = et_graph_name(s->graph, b->name);
         b->elem = et_elem_value(s, v);
     } else {
         b->elem = *e;
@@ -201,7 +204,7 @@ static void output(et_sema *s, const et_stm *stm) {
     b->poison = !ok;
     b->unknown = false;
     if (!ok) return;
-    et_graph_output(s->graph, v, b->name);
+    et_graph_output(s->graph, v, et_graph_name(s->graph, b->name));
     give_hints(s, stm, s->graph->outputs[s->graph->noutputs - 1]);
     b->elem = et_elem_value(s, s->graph->outputs[s->graph->noutputs - 1]);
 }
@@ -211,7 +214,10 @@ static void output(et_sema *s, const et_stm *stm) {
 static void model(et_sema *s, const et_stm *stm) {
     if (s->has_model) et_sema_error(s, stm->loc, "a file has one 'model' statement");
     s->has_model = true;
-    s->graph->name = stm->names[0].text;
+    if (!s->mix)
+        s->graph->name = stm->names[0].text;
+    else if (!et_graph_model(s->graph, stm->names[0].text))
+        et_sema_error(s, stm->loc, "more than %d models", ET_MAX_MODELS);
 }
 
 static void def(et_sema *s, const et_stm *stm) {

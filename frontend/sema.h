@@ -93,6 +93,7 @@ typedef struct {
     et_table names, defs;
     et_binding *locals;         /* live names of the open loops, innermost first */
     int loop;                   /* the innermost open loop, or -1 */
+    bool mix;                   /* the graph is to hold several models: this is one of them */
     const et_dim_range *narrow; /* bounds that replace those of one dim, or NULL */
     int nloops;                 /* open loops */
     const et_frame *frame;

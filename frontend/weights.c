@@ -208,7 +208,8 @@ void et_sema_weight(et_sema *s, const et_stm *stm) {
         if (!b) continue;
         b->poison = true;
         if (!ok) continue;
-        et_value v = et_graph_value(s->graph, ET_V_WEIGHT, id->text, &shape, id->loc);
+        et_value v = et_graph_value(s->graph, ET_V_WEIGHT, et_graph_name(s->graph, id->text),
+                                    &shape, id->loc);
         et_val *val = et_val_of(s->graph, v);
         val->source = stm->source ? stm->source : id->text;
         val->nloops = nloops;

@@ -262,7 +262,8 @@ static et_value value_named(eti_parser *p) {
 
 /* What the user called the value with this label: nothing where the label is a number. */
 static const char *name_of(eti_parser *p, const char *label) {
-    return *label >= '0' && *label <= '9' ? NULL : eti_plain_name(p, label);
+    const char *own = et_model_plain(p->g, label);
+    return *own >= '0' && *own <= '9' ? NULL : eti_plain_name(p, label);
 }
 
 static void define(eti_parser *p, const char *label, et_loc loc, et_value v) {
@@ -376,7 +377,7 @@ static void leaf(eti_parser *p, et_value_kind kind) {
         eti_need(p, '=');
         if (!p->broken) data = eti_data(p, &s);
     } else if (kind == ET_V_WEIGHT) {
-        source = eti_plain_name(p, label);
+        source = et_model_plain(p->g, eti_plain_name(p, label));
         if (eti_take(p, '=')) source = eti_need_name(p, ETI_STRING, "its name in the checkpoint");
         if (source && !*source) eti_error(p, loc, "an empty name");
     }
@@ -485,8 +486,8 @@ static void for_loop(eti_parser *p) {
     }
     if (!eti_known(p, 'l', label)) eti_declare(p, 'l', label, loc, p->g->nloops);
     uint32_t first = (uint32_t)p->g->nvals;
-    p->loop =
-        et_graph_loop(p->g, block(p), eti_plain_name(p, label), outer, from, from + trips, loc);
+    p->loop = et_graph_loop(p->g, block(p), et_model_plain(p->g, eti_plain_name(p, label)), outer,
+                            from, from + trips, loc);
     if (eti_known(p, 'n', label))
         eti_error(p, loc, "'%s' is a dim", label);
     else
@@ -515,6 +516,7 @@ static void nested(eti_parser *p) {
     et_loc loc = p->tok.loc;
     if (p->tok.kind == ETI_TENSOR) {
         const char *label = p->tok.text;
+        eti_enter_model(p, label);
         eti_next(p);
         eti_need(p, '=');
         if (p->broken)
@@ -561,6 +563,7 @@ static void fix_weights(eti_parser *p) {
     for (int i = 0; i < p->npending; i++) {
         const struct eti_pending *w = &p->pending[i];
         et_val *v = et_val_of(p->g, (et_value){w->value});
+        p->model = v->model;
         for (int k = 0; k < w->n; k++) {
             int l = eti_find(p, 'l', w->label[k], w->loc[k], "loop");
             int64_t trips;

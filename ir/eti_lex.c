@@ -51,9 +51,11 @@ static void bad(eti_parser *p, const char *to, const char *what) {
     p->at = to;
 }
 
-/* letters and digits, with .2 behind it where names repeat */
+/* letters and digits, behind a model's name and a dot where there are several models, with .2
+ * behind it where names repeat */
 static const char *name_end(const eti_parser *p, const char *q) {
-    while (q < p->end && (is_letter(*q) || is_digit(*q)))
+    while (q < p->end &&
+           (is_letter(*q) || is_digit(*q) || (*q == '.' && p->end - q >= 2 && is_letter(q[1]))))
         q++;
     if (p->end - q >= 2 && *q == '.' && is_digit(q[1]))
         for (q++; q < p->end && is_digit(*q);)

@@ -103,6 +103,8 @@ typedef struct eti_parser {
     int npending, cpending;
     int loop; /* graph: the one being read, or -1 */
 
+    int model; /* what is being read belongs to, or -1: the first name in it will tell */
+
     bool planned; /* offsets in the workspace are given: fill in those that are not */
     bool *placed; /* by tensor */
     int cplaced;
@@ -132,6 +134,11 @@ double eti_need_float(eti_parser *);
  * sign in SIGNS or with a closing brace. */
 void eti_recover(eti_parser *, const char *const *words, const char *signs);
 bool eti_among(const char *text, const char *const *words);
+
+/* A statement of its own begins: of whatever model. */
+void eti_any_model(eti_parser *);
+/* What is being read is of NAME's model, where nothing before has told. */
+void eti_enter_model(eti_parser *, const char *name);
 
 /* Declare SIGN + NAME as number INDEX; an error when it is taken. */
 bool eti_declare(eti_parser *, char sign, const char *name, et_loc, int index);

@@ -183,7 +183,10 @@ static void task(eti_parser *p, struct list *to, int loop) {
         func = eti_need_name(p, ETI_FUNC, "a function such as @f");
     }
     if (!name || !func) return;
-    et_grid g = {.name = name, .loop = loop, .func = eti_find(p, '@', func, at, "function")};
+    et_grid g = {.name = name,
+                 .model = p->g->building,
+                 .loop = loop,
+                 .func = eti_find(p, '@', func, at, "function")};
     const et_func *f = g.func >= 0 ? &p->p->funcs[g.func] : NULL;
     if (!f) { /* its coordinates are not known either */
         eti_poison(p, 't', name, loc);
@@ -265,6 +268,7 @@ static void items(eti_parser *p, struct list *to, int loop_index, int depth) {
             return;
         }
         int mark = p->nscope;
+        if (!depth) eti_any_model(p);
         if (eti_is_word(p, "task") && p->stage >= 2)
             task(p, to, loop_index);
         else if (eti_is_word(p, "group") && p->stage == 1)

@@ -4,8 +4,9 @@
 #include <string.h>
 
 const char *eti_plain_name(eti_parser *p, const char *label) {
-    const char *dot = strchr(label, '.');
-    return dot ? et_strndup(p->arena, label, (size_t)(dot - label)) : label;
+    const char *dot = strrchr(label, '.');
+    if (!dot || dot[1] < '0' || dot[1] > '9') return label;
+    return et_strndup(p->arena, label, (size_t)(dot - label));
 }
 
 int eti_loop_named(eti_parser *p) {
@@ -217,7 +218,7 @@ void eti_tensor(eti_parser *p) {
     int before = p->errors;
     const char *name = eti_need_name(p, ETI_TENSOR, "a tensor such as %x");
     et_tensor t = {.kind = (et_tensor_kind)kind, .name = name, .shape = {.rank = -1}};
-    if (t.kind == ET_TENSOR_WEIGHT) t.source = name;
+    if (t.kind == ET_TENSOR_WEIGHT) t.source = et_model_plain(p->g, name);
     eti_need(p, ':');
     if (!p->broken) eti_shape(p, &t.shape);
     clauses(p, &t, index);

@@ -66,6 +66,47 @@ et_graph *et_graph_create(et_arena *arena, et_diags *diags) {
     return g;
 }
 
+/* ---- several models ---- */
+
+static bool is_model(const et_graph *g, const char *name) {
+    for (int i = 0; i < g->nmodels; i++)
+        if (strcmp(g->model[i].name, name) == 0) return true;
+    return false;
+}
+
+bool et_graph_model(et_graph *g, const char *name) {
+    if (g->nmodels == ET_MAX_MODELS) return false;
+    const char *own = name;
+    for (int n = 2; is_model(g, own); n++)
+        own = et_printf(g->arena, "%s_%d", name, n);
+    g->building = g->nmodels++;
+    g->model[g->building] = (et_model){.name = et_strdup(g->arena, own), .weight = 1};
+    return true;
+}
+
+const char *et_model_name(const et_graph *g, int model, const char *name) {
+    return g->nmodels && name ? et_printf(g->arena, "%s.%s", g->model[model].name, name) : name;
+}
+
+const char *et_graph_name(const et_graph *g, const char *name) {
+    return et_model_name(g, g->building, name);
+}
+
+int et_model_of(const et_graph *g, const char *name) {
+    if (!g->nmodels) return 0;
+    const char *dot = strchr(name, '.');
+    for (int i = 0; dot && i < g->nmodels; i++) {
+        size_t n = strlen(g->model[i].name);
+        if (n == (size_t)(dot - name) && memcmp(name, g->model[i].name, n) == 0) return i;
+    }
+    return -1;
+}
+
+const char *et_model_plain(const et_graph *g, const char *name) {
+    int m = g->nmodels ? et_model_of(g, name) : -1;
+    return m < 0 ? name : name + strlen(g->model[m].name) + 1;
+}
+
 et_val *et_val_of(const et_graph *g, et_value v) {
     et_check(v.id > 0 && v.id < (uint32_t)g->nvals);
     return &g->vals[v.id];
@@ -84,6 +125,7 @@ et_value et_graph_value(et_graph *g, et_value_kind kind, const char *name, const
                                  .name = name ? et_strdup(g->arena, name) : NULL,
                                  .shape = *shape,
                                  .loc = loc,
+                                 .model = g->building,
                                  .node = -1};
     return (et_value){(uint32_t)g->nvals++};
 }
@@ -198,7 +240,9 @@ static int new_loop(et_graph *g, const char *name, int parent, int64_t lo, int64
     ET_GROW(g->arena, g->loops, g->nloops, g->cloops);
     g->loops[g->nloops] =
         (et_loop){.name = et_strdup(g->arena, name),
-                  .var = et_var_add(g->exprs, loop_label(g, name), et_int(g->exprs, hi - lo)),
+                  .model = g->building,
+                  .var = et_var_add(g->exprs, loop_label(g, et_graph_name(g, name)),
+                                    et_int(g->exprs, hi - lo)),
                   .lo = lo,
                   .hi = hi,
                   .parent = parent,
@@ -216,7 +260,9 @@ int et_graph_loop(et_graph *g, et_block *block, const char *name, int parent, in
 int et_graph_stack(et_graph *g, const char *name, int64_t lo, int64_t hi, et_loc loc) {
     for (int l = 0; l < g->nloops; l++) {
         const et_loop *o = &g->loops[l];
-        if (o->stacks && o->lo == lo && o->hi == hi && strcmp(o->name, name) == 0) return l;
+        if (o->stacks && o->model == g->building && o->lo == lo && o->hi == hi &&
+            strcmp(o->name, name) == 0)
+            return l;
     }
     int l = new_loop(g, name, -1, lo, hi, loc);
     g->loops[l].stacks = true;

@@ -57,6 +57,7 @@ typedef struct {
     const char *name; /* the user's name, or NULL */
     et_shape shape;
     et_loc loc;
+    int model;
     int node; /* NODE: index into nodes; CARRY and LOOP: loop index */
     /* WEIGHT: the checkpoint name with {loop variable} in it, and the loops it was declared in,
      * outermost first, then those that only stack: its leading nloops dimensions are their trip
@@ -114,7 +115,8 @@ typedef struct {
 } et_carry;
 
 typedef struct {
-    const char *name;
+    const char *name; /* the user's, for names of weights */
+    int model;
     int var;        /* over [0, hi - lo); its name tells loops of one name apart */
     int64_t lo, hi; /* half open; at least one iteration */
     int parent;     /* enclosing loop or -1 */
@@ -124,6 +126,21 @@ typedef struct {
     bool stacks; /* runs nothing: it only says from which tensors weights are put together */
     et_loc loc;
 } et_loop;
+
+/* A part of the GPU's workgroups, in millionths of them: [from, to); to == 0 where nothing is said.
+ */
+typedef struct {
+    int from, to;
+} et_share;
+
+/* One of several models that share a kernel. No value, tensor, event or workspace memory of one is
+ * another's, and what is one's is named after it: "llama.N" is the dim N of llama. */
+typedef struct {
+    const char *name; /* a plain name; no two are equal */
+    double weight;    /* above 0: its time counts so much against that of the others */
+    et_share share;   /* of the workgroups when all models run; of ranges of grids what is in it */
+} et_model;
+enum { ET_MAX_MODELS = 16 };
 
 typedef struct et_graph {
     et_arena *arena;
@@ -140,9 +157,24 @@ typedef struct et_graph {
     et_block body;
     et_value *outputs; /* in order of declaration */
     int noutputs, coutputs;
+    et_model model[ET_MAX_MODELS];
+    int nmodels;  /* 0: it is one model, called what the graph is, and names are the user's own */
+    int building; /* the model that what is added belongs to */
 } et_graph;
 
 et_graph *et_graph_create(et_arena *, et_diags *);
+/* One more model, which is being built from here on; a name that is taken gets a number behind it.
+ * Nothing may have been added before the first one. False when there are too many. */
+bool et_graph_model(et_graph *, const char *name);
+/* NAME as the model that is being built has it: "llama.x"; NAME itself where there is one model. */
+const char *et_graph_name(const et_graph *, const char *name);
+const char *et_model_name(const et_graph *, int model, const char *name); /* NULL: NULL */
+/* The model a name of a dim, a tensor, a task... begins with; 0 where there is one model; -1 for a
+ * name that is of none. */
+int et_model_of(const et_graph *, const char *name);
+/* NAME without its model: "x". */
+const char *et_model_plain(const et_graph *, const char *name);
+
 et_val *et_val_of(const et_graph *, et_value);
 et_node *et_node_of(const et_graph *, et_value); /* NULL unless kind is NODE */
 
@@ -175,11 +207,6 @@ void et_graph_output(et_graph *, et_value, const char *name);
 /* Ask for TILE elements per tile along each dimension of a node's result, 0 where the tiler may
  * choose: the attribute "tile" of any node. */
 void et_graph_hint(et_graph *, et_value, int n, const int64_t *tile);
-/* A part of the GPU's workgroups, in millionths of them: [from, to); to == 0 where nothing is said.
- */
-typedef struct {
-    int from, to;
-} et_share;
 /* Nothing said unless 0 <= FROM < TO <= 1. */
 et_share et_share_of(double from, double to);
 /* Ask for the node's tiles to run on a part of the GPU: the attribute "range" of any node. */

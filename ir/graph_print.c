@@ -17,7 +17,11 @@ typedef struct {
 static const char *name_of(printer *p, et_value v) {
     const char **slot = &p->name[v.id], *user = et_val_of(p->g, v)->name;
     if (*slot) return *slot;
-    if (!user) return *slot = et_printf(p->g->arena, "%%%d", p->unnamed++);
+    if (!user) {
+        user = et_printf(p->g->arena, "%d", p->unnamed++);
+        return *slot = et_printf(p->g->arena, "%%%s",
+                                 et_model_name(p->g, et_val_of(p->g, v)->model, user));
+    }
     return *slot = et_names_take(p->names, et_printf(p->g->arena, "%%%s", user), '.');
 }
 
@@ -168,6 +172,13 @@ void et_header_print(const et_graph *g, const char *stage, FILE *out) {
     if (*g->source_hash) {
         fputs("source ", out);
         et_put_string(out, g->source_hash);
+        fputc('\n', out);
+    }
+    for (int i = 0; i < g->nmodels; i++) {
+        const et_model *m = &g->model[i];
+        fprintf(out, "part %s weight %.9g", m->name, m->weight);
+        if (m->share.to)
+            fprintf(out, " range [%.7g, %.7g]", m->share.from / 1e6, m->share.to / 1e6);
         fputc('\n', out);
     }
     for (int s = 0; s < et_sym_count(g->exprs); s++) {

@@ -26,6 +26,11 @@ et_program *et_program_part(et_program *p, int i) {
     return i == 0 ? p : NULL;
 }
 
+int et_item_model(const et_program *p, const et_item *it) {
+    if (it->kind == ET_P_LOOP) return p->g->loops[it->index].model;
+    return p->ngrids ? p->grids[it->index].model : et_model_of(p->g, p->groups[it->index].name);
+}
+
 int et_local_bytes(const et_local *l) {
     int n = l->pitch * et_dtype_bytes(l->dtype);
     for (int i = 0; i + 1 < l->rank; i++)

@@ -247,6 +247,7 @@ typedef struct {
 
 typedef struct {
     const char *name;
+    int model; /* of the graph's; 0 where there is one */
     int func;
     et_expr extent[ET_MAX_RANK]; /* of the function's tile coordinates, last fastest */
     int loop;                    /* innermost enclosing loop or -1 (index into the graph's loops) */
@@ -254,7 +255,7 @@ typedef struct {
     int nwaits, cwaits;
     et_notify *notifies;
     int nnotifies, cnotifies;
-    et_share range; /* of the workgroups, for one that is not dynamic */
+    et_share range; /* of its model's workgroups, for one that is not dynamic */
     et_slice slice; /* of a tile coordinate, likewise; then there is no range */
     et_hint hint;   /* what the user wants of a hybrid schedule */
     bool dynamic;   /* its tasks go through queues, see queue.h; else they have their workgroups */
@@ -305,7 +306,11 @@ struct et_program {
      * before it in program order, mod W; one with a range goes round its workgroups from the first,
      * and counts in no base. The tiles of a slice go round the workgroups of its die in ascending
      * order, from one that the implementation chooses, and count in no base either. What workgroups
-     * do at dynamic ones is said in queue.h. */
+     * do at dynamic ones is said in queue.h.
+     *
+     * Where the graph has several models, all of this is said of each by itself, with its share of
+     * the workgroups, which a workgroup's number counts from: a workgroup visits all items of the
+     * first model, if it has a part in that, then those of the second. */
     const char *schedule;
     /* Variants by the value of variant_sym, ascending, the last up to its bound; or none, and the
      * program itself is what runs. */
@@ -319,6 +324,9 @@ struct et_program {
 et_program *et_program_part(et_program *, int i);
 
 et_program *et_program_create(et_graph *);
+/* The model of a grid or of all that is in a loop. Items of a model come after those of the models
+ * before it. */
+int et_item_model(const et_program *, const et_item *);
 int et_local_add(et_program *, et_func *, const char *name, et_dtype, int rank, const int *dim,
                  int pitch);
 int et_local_bytes(const et_local *);
@@ -333,6 +341,8 @@ typedef void (*et_access_fn)(void *ctx, const et_step *step, int tensor, bool is
                              const et_expr *index);
 void et_func_accesses(const et_program *, const et_func *, et_access_fn, void *ctx);
 
+/* Print a device function as .eti. */
+void et_func_print(et_program *, const et_func *, FILE *);
 /* Print as .eti at the program's stage. */
 void et_program_print(et_program *, FILE *);
 

@@ -300,6 +300,11 @@ static void print_event(struct out *o, const et_event *e) {
             e->promised ? " promised" : "", et_scope_name(e->scope), e->base);
 }
 
+void et_func_print(et_program *p, const et_func *f, FILE *to) {
+    struct out o = {.p = p, .to = to};
+    print_func(&o, f);
+}
+
 /* What the caller of a kernel with variants sees of it, then each variant. */
 static void print_variants(struct out *o) {
     et_program *p = o->p;

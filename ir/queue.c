@@ -201,7 +201,8 @@ static void plan_list(struct plan *pl, int first, int count, int loop) {
     const et_item *items = pl->p->items;
     for (int i = first; i < first + count && !pl->problem; i++) {
         int n = 0;
-        while (i + n < first + count && is_dynamic(pl->p, &items[i + n]))
+        while (i + n < first + count && is_dynamic(pl->p, &items[i + n]) &&
+               et_item_model(pl->p, &items[i + n]) == et_item_model(pl->p, &items[i]))
             n++;
         if (n) {
             plan_region(pl, i, n, loop);

@@ -125,9 +125,17 @@ et_grid_cost et_grid_cost_at(et_program *p, const et_grid *g, const et_machine *
     c.matrix_flops = t.matrix_flops * c.tiles;
     c.vector_flops = t.vector_flops * c.tiles;
     memory_traffic(&e, g, &c);
-    double tile = et_tile_us(&t, m) + ET_DEPENDENT_LOADS * m->latency_us;
+    c.tile_us = et_tile_us(&t, m);
+    double tile = c.tile_us + ET_DEPENDENT_LOADS * m->latency_us;
     c.us = most(c.memory_bytes / (m->hbm_gbs * 1e3), ceiling(c.tiles, m->cus) * tile);
     free(e.vars);
+    return c;
+}
+
+et_grid_cost et_grid_cost_profiled(et_program *p, const et_grid *g, const et_machine *m,
+                                   const et_profile *times, const int64_t *syms) {
+    et_grid_cost c = et_grid_cost_at(p, g, m, syms);
+    if (times) et_profile_us(times, et_profile_hash(p, g, syms), m->cus, &c.us);
     return c;
 }
 

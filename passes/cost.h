@@ -9,7 +9,8 @@ typedef struct {
     double memory_bytes; /* from or to memory by all tiles: each tensor once */
     double cache_bytes;  /* from the shared caches by all tiles */
     double matrix_flops, vector_flops;
-    double us; /* predicted time of the grid alone */
+    double tile_us; /* predicted time of a CU for one tile, once its data is near */
+    double us;      /* predicted time of the grid alone */
 } et_grid_cost;
 
 typedef struct {
@@ -51,6 +52,9 @@ enum { ET_DEPENDENT_LOADS = 3 }; /* rounds of memory latency in a tile that cann
 /* One tile grid of P at these values of the symbols, run once. */
 et_grid_cost et_grid_cost_at(et_program *, const et_grid *, const et_machine *,
                              const int64_t *syms);
+/* The same with the time on all CUs that the profile has, if it has one. */
+et_grid_cost et_grid_cost_profiled(et_program *, const et_grid *, const et_machine *,
+                                   const et_profile *, const int64_t *syms);
 /* One launch of a program at stage tiled or later. Neighbouring grids that do not read one
  * another's results overlap. Loops count TRIPS iterations, or as many as they have if TRIPS is 0:
  * decisions that must not depend on depth fix it. */

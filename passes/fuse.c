@@ -57,7 +57,9 @@ static int add_tensor(et_lowering *lo, et_tensor_kind kind, const char *name, et
 static int temp_for(et_lowering *lo, et_value v) {
     const et_val *val = et_val_of(lo->g, v);
     const char *name = val->name;
-    if (!name) name = val->kind == ET_V_NODE ? lo->g->nodes[val->node].op->name : "value";
+    if (!name)
+        name = et_model_name(lo->g, val->model,
+                             val->kind == ET_V_NODE ? lo->g->nodes[val->node].op->name : "value");
     return add_tensor(lo, ET_TENSOR_TEMP, name, v, &val->shape);
 }
 
@@ -73,7 +75,8 @@ static void add_leaf_tensors(et_lowering *lo) {
         for (int i = 1; i < lo->g->nvals; i++) {
             const et_val *v = &lo->g->vals[i];
             if (v->kind != kinds[k].from) continue;
-            int t = add_tensor(lo, kinds[k].to, v->name ? v->name : "const",
+            int t = add_tensor(lo, kinds[k].to,
+                               v->name ? v->name : et_model_name(lo->g, v->model, "const"),
                                (et_value){(uint32_t)i}, &v->shape);
             et_tensor *tensor = &lo->p->tensors[t];
             tensor->data = v->data;

@@ -1,180 +1,101 @@
+/* The machines that come with etcc: the texts of machines/, part of this file when it is built. */
 #include "machine.h"
-#include <stddef.h>
+#include "lines.h"
+#include <ctype.h>
 #include <string.h>
+#include <threads.h>
 
-/* Reachable bandwidth is 81 % of peak, as measured by others on the MI300X; a CU's share of the
- * cache is 64 bytes a clock. Event and launch costs of the MI300X are published measurements; those
- * of the others are scaled from it by clock and number of dies, and say so. On gfx11 and gfx12 a
- * workgroup stays on one CU, of whose 64 KiB it may have all; products of f32 are vector
- * instructions there.
- *
- * Seeds of the simulator's figures, all published for the MI300X: a counter one way 642 ns within a
- * die and 742 ns across dies; release 181 ns, acquire 120 ns, within a die 44 ns each; a pop 870
- * ns, 76 million pops a second of one ring; a counter barrier of 304 workgroups 8.6 us. From the
- * last: (8.6 - 0.95) us / 304 arrivals = 25 ns between arrivals at one counter. From the pop, three
- * dependent atomics: 0.29 us for one there and back. A launch is 1.6 us, and graphs are reported
- * to be no faster than launches. One die has no fences across dies; the rest is scaled as events
- * are. */
-static const et_machine machines[] = {
-    {.name = "MI300X",
-     .target = "gfx942",
-     .cus = 304,
-     .dies = 8,
-     .waves = 4,
-     .wave_size = 64,
-     .k_bytes = 64,
-     .lds_bytes = 64 << 10,
-     .clock_ghz = 2.1,
-     .hbm_gbs = 4300,
-     .cache_gbs_cu = 134,
-     .matrix_tflops = 1307,
-     .f32_matrix_tflops = 163.4,
-     .vector_tflops = 163,
-     .event_us = 0.95,
-     .latency_us = 0.34,
-     .launch_us = 1.6,
-     .cache_mb = 256,
-     .load_kb = 64,
-     .counter_die_us = 0.642,
-     .counter_us = 0.742,
-     .arrival_us = 0.025,
-     .release_us = 0.181,
-     .acquire_us = 0.12,
-     .fence_die_us = 0.044,
-     .atomic_us = 0.29,
-     .pop_us = 0.87,
-     .pop_gap_us = 0.013,
-     .graph_us = 1.6,
-     .source = "AMD data sheet; event, latency, bandwidth and launch as measured and published on "
-               "an MI300X"},
-    {.name = "MI210",
-     .target = "gfx90a",
-     .cus = 104,
-     .dies = 1,
-     .waves = 4,
-     .wave_size = 64,
-     .k_bytes = 64,
-     .lds_bytes = 64 << 10,
-     .clock_ghz = 1.7,
-     .hbm_gbs = 1300,
-     .cache_gbs_cu = 109,
-     .matrix_tflops = 181,
-     .f32_matrix_tflops = 45.3,
-     .vector_tflops = 22.6,
-     .event_us = 1.0,
-     .latency_us = 0.42,
-     .launch_us = 1.6,
-     .cache_mb = 8,
-     .load_kb = 64,
-     .counter_die_us = 0.676,
-     .counter_us = 0.676,
-     .arrival_us = 0.026,
-     .release_us = 0.046,
-     .acquire_us = 0.046,
-     .fence_die_us = 0.046,
-     .atomic_us = 0.305,
-     .pop_us = 0.916,
-     .pop_gap_us = 0.014,
-     .graph_us = 1.6,
-     .source = "AMD data sheet; bandwidth reached, event and latency scaled from the MI300X"},
-    {.name = "MI355X",
-     .target = "gfx950",
-     .cus = 256,
-     .dies = 8,
-     .waves = 4,
-     .wave_size = 64,
-     .k_bytes = 64,
-     .lds_bytes = 160 << 10,
-     .clock_ghz = 2.4,
-     .hbm_gbs = 6500,
-     .cache_gbs_cu = 154,
-     .matrix_tflops = 2517,
-     .f32_matrix_tflops = 157.3,
-     .vector_tflops = 157,
-     .event_us = 0.83,
-     .latency_us = 0.3,
-     .launch_us = 1.6,
-     .cache_mb = 256,
-     .load_kb = 64,
-     .counter_die_us = 0.561,
-     .counter_us = 0.648,
-     .arrival_us = 0.022,
-     .release_us = 0.158,
-     .acquire_us = 0.105,
-     .fence_die_us = 0.038,
-     .atomic_us = 0.253,
-     .pop_us = 0.76,
-     .pop_gap_us = 0.011,
-     .graph_us = 1.6,
-     .source = "AMD data sheet; bandwidth reached, event and latency scaled from the MI300X"},
-    {.name = "RX 7900 XTX",
-     .target = "gfx1100",
-     .cus = 96,
-     .dies = 1,
-     .waves = 8,
-     .wave_size = 32,
-     .k_bytes = 32,
-     .lds_bytes = 64 << 10,
-     .clock_ghz = 2.5,
-     .hbm_gbs = 780,
-     .cache_gbs_cu = 160,
-     .matrix_tflops = 123,
-     .f32_matrix_tflops = 30.7,
-     .vector_tflops = 61,
-     .event_us = 0.69,
-     .latency_us = 0.29,
-     .launch_us = 1.6,
-     .cache_mb = 96,
-     .load_kb = 32,
-     .counter_die_us = 0.466,
-     .counter_us = 0.466,
-     .arrival_us = 0.018,
-     .release_us = 0.032,
-     .acquire_us = 0.032,
-     .fence_die_us = 0.032,
-     .atomic_us = 0.211,
-     .pop_us = 0.632,
-     .pop_gap_us = 0.009,
-     .graph_us = 1.6,
-     .source = "AMD data sheet; bandwidth reached, event and latency scaled from the MI300X"},
-    {.name = "RX 9070 XT",
-     .target = "gfx1201",
-     .cus = 64,
-     .dies = 1,
-     .waves = 8,
-     .wave_size = 32,
-     .k_bytes = 32,
-     .lds_bytes = 64 << 10,
-     .clock_ghz = 2.97,
-     .hbm_gbs = 520,
-     .cache_gbs_cu = 190,
-     .matrix_tflops = 195,
-     .f32_matrix_tflops = 24.3,
-     .vector_tflops = 48,
-     .event_us = 0.58,
-     .latency_us = 0.24,
-     .launch_us = 1.6,
-     .cache_mb = 64,
-     .load_kb = 32,
-     .counter_die_us = 0.392,
-     .counter_us = 0.392,
-     .arrival_us = 0.015,
-     .release_us = 0.027,
-     .acquire_us = 0.027,
-     .fence_die_us = 0.027,
-     .atomic_us = 0.177,
-     .pop_us = 0.531,
-     .pop_gap_us = 0.008,
-     .graph_us = 1.6,
-     .source = "AMD data sheet; bandwidth reached, event and latency scaled from the MI300X"},
+#define X(id, path)                                                                                \
+    extern const char machine_##id[], machine_##id##_end[];                                        \
+    __asm__(".pushsection .rodata\n"                                                               \
+            "machine_" #id ": .incbin \"" path "\"\n"                                              \
+            "machine_" #id "_end: .byte 0\n"                                                       \
+            ".popsection");
+#include "machines.inc"
+#undef X
+
+static const struct {
+    const char *file, *text, *end;
+} texts[] = {
+#define X(id, path) {#id ".machine", machine_##id, machine_##id##_end},
+#include "machines.inc"
+#undef X
 };
+enum { MACHINES = sizeof texts / sizeof *texts };
+
+static const et_machine *machines[MACHINES];
+static et_arena *arena; /* for the life of the process */
+static once_flag once = ONCE_FLAG_INIT;
+
+static void parse_all(void) {
+    arena = et_arena_create();
+    et_diags *d = et_diags_create(arena);
+    for (int i = 0; i < MACHINES; i++) {
+        size_t bytes = (size_t)(texts[i].end - texts[i].text);
+        machines[i] = et_machine_parse(arena, d, texts[i].file, texts[i].text, bytes);
+        if (!machines[i]) {
+            et_diag_print(d, stderr);
+            et_bug("%s, which is part of etcc, is wrong", texts[i].file);
+        }
+    }
+}
 
 const et_machine *et_machine_at(int i) {
-    return i >= 0 && (size_t)i < sizeof machines / sizeof *machines ? &machines[i] : NULL;
+    call_once(&once, parse_all);
+    return i >= 0 && i < MACHINES ? machines[i] : NULL;
 }
 
 const et_machine *et_machine_for(const char *target) {
-    for (int i = 0; et_machine_at(i); i++)
-        if (strcmp(machines[i].target, target) == 0) return &machines[i];
+    const et_machine *m;
+    for (int i = 0; (m = et_machine_at(i)); i++)
+        if (strcmp(m->target, target) == 0) return m;
     return NULL;
+}
+
+static bool same_name(const char *a, const char *b) {
+    for (;; a++, b++) {
+        while (*a == ' ' || *a == '-' || *a == '_')
+            a++;
+        while (*b == ' ' || *b == '-' || *b == '_')
+            b++;
+        if (tolower((unsigned char)*a) != tolower((unsigned char)*b)) return false;
+        if (!*a) return true;
+    }
+}
+
+static bool is_file(const char *what) {
+    size_t n = strlen(what), suffix = strlen(".machine");
+    return strchr(what, '/') || (n > suffix && strcmp(what + n - suffix, ".machine") == 0);
+}
+
+static const et_machine *named(et_diags *d, const char *name) {
+    const et_machine *m;
+    for (int i = 0; (m = et_machine_at(i)); i++)
+        if (same_name(m->name, name)) return m;
+    et_diag(d, ET_ERROR, (et_loc){0}, "unknown machine '%s'", name);
+    for (int i = 0; (m = et_machine_at(i)); i++)
+        et_diag(d, ET_NOTE, (et_loc){0}, "there is %s, a %s", m->name, m->target);
+    et_diag(d, ET_NOTE, (et_loc){0}, "or name a file of your own: ./%s.machine", name);
+    return NULL;
+}
+
+const et_machine *et_machine_find(et_arena *a, et_diags *d, const char *what, const char *target) {
+    size_t bytes;
+    const char *text = is_file(what) ? et_lines_read(a, d, what, &bytes) : NULL;
+    const et_machine *m = text            ? et_machine_parse(a, d, what, text, bytes)
+                          : is_file(what) ? NULL
+                                          : named(d, what);
+    if (!m || !target || strcmp(m->target, target) == 0) return m;
+    et_diag(d, ET_ERROR, (et_loc){0}, "machine %s is a %s, the code is for %s", m->name, m->target,
+            target);
+    return NULL;
+}
+
+void et_machine_list(FILE *to) {
+    const et_machine *m;
+    fprintf(to, "%-12s %-8s %4s %9s %12s %5s %6s %7s  %s\n", "machine", "target", "CUs", "dies",
+            "engines/die", "GHz", "GB/s", "TFLOPS", "figures");
+    for (int i = 0; (m = et_machine_at(i)); i++)
+        fprintf(to, "%-12s %-8s %4d %9d %12d %5.2f %6.0f %7.0f  %s\n", m->name, m->target, m->cus,
+                m->dies, m->shader_engines, m->clock_ghz, m->hbm_gbs, m->matrix_tflops, m->source);
 }

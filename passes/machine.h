@@ -1,7 +1,10 @@
 /* machine.h - what the passes know of a GPU: sizes that tilings must respect, and speeds from which
- * costs are predicted. Anything computed from the speeds is a prediction, never a measurement. */
+ * costs are predicted. Anything computed from the speeds is a prediction, never a measurement.
+ * Machines are texts: machines/NAME.machine, which come with etcc, and files of the user. */
 #ifndef ET_MACHINE_H
 #define ET_MACHINE_H
+
+#include "diag.h"
 
 typedef struct {
     const char *name;   /* "MI300X" */
@@ -35,12 +38,32 @@ typedef struct {
     double pop_gap_us;     /* between pops of one ring */
     double graph_us;       /* from a kernel's last workgroup to the next kernel's first, in a graph
                               that the device walks by itself */
-    const char *source;
+
+    /* What placement needs besides. */
+    int shader_engines;  /* of a die */
+    double die_gbs;      /* what one die alone can get from memory, GB/s */
+    double cross_gbs;    /* what one die can get of what others have written, GB/s */
+    double issue_cycles; /* clocks between two instructions of a wave that nothing holds up */
+    double mask_us;      /* to change the CU mask of a queue, where somebody places that way */
+    const char *source;  /* of the figures, in one line */
+    const char *file;    /* they are from; "MI300X.machine" of those that come with etcc */
 } et_machine;
 
 /* The machine that stands for TARGET where none is named, or NULL. */
 const et_machine *et_machine_for(const char *target);
-/* The I-th machine, NULL past the end. */
+/* The I-th machine that comes with etcc, NULL past the end. */
 const et_machine *et_machine_at(int i);
+/* The machine that the user calls WHAT: one that comes with etcc, by its name (whether letters are
+ * large or small and whether there are blanks does not matter), or a file, whose name has a '/' or
+ * ends in ".machine". NULL after an error. A file's lives in the arena. TARGET, unless NULL, is
+ * what the code is for: it must be the machine's. */
+const et_machine *et_machine_find(et_arena *, et_diags *, const char *what, const char *target);
+
+/* The machine described by TEXT, which may hold any bytes, in the arena; NULL after errors.
+ * machines/README.md is the reference. */
+const et_machine *et_machine_parse(et_arena *, et_diags *, const char *file_name, const char *text,
+                                   size_t bytes);
+/* A line for every machine that comes with etcc. */
+void et_machine_list(FILE *);
 
 #endif

@@ -1,5 +1,6 @@
 /* Memory plan: temporaries share one workspace. Two may overlap when no grid between the first and
- * last use of one uses the other; the events pass then orders the grids that meet in memory. */
+ * last use of one uses the other; the events pass then orders the grids that meet in memory.
+ * Models that share a kernel run at the same time, and share no memory. */
 #include "pipeline.h"
 
 enum {
@@ -70,6 +71,8 @@ static void widen_over_loops(struct plan *m) {
 }
 
 static bool overlap(const struct plan *m, int a, int b) {
+    const et_tensor *t = m->p->tensors;
+    if (et_model_of(m->p->g, t[a].name) != et_model_of(m->p->g, t[b].name)) return true;
     return m->live[a].first <= m->live[b].last + DISTANCE &&
            m->live[b].first <= m->live[a].last + DISTANCE;
 }

@@ -3,6 +3,7 @@
 #define ET_PASSES_H
 
 #include "machine.h"
+#include "profile.h"
 #include "program.h"
 
 typedef struct {
@@ -11,12 +12,13 @@ typedef struct {
     FILE *dump_to;
     bool time_passes; /* report each pass's time to stderr */
     bool verbose;
-    bool no_verify;       /* leave out the verifier */
-    bool quick;           /* fusion by rule: for predicting costs many times over */
-    const char *to;       /* stop at this stage (a name of eti.h); NULL = the last */
-    const char *schedule; /* "static" (as NULL), "dynamic" or "hybrid" */
-    int slices;           /* operators are cut into so many; 0: not; ET_SLICES_AUTO */
-    bool check_text;      /* check after every pass that the text reads back, as debug builds do */
+    bool no_verify;            /* leave out the verifier */
+    bool quick;                /* fusion by rule: for predicting costs many times over */
+    const char *to;            /* stop at this stage (a name of eti.h); NULL = the last */
+    const char *schedule;      /* "static" (as NULL), "dynamic" or "hybrid" */
+    const et_profile *profile; /* times that replace predicted ones, or NULL */
+    int slices;                /* operators are cut into so many; 0: not; ET_SLICES_AUTO */
+    bool check_text; /* check after every pass that the text reads back, as debug builds do */
 } et_pass_options;
 
 /* One for each die of the machine, where that is predicted to be faster. */

@@ -280,22 +280,29 @@ static void next_tile_of_kernel(struct sim *s, int wg) {
     reach(s, wg);
 }
 
+/* Narrow the workgroups *FIRST .. *FIRST + *COUNT - 1 to a share of them, at least one. */
+static void narrow(et_share share, int64_t *first, int64_t *count) {
+    if (!share.to) return;
+    int64_t from = *count * share.from / 1000000, to = *count * share.to / 1000000;
+    *first += from;
+    *count = to > from ? to - from : 1;
+}
+
 /* The first of the workgroups that run tiles of the instance's grid, and their number. */
 static int64_t part_of(const struct sim *s, const struct sim_instance *in, int64_t *out_count) {
-    et_share share = s->p->grids[in->grid].range;
+    const et_grid *g = &s->p->grids[in->grid];
+    int64_t first = 0;
     *out_count = s->nwg;
-    if (!share.to) return 0;
-    int64_t from = (int64_t)s->nwg * share.from / 1000000,
-            to = (int64_t)s->nwg * share.to / 1000000;
-    *out_count = to > from ? to - from : 1;
-    return from;
+    if (s->p->g->nmodels) narrow(s->p->g->model[g->model].share, &first, out_count);
+    narrow(g->range, &first, out_count);
+    return first;
 }
 
 static int64_t first_tile(const struct sim *s, int wg, const struct sim_instance *in,
                           int64_t *out_step) {
-    int64_t from = part_of(s, in, out_step);
-    if (!s->p->grids[in->grid].range.to) return (wg + s->nwg - in->first % s->nwg) % s->nwg;
-    return wg >= from && wg < from + *out_step ? wg - from : s->grid[in->grid].tiles;
+    int64_t from = part_of(s, in, out_step), n = *out_step;
+    if (wg < from || wg >= from + n) return s->grid[in->grid].tiles;
+    return s->p->grids[in->grid].range.to ? wg - from : (wg - from + n - in->first % n) % n;
 }
 
 /* Static instances between items are gone through tile by tile; a region is left when all its tasks
@@ -448,8 +455,9 @@ static void create_workgroups(struct sim *s) {
     s->flow_at = et_alloc(s->arena, (size_t)s->nwg * sizeof *s->flow_at);
     s->mark = et_alloc(s->arena, (size_t)s->nwg * sizeof *s->mark);
     s->parked = et_alloc(s->arena, (size_t)s->nwg * sizeof *s->parked);
-    for (int i = 0; i < s->nwg; i++) {
-        s->wg[i] = (struct sim_workgroup){.die = i % s->ndies, .tile = -1, .look = -1};
+    for (int i = 0; i < s->nwg; i++) { /* ranks are laid out die after die, evenly */
+        int die = (int)(((int64_t)(i + 1) * s->ndies - 1) / s->nwg);
+        s->wg[i] = (struct sim_workgroup){.die = die, .tile = -1, .look = -1};
         s->wg[i].slow = 1 + s->opt->spread * chance(s, (uint64_t)i);
         s->wg[i].now.workgroup = i;
         s->wg[i].now.die = s->wg[i].die;

@@ -5,6 +5,7 @@
 #define ET_SIMULATE_H
 
 #include "machine.h"
+#include "profile.h"
 #include "program.h"
 
 typedef enum {
@@ -26,7 +27,8 @@ typedef struct {
 
 typedef struct {
     const et_machine *machine;
-    const int64_t *syms; /* of the program handed in */
+    const et_profile *profile; /* times that replace the machine's for bodies, or NULL */
+    const int64_t *syms;       /* of the program handed in */
     et_sim_mode mode;
     const bool *dynamic; /* AS_SCHEDULED: by grid, instead of what the program says; or NULL */
     int workgroups;      /* 0: one per CU */

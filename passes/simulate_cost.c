@@ -358,12 +358,26 @@ static double size_fn(void *ctx, et_expr e, double guess) {
     return a > b ? a : b;
 }
 
+/* How many times longer than the machine says a tile takes by the profile, which tells how long all
+ * of them do on all CUs. */
+static double scale(struct sim *s, const struct sim_grid *g) {
+    const et_machine *m = s->m;
+    double us;
+    if (!s->opt->profile || g->tiles < 1) return 1;
+    if (!et_profile_us(s->opt->profile, et_profile_hash(s->p, g->g, s->syms), m->cus, &us))
+        return 1;
+    double modelled = et_grid_cost_at(s->p, g->g, m, s->syms).tile_us;
+    double rounds = (double)((g->tiles + m->cus - 1) / m->cus);
+    double timed = us / rounds - ET_DEPENDENT_LOADS * m->latency_us;
+    return timed > 0 && modelled > 0 ? timed / modelled : 1;
+}
+
 static void cost_tile(struct sim *s, struct sim_grid *g, struct sharing *sh, int64_t tile,
                       int *group) {
     struct reader r = {.s = s, .g = g};
     sim_sheet_run(s, g->sizes);
     et_tile_cost c = et_tile_cost_of(s->p, g->f, g->elements, s->m, size_fn, &r);
-    g->cost[tile] = (struct sim_tile_cost){.us = (float)et_tile_us(&c, s->m)};
+    g->cost[tile] = (struct sim_tile_cost){.us = (float)(g->scale * et_tile_us(&c, s->m))};
     for (int i = 0; i < g->naccess; i++) {
         uint64_t key = 0;
         r.step = g->access[i].step;
@@ -411,6 +425,7 @@ const struct sim_tile_cost *sim_cost(struct sim *s, int instance, int64_t tile) 
     struct sim_grid *g = &s->grid[in->grid];
     if (g->cost_iteration != -2 && g->cost_iteration != in->iteration) {
         if (!g->sizes) collect(s, g);
+        if (!(g->scale > 0)) g->scale = scale(s, g);
         cost_grid(s, g, instance);
         g->cost_iteration = sim_sheet_loads(g->sizes) ? in->iteration : -2;
     }

@@ -71,6 +71,7 @@ struct sim_grid {
     int64_t extent[ET_MAX_RANK], tiles;
     bool dynamic, early;
     int nloop, loop[ET_MAX_LOOPS]; /* loops around it, outermost first */
+    double scale;                  /* of the CU's time, as the profile has it; 0: not asked yet */
     struct sim_tile_cost *cost;    /* by tile */
     int64_t cost_iteration;        /* COST is of this one; -1: of none, -2: of all */
     struct sim_access *access;     /* to memory, what does not stay in the caches */
@@ -205,7 +206,8 @@ struct sim {
     int ninst, cinst;
     struct sim_region *region;
     int nregion, cregion;
-    int64_t tiles, static_tiles; /* of all instances */
+    int64_t tiles;                       /* of all instances */
+    int64_t static_tiles[ET_MAX_MODELS]; /* of them, by model: those that counted in its base */
     struct sim_event *event;
     struct sim_counter *counter;
     int words;

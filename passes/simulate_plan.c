@@ -185,7 +185,8 @@ static void add_instance(struct sim *s, int grid, int region) {
         if (!s->inst) et_bug("out of memory");
     }
     struct sim_instance *in = &s->inst[s->ninst++];
-    *in = (struct sim_instance){.grid = grid, .first = s->static_tiles, .region = region};
+    int64_t *base = &s->static_tiles[sg->g->model];
+    *in = (struct sim_instance){.grid = grid, .first = *base, .region = region};
     for (int i = 0; i < sg->nloop; i++) {
         const et_loop *l = &s->p->g->loops[sg->loop[i]];
         in->loop[i] = s->vars[l->var];
@@ -193,7 +194,7 @@ static void add_instance(struct sim *s, int grid, int region) {
     }
     s->tiles += sg->tiles;
     if (region < 0) {
-        if (!s->p->grids[grid].range.to) s->static_tiles += sg->tiles;
+        if (!sg->g->range.to) *base += sg->tiles;
         return;
     }
     s->region[region].count++;
@@ -295,6 +296,10 @@ bool sim_plan(struct sim *s) {
     add_items(s, p->first, p->count, -1);
     if (s->tiles >= MOST_TASKS) {
         sim_fail(s, "too many tasks");
+        return false;
+    }
+    if (s->nregion && p->g->nmodels) {
+        sim_fail(s, "dynamic tasks of several models are not played");
         return false;
     }
     return true;

@@ -52,7 +52,11 @@ et_tiler et_tiler_begin(const et_tiler *common, const et_group *gr) {
                   .x = common->p->g->exprs,
                   .gr = gr};
     t.f.name = gr->name;
-    t.grid = (et_grid){.name = gr->name, .loop = gr->loop, .range = gr->range, .hint = gr->hint};
+    t.grid = (et_grid){.name = gr->name,
+                       .model = et_model_of(common->p->g, gr->name),
+                       .loop = gr->loop,
+                       .range = gr->range,
+                       .hint = gr->hint};
     for (int d = 0; d < gr->rank; d++)
         t.inner[d] = -1;
     return t;

@@ -109,8 +109,22 @@ etrt_status etrt_model_tensor(const etrt_model *, int index, etrt_tensor_info *o
  * ".safetensors.index.json"), or from a checkpoint directory holding either. Tensors of other names
  * are ignored; every weight must be there with the dtype and shape the model declares. */
 etrt_status etrt_model_weights_file(etrt_model *, const char *path);
+/* The same for one of several models that share the kernel, or for the one it is of. */
+etrt_status etrt_model_weights_of(etrt_model *, const char *model, const char *path);
 /* Or one by one: the whole of weight NAME, the slices of all loops one after the other. */
 etrt_status etrt_model_weight(etrt_model *, const char *name, const void *data, size_t bytes);
+
+/* ---- several models in one kernel -------------------------------------------------------------
+ * A kernel that etcc made of several models holds them under their names, and what a model calls
+ * "x" is "MODEL.x" here: its dims, tensors and tasks. */
+
+/* The name of a model that shares the kernel with others; NULL past the last, and for a kernel of
+ * one model. */
+const char *etrt_model_part(const etrt_model *, int index);
+/* Shall launches of the session run this model? A new session runs all. What a launch leaves out
+ * needs no dims, inputs or weights and is not touched; its workgroups run the others. */
+etrt_status etrt_select(etrt_session *, const char *model, int on);
+int etrt_selected(const etrt_session *, const char *model); /* 0 for a name of no model */
 
 /* ---- sessions: state tensors, workspace, events ---------------------------------------------- */
 

@@ -14,14 +14,15 @@
 
 #include <stdint.h>
 
-#define ETRT_ABI_VERSION 1
+#define ETRT_ABI_VERSION 2
 
 /* Name of the ELF section (not loaded to the device) that holds the manifest, as JSON text:
  *
  * {
- *   "abi": 1, "etcc": "0.1.0", "target": "gfx942", "model": "stories_llama",
+ *   "abi": 2, "etcc": "0.1.0", "target": "gfx942", "model": "stories_llama",
  *   "source_hash": "hex", "schedule": "static",           // or "dynamic" or "hybrid"
  *   "kernel": { "symbol": "NAME", "workgroup": 256, "wavefront": 64, "lds_bytes": 40960 },
+ *   "models": [ { "name": "llama", "from": 0, "to": 500000 } ],   // only where there are several
  *   "symbols": [ { "name": "N", "lo": 1, "hi": 64 } ],
  *   "tensors": [                           // order = order of pointers in the kernarg segment
  *     { "name": "tokens", "kind": "input", "dtype": "i32", "shape": ["N"] },
@@ -40,11 +41,17 @@
  * leading dimensions of a weight that come from enclosing loops, outermost first, with [lo, hi):
  * the slice at index i of dimension 0 is the checkpoint tensor whose name has {l} replaced by
  * lo + i. Event indices in reports are row-major in the event's shape at the symbols' upper
- * bounds. */
+ * bounds. Models that share a kernel have in "from" and "to" their parts of the workgroups when all
+ * of them run, in millionths; names of symbols, tensors, events and tasks begin with the name of
+ * the model and a dot then. */
 #define ETRT_MANIFEST_SECTION ".etcc.manifest"
 
+/* Dies a device may have. */
+#define ETRT_MAX_DIES 16
+
 /* Kernarg segment: this header, then int32 symbols[nsym] in manifest order padded to 8 bytes, then
- * uint64 tensors[ntensor] device pointers in manifest order. */
+ * uint64 tensors[ntensor] device pointers in manifest order, then struct etrt_part parts[nmodel] in
+ * manifest order, where there are models. */
 struct etrt_kernarg {
     uint64_t control;     /* struct etrt_control, device memory */
     uint64_t report;      /* struct etrt_report, host-coherent memory */
@@ -55,18 +62,36 @@ struct etrt_kernarg {
     uint32_t workgroups;
     uint32_t launch; /* running number, for reports */
     uint64_t trace;  /* struct etrt_trace, or 0: nothing is to be recorded */
+    /* Schedules count workgroups by rank. Those of die d are place[d] .. place[d + 1] - 1, for the
+     * DIES of the device (1 where that is not known): ascending from 0 to `workgroups`, an even
+     * split of them. Every workgroup claims the next place of the die it finds itself on, or,
+     * where that is full, of the first after it that is not, in a circle. */
+    uint32_t dies; /* 1 .. ETRT_MAX_DIES */
+    uint32_t place[ETRT_MAX_DIES + 1];
 };
 
-/* The first words of every event array count, per die, the workgroups that have started there. */
-#define ETRT_MAX_DIES 16
+/* The ranks that run a model: first .. first + count - 1, which may be another's too. COUNT is 0
+ * for a model that the launch leaves out: nothing of its is touched. */
+struct etrt_part {
+    uint32_t first, count;
+};
+
+/* The first ETRT_MAX_DIES words of every event array count, per die, the workgroups that have
+ * asked for a place there; the rest up to here is reserved. */
 #define ETRT_EVENT_FIRST 32
+
+/* Where a workgroup ran. Diagnostics only. */
+struct etrt_placement {
+    uint32_t launch;    /* 1 + the launch that wrote this */
+    uint32_t workgroup; /* its number in the dispatch */
+    uint32_t die;       /* the hardware's, of which it may be a guest by its rank */
+    uint32_t hw_id;     /* the raw register */
+};
 
 struct etrt_control {
     uint32_t abort; /* nonzero: every wait gives up; set by the first failing workgroup */
     uint32_t reserved[31];
-    /* Where each workgroup found itself, uint32[2 * workgroups]: die and rank on it (die << 16 |
-     * rank), then the raw hardware id register. Diagnostics only. */
-    uint32_t placement[];
+    struct etrt_placement placement[]; /* by rank */
 };
 
 enum etrt_report_status {
@@ -89,7 +114,7 @@ struct etrt_trace_record {
     uint32_t task; /* 1 + the index into "tasks"; 0: not written */
     uint32_t tile;
     uint32_t iteration; /* of the loops around the task as one number, outermost first, from 0 */
-    uint32_t workgroup;
+    uint32_t workgroup; /* its rank */
     uint32_t die, hw_id;
     uint64_t look;    /* a queue was looked into and held this task; 0: it came from no queue */
     uint64_t reached; /* the workgroup had the task */
@@ -110,13 +135,13 @@ struct etrt_trace {
 struct etrt_report {
     uint32_t status;
     uint32_t launch;
-    uint32_t workgroup;
-    uint32_t task;  /* the task that waited, index into "tasks" */
-    uint32_t tile;  /* its linear tile index */
-    uint32_t event; /* index into "events" */
-    uint32_t index; /* word inside that event tensor */
-    uint32_t count; /* arrivals seen */
-    uint32_t need;  /* arrivals needed */
+    uint32_t workgroup; /* its rank */
+    uint32_t task;      /* the task that waited, index into "tasks" */
+    uint32_t tile;      /* its linear tile index */
+    uint32_t event;     /* index into "events" */
+    uint32_t index;     /* word inside that event tensor */
+    uint32_t count;     /* arrivals seen */
+    uint32_t need;      /* arrivals needed */
     uint32_t die, hw_id;
     uint32_t reserved[5];
 };

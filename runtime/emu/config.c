@@ -123,7 +123,7 @@ const char *emu_mach_name(uint32_t mach) {
 }
 
 uint32_t emu_config_die_cus(const struct emu_config *c, uint32_t xcd) {
-    return c->cus / c->xcds + (xcd < c->cus % c->xcds);
+    return c->die_cus[0] ? c->die_cus[xcd] : c->cus / c->xcds + (xcd < c->cus % c->xcds);
 }
 
 uint32_t emu_config_engines(uint32_t die_cus) {
@@ -158,18 +158,45 @@ static bool parse_number(const char *key, const char *text, uint32_t lo, uint32_
 }
 
 static bool parse_map(const char *text, struct emu_config *c, char *err, size_t n) {
+    static const struct {
+        const char *prefix;
+        enum emu_map map;
+        uint32_t most; /* of the number that follows */
+    } maps[] = {
+        {"rr", EMU_MAP_ROUND_ROBIN, 0},           {"block", EMU_MAP_BLOCK, 0},
+        {"shuffle-", EMU_MAP_SHUFFLE, INT32_MAX}, {"fill-", EMU_MAP_FILL, EMU_MAX_XCDS - 1},
+        {"", EMU_MAP_ROUND_ROBIN, EMU_MAX_CUS},
+    };
     c->shift = 0;
-    c->map = EMU_MAP_ROUND_ROBIN;
-    if (!strcmp(text, "rr")) return true;
-    if (!strcmp(text, "block")) {
-        c->map = EMU_MAP_BLOCK;
-        return true;
+    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) {
+        size_t length = strlen(maps[i].prefix);
+        if (strncmp(text, maps[i].prefix, length) != 0) continue;
+        c->map = maps[i].map;
+        if (!maps[i].most && !text[length]) return true;
+        if (maps[i].most && text[length] >= '0' && text[length] <= '9')
+            return parse_number("map", text + length, 0, maps[i].most, &c->shift, err, n);
     }
-    if (*text < '0' || *text > '9') {
-        snprintf(err, n, "device option map=%s: expected rr, block or a number", text);
-        return false;
+    snprintf(err, n, "device option map=%s: expected rr, block, shuffle-SEED, fill-DIE or a number",
+             text);
+    return false;
+}
+
+/* A number, or the numbers of each die joined by +. */
+static bool parse_cus(char *text, struct emu_config *c, char *err, size_t n) {
+    memset(c->die_cus, 0, sizeof c->die_cus);
+    if (!strchr(text, '+')) return parse_number("cus", text, 1, EMU_MAX_CUS, &c->cus, err, n);
+    c->cus = c->xcds = 0;
+    for (char *part; (part = strsep(&text, "+"));) {
+        if (c->xcds == c->arch->max_xcds) {
+            snprintf(err, n, "device option cus: dies of %s, at most %u", c->arch->name,
+                     c->arch->max_xcds);
+            return false;
+        }
+        uint32_t *die = &c->die_cus[c->xcds++];
+        if (!parse_number("cus", part, 1, EMU_MAX_CUS - c->cus, die, err, n)) return false;
+        c->cus += *die;
     }
-    return parse_number("map", text, 0, EMU_MAX_CUS, &c->shift, err, n);
+    return true;
 }
 
 static bool parse_coherence(const char *text, struct emu_config *c, char *err, size_t n) {
@@ -214,9 +241,11 @@ static bool parse_option(char *option, struct emu_config *c, char *err, size_t n
         return false;
     }
     *value++ = 0;
-    if (!strcmp(option, "cus")) return parse_number("cus", value, 1, EMU_MAX_CUS, &c->cus, err, n);
+    if (!strcmp(option, "cus")) return parse_cus(value, c, err, n);
     if (!strcmp(option, "xcds"))
         return parse_number("xcds", value, 1, c->arch->max_xcds, &c->xcds, err, n);
+    if (!strcmp(option, "firstdie"))
+        return parse_number("firstdie", value, 0, EMU_MAX_XCDS - 1, &c->first_die, err, n);
     if (!strcmp(option, "threads"))
         return parse_number("threads", value, 0, EMU_MAX_THREADS, &c->threads, err, n);
     if (!strcmp(option, "map")) return parse_map(value, c, err, n);
@@ -227,11 +256,11 @@ static bool parse_option(char *option, struct emu_config *c, char *err, size_t n
     if (!strcmp(option, "l2")) return parse_limit("l2", value, &c->l2_limit, err, n);
     if (!strcmp(option, "starve")) return parse_which("starve", value, &c->starve, err, n);
     if (!strcmp(option, "slow")) return parse_which("slow", value, &c->slow, err, n);
-    snprintf(
-        err, n,
-        "unknown device option \"%s\"; there are cus, xcds, threads, map, seed, coherence, l1, "
-        "l2, starve, slow, clock",
-        option);
+    snprintf(err, n,
+             "unknown device option \"%s\"; there are cus, xcds, firstdie, threads, map, seed, "
+             "coherence, "
+             "l1, l2, starve, slow, clock",
+             option);
     return false;
 }
 
@@ -280,11 +309,27 @@ bool emu_config_parse(const char *spec, struct emu_config *out, char *err, size_
                  c.cus);
         return false;
     }
+    uint32_t listed = 0;
+    while (listed < EMU_MAX_XCDS && c.die_cus[listed])
+        listed++;
+    if (listed && listed != c.xcds) {
+        snprintf(err, n, "xcds=%u: cus= lists %u dies", c.xcds, listed);
+        return false;
+    }
     if (c.arch->pairs && c.cus % 2) {
         snprintf(err, n, "cus=%u: the compute units of %s come in pairs", c.cus, c.arch->name);
         return false;
     }
     fill_defaults(&c);
+    if (c.map == EMU_MAP_FILL && c.shift >= c.xcds) {
+        snprintf(err, n, "map=fill-%u: the dies are 0 to %u", c.shift, c.xcds - 1);
+        return false;
+    }
+    if (c.first_die + c.xcds > EMU_MAX_XCDS) {
+        snprintf(err, n, "firstdie=%u: %u dies would not have numbers below %u", c.first_die,
+                 c.xcds, EMU_MAX_XCDS);
+        return false;
+    }
     if (c.slow > c.xcds) {
         snprintf(err, n, "slow=%u: the dies are 0 to %u", c.slow - 1, c.xcds - 1);
         return false;

@@ -114,6 +114,7 @@ struct emu_group {
     struct emu_dispatch *dispatch;
     uint32_t id[3];           /* workgroup id */
     uint32_t xcc, se, sh, cu; /* where it runs; cu is the id inside the shader array */
+    uint32_t xcc_id;          /* what the die calls itself */
     uint32_t nwaves;
     /* Of the CU, or the two of a pair, between which the waves alternate; NULL: every access is to
      * memory itself. */

@@ -37,15 +37,22 @@ enum emu_coherence {
     EMU_COHERENCE_MODEL,  /* and everything the memory model allows besides */
 };
 
-enum emu_map { EMU_MAP_ROUND_ROBIN, EMU_MAP_BLOCK };
+enum emu_map {
+    EMU_MAP_ROUND_ROBIN,
+    EMU_MAP_BLOCK,
+    EMU_MAP_SHUFFLE, /* each workgroup's die is drawn */
+    EMU_MAP_FILL,    /* one die while it has room, then the next */
+};
 
 struct emu_config {
     const struct emu_arch *arch;
     uint32_t cus, xcds;
     uint32_t threads; /* never 0 once parsed */
     enum emu_map map;
-    uint32_t shift;        /* of the round robin */
-    uint32_t seed;         /* of the order in which waves run; 0: in turn */
+    uint32_t shift;                 /* of the round robin, seed of the shuffle, first die to fill */
+    uint32_t first_die;             /* what the hardware calls die 0 */
+    uint32_t die_cus[EMU_MAX_XCDS]; /* where asked for one by one; else 0 */
+    uint32_t seed;                  /* of the order in which waves run; 0: in turn */
     uint32_t starve, slow; /* one more than the workgroup, the die, that runs last; 0: none */
     enum emu_coherence coherence;
     bool counted;                /* clocks count instructions */
@@ -59,7 +66,7 @@ bool emu_config_parse(const char *spec, struct emu_config *out, char *err, size_
  */
 const char *emu_mach_name(uint32_t mach);
 
-/* CUs of die XCD: the first dies take the remainder. */
+/* CUs of die XCD: as given, or an even share, of which the first dies take the remainder. */
 uint32_t emu_config_die_cus(const struct emu_config *, uint32_t xcd);
 
 /* Where CU number INDEX of a die is. Beyond what the identifiers can tell apart they repeat. */

@@ -15,8 +15,10 @@ extern "C" {
 /* Choose the emulated device before hsa_init (or between the last hsa_shut_down and the next
  * hsa_init). SPEC is "gfx942" or "gfx942:cus=16:xcds=2:threads=2:..."; the
  * GPUs are gfx90a, gfx942, gfx950, gfx1100 and gfx1201; options: cus (total, spread
- * over the dies, the first dies take the remainder), xcds, threads (host threads, 0 = one per host
- * core), map=rr|block|N (workgroup to die: round robin, blocks, or round robin shifted by N),
+ * over the dies, the first dies take the remainder; or each die's, as in 4+4+3), xcds, firstdie=N
+ * (kernels find themselves on dies N, N + 1, ...), threads (host threads, 0 = one per host core),
+ * map=rr|block|N|shuffle-SEED|fill-DIE (workgroup to die: round robin, blocks, round robin shifted
+ * by N, drawn, or that die while it has room; where a die is full, the next),
  * seed=N (run waves in a random order drawn from N and the dispatch's number in its queue; with
  * threads=1 the same order every time), starve=WG and slow=DIE (that workgroup, the workgroups of
  * that die, run rarely while others can), coherence=off|caches|model (caches that may be stale; see

@@ -117,7 +117,7 @@ static bool hwreg(const struct emu_wave *w, uint32_t id, uint32_t *v) {
     else if (id == HW_HW_ID && gen < GEN_11)
         *v = hw_id(w);
     else if (id == HW_XCC_ID && (gen == GEN_942 || gen == GEN_950))
-        *v = w->group->xcc & 15;
+        *v = w->group->xcc_id & 15;
     else if (id == HW_ID1 && gen >= GEN_11)
         *v = hw_id1(w);
     else if (id == HW_SHADER_CYCLES && gen >= GEN_11)

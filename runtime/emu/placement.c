@@ -31,9 +31,19 @@ void emu_placement_free(struct emu_placement *p) {
     p->used = NULL;
 }
 
+/* Spreads the bits of two numbers over one. */
+static uint64_t mix(uint64_t a, uint64_t b) {
+    uint64_t h = a * 0x9E3779B97F4A7C15u + b + 1;
+    for (int i = 0; i < 3; i++)
+        h = (h ^ h >> 29) * 0xD6E8FEB86659FD93u;
+    return h ^ h >> 32;
+}
+
 static uint32_t preferred_die(const struct emu_placement *p, uint64_t index) {
     const struct emu_config *c = p->config;
     if (c->map == EMU_MAP_ROUND_ROBIN) return (uint32_t)((index + c->shift) % c->xcds);
+    if (c->map == EMU_MAP_SHUFFLE) return (uint32_t)(mix(c->shift, index) % c->xcds);
+    if (c->map == EMU_MAP_FILL) return c->shift;
     /* Blocks in proportion to the dies' sizes. */
     uint64_t at = (uint64_t)((unsigned __int128)index * (c->cus / p->unit) / p->total);
     uint32_t die = 0;
@@ -70,6 +80,7 @@ int64_t emu_placement_take(struct emu_placement *p, uint64_t index, struct emu_g
         struct emu_cu_id id =
             emu_config_cu_id(p->config, die_cus, ((uint32_t)unit - p->first[die]) * p->unit);
         g->xcc = die;
+        g->xcc_id = die + p->config->first_die;
         g->se = id.se;
         g->sh = id.sh;
         g->cu = id.cu;

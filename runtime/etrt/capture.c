@@ -176,9 +176,10 @@ static json_t *pointer_offsets(const struct etrt_manifest *mf) {
     for (size_t at = 0; at <= offsetof(struct etrt_kernarg, workspace); at += 8)
         json_array_append_new(list, json_integer((json_int_t)at));
     json_array_append_new(list, json_integer(offsetof(struct etrt_kernarg, trace)));
+    json_int_t end =
+        (json_int_t)mf->kernarg_bytes - (json_int_t)sizeof(struct etrt_part) * mf->nmodels;
     for (int i = 0; i < mf->ntensors; i++)
-        json_array_append_new(list,
-                              json_integer((json_int_t)mf->kernarg_bytes - 8 * (mf->ntensors - i)));
+        json_array_append_new(list, json_integer(end - 8 * (mf->ntensors - i)));
     return list;
 }
 

@@ -1,5 +1,6 @@
 #include "device.h"
 
+#include "../etrt_abi.h"
 #include "error.h"
 
 #include <ctype.h>
@@ -117,12 +118,13 @@ static void describe(etrt_device *dev) {
         product[n - 1] = 0;
     memcpy(dev->isa, agent, strnlen(agent, sizeof dev->isa - 1));
     dev->cus = cus ? cus : 1;
+    dev->dies = dies < 1 || dies > ETRT_MAX_DIES ? 1 : dies;
     if (!dev->realtime_hz) dev->realtime_hz = DEFAULT_REALTIME_HZ;
     if (!dev->timestamp_hz) dev->timestamp_hz = DEFAULT_REALTIME_HZ;
     if (!dev->lds_bytes) dev->lds_bytes = 65536;
     if (dev->hsa->emulator)
         snprintf(dev->name, sizeof dev->name, "emulated %s, %u CUs in %u %s", dev->isa, dev->cus,
-                 dies, dies == 1 ? "die" : "dies");
+                 dev->dies, dev->dies == 1 ? "die" : "dies");
     else
         snprintf(dev->name, sizeof dev->name, "%s (%s, %u CUs)", *product ? product : "AMD GPU",
                  dev->isa, dev->cus);

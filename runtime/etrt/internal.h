@@ -16,7 +16,6 @@ struct etrt_model {
     uint64_t load_lo, load_hi; /* device addresses the code object takes */
     void **weights;            /* per tensor; NULL for what is no weight */
     bool *weight_given;        /* per tensor */
-    bool weights_loaded;
 };
 
 struct etrt_capture;
@@ -27,6 +26,7 @@ struct etrt_session {
     bool *dim_set;
     void **tensors;      /* per tensor: device memory; weights are the model's */
     bool *bound;         /* per tensor: inputs given */
+    bool *left_out;      /* per model of several: launches do not run it */
     int64_t *bound_size; /* per tensor: bytes given */
     void *workspace;
     uint32_t *events[2];
@@ -53,7 +53,7 @@ static inline uint64_t etrt_events_bytes(const struct etrt_manifest *m) {
 }
 
 static inline uint64_t etrt_control_bytes(const etrt_device *dev) {
-    return sizeof(struct etrt_control) + (uint64_t)dev->cus * 8;
+    return sizeof(struct etrt_control) + (uint64_t)dev->cus * sizeof(struct etrt_placement);
 }
 
 /* session.c: everything a launch needs is set, bound and fits. */
@@ -61,6 +61,14 @@ etrt_status etrt_session_ready(const etrt_session *);
 
 /* weights.c */
 etrt_status etrt_weights_alloc(etrt_model *);
+bool etrt_weights_loaded(const etrt_model *, int model);
+
+/* mix.c: several models in one kernel. */
+etrt_status etrt_mix_find(const struct etrt_manifest *, const char *name, int *out_model);
+/* Does the next launch run what is MODEL's? */
+bool etrt_mix_runs(const etrt_session *, int model);
+/* The ranks of each model in a launch of WORKGROUPS. */
+void etrt_mix_parts(const etrt_session *, uint32_t workgroups, struct etrt_part *out);
 
 /* report.c: text for people out of what an aborted launch left. EVENTS (host copies) may be NULL.
  */

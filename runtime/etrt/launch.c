@@ -6,6 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Ranks of the dies: an even split, so that the die that a fraction of the ranks falls on does not
+ * depend on how many there are. */
+static void set_places(struct etrt_kernarg *k, uint32_t dies) {
+    k->dies = dies;
+    for (uint32_t d = 0; d <= ETRT_MAX_DIES; d++)
+        k->place[d] = (uint32_t)((uint64_t)k->workgroups * (d < dies ? d : dies) / dies);
+}
+
 static void write_kernarg(etrt_session *s) {
     const struct etrt_manifest *mf = &s->model->manifest;
     struct etrt_kernarg head = {
@@ -20,6 +28,7 @@ static void write_kernarg(etrt_session *s) {
         .trace = (uintptr_t)s->trace,
     };
     if (!head.wait_ticks) head.wait_ticks = 1;
+    set_places(&head, s->model->device->dies);
     char *p = s->kernarg;
     memset(p, 0, mf->kernarg_bytes);
     memcpy(p, &head, sizeof head);
@@ -33,6 +42,8 @@ static void write_kernarg(etrt_session *s) {
         uint64_t address = (uintptr_t)s->tensors[i];
         memcpy(p + 8 * i, &address, 8);
     }
+    p += 8 * mf->ntensors;
+    etrt_mix_parts(s, s->workgroups, (struct etrt_part *)(void *)p);
 }
 
 static etrt_status start(etrt_session *s) {

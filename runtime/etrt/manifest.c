@@ -18,6 +18,7 @@ enum {
     MAX_EVENT_WORDS = 1 << 28,
     MAX_JSON = 64 << 20,
     MAX_SLICES = 1 << 20,
+    MAX_MODELS = 256,
 };
 #define MAX_BYTES ((int64_t)1 << 46)
 
@@ -99,6 +100,21 @@ static etrt_status copy_name(const struct etrt_json_at *at, json_t *object, char
     if (strspn(*out, plain) != strlen(*out) || **out == '.' || strlen(*out) > 128)
         return etrt_json_fail(at, "name \"%s\" is not made of letters, digits, _ . $", *out);
     return ETRT_OK;
+}
+
+/* The model that NAME begins with, where there are several. */
+static etrt_status parse_owner(const struct parser *p, const struct etrt_json_at *at,
+                               const char *name, int *out) {
+    size_t n = strcspn(name, ".");
+    *out = 0;
+    for (int i = 0; i < p->m->nmodels; i++)
+        if (strlen(p->m->models[i].name) == n && memcmp(p->m->models[i].name, name, n) == 0 &&
+            name[n]) {
+            *out = i;
+            return ETRT_OK;
+        }
+    return p->m->nmodels ? etrt_json_fail(at, "\"%s\" begins with the name of no model", name)
+                         : ETRT_OK;
 }
 
 static etrt_status parse_dim(struct parser *p, const struct etrt_json_at *at, json_t *v,
@@ -213,6 +229,7 @@ static etrt_status parse_tensor(struct parser *p, const struct etrt_json_at *at,
     size_t kind = 0, dtype = 0;
     int64_t shape[ETRT_MAX_RANK];
     etrt_status st = copy_name(at, object, &t->name);
+    if (st == ETRT_OK) st = parse_owner(p, at, t->name, &t->model);
     if (st == ETRT_OK)
         st = parse_choice(at, object, "kind", kinds, sizeof *kinds, sizeof kinds / sizeof *kinds,
                           &kind);
@@ -256,6 +273,7 @@ static etrt_status parse_symbol(struct parser *p, const struct etrt_json_at *at,
                                 struct etrt_symbol *s) {
     int i = p->m->nsymbols;
     etrt_status st = copy_name(at, object, &s->name);
+    if (st == ETRT_OK) st = parse_owner(p, at, s->name, &s->model);
     if (st == ETRT_OK) st = etrt_json_int(at, object, "lo", INT32_MIN, INT32_MAX, &s->lo);
     if (st == ETRT_OK) st = etrt_json_int(at, object, "hi", s->lo, INT32_MAX, &s->hi);
     if (st != ETRT_OK) return st;
@@ -281,6 +299,34 @@ static etrt_status open_array(json_t *root, const char *key, size_t max_count, s
 static etrt_status element(json_t *array, const struct etrt_json_at *at, json_t **out) {
     *out = json_array_get(array, at->index);
     return json_is_object(*out) ? ETRT_OK : etrt_json_fail(at, "must be an object");
+}
+
+static etrt_status parse_model(struct parser *p, const struct etrt_json_at *at, json_t *object,
+                               struct etrt_mixed *m) {
+    etrt_status st = copy_name(at, object, &m->name);
+    if (st == ETRT_OK && strchr(m->name, '.'))
+        st = etrt_json_fail(at, "the name of a model has a dot: \"%s\"", m->name);
+    if (st == ETRT_OK) st = etrt_json_int(at, object, "from", 0, 999999, &m->from);
+    if (st == ETRT_OK) st = etrt_json_int(at, object, "to", m->from + 1, 1000000, &m->to);
+    for (int i = 0; st == ETRT_OK && &p->m->models[i] != m; i++)
+        if (strcmp(p->m->models[i].name, m->name) == 0)
+            st = etrt_json_fail(at, "a second model %s", m->name);
+    return st;
+}
+
+static etrt_status parse_models(struct parser *p, json_t *root) {
+    struct etrt_manifest *m = p->m;
+    struct etrt_json_at up = {NULL, "models", 0};
+    json_t *array, *v;
+    if (!json_object_get(root, "models")) return ETRT_OK;
+    etrt_status st = open_array(root, "models", MAX_MODELS, sizeof *m->models, &array, &m->models);
+    for (size_t i = 0; st == ETRT_OK && i < json_array_size(array); i++) {
+        struct etrt_json_at at = {&up, NULL, i};
+        st = element(array, &at, &v);
+        m->nmodels = (int)i + 1;
+        if (st == ETRT_OK) st = parse_model(p, &at, v, &m->models[i]);
+    }
+    return st;
 }
 
 static etrt_status parse_symbols(struct parser *p, json_t *root) {
@@ -400,7 +446,8 @@ static etrt_status parse_head(struct etrt_manifest *m, json_t *root) {
 
 static uint32_t kernarg_bytes(const struct etrt_manifest *m) {
     uint32_t symbols = ((uint32_t)m->nsymbols * 4 + 7) / 8 * 8;
-    return (uint32_t)sizeof(struct etrt_kernarg) + symbols + (uint32_t)m->ntensors * 8;
+    return (uint32_t)sizeof(struct etrt_kernarg) + symbols + (uint32_t)m->ntensors * 8 +
+           (uint32_t)m->nmodels * (uint32_t)sizeof(struct etrt_part);
 }
 
 etrt_status etrt_manifest_parse(const char *json, size_t bytes, struct etrt_manifest *out) {
@@ -414,6 +461,7 @@ etrt_status etrt_manifest_parse(const char *json, size_t bytes, struct etrt_mani
     etrt_status st = bytes > MAX_JSON ? etrt_fail(ETRT_FORMAT, "has %zu bytes", bytes)
                                       : etrt_json_parse(json, bytes, &root);
     if (st == ETRT_OK) st = parse_head(out, root);
+    if (st == ETRT_OK) st = parse_models(p, root);
     if (st == ETRT_OK) st = parse_symbols(p, root);
     if (st == ETRT_OK) st = parse_tensors(p, root);
     if (st == ETRT_OK) st = parse_events(p, root);
@@ -442,6 +490,8 @@ void etrt_manifest_free(struct etrt_manifest *m) {
     free(m->source_hash);
     free(m->schedule);
     free(m->kernel);
+    for (int i = 0; i < m->nmodels; i++)
+        free(m->models[i].name);
     for (int i = 0; i < m->nsymbols; i++)
         free(m->symbols[i].name);
     for (int i = 0; i < m->ntensors; i++) {
@@ -457,6 +507,7 @@ void etrt_manifest_free(struct etrt_manifest *m) {
         free(m->events[i].name);
     for (int i = 0; i < m->ntasks; i++)
         free(m->tasks[i]);
+    free(m->models);
     free(m->symbols);
     free(m->tensors);
     free(m->events);
@@ -467,6 +518,12 @@ void etrt_manifest_free(struct etrt_manifest *m) {
 int etrt_manifest_tensor(const struct etrt_manifest *m, const char *name) {
     for (int i = 0; i < m->ntensors; i++)
         if (strcmp(m->tensors[i].name, name) == 0) return i;
+    return -1;
+}
+
+int etrt_manifest_model(const struct etrt_manifest *m, const char *name) {
+    for (int i = 0; i < m->nmodels; i++)
+        if (strcmp(m->models[i].name, name) == 0) return i;
     return -1;
 }
 

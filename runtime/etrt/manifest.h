@@ -8,8 +8,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* One of several models that share the kernel. */
+struct etrt_mixed {
+    char *name;
+    int64_t from, to; /* its part of the workgroups when all run, in millionths */
+};
+
 struct etrt_symbol {
     char *name;
+    int model; /* it is a dim of; 0 where there is one */
     int64_t lo, hi;
 };
 
@@ -20,6 +27,7 @@ struct etrt_loop {
 
 struct etrt_tensor {
     char *name;
+    int model; /* it is of; 0 where there is one */
     enum etrt_kind kind;
     enum etrt_dtype dtype;
     int rank;
@@ -43,6 +51,8 @@ struct etrt_manifest {
     uint64_t workspace_bytes;
     uint32_t event_words;
     int nsymbols, ntensors, nevents, ntasks;
+    int nmodels; /* 0: the kernel is of one model, `model` */
+    struct etrt_mixed *models;
     struct etrt_symbol *symbols;
     struct etrt_tensor *tensors;
     struct etrt_event *events;
@@ -70,5 +80,6 @@ etrt_status etrt_tensor_shape(const struct etrt_tensor *, const int64_t *values,
 /* Index by name, -1 when there is none. */
 int etrt_manifest_tensor(const struct etrt_manifest *, const char *name);
 int etrt_manifest_symbol(const struct etrt_manifest *, const char *name);
+int etrt_manifest_model(const struct etrt_manifest *, const char *name);
 
 #endif

@@ -61,23 +61,23 @@ static void dump_event(const struct etrt_event *e, const uint32_t *words) {
     if (left) etrt_fail_more(" and %u more", left);
 }
 
-static void dump_placement(const uint32_t *events, const struct etrt_control *control,
+/* Ranks of the workgroups that started, by the die they ran on. */
+static void dump_placement(const struct etrt_control *control, uint32_t launch,
                            uint32_t workgroups) {
+    const struct etrt_placement *p = control->placement;
+    uint32_t on[ETRT_MAX_DIES] = {0}, started = 0;
+    for (uint32_t w = 0; w < workgroups; w++)
+        if (p[w].launch == launch + 1 && p[w].die < ETRT_MAX_DIES) on[p[w].die]++;
     etrt_fail_more("\nworkgroups started:");
-    uint32_t started = 0;
-    for (uint32_t die = 0; die < ETRT_MAX_DIES; die++)
-        if (events[die]) {
-            etrt_fail_more("%s %u on die %u", started ? "," : "", events[die], die);
-            started += events[die];
-        }
+    for (uint32_t die = 0; die < ETRT_MAX_DIES; die++) {
+        if (on[die]) etrt_fail_more("%s %u on die %u", started ? "," : "", on[die], die);
+        started += on[die];
+    }
     etrt_fail_more("%s of %u", started ? "" : " none", workgroups);
     for (uint32_t die = 0; die < ETRT_MAX_DIES; die++) {
-        if (!events[die]) continue;
-        etrt_fail_more("\n  die %u:", die);
-        for (uint32_t w = 0; w < workgroups; w++) {
-            uint32_t where = control->placement[2 * w];
-            if (where >> 16 == die && (where & 0xFFFF) < events[die]) etrt_fail_more(" %u", w);
-        }
+        if (on[die]) etrt_fail_more("\n  die %u:", die);
+        for (uint32_t w = 0; w < workgroups; w++)
+            if (p[w].launch == launch + 1 && p[w].die == die) etrt_fail_more(" %u", w);
     }
 }
 
@@ -110,7 +110,7 @@ etrt_status etrt_report_wait(const struct etrt_manifest *m, const struct etrt_re
     etrt_fail_more("\nevents of this launch:");
     for (int i = 0; i < m->nevents; i++)
         dump_event(&m->events[i], events + m->events[i].base);
-    if (control) dump_placement(events, control, workgroups);
+    if (control) dump_placement(control, r->launch, workgroups);
     return ETRT_WAIT;
 }
 

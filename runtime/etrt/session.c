@@ -18,7 +18,9 @@ static bool make_arrays(etrt_session *s) {
     s->tensors = calloc(ntensors, sizeof *s->tensors);
     s->bound = calloc(ntensors, sizeof *s->bound);
     s->bound_size = calloc(ntensors, sizeof *s->bound_size);
-    if (!s->dims || !s->dim_set || !s->tensors || !s->bound || !s->bound_size) return false;
+    s->left_out = calloc((size_t)mf->nmodels + 1, sizeof *s->left_out);
+    if (!s->dims || !s->dim_set || !s->tensors || !s->bound || !s->bound_size || !s->left_out)
+        return false;
     for (int i = 0; i < mf->nsymbols; i++) {
         s->dims[i] = mf->symbols[i].lo;
         s->dim_set[i] = mf->symbols[i].lo == mf->symbols[i].hi;
@@ -127,6 +129,7 @@ void etrt_session_destroy(etrt_session *s) {
     free(s->tensors);
     free(s->bound);
     free(s->bound_size);
+    free(s->left_out);
     free(s->capture_dir);
     free(s);
 }
@@ -272,15 +275,23 @@ etrt_status etrt_write(etrt_session *s, const char *name, const void *data, size
 /* Everything a launch needs is there and fits. */
 etrt_status etrt_session_ready(const etrt_session *s) {
     const struct etrt_manifest *mf = &s->model->manifest;
-    if (!s->model->weights_loaded)
-        return etrt_fail(ETRT_UNBOUND, "the weights of model %s are not loaded", mf->model);
+    int running = 0, models = mf->nmodels ? mf->nmodels : 1;
+    for (int i = 0; i < models; i++) {
+        if (!etrt_mix_runs(s, i)) continue;
+        running++;
+        if (!etrt_weights_loaded(s->model, i))
+            return etrt_fail(ETRT_UNBOUND, "the weights of model %s are not loaded",
+                             mf->nmodels ? mf->models[i].name : mf->model);
+    }
+    if (!running) return etrt_fail(ETRT_INVALID, "no model is selected");
     for (int i = 0; i < mf->nsymbols; i++)
-        if (!s->dim_set[i])
+        if (!s->dim_set[i] && etrt_mix_runs(s, mf->symbols[i].model))
             return etrt_fail(ETRT_INVALID, "dim %s (%lld..%lld) is not set", mf->symbols[i].name,
                              (long long)mf->symbols[i].lo, (long long)mf->symbols[i].hi);
     for (int i = 0; i < mf->ntensors; i++) {
         const struct etrt_tensor *t = &mf->tensors[i];
         int64_t shape[ETRT_MAX_RANK], bytes;
+        if (!etrt_mix_runs(s, t->model)) continue;
         etrt_status st = current_shape(s, t, shape, &bytes);
         if (st != ETRT_OK) return st;
         if (t->kind != ETRT_INPUT || bytes == 0) continue;

@@ -15,11 +15,9 @@ etrt_status etrt_weights_alloc(etrt_model *m) {
     m->weights = calloc((size_t)mf->ntensors + 1, sizeof *m->weights);
     m->weight_given = calloc((size_t)mf->ntensors + 1, sizeof *m->weight_given);
     if (!m->weights || !m->weight_given) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
-    m->weights_loaded = true;
     for (int i = 0; i < mf->ntensors; i++) {
         const struct etrt_tensor *t = &mf->tensors[i];
         if (t->kind != ETRT_WEIGHT) continue;
-        m->weights_loaded = false;
         etrt_status st = etrt_mem_alloc(m->device, ETRT_ON_DEVICE, (uint64_t)t->max_bytes, t->name,
                                         &m->weights[i]);
         if (st != ETRT_OK) return st;
@@ -113,10 +111,19 @@ static etrt_status visit(etrt_model *m, int index, const struct etrt_st *ck, con
     return st;
 }
 
-etrt_status etrt_model_weights_file(etrt_model *m, const char *path) {
+bool etrt_weights_loaded(const etrt_model *m, int model) {
+    const struct etrt_manifest *mf = &m->manifest;
+    for (int i = 0; i < mf->ntensors; i++)
+        if (mf->tensors[i].kind == ETRT_WEIGHT && mf->tensors[i].model == model &&
+            !m->weight_given[i])
+            return false;
+    return true;
+}
+
+static etrt_status load_from(etrt_model *m, int model, const char *path) {
     struct etrt_st *ck;
     char err[ETRT_ST_ERR];
-    if (!m || !path) return etrt_fail(ETRT_INVALID, "etrt_model_weights_file: NULL argument");
+    const struct etrt_manifest *mf = &m->manifest;
     etrt_status st = etrt_device_check(m->device);
     if (st != ETRT_OK) return st;
     if (access(path, R_OK) != 0) return etrt_fail(ETRT_IO, "%s: %s", path, strerror(errno));
@@ -124,11 +131,29 @@ etrt_status etrt_model_weights_file(etrt_model *m, const char *path) {
     /* All is checked before anything is copied, so that a bad file leaves the weights as they
      * were. */
     for (int copy = 0; copy < 2; copy++)
-        for (int i = 0; st == ETRT_OK && i < m->manifest.ntensors; i++)
-            if (m->manifest.tensors[i].kind == ETRT_WEIGHT) st = visit(m, i, ck, path, copy != 0);
-    if (st == ETRT_OK) m->weights_loaded = true;
+        for (int i = 0; st == ETRT_OK && i < mf->ntensors; i++) {
+            if (mf->tensors[i].kind != ETRT_WEIGHT || mf->tensors[i].model != model) continue;
+            st = visit(m, i, ck, path, copy != 0);
+            m->weight_given[i] |= st == ETRT_OK && copy;
+        }
     etrt_st_close(ck);
     return st;
+}
+
+etrt_status etrt_model_weights_file(etrt_model *m, const char *path) {
+    if (!m || !path) return etrt_fail(ETRT_INVALID, "etrt_model_weights_file: NULL argument");
+    if (m->manifest.nmodels)
+        return etrt_fail(ETRT_INVALID, "%s holds %d models: name the one whose weights %s has",
+                         m->path, m->manifest.nmodels, path);
+    return load_from(m, 0, path);
+}
+
+etrt_status etrt_model_weights_of(etrt_model *m, const char *name, const char *path) {
+    if (!m || !name || !path)
+        return etrt_fail(ETRT_INVALID, "etrt_model_weights_of: NULL argument");
+    int model;
+    etrt_status st = etrt_mix_find(&m->manifest, name, &model);
+    return st == ETRT_OK ? load_from(m, model, path) : st;
 }
 
 etrt_status etrt_model_weight(etrt_model *m, const char *name, const void *data, size_t bytes) {
@@ -147,9 +172,5 @@ etrt_status etrt_model_weight(etrt_model *m, const char *name, const void *data,
                          (long long)t->max_bytes);
     st = etrt_mem_write(m->device, m->weights[i], data, bytes);
     m->weight_given[i] |= st == ETRT_OK;
-    bool all = true;
-    for (int k = 0; k < mf->ntensors; k++)
-        all &= mf->tensors[k].kind != ETRT_WEIGHT || m->weight_given[k];
-    m->weights_loaded |= all;
     return st;
 }

@@ -15,9 +15,12 @@ struct setting {
 };
 
 struct options {
-    const char *model, *device, *in, *out, *weights, *capture, *replay;
+    const char *model, *device, *in, *out, *capture, *replay;
     struct setting *settings;
     int nsettings;
+    char **weights; /* PATH or MODEL=PATH */
+    int nweights;
+    char *only; /* names of models with commas between them, or NULL */
     long repeat, workgroups;
     double wait_limit; /* 0: the library's default */
     bool stats, list, states;

@@ -50,6 +50,9 @@ bool list_model(const char *path) {
            m.nevents, m.event_words, m.ntasks);
     if (m.profile_tasks >= 0)
         printf("records its tasks when traced, at most %" PRId64 " in a launch\n", m.profile_tasks);
+    for (int i = 0; i < m.nmodels; i++)
+        printf("  model  %s on %.1f%% to %.1f%% of the workgroups\n", m.models[i].name,
+               (double)m.models[i].from / 1e4, (double)m.models[i].to / 1e4);
     for (int i = 0; i < m.nsymbols; i++)
         printf("  dim    %s in %" PRId64 "..%" PRId64 "\n", m.symbols[i].name, m.symbols[i].lo,
                m.symbols[i].hi);

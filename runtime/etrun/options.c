@@ -10,9 +10,13 @@ static const char usage_text[] =
     "       etrun MODEL.hsaco --list        show its dims, tensors and kernel\n"
     "       etrun --replay DIR [options]    run a captured launch again and compare\n"
     "\n"
-    "  --set DIM=VALUE       value of a dim; once for each (or DIM=VALUE,DIM=VALUE)\n"
+    "  --set DIM=VALUE       value of a dim; once for each (or DIM=VALUE,DIM=VALUE); --dim "
+    "likewise\n"
     "  --in FILE             safetensors with the inputs, and states to start from\n"
-    "  --weights PATH        safetensors, index or checkpoint directory\n"
+    "  --weights PATH        safetensors, index or checkpoint directory; MODEL=PATH where the "
+    "kernel\n"
+    "                        is of several models, once for each\n"
+    "  --only MODEL,MODEL    of several models, those to run\n"
     "  --out FILE            safetensors to write the outputs to\n"
     "  --states              write the state tensors to --out as well\n"
     "  --device SPEC         auto (default), hsa, emu, emu:gfx942:cus=16:xcds=2\n"
@@ -28,6 +32,7 @@ enum {
     IN,
     OUT,
     WEIGHTS,
+    ONLY,
     DEVICE,
     CAPTURE,
     REPLAY,
@@ -43,9 +48,11 @@ enum {
 
 static const struct option long_options[] = {
     {"set", required_argument, NULL, SET},
+    {"dim", required_argument, NULL, SET},
     {"in", required_argument, NULL, IN},
     {"out", required_argument, NULL, OUT},
     {"weights", required_argument, NULL, WEIGHTS},
+    {"only", required_argument, NULL, ONLY},
     {"device", required_argument, NULL, DEVICE},
     {"capture", required_argument, NULL, CAPTURE},
     {"replay", required_argument, NULL, REPLAY},
@@ -89,6 +96,14 @@ static bool parse_settings(char *text, struct options *o) {
     return true;
 }
 
+static bool add_weights(char *text, struct options *o) {
+    char **more = realloc(o->weights, (size_t)(o->nweights + 1) * sizeof *o->weights);
+    if (!more) return fail("out of memory");
+    o->weights = more;
+    o->weights[o->nweights++] = text;
+    return true;
+}
+
 static bool parse_number(int option, const char *text, struct options *o) {
     char *end;
     switch (option) {
@@ -116,7 +131,9 @@ static bool parse_option(int option, struct options *o) {
         o->out = optarg;
         return true;
     case WEIGHTS:
-        o->weights = optarg;
+        return add_weights(optarg, o);
+    case ONLY:
+        o->only = optarg;
         return true;
     case DEVICE:
         o->device = optarg;
@@ -148,8 +165,8 @@ static bool parse_option(int option, struct options *o) {
 static bool check_together(int argc, char **argv, struct options *o) {
     if (optind < argc) o->model = argv[optind++];
     if (optind < argc) return fail("one model at a time: what is %s?", argv[optind]);
-    if (o->replay && (o->model || o->in || o->out || o->weights || o->nsettings || o->capture ||
-                      o->workgroups || o->list || o->states || o->wait_limit > 0))
+    if (o->replay && (o->model || o->in || o->out || o->nweights || o->only || o->nsettings ||
+                      o->capture || o->workgroups || o->list || o->states || o->wait_limit > 0))
         return fail("--replay takes only --device, --repeat and --stats");
     if (!o->replay && !o->model) return fail("no model given");
     if (o->states && !o->out) return fail("--states needs --out");
@@ -173,4 +190,5 @@ enum parsed options_parse(int argc, char **argv, struct options *o) {
 
 void options_free(struct options *o) {
     free(o->settings);
+    free(o->weights);
 }

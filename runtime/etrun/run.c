@@ -42,13 +42,40 @@ static bool give(struct run *r, const struct etrt_st_tensor *t) {
     return st == ETRT_OK || fail_status(st);
 }
 
+static bool has_parts(const struct run *r) {
+    return etrt_model_part(r->model, 0) != NULL;
+}
+
+/* MODEL=PATH of several models, PATH of one. */
+static etrt_status load_weights(struct run *r, char *text) {
+    char *path = has_parts(r) ? strchr(text, '=') : NULL;
+    if (!path) return etrt_model_weights_file(r->model, text);
+    *path = 0;
+    etrt_status st = etrt_model_weights_of(r->model, text, path + 1);
+    *path = '=';
+    return st;
+}
+
+/* Leave out all models but those in the list, which is cut up in place. */
+static etrt_status select_models(struct run *r, char *list) {
+    const char *name;
+    etrt_status st = ETRT_OK;
+    for (int i = 0; st == ETRT_OK && (name = etrt_model_part(r->model, i)); i++)
+        st = etrt_select(r->session, name, 0);
+    for (char *item; st == ETRT_OK && (item = strsep(&list, ","));)
+        st = etrt_select(r->session, item, 1);
+    return st;
+}
+
 static bool prepare(struct run *r) {
     const struct options *o = r->o;
     char err[ETRT_ST_ERR];
     etrt_status st = etrt_device_open(o->device, &r->device);
     if (st == ETRT_OK) st = etrt_model_load(r->device, o->model, &r->model);
-    if (st == ETRT_OK && o->weights) st = etrt_model_weights_file(r->model, o->weights);
+    for (int i = 0; st == ETRT_OK && i < o->nweights; i++)
+        st = load_weights(r, o->weights[i]);
     if (st == ETRT_OK) st = etrt_session_create(r->model, &r->session);
+    if (st == ETRT_OK && o->only) st = select_models(r, o->only);
     if (st == ETRT_OK && o->wait_limit > 0) st = etrt_set_wait_limit(r->session, o->wait_limit);
     if (st == ETRT_OK && o->workgroups) st = etrt_set_workgroups(r->session, (int)o->workgroups);
     for (int i = 0; i < o->nsettings && st == ETRT_OK; i++)
@@ -106,7 +133,17 @@ static void show(const etrt_tensor_info *info, const struct etrt_st_tensor *t) {
     printf("%s\n", count > SHOWN ? " ..." : "");
 }
 
+/* Does the launch run the model that this tensor is of? */
+static bool runs(const struct run *r, const char *tensor) {
+    const char *name;
+    for (int i = 0; (name = etrt_model_part(r->model, i)); i++)
+        if (strncmp(tensor, name, strlen(name)) == 0 && tensor[strlen(name)] == '.')
+            return etrt_selected(r->session, name) != 0;
+    return true;
+}
+
 static bool wanted(const struct run *r, const etrt_tensor_info *info) {
+    if (!runs(r, info->name)) return false;
     return info->kind == ETRT_OUTPUT || (info->kind == ETRT_STATE && r->o->states);
 }
 

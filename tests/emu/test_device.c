@@ -11,6 +11,9 @@ START_TEST(good_specs) {
                  {"gfx942:cus=16:xcds=4:threads=3:map=block", 16, 4},
                  {"gfx942:map=5:cus=7:seed=99", 7, 2},
                  {"gfx942:cus=3:clock=instructions:seed=2", 3, 2},
+                 {"gfx942:cus=5+1+3:map=shuffle-7", 9, 3},
+                 {"gfx942:cus=5+1+3:cus=6", 6, 3},
+                 {"gfx942:cus=2+2:firstdie=14:map=fill-1", 4, 2},
                  {"gfx942:cus=1024", 1024, 8}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         uint32_t cus, xcds;
@@ -39,6 +42,17 @@ START_TEST(bad_specs) {
                  {"gfx942:cus=2:xcds=3", "more than cus=2"},
                  {"gfx942:dies=2", "\"dies\""},
                  {"gfx942:map=diagonal", "diagonal"},
+                 {"gfx942:map=", "map="},
+                 {"gfx942:map=rr1", "map=rr1"},
+                 {"gfx942:map=shuffle-", "shuffle-SEED"},
+                 {"gfx942:map=fill-2:cus=2+2", "0 to 1"},
+                 {"gfx942:cus=2+2:firstdie=15", "below 16"},
+                 {"gfx942:cus=2+0", "cus=0"},
+                 {"gfx942:cus=2+", "cus="},
+                 {"gfx942:cus=1024+1", "1 to 0"},
+                 {"gfx942:cus=1+1+1+1+1+1+1+1+1", "at most 8"},
+                 {"gfx942:cus=2+2:xcds=3", "lists 2 dies"},
+                 {"gfx90a:cus=2+2", "at most 1"},
                  {"gfx942:", "NAME=VALUE"},
                  {"gfx942:coherence=yes", "coherence=yes"},
                  {"gfx942:l1=0", "l1=0"},

@@ -218,6 +218,66 @@ START_TEST(one_place_each) {
 }
 END_TEST
 
+/* Workgroups by what their die calls itself, of GROUPS. */
+static void count_dies(const char *spec, uint32_t groups, uint32_t per_die[16]) {
+    emu_test_start(spec);
+    uint32_t *counter = emu_test_alloc(4), *out = emu_test_alloc(groups * 12);
+    *counter = 0;
+    struct emu_launch l = {.kernel = "where",
+                           .grid = {groups * 64},
+                           .group = {64},
+                           .lds = 65536,
+                           .args = (uint64_t[]){P(counter), P(out), groups},
+                           .args_bytes = 20};
+    ck_assert_int_eq(emu_test_run(&l), 0);
+    memset(per_die, 0, 16 * sizeof *per_die);
+    for (uint32_t g = 0; g < groups; g++)
+        per_die[out[3 * g] & 15]++;
+    emu_test_stop();
+}
+
+START_TEST(uneven_maps) {
+    static const struct {
+        const char *spec;
+        uint32_t groups, first, dies[4];
+    } cases[] = {
+        {"gfx942:cus=1+7+3:map=shuffle-3", 11, 0, {1, 7, 3}},
+        {"gfx942:cus=4+2+6:map=fill-2:firstdie=5", 12, 5, {4, 2, 6}},
+        {"gfx942:cus=4+2+6:map=fill-1:firstdie=13", 7, 13, {0, 2, 5}},
+        {"gfx942:cus=8:xcds=2:map=fill-1", 3, 0, {0, 3}},
+        {"gfx942:cus=8:xcds=2:map=fill-1", 6, 0, {2, 4}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint32_t per_die[16], want[16] = {0};
+        memcpy(want + cases[i].first, cases[i].dies,
+               (16 - cases[i].first < 4 ? 16 - cases[i].first : 4) * sizeof *want);
+        count_dies(cases[i].spec, cases[i].groups, per_die);
+        for (int d = 0; d < 16; d++)
+            ck_assert_msg(per_die[d] == want[d], "%s: %u workgroups on die %d, not %u",
+                          cases[i].spec, per_die[d], d, want[d]);
+    }
+}
+END_TEST
+
+/* Dies are drawn, otherwise with another seed. */
+START_TEST(shuffled_maps) {
+    uint32_t first[16], same = 0, even = 0;
+    for (uint32_t seed = 0; seed < 20; seed++) {
+        char spec[64];
+        uint32_t per_die[16];
+        snprintf(spec, sizeof spec, "gfx942:cus=64:xcds=4:map=shuffle-%u", seed);
+        count_dies(spec, 24, per_die);
+        if (!seed) memcpy(first, per_die, sizeof first);
+        same += memcmp(first, per_die, sizeof first) == 0;
+        even += per_die[0] == 6 && per_die[1] == 6 && per_die[2] == 6 && per_die[3] == 6;
+        for (int d = 0; d < 4; d++)
+            ck_assert_uint_lt(per_die[d], 16);
+    }
+    ck_assert_uint_lt(same, 5);
+    ck_assert_uint_lt(even, 5);
+}
+END_TEST
+
 /* What the waiters of "bounded" say; the host's time it took, in seconds. */
 static double run_bounded(uint64_t work, uint64_t limit, uint32_t said) {
     uint64_t a, b;
@@ -384,6 +444,8 @@ Suite *dispatch_suite(void) {
     tcase_add_loop_test(t, persistent_rounds, 0, n);
     tcase_add_loop_test(t, chain_against_the_order, 0, n);
     tcase_add_loop_test(t, one_place_each, 0, n);
+    tcase_add_test(t, uneven_maps);
+    tcase_add_test(t, shuffled_maps);
     tcase_add_test(t, spinning_beside_sleeping);
     tcase_add_test(t, seeded_order);
     tcase_add_test(t, held_back);

@@ -150,7 +150,7 @@ static void control(void) {
         snprintf(text, sizeof text, "%ss_endpgm\n", programs[i].text);
         struct code c = code_from_asm(text);
         struct machine *m = machine_create(&c, 0, 1);
-        m->group.xcc = 5;
+        m->group.xcc_id = 5;
         m->group.cu = 9;
         m->group.se = 3;
         EXPECT(machine_run(m) == EMU_ENDED, "program %zu: %s: %s", i, m->fault.instruction,

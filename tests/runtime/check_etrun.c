@@ -241,8 +241,8 @@ START_TEST(moves_regions) {
     uint64_t address, impossible = 0xF00000000000000;
     capture();
     char *kernarg = read_whole(scratch("capture/kernarg.bin"), &bytes), *json = launch_json();
-    memcpy(&address, kernarg + 104, 8);
-    memcpy(kernarg + 104, &impossible, 8);
+    memcpy(&address, kernarg + bytes - 8, 8); /* y's */
+    memcpy(kernarg + bytes - 8, &impossible, 8);
     write_file(scratch("capture/kernarg.bin"), kernarg, bytes);
     snprintf(from, sizeof from, "\"0x%llx\"", (unsigned long long)address);
     at = replaced(json, from, "\"0xf00000000000000\"");
@@ -293,7 +293,7 @@ static const struct {
     {"\"group_bytes\": 40960", "\"group_bytes\": 65537", "65537 bytes of LDS"},
     {"\"grid\": [", "\"grid\": [1.5,", "grid"},
     {"\"pointers\": [", "\"pointers\": [4,", "is not a multiple of 8"},
-    {"\"pointers\": [", "\"pointers\": [112,", "112 is outside"},
+    {"\"pointers\": [", "\"pointers\": [800,", "800 is outside"},
     {"\"pointers\": [", "\"pointers\": [40,", "is in no region"},
     {"\"memory\": \"host\"", "\"memory\": \"moon\"", "neither device nor host"},
     {"\"bytes\": 4000", "\"bytes\": 4001", "the file has 4000 bytes, the region 4001"},
@@ -335,9 +335,9 @@ START_TEST(overlapping_regions) {
     uint64_t address;
     capture();
     char *kernarg = read_whole(scratch("capture/kernarg.bin"), &bytes), *json = launch_json();
-    memcpy(&address, kernarg + 80, 8);
+    memcpy(&address, kernarg + bytes - 32, 8); /* x's */
     snprintf(x, sizeof x, "\"0x%llx\"", (unsigned long long)address + 8);
-    memcpy(&address, kernarg + 104, 8);
+    memcpy(&address, kernarg + bytes - 8, 8); /* y's */
     snprintf(y, sizeof y, "\"0x%llx\"", (unsigned long long)address);
     char *changed = replaced(json, y, x);
     set_launch_json(changed);

@@ -38,9 +38,9 @@ static const struct {
     const char *from, *to, *says;
     etrt_status status;
 } lies[] = {
-    {"\"abi\": 1", "\"abi\": 2", "ABI version 2, this runtime version 1", ETRT_UNSUPPORTED},
-    {"\"abi\": 1", "\"abi\": \"1\"", "abi: must be an integer", ETRT_FORMAT},
-    {"\"abi\": 1,", "", "abi: is missing", ETRT_FORMAT},
+    {"\"abi\": 2", "\"abi\": 1", "ABI version 1, this runtime version 2", ETRT_UNSUPPORTED},
+    {"\"abi\": 2", "\"abi\": \"1\"", "abi: must be an integer", ETRT_FORMAT},
+    {"\"abi\": 2,", "", "abi: is missing", ETRT_FORMAT},
     {"\"target\": \"gfx942\"", "\"target\": 942", "target: must be a string", ETRT_FORMAT},
     {"\"model\": \"probe\"", "\"model\": \"\"", "model: must have 1 to 255", ETRT_FORMAT},
     {"\"model\": \"probe\"", "\"model\": \"a\\nb\"", "control character", ETRT_FORMAT},

@@ -8,7 +8,8 @@
 ; tensor. Its marks say that workgroup I is at tile I of task 1.
 ;
 ; Kernel arguments: control 0, report 8, events 16, events_next 24, workspace 32, wait_ticks 40,
-; workgroups 48, launch 52, trace 56; B 64, F 68, N 72; x 80, w 88, s 96, y 104.
+; workgroups 48, launch 52, trace 56, dies 64, place 68; B 136, F 140, N 144; x 152, w 160, s 168, y 176.
+; Its work does not depend on places: a workgroup's rank is its number in the dispatch.
 
 	.amdgcn_target "amdgcn-amd-amdhsa--gfx942"
 	.text
@@ -17,30 +18,29 @@
 	.type	probe,@function
 probe:
 	s_load_dwordx16 s[4:19], s[0:1], 0x0
-	s_load_dwordx4 s[20:23], s[0:1], 0x40
-	s_load_dwordx8 s[24:31], s[0:1], 0x50
+	s_load_dwordx4 s[20:23], s[0:1], 0x88
+	s_load_dwordx8 s[24:31], s[0:1], 0x98
 	s_waitcnt lgkmcnt(0)
 	s_load_dword s40, s[26:27], 0x0
 	s_mov_b64 s[36:37], exec
 
-	; rank on the die, and where we are
+	; where we are
 	s_getreg_b32 s33, hwreg(HW_REG_XCC_ID)
 	s_getreg_b32 s34, hwreg(HW_REG_HW_ID)
 	s_and_b32 s33, s33, 15
 	s_lshl_b32 s35, s33, 2
+	s_add_u32 s38, s17, 1
 	v_mov_b32_e32 v1, s35
 	v_mov_b32_e32 v2, 1
 	s_mov_b64 exec, 1
-	global_atomic_add v3, v1, v2, s[8:9] sc0
-	s_waitcnt vmcnt(0)
-	v_readfirstlane_b32 s38, v3
-	s_lshl_b32 s39, s33, 16
-	s_or_b32 s38, s38, s39
-	s_lshl_b32 s35, s2, 3
+	global_atomic_add v1, v2, s[8:9]
+	s_lshl_b32 s35, s2, 4
 	v_mov_b32_e32 v1, s35
 	v_mov_b32_e32 v4, s38
-	v_mov_b32_e32 v5, s34
-	global_store_dwordx2 v1, v[4:5], s[4:5] offset:128
+	v_mov_b32_e32 v5, s2
+	v_mov_b32_e32 v6, s33
+	v_mov_b32_e32 v7, s34
+	global_store_dwordx4 v1, v[4:7], s[4:5] offset:128
 	s_mov_b64 exec, s[36:37]
 
 	; the work
@@ -152,7 +152,7 @@ probe:
 	.amdhsa_kernel probe
 		.amdhsa_group_segment_fixed_size 40960
 		.amdhsa_private_segment_fixed_size 0
-		.amdhsa_kernarg_size 112
+		.amdhsa_kernarg_size 184
 		.amdhsa_user_sgpr_count 2
 		.amdhsa_user_sgpr_kernarg_segment_ptr 1
 		.amdhsa_system_sgpr_workgroup_id_x 1
@@ -171,7 +171,7 @@ amdhsa.target: amdgcn-amd-amdhsa--gfx942
 amdhsa.kernels:
   - .name: probe
     .symbol: probe.kd
-    .kernarg_segment_size: 112
+    .kernarg_segment_size: 184
     .kernarg_segment_align: 8
     .group_segment_fixed_size: 40960
     .private_segment_fixed_size: 0
