@@ -352,7 +352,7 @@ bool et_pass_slice(et_pipeline *pl) {
     const et_pass_options *o = pl->opt;
     int count = o->slices;
     bool fixed = !o->schedule || strcmp(o->schedule, "static") == 0;
-    if (!fixed || count < 2 || is_sliced(pl->p)) return true;
+    if (!fixed || count < 2 || pl->g->nmodels || is_sliced(pl->p)) return true;
     et_slice_groups(pl->p, count, o);
     return true;
 }
