@@ -6,27 +6,11 @@
  * adds them up, always in the same order. What else is added to a product (a residual) is part of
  * slice 0, so that no tensor ever holds the sum: that would be one more event for the device. */
 #include "slice.h"
+#include "slice_int.h"
 #include "pipeline.h"
-#include "tiler.h"
 #include <string.h>
 
-enum { WHOLE = -1, LEAST_COLUMNS = 16 };
-
-struct slicing {
-    et_program *p;
-    et_exprs *x;
-    int count;
-    int *axis;   /* by group: the one that is sliced, or WHOLE */
-    bool *cut;   /* by group: its product is cut along k */
-    bool *split; /* by tensor: it holds partial sums */
-};
-
-/* Variable VAR is known to be in slice SLICE of its extent. */
-struct known {
-    int var;
-    int64_t extent;
-    int within; /* a variable over one slice */
-};
+enum { LEAST_COLUMNS = 16 };
 
 static bool constant(const struct slicing *s, et_expr e, int64_t *out) {
     return et_is_int(s->x, e, out);
@@ -34,7 +18,7 @@ static bool constant(const struct slicing *s, et_expr e, int64_t *out) {
 
 /* ---- which element of a tensor is in which slice ---- */
 
-static bool lies_in_slices(struct slicing *s, et_expr index, int64_t size, const struct known *k) {
+bool sl_follows(struct slicing *s, et_expr index, int64_t size, const struct known *k) {
     int64_t part = size / s->count, lo, hi;
     if (!k->var || size % s->count) return false;
     for (int i = 0; i < s->count; i++) {
@@ -46,7 +30,7 @@ static bool lies_in_slices(struct slicing *s, et_expr index, int64_t size, const
     return true;
 }
 
-static struct known know(struct slicing *s, int var) {
+struct known sl_know(struct slicing *s, int var) {
     int64_t n;
     if (!constant(s, et_var_extent(s->x, var), &n) || n % s->count) return (struct known){0};
     return (struct known){var + 1, n, et_graph_var(s->p->g, "s", et_int(s->x, n / s->count))};
@@ -96,7 +80,7 @@ static void note_load(void *ctx, et_expr e) {
     const et_tensor *t = &s->p->tensors[n->i];
     int64_t size;
     for (int d = 0; d < t->shape.rank; d++)
-        if (constant(s, t->shape.dim[d], &size) && lies_in_slices(s, n->ops[d], size, r->k) &&
+        if (constant(s, t->shape.dim[d], &size) && sl_follows(s, n->ops[d], size, r->k) &&
             slice_writers(s, n->i, d, r->ask)) {
             r->sliced++;
             return;
@@ -128,7 +112,7 @@ static bool slice_group(struct slicing *s, int group, int axis) {
         (axis != 1 || !constant(s, et_var_extent(s->x, gr->gvar), &heads) || heads % s->count))
         return false;
     s->axis[group] = axis;
-    struct known k = know(s, gr->axis[axis]), g = attend ? know(s, gr->gvar) : k;
+    struct known k = sl_know(s, gr->axis[axis]), g = attend ? sl_know(s, gr->gvar) : k;
     slice_sources(s, attend ? gr->q : gr->value, &k);
     if (!attend) return true;
     slice_sources(s, gr->k, &g);
@@ -142,8 +126,7 @@ static bool has_product(const struct slicing *s, et_expr e) {
     return et_expr_has_op(s->x, e, ET_X_CONTRACT);
 }
 
-/* E as a product plus the rest, or none; false when it is not such a sum. */
-static bool take_apart(struct slicing *s, et_expr e, et_expr *product, et_expr *rest) {
+bool sl_take_apart(struct slicing *s, et_expr e, et_expr *product, et_expr *rest) {
     et_node_x n = *et_x(s->x, e);
     if (n.op == ET_X_CONTRACT) {
         *product = e;
@@ -153,7 +136,7 @@ static bool take_apart(struct slicing *s, et_expr e, et_expr *product, et_expr *
     if (n.op != ET_X_ADD) return false;
     bool left = has_product(s, n.ops[0]);
     if (left == has_product(s, n.ops[1])) return false;
-    if (!take_apart(s, n.ops[!left], product, rest)) return false;
+    if (!sl_take_apart(s, n.ops[!left], product, rest)) return false;
     *rest = rest->id ? et_add(s->x, *rest, n.ops[left]) : n.ops[left];
     return true;
 }
@@ -200,10 +183,10 @@ static void try_cut(struct slicing *s, int group) {
     et_expr product, rest;
     int64_t k;
     if (gr->kind != ET_GROUP_STORE || gr->nproduct != 1 || gr->product[0].nbatch ||
-        s->axis[group] != WHOLE || !take_apart(s, gr->value, &product, &rest) ||
+        s->axis[group] != WHOLE || !sl_take_apart(s, gr->value, &product, &rest) ||
         !may_split(s, gr->to.id))
         return;
-    struct known known = know(s, gr->product[0].k);
+    struct known known = sl_know(s, gr->product[0].k);
     if (!known.var || !constant(s, et_var_extent(s->x, gr->product[0].k), &k) ||
         k / s->count < LEAST_COLUMNS || !in_slices(s, gr->product[0].a, &known))
         return;
@@ -211,104 +194,6 @@ static void try_cut(struct slicing *s, int group) {
     s->cut[group] = true;
     s->axis[group] = 0;
     s->split[gr->to.id] = true;
-}
-
-/* ---- the rewrite ---- */
-
-static et_expr add_up(void *ctx, et_exprs *x, et_expr leaf) {
-    struct slicing *s = ctx;
-    et_node_x n = *et_x(x, leaf);
-    if (n.op != ET_X_LOAD || n.i2 != ET_LOAD_TENSOR || !s->split[n.i]) return ET_NO_EXPR;
-    et_expr index[ET_MAX_RANK], sum = ET_NO_EXPR;
-    memcpy(index + 1, n.ops, (size_t)n.nops * sizeof *index);
-    for (int i = 0; i < s->count; i++) {
-        index[0] = et_int(x, i);
-        et_expr one = et_load(x, ET_LOAD_TENSOR, n.i, n.type, n.nops + 1, index);
-        sum = i ? et_add(x, sum, one) : one;
-    }
-    return sum;
-}
-
-static void add_up_in(struct slicing *s, et_expr *e) {
-    if (e->id) *e = et_subst(s->x, *e, add_up, s);
-}
-
-static void read_sums(struct slicing *s, et_group *gr) {
-    et_expr *const e[] = {&gr->mask, &gr->value, &gr->pextent, &gr->live, &gr->q, &gr->k, &gr->v};
-    for (size_t i = 0; i < sizeof e / sizeof *e; i++)
-        add_up_in(s, e[i]);
-    for (int d = 0; d < gr->to.rank; d++)
-        add_up_in(s, &gr->to.index[d]);
-    for (int i = 0; i < gr->nproduct; i++) {
-        add_up_in(s, &gr->product[i].a);
-        add_up_in(s, &gr->product[i].b);
-    }
-}
-
-/* One more axis in front: the slice. */
-static et_expr add_axis(struct slicing *s, et_group *gr) {
-    memmove(gr->axis + 1, gr->axis, (size_t)gr->rank * sizeof *gr->axis);
-    memmove(gr->tile + 1, gr->tile, (size_t)gr->rank * sizeof *gr->tile);
-    memmove(gr->to.index + 1, gr->to.index, (size_t)gr->to.rank * sizeof *gr->to.index);
-    gr->rank++;
-    gr->to.rank++;
-    gr->axis[0] = et_graph_var(s->p->g, "s", et_int(s->x, s->count));
-    gr->tile[0] = 0;
-    return gr->to.index[0] = et_var(s->x, gr->axis[0]);
-}
-
-static et_expr in_first(struct slicing *s, et_expr slice, et_expr e) {
-    et_expr first = et_op2(s->x, ET_X_EQ, slice, et_int(s->x, 0));
-    return et_select(s->x, first, e, et_float(s->x, 0));
-}
-
-/* The product becomes a batch of shorter ones. */
-static void cut_product(struct slicing *s, et_group *gr, et_expr slice) {
-    et_product *p = &gr->product[0];
-    et_expr product = ET_NO_EXPR, rest = ET_NO_EXPR, index[ET_MAX_RANK];
-    bool sum = take_apart(s, gr->value, &product, &rest);
-    et_check(sum);
-    int64_t k = 0;
-    constant(s, et_var_extent(s->x, p->k), &k);
-    int short_k = et_graph_var(s->p->g, "k", et_int(s->x, k / s->count));
-    p->batch[p->nbatch++] = et_graph_var(s->p->g, "b0", et_int(s->x, s->count));
-    et_expr from = et_mul(s->x, et_var(s->x, p->batch[0]), et_int(s->x, k / s->count));
-    et_expr at = et_add(s->x, from, et_var(s->x, short_k));
-    p->a = et_subst_var(s->x, p->a, p->k, at);
-    p->b = et_subst_var(s->x, p->b, p->k, at);
-    p->k = short_k;
-    p->value = p->left = (et_value){0};
-    et_node_x n = *et_x(s->x, product);
-    index[0] = slice;
-    memcpy(index + 1, n.ops, (size_t)n.nops * sizeof *index);
-    gr->value = et_contract_x(s->x, n.i, n.nops + 1, index);
-    if (rest.id) gr->value = et_add(s->x, in_first(s, slice, rest), gr->value);
-}
-
-static void split_tensor(struct slicing *s, et_tensor *t) {
-    memmove(t->shape.dim + 1, t->shape.dim, (size_t)t->shape.rank * sizeof *t->shape.dim);
-    t->shape.dim[0] = et_int(s->x, s->count);
-    t->shape.rank++;
-    t->max_bytes *= s->count;
-    t->value = (et_value){0};
-}
-
-static void rewrite(struct slicing *s) {
-    et_program *p = s->p;
-    for (int i = 0; i < p->ngroups; i++) {
-        et_group *gr = &p->groups[i];
-        read_sums(s, gr);
-        if (s->axis[i] != WHOLE) gr->slice = (et_slice){s->axis[i], s->count};
-        if (gr->to.space != ET_LOAD_TENSOR || !s->split[gr->to.id]) continue;
-        et_expr slice = add_axis(s, gr);
-        if (s->cut[i])
-            cut_product(s, gr, slice);
-        else
-            gr->value = in_first(s, slice, gr->value);
-        if (gr->slice.count && !s->cut[i]) gr->slice.coord++;
-    }
-    for (int t = 0; t < p->ntensors; t++)
-        if (s->split[t]) split_tensor(s, &p->tensors[t]);
 }
 
 /* ---- the pass ---- */
@@ -331,7 +216,7 @@ static void tell(const struct slicing *s, const et_pass_options *o) {
 
 int et_slice_groups(et_program *p, int count, const et_pass_options *o) {
     et_arena *a = p->g->arena;
-    struct slicing s = {.p = p, .x = p->g->exprs, .count = count};
+    struct slicing s = {.p = p, .x = p->g->exprs, .count = count, .ntensors = p->ntensors};
     s.axis = et_alloc(a, (size_t)(p->ngroups + 1) * sizeof *s.axis);
     s.cut = et_alloc(a, (size_t)(p->ngroups + 1) * sizeof *s.cut);
     s.split = et_alloc(a, (size_t)(p->ntensors + 1) * sizeof *s.split);
@@ -344,7 +229,7 @@ int et_slice_groups(et_program *p, int count, const et_pass_options *o) {
         cuts += s.cut[i];
     if (!cuts) return 0;
     tell(&s, o);
-    rewrite(&s);
+    sl_rewrite(&s);
     return cuts;
 }
 

@@ -136,6 +136,8 @@ static et_expr product_columns(const struct contract *c, int p) {
 /* Narrow tiles spread a small product over more CUs; wide ones reuse the staged rows. */
 static int wanted_span(const struct contract *c) {
     int64_t columns = upper(c, product_columns(c, 0)), cus = c->t.opt->machine->cus;
+    for (int d = 0; d < c->t.gr->rank && c->t.gr->slice.count; d++)
+        if (c->batch[d]) columns *= upper(c, et_tiler_extent(&c->t, d));
     int span = 64;
     while (span > 16 && columns / span < cus)
         span /= 2;
