@@ -157,8 +157,8 @@ void cg_sliced_grid(cg *g, int index) {
     unpack(g, CG_DIE, &number, &dies);
     unpack(g, CG_MEMBER, &order, &members);
     val skip = LLVMBuildURem(g->b, cg_i32(g, tiles_before(g, index)), members, "");
-    val first = LLVMBuildURem(
-        g->b, LLVMBuildSub(g->b, cg_add(g, order, members), skip, ""), members, "");
+    val first =
+        LLVMBuildURem(g->b, LLVMBuildSub(g->b, cg_add(g, order, members), skip, ""), members, "");
     cg_for slices, tiles;
     val slice = cg_for_begin(g, &slices, number, cg_i32(g, count), dies, false, 0, &none);
     int mark = cg_scope(g);

@@ -255,7 +255,7 @@ enum {
     CG_COUNT,
     CG_NEED,
     CG_STATUS,
-    CG_RANK, /* the workgroup's own, for the prologue only */
+    CG_RANK,   /* the workgroup's own, for the prologue only */
     CG_DIE,    /* of those that have workgroups, this one's number and how many there are */
     CG_MEMBER, /* the workgroup's number on its die and how many there are; 16 bits each */
     CG_FLAG_BYTES = 48

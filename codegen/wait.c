@@ -72,7 +72,8 @@ void cg_failed(cg *g) {
     report_store(g, report, offsetof(struct etrt_report, hw_id), cg_hwreg(g, g->t->hw_id));
     LLVMBuildFenceSyncScope(g->b, LLVMAtomicOrderingRelease, g->system, "");
     val status = cg_i32(g, ETRT_REPORT_WAIT);
-    if (g->queues.nregions || g->sliced) status = LLVMBuildLoad2(g->b, g->i32, cg_flag(g, CG_STATUS), "");
+    if (g->queues.nregions || g->sliced)
+        status = LLVMBuildLoad2(g->b, g->i32, cg_flag(g, CG_STATUS), "");
     report_store(g, report, offsetof(struct etrt_report, status), status);
     cg_br(g, g->exit);
 }

@@ -150,7 +150,8 @@ static bool pays(const struct events *e, const et_grid *from, const et_grid *to,
     return n <= POINT_LIMIT && n < 2 * upper(e, from->extent[coord]);
 }
 
-/* The least (or GREATEST) of E over all coordinates of F but C, which it grows with evenly; or none.
+/* The least (or GREATEST) of E over all coordinates of F but C, which it grows with evenly; or
+ * none.
  */
 static et_expr extreme(const struct events *e, const et_grid *g, int c, et_expr ex, bool greatest) {
     const et_func *f = &e->p->funcs[g->func];

@@ -6,8 +6,8 @@
  * adds them up, always in the same order. What else is added to a product (a residual) is part of
  * slice 0, so that no tensor ever holds the sum: that would be one more event for the device. */
 #include "slice.h"
-#include "slice_int.h"
 #include "pipeline.h"
+#include "slice_int.h"
 #include <string.h>
 
 enum { LEAST_COLUMNS = 16 };
@@ -235,9 +235,13 @@ int et_slice_groups(et_program *p, int count, const et_pass_options *o) {
 
 bool et_pass_slice(et_pipeline *pl) {
     const et_pass_options *o = pl->opt;
-    int count = o->slices;
     bool fixed = !o->schedule || strcmp(o->schedule, "static") == 0;
-    if (!fixed || count < 2 || pl->g->nmodels || is_sliced(pl->p)) return true;
-    et_slice_groups(pl->p, count, o);
+    bool choose = o->slices == ET_SLICES_AUTO, asked = o->verbose || o->dump;
+    int count = choose ? o->machine->dies : o->slices;
+    if (!fixed || count < 2 || count > ET_MAX_SLICES || pl->g->nmodels || is_sliced(pl->p))
+        return true;
+    if (choose && o->quick) return true; /* costs are compared many times over */
+    bool pays = (choose || asked) && !o->quick && et_slicing_pays(pl, count);
+    if (pays || !choose) et_slice_groups(pl->p, count, o);
     return true;
 }

@@ -1,7 +1,7 @@
-/* check_program FILE.etg [--seeds K] [--slices S] [--dies D] [--set DIM=V]...: lower FILE to a scheduled program, run it in
- * several legal orders while watching for races, and compare outputs and states with the graph
- * interpreter on random inputs. The graph interpreter knows nothing of the passes; agreement means
- * that fusion, tiling, memory plan and events kept the meaning. */
+/* check_program FILE.etg [--seeds K] [--slices S] [--dies D] [--set DIM=V]...: lower FILE to a
+ * scheduled program, run it in several legal orders while watching for races, and compare outputs
+ * and states with the graph interpreter on random inputs. The graph interpreter knows nothing of
+ * the passes; agreement means that fusion, tiling, memory plan and events kept the meaning. */
 #include "op_util.h"
 #include "passes.h"
 #include "program_interp.h"
