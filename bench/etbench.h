@@ -55,6 +55,7 @@ struct eb_options {
     double wait_limit;
     bool unfused, no_unfused, no_predictions, predicted, no_tasks, overhead, quiet;
     bool tune;
+    bool one_kernel; /* of all models together: they are one column */
 };
 
 enum eb_parsed { EB_RUN, EB_DONE, EB_BAD };

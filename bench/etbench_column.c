@@ -59,6 +59,8 @@ bool eb_compile(struct eb_bench *b, const char *file, const char *schedule, bool
                     .machine = b->o->machine,
                     .schedule = schedule,
                     .times = c->timed ? b->times : NULL,
+                    .others = (char *const *)b->o->files + 1,
+                    .nothers = b->o->one_kernel ? b->o->nfiles - 1 : 0,
                     .variants = (int)b->o->variants,
                     .profile_kernel = profile,
                     .arena = c->arena,
@@ -270,7 +272,7 @@ bool eb_columns_make(struct eb_bench *b) {
     for (int i = 0; i < b->o->nfiles; i++)
         if (!check_file(b->o->files[i])) return false;
     if (!open_device(b) || !(b->folder = eb_folder())) return false;
-    for (int i = 0; i < b->o->nfiles; i++)
+    for (int i = 0; i < (b->o->one_kernel ? 1 : b->o->nfiles); i++)
         if (!add_file(b, b->o->files[i])) return false;
     b->nruns = b->ncolumns;
     if (!add_unfused(b) || !eb_columns_agree(b) || !check_inputs(b)) return false;

@@ -11,8 +11,8 @@
 static const char help[] =
     "usage: etbench MODEL [MODEL]... [options]\n"
     "       etbench --overhead [options]\n"
-    "       etbench --profile FILE MODEL [options]\n"
-    "       etbench --tune MODEL -o MODEL.hsaco [options]\n"
+    "       etbench --profile FILE MODEL [MODEL]... [options]\n"
+    "       etbench --tune MODEL [MODEL]... -o MODEL.hsaco [options]\n"
     "Runs models side by side and tells how they compare. A MODEL is an .etg or .eti file, which "
     "is\n"
     "compiled once for each schedule, or a code object that etcc made. Each is a column.\n"
@@ -58,6 +58,7 @@ static const char more_help[] =
     "GPU,\n"
     "                       predicted from counted instructions on the emulator; at the values of\n"
     "                       --sweep and --set, or else where the compiler looks\n"
+    "                       several models are one kernel, here and with --tune\n"
     "  --tune               compile, profile, compile with the profile: -o FILE gets the one that\n"
     "                       is predicted to be faster. The profile is kept beside FILE (or where\n"
     "                       --profile says) and used again while it is of this model\n"
@@ -396,8 +397,9 @@ static bool check_profile(const struct eb_options *o) {
     if (o->tune != (o->output != NULL)) return eb_fail("--tune MODEL goes with -o FILE");
     if (!o->tune && !o->profile) return true;
     const char *what = o->tune ? "--tune" : "--profile";
-    if (o->nfiles != 1 || eb_is_code(o->files[0]) || o->overhead)
-        return eb_fail("%s takes one model", what);
+    for (int i = 0; i < o->nfiles; i++)
+        if (eb_is_code(o->files[i])) return eb_fail("%s takes models, not code objects", what);
+    if (o->overhead) return eb_fail("--overhead makes a model of its own");
     if (o->nschedules > 1) return eb_fail("%s takes one schedule", what);
     if (strcmp(o->device, "none") == 0 || o->no_predictions)
         return eb_fail("%s needs a device and a machine model", what);

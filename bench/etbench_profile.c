@@ -93,8 +93,10 @@ static int tasks_of(struct launch *l, int g, double scale) {
     return n;
 }
 
-static void add_time(et_profile_task *t, int width, double us) {
-    if (t->ntimes < ET_PROFILE_WIDTHS && us > 0)
+/* Widths come in ascending order. */
+static void add_time(et_profile_task *t, double width, double us) {
+    double last = t->ntimes ? t->time[t->ntimes - 1].width : 0;
+    if (t->ntimes < ET_PROFILE_WIDTHS && us > 0 && width > last)
         t->time[t->ntimes++] = (et_profile_time){width, us < 1e-6 ? 1e-6 : us};
 }
 
@@ -132,6 +134,19 @@ static bool count(struct launch *l, et_profile_task *task) {
 
 /* ---- measured: launches on every number of workgroups ---- */
 
+static double share_of(et_share s) {
+    return s.to ? (s.to - s.from) / 1e6 : 1;
+}
+
+/* How many of so many workgroups run grid G. */
+static double width_of(const struct launch *l, int g, int workgroups) {
+    const et_grid *grid = &l->part->grids[g];
+    double n = workgroups;
+    if (l->part->g->nmodels) n *= share_of(l->part->g->model[grid->model].share);
+    if (!grid->dynamic) n *= share_of(grid->range);
+    return n > 1 ? n : 1;
+}
+
 static bool time_width(struct launch *l, int width, et_profile_task *task) {
     long reps = l->b->o->repeat >= 0 ? l->b->o->repeat : 20;
     int ngrids = l->part->ngrids;
@@ -145,7 +160,8 @@ static bool time_width(struct launch *l, int width, et_profile_task *task) {
         }
     }
     for (int g = 0; ok && g < ngrids; g++)
-        add_time(&task[g], width, eb_summarise(sample + g * reps, (int)reps).median);
+        add_time(&task[g], width_of(l, g, width),
+                 eb_summarise(sample + g * reps, (int)reps).median);
     free(sample);
     return ok;
 }
@@ -242,7 +258,7 @@ bool eb_profile_write(const struct eb_bench *b, const et_profile *p, const char 
 
 bool eb_profile(const struct eb_options *given) {
     struct eb_options o = *given;
-    o.no_unfused = true;
+    o.no_unfused = o.one_kernel = true;
     struct eb_bench b = {.o = &o};
     et_arena *arena = et_arena_create();
     et_profile *p = NULL;

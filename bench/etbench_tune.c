@@ -82,13 +82,24 @@ static void tell_grid(const et_grid *a, const et_grid *b) {
     free(y);
 }
 
+static void tell_models(const et_graph *a, const et_graph *b) {
+    for (int m = 0; m < a->nmodels && m < b->nmodels; m++) {
+        char *x = range_text(a->model[m].share), *y = range_text(b->model[m].share);
+        if (strcmp(x, y) != 0) printf("  model %s: %s, was %s\n", b->model[m].name, y, x);
+        free(x);
+        free(y);
+    }
+}
+
 static void tell_changes(const struct eb_bench *b) {
     et_program *before, *after;
     for (int i = 0; (before = et_program_part(b->column[0].program, i)) &&
                     (after = et_program_part(b->column[1].program, i));
-         i++)
+         i++) {
+        tell_models(before->g, after->g);
         for (int g = 0; g < before->ngrids && g < after->ngrids; g++)
             tell_grid(&before->grids[g], &after->grids[g]);
+    }
 }
 
 /* Predicted to be faster before, by the times of the profile, all points counting alike? */
@@ -116,6 +127,8 @@ static bool same_bytes(const char *path, const char *other) {
 static bool write_code(const struct eb_bench *b, const struct eb_column *c, const char *path) {
     char *made = eb_text("%s.%ld.tuned", path, (long)getpid());
     et_options o = {.input = c->file,
+                    .others = (char *const *)b->o->files + 1,
+                    .nothers = b->o->nfiles - 1,
                     .output = made,
                     .target = b->target,
                     .machine = b->o->machine,
@@ -163,7 +176,7 @@ static bool tune(struct eb_bench *b, const char *path, et_arena *arena) {
 
 bool eb_tune(const struct eb_options *given) {
     struct eb_options o = *given;
-    o.no_unfused = true;
+    o.no_unfused = o.one_kernel = true;
     struct eb_bench b = {.o = &o};
     et_arena *arena = et_arena_create();
     char *path = profile_path(&o);

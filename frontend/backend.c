@@ -3,6 +3,7 @@
 #include "codegen.h"
 #include "driver.h"
 #include "eti.h"
+#include "floor_plan.h"
 #include "passes.h"
 #include <errno.h>
 #include <string.h>
@@ -86,6 +87,19 @@ static bool write_text(et_graph *g, et_program *p, const char *path, et_diags *d
     return ok;
 }
 
+/* The floor plan beside OUTPUT: its name with .html for what follows the last dot. */
+static bool explain(et_program *p, const et_options *o, const et_machine *m, et_diags *d) {
+    if (!o->explain) return true;
+    const char *slash = strrchr(o->output, '/'), *name = slash ? slash + 1 : o->output;
+    const char *dot = strrchr(name, '.');
+    int length = dot && dot > name ? (int)(dot - o->output) : (int)strlen(o->output);
+    char *path = et_printf(p->g->arena, "%.*s.html", length, o->output), err[ET_FLOOR_ERR];
+    if (strcmp(path, o->output) == 0) path = et_printf(p->g->arena, "%s.html", path);
+    if (et_floor_plan(p, m, o->times, path, err)) return true;
+    et_diag(d, ET_ERROR, (et_loc){0}, "%s", err);
+    return false;
+}
+
 /* A program that is scheduled stays as it is. */
 static bool check_schedule(const et_options *o, et_program *from, et_diags *d) {
     const et_program *p;
@@ -97,6 +111,13 @@ static bool check_schedule(const et_options *o, et_program *from, et_diags *d) {
             return false;
         }
     return true;
+}
+
+static bool check_explain(const et_options *o, et_diags *d) {
+    if (!o->explain || !o->to || strcmp(o->to, "scheduled") == 0) return true;
+    et_diag(d, ET_ERROR, (et_loc){0}, "--explain draws a schedule: there is none at stage '%s'",
+            o->to);
+    return false;
 }
 
 static bool check_stage(const char *to, const et_program *p, et_diags *d) {
@@ -121,8 +142,8 @@ static et_program *lower(et_graph *g, et_program *from, const et_options *o,
     quick.dump = quick.to = NULL;
     quick.time_passes = quick.verbose = false;
     if (narrow && o->variants > 1) {
-        if (!et_passes_run(g, &quick, &p) || !et_make_variants(p, passes, o->variants, narrow, ctx))
-            return NULL;
+        if (!et_passes_run(g, &quick, &p)) return NULL;
+        et_make_variants(p, passes, o->variants, narrow, ctx);
         if (p->nvariants) return p;
     }
     return et_passes_resume(g, from, passes, &p) ? p : NULL;
@@ -143,7 +164,8 @@ bool et_check_target(const char *name, et_diags *d) {
 
 bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
                 et_narrow_fn narrow, void *ctx) {
-    if (!check_dump(o->dump, d) || !check_stage(o->to, from, d) || !check_schedule(o, from, d))
+    if (!check_dump(o->dump, d) || !check_stage(o->to, from, d) || !check_schedule(o, from, d) ||
+        !check_explain(o, d))
         return false;
     if (o->to && strcmp(o->to, "graph") == 0) return write_text(g, NULL, o->output, d);
     et_pass_options passes = {.machine = o->on ? o->on : et_machine_for(o->target),
@@ -165,7 +187,7 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
         for (int i = 0; i < p->nvariants; i++)
             fprintf(stderr, "%s: variant for %s up to %lld\n", o->input,
                     et_sym_name(g->exprs, p->variant_sym), (long long)p->variant[i].upto);
-    if (o->to) return write_text(g, p, o->output, d);
+    if (o->to) return write_text(g, p, o->output, d) && explain(p, o, passes.machine, d);
     if (o->out_program) *o->out_program = p;
     if (!o->output && !o->emit_llvm) return true;
     if (!find_event(p, o->break_event, d)) return false;
@@ -186,5 +208,5 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
                 o->output ? o->output : o->emit_llvm, (long long)info.file_bytes,
                 (long long)info.text_bytes, info.vgprs, info.agprs, info.sgprs, info.lds_bytes,
                 info.scratch_bytes);
-    return true;
+    return explain(p, o, passes.machine, d);
 }

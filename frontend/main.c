@@ -35,6 +35,9 @@ static const char help[] =
     "                       where several models share the kernel\n"
     "  --profile=FILE       times of tasks that replace predicted ones: what 'etbench --profile'\n"
     "                       writes\n"
+    "  --explain=html       draw what runs where on the chip and when, as predicted: a page "
+    "beside\n"
+    "                       the output, MODEL.html\n"
     "  --emit-llvm=FILE     write the kernel's LLVM IR\n"
     "  --profile-kernel     the kernel can record when and where every task ran\n"
     "  --rocm-device-lib-path=DIR   where the ROCm device libraries' bitcode is\n"
@@ -58,6 +61,7 @@ enum {
     MACHINE,
     LIST_MACHINES,
     PROFILE,
+    EXPLAIN,
     SCHEDULE,
     SLICES,
     EMIT_LLVM,
@@ -78,6 +82,7 @@ static const struct option options[] = {
     {"machine", required_argument, NULL, MACHINE},
     {"list-machines", no_argument, NULL, LIST_MACHINES},
     {"profile", required_argument, NULL, PROFILE},
+    {"explain", required_argument, NULL, EXPLAIN},
     {"to", required_argument, NULL, TO},
     {"schedule", required_argument, NULL, SCHEDULE},
     {"slices", required_argument, NULL, SLICES},
@@ -125,6 +130,10 @@ static int run(const et_options *o) {
     if (!o->variants) return usage("--variants takes 1, 2, 3 or 4%s", "");
     if (o->to && (!o->output || o->emit_llvm))
         return usage("--to=%s writes its text to -o FILE and makes no code", o->to);
+    if (o->explain && strcmp(o->explain, "html") != 0)
+        return usage("--explain takes html, not '%s'", o->explain);
+    if (o->explain && (!o->output || strcmp(o->output, "-") == 0))
+        return usage("--explain=%s writes a file beside the output: give -o FILE", o->explain);
     if (!o->output && !o->dump && !o->emit_llvm)
         return usage("nothing to make of %s: give -o FILE, --emit-llvm=FILE or -d PASS", o->input);
     return et_drive(o) ? 0 : 1;
@@ -154,6 +163,9 @@ int main(int argc, char **argv) {
             break;
         case PROFILE:
             o.profile = optarg;
+            break;
+        case EXPLAIN:
+            o.explain = optarg;
             break;
         case LIST_MACHINES:
             et_machine_list(stdout);

@@ -151,19 +151,36 @@ static et_expr mul(et_exprs *p, et_expr a, et_expr b) {
 
 /* ---- comparison ---- */
 
-/* floor(x / c) - floor(y / c) + k >= 0 follows from y <= x + k * c. */
+static int64_t gcd(int64_t a, int64_t b) { /* of two that are not negative */
+    while (b) {
+        int64_t r = a % b;
+        a = b;
+        b = r;
+    }
+    return a;
+}
+
+/* floor(x / c) - floor(y / d) + k >= 0, where C = u * c = v * d, follows from
+ * v * y <= u * x + u - 1 + k * C. */
 static bool prove_quotients(et_exprs *p, const struct linear *d) {
     if (d->n != 2 ||
         !((d->coef[0] == 1 && d->coef[1] == -1) || (d->coef[0] == -1 && d->coef[1] == 1)))
         return false;
     int plus = d->coef[0] == 1 ? 0 : 1;
     const et_node_x *x = et_x(p, d->term[plus]), *y = et_x(p, d->term[!plus]);
-    int64_t c, other, kc;
+    int64_t c, other, u, v, k;
     if (x->op != ET_X_IDIV || y->op != ET_X_IDIV || !et_is_int(p, x->ops[1], &c) ||
-        !et_is_int(p, y->ops[1], &other) || c != other || c < 1 ||
-        __builtin_mul_overflow(d->k, c, &kc))
+        !et_is_int(p, y->ops[1], &other) || c < 1 || other < 1)
         return false;
-    return et_prove_le(p, y->ops[0], et_add(p, x->ops[0], et_int(p, kc)));
+    u = other / gcd(c, other);
+    v = c / gcd(c, other);
+    struct linear l = {0};
+    if (__builtin_mul_overflow(u, c, &k) || __builtin_mul_overflow(d->k, k, &k) ||
+        __builtin_add_overflow(k, u - 1, &l.k))
+        return false;
+    collect(p, &l, x->ops[0], u);
+    collect(p, &l, y->ops[0], -v);
+    return !l.overflow && et_prove_le(p, et_int(p, 0), build(p, &l));
 }
 
 /* m * c * floor(x / c) lies between m * (x - c + 1) and m * x: D with the first such term replaced
@@ -259,6 +276,33 @@ static bool split(et_exprs *p, et_expr e, et_expr d, et_expr *out_q, et_expr *ou
 
 static et_expr min_max(et_exprs *p, et_xop op, et_expr a, et_expr b);
 
+/* floor((g * A + k) / (g * B)) = floor((A + floor(k / g)) / B): *A and *B without what all of the
+ * divisor and all of the dividend but its constant can be divided by, if there is anything. What
+ * loads give may wrap around when it is multiplied: that stays as it is. */
+static bool reduce(et_exprs *p, et_expr *a, et_expr *b) {
+    struct linear x = {0}, y = {0};
+    int64_t lo, hi;
+    collect(p, &x, *a, 1);
+    collect(p, &y, *b, 1);
+    if (x.overflow || y.overflow || y.k == INT64_MIN || !et_bounds(p, *a, &lo, &hi)) return false;
+    int64_t g = y.k < 0 ? -y.k : y.k;
+    for (int i = 0; i < x.n + y.n; i++) {
+        int64_t c = i < x.n ? x.coef[i] : y.coef[i - x.n];
+        if (c == INT64_MIN) return false;
+        g = gcd(g, c < 0 ? -c : c);
+    }
+    if (g < 2) return false;
+    for (int i = 0; i < x.n; i++)
+        x.coef[i] /= g;
+    for (int i = 0; i < y.n; i++)
+        y.coef[i] /= g;
+    x.k = et_floor_div(x.k, g);
+    y.k /= g;
+    *a = build(p, &x);
+    *b = build(p, &y);
+    return true;
+}
+
 static et_expr div_mod(et_exprs *p, et_xop op, et_expr a, et_expr b) {
     int64_t x, y, lo, hi;
     bool constant = et_is_int(p, b, &y);
@@ -279,9 +323,11 @@ static et_expr div_mod(et_exprs *p, et_xop op, et_expr a, et_expr b) {
     }
     et_expr q, r;
     if (!split(p, a, b, &q, &r)) return raw(p, op, a, b);
+    if (et_bounds(p, a, &lo, &hi) && !et_bounds(p, r, &lo, &hi)) return raw(p, op, a, b);
     if (et_prove_le(p, et_int(p, 0), r) && et_prove_le(p, et_add(p, r, et_int(p, 1)), b))
         return op == ET_X_IDIV ? q : r;
     if (op == ET_X_MOD) return raw(p, op, r, b);
+    if (reduce(p, &r, &b)) return et_add(p, q, div_mod(p, op, r, b));
     const et_node_x *rx = et_x(p, r);
     int64_t z;
     if (constant && rx->op == ET_X_IDIV && et_is_int(p, rx->ops[1], &z) && z > 0 &&

@@ -79,12 +79,25 @@ static const et_machine *named(et_diags *d, const char *name) {
     return NULL;
 }
 
+/* What code for a target is made for, whatever the speed of the machine that it runs on. */
+static bool fits_target(et_diags *d, const et_machine *m) {
+    const et_machine *first = et_machine_for(m->target);
+    if (!first || (m->waves == first->waves && m->wave_size == first->wave_size &&
+                   m->k_bytes == first->k_bytes && m->lds_bytes == first->lds_bytes))
+        return true;
+    et_diag(d, ET_ERROR, (et_loc){0},
+            "%s: code for %s has waves %d, wave_size %d, k_bytes %d, lds_bytes %d", m->file,
+            m->target, first->waves, first->wave_size, first->k_bytes, first->lds_bytes);
+    return false;
+}
+
 const et_machine *et_machine_find(et_arena *a, et_diags *d, const char *what, const char *target) {
     size_t bytes;
     const char *text = is_file(what) ? et_lines_read(a, d, what, &bytes) : NULL;
     const et_machine *m = text            ? et_machine_parse(a, d, what, text, bytes)
                           : is_file(what) ? NULL
                                           : named(d, what);
+    if (m && !fits_target(d, m)) return NULL;
     if (!m || !target || strcmp(m->target, target) == 0) return m;
     et_diag(d, ET_ERROR, (et_loc){0}, "machine %s is a %s, the code is for %s", m->name, m->target,
             target);

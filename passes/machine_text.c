@@ -6,120 +6,53 @@
 
 enum kind { TEXT, COUNT, NUMBER };
 
-static const struct field {
+struct field {
     const char *key;
-    enum kind kind;
     size_t at;
+    enum kind kind;
     double lo, hi; /* of a text: its length */
     const char *what;
-} fields[] = {
-#define TEXT_FIELD(key, hi) {#key, TEXT, offsetof(et_machine, key), 1, hi, NULL},
-#define COUNT_FIELD(key, lo, hi, what) {#key, COUNT, offsetof(et_machine, key), lo, hi, what},
-#define NUMBER_FIELD(key, lo, hi, what) {#key, NUMBER, offsetof(et_machine, key), lo, hi, what},
-    TEXT_FIELD(name, 40) TEXT_FIELD(target, 20) TEXT_FIELD(source, 400) COUNT_FIELD(
-        cus, 1, 4096, "compute units, all dies together")
-        COUNT_FIELD(dies, 1, 64, "dies, each with an L2 of its own") COUNT_FIELD(
-            shader_engines, 1, 64, "shader engines of a die") COUNT_FIELD(waves, 1, 16,
-                                                                          "waves of a workgroup")
-            COUNT_FIELD(wave_size, 32, 64, "lanes of a wave") COUNT_FIELD(
-                k_bytes, 16, 1024,
-                "bytes of a row that a round of matrix loads covers") COUNT_FIELD(lds_bytes, 16384,
-                                                                                  1 << 20,
-                                                                                  "bytes of "
-                                                                                  "LDS that "
-                                                                                  "a "
-                                                                                  "workgroup "
-                                                                                  "may use")
-                NUMBER_FIELD(clock_ghz, 0.1, 20, "GHz") NUMBER_FIELD(
-                    issue_cycles, 0.1, 100,
-                    "clocks between instructions of a wave") NUMBER_FIELD(matrix_tflops, 0.01, 1e6,
-                                                                          "dense bf16, whole chip")
-                    NUMBER_FIELD(f32_matrix_tflops, 0.01, 1e6, "f32 products, whole chip") NUMBER_FIELD(
-                        vector_tflops, 0.01,
-                        1e6, "f32 vector operations, whole chip")
-                        NUMBER_FIELD(hbm_gbs, 0.1, 1e6, "GB/s that streaming reaches") NUMBER_FIELD(
-                            die_gbs, 0.1, 1e6, "GB/s from memory to one die alone")
-                            NUMBER_FIELD(cross_gbs, 0.1, 1e6, "GB/s from other dies to one") NUMBER_FIELD(
-                                cache_mb, 0.01,
-                                1e6, "MB in front of memory") NUMBER_FIELD(cache_gbs_cu, 0.1, 1e6,
-                                                                           "GB/s from the nearest "
-                                                                           "cache "
-                                                                           "to a CU")
-                                NUMBER_FIELD(
-                                    load_kb,
-                                    0.1, 1e5, "KiB that a workgroup has in flight")
-                                    NUMBER_FIELD(
-                                        latency_us,
-                                        1e-4, 1e4,
-                                        "us, a dependent load from memory") NUMBER_FIELD(event_us,
-                                                                                         1e-4,
-                                                                                         1e4,
-                                                                                         "us, a "
-                                                                                         "notify "
-                                                                                         "on one "
-                                                                                         "die to a "
-                                                                                         "waiter "
-                                                                                         "on "
-                                                                                         "another")
-                                        NUMBER_FIELD(counter_die_us, 1e-4,
-                                                     1e4, "us, an arrival to a poller of the die")
-                                            NUMBER_FIELD(counter_us, 1e-4,
-                                                         1e4, "us, the same across dies")
-                                                NUMBER_FIELD(
-                                                    arrival_us,
-                                                    1e-4, 1e4,
-                                                    "us between arrivals at one "
-                                                    "counter")
-                                                    NUMBER_FIELD(
-                                                        release_us,
-                                                        1e-4, 1e4,
-                                                        "us to make stores visible to "
-                                                        "other dies")
-                                                        NUMBER_FIELD(
-                                                            acquire_us,
-                                                            1e-4, 1e4,
-                                                            "us to forget what other "
-                                                            "dies have written")
-                                                            NUMBER_FIELD(
-                                                                fence_die_us, 1e-4,
-                                                                1e4,
-                                                                "us, either within a "
-                                                                "die")
-                                                                NUMBER_FIELD(
-                                                                    atomic_us, 1e-4,
-                                                                    1e4, "us, there and back")
-                                                                    NUMBER_FIELD(
-                                                                        pop_us,
-                                                                        1e-4, 1e4,
-                                                                        "us to take a task "
-                                                                        "from a ring")
-                                                                        NUMBER_FIELD(
-                                                                            pop_gap_us,
-                                                                            1e-4, 1e4,
-                                                                            "us between pops "
-                                                                            "of one ring")
-                                                                            NUMBER_FIELD(
-                                                                                launch_us, 1e-4,
-                                                                                1e5, "us, a kernel")
-                                                                                NUMBER_FIELD(
-                                                                                    graph_us, 1e-4,
-                                                                                    1e5,
-                                                                                    "us "
-                                                                                    "between "
-                                                                                    "kernels "
-                                                                                    "of a "
-                                                                                    "graph")
-                                                                                    NUMBER_FIELD(
-                                                                                        mask_us, 0,
-                                                                                        1e5,
-                                                                                        "us to "
-                                                                                        "change"
-                                                                                        " the "
-                                                                                        "CU "
-                                                                                        "mask "
-                                                                                        "of a "
-                                                                                        "queu"
-                                                                                        "e")};
+};
+
+#define AT(key) #key, offsetof(et_machine, key)
+
+static const struct field fields[] = {
+    {AT(name), TEXT, 1, 40, NULL},
+    {AT(target), TEXT, 1, 20, NULL},
+    {AT(source), TEXT, 1, 400, NULL},
+    {AT(cus), COUNT, 1, 4096, "compute units, all dies together"},
+    {AT(dies), COUNT, 1, 64, "dies, each with an L2 of its own"},
+    {AT(shader_engines), COUNT, 1, 64, "shader engines of a die"},
+    {AT(waves), COUNT, 1, 16, "waves of a workgroup"},
+    {AT(wave_size), COUNT, 32, 64, "lanes of a wave"},
+    {AT(k_bytes), COUNT, 16, 1024, "bytes of a row that a round of matrix loads covers"},
+    {AT(lds_bytes), COUNT, 16384, 1 << 20, "bytes of LDS that a workgroup may use"},
+    {AT(clock_ghz), NUMBER, 0.1, 20, "GHz"},
+    {AT(issue_cycles), NUMBER, 0.1, 100, "clocks between instructions of a wave"},
+    {AT(matrix_tflops), NUMBER, 0.01, 1e6, "dense bf16, whole chip"},
+    {AT(f32_matrix_tflops), NUMBER, 0.01, 1e6, "f32 products, whole chip"},
+    {AT(vector_tflops), NUMBER, 0.01, 1e6, "f32 vector operations, whole chip"},
+    {AT(hbm_gbs), NUMBER, 0.1, 1e6, "GB/s that streaming reaches"},
+    {AT(die_gbs), NUMBER, 0.1, 1e6, "GB/s from memory to one die alone"},
+    {AT(cross_gbs), NUMBER, 0.1, 1e6, "GB/s from other dies to one"},
+    {AT(cache_mb), NUMBER, 0.01, 1e6, "MB in front of memory"},
+    {AT(cache_gbs_cu), NUMBER, 0.1, 1e6, "GB/s from the nearest cache to a CU"},
+    {AT(load_kb), NUMBER, 0.1, 1e5, "KiB that a workgroup has in flight"},
+    {AT(latency_us), NUMBER, 1e-4, 1e4, "us, a dependent load from memory"},
+    {AT(event_us), NUMBER, 1e-4, 1e4, "us, a notify on one die to a waiter on another"},
+    {AT(counter_die_us), NUMBER, 1e-4, 1e4, "us, an arrival to a poller of the die"},
+    {AT(counter_us), NUMBER, 1e-4, 1e4, "us, the same across dies"},
+    {AT(arrival_us), NUMBER, 1e-4, 1e4, "us between arrivals at one counter"},
+    {AT(release_us), NUMBER, 1e-4, 1e4, "us to make stores visible to other dies"},
+    {AT(acquire_us), NUMBER, 1e-4, 1e4, "us to forget what other dies have written"},
+    {AT(fence_die_us), NUMBER, 1e-4, 1e4, "us, either within a die"},
+    {AT(atomic_us), NUMBER, 1e-4, 1e4, "us, there and back"},
+    {AT(pop_us), NUMBER, 1e-4, 1e4, "us to take a task from a ring"},
+    {AT(pop_gap_us), NUMBER, 1e-4, 1e4, "us between pops of one ring"},
+    {AT(launch_us), NUMBER, 1e-4, 1e5, "us, a kernel"},
+    {AT(graph_us), NUMBER, 1e-4, 1e5, "us between kernels of a graph"},
+    {AT(mask_us), NUMBER, 0, 1e5, "us to change the CU mask of a queue"},
+};
 enum { FIELDS = sizeof fields / sizeof *fields };
 
 static int find(const char *key) {

@@ -17,8 +17,8 @@ struct range {
 struct plan {
     et_program *p;
     struct range *live;
-    int *position;         /* by grid */
-    struct range loop[64]; /* by loop: positions of its body */
+    int *position;      /* by grid */
+    struct range *loop; /* by loop: positions of its body */
     int now;
 };
 
@@ -96,15 +96,12 @@ bool et_pass_memory(et_pipeline *pl) {
     et_program *p = pl->p;
     et_arena *a = pl->g->arena;
     struct plan m = {.p = p};
-    if (pl->g->nloops > 64) {
-        et_diag(pl->g->diags, ET_ERROR, pl->g->loops[64].loc, "more than 64 loops");
-        return false;
-    }
+    m.loop = et_alloc(a, ((size_t)pl->g->nloops + 1) * sizeof *m.loop);
     m.live = et_alloc(a, (size_t)p->ntensors * sizeof *m.live);
     m.position = et_alloc(a, (size_t)p->ngrids * sizeof *m.position);
     for (int t = 0; t < p->ntensors; t++)
         m.live[t] = (struct range){-1, -1};
-    for (int l = 0; l < 64; l++)
+    for (int l = 0; l < pl->g->nloops; l++)
         m.loop[l] = (struct range){0, -1};
     number_grids(&m, p->first, p->count);
     for (int g = 0; g < p->ngrids; g++)

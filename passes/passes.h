@@ -35,8 +35,8 @@ typedef et_graph *(*et_narrow_fn)(void *ctx, const char *sym, int64_t lo, int64_
 
 /* Split the bounds of BASE's first symbol into as few ranges (at most MOST) as keep the
  * predicted time of every launch within 5 % of a program compiled for that launch alone, and put
- * the scheduled program of each into BASE's variants. False with diagnostics. */
-bool et_make_variants(et_program *base, const et_pass_options *, int most, et_narrow_fn narrow,
+ * the scheduled program of each into BASE's variants. None where some range cannot be lowered. */
+void et_make_variants(et_program *base, const et_pass_options *, int most, et_narrow_fn narrow,
                       void *ctx);
 
 /* The passes in order: name and one line of help; NULL past the end. */

@@ -1,4 +1,5 @@
 #include "pipeline.h"
+#include "cost.h"
 #include "eti.h"
 #include <string.h>
 #include <time.h>
@@ -53,6 +54,11 @@ static bool is_done(const et_program *p, int pass) {
 
 static bool run(et_graph *g, et_program *p, const et_pass_options *opt, et_program **out_program) {
     et_pipeline pl = {.g = g, .opt = opt, .p = p};
+    if (et_sym_count(g->exprs) > ET_MAX_SYMS) {
+        et_diag(g->diags, ET_ERROR, (et_loc){0}, "%d dims: at most %d", et_sym_count(g->exprs),
+                ET_MAX_SYMS);
+        return false;
+    }
     int last = et_stage_find(opt->to ? opt->to : "scheduled");
     *out_program = NULL;
     if (opt->dump && (strcmp(opt->dump, "graph") == 0 || (strcmp(opt->dump, "all") == 0 && !p))) {

@@ -131,6 +131,34 @@ static const char *read_shape(et_arena *arena, const et_program *p, const char *
     return given == et_sym_count(x) ? NULL : "it does not name every dim once";
 }
 
+/* How far apart, 1 for the same. */
+static double distance(const int64_t *a, const int64_t *b, int n) {
+    double d = 1;
+    for (int i = 0; i < n; i++) {
+        double x = (double)a[i] + 1, y = (double)b[i] + 1; /* a dim may be 0 */
+        d *= x > y ? x / y : y / x;
+    }
+    return d;
+}
+
+void et_profile_symbols(const et_profile *times, const et_program *p, int64_t *syms) {
+    int n = et_sym_count(p->g->exprs);
+    size_t bytes = ((size_t)n + 1) * sizeof *syms;
+    if (!times || !n) return;
+    int64_t *at = et_alloc(p->g->arena, bytes), *best = et_alloc(p->g->arena, bytes);
+    double least = 0;
+    for (int i = 0; i < times->ntasks; i++) {
+        const char *shape = times->task[i].shape;
+        if (i && shape == times->task[i - 1].shape) continue;
+        if (read_shape(p->g->arena, p, shape, at)) continue;
+        double d = distance(at, syms, n);
+        if (least > 0 && d >= least) continue;
+        least = d;
+        memcpy(best, at, bytes);
+    }
+    if (least > 0) memcpy(syms, best, (size_t)n * sizeof *syms);
+}
+
 struct shape {
     const char *text, *wrong; /* WRONG: why it is none of this program, or NULL */
     et_program *part;         /* that such a launch runs */

@@ -21,6 +21,10 @@ uint64_t et_profile_hash(et_program *, const et_grid *, const int64_t *syms);
  * all (wider). False where the profile (or NULL) has no such grid. */
 bool et_profile_us(const et_profile *, uint64_t hash, double width, double *out_us);
 
+/* SYMS are the values of P's symbols that a pass would decide at. Where the profile has none of
+ * these, it was made for others that matter more: the nearest of them. */
+void et_profile_symbols(const et_profile *, const et_program *p, int64_t *syms);
+
 /* ---- reading and writing ----------------------------------------------------------------------
  */
 

@@ -73,6 +73,7 @@ struct tiles {
 static struct tiles tiles_of(const et_pipeline *pl, const et_grid *g) {
     int64_t syms[ET_SAMPLES][ET_MAX_SYMS];
     et_sample_symbols(pl->g->exprs, syms);
+    et_profile_symbols(pl->opt->profile, pl->p, syms[1]);
     et_grid_cost c = et_grid_cost_profiled(pl->p, g, pl->opt->machine, pl->opt->profile, syms[1]);
     double rounds = c.tiles / pl->opt->machine->cus;
     rounds = rounds > (double)(int64_t)rounds ? (double)(int64_t)rounds + 1 : rounds;

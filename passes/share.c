@@ -20,9 +20,10 @@ bool et_pass_share(et_pipeline *pl) {
     for (int m = 0; m < g->nmodels; m++)
         if (g->model[m].share.to) return true;
     et_sample_symbols(g->exprs, syms);
+    et_profile_symbols(pl->opt->profile, p, syms[1]);
     for (int i = 0; i < p->ngrids && g->nmodels; i++) {
         const et_grid *gr = &p->grids[i];
-        double us = et_grid_cost_at(p, gr, pl->opt->machine, syms[1]).us;
+        double us = et_grid_cost_profiled(p, gr, pl->opt->machine, pl->opt->profile, syms[1]).us;
         work[gr->model] += us * trips_of(g, gr->loop) * g->model[gr->model].weight;
     }
     for (int m = 0; m < g->nmodels; m++)

@@ -99,19 +99,20 @@ static bool build(const struct variants *v, int64_t lo, int64_t hi, const int *e
     return true;
 }
 
-bool et_make_variants(et_program *base, const et_pass_options *opt, int most, et_narrow_fn narrow,
+void et_make_variants(et_program *base, const et_pass_options *opt, int most, et_narrow_fn narrow,
                       void *ctx) {
     struct variants v = {.base = base, .opt = opt, .narrow = narrow, .ctx = ctx};
     int64_t lo, hi;
     int end[MAX_SAMPLES], n = MAX_SAMPLES;
     et_check(most <= ET_MAX_VARIANTS);
-    if (et_sym_count(base->g->exprs) == 0 || most < 2) return true;
+    if (et_sym_count(base->g->exprs) == 0 || most < 2) return;
     v.sym = et_sym_name(base->g->exprs, 0);
     et_sym_range(base->g->exprs, 0, &lo, &hi);
-    if (lo == hi) return true;
+    if (lo == hi) return;
     choose_samples(&v, lo, hi);
-    if (!predict_alone(&v)) return false;
+    if (!predict_alone(&v)) return;
     for (double limit = tolerance; n > most; limit *= 1.02)
         n = grow(&v, lo, limit, end);
-    return n == 1 || build(&v, lo, hi, end, n);
+    /* What cannot be lowered for some range is lowered for all of it, or says then why not. */
+    if (n > 1 && !build(&v, lo, hi, end, n)) base->nvariants = 0;
 }

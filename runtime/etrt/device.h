@@ -20,7 +20,7 @@ struct etrt_device {
     pthread_mutex_t queue_lock; /* one packet is written at a time */
     char isa[64], name[256];
     uint32_t cus;
-    uint32_t dies; /* 1 .. ETRT_MAX_DIES; 1 where the runtime does not say */
+    uint32_t dies;         /* 1 .. ETRT_MAX_DIES; 1 where the runtime does not say */
     uint64_t memory_bytes; /* of the device's own memory */
     uint32_t lds_bytes;    /* per workgroup at most */
     uint64_t realtime_hz;  /* the clock kernels read */

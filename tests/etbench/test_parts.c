@@ -88,7 +88,45 @@ START_TEST(bounds_of_indices) {
 }
 END_TEST
 
+static struct eb_task task(int iteration, int tile, int workgroup, double us) {
+    return (struct eb_task){.iteration = iteration, .tile = tile, .workgroup = workgroup, .us = us};
+}
+
+START_TEST(busiest_workgroup) {
+    struct eb_task t[] = {task(1, 2, 7, 4), task(0, 0, 3, 1), task(1, 0, 3, 2), task(0, 1, 3, 2),
+                          task(0, 2, 5, 2), task(1, 1, 5, 1), task(0, 3, 5, 6), task(1, 3, 7, 1)};
+    const int n = sizeof t / sizeof *t;
+    const double known[][2] = {{0, (8 + 5) / 2.0}, {1, (11 + 8) / 2.0}, {2, (8 + 6) / 2.0},
+                               {3, (7 + 4) / 2.0}, {4, (6 + 4) / 2.0},  {99, (6 + 4) / 2.0}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        ck_assert_double_eq(eb_busiest(t, n, (int)known[i][0]), known[i][1]);
+    ck_assert_double_eq(eb_busiest(t, 0, 0), 0);
+}
+END_TEST
+
+START_TEST(widths) {
+    int w[ET_PROFILE_WIDTHS];
+    for (int i = 0; et_machine_at(i); i++) {
+        et_machine m = *et_machine_at(i);
+        for (int dies = 1; dies <= 64; dies += 21, m.dies = dies)
+            for (int most = 1; most <= 2 * m.cus; most += m.cus / 3) {
+                int n = eb_widths(&m, most, w);
+                ck_assert(n >= 1 && n <= ET_PROFILE_WIDTHS && w[0] >= 1);
+                ck_assert_int_eq(w[n - 1], most < m.cus ? most : m.cus);
+                for (int k = 1; k < n; k++)
+                    ck_assert_int_lt(w[k - 1], w[k]);
+            }
+    }
+    int n = eb_widths(et_machine_for("gfx942"), 304, w), dies = 0;
+    for (int k = 0; k < n; k++)
+        dies += w[k] % 38 == 0;
+    ck_assert_int_eq(dies, 8);
+}
+END_TEST
+
 static void add(TCase *tc) {
+    tcase_add_test(tc, busiest_workgroup);
+    tcase_add_test(tc, widths);
     tcase_add_test(tc, medians_and_quartiles);
     tcase_add_test(tc, ratios);
     tcase_add_test(tc, intervals_hold_the_truth);

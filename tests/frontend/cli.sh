@@ -28,7 +28,7 @@ expect 0 'usage: etcc' -h
 expect 0 'etcc [0-9]' --version
 expect 2 'no input file'
 expect 2 'nothing to make' good.etg
-expect 2 'one input file' good.etg bad.etg -d graph
+expect 1 'bad.etg:2:21: error: unknown name' good.etg bad.etg -d graph
 expect 2 'unrecognized option' --nonsense good.etg
 expect 2 'requires an argument' good.etg -o
 expect 2 'unknown schedule' --schedule=greedy good.etg -o y.hsaco

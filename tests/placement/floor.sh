@@ -1,0 +1,56 @@
+#!/bin/sh
+# floor.sh ETCC SOURCE FOLDER BROWSER|-: the pages of etcc --explain=html, in a browser where there is one.
+set -eu
+etcc=$1 source=$2 folder=$3 browser=$4
+rm -rf "$folder"
+mkdir -p "$folder"
+cd "$folder"
+
+page() { # NAME [OPTION...]: NAME.html, twice the same
+    name=$1
+    shift
+    "$etcc" -o "$name.eti" --to=scheduled --explain=html "$@"
+    cp "$name.html" first
+    "$etcc" -o "$name.eti" --to=scheduled --explain=html "$@"
+    cmp first "$name.html"
+    [ "$browser" = - ] || sh "$source/tests/profile/page.sh" "$browser" "$name.html" "$source/tests/placement/drive_floor.js"
+}
+lacks() { # TEXT FILE...
+    ! grep -F -e "$@" >&2 || exit 1
+}
+refuses() { # WORDS OPTION...
+    words=$1
+    shift
+    if "$etcc" "$@" > said 2>&1; then
+        echo "floor.sh: etcc $* was expected to fail" >&2
+        exit 1
+    fi
+    grep -qF -e "$words" said || { cat said >&2; exit 1; }
+}
+
+mlp=$source/examples/mlp/mlp.etg moe=$source/examples/moe/moe.etg ranges=$source/tests/passes/ranges.etg
+page ranges "$ranges"
+page dynamic "$mlp" --schedule=dynamic
+page routed "$moe" --schedule=hybrid
+page one_die "$mlp" --target=gfx1100
+page mix "$mlp" "$moe" --weight=moe=2
+lacks '"why":"' mix.html routed.html
+page mix_dynamic "$mlp" "$moe" --schedule=dynamic
+grep -q '"why":"dynamic tasks of several models' mix_dynamic.html
+sed 's|^name .*|name </script><script>fail(1)//"\\|' "$source/passes/machines/mi300x.machine" > odd.machine
+page odd "$ranges" --machine=./odd.machine
+lacks '</script><script>fail' odd.html
+
+# With a kernel too; beside the output, whatever it is called.
+"$etcc" "$mlp" -o some.kernel.hsaco --explain=html
+[ -s some.kernel.html ]
+"$etcc" "$mlp" -o bare --explain=html
+[ -s bare.html ]
+refuses "takes html, not 'pdf'" "$mlp" -o x.hsaco --explain=pdf
+refuses 'give -o FILE' "$mlp" -d tile --explain=html
+refuses "none at stage 'tiled'" "$mlp" --to=tiled -o x.eti --explain=html
+[ ! -e x.eti ]
+mkdir taken.html
+refuses 'taken.html: ' "$mlp" --to=scheduled -o taken.eti --explain=html
+rm -r taken.html
+[ -z "$(ls | grep tmp)" ]
