@@ -352,6 +352,20 @@ static void split_tensor(struct slicing *s, et_tensor *t) {
     t->value = (et_value){0};
 }
 
+/* Groups are numbered in program order. */
+static void renumber(et_program *p, const et_group *old, int first, int count) {
+    for (int i = first; i < first + count; i++) {
+        et_item *it = &p->items[i];
+        if (it->kind == ET_P_LOOP) {
+            renumber(p, old, it->first, it->count);
+            continue;
+        }
+        ET_GROW(p->g->arena, p->groups, p->ngroups, p->cgroups);
+        p->groups[p->ngroups] = old[it->index];
+        it->index = p->ngroups++;
+    }
+}
+
 void sl_rewrite(struct slicing *s) {
     et_program *p = s->p;
     struct rewrite r = {.s = s};
@@ -361,6 +375,10 @@ void sl_rewrite(struct slicing *s) {
     p->items = NULL;
     p->nitems = p->citems = 0;
     rewrite_list(&r, items, &p->first, &p->count);
+    const et_group *groups = p->groups;
+    p->groups = NULL;
+    p->ngroups = p->cgroups = 0;
+    renumber(p, groups, p->first, p->count);
     for (int t = 0; t < s->ntensors; t++)
         if (s->split[t]) split_tensor(s, &p->tensors[t]);
 }
