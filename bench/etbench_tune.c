@@ -150,7 +150,8 @@ static bool report(struct eb_bench *b) {
     bool back = was_faster(b);
     if (!o->quiet) {
         eb_print_text(b, stdout);
-        puts("Bodies are predicted by the times of the profile, before and after.");
+        if (eb_metric_shown(b, EB_PREDICTED))
+            puts("Bodies are predicted by the times of the profile, before and after.");
         tell_changes(b);
         if (back) puts("What was before is predicted to be faster, and is kept.");
     }

@@ -189,37 +189,8 @@ static eti_name *enter(eti_parser *p, char sign, const char *name, et_loc loc, i
     return NULL;
 }
 
-void eti_any_model(eti_parser *p) {
-    p->model = -1;
-}
-
-void eti_enter_model(eti_parser *p, const char *name) {
-    int m = p->g->nmodels && p->model < 0 ? et_model_of(p->g, name) : -1;
-    if (m >= 0) p->model = p->g->building = m;
-}
-
-static bool of_this_model(eti_parser *p, const char *name, et_loc loc) {
-    int m = et_model_of(p->g, name);
-    if (p->model < 0 || m == p->model) return true;
-    eti_error(p, loc, "'%s' is not of model %s, as the rest of this is", name,
-              p->g->model[p->model].name);
-    return false;
-}
-
-/* Names begin with a model's where there are several, and only there. */
-static bool check_model(eti_parser *p, const char *name, et_loc loc) {
-    if (p->g->nmodels) {
-        if (et_model_of(p->g, name) >= 0) return of_this_model(p, name, loc);
-        eti_error(p, loc, "'%s' does not begin with the name of a model and a dot", name);
-        return false;
-    }
-    if (!strchr(eti_plain_name(p, name), '.')) return true;
-    eti_error(p, loc, "'%s' is of a model that is not declared", name);
-    return false;
-}
-
 bool eti_declare(eti_parser *p, char sign, const char *name, et_loc loc, int index) {
-    if (sign != 's' && !p->broken && !check_model(p, name, loc)) {
+    if (sign != 's' && !p->broken && !eti_check_model(p, name, loc)) {
         enter(p, sign, name, loc, -1);
         return false;
     }
@@ -248,7 +219,7 @@ et_loc eti_loc_of(const eti_parser *p, char sign, const char *name) {
 int eti_find(eti_parser *p, char sign, const char *name, et_loc loc, const char *what) {
     const eti_name *n =
         p->cname ? slot_of(p, et_printf(p->arena, "%c%s", sign, name)) : &(eti_name){0};
-    if (n->key && p->g->nmodels && n->index != -1 && !of_this_model(p, name, loc)) return -1;
+    if (n->key && p->g->nmodels && n->index != -1 && !eti_of_this_model(p, name, loc)) return -1;
     if (n->key) {
         p->errors += n->index == -1;
         return n->index;
@@ -281,31 +252,6 @@ static void model(eti_parser *p) {
     eti_next(p);
     const char *name = eti_need_name(p, ETI_NAME, "the model's name");
     if (name) p->g->name = name;
-}
-
-/* part MODEL [weight W] [range [from, to]] */
-static void part(eti_parser *p) {
-    eti_next(p);
-    et_loc loc = p->tok.loc;
-    et_graph *g = p->g;
-    const char *name = eti_need_name(p, ETI_NAME, "the name of one of several models");
-    double weight = 1;
-    et_loc at = p->tok.loc;
-    if (eti_take_word(p, "weight")) weight = eti_need_float(p);
-    et_share share = eti_range(p);
-    if (!name || p->broken) return;
-    if (et_sym_count(p->x) || g->nvals > 1 || g->nloops || (p->p && p->p->ntensors))
-        eti_error(p, loc, "models are named before anything they have");
-    else if (strchr(name, '.'))
-        eti_error(p, loc, "a model's name has no dot");
-    else if (!(weight > 0 && weight < 1e6))
-        eti_error(p, at, "a weight is above 0 and below a million");
-    else if (!eti_declare(p, 's', et_printf(p->arena, "part %s", name), loc, 0))
-        return;
-    else if (!et_graph_model(g, name))
-        eti_error(p, loc, "more than %d models", ET_MAX_MODELS);
-    else
-        g->model[g->nmodels - 1].weight = weight, g->model[g->nmodels - 1].share = share;
 }
 
 static void source(eti_parser *p) {
@@ -401,24 +347,15 @@ static const struct {
     void (*parse)(eti_parser *);
     int first, last; /* stages */
 } statements[] = {
-    {"model", model, 0, 5},
-    {"source", source, 0, 5},
-    {"part", part, 0, 5},
-    {"dim", dim, 0, 5},
-    {"workgroup", workgroup, 1, 5},
-    {"wave", wave, 1, 5},
-    {"workspace", workspace, 1, 5},
-    {"loop", loop, 1, 5},
-    {"input", eti_tensor, 1, 5},
-    {"output", eti_tensor, 1, 5},
-    {"weight", eti_tensor, 1, 5},
-    {"state", eti_tensor, 1, 5},
-    {"const", eti_tensor, 1, 5},
-    {"temp", eti_tensor, 1, 5},
-    {"variant", variant, 1, 5},
-    {"group", eti_group, 1, 1},
-    {"func", eti_function, 2, 5},
-    {"event", eti_event, 3, 5},
+    {"model", model, 0, 5},           {"source", source, 0, 5},
+    {"part", eti_part, 0, 5},         {"dim", dim, 0, 5},
+    {"workgroup", workgroup, 1, 5},   {"wave", wave, 1, 5},
+    {"workspace", workspace, 1, 5},   {"loop", loop, 1, 5},
+    {"input", eti_tensor, 1, 5},      {"output", eti_tensor, 1, 5},
+    {"weight", eti_tensor, 1, 5},     {"state", eti_tensor, 1, 5},
+    {"const", eti_tensor, 1, 5},      {"temp", eti_tensor, 1, 5},
+    {"variant", variant, 1, 5},       {"group", eti_group, 1, 1},
+    {"func", eti_function, 2, 5},     {"event", eti_event, 3, 5},
     {"schedule", eti_schedule, 1, 5},
 };
 enum { NSTATEMENTS = sizeof statements / sizeof *statements };

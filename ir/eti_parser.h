@@ -135,11 +135,6 @@ double eti_need_float(eti_parser *);
 void eti_recover(eti_parser *, const char *const *words, const char *signs);
 bool eti_among(const char *text, const char *const *words);
 
-/* A statement of its own begins: of whatever model. */
-void eti_any_model(eti_parser *);
-/* What is being read is of NAME's model, where nothing before has told. */
-void eti_enter_model(eti_parser *, const char *name);
-
 /* Declare SIGN + NAME as number INDEX; an error when it is taken. */
 bool eti_declare(eti_parser *, char sign, const char *name, et_loc, int index);
 /* Uses of a name whose declaration failed say nothing. */
@@ -149,6 +144,17 @@ int eti_find(eti_parser *, char sign, const char *name, et_loc, const char *what
 /* Where a name was declared. */
 et_loc eti_loc_of(const eti_parser *, char sign, const char *name);
 bool eti_known(const eti_parser *, char sign, const char *name);
+
+/* ---- eti_model.c ---- */
+/* A statement of its own begins: of whatever model. */
+void eti_any_model(eti_parser *);
+/* What is being read is of NAME's model, where nothing before has told. */
+void eti_enter_model(eti_parser *, const char *name);
+/* May a name be declared so? They begin with a model's where there are several, and only there. */
+bool eti_check_model(eti_parser *, const char *name, et_loc);
+/* Is NAME of the model of what is being read? Else an error. */
+bool eti_of_this_model(eti_parser *, const char *name, et_loc);
+void eti_part(eti_parser *);
 
 /* ---- eti_expr.c ---- */
 /* No expression means an error was reported. */

@@ -218,7 +218,7 @@ void eti_tensor(eti_parser *p) {
     int before = p->errors;
     const char *name = eti_need_name(p, ETI_TENSOR, "a tensor such as %x");
     et_tensor t = {.kind = (et_tensor_kind)kind, .name = name, .shape = {.rank = -1}};
-    if (t.kind == ET_TENSOR_WEIGHT) t.source = et_model_plain(p->g, name);
+    if (t.kind == ET_TENSOR_WEIGHT && name) t.source = et_model_plain(p->g, name);
     eti_need(p, ':');
     if (!p->broken) eti_shape(p, &t.shape);
     clauses(p, &t, index);

@@ -1,10 +1,10 @@
 /* queue.h - dynamic tasks: how they are named, when they are queued, and where the words that takes
  * are in the event array. Computed from the program alone, so that whoever asks gets one answer.
  *
- * A region is a maximal run of dynamic items of one model in one list; a loop all of whose grids are dynamic is
- * one item of it, all iterations together. Workgroups visit items in program order; at a region
- * they take tasks from its rings until every task of that instance of it (the iteration of the
- * loops around) has been taken, and go on.
+ * A region is a maximal run of dynamic items of one model in one list; a loop all of whose grids
+ * are dynamic is one item of it, all iterations together. Workgroups visit items in program order;
+ * at a region they take tasks from its rings until every task of that instance of it (the iteration
+ * of the loops around) has been taken, and go on.
  *
  * A task is the number `first + iteration * tiles + tile` of its grid, never 0; iterations of all
  * loops around the grid are counted, outermost slowest. The tasks of a grid that agree on the loops

@@ -32,6 +32,7 @@ struct search {
     double best;
     int64_t trips; /* of every loop, 0 for their own */
     int evaluated;
+    int nodes;    /* that a plan lowers */
     double floor; /* of the cost of any plan, relative to the plan by rule */
 };
 
@@ -145,12 +146,17 @@ static void make_partitions(struct search *s) {
 
 /* ---- how far from the best a plan can be ---- */
 
+static int model_of(const et_graph *g, const et_node *n) {
+    et_value v = n->result.id || !n->nargs ? n->result : n->args[0];
+    return v.id ? et_val_of(g, v)->model : 0;
+}
+
 /* Bytes that every plan reads: weights that are a side of a product, once per iteration. */
-static double weight_bytes(const et_graph *g, const int64_t *syms, int64_t trips) {
+static double weight_bytes(const et_graph *g, const int64_t *syms, int64_t trips, int model) {
     double sum = 0;
     for (int i = 0; i < g->nnodes; i++) {
         const et_node *n = &g->nodes[i];
-        if (n->op != &et_op_contract) continue;
+        if (n->op != &et_op_contract || model_of(g, n) != model) continue;
         const et_val *side = &g->vals[n->args[1].id], *w = side;
         if (w->kind == ET_V_NODE && g->nodes[w->node].op == &et_op_slice)
             w = &g->vals[g->nodes[w->node].args[0].id]; /* this iteration's */
@@ -165,10 +171,11 @@ static double weight_bytes(const et_graph *g, const int64_t *syms, int64_t trips
     return sum;
 }
 
-static double plan_floor(const struct search *s) {
+static double plan_floor(const struct search *s, int model) {
     double sum = 0;
     for (int i = 0; i < ET_SAMPLES; i++) {
-        double us = weight_bytes(s->lo->g, s->syms[i], s->trips) / s->opt->machine->hbm_gbs * 1e-3;
+        double us =
+            weight_bytes(s->lo->g, s->syms[i], s->trips, model) / s->opt->machine->hbm_gbs * 1e-3;
         sum += us / (s->reference[i] > 0 ? s->reference[i] : 1) / ET_SAMPLES;
     }
     return sum;
@@ -178,7 +185,7 @@ static double plan_floor(const struct search *s) {
 
 static bool spent(const struct search *s) {
     return s->evaluated >= MAX_PLANS || s->lo->asked >= MAX_ASKED ||
-           (int64_t)s->evaluated * s->lo->g->nnodes >= MAX_NODES_LOWERED;
+           (int64_t)s->evaluated * s->nodes >= MAX_NODES_LOWERED;
 }
 
 static void try_mask(struct search *s, const int *member, int n, unsigned mask, double *best,
@@ -276,8 +283,11 @@ static void tell_cost(struct search *s, const char *what, int choice) {
     free(saved);
 }
 
-void et_search_fusion(et_lowering *lo, const et_pass_options *opt) {
+/* The graph holds nothing but MODEL. */
+static void search_model(et_lowering *lo, const et_pass_options *opt, int model) {
     struct search s = {.lo = lo, .opt = opt, .best = 1, .trips = LOOP_TRIPS};
+    for (int i = 0; i < lo->g->nnodes; i++)
+        s.nodes += model_of(lo->g, &lo->g->nodes[i]) == model;
     size_t n = (size_t)lo->g->nvals;
     s.part = et_alloc(lo->g->arena, n * sizeof *s.part);
     s.seen = et_alloc(lo->g->arena, n * sizeof *s.seen);
@@ -286,7 +296,7 @@ void et_search_fusion(et_lowering *lo, const et_pass_options *opt) {
     if (evaluate(&s, rule) > 1e29) return;
     for (int i = 0; i < ET_SAMPLES; i++)
         s.reference[i] = rule[i].us;
-    s.floor = plan_floor(&s);
+    s.floor = plan_floor(&s, model);
     et_value_info *info = et_alloc(lo->g->arena, n * sizeof *info);
     et_plan_materialise(lo);
     s.info = memcpy(info, lo->info, n * sizeof *info);
@@ -300,5 +310,39 @@ void et_search_fusion(et_lowering *lo, const et_pass_options *opt) {
         tell_cost(&s, "everything folded", 0);
         tell_cost(&s, "chosen", -1);
         fprintf(opt->dump_to, "# %d plans evaluated\n", s.evaluated);
+    }
+}
+
+/* One model at a time, without the others: what is best for it is what is best where it is alone.
+ */
+void et_search_fusion(et_lowering *lo, const et_pass_options *opt) {
+    et_graph *g = lo->g;
+    const et_block body = g->body;
+    et_value *const outputs = g->outputs;
+    const int noutputs = g->noutputs;
+    if (!g->nmodels) {
+        search_model(lo, opt, 0);
+        return;
+    }
+    et_block own = {.stmt = et_alloc(g->arena, (size_t)(body.n + 1) * sizeof *own.stmt),
+                    .cap = body.n};
+    et_value *own_outputs = et_alloc(g->arena, (size_t)(noutputs + 1) * sizeof *own_outputs);
+    for (int m = 0; m < g->nmodels; m++) {
+        own.n = g->noutputs = 0;
+        for (int i = 0; i < body.n; i++) {
+            et_stmt st = body.stmt[i];
+            int of =
+                st.kind == ET_S_LOOP ? g->loops[st.index].model : model_of(g, &g->nodes[st.index]);
+            if (of == m) own.stmt[own.n++] = st;
+        }
+        for (int i = 0; i < noutputs; i++)
+            if (et_val_of(g, outputs[i])->model == m) own_outputs[g->noutputs++] = outputs[i];
+        g->body = own;
+        g->outputs = own_outputs;
+        lo->asked = 0;
+        search_model(lo, opt, m);
+        g->body = body;
+        g->outputs = outputs;
+        g->noutputs = noutputs;
     }
 }

@@ -128,47 +128,52 @@ static int lane_var(const struct sim *s, const struct sim_grid *g) {
     return g->nloop ? s->p->g->loops[g->loop[g->nloop - 1]].var : -1;
 }
 
-static bool together(const struct sim *s, const int32_t *list, int n) {
-    bool all = true;
-    for (int i = 0; i < n && all && !s->opt->wide_push; i++) {
-        const struct sim_grid *g = &s->grid[s->inst[s->cell[list[i]].instance].grid];
-        int var = lane_var(s, g);
-        all = var >= 0 && et_cells_together(s->p, g->g, var);
-    }
-    return all;
+/* Does codegen look at the grid's cells in the lanes, claim and push them side by side? A grid of
+ * one cell has none to wait for. */
+static bool together(const struct sim *s, const struct sim_grid *g) {
+    int var = lane_var(s, g);
+    return s->opt->wide_push || var < 0 || et_cells_together(s->p, g->g, var);
+}
+
+static const struct sim_grid *grid_of(const struct sim *s, int32_t cell) {
+    return &s->grid[s->inst[s->cell[cell].instance].grid];
 }
 
 /* Where it cannot be told in the lanes that cells are ready, those that may be are polled again,
  * claimed and pushed one after the other. */
-static double look_and_push_each(struct sim *s, int64_t watched, const int32_t *list, int n,
-                                 int wg) {
-    for (int i = 0; i < n; i++)
-        watched -= waits_for_one(&s->grid[s->inst[s->cell[list[i]].instance].grid]);
-    if (watched < 0) watched = 0;
-    double cost = (double)((watched + s->m->wave_size - 1) / s->m->wave_size) * s->m->atomic_us;
-    for (int i = 0; i < n && !s->failed; i++) {
-        if (!look(s, list[i])) continue;
-        cost += push_us(s, &s->grid[s->inst[s->cell[list[i]].instance].grid]);
-        s->r.pushes++;
-        send(s, list[i], s->wg[wg].die, s->now + cost);
-    }
-    return cost;
+static double look_and_push_each(struct sim *s, int32_t cell, int wg, double cost) {
+    if (!look(s, cell)) return 0;
+    double push = push_us(s, grid_of(s, cell));
+    s->r.pushes++;
+    send(s, cell, s->wg[wg].die, s->now + cost + push);
+    return push;
 }
 
 /* Where it can, all that are ready are claimed and pushed together. */
-static double look_and_push_all(struct sim *s, int64_t watched, int32_t *list, int n, int wg) {
-    int wave = s->m->wave_size;
-    double cost = 0;
-    for (int from = 0, to; from < n && !s->failed; from = to) {
-        int instance = s->cell[list[from]].instance, ready = 0;
-        for (to = from; to < n && to < from + wave && s->cell[list[to]].instance == instance; to++)
-            if (look(s, list[to])) list[from + ready++] = list[to];
-        cost += ready ? push_us(s, &s->grid[s->inst[instance].grid]) : s->m->atomic_us;
-        s->r.pushes += ready > 0;
-        for (int i = 0; i < ready; i++)
-            send(s, list[from + i], s->wg[wg].die, s->now + cost);
+static double look_and_push_all(struct sim *s, int32_t *list, int n, int wg, double cost) {
+    int ready = 0;
+    for (int i = 0; i < n; i++)
+        if (look(s, list[i])) list[ready++] = list[i];
+    if (!ready) return s->m->atomic_us;
+    double push = push_us(s, grid_of(s, list[0]));
+    s->r.pushes++;
+    for (int i = 0; i < ready; i++)
+        send(s, list[i], s->wg[wg].die, s->now + cost + push);
+    return push;
+}
+
+/* Time for polling what is watched and not told in the lanes. */
+static double polls_us(const struct sim *s, int64_t watched, const int32_t *list, int n) {
+    bool all = true;
+    for (int i = 0; i < n; i++) {
+        const struct sim_grid *g = grid_of(s, list[i]);
+        all = all && together(s, g);
+        watched -= together(s, g) || waits_for_one(g);
     }
-    return n ? cost : watched ? s->m->atomic_us : 0;
+    if (n && all) return 0;
+    if (all) return watched ? s->m->atomic_us : 0;
+    int64_t rounds = watched > 0 ? (watched + s->m->wave_size - 1) / s->m->wave_size : 0;
+    return (double)rounds * s->m->atomic_us;
 }
 
 void sim_cells_look(struct sim *s, int word, bool early, int32_t first, int wg) {
@@ -177,8 +182,18 @@ void sim_cells_look(struct sim *s, int word, bool early, int32_t first, int wg) 
     int64_t watched = early ? c->early_watched + e->early_watched : c->watched + e->watched;
     int32_t *list;
     int n = take_list(s, first, &list);
-    double cost = together(s, list, n) ? look_and_push_all(s, watched, list, n, wg)
-                                       : look_and_push_each(s, watched, list, n, wg);
+    double cost = polls_us(s, watched, list, n);
+    for (int from = 0, to; from < n && !s->failed; from = to) {
+        int instance = s->cell[list[from]].instance;
+        to = from + 1;
+        if (!together(s, grid_of(s, list[from]))) {
+            cost += look_and_push_each(s, list[from], wg, cost);
+            continue;
+        }
+        while (to < n && to < from + s->m->wave_size && s->cell[list[to]].instance == instance)
+            to++;
+        cost += look_and_push_all(s, list + from, to - from, wg, cost);
+    }
     free(list);
     s->wg[wg].owed += cost;
     s->schedule += cost;

@@ -1,7 +1,8 @@
 #!/bin/sh
 # programs.sh BIN FILE.etg FOLDER [TARGET]: dynamic and hybrid kernels, and some with tasks made dynamic
 # at random, against the graph interpreter and bit for bit against the static one, at the corners of
-# the dims and between, in seeded orders on incoherent caches.
+# the dims and between, in seeded orders on incoherent caches. Whole models with fewer mixes at fewer
+# places, unless $ETCC_LONG is set.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/lib.sh"
@@ -16,16 +17,20 @@ for how in static dynamic hybrid; do
 done
 "$bin/etcc" "$etg" --target="$target" --variants=1 --to scheduled -o static.eti
 "$bin/etcc" static.eti --target="$target" -o base.hsaco
-for seed in 1 2 3; do
+seeds='1 2 3' few="--device emu:$target:cus=2 --device emu:$target:cus=24:seed=2:coherence=model"
+case ${ETCC_LONG:+long}$etg in
+/*/import/*) seeds=1 ;;
+esac
+mixes=
+for seed in $seeds; do
     mixed "$bin/etcc" static.eti $seed mix$seed.hsaco --target="$target"
+    mixes="$mixes --also mix$seed.hsaco"
 done
-few="--device emu:$target:cus=2 --device emu:$target:cus=24:seed=2:coherence=model"
 [ "$target" != gfx942 ] || few="$few --device emu:$target:cus=1 --device emu:$target:cus=7:xcds=2:seed=1
     --device emu:$target:cus=64:xcds=8:coherence=model:seed=3"
 # shellcheck disable=SC2046,SC2086
 for dims in '' "$(dims 2 "$etg")" "$(dims 3 "$etg")"; do
     "$bin/check_kernel" "$etg" static.hsaco --also dynamic.hsaco --also hybrid.hsaco $few $dims --runs 1
-    "$bin/check_kernel" "$etg" base.hsaco --also mix1.hsaco --also mix2.hsaco --also mix3.hsaco $few \
-        $dims --runs 1
+    "$bin/check_kernel" "$etg" base.hsaco $mixes $few $dims --runs 1
 done
 "$bin/check_kernel" "$etg" dynamic.hsaco --runs 5 --device emu:$target:cus=4

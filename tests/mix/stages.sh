@@ -20,6 +20,22 @@ grep -q '^part moe weight 2.5 range \[' one.eti || die 'scheduled: no weight or 
 "$bin/etcc" one.eti -o two.hsaco
 cmp one.hsaco two.hsaco || die 'another kernel by way of text'
 
+# What is chosen for a model is what is chosen for it alone: the same functions, variables' numbers aside.
+functions() { # FILE PREFIX
+    sed -n "/^func @$2/,/^}/p" "$1" | sed -e "s/\($2\)//g" -e 's/\b\([a-z]\)[0-9][0-9]*\b/\1/g'
+}
+i=$src/tests/import
+"$bin/etcc" "$i/stories-llama.etg" "$i/stories-moe.etg" "$i/qwen3.etg" \
+    --to=tiled -o mix.eti
+for m in stories-llama stories-moe qwen3; do
+    name=$(sed -n 's/^model //p' "$i/$m.etg")
+    "$bin/etcc" "$i/$m.etg" --variants=1 --to=tiled -o alone.eti
+    functions alone.eti '' > alone.txt
+    functions mix.eti "$name\\." > mixed.txt
+    [ -s alone.txt ] || die "$m: no functions"
+    cmp alone.txt mixed.txt || die "$m: other functions than alone"
+done
+
 "$bin/etfill" weights.st --seed 1 'router:f32[8,64]:-0.5:0.5' 'gate:bf16[8,96,64]:-0.2:0.2' \
     'up:bf16[8,96,64]:-0.2:0.2' 'down:bf16[8,64,96]:-0.2:0.2' 'layer1.weight:bf16[101,37]:-0.3:0.3' \
     'layer1.bias:f32[101]:-0.5:0.5' 'norm.weight:f32[101]:0.5:1.5' 'norm.bias:f32[101]:-0.5:0.5' \
