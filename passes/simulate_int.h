@@ -255,7 +255,8 @@ void sim_go(struct sim *, int wg, enum sim_state, double t);
 
 /* ---- simulate_slice.c */
 int sim_die_of(const struct sim *, int wg);
-/* The K-th tile that WG runs of a grid that is dealt by slice; one past the last when there is none.
+/* The K-th tile that WG runs of a grid that is dealt by slice; one past the last when there is
+ * none.
  */
 int64_t sim_slice_tile(const struct sim *, int wg, int grid, int64_t k);
 
