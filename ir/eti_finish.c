@@ -111,11 +111,6 @@ static void check_program(eti_parser *p) {
     for (int i = 0; i < pr->ngroups; i++)
         name_is_used(p, 't', pr->groups[i].name, pr->groups[i].loc,
                      et_printf(p->arena, "@%s", pr->groups[i].name));
-    for (int i = 0; i < pr->g->nloops; i++) {
-        const et_loop *l = &pr->g->loops[i];
-        const char *label = et_var_name(p->x, l->var);
-        if (!l->stacks) name_is_used(p, 'l', label, l->loc, et_printf(p->arena, "loop %s", label));
-    }
 }
 
 void eti_finish(eti_parser *p) {

@@ -458,7 +458,7 @@ static void build_block(et_lowering *lo, const et_block *b, int loop, int *out_f
             note_groups(lo, &e, from);
             et_item it = {.kind = ET_P_LOOP, .index = at};
             build_block(lo, &l->body, at, &it.first, &it.count);
-            add_entry(lo, &e, it);
+            if (it.count) add_entry(lo, &e, it); /* else everything in it is folded elsewhere */
             continue;
         }
         const et_node *n = &lo->g->nodes[at];

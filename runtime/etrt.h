@@ -192,7 +192,7 @@ typedef struct etrt_trace_task {
     int task;           /* for etrt_model_task */
     uint32_t tile;      /* row-major among the task's tiles */
     uint32_t iteration; /* of the loops around the task as one number, outermost first, from 0 */
-    uint32_t workgroup;
+    uint32_t workgroup; /* its rank: die after die (README.md) */
     uint32_t die;
     int cu;        /* on its die; numbers may have holes; -1: the device does not tell */
     uint64_t look; /* when the queue was looked into that held the task; 0: it came from no queue */

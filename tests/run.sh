@@ -4,7 +4,8 @@
 # assertions, without what takes longest there; then every fuzz target runs for a while. The last line is
 # "N passed, N failed".
 # $ETCC_BUILD: where to build (build/ in the source tree); $ETCC_JOBS: how many at once (all cores);
-# $ETCC_FUZZ_SECONDS: how long each fuzz target runs (60).
+# $ETCC_FUZZ_SECONDS: how long each fuzz target runs (60); $ETCC_LONG: anything, for the long sweeps of
+# tests/dynamic and tests/coherence.
 set -u
 src=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 build=${ETCC_BUILD:-$src/build}
@@ -53,8 +54,8 @@ stage() {
 }
 
 # Not with the sanitizers, which make them several times slower: whole models on other GPUs and long runs
-# at random, whose code the tests that remain also go through.
-long='-LE slow -E ^targets_|^isa_(corpus|random)_|^verify.mutants|^eti.stages$'
+# at random, whose code the tests that remain also go through; and what runs no code of ours.
+long='-LE slow -E ^spin$|^tree$|^dynamic.gfx|^targets_|^isa_(corpus|random)_|^verify.mutants|^eti.stages$'
 
 sh "$src/.ci/packages" tests || { broken 'packages are missing'; verdict; }
 stage "$build" '' -DCMAKE_BUILD_TYPE=Release -DETCC_SANITIZE=OFF

@@ -357,6 +357,8 @@ static void read_experts(struct reader *r, const json_t *root, struct imp_config
                   "field \"mlp_only_layers\": dense layers between are not supported; only []");
 }
 
+enum { MAX_HEAD = 8192 }; /* what the language's rope takes */
+
 static void read_shape(struct reader *r, const json_t *root, struct imp_config *c) {
     int errors = r->report->errors;
     c->layers = read_int(r, root, "num_hidden_layers", 1, 10000, -1);
@@ -386,6 +388,9 @@ static void read_shape(struct reader *r, const json_t *root, struct imp_config *
         imp_error(r->report, r->path,
                   "heads of %lld elements: rotary embedding needs an even \"head_dim\"",
                   (long long)c->head_dim);
+    if (c->head_dim > MAX_HEAD)
+        imp_error(r->report, r->path, "heads of %lld elements: at most %d are supported",
+                  (long long)c->head_dim, (int)MAX_HEAD);
 }
 
 static void warn_unknown(struct reader *r, json_t *root) {

@@ -1,8 +1,8 @@
 #!/bin/sh
 # programs.sh BIN FILE.etg FOLDER [TARGET]: dynamic and hybrid kernels, and some with tasks made dynamic
 # at random, against the graph interpreter and bit for bit against the static one, at the corners of
-# the dims and between, in seeded orders on incoherent caches. Whole models with fewer mixes at fewer
-# places, unless $ETCC_LONG is set.
+# the dims and between, in seeded orders on incoherent caches. Of whole models one such kernel, unless
+# $ETCC_LONG is set.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/lib.sh"

@@ -298,6 +298,7 @@ inline cg_try_cell()
     fi;
 #define FIND_ARRIVED(e, early) FIND(MAY_HOLD(c, e) && c_early[c] == early)
 
+#ifndef TOGETHER
 /* A counter of task t is complete, of arrivals or of beginnings: cells whose box may hold it. */
 inline cg_arrived(early)
 {
@@ -306,6 +307,99 @@ inline cg_arrived(early)
     :: else -> break
     od
 }
+#else
+/* From cell c on, the next in a lane. */
+#define NEXT_LANE \
+    do :: c < CELLS && !(lanes & BIT(c)) -> c++ :: else -> break od;
+
+/* The tasks of the cells in the lanes, with one reservation and one ticket. */
+inline cg_put_each()
+{
+    d_step {
+        c = 0; m = 0;
+        do
+        :: c < CELLS -> m = m + ((lanes & BIT(c)) != 0 -> tasks_of[c] : 0); c++
+        :: else -> break
+        od;
+#ifdef MUTANT_ROOM_FOR_ONE_LANE
+        m = (m > 0 -> 1 : 0);
+#endif
+        c = 0; ok = 0; r = DIE(me)
+    }
+    if
+    :: m > 0 ->
+        reserve();
+        d_step { ticket = tail[r]; tail[r] = tail[r] + m; NEXT_LANE
+                 k = tasks_of[c]; first = first_task[c] }
+        do
+        :: k > 0 ->
+            if
+            :: r == DEVICE -> fill_device_slots()
+            :: else -> fill_die_slots()
+            fi;
+            d_step {
+                k--; ticket++; first++;
+                if
+                :: k == 0 ->
+                    c++; NEXT_LANE
+                    if
+                    :: c < CELLS -> k = tasks_of[c]; first = first_task[c]
+                    :: else
+                    fi
+                :: else
+                fi
+            }
+        :: else -> break
+        od;
+        published[r] = published[r] + m
+    :: else
+    fi;
+    d_step { lanes = 0; c = 0; ticket = 0; first = 0; m = 0; r = 0; k = 0 }
+}
+
+/* All lanes claim, then those whose cell it is put. */
+inline cg_put_cells()
+{
+    d_step { c = 0; NEXT_LANE }
+    do
+    :: c < CELLS ->
+        claim();
+        d_step {
+#ifndef MUTANT_LOSERS_PUT
+            lanes = (ok -> lanes : lanes & ~BIT(c));
+#endif
+            ok = 0; c++; NEXT_LANE
+        }
+    :: else -> break
+    od;
+    cg_put_each()
+}
+
+/* The lanes look, each at its cell: what one sees may be old when the last has looked. */
+inline may_be_ready()
+{
+    check_waits();
+    d_step { lanes = (ok -> lanes | BIT(c) : lanes); ok = 0 }
+}
+
+/* As above, but those that wait for several counters side by side. */
+inline cg_arrived(early)
+{
+    do
+    :: finding ->
+        if
+        :: direct -> cg_try_cell()
+        :: else -> may_be_ready()
+        fi;
+        d_step { c++; FIND_ARRIVED(NOTIFY(t, n - 1), early) }
+    :: else -> break
+    od;
+    if
+    :: lanes != 0 -> cg_put_cells()
+    :: else
+    fi
+}
+#endif
 
 /* Cells that may have nothing to wait for. */
 inline cg_seed()
@@ -466,12 +560,18 @@ proctype workgroup(byte me)
 {
     byte t, c, r, m, first, i, k, n, ticket, turn;
     bit ok, finding, direct;
+#ifdef TOGETHER
+    short lanes; /* a bit per cell */
+#endif
 #ifdef MUTANT_LOOKS_BEFORE_IT_ARRIVES
     byte seen[COUNTERS];
 #endif
     cg_seed();
     RUN
 quit: skip;
+#ifdef TOGETHER
+    lanes = 0;
+#endif
     d_step { t = 0; c = 0; r = 0; m = 0; first = 0; i = 0; k = 0; n = 0; ticket = 0; turn = 0; ok = 0;
              finding = 0; direct = 0; left++ }
 }

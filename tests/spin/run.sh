@@ -15,6 +15,10 @@ right fan
 right route
 right gather
 right early
+right side
+right side -DABORTS
+right route -DTOGETHER
+right early -DTOGETHER
 right hybrid
 right hybrid -DEARLY -DONCE
 right early -DABORTS
@@ -32,6 +36,10 @@ wrong fan -DMUTANT_NOT_CLAIMED
 wrong fan -DMUTANT_LOOKS_BEFORE_IT_ARRIVES
 wrong fan -DMUTANT_LOOKS_FOR_LAST_EVENT
 wrong fan -DMUTANT_LOOKS_AT_ONE
+wrong side -DMUTANT_ROOM_FOR_ONE_LANE
+wrong side -DMUTANT_LOSERS_PUT
+wrong side -DMUTANT_CLAIMED_BY_LOAD_AND_STORE
+wrong side -DMUTANT_LOOKS_BEFORE_IT_ARRIVES
 wrong gather -DMUTANT_LOOKS_BEHIND_UNMET
 wrong early -DMUTANT_NO_WAIT_IN_PLACE
 wrong hybrid -DEARLY
