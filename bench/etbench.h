@@ -45,7 +45,7 @@ struct eb_options {
     int nsweeps;
     struct eb_input input[EB_MAX_SETTINGS];
     int ninputs;
-    const char *device, *machine, *target, *weights, *trace_of;
+    const char *device, *machine, *target, *weights, *trace_of, *placement;
     const char *json, *markdown, *plot, *trace, *html; /* files to write, or NULL */
     const char *profile, *output;                      /* the same */
     enum eb_states states;

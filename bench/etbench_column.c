@@ -58,6 +58,7 @@ bool eb_compile(struct eb_bench *b, const char *file, const char *schedule, bool
                     .target = b->target,
                     .machine = b->o->machine,
                     .schedule = schedule,
+                    .placement = b->o->placement,
                     .times = c->timed ? b->times : NULL,
                     .others = (char *const *)b->o->files + 1,
                     .nothers = b->o->one_kernel ? b->o->nfiles - 1 : 0,

@@ -46,7 +46,7 @@ static const char more_help[] =
     "                       grid (default on the emulator; --no-unfused leaves it out)\n"
     "  --no-predictions     do not predict anything\n"
     "  --no-tasks           emulated: do not compile everything once more to count tasks\n"
-    "  --variants K         as etcc has it\n"
+    "  --variants K, --placement HOW    as etcc has them\n"
     "\n"
     "  --json FILE, --markdown FILE, --plot FILE.svg    the results; - is standard output\n"
     "  --trace FILE         a timeline of one launch for Perfetto or chrome://tracing\n"
@@ -86,6 +86,7 @@ enum {
     STATES,
     SEED,
     MACHINE,
+    PLACEMENT,
     TARGET,
     UNFUSED,
     NO_UNFUSED,
@@ -121,6 +122,7 @@ static const struct option options[] = {
     {"states", required_argument, NULL, STATES},
     {"seed", required_argument, NULL, SEED},
     {"machine", required_argument, NULL, MACHINE},
+    {"placement", required_argument, NULL, PLACEMENT},
     {"target", required_argument, NULL, TARGET},
     {"unfused", no_argument, NULL, UNFUSED},
     {"no-unfused", no_argument, NULL, NO_UNFUSED},
@@ -317,6 +319,8 @@ static const char **text_option(int option, struct eb_options *o) {
         return &o->weights;
     case MACHINE:
         return &o->machine;
+    case PLACEMENT:
+        return &o->placement;
     case TARGET:
         return &o->target;
     case JSON:
@@ -393,6 +397,12 @@ static bool parse_option(int option, struct eb_options *o) {
     }
 }
 
+static bool check_placement(const struct eb_options *o) {
+    const char *p = o->placement;
+    return !p || strcmp(p, "ilp") == 0 || strcmp(p, "greedy") == 0 || strcmp(p, "all") == 0 ||
+           eb_fail("unknown placement '%s': there are ilp, greedy and all", p);
+}
+
 static bool check_profile(const struct eb_options *o) {
     if (o->tune != (o->output != NULL)) return eb_fail("--tune MODEL goes with -o FILE");
     if (!o->tune && !o->profile) return true;
@@ -427,7 +437,7 @@ static bool check_together(struct eb_options *o) {
         return eb_fail("with --device none there is nothing but predictions");
     if ((o->trace_of || o->predicted) && !o->trace && !o->html)
         return eb_fail("--trace-of and --predicted go with --trace or --html");
-    return check_profile(o);
+    return check_placement(o) && check_profile(o);
 }
 
 enum eb_parsed eb_options_parse(int argc, char **argv, struct eb_options *o) {

@@ -133,6 +133,7 @@ static bool write_code(const struct eb_bench *b, const struct eb_column *c, cons
                     .target = b->target,
                     .machine = b->o->machine,
                     .schedule = c->asked,
+                    .placement = b->o->placement,
                     .times = c->timed ? b->times : NULL,
                     .variants = (int)b->o->variants};
     bool ok = et_drive(&o), same = ok && same_bytes(made, path);

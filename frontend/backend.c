@@ -176,6 +176,7 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
                               .no_verify = o->no_verify,
                               .schedule = o->schedule,
                               .slices = o->slices,
+                              .placement = o->placement,
                               .profile = o->times,
                               .to = o->to};
     et_program *p = lower(g, from, o, &passes, narrow, ctx);

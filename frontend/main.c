@@ -24,6 +24,8 @@ static const char help[] =
     "  --slices=S           operators in S slices that each stay on one die, products cut along\n"
     "                       what they sum over; auto: one per die where that is predicted to be\n"
     "                       faster; none (the default). Sums then have another order\n"
+    "  --placement=HOW      where several models share the kernel, which CUs each gets: ilp (the\n"
+    "                       default: an integer program), greedy, or all (each on all CUs)\n"
     "  -d PASS              print the program after PASS, or after each with 'all'; 'graph' is "
     "the\n"
     "                       program as parsed. Without -o nothing else is made\n"
@@ -64,6 +66,7 @@ enum {
     EXPLAIN,
     SCHEDULE,
     SLICES,
+    PLACEMENT,
     EMIT_LLVM,
     VARIANTS,
     WEIGHT,
@@ -84,6 +87,7 @@ static const struct option options[] = {
     {"profile", required_argument, NULL, PROFILE},
     {"explain", required_argument, NULL, EXPLAIN},
     {"to", required_argument, NULL, TO},
+    {"placement", required_argument, NULL, PLACEMENT},
     {"schedule", required_argument, NULL, SCHEDULE},
     {"slices", required_argument, NULL, SLICES},
     {"emit-llvm", required_argument, NULL, EMIT_LLVM},
@@ -127,6 +131,9 @@ static int run(const et_options *o) {
         known |= o->schedule && strcmp(o->schedule, et_schedule_name(i)) == 0;
     if (!known)
         return usage("unknown schedule '%s': there are static, dynamic and hybrid", o->schedule);
+    if (o->placement && strcmp(o->placement, "ilp") != 0 && strcmp(o->placement, "greedy") != 0 &&
+        strcmp(o->placement, "all") != 0)
+        return usage("unknown placement '%s': there are ilp, greedy and all", o->placement);
     if (!o->variants) return usage("--variants takes 1, 2, 3 or 4%s", "");
     if (o->to && (!o->output || o->emit_llvm))
         return usage("--to=%s writes its text to -o FILE and makes no code", o->to);
@@ -170,6 +177,9 @@ int main(int argc, char **argv) {
         case LIST_MACHINES:
             et_machine_list(stdout);
             return 0;
+        case PLACEMENT:
+            o.placement = optarg;
+            break;
         case SCHEDULE:
             o.schedule = optarg;
             break;

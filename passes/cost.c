@@ -146,6 +146,13 @@ et_grid_cost et_grid_cost_profiled(et_program *p, const et_grid *g, const et_mac
     return c;
 }
 
+double et_grid_us_on(const et_grid_cost *c, const et_machine *m, double cus, double dies) {
+    double gbs = dies < m->dies && dies * m->die_gbs < m->hbm_gbs ? dies * m->die_gbs : m->hbm_gbs;
+    double rounds = ceiling(c->tiles, cus < 1 ? 1 : cus);
+    return most(c->memory_bytes / (gbs * 1e3),
+                rounds * (c->tile_us + ET_DEPENDENT_LOADS * m->latency_us));
+}
+
 /* ---- a launch ---- */
 
 struct tensor_set {

@@ -55,6 +55,8 @@ et_grid_cost et_grid_cost_at(et_program *, const et_grid *, const et_machine *,
 /* The same with the time on all CUs that the profile has, if it has one. */
 et_grid_cost et_grid_cost_profiled(et_program *, const et_grid *, const et_machine *,
                                    const et_profile *, const int64_t *syms);
+/* Its time on CUS compute units of DIES dies, when the others leave it the bus. */
+double et_grid_us_on(const et_grid_cost *, const et_machine *, double cus, double dies);
 /* One launch of a program at stage tiled or later. Neighbouring grids that do not read one
  * another's results overlap. Loops count TRIPS iterations, or as many as they have if TRIPS is 0:
  * decisions that must not depend on depth fix it. */

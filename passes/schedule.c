@@ -1,4 +1,4 @@
-/* Placement and schedule. Every grid runs on every CU. Tile t of a static grid goes to workgroup
+/* The schedule. Tile t of a static grid without a range goes to workgroup
  * (base + t) mod W, with base counting the tiles of all static grids before it, so that a grid
  * starts on the workgroups its predecessor left idle; nothing is stored: the loops over tiles are
  * code. Tiles of a dynamic grid are queued by the arrival that makes them ready (ir/queue.h).
@@ -8,16 +8,7 @@
 #include "diag.h"
 #include "pipeline.h"
 #include "queue.h"
-#include "scope.h"
 #include <string.h>
-
-bool et_pass_place(et_pipeline *pl) {
-    const et_pass_options *o = pl->opt;
-    et_infer_scopes(pl->p);
-    if (o->dump && (strcmp(o->dump, "place") == 0 || strcmp(o->dump, "all") == 0))
-        et_tell_scopes(pl->p, o->dump_to);
-    return true;
-}
 
 /* ---- what tensors decide ---- */
 
