@@ -321,7 +321,8 @@ static void choose(struct place *s) {
         bounded = et_assign_optimal(&s->problem, a, &best);
         consider(s, bounded, &best, "integer program");
 #ifndef ETCC_GLPK
-        et_diag(s->pl->g->diags, ET_NOTE, (et_loc){0}, "built without GLPK: placement is greedy");
+        et_diag(s->pl->g->diags, ET_WARNING, (et_loc){0},
+                "built without GLPK: no integer program, placement is greedy");
 #endif
     }
     if (!bounded && strcmp(s->how, "all") != 0)
