@@ -298,6 +298,9 @@ struct emu_decode {
     bool failed;     /* out of memory */
 };
 bool isa_bind_src(struct emu_decode *, const struct emu_tok *, enum emu_type, struct emu_src *);
+/* As isa_bind_src, for what cannot be a vector register. The disassembler lets one stand in the
+ * field of a lane mask. */
+bool isa_bind_scalar(struct emu_decode *, const struct emu_tok *, enum emu_type, struct emu_src *);
 bool isa_bind_vdst(struct emu_decode *, const struct emu_tok *, int dwords, struct emu_op *);
 bool isa_bind_vreg(struct emu_decode *, const struct emu_tok *, int dwords, uint16_t *reg);
 bool isa_bind_sdst(const struct emu_tok *, int dwords, uint16_t *reg);

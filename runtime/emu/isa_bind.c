@@ -1,8 +1,7 @@
 /* isa_bind.c - operands of parsed text into the form handlers use.
  *
  * A signature names the operands in textual order, two characters each: what it is, then its type.
- *   d vector result   D scalar result   s source   c scalar 64-bit source read as a lane mask
- *   - ignored (a register the encoding implies)
+ *   d vector result   D scalar result   s source   - ignored (a register the encoding implies)
  * Types: w 32 bits, f f32, h f16, i 16-bit integer, q 64-bit integer, g f64, p packed 16-bit,
  * m a bit per lane, 2..8 a number of dwords, x 16 dwords. */
 #include "isa_lanes.h"
@@ -117,6 +116,11 @@ bool isa_bind_src(struct emu_decode *d, const struct emu_tok *t, enum emu_type t
     }
 }
 
+bool isa_bind_scalar(struct emu_decode *d, const struct emu_tok *t, enum emu_type type,
+                     struct emu_src *s) {
+    return isa_bind_src(d, t, type, s) && s->kind != SRC_VGPR;
+}
+
 bool isa_bind_vdst(struct emu_decode *d, const struct emu_tok *t, int dwords, struct emu_op *o) {
     o->d_vgpr = true;
     o->d_dwords = (uint8_t)dwords;
@@ -196,6 +200,8 @@ bool isa_bind_sig(struct emu_decode *d, const struct emu_row *row, const struct 
             return false;
         } else if (type == T_none) {
             ok = bind_range(d, tok, dwords, &o->s[o->nsrc++]);
+        } else if (s[1] == 'm') {
+            ok = isa_bind_scalar(d, tok, type, &o->s[o->nsrc++]);
         } else {
             ok = isa_bind_src(d, tok, type, &o->s[o->nsrc++]);
         }

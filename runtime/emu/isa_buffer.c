@@ -205,7 +205,7 @@ static bool bind_common(struct emu_decode *d, const struct emu_row *row, const s
     if (v->kind == TOK_AGPR) return false;
     if (r->kind != TOK_SGPR || r->count != 4) return false;
     o->s[1] = (struct emu_src){.kind = SRC_SGPR, .reg = r->reg, .dwords = 4};
-    return isa_bind_src(d, &t->tok[n], T_u32, &o->s[0]) && o->s[0].kind != SRC_VGPR;
+    return isa_bind_scalar(d, &t->tok[n], T_u32, &o->s[0]);
 }
 
 static bool bind_access(struct emu_decode *d, const struct emu_row *row, const struct emu_text *t,

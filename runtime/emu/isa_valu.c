@@ -258,10 +258,13 @@ static bool bind_lane_operands(struct emu_decode *d, const struct emu_lane_row *
     for (int n = 0; n < 3 && types[n] != T_none; n++) {
         if (r->kind == LK_MAC && n == 2) break;
         enum emu_type mask = d->mask_dwords == 2 ? T_u64 : T_u32;
-        enum emu_type type = carry_in && n == 2 ? mask : T_none;
         if (tok == end) return false;
-        if (type == T_none) type = source_type(t, tok, types[n], n);
-        if (!isa_bind_src(d, tok++, type, &o->s[o->nsrc++])) return false;
+        enum emu_type type = source_type(t, tok, types[n], n);
+        struct emu_src *s = &o->s[o->nsrc++];
+        bool ok =
+            carry_in && n == 2 ? isa_bind_scalar(d, tok, mask, s) : isa_bind_src(d, tok, type, s);
+        if (!ok) return false;
+        tok++;
     }
     if (r->kind == LK_MAC) {
         struct emu_src *s = &o->s[o->nsrc++];
@@ -335,7 +338,7 @@ static bool bind_gpr_idx(struct emu_decode *d, const struct emu_row *row, const 
     o->fn = row->fn;
     o->flags = t->word[0] >> 8 & 255;
     o->nsrc = 1;
-    return t->ntok >= 1 && isa_bind_src(d, &t->tok[0], T_u32, &o->s[0]);
+    return t->ntok >= 1 && isa_bind_scalar(d, &t->tok[0], T_u32, &o->s[0]);
 }
 
 static const struct emu_row rows[] = {
