@@ -131,6 +131,10 @@ static int run(const et_options *o) {
         known |= o->schedule && strcmp(o->schedule, et_schedule_name(i)) == 0;
     if (!known)
         return usage("unknown schedule '%s': there are static, dynamic and hybrid", o->schedule);
+    if (o->slices > 1 && o->schedule && strcmp(o->schedule, "static") != 0)
+        return usage("--slices: tasks in slices are static, and --schedule=%s", o->schedule);
+    if (o->slices > 1 && o->nothers)
+        return usage("--slices: models that share a kernel are not cut into slices%s", "");
     if (o->placement && strcmp(o->placement, "ilp") != 0 && strcmp(o->placement, "greedy") != 0 &&
         strcmp(o->placement, "all") != 0)
         return usage("unknown placement '%s': there are ilp, greedy and all", o->placement);

@@ -7,8 +7,8 @@
  * are played in that order, and the better one is taken.
  *
  * A single model needs no program: no grid is faster on fewer CUs, and nobody else wants the rest.
- * Nothing here decides a fence: a workgroup's die is a matter of speed only, so events keep the
- * scope of the device. */
+ * Nothing here decides a fence: where a range puts a task is a matter of speed only. Scopes follow
+ * from slices (scope.h), and which die a slice is on, from where workgroups find themselves. */
 #include "assign.h"
 #include "cost.h"
 #include "diag.h"
