@@ -3,6 +3,8 @@
 #include "codegen.h"
 #include "driver.h"
 #include "eti.h"
+#include "explain.h"
+#include "findings.h"
 #include "floor_plan.h"
 #include "passes.h"
 #include <errno.h>
@@ -56,25 +58,26 @@ static bool find_weaken(et_program *p, const char *text, et_diags *d, et_codegen
     return false;
 }
 
-static void print_text(et_graph *g, et_program *p, FILE *to) {
-    if (p)
-        et_program_print(p, to);
-    else
-        et_graph_print(g, to);
+typedef bool (*text_fn)(void *ctx, FILE *);
+
+static bool graph_text(void *g, FILE *to) {
+    et_graph_print(g, to);
+    return true;
 }
 
-/* Text goes to a temporary name first, as code objects do. */
-static bool write_text(et_graph *g, et_program *p, const char *path, et_diags *d) {
-    if (strcmp(path, "-") == 0) {
-        print_text(g, p, stdout);
-        return true;
-    }
-    char *tmp = et_printf(g->arena, "%s.%ld.tmp", path, (long)getpid());
+static bool program_text(void *p, FILE *to) {
+    et_program_print(p, to);
+    return true;
+}
+
+/* Text goes to a temporary name first, as code objects do; to standard output where PATH is "-". */
+static bool write_text(et_arena *a, text_fn text, void *ctx, const char *path, et_diags *d) {
+    if (strcmp(path, "-") == 0) return text(ctx, stdout);
+    char *tmp = et_printf(a, "%s.%ld.tmp", path, (long)getpid());
     FILE *f = fopen(tmp, "w");
     bool ok = f != NULL;
     if (f) {
-        print_text(g, p, f);
-        ok = !ferror(f);
+        ok = text(ctx, f) && !ferror(f);
         ok &= fclose(f) == 0;
         ok = ok && rename(tmp, path) == 0;
         if (!ok) {
@@ -87,15 +90,37 @@ static bool write_text(et_graph *g, et_program *p, const char *path, et_diags *d
     return ok;
 }
 
-/* The floor plan beside OUTPUT: its name with .html for what follows the last dot. */
-static bool explain(et_program *p, const et_options *o, const et_machine *m, et_diags *d) {
-    if (!o->explain) return true;
-    const char *slash = strrchr(o->output, '/'), *name = slash ? slash + 1 : o->output;
+/* A name beside OUTPUT: KIND, "html", for what follows its last dot. */
+static const char *beside(et_arena *a, const char *output, const char *kind) {
+    const char *slash = strrchr(output, '/'), *name = slash ? slash + 1 : output;
     const char *dot = strrchr(name, '.');
-    int length = dot && dot > name ? (int)(dot - o->output) : (int)strlen(o->output);
-    char *path = et_printf(p->g->arena, "%.*s.html", length, o->output), err[ET_FLOOR_ERR];
-    if (strcmp(path, o->output) == 0) path = et_printf(p->g->arena, "%s.html", path);
-    if (et_floor_plan(p, m, o->times, path, err)) return true;
+    int length = dot && dot > name ? (int)(dot - output) : (int)strlen(output);
+    const char *path = et_printf(a, "%.*s.%s", length, output, kind);
+    return strcmp(path, output) == 0 ? et_printf(a, "%s.%s", path, kind) : path;
+}
+
+struct explained {
+    et_program *p;
+    et_explain_options opt;
+};
+
+static bool explanation(void *ctx, FILE *to) {
+    struct explained *e = ctx;
+    return et_explain(e->p, &e->opt, to);
+}
+
+/* What was decided, or the floor plan. */
+static bool explain(et_program *p, const et_options *o, const et_pass_options *passes,
+                    et_diags *d) {
+    char err[ET_FLOOR_ERR];
+    et_arena *a = p->g->arena;
+    if (!o->explain) return true;
+    if (strcmp(o->explain, "text") == 0) {
+        struct explained e = {p, {o->input, passes->machine, o->times, passes->findings}};
+        const char *path = o->output ? beside(a, o->output, "txt") : "-";
+        return write_text(a, explanation, &e, path, d);
+    }
+    if (et_floor_plan(p, passes->machine, o->times, beside(a, o->output, "html"), err)) return true;
     et_diag(d, ET_ERROR, (et_loc){0}, "%s", err);
     return false;
 }
@@ -115,7 +140,11 @@ static bool check_schedule(const et_options *o, et_program *from, et_diags *d) {
 
 static bool check_explain(const et_options *o, et_diags *d) {
     if (!o->explain || !o->to || strcmp(o->to, "scheduled") == 0) return true;
-    et_diag(d, ET_ERROR, (et_loc){0}, "--explain draws a schedule: there is none at stage '%s'",
+    if (strcmp(o->explain, "text") == 0 && strcmp(o->to, "graph") != 0) return true;
+    et_diag(d, ET_ERROR, (et_loc){0},
+            strcmp(o->explain, "text") == 0
+                ? "--explain says what was decided: nothing is at stage '%s'"
+                : "--explain draws a schedule: there is none at stage '%s'",
             o->to);
     return false;
 }
@@ -167,7 +196,9 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
     if (!check_dump(o->dump, d) || !check_stage(o->to, from, d) || !check_schedule(o, from, d) ||
         !check_explain(o, d))
         return false;
-    if (o->to && strcmp(o->to, "graph") == 0) return write_text(g, NULL, o->output, d);
+    if (o->to && strcmp(o->to, "graph") == 0)
+        return write_text(g->arena, graph_text, g, o->output, d);
+    et_findings findings = {0};
     et_pass_options passes = {.machine = o->on ? o->on : et_machine_for(o->target),
                               .dump = o->dump,
                               .dump_to = stdout,
@@ -178,6 +209,7 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
                               .slices = o->slices,
                               .placement = o->placement,
                               .profile = o->times,
+                              .findings = o->explain ? &findings : NULL,
                               .to = o->to};
     et_program *p = lower(g, from, o, &passes, narrow, ctx);
     if (!p) return false;
@@ -188,9 +220,10 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
         for (int i = 0; i < p->nvariants; i++)
             fprintf(stderr, "%s: variant for %s up to %lld\n", o->input,
                     et_sym_name(g->exprs, p->variant_sym), (long long)p->variant[i].upto);
-    if (o->to) return write_text(g, p, o->output, d) && explain(p, o, passes.machine, d);
+    if (o->to)
+        return write_text(g->arena, program_text, p, o->output, d) && explain(p, o, &passes, d);
     if (o->out_program) *o->out_program = p;
-    if (!o->output && !o->emit_llvm) return true;
+    if (!o->output && !o->emit_llvm) return explain(p, o, &passes, d);
     if (!find_event(p, o->break_event, d)) return false;
     et_codegen_options codegen = {.target = et_target_find(o->target),
                                   .output = o->output,
@@ -209,5 +242,5 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
                 o->output ? o->output : o->emit_llvm, (long long)info.file_bytes,
                 (long long)info.text_bytes, info.vgprs, info.agprs, info.sgprs, info.lds_bytes,
                 info.scratch_bytes);
-    return explain(p, o, passes.machine, d);
+    return explain(p, o, &passes, d);
 }

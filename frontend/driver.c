@@ -234,7 +234,7 @@ bool et_drive(const et_options *o) {
     et_arena *arena = o->arena ? o->arena : et_arena_create();
     et_diags *d = et_diags_create(arena);
     bool ok = run(arena, d, o);
-    if ((o->dump || o->to) && (fflush(stdout) != 0 || ferror(stdout))) {
+    if ((o->dump || o->to || o->explain) && (fflush(stdout) != 0 || ferror(stdout))) {
         complain(d, "standard output", strerror(errno));
         ok = false;
     }

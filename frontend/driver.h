@@ -18,7 +18,8 @@ typedef struct et_options {
     const char *schedule;    /* "static", "dynamic", "hybrid"; NULL as the first, or as given */
     const char *placement;   /* "ilp", "greedy" or "all"; NULL as the first */
     const char *dump;        /* "graph", the name of a pass, "all", or NULL; printed to stdout */
-    const char *explain;     /* "html": also a page beside the output; or NULL */
+    const char *explain;     /* "html": also a page beside the output; "text": what was decided,
+                                beside the output or, without one, to stdout; or NULL */
     const char *emit_llvm;   /* path for LLVM IR, or NULL */
     const char *device_libs; /* folder of the ROCm device libraries' bitcode, or NULL */
     const char *weaken;      /* fault injection: "HOW:EVENT", see --help, or NULL */

@@ -37,9 +37,12 @@ static const char help[] =
     "                       where several models share the kernel\n"
     "  --profile=FILE       times of tasks that replace predicted ones: what 'etbench --profile'\n"
     "                       writes\n"
-    "  --explain=html       draw what runs where on the chip and when, as predicted: a page "
-    "beside\n"
-    "                       the output, MODEL.html\n"
+    "  --explain[=HOW]      say what was decided and why, what the time goes to and what can be\n"
+    "                       done about it, as predicted: text (the default) on standard output, "
+    "or\n"
+    "                       beside the output as MODEL.txt; html draws what runs where on the "
+    "chip\n"
+    "                       and when, MODEL.html beside the output\n"
     "  --emit-llvm=FILE     write the kernel's LLVM IR\n"
     "  --profile-kernel     the kernel can record when and where every task ran\n"
     "  --rocm-device-lib-path=DIR   where the ROCm device libraries' bitcode is\n"
@@ -85,7 +88,7 @@ static const struct option options[] = {
     {"machine", required_argument, NULL, MACHINE},
     {"list-machines", no_argument, NULL, LIST_MACHINES},
     {"profile", required_argument, NULL, PROFILE},
-    {"explain", required_argument, NULL, EXPLAIN},
+    {"explain", optional_argument, NULL, EXPLAIN},
     {"to", required_argument, NULL, TO},
     {"placement", required_argument, NULL, PLACEMENT},
     {"schedule", required_argument, NULL, SCHEDULE},
@@ -141,12 +144,16 @@ static int run(const et_options *o) {
     if (!o->variants) return usage("--variants takes 1, 2, 3 or 4%s", "");
     if (o->to && (!o->output || o->emit_llvm))
         return usage("--to=%s writes its text to -o FILE and makes no code", o->to);
-    if (o->explain && strcmp(o->explain, "html") != 0)
-        return usage("--explain takes html, not '%s'", o->explain);
-    if (o->explain && (!o->output || strcmp(o->output, "-") == 0))
+    bool page = o->explain && strcmp(o->explain, "html") == 0;
+    if (o->explain && !page && strcmp(o->explain, "text") != 0)
+        return usage("--explain takes text or html, not '%s'", o->explain);
+    if (page && !o->output)
         return usage("--explain=%s writes a file beside the output: give -o FILE", o->explain);
-    if (!o->output && !o->dump && !o->emit_llvm)
-        return usage("nothing to make of %s: give -o FILE, --emit-llvm=FILE or -d PASS", o->input);
+    if (o->explain && o->output && strcmp(o->output, "-") == 0)
+        return usage("--explain=%s writes a file beside the output: give -o FILE", o->explain);
+    if (!o->output && !o->dump && !o->emit_llvm && !o->explain)
+        return usage("nothing to make of %s: give -o FILE, --emit-llvm=FILE, -d PASS or --explain",
+                     o->input);
     return et_drive(o) ? 0 : 1;
 }
 
@@ -176,7 +183,7 @@ int main(int argc, char **argv) {
             o.profile = optarg;
             break;
         case EXPLAIN:
-            o.explain = optarg;
+            o.explain = optarg ? optarg : "text";
             break;
         case LIST_MACHINES:
             et_machine_list(stdout);

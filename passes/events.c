@@ -3,6 +3,7 @@
  * tile coordinates that say which part of the memory a tile touches; arrivals over its other
  * coordinates are summed. A tile of the later grid waits for the box of counters whose tiles touch
  * what it touches. */
+#include "findings.h"
 #include "footprint.h"
 #include "pipeline.h"
 #include <string.h>
@@ -761,6 +762,18 @@ static void tell(const struct events *e) {
                 points);
 }
 
+static void note(const struct events *e, et_finding *f) {
+    f->events = et_alloc(e->pl->g->arena, (size_t)(e->pl->g->nloops + 1) * sizeof *f->events);
+    for (int i = 0; i < e->nedges; i++) {
+        const et_grid *from = &e->p->grids[e->edges[i].from];
+        et_found_events *at = &f->events[e->p->grids[e->edges[i].to].loop + 1];
+        int64_t n = upper(e, et_grid_tiles(e->p, from));
+        at->needs++;
+        at->kept += e->edges[i].needed;
+        at->counters += (double)n;
+    }
+}
+
 bool et_pass_events(et_pipeline *pl) {
     et_program *p = pl->p;
     struct events e = {.pl = pl, .p = p, .x = pl->g->exprs};
@@ -777,5 +790,7 @@ bool et_pass_events(et_pipeline *pl) {
         points_last(&e, &p->grids[g]);
     if (!place_events(p)) return false;
     tell(&e);
+    et_finding *f = et_finding_note(pl->opt, pl->g);
+    if (f) note(&e, f);
     return true;
 }

@@ -3,7 +3,7 @@
  * searched for the choice with the least predicted time, the rest held at its best so far. The
  * evaluation is the real thing: the graph is lowered and tiled under the choice and its cost taken
  * from the tiles, so whatever tiling cannot do is priced as what it does instead. */
-#include "cost.h"
+#include "findings.h"
 #include "lowering.h"
 #include <stdlib.h>
 #include <string.h>
@@ -32,8 +32,17 @@ struct search {
     double best;
     int64_t trips; /* of every loop, 0 for their own */
     int evaluated;
-    int nodes;    /* that a plan lowers */
-    double floor; /* of the cost of any plan, relative to the plan by rule */
+    bool cut_off;        /* some partition was not searched to the end */
+    int nodes;           /* that a plan lowers */
+    double floor;        /* of the cost of any plan, relative to the plan by rule */
+    et_finding *note;    /* or NULL */
+    struct tried *tried; /* where notes are kept: the plans of the partition looked at */
+    int ntried, ctried;
+};
+
+struct tried {
+    unsigned mask;
+    double cost;
 };
 
 /* ---- evaluating a plan ---- */
@@ -193,6 +202,10 @@ static void try_mask(struct search *s, const int *member, int n, unsigned mask, 
     for (int i = 0; i < n; i++)
         s->lo->choice[member[i]] = (signed char)(mask >> i & 1);
     double c = evaluate(s, NULL) + stored_value_price * __builtin_popcount(mask);
+    if (s->note) {
+        ET_GROW(s->lo->g->arena, s->tried, s->ntried, s->ctried);
+        s->tried[s->ntried++] = (struct tried){mask, c};
+    }
     if (c < *best - 1e-9) {
         *second = *best;
         *best = c;
@@ -223,11 +236,25 @@ static void tell(const struct search *s, const int *member, int n, unsigned mask
     fputc('\n', o->dump_to);
 }
 
+/* For each value, what the other way would have cost. */
+static void note_choices(struct search *s, const int *member, int n, unsigned mask, double best) {
+    et_finding *f = s->note;
+    for (int i = 0; f && i < n; i++) {
+        et_found_choice c = {.value = member[i], .stored = mask >> i & 1};
+        for (int k = 0; k < s->ntried; k++)
+            if (s->tried[k].mask == (mask ^ 1u << i))
+                c.known = true, c.other = s->tried[k].cost / best;
+        ET_GROW(s->lo->g->arena, f->choice, f->nchoices, f->cchoices);
+        f->choice[f->nchoices++] = c;
+    }
+}
+
 static void search_partition(struct search *s, const int *member, int n) {
     unsigned start = 0, best_mask;
     for (int i = 0; i < n; i++)
         start |= (unsigned)s->info[member[i]].keep << i;
     bool exact = n <= EXACT_LIMIT;
+    s->ntried = 0;
     double best = 1e30, second = 1e30;
     best_mask = start;
     try_mask(s, member, n, start, &best, &best_mask, &second);
@@ -246,14 +273,18 @@ static void search_partition(struct search *s, const int *member, int n) {
     for (int i = 0; i < n; i++)
         s->lo->choice[member[i]] = (signed char)(best_mask >> i & 1);
     s->best = best;
+    s->cut_off |= !exact;
     tell(s, member, n, best_mask, exact, best, second);
+    note_choices(s, member, n, best_mask, best);
 }
 
 static void search_all(struct search *s) {
     et_lowering *lo = s->lo;
     for (int r = 1; r < lo->g->nvals; r++) {
         int member[30], n = 0;
-        if (s->part[r] != r || spent(s)) continue; /* the rest stays as the rule has it */
+        if (s->part[r] != r) continue;
+        s->cut_off |= spent(s); /* the rest stays as the rule has it */
+        if (spent(s)) continue;
         for (int v = 1; v < lo->g->nvals && n < 30; v++)
             if (s->part[v] && find(s, v) == r) member[n++] = v;
         search_partition(s, member, n);
@@ -262,30 +293,60 @@ static void search_all(struct search *s) {
 
 /* ---- the extremes, for comparison ---- */
 
-static void tell_cost(struct search *s, const char *what, int choice) {
+/* The plan chosen, or all values stored or folded that can be. False when it cannot be lowered. */
+static bool cost_of(struct search *s, int plan, et_cost out[ET_SAMPLES]) {
     et_lowering *lo = s->lo;
     size_t n = (size_t)lo->g->nvals;
     signed char *saved = malloc(n);
-    et_cost c[ET_SAMPLES];
-    if (!saved) return;
+    if (!saved) return false;
     memcpy(saved, lo->choice, n);
-    for (int v = 1; choice >= 0 && v < lo->g->nvals; v++)
-        lo->choice[v] = s->part[v] ? (signed char)choice : -1;
-    double all = evaluate(s, c);
-    for (int i = 0; all < 1e29 && i < ET_SAMPLES; i++)
-        fprintf(s->opt->dump_to,
-                "# %s, %s symbols: predicted %.2f us, %d tasks, %d waits, %.3f MB moved\n", what,
-                i == 0   ? "least"
-                : i == 1 ? "middle"
-                         : "largest",
-                c[i].us, c[i].tasks, c[i].events, c[i].memory_bytes * 1e-6);
+    for (int v = 1; plan != ET_PLAN_CHOSEN && v < lo->g->nvals; v++)
+        lo->choice[v] = s->part[v] ? plan == ET_PLAN_STORED : -1;
+    double all = evaluate(s, out);
     memcpy(lo->choice, saved, n);
     free(saved);
+    return all < 1e29;
+}
+
+static void tell_cost(struct search *s, const char *what, const et_cost *c) {
+    static const char *const sample[ET_SAMPLES] = {"least", "middle", "largest"};
+    for (int i = 0; i < ET_SAMPLES; i++)
+        fprintf(s->opt->dump_to,
+                "# %s, %s symbols: predicted %.2f us, %d tasks, %d waits, %.3f MB moved\n", what,
+                sample[i], c[i].us, c[i].tasks, c[i].events, c[i].memory_bytes * 1e-6);
+}
+
+static void compare_extremes(struct search *s, int model) {
+    static const struct {
+        int plan;
+        const char *name;
+    } plans[] = {{ET_PLAN_STORED, "nothing folded"},
+                 {ET_PLAN_FOLDED, "everything folded"},
+                 {ET_PLAN_CHOSEN, "chosen"}};
+    const char *dump = s->opt->dump;
+    bool told = dump && (strcmp(dump, "fuse") == 0 || strcmp(dump, "all") == 0);
+    if (!told && !s->note) return;
+    s->trips = 0;
+    if (s->note) {
+        s->note->fusion[model].plans = s->evaluated;
+        s->note->fusion[model].cut_off = s->cut_off;
+    }
+    for (int i = 0; i < ET_PLAN_EXTREMES; i++) {
+        et_cost c[ET_SAMPLES];
+        bool known = cost_of(s, plans[i].plan, c);
+        if (known && told) tell_cost(s, plans[i].name, c);
+        if (!known || !s->note) continue;
+        et_found_fusion *f = &s->note->fusion[model];
+        f->known[plans[i].plan] = true;
+        memcpy(f->cost[plans[i].plan], c, sizeof c);
+    }
+    if (told) fprintf(s->opt->dump_to, "# %d plans evaluated\n", s->evaluated);
 }
 
 /* The graph holds nothing but MODEL. */
 static void search_model(et_lowering *lo, const et_pass_options *opt, int model) {
-    struct search s = {.lo = lo, .opt = opt, .best = 1, .trips = LOOP_TRIPS};
+    struct search s = {
+        .lo = lo, .opt = opt, .best = 1, .trips = LOOP_TRIPS, .note = et_finding_note(opt, lo->g)};
     for (int i = 0; i < lo->g->nnodes; i++)
         s.nodes += model_of(lo->g, &lo->g->nodes[i]) == model;
     size_t n = (size_t)lo->g->nvals;
@@ -304,13 +365,7 @@ static void search_model(et_lowering *lo, const et_pass_options *opt, int model)
     for (size_t v = 1; v < n; v++)
         if (s.part[v]) lo->choice[v] = (signed char)info[v].keep;
     search_all(&s);
-    if (opt->dump && (strcmp(opt->dump, "fuse") == 0 || strcmp(opt->dump, "all") == 0)) {
-        s.trips = 0;
-        tell_cost(&s, "nothing folded", 1);
-        tell_cost(&s, "everything folded", 0);
-        tell_cost(&s, "chosen", -1);
-        fprintf(opt->dump_to, "# %d plans evaluated\n", s.evaluated);
-    }
+    compare_extremes(&s, model);
 }
 
 /* One model at a time, without the others: what is best for it is what is best where it is alone.

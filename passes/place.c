@@ -12,6 +12,7 @@
 #include "assign.h"
 #include "cost.h"
 #include "diag.h"
+#include "findings.h"
 #include "pipeline.h"
 #include "scope.h"
 #include <math.h>
@@ -36,6 +37,7 @@ struct place {
     double played;            /* us, of the choice taken */
     et_assignment chosen;
     const char *taken;
+    et_found_place *note; /* or NULL */
 };
 
 /* ---- the chip ---- */
@@ -199,8 +201,9 @@ static bool build(struct place *s) {
 
 /* ---- the choice ---- */
 
-/* When the last model is done, times weighted, if workgroups visit model after model. */
-static double play(const struct place *s, int *const *range) {
+/* When the last model is done, times weighted, if workgroups visit model after model. DONE, unless
+ * NULL, gets when each is. */
+static double play(const struct place *s, int *const *range, double *done) {
     double until[ET_ASSIGN_UNITS] = {0}, worst = 0;
     for (int m = 0; m < s->problem.nmodels; m++) {
         const et_assign_model *md = &s->model[m];
@@ -217,12 +220,18 @@ static double play(const struct place *s, int *const *range) {
             }
         }
         worst = fmax(worst, md->weight * t);
+        if (done) done[m] = t;
     }
     return worst;
 }
 
 static void consider(struct place *s, bool found, const et_assignment *a, const char *name) {
-    double us = found ? play(s, a->range) : INFINITY;
+    double us = found ? play(s, a->range, NULL) : INFINITY;
+    for (int i = 0; s->note && found && i < ET_FOUND_WAYS - 1; i++)
+        if (!s->note->way[i].name) {
+            s->note->way[i] = (et_found_way){name, us};
+            break;
+        }
     if (us >= s->played * (1 - 1e-9)) return;
     s->played = us;
     s->chosen = *a;
@@ -305,6 +314,45 @@ static void write_choice(struct place *s) {
     }
 }
 
+/* A model's time on any number of units, were it alone. */
+static void note_widths(const struct place *s) {
+    et_arena *a = s->pl->g->arena;
+    struct place one = *s;
+    one.range = et_alloc(a, (size_t)s->nunits * sizeof *one.range);
+    one.nranges = s->nunits;
+    for (int u = 0; u < s->nunits; u++)
+        one.range[u] = (struct range){0, u + 1};
+    if (!build(&one)) return;
+    for (int m = 0; m < one.problem.nmodels; m++) {
+        s->note->us[m] = et_alloc(a, (size_t)(s->nunits + 1) * sizeof(double));
+        for (int u = 0; u < s->nunits; u++) {
+            int range[ET_MAX_MODELS];
+            et_assignment fixed;
+            for (int k = 0; k < one.problem.nmodels; k++)
+                range[k] = u;
+            et_assign_fixed(&one.problem, a, range, &fixed);
+            s->note->us[m][u + 1] = fixed.us[m];
+        }
+    }
+}
+
+static void note_choice(const struct place *s, const et_assignment *best, bool bounded) {
+    et_found_place *n = s->note;
+    if (!n) return;
+    n->known = true;
+    n->how = s->how;
+    n->taken = s->taken;
+    n->bounded = bounded;
+    n->objective = best->objective;
+    n->bound = best->bound;
+    n->plans = best->plans;
+    n->nodes = best->nodes;
+    n->optimal = best->optimal;
+    n->units = s->nunits;
+    play(s, s->chosen.range, n->played);
+    note_widths(s);
+}
+
 static double seconds(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -334,6 +382,7 @@ static void choose(struct place *s) {
     if (!(s->played < INFINITY)) return;
     write_choice(s);
     print_choice(s, &best, bounded, seconds() - begin);
+    note_choice(s, &best, bounded);
 }
 
 bool et_pass_place(et_pipeline *pl) {
@@ -355,6 +404,8 @@ bool et_pass_place(et_pipeline *pl) {
                   stderr);
         return true;
     }
+    et_finding *f = et_finding_note(pl->opt, g);
+    s.note = f ? &f->place : NULL;
     cut_chip(&s);
     if (candidates(&s)) choose(&s);
     return true;

@@ -146,10 +146,10 @@ static const struct sim_tile_cost *cost_of(struct sim *s, int wg) {
 }
 
 static bool waits(const struct sim *s) {
-    return s->opt->mode != ET_SIM_UNFUSED;
+    return s->opt->mode < ET_SIM_UNFUSED;
 }
 
-static void reach(struct sim *s, int wg) {
+void sim_reach(struct sim *s, int wg) {
     struct sim_workgroup *w = &s->wg[wg];
     const struct sim_instance *in = &s->inst[w->instance];
     w->now.grid = in->grid;
@@ -275,40 +275,12 @@ static void loaded(struct sim *s, int wg) {
 
 /* ---- what next ---- */
 
-static void next_tile_of_kernel(struct sim *s, int wg) {
-    struct sim_workgroup *w = &s->wg[wg];
-    if (s->kernel_next >= s->grid[s->inst[s->kernel].grid].tiles) {
-        w->state = SIM_PARKED;
-        return;
-    }
-    w->instance = s->kernel;
-    w->now.tile = s->kernel_next++;
-    reach(s, wg);
-}
-
-/* Narrow the workgroups *FIRST .. *FIRST + *COUNT - 1 to a share of them, at least one. */
-static void narrow(et_share share, int64_t *first, int64_t *count) {
-    if (!share.to) return;
-    int64_t from = *count * share.from / 1000000, to = *count * share.to / 1000000;
-    *first += from;
-    *count = to > from ? to - from : 1;
-}
-
-/* The first of the workgroups that run tiles of the instance's grid, and their number. */
-static int64_t part_of(const struct sim *s, const struct sim_instance *in, int64_t *out_count) {
-    const et_grid *g = &s->p->grids[in->grid];
-    int64_t first = 0;
-    *out_count = s->nwg;
-    if (s->p->g->nmodels) narrow(s->p->g->model[g->model].share, &first, out_count);
-    narrow(g->range, &first, out_count);
-    return first;
-}
-
-static int64_t first_tile(const struct sim *s, int wg, const struct sim_instance *in,
-                          int64_t *out_step) {
-    int64_t from = part_of(s, in, out_step), n = *out_step;
+static int64_t first_tile(const struct sim *s, int wg, struct sim_part part) {
+    const struct sim_instance *in = &s->inst[s->wg[wg].item];
+    int64_t from = part.first, n = part.count;
     if (wg < from || wg >= from + n) return s->grid[in->grid].tiles;
-    return s->p->grids[in->grid].range.to ? wg - from : (wg - from + n - in->first % n) % n;
+    bool rotates = s->opt->mask ? n == s->nwg : !s->p->grids[in->grid].range.to;
+    return rotates ? (wg - from + n - in->first % n) % n : wg - from;
 }
 
 /* TILE of the workgroup's item is the next it runs, if there is such a tile, and then the one that
@@ -323,7 +295,7 @@ static bool next_of(struct sim *s, int wg, int64_t tile, int64_t next) {
     w->instance = w->item;
     w->now.tile = tile;
     w->tile = next;
-    reach(s, wg);
+    sim_reach(s, wg);
     return true;
 }
 
@@ -332,7 +304,7 @@ static bool next_of(struct sim *s, int wg, int64_t tile, int64_t next) {
 static void next_task(struct sim *s, int wg) {
     struct sim_workgroup *w = &s->wg[wg];
     if (!waits(s)) {
-        next_tile_of_kernel(s, wg);
+        sim_next_of_kernels(s, wg);
         return;
     }
     while (w->item < s->ninst) {
@@ -345,38 +317,16 @@ static void next_task(struct sim *s, int wg) {
             w->item = s->region[in->region].first + s->region[in->region].count;
             continue;
         }
-        if (s->p->grids[in->grid].slice.count) {
+        if (s->p->grids[in->grid].slice.count && !s->opt->mask) {
             int64_t tile = sim_slice_tile(s, wg, in->grid, w->tile < 0 ? 0 : w->tile);
             if (next_of(s, wg, tile, (w->tile < 0 ? 0 : w->tile) + 1)) return;
             continue;
         }
-        int64_t step = s->nwg;
-        if (w->tile < 0)
-            w->tile = first_tile(s, wg, in, &step);
-        else
-            part_of(s, in, &step);
-        if (next_of(s, wg, w->tile, w->tile + step)) return;
+        struct sim_part part = sim_part_of(s, w->item);
+        if (w->tile < 0) w->tile = first_tile(s, wg, part);
+        if (next_of(s, wg, w->tile, w->tile + part.count)) return;
     }
     w->state = SIM_OVER;
-}
-
-static void kernel_begins(struct sim *s, int instance) {
-    while (instance < s->ninst && s->grid[s->inst[instance].grid].tiles == 0)
-        instance++;
-    if (instance == s->ninst) return;
-    s->kernel = instance;
-    s->kernel_next = 0;
-    s->kernel_left = s->grid[s->inst[instance].grid].tiles;
-    s->r.kernels++;
-    for (int i = 0; i < s->nwg; i++)
-        next_task(s, i);
-}
-
-static bool last_kernel(const struct sim *s) {
-    int64_t left = 0;
-    for (int i = s->kernel + 1; i < s->ninst; i++)
-        left += s->grid[s->inst[i].grid].tiles;
-    return left == 0;
 }
 
 static void leave(struct sim *s, int wg) {
@@ -390,14 +340,10 @@ static void leave(struct sim *s, int wg) {
     w->now.t_left = s->now;
     if (s->opt->task) s->opt->task(s->opt->ctx, &w->now);
     s->end = s->now;
-    if (!waits(s) && --s->kernel_left == 0) {
-        w->state = SIM_PARKED;
-        if (last_kernel(s)) return;
-        s->schedule += s->m->graph_us * s->nwg;
-        sim_at(s, s->now + s->m->graph_us, SIM_AT_KERNEL, s->kernel + 1, 0);
-        return;
-    }
-    next_task(s, wg);
+    if (waits(s))
+        next_task(s, wg);
+    else
+        sim_kernel_tile_done(s, wg);
 }
 
 static void done(struct sim *s, int wg) {
@@ -420,7 +366,7 @@ static void workgroup_goes_on(struct sim *s, int wg) {
         }
         break;
     case SIM_CLAIMED:
-        reach(s, wg);
+        sim_reach(s, wg);
         break;
     case SIM_BODY:
         body(s, wg);
@@ -459,7 +405,7 @@ static void run(struct sim *s) {
             sim_push_lands(s, m.arg);
             break;
         case SIM_AT_KERNEL:
-            kernel_begins(s, m.arg);
+            sim_kernel_begins(s, m.arg, m.arg2);
             break;
         }
     }
@@ -488,7 +434,7 @@ static void begin(struct sim *s) {
     s->schedule += t * s->nwg;
     s->r.kernels = waits(s);
     if (!waits(s)) {
-        sim_at(s, t, SIM_AT_KERNEL, 0, 0);
+        sim_streams_begin(s);
         return;
     }
     s->now = t;
@@ -537,6 +483,7 @@ bool et_simulate(et_program *p, const et_sim_options *opt, et_sim_result *out,
     err[0] = 0;
     *out = (et_sim_result){0};
     create_workgroups(&s);
+    sim_share_out(&s);
     if (sim_plan(&s)) {
         begin(&s);
         run(&s);

@@ -13,6 +13,8 @@ typedef enum {
     ET_SIM_STATIC,
     ET_SIM_DYNAMIC,
     ET_SIM_UNFUSED, /* the same tiles, a kernel for every grid, in a graph of the device */
+    ET_SIM_STREAMS, /* as UNFUSED, but of several models each is a graph of its own beside the
+                       others, on the CUs that the program or `mask` gives every kernel */
 } et_sim_mode;
 
 /* One task of the launch. Times are microseconds from the launch on; look is the look into
@@ -48,6 +50,15 @@ typedef struct {
     /* The element at INDEX of tensor TENSOR, an integer one that bounds or conditions read, in an
      * iteration of the loops around the reader. False: not known. NULL: none is. */
     bool (*value)(void *ctx, int tensor, int64_t iteration, const int64_t *index, int64_t *out);
+    /* Of several models, those that the launch leaves out, by model; NULL: none. What is theirs is
+     * lent to the others as libetrt does it, or stays idle (keep_parts). */
+    const bool *left_out;
+    bool keep_parts;
+    /* The share of all workgroups that has the tiles of GRID in an iteration of the loops around
+     * it, instead of what the program says; NULL: as that says. */
+    et_share (*mask)(void *ctx, int grid, int64_t iteration);
+    double
+        switch_us; /* STREAMS: between kernels with other CUs than the one before, additionally */
     /* Called for every task as it leaves, or NULL. */
     void (*task)(void *ctx, const et_sim_task *);
     void *ctx;

@@ -93,6 +93,19 @@ struct sim_instance {
     int region;    /* dynamic: what workgroups go through as one item; -1 */
 };
 
+/* Workgroups that run something. */
+struct sim_part {
+    int64_t first, count;
+};
+
+/* Kernels one after the other. */
+struct sim_stream {
+    int model;          /* whose; -1: of all */
+    int kernel;         /* the instance that runs */
+    int64_t next, left; /* tiles of it: to take next; not yet done */
+    struct sim_part part;
+};
+
 struct sim_region {
     int first, count; /* instances */
     int64_t left;     /* tasks not yet popped */
@@ -159,6 +172,7 @@ struct sim_workgroup {
     bool started;   /* it has told that it began */
     double look;
     int32_t next; /* of a list of waiters */
+    int stream;   /* of its kernel, or the one before */
     et_sim_task now;
 };
 
@@ -237,8 +251,9 @@ struct sim {
 
     int *word, cword; /* that a task notifies */
 
-    int kernel; /* unfused: the instance that runs */
-    int64_t kernel_next, kernel_left;
+    struct sim_part part[ET_MAX_MODELS];
+    struct sim_stream stream[ET_MAX_MODELS]; /* UNFUSED, STREAMS */
+    int nstream;
 
     double body, wait, schedule;
     et_sim_result r;
@@ -252,6 +267,20 @@ void sim_at(struct sim *, double t, enum sim_kind, int arg, int arg2);
 void sim_waits(struct sim *, int wg);
 /* WG goes on at T in STATE. */
 void sim_go(struct sim *, int wg, enum sim_state, double t);
+/* WG has come to its task, w->instance and w->now.tile. */
+void sim_reach(struct sim *, int wg);
+
+/* ---- simulate_stream.c */
+bool sim_runs(const struct sim *, int model);
+/* Give every model its workgroups. */
+void sim_share_out(struct sim *);
+struct sim_part sim_part_of(const struct sim *, int instance);
+void sim_streams_begin(struct sim *);
+/* The next kernel with tiles of a stream, from INSTANCE on. */
+void sim_kernel_begins(struct sim *, int instance, int stream);
+/* WG takes a tile of a kernel that runs on it, or is parked. */
+void sim_next_of_kernels(struct sim *, int wg);
+void sim_kernel_tile_done(struct sim *, int wg);
 
 /* ---- simulate_slice.c */
 int sim_die_of(const struct sim *, int wg);

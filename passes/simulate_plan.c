@@ -179,6 +179,7 @@ bool sim_loop_is_dynamic(const struct sim *s, const et_item *loop) {
 
 static void add_instance(struct sim *s, int grid, int region) {
     struct sim_grid *sg = &s->grid[grid];
+    if (!sim_runs(s, sg->g->model)) return;
     if (s->ninst == s->cinst) {
         s->cinst = s->cinst ? 2 * s->cinst : 256;
         s->inst = realloc(s->inst, (size_t)s->cinst * sizeof *s->inst);

@@ -45,7 +45,7 @@ fuzz_one() { # TARGET SECONDS
     shift 2
     # shellcheck disable=SC2046
     "$build/bin/fuzz_$target" -max_total_time="$seconds" -max_len="$(length "$target")" \
-        $(dictionary "$target") -timeout=20 -rss_limit_mb=2500 -print_final_stats=1 -close_fd_mask=3 \
+        $(dictionary "$target") -timeout=20 -report_slow_units=20 -rss_limit_mb=2500 -print_final_stats=1 -close_fd_mask=3 \
         -reload=0 -artifact_prefix="$work/findings/" "$@" > "$work/log" 2>&1
     echo $? > "$work/status"
 }

@@ -46,7 +46,7 @@ lacks '</script><script>fail' odd.html
 [ -s some.kernel.html ]
 "$etcc" "$mlp" -o bare --explain=html
 [ -s bare.html ]
-refuses "takes html, not 'pdf'" "$mlp" -o x.hsaco --explain=pdf
+refuses "takes text or html, not 'pdf'" "$mlp" -o x.hsaco --explain=pdf
 refuses 'give -o FILE' "$mlp" -d tile --explain=html
 refuses "none at stage 'tiled'" "$mlp" --to=tiled -o x.eti --explain=html
 [ ! -e x.eti ]

@@ -402,6 +402,84 @@ START_TEST(kernels) {
 }
 END_TEST
 
+/* Two models of two kernels each, of 4 tiles and of 1, side by side on 4 CUs: every tile takes 1
+ * us, a boundary 5. A has the first half of the CUs, B the second. */
+static struct played *two_models(void) {
+    return load("eti 1 placed\nmodel mix\npart a range [0, 0.5]\npart b range [0.5, 1]\n"
+                "workgroup 256\nworkspace 512\n"
+                "input %a.x : f32[4]\noutput %a.y : f32[4]\ntemp %a.h : f32[4] at 0\n"
+                "input %b.x : f32[4]\noutput %b.y : f32[4]\ntemp %b.h : f32[4] at 256\n"
+                "func @a.f [t < 4] lds 0 {\n  map []\n    %a.h[t] = %a.x[t]\n}\n"
+                "func @a.g [] lds 0 {\n  map [j < 4]\n    %a.y[j] = %a.h[j]\n}\n"
+                "func @b.f [t < 4] lds 0 {\n  map []\n    %b.h[t] = %b.x[t]\n}\n"
+                "func @b.g [] lds 0 {\n  map [j < 4]\n    %b.y[j] = %b.h[j]\n}\n"
+                "event %a.e[1] count 4 scope device at 32\n"
+                "event %b.e[1] count 4 scope device at 64\n"
+                "schedule {\n"
+                "  task @a.p = @a.f [t < 4]\n    notify %a.e[0]\n"
+                "  task @a.q = @a.g []\n    wait %a.e[0]\n"
+                "  task @b.p = @b.f [t < 4]\n    notify %b.e[0]\n"
+                "  task @b.q = @b.g []\n    wait %b.e[0]\n}\n");
+}
+
+START_TEST(streams) {
+    struct played *w = two_models();
+    w->opt.mode = ET_SIM_UNFUSED; /* one kernel after the other, each on all CUs */
+    NEAR(play(w), 10 + 1 + 5 + 1 + 5 + 1 + 5 + 1);
+    w->opt.mode = ET_SIM_STREAMS; /* side by side: two rounds on two CUs */
+    NEAR(play(w), 10 + 2 + 5 + 1);
+    ck_assert_int_eq(w->r.kernels, 4);
+    for (int i = 0; i < w->n; i++)
+        ck_assert_int_eq(w->task[i].workgroup / 2, w->task[i].grid / 2);
+    const bool without_b[] = {false, true};
+    w->opt.left_out = without_b; /* B's CUs are lent */
+    NEAR(play(w), 10 + 1 + 5 + 1);
+    ck_assert_int_eq(w->n, 5);
+    w->opt.keep_parts = true;
+    NEAR(play(w), 10 + 2 + 5 + 1);
+    drop(w);
+}
+END_TEST
+
+/* The first kernels on all CUs, the second ones on one die. */
+static et_share narrower(void *ctx, int grid, int64_t iteration) {
+    (void)ctx, (void)iteration;
+    return grid % 2 ? (et_share){500000, 1000000} : (et_share){0, 1000000};
+}
+
+START_TEST(masks) {
+    struct played *w = two_models();
+    w->opt.mode = ET_SIM_STREAMS;
+    w->opt.mask = narrower;
+    w->opt.switch_us = 7;
+    NEAR(play(w), 10 + 2 + 5 + 7 + 1); /* CUs take tiles of both in turn */
+    for (int i = 0; i < w->n; i++)
+        ck_assert(w->task[i].workgroup >= 2 || w->task[i].grid % 2 == 0);
+    w->opt.mode = ET_SIM_STATIC; /* in one kernel nothing is switched */
+    play(w);
+    ck_assert_double_lt(w->r.us, 10 + 2 + 5 + 1);
+    for (int i = 0; i < w->n; i++)
+        ck_assert(w->task[i].workgroup >= 2 || w->task[i].grid % 2 == 0);
+    drop(w);
+}
+END_TEST
+
+START_TEST(subsets) {
+    struct played *w = two_models();
+    double both = play(w);
+    const bool without_a[] = {true, false};
+    w->opt.left_out = without_a;
+    w->opt.keep_parts = true;
+    NEAR(play(w), both);
+    ck_assert_int_eq(w->n, 5);
+    for (int i = 0; i < w->n; i++)
+        ck_assert_int_ge(w->task[i].workgroup, 2);
+    w->opt.keep_parts = false;
+    NEAR(play(w), both - 1.5); /* one tile and its notify less, one after the other */
+    drop(w);
+}
+END_TEST
+
 /* A die's tasks are taken by the other die's workgroups when these have none. */
 START_TEST(stealing) {
     struct played *w = load(ten);
@@ -484,4 +562,5 @@ START_TEST(stuck) {
 END_TEST
 
 TEST_MAIN("simulate", chain, scopes, slices, late, looks_together, arrivals_queue_up, fan_out,
-          memory_is_shared, weights, pops, pushes, cells, hybrid, kernels, stealing, routing, stuck)
+          memory_is_shared, weights, pops, pushes, cells, hybrid, kernels, streams, masks, subsets,
+          stealing, routing, stuck)

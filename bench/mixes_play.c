@@ -1,0 +1,232 @@
+/* Launches of a mix, as the simulator plays them. */
+#include "cost.h"
+#include "frontend.h"
+#include "mixes.h"
+#include "op_util.h"
+#include "ops.h"
+#include <stdlib.h>
+#include <string.h>
+
+struct mix_program {
+    const struct mix *mix;
+    et_program *p;
+    et_sim_values *values;
+    int64_t syms[ET_MAX_SYMS];
+    /* A kernel is a grid in an iteration of the loops around it: slot[grid] + iteration. */
+    int *slot;
+    int *number;  /* by slot: in the order the model runs its kernels; -1 */
+    double *left; /* by slot: when its last tile was done */
+    int count[MIX_MODELS];
+};
+
+/* ---- inputs ---- */
+
+/* Larger tensors do not decide who waits for what. */
+enum { MOST_ELEMENTS = 1 << 24 };
+
+static bool is_positions(const et_val *v) {
+    const char *name = v->name ? v->name : "";
+    size_t n = strlen(name), k = strlen("positions");
+    return n >= k && strcmp(name + n - k, "positions") == 0;
+}
+
+/* Positions are those of sequences in the middle of generation, other integers count up, and what
+ * integers are made of (a router's scores) is random. */
+static et_tensor_data *fill(et_arena *a, const et_graph *g, int value, const int64_t *syms,
+                            int64_t context) {
+    const et_val *v = &g->vals[value];
+    et_tensor_data d = {.dtype = v->shape.dtype == ET_I32 ? ET_I32 : ET_F32, .rank = v->shape.rank};
+    for (int i = 0; i < d.rank; i++)
+        d.dim[i] = et_eval(g->exprs, v->shape.dim[i], syms, NULL);
+    int64_t n = et_tensor_count(&d);
+    if (n < 0 || n > MOST_ELEMENTS) return NULL;
+    uint64_t seed = (uint64_t)value;
+    et_tensor_data *out = et_alloc(a, sizeof *out);
+    *out = d;
+    out->p = et_alloc(a, (size_t)n * 4);
+    for (int64_t i = 0; i < n; i++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        if (d.dtype == ET_I32)
+            out->i[i] = (int32_t)(is_positions(v) ? context - 1 : i);
+        else
+            out->f[i] = (float)(seed >> 40) / (1 << 23) - 1;
+    }
+    return out;
+}
+
+static et_sim_values *make_values(et_arena *a, et_program *p, const int64_t *syms, int64_t context,
+                                  char *err) {
+    const et_graph *g = p->g;
+    bool *decides = et_alloc(a, (size_t)g->nvals);
+    et_tensor_data **given = et_alloc(a, (size_t)g->nvals * sizeof *given);
+    for (int i = 0; i < g->nnodes; i++) {
+        const et_node *n = &g->nodes[i];
+        bool integers = n->result.id && g->vals[n->result.id].shape.dtype == ET_I32;
+        for (int k = 0; integers && k < n->nargs; k++)
+            decides[n->args[k].id] = g->vals[n->args[k].id].shape.dtype != ET_I32;
+    }
+    for (int i = 1; i < g->nvals; i++) {
+        const et_val *v = &g->vals[i];
+        bool input = v->kind == ET_V_INPUT && v->shape.dtype == ET_I32;
+        if (v->kind != ET_V_CONST && (input || decides[i])) given[i] = fill(a, g, i, syms, context);
+    }
+    return et_sim_values_create(p, syms, given, err);
+}
+
+/* ---- programs ---- */
+
+static int64_t iterations(const et_graph *g, int loop) {
+    int64_t n = 1;
+    for (; loop >= 0; loop = g->loops[loop].parent)
+        n *= g->loops[loop].hi - g->loops[loop].lo;
+    return n;
+}
+
+static void number_slots(struct mix_program *mp, et_arena *a) {
+    int64_t n = 0;
+    mp->slot = et_alloc(a, (size_t)(mp->p->ngrids + 1) * sizeof *mp->slot);
+    for (int i = 0; i < mp->p->ngrids; i++) {
+        mp->slot[i] = (int)n;
+        n += iterations(mp->p->g, mp->p->grids[i].loop);
+    }
+    mp->slot[mp->p->ngrids] = (int)n;
+    mp->number = et_alloc(a, (size_t)(n + 1) * sizeof *mp->number);
+    mp->left = et_alloc(a, (size_t)(n + 1) * sizeof *mp->left);
+    for (int64_t i = 0; i < n; i++)
+        mp->number[i] = -1;
+}
+
+static et_graph *parse(const struct mix *m, et_arena *a, et_diags *d) {
+    et_source source[MIX_MODELS];
+    for (int i = 0; i < m->nmodels; i++)
+        source[i] = (et_source){m->file[i], m->text[i], m->bytes[i]};
+    return et_parse_etg_mix(a, d, m->nmodels, source);
+}
+
+struct mix_program *mix_compile(const struct mix *m, et_arena *a, const char *placement) {
+    int64_t syms[ET_SAMPLES][ET_MAX_SYMS];
+    char err[ET_SIM_ERR] = "it does not compile";
+    et_diags *d = et_diags_create(a);
+    const et_pass_options o = {.machine = m->machine, .no_verify = true, .placement = placement};
+    struct mix_program *mp = et_alloc(a, sizeof *mp);
+    mp->mix = m;
+    et_graph *g = parse(m, a, d);
+    bool ok = g && et_passes_run(g, &o, &mp->p);
+    et_diag_print(d, stderr);
+    if (ok) {
+        et_sample_symbols(g->exprs, syms);
+        memcpy(mp->syms, syms[1], sizeof mp->syms);
+        number_slots(mp, a);
+        mp->values = make_values(a, mp->p, mp->syms, m->context, err);
+    }
+    if (mp->values) return mp;
+    fprintf(stderr, "etmixes: %s\n", err);
+    return NULL;
+}
+
+void mix_program_destroy(struct mix_program *mp) {
+    if (mp) et_sim_values_destroy(mp->values);
+}
+
+const et_program *mix_program_of(const struct mix_program *mp) {
+    return mp->p;
+}
+
+const char *mix_name(const struct mix_program *mp, int model) {
+    return mp->p->g->nmodels ? mp->p->g->model[model].name : mp->p->g->name;
+}
+
+void mix_print_dims(const struct mix_program *mp, FILE *to) {
+    const et_exprs *x = mp->p->g->exprs;
+    for (int i = 0; i < et_sym_count(x); i++)
+        fprintf(to, "%s%s = %lld", i ? ", " : "", et_sym_name(x, i), (long long)mp->syms[i]);
+}
+
+void mix_set_share(struct mix_program *mp, int model, et_share share) {
+    mp->p->g->model[model].share = share;
+}
+
+/* ---- launches ---- */
+
+struct player {
+    struct mix_program *mp;
+    const struct mix_how *how;
+    double *done;
+    bool numbering;
+};
+
+static bool value(void *ctx, int tensor, int64_t iteration, const int64_t *index, int64_t *out) {
+    return et_sim_value(((struct player *)ctx)->mp->values, tensor, iteration, index, out);
+}
+
+static et_share mask(void *ctx, int grid, int64_t iteration) {
+    const struct player *p = ctx;
+    const struct mix_program *mp = p->mp;
+    const struct mix_masks *k = p->how->masks;
+    int model = mp->p->grids[grid].model, number = mp->number[mp->slot[grid] + iteration];
+    return number < 0 ? (et_share){0, 1000000} : k->quarters[model][k->plan->config[model][number]];
+}
+
+static void task(void *ctx, const et_sim_task *t) {
+    struct player *p = ctx;
+    struct mix_program *mp = p->mp;
+    int model = mp->p->grids[t->grid].model;
+    int64_t at = mp->slot[t->grid] + t->iteration;
+    if (p->numbering && mp->number[at] < 0) mp->number[at] = mp->count[model]++;
+    mp->left[at] = t->t_left; /* tasks come in the order they leave */
+    p->done[model] = t->t_left;
+}
+
+static bool simulate(struct mix_program *mp, const struct mix_how *how, unsigned set,
+                     bool numbering, struct mix_launch *out) {
+    char err[ET_SIM_ERR];
+    bool left_out[ET_MAX_MODELS] = {false};
+    *out = (struct mix_launch){.done = {0}};
+    struct player player = {mp, how, out->done, numbering};
+    for (int m = 0; m < mp->mix->nmodels; m++)
+        left_out[m] = !(set >> m & 1);
+    const et_sim_options o = {.machine = mp->mix->machine,
+                              .syms = mp->syms,
+                              .mode = how->mode,
+                              .left_out = left_out,
+                              .keep_parts = how->keep_parts,
+                              .mask = how->masks ? mask : NULL,
+                              .switch_us = how->switch_us,
+                              .value = value,
+                              .task = task,
+                              .ctx = &player};
+    if (et_simulate(mp->p, &o, &out->r, err)) return true;
+    fprintf(stderr, "etmixes: %s\n", err);
+    return false;
+}
+
+bool mix_play(struct mix_program *mp, const struct mix_how *how, unsigned set,
+              struct mix_launch *out) {
+    return simulate(mp, how, set, false, out);
+}
+
+int mix_kernels(struct mix_program *mp, int model) {
+    const struct mix_how how = {.mode = ET_SIM_STREAMS};
+    struct mix_launch launch;
+    if (!mp->count[model] && !simulate(mp, &how, 1u << model, true, &launch)) return 0;
+    return mp->count[model];
+}
+
+/* The end of the kernel before it is when a kernel could have begun, but for the boundary. */
+bool mix_kernel_times(struct mix_program *mp, int model, et_share share, double *us, int stride) {
+    const et_machine *m = mp->mix->machine;
+    int n = mix_kernels(mp, model), *all = calloc((size_t)n + 1, sizeof *all);
+    struct eclip_plan plan = {.config = {all, all, all}};
+    struct mix_masks masks = {.plan = &plan};
+    const struct mix_how how = {.mode = ET_SIM_STREAMS, .masks = &masks};
+    struct mix_launch launch;
+    masks.quarters[model][0] = share;
+    bool ok = n > 0 && all && mix_play(mp, &how, 1u << model, &launch);
+    for (int g = 0; ok && g < mp->p->ngrids; g++)
+        for (int i = mp->slot[g]; mp->p->grids[g].model == model && i < mp->slot[g + 1]; i++)
+            if (mp->number[i] >= 0) us[mp->number[i] * stride] = mp->left[i];
+    for (int k = n - 1; ok && k >= 0; k--)
+        us[k * stride] -= k ? us[(k - 1) * stride] + m->graph_us : m->launch_us;
+    free(all);
+    return ok;
+}

@@ -1,0 +1,136 @@
+/* Who got which CUs, and what more or fewer of them would have meant. */
+#include "explain_int.h"
+#include <math.h>
+#include <string.h>
+
+struct share {
+    int first, count; /* CUs */
+    int units;        /* of the chip, as placement cuts it */
+};
+
+static struct share share_of(const struct explain *e, et_share s) {
+    const et_found_place *f = e->found && e->found->place.known ? &e->found->place : NULL;
+    struct share out = {.count = e->m->cus, .units = f ? f->units : 0};
+    if (!s.to) return out;
+    out.first = (int)((int64_t)e->m->cus * s.from / 1000000);
+    out.count = (int)((int64_t)e->m->cus * s.to / 1000000) - out.first;
+    if (f) out.units = (int)(((int64_t)(s.to - s.from) * f->units + 500000) / 1000000);
+    return out;
+}
+
+static void put_ranges(const struct explain *e, int model) {
+    int n = 0;
+    for (int i = 0; i < e->p->ngrids; i++) {
+        const et_grid *g = &e->p->grids[i];
+        if (g->model != model || !g->range.to || g->dynamic) continue;
+        if (!n++) fprintf(e->to, "    of these, only");
+        fprintf(e->to, "%s %s on %.0f..%.0f %%", n > 1 ? "," : "", g->name, g->range.from * 1e-4,
+                g->range.to * 1e-4);
+    }
+    if (n) fprintf(e->to, " (ranges)\n");
+}
+
+/* The fewest units on which the model is as fast as on N, up to what nobody could measure. */
+static int enough(const double *us, int n) {
+    while (n > 1 && us[n - 1] <= us[n] * 1.005)
+        n--;
+    return n;
+}
+
+static void put_why(const struct explain *e, const et_found_place *f, int model) {
+    const et_graph *g = e->p->g;
+    struct share s = share_of(e, g->model[model].share);
+    const double *us = f->us[model];
+    if (!us || s.units < 1 || s.units > f->units) return;
+    double cus = (double)e->m->cus / f->units;
+    int least = enough(us, s.units), all = enough(us, f->units);
+    fprintf(e->to, "    because: predicted alone, it takes %s on these, %s on all CUs",
+            explain_us(e, us[s.units]), explain_us(e, us[f->units]));
+    if (all <= s.units) {
+        fprintf(e->to, ": more would not help it");
+        if (least < s.units)
+            fprintf(e->to, ", from %.0f on it is as fast, and nobody else is faster with the rest",
+                    least * cus);
+        fprintf(e->to, ".\n");
+        return;
+    }
+    if (s.units > 1) fprintf(e->to, "; on %.0f fewer %s", cus, explain_us(e, us[s.units - 1]));
+    fprintf(e->to, "; on %.0f more %s", cus, explain_us(e, us[s.units + 1]));
+    const char *sep = ", but that would be at the cost of ";
+    for (int m = 0; m < g->nmodels; m++) {
+        struct share o = share_of(e, g->model[m].share);
+        if (m == model || !f->us[m] || o.units < 2 || o.units > f->units) continue;
+        fprintf(e->to, "%s%s (%s instead of %s)", sep, g->model[m].name,
+                explain_us(e, f->us[m][o.units - 1]), explain_us(e, f->us[m][o.units]));
+        sep = " or ";
+    }
+    fprintf(e->to, ".\n");
+}
+
+static void put_models(const struct explain *e) {
+    const et_graph *g = e->p->g;
+    const et_found_place *f = e->found && e->found->place.known ? &e->found->place : NULL;
+    bool whole = true;
+    for (int m = 0; m < g->nmodels; m++) {
+        struct share s = share_of(e, g->model[m].share);
+        double per_die = (double)e->m->cus / e->m->dies;
+        whole &= s.count == e->m->cus;
+        fprintf(e->to, "  %s gets %d CUs, %d..%d, %.0f %% of the chip", g->model[m].name, s.count,
+                s.first, s.first + s.count - 1, 100.0 * s.count / e->m->cus);
+        if (e->m->dies > 1) {
+            int last = (int)ceil((s.first + s.count) / per_die - 1e-6) - 1;
+            fprintf(e->to, last > (int)(s.first / per_die) ? ", dies %d..%d" : ", die %d",
+                    (int)(s.first / per_die), last);
+        }
+        if (g->model[m].weight != 1)
+            fprintf(e->to, "; its time counts %g times", g->model[m].weight);
+        if (f) fprintf(e->to, "; done after %s predicted", explain_us(e, f->played[m]));
+        fprintf(e->to, "\n");
+        if (f) put_why(e, f, m);
+        put_ranges(e, m);
+    }
+    if (whole && g->nmodels > 1)
+        fprintf(e->to, "  All share all CUs: one model's tasks after another's, since no division "
+                       "was predicted to be faster.\n");
+    fprintf(e->to,
+            "  Hint: --weight=%s=2 has %s's time count twice in this; @range(a, b) before a "
+            "value keeps its task to a part.\n",
+            g->model[0].name, g->model[0].name);
+}
+
+static void put_search(const struct explain *e, const et_found_place *f) {
+    fprintf(e->to,
+            "  --placement=%s. When the last model is done, its time weighted, predicted:", f->how);
+    for (int i = 0; i < ET_FOUND_WAYS && f->way[i].name; i++)
+        fprintf(e->to, "%s %s %s%s", i ? "," : "", f->way[i].name, explain_us(e, f->way[i].us),
+                f->way[i].name == f->taken ? " (taken)" : "");
+    fprintf(e->to, ".\n");
+    if (!f->bounded) return;
+    fprintf(e->to,
+            "  The integer program, in which models may take turns on CUs in any order: objective "
+            "%s, no choice is below %s, gap %.2f %%%s; %d plans and %d nodes.\n",
+            explain_us(e, f->objective), explain_us(e, f->bound),
+            100 * (f->objective / f->bound - 1), f->optimal ? " (it is optimal)" : "", f->plans,
+            f->nodes);
+}
+
+void explain_place(struct explain *e) {
+    fprintf(e->to, "\nPLACEMENT: which CUs\n");
+    if (e->p->g->nmodels < 2) {
+        fprintf(e->to,
+                "  One model: every task may use all %d CUs, since none is predicted to be faster "
+                "on fewer and nobody else wants them (objective as bound, gap 0 %%)",
+                e->m->cus);
+        int ranges = 0;
+        for (int i = 0; i < e->p->ngrids; i++)
+            ranges += e->p->grids[i].range.to && !e->p->grids[i].dynamic;
+        fprintf(e->to, ranges ? "; but for @range:\n" : ".\n");
+        if (ranges) put_ranges(e, 0);
+        return;
+    }
+    if (e->found && e->found->place.known)
+        put_search(e, &e->found->place);
+    else
+        fprintf(e->to, "  The division was given with the program, or is by predicted work.\n");
+    put_models(e);
+}

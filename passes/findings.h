@@ -1,0 +1,70 @@
+/* findings.h - what passes decided and what they turned down, for whoever asks why (explain.h).
+ * They keep such notes only where et_pass_options.findings is given. Times are predictions. */
+#ifndef ET_FINDINGS_H
+#define ET_FINDINGS_H
+
+#include "cost.h"
+
+/* A value that could have a tensor of its own or be computed where it is read. */
+typedef struct {
+    int value;    /* of the graph */
+    bool stored;  /* what was chosen */
+    bool known;   /* was the other way looked at, all else as chosen? */
+    double other; /* time of a launch that way, relative to the choice; above 1e20: impossible */
+} et_found_choice;
+
+/* Whole plans, for comparison, at the samples of cost.h. */
+enum { ET_PLAN_CHOSEN, ET_PLAN_STORED, ET_PLAN_FOLDED, ET_PLAN_EXTREMES };
+typedef struct {
+    bool known[ET_PLAN_EXTREMES];
+    et_cost cost[ET_PLAN_EXTREMES][ET_SAMPLES];
+    int plans;    /* evaluated */
+    bool cut_off; /* not all of them that there are */
+} et_found_fusion;
+
+/* Ordering tasks whose readers are in one loop, or in none. */
+typedef struct {
+    int needs;       /* pairs of grids, one before the other */
+    int kept;        /* of them, those that do not follow from others */
+    double counters; /* per iteration, had each tile one of its own for each need */
+} et_found_events;
+
+typedef struct {
+    const char *name; /* of a way of placing, NULL past the end */
+    double us;
+} et_found_way;
+
+enum { ET_FOUND_WAYS = 6 };
+typedef struct {
+    bool known;
+    const char *how, *taken; /* what was asked for, and the way that won */
+    et_found_way way[ET_FOUND_WAYS];
+    bool bounded; /* of the integer program: */
+    double objective, bound;
+    int plans, nodes;
+    bool optimal;
+    int units;                    /* the chip was cut into, equal ones */
+    double *us[ET_MAX_MODELS];    /* by units, from 1: a model's time with so many, alone */
+    double played[ET_MAX_MODELS]; /* when it is done, beside the others */
+} et_found_place;
+
+typedef struct et_finding {
+    const et_graph *g; /* they are of */
+    et_found_choice *choice;
+    int nchoices, cchoices;
+    et_found_fusion fusion[ET_MAX_MODELS];
+    et_found_events *events; /* by loop, from 1; [0] is outside of loops; NULL: not inferred */
+    et_found_place place;
+    struct et_finding *next;
+} et_finding;
+
+typedef struct et_findings {
+    et_finding *first;
+} et_findings;
+
+/* Where to note what a run of the passes finds out about G, or NULL where nobody asks. */
+et_finding *et_finding_note(const et_pass_options *, et_graph *g);
+/* What was found out about G, or NULL. */
+const et_finding *et_finding_of(const et_findings *, const et_graph *g);
+
+#endif

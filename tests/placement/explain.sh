@@ -1,0 +1,131 @@
+#!/bin/sh
+# explain.sh ETCC SOURCE FOLDER: etcc --explain as text.
+set -eu
+etcc=$1 source=$2 folder=$3
+rm -rf "$folder"
+mkdir -p "$folder"
+cd "$folder"
+
+die() {
+    echo "explain.sh: $*" >&2
+    exit 1
+}
+says() { # FILE WORDS...
+    file=$1
+    shift
+    for words in "$@"; do
+        grep -qe "$words" "$file" || { cat "$file" >&2; die "no '$words' in $file"; }
+    done
+}
+refuses() { # WORDS OPTION...
+    words=$1
+    shift
+    if "$etcc" "$@" > said 2>&1; then die "etcc $* was expected to fail"; fi
+    says said "$words"
+}
+# The parts of the time are all of it; no line is too long; every section that the stage has is there.
+whole() { # FILE SECTION...
+    file=$1
+    shift
+    for section in "$@"; do says "$file" "^$section"; done
+    says "$file" 'is predicted' 'none is measured'
+    awk -v file="$file" '
+        length($0) > 100 && $0 ~ /[^ ] +[^ ]/ { print file ": " $0; bad = 1 }
+        /What the time at/ { parts = 1; sum = 0; next }
+        parts && (/^  [ 0-9][0-9]\. / || /^   -  /) {
+            for (i = 1; i < NF; i++) if ($(i + 1) == "%") { sum += $i; break }
+        }
+        parts && /The same tiles with another schedule/ {
+            if (sum < 99 || sum > 101) { print file ": parts add up to " sum " %"; bad = 1 }
+            parts = 0; n++
+        }
+        END { exit bad }' "$file" || die "$file: see above"
+}
+all='TIME FUSION TILES EVENTS PLACEMENT'
+
+e=$source/examples
+for name in mlp encoder moe ragged; do
+    "$etcc" "$e/$name/$name.etg" --explain > $name.txt
+    "$etcc" "$e/$name/$name.etg" --explain=text > again.txt
+    cmp $name.txt again.txt
+    whole $name.txt $all
+    says $name.txt 'What the time at' 'hint: ' 'all 304 CUs' 'with a tensor for everything'
+done
+says mlp.txt 'For MI300X, 304 CUs' 'h: 16 x 16 elements of h' 'layernorm (line 20) is computed where'
+for name in pipeline experts splitk; do
+    "$etcc" "$e/eti/$name.eti" --explain > $name.txt
+    whole $name.txt $all
+done
+says experts.txt 'cannot be played'
+
+# Models that share the kernel, and why each has what it has.
+"$etcc" "$e/mlp/mlp.etg" "$e/moe/moe.etg" --weight=moe=2 --explain > mix.txt
+whole mix.txt $all
+says mix.txt 'moe gets [0-9]* CUs' 'its time counts 2 times' 'because: ' '(taken)' 'weight=mlp=2'
+"$etcc" "$e/mlp/mlp.etg" "$e/moe/moe.etg" --placement=all --explain > one_by_one.txt
+says one_by_one.txt 'mlp gets 304 CUs' 'All share all CUs' 'placement=all'
+"$etcc" "$e/mlp/mlp.etg" "$e/moe/moe.etg" --schedule=dynamic --explain > queued.txt
+says queued.txt 'Schedule: dynamic' 'cannot be played (dynamic tasks of several models'
+"$etcc" "$source/tests/passes/ranges.etg" --explain > ranges.txt
+says ranges.txt 'of these, only' '(ranges)'
+"$etcc" "$e/mlp/mlp.etg" --machine=rx7900xtx --explain > one_die.txt
+says one_die.txt '96 CUs in 1 die '
+
+# A loop's iterations, and a kernel with several tilings.
+"$etcc" "$source/tests/import/stories-llama.etg" --explain > llama.txt
+whole llama.txt $all
+says llama.txt 'In each of the 4 iterations of l' '4 runs of'
+cat > tall.etg << 'END'
+model tall
+dim N in 1..4096
+input x : bf16[N, 4096]
+weight a : bf16[4096, 4096] = "a"
+weight b : f32[64, 4096] = "b"
+h = relu(x @ a.T)
+output y : f32[N, 64] = h @ b.T
+END
+"$etcc" tall.etg --explain > tall.txt
+whole tall.txt $all
+says tall.txt '======== N in 1\.\.' 'tilings of everything' 'bound by memory' 'bound by the matrix units'
+
+# What the program says at each stage, from text of each stage.
+"$etcc" "$e/mlp/mlp.etg" --to=graph -o graph.eti
+for stage in fused tiled evented placed scheduled; do
+    "$etcc" graph.eti --to=$stage -o $stage.eti --explain
+    says $stage.txt '^FUSION' 'layernorm'
+    mv $stage.txt to_$stage.txt
+    "$etcc" $stage.eti --explain > from_$stage.txt
+    whole from_$stage.txt $all
+done
+for file in to_fused.txt to_tiled.txt to_evented.txt to_placed.txt; do says $file 'at stage'; done
+! grep -q '^TILES' to_fused.txt || die 'tiles before there are any'
+whole to_placed.txt $all
+
+# A hint does what it says: half the tile, twice the tiles.
+cat > wide.etg << 'END'
+model wide
+dim N in 16..16
+input x : bf16[N, 4096]
+weight a : bf16[4096, 4096] = "a"
+@tile(0, 128)
+output y : f32[N, 4096] = x @ a.T
+END
+"$etcc" wide.etg --explain > wide.txt
+says wide.txt 'hint: smaller tiles for more CUs: @tile(0, 64) before y (line 6)' ' 32 tiles on'
+sed 's/(0, 128)/(0, 64)/' wide.etg > narrower.etg
+"$etcc" narrower.etg --explain > narrower.txt
+says narrower.txt ' 64 tiles on'
+
+# The kernel is the same with and without; the text lies beside it, whole or not at all.
+"$etcc" "$e/mlp/mlp.etg" -o some.kernel.hsaco --explain
+"$etcc" "$e/mlp/mlp.etg" -o plain.hsaco
+cmp some.kernel.hsaco plain.hsaco
+cmp some.kernel.txt mlp.txt
+mkdir taken.txt
+refuses 'taken.txt: ' "$e/mlp/mlp.etg" --to=scheduled -o taken.eti --explain
+rm -r taken.txt
+refuses "takes text or html, not 'pdf'" "$e/mlp/mlp.etg" --explain=pdf
+refuses 'give -o FILE' "$e/mlp/mlp.etg" --to=scheduled -o - --explain
+refuses "nothing is at stage 'graph'" "$e/mlp/mlp.etg" --to=graph -o x.eti --explain
+[ ! -e x.eti ] && [ ! -e x.txt ]
+[ -z "$(ls | grep tmp)" ]
