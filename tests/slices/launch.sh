@@ -31,7 +31,8 @@ sed 's/^\( *task @mlp.map .*\[j0 < 7\]\)$/\1 slice j0 of 2/' two.eti > sliced.et
 ! cmp -s two.eti sliced.eti || fail "no such task"
 refuses 'models that share a kernel cannot be dealt by slice' "$bin/etcc" sliced.eti -o x.hsaco
 
-"$bin/etcc" "$layers" --slices=4 -o k.hsaco
+"$bin/etcc" "$layers" --slices=4 --explain -o k.hsaco
+grep -q '[1-9] of the die' k.txt || fail "no events of the die in the explanation"
 "$bin/etfill" w.st --seed 1 'w1:bf16[128,64]:-0.3:0.3' 'w2:bf16[64,128]:-0.5:0.5' 'w3:bf16[128,64]:0.5:1.5' \
     'w4:bf16[64,128]:-0.5:0.5'
 "$bin/etfill" in.st --seed 2 'x:f32[3,64]:-2:2'
