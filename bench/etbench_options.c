@@ -399,8 +399,9 @@ static bool parse_option(int option, struct eb_options *o) {
 
 static bool check_placement(const struct eb_options *o) {
     const char *p = o->placement;
-    return !p || strcmp(p, "ilp") == 0 || strcmp(p, "greedy") == 0 || strcmp(p, "all") == 0 ||
-           eb_fail("unknown placement '%s': there are ilp, greedy and all", p);
+    return !p || strcmp(p, "ilp") == 0 || strcmp(p, "greedy") == 0 || strcmp(p, "fixed") == 0 ||
+           strcmp(p, "all") == 0 ||
+           eb_fail("unknown placement '%s': there are ilp, greedy, fixed and all", p);
 }
 
 static bool check_profile(const struct eb_options *o) {

@@ -68,6 +68,7 @@ static void print_shares(const char *name, int n, const et_share *s) {
 static void print_parts(const struct options *o, const struct mix_parts *p) {
     int n = o->mix.nmodels;
     print_shares("Per cent of the CUs, model by model: fixed", n, p->fixed);
+    print_shares("; searched", n, p->searched);
     print_shares("; greedy", n, p->greedy);
     print_shares("; ilp", n, p->ilp);
     printf(". ECLIP:");

@@ -129,11 +129,11 @@ struct mix_outcome {
 };
 
 struct mix_parts {
-    et_share fixed[MIX_MODELS], greedy[MIX_MODELS], ilp[MIX_MODELS];
+    et_share fixed[MIX_MODELS], searched[MIX_MODELS], greedy[MIX_MODELS], ilp[MIX_MODELS];
     struct eclip_plan eclip;
 };
 
-enum { MIX_POLICIES = 10, MIX_SEQUENCE = 5, MIX_ALL = 6 };
+enum { MIX_POLICIES = 11, MIX_SEQUENCE = 5, MIX_ALL = 6 };
 
 /* All policies, in the order of the tables. OUT_ALL: the program with every model on all CUs. False
  * after a message. */

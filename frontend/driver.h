@@ -16,7 +16,7 @@ typedef struct et_options {
                                 NULL: the machine's, or gfx942 */
     const char *machine;     /* as et_machine_find takes it, or NULL: the first of the target */
     const char *schedule;    /* "static", "dynamic", "hybrid"; NULL as the first, or as given */
-    const char *placement;   /* "ilp", "greedy" or "all"; NULL as the first */
+    const char *placement;   /* "ilp", "greedy", "fixed" or "all"; NULL as the first */
     const char *dump;        /* "graph", the name of a pass, "all", or NULL; printed to stdout */
     const char *explain;     /* "html": also a page beside the output; "text": what was decided,
                                 beside the output or, without one, to stdout; or NULL */

@@ -25,7 +25,8 @@ static const char help[] =
     "                       what they sum over; auto: one per die where that is predicted to be\n"
     "                       faster; none (the default). Sums then have another order\n"
     "  --placement=HOW      where several models share the kernel, which CUs each gets: ilp (the\n"
-    "                       default: an integer program), greedy, or all (each on all CUs)\n"
+    "                       default: an integer program), greedy, fixed (a part of its\n"
+    "                       own for each), or all (each on all CUs)\n"
     "  -d PASS              print the program after PASS, or after each with 'all'; 'graph' is "
     "the\n"
     "                       program as parsed. Without -o nothing else is made\n"
@@ -139,8 +140,8 @@ static int run(const et_options *o) {
     if (o->slices > 1 && o->nothers)
         return usage("--slices: models that share a kernel are not cut into slices%s", "");
     if (o->placement && strcmp(o->placement, "ilp") != 0 && strcmp(o->placement, "greedy") != 0 &&
-        strcmp(o->placement, "all") != 0)
-        return usage("unknown placement '%s': there are ilp, greedy and all", o->placement);
+        strcmp(o->placement, "fixed") != 0 && strcmp(o->placement, "all") != 0)
+        return usage("unknown placement '%s': there are ilp, greedy, fixed and all", o->placement);
     if (!o->variants) return usage("--variants takes 1, 2, 3 or 4%s", "");
     if (o->to && (!o->output || o->emit_llvm))
         return usage("--to=%s writes its text to -o FILE and makes no code", o->to);

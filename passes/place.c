@@ -20,6 +20,7 @@
 #include <time.h>
 
 enum { WHOLE = 1000000, UNITS_OF_ONE_DIE = 8, MOST_TRIPS = 4096, SWITCHES = 14 };
+static const double CHANGE_US = 0.01;
 
 struct range {
     int from, to; /* units */
@@ -69,7 +70,9 @@ static double dies_of(const struct place *s, struct range r) {
     return (r.to + per - 1) / per - r.from / per;
 }
 
-/* Between dies, a counter takes longer and what was written has to cross. */
+/* Between dies, a counter takes longer and what was written has to cross. Any change has a price,
+ * which decides between what is equal otherwise: tasks on CUs of their own are dealt from the first
+ * of these on, whoever had the tiles before. */
 static void price_moves(const struct place *s, et_assign_problem *p) {
     size_t n = (size_t)s->nranges;
     double *turn = et_alloc(s->pl->g->arena, n * n * sizeof *turn);
@@ -79,7 +82,8 @@ static void price_moves(const struct place *s, et_assign_problem *p) {
             struct range a = s->range[i], b = s->range[k];
             int common = (a.to < b.to ? a.to : b.to) - (a.from > b.from ? a.from : b.from);
             double away = 1 - (common > 0 ? common : 0) / (double)(a.to - a.from);
-            turn[i * n + k] = i == k || common > 0 ? 0 : s->m->counter_us - s->m->counter_die_us;
+            turn[i * n + k] = i == k ? 0 : CHANGE_US;
+            if (common <= 0) turn[i * n + k] += s->m->counter_us - s->m->counter_die_us;
             byte[i * n + k] = i == k ? 0 : away / (s->m->cross_gbs * 1e3 * dies_of(s, b));
         }
     p->switch_us = turn;
@@ -363,9 +367,9 @@ static void choose(struct place *s) {
     et_arena *a = s->pl->g->arena;
     et_assignment best = {0}, other;
     double begin = seconds();
-    bool bounded = false;
+    bool bounded = false, ilp = strcmp(s->how, "ilp") == 0;
     s->played = INFINITY;
-    if (strcmp(s->how, "ilp") == 0) {
+    if (ilp) {
         bounded = et_assign_optimal(&s->problem, a, &best);
         consider(s, bounded, &best, "integer program");
 #ifndef ETCC_GLPK
@@ -373,11 +377,11 @@ static void choose(struct place *s) {
                 "built without GLPK: no integer program, placement is greedy");
 #endif
     }
-    if (!bounded && strcmp(s->how, "all") != 0)
+    if ((ilp && !bounded) || strcmp(s->how, "greedy") == 0)
         consider(s, et_assign_greedy(&s->problem, a, &other), &other, "greedy");
-    if (strcmp(s->how, "ilp") == 0)
+    if (ilp || strcmp(s->how, "fixed") == 0)
         consider(s, et_assign_partition(&s->problem, a, &other), &other, "disjoint shares");
-    if (strcmp(s->how, "greedy") != 0 || !(s->played < INFINITY))
+    if (ilp || !(s->played < INFINITY))
         consider(s, everywhere(s, &other), &other, "every task on all CUs");
     if (!(s->played < INFINITY)) return;
     write_choice(s);
