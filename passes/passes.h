@@ -16,14 +16,9 @@ typedef struct {
     bool quick;                   /* fusion by rule: for predicting costs many times over */
     const char *to;               /* stop at this stage (a name of eti.h); NULL = the last */
     const char *schedule;         /* "static" (as NULL), "dynamic" or "hybrid" */
-<<<<<<< HEAD
-    const char *placement;        /* "ilp" (as NULL), "greedy" or "all" */
+    const char *placement;        /* "ilp" (as NULL), "greedy", "fixed" or "all" */
     const et_profile *profile;    /* times that replace predicted ones, or NULL */
     int slices;                   /* operators are cut into so many; 0: not; ET_SLICES_AUTO */
-=======
-    const char *placement;     /* "ilp" (as NULL), "greedy", "fixed" or "all" */
-    const et_profile *profile; /* times that replace predicted ones, or NULL */
->>>>>>> main
     struct et_findings *findings; /* keep notes of what is decided, and why; or NULL */
     bool check_text; /* check after every pass that the text reads back, as debug builds do */
 } et_pass_options;
