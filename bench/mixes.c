@@ -200,7 +200,7 @@ static bool read_option(struct options *o, const char *name, const char *value) 
     if (v < 1 || v > 100000000) return false;
     if (strcmp(name, "--context") == 0)
         o->mix.context = v;
-    else if (strcmp(name, "--requests") == 0)
+    else if (strcmp(name, "--requests") == 0 && v >= 100)
         o->requests = v;
     else if (strcmp(name, "--seed") == 0)
         o->seed = (uint64_t)v;

@@ -1,12 +1,12 @@
 /* isa_guard.c - keeps from LLVM what its disassembler does not survive.
  *
  * LLVM 22 follows a null pointer when it has to complain about a literal (llvm-project issues
- * 170318 and 214909) and has paths it takes for impossible (215001). All of them need encodings
- * that no gfx9 device accepts: a literal where the encoding has no room for one, reserved SDWA
- * selectors, matrix sources that are not vector registers; or a half-precision multiply-add whose
- * constant happens to be the number that stands for "a literal follows". On later generations
- * literals fit everywhere. The classes were found by running the disassembler of LLVM 22.1 over
- * random words. */
+ * 170318 and 214909) and has paths it takes for impossible (215001). Nearly all of them need
+ * encodings that no device accepts: a literal where the encoding has no room for one or, of a
+ * barrier's number, no meaning for it; reserved SDWA selectors; matrix sources that are not vector
+ * registers. The exception is a half-precision multiply-add whose constant happens to be the number
+ * that stands for "a literal follows". The classes were found by running the disassembler of
+ * LLVM 22.1 over random words. */
 #include "isa_guard.h"
 
 enum {
@@ -42,7 +42,7 @@ static bool vop2_survives(uint32_t w0, uint32_t w1) {
     return (w0 & 511) != SDWA || sdwa_survives(w0, w1);
 }
 
-static bool survives(uint32_t w0, uint32_t w1) {
+static bool gfx9_survives(uint32_t w0, uint32_t w1) {
     switch (w0 >> 26) {
     case ENCODING_VOP3:
         return vop3_survives(w0, w1);
@@ -54,13 +54,23 @@ static bool survives(uint32_t w0, uint32_t w1) {
     }
 }
 
+static bool gfx11_survives(uint32_t w0, uint32_t w1) {
+    enum { FMAMK_F16 = 0x37, FMAAK_F16 = 0x38, SOP1 = 0x17d };
+    enum { BARRIER_FIRST = 0x4e, BARRIER_LAST = 0x53 };
+    uint32_t vop2 = w0 >> 25, sop1 = w0 >> 8 & 255;
+    if (w0 >> 23 == SOP1 && sop1 >= BARRIER_FIRST && sop1 <= BARRIER_LAST)
+        return (w0 & 255) != LITERAL;
+    return (vop2 != FMAMK_F16 && vop2 != FMAAK_F16) || w1 != LITERAL;
+}
+
 size_t isa_llvm_text(LLVMDisasmContextRef dc, const struct emu_program *p, size_t at, char *line,
                      size_t line_bytes) {
     uint32_t word[8] = {0}; /* longer than any instruction: a literal cut off reads as zero */
     size_t left = p->bytes - at;
     if (left < 4) return 0;
     memcpy(word, p->text + at, left < sizeof word ? left : sizeof word);
-    if (!strncmp(p->isa, "gfx9", 4) && !survives(word[0], word[1])) return 0;
+    bool gfx9 = !strncmp(p->isa, "gfx9", 4);
+    if (!(gfx9 ? gfx9_survives : gfx11_survives)(word[0], word[1])) return 0;
     size_t n =
         LLVMDisasmInstruction(dc, (uint8_t *)word, sizeof word, p->addr + at, line, line_bytes);
     return n <= left ? n : 0;
