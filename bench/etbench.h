@@ -3,6 +3,7 @@
 #define ETBENCH_H
 
 #include "../runtime/etrt/internal.h"
+#include "output.h"
 #include "program.h"
 #include "simulate.h"
 #include "timeline.h"
@@ -278,14 +279,9 @@ void eb_print_text(const struct eb_bench *, FILE *);
 bool eb_write_markdown(const struct eb_bench *, const char *path);
 bool eb_write_json(const struct eb_bench *, const char *path);
 bool eb_write_plot(const struct eb_bench *, const char *path);
-/* Open a temporary file beside PATH ("-": standard output); then rename it, or remove it. */
-struct eb_file {
-    const char *path;
-    char *temporary;
-    FILE *to;
-};
-bool eb_file_open(struct eb_file *, const char *path);
-bool eb_file_close(struct eb_file *);
+/* et_output_open and et_output_close, where "-" is standard output; they say what is wrong. */
+bool eb_file_open(et_output *, const char *path);
+bool eb_file_close(et_output *);
 
 /* A bar on standard error while that is a terminal: DONE of TOTAL, and what is next. */
 void eb_progress(const struct eb_bench *, int done, int total, const char *what);

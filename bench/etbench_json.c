@@ -125,7 +125,7 @@ static json_t *point(const struct eb_bench *b, const struct eb_point *p) {
 
 bool eb_write_json(const struct eb_bench *b, const char *path) {
     json_t *o = json_object(), *columns = json_array(), *points = json_array();
-    struct eb_file f;
+    et_output f;
     put_text(o, "etbench", ETCC_VERSION);
     put_text(o, "target", b->target);
     put(o, "device", device(b));

@@ -34,7 +34,7 @@ static const struct program {
 enum { PROGRAMS = sizeof programs / sizeof *programs };
 
 static bool write_program(const char *path, const char *text) {
-    struct eb_file f;
+    et_output f;
     if (!eb_file_open(&f, path)) return false;
     fputs(text, f.to);
     return eb_file_close(&f);
@@ -109,7 +109,7 @@ bool eb_overhead(const struct eb_options *given) {
     unlink(file);
     rmdir(folder);
     if (ok && !o.quiet) print_table(&o, value, columns, device, stdout);
-    struct eb_file f;
+    et_output f;
     if (ok && o.markdown && (ok = eb_file_open(&f, o.markdown))) {
         print_table(&o, value, columns, device, f.to);
         ok = eb_file_close(&f);

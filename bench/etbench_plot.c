@@ -120,7 +120,7 @@ bool eb_write_plot(const struct eb_bench *b, const char *path) {
         bool host = wanted[i] == EB_TIME && etrt_device_is_emulated(b->device);
         if (!host && eb_metric_shown(b, wanted[i])) shown[n++] = wanted[i];
     }
-    struct eb_file f;
+    et_output f;
     if (!eb_file_open(&f, path)) return false;
     double width = fmax(LEFT + b->npoints * group_width(b) + 20, 620);
     fprintf(f.to,

@@ -245,7 +245,7 @@ et_profile *eb_profile_make(struct eb_bench *b, et_arena *arena) {
 }
 
 bool eb_profile_write(const struct eb_bench *b, const et_profile *p, const char *path) {
-    struct eb_file f;
+    et_output f;
     if (!eb_file_open(&f, path)) return false;
     et_profile_print(p, f.to);
     if (!eb_file_close(&f)) return false;

@@ -5,32 +5,17 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-bool eb_file_open(struct eb_file *f, const char *path) {
-    *f = (struct eb_file){.path = path};
-    if (strcmp(path, "-") == 0) {
-        f->to = stdout;
-        return true;
-    }
-    f->temporary = eb_text("%s.%ld.tmp", path, (long)getpid());
-    f->to = fopen(f->temporary, "w");
-    if (f->to) return true;
-    bool opened = eb_fail("%s: %s", path, strerror(errno));
-    free(f->temporary);
-    return opened;
+bool eb_file_open(et_output *f, const char *path) {
+    if (strcmp(path, "-") != 0)
+        return et_output_open(f, path) || eb_fail("%s: %s", path, strerror(errno));
+    *f = (et_output){.path = path, .to = stdout};
+    return true;
 }
 
-bool eb_file_close(struct eb_file *f) {
-    bool ok = fflush(f->to) == 0 && !ferror(f->to);
-    if (f->temporary) {
-        ok &= fclose(f->to) == 0;
-        ok = ok && rename(f->temporary, f->path) == 0;
-    }
-    int why = errno;
-    if (!ok && f->temporary) unlink(f->temporary);
-    free(f->temporary);
-    return ok || eb_fail("%s: %s", f->path, strerror(why));
+bool eb_file_close(et_output *f) {
+    bool ok = f->to == stdout ? fflush(stdout) == 0 && !ferror(stdout) : et_output_close(f, true);
+    return ok || eb_fail("%s: %s", f->path, strerror(errno));
 }
 
 bool eb_metric_shown(const struct eb_bench *b, enum eb_metric m) {
@@ -257,7 +242,7 @@ void eb_print_text(const struct eb_bench *b, FILE *to) {
 }
 
 bool eb_write_markdown(const struct eb_bench *b, const char *path) {
-    struct eb_file f;
+    et_output f;
     if (!eb_file_open(&f, path)) return false;
     print_all(b, true, f.to);
     return eb_file_close(&f);

@@ -125,7 +125,9 @@ static bool same_bytes(const char *path, const char *other) {
 
 /* Beside its place first, so that it is known whether anything changes. */
 static bool write_code(const struct eb_bench *b, const struct eb_column *c, const char *path) {
-    char *made = eb_text("%s.%ld.tuned", path, (long)getpid());
+    char stem[PATH_MAX];
+    if (!et_output_stem(path, stem)) return eb_fail("%s: %s", path, strerror(errno));
+    char *made = eb_text("%s.%ld.tuned", stem, (long)getpid());
     et_options o = {.input = c->file,
                     .others = (char *const *)b->o->files + 1,
                     .nothers = b->o->nfiles - 1,
@@ -137,7 +139,7 @@ static bool write_code(const struct eb_bench *b, const struct eb_column *c, cons
                     .times = c->timed ? b->times : NULL,
                     .variants = (int)b->o->variants};
     bool ok = et_drive(&o), same = ok && same_bytes(made, path);
-    if (ok && !same) ok = rename(made, path) == 0 || eb_fail("%s: %s", path, strerror(errno));
+    if (ok && !same) ok = et_output_move(made, path) || eb_fail("%s: %s", path, strerror(errno));
     if (!ok || same) unlink(made);
     if (ok && !b->o->quiet)
         printf("%s: %s, compiled %s the profile\n", path, same ? "not changed" : "written",

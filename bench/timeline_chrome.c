@@ -106,7 +106,7 @@ static void flow(struct chrome *c, int index) {
 }
 
 bool timeline_write_chrome(timeline *t, const char *path, char err[TIMELINE_ERR]) {
-    timeline_file f;
+    et_output f;
     timeline_finish(t);
     if (!timeline_open(&f, path, err)) return false;
     struct chrome c = {.t = t, .to = f.to};

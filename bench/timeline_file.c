@@ -2,38 +2,19 @@
 #include "timeline_int.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static bool failed(const char *path, char err[TIMELINE_ERR]) {
     snprintf(err, TIMELINE_ERR, "%s: %s", path, strerror(errno));
     return false;
 }
 
-bool timeline_open(timeline_file *f, const char *path, char err[TIMELINE_ERR]) {
-    *f = (timeline_file){.path = path};
-    if (asprintf(&f->temporary, "%s.%ld.tmp", path, (long)getpid()) < 0) {
-        f->temporary = NULL;
-        return failed(path, err);
-    }
-    f->to = fopen(f->temporary, "w");
-    if (f->to) return true;
-    failed(path, err);
-    free(f->temporary);
-    return false;
+bool timeline_open(et_output *f, const char *path, char err[TIMELINE_ERR]) {
+    return et_output_open(f, path) || failed(path, err);
 }
 
-bool timeline_close(timeline_file *f, char err[TIMELINE_ERR]) {
-    bool ok = !ferror(f->to);
-    ok &= fclose(f->to) == 0;
-    ok = ok && rename(f->temporary, f->path) == 0;
-    if (!ok) {
-        failed(f->path, err);
-        unlink(f->temporary);
-    }
-    free(f->temporary);
-    return ok;
+bool timeline_close(et_output *f, char err[TIMELINE_ERR]) {
+    return et_output_close(f, true) || failed(f->path, err);
 }
 
 /* Bytes of the UTF-8 sequence at S, 0 when it is none. */

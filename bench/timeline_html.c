@@ -215,7 +215,7 @@ bool timeline_write_html(timeline *t, const char *path, char err[TIMELINE_ERR]) 
     static const char marker[] = "@DATA@";
     size_t bytes = (size_t)(timeline_page_end - timeline_page);
     const char *hole = memmem(timeline_page, bytes, marker, sizeof marker - 1);
-    timeline_file f;
+    et_output f;
     timeline_finish(t);
     if (!hole) {
         snprintf(err, TIMELINE_ERR, "the page has no place for data");

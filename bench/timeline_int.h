@@ -2,6 +2,7 @@
 #ifndef BENCH_TIMELINE_INT_H
 #define BENCH_TIMELINE_INT_H
 
+#include "output.h"
 #include "timeline.h"
 
 struct timeline_row {
@@ -73,14 +74,9 @@ const char *timeline_event(const timeline *, uint32_t counter);
 /* S as a JSON string with its quotes; safe inside a page's script too. */
 void timeline_put_string(FILE *, const char *s);
 
-/* Open PATH under a temporary name; close and rename, or remove when anything went wrong. */
-typedef struct {
-    FILE *to;
-    char *temporary;
-    const char *path;
-} timeline_file;
-bool timeline_open(timeline_file *, const char *path, char err[TIMELINE_ERR]);
-bool timeline_close(timeline_file *, char err[TIMELINE_ERR]);
+/* et_output_open and et_output_close with a message. */
+bool timeline_open(et_output *, const char *path, char err[TIMELINE_ERR]);
+bool timeline_close(et_output *, char err[TIMELINE_ERR]);
 
 /* Memory or the end of the program. */
 void *timeline_alloc(size_t count, size_t size);

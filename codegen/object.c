@@ -1,6 +1,7 @@
 /* From the LLVM module to the code object on disk: optimise, emit, link, look at what came out. */
 #include "diag.h"
 #include "internal.h"
+#include "output.h"
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -77,15 +78,13 @@ static bool optimise(cg *g, LLVMTargetMachineRef tm) {
 
 static bool write_ir(cg *g) {
     if (!g->opt->emit_llvm) return true;
-    char *err = NULL, *tmp = et_printf(g->arena, "%s.tmp", g->opt->emit_llvm);
-    bool failed = LLVMPrintModuleToFile(g->mod, tmp, &err);
-    if (failed || rename(tmp, g->opt->emit_llvm)) {
-        cg_error(g, "cannot write %s: %s", g->opt->emit_llvm, err ? err : strerror(errno));
-        LLVMDisposeMessage(err);
-        unlink(tmp);
-        return false;
-    }
-    return true;
+    et_output f;
+    char *text = LLVMPrintModuleToString(g->mod);
+    bool ok =
+        et_output_open(&f, g->opt->emit_llvm) && et_output_close(&f, fputs(text, f.to) != EOF);
+    LLVMDisposeMessage(text);
+    if (!ok) cg_error(g, "cannot write %s: %s", g->opt->emit_llvm, strerror(errno));
+    return ok;
 }
 
 /* ---- the linker ---- */
@@ -214,8 +213,12 @@ bool cg_object(cg *g, et_codegen_info *info) {
         LLVMDisposeTargetMachine(tm);
         return done;
     }
-    char *obj = et_printf(g->arena, "%s.XXXXXX.o", out);
-    int fd = mkstemps(obj, 2);
+    char stem[PATH_MAX], *obj = NULL;
+    int fd = -1;
+    if (et_output_stem(out, stem)) {
+        obj = et_printf(g->arena, "%s.XXXXXX.o", stem);
+        fd = mkstemps(obj, 2);
+    }
     if (fd < 0) {
         cg_error(g, "cannot write %s: %s", out, strerror(errno));
         LLVMDisposeTargetMachine(tm);
@@ -226,7 +229,7 @@ bool cg_object(cg *g, et_codegen_info *info) {
     bool ok = emit(g, tm, obj, tmp, &t);
     LLVMDisposeTargetMachine(tm);
     if (ok) inspect(g, tmp, info);
-    if (ok && rename(tmp, out)) {
+    if (ok && !et_output_move(tmp, out)) {
         cg_error(g, "cannot write %s: %s", out, strerror(errno));
         ok = false;
     }

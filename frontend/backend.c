@@ -6,10 +6,10 @@
 #include "explain.h"
 #include "findings.h"
 #include "floor_plan.h"
+#include "output.h"
 #include "passes.h"
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 static bool check_dump(const char *dump, et_diags *d) {
     if (!dump || strcmp(dump, "graph") == 0 || strcmp(dump, "all") == 0) return true;
@@ -70,22 +70,11 @@ static bool program_text(void *p, FILE *to) {
     return true;
 }
 
-/* Text goes to a temporary name first, as code objects do; to standard output where PATH is "-". */
-static bool write_text(et_arena *a, text_fn text, void *ctx, const char *path, et_diags *d) {
+/* To standard output where PATH is "-". */
+static bool write_text(text_fn text, void *ctx, const char *path, et_diags *d) {
+    et_output f;
     if (strcmp(path, "-") == 0) return text(ctx, stdout);
-    char *tmp = et_printf(a, "%s.%ld.tmp", path, (long)getpid());
-    FILE *f = fopen(tmp, "w");
-    bool ok = f != NULL;
-    if (f) {
-        ok = text(ctx, f) && !ferror(f);
-        ok &= fclose(f) == 0;
-        ok = ok && rename(tmp, path) == 0;
-        if (!ok) {
-            int why = errno;
-            unlink(tmp);
-            errno = why;
-        }
-    }
+    bool ok = et_output_open(&f, path) && et_output_close(&f, text(ctx, f.to));
     if (!ok) et_diag(d, ET_ERROR, (et_loc){0}, "%s: %s", path, strerror(errno));
     return ok;
 }
@@ -109,20 +98,20 @@ static bool explanation(void *ctx, FILE *to) {
     return et_explain(e->p, &e->opt, to);
 }
 
+static bool floor_plan(void *ctx, FILE *to) {
+    struct explained *e = ctx;
+    return et_floor_plan(e->p, e->opt.machine, e->opt.profile, to);
+}
+
 /* What was decided, or the floor plan. */
 static bool explain(et_program *p, const et_options *o, const et_pass_options *passes,
                     et_diags *d) {
-    char err[ET_FLOOR_ERR];
     et_arena *a = p->g->arena;
     if (!o->explain) return true;
-    if (strcmp(o->explain, "text") == 0) {
-        struct explained e = {p, {o->input, passes->machine, o->times, passes->findings}};
-        const char *path = o->output ? beside(a, o->output, "txt") : "-";
-        return write_text(a, explanation, &e, path, d);
-    }
-    if (et_floor_plan(p, passes->machine, o->times, beside(a, o->output, "html"), err)) return true;
-    et_diag(d, ET_ERROR, (et_loc){0}, "%s", err);
-    return false;
+    struct explained e = {p, {o->input, passes->machine, o->times, passes->findings}};
+    bool text = strcmp(o->explain, "text") == 0;
+    const char *path = o->output ? beside(a, o->output, text ? "txt" : "html") : "-";
+    return write_text(text ? explanation : floor_plan, &e, path, d);
 }
 
 /* A program that is scheduled stays as it is. */
@@ -196,8 +185,7 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
     if (!check_dump(o->dump, d) || !check_stage(o->to, from, d) || !check_schedule(o, from, d) ||
         !check_explain(o, d))
         return false;
-    if (o->to && strcmp(o->to, "graph") == 0)
-        return write_text(g->arena, graph_text, g, o->output, d);
+    if (o->to && strcmp(o->to, "graph") == 0) return write_text(graph_text, g, o->output, d);
     et_findings findings = {0};
     et_pass_options passes = {.machine = o->on ? o->on : et_machine_for(o->target),
                               .dump = o->dump,
@@ -220,8 +208,7 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
         for (int i = 0; i < p->nvariants; i++)
             fprintf(stderr, "%s: variant for %s up to %lld\n", o->input,
                     et_sym_name(g->exprs, p->variant_sym), (long long)p->variant[i].upto);
-    if (o->to)
-        return write_text(g->arena, program_text, p, o->output, d) && explain(p, o, &passes, d);
+    if (o->to) return write_text(program_text, p, o->output, d) && explain(p, o, &passes, d);
     if (o->out_program) *o->out_program = p;
     if (!o->output && !o->emit_llvm) return explain(p, o, &passes, d);
     if (!find_event(p, o->break_event, d)) return false;

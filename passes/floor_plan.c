@@ -3,12 +3,11 @@
  * base64 of little-endian words, times as fractions of the launch. */
 #include "floor_plan.h"
 #include "cost.h"
+#include "diag.h"
 #include "simulate.h"
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 extern const char floor_page[], floor_page_end[];
 __asm__(".pushsection .rodata\n"
@@ -224,28 +223,14 @@ static void put_data(FILE *to, et_program *p, const et_machine *m, const et_prof
     fputs("]}", to);
 }
 
-bool et_floor_plan(et_program *p, const et_machine *m, const et_profile *profile, const char *path,
-                   char err[ET_FLOOR_ERR]) {
+bool et_floor_plan(et_program *p, const et_machine *m, const et_profile *profile, FILE *to) {
     static const char marker[] = "@DATA@";
     const char *hole =
         memmem(floor_page, (size_t)(floor_page_end - floor_page), marker, sizeof marker - 1);
-    et_arena *a = et_arena_create();
-    char *tmp = et_printf(a, "%s.%ld.tmp", path, (long)getpid());
-    FILE *to = hole ? fopen(tmp, "w") : NULL;
-    bool ok = to != NULL;
-    if (to) {
-        fwrite(floor_page, 1, (size_t)(hole - floor_page), to);
-        put_data(to, p, m, profile);
-        hole += sizeof marker - 1;
-        fwrite(hole, 1, (size_t)(floor_page_end - hole), to);
-        ok = !ferror(to);
-        ok &= fclose(to) == 0;
-        ok = ok && rename(tmp, path) == 0;
-    }
-    if (!ok) {
-        snprintf(err, ET_FLOOR_ERR, "%s: %s", path, strerror(errno));
-        if (to) unlink(tmp);
-    }
-    et_arena_destroy(a);
-    return ok;
+    et_check(hole);
+    fwrite(floor_page, 1, (size_t)(hole - floor_page), to);
+    put_data(to, p, m, profile);
+    hole += sizeof marker - 1;
+    fwrite(hole, 1, (size_t)(floor_page_end - hole), to);
+    return !ferror(to);
 }

@@ -6,14 +6,12 @@
 #include "machine.h"
 #include "profile.h"
 #include "program.h"
+#include <stdio.h>
 
 /* Plays the scheduled program at the least, the middle and the largest values of its dims, and
- * writes the page to PATH, complete or not at all; false with a message in ERR. A launch that
- * cannot be played has a note in place of its drawing. Routing is drawn at random, the same each
- * time. */
-enum { ET_FLOOR_ERR = 512 };
-bool et_floor_plan(et_program *, const et_machine *, const et_profile *, const char *path,
-                   char err[ET_FLOOR_ERR]);
+ * writes the page; false where that fails. A launch that cannot be played has a note in place of
+ * its drawing. Routing is drawn at random, the same each time. */
+bool et_floor_plan(et_program *, const et_machine *, const et_profile *, FILE *);
 
 /* What a launch with these symbols might find in the integer tensors it depends on
  * (floor_values.c): positions and the like count up, what is worked out from reals is worked out

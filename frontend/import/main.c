@@ -2,13 +2,13 @@
 #include "etrt_safetensors.h"
 #include "import.h"
 #include "lex.h"
+#include "output.h"
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char usage[] =
     "usage: etimport CHECKPOINT_DIR -o MODEL.etg [options]\n"
@@ -182,19 +182,11 @@ static int parse_options(int argc, char **argv, struct imp_options *o) {
     return 0;
 }
 
-/* Nothing half-written is ever seen under the output's name. */
 static bool write_file(const char *path, const char *text, size_t bytes) {
-    char tmp[PATH_MAX];
-    if (snprintf(tmp, sizeof tmp, "%s.%ld.tmp", path, (long)getpid()) >= (int)sizeof tmp) {
-        fprintf(stderr, "etimport: %s: name too long\n", path);
-        return false;
-    }
-    FILE *f = fopen(tmp, "w");
-    bool ok = f && fwrite(text, 1, bytes, f) == bytes;
-    if (f && fclose(f)) ok = false;
-    if (ok && !rename(tmp, path)) return true;
+    et_output f;
+    if (et_output_open(&f, path) && et_output_close(&f, fwrite(text, 1, bytes, f.to) == bytes))
+        return true;
     fprintf(stderr, "etimport: %s: %m\n", path);
-    if (f) unlink(tmp);
     return false;
 }
 

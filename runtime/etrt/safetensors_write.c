@@ -78,20 +78,23 @@ static bool write_all(FILE *file, const char *header, const struct slot *slots, 
     return ok;
 }
 
+/* Complete or not at all, but for devices and pipes, which a file cannot replace. */
 static bool write_file(const char *path, const char *header, const struct slot *slots, size_t count,
                        char *err, size_t err_bytes) {
     char temporary[PATH_MAX];
+    struct stat st;
+    bool direct = stat(path, &st) == 0 && !S_ISREG(st.st_mode);
     int n = snprintf(temporary, sizeof temporary, "%s.tmp.%ld", path, (long)getpid());
     if (n < 0 || (size_t)n >= sizeof temporary)
         return st_fail(err, err_bytes, "%s: the path is too long", path);
-    FILE *file = fopen(temporary, "wbe");
+    FILE *file = fopen(direct ? path : temporary, "wbe");
     if (!file) return st_fail(err, err_bytes, "%s: %s", path, strerror(errno));
     bool ok = write_all(file, header, slots, count);
     ok = fclose(file) == 0 && ok;
-    ok = ok && rename(temporary, path) == 0;
+    ok = ok && (direct || rename(temporary, path) == 0);
     if (ok) return true;
     st_fail(err, err_bytes, "%s: %s", path, strerror(errno));
-    unlink(temporary);
+    if (!direct) unlink(temporary);
     return false;
 }
 

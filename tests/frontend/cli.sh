@@ -50,6 +50,16 @@ expect 1 'unknown name' bad.etg -o old.hsaco
 left=$(ls)
 [ "$left" = "$(printf 'bad.etg\ndir\ngood.etg\nold.hsaco\nout')" ] || { echo "FAIL left behind: $left"; failed=1; }
 
+# What a file cannot replace is written to.
+mkfifo pipe
+for how in '' '--to=scheduled'; do
+    # shellcheck disable=SC2086
+    "$etcc" good.etg $how -o plain && { cat pipe >piped & "$etcc" good.etg $how -o pipe; }
+    wait
+    { [ -p pipe ] && [ -s plain ] && cmp plain piped; } || { echo "FAIL etcc $how -o pipe"; failed=1; }
+done
+expect 1 'dir: Is a directory' good.etg -o dir
+
 head -c 70000000 /dev/zero >huge.etg
 expect 1 'larger than 64 MB' huge.etg -d graph
 [ $failed -eq 0 ] && echo "command line: as expected"
