@@ -127,8 +127,16 @@ static bool check_queues(cg *g) {
     return true;
 }
 
+/* Slices are of all the workgroups: models would each need their own count of those on a die. */
+static bool check_slices(cg *g) {
+    g->sliced = cg_is_sliced(g->whole);
+    if (g->sliced && g->whole->g->nmodels)
+        cg_error(g, "tasks of models that share a kernel cannot be dealt by slice");
+    return !g->sliced || !g->whole->g->nmodels;
+}
+
 bool cg_check(cg *g) {
-    bool ok = check_lds(g) && check_queues(g);
+    bool ok = check_lds(g) && check_queues(g) && check_slices(g);
     for (int i = 0; et_program_part(g->whole, i); i++) {
         et_program *p = et_program_part(g->whole, i);
         if (p->workgroup != g->p->workgroup || p->workgroup % g->t->wave ||

@@ -19,6 +19,7 @@ typedef struct {
     et_program *p;
     et_exprs *x;
     et_queues queues;            /* of p */
+    bool sliced;                 /* grids of some part are dealt by slice */
     int event_words;             /* the most that any part needs */
     int first_task, first_event; /* what reports add to the variant's own numbers */
     et_arena *arena;
@@ -254,10 +255,12 @@ enum {
     CG_COUNT,
     CG_NEED,
     CG_STATUS,
-    CG_RANK, /* the workgroup's own, for the prologue only */
+    CG_RANK,   /* the workgroup's own, for the prologue only */
+    CG_DIE,    /* of those that have workgroups, this one's number and how many there are */
+    CG_MEMBER, /* the workgroup's number on its die and how many there are; 16 bits each */
     CG_FLAG_BYTES = 48
 };
-_Static_assert(4 * (CG_RANK + 1) <= CG_FLAG_BYTES, "the words have their place in local memory");
+_Static_assert(4 * (CG_MEMBER + 1) <= CG_FLAG_BYTES, "the words have their place in local memory");
 enum { CG_GO_ON, CG_ABORTED, CG_EXPIRED };
 val cg_flag(cg *, int word);
 /* True where an edge applies in this iteration of the grid's loop; NULL = always. */
@@ -340,6 +343,16 @@ val cg_die(cg *);
 /* ---- rank.c ---- */
 /* The rank of the workgroup that has this NUMBER in the dispatch, left for reports too. */
 val cg_rank(cg *, val number);
+
+/* ---- die.c: grids dealt by slice ---- */
+bool cg_is_sliced(et_program *); /* any of its parts */
+/* Wait until every workgroup knows which die it is on and which others are. */
+void cg_meet(cg *);
+void cg_sliced_grid(cg *, int grid);
+/* All who arrive at the event and all who wait for it share a cache, and the target can tell. */
+bool cg_within_die(const cg *, int event);
+/* What other workgroups of this die wrote is seen from here on. */
+void cg_die_acquire(cg *, bool weak);
 
 /* ---- the rest ---- */
 bool cg_check(cg *); /* what codegen cannot do, told before it starts */

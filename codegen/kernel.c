@@ -117,6 +117,7 @@ static void prologue(cg *g) {
     cg_trace_begin(g);
     clear_next_events(g, number);
     g->wg = g->rank = cg_rank(g, number);
+    if (g->sliced) cg_meet(g);
 }
 
 /* ---- the function ---- */

@@ -34,6 +34,11 @@ static void static_grid(cg *g, int index) {
     const et_grid *gr = &g->p->grids[index];
     int mark = cg_scope(g);
     cg_load_arguments(g);
+    if (gr->slice.count) {
+        cg_sliced_grid(g, index);
+        cg_scope_end(g, mark);
+        return;
+    }
     val ntiles = cg_emit(g, et_grid_tiles(g->p, gr));
     val first, step;
     if (gr->range.to)

@@ -57,6 +57,9 @@ struct et_target {
     const char *clock; /* intrinsic reading the constant-rate clock */
     int clock_message; /* its argument and an i64 overload, where the clock is asked by message */
     const char *drain; /* instruction that waits until this wave's stores have been answered */
+    /* Forgets what this CU's own caches hold, where several dies share no cache: enough to see what
+     * another workgroup of the die wrote and had answered. NULL: fences of the device do. */
+    const char *die_acquire;
     const char *features;
 };
 

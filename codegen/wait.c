@@ -72,7 +72,8 @@ void cg_failed(cg *g) {
     report_store(g, report, offsetof(struct etrt_report, hw_id), cg_hwreg(g, g->t->hw_id));
     LLVMBuildFenceSyncScope(g->b, LLVMAtomicOrderingRelease, g->system, "");
     val status = cg_i32(g, ETRT_REPORT_WAIT);
-    if (g->queues.nregions) status = LLVMBuildLoad2(g->b, g->i32, cg_flag(g, CG_STATUS), "");
+    if (g->queues.nregions || g->sliced)
+        status = LLVMBuildLoad2(g->b, g->i32, cg_flag(g, CG_STATUS), "");
     report_store(g, report, offsetof(struct etrt_report, status), status);
     cg_br(g, g->exit);
 }
@@ -89,7 +90,7 @@ static void expire(cg *g, const struct poll *w, val mask) {
                  [CG_NEED] = w->need};
     for (int i = CG_TASK; i <= CG_NEED; i++)
         LLVMBuildStore(g->b, say[i], cg_flag(g, i));
-    if (g->queues.nregions)
+    if (g->queues.nregions || g->sliced)
         LLVMBuildStore(g->b, cg_i32(g, ETRT_REPORT_WAIT), cg_flag(g, CG_STATUS));
     cg_if_end(g, &me);
 }
@@ -274,10 +275,15 @@ void cg_waits(cg *g, int grid, val tile) {
     block go = cg_block(g, "ready");
     cg_cond(g, cg_icmp(g, LLVMIntNE, seen, cg_i32(g, 0)), g->failed, go);
     cg_at(g, go);
-    bool weak = false;
-    for (int i = 0; i < gr->nwaits; i++)
+    bool weak = false, within = true;
+    for (int i = 0; i < gr->nwaits; i++) {
         weak |= cg_weakened(g, gr->waits[i].event);
-    cg_fence(g, LLVMAtomicOrderingAcquire, weak);
+        within &= cg_within_die(g, gr->waits[i].event);
+    }
+    if (within)
+        cg_die_acquire(g, weak);
+    else
+        cg_fence(g, LLVMAtomicOrderingAcquire, weak);
 }
 
 /* ---- notifications ---- */
@@ -383,15 +389,17 @@ void cg_notifies(cg *g, int grid) {
         return;
     }
     struct teller by = {false, false};
-    bool weak = false;
+    bool weak = false, within = true;
     for (int i = 0; i < gr->nnotifies; i++) {
         weak |= cg_weakened(g, gr->notifies[i].event);
+        within &= cg_within_die(g, gr->notifies[i].event);
         by.wave |= gr->notifies[i].nvars > 0 || cg_wakes(g, gr->notifies[i].event, false);
     }
     cg_barrier_drain(g);
     cg_if me;
     cg_if_begin(g, &me, cg_icmp(g, LLVMIntEQ, by.wave ? g->wave : g->tid, cg_i32(g, 0)));
-    cg_fence(g, LLVMAtomicOrderingRelease, weak);
+    if (!within) /* else the barrier saw to it that all stores have reached the die's cache */
+        cg_fence(g, LLVMAtomicOrderingRelease, weak);
     notify_all(g, gr, &by);
     cg_if_end(g, &me);
 }

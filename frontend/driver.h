@@ -25,6 +25,7 @@ typedef struct et_options {
     const char *weaken;      /* fault injection: "HOW:EVENT", see --help, or NULL */
     const char *break_event; /* fault injection: waits on this event are never satisfied, or NULL */
     int variants;        /* at most this many tilings by the value of a dim: 1..ET_MAX_VARIANTS */
+    int slices;          /* as of et_pass_options */
     bool profile_kernel; /* the kernel records when and where every task ran */
     bool verbose, time_passes, no_verify;
     const char *profile;      /* path of times that replace predicted ones, or NULL */

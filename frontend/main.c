@@ -2,6 +2,7 @@
 #include "driver.h"
 #include "passes.h"
 #include <getopt.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char help[] =
@@ -20,6 +21,9 @@ static const char help[] =
     "  --schedule=HOW       how tiles are given to workgroups: static (the default), dynamic\n"
     "                       (queued when what they wait for is done), or hybrid (each task the\n"
     "                       way that costs less, or that @static or @dynamic asks for)\n"
+    "  --slices=S           operators in S slices that each stay on one die, products cut along\n"
+    "                       what they sum over; auto: one per die where that is predicted to be\n"
+    "                       faster; none (the default). Sums then have another order\n"
     "  --placement=HOW      where several models share the kernel, which CUs each gets: ilp (the\n"
     "                       default: an integer program), greedy, fixed (a part of its\n"
     "                       own for each), or all (each on all CUs)\n"
@@ -65,6 +69,7 @@ enum {
     PROFILE,
     EXPLAIN,
     SCHEDULE,
+    SLICES,
     PLACEMENT,
     EMIT_LLVM,
     VARIANTS,
@@ -88,6 +93,7 @@ static const struct option options[] = {
     {"to", required_argument, NULL, TO},
     {"placement", required_argument, NULL, PLACEMENT},
     {"schedule", required_argument, NULL, SCHEDULE},
+    {"slices", required_argument, NULL, SLICES},
     {"emit-llvm", required_argument, NULL, EMIT_LLVM},
     {"variants", required_argument, NULL, VARIANTS},
     {"weight", required_argument, NULL, WEIGHT},
@@ -110,13 +116,29 @@ static int usage(const char *fmt, const char *what) {
     return 2;
 }
 
+enum { NO_SLICES = -2 };
+
+/* none, auto, or how many. */
+static int slices(const char *text) {
+    char *end;
+    if (strcmp(text, "none") == 0) return 0;
+    if (strcmp(text, "auto") == 0) return ET_SLICES_AUTO;
+    long n = strtol(text, &end, 10);
+    return *text >= '1' && *text <= '9' && !*end && n <= ET_MAX_SLICES ? (int)n : NO_SLICES;
+}
+
 static int run(const et_options *o) {
     if (!o->input) return usage("no input file%s", "");
+    if (o->slices == NO_SLICES) return usage("--slices takes none, auto or 1 to 16%s", "");
     bool known = !o->schedule;
     for (int i = 0; et_schedule_name(i); i++)
         known |= o->schedule && strcmp(o->schedule, et_schedule_name(i)) == 0;
     if (!known)
         return usage("unknown schedule '%s': there are static, dynamic and hybrid", o->schedule);
+    if (o->slices > 1 && o->schedule && strcmp(o->schedule, "static") != 0)
+        return usage("--slices: tasks in slices are static, and --schedule=%s", o->schedule);
+    if (o->slices > 1 && o->nothers)
+        return usage("--slices: models that share a kernel are not cut into slices%s", "");
     if (o->placement && strcmp(o->placement, "ilp") != 0 && strcmp(o->placement, "greedy") != 0 &&
         strcmp(o->placement, "fixed") != 0 && strcmp(o->placement, "all") != 0)
         return usage("unknown placement '%s': there are ilp, greedy, fixed and all", o->placement);
@@ -172,6 +194,9 @@ int main(int argc, char **argv) {
             break;
         case SCHEDULE:
             o.schedule = optarg;
+            break;
+        case SLICES:
+            o.slices = slices(optarg);
             break;
         case EMIT_LLVM:
             o.emit_llvm = optarg;

@@ -125,7 +125,8 @@ static void hint(eti_parser *p, et_group *gr) {
         eti_error(p, open, "%d tile sizes for %d axes", n, gr->rank);
 }
 
-/* group @name [axes] [tile [sizes]] [range [from, to]] [static | dynamic] { ... } */
+/* group @name [axes] [tile [sizes]] [range [from, to]] [slice AXIS of K] [static | dynamic] { ... }
+ */
 void eti_group(eti_parser *p) {
     eti_next(p);
     et_loc loc = p->tok.loc;
@@ -137,6 +138,7 @@ void eti_group(eti_parser *p) {
     gr.rank = eti_vars(p, ET_MAX_RANK, gr.axis, 0);
     if (eti_take_word(p, "tile")) hint(p, &gr);
     gr.range = eti_range(p);
+    gr.slice = eti_slice(p, gr.rank > 0 ? gr.rank : 0, gr.axis);
     gr.hint = eti_hint(p);
     if (!p->broken) body(p, &gr);
     p->gr = NULL;

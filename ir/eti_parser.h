@@ -35,6 +35,7 @@ enum {
     ETI_MAX_DEPTH = 1000,  /* brackets within brackets */
     ETI_MAX_LEVELS = 2000, /* of an expression's tree */
     ETI_MAX_ERRORS = 100,
+    ETI_MAX_SLICES = 64,
     ETI_MAX_ITEMS = 100000, /* of any kind of declaration */
     ETI_MAX_LDS = 1 << 20,
     ETI_MAX_TILE = 1 << 24, /* elements one step of a tile goes through */
@@ -214,6 +215,8 @@ bool eti_positive(eti_parser *, et_expr e, et_loc, int64_t most, const char *wha
 void eti_schedule(eti_parser *);
 et_hint eti_hint(eti_parser *);   /* [static | dynamic] */
 et_share eti_range(eti_parser *); /* [range [from, to]] */
+/* [slice NAME of K], NAME one of the N variables. */
+et_slice eti_slice(eti_parser *, int n, const int *vars);
 void eti_finish(eti_parser *);
 
 #endif

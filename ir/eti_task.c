@@ -19,6 +19,20 @@ et_share eti_range(eti_parser *p) {
     return s;
 }
 
+et_slice eti_slice(eti_parser *p, int n, const int *vars) {
+    et_slice none = {0};
+    if (!eti_take_word(p, "slice")) return none;
+    et_loc loc = p->tok.loc;
+    const char *name = eti_need_name(p, ETI_NAME, "what is sliced");
+    eti_need_word(p, "of");
+    int count = p->broken ? 0 : (int)eti_need_int(p, 1, ETI_MAX_SLICES, "the number of slices");
+    if (p->broken || !name) return none;
+    for (int i = 0; i < n; i++)
+        if (strcmp(et_var_name(p->x, vars[i]), name) == 0) return (et_slice){i, count};
+    eti_error(p, loc, "there is no %s here to slice", name);
+    return none;
+}
+
 et_hint eti_hint(eti_parser *p) {
     for (int h = ET_HINT_STATIC; h <= ET_HINT_DYNAMIC; h++)
         if (eti_take_word(p, et_hint_name((et_hint)h))) return (et_hint)h;
@@ -133,11 +147,15 @@ static void push(eti_parser *p, struct list *to, et_item it) {
     to->v[to->n++] = it;
 }
 
-/* [range [from, to]] [static | dynamic [early]]: how its tiles are given to workgroups; a hint
- * before that is settled. */
-static void disposition(eti_parser *p, et_grid *g) {
+/* [range [from, to] | slice NAME of K] [static | dynamic [early]]: how its tiles are given to
+ * workgroups; a hint before that is settled. */
+static void disposition(eti_parser *p, const et_func *f, et_grid *g) {
+    et_loc loc = p->tok.loc;
     g->range = eti_range(p);
+    g->slice = eti_slice(p, f->ncoords, f->coord);
     g->hint = eti_hint(p);
+    if (g->slice.count && (g->range.to || g->hint == ET_HINT_DYNAMIC))
+        eti_error(p, loc, "a task that is sliced has no range and is not dynamic");
     if (p->stage < 5) return;
     g->dynamic = g->hint == ET_HINT_DYNAMIC;
     g->hint = ET_HINT_NONE;
@@ -176,7 +194,7 @@ static void task(eti_parser *p, struct list *to, int loop) {
         return;
     }
     extents(p, f, &g);
-    disposition(p, &g);
+    disposition(p, f, &g);
     for (int i = 0; f && i < f->ncoords; i++)
         eti_bind_var(p, f->coord[i]);
     while (!p->broken && (eti_is_word(p, "wait") || eti_is_word(p, "notify"))) {

@@ -21,8 +21,14 @@ static bool applies(struct run *m, const et_grid *g, et_when when) {
 }
 
 /* Where TASK runs, among those that share what SCOPE covers. */
-static int place(const struct run *m, int task, et_scope scope) {
+static int place(struct run *m, int task, et_scope scope) {
     if (scope >= ET_SCOPE_DEVICE) return 0;
+    const et_grid *g = &m->p->grids[m->inst[m->task[task].instance].grid];
+    if (scope == ET_SCOPE_DIE && g->slice.count && !g->dynamic) {
+        int c = g->slice.coord; /* the task is the one entered */
+        int64_t at = m->vars[m->p->funcs[g->func].coord[c]];
+        return (int)(et_slice_of(at, run_whole(m, g->extent[c]), g->slice.count) % m->opt->dies);
+    }
     int workgroup = task % m->opt->workgroups;
     return scope == ET_SCOPE_DIE ? workgroup % m->opt->dies : workgroup;
 }

@@ -68,6 +68,18 @@ typedef struct {
 typedef enum { ET_HINT_NONE, ET_HINT_STATIC, ET_HINT_DYNAMIC } et_hint;
 const char *et_hint_name(et_hint); /* "static", "dynamic" */
 
+/* Work dealt by die: index i of `extent` along `coord` (an axis of a group, a tile coordinate of a
+ * grid) lies in slice i * count / extent, and what lies in one slice runs on one die. Equal slices
+ * of different grids are on the same die, whatever their counts; where there are fewer dies than
+ * slices a die has several. */
+typedef struct {
+    int coord;
+    int count; /* 0: not sliced */
+} et_slice;
+static inline int64_t et_slice_of(int64_t index, int64_t extent, int count) {
+    return index * count / extent;
+}
+
 /* Everything computed per element of one tensor; a future task grid. */
 typedef struct {
     enum { ET_GROUP_STORE, ET_GROUP_ATTEND } kind;
@@ -78,6 +90,7 @@ typedef struct {
     int axis[ET_MAX_RANK]; /* variables over the elements computed */
     int tile[ET_MAX_RANK]; /* hint: elements per tile along each axis, 0 = the tiler chooses */
     et_share range;        /* hint: the part of the GPU its tiles run on */
+    et_slice slice;        /* tiles do not straddle slices of this axis */
     et_hint hint;
     et_expr mask;  /* elements that are stored, or none for all */
     et_place to;   /* over the axes */
@@ -243,6 +256,7 @@ typedef struct {
     et_notify *notifies;
     int nnotifies, cnotifies;
     et_share range; /* of its model's workgroups, for one that is not dynamic */
+    et_slice slice; /* of a tile coordinate, likewise; then there is no range */
     et_hint hint;   /* what the user wants of a hybrid schedule */
     bool dynamic;   /* its tasks go through queues, see queue.h; else they have their workgroups */
     bool early;     /* DYNAMIC: queued when all it waits for has begun, and waits where it runs */
@@ -290,7 +304,9 @@ struct et_program {
      * items in program order. Tile t of a grid that is not dynamic (row-major in its coordinates)
      * runs on workgroup (base + t) mod W, where base is the number of tiles of all such grids
      * before it in program order, mod W; one with a range goes round its workgroups from the first,
-     * and counts in no base. What workgroups do at dynamic ones is said in queue.h.
+     * and counts in no base. The tiles of a slice go round the workgroups of its die in ascending
+     * order, from one that the implementation chooses, and count in no base either. What workgroups
+     * do at dynamic ones is said in queue.h.
      *
      * Where the graph has several models, all of this is said of each by itself, with its share of
      * the workgroups, which a workgroup's number counts from: a workgroup visits all items of the

@@ -185,11 +185,17 @@ static void print_range(struct out *o, et_share s) {
     if (s.to) fprintf(o->to, " range [%.7g, %.7g]", s.from / 1e6, s.to / 1e6);
 }
 
+static void print_slice(struct out *o, et_slice s, const int *var) {
+    if (s.count)
+        fprintf(o->to, " slice %s of %d", et_var_name(o->p->g->exprs, var[s.coord]), s.count);
+}
+
 static void print_group(struct out *o, const et_group *gr) {
     fprintf(o->to, "group @%s ", gr->name);
     print_axes(o, gr->rank, gr->axis);
     print_hint(o, gr);
     print_range(o, gr->range);
+    print_slice(o, gr->slice, gr->axis);
     fprintf(o->to, "%s%s {\n", gr->hint ? " " : "", et_hint_name(gr->hint));
     for (int i = 0; i < gr->nproduct; i++)
         print_product(o, &gr->product[i]);
@@ -248,6 +254,7 @@ static void print_grid(struct out *o, const et_grid *g, int depth) {
     et_hint hint = g->dynamic ? ET_HINT_DYNAMIC : g->hint;
     fputc(']', o->to);
     print_range(o, g->range);
+    print_slice(o, g->slice, f->coord);
     fprintf(o->to, "%s%s%s\n", hint ? " " : "", et_hint_name(hint), g->early ? " early" : "");
     for (int i = 0; i < g->nwaits; i++) {
         const et_wait *w = &g->waits[i];

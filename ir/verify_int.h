@@ -116,6 +116,8 @@ struct vf_counter {
     int arrival; /* first of a list */
     int latest;  /* instance of all arrivals */
     bool waited;
+    bool sliced; /* SLICE is known: of all arrivals, or -1 */
+    int64_t slice;
     uint64_t *clock; /* all arrivals and what happened before them; made on demand */
 };
 

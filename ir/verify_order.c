@@ -193,8 +193,9 @@ static bool comes_before(struct verify *v, int inst, int klass, int event, const
     for (int a = c->latest < inst ? -1 : c->arrival; a >= 0; a = v->arrival[a].next) {
         const struct vf_arrival *r = &v->arrival[a];
         if (r->inst < inst) continue;
-        if (r->inst == inst && tile_of(g, g->notify_coords, r->group, true) <
-                                   tile_of(g, g->wait_coords, klass / g->values, false))
+        if (r->inst == inst && !g->g->slice.count &&
+            tile_of(g, g->notify_coords, r->group, true) <
+                tile_of(g, g->wait_coords, klass / g->values, false))
             continue;
         const struct vf_inst *other = &v->inst[r->inst];
         vf_error(v, in->grid,
@@ -207,8 +208,51 @@ static bool comes_before(struct verify *v, int inst, int klass, int event, const
     return true;
 }
 
+/* Whoever waits sees who notifies, wherever the two are. */
 static bool reaches(const struct verify *v, et_scope scope) {
     return scope >= ET_SCOPE_DEVICE || (scope == ET_SCOPE_DIE && v->opt->dies == 1);
+}
+
+/* ---- slices ---- */
+
+enum { ANY_DIE = -1 };
+
+/* The slice that the tasks of number AT, coordinates in MASK, are in, if they are all in one. */
+static int64_t slice_at(const struct vf_grid *g, unsigned mask, int64_t at) {
+    et_slice s = g->g->slice;
+    if (!s.count || g->g->dynamic) return ANY_DIE;
+    for (int c = g->f->ncoords - 1; c >= 0; c--) {
+        bool known = mask >> c & 1;
+        int64_t i = known ? at % g->extent[c] : 0;
+        if (c == s.coord)
+            return known || g->extent[c] == 1 ? et_slice_of(i, g->extent[c], s.count) : ANY_DIE;
+        if (known) at /= g->extent[c];
+    }
+    return ANY_DIE;
+}
+
+/* The slice of all tasks that arrive at the counter. */
+static int64_t slice_of_arrivals(struct verify *v, struct vf_counter *c) {
+    if (c->sliced) return c->slice;
+    c->sliced = true;
+    c->slice = ANY_DIE;
+    for (int a = c->arrival; a >= 0; a = v->arrival[a].next) {
+        const struct vf_arrival *r = &v->arrival[a];
+        const struct vf_grid *g = &v->grid[v->inst[r->inst].grid];
+        int64_t s = slice_at(g, g->notify_coords, r->group);
+        v->report->work++;
+        if (s == ANY_DIE || (a != c->arrival && s != c->slice)) return c->slice = ANY_DIE;
+        c->slice = s;
+    }
+    return c->slice;
+}
+
+/* Class KLASS of G and all that arrives at the counter are on one die. */
+static bool on_one_die(struct verify *v, const struct vf_grid *g, int klass, int event,
+                       struct vf_counter *c) {
+    if (v->p->events[event].scope != ET_SCOPE_DIE || v->event[event].loose >= 0) return false;
+    int64_t s = slice_at(g, g->wait_coords, klass / g->values);
+    return s != ANY_DIE && s == slice_of_arrivals(v, c);
 }
 
 /* A wait's last box and what is done once it is met: the next class often waits for the same. */
@@ -231,7 +275,8 @@ static bool wait_for(struct verify *v, int inst, int klass, const et_wait *w, co
     c->waited = true;
     vf_indices_of(v, w->event, word, index);
     int loose = v->event[w->event].loose;
-    if (!reaches(v, ev->scope) && (c->arrival >= 0 || loose >= 0)) {
+    if (!reaches(v, ev->scope) && (c->arrival >= 0 || loose >= 0) &&
+        !on_one_die(v, &v->grid[in->grid], klass, w->event, c)) {
         struct vf_arrival some = {loose, 0, -1};
         const struct vf_arrival *a = c->arrival >= 0 ? &v->arrival[c->arrival] : &some;
         const struct vf_inst *other = &v->inst[a->inst];
@@ -314,7 +359,9 @@ static bool wait_box(struct verify *v, int inst, int klass, const et_wait *w, st
     int rank = v->p->events[w->event].rank, d = 0;
     if (!box_of(v, &v->inst[inst], klass, w, lo, hi, &any, possible)) return false;
     if (!any) return true;
-    if (!last->reusable || memcmp(lo, last->lo, sizeof lo) || memcmp(hi, last->hi, sizeof hi)) {
+    bool wide = reaches(v, v->p->events[w->event].scope);
+    if (!wide || !last->reusable || memcmp(lo, last->lo, sizeof lo) ||
+        memcmp(hi, last->hi, sizeof hi)) {
         memcpy(last->lo, lo, sizeof lo);
         memcpy(last->hi, hi, sizeof hi);
         memset(last->all, 0, (size_t)v->words * sizeof *last->all);
@@ -411,7 +458,9 @@ static bool wait_point(struct verify *v, int inst, int klass, int wait, struct w
     }
     /* Once is enough when all classes may wait for the same, and all of it is of earlier instances.
      */
-    if (klass && last->reusable && g->point[k].alike && !g->nunknown) return true;
+    if (klass && last->reusable && g->point[k].alike && !g->nunknown &&
+        reaches(v, v->p->events[g->g->waits[wait].event].scope))
+        return true;
     last->reusable = true;
     return vf_each_cut(v, &v->inst[inst], klass, 1u << k, check_cut,
                        &(struct cut_wait){inst, k, last});

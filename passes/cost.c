@@ -113,6 +113,13 @@ static double ceiling(double a, double b) {
     return (double)(int64_t)((a + b - 1) / b);
 }
 
+/* How many tiles the busiest CU has. Slices that are as many as the dies have one each. */
+static double rounds_of(const et_grid *g, const et_machine *m, double tiles) {
+    int count = g->slice.count;
+    if (!count) return ceiling(tiles, m->cus);
+    return ceiling(count, m->dies) * ceiling(ceiling(tiles, count), m->cus / m->dies);
+}
+
 et_grid_cost et_grid_cost_at(et_program *p, const et_grid *g, const et_machine *m,
                              const int64_t *syms) {
     const et_func *f = &p->funcs[g->func];
@@ -127,7 +134,7 @@ et_grid_cost et_grid_cost_at(et_program *p, const et_grid *g, const et_machine *
     memory_traffic(&e, g, &c);
     c.tile_us = et_tile_us(&t, m);
     double tile = c.tile_us + ET_DEPENDENT_LOADS * m->latency_us;
-    c.us = most(c.memory_bytes / (m->hbm_gbs * 1e3), ceiling(c.tiles, m->cus) * tile);
+    c.us = most(c.memory_bytes / (m->hbm_gbs * 1e3), rounds_of(g, m, c.tiles) * tile);
     free(e.vars);
     return c;
 }

@@ -151,44 +151,74 @@ static bool pays(const struct events *e, const et_grid *from, const et_grid *to,
     return n <= POINT_LIMIT && n < 2 * upper(e, from->extent[coord]);
 }
 
-/* If tiles cover a dimension in equal steps along one coordinate, the coordinates whose tiles meet
+/* The least (or GREATEST) of E over all coordinates of F but C, which it grows with evenly; or
+ * none.
+ */
+static et_expr extreme(const struct events *e, const et_grid *g, int c, et_expr ex, bool greatest) {
+    const et_func *f = &e->p->funcs[g->func];
+    et_exprs *x = e->x;
+    et_expr one = et_int(x, 1);
+    for (int k = 0; k < f->ncoords; k++) {
+        int64_t step;
+        if (k == c) continue;
+        et_expr next = et_subst_var(x, ex, f->coord[k], et_add(x, et_var(x, f->coord[k]), one));
+        if (!et_is_int(x, et_sub(x, next, ex), &step) || step < 0) return ET_NO_EXPR;
+        et_expr last = et_sub(x, g->extent[k], one);
+        ex = et_subst_var(x, ex, f->coord[k], greatest ? last : et_int(x, 0));
+    }
+    return ex;
+}
+
+/* The coordinate in whose steps the tiles cover a dimension: one that alone decides, or the one of
+ * the widest step. LO and HI: of a tile with index 0 along it, whatever its other coordinates. */
+static int covering(const struct events *e, const et_grid *from, const et_interval *have,
+                    int64_t *out_step, et_expr *out_lo, et_expr *out_hi) {
+    const et_func *f = &e->p->funcs[from->func];
+    et_exprs *x = e->x;
+    int best = -1;
+    for (int c = 0; c < f->ncoords; c++) {
+        int var = f->coord[c];
+        et_expr next = et_add(x, et_var(x, var), et_int(x, 1));
+        int64_t step, other;
+        if (!et_is_int(x, et_sub(x, et_subst_var(x, have->lo, var, next), have->lo), &step) ||
+            !et_is_int(x, et_sub(x, et_subst_var(x, have->hi, var, next), have->hi), &other) ||
+            step < 1 || step != other || (best >= 0 && step <= *out_step))
+            continue;
+        et_expr lo = extreme(e, from, c, et_subst_var(x, have->lo, var, et_int(x, 0)), false);
+        et_expr hi = extreme(e, from, c, et_subst_var(x, have->hi, var, et_int(x, 0)), true);
+        if (!lo.id || !hi.id) continue;
+        bool alone = et_expr_eq(lo, et_subst_var(x, have->lo, var, et_int(x, 0))) &&
+                     et_expr_eq(hi, et_subst_var(x, have->hi, var, et_int(x, 0)));
+        if (!alone && !from->slice.count) continue;
+        best = c;
+        *out_step = step, *out_lo = lo, *out_hi = hi;
+    }
+    return best;
+}
+
+/* If tiles cover a dimension in equal steps along a coordinate, the coordinates whose tiles meet
  * WANT. */
 static bool tiles_meeting(const struct events *e, const struct edge *ed, const et_interval *have,
                           const et_interval *want, int *out_coord, struct span *out) {
     const et_grid *from = &e->p->grids[ed->from], *to = &e->p->grids[ed->to];
-    const et_func *f = &e->p->funcs[from->func];
     et_exprs *x = e->x;
+    int64_t step = 1;
+    et_expr lo0, hi0;
     if (have->whole || (want->whole && !want->load.id)) return false;
-    for (int c = 0; c < f->ncoords; c++) {
-        int var = f->coord[c];
-        et_expr next = et_add(x, et_var(x, var), et_int(x, 1));
-        et_expr lo0 = et_subst_var(x, have->lo, var, et_int(x, 0));
-        et_expr hi0 = et_subst_var(x, have->hi, var, et_int(x, 0));
-        int64_t step, other;
-        if (!et_is_int(x, et_sub(x, et_subst_var(x, have->lo, var, next), have->lo), &step) ||
-            !et_is_int(x, et_sub(x, et_subst_var(x, have->hi, var, next), have->hi), &other) ||
-            step < 1 || step != other)
-            continue;
-        bool alone = true;
-        for (int k = 0; k < f->ncoords; k++)
-            alone &= k == c || (et_expr_eq(et_subst_var(x, lo0, f->coord[k], et_int(x, 0)), lo0) &&
-                                et_expr_eq(et_subst_var(x, hi0, f->coord[k], et_int(x, 0)), hi0));
-        if (!alone) continue;
-        et_expr size = et_int(x, step), last = et_sub(x, from->extent[c], et_int(x, 1));
-        *out_coord = c;
-        *out = (struct span){.load = want->load};
-        out->lo = et_ceil_div(x, et_sub(x, want->lo, hi0), size);
-        out->hi = et_op2(x, ET_X_IDIV, et_sub(x, want->hi, lo0), size);
-        bool loads =
-            has_load(e, out->lo) || has_load(e, out->hi); /* not all of a clamp may be left */
-        if (want->load.id && loads) return pays(e, from, to, c, want->load);
-        out->load = ET_NO_EXPR;
-        out->lo = et_op2(x, ET_X_MAX, out->lo, et_int(x, 0));
-        out->hi = et_op2(x, ET_X_MIN, out->hi, last);
-        out->all = et_expr_eq(out->lo, et_int(x, 0)) && et_expr_eq(out->hi, last);
-        return true;
-    }
-    return false;
+    int c = covering(e, from, have, &step, &lo0, &hi0);
+    if (c < 0) return false;
+    et_expr size = et_int(x, step), last = et_sub(x, from->extent[c], et_int(x, 1));
+    *out_coord = c;
+    *out = (struct span){.load = want->load};
+    out->lo = et_ceil_div(x, et_sub(x, want->lo, hi0), size);
+    out->hi = et_op2(x, ET_X_IDIV, et_sub(x, want->hi, lo0), size);
+    bool loads = has_load(e, out->lo) || has_load(e, out->hi); /* not all of a clamp may be left */
+    if (want->load.id && loads) return pays(e, from, to, c, want->load);
+    out->load = ET_NO_EXPR;
+    out->lo = et_op2(x, ET_X_MAX, out->lo, et_int(x, 0));
+    out->hi = et_op2(x, ET_X_MIN, out->hi, last);
+    out->all = et_expr_eq(out->lo, et_int(x, 0)) && et_expr_eq(out->hi, last);
+    return true;
 }
 
 static void widen(struct events *e, struct span *to, const struct span *by) {

@@ -51,7 +51,7 @@ static void fold(struct fusion *f, et_value v) {
  * Nth. */
 static const et_node *node_of(const struct fusion *f, const et_group *gr, int nth) {
     const et_tensor *t = &f->e->p->tensors[gr->to.id];
-    if (t->kind != ET_TENSOR_STATE) return et_node_of(f->g, t->value);
+    if (t->kind != ET_TENSOR_STATE) return t->value.id ? et_node_of(f->g, t->value) : NULL;
     for (int i = 0; i < f->g->nnodes; i++) {
         const et_node *n = &f->g->nodes[i];
         bool same = n->op->class == ET_CLASS_UPDATE && n->args[0].id == t->value.id;
@@ -66,7 +66,11 @@ static void put_group(struct fusion *f, const et_group *gr) {
     for (const et_group *o = f->e->p->groups; o < gr; o++)
         nth += o->to.id == gr->to.id;
     const et_node *n = node_of(f, gr, nth);
-    if (!n) return;
+    if (!n) {
+        fprintf(to, "  %-16s%s holds no value of the model: what a slice adds to one, or the sum\n",
+                gr->name, explain_line(f->e, gr->loc));
+        return;
+    }
     f->nfolded = 0;
     memset(f->seen, 0, (size_t)f->g->nvals);
     for (int i = 0; i < n->nargs; i++)

@@ -18,9 +18,13 @@ typedef struct {
     const char *schedule;         /* "static" (as NULL), "dynamic" or "hybrid" */
     const char *placement;        /* "ilp" (as NULL), "greedy", "fixed" or "all" */
     const et_profile *profile;    /* times that replace predicted ones, or NULL */
+    int slices;                   /* operators are cut into so many; 0: not; ET_SLICES_AUTO */
     struct et_findings *findings; /* keep notes of what is decided, and why; or NULL */
     bool check_text; /* check after every pass that the text reads back, as debug builds do */
 } et_pass_options;
+
+/* One for each die of the machine, where that is predicted to be faster. */
+enum { ET_SLICES_AUTO = -1, ET_MAX_SLICES = 16 };
 
 /* Run the pipeline. False with diagnostics in g->diags. */
 bool et_passes_run(et_graph *g, const et_pass_options *, et_program **out_program);

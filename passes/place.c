@@ -7,13 +7,14 @@
  * are played in that order, and the better one is taken.
  *
  * A single model needs no program: no grid is faster on fewer CUs, and nobody else wants the rest.
- * Nothing here decides a fence: a workgroup's die is a matter of speed only, so events keep the
- * scope of the device. */
+ * Nothing here decides a fence: where a range puts a task is a matter of speed only. Scopes follow
+ * from slices (scope.h), and which die a slice is on, from where workgroups find themselves. */
 #include "assign.h"
 #include "cost.h"
 #include "diag.h"
 #include "findings.h"
 #include "pipeline.h"
+#include "scope.h"
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -393,8 +394,10 @@ bool et_pass_place(et_pipeline *pl) {
     et_graph *g = pl->g;
     bool given = false;
     s.how = pl->opt->placement ? pl->opt->placement : "ilp";
-    for (int i = 0; i < pl->p->nevents; i++)
-        pl->p->events[i].scope = ET_SCOPE_DEVICE;
+    const char *dump = pl->opt->dump;
+    et_infer_scopes(pl->p);
+    if (dump && (strcmp(dump, "place") == 0 || strcmp(dump, "all") == 0))
+        et_tell_scopes(pl->p, pl->opt->dump_to);
     for (int m = 0; m < g->nmodels; m++)
         given |= g->model[m].share.to > 0;
     if (given || pl->opt->quick) return true;

@@ -141,6 +141,12 @@ bool et_pass_schedule(et_pipeline *pl) {
     bool hybrid = strcmp(how, "hybrid") == 0;
     for (int i = 0; i < p->ngrids; i++) {
         et_grid *g = &p->grids[i];
+        if (g->slice.count && strcmp(how, "static") != 0) {
+            et_diag(pl->g->diags, ET_ERROR, (et_loc){0},
+                    "task %s is dealt by slice, which --schedule=%s cannot: use --schedule=static",
+                    g->name, how);
+            return false;
+        }
         if (hybrid)
             g->dynamic = g->hint ? g->hint == ET_HINT_DYNAMIC : queue_pays(pl, g);
         else

@@ -202,6 +202,12 @@ static double seen_after(const struct sim *s, int event) {
     }
 }
 
+static bool within_die(const struct sim *s, const struct sim_grid *g) {
+    for (int i = 0; i < g->g->nwaits; i++)
+        if (s->p->events[g->g->waits[i].event].scope > ET_SCOPE_DIE) return false;
+    return true;
+}
+
 void sim_waits(struct sim *s, int wg) {
     struct sim_workgroup *w = &s->wg[wg];
     const struct sim_instance *in = &s->inst[w->instance];
@@ -231,7 +237,7 @@ void sim_waits(struct sim *s, int wg) {
         }
     }
     wait_over(s, w);
-    double fence = w->any ? s->m->acquire_us : 0;
+    double fence = !w->any ? 0 : within_die(s, g) ? s->m->fence_die_us : s->m->acquire_us;
     s->schedule += fence;
     s->r.held += w->held;
     sim_go(s, wg, SIM_BODY, w->chain + fence);
@@ -277,6 +283,22 @@ static int64_t first_tile(const struct sim *s, int wg, struct sim_part part) {
     return rotates ? (wg - from + n - in->first % n) % n : wg - from;
 }
 
+/* TILE of the workgroup's item is the next it runs, if there is such a tile, and then the one that
+ * NEXT stands for; else the item is over. */
+static bool next_of(struct sim *s, int wg, int64_t tile, int64_t next) {
+    struct sim_workgroup *w = &s->wg[wg];
+    if (tile >= s->grid[s->inst[w->item].grid].tiles) {
+        w->item++;
+        w->tile = -1;
+        return false;
+    }
+    w->instance = w->item;
+    w->now.tile = tile;
+    w->tile = next;
+    sim_reach(s, wg);
+    return true;
+}
+
 /* Static instances between items are gone through tile by tile; a region is left when all its tasks
  * have been taken. */
 static void next_task(struct sim *s, int wg) {
@@ -295,17 +317,14 @@ static void next_task(struct sim *s, int wg) {
             w->item = s->region[in->region].first + s->region[in->region].count;
             continue;
         }
+        if (s->p->grids[in->grid].slice.count && !s->opt->mask) {
+            int64_t tile = sim_slice_tile(s, wg, in->grid, w->tile < 0 ? 0 : w->tile);
+            if (next_of(s, wg, tile, (w->tile < 0 ? 0 : w->tile) + 1)) return;
+            continue;
+        }
         struct sim_part part = sim_part_of(s, w->item);
         if (w->tile < 0) w->tile = first_tile(s, wg, part);
-        if (w->tile < s->grid[in->grid].tiles) {
-            w->instance = w->item;
-            w->now.tile = w->tile;
-            w->tile += part.count;
-            sim_reach(s, wg);
-            return;
-        }
-        w->item++;
-        w->tile = -1;
+        if (next_of(s, wg, w->tile, w->tile + part.count)) return;
     }
     w->state = SIM_OVER;
 }
@@ -401,9 +420,8 @@ static void create_workgroups(struct sim *s) {
     s->flow_at = et_alloc(s->arena, (size_t)s->nwg * sizeof *s->flow_at);
     s->mark = et_alloc(s->arena, (size_t)s->nwg * sizeof *s->mark);
     s->parked = et_alloc(s->arena, (size_t)s->nwg * sizeof *s->parked);
-    for (int i = 0; i < s->nwg; i++) { /* ranks are laid out die after die, evenly */
-        int die = (int)(((int64_t)(i + 1) * s->ndies - 1) / s->nwg);
-        s->wg[i] = (struct sim_workgroup){.die = die, .tile = -1, .look = -1};
+    for (int i = 0; i < s->nwg; i++) {
+        s->wg[i] = (struct sim_workgroup){.die = sim_die_of(s, i), .tile = -1, .look = -1};
         s->wg[i].slow = 1 + s->opt->spread * chance(s, (uint64_t)i);
         s->wg[i].now.workgroup = i;
         s->wg[i].now.die = s->wg[i].die;

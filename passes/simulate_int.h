@@ -282,6 +282,13 @@ void sim_kernel_begins(struct sim *, int instance, int stream);
 void sim_next_of_kernels(struct sim *, int wg);
 void sim_kernel_tile_done(struct sim *, int wg);
 
+/* ---- simulate_slice.c */
+int sim_die_of(const struct sim *, int wg);
+/* The K-th tile that WG runs of a grid that is dealt by slice; one past the last when there is
+ * none.
+ */
+int64_t sim_slice_tile(const struct sim *, int wg, int grid, int64_t k);
+
 /* ---- simulate_plan.c */
 bool sim_plan(struct sim *);
 void sim_plan_destroy(struct sim *);

@@ -195,7 +195,7 @@ static void add_instance(struct sim *s, int grid, int region) {
     }
     s->tiles += sg->tiles;
     if (region < 0) {
-        if (!sg->g->range.to) *base += sg->tiles;
+        if (!sg->g->range.to && !sg->g->slice.count) *base += sg->tiles;
         return;
     }
     s->region[region].count++;

@@ -46,6 +46,8 @@ bool et_tile_attend(const et_tiler *common, const et_group *gr) {
            (per > 1 && waves * per * (depth + 2) * 4 > t.opt->machine->lds_bytes / 2))
         per--;
     et_expr i = et_tiler_coord(&t, "i0", et_tiler_extent(&t, 0));
+    if (gr->slice.count && gr->slice.coord == 1 && !(heads / shared % gr->slice.count))
+        et_tiler_slice(&t);
     et_expr g = et_tiler_coord(&t, "g0", et_int(x, heads / shared));
     et_expr c = et_tiler_coord(&t, "h0", et_int(x, shared / per));
     et_expr first = et_add(x, et_mul(x, g, et_int(x, shared)), et_mul(x, c, et_int(x, per)));

@@ -136,6 +136,8 @@ static et_expr product_columns(const struct contract *c, int p) {
 /* Narrow tiles spread a small product over more CUs; wide ones reuse the staged rows. */
 static int wanted_span(const struct contract *c) {
     int64_t columns = upper(c, product_columns(c, 0)), cus = c->t.opt->machine->cus;
+    for (int d = 0; d < c->t.gr->rank && c->t.gr->slice.count; d++)
+        if (c->batch[d]) columns *= upper(c, et_tiler_extent(&c->t, d));
     int span = 64;
     while (span > 16 && columns / span < cus)
         span /= 2;
@@ -163,6 +165,8 @@ struct cuts {
 };
 
 static void add_cut(const struct contract *c, struct cuts *cuts, const int *tile) {
+    for (int d = 0; d < c->t.gr->rank; d++)
+        if (et_tiler_straddles(&c->t, d, tile[d])) return;
     et_tiler t = try_tiles(c, tile);
     et_expr base[ET_MAX_ACC];
     int span = columns_of(c, &t, base);
@@ -475,6 +479,11 @@ bool et_tile_contract(const et_tiler *common, const et_group *gr) {
     struct cuts cuts = {.n = 0};
     if (c->too_many || !classify(c)) return give_up(c);
     column_cuts(c, &cuts);
+    if (!cuts.n && gr->slice.count) {
+        et_group whole = *gr;
+        whole.slice.count = 0;
+        return et_tile_contract(common, &whole);
+    }
     if (!cuts.n) return give_up(c);
     const struct cut *plain = plain_cut(c, &cuts);
     struct cuts hinted = {.n = 0};

@@ -61,6 +61,8 @@ bool et_tile_elements(const et_tiler *common, const et_group *gr) {
             most = rows < left ? rows : left;
         tile[d] = n <= most ? (int)n : power_below(most > 0 ? most : 1);
         if (gr->tile[d]) tile[d] = gr->tile[d] < n ? gr->tile[d] : (int)n;
+        while (tile[d] > 1 && et_tiler_straddles(&t, d, tile[d]))
+            tile[d] = power_below(tile[d] - 1);
         left /= tile[d];
         if (l.extent && d < gr->rank - 1) rows /= tile[d] < rows ? tile[d] : rows;
         left = left > 0 ? left : 1;

@@ -71,12 +71,25 @@ et_expr et_tiler_coord(et_tiler *t, const char *name, et_expr extent) {
     return et_var(t->x, t->f.coord[c]);
 }
 
+void et_tiler_slice(et_tiler *t) {
+    t->grid.slice = (et_slice){t->f.ncoords, t->gr->slice.count};
+}
+
+bool et_tiler_straddles(const et_tiler *t, int d, int tile) {
+    et_slice s = t->gr->slice;
+    int64_t n;
+    if (!s.count || d != s.coord) return false;
+    return !et_is_int(t->x, et_tiler_extent(t, d), &n) || n % s.count || n / s.count % tile;
+}
+
 void et_tiler_axis(et_tiler *t, int d, int tile) {
     et_expr extent = et_tiler_extent(t, d), size = et_int(t->x, tile);
     const char *axis = et_var_name(t->x, t->gr->axis[d]);
     int64_t n;
     if (et_is_int(t->x, extent, &n) && n < tile) tile = (int)n, size = extent;
     t->tile[d] = tile;
+    et_slice s = t->gr->slice;
+    if (s.count && d == s.coord) et_tiler_slice(t);
     et_expr c =
         et_tiler_coord(t, et_printf(t->p->g->arena, "%s0", axis), et_ceil_div(t->x, extent, size));
     t->outer[d] = et_mul(t->x, c, size);
@@ -216,6 +229,7 @@ void et_tiler_store(et_tiler *t, et_expr value) {
 bool et_tiler_end(et_tiler *t) {
     et_program *p = t->p;
     int limit = t->opt->machine->lds_bytes;
+    if (t->grid.slice.coord >= t->f.ncoords) t->grid.slice = (et_slice){0}; /* there is one tile */
     if (t->f.lds_bytes > limit) {
         et_diag(t->p->g->diags, ET_ERROR, t->gr->loc,
                 "one tile of %s needs %d bytes of local memory, the target has %d", t->gr->name,

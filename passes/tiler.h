@@ -33,6 +33,10 @@ bool et_tiler_force(const et_tiler *, et_value value, const char *what);
 et_expr et_tiler_coord(et_tiler *, const char *name, et_expr extent);
 /* Cover axis D by tiles of TILE elements. */
 void et_tiler_axis(et_tiler *, int d, int tile);
+/* The next coordinate is that of the group's slices. */
+void et_tiler_slice(et_tiler *);
+/* Do some tiles of TILE elements along axis D lie in more than one of the group's slices? */
+bool et_tiler_straddles(const et_tiler *, int d, int tile);
 /* E with every axis replaced by its place in the tile. */
 et_expr et_tiler_subst(et_tiler *, et_expr e);
 /* E at the first element of the tile and of the reductions in it. */

@@ -77,7 +77,8 @@ struct etrt_part {
 };
 
 /* The first ETRT_MAX_DIES words of every event array count, per die, the workgroups that have
- * asked for a place there; the rest up to here is reserved. */
+ * asked for a place there; as many after them, in kernels that deal tasks by die, the workgroups
+ * that are there. */
 #define ETRT_EVENT_FIRST 32
 
 /* Where a workgroup ran. Diagnostics only. */
@@ -101,6 +102,8 @@ enum etrt_report_status {
      * tasks, `index` the region's instance, of which `count` tasks of `need` had been taken (0 if
      * it had been promised one that did not come). */
     ETRT_REPORT_IDLE = 2,
+    /* A workgroup waited as long for all to start: `count` of `need` had. */
+    ETRT_REPORT_START = 3,
 };
 
 /* What a kernel whose manifest has a "profile" records, in device memory that the runtime zeroes

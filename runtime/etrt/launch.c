@@ -119,7 +119,7 @@ static etrt_status finish(etrt_session *s) {
             st = etrt_dispatch_seconds(s->model->device, s->signal, &s->seconds);
         return st;
     }
-    etrt_status st = report.status == ETRT_REPORT_WAIT || report.status == ETRT_REPORT_IDLE
+    etrt_status st = report.status >= ETRT_REPORT_WAIT && report.status <= ETRT_REPORT_START
                          ? explain_wait(s, &report)
                          : etrt_fail(ETRT_DEVICE, "the kernel reports status %u, which is unknown",
                                      report.status);

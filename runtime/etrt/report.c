@@ -99,6 +99,12 @@ etrt_status etrt_report_wait(const struct etrt_manifest *m, const struct etrt_re
                   "tasks from %s on: %u of %u taken in run %u of them; on %s",
                   r->launch, r->workgroup, wait_limit, task, r->count, r->need, r->index,
                   place_text(m->target, r->die, r->hw_id, place, sizeof place));
+    else if (r->status == ETRT_REPORT_START)
+        etrt_fail(ETRT_WAIT,
+                  "launch %u: workgroup %u waited longer than %g s for all workgroups to start: %u "
+                  "of %u have; on %s",
+                  r->launch, r->workgroup, wait_limit, r->count, r->need,
+                  place_text(m->target, r->die, r->hw_id, place, sizeof place));
     else
         etrt_fail(
             ETRT_WAIT,

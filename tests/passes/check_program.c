@@ -1,7 +1,8 @@
-/* check_program FILE.etg [--seeds K] [--set DIM=V]...: lower FILE to a scheduled program, run it in
- * several legal orders while watching for races, and compare outputs and states with the graph
- * interpreter on random inputs. The graph interpreter knows nothing of the passes; agreement means
- * that fusion, tiling, memory plan and events kept the meaning. */
+/* check_program FILE.etg [--seeds K] [--slices S] [--dies D] [--narrow EVENT] [--set DIM=V]...:
+ * lower FILE to a
+ * scheduled program, run it in several legal orders while watching for races, and compare outputs
+ * and states with the graph interpreter on random inputs. The graph interpreter knows nothing of
+ * the passes; agreement means that fusion, tiling, memory plan and events kept the meaning. */
 #include "op_util.h"
 #include "passes.h"
 #include "program_interp.h"
@@ -15,6 +16,7 @@ struct check {
     et_graph *g;
     et_program *p;
     int64_t syms[16];
+    int dies;
     et_tensor_data **data; /* by value */
     void **start;          /* by tensor: bytes before the run */
 };
@@ -45,7 +47,7 @@ static double worst_of(struct check *c, uint64_t seed, const char **out_name,
         size_t bytes = (size_t)et_tensor_count(c->data[x->value.id]) * 4;
         memory[t] = memcpy(et_alloc(c->a, bytes), c->start[t], bytes);
     }
-    et_interp_options opt = {.seed = seed, .races = true};
+    et_interp_options opt = {.seed = seed, .races = true, .dies = c->dies};
     if (!et_program_run(c->p, c->syms, memory, &opt, err)) return INFINITY;
     for (int t = 0; t < c->p->ntensors; t++) {
         const et_tensor *x = &c->p->tensors[t];
@@ -56,24 +58,45 @@ static double worst_of(struct check *c, uint64_t seed, const char **out_name,
     return worst;
 }
 
+static const char *option(int argc, char **argv, const char *name, const char *otherwise) {
+    for (int i = 2; i + 1 < argc; i += 2)
+        if (strcmp(argv[i], name) == 0) return argv[i + 1];
+    return otherwise;
+}
+
+static int number(int argc, char **argv, const char *name) {
+    return atoi(option(argc, argv, name, "0"));
+}
+
+/* A fault: the scope of the event called NAME is the die. */
+static bool narrow(et_program *p, const char *name) {
+    bool found = !*name;
+    for (int e = 0; e < p->nevents; e++) {
+        if (strcmp(p->events[e].name, name) != 0) continue;
+        p->events[e].scope = ET_SCOPE_DIE;
+        found = true;
+    }
+    return found;
+}
+
 int main(int argc, char **argv) {
     struct check c = {.a = et_arena_create()};
     et_diags *d = et_diags_create(c.a);
-    const et_pass_options opt = {.machine = et_machine_for("gfx942")};
+    const et_pass_options opt = {.machine = et_machine_for("gfx942"),
+                                 .slices = number(argc, argv, "--slices")};
+    c.dies = number(argc, argv, "--dies");
     c.g = argc > 1 ? tm_parse(c.a, d, argv[1]) : NULL;
     bool ok = c.g && et_passes_run(c.g, &opt, &c.p);
     et_diag_print(d, stderr);
-    uint64_t seeds = 4;
+    ok = ok && narrow(c.p, option(argc, argv, "--narrow", ""));
+    uint64_t seeds = strtoull(option(argc, argv, "--seeds", "4"), NULL, 10);
     for (int s = 0; ok && s < et_sym_count(c.g->exprs); s++) {
         int64_t lo, hi;
         et_sym_range(c.g->exprs, s, &lo, &hi);
         c.syms[s] = lo + (hi - lo) / 3;
     }
     for (int i = 2; ok && i + 1 < argc; i += 2)
-        if (strcmp(argv[i], "--seeds") == 0)
-            seeds = strtoull(argv[i + 1], NULL, 10);
-        else
-            ok = strcmp(argv[i], "--set") == 0 && tm_set_dim(c.g, argv[i + 1], c.syms);
+        if (strcmp(argv[i], "--set") == 0) ok = tm_set_dim(c.g, argv[i + 1], c.syms);
     char err[ET_INTERP_ERR] = "";
     if (ok) {
         prepare(&c);

@@ -136,11 +136,33 @@ END_TEST
 START_TEST(scopes) {
     struct played *w = chain_of("die");
     w->opt.workgroups = 1;
-    NEAR(play(w), 11 + 0.0625 + 0.375 + 0.25 + 1);
+    NEAR(play(w), 11 + 0.0625 + 0.375 + 0.0625 + 1);
     drop(w);
     w = chain_of("workgroup");
     w->opt.workgroups = 1;
-    NEAR(play(w), 11 + 0.125 + 0.25 + 1);
+    NEAR(play(w), 11 + 0.125 + 0.0625 + 1);
+    drop(w);
+}
+END_TEST
+
+/* Slices 0 and 2 are of die 0, of workgroups 0 and 1; the others of workgroups 2 and 3. The second
+ * task begins on those that the 3 tiles a slice of the first leave idle. */
+START_TEST(slices) {
+    struct played *w = load("eti 1 placed\nmodel slices\nworkgroup 256\nworkspace 256\n"
+                            "input %x : f32[4]\noutput %y : f32[4]\ntemp %h : f32[4, 3] at 0\n"
+                            "func @a [s < 4, i < 3] lds 0 {\n  map []\n    %h[s, i] = %x[s]\n}\n"
+                            "func @b [s < 4] lds 0 {\n  map []\n    %y[s] = %h[s, 0]\n}\n"
+                            "event %e[4] count 3 scope die at 32\n"
+                            "schedule {\n  task @a = @a [s < 4, i < 3] slice s of 4\n"
+                            "    notify %e[s]\n  task @b = @b [s < 4] slice s of 4\n"
+                            "    wait %e[s]\n}\n");
+    w->opt.workgroups = 4;
+    play(w);
+    static const int on[2][12] = {{0, 1, 0, 2, 3, 2, 0, 1, 0, 2, 3, 2}, {1, 3, 1, 3}};
+    for (int t = 0; t < 16; t++)
+        ck_assert_int_eq(find(w, t / 12, 0, t % 12)->workgroup, on[t / 12][t % 12]);
+    w->opt.workgroups = 1; /* there is one die then */
+    play(w);
     drop(w);
 }
 END_TEST
@@ -539,6 +561,6 @@ START_TEST(stuck) {
 }
 END_TEST
 
-TEST_MAIN("simulate", chain, scopes, late, looks_together, arrivals_queue_up, fan_out,
+TEST_MAIN("simulate", chain, scopes, slices, late, looks_together, arrivals_queue_up, fan_out,
           memory_is_shared, weights, pops, pushes, cells, hybrid, kernels, streams, masks, subsets,
           stealing, routing, stuck)

@@ -23,5 +23,6 @@ const et_target et_target_gfx942 = {
     .hw_id = {4, 0, 32}, /* HW_ID */
     .clock = "llvm.amdgcn.s.memrealtime",
     .drain = "s_waitcnt vmcnt(0)",
+    .die_acquire = "buffer_inv sc0",
     .features = "",
 };

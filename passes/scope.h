@@ -1,0 +1,12 @@
+/* scope.h - which workgroups see each other through an event (scope.c). */
+#ifndef ET_PASS_SCOPE_H
+#define ET_PASS_SCOPE_H
+
+#include "program.h"
+
+/* Set the scope of every event from the slices of the tasks that notify it and wait for it. */
+void et_infer_scopes(et_program *);
+/* A comment per loop: how many events there are of each scope. */
+void et_tell_scopes(const et_program *, FILE *);
+
+#endif

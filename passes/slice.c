@@ -1,0 +1,247 @@
+/* Operators cut into slices, one for each die: a product is cut along the dimension it sums over,
+ * and what its left operand comes from along the same elements, back to what needs a whole tensor
+ * again. Then only the sums of partial products are read across dies.
+ *
+ * The partial products of slice s are element [s, ...] of their tensor, and who reads the tensor
+ * adds them up, always in the same order. What else is added to a product (a residual) is part of
+ * slice 0, so that no tensor ever holds the sum: that would be one more event for the device. */
+#include "slice.h"
+#include "pipeline.h"
+#include "slice_int.h"
+#include <string.h>
+
+enum { LEAST_COLUMNS = 16 };
+
+static bool constant(const struct slicing *s, et_expr e, int64_t *out) {
+    return et_is_int(s->x, e, out);
+}
+
+/* ---- which element of a tensor is in which slice ---- */
+
+bool sl_follows(struct slicing *s, et_expr index, int64_t size, const struct known *k) {
+    int64_t part = size / s->count, lo, hi;
+    if (!k->var || size % s->count) return false;
+    for (int i = 0; i < s->count; i++) {
+        et_expr at =
+            et_add(s->x, et_int(s->x, i * (k->extent / s->count)), et_var(s->x, k->within));
+        if (!et_bounds(s->x, et_subst_var(s->x, index, k->var - 1, at), &lo, &hi)) return false;
+        if (lo < i * part || hi >= (i + 1) * part) return false;
+    }
+    return true;
+}
+
+struct known sl_know(struct slicing *s, int var) {
+    int64_t n;
+    if (!constant(s, et_var_extent(s->x, var), &n) || n % s->count) return (struct known){0};
+    return (struct known){var + 1, n, et_graph_var(s->p->g, "s", et_int(s->x, n / s->count))};
+}
+
+/* ---- what a product's left operand comes from ---- */
+
+struct reading {
+    struct slicing *s;
+    const struct known *k;
+    bool ask;          /* only look */
+    int sliced, whole; /* reads of what others compute: slice by slice, of more than that */
+};
+
+static bool slice_group(struct slicing *s, int group, int axis);
+
+/* The axis of GROUP that indexes dimension D of what it stores. */
+static int axis_at(const struct slicing *s, const et_group *gr, int d) {
+    const et_node_x *n = et_x(s->x, gr->to.index[d]);
+    for (int a = 0; n->op == ET_X_VAR && a < gr->rank; a++)
+        if (n->i == gr->axis[a]) return a;
+    return WHOLE;
+}
+
+static bool is_computed(const struct slicing *s, int tensor) {
+    for (int i = 0; i < s->p->ngroups; i++)
+        if (s->p->groups[i].to.id == tensor) return true;
+    return false;
+}
+
+static bool slice_writers(struct slicing *s, int tensor, int d, bool ask) {
+    bool all = true;
+    for (int i = 0; i < s->p->ngroups; i++) {
+        const et_group *gr = &s->p->groups[i];
+        if (gr->to.id != tensor) continue;
+        int a = axis_at(s, gr, d);
+        all &= a != WHOLE && (ask || slice_group(s, i, a));
+    }
+    return all;
+}
+
+static void note_load(void *ctx, et_expr e) {
+    struct reading *r = ctx;
+    struct slicing *s = r->s;
+    const et_node_x *n = et_x(s->x, e);
+    if (n->op != ET_X_LOAD || n->i2 != ET_LOAD_TENSOR || !is_computed(s, n->i)) return;
+    const et_tensor *t = &s->p->tensors[n->i];
+    int64_t size;
+    for (int d = 0; d < t->shape.rank; d++)
+        if (constant(s, t->shape.dim[d], &size) && sl_follows(s, n->ops[d], size, r->k) &&
+            slice_writers(s, n->i, d, r->ask)) {
+            r->sliced++;
+            return;
+        }
+    r->whole++;
+}
+
+/* The groups that E reads slice by slice are sliced likewise. */
+static void slice_sources(struct slicing *s, et_expr e, const struct known *k) {
+    struct reading r = {.s = s, .k = k};
+    if (e.id) et_walk(s->x, e, note_load, &r);
+}
+
+/* Is everything computed that E reads read slice by slice? */
+static bool in_slices(struct slicing *s, et_expr e, const struct known *k) {
+    struct reading r = {.s = s, .k = k, .ask = true};
+    et_walk(s->x, e, note_load, &r);
+    return r.sliced && !r.whole;
+}
+
+/* Slice the group along the axis, and what it reads of others as far as that goes. */
+static bool slice_group(struct slicing *s, int group, int axis) {
+    et_group *gr = &s->p->groups[group];
+    int64_t n, heads;
+    if (s->axis[group] != WHOLE) return s->axis[group] == axis && !s->cut[group];
+    if (!constant(s, et_var_extent(s->x, gr->axis[axis]), &n) || n % s->count) return false;
+    bool attend = gr->kind == ET_GROUP_ATTEND;
+    if (attend &&
+        (axis != 1 || !constant(s, et_var_extent(s->x, gr->gvar), &heads) || heads % s->count))
+        return false;
+    s->axis[group] = axis;
+    struct known k = sl_know(s, gr->axis[axis]), g = attend ? sl_know(s, gr->gvar) : k;
+    slice_sources(s, attend ? gr->q : gr->value, &k);
+    if (!attend) return true;
+    slice_sources(s, gr->k, &g);
+    slice_sources(s, gr->v, &g);
+    return true;
+}
+
+/* ---- which products are cut ---- */
+
+static bool has_product(const struct slicing *s, et_expr e) {
+    return et_expr_has_op(s->x, e, ET_X_CONTRACT);
+}
+
+bool sl_take_apart(struct slicing *s, et_expr e, et_expr *product, et_expr *rest) {
+    et_node_x n = *et_x(s->x, e);
+    if (n.op == ET_X_CONTRACT) {
+        *product = e;
+        *rest = ET_NO_EXPR;
+        return true;
+    }
+    if (n.op != ET_X_ADD) return false;
+    bool left = has_product(s, n.ops[0]);
+    if (left == has_product(s, n.ops[1])) return false;
+    if (!sl_take_apart(s, n.ops[!left], product, rest)) return false;
+    *rest = rest->id ? et_add(s->x, *rest, n.ops[left]) : n.ops[left];
+    return true;
+}
+
+struct asking {
+    const et_exprs *x;
+    int tensor;
+    bool found;
+};
+
+static void find_tensor(void *ctx, et_expr e) {
+    struct asking *a = ctx;
+    const et_node_x *n = et_x(a->x, e);
+    a->found |= n->op == ET_X_LOAD && n->i2 == ET_LOAD_TENSOR && n->i == a->tensor;
+}
+
+static bool reads_tensor(const struct slicing *s, const et_group *gr, int tensor) {
+    struct asking a = {s->x, tensor, false};
+    const et_expr e[] = {gr->value, gr->mask, gr->q, gr->k, gr->v};
+    for (size_t i = 0; i < sizeof e / sizeof *e; i++)
+        if (e[i].id) et_walk(s->x, e[i], find_tensor, &a);
+    for (int i = 0; i < gr->nproduct; i++)
+        et_walk(s->x, gr->product[i].a, find_tensor, &a);
+    return a.found;
+}
+
+/* A tensor that may hold partial sums: nobody but groups that can say which slice has the rest. */
+static bool may_split(const struct slicing *s, int tensor) {
+    const et_tensor *t = &s->p->tensors[tensor];
+    if (t->kind != ET_TENSOR_TEMP || t->shape.dtype != ET_F32 || t->shape.rank >= ET_MAX_RANK)
+        return false;
+    for (int i = 0; i < s->p->ngroups; i++) {
+        const et_group *gr = &s->p->groups[i];
+        if (gr->to.id == tensor &&
+            (gr->kind != ET_GROUP_STORE || gr->rank >= ET_MAX_RANK || reads_tensor(s, gr, tensor)))
+            return false;
+    }
+    return true;
+}
+
+/* Cut the group's product if what it multiplies comes in slices. */
+static void try_cut(struct slicing *s, int group) {
+    et_group *gr = &s->p->groups[group];
+    et_expr product, rest;
+    int64_t k;
+    if (gr->kind != ET_GROUP_STORE || gr->nproduct != 1 || gr->product[0].nbatch ||
+        s->axis[group] != WHOLE || !sl_take_apart(s, gr->value, &product, &rest) ||
+        !may_split(s, gr->to.id))
+        return;
+    struct known known = sl_know(s, gr->product[0].k);
+    if (!known.var || !constant(s, et_var_extent(s->x, gr->product[0].k), &k) ||
+        k / s->count < LEAST_COLUMNS || !in_slices(s, gr->product[0].a, &known))
+        return;
+    slice_sources(s, gr->product[0].a, &known);
+    s->cut[group] = true;
+    s->axis[group] = 0;
+    s->split[gr->to.id] = true;
+}
+
+/* ---- the pass ---- */
+
+static bool is_sliced(const et_program *p) {
+    for (int i = 0; i < p->ngroups; i++)
+        if (p->groups[i].slice.count) return true;
+    return false;
+}
+
+static void tell(const struct slicing *s, const et_pass_options *o) {
+    if (!o->dump || (strcmp(o->dump, "slice") && strcmp(o->dump, "all"))) return;
+    for (int i = 0; i < s->p->ngroups; i++) {
+        const et_group *gr = &s->p->groups[i];
+        if (s->axis[i] == WHOLE) continue;
+        fprintf(o->dump_to, "# %s: %d slices of %s\n", gr->name, s->count,
+                s->cut[i] ? "the sum" : et_var_name(s->x, gr->axis[s->axis[i]]));
+    }
+}
+
+int et_slice_groups(et_program *p, int count, const et_pass_options *o) {
+    et_arena *a = p->g->arena;
+    struct slicing s = {.p = p, .x = p->g->exprs, .count = count, .ntensors = p->ntensors};
+    s.axis = et_alloc(a, (size_t)(p->ngroups + 1) * sizeof *s.axis);
+    s.cut = et_alloc(a, (size_t)(p->ngroups + 1) * sizeof *s.cut);
+    s.split = et_alloc(a, (size_t)(p->ntensors + 1) * sizeof *s.split);
+    int cuts = 0;
+    for (int i = 0; i < p->ngroups; i++)
+        s.axis[i] = WHOLE;
+    for (int i = 0; i < p->ngroups; i++)
+        try_cut(&s, i);
+    for (int i = 0; i < p->ngroups; i++)
+        cuts += s.cut[i];
+    if (!cuts) return 0;
+    tell(&s, o);
+    sl_rewrite(&s);
+    return cuts;
+}
+
+bool et_pass_slice(et_pipeline *pl) {
+    const et_pass_options *o = pl->opt;
+    bool fixed = !o->schedule || strcmp(o->schedule, "static") == 0;
+    bool choose = o->slices == ET_SLICES_AUTO, asked = o->verbose || o->dump;
+    int count = choose ? o->machine->dies : o->slices;
+    if (!fixed || count < 2 || count > ET_MAX_SLICES || pl->g->nmodels || is_sliced(pl->p))
+        return true;
+    if (choose && o->quick) return true; /* costs are compared many times over */
+    bool pays = (choose || asked) && !o->quick && et_slicing_pays(pl, count);
+    if (pays || !choose) et_slice_groups(pl->p, count, o);
+    return true;
+}
