@@ -4,37 +4,18 @@
  * has, the bound is exact. Then branch and bound chooses among the plans; and since a plan whose
  * reduced cost exceeds the distance between choice and bound cannot be part of a better choice,
  * looking at all that do not makes the answer exact whenever they are few enough. */
-#include "assign_int.h"
+#include "assign.h"
 #include <math.h>
 #include <string.h>
 
 #ifdef ETCC_GLPK
-#include <glpk.h>
+#include "assign_master.h"
 
-enum { ROUNDS = 400, MAX_PLANS = 1000, MAX_NODES = 2000, TRIES = 5000000, FEW_PLANS = 150 };
+enum { ROUNDS = 400, MAX_PLANS = 1000, MAX_NODES = 2000, FEW_PLANS = 150, STEPS = 1000000 };
+enum { MOST_PIVOTS = 5000 };
+enum { TRIES = 8000000, GROUPS = 180 }; /* so many for so many groups; fewer: by the square */
 /* This close to the bound nobody looks for better. */
 static const double CLOSE = 1.002;
-
-struct column {
-    int model;
-    int *range;
-    assign_plan_cost cost;
-};
-
-struct master {
-    const et_assign_problem *p;
-    et_arena *arena;
-    assign_table **table;
-    struct column *column;
-    int ncolumns, ccolumns;
-    glp_prob *lp;
-    double best_bound;
-    int *scratch;
-    et_assignment *best;
-    int nodes, max_nodes, max_plans;
-    int adding; /* the model whose plans are being collected */
-    int added;
-};
 
 /* Rows of the linear program, from 1. */
 static int row_choose(int m) {
@@ -93,12 +74,12 @@ static bool dominated(const struct master *s, int model, const assign_plan_cost 
     return false;
 }
 
-static bool add_column(struct master *s, int model, const int *range) {
+bool assign_master_add(struct master *s, int model, const int *range, bool even_worse) {
     const et_assign_problem *p = s->p;
     const et_assign_model *m = &p->models[model];
     assign_plan_cost cost;
     if (known(s, model, range) || !assign_plan_cost_of(p, m, range, &cost) ||
-        dominated(s, model, &cost))
+        (!even_worse && dominated(s, model, &cost)))
         return false;
     ET_GROW(s->arena, s->column, s->ncolumns, s->ccolumns);
     struct column *c = &s->column[s->ncolumns++];
@@ -118,52 +99,45 @@ static bool add_column(struct master *s, int model, const int *range) {
     return true;
 }
 
-static void read_prices(const struct master *s, int m, assign_prices *out) {
+/* The prices of T's rows add up to 1 at an optimum, up to rounding: where they are more, they are
+ * scaled, so that the bound holds. */
+void assign_master_prices(const struct master *s, int m, assign_prices *out) {
     const et_assign_problem *p = s->p;
-    double dual = fmax(0, glp_get_row_dual(s->lp, row_completion(s, m)));
-    *out = (assign_prices){.completion = p->models[m].weight * (dual + assign_epsilon / p->nmodels),
-                           .memory = fmax(0, glp_get_row_dual(s->lp, row_memory(s)))};
-    for (int u = 0; u < p->nunits; u++)
-        out->unit[u] = fmax(0, glp_get_row_dual(s->lp, row_unit(s, u)));
-}
-
-/* The prices of T's rows add up to 1 at an optimum; up to rounding, so a bound divides by their
- * sum. */
-static double price_sum(const struct master *s) {
     double sum = 0;
     for (int r = row_completion(s, 0); r <= row_memory(s); r++)
         sum += fmax(0, glp_get_row_dual(s->lp, r));
-    return sum > 1 ? sum : 1;
+    sum = sum > 1 ? sum : 1;
+    double own = fmax(0, glp_get_row_dual(s->lp, row_completion(s, m))) / sum;
+    *out = (assign_prices){.completion = p->models[m].weight * (own + assign_epsilon / p->nmodels),
+                           .memory = fmax(0, glp_get_row_dual(s->lp, row_memory(s))) / sum};
+    for (int u = 0; u < p->nunits; u++)
+        out->unit[u] = fmax(0, glp_get_row_dual(s->lp, row_unit(s, u))) / sum;
 }
 
-/* Prices of the rows of T scaled by 1 / SUM, so that their sum is at most 1 and the bound holds. */
-static void scale_prices(const struct master *s, int m, double sum, assign_prices *io) {
-    double fixed = s->p->models[m].weight * assign_epsilon / s->p->nmodels;
-    io->completion = (io->completion - fixed) / sum + fixed;
-    io->memory /= sum;
-    for (int u = 0; u < s->p->nunits; u++)
-        io->unit[u] /= sum;
-}
-
-static bool solve_lp(struct master *s) {
+/* From the basis there is; where that gets nowhere (the simplex method may go round in circles),
+ * from the beginning, by the other method. */
+bool assign_master_solve(struct master *s) {
     glp_smcp how;
     glp_init_smcp(&how);
     how.msg_lev = GLP_MSG_OFF;
+    how.it_lim = MOST_PIVOTS;
+    if (glp_simplex(s->lp, &how) == 0 && glp_get_status(s->lp) == GLP_OPT) return true;
+    glp_std_basis(s->lp);
+    how.meth = GLP_DUALP;
     return glp_simplex(s->lp, &how) == 0 && glp_get_status(s->lp) == GLP_OPT;
 }
 
-/* The relaxation over all plans; false when GLPK gives up. */
+/* The relaxation over all plans, or as far as GLPK gets; false when that is nowhere. */
 static bool generate(struct master *s) {
     for (int round = 0; round < ROUNDS; round++) {
-        if (!solve_lp(s)) return false;
-        double value = glp_get_obj_val(s->lp), bound = 0, sum = price_sum(s);
+        if (!assign_master_solve(s)) return round > 0;
+        double value = glp_get_obj_val(s->lp), bound = 0;
         bool new = false;
         for (int m = 0; m < s->p->nmodels; m++) {
             assign_prices price;
-            read_prices(s, m, &price);
-            scale_prices(s, m, sum, &price);
+            assign_master_prices(s, m, &price);
             bound += assign_cheapest(s->table[m], &price, s->scratch);
-            new |= add_column(s, m, s->scratch);
+            new |= assign_master_add(s, m, s->scratch, false);
         }
         s->best_bound = fmax(s->best_bound, bound);
         if (!new || value - s->best_bound <= 1e-7 * value) return true;
@@ -171,11 +145,12 @@ static bool generate(struct master *s) {
     return true;
 }
 
+/* Called several times for each node: a node may be solved again and again. */
 static void watch(glp_tree *tree, void *ctx) {
     struct master *s = ctx;
     int active, current;
     glp_ios_tree_size(tree, &active, &current, &s->nodes);
-    if (s->nodes > s->max_nodes) glp_ios_terminate(tree);
+    if (s->nodes > s->max_nodes || ++s->steps > STEPS / s->ncolumns) glp_ios_terminate(tree);
 }
 
 /* Best choice among the plans known; true when branch and bound finished. */
@@ -183,13 +158,14 @@ static bool choose(struct master *s) {
     glp_iocp how;
     glp_init_iocp(&how);
     how.msg_lev = GLP_MSG_OFF;
-    how.gmi_cuts = how.mir_cuts = how.cov_cuts = how.clq_cuts = GLP_ON;
+    if (s->ncolumns <= FEW_PLANS)
+        how.gmi_cuts = how.mir_cuts = how.cov_cuts = how.clq_cuts = GLP_ON;
     how.cb_func = watch;
     how.cb_info = s;
     how.mip_gap = 1e-9;
     for (int c = 2; c <= glp_get_num_cols(s->lp); c++)
         glp_set_col_kind(s->lp, c, GLP_BV);
-    bool done = solve_lp(s) && glp_intopt(s->lp, &how) == 0;
+    bool done = assign_master_solve(s) && glp_intopt(s->lp, &how) == 0;
     int status = glp_mip_status(s->lp);
     if (status == GLP_OPT || status == GLP_FEAS) {
         et_assignment now;
@@ -210,20 +186,19 @@ static bool choose(struct master *s) {
 
 static bool collect(void *ctx, const int *range) {
     struct master *s = ctx;
-    add_column(s, s->adding, range);
+    assign_master_add(s, s->adding, range, false);
     return ++s->added < s->max_plans;
 }
 
 /* Add every plan that could be part of a better choice than the best known; true when that was all.
  */
 static bool collect_promising(struct master *s) {
-    if (!solve_lp(s)) return false;
-    double sum = price_sum(s), bound = 0;
+    if (!assign_master_solve(s)) return false;
+    double bound = 0;
     double *least = et_alloc(s->arena, (size_t)s->p->nmodels * sizeof *least);
     assign_prices *price = et_alloc(s->arena, (size_t)s->p->nmodels * sizeof *price);
     for (int m = 0; m < s->p->nmodels; m++) {
-        read_prices(s, m, &price[m]);
-        scale_prices(s, m, sum, &price[m]);
+        assign_master_prices(s, m, &price[m]);
         bound += least[m] = assign_cheapest(s->table[m], &price[m], s->scratch);
     }
     double room = s->best->objective - bound;
@@ -241,11 +216,11 @@ static bool first_plans(struct master *s) {
     for (int m = 0; m < s->p->nmodels; m++) {
         assign_prices alone = {.completion = 1};
         if (!(assign_cheapest(s->table[m], &alone, s->scratch) < INFINITY)) return false;
-        add_column(s, m, s->scratch);
+        assign_master_add(s, m, s->scratch, false);
         for (int r = 0; r < s->p->nranges; r++) {
             for (int g = 0; g < s->p->models[m].ngroups; g++)
                 s->scratch[g] = r;
-            add_column(s, m, s->scratch);
+            assign_master_add(s, m, s->scratch, false);
         }
     }
     return true;
@@ -256,7 +231,7 @@ static void keep_better(struct master *s, bool found, const et_assignment *other
 }
 
 /* Of each model the plan that has most of it in the relaxation. */
-static void round_relaxation(struct master *s) {
+void assign_master_round(struct master *s) {
     et_assignment now;
     assign_new(s->p, s->arena, &now);
     for (int m = 0; m < s->p->nmodels; m++) {
@@ -272,22 +247,27 @@ static void round_relaxation(struct master *s) {
     keep_better(s, true, &now);
 }
 
-/* From the relaxation to a choice: the best of the simple ones, annealed; then by branch and bound
- * where the plans that can matter are few. */
+/* From the relaxation to a choice: the best of the simple ones and of those near the relaxation,
+ * annealed; then by branch and bound where the plans that can matter are few. */
 static void search(struct master *s) {
     const et_assign_problem *p = s->p;
     et_assignment other, *out = s->best;
-    round_relaxation(s);
+    assign_prices *price = et_alloc(s->arena, (size_t)p->nmodels * sizeof *price);
+    int groups = 0;
+    for (int m = 0; m < p->nmodels; m++) {
+        assign_master_prices(s, m, &price[m]);
+        groups += p->models[m].ngroups;
+    }
+    assign_master_round(s);
     keep_better(s, et_assign_greedy(p, s->arena, &other), &other);
     keep_better(s, et_assign_partition(p, s->arena, &other), &other);
-    int groups = 0;
+    int tries = groups < GROUPS ? groups * groups * (TRIES / (GROUPS * GROUPS)) : TRIES;
+    if (out->objective > s->best_bound * CLOSE) {
+        assign_dive(s);
+        assign_improve(p, s->arena, price, s->best_bound * CLOSE, tries, out);
+    }
     for (int m = 0; m < p->nmodels; m++)
-        groups += p->models[m].ngroups;
-    int tries = groups < 200 ? groups * groups * (TRIES / 40000) : TRIES;
-    if (out->objective > s->best_bound * (1 + 1e-9))
-        assign_improve(p, s->arena, s->best_bound * CLOSE, tries, out);
-    for (int m = 0; m < p->nmodels; m++)
-        add_column(s, m, out->range[m]);
+        assign_master_add(s, m, out->range[m], false);
     bool all = collect_promising(s), done = false;
     if (all || s->ncolumns <= FEW_PLANS) done = choose(s);
     out->optimal = all && done;

@@ -40,6 +40,8 @@ typedef struct assign_table assign_table;
 assign_table *assign_table_create(const et_assign_problem *, const et_assign_model *, et_arena *);
 /* Price of the cheapest plan, which goes to RANGE; infinite when there is none. */
 double assign_cheapest(assign_table *, const assign_prices *, int *range);
+/* From now on GROUP has RANGE in every plan, or any range where that is -1. */
+void assign_fix(assign_table *, int group, int range);
 /* Call FN for the plans of price at most LIMIT under the prices last given to assign_cheapest,
  * until it returns false. True when it has seen them all. */
 typedef bool (*assign_plan_fn)(void *ctx, const int *range);
@@ -47,8 +49,8 @@ bool assign_each_plan(assign_table *, double limit, assign_plan_fn, void *ctx);
 
 /* ---- assign_local.c ---- */
 /* Change *IO, an allowed choice, for the better, until its objective is at most TARGET or LIMIT
- * changes were tried. */
-void assign_improve(const et_assign_problem *, et_arena *, double target, int limit,
-                    et_assignment *io);
+ * changes were tried. PRICE, by model, says what is worth trying. */
+void assign_improve(const et_assign_problem *, et_arena *, const assign_prices *price,
+                    double target, int limit, et_assignment *io);
 
 #endif

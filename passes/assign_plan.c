@@ -17,6 +17,7 @@ struct assign_table {
     const et_assign_model *m;
     int nr, nb;       /* ranges; values of "changes so far" */
     int *segment;     /* by group */
+    int *fixed;       /* by group: its range, or -1 */
     double *move;     /* [nr][nr], scratch: price of a move */
     double *cost;     /* [ngroups][nr]: price of all runs of a group */
     double **reach;   /* by group: [starts][nb][nr], price of the cheapest way here */
@@ -51,6 +52,9 @@ assign_table *assign_table_create(const et_assign_problem *pr, const et_assign_m
     for (int s = 0; s < m->nsegments; s++)
         for (int i = 0; i < m->segments[s].count; i++)
             t->segment[m->segments[s].first + i] = s;
+    t->fixed = et_alloc(a, ng * sizeof *t->fixed);
+    for (int g = 0; g < m->ngroups; g++)
+        t->fixed[g] = -1;
     t->move = et_alloc(a, nr * nr * sizeof *t->move);
     t->cost = et_alloc(a, ng * nr * sizeof *t->cost);
     t->reach = et_alloc(a, ng * sizeof *t->reach);
@@ -116,18 +120,29 @@ static int ways(const assign_table *t, int g, int start, int changes, int r, str
 static void reach_inside(assign_table *t, int g) {
     int trips = segment_of(t, g)->trips;
     size_t nr = (size_t)t->nr;
+    double most = 0; /* what a move takes */
     for (size_t from = 0; from < nr; from++)
-        for (size_t to = 0; to < nr; to++)
-            t->move[from * nr + to] =
-                from == to ? INFINITY : trips * move_price(t, g - 1, (int)from, (int)to);
+        for (size_t to = 0; to < nr; to++) {
+            double price = from == to ? INFINITY : trips * move_price(t, g - 1, (int)from, (int)to);
+            t->move[from * nr + to] = price;
+            if (from != to && price > most) most = price;
+        }
     for (int s = 0; s < starts(t, g); s++)
         for (int b = 0; b < t->nb; b++) {
             double *here = state(t, g, s, b);
             memcpy(here, state(t, g - 1, s, b), nr * sizeof *here);
             const double *change = b >= trips ? state(t, g - 1, s, b - trips) : NULL;
+            /* From a range dearer than two others by more than any move, nobody moves. */
+            double least = INFINITY, second = INFINITY;
+            for (size_t from = 0; change && from < nr; from++) {
+                if (change[from] < least)
+                    second = least, least = change[from];
+                else if (change[from] < second)
+                    second = change[from];
+            }
             for (size_t from = 0; change && from < nr; from++) {
                 const double *move = t->move + from * nr, reach = change[from];
-                if (!(reach < INFINITY)) continue;
+                if (!(reach < INFINITY) || reach > second + most) continue;
                 for (size_t r = 0; r < nr; r++)
                     here[r] = reach + move[r] < here[r] ? reach + move[r] : here[r];
             }
@@ -148,6 +163,10 @@ static void reach_first(assign_table *t, int g) {
             }
 }
 
+void assign_fix(assign_table *t, int group, int range) {
+    t->fixed[group] = range;
+}
+
 static void price_groups(assign_table *t, const assign_prices *p) {
     const et_assign_model *m = t->m;
     t->completion = p->completion;
@@ -156,7 +175,7 @@ static void price_groups(assign_table *t, const assign_prices *p) {
         for (int u = 0; u < t->pr->nunits; u++)
             if (t->pr->units[r] >> u & 1) per_us += p->unit[u];
         for (int g = 0; g < m->ngroups; g++) {
-            double us = m->us[g * t->nr + r];
+            double us = t->fixed[g] < 0 || t->fixed[g] == r ? m->us[g * t->nr + r] : INFINITY;
             t->cost[g * t->nr + r] = us < INFINITY ? segment_of(t, g)->trips *
                                                          (us * per_us + p->memory * m->memory_us[g])
                                                    : INFINITY;

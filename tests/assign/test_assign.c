@@ -194,25 +194,39 @@ static double gap_of(bool curves, int per, uint64_t i, int nmodels, int groups, 
     return gap;
 }
 
-/* 3 models of 60 groups on 8 dies of 4 or 2 units; a decoder of 64 layers. A plan has 14 changes at
- * most, while the bound mixes plans: some instances keep a gap. */
+/* 3 models of 60 groups on 8 dies: within 1 % of the bound on 16 units. On 32 there are 36 rows for
+ * three plans to even out, and the bound, which may mix plans, says less: README.md. */
 START_TEST(test_large) {
     int close = 0;
-    for (uint64_t i = 0; i < 4; i++) {
+    for (uint64_t i = 0; i < 6; i++) {
         double gap = gap_of(true, i % 2 ? 4 : 2, i, 3, 60, 1);
-        ck_assert_double_le(gap, 0.04);
+        ck_assert_double_le(gap, i % 2 ? 0.0125 : 0.01);
         close += gap <= 0.01;
     }
-    ck_assert_int_ge(close, 2);
-    ck_assert_double_le(gap_of(true, 4, 4, 1, 14, 64), 0.01);
+    ck_assert_int_ge(close, 5);
+}
+END_TEST
+
+/* Decoders of 64 layers. Two of them: LP's bound mixes ranges of loops that have to have one, and
+ * in some instances the simplex method goes round in circles. */
+START_TEST(test_decoders) {
+    for (uint64_t i = 0; i < 3; i++)
+        ck_assert_double_le(gap_of(true, i % 2 ? 4 : 2, i, 1, 14, 64), 0.01);
+    for (uint64_t i = 0; i < 3; i++)
+        ck_assert_double_le(gap_of(true, i % 2 ? 4 : 2, i, 2, 14, 64), 0.02);
 }
 END_TEST
 
 /* Work that comes in few large lumps cannot be spread evenly: the bound, which may mix plans, says
  * less. */
 START_TEST(test_lumps) {
-    for (uint64_t i = 0; i < 3; i++)
-        ck_assert_double_le(gap_of(false, i % 2 ? 4 : 2, i, 3, 60, 1), 0.04);
+    int close = 0;
+    for (uint64_t i = 0; i < 3; i++) {
+        double gap = gap_of(false, i % 2 ? 4 : 2, i, 3, 60, 1);
+        ck_assert_double_le(gap, 0.02);
+        close += gap <= 0.01;
+    }
+    ck_assert_int_ge(close, 2);
 }
 END_TEST
 
@@ -222,6 +236,7 @@ int main(void) {
     tcase_set_timeout(t, 120);
     tcase_add_test(t, test_every_choice);
     tcase_add_test(t, test_large);
+    tcase_add_test(t, test_decoders);
     tcase_add_test(t, test_lumps);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
