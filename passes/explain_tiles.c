@@ -45,10 +45,10 @@ static void put_counts(const struct explain *e, const et_grid *g) {
     fprintf(e->to, "    %s: ", f->ncoords ? et_dims_text(e->x, f->ncoords, g->extent) : "[1]");
     for (int i = 0; i < (same ? 1 : e->nsamples); i++)
         fprintf(e->to, "%s%lld", i ? ", " : "", (long long)n[i]);
-    fprintf(e->to, " tile%s on %.0f CUs%s\n", same && n[0] == 1 ? "" : "s", explain_cus(e, g),
-            !g->dynamic ? ""
-            : g->early  ? ", queued early"
-                        : ", queued");
+    fprintf(e->to, " tile%s on %.0f CUs", same && n[0] == 1 ? "" : "s", explain_cus(e, g));
+    if (g->dynamic) fputs(g->early ? ", queued early" : ", queued", e->to);
+    if (g->slice.count) fprintf(e->to, ", in %d slices that stay on a die each", g->slice.count);
+    fputc('\n', e->to);
 }
 
 void explain_tiles(struct explain *e) {

@@ -139,11 +139,18 @@ static void put_idle(const struct explain *e, const struct timing *tm, double to
                        "dims\n");
     fprintf(e->to, "   -  %-16s %5.1f %%  %s predicted, in which no task runs\n", "waiting",
             100 * wait / total, explain_us(e, wait));
-    if (wait > 0.2 * total)
+    if (wait <= 0.2 * total) return;
+    fprintf(e->to,
+            "      bound by events: %s from one die to another; fewer tasks in a row wait less "
+            "(FUSION)\n",
+            explain_us(e, e->m->event_us));
+    bool sliced = false;
+    for (int i = 0; i < e->p->ngrids; i++)
+        sliced |= e->p->grids[i].slice.count > 0;
+    if (e->m->dies > 1 && !sliced)
         fprintf(e->to,
-                "      bound by events: %s from one die to another; fewer tasks in a row "
-                "wait less (FUSION)\n",
-                explain_us(e, e->m->event_us));
+                "      hint: --slices=auto keeps events within a die where that is predicted "
+                "to be faster\n");
 }
 
 static void put_parts(struct explain *e, const struct timing *tm, double total) {

@@ -1,7 +1,7 @@
 #!/bin/sh
-# explain.sh ETCC SOURCE FOLDER: etcc --explain as text.
+# explain.sh ETCC SOURCE FOLDER GLPK(ON|OFF): etcc --explain as text, and what -v says of placement.
 set -eu
-etcc=$1 source=$2 folder=$3
+etcc=$1 source=$2 folder=$3 glpk=$4
 rm -rf "$folder"
 mkdir -p "$folder"
 cd "$folder"
@@ -70,6 +70,17 @@ says queued.txt 'Schedule: dynamic' 'cannot be played (dynamic tasks of several 
 says ranges.txt 'of these, only' '(ranges)'
 "$etcc" "$e/mlp/mlp.etg" --machine=rx7900xtx --explain > one_die.txt
 says one_die.txt '96 CUs in 1 die '
+
+# With the integer program, what it found and how far that may be from the best; without it, that it is missing.
+"$etcc" "$e/mlp/mlp.etg" "$e/moe/moe.etg" -v --to=placed -o placed.eti 2> told.txt
+if [ "$glpk" = ON ]; then
+    says told.txt 'placement: .* us predicted; program: objective [0-9.]* us, LP bound [0-9.]* us, gap [0-9.]* %, [0-9]* plans, [0-9]* nodes.*; [0-9.]* s$'
+    says mix.txt 'The integer program, ' 'objective [0-9.]* us' 'gap [0-9.]* %'
+else
+    says told.txt 'built without GLPK' 'placement: .* us predicted; [0-9.]* s$'
+fi
+"$etcc" "$e/mlp/mlp.etg" -v --to=placed -o placed.eti 2> told.txt
+says told.txt 'placement: one model, .* gap 0 %'
 
 # A loop's iterations, and a kernel with several tilings.
 "$etcc" "$source/tests/import/stories-llama.etg" --explain > llama.txt
