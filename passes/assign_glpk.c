@@ -262,6 +262,7 @@ static void search(struct master *s) {
     keep_better(s, et_assign_greedy(p, s->arena, &other), &other);
     keep_better(s, et_assign_partition(p, s->arena, &other), &other);
     int tries = groups < GROUPS ? groups * groups * (TRIES / (GROUPS * GROUPS)) : TRIES;
+    s->best_bound = fmax(s->best_bound, assign_rigid_bound(p, s->arena, out->objective));
     if (out->objective > s->best_bound * CLOSE) {
         assign_dive(s);
         assign_improve(p, s->arena, price, s->best_bound * CLOSE, tries, out);

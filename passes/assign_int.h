@@ -47,6 +47,10 @@ void assign_fix(assign_table *, int group, int range);
 typedef bool (*assign_plan_fn)(void *ctx, const int *range);
 bool assign_each_plan(assign_table *, double limit, assign_plan_fn, void *ctx);
 
+/* ---- assign_bound.c ---- */
+/* No choice is better than this, which is at most ABOVE; 0 where it would take too long to tell. */
+double assign_rigid_bound(const et_assign_problem *, et_arena *, double above);
+
 /* ---- assign_local.c ---- */
 /* Change *IO, an allowed choice, for the better, until its objective is at most TARGET or LIMIT
  * changes were tried. PRICE, by model, says what is worth trying. */

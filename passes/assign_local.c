@@ -45,6 +45,26 @@ struct change {
     int64_t moves[2];
 };
 
+/* Logarithm and exponential by sums and products alone: those of the library may differ in the last
+ * bit from one machine to another, and so would what is chosen. */
+static double ln(double v) {
+    int e;
+    double m = frexp(v, &e);
+    if (m < 0.7071067811865476) m *= 2, e--;
+    double t = (m - 1) / (m + 1), sq = t * t, sum = 0;
+    for (int k = 15; k >= 1; k -= 2)
+        sum = sum * sq + 1.0 / k;
+    return 2 * t * sum + e * 0.6931471805599453;
+}
+
+static double power_of_e(double v) {
+    if (v < -700) return 0;
+    double n = floor(v * 1.4426950408889634 + 0.5), r = v - n * 0.6931471805599453, sum = 1;
+    for (int k = 11; k >= 1; k--)
+        sum = 1 + sum * r / k;
+    return ldexp(sum, (int)n);
+}
+
 /* A number below N; the same ones in every build. */
 static int draw(struct local *s, int n) {
     s->state = s->state * 6364136223846793005u + 1442695040888963407u;
@@ -74,7 +94,7 @@ static double raise(const struct local *s, double v) {
 }
 
 static double energy_of(const struct local *s, double sum, double mean) {
-    return log(sum) / (1 << POWER) + assign_epsilon * mean * s->scale;
+    return ln(sum) / (1 << POWER) + assign_epsilon * mean * s->scale;
 }
 
 static double largest(const struct local *s, double t) {
@@ -269,11 +289,12 @@ static void cool(struct local *s, int steps, double target, et_assignment *now, 
     for (int k = 0; k < steps && io->objective > target; k++) {
         if (k % 4096 == 0) refresh(s), e = energy_of(s, s->sum, s->mean);
         double rest = 1 - (double)k / steps, t = first_heat * rest * rest + 1e-9;
-        if (k % 64 == 0) s->limit = exp(e + 20 * t) / s->scale;
+        if (k % 64 == 0) s->limit = power_of_e(e + 20 * t) / s->scale;
         propose(s, &c);
         double to = after(s, &c, saved);
         bool take = to <= e;
-        if (!take && to < e + 20 * t) take = draw(s, 1 << 20) < exp((e - to) / t) * (1 << 20);
+        if (!take && to < e + 20 * t)
+            take = draw(s, 1 << 20) < power_of_e((e - to) / t) * (1 << 20);
         if (!take) {
             undo(s, &c, saved);
             continue;
@@ -319,8 +340,9 @@ static void weigh_ranges(struct local *s, et_arena *a, const assign_prices *pric
                 least = fmin(least, cost[r]);
             }
             for (size_t r = 0; r < nr; r++)
-                sum += cost[r] =
-                    cost[r] < INFINITY ? exp((least - cost[r]) / (warmth * t)) + least_often : 0;
+                sum += cost[r] = cost[r] < INFINITY
+                                     ? power_of_e((least - cost[r]) / (warmth * t)) + least_often
+                                     : 0;
             for (size_t r = 0; r < nr; r++) {
                 at += cost[r] / sum;
                 s->upto[m][(size_t)g * nr + r] = r + 1 == nr ? 1 << 30 : (int)(at * (1 << 30));

@@ -80,10 +80,14 @@ static int by_price(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* The price of closing a loop: from its last group back to its first, all but one time. */
-static double closing(const assign_table *t, int last, int from, int start, int *out_changes) {
+/* Closing a loop, from its last group back to its first, all but one time: changes of range, and
+ * the price. */
+static int closing_changes(const assign_table *t, int last, int from, int start) {
+    return from == start ? 0 : segment_of(t, last)->trips - 1;
+}
+
+static double closing(const assign_table *t, int last, int from, int start) {
     int trips = segment_of(t, last)->trips;
-    *out_changes = from == start ? 0 : trips - 1;
     return trips > 1 ? (trips - 1) * move_price(t, last, from, start) : 0;
 }
 
@@ -102,16 +106,17 @@ static int ways(const assign_table *t, int g, int start, int changes, int r, str
         return n;
     }
     if (g == 0 || (trips > 1 && start != r)) return 0;
+    bool loop = starts(t, g - 1) > 1;
     for (int s = 0; s < starts(t, g - 1); s++)
         for (int from = 0; from < t->nr; from++) {
-            int more = 0;
-            double close = starts(t, g - 1) > 1 ? closing(t, g - 1, from, s, &more) : 0;
-            int before = changes - more - (from != r);
+            int before = changes - (from != r);
+            if (loop) before -= closing_changes(t, g - 1, from, s);
             if (before < 0) continue;
             double reach = state(t, g - 1, s, before)[from];
-            if (reach < INFINITY)
-                out[n++] =
-                    (struct step){s, before, from, reach + close + move_price(t, g - 1, from, r)};
+            if (!(reach < INFINITY)) continue;
+            double close = loop ? closing(t, g - 1, from, s) : 0;
+            out[n++] =
+                (struct step){s, before, from, reach + close + move_price(t, g - 1, from, r)};
         }
     return n;
 }
@@ -189,8 +194,8 @@ static int ends(assign_table *t) {
     for (int s = 0; s < starts(t, g); s++)
         for (int b = 0; b < t->nb; b++)
             for (int r = 0; r < t->nr; r++) {
-                int more = 0;
-                double close = starts(t, g) > 1 ? closing(t, g, r, s, &more) : 0;
+                int more = starts(t, g) > 1 ? closing_changes(t, g, r, s) : 0;
+                double close = starts(t, g) > 1 ? closing(t, g, r, s) : 0;
                 double reach = state(t, g, s, b)[r];
                 if (reach < INFINITY && b + more < t->nb)
                     t->end[n++] = (struct step){s, b, r, reach + close};

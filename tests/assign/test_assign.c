@@ -200,20 +200,19 @@ START_TEST(test_large) {
     int close = 0;
     for (uint64_t i = 0; i < 6; i++) {
         double gap = gap_of(true, i % 2 ? 4 : 2, i, 3, 60, 1);
-        ck_assert_double_le(gap, i % 2 ? 0.0125 : 0.01);
+        ck_assert_double_le(gap, i % 2 ? 0.015 : 0.01);
         close += gap <= 0.01;
     }
     ck_assert_int_ge(close, 5);
 }
 END_TEST
 
-/* Decoders of 64 layers. Two of them: LP's bound mixes ranges of loops that have to have one, and
- * in some instances the simplex method goes round in circles. */
+/* Decoders of 64 layers; of two, some with which the simplex method goes round in circles. */
 START_TEST(test_decoders) {
     for (uint64_t i = 0; i < 3; i++)
         ck_assert_double_le(gap_of(true, i % 2 ? 4 : 2, i, 1, 14, 64), 0.01);
-    for (uint64_t i = 0; i < 3; i++)
-        ck_assert_double_le(gap_of(true, i % 2 ? 4 : 2, i, 2, 14, 64), 0.02);
+    for (uint64_t i = 0; i < 7; i++)
+        ck_assert_double_le(gap_of(true, i % 2 ? 4 : 2, i, 2, 14, 64), 0.01);
 }
 END_TEST
 
@@ -223,17 +222,17 @@ START_TEST(test_lumps) {
     int close = 0;
     for (uint64_t i = 0; i < 3; i++) {
         double gap = gap_of(false, i % 2 ? 4 : 2, i, 3, 60, 1);
-        ck_assert_double_le(gap, 0.02);
+        ck_assert_double_le(gap, 0.025);
         close += gap <= 0.01;
     }
-    ck_assert_int_ge(close, 2);
+    ck_assert_int_ge(close, 1);
 }
 END_TEST
 
 int main(void) {
     Suite *s = suite_create("assign");
     TCase *t = tcase_create("assign");
-    tcase_set_timeout(t, 120);
+    tcase_set_timeout(t, 900); /* an unoptimised build with the sanitizers */
     tcase_add_test(t, test_every_choice);
     tcase_add_test(t, test_large);
     tcase_add_test(t, test_decoders);
