@@ -47,11 +47,30 @@ static void fold(struct fusion *f, et_value v) {
     add_name(f, name ? et_printf(f->e->arena, "%s (%s)", name, op) : op);
 }
 
+/* What a group of loop LOOP stores for V: a value that loops carry is what goes into the first
+ * iteration outside of them, and what an iteration leaves inside. */
+static et_value stored(const struct fusion *f, int loop, et_value v) {
+    const et_val *val = et_val_of(f->g, v);
+    for (int n = 2 * f->g->nloops; n > 0 && v.id; n--, val = et_val_of(f->g, v)) {
+        if (val->kind != ET_V_CARRY && val->kind != ET_V_LOOP) break;
+        const et_loop *l = &f->g->loops[val->node];
+        int inside = loop, k = 0;
+        while (inside >= 0 && inside != val->node)
+            inside = f->g->loops[inside].parent;
+        while (k < l->ncarry && l->carry[k].in.id != v.id && l->carry[k].result.id != v.id)
+            k++;
+        if (k == l->ncarry) break;
+        v = inside >= 0 ? l->carry[k].out : l->carry[k].init;
+    }
+    return v;
+}
+
 /* The node that the group is for: of a tensor computed, or the update of a state that is its
  * Nth. */
 static const et_node *node_of(const struct fusion *f, const et_group *gr, int nth) {
     const et_tensor *t = &f->e->p->tensors[gr->to.id];
-    if (t->kind != ET_TENSOR_STATE) return t->value.id ? et_node_of(f->g, t->value) : NULL;
+    if (t->kind != ET_TENSOR_STATE)
+        return t->value.id ? et_node_of(f->g, stored(f, gr->loop, t->value)) : NULL;
     for (int i = 0; i < f->g->nnodes; i++) {
         const et_node *n = &f->g->nodes[i];
         bool same = n->op->class == ET_CLASS_UPDATE && n->args[0].id == t->value.id;
@@ -67,8 +86,10 @@ static void put_group(struct fusion *f, const et_group *gr) {
         nth += o->to.id == gr->to.id;
     const et_node *n = node_of(f, gr, nth);
     if (!n) {
-        fprintf(to, "  %-16s%s holds no value of the model: what a slice adds to one, or the sum\n",
-                gr->name, explain_line(f->e, gr->loc));
+        bool value = f->e->p->tensors[gr->to.id].value.id != 0;
+        fprintf(to, "  %-16s%s %s\n", gr->name, explain_line(f->e, gr->loc),
+                value ? "copies what a loop starts from"
+                      : "holds no value of the model: what a slice adds to one, or the sum");
         return;
     }
     f->nfolded = 0;

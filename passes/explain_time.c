@@ -147,7 +147,8 @@ static void put_idle(const struct explain *e, const struct timing *tm, double to
     bool sliced = false;
     for (int i = 0; i < e->p->ngrids; i++)
         sliced |= e->p->grids[i].slice.count > 0;
-    if (e->m->dies > 1 && !sliced)
+    bool alone = !e->p->g->nmodels && strcmp(e->p->schedule, "static") == 0;
+    if (e->m->dies > 1 && alone && !sliced)
         fprintf(e->to,
                 "      hint: --slices=auto keeps events within a die where that is predicted "
                 "to be faster\n");

@@ -61,6 +61,7 @@ says experts.txt 'cannot be played'
 # Models that share the kernel, and why each has what it has.
 "$etcc" "$e/mlp/mlp.etg" "$e/moe/moe.etg" --weight=moe=2 --explain > mix.txt
 whole mix.txt $all
+! grep -q slices mix.txt || die 'a hint that mixes cannot follow'
 says mix.txt 'moe gets [0-9]* CUs' 'its time counts 2 times' 'because: ' '(taken)' 'weight=mlp=2'
 "$etcc" "$e/mlp/mlp.etg" "$e/moe/moe.etg" --placement=all --explain > one_by_one.txt
 says one_by_one.txt 'mlp gets 304 CUs' 'All share all CUs' 'placement=all'
@@ -85,7 +86,8 @@ says told.txt 'placement: one model, .* gap 0 %'
 # A loop's iterations, and a kernel with several tilings.
 "$etcc" "$source/tests/import/stories-llama.etg" --explain > llama.txt
 whole llama.txt $all
-says llama.txt 'In each of the 4 iterations of l' '4 runs of'
+says llama.txt 'In each of the 4 iterations of l' '4 runs of' '^  x  *(line [0-9]*) map' 'hint: --slices=auto'
+! grep -q 'holds no value' llama.txt || die 'slices where there are none'
 cat > tall.etg << 'END'
 model tall
 dim N in 1..4096
