@@ -1,5 +1,4 @@
-/* A program from its text to its schedule, on every machine model in turn by the text's first byte.
- */
+/* A program from its text to its schedule, in slices or by one of the ways to schedule it. */
 #include "frontend.h"
 #include "fuzz.h"
 #include "passes.h"
@@ -8,6 +7,19 @@
 #include <string.h>
 
 enum { MAX_NODES = FUZZ_SMALL ? 24 : 1000 };
+
+/* By the text, so that an input means the same every time. */
+static void choose(et_pass_options *o, const char *text, size_t bytes) {
+    static const char *const schedule[] = {"static", "dynamic", "hybrid"};
+    static const int slices[] = {2, 3, 8, ET_SLICES_AUTO};
+    uint32_t sum = 0;
+    for (size_t i = 0; i < bytes; i++)
+        sum = sum * 33 + (uint8_t)text[i];
+    if (sum % 2)
+        o->slices = slices[sum / 2 % 4];
+    else
+        o->schedule = schedule[sum / 2 % 3];
+}
 
 /* Errors are told, and nothing else says no: a graph means there were none. */
 static void compile(et_arena *arena, const char *text, size_t bytes) {
@@ -23,6 +35,7 @@ static void compile(et_arena *arena, const char *text, size_t bytes) {
                              .dump_to = fuzz_sink(),
                              .check_text = true};
         et_program *p = NULL;
+        choose(&o, text, bytes);
         bool ok = et_passes_run(g, &o, &p);
         FUZZ_EXPECT(ok == (et_diag_errors(diags) == 0));
         FUZZ_EXPECT(!ok || p);
