@@ -366,7 +366,7 @@ void et_graph_hint_dynamic(et_graph *g, et_value v, bool dynamic) {
 }
 
 et_share et_share_of(double from, double to) {
-    if (!(from >= 0 && to <= 1)) return (et_share){0};
+    if (!(from >= 0 && from < to && to <= 1)) return (et_share){0};
     et_share s = {(int)(from * 1e6 + 0.5), (int)(to * 1e6 + 0.5)};
     return s.from < s.to ? s : (et_share){0};
 }
