@@ -2,8 +2,6 @@
 #include "cost.h"
 #include "frontend.h"
 #include "mixes.h"
-#include "op_util.h"
-#include "ops.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,60 +16,6 @@ struct mix_program {
     double *left; /* by slot: when its last tile was done */
     int count[MIX_MODELS];
 };
-
-/* ---- inputs ---- */
-
-/* Larger tensors do not decide who waits for what. */
-enum { MOST_ELEMENTS = 1 << 24 };
-
-static bool is_positions(const et_val *v) {
-    const char *name = v->name ? v->name : "";
-    size_t n = strlen(name), k = strlen("positions");
-    return n >= k && strcmp(name + n - k, "positions") == 0;
-}
-
-/* Positions are those of sequences in the middle of generation, other integers count up, and what
- * integers are made of (a router's scores) is random. */
-static et_tensor_data *fill(et_arena *a, const et_graph *g, int value, const int64_t *syms,
-                            int64_t context) {
-    const et_val *v = &g->vals[value];
-    et_tensor_data d = {.dtype = v->shape.dtype == ET_I32 ? ET_I32 : ET_F32, .rank = v->shape.rank};
-    for (int i = 0; i < d.rank; i++)
-        d.dim[i] = et_eval(g->exprs, v->shape.dim[i], syms, NULL);
-    int64_t n = et_tensor_count(&d);
-    if (n < 0 || n > MOST_ELEMENTS) return NULL;
-    uint64_t seed = (uint64_t)value;
-    et_tensor_data *out = et_alloc(a, sizeof *out);
-    *out = d;
-    out->p = et_alloc(a, (size_t)n * 4);
-    for (int64_t i = 0; i < n; i++) {
-        seed = seed * 6364136223846793005u + 1442695040888963407u;
-        if (d.dtype == ET_I32)
-            out->i[i] = (int32_t)(is_positions(v) ? context - 1 : i);
-        else
-            out->f[i] = (float)(seed >> 40) / (1 << 23) - 1;
-    }
-    return out;
-}
-
-static et_sim_values *make_values(et_arena *a, et_program *p, const int64_t *syms, int64_t context,
-                                  char *err) {
-    const et_graph *g = p->g;
-    bool *decides = et_alloc(a, (size_t)g->nvals);
-    et_tensor_data **given = et_alloc(a, (size_t)g->nvals * sizeof *given);
-    for (int i = 0; i < g->nnodes; i++) {
-        const et_node *n = &g->nodes[i];
-        bool integers = n->result.id && g->vals[n->result.id].shape.dtype == ET_I32;
-        for (int k = 0; integers && k < n->nargs; k++)
-            decides[n->args[k].id] = g->vals[n->args[k].id].shape.dtype != ET_I32;
-    }
-    for (int i = 1; i < g->nvals; i++) {
-        const et_val *v = &g->vals[i];
-        bool input = v->kind == ET_V_INPUT && v->shape.dtype == ET_I32;
-        if (v->kind != ET_V_CONST && (input || decides[i])) given[i] = fill(a, g, i, syms, context);
-    }
-    return et_sim_values_create(p, syms, given, err);
-}
 
 /* ---- programs ---- */
 
@@ -117,7 +61,9 @@ struct mix_program *mix_compile(const struct mix *m, et_arena *a, const char *pl
         et_sample_symbols(g->exprs, syms);
         memcpy(mp->syms, syms[1], sizeof mp->syms);
         number_slots(mp, a);
-        mp->values = make_values(a, mp->p, mp->syms, m->context, err);
+        /* Sequences are in the middle of generation. */
+        const et_sim_known positions = {"positions", (int32_t)(m->context - 1)};
+        mp->values = et_sim_values_guess(a, mp->p, mp->syms, &positions, err);
     }
     if (mp->values) return mp;
     fprintf(stderr, "etmixes: %s\n", err);

@@ -2,7 +2,6 @@
  * are in their bodies then, to each as much as it has of the CUs that are busy; what is left is
  * waiting for events, and the launch itself. */
 #include "explain_int.h"
-#include "floor_plan.h"
 #include "simulate.h"
 #include <math.h>
 #include <stdlib.h>
@@ -102,7 +101,7 @@ static bool play(struct timing *tm, const int64_t *syms, et_sim_mode mode, et_si
                         .value = value,
                         .task = mode == ET_SIM_AS_SCHEDULED ? add_task : NULL,
                         .ctx = tm};
-    tm->values = et_floor_values(e->arena, e->p, syms);
+    tm->values = et_sim_values_guess(e->arena, e->p, syms, NULL, err);
     bool ok = et_simulate(e->p, &o, r, err);
     et_sim_values_destroy(tm->values);
     tm->values = NULL;

@@ -70,7 +70,7 @@ static void task(void *ctx, const et_sim_task *t) {
 static bool play(et_program *p, const et_machine *m, const et_profile *profile, const int64_t *syms,
                  struct drawing *d, char err[ET_SIM_ERR]) {
     const et_program *part = et_simulated_part(p, syms);
-    struct player player = {et_floor_values(d->arena, p, syms), d};
+    struct player player = {et_sim_values_guess(d->arena, p, syms, NULL, err), d};
     et_sim_options o = {
         .machine = m, .profile = profile, .syms = syms, .value = value, .ctx = &player};
     bool ok = et_simulate(p, &o, &d->result, err);

@@ -13,10 +13,4 @@
  * its drawing. Routing is drawn at random, the same each time. */
 bool et_floor_plan(et_program *, const et_machine *, const et_profile *, FILE *);
 
-/* What a launch with these symbols might find in the integer tensors it depends on
- * (floor_values.c): positions and the like count up, what is worked out from reals is worked out
- * from random ones. For et_sim_options.value, and not longer than the arena; freed with
- * et_sim_values_destroy. NULL where that is not to be had. */
-struct et_sim_values *et_floor_values(et_arena *, et_program *, const int64_t *syms);
-
 #endif

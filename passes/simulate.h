@@ -105,6 +105,16 @@ typedef struct et_sim_values et_sim_values;
 struct et_tensor_data;
 et_sim_values *et_sim_values_create(et_program *p, const int64_t *syms,
                                     struct et_tensor_data *const *given, char err[ET_SIM_ERR]);
+/* Integer inputs whose name ends so are IS in every element. */
+typedef struct {
+    const char *name;
+    int32_t is;
+} et_sim_known;
+/* The same of what a launch might find: integer inputs count up, unless KNOWN (or NULL) says what
+ * they are, and what integers are made of (a router's scores) is random, the same each time. Not
+ * for longer than the arena. */
+et_sim_values *et_sim_values_guess(et_arena *, et_program *p, const int64_t *syms,
+                                   const et_sim_known *known, char err[ET_SIM_ERR]);
 void et_sim_values_destroy(et_sim_values *);
 /* As et_sim_options.value; CTX is the et_sim_values. */
 bool et_sim_value(void *values, int tensor, int64_t iteration, const int64_t *index, int64_t *out);

@@ -1,15 +1,22 @@
 /* Likely contents of the integer tensors that decide who waits for what: inputs count up, and where
  * a node makes integers of reals (which experts a token goes to), the reals are random. */
-#include "floor_plan.h"
 #include "op_util.h"
 #include "ops.h"
 #include "simulate.h"
+#include <string.h>
 
-/* Larger tensors are not filled for a drawing. */
+/* Larger tensors are not filled for a prediction. */
 enum { MOST_ELEMENTS = 1 << 24 };
 
-static et_tensor_data *fill(et_arena *a, const et_graph *g, const et_shape *s, const int64_t *syms,
-                            uint64_t seed) {
+static bool ends_with(const char *name, const char *end) {
+    size_t n = name ? strlen(name) : 0, k = strlen(end);
+    return n >= k && strcmp(name + n - k, end) == 0;
+}
+
+static et_tensor_data *fill(et_arena *a, const et_graph *g, const et_val *v, const int64_t *syms,
+                            uint64_t seed, const et_sim_known *known) {
+    const et_shape *s = &v->shape;
+    bool same = known && ends_with(v->name, known->name);
     et_tensor_data d = {.dtype = s->dtype, .rank = s->rank};
     for (int i = 0; i < s->rank; i++)
         d.dim[i] = et_eval(g->exprs, s->dim[i], syms, NULL);
@@ -21,7 +28,7 @@ static et_tensor_data *fill(et_arena *a, const et_graph *g, const et_shape *s, c
     for (int64_t i = 0; i < n; i++) {
         seed = seed * 6364136223846793005u + 1442695040888963407u;
         if (s->dtype == ET_I32)
-            out->i[i] = (int32_t)i;
+            out->i[i] = same ? known->is : (int32_t)i;
         else
             out->f[i] = (float)(seed >> 40) / (1 << 23) - 1;
     }
@@ -35,9 +42,9 @@ static bool is_guessed(const et_graph *g, int value, const bool *decides) {
     return v->shape.dtype == ET_I32 ? v->kind == ET_V_INPUT : decides[value];
 }
 
-struct et_sim_values *et_floor_values(et_arena *a, et_program *p, const int64_t *syms) {
+et_sim_values *et_sim_values_guess(et_arena *a, et_program *p, const int64_t *syms,
+                                   const et_sim_known *known, char err[ET_SIM_ERR]) {
     const et_graph *g = et_simulated_part(p, syms)->g;
-    char err[ET_SIM_ERR];
     bool *decides = et_alloc(a, (size_t)g->nvals);
     et_tensor_data **given = et_alloc(a, (size_t)g->nvals * sizeof *given);
     for (int i = 0; i < g->nnodes; i++) {
@@ -47,6 +54,6 @@ struct et_sim_values *et_floor_values(et_arena *a, et_program *p, const int64_t 
             decides[n->args[k].id] = true;
     }
     for (int i = 1; i < g->nvals; i++)
-        if (is_guessed(g, i, decides)) given[i] = fill(a, g, &g->vals[i].shape, syms, (uint64_t)i);
+        if (is_guessed(g, i, decides)) given[i] = fill(a, g, &g->vals[i], syms, (uint64_t)i, known);
     return et_sim_values_create(p, syms, given, err);
 }
