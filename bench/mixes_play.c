@@ -19,19 +19,12 @@ struct mix_program {
 
 /* ---- programs ---- */
 
-static int64_t iterations(const et_graph *g, int loop) {
-    int64_t n = 1;
-    for (; loop >= 0; loop = g->loops[loop].parent)
-        n *= g->loops[loop].hi - g->loops[loop].lo;
-    return n;
-}
-
 static void number_slots(struct mix_program *mp, et_arena *a) {
     int64_t n = 0;
     mp->slot = et_alloc(a, (size_t)(mp->p->ngrids + 1) * sizeof *mp->slot);
     for (int i = 0; i < mp->p->ngrids; i++) {
         mp->slot[i] = (int)n;
-        n += iterations(mp->p->g, mp->p->grids[i].loop);
+        n += (int64_t)et_loop_trips(mp->p->g, mp->p->grids[i].loop);
     }
     mp->slot[mp->p->ngrids] = (int)n;
     mp->number = et_alloc(a, (size_t)(n + 1) * sizeof *mp->number);

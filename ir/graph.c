@@ -278,6 +278,13 @@ et_block *et_graph_loop_body(et_graph *g, int loop) {
     return &loop_of(g, loop)->body;
 }
 
+double et_loop_trips(const et_graph *g, int loop) {
+    double n = 1;
+    for (; loop >= 0; loop = g->loops[loop].parent)
+        n *= (double)(g->loops[loop].hi - g->loops[loop].lo);
+    return n;
+}
+
 et_value et_graph_carry(et_graph *g, int loop, et_value init) {
     et_loop *l = loop_of(g, loop);
     et_val from = *et_val_of(g, init);

@@ -193,6 +193,9 @@ et_block *et_graph_loop_body(et_graph *, int loop);
 int et_graph_stack(et_graph *, const char *name, int64_t lo, int64_t hi, et_loc);
 /* " each e in 0..8": the loops of a weight that only stack. */
 void et_stacks_print(const et_graph *, int nloops, const int *loops, FILE *);
+/* How often the body of LOOP runs in a launch, those of the loops around it multiplied in; 1 for
+ * -1. */
+double et_loop_trips(const et_graph *, int loop);
 /* Make INIT loop-carried in LOOP; returns the value the body reads. */
 et_value et_graph_carry(et_graph *, int loop, et_value init);
 /* Close the carry whose body value is IN with what an iteration leaves; shapes must be equal (false

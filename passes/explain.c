@@ -22,13 +22,6 @@ const char *explain_dims(const struct explain *e, const int64_t *syms) {
     return text ? text : "any launch";
 }
 
-double explain_trips(const struct explain *e, int loop) {
-    double n = 1;
-    for (; loop >= 0; loop = e->p->g->loops[loop].parent)
-        n *= (double)(e->p->g->loops[loop].hi - e->p->g->loops[loop].lo);
-    return n;
-}
-
 const et_group *explain_group(const struct explain *e, const et_grid *g) {
     for (int i = 0; i < e->p->ngroups; i++)
         if (strcmp(e->p->groups[i].name, g->name) == 0) return &e->p->groups[i];

@@ -25,8 +25,6 @@ const char *explain_us(const struct explain *, double us);
 const char *explain_bytes(const struct explain *, double bytes);
 /* "N = 3, M = 4", or "any launch" where there are no dims. */
 const char *explain_dims(const struct explain *, const int64_t *syms);
-/* How often a launch runs what is in the loop (-1: in none). */
-double explain_trips(const struct explain *, int loop);
 /* The group a grid was made of, NULL where it is not known. */
 const et_group *explain_group(const struct explain *, const et_grid *);
 /* " (line 12)" of the source, or nothing. */

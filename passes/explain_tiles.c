@@ -90,7 +90,7 @@ static void count_made(const struct explain *e, int loop, struct made *out) {
         if (of != loop) continue;
         out->events++;
         out->scope[p->events[i].scope]++;
-        out->counters += p->events[i].words / explain_trips(e, loop);
+        out->counters += p->events[i].words / et_loop_trips(e->p->g, loop);
     }
     for (int g = 0; g < p->ngrids; g++)
         if (p->grids[g].loop == loop) out->waits += p->grids[g].nwaits > 0;
@@ -107,7 +107,7 @@ static void put_loop(const struct explain *e, int loop) {
     if (loop < 0)
         fprintf(e->to, "  Outside of loops:");
     else
-        fprintf(e->to, "  In each of the %.0f iterations of %s%s%s:", explain_trips(e, loop),
+        fprintf(e->to, "  In each of the %.0f iterations of %s%s%s:", et_loop_trips(e->p->g, loop),
                 e->p->g->loops[loop].name, model ? " of " : "", model ? model : "");
     if (before)
         fprintf(e->to,

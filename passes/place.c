@@ -92,13 +92,6 @@ static void price_moves(const struct place *s, et_assign_problem *p) {
 
 /* ---- the models ---- */
 
-static double trips_of(const et_graph *g, int loop) {
-    double n = 1;
-    for (; loop >= 0; loop = g->loops[loop].parent)
-        n *= (double)(g->loops[loop].hi - g->loops[loop].lo);
-    return n < MOST_TRIPS ? n : MOST_TRIPS;
-}
-
 struct written {
     et_program *p;
     const int64_t *syms;
@@ -162,7 +155,8 @@ static void build_model(struct place *s, int i, int n, const int64_t *syms) {
         const et_grid *g = &p->grids[s->grid[i][k]];
         cost_group(s, g, syms, us + k * s->nranges, &memory[k], &bytes[k]);
         if (g->loop != last)
-            segment[nsegments++] = (et_assign_segment){k, 0, (int)trips_of(p->g, g->loop)};
+            segment[nsegments++] =
+                (et_assign_segment){k, 0, (int)fmin(et_loop_trips(p->g, g->loop), MOST_TRIPS)};
         segment[nsegments - 1].count++;
         last = g->loop;
     }

@@ -5,13 +5,6 @@
 
 enum { WHOLE = 1000000 };
 
-static double trips_of(const et_graph *g, int loop) {
-    double n = 1;
-    for (; loop >= 0; loop = g->loops[loop].parent)
-        n *= (double)(g->loops[loop].hi - g->loops[loop].lo);
-    return n;
-}
-
 bool et_pass_share(et_pipeline *pl) {
     et_program *p = pl->p;
     et_graph *g = pl->g;
@@ -24,7 +17,7 @@ bool et_pass_share(et_pipeline *pl) {
     for (int i = 0; i < p->ngrids && g->nmodels; i++) {
         const et_grid *gr = &p->grids[i];
         double us = et_grid_cost_profiled(p, gr, pl->opt->machine, pl->opt->profile, syms[1]).us;
-        work[gr->model] += us * trips_of(g, gr->loop) * g->model[gr->model].weight;
+        work[gr->model] += us * et_loop_trips(g, gr->loop) * g->model[gr->model].weight;
     }
     for (int m = 0; m < g->nmodels; m++)
         all += work[m];
