@@ -238,9 +238,9 @@ bool et_pass_slice(et_pipeline *pl) {
     bool fixed = !o->schedule || strcmp(o->schedule, "static") == 0;
     bool choose = o->slices == ET_SLICES_AUTO, asked = o->verbose || o->dump;
     int count = choose ? o->machine->dies : o->slices;
-    if (!fixed || count < 2 || count > ET_MAX_SLICES || pl->g->nmodels || is_sliced(pl->p))
-        return true;
-    if (choose && o->quick) return true; /* costs are compared many times over */
+    if (!fixed || count < 2 || count > ET_MAX_SLICES || is_sliced(pl->p)) return true;
+    if (choose && (o->quick || pl->g->nmodels))
+        return true; /* costs are compared many times over */
     bool pays = (choose || asked) && !o->quick && et_slicing_pays(pl, count);
     if (pays || !choose) et_slice_groups(pl->p, count, o);
     return true;
