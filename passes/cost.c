@@ -113,11 +113,11 @@ static double ceiling(double a, double b) {
     return (double)(int64_t)((a + b - 1) / b);
 }
 
-/* How many tiles the busiest CU has. Slices that are as many as the dies have one each. */
-static double rounds_of(const et_grid *g, const et_machine *m, double tiles) {
-    int count = g->slice.count;
-    if (!count) return ceiling(tiles, m->cus);
-    return ceiling(count, m->dies) * ceiling(ceiling(tiles, count), m->cus / m->dies);
+/* How many tiles the busiest CU has. A slice's are all on one die. */
+static double rounds_of(const et_grid_cost *c, double cus, double dies) {
+    double per_die = cus / dies < 1 ? 1 : (double)(int64_t)(cus / dies);
+    if (!c->slices) return ceiling(c->tiles, cus < 1 ? 1 : cus);
+    return ceiling(c->slices, dies) * ceiling(ceiling(c->tiles, c->slices), per_die);
 }
 
 et_grid_cost et_grid_cost_at(et_program *p, const et_grid *g, const et_machine *m,
@@ -128,13 +128,14 @@ et_grid_cost et_grid_cost_at(et_program *p, const et_grid *g, const et_machine *
     if (!e.vars) et_bug("out of memory");
     et_tile_cost t = et_tile_cost_of(p, f, et_func_elements(p, f), m, value_fn, &e);
     et_grid_cost c = {.tiles = (double)et_eval(e.x, et_grid_tiles(p, g), syms, e.vars)};
+    c.slices = g->slice.count;
     c.cache_bytes = t.cache_bytes * c.tiles;
     c.matrix_flops = t.matrix_flops * c.tiles;
     c.vector_flops = t.vector_flops * c.tiles;
     memory_traffic(&e, g, &c);
     c.tile_us = et_tile_us(&t, m);
     double tile = c.tile_us + ET_DEPENDENT_LOADS * m->latency_us;
-    c.us = most(c.memory_bytes / (m->hbm_gbs * 1e3), rounds_of(g, m, c.tiles) * tile);
+    c.us = most(c.memory_bytes / (m->hbm_gbs * 1e3), rounds_of(&c, m->cus, m->dies) * tile);
     free(e.vars);
     return c;
 }
@@ -148,9 +149,8 @@ et_grid_cost et_grid_cost_profiled(et_program *p, const et_grid *g, const et_mac
 
 double et_grid_us_on(const et_grid_cost *c, const et_machine *m, double cus, double dies) {
     double gbs = dies < m->dies && dies * m->die_gbs < m->hbm_gbs ? dies * m->die_gbs : m->hbm_gbs;
-    double rounds = ceiling(c->tiles, cus < 1 ? 1 : cus);
     return most(c->memory_bytes / (gbs * 1e3),
-                rounds * (c->tile_us + ET_DEPENDENT_LOADS * m->latency_us));
+                rounds_of(c, cus, dies) * (c->tile_us + ET_DEPENDENT_LOADS * m->latency_us));
 }
 
 /* ---- a launch ---- */

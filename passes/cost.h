@@ -11,6 +11,7 @@ typedef struct {
     double matrix_flops, vector_flops;
     double tile_us; /* predicted time of a CU for one tile, once its data is near */
     double us;      /* predicted time of the grid alone */
+    int slices;     /* that its tiles are dealt in, or 0 */
 } et_grid_cost;
 
 typedef struct {
@@ -24,6 +25,9 @@ typedef struct {
  * ET_LARGE nothing changes in kind, so larger bounds decide like it. */
 enum { ET_SAMPLES = 3, ET_MAX_SYMS = 64, ET_LARGE = 1024 };
 void et_sample_symbols(const et_exprs *, int64_t syms[ET_SAMPLES][ET_MAX_SYMS]);
+
+/* Positions attended to, where only the launch knows. */
+enum { ET_GUESSED_CONTEXT = 256 };
 
 /* What one tile asks of the CU it runs on. */
 typedef struct {

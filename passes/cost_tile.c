@@ -1,10 +1,7 @@
 /* What one tile does, step by step: bytes it asks the caches for and operations. */
 #include "cost.h"
 
-enum {
-    GUESSED_CONTEXT = 256, /* positions attended to, where only the launch knows */
-    OPS_PER_FUNCTION = 20, /* vector instructions of exp, sin, ... */
-};
+enum { OPS_PER_FUNCTION = 20 }; /* vector instructions of exp, sin, ... */
 
 /* ---- one element of an expression ---- */
 
@@ -114,7 +111,7 @@ static void cost_contract(struct tile *t, const et_step *s, const et_step_elemen
 }
 
 static void cost_attend(struct tile *t, const et_step *s, const et_step_elements *e) {
-    double n = value(t, s->pextent, GUESSED_CONTEXT);
+    double n = value(t, s->pextent, ET_GUESSED_CONTEXT);
     t->c.cache_bytes += n * s->depth * (e->k.bytes + e->v.bytes);
     t->c.vector_flops += n * s->depth * s->heads * 4;
 }

@@ -114,8 +114,24 @@ static void put_search(const struct explain *e, const et_found_place *f) {
             f->nodes);
 }
 
+static void put_slices(const struct explain *e, int model) {
+    const et_graph *g = e->p->g;
+    const et_found_slices *s = &e->found->slices[model];
+    if (!s->known) return;
+    fprintf(e->to, "  %s %s in %d slices%s, one for each die in turn: cut %s %s.\n",
+            g->nmodels ? g->model[model].name : "It", s->taken ? "is" : "is not", s->count,
+            s->taken ? "" : ", though it could be", s->taken ? "are" : "would be", s->cuts);
+    fprintf(e->to,
+            "    because: predicted alone on %d dies, it takes %s in slices and %s without, with "
+            "%.0f and %.0f events of the device.\n",
+            s->dies, explain_us(e, s->us[1]), explain_us(e, s->us[0]), s->device_events[1],
+            s->device_events[0]);
+}
+
 void explain_place(struct explain *e) {
     fprintf(e->to, "\nPLACEMENT: which CUs\n");
+    for (int m = 0; e->found && (m == 0 || m < e->p->g->nmodels); m++)
+        put_slices(e, m);
     if (e->p->g->nmodels < 2) {
         fprintf(e->to,
                 "  One model: every task may use all %d CUs, since none is predicted to be faster "

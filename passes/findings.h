@@ -48,6 +48,16 @@ typedef struct {
     double played[ET_MAX_MODELS]; /* when it is done, beside the others */
 } et_found_place;
 
+/* A model as it is, and with the products cut that were chosen, or would have been the best ones.
+ */
+typedef struct {
+    bool known, taken;
+    int count, dies;         /* slices; what it was compared on */
+    const char *cuts;        /* names of the products */
+    double us[2];            /* predicted: as it is, in slices */
+    double device_events[2]; /* in a launch */
+} et_found_slices;
+
 typedef struct et_finding {
     const et_graph *g; /* they are of */
     et_found_choice *choice;
@@ -55,6 +65,7 @@ typedef struct et_finding {
     et_found_fusion fusion[ET_MAX_MODELS];
     et_found_events *events; /* by loop, from 1; [0] is outside of loops; NULL: not inferred */
     et_found_place place;
+    et_found_slices slices[ET_MAX_MODELS];
     struct et_finding *next;
 } et_finding;
 

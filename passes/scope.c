@@ -87,20 +87,23 @@ void et_infer_scopes(et_program *p) {
 
 /* ---- how many ---- */
 
-/* The innermost loop around tasks that notify the event, or -1. */
-static int loop_of(const et_program *p, int event) {
-    int loop = -1;
+/* A grid that notifies the event, or NULL. */
+static const et_grid *notifier(const et_program *p, int event) {
+    const et_grid *g = NULL;
     for (int i = 0; i < p->ngrids; i++)
         for (int k = 0; k < p->grids[i].nnotifies; k++)
-            if (p->grids[i].notifies[k].event == event) loop = p->grids[i].loop;
-    return loop;
+            if (p->grids[i].notifies[k].event == event) g = &p->grids[i];
+    return g;
 }
 
-void et_tell_scopes(const et_program *p, FILE *to) {
+void et_tell_scopes(const et_program *p, int model, FILE *to) {
     for (int l = -1; l < p->g->nloops; l++) {
         int n[ET_SCOPE_SYSTEM + 1] = {0}, all = 0;
-        for (int e = 0; e < p->nevents; e++)
-            if (loop_of(p, e) == l) n[p->events[e].scope]++, all++;
+        for (int e = 0; e < p->nevents; e++) {
+            const et_grid *g = notifier(p, e);
+            if ((g ? g->loop : -1) != l || (model >= 0 && (!g || g->model != model))) continue;
+            n[p->events[e].scope]++, all++;
+        }
         if (!all) continue;
         fprintf(to, "# events %s%s:", l < 0 ? "outside loops" : "in an iteration of ",
                 l < 0 ? "" : p->g->loops[l].name);
@@ -112,4 +115,13 @@ void et_tell_scopes(const et_program *p, FILE *to) {
         }
         fputc('\n', to);
     }
+}
+
+double et_device_events(const et_program *p, int model) {
+    double n = 0;
+    for (int e = 0; e < p->nevents; e++) {
+        const et_grid *g = p->events[e].scope == ET_SCOPE_DEVICE ? notifier(p, e) : NULL;
+        if (g && g->model == model) n += et_loop_trips(p->g, g->loop);
+    }
+    return n;
 }

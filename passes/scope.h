@@ -6,7 +6,9 @@
 
 /* Set the scope of every event from the slices of the tasks that notify it and wait for it. */
 void et_infer_scopes(et_program *);
-/* A comment per loop: how many events there are of each scope. */
-void et_tell_scopes(const et_program *, FILE *);
+/* A comment per loop: how many events MODEL's tasks notify there, or all (-1), of each scope. */
+void et_tell_scopes(const et_program *, int model, FILE *);
+/* Events of the device in a launch of MODEL, those in loops as often as the loop goes round. */
+double et_device_events(const et_program *, int model);
 
 #endif

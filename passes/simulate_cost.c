@@ -150,7 +150,9 @@ static int64_t extent_of(const struct reader *r, int var) {
         e = st->pextent;
     int64_t lo, hi, n = size_now(r->g, e, -1);
     if (n >= 0) return n;
-    return et_bounds(r->s->x, e, &lo, &hi) && hi > 0 ? hi : 1;
+    n = et_bounds(r->s->x, e, &lo, &hi) && hi > 0 ? hi : 1;
+    bool guess = st->kind == ET_STEP_ATTEND && var == st->pvar && n > ET_GUESSED_CONTEXT;
+    return guess ? ET_GUESSED_CONTEXT : n;
 }
 
 static struct range range_of_var(const struct reader *r, int var) {

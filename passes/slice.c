@@ -214,17 +214,29 @@ static void tell(const struct slicing *s, const et_pass_options *o) {
     }
 }
 
-int et_slice_groups(et_program *p, int count, const et_pass_options *o) {
+static struct slicing begin(et_program *p, int count) {
     et_arena *a = p->g->arena;
     struct slicing s = {.p = p, .x = p->g->exprs, .count = count, .ntensors = p->ntensors};
     s.axis = et_alloc(a, (size_t)(p->ngroups + 1) * sizeof *s.axis);
     s.cut = et_alloc(a, (size_t)(p->ngroups + 1) * sizeof *s.cut);
     s.split = et_alloc(a, (size_t)(p->ntensors + 1) * sizeof *s.split);
-    int cuts = 0;
     for (int i = 0; i < p->ngroups; i++)
         s.axis[i] = WHOLE;
+    return s;
+}
+
+bool *et_slice_cuts(et_program *p, int count) {
+    struct slicing s = begin(p, count);
     for (int i = 0; i < p->ngroups; i++)
         try_cut(&s, i);
+    return s.cut;
+}
+
+int et_slice_groups(et_program *p, int count, const bool *cut, const et_pass_options *o) {
+    struct slicing s = begin(p, count);
+    int cuts = 0;
+    for (int i = 0; i < p->ngroups; i++)
+        if (!cut || cut[i]) try_cut(&s, i);
     for (int i = 0; i < p->ngroups; i++)
         cuts += s.cut[i];
     if (!cuts) return 0;
@@ -233,15 +245,24 @@ int et_slice_groups(et_program *p, int count, const et_pass_options *o) {
     return cuts;
 }
 
+static bool has_shares(const et_graph *g) {
+    bool given = false;
+    for (int m = 0; m < g->nmodels; m++)
+        given |= g->model[m].share.to > 0;
+    return given;
+}
+
 bool et_pass_slice(et_pipeline *pl) {
     const et_pass_options *o = pl->opt;
     bool fixed = !o->schedule || strcmp(o->schedule, "static") == 0;
-    bool choose = o->slices == ET_SLICES_AUTO, asked = o->verbose || o->dump;
+    bool choose = o->slices == ET_SLICES_AUTO, asked = o->verbose || o->dump || o->findings;
     int count = choose ? o->machine->dies : o->slices;
     if (!fixed || count < 2 || count > ET_MAX_SLICES || is_sliced(pl->p)) return true;
-    if (choose && (o->quick || pl->g->nmodels))
-        return true; /* costs are compared many times over */
-    bool pays = (choose || asked) && !o->quick && et_slicing_pays(pl, count);
-    if (pays || !choose) et_slice_groups(pl->p, count, o);
+    if (choose && (o->quick || has_shares(pl->g) || pl->g->nmodels))
+        return true; /* costs are compared many times over; and a division that was given stands */
+    const bool *cut = NULL;
+    if (choose || (asked && !o->quick && !has_shares(pl->g)))
+        cut = et_slices_chosen(pl, count, !choose);
+    if (cut || !choose) et_slice_groups(pl->p, count, cut, o);
     return true;
 }

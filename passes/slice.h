@@ -4,10 +4,14 @@
 
 #include "pipeline.h"
 
-/* Cut what can be cut of a program at stage fused into COUNT slices; how many products were. */
-int et_slice_groups(et_program *, int count, const et_pass_options *);
-/* Is a launch of it predicted to take less time in COUNT slices? (slice_try.c) Tells what it found
- * where the options ask for that. */
-bool et_slicing_pays(et_pipeline *, int count);
+/* Groups of a program at stage fused whose products can be cut into COUNT, by group; in its arena.
+ */
+bool *et_slice_cuts(et_program *, int count);
+/* Cut those of CUT, or all where it is NULL, and slice what they come from; how many were. */
+int et_slice_groups(et_program *, int count, const bool *cut, const et_pass_options *);
+/* Groups whose products the program of placement cuts, by group; NULL where it says nothing
+ * (slice_choose.c). With ALL it is not asked, and all are. Tells what it found where the options ask
+ * for that. */
+bool *et_slices_chosen(et_pipeline *, int count, bool all);
 
 #endif
