@@ -29,7 +29,6 @@ struct placing {
     bool ranges;     /* static grids may be on a part of their model's share */
     et_share *given; /* by grid: the range that the user said */
     place_player *player;
-    int64_t tasks; /* of a launch */
     struct choice best;
     double us, done[ET_MAX_MODELS]; /* of it */
     const char *taken;
@@ -86,7 +85,7 @@ static struct choice choice_of(const struct place *s, const et_assignment *a) {
 static double play(struct placing *p, const struct choice *c, double done[ET_MAX_MODELS]) {
     double worst = 0;
     write_choice(p, c);
-    if (place_launch(p->player, -1, done, &p->tasks) >= INFINITY) return INFINITY;
+    if (place_launch(p->player, -1, done) >= INFINITY) return INFINITY;
     for (int m = 0; m < p->s.nmodels; m++)
         worst = fmax(worst, p->s.model[m].weight * done[m]);
     return worst;
@@ -191,7 +190,7 @@ static void improve(struct placing *p, struct shares *best, double *us, int step
 
 static void search_shares(struct placing *p, struct shares *from, double us) {
     double before = p->us;
-    int left = p->tasks > 0 ? (int)(TASKS_PLAYED / p->tasks) : 0;
+    int left = (int)(TASKS_PLAYED / fmax(place_tasks(p->player, -1), 1));
     for (int step = p->s.nunits / 4; step >= 1; step /= 2)
         improve(p, from, &us, step, &left);
     if (p->us < before) note_way(p, p->taken, p->us);

@@ -60,8 +60,10 @@ typedef struct place_player place_player;
 /* Launches of P, scheduled as the options say, with the shares and ranges it has at the time. */
 place_player *place_player_create(et_program *, const et_pass_options *, const int64_t *syms);
 void place_player_destroy(place_player *);
-/* Predicted time of a launch of all models, or of one alone on its share (ONLY < 0: all), and when
- * each model is done; infinite where the simulator cannot tell. TASKS may be NULL. */
-double place_launch(place_player *, int only, double done[ET_MAX_MODELS], int64_t *tasks);
+/* Tasks of a launch of all models, or of one alone (ONLY < 0: all). */
+double place_tasks(const place_player *, int only);
+/* Its predicted time, the others' shares idle, and when each model is done; infinite where the
+ * simulator cannot tell or would take too long. */
+double place_launch(place_player *, int only, double done[ET_MAX_MODELS]);
 
 #endif

@@ -5,8 +5,12 @@
 #include <math.h>
 #include <string.h>
 
+/* Longer launches are not played: that takes a second for each million of tasks or so. */
+enum { MOST_TASKS = 2000000 };
+
 struct place_player {
     et_program *p;
+    double *tasks; /* of a launch, by model */
     et_sim_options sim;
     et_sim_values *values;
     double *done;
@@ -21,10 +25,23 @@ static void task(void *ctx, const et_sim_task *t) {
     pl->done[pl->p->grids[t->grid].model] = t->t_left; /* they come in the order they leave */
 }
 
+static double *count_tasks(et_program *p, const int64_t *syms) {
+    et_exprs *x = p->g->exprs;
+    double *n = et_alloc(p->g->arena, ET_MAX_MODELS * sizeof *n);
+    int64_t *vars = et_alloc(p->g->arena, ((size_t)et_var_count(x) + 1) * sizeof *vars);
+    for (int i = 0; i < p->ngrids; i++) {
+        const et_grid *g = &p->grids[i];
+        n[g->model] +=
+            (double)et_eval(x, et_grid_tiles(p, g), syms, vars) * et_loop_trips(p->g, g->loop);
+    }
+    return n;
+}
+
 place_player *place_player_create(et_program *p, const et_pass_options *o, const int64_t *syms) {
     place_player *pl = et_alloc(p->g->arena, sizeof *pl);
     bool dynamic = o->schedule && strcmp(o->schedule, "dynamic") == 0;
     pl->p = p;
+    pl->tasks = count_tasks(p, syms);
     pl->sim = (et_sim_options){.machine = o->machine,
                                .profile = o->profile,
                                .syms = syms,
@@ -39,10 +56,18 @@ void place_player_destroy(place_player *pl) {
     if (pl && pl->values) et_sim_values_destroy(pl->values);
 }
 
-double place_launch(place_player *pl, int only, double done[ET_MAX_MODELS], int64_t *tasks) {
+double place_tasks(const place_player *pl, int only) {
+    double n = 0;
+    for (int m = 0; m < ET_MAX_MODELS; m++)
+        n += only < 0 || m == only ? pl->tasks[m] : 0;
+    return n;
+}
+
+double place_launch(place_player *pl, int only, double done[ET_MAX_MODELS]) {
     bool left_out[ET_MAX_MODELS] = {false};
     char err[ET_SIM_ERR];
     et_sim_result r;
+    if (!(place_tasks(pl, only) <= MOST_TASKS)) return INFINITY;
     for (int m = 0; m < pl->p->g->nmodels; m++)
         left_out[m] = only >= 0 && m != only;
     pl->sim.left_out = pl->p->g->nmodels ? left_out : NULL;
@@ -54,6 +79,5 @@ double place_launch(place_player *pl, int only, double done[ET_MAX_MODELS], int6
         pl->sim.value = value;
         ok = pl->values && et_simulate(pl->p, &pl->sim, &r, err);
     }
-    if (tasks) *tasks = ok ? r.tasks : 0;
     return ok ? r.us : INFINITY;
 }

@@ -122,8 +122,9 @@ static void play_version(struct choosing *c, int v, const int64_t *syms) {
     for (int m = 0; m < c->nmodels; m++) {
         c->device_events[m][v] = et_device_events(c->version[v], m);
         for (int d = g->nmodels ? 1 : dies; d <= dies && v < versions_of(c, m); d++) {
+            if (dies % d) continue;
             if (g->nmodels) g->model[m].share = (et_share){0, PLACE_WHOLE / dies * d};
-            c->us[m][v][d] = place_launch(player, g->nmodels ? m : -1, done, NULL);
+            c->us[m][v][d] = place_launch(player, g->nmodels ? m : -1, done);
         }
         g->model[m].share = (et_share){0, 0};
     }
@@ -136,10 +137,14 @@ static double forgiven(const struct choosing *c, int m, int v) {
     return now < before ? FORGIVEN * (before - now) / before : 0;
 }
 
+/* On D dies, or on the next number of them that was played. */
 static void compare(struct choosing *c, int m, int d) {
+    int dies = c->pl->opt->machine->dies, like = d;
+    while (dies % like)
+        like++;
     c->ratio[m][d] = INFINITY;
-    for (int v = 1; v < versions_of(c, m) && c->us[m][0][d] < INFINITY; v++) {
-        double ratio = c->us[m][v][d] / c->us[m][0][d] * (1 - forgiven(c, m, v));
+    for (int v = 1; v < versions_of(c, m) && c->us[m][0][like] < INFINITY; v++) {
+        double ratio = c->us[m][v][like] / c->us[m][0][like] * (1 - forgiven(c, m, v));
         if (!c->version[v] || !(ratio < c->ratio[m][d])) continue;
         c->ratio[m][d] = ratio;
         c->best[m][d] = v;
@@ -205,10 +210,12 @@ static const char *names_of(const struct choosing *c, int m, int v) {
     return out;
 }
 
-/* The number of dies that is told of where the model is not in slices. */
+/* The number of dies that is told of. */
 static int dies_of(const struct choosing *c, int m) {
-    int dies = c->pl->opt->machine->dies;
-    return c->chosen[m] && c->dies[m] <= dies ? c->dies[m] : dies;
+    int dies = c->pl->opt->machine->dies, d = c->chosen[m] ? c->dies[m] : dies;
+    while (dies % d)
+        d++;
+    return d;
 }
 
 static void tell_model(const struct choosing *c, int m, FILE *to) {
