@@ -84,6 +84,7 @@ static bool check_lds(cg *g) {
     most = (most + 15) & ~15;
     g->flag_at = most;
     g->reduce_at = most + CG_FLAG_BYTES;
+    if (g->sliced && g->p->g->nmodels) g->reduce_at += CG_ORDER_BYTES;
     g->trace_at = g->reduce_at + 16 * (g->p->workgroup / g->t->wave);
     g->lds_bytes = g->trace_at + cg_trace_lds(g);
     if (g->lds_bytes > g->t->lds_bytes) {
@@ -127,16 +128,16 @@ static bool check_queues(cg *g) {
     return true;
 }
 
-/* Slices are of all the workgroups: models would each need their own count of those on a die. */
-static bool check_slices(cg *g) {
-    g->sliced = cg_is_sliced(g->whole);
-    if (g->sliced && g->whole->g->nmodels)
-        cg_error(g, "tasks of models that share a kernel cannot be dealt by slice");
-    return !g->sliced || !g->whole->g->nmodels;
+/* Each model counts its own workgroups on every die, after all other words. */
+static void add_meetings(cg *g) {
+    g->meet_words = g->event_words;
+    if (g->sliced && g->t->die.bits) g->event_words += ETRT_MAX_DIES * g->whole->g->nmodels;
 }
 
 bool cg_check(cg *g) {
-    bool ok = check_lds(g) && check_queues(g) && check_slices(g);
+    g->sliced = cg_sliced_models(g->whole);
+    bool ok = check_lds(g) && check_queues(g);
+    add_meetings(g);
     for (int i = 0; et_program_part(g->whole, i); i++) {
         et_program *p = et_program_part(g->whole, i);
         if (p->workgroup != g->p->workgroup || p->workgroup % g->t->wave ||

@@ -2,26 +2,43 @@
  * events of scope die are right only if all tasks of a slice meet in one cache. A rank is no
  * evidence of that, as a workgroup may be a guest on its rank's die. So every workgroup counts
  * itself on the die it finds itself on, and waits until all have: then slice s is of the die that
- * comes s-th, going round, among those that have any workgroups. */
+ * comes s-th, going round, among those that have any workgroups.
+ *
+ * Models that share a kernel each have counters, and slices, of the workgroups that run them. A
+ * workgroup counts itself for all of its models when it starts, as it may long be busy with one
+ * while others wait for it at the next. */
 #include "internal.h"
 #include <string.h>
 
-bool cg_is_sliced(et_program *whole) {
+uint32_t cg_sliced_models(et_program *whole) {
     et_program *p;
+    uint32_t models = 0;
     for (int i = 0; (p = et_program_part(whole, i)); i++)
         for (int k = 0; k < p->ngrids; k++)
-            if (p->grids[k].slice.count) return true;
-    return false;
+            if (p->grids[k].slice.count) models |= (uint32_t)1 << p->grids[k].model;
+    return models;
 }
+
+bool cg_model_sliced(const cg *g, int model) {
+    return g->sliced >> model & 1;
+}
+
+/* ---- workgroups of each die ---- */
 
 static val pack(cg *g, val low, val high) {
     return LLVMBuildOr(g->b, low, LLVMBuildShl(g->b, high, cg_i32(g, 16), ""), "");
 }
 
+/* The counter of DIE, of the model being emitted. */
+static val counter(cg *g, val die) {
+    int first = g->part ? g->meet_words + ETRT_MAX_DIES * (g->part - 1) : ETRT_MAX_DIES;
+    return cg_word(g, cg_addi(g, die, first));
+}
+
 /* Workgroups counted on each die, die l % ETRT_MAX_DIES in lane l. */
 static val counts(cg *g) {
-    val die = LLVMBuildAnd(g->b, g->lane, cg_i32(g, ETRT_MAX_DIES - 1), "");
-    return cg_atomic_load(g, cg_word(g, cg_addi(g, die, ETRT_MAX_DIES)));
+    return cg_atomic_load(
+        g, counter(g, LLVMBuildAnd(g->b, g->lane, cg_i32(g, ETRT_MAX_DIES - 1), "")));
 }
 
 static val sum_of(cg *g, val v) {
@@ -34,8 +51,15 @@ static void leave(cg *g, int word, val v) {
     LLVMBuildStore(g->b, v, cg_flag(g, word));
 }
 
+static int first_task(const cg *g) {
+    int i = 0;
+    while (g->part && i < g->p->ngrids - 1 && g->p->grids[i].model != g->part - 1)
+        i++;
+    return i;
+}
+
 static void expired(cg *g, val started) {
-    leave(g, CG_TASK, cg_i32(g, 0));
+    leave(g, CG_TASK, cg_i32(g, first_task(g)));
     leave(g, CG_TILE, cg_i32(g, 0));
     leave(g, CG_EVENT, cg_i32(g, 0));
     leave(g, CG_INDEX, cg_i32(g, 0));
@@ -60,7 +84,7 @@ static val all_started(cg *g, val die, val order) {
     val before = LLVMBuildAnd(g->b, any, cg_icmp(g, LLVMIntULT, g->lane, die), "");
     val dies = cg_count_lanes(g, cg_ballot(g, any));
     val number = cg_count_lanes(g, cg_ballot(g, before));
-    val here = cg_atomic_load(g, cg_word(g, cg_addi(g, die, ETRT_MAX_DIES)));
+    val here = cg_atomic_load(g, counter(g, die));
     leave(g, CG_DIE, pack(g, number, dies));
     leave(g, CG_MEMBER, pack(g, order, cg_uniform(g, here)));
     block done = cg_here(g);
@@ -81,16 +105,38 @@ static val all_started(cg *g, val die, val order) {
 /* Without a register that tells the die there is one, and no need to ask. */
 static void one_die(cg *g) {
     leave(g, CG_DIE, pack(g, cg_i32(g, 0), cg_i32(g, 1)));
-    leave(g, CG_MEMBER, pack(g, g->rank, g->nwg));
+    leave(g, CG_MEMBER, pack(g, g->wg, g->nwg));
+}
+
+/* Lane m is for model m: one round trip to memory for all of them. */
+void cg_count_models(cg *g) {
+    if (!g->t->die.bits) return;
+    cg_if first, some;
+    cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, g->wave, cg_i32(g, 0)));
+    cg_if_begin(g, &some, cg_icmp(g, LLVMIntULT, g->lane, cg_i32(g, g->p->g->nmodels)));
+    val has =
+        LLVMBuildTrunc(g->b, LLVMBuildLShr(g->b, cg_i32(g, g->sliced), g->lane, ""), g->i1, "");
+    val here = LLVMBuildAnd(g->b, cg_part_has(g, g->lane, g->rank), has, "");
+    val word = cg_add(g, cg_addi(g, cg_die(g), g->meet_words), cg_muli(g, g->lane, ETRT_MAX_DIES));
+    val order = cg_atomic_lanes(g, LLVMAtomicRMWBinOpAdd, here, cg_word(g, word), cg_i32(g, 1),
+                                cg_i32(g, 0));
+    LLVMBuildStore(g->b, order, cg_gep(g, cg_flag(g, CG_ORDER), cg_muli(g, g->lane, 4)));
+    cg_if_end(g, &some);
+    cg_if_end(g, &first);
+}
+
+/* The number that this workgroup has on its die. */
+static val order_on(cg *g, val die) {
+    if (!g->part) return cg_atomic_once(g, LLVMAtomicRMWBinOpAdd, counter(g, die), cg_i32(g, 1));
+    return cg_uniform(g, LLVMBuildLoad2(g->b, g->i32, cg_flag(g, CG_ORDER + g->part - 1), ""));
 }
 
 void cg_meet(cg *g) {
     cg_if first;
+    if (g->part) cg_barrier(g); /* no wave still reads what was left for the model before */
     cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, g->wave, cg_i32(g, 0)));
     if (g->t->die.bits) {
-        val die = cg_die(g);
-        val order = cg_atomic_once(g, LLVMAtomicRMWBinOpAdd,
-                                   cg_word(g, cg_addi(g, die, ETRT_MAX_DIES)), cg_i32(g, 1));
+        val die = cg_die(g), order = order_on(g, die);
         leave(g, CG_QUIT, all_started(g, die, order));
     } else {
         one_die(g);
@@ -119,13 +165,14 @@ static val slice_begin(cg *g, val slice, val extent, int count) {
     return LLVMBuildTrunc(g->b, LLVMBuildUDiv(g->b, n, cg_i64(g, count), ""), g->i32, "");
 }
 
-/* Tiles of one slice of all sliced grids before this one, at most: a grid begins on the workgroups
- * that those before it left idle. */
+/* Tiles of one slice of all sliced grids of the model before this one, at most: a grid begins on
+ * the workgroups that those before it left idle. */
 static int64_t tiles_before(cg *g, int index) {
     int64_t n = 0, lo, hi;
     for (int i = 0; i < index; i++) {
         const et_grid *gr = &g->p->grids[i];
-        if (gr->slice.count && et_bounds(g->x, et_grid_tiles(g->p, gr), &lo, &hi))
+        if (gr->model == g->p->grids[index].model && gr->slice.count &&
+            et_bounds(g->x, et_grid_tiles(g->p, gr), &lo, &hi))
             n += (hi + gr->slice.count - 1) / gr->slice.count;
     }
     return n % (1 << 20);

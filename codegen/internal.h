@@ -19,8 +19,9 @@ typedef struct {
     et_program *p;
     et_exprs *x;
     et_queues queues;            /* of p */
-    bool sliced;                 /* grids of some part are dealt by slice */
+    uint32_t sliced;             /* models with grids dealt by slice, bit 0 for the only one */
     int event_words;             /* the most that any part needs */
+    int meet_words;              /* of several models, where counters of workgroups by die begin */
     int first_task, first_event; /* what reports add to the variant's own numbers */
     et_arena *arena;
     const et_codegen_options *opt;
@@ -258,7 +259,9 @@ enum {
     CG_RANK,   /* the workgroup's own, for the prologue only */
     CG_DIE,    /* of those that have workgroups, this one's number and how many there are */
     CG_MEMBER, /* the workgroup's number on its die and how many there are; 16 bits each */
-    CG_FLAG_BYTES = 48
+    CG_FLAG_BYTES = 48,
+    CG_ORDER = CG_FLAG_BYTES / 4, /* of several models in slices: that number, for each model */
+    CG_ORDER_BYTES = 4 * ET_MAX_MODELS,
 };
 _Static_assert(4 * (CG_MEMBER + 1) <= CG_FLAG_BYTES, "the words have their place in local memory");
 enum { CG_GO_ON, CG_ABORTED, CG_EXPIRED };
@@ -331,6 +334,9 @@ void cg_region(cg *, int region);
 void cg_models(cg *);
 /* How many workgroups the model being emitted has. */
 val cg_part_workgroups(cg *);
+/* Is RANK one that runs MODEL in this launch? MODEL, below the number of models, may differ from
+ * lane to lane. */
+val cg_part_has(cg *, val model, val rank);
 
 /* ---- kernel.c ---- */
 void cg_kernel(cg *);
@@ -345,8 +351,12 @@ val cg_die(cg *);
 val cg_rank(cg *, val number);
 
 /* ---- die.c: grids dealt by slice ---- */
-bool cg_is_sliced(et_program *); /* any of its parts */
-/* Wait until every workgroup knows which die it is on and which others are. */
+uint32_t cg_sliced_models(et_program *); /* as bits */
+bool cg_model_sliced(const cg *, int model);
+/* Of several models: count this workgroup on its die, for each sliced model that it runs. */
+void cg_count_models(cg *);
+/* Wait until every workgroup of the model being emitted knows which die it is on and which others
+ * are. */
 void cg_meet(cg *);
 void cg_sliced_grid(cg *, int grid);
 /* All who arrive at the event and all who wait for it share a cache, and the target can tell. */

@@ -117,7 +117,10 @@ static void prologue(cg *g) {
     cg_trace_begin(g);
     clear_next_events(g, number);
     g->wg = g->rank = cg_rank(g, number);
-    if (g->sliced) cg_meet(g);
+    if (g->sliced && g->p->g->nmodels)
+        cg_count_models(g);
+    else if (g->sliced)
+        cg_meet(g);
 }
 
 /* ---- the function ---- */

@@ -9,6 +9,16 @@ static val part_word(cg *g, size_t field) {
     return cg_argument(g, at + field, g->i32);
 }
 
+val cg_part_has(cg *g, val model, val rank) {
+    val at = LLVMBuildZExt(g->b, cg_muli(g, model, sizeof(struct etrt_part)), g->i64, "");
+    cg of = *g;
+    of.args = cg_gep(g, g->args, at);
+    size_t first = cg_part_args(g) + offsetof(struct etrt_part, first);
+    size_t count = cg_part_args(g) + offsetof(struct etrt_part, count);
+    val number = LLVMBuildSub(g->b, rank, cg_argument(&of, first, g->i32), "");
+    return cg_icmp(g, LLVMIntULT, number, cg_argument(&of, count, g->i32));
+}
+
 val cg_part_workgroups(cg *g) {
     return part_word(g, offsetof(struct etrt_part, count));
 }
@@ -37,6 +47,7 @@ void cg_models(cg *g) {
         cg_load_arguments(g);
         g->base = cg_i32(g, 0);
         cg_seed(g);
+        if (cg_model_sliced(g, m)) cg_meet(g);
         visit_own(g);
         cg_br(g, next);
         *g = outside;

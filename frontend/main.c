@@ -137,8 +137,6 @@ static int run(const et_options *o) {
         return usage("unknown schedule '%s': there are static, dynamic and hybrid", o->schedule);
     if (o->slices > 1 && o->schedule && strcmp(o->schedule, "static") != 0)
         return usage("--slices: tasks in slices are static, and --schedule=%s", o->schedule);
-    if (o->slices > 1 && o->nothers)
-        return usage("--slices: models that share a kernel are not cut into slices%s", "");
     if (o->placement && strcmp(o->placement, "ilp") != 0 && strcmp(o->placement, "greedy") != 0 &&
         strcmp(o->placement, "fixed") != 0 && strcmp(o->placement, "all") != 0)
         return usage("unknown placement '%s': there are ilp, greedy, fixed and all", o->placement);

@@ -27,7 +27,8 @@ static int place(struct run *m, int task, et_scope scope) {
     if (scope == ET_SCOPE_DIE && g->slice.count && !g->dynamic) {
         int c = g->slice.coord; /* the task is the one entered */
         int64_t at = m->vars[m->p->funcs[g->func].coord[c]];
-        return (int)(et_slice_of(at, run_whole(m, g->extent[c]), g->slice.count) % m->opt->dies);
+        int64_t s = et_slice_of(at, run_whole(m, g->extent[c]), g->slice.count);
+        return (int)((s + g->model) % m->opt->dies);
     }
     int workgroup = task % m->opt->workgroups;
     return scope == ET_SCOPE_DIE ? workgroup % m->opt->dies : workgroup;

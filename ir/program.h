@@ -70,8 +70,8 @@ const char *et_hint_name(et_hint); /* "static", "dynamic" */
 
 /* Work dealt by die: index i of `extent` along `coord` (an axis of a group, a tile coordinate of a
  * grid) lies in slice i * count / extent, and what lies in one slice runs on one die. Equal slices
- * of different grids are on the same die, whatever their counts; where there are fewer dies than
- * slices a die has several. */
+ * of different grids of a model are on the same die, whatever their counts; where there are fewer
+ * dies than slices a die has several. */
 typedef struct {
     int coord;
     int count; /* 0: not sliced */

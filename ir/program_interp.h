@@ -17,7 +17,7 @@ typedef struct {
     bool races;
     /* Where tasks run, for events narrower than the device: tile t of a grid on workgroup
      * (base + t) mod workgroups, which is on die (workgroup mod dies); slice s of a
-     * grid on die (s mod dies). 0: chosen by the seed. */
+     * grid of model m on die (s + m) mod dies. 0: chosen by the seed. */
     int workgroups, dies;
     /* Called for every element a task touches; tasks are numbered in program order. Or NULL. */
     void (*touch)(void *ctx, int task, int tensor, int64_t element, bool is_store);

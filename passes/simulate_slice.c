@@ -1,5 +1,5 @@
 /* Tiles dealt by die, as codegen deals them: slice s to the workgroups of the die that comes s-th
- * among those that have any, going round. */
+ * among those that have any of the model's, going round. */
 #include "simulate_int.h"
 
 /* Ranks are laid out die after die, evenly. */
@@ -11,22 +11,23 @@ struct place {
     int64_t number, dies, order, members;
 };
 
-static struct place place_of(const struct sim *s, int wg) {
-    int die = s->wg[wg].die, first = wg, end = wg + 1;
-    if (s->nwg < s->ndies) return (struct place){wg, s->nwg, 0, 1};
-    while (first > 0 && s->wg[first - 1].die == die)
+static struct place place_of(const struct sim *s, struct sim_part part, int wg) {
+    int64_t first = wg, end = wg + 1, last = part.first + part.count;
+    int die = s->wg[wg].die, lowest = s->wg[part.first].die;
+    while (first > part.first && s->wg[first - 1].die == die)
         first--;
-    while (end < s->nwg && s->wg[end].die == die)
+    while (end < last && s->wg[end].die == die)
         end++;
-    return (struct place){die, s->ndies, wg - first, end - first};
+    return (struct place){die - lowest, s->wg[last - 1].die - lowest + 1, wg - first, end - first};
 }
 
-/* Tiles of one slice of the sliced grids before. */
+/* Tiles of one slice of the model's sliced grids before. */
 static int64_t tiles_before(const struct sim *s, int grid) {
     int64_t n = 0;
     for (int i = 0; i < grid; i++) {
         int count = s->grid[i].g->slice.count;
-        if (count) n += (s->grid[i].tiles + count - 1) / count;
+        if (count && s->grid[i].g->model == s->grid[grid].g->model)
+            n += (s->grid[i].tiles + count - 1) / count;
     }
     return n;
 }
@@ -51,7 +52,9 @@ int64_t sim_slice_tile(const struct sim *s, int wg, int grid, int64_t k) {
     const struct sim_grid *g = &s->grid[grid];
     int count = g->g->slice.count;
     int64_t extent = g->extent[g->g->slice.coord];
-    struct place p = place_of(s, wg);
+    struct sim_part part = s->part[g->g->model];
+    if (wg < part.first || wg >= part.first + part.count) return g->tiles;
+    struct place p = place_of(s, part, wg);
     int64_t first = (p.order + p.members - tiles_before(s, grid) % p.members) % p.members;
     for (int64_t slice = p.number; slice < count && g->tiles; slice += p.dies) {
         int64_t from = slice_begin(slice, extent, count);

@@ -61,13 +61,18 @@ static bool is_computed(const struct slicing *s, int tensor) {
     return false;
 }
 
+/* The user wants it on some workgroups, or on whichever is free. */
+static bool is_placed(const et_group *gr) {
+    return gr->range.to || gr->hint == ET_HINT_DYNAMIC;
+}
+
 static bool slice_writers(struct slicing *s, int tensor, int d, bool ask) {
     bool all = true;
     for (int i = 0; i < s->p->ngroups; i++) {
         const et_group *gr = &s->p->groups[i];
         if (gr->to.id != tensor) continue;
         int a = axis_at(s, gr, d);
-        all &= a != WHOLE && (ask || slice_group(s, i, a));
+        all &= a != WHOLE && !is_placed(gr) && (ask || slice_group(s, i, a));
     }
     return all;
 }
@@ -182,7 +187,7 @@ static void try_cut(struct slicing *s, int group) {
     et_group *gr = &s->p->groups[group];
     et_expr product, rest;
     int64_t k;
-    if (gr->kind != ET_GROUP_STORE || gr->nproduct != 1 || gr->product[0].nbatch ||
+    if (gr->kind != ET_GROUP_STORE || gr->nproduct != 1 || gr->product[0].nbatch || is_placed(gr) ||
         s->axis[group] != WHOLE || !sl_take_apart(s, gr->value, &product, &rest) ||
         !may_split(s, gr->to.id))
         return;

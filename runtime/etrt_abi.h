@@ -78,7 +78,8 @@ struct etrt_part {
 
 /* The first ETRT_MAX_DIES words of every event array count, per die, the workgroups that have
  * asked for a place there; as many after them, in kernels that deal tasks by die, the workgroups
- * that are there. */
+ * that are there. Where models share such a kernel, the last words of the array count these of
+ * each model. */
 #define ETRT_EVENT_FIRST 32
 
 /* Where a workgroup ran. Diagnostics only. */
@@ -102,7 +103,8 @@ enum etrt_report_status {
      * tasks, `index` the region's instance, of which `count` tasks of `need` had been taken (0 if
      * it had been promised one that did not come). */
     ETRT_REPORT_IDLE = 2,
-    /* A workgroup waited as long for all to start: `count` of `need` had. */
+    /* A workgroup waited as long for all to start, of several models for all that run the one of
+     * `task`: `count` of `need` had. */
     ETRT_REPORT_START = 3,
 };
 

@@ -31,6 +31,15 @@ static void add(struct etrt_region *r, size_t *count, const char *name, void *ad
     snprintf(r->name, sizeof r->name, "%s", name);
 }
 
+/* What follows the counters of events: rings of tasks, counts of workgroups. */
+static uint64_t counters_end(const struct etrt_manifest *mf) {
+    uint64_t end = ETRT_EVENT_FIRST;
+    for (int i = 0; i < mf->nevents; i++)
+        if (mf->events[i].base + mf->events[i].words > end)
+            end = mf->events[i].base + mf->events[i].words;
+    return 4 * end;
+}
+
 etrt_status etrt_session_regions(const etrt_session *s, struct etrt_region **out,
                                  size_t *out_count) {
     const struct etrt_manifest *mf = &s->model->manifest;
@@ -48,6 +57,7 @@ etrt_status etrt_session_regions(const etrt_session *s, struct etrt_region **out
     r[n - 1].place = ETRT_ON_HOST;
     add(r, &n, "events", s->events[s->events_now], events);
     r[n - 1].check_lo = ETRT_EVENT_FIRST * 4;
+    r[n - 1].check_hi = counters_end(mf);
     add(r, &n, "events_next", s->events[!s->events_now], events);
     add(r, &n, "workspace", s->workspace, mf->workspace_bytes);
     if (s->trace) { /* times differ */

@@ -101,9 +101,10 @@ etrt_status etrt_report_wait(const struct etrt_manifest *m, const struct etrt_re
                   place_text(m->target, r->die, r->hw_id, place, sizeof place));
     else if (r->status == ETRT_REPORT_START)
         etrt_fail(ETRT_WAIT,
-                  "launch %u: workgroup %u waited longer than %g s for all workgroups to start: %u "
-                  "of %u have; on %s",
-                  r->launch, r->workgroup, wait_limit, r->count, r->need,
+                  "launch %u: workgroup %u waited longer than %g s for all workgroups%s%.*s to "
+                  "start: %u of %u have; on %s",
+                  r->launch, r->workgroup, wait_limit, m->nmodels ? " of " : "",
+                  m->nmodels ? (int)strcspn(task, ".") : 0, task, r->count, r->need,
                   place_text(m->target, r->die, r->hw_id, place, sizeof place));
     else
         etrt_fail(

@@ -25,3 +25,14 @@ for device in cus=304:xcds=8 cus=40:xcds=4:map=shuffle-3 cus=6+1+2+7; do
     as_alone greedy.hsaco $device 1 3
     as_alone mix.hsaco $device 1 3
 done
+
+# In slices, the bits of each alone in as many.
+for m in stories-llama stories-moe; do
+    "$bin/etcc" $m.etg --slices=2 -o $m.hsaco
+done
+for placement in ilp greedy; do
+    "$bin/etcc" stories-llama.etg stories-moe.etg --slices=2 --placement=$placement -o mix.hsaco
+    for device in cus=64:xcds=4 cus=6+1+2+7:map=shuffle-3 cus=12:xcds=4:map=fill-2; do
+        as_alone mix.hsaco $device:coherence=model 1 3
+    done
+done

@@ -3,7 +3,7 @@
 # for ever; any number of workgroups does; a captured launch runs again.
 set -eu
 bin=$1 src=$2 folder=$3
-layers=$src/tests/slices/layers.etg mlp=$src/examples/mlp/mlp.etg moe=$src/examples/moe/moe.etg
+layers=$src/tests/slices/layers.etg
 rm -rf "$folder"
 mkdir -p "$folder"
 cd "$folder"
@@ -25,11 +25,13 @@ for schedule in dynamic hybrid; do
     "$bin/etcc" "$layers" --variants=1 --slices=4 --to=fused -o fused.eti
     refuses 'use --schedule=static' "$bin/etcc" fused.eti --schedule=$schedule -o x.hsaco
 done
-refuses 'are not cut into slices' "$bin/etcc" "$mlp" "$moe" --slices=4 -o x.hsaco
-"$bin/etcc" "$mlp" "$moe" --to=scheduled -o two.eti
-sed 's/^\( *task @mlp.map .*\[j0 < 7\]\)$/\1 slice j0 of 2/' two.eti > sliced.eti
-! cmp -s two.eti sliced.eti || fail "no such task"
-refuses 'models that share a kernel cannot be dealt by slice' "$bin/etcc" sliced.eti -o x.hsaco
+for placed in '@range(0, 0.5)' @dynamic; do # by the user, and in no slices then
+    sed "s/^y = /$placed y = /" "$layers" > placed.etg
+    "$bin/etcc" placed.etg --variants=1 --slices=4 --to=scheduled -o placed.eti
+    ! grep -q '@y .*slice' placed.eti || fail "$placed in slices"
+    "$bin/etcc" placed.eti --to=scheduled -o again.eti
+    cmp placed.eti again.eti
+done
 
 "$bin/etcc" "$layers" --slices=4 --explain -o k.hsaco
 grep -q '[1-9] of the die' k.txt || fail "no events of the die in the explanation"
