@@ -247,6 +247,7 @@ static void run_map(const struct map *map) {
     load_weights(m);
     RT(etrt_session_create(m, &s));
     RT(etrt_session_trace(s, 1));
+    RT(etrt_set_wait_limit(s, 5));
     for (int i = 0; i < 4 && map->workgroups[i]; i++)
         for (unsigned who = 3; who > 0; who--) {
             snprintf(c.now, sizeof c.now, "%s, %u workgroups, models %x", map->options,
