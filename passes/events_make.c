@@ -3,7 +3,10 @@
 #include <string.h>
 
 enum {
-    LINE_WORDS = 32,  /* an event tensor starts on a cache line of its own */
+    LINE_WORDS = 32, /* an event tensor starts on a cache line of its own */
+    /* Arrivals at one counter that are worth a second one, and that are not. */
+    MANY_ARRIVALS = 64,
+    FEW_ARRIVALS = 32,
     MERGE_LIMIT = 16, /* waiting for this many counters at once costs about as much as for one */
 };
 
@@ -41,6 +44,36 @@ static const char *event_name(et_program *p, const char *grid, int n) {
     return name;
 }
 
+/* Arrivals at one counter queue up. Where there would be many, tiles arrive at PARTS counters, a
+ * line of memory apart, by their coordinate C; whoever waits for one waits for all of them. */
+struct split {
+    int c;
+    int64_t parts, size; /* tiles along C for each */
+};
+
+/* The most tiles that would arrive at one counter, as far as it matters. */
+static int64_t arrivals_of(const struct events *e, const et_grid *g, unsigned set) {
+    int64_t n = 1;
+    for (int c = 0; c < e->p->funcs[g->func].ncoords && n < 1 << 20; c++)
+        if (!(set >> c & 1)) n *= events_upper(e, g->extent[c]);
+    return n;
+}
+
+/* Into as few as keep the queues short, or as many as may be. */
+static struct split split_of(const struct events *e, const et_grid *g, unsigned set, int rank) {
+    const char *schedule = e->pl->opt->schedule;
+    bool fixed = !schedule || strcmp(schedule, "static") == 0; /* a queue asks counter by counter */
+    struct split s = {.parts = 1};
+    int64_t n, arrivals = arrivals_of(e, g, set);
+    if (!fixed || arrivals < MANY_ARRIVALS || rank + 2 > ET_MAX_RANK) return s;
+    for (int c = 0; c < e->p->funcs[g->func].ncoords; c++) {
+        if (set >> c & 1 || !et_is_int(e->x, g->extent[c], &n)) continue;
+        for (int64_t k = 2; k <= MERGE_LIMIT && arrivals / s.parts > FEW_ARRIVALS; k++)
+            if (n % k == 0 && k > s.parts) s = (struct split){c, k, n / k};
+    }
+    return s;
+}
+
 static int add_event(struct events *e, int grid, unsigned set) {
     et_program *p = e->p;
     et_grid *g = &p->grids[grid];
@@ -62,6 +95,17 @@ static int add_event(struct events *e, int grid, unsigned set) {
         }
         ev->dim[ev->rank] = g->extent[c];
         no.index[ev->rank++] = et_var(e->x, f->coord[c]);
+    }
+    struct split s = split_of(e, g, set, ev->rank);
+    if (s.parts > 1) {
+        ev->dim[ev->rank] = et_int(e->x, s.parts);
+        no.index[ev->rank++] =
+            et_op2(e->x, ET_X_IDIV, et_var(e->x, f->coord[s.c]), et_int(e->x, s.size));
+        ev->dim[ev->rank] = et_int(e->x, LINE_WORDS);
+        no.index[ev->rank++] = et_int(e->x, 0);
+        ev->count = et_int(e->x, s.size);
+        for (int c = 0; c < f->ncoords; c++)
+            if (!(set >> c & 1) && c != s.c) ev->count = et_mul(e->x, ev->count, g->extent[c]);
     }
     ev->name = event_name(p, g->name, p->nevents);
     ET_GROW(p->g->arena, g->notifies, g->nnotifies, g->cnotifies);
@@ -106,6 +150,11 @@ static void add_wait(struct events *e, const struct edge *ed, int event, unsigne
         struct events_vars l = events_vars_of(e, to, ed->box[c].load);
         memcpy(w.vars, l.v, sizeof w.vars);
         w.nvars = l.n;
+    }
+    struct split s = split_of(e, from, set, d);
+    if (s.parts > 1) {
+        w.lo[d] = et_int(e->x, 0), w.hi[d++] = et_int(e->x, s.parts - 1);
+        w.lo[d] = w.hi[d] = et_int(e->x, 0);
     }
     ET_GROW(p->g->arena, to->waits, to->nwaits, to->cwaits);
     to->waits[to->nwaits++] = w;
