@@ -38,7 +38,7 @@ void place_find_ways(const struct place *s, struct place_ways *out) {
                 "built without GLPK: no integer program, placement is greedy");
 #endif
     }
-    if ((ilp && !out->bounded) || strcmp(s->how, "greedy") == 0)
+    if (ilp || strcmp(s->how, "greedy") == 0)
         add(out, et_assign_greedy(&s->problem, a, &other), &other, "greedy");
     if (s->nmodels > 1 && (ilp || strcmp(s->how, "fixed") == 0))
         add(out, et_assign_partition(&s->problem, a, &other), &other, "disjoint shares");
