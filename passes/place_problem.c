@@ -94,11 +94,20 @@ static double event_us(const struct place *s, const et_grid *g) {
     return !g->nwaits || far > near ? far : near;
 }
 
+/* Units that count for tiles in slices: all dies have as many slices, whatever they have of R. */
+static int even_units(const struct place *s, struct range r) {
+    int per = s->nunits / s->m->dies, dies = place_dies(s, r);
+    int first = per - r.from % per, last = (r.to - 1) % per + 1;
+    if (dies == 1) return r.to - r.from;
+    return dies * (first < last ? first : last);
+}
+
 /* Of RANGE without slices, for the grid: what it takes without waiting. */
 static double body_us(const struct place *s, const et_grid *g, const et_grid_cost *c,
                       struct range r) {
     double part = g->range.to ? (double)(g->range.to - g->range.from) / PLACE_WHOLE : 1;
-    double cus = part * s->m->cus * (r.to - r.from) / s->nunits;
+    int units = g->slice.count ? even_units(s, r) : r.to - r.from;
+    double cus = part * s->m->cus * units / s->nunits;
     double us = et_grid_us_on(c, s->m, floor(cus + 1e-6), place_dies(s, r));
     if (s->profile)
         et_profile_us(s->profile, et_profile_hash(s->p, g, s->syms), cus < 1 ? 1 : cus, &us);

@@ -263,7 +263,7 @@ bool et_pass_slice(et_pipeline *pl) {
     bool choose = o->slices == ET_SLICES_AUTO, asked = o->verbose || o->dump || o->findings;
     int count = choose ? o->machine->dies : o->slices;
     if (!fixed || count < 2 || count > ET_MAX_SLICES || is_sliced(pl->p)) return true;
-    if (choose && (o->quick || has_shares(pl->g) || pl->g->nmodels))
+    if (choose && (o->quick || has_shares(pl->g)))
         return true; /* costs are compared many times over; and a division that was given stands */
     const bool *cut = NULL;
     if (choose || (asked && !o->quick && !has_shares(pl->g)))

@@ -62,3 +62,13 @@ grep -q 'is in 4 slices, one for each die in turn: cut are x_2, x_3' four.txt ||
 sed -e 's/^dies .*/dies 1/' -e 's/^name .*/name one/' far.machine > one.machine
 to_schedule ./one.machine --slices=auto
 ! grep -q 'slice' o.eti || fail "slices on one die"
+
+# Beside another model each is chosen for: the decoder in slices, what is faster without them as it is.
+layers=$src/tests/slices/layers.etg
+"$bin/etcc" "$etg" "$layers" --machine=./four.machine --slices=auto --variants=1 -o mix.hsaco --explain -v 2> said
+check_rule
+grep -q '^  decoder is in 4 slices' mix.txt || fail "$(grep slices mix.txt)"
+grep -q '^  layers is not in 4 slices' mix.txt || fail "$(grep slices mix.txt)"
+"$bin/etcc" "$etg" --machine=./four.machine --slices=4 --variants=1 -o decoder.hsaco
+"$bin/etcc" "$layers" --machine=./four.machine --slices=none --variants=1 -o layers.hsaco
+"$bin/check_mix" emu:gfx942:cus=16:xcds=4:coherence=model:seed=2 mix.hsaco 8 1 decoder decoder.hsaco layers layers.hsaco
