@@ -61,11 +61,13 @@ says experts.txt 'cannot be played'
 # Models that share the kernel, and why each has what it has.
 "$etcc" "$e/mlp/mlp.etg" "$e/moe/moe.etg" --weight=moe=2 --explain > mix.txt
 whole mix.txt $all
-! grep -q slices mix.txt || die 'a hint that mixes cannot follow'
+! grep -q slices mix.txt || "$etcc" "$e/mlp/mlp.etg" "$e/moe/moe.etg" --slices=auto --to=placed -o placed.eti ||
+    die 'a hint that mixes cannot follow'
 says mix.txt 'moe gets [0-9]* CUs' 'its time counts 2 times' 'because: ' '(taken)' 'weight=mlp=2'
 "$etcc" "$e/mlp/mlp.etg" "$e/moe/moe.etg" --placement=all --explain > one_by_one.txt
 says one_by_one.txt 'mlp gets 304 CUs' 'All share all CUs' 'placement=all'
 "$etcc" "$e/mlp/mlp.etg" "$e/moe/moe.etg" --schedule=dynamic --explain > queued.txt
+! grep -q slices queued.txt || die 'a hint that queues cannot follow'
 says queued.txt 'Schedule: dynamic' 'cannot be played (dynamic tasks of several models'
 "$etcc" "$source/tests/passes/ranges.etg" --explain > ranges.txt
 says ranges.txt 'of these, only' '(ranges)'
