@@ -14,8 +14,8 @@
 enum { ROUNDS = 400, MAX_PLANS = 1000, MAX_NODES = 2000, FEW_PLANS = 150, STEPS = 1000000 };
 enum { MOST_PIVOTS = 5000 };
 enum { TRIES = 8000000, GROUPS = 180 }; /* so many for so many groups; fewer: by the square */
-/* This close to the bound nobody looks for better. */
-static const double CLOSE = 1.002;
+/* This close to the bound nobody looks for better; and this close, not again. */
+static const double CLOSE = 1.002, ENOUGH = 1.009;
 
 /* Rows of the linear program, from 1. */
 static int row_choose(int m) {
@@ -265,7 +265,8 @@ static void search(struct master *s) {
     s->best_bound = fmax(s->best_bound, assign_rigid_bound(p, s->arena, out->objective));
     if (out->objective > s->best_bound * CLOSE) {
         assign_dive(s);
-        assign_improve(p, s->arena, price, s->best_bound * CLOSE, tries, out);
+        assign_improve(p, s->arena, price, s->best_bound * CLOSE, s->best_bound * ENOUGH, tries,
+                       out);
     }
     for (int m = 0; m < p->nmodels; m++)
         assign_master_add(s, m, out->range[m], false);

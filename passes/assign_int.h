@@ -53,8 +53,9 @@ double assign_rigid_bound(const et_assign_problem *, et_arena *, double above);
 
 /* ---- assign_local.c ---- */
 /* Change *IO, an allowed choice, for the better, until its objective is at most TARGET or LIMIT
- * changes were tried. PRICE, by model, says what is worth trying. */
+ * changes were tried; and over again, a few times, where it is more than ENOUGH then. PRICE, by
+ * model, are those of the linear program. */
 void assign_improve(const et_assign_problem *, et_arena *, const assign_prices *price,
-                    double target, int limit, et_assignment *io);
+                    double target, double enough, int limit, et_assignment *io);
 
 #endif

@@ -1,376 +1,344 @@
-/* Improving a choice by annealing: neighbouring groups of one model go to another range. What falls
- * is the logarithm of a sum of high powers of all completions and loads, so that the largest weighs
- * most and those just below are not forgotten. It starts cool: the choice it is given is near a
- * good one, and what would undo that is not worth the time. */
-#include "assign_int.h"
+/* Improving a choice by annealing: neighbouring groups of one model go to another range, or two
+ * such changes are made at once.
+ *
+ * What falls is the sum of two logarithms: of the largest of all completions and loads (a sum of
+ * high powers, so that those just below are not forgotten), and, several times over, of the cost at
+ * the prices of the linear program. No evening out brings a choice below that cost: with the first
+ * part alone, everything is even soon, at a cost too high, and a cheaper choice, uneven on the way,
+ * is never reached. It is also what is known of a change at once: nine of ten are refused before
+ * any load is looked at. */
+#include "assign_moves.h"
 #include <math.h>
 #include <string.h>
 
-enum { POWER = 8, MOST_AT_ONCE = 6 };
-static const double first_heat = 0.0005; /* relative to T: what a change may lose at the start */
-/* Relative to T: ranges that much dearer than the cheapest are drawn an e-th as often, until all
- * that remain are drawn this often. */
-static const double warmth = 0.001, least_often = 0.001;
+/* Completions and loads go to the power 2^POWER, the cost to 2^weight times that. */
+enum { POWER = 8, LUCKS = 512, PERIOD = 16384, LANES = 8, COOLINGS = 3 };
+/* Of each cooling. The first is the best for most; those it is not for have large groups, and a way
+ * from one choice to a better one leads through dearer ones. */
+static const int weights[COOLINGS] = {3, 2, 2};
+static const double first_heat = 0.0014; /* relative: what a change may lose at the start */
+
+/* Two registers of SSE, one of AVX: the same sums in the same order whatever there is. */
+typedef float lanes __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+
+/* A change that is tried, and what comes of it. */
+struct trial {
+    struct assign_piece piece[2];
+    int n, nmodels, model[2]; /* pieces, and the models they are of */
+    double us[2];             /* of these: completions, and changes of range */
+    int64_t changes[2];
+    double cost;
+    int nterms; /* added to the loads of a range's units */
+    struct {
+        int range;
+        double us;
+    } term[2 * (ASSIGN_AT_ONCE + 1)];
+};
 
 struct local {
-    const et_assign_problem *p;
-    int **range;
-    double *us;     /* [nmodels]: completions */
-    int64_t *moves; /* [nmodels]: range changes */
-    double *new_us; /* the same of a change that is tried */
-    int64_t *new_moves;
-    double **all_us; /* [nmodels][ngroups][nranges]: of all trips */
-    double load[ET_ASSIGN_UNITS];
-    double scale;                          /* 1 / T, so that powers neither overflow nor vanish */
-    double high[2 * ET_ASSIGN_UNITS], sum; /* rows to the power */
-    double mean;                           /* of completions, weighted */
-    int **upto;   /* [nmodels][ngroups][nranges]: of 1 << 30 numbers, those up to which range */
-    double limit; /* a row above this is not worth looking at */
-    uint64_t state;
+    struct assign_members of;
+    int nrows;            /* units, models, and none up to whole lanes */
+    float *row, *row_new; /* loads, and weighted completions */
+    float *has;           /* [nranges][nrows]: 1 for the units of a range */
+    int *saved;
+    int weight;
+    double scale; /* 1 / T, so that powers neither overflow nor vanish */
+    double sum;   /* of the rows to the power */
+    double mean;  /* of completions, weighted */
+    double cost;
+    double spread;                           /* of the prices: their entropy, by POWER */
+    double room;                             /* factor by which the cost may rise at no heat */
+    double may_rise[LUCKS], may_cost[LUCKS]; /* by luck, factors: of the energy; of the cost */
 };
 
-/* Groups [a, b) of the model go to range R. */
-struct piece {
-    int model, a, b, r;
-    int was; /* where in `saved` their ranges are kept */
-};
+/* ---- what a change comes to ---- */
 
-/* A change tried: one piece, or two that are made one after the other; and what comes of it. */
-struct change {
-    struct piece piece[2];
-    int n, nsaved;
-    double us[2];   /* completions of the pieces' models */
-    uint64_t units; /* whose loads change */
-    double load[ET_ASSIGN_UNITS], high[2 * ET_ASSIGN_UNITS], sum, mean;
-    int64_t moves[2];
-};
-
-/* Logarithm and exponential by sums and products alone: those of the library may differ in the last
- * bit from one machine to another, and so would what is chosen. */
-static double ln(double v) {
-    int e;
-    double m = frexp(v, &e);
-    if (m < 0.7071067811865476) m *= 2, e--;
-    double t = (m - 1) / (m + 1), sq = t * t, sum = 0;
-    for (int k = 15; k >= 1; k -= 2)
-        sum = sum * sq + 1.0 / k;
-    return 2 * t * sum + e * 0.6931471805599453;
+static double move_us(const struct assign_members *s, const struct assign_member *m, int after,
+                      int from, int to) {
+    size_t at = (size_t)from * (size_t)s->p->nranges + (size_t)to;
+    return s->p->switch_us[at] + m->m->bytes[after] * s->p->byte_us[at];
 }
 
-static double power_of_e(double v) {
-    if (v < -700) return 0;
-    double n = floor(v * 1.4426950408889634 + 0.5), r = v - n * 0.6931471805599453, sum = 1;
-    for (int k = 11; k >= 1; k--)
-        sum = 1 + sum * r / k;
-    return ldexp(sum, (int)n);
+static void add_move(const struct assign_members *s, const struct assign_member *m, int after,
+                     int from, int to, int times, assign_moves *io) {
+    if (from == to) return;
+    io->us += times * move_us(s, m, after, from, to);
+    io->changes += times;
 }
 
-/* A number below N; the same ones in every build. */
-static int draw(struct local *s, int n) {
-    s->state = s->state * 6364136223846793005u + 1442695040888963407u;
-    return (int)((s->state >> 33) * (uint64_t)n >> 31);
-}
-
-/* A range for the group: the dearer at the prices, the less often. */
-static int draw_range(struct local *s, int model, int g) {
-    int nr = s->p->nranges, lo = 0, hi = nr - 1, at = draw(s, 1 << 30);
-    const int *up = s->upto[model] + (size_t)g * (size_t)nr;
-    while (lo < hi) {
-        int mid = (lo + hi) / 2;
-        if (at < up[mid])
-            hi = mid;
-        else
-            lo = mid + 1;
+/* From the last group of a loop to its first, where the piece has one of them. */
+static void add_loops(const struct assign_members *s, const struct assign_member *m,
+                      const struct assign_piece *e, assign_moves *io) {
+    for (int i = 0; i < m->nloops; i++) {
+        const struct assign_loop *l = &m->loop[i];
+        bool first = l->first >= e->a && l->first < e->b, last = l->last >= e->a && l->last < e->b;
+        int from = m->range[l->last], to = m->range[l->first];
+        if (!first && !last) continue;
+        add_move(s, m, l->last, from, to, -l->back, io);
+        add_move(s, m, l->last, last ? e->r : from, first ? e->r : to, l->back, io);
     }
-    return lo;
 }
 
-/* V, scaled, to the power. */
-static double raise(const struct local *s, double v) {
-    v *= s->scale;
-    for (int k = 0; k < POWER; k++)
+static void add_term(struct trial *t, const struct assign_member *m, int r, double us) {
+    t->term[t->nterms].range = r;
+    t->term[t->nterms++].us = us;
+    t->cost += us * m->price[r];
+}
+
+/* Adds a piece to the trial, as number I of its models; false where the range will not do. */
+static bool add_piece(const struct assign_members *s, const struct assign_piece *e, int i,
+                      struct trial *t) {
+    const struct assign_member *m = &s->member[e->model];
+    const int *range = m->range, *trips = m->trips;
+    size_t w = (size_t)m->n + 1;
+    const double *there = m->upto + (size_t)e->r * w;
+    if (m->fits[(size_t)e->r * w + (size_t)e->a] < e->b) return false;
+    double us = there[e->b] - there[e->a];
+    assign_moves moves = {0};
+    add_term(t, m, e->r, us);
+    if (e->a > 0) {
+        add_move(s, m, e->a - 1, range[e->a - 1], range[e->a], -trips[e->a], &moves);
+        add_move(s, m, e->a - 1, range[e->a - 1], e->r, trips[e->a], &moves);
+    }
+    for (int g = e->a, next; g < e->b; g = next) {
+        for (next = g + 1; next < e->b && range[next] == range[g];)
+            next++;
+        const double *here = m->upto + (size_t)range[g] * w;
+        us -= here[next] - here[g];
+        add_term(t, m, range[g], here[g] - here[next]);
+        if (next < m->n)
+            add_move(s, m, next - 1, range[next - 1], range[next], -trips[next], &moves);
+    }
+    if (e->b < m->n) add_move(s, m, e->b - 1, e->r, range[e->b], trips[e->b], &moves);
+    if (m->nloops) add_loops(s, m, e, &moves);
+    t->us[i] += us + moves.us;
+    t->changes[i] += moves.changes;
+    t->cost += moves.us * m->completion;
+    return true;
+}
+
+static void start_model(const struct local *s, struct trial *t, int model) {
+    t->model[t->nmodels] = model;
+    t->us[t->nmodels] = s->of.member[model].us;
+    t->changes[t->nmodels++] = s->of.member[model].changes;
+}
+
+static void put(struct local *s, const struct assign_piece *e) {
+    for (int g = e->a; g < e->b; g++)
+        s->of.member[e->model].range[g] = e->r;
+}
+
+/* What becomes of the models; the second piece of one model is added while the first is made. */
+static bool add_pieces(struct local *s, struct trial *t) {
+    const struct assign_piece *one = &t->piece[0], *two = &t->piece[1];
+    t->nmodels = t->nterms = 0;
+    t->cost = s->cost;
+    start_model(s, t, one->model);
+    if (!add_piece(&s->of, one, 0, t)) return false;
+    if (t->n == 1) return true;
+    if (two->model != one->model) {
+        start_model(s, t, two->model);
+        return add_piece(&s->of, two, 1, t);
+    }
+    int *range = s->of.member[one->model].range;
+    size_t bytes = (size_t)(one->b - one->a) * sizeof *range;
+    memcpy(s->saved, range + one->a, bytes);
+    put(s, one);
+    bool ok = add_piece(&s->of, two, 0, t);
+    memcpy(range + one->a, s->saved, bytes);
+    return ok;
+}
+
+/* ---- energy ---- */
+
+static double to_the(int power, double v) {
+    for (int i = 0; i < power; i++)
         v *= v;
     return v;
 }
 
-static double energy_of(const struct local *s, double sum, double mean) {
-    return ln(sum) / (1 << POWER) + assign_epsilon * mean * s->scale;
-}
-
-static double largest(const struct local *s, double t) {
-    for (int m = 0; m < s->p->nmodels; m++)
-        t = fmax(t, s->p->models[m].weight * s->us[m]);
-    for (int u = 0; u < s->p->nunits; u++)
-        t = fmax(t, s->load[u]);
-    return t;
-}
-
-static void refresh(struct local *s) {
-    memset(s->load, 0, sizeof s->load);
-    for (int m = 0; m < s->p->nmodels; m++) {
-        assign_plan_cost c;
-        assign_plan_cost_of(s->p, &s->p->models[m], s->range[m], &c);
-        s->us[m] = c.us;
-        s->moves[m] = c.changes;
-        for (int u = 0; u < s->p->nunits; u++)
-            s->load[u] += c.load[u];
+/* The rows with the terms of a change, in row_new, and the sum of their powers. */
+static double add_terms(struct local *s, const struct trial *t) {
+    memcpy(s->row_new, s->row, (size_t)s->nrows * sizeof *s->row);
+    for (int i = 0; i < t->nmodels; i++)
+        s->row_new[s->of.p->nunits + t->model[i]] =
+            (float)(s->of.p->models[t->model[i]].weight * t->us[i]);
+    size_t rows = (size_t)s->nrows;
+    lanes sum = {0};
+    for (size_t k = 0; k < rows; k += LANES) {
+        lanes v = *(const lanes *)(s->row_new + k);
+        for (int i = 0; i < t->nterms; i++)
+            v += *(const lanes *)(s->has + (size_t)t->term[i].range * rows + k) *
+                 (float)t->term[i].us;
+        *(lanes *)(s->row_new + k) = v;
+        v *= (float)s->scale;
+        for (int i = 0; i < POWER; i++)
+            v *= v;
+        sum += v;
     }
-    s->scale = 1 / largest(s, 1e-9);
-    s->sum = s->mean = 0;
-    for (int u = 0; u < s->p->nunits; u++)
-        s->sum += s->high[u] = raise(s, s->load[u]);
-    for (int m = 0; m < s->p->nmodels; m++) {
-        double c = s->p->models[m].weight * s->us[m];
-        s->mean += c / s->p->nmodels;
-        s->sum += s->high[s->p->nunits + m] = raise(s, c);
-    }
-}
-
-static void shift_load(uint64_t units, double us, double *load) {
-    for (; units; units &= units - 1)
-        load[__builtin_ctzll(units)] += us;
-}
-
-/* The run of neighbours on one range that has group G. */
-static void run_of(const struct local *s, int model, int g, int *first, int *end) {
-    const int *range = s->range[model];
-    int n = s->p->models[model].ngroups;
-    for (*first = g; *first > 0 && range[*first - 1] == range[g];)
-        --*first;
-    for (*end = g + 1; *end < n && range[*end] == range[g];)
-        ++*end;
-}
-
-static struct piece whole_run(struct local *s, int model) {
-    struct piece out = {.model = model};
-    int g = draw(s, s->p->models[model].ngroups);
-    run_of(s, model, g, &out.a, &out.b);
-    out.r = draw_range(s, model, g);
+    double out = 0;
+    for (int i = 0; i < LANES; i++)
+        out += sum[i];
     return out;
 }
 
-/* Some groups from G on. */
-static struct piece few(struct local *s, int model) {
-    int n = s->p->models[model].ngroups, g = draw(s, n);
-    int most = n - g < MOST_AT_ONCE ? n - g : MOST_AT_ONCE;
-    return (struct piece){model, g, g + 1 + draw(s, most), draw_range(s, model, g), 0};
+static double largest(const struct local *s) {
+    float t = 0;
+    for (int k = 0; k < s->nrows; k++)
+        t = s->row[k] > t ? s->row[k] : t;
+    return t;
 }
 
-/* The run that G is in, or a part of it, joins its neighbour. */
-static bool join(struct local *s, int model, bool part, struct piece *out) {
-    int n = s->p->models[model].ngroups, g = draw(s, n), first, end;
-    run_of(s, model, g, &first, &end);
-    bool before = first > 0 && (end == n || draw(s, 2));
-    if (!before && end == n) return false;
-    *out = before ? (struct piece){model, first, part ? g + 1 : end, s->range[model][first - 1], 0}
-                  : (struct piece){model, part ? g : first, end, s->range[model][end], 0};
+/* The rows' sum of powers is at least what it is where they are as even as the prices make them:
+ * the cost to the power, times e to the entropy of the prices. So much cost is left to be had. */
+static void find_room(struct local *s) {
+    double even = assign_ln(s->sum) / (1 << POWER) - s->spread - assign_ln(s->cost * s->scale);
+    s->room = assign_exp(even / (1 + (1 << s->weight)));
+}
+
+/* All anew, from the ranges: what is added up goes astray with time. */
+static void refresh(struct local *s) {
+    const et_assign_problem *p = s->of.p;
+    double load[ET_ASSIGN_UNITS] = {0};
+    s->cost = s->mean = 0;
+    for (int i = 0; i < p->nmodels; i++) {
+        struct assign_member *m = &s->of.member[i];
+        size_t w = (size_t)m->n + 1;
+        assign_plan_cost c;
+        assign_plan_cost_of(p, m->m, m->range, &c);
+        m->us = c.us;
+        m->changes = c.changes;
+        for (int g = 0; g < m->n; g++) {
+            const double *upto = m->upto + (size_t)m->range[g] * w + g;
+            s->cost += (upto[1] - upto[0]) * m->price[m->range[g]];
+        }
+        s->cost += assign_moves_near(p, m->m, m->range, 0, m->n).us * m->completion;
+        for (int u = 0; u < p->nunits; u++)
+            load[u] += c.load[u];
+        s->row[p->nunits + i] = (float)(m->m->weight * c.us);
+        s->mean += m->m->weight * c.us / p->nmodels;
+        assign_find_runs(m);
+    }
+    for (int u = 0; u < p->nunits; u++)
+        s->row[u] = (float)load[u];
+    s->scale = 1 / fmax(largest(s), 1e-9);
+    s->sum = 0;
+    for (int k = 0; k < p->nunits + p->nmodels; k++)
+        s->sum += to_the(POWER, s->row[k] * s->scale);
+    find_room(s);
+}
+
+static void set_heat(struct local *s, double heat) {
+    for (int i = 0; i < LUCKS; i++) {
+        double e = heat * -assign_ln((i + 0.5) / LUCKS);
+        s->may_rise[i] = assign_exp((1 << POWER) * e);
+        s->may_cost[i] = assign_exp(e / (1 + (1 << s->weight)));
+    }
+}
+
+/* Tries a change; true when it was made. */
+static bool attempt(struct local *s, struct trial *t) {
+    int luck = assign_draw(&s->of, LUCKS);
+    if (!add_pieces(s, t) || t->cost > s->cost * s->room * s->may_cost[luck]) return false;
+    double mean = s->mean;
+    for (int i = 0; i < t->nmodels; i++) {
+        const struct assign_member *m = &s->of.member[t->model[i]];
+        if (t->changes[i] > m->budget) return false;
+        mean += m->m->weight * (t->us[i] - m->us) / s->of.p->nmodels;
+    }
+    double sum = add_terms(s, t), tilt = 1 + assign_epsilon * s->scale * (mean - s->mean);
+    double rise = to_the(POWER + s->weight, t->cost / s->cost) * to_the(POWER, tilt);
+    if (!(sum * rise <= s->sum * s->may_rise[luck])) return false;
+    float *was = s->row;
+    s->row = s->row_new;
+    s->row_new = was;
+    s->sum = sum;
+    s->mean = mean;
+    s->cost = t->cost;
+    find_room(s);
+    for (int i = 0; i < t->n; i++)
+        put(s, &t->piece[i]);
+    for (int i = 0; i < t->nmodels; i++) {
+        struct assign_member *m = &s->of.member[t->model[i]];
+        m->us = t->us[i];
+        m->changes = t->changes[i];
+        assign_find_runs(m);
+    }
     return true;
 }
 
-/* Mostly an end of a run of groups moves, or a run goes elsewhere; now and then any few groups.
- * Where changes of range are used up, a run joins its neighbour while another is made; or two runs
- * swap places. */
-static void propose(struct local *s, struct change *c) {
-    const et_assign_problem *p = s->p;
-    int m = draw(s, p->nmodels), what = draw(s, 16);
-    struct piece *one = &c->piece[0], *two = &c->piece[1];
-    c->n = 1;
-    if (what < 6) {
-        if (!join(s, m, true, one)) *one = few(s, m);
-    } else if (what < 9) {
-        *one = whole_run(s, m);
-    } else if (what < 11) {
-        *one = few(s, m);
-    } else if (what < 14) {
-        if (join(s, m, false, one)) c->n = 2;
-        c->piece[c->n - 1] = few(s, m);
-    } else {
-        int other = draw(s, p->nmodels);
-        *one = whole_run(s, m);
-        *two = whole_run(s, other);
-        two->r = s->range[m][one->a];
-        one->r = s->range[other][two->a];
-        if (m != other || one->a != two->a) c->n = 2;
-    }
-}
+/* ---- cooling ---- */
 
-/* Loads of units that are about to change are copied first. */
-static void touch(const struct local *s, struct change *c, uint64_t units) {
-    uint64_t new = units & ~c->units;
-    for (c->units |= new; new; new &= new - 1)
-        c->load[__builtin_ctzll(new)] = s->load[__builtin_ctzll(new)];
-}
-
-static void make(struct local *s, struct change *c, struct piece *e, double *us, int64_t *moves,
-                 int *saved) {
-    const et_assign_problem *p = s->p;
-    const et_assign_model *m = &p->models[e->model];
-    int *range = s->range[e->model];
-    assign_moves before = assign_moves_near(p, m, range, e->a, e->b);
-    double come = 0, all_gone = 0;
-    int nr = p->nranges;
-    e->was = c->nsaved;
-    for (int g = e->a; g < e->b;) {
-        int from = range[g];
-        double gone = 0;
-        for (; g < e->b && range[g] == from; g++) {
-            gone += s->all_us[e->model][g * nr + from];
-            come += s->all_us[e->model][g * nr + e->r];
-            saved[c->nsaved++] = from;
-        }
-        touch(s, c, p->units[from]);
-        shift_load(p->units[from], -gone, c->load);
-        all_gone += gone;
-    }
-    for (int g = e->a; g < e->b; g++)
-        range[g] = e->r;
-    touch(s, c, p->units[e->r]);
-    shift_load(p->units[e->r], come, c->load);
-    assign_moves now = assign_moves_near(p, m, range, e->a, e->b);
-    us[e->model] += come - all_gone + (now.us - before.us);
-    moves[e->model] += now.changes - before.changes;
-}
-
-/* The energy after a change, made in s->range with what was there in SAVED; infinite where it is
- * not allowed. */
-static double after(struct local *s, struct change *c, int *saved) {
-    const et_assign_problem *p = s->p;
-    double *us = s->new_us;
-    int64_t *moves = s->new_moves;
-    for (int i = 0; i < c->n; i++) {
-        us[c->piece[i].model] = s->us[c->piece[i].model];
-        moves[c->piece[i].model] = s->moves[c->piece[i].model];
-    }
-    c->nsaved = 0;
-    c->units = 0;
-    for (int i = 0; i < c->n; i++)
-        make(s, c, &c->piece[i], us, moves, saved);
-    c->sum = s->sum;
-    c->mean = s->mean;
-    for (int i = 0; i < c->n; i++) {
-        int m = c->piece[i].model, row = p->nunits + m;
-        if (moves[m] > assign_budget(&p->models[m]) || !(us[m] < INFINITY)) return INFINITY;
-        c->us[i] = us[m];
-        c->moves[i] = moves[m];
-        if (i && m == c->piece[0].model) continue;
-        c->high[row] = raise(s, p->models[m].weight * us[m]);
-        c->sum += c->high[row] - s->high[row];
-        c->mean += p->models[m].weight * (us[m] - s->us[m]) / p->nmodels;
-    }
-    for (uint64_t left = c->units; left; left &= left - 1)
-        if (c->load[__builtin_ctzll(left)] > s->limit) return INFINITY;
-    for (uint64_t left = c->units; left; left &= left - 1) {
-        int u = __builtin_ctzll(left);
-        c->high[u] = raise(s, c->load[u]);
-        c->sum += c->high[u] - s->high[u];
-    }
-    return energy_of(s, c->sum, c->mean);
-}
-
-static void undo(struct local *s, const struct change *c, const int *saved) {
-    for (int i = c->n - 1; i >= 0; i--) {
-        const struct piece *e = &c->piece[i];
-        memcpy(s->range[e->model] + e->a, saved + e->was, (size_t)(e->b - e->a) * sizeof *saved);
-    }
-}
-
-static void copy_choice(const et_assign_problem *p, int *const *from, int **to) {
+static void keep_better(const struct local *s, et_assignment *now, et_assignment *io) {
+    const et_assign_problem *p = s->of.p;
     for (int m = 0; m < p->nmodels; m++)
-        memcpy(to[m], from[m], (size_t)p->models[m].ngroups * sizeof **to);
+        memcpy(now->range[m], s->of.member[m].range, (size_t)p->models[m].ngroups * sizeof(int));
+    et_assign_evaluate(p, now->range, now);
+    if (now->objective >= io->objective) return;
+    et_assignment worse = *io;
+    *io = *now;
+    *now = worse;
 }
 
-/* One cooling, from *IO; *IO becomes the best choice seen. */
-static void cool(struct local *s, int steps, double target, et_assignment *now, int *saved,
-                 et_assignment *io) {
-    copy_choice(s->p, io->range, s->range);
-    refresh(s);
-    double e = energy_of(s, s->sum, s->mean), best = io->makespan;
-    struct change c;
+static void cool(struct local *s, int steps, double target, et_assignment *now, et_assignment *io) {
+    struct trial t;
     for (int k = 0; k < steps && io->objective > target; k++) {
-        if (k % 4096 == 0) refresh(s), e = energy_of(s, s->sum, s->mean);
-        double rest = 1 - (double)k / steps, t = first_heat * rest * rest + 1e-9;
-        if (k % 64 == 0) s->limit = power_of_e(e + 20 * t) / s->scale;
-        propose(s, &c);
-        double to = after(s, &c, saved);
-        bool take = to <= e;
-        if (!take && to < e + 20 * t)
-            take = draw(s, 1 << 20) < power_of_e((e - to) / t) * (1 << 20);
-        if (!take) {
-            undo(s, &c, saved);
-            continue;
+        if (k % PERIOD == 0) {
+            double rest = 1 - (double)k / steps;
+            refresh(s);
+            set_heat(s, first_heat * rest * rest + 1e-9);
         }
-        e = to;
-        for (uint64_t left = c.units; left; left &= left - 1) {
-            int u = __builtin_ctzll(left);
-            s->load[u] = c.load[u];
-            s->high[u] = c.high[u];
-        }
-        s->sum = c.sum;
-        s->mean = c.mean;
-        for (int i = 0; i < c.n; i++) {
-            s->us[c.piece[i].model] = c.us[i];
-            s->moves[c.piece[i].model] = c.moves[i];
-            s->high[s->p->nunits + c.piece[i].model] = c.high[s->p->nunits + c.piece[i].model];
-        }
-        if (largest(s, 0) > best) continue;
-        et_assign_evaluate(s->p, s->range, now);
-        if (now->objective >= io->objective) continue;
-        copy_choice(s->p, s->range, io->range);
-        et_assign_evaluate(s->p, io->range, io);
-        best = io->makespan;
+        t.n = assign_propose(&s->of, t.piece);
+        if (t.n && attempt(s, &t) && largest(s) < io->makespan * (1 - 1e-6))
+            keep_better(s, now, io);
     }
 }
 
-/* How often a range is drawn for a group falls with what it costs at the prices. */
-static void weigh_ranges(struct local *s, et_arena *a, const assign_prices *price, double t) {
-    const et_assign_problem *p = s->p;
-    size_t nr = (size_t)p->nranges;
-    double *cost = et_alloc(a, nr * sizeof *cost);
-    s->upto = et_alloc(a, (size_t)p->nmodels * sizeof *s->upto);
+/* The entropy of the prices of all rows. */
+static double spread_of(const et_assign_problem *p, const assign_prices *by_model) {
+    double out = 0;
+    for (int u = 0; u < p->nunits; u++)
+        if (by_model->unit[u] > 0) out -= by_model->unit[u] * assign_ln(by_model->unit[u]);
     for (int m = 0; m < p->nmodels; m++) {
-        const et_assign_model *md = &p->models[m];
-        s->upto[m] = et_alloc(a, (size_t)md->ngroups * nr * sizeof **s->upto);
-        for (int g = 0; g < md->ngroups; g++) {
-            double least = INFINITY, sum = 0, at = 0;
-            for (size_t r = 0; r < nr; r++) {
-                double per_us = price[m].completion;
-                for (uint64_t left = p->units[r]; left; left &= left - 1)
-                    per_us += price[m].unit[__builtin_ctzll(left)];
-                cost[r] = s->all_us[m][(size_t)g * nr + r] * per_us;
-                least = fmin(least, cost[r]);
-            }
-            for (size_t r = 0; r < nr; r++)
-                sum += cost[r] = cost[r] < INFINITY
-                                     ? power_of_e((least - cost[r]) / (warmth * t)) + least_often
-                                     : 0;
-            for (size_t r = 0; r < nr; r++) {
-                at += cost[r] / sum;
-                s->upto[m][(size_t)g * nr + r] = r + 1 == nr ? 1 << 30 : (int)(at * (1 << 30));
-            }
-        }
+        double price = by_model[m].completion / p->models[m].weight;
+        if (price > 0) out -= price * assign_ln(price);
     }
+    return out;
+}
+
+static struct local *create(const et_assign_problem *p, et_arena *a, const assign_prices *price,
+                            double t) {
+    struct local *s = et_alloc(a, sizeof *s);
+    assign_members_create(p, a, price, t, &s->of);
+    s->spread = spread_of(p, price) / (1 << POWER);
+    s->nrows = (p->nunits + p->nmodels + LANES - 1) / LANES * LANES;
+    size_t rows = (size_t)s->nrows;
+    s->row = et_alloc(a, rows * sizeof *s->row);
+    s->row_new = et_alloc(a, rows * sizeof *s->row_new);
+    s->has = et_alloc(a, rows * (size_t)p->nranges * sizeof *s->has);
+    for (size_t r = 0; r < (size_t)p->nranges; r++)
+        for (int u = 0; u < p->nunits; u++)
+            s->has[r * rows + (size_t)u] = p->units[r] >> u & 1;
+    int most = 0;
+    for (int m = 0; m < p->nmodels; m++)
+        most = p->models[m].ngroups > most ? p->models[m].ngroups : most;
+    s->saved = et_alloc(a, (size_t)most * sizeof *s->saved);
+    return s;
 }
 
 void assign_improve(const et_assign_problem *p, et_arena *a, const assign_prices *price,
-                    double target, int limit, et_assignment *io) {
-    et_assignment now;
-    struct local s = {.p = p, .state = 1};
-    size_t n = (size_t)p->nmodels;
-    s.range = assign_new(p, a, &now)->range;
-    s.us = et_alloc(a, n * sizeof *s.us);
-    s.moves = et_alloc(a, n * sizeof *s.moves);
-    s.new_us = et_alloc(a, n * sizeof *s.new_us);
-    s.new_moves = et_alloc(a, n * sizeof *s.new_moves);
-    s.all_us = et_alloc(a, n * sizeof *s.all_us);
-    int most = 0;
-    for (int m = 0; m < p->nmodels; m++) {
-        const et_assign_model *md = &p->models[m];
-        most = md->ngroups > most ? md->ngroups : most;
-        s.all_us[m] = et_alloc(a, (size_t)(md->ngroups * p->nranges) * sizeof **s.all_us);
-        for (int g = 0; g < md->ngroups; g++)
-            for (int r = 0; r < p->nranges; r++)
-                s.all_us[m][g * p->nranges + r] = md->us[g * p->nranges + r] * assign_trips(md, g);
+                    double target, double enough, int limit, et_assignment *io) {
+    et_assignment from, now;
+    struct local *s = create(p, a, price, io->makespan);
+    assign_new(p, a, &from);
+    assign_new(p, a, &now);
+    for (int m = 0; m < p->nmodels; m++)
+        memcpy(from.range[m], io->range[m], (size_t)p->models[m].ngroups * sizeof(int));
+    for (int k = 0; k < COOLINGS && (k == 0 || io->objective > enough); k++) {
+        for (int m = 0; m < p->nmodels; m++)
+            memcpy(s->of.member[m].range, from.range[m],
+                   (size_t)p->models[m].ngroups * sizeof(int));
+        s->weight = weights[k];
+        cool(s, limit, target, &now, io);
     }
-    weigh_ranges(&s, a, price, io->makespan);
-    cool(&s, limit, target, &now, et_alloc(a, 2 * (size_t)most * sizeof(int)), io);
 }

@@ -15,14 +15,16 @@ struct step {
 struct assign_table {
     const et_assign_problem *pr;
     const et_assign_model *m;
-    int nr, nb;       /* ranges; values of "changes so far" */
-    int *segment;     /* by group */
-    int *fixed;       /* by group: its range, or -1 */
-    double *move;     /* [nr][nr], scratch: price of a move */
-    double *cost;     /* [ngroups][nr]: price of all runs of a group */
-    double **reach;   /* by group: [starts][nb][nr], price of the cheapest way here */
-    struct step **in; /* by group, scratch: the ways into one state of it */
-    struct step *end; /* scratch: the states of the last group */
+    int nr, nb;   /* ranges; values of "changes so far" */
+    int *segment; /* by group */
+    int *fixed;   /* by group: its range, or -1 */
+    double *move; /* [nr][nr], scratch: price of a move, by row as they are asked for */
+    bool *priced; /* [nr]: is that row of it? */
+    double most_us, most_byte_us; /* of any move */
+    double *cost;                 /* [ngroups][nr]: price of all runs of a group */
+    double **reach;               /* by group: [starts][nb][nr], price of the cheapest way here */
+    struct step **in;             /* by group, scratch: the ways into one state of it */
+    struct step *end;             /* scratch: the states of the last group */
     double completion;
 };
 
@@ -56,6 +58,11 @@ assign_table *assign_table_create(const et_assign_problem *pr, const et_assign_m
     for (int g = 0; g < m->ngroups; g++)
         t->fixed[g] = -1;
     t->move = et_alloc(a, nr * nr * sizeof *t->move);
+    t->priced = et_alloc(a, nr * sizeof *t->priced);
+    for (size_t i = 0; i < nr * nr; i++) {
+        t->most_us = fmax(t->most_us, pr->switch_us[i]);
+        t->most_byte_us = fmax(t->most_byte_us, pr->byte_us[i]);
+    }
     t->cost = et_alloc(a, ng * nr * sizeof *t->cost);
     t->reach = et_alloc(a, ng * sizeof *t->reach);
     t->in = et_alloc(a, ng * sizeof *t->in);
@@ -121,17 +128,24 @@ static int ways(const assign_table *t, int g, int start, int changes, int r, str
     return n;
 }
 
+/* Prices of moving from a range to any other, after group G - 1. */
+static const double *moves_from(assign_table *t, int g, int trips, size_t from) {
+    size_t nr = (size_t)t->nr;
+    double *row = t->move + from * nr;
+    if (t->priced[from]) return row;
+    for (size_t to = 0; to < nr; to++)
+        row[to] = trips * move_price(t, g - 1, (int)from, (int)to);
+    row[from] = INFINITY;
+    t->priced[from] = true;
+    return row;
+}
+
 /* Inside a segment, where the way in changes neither start nor loop: over rows of numbers. */
 static void reach_inside(assign_table *t, int g) {
     int trips = segment_of(t, g)->trips;
     size_t nr = (size_t)t->nr;
-    double most = 0; /* what a move takes */
-    for (size_t from = 0; from < nr; from++)
-        for (size_t to = 0; to < nr; to++) {
-            double price = from == to ? INFINITY : trips * move_price(t, g - 1, (int)from, (int)to);
-            t->move[from * nr + to] = price;
-            if (from != to && price > most) most = price;
-        }
+    double most = trips * t->completion * (t->most_us + t->m->bytes[g - 1] * t->most_byte_us);
+    memset(t->priced, 0, nr * sizeof *t->priced);
     for (int s = 0; s < starts(t, g); s++)
         for (int b = 0; b < t->nb; b++) {
             double *here = state(t, g, s, b);
@@ -140,14 +154,14 @@ static void reach_inside(assign_table *t, int g) {
             /* From a range dearer than two others by more than any move, nobody moves. */
             double least = INFINITY, second = INFINITY;
             for (size_t from = 0; change && from < nr; from++) {
-                if (change[from] < least)
-                    second = least, least = change[from];
-                else if (change[from] < second)
-                    second = change[from];
+                double reach = change[from], more = reach > least ? reach : least;
+                least = reach < least ? reach : least;
+                second = more < second ? more : second;
             }
             for (size_t from = 0; change && from < nr; from++) {
-                const double *move = t->move + from * nr, reach = change[from];
+                double reach = change[from];
                 if (!(reach < INFINITY) || reach > second + most) continue;
+                const double *move = moves_from(t, g, trips, from);
                 for (size_t r = 0; r < nr; r++)
                     here[r] = reach + move[r] < here[r] ? reach + move[r] : here[r];
             }
@@ -188,17 +202,20 @@ static void price_groups(assign_table *t, const assign_prices *p) {
     }
 }
 
-/* Ends of plans, cheapest first: states of the last group with what closing its loop adds. */
-static int ends(assign_table *t) {
+/* Ends of plans that cost at most LIMIT, cheapest first: states of the last group with what closing
+ * its loop adds. *LEAST: what the cheapest of all costs. */
+static int ends(assign_table *t, double limit, double *least) {
     int g = t->m->ngroups - 1, n = 0;
+    *least = INFINITY;
     for (int s = 0; s < starts(t, g); s++)
         for (int b = 0; b < t->nb; b++)
             for (int r = 0; r < t->nr; r++) {
                 int more = starts(t, g) > 1 ? closing_changes(t, g, r, s) : 0;
-                double close = starts(t, g) > 1 ? closing(t, g, r, s) : 0;
-                double reach = state(t, g, s, b)[r];
-                if (reach < INFINITY && b + more < t->nb)
-                    t->end[n++] = (struct step){s, b, r, reach + close};
+                double price = state(t, g, s, b)[r];
+                if (!(price < INFINITY) || b + more >= t->nb) continue;
+                price += starts(t, g) > 1 ? closing(t, g, r, s) : 0;
+                *least = price < *least ? price : *least;
+                if (price <= limit) t->end[n++] = (struct step){s, b, r, price};
             }
     qsort(t->end, (size_t)n, sizeof *t->end, by_price);
     return n;
@@ -221,8 +238,11 @@ static bool walk_back(struct walk *w, int g, struct step at, double after) {
     int n = ways(t, g, at.start, at.changes, at.range, in);
     if (n == 0) return w->fn(w->ctx, w->range);
     double rest = after + t->cost[g * t->nr + at.range];
-    qsort(in, (size_t)n, sizeof *in, by_price);
-    for (int i = 0; i < n && in[i].price + rest <= w->limit; i++) {
+    int near = 0;
+    for (int i = 0; i < n; i++)
+        if (in[i].price + rest <= w->limit) in[near++] = in[i];
+    qsort(in, (size_t)near, sizeof *in, by_price);
+    for (int i = 0; i < near; i++) {
         double reach = state(t, g - 1, in[i].start, in[i].changes)[in[i].range];
         if (!walk_back(w, g - 1, in[i], rest + (in[i].price - reach))) return false;
     }
@@ -230,10 +250,11 @@ static bool walk_back(struct walk *w, int g, struct step at, double after) {
 }
 
 bool assign_each_plan(assign_table *t, double limit, assign_plan_fn fn, void *ctx) {
-    int last = t->m->ngroups - 1, n = ends(t);
+    double least;
+    int last = t->m->ngroups - 1, n = ends(t, limit, &least);
     struct walk w = {t, limit, malloc((size_t)(last + 1) * sizeof *w.range), fn, ctx};
     bool all = w.range != NULL;
-    for (int i = 0; all && i < n && t->end[i].price <= limit; i++) {
+    for (int i = 0; all && i < n; i++) {
         double reach = state(t, last, t->end[i].start, t->end[i].changes)[t->end[i].range];
         all = walk_back(&w, last, t->end[i], t->end[i].price - reach);
     }
@@ -259,8 +280,9 @@ double assign_cheapest(assign_table *t, const assign_prices *p, int *range) {
             reach_first(t, g);
         else
             reach_inside(t, g);
-    if (!ends(t)) return INFINITY;
-    double best = t->end[0].price;
+    double best;
+    ends(t, -INFINITY, &best);
+    if (!(best < INFINITY)) return INFINITY;
     struct first f = {range, t->m->ngroups};
     assign_each_plan(t, best + fabs(best) * 1e-12, take_first, &f);
     return best;

@@ -194,19 +194,13 @@ static double gap_of(bool curves, int per, uint64_t i, int nmodels, int groups, 
     return gap;
 }
 
-/* 3 models of 60 groups on 8 dies: within 1 % of the bound on runs of dies and on 16 units. On 32
- * there are 36 rows for three plans to even out, and the bound, which may mix plans, says less:
- * README.md. */
+/* 3 models of 60 groups on 8 dies: within 1 % of the bound on runs of dies, and on 16 and 32 units
+ * too. Where that cannot be had: README.md. */
 START_TEST(test_large) {
-    int close = 0;
     for (uint64_t i = 0; i < 3; i++)
         ck_assert_double_le(gap_of(true, 1, i, 3, 60, 1), 0.01);
-    for (uint64_t i = 0; i < 6; i++) {
-        double gap = gap_of(true, i % 2 ? 4 : 2, i, 3, 60, 1);
-        ck_assert_double_le(gap, i % 2 ? 0.015 : 0.01);
-        close += gap <= 0.01;
-    }
-    ck_assert_int_ge(close, 5);
+    for (uint64_t i = 0; i < 6; i++)
+        ck_assert_double_le(gap_of(true, i % 2 ? 4 : 2, i, 3, 60, 1), 0.01);
 }
 END_TEST
 
@@ -219,16 +213,12 @@ START_TEST(test_decoders) {
 }
 END_TEST
 
-/* Work that comes in few large lumps cannot be spread evenly: the bound, which may mix plans, says
- * less. */
+/* Work that comes in few large lumps is harder to spread evenly. */
 START_TEST(test_lumps) {
-    int close = 0;
-    for (uint64_t i = 0; i < 3; i++) {
-        double gap = gap_of(false, i % 2 ? 4 : 2, i, 3, 60, 1);
-        ck_assert_double_le(gap, 0.025);
-        close += gap <= 0.01;
-    }
-    ck_assert_int_ge(close, 1);
+    for (uint64_t i = 0; i < 3; i++)
+        ck_assert_double_le(gap_of(false, 1, i, 3, 60, 1), 0.01);
+    for (uint64_t i = 0; i < 3; i++)
+        ck_assert_double_le(gap_of(false, i % 2 ? 4 : 2, i, 3, 60, 1), 0.01);
 }
 END_TEST
 
