@@ -69,6 +69,13 @@ static void write_choice(const struct placing *p, const struct choice *c) {
     }
 }
 
+static void forget_choice(const struct placing *p) {
+    for (int m = 0; m < p->s.nmodels; m++)
+        p->s.g->model[m].share = (et_share){0, 0};
+    for (int i = 0; i < p->s.p->ngrids; i++)
+        p->s.p->grids[i].range = p->given[i];
+}
+
 /* ---- the choice ---- */
 
 static struct choice choice_of(const struct place *s, const et_assignment *a) {
@@ -291,7 +298,10 @@ static void place(et_pipeline *pl) {
     place_find_ways(&p.s, &ways);
     choose(&p, &ways);
     place_player_destroy(p.player);
-    if (p.us >= INFINITY) return; /* what writes shares tries others then */
+    if (p.us >= INFINITY) { /* what was tried last stays nowhere: the next pass divides by work */
+        forget_choice(&p);
+        return;
+    }
     write_choice(&p, &p.best);
     print_choice(&p, &ways, seconds() - begin);
     note_choice(&p, &ways);

@@ -268,6 +268,6 @@ bool et_pass_slice(et_pipeline *pl) {
     const bool *cut = NULL;
     if (choose || (asked && !o->quick && !has_shares(pl->g)))
         cut = et_slices_chosen(pl, count, !choose);
-    if (cut || !choose) et_slice_groups(pl->p, count, cut, o);
+    if (cut || !choose) et_slice_groups(pl->p, count, choose ? cut : NULL, o);
     return true;
 }

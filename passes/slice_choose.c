@@ -21,7 +21,8 @@ static const double FORGIVEN = 0.01;
 struct choosing {
     et_pipeline *pl;
     int count, nmodels;
-    int cut[ET_MAX_MODELS][MOST_CUTS_ALONE]; /* groups whose product can be cut */
+    bool *may;                               /* by group: its product can be cut */
+    int cut[ET_MAX_MODELS][MOST_CUTS_ALONE]; /* the first of these of each model */
     int ncuts[ET_MAX_MODELS];
     et_program *version[MOST_VERSIONS]; /* up to its events; NULL: there is none */
     int nversions;                      /* version 0 is everything as it is */
@@ -35,7 +36,7 @@ struct choosing {
 /* ---- versions ---- */
 
 /* The versions of a model with few products to cut are all subsets of them; of one with many, each
- * alone and all. */
+ * of the first alone and, last, all. */
 static bool is_cut(const struct choosing *c, int model, int i, int v) {
     if (c->ncuts[model] <= MOST_CUTS) return v >> i & 1;
     return v == c->ncuts[model] + 1 || v == i + 1;
@@ -87,20 +88,25 @@ static et_program *lower(const struct choosing *c, const bool *cut) {
 
 static void find_cuts(struct choosing *c) {
     const et_program *p = c->pl->p;
-    bool *may = et_slice_cuts(c->pl->p, c->count);
+    c->may = et_slice_cuts(c->pl->p, c->count);
     for (int i = 0; i < p->ngroups; i++) {
         int m = et_model_of(p->g, p->groups[i].name);
-        if (may[i] && m >= 0 && c->ncuts[m] < MOST_CUTS_ALONE) c->cut[m][c->ncuts[m]++] = i;
+        if (c->may[i] && m >= 0 && c->ncuts[m] < MOST_CUTS_ALONE) c->cut[m][c->ncuts[m]++] = i;
     }
     for (int m = 0; m < c->nmodels; m++)
         c->nversions = versions_of(c, m) > c->nversions ? versions_of(c, m) : c->nversions;
 }
 
 static bool *cuts_of(const struct choosing *c, const int version[ET_MAX_MODELS]) {
-    bool *cut = et_alloc(c->pl->g->arena, (size_t)c->pl->p->ngroups + 1);
+    const et_program *p = c->pl->p;
+    bool *cut = et_alloc(p->g->arena, (size_t)p->ngroups + 1);
     for (int m = 0; m < c->nmodels; m++)
         for (int i = 0; i < c->ncuts[m]; i++)
             cut[c->cut[m][i]] = is_cut(c, m, i, version[m]);
+    for (int i = 0; i < p->ngroups; i++) {
+        int m = et_model_of(p->g, p->groups[i].name);
+        if (c->may[i] && m >= 0 && version[m] == versions_of(c, m) - 1) cut[i] = version[m] > 0;
+    }
     return cut;
 }
 
@@ -278,7 +284,8 @@ bool *et_slices_chosen(et_pipeline *pl, int count, bool all) {
     if (!c->nmodels) c->nmodels = 1;
     find_cuts(c);
     place_init(&at, pl);
-    if (c->nversions < 2 || !play_versions(c, at.syms)) return NULL;
+    bool any = c->nversions > 1 && o->machine->dies <= MOST_DIES;
+    if (!any || !play_versions(c, at.syms)) return NULL;
     if (all)
         take_all(c);
     else if (!solve(c, &ways))
