@@ -1,6 +1,6 @@
 /* The program of assign.h for placement: the chip is cut into units, shader engines of dies, and
- * the candidates are runs of dies, runs of units where there is one die, and the best division by
- * whole units. One model has no rival for the chip, so it has one candidate.
+ * the candidates are runs of dies and single units, runs of units where there is one die, and the
+ * best division by whole units. One model has no rival for the chip, so it has one candidate.
  *
  * Where a model may be in slices, each run of dies on which it is faster so is a second candidate,
  * with the times of the best way of slicing there. That is all of the model or nothing: tasks in
@@ -210,7 +210,8 @@ void place_init(struct place *s, const et_pipeline *pl) {
 
 /* ---- candidates ---- */
 
-/* The best disjoint shares of whole units become candidates beside the runs of dies. */
+/* The best disjoint shares of whole units become candidates beside the runs of dies and the units.
+ */
 static bool runs_and_shares(struct place *s) {
     struct range fine[ET_MAX_MODELS];
     int nfine = 0, step = s->m->dies == 1 ? 1 : s->nunits / s->m->dies;
@@ -221,6 +222,8 @@ static bool runs_and_shares(struct place *s) {
         for (; nfine < s->nmodels; nfine++)
             fine[nfine] = s->range[parts.range[nfine][0]];
     s->nranges = runs(s, step, s->range);
+    for (int u = 0; u < s->nunits && step > 1; u++)
+        s->range[s->nranges++] = (struct range){u, u + 1, false};
     for (int i = 0; i < nfine; i++)
         if (fine[i].from % step || fine[i].to % step) s->range[s->nranges++] = fine[i];
     return true;
