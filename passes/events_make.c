@@ -7,6 +7,7 @@ enum {
     /* Arrivals at one counter that are worth a second one, and that are not. */
     MANY_ARRIVALS = 64,
     FEW_ARRIVALS = 32,
+    MOST_WORDS = 1 << 21, /* of an event tensor whose counters are a line apart */
     MERGE_LIMIT = 16, /* waiting for this many counters at once costs about as much as for one */
 };
 
@@ -51,11 +52,11 @@ struct split {
     int64_t parts, size; /* tiles along C for each */
 };
 
-/* The most tiles that would arrive at one counter, as far as it matters. */
-static int64_t arrivals_of(const struct events *e, const et_grid *g, unsigned set) {
+/* The most tiles along the coordinates in SET, up to as many as matter. */
+static int64_t tiles_along(const struct events *e, const et_grid *g, unsigned set) {
     int64_t n = 1;
     for (int c = 0; c < e->p->funcs[g->func].ncoords && n < 1 << 20; c++)
-        if (!(set >> c & 1)) n *= events_upper(e, g->extent[c]);
+        if (set >> c & 1) n *= events_upper(e, g->extent[c]);
     return n;
 }
 
@@ -64,8 +65,11 @@ static struct split split_of(const struct events *e, const et_grid *g, unsigned 
     const char *schedule = e->pl->opt->schedule;
     bool fixed = !schedule || strcmp(schedule, "static") == 0; /* a queue asks counter by counter */
     struct split s = {.parts = 1};
-    int64_t n, arrivals = arrivals_of(e, g, set);
-    if (!fixed || arrivals < MANY_ARRIVALS || rank + 2 > ET_MAX_RANK) return s;
+    int64_t n, arrivals = tiles_along(e, g, ~set);
+    double counters = (double)tiles_along(e, g, set) * et_loop_trips(e->p->g, g->loop);
+    if (!fixed || arrivals < MANY_ARRIVALS || rank + 2 > ET_MAX_RANK ||
+        counters * MERGE_LIMIT * LINE_WORDS > MOST_WORDS)
+        return s;
     for (int c = 0; c < e->p->funcs[g->func].ncoords; c++) {
         if (set >> c & 1 || !et_is_int(e->x, g->extent[c], &n)) continue;
         for (int64_t k = 2; k <= MERGE_LIMIT && arrivals / s.parts > FEW_ARRIVALS; k++)
