@@ -98,20 +98,25 @@ static void put_models(const struct explain *e) {
             g->model[0].name, g->model[0].name);
 }
 
-static void put_search(const struct explain *e, const et_found_place *f) {
+static void put_program(const struct explain *e, const et_found_place *f) {
+    if (!f->bounded) return;
     fprintf(e->to,
-            "  --placement=%s. When the last model is done, its time weighted, predicted:", f->how);
+            "  The integer program%s: objective %s, no choice is below %s, gap %.2f %%%s; %d plans "
+            "and %d nodes.\n",
+            e->p->g->nmodels > 1 ? ", in which models may take turns on CUs in any order" : "",
+            explain_us(e, f->objective), explain_us(e, f->bound),
+            100 * (f->objective / f->bound - 1), f->optimal ? " (it is optimal)" : "", f->plans,
+            f->nodes);
+}
+
+static void put_search(const struct explain *e, const et_found_place *f) {
+    fprintf(e->to, "  --placement=%s. %s, predicted:", f->how,
+            e->p->g->nmodels > 1 ? "When the last model is done, its time weighted" : "A launch");
     for (int i = 0; i < ET_FOUND_WAYS && f->way[i].name; i++)
         fprintf(e->to, "%s %s %s%s", i ? "," : "", f->way[i].name, explain_us(e, f->way[i].us),
                 f->way[i].name == f->taken ? " (taken)" : "");
     fprintf(e->to, ".\n");
-    if (!f->bounded) return;
-    fprintf(e->to,
-            "  The integer program, in which models may take turns on CUs in any order: objective "
-            "%s, no choice is below %s, gap %.2f %%%s; %d plans and %d nodes.\n",
-            explain_us(e, f->objective), explain_us(e, f->bound),
-            100 * (f->objective / f->bound - 1), f->optimal ? " (it is optimal)" : "", f->plans,
-            f->nodes);
+    put_program(e, f);
 }
 
 static void put_slices(const struct explain *e, int model) {
@@ -128,20 +133,37 @@ static void put_slices(const struct explain *e, int model) {
             s->device_events[0]);
 }
 
+static bool ways_differ(const et_found_place *f) {
+    bool differ = false;
+    for (int i = 1; i < ET_FOUND_WAYS && f->way[i].name; i++)
+        differ |= fabs(f->way[i].us - f->way[0].us) > 1e-6 * f->way[0].us;
+    return differ;
+}
+
+static void put_one_model(const struct explain *e) {
+    const et_found_place *f = e->found && e->found->place.known ? &e->found->place : NULL;
+    int ranges = 0;
+    for (int i = 0; i < e->p->ngrids; i++)
+        ranges += e->p->grids[i].range.to && !e->p->grids[i].dynamic;
+    fprintf(e->to, "  One model: its tasks may use all %d CUs, which nobody else wants", e->m->cus);
+    if (ranges) {
+        fprintf(e->to, "; but for @range, and where fewer are predicted to be faster:\n");
+        put_ranges(e, 0);
+    } else {
+        fprintf(e->to, "; none is predicted to be faster on fewer.\n");
+    }
+    if (f && ways_differ(f))
+        put_search(e, f);
+    else if (f)
+        put_program(e, f);
+}
+
 void explain_place(struct explain *e) {
     fprintf(e->to, "\nPLACEMENT: which CUs\n");
     for (int m = 0; e->found && (m == 0 || m < e->p->g->nmodels); m++)
         put_slices(e, m);
     if (e->p->g->nmodels < 2) {
-        fprintf(e->to,
-                "  One model: every task may use all %d CUs, since none is predicted to be faster "
-                "on fewer and nobody else wants them (objective as bound, gap 0 %%)",
-                e->m->cus);
-        int ranges = 0;
-        for (int i = 0; i < e->p->ngrids; i++)
-            ranges += e->p->grids[i].range.to && !e->p->grids[i].dynamic;
-        fprintf(e->to, ranges ? "; but for @range:\n" : ".\n");
-        if (ranges) put_ranges(e, 0);
+        put_one_model(e);
         return;
     }
     if (e->found && e->found->place.known)

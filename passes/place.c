@@ -5,9 +5,11 @@
  * next. So its choice and a few others are played by the simulator, and the best one is taken;
  * where that has a share for each model, units change hands while that helps.
  *
- * A single model needs no program here: no grid is faster on fewer CUs, and nobody else wants the
- * rest. Nothing here decides a fence: where a range puts a task is a matter of speed only. Scopes
- * follow from slices (scope.h), and which die a slice is on, from where workgroups find themselves.
+ * One model has the whole chip, and the program says which of its tasks would be faster on a part.
+ * Without a profile none is, and then there is nothing to play.
+ *
+ * Nothing here decides a fence: where a range puts a task is a matter of speed only. Scopes follow
+ * from slices (scope.h), and which die a slice is on, from where workgroups find themselves.
  */
 #include "cost.h"
 #include "place_int.h"
@@ -31,6 +33,7 @@ struct placing {
     place_player *player;
     struct choice best;
     double us, done[ET_MAX_MODELS]; /* of it */
+    bool played;                    /* are they the simulator's? */
     const char *taken;
     et_found_place *note; /* or NULL */
 };
@@ -42,7 +45,8 @@ static int millionths(int part, int of) {
 }
 
 static struct range hull_of(const struct placing *p, const struct choice *c, int m) {
-    struct range hull = {p->s.nunits, 0, false};
+    struct range hull = {p->s.nunits, 0, false}, chip = {0, p->s.nunits, false};
+    if (p->s.nmodels == 1) return chip;
     for (int k = 0; k < p->s.model[m].ngroups; k++) {
         struct range r = c->of[m][k];
         hull.from = r.from < hull.from ? r.from : hull.from;
@@ -55,8 +59,9 @@ static void write_choice(const struct placing *p, const struct choice *c) {
     const struct place *s = &p->s;
     for (int m = 0; m < s->nmodels; m++) {
         struct range hull = hull_of(p, c, m);
-        s->g->model[m].share =
-            (et_share){millionths(hull.from, s->nunits), millionths(hull.to, s->nunits)};
+        if (s->g->nmodels)
+            s->g->model[m].share =
+                (et_share){millionths(hull.from, s->nunits), millionths(hull.to, s->nunits)};
         for (int k = 0; k < s->model[m].ngroups && p->ranges; k++) {
             struct range r = c->of[m][k];
             et_grid *g = &s->p->grids[s->grid[m][k]];
@@ -106,18 +111,20 @@ static void note_way(const struct placing *p, const char *name, double us) {
         }
 }
 
-/* Take it if it is better than what there is; its time. */
+/* Take it if it is better than what there is; its time. A model that is alone keeps its CUs for
+ * what nobody could measure. */
 static double consider(struct placing *p, const struct choice *c, const char *name) {
     double done[ET_MAX_MODELS], us = play(p, c, done);
-    if (us >= p->us * (1 - 1e-9)) return us;
+    if (us >= p->us * (1 - (p->s.nmodels == 1 ? 0.01 : 1e-9))) return us;
     p->us = us;
     p->best = *c;
     p->taken = name;
+    p->played = true;
     memcpy(p->done, done, sizeof done);
     return us;
 }
 
-/* What the simulator cannot play is judged by the times of the problem. */
+/* What the simulator cannot play, or need not, is judged by the times of the problem. */
 static void take_by_problem(struct placing *p, const struct place_ways *w) {
     for (int i = 0; i < w->n; i++) {
         double us = place_in_turn(&p->s, w->way[i].range);
@@ -203,15 +210,35 @@ static void search_shares(struct placing *p, struct shares *from, double us) {
     if (p->us < before) note_way(p, p->taken, p->us);
 }
 
+/* Its groups that are on less than the chip. */
+static int parts_in(const struct placing *p, const struct choice *c) {
+    int n = 0;
+    for (int m = 0; m < p->s.nmodels; m++)
+        for (int k = 0; k < p->s.model[m].ngroups; k++)
+            n += c->of[m][k].to - c->of[m][k].from < p->s.nunits;
+    return n;
+}
+
+static bool all_whole(const struct placing *p, const struct place_ways *w) {
+    int parts = 0;
+    for (int i = 0; i < w->n; i++) {
+        struct choice c = choice_of(&p->s, &w->way[i]);
+        parts += parts_in(p, &c);
+    }
+    return !parts;
+}
+
 static void choose(struct placing *p, const struct place_ways *w) {
     struct shares from = {0}, shares;
     double best = INFINITY;
+    bool alone = p->s.nmodels == 1;
     p->us = INFINITY;
-    for (int i = 0; i < w->n; i++) {
+    for (int k = 0; k < w->n && !(alone && all_whole(p, w)); k++) {
+        int i = alone ? w->n - 1 - k : k; /* that which is on all CUs first */
         struct choice c = choice_of(&p->s, &w->way[i]);
         double us = consider(p, &c, w->name[i]);
         if (us < INFINITY) note_way(p, w->name[i], us);
-        if (us >= best || !shares_of(p, &c, &shares)) continue;
+        if (us >= best || alone || !shares_of(p, &c, &shares)) continue;
         best = us;
         from = shares;
     }
@@ -226,9 +253,13 @@ static void choose(struct placing *p, const struct place_ways *w) {
 static void print_choice(const struct placing *p, const struct place_ways *w, double seconds) {
     const et_graph *g = p->s.g;
     if (!p->opt->verbose) return;
-    fprintf(stderr, "placement: %s, %.2f us predicted", p->taken, p->us);
+    fprintf(stderr, "placement: %s", p->taken);
+    if (p->played) fprintf(stderr, ", %.2f us predicted", p->us);
     place_tell_program(w, stderr);
     fprintf(stderr, "; %.2f s\n", seconds);
+    if (!g->nmodels)
+        fprintf(stderr, "placement: %d of %d tasks on a part of the CUs\n", parts_in(p, &p->best),
+                p->s.model[0].ngroups);
     for (int m = 0; m < g->nmodels; m++)
         fprintf(stderr, "placement: %s on %.1f..%.1f %% of the CUs\n", g->model[m].name,
                 g->model[m].share.from / 1e4, g->model[m].share.to / 1e4);
@@ -270,7 +301,7 @@ static void note_choice(const struct placing *p, const struct place_ways *w) {
     n->optimal = w->program.optimal;
     n->units = p->s.nunits;
     memcpy(n->played, p->done, sizeof n->played);
-    note_widths(p);
+    if (p->s.nmodels > 1) note_widths(p);
 }
 
 /* ---- the pass ---- */
@@ -281,6 +312,10 @@ static double seconds(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+static bool is_static(const et_pass_options *o) {
+    return !o->schedule || strcmp(o->schedule, "static") == 0;
+}
+
 static void place(et_pipeline *pl) {
     const et_pass_options *o = pl->opt;
     struct placing p = {.opt = o};
@@ -289,7 +324,7 @@ static void place(et_pipeline *pl) {
     double begin = seconds();
     place_init(&p.s, pl);
     p.note = f ? &f->place : NULL;
-    p.ranges = !o->schedule || strcmp(o->schedule, "static") == 0;
+    p.ranges = is_static(o);
     p.given = et_alloc(pl->g->arena, (size_t)(pl->p->ngrids + 1) * sizeof *p.given);
     for (int i = 0; i < pl->p->ngrids; i++)
         p.given[i] = pl->p->grids[i].range;
@@ -317,12 +352,10 @@ bool et_pass_place(et_pipeline *pl) {
     for (int m = 0; m < g->nmodels; m++)
         given |= g->model[m].share.to > 0;
     if (given || pl->opt->quick) return true;
-    if (g->nmodels >= 2) {
+    if (g->nmodels > 1 || is_static(pl->opt))
         place(pl);
-    } else if (pl->opt->verbose) {
-        fputs("placement: one model, every task without @range on all CUs: none is predicted to be "
-              "faster on fewer; gap 0 %, 0 nodes\n",
+    else if (pl->opt->verbose)
+        fputs("placement: one model, not all its tasks static: on all CUs, but for @range\n",
               stderr);
-    }
     return true;
 }

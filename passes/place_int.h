@@ -4,6 +4,7 @@
 #define ET_PLACE_INT_H
 
 #include "assign.h"
+#include "cost.h"
 #include "findings.h"
 #include "pipeline.h"
 #include <stdio.h>
@@ -21,7 +22,8 @@ struct place {
     const et_machine *m;
     const et_profile *profile;
     const char *how;
-    int64_t syms[ET_MAX_SYMS]; /* it is decided at */
+    int64_t sample[ET_SAMPLES][ET_MAX_SYMS];
+    const int64_t *syms; /* it is decided at: one of these */
     int nmodels;
     int nunits, nranges;
     struct range *range;

@@ -1,6 +1,6 @@
 /* The program of assign.h for placement: the chip is cut into units, shader engines of dies, and
- * the candidates are runs of dies and single units, runs of units where there is one die, and the
- * best division by whole units. One model has no rival for the chip, so it has one candidate.
+ * the candidates are runs of dies and single units, runs of units where there is one die, and, of
+ * several models, the best division by whole units.
  *
  * Where a model may be in slices, each run of dies on which it is faster so is a second candidate,
  * with the times of the best way of slicing there. That is all of the model or nothing: tasks in
@@ -102,16 +102,29 @@ static int even_units(const struct place *s, struct range r) {
     return dies * (first < last ? first : last);
 }
 
-/* Of RANGE without slices, for the grid: what it takes without waiting. */
+/* Of RANGE without slices, for the grid: what it takes at SYMS, where C is its cost, without
+ * waiting. */
 static double body_us(const struct place *s, const et_grid *g, const et_grid_cost *c,
-                      struct range r) {
+                      const int64_t *syms, struct range r) {
     double part = g->range.to ? (double)(g->range.to - g->range.from) / PLACE_WHOLE : 1;
     int units = g->slice.count ? even_units(s, r) : r.to - r.from;
     double cus = part * s->m->cus * units / s->nunits;
     double us = et_grid_us_on(c, s->m, floor(cus + 1e-6), place_dies(s, r));
     if (s->profile)
-        et_profile_us(s->profile, et_profile_hash(s->p, g, s->syms), cus < 1 ? 1 : cus, &us);
+        et_profile_us(s->profile, et_profile_hash(s->p, g, syms), cus < 1 ? 1 : cus, &us);
     return us;
+}
+
+/* A model that is alone has no reason to keep a group from CUs if that makes it slower at other
+ * sizes than those it is decided at. */
+static void rule_out(const struct place *s, const et_grid *g, double *us) {
+    struct range all = {0, s->nunits, false};
+    for (int k = 0; k < ET_SAMPLES; k++) {
+        et_grid_cost c = et_grid_cost_at(s->p, g, s->m, s->sample[k]);
+        double most = body_us(s, g, &c, s->sample[k], all) * (1 + 1e-9);
+        for (int r = 0; r < s->nranges; r++)
+            if (body_us(s, g, &c, s->sample[k], s->range[r]) > most) us[r] = INFINITY;
+    }
 }
 
 static void cost_group(const struct place *s, const et_grid *g, double *us, double *memory_us,
@@ -121,9 +134,10 @@ static void cost_group(const struct place *s, const et_grid *g, double *us, doub
     for (int r = 0; r < s->nranges; r++) {
         const double *ratio = s->range[r].sliced ? s->in_slices[g->model] : NULL;
         int dies = place_dies(s, s->range[r]);
-        us[r] = body_us(s, g, &c, s->range[r]) + wait;
+        us[r] = body_us(s, g, &c, s->syms, s->range[r]) + wait;
         if (s->range[r].sliced) us[r] = ratio && ratio[dies] < 1 ? us[r] * ratio[dies] : INFINITY;
     }
+    if (s->nmodels == 1) rule_out(s, g, us);
     struct written w = {s->p, s->syms, 0};
     et_func_accesses(s->p, &s->p->funcs[g->func], add_written, &w);
     *memory_us = c.memory_bytes / (s->m->hbm_gbs * 1e3);
@@ -197,14 +211,13 @@ bool place_build(struct place *s) {
 }
 
 void place_init(struct place *s, const et_pipeline *pl) {
-    int64_t syms[ET_SAMPLES][ET_MAX_SYMS];
     const char *how = pl->opt->placement;
     *s = (struct place){.g = pl->g, .p = pl->p, .m = pl->opt->machine, .profile = pl->opt->profile};
     s->how = how ? how : "ilp";
     s->nmodels = pl->g->nmodels ? pl->g->nmodels : 1;
-    et_sample_symbols(pl->g->exprs, syms);
-    et_profile_symbols(s->profile, pl->p, syms[1]);
-    memcpy(s->syms, syms[1], sizeof s->syms);
+    et_sample_symbols(pl->g->exprs, s->sample);
+    s->syms = s->sample[1];
+    et_profile_symbols(s->profile, pl->p, s->sample[1]);
     cut_chip(s);
 }
 
@@ -216,11 +229,13 @@ static bool runs_and_shares(struct place *s) {
     struct range fine[ET_MAX_MODELS];
     int nfine = 0, step = s->m->dies == 1 ? 1 : s->nunits / s->m->dies;
     et_assignment parts;
-    s->nranges = runs(s, 1, s->range);
-    if (!place_build(s)) return false;
-    if (et_assign_partition(&s->problem, s->g->arena, &parts))
-        for (; nfine < s->nmodels; nfine++)
-            fine[nfine] = s->range[parts.range[nfine][0]];
+    if (s->nmodels > 1) {
+        s->nranges = runs(s, 1, s->range);
+        if (!place_build(s)) return false;
+        if (et_assign_partition(&s->problem, s->g->arena, &parts))
+            for (; nfine < s->nmodels; nfine++)
+                fine[nfine] = s->range[parts.range[nfine][0]];
+    }
     s->nranges = runs(s, step, s->range);
     for (int u = 0; u < s->nunits && step > 1; u++)
         s->range[s->nranges++] = (struct range){u, u + 1, false};
@@ -240,9 +255,12 @@ static bool faster_in_slices(const struct place *s, struct range r) {
 bool place_candidates(struct place *s) {
     size_t most = 2 * ((size_t)s->nunits * (size_t)(s->nunits + 1) / 2 + ET_MAX_MODELS);
     s->range = et_alloc(s->g->arena, most * sizeof *s->range);
-    s->range[0] = (struct range){0, s->nunits, false};
-    s->nranges = 1;
-    if (s->nmodels > 1 && !runs_and_shares(s)) return false;
+    if (!runs_and_shares(s)) return false;
+    for (int i = 0; s->nmodels == 1 && i < s->nranges; i++)
+        if (s->range[i].to - s->range[i].from == s->nunits) { /* of what is equal, all there is */
+            s->range[i] = s->range[0];
+            s->range[0] = (struct range){0, s->nunits, false};
+        }
     for (int i = 0, n = s->nranges; i < n; i++)
         if (faster_in_slices(s, s->range[i]))
             s->range[s->nranges++] = (struct range){s->range[i].from, s->range[i].to, true};

@@ -361,15 +361,17 @@ static double size_fn(void *ctx, et_expr e, double guess) {
 }
 
 /* How many times longer than the machine says a tile takes by the profile, which tells how long all
- * of them do on all CUs. */
-static double scale(struct sim *s, const struct sim_grid *g) {
+ * of them do on the CUs that the grid may use. */
+static double scale(struct sim *s, const struct sim_grid *g, int instance) {
     const et_machine *m = s->m;
     double us;
     if (!s->opt->profile || g->tiles < 1) return 1;
-    if (!et_profile_us(s->opt->profile, et_profile_hash(s->p, g->g, s->syms), m->cus, &us))
+    int64_t cus = sim_part_of(s, instance).count * m->cus / s->nwg;
+    if (cus < 1) cus = 1;
+    if (!et_profile_us(s->opt->profile, et_profile_hash(s->p, g->g, s->syms), (double)cus, &us))
         return 1;
     double modelled = et_grid_cost_at(s->p, g->g, m, s->syms).tile_us;
-    double rounds = (double)((g->tiles + m->cus - 1) / m->cus);
+    double rounds = (double)((g->tiles + cus - 1) / cus);
     double timed = us / rounds - ET_DEPENDENT_LOADS * m->latency_us;
     return timed > 0 && modelled > 0 ? timed / modelled : 1;
 }
@@ -427,7 +429,7 @@ const struct sim_tile_cost *sim_cost(struct sim *s, int instance, int64_t tile) 
     struct sim_grid *g = &s->grid[in->grid];
     if (g->cost_iteration != -2 && g->cost_iteration != in->iteration) {
         if (!g->sizes) collect(s, g);
-        if (!(g->scale > 0)) g->scale = scale(s, g);
+        if (!(g->scale > 0)) g->scale = scale(s, g, instance);
         cost_grid(s, g, instance);
         g->cost_iteration = sim_sheet_loads(g->sizes) ? in->iteration : -2;
     }

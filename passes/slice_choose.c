@@ -168,8 +168,11 @@ static bool play_versions(struct choosing *c, const int64_t *syms) {
         n++;
     }
     for (int m = 0; m < c->nmodels; m++)
-        for (int d = c->pl->g->nmodels ? 1 : dies; d <= dies; d++)
-            compare(c, m, d);
+        for (int d = 1; d <= dies; d++)
+            if (d == dies || c->pl->g->nmodels)
+                compare(c, m, d);
+            else
+                c->ratio[m][d] = INFINITY;
     return n > 1;
 }
 

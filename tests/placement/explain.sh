@@ -82,8 +82,6 @@ if [ "$glpk" = ON ]; then
 else
     says told.txt 'built without GLPK' 'placement: .* us predicted; [0-9.]* s$'
 fi
-"$etcc" "$e/mlp/mlp.etg" -v --to=placed -o placed.eti 2> told.txt
-says told.txt 'placement: one model, .* gap 0 %'
 
 # A loop's iterations, and a kernel with several tilings.
 "$etcc" "$source/tests/import/stories-llama.etg" --explain > llama.txt
