@@ -87,6 +87,14 @@ int et_diag_errors(const et_diags *d) {
     return d->errors;
 }
 
+void et_diag_pass_on(const et_diags *from, et_diags *to) {
+    for (int i = 0; i < from->nentries; i++) {
+        const entry *e = &from->entries[i], *owner = &from->entries[e->owner];
+        if (owner->severity == ET_WARNING && owner->loc.line < 1)
+            et_diag(to, e->severity, (et_loc){0}, "%s", e->text);
+    }
+}
+
 static const source *file_of(const et_diags *d, et_loc loc) {
     return loc.file >= 1 && loc.file <= d->nfiles ? &d->files[loc.file - 1] : NULL;
 }

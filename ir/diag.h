@@ -23,6 +23,8 @@ int et_diag_file(et_diags *, const char *name, const char *text, size_t bytes);
 void et_diag(et_diags *, et_severity, et_loc, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 int et_diag_errors(const et_diags *);
+/* FROM's warnings without a position, with their notes, also TO's. */
+void et_diag_pass_on(const et_diags *from, et_diags *to);
 /* "file:line:col: error: text", the source line, a caret line; in source order per file. */
 void et_diag_print(const et_diags *, FILE *);
 

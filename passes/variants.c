@@ -4,6 +4,7 @@
  * grown while the program compiled for the whole range stays close to the one compiled for each
  * sample alone; if that gives too many ranges, the tolerance is relaxed until it does not. */
 #include "cost.h"
+#include "diag.h"
 #include "passes.h"
 #include <string.h>
 
@@ -95,6 +96,11 @@ static bool build(const struct variants *v, int64_t lo, int64_t hi, const int *e
         if (!p) return false;
         base->variant[base->nvariants++] = (et_variant){to, p};
         lo = to + 1;
+    }
+    for (int i = 0; i < n; i++) { /* what they have to say is heard, now and from here on */
+        et_graph *g = base->variant[i].program->g;
+        et_diag_pass_on(g->diags, base->g->diags);
+        g->diags = base->g->diags;
     }
     return true;
 }

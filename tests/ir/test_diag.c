@@ -106,5 +106,23 @@ START_TEST(many_errors_are_counted) {
 }
 END_TEST
 
+START_TEST(warnings_are_passed_on) {
+    fixture *f = fixture_create(1);
+    et_diags *other = et_diags_create(f->arena);
+    int a = et_diag_file(other, "b.etg", "bee\n", 4);
+    et_diag(other, ET_ERROR, (et_loc){0}, "an error");
+    et_diag(other, ET_NOTE, (et_loc){0}, "of the error");
+    et_diag(other, ET_WARNING, (et_loc){0}, "careful");
+    et_diag(other, ET_NOTE, (et_loc){0}, "why");
+    et_diag(other, ET_WARNING, loc(a, 1, 1, 1), "somewhere");
+    et_diag(f->diags, ET_WARNING, (et_loc){0}, "before");
+    et_diag_pass_on(other, f->diags);
+    et_diag_pass_on(other, f->diags);
+    ck_assert_int_eq(et_diag_errors(f->diags), 0);
+    ck_assert_str_eq(messages(f), "warning: before\nwarning: careful\nnote: why\n");
+    fixture_destroy(f);
+}
+END_TEST
+
 TEST_MAIN("diag", shows_line_and_caret, source_order_and_repetition, long_lines_are_cut,
-          hostile_text, many_errors_are_counted)
+          hostile_text, many_errors_are_counted, warnings_are_passed_on)

@@ -81,6 +81,8 @@ if [ "$glpk" = ON ]; then
     says mix.txt 'The integer program, ' 'objective [0-9.]* us' 'gap [0-9.]* %'
 else
     says told.txt 'built without GLPK' 'placement: .* us predicted; [0-9.]* s$'
+    "$etcc" "$e/moe/moe.etg" --to=placed -o placed.eti 2> told.txt
+    says told.txt 'built without GLPK'
 fi
 
 # A loop's iterations, and a kernel with several tilings.
