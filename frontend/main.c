@@ -22,8 +22,9 @@ static const char help[] =
     "                       (queued when what they wait for is done), or hybrid (each task the\n"
     "                       way that costs less, or that @static or @dynamic asks for)\n"
     "  --slices=S           operators in S slices that each stay on one die, products cut along\n"
-    "                       what they sum over; auto: one per die where that is predicted to be\n"
-    "                       faster; none (the default). Sums then have another order\n"
+    "                       what they sum over, which then has another order; rows:S: only rows\n"
+    "                       are cut; auto: one slice per die, cut as is predicted to be faster;\n"
+    "                       none (the default)\n"
     "  --placement=HOW      where several models share the kernel, which CUs each gets: ilp (the\n"
     "                       default: an integer program), greedy, fixed (a part of its\n"
     "                       own for each), or all (each on all CUs)\n"
@@ -118,18 +119,21 @@ static int usage(const char *fmt, const char *what) {
 
 enum { NO_SLICES = -2 };
 
-/* none, auto, or how many. */
-static int slices(const char *text) {
+/* none, auto, or how many, of rows only where *OUT_ROWS. */
+static int slices(const char *text, bool *out_rows) {
     char *end;
+    *out_rows = strncmp(text, "rows:", 5) == 0;
     if (strcmp(text, "none") == 0) return 0;
     if (strcmp(text, "auto") == 0) return ET_SLICES_AUTO;
+    if (*out_rows) text += 5;
     long n = strtol(text, &end, 10);
     return *text >= '1' && *text <= '9' && !*end && n <= ET_MAX_SLICES ? (int)n : NO_SLICES;
 }
 
 static int run(const et_options *o) {
     if (!o->input) return usage("no input file%s", "");
-    if (o->slices == NO_SLICES) return usage("--slices takes none, auto or 1 to 16%s", "");
+    if (o->slices == NO_SLICES)
+        return usage("--slices takes none, auto, 1 to 16 or rows:1 to rows:16%s", "");
     bool known = !o->schedule;
     for (int i = 0; et_schedule_name(i); i++)
         known |= o->schedule && strcmp(o->schedule, et_schedule_name(i)) == 0;
@@ -194,7 +198,7 @@ int main(int argc, char **argv) {
             o.schedule = optarg;
             break;
         case SLICES:
-            o.slices = slices(optarg);
+            o.slices = slices(optarg, &o.slice_rows);
             break;
         case EMIT_LLVM:
             o.emit_llvm = optarg;

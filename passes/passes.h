@@ -19,6 +19,7 @@ typedef struct {
     const char *placement;        /* "ilp" (as NULL), "greedy", "fixed" or "all" */
     const et_profile *profile;    /* times that replace predicted ones, or NULL */
     int slices;                   /* operators are cut into so many; 0: not; ET_SLICES_AUTO */
+    bool slice_rows;              /* by rows only: no product is cut along what it sums over */
     struct et_findings *findings; /* keep notes of what is decided, and why; or NULL */
     bool check_text; /* check after every pass that the text reads back, as debug builds do */
 } et_pass_options;

@@ -1,6 +1,7 @@
 /* Operators cut into slices, one for each die: a product is cut along the dimension it sums over,
  * and what its left operand comes from along the same elements, back to what needs a whole tensor
- * again. Then only the sums of partial products are read across dies.
+ * again. Then only the sums of partial products are read across dies. Or the product stays whole
+ * and reads across dies itself.
  *
  * The partial products of slice s are element [s, ...] of their tensor, and who reads the tensor
  * adds them up, always in the same order. What else is added to a product (a residual) is part of
@@ -182,23 +183,34 @@ static bool may_split(const struct slicing *s, int tensor) {
     return true;
 }
 
-/* Cut the group's product if what it multiplies comes in slices. */
-static void try_cut(struct slicing *s, int group) {
-    et_group *gr = &s->p->groups[group];
-    et_expr product, rest;
-    int64_t k;
+/* Does all that the group's product multiplies come in slices of K? */
+static bool operand_in_slices(struct slicing *s, int group, struct known *k) {
+    const et_group *gr = &s->p->groups[group];
     if (gr->kind != ET_GROUP_STORE || gr->nproduct != 1 || gr->product[0].nbatch || is_placed(gr) ||
-        s->axis[group] != WHOLE || !sl_take_apart(s, gr->value, &product, &rest) ||
-        !may_split(s, gr->to.id))
-        return;
-    struct known known = sl_know(s, gr->product[0].k);
-    if (!known.var || !constant(s, et_var_extent(s->x, gr->product[0].k), &k) ||
-        k / s->count < LEAST_COLUMNS || !in_slices(s, gr->product[0].a, &known))
-        return;
-    slice_sources(s, gr->product[0].a, &known);
+        s->axis[group] != WHOLE)
+        return false;
+    *k = sl_know(s, gr->product[0].k);
+    return k->var && in_slices(s, gr->product[0].a, k);
+}
+
+static bool may_cut(struct slicing *s, int group, const struct known *k) {
+    const et_group *gr = &s->p->groups[group];
+    et_expr product, rest;
+    return k->extent / s->count >= LEAST_COLUMNS && sl_take_apart(s, gr->value, &product, &rest) &&
+           may_split(s, gr->to.id);
+}
+
+static bool try_cut(struct slicing *s, int group, et_cut cut) {
+    et_group *gr = &s->p->groups[group];
+    struct known k;
+    if (cut == ET_CUT_NONE || !operand_in_slices(s, group, &k)) return false;
+    if (cut == ET_CUT_SUM && !may_cut(s, group, &k)) return false;
+    slice_sources(s, gr->product[0].a, &k);
+    if (cut == ET_CUT_ROWS) return true;
     s->cut[group] = true;
     s->axis[group] = 0;
     s->split[gr->to.id] = true;
+    return true;
 }
 
 /* ---- the pass ---- */
@@ -230,24 +242,60 @@ static struct slicing begin(et_program *p, int count) {
     return s;
 }
 
-bool *et_slice_cuts(et_program *p, int count) {
-    struct slicing s = begin(p, count);
-    for (int i = 0; i < p->ngroups; i++)
-        try_cut(&s, i);
-    return s.cut;
+/* Is there a reader of what the group computes, and are all in slices? */
+static bool read_in_slices(const struct slicing *s, int group) {
+    bool any = false, all = true;
+    for (int i = 0; i < s->p->ngroups; i++) {
+        if (!reads_tensor(s, &s->p->groups[i], s->p->groups[group].to.id)) continue;
+        any = true;
+        all &= s->axis[i] != WHOLE;
+    }
+    return any && all;
 }
 
-int et_slice_groups(et_program *p, int count, const bool *cut, const et_pass_options *o) {
+/* If nothing but GROUP's operand asks for slices, is there something that stays on a die? */
+static bool worth_rows(et_program *p, int count, int group) {
+    struct slicing s = begin(p, count);
+    bool stays = false;
+    try_cut(&s, group, ET_CUT_ROWS);
+    for (int i = 0; i < p->ngroups; i++)
+        stays |= s.axis[i] != WHOLE && read_in_slices(&s, i);
+    return stays;
+}
+
+unsigned char *et_slice_cuts(et_program *p, int count) {
+    struct slicing s = begin(p, count);
+    unsigned char *may = et_alloc(p->g->arena, (size_t)p->ngroups + 1);
+    for (int i = 0; i < p->ngroups; i++) {
+        if (worth_rows(p, count, i)) may[i] |= 1 << ET_CUT_ROWS;
+        if (try_cut(&s, i, ET_CUT_SUM)) may[i] |= 1 << ET_CUT_SUM;
+    }
+    return may;
+}
+
+int et_slice_groups(et_program *p, int count, const et_cut *cut, const et_pass_options *o) {
     struct slicing s = begin(p, count);
     int cuts = 0;
     for (int i = 0; i < p->ngroups; i++)
-        if (!cut || cut[i]) try_cut(&s, i);
-    for (int i = 0; i < p->ngroups; i++)
-        cuts += s.cut[i];
+        cuts += try_cut(&s, i, cut[i]);
     if (!cuts) return 0;
     tell(&s, o);
     sl_rewrite(&s);
     return cuts;
+}
+
+et_cut et_most_cut(unsigned char may, et_cut most) {
+    while (most > ET_CUT_NONE && !(may >> most & 1))
+        most--;
+    return most;
+}
+
+static et_cut *everything(et_program *p, int count, et_cut what) {
+    et_cut *cut = et_alloc(p->g->arena, ((size_t)p->ngroups + 1) * sizeof *cut);
+    unsigned char *may = et_slice_cuts(p, count);
+    for (int i = 0; i < p->ngroups; i++)
+        cut[i] = et_most_cut(may[i], what);
+    return cut;
 }
 
 static bool has_shares(const et_graph *g) {
@@ -265,9 +313,11 @@ bool et_pass_slice(et_pipeline *pl) {
     if (!fixed || count < 2 || count > ET_MAX_SLICES || is_sliced(pl->p)) return true;
     if (choose && (o->quick || has_shares(pl->g)))
         return true; /* costs are compared many times over; and a division that was given stands */
-    const bool *cut = NULL;
+    et_cut all = choose ? ET_CUT_NONE : o->slice_rows ? ET_CUT_ROWS : ET_CUT_SUM;
+    const et_cut *cut = NULL;
     if (choose || (asked && !o->quick && !has_shares(pl->g)))
-        cut = et_slices_chosen(pl, count, !choose);
-    if (cut || !choose) et_slice_groups(pl->p, count, choose ? cut : NULL, o);
+        cut = et_slices_chosen(pl, count, all);
+    if (!choose) cut = everything(pl->p, count, all);
+    if (cut) et_slice_groups(pl->p, count, cut, o);
     return true;
 }

@@ -1,9 +1,10 @@
 /* Which products to cut: the program of placement chooses.
  *
- * A model's versions are it as it is and with some of its products cut. Each version is lowered and
- * a launch of it played, alone, on every number of dies that the model may be given. The program
- * (assign.h) then has, beside the ranges of CUs, a range in slices where some version is faster
- * there: its times are those of the model as it is, times what the best version was faster by.
+ * A model's versions are it as it is and with something done to some of its products (et_cut). Each
+ * version is lowered and a launch of it played, alone, on every number of dies that the model may
+ * be given. The program (assign.h) then has, beside the ranges of CUs, a range in slices where some
+ * version is faster there: its times are those of the model as it is, times what the best version
+ * was faster by.
  *
  * The simulator tells differences of a per cent no better than by chance, and has nobody late: the
  * more tasks wait for one another across dies, the more that is wrong. So a version is forgiven up
@@ -15,14 +16,14 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_CUTS = 3, MOST_CUTS_ALONE = 6, MOST_VERSIONS = 8, MOST_DIES = ET_MAX_SLICES };
+enum { MOST_CUTS = 6, MOST_VERSIONS = 9, MOST_DIES = ET_MAX_SLICES };
 static const double FORGIVEN = 0.01;
 
 struct choosing {
     et_pipeline *pl;
     int count, nmodels;
-    bool *may;                               /* by group: its product can be cut */
-    int cut[ET_MAX_MODELS][MOST_CUTS_ALONE]; /* the first of these of each model */
+    unsigned char *may;                /* by group: what can be done to its product */
+    int cut[ET_MAX_MODELS][MOST_CUTS]; /* the first with anything, of each model */
     int ncuts[ET_MAX_MODELS];
     et_program *version[MOST_VERSIONS]; /* up to its events; NULL: there is none */
     int nversions;                      /* version 0 is everything as it is */
@@ -35,16 +36,39 @@ struct choosing {
 
 /* ---- versions ---- */
 
-/* The versions of a model with few products to cut are all subsets of them; of one with many, each
- * of the first alone and, last, all. */
-static bool is_cut(const struct choosing *c, int model, int i, int v) {
-    if (c->ncuts[model] <= MOST_CUTS) return v >> i & 1;
-    return v == c->ncuts[model] + 1 || v == i + 1;
+/* How many things can be done to it, nothing among them. */
+static int ways_of(const struct choosing *c, int group) {
+    return __builtin_popcount(c->may[group]) + 1;
 }
 
+/* Every combination, if they are few. */
+static int combinations(const struct choosing *c, int model) {
+    int n = 1;
+    for (int i = 0; i < c->ncuts[model] && n <= MOST_VERSIONS; i++)
+        n *= ways_of(c, c->cut[model][i]);
+    return n <= MOST_VERSIONS ? n : 0;
+}
+
+/* Otherwise each product alone, all by rows, and all as far as that goes; which is the last version
+ * in any case. */
 static int versions_of(const struct choosing *c, int model) {
-    int n = c->ncuts[model];
-    return n <= MOST_CUTS ? 1 << n : n + 2;
+    int n = combinations(c, model);
+    return n ? n : c->ncuts[model] + 3;
+}
+
+/* What version V does to the model's I-th product. */
+static et_cut cut_in(const struct choosing *c, int model, int i, int v) {
+    int group = c->cut[model][i], n = c->ncuts[model];
+    if (!combinations(c, model)) {
+        if (v == n + 1) return et_most_cut(c->may[group], ET_CUT_ROWS);
+        return v == n + 2 || v == i + 1 ? et_most_cut(c->may[group], ET_CUT_SUM) : ET_CUT_NONE;
+    }
+    for (int k = 0; k < i; k++)
+        v /= ways_of(c, c->cut[model][k]);
+    v %= ways_of(c, group);
+    return !v                                                  ? ET_CUT_NONE
+           : v == 1 && et_most_cut(c->may[group], ET_CUT_ROWS) ? ET_CUT_ROWS
+                                                               : ET_CUT_SUM;
 }
 
 /* A program at stage fused, to be lowered while P stays as it is. */
@@ -67,7 +91,7 @@ static et_program *copy_of(const et_program *p) {
 }
 
 /* The version up to its events; NULL where that fails, which is no error of the user's. */
-static et_program *lower(const struct choosing *c, const bool *cut) {
+static et_program *lower(const struct choosing *c, const et_cut *cut) {
     et_graph *g = c->pl->g;
     et_diags *told = g->diags;
     et_pass_options o = *c->pl->opt;
@@ -91,22 +115,23 @@ static void find_cuts(struct choosing *c) {
     c->may = et_slice_cuts(c->pl->p, c->count);
     for (int i = 0; i < p->ngroups; i++) {
         int m = et_model_of(p->g, p->groups[i].name);
-        if (c->may[i] && m >= 0 && c->ncuts[m] < MOST_CUTS_ALONE) c->cut[m][c->ncuts[m]++] = i;
+        if (c->may[i] && m >= 0 && c->ncuts[m] < MOST_CUTS) c->cut[m][c->ncuts[m]++] = i;
     }
     for (int m = 0; m < c->nmodels; m++)
         c->nversions = versions_of(c, m) > c->nversions ? versions_of(c, m) : c->nversions;
 }
 
-static bool *cuts_of(const struct choosing *c, const int version[ET_MAX_MODELS]) {
+static et_cut *cuts_of(const struct choosing *c, const int version[ET_MAX_MODELS]) {
     const et_program *p = c->pl->p;
-    bool *cut = et_alloc(p->g->arena, (size_t)p->ngroups + 1);
+    et_cut *cut = et_alloc(p->g->arena, ((size_t)p->ngroups + 1) * sizeof *cut);
+    for (int i = 0; i < p->ngroups; i++) { /* beyond the first few, with all or not at all */
+        int m = et_model_of(p->g, p->groups[i].name);
+        if (m >= 0 && version[m] && version[m] == versions_of(c, m) - 1)
+            cut[i] = et_most_cut(c->may[i], ET_CUT_SUM);
+    }
     for (int m = 0; m < c->nmodels; m++)
         for (int i = 0; i < c->ncuts[m]; i++)
-            cut[c->cut[m][i]] = is_cut(c, m, i, version[m]);
-    for (int i = 0; i < p->ngroups; i++) {
-        int m = et_model_of(p->g, p->groups[i].name);
-        if (c->may[i] && m >= 0 && version[m] == versions_of(c, m) - 1) cut[i] = version[m] > 0;
-    }
+            cut[c->cut[m][i]] = cut_in(c, m, i, version[m]);
     return cut;
 }
 
@@ -214,7 +239,9 @@ static const char *names_of(const struct choosing *c, int m, int v) {
     const char *out = NULL;
     for (int i = 0; i < c->ncuts[m]; i++) {
         const char *name = c->pl->p->groups[c->cut[m][i]].name;
-        if (is_cut(c, m, i, v)) out = out ? et_printf(a, "%s, %s", out, name) : name;
+        et_cut cut = cut_in(c, m, i, v);
+        if (cut == ET_CUT_ROWS) name = et_printf(a, "rows for %s", name);
+        if (cut) out = out ? et_printf(a, "%s, %s", out, name) : name;
     }
     return out;
 }
@@ -270,15 +297,24 @@ static void note(const struct choosing *c) {
     }
 }
 
-/* All products of all models, whatever the times. */
-static void take_all(struct choosing *c) {
+/* Do all of this to all of the model's products that it can be done to? */
+static bool is_all(const struct choosing *c, int m, int v, et_cut all) {
+    bool is = true;
+    for (int i = 0; i < c->ncuts[m]; i++)
+        is &= cut_in(c, m, i, v) == et_most_cut(c->may[c->cut[m][i]], all);
+    return is;
+}
+
+/* Whatever the times. */
+static void take_all(struct choosing *c, et_cut all) {
     for (int m = 0; m < c->nmodels; m++) {
-        c->chosen[m] = versions_of(c, m) - 1;
         c->dies[m] = c->pl->opt->machine->dies;
+        for (int v = 0; v < versions_of(c, m); v++)
+            if (is_all(c, m, v, all)) c->chosen[m] = v;
     }
 }
 
-bool *et_slices_chosen(et_pipeline *pl, int count, bool all) {
+et_cut *et_slices_chosen(et_pipeline *pl, int count, et_cut all) {
     struct choosing *c = et_alloc(pl->g->arena, sizeof *c);
     const et_pass_options *o = pl->opt;
     struct place_ways ways = {0};
@@ -290,7 +326,7 @@ bool *et_slices_chosen(et_pipeline *pl, int count, bool all) {
     bool any = c->nversions > 1 && o->machine->dies <= MOST_DIES;
     if (!any || !play_versions(c, at.syms)) return NULL;
     if (all)
-        take_all(c);
+        take_all(c, all);
     else if (!solve(c, &ways))
         return NULL;
     note(c);

@@ -1,8 +1,8 @@
-/* check_program FILE.etg [--seeds K] [--slices S] [--dies D] [--narrow EVENT] [--set DIM=V]...:
- * lower FILE to a
- * scheduled program, run it in several legal orders while watching for races, and compare outputs
- * and states with the graph interpreter on random inputs. The graph interpreter knows nothing of
- * the passes; agreement means that fusion, tiling, memory plan and events kept the meaning. */
+/* check_program FILE.etg [--seeds K] [--slices S [--rows 1]] [--dies D] [--narrow EVENT] [--set
+ * DIM=V]...: lower FILE to a scheduled program, run it in several legal orders while watching for
+ * races, and compare outputs and states with the graph interpreter on random inputs. The graph
+ * interpreter knows nothing of the passes; agreement means that fusion, tiling, memory plan and
+ * events kept the meaning. */
 #include "op_util.h"
 #include "passes.h"
 #include "program_interp.h"
@@ -83,7 +83,8 @@ int main(int argc, char **argv) {
     struct check c = {.a = et_arena_create()};
     et_diags *d = et_diags_create(c.a);
     const et_pass_options opt = {.machine = et_machine_for("gfx942"),
-                                 .slices = number(argc, argv, "--slices")};
+                                 .slices = number(argc, argv, "--slices"),
+                                 .slice_rows = number(argc, argv, "--rows")};
     c.dies = number(argc, argv, "--dies");
     c.g = argc > 1 ? tm_parse(c.a, d, argv[1]) : NULL;
     bool ok = c.g && et_passes_run(c.g, &opt, &c.p);

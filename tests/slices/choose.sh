@@ -54,6 +54,13 @@ cp o.eti none.eti
 to_schedule ./near.machine --slices=auto
 cmp o.eti none.eti || fail "products cut where events cost nothing"
 
+# By rows, where that is best.
+to_schedule MI300X --slices=auto
+grep -q 'rows for x_2 (chosen)$' said || fail "rows of a decoder's heads are not cut: $(cat said)"
+cp o.eti chosen.eti
+to_schedule MI300X --slices=rows:8
+cmp o.eti chosen.eti || fail "rows of other products are cut"
+
 # As many slices as the machine has dies; with one, none.
 sed -e 's/^dies .*/dies 4/' -e 's/^name .*/name four/' far.machine > four.machine
 "$bin/etcc" "$etg" --machine=./four.machine --slices=auto -o four.hsaco --explain

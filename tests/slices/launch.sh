@@ -17,8 +17,8 @@ refuses() { # WORDS COMMAND...
     ! "$@" > said 2>&1 || fail "no error from: $*"
     grep -q -- "$words" said || fail "no \"$words\" in: $(cat said)"
 }
-for count in 0 17 all ''; do
-    refuses 'takes none, auto or 1 to 16' "$bin/etcc" "$layers" --slices=$count -o x.hsaco
+for count in 0 17 all '' rows rows: rows:0 rows:17 rows:2x; do
+    refuses 'takes none, auto, 1 to 16 or rows:1 to rows:16' "$bin/etcc" "$layers" --slices=$count -o x.hsaco
 done
 for schedule in dynamic hybrid; do
     refuses 'tasks in slices are static' "$bin/etcc" "$layers" --slices=4 --schedule=$schedule -o x.hsaco

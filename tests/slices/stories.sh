@@ -37,6 +37,17 @@ told 8 cus=3:xcds=1:seed=16
     fail "$(cat log)"
 "$bin/etllm" compare --ref "$stories/reference.safetensors" --out score.safetensors --tolerance 1e-2 --gap 0.1
 
+# By rows, the bits of no slices.
+score() { # SLICES DEVICE: to SLICES.safetensors
+    "$bin/etcc" stories.etg --slices="$1" -o by.hsaco -d place > placed.eti
+    "$bin/etllm" score --kernel by.hsaco --model "$stories" --tokens "$stories/reference.safetensors" --chunk 16 \
+        --device "emu:gfx942:coherence=model:$2" --out "$1.safetensors" > log 2>&1 || fail "$(cat log)"
+}
+score none cus=4:xcds=2:seed=17
+score rows:2 cus=16:xcds=4:map=shuffle-7:seed=18
+grep -q '^# events in .*[1-9] of the die' placed.eti || fail "nothing by rows is of a die"
+cmp none.safetensors rows:2.safetensors || fail "other bits by rows"
+
 # The same bits in every order.
 "$bin/etimport" "$golden" -o golden.etg > /dev/null
 "$bin/etcc" golden.etg --variants=1 --slices=2 --to=scheduled -o intact.eti
