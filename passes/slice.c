@@ -11,7 +11,10 @@
 #include "slice_int.h"
 #include <string.h>
 
-enum { LEAST_COLUMNS = 16 };
+enum {
+    LEAST_COLUMNS = 16,
+    NEAR = 32, /* groups before a product that are looked at for what rows would bring */
+};
 
 static bool constant(const struct slicing *s, et_expr e, int64_t *out) {
     return et_is_int(s->x, e, out);
@@ -117,6 +120,7 @@ static bool slice_group(struct slicing *s, int group, int axis) {
     if (attend &&
         (axis != 1 || !constant(s, et_var_extent(s->x, gr->gvar), &heads) || heads % s->count))
         return false;
+    if (s->most && s->nsliced++ >= s->most) return false;
     s->axis[group] = axis;
     struct known k = sl_know(s, gr->axis[axis]), g = attend ? sl_know(s, gr->gvar) : k;
     slice_sources(s, attend ? gr->q : gr->value, &k);
@@ -147,26 +151,30 @@ bool sl_take_apart(struct slicing *s, et_expr e, et_expr *product, et_expr *rest
     return true;
 }
 
-struct asking {
+struct marking {
     const et_exprs *x;
-    int tensor;
-    bool found;
+    bool *read; /* by tensor */
 };
 
-static void find_tensor(void *ctx, et_expr e) {
-    struct asking *a = ctx;
-    const et_node_x *n = et_x(a->x, e);
-    a->found |= n->op == ET_X_LOAD && n->i2 == ET_LOAD_TENSOR && n->i == a->tensor;
+static void mark(void *ctx, et_expr e) {
+    struct marking *m = ctx;
+    const et_node_x *n = et_x(m->x, e);
+    if (n->op == ET_X_LOAD && n->i2 == ET_LOAD_TENSOR) m->read[n->i] = true;
+}
+
+static void mark_reads(const struct slicing *s, const et_group *gr, bool *read) {
+    struct marking m = {s->x, read};
+    const et_expr e[] = {gr->value, gr->mask, gr->q, gr->k, gr->v};
+    for (size_t i = 0; i < sizeof e / sizeof *e; i++)
+        if (e[i].id) et_walk(s->x, e[i], mark, &m);
+    for (int i = 0; i < gr->nproduct; i++)
+        et_walk(s->x, gr->product[i].a, mark, &m);
 }
 
 static bool reads_tensor(const struct slicing *s, const et_group *gr, int tensor) {
-    struct asking a = {s->x, tensor, false};
-    const et_expr e[] = {gr->value, gr->mask, gr->q, gr->k, gr->v};
-    for (size_t i = 0; i < sizeof e / sizeof *e; i++)
-        if (e[i].id) et_walk(s->x, e[i], find_tensor, &a);
-    for (int i = 0; i < gr->nproduct; i++)
-        et_walk(s->x, gr->product[i].a, find_tensor, &a);
-    return a.found;
+    bool *read = et_alloc(s->p->g->arena, (size_t)s->p->ntensors + 1);
+    mark_reads(s, gr, read);
+    return read[tensor];
 }
 
 /* A tensor that may hold partial sums: nobody but groups that can say which slice has the rest. */
@@ -242,32 +250,41 @@ static struct slicing begin(et_program *p, int count) {
     return s;
 }
 
-/* Is there a reader of what the group computes, and are all in slices? */
-static bool read_in_slices(const struct slicing *s, int group) {
-    bool any = false, all = true;
+/* Groups that read each tensor; with SLICED, of those in slices. */
+static int *count_readers(const struct slicing *s, bool sliced) {
+    int nt = s->p->ntensors, *n = et_alloc(s->p->g->arena, ((size_t)nt + 1) * sizeof *n);
+    bool *read = et_alloc(s->p->g->arena, (size_t)nt + 1);
     for (int i = 0; i < s->p->ngroups; i++) {
-        if (!reads_tensor(s, &s->p->groups[i], s->p->groups[group].to.id)) continue;
-        any = true;
-        all &= s->axis[i] != WHOLE;
+        if (sliced && s->axis[i] == WHOLE) continue;
+        memset(read, 0, (size_t)nt);
+        mark_reads(s, &s->p->groups[i], read);
+        for (int t = 0; t < nt; t++)
+            n[t] += read[t];
     }
-    return any && all;
+    return n;
 }
 
-/* If nothing but GROUP's operand asks for slices, is there something that stays on a die? */
-static bool worth_rows(et_program *p, int count, int group) {
+/* If nothing but GROUP's operand asks for slices, is there something that stays on a die: what a
+ * group in slices computes, and only groups in slices read? */
+static bool worth_rows(et_program *p, int count, int group, const int *readers) {
     struct slicing s = begin(p, count);
     bool stays = false;
-    try_cut(&s, group, ET_CUT_ROWS);
-    for (int i = 0; i < p->ngroups; i++)
-        stays |= s.axis[i] != WHOLE && read_in_slices(&s, i);
+    s.most = NEAR;
+    if (!try_cut(&s, group, ET_CUT_ROWS)) return false;
+    const int *sliced = count_readers(&s, true);
+    for (int i = 0; i < p->ngroups; i++) {
+        int t = p->groups[i].to.id;
+        stays |= s.axis[i] != WHOLE && sliced[t] && sliced[t] == readers[t];
+    }
     return stays;
 }
 
 unsigned char *et_slice_cuts(et_program *p, int count) {
     struct slicing s = begin(p, count);
     unsigned char *may = et_alloc(p->g->arena, (size_t)p->ngroups + 1);
+    const int *readers = count_readers(&s, false);
     for (int i = 0; i < p->ngroups; i++) {
-        if (worth_rows(p, count, i)) may[i] |= 1 << ET_CUT_ROWS;
+        if (worth_rows(p, count, i, readers)) may[i] |= 1 << ET_CUT_ROWS;
         if (try_cut(&s, i, ET_CUT_SUM)) may[i] |= 1 << ET_CUT_SUM;
     }
     return may;

@@ -10,10 +10,11 @@ struct slicing {
     et_program *p;
     et_exprs *x;
     int count;
-    int ntensors; /* of the program before: those that follow are made here */
-    int *axis;    /* by group: the one that is sliced, or WHOLE */
-    bool *cut;    /* by group: its product is cut along k */
-    bool *split;  /* by tensor: it holds partial sums */
+    int ntensors;      /* of the program before: those that follow are made here */
+    int *axis;         /* by group: the one that is sliced, or WHOLE */
+    int nsliced, most; /* groups that are, and may be, where MOST is anything */
+    bool *cut;         /* by group: its product is cut along k */
+    bool *split;       /* by tensor: it holds partial sums */
 };
 
 struct known {

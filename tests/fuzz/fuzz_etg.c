@@ -21,7 +21,7 @@ static void choose(et_pass_options *o, uint32_t sum) {
     static const char *const schedule[] = {"static", "dynamic", "hybrid"};
     static const int slices[] = {2, 3, 8, ET_SLICES_AUTO};
     if (sum % 2)
-        o->slices = slices[sum / 2 % 4];
+        o->slices = slices[sum / 2 % 4], o->slice_rows = sum / 64 % 2;
     else
         o->schedule = schedule[sum / 2 % 3];
 }
