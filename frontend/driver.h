@@ -24,9 +24,9 @@ typedef struct et_options {
     const char *device_libs; /* folder of the ROCm device libraries' bitcode, or NULL */
     const char *weaken;      /* fault injection: "HOW:EVENT", see --help, or NULL */
     const char *break_event; /* fault injection: waits on this event are never satisfied, or NULL */
-    int variants; /* at most this many tilings by the value of a dim: 1..ET_MAX_VARIANTS */
-    int slices;   /* as of et_pass_options, and so is */
-    bool slice_rows;
+    int variants;        /* at most this many tilings by the value of a dim: 1..ET_MAX_VARIANTS */
+    int slices;          /* as of et_pass_options */
+    bool slice_rows;     /* the same */
     bool profile_kernel; /* the kernel records when and where every task ran */
     bool verbose, time_passes, no_verify;
     const char *profile;      /* path of times that replace predicted ones, or NULL */

@@ -62,9 +62,8 @@ static int64_t tiles_along(const struct events *e, const et_grid *g, unsigned se
 
 /* Into as few as keep the queues short, or as many as may be. */
 static struct split split_of(const struct events *e, const et_grid *g, unsigned set, int rank) {
-    const char *schedule = e->pl->opt->schedule;
-    bool fixed = !schedule || strcmp(schedule, "static") == 0; /* a queue asks counter by counter */
-    struct split s = {.parts = 1};
+    bool fixed = et_is_static(e->pl->opt); /* a queue asks counter by counter */
+    struct split s = {.c = -1, .parts = 1};
     int64_t n, arrivals = tiles_along(e, g, ~set);
     double counters = (double)tiles_along(e, g, set) * et_loop_trips(e->p->g, g->loop);
     if (!fixed || arrivals < MANY_ARRIVALS || rank + 2 > ET_MAX_RANK ||
@@ -92,24 +91,22 @@ static int add_event(struct events *e, int grid, unsigned set) {
         ev->dim[ev->rank] = et_int(e->x, lp->hi - lp->lo);
         no.index[ev->rank++] = et_var(e->x, lp->var);
     }
+    struct split s = split_of(e, g, set, n + __builtin_popcount(set));
     for (int c = 0; c < f->ncoords; c++) {
         if (!(set >> c & 1)) {
-            ev->count = et_mul(e->x, ev->count, g->extent[c]);
+            et_expr tiles = c == s.c ? et_int(e->x, s.size) : g->extent[c];
+            ev->count = et_mul(e->x, ev->count, tiles);
             continue;
         }
         ev->dim[ev->rank] = g->extent[c];
         no.index[ev->rank++] = et_var(e->x, f->coord[c]);
     }
-    struct split s = split_of(e, g, set, ev->rank);
     if (s.parts > 1) {
         ev->dim[ev->rank] = et_int(e->x, s.parts);
         no.index[ev->rank++] =
             et_op2(e->x, ET_X_IDIV, et_var(e->x, f->coord[s.c]), et_int(e->x, s.size));
         ev->dim[ev->rank] = et_int(e->x, LINE_WORDS);
         no.index[ev->rank++] = et_int(e->x, 0);
-        ev->count = et_int(e->x, s.size);
-        for (int c = 0; c < f->ncoords; c++)
-            if (!(set >> c & 1) && c != s.c) ev->count = et_mul(e->x, ev->count, g->extent[c]);
     }
     ev->name = event_name(p, g->name, p->nevents);
     ET_GROW(p->g->arena, g->notifies, g->nnotifies, g->cnotifies);

@@ -150,7 +150,7 @@ static void put_one_model(const struct explain *e) {
         fprintf(e->to, "; but for @range, and where fewer are predicted to be faster:\n");
         put_ranges(e, 0);
     } else {
-        fprintf(e->to, "; none is predicted to be faster on fewer.\n");
+        fprintf(e->to, f ? "; none is predicted to be faster on fewer.\n" : ".\n");
     }
     if (f && ways_differ(f))
         put_search(e, f);

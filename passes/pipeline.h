@@ -4,12 +4,18 @@
 
 #include "passes.h"
 #include "program.h"
+#include <string.h>
 
 typedef struct et_pipeline {
     et_graph *g;
     const et_pass_options *opt;
     et_program *p; /* from fuse on */
 } et_pipeline;
+
+/* Are all tiles dealt to workgroups at compile time? */
+static inline bool et_is_static(const et_pass_options *o) {
+    return !o->schedule || strcmp(o->schedule, "static") == 0;
+}
 
 typedef bool (*et_pass_fn)(et_pipeline *);
 #define X(name, from, to, help) bool et_pass_##name(et_pipeline *);

@@ -19,6 +19,8 @@
 #include <time.h>
 
 enum { TASKS_PLAYED = 1000000 }; /* in search of better shares, at most */
+/* What another way has to gain: anything; of a model that is alone, what could be measured. */
+static const double GAIN = 1e-9, GAIN_ALONE = 0.01;
 
 /* A range for every group of every model. */
 struct choice {
@@ -111,11 +113,10 @@ static void note_way(const struct placing *p, const char *name, double us) {
         }
 }
 
-/* Take it if it is better than what there is; its time. A model that is alone keeps its CUs for
- * what nobody could measure. */
+/* Take it if it is better than what there is; its time. */
 static double consider(struct placing *p, const struct choice *c, const char *name) {
     double done[ET_MAX_MODELS], us = play(p, c, done);
-    if (us >= p->us * (1 - (p->s.nmodels == 1 ? 0.01 : 1e-9))) return us;
+    if (us >= p->us * (1 - (p->s.nmodels == 1 ? GAIN_ALONE : GAIN))) return us;
     p->us = us;
     p->best = *c;
     p->taken = name;
@@ -129,7 +130,7 @@ static void take_by_problem(struct placing *p, const struct place_ways *w) {
     for (int i = 0; i < w->n; i++) {
         double us = place_in_turn(&p->s, w->way[i].range);
         note_way(p, w->name[i], us);
-        if (us >= p->us * (1 - 1e-9)) continue;
+        if (us >= p->us * (1 - GAIN)) continue;
         p->us = us;
         p->best = choice_of(&p->s, &w->way[i]);
         p->taken = w->name[i];
@@ -194,7 +195,7 @@ static void improve(struct placing *p, struct shares *best, double *us, int step
                 struct choice c = choice_of_shares(&p->s, &now);
                 double then = consider(p, &c, "shares, by simulation");
                 --*left;
-                if (then >= *us * (1 - 1e-9)) continue;
+                if (then >= *us * (1 - GAIN)) continue;
                 *best = now;
                 *us = then;
                 better = true;
@@ -219,21 +220,22 @@ static int parts_in(const struct placing *p, const struct choice *c) {
     return n;
 }
 
-static bool all_whole(const struct placing *p, const struct place_ways *w) {
+static bool any_parts(const struct placing *p, const struct place_ways *w) {
     int parts = 0;
     for (int i = 0; i < w->n; i++) {
         struct choice c = choice_of(&p->s, &w->way[i]);
         parts += parts_in(p, &c);
     }
-    return !parts;
+    return parts > 0;
 }
 
 static void choose(struct placing *p, const struct place_ways *w) {
     struct shares from = {0}, shares;
     double best = INFINITY;
     bool alone = p->s.nmodels == 1;
+    int n = alone && !any_parts(p, w) ? 0 : w->n;
     p->us = INFINITY;
-    for (int k = 0; k < w->n && !(alone && all_whole(p, w)); k++) {
+    for (int k = 0; k < n; k++) {
         int i = alone ? w->n - 1 - k : k; /* that which is on all CUs first */
         struct choice c = choice_of(&p->s, &w->way[i]);
         double us = consider(p, &c, w->name[i]);
@@ -312,10 +314,6 @@ static double seconds(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static bool is_static(const et_pass_options *o) {
-    return !o->schedule || strcmp(o->schedule, "static") == 0;
-}
-
 static void place(et_pipeline *pl) {
     const et_pass_options *o = pl->opt;
     struct placing p = {.opt = o};
@@ -324,7 +322,7 @@ static void place(et_pipeline *pl) {
     double begin = seconds();
     place_init(&p.s, pl);
     p.note = f ? &f->place : NULL;
-    p.ranges = is_static(o);
+    p.ranges = et_is_static(o);
     p.given = et_alloc(pl->g->arena, (size_t)(pl->p->ngrids + 1) * sizeof *p.given);
     for (int i = 0; i < pl->p->ngrids; i++)
         p.given[i] = pl->p->grids[i].range;
@@ -352,7 +350,7 @@ bool et_pass_place(et_pipeline *pl) {
     for (int m = 0; m < g->nmodels; m++)
         given |= g->model[m].share.to > 0;
     if (given || pl->opt->quick) return true;
-    if (g->nmodels > 1 || is_static(pl->opt))
+    if (g->nmodels > 1 || et_is_static(pl->opt))
         place(pl);
     else if (pl->opt->verbose)
         fputs("placement: one model, not all its tasks static: on all CUs, but for @range\n",

@@ -324,10 +324,9 @@ static bool has_shares(const et_graph *g) {
 
 bool et_pass_slice(et_pipeline *pl) {
     const et_pass_options *o = pl->opt;
-    bool fixed = !o->schedule || strcmp(o->schedule, "static") == 0;
     bool choose = o->slices == ET_SLICES_AUTO, asked = o->verbose || o->dump || o->findings;
     int count = choose ? o->machine->dies : o->slices;
-    if (!fixed || count < 2 || count > ET_MAX_SLICES || is_sliced(pl->p)) return true;
+    if (!et_is_static(o) || count < 2 || count > ET_MAX_SLICES || is_sliced(pl->p)) return true;
     if (choose && (o->quick || has_shares(pl->g)))
         return true; /* costs are compared many times over; and a division that was given stands */
     et_cut all = choose ? ET_CUT_NONE : o->slice_rows ? ET_CUT_ROWS : ET_CUT_SUM;
