@@ -29,7 +29,7 @@ best() { # WORDS COMMAND...
 }
 
 "$bin/etimport" "$stories" -o stories.etg
-"$bin/etimport" "$src/bench/llama-3.2-1b" --config-only -o llama1b.etg
+"$bin/etimport" "$src/bench/models/llama-3.2-1b" --config-only -o llama1b.etg
 
 echo "On $(nproc) cores of $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), with $(
     uname -s -m), $(date -u +%F), by \`sh bench/figures.sh build/bin\`:"

@@ -1,19 +1,19 @@
 /* The driver: from a program to a code object. Start reading here, then kernel.c. */
-#include "codegen.h"
-#include "diag.h"
-#include "internal.h"
+#include "codegen/codegen.h"
+#include "codegen/internal.h"
+#include "ir/base/diag.h"
 #include <ctype.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
 #include <string.h>
 
 #define X(name) extern const et_target et_target_##name;
-#include "targets.def"
+#include "codegen/targets/targets.def"
 #undef X
 
 static const et_target *const targets[] = {
 #define X(name) &et_target_##name,
-#include "targets.def"
+#include "codegen/targets/targets.def"
 #undef X
 };
 enum { NTARGETS = sizeof targets / sizeof *targets };

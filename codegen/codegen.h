@@ -2,7 +2,7 @@
 #ifndef ET_CODEGEN_H
 #define ET_CODEGEN_H
 
-#include "program.h"
+#include "ir/program/program.h"
 
 typedef struct et_target et_target; /* a row of targets.def, opaque to users */
 

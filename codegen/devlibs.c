@@ -1,6 +1,6 @@
 /* Mathematical functions from the ROCm device libraries' bitcode. */
-#include "diag.h"
-#include "internal.h"
+#include "codegen/internal.h"
+#include "ir/base/diag.h"
 #include <llvm-c/BitReader.h>
 #include <llvm-c/Linker.h>
 #include <string.h>

@@ -2,16 +2,16 @@
 #ifndef ET_CODEGEN_INTERNAL_H
 #define ET_CODEGEN_INTERNAL_H
 
-#include "codegen.h"
-#include "etrt_abi.h"
-#include "queue.h"
-#include "target.h"
+#include "codegen/codegen.h"
+#include "codegen/targets/target.h"
+#include "ir/program/queue.h"
+#include "runtime/etrt_abi.h"
 #include <llvm-c/Core.h>
 
 typedef LLVMValueRef val;
 typedef LLVMBasicBlockRef block;
 
-/* Matrix operands loaded ahead of a contraction, see step_contract.c. */
+/* Matrix operands loaded ahead of a contraction, see codegen/step/contract.c. */
 typedef struct et_contract et_contract;
 
 typedef struct {
@@ -124,7 +124,7 @@ void cg_barrier_drain(cg *);
 /* Value of the lane whose number differs in the bits of MASK. */
 val cg_shuffle_xor(cg *, val v, int mask);
 
-/* ---- expr_emit.c ---- */
+/* ---- codegen/emit/expr.c ---- */
 int cg_scope(cg *);           /* values found from here on are forgotten by ... */
 void cg_scope_end(cg *, int); /* ... this */
 void cg_bind(cg *, int var, val, bool divergent);

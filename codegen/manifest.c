@@ -1,7 +1,7 @@
 /* The manifest: what the runtime must know of the kernel, as JSON in a section of the code object
  * that is not loaded. The format is in etrt_abi.h. */
-#include "diag.h"
-#include "internal.h"
+#include "codegen/internal.h"
+#include "ir/base/diag.h"
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* From the LLVM module to the code object on disk: optimise, emit, link, look at what came out. */
-#include "diag.h"
-#include "internal.h"
-#include "output.h"
+#include "codegen/internal.h"
+#include "ir/base/diag.h"
+#include "ir/base/output.h"
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>

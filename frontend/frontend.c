@@ -1,5 +1,5 @@
-#include "frontend.h"
-#include "sema.h"
+#include "frontend/frontend.h"
+#include "frontend/sema/sema.h"
 #include <string.h>
 
 static void load_prelude(et_sema *s) {

@@ -2,7 +2,7 @@
 #ifndef ET_FRONTEND_H
 #define ET_FRONTEND_H
 
-#include "graph.h"
+#include "ir/graph/graph.h"
 
 /* The graph of the program TEXT, which may hold any bytes. On an error the diagnostics say why, all
  * of them at once, and the result is NULL. Graph and diagnostics live in the arena. */

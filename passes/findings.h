@@ -3,7 +3,7 @@
 #ifndef ET_FINDINGS_H
 #define ET_FINDINGS_H
 
-#include "cost.h"
+#include "passes/cost/cost.h"
 
 /* A value that could have a tensor of its own or be computed where it is read. */
 typedef struct {

@@ -2,9 +2,9 @@
 #ifndef ET_PASSES_H
 #define ET_PASSES_H
 
-#include "machine.h"
-#include "profile.h"
-#include "program.h"
+#include "ir/program/program.h"
+#include "passes/machine/machine.h"
+#include "passes/machine/profile.h"
 
 typedef struct {
     const et_machine *machine;

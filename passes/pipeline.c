@@ -1,6 +1,6 @@
-#include "pipeline.h"
-#include "cost.h"
-#include "eti.h"
+#include "passes/pipeline.h"
+#include "ir/eti/eti.h"
+#include "passes/cost/cost.h"
 #include <string.h>
 #include <time.h>
 
@@ -9,7 +9,7 @@ static const struct {
     et_pass_fn fn;
 } passes[] = {
 #define X(name, from, to, help) {#name, from, to, help, et_pass_##name},
-#include "pipeline.def"
+#include "passes/pipeline.def"
 #undef X
 };
 enum { NPASSES = sizeof passes / sizeof *passes };

@@ -2,8 +2,8 @@
 #ifndef ET_PIPELINE_H
 #define ET_PIPELINE_H
 
-#include "passes.h"
-#include "program.h"
+#include "ir/program/program.h"
+#include "passes/passes.h"
 #include <string.h>
 
 typedef struct et_pipeline {
@@ -19,7 +19,7 @@ static inline bool et_is_static(const et_pass_options *o) {
 
 typedef bool (*et_pass_fn)(et_pipeline *);
 #define X(name, from, to, help) bool et_pass_##name(et_pipeline *);
-#include "pipeline.def"
+#include "passes/pipeline.def"
 #undef X
 
 /* Turn every group of P into a device function and its grid. A group with no tiling is reported,

@@ -1,13 +1,14 @@
 /* The schedule. Tile t of a static grid without a range goes to workgroup
  * (base + t) mod W, with base counting the tiles of all static grids before it, so that a grid
  * starts on the workgroups its predecessor left idle; nothing is stored: the loops over tiles are
- * code. Tiles of a dynamic grid are queued by the arrival that makes them ready (ir/queue.h).
+ * code. Tiles of a dynamic grid are queued by the arrival that makes them ready
+ * (ir/program/queue.h).
  *
  * README.md says by which rule a hybrid schedule chooses. */
-#include "cost.h"
-#include "diag.h"
-#include "pipeline.h"
-#include "queue.h"
+#include "ir/base/diag.h"
+#include "ir/program/queue.h"
+#include "passes/cost/cost.h"
+#include "passes/pipeline.h"
 #include <string.h>
 
 /* ---- what tensors decide ---- */
@@ -104,7 +105,8 @@ static bool begins_at_once(const et_pipeline *pl, int event, int loop) {
     return tiles <= pl->opt->machine->cus;
 }
 
-/* In a region that runs several times, not for static tasks of the same loop (ir/VERIFIER.md). */
+/* In a region that runs several times, not for static tasks of the same loop
+ * (ir/verify/VERIFIER.md). */
 static bool may_be_early(const et_pipeline *pl, const et_queues *q, int grid) {
     const et_grid *g = &pl->p->grids[grid];
     if (!g->dynamic || !g->nwaits || routed(pl->p, g)) return false;

@@ -3,9 +3,9 @@
  * Costs are predicted at the powers of two within the bounds. From the smallest on, a range is
  * grown while the program compiled for the whole range stays close to the one compiled for each
  * sample alone; if that gives too many ranges, the tolerance is relaxed until it does not. */
-#include "cost.h"
-#include "diag.h"
-#include "passes.h"
+#include "ir/base/diag.h"
+#include "passes/cost/cost.h"
+#include "passes/passes.h"
 #include <string.h>
 
 enum { MAX_SAMPLES = 12 };

@@ -4,7 +4,7 @@
  *
  * Values are uniform between LO and HI, both included for i32; the same seed gives the same file.
  */
-#include "etrt_safetensors.h"
+#include "runtime/etrt/safetensors/etrt_safetensors.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

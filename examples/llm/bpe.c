@@ -2,7 +2,7 @@
  *
  * Files spell pieces in an alphabet that gives every byte a printable character. Pieces are turned
  * back into bytes once, when the file is read; everything after works on bytes. */
-#include "tokenizer_parts.h"
+#include "examples/llm/tokenizer_parts.h"
 #include <stdlib.h>
 #include <string.h>
 #include <utf8proc.h>

@@ -3,9 +3,9 @@
  * Two things are asked: the relative error ||out - ref|| / ||ref|| is within --tolerance, and the
  * arg-max is the same wherever the reference's best two logits are more than --gap apart (nearer
  * than that, rounding decides). */
-#include "error.h"
-#include "etrt_safetensors.h"
-#include "options.h"
+#include "examples/llm/error.h"
+#include "examples/llm/options.h"
+#include "runtime/etrt/safetensors/etrt_safetensors.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

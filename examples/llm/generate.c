@@ -1,11 +1,11 @@
 /* generate.c - continue prompts, all of them together: every launch takes the next token of each
  * sequence that is being written and fills up with what is left of the prompts being read. */
-#include "error.h"
-#include "json_file.h"
-#include "lm.h"
-#include "options.h"
-#include "sampler.h"
-#include "tokenizer.h"
+#include "examples/llm/error.h"
+#include "examples/llm/json_file.h"
+#include "examples/llm/lm.h"
+#include "examples/llm/options.h"
+#include "examples/llm/sampler.h"
+#include "examples/llm/tokenizer.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "json_file.h"
+#include "examples/llm/json_file.h"
 #include <errno.h>
 #include <limits.h>
 #include <string.h>

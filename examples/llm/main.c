@@ -1,5 +1,5 @@
 /* etllm - serve a compiled language model: the worked example of linking libetrt. */
-#include "options.h"
+#include "examples/llm/options.h"
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "sampler.h"
+#include "examples/llm/sampler.h"
 #include <math.h>
 #include <stdlib.h>
 

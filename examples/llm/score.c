@@ -2,10 +2,10 @@
  *
  * The file of tokens holds either input_ids [B, T], answered by logits [B, T, V], or sequences of
  * different lengths as tokens.0, tokens.1, ..., answered by logits.0, logits.1, ... */
-#include "error.h"
-#include "etrt_safetensors.h"
-#include "lm.h"
-#include "options.h"
+#include "examples/llm/error.h"
+#include "examples/llm/lm.h"
+#include "examples/llm/options.h"
+#include "runtime/etrt/safetensors/etrt_safetensors.h"
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* tokenizer.c - reads tokenizer.json and drives the steps: added tokens, words, merges, template.
  */
-#include "tokenizer.h"
-#include "json_file.h"
-#include "tokenizer_parts.h"
+#include "examples/llm/tokenizer.h"
+#include "examples/llm/json_file.h"
+#include "examples/llm/tokenizer_parts.h"
 #include <stdlib.h>
 #include <string.h>
 #include <utf8proc.h>

@@ -7,7 +7,7 @@
 #ifndef LLM_TOKENIZER_H
 #define LLM_TOKENIZER_H
 
-#include "error.h"
+#include "examples/llm/error.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

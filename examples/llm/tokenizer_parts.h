@@ -2,9 +2,9 @@
 #ifndef LLM_TOKENIZER_PARTS_H
 #define LLM_TOKENIZER_PARTS_H
 
-#include "json_file.h"
-#include "table.h"
-#include "tokenizer.h"
+#include "examples/llm/json_file.h"
+#include "examples/llm/table.h"
+#include "examples/llm/tokenizer.h"
 
 /* ---- words.c: normalisation and cutting into words ---- */
 

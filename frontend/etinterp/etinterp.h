@@ -2,8 +2,8 @@
 #ifndef ETINTERP_H
 #define ETINTERP_H
 
-#include "etrt_safetensors.h"
-#include "program.h"
+#include "ir/program/program.h"
+#include "runtime/etrt/safetensors/etrt_safetensors.h"
 
 enum { MAX_SYMS = 16 };
 

@@ -1,10 +1,10 @@
 /* etinterp - run a model in plain C, task by task in an order its events allow, or as the graph
  * its text says. */
-#include "ast.h"
-#include "eti.h"
-#include "etinterp.h"
-#include "frontend.h"
-#include "passes.h"
+#include "frontend/etinterp/etinterp.h"
+#include "frontend/frontend.h"
+#include "frontend/syntax/ast.h"
+#include "ir/eti/eti.h"
+#include "passes/passes.h"
 #include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* One or more runs of a loaded model. */
-#include "etinterp.h"
-#include "op_util.h"
-#include "program_interp.h"
+#include "frontend/etinterp/etinterp.h"
+#include "ir/graph/op_util.h"
+#include "ir/interp/interp.h"
 #include <string.h>
 
 static bool run_graph(struct model *m) {

@@ -1,6 +1,6 @@
 /* Inputs, weights and outputs: between safetensors files and the memory a run works on. */
-#include "etinterp.h"
-#include "op_util.h"
+#include "frontend/etinterp/etinterp.h"
+#include "ir/graph/op_util.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
  *
  * A field that changes the computation is either understood, or refused by its name. Fields that do
  * not are listed in `ignored`; what is in neither list is reported as a warning. */
-#include "import.h"
+#include "frontend/import/import.h"
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>

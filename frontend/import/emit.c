@@ -1,5 +1,5 @@
 /* emit.c - print a decoder as .etg, to be read by people as much as by etcc. */
-#include "import.h"
+#include "frontend/import/import.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* report.c - what etimport says to its user. */
-#include "import.h"
+#include "frontend/import/import.h"
 #include <stdarg.h>
 
 enum { SHOWN = 20 };

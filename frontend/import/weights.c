@@ -1,8 +1,8 @@
 /* weights.c - which tensors a decoder needs, and whether the checkpoint has them.
  *
  * One table serves the check here and the declarations in emit.c, so the two cannot differ. */
-#include "etrt_safetensors.h"
-#include "import.h"
+#include "frontend/import/import.h"
+#include "runtime/etrt/safetensors/etrt_safetensors.h"
 #include <string.h>
 
 static const struct {

@@ -1,8 +1,8 @@
 /* Capture one launch into a folder; the format is described in runtime/README.md. */
-#include "internal.h"
+#include "runtime/etrt/internal.h"
 
-#include "error.h"
-#include "file.h"
+#include "runtime/etrt/error.h"
+#include "runtime/etrt/file.h"
 
 #include <errno.h>
 #include <inttypes.h>

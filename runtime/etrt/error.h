@@ -2,7 +2,7 @@
 #ifndef ETRT_ERROR_H
 #define ETRT_ERROR_H
 
-#include "../etrt.h"
+#include "runtime/etrt.h"
 
 #include <stddef.h>
 

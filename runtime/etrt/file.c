@@ -1,6 +1,6 @@
-#include "file.h"
+#include "runtime/etrt/file.h"
 
-#include "error.h"
+#include "runtime/etrt/error.h"
 
 #include <dirent.h>
 #include <errno.h>

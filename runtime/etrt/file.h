@@ -2,7 +2,7 @@
 #ifndef ETRT_FILE_H
 #define ETRT_FILE_H
 
-#include "../etrt.h"
+#include "runtime/etrt.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,9 +2,9 @@
 #ifndef ETRT_INTERNAL_H
 #define ETRT_INTERNAL_H
 
-#include "../etrt_abi.h"
-#include "device.h"
-#include "manifest.h"
+#include "runtime/etrt/hsa/device.h"
+#include "runtime/etrt/manifest/manifest.h"
+#include "runtime/etrt_abi.h"
 
 struct etrt_model {
     etrt_device *device;

@@ -1,7 +1,7 @@
 /* One launch: kernel arguments, dispatch, wait, and what the kernel reports. */
-#include "internal.h"
+#include "runtime/etrt/internal.h"
 
-#include "error.h"
+#include "runtime/etrt/error.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,9 +3,9 @@
  * With all models each has the part of the workgroups that the compiler gave it. When some are left
  * out, what is theirs alone is cut out and the rest stretched to all workgroups: everybody's part
  * grows by the same factor, and who shared workgroups with whom still does. */
-#include "internal.h"
+#include "runtime/etrt/internal.h"
 
-#include "error.h"
+#include "runtime/etrt/error.h"
 
 #include <string.h>
 

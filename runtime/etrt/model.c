@@ -1,9 +1,9 @@
 /* Load a code object: read, check its manifest against the device, let the device load it. */
-#include "internal.h"
+#include "runtime/etrt/internal.h"
 
-#include "elf_file.h"
-#include "error.h"
-#include "file.h"
+#include "runtime/etrt/error.h"
+#include "runtime/etrt/file.h"
+#include "runtime/etrt/manifest/elf_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* What went wrong inside a launch, in words. */
-#include "internal.h"
+#include "runtime/etrt/internal.h"
 
-#include "error.h"
+#include "runtime/etrt/error.h"
 
 #include <inttypes.h>
 #include <stdio.h>

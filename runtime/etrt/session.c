@@ -1,7 +1,7 @@
 /* Sessions: the device memory of one user of a model, and copying tensors in and out. */
-#include "internal.h"
+#include "runtime/etrt/internal.h"
 
-#include "error.h"
+#include "runtime/etrt/error.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* What profiled kernels record of their tasks (etrt_abi.h: etrt_trace), on and off and read back.
  */
-#include "internal.h"
+#include "runtime/etrt/internal.h"
 
-#include "error.h"
+#include "runtime/etrt/error.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* Weights: checkpoint tensors into device memory, stacked where the model loops over layers. */
-#include "internal.h"
+#include "runtime/etrt/internal.h"
 
-#include "error.h"
-#include "etrt_safetensors.h"
+#include "runtime/etrt/error.h"
+#include "runtime/etrt/safetensors/etrt_safetensors.h"
 
 #include <errno.h>
 #include <stdio.h>

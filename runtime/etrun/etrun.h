@@ -2,9 +2,9 @@
 #ifndef ETRUN_H
 #define ETRUN_H
 
-#include "device.h"
-#include "etrt_safetensors.h"
-#include "manifest.h"
+#include "runtime/etrt/hsa/device.h"
+#include "runtime/etrt/manifest/manifest.h"
+#include "runtime/etrt/safetensors/etrt_safetensors.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* launch.json and the files beside it, as untrusted input. */
-#include "etrun.h"
+#include "runtime/etrun/etrun.h"
 
-#include "error.h"
-#include "file.h"
-#include "json.h"
+#include "runtime/etrt/error.h"
+#include "runtime/etrt/file.h"
+#include "runtime/etrt/manifest/json.h"
 
 #include <limits.h>
 #include <stdlib.h>

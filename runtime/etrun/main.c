@@ -1,5 +1,5 @@
 /* etrun - run a compiled model from the command line, or replay a captured launch. */
-#include "etrun.h"
+#include "runtime/etrun/etrun.h"
 
 #include <stdarg.h>
 

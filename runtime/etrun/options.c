@@ -1,4 +1,4 @@
-#include "etrun.h"
+#include "runtime/etrun/etrun.h"
 
 #include <errno.h>
 #include <getopt.h>

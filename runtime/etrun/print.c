@@ -1,5 +1,5 @@
 /* What etrun prints about devices and values. */
-#include "etrun.h"
+#include "runtime/etrun/etrun.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* etrun --replay: run a captured launch again and compare what it leaves in memory. */
-#include "etrun.h"
+#include "runtime/etrun/etrun.h"
 
-#include "../etrt_abi.h"
-#include "error.h"
-#include "internal.h"
+#include "runtime/etrt/error.h"
+#include "runtime/etrt/internal.h"
+#include "runtime/etrt_abi.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

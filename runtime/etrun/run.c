@@ -1,5 +1,5 @@
 /* etrun MODEL: load, bind from a file, launch, write outputs to a file. */
-#include "etrun.h"
+#include "runtime/etrun/etrun.h"
 
 #include <stdlib.h>
 #include <string.h>

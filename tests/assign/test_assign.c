@@ -1,6 +1,6 @@
 /* The placement program: against all choices there are, on small random chips and models; within a
  * few percent of the bound on large ones; loops and budgets as they are meant. */
-#include "assign.h"
+#include "passes/assign/assign.h"
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
-#include "kit.h"
-#include "etrt.h"
-#include "etrt_abi.h"
-#include "program_interp.h"
+#include "tests/codegen/kit.h"
+#include "ir/interp/interp.h"
+#include "runtime/etrt.h"
+#include "runtime/etrt_abi.h"
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>

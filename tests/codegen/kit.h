@@ -2,9 +2,9 @@
 #ifndef ET_TEST_CODEGEN_KIT_H
 #define ET_TEST_CODEGEN_KIT_H
 
-#include "codegen.h"
-#include "diag.h"
-#include "program.h"
+#include "codegen/codegen.h"
+#include "ir/base/diag.h"
+#include "ir/program/program.h"
 
 typedef struct {
     et_arena *arena;

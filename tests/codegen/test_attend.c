@@ -1,6 +1,6 @@
 /* ATTEND steps: head counts and depths that divide nothing, data-dependent lengths. */
-#include "kit.h"
-#include "suites.h"
+#include "tests/codegen/kit.h"
+#include "tests/codegen/suites.h"
 
 struct shape {
     et_dtype t;

@@ -1,7 +1,7 @@
 /* CONTRACT steps: shapes that divide nothing, every operand type, staged and direct b, waves over
  * k, symbolic k, several accumulators. */
-#include "kit.h"
-#include "suites.h"
+#include "tests/codegen/kit.h"
+#include "tests/codegen/suites.h"
 
 struct shape {
     et_dtype t;

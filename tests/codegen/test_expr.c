@@ -1,6 +1,6 @@
 /* Every scalar operator, conversions, and loads that only one arm of a choice may make. */
-#include "kit.h"
-#include "suites.h"
+#include "tests/codegen/kit.h"
+#include "tests/codegen/suites.h"
 
 enum { J = 48, CASES = 26 };
 

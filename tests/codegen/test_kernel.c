@@ -1,6 +1,6 @@
 /* The kernel around the steps: loops and their guarded edges, bounded waits, code size, errors. */
-#include "kit.h"
-#include "suites.h"
+#include "tests/codegen/kit.h"
+#include "tests/codegen/suites.h"
 #include <stdlib.h>
 
 /* t[0] = in; for l in 0..L: t[l + 1, i] = t[l, n - 1 - i] * 0.5 + w[l, i]; out = t[L]. Every

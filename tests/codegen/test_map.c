@@ -1,6 +1,6 @@
 /* MAP steps, schedules, events and loops. */
-#include "kit.h"
-#include "suites.h"
+#include "tests/codegen/kit.h"
+#include "tests/codegen/suites.h"
 
 /* out[n, j] = f(in[n, j]) in tiles of 4 x J, N symbolic. */
 static void map_rows(int J, et_dtype t, const char *device, int64_t n) {

@@ -1,6 +1,6 @@
 /* REDUCE steps: every kind and type, few and many rows, short and long, data-dependent extents. */
-#include "kit.h"
-#include "suites.h"
+#include "tests/codegen/kit.h"
+#include "tests/codegen/suites.h"
 
 struct shape {
     et_reduce red;

@@ -6,8 +6,8 @@
  * Each launch has a session of its own and takes one golden sequence; the emulator draws another
  * order for each from the seed in DEVICE. "right": every launch gives the reference's logits within
  * 1e-2, and the same bits each time. "wrong": every launch gives other logits, or none. */
-#include "etrt.h"
-#include "etrt_safetensors.h"
+#include "runtime/etrt.h"
+#include "runtime/etrt/safetensors/etrt_safetensors.h"
 
 #include <math.h>
 #include <stdio.h>

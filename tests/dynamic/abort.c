@@ -1,7 +1,7 @@
 /* abort KERNEL.hsaco DIM=VALUE...: launches of a dynamic kernel that are given no time end in
  * ETRT_WAIT and say so in words; the next launch of the same session, given time, leaves the bits
  * that one of a fresh session does. */
-#include "etrt.h"
+#include "runtime/etrt.h"
 #include <check.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
-/* Which tasks become which regions and cells (ir/queue.h), what the verifier says of schedules that
- * could stand still, and what the text of one may say. */
-#include "diag.h"
-#include "eti.h"
-#include "queue.h"
-#include "verify.h"
+/* Which tasks become which regions and cells (ir/program/queue.h), what the verifier says of
+ * schedules that could stand still, and what the text of one may say. */
+#include "ir/base/diag.h"
+#include "ir/eti/eti.h"
+#include "ir/program/queue.h"
+#include "ir/verify/verify.h"
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

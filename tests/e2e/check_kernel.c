@@ -4,10 +4,10 @@
  * Run the code objects on random weights and inputs on each device and compare every output and
  * state with the graph interpreter; and bit for bit with the first run. Any mix of CUs and dies
  * must give the same bits: sums are ordered at compile time. */
-#include "etrt.h"
-#include "etrt_safetensors.h"
-#include "op_util.h"
-#include "random_model.h"
+#include "ir/graph/op_util.h"
+#include "runtime/etrt.h"
+#include "runtime/etrt/safetensors/etrt_safetensors.h"
+#include "tests/support/random_model.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

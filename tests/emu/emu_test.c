@@ -1,5 +1,5 @@
 /* emu_test.c - the fixture of the emulator's tests. */
-#include "emu_test.h"
+#include "tests/emu/emu_test.h"
 
 #include <stdio.h>
 

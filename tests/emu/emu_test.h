@@ -3,7 +3,7 @@
 #ifndef EMU_TEST_H
 #define EMU_TEST_H
 
-#include "etemu.h"
+#include "runtime/emu/etemu.h"
 
 #include <check.h>
 #include <hsa/hsa.h>

@@ -1,5 +1,5 @@
 /* main.c - runs the suites of the emulator's machine; a name runs that suite alone. */
-#include "emu_test.h"
+#include "tests/emu/emu_test.h"
 
 int main(int argc, char **argv) {
     static const struct {

@@ -2,8 +2,8 @@
  *
  * The device has two dies of two CUs. Workgroup 0 is A; it shares its CU with A2, its die with B,
  * and only memory with C. */
-#include "emu_test.h"
-#include "litmus.h"
+#include "tests/emu/emu_test.h"
+#include "tests/emu/litmus.h"
 
 enum { A = 0, C = 1, B = 2, D = 3, A2 = 4, GROUPS = 8 };
 enum { DATA = 1 << 20, MAX_STEPS = 32, ANY = 0x7fffffff };

@@ -1,5 +1,5 @@
 /* test_device.c - choosing the device; what agents, pools and the system say about themselves. */
-#include "emu_test.h"
+#include "tests/emu/emu_test.h"
 
 START_TEST(good_specs) {
     static const struct {

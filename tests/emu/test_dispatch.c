@@ -1,5 +1,5 @@
 /* test_dispatch.c - kernels run: results, residency, workgroups that wait for one another. */
-#include "emu_test.h"
+#include "tests/emu/emu_test.h"
 
 #include <stdio.h>
 #include <unistd.h>

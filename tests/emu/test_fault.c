@@ -1,6 +1,6 @@
 /* test_fault.c - kernels that do what they must not: each fault is named and nothing else breaks.
  */
-#include "emu_test.h"
+#include "tests/emu/emu_test.h"
 
 #include <stdio.h>
 

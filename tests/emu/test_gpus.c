@@ -1,5 +1,5 @@
 /* test_gpus.c - what each emulated GPU says about itself, and the same kernels compiled for it. */
-#include "emu_test.h"
+#include "tests/emu/emu_test.h"
 
 #include <stdio.h>
 

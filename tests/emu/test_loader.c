@@ -1,5 +1,5 @@
 /* test_loader.c - code objects, good and damaged: an error or a load, never a crash. */
-#include "emu_test.h"
+#include "tests/emu/emu_test.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* test_memory.c - pools, copies, locked memory, memory at given addresses. */
-#include "emu_test.h"
+#include "tests/emu/emu_test.h"
 
 #include <sys/mman.h>
 

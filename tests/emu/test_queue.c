@@ -1,5 +1,5 @@
 /* test_queue.c - packets: order, barriers, wrap-around, errors, queues that are destroyed. */
-#include "emu_test.h"
+#include "tests/emu/emu_test.h"
 
 #include <unistd.h>
 

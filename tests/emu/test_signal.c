@@ -1,5 +1,5 @@
 /* test_signal.c - signal values, waits, time-outs, handlers. */
-#include "emu_test.h"
+#include "tests/emu/emu_test.h"
 
 #include <pthread.h>
 #include <unistd.h>

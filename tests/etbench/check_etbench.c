@@ -1,5 +1,5 @@
 /* etbench as a user meets it: results, files, messages, exit statuses. */
-#include "support.h"
+#include "tests/runtime/support.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* The parts of etbench that can be tried alone. */
-#include "etbench.h"
-#include "support.h"
+#include "bench/etbench/etbench.h"
+#include "tests/runtime/support.h"
 
-#include "driver.h"
+#include "frontend/etcc/driver.h"
 
 #include <math.h>
 #include <stdlib.h>

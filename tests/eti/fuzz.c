@@ -2,9 +2,9 @@
  * reader must neither crash nor accept what has no text of its own that reads back, nor refuse
  * without a message; and what it accepts must not break the passes behind it. Deterministic.
  * ETI_FUZZ_KEEP=FOLDER leaves there what was accepted. */
-#include "eti.h"
-#include "frontend.h"
-#include "passes.h"
+#include "frontend/frontend.h"
+#include "ir/eti/eti.h"
+#include "passes/passes.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* round_trip [--target NAME] FILE...: the text of every stage of every program reads back as the
  * same text, and the passes that follow make the same of it. FILE is .etg or .eti. */
-#include "eti.h"
-#include "frontend.h"
-#include "passes.h"
+#include "frontend/frontend.h"
+#include "ir/eti/eti.h"
+#include "passes/passes.h"
 #include <stdlib.h>
 #include <string.h>
 

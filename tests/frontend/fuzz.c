@@ -1,6 +1,6 @@
 /* fuzz DIR [ITERATIONS [SEED]] - feeds the front end damaged copies of the programs in DIR. It must
  * neither crash nor give a graph with errors, nor errors without a message. Deterministic. */
-#include "frontend.h"
+#include "frontend/frontend.h"
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>

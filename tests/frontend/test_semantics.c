@@ -1,6 +1,6 @@
 /* What programs compute: small ones through the reference interpreter, against plain C. */
-#include "frontend.h"
-#include "op_util.h"
+#include "frontend/frontend.h"
+#include "ir/graph/op_util.h"
 #include <check.h>
 #include <math.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* A code object through both of its readers: the emulator's loader and libetrt's. */
-#include "elf_file.h"
-#include "emu_config.h"
-#include "emu_loader.h"
-#include "emu_memory.h"
-#include "fuzz.h"
-#include "manifest.h"
+#include "runtime/emu/machine/config.h"
+#include "runtime/emu/machine/loader.h"
+#include "runtime/emu/machine/memory.h"
+#include "runtime/etrt/manifest/elf_file.h"
+#include "runtime/etrt/manifest/manifest.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <string.h>
 

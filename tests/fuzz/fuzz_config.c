@@ -1,8 +1,8 @@
 /* config.json of a checkpoint, imported without its weights: what the importer accepts and writes,
  * the compiler's front end accepts. */
-#include "frontend.h"
-#include "fuzz.h"
-#include "import.h"
+#include "frontend/frontend.h"
+#include "frontend/import/import.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 /* A program from its text to its schedule, in slices or by one of the ways to schedule it, alone or
  * with itself for a neighbour. */
-#include "frontend.h"
-#include "fuzz.h"
-#include "passes.h"
+#include "frontend/frontend.h"
+#include "passes/passes.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>
 #include <string.h>

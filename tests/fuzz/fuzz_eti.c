@@ -1,8 +1,8 @@
 /* A program in .eti, of any stage, to its schedule: what parses prints as text that reads back the
  * same, and goes through the rest of the passes and the verifier to a program or to errors. */
-#include "eti.h"
-#include "fuzz.h"
-#include "passes.h"
+#include "ir/eti/eti.h"
+#include "passes/passes.h"
+#include "tests/fuzz/fuzz.h"
 
 enum { MAX_NODES = FUZZ_SMALL ? 24 : 1000, MAX_GRIDS = FUZZ_SMALL ? 12 : 1000 };
 

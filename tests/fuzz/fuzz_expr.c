@@ -1,8 +1,8 @@
 /* The expression builder: a stack machine whose program is the input builds integer expressions,
  * keeping each one's value at fixed symbols and variables beside it. Simplification must not change
  * the value, bounds must hold it, and substitution must agree with evaluation. */
-#include "expr.h"
-#include "fuzz.h"
+#include "ir/expr/expr.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>
 

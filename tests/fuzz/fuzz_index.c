@@ -1,7 +1,7 @@
 /* The index of a checkpoint in shards; the two shards, a.safetensors with tensor "a" and
  * b.safetensors with "b" and "c", stay as they are. */
-#include "etrt_safetensors.h"
-#include "fuzz.h"
+#include "runtime/etrt/safetensors/etrt_safetensors.h"
+#include "tests/fuzz/fuzz.h"
 
 static bool write_shards(void) {
     static const int32_t values[2] = {1, 2};

@@ -1,8 +1,8 @@
 /* Machine code of any bytes on the executor alone. It ends, runs out of its budget, waits at a
  * barrier, or faults saying where and why; it touches nothing but the memory that is live. The
  * first byte chooses the architecture among those the emulator has. */
-#include "fuzz.h"
-#include "isa.h"
+#include "runtime/emu/isa/isa.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* launch.json of a captured launch; the files beside it stay as they are: code.hsaco (8 bytes),
  * kernarg.bin (64 bytes), r16.bin and s16.bin (16 bytes each). */
-#include "etrun.h"
-#include "fuzz.h"
+#include "runtime/etrun/etrun.h"
+#include "tests/fuzz/fuzz.h"
 
 static bool write_files(void) {
     static const char zero[64];

@@ -1,6 +1,6 @@
 /* A description of a GPU: a machine, every figure in range, if and only if there is no error. */
-#include "fuzz.h"
-#include "machine.h"
+#include "passes/machine/machine.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* The manifest of a code object, and every shape it states at the corners of its symbols. */
-#include "fuzz.h"
-#include "manifest.h"
+#include "runtime/etrt/manifest/manifest.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>
 

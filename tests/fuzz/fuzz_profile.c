@@ -1,7 +1,7 @@
 /* A profile: its text reads back as the same text, every task in it can be looked up. */
-#include "diag.h"
-#include "fuzz.h"
-#include "profile.h"
+#include "ir/base/diag.h"
+#include "passes/machine/profile.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* A safetensors file: what opens has its tensors inside the file, and writing them gives a file
  * that opens. */
-#include "etrt_safetensors.h"
-#include "fuzz.h"
+#include "runtime/etrt/safetensors/etrt_safetensors.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* tokenizer.json, and a text through the tokenizer it describes: the ids it gives are ids it knows.
  */
-#include "fuzz.h"
-#include "tokenizer.h"
+#include "examples/llm/tokenizer.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>
 #include <string.h>

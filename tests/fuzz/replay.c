@@ -1,7 +1,7 @@
 /* replay FILE_OR_FOLDER... - run inputs through a fuzz target without libFuzzer. Every one must
  * come to an end, soon: an input that takes more than LIMIT seconds ends the program. A path that
  * does not exist is an empty corpus. */
-#include "fuzz.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <dirent.h>
 #include <limits.h>

@@ -1,4 +1,4 @@
-#include "build.h"
+#include "tests/ir/build.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #ifndef TEST_IR_BUILD_H
 #define TEST_IR_BUILD_H
 
-#include "op_util.h"
+#include "ir/graph/op_util.h"
 
 typedef struct {
     et_arena *arena;

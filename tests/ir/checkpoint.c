@@ -1,4 +1,4 @@
-#include "checkpoint.h"
+#include "tests/ir/checkpoint.h"
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>

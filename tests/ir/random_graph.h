@@ -2,7 +2,7 @@
 #ifndef TEST_IR_RANDOM_GRAPH_H
 #define TEST_IR_RANDOM_GRAPH_H
 
-#include "build.h"
+#include "tests/ir/build.h"
 
 /* A value of every operator in OPS.DEF comes up over enough seeds. Two symbols, N and M. */
 void random_graph(fixture *, int nodes);

@@ -1,4 +1,4 @@
-#include "slow.h"
+#include "tests/ir/slow.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef TEST_IR_SLOW_H
 #define TEST_IR_SLOW_H
 
-#include "build.h"
+#include "tests/ir/build.h"
 
 typedef struct slow slow;
 slow *slow_create(fixture *); /* after the graph was run: loads read the fixture's tensors */

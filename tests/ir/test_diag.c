@@ -1,5 +1,5 @@
-#include "build.h"
-#include "main.h"
+#include "tests/ir/build.h"
+#include "tests/ir/main.h"
 #include <string.h>
 
 static et_loc loc(int file, int line, int col, int len) {

@@ -1,8 +1,8 @@
 /* Integer simplification: the forms that shapes, waits and schedules are compared in, and that they
  * have the values of what was written. */
-#include "arena.h"
-#include "expr_pool.h"
-#include "main.h"
+#include "ir/base/arena.h"
+#include "ir/expr/pool.h"
+#include "tests/ir/main.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,9 +4,9 @@
  * usage: test_ir_golden MODEL.etg WEIGHTS.safetensors REFERENCE.safetensors LIMIT
  * LIMIT bounds the error in f32 with the reference's own frequencies: what the arithmetic that made
  * the reference leaves. */
-#include "checkpoint.h"
-#include "frontend.h"
-#include "op_util.h"
+#include "frontend/frontend.h"
+#include "ir/graph/op_util.h"
+#include "tests/ir/checkpoint.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

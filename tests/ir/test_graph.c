@@ -1,6 +1,6 @@
 /* Shape rules: what they accept, and what they tell the user otherwise. Printing. */
-#include "build.h"
-#include "main.h"
+#include "tests/ir/build.h"
+#include "tests/ir/main.h"
 #include <stdlib.h>
 #include <string.h>
 

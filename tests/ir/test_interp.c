@@ -1,6 +1,6 @@
 /* The reference interpreter against numbers worked out another way. */
-#include "build.h"
-#include "main.h"
+#include "tests/ir/build.h"
+#include "tests/ir/main.h"
 #include <math.h>
 #include <string.h>
 

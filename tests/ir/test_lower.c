@@ -1,8 +1,8 @@
 /* The lowering rules against the reference interpreter: two descriptions of every operator that
  * share no code must give the same numbers. */
-#include "main.h"
-#include "random_graph.h"
-#include "slow.h"
+#include "tests/ir/main.h"
+#include "tests/ir/random_graph.h"
+#include "tests/ir/slow.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static int seen[64]; /* nodes compared, per operator */
 static int number_of(const et_op *op) {
     static const et_op *const all[] = {
 #define X(name, lo, hi, help) &et_op_##name,
-#include "ops.def"
+#include "ir/graph/ops.def"
 #undef X
     };
     int n = 0;
@@ -81,7 +81,7 @@ START_TEST(lowering_equals_interpreter) {
 #define X(name, lo, hi, help)                                                                      \
     ck_assert_msg(!et_op_##name.at || seen[number_of(&et_op_##name)] > 5, "%s came up %d times",   \
                   #name, seen[number_of(&et_op_##name)]);
-#include "ops.def"
+#include "ir/graph/ops.def"
 #undef X
 }
 END_TEST

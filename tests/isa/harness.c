@@ -1,5 +1,5 @@
 /* harness.c - assembling, and a machine with one workgroup around the executor. */
-#include "harness.h"
+#include "tests/isa/harness.h"
 
 #include <elf.h>
 #include <errno.h>

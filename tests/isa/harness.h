@@ -4,7 +4,7 @@
 #ifndef HARNESS_H
 #define HARNESS_H
 
-#include "isa.h"
+#include "runtime/emu/isa/isa.h"
 
 #include <stdio.h>
 
@@ -36,7 +36,8 @@ struct code code_from_cl(const char *source);
 /* Which of N lines the assembler takes for the target: KNOWN[i]. */
 void assembler_knows(const char *const *lines, size_t n, bool *known);
 /* What the target's assembly calls gfx9's instruction NAME; NAME itself where it has no other name.
- * For names in tests only: what the emulator takes for the same is in isa_arch.c. */
+ * For names in tests only: what the emulator takes for the same is in
+ * runtime/emu/isa/decode/arch.c. */
 const char *target_name(const char *name);
 void code_free(struct code *);
 bool code_choose(struct code *, const char *kernel);

@@ -1,5 +1,5 @@
 /* speed.c - wave instructions per second of the executor alone, on one core, by kind of code. */
-#include "harness.h"
+#include "tests/isa/harness.h"
 
 #include <stdlib.h>
 #include <time.h>

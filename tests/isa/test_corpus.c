@@ -1,6 +1,6 @@
 /* test_corpus.c - what LLVM makes of ordinary kernels: every instruction in it must be known, and
  * some of the kernels must compute what they say. */
-#include "harness.h"
+#include "tests/isa/harness.h"
 
 #include <math.h>
 #include <stdlib.h>

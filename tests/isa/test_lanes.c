@@ -1,6 +1,6 @@
 /* test_lanes.c - modifiers (neg, abs, clamp, omod, op_sel, DPP, SDWA), compares, constants, and
  * instructions that look across lanes. */
-#include "harness.h"
+#include "tests/isa/harness.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* test_memory.c - global, flat, scratch and LDS instructions on a small memory, atomics, and what
  * happens outside of it. */
-#include "harness.h"
+#include "tests/isa/harness.h"
 
 #include <math.h>
 #include <stdlib.h>

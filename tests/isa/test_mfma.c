@@ -1,6 +1,6 @@
 /* test_mfma.c - matrix instructions against a triple loop. Where each element sits in the registers
  * is computed here from AMD's published layout formulas, one element at a time. */
-#include "harness.h"
+#include "tests/isa/harness.h"
 
 #include <math.h>
 #include <stdlib.h>

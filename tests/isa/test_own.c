@@ -2,7 +2,7 @@
  * into LDS. gfx11 and gfx12: waves of 32, two instructions in one, 16-bit registers, DPP8, lane
  * permutes, messages, split barriers, scalar floats. Each program leaves what to look at in s0..s3;
  * v0 is the lane's number, s[8:9] addresses memory where word N holds 3 * N. */
-#include "harness.h"
+#include "tests/isa/harness.h"
 
 #include <stdlib.h>
 

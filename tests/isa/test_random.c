@@ -2,7 +2,7 @@
  * registers with addresses that sometimes are live. Whatever happens, the executor stays inside the
  * wave, its LDS and live memory; the sanitizer build is what sees if it does not. The same code on
  * the same state must end the same way twice. */
-#include "harness.h"
+#include "tests/isa/harness.h"
 
 #include <stdlib.h>
 

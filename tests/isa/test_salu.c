@@ -1,6 +1,6 @@
 /* test_salu.c - scalar instructions on random values against plain C, with SCC, and how control
  * moves. */
-#include "harness.h"
+#include "tests/isa/harness.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -29,11 +29,11 @@ struct test {
         __VA_ARGS__;                                                                               \
         *rp = r, *ep = e, *sp = scc;                                                               \
     }
-#include "salu_cases.def"
+#include "tests/isa/salu_cases.def"
 #undef T
 #define T(name, kinds, ...) {#name, kinds, o_##name},
 static const struct test tests[] = {
-#include "salu_cases.def"
+#include "tests/isa/salu_cases.def"
 };
 enum { NTESTS = sizeof tests / sizeof *tests, SLOT = 256 };
 

@@ -1,6 +1,6 @@
 /* test_valu.c - vector instructions on random values against plain C, each with all lanes on, with
  * some off, with a scalar source and with constants. */
-#include "harness.h"
+#include "tests/isa/harness.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -134,7 +134,7 @@ static uint32_t oracle_bf16(float f) {
     }
 #define CLAMPED(name, kinds, ulps, ...) CASE(name##_clamp, kinds, ulps, __VA_ARGS__)
 #define KEEPS CASE
-#include "valu_cases.def"
+#include "tests/isa/valu_cases.def"
 #undef CASE
 #undef CLAMPED
 #undef KEEPS
@@ -149,7 +149,7 @@ struct test {
 #define CLAMPED(name, kinds, ulps, ...) {#name, kinds, " clamp", ulps, false, o_##name##_clamp},
 #define KEEPS(name, kinds, ulps, ...) {#name, kinds, "", ulps, true, o_##name},
 static const struct test tests[] = {
-#include "valu_cases.def"
+#include "tests/isa/valu_cases.def"
 };
 enum { NTESTS = sizeof tests / sizeof *tests };
 

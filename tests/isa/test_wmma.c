@@ -1,7 +1,7 @@
 /* test_wmma.c - matrix instructions of waves of 32 against a triple loop. Where each element sits
  * in the registers is written here from what AMD and users of the hardware publish, one element at
  * a time. */
-#include "harness.h"
+#include "tests/isa/harness.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,9 +7,9 @@
  *
  * MODEL_DIR/reference.safetensors holds tokens.INDEX and the logits after each; reference.json how
  * many of them are the prompt's. */
-#include "etrt_safetensors.h"
-#include "json_file.h"
-#include "tokenizer.h"
+#include "examples/llm/json_file.h"
+#include "examples/llm/tokenizer.h"
+#include "runtime/etrt/safetensors/etrt_safetensors.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* test_tokenizer - byte-level BPE against the demo checkpoint's reference and against files made
  * here, one per feature. */
-#include "etrt_safetensors.h"
-#include "tokenizer_parts.h"
+#include "examples/llm/tokenizer_parts.h"
+#include "runtime/etrt/safetensors/etrt_safetensors.h"
 #include <check.h>
 #include <limits.h>
 #include <stdio.h>

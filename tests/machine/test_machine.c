@@ -1,7 +1,7 @@
 /* Machines: those that come with etcc, and texts that are none. */
-#include "lines.h"
-#include "machine.h"
-#include "main.h"
+#include "passes/machine/lines.h"
+#include "passes/machine/machine.h"
+#include "tests/ir/main.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* Profiles: text, looking up, and being of a program or not. */
-#include "frontend.h"
-#include "main.h"
-#include "passes.h"
-#include "simulate.h"
+#include "frontend/frontend.h"
+#include "passes/passes.h"
+#include "passes/simulate/simulate.h"
+#include "tests/ir/main.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,11 +6,11 @@
  * workgroups: every task of a model runs once, on a workgroup of the model's, and those of one
  * slice on one die. That is the die that comes s-th, going round, of those that have any workgroups
  * of the model, in some order of these dies that all its tasks agree on. */
-#include "driver.h"
-#include "etrt.h"
-#include "etrt_abi.h"
-#include "op_util.h"
-#include "random_model.h"
+#include "frontend/etcc/driver.h"
+#include "ir/graph/op_util.h"
+#include "runtime/etrt.h"
+#include "runtime/etrt_abi.h"
+#include "tests/support/random_model.h"
 #include <stdlib.h>
 #include <string.h>
 

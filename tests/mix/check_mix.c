@@ -6,7 +6,7 @@
  * of the mix and one of each model's own kernel; outputs and states must be the same bytes. What a
  * launch leaves out has no inputs before its first launch, and its outputs must stay as they were.
  */
-#include "etrt.h"
+#include "runtime/etrt.h"
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,9 +5,9 @@
  * TOKENS are generated greedily after each prompt, by each model alone from its KERNEL, then by the
  * two together from MIX: once for each seed FIRST .. FIRST + COUNT - 1 of the device. Most launches
  * run both models, with dims of their own; some leave one out, in the same session. */
-#include "etrt.h"
-#include "sampler.h"
-#include "tokenizer.h"
+#include "examples/llm/sampler.h"
+#include "examples/llm/tokenizer.h"
+#include "runtime/etrt.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

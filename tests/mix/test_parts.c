@@ -1,5 +1,5 @@
 /* Which workgroups run which model, for random shares, subsets and sizes (runtime/etrt/mix.c). */
-#include "internal.h"
+#include "runtime/etrt/internal.h"
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

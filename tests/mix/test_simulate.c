@@ -1,9 +1,9 @@
 /* A launch of several models as the simulator plays it: who runs what, and how long it takes.
  *
  *     test_simulate mlp.etg encoder.etg layers.etg decoder.etg */
-#include "driver.h"
-#include "op_util.h"
-#include "simulate.h"
+#include "frontend/etcc/driver.h"
+#include "ir/graph/op_util.h"
+#include "passes/simulate/simulate.h"
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

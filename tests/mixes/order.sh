@@ -7,7 +7,7 @@ bin=$1 src=$2
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
-"$bin/etimport" "$src/bench/qwen3-0.6b" --config-only --max-tokens 16 --name qwen3_06b -o "$tmp/qwen.etg"
+"$bin/etimport" "$src/bench/models/qwen3-0.6b" --config-only --max-tokens 16 --name qwen3_06b -o "$tmp/qwen.etg"
 mlp=$src/examples/mlp/mlp.etg encoder=$src/examples/encoder/encoder.etg moe=$src/examples/moe/moe.etg
 
 predicted() { # placement, files: the microseconds that placement predicts
@@ -23,7 +23,7 @@ check() {
 }
 check "$mlp" "$encoder"
 check "$moe" "$encoder" "$mlp"
-check "$tmp/qwen.etg" "$src/bench/mixer/mixer.etg"
+check "$tmp/qwen.etg" "$src/bench/models/mixer/mixer.etg"
 
 "$bin/etmixes" "$mlp" "$encoder" "$moe" --requests 5000 >"$tmp/one"
 "$bin/etmixes" "$mlp" "$encoder" "$moe" --requests 5000 >"$tmp/two"

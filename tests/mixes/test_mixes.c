@@ -2,7 +2,7 @@
  * are, and what must hold between policies whatever the models are.
  *
  *     test_mixes mlp.etg encoder.etg */
-#include "mixes.h"
+#include "bench/mixes/mixes.h"
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  *     etsame WANT.safetensors GOT.safetensors TOLERANCE
  *
  * For every tensor of WANT: ||got - want|| <= TOLERANCE * ||want||, and whole numbers equal. */
-#include "etrt_safetensors.h"
+#include "runtime/etrt/safetensors/etrt_safetensors.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,10 +3,10 @@
  * races, and compare outputs and states with the graph interpreter on random inputs. The graph
  * interpreter knows nothing of the passes; agreement means that fusion, tiling, memory plan and
  * events kept the meaning. */
-#include "op_util.h"
-#include "passes.h"
-#include "program_interp.h"
-#include "random_model.h"
+#include "ir/graph/op_util.h"
+#include "ir/interp/interp.h"
+#include "passes/passes.h"
+#include "tests/support/random_model.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,11 +4,11 @@
  * turn, in blocks, drawn, all on one die, on dies of different sizes, in launches of any number of
  * workgroups. Ranks are a permutation, die after die where the map allows it; tiles run on the
  * ranks their grid was given. */
-#include "driver.h"
-#include "etrt.h"
-#include "etrt_abi.h"
-#include "op_util.h"
-#include "random_model.h"
+#include "frontend/etcc/driver.h"
+#include "ir/graph/op_util.h"
+#include "runtime/etrt.h"
+#include "runtime/etrt_abi.h"
+#include "tests/support/random_model.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

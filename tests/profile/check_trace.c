@@ -5,11 +5,11 @@
  * and the timeline made of it is written as FOLDER/trace.json and FOLDER/page.html, read back here
  * and by the tests of the page. Integers of TENSOR stay below LIMIT. CHECK_TRACE_CAPTURE=DIR
  * captures the first traced launch. */
-#include "driver.h"
-#include "etrt.h"
-#include "timeline_device.h"
-#include "timeline_int.h"
-#include "timeline_link.h"
+#include "bench/timeline/device.h"
+#include "bench/timeline/int.h"
+#include "bench/timeline/link.h"
+#include "frontend/etcc/driver.h"
+#include "runtime/etrt.h"
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* What codegen/trace.c declares, by somebody who knows nothing of traces: etcc_untraced is etcc
- * with this in its place. */
-#include "internal.h"
+/* What codegen/kernel/trace.c declares, by somebody who knows nothing of traces: etcc_untraced is
+ * etcc with this in its place. */
+#include "codegen/internal.h"
 
 int cg_trace_lds(const cg *g) {
     (void)g;

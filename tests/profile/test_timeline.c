@@ -1,6 +1,6 @@
 /* test_timeline: timelines made by hand. test_timeline FOLDER: pages for the tests of the page:
  * none of its spans known, no dependencies, hostile names, 300,000 spans. */
-#include "timeline_int.h"
+#include "bench/timeline/int.h"
 #include <check.h>
 #include <jansson.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* etrun as a user meets it: runs, captures, replays; its messages and exit codes. */
-#include "etrt_safetensors.h"
-#include "support.h"
+#include "runtime/etrt/safetensors/etrt_safetensors.h"
+#include "tests/runtime/support.h"
 
 #include <fcntl.h>
 #include <spawn.h>

@@ -1,6 +1,6 @@
 /* Dimensions in reverse Polish. */
-#include "expr.h"
-#include "support.h"
+#include "runtime/etrt/manifest/expr.h"
+#include "tests/runtime/support.h"
 
 #include <stdlib.h>
 #include <string.h>

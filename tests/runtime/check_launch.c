@@ -1,6 +1,6 @@
 /* libetrt from end to end with a hand-written kernel (probe.s) on the emulator. */
-#include "etrt.h"
-#include "support.h"
+#include "runtime/etrt.h"
+#include "tests/runtime/support.h"
 
 #include <math.h>
 #include <pthread.h>

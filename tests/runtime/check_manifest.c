@@ -1,8 +1,8 @@
 /* Manifests and the ELF files around them, as untrusted input. */
-#include "elf_file.h"
-#include "etrt_abi.h"
-#include "manifest.h"
-#include "support.h"
+#include "runtime/etrt/manifest/elf_file.h"
+#include "runtime/etrt/manifest/manifest.h"
+#include "runtime/etrt_abi.h"
+#include "tests/runtime/support.h"
 
 #include <elf.h>
 #include <stdint.h>

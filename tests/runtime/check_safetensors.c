@@ -1,6 +1,6 @@
 /* The safetensors reader against files that lie, and the writer against the reader. */
-#include "etrt_safetensors.h"
-#include "support.h"
+#include "runtime/etrt/safetensors/etrt_safetensors.h"
+#include "tests/runtime/support.h"
 
 #include <stdio.h>
 #include <stdlib.h>

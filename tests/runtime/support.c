@@ -1,4 +1,4 @@
-#include "support.h"
+#include "tests/runtime/support.h"
 
 #include <dirent.h>
 #include <limits.h>

@@ -1,11 +1,11 @@
 /* play_program FILE...: (.etg or .eti) play each program in every mode at the least, a middle and
  * the largest size, with tensors that hold small numbers drawn at random, known to the simulator or
  * not. Every task runs once, in order on its workgroup, or a message says why none can. */
-#include "cost.h"
-#include "eti.h"
-#include "frontend.h"
-#include "passes.h"
-#include "simulate.h"
+#include "frontend/frontend.h"
+#include "ir/eti/eti.h"
+#include "passes/cost/cost.h"
+#include "passes/passes.h"
+#include "passes/simulate/simulate.h"
 #include <stdlib.h>
 #include <string.h>
 

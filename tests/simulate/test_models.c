@@ -1,9 +1,9 @@
 /* Properties of the predicted times of whole models, and values that routing depends on. */
-#include "main.h"
-#include "op_util.h"
-#include "passes.h"
-#include "random_model.h"
-#include "simulate.h"
+#include "ir/graph/op_util.h"
+#include "passes/passes.h"
+#include "passes/simulate/simulate.h"
+#include "tests/ir/main.h"
+#include "tests/support/random_model.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* Programs small enough to work out by hand, on a machine of round numbers. A body lasts 1 us
  * unless it loads something: three dependent loads of a third. */
-#include "eti.h"
-#include "main.h"
-#include "passes.h"
-#include "simulate.h"
+#include "ir/eti/eti.h"
+#include "passes/passes.h"
+#include "passes/simulate/simulate.h"
+#include "tests/ir/main.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Random programs of events, as text. */
-#include "generate.h"
+#include "tests/stress/generate.h"
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>

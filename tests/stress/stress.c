@@ -5,14 +5,14 @@
  * caches, several times per session. Whatever a launch leaves must be what the interpreter leaves,
  * bit for bit; no wait may run out. Exit status 0 only then, and if the programs were not trivial.
  */
-#include "codegen.h"
-#include "diag.h"
-#include "eti.h"
-#include "etrt.h"
-#include "generate.h"
-#include "passes.h"
-#include "program_interp.h"
-#include "verify.h"
+#include "codegen/codegen.h"
+#include "ir/base/diag.h"
+#include "ir/eti/eti.h"
+#include "ir/interp/interp.h"
+#include "ir/verify/verify.h"
+#include "passes/passes.h"
+#include "runtime/etrt.h"
+#include "tests/stress/generate.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-#include "random_model.h"
-#include "frontend.h"
-#include "op_util.h"
+#include "tests/support/random_model.h"
+#include "frontend/frontend.h"
+#include "ir/graph/op_util.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

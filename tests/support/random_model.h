@@ -2,7 +2,7 @@
 #ifndef RANDOM_MODEL_H
 #define RANDOM_MODEL_H
 
-#include "ops.h"
+#include "ir/graph/ops.h"
 
 /* Parse an .etg file; diagnostics go to D. NULL on errors. */
 et_graph *tm_parse(et_arena *, et_diags *, const char *path);

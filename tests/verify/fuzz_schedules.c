@@ -1,11 +1,11 @@
 /* fuzz_schedules COUNT FILE.eti...: the files with a few numbers and words changed at random. What
  * still parses is verified and run; whatever comes of that is fine, but for a crash. Text that the
  * verifier accepts must run without a race. */
-#include "eti.h"
-#include "op_util.h"
-#include "program_interp.h"
-#include "random_model.h"
-#include "verify.h"
+#include "ir/eti/eti.h"
+#include "ir/graph/op_util.h"
+#include "ir/interp/interp.h"
+#include "ir/verify/verify.h"
+#include "tests/support/random_model.h"
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>

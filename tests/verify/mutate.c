@@ -1,4 +1,4 @@
-#include "mutate.h"
+#include "tests/verify/mutate.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #ifndef MUTATE_H
 #define MUTATE_H
 
-#include "program.h"
+#include "ir/program/program.h"
 
 typedef struct {
     const char *what;

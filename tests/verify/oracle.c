@@ -1,5 +1,5 @@
-#include "oracle.h"
-#include "program_interp.h"
+#include "tests/verify/oracle.h"
+#include "ir/interp/interp.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #ifndef ORACLE_H
 #define ORACLE_H
 
-#include "program.h"
+#include "ir/program/program.h"
 
 typedef struct oracle oracle;
 

@@ -3,14 +3,14 @@
  *
  * The oracle says which mutants change the meaning at some sizes; of those none may pass both the
  * verifier and the interpreter's race check. Mutants known to mean the same must pass both. */
-#include "eti.h"
-#include "mutate.h"
-#include "op_util.h"
-#include "oracle.h"
-#include "passes.h"
-#include "program_interp.h"
-#include "random_model.h"
-#include "verify.h"
+#include "ir/eti/eti.h"
+#include "ir/graph/op_util.h"
+#include "ir/interp/interp.h"
+#include "ir/verify/verify.h"
+#include "passes/passes.h"
+#include "tests/support/random_model.h"
+#include "tests/verify/mutate.h"
+#include "tests/verify/oracle.h"
 #include <stdlib.h>
 #include <string.h>
 

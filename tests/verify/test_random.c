@@ -1,11 +1,11 @@
 /* test_random [COUNT [FIRST]]: (of one graph, its text where it fails) random graphs over every
  * operator through the passes. What comes out must verify, run in several orders without a race,
  * and give what the graph interpreter gives. */
-#include "passes.h"
-#include "program_interp.h"
-#include "random_graph.h"
-#include "random_model.h"
-#include "verify.h"
+#include "ir/interp/interp.h"
+#include "ir/verify/verify.h"
+#include "passes/passes.h"
+#include "tests/ir/random_graph.h"
+#include "tests/support/random_model.h"
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>

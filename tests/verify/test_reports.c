@@ -1,10 +1,10 @@
 /* What the verifier and the interpreter say about programs that are wrong in one place: good/NAME
  * with one piece of text replaced. */
-#include "eti.h"
-#include "op_util.h"
-#include "program_interp.h"
-#include "random_model.h"
-#include "verify.h"
+#include "ir/eti/eti.h"
+#include "ir/graph/op_util.h"
+#include "ir/interp/interp.h"
+#include "ir/verify/verify.h"
+#include "tests/support/random_model.h"
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* verify_program FILE.etg...: lower each to a scheduled program and verify it; print what was
  * looked at. For timing and for trying things. */
-#include "passes.h"
-#include "random_model.h"
-#include "verify.h"
+#include "ir/verify/verify.h"
+#include "passes/passes.h"
+#include "tests/support/random_model.h"
 #include <time.h>
 
 static double seconds(void) {

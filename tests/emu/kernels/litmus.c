@@ -1,7 +1,7 @@
 // Runs a litmus test: steps in a fixed order, each by one workgroup. The order is kept by a counter
 // that is only touched by atomics at device scope, which no cache holds and which bring nothing
 // else up to date.
-#include "../litmus.h"
+#include "tests/emu/litmus.h"
 
 typedef unsigned int uint;
 typedef unsigned long ulong;

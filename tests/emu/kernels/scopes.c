@@ -1,6 +1,6 @@
 // Message passing by the compiler's own atomics and fences, for every architecture: steps in a
 // fixed order as in litmus.c. A plain access is written in assembly so that it stays where it is.
-#include "../litmus.h"
+#include "tests/emu/litmus.h"
 
 typedef unsigned int uint;
 

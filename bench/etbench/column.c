@@ -1,0 +1,312 @@
+/* What is compared: models compiled here, code objects made before, the unfused baseline. */
+#include "bench/etbench/etbench.h"
+
+#include "frontend/etcc/driver.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+bool eb_is_code(const char *path) {
+    char magic[4] = {0};
+    FILE *f = fopen(path, "rb");
+    size_t n = f ? fread(magic, 1, sizeof magic, f) : 0;
+    if (f) fclose(f);
+    return n == sizeof magic && memcmp(magic, "\177ELF", 4) == 0;
+}
+
+/* Models are told from other files by their names, so that a file of any other kind is not taken
+ * for a model with a thousand errors. */
+static bool is_model(const char *path) {
+    const char *dot = strrchr(path, '.');
+    return dot && (strcmp(dot, ".etg") == 0 || strcmp(dot, ".eti") == 0);
+}
+
+static bool check_file(const char *path) {
+    struct stat st;
+    if (stat(path, &st) != 0) return eb_fail("%s: %s", path, strerror(errno));
+    if (S_ISDIR(st.st_mode))
+        return eb_fail("%s is a folder; etimport makes an .etg of a checkpoint", path);
+    if (eb_is_code(path) || is_model(path)) return true;
+    return eb_fail("%s is neither a model (.etg, .eti) nor a code object", path);
+}
+
+static int64_t file_bytes(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0 ? (int64_t)st.st_size : 0;
+}
+
+/* The schedule that came out: an .eti that is scheduled already keeps its own. */
+bool eb_compile(struct eb_bench *b, const char *file, const char *schedule, bool profile,
+                struct eb_column *c) {
+    c->file = file;
+    c->asked = schedule;
+    c->arena = et_arena_create();
+    c->code = eb_text("%s/%d.hsaco", b->folder, b->ncompiled++);
+    c->made_here = true;
+    et_options o = {.input = file,
+                    .output = b->device || profile ? c->code : NULL,
+                    .target = b->target,
+                    .machine = b->o->machine,
+                    .schedule = schedule,
+                    .placement = b->o->placement,
+                    .times = c->timed ? b->times : NULL,
+                    .others = (char *const *)b->o->files + 1,
+                    .nothers = b->o->one_kernel ? b->o->nfiles - 1 : 0,
+                    .variants = (int)b->o->variants,
+                    .profile_kernel = profile,
+                    .arena = c->arena,
+                    .out_program = &c->program};
+    double from = now();
+    if (!et_drive(&o)) return eb_fail("%s, schedule %s: not compiled", file, schedule);
+    c->compile_seconds = now() - from;
+    if (o.output) c->code_bytes = file_bytes(c->code);
+    c->schedule = et_program_part(c->program, 0)->schedule;
+    return true;
+}
+
+/* What records its tasks is another kernel, which is neither timed nor counted. */
+struct eb_column *eb_traced(struct eb_bench *b, struct eb_column *c) {
+    if (c->traced) return c->traced;
+    if (!c->arena && !etrt_model_traceable(c->model)) {
+        eb_fail("%s records no tasks: compile it with etcc --profile-kernel", c->file);
+        return NULL;
+    }
+    c->traced = eb_alloc(sizeof *c->traced);
+    *c->traced =
+        (struct eb_column){.name = eb_text("%s", c->name), .file = c->file, .timed = c->timed};
+    bool ok = true;
+    if (c->arena)
+        ok = eb_compile(b, c->file, c->asked, true, c->traced);
+    else
+        c->traced->code = eb_text("%s", c->code);
+    return ok && eb_column_load(b, c->traced) && eb_weights(b, c->traced) ? c->traced : NULL;
+}
+
+bool eb_column_load(struct eb_bench *b, struct eb_column *c) {
+    etrt_status st = etrt_model_load(b->device, c->code, &c->model);
+    if (c->made_here) unlink(c->code); /* at once: less is left if somebody ends the program */
+    if (st == ETRT_OK) st = etrt_session_create(c->model, &c->session);
+    if (st == ETRT_OK && b->o->wait_limit > 0)
+        st = etrt_set_wait_limit(c->session, b->o->wait_limit);
+    if (st == ETRT_OK && b->o->workgroups)
+        st = etrt_set_workgroups(c->session, (int)b->o->workgroups);
+    if (st != ETRT_OK) return eb_fail_status(c->file, st);
+    c->schedule = c->model->manifest.schedule;
+    return true;
+}
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Short where that is enough: the schedule, or the file, or both; numbered if still the same. */
+static char *column_name(const struct eb_bench *b, const char *file, const char *schedule) {
+    bool many = b->o->nfiles > 1 || !schedule;
+    const char *base = base_name(file), *dot = strrchr(base, '.');
+    int length = dot && dot != base ? (int)(dot - base) : (int)strlen(base);
+    char *name = !many                              ? eb_text("%s", schedule)
+                 : schedule && b->o->nschedules > 1 ? eb_text("%.*s:%s", length, base, schedule)
+                                                    : eb_text("%.*s", length, base);
+    int same = 1;
+    for (int i = 0; i < b->ncolumns; i++) {
+        const char *other = b->column[i].name;
+        size_t n = strlen(name);
+        same += strncmp(other, name, n) == 0 && (!other[n] || other[n] == '#');
+    }
+    if (same == 1) return name;
+    char *numbered = eb_text("%s#%d", name, same);
+    free(name);
+    return numbered;
+}
+
+static struct eb_column *add_column(struct eb_bench *b) {
+    if (b->ncolumns < EB_MAX_COLUMNS) return &b->column[b->ncolumns];
+    eb_fail("more than %d columns", EB_MAX_COLUMNS);
+    return NULL;
+}
+
+static bool add_code(struct eb_bench *b, const char *file) {
+    struct eb_column *c = add_column(b);
+    if (!c) return false;
+    if (!b->device) return eb_fail("%s: code objects can be run, but not predicted", file);
+    c->file = file;
+    c->code = eb_text("%s", file);
+    c->code_bytes = file_bytes(file);
+    c->name = column_name(b, file, NULL);
+    b->ncolumns++;
+    return eb_column_load(b, c);
+}
+
+static bool add_model(struct eb_bench *b, const char *file, const char *schedule) {
+    struct eb_column *c = add_column(b);
+    if (!c) return false;
+    c->name = column_name(b, file, schedule);
+    b->ncolumns++;
+    eb_progress(b, b->ncolumns - 1, 0, c->name);
+    return eb_compile(b, file, schedule, false, c) && (!b->device || eb_column_load(b, c));
+}
+
+bool eb_add_timed(struct eb_bench *b, const char *name) {
+    struct eb_column *c = add_column(b), *first = &b->column[0];
+    if (!c) return false;
+    c->name = eb_text("%s", name);
+    c->timed = true;
+    b->nruns = ++b->ncolumns;
+    return eb_compile(b, first->file, first->asked, false, c) && eb_column_load(b, c) &&
+           eb_columns_agree(b) && eb_weights(b, c);
+}
+
+static bool add_file(struct eb_bench *b, const char *file) {
+    const char *usual = et_schedule_name(0);
+    const char *const *schedule = b->o->nschedules ? b->o->schedules : &usual;
+    int n = b->o->nschedules ? b->o->nschedules : 1;
+    if (eb_is_code(file)) return add_code(b, file);
+    for (int i = 0; i < n; i++)
+        if (!add_model(b, file, schedule[i])) return false;
+    return true;
+}
+
+/* The first column that has a program also lends it to the baseline. */
+static bool add_unfused(struct eb_bench *b) {
+    const struct eb_options *o = b->o;
+    bool wanted =
+        o->unfused || (!b->device || etrt_device_is_emulated(b->device)) ? !o->no_unfused : false;
+    if (!wanted || !b->machine) return true;
+    for (int i = 0; i < b->nruns; i++)
+        if (b->column[i].program) {
+            b->column[b->ncolumns++] = (struct eb_column){.name = eb_text("unfused"),
+                                                          .file = b->column[i].file,
+                                                          .schedule = "unfused",
+                                                          .unfused = true,
+                                                          .program = b->column[i].program};
+            return true;
+        }
+    return !o->unfused || eb_fail("--unfused needs a model, not only code objects");
+}
+
+static bool find_machine(struct eb_bench *b) {
+    if (b->o->no_predictions) return true;
+    b->machine = et_machine_for(b->target);
+    if (!b->o->machine) return true;
+    b->arena = et_arena_create();
+    et_diags *d = et_diags_create(b->arena);
+    b->machine = et_machine_find(b->arena, d, b->o->machine, b->target);
+    et_diag_print(d, stderr);
+    return b->machine || eb_fail("--machine %s cannot be used", b->o->machine);
+}
+
+/* The emulator counts the same in every run where its clock counts instructions. */
+static etrt_status open_emulator(const char *options, etrt_device **out) {
+    const char *usual = getenv("ETEMU_DEVICE");
+    if (!options) options = usual && *usual ? usual : "gfx942";
+    char *spec =
+        eb_text("emu:%s%s", options, strstr(options, "clock=") ? "" : ":clock=instructions");
+    etrt_status st = etrt_device_open(spec, out);
+    free(spec);
+    return st;
+}
+
+static etrt_status open_spec(const char *spec, etrt_device **out) {
+    if (strncmp(spec, "emu:", 4) == 0) return open_emulator(spec + 4, out);
+    if (strcmp(spec, "emu") == 0) return open_emulator(NULL, out);
+    if (strcmp(spec, "auto") != 0) return etrt_device_open(spec, out);
+    return etrt_device_open("hsa", out) == ETRT_OK ? ETRT_OK : open_emulator(NULL, out);
+}
+
+static bool open_device(struct eb_bench *b) {
+    if (strcmp(b->o->device, "none") != 0) {
+        etrt_status st = open_spec(b->o->device, &b->device);
+        if (st == ETRT_OK) st = etrt_device_timing(b->device, 1);
+        if (st != ETRT_OK) return eb_fail_status(b->o->device, st);
+    }
+    b->target = b->device ? etrt_device_isa(b->device) : b->o->target ? b->o->target : "gfx942";
+    et_arena *arena = et_arena_create();
+    et_diags *d = et_diags_create(arena);
+    bool known = et_check_target(b->target, d);
+    et_diag_print(d, stderr);
+    et_arena_destroy(arena);
+    return known && find_machine(b);
+}
+
+char *eb_folder(void) {
+    const char *where = getenv("TMPDIR");
+    char *folder = eb_text("%s/etbench.XXXXXX", where && *where ? where : P_tmpdir);
+    if (mkdtemp(folder)) return folder;
+    eb_fail("%s: %s", folder, strerror(errno));
+    free(folder);
+    return NULL;
+}
+
+static bool has_input(const struct eb_column *c, const char *name) {
+    if (c->model) {
+        const struct etrt_manifest *m = &c->model->manifest;
+        int t = etrt_manifest_tensor(m, name);
+        return t >= 0 && m->tensors[t].kind == ETRT_INPUT;
+    }
+    const et_program *p = et_program_part(c->program, 0);
+    for (int t = 0; t < p->ntensors; t++)
+        if (p->tensors[t].kind == ET_TENSOR_INPUT && strcmp(p->tensors[t].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Does every --input and --range name an input? */
+static bool check_inputs(const struct eb_bench *b) {
+    for (int i = 0; i < b->o->ninputs; i++)
+        if (!has_input(&b->column[0], b->o->input[i].name))
+            return eb_fail("%s has no input %s", b->column[0].file, b->o->input[i].name);
+    return true;
+}
+
+bool eb_columns_make(struct eb_bench *b) {
+    for (int i = 0; i < b->o->nfiles; i++)
+        if (!check_file(b->o->files[i])) return false;
+    if (!open_device(b) || !(b->folder = eb_folder())) return false;
+    for (int i = 0; i < (b->o->one_kernel ? 1 : b->o->nfiles); i++)
+        if (!add_file(b, b->o->files[i])) return false;
+    b->nruns = b->ncolumns;
+    if (!add_unfused(b) || !eb_columns_agree(b) || !check_inputs(b)) return false;
+    for (int i = 0; b->device && i < b->nruns; i++)
+        if (!eb_weights(b, &b->column[i])) return false;
+    return true;
+}
+
+static void free_column(struct eb_column *c) {
+    if (c->traced) free_column(c->traced);
+    free(c->traced);
+    etrt_session_destroy(c->session);
+    etrt_model_unload(c->model);
+    if (c->made_here) unlink(c->code);
+    if (c->arena) et_arena_destroy(c->arena);
+    free(c->name);
+    free(c->code);
+}
+
+void eb_columns_free(struct eb_bench *b) {
+    for (int i = 0; i < b->ncolumns; i++)
+        free_column(&b->column[i]);
+    etrt_device_close(b->device);
+    if (b->arena) et_arena_destroy(b->arena);
+    if (b->folder) rmdir(b->folder);
+    free(b->folder);
+}
+
+bool eb_column_dim(const struct eb_column *c, int index, etrt_dim_info *out) {
+    if (c->model) return etrt_model_dim(c->model, index, out) == ETRT_OK;
+    const et_exprs *x = c->program->g->exprs;
+    if (index >= et_sym_count(x)) return false;
+    out->name = et_sym_name(x, index);
+    et_sym_range(x, index, &out->lo, &out->hi);
+    return true;
+}

@@ -1,0 +1,208 @@
+/* Weights, inputs and states: the same bytes for every column. */
+#include "bench/etbench/etbench.h"
+
+#include "runtime/etrt/safetensors/etrt_safetensors.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A number from -1 to 1. */
+static float uniform(uint64_t *state) {
+    return (float)((double)(eb_random(state) >> 11) / 4503599627370496.0 - 1);
+}
+
+/* F at DATA[I] in its type; rounds as the hardware does, but for NaN, which is not asked for. */
+static void put(void *data, enum etrt_dtype dtype, int64_t i, float f) {
+    uint32_t w;
+    memcpy(&w, &f, sizeof w);
+    switch (dtype) {
+    case ETRT_F32:
+        ((float *)data)[i] = f;
+        return;
+    case ETRT_F16:
+        ((_Float16 *)data)[i] = (_Float16)f;
+        return;
+    case ETRT_BF16:
+        ((uint16_t *)data)[i] = (uint16_t)((w + 0x7fff + (w >> 16 & 1)) >> 16);
+        return;
+    case ETRT_I32:
+        ((int32_t *)data)[i] = (int32_t)f;
+        return;
+    }
+}
+
+/* Floats about CENTRE. */
+static void fill_floats(void *data, enum etrt_dtype dtype, int64_t count, uint64_t seed,
+                        float centre, float spread) {
+    for (int64_t i = 0; i < count; i++)
+        put(data, dtype, i, centre + spread * uniform(&seed));
+}
+
+/* Integers LO .. LO + SPAN - 1 shuffled, and again from the start where there are more places than
+ * numbers. So rows that are named by several such inputs together, slot and position, do not
+ * collide before they must. */
+static void fill_indices(int32_t *data, int64_t count, uint64_t seed, int64_t lo, int64_t span) {
+    int64_t used = span < count ? span : count;
+    for (int64_t i = 0; i < used; i++)
+        data[i] = (int32_t)(lo + (int64_t)((__uint128_t)i * (uint64_t)span / (uint64_t)used));
+    for (int64_t i = used - 1; i > 0; i--) {
+        int64_t k = (int64_t)(eb_random(&seed) % (uint64_t)(i + 1));
+        int32_t swap = data[i];
+        data[i] = data[k];
+        data[k] = swap;
+    }
+    for (int64_t i = used; i < count; i++)
+        data[i] = data[i - used];
+}
+
+/* ---- weights -------------------------------------------------------------------------------- */
+
+/* Products of such weights keep the size of what they are multiplied with; gains and biases of
+ * norms are about one. */
+static void fill_weight(const struct etrt_tensor *t, const int64_t *shape, uint64_t seed,
+                        void *data, int64_t count) {
+    uint64_t state = eb_seed(seed, t->name);
+    int rank = t->rank - t->nloops;
+    if (t->dtype == ETRT_I32)
+        fill_indices(data, count, state, 0, count > 0 ? count : 1);
+    else if (rank <= 1)
+        fill_floats(data, t->dtype, count, state, 1, 0.1f);
+    else
+        fill_floats(data, t->dtype, count, state, 0, sqrtf(3.0f / (float)shape[t->rank - 1]));
+}
+
+static bool random_weight(const struct eb_bench *b, struct eb_column *c,
+                          const struct etrt_tensor *t) {
+    int64_t shape[ETRT_MAX_RANK], bytes;
+    etrt_status st = etrt_tensor_shape(t, NULL, shape, &bytes);
+    if (st != ETRT_OK) return eb_fail_status(c->name, st);
+    void *data = eb_alloc((size_t)bytes);
+    fill_weight(t, shape, b->o->seed, data, bytes / (int64_t)etrt_dtype_bytes(t->dtype));
+    st = etrt_model_weight(c->model, t->name, data, (size_t)bytes);
+    free(data);
+    return st == ETRT_OK || eb_fail_status(c->name, st);
+}
+
+bool eb_weights(struct eb_bench *b, struct eb_column *c) {
+    const struct etrt_manifest *m = &c->model->manifest;
+    if (b->o->weights) {
+        etrt_status st = etrt_model_weights_file(c->model, b->o->weights);
+        return st == ETRT_OK || eb_fail_status(c->name, st);
+    }
+    for (int i = 0; i < m->ntensors; i++)
+        if (m->tensors[i].kind == ETRT_WEIGHT && !random_weight(b, c, &m->tensors[i])) return false;
+    return true;
+}
+
+/* ---- inputs and states ---------------------------------------------------------------------- */
+
+static const struct eb_input *given(const struct eb_options *o, const char *name) {
+    for (int i = 0; i < o->ninputs; i++)
+        if (strcmp(o->input[i].name, name) == 0) return &o->input[i];
+    return NULL;
+}
+
+/* Without a range from the user: what all programs can index with it, or as many numbers as there
+ * are elements. */
+static void index_range(struct eb_bench *b, const struct eb_point *p, const char *name,
+                        int64_t count, int64_t *lo, int64_t *span) {
+    const struct eb_input *in = given(b->o, name);
+    int64_t bound = 0;
+    *lo = in ? in->lo : 0;
+    *span = in ? in->hi - in->lo + 1 : count > 0 ? count : 1;
+    for (int i = 0; !in && i < b->nruns; i++) {
+        if (!b->column[i].program) continue;
+        int64_t syms[EB_MAX_SETTINGS];
+        eb_symbols(b, p, b->column[i].program, syms);
+        int64_t n = eb_index_bound(b->column[i].program, name, syms);
+        if (n && (!bound || n < bound)) bound = n;
+    }
+    if (bound) *span = bound;
+}
+
+static bool read_input(const struct eb_input *in, const struct etrt_tensor *t, const int64_t *shape,
+                       void *data, size_t bytes) {
+    struct etrt_st *file;
+    char err[ETRT_ST_ERR], have[256], want[256];
+    if (!etrt_st_open(in->file, &file, err, sizeof err)) return eb_fail("%s", err);
+    const struct etrt_st_tensor *found = etrt_st_find(file, in->name);
+    bool ok = found || eb_fail("%s: no tensor %s", in->file, in->name);
+    if (ok && (found->rank != t->rank || found->bytes != bytes ||
+               strcmp(found->dtype, etrt_dtype_safetensors(t->dtype)) != 0 ||
+               memcmp(found->shape, shape, (size_t)t->rank * sizeof *shape) != 0))
+        ok = eb_fail("%s: %s is %s %s, the model takes %s %s at these dims", in->file, in->name,
+                     found->dtype, etrt_st_shape_text(found->rank, found->shape, have, sizeof have),
+                     etrt_dtype_safetensors(t->dtype),
+                     etrt_st_shape_text(t->rank, shape, want, sizeof want));
+    if (ok) memcpy(data, found->data, bytes);
+    etrt_st_close(file);
+    return ok;
+}
+
+static bool make_input(struct eb_bench *b, const struct eb_point *p, const struct etrt_tensor *t,
+                       const int64_t *shape, void *data, int64_t bytes) {
+    const struct eb_input *in = given(b->o, t->name);
+    int64_t count = bytes / (int64_t)etrt_dtype_bytes(t->dtype), lo, span;
+    uint64_t seed = eb_seed(b->o->seed, t->name);
+    if (in && in->file) return read_input(in, t, shape, data, (size_t)bytes);
+    if (t->dtype == ETRT_I32) {
+        index_range(b, p, t->name, count, &lo, &span);
+        fill_indices(data, count, seed, lo, span);
+    } else if (in) {
+        fill_floats(data, t->dtype, count, seed, (float)(in->lo + in->hi) / 2,
+                    (float)(in->hi - in->lo) / 2);
+    } else {
+        fill_floats(data, t->dtype, count, seed, 0, 1);
+    }
+    return true;
+}
+
+static void make_state(const struct eb_options *o, const struct etrt_tensor *t, void *data,
+                       int64_t bytes) {
+    if (o->states == EB_STATES_POISON)
+        memset(data, 0xff, (size_t)bytes); /* NaN in every float type, -1 */
+    else if (o->states == EB_STATES_ZERO || t->dtype == ETRT_I32)
+        memset(data, 0, (size_t)bytes);
+    else
+        fill_floats(data, t->dtype, bytes / (int64_t)etrt_dtype_bytes(t->dtype),
+                    eb_seed(o->seed, t->name), 0, 1);
+}
+
+bool eb_make_first(struct eb_bench *b, const struct eb_point *p, const struct etrt_tensor *t,
+                   const int64_t *shape, void *data, int64_t bytes) {
+    if (t->kind == ETRT_INPUT) return make_input(b, p, t, shape, data, bytes);
+    if (t->kind == ETRT_WEIGHT)
+        fill_weight(t, shape, b->o->seed, data, bytes / (int64_t)etrt_dtype_bytes(t->dtype));
+    else
+        make_state(b->o, t, data, bytes);
+    return true;
+}
+
+static bool bind_tensor(struct eb_bench *b, struct eb_column *c, const struct eb_point *p,
+                        const struct etrt_tensor *t) {
+    int64_t shape[ETRT_MAX_RANK], bytes;
+    etrt_status st = etrt_tensor_shape(t, c->session->dims, shape, &bytes);
+    if (st != ETRT_OK) return eb_fail_status(c->name, st);
+    void *data = eb_alloc((size_t)bytes);
+    bool ok = eb_make_first(b, p, t, shape, data, bytes);
+    if (ok)
+        st = t->kind == ETRT_STATE ? etrt_write(c->session, t->name, data, (size_t)bytes)
+                                   : etrt_bind(c->session, t->name, data, (size_t)bytes);
+    free(data);
+    return ok && (st == ETRT_OK || eb_fail_status(c->name, st));
+}
+
+bool eb_bind_point(struct eb_bench *b, struct eb_column *c, const struct eb_point *p) {
+    etrt_dim_info info;
+    for (int d = 0; eb_column_dim(&b->column[0], d, &info); d++) {
+        etrt_status st = etrt_set_dim(c->session, info.name, p->value[d]);
+        if (st != ETRT_OK) return eb_fail_status(c->name, st);
+    }
+    for (int i = 0; i < c->model->manifest.ntensors; i++) {
+        const struct etrt_tensor *t = &c->model->manifest.tensors[i];
+        if (t->kind != ETRT_INPUT && t->kind != ETRT_STATE) continue;
+        if (!bind_tensor(b, c, p, t)) return false;
+    }
+    return true;
+}

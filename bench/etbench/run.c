@@ -1,0 +1,117 @@
+/* Launches: warm-up, then every column in turn, again and again. */
+#include "bench/etbench/etbench.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static long warmups(const struct eb_bench *b) {
+    if (b->o->warmup >= 0) return b->o->warmup;
+    return etrt_device_is_emulated(b->device) ? 1 : 10;
+}
+
+static long repetitions(const struct eb_bench *b) {
+    if (b->o->repeat >= 0) return b->o->repeat;
+    return etrt_device_is_emulated(b->device) ? 5 : 100;
+}
+
+static void add(struct eb_cell *cell, enum eb_metric m, double value) {
+    cell->sample[m][cell->n[m]++] = value;
+}
+
+/* One launch of column C; what it took goes to CELL, unless that is NULL. */
+static bool launch(struct eb_bench *b, struct eb_column *c, struct eb_cell *cell) {
+    etrt_stats before, after;
+    double seconds;
+    etrt_device_stats(b->device, &before);
+    etrt_status st = etrt_run(c->session);
+    if (st == ETRT_OK) st = etrt_launch_seconds(c->session, &seconds);
+    if (st != ETRT_OK) return eb_fail_status(c->name, st);
+    etrt_device_stats(b->device, &after);
+    if (!cell) return true;
+    add(cell, EB_TIME, seconds * 1e6);
+    if (!etrt_device_is_emulated(b->device)) return true;
+    add(cell, EB_INSTRUCTIONS, (double)(after.instructions - before.instructions));
+    add(cell, EB_READ, (double)(after.bytes_read - before.bytes_read));
+    add(cell, EB_WRITTEN, (double)(after.bytes_written - before.bytes_written));
+    add(cell, EB_ATOMICS, (double)(after.atomics - before.atomics));
+    add(cell, EB_POLLS, (double)(after.sleeps - before.sleeps));
+    add(cell, EB_BARRIERS, (double)(after.barriers - before.barriers));
+    return true;
+}
+
+static bool compare_all(struct eb_bench *b, const struct eb_point *p) {
+    bool ok = true;
+    for (int c = 1; c < b->nruns; c++)
+        ok &= eb_same_results(b, &b->column[c], p);
+    return ok;
+}
+
+static void tell(const struct eb_bench *b, const struct eb_point *p, long rep, int c) {
+    long reps = warmups(b) + repetitions(b);
+    long done = ((p - b->point) * reps + rep) * b->nruns + c;
+    char *what = eb_text("%s %s", p->name, b->column[c].name);
+    eb_progress(b, (int)done, (int)(b->npoints * reps * b->nruns), what);
+    free(what);
+}
+
+static bool run_point(struct eb_bench *b, struct eb_point *p) {
+    long warm = warmups(b), reps = repetitions(b);
+    for (int c = 0; c < b->nruns; c++) {
+        if (!eb_bind_point(b, &b->column[c], p)) return false;
+        for (int m = EB_TIME; m <= EB_BARRIERS; m++)
+            p->cell[c].sample[m] = eb_alloc((size_t)reps * sizeof(double));
+    }
+    for (long rep = 0; rep < warm + reps; rep++) {
+        for (int c = 0; c < b->nruns; c++) {
+            tell(b, p, rep, c);
+            if (!launch(b, &b->column[c], rep < warm ? NULL : &p->cell[c])) return false;
+        }
+        if ((rep == 0 || rep == warm + reps - 1) && !compare_all(b, p)) return false;
+    }
+    return true;
+}
+
+/* Where clocks count instructions, the launch of a kernel that records its tasks tells what part
+ * of them is scheduling. */
+static bool count_tasks(struct eb_bench *b, struct eb_column *c, const struct eb_point *p,
+                        struct eb_cell *cell) {
+    if (!c->arena && !etrt_model_traceable(c->model)) return true;
+    timeline *t = eb_record(b, c, p, c->name);
+    if (!t) return false;
+    timeline_summarise(t, &cell->tasks);
+    timeline_destroy(t);
+    cell->has_tasks = cell->tasks.spans > 0;
+    if (!cell->has_tasks) return true;
+    double all = cell->tasks.total * cell->tasks.rows / cell->tasks.spans;
+    for (int m = EB_SPAN; m <= EB_TASK_SCHEDULING; m++)
+        cell->sample[m] = eb_alloc(sizeof(double));
+    add(cell, EB_SPAN, cell->tasks.total);
+    add(cell, EB_TASK_BODY, cell->tasks.body * all);
+    add(cell, EB_TASK_SCHEDULING, cell->tasks.scheduling * all);
+    return true;
+}
+
+static bool counts_tasks(const struct eb_bench *b) {
+    if (!b->device) return false;
+    const struct etrt_hsa *hsa = b->device->hsa;
+    return !b->o->no_tasks && hsa->etemu_clock_counts && hsa->etemu_clock_counts();
+}
+
+bool eb_run(struct eb_bench *b) {
+    for (int i = 0; i < b->npoints; i++) {
+        double from = now();
+        if (b->device && !run_point(b, &b->point[i])) return false;
+        eb_predict(b, &b->point[i]); /* it may need what the launches left */
+        for (int c = 0; counts_tasks(b) && c < b->nruns; c++)
+            if (!count_tasks(b, &b->column[c], &b->point[i], &b->point[i].cell[c])) return false;
+        b->point[i].seconds = now() - from;
+    }
+    return true;
+}

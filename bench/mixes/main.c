@@ -1,0 +1,235 @@
+/* etmixes A.etg B.etg [C.etg]...: models that share a GPU, under every policy there is, on a
+ * machine model; a table in Markdown. etmixes --changes A.etg: what it costs one model to change
+ * its CUs. All figures are predicted. mixes.md says what they mean. */
+#include "bench/mixes/mixes.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct options {
+    struct mix mix;
+    int64_t requests;
+    uint64_t seed;
+    bool changes;
+};
+
+/* ---- the table of a mix ---- */
+
+static const double loads[] = {0.5, 0.8};
+enum { LOADS = sizeof loads / sizeof *loads };
+
+static void print_each(int n, const double *x, double by, const char *end) {
+    for (int m = 0; m < n; m++) {
+        double v = x[m] * by;
+        printf(v < 99.95 ? "%s%.1f" : "%s%.0f", m ? " / " : " ", v);
+    }
+    printf(" %s", end);
+}
+
+static void print_times(const struct options *o, const struct mix_outcome *r,
+                        const struct mix_outcome *all, double part) {
+    struct mix_load load = {.requests = o->requests, .seed = o->seed};
+    struct mix_times t;
+    for (int m = 0; m < o->mix.nmodels; m++)
+        load.rate[m] = part / all->us;
+    mix_queue(&r->service, &load, &t);
+    if (t.grows)
+        printf(" grows |");
+    else
+        print_each(o->mix.nmodels, t.p99, 1, "|");
+}
+
+static void print_row(const struct options *o, const struct mix_outcome *r,
+                      const struct mix_outcome *each) {
+    int n = o->mix.nmodels;
+    const double *alone = each[MIX_SEQUENCE].service.us;
+    double rate[MIX_MODELS], slowdown[MIX_MODELS], progress = 0;
+    mix_capacity(&r->service, rate);
+    for (int m = 0; m < n; m++) {
+        slowdown[m] = 1 / (rate[m] * alone[1 << m]);
+        progress += rate[m] * alone[1 << m];
+    }
+    printf("| %s | %.1f |", r->policy, r->us);
+    print_each(n, r->done, 1, "|");
+    print_each(n, rate, 1e6, "|");
+    printf(" %.2f | %.2f | %.0f %% | %.1f |", progress, mix_fairness(n, slowdown), 100 * r->idle,
+           r->idle * r->us * o->mix.machine->cus * 1e-3);
+    for (int i = 0; i < LOADS; i++)
+        print_times(o, r, &each[MIX_ALL], loads[i]);
+    printf("\n");
+}
+
+static void print_shares(const char *name, int n, const et_share *s) {
+    printf("%s", name);
+    for (int m = 0; m < n; m++)
+        printf("%s %.4g to %.4g", m ? "," : "", s[m].from / 1e4, s[m].to / 1e4);
+}
+
+static void print_parts(const struct options *o, const struct mix_parts *p) {
+    int n = o->mix.nmodels;
+    print_shares("Per cent of the CUs, model by model: fixed", n, p->fixed);
+    print_shares("; searched", n, p->searched);
+    print_shares("; greedy", n, p->greedy);
+    print_shares("; ilp", n, p->ilp);
+    printf(". ECLIP:");
+    for (int m = 0; m < n; m++)
+        printf(" %.0f %% of them in %d switches%s", 100 * p->eclip.share[m], p->eclip.switches[m],
+               m == n - 1 ? ", " : ";");
+    printf("alpha %.2f.\n", p->eclip.alpha);
+}
+
+static bool print_mix(const struct options *o) {
+    et_arena *a = et_arena_create();
+    struct mix_outcome each[MIX_POLICIES];
+    struct mix_parts parts;
+    struct mix_program *all = NULL;
+    int n = o->mix.nmodels;
+    bool ok = mix_try(&o->mix, a, each, &parts, &all);
+    if (ok) {
+        printf("%s, ", o->mix.machine->name);
+        mix_print_dims(all, stdout);
+        printf(". Alone, a kernel for each:");
+        for (int m = 0; m < n; m++)
+            printf(" %s %.1f us (%d kernels, %.1f us)%s", mix_name(all, m),
+                   each[MIX_SEQUENCE].service.us[1 << m], mix_kernels(all, m),
+                   each[0].service.us[1 << m], m == n - 1 ? "." : ",");
+        printf(
+            "\n\n| policy | all, us | each, us | a second | progress | fairness | idle | CU ms | "
+            "p99 at 50 %%, us | p99 at 80 %%, us |\n"
+            "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
+        for (int i = 0; i < MIX_POLICIES; i++)
+            print_row(o, &each[i], each);
+        printf("\n");
+        print_parts(o, &parts);
+    }
+    mix_program_destroy(all);
+    et_arena_destroy(a);
+    return ok;
+}
+
+/* ---- what changes cost ---- */
+
+/* Kernels in N + 1 runs of the same length, on all CUs and on three quarters by turns. */
+static void alternate(int kernels, int n, int *config) {
+    for (int k = 0; k < kernels; k++)
+        config[k] = (int)((int64_t)k * (n + 1) / kernels) % 2 ? 2 : 3;
+}
+
+static bool print_changes_row(struct mix_program *p, const et_machine *m, struct mix_masks *masks,
+                              int kernels, int n) {
+    const double cost[] = {0, m->graph_us, 20, m->mask_us, 55};
+    struct mix_launch r;
+    struct mix_how how = {.mode = ET_SIM_AS_SCHEDULED, .masks = masks};
+    alternate(kernels, n, masks->plan->config[0]);
+    if (!mix_play(p, &how, 1, &r)) return false;
+    printf("| %d | %.1f |", n, r.r.us);
+    how.mode = ET_SIM_STREAMS;
+    for (size_t i = 0; i < sizeof cost / sizeof *cost; i++) {
+        how.switch_us = cost[i];
+        if (!mix_play(p, &how, 1, &r)) return false;
+        printf(" %.1f |", r.r.us);
+    }
+    printf("\n");
+    return true;
+}
+
+static bool print_changes(const struct options *o) {
+    et_arena *a = et_arena_create();
+    const et_machine *m = o->mix.machine;
+    struct mix_program *p = mix_compile(&o->mix, a, "all");
+    int n = p ? mix_kernels(p, 0) : 0;
+    struct eclip_plan plan = {.config = {et_alloc(a, (size_t)(n + 1) * sizeof(int))}};
+    struct mix_masks masks = {.plan = &plan};
+    bool may[MIX_MODELS][ECLIP_CONFIGS], ok = n > 0;
+    mix_quarters(1, &masks, may);
+    if (ok) {
+        printf("%s, %s, ", m->name, mix_name(p, 0));
+        mix_print_dims(p, stdout);
+        printf(", %d kernels.\n\n| changes | one kernel, ranges inside | kernels, changes free | "
+               "%.1f us | 20 us | %.1f us | 55 us |\n| --- | --- | --- | --- | --- | --- | --- |\n",
+               n, m->graph_us, m->mask_us);
+        const int changes[] = {0, 2, 6, 14, n / 4, n - 1};
+        for (size_t i = 0; i < sizeof changes / sizeof *changes && ok; i++)
+            if (!i || changes[i] > changes[i - 1])
+                ok = print_changes_row(p, m, &masks, n, changes[i]);
+    }
+    mix_program_destroy(p);
+    et_arena_destroy(a);
+    return ok;
+}
+
+/* ---- command line ---- */
+
+static int usage(void) {
+    fputs(
+        "usage: etmixes A.etg B.etg [C.etg] [--machine M] [--context C] [--requests R] [--seed S]\n"
+        "       etmixes --changes A.etg [--machine M] [--context C]\n",
+        stderr);
+    return 2;
+}
+
+/* Lives until the program ends. */
+static const et_machine *find_machine(const char *what) {
+    et_arena *arena = et_arena_create();
+    et_diags *d = et_diags_create(arena);
+    const et_machine *m = et_machine_find(arena, d, what, NULL);
+    et_diag_print(d, stderr);
+    return m;
+}
+
+static bool add_file(struct mix *m, const char *path) {
+    enum { MOST = 1 << 20 };
+    if (m->nmodels == MIX_MODELS) return false;
+    FILE *f = fopen(path, "rb");
+    char *text = f ? malloc(MOST) : NULL;
+    if (!text) {
+        fprintf(stderr, "etmixes: cannot read %s\n", path);
+        if (f) fclose(f);
+        return false;
+    }
+    m->bytes[m->nmodels] = fread(text, 1, MOST, f);
+    fclose(f);
+    m->text[m->nmodels] = text;
+    m->file[m->nmodels++] = path;
+    return true;
+}
+
+static bool read_option(struct options *o, const char *name, const char *value) {
+    if (strcmp(name, "--machine") == 0) return (o->mix.machine = find_machine(value)) != NULL;
+    long long v = atoll(value);
+    if (v < 1 || v > 100000000) return false;
+    if (strcmp(name, "--context") == 0)
+        o->mix.context = v;
+    else if (strcmp(name, "--requests") == 0 && v >= 100)
+        o->requests = v;
+    else if (strcmp(name, "--seed") == 0)
+        o->seed = (uint64_t)v;
+    else
+        return false;
+    return true;
+}
+
+static bool read_options(int argc, char **argv, struct options *o) {
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--changes") == 0)
+            o->changes = true;
+        else if (strncmp(argv[i], "--", 2) != 0) {
+            if (!add_file(&o->mix, argv[i])) return false;
+        } else if (i + 1 == argc || !read_option(o, argv[i], argv[i + 1]))
+            return false;
+        else
+            i++;
+    }
+    return o->changes ? o->mix.nmodels == 1 : o->mix.nmodels >= 2;
+}
+
+int main(int argc, char **argv) {
+    struct options o = {.requests = 200000, .seed = 1};
+    o.mix.machine = et_machine_for("gfx942");
+    o.mix.context = 256;
+    bool ok = read_options(argc, argv, &o);
+    int status = !ok ? usage() : !(o.changes ? print_changes : print_mix)(&o);
+    for (int i = 0; i < o.mix.nmodels; i++)
+        free((void *)(uintptr_t)o.mix.text[i]);
+    return status;
+}

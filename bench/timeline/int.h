@@ -1,0 +1,86 @@
+/* int.h - what a timeline holds, for the files that write it. */
+#ifndef BENCH_TIMELINE_INT_H
+#define BENCH_TIMELINE_INT_H
+
+#include "bench/timeline/timeline.h"
+#include "ir/base/output.h"
+
+struct timeline_row {
+    int die, cu;
+    int first, count; /* of `order` */
+};
+
+struct timeline_range {
+    uint32_t from, to; /* [from, to) */
+};
+
+struct timeline_arrival {
+    int span;
+    uint32_t counter;
+};
+
+struct timeline_await {
+    int span;
+    struct timeline_range range;
+};
+
+struct timeline_name {
+    struct timeline_range range;
+    char *event;
+};
+
+struct timeline {
+    char *title, *machine, *label;
+    timeline_source source;
+    uint64_t dropped;
+    int64_t missing; /* waits and notifications that timeline_link did not know */
+
+    timeline_span *span;
+    struct timeline_arrival *arrival;
+    struct timeline_await *await;
+    struct timeline_name *name;
+    struct timeline_row *row;
+    char **task;
+    int nspans, narrivals, nawaits, nnames, nrows, ntasks;
+    int cspans, carrivals, cawaits, cnames, crows, ctasks;
+
+    /* From here on what timeline_finish makes of it. */
+    bool finished;
+    double first, last; /* the first and the last moment */
+    int *order;         /* spans by row and time */
+    int *before;        /* span before on the same row, or -1 */
+    int *cause;         /* of what a span waited for, what was done last; or -1 */
+    uint32_t *cause_of; /* the counter it completed */
+    int *path;
+    int npath;
+    uint32_t *counter; /* those that anything arrives at, ascending */
+    int *completer;    /* a tree over them: the span that was done last; leaves from ncounters on */
+    int ncounters;
+};
+
+/* Sort, index, find causes and the critical path; once, after the last addition. */
+void timeline_finish(timeline *);
+
+/* When the workgroup began to look for the span: at the time of the one before for static ones. */
+double timeline_look(const timeline *, int span);
+
+/* Is anything known of what waits for what? */
+bool timeline_linked(const timeline *);
+
+const char *timeline_task(const timeline *, int task, char buf[24]);
+/* The event a counter belongs to, or "event". */
+const char *timeline_event(const timeline *, uint32_t counter);
+
+/* S as a JSON string with its quotes; safe inside a page's script too. */
+void timeline_put_string(FILE *, const char *s);
+
+/* et_output_open and et_output_close with a message. */
+bool timeline_open(et_output *, const char *path, char err[TIMELINE_ERR]);
+bool timeline_close(et_output *, char err[TIMELINE_ERR]);
+
+/* Memory or the end of the program. */
+void *timeline_alloc(size_t count, size_t size);
+/* Make room for one more element of an array of COUNT with room for *CAP. */
+void *timeline_grow(void *array, int count, int *cap, size_t size);
+
+#endif

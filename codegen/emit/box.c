@@ -1,0 +1,266 @@
+/* The counters that a wait or notify names: how many, where each is, and what completes it. */
+#include "codegen/internal.h"
+#include "ir/base/diag.h"
+#include <string.h>
+
+void cg_strides(cg *g, const et_event *e, int64_t *out) {
+    int64_t s = 1;
+    for (int i = e->rank - 1; i >= 0; i--) {
+        int64_t lo, hi;
+        out[i] = s;
+        if (!et_bounds(g->x, e->dim[i], &lo, &hi))
+            et_bug("dimension %d of event %s has no bounds", i, e->name);
+        s *= hi;
+    }
+}
+
+/* ---- how many arrivals ---- */
+
+struct query {
+    const et_exprs *x;
+    bool found;
+};
+
+static void ask(void *ctx, et_expr e) {
+    struct query *q = ctx;
+    et_xop op = et_x(q->x, e)->op;
+    q->found |= op == ET_X_VAR || op == ET_X_LOAD;
+}
+
+/* The same for every counter, before the launch's tensors are looked at. */
+static bool is_uniform(cg *g, const et_event *e) {
+    struct query q = {g->x, false};
+    et_walk(g->x, e->count, ask, &q);
+    return !q.found;
+}
+
+static val broken(cg *g, const et_event *e, val need) {
+    if (!g->opt->break_event || strcmp(e->name, g->opt->break_event) != 0) return need;
+    return cg_addi(g, need, 1);
+}
+
+val cg_event_need(cg *g, int event, const val *at) {
+    const et_event *e = &g->p->events[event];
+    int64_t lo, hi;
+    if (is_uniform(g, e)) return broken(g, e, cg_emit(g, e->count));
+    int mark = cg_scope(g);
+    for (int i = 0; i < e->rank; i++)
+        if (e->var[i]) cg_bind(g, e->var[i] - 1, at[i], true);
+    val need = cg_emit(g, e->count);
+    cg_scope_end(g, mark);
+    if (!et_bounds(g->x, e->count, &lo, &hi) || lo < 0)
+        need = cg_call(g, "llvm.smax", 1, &g->i32, 2, (val[]){need, cg_i32(g, 0)});
+    return broken(g, e, need);
+}
+
+/* ---- how many counters ---- */
+
+static et_expr at_least_0(cg *g, et_expr e) {
+    int64_t lo, hi;
+    if (et_bounds(g->x, e, &lo, &hi) && lo >= 0) return e;
+    return et_op2(g->x, ET_X_MAX, e, et_int(g->x, 0));
+}
+
+/* Code is made for items that turn out to be none: a variable that may have no value at all must
+ * not be taken to be below its extent. */
+static void begin_vars(cg *g, cg_box *box) {
+    int64_t lo, hi;
+    for (int i = 0; i < box->w->nvars; i++) {
+        int var = box->var[i] = box->w->vars[i];
+        et_expr extent = et_var_extent(g->x, var);
+        box->extent[i] = at_least_0(g, extent);
+        if (et_bounds(g->x, extent, &lo, &hi) && lo >= 1) continue;
+        box->var[i] = cg_fresh_var(g, et_var_name(g->x, var), INT32_MAX);
+        for (int d = 0; d < g->p->events[box->w->event].rank; d++) {
+            et_expr by = et_var(g->x, box->var[i]);
+            box->lo[d] = et_subst_var(g->x, box->lo[d], var, by);
+            box->hi[d] = et_subst_var(g->x, box->hi[d], var, by);
+        }
+    }
+}
+
+/* How many places a dimension has at any values of the variables; less may be inside. */
+static et_expr room(cg *g, const cg_box *box, int d) {
+    const et_event *e = &g->p->events[box->w->event];
+    et_expr one = et_int(g->x, 1);
+    if (et_expr_eq(box->lo[d], box->hi[d])) return one;
+    et_expr size = et_add(g->x, et_sub(g->x, box->hi[d], box->lo[d]), one);
+    if (!box->w->nvars) return size;
+    int64_t lo, hi, n;
+    if (!cg_mentions(g, size, box->w->nvars, box->var)) return at_least_0(g, size);
+    bool known = et_bounds(g->x, size, &lo, &hi) && et_is_int(g->x, e->dim[d], &n) && hi <= n;
+    return known ? et_int(g->x, hi > 0 ? hi : 0) : e->dim[d];
+}
+
+/* SIZE's most, or -1. Where a range begins at the larger of two places, it is no longer than from
+ * either: bounds of the difference alone do not see that `max(0, l - 1) .. l - 1` is one place. */
+static int64_t most_places(cg *g, et_expr size, et_expr first, et_expr last) {
+    int64_t lo, hi, most = et_bounds(g->x, size, &lo, &hi) ? hi : -1;
+    const et_node_x *x = et_x(g->x, first);
+    if (x->op != ET_X_MAX) return most;
+    et_expr from[2] = {x->ops[0], x->ops[1]};
+    for (int i = 0; i < 2; i++) {
+        et_expr n = et_add(g->x, et_sub(g->x, last, from[i]), et_int(g->x, 1));
+        if (et_bounds(g->x, n, &lo, &hi) && (most < 0 || hi < most)) most = hi > 0 ? hi : 0;
+    }
+    return most;
+}
+
+/* The most counters in the box, or -1. */
+static int64_t most_of(cg *g, const cg_box *box) {
+    int64_t lo, hi, total = 1;
+    for (int i = 0; i < box->w->nvars; i++)
+        if (!et_bounds(g->x, box->extent[i], &lo, &hi) || __builtin_mul_overflow(total, hi, &total))
+            return -1;
+    for (int d = 0; d < g->p->events[box->w->event].rank; d++) {
+        int64_t n = most_places(g, box->size[d], box->lo[d], box->hi[d]);
+        if (n < 0 || __builtin_mul_overflow(total, n, &total)) return -1;
+    }
+    return total;
+}
+
+void cg_box_shape(cg *g, const et_wait *w, cg_box *box) {
+    const et_event *e = &g->p->events[w->event];
+    et_expr total = et_int(g->x, 1);
+    *box = (cg_box){.w = w, .constant = -1, .most = -1};
+    memcpy(box->lo, w->lo, sizeof box->lo);
+    memcpy(box->hi, w->hi, sizeof box->hi);
+    begin_vars(g, box);
+    for (int i = 0; i < w->nvars; i++)
+        total = et_mul(g->x, total, box->extent[i]);
+    for (int i = 0; i < e->rank; i++) {
+        if (w->nvars && !et_expr_eq(box->lo[i], box->hi[i])) {
+            et_expr last = et_sub(g->x, e->dim[i], et_int(g->x, 1));
+            box->lo[i] = at_least_0(g, box->lo[i]);
+            box->hi[i] = et_op2(g->x, ET_X_MIN, box->hi[i], last);
+        }
+        box->size[i] = room(g, box, i);
+        total = et_mul(g->x, total, box->size[i]);
+    }
+    box->count = total;
+    if (!et_is_int(g->x, total, &box->constant)) box->constant = -1;
+    box->most = most_of(g, box);
+}
+
+void cg_box_emit(cg *g, cg_box *box) {
+    int event = box->w->event;
+    if (is_uniform(g, &g->p->events[event])) box->need = cg_event_need(g, event, NULL);
+    box->total = cg_emit(g, box->count);
+}
+
+void cg_box_begin(cg *g, const et_wait *w, cg_box *box) {
+    cg_box_shape(g, w, box);
+    cg_box_emit(g, box);
+}
+
+/* ---- one of them ---- */
+
+/* The last digit of ITEM, which it loses; ITEM has others before it unless TOP. */
+static val digit(cg *g, val *item, et_expr size, bool top) {
+    val d = *item;
+    if (top) return d;
+    val s = cg_emit(g, size);
+    d = LLVMBuildURem(g->b, *item, s, "");
+    *item = LLVMBuildUDiv(g->b, *item, s, "");
+    return d;
+}
+
+static bool is_one(cg *g, et_expr e) {
+    int64_t n;
+    return et_is_int(g->x, e, &n) && n == 1;
+}
+
+/* Are all sizes before dimension D 1, and those of the variables? */
+static bool is_top(cg *g, const cg_box *box, int d) {
+    bool top = true;
+    for (int k = 0; k < d; k++)
+        top &= is_one(g, box->size[k]);
+    for (int k = 0; k < box->w->nvars; k++)
+        top &= is_one(g, box->extent[k]);
+    return top;
+}
+
+/* A box without variables: the index of every item is in the event. */
+static val plain_index(cg *g, const cg_box *box, val item, val at[ET_MAX_RANK]) {
+    const et_event *e = &g->p->events[box->w->event];
+    int64_t stride[ET_MAX_RANK];
+    cg_strides(g, e, stride);
+    val word = cg_i32(g, 0);
+    for (int i = e->rank - 1; i >= 0; i--) {
+        at[i] = cg_emit(g, box->lo[i]);
+        if (!is_one(g, box->size[i]))
+            at[i] = cg_add(g, at[i], digit(g, &item, box->size[i], is_top(g, box, i)));
+        word = cg_add(g, word, cg_muli(g, at[i], stride[i]));
+    }
+    return word;
+}
+
+static void bind_vars(cg *g, const cg_box *box, val item) {
+    for (int i = box->w->nvars - 1; i >= 0; i--) {
+        bool top = true;
+        for (int k = 0; k < i; k++)
+            top &= is_one(g, box->extent[k]);
+        val v = is_one(g, box->extent[i]) ? cg_i32(g, 0) : digit(g, &item, box->extent[i], top);
+        cg_bind(g, box->var[i], v, true);
+    }
+}
+
+/* With variables: the index of an item may be outside. NEED may be NULL. */
+static val place(cg *g, const cg_box *box, val item, val *inside, val *need) {
+    const et_event *e = &g->p->events[box->w->event];
+    int64_t stride[ET_MAX_RANK];
+    val at[ET_MAX_RANK], word = cg_i32(g, 0), outer = g->guard;
+    cg_strides(g, e, stride);
+    *inside = g->guard = cg_icmp(g, LLVMIntULT, item, box->total);
+    item = cg_select(g, *inside, item, cg_i32(g, 0)); /* keeps the first digit below its size */
+    int mark = cg_scope(g);
+    for (int i = e->rank - 1; i >= 0; i--)
+        at[i] = is_one(g, box->size[i]) ? cg_i32(g, 0)
+                                        : digit(g, &item, box->size[i], is_top(g, box, i));
+    bind_vars(g, box, item);
+    for (int i = 0; i < e->rank; i++) {
+        at[i] = cg_add(g, at[i], cg_emit(g, box->lo[i]));
+        val in = cg_icmp(g, LLVMIntULT, at[i], cg_emit(g, e->dim[i]));
+        if (!et_expr_eq(box->lo[i], box->hi[i]))
+            in = LLVMBuildAnd(g->b, in, cg_icmp(g, LLVMIntSLE, at[i], cg_emit(g, box->hi[i])), "");
+        *inside = LLVMBuildAnd(g->b, *inside, in, "");
+        word = cg_add(g, word, cg_muli(g, at[i], stride[i]));
+    }
+    if (need) {
+        g->guard = *inside;
+        *need = box->need ? box->need : cg_event_need(g, box->w->event, at);
+    }
+    cg_scope_end(g, mark);
+    g->guard = outer;
+    return cg_select(g, *inside, word, cg_i32(g, 0));
+}
+
+val cg_box_place(cg *g, const cg_box *box, val item, val *out_inside, val *out_need) {
+    val word = place(g, box, item, out_inside, out_need);
+    return cg_addi(g, word, g->p->events[box->w->event].base);
+}
+
+val cg_box_index(cg *g, const cg_box *box, val item, val *out_need) {
+    val at[ET_MAX_RANK], inside;
+    if (box->w->nvars) {
+        val word = place(g, box, item, &inside, out_need);
+        *out_need = cg_select(g, inside, *out_need, cg_i32(g, 0));
+        return word;
+    }
+    val word = plain_index(g, box, item, at);
+    *out_need = box->need ? box->need : cg_event_need(g, box->w->event, at);
+    return word;
+}
+
+val cg_box_word(cg *g, const cg_box *box, val item) {
+    val at[ET_MAX_RANK], inside;
+    if (box->w->nvars) return cg_box_place(g, box, item, &inside, NULL);
+    return cg_addi(g, plain_index(g, box, item, at), g->p->events[box->w->event].base);
+}
+
+val cg_box_need(cg *g, const cg_box *box, val item) {
+    val need;
+    if (box->need && !box->w->nvars) return box->need;
+    cg_box_index(g, box, item, &need);
+    return need;
+}

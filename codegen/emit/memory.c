@@ -1,0 +1,160 @@
+/* Addresses, loads and stores of tensors and local buffers. */
+#include "codegen/internal.h"
+#include "ir/base/diag.h"
+
+et_dtype cg_place_dtype(cg *g, int space, int id) {
+    return space == ET_LOAD_LOCAL ? g->f->locals[id].dtype : g->p->tensors[id].shape.dtype;
+}
+
+et_expr cg_offset(cg *g, int space, int id, const et_expr *index) {
+    et_exprs *x = g->x;
+    et_expr off = et_int(x, 0), stride = et_int(x, 1);
+    if (space == ET_LOAD_LOCAL) {
+        const et_local *l = &g->f->locals[id];
+        for (int i = l->rank - 1; i >= 0; i--) {
+            off = et_add(x, off, et_mul(x, index[i], stride));
+            stride = et_mul(x, stride, et_int(x, i == l->rank - 1 ? l->pitch : l->dim[i]));
+        }
+        return off;
+    }
+    const et_shape *s = &g->p->tensors[id].shape;
+    for (int i = s->rank - 1; i >= 0; i--) {
+        off = et_add(x, off, et_mul(x, index[i], stride));
+        stride = et_mul(x, stride, s->dim[i]);
+    }
+    return off;
+}
+
+bool cg_in_range(cg *g, const et_node_x *load) {
+    if (load->i2 == ET_LOAD_LOCAL) return true; /* LDS has no neighbour to trap on */
+    et_node_x l = *load;
+    const et_shape *s = &g->p->tensors[l.i].shape;
+    for (int i = 0; i < l.nops; i++) {
+        et_expr lo = et_op2(g->x, ET_X_LE, et_int(g->x, 0), l.ops[i]);
+        et_expr hi = et_op2(g->x, ET_X_LT, l.ops[i], s->dim[i]);
+        int64_t a, b;
+        if (!et_is_int(g->x, lo, &a) || !et_is_int(g->x, hi, &b) || !a || !b) return false;
+    }
+    return true;
+}
+
+/* ---- addresses ---- */
+
+static void split_terms(cg *g, et_expr e, et_expr *uniform, et_expr *divergent, int64_t *k) {
+    et_node_x x = *et_x(g->x, e);
+    int64_t v;
+    if (x.op == ET_X_ADD) {
+        split_terms(g, x.ops[0], uniform, divergent, k);
+        split_terms(g, x.ops[1], uniform, divergent, k);
+    } else if (et_is_int(g->x, e, &v)) {
+        *k += v;
+    } else if (cg_is_uniform(g, e)) {
+        *uniform = et_add(g->x, *uniform, e);
+    } else {
+        *divergent = et_add(g->x, *divergent, e);
+    }
+}
+
+/* Bytes of an element offset as i64, through i32 where that is known to hold it. */
+static val bytes_i64(cg *g, et_expr e, int size) {
+    int64_t lo, hi;
+    if (et_bounds(g->x, e, &lo, &hi) && lo >= 0 && hi <= INT32_MAX / size)
+        return LLVMBuildZExt(g->b, cg_muli(g, cg_emit(g, e), size), g->i64, "");
+    return cg_muli(g, cg_emit_i64(g, e), size);
+}
+
+cg_addr cg_address_split(cg *g, int space, int id, et_expr offset) {
+    int size = et_dtype_bytes(cg_place_dtype(g, space, id));
+    et_expr zero = et_int(g->x, 0), u = zero, d = zero;
+    int64_t k = 0, lo, hi;
+    split_terms(g, offset, &u, &d, &k);
+    cg_addr a = {g->tensor[id], NULL};
+    if (u.id != zero.id) a.base = cg_gep(g, a.base, bytes_i64(g, u, size));
+    if (d.id != zero.id) {
+        if (et_bounds(g->x, d, &lo, &hi) && lo >= 0 && hi <= INT32_MAX / size)
+            a.lane = cg_muli(g, cg_emit(g, d), size);
+        else
+            a.base = cg_gep(g, a.base, cg_muli(g, cg_emit_i64(g, d), size));
+    }
+    a.base = cg_gepi(g, a.base, k * size);
+    return a;
+}
+
+val cg_local_ptr(cg *g, int local, val elements) {
+    const et_local *l = &g->f->locals[local];
+    return cg_gep(g, cg_gepi(g, g->lds, l->offset), cg_muli(g, elements, et_dtype_bytes(l->dtype)));
+}
+
+val cg_address(cg *g, int space, int id, et_expr offset) {
+    if (space == ET_LOAD_LOCAL) {
+        et_expr zero = et_int(g->x, 0), u = zero, d = zero;
+        int64_t k = 0;
+        int size = et_dtype_bytes(g->f->locals[id].dtype);
+        split_terms(g, offset, &u, &d, &k);
+        val ptr = cg_local_ptr(g, id, cg_add(g, cg_emit(g, u), cg_emit(g, d)));
+        return cg_gepi(g, ptr, k * size);
+    }
+    cg_addr a = cg_address_split(g, space, id, offset);
+    return a.lane ? cg_gep(g, a.base, LLVMBuildZExt(g->b, a.lane, g->i64, "")) : a.base;
+}
+
+/* ---- values ---- */
+
+val cg_to_storage(cg *g, et_dtype t, val v) {
+    LLVMTypeRef from = LLVMTypeOf(v);
+    if (from == g->i1) v = LLVMBuildZExt(g->b, v, g->i32, ""), from = g->i32;
+    if (t == ET_I32) {
+        LLVMTypeRef types[] = {g->i32, g->f32};
+        return from == g->i32 ? v : cg_call(g, "llvm.fptosi.sat", 2, types, 1, &v);
+    }
+    if (from == g->i32) v = LLVMBuildSIToFP(g->b, v, g->f32, "");
+    return t == ET_F32 ? v : LLVMBuildFPTrunc(g->b, v, cg_storage(g, t), "");
+}
+
+val cg_from_storage(cg *g, et_dtype t, val v) {
+    return t == ET_F16 || t == ET_BF16 ? LLVMBuildFPExt(g->b, v, g->f32, "") : v;
+}
+
+static val load_raw(cg *g, int space, int id, val ptr, LLVMTypeRef type, int align) {
+    val v = LLVMBuildLoad2(g->b, type, ptr, "");
+    LLVMSetAlignment(v, (unsigned)align);
+    if (space == ET_LOAD_TENSOR && !g->stored[id])
+        LLVMSetMetadata(v, g->md_invariant,
+                        LLVMMetadataAsValue(g->ctx, LLVMMDNodeInContext2(g->ctx, NULL, 0)));
+    return v;
+}
+
+void cg_load_n(cg *g, int space, int id, val ptr, int n, int align, val *out) {
+    et_dtype t = cg_place_dtype(g, space, id);
+    int size = et_dtype_bytes(t);
+    if (align < size) align = size;
+    if (n == 1) {
+        out[0] = cg_from_storage(g, t, load_raw(g, space, id, ptr, cg_storage(g, t), align));
+        return;
+    }
+    if (t == ET_BF16 && n % 2 == 0) { /* a bf16 is the upper half of its f32 */
+        val v = load_raw(g, space, id, ptr,
+                         n == 2 ? g->i32 : LLVMVectorType(g->i32, (unsigned)n / 2), align);
+        for (int i = 0; i < n; i++) {
+            val w = n == 2 ? v : cg_extract(g, v, i / 2);
+            w = i % 2 ? LLVMBuildAnd(g->b, w, cg_i32(g, 0xffff0000), "")
+                      : LLVMBuildShl(g->b, w, cg_i32(g, 16), "");
+            out[i] = LLVMBuildBitCast(g->b, w, g->f32, "");
+        }
+        return;
+    }
+    val v = load_raw(g, space, id, ptr, LLVMVectorType(cg_storage(g, t), (unsigned)n), align);
+    for (int i = 0; i < n; i++)
+        out[i] = cg_from_storage(g, t, cg_extract(g, v, i));
+}
+
+void cg_store_n(cg *g, int space, int id, val ptr, int n, int align, val *v) {
+    et_dtype t = cg_place_dtype(g, space, id);
+    int size = et_dtype_bytes(t);
+    val s[64];
+    et_check(n <= 64);
+    for (int i = 0; i < n; i++)
+        s[i] = cg_to_storage(g, t, v[i]);
+    val st = LLVMBuildStore(g->b, n == 1 ? s[0] : cg_vector(g, cg_storage(g, t), n, s), ptr);
+    LLVMSetAlignment(st, (unsigned)(align < size ? size : align));
+}

@@ -1,0 +1,136 @@
+/* Atomics, fences and bounded loops: what waits and queues are made of. */
+#include "codegen/internal.h"
+#include <stddef.h>
+
+val cg_word(cg *g, val index) {
+    return cg_gep(g, g->events, LLVMBuildZExt(g->b, cg_muli(g, index, 4), g->i64, ""));
+}
+
+val cg_atomic_load(cg *g, val ptr) {
+    val v = LLVMBuildLoad2(g->b, g->i32, ptr, "");
+    LLVMSetAlignment(v, 4);
+    LLVMSetOrdering(v, LLVMAtomicOrderingMonotonic);
+    LLVMSetAtomicSyncScopeID(v, g->agent);
+    return v;
+}
+
+void cg_atomic_store(cg *g, val ptr, val v) {
+    val s = LLVMBuildStore(g->b, v, ptr);
+    LLVMSetAlignment(s, 4);
+    LLVMSetOrdering(s, LLVMAtomicOrderingMonotonic);
+    LLVMSetAtomicSyncScopeID(s, g->agent);
+}
+
+static val modify(cg *g, LLVMAtomicRMWBinOp op, val ptr, val v) {
+    return LLVMBuildAtomicRMWSyncScope(g->b, op, ptr, v, LLVMAtomicOrderingMonotonic, g->agent);
+}
+
+val cg_atomic_once(cg *g, LLVMAtomicRMWBinOp op, val ptr, val v) {
+    cg_if first;
+    cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, g->lane, cg_i32(g, 0)));
+    val old = modify(g, op, ptr, v);
+    cg_if_end(g, &first);
+    val phi = LLVMBuildPhi(g->b, g->i32, "");
+    LLVMAddIncoming(phi, (val[]){old, cg_i32(g, 0)}, (block[]){first.then, first.otherwise}, 2);
+    return cg_uniform(g, phi);
+}
+
+void cg_atomic_tell(cg *g, LLVMAtomicRMWBinOp op, val ptr, val v) {
+    cg_if first;
+    cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, g->lane, cg_i32(g, 0)));
+    modify(g, op, ptr, v);
+    cg_if_end(g, &first);
+}
+
+val cg_ballot(cg *g, val pred) {
+    LLVMTypeRef t = g->t->wave == 64 ? g->i64 : g->i32;
+    return cg_call(g, "llvm.amdgcn.ballot", 1, &t, 1, &pred);
+}
+
+val cg_none(cg *g, val mask) {
+    return cg_icmp(g, LLVMIntEQ, mask, LLVMConstInt(LLVMTypeOf(mask), 0, false));
+}
+
+val cg_first_lane(cg *g, val mask) {
+    LLVMTypeRef t = LLVMTypeOf(mask);
+    val first = cg_call(g, "llvm.cttz", 1, &t, 2, (val[]){mask, LLVMConstInt(g->i1, 1, 0)});
+    return t == g->i64 ? LLVMBuildTrunc(g->b, first, g->i32, "") : first;
+}
+
+val cg_count_lanes(cg *g, val mask) {
+    LLVMTypeRef t = LLVMTypeOf(mask);
+    val n = cg_call(g, "llvm.ctpop", 1, &t, 1, &mask);
+    return t == g->i64 ? LLVMBuildTrunc(g->b, n, g->i32, "") : n;
+}
+
+val cg_lanes_before(cg *g, val mask) {
+    bool wide = LLVMTypeOf(mask) == g->i64;
+    val low = wide ? LLVMBuildTrunc(g->b, mask, g->i32, "") : mask;
+    val n = cg_call(g, "llvm.amdgcn.mbcnt.lo", 0, NULL, 2, (val[]){low, cg_i32(g, 0)});
+    if (!wide) return n;
+    val high = LLVMBuildTrunc(g->b, LLVMBuildLShr(g->b, mask, cg_i64(g, 32), ""), g->i32, "");
+    return cg_call(g, "llvm.amdgcn.mbcnt.hi", 0, NULL, 2, (val[]){high, n});
+}
+
+val cg_atomic_lanes(cg *g, LLVMAtomicRMWBinOp op, val active, val ptr, val v, val otherwise) {
+    cg_if mine;
+    cg_if_begin(g, &mine, active);
+    val old = modify(g, op, ptr, v);
+    cg_if_end(g, &mine);
+    val phi = LLVMBuildPhi(g->b, g->i32, "");
+    LLVMAddIncoming(phi, (val[]){old, otherwise}, (block[]){mine.then, mine.otherwise}, 2);
+    return phi;
+}
+
+void cg_fence(cg *g, LLVMAtomicOrdering order, bool weak) {
+    et_weaken how = weak ? g->opt->weaken : ET_WEAKEN_NOTHING;
+    bool acquire = order == LLVMAtomicOrderingAcquire;
+    if (how == ET_WEAKEN_FENCE || how == (acquire ? ET_WEAKEN_ACQUIRE : ET_WEAKEN_RELEASE)) return;
+    LLVMBuildFenceSyncScope(g->b, order, how == ET_WEAKEN_SCOPE ? g->workgroup_scope : g->agent,
+                            "");
+}
+
+/* ---- loops that wait for other workgroups ---- */
+
+void cg_spin_begin(cg *g, cg_spin *s) {
+    block before = cg_here(g);
+    val zero64 = cg_i64(g, 0), zero = cg_i32(g, 0);
+    s->head = cg_block(g, "poll");
+    cg_br(g, s->head);
+    cg_at(g, s->head);
+    s->start = LLVMBuildPhi(g->b, g->i64, "");
+    s->tries = LLVMBuildPhi(g->b, g->i32, "");
+    LLVMAddIncoming(s->start, &zero64, &before, 1);
+    LLVMAddIncoming(s->tries, &zero, &before, 1);
+}
+
+void cg_spin_again(cg *g, cg_spin *s) {
+    val zero = cg_i32(g, 0);
+    block late = cg_block(g, "late"), nap = cg_block(g, "nap"), brief = cg_block(g, "brief"),
+          longer = cg_block(g, "longer"), again = cg_block(g, "again");
+    s->expired = cg_block(g, "expired");
+    s->aborted = cg_block(g, "quit");
+    val aborted = cg_uniform(g, cg_atomic_load(g, g->control));
+    val now = cg_clock(g);
+    val since = cg_select(g, cg_icmp(g, LLVMIntEQ, s->tries, zero), now, s->start);
+    cg_cond(g, cg_icmp(g, LLVMIntNE, aborted, zero), s->aborted, late);
+
+    cg_at(g, late);
+    val waited = LLVMBuildSub(g->b, now, since, "");
+    cg_cond(g, cg_icmp(g, LLVMIntUGT, waited, g->wait_ticks), s->expired, nap);
+
+    cg_at(g, nap); /* short naps first: most waits end within a microsecond */
+    cg_cond(g, cg_icmp(g, LLVMIntULT, s->tries, cg_i32(g, 16)), brief, longer);
+    cg_at(g, brief);
+    val one = cg_i32(g, 1), many = cg_i32(g, 16);
+    cg_call(g, "llvm.amdgcn.s.sleep", 0, NULL, 1, &one);
+    cg_br(g, again);
+    cg_at(g, longer);
+    cg_call(g, "llvm.amdgcn.s.sleep", 0, NULL, 1, &many);
+    cg_br(g, again);
+    cg_at(g, again);
+    val more = cg_addi(g, s->tries, 1);
+    cg_br(g, s->head);
+    LLVMAddIncoming(s->start, &since, &again, 1);
+    LLVMAddIncoming(s->tries, &more, &again, 1);
+}

@@ -1,0 +1,76 @@
+/* An expression at consecutive values of one variable: what is contiguous in memory there becomes
+ * one wide access. */
+#include "codegen/internal.h"
+#include "ir/base/diag.h"
+
+void cg_unroll(cg *g, et_expr e, int var, et_expr base, int n, et_expr *out) {
+    for (int j = 0; j < n; j++)
+        out[j] = et_subst_var(g->x, e, var, et_add(g->x, base, et_int(g->x, j)));
+}
+
+/* Bytes N elements at OFFSET are aligned to; tensors and locals start at multiples of 16. */
+static int alignment(cg *g, et_expr offset, int size, int n) {
+    int align = size;
+    for (int k = 2; k <= n && k * size <= 16; k *= 2)
+        if (cg_divisible(g, offset, k)) align = k * size;
+    return align;
+}
+
+static bool contiguous(cg *g, int n, const et_expr *offset) {
+    for (int j = 1; j < n; j++) {
+        int64_t d;
+        if (!et_is_int(g->x, et_sub(g->x, offset[j], offset[0]), &d) || d != j) return false;
+    }
+    return true;
+}
+
+struct wide {
+    cg *g;
+    int var, n;
+    et_expr base;
+};
+
+static void widen(struct wide *w, et_expr load) {
+    cg *g = w->g;
+    et_node_x x = *et_x(g->x, load);
+    et_expr off[16], at[16];
+    cg_unroll(g, cg_offset(g, x.i2, x.i, x.ops), w->var, w->base, w->n, off);
+    if (!contiguous(g, w->n, off)) return;
+    cg_unroll(g, load, w->var, w->base, w->n, at);
+    val v[16];
+    int size = et_dtype_bytes(cg_place_dtype(g, x.i2, x.i));
+    cg_load_n(g, x.i2, x.i, cg_address(g, x.i2, x.i, off[0]), w->n,
+              alignment(g, off[0], size, w->n), v);
+    for (int j = 0; j < w->n; j++)
+        cg_remember(g, at[j], v[j]);
+}
+
+/* Loads reached only through one arm of a choice may be out of range outside it: those are left to
+ * be loaded one by one, with care. */
+static void visit(struct wide *w, et_expr e, bool sure) {
+    et_node_x x = *et_x(w->g->x, e);
+    if (x.nops == 0 || !cg_mentions(w->g, e, 1, &w->var)) return;
+    if (x.op == ET_X_LOAD) {
+        for (int i = 0; i < x.nops; i++)
+            visit(w, x.ops[i], sure);
+        if (sure || cg_in_range(w->g, et_x(w->g->x, e))) widen(w, e);
+        return;
+    }
+    bool choice = x.op == ET_X_SELECT || x.op == ET_X_AND || x.op == ET_X_OR;
+    for (int i = 0; i < x.nops; i++)
+        visit(w, x.ops[i], sure && (!choice || i == 0));
+}
+
+void cg_unroll_loads(cg *g, et_expr e, int var, et_expr base, int n, et_expr *out) {
+    et_check(n <= 16);
+    struct wide w = {g, var, n, base};
+    if (n > 1) visit(&w, e, !g->guard);
+    cg_unroll(g, e, var, base, n, out);
+}
+
+void cg_emit_n(cg *g, et_expr e, int var, et_expr base, int n, val *out) {
+    et_expr at[16];
+    cg_unroll_loads(g, e, var, base, n, at);
+    for (int j = 0; j < n; j++)
+        out[j] = cg_emit(g, at[j]);
+}

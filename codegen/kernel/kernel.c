@@ -1,0 +1,250 @@
+/* The persistent kernel: prologue, arguments, variants; what comes between is static.c. */
+#include "codegen/internal.h"
+#include <stddef.h>
+#include <string.h>
+
+/* ---- prologue ---- */
+
+val cg_argument(cg *g, size_t offset, LLVMTypeRef t) {
+    val v = LLVMBuildLoad2(g->b, t, cg_gepi(g, g->args, (int64_t)offset), "");
+    LLVMSetAlignment(v, t == g->i32 ? 4 : 8);
+    LLVMSetMetadata(v, g->md_invariant,
+                    LLVMMetadataAsValue(g->ctx, LLVMMDNodeInContext2(g->ctx, NULL, 0)));
+    return v;
+}
+
+static val const_tensor(cg *g, const et_tensor *t) {
+    int64_t n = t->max_bytes / et_dtype_bytes(t->shape.dtype);
+    val *v = et_alloc(g->arena, (size_t)(n + 1) * sizeof *v);
+    for (int64_t i = 0; i < n; i++)
+        v[i] = t->shape.dtype == ET_I32 ? cg_i32(g, ((const int32_t *)t->data)[i])
+                                        : cg_f32(g, (double)((const float *)t->data)[i]);
+    LLVMTypeRef e = cg_storage(g, t->shape.dtype);
+    val global = LLVMAddGlobalInAddressSpace(g->mod, LLVMArrayType2(e, (uint64_t)n), "table", 1);
+    LLVMSetInitializer(global, LLVMConstArray2(e, v, (uint64_t)n));
+    LLVMSetGlobalConstant(global, true);
+    LLVMSetLinkage(global, LLVMInternalLinkage);
+    LLVMSetAlignment(global, 256);
+    return global;
+}
+
+/* Where argument pointers of tensors begin, in bytes. */
+static size_t tensor_args(const cg *g) {
+    size_t at = sizeof(struct etrt_kernarg) + 4 * (size_t)et_sym_count(g->x);
+    return (at + 7) & ~(size_t)7;
+}
+
+static bool has_argument(const et_tensor *t) {
+    return t->kind != ET_TENSOR_TEMP && t->kind != ET_TENSOR_CONST;
+}
+
+size_t cg_part_args(const cg *g) {
+    size_t at = tensor_args(g);
+    for (int i = 0; i < g->p->ntensors; i++)
+        at += has_argument(&g->p->tensors[i]) ? 8 : 0;
+    return at;
+}
+
+/* Every grid loads its arguments anew: they are one cached scalar load away, while kept across the
+ * kernel they would fill the scalar registers. The empty instruction hides that they are the same.
+ */
+void cg_load_arguments(cg *g) {
+    val args = LLVMGetParam(g->fn, 0);
+    LLVMTypeRef t = LLVMTypeOf(args), type = LLVMFunctionType(t, &t, 1, false);
+    val hide =
+        LLVMGetInlineAsm(type, "", 0, "=s,0", 4, true, false, LLVMInlineAsmDialectATT, false);
+    g->args = LLVMBuildCall2(g->b, type, hide, &args, 1, "");
+    const et_program *p = g->p;
+    g->control = cg_argument(g, offsetof(struct etrt_kernarg, control), g->gptr);
+    g->events = cg_argument(g, offsetof(struct etrt_kernarg, events), g->gptr);
+    g->wait_ticks = cg_argument(g, offsetof(struct etrt_kernarg, wait_ticks), g->i64);
+    g->nwg = g->part ? cg_part_workgroups(g)
+                     : cg_argument(g, offsetof(struct etrt_kernarg, workgroups), g->i32);
+    val workspace = cg_argument(g, offsetof(struct etrt_kernarg, workspace), g->gptr);
+    for (int i = 0; i < et_sym_count(g->x); i++)
+        g->sym[i] = cg_argument(g, sizeof(struct etrt_kernarg) + 4 * (size_t)i, g->i32);
+    size_t at = tensor_args(g);
+    for (int i = 0; i < p->ntensors; i++) {
+        const et_tensor *te = &p->tensors[i];
+        if (te->kind == ET_TENSOR_TEMP) {
+            g->tensor[i] = cg_gepi(g, workspace, te->offset);
+        } else if (te->kind != ET_TENSOR_CONST) {
+            g->tensor[i] = cg_argument(g, at, g->gptr);
+            at += 8;
+        }
+    }
+}
+
+val cg_hwreg(cg *g, et_hwreg r) {
+    if (!r.bits) return cg_i32(g, 0);
+    val imm = cg_i32(g, r.id | r.offset << 6 | (r.bits - 1) << 11);
+    return cg_call(g, "llvm.amdgcn.s.getreg", 0, NULL, 1, &imm);
+}
+
+val cg_die(cg *g) {
+    return LLVMBuildAnd(g->b, cg_hwreg(g, g->t->die), cg_i32(g, ETRT_MAX_DIES - 1), "");
+}
+
+/* Shared by the workgroups as the hardware numbers them, NUMBER: needs no rank. */
+static void clear_next_events(cg *g, val number) {
+    val next = cg_argument(g, offsetof(struct etrt_kernarg, events_next), g->gptr);
+    int wg = g->whole->workgroup, words = g->event_words;
+    val first = cg_add(g, cg_muli(g, number, wg), g->tid), none = NULL;
+    cg_for f;
+    val i = cg_for_begin(g, &f, first, cg_i32(g, words), cg_muli(g, g->nwg, wg), false, 0, &none);
+    val ptr = cg_gep(g, next, LLVMBuildZExt(g->b, cg_muli(g, i, 4), g->i64, ""));
+    LLVMSetAlignment(LLVMBuildStore(g->b, cg_i32(g, 0), ptr), 4);
+    cg_for_end(g, &f, &none);
+}
+
+/* An instruction that takes the address of local memory: LLVM must not shrink what keeps a second
+ * workgroup off the CU, used or not. */
+static void hold_lds(cg *g) {
+    LLVMTypeRef type = LLVMFunctionType(g->none, &g->lptr, 1, false);
+    val hold = LLVMGetInlineAsm(type, "", 0, "s", 1, true, false, LLVMInlineAsmDialectATT, false);
+    LLVMBuildCall2(g->b, type, hold, &g->lds, 1, "");
+}
+
+static void prologue(cg *g) {
+    int wave = g->t->wave;
+    val number = cg_call(g, "llvm.amdgcn.workgroup.id.x", 0, NULL, 0, NULL);
+    g->tid = cg_call(g, "llvm.amdgcn.workitem.id.x", 0, NULL, 0, NULL);
+    g->lane = LLVMBuildAnd(g->b, g->tid, cg_i32(g, wave - 1), "lane");
+    g->wave = cg_uniform(g, LLVMBuildUDiv(g->b, g->tid, cg_i32(g, wave), ""));
+    g->args = LLVMGetParam(g->fn, 0);
+    cg_load_arguments(g);
+    hold_lds(g);
+    cg_trace_begin(g);
+    clear_next_events(g, number);
+    g->wg = g->rank = cg_rank(g, number);
+    if (g->sliced && g->p->g->nmodels)
+        cg_count_models(g);
+    else if (g->sliced)
+        cg_meet(g);
+}
+
+/* ---- the function ---- */
+
+static void attribute(cg *g, const char *key, const char *value) {
+    LLVMAddAttributeAtIndex(g->fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                            LLVMCreateStringAttribute(g->ctx, key, (unsigned)strlen(key), value,
+                                                      (unsigned)strlen(value)));
+}
+
+static void enum_attribute(cg *g, LLVMAttributeIndex at, const char *name, uint64_t value) {
+    unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+    LLVMAddAttributeAtIndex(g->fn, at, LLVMCreateEnumAttribute(g->ctx, kind, value));
+}
+
+static void declare_kernel(cg *g) {
+    const et_program *p = g->p;
+    size_t bytes = cg_part_args(g) + (size_t)p->g->nmodels * sizeof(struct etrt_part);
+    LLVMTypeRef kptr = LLVMPointerTypeInContext(g->ctx, 4);
+    g->fn = LLVMAddFunction(g->mod, g->symbol, LLVMFunctionType(g->none, &kptr, 1, false));
+    LLVMSetFunctionCallConv(g->fn, 91); /* amdgpu_kernel */
+    LLVMSetVisibility(g->fn, LLVMProtectedVisibility);
+    unsigned byref = LLVMGetEnumAttributeKindForName("byref", 5);
+    LLVMAddAttributeAtIndex(g->fn, 1,
+                            LLVMCreateTypeAttribute(g->ctx, byref, LLVMArrayType2(g->i8, bytes)));
+    enum_attribute(g, 1, "align", 8);
+    enum_attribute(g, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, "nounwind", 0);
+    char range[32];
+    snprintf(range, sizeof range, "%d,%d", p->workgroup, p->workgroup);
+    attribute(g, "amdgpu-flat-work-group-size", range);
+    int waves = (p->workgroup / g->t->wave + g->t->simds - 1) / g->t->simds;
+    snprintf(range, sizeof range, "%d,%d", waves, waves);
+    attribute(g, "amdgpu-waves-per-eu", range); /* the LDS size lets one workgroup per CU in */
+    attribute(g, "uniform-work-group-size", "true");
+    attribute(g, "amdgpu-implicitarg-num-bytes", "0");
+    static const char *const no[] = {
+        "amdgpu-no-dispatch-id",        "amdgpu-no-dispatch-ptr",   "amdgpu-no-implicitarg-ptr",
+        "amdgpu-no-queue-ptr",          "amdgpu-no-workgroup-id-y", "amdgpu-no-workgroup-id-z",
+        "amdgpu-no-workitem-id-y",      "amdgpu-no-workitem-id-z",  "amdgpu-no-hostcall-ptr",
+        "amdgpu-no-heap-ptr",           "amdgpu-no-default-queue",  "amdgpu-no-completion-action",
+        "amdgpu-no-multigrid-sync-arg", "amdgpu-no-lds-kernel-id",  "amdgpu-no-flat-scratch-init"};
+    for (size_t i = 0; i < sizeof no / sizeof *no; i++)
+        attribute(g, no[i], "");
+    attribute(g, "target-cpu", g->t->name);
+    attribute(g, "target-features", g->t->features);
+}
+
+static void declare_lds(cg *g) {
+    LLVMTypeRef t = LLVMArrayType2(g->i8, (uint64_t)g->lds_bytes);
+    g->lds = LLVMAddGlobalInAddressSpace(g->mod, t, "lds", 3);
+    LLVMSetInitializer(g->lds, LLVMGetPoison(t));
+    LLVMSetLinkage(g->lds, LLVMInternalLinkage);
+    LLVMSetAlignment(g->lds, 16);
+}
+
+/* From here on names mean those of P: nothing known of another program's expressions holds. */
+static void enter_program(cg *g, et_program *p) {
+    g->p = p;
+    g->x = p->g->exprs;
+    g->memo = NULL;
+    g->var = NULL;
+    g->divergent = NULL;
+    g->nmemo = g->ntrail = g->nvar = 0;
+    g->sym = et_alloc(g->arena, (size_t)(et_sym_count(g->x) + 1) * sizeof *g->sym);
+    g->tensor = et_alloc(g->arena, (size_t)(p->ntensors + 1) * sizeof *g->tensor);
+    for (int i = 0; i < p->ntensors; i++)
+        if (p->tensors[i].kind == ET_TENSOR_CONST) g->tensor[i] = const_tensor(g, &p->tensors[i]);
+    cg_find_stored(g);
+    et_queues_plan(g->arena, p, &g->queues);
+}
+
+/* Variants: the first whose bound the symbol does not pass runs. */
+static void emit_variants(cg *g) {
+    et_program *whole = g->whole;
+    val value = g->sym[whole->variant_sym];
+    for (int i = 0; i < whole->nvariants; i++) {
+        block mine = cg_block(g, "variant"), next = cg_block(g, "next");
+        val bound = cg_i32(g, whole->variant[i].upto);
+        if (i + 1 < whole->nvariants)
+            cg_cond(g, cg_icmp(g, LLVMIntSLE, value, bound), mine, next);
+        else
+            cg_br(g, mine);
+        cg_at(g, mine);
+        enter_program(g, whole->variant[i].program);
+        g->args = LLVMGetParam(g->fn, 0);
+        cg_load_arguments(g);
+        g->base = cg_i32(g, 0);
+        cg_seed(g);
+        cg_visit(g, g->p->first, g->p->count);
+        cg_br(g, g->exit);
+        g->first_task += g->p->ngrids;
+        g->first_event += g->p->nevents;
+        if (i + 1 < whole->nvariants)
+            cg_at(g, next);
+        else
+            LLVMDeleteBasicBlock(next);
+    }
+    enter_program(g, whole);
+}
+
+void cg_kernel(cg *g) {
+    declare_kernel(g);
+    declare_lds(g);
+    block entry = cg_block(g, "entry");
+    g->exit = cg_block(g, "exit");
+    g->failed = cg_block(g, "failed");
+    cg_at(g, entry);
+    enter_program(g, g->whole);
+    prologue(g);
+    g->base = cg_i32(g, 0);
+    if (g->whole->nvariants) {
+        emit_variants(g);
+    } else if (g->p->g->nmodels) {
+        cg_models(g);
+        cg_br(g, g->exit);
+    } else {
+        cg_seed(g);
+        cg_visit(g, g->p->first, g->p->count);
+        cg_br(g, g->exit);
+    }
+    LLVMMoveBasicBlockAfter(g->failed, LLVMGetLastBasicBlock(g->fn));
+    cg_at(g, g->failed);
+    cg_failed(g);
+    LLVMMoveBasicBlockAfter(g->exit, LLVMGetLastBasicBlock(g->fn));
+    cg_at(g, g->exit);
+    LLVMBuildRetVoid(g->b);
+}

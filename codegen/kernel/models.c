@@ -1,0 +1,57 @@
+/* Several models in one kernel. Every workgroup visits them in one order: of each that the launch
+ * runs and that it has a part in, it does what is its own as if there were no other. Models wait
+ * for nothing of each other, so workgroups that have parts in several cannot wait in a circle. */
+#include "codegen/internal.h"
+#include <stddef.h>
+
+static val part_word(cg *g, size_t field) {
+    size_t at = cg_part_args(g) + (size_t)(g->part - 1) * sizeof(struct etrt_part);
+    return cg_argument(g, at + field, g->i32);
+}
+
+val cg_part_has(cg *g, val model, val rank) {
+    val at = LLVMBuildZExt(g->b, cg_muli(g, model, sizeof(struct etrt_part)), g->i64, "");
+    cg of = *g;
+    of.args = cg_gep(g, g->args, at);
+    size_t first = cg_part_args(g) + offsetof(struct etrt_part, first);
+    size_t count = cg_part_args(g) + offsetof(struct etrt_part, count);
+    val number = LLVMBuildSub(g->b, rank, cg_argument(&of, first, g->i32), "");
+    return cg_icmp(g, LLVMIntULT, number, cg_argument(&of, count, g->i32));
+}
+
+val cg_part_workgroups(cg *g) {
+    return part_word(g, offsetof(struct etrt_part, count));
+}
+
+static void visit_own(cg *g) {
+    int end = g->p->first + g->p->count;
+    for (int i = g->p->first; i < end;) {
+        int n = 0;
+        while (i + n < end && et_item_model(g->p, &g->p->items[i + n]) == g->part - 1)
+            n++;
+        cg_visit(g, i, n);
+        i += n ? n : 1;
+    }
+}
+
+void cg_models(cg *g) {
+    for (int m = 0; m < g->p->g->nmodels; m++) {
+        block mine = cg_block(g, "model"), next = cg_block(g, "next");
+        cg outside = *g;
+        g->part = m + 1;
+        g->args = LLVMGetParam(g->fn, 0);
+        g->wg = LLVMBuildSub(g->b, g->rank, part_word(g, offsetof(struct etrt_part, first)), "");
+        cg_cond(g, cg_icmp(g, LLVMIntULT, g->wg, cg_part_workgroups(g)), mine, next);
+        cg_at(g, mine);
+        cg_isolate(g);
+        cg_load_arguments(g);
+        g->base = cg_i32(g, 0);
+        cg_seed(g);
+        if (cg_model_sliced(g, m)) cg_meet(g);
+        visit_own(g);
+        cg_br(g, next);
+        *g = outside;
+        LLVMMoveBasicBlockAfter(next, LLVMGetLastBasicBlock(g->fn));
+        cg_at(g, next);
+    }
+}

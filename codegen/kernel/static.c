@@ -1,0 +1,79 @@
+/* The static schedule: every workgroup visits the grids in program order and takes the tiles that
+ * are its own, by closed-form loops. */
+#include "codegen/internal.h"
+
+/* The first of NTILES tiles that this workgroup runs, and how far it is to the next. */
+static val round_robin(cg *g, val ntiles, val *out_step) {
+    val first = LLVMBuildSub(g->b, g->wg, g->base, ""), zero = cg_i32(g, 0);
+    first = cg_select(g, cg_icmp(g, LLVMIntSLT, first, zero), cg_add(g, first, g->nwg), first);
+    g->base = LLVMBuildURem(g->b, cg_add(g, g->base, ntiles), g->nwg, "");
+    *out_step = g->nwg;
+    return first;
+}
+
+/* Millionths of the workgroups, rounded down; there are too few for an overflow of 64 bits. */
+static val part_of(cg *g, int millionths) {
+    val wide = LLVMBuildZExt(g->b, g->nwg, g->i64, "");
+    val part = LLVMBuildUDiv(g->b, LLVMBuildMul(g->b, wide, cg_i64(g, millionths), ""),
+                             cg_i64(g, 1000000), "");
+    return LLVMBuildTrunc(g->b, part, g->i32, "");
+}
+
+/* The same on a part of the workgroups, at least one; none for those outside. */
+static val in_range(cg *g, et_share s, val ntiles, val *out_step) {
+    val from = part_of(g, s.from), to = part_of(g, s.to);
+    to = cg_select(g, cg_icmp(g, LLVMIntULT, from, to), to, cg_addi(g, from, 1));
+    val first = LLVMBuildSub(g->b, g->wg, from, "");
+    val inside = LLVMBuildAnd(g->b, cg_icmp(g, LLVMIntUGE, g->wg, from),
+                              cg_icmp(g, LLVMIntULT, g->wg, to), "");
+    *out_step = LLVMBuildSub(g->b, to, from, "");
+    return cg_select(g, inside, first, ntiles);
+}
+
+static void static_grid(cg *g, int index) {
+    const et_grid *gr = &g->p->grids[index];
+    int mark = cg_scope(g);
+    cg_load_arguments(g);
+    if (gr->slice.count) {
+        cg_sliced_grid(g, index);
+        cg_scope_end(g, mark);
+        return;
+    }
+    val ntiles = cg_emit(g, et_grid_tiles(g->p, gr));
+    val first, step;
+    if (gr->range.to)
+        first = in_range(g, gr->range, ntiles, &step);
+    else
+        first = round_robin(g, ntiles, &step);
+    cg_for tiles;
+    val none = NULL;
+    val tile = cg_for_begin(g, &tiles, first, ntiles, step, false, 0, &none);
+    cg_tile(g, index, tile);
+    cg_for_end(g, &tiles, &none);
+    cg_scope_end(g, mark);
+}
+
+void cg_visit(cg *g, int first, int count) {
+    for (int i = first; i < first + count; i++) {
+        const et_item *it = &g->p->items[i];
+        int region = et_queues_region(&g->queues, i);
+        if (region >= 0) {
+            cg_region(g, region);
+            i += g->queues.region[region].count - 1;
+            continue;
+        }
+        if (it->kind == ET_P_GRID) {
+            static_grid(g, it->index);
+            continue;
+        }
+        const et_loop *l = &g->p->g->loops[it->index];
+        cg_for f;
+        val v = cg_for_begin(g, &f, cg_i32(g, 0), cg_i32(g, l->hi - l->lo), cg_i32(g, 1), true, 1,
+                             &g->base);
+        int mark = cg_scope(g);
+        cg_bind(g, l->var, v, false);
+        cg_visit(g, it->first, it->count);
+        cg_scope_end(g, mark);
+        cg_for_end(g, &f, &g->base);
+    }
+}

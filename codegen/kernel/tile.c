@@ -1,0 +1,146 @@
+/* One tile of a task grid: its coordinates, what it waits for, the steps of its device function and
+ * the barriers between them, whom it notifies. */
+#include "codegen/internal.h"
+#include <string.h>
+
+/* ---- steps of a tile ---- */
+
+/* What steps have touched since the last barrier: locals first, then tensors. */
+struct touched {
+    bool *read, *written;
+};
+
+struct scan {
+    cg *g;
+    struct touched *t;
+};
+
+static void scan_node(void *ctx, et_expr e) {
+    struct scan *s = ctx;
+    const et_node_x *x = et_x(s->g->x, e);
+    if (x->op != ET_X_LOAD) return;
+    s->t->read[x->i2 == ET_LOAD_LOCAL ? x->i : s->g->f->nlocals + x->i] = true;
+}
+
+static void scan_step(cg *g, const et_step *st, struct touched *t) {
+    struct scan s = {g, t};
+    et_expr all[] = {st->mask,    st->value,   st->rextent, st->mlive, st->nlive,
+                     st->kextent, st->a,       st->b[0],    st->b[1],  st->b[2],
+                     st->b[3],    st->pextent, st->q,       st->k,     st->v};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].id) et_walk(g->x, all[i], scan_node, &s);
+    switch (st->kind) {
+    case ET_STEP_MAP:
+    case ET_STEP_REDUCE:
+        for (int i = 0; i < st->to.rank; i++)
+            et_walk(g->x, st->to.index[i], scan_node, &s);
+        t->written[st->to.space == ET_LOAD_LOCAL ? st->to.id : g->f->nlocals + st->to.id] = true;
+        return;
+    case ET_STEP_CONTRACT:
+        for (int i = 0; i < st->nacc; i++)
+            t->written[st->acc[i]] = true;
+        t->written[st->stage_a] = true;
+        if (st->stage_b >= 0) t->written[st->stage_b] = true;
+        return;
+    case ET_STEP_ATTEND:
+        t->written[st->out] = t->written[st->scratch] = true;
+        return;
+    }
+}
+
+/* A barrier between a step and an earlier one when either writes what the other touches. */
+static void order(cg *g, const et_step *st, struct touched *sofar) {
+    int n = g->f->nlocals + g->p->ntensors;
+    struct touched now = {et_alloc(g->arena, (size_t)n), et_alloc(g->arena, (size_t)n)};
+    scan_step(g, st, &now);
+    bool conflict = false;
+    for (int i = 0; i < n; i++)
+        conflict |= (now.written[i] && (sofar->read[i] || sofar->written[i])) ||
+                    (now.read[i] && sofar->written[i]);
+    if (conflict) {
+        cg_barrier(g);
+        memset(sofar->read, 0, (size_t)n);
+        memset(sofar->written, 0, (size_t)n);
+    }
+    for (int i = 0; i < n; i++) {
+        sofar->read[i] |= now.read[i];
+        sofar->written[i] |= now.written[i];
+    }
+}
+
+static void run_steps(cg *g, int early, et_contract *begun) {
+    int n = g->f->nlocals + g->p->ntensors;
+    struct touched t = {et_alloc(g->arena, (size_t)n), et_alloc(g->arena, (size_t)n)};
+    for (int i = 0; i < g->f->nsteps; i++) {
+        const et_step *s = &g->f->steps[i];
+        order(g, s, &t);
+        int mark = cg_scope(g);
+        switch (s->kind) {
+        case ET_STEP_MAP:
+            cg_step_map(g, s);
+            break;
+        case ET_STEP_REDUCE:
+            cg_step_reduce(g, s);
+            break;
+        case ET_STEP_CONTRACT:
+            cg_contract_run(g, i == early ? begun : cg_contract_begin(g, s));
+            break;
+        case ET_STEP_ATTEND:
+            cg_step_attend(g, s);
+            break;
+        }
+        cg_scope_end(g, mark);
+    }
+}
+
+/* ---- the tile ---- */
+
+static void bind_coords(cg *g, const et_grid *gr, val tile) {
+    const et_func *f = g->f;
+    for (int i = f->ncoords - 1; i >= 0; i--) {
+        int64_t n;
+        bool top = true;
+        for (int k = 0; k < i; k++)
+            top &= et_is_int(g->x, gr->extent[k], &n) && n == 1;
+        if (et_is_int(g->x, gr->extent[i], &n) && n == 1) {
+            cg_bind(g, f->coord[i], cg_i32(g, 0), false);
+            continue;
+        }
+        val size = cg_emit(g, gr->extent[i]);
+        cg_bind(g, f->coord[i], top ? tile : LLVMBuildURem(g->b, tile, size, ""), false);
+        if (!top) tile = LLVMBuildUDiv(g->b, tile, size, "");
+    }
+}
+
+/* Two words for a thread trace: the task and its tile. Nothing happens where none is recorded; the
+ * emulator shows the last ones with a fault. */
+static void mark_tile(cg *g, int grid, val tile) {
+    val words[] = {cg_i32(g, g->first_task + grid), tile};
+    for (int i = 0; i < 2; i++)
+        cg_call(g, "llvm.amdgcn.s.ttracedata", 0, NULL, 1, &words[i]);
+}
+
+void cg_tile(cg *g, int grid, val tile) {
+    const et_grid *gr = &g->p->grids[grid];
+    g->f = &g->p->funcs[gr->func];
+    int mark = cg_scope(g);
+    bind_coords(g, gr, tile);
+    mark_tile(g, grid, tile);
+    cg_trace_reached(g);
+    cg_begin(g, grid);
+    int early = 0;
+    while (early < g->f->nsteps && g->f->steps[early].kind != ET_STEP_CONTRACT)
+        early++;
+    et_contract *begun = NULL;
+    if (early < g->f->nsteps && cg_contract_early(g, &g->f->steps[early]))
+        begun = cg_contract_begin(g, &g->f->steps[early]);
+    else
+        early = -1;
+    cg_waits(g, grid, tile);
+    cg_trace_ready(g);
+    run_steps(g, early, begun);
+    cg_trace_done(g);
+    cg_notifies(g, grid);
+    cg_trace_left(g, grid, tile);
+    cg_scope_end(g, mark);
+}

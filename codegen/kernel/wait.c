@@ -1,0 +1,405 @@
+/* Waits and notifications: bounded polls of event counters, and what makes data visible. */
+#include "codegen/internal.h"
+#include "ir/base/diag.h"
+#include <stddef.h>
+#include <string.h>
+
+static void report_store(cg *g, val report, size_t field, val v) {
+    val st = LLVMBuildStore(g->b, v, cg_gepi(g, report, (int64_t)field));
+    LLVMSetAlignment(st, 4);
+    LLVMSetOrdering(st, LLVMAtomicOrderingMonotonic);
+    LLVMSetAtomicSyncScopeID(st, g->system);
+}
+
+val cg_clock(cg *g) {
+    val message = cg_i32(g, g->t->clock_message);
+    int n = g->t->clock_message != 0;
+    return cg_call(g, g->t->clock, n, &g->i64, n, &message);
+}
+
+/* True where an edge applies in this iteration of the grid's loop; NULL = always. */
+val cg_applies(cg *g, const et_grid *gr, et_when when) {
+    if (when == ET_ALWAYS || gr->loop < 0) return NULL;
+    const et_loop *l = &g->p->g->loops[gr->loop];
+    val i = l->hi - l->lo == 1 ? cg_i32(g, 0) : g->var[l->var];
+    switch (when) {
+    case ET_FIRST_ITERATION:
+        return cg_icmp(g, LLVMIntEQ, i, cg_i32(g, 0));
+    case ET_LATER_ITERATIONS:
+        return cg_icmp(g, LLVMIntNE, i, cg_i32(g, 0));
+    default:
+        return cg_icmp(g, LLVMIntEQ, i, cg_i32(g, l->hi - l->lo - 1));
+    }
+}
+
+struct poll {
+    int grid;
+    val tile, event, index, count, need; /* per lane */
+};
+
+val cg_flag(cg *g, int i) {
+    return cg_gepi(g, g->lds, g->flag_at + 4 * i);
+}
+
+/* Where waves go that were told to quit. The workgroup that raises `abort` reports. */
+void cg_failed(cg *g) {
+    block report_it = cg_block(g, "report"), won = cg_block(g, "won");
+    val quit = LLVMBuildLoad2(g->b, g->i32, cg_flag(g, CG_QUIT), ""), one = cg_i32(g, 1);
+    val mine = cg_icmp(g, LLVMIntEQ, quit, cg_i32(g, CG_EXPIRED));
+    mine = LLVMBuildAnd(g->b, mine, cg_icmp(g, LLVMIntEQ, g->tid, cg_i32(g, 0)), "");
+    cg_cond(g, mine, report_it, g->exit);
+    cg_at(g, report_it);
+    g->args = LLVMGetParam(g->fn, 0);
+    val control = cg_argument(g, offsetof(struct etrt_kernarg, control), g->gptr);
+    val swap = LLVMBuildAtomicCmpXchgSyncScope(g->b, control, cg_i32(g, 0), one,
+                                               LLVMAtomicOrderingMonotonic,
+                                               LLVMAtomicOrderingMonotonic, g->agent);
+    cg_cond(g, LLVMBuildExtractValue(g->b, swap, 1, ""), won, g->exit);
+    cg_at(g, won);
+    val report = cg_argument(g, offsetof(struct etrt_kernarg, report), g->gptr);
+    val launch = cg_argument(g, offsetof(struct etrt_kernarg, launch), g->i32);
+    static const size_t field[] = {[CG_TASK] = offsetof(struct etrt_report, task),
+                                   [CG_TILE] = offsetof(struct etrt_report, tile),
+                                   [CG_EVENT] = offsetof(struct etrt_report, event),
+                                   [CG_INDEX] = offsetof(struct etrt_report, index),
+                                   [CG_COUNT] = offsetof(struct etrt_report, count),
+                                   [CG_NEED] = offsetof(struct etrt_report, need)};
+    for (int i = CG_TASK; i <= CG_NEED; i++)
+        report_store(g, report, field[i], LLVMBuildLoad2(g->b, g->i32, cg_flag(g, i), ""));
+    report_store(g, report, offsetof(struct etrt_report, launch), launch);
+    report_store(g, report, offsetof(struct etrt_report, workgroup), g->rank);
+    report_store(g, report, offsetof(struct etrt_report, die), cg_die(g));
+    report_store(g, report, offsetof(struct etrt_report, hw_id), cg_hwreg(g, g->t->hw_id));
+    LLVMBuildFenceSyncScope(g->b, LLVMAtomicOrderingRelease, g->system, "");
+    val status = cg_i32(g, ETRT_REPORT_WAIT);
+    if (g->queues.nregions || g->sliced)
+        status = LLVMBuildLoad2(g->b, g->i32, cg_flag(g, CG_STATUS), "");
+    report_store(g, report, offsetof(struct etrt_report, status), status);
+    cg_br(g, g->exit);
+}
+
+/* After the bound: the first lane whose counter is short tells which. */
+static void expire(cg *g, const struct poll *w, val mask) {
+    cg_if me;
+    cg_if_begin(g, &me, cg_icmp(g, LLVMIntEQ, g->lane, cg_first_lane(g, mask)));
+    val say[] = {[CG_TASK] = cg_i32(g, g->first_task + w->grid),
+                 [CG_TILE] = w->tile,
+                 [CG_EVENT] = w->event,
+                 [CG_INDEX] = w->index,
+                 [CG_COUNT] = w->count,
+                 [CG_NEED] = w->need};
+    for (int i = CG_TASK; i <= CG_NEED; i++)
+        LLVMBuildStore(g->b, say[i], cg_flag(g, i));
+    if (g->queues.nregions || g->sliced)
+        LLVMBuildStore(g->b, cg_i32(g, ETRT_REPORT_WAIT), cg_flag(g, CG_STATUS));
+    cg_if_end(g, &me);
+}
+
+/* Poll this lane's counter until no lane's is short. Returns whether to give up, uniform. */
+static val poll_lanes(cg *g, struct poll *w, val active, val ptr) {
+    block slow = cg_block(g, "short"), met = cg_block(g, "met"), out = cg_block(g, "polled");
+    cg_spin s;
+    cg_spin_begin(g, &s);
+    w->count = cg_atomic_load(g, ptr);
+    val lacking = cg_icmp(g, LLVMIntULT, w->count, w->need);
+    if (active) lacking = LLVMBuildAnd(g->b, lacking, active, "");
+    val mask = cg_ballot(g, lacking);
+    cg_cond(g, cg_none(g, mask), met, slow);
+
+    cg_at(g, slow);
+    cg_spin_again(g, &s);
+
+    cg_at(g, s.expired);
+    expire(g, w, mask);
+    block ran_out = cg_here(g);
+    cg_br(g, out);
+    cg_at(g, s.aborted);
+    cg_br(g, out);
+    cg_at(g, met);
+    cg_br(g, out);
+    cg_at(g, out);
+    val r = LLVMBuildPhi(g->b, g->i32, "");
+    LLVMAddIncoming(r, (val[]){cg_i32(g, CG_ABORTED), cg_i32(g, CG_GO_ON), cg_i32(g, CG_EXPIRED)},
+                    (block[]){s.aborted, met, ran_out}, 3);
+    return r;
+}
+
+static val wait_one(cg *g, int grid, const et_wait *w, val tile) {
+    const et_event *e = &g->p->events[w->event];
+    struct poll s = {grid, tile, cg_i32(g, g->first_event + w->event), NULL, NULL, NULL};
+    cg_box box;
+    cg_box_begin(g, w, &box);
+    val zero = cg_i32(g, 0), quit = zero;
+    bool single = box.constant == 1;
+    bool loop = !single && !(box.most >= 0 && box.most <= g->t->wave);
+    cg_for f;
+    val first = zero, active = NULL, item = zero;
+    if (loop) first = cg_for_begin(g, &f, zero, box.total, cg_i32(g, g->t->wave), false, 1, &quit);
+    if (!single) {
+        item = cg_add(g, first, g->lane);
+        active = cg_icmp(g, LLVMIntSLT, item, box.total);
+        item = cg_select(g, active, item, zero); /* the others poll the first counter too */
+    }
+    cg_if on;
+    val before = quit;
+    if (loop) cg_if_begin(g, &on, cg_icmp(g, LLVMIntEQ, quit, zero));
+    s.index = cg_box_index(g, &box, item, &s.need);
+    val ptr = cg_gep(g, cg_gepi(g, g->events, 4 * (int64_t)e->base),
+                     LLVMBuildZExt(g->b, cg_muli(g, s.index, 4), g->i64, ""));
+    quit = poll_lanes(g, &s, active, ptr);
+    if (!loop) return quit;
+    cg_if_end(g, &on);
+    val phi = LLVMBuildPhi(g->b, g->i32, "");
+    LLVMAddIncoming(phi, (val[]){quit, before}, (block[]){on.then, on.otherwise}, 2);
+    cg_for_end(g, &f, &phi);
+    return phi;
+}
+
+/* ---- several waits in one look ---- */
+
+struct loads {
+    const et_exprs *x;
+    bool found;
+};
+
+static void ask_load(void *ctx, et_expr e) {
+    struct loads *l = ctx;
+    l->found |= et_x(l->x, e)->op == ET_X_LOAD;
+}
+
+/* What the wait names can be worked out even where the wait does not apply. */
+static bool is_harmless(cg *g, const et_wait *w) {
+    struct loads l = {g->x, false};
+    const et_event *e = &g->p->events[w->event];
+    if (w->when == ET_ALWAYS) return true;
+    for (int i = 0; i < e->rank; i++) {
+        et_walk(g->x, w->lo[i], ask_load, &l);
+        et_walk(g->x, w->hi[i], ask_load, &l);
+    }
+    for (int i = 0; i < w->nvars; i++)
+        et_walk(g->x, et_var_extent(g->x, w->vars[i]), ask_load, &l);
+    et_walk(g->x, e->count, ask_load, &l);
+    return !l.found;
+}
+
+/* How many waits from number FIRST on are looked at together: the lanes of a wave are enough for
+ * their counters, and none reads what another is for. At least one. */
+static int together(cg *g, const et_grid *gr, int first) {
+    int64_t lanes = 0;
+    int n = 0;
+    for (; first + n < gr->nwaits; n++) {
+        const et_wait *w = &gr->waits[first + n];
+        cg_box box;
+        cg_box_shape(g, w, &box);
+        bool fits = box.most >= 0 && box.most <= g->t->wave - lanes && is_harmless(g, w);
+        if (n > 0 && (!fits || cg_wait_reads(g, w))) break;
+        if (!fits) return 1;
+        lanes += box.most;
+    }
+    return n;
+}
+
+/* Waits FIRST to FIRST + N, each with lanes of its own. */
+static val wait_together(cg *g, int grid, int first, int n, val tile) {
+    const et_grid *gr = &g->p->grids[grid];
+    struct poll s = {grid, tile, NULL, NULL, NULL, NULL};
+    val active = NULL, ptr = NULL, zero = cg_i32(g, 0);
+    int64_t from = 0;
+    for (int k = 0; k < n; k++) {
+        const et_wait *w = &gr->waits[first + k];
+        const et_event *e = &g->p->events[w->event];
+        val when = cg_applies(g, gr, w->when), need;
+        cg_box box;
+        cg_box_begin(g, w, &box);
+        val item = from ? cg_addi(g, g->lane, -from) : g->lane;
+        val mine = cg_icmp(g, LLVMIntULT, item, cg_i32(g, box.most));
+        if (box.constant != box.most) /* a box may be empty, its size less than nothing */
+            mine = LLVMBuildAnd(g->b, mine, cg_icmp(g, LLVMIntSLT, item, box.total), "");
+        if (when) mine = LLVMBuildAnd(g->b, mine, when, "");
+        item = cg_select(g, mine, item, zero);
+        val index = cg_select(g, mine, cg_box_index(g, &box, item, &need), zero);
+        val word = cg_addi(g, index, e->base), event = cg_i32(g, g->first_event + w->event);
+        active = k ? LLVMBuildOr(g->b, active, mine, "") : mine;
+        ptr = k ? cg_select(g, mine, word, ptr) : word;
+        s.index = k ? cg_select(g, mine, index, s.index) : index;
+        s.need = k ? cg_select(g, mine, need, s.need) : need;
+        s.event = k ? cg_select(g, mine, event, s.event) : event;
+        from += box.most;
+    }
+    return poll_lanes(g, &s, active, cg_word(g, ptr));
+}
+
+bool cg_weakened(cg *g, int event) {
+    return g->opt->weaken_event && strcmp(g->p->events[event].name, g->opt->weaken_event) == 0;
+}
+
+bool cg_wait_reads(cg *g, const et_wait *w) {
+    const et_event *e = &g->p->events[w->event];
+    for (int i = 0; i < e->rank; i++)
+        if (cg_reads_mutable(g, w->lo[i]) || cg_reads_mutable(g, w->hi[i])) return true;
+    for (int i = 0; i < w->nvars; i++)
+        if (cg_reads_mutable(g, et_var_extent(g->x, w->vars[i]))) return true;
+    return cg_reads_mutable(g, e->count);
+}
+
+void cg_waits(cg *g, int grid, val tile) {
+    const et_grid *gr = &g->p->grids[grid];
+    if (!gr->nwaits) return;
+    val flag = cg_flag(g, CG_QUIT);
+    cg_if first;
+    cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, g->wave, cg_i32(g, 0)));
+    val quit = cg_i32(g, 0);
+    int mark = cg_scope(g);
+    for (int i = 0, n; i < gr->nwaits; i += n) {
+        n = together(g, gr, i);
+        val when = n > 1 ? NULL : cg_applies(g, gr, gr->waits[i].when), zero = cg_i32(g, 0);
+        val go = cg_icmp(g, LLVMIntEQ, quit, zero);
+        if (when) go = LLVMBuildAnd(g->b, go, when, "");
+        cg_if s;
+        cg_if_begin(g, &s, go);
+        int inner = cg_scope(g);
+        if (cg_wait_reads(g, &gr->waits[i]))
+            cg_fence(g, LLVMAtomicOrderingAcquire, i > 0 && cg_weakened(g, gr->waits[i - 1].event));
+        val r = n > 1 ? wait_together(g, grid, i, n, tile) : wait_one(g, grid, &gr->waits[i], tile);
+        cg_scope_end(g, inner);
+        cg_if_end(g, &s);
+        val q = LLVMBuildPhi(g->b, g->i32, "");
+        LLVMAddIncoming(q, (val[]){r, quit}, (block[]){s.then, s.otherwise}, 2);
+        quit = q;
+    }
+    cg_scope_end(g, mark);
+    LLVMBuildStore(g->b, quit, flag);
+    cg_if_end(g, &first);
+    cg_barrier(g);
+    val seen = cg_uniform(g, LLVMBuildLoad2(g->b, g->i32, flag, ""));
+    block go = cg_block(g, "ready");
+    cg_cond(g, cg_icmp(g, LLVMIntNE, seen, cg_i32(g, 0)), g->failed, go);
+    cg_at(g, go);
+    bool weak = false, within = true;
+    for (int i = 0; i < gr->nwaits; i++) {
+        weak |= cg_weakened(g, gr->waits[i].event);
+        within &= cg_within_die(g, gr->waits[i].event);
+    }
+    if (within)
+        cg_die_acquire(g, weak);
+    else
+        cg_fence(g, LLVMAtomicOrderingAcquire, weak);
+}
+
+/* ---- notifications ---- */
+
+static val arrive(cg *g, val word) {
+    return LLVMBuildAtomicRMWSyncScope(g->b, LLVMAtomicRMWBinOpAdd, cg_word(g, word), cg_i32(g, 1),
+                                       LLVMAtomicOrderingMonotonic, g->agent);
+}
+
+/* Who notifies: the first work-item, or wave 0 where lanes share the work or tasks may be woken. */
+struct teller {
+    bool wave;
+    bool begun; /* that the tile has begun, rather than that it is done */
+};
+
+static void notify_one(cg *g, const et_notify *n, const struct teller *by) {
+    const et_event *e = &g->p->events[n->event];
+    bool wakes = cg_wakes(g, n->event, by->begun);
+    int64_t stride[ET_MAX_RANK];
+    val index[ET_MAX_RANK], one = cg_i32(g, 1);
+    cg_strides(g, e, stride);
+    val word = cg_i32(g, by->begun ? g->queues.begun[n->event] : e->base);
+    for (int k = 0; k < e->rank; k++) {
+        index[k] = cg_emit(g, n->index[k]);
+        if (wakes) index[k] = cg_uniform(g, index[k]);
+        word = cg_add(g, word, cg_muli(g, index[k], stride[k]));
+    }
+    if (!by->wave) {
+        arrive(g, word);
+    } else if (!wakes) {
+        cg_atomic_tell(g, LLVMAtomicRMWBinOpAdd, cg_word(g, word), one);
+    } else {
+        val old = cg_atomic_once(g, LLVMAtomicRMWBinOpAdd, cg_word(g, word), one);
+        cg_arrived(g, n->event, by->begun, index, old);
+    }
+}
+
+/* By the lanes of a wave. */
+static void notify_many(cg *g, const et_notify *n) {
+    const et_event *e = &g->p->events[n->event];
+    bool wakes = cg_wakes(g, n->event, false);
+    et_wait w = {.event = n->event, .nvars = n->nvars};
+    for (int i = 0; i < e->rank; i++)
+        w.lo[i] = w.hi[i] = n->index[i];
+    memcpy(w.vars, n->vars, sizeof w.vars);
+    cg_box box;
+    cg_for f;
+    cg_if on;
+    val zero = cg_i32(g, 0), inside, need, last = NULL;
+    cg_box_begin(g, &w, &box);
+    bool loop = box.most < 0 || box.most > g->t->wave;
+    val item = g->lane;
+    if (loop)
+        item =
+            cg_add(g, cg_for_begin(g, &f, zero, box.total, cg_i32(g, g->t->wave), false, 0, NULL),
+                   g->lane);
+    val word = cg_box_place(g, &box, item, &inside, wakes ? &need : NULL);
+    cg_if_begin(g, &on, inside);
+    val old = arrive(g, word);
+    if (wakes) last = cg_icmp(g, LLVMIntEQ, cg_addi(g, old, 1), need);
+    cg_if_end(g, &on);
+    if (wakes) {
+        val phi = LLVMBuildPhi(g->b, g->i1, ""), no = LLVMConstInt(g->i1, 0, false);
+        LLVMAddIncoming(phi, (val[]){last, no}, (block[]){on.then, on.otherwise}, 2);
+        cg_wake_lanes(g, n->event, phi, cg_addi(g, word, -e->base));
+    }
+    if (loop) cg_for_end(g, &f, NULL);
+}
+
+static void notify_all(cg *g, const et_grid *gr, const struct teller *by) {
+    for (int i = 0; i < gr->nnotifies; i++) {
+        const et_notify *n = &gr->notifies[i];
+        if (by->begun && g->queues.begun[n->event] < 0) continue;
+        val when = cg_applies(g, gr, n->when);
+        cg_if s;
+        int mark = cg_scope(g);
+        if (when) cg_if_begin(g, &s, when);
+        if (n->nvars)
+            notify_many(g, n);
+        else
+            notify_one(g, n, by);
+        if (when) cg_if_end(g, &s);
+        cg_scope_end(g, mark);
+    }
+}
+
+void cg_begin(cg *g, int grid) {
+    const et_grid *gr = &g->p->grids[grid];
+    bool any = false;
+    for (int i = 0; i < gr->nnotifies; i++)
+        any |= g->queues.begun[gr->notifies[i].event] >= 0;
+    if (!any) return;
+    cg_if me;
+    cg_if_begin(g, &me, cg_icmp(g, LLVMIntEQ, g->wave, cg_i32(g, 0)));
+    notify_all(g, gr, &(struct teller){.wave = true, .begun = true});
+    cg_if_end(g, &me);
+}
+
+void cg_notifies(cg *g, int grid) {
+    const et_grid *gr = &g->p->grids[grid];
+    if (!gr->nnotifies) {
+        cg_barrier(g); /* the next tile reuses the local buffers */
+        return;
+    }
+    struct teller by = {false, false};
+    bool weak = false, within = true;
+    for (int i = 0; i < gr->nnotifies; i++) {
+        weak |= cg_weakened(g, gr->notifies[i].event);
+        within &= cg_within_die(g, gr->notifies[i].event);
+        by.wave |= gr->notifies[i].nvars > 0 || cg_wakes(g, gr->notifies[i].event, false);
+    }
+    cg_barrier_drain(g);
+    cg_if me;
+    cg_if_begin(g, &me, cg_icmp(g, LLVMIntEQ, by.wave ? g->wave : g->tid, cg_i32(g, 0)));
+    if (!within) /* else the barrier saw to it that all stores have reached the die's cache */
+        cg_fence(g, LLVMAtomicOrderingRelease, weak);
+    notify_all(g, gr, &by);
+    cg_if_end(g, &me);
+}

@@ -1,0 +1,227 @@
+/* ATTEND steps: softmax over cached positions in one pass.
+ *
+ * A power of two of lanes hold one position, eight consecutive d each; a wave works on several
+ * positions at a time and the waves take blocks of positions in turn. Every group of lanes keeps
+ * its own running maximum, sum and weighted values; groups are merged lane by lane, waves through
+ * LDS in their order. Scores are kept in base 2. */
+#include "codegen/internal.h"
+#include "ir/base/diag.h"
+#include <math.h>
+
+enum { PER_LANE = 8, MAX_HEADS = 8, MAX_UNROLL = 4 };
+
+struct attend {
+    const et_step *s;
+    int lanes;    /* holding one position */
+    int per_wave; /* positions */
+    int nheads;   /* in this pass */
+    int head0;
+    val slice;   /* of d: 0 .. lanes - 1 */
+    val owns;    /* this lane's d exist; NULL = always */
+    val clamped; /* slice, at most the last that exists */
+    val part;    /* lane group within the wave */
+    val pextent;
+    val q[MAX_HEADS][PER_LANE];
+};
+
+/* Running state of one head: maximum, sum, values. Laid out flat so that loops can carry it. */
+enum { STATE = 2 + PER_LANE };
+
+static double least(void) {
+    return -1e38; /* below any score, and its difference to any score is finite */
+}
+
+/* E(d) at this lane's eight d, zero where there are none. */
+static void load_slice(cg *g, const struct attend *a, et_expr e, val *out) {
+    const et_step *s = a->s;
+    if (s->depth % PER_LANE == 0) {
+        int u = cg_fresh_var(g, "u", s->depth / PER_LANE);
+        cg_bind(g, u, a->clamped, a->lanes > 1);
+        cg_emit_n(g, e, s->dvar, et_mul(g->x, et_var(g->x, u), et_int(g->x, PER_LANE)), PER_LANE,
+                  out);
+        for (int j = 0; j < PER_LANE; j++) {
+            if (LLVMTypeOf(out[j]) == g->i32) out[j] = LLVMBuildSIToFP(g->b, out[j], g->f32, "");
+            if (a->owns) out[j] = cg_select(g, a->owns, out[j], cg_f32(g, 0));
+        }
+        return;
+    }
+    for (int j = 0; j < PER_LANE; j++) {
+        int mark = cg_scope(g);
+        val d = cg_addi(g, cg_muli(g, a->slice, PER_LANE), j);
+        val in = cg_icmp(g, LLVMIntSLT, d, cg_i32(g, s->depth));
+        cg_bind(g, s->dvar, cg_select(g, in, d, cg_i32(g, 0)), true);
+        out[j] = cg_select(g, in, cg_emit_f32(g, e), cg_f32(g, 0));
+        cg_scope_end(g, mark);
+    }
+}
+
+static void load_queries(cg *g, struct attend *a) {
+    for (int h = 0; h < a->nheads; h++) {
+        int mark = cg_scope(g);
+        et_expr q = et_subst_var(g->x, a->s->q, a->s->hvar, et_int(g->x, a->head0 + h));
+        load_slice(g, a, q, a->q[h]);
+        for (int j = 0; j < PER_LANE; j++) /* scores come out scaled, in base 2 */
+            a->q[h][j] = cg_fmul(g, a->q[h][j], cg_f32(g, a->s->scale * M_LOG2E));
+        cg_scope_end(g, mark);
+    }
+}
+
+static val score(cg *g, const struct attend *a, int h, val *k, val valid) {
+    val sum = cg_fmul(g, a->q[h][0], k[0]);
+    for (int j = 1; j < PER_LANE; j++)
+        sum = cg_fma(g, a->q[h][j], k[j], sum);
+    for (int m = 1; m < a->lanes; m *= 2)
+        sum = cg_fadd(g, sum, cg_shuffle_xor(g, sum, m));
+    return cg_select(g, valid, sum, cg_f32(g, least()));
+}
+
+static val minus(cg *g, val x, val y) {
+    return LLVMBuildFSub(g->b, x, y, "");
+}
+
+/* Take N positions per lane group into the state. */
+static void absorb(cg *g, const struct attend *a, int n, val k[][PER_LANE], val v[][PER_LANE],
+                   val *valid, val *state) {
+    for (int h = 0; h < a->nheads; h++) {
+        val *st = state + h * STATE, s[MAX_UNROLL], top = st[0];
+        for (int i = 0; i < n; i++) {
+            s[i] = score(g, a, h, k[i], valid[i]);
+            top = cg_fmax(g, top, s[i]);
+        }
+        val shrink = cg_exp2(g, minus(g, st[0], top));
+        st[0] = top;
+        st[1] = cg_fmul(g, st[1], shrink);
+        for (int j = 0; j < PER_LANE; j++)
+            st[2 + j] = cg_fmul(g, st[2 + j], shrink);
+        for (int i = 0; i < n; i++) {
+            val p = cg_select(g, valid[i], cg_exp2(g, minus(g, s[i], top)), cg_f32(g, 0));
+            st[1] = cg_fadd(g, st[1], p);
+            for (int j = 0; j < PER_LANE; j++)
+                st[2 + j] = cg_fma(g, p, v[i][j], st[2 + j]);
+        }
+    }
+}
+
+static void scan_positions(cg *g, const struct attend *a, val *state) {
+    const et_step *s = a->s;
+    int waves = g->p->workgroup / g->t->wave, unroll = a->nheads <= 4 ? MAX_UNROLL : 2;
+    val first = cg_muli(g, g->wave, a->per_wave);
+    int stride = waves * a->per_wave;
+    cg_for f;
+    val block0 = cg_for_begin(g, &f, first, a->pextent, cg_i32(g, (int64_t)stride * unroll), false,
+                              a->nheads * STATE, state);
+    val k[MAX_UNROLL][PER_LANE], v[MAX_UNROLL][PER_LANE], valid[MAX_UNROLL];
+    val last = cg_addi(g, a->pextent, -1);
+    for (int i = 0; i < unroll; i++) {
+        int mark = cg_scope(g);
+        val p = cg_add(g, cg_addi(g, block0, (int64_t)i * stride), a->part);
+        valid[i] = cg_icmp(g, LLVMIntSLT, p, a->pextent);
+        p = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){p, last});
+        cg_bind(g, s->pvar, p, true);
+        load_slice(g, a, s->k, k[i]);
+        load_slice(g, a, s->v, v[i]);
+        cg_scope_end(g, mark);
+    }
+    absorb(g, a, unroll, k, v, valid, state);
+    cg_for_end(g, &f, state);
+}
+
+/* Merge the state of the lane MASK away into this one's. */
+static void merge_lanes(cg *g, const struct attend *a, int mask, val *state) {
+    for (int h = 0; h < a->nheads; h++) {
+        val *st = state + h * STATE, other = cg_shuffle_xor(g, st[0], mask);
+        val top = cg_fmax(g, st[0], other);
+        val mine = cg_exp2(g, minus(g, st[0], top)), theirs = cg_exp2(g, minus(g, other, top));
+        st[0] = top;
+        for (int j = 1; j < STATE; j++) {
+            val o = cg_fmul(g, cg_shuffle_xor(g, st[j], mask), theirs);
+            st[j] = cg_fma(g, st[j], mine, o);
+        }
+    }
+}
+
+static val scratch_ptr(cg *g, const struct attend *a, val wave, val head, val d) {
+    const et_local *l = &g->f->locals[a->s->scratch];
+    val row = cg_add(g, cg_muli(g, wave, l->dim[1]), head);
+    return cg_local_ptr(g, a->s->scratch, cg_add(g, cg_muli(g, row, l->pitch), d));
+}
+
+/* Lane group 0 of each wave leaves the wave's state in scratch. */
+static void leave(cg *g, const struct attend *a, val *state) {
+    const et_step *s = a->s;
+    cg_if in, own;
+    cg_if_begin(g, &in, cg_icmp(g, LLVMIntEQ, a->part, cg_i32(g, 0)));
+    for (int h = 0; h < a->nheads; h++) {
+        val *st = state + h * STATE, head = cg_i32(g, a->head0 + h);
+        for (int j = 0; j < PER_LANE; j++) {
+            val d = cg_addi(g, cg_muli(g, a->slice, PER_LANE), j);
+            bool sure = s->depth == a->lanes * PER_LANE;
+            if (!sure) cg_if_begin(g, &own, cg_icmp(g, LLVMIntSLT, d, cg_i32(g, s->depth)));
+            LLVMBuildStore(g->b, st[2 + j], scratch_ptr(g, a, g->wave, head, d));
+            if (!sure) cg_if_end(g, &own);
+        }
+        cg_if_begin(g, &own, cg_icmp(g, LLVMIntEQ, a->slice, cg_i32(g, 0)));
+        LLVMBuildStore(g->b, st[0], scratch_ptr(g, a, g->wave, head, cg_i32(g, s->depth)));
+        LLVMBuildStore(g->b, st[1], scratch_ptr(g, a, g->wave, head, cg_i32(g, s->depth + 1)));
+        cg_if_end(g, &own);
+    }
+    cg_if_end(g, &in);
+}
+
+static void merge_waves(cg *g, const struct attend *a) {
+    const et_step *s = a->s;
+    int waves = g->p->workgroup / g->t->wave;
+    int64_t total = (int64_t)s->heads * s->depth;
+    cg_items items;
+    val item = cg_items_begin(g, &items, cg_i32(g, total), total), depth = cg_i32(g, s->depth);
+    val h = LLVMBuildUDiv(g->b, item, depth, ""), d = LLVMBuildURem(g->b, item, depth, "");
+    val m[64], top = NULL, sum = cg_f32(g, 0), out = cg_f32(g, 0);
+    et_check(waves <= 64);
+    for (int w = 0; w < waves; w++) {
+        m[w] = LLVMBuildLoad2(g->b, g->f32, scratch_ptr(g, a, cg_i32(g, w), h, depth), "");
+        top = top ? cg_fmax(g, top, m[w]) : m[w];
+    }
+    for (int w = 0; w < waves; w++) {
+        val weight = cg_exp2(g, minus(g, m[w], top)), wave = cg_i32(g, w);
+        val l = LLVMBuildLoad2(g->b, g->f32, scratch_ptr(g, a, wave, h, cg_addi(g, depth, 1)), "");
+        val o = LLVMBuildLoad2(g->b, g->f32, scratch_ptr(g, a, wave, h, d), "");
+        sum = cg_fma(g, l, weight, sum);
+        out = cg_fma(g, o, weight, out);
+    }
+    out = LLVMBuildFDiv(g->b, out, sum, "");
+    LLVMSetMetadata(out, g->md_fpmath, g->fpmath);
+    val at = cg_add(g, cg_muli(g, h, g->f->locals[s->out].pitch), d);
+    LLVMBuildStore(g->b, out, cg_local_ptr(g, s->out, at));
+    cg_items_end(g, &items);
+}
+
+void cg_step_attend(cg *g, const et_step *s) {
+    struct attend a = {.s = s, .lanes = 1};
+    while (a.lanes * PER_LANE < s->depth)
+        a.lanes *= 2;
+    a.per_wave = g->t->wave / a.lanes;
+    a.slice = LLVMBuildAnd(g->b, g->lane, cg_i32(g, a.lanes - 1), "");
+    a.part = LLVMBuildUDiv(g->b, g->lane, cg_i32(g, a.lanes), "");
+    int slices = s->depth / PER_LANE;
+    a.clamped = a.slice;
+    if (slices < a.lanes && s->depth % PER_LANE == 0) {
+        a.owns = cg_icmp(g, LLVMIntSLT, a.slice, cg_i32(g, slices));
+        a.clamped = cg_select(g, a.owns, a.slice, cg_i32(g, slices - 1));
+    }
+    a.pextent = cg_uniform(g, cg_emit(g, s->pextent));
+    for (a.head0 = 0; a.head0 < s->heads; a.head0 += MAX_HEADS) {
+        a.nheads = s->heads - a.head0 < MAX_HEADS ? s->heads - a.head0 : MAX_HEADS;
+        int mark = cg_scope(g);
+        val state[MAX_HEADS * STATE];
+        load_queries(g, &a);
+        for (int i = 0; i < a.nheads * STATE; i++)
+            state[i] = cg_f32(g, i % STATE ? 0 : least());
+        scan_positions(g, &a, state);
+        for (int m = a.lanes; m < g->t->wave; m *= 2)
+            merge_lanes(g, &a, m, state);
+        leave(g, &a, state);
+        cg_scope_end(g, mark);
+    }
+    cg_barrier(g);
+    merge_waves(g, &a);
+}

@@ -1,0 +1,508 @@
+/* CONTRACT steps: matrix instructions over chunks of k.
+ *
+ * A wave owns a group of n rows of b and a part of every chunk of k. b comes straight from memory
+ * to registers, a chunk at a time, the first even ahead of the tile's waits; against it go the rows
+ * of a, sixteen at a time, through LDS. b is the A operand of the instruction, so a lane ends up
+ * with a few consecutive n of one m. A b that is not contiguous along k goes through LDS as well.
+ */
+#include "codegen/step/contract.h"
+#include "ir/base/diag.h"
+#include <string.h>
+
+/* ---- how the step is cut up ---- */
+
+/* The buffer for a holds 16 rows at a time: as much k per chunk as fits there and in registers. */
+static void plan_direct(et_contract *c, const et_local *a, int loads) {
+    const et_step *s = c->s;
+    int wide = s->wk * c->unit_k, pad = a->pitch - s->kc, per = c->nsub * s->nacc;
+    int units = (s->tm * a->pitch / 16 - pad) / wide;
+    int most = loads * c->piece / c->lane_k / per;
+    if (units > most) units = most;
+    if (units < 1) units = 1;
+    if (c->k > 0) { /* chunks of one size */
+        int64_t all = (c->k + wide - 1) / wide, n = (all + units - 1) / units;
+        units = (int)((all + n - 1) / n);
+    }
+    c->units = units;
+    c->kc = units * wide;
+    c->pitch_a = c->kc + pad;
+    c->nload = units * per;
+}
+
+/* The k of a tile that has any. Where that is a choice between some and none, *OUT_COND says when
+ * there is any; else it is none. */
+static et_expr full_extent(cg *g, const et_step *s, et_expr *out_cond) {
+    et_node_x x = *et_x(g->x, s->kextent);
+    int64_t none;
+    *out_cond = ET_NO_EXPR;
+    if (x.op != ET_X_SELECT || !et_is_int(g->x, x.ops[2], &none) || none) return s->kextent;
+    *out_cond = x.ops[0];
+    return x.ops[1];
+}
+
+static void plan(cg *g, et_contract *c) {
+    const et_step *s = c->s;
+    c->fr = et_target_fragment(g->t, s->operand);
+    int groups = c->fr->groups, kw = s->kc / s->wk;
+    c->size = et_dtype_bytes(s->operand);
+    c->lane_k = c->fr->lane_k > 16 / c->size ? c->fr->lane_k : 16 / c->size;
+    while (kw % (c->lane_k * groups))
+        c->lane_k /= 2;
+    c->piece = c->lane_k < 16 / c->size ? c->lane_k : 16 / c->size;
+    c->unit_k = c->lane_k * groups;
+    c->results = 256 / g->t->wave;
+    c->nsub = s->tn / s->wn / 16;
+    c->msub = s->tm / 16;
+    c->extent = full_extent(g, s, &c->cond);
+    if (!et_is_int(g->x, c->extent, &c->k)) c->k = -1;
+    c->direct = true;
+    for (int i = 0; i < s->nacc; i++)
+        c->direct &= cg_contract_direct(g, s, s->b[i], c->piece);
+    if (!c->direct && s->stage_b < 0)
+        et_bug("%s: b is not contiguous along k and there is no buffer to stage it", g->f->name);
+    c->kc = s->kc;
+    c->units = kw / c->unit_k;
+    c->pitch_a = g->f->locals[s->stage_a].pitch;
+    if (c->direct) plan_direct(c, &g->f->locals[s->stage_a], g->t->loads);
+    c->chunks = c->k < 0 ? -1 : c->k <= c->kc ? 1 : (c->k + c->kc - 1) / c->kc;
+    c->tail = c->k < 0 || c->chunks * c->kc != c->k;
+}
+
+const char *cg_contract_problem(cg *g, const et_step *s) {
+    et_contract c = {.s = s};
+    bool direct = true;
+    c.fr = et_target_fragment(g->t, s->operand);
+    int size = et_dtype_bytes(s->operand);
+    int piece = c.fr->lane_k < 16 / size ? 16 / size : c.fr->lane_k;
+    while (s->kc / s->wk % (piece * c.fr->groups))
+        piece /= 2;
+    piece = piece < 16 / size ? piece : 16 / size;
+    for (int i = 0; i < s->nacc; i++)
+        direct &= cg_contract_direct(g, s, s->b[i], piece);
+    if (!direct && s->stage_b < 0)
+        return "b is not contiguous along k and there is no buffer to stage it";
+    plan(g, &c);
+    int sums = s->nacc * c.msub * c.nsub;
+    if (sums <= ET_MAX_SUMS && c.nload <= ET_MAX_FRAGMENTS) return NULL;
+    return et_printf(g->arena, "a wave cannot hold %d sums of 16 x 16 and %d rows of b", sums,
+                     c.nload);
+}
+
+bool cg_contract_early(cg *g, const et_step *s) {
+    et_contract c = {.s = s};
+    plan(g, &c);
+    if (!c.direct || c.cond.id || cg_reads_mutable(g, s->nlive) || cg_reads_mutable(g, s->kextent))
+        return false;
+    for (int i = 0; i < s->nacc; i++)
+        if (cg_reads_mutable(g, s->b[i])) return false;
+    return true;
+}
+
+/* The row of the first operand that this lane holds. */
+static val held_row(cg *g, et_frag_rows rows, val low, val high) {
+    switch (rows) {
+    case ET_ROWS_PAIRED:
+        return LLVMBuildOr(g->b, LLVMBuildLShr(g->b, low, cg_i32(g, 1), ""),
+                           LLVMBuildAnd(g->b, cg_muli(g, low, 8), cg_i32(g, 8), ""), "");
+    case ET_ROWS_TURNED:
+        return LLVMBuildAnd(g->b, cg_add(g, low, cg_muli(g, high, 8)), cg_i32(g, 15), "");
+    default:
+        return low;
+    }
+}
+
+static void begin_loads(cg *g, et_contract *c) {
+    c->kend = cg_emit(g, c->extent);
+    if (!c->direct) return;
+    cg_contract_rows(g, c);
+    cg_contract_load(g, c, cg_i32(g, 0), c->first);
+}
+
+et_contract *cg_contract_begin(cg *g, const et_step *s) {
+    et_contract *c = et_alloc(g->arena, sizeof *c);
+    c->s = s;
+    plan(g, c);
+    val wn = cg_i32(g, s->wn);
+    val ng = s->wn == 1 ? cg_i32(g, 0) : LLVMBuildURem(g->b, g->wave, wn, "");
+    c->ks = s->wk == 1 ? cg_i32(g, 0) : LLVMBuildUDiv(g->b, g->wave, wn, "");
+    c->n0 = cg_muli(g, ng, (int64_t)c->nsub * 16);
+    val high = LLVMBuildLShr(g->b, g->lane, cg_i32(g, 4), "");
+    c->lane_m = LLVMBuildAnd(g->b, g->lane, cg_i32(g, 15), "");
+    c->lane_n = held_row(g, c->fr->rows, c->lane_m, high);
+    c->lane_k0 = c->fr->groups == 1 ? cg_i32(g, 0) : cg_muli(g, high, c->lane_k);
+    c->lane_out = cg_muli(g, high, c->results);
+    c->kpart = cg_muli(g, c->ks, c->kc / s->wk);
+    if (!c->cond.id) begin_loads(g, c);
+    return c;
+}
+
+/* ---- matrix instructions ---- */
+
+static LLVMTypeRef element_type(cg *g, const et_fragment *fr) {
+    LLVMTypeRef type[] = {[ET_FRAG_F32] = g->f32,
+                          [ET_FRAG_F16] = g->f16,
+                          [ET_FRAG_BF16] = g->bf16,
+                          [ET_FRAG_I16] = g->i16};
+    return type[fr->element];
+}
+
+/* Part I of a fragment as the instruction takes it. */
+static val operand(cg *g, const et_contract *c, val v, int i) {
+    LLVMTypeRef e = element_type(g, c->fr);
+    int n = c->fr->lane_k;
+    LLVMTypeRef all = c->lane_k == 1 ? e : LLVMVectorType(e, (unsigned)c->lane_k);
+    v = LLVMBuildBitCast(g->b, v, all, "");
+    if (c->lane_k == n) return v;
+    if (n == 1) return cg_extract(g, v, i);
+    val mask[16];
+    for (int j = 0; j < n; j++)
+        mask[j] = cg_i32(g, i * n + j);
+    return LLVMBuildShuffleVector(g->b, v, LLVMGetPoison(all), LLVMConstVector(mask, (unsigned)n),
+                                  "");
+}
+
+/* One k without a matrix instruction: result v is of the row that lane v of these sixteen holds. As
+ * text, because of LLVM's own instructions each would fetch the lane's value by one of its own. */
+static val multiply_add(cg *g, const et_contract *c, val a, val b, val acc) {
+    LLVMTypeRef t[] = {g->f32, g->f32, g->f32}, type = LLVMFunctionType(g->f32, t, 3, false);
+    unsigned convergent = LLVMGetEnumAttributeKindForName("convergent", 10);
+    for (int v = 0; v < c->results; v++) {
+        char text[128];
+        snprintf(text, sizeof text, c->fr->name, v);
+        val fma = LLVMGetInlineAsm(type, text, strlen(text), "=v,v,v,0", 8, false, false,
+                                   LLVMInlineAsmDialectATT, false);
+        val args[] = {a, b, cg_extract(g, acc, v)};
+        val sum = LLVMBuildCall2(g->b, type, fma, args, 3, "");
+        LLVMAddCallSiteAttribute(sum, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                                 LLVMCreateEnumAttribute(g->ctx, convergent, 0));
+        acc = LLVMBuildInsertElement(g->b, acc, sum, cg_i32(g, v), "");
+    }
+    return acc;
+}
+
+static val matrix(cg *g, const et_contract *c, val a, val b, val acc) {
+    val zero = cg_i32(g, 0);
+    for (int i = 0; i < c->lane_k / c->fr->lane_k; i++) {
+        val args[] = {operand(g, c, a, i), operand(g, c, b, i), acc, zero, zero, zero};
+        LLVMTypeRef types[] = {LLVMTypeOf(acc), LLVMTypeOf(args[0])};
+        switch (c->fr->kind) {
+        case ET_FRAG_MFMA:
+            acc = cg_call(g, c->fr->name, 0, NULL, 6, args);
+            break;
+        case ET_FRAG_WMMA:
+            acc = cg_call(g, c->fr->name, 2, types, 3, args);
+            break;
+        case ET_FRAG_FMA:
+            acc = multiply_add(g, c, args[0], args[1], acc);
+            break;
+        }
+    }
+    return acc;
+}
+
+/* The fragment of 16 staged rows, ROW for this lane, at k within the chunk. */
+static val staged_fragment(cg *g, const et_contract *c, int local, int pitch, val row, val k) {
+    val at = cg_add(g, cg_muli(g, row, pitch), cg_add(g, k, c->lane_k0));
+    val v = LLVMBuildLoad2(g->b, cg_fragment_type(g, c), cg_local_ptr(g, local, at), "");
+    LLVMSetAlignment(v, (unsigned)(pitch % c->piece ? c->size : c->piece * c->size));
+    return v;
+}
+
+static int sum_at(const et_contract *c, int i, int ms, int ns) {
+    return (i * c->msub + ms) * c->nsub + ns;
+}
+
+static int sums(const et_contract *c) {
+    return c->s->nacc * c->msub * c->nsub;
+}
+
+/* ---- b in registers ---- */
+
+/* The products of 16 rows of a with B into the first piece of every sum. */
+static void multiply_direct(cg *g, const et_contract *c, val chunk, val *b, val *acc) {
+    const et_step *s = c->s;
+    val row = c->lane_m;
+    if (c->slots) { /* rows past the slot's repeat: nobody looks at their sums */
+        val apart = LLVMBuildSub(g->b, cg_i32(g, 4), c->slots, ""),
+            slot = cg_low_bits(g, chunk, c->slots);
+        row = cg_add(g, cg_low_bits(g, row, apart), LLVMBuildShl(g->b, slot, apart, ""));
+    }
+    int ahead = g->t->loads / 2 * c->piece / c->lane_k;
+    for (int u0 = 0; u0 < c->units; u0 += ahead) {
+        val a[ET_MAX_FRAGMENTS], keep = cg_i32(g, 0);
+        int n = c->units - u0 < ahead ? c->units - u0 : ahead;
+        for (int u = 0; u < n; u++) {
+            val k = cg_addi(g, c->kpart, (int64_t)(u0 + u) * c->unit_k);
+            a[u] = staged_fragment(g, c, s->stage_a, c->pitch_a, row, k);
+        }
+        /* All of these loads first, or each would be waited for alone. */
+        cg_call(g, "llvm.amdgcn.sched.barrier", 0, NULL, 1, &keep);
+        for (int u = 0; u < n; u++)
+            for (int i = 0; i < s->nacc; i++)
+                for (int ns = 0; ns < c->nsub; ns++, b++) {
+                    val *sum = &acc[sum_at(c, i, 0, ns)];
+                    *sum = matrix(g, c, *b, a[u], *sum);
+                }
+    }
+}
+
+/* The pieces of m take turns in the first place, so that one body serves them all. */
+static void rotate(const et_contract *c, val *acc) {
+    for (int i = 0; i < c->s->nacc; i++)
+        for (int ns = 0; ns < c->nsub; ns++) {
+            val first = acc[sum_at(c, i, 0, ns)];
+            for (int ms = 0; ms + 1 < c->msub; ms++)
+                acc[sum_at(c, i, ms, ns)] = acc[sum_at(c, i, ms + 1, ns)];
+            acc[sum_at(c, i, c->msub - 1, ns)] = first;
+        }
+}
+
+static void stage_piece(cg *g, const et_contract *c, val chunk, val row0) {
+    const et_step *s = c->s;
+    if (c->chunks != 1 || c->msub > 1) cg_barrier(g); /* what was staged before has been read */
+    et_stage st = {s->a,       s->mvar,    16,    row0,     c->mlive,
+                   s->stage_a, c->pitch_a, chunk, c->slots, c->nchunks};
+    if (row0) {
+        val left = LLVMBuildSub(g->b, c->mlive, row0, "");
+        st.live = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){left, cg_i32(g, 16)});
+    }
+    cg_contract_stage(g, c, &st);
+    cg_barrier(g);
+}
+
+static void one_piece(cg *g, const et_contract *c, val chunk, val row0, val *b, val *acc) {
+    cg_if due;
+    if (c->slots) {
+        val slot = cg_low_bits(g, chunk, c->slots);
+        cg_if_begin(g, &due, cg_icmp(g, LLVMIntEQ, slot, cg_i32(g, 0)));
+    }
+    stage_piece(g, c, chunk, row0);
+    if (c->slots) cg_if_end(g, &due);
+    multiply_direct(g, c, chunk, b, acc);
+}
+
+static void all_pieces(cg *g, const et_contract *c, val chunk, val *b, val *acc) {
+    if (c->msub == 1) {
+        one_piece(g, c, chunk, NULL, b, acc);
+        return;
+    }
+    cg_for f;
+    val row0 =
+        cg_for_begin(g, &f, cg_i32(g, 0), cg_i32(g, c->s->tm), cg_i32(g, 16), true, sums(c), acc);
+    val old[ET_MAX_SUMS];
+    memcpy(old, acc, (size_t)sums(c) * sizeof *old);
+    cg_if live;
+    cg_if_begin(g, &live, cg_icmp(g, LLVMIntSLT, row0, c->mlive));
+    one_piece(g, c, chunk, row0, b, acc);
+    cg_if_end(g, &live);
+    for (int i = 0; i < sums(c); i++) {
+        if (acc[i] == old[i]) continue;
+        val phi = LLVMBuildPhi(g->b, LLVMTypeOf(old[i]), "");
+        LLVMAddIncoming(phi, (val[]){acc[i], old[i]}, (block[]){live.then, live.otherwise}, 2);
+        acc[i] = phi;
+    }
+    rotate(c, acc);
+    cg_for_end(g, &f, acc);
+}
+
+/* Carried from chunk to chunk: the sums, then b of the chunk to come. Its registers are loaded
+ * again as soon as they have been used, so the loads run while the next rows of a are staged. */
+static void chunks_direct(cg *g, const et_contract *c, val chunks, val *carried) {
+    val chunk = cg_i32(g, 0), *b = carried + sums(c);
+    memcpy(b, c->first, (size_t)c->nload * sizeof *b);
+    if (c->chunks == 1) {
+        all_pieces(g, c, chunk, b, carried);
+        return;
+    }
+    cg_for f;
+    chunk = cg_for_begin(g, &f, chunk, chunks, cg_i32(g, 1), c->chunks > 0, sums(c) + c->nload,
+                         carried);
+    all_pieces(g, c, chunk, b, carried);
+    val next = cg_addi(g, chunk, 1), loaded[ET_MAX_FRAGMENTS];
+    cg_if more;
+    cg_if_begin(g, &more, cg_icmp(g, LLVMIntSLT, next, chunks));
+    cg_contract_load(g, c, next, loaded);
+    cg_if_end(g, &more);
+    for (int i = 0; i < c->nload; i++) {
+        LLVMTypeRef t = LLVMTypeOf(loaded[i]);
+        b[i] = LLVMBuildPhi(g->b, t, "");
+        LLVMAddIncoming(b[i], (val[]){loaded[i], LLVMGetPoison(t)},
+                        (block[]){more.then, more.otherwise}, 2);
+    }
+    cg_for_end(g, &f, carried);
+}
+
+/* ---- b through LDS ---- */
+
+static void multiply_staged(cg *g, const et_contract *c, int i, int ms, val k, int units,
+                            val *acc) {
+    const et_step *s = c->s;
+    int pitch_b = g->f->locals[s->stage_b].pitch;
+    for (int u = 0; u < units; u++) {
+        val ku = cg_addi(g, k, (int64_t)u * c->unit_k);
+        val m = cg_addi(g, c->lane_m, (int64_t)16 * ms);
+        val a = staged_fragment(g, c, s->stage_a, c->pitch_a, m, ku);
+        for (int ns = 0; ns < c->nsub; ns++) {
+            val n = cg_add(g, cg_addi(g, c->n0, (int64_t)16 * ns), c->lane_n);
+            val b = staged_fragment(g, c, s->stage_b, pitch_b, n, ku);
+            val *sum = &acc[sum_at(c, i, ms, ns)];
+            *sum = matrix(g, c, b, a, *sum);
+        }
+    }
+}
+
+static void live_pieces(cg *g, const et_contract *c, int i, val k, int units, val *acc) {
+    for (int ms = 0; ms < c->msub; ms++) {
+        val old[ET_MAX_SUMS];
+        memcpy(old, acc, (size_t)sums(c) * sizeof *old);
+        cg_if live;
+        if (ms) cg_if_begin(g, &live, cg_icmp(g, LLVMIntSLT, cg_i32(g, 16 * ms), c->mlive));
+        multiply_staged(g, c, i, ms, k, units, acc);
+        if (!ms) continue;
+        cg_if_end(g, &live);
+        for (int ns = 0; ns < c->nsub; ns++) {
+            int at = sum_at(c, i, ms, ns);
+            val phi = LLVMBuildPhi(g->b, LLVMTypeOf(old[at]), "");
+            LLVMAddIncoming(phi, (val[]){acc[at], old[at]}, (block[]){live.then, live.otherwise},
+                            2);
+            acc[at] = phi;
+        }
+    }
+}
+
+static void one_staged(cg *g, const et_contract *c, int i, val chunk, val *acc) {
+    const et_step *s = c->s;
+    int pitch_b = g->f->locals[s->stage_b].pitch, units = c->units, some = units < 4 ? units : 4;
+    while (units % some)
+        some--;
+    et_stage st = {s->b[i], s->nvar, s->tn, NULL, c->nlive, s->stage_b, pitch_b, chunk, NULL, NULL};
+    cg_contract_stage(g, c, &st);
+    cg_barrier(g);
+    val u = cg_i32(g, 0);
+    cg_for f;
+    if (units > some)
+        u = cg_for_begin(g, &f, u, cg_i32(g, units), cg_i32(g, some), true, sums(c), acc);
+    live_pieces(g, c, i, cg_add(g, c->kpart, cg_muli(g, u, c->unit_k)), some, acc);
+    if (units > some) cg_for_end(g, &f, acc);
+}
+
+static void chunks_staged(cg *g, const et_contract *c, val chunks, val *acc) {
+    const et_step *s = c->s;
+    val chunk = cg_i32(g, 0);
+    cg_for f;
+    if (c->chunks != 1) {
+        chunk = cg_for_begin(g, &f, chunk, chunks, cg_i32(g, 1), c->chunks > 0, sums(c), acc);
+        cg_barrier(g);
+    }
+    et_stage st = {s->a, s->mvar, s->tm, NULL, c->mlive, s->stage_a, c->pitch_a, chunk, NULL, NULL};
+    cg_contract_stage(g, c, &st);
+    for (int i = 0; i < s->nacc; i++) {
+        if (i) cg_barrier(g); /* the rows of the product before have been read */
+        one_staged(g, c, i, chunk, acc);
+    }
+    if (c->chunks != 1) cg_for_end(g, &f, acc);
+}
+
+/* ---- results ---- */
+
+static void write_acc(cg *g, const et_contract *c, val *acc) {
+    const et_step *s = c->s;
+    for (int ms = 0; ms < c->msub; ms++) {
+        cg_if live;
+        if (ms) cg_if_begin(g, &live, cg_icmp(g, LLVMIntSLT, cg_i32(g, 16 * ms), c->mlive));
+        for (int i = 0; i < s->nacc; i++)
+            for (int ns = 0; ns < c->nsub; ns++) {
+                const et_local *l = &g->f->locals[s->acc[i]];
+                val m =
+                    cg_add(g, cg_add(g, cg_muli(g, c->ks, s->tm), cg_i32(g, 16 * ms)), c->lane_m);
+                val n = cg_add(g, cg_addi(g, c->n0, 16 * ns), c->lane_out);
+                val at = cg_add(g, cg_muli(g, m, l->pitch), n);
+                val st =
+                    LLVMBuildStore(g->b, acc[sum_at(c, i, ms, ns)], cg_local_ptr(g, s->acc[i], at));
+                LLVMSetAlignment(st, l->pitch % 4 ? 4 : 16);
+            }
+        if (ms) cg_if_end(g, &live);
+    }
+}
+
+/* The waves' parts of k, summed in their order into the first. */
+static void sum_parts(cg *g, const et_contract *c) {
+    const et_step *s = c->s;
+    LLVMTypeRef v4 = LLVMVectorType(g->f32, 4);
+    cg_barrier(g);
+    cg_items items;
+    val item = cg_items_begin(g, &items, cg_muli(g, c->mlive, s->tn / 4), -1);
+    val per = cg_i32(g, s->tn / 4);
+    val m = LLVMBuildUDiv(g->b, item, per, ""), n = LLVMBuildURem(g->b, item, per, "");
+    for (int i = 0; i < s->nacc; i++) {
+        const et_local *l = &g->f->locals[s->acc[i]];
+        unsigned align = l->pitch % 4 ? 4 : 16;
+        val at = cg_add(g, cg_muli(g, m, l->pitch), cg_muli(g, n, 4)), sum = NULL;
+        val ptr = cg_local_ptr(g, s->acc[i], at);
+        for (int w = 0; w < s->wk; w++) {
+            val part =
+                LLVMBuildLoad2(g->b, v4, cg_gepi(g, ptr, (int64_t)w * s->tm * l->pitch * 4), "");
+            LLVMSetAlignment(part, align);
+            sum = sum ? LLVMBuildFAdd(g->b, sum, part, "") : part;
+        }
+        LLVMSetAlignment(LLVMBuildStore(g->b, sum, ptr), align);
+    }
+    cg_items_end(g, &items);
+}
+
+/* log2 of the chunks of a that fit where 16 rows of one do. */
+static val slots_of(cg *g, const et_contract *c) {
+    val args[] = {cg_addi(g, c->mlive, -1), LLVMConstInt(g->i1, 0, false)};
+    val zeros = cg_call(g, "llvm.ctlz", 1, &g->i32, 2, args); /* 32 for one row */
+    val bits = LLVMBuildSub(g->b, cg_i32(g, 32), zeros, "");
+    bits = cg_call(g, "llvm.umin", 1, &g->i32, 2, (val[]){bits, cg_i32(g, 4)});
+    return LLVMBuildSub(g->b, cg_i32(g, 4), bits, "");
+}
+
+static void all_chunks(cg *g, et_contract *c, val *carried) {
+    if (c->direct && c->chunks != 1) c->slots = slots_of(g, c);
+    val chunks = cg_i32(g, c->chunks);
+    if (c->chunks < 0)
+        chunks = LLVMBuildSDiv(g->b, cg_addi(g, c->kend, c->kc - 1), cg_i32(g, c->kc), "");
+    c->nchunks = chunks;
+    if (c->direct)
+        chunks_direct(g, c, chunks, carried);
+    else
+        chunks_staged(g, c, chunks, carried);
+}
+
+/* Where the tile has k at all; all its waves find the same. */
+static void chunks_if(cg *g, et_contract *c, val *carried) {
+    val old[ET_MAX_SUMS];
+    memcpy(old, carried, (size_t)sums(c) * sizeof *old);
+    val any = LLVMBuildZExt(g->b, cg_emit(g, c->cond), g->i32, "");
+    cg_if some;
+    cg_if_begin(g, &some, cg_icmp(g, LLVMIntNE, cg_uniform(g, any), cg_i32(g, 0)));
+    int mark = cg_scope(g);
+    begin_loads(g, c);
+    all_chunks(g, c, carried);
+    cg_scope_end(g, mark);
+    cg_if_end(g, &some);
+    for (int i = 0; i < sums(c); i++) {
+        val phi = LLVMBuildPhi(g->b, LLVMTypeOf(old[i]), "");
+        LLVMAddIncoming(phi, (val[]){carried[i], old[i]}, (block[]){some.then, some.otherwise}, 2);
+        carried[i] = phi;
+    }
+}
+
+void cg_contract_run(cg *g, et_contract *c) {
+    const et_step *s = c->s;
+    val carried[ET_MAX_FRAGMENTS + ET_MAX_SUMS];
+    if (sums(c) > ET_MAX_SUMS || c->nload > ET_MAX_FRAGMENTS)
+        et_bug("%s: a wave cannot hold %d sums and %d rows", g->f->name, sums(c), c->nload);
+    c->mlive = cg_emit(g, s->mlive);
+    c->nlive = cg_emit(g, s->nlive);
+    for (int i = 0; i < sums(c); i++)
+        carried[i] = LLVMConstNull(LLVMVectorType(g->f32, (unsigned)c->results));
+    if (c->cond.id)
+        chunks_if(g, c, carried);
+    else
+        all_chunks(g, c, carried);
+    write_acc(g, c, carried);
+    if (s->wk > 1) sum_parts(g, c);
+}

@@ -1,0 +1,58 @@
+/* contract.h - a CONTRACT step as one lane sees it; what the files that emit it share. */
+#ifndef ET_CODEGEN_CONTRACT_H
+#define ET_CODEGEN_CONTRACT_H
+
+#include "codegen/internal.h"
+
+enum {
+    ET_MAX_FRAGMENTS = 64, /* of b in a lane, for one unit of many accumulators */
+    ET_MAX_SUMS = 64,      /* 16 x 16 sums of a wave */
+};
+
+struct et_contract {
+    const et_step *s;
+    const et_fragment *fr;
+    bool direct;          /* b goes from memory to registers */
+    int size;             /* bytes of an operand element */
+    int lane_k;           /* consecutive k in one fragment of a lane */
+    int piece;            /* of which one load brings so many */
+    int unit_k;           /* k covered by one fragment of all lanes */
+    int results;          /* elements of a sum in one lane */
+    int nsub, msub;       /* 16-row pieces of this wave's n, of m */
+    int kc, units;        /* k per chunk, and units in a wave's part of it */
+    int pitch_a;          /* between staged rows of a */
+    int64_t k, chunks;    /* extent and chunks, -1 when known at run time only */
+    bool tail;            /* the last chunk is not full */
+    int nload;            /* fragments of b in one chunk */
+    et_expr extent, cond; /* k, where cond holds if there is one; elsewhere the sums are zero */
+    val mlive, nlive, kend;
+    /* Few rows of a leave room: 2^slots chunks are staged at once, rows 2^(4 - slots) apart. NULL:
+     * one. */
+    val slots;
+    val nchunks;
+    val n0, ks, kpart;                         /* of this wave */
+    val lane_m, lane_n, lane_k0;               /* of this lane: row of a, of b, first k */
+    val lane_out;                              /* first n of its results */
+    cg_addr row[ET_MAX_ACC][ET_MAX_FRAGMENTS]; /* rows of b */
+    val first[ET_MAX_FRAGMENTS];               /* the first chunk, loaded */
+};
+
+/* What to copy to LDS: E at rows row0 + r, r in [0, live), and the k of chunk CHUNK and, with
+ * SLOTS, those after it; rounded to the operand type, zero past the last k. */
+typedef struct {
+    et_expr e;
+    int rowvar, rows; /* rows: at most */
+    val row0, live;   /* row0 NULL: 0 */
+    int local, pitch;
+    val chunk, slots, chunks; /* chunks: how many there are, with slots */
+} et_stage;
+void cg_contract_stage(cg *, const et_contract *, const et_stage *);
+
+val cg_low_bits(cg *, val v, val bits); /* v mod 2^bits */
+LLVMTypeRef cg_fragment_type(cg *, const et_contract *);
+/* b of the wave's part of CHUNK. */
+void cg_contract_load(cg *, const et_contract *, val chunk, val *out);
+void cg_contract_rows(cg *, et_contract *); /* addresses of its rows */
+bool cg_contract_direct(cg *, const et_step *, et_expr b, int lane_k);
+
+#endif

@@ -1,0 +1,206 @@
+/* Operands of contractions on their way in: b from memory to registers, a (and a b that is not
+ * contiguous along k) to LDS. */
+#include "codegen/step/contract.h"
+#include "ir/base/diag.h"
+
+/* ---- b from memory ---- */
+
+bool cg_contract_direct(cg *g, const et_step *s, et_expr b, int lane_k) {
+    et_node_x x = *et_x(g->x, b);
+    if (x.op != ET_X_LOAD || x.i2 != ET_LOAD_TENSOR) return false;
+    if (g->p->tensors[x.i].shape.dtype != s->operand) return false;
+    et_expr off = cg_offset(g, x.i2, x.i, x.ops);
+    et_expr at0 = et_subst_var(g->x, off, s->kvar, et_int(g->x, 0));
+    et_expr rest = et_sub(g->x, off, et_var(g->x, s->kvar));
+    return !cg_mentions(g, rest, 1, &s->kvar) && rest.id == at0.id && cg_divisible(g, at0, lane_k);
+}
+
+static LLVMTypeRef bits_type(cg *g, int bytes) {
+    return bytes < 4 ? g->i16 : bytes == 4 ? g->i32 : LLVMVectorType(g->i32, (unsigned)bytes / 4);
+}
+
+LLVMTypeRef cg_fragment_type(cg *g, const et_contract *c) {
+    return bits_type(g, c->lane_k * c->size);
+}
+
+/* Zero the elements of V from the last k on. */
+static val mask_tail(cg *g, const et_contract *c, val v, val k) {
+    val zero = LLVMConstNull(LLVMTypeOf(v));
+    if (c->k >= 0 && c->k % c->piece == 0)
+        return cg_select(g, cg_icmp(g, LLVMIntSLT, k, c->kend), v, zero);
+    LLVMTypeRef e = c->size == 2 ? g->i16 : g->i32;
+    LLVMTypeRef vt = LLVMVectorType(e, (unsigned)c->piece);
+    val elems = LLVMBuildBitCast(g->b, v, vt, "");
+    val keep[16];
+    for (int j = 0; j < c->piece; j++)
+        keep[j] = cg_icmp(g, LLVMIntSLT, cg_addi(g, k, j), c->kend);
+    elems = cg_select(g, cg_vector(g, g->i1, c->piece, keep), elems, LLVMConstNull(vt));
+    return LLVMBuildBitCast(g->b, elems, LLVMTypeOf(v), "");
+}
+
+/* The piece of a row that is AHEAD elements past the lane's place at K0. */
+static val load_piece(cg *g, const et_contract *c, const cg_addr *row, val k0, int64_t ahead) {
+    val base = cg_gep(g, row->base, LLVMBuildSExt(g->b, cg_muli(g, k0, c->size), g->i64, ""));
+    val k = cg_add(g, k0, cg_addi(g, c->lane_k0, ahead));
+    val off = LLVMBuildZExt(g->b, row->lane, g->i64, "");
+    val ptr = cg_gepi(g, cg_gep(g, base, off), ahead * c->size);
+    if (c->tail) { /* past the end: the row's first elements instead, then zero */
+        val start = LLVMBuildSub(g->b, row->lane, cg_muli(g, c->lane_k0, c->size), "");
+        start = cg_gep(g, row->base, LLVMBuildZExt(g->b, start, g->i64, ""));
+        ptr = cg_select(g, cg_icmp(g, LLVMIntSLT, k, c->kend), ptr, start);
+    }
+    /* Not marked invariant, which would let LLVM sink it below the wait it is to hide in. */
+    val v = LLVMBuildLoad2(g->b, bits_type(g, c->piece * c->size), ptr, "");
+    LLVMSetAlignment(v, (unsigned)(c->piece * c->size));
+    return c->tail ? mask_tail(g, c, v, k) : v;
+}
+
+static val load_fragment(cg *g, const et_contract *c, const cg_addr *row, val k0, int u) {
+    int64_t ahead = (int64_t)u * c->unit_k;
+    val v = load_piece(g, c, row, k0, ahead), words[16];
+    if (c->lane_k == c->piece) return v;
+    int per = c->piece * c->size / 4, n = 0;
+    for (int k = 0; k < c->lane_k; k += c->piece) {
+        if (k) v = load_piece(g, c, row, k0, ahead + k);
+        for (int i = 0; i < per; i++)
+            words[n++] = cg_extract(g, v, i);
+    }
+    return cg_vector(g, g->i32, n, words);
+}
+
+void cg_contract_load(cg *g, const et_contract *c, val chunk, val *out) {
+    val k0 = cg_add(g, cg_muli(g, chunk, c->kc), c->kpart);
+    for (int u = 0; u < c->units; u++)
+        for (int i = 0; i < c->s->nacc; i++)
+            for (int ns = 0; ns < c->nsub; ns++)
+                *out++ = load_fragment(g, c, &c->row[i][ns], k0, u);
+}
+
+void cg_contract_rows(cg *g, et_contract *c) {
+    const et_step *s = c->s;
+    val last = cg_addi(g, cg_emit(g, s->nlive), -1);
+    for (int ns = 0; ns < c->nsub; ns++) {
+        val n = cg_addi(g, cg_add(g, c->n0, c->lane_n), (int64_t)ns * 16);
+        int64_t live;
+        if (!et_is_int(g->x, s->nlive, &live) || live < s->tn) /* rows that are not there */
+            n = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){n, last});
+        for (int i = 0; i < s->nacc; i++) {
+            int mark = cg_scope(g);
+            et_node_x x = *et_x(g->x, s->b[i]);
+            cg_bind(g, s->nvar, n, true);
+            et_expr off = cg_offset(g, x.i2, x.i, x.ops);
+            off = et_subst_var(g->x, off, s->kvar, et_int(g->x, 0));
+            cg_addr a = cg_address_split(g, x.i2, x.i, off);
+            val lane = cg_muli(g, c->lane_k0, c->size);
+            a.lane = a.lane ? cg_add(g, a.lane, lane) : lane;
+            c->row[i][ns] = a;
+            cg_scope_end(g, mark);
+        }
+    }
+}
+
+/* ---- staging ---- */
+
+val cg_low_bits(cg *g, val v, val bits) {
+    val one = cg_i32(g, 1);
+    return LLVMBuildAnd(g->b, v, LLVMBuildSub(g->b, LLVMBuildShl(g->b, one, bits, ""), one, ""),
+                        "");
+}
+
+/* One by one, each at a k that exists. */
+static void each_or_zero(cg *g, const et_contract *c, const et_stage *st, val k, int n, val *v) {
+    for (int j = 0; j < n; j++) {
+        int mark = cg_scope(g);
+        val kj = cg_addi(g, k, j), in = cg_icmp(g, LLVMIntSLT, kj, c->kend);
+        cg_bind(g, c->s->kvar, cg_select(g, in, kj, cg_i32(g, 0)), true);
+        v[j] = cg_select(g, in, cg_emit_f32(g, st->e), cg_f32(g, 0));
+        cg_scope_end(g, mark);
+    }
+}
+
+/* N elements of a row from the item's column on, all of which exist or none. */
+static void elements(cg *g, const et_contract *c, const et_stage *st, val chunk, val u, int n,
+                     val *v) {
+    val k = cg_add(g, cg_muli(g, chunk, c->kc), cg_muli(g, u, n)), in = NULL;
+    if (c->tail && (c->k < 0 || c->k % n)) {
+        each_or_zero(g, c, st, k, n, v);
+        return;
+    }
+    if (c->tail) { /* past the end: the chunk's first column, then zero */
+        in = cg_icmp(g, LLVMIntSLT, k, c->kend);
+        u = cg_select(g, in, u, cg_i32(g, 0));
+    }
+    et_expr base = et_int(g->x, 0);
+    if (c->kc > n) {
+        int uvar = cg_fresh_var(g, "u", c->kc / n);
+        cg_bind(g, uvar, u, true);
+        base = et_mul(g->x, et_var(g->x, uvar), et_int(g->x, n));
+    }
+    if (c->chunks != 1) {
+        int cvar = cg_fresh_var(g, "c", c->chunks < 0 ? INT32_MAX / c->kc : c->chunks);
+        cg_bind(g, cvar, chunk, st->slots != NULL);
+        base = et_add(g->x, base, et_mul(g->x, et_var(g->x, cvar), et_int(g->x, c->kc)));
+    }
+    cg_emit_n(g, st->e, c->s->kvar, base, n, v);
+    for (int j = 0; j < n; j++) {
+        if (LLVMTypeOf(v[j]) == g->i32) v[j] = LLVMBuildSIToFP(g->b, v[j], g->f32, "");
+        if (in) v[j] = cg_select(g, in, v[j], cg_f32(g, 0));
+    }
+}
+
+/* Load ITEM; returns where it goes. Items are shared with k fastest, then the slot, then the row.
+ */
+static val load_item(cg *g, const et_contract *c, const et_stage *st, val item, int n, val *v) {
+    val per_row = cg_i32(g, c->kc / n), u = LLVMBuildURem(g->b, item, per_row, "");
+    val row = LLVMBuildUDiv(g->b, item, per_row, ""), chunk = st->chunk, at = row;
+    int mark = cg_scope(g);
+    if (st->slots) {
+        val slot = cg_low_bits(g, row, st->slots), apart = cg_i32(g, 4);
+        apart = LLVMBuildSub(g->b, apart, st->slots, "");
+        row = LLVMBuildLShr(g->b, row, st->slots, "");
+        at = cg_add(g, LLVMBuildShl(g->b, slot, apart, ""), row);
+        chunk = cg_add(g, chunk, slot); /* a slot past the last chunk repeats it, unread */
+        val last = LLVMBuildSub(g->b, st->chunks, cg_i32(g, 1), "");
+        chunk = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){chunk, last});
+    }
+    cg_bind(g, st->rowvar, st->row0 ? cg_add(g, row, st->row0) : row, true);
+    elements(g, c, st, chunk, u, n, v);
+    cg_scope_end(g, mark);
+    at = cg_add(g, cg_muli(g, at, st->pitch), cg_muli(g, u, n));
+    return cg_local_ptr(g, st->local, at);
+}
+
+static void store_item(cg *g, const et_contract *c, const et_stage *st, val ptr, int n, val *v) {
+    cg_store_n(g, ET_LOAD_LOCAL, st->local, ptr, n, st->pitch % n ? c->size : n * c->size, v);
+}
+
+/* Several items at a time while every work-item has them, so that their loads overlap. */
+void cg_contract_stage(cg *g, const et_contract *c, const et_stage *st) {
+    enum { UNROLL = 4 };
+    int n = 16 / c->size, wg = g->p->workgroup;
+    while (c->kc % n)
+        n /= 2;
+    val total = cg_muli(g, st->live, c->kc / n), whole = cg_i32(g, 0), none = NULL;
+    if (st->slots) total = LLVMBuildShl(g->b, total, st->slots, "");
+    int64_t most = (int64_t)st->rows * (c->kc / n) / wg;
+    int many = most < UNROLL ? (int)most : UNROLL;
+    cg_for f;
+    if (many > 1) {
+        val block_items = cg_i32(g, (int64_t)many * wg);
+        whole = LLVMBuildSub(g->b, total, LLVMBuildURem(g->b, total, block_items, ""), "");
+        val i = cg_for_begin(g, &f, cg_i32(g, 0), whole, block_items, false, 0, &none);
+        val first = cg_add(g, i, g->tid), v[UNROLL][16], ptr[UNROLL];
+        for (int j = 0; j < many; j++)
+            ptr[j] = load_item(g, c, st, cg_addi(g, first, (int64_t)j * wg), n, v[j]);
+        for (int j = 0; j < many; j++)
+            store_item(g, c, st, ptr[j], n, v[j]);
+        cg_for_end(g, &f, &none);
+    }
+    val i = cg_for_begin(g, &f, whole, total, cg_i32(g, wg), false, 0, &none), v[16];
+    val item = cg_add(g, i, g->tid);
+    cg_if in;
+    cg_if_begin(g, &in, cg_icmp(g, LLVMIntULT, item, total));
+    store_item(g, c, st, load_item(g, c, st, item, n, v), n, v);
+    cg_if_end(g, &in);
+    cg_for_end(g, &f, &none);
+}

@@ -1,0 +1,312 @@
+/* REDUCE steps. A row is shared by a power of two of lanes, or by the whole workgroup when there
+ * are fewer rows than waves. The order of every sum follows from the step alone. */
+#include "codegen/internal.h"
+#include "ir/base/diag.h"
+#include <limits.h>
+#include <math.h>
+
+struct reduce {
+    const et_step *s;
+    bool real;
+    int64_t extent; /* of rvar, -1 when only known at run time */
+    int n;          /* consecutive k per lane and turn */
+    int lanes;      /* sharing one row: at most a wave, or the workgroup */
+};
+
+/* A running result: the value, and for ARGMAX its index. */
+struct best {
+    val v, at;
+};
+
+static bool indexed(const struct reduce *r) {
+    return r->s->red == ET_RED_ARGMAX;
+}
+
+static struct best identity(cg *g, const struct reduce *r) {
+    struct best b = {NULL, indexed(r) ? cg_i32(g, INT_MAX) : NULL};
+    switch (r->s->red) {
+    case ET_RED_SUM:
+        b.v = r->real ? cg_f32(g, 0) : cg_i32(g, 0);
+        break;
+    case ET_RED_MIN:
+        b.v = r->real ? cg_f32(g, (double)INFINITY) : cg_i32(g, INT_MAX);
+        break;
+    default:
+        b.v = r->real ? cg_f32(g, (double)-INFINITY) : cg_i32(g, INT_MIN);
+    }
+    return b;
+}
+
+static struct best combine(cg *g, const struct reduce *r, struct best a, struct best b) {
+    LLVMTypeRef t = LLVMTypeOf(a.v);
+    switch (r->s->red) {
+    case ET_RED_SUM:
+        return (struct best){r->real ? cg_fadd(g, a.v, b.v) : cg_add(g, a.v, b.v), NULL};
+    case ET_RED_MAX:
+    case ET_RED_MIN: {
+        bool max = r->s->red == ET_RED_MAX;
+        const char *name =
+            r->real ? (max ? "llvm.maxnum" : "llvm.minnum") : (max ? "llvm.smax" : "llvm.smin");
+        return (struct best){cg_call(g, name, 1, &t, 2, (val[]){a.v, b.v}), NULL};
+    }
+    default: { /* NaN compares false: it never wins */
+        val gt = r->real ? LLVMBuildFCmp(g->b, LLVMRealOGT, b.v, a.v, "")
+                         : cg_icmp(g, LLVMIntSGT, b.v, a.v);
+        val eq = r->real ? LLVMBuildFCmp(g->b, LLVMRealOEQ, b.v, a.v, "")
+                         : cg_icmp(g, LLVMIntEQ, b.v, a.v);
+        val first = LLVMBuildAnd(g->b, eq, cg_icmp(g, LLVMIntSLT, b.at, a.at), "");
+        val take = LLVMBuildOr(g->b, gt, first, "");
+        return (struct best){cg_select(g, take, b.v, a.v), cg_select(g, take, b.at, a.at)};
+    }
+    }
+}
+
+/* ---- how a step is shared out ---- */
+
+static int64_t rows_of(cg *g, const et_step *s, int64_t *extent) {
+    int64_t rows = 1;
+    for (int i = 0; i < s->nvars; i++) {
+        if (!et_is_int(g->x, et_var_extent(g->x, s->vars[i]), &extent[i]))
+            et_bug("the extent of %s in a reduce step is not constant",
+                   et_var_name(g->x, s->vars[i]));
+        rows *= extent[i];
+    }
+    return rows;
+}
+
+static int waves(cg *g) {
+    return g->p->workgroup / g->t->wave;
+}
+
+bool cg_reduce_meets(cg *g, const et_step *s) {
+    int64_t extent[ET_MAX_VARS];
+    return rows_of(g, s, extent) < waves(g);
+}
+
+static struct reduce plan(cg *g, const et_step *s, int64_t rows) {
+    struct reduce r = {.s = s, .n = 1};
+    r.real = et_x(g->x, s->value)->type != ET_T_I32;
+    if (!et_is_int(g->x, s->rextent, &r.extent)) r.extent = -1;
+    bool meets = rows < waves(g);
+    r.lanes = meets ? g->p->workgroup : g->t->wave;
+    if (r.extent < 1) return r;
+    for (r.n = 8; r.extent % r.n; r.n /= 2) {
+    }
+    if (!meets) {
+        int lanes = 1;
+        while (lanes < g->t->wave && lanes < r.extent / r.n)
+            lanes *= 2;
+        while (lanes < g->t->wave && rows < (int64_t)waves(g) * (g->t->wave / lanes))
+            lanes *= 2;
+        r.lanes = lanes;
+    }
+    while (r.n > 1 && r.extent / r.n * 2 <= r.lanes)
+        r.n /= 2;
+    return r;
+}
+
+/* ---- one lane's part of a row ---- */
+
+enum { UNROLL = 4 };
+
+/* The values of one item, combined. */
+static void item_values(cg *g, const struct reduce *r, val item, val *v) {
+    int u = cg_fresh_var(g, "u", r->extent < 0 ? INT_MAX : r->extent / r->n);
+    cg_bind(g, u, item, true);
+    et_expr base = et_mul(g->x, et_var(g->x, u), et_int(g->x, r->n));
+    int mark = cg_scope(g);
+    if (r->extent == r->n) base = et_int(g->x, 0);
+    if (r->n > 1) {
+        cg_emit_n(g, r->s->value, r->s->rvar, base, r->n, v);
+    } else {
+        cg_bind(g, r->s->rvar, item, true);
+        v[0] = cg_emit(g, r->s->value);
+    }
+    cg_scope_end(g, mark);
+    for (int j = 0; j < r->n; j++)
+        if (LLVMTypeOf(v[j]) == g->i1) v[j] = LLVMBuildUIToFP(g->b, v[j], g->f32, "");
+}
+
+/* N items, ITEM and every r->lanes on: all are loaded before any is combined. */
+static struct best take(cg *g, const struct reduce *r, struct best acc, val item, int n) {
+    val v[UNROLL][16], at[UNROLL];
+    for (int i = 0; i < n; i++) {
+        at[i] = cg_addi(g, item, (int64_t)i * r->lanes);
+        item_values(g, r, at[i], v[i]);
+    }
+    for (int i = 0; i < n; i++) {
+        struct best part[16];
+        for (int j = 0; j < r->n; j++)
+            part[j] =
+                (struct best){v[i][j], indexed(r) ? cg_addi(g, cg_muli(g, at[i], r->n), j) : NULL};
+        for (int step = 1; step < r->n; step *= 2)
+            for (int j = 0; j + step < r->n; j += 2 * step)
+                part[j] = combine(g, r, part[j], part[j + step]);
+        acc = combine(g, r, acc, part[0]);
+    }
+    return acc;
+}
+
+/* As TAKE, where ITEM may lie past the last. */
+static struct best take_inside(cg *g, const struct reduce *r, struct best acc, val item,
+                               val total) {
+    cg_if in;
+    cg_if_begin(g, &in, cg_icmp(g, LLVMIntSLT, item, total));
+    struct best next = take(g, r, acc, item, 1);
+    cg_if_end(g, &in);
+    val old[2] = {acc.v, acc.at}, new[2] = {next.v, next.at}, v[2] = {NULL, NULL};
+    for (int i = 0; i < (indexed(r) ? 2 : 1); i++) {
+        v[i] = LLVMBuildPhi(g->b, LLVMTypeOf(new[i]), "");
+        LLVMAddIncoming(v[i], (val[]){new[i], old[i]}, (block[]){in.then, in.otherwise}, 2);
+    }
+    return (struct best){v[0], v[1]};
+}
+
+/* Items sub, sub + lanes, ... of the row: several at a time as long as every lane has them. */
+static struct best lane_part(cg *g, const struct reduce *r, val sub) {
+    struct best acc = identity(g, r);
+    bool constant = r->extent >= 0;
+    int carried = indexed(r) ? 2 : 1, many = UNROLL * r->lanes;
+    int64_t items = constant ? r->extent / r->n : -1, whole = constant ? items / many * many : -1;
+    val total = constant ? cg_i32(g, items) : cg_emit(g, r->s->rextent), zero = cg_i32(g, 0);
+    val v[2] = {acc.v, acc.at}, from = zero;
+    cg_for f;
+    if (whole) {
+        from = cg_i32(g, whole);
+        if (!constant)
+            from = LLVMBuildSub(g->b, total, LLVMBuildURem(g->b, total, cg_i32(g, many), ""), "");
+        val item = sub;
+        if (!constant || whole > many)
+            item = cg_add(g, cg_for_begin(g, &f, zero, from, cg_i32(g, many), constant, carried, v),
+                          sub);
+        acc = take(g, r, (struct best){v[0], v[1]}, item, UNROLL);
+        v[0] = acc.v;
+        v[1] = acc.at;
+        if (!constant || whole > many) cg_for_end(g, &f, v);
+    }
+    if (constant && whole == items) return (struct best){v[0], v[1]};
+    val item = cg_add(g, from, sub);
+    bool looped = !constant || items - whole > r->lanes;
+    if (looped)
+        item = cg_add(
+            g, cg_for_begin(g, &f, from, total, cg_i32(g, r->lanes), constant, carried, v), sub);
+    acc = (struct best){v[0], v[1]};
+    if (constant && items % r->lanes == 0)
+        acc = take(g, r, acc, item, 1);
+    else
+        acc = take_inside(g, r, acc, item, total);
+    v[0] = acc.v;
+    v[1] = acc.at;
+    if (looped) cg_for_end(g, &f, v);
+    return (struct best){v[0], v[1]};
+}
+
+static struct best fold_lanes(cg *g, const struct reduce *r, struct best b, int lanes) {
+    for (int m = 1; m < lanes; m *= 2) {
+        struct best o = {cg_shuffle_xor(g, b.v, m), indexed(r) ? cg_shuffle_xor(g, b.at, m) : NULL};
+        b = combine(g, r, b, o);
+    }
+    return b;
+}
+
+static void store_result(cg *g, const struct reduce *r, struct best b) {
+    const et_place *to = &r->s->to;
+    val v = b.v;
+    if (indexed(r)) /* every value NaN: nothing won */
+        v = cg_select(g, cg_icmp(g, LLVMIntEQ, b.at, cg_i32(g, INT_MAX)), cg_i32(g, 0), b.at);
+    int mark = cg_scope(g);
+    val ptr = cg_address(g, to->space, to->id, cg_offset(g, to->space, to->id, to->index));
+    cg_store_n(g, to->space, to->id, ptr, 1, 1, &v);
+    cg_scope_end(g, mark);
+}
+
+/* ---- the two ways ---- */
+
+static void reduce_in_waves(cg *g, const struct reduce *r, int64_t rows, const int64_t *extent) {
+    int per_wave = g->t->wave / r->lanes;
+    int64_t per_turn = (int64_t)waves(g) * per_wave;
+    val row = g->wave, sub = g->lane, none = NULL;
+    if (per_wave > 1) {
+        row = cg_add(g, cg_muli(g, g->wave, per_wave),
+                     LLVMBuildUDiv(g->b, g->lane, cg_i32(g, r->lanes), ""));
+        sub = LLVMBuildURem(g->b, g->lane, cg_i32(g, r->lanes), "");
+    }
+    cg_for f;
+    bool looped = rows > per_turn;
+    if (looped) {
+        val i =
+            cg_for_begin(g, &f, cg_i32(g, 0), cg_i32(g, rows), cg_i32(g, per_turn), true, 0, &none);
+        row = cg_add(g, i, row);
+    }
+    cg_if in, masked, first;
+    bool guarded = rows % per_turn != 0;
+    if (guarded) cg_if_begin(g, &in, cg_icmp(g, LLVMIntSLT, row, cg_i32(g, rows)));
+    int mark = cg_scope(g);
+    cg_decode(g, row, r->s->nvars, r->s->vars, extent);
+    for (int i = 0; per_wave == 1 && i < r->s->nvars; i++)
+        g->divergent[r->s->vars[i]] = false;
+    if (r->s->mask.id) cg_if_begin(g, &masked, cg_emit(g, r->s->mask));
+    int inner = cg_scope(g);
+    struct best b = fold_lanes(g, r, lane_part(g, r, sub), r->lanes);
+    cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, sub, cg_i32(g, 0)));
+    store_result(g, r, b);
+    cg_if_end(g, &first);
+    cg_scope_end(g, inner);
+    if (r->s->mask.id) cg_if_end(g, &masked);
+    cg_scope_end(g, mark);
+    if (guarded) cg_if_end(g, &in);
+    if (looped) cg_for_end(g, &f, &none);
+}
+
+/* Partial results of the waves meet in LDS and are combined in the order of the waves. */
+static struct best meet(cg *g, const struct reduce *r, struct best b) {
+    val slots = cg_gepi(g, g->lds, g->reduce_at);
+    cg_if first;
+    cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, g->lane, cg_i32(g, 0)));
+    val mine = cg_gep(g, slots, cg_muli(g, g->wave, 8));
+    LLVMSetAlignment(LLVMBuildStore(g->b, b.v, mine), 4);
+    if (indexed(r)) LLVMSetAlignment(LLVMBuildStore(g->b, b.at, cg_gepi(g, mine, 4)), 4);
+    cg_if_end(g, &first);
+    cg_barrier(g);
+    LLVMTypeRef t = LLVMTypeOf(b.v);
+    for (int w = 0; w < waves(g); w++) {
+        val at = cg_gepi(g, slots, 8 * w);
+        struct best o = {LLVMBuildLoad2(g->b, t, at, ""), NULL};
+        if (indexed(r)) o.at = LLVMBuildLoad2(g->b, g->i32, cg_gepi(g, at, 4), "");
+        b = w ? combine(g, r, b, o) : o;
+    }
+    return b;
+}
+
+static void reduce_together(cg *g, const struct reduce *r, int64_t rows, const int64_t *extent) {
+    val row = cg_i32(g, 0), none = NULL;
+    cg_for f;
+    if (rows > 1) row = cg_for_begin(g, &f, row, cg_i32(g, rows), cg_i32(g, 1), true, 0, &none);
+    int mark = cg_scope(g);
+    cg_decode(g, row, r->s->nvars, r->s->vars, extent);
+    for (int i = 0; i < r->s->nvars; i++)
+        g->divergent[r->s->vars[i]] = false;
+    cg_if masked, first;
+    if (r->s->mask.id) cg_if_begin(g, &masked, cg_emit(g, r->s->mask));
+    int inner = cg_scope(g);
+    struct best b = fold_lanes(g, r, lane_part(g, r, g->tid), g->t->wave);
+    b = meet(g, r, b);
+    cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, g->tid, cg_i32(g, 0)));
+    store_result(g, r, b);
+    cg_if_end(g, &first);
+    cg_barrier(g); /* the slots are free again */
+    cg_scope_end(g, inner);
+    if (r->s->mask.id) cg_if_end(g, &masked);
+    cg_scope_end(g, mark);
+    if (rows > 1) cg_for_end(g, &f, &none);
+}
+
+void cg_step_reduce(cg *g, const et_step *s) {
+    int64_t extent[ET_MAX_VARS + 1];
+    int64_t rows = rows_of(g, s, extent);
+    struct reduce r = plan(g, s, rows);
+    if (rows < waves(g))
+        reduce_together(g, &r, rows, extent);
+    else
+        reduce_in_waves(g, &r, rows, extent);
+}

@@ -1,0 +1,244 @@
+#include "frontend/etcc/driver.h"
+#include "frontend/frontend.h"
+#include "frontend/syntax/ast.h"
+#include "ir/eti/eti.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+static double seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void complain(et_diags *d, const char *path, const char *what) {
+    et_diag(d, ET_ERROR, (et_loc){0}, "%s: %s", path, what);
+}
+
+/* All of FILE, up to one byte more than a program may have; NULL when reading fails. */
+static char *read_all(et_arena *arena, FILE *file, size_t *out_bytes) {
+    size_t cap = 1 << 16, n = 0;
+    char *buffer = malloc(cap);
+    while (buffer) {
+        n += fread(buffer + n, 1, cap - n, file);
+        if (n < cap || n > ET_MAX_SOURCE) break;
+        char *larger = realloc(buffer, cap *= 2);
+        if (!larger) free(buffer);
+        buffer = larger;
+    }
+    char *text = buffer && !ferror(file) ? et_strndup(arena, buffer, n) : NULL;
+    free(buffer);
+    *out_bytes = n;
+    return text;
+}
+
+static char *read_input(et_arena *arena, et_diags *d, const char *path, size_t *out_bytes) {
+    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
+    if (!file) {
+        complain(d, path, strerror(errno));
+        return NULL;
+    }
+    errno = 0;
+    char *text = read_all(arena, file, out_bytes);
+    if (!text) complain(d, path, errno ? strerror(errno) : "cannot be read");
+    if (file != stdin) fclose(file);
+    return text;
+}
+
+static bool same_file(const char *a, const char *b) {
+    struct stat x, y;
+    return b && stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
+           x.st_ino == y.st_ino;
+}
+
+struct source {
+    et_arena *arena;
+    const char *name, *text;
+    size_t bytes;
+};
+
+/* The text was parsed without errors before: diagnostics here would only repeat warnings. */
+static et_graph *narrow(void *ctx, const char *dim, int64_t lo, int64_t hi) {
+    const struct source *s = ctx;
+    et_dim_range range = {dim, lo, hi};
+    et_program *p;
+    if (et_eti_looks(s->text, s->bytes))
+        return et_eti_parse_narrow(s->arena, et_diags_create(s->arena), s->name, s->text, s->bytes,
+                                   dim, lo, hi, &p);
+    return et_parse_etg_narrow(s->arena, et_diags_create(s->arena), s->name, s->text, s->bytes,
+                               &range);
+}
+
+/* PATH with ".TARGET" before its extension. */
+static const char *path_for(et_arena *arena, const char *path, const char *target) {
+    if (!path) return NULL;
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+    if (!dot || dot == name) dot = path + strlen(path);
+    return et_printf(arena, "%.*s.%s%s", (int)(dot - path), path, target, dot);
+}
+
+enum { MAX_TARGETS = 16 };
+
+/* O once for each target it names; 0 after an error. */
+static int each_target(et_arena *arena, et_diags *d, const et_options *o,
+                       et_options out[MAX_TARGETS]) {
+    int n = 0;
+    bool list = strchr(o->target, ',') != NULL;
+    char *rest = et_strndup(arena, o->target, strlen(o->target));
+    for (char *name; (name = strsep(&rest, ","));) {
+        if (!et_check_target(name, d)) return 0;
+        if (o->on && strcmp(o->on->target, name) != 0) {
+            et_diag(d, ET_ERROR, (et_loc){0}, "machine %s is a %s, the code is for %s", o->on->name,
+                    o->on->target, name);
+            return 0;
+        }
+        for (int i = 0; i < n; i++)
+            if (strcmp(out[i].target, name) == 0) {
+                et_diag(d, ET_ERROR, (et_loc){0}, "target %s is named twice", name);
+                return 0;
+            }
+        if (n == MAX_TARGETS) return 0; /* there are not that many different ones */
+        out[n] = *o;
+        out[n].target = name;
+        if (list) {
+            out[n].output = path_for(arena, o->output, name);
+            out[n].emit_llvm = path_for(arena, o->emit_llvm, name);
+        }
+        for (int i = -1; i < o->nothers; i++) {
+            const char *input = i < 0 ? o->input : o->others[i];
+            if (same_file(input, out[n].output) || same_file(input, out[n].emit_llvm)) {
+                complain(d, input, "the output would replace the input");
+                return 0;
+            }
+        }
+        n++;
+    }
+    return n;
+}
+
+/* The options with the machine, target and profile that they mean; false after an error. */
+static bool resolve(et_arena *arena, et_diags *d, et_options *o) {
+    if (o->machine && !(o->on = et_machine_find(arena, d, o->machine, NULL))) return false;
+    if (!o->target) o->target = o->on ? o->on->target : "gfx942";
+    return !o->profile || (o->times = et_profile_read(arena, d, o->profile));
+}
+
+/* ---- several models ---- */
+
+static int model_named(const et_graph *g, const char *name, size_t n) {
+    for (int i = 0; i < g->nmodels; i++)
+        if (strlen(g->model[i].name) == n && memcmp(g->model[i].name, name, n) == 0) return i;
+    return -1;
+}
+
+/* "MODEL=NUMBER" */
+static bool give_weight(et_graph *g, et_diags *d, const char *text, bool given[ET_MAX_MODELS]) {
+    const char *sign = strchr(text, '='), *what = NULL;
+    char *end = NULL;
+    double weight = sign ? strtod(sign + 1, &end) : 0;
+    int m = sign ? model_named(g, text, (size_t)(sign - text)) : -1;
+    if (!sign || end == sign + 1 || *end || !(weight > 0 && weight < 1e6))
+        what = "write MODEL=NUMBER, with a number above 0 and below a million";
+    else if (!g->nmodels)
+        what = "weights are for several models that share a kernel";
+    else if (m < 0)
+        what = "there is no model of that name";
+    else if (given[m])
+        what = "a second weight for this model";
+    if (what) {
+        et_diag(d, ET_ERROR, (et_loc){0}, "--weight=%s: %s", text, what);
+        for (int i = 0; m < 0 && i < g->nmodels; i++)
+            et_diag(d, ET_NOTE, (et_loc){0}, "there is %s", g->model[i].name);
+        return false;
+    }
+    given[m] = true;
+    g->model[m].weight = weight;
+    return true;
+}
+
+static bool give_weights(et_graph *g, et_diags *d, const et_options *o) {
+    bool given[ET_MAX_MODELS] = {false}, ok = true;
+    for (int i = 0; i < o->nweights; i++)
+        ok &= give_weight(g, d, o->weights[i], given);
+    return ok;
+}
+
+static et_graph *read_mix(et_arena *arena, et_diags *d, const et_options *o) {
+    et_source source[ET_MAX_MODELS];
+    if (o->nothers >= ET_MAX_MODELS) {
+        et_diag(d, ET_ERROR, (et_loc){0}, "%d models: at most %d share a kernel", o->nothers + 1,
+                ET_MAX_MODELS);
+        return NULL;
+    }
+    for (int i = 0; i <= o->nothers; i++) {
+        et_source *s = &source[i];
+        s->name = i ? o->others[i - 1] : o->input;
+        s->text = read_input(arena, d, s->name, &s->bytes);
+        if (!s->text) return NULL;
+        if (!et_eti_looks(s->text, s->bytes)) continue;
+        complain(d, s->name, "models that are to share a kernel are given as .etg");
+        et_diag(d, ET_NOTE, (et_loc){0}, "one .eti can hold several models: see 'part' in ETI.md");
+        return NULL;
+    }
+    return et_parse_etg_mix(arena, d, o->nothers + 1, source);
+}
+
+/* What O names, at whatever stage it is: *OUT_PROGRAM is NULL for a graph. */
+static et_graph *read_program(et_arena *arena, et_diags *d, const et_options *o, struct source *s,
+                              et_program **out_program) {
+    et_graph *g;
+    *out_program = NULL;
+    if (o->nothers) {
+        g = read_mix(arena, d, o);
+    } else {
+        if (!s->text) s->text = read_input(arena, d, o->input, &s->bytes);
+        if (!s->text) return NULL;
+        g = et_eti_looks(s->text, s->bytes)
+                ? et_eti_parse(arena, d, o->input, s->text, s->bytes, out_program)
+                : et_parse_etg(arena, d, o->input, s->text, s->bytes);
+    }
+    return g && give_weights(g, d, o) ? g : NULL;
+}
+
+static bool run(et_arena *arena, et_diags *d, const et_options *given) {
+    et_options each[MAX_TARGETS], options = *given;
+    const et_options *o = &options;
+    int targets = resolve(arena, d, &options) ? each_target(arena, d, o, each) : 0;
+    if (!targets) return false;
+    double t = seconds();
+    struct source source = {.arena = arena, .name = o->input};
+    et_program *p = NULL;
+    et_graph *g = read_program(arena, d, o, &source, &p);
+    if (!g) return false;
+    if (o->time_passes) fprintf(stderr, "%8.3f ms  parse\n", 1e3 * (seconds() - t));
+    if (o->verbose && !p)
+        fprintf(stderr, "%s: model %s: %d values, %d nodes, %d loops\n", o->input, g->name,
+                g->nvals - 1, g->nnodes, g->nloops);
+    if (!p && o->dump && strcmp(o->dump, "graph") == 0 && !o->output && !o->emit_llvm) {
+        et_graph_print(g, stdout);
+        return true;
+    }
+    bool variants = !p && !g->nmodels; /* they go by a dim of the one model */
+    for (int i = 0; i < targets; i++) {
+        if (i && !variants) g = read_program(arena, d, o, &source, &p); /* passes change it */
+        if (!g || !et_compile(g, p, &each[i], d, variants ? narrow : NULL, &source)) return false;
+    }
+    return true;
+}
+
+bool et_drive(const et_options *o) {
+    et_arena *arena = o->arena ? o->arena : et_arena_create();
+    et_diags *d = et_diags_create(arena);
+    bool ok = run(arena, d, o);
+    if ((o->dump || o->to || o->explain) && (fflush(stdout) != 0 || ferror(stdout))) {
+        complain(d, "standard output", strerror(errno));
+        ok = false;
+    }
+    et_diag_print(d, stderr);
+    if (!o->arena) et_arena_destroy(arena);
+    return ok;
+}

@@ -1,0 +1,54 @@
+/* driver.h - one run of etcc: read, parse, lower, generate, report. */
+#ifndef ET_DRIVER_H
+#define ET_DRIVER_H
+
+#include "passes/passes.h"
+
+typedef struct et_options {
+    const char *input;   /* path, or "-" for standard input */
+    char *const *others; /* paths of further models for the same kernel */
+    int nothers;
+    const char *weights[ET_MAX_MODELS]; /* "MODEL=NUMBER": how much its time counts */
+    int nweights;
+    const char *output; /* code object, or the text of stage `to`; NULL to make none */
+    const char *to;     /* the stage to stop at and write, or NULL */
+    const char *target; /* a row of codegen/targets/targets.def; of et_drive, a list with commas, or
+                           NULL: the machine's, or gfx942 */
+    const char *machine;     /* as et_machine_find takes it, or NULL: the first of the target */
+    const char *schedule;    /* "static", "dynamic", "hybrid"; NULL as the first, or as given */
+    const char *placement;   /* "ilp", "greedy", "fixed" or "all"; NULL as the first */
+    const char *dump;        /* "graph", the name of a pass, "all", or NULL; printed to stdout */
+    const char *explain;     /* "html": also a page beside the output; "text": what was decided,
+                                beside the output or, without one, to stdout; or NULL */
+    const char *emit_llvm;   /* path for LLVM IR, or NULL */
+    const char *device_libs; /* folder of the ROCm device libraries' bitcode, or NULL */
+    const char *weaken;      /* fault injection: "HOW:EVENT", see --help, or NULL */
+    const char *break_event; /* fault injection: waits on this event are never satisfied, or NULL */
+    int variants;        /* at most this many tilings by the value of a dim: 1..ET_MAX_VARIANTS */
+    int slices;          /* as of et_pass_options */
+    bool slice_rows;     /* the same */
+    bool profile_kernel; /* the kernel records when and where every task ran */
+    bool verbose, time_passes, no_verify;
+    const char *profile;      /* path of times that replace predicted ones, or NULL */
+    const et_machine *on;     /* et_drive: the machine that was found */
+    const et_profile *times;  /* et_drive: what PROFILE says; or given without a PROFILE */
+    et_arena *arena;          /* what everything is made in, or NULL for one that is freed */
+    et_program **out_program; /* what the code object was made of, in that arena, or NULL */
+} et_options;
+
+/* Diagnostics go to stderr. False when there was an error; then no output file was touched. */
+bool et_drive(const et_options *);
+
+/* What --schedule takes, the default first; NULL past the end. */
+const char *et_schedule_name(int i);
+
+/* Is there a target NAME? If not, an error. */
+bool et_check_target(const char *name, et_diags *);
+
+/* From graph, or from P where the input was further on, to a code object or to text, as far as the
+ * options ask for it (backend.c). NARROW makes the graph again with narrower bounds of a dim; NULL
+ * compiles one variant only. */
+bool et_compile(et_graph *, et_program *p, const et_options *, et_diags *, et_narrow_fn narrow,
+                void *ctx);
+
+#endif

@@ -1,0 +1,203 @@
+/* x[i, a:b, :] as a value, and as the target of a state update. */
+#include "frontend/sema/sema.h"
+
+typedef enum { WHOLE, RANGE, SCALAR, TENSOR } item_kind;
+typedef struct {
+    item_kind kind;
+    et_expr start, size; /* start: also the scalar index */
+    et_value tensor;
+} item;
+
+static const char *text(et_sema *s, et_expr e) {
+    return et_expr_text(s->x, e, NULL, NULL);
+}
+
+static bool at_least(et_sema *s, et_expr a, et_expr b, int64_t least) {
+    int64_t lo, hi;
+    return et_bounds(s->x, et_sub(s->x, a, b), &lo, &hi) && lo >= least;
+}
+
+static bool outside(et_sema *s, et_loc loc, et_expr i, et_expr dim, int axis) {
+    int64_t lo, hi;
+    if (et_bounds(s->x, i, &lo, &hi) && lo < hi)
+        return et_sema_error(s, loc,
+                             "%s, which runs from %lld to %lld, may leave dimension %d of size %s",
+                             text(s, i), (long long)lo, (long long)hi, axis, text(s, dim));
+    return et_sema_error(s, loc, "%s is outside dimension %d of size %s", text(s, i), axis,
+                         text(s, dim));
+}
+
+/* A negative constant counts from the end. */
+static bool from_end(et_sema *s, et_loc loc, et_expr dim, int axis, et_expr *i) {
+    int64_t v;
+    if (!et_is_int(s->x, *i, &v) || v >= 0) return true;
+    et_expr sum = et_add(s->x, dim, *i);
+    if (!at_least(s, sum, et_int(s->x, 0), 0)) return outside(s, loc, *i, dim, axis);
+    *i = sum;
+    return true;
+}
+
+static bool position(et_sema *s, const et_ast *e, et_expr dim, int axis, et_expr *out) {
+    return et_sema_size(s, e, out) && from_end(s, e->loc, dim, axis, out);
+}
+
+static bool range_item(et_sema *s, const et_ast *e, et_expr dim, int axis, item *out) {
+    et_expr lo = et_int(s->x, 0), hi = dim;
+    bool ok = !e->kid[0] || position(s, e->kid[0], dim, axis, &lo);
+    ok &= !e->kid[1] || position(s, e->kid[1], dim, axis, &hi);
+    if (!ok) return false;
+    et_expr zero = et_int(s->x, 0);
+    if (!at_least(s, lo, zero, 0)) return outside(s, e->kid[0]->loc, lo, dim, axis);
+    if (!at_least(s, dim, hi, 0)) return outside(s, e->kid[1]->loc, hi, dim, axis);
+    if (!at_least(s, hi, lo, 1))
+        return et_sema_error(s, e->loc, "%s:%s may be empty", text(s, lo), text(s, hi));
+    bool whole = et_expr_eq(lo, zero) && et_expr_eq(hi, dim);
+    *out = (item){.kind = whole ? WHOLE : RANGE, .start = lo, .size = et_sub(s->x, hi, lo)};
+    return true;
+}
+
+static bool point_item(et_sema *s, const et_ast *e, et_expr dim, int axis, item *out) {
+    et_elem v;
+    if (!et_sema_eval(s, e, ET_IN_SIZE, &v)) return false;
+    if (v.type != ET_T_I32)
+        return et_sema_error(s, e->loc, "an index must be i32, this is %s",
+                             et_sema_shape_text(s, &v));
+    *out = (item){.kind = v.nargs ? TENSOR : SCALAR, .size = et_int(s->x, 1)};
+    if (v.nargs) return et_elem_place(s, e->loc, &v, &out->tensor);
+    out->start = v.body;
+    if (!from_end(s, e->loc, dim, axis, &out->start)) return false;
+    if (!at_least(s, out->start, et_int(s->x, 0), 0) || !at_least(s, dim, out->start, 1))
+        return outside(s, e->loc, out->start, dim, axis);
+    return true;
+}
+
+/* One item per dimension of SHAPE; dimensions not written are whole. */
+static bool items(et_sema *s, const et_ast *e, const et_shape *shape, item out[ET_MAX_RANK]) {
+    if (e->n - 1 > shape->rank)
+        return et_sema_error(s, e->kid[shape->rank + 1]->loc, "%d indices for %s", e->n - 1,
+                             et_shape_text(s->x, shape));
+    bool ok = true;
+    for (int i = 0; i < shape->rank; i++) {
+        et_ast whole = {.kind = ET_E_SLICE, .kid = (et_ast *[]){NULL, NULL}, .n = 2};
+        const et_ast *kid = i + 1 < e->n ? e->kid[i + 1] : &whole;
+        ok &=
+            (kid->kind == ET_E_SLICE ? range_item : point_item)(s, kid, shape->dim[i], i, &out[i]);
+    }
+    return ok;
+}
+
+bool et_sema_index(et_sema *s, const et_ast *e, et_elem *out) {
+    et_elem base;
+    et_value v;
+    if (!et_sema_eval(s, e->kid[0], ET_IN_VALUE, &base)) return false;
+    if (base.nargs == 0) return et_sema_error(s, e->loc, "a number cannot be indexed");
+    if (!et_elem_place(s, e->loc, &base, &v)) return false;
+    et_shape shape = et_val_of(s->graph, v)->shape;
+    item it[ET_MAX_RANK];
+    if (!items(s, e, &shape, it)) return false;
+    et_expr start[ET_MAX_RANK], size[ET_MAX_RANK];
+    int64_t drop[ET_MAX_RANK];
+    bool all = true;
+    for (int i = 0; i < shape.rank; i++) {
+        if (it[i].kind == TENSOR) {
+            et_sema_error(s, e->kid[i + 1]->loc, "a tensor cannot be an index here");
+            et_sema_note(s, e->kid[i + 1]->loc,
+                         "gather(table, indices) picks rows of a table by a tensor");
+            return false;
+        }
+        start[i] = it[i].start;
+        size[i] = it[i].size;
+        drop[i] = it[i].kind == SCALAR;
+        all &= it[i].kind == WHOLE;
+    }
+    *out = et_elem_value(s, v);
+    et_attr attrs[] = {
+        et_attr_of_exprs("start", shape.rank, start),
+        et_attr_of_exprs("size", shape.rank, size),
+        et_attr_of_ints("drop", shape.rank, drop),
+    };
+    return all || et_sema_node(s, &et_op_slice, e->loc, 1, &v, 3, attrs, out);
+}
+
+/* The value's shape: the index tensors' common dimension, if any, then every ':' in order. */
+static bool expected_shape(et_sema *s, const et_ast *e, const et_shape *state, const item *it,
+                           et_shape *out) {
+    *out = (et_shape){.dtype = state->dtype};
+    for (int i = 0; i < state->rank; i++) {
+        et_loc loc = i + 1 < e->n ? e->kid[i + 1]->loc : e->loc;
+        if (it[i].kind == RANGE) {
+            et_sema_error(s, loc, "a state is written at an index or along a whole dimension");
+            et_sema_note(s, loc, "write ':' or an index");
+            return false;
+        }
+        if (it[i].kind != TENSOR) continue;
+        et_shape index = et_val_of(s->graph, it[i].tensor)->shape;
+        if (index.rank != 1)
+            return et_sema_error(s, loc, "an index tensor has one dimension, this is %s",
+                                 et_shape_text(s->x, &index));
+        if (out->rank && !et_expr_eq(out->dim[0], index.dim[0]))
+            return et_sema_error(s, loc, "index tensors of %s and %s elements",
+                                 text(s, out->dim[0]), text(s, index.dim[0]));
+        out->rank = 1;
+        out->dim[0] = index.dim[0];
+    }
+    for (int i = 0; i < state->rank; i++)
+        if (it[i].kind == WHOLE) out->dim[out->rank++] = state->dim[i];
+    return true;
+}
+
+static bool check_value(et_sema *s, const et_stm *stm, et_value value, const et_shape *want) {
+    et_shape have = et_val_of(s->graph, value)->shape;
+    if ((have.dtype == ET_I32) != (want->dtype == ET_I32))
+        return et_sema_error(s, stm->expr->loc, "a state of %s is not written with %s",
+                             et_dtype_name(want->dtype), et_dtype_name(have.dtype));
+    have.dtype = want->dtype;
+    if (et_shape_eq(&have, want)) return true;
+    return et_sema_error(s, stm->expr->loc, "%s[...] takes a value of shape %s, this is %s",
+                         stm->names[0].text, et_dims_text(s->x, want->rank, want->dim),
+                         et_dims_text(s->x, have.rank, have.dim));
+}
+
+static void update_node(et_sema *s, const et_stm *stm, et_value state, et_value value,
+                        const item *it, int rank) {
+    et_value args[ET_MAX_ARGS] = {state, value};
+    int nargs = 2;
+    int64_t index[ET_MAX_RANK];
+    et_expr at[ET_MAX_RANK];
+    for (int i = 0; i < rank; i++) {
+        index[i] = it[i].kind == WHOLE ? -1 : it[i].kind == SCALAR ? -2 : nargs - 2;
+        at[i] = it[i].kind == SCALAR ? it[i].start : et_int(s->x, 0);
+        if (it[i].kind == TENSOR) args[nargs++] = it[i].tensor;
+    }
+    et_attr attrs[] = {
+        et_attr_of_ints("index", rank, index),
+        et_attr_of_exprs("scalar", rank, at),
+    };
+    et_elem none;
+    s->has_effect |= et_sema_node(s, &et_op_update, stm->target->loc, nargs, args, 2, attrs, &none);
+}
+
+void et_sema_update(et_sema *s, const et_stm *stm) {
+    et_elem v = {0};
+    bool ok = stm->expr && et_sema_eval(s, stm->expr, ET_IN_VALUE, &v);
+    const et_ident *id = &stm->names[0];
+    const et_binding *b = et_name_find(s, id->text);
+    if (!b) {
+        et_name_unknown(s, id->text, id->loc);
+        return;
+    }
+    if (b->poison) return;
+    if (b->kind != ET_N_STATE) {
+        et_sema_error(s, id->loc, "'%s' is %s: only a state can be assigned in part", id->text,
+                      et_name_kind_text(b->kind));
+        return;
+    }
+    et_value state = b->elem.args[0], value;
+    et_shape shape = b->elem.shape, want;
+    item it[ET_MAX_RANK];
+    s->has_effect = true;
+    if (!items(s, stm->target, &shape, it) || !ok) return;
+    if (!expected_shape(s, stm->target, &shape, it, &want)) return;
+    if (!et_elem_place(s, stm->expr->loc, &v, &value)) return;
+    if (check_value(s, stm, value, &want)) update_node(s, stm, state, value, it, shape.rank);
+}

@@ -1,0 +1,105 @@
+/* Arithmetic of integer expressions, kept in range and small, and of numbers known now. */
+#include "frontend/sema/sema.h"
+#include <math.h>
+
+enum { MAX_INT_NODES = 64 }; /* products of longer sums would multiply without end */
+
+static int count_nodes(const et_exprs *x, et_expr e, int room) {
+    const et_node_x *n = et_x(x, e);
+    int count = 1;
+    for (int i = 0; i < n->nops && count <= room; i++)
+        count += count_nodes(x, n->ops[i], room - count);
+    return count;
+}
+
+static bool in_range(et_xop op, int64_t alo, int64_t ahi, int64_t blo, int64_t bhi) {
+    __int128 v[4] = {alo, ahi, alo, ahi}, w[4] = {blo, blo, bhi, bhi};
+    for (int i = 0; i < 4; i++) {
+        __int128 r = op == ET_X_ADD   ? v[i] + w[i]
+                     : op == ET_X_SUB ? v[i] - w[i]
+                     : op == ET_X_MUL ? v[i] * w[i]
+                                      : 0;
+        if (r > ET_MAX_INT || r < -ET_MAX_INT) return false;
+    }
+    return true;
+}
+
+bool et_scalar_int(et_sema *s, et_loc loc, et_xop op, et_expr a, et_expr b, et_expr *out) {
+    int64_t alo, ahi, blo, bhi;
+    if (!et_bounds(s->x, a, &alo, &ahi) || !et_bounds(s->x, b, &blo, &bhi))
+        return et_sema_error(s, loc, "the bounds of this integer expression are not known");
+    if (op == ET_X_IDIV || op == ET_X_MOD) {
+        if (blo == 0 && bhi == 0) return et_sema_error(s, loc, "division by zero");
+        if (blo < 1)
+            return et_sema_error(s, loc, "the divisor %s may be zero or negative",
+                                 et_expr_text(s->x, b, NULL, NULL));
+    }
+    if (!in_range(op, alo, ahi, blo, bhi))
+        return et_sema_error(s, loc, "this integer may go beyond %lld", (long long)ET_MAX_INT);
+    *out = et_op2(s->x, op, a, b);
+    if (count_nodes(s->x, *out, MAX_INT_NODES) > MAX_INT_NODES)
+        return et_sema_error(s, loc, "integer expression of more than %d parts", MAX_INT_NODES);
+    return true;
+}
+
+static bool finite_result(et_sema *s, et_loc loc, double v, double *out) {
+    if (!isfinite(v)) return et_sema_error(s, loc, "the result is not a finite number");
+    *out = v;
+    return true;
+}
+
+bool et_scalar_fold1(et_sema *s, et_loc loc, et_xop op, double a, double *out, bool *out_folded) {
+    *out_folded = true;
+    switch (op) {
+    case ET_X_NEG:
+        return finite_result(s, loc, -a, out);
+    case ET_X_ABS:
+        return finite_result(s, loc, fabs(a), out);
+    case ET_X_EXP:
+        return finite_result(s, loc, exp(a), out);
+    case ET_X_LOG:
+        return finite_result(s, loc, log(a), out);
+    case ET_X_SQRT:
+        return finite_result(s, loc, sqrt(a), out);
+    case ET_X_RSQRT:
+        return finite_result(s, loc, 1 / sqrt(a), out);
+    case ET_X_SIN:
+        return finite_result(s, loc, sin(a), out);
+    case ET_X_COS:
+        return finite_result(s, loc, cos(a), out);
+    case ET_X_TANH:
+        return finite_result(s, loc, tanh(a), out);
+    case ET_X_ERF:
+        return finite_result(s, loc, erf(a), out);
+    case ET_X_FLOOR:
+        return finite_result(s, loc, floor(a), out);
+    default:
+        *out_folded = false;
+        return true;
+    }
+}
+
+bool et_scalar_fold2(et_sema *s, et_loc loc, et_xop op, double a, double b, double *out,
+                     bool *out_folded) {
+    *out_folded = true;
+    switch (op) {
+    case ET_X_ADD:
+        return finite_result(s, loc, a + b, out);
+    case ET_X_SUB:
+        return finite_result(s, loc, a - b, out);
+    case ET_X_MUL:
+        return finite_result(s, loc, a * b, out);
+    case ET_X_DIV:
+        if (b == 0) return et_sema_error(s, loc, "division by zero");
+        return finite_result(s, loc, a / b, out);
+    case ET_X_POW:
+        return finite_result(s, loc, pow(a, b), out);
+    case ET_X_MIN:
+        return finite_result(s, loc, fmin(a, b), out);
+    case ET_X_MAX:
+        return finite_result(s, loc, fmax(a, b), out);
+    default:
+        *out_folded = false;
+        return true;
+    }
+}

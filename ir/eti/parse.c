@@ -1,0 +1,566 @@
+/* The outermost level of .eti: header, dims, declarations in order; and the tools all of the parser
+ * is made of. Start reading at et_eti_parse. */
+#include "ir/eti/parser.h"
+#include <string.h>
+
+static const char *const stages[] = {"graph", "fused", "tiled", "evented", "placed", "scheduled"};
+enum { NSTAGES = sizeof stages / sizeof *stages };
+
+const char *et_stage_name(int i) {
+    return i >= 0 && i < NSTAGES ? stages[i] : NULL;
+}
+
+int et_stage_find(const char *name) {
+    for (int i = 0; i < NSTAGES; i++)
+        if (strcmp(stages[i], name) == 0) return i;
+    return -1;
+}
+
+/* ---- errors ---- */
+
+void eti_error(eti_parser *p, et_loc loc, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    if (!p->broken) et_diag(p->diags, ET_ERROR, loc, "%s", et_vprintf(p->arena, fmt, ap));
+    p->errors++;
+    va_end(ap);
+}
+
+static const char *found(eti_parser *p) {
+    static const char sign[] = {[ETI_TENSOR] = '%', [ETI_LOCAL] = '$', [ETI_FUNC] = '@'};
+    const eti_tok *t = &p->tok;
+    switch (t->kind) {
+    case ETI_EOF:
+        return "the end of the file";
+    case ETI_NAME:
+        return et_printf(p->arena, "'%s'", t->text);
+    case ETI_INT:
+    case ETI_FLOAT:
+        return "a number";
+    case ETI_STRING:
+        return "a string";
+    case ETI_OP:
+        return et_printf(p->arena, "'%c%.*s'", t->op & 255, t->op > 255,
+                         (char[]){(char)(t->op >> 8), 0});
+    default:
+        return et_printf(p->arena, "'%c%s'", sign[t->kind], t->text);
+    }
+}
+
+void eti_expected(eti_parser *p, const char *what) {
+    if (p->tok.kind != ETI_BAD) eti_error(p, p->tok.loc, "expected %s, found %s", what, found(p));
+    p->broken = true;
+}
+
+/* ---- tokens ---- */
+
+bool eti_is(const eti_parser *p, int op) {
+    return p->tok.kind == ETI_OP && p->tok.op == op;
+}
+
+bool eti_take(eti_parser *p, int op) {
+    if (p->broken || !eti_is(p, op)) return false;
+    eti_next(p);
+    return true;
+}
+
+void eti_need(eti_parser *p, int op) {
+    if (p->broken || eti_take(p, op)) return;
+    eti_expected(p,
+                 et_printf(p->arena, "'%c%.*s'", op & 255, op > 255, (char[]){(char)(op >> 8), 0}));
+}
+
+bool eti_is_word(const eti_parser *p, const char *word) {
+    return p->tok.kind == ETI_NAME && strcmp(p->tok.text, word) == 0;
+}
+
+bool eti_take_word(eti_parser *p, const char *word) {
+    if (p->broken || !eti_is_word(p, word)) return false;
+    eti_next(p);
+    return true;
+}
+
+void eti_need_word(eti_parser *p, const char *word) {
+    if (p->broken || eti_take_word(p, word)) return;
+    eti_expected(p, et_printf(p->arena, "'%s'", word));
+}
+
+const char *eti_need_name(eti_parser *p, eti_kind kind, const char *what) {
+    if (p->broken) return NULL;
+    if (p->tok.kind != kind) {
+        eti_expected(p, what);
+        return NULL;
+    }
+    const char *text = p->tok.text;
+    if (kind != ETI_STRING) eti_enter_model(p, text);
+    eti_next(p);
+    return text;
+}
+
+int64_t eti_need_int(eti_parser *p, int64_t lo, int64_t hi, const char *what) {
+    et_loc loc = p->tok.loc;
+    bool negative = eti_take(p, '-');
+    if (p->broken) return lo;
+    if (p->tok.kind != ETI_INT) {
+        eti_expected(p, what);
+        return lo;
+    }
+    int64_t v = negative ? -p->tok.i : p->tok.i;
+    if (v < lo || v > hi) {
+        eti_error(p, loc, "%s must be from %lld to %lld, this is %lld", what, (long long)lo,
+                  (long long)hi, (long long)v);
+        v = lo;
+    }
+    eti_next(p);
+    return v;
+}
+
+double eti_need_float(eti_parser *p) {
+    bool negative = eti_take(p, '-');
+    if (p->broken) return 0;
+    double v = p->tok.kind == ETI_INT     ? (double)p->tok.i
+               : p->tok.kind == ETI_FLOAT ? p->tok.f
+               : eti_is_word(p, "inf")    ? (double)__builtin_inf()
+               : eti_is_word(p, "nan")    ? (double)__builtin_nan("")
+                                          : 0;
+    if (p->tok.kind != ETI_INT && p->tok.kind != ETI_FLOAT && !eti_is_word(p, "inf") &&
+        !eti_is_word(p, "nan"))
+        eti_expected(p, "a number");
+    else
+        eti_next(p);
+    return negative ? -v : v;
+}
+
+bool eti_among(const char *text, const char *const *words) {
+    for (; words && *words; words++)
+        if (strcmp(*words, text) == 0) return true;
+    return false;
+}
+
+void eti_recover(eti_parser *p, const char *const *words, const char *signs) {
+    static const char sign[] = {[ETI_TENSOR] = '%', [ETI_LOCAL] = '$', [ETI_FUNC] = '@'};
+    p->broken = true; /* what the lexer finds in what is skipped is not worth telling */
+    p->depth = 0;
+    if (p->at == p->recovered) eti_next(p); /* nothing was read since the last time */
+    while (p->tok.kind != ETI_EOF) {
+        const eti_tok *t = &p->tok;
+        bool named = t->kind == ETI_TENSOR || t->kind == ETI_LOCAL || t->kind == ETI_FUNC;
+        if (t->fresh && (eti_is(p, '}') || (t->kind == ETI_NAME && eti_among(t->text, words)) ||
+                         (named && strchr(signs, sign[t->kind]))))
+            break;
+        eti_next(p);
+    }
+    p->broken = false;
+    p->recovered = p->at;
+}
+
+/* ---- names ---- */
+
+static uint32_t hash(const char *s) {
+    uint32_t h = 2166136261u;
+    for (; *s; s++)
+        h = (h ^ (unsigned char)*s) * 16777619u;
+    return h;
+}
+
+static eti_name *slot_of(const eti_parser *p, const char *key) {
+    uint32_t i = hash(key) & (uint32_t)(p->cname - 1);
+    while (p->name[i].key && strcmp(p->name[i].key, key) != 0)
+        i = (i + 1) & (uint32_t)(p->cname - 1);
+    return &p->name[i];
+}
+
+static void grow_names(eti_parser *p) {
+    eti_name *old = p->name;
+    int n = p->cname;
+    p->cname = n ? 2 * n : 256;
+    p->name = et_alloc(p->arena, (size_t)p->cname * sizeof *p->name);
+    for (int i = 0; i < n; i++)
+        if (old[i].key) *slot_of(p, old[i].key) = old[i];
+}
+
+static eti_name *enter(eti_parser *p, char sign, const char *name, et_loc loc, int index) {
+    if (2 * p->nname >= p->cname) grow_names(p);
+    const char *key = et_printf(p->arena, "%c%s", sign, name);
+    eti_name *n = slot_of(p, key);
+    if (n->key) return n;
+    *n = (eti_name){key, index, loc};
+    p->nname++;
+    return NULL;
+}
+
+bool eti_declare(eti_parser *p, char sign, const char *name, et_loc loc, int index) {
+    if (sign != 's' && !p->broken && !eti_check_model(p, name, loc)) {
+        enter(p, sign, name, loc, -1);
+        return false;
+    }
+    const eti_name *was = enter(p, sign, name, loc, index);
+    if (!was) return true;
+    if (!p->broken) {
+        eti_error(p, loc, "'%s' is declared twice", name);
+        if (was->loc.line) et_diag(p->diags, ET_NOTE, was->loc, "first here");
+    }
+    return false;
+}
+
+void eti_poison(eti_parser *p, char sign, const char *name, et_loc loc) {
+    enter(p, sign, name, loc, -1);
+}
+
+bool eti_known(const eti_parser *p, char sign, const char *name) {
+    return p->cname && slot_of(p, et_printf(p->arena, "%c%s", sign, name))->key;
+}
+
+et_loc eti_loc_of(const eti_parser *p, char sign, const char *name) {
+    const eti_name *n = slot_of(p, et_printf(p->arena, "%c%s", sign, name));
+    return n->key ? n->loc : (et_loc){.file = p->file, .line = 1, .col = 1, .len = 1};
+}
+
+int eti_find(eti_parser *p, char sign, const char *name, et_loc loc, const char *what) {
+    const eti_name *n =
+        p->cname ? slot_of(p, et_printf(p->arena, "%c%s", sign, name)) : &(eti_name){0};
+    if (n->key && p->g->nmodels && n->index != -1 && !eti_of_this_model(p, name, loc)) return -1;
+    if (n->key) {
+        p->errors += n->index == -1;
+        return n->index;
+    }
+    eti_error(p, loc, "there is no %s called '%s'", what, name);
+    return -1;
+}
+
+/* ---- the header and what comes first ---- */
+
+static void header(eti_parser *p) {
+    eti_need_word(p, "eti");
+    et_loc loc = p->tok.loc;
+    int64_t version = eti_need_int(p, 0, ETI_MAX_INT, "the version of the format");
+    if (!p->broken && version != 1)
+        eti_error(p, loc, "version %lld of .eti: this etcc reads version 1", (long long)version);
+    loc = p->tok.loc;
+    const char *stage = eti_need_name(p, ETI_NAME, "a stage");
+    p->stage = stage ? et_stage_find(stage) : -1;
+    if (stage && p->stage < 0) {
+        eti_error(p, loc, "unknown stage '%s'", stage);
+        et_diag(p->diags, ET_NOTE, loc,
+                "the stages are graph, fused, tiled, evented, placed and scheduled");
+        p->stage = 0;
+        p->broken = true;
+    }
+}
+
+static void model(eti_parser *p) {
+    eti_next(p);
+    const char *name = eti_need_name(p, ETI_NAME, "the model's name");
+    if (name) p->g->name = name;
+}
+
+static void source(eti_parser *p) {
+    eti_next(p);
+    const char *hash_text = eti_need_name(p, ETI_STRING, "the hash in quotes");
+    if (hash_text) p->g->source_hash = hash_text;
+}
+
+static void dim(eti_parser *p) {
+    eti_next(p);
+    et_loc loc = p->tok.loc;
+    const char *name = eti_need_name(p, ETI_NAME, "a name");
+    eti_need_word(p, "in");
+    int64_t lo = eti_need_int(p, 0, INT32_MAX, "the least value");
+    eti_need(p, ETI_OP2('.', '.'));
+    et_loc at = p->tok.loc;
+    int64_t hi = eti_need_int(p, 0, INT32_MAX, "the greatest value");
+    if (!name) return;
+    if (!p->broken && lo > hi) eti_error(p, at, "the greatest value is less than the least");
+    if (et_sym_count(p->x) >= ETI_MAX_ITEMS) {
+        eti_error(p, loc, "too many dims");
+        return;
+    }
+    bool narrowed = p->narrow && strcmp(p->narrow, name) == 0 && p->narrow_lo >= lo &&
+                    p->narrow_hi <= hi && p->narrow_lo <= p->narrow_hi;
+    if (lo > hi || p->broken || !eti_declare(p, 'n', name, loc, et_sym_count(p->x)))
+        eti_poison(p, 'n', name, loc);
+    else
+        et_sym_add(p->x, name, narrowed ? p->narrow_lo : lo, narrowed ? p->narrow_hi : hi);
+}
+
+/* loop LABEL in 0..TRIPS [from FIRST] [within LABEL] */
+static void loop(eti_parser *p) {
+    eti_next(p);
+    et_loc loc = p->tok.loc;
+    const char *label = eti_need_name(p, ETI_NAME, "the loop's variable");
+    eti_need_word(p, "in");
+    eti_need_int(p, 0, 0, "where the variable starts");
+    eti_need(p, ETI_OP2('.', '.'));
+    int64_t trips = eti_need_int(p, 1, INT32_MAX, "the number of iterations"), from = 0;
+    if (eti_take_word(p, "from")) from = eti_need_int(p, 0, INT32_MAX - trips, "what is added");
+    int parent = eti_take_word(p, "within") ? eti_loop_named(p) : -1;
+    if (!label) return;
+    int depth = 1;
+    for (int l = parent; l >= 0; l = p->g->loops[l].parent)
+        depth++;
+    if (depth > ET_MAX_LOOPS) eti_error(p, loc, "loops nest at most %d deep", ET_MAX_LOOPS);
+    if (p->broken || depth > ET_MAX_LOOPS || !eti_declare(p, 'n', label, loc, -2 - p->g->nloops)) {
+        eti_poison(p, 'n', label, loc);
+        return;
+    }
+    et_graph *g = p->g;
+    ET_GROW(g->arena, g->loops, g->nloops, g->cloops);
+    g->loops[g->nloops++] = (et_loop){.name = et_model_plain(g, eti_plain_name(p, label)),
+                                      .model = g->building,
+                                      .var = et_var_add(p->x, label, et_int(p->x, trips)),
+                                      .lo = from,
+                                      .hi = from + trips,
+                                      .parent = parent,
+                                      .loc = loc};
+}
+
+static void workgroup(eti_parser *p) {
+    eti_next(p);
+    et_loc loc = p->tok.loc;
+    int n = (int)eti_need_int(p, 64, 1024, "work-items per workgroup");
+    if (!p->broken && (n & (n - 1))) {
+        eti_error(p, loc, "work-items per workgroup must be a power of two, this is %d", n);
+        n = 256;
+    }
+    p->p->workgroup = n;
+}
+
+static void wave(eti_parser *p) {
+    eti_next(p);
+    et_loc loc = p->tok.loc;
+    p->wave = (int)eti_need_int(p, 32, 64, "work-items per wave");
+    if (!p->broken && p->wave != 32 && p->wave != 64)
+        eti_error(p, loc, "a wave has 32 or 64 work-items");
+    if (p->wave != 32) p->wave = 64;
+}
+
+static void workspace(eti_parser *p) {
+    eti_next(p);
+    p->p->workspace_bytes = eti_need_int(p, 0, ETI_MAX_BYTES, "the size of the workspace");
+    p->planned |= p->p->workspace_bytes > 0;
+}
+
+static void variant(eti_parser *);
+
+static const struct {
+    const char *word;
+    void (*parse)(eti_parser *);
+    int first, last; /* stages */
+} statements[] = {
+    {"model", model, 0, 5},           {"source", source, 0, 5},
+    {"part", eti_part, 0, 5},         {"dim", dim, 0, 5},
+    {"workgroup", workgroup, 1, 5},   {"wave", wave, 1, 5},
+    {"workspace", workspace, 1, 5},   {"loop", loop, 1, 5},
+    {"input", eti_tensor, 1, 5},      {"output", eti_tensor, 1, 5},
+    {"weight", eti_tensor, 1, 5},     {"state", eti_tensor, 1, 5},
+    {"const", eti_tensor, 1, 5},      {"temp", eti_tensor, 1, 5},
+    {"variant", variant, 1, 5},       {"group", eti_group, 1, 1},
+    {"func", eti_function, 2, 5},     {"event", eti_event, 3, 5},
+    {"schedule", eti_schedule, 1, 5},
+};
+enum { NSTATEMENTS = sizeof statements / sizeof *statements };
+
+/* A parser for a program of its own, at the same place of the same text. */
+static eti_parser *begin(eti_parser *from) {
+    eti_parser *p = et_alloc(from->arena, sizeof *p);
+    *p = (eti_parser){.arena = from->arena,
+                      .diags = from->diags,
+                      .g = et_graph_create(from->arena, from->diags),
+                      .file = from->file,
+                      .at = from->at,
+                      .end = from->end,
+                      .line_begin = from->line_begin,
+                      .line = from->line,
+                      .tok = from->tok,
+                      .loop = -1,
+                      .model = -1,
+                      .wave = 64,
+                      .told_before = from->told_before,
+                      .narrow = from->narrow,
+                      .narrow_lo = from->narrow_lo,
+                      .narrow_hi = from->narrow_hi};
+    p->x = p->g->exprs;
+    return p;
+}
+
+static et_graph *whole_program(eti_parser *p, et_program **out_program);
+
+static bool visible(const et_tensor *t) {
+    return t->kind != ET_TENSOR_TEMP && t->kind != ET_TENSOR_CONST;
+}
+
+/* The caller binds tensors by name and in order: they must be the same in all variants. */
+static bool same_tensors(const et_program *a, const et_program *b) {
+    int i = 0, k = 0;
+    for (;;) {
+        while (i < a->ntensors && !visible(&a->tensors[i]))
+            i++;
+        while (k < b->ntensors && !visible(&b->tensors[k]))
+            k++;
+        if (i == a->ntensors || k == b->ntensors) return i == a->ntensors && k == b->ntensors;
+        const et_tensor *s = &a->tensors[i++], *t = &b->tensors[k++];
+        if (s->kind != t->kind || strcmp(s->name, t->name) != 0 ||
+            s->shape.dtype != t->shape.dtype || s->shape.rank != t->shape.rank)
+            return false;
+    }
+}
+
+static bool same_dims(const eti_parser *p, const eti_parser *q, int64_t lo, int64_t hi) {
+    if (et_sym_count(p->x) != et_sym_count(q->x)) return false;
+    for (int s = 0; s < et_sym_count(p->x); s++) {
+        int64_t a, b, u, v;
+        et_sym_range(p->x, s, &a, &b);
+        et_sym_range(q->x, s, &u, &v);
+        if (s == 0) a = lo, b = hi;
+        if (strcmp(et_sym_name(p->x, s), et_sym_name(q->x, s)) != 0 || u > a || v < b) return false;
+    }
+    return true;
+}
+
+/* variant N up to 4 { a whole program } */
+static void variant(eti_parser *p) {
+    et_program *pr = p->p, *part;
+    eti_next(p);
+    et_loc loc = p->tok.loc;
+    const char *name = eti_need_name(p, ETI_NAME, "the first dim");
+    eti_need_word(p, "up");
+    eti_need_word(p, "to");
+    int64_t upto = eti_need_int(p, 0, INT32_MAX, "the largest value of the dim"), lo = 0, hi = 0;
+    if (p->broken || !eti_is(p, '{')) {
+        eti_need(p, '{');
+        return;
+    }
+    if (!et_sym_count(p->x) || strcmp(et_sym_name(p->x, 0), name) != 0) {
+        eti_error(p, loc, "variants go by the value of the first dim");
+    } else {
+        et_sym_range(p->x, 0, &lo, &hi);
+        if (pr->nvariants) lo = pr->variant[pr->nvariants - 1].upto + 1;
+        if (upto < lo || upto > hi)
+            eti_error(p, loc, "this variant must be for values from %lld up to at most %lld",
+                      (long long)lo, (long long)hi);
+    }
+    if (pr->nvariants == ET_MAX_VARIANTS)
+        eti_error(p, loc, "more than %d variants", ET_MAX_VARIANTS);
+    if (p->inside || p->g->nmodels) {
+        eti_error(p, loc, p->inside ? "a variant within a variant" : "a variant of several models");
+        p->broken = true;
+        return;
+    }
+    eti_next(p);
+    eti_parser *q = begin(p);
+    q->inside = true;
+    et_graph *g = whole_program(q, &part);
+    p->at = q->at, p->line = q->line, p->line_begin = q->line_begin, p->tok = q->tok;
+    eti_need(p, '}');
+    p->errors += q->errors;
+    if (!g || p->broken || p->errors) return;
+    if (q->stage != p->stage || !same_dims(p, q, lo, upto) || !same_tensors(pr, part)) {
+        eti_error(p, loc, "a variant has the stage, the dims and the tensors of the program");
+        return;
+    }
+    pr->variant[pr->nvariants++] = (et_variant){upto, part};
+}
+
+static void statement(eti_parser *p) {
+    for (int i = 0; i < NSTATEMENTS; i++) {
+        bool of_programs = p->stage == 0 && statements[i].first > 0;
+        if (of_programs || !eti_is_word(p, statements[i].word)) continue;
+        if (p->stage < statements[i].first || p->stage > statements[i].last) {
+            eti_error(p, p->tok.loc, "no '%s' at stage %s", statements[i].word, stages[p->stage]);
+            p->broken = true;
+            return;
+        }
+        eti_any_model(p);
+        statements[i].parse(p);
+        return;
+    }
+    eti_any_model(p);
+    if (p->stage == 0)
+        eti_graph_body(p);
+    else
+        eti_expected(p, "a declaration, a func or the schedule");
+}
+
+static bool gave_up(const eti_parser *p) {
+    return p->errors >= ETI_MAX_ERRORS;
+}
+
+static void statement_list(eti_parser *p) {
+    const char *words[NSTATEMENTS + 2];
+    for (int i = 0; i < NSTATEMENTS; i++)
+        words[i] = statements[i].word;
+    words[NSTATEMENTS] = "for";
+    words[NSTATEMENTS + 1] = NULL;
+    while (p->tok.kind != ETI_EOF && !gave_up(p)) {
+        if (p->inside && eti_is(p, '}')) return;
+        statement(p);
+        if (!p->broken) continue;
+        eti_recover(p, words, p->stage ? "" : "%");
+        while (eti_is(p, '}') && !p->inside) { /* of what was skipped */
+            eti_next(p);
+            eti_recover(p, words, p->stage ? "" : "%");
+        }
+    }
+}
+
+bool et_eti_looks(const char *text, size_t bytes) {
+    size_t i = 0;
+    while (i < bytes && (strchr(" \t\r\n", text[i]) || text[i] == '#')) {
+        if (!text[i]) return false;
+        if (text[i] == '#')
+            while (i < bytes && text[i] != '\n')
+                i++;
+        i += i < bytes;
+    }
+    return bytes - i >= 4 && memcmp(text + i, "eti", 3) == 0 && strchr(" \t", text[i + 3]) &&
+           text[i + 3];
+}
+
+/* From "eti" to the end of the text, or of the variant. */
+static et_graph *whole_program(eti_parser *p, et_program **out_program) {
+    *out_program = NULL;
+    header(p);
+    if (p->broken) return NULL;
+    if (p->stage > 0) {
+        p->p = et_program_create(p->g);
+        p->p->stage = stages[p->stage];
+    }
+    statement_list(p);
+    if (p->stage == 0) eti_graph_end(p);
+    if (gave_up(p))
+        et_diag(p->diags, ET_ERROR, (et_loc){0}, "%d errors: giving up", ETI_MAX_ERRORS);
+    if (!p->errors && et_diag_errors(p->diags) == p->told_before) eti_finish(p);
+    if (p->errors || et_diag_errors(p->diags) > p->told_before) return NULL;
+    if (p->p) p->p->source_hash = p->g->source_hash;
+    *out_program = p->p;
+    return p->g;
+}
+
+et_graph *et_eti_parse_narrow(et_arena *arena, et_diags *diags, const char *file_name,
+                              const char *text, size_t bytes, const char *dim_name, int64_t lo,
+                              int64_t hi, et_program **out_program) {
+    *out_program = NULL;
+    eti_parser first = {.arena = arena,
+                        .diags = diags,
+                        .at = text,
+                        .end = text + bytes,
+                        .line_begin = text,
+                        .line = 1,
+                        .told_before = et_diag_errors(diags),
+                        .narrow = dim_name,
+                        .narrow_lo = lo,
+                        .narrow_hi = hi};
+    if (bytes > (size_t)256 << 20) {
+        et_diag(diags, ET_ERROR, (et_loc){0}, "%s: larger than 256 MB", file_name);
+        return NULL;
+    }
+    first.file = et_diag_file(diags, file_name, text, bytes);
+    eti_parser *p = begin(&first);
+    eti_next(p);
+    return whole_program(p, out_program);
+}
+
+et_graph *et_eti_parse(et_arena *arena, et_diags *diags, const char *file_name, const char *text,
+                       size_t bytes, et_program **out_program) {
+    return et_eti_parse_narrow(arena, diags, file_name, text, bytes, NULL, 0, 0, out_program);
+}

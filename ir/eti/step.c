@@ -1,0 +1,257 @@
+/* The steps with buffers of their own: contract and attend. Buffers that the text does not name are
+ * made here. */
+#include "ir/eti/parser.h"
+#include <string.h>
+
+enum { PLAIN = ETI_TENSORS | ETI_LOCALS | ETI_LOOPS };
+
+/* Where the text leaves the number of waves to be chosen. */
+static int waves(const eti_parser *p) {
+    return p->p->workgroup / p->wave;
+}
+
+/* Targets have waves of 64 or of 32 work-items; codegen checks for its own. */
+static bool are_waves(const eti_parser *p, int n) {
+    return n * 64 == p->p->workgroup || n * 32 == p->p->workgroup;
+}
+
+/* A buffer that the text calls NAME, or NULL for none given: made when there is none of that name.
+ * It must be as the step needs it. */
+static int buffer(eti_parser *p, const char *name, et_loc loc, const char *fallback, et_dtype dtype,
+                  int rank, const int *dim, int pad) {
+    const char *own = name ? name : fallback;
+    for (int n = 2; !name && eti_local(p, own) >= 0; n++)
+        own = et_printf(p->arena, "%s%d", fallback, n);
+    int l = eti_local(p, own);
+    if (l < 0) {
+        for (int i = 0; i < rank; i++)
+            if (dim[i] < 1 || dim[i] > ETI_MAX_LDS) return -1;
+        if (p->f->nlocals >= 1000) {
+            eti_error(p, loc, "more than 1000 local buffers");
+            return -1;
+        }
+        l = eti_add_local(p, own, dtype, rank, dim);
+        p->f->locals[l].pitch += pad;
+        int64_t bytes = (int64_t)p->f->locals[l].pitch * et_dtype_bytes(dtype);
+        for (int i = 0; i + 1 < rank && bytes <= ETI_MAX_LDS; i++)
+            bytes *= dim[i];
+        if (bytes > ETI_MAX_LDS) {
+            eti_error(p, loc, "$%s would take more than %d bytes", own, ETI_MAX_LDS);
+            p->f->locals[l].rank = -1;
+        }
+        return l;
+    }
+    const et_local *have = &p->f->locals[l];
+    if (have->rank < 0) return l;
+    bool fits = have->rank == rank && have->dtype == dtype &&
+                memcmp(have->dim, dim, (size_t)rank * sizeof *dim) == 0;
+    if (!fits)
+        eti_error(p, loc, "$%s must be %s[%d, %d%s] for this step", own, et_dtype_name(dtype),
+                  dim[0], dim[1], rank == 3 ? et_printf(p->arena, ", %d", dim[2]) : "");
+    return l;
+}
+
+/* name < extent [live E]: a side of the tile. E may read what is uniform over the workgroup. */
+static void tile_side(eti_parser *p, int scope, int *out_var, int *out_size, et_expr *out_live) {
+    et_loc loc = p->tok.loc;
+    int64_t n = 0;
+    *out_var = eti_var(p, 4096);
+    if (*out_var >= 0) et_is_int(p->x, et_var_extent(p->x, *out_var), &n);
+    if (n % 16) {
+        eti_error(p, loc, "the sides of a tile are multiples of 16, this is %d", (int)n);
+        *out_var = -1;
+    }
+    *out_size = (int)n;
+    int inner = p->nscope;
+    p->nscope = scope;
+    loc = p->tok.loc;
+    if (eti_take_word(p, "live")) {
+        *out_live = eti_expr_of(p, ETI_TENSORS | ETI_LOOPS, ET_T_I32, "the number of live rows");
+        int64_t lo, hi;
+        if (out_live->id && et_bounds(p->x, *out_live, &lo, &hi) && hi > n && n)
+            eti_error(p, loc, "of %d rows up to %lld live", (int)n, (long long)hi);
+    } else if (!p->broken) {
+        *out_live = et_int(p->x, n);
+    }
+    p->nscope = inner;
+}
+
+/* [by KC] [waves WN * WK], else chosen: one wave per 16 columns, as much k as half the memory. */
+static void division(eti_parser *p, et_step *s) {
+    et_loc loc = p->tok.loc;
+    int unit = 64 / et_dtype_bytes(s->operand);
+    int64_t lo, hi, k = INT32_MAX;
+    if (s->kextent.id && et_bounds(p->x, s->kextent, &lo, &hi)) k = hi;
+    if (eti_take_word(p, "by")) s->kc = (int)eti_need_int(p, 1, 1 << 16, "the k staged at a time");
+    s->wn = waves(p);
+    while (s->tn && (s->tn / 16) % s->wn)
+        s->wn /= 2;
+    s->wk = waves(p) / s->wn;
+    if (eti_take_word(p, "waves")) {
+        loc = p->tok.loc;
+        s->wn = (int)eti_need_int(p, 1, 32, "the waves side by side over n");
+        eti_need(p, '*');
+        s->wk = (int)eti_need_int(p, 1, 32, "the waves side by side over k");
+    }
+    if (p->broken) return;
+    int before = p->errors;
+    if (!are_waves(p, s->wn * s->wk))
+        eti_error(p, loc, "%d * %d waves: a workgroup of %d has %d, or %d of 32", s->wn, s->wk,
+                  p->p->workgroup, p->p->workgroup / 64, p->p->workgroup / 32);
+    else if (s->tn % (16 * s->wn))
+        eti_error(p, loc, "%d columns do not divide among %d waves by 16", s->tn, s->wn);
+    unit *= s->wk;
+    int least = 8 / et_dtype_bytes(s->operand) * s->wk;
+    if (!s->kc)
+        s->kc = k < 256 ? (int)((k + unit - 1) / unit) * unit : (256 + unit - 1) / unit * unit;
+    if (s->kc % least)
+        eti_error(p, loc, "k is staged in multiples of %d here, not %d", least, s->kc);
+    p->broken |= p->errors > before; /* the buffers depend on it */
+}
+
+static void sums(eti_parser *p, et_step *s, const int dim[3]) {
+    while (!p->broken && p->tok.kind == ETI_LOCAL) {
+        et_loc loc = p->tok.loc;
+        const char *name = p->tok.text;
+        eti_next(p);
+        eti_need(p, ETI_OP2('+', '='));
+        eti_need_word(p, "a");
+        eti_need(p, '*');
+        if (p->broken) return;
+        int mark = p->nscope;
+        eti_bind_var(p, s->nvar);
+        eti_bind_var(p, s->kvar);
+        et_expr b = eti_expr_of(p, PLAIN, ET_T_F32, "b");
+        p->nscope = mark;
+        int acc = buffer(p, name, loc, name, ET_F32, 3, dim, 4);
+        for (int i = 0; i < s->nacc; i++)
+            if (s->acc[i] == acc) eti_error(p, loc, "$%s twice", name);
+        if (s->nacc == ET_MAX_ACC) {
+            eti_error(p, loc, "more than %d products in a step", ET_MAX_ACC);
+            return;
+        }
+        s->b[s->nacc] = b;
+        s->acc[s->nacc++] = acc;
+    }
+    if (!p->broken && !s->nacc) eti_expected(p, "a sum such as $acc += a * %w[n, k]");
+}
+
+static bool all_contiguous(eti_parser *p, const et_step *s) {
+    bool yes = true;
+    for (int i = 0; i < s->nacc; i++)
+        yes &= !s->b[i].id || et_k_contiguous(p->p, s->b[i], s->kvar, s->operand);
+    return yes;
+}
+
+static void distinct(eti_parser *p, const et_step *s, et_loc loc) {
+    int all[ET_MAX_ACC + 2] = {s->stage_a, s->stage_b};
+    memcpy(all + 2, s->acc, sizeof s->acc);
+    for (int i = 0; i < s->nacc + 2; i++)
+        for (int k = 0; k < i; k++)
+            if (all[i] >= 0 && all[i] == all[k]) eti_error(p, loc, "one buffer for two purposes");
+}
+
+/* contract TYPE [m < TM [live E], n < TN [live E]] over k < K [extent E] [by KC]
+ * [waves WN * WK] [stage $a [, $b]]  a = E  $acc += a * E ... */
+void eti_step_contract(eti_parser *p, et_step *s) {
+    et_loc begin = p->tok.loc;
+    int coords = p->nscope;
+    eti_next(p);
+    et_loc loc = p->tok.loc, at = loc;
+    const char *type = eti_need_name(p, ETI_NAME, "the type of the operands"), *a = NULL, *b = NULL;
+    s->operand = ET_F32;
+    if (type && (!et_dtype_parse(type, &s->operand) || s->operand == ET_I32)) {
+        eti_error(p, loc, "operands are f32, f16 or bf16");
+        s->operand = ET_F32;
+    }
+    eti_need(p, '[');
+    if (!p->broken) tile_side(p, coords, &s->mvar, &s->tm, &s->mlive);
+    eti_need(p, ',');
+    if (!p->broken) tile_side(p, coords, &s->nvar, &s->tn, &s->nlive);
+    eti_need(p, ']');
+    eti_need_word(p, "over");
+    p->nscope = coords;
+    s->kvar = p->broken ? -1 : eti_var_over(p, ETI_TENSORS | ETI_LOOPS);
+    if (s->kvar >= 0) s->kextent = et_var_extent(p->x, s->kvar);
+    p->nscope = coords;
+    if (s->kvar >= 0 && eti_take_word(p, "extent"))
+        s->kextent = eti_expr_of(p, ETI_TENSORS | ETI_LOOPS, ET_T_I32, "an extent");
+    division(p, s);
+    if (eti_take_word(p, "stage")) {
+        at = p->tok.loc;
+        a = eti_need_name(p, ETI_LOCAL, "a local buffer");
+        if (eti_take(p, ',')) b = eti_need_name(p, ETI_LOCAL, "a local buffer");
+    }
+    p->nscope = coords;
+    if (p->broken || s->mvar < 0 || s->nvar < 0 || s->kvar < 0) {
+        p->broken = true; /* reported */
+        return;
+    }
+    if (s->mvar == s->nvar || s->kvar == s->mvar || s->kvar == s->nvar)
+        eti_error(p, loc, "m, n and k need names of their own");
+    eti_bind_var(p, s->mvar);
+    eti_bind_var(p, s->kvar);
+    s->a = eti_side(p, "a", PLAIN, ET_T_F32);
+    p->nscope = coords;
+    sums(p, s, (int[]){s->wk, s->tm, s->tn});
+    if (p->broken) return;
+    int pad = 16 / et_dtype_bytes(s->operand);
+    s->stage_a = buffer(p, a, at, "a", s->operand, 2, (int[]){s->tm, s->kc}, pad);
+    bool direct = all_contiguous(p, s);
+    if (b || (!a && !direct))
+        s->stage_b = buffer(p, b, at, "b", s->operand, 2, (int[]){s->tn, s->kc}, pad);
+    else if (!direct)
+        eti_error(p, at, "b is not contiguous along k: give a second buffer to stage it");
+    distinct(p, s, begin);
+}
+
+/* attend [h < H, d < D] over p < P extent E scale S [scratch $s]  q = E  k = E  v = E  into $out */
+void eti_step_attend(eti_parser *p, et_step *s) {
+    int coords = p->nscope, vars[2] = {-1, -1};
+    eti_next(p);
+    et_loc loc = p->tok.loc, at = loc;
+    const char *scratch = NULL;
+    int64_t heads = 0, depth = 0;
+    int n = eti_vars(p, 2, vars, 4096);
+    if (n >= 0 && n != 2) eti_error(p, loc, "attention needs a head and an element");
+    p->nscope = coords;
+    eti_need_word(p, "over");
+    s->pvar = p->broken ? -1 : eti_var_over(p, ETI_TENSORS | ETI_LOOPS);
+    p->nscope = coords;
+    eti_need_word(p, "extent");
+    if (!p->broken) s->pextent = eti_expr_of(p, ETI_TENSORS | ETI_LOOPS, ET_T_I32, "an extent");
+    eti_need_word(p, "scale");
+    s->scale = eti_need_float(p);
+    if (eti_take_word(p, "scratch")) {
+        at = p->tok.loc;
+        scratch = eti_need_name(p, ETI_LOCAL, "a local buffer");
+    }
+    if (p->broken || n != 2 || s->pvar < 0) {
+        p->broken = true;
+        return;
+    }
+    s->hvar = vars[0], s->dvar = vars[1];
+    et_is_int(p->x, et_var_extent(p->x, s->hvar), &heads);
+    et_is_int(p->x, et_var_extent(p->x, s->dvar), &depth);
+    s->heads = (int)heads, s->depth = (int)depth;
+    if (s->hvar == s->dvar || s->pvar == s->hvar || s->pvar == s->dvar)
+        eti_error(p, loc, "head, element and position need names of their own");
+    eti_bind_var(p, s->dvar);
+    eti_bind_var(p, s->hvar);
+    s->q = eti_side(p, "q", PLAIN, ET_T_F32);
+    p->nscope = coords + 1;
+    eti_bind_var(p, s->pvar);
+    s->k = eti_side(p, "k", PLAIN, ET_T_F32);
+    s->v = eti_side(p, "v", PLAIN, ET_T_F32);
+    eti_need_word(p, "into");
+    et_loc to = p->tok.loc;
+    const char *out = eti_need_name(p, ETI_LOCAL, "a local buffer");
+    if (!out) return;
+    s->out = buffer(p, out, to, out, ET_F32, 2, (int[]){s->heads, s->depth}, 0);
+    int l = scratch ? eti_local(p, scratch) : -1, most = waves(p);
+    if (l >= 0 && p->f->locals[l].rank == 3 && are_waves(p, p->f->locals[l].dim[0]))
+        most = p->f->locals[l].dim[0];
+    int dim[] = {most, s->heads, s->depth + 2};
+    s->scratch = buffer(p, scratch, at, "part", ET_F32, 3, dim, 0);
+    if (s->out == s->scratch) eti_error(p, to, "one buffer for two purposes");
+}

@@ -1,0 +1,321 @@
+/* The schedule: loops, and tasks. */
+#include "ir/eti/parser.h"
+#include "ir/expr/pool.h"
+#include <string.h>
+
+/* ---- tasks ---- */
+
+et_share eti_range(eti_parser *p) {
+    et_loc loc = p->tok.loc;
+    if (!eti_take_word(p, "range")) return (et_share){0};
+    eti_need(p, '[');
+    double from = p->broken ? 0 : eti_need_float(p);
+    eti_need(p, ',');
+    double to = p->broken ? 0 : eti_need_float(p);
+    eti_need(p, ']');
+    et_share s = et_share_of(from, to);
+    if (!p->broken && !s.to)
+        eti_error(p, loc, "a range is a part of the GPU: from 0 to 1, and not empty");
+    return s;
+}
+
+et_slice eti_slice(eti_parser *p, int n, const int *vars) {
+    et_slice none = {0};
+    if (!eti_take_word(p, "slice")) return none;
+    et_loc loc = p->tok.loc;
+    const char *name = eti_need_name(p, ETI_NAME, "what is sliced");
+    eti_need_word(p, "of");
+    int count = p->broken ? 0 : (int)eti_need_int(p, 1, ETI_MAX_SLICES, "the number of slices");
+    if (p->broken || !name) return none;
+    for (int i = 0; i < n; i++)
+        if (strcmp(et_var_name(p->x, vars[i]), name) == 0) return (et_slice){i, count};
+    eti_error(p, loc, "there is no %s here to slice", name);
+    return none;
+}
+
+et_hint eti_hint(eti_parser *p) {
+    for (int h = ET_HINT_STATIC; h <= ET_HINT_DYNAMIC; h++)
+        if (eti_take_word(p, et_hint_name((et_hint)h))) return (et_hint)h;
+    return ET_HINT_NONE;
+}
+
+/* [i0 < E, ...]: fewer tiles than the function allows for; nothing: as many. */
+static void extents(eti_parser *p, const et_func *f, et_grid *g) {
+    for (int i = 0; f && i < f->ncoords; i++)
+        g->extent[i] = et_var_extent(p->x, f->coord[i]);
+    if (!eti_is(p, '[')) return;
+    et_loc open = p->tok.loc;
+    int n = 0;
+    eti_next(p);
+    while (!p->broken && !eti_is(p, ']')) {
+        et_loc loc = p->tok.loc;
+        const char *name = eti_need_name(p, ETI_NAME, "a coordinate");
+        eti_need(p, '<');
+        et_loc at = p->tok.loc;
+        et_expr e = p->broken ? ET_NO_EXPR : eti_expr_of(p, 0, ET_T_I32, "an extent");
+        bool known = f && n < f->ncoords;
+        if (known && name && strcmp(name, et_var_name(p->x, f->coord[n])) != 0)
+            eti_error(p, loc, "coordinate %d of @%s is called %s", n, f->name,
+                      et_var_name(p->x, f->coord[n]));
+        if (known && e.id && eti_symbols_only(p, e, at, "an extent")) {
+            if (!et_expr_eq(e, g->extent[n]) && !et_prove_le(p->x, e, g->extent[n]))
+                eti_error(p, at, "@%s allows for fewer tiles along %s", f->name, name);
+            eti_positive(p, e, at, INT32_MAX, "an extent");
+            g->extent[n] = e;
+        }
+        n++;
+        if (!eti_take(p, ',')) break;
+    }
+    eti_need(p, ']');
+    if (f && !p->broken && n != f->ncoords)
+        eti_error(p, open, "@%s has %d coordinate%s, here are %d", f->name, f->ncoords,
+                  f->ncoords == 1 ? "" : "s", n);
+}
+
+static void check_tiles(eti_parser *p, const et_func *f, const et_grid *g, et_loc loc) {
+    int64_t n = 1, lo, hi;
+    for (int i = 0; i < f->ncoords; i++)
+        if (et_bounds(p->x, g->extent[i], &lo, &hi) && hi > 0 && __builtin_mul_overflow(n, hi, &n))
+            n = INT64_MAX;
+    if (n > INT32_MAX) eti_error(p, loc, "more than %d tiles", INT32_MAX);
+}
+
+/* ---- are the loops around a task those its function uses? ---- */
+
+struct uses {
+    eti_parser *p;
+    int loop; /* of the task */
+    et_loc loc;
+    const char *name;
+};
+
+static void check_loop_var(void *ctx, et_expr e) {
+    struct uses *u = ctx;
+    const et_node_x *x = et_x(u->p->x, e);
+    const et_graph *g = u->p->g;
+    if (x->op != ET_X_VAR) return;
+    for (int l = 0; l < g->nloops; l++) {
+        if (g->loops[l].var != x->i) continue;
+        int up = u->loop;
+        while (up >= 0 && up != l)
+            up = g->loops[up].parent;
+        if (up < 0)
+            eti_error(u->p, u->loc, "@%s uses the variable of loop %s, which is not around it",
+                      u->name, et_var_name(u->p->x, x->i));
+        return;
+    }
+}
+
+static void check_expr(struct uses *u, et_expr e) {
+    if (e.id) et_walk(u->p->x, e, check_loop_var, u);
+}
+
+static void check_func_loops(struct uses *u, const et_func *f) {
+    for (int i = 0; i < f->nsteps; i++) {
+        const et_step *s = &f->steps[i];
+        et_expr all[] = {s->mask,    s->value,   s->rextent, s->mlive, s->nlive,
+                         s->kextent, s->a,       s->b[0],    s->b[1],  s->b[2],
+                         s->b[3],    s->pextent, s->q,       s->k,     s->v};
+        for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+            check_expr(u, all[k]);
+        for (int k = 0; k < s->to.rank; k++)
+            check_expr(u, s->to.index[k]);
+    }
+}
+
+static void check_group_loops(struct uses *u, const et_group *gr) {
+    et_expr all[] = {gr->mask, gr->value, gr->pextent, gr->live, gr->q, gr->k, gr->v};
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+        check_expr(u, all[k]);
+    for (int k = 0; k < gr->to.rank; k++)
+        check_expr(u, gr->to.index[k]);
+    for (int k = 0; k < gr->nproduct; k++) {
+        check_expr(u, gr->product[k].a);
+        check_expr(u, gr->product[k].b);
+    }
+}
+
+/* ---- the tree ---- */
+
+struct list {
+    et_item *v;
+    int n, cap;
+};
+
+static void push(eti_parser *p, struct list *to, et_item it) {
+    ET_GROW(p->arena, to->v, to->n, to->cap);
+    to->v[to->n++] = it;
+}
+
+/* [range [from, to] | slice NAME of K] [static | dynamic [early]]: how its tiles are given to
+ * workgroups; a hint before that is settled. */
+static void disposition(eti_parser *p, const et_func *f, et_grid *g) {
+    et_loc loc = p->tok.loc;
+    g->range = eti_range(p);
+    g->slice = eti_slice(p, f->ncoords, f->coord);
+    g->hint = eti_hint(p);
+    if (g->slice.count && (g->range.to || g->hint == ET_HINT_DYNAMIC))
+        eti_error(p, loc, "a task that is sliced has no range and is not dynamic");
+    if (p->stage < 5) return;
+    g->dynamic = g->hint == ET_HINT_DYNAMIC;
+    g->hint = ET_HINT_NONE;
+    g->early = g->dynamic && eti_take_word(p, "early");
+}
+
+/* To what follows the task, without a word. */
+static void skip_task(eti_parser *p) {
+    p->broken = true;
+    while (p->tok.kind != ETI_EOF && !eti_is(p, '}') && !eti_is_word(p, "task") &&
+           !eti_is_word(p, "loop"))
+        eti_next(p);
+    p->broken = false;
+}
+
+/* task @name [= @func] [coords] [disposition], then its waits and notifies */
+static void task(eti_parser *p, struct list *to, int loop) {
+    eti_next(p);
+    et_loc loc = p->tok.loc;
+    int before = p->errors, mark = p->nscope;
+    const char *name = eti_need_name(p, ETI_FUNC, "a name such as @x"), *func = name;
+    et_loc at = loc;
+    if (eti_take(p, '=')) {
+        at = p->tok.loc;
+        func = eti_need_name(p, ETI_FUNC, "a function such as @f");
+    }
+    if (!name || !func) return;
+    et_grid g = {.name = name,
+                 .model = p->g->building,
+                 .loop = loop,
+                 .func = eti_find(p, '@', func, at, "function")};
+    const et_func *f = g.func >= 0 ? &p->p->funcs[g.func] : NULL;
+    if (!f) { /* its coordinates are not known either */
+        eti_poison(p, 't', name, loc);
+        skip_task(p);
+        return;
+    }
+    extents(p, f, &g);
+    disposition(p, f, &g);
+    for (int i = 0; f && i < f->ncoords; i++)
+        eti_bind_var(p, f->coord[i]);
+    while (!p->broken && (eti_is_word(p, "wait") || eti_is_word(p, "notify"))) {
+        if (p->stage < 3) {
+            eti_error(p, p->tok.loc, "no '%s' at stage %s", p->tok.text, et_stage_name(p->stage));
+            p->broken = true;
+        } else if (eti_is_word(p, "wait")) {
+            eti_wait(p, &g);
+        } else {
+            eti_notify(p, &g);
+        }
+    }
+    p->nscope = mark;
+    if (!eti_declare(p, 't', name, loc, p->p->ngrids) || p->broken || !f || p->errors > before)
+        return;
+    check_tiles(p, f, &g, loc);
+    check_func_loops(&(struct uses){p, loop, loc, func}, f);
+    push(p, to, (et_item){.kind = ET_P_GRID, .index = p->p->ngrids});
+    ET_GROW(p->arena, p->p->grids, p->p->ngrids, p->p->cgrids);
+    p->p->grids[p->p->ngrids++] = g;
+}
+
+static void group(eti_parser *p, struct list *to, int loop) {
+    eti_next(p);
+    et_loc loc = p->tok.loc;
+    const char *name = eti_need_name(p, ETI_FUNC, "a group such as @x");
+    int gr = name ? eti_find(p, '@', name, loc, "group") : -1;
+    if (gr < 0) return;
+    if (!eti_declare(p, 't', name, loc, gr)) return;
+    p->p->groups[gr].loop = loop;
+    check_group_loops(&(struct uses){p, loop, loc, name}, &p->p->groups[gr]);
+    push(p, to, (et_item){.kind = ET_P_GRID, .index = gr});
+}
+
+static void items(eti_parser *p, struct list *to, int loop, int depth);
+
+static void loop(eti_parser *p, struct list *to, int around, int depth) {
+    eti_next(p);
+    et_loc loc = p->tok.loc;
+    int l = eti_loop_named(p), mark = p->nscope;
+    if (l >= 0 && p->g->loops[l].parent != around)
+        eti_error(p, loc, "this loop is declared %s%s",
+                  p->g->loops[l].parent < 0 ? "outermost" : "within ",
+                  p->g->loops[l].parent < 0
+                      ? ""
+                      : et_var_name(p->x, p->g->loops[p->g->loops[l].parent].var));
+    else if (l >= 0)
+        eti_declare(p, 'l', et_var_name(p->x, p->g->loops[l].var), loc, l);
+    eti_need(p, '{');
+    if (p->broken) return;
+    if (l >= 0) eti_bind_var(p, p->g->loops[l].var);
+    struct list inner = {0};
+    items(p, &inner, l, depth + 1);
+    p->nscope = mark;
+    et_item it = {.kind = ET_P_LOOP, .index = l, .first = p->p->nitems, .count = inner.n};
+    for (int i = 0; i < inner.n; i++) {
+        ET_GROW(p->arena, p->p->items, p->p->nitems, p->p->citems);
+        p->p->items[p->p->nitems++] = inner.v[i];
+    }
+    if (!p->broken && !inner.n) eti_error(p, loc, "an empty loop");
+    eti_need(p, '}');
+    if (l >= 0) push(p, to, it);
+}
+
+static void items(eti_parser *p, struct list *to, int loop_index, int depth) {
+    static const char *const words[] = {"task", "group", "loop", NULL};
+    while (p->tok.kind != ETI_EOF && !eti_is(p, '}')) {
+        if (depth > 2 * ET_MAX_LOOPS) {
+            eti_error(p, p->tok.loc, "loops nest at most %d deep", ET_MAX_LOOPS);
+            p->broken = true;
+            return;
+        }
+        int mark = p->nscope;
+        if (!depth) eti_any_model(p);
+        if (eti_is_word(p, "task") && p->stage >= 2)
+            task(p, to, loop_index);
+        else if (eti_is_word(p, "group") && p->stage == 1)
+            group(p, to, loop_index);
+        else if (eti_is_word(p, "loop"))
+            loop(p, to, loop_index, depth);
+        else
+            eti_expected(p, p->stage == 1 ? "a group or a loop" : "a task or a loop");
+        p->nscope = mark;
+        if (p->broken) eti_recover(p, words, "");
+    }
+}
+
+/* The word must say what the tasks do. */
+static void check_schedule(eti_parser *p, et_loc loc, bool said) {
+    int n = 0;
+    for (int i = 0; i < p->p->ngrids; i++)
+        n += p->p->grids[i].dynamic;
+    const char *is = !n ? "static" : n == p->p->ngrids ? "dynamic" : "hybrid";
+    if (said && strcmp(is, p->p->schedule) != 0)
+        eti_error(p, loc, "%d of %d tasks are dynamic: the schedule is %s", n, p->p->ngrids, is);
+    p->p->schedule = is;
+}
+
+/* schedule [static | dynamic | hybrid] { ... } */
+void eti_schedule(eti_parser *p) {
+    static const char *const words[] = {"static", "dynamic", "hybrid"};
+    et_loc loc = p->tok.loc;
+    bool said = false;
+    eti_next(p);
+    for (int i = 0; i < 3 && !said; i++)
+        if ((said = eti_take_word(p, words[i]))) p->p->schedule = words[i];
+    eti_need(p, '{');
+    if (p->broken) return;
+    if (!eti_declare(p, 's', "schedule", loc, 0)) {
+        p->broken = true;
+        return;
+    }
+    p->nscope = p->nmade = 0;
+    struct list top = {0};
+    items(p, &top, -1, 0);
+    eti_need(p, '}');
+    p->p->first = p->p->nitems;
+    p->p->count = top.n;
+    for (int i = 0; i < top.n; i++) {
+        ET_GROW(p->arena, p->p->items, p->p->nitems, p->p->citems);
+        p->p->items[p->p->nitems++] = top.v[i];
+    }
+    if (!p->broken && !p->errors) check_schedule(p, loc, said);
+}

@@ -1,0 +1,135 @@
+/* expr.h - scalar expressions: dimensions, indices and element values in one language.
+ *
+ * Expressions are immutable, hash-consed nodes named by 32-bit ids: equal ids mean equal
+ * expressions. Building simplifies integer arithmetic (constants, sums of products, floor division
+ * and modulo where ranges decide them), so shapes compare with ==. */
+#ifndef ET_EXPR_H
+#define ET_EXPR_H
+
+#include "ir/base/arena.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+typedef struct {
+    uint32_t id; /* 0 = none */
+} et_expr;
+#define ET_NO_EXPR ((et_expr){0})
+static inline bool et_expr_eq(et_expr a, et_expr b) {
+    return a.id == b.id;
+}
+
+typedef struct et_exprs et_exprs; /* the pool of one compilation */
+
+typedef enum { ET_T_F32, ET_T_I32, ET_T_PRED } et_type; /* type of a scalar value */
+
+typedef enum {
+    ET_X_NONE,
+    ET_X_INT,      /* i: constant */
+    ET_X_FLOAT,    /* f: constant */
+    ET_X_SYM,      /* i: symbol (a dim chosen at launch) */
+    ET_X_VAR,      /* i: variable (an axis, a loop index, a reduction index) */
+    ET_X_ARG,      /* i: argument of a map body, before inlining */
+    ET_X_LOAD,     /* i: tensor (or local buffer, see i2); operands: one index per dimension */
+    ET_X_REDUCE,   /* i: et_reduce; i2: variable; operands: extent, body */
+    ET_X_CONTRACT, /* i: graph value of a contraction, or product of a group; operands: indices */
+#define X(NAME, text, arity) ET_X_##NAME,
+#include "ir/expr/expr.def"
+#undef X
+    ET_X_COUNT
+} et_xop;
+
+typedef enum { ET_RED_SUM, ET_RED_MAX, ET_RED_MIN, ET_RED_ARGMAX } et_reduce;
+
+/* What a LOAD reads. */
+enum { ET_LOAD_TENSOR, ET_LOAD_LOCAL };
+
+#define ET_MAX_RANK 8
+
+typedef struct et_node_x {
+    et_xop op;
+    et_type type;
+    int32_t i, i2;
+    int64_t n; /* value of INT */
+    double f;  /* value of FLOAT */
+    int nops;
+    const et_expr *ops;
+    uint32_t size; /* nodes of its text: shared parts count every time; UINT32_MAX: that or more */
+} et_node_x;
+
+et_exprs *et_exprs_create(et_arena *);
+et_arena *et_exprs_arena(et_exprs *);
+
+/* Forget the nodes, symbols and variables made since a mark; also releases the arena to that point.
+ * Ids made before keep their meaning. */
+typedef struct {
+    et_exprs *saved;
+    et_arena_mark arena;
+} et_exprs_mark;
+et_exprs_mark et_exprs_set_mark(et_exprs *);
+void et_exprs_release(et_exprs *, et_exprs_mark);
+const et_node_x *et_x(const et_exprs *, et_expr);
+
+/* Symbols and variables. Ranges are inclusive and drive simplification. A variable's range may be
+ * symbolic: [0, extent). */
+int et_sym_add(et_exprs *, const char *name, int64_t lo, int64_t hi);
+int et_sym_count(const et_exprs *);
+const char *et_sym_name(const et_exprs *, int sym);
+void et_sym_range(const et_exprs *, int sym, int64_t *out_lo, int64_t *out_hi);
+int et_var_add(et_exprs *, const char *name, et_expr extent); /* ranges over [0, extent) */
+int et_var_count(const et_exprs *);
+const char *et_var_name(const et_exprs *, int var);
+et_expr et_var_extent(const et_exprs *, int var);
+
+et_expr et_int(et_exprs *, int64_t);
+et_expr et_float(et_exprs *, double);
+et_expr et_sym(et_exprs *, int sym);
+et_expr et_var(et_exprs *, int var);
+et_expr et_arg(et_exprs *, int index, et_type);
+et_expr et_op1(et_exprs *, et_xop, et_expr);
+et_expr et_op2(et_exprs *, et_xop, et_expr, et_expr);
+et_expr et_select(et_exprs *, et_expr cond, et_expr a, et_expr b);
+et_expr et_load(et_exprs *, int space, int tensor, et_type, int rank, const et_expr *index);
+et_expr et_reduce_x(et_exprs *, et_reduce, int var, et_expr extent, et_expr body);
+et_expr et_contract_x(et_exprs *, int value, int rank, const et_expr *index);
+
+static inline et_expr et_add(et_exprs *p, et_expr a, et_expr b) {
+    return et_op2(p, ET_X_ADD, a, b);
+}
+static inline et_expr et_sub(et_exprs *p, et_expr a, et_expr b) {
+    return et_op2(p, ET_X_SUB, a, b);
+}
+static inline et_expr et_mul(et_exprs *p, et_expr a, et_expr b) {
+    return et_op2(p, ET_X_MUL, a, b);
+}
+et_expr et_ceil_div(et_exprs *, et_expr a, et_expr b); /* (a + b - 1) idiv b */
+
+bool et_is_int(const et_exprs *, et_expr, int64_t *out_value);
+
+/* Bounds of an integer expression over all symbols and variables in it; false when a load or a
+ * float makes it unknown. */
+bool et_bounds(const et_exprs *, et_expr, int64_t *out_lo, int64_t *out_hi);
+
+/* Value of an integer expression at given symbols and variables (NULL when it has none). */
+int64_t et_eval(const et_exprs *, et_expr, const int64_t *syms, const int64_t *vars);
+
+/* Replace leaves: SUB returns the replacement of a leaf (SYM, VAR, ARG, LOAD, CONTRACT after its
+ * operands were rewritten) or ET_NO_EXPR to keep it. Rebuilt nodes are simplified again. */
+typedef et_expr (*et_subst_fn)(void *ctx, et_exprs *, et_expr leaf);
+et_expr et_subst(et_exprs *, et_expr, et_subst_fn, void *ctx);
+et_expr et_subst_var(et_exprs *, et_expr, int var, et_expr by);
+/* Replace every occurrence of the node FROM, whatever its operator. */
+et_expr et_replace(et_exprs *, et_expr, et_expr from, et_expr by);
+
+/* Call FN on every node reachable from E, operands first, each once. */
+void et_walk(const et_exprs *, et_expr, void (*fn)(void *ctx, et_expr), void *ctx);
+
+const char *et_xop_text(et_xop);
+const char *et_reduce_text(et_reduce);
+/* Text such as "(N + 15) / 16" for integers, "silu"-style prefix calls for the rest, with as few
+ * parentheses as it needs to be read back as the same expression; NAME gives the name of a tensor
+ * (space, id), may be NULL. */
+typedef const char *(*et_name_fn)(void *ctx, int space, int tensor);
+char *et_expr_text(const et_exprs *, et_expr, et_name_fn, void *ctx);
+
+#endif

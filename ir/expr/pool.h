@@ -1,0 +1,60 @@
+/* pool.h - what the files that implement expr.h share. */
+#ifndef ET_EXPR_POOL_H
+#define ET_EXPR_POOL_H
+
+#include "ir/expr/expr.h"
+
+struct et_sym_info {
+    const char *name;
+    int64_t lo, hi;
+};
+struct et_var_info {
+    const char *name;
+    et_expr extent;
+};
+
+/* What traversals remember of the nodes they met, kept between them: a mark counts only while its
+ * stamp is the traversal's own, so starting one costs nothing however large the pool is. A
+ * traversal within another has a memory of its own, to a depth of ET_VISITS. */
+enum { ET_VISITS = 4 };
+struct et_visit {
+    uint64_t *stamp; /* by node id */
+    et_expr *to;     /* what the node became, where the stamp is this traversal's */
+    int n;           /* nodes both have room for */
+};
+struct et_visits {
+    struct et_visit level[ET_VISITS];
+    uint64_t last; /* stamp given out */
+    int depth;     /* traversals running */
+};
+
+struct et_exprs {
+    et_arena *arena;
+    struct et_visits *visits;
+    et_node_x *node; /* node[0] unused */
+    int nnode, cnode;
+    uint32_t *table; /* open addressing, power of two */
+    uint32_t ntable;
+    struct et_sym_info *sym;
+    int nsym, csym;
+    struct et_var_info *var;
+    int nvar, cvar;
+};
+
+/* The node with exactly these fields, made if new. No simplification. */
+et_expr et_intern(et_exprs *, const et_node_x *proto);
+
+/* Simplified integer arithmetic; operands are i32. */
+et_expr et_int_op2(et_exprs *, et_xop, et_expr, et_expr);
+
+/* True when a <= b for every value of symbols and variables in range, as far as linear reasoning
+ * shows. */
+bool et_prove_le(et_exprs *, et_expr a, et_expr b);
+
+int64_t et_floor_div(int64_t a, int64_t b);
+int64_t et_floor_mod(int64_t a, int64_t b);
+
+/* Total order by content, see order.c: negative, zero when the ids are equal, positive. */
+int et_expr_order(const et_exprs *, et_expr a, et_expr b);
+
+#endif

@@ -1,0 +1,14 @@
+/* tape.h - a scalar expression flattened for evaluating it many times, each shared part once.
+ */
+#ifndef ET_EXPR_TAPE_H
+#define ET_EXPR_TAPE_H
+
+#include "ir/expr/expr.h"
+
+typedef struct et_tape et_tape;
+et_tape *et_tape_create(const et_exprs *, et_expr); /* NULL when there is no memory */
+void et_tape_destroy(et_tape *);
+/* As et_expr_interp. */
+double et_tape_run(et_tape *, const double *args, const int64_t *syms, const int64_t *vars);
+
+#endif

@@ -1,0 +1,141 @@
+/* Substitution and walking. */
+#include "ir/base/diag.h"
+#include "ir/expr/expr.h"
+#include "ir/expr/pool.h"
+#include <stdlib.h>
+
+/* One traversal: shared subexpressions are visited once. Operands are older than what they are
+ * operands of, so ids up to that of the root are all there are. */
+struct visit {
+    struct et_visit *v;
+    uint64_t stamp;
+    struct et_visit own; /* beyond ET_VISITS */
+};
+
+static void make_room(et_arena *a, struct et_visit *v, int n) {
+    v->stamp = a ? et_alloc(a, (size_t)n * sizeof *v->stamp) : calloc((size_t)n, sizeof *v->stamp);
+    v->to = a ? et_alloc(a, (size_t)n * sizeof *v->to) : calloc((size_t)n, sizeof *v->to);
+    if (!v->stamp || !v->to) et_bug("out of memory");
+    v->n = n;
+}
+
+static void visit_begin(const et_exprs *p, et_expr root, struct visit *t) {
+    struct et_visits *all = p->visits;
+    int depth = all->depth++, need = (int)root.id + 1;
+    t->own = (struct et_visit){0};
+    t->v = depth < ET_VISITS ? &all->level[depth] : &t->own;
+    if (t->v == &t->own)
+        make_room(NULL, t->v, need);
+    else if (t->v->n < need)
+        make_room(p->arena, t->v, need < p->cnode ? p->cnode : need);
+    t->stamp = ++all->last;
+}
+
+static void visit_end(const et_exprs *p, struct visit *t) {
+    p->visits->depth--;
+    free(t->own.stamp);
+    free(t->own.to);
+}
+
+static bool visited(const struct visit *t, et_expr e) {
+    return t->v->stamp[e.id] == t->stamp;
+}
+
+static void remember(struct visit *t, et_expr e, et_expr to) {
+    t->v->stamp[e.id] = t->stamp;
+    t->v->to[e.id] = to;
+}
+
+static et_expr rebuild(et_exprs *p, const et_node_x *x, const et_expr *ops) {
+    switch (x->op) {
+    case ET_X_LOAD:
+        return et_load(p, x->i2, x->i, x->type, x->nops, ops);
+    case ET_X_CONTRACT:
+        return et_contract_x(p, x->i, x->nops, ops);
+    case ET_X_REDUCE:
+        return et_reduce_x(p, (et_reduce)x->i, x->i2, ops[0], ops[1]);
+    case ET_X_SELECT:
+        return et_select(p, ops[0], ops[1], ops[2]);
+    default:
+        return x->nops == 1 ? et_op1(p, x->op, ops[0]) : et_op2(p, x->op, ops[0], ops[1]);
+    }
+}
+
+static bool is_leaf(et_xop op) {
+    return op == ET_X_SYM || op == ET_X_VAR || op == ET_X_ARG || op == ET_X_LOAD ||
+           op == ET_X_CONTRACT;
+}
+
+static et_expr subst(et_exprs *p, et_expr e, et_subst_fn fn, void *ctx, struct visit *t) {
+    if (visited(t, e)) return t->v->to[e.id];
+    et_node_x x = *et_x(p, e);
+    et_expr out = e, ops[ET_MAX_RANK];
+    et_check(x.nops <= ET_MAX_RANK);
+    bool changed = false;
+    for (int i = 0; i < x.nops; i++) {
+        ops[i] = subst(p, x.ops[i], fn, ctx, t);
+        changed |= ops[i].id != x.ops[i].id;
+    }
+    if (changed) out = rebuild(p, &x, ops);
+    if (is_leaf(x.op)) {
+        et_expr by = fn(ctx, p, out);
+        if (by.id) out = by;
+    }
+    remember(t, e, out);
+    return out;
+}
+
+et_expr et_subst(et_exprs *p, et_expr e, et_subst_fn fn, void *ctx) {
+    struct visit t;
+    visit_begin(p, e, &t);
+    et_expr out = subst(p, e, fn, ctx, &t);
+    visit_end(p, &t);
+    return out;
+}
+
+static et_expr keep_leaf(void *ctx, et_exprs *p, et_expr leaf) {
+    (void)ctx, (void)p, (void)leaf;
+    return ET_NO_EXPR;
+}
+
+et_expr et_replace(et_exprs *p, et_expr e, et_expr from, et_expr by) {
+    if (from.id > e.id) return e;
+    struct visit t;
+    visit_begin(p, e, &t);
+    remember(&t, from, by);
+    et_expr out = subst(p, e, keep_leaf, NULL, &t);
+    visit_end(p, &t);
+    return out;
+}
+
+struct one_var {
+    int var;
+    et_expr by;
+};
+
+static et_expr replace_var(void *ctx, et_exprs *p, et_expr leaf) {
+    const struct one_var *o = ctx;
+    const et_node_x *x = et_x(p, leaf);
+    return x->op == ET_X_VAR && x->i == o->var ? o->by : ET_NO_EXPR;
+}
+
+et_expr et_subst_var(et_exprs *p, et_expr e, int var, et_expr by) {
+    return et_subst(p, e, replace_var, &(struct one_var){var, by});
+}
+
+static void walk(const et_exprs *p, et_expr e, void (*fn)(void *, et_expr), void *ctx,
+                 struct visit *t) {
+    if (visited(t, e)) return;
+    remember(t, e, e);
+    const et_node_x *x = et_x(p, e);
+    for (int i = 0; i < x->nops; i++)
+        walk(p, x->ops[i], fn, ctx, t);
+    fn(ctx, e);
+}
+
+void et_walk(const et_exprs *p, et_expr e, void (*fn)(void *, et_expr), void *ctx) {
+    struct visit t;
+    visit_begin(p, e, &t);
+    walk(p, e, fn, ctx, &t);
+    visit_end(p, &t);
+}

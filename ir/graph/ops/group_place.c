@@ -1,0 +1,69 @@
+/* The place of each row when rows are sorted by group, equal ones in their order: behind what the
+ * blocks before it put into the group, and behind the rows of its own block. */
+#include "ir/graph/op_util.h"
+
+static int64_t block_of(const et_node *n) {
+    return et_op_attr(n, "block", ET_A_INT)->i;
+}
+
+static bool shape(et_graph *g, const et_node *n, et_shape *out_shape) {
+    const et_shape *i = et_arg_shape(g, n, 0), *c = et_arg_shape(g, n, 1);
+    const et_shape *f = et_arg_shape(g, n, 2);
+    static const char *const what[] = {"the groups of rows", "the counts of groups",
+                                       "where groups begin"};
+    for (int k = 0; k < 3; k++)
+        if (!et_op_wants_i32(g, n, k, what[k])) return false;
+    et_exprs *p = g->exprs;
+    bool fits =
+        i->rank == 1 && c->rank == 2 && f->rank == 1 && block_of(n) >= 1 &&
+        et_expr_eq(et_add(p, c->dim[1], et_int(p, 1)), f->dim[0]) &&
+        et_expr_eq(et_add(p, et_ceil_div(p, i->dim[0], et_int(p, block_of(n))), et_int(p, 1)),
+                   c->dim[0]);
+    if (!fits)
+        return et_op_error(g, n, "rows %s, counts %s and beginnings %s do not belong together",
+                           et_arg_text(g, n, 0), et_arg_text(g, n, 1), et_arg_text(g, n, 2));
+    *out_shape = *i;
+    return true;
+}
+
+static et_expr clamp(et_exprs *p, et_expr e, et_expr last) {
+    return et_op2(p, ET_X_MAX, et_op2(p, ET_X_MIN, e, last), et_int(p, 0));
+}
+
+static et_expr at(et_lower *lo, const et_node *n, const et_expr *index) {
+    et_exprs *p = lo->g->exprs;
+    et_expr zero = et_int(p, 0), one = et_int(p, 1), block = et_int(p, block_of(n));
+    et_expr rows = et_arg_shape(lo->g, n, 0)->dim[0], groups = et_arg_shape(lo->g, n, 1)->dim[1];
+    et_expr mine = et_arg_at(lo, n, 0, index), group = clamp(p, mine, et_sub(p, groups, one));
+    et_expr of = et_op2(p, ET_X_IDIV, index[0], block);
+    int var = et_node_var(lo->g, n, 0, "r", block);
+    et_expr other = et_add(p, et_mul(p, of, block), et_var(p, var));
+    other = et_op2(p, ET_X_MIN, other, et_sub(p, rows, one));
+    et_expr earlier = et_op2(p, ET_X_LT, et_var(p, var), et_op2(p, ET_X_MOD, index[0], block));
+    earlier = et_op2(p, ET_X_AND, earlier, et_op2(p, ET_X_EQ, et_arg_at(lo, n, 0, &other), mine));
+    et_expr place = et_reduce_x(p, ET_RED_SUM, var, block, et_select(p, earlier, one, zero));
+    place = et_add(p, place, et_arg_at(lo, n, 1, (et_expr[]){of, group}));
+    place = et_add(p, place, et_arg_at(lo, n, 2, &group));
+    et_expr in =
+        et_op2(p, ET_X_AND, et_op2(p, ET_X_LE, zero, mine), et_op2(p, ET_X_LT, mine, groups));
+    return et_select(p, in, place, et_int(p, -1));
+}
+
+static bool interp(const et_interp_args *a) {
+    const et_tensor_data *index = a->args[0], *counts = a->args[1];
+    int64_t groups = counts->dim[1], block = block_of(a->node);
+    for (int64_t m = 0; m < index->dim[0]; m++) {
+        int64_t e = index->i[m];
+        a->result->i[m] = -1;
+        if (e < 0 || e >= groups) continue;
+        int64_t b = m / block, place = (int64_t)a->args[2]->i[e] + counts->i[b * groups + e];
+        for (int64_t k = b * block; k < m; k++)
+            place += index->i[k] == e;
+        a->result->i[m] = (int32_t)place;
+    }
+    return true;
+}
+
+const et_op et_op_group_place = {
+    ET_OP_ROW(group_place), .class = ET_CLASS_REDUCE, .shape = shape, .at = at, .interp = interp,
+};

@@ -1,0 +1,90 @@
+#include "ir/graph/op_util.h"
+#include <math.h>
+
+static et_reduce kind_of(const et_node *n) {
+    return (et_reduce)et_op_attr(n, "kind", ET_A_INT)->i;
+}
+
+static bool shape(et_graph *g, const et_node *n, et_shape *out_shape) {
+    const et_shape *x = et_arg_shape(g, n, 0);
+    int axis;
+    if (!et_op_axis(g, n, x->rank, &axis)) return false;
+    *out_shape = (et_shape){.dtype = ET_F32};
+    if (kind_of(n) == ET_RED_ARGMAX || x->dtype == ET_I32) out_shape->dtype = ET_I32;
+    for (int k = 0; k < x->rank; k++)
+        if (k != axis)
+            out_shape->dim[out_shape->rank++] = x->dim[k];
+        else if (et_attr_int(n, "keep", 0))
+            out_shape->dim[out_shape->rank++] = et_int(g->exprs, 1);
+    return true;
+}
+
+static et_expr at(et_lower *lo, const et_node *n, const et_expr *index) {
+    et_exprs *p = lo->g->exprs;
+    const et_shape *x = et_arg_shape(lo->g, n, 0);
+    int axis = et_op_axis_of(lo->g, n), keep = et_attr_int(n, "keep", 0) != 0;
+    et_expr extent = x->dim[axis], from[ET_MAX_RANK];
+    int var = et_node_var(lo->g, n, 0, "r", extent);
+    for (int k = 0; k < x->rank; k++)
+        from[k] = k == axis ? et_var(p, var) : index[k - (k > axis && !keep)];
+    return et_reduce_x(p, kind_of(n), var, extent, et_arg_at(lo, n, 0, from));
+}
+
+static float reduce_f(et_reduce kind, const float *x, int64_t n, int64_t step) {
+    double sum = 0;
+    float best = kind == ET_RED_MIN ? INFINITY : -INFINITY;
+    for (int64_t i = 0; i < n; i++) {
+        float v = x[i * step];
+        sum += (double)v;
+        best = kind == ET_RED_MIN ? fminf(best, v) : fmaxf(best, v);
+    }
+    return kind == ET_RED_SUM ? (float)sum : best;
+}
+
+static int32_t reduce_i(et_reduce kind, const int32_t *x, int64_t n, int64_t step) {
+    uint32_t sum = 0; /* wraps as the device does */
+    int32_t best = x[0];
+    for (int64_t i = 0; i < n; i++) {
+        int32_t v = x[i * step];
+        sum += (uint32_t)v;
+        best = kind == ET_RED_MIN ? (v < best ? v : best) : (v > best ? v : best);
+    }
+    return kind == ET_RED_SUM ? (int32_t)sum : best;
+}
+
+/* The first position of the largest number; 0 when nothing exceeds minus infinity. */
+static int32_t argmax(const et_tensor_data *t, int64_t at, int64_t n, int64_t step) {
+    int64_t where = 0;
+    double best = -INFINITY;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t from = at + i * step;
+        double v = t->dtype == ET_I32 ? (double)t->i[from] : (double)t->f[from];
+        if (v > best) {
+            best = v;
+            where = i;
+        }
+    }
+    return (int32_t)where;
+}
+
+static bool interp(const et_interp_args *a) {
+    const et_tensor_data *x = a->args[0];
+    et_reduce kind = kind_of(a->node);
+    int64_t outer, n, inner;
+    et_split_axis(x, et_op_axis_of(a->g, a->node), &outer, &n, &inner);
+    for (int64_t o = 0; o < outer; o++)
+        for (int64_t i = 0; i < inner; i++) {
+            int64_t from = o * n * inner + i, to = o * inner + i;
+            if (kind == ET_RED_ARGMAX)
+                a->result->i[to] = argmax(x, from, n, inner);
+            else if (x->dtype == ET_I32)
+                a->result->i[to] = reduce_i(kind, x->i + from, n, inner);
+            else
+                a->result->f[to] = reduce_f(kind, x->f + from, n, inner);
+        }
+    return true;
+}
+
+const et_op et_op_reduce = {
+    ET_OP_ROW(reduce), .class = ET_CLASS_REDUCE, .shape = shape, .at = at, .interp = interp,
+};

@@ -1,0 +1,86 @@
+/* Reshape matches the dimensions in groups: boundaries lie where the products of the leading
+ * dimensions of both shapes are the same expression, and an index only moves within its group. */
+#include "ir/graph/op_util.h"
+#include <string.h>
+
+static int attr_shape(const et_node *n, const et_expr **out_dim) {
+    const et_attr *a = et_op_attr(n, "shape", ET_A_EXPRS);
+    *out_dim = a->exprs;
+    return a->n;
+}
+
+static et_expr product(et_exprs *p, const et_expr *dim, int from, int to) {
+    et_expr e = et_int(p, 1);
+    for (int k = from; k < to; k++)
+        e = et_mul(p, e, dim[k]);
+    return e;
+}
+
+static bool shape(et_graph *g, const et_node *n, et_shape *out_shape) {
+    const et_shape *x = et_arg_shape(g, n, 0);
+    const et_expr *dim;
+    int rank = attr_shape(n, &dim);
+    et_check(rank <= ET_MAX_RANK);
+    if (!et_expr_eq(product(g->exprs, x->dim, 0, x->rank), product(g->exprs, dim, 0, rank)))
+        return et_op_error(
+            g, n, "cannot reshape %s to %s: %s and %s elements", et_arg_text(g, n, 0),
+            et_dims_text(g->exprs, rank, dim),
+            et_expr_text(g->exprs, product(g->exprs, x->dim, 0, x->rank), NULL, NULL),
+            et_expr_text(g->exprs, product(g->exprs, dim, 0, rank), NULL, NULL));
+    *out_shape = (et_shape){.dtype = x->dtype, .rank = rank};
+    memcpy(out_shape->dim, dim, (size_t)rank * sizeof *dim);
+    return true;
+}
+
+struct group {
+    int x0, x1, y0, y1; /* dimensions [x0, x1) of the argument are [y0, y1) of the result */
+};
+
+/* The smallest group that starts at (x0, y0). Dimensions of one are part of whichever comes. */
+static struct group next_group(et_exprs *p, const et_shape *x, const et_shape *y, int x0, int y0) {
+    for (int size = 2; size <= 2 * ET_MAX_RANK; size++)
+        for (int nx = 1; nx < size; nx++) {
+            int x1 = x0 + nx, y1 = y0 + size - nx;
+            if (x1 > x->rank || y1 > y->rank) continue;
+            if (et_expr_eq(product(p, x->dim, x0, x1), product(p, y->dim, y0, y1)))
+                return (struct group){x0, x1, y0, y1};
+        }
+    return (struct group){x0, x->rank, y0, y->rank};
+}
+
+static void map_group(et_exprs *p, const et_shape *x, const et_shape *y, struct group s,
+                      const et_expr *index, et_expr *out_from) {
+    et_expr linear = et_int(p, 0);
+    for (int k = s.y0; k < s.y1; k++)
+        linear = et_add(p, et_mul(p, linear, y->dim[k]), index[k]);
+    for (int k = s.x1 - 1; k >= s.x0; k--) {
+        bool outermost = k == s.x0;
+        out_from[k] = outermost ? linear : et_op2(p, ET_X_MOD, linear, x->dim[k]);
+        linear = outermost ? linear : et_op2(p, ET_X_IDIV, linear, x->dim[k]);
+    }
+}
+
+static et_expr at(et_lower *lo, const et_node *n, const et_expr *index) {
+    et_exprs *p = lo->g->exprs;
+    const et_shape *x = et_arg_shape(lo->g, n, 0), *y = &et_val_of(lo->g, n->result)->shape;
+    et_expr from[ET_MAX_RANK];
+    int i = 0, j = 0;
+    while (i < x->rank && j < y->rank) {
+        struct group s = next_group(p, x, y, i, j);
+        map_group(p, x, y, s, index, from);
+        i = s.x1;
+        j = s.y1;
+    }
+    for (; i < x->rank; i++) /* what is left over has one element */
+        from[i] = et_int(p, 0);
+    return et_arg_at(lo, n, 0, from);
+}
+
+static bool interp(const et_interp_args *a) {
+    memcpy(a->result->p, a->args[0]->p, (size_t)et_tensor_count(a->args[0]) * sizeof(float));
+    return true;
+}
+
+const et_op et_op_reshape = {
+    ET_OP_ROW(reshape), .class = ET_CLASS_VIEW, .shape = shape, .at = at, .interp = interp,
+};

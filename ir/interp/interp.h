@@ -1,0 +1,43 @@
+/* interp.h - run an event-tensor program in plain C: the oracle for codegen and schedules.
+ */
+#ifndef ET_PROGRAM_INTERP_H
+#define ET_PROGRAM_INTERP_H
+
+#include "ir/program/program.h"
+
+enum { ET_INTERP_ERR = 1024 };
+
+typedef struct {
+    /* The order of the tasks that may run: 0 program order where possible, odd at random, even by
+     * random priorities of whole grids, which starves some as long as events allow. */
+    uint64_t seed;
+    /* Watch every access: two tasks that touch the same bytes, one of them writing, of which events
+     * order neither before the other; reads of memory that nothing wrote, or that was written as
+     * another tensor; events notified more or less often than they say. */
+    bool races;
+    /* Where tasks run, for events narrower than the device: tile t of a grid on workgroup
+     * (base + t) mod workgroups, which is on die (workgroup mod dies); slice s of a
+     * grid of model m on die (s + m) mod dies. 0: chosen by the seed. */
+    int workgroups, dies;
+    /* Called for every element a task touches; tasks are numbered in program order. Or NULL. */
+    void (*touch)(void *ctx, int task, int tensor, int64_t element, bool is_store);
+    void *ctx;
+} et_interp_options;
+
+/* Run every task of P once, in an order that its events allow. Arithmetic is float32; stores round
+ * to the tensor's type. Sums are not in the kernel's order, so results agree with it to rounding
+ * only.
+ *
+ * SYMS gives the symbols. TENSOR[i] is the memory of tensor i, row-major in its storage type at
+ * these symbols (row-major, contiguous); entries of temporaries and constants are ignored. The
+ * workspace starts out filled with NaNs. False with a message that names the tasks when no task can
+ * start, an event is notified too often, an index leaves its tensor or event, or what `races` looks
+ * for is found. */
+bool et_program_run(et_program *p, const int64_t *syms, void *const *tensor,
+                    const et_interp_options *, char err[ET_INTERP_ERR]);
+
+/* As et_program_run without looking for races; ERR has 256 bytes. */
+bool et_program_interp(et_program *p, const int64_t *syms, void *const *tensor, uint64_t seed,
+                       char err[256]);
+
+#endif

@@ -1,0 +1,116 @@
+/* run.h - what the files of the program interpreter share: run.c orders tasks,
+ * event.c keeps counters and clocks, step.c and value.c compute,
+ * race.c watches memory. */
+#ifndef ET_INTERP_RUN_H
+#define ET_INTERP_RUN_H
+
+#include "ir/interp/interp.h"
+
+/* One grid in one iteration of the loops around it. Its tiles are tasks first .. first + tiles. */
+struct run_instance {
+    int grid;
+    int64_t loop[ET_MAX_LOOPS]; /* iteration of each enclosing loop, outermost first */
+    int64_t tiles;
+    int first;
+};
+
+/* What a counter has seen. A clock is a set of tasks: those that arrived and all that happened
+ * before them; a counter of an event whose scope is narrower than the device has one for each place
+ * (die or workgroup) that arrivals came from, as only the same place sees them. */
+struct run_counter {
+    uint32_t arrivals;
+    int last, before; /* the last two tasks that arrived, -1 none */
+    int64_t need;     /* arrivals that complete it, once a task has waited for it or notified it */
+    int needed_by;    /* that task, -1 none */
+    int waiter;       /* first of the tasks that are blocked on it, linked by `next` */
+    uint64_t **clock; /* by place; NULL until an arrival */
+};
+
+struct run_task {
+    int next;          /* of the tasks blocked on one counter */
+    uint64_t priority; /* the ready task of the lowest one runs */
+    int instance;
+};
+
+/* Two bytes of memory: who wrote them last, who has read them since (a set, see race.c). */
+struct run_cell {
+    int writer; /* task + 1, 0 none */
+    int readers;
+};
+
+struct run_shadow;
+
+struct run {
+    et_program *p;
+    et_exprs *x;
+    const et_interp_options *opt;
+    const int64_t *syms;
+    int64_t *vars;               /* by variable */
+    int64_t (*dim)[ET_MAX_RANK]; /* by tensor, at these symbols */
+    char **memory;               /* by tensor */
+    char *workspace;
+    int64_t (*stride)[ET_MAX_RANK]; /* by event */
+    int64_t (*edim)[ET_MAX_RANK];   /* by event, at these symbols */
+    int64_t *need; /* by event: its count, or INT64_MIN where more than symbols decide */
+    struct run_counter *counter; /* by word of the event array */
+    float **local;               /* of the running function; i32 values are stored as their bits */
+    const et_func *f;
+    struct run_instance *inst;
+    int ninst, cinst;
+    struct run_task *task;
+    int ntasks, now; /* now: the running task */
+    int *ready;      /* heap */
+    int nready;
+    int woken;                 /* first of the tasks to look at again, linked by `next` */
+    int words;                 /* of a clock */
+    uint64_t *past;            /* of the running task */
+    struct run_shadow *shadow; /* NULL: races are not looked for */
+    char *err;
+    bool failed;
+};
+
+void run_fail(struct run *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* "x_2[j0=3], l=2" */
+const char *run_task_name(struct run *, int task, char buf[160]);
+/* Set coordinates and loop variables to those of TASK. */
+void run_enter(struct run *, int task);
+static inline int64_t run_whole(struct run *m, et_expr e) {
+    return et_eval(m->x, e, m->syms, m->vars);
+}
+/* Bound or index of a wait or notify: may read index tensors. */
+int64_t run_index(struct run *, et_expr);
+
+/* ---- step.c, value.c */
+void run_steps(struct run *, const et_func *);
+int64_t run_eval_i(struct run *, et_expr);
+float run_eval_f(struct run *, et_expr);
+void run_store(struct run *, const et_place *to, bool is_int, int64_t i, float f);
+
+/* ---- event.c */
+bool run_events_create(struct run *);
+void run_events_destroy(struct run *);
+/* The entered task's first counter that is short, as a word of the event array; -1 when none is. */
+int run_first_short(struct run *, const et_grid *, int *out_event);
+/* Collect what happened before the entered task into m->past. */
+void run_collect_past(struct run *, const et_grid *);
+/* Count the arrivals of the entered task and put whoever was blocked on what is now complete on
+ * m->woken. */
+void run_notify(struct run *, const et_grid *);
+/* The words the entered task would notify include WORD. */
+bool run_notifies(struct run *, const et_grid *, int word);
+/* The count of a counter that a task waited for or notified. */
+int64_t run_need(const struct run *, int event, int word);
+/* After all tasks: every counter has what its event says. */
+void run_check_counts(struct run *);
+const char *run_counter_name(struct run *, int event, int word, char buf[160]);
+static inline bool run_before(const struct run *m, int task) {
+    return m->past[task >> 6] >> (task & 63) & 1;
+}
+
+/* ---- race.c: called for each element an entered task touches, at AT within TENSOR */
+bool run_shadow_create(struct run *);
+void run_shadow_destroy(struct run *);
+void run_shadow_read(struct run *, int tensor, int64_t element);
+void run_shadow_write(struct run *, int tensor, int64_t element);
+
+#endif

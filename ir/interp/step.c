@@ -1,0 +1,151 @@
+/* The steps of a device function. */
+#include "ir/graph/op_util.h"
+#include "ir/interp/run.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* SUM wraps as i32 does; an empty MAX or MIN of integers is the type's other end. */
+static int64_t reduce_ints(struct run *m, const et_step *s, int64_t n) {
+    int64_t sum = 0, most = s->red == ET_RED_MIN ? INT32_MAX : INT32_MIN, place = 0;
+    for (int64_t k = 0; k < n && !m->failed; k++) {
+        m->vars[s->rvar] = k;
+        int64_t v = run_eval_i(m, s->value);
+        sum += v;
+        if (s->red == ET_RED_MIN ? v < most : v > most) most = v, place = k;
+    }
+    return s->red == ET_RED_SUM ? sum : s->red == ET_RED_ARGMAX ? place : most;
+}
+
+static void reduce(struct run *m, const et_step *s) {
+    int64_t n = run_eval_i(m, s->rextent), place = 0;
+    if (et_x(m->x, s->value)->type != ET_T_F32) {
+        run_store(m, &s->to, true, reduce_ints(m, s, n), 0);
+        return;
+    }
+    bool any = false;
+    double sum = 0;
+    float most = s->red == ET_RED_MIN ? INFINITY : -INFINITY;
+    for (int64_t k = 0; k < n && !m->failed; k++) {
+        m->vars[s->rvar] = k;
+        float v = run_eval_f(m, s->value);
+        if (s->red == ET_RED_SUM)
+            sum += (double)v;
+        else if (s->red == ET_RED_MIN)
+            most = fminf(most, v);
+        else if (s->red == ET_RED_MAX)
+            most = fmaxf(most, v);
+        else if (v == v && (!any || v > most))
+            any = true, place = k, most = v;
+    }
+    if (s->red == ET_RED_ARGMAX)
+        run_store(m, &s->to, true, place, 0);
+    else
+        run_store(m, &s->to, false, 0, s->red == ET_RED_SUM ? (float)sum : most);
+}
+
+static void iterate(struct run *m, const et_step *s) {
+    int64_t extent[ET_MAX_VARS], total = 1;
+    for (int v = 0; v < s->nvars; v++)
+        total *= extent[v] = run_whole(m, et_var_extent(m->x, s->vars[v]));
+    for (int64_t e = 0; e < total && !m->failed; e++) {
+        int64_t left = e;
+        for (int v = s->nvars - 1; v >= 0; v--, left /= extent[v + 1])
+            m->vars[s->vars[v]] = left % extent[v];
+        if (s->mask.id && !run_eval_i(m, s->mask)) continue;
+        if (s->kind == ET_STEP_REDUCE)
+            reduce(m, s);
+        else if (et_x(m->x, s->value)->type == ET_T_F32)
+            run_store(m, &s->to, false, 0, run_eval_f(m, s->value));
+        else
+            run_store(m, &s->to, true, run_eval_i(m, s->value), 0);
+    }
+}
+
+static float *matrix(struct run *m, const et_step *s, et_expr e, int var, int64_t rows, int64_t k) {
+    float *out = malloc((size_t)(rows * k + 1) * sizeof *out);
+    for (int64_t r = 0; out && r < rows && !m->failed; r++)
+        for (int64_t i = 0; i < k && !m->failed; i++) {
+            m->vars[var] = r;
+            m->vars[s->kvar] = i;
+            out[r * k + i] = et_round_to(s->operand, run_eval_f(m, e));
+        }
+    if (!out) run_fail(m, "out of memory");
+    return out;
+}
+
+static void contract(struct run *m, const et_step *s) {
+    int64_t k = run_eval_i(m, s->kextent), rows = run_eval_i(m, s->mlive),
+            cols = run_eval_i(m, s->nlive);
+    float *a = matrix(m, s, s->a, s->mvar, rows, k);
+    for (int i = 0; a && i < s->nacc; i++) {
+        float *acc = m->local[s->acc[i]], *b = matrix(m, s, s->b[i], s->nvar, cols, k);
+        for (int64_t r = 0; b && r < s->tm; r++)
+            for (int64_t c = 0; c < s->tn; c++) {
+                double sum = r < rows && c < cols ? 0 : NAN;
+                for (int64_t j = 0; r < rows && c < cols && j < k; j++)
+                    sum += (double)a[r * k + j] * (double)b[c * k + j];
+                acc[r * s->tn + c] = (float)sum;
+            }
+        free(b);
+    }
+    free(a);
+}
+
+static void attend(struct run *m, const et_step *s) {
+    int64_t n = run_eval_i(m, s->pextent);
+    double *score = malloc((size_t)(n + 1) * sizeof *score);
+    for (int64_t h = 0; score && h < s->heads && !m->failed; h++) {
+        double most = -INFINITY, sum = 0;
+        m->vars[s->hvar] = h;
+        for (int64_t p = 0; p < n; p++) {
+            double dot = 0;
+            for (int64_t d = 0; d < s->depth && !m->failed; d++) {
+                m->vars[s->pvar] = p;
+                m->vars[s->dvar] = d;
+                dot += (double)run_eval_f(m, s->q) * (double)run_eval_f(m, s->k);
+            }
+            score[p] = dot * s->scale;
+            most = score[p] > most ? score[p] : most;
+        }
+        for (int64_t p = 0; p < n; p++)
+            sum += score[p] = exp(score[p] - most);
+        for (int64_t d = 0; d < s->depth && !m->failed; d++) {
+            double out = 0;
+            for (int64_t p = 0; p < n; p++) {
+                m->vars[s->pvar] = p;
+                m->vars[s->dvar] = d;
+                out += score[p] / sum * (double)run_eval_f(m, s->v);
+            }
+            m->local[s->out][h * s->depth + d] = (float)out;
+        }
+    }
+    free(score);
+}
+
+void run_steps(struct run *m, const et_func *f) {
+    m->f = f;
+    m->local = calloc((size_t)f->nlocals + 1, sizeof *m->local);
+    for (int l = 0; m->local && l < f->nlocals; l++) {
+        size_t n = 1;
+        for (int d = 0; d < f->locals[l].rank; d++)
+            n *= (size_t)f->locals[l].dim[d];
+        m->local[l] = malloc(n * sizeof(float));
+        if (m->local[l])
+            memset(m->local[l], 0xff, n * sizeof(float));
+        else
+            run_fail(m, "out of memory");
+    }
+    for (int i = 0; m->local && i < f->nsteps && !m->failed; i++) {
+        const et_step *s = &f->steps[i];
+        if (s->kind == ET_STEP_CONTRACT)
+            contract(m, s);
+        else if (s->kind == ET_STEP_ATTEND)
+            attend(m, s);
+        else
+            iterate(m, s);
+    }
+    for (int l = 0; m->local && l < f->nlocals; l++)
+        free(m->local[l]);
+    free(m->local);
+}

@@ -1,0 +1,169 @@
+/* Scalar values: expressions, elements of tensors and local buffers. */
+#include "ir/expr/scalar.h"
+#include "ir/graph/op_util.h"
+#include "ir/interp/run.h"
+#include <string.h>
+
+static float load_float(et_dtype t, const char *at) {
+    uint16_t h;
+    uint32_t w;
+    float f;
+    switch (t) {
+    case ET_BF16:
+        memcpy(&h, at, 2);
+        w = (uint32_t)h << 16;
+        memcpy(&f, &w, 4);
+        return f;
+    case ET_F16: {
+        _Float16 x;
+        memcpy(&x, at, 2);
+        return (float)x;
+    }
+    default:
+        memcpy(&f, at, 4);
+        return f;
+    }
+}
+
+static void store_float(et_dtype t, char *at, float v) {
+    uint32_t w;
+    if (t == ET_F16) {
+        _Float16 x = (_Float16)v;
+        memcpy(at, &x, 2);
+        return;
+    }
+    v = et_round_to(t, v);
+    memcpy(&w, &v, 4);
+    if (t == ET_BF16)
+        memcpy(at, &(uint16_t){(uint16_t)(w >> 16)}, 2);
+    else
+        memcpy(at, &w, 4);
+}
+
+static char *element(struct run *m, int tensor, const et_expr *index, bool is_store) {
+    const et_tensor *t = &m->p->tensors[tensor];
+    const int64_t *dim = m->dim[tensor];
+    int64_t at = 0;
+    for (int d = 0; d < t->shape.rank; d++) {
+        int64_t i = run_eval_i(m, index[d]);
+        if (i < 0 || i >= dim[d]) {
+            char task[160];
+            run_fail(m, "task %s: index %lld of dimension %d of %s is outside [0, %lld)",
+                     run_task_name(m, m->now, task), (long long)i, d, t->name, (long long)dim[d]);
+            return NULL;
+        }
+        at = at * dim[d] + i;
+    }
+    if (m->failed) return NULL;
+    if (m->opt->touch) m->opt->touch(m->opt->ctx, m->now, tensor, at, is_store);
+    if (m->shadow && is_store)
+        run_shadow_write(m, tensor, at);
+    else if (m->shadow)
+        run_shadow_read(m, tensor, at);
+    return m->memory[tensor] + at * et_dtype_bytes(t->shape.dtype);
+}
+
+static float *local_element(struct run *m, int local, const et_expr *index) {
+    const et_local *l = &m->f->locals[local];
+    int64_t at = 0;
+    for (int d = 0; d < l->rank; d++) {
+        int64_t i = run_eval_i(m, index[d]);
+        if (i < 0 || i >= l->dim[d]) {
+            run_fail(m, "%s: index %lld of dimension %d of local %s is outside [0, %d)", m->f->name,
+                     (long long)i, d, l->name, l->dim[d]);
+            return NULL;
+        }
+        at = at * l->dim[d] + i;
+    }
+    return m->local[local] + at;
+}
+
+static int64_t bits_i(const float *f) {
+    int32_t i;
+    memcpy(&i, f, 4);
+    return i;
+}
+
+static int64_t compare(struct run *m, const et_node_x *n) {
+    bool is_float = et_x(m->x, n->ops[0])->type == ET_T_F32;
+    double v[2];
+    for (int i = 0; i < 2; i++)
+        v[i] = is_float ? (double)run_eval_f(m, n->ops[i]) : (double)run_eval_i(m, n->ops[i]);
+    return et_compare_op(n->op, v[0], v[1]);
+}
+
+int64_t run_eval_i(struct run *m, et_expr e) {
+    const et_node_x *n = et_x(m->x, e);
+    switch (n->op) {
+    case ET_X_INT:
+        return n->n;
+    case ET_X_SYM:
+        return m->syms[n->i];
+    case ET_X_VAR:
+        return m->vars[n->i];
+    case ET_X_LOAD:
+        if (n->i2 == ET_LOAD_LOCAL) {
+            const float *l = local_element(m, n->i, n->ops);
+            return l ? bits_i(l) : 0;
+        } else {
+            char *at = element(m, n->i, n->ops, false);
+            int32_t v = 0;
+            if (at) memcpy(&v, at, 4);
+            return v;
+        }
+    case ET_X_SELECT:
+        return run_eval_i(m, run_eval_i(m, n->ops[0]) ? n->ops[1] : n->ops[2]);
+    case ET_X_NOT:
+        return !run_eval_i(m, n->ops[0]);
+    case ET_X_AND:
+        return run_eval_i(m, n->ops[0]) && run_eval_i(m, n->ops[1]);
+    case ET_X_OR:
+        return run_eval_i(m, n->ops[0]) || run_eval_i(m, n->ops[1]);
+    case ET_X_LT:
+    case ET_X_LE:
+    case ET_X_EQ:
+    case ET_X_NE:
+        return compare(m, n);
+    case ET_X_TO_I32:
+        return et_to_i32((double)run_eval_f(m, n->ops[0]));
+    default:
+        return et_int_op(n->op, run_eval_i(m, n->ops[0]),
+                         n->nops > 1 ? run_eval_i(m, n->ops[1]) : 0);
+    }
+}
+
+float run_eval_f(struct run *m, et_expr e) {
+    const et_node_x *n = et_x(m->x, e);
+    if (n->op == ET_X_FLOAT) return (float)n->f;
+    if (n->op == ET_X_LOAD) {
+        if (n->i2 == ET_LOAD_LOCAL) {
+            const float *l = local_element(m, n->i, n->ops);
+            return l ? *l : 0;
+        }
+        const char *at = element(m, n->i, n->ops, false);
+        return at ? load_float(m->p->tensors[n->i].shape.dtype, at) : 0;
+    }
+    if (n->op == ET_X_SELECT)
+        return run_eval_f(m, run_eval_i(m, n->ops[0]) ? n->ops[1] : n->ops[2]);
+    if (n->op == ET_X_TO_F32) return (float)run_eval_i(m, n->ops[0]);
+    return et_float_op(n->op, run_eval_f(m, n->ops[0]), n->nops > 1 ? run_eval_f(m, n->ops[1]) : 0);
+}
+
+void run_store(struct run *m, const et_place *to, bool is_int, int64_t i, float f) {
+    if (to->space == ET_LOAD_LOCAL) {
+        float *l = local_element(m, to->id, to->index);
+        int32_t w = (int32_t)i;
+        if (l && is_int)
+            memcpy(l, &w, 4);
+        else if (l)
+            *l = f;
+        return;
+    }
+    et_dtype t = m->p->tensors[to->id].shape.dtype;
+    char *at = element(m, to->id, to->index, true);
+    int32_t w = is_int ? (int32_t)i : et_to_i32((double)f);
+    if (at && t == ET_I32)
+        memcpy(at, &w, 4);
+    else if (at)
+        store_float(t, at, is_int ? (float)i : f);
+}

@@ -1,0 +1,346 @@
+/* The textual form of the stages after `graph`. */
+#include "ir/base/text.h"
+#include "ir/program/program.h"
+#include <inttypes.h>
+
+struct out {
+    et_program *p;
+    const et_func *f; /* whose locals are in scope */
+    FILE *to;
+};
+
+static const char *place_name(void *ctx, int space, int id) {
+    struct out *o = ctx;
+    const char *name = space == ET_LOAD_LOCAL ? o->f->locals[id].name : o->p->tensors[id].name;
+    return et_printf(o->p->g->arena, "%s%s", space == ET_LOAD_LOCAL ? "$" : "%", name);
+}
+
+static const char *text(struct out *o, et_expr e) {
+    return e.id ? et_expr_text(o->p->g->exprs, e, place_name, o) : "-";
+}
+
+static void print_dims(struct out *o, const et_shape *s) {
+    fprintf(o->to, "%s[", et_dtype_name(s->dtype));
+    for (int i = 0; i < s->rank; i++)
+        fprintf(o->to, "%s%s", i ? ", " : "", text(o, s->dim[i]));
+    fprintf(o->to, "]");
+}
+
+static const char *loop_label(const struct out *o, int loop) {
+    return et_var_name(o->p->g->exprs, o->p->g->loops[loop].var);
+}
+
+static void print_loop(struct out *o, const et_loop *l) {
+    if (l->stacks) return; /* told by the weights */
+    fprintf(o->to, "loop %s in 0..%" PRId64, et_var_name(o->p->g->exprs, l->var), l->hi - l->lo);
+    if (l->lo) fprintf(o->to, " from %" PRId64, l->lo);
+    if (l->parent >= 0) fprintf(o->to, " within %s", loop_label(o, l->parent));
+    fprintf(o->to, "\n");
+}
+
+static void print_tensor(struct out *o, const et_tensor *t) {
+    static const char *const kind[] = {"input", "output", "weight", "state", "const", "temp"};
+    fprintf(o->to, "%s %%%s : ", kind[t->kind], t->name);
+    print_dims(o, &t->shape);
+    if (t->source) {
+        fprintf(o->to, " = ");
+        et_put_string(o->to, t->source);
+    }
+    for (int i = 0; i < t->nloops && !o->p->g->loops[t->loops[i]].stacks; i++)
+        fprintf(o->to, "%s%s", i ? ", " : " over ", loop_label(o, t->loops[i]));
+    et_stacks_print(o->p->g, t->nloops, t->loops, o->to);
+    if (t->kind == ET_TENSOR_CONST) et_shape_data_print(o->p->g->exprs, &t->shape, t->data, o->to);
+    if (t->carried) fprintf(o->to, " carried %s", loop_label(o, t->carried - 1));
+    if (t->kind == ET_TENSOR_TEMP && o->p->workspace_bytes)
+        fprintf(o->to, " at %" PRId64, t->offset);
+    fprintf(o->to, "\n");
+}
+
+static void print_var(struct out *o, int var) {
+    const et_exprs *x = o->p->g->exprs;
+    fprintf(o->to, "%s < %s", et_var_name(x, var), text(o, et_var_extent(x, var)));
+}
+
+static void print_vars(struct out *o, int n, const int *vars) {
+    for (int i = 0; i < n; i++) {
+        fprintf(o->to, "%s", i ? ", " : "");
+        print_var(o, vars[i]);
+    }
+}
+
+static void print_axes(struct out *o, int n, const int *vars) {
+    fprintf(o->to, "[");
+    print_vars(o, n, vars);
+    fprintf(o->to, "]");
+}
+
+static void print_where(struct out *o, et_expr mask) {
+    if (mask.id) fprintf(o->to, " where %s", text(o, mask));
+}
+
+static void print_place(struct out *o, const et_place *p) {
+    fprintf(o->to, "%s[", place_name(o, p->space, p->id));
+    for (int i = 0; i < p->rank; i++)
+        fprintf(o->to, "%s%s", i ? ", " : "", text(o, p->index[i]));
+    fprintf(o->to, "]");
+}
+
+static const char *local_name(const struct out *o, int local) {
+    return o->f->locals[local].name;
+}
+
+/* How far VAR runs where that is not what it was declared with. */
+static void print_extent(struct out *o, int var, et_expr extent) {
+    if (!et_expr_eq(et_var_extent(o->p->g->exprs, var), extent))
+        fprintf(o->to, " extent %s", text(o, extent));
+}
+
+static void print_contract(struct out *o, const et_step *s) {
+    FILE *f = o->to;
+    fprintf(f, "  contract %s [", et_dtype_name(s->operand));
+    print_var(o, s->mvar);
+    fprintf(f, " live %s, ", text(o, s->mlive));
+    print_var(o, s->nvar);
+    fprintf(f, " live %s] over ", text(o, s->nlive));
+    print_var(o, s->kvar);
+    print_extent(o, s->kvar, s->kextent);
+    fprintf(f, " by %d waves %d * %d stage $%s", s->kc, s->wn, s->wk, local_name(o, s->stage_a));
+    if (s->stage_b >= 0) fprintf(f, ", $%s", local_name(o, s->stage_b));
+    fprintf(f, "\n    a = %s\n", text(o, s->a));
+    for (int i = 0; i < s->nacc; i++)
+        fprintf(f, "    $%s += a * %s\n", local_name(o, s->acc[i]), text(o, s->b[i]));
+}
+
+static void print_attend(struct out *o, const et_step *s) {
+    int vars[] = {s->hvar, s->dvar};
+    fprintf(o->to, "  attend ");
+    print_axes(o, 2, vars);
+    fprintf(o->to, " over ");
+    print_var(o, s->pvar);
+    fprintf(o->to, " extent %s scale ", text(o, s->pextent));
+    et_put_float(o->to, s->scale);
+    fprintf(o->to, " scratch $%s\n", local_name(o, s->scratch));
+    fprintf(o->to, "    q = %s\n    k = %s\n", text(o, s->q), text(o, s->k));
+    fprintf(o->to, "    v = %s\n    into $%s\n", text(o, s->v), local_name(o, s->out));
+}
+
+static void print_step(struct out *o, const et_step *s) {
+    if (s->kind == ET_STEP_CONTRACT) {
+        print_contract(o, s);
+        return;
+    }
+    if (s->kind == ET_STEP_ATTEND) {
+        print_attend(o, s);
+        return;
+    }
+    bool reduce = s->kind == ET_STEP_REDUCE;
+    fprintf(o->to, "  %s%s ", reduce ? "reduce " : "map", reduce ? et_reduce_text(s->red) : "");
+    print_axes(o, s->nvars, s->vars);
+    print_where(o, s->mask);
+    if (reduce) {
+        fprintf(o->to, " over ");
+        print_var(o, s->rvar);
+        print_extent(o, s->rvar, s->rextent);
+    }
+    fprintf(o->to, "\n    ");
+    print_place(o, &s->to);
+    fprintf(o->to, " = %s\n", text(o, s->value));
+}
+
+static void print_product(struct out *o, const et_product *p) {
+    int vars[ET_MAX_RANK + 1], n = 0;
+    for (; n < p->nbatch; n++)
+        vars[n] = p->batch[n];
+    vars[n++] = p->m;
+    vars[n++] = p->n;
+    fprintf(o->to, "  product %s : %s ", p->name, et_dtype_name(p->operand));
+    print_axes(o, n, vars);
+    fprintf(o->to, " over ");
+    print_var(o, p->k);
+    fprintf(o->to, "\n    a = %s\n    b = %s\n", text(o, p->a), text(o, p->b));
+}
+
+static void print_group_attend(struct out *o, const et_group *gr) {
+    fprintf(o->to, "  attend ");
+    print_var(o, gr->gvar);
+    fprintf(o->to, " shared %d over ", gr->shared);
+    print_var(o, gr->pvar);
+    fprintf(o->to, " extent %s scale ", text(o, gr->pextent));
+    et_put_float(o->to, gr->scale);
+    fprintf(o->to, "\n    q = %s\n    k = %s\n", text(o, gr->q), text(o, gr->k));
+    fprintf(o->to, "    v = %s\n    live = %s\n", text(o, gr->v), text(o, gr->live));
+}
+
+static void print_hint(struct out *o, const et_group *gr) {
+    bool any = false;
+    for (int i = 0; i < gr->rank; i++)
+        any |= gr->tile[i] > 0;
+    if (!any) return;
+    for (int i = 0; i < gr->rank; i++)
+        fprintf(o->to, "%s%d", i ? ", " : " tile [", gr->tile[i]);
+    fprintf(o->to, "]");
+}
+
+static void print_range(struct out *o, et_share s) {
+    if (s.to) fprintf(o->to, " range [%.7g, %.7g]", s.from / 1e6, s.to / 1e6);
+}
+
+static void print_slice(struct out *o, et_slice s, const int *var) {
+    if (s.count)
+        fprintf(o->to, " slice %s of %d", et_var_name(o->p->g->exprs, var[s.coord]), s.count);
+}
+
+static void print_group(struct out *o, const et_group *gr) {
+    fprintf(o->to, "group @%s ", gr->name);
+    print_axes(o, gr->rank, gr->axis);
+    print_hint(o, gr);
+    print_range(o, gr->range);
+    print_slice(o, gr->slice, gr->axis);
+    fprintf(o->to, "%s%s {\n", gr->hint ? " " : "", et_hint_name(gr->hint));
+    for (int i = 0; i < gr->nproduct; i++)
+        print_product(o, &gr->product[i]);
+    if (gr->kind == ET_GROUP_ATTEND) print_group_attend(o, gr);
+    fprintf(o->to, gr->kind == ET_GROUP_ATTEND ? "  into " : "  ");
+    print_place(o, &gr->to);
+    if (gr->kind == ET_GROUP_STORE) fprintf(o->to, " = %s", text(o, gr->value));
+    print_where(o, gr->mask);
+    fprintf(o->to, "\n}\n");
+}
+
+static void print_func(struct out *o, const et_func *f) {
+    o->f = f;
+    fprintf(o->to, "func @%s ", f->name);
+    print_axes(o, f->ncoords, f->coord);
+    fprintf(o->to, " lds %d {\n", f->lds_bytes);
+    for (int i = 0; i < f->nlocals; i++) {
+        const et_local *l = &f->locals[i];
+        fprintf(o->to, "  local $%s : %s[", l->name, et_dtype_name(l->dtype));
+        for (int k = 0; k < l->rank; k++)
+            fprintf(o->to, "%s%d", k ? ", " : "", l->dim[k]);
+        fprintf(o->to, "] pitch %d at %d\n", l->pitch, l->offset);
+    }
+    for (int i = 0; i < f->nsteps; i++)
+        print_step(o, &f->steps[i]);
+    fprintf(o->to, "}\n");
+}
+
+static void print_box(struct out *o, const et_event *e, const et_expr *lo, const et_expr *hi) {
+    fprintf(o->to, "%%%s[", e->name);
+    for (int i = 0; i < e->rank; i++) {
+        fprintf(o->to, "%s%s", i ? ", " : "", text(o, lo[i]));
+        if (!et_expr_eq(lo[i], hi[i])) fprintf(o->to, " .. %s", text(o, hi[i]));
+    }
+    fprintf(o->to, "]");
+}
+
+static void print_for(struct out *o, int n, const int *vars) {
+    if (!n) return;
+    fprintf(o->to, " for ");
+    print_vars(o, n, vars);
+}
+
+static const char *when_text(et_when w) {
+    static const char *const t[] = {"", " when first", " when later", " when last"};
+    return t[w];
+}
+
+static void print_grid(struct out *o, const et_grid *g, int depth) {
+    const et_func *f = &o->p->funcs[g->func];
+    o->f = f;
+    fprintf(o->to, "%*stask @%s = @%s [", depth * 2, "", g->name, f->name);
+    for (int i = 0; i < f->ncoords; i++)
+        fprintf(o->to, "%s%s < %s", i ? ", " : "", et_var_name(o->p->g->exprs, f->coord[i]),
+                text(o, g->extent[i]));
+    et_hint hint = g->dynamic ? ET_HINT_DYNAMIC : g->hint;
+    fputc(']', o->to);
+    print_range(o, g->range);
+    print_slice(o, g->slice, f->coord);
+    fprintf(o->to, "%s%s%s\n", hint ? " " : "", et_hint_name(hint), g->early ? " early" : "");
+    for (int i = 0; i < g->nwaits; i++) {
+        const et_wait *w = &g->waits[i];
+        fprintf(o->to, "%*swait ", depth * 2 + 2, "");
+        print_box(o, &o->p->events[w->event], w->lo, w->hi);
+        print_for(o, w->nvars, w->vars);
+        fprintf(o->to, "%s\n", when_text(w->when));
+    }
+    for (int i = 0; i < g->nnotifies; i++) {
+        const et_notify *n = &g->notifies[i];
+        fprintf(o->to, "%*snotify ", depth * 2 + 2, "");
+        print_box(o, &o->p->events[n->event], n->index, n->index);
+        print_for(o, n->nvars, n->vars);
+        fprintf(o->to, "%s\n", when_text(n->when));
+    }
+}
+
+static void print_items(struct out *o, int first, int count, int depth) {
+    for (int i = first; i < first + count; i++) {
+        const et_item *it = &o->p->items[i];
+        if (it->kind == ET_P_GRID && !o->p->ngrids) {
+            fprintf(o->to, "%*sgroup @%s\n", depth * 2, "", o->p->groups[it->index].name);
+            continue;
+        }
+        if (it->kind == ET_P_GRID) {
+            print_grid(o, &o->p->grids[it->index], depth);
+            continue;
+        }
+        fprintf(o->to, "%*sloop %s {\n", depth * 2, "", loop_label(o, it->index));
+        print_items(o, it->first, it->count, depth + 1);
+        fprintf(o->to, "%*s}\n", depth * 2, "");
+    }
+}
+
+static void print_event(struct out *o, const et_event *e) {
+    fprintf(o->to, "event %%%s[", e->name);
+    for (int k = 0; k < e->rank; k++) {
+        fprintf(o->to, "%s", k ? ", " : "");
+        if (e->var[k]) fprintf(o->to, "%s < ", et_var_name(o->p->g->exprs, e->var[k] - 1));
+        fprintf(o->to, "%s", text(o, e->dim[k]));
+    }
+    fprintf(o->to, "] count %s%s scope %s at %d\n", text(o, e->count),
+            e->promised ? " promised" : "", et_scope_name(e->scope), e->base);
+}
+
+void et_func_print(et_program *p, const et_func *f, FILE *to) {
+    struct out o = {.p = p, .to = to};
+    print_func(&o, f);
+}
+
+/* What the caller of a kernel with variants sees of it, then each variant. */
+static void print_variants(struct out *o) {
+    et_program *p = o->p;
+    for (int i = 0; i < p->g->nloops; i++)
+        print_loop(o, &p->g->loops[i]);
+    for (int i = 0; i < p->ntensors; i++)
+        if (p->tensors[i].kind != ET_TENSOR_TEMP && p->tensors[i].kind != ET_TENSOR_CONST)
+            print_tensor(o, &p->tensors[i]);
+    for (int i = 0; i < p->nvariants; i++) {
+        fprintf(o->to, "variant %s up to %" PRId64 " {\n", et_sym_name(p->g->exprs, p->variant_sym),
+                p->variant[i].upto);
+        et_program_print(p->variant[i].program, o->to);
+        fprintf(o->to, "}\n");
+    }
+}
+
+void et_program_print(et_program *p, FILE *to) {
+    struct out o = {.p = p, .to = to};
+    et_header_print(p->g, p->stage, to);
+    if (p->nvariants) {
+        print_variants(&o);
+        return;
+    }
+    fprintf(to, "workgroup %d\n", p->workgroup);
+    if (p->workspace_bytes) fprintf(to, "workspace %" PRId64 "\n", p->workspace_bytes);
+    for (int i = 0; i < p->g->nloops; i++)
+        print_loop(&o, &p->g->loops[i]);
+    for (int i = 0; i < p->ntensors; i++)
+        print_tensor(&o, &p->tensors[i]);
+    for (int i = 0; i < p->ngroups && !p->ngrids; i++)
+        print_group(&o, &p->groups[i]);
+    for (int i = 0; i < p->nfuncs; i++)
+        print_func(&o, &p->funcs[i]);
+    for (int i = 0; i < p->nevents; i++)
+        print_event(&o, &p->events[i]);
+    fprintf(to, "schedule %s {\n", p->schedule);
+    print_items(&o, p->first, p->count, 1);
+    fprintf(to, "}\n");
+}

@@ -1,0 +1,322 @@
+/* Footprints: which elements a tile touches, by interval arithmetic over its index expressions.
+ * What it leaves out is never touched; it may include more. */
+#include "ir/base/diag.h"
+#include "ir/expr/pool.h"
+#include "ir/verify/int.h"
+#include <string.h>
+
+/* ---- intervals ---- */
+
+enum { I32_BITS = 31 };
+static const struct vf_range any = {-((int64_t)1 << I32_BITS), ((int64_t)1 << I32_BITS) - 1};
+
+static int64_t clamp(__int128 v) {
+    const __int128 most = (__int128)1 << 60;
+    return (int64_t)(v > most ? most : v < -most ? -most : v);
+}
+
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+static int64_t most_of(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+static struct vf_range times(struct vf_range a, struct vf_range b) {
+    int64_t p = clamp((__int128)a.lo * b.lo), q = clamp((__int128)a.lo * b.hi),
+            r = clamp((__int128)a.hi * b.lo), s = clamp((__int128)a.hi * b.hi);
+    return (struct vf_range){least(least(p, q), least(r, s)),
+                             most_of(most_of(p, q), most_of(r, s))};
+}
+
+static struct vf_range divided(struct vf_range a, struct vf_range b) {
+    if (b.lo < 1) return any;
+    return (struct vf_range){
+        least(et_floor_div(a.lo, b.lo), et_floor_div(a.lo, b.hi)),
+        most_of(et_floor_div(a.hi, b.lo), et_floor_div(a.hi, b.hi)),
+    };
+}
+
+static struct vf_range modulo(struct vf_range a, struct vf_range b) {
+    if (b.lo < 1) return any;
+    if (b.lo == b.hi && et_floor_div(a.lo, b.lo) == et_floor_div(a.hi, b.lo)) {
+        int64_t q = et_floor_div(a.lo, b.lo) * b.lo;
+        return (struct vf_range){a.lo - q, a.hi - q};
+    }
+    return (struct vf_range){0, b.hi - 1};
+}
+
+static struct vf_range truth(bool surely, bool never) {
+    return (struct vf_range){surely, !never};
+}
+
+static struct vf_range compare(et_xop op, struct vf_range a, struct vf_range b) {
+    bool one = a.lo == a.hi && b.lo == b.hi && a.lo == b.lo, none = a.hi < b.lo || b.hi < a.lo;
+    switch (op) {
+    case ET_X_LT:
+        return truth(a.hi < b.lo, a.lo >= b.hi);
+    case ET_X_LE:
+        return truth(a.hi <= b.lo, a.lo > b.hi);
+    case ET_X_EQ:
+        return truth(one, none);
+    default:
+        return truth(none, one);
+    }
+}
+
+static struct vf_range select_of(const struct verify *v, const et_node_x *n) {
+    struct vf_range c = vf_eval(v, n->ops[0]);
+    if (c.lo == 1) return vf_eval(v, n->ops[1]);
+    if (c.hi == 0) return vf_eval(v, n->ops[2]);
+    struct vf_range a = vf_eval(v, n->ops[1]), b = vf_eval(v, n->ops[2]);
+    return (struct vf_range){least(a.lo, b.lo), most_of(a.hi, b.hi)};
+}
+
+/* Numbers of 32 bits wrap around: what may leave their range may be anything. With a load taken to
+ * be in one range after another, values that make an index wrap around are not considered. */
+static struct vf_range wrapped(const struct verify *v, struct vf_range r) {
+    return !v->at.id && (r.lo < any.lo || r.hi > any.hi) ? any : r;
+}
+
+static struct vf_range op2(const struct verify *v, const et_node_x *n) {
+    struct vf_range a = vf_eval(v, n->ops[0]), b = vf_eval(v, n->ops[1]);
+    switch (n->op) {
+    case ET_X_ADD:
+        return wrapped(v, (struct vf_range){a.lo + b.lo, a.hi + b.hi});
+    case ET_X_SUB:
+        return wrapped(v, (struct vf_range){a.lo - b.hi, a.hi - b.lo});
+    case ET_X_MUL:
+        return wrapped(v, times(a, b));
+    case ET_X_IDIV:
+        return divided(a, b);
+    case ET_X_MOD:
+        return modulo(a, b);
+    case ET_X_MIN:
+        return (struct vf_range){least(a.lo, b.lo), least(a.hi, b.hi)};
+    case ET_X_MAX:
+        return (struct vf_range){most_of(a.lo, b.lo), most_of(a.hi, b.hi)};
+    case ET_X_AND:
+        return (struct vf_range){a.lo & b.lo, a.hi & b.hi};
+    case ET_X_OR:
+        return (struct vf_range){a.lo | b.lo, a.hi | b.hi};
+    case ET_X_LT:
+    case ET_X_LE:
+    case ET_X_EQ:
+    case ET_X_NE:
+        return compare(n->op, a, b);
+    default:
+        return any;
+    }
+}
+
+struct vf_range vf_eval(const struct verify *v, et_expr e) {
+    const et_node_x *n = et_x(v->x, e);
+    struct vf_range known;
+    if (v->at.id && et_expr_eq(e, v->at)) return v->at_range;
+    if (v->entered && vf_lookup(v, e, &known)) return known;
+    switch (n->op) {
+    case ET_X_INT:
+        return wrapped(v, (struct vf_range){n->n, n->n});
+    case ET_X_SYM:
+        return (struct vf_range){v->syms[n->i], v->syms[n->i]};
+    case ET_X_VAR:
+        return v->var[n->i];
+    case ET_X_SELECT:
+        return n->type == ET_T_I32 ? select_of(v, n) : any;
+    case ET_X_NOT: {
+        struct vf_range a = vf_eval(v, n->ops[0]);
+        return (struct vf_range){!a.hi, !a.lo};
+    }
+    default:
+        break;
+    }
+    /* Comparisons of floats, loads and conversions can be anything. */
+    bool pred = n->type == ET_T_PRED;
+    if (n->type == ET_T_F32 || n->nops != 2 || n->op == ET_X_LOAD ||
+        et_x(v->x, n->ops[0])->type == ET_T_F32)
+        return pred ? (struct vf_range){0, 1} : any;
+    return op2(v, n);
+}
+
+/* ---- what an expression depends on ---- */
+
+struct find {
+    const struct verify *v;
+    int var;
+    bool var_found, load_found;
+};
+
+static void find_node(void *ctx, et_expr e) {
+    struct find *f = ctx;
+    const et_node_x *n = et_x(f->v->x, e);
+    f->var_found |= n->op == ET_X_VAR && n->i == f->var;
+    f->load_found |= n->op == ET_X_LOAD;
+}
+
+bool vf_has_var(struct verify *v, et_expr e, int var) {
+    struct find f = {v, var, false, false};
+    if (e.id) et_walk(v->x, e, find_node, &f);
+    return f.var_found;
+}
+
+bool vf_has_load(struct verify *v, et_expr e) {
+    struct find f = {v, -1, false, false};
+    if (e.id) et_walk(v->x, e, find_node, &f);
+    return f.load_found;
+}
+
+unsigned vf_coords_in(struct verify *v, const et_func *f, et_expr e) {
+    unsigned set = 0;
+    for (int c = 0; c < f->ncoords; c++)
+        if (vf_has_var(v, e, f->coord[c])) set |= 1u << c;
+    return set;
+}
+
+/* ---- accesses ---- */
+
+struct listing {
+    struct verify *v;
+    struct vf_grid *g;
+};
+
+static bool same_access(const struct vf_access *a, const struct vf_access *b, int rank) {
+    if (a->tensor != b->tensor || a->store != b->store || a->step != b->step ||
+        a->early != b->early || a->vars != b->vars)
+        return false;
+    for (int d = 0; d < rank; d++)
+        if (!et_expr_eq(a->index[d], b->index[d])) return false;
+    return true;
+}
+
+/* The sizes of what a step iterates over move its accesses too. */
+static unsigned coords_of_step(struct verify *v, const et_func *f, const et_step *s) {
+    et_expr e[] = {s->rextent, s->mlive, s->nlive, s->kextent, s->pextent};
+    unsigned set = 0;
+    for (size_t i = 0; i < sizeof e / sizeof *e; i++)
+        if (e[i].id) set |= vf_coords_in(v, f, e[i]);
+    return set;
+}
+
+/* What expression E of the access moves it with. */
+static void note_moves(struct verify *v, const struct vf_grid *g, struct vf_access *a, et_expr e) {
+    a->coords |= vf_coords_in(v, g->f, e);
+    for (int i = 0; i < g->depth; i++)
+        if (vf_has_var(v, e, v->p->g->loops[g->path[i]].var)) a->loops |= 1u << i;
+}
+
+void vf_add_access(struct verify *v, struct vf_grid *g, const struct vf_access *like) {
+    struct vf_access a = *like;
+    int rank = v->p->tensors[a.tensor].shape.rank;
+    for (int d = 0; d < rank; d++) {
+        a.data |= vf_has_load(v, a.index[d]);
+        note_moves(v, g, &a, a.index[d]);
+    }
+    if (a.step) a.coords |= coords_of_step(v, g->f, a.step);
+    for (int k = 0; k < a.nvars; k++)
+        note_moves(v, g, &a, et_var_extent(v->x, a.vars[k]));
+    for (int i = 0; i < g->naccess; i++)
+        if (same_access(&g->access[i], &a, rank)) return;
+    ET_GROW(v->arena, g->access, g->naccess, g->caccess);
+    g->access[g->naccess++] = a;
+}
+
+static void note(void *ctx, const et_step *step, int tensor, bool is_store, const et_expr *index) {
+    struct listing *l = ctx;
+    struct vf_access a = {.tensor = tensor, .store = is_store, .step = step};
+    memcpy(a.index, index, (size_t)l->v->p->tensors[tensor].shape.rank * sizeof *index);
+    vf_add_access(l->v, l->g, &a);
+}
+
+void vf_list_accesses(struct verify *v, struct vf_grid *g) {
+    et_func_accesses(v->p, g->f, note, &(struct listing){v, g});
+}
+
+/* ---- tiles ---- */
+
+int64_t vf_count(const struct vf_grid *g, unsigned mask) {
+    int64_t n = 1;
+    for (int c = 0; c < g->f->ncoords; c++)
+        if (mask >> c & 1) n *= g->extent[c];
+    return n;
+}
+
+void vf_enter(struct verify *v, const struct vf_inst *in, unsigned mask, int64_t at) {
+    const struct vf_grid *g = &v->grid[in->grid];
+    v->entered = NULL;
+    v->at = ET_NO_EXPR;
+    for (int i = 0; i < g->depth; i++) {
+        const struct vf_loop *l = &v->loop[g->path[i]];
+        int64_t label = i < v->glued ? in->at[i] : vf_label(l, in->at[i]);
+        v->var[v->p->g->loops[g->path[i]].var] = (struct vf_range){label, label};
+    }
+    for (int c = g->f->ncoords - 1; c >= 0; c--) {
+        struct vf_range r = {0, g->extent[c] - 1};
+        if (mask >> c & 1) {
+            r.lo = r.hi = at % g->extent[c];
+            at /= g->extent[c];
+        }
+        v->var[g->f->coord[c]] = r;
+    }
+}
+
+void vf_enter_class(struct verify *v, const struct vf_inst *in, int klass) {
+    const struct vf_grid *g = &v->grid[in->grid];
+    vf_enter(v, in, g->wait_coords, klass / g->values);
+    vf_know(v, g, klass % g->values);
+}
+
+static void set_var(struct verify *v, int var, et_expr extent) {
+    v->var[var] = (struct vf_range){0, vf_eval(v, extent).hi - 1};
+}
+
+void vf_enter_step(struct verify *v, const et_step *s) {
+    for (int i = 0; i < s->nvars; i++)
+        set_var(v, s->vars[i], et_var_extent(v->x, s->vars[i]));
+    switch (s->kind) {
+    case ET_STEP_MAP:
+        return;
+    case ET_STEP_REDUCE:
+        set_var(v, s->rvar, s->rextent);
+        return;
+    case ET_STEP_CONTRACT:
+        set_var(v, s->mvar, s->mlive);
+        set_var(v, s->nvar, s->nlive);
+        set_var(v, s->kvar, s->kextent);
+        return;
+    case ET_STEP_ATTEND:
+        set_var(v, s->hvar, et_int(v->x, s->heads));
+        set_var(v, s->dvar, et_int(v->x, s->depth));
+        set_var(v, s->pvar, s->pextent);
+        return;
+    }
+}
+
+/* Elements outside the tensor are never touched: there the step's mask is false. */
+struct vf_box vf_box_of(struct verify *v, const struct vf_access *a) {
+    const et_shape *s = &v->p->tensors[a->tensor].shape;
+    struct vf_box b = {.empty = false};
+    if (a->step) vf_enter_step(v, a->step);
+    for (int i = 0; i < a->nvars; i++)
+        set_var(v, a->vars[i], et_var_extent(v->x, a->vars[i]));
+    v->report->work += 2 + s->rank;
+    for (int d = 0; d < s->rank; d++) {
+        struct vf_range r = vf_eval(v, a->index[d]);
+        int64_t last = vf_eval(v, s->dim[d]).hi - 1;
+        b.d[d] = (struct vf_range){most_of(r.lo, 0), least(r.hi, last)};
+        b.empty |= b.d[d].lo > b.d[d].hi;
+    }
+    return b;
+}
+
+struct vf_range vf_bytes(const struct verify *v, int tensor, const struct vf_box *b) {
+    const et_tensor *t = &v->p->tensors[tensor];
+    int64_t size = et_dtype_bytes(t->shape.dtype), lo = 0, hi = 0;
+    if (b->empty) return (struct vf_range){0, -1};
+    for (int d = 0; d < t->shape.rank; d++) {
+        int64_t n = vf_eval(v, t->shape.dim[d]).lo;
+        lo = lo * n + b->d[d].lo;
+        hi = hi * n + b->d[d].hi;
+    }
+    return (struct vf_range){t->offset + lo * size, t->offset + hi * size + size - 1};
+}

@@ -1,0 +1,36 @@
+/* verify.h - prove that a scheduled program's events order what must be ordered.
+ *
+ * For the declared bounds of the symbols: any two tasks that touch the same memory, one of them
+ * writing, are ordered by events, in program order; every counter gets exactly the arrivals its
+ * event counts; every wait is for tasks that come before in the order one workgroup visits them,
+ * and dynamic tasks are queued with room to spare, which lets any number of resident workgroups
+ * make progress; every counter a task waits for or notifies exists; the scope of an event reaches
+ * every task that waits for it. VERIFIER.md says what of that is proved for all values of the
+ * symbols at once and what value by value.
+ *
+ * Nothing here is shared with the passes that made the events. */
+#ifndef ET_VERIFY_H
+#define ET_VERIFY_H
+
+#include "ir/program/program.h"
+
+typedef struct {
+    int dies;     /* of the device, 0 when not known: tasks may then be on different ones */
+    int64_t work; /* how much may be looked at, in steps of some tens of nanoseconds; 0: default */
+} et_verify_options;
+
+/* What was looked at. */
+typedef struct {
+    int64_t values;  /* of the symbols */
+    bool exhaustive; /* all values within the bounds */
+    bool proved;     /* for all values, whether looked at or not */
+    int64_t tasks;   /* at the largest value */
+    int64_t pairs;   /* of accesses shown to be ordered or apart */
+    int64_t work;
+} et_verify_report;
+
+/* False with errors in the diagnostics that name the two tasks and what is missing between them.
+ * P keeps its meaning; expressions may be added to its pool. OUT_REPORT may be NULL. */
+bool et_verify(et_program *p, const et_verify_options *, et_diags *, et_verify_report *out_report);
+
+#endif

@@ -1,0 +1,247 @@
+/* The model: a grid takes as long as the slowest of memory (every byte once at the reachable
+ * bandwidth), caches (a tile's bytes at one CU's share), matrix and vector units, for the tiles of
+ * the busiest CU; plus the latency of a dependent chain of loads per tile. Grids that do not wait
+ * for one another run side by side. */
+#include "passes/cost/cost.h"
+#include "ir/base/diag.h"
+#include "passes/events/footprint.h"
+#include <stdlib.h>
+
+static double root(double x) { /* Newton: keeps libm out of the compiler */
+    double r = x > 1 ? x : 1;
+    for (int i = 0; i < 60; i++)
+        r = (r + x / r) / 2;
+    return r;
+}
+
+void et_sample_symbols(const et_exprs *x, int64_t syms[ET_SAMPLES][ET_MAX_SYMS]) {
+    for (int i = 0; i < et_sym_count(x) && i < ET_MAX_SYMS; i++) {
+        int64_t lo, hi;
+        et_sym_range(x, i, &lo, &hi);
+        hi = hi > ET_LARGE && lo < ET_LARGE ? ET_LARGE : hi;
+        syms[0][i] = lo;
+        syms[1][i] = (int64_t)root((double)lo * (double)hi);
+        syms[2][i] = hi;
+    }
+}
+
+struct estimate {
+    et_program *p;
+    et_exprs *x;
+    const et_func *f;
+    const et_machine *m;
+    const int64_t *syms;
+    int64_t *vars; /* all 0: the first tile stands for all */
+};
+
+/* Value of an expression where it does not depend on data, else GUESS. */
+static double value(const struct estimate *e, et_expr x, double guess) {
+    const et_node_x *n = et_x(e->x, x);
+    switch (n->op) {
+    case ET_X_INT:
+        return (double)n->n;
+    case ET_X_SYM:
+        return (double)e->syms[n->i];
+    case ET_X_VAR:
+        return (double)e->vars[n->i];
+    case ET_X_ADD:
+        return value(e, n->ops[0], guess) + value(e, n->ops[1], 0);
+    case ET_X_SUB:
+        return value(e, n->ops[0], guess) - value(e, n->ops[1], 0);
+    case ET_X_MUL:
+        return value(e, n->ops[0], guess) * value(e, n->ops[1], 1);
+    case ET_X_IDIV: {
+        double b = value(e, n->ops[1], 1);
+        return b > 0 ? (double)(int64_t)(value(e, n->ops[0], guess) / b) : guess;
+    }
+    case ET_X_MIN: {
+        double a = value(e, n->ops[0], guess), b = value(e, n->ops[1], guess);
+        return a < b ? a : b;
+    }
+    case ET_X_MAX: {
+        double a = value(e, n->ops[0], guess), b = value(e, n->ops[1], guess);
+        return a > b ? a : b;
+    }
+    case ET_X_SELECT: { /* the condition is known only at the launch: the dearer of the two */
+        double a = value(e, n->ops[1], guess), b = value(e, n->ops[2], guess);
+        return a > b ? a : b;
+    }
+    default:
+        return guess;
+    }
+}
+
+static double value_fn(void *ctx, et_expr x, double guess) {
+    return value(ctx, x, guess);
+}
+
+/* ---- one grid ---- */
+
+/* Elements of a tensor that the grid touches: whole dimensions but for those a loop picks from. */
+static double touched(const struct estimate *e, const et_footprint *fp, int loop) {
+    const et_tensor *t = &e->p->tensors[fp->tensor];
+    double n = et_dtype_bytes(t->shape.dtype);
+    for (int d = 0; d < t->shape.rank; d++) {
+        bool picked = false;
+        for (int l = loop; l >= 0 && !fp->dim[d].whole; l = e->p->g->loops[l].parent)
+            picked |= et_expr_eq(fp->dim[d].lo, et_var(e->x, e->p->g->loops[l].var)) &&
+                      et_expr_eq(fp->dim[d].hi, fp->dim[d].lo);
+        if (!picked) n *= value(e, t->shape.dim[d], 1);
+    }
+    return n;
+}
+
+/* Gathered tables and caches are touched where the tiles say, not whole. */
+static void memory_traffic(const struct estimate *e, const et_grid *g, et_grid_cost *c) {
+    et_footprints fps = {0};
+    et_grid_footprints(e->p, g, &fps);
+    for (int i = 0; i < fps.n; i++) {
+        bool again = false;
+        for (int k = 0; k < i; k++)
+            again |= fps.v[k].tensor == fps.v[i].tensor;
+        double all = touched(e, &fps.v[i], g->loop);
+        if (!again) c->memory_bytes += all < c->cache_bytes ? all : c->cache_bytes;
+    }
+    if (c->memory_bytes > c->cache_bytes) c->memory_bytes = c->cache_bytes;
+}
+
+static double most(double a, double b) {
+    return a > b ? a : b;
+}
+
+static double ceiling(double a, double b) {
+    return (double)(int64_t)((a + b - 1) / b);
+}
+
+/* How many tiles the busiest CU has. A slice's are all on one die. */
+static double rounds_of(const et_grid_cost *c, double cus, double dies) {
+    double per_die = cus / dies < 1 ? 1 : (double)(int64_t)(cus / dies);
+    if (!c->slices) return ceiling(c->tiles, cus < 1 ? 1 : cus);
+    return ceiling(c->slices, dies) * ceiling(ceiling(c->tiles, c->slices), per_die);
+}
+
+et_grid_cost et_grid_cost_at(et_program *p, const et_grid *g, const et_machine *m,
+                             const int64_t *syms) {
+    const et_func *f = &p->funcs[g->func];
+    struct estimate e = {p, p->g->exprs, f, m, syms, NULL};
+    e.vars = calloc((size_t)et_var_count(e.x) + 1, sizeof *e.vars);
+    if (!e.vars) et_bug("out of memory");
+    et_tile_cost t = et_tile_cost_of(p, f, et_func_elements(p, f), m, value_fn, &e);
+    et_grid_cost c = {.tiles = (double)et_eval(e.x, et_grid_tiles(p, g), syms, e.vars)};
+    c.slices = g->slice.count;
+    c.cache_bytes = t.cache_bytes * c.tiles;
+    c.matrix_flops = t.matrix_flops * c.tiles;
+    c.vector_flops = t.vector_flops * c.tiles;
+    memory_traffic(&e, g, &c);
+    c.tile_us = et_tile_us(&t, m);
+    double tile = c.tile_us + ET_DEPENDENT_LOADS * m->latency_us;
+    c.us = most(c.memory_bytes / (m->hbm_gbs * 1e3), rounds_of(&c, m->cus, m->dies) * tile);
+    free(e.vars);
+    return c;
+}
+
+et_grid_cost et_grid_cost_profiled(et_program *p, const et_grid *g, const et_machine *m,
+                                   const et_profile *times, const int64_t *syms) {
+    et_grid_cost c = et_grid_cost_at(p, g, m, syms);
+    if (times) et_profile_us(times, et_profile_hash(p, g, syms), m->cus, &c.us);
+    return c;
+}
+
+double et_grid_us_on(const et_grid_cost *c, const et_machine *m, double cus, double dies) {
+    double gbs = dies < m->dies && dies * m->die_gbs < m->hbm_gbs ? dies * m->die_gbs : m->hbm_gbs;
+    return most(c->memory_bytes / (gbs * 1e3),
+                rounds_of(c, cus, dies) * (c->tile_us + ET_DEPENDENT_LOADS * m->latency_us));
+}
+
+/* ---- a launch ---- */
+
+struct tensor_set {
+    char *read, *written;
+};
+
+static void note_access(void *ctx, const et_step *step, int tensor, bool is_store,
+                        const et_expr *index) {
+    (void)step, (void)index;
+    struct tensor_set *s = ctx;
+    (is_store ? s->written : s->read)[tensor] = 1;
+}
+
+/* Does the grid read what one of the group writes? */
+static bool depends(const et_program *p, const et_grid *g, const int *group, int n) {
+    size_t nt = (size_t)p->ntensors;
+    struct tensor_set before = {et_alloc(p->g->arena, nt), et_alloc(p->g->arena, nt)};
+    struct tensor_set now = {et_alloc(p->g->arena, nt), et_alloc(p->g->arena, nt)};
+    for (int i = 0; i < n; i++)
+        et_func_accesses(p, &p->funcs[p->grids[group[i]].func], note_access, &before);
+    et_func_accesses(p, &p->funcs[g->func], note_access, &now);
+    for (size_t t = 0; t < nt; t++)
+        if (before.written[t] && now.read[t]) return true;
+    return false;
+}
+
+/* Is anything it reads computed by this kernel? */
+static bool must_wait(const et_program *p, const et_grid *g) {
+    size_t nt = (size_t)p->ntensors;
+    struct tensor_set now = {et_alloc(p->g->arena, nt), et_alloc(p->g->arena, nt)};
+    et_func_accesses(p, &p->funcs[g->func], note_access, &now);
+    for (size_t t = 0; t < nt; t++)
+        if (now.read[t] && p->tensors[t].kind == ET_TENSOR_TEMP) return true;
+    return false;
+}
+
+struct side_by_side {
+    int grid[32], n;
+    double sum_memory, sum_tile_us, longest;
+};
+
+static void flush(struct side_by_side *s, const et_machine *m, double trips, et_cost *out) {
+    if (!s->n) return;
+    double us = most(s->longest, s->sum_memory / (m->hbm_gbs * 1e3));
+    out->us += trips * most(us, s->sum_tile_us);
+    *s = (struct side_by_side){0};
+}
+
+struct launch {
+    et_program *p;
+    const et_machine *m;
+    const int64_t *syms;
+    int64_t trips;
+};
+
+static void cost_items(const struct launch *la, int first, int count, double trips, et_cost *out) {
+    et_program *p = la->p;
+    const et_machine *m = la->m;
+    struct side_by_side s = {0};
+    for (int i = first; i < first + count; i++) {
+        const et_item *it = &p->items[i];
+        if (it->kind == ET_P_LOOP) {
+            const et_loop *l = &p->g->loops[it->index];
+            flush(&s, m, trips, out);
+            int64_t n = la->trips ? la->trips : l->hi - l->lo;
+            cost_items(la, it->first, it->count, trips * (double)n, out);
+            continue;
+        }
+        const et_grid *g = &p->grids[it->index];
+        et_grid_cost c = et_grid_cost_at(p, g, m, la->syms);
+        if (s.n == 32 || depends(p, g, s.grid, s.n)) flush(&s, m, trips, out);
+        if (!s.n && must_wait(p, g)) {
+            out->events++;
+            out->events_us += trips * m->event_us;
+            out->us += trips * m->event_us;
+        }
+        s.grid[s.n++] = it->index;
+        s.sum_memory += c.memory_bytes;
+        s.longest = most(s.longest, c.us);
+        s.sum_tile_us += c.us * c.tiles / (ceiling(c.tiles, m->cus) * m->cus);
+        out->memory_bytes += trips * c.memory_bytes;
+        out->tasks += (int)trips;
+    }
+    flush(&s, m, trips, out);
+}
+
+et_cost et_cost_at(et_program *p, const et_machine *m, const int64_t *syms, int64_t trips) {
+    et_cost c = {0};
+    struct launch la = {p, m, syms, trips};
+    cost_items(&la, p->first, p->count, 1, &c);
+    return c;
+}

@@ -1,0 +1,69 @@
+/* cost.h - predicted time of a tiled program on a machine model. */
+#ifndef ET_COST_H
+#define ET_COST_H
+
+#include "passes/passes.h"
+
+typedef struct {
+    double tiles;
+    double memory_bytes; /* from or to memory by all tiles: each tensor once */
+    double cache_bytes;  /* from the shared caches by all tiles */
+    double matrix_flops, vector_flops;
+    double tile_us; /* predicted time of a CU for one tile, once its data is near */
+    double us;      /* predicted time of the grid alone */
+    int slices;     /* that its tiles are dealt in, or 0 */
+} et_grid_cost;
+
+typedef struct {
+    double us;           /* predicted time of one launch */
+    double events_us;    /* of it, waiting for events */
+    double memory_bytes; /* moved, all iterations */
+    int tasks, events;   /* grids and grids that must wait, per launch, all iterations */
+} et_cost;
+
+/* Where the bounds of the symbols are sampled: the least, the geometric mean, the largest. Beyond
+ * ET_LARGE nothing changes in kind, so larger bounds decide like it. */
+enum { ET_SAMPLES = 3, ET_MAX_SYMS = 64, ET_LARGE = 1024 };
+void et_sample_symbols(const et_exprs *, int64_t syms[ET_SAMPLES][ET_MAX_SYMS]);
+
+/* Positions attended to, where only the launch knows. */
+enum { ET_GUESSED_CONTEXT = 256 };
+
+/* What one tile asks of the CU it runs on. */
+typedef struct {
+    double cache_bytes; /* from or to the nearest cache */
+    double matrix_flops, vector_flops;
+} et_tile_cost;
+
+/* Operations and bytes of one element of each expression of a step: the same for every tile. */
+typedef struct {
+    double ops, bytes;
+} et_element_cost;
+typedef struct {
+    et_element_cost value, a, b[ET_MAX_ACC], k, v;
+} et_step_elements;
+et_step_elements *et_func_elements(const et_program *, const et_func *); /* by step */
+
+/* The value of an integer expression in the tile that is asked about, or GUESS where nobody knows.
+ */
+typedef double (*et_value_fn)(void *ctx, et_expr, double guess);
+et_tile_cost et_tile_cost_of(const et_program *, const et_func *, const et_step_elements *,
+                             const et_machine *, et_value_fn, void *ctx);
+/* The time its CU needs once the data is near: caches, matrix and vector units side by side. */
+double et_tile_us(const et_tile_cost *, const et_machine *);
+enum { ET_DEPENDENT_LOADS = 3 }; /* rounds of memory latency in a tile that cannot overlap */
+
+/* One tile grid of P at these values of the symbols, run once. */
+et_grid_cost et_grid_cost_at(et_program *, const et_grid *, const et_machine *,
+                             const int64_t *syms);
+/* The same with the time on all CUs that the profile has, if it has one. */
+et_grid_cost et_grid_cost_profiled(et_program *, const et_grid *, const et_machine *,
+                                   const et_profile *, const int64_t *syms);
+/* Its time on CUS compute units of DIES dies, when the others leave it the bus. */
+double et_grid_us_on(const et_grid_cost *, const et_machine *, double cus, double dies);
+/* One launch of a program at stage tiled or later. Neighbouring grids that do not read one
+ * another's results overlap. Loops count TRIPS iterations, or as many as they have if TRIPS is 0:
+ * decisions that must not depend on depth fix it. */
+et_cost et_cost_at(et_program *, const et_machine *, const int64_t *syms, int64_t trips);
+
+#endif

@@ -1,0 +1,152 @@
+/* What one tile does, step by step: bytes it asks the caches for and operations. */
+#include "passes/cost/cost.h"
+
+enum { OPS_PER_FUNCTION = 20 }; /* vector instructions of exp, sin, ... */
+
+/* ---- one element of an expression ---- */
+
+/* Loads of a value, and loads that only say which element another one reads: those are few, and the
+ * same ones for many elements. */
+enum { MOST_LOADS = 64 };
+struct element {
+    const et_program *p;
+    et_element_cost c;
+    uint32_t load[MOST_LOADS], index[MOST_LOADS];
+    int nloads, nindex;
+};
+
+static void note_index(void *ctx, et_expr x) {
+    struct element *e = ctx;
+    if (et_x(e->p->g->exprs, x)->op == ET_X_LOAD && e->nindex < MOST_LOADS)
+        e->index[e->nindex++] = x.id;
+}
+
+static void count_node(void *ctx, et_expr x) {
+    struct element *e = ctx;
+    const et_node_x *n = et_x(e->p->g->exprs, x);
+    if (n->op == ET_X_LOAD) {
+        if (n->i2 == ET_LOAD_TENSOR && e->nloads < MOST_LOADS) e->load[e->nloads++] = x.id;
+        for (int i = 0; i < n->nops; i++)
+            et_walk(e->p->g->exprs, n->ops[i], note_index, e);
+    }
+    if (n->type != ET_T_F32 || n->nops == 0 || n->op == ET_X_LOAD) return;
+    bool function = n->op >= ET_X_EXP && n->op <= ET_X_POW && n->op != ET_X_FLOOR;
+    e->c.ops += function ? OPS_PER_FUNCTION : 1;
+}
+
+static et_element_cost per_element(const et_program *p, et_expr x) {
+    struct element e = {.p = p};
+    if (x.id) et_walk(p->g->exprs, x, count_node, &e);
+    for (int i = 0; i < e.nloads; i++) {
+        bool is_index = false;
+        for (int k = 0; k < e.nindex; k++)
+            is_index |= e.index[k] == e.load[i];
+        const et_node_x *n = et_x(p->g->exprs, (et_expr){e.load[i]});
+        if (!is_index) e.c.bytes += et_dtype_bytes(p->tensors[n->i].shape.dtype);
+    }
+    return e.c;
+}
+
+et_step_elements *et_func_elements(const et_program *p, const et_func *f) {
+    et_step_elements *out = et_alloc(p->g->arena, (size_t)(f->nsteps + 1) * sizeof *out);
+    for (int i = 0; i < f->nsteps; i++) {
+        const et_step *s = &f->steps[i];
+        if (s->kind == ET_STEP_CONTRACT) {
+            out[i].a = per_element(p, s->a);
+            for (int k = 0; k < s->nacc; k++)
+                out[i].b[k] = per_element(p, s->b[k]);
+        } else if (s->kind == ET_STEP_ATTEND) {
+            out[i].k = per_element(p, s->k);
+            out[i].v = per_element(p, s->v);
+        } else {
+            out[i].value = per_element(p, s->value);
+        }
+    }
+    return out;
+}
+
+/* ---- one tile ---- */
+
+struct tile {
+    const et_program *p;
+    const et_func *f;
+    const et_machine *m;
+    et_value_fn value;
+    void *ctx;
+    et_tile_cost c;
+};
+
+static double value(const struct tile *t, et_expr x, double guess) {
+    return t->value(t->ctx, x, guess);
+}
+
+static double iterations(const struct tile *t, const et_step *s) {
+    double n = 1;
+    for (int i = 0; i < s->nvars; i++)
+        n *= value(t, et_var_extent(t->p->g->exprs, s->vars[i]), 1);
+    return n;
+}
+
+/* Rows past the end of the tensor are masked: a tile of 64 rows does the work of those that exist.
+ */
+static double live_share(const struct tile *t, const et_step *s) {
+    double share = 1;
+    for (int i = 0; i < t->f->nsteps; i++)
+        if (t->f->steps[i].kind == ET_STEP_CONTRACT && s->kind != ET_STEP_CONTRACT)
+            share = value(t, t->f->steps[i].mlive, 1) / t->f->steps[i].tm;
+    return share < 1 ? share : 1;
+}
+
+static void cost_contract(struct tile *t, const et_step *s, const et_step_elements *e) {
+    double k = value(t, s->kextent, 1), m = value(t, s->mlive, 1), n = value(t, s->nlive, 1);
+    double m16 = (double)(((int64_t)m + 15) / 16 * 16);
+    t->c.cache_bytes += m * k * e->a.bytes;
+    t->c.vector_flops += m * k * (e->a.ops + 1);
+    for (int i = 0; i < s->nacc; i++) {
+        t->c.cache_bytes += n * k * e->b[i].bytes;
+        t->c.vector_flops += s->stage_b >= 0 ? n * k * (e->b[i].ops + 1) : 0;
+        double slow = s->operand == ET_F32 ? t->m->matrix_tflops / t->m->f32_matrix_tflops : 1;
+        t->c.matrix_flops += 2 * m16 * s->tn * k * slow;
+    }
+}
+
+static void cost_attend(struct tile *t, const et_step *s, const et_step_elements *e) {
+    double n = value(t, s->pextent, ET_GUESSED_CONTEXT);
+    t->c.cache_bytes += n * s->depth * (e->k.bytes + e->v.bytes);
+    t->c.vector_flops += n * s->depth * s->heads * 4;
+}
+
+static void cost_step(struct tile *t, const et_step *s, const et_step_elements *e) {
+    if (s->kind == ET_STEP_CONTRACT) {
+        cost_contract(t, s, e);
+        return;
+    }
+    if (s->kind == ET_STEP_ATTEND) {
+        cost_attend(t, s, e);
+        return;
+    }
+    double stored = iterations(t, s) * live_share(t, s), n = stored;
+    if (s->kind == ET_STEP_REDUCE) n *= value(t, s->rextent, 1);
+    t->c.cache_bytes += n * e->value.bytes;
+    t->c.vector_flops += n * (e->value.ops + 1);
+    if (s->to.space == ET_LOAD_TENSOR)
+        t->c.cache_bytes += stored * et_dtype_bytes(t->p->tensors[s->to.id].shape.dtype);
+}
+
+et_tile_cost et_tile_cost_of(const et_program *p, const et_func *f, const et_step_elements *e,
+                             const et_machine *m, et_value_fn fn, void *ctx) {
+    struct tile t = {.p = p, .f = f, .m = m, .value = fn, .ctx = ctx};
+    for (int i = 0; i < f->nsteps; i++)
+        cost_step(&t, &f->steps[i], &e[i]);
+    return t.c;
+}
+
+static double most(double a, double b) {
+    return a > b ? a : b;
+}
+
+double et_tile_us(const et_tile_cost *c, const et_machine *m) {
+    return most(c->cache_bytes / (m->cache_gbs_cu * 1e3),
+                most(c->matrix_flops / (m->matrix_tflops / m->cus * 1e6),
+                     c->vector_flops * 2 / (m->vector_tflops / m->cus * 1e6)));
+}

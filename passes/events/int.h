@@ -1,0 +1,64 @@
+/* int.h - what the files of the events pass share: events.c finds which tiles need which,
+ * implied.c drops what follows from the rest, make.c makes counters of what is left.
+ */
+#ifndef EVENTS_INT_H
+#define EVENTS_INT_H
+
+#include "passes/events/footprint.h"
+#include "passes/pipeline.h"
+
+/* Tiles lo..hi of one coordinate of the earlier grid, or all of them. Where they depend on a load:
+ * those, as far as there are such tiles, for all values of the variables in the load's index. */
+struct span {
+    bool all;
+    et_expr lo, hi;
+    et_expr load; /* or none */
+};
+
+/* A later grid's need of an earlier one. */
+struct edge {
+    int from, to;
+    bool needed;
+    int carried; /* loop whose previous iteration is meant, or -1 */
+    bool every;  /* all iterations of the loops around FROM alone, not just the last */
+    struct span box[ET_MAX_RANK]; /* by coordinate of FROM */
+    bool points; /* one of them depends on a load: waiting for it orders nothing else */
+};
+
+struct events {
+    et_pipeline *pl;
+    et_program *p;
+    et_exprs *x;
+    et_footprints *fp; /* by grid */
+    int *position;
+    struct edge *edges;
+    int nedges, cedges;
+    int now;
+    int *order, *begin; /* edge numbers by the grid they come from; where those of a grid begin */
+};
+
+/* Variables in an expression, without the coordinates and loops of G. */
+struct events_vars {
+    const struct events *e;
+    const et_grid *g;
+    int v[ET_MAX_VARS], n;
+};
+
+/* The loops around LOOP and itself, outermost first; how many. */
+int events_loops(const et_program *, int loop, int out[ET_MAX_RANK]);
+/* How many of the outermost loops two grids have in common. */
+int events_shared_loops(const et_program *, const et_grid *, const et_grid *);
+bool events_proved(const struct events *, et_expr);
+bool events_has_load(const struct events *, et_expr);
+/* The variables that a load in a span of an edge to grid G is for. */
+struct events_vars events_vars_of(const struct events *, const et_grid *g, et_expr load);
+/* The largest value, where that is known. */
+int64_t events_upper(const struct events *, et_expr);
+
+/* Marks the edges that follow from others as not needed. */
+void events_drop_implied(struct events *);
+/* Event tensors, notifications and waits for the edges that are needed, and their counters in
+ * memory; false with a diagnostic where these are too many. */
+bool events_make(struct events *);
+
+#endif

@@ -1,0 +1,164 @@
+#include "ir/eti/eti.h"
+#include "passes/explain/int.h"
+#include <stdlib.h>
+#include <string.h>
+
+const char *explain_us(const struct explain *e, double us) {
+    if (us >= 10000) return et_printf(e->arena, "%.1f ms", us / 1e3);
+    return et_printf(e->arena, us < 10 ? "%.2f us" : "%.1f us", us);
+}
+
+const char *explain_bytes(const struct explain *e, double bytes) {
+    if (bytes >= 1e9) return et_printf(e->arena, "%.2f GB", bytes / 1e9);
+    if (bytes >= 1e5) return et_printf(e->arena, "%.1f MB", bytes / 1e6);
+    return et_printf(e->arena, "%.1f KB", bytes / 1e3);
+}
+
+const char *explain_dims(const struct explain *e, const int64_t *syms) {
+    const char *text = NULL;
+    for (int i = 0; i < et_sym_count(e->x); i++)
+        text = et_printf(e->arena, "%s%s%s = %lld", text ? text : "", text ? ", " : "",
+                         et_sym_name(e->x, i), (long long)syms[i]);
+    return text ? text : "any launch";
+}
+
+const et_group *explain_group(const struct explain *e, const et_grid *g) {
+    for (int i = 0; i < e->p->ngroups; i++)
+        if (strcmp(e->p->groups[i].name, g->name) == 0) return &e->p->groups[i];
+    return NULL;
+}
+
+const char *explain_line(const struct explain *e, et_loc at) {
+    return at.line ? et_printf(e->arena, " (line %d)", at.line) : "";
+}
+
+double explain_cus(const struct explain *e, const et_grid *g) {
+    double n = e->m->cus;
+    const et_graph *gr = e->p->g;
+    if (gr->nmodels && gr->model[g->model].share.to)
+        n *= (gr->model[g->model].share.to - gr->model[g->model].share.from) * 1e-6;
+    if (g->range.to && !g->dynamic) n *= (g->range.to - g->range.from) * 1e-6;
+    return n < 1 ? 1 : (double)(int64_t)(n + 0.5);
+}
+
+static void choose_samples(struct explain *e) {
+    int64_t all[ET_SAMPLES][ET_MAX_SYMS];
+    size_t bytes = (size_t)et_sym_count(e->x) * sizeof **all;
+    et_sample_symbols(e->x, all);
+    et_profile_symbols(e->opt->profile, e->p, all[1]);
+    for (int i = 0; i < ET_SAMPLES; i++) {
+        bool again = e->nsamples && memcmp(all[i], e->syms[e->nsamples - 1], bytes) == 0;
+        if (!again) memcpy(e->syms[e->nsamples++], all[i], sizeof *all);
+        if (i == 1) e->middle = e->nsamples - 1;
+    }
+}
+
+static void explain_part(et_program *p, const et_explain_options *opt, et_arena *arena, FILE *to) {
+    struct explain e = {.p = p,
+                        .x = p->g->exprs,
+                        .arena = arena,
+                        .opt = opt,
+                        .m = opt->machine,
+                        .found = et_finding_of(opt->findings, p->g),
+                        .to = to};
+    int stage = et_stage_find(p->stage);
+    choose_samples(&e);
+    if (stage >= et_stage_find("tiled")) explain_time(&e);
+    explain_fusion(&e);
+    if (stage >= et_stage_find("tiled")) explain_tiles(&e);
+    if (stage >= et_stage_find("evented")) explain_events(&e);
+    if (stage >= et_stage_find("placed")) explain_place(&e);
+}
+
+static void put_head(const et_program *p, const et_explain_options *opt, FILE *to) {
+    const et_machine *m = opt->machine;
+    const et_graph *g = p->g;
+    fprintf(to, "%s: model %s", opt->input, g->name);
+    if (g->nmodels) {
+        fprintf(to, ", of %d models that share the kernel:", g->nmodels);
+        for (int i = 0; i < g->nmodels; i++)
+            fprintf(to, "%s %s", i ? "," : "", g->model[i].name);
+    }
+    fprintf(to, ". For %s, %d CUs in %d die%s (%s).\n", m->name, m->cus, m->dies,
+            m->dies == 1 ? "" : "s", m->target);
+    if (opt->profile)
+        fprintf(to,
+                "Times are predicted, from the profile %s where it has the task and from the "
+                "machine's description otherwise; none is measured by this.\n",
+                opt->profile->file);
+    else
+        fprintf(to, "Every time and size here is predicted, from the machine's description "
+                    "(--machine); none is measured.\n");
+    if (strcmp(p->stage, "scheduled") != 0) {
+        fprintf(to, "The program is at stage %s: what is decided after that is not here.\n",
+                p->stage);
+        return;
+    }
+    const et_program *first = p->nvariants ? p->variant[0].program : p;
+    static const struct {
+        const char *name, *means;
+    } how[] = {{"static", "tiles are dealt to the CUs in program order"},
+               {"dynamic", "tiles are queued when what they wait for is done"},
+               {"hybrid", "tiles of some tasks are queued, those of the others dealt in order"}};
+    for (size_t i = 0; i < sizeof how / sizeof *how; i++)
+        if (strcmp(first->schedule, how[i].name) == 0)
+            fprintf(to, "Schedule: %s, %s (--schedule).\n", how[i].name, how[i].means);
+}
+
+static void put_all(et_program *p, const et_explain_options *opt, FILE *to) {
+    et_arena *arena = et_arena_create();
+    et_program *part;
+    put_head(p, opt, to);
+    if (p->nvariants)
+        fprintf(to,
+                "The kernel has %d tilings of everything, chosen at launch by %s, because one for "
+                "all its values is predicted to be over 3 %% slower for some (--variants).\n",
+                p->nvariants, et_sym_name(p->g->exprs, p->variant_sym));
+    for (int i = 0; (part = et_program_part(p, i)); i++) {
+        int64_t lo, hi;
+        if (p->nvariants) {
+            et_sym_range(part->g->exprs, p->variant_sym, &lo, &hi);
+            fprintf(to, "\n======== %s in %lld..%lld ========\n",
+                    et_sym_name(p->g->exprs, p->variant_sym), (long long)lo, (long long)hi);
+        }
+        explain_part(part, opt, arena, to);
+    }
+    et_arena_destroy(arena);
+}
+
+/* ---- lines ---- */
+
+enum { WIDTH = 100 };
+
+/* A line of N bytes, in as many as it takes: what follows the first goes further in. */
+static void put_line(const char *line, size_t n, FILE *to) {
+    size_t indent = strspn(line, " "), from = indent, room = WIDTH - indent;
+    int in = (int)indent;
+    while (n - from > room) {
+        size_t end = from + room;
+        while (end > from && line[end] != ' ')
+            end--;
+        if (end == from) break; /* one long word */
+        fprintf(to, "%*s%.*s\n", in, "", (int)(end - from), line + from);
+        from = end + strspn(line + end, " ");
+        in = (int)indent + 4;
+        room = WIDTH - indent - 4;
+    }
+    fprintf(to, "%*s%.*s\n", n > from ? in : 0, "", (int)(n - from), line + from);
+}
+
+bool et_explain(et_program *p, const et_explain_options *opt, FILE *to) {
+    char *text = NULL;
+    size_t bytes;
+    FILE *all = open_memstream(&text, &bytes);
+    if (!all) return false;
+    put_all(p, opt, all);
+    bool ok = fclose(all) == 0;
+    for (const char *at = text; ok && *at;) {
+        size_t n = strcspn(at, "\n");
+        put_line(at, n, to);
+        at += n + (at[n] == '\n');
+    }
+    free(text);
+    return ok;
+}

@@ -1,0 +1,20 @@
+/* explain.h - what was decided for a program and why, as text for whoever wants it faster:
+ * `etcc --explain`. All times in it are predictions and say so. */
+#ifndef ET_EXPLAIN_H
+#define ET_EXPLAIN_H
+
+#include "passes/findings.h"
+
+typedef struct {
+    const char *input; /* what was compiled, for the first line */
+    const et_machine *machine;
+    const et_profile *profile;   /* or NULL */
+    const et_findings *findings; /* of the passes that made the program: what is not in them was
+                                    decided elsewhere; or NULL */
+} et_explain_options;
+
+/* Of the program at any stage from fused on: what that stage has. False when there is no memory for
+ * it. */
+bool et_explain(et_program *, const et_explain_options *, FILE *);
+
+#endif

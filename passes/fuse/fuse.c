@@ -1,0 +1,544 @@
+/* From the graph to groups: one group per tensor that is computed. */
+#include "ir/base/names.h"
+#include "passes/fuse/lowering.h"
+#include "passes/pipeline.h"
+#include <string.h>
+
+/* A value whose expression is larger gets a tensor: expressions share parts, but what reads them
+ * takes time by their text, which doubles with every x = x * x. */
+enum { MAX_FOLDED = 1000 };
+
+et_expr et_value_at(et_lowering *lo, et_value v, const et_expr *index) {
+    const et_val *val = et_val_of(lo->g, v);
+    int tensor = lo->info[v.id].tensor;
+    lo->asked++;
+    if (tensor >= 0)
+        return et_load(lo->g->exprs, ET_LOAD_TENSOR, tensor, et_dtype_type(val->shape.dtype),
+                       val->shape.rank, index);
+    const et_node *n = et_node_of(lo->g, v);
+    et_check(n && n->op->at);
+    /* Stands for a value without a tensor yet in a lowering that will be started over; an argument
+     * is never simplified away. */
+    et_expr later = et_arg(lo->g->exprs, (int)v.id, et_dtype_type(val->shape.dtype));
+    if (lo->forced[v.id]) return later;
+    et_expr e = n->op->at(&lo->lower, n, index);
+    if (et_x(lo->g->exprs, e)->size <= MAX_FOLDED) return e;
+    et_force(lo, (int)v.id);
+    return later;
+}
+
+static et_expr value_at(et_lower *l, et_value v, const et_expr *index) {
+    return et_value_at(l->ctx, v, index);
+}
+
+/* ---- tensors ---- */
+
+static int64_t max_bytes(et_lowering *lo, const et_shape *s) {
+    int64_t n = et_dtype_bytes(s->dtype), low, high;
+    for (int i = 0; i < s->rank; i++)
+        if (!et_bounds(lo->g->exprs, s->dim[i], &low, &high) || __builtin_mul_overflow(n, high, &n))
+            return INT64_MAX;
+    return n;
+}
+
+static int add_tensor(et_lowering *lo, et_tensor_kind kind, const char *name, et_value v,
+                      const et_shape *shape) {
+    et_program *p = lo->p;
+    ET_GROW(lo->g->arena, p->tensors, p->ntensors, p->ctensors);
+    et_tensor *t = &p->tensors[p->ntensors];
+    *t = (et_tensor){.kind = kind,
+                     .name = et_names_take(lo->tensor_names, name, '_'),
+                     .shape = *shape,
+                     .value = v,
+                     .max_bytes = max_bytes(lo, shape)};
+    return p->ntensors++;
+}
+
+static int temp_for(et_lowering *lo, et_value v) {
+    const et_val *val = et_val_of(lo->g, v);
+    const char *name = val->name;
+    if (!name)
+        name = et_model_name(lo->g, val->model,
+                             val->kind == ET_V_NODE ? lo->g->nodes[val->node].op->name : "value");
+    return add_tensor(lo, ET_TENSOR_TEMP, name, v, &val->shape);
+}
+
+static void add_leaf_tensors(et_lowering *lo) {
+    static const struct {
+        et_value_kind from;
+        et_tensor_kind to;
+    } kinds[] = {{ET_V_INPUT, ET_TENSOR_INPUT},
+                 {ET_V_WEIGHT, ET_TENSOR_WEIGHT},
+                 {ET_V_STATE, ET_TENSOR_STATE},
+                 {ET_V_CONST, ET_TENSOR_CONST}};
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        for (int i = 1; i < lo->g->nvals; i++) {
+            const et_val *v = &lo->g->vals[i];
+            if (v->kind != kinds[k].from) continue;
+            int t = add_tensor(lo, kinds[k].to,
+                               v->name ? v->name : et_model_name(lo->g, v->model, "const"),
+                               (et_value){(uint32_t)i}, &v->shape);
+            et_tensor *tensor = &lo->p->tensors[t];
+            tensor->data = v->data;
+            tensor->source = v->source;
+            tensor->nloops = v->nloops;
+            memcpy(tensor->loops, v->loops, sizeof v->loops);
+            lo->info[i].tensor = t;
+        }
+}
+
+/* An output that is not simply the result of a node (an input, a loop's result) is copied. */
+static void add_output_tensors(et_lowering *lo) {
+    for (int i = 0; i < lo->g->noutputs; i++) {
+        et_value v = lo->g->outputs[i];
+        const et_val *val = et_val_of(lo->g, v);
+        int t = add_tensor(lo, ET_TENSOR_OUTPUT, val->name ? val->name : "output", v, &val->shape);
+        if (val->kind == ET_V_NODE && lo->info[v.id].tensor < 0) lo->info[v.id].tensor = t;
+    }
+}
+
+/* ---- groups ---- */
+
+static et_group *new_group(et_lowering *lo, const et_shape *s, const char *name, et_loc loc,
+                           int loop) {
+    name = et_names_take(lo->group_names, name, '_');
+    ET_GROW(lo->g->arena, lo->p->groups, lo->p->ngroups, lo->p->cgroups);
+    et_group *gr = &lo->p->groups[lo->p->ngroups++];
+    *gr =
+        (et_group){.kind = ET_GROUP_STORE, .name = name, .loc = loc, .loop = loop, .rank = s->rank};
+    static const char letter[] = "ijuvwxyz"; /* products have m, n, k; attention g, p */
+    for (int i = 0; i < s->rank; i++)
+        gr->axis[i] = et_graph_var(lo->g, (char[]){letter[i], 0}, s->dim[i]);
+    return gr;
+}
+
+static void axis_index(et_lowering *lo, const et_group *gr, et_expr index[ET_MAX_RANK]) {
+    for (int i = 0; i < gr->rank; i++)
+        index[i] = et_var(lo->g->exprs, gr->axis[i]);
+}
+
+static void store_to(et_lowering *lo, et_group *gr, int tensor) {
+    gr->to = (et_place){.space = ET_LOAD_TENSOR, .id = tensor, .rank = gr->rank};
+    axis_index(lo, gr, gr->to.index);
+}
+
+/* ---- matrix products ---- */
+
+static et_dtype operand_type(et_lowering *lo, const et_node *n) {
+    et_dtype a = et_val_of(lo->g, n->args[0])->shape.dtype;
+    et_dtype b = et_val_of(lo->g, n->args[1])->shape.dtype;
+    return a == ET_F32 ? b : a;
+}
+
+/* INDEX of an operand, whose batch dimensions may be fewer than the product's, or 1. */
+static int operand_batch(et_lowering *lo, const et_shape *operand, const et_product *p,
+                         et_expr index[ET_MAX_RANK]) {
+    int n = operand->rank - 2;
+    for (int b = 0; b < n; b++) {
+        int64_t one;
+        bool single = et_is_int(lo->g->exprs, operand->dim[b], &one) && one == 1;
+        index[b] =
+            single ? et_int(lo->g->exprs, 0) : et_var(lo->g->exprs, p->batch[p->nbatch - n + b]);
+    }
+    return n;
+}
+
+/* A variable over EXTENT: that of an earlier product of the group where the extents are equal. */
+static int shared_var(et_lowering *lo, const char *name, et_expr extent, bool has, int earlier) {
+    if (has && et_expr_eq(et_var_extent(lo->g->exprs, earlier), extent)) return earlier;
+    return et_graph_var(lo->g, name, extent);
+}
+
+static void add_product(et_lowering *lo, et_group *gr, et_value v) {
+    const et_node *n = et_node_of(lo->g, v);
+    const et_shape *s = &et_val_of(lo->g, v)->shape;
+    const et_shape *a = &et_val_of(lo->g, n->args[0])->shape;
+    const et_product *first = &gr->product[0];
+    et_product *p = &gr->product[gr->nproduct];
+    bool has = gr->nproduct > 0 && first->nbatch == s->rank - 2;
+    *p = (et_product){.name = et_printf(lo->g->arena, "p%d", gr->nproduct),
+                      .nbatch = s->rank - 2,
+                      .operand = operand_type(lo, n),
+                      .value = v,
+                      .left = n->args[0]};
+    et_expr index[ET_MAX_RANK];
+    for (int b = 0; b < p->nbatch; b++)
+        p->batch[b] = shared_var(lo, (char[]){'b', (char)('0' + b), 0}, s->dim[b], has,
+                                 has ? first->batch[b] : 0);
+    p->m = shared_var(lo, "m", s->dim[s->rank - 2], has, has ? first->m : 0);
+    p->n = shared_var(lo, "n", s->dim[s->rank - 1], has, has ? first->n : 0);
+    p->k = shared_var(lo, "k", a->dim[a->rank - 1], has, has ? first->k : 0);
+    et_expr m = et_var(lo->g->exprs, p->m), col = et_var(lo->g->exprs, p->n);
+    et_expr k = et_var(lo->g->exprs, p->k);
+    int at = operand_batch(lo, a, p, index);
+    index[at] = m, index[at + 1] = k;
+    p->a = et_arg_at(&lo->lower, n, 0, index);
+    bool trans = et_attr_int(n, "trans_b", 0);
+    at = operand_batch(lo, &et_val_of(lo->g, n->args[1])->shape, p, index);
+    index[at] = trans ? col : k, index[at + 1] = trans ? k : col;
+    p->b = et_arg_at(&lo->lower, n, 1, index);
+    gr->nproduct++;
+}
+
+struct products {
+    et_lowering *lo;
+    et_group *gr;
+};
+
+static void find_product(void *ctx, et_expr e) {
+    struct products *s = ctx;
+    const et_node_x *x = et_x(s->lo->g->exprs, e);
+    if (x->op != ET_X_CONTRACT) return;
+    for (int i = 0; i < s->gr->nproduct; i++)
+        if (s->gr->product[i].value.id == (uint32_t)x->i) return;
+    if (s->gr->nproduct == ET_MAX_ACC)
+        et_force(s->lo, x->i);
+    else
+        add_product(s->lo, s->gr, (et_value){(uint32_t)x->i});
+}
+
+static et_expr name_product(void *ctx, et_exprs *x, et_expr e) {
+    struct products *s = ctx;
+    const et_node_x *n = et_x(x, e);
+    for (int i = 0; n->op == ET_X_CONTRACT && i < s->gr->nproduct; i++)
+        if (s->gr->product[i].value.id == (uint32_t)n->i)
+            return et_contract_x(x, i, n->nops, n->ops);
+    return ET_NO_EXPR;
+}
+
+/* The group computes E: its products are listed, and referred to by index from here on. */
+static void set_value(et_lowering *lo, et_group *gr, et_expr e) {
+    struct products s = {lo, gr};
+    et_walk(lo->g->exprs, e, find_product, &s);
+    gr->value = et_subst(lo->g->exprs, e, name_product, &s);
+}
+
+/* ---- the kinds of groups ---- */
+
+static void copy_group(et_lowering *lo, et_value v, int tensor, int loop) {
+    const et_val *val = et_val_of(lo->g, v);
+    et_group *gr = new_group(lo, &val->shape, lo->p->tensors[tensor].name, val->loc, loop);
+    store_to(lo, gr, tensor);
+    set_value(lo, gr, et_value_at(lo, v, gr->to.index));
+}
+
+static et_expr clamp(et_exprs *x, et_expr e, et_expr size) {
+    e = et_op2(x, ET_X_MAX, e, et_int(x, 0));
+    return et_op2(x, ET_X_MIN, e, et_sub(x, size, et_int(x, 1)));
+}
+
+static void attend_group(et_lowering *lo, et_group *gr, const et_node *n) {
+    et_exprs *x = lo->g->exprs;
+    const et_shape *cache = &et_val_of(lo->g, n->args[1])->shape;
+    const et_shape *q = &et_val_of(lo->g, n->args[0])->shape;
+    int64_t heads = 1, groups = 1;
+    gr->kind = ET_GROUP_ATTEND;
+    et_is_int(x, q->dim[1], &heads);
+    et_is_int(x, cache->dim[1], &groups);
+    gr->shared = (int)(heads / groups);
+    gr->scale = et_attr_float(n, "scale", 1);
+    gr->gvar = et_graph_var(lo->g, "g", cache->dim[1]);
+    gr->pvar = et_graph_var(lo->g, "p", cache->dim[2]);
+    et_expr i = gr->to.index[0], h = gr->to.index[1], d = gr->to.index[2];
+    et_expr slot = clamp(x, et_arg_at(&lo->lower, n, 3, &i), cache->dim[0]);
+    et_expr position = et_arg_at(&lo->lower, n, 4, &i), last = clamp(x, position, cache->dim[2]);
+    et_expr at[] = {slot, et_var(x, gr->gvar), et_var(x, gr->pvar), d};
+    gr->pextent = et_add(x, last, et_int(x, 1));
+    gr->live = et_op2(x, ET_X_LE, et_int(x, 0), position);
+    gr->q = et_arg_at(&lo->lower, n, 0, (et_expr[]){i, h, d});
+    gr->k = et_arg_at(&lo->lower, n, 1, at);
+    gr->v = et_arg_at(&lo->lower, n, 2, at);
+}
+
+static void take_hint(et_group *gr, const et_node *n) {
+    const et_attr *a = et_attr_find(n, "tile");
+    for (int i = 0; a && a->kind == ET_A_INTS && i < a->n && i < gr->rank; i++)
+        gr->tile[i] = (int)a->ints[i];
+    const et_attr *range = et_attr_find(n, "range");
+    if (range) gr->range = (et_share){(int)range->ints[0], (int)range->ints[1]};
+    if (et_attr_find(n, "dynamic"))
+        gr->hint = et_attr_int(n, "dynamic", 0) ? ET_HINT_DYNAMIC : ET_HINT_STATIC;
+}
+
+static void node_group(et_lowering *lo, const et_node *n, int loop) {
+    const et_val *val = et_val_of(lo->g, n->result);
+    int tensor = lo->info[n->result.id].tensor;
+    et_group *gr = new_group(lo, &val->shape, lo->p->tensors[tensor].name, n->loc, loop);
+    take_hint(gr, n);
+    store_to(lo, gr, tensor);
+    if (n->op->class == ET_CLASS_ATTENTION) {
+        attend_group(lo, gr, n);
+        return;
+    }
+    set_value(lo, gr, n->op->at(&lo->lower, n, gr->to.index));
+}
+
+static void update_group(et_lowering *lo, const et_node *n, int loop) {
+    et_exprs *x = lo->g->exprs;
+    const et_val *state = et_val_of(lo->g, n->args[0]), *val = et_val_of(lo->g, n->args[1]);
+    const et_attr *kind = et_attr_find(n, "index"), *scalar = et_attr_find(n, "scalar");
+    const char *name = et_printf(lo->g->arena, "%s_update", state->name ? state->name : "state");
+    et_group *gr = new_group(lo, &val->shape, name, n->loc, loop);
+    et_expr axis[ET_MAX_RANK];
+    axis_index(lo, gr, axis);
+    gr->to = (et_place){
+        .space = ET_LOAD_TENSOR, .id = lo->info[n->args[0].id].tensor, .rank = state->shape.rank};
+    int next = 0;
+    for (int d = 0; d < state->shape.rank; d++)
+        next |= kind->ints[d] >= 0;
+    for (int d = 0; d < state->shape.rank; d++) {
+        int64_t k = kind->ints[d];
+        et_expr at = k == -1   ? axis[next++]
+                     : k == -2 ? scalar->exprs[d]
+                               : et_arg_at(&lo->lower, n, 2 + (int)k, axis);
+        gr->to.index[d] = at;
+        if (k == -1) continue;
+        et_expr in = et_op2(x, ET_X_AND, et_op2(x, ET_X_LE, et_int(x, 0), at),
+                            et_op2(x, ET_X_LT, at, state->shape.dim[d]));
+        gr->mask = gr->mask.id ? et_op2(x, ET_X_AND, gr->mask, in) : in;
+    }
+    set_value(lo, gr, et_arg_at(&lo->lower, n, 1, axis));
+}
+
+/* ---- loop-carried values ---- */
+
+/* A value with a tensor of its own: expressions stop at it. */
+static bool is_kept(const et_lowering *lo, et_value v) {
+    return lo->info[v.id].tensor >= 0 || lo->info[v.id].keep;
+}
+
+/* Does the expression of V, given through its node, read TENSOR? With ALIGNED, reads at the very
+ * element being computed (only elementwise operators of one shape in between) do not count. */
+static bool reads_below(et_lowering *lo, et_value v, int tensor, bool aligned, bool top) {
+    if (!top && is_kept(lo, v)) return lo->info[v.id].tensor == tensor && !aligned;
+    int *seen = &lo->seen[2 * v.id + aligned];
+    if (*seen == lo->visit) return false; /* looked at before: it would have ended there */
+    *seen = lo->visit;
+    const et_node *n = et_node_of(lo->g, v);
+    for (int a = 0; n && a < n->nargs; a++) {
+        const et_shape *to = &et_val_of(lo->g, v)->shape;
+        const et_shape *from = &et_val_of(lo->g, n->args[a])->shape;
+        bool same = aligned && n->op == &et_op_map && to->rank == from->rank;
+        for (int d = 0; same && d < to->rank; d++)
+            same = et_expr_eq(to->dim[d], from->dim[d]);
+        if (reads_below(lo, n->args[a], tensor, same, false)) return true;
+    }
+    return false;
+}
+
+static bool reads(et_lowering *lo, et_value v, int tensor, bool aligned, bool top) {
+    lo->visit++;
+    return reads_below(lo, v, tensor, aligned, top);
+}
+
+/* Is TENSOR read by a statement of BLOCK after POSITION? */
+static bool read_after(et_lowering *lo, const et_block *b, int position, int tensor) {
+    for (int s = 0; s < b->n; s++) {
+        int at = b->stmt[s].index;
+        if (b->stmt[s].kind == ET_S_LOOP) {
+            const et_loop *l = &lo->g->loops[at];
+            for (int c = 0; c < l->ncarry; c++)
+                if (lo->info[l->carry[c].init.id].tensor == tensor) return true;
+            if (read_after(lo, &l->body, position, tensor)) return true;
+            continue;
+        }
+        const et_node *n = &lo->g->nodes[at];
+        bool root = !n->result.id || is_kept(lo, n->result);
+        bool later = lo->position[at] > position;
+        for (int a = 0; root && later && a < n->nargs; a++)
+            if (reads(lo, n->args[a], tensor, false, false)) return true;
+    }
+    return false;
+}
+
+static int loop_depth(const et_lowering *lo, int loop) {
+    int depth = 0;
+    for (; loop >= 0; loop = lo->g->loops[loop].parent)
+        depth++;
+    return depth;
+}
+
+/* What an iteration leaves goes straight into the carry's tensor where nobody reads the old
+ * contents after or across the writing. */
+static bool may_write_in_place(et_lowering *lo, int loop, et_value out, int tensor) {
+    const et_loop *l = &lo->g->loops[loop];
+    if (et_val_of(lo->g, out)->kind != ET_V_NODE || lo->info[out.id].tensor >= 0 ||
+        lo->info[out.id].depth != loop_depth(lo, loop))
+        return false;
+    for (int c = 0; c < l->ncarry; c++) /* another carry takes the old value over */
+        if (lo->info[l->carry[c].out.id].tensor == tensor) return false;
+    return !reads(lo, out, tensor, true, true) &&
+           !read_after(lo, &l->body, lo->info[out.id].position, tensor);
+}
+
+static void assign_carries(et_lowering *lo) {
+    for (int i = 0; i < lo->g->nloops; i++)
+        for (int c = 0; c < lo->g->loops[i].ncarry; c++) {
+            const et_carry *k = &lo->g->loops[i].carry[c];
+            int t = temp_for(lo, k->in);
+            lo->p->tensors[t].carried = i + 1;
+            lo->info[k->in.id].tensor = lo->info[k->result.id].tensor = t;
+            et_value_info *init = &lo->info[k->init.id];
+            bool node = et_val_of(lo->g, k->init)->kind == ET_V_NODE;
+            if (node && init->uses == 1 && init->tensor < 0) init->tensor = t;
+        }
+    for (int i = 0; i < lo->g->nloops; i++)
+        for (int c = 0; c < lo->g->loops[i].ncarry; c++) {
+            const et_carry *k = &lo->g->loops[i].carry[c];
+            if (may_write_in_place(lo, i, k->out, lo->info[k->in.id].tensor))
+                lo->info[k->out.id].tensor = lo->info[k->in.id].tensor;
+        }
+}
+
+/* In program order, whatever the order in which the values were made. */
+static void assign_temps(et_lowering *lo, const et_block *b) {
+    for (int s = 0; s < b->n; s++) {
+        int at = b->stmt[s].index;
+        if (b->stmt[s].kind == ET_S_LOOP) {
+            assign_temps(lo, &lo->g->loops[at].body);
+            continue;
+        }
+        et_value v = lo->g->nodes[at].result;
+        if (v.id && lo->info[v.id].keep && lo->info[v.id].tensor < 0)
+            lo->info[v.id].tensor = temp_for(lo, v);
+    }
+}
+
+/* ---- the program's tree ---- */
+
+struct entries {
+    et_item *v;
+    int n, cap;
+};
+
+static void add_entry(et_lowering *lo, struct entries *e, et_item it) {
+    ET_GROW(lo->g->arena, e->v, e->n, e->cap);
+    e->v[e->n++] = it;
+}
+
+static void note_groups(et_lowering *lo, struct entries *e, int from) {
+    for (int i = from; i < lo->p->ngroups; i++)
+        add_entry(lo, e, (et_item){.kind = ET_P_GRID, .index = i});
+}
+
+/* Carried values that were not written in place: all are read before any is written. */
+static void copy_carries(et_lowering *lo, const et_loop *l, int loop, bool init) {
+    int *from = et_alloc(lo->g->arena, (size_t)l->ncarry * sizeof *from), n = 0;
+    for (int c = 0; c < l->ncarry; c++) {
+        et_value v = init ? l->carry[c].init : l->carry[c].out;
+        int t = lo->info[l->carry[c].in.id].tensor;
+        from[c] = -1;
+        if (lo->info[v.id].tensor == t) continue;
+        n++;
+        bool overwritten = false; /* does another copy write what this one reads? */
+        for (int o = 0; !init && o < l->ncarry; o++)
+            overwritten |= o != c && lo->info[v.id].tensor == lo->info[l->carry[o].in.id].tensor;
+        if (!overwritten) continue;
+        from[c] = temp_for(lo, v);
+        copy_group(lo, v, from[c], loop);
+    }
+    for (int c = 0; n && c < l->ncarry; c++) {
+        et_value v = init ? l->carry[c].init : l->carry[c].out;
+        int t = lo->info[l->carry[c].in.id].tensor, was = lo->info[v.id].tensor;
+        if (was == t) continue;
+        if (from[c] >= 0) lo->info[v.id].tensor = from[c];
+        copy_group(lo, v, t, loop);
+        lo->info[v.id].tensor = was;
+    }
+}
+
+static void build_block(et_lowering *lo, const et_block *b, int loop, int *out_first,
+                        int *out_count) {
+    struct entries e = {0};
+    for (int s = 0; s < b->n; s++) {
+        int at = b->stmt[s].index, from = lo->p->ngroups;
+        if (b->stmt[s].kind == ET_S_LOOP) {
+            const et_loop *l = &lo->g->loops[at];
+            copy_carries(lo, l, loop, true);
+            note_groups(lo, &e, from);
+            et_item it = {.kind = ET_P_LOOP, .index = at};
+            build_block(lo, &l->body, at, &it.first, &it.count);
+            if (it.count) add_entry(lo, &e, it); /* else everything in it is folded elsewhere */
+            continue;
+        }
+        const et_node *n = &lo->g->nodes[at];
+        if (n->op->class == ET_CLASS_UPDATE)
+            update_group(lo, n, loop);
+        else if (lo->info[n->result.id].tensor >= 0)
+            node_group(lo, n, loop);
+        note_groups(lo, &e, from);
+    }
+    int from = lo->p->ngroups;
+    if (loop >= 0) copy_carries(lo, &lo->g->loops[loop], loop, false);
+    note_groups(lo, &e, from);
+    et_program *p = lo->p;
+    *out_first = p->nitems;
+    *out_count = e.n;
+    for (int i = 0; i < e.n; i++) {
+        ET_GROW(lo->g->arena, p->items, p->nitems, p->citems);
+        p->items[p->nitems++] = e.v[i];
+    }
+}
+
+/* Outputs that hold something computed elsewhere, appended to the top-level list. */
+static void copy_outputs(et_lowering *lo) {
+    et_program *p = lo->p;
+    for (int t = 0; t < p->ntensors; t++) {
+        if (p->tensors[t].kind != ET_TENSOR_OUTPUT) continue;
+        et_value v = p->tensors[t].value;
+        if (lo->info[v.id].tensor == t) continue;
+        copy_group(lo, v, t, -1);
+        ET_GROW(lo->g->arena, p->items, p->nitems, p->citems);
+        p->items[p->nitems++] = (et_item){.kind = ET_P_GRID, .index = lo->p->ngroups - 1};
+        p->count++;
+    }
+}
+
+static void build_groups(et_lowering *lo) {
+    lo->p = et_program_create(lo->g);
+    lo->p->ngroups = 0;
+    lo->tensor_names = et_names_create(lo->g->arena);
+    lo->group_names = et_names_create(lo->g->arena);
+    et_plan_materialise(lo);
+    add_leaf_tensors(lo);
+    add_output_tensors(lo);
+    assign_carries(lo);
+    assign_temps(lo, &lo->g->body);
+    build_block(lo, &lo->g->body, -1, &lo->p->first, &lo->p->count);
+    copy_outputs(lo);
+}
+
+/* ---- the pass ---- */
+
+static void force(void *ctx, et_value v) {
+    et_force(ctx, (int)v.id);
+}
+
+/* Tiling finds out which fusions have no device function; each such find materialises one more
+ * value, so this ends. */
+bool et_lower_graph(et_lowering *lo, const et_pass_options *opt) {
+    do {
+        lo->again = false;
+        build_groups(lo);
+        if (!lo->again && !et_tile_program(lo->p, opt, force, lo) && !lo->again) return false;
+    } while (lo->again);
+    return true;
+}
+
+bool et_pass_fuse(et_pipeline *pl) {
+    et_lowering *lo = et_alloc(pl->g->arena, sizeof *lo);
+    size_t n = (size_t)pl->g->nvals;
+    lo->g = pl->g;
+    lo->lower = (et_lower){pl->g, value_at, lo};
+    lo->forced = et_alloc(pl->g->arena, n * sizeof *lo->forced);
+    lo->seen = et_alloc(pl->g->arena, 2 * n * sizeof *lo->seen);
+    lo->choice = memset(et_alloc(pl->g->arena, n), -1, n);
+    if (!et_lower_graph(lo, pl->opt)) return false;
+    if (!pl->opt->quick) {
+        et_search_fusion(lo, pl->opt);
+        if (!et_lower_graph(lo, pl->opt)) return false;
+    }
+    pl->p = lo->p;
+    pl->p->nfuncs = pl->p->ngrids = 0;
+    return true;
+}

@@ -1,0 +1,56 @@
+/* lowering.h - what the fuse pass decides: which values of the graph are materialised. */
+#ifndef ET_LOWERING_H
+#define ET_LOWERING_H
+
+#include "ir/graph/ops.h"
+#include "ir/program/program.h"
+#include "passes/passes.h"
+
+/* What a value's own expression holds once everything it inlines is counted. */
+struct et_inline_facts {
+    bool contract;  /* a CONTRACT leaf */
+    bool reduction; /* a REDUCE node */
+    bool costly;    /* a transcendental function per element */
+    bool state;     /* a state, which may be updated before its reader runs */
+};
+
+typedef struct {
+    int uses;            /* nodes that read it */
+    int deepest;         /* deepest loop nest that reads it */
+    int depth;           /* loop nest that defines it */
+    int position;        /* in program order */
+    int tensor;          /* the tensor that holds it, or -1 to inline it */
+    bool keep;           /* is materialised */
+    bool must;           /* because nothing else is possible */
+    bool only_contracts; /* every reader is a contraction */
+    struct et_inline_facts facts;
+} et_value_info;
+
+typedef struct et_lowering {
+    et_graph *g;
+    et_program *p;
+    et_lower lower;      /* value_at resolves a value to its tensor or its expression */
+    et_value_info *info; /* by value id */
+    int *position;       /* by node: in program order */
+    bool *forced;        /* by value id: materialise, found necessary by a later step */
+    signed char *choice; /* by value id: 1 materialise, 0 inline if that is possible, -1 by rule */
+    bool again;          /* a value was forced: start over */
+    struct et_names *tensor_names, *group_names;
+    int64_t asked;    /* elements of values, since the beginning */
+    int *seen, visit; /* two marks per value: met by visit number `visit` over the graph */
+} et_lowering;
+
+/* Lower the graph to groups, tiled as a trial, under the choices in lo->choice; false after a
+ * diagnostic (fuse.c). */
+bool et_lower_graph(et_lowering *, const et_pass_options *);
+/* Choose by cost (search.c); leaves the best choices in lo->choice. */
+void et_search_fusion(et_lowering *, const et_pass_options *);
+
+/* Decide which values are materialised (plan.c). */
+void et_plan_materialise(et_lowering *);
+/* Ask for VALUE to be materialised and the lowering started over. */
+void et_force(et_lowering *, int value);
+/* The element of VALUE at INDEX under the plan. */
+et_expr et_value_at(et_lowering *, et_value, const et_expr *index);
+
+#endif

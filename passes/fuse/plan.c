@@ -1,0 +1,279 @@
+/* Which values get a tensor of their own.
+ *
+ * Values flow into their readers' expressions unless that is impossible (a matrix product inside
+ * another's operand), or repeats work that costs more than storing the result: products read twice,
+ * transcendental functions read twice, anything computed in an outer loop and read in an inner one.
+ * Norms read only by matrix products stay inline: each tile recomputes its rows' statistics, which
+ * is cheaper than a device-wide event. */
+#include "passes/fuse/lowering.h"
+
+/* A row this long is still cheap to reduce again in every tile that reads it. */
+enum { RECOMPUTE_ROW = 16384 };
+/* A reduction over this many columns of a product can be done inside one tile. */
+enum { TILE_ROW = 128 };
+
+void et_force(et_lowering *lo, int value) {
+    if (!lo->forced[value]) lo->again = true;
+    lo->forced[value] = true;
+}
+
+static et_value_info *info(et_lowering *lo, et_value v) {
+    return &lo->info[v.id];
+}
+
+static bool is_node(const et_lowering *lo, et_value v) {
+    return et_val_of(lo->g, v)->kind == ET_V_NODE;
+}
+
+static void keep(et_lowering *lo, et_value v, bool must) {
+    if (is_node(lo, v)) {
+        info(lo, v)->keep = true;
+        info(lo, v)->must |= must;
+        info(lo, v)->facts = (struct et_inline_facts){0};
+    }
+}
+
+/* ---- reads ---- */
+
+static void note_read(et_lowering *lo, et_value v, int depth, const et_op *by) {
+    et_value_info *i = info(lo, v);
+    i->uses++;
+    if (depth > i->deepest) i->deepest = depth;
+    if (!by || by->class != ET_CLASS_CONTRACT) i->only_contracts = false;
+}
+
+static void count_reads(et_lowering *lo, const et_block *b, int depth, int *position) {
+    for (int s = 0; s < b->n; s++) {
+        int at = b->stmt[s].index;
+        if (b->stmt[s].kind == ET_S_LOOP) {
+            const et_loop *l = &lo->g->loops[at];
+            for (int c = 0; c < l->ncarry; c++) {
+                note_read(lo, l->carry[c].init, depth, NULL);
+                info(lo, l->carry[c].in)->depth = depth + 1;
+            }
+            count_reads(lo, &l->body, depth + 1, position);
+            for (int c = 0; c < l->ncarry; c++) {
+                note_read(lo, l->carry[c].out, depth + 1, NULL);
+                info(lo, l->carry[c].result)->depth = depth;
+            }
+            continue;
+        }
+        const et_node *n = &lo->g->nodes[at];
+        lo->position[at] = ++*position;
+        for (int a = 0; a < n->nargs; a++) {
+            bool twice = false;
+            for (int k = 0; k < a; k++)
+                twice |= n->args[k].id == n->args[a].id;
+            if (!twice) note_read(lo, n->args[a], depth, n->op);
+        }
+        if (n->result.id) {
+            info(lo, n->result)->depth = depth;
+            info(lo, n->result)->position = *position;
+        }
+    }
+}
+
+/* ---- what an expression holds ---- */
+
+static bool is_costly(et_xop op) {
+    return op == ET_X_EXP || op == ET_X_LOG || op == ET_X_SIN || op == ET_X_COS ||
+           op == ET_X_TANH || op == ET_X_ERF || op == ET_X_POW;
+}
+
+struct costly {
+    const et_exprs *p;
+    bool found;
+};
+
+static void find_costly(void *ctx, et_expr e) {
+    struct costly *c = ctx;
+    c->found |= is_costly(et_x(c->p, e)->op);
+}
+
+static bool body_costly(et_lowering *lo, const et_node *n) {
+    if (n->op == &et_op_rope_table || n->op == &et_op_softmax) return true;
+    const et_attr *body = et_attr_find(n, "body");
+    struct costly c = {lo->g->exprs, false};
+    if (body) et_walk(lo->g->exprs, body->expr, find_costly, &c);
+    return c.found;
+}
+
+static bool extent_at_most(et_lowering *lo, et_expr e, int64_t limit) {
+    int64_t n;
+    return et_is_int(lo->g->exprs, e, &n) && n <= limit;
+}
+
+static et_expr reduced_extent(et_lowering *lo, const et_node *n) {
+    const et_shape *s = &et_val_of(lo->g, n->args[0])->shape;
+    return s->dim[et_attr_int(n, "axis", s->rank - 1)];
+}
+
+/* Materialise an argument whose expression holds what its reader cannot take in: a product or a
+ * reduction there is impossible, a costly function is only dear and left to the choice, if there is
+ * one. */
+static void keep_if(et_lowering *lo, et_value v, bool contract, bool reduction, bool costly) {
+    struct et_inline_facts f = info(lo, v)->facts;
+    if ((contract && f.contract) || (reduction && f.reduction))
+        keep(lo, v, true);
+    else if (costly && f.costly && lo->choice[v.id] < 0)
+        keep(lo, v, false);
+}
+
+/* A product under another shape has no tiles: it is stored in its own, and reshaped when it is
+ * read. */
+static void keep_reshaped(et_lowering *lo, et_value v) {
+    const et_node *n = et_node_of(lo->g, v);
+    if (!n || n->op != &et_op_reshape || info(lo, v)->keep || !info(lo, v)->facts.contract) return;
+    keep_reshaped(lo, n->args[0]);
+    keep_if(lo, n->args[0], true, false, false);
+    info(lo, v)->facts.contract = false;
+}
+
+static void constrain_args(et_lowering *lo, const et_node *n) {
+    const et_shape *b;
+    switch (n->op->class) {
+    case ET_CLASS_VIEW:
+        if (n->op == &et_op_gather) keep_reshaped(lo, n->args[0]);
+        for (int a = 0; a < n->nargs; a++)
+            if (n->op != &et_op_reshape)
+                keep_if(lo, n->args[a], true, n->op != &et_op_slice, n->op == &et_op_gather);
+            else
+                keep_if(lo, n->args[a], false, true, false);
+        break;
+    case ET_CLASS_MAP:
+        break;
+    case ET_CLASS_REDUCE: {
+        const et_shape *x = &et_val_of(lo->g, n->args[0])->shape;
+        bool last = et_attr_int(n, "axis", x->rank - 1) == x->rank - 1;
+        bool in_tile = last && extent_at_most(lo, reduced_extent(lo, n), TILE_ROW) && x->rank > 2;
+        keep_if(lo, n->args[0], !in_tile, true, info(lo, n->args[0])->uses > 1);
+        for (int a = 1; a < n->nargs; a++)
+            keep_if(lo, n->args[a], true, true, false);
+        break;
+    }
+    case ET_CLASS_CONTRACT:
+        b = &et_val_of(lo->g, n->result)->shape;
+        keep_if(lo, n->args[0], true, false, !extent_at_most(lo, b->dim[b->rank - 1], 256));
+        keep_if(lo, n->args[1], true, true, true);
+        break;
+    case ET_CLASS_ATTENTION:
+        for (int a = 0; a < n->nargs; a++)
+            keep_if(lo, n->args[a], true, true, true);
+        break;
+    case ET_CLASS_UPDATE:
+        for (int a = 2; a < n->nargs; a++)
+            keep_if(lo, n->args[a], true, true, true);
+        break;
+    }
+}
+
+static void add_facts(struct et_inline_facts *to, struct et_inline_facts f) {
+    to->contract |= f.contract;
+    to->reduction |= f.reduction;
+    to->costly |= f.costly;
+    to->state |= f.state;
+}
+
+static bool worth_keeping(et_lowering *lo, const et_node *n) {
+    const et_value_info *i = info(lo, n->result);
+    struct et_inline_facts f = i->facts;
+    if (n->op->class == ET_CLASS_ATTENTION) return true;
+    if (i->deepest > i->depth && (f.contract || f.reduction || f.costly)) return true;
+    if (i->uses < 2) return false;
+    if (f.contract || f.costly) return true;
+    return f.reduction && !(i->only_contracts && n->op->class == ET_CLASS_REDUCE &&
+                            extent_at_most(lo, reduced_extent(lo, n), RECOMPUTE_ROW));
+}
+
+static void plan_node(et_lowering *lo, const et_node *n) {
+    constrain_args(lo, n);
+    if (!n->result.id) return;
+    et_value_info *i = info(lo, n->result);
+    for (int a = 0; a < n->nargs; a++) {
+        add_facts(&i->facts, info(lo, n->args[a])->facts);
+        i->facts.state |= et_val_of(lo->g, n->args[a])->kind == ET_V_STATE;
+    }
+    i->facts.costly |= body_costly(lo, n);
+    i->facts.reduction |= n->op->class == ET_CLASS_REDUCE;
+    i->facts.contract |= n->op->class == ET_CLASS_CONTRACT;
+    if (n->op->class == ET_CLASS_CONTRACT) /* operands are read inside the product, not beside it */
+        i->facts.reduction = i->facts.costly = false;
+    int choice = lo->choice[n->result.id];
+    bool must = i->must || et_val_of(lo->g, n->result)->is_output || lo->forced[n->result.id] ||
+                et_attr_find(n, "tile") || et_attr_find(n, "range") || et_attr_find(n, "dynamic") ||
+                n->op->class == ET_CLASS_ATTENTION;
+    if (must || (choice < 0 ? worth_keeping(lo, n) : choice)) keep(lo, n->result, must);
+}
+
+static void plan_block(et_lowering *lo, const et_block *b) {
+    for (int s = 0; s < b->n; s++) {
+        int at = b->stmt[s].index;
+        if (b->stmt[s].kind == ET_S_LOOP)
+            plan_block(lo, &lo->g->loops[at].body);
+        else
+            plan_node(lo, &lo->g->nodes[at]);
+    }
+}
+
+/* ---- states read before and after an update ---- */
+
+struct state_walk {
+    et_lowering *lo;
+    int *updated; /* by value id of a state: position of the last update so far */
+    int position;
+};
+
+/* A value that reads a state must be computed before the next update of that state: the last
+ * position at which V may still be inlined, or -1 when it reads none that changes. */
+static bool reads_stale_state(struct state_walk *w, et_value v) {
+    const et_val *val = et_val_of(w->lo->g, v);
+    if (val->kind != ET_V_NODE || info(w->lo, v)->keep || !info(w->lo, v)->facts.state)
+        return false;
+    if (w->lo->seen[2 * v.id] == w->lo->visit) return false; /* looked at for this statement */
+    w->lo->seen[2 * v.id] = w->lo->visit;
+    const et_node *n = &w->lo->g->nodes[val->node];
+    for (int a = 0; a < n->nargs; a++) {
+        if (et_val_of(w->lo->g, n->args[a])->kind == ET_V_STATE) {
+            if (w->updated[n->args[a].id] > info(w->lo, v)->position) return true;
+        } else if (reads_stale_state(w, n->args[a])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void keep_stale_reads(struct state_walk *w, const et_block *b) {
+    for (int s = 0; s < b->n; s++) {
+        int at = b->stmt[s].index;
+        if (b->stmt[s].kind == ET_S_LOOP) {
+            keep_stale_reads(w, &w->lo->g->loops[at].body);
+            continue;
+        }
+        const et_node *n = &w->lo->g->nodes[at];
+        w->position++;
+        w->lo->visit++;
+        for (int a = 0; a < n->nargs; a++)
+            if (reads_stale_state(w, n->args[a])) et_force(w->lo, (int)n->args[a].id);
+        if (n->op->class == ET_CLASS_UPDATE) w->updated[n->args[0].id] = w->position;
+    }
+}
+
+void et_plan_materialise(et_lowering *lo) {
+    et_graph *g = lo->g;
+    lo->info = et_alloc(g->arena, (size_t)g->nvals * sizeof *lo->info);
+    lo->position = et_alloc(g->arena, (size_t)g->nnodes * sizeof *lo->position);
+    for (int v = 1; v < g->nvals; v++) {
+        lo->info[v].only_contracts = true;
+        lo->info[v].tensor = -1;
+    }
+    int position = 0;
+    count_reads(lo, &g->body, 0, &position);
+    for (int l = 0; l < g->nloops; l++)
+        for (int c = 0; c < g->loops[l].ncarry; c++) {
+            keep(lo, g->loops[l].carry[c].init, true);
+            keep(lo, g->loops[l].carry[c].out, true);
+        }
+    plan_block(lo, &g->body);
+    struct state_walk w = {lo, et_alloc(g->arena, (size_t)g->nvals * sizeof(int)), 0};
+    keep_stale_reads(&w, &g->body);
+}

@@ -1,0 +1,69 @@
+/* machine.h - what the passes know of a GPU: sizes that tilings must respect, and speeds from which
+ * costs are predicted. Anything computed from the speeds is a prediction, never a measurement.
+ * Machines are texts: machines/NAME.machine, which come with etcc, and files of the user. */
+#ifndef ET_MACHINE_H
+#define ET_MACHINE_H
+
+#include "ir/base/diag.h"
+
+typedef struct {
+    const char *name;   /* "MI300X" */
+    const char *target; /* "gfx942" */
+    int cus, dies;
+    int waves; /* per workgroup: one per SIMD of a CU */
+    int wave_size;
+    int k_bytes;   /* of a row of an operand that one round of a wave's matrix loads covers */
+    int lds_bytes; /* a workgroup may use */
+    double clock_ghz;
+    double hbm_gbs;           /* bandwidth a streaming kernel reaches, GB/s */
+    double cache_gbs_cu;      /* from the nearest shared cache to one CU, GB/s */
+    double matrix_tflops;     /* dense bf16, whole chip */
+    double f32_matrix_tflops; /* the same of f32 operands */
+    double vector_tflops;     /* f32 fused multiply-add, whole chip */
+    double event_us;          /* from a notify on one die to a waiter on another going on */
+    double latency_us;        /* of a dependent load from memory */
+    double launch_us;         /* of a kernel */
+
+    /* What the simulator of schedules (simulate.h) needs besides. */
+    double cache_mb;       /* in front of memory, for the whole chip */
+    double load_kb;        /* of weights that a workgroup's loads in flight bring at once */
+    double counter_die_us; /* from an arrival until a poller on the same die has seen it */
+    double counter_us;     /* the same across dies */
+    double arrival_us;     /* between arrivals at one counter: atomics at one address queue up */
+    double release_us;     /* to make a workgroup's stores visible to other dies */
+    double acquire_us;     /* to forget what other dies have written since */
+    double fence_die_us;   /* either, within a die */
+    double atomic_us;      /* there and back */
+    double pop_us;         /* to take a task from a ring that has one */
+    double pop_gap_us;     /* between pops of one ring */
+    double graph_us;       /* from a kernel's last workgroup to the next kernel's first, in a graph
+                              that the device walks by itself */
+
+    /* What placement needs besides. */
+    int shader_engines;  /* of a die */
+    double die_gbs;      /* what one die alone can get from memory, GB/s */
+    double cross_gbs;    /* what one die can get of what others have written, GB/s */
+    double issue_cycles; /* clocks between two instructions of a wave that nothing holds up */
+    double mask_us;      /* to change the CU mask of a queue, where somebody places that way */
+    const char *source;  /* of the figures, in one line */
+    const char *file;    /* they are from; "MI300X.machine" of those that come with etcc */
+} et_machine;
+
+/* The machine that stands for TARGET where none is named, or NULL. */
+const et_machine *et_machine_for(const char *target);
+/* The I-th machine that comes with etcc, NULL past the end. */
+const et_machine *et_machine_at(int i);
+/* The machine that the user calls WHAT: one that comes with etcc, by its name (whether letters are
+ * large or small and whether there are blanks does not matter), or a file, whose name has a '/' or
+ * ends in ".machine". NULL after an error. A file's lives in the arena. TARGET, unless NULL, is
+ * what the code is for: it must be the machine's. */
+const et_machine *et_machine_find(et_arena *, et_diags *, const char *what, const char *target);
+
+/* The machine described by TEXT, which may hold any bytes, in the arena; NULL after errors.
+ * machines/README.md is the reference. */
+const et_machine *et_machine_parse(et_arena *, et_diags *, const char *file_name, const char *text,
+                                   size_t bytes);
+/* A line for every machine that comes with etcc. */
+void et_machine_list(FILE *);
+
+#endif

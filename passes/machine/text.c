@@ -1,0 +1,137 @@
+/* Reading a .machine file: a table of fields, each given once. */
+#include "passes/machine/lines.h"
+#include "passes/machine/machine.h"
+#include <stddef.h>
+#include <string.h>
+
+enum kind { TEXT, COUNT, NUMBER };
+
+struct field {
+    const char *key;
+    size_t at;
+    enum kind kind;
+    double lo, hi; /* of a text: its length */
+    const char *what;
+};
+
+#define AT(key) #key, offsetof(et_machine, key)
+
+static const struct field fields[] = {
+    {AT(name), TEXT, 1, 40, NULL},
+    {AT(target), TEXT, 1, 20, NULL},
+    {AT(source), TEXT, 1, 400, NULL},
+    {AT(cus), COUNT, 1, 4096, "compute units, all dies together"},
+    {AT(dies), COUNT, 1, 64, "dies, each with an L2 of its own"},
+    {AT(shader_engines), COUNT, 1, 64, "shader engines of a die"},
+    {AT(waves), COUNT, 1, 16, "waves of a workgroup"},
+    {AT(wave_size), COUNT, 32, 64, "lanes of a wave"},
+    {AT(k_bytes), COUNT, 16, 1024, "bytes of a row that a round of matrix loads covers"},
+    {AT(lds_bytes), COUNT, 16384, 1 << 20, "bytes of LDS that a workgroup may use"},
+    {AT(clock_ghz), NUMBER, 0.1, 20, "GHz"},
+    {AT(issue_cycles), NUMBER, 0.1, 100, "clocks between instructions of a wave"},
+    {AT(matrix_tflops), NUMBER, 0.01, 1e6, "dense bf16, whole chip"},
+    {AT(f32_matrix_tflops), NUMBER, 0.01, 1e6, "f32 products, whole chip"},
+    {AT(vector_tflops), NUMBER, 0.01, 1e6, "f32 vector operations, whole chip"},
+    {AT(hbm_gbs), NUMBER, 0.1, 1e6, "GB/s that streaming reaches"},
+    {AT(die_gbs), NUMBER, 0.1, 1e6, "GB/s from memory to one die alone"},
+    {AT(cross_gbs), NUMBER, 0.1, 1e6, "GB/s from other dies to one"},
+    {AT(cache_mb), NUMBER, 0.01, 1e6, "MB in front of memory"},
+    {AT(cache_gbs_cu), NUMBER, 0.1, 1e6, "GB/s from the nearest cache to a CU"},
+    {AT(load_kb), NUMBER, 0.1, 1e5, "KiB that a workgroup has in flight"},
+    {AT(latency_us), NUMBER, 1e-4, 1e4, "us, a dependent load from memory"},
+    {AT(event_us), NUMBER, 1e-4, 1e4, "us, a notify on one die to a waiter on another"},
+    {AT(counter_die_us), NUMBER, 1e-4, 1e4, "us, an arrival to a poller of the die"},
+    {AT(counter_us), NUMBER, 1e-4, 1e4, "us, the same across dies"},
+    {AT(arrival_us), NUMBER, 1e-4, 1e4, "us between arrivals at one counter"},
+    {AT(release_us), NUMBER, 1e-4, 1e4, "us to make stores visible to other dies"},
+    {AT(acquire_us), NUMBER, 1e-4, 1e4, "us to forget what other dies have written"},
+    {AT(fence_die_us), NUMBER, 1e-4, 1e4, "us, either within a die"},
+    {AT(atomic_us), NUMBER, 1e-4, 1e4, "us, there and back"},
+    {AT(pop_us), NUMBER, 1e-4, 1e4, "us to take a task from a ring"},
+    {AT(pop_gap_us), NUMBER, 1e-4, 1e4, "us between pops of one ring"},
+    {AT(launch_us), NUMBER, 1e-4, 1e5, "us, a kernel"},
+    {AT(graph_us), NUMBER, 1e-4, 1e5, "us between kernels of a graph"},
+    {AT(mask_us), NUMBER, 0, 1e5, "us to change the CU mask of a queue"},
+};
+enum { FIELDS = sizeof fields / sizeof *fields };
+
+static int find(const char *key) {
+    for (int i = 0; i < FIELDS; i++)
+        if (strcmp(fields[i].key, key) == 0) return i;
+    return -1;
+}
+
+/* False when the value is no number of the field's kind, or outside its range. */
+static bool set_number(et_machine *m, const struct field *f, const char *value) {
+    int64_t n = 0;
+    double x = 0;
+    if (f->kind == COUNT ? !et_line_int(value, &n) : !et_line_number(value, &x)) return false;
+    if (f->kind == COUNT) x = (double)n;
+    if (x < f->lo || x > f->hi) return false;
+    if (f->kind == COUNT)
+        *(int *)((char *)m + f->at) = (int)n;
+    else
+        *(double *)((char *)m + f->at) = x;
+    return true;
+}
+
+static void set(et_lines *l, et_machine *m, const struct field *f, const et_line *line) {
+    if (f->kind == TEXT) {
+        if (*line->value && strlen(line->value) <= (size_t)f->hi)
+            *(const char **)((char *)m + f->at) = line->value;
+        else
+            et_diag(l->diags, ET_ERROR, line->value_loc, "%s is a text of 1 to %.0f bytes", f->key,
+                    f->hi);
+    } else if (!set_number(m, f, line->value)) {
+        et_diag(l->diags, ET_ERROR, line->value_loc, "%s is %s from %.10g to %.10g (%s)", f->key,
+                f->kind == COUNT ? "a whole number" : "a number", f->lo, f->hi, f->what);
+    }
+}
+
+/* What no field can tell alone. */
+static void check(et_lines *l, const et_machine *m, const et_loc *at) {
+    if (m->wave_size != 32 && m->wave_size != 64)
+        et_diag(l->diags, ET_ERROR, at[find("wave_size")], "a wave has 32 or 64 lanes");
+    if (m->cus % m->dies)
+        et_diag(l->diags, ET_ERROR, at[find("dies")],
+                "%d CUs cannot be divided evenly by %d dies: give the CUs that all dies have",
+                m->cus, m->dies);
+    if (m->k_bytes % 16)
+        et_diag(l->diags, ET_ERROR, at[find("k_bytes")], "k_bytes is a multiple of 16");
+}
+
+static void check_missing(et_lines *l, const et_loc *at) {
+    const char *missing = "";
+    for (int i = 0; i < FIELDS; i++)
+        if (!at[i].line)
+            missing = et_printf(l->arena, "%s%s %s", missing, *missing ? "," : "", fields[i].key);
+    if (*missing)
+        et_diag(l->diags, ET_ERROR, (et_loc){.file = l->file, .line = l->line}, "missing:%s",
+                missing);
+}
+
+const et_machine *et_machine_parse(et_arena *arena, et_diags *d, const char *file_name,
+                                   const char *text, size_t bytes) {
+    et_lines l;
+    et_line line;
+    et_loc at[FIELDS] = {{0}};
+    int before = et_diag_errors(d);
+    et_machine *m = et_alloc(arena, sizeof *m);
+    m->file = et_strdup(arena, file_name);
+    if (!et_lines_open(&l, arena, d, file_name, text, bytes)) return NULL;
+    while (et_lines_next(&l, &line)) {
+        int i = find(line.key);
+        if (i < 0) {
+            et_diag(d, ET_ERROR, line.key_loc, "unknown key '%s'", line.key);
+        } else if (at[i].line) {
+            et_diag(d, ET_ERROR, line.key_loc, "%s is given twice", line.key);
+            et_diag(d, ET_NOTE, at[i], "here for the first time");
+        } else {
+            at[i] = line.value_loc;
+            set(&l, m, &fields[i], &line);
+        }
+    }
+    check_missing(&l, at);
+    if (et_diag_errors(d) == before) check(&l, m, at);
+    return et_diag_errors(d) == before ? m : NULL;
+}

@@ -1,0 +1,71 @@
+/* int.h - the program of assign.h made from a program of tasks: place.c, which chooses with
+ * it, problem.c, which makes it, and play.c, which plays choices. */
+#ifndef ET_PLACE_INT_H
+#define ET_PLACE_INT_H
+
+#include "passes/assign/assign.h"
+#include "passes/cost/cost.h"
+#include "passes/findings.h"
+#include "passes/pipeline.h"
+#include <stdio.h>
+
+enum { PLACE_WHOLE = 1000000 };
+
+struct range {
+    int from, to; /* units */
+    bool sliced;  /* the model in slices, whatever it is there: no group leaves it for another */
+};
+
+struct place {
+    et_graph *g;
+    et_program *p; /* at stage evented or later */
+    const et_machine *m;
+    const et_profile *profile;
+    const char *how;
+    int64_t sample[ET_SAMPLES][ET_MAX_SYMS];
+    const int64_t *syms; /* it is decided at: one of these */
+    int nmodels;
+    int nunits, nranges;
+    struct range *range;
+    /* By model and number of dies: a launch's time in slices to that without; NULL: no slices. */
+    const double *const *in_slices;
+    et_assign_problem problem;
+    et_assign_model model[ET_MAX_MODELS];
+    int *grid[ET_MAX_MODELS]; /* by group: its grid */
+};
+
+/* ---- problem.c ---- */
+/* The pipeline's program, with the candidate ranges not set yet. */
+void place_init(struct place *, const et_pipeline *);
+/* The problem with candidate ranges of its own, or with those that are set. False where some model
+ * has no grids. */
+bool place_candidates(struct place *);
+bool place_build(struct place *);
+int place_dies(const struct place *, struct range); /* that it has CUs of */
+
+/* ---- ways.c ---- */
+struct place_ways {
+    int n;
+    et_assignment way[ET_FOUND_WAYS];
+    const char *name[ET_FOUND_WAYS];
+    bool bounded;
+    et_assignment program; /* if so, what the integer program says */
+};
+void place_find_ways(const struct place *, struct place_ways *out);
+/* When the last model is done, times weighted, if workgroups visit model after model and every
+ * group takes what the problem says. */
+double place_in_turn(const struct place *, int *const *range);
+void place_tell_program(const struct place_ways *, FILE *);
+
+/* ---- play.c ---- */
+typedef struct place_player place_player;
+/* Launches of P, scheduled as the options say, with the shares and ranges it has at the time. */
+place_player *place_player_create(et_program *, const et_pass_options *, const int64_t *syms);
+void place_player_destroy(place_player *);
+/* Tasks of a launch of all models, or of one alone (ONLY < 0: all). */
+double place_tasks(const place_player *, int only);
+/* Its predicted time, the others' shares idle, and when each model is done; infinite where the
+ * simulator cannot tell or would take too long. */
+double place_launch(place_player *, int only, double done[ET_MAX_MODELS]);
+
+#endif

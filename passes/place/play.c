@@ -1,0 +1,83 @@
+/* Choices of placement played by the simulator: a launch of all models, or of one alone. */
+#include "ir/base/diag.h"
+#include "passes/place/int.h"
+#include "passes/simulate/simulate.h"
+#include <math.h>
+#include <string.h>
+
+/* Longer launches are not played: that takes a second for each million of tasks or so. */
+enum { MOST_TASKS = 2000000 };
+
+struct place_player {
+    et_program *p;
+    double *tasks; /* of a launch, by model */
+    et_sim_options sim;
+    et_sim_values *values;
+    double *done;
+};
+
+static bool value(void *ctx, int tensor, int64_t iteration, const int64_t *index, int64_t *out) {
+    return et_sim_value(((place_player *)ctx)->values, tensor, iteration, index, out);
+}
+
+static void task(void *ctx, const et_sim_task *t) {
+    place_player *pl = ctx;
+    pl->done[pl->p->grids[t->grid].model] = t->t_left; /* they come in the order they leave */
+}
+
+static double *count_tasks(et_program *p, const int64_t *syms) {
+    et_exprs *x = p->g->exprs;
+    double *n = et_alloc(p->g->arena, ET_MAX_MODELS * sizeof *n);
+    int64_t *vars = et_alloc(p->g->arena, ((size_t)et_var_count(x) + 1) * sizeof *vars);
+    for (int i = 0; i < p->ngrids; i++) {
+        const et_grid *g = &p->grids[i];
+        n[g->model] +=
+            (double)et_eval(x, et_grid_tiles(p, g), syms, vars) * et_loop_trips(p->g, g->loop);
+    }
+    return n;
+}
+
+place_player *place_player_create(et_program *p, const et_pass_options *o, const int64_t *syms) {
+    place_player *pl = et_alloc(p->g->arena, sizeof *pl);
+    bool dynamic = o->schedule && strcmp(o->schedule, "dynamic") == 0;
+    pl->p = p;
+    pl->tasks = count_tasks(p, syms);
+    pl->sim = (et_sim_options){.machine = o->machine,
+                               .profile = o->profile,
+                               .syms = syms,
+                               .mode = dynamic ? ET_SIM_DYNAMIC : ET_SIM_AS_SCHEDULED,
+                               .keep_parts = true,
+                               .task = task,
+                               .ctx = pl};
+    return pl;
+}
+
+void place_player_destroy(place_player *pl) {
+    if (pl && pl->values) et_sim_values_destroy(pl->values);
+}
+
+double place_tasks(const place_player *pl, int only) {
+    double n = 0;
+    for (int m = 0; m < ET_MAX_MODELS; m++)
+        n += only < 0 || m == only ? pl->tasks[m] : 0;
+    return n;
+}
+
+double place_launch(place_player *pl, int only, double done[ET_MAX_MODELS]) {
+    bool left_out[ET_MAX_MODELS] = {false};
+    char err[ET_SIM_ERR];
+    et_sim_result r;
+    if (!(place_tasks(pl, only) <= MOST_TASKS)) return INFINITY;
+    for (int m = 0; m < pl->p->g->nmodels; m++)
+        left_out[m] = only >= 0 && m != only;
+    pl->sim.left_out = pl->p->g->nmodels ? left_out : NULL;
+    pl->done = done;
+    memset(done, 0, ET_MAX_MODELS * sizeof *done);
+    bool ok = et_simulate(pl->p, &pl->sim, &r, err);
+    if (!ok && !pl->values) { /* what waits depend on has to be guessed */
+        pl->values = et_sim_values_guess(pl->p->g->arena, pl->p, pl->sim.syms, NULL, err);
+        pl->sim.value = value;
+        ok = pl->values && et_simulate(pl->p, &pl->sim, &r, err);
+    }
+    return ok ? r.us : INFINITY;
+}

@@ -1,0 +1,437 @@
+/* What the tiles of a grid compute, and what they move from and to memory.
+ *
+ * Memory moves what does not stay in the caches: weights, inputs, outputs, states, and temporaries
+ * where the workspace is larger than the cache in front of memory. Tiles of one grid that touch the
+ * same part of a tensor (the same weights for other rows) share its bytes evenly, as long as what
+ * tiles between them bring fits that cache. */
+#include "ir/base/diag.h"
+#include "passes/simulate/int.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- accesses ---- */
+
+struct reader {
+    struct sim *s;
+    const struct sim_grid *g;
+    const et_step *step;
+    bool reads; /* tensors that the kernel writes */
+};
+
+struct collect {
+    struct sim *s;
+    struct sim_grid *g;
+};
+
+static bool same_access(const struct sim_access *a, const struct sim_access *b) {
+    bool same = a->tensor == b->tensor && a->is_store == b->is_store && a->step == b->step;
+    for (int d = 0; same && d < a->rank; d++)
+        same = et_expr_eq(a->index[d], b->index[d]);
+    return same;
+}
+
+static void note_mutable(void *ctx, et_expr e) {
+    struct reader *r = ctx;
+    const et_node_x *n = et_x(r->s->x, e);
+    if (n->op != ET_X_LOAD) return;
+    et_tensor_kind kind = n->i2 == ET_LOAD_TENSOR ? r->s->p->tensors[n->i].kind : ET_TENSOR_TEMP;
+    r->reads |= kind == ET_TENSOR_TEMP || kind == ET_TENSOR_OUTPUT || kind == ET_TENSOR_STATE;
+}
+
+static bool reads_mutable(struct sim *s, et_expr e) {
+    struct reader r = {.s = s};
+    if (e.id) et_walk(s->x, e, note_mutable, &r);
+    return r.reads;
+}
+
+/* Loads of b that codegen issues before the waits: see cg_contract_early. */
+static bool is_early(struct sim *s, const struct sim_grid *g, const et_step *step, int tensor) {
+    const et_step *first = g->f->steps;
+    while (first < g->f->steps + g->f->nsteps && first->kind != ET_STEP_CONTRACT)
+        first++;
+    if (step != first || step->kind != ET_STEP_CONTRACT) return false;
+    if (s->p->tensors[tensor].kind != ET_TENSOR_WEIGHT) return false;
+    bool reads = false;
+    if (reads_mutable(s, step->nlive) || reads_mutable(s, step->kextent)) return false;
+    for (int i = 0; i < step->nacc; i++) {
+        const et_node_x *b = et_x(s->x, step->b[i]);
+        if (!et_k_contiguous(s->p, step->b[i], step->kvar, step->operand)) return false;
+        if (reads_mutable(s, step->b[i])) return false;
+        reads |= b->op == ET_X_LOAD && b->i2 == ET_LOAD_TENSOR && b->i == tensor;
+    }
+    return reads;
+}
+
+static void note_access(void *ctx, const et_step *step, int tensor, bool is_store,
+                        const et_expr *index) {
+    struct collect *c = ctx;
+    const et_tensor *t = &c->s->p->tensors[tensor];
+    struct sim_access a = {.step = step, .tensor = tensor, .is_store = is_store};
+    if (t->kind == ET_TENSOR_CONST) return;
+    if (t->kind == ET_TENSOR_TEMP &&
+        (double)c->s->p->workspace_bytes <= c->s->m->cache_mb * 1048576)
+        return;
+    a.rank = t->shape.rank;
+    memcpy(a.index, index, (size_t)a.rank * sizeof *index);
+    a.is_weight = is_early(c->s, c->g, step, tensor);
+    for (int i = 0; i < c->g->naccess; i++)
+        if (same_access(&c->g->access[i], &a)) return;
+    ET_GROW(c->s->arena, c->g->access, c->g->naccess, c->g->caccess);
+    c->g->access[c->g->naccess++] = a;
+}
+
+static int size_of(struct sim_grid *g, et_expr e) {
+    return e.id ? sim_sheet_add(g->sizes, e) : -1;
+}
+
+static void collect(struct sim *s, struct sim_grid *g) {
+    struct collect c = {s, g};
+    g->sizes = sim_sheet_create(s);
+    g->elements = et_func_elements(s->p, g->f);
+    et_func_accesses(s->p, g->f, note_access, &c);
+    for (int i = 0; i < g->f->nsteps; i++) {
+        const et_step *st = &g->f->steps[i];
+        et_expr all[] = {st->mlive, st->nlive, st->kextent, st->rextent, st->pextent};
+        for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+            size_of(g, all[k]);
+        for (int v = 0; v < st->nvars; v++)
+            size_of(g, et_var_extent(s->x, st->vars[v]));
+    }
+    /* Values of what is loaded as an index may differ from one iteration to the next. */
+    for (int i = 0; i < g->naccess; i++)
+        for (int d = 0; d < g->access[i].rank; d++)
+            if (et_x(s->x, g->access[i].index[d])->type == ET_T_I32)
+                size_of(g, g->access[i].index[d]);
+}
+
+/* ---- ranges of indices in one tile ---- */
+
+struct range {
+    int64_t lo, hi;
+};
+static const struct range nowhere = {0, -1}, anywhere = {INT64_MIN / 4, INT64_MAX / 4};
+
+static bool is_point(struct range r) {
+    return r.lo == r.hi;
+}
+
+static bool is_known(struct range r) {
+    return r.lo > anywhere.lo && r.hi < anywhere.hi;
+}
+
+static int64_t size_now(const struct sim_grid *g, et_expr e, int64_t otherwise) {
+    int k = e.id ? sim_sheet_find(g->sizes, e) : -1;
+    int64_t v = k >= 0 ? sim_sheet_value(g->sizes, k) : SIM_UNKNOWN;
+    return v == SIM_UNKNOWN ? otherwise : v;
+}
+
+static struct range range_of(const struct reader *r, et_expr e);
+
+static bool is_fixed(const struct reader *r, int var) {
+    for (int c = 0; c < r->g->f->ncoords; c++)
+        if (r->g->f->coord[c] == var) return true;
+    for (int l = 0; l < r->g->nloop; l++)
+        if (r->s->p->g->loops[r->g->loop[l]].var == var) return true;
+    return false;
+}
+
+/* How many values a variable of the step takes. */
+static int64_t extent_of(const struct reader *r, int var) {
+    const et_step *st = r->step;
+    et_expr e = et_var_extent(r->s->x, var);
+    if (st->kind == ET_STEP_CONTRACT)
+        e = var == st->mvar   ? st->mlive
+            : var == st->nvar ? st->nlive
+            : var == st->kvar ? st->kextent
+                              : e;
+    else if (st->kind == ET_STEP_REDUCE && var == st->rvar)
+        e = st->rextent;
+    else if (st->kind == ET_STEP_ATTEND && var == st->pvar)
+        e = st->pextent;
+    int64_t lo, hi, n = size_now(r->g, e, -1);
+    if (n >= 0) return n;
+    n = et_bounds(r->s->x, e, &lo, &hi) && hi > 0 ? hi : 1;
+    bool guess = st->kind == ET_STEP_ATTEND && var == st->pvar && n > ET_GUESSED_CONTEXT;
+    return guess ? ET_GUESSED_CONTEXT : n;
+}
+
+static struct range range_of_var(const struct reader *r, int var) {
+    if (is_fixed(r, var)) return (struct range){r->s->vars[var], r->s->vars[var]};
+    int64_t n = extent_of(r, var);
+    return n > 0 ? (struct range){0, n - 1} : nowhere;
+}
+
+/* All elements that an index tensor holds over small ranges of its indices. */
+static struct range range_of_load(const struct reader *r, const et_node_x *n) {
+    enum { MOST = 4096 };
+    struct range at[ET_MAX_RANK], out = nowhere;
+    int64_t index[ET_MAX_RANK], total = 1, v;
+    if (n->i2 != ET_LOAD_TENSOR || n->type != ET_T_I32 || !r->s->opt->value) return anywhere;
+    for (int d = 0; d < n->nops; d++) {
+        at[d] = range_of(r, n->ops[d]);
+        if (!is_known(at[d])) return anywhere;
+        if (at[d].hi < at[d].lo) return nowhere;
+        total *= at[d].hi - at[d].lo < MOST ? at[d].hi - at[d].lo + 1 : MOST;
+        if (total > MOST) return anywhere;
+    }
+    for (int64_t k = 0; k < total; k++) {
+        int64_t rest = k;
+        for (int d = n->nops - 1; d >= 0; d--) {
+            index[d] = at[d].lo + rest % (at[d].hi - at[d].lo + 1);
+            rest /= at[d].hi - at[d].lo + 1;
+        }
+        if (!r->s->opt->value(r->s->opt->ctx, n->i, r->s->iteration, index, &v)) return anywhere;
+        if (out.hi < out.lo) out = (struct range){v, v};
+        out.lo = v < out.lo ? v : out.lo;
+        out.hi = v > out.hi ? v : out.hi;
+    }
+    return out;
+}
+
+static struct range times(struct range a, struct range b) {
+    int64_t p[] = {a.lo * b.lo, a.lo * b.hi, a.hi * b.lo, a.hi * b.hi};
+    struct range out = {p[0], p[0]};
+    for (int i = 1; i < 4; i++) {
+        out.lo = p[i] < out.lo ? p[i] : out.lo;
+        out.hi = p[i] > out.hi ? p[i] : out.hi;
+    }
+    return out;
+}
+
+static int64_t floor_div(int64_t a, int64_t b) {
+    return a / b - (a % b != 0 && a < 0);
+}
+
+static struct range divided(et_xop op, struct range a, struct range b) {
+    if (!is_point(b) || b.lo < 1) return anywhere;
+    int64_t lo = floor_div(a.lo, b.lo), hi = floor_div(a.hi, b.lo);
+    if (op == ET_X_IDIV) return (struct range){lo, hi};
+    if (lo == hi) return (struct range){a.lo - lo * b.lo, a.hi - lo * b.lo};
+    return (struct range){0, b.lo - 1};
+}
+
+static struct range hull(struct range a, struct range b) {
+    return (struct range){a.lo < b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi};
+}
+
+static struct range range_of_op2(et_xop op, struct range a, struct range b) {
+    if (a.hi < a.lo || b.hi < b.lo) return nowhere;
+    if (op == ET_X_MIN) return (struct range){a.lo < b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi};
+    if (op == ET_X_MAX) return (struct range){a.lo > b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi};
+    if (op == ET_X_MOD && is_point(b) && b.lo > 0 && !is_known(a))
+        return (struct range){0, b.lo - 1};
+    if (!is_known(a) || !is_known(b)) return anywhere;
+    switch (op) {
+    case ET_X_ADD:
+        return (struct range){a.lo + b.lo, a.hi + b.hi};
+    case ET_X_SUB:
+        return (struct range){a.lo - b.hi, a.hi - b.lo};
+    case ET_X_MUL:
+        return times(a, b);
+    case ET_X_IDIV:
+    case ET_X_MOD:
+        return divided(op, a, b);
+    default:
+        return anywhere;
+    }
+}
+
+static struct range range_of(const struct reader *r, et_expr e) {
+    const et_node_x *n = et_x(r->s->x, e);
+    int64_t known = size_now(r->g, e, SIM_UNKNOWN);
+    switch (n->op) {
+    case ET_X_INT:
+        return (struct range){n->n, n->n};
+    case ET_X_SYM:
+        return (struct range){r->s->syms[n->i], r->s->syms[n->i]};
+    case ET_X_VAR:
+        return range_of_var(r, n->i);
+    case ET_X_LOAD:
+        return range_of_load(r, n);
+    case ET_X_SELECT:
+        known = size_now(r->g, n->ops[0], SIM_UNKNOWN);
+        if (known != SIM_UNKNOWN && !et_x(r->s->x, n->ops[0])->nops) /* decided for the tile */
+            return range_of(r, n->ops[known ? 1 : 2]);
+        return hull(range_of(r, n->ops[1]), range_of(r, n->ops[2]));
+    default:
+        if (n->type != ET_T_I32 || n->nops != 2) return anywhere;
+        return range_of_op2(n->op, range_of(r, n->ops[0]), range_of(r, n->ops[1]));
+    }
+}
+
+/* ---- bytes of one access ---- */
+
+struct mention {
+    const struct reader *r;
+    int var[ET_MAX_VARS];
+    int n;
+};
+
+static void note_var(void *ctx, et_expr e) {
+    struct mention *m = ctx;
+    const et_node_x *x = et_x(m->r->s->x, e);
+    if (x->op != ET_X_VAR || is_fixed(m->r, x->i)) return;
+    for (int i = 0; i < m->n; i++)
+        if (m->var[i] == x->i) return;
+    if (m->n < ET_MAX_VARS) m->var[m->n++] = x->i;
+}
+
+static uint64_t mix(uint64_t h, int64_t v) {
+    h = (h ^ (uint64_t)v) * 0x9E3779B97F4A7C15u;
+    return h ^ h >> 29;
+}
+
+/* Elements of the box the access touches, no more than it asks for; OUT_KEY tells boxes apart. */
+static double access_bytes(const struct reader *r, const struct sim_access *a, uint64_t *out_key) {
+    const et_tensor *t = &r->s->p->tensors[a->tensor];
+    struct mention m = {.r = r};
+    double box = et_dtype_bytes(t->shape.dtype), asked = box;
+    uint64_t key = mix((uint64_t)a->tensor + 1, a->is_store);
+    for (int d = 0; d < a->rank; d++) {
+        struct range at = range_of(r, a->index[d]);
+        int64_t n = et_eval(r->s->x, t->shape.dim[d], r->s->syms, r->s->vars);
+        if (at.hi < at.lo) return 0;
+        at.lo = at.lo < 0 ? 0 : at.lo;
+        at.hi = at.hi >= n ? n - 1 : at.hi;
+        if (at.hi < at.lo) return 0;
+        box *= (double)(at.hi - at.lo + 1);
+        key = mix(mix(key, at.lo), at.hi);
+        et_walk(r->s->x, a->index[d], note_var, &m);
+    }
+    for (int i = 0; i < m.n; i++)
+        asked *= (double)extent_of(r, m.var[i]);
+    *out_key = key;
+    return asked < box ? asked : box;
+}
+
+/* ---- sharing ---- */
+
+struct touched {
+    uint64_t key;
+    int group;      /* + 1 */
+    double brought; /* by the grid, when it was touched last */
+};
+
+struct share {
+    float bytes;
+    int tiles;
+};
+
+struct sharing {
+    struct touched *slot;
+    size_t nslots;
+    struct share *group;
+    int n, cap;
+    double brought, fits;
+};
+
+static int enter(struct sharing *sh, uint64_t key, double bytes) {
+    size_t at = (size_t)key & (sh->nslots - 1);
+    while (sh->slot[at].group && sh->slot[at].key != key)
+        at = (at + 1) & (sh->nslots - 1);
+    struct touched *t = &sh->slot[at];
+    bool there = t->group && sh->brought - t->brought <= sh->fits;
+    if (!there) {
+        if (sh->n == sh->cap) {
+            sh->cap = sh->cap ? 2 * sh->cap : 256;
+            sh->group = realloc(sh->group, (size_t)sh->cap * sizeof *sh->group);
+            if (!sh->group) et_bug("out of memory");
+        }
+        sh->group[sh->n++] = (struct share){(float)bytes, 0};
+        sh->brought += bytes;
+        t->group = sh->n;
+    }
+    t->key = key;
+    t->brought = sh->brought;
+    sh->group[t->group - 1].tiles++;
+    return t->group - 1;
+}
+
+/* ---- a grid ---- */
+
+static double size_fn(void *ctx, et_expr e, double guess) {
+    const struct reader *r = ctx;
+    int64_t v = size_now(r->g, e, SIM_UNKNOWN), n;
+    if (v != SIM_UNKNOWN) return (double)v;
+    if (et_is_int(r->s->x, e, &n)) return (double)n;
+    const et_node_x *x = et_x(r->s->x, e);
+    if (x->op != ET_X_SELECT) return guess;
+    double a = size_fn(ctx, x->ops[1], guess), b = size_fn(ctx, x->ops[2], guess);
+    return a > b ? a : b;
+}
+
+/* How many times longer than the machine says a tile takes by the profile, which tells how long all
+ * of them do on the CUs that the grid may use. */
+static double scale(struct sim *s, const struct sim_grid *g, int instance) {
+    const et_machine *m = s->m;
+    double us;
+    if (!s->opt->profile || g->tiles < 1) return 1;
+    int64_t cus = sim_part_of(s, instance).count * m->cus / s->nwg;
+    if (cus < 1) cus = 1;
+    if (!et_profile_us(s->opt->profile, et_profile_hash(s->p, g->g, s->syms), (double)cus, &us))
+        return 1;
+    double modelled = et_grid_cost_at(s->p, g->g, m, s->syms).tile_us;
+    double rounds = (double)((g->tiles + cus - 1) / cus);
+    double timed = us / rounds - ET_DEPENDENT_LOADS * m->latency_us;
+    return timed > 0 && modelled > 0 ? timed / modelled : 1;
+}
+
+static void cost_tile(struct sim *s, struct sim_grid *g, struct sharing *sh, int64_t tile,
+                      int *group) {
+    struct reader r = {.s = s, .g = g};
+    sim_sheet_run(s, g->sizes);
+    et_tile_cost c = et_tile_cost_of(s->p, g->f, g->elements, s->m, size_fn, &r);
+    g->cost[tile] = (struct sim_tile_cost){.us = (float)(g->scale * et_tile_us(&c, s->m))};
+    for (int i = 0; i < g->naccess; i++) {
+        uint64_t key = 0;
+        r.step = g->access[i].step;
+        double bytes = access_bytes(&r, &g->access[i], &key);
+        group[i] = bytes > 0 ? enter(sh, key, bytes) : -1;
+    }
+}
+
+static void share_out(struct sim *s, struct sim_grid *g, const struct sharing *sh,
+                      const int *group) {
+    for (int64_t t = 0; t < g->tiles; t++) {
+        float early = 0, most = (float)(s->m->load_kb * 1024);
+        for (int i = 0; i < g->naccess; i++) {
+            int k = group[t * g->naccess + i];
+            if (k < 0) continue;
+            float bytes = sh->group[k].bytes / (float)sh->group[k].tiles;
+            g->cost[t].memory_bytes += bytes;
+            if (g->access[i].is_weight) early += bytes;
+        }
+        g->cost[t].early_bytes = early < most ? early : most;
+    }
+}
+
+static void cost_grid(struct sim *s, struct sim_grid *g, int instance) {
+    struct sharing sh = {.fits = s->m->cache_mb * 1048576, .nslots = 64};
+    size_t n = (size_t)g->tiles * (size_t)(g->naccess + 1);
+    while (sh.nslots < 2 * n)
+        sh.nslots *= 2;
+    int *group = malloc(n * sizeof *group);
+    sh.slot = calloc(sh.nslots, sizeof *sh.slot);
+    if (!g->cost) g->cost = malloc((size_t)g->tiles * sizeof *g->cost);
+    if (!group || !sh.slot || !g->cost) et_bug("out of memory");
+    for (int64_t t = 0; t < g->tiles; t++) {
+        sim_enter(s, instance, t);
+        cost_tile(s, g, &sh, t, group + t * g->naccess);
+    }
+    share_out(s, g, &sh, group);
+    free(sh.slot);
+    free(sh.group);
+    free(group);
+}
+
+const struct sim_tile_cost *sim_cost(struct sim *s, int instance, int64_t tile) {
+    const struct sim_instance *in = &s->inst[instance];
+    struct sim_grid *g = &s->grid[in->grid];
+    if (g->cost_iteration != -2 && g->cost_iteration != in->iteration) {
+        if (!g->sizes) collect(s, g);
+        if (!(g->scale > 0)) g->scale = scale(s, g, instance);
+        cost_grid(s, g, instance);
+        g->cost_iteration = sim_sheet_loads(g->sizes) ? in->iteration : -2;
+    }
+    return &g->cost[tile];
+}

@@ -1,0 +1,329 @@
+/* int.h - what the files of the simulator share. simulate.c is the clock and the
+ * workgroups, plan.c what there is to run, wait.c counters, queue.c
+ * dynamic tasks, cost.c what tiles move and compute, expr.c expressions. */
+#ifndef ET_SIMULATE_INT_H
+#define ET_SIMULATE_INT_H
+
+#include "passes/cost/cost.h"
+#include "passes/simulate/simulate.h"
+
+/* ---- expr.c: the expressions of a grid, each shared part computed once */
+
+#define SIM_UNKNOWN INT64_MIN
+
+struct sim;
+struct sim_sheet;
+struct sim_sheet *sim_sheet_create(struct sim *);
+void sim_sheet_destroy(struct sim_sheet *);
+int sim_sheet_add(struct sim_sheet *, et_expr);        /* its place in the values */
+int sim_sheet_find(const struct sim_sheet *, et_expr); /* -1: not added */
+/* Compute everything at the variables of the simulation and the iteration it is in. */
+void sim_sheet_run(struct sim *, struct sim_sheet *);
+int64_t sim_sheet_value(const struct sim_sheet *, int place);
+/* Whether any of it reads what the kernel itself computes. */
+bool sim_sheet_loads(const struct sim_sheet *);
+
+/* ---- plan.c */
+
+/* The counters one wait names: a box, at every value of the wait's own variables. */
+struct sim_box {
+    int event, rank;
+    int lo[ET_MAX_RANK], hi[ET_MAX_RANK]; /* places in the grid's sheet */
+    et_when when;
+    int nvars;
+    const int *vars;
+    int extent[ET_MAX_VARS]; /* of the variables */
+    bool routed;             /* a tensor decides which */
+    bool joins;              /* looked at together with the wait before */
+};
+
+/* A notify: one counter, at every value of its variables. */
+struct sim_arrival {
+    int event, rank;
+    int index[ET_MAX_RANK];
+    et_when when;
+    int nvars;
+    const int *vars;
+    int extent[ET_MAX_VARS];
+};
+
+struct sim_tile_cost {
+    float us;           /* of the CU, data near */
+    float memory_bytes; /* of it, from or to memory */
+    float early_bytes;  /* of that, loads that codegen issues before the waits */
+};
+
+/* An access of a tile to a tensor, by one step. */
+struct sim_access {
+    const et_step *step;
+    int tensor;
+    bool is_store, is_weight; /* weight: of a product, loaded ahead of the waits */
+    int rank;
+    et_expr index[ET_MAX_RANK];
+};
+
+struct sim_grid {
+    const et_grid *g;
+    const et_func *f;
+    struct sim_sheet *sheet; /* of waits and notifies */
+    struct sim_box *box;
+    struct sim_arrival *arrival;
+    int64_t extent[ET_MAX_RANK], tiles;
+    bool dynamic, early;
+    int nloop, loop[ET_MAX_LOOPS]; /* loops around it, outermost first */
+    double scale;                  /* of the CU's time, as the profile has it; 0: not asked yet */
+    struct sim_tile_cost *cost;    /* by tile */
+    int64_t cost_iteration;        /* COST is of this one; -1: of none, -2: of all */
+    struct sim_access *access;     /* to memory, what does not stay in the caches */
+    int naccess, caccess;
+    struct sim_sheet *sizes; /* what the work of a tile depends on */
+    et_step_elements *elements;
+    /* Tiles that agree in these coordinates wait for the same: cell = the coordinates of the mask
+     * in row-major order. */
+    unsigned cell_coords;
+    int64_t cells;
+};
+
+/* One grid in one iteration of the loops around it. */
+struct sim_instance {
+    int grid;
+    int64_t iteration;
+    int64_t loop[ET_MAX_LOOPS];
+    int64_t first; /* tiles of static grids before it in program order */
+    int region;    /* dynamic: what workgroups go through as one item; -1 */
+};
+
+/* Workgroups that run something. */
+struct sim_part {
+    int64_t first, count;
+};
+
+/* Kernels one after the other. */
+struct sim_stream {
+    int model;          /* whose; -1: of all */
+    int kernel;         /* the instance that runs */
+    int64_t next, left; /* tiles of it: to take next; not yet done */
+    struct sim_part part;
+};
+
+struct sim_region {
+    int first, count; /* instances */
+    int64_t left;     /* tasks not yet popped */
+};
+
+struct sim_counter {
+    int64_t need; /* -1: not told yet */
+    int32_t event;
+    /* Cells whose waits name it, of grids queued when it is complete, and when all it counts has
+     * begun. */
+    int32_t watched, early_watched;
+    int32_t arrivals, starts;
+    double free;     /* when the next arrival can be counted */
+    double complete; /* when it was, or SIM_NEVER */
+    /* Heads of lists, -1 for none: workgroups, cells to look at when it is complete, and when all
+     * it counts has begun. */
+    int32_t waiter, cells, early_cells;
+};
+#define SIM_NEVER 1e300
+
+struct sim_event {
+    int64_t size[ET_MAX_RANK], stride[ET_MAX_RANK]; /* dimensions at this launch, words */
+    struct sim_sheet *sheet; /* of its count, where counters differ; else NULL */
+    int count;
+    bool late, early; /* dynamic grids wait for it to be complete, begun */
+    /* Cells of which nobody knows before looking at their waits which of its counters they name. */
+    int64_t watched, early_watched;
+};
+
+/* How far a task or cell has looked at its counters. */
+struct sim_scan {
+    int wait;
+    int64_t tuple, place; /* values of the wait's variables as one number; counter in its box */
+};
+
+/* ---- simulate.c */
+
+enum sim_state {
+    SIM_NEXT,    /* looks for what to do next */
+    SIM_CLAIMED, /* has a task, from the queue or because it is the next in order */
+    SIM_WAITING,
+    SIM_BODY, /* may begin */
+    SIM_LOADING,
+    SIM_DONE, /* with the body */
+    SIM_LEFT, /* with telling the others */
+    SIM_PARKED,
+    SIM_OVER,
+};
+
+struct sim_workgroup {
+    enum sim_state state;
+    int die;
+    double slow;  /* factor on times */
+    double owed;  /* scheduling work that came up meanwhile */
+    int item;     /* instance it goes through, or the first of the region it is in */
+    int64_t tile; /* of it, next; -1: not begun */
+    int instance; /* of the current task */
+    struct sim_scan scan;
+    double chain;   /* when the polls so far are through */
+    double latest;  /* when the last of the wait's counters so far could be seen */
+    int64_t polled; /* counters of the wait so far */
+    bool any, held; /* a wait applied; it had to wait */
+    bool looking;   /* at counters of waits that are looked at together */
+    bool started;   /* it has told that it began */
+    double look;
+    int32_t next; /* of a list of waiters */
+    int stream;   /* of its kernel, or the one before */
+    et_sim_task now;
+};
+
+/* A task in a ring. */
+struct sim_queued {
+    int32_t instance, tile;
+};
+struct sim_ring {
+    struct sim_queued *task;
+    int64_t head, n, cap;
+    double free; /* when the next pop can start */
+};
+
+struct sim_cell {
+    int32_t next; /* of a list at a counter */
+    int32_t instance, index;
+    struct sim_scan scan;
+};
+
+/* Events in time; equal times in the order they were made. */
+enum sim_kind { SIM_AT_WORKGROUP, SIM_AT_COMPLETE, SIM_AT_PUSH, SIM_AT_KERNEL };
+struct sim_moment {
+    double t;
+    uint64_t order;
+    enum sim_kind kind;
+    int arg, arg2;
+};
+
+struct sim_push {
+    int instance, die;
+    int64_t cell;
+};
+
+struct sim {
+    et_program *p;
+    et_exprs *x;
+    const et_sim_options *opt;
+    const et_machine *m;
+    const int64_t *syms;
+    int64_t *vars;
+    int64_t iteration;
+    et_arena *arena; /* of the simulation alone */
+    struct sim_grid *grid;
+    struct sim_instance *inst;
+    int ninst, cinst;
+    struct sim_region *region;
+    int nregion, cregion;
+    int64_t tiles;                       /* of all instances */
+    int64_t static_tiles[ET_MAX_MODELS]; /* of them, by model: those that counted in its base */
+    struct sim_event *event;
+    struct sim_counter *counter;
+    int words;
+
+    int nwg, ndies;
+    struct sim_workgroup *wg;
+    double now, end; /* end: when the last task left */
+    uint64_t order;
+    struct sim_moment *heap;
+    int nheap, cheap;
+
+    /* Loads in flight: all share memory equally. `poured` is what each has received since the
+     * start; a load ends when that reaches its mark. */
+    double poured, poured_at;
+    int *flow; /* heap of workgroups by mark */
+    int nflow;
+    double *mark;
+    int *flow_at; /* by workgroup: place in the heap, -1 none */
+
+    struct sim_cell *cell;
+    int64_t ncell, ccell;
+    struct sim_ring *ring; /* by die, then the device's */
+    int *parked;           /* workgroups without a task, in order of parking, and how many */
+    int nparked;
+    struct sim_push *push; /* on their way */
+    int npush, cpush, free_push;
+
+    int *word, cword; /* that a task notifies */
+
+    struct sim_part part[ET_MAX_MODELS];
+    struct sim_stream stream[ET_MAX_MODELS]; /* UNFUSED, STREAMS */
+    int nstream;
+
+    double body, wait, schedule;
+    et_sim_result r;
+    char *err;
+    bool failed;
+};
+
+void sim_fail(struct sim *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void sim_at(struct sim *, double t, enum sim_kind, int arg, int arg2);
+/* Go on with the waits of workgroup WG: a counter it was short of is complete. */
+void sim_waits(struct sim *, int wg);
+/* WG goes on at T in STATE. */
+void sim_go(struct sim *, int wg, enum sim_state, double t);
+/* WG has come to its task, w->instance and w->now.tile. */
+void sim_reach(struct sim *, int wg);
+
+/* ---- stream.c */
+bool sim_runs(const struct sim *, int model);
+/* Give every model its workgroups. */
+void sim_share_out(struct sim *);
+struct sim_part sim_part_of(const struct sim *, int instance);
+void sim_streams_begin(struct sim *);
+/* The next kernel with tiles of a stream, from INSTANCE on. */
+void sim_kernel_begins(struct sim *, int instance, int stream);
+/* WG takes a tile of a kernel that runs on it, or is parked. */
+void sim_next_of_kernels(struct sim *, int wg);
+void sim_kernel_tile_done(struct sim *, int wg);
+
+/* ---- slice.c */
+int sim_die_of(const struct sim *, int wg);
+/* The K-th tile that WG runs of a grid that is dealt by slice; one past the last when there is
+ * none.
+ */
+int64_t sim_slice_tile(const struct sim *, int wg, int grid, int64_t k);
+
+/* ---- plan.c */
+bool sim_plan(struct sim *);
+void sim_plan_destroy(struct sim *);
+/* Set the variables to those of a tile. */
+void sim_enter(struct sim *, int instance, int64_t tile);
+bool sim_applies(const struct sim *, const struct sim_instance *, et_when);
+/* Is there a dynamic grid in the loop? */
+bool sim_loop_is_dynamic(const struct sim *, const et_item *);
+
+/* ---- cost.c */
+const struct sim_tile_cost *sim_cost(struct sim *, int instance, int64_t tile);
+
+/* ---- wait.c */
+
+/* Arrivals that complete counter WORD of an event, for the task that was entered. */
+int64_t sim_need(struct sim *, int event, int word);
+/* The word of the counter that SCAN, within a wait, is at, moving on to the next value of the
+ * wait's variables where one is through; -1 past the last or when the simulation fails. The
+ * variables must be those of the task and the grid's sheet run; they are again afterwards. */
+int sim_scan_word(struct sim *, struct sim_grid *, const struct sim_box *, struct sim_scan *);
+/* The task's arrivals, beginning now; returns when its workgroup is through with them. */
+double sim_notify(struct sim *, int wg);
+/* Tell that the task of WG has been claimed, for early pushes; returns the time it costs. */
+double sim_started(struct sim *, int wg);
+void sim_completed(struct sim *, int word, int wg);
+
+/* ---- queue.c */
+bool sim_cells_create(struct sim *);
+void sim_queue_destroy(struct sim *);
+/* WG looks for a task of the region it is in, until all have been taken. */
+void sim_pop(struct sim *, int wg);
+/* Workgroup WG completed counter WORD (EARLY: the arrivals that have begun are all): look at the
+ * cells that wait for it, of which those in the list that begins with FIRST were short of nothing
+ * before it. */
+void sim_cells_look(struct sim *, int word, bool early, int32_t first, int wg);
+void sim_push_lands(struct sim *, int push);
+
+#endif

@@ -1,0 +1,337 @@
+/* Which products to cut: the program of placement chooses.
+ *
+ * A model's versions are it as it is and with something done to some of its products (et_cut). Each
+ * version is lowered and a launch of it played, alone, on every number of dies that the model may
+ * be given. The program (assign.h) then has, beside the ranges of CUs, a range in slices where some
+ * version is faster there: its times are those of the model as it is, times what the best version
+ * was faster by.
+ *
+ * The simulator tells differences of a per cent no better than by chance, and has nobody late: the
+ * more tasks wait for one another across dies, the more that is wrong. So a version is forgiven up
+ * to a per cent, in proportion to the events of the device that it does without. */
+#include "ir/base/diag.h"
+#include "passes/events/scope.h"
+#include "passes/place/int.h"
+#include "passes/slice/slice.h"
+#include <math.h>
+#include <string.h>
+
+enum { MOST_CUTS = 6, MOST_VERSIONS = 9, MOST_DIES = ET_MAX_SLICES };
+static const double FORGIVEN = 0.01;
+
+struct choosing {
+    et_pipeline *pl;
+    int count, nmodels;
+    unsigned char *may;                /* by group: what can be done to its product */
+    int cut[ET_MAX_MODELS][MOST_CUTS]; /* the first with anything, of each model */
+    int ncuts[ET_MAX_MODELS];
+    et_program *version[MOST_VERSIONS]; /* up to its events; NULL: there is none */
+    int nversions;                      /* version 0 is everything as it is */
+    double us[ET_MAX_MODELS][MOST_VERSIONS][MOST_DIES + 1]; /* by number of dies */
+    double device_events[ET_MAX_MODELS][MOST_VERSIONS];     /* in a launch */
+    double ratio[ET_MAX_MODELS][MOST_DIES + 1]; /* time of the best version to that of none */
+    int best[ET_MAX_MODELS][MOST_DIES + 1];
+    int chosen[ET_MAX_MODELS], dies[ET_MAX_MODELS];
+};
+
+/* ---- versions ---- */
+
+/* How many things can be done to it, nothing among them. */
+static int ways_of(const struct choosing *c, int group) {
+    return __builtin_popcount(c->may[group]) + 1;
+}
+
+/* Every combination, if they are few. */
+static int combinations(const struct choosing *c, int model) {
+    int n = 1;
+    for (int i = 0; i < c->ncuts[model] && n <= MOST_VERSIONS; i++)
+        n *= ways_of(c, c->cut[model][i]);
+    return n <= MOST_VERSIONS ? n : 0;
+}
+
+/* Otherwise each product alone, all by rows, and all as far as that goes; which is the last version
+ * in any case. */
+static int versions_of(const struct choosing *c, int model) {
+    int n = combinations(c, model);
+    return n ? n : c->ncuts[model] + 3;
+}
+
+/* What version V does to the model's I-th product. */
+static et_cut cut_in(const struct choosing *c, int model, int i, int v) {
+    int group = c->cut[model][i], n = c->ncuts[model];
+    if (!combinations(c, model)) {
+        if (v == n + 1) return et_most_cut(c->may[group], ET_CUT_ROWS);
+        return v == n + 2 || v == i + 1 ? et_most_cut(c->may[group], ET_CUT_SUM) : ET_CUT_NONE;
+    }
+    for (int k = 0; k < i; k++)
+        v /= ways_of(c, c->cut[model][k]);
+    v %= ways_of(c, group);
+    return !v                                                  ? ET_CUT_NONE
+           : v == 1 && et_most_cut(c->may[group], ET_CUT_ROWS) ? ET_CUT_ROWS
+                                                               : ET_CUT_SUM;
+}
+
+/* A program at stage fused, to be lowered while P stays as it is. */
+static et_program *copy_of(const et_program *p) {
+    et_arena *a = p->g->arena;
+    et_program *c = et_alloc(a, sizeof *c);
+    *c = *p;
+    c->ctensors = p->ntensors, c->cgroups = p->ngroups, c->citems = p->nitems;
+    c->tensors = et_alloc(a, (size_t)(p->ntensors + 1) * sizeof *c->tensors);
+    c->groups = et_alloc(a, (size_t)(p->ngroups + 1) * sizeof *c->groups);
+    c->items = et_alloc(a, (size_t)(p->nitems + 1) * sizeof *c->items);
+    memcpy(c->tensors, p->tensors, (size_t)p->ntensors * sizeof *c->tensors);
+    memcpy(c->groups, p->groups, (size_t)p->ngroups * sizeof *c->groups);
+    memcpy(c->items, p->items, (size_t)p->nitems * sizeof *c->items);
+    c->funcs = NULL, c->nfuncs = c->cfuncs = 0;
+    c->grids = NULL, c->ngrids = c->cgrids = 0;
+    c->events = NULL, c->nevents = c->cevents = 0;
+    c->stage = "fused";
+    return c;
+}
+
+/* The version up to its events; NULL where that fails, which is no error of the user's. */
+static et_program *lower(const struct choosing *c, const et_cut *cut) {
+    et_graph *g = c->pl->g;
+    et_diags *told = g->diags;
+    et_pass_options o = *c->pl->opt;
+    et_program *p = copy_of(c->pl->p), *out = NULL;
+    o.slices = 0;
+    o.quick = o.no_verify = true;
+    o.verbose = o.time_passes = o.check_text = false;
+    o.dump = NULL;
+    o.to = "evented";
+    if (cut && !et_slice_groups(p, c->count, cut, &o)) return NULL;
+    g->diags = et_diags_create(g->arena);
+    bool ok = et_passes_resume(g, p, &o, &out);
+    g->diags = told;
+    if (!ok) return NULL;
+    et_infer_scopes(out);
+    return out;
+}
+
+static void find_cuts(struct choosing *c) {
+    const et_program *p = c->pl->p;
+    c->may = et_slice_cuts(c->pl->p, c->count);
+    for (int i = 0; i < p->ngroups; i++) {
+        int m = et_model_of(p->g, p->groups[i].name);
+        if (c->may[i] && m >= 0 && c->ncuts[m] < MOST_CUTS) c->cut[m][c->ncuts[m]++] = i;
+    }
+    for (int m = 0; m < c->nmodels; m++)
+        c->nversions = versions_of(c, m) > c->nversions ? versions_of(c, m) : c->nversions;
+}
+
+static et_cut *cuts_of(const struct choosing *c, const int version[ET_MAX_MODELS]) {
+    const et_program *p = c->pl->p;
+    et_cut *cut = et_alloc(p->g->arena, ((size_t)p->ngroups + 1) * sizeof *cut);
+    for (int i = 0; i < p->ngroups; i++) { /* beyond the first few, with all or not at all */
+        int m = et_model_of(p->g, p->groups[i].name);
+        if (m >= 0 && version[m] && version[m] == versions_of(c, m) - 1)
+            cut[i] = et_most_cut(c->may[i], ET_CUT_SUM);
+    }
+    for (int m = 0; m < c->nmodels; m++)
+        for (int i = 0; i < c->ncuts[m]; i++)
+            cut[c->cut[m][i]] = cut_in(c, m, i, version[m]);
+    return cut;
+}
+
+/* Version V of every model that has so many. */
+static et_program *lower_version(const struct choosing *c, int v) {
+    int version[ET_MAX_MODELS];
+    for (int m = 0; m < c->nmodels; m++)
+        version[m] = v < versions_of(c, m) ? v : 0;
+    return lower(c, v ? cuts_of(c, version) : NULL);
+}
+
+/* ---- how long they take ---- */
+
+static void play_version(struct choosing *c, int v, const int64_t *syms) {
+    et_graph *g = c->pl->g;
+    int dies = c->pl->opt->machine->dies;
+    double done[ET_MAX_MODELS];
+    place_player *player = place_player_create(c->version[v], c->pl->opt, syms);
+    for (int m = 0; m < c->nmodels; m++) {
+        c->device_events[m][v] = et_device_events(c->version[v], m);
+        for (int d = g->nmodels ? 1 : dies; d <= dies && v < versions_of(c, m); d++) {
+            if (dies % d) continue;
+            if (g->nmodels) g->model[m].share = (et_share){0, PLACE_WHOLE / dies * d};
+            c->us[m][v][d] = place_launch(player, g->nmodels ? m : -1, done);
+        }
+        g->model[m].share = (et_share){0, 0};
+    }
+    place_player_destroy(player);
+}
+
+/* What share of its time the version is forgiven. */
+static double forgiven(const struct choosing *c, int m, int v) {
+    double before = c->device_events[m][0], now = c->device_events[m][v];
+    return now < before ? FORGIVEN * (before - now) / before : 0;
+}
+
+/* On D dies, or on the next number of them that was played. */
+static void compare(struct choosing *c, int m, int d) {
+    int dies = c->pl->opt->machine->dies, like = d;
+    while (dies % like)
+        like++;
+    c->ratio[m][d] = INFINITY;
+    for (int v = 1; v < versions_of(c, m) && c->us[m][0][like] < INFINITY; v++) {
+        double ratio = c->us[m][v][like] / c->us[m][0][like] * (1 - forgiven(c, m, v));
+        if (!c->version[v] || !(ratio < c->ratio[m][d])) continue;
+        c->ratio[m][d] = ratio;
+        c->best[m][d] = v;
+    }
+}
+
+/* False where nothing can be said, or there is nothing to choose from. */
+static bool play_versions(struct choosing *c, const int64_t *syms) {
+    int dies = c->pl->opt->machine->dies, n = 0;
+    for (int v = 0; v < c->nversions; v++) {
+        c->version[v] = lower_version(c, v);
+        if (!c->version[v] && !v) return false;
+        if (!c->version[v]) continue;
+        play_version(c, v, syms);
+        n++;
+    }
+    for (int m = 0; m < c->nmodels; m++)
+        for (int d = 1; d <= dies; d++)
+            if (d == dies || c->pl->g->nmodels)
+                compare(c, m, d);
+            else
+                c->ratio[m][d] = INFINITY;
+    return n > 1;
+}
+
+/* ---- the choice ---- */
+
+static void take(struct choosing *c, const struct place *s, const et_assignment *a) {
+    for (int m = 0; m < c->nmodels; m++) {
+        struct range r = s->range[a->range[m][0]];
+        c->dies[m] = place_dies(s, r);
+        c->chosen[m] = r.sliced ? c->best[m][c->dies[m]] : 0;
+    }
+}
+
+static bool solve(struct choosing *c, struct place_ways *w) {
+    struct place s;
+    et_pipeline whole = *c->pl;
+    const double *in_slices[ET_MAX_MODELS];
+    double best = INFINITY;
+    whole.p = c->version[0];
+    place_init(&s, &whole);
+    for (int m = 0; m < c->nmodels; m++)
+        in_slices[m] = c->ratio[m];
+    s.in_slices = in_slices;
+    if (!place_candidates(&s)) return false;
+    place_find_ways(&s, w);
+    for (int i = 0; i < w->n; i++) {
+        double us = place_in_turn(&s, w->way[i].range);
+        if (us >= best) continue;
+        best = us;
+        take(c, &s, &w->way[i]);
+    }
+    return best < INFINITY;
+}
+
+/* ---- what is told ---- */
+
+static const char *names_of(const struct choosing *c, int m, int v) {
+    et_arena *a = c->pl->g->arena;
+    const char *out = NULL;
+    for (int i = 0; i < c->ncuts[m]; i++) {
+        const char *name = c->pl->p->groups[c->cut[m][i]].name;
+        et_cut cut = cut_in(c, m, i, v);
+        if (cut == ET_CUT_ROWS) name = et_printf(a, "rows for %s", name);
+        if (cut) out = out ? et_printf(a, "%s, %s", out, name) : name;
+    }
+    return out;
+}
+
+/* The number of dies that is told of. */
+static int dies_of(const struct choosing *c, int m) {
+    int dies = c->pl->opt->machine->dies, d = c->chosen[m] ? c->dies[m] : dies;
+    while (dies % d)
+        d++;
+    return d;
+}
+
+static void tell_model(const struct choosing *c, int m, FILE *to) {
+    const et_graph *g = c->pl->g;
+    int d = dies_of(c, m);
+    fprintf(to, "# %s on %d dies, predicted: %.1f us as it is, with %.0f events of the device\n",
+            g->nmodels ? g->model[m].name : g->name, d, c->us[m][0][d], c->device_events[m][0]);
+    for (int v = 1; v < versions_of(c, m); v++)
+        if (c->version[v])
+            fprintf(to, "#   %.1f us with %.0f events of the device in %d slices: %s%s\n",
+                    c->us[m][v][d], c->device_events[m][v], c->count, names_of(c, m, v),
+                    v == c->chosen[m] ? " (chosen)" : "");
+    int v = c->chosen[m] ? c->chosen[m] : c->best[m][d];
+    fprintf(to, "# as it is:\n");
+    et_tell_scopes(c->version[0], m, to);
+    if (!v) return;
+    fprintf(to, "# in slices%s:\n", c->chosen[m] ? "" : ", which are not chosen");
+    et_tell_scopes(c->version[v], m, to);
+}
+
+static void tell(const struct choosing *c, const struct place_ways *w, FILE *to) {
+    for (int m = 0; m < c->nmodels; m++)
+        if (c->ncuts[m]) tell_model(c, m, to);
+    if (!w->bounded) return;
+    fprintf(to, "# slices");
+    place_tell_program(w, to);
+    fputc('\n', to);
+}
+
+static void note(const struct choosing *c) {
+    et_finding *f = et_finding_note(c->pl->opt, c->pl->g);
+    for (int m = 0; f && m < c->nmodels; m++) {
+        int d = dies_of(c, m), v = c->chosen[m] ? c->chosen[m] : c->best[m][d];
+        if (!c->ncuts[m] || !v) continue;
+        f->slices[m] =
+            (et_found_slices){.known = true,
+                              .taken = c->chosen[m] > 0,
+                              .count = c->count,
+                              .dies = d,
+                              .cuts = names_of(c, m, v),
+                              .us = {c->us[m][0][d], c->us[m][v][d]},
+                              .device_events = {c->device_events[m][0], c->device_events[m][v]}};
+    }
+}
+
+/* Do all of this to all of the model's products that it can be done to? */
+static bool is_all(const struct choosing *c, int m, int v, et_cut all) {
+    bool is = true;
+    for (int i = 0; i < c->ncuts[m]; i++)
+        is &= cut_in(c, m, i, v) == et_most_cut(c->may[c->cut[m][i]], all);
+    return is;
+}
+
+/* Whatever the times. */
+static void take_all(struct choosing *c, et_cut all) {
+    for (int m = 0; m < c->nmodels; m++) {
+        c->dies[m] = c->pl->opt->machine->dies;
+        for (int v = 0; v < versions_of(c, m); v++)
+            if (is_all(c, m, v, all)) c->chosen[m] = v;
+    }
+}
+
+et_cut *et_slices_chosen(et_pipeline *pl, int count, et_cut all) {
+    struct choosing *c = et_alloc(pl->g->arena, sizeof *c);
+    const et_pass_options *o = pl->opt;
+    struct place_ways ways = {0};
+    struct place at; /* for its symbols */
+    *c = (struct choosing){.pl = pl, .count = count, .nmodels = pl->g->nmodels, .nversions = 1};
+    if (!c->nmodels) c->nmodels = 1;
+    find_cuts(c);
+    place_init(&at, pl);
+    bool any = c->nversions > 1 && o->machine->dies <= MOST_DIES;
+    if (!any || !play_versions(c, at.syms)) return NULL;
+    if (all)
+        take_all(c, all);
+    else if (!solve(c, &ways))
+        return NULL;
+    note(c);
+    if (o->verbose) tell(c, &ways, stderr);
+    if (o->dump && (strcmp(o->dump, "slice") == 0 || strcmp(o->dump, "all") == 0))
+        tell(c, &ways, o->dump_to);
+    return cuts_of(c, c->chosen);
+}

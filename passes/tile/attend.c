@@ -1,0 +1,82 @@
+/* Cached causal attention: one tile per token and group of heads that share keys and values. */
+#include "passes/tile/tiler.h"
+
+enum { MAX_HEADS = 8, LANE_DEPTH = 8 /* elements of a head in one lane, at most */ };
+
+static bool constant(const et_tiler *t, et_expr e, const char *what, int *out) {
+    int64_t n;
+    if (!et_is_int(t->x, e, &n) || n > 1 << 20) {
+        et_diag(t->p->g->diags, ET_ERROR, t->gr->loc,
+                "attention: the number of %s must be a constant", what);
+        return false;
+    }
+    *out = (int)n;
+    return true;
+}
+
+/* The group's variables in terms of the tile's. */
+struct names {
+    int n, var[5];
+    et_expr by[5];
+};
+
+static et_expr rename_var(void *ctx, et_exprs *x, et_expr leaf) {
+    struct names *s = ctx;
+    const et_node_x *n = et_x(x, leaf);
+    for (int i = 0; n->op == ET_X_VAR && i < s->n; i++)
+        if (n->i == s->var[i]) return s->by[i];
+    return ET_NO_EXPR;
+}
+
+bool et_tile_attend(const et_tiler *common, const et_group *gr) {
+    et_tiler t = et_tiler_begin(common, gr);
+    et_exprs *x = t.x;
+    int heads, depth, shared = gr->shared;
+    if (!constant(&t, et_tiler_extent(&t, 1), "heads", &heads) ||
+        !constant(&t, et_tiler_extent(&t, 2), "elements of a head", &depth))
+        return false;
+    int most = LANE_DEPTH * t.opt->machine->wave_size, waves = t.opt->machine->waves;
+    if (depth > most) {
+        et_diag(t.p->g->diags, ET_ERROR, gr->loc,
+                "attention: heads of %d elements, at most %d are supported", depth, most);
+        return false;
+    }
+    int per = shared < MAX_HEADS ? shared : MAX_HEADS;
+    while (shared % per ||
+           (per > 1 && waves * per * (depth + 2) * 4 > t.opt->machine->lds_bytes / 2))
+        per--;
+    et_expr i = et_tiler_coord(&t, "i0", et_tiler_extent(&t, 0));
+    if (gr->slice.count && gr->slice.coord == 1 && !(heads / shared % gr->slice.count))
+        et_tiler_slice(&t);
+    et_expr g = et_tiler_coord(&t, "g0", et_int(x, heads / shared));
+    et_expr c = et_tiler_coord(&t, "h0", et_int(x, shared / per));
+    et_expr first = et_add(x, et_mul(x, g, et_int(x, shared)), et_mul(x, c, et_int(x, per)));
+
+    int hvar = et_graph_var(t.p->g, "h", et_int(x, per));
+    int dvar = et_graph_var(t.p->g, "d", et_int(x, depth));
+    int out = et_local_add(t.p, &t.f, "out", ET_F32, 2, (int[]){per, depth}, depth);
+    int scratch =
+        et_local_add(t.p, &t.f, "part", ET_F32, 3, (int[]){waves, per, depth + 2}, depth + 2);
+    et_step *s = et_tiler_step(&t, ET_STEP_ATTEND);
+    s->hvar = hvar, s->dvar = dvar, s->pvar = gr->pvar;
+    s->heads = per, s->depth = depth;
+    s->out = out, s->scratch = scratch;
+    s->scale = gr->scale;
+    et_expr h = et_add(x, first, et_var(x, hvar)), d = et_var(x, dvar);
+    struct names names = {4, {gr->axis[0], gr->axis[1], gr->axis[2], gr->gvar}, {i, h, d, g}};
+    s->pextent = et_subst(x, gr->pextent, rename_var, &names);
+    s->q = et_subst(x, gr->q, rename_var, &names);
+    s->k = et_subst(x, gr->k, rename_var, &names);
+    s->v = et_subst(x, gr->v, rename_var, &names);
+
+    et_step *m = et_tiler_step(&t, ET_STEP_MAP);
+    m->nvars = 0;
+    if (per > 1) m->vars[m->nvars++] = hvar;
+    m->vars[m->nvars++] = dvar;
+    m->value = et_load(x, ET_LOAD_LOCAL, out, ET_T_F32, 2, (et_expr[]){et_var(x, hvar), d});
+    m->value = et_select(x, et_subst(x, gr->live, rename_var, &names), m->value, et_float(x, 0));
+    m->to = gr->to;
+    for (int k = 0; k < m->to.rank; k++)
+        m->to.index[k] = et_subst(x, m->to.index[k], rename_var, &names);
+    return et_tiler_end(&t);
+}

@@ -1,0 +1,493 @@
+/* Groups with matrix products: operands through matrix instructions, everything around them in the
+ * same tile. All products of a group share their left operand; what the group computes from them
+ * (bias, activation, rotary embedding, per-head norm) reads the sums from local memory. */
+#include "passes/cost/cost.h"
+#include "passes/tile/tiler.h"
+#include <string.h>
+
+enum {
+    MAX_TM = 64,
+    MAX_SPAN = 256,         /* columns of a product per tile */
+    ACC_BYTES = 32 << 10,   /* local memory for sums */
+    STAGE_BYTES = 36 << 10, /* and for staged operands */
+    LDS_SPARE = 4 << 10,    /* left for reductions */
+    MAX_LEAVES = 64,
+    MAX_CUTS = 24,
+};
+
+/* A reference to an element of a product. */
+struct leaf {
+    et_expr e;
+    int product; /* index below */
+    et_expr m, n;
+};
+
+struct contract {
+    et_tiler t;
+    struct leaf leaf[MAX_LEAVES];
+    int nleaf;
+    bool too_many;
+    int m_axis; /* -1: a single row */
+    bool batch[ET_MAX_RANK], column[ET_MAX_RANK];
+    et_expr base[ET_MAX_ACC]; /* first column of the tile in each product */
+    int span;                 /* columns used per tile */
+    bool direct;              /* every right operand is read straight from memory */
+};
+
+/* ---- finding the products ---- */
+
+static void find_leaf(void *ctx, et_expr e) {
+    struct contract *c = ctx;
+    const et_node_x *x = et_x(c->t.x, e);
+    if (x->op != ET_X_CONTRACT) return;
+    if (c->nleaf == MAX_LEAVES) {
+        c->too_many = true;
+        return;
+    }
+    c->leaf[c->nleaf++] =
+        (struct leaf){.e = e, .product = x->i, .m = x->ops[x->nops - 2], .n = x->ops[x->nops - 1]};
+}
+
+static int axis_of(const struct contract *c, et_expr e) {
+    const et_node_x *x = et_x(c->t.x, e);
+    for (int d = 0; x->op == ET_X_VAR && d < c->t.gr->rank; d++)
+        if (x->i == c->t.gr->axis[d]) return d;
+    return -1;
+}
+
+/* Which axes of the group are rows, columns and batches of the products. */
+static bool classify(struct contract *c) {
+    const et_group *gr = c->t.gr;
+    c->m_axis = axis_of(c, c->leaf[0].m);
+    if (c->m_axis < 0 && et_x(c->t.x, c->leaf[0].m)->op != ET_X_INT) return false;
+    for (int l = 0; l < c->nleaf; l++) {
+        if (!et_expr_eq(c->leaf[l].m, c->leaf[0].m)) return false;
+        const et_node_x *x = et_x(c->t.x, c->leaf[l].e);
+        for (int d = 0; d < gr->rank; d++) {
+            for (int b = 0; b + 2 < x->nops; b++)
+                c->batch[d] |= et_expr_has_var(c->t.x, x->ops[b], gr->axis[d]);
+            c->column[d] |= et_expr_has_var(c->t.x, c->leaf[l].n, gr->axis[d]);
+        }
+    }
+    for (int d = 0; d < gr->rank; d++) {
+        int64_t one;
+        bool single = et_is_int(c->t.x, et_tiler_extent(&c->t, d), &one) && one == 1;
+        if ((d == c->m_axis) + c->batch[d] + c->column[d] != 1 && !single) return false;
+    }
+    return true;
+}
+
+/* ---- columns of a tile ---- */
+
+static int64_t upper(const struct contract *c, et_expr e) {
+    int64_t lo, hi;
+    return et_bounds(c->t.x, e, &lo, &hi) ? hi : INT32_MAX;
+}
+
+/* Neighbouring tiles run at the same time and share the operand that both read: the larger one, so
+ * that it comes from memory once. With more columns than rows that is the right one, and rows are
+ * the coordinate that changes fastest. */
+static bool rows_fastest(const struct contract *c) {
+    int64_t columns = 1;
+    for (int d = 0; d < c->t.gr->rank; d++)
+        if (c->column[d]) columns *= upper(c, et_tiler_extent(&c->t, d));
+    return c->m_axis >= 0 && upper(c, et_tiler_extent(&c->t, c->m_axis)) < columns;
+}
+
+static et_tiler try_tiles(const struct contract *c, const int *tile) {
+    et_tiler t = et_tiler_begin(&c->t, c->t.gr);
+    int last = rows_fastest(c) ? c->m_axis : -1;
+    for (int d = 0; d < t.gr->rank; d++)
+        if (d != last) et_tiler_axis(&t, d, tile[d]);
+    if (last >= 0) et_tiler_axis(&t, last, tile[last]);
+    return t;
+}
+
+/* Where each product's tile of columns starts, such that every reference falls in [base, base +
+ * span). Returns the span, or 0 when these tiles mix columns of several. */
+static int columns_of(const struct contract *c, et_tiler *t, et_expr base[ET_MAX_ACC]) {
+    int span = 0;
+    for (int p = 0; p < c->t.gr->nproduct; p++) {
+        base[p] = ET_NO_EXPR;
+        for (int l = 0; l < c->nleaf && !base[p].id; l++) {
+            if (c->leaf[l].product != p) continue;
+            et_expr from = et_tiler_subst_first(t, c->leaf[l].n);
+            int64_t lo = 0, hi = 0, most = 0;
+            bool fits = true;
+            for (int k = 0; k < c->nleaf && fits; k++) {
+                if (c->leaf[k].product != p) continue;
+                et_expr off = et_sub(t->x, et_tiler_subst(t, c->leaf[k].n), from);
+                fits = et_bounds(t->x, off, &lo, &hi) && lo >= 0 && hi < MAX_SPAN;
+                most = hi > most ? hi : most;
+            }
+            if (!fits) continue;
+            base[p] = from;
+            span = (int)most + 1 > span ? (int)most + 1 : span;
+        }
+        if (!base[p].id) return 0;
+    }
+    return span;
+}
+
+static et_expr product_columns(const struct contract *c, int p) {
+    return et_var_extent(c->t.x, c->t.gr->product[p].n);
+}
+
+/* Narrow tiles spread a small product over more CUs; wide ones reuse the staged rows. */
+static int wanted_span(const struct contract *c) {
+    int64_t columns = upper(c, product_columns(c, 0)), cus = c->t.opt->machine->cus;
+    for (int d = 0; d < c->t.gr->rank && c->t.gr->slice.count; d++)
+        if (c->batch[d]) columns *= upper(c, et_tiler_extent(&c->t, d));
+    int span = 64;
+    while (span > 16 && columns / span < cus)
+        span /= 2;
+    return span;
+}
+
+static int row_tile(const struct contract *c) {
+    if (c->m_axis < 0) return 1;
+    int64_t rows = upper(c, et_tiler_extent(&c->t, c->m_axis));
+    return rows < MAX_TM ? (int)rows : MAX_TM;
+}
+
+static int round16(int n) {
+    return (n + 15) & ~15;
+}
+
+/* A way to cut the group's axes into tiles. */
+struct cut {
+    int tile[ET_MAX_RANK], span;
+};
+
+struct cuts {
+    struct cut v[MAX_CUTS];
+    int n;
+};
+
+static void add_cut(const struct contract *c, struct cuts *cuts, const int *tile) {
+    for (int d = 0; d < c->t.gr->rank; d++)
+        if (et_tiler_straddles(&c->t, d, tile[d])) return;
+    et_tiler t = try_tiles(c, tile);
+    et_expr base[ET_MAX_ACC];
+    int span = columns_of(c, &t, base);
+    if (!span || cuts->n == MAX_CUTS) return;
+    struct cut *cut = &cuts->v[cuts->n++];
+    cut->span = span;
+    memcpy(cut->tile, tile, sizeof cut->tile);
+}
+
+/* Tiles of columns that keep each product's references together: part of the last axis, all of it,
+ * all of it and part of the axis before, and so on. */
+static void column_cuts(const struct contract *c, struct cuts *cuts) {
+    const et_group *gr = c->t.gr;
+    int axis[ET_MAX_RANK], n = 0, tile[ET_MAX_RANK];
+    for (int d = gr->rank - 1; d >= 0; d--)
+        if (c->column[d]) axis[n++] = d;
+    for (int d = 0; d < gr->rank; d++)
+        tile[d] = d == c->m_axis ? row_tile(c) : 1;
+    if (n == 0) add_cut(c, cuts, tile);
+    for (int k = 0; k < n; k++) {
+        et_expr extent = et_tiler_extent(&c->t, axis[k]);
+        int64_t whole = upper(c, extent), constant;
+        for (int size = k ? 2 : 16;; size *= 2) {
+            tile[axis[k]] = size < whole ? size : (int)whole;
+            add_cut(c, cuts, tile);
+            if (size >= whole || size >= MAX_SPAN) break;
+        }
+        if (!et_is_int(c->t.x, extent, &constant) || constant > MAX_SPAN) break;
+        tile[axis[k]] = (int)constant;
+    }
+}
+
+/* Without costs: the widest cut that is not wider than wanted, else the narrowest. */
+static const struct cut *plain_cut(const struct contract *c, const struct cuts *cuts) {
+    const struct cut *best = &cuts->v[0];
+    int wanted = wanted_span(c);
+    for (int i = 1; i < cuts->n; i++) {
+        const struct cut *o = &cuts->v[i];
+        bool fits = round16(o->span) <= wanted;
+        if (fits ? o->span > best->span || best->span > wanted : o->span < best->span) best = o;
+    }
+    return best;
+}
+
+/* ---- operands ---- */
+
+/* The product's variables in terms of the tile's. */
+struct operand {
+    const et_product *p;
+    const et_node_x *leaf;
+    et_expr row, column, k;
+};
+
+static et_expr operand_var(void *ctx, et_exprs *x, et_expr e) {
+    struct operand *o = ctx;
+    const et_node_x *n = et_x(x, e);
+    if (n->op != ET_X_VAR) return ET_NO_EXPR;
+    for (int b = 0; b < o->p->nbatch; b++)
+        if (n->i == o->p->batch[b]) return o->leaf->ops[b];
+    return n->i == o->p->m   ? o->row
+           : n->i == o->p->n ? o->column
+           : n->i == o->p->k ? o->k
+                             : ET_NO_EXPR;
+}
+
+static et_expr operand_at(struct contract *c, int p, bool left, et_expr at, et_expr k) {
+    int l = 0;
+    while (c->leaf[l].product != p)
+        l++;
+    struct operand o = {.p = &c->t.gr->product[p],
+                        .leaf = et_x(c->t.x, c->leaf[l].e),
+                        .row = at,
+                        .column = at,
+                        .k = k};
+    return et_tiler_subst(&c->t, et_subst(c->t.x, left ? o.p->a : o.p->b, operand_var, &o));
+}
+
+/* ---- local memory ---- */
+
+static int round_down(int n, int to) {
+    return n / to * to;
+}
+
+static void lay_out(struct contract *c, et_step *s) {
+    et_program *p = c->t.p;
+    et_func *f = &c->t.f;
+    int waves = c->t.opt->machine->waves, bytes = et_dtype_bytes(s->operand);
+    s->wn = waves;
+    while ((s->tn / 16) % s->wn)
+        s->wn /= 2;
+    s->wk = waves / s->wn;
+    for (int a = 0; a < s->nacc; a++)
+        s->acc[a] = et_local_add(p, f, et_printf(c->t.p->g->arena, "acc%d", a), ET_F32, 3,
+                                 (int[]){s->wk, s->tm, s->tn}, s->tn + 4);
+    int unit = c->t.opt->machine->k_bytes / bytes * s->wk, rows = s->tm + (c->direct ? 0 : s->tn),
+        pad = 16 / bytes;
+    int left = c->t.opt->machine->lds_bytes - f->lds_bytes - LDS_SPARE;
+    left = left < STAGE_BYTES ? left : STAGE_BYTES;
+    int most = round_down(left / (rows * bytes) - pad, unit);
+    most = most > unit ? most : unit;
+    int64_t k = upper(c, s->kextent), chunks = (k + most - 1) / most;
+    s->kc = (int)((k + chunks * unit - 1) / (chunks * unit)) * unit; /* chunks of one size */
+    int dim_a[] = {s->tm, s->kc}, dim_b[] = {s->tn, s->kc};
+    s->stage_a = et_local_add(p, f, "a", s->operand, 2, dim_a, s->kc + pad);
+    if (!c->direct) s->stage_b = et_local_add(p, f, "b", s->operand, 2, dim_b, s->kc + pad);
+}
+
+static int acc_bytes(const struct contract *c, int tm, int tn, int waves) {
+    int wn = waves;
+    while ((tn / 16) % wn)
+        wn /= 2;
+    return c->t.gr->nproduct * (waves / wn) * tm * (tn + 4) * 4;
+}
+
+/* ---- the function ---- */
+
+static et_expr sum_of_leaf(void *ctx, et_exprs *x, et_expr e) {
+    struct contract *c = ctx;
+    const et_node_x *n = et_x(x, e);
+    if (n->op != ET_X_CONTRACT) return ET_NO_EXPR;
+    /* The step that made the accumulators is found through its function: steps may move. */
+    const et_step *s = &c->t.f.steps[0];
+    while (s->kind != ET_STEP_CONTRACT)
+        s++;
+    et_expr row = c->m_axis >= 0 && c->t.inner[c->m_axis] >= 0 ? et_var(x, c->t.inner[c->m_axis])
+                                                               : et_int(x, 0);
+    et_expr index[] = {et_int(x, 0), row, et_sub(x, n->ops[n->nops - 1], c->base[n->i])};
+    return et_load(x, ET_LOAD_LOCAL, s->acc[n->i], ET_T_F32, 3, index);
+}
+
+static et_expr live(et_exprs *x, int most, et_expr extent, et_expr from) {
+    return et_op2(x, ET_X_MIN, et_int(x, most), et_sub(x, extent, from));
+}
+
+/* ---- tiles without a product ---- */
+
+/* Where products of E matter: the condition under which E reads any, or none where it always does.
+ * LEFT bounds the work, for expressions that share parts. */
+static et_expr guard_below(struct contract *c, et_expr e, int *left) {
+    et_node_x x = *et_x(c->t.x, e);
+    et_expr all = ET_NO_EXPR;
+    if (x.op == ET_X_CONTRACT || --*left < 0) return ET_NO_EXPR;
+    bool first = x.op != ET_X_SELECT || et_expr_has_op(c->t.x, x.ops[0], ET_X_CONTRACT);
+    if (!first && !et_expr_has_op(c->t.x, x.ops[2], ET_X_CONTRACT)) return x.ops[0];
+    for (int i = 0; i < x.nops; i++) {
+        if (!et_expr_has_op(c->t.x, x.ops[i], ET_X_CONTRACT)) continue;
+        et_expr one = guard_below(c, x.ops[i], left);
+        if (!one.id || (all.id && !et_expr_eq(all, one))) return ET_NO_EXPR;
+        all = one;
+    }
+    return all;
+}
+
+/* The same where it is one condition for the whole tile. */
+static et_expr tile_guard(struct contract *c) {
+    int left = MAX_LEAVES * 8;
+    et_expr e = guard_below(c, c->t.gr->value, &left);
+    if (!e.id) return e;
+    e = et_tiler_subst(&c->t, e);
+    if (et_expr_has_op(c->t.x, e, ET_X_REDUCE)) return ET_NO_EXPR;
+    for (int d = 0; d < c->t.gr->rank; d++)
+        if (c->t.inner[d] >= 0 && et_expr_has_var(c->t.x, e, c->t.inner[d])) return ET_NO_EXPR;
+    return e;
+}
+
+/* The CONTRACT step, after the reductions its left operand needs. */
+static bool contract_step(struct contract *c) {
+    et_exprs *x = c->t.x;
+    const et_product *first_product = &c->t.gr->product[0];
+    int tm = round16(c->m_axis < 0 ? 1 : c->t.tile[c->m_axis]), tn = round16(c->span);
+    et_step s = {.kind = ET_STEP_CONTRACT, .stage_b = -1, .out = -1, .scratch = -1};
+    s.tm = tm, s.tn = tn, s.operand = first_product->operand, s.nacc = c->t.gr->nproduct;
+    s.kextent = et_var_extent(x, first_product->k);
+    s.mvar = et_graph_var(c->t.p->g, "m", et_int(x, tm));
+    s.nvar = et_graph_var(c->t.p->g, "n", et_int(x, tn));
+    s.kvar = et_graph_var(c->t.p->g, "k", s.kextent);
+    et_expr first = c->m_axis < 0 ? et_int(x, 0) : c->t.outer[c->m_axis];
+    et_expr rows = et_var_extent(x, first_product->m);
+    s.mlive = c->m_axis < 0 ? et_int(x, 1) : live(x, c->t.tile[c->m_axis], rows, first);
+    s.a = operand_at(c, 0, true, et_add(x, first, et_var(x, s.mvar)), et_var(x, s.kvar));
+    int from = c->t.f.nsteps;
+    s.a = et_tiler_reductions(&c->t, s.a, 1, &s.mvar, s.kvar);
+    if (!s.a.id) return et_tiler_force(&c->t, first_product->left, "the left operand");
+    et_expr in = et_op2(x, ET_X_LT, et_var(x, s.mvar), s.mlive);
+    for (int i = from; i < c->t.f.nsteps; i++)
+        if (c->t.f.steps[i].nvars && et_x(x, in)->op != ET_X_INT) c->t.f.steps[i].mask = in;
+    et_expr guard = tile_guard(c);
+    if (guard.id) s.kextent = et_select(x, guard, s.kextent, et_int(x, 0));
+    s.nlive = et_int(x, c->span);
+    c->direct = true;
+    for (int p = 0; p < c->t.gr->nproduct; p++) {
+        s.b[p] =
+            operand_at(c, p, false, et_add(x, c->base[p], et_var(x, s.nvar)), et_var(x, s.kvar));
+        s.nlive = et_op2(x, ET_X_MIN, s.nlive, et_sub(x, product_columns(c, p), c->base[p]));
+        c->direct &= et_k_contiguous(c->t.p, s.b[p], s.kvar, s.operand);
+    }
+    lay_out(c, &s);
+    *et_tiler_step(&c->t, ET_STEP_CONTRACT) = s;
+    return true;
+}
+
+static void epilogue(struct contract *c) {
+    int vars[ET_MAX_VARS], n = 0;
+    for (int d = 0; d < c->t.gr->rank; d++)
+        if (c->t.inner[d] >= 0) vars[n++] = c->t.inner[d];
+    et_expr value = et_tiler_subst(&c->t, c->t.gr->value);
+    value = et_subst(c->t.x, value, sum_of_leaf, c);
+    et_tiler_store(&c->t, et_tiler_reductions(&c->t, value, n, vars, -1));
+}
+
+/* Fusion went too far for one tile: the products get tensors of their own. */
+static bool give_up(const struct contract *c) {
+    for (int p = 0; p < c->t.gr->nproduct; p++)
+        et_tiler_force(&c->t, c->t.gr->product[p].value, "the product");
+    return false;
+}
+
+/* Products that cannot share a tile with the first one: another left operand or operand type. */
+static bool share_left(const struct contract *c) {
+    const et_product *p = c->t.gr->product;
+    bool ok = true;
+    for (int i = 1; i < c->t.gr->nproduct; i++)
+        if (!et_expr_eq(p[i].a, p[0].a) || p[i].operand != p[0].operand)
+            ok = et_tiler_force(&c->t, p[i].value, p[i].name);
+    return ok;
+}
+
+/* Set the tiler to CUT with at most ROWS rows, fewer where the sums would not fit in their share of
+ * local memory. */
+static void apply(struct contract *c, const struct cut *cut, int rows) {
+    int tile[ET_MAX_RANK], waves = c->t.opt->machine->waves, m = c->m_axis;
+    memcpy(tile, cut->tile, sizeof tile);
+    while (
+        m >= 0 && tile[m] > 16 &&
+        (tile[m] > rows || acc_bytes(c, round16(tile[m]), round16(cut->span), waves) > ACC_BYTES))
+        tile[m] = round16(round16(tile[m]) / 2);
+    c->t = try_tiles(c, tile);
+    c->span = columns_of(c, &c->t, c->base);
+}
+
+static bool build(struct contract *c, const struct cut *cut, int rows) {
+    apply(c, cut, rows);
+    if (!contract_step(c)) return false;
+    epilogue(c);
+    return true;
+}
+
+/* Predicted time of the function just built, relative to REFERENCE at each sample of the symbols.
+ */
+static double built_cost(struct contract *c, double reference[ET_SAMPLES]) {
+    et_program *p = c->t.p;
+    int64_t syms[ET_SAMPLES][ET_MAX_SYMS];
+    double sum = 0;
+    ET_GROW(p->g->arena, p->funcs, p->nfuncs, p->cfuncs);
+    p->funcs[p->nfuncs] = c->t.f;
+    c->t.grid.func = p->nfuncs;
+    et_sample_symbols(c->t.x, syms);
+    for (int i = 0; i < ET_SAMPLES; i++) {
+        double us = et_grid_cost_at(p, &c->t.grid, c->t.opt->machine, syms[i]).us;
+        if (reference[i] == 0) reference[i] = us;
+        sum += us / reference[i];
+    }
+    return sum;
+}
+
+/* Every cut with every number of rows; the plain choice stays unless another is clearly better. */
+static bool build_cheapest(struct contract *c, const struct cuts *cuts, const struct cut *plain) {
+    static const int rows[] = {64, 32, 16};
+    const struct cut *best = plain;
+    double reference[ET_SAMPLES] = {0}, least;
+    int best_rows = MAX_TM;
+    if (!build(c, plain, MAX_TM)) return false;
+    least = built_cost(c, reference) * 0.98;
+    for (int i = 0; i < cuts->n; i++)
+        for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+            if (!build(c, &cuts->v[i], rows[r])) return false;
+            double cost = built_cost(c, reference);
+            if (c->t.f.lds_bytes <= c->t.opt->machine->lds_bytes && cost < least) {
+                least = cost;
+                best = &cuts->v[i];
+                best_rows = rows[r];
+            }
+        }
+    return build(c, best, best_rows);
+}
+
+/* PLAIN with the sizes the group asks for; false when it asks for none, or for what mixes columns.
+ */
+static bool hinted_cut(const struct contract *c, const struct cut *plain, struct cuts *out) {
+    const et_group *gr = c->t.gr;
+    int tile[ET_MAX_RANK];
+    bool any = false;
+    memcpy(tile, plain->tile, sizeof tile);
+    for (int d = 0; d < gr->rank; d++) {
+        bool of_tile = d == c->m_axis || c->column[d];
+        int64_t whole = upper(c, et_tiler_extent(&c->t, d));
+        if (!gr->tile[d] || !of_tile) continue;
+        any = true;
+        tile[d] = gr->tile[d] < whole ? gr->tile[d] : (int)whole;
+    }
+    if (any) add_cut(c, out, tile);
+    return out->n > 0;
+}
+
+bool et_tile_contract(const et_tiler *common, const et_group *gr) {
+    struct contract *c = et_alloc(common->p->g->arena, sizeof *c);
+    c->t = et_tiler_begin(common, gr);
+    if (!share_left(c)) return false;
+    et_walk(c->t.x, gr->value, find_leaf, c);
+    struct cuts cuts = {.n = 0};
+    if (c->too_many || !classify(c)) return give_up(c);
+    column_cuts(c, &cuts);
+    if (!cuts.n && gr->slice.count) {
+        et_group whole = *gr;
+        whole.slice.count = 0;
+        return et_tile_contract(common, &whole);
+    }
+    if (!cuts.n) return give_up(c);
+    const struct cut *plain = plain_cut(c, &cuts);
+    struct cuts hinted = {.n = 0};
+    if (hinted_cut(c, plain, &hinted)) return build(c, &hinted.v[0], MAX_TM) && et_tiler_end(&c->t);
+    bool ok = c->t.by_cost ? build_cheapest(c, &cuts, plain) : build(c, plain, MAX_TM);
+    return ok && et_tiler_end(&c->t);
+}

@@ -1,0 +1,79 @@
+/* Groups without a matrix product: elementwise work, reductions over rows, and both. */
+#include "passes/tile/tiler.h"
+
+enum {
+    MAX_ELEMENTS = 1024, /* per tile, when there is plenty of work */
+    MIN_ELEMENTS = 256,
+    ROW_ELEMENTS = 4096, /* per tile that reduces rows */
+    LONG_ROW = 1024,     /* a reduction this long gets a tile of its own */
+};
+
+static int64_t upper(et_tiler *t, et_expr e) {
+    int64_t lo, hi;
+    return et_bounds(t->x, e, &lo, &hi) ? hi : INT64_MAX;
+}
+
+static int power_below(int64_t n) {
+    int p = 1;
+    while (p * 2 <= n)
+        p *= 2;
+    return p;
+}
+
+struct longest {
+    et_tiler *t;
+    int64_t extent;
+};
+
+static void note_extent(void *ctx, et_expr e) {
+    struct longest *l = ctx;
+    const et_node_x *n = et_x(l->t->x, e);
+    if (n->op != ET_X_REDUCE) return;
+    int64_t hi = upper(l->t, n->ops[0]);
+    l->extent = hi > l->extent ? hi : l->extent;
+}
+
+/* Elements per tile: enough for the work-items, few enough to spread over the device. */
+static int64_t element_budget(et_tiler *t, int64_t reduced) {
+    int64_t total = 1, cus = t->opt->machine->cus;
+    for (int d = 0; d < t->gr->rank; d++) {
+        int64_t n = upper(t, et_tiler_extent(t, d));
+        total = n > INT32_MAX / total ? INT32_MAX : total * n;
+    }
+    if (reduced == 0) {
+        int64_t share = total / (cus > 0 ? cus : 1);
+        return share < MIN_ELEMENTS ? MIN_ELEMENTS : share > MAX_ELEMENTS ? MAX_ELEMENTS : share;
+    }
+    return ROW_ELEMENTS;
+}
+
+bool et_tile_elements(const et_tiler *common, const et_group *gr) {
+    et_tiler t = et_tiler_begin(common, gr);
+    struct longest l = {&t, 0};
+    et_walk(t.x, gr->value, note_extent, &l);
+    int64_t left = element_budget(&t, l.extent), rows = l.extent > LONG_ROW ? 1 : 4;
+    int tile[ET_MAX_RANK];
+    for (int d = gr->rank - 1; d >= 0; d--) {
+        int64_t n = upper(&t, et_tiler_extent(&t, d)), most = left;
+        /* Rows of one reduction are few: a wave each. */
+        if (l.extent && et_expr_has_op(t.x, gr->value, ET_X_REDUCE) &&
+            (d < gr->rank - 1 || gr->rank == 1))
+            most = rows < left ? rows : left;
+        tile[d] = n <= most ? (int)n : power_below(most > 0 ? most : 1);
+        if (gr->tile[d]) tile[d] = gr->tile[d] < n ? gr->tile[d] : (int)n;
+        while (tile[d] > 1 && et_tiler_straddles(&t, d, tile[d]))
+            tile[d] = power_below(tile[d] - 1);
+        left /= tile[d];
+        if (l.extent && d < gr->rank - 1) rows /= tile[d] < rows ? tile[d] : rows;
+        left = left > 0 ? left : 1;
+        rows = rows > 0 ? rows : 1;
+    }
+    for (int d = 0; d < gr->rank; d++)
+        et_tiler_axis(&t, d, tile[d]);
+    int vars[ET_MAX_VARS], n = 0;
+    for (int d = 0; d < gr->rank; d++)
+        if (t.inner[d] >= 0) vars[n++] = t.inner[d];
+    et_expr value = et_tiler_reductions(&t, et_tiler_subst(&t, gr->value), n, vars, -1);
+    et_tiler_store(&t, value);
+    return et_tiler_end(&t);
+}

@@ -1,0 +1,262 @@
+#include "passes/tile/tiler.h"
+#include <string.h>
+
+/* ---- queries ---- */
+
+struct query {
+    const et_exprs *x;
+    et_xop op;
+    int var;
+    bool found;
+};
+
+static void match(void *ctx, et_expr e) {
+    struct query *q = ctx;
+    const et_node_x *n = et_x(q->x, e);
+    q->found |= n->op == q->op && (q->op != ET_X_VAR || q->var < 0 || n->i == q->var);
+}
+
+bool et_expr_has_var(const et_exprs *x, et_expr e, int var) {
+    struct query q = {x, ET_X_VAR, var, false};
+    et_walk(x, e, match, &q);
+    return q.found;
+}
+
+bool et_expr_has_op(const et_exprs *x, et_expr e, et_xop op) {
+    struct query q = {x, op, -1, false};
+    et_walk(x, e, match, &q);
+    return q.found;
+}
+
+/* ---- building a function ---- */
+
+et_expr et_tiler_extent(const et_tiler *t, int d) {
+    return et_var_extent(t->x, t->gr->axis[d]);
+}
+
+bool et_tiler_force(const et_tiler *t, et_value value, const char *what) {
+    if (t->force && value.id)
+        t->force(t->ctx, value);
+    else
+        et_diag(t->p->g->diags, ET_ERROR, t->gr->loc,
+                "%s: no tiling found; give %s a tensor of its own", t->gr->name, what);
+    return false;
+}
+
+et_tiler et_tiler_begin(const et_tiler *common, const et_group *gr) {
+    et_tiler t = {.p = common->p,
+                  .opt = common->opt,
+                  .force = common->force,
+                  .ctx = common->ctx,
+                  .by_cost = common->by_cost,
+                  .x = common->p->g->exprs,
+                  .gr = gr};
+    t.f.name = gr->name;
+    t.grid = (et_grid){.name = gr->name,
+                       .model = et_model_of(common->p->g, gr->name),
+                       .loop = gr->loop,
+                       .range = gr->range,
+                       .hint = gr->hint};
+    for (int d = 0; d < gr->rank; d++)
+        t.inner[d] = -1;
+    return t;
+}
+
+et_expr et_tiler_coord(et_tiler *t, const char *name, et_expr extent) {
+    int64_t n;
+    if (et_is_int(t->x, extent, &n) && n == 1) return et_int(t->x, 0);
+    int c = t->f.ncoords++;
+    t->f.coord[c] = et_graph_var(t->p->g, name, extent);
+    t->grid.extent[c] = extent;
+    return et_var(t->x, t->f.coord[c]);
+}
+
+void et_tiler_slice(et_tiler *t) {
+    t->grid.slice = (et_slice){t->f.ncoords, t->gr->slice.count};
+}
+
+bool et_tiler_straddles(const et_tiler *t, int d, int tile) {
+    et_slice s = t->gr->slice;
+    int64_t n;
+    if (!s.count || d != s.coord) return false;
+    return !et_is_int(t->x, et_tiler_extent(t, d), &n) || n % s.count || n / s.count % tile;
+}
+
+void et_tiler_axis(et_tiler *t, int d, int tile) {
+    et_expr extent = et_tiler_extent(t, d), size = et_int(t->x, tile);
+    const char *axis = et_var_name(t->x, t->gr->axis[d]);
+    int64_t n;
+    if (et_is_int(t->x, extent, &n) && n < tile) tile = (int)n, size = extent;
+    t->tile[d] = tile;
+    et_slice s = t->gr->slice;
+    if (s.count && d == s.coord) et_tiler_slice(t);
+    et_expr c =
+        et_tiler_coord(t, et_printf(t->p->g->arena, "%s0", axis), et_ceil_div(t->x, extent, size));
+    t->outer[d] = et_mul(t->x, c, size);
+    t->at[d] = t->outer[d];
+    if (tile == 1) return;
+    t->inner[d] = et_graph_var(t->p->g, et_printf(t->p->g->arena, "%s1", axis), size);
+    t->at[d] = et_add(t->x, t->outer[d], et_var(t->x, t->inner[d]));
+    et_expr in = et_op2(t->x, ET_X_LT, t->at[d], extent);
+    if (et_x(t->x, in)->op != ET_X_INT) t->inside[d] = in;
+}
+
+static et_expr axis_to_tile(void *ctx, et_exprs *x, et_expr leaf) {
+    et_tiler *t = ctx;
+    const et_node_x *n = et_x(x, leaf);
+    for (int d = 0; n->op == ET_X_VAR && d < t->gr->rank; d++)
+        if (n->i == t->gr->axis[d]) return t->at[d];
+    return ET_NO_EXPR;
+}
+
+et_expr et_tiler_subst(et_tiler *t, et_expr e) {
+    return e.id ? et_subst(t->x, e, axis_to_tile, t) : e;
+}
+
+static et_expr axis_to_first(void *ctx, et_exprs *x, et_expr leaf) {
+    et_tiler *t = ctx;
+    const et_node_x *n = et_x(x, leaf);
+    if (n->op != ET_X_VAR) return ET_NO_EXPR;
+    for (int d = 0; d < t->gr->rank; d++)
+        if (n->i == t->gr->axis[d]) return t->outer[d];
+    for (int l = t->gr->loop; l >= 0; l = t->p->g->loops[l].parent)
+        if (n->i == t->p->g->loops[l].var) return ET_NO_EXPR;
+    return et_int(x, 0); /* of a reduction within the tile */
+}
+
+et_expr et_tiler_subst_first(et_tiler *t, et_expr e) {
+    return et_subst(t->x, e, axis_to_first, t);
+}
+
+et_step *et_tiler_step(et_tiler *t, et_step_kind kind) {
+    ET_GROW(t->p->g->arena, t->f.steps, t->f.nsteps, t->f.csteps);
+    et_step *s = &t->f.steps[t->f.nsteps++];
+    *s = (et_step){.kind = kind, .stage_a = -1, .stage_b = -1, .out = -1, .scratch = -1};
+    return s;
+}
+
+et_expr et_tiler_mask(et_tiler *t, int nvars, const int *vars, et_expr mask) {
+    et_expr in = ET_NO_EXPR;
+    for (int d = 0; d < t->gr->rank; d++)
+        for (int v = 0; v < nvars; v++)
+            if (t->inner[d] == vars[v] && t->inside[d].id)
+                in = in.id ? et_op2(t->x, ET_X_AND, in, t->inside[d]) : t->inside[d];
+    if (!in.id || !mask.id) return in.id ? in : mask;
+    return et_op2(t->x, ET_X_AND, in, mask);
+}
+
+/* ---- reductions ---- */
+
+struct innermost {
+    const et_exprs *x;
+    et_expr found;
+};
+
+static void find_innermost(void *ctx, et_expr e) {
+    struct innermost *f = ctx;
+    const et_node_x *n = et_x(f->x, e);
+    if (!f->found.id && n->op == ET_X_REDUCE && !et_expr_has_op(f->x, n->ops[1], ET_X_REDUCE))
+        f->found = e;
+}
+
+static et_expr reduce_step(et_tiler *t, et_expr r, int nvars, const int *vars) {
+    et_node_x n = *et_x(t->x, r);
+    int dim[ET_MAX_RANK], used[ET_MAX_VARS], nused = 0;
+    et_place to = {.space = ET_LOAD_LOCAL};
+    for (int v = 0; v < nvars; v++) {
+        if (!et_expr_has_var(t->x, r, vars[v])) continue;
+        int64_t extent = 0;
+        et_is_int(t->x, et_var_extent(t->x, vars[v]), &extent);
+        used[nused] = vars[v];
+        to.index[nused] = et_var(t->x, vars[v]);
+        dim[nused++] = (int)extent;
+    }
+    to.rank = nused;
+    if (!nused) {
+        dim[0] = 1;
+        to.index[0] = et_int(t->x, 0);
+        to.rank = 1;
+    }
+    const char *name = et_printf(t->p->g->arena, "r%d", t->f.nlocals);
+    to.id = et_local_add(t->p, &t->f, name, n.type == ET_T_I32 ? ET_I32 : ET_F32, to.rank, dim,
+                         dim[to.rank - 1]);
+    et_step *s = et_tiler_step(t, ET_STEP_REDUCE);
+    s->nvars = nused;
+    memcpy(s->vars, used, sizeof used);
+    s->mask = et_tiler_mask(t, nused, used, ET_NO_EXPR);
+    s->to = to;
+    s->red = (et_reduce)n.i;
+    s->rvar = n.i2;
+    s->rextent = n.ops[0];
+    s->value = n.ops[1];
+    return et_load(t->x, ET_LOAD_LOCAL, to.id, n.type, to.rank, to.index);
+}
+
+et_expr et_tiler_reductions(et_tiler *t, et_expr e, int nvars, const int *vars, int forbidden) {
+    for (;;) {
+        struct innermost f = {t->x, ET_NO_EXPR};
+        et_walk(t->x, e, find_innermost, &f);
+        if (!f.found.id) return e;
+        if (forbidden >= 0 && et_expr_has_var(t->x, f.found, forbidden)) return ET_NO_EXPR;
+        et_expr load = reduce_step(t, f.found, nvars, vars);
+        e = et_replace(t->x, e, f.found, load);
+    }
+}
+
+/* ---- the end of a function ---- */
+
+static int inner_vars(const et_tiler *t, int vars[ET_MAX_VARS]) {
+    int n = 0;
+    for (int d = 0; d < t->gr->rank; d++)
+        if (t->inner[d] >= 0) vars[n++] = t->inner[d];
+    return n;
+}
+
+void et_tiler_store(et_tiler *t, et_expr value) {
+    et_step s = {.kind = ET_STEP_MAP};
+    s.nvars = inner_vars(t, s.vars);
+    s.mask = et_tiler_mask(t, s.nvars, s.vars, et_tiler_subst(t, t->gr->mask));
+    s.to = t->gr->to;
+    for (int d = 0; d < s.to.rank; d++)
+        s.to.index[d] = et_tiler_subst(t, s.to.index[d]);
+    s.value = value;
+    et_step *step = et_tiler_step(t, ET_STEP_MAP);
+    int a = step->stage_a, b = step->stage_b, out = step->out, scratch = step->scratch;
+    *step = s;
+    step->stage_a = a, step->stage_b = b, step->out = out, step->scratch = scratch;
+}
+
+bool et_tiler_end(et_tiler *t) {
+    et_program *p = t->p;
+    int limit = t->opt->machine->lds_bytes;
+    if (t->grid.slice.coord >= t->f.ncoords) t->grid.slice = (et_slice){0}; /* there is one tile */
+    if (t->f.lds_bytes > limit) {
+        et_diag(t->p->g->diags, ET_ERROR, t->gr->loc,
+                "one tile of %s needs %d bytes of local memory, the target has %d", t->gr->name,
+                t->f.lds_bytes, limit);
+        return false;
+    }
+    ET_GROW(t->p->g->arena, p->funcs, p->nfuncs, p->cfuncs);
+    p->funcs[p->nfuncs] = t->f;
+    t->grid.func = p->nfuncs++;
+    ET_GROW(t->p->g->arena, p->grids, p->ngrids, p->cgrids);
+    p->grids[p->ngrids++] = t->grid;
+    return true;
+}
+
+static bool tile_group(const et_tiler *common, const et_group *gr) {
+    if (gr->kind == ET_GROUP_ATTEND) return et_tile_attend(common, gr);
+    return gr->nproduct ? et_tile_contract(common, gr) : et_tile_elements(common, gr);
+}
+
+bool et_tile_program(et_program *p, const et_pass_options *opt, et_force_fn force, void *ctx) {
+    et_tiler common = {.p = p, .opt = opt, .force = force, .ctx = ctx, .by_cost = !force};
+    p->nfuncs = p->ngrids = 0;
+    for (int i = 0; i < p->ngroups; i++)
+        if (!tile_group(&common, &p->groups[i])) return false;
+    return true;
+}
+
+bool et_pass_tile(et_pipeline *pl) {
+    return et_tile_program(pl->p, pl->opt, NULL, NULL);
+}

@@ -1,0 +1,62 @@
+/* tiler.h - what the files that turn groups into device functions share. */
+#ifndef ET_TILER_H
+#define ET_TILER_H
+
+#include "passes/pipeline.h"
+
+/* One group on its way to a device function. An axis is covered by a tile coordinate (unless one
+ * tile spans it) and a variable inside the tile (unless tiles are one element wide). */
+typedef struct {
+    et_program *p;
+    const et_pass_options *opt;
+    et_force_fn force;
+    void *ctx;
+    bool by_cost; /* compare tilings on the machine model; otherwise by rule, which is quicker */
+    et_exprs *x;
+    const et_group *gr;
+    et_func f;
+    et_grid grid;
+    int tile[ET_MAX_RANK];       /* elements of the axis per tile */
+    et_expr outer[ET_MAX_RANK];  /* first element of the tile */
+    int inner[ET_MAX_RANK];      /* variable inside the tile or -1 */
+    et_expr at[ET_MAX_RANK];     /* outer + inner: replaces the axis */
+    et_expr inside[ET_MAX_RANK]; /* predicate: still in the axis, or none when always */
+} et_tiler;
+
+/* COMMON holds what is common to the groups of a program: p, opt, force, ctx, by_cost. */
+et_tiler et_tiler_begin(const et_tiler *common, const et_group *);
+/* The extent of axis D of the group. */
+et_expr et_tiler_extent(const et_tiler *, int d);
+/* Tiling failed for want of a tensor for VALUE (named WHAT): ask for it, or report. False. */
+bool et_tiler_force(const et_tiler *, et_value value, const char *what);
+/* Add the tile coordinate NAME over EXTENT; the expression is 0 when there is just one tile. */
+et_expr et_tiler_coord(et_tiler *, const char *name, et_expr extent);
+/* Cover axis D by tiles of TILE elements. */
+void et_tiler_axis(et_tiler *, int d, int tile);
+/* The next coordinate is that of the group's slices. */
+void et_tiler_slice(et_tiler *);
+/* Do some tiles of TILE elements along axis D lie in more than one of the group's slices? */
+bool et_tiler_straddles(const et_tiler *, int d, int tile);
+/* E with every axis replaced by its place in the tile. */
+et_expr et_tiler_subst(et_tiler *, et_expr e);
+/* E at the first element of the tile and of the reductions in it. */
+et_expr et_tiler_subst_first(et_tiler *, et_expr e);
+et_step *et_tiler_step(et_tiler *, et_step_kind);
+/* The predicates of the inner variables VARS, and MASK where it is given. */
+et_expr et_tiler_mask(et_tiler *, int nvars, const int *vars, et_expr mask);
+/* Compute every reduction in E by a REDUCE step of its own, over the variables VARS that it depends
+ * on; returns E reading the results. FORBIDDEN (or -1) is a variable none may depend on; then no
+ * expression is returned. */
+et_expr et_tiler_reductions(et_tiler *, et_expr e, int nvars, const int *vars, int forbidden);
+/* The final MAP step: the group's value and place over the inner variables. */
+void et_tiler_store(et_tiler *, et_expr value);
+bool et_tiler_end(et_tiler *);
+
+bool et_expr_has_var(const et_exprs *, et_expr, int var);
+bool et_expr_has_op(const et_exprs *, et_expr, et_xop);
+
+bool et_tile_elements(const et_tiler *common, const et_group *);
+bool et_tile_contract(const et_tiler *common, const et_group *);
+bool et_tile_attend(const et_tiler *common, const et_group *);
+
+#endif

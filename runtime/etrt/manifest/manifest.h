@@ -1,0 +1,85 @@
+/* manifest.h - what a code object says about itself, parsed and checked. */
+#ifndef ETRT_MANIFEST_H
+#define ETRT_MANIFEST_H
+
+#include "runtime/etrt.h"
+#include "runtime/etrt/manifest/expr.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* One of several models that share the kernel. */
+struct etrt_mixed {
+    char *name;
+    int64_t from, to; /* its part of the workgroups when all run, in millionths */
+};
+
+struct etrt_symbol {
+    char *name;
+    int model; /* it is a dim of; 0 where there is one */
+    int64_t lo, hi;
+};
+
+struct etrt_loop {
+    char *name;
+    int64_t lo, hi; /* [lo, hi) */
+};
+
+struct etrt_tensor {
+    char *name;
+    int model; /* it is of; 0 where there is one */
+    enum etrt_kind kind;
+    enum etrt_dtype dtype;
+    int rank;
+    struct etrt_expr shape[ETRT_MAX_RANK];
+    int64_t max_bytes;
+    char *source; /* weights: the checkpoint name, with {loop} where loops are */
+    int nloops;
+    struct etrt_loop loops[ETRT_MAX_RANK];
+};
+
+struct etrt_event {
+    char *name;
+    uint32_t base, words;
+    int rank;
+    int64_t shape[ETRT_MAX_RANK]; /* at the symbols' upper bounds */
+};
+
+struct etrt_manifest {
+    char *etcc, *target, *model, *source_hash, *schedule, *kernel;
+    uint32_t workgroup, wavefront, lds_bytes;
+    uint64_t workspace_bytes;
+    uint32_t event_words;
+    int nsymbols, ntensors, nevents, ntasks;
+    int nmodels; /* 0: the kernel is of one model, `model` */
+    struct etrt_mixed *models;
+    struct etrt_symbol *symbols;
+    struct etrt_tensor *tensors;
+    struct etrt_event *events;
+    char **tasks;
+    int64_t profile_tasks;  /* -1: the kernel records no tasks; else at most so many in a launch */
+    uint32_t kernarg_bytes; /* of the segment as etrt_abi.h lays it out */
+};
+
+/* Parse JSON text. On failure the last error says where, and OUT needs no free. */
+etrt_status etrt_manifest_parse(const char *json, size_t bytes, struct etrt_manifest *out);
+/* The same out of a whole code object file. */
+etrt_status etrt_manifest_of_code(const void *elf, size_t bytes, struct etrt_manifest *out);
+void etrt_manifest_free(struct etrt_manifest *);
+
+const char *etrt_kind_name(enum etrt_kind);
+const char *etrt_dtype_name(enum etrt_dtype);        /* "bf16" */
+const char *etrt_dtype_safetensors(enum etrt_dtype); /* "BF16" */
+size_t etrt_dtype_bytes(enum etrt_dtype);
+
+/* Shape and size at the symbols' VALUES. Fails naming the tensor when an extent is negative or the
+ * size is out of reason. */
+etrt_status etrt_tensor_shape(const struct etrt_tensor *, const int64_t *values,
+                              int64_t out_shape[ETRT_MAX_RANK], int64_t *out_bytes);
+
+/* Index by name, -1 when there is none. */
+int etrt_manifest_tensor(const struct etrt_manifest *, const char *name);
+int etrt_manifest_symbol(const struct etrt_manifest *, const char *name);
+int etrt_manifest_model(const struct etrt_manifest *, const char *name);
+
+#endif

@@ -1,0 +1,116 @@
+#include "runtime/etrt/safetensors/safetensors.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct slot {
+    const struct etrt_st_tensor *tensor;
+    size_t element, index;
+};
+
+/* Wide elements first keeps every tensor aligned without padding, which the format forbids. */
+static int wide_first(const void *a, const void *b) {
+    const struct slot *x = a, *y = b;
+    if (x->element != y->element) return x->element > y->element ? -1 : 1;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+static bool check_tensor(const char *path, const struct etrt_st_tensor *t, char *err,
+                         size_t err_bytes) {
+    size_t bytes = etrt_st_dtype_bytes(t->dtype);
+    bool ok = bytes && t->rank >= 0 && t->rank <= ETRT_ST_MAX_RANK;
+    for (int d = 0; ok && d < t->rank; d++)
+        ok = t->shape[d] >= 0 && !__builtin_mul_overflow(bytes, (size_t)t->shape[d], &bytes);
+    if (ok && bytes == t->bytes && strcmp(t->name, "__metadata__") != 0) return true;
+    return st_fail(err, err_bytes, "%s: tensor %.200s does not match its dtype and shape", path,
+                   t->name);
+}
+
+static json_t *describe(const struct etrt_st_tensor *t, size_t at) {
+    json_t *shape = json_array();
+    for (int d = 0; d < t->rank; d++)
+        json_array_append_new(shape, json_integer((json_int_t)t->shape[d]));
+    json_t *offsets = json_array(), *o = json_object();
+    json_array_append_new(offsets, json_integer((json_int_t)at));
+    json_array_append_new(offsets, json_integer((json_int_t)(at + t->bytes)));
+    json_object_set_new(o, "dtype", json_string(t->dtype));
+    json_object_set_new(o, "shape", shape);
+    json_object_set_new(o, "data_offsets", offsets);
+    return o;
+}
+
+/* The header as text, or NULL. */
+static char *make_header(const char *path, const struct slot *slots, size_t count, char *err,
+                         size_t err_bytes) {
+    json_t *header = json_object();
+    size_t at = 0;
+    bool ok = true;
+    for (size_t i = 0; ok && i < count; i++) {
+        const struct etrt_st_tensor *t = slots[i].tensor;
+        if (json_object_get(header, t->name))
+            ok = st_fail(err, err_bytes, "%s: two tensors are named %.200s", path, t->name);
+        else if (json_object_set_new(header, t->name, describe(t, at)) != 0)
+            ok = st_fail(err, err_bytes, "%s: tensor name %.200s is not UTF-8", path, t->name);
+        at += t->bytes;
+    }
+    char *text = ok ? json_dumps(header, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
+    if (ok && !text) st_fail(err, err_bytes, "%s: out of memory", path);
+    json_decref(header);
+    return text;
+}
+
+static bool write_all(FILE *file, const char *header, const struct slot *slots, size_t count) {
+    unsigned char length[8];
+    size_t n = strlen(header), padded = (n + 7) / 8 * 8;
+    for (int i = 0; i < 8; i++)
+        length[i] = (unsigned char)((uint64_t)padded >> (8 * i));
+    bool ok = fwrite(length, 8, 1, file) == 1 && fwrite(header, n, 1, file) == 1 &&
+              fwrite("       ", 1, padded - n, file) == padded - n;
+    for (size_t i = 0; ok && i < count; i++)
+        ok = !slots[i].tensor->bytes ||
+             fwrite(slots[i].tensor->data, slots[i].tensor->bytes, 1, file) == 1;
+    return ok;
+}
+
+/* Complete or not at all, but for devices and pipes, which a file cannot replace. */
+static bool write_file(const char *path, const char *header, const struct slot *slots, size_t count,
+                       char *err, size_t err_bytes) {
+    char temporary[PATH_MAX];
+    struct stat st;
+    bool direct = stat(path, &st) == 0 && !S_ISREG(st.st_mode);
+    int n = snprintf(temporary, sizeof temporary, "%s.tmp.%ld", path, (long)getpid());
+    if (n < 0 || (size_t)n >= sizeof temporary)
+        return st_fail(err, err_bytes, "%s: the path is too long", path);
+    FILE *file = fopen(direct ? path : temporary, "wbe");
+    if (!file) return st_fail(err, err_bytes, "%s: %s", path, strerror(errno));
+    bool ok = write_all(file, header, slots, count);
+    ok = fclose(file) == 0 && ok;
+    ok = ok && (direct || rename(temporary, path) == 0);
+    if (ok) return true;
+    st_fail(err, err_bytes, "%s: %s", path, strerror(errno));
+    if (!direct) unlink(temporary);
+    return false;
+}
+
+bool etrt_st_write(const char *path, const struct etrt_st_tensor *tensors, size_t count, char *err,
+                   size_t err_bytes) {
+    struct slot *slots = calloc(count + 1, sizeof *slots);
+    if (!slots) return st_fail(err, err_bytes, "%s: out of memory", path);
+    bool ok = true;
+    for (size_t i = 0; ok && i < count; i++) {
+        ok = check_tensor(path, &tensors[i], err, err_bytes);
+        slots[i] = (struct slot){&tensors[i], etrt_st_dtype_bytes(tensors[i].dtype), i};
+    }
+    qsort(slots, count, sizeof *slots, wide_first);
+    char *header = ok ? make_header(path, slots, count, err, err_bytes) : NULL;
+    ok = header && write_file(path, header, slots, count, err, err_bytes);
+    free(header);
+    free(slots);
+    return ok;
+}
