@@ -81,6 +81,34 @@ static const char *const understood[] = {
     "mlp_only_layers",
     "clip_qkv",
     "partial_rotary_factor",
+    "sliding_window",
+};
+/* Fields of other architectures that change what is computed. Whoever puts one into a configuration
+ * means it, so it is refused unless it is null, false or 0. */
+static const char *const foreign[] = {
+    "attention_multiplier",
+    "attn_logit_softcapping",
+    "embedding_multiplier",
+    "final_logit_softcapping",
+    "first_k_dense_replace",
+    "logit_scale",
+    "logits_scaling",
+    "n_group",
+    "n_shared_experts",
+    "no_rope_layers",
+    "parallel_attn",
+    "qk_layernorm",
+    "query_pre_attn_scalar",
+    "residual_multiplier",
+    "rope_interleaved",
+    "rope_local_base_freq",
+    "routed_scaling_factor",
+    "scale_emb",
+    "shared_expert_intermediate_size",
+    "sliding_window_pattern",
+    "swiglu_limit",
+    "use_parallel_residual",
+    "use_qk_norm",
 };
 static const char *const ignored[] = {
     "_attn_implementation",
@@ -105,7 +133,6 @@ static const char *const ignored[] = {
     "return_dict",
     "router_aux_loss_coef",
     "router_jitter_noise",
-    "sliding_window",
     "task_specific_params",
     "tokenizer_class",
     "torchscript",
@@ -307,12 +334,41 @@ static void read_dtype(struct reader *r, const json_t *root, struct imp_config *
         if (!strcmp(t, dtypes[i].hf)) c->dtype = dtypes[i].st;
 }
 
-/* Things that would change the result and are not supported. */
-static void refuse(struct reader *r, const json_t *root, const struct imp_arch *arch) {
-    if (read_bool(r, root, "use_sliding_window"))
+/* A window changes what attention sees. Architectures that have none, or have it switched off, do
+ * not look at its size; unless it is switched off in so many words, the user is told. */
+static void check_window(struct reader *r, const json_t *root, const struct imp_arch *arch) {
+    if (read_bool(r, root, "use_sliding_window")) {
         imp_error(
             r->report, r->path,
             "field \"use_sliding_window\" is true: sliding-window attention is not supported");
+        return;
+    }
+    int64_t window = read_int(r, root, "sliding_window", 0, 1 << 30, 0);
+    if (!window) return;
+    if (arch->always_slides)
+        imp_error(r->report, r->path,
+                  "field \"sliding_window\": sliding-window attention is not supported; only null");
+    else if (!field(root, "use_sliding_window"))
+        imp_warning(
+            r->report, r->path,
+            "field \"sliding_window\" is %lld, but %s has no sliding window: attention sees "
+            "all positions",
+            (long long)window, arch->name);
+}
+
+static bool means_nothing(const json_t *j) {
+    return !j || json_is_false(j) || (json_is_number(j) && json_number_value(j) == 0) ||
+           (json_is_array(j) && json_array_size(j) == 0);
+}
+
+/* Things that would change the result and are not supported. */
+static void refuse(struct reader *r, const json_t *root, const struct imp_arch *arch) {
+    check_window(r, root, arch);
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
+        if (!means_nothing(field(root, foreign[i])))
+            imp_error(r->report, r->path,
+                      "field \"%s\" changes what is computed, and is not supported for %s",
+                      foreign[i], arch->name);
     if (field(root, "quantization_config"))
         imp_error(r->report, r->path,
                   "field \"quantization_config\": quantized checkpoints are not supported; "
@@ -321,9 +377,6 @@ static void refuse(struct reader *r, const json_t *root, const struct imp_arch *
         imp_error(r->report, r->path, "field \"partial_rotary_factor\" is not supported; only 1");
     if (field(root, "clip_qkv"))
         imp_error(r->report, r->path, "field \"clip_qkv\" is not supported; only null");
-    if (arch->always_slides && field(root, "sliding_window"))
-        imp_error(r->report, r->path,
-                  "field \"sliding_window\": sliding-window attention is not supported; only null");
     const json_t *types = field(root, "layer_types");
     if (types && !json_is_array(types)) wrong_type(r, "layer_types", types, "a list");
     for (size_t i = 0; i < json_array_size(types); i++) {
@@ -398,7 +451,8 @@ static void warn_unknown(struct reader *r, json_t *root) {
     json_t *value;
     json_object_foreach(root, key, value) {
         if (!in_list(understood, sizeof understood / sizeof *understood, key) &&
-            !in_list(ignored, sizeof ignored / sizeof *ignored, key))
+            !in_list(ignored, sizeof ignored / sizeof *ignored, key) &&
+            !in_list(foreign, sizeof foreign / sizeof *foreign, key))
             imp_warning(r->report, r->path, "field \"%s\" is not known and was ignored", key);
     }
 }

@@ -172,13 +172,17 @@ static void check_one(const struct etrt_st *st, struct imp_weight *w, int64_t nt
                   type, w->dtype);
 }
 
-/* A bias the configuration does not speak of, a fifth layer: the file and config.json disagree. */
+/* The layer that tensor NAME is of, or -1. */
+static long long layer_of(const char *name) {
+    long long layer = -1;
+    return sscanf(name, "model.layers.%lld.", &layer) == 1 ? layer : -1;
+}
+
 static bool is_expected(const struct imp_config *c, const struct imp_weight *w, const char *name) {
     char want[256];
-    long long layer = 0, expert = 0;
+    long long layer = layer_of(name), expert = 0;
     const char *of = strstr(name, ".experts.");
-    if (sscanf(name, "model.layers.%lld.", &layer) == 1 && (layer < 0 || layer >= c->layers))
-        return false;
+    if (!strncmp(name, "model.layers.", 13) && (layer < 0 || layer >= c->layers)) return false;
     if (of && sscanf(of, ".experts.%lld.", &expert) == 1 && (expert < 0 || expert >= c->experts))
         return false;
     for (; w->var; w++) {
@@ -188,6 +192,32 @@ static bool is_expected(const struct imp_config *c, const struct imp_weight *w, 
     /* Saved by old versions; recomputed from the configuration. And the head, when it is tied. */
     return strstr(name, ".rotary_emb.inv_freq") ||
            (c->tie == IMP_TIED && !strcmp(name, "lm_head.weight"));
+}
+
+/* The field of config.json that would give the bias NAME a place, or NULL. */
+static const char *bias_field(const char *name) {
+    size_t n = strlen(name);
+    if (n < 5 || strcmp(name + n - 5, ".bias")) return NULL;
+    return strstr(name, ".self_attn.") ? "attention_bias"
+           : strstr(name, ".mlp.")     ? "mlp_bias"
+                                       : NULL;
+}
+
+/* A tensor in the middle of the model that config.json does not speak of, a bias for example, is
+ * part of what was trained: leaving it out would compute something else. What lies beyond the last
+ * layer, or outside of them, may be for training alone. */
+static void judge_surplus(const struct imp_config *c, const char *file, const char *name,
+                          struct imp_report *r) {
+    long long layer = layer_of(name);
+    const char *field = bias_field(name);
+    if (layer < 0 || layer >= c->layers)
+        imp_warning(r, file, "tensor \"%s\" is not used", name);
+    else if (field)
+        imp_error(r, file, "tensor \"%s\" is a bias, but config.json does not set \"%s\"", name,
+                  field);
+    else
+        imp_error(r, file, "tensor \"%s\" has no place in the model that config.json describes",
+                  name);
 }
 
 bool imp_check_weights(const struct imp_config *c, const struct etrt_st *st,
@@ -202,8 +232,7 @@ bool imp_check_weights(const struct imp_config *c, const struct etrt_st *st,
             }
     for (size_t i = 0; i < etrt_st_count(st); i++) {
         const struct etrt_st_tensor *t = etrt_st_at(st, i);
-        if (!is_expected(c, weights, t->name))
-            imp_warning(r, etrt_st_path(st, t), "tensor \"%s\" is not used", t->name);
+        if (!is_expected(c, weights, t->name)) judge_surplus(c, etrt_st_path(st, t), t->name, r);
     }
     return r->errors == errors;
 }

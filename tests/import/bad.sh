@@ -134,6 +134,16 @@ refuses one_short 'tensor "model.layers.0.mlp.experts.2.up_proj.weight" is missi
 checkpoint sliding '"architectures": ["MixtralForCausalLM"], "num_local_experts": 3, "num_experts_per_tok": 2, "sliding_window": 9'
 refuses sliding 'sliding_window'
 
+# What config.json does not speak of is not left out in silence.
+checkpoint surplus_bias '' '/layers.1.self_attn.q_proj/{p;s/weight:bf16.*/bias:bf16[24]:-1:1/}'
+refuses surplus_bias 'tensor "model.layers.1.self_attn.q_proj.bias" is a bias' 'does not set "attention_bias"'
+checkpoint surplus_mlp_bias '' '/layers.0.mlp.down_proj/{p;s/weight:bf16.*/bias:bf16[24]:-1:1/}'
+refuses surplus_mlp_bias 'does not set "mlp_bias"'
+checkpoint surplus_norm '' '/layers.0.self_attn.q_proj/{p;s/q_proj.weight:bf16.*/q_norm.weight:bf16[6]:-1:1/}'
+refuses surplus_norm 'tensor "model.layers.0.self_attn.q_norm.weight" has no place'
+bad_config softcap '"attn_logit_softcapping": 50.0' 'field "attn_logit_softcapping" changes what is computed'
+bad_config residual '"residual_multiplier": 0.22' 'field "residual_multiplier" changes what is computed'
+
 # ---- command line ----
 options='--context 100' && refuses plain 'beyond the model'
 options='--context 0' && refuses plain '--context: "0" is not a number from 1'

@@ -133,3 +133,13 @@ checkpoint extra '' '$a model.layers.2.mlp.up_proj.weight:bf16[37,24]:-1:1'
 accepts extra 'const L     = 2 '
 grep -q 'warning: tensor "model.layers.2.mlp.up_proj.weight" is not used' extra.out ||
     fail "extra: no warning"
+
+# Fields of others that say nothing, and a window that is switched off, pass without a word; a window that nobody
+# switched off is told.
+checkpoint silent '"attn_logit_softcapping": null, "use_qk_norm": false, "use_sliding_window": false, "sliding_window": 9'
+accepts silent 'model silent'
+[ ! -s silent.out ] || fail "silent: $(cat silent.out)"
+checkpoint window '"sliding_window": 9'
+accepts window 'model window'
+grep -q 'warning: field "sliding_window" is 9, but LlamaForCausalLM has no sliding window' window.out ||
+    fail 'window: no warning'
