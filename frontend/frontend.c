@@ -54,8 +54,8 @@ et_graph *et_parse_etg_narrow(et_arena *arena, et_diags *diags, const char *file
     int before = et_diag_errors(diags);
     et_graph *g = et_graph_create(arena, diags);
     g->source_hash = hash_text(arena, hash(FNV_BASIS, text, bytes));
-    et_sema s = {
-        .arena = arena, .diags = diags, .graph = g, .x = g->exprs, .loop = -1, .narrow = narrow};
+    et_sema s = {.arena = arena, .diags = diags, .graph = g, .x = g->exprs, .loop = -1};
+    if (narrow) s.narrow = narrow->dim, s.narrow_lo = narrow->lo, s.narrow_hi = narrow->hi;
     parse(&s, file_name, text, bytes);
     return et_diag_errors(diags) > before ? NULL : g;
 }

@@ -5,7 +5,6 @@
 #ifndef ET_SEMA_H
 #define ET_SEMA_H
 
-#include "frontend/frontend.h"
 #include "frontend/syntax/ast.h"
 #include "ir/graph/ops.h"
 
@@ -91,11 +90,12 @@ typedef struct {
     et_graph *graph;
     et_exprs *x;
     et_table names, defs;
-    et_binding *locals;         /* live names of the open loops, innermost first */
-    int loop;                   /* the innermost open loop, or -1 */
-    bool mix;                   /* the graph is to hold several models: this is one of them */
-    const et_dim_range *narrow; /* bounds that replace those of one dim, or NULL */
-    int nloops;                 /* open loops */
+    et_binding *locals; /* live names of the open loops, innermost first */
+    int loop;           /* the innermost open loop, or -1 */
+    bool mix;           /* the graph is to hold several models: this is one of them */
+    const char *narrow; /* a dim whose bounds are those below, or NULL */
+    int64_t narrow_lo, narrow_hi;
+    int nloops; /* open loops */
     const et_frame *frame;
     int depth;     /* of evaluation */
     int64_t steps; /* of evaluation, all statements together */
