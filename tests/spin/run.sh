@@ -113,7 +113,7 @@ build=$(cd "$build" && pwd)
 
 # The steps that the model names are functions of codegen.
 for step in $(sed -n 's/^inline \([a-z_]*\)(.*/\1/p' "$here/protocol.pml"); do
-    grep -q "^[a-z][a-z_ ]*[ *]$step(cg \*g" "$here"/../../codegen/*.c && continue
+    grep -rq "^[a-z][a-z_ ]*[ *]$step(cg \*g" "$here/../../codegen" && continue
     echo "spin: the model's step $step is no function of codegen"
     exit 1
 done
