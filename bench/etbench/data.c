@@ -2,6 +2,7 @@
 #include "bench/etbench/etbench.h"
 
 #include "runtime/etrt/safetensors/etrt_safetensors.h"
+#include "runtime/etrt_dtype.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,31 +13,11 @@ static float uniform(uint64_t *state) {
     return (float)((double)(eb_random(state) >> 11) / 4503599627370496.0 - 1);
 }
 
-/* F at DATA[I] in its type; rounds as the hardware does, but for NaN, which is not asked for. */
-static void put(void *data, enum etrt_dtype dtype, int64_t i, float f) {
-    uint32_t w;
-    memcpy(&w, &f, sizeof w);
-    switch (dtype) {
-    case ETRT_F32:
-        ((float *)data)[i] = f;
-        return;
-    case ETRT_F16:
-        ((_Float16 *)data)[i] = (_Float16)f;
-        return;
-    case ETRT_BF16:
-        ((uint16_t *)data)[i] = (uint16_t)((w + 0x7fff + (w >> 16 & 1)) >> 16);
-        return;
-    case ETRT_I32:
-        ((int32_t *)data)[i] = (int32_t)f;
-        return;
-    }
-}
-
 /* Floats about CENTRE. */
 static void fill_floats(void *data, enum etrt_dtype dtype, int64_t count, uint64_t seed,
                         float centre, float spread) {
     for (int64_t i = 0; i < count; i++)
-        put(data, dtype, i, centre + spread * uniform(&seed));
+        etrt_element_set((int)dtype, data, i, (double)(centre + spread * uniform(&seed)));
 }
 
 /* Integers LO .. LO + SPAN - 1 shuffled, and again from the start where there are more places than

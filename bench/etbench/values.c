@@ -26,22 +26,6 @@ struct eb_values {
 /* ---- for the interpreter ----------------------------------------------------------------------
  */
 
-static float to_float(enum etrt_dtype dtype, const char *data, int64_t i) {
-    uint32_t w = 0;
-    float f;
-    _Float16 h;
-    if (dtype == ETRT_F16) {
-        memcpy(&h, data + 2 * i, 2);
-        return (float)h;
-    }
-    if (dtype == ETRT_BF16)
-        memcpy((char *)&w + 2, data + 2 * i, 2);
-    else
-        memcpy(&w, data + 4 * i, 4);
-    memcpy(&f, &w, sizeof f);
-    return f;
-}
-
 /* A tensor as the interpreter holds it; its elements follow it in memory. */
 static et_tensor_data *to_data(const struct etrt_tensor *t, const et_tensor *x,
                                const int64_t *shape, const char *bytes, int64_t count) {
@@ -55,20 +39,18 @@ static et_tensor_data *to_data(const struct etrt_tensor *t, const et_tensor *x,
         memcpy(d->i, bytes, (size_t)count * 4);
     else
         for (int64_t i = 0; i < count; i++)
-            d->f[i] = to_float(t->dtype, bytes, i);
+            d->f[i] = (float)etrt_element((int)t->dtype, bytes, i);
     return d;
 }
 
 /* Tensor X of a program as the manifest would tell of it, and its shape. */
 static struct etrt_tensor describe(const struct eb_values *v, const et_tensor *x, int64_t *shape,
                                    int64_t *bytes) {
-    static const enum etrt_dtype dtypes[] = {
-        [ET_F32] = ETRT_F32, [ET_F16] = ETRT_F16, [ET_BF16] = ETRT_BF16, [ET_I32] = ETRT_I32};
     struct etrt_tensor t = {.name = (char *)x->name,
                             .kind = x->kind == ET_TENSOR_WEIGHT  ? ETRT_WEIGHT
                                     : x->kind == ET_TENSOR_STATE ? ETRT_STATE
                                                                  : ETRT_INPUT,
-                            .dtype = dtypes[x->shape.dtype],
+                            .dtype = (enum etrt_dtype)x->shape.dtype,
                             .rank = x->shape.rank,
                             .nloops = x->nloops};
     *bytes = et_dtype_bytes(x->shape.dtype);

@@ -5,19 +5,26 @@
  * Values are uniform between LO and HI, both included for i32; the same seed gives the same file.
  */
 #include "runtime/etrt/safetensors/etrt_safetensors.h"
+#include "runtime/etrt_dtype.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum type { F32, BF16, F16, I32, I64 };
+/* i64 is for token ids, and no type of the compiler's. */
+enum { I64 = ETRT_ROWS };
 static const struct {
     const char *name, *st;
-} types[] = {{"f32", "F32"}, {"bf16", "BF16"}, {"f16", "F16"}, {"i32", "I32"}, {"i64", "I64"}};
+    bool is_float;
+} types[] = {
+#define X(NAME, name, safetensors, bits, is_float) {#name, safetensors, is_float},
+    ETRT_DTYPES(X)
+#undef X
+        {"i64", "I64", false}};
 
 struct fill {
     char name[128];
-    enum type type;
+    int type;
     double lo, hi;
     int64_t count;
 };
@@ -30,31 +37,12 @@ static double uniform(uint64_t *state) {
     return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
 }
 
-static void put(enum type type, char *at, double v, double range, double r) {
-    float f = (float)(v + r * range);
-    uint32_t bits;
-    _Float16 half = (_Float16)f;
-    int64_t whole = (int64_t)(v + floor(r * (range + 1)));
-    int32_t narrow = (int32_t)whole;
-    memcpy(&bits, &f, sizeof bits);
-    uint16_t brain = (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16); /* to nearest even */
-    switch (type) {
-    case F32:
-        memcpy(at, &f, sizeof f);
-        break;
-    case BF16:
-        memcpy(at, &brain, sizeof brain);
-        break;
-    case F16:
-        memcpy(at, &half, sizeof half);
-        break;
-    case I32:
-        memcpy(at, &narrow, sizeof narrow);
-        break;
-    case I64:
-        memcpy(at, &whole, sizeof whole);
-        break;
-    }
+static void put(int type, void *data, int64_t i, double lo, double range, double r) {
+    int64_t whole = (int64_t)(lo + floor(r * (range + 1)));
+    if (type == I64)
+        memcpy((char *)data + i * 8, &whole, 8);
+    else
+        etrt_element_set(type, data, i, types[type].is_float ? lo + r * range : (double)whole);
 }
 
 /* "[3,40]" -> shape and count; moves *TEXT past it. */
@@ -82,7 +70,7 @@ static bool parse(const char *text, struct fill *f, struct etrt_st_tensor *t) {
         return false;
     for (int i = 0; i < (int)(sizeof types / sizeof *types); i++)
         if (!strcmp(type, types[i].name)) {
-            f->type = (enum type)i;
+            f->type = i;
             t->dtype = types[i].st;
         }
     const char *rest = text + used;
@@ -93,11 +81,10 @@ static bool parse(const char *text, struct fill *f, struct etrt_st_tensor *t) {
 }
 
 static bool fill(const struct fill *f, struct etrt_st_tensor *t, uint64_t *state) {
-    size_t item = etrt_st_dtype_bytes(t->dtype);
-    t->bytes = (size_t)f->count * item;
+    t->bytes = (size_t)f->count * etrt_st_dtype_bytes(t->dtype);
     char *data = malloc(t->bytes + 1);
     for (int64_t i = 0; data && i < f->count; i++)
-        put(f->type, data + (size_t)i * item, f->lo, f->hi - f->lo, uniform(state));
+        put(f->type, data, i, f->lo, f->hi - f->lo, uniform(state));
     t->data = data;
     return data != NULL;
 }

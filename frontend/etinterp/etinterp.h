@@ -43,7 +43,7 @@ struct model {
 };
 
 static inline size_t tensor_bytes(const struct tensor *t) {
-    return (size_t)t->count * (size_t)et_dtype_bytes(t->dtype);
+    return (size_t)et_dtype_size(t->dtype, t->count);
 }
 
 /* These report to m->diags and return false. */

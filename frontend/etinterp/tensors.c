@@ -1,6 +1,5 @@
 /* Inputs, weights and outputs: between safetensors files and the memory a run works on. */
 #include "frontend/etinterp/etinterp.h"
-#include "ir/graph/op_util.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,57 +60,22 @@ bool set_dims(struct model *m, const struct options *o) {
 
 /* ---- elements ---- */
 
-static float widen(const char *dtype, const char *at) {
-    uint16_t half;
-    uint32_t bits;
-    float f;
-    _Float16 h;
-    if (!strcmp(dtype, "F32")) {
-        memcpy(&f, at, sizeof f);
-        return f;
-    }
-    memcpy(&half, at, sizeof half);
-    memcpy(&h, &half, sizeof h);
-    bits = (uint32_t)half << 16;
-    memcpy(&f, &bits, sizeof f);
-    return strcmp(dtype, "BF16") ? (float)h : f;
-}
-
-static void put(struct tensor *t, int64_t i, float f) {
-    char *at = t->bytes + i * et_dtype_bytes(t->dtype);
-    uint32_t bits;
-    f = et_round_to(t->dtype, f);
-    memcpy(&bits, &f, sizeof bits);
-    if (t->dtype == ET_F32)
-        memcpy(at, &f, sizeof f);
-    else if (t->dtype == ET_BF16)
-        memcpy(at, &(uint16_t){(uint16_t)(bits >> 16)}, 2);
-    else
-        memcpy(at, &(_Float16){(_Float16)f}, 2);
-}
-
 /* Tensor NAME of a file to the elements of T from AT on, N of them. */
 static bool copy_in(struct model *m, struct tensor *t, int64_t at, int64_t n,
                     const struct etrt_st *st, const char *name) {
     const struct etrt_st_tensor *from = st ? etrt_st_find(st, name) : NULL;
     if (!from) return complain(m, "no file holds tensor '%s'", name);
-    bool is_int = !strcmp(from->dtype, "I32");
-    bool is_float =
-        !strcmp(from->dtype, "F32") || !strcmp(from->dtype, "BF16") || !strcmp(from->dtype, "F16");
     size_t item = etrt_st_dtype_bytes(from->dtype);
-    if (t->dtype == ET_I32 ? !is_int : !is_float)
+    et_dtype stored;
+    if (!et_dtype_parse_safetensors(from->dtype, &stored) ||
+        et_dtype_is_float(stored) != et_dtype_is_float(t->dtype))
         return complain(m, "'%s' is %s, the model wants %s", name, from->dtype,
                         et_dtype_name(t->shape->dtype));
     if (from->bytes != (size_t)n * item)
         return complain(m, "'%s' has %zu elements, the model wants %lld", name, from->bytes / item,
                         (long long)n);
-    for (int64_t i = 0; i < n; i++) {
-        const char *p = (const char *)from->data + (size_t)i * item;
-        if (is_int)
-            memcpy(t->bytes + (at + i) * 4, p, 4);
-        else
-            put(t, at + i, widen(from->dtype, p));
-    }
+    for (int64_t i = 0; i < n; i++)
+        etrt_element_set((int)t->dtype, t->bytes, at + i, etrt_element((int)stored, from->data, i));
     return true;
 }
 
@@ -240,8 +204,6 @@ bool load_tensors(struct model *m, const struct options *o) {
 }
 
 bool write_outputs(struct model *m, const char *path) {
-    static const char *const name[] = {
-        [ET_F32] = "F32", [ET_F16] = "F16", [ET_BF16] = "BF16", [ET_I32] = "I32"};
     char err[ETRT_ST_ERR];
     struct etrt_st_tensor *out = et_alloc(m->arena, (size_t)(m->ntensors + 1) * sizeof *out);
     size_t n = 0;
@@ -250,7 +212,7 @@ bool write_outputs(struct model *m, const char *path) {
         if (t->kind != ET_TENSOR_OUTPUT) continue;
         struct etrt_st_tensor *w = &out[n++];
         *w = (struct etrt_st_tensor){.name = t->name,
-                                     .dtype = name[t->dtype],
+                                     .dtype = et_dtype_safetensors(t->dtype),
                                      .rank = t->rank,
                                      .data = t->bytes,
                                      .bytes = tensor_bytes(t)};

@@ -51,15 +51,6 @@ void eti_shape(eti_parser *p, et_shape *out_shape) {
     if (ok && !p->broken) out_shape->rank = rank;
 }
 
-int64_t eti_shape_bytes(eti_parser *p, const et_shape *s) {
-    int64_t n = et_dtype_bytes(s->dtype), lo = 0, hi = 0;
-    for (int i = 0; i < s->rank; i++) {
-        et_bounds(p->x, s->dim[i], &lo, &hi);
-        n *= hi;
-    }
-    return n;
-}
-
 /* ---- data of constants ---- */
 
 static int64_t count_of(eti_parser *p, const et_shape *s, et_loc loc) {
@@ -234,7 +225,7 @@ void eti_tensor(eti_parser *p) {
         eti_poison(p, '%', name, loc);
         return;
     }
-    t.max_bytes = eti_shape_bytes(p, &t.shape);
+    t.max_bytes = et_shape_max_bytes(p->x, &t.shape);
     ET_GROW(p->arena, p->p->tensors, p->p->ntensors, p->p->ctensors);
     p->p->tensors[p->p->ntensors++] = t;
 }

@@ -7,6 +7,7 @@
 #define ET_EXPR_H
 
 #include "ir/base/arena.h"
+#include "ir/base/dtype.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,6 +23,10 @@ static inline bool et_expr_eq(et_expr a, et_expr b) {
 typedef struct et_exprs et_exprs; /* the pool of one compilation */
 
 typedef enum { ET_T_F32, ET_T_I32, ET_T_PRED } et_type; /* type of a scalar value */
+/* Of an element that was loaded. */
+static inline et_type et_dtype_type(et_dtype d) {
+    return et_dtype_is_float(d) ? ET_T_F32 : ET_T_I32;
+}
 
 typedef enum {
     ET_X_NONE,

@@ -1,6 +1,5 @@
 #include "ir/expr/scalar.h"
 #include "ir/base/diag.h"
-#include "ir/graph/op_util.h"
 #include <math.h>
 
 static int64_t wrap(int64_t v) {
@@ -92,9 +91,4 @@ float et_float_op(et_xop op, float a, float b) {
 
 bool et_compare_op(et_xop op, double a, double b) {
     return op == ET_X_LT ? a < b : op == ET_X_LE ? a <= b : op == ET_X_EQ ? a == b : a != b;
-}
-
-int32_t et_to_i32(double v) {
-    if (isnan(v)) return 0;
-    return v >= 2147483647.0 ? INT32_MAX : v <= -2147483648.0 ? INT32_MIN : (int32_t)v;
 }

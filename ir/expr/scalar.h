@@ -12,7 +12,5 @@ int64_t et_int_op(et_xop, int64_t a, int64_t b);
 float et_float_op(et_xop, float a, float b);
 /* Of two numbers of one type, doubles holding either exactly. */
 bool et_compare_op(et_xop, double a, double b);
-/* Truncates; saturates outside i32, NaN becomes 0. */
-int32_t et_to_i32(double);
 
 #endif

@@ -1,7 +1,6 @@
 #include "ir/expr/tape.h"
 #include "ir/base/diag.h"
 #include "ir/expr/scalar.h"
-#include "ir/graph/op_util.h"
 #include <stdlib.h>
 
 typedef struct {
@@ -117,7 +116,7 @@ static double run_step(const step *s, const double *v) {
         return s->type == ET_T_F32 ? (double)(float)v[s->src[a != 0 ? 1 : 2]]
                                    : v[s->src[a != 0 ? 1 : 2]];
     case ET_X_TO_I32:
-        return et_to_i32(a);
+        return etrt_to_i32(a);
     default:
         if (s->type == ET_T_I32) return (double)et_int_op(s->op, (int64_t)a, (int64_t)b);
         return (double)et_float_op(s->op, (float)a, (float)b);
@@ -146,13 +145,4 @@ double et_tape_run(et_tape *t, const double *args, const int64_t *syms, const in
         }
     }
     return t->value[t->n - 1];
-}
-
-double et_expr_interp(const et_exprs *p, et_expr e, const double *args, const int64_t *syms,
-                      const int64_t *vars) {
-    et_tape *t = et_tape_create(p, e);
-    if (!t) et_bug("out of memory");
-    double v = et_tape_run(t, args, syms, vars);
-    et_tape_destroy(t);
-    return v;
 }

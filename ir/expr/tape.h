@@ -8,7 +8,8 @@
 typedef struct et_tape et_tape;
 et_tape *et_tape_create(const et_exprs *, et_expr); /* NULL when there is no memory */
 void et_tape_destroy(et_tape *);
-/* As et_expr_interp. */
+/* The value of an expression without loads, in plain C: ARGS gives the values of ARG leaves (as
+ * double; i32 and predicates too), arithmetic is in f32. */
 double et_tape_run(et_tape *, const double *args, const int64_t *syms, const int64_t *vars);
 
 #endif

@@ -2,39 +2,6 @@
 #include "ir/graph/ops.h"
 #include <string.h>
 
-const char *et_dtype_name(et_dtype d) {
-    static const char *const name[] = {
-#define X(NAME, text, bytes, type) text,
-        ET_DTYPES(X)
-#undef X
-    };
-    et_check(d >= 0 && d < ET_DTYPE_COUNT);
-    return name[d];
-}
-
-int et_dtype_bytes(et_dtype d) {
-    static const int size[] = {
-#define X(NAME, text, bytes, type) bytes,
-        ET_DTYPES(X)
-#undef X
-    };
-    et_check(d >= 0 && d < ET_DTYPE_COUNT);
-    return size[d];
-}
-
-et_type et_dtype_type(et_dtype d) {
-    return d == ET_I32 ? ET_T_I32 : ET_T_F32;
-}
-
-bool et_dtype_parse(const char *text, et_dtype *out_dtype) {
-    for (int d = 0; d < ET_DTYPE_COUNT; d++)
-        if (strcmp(text, et_dtype_name((et_dtype)d)) == 0) {
-            *out_dtype = (et_dtype)d;
-            return true;
-        }
-    return false;
-}
-
 bool et_shape_eq(const et_shape *a, const et_shape *b) {
     if (a->dtype != b->dtype || a->rank != b->rank) return false;
     for (int i = 0; i < a->rank; i++)
@@ -53,6 +20,14 @@ char *et_dims_text(et_exprs *p, int rank, const et_expr *dim) {
 char *et_shape_text(et_exprs *p, const et_shape *s) {
     return et_printf(et_exprs_arena(p), "%s%s", et_dtype_name(s->dtype),
                      et_dims_text(p, s->rank, s->dim));
+}
+
+int64_t et_shape_max_bytes(const et_exprs *p, const et_shape *s) {
+    int64_t n = 1, low, high;
+    for (int i = 0; i < s->rank; i++)
+        if (!et_bounds(p, s->dim[i], &low, &high) || __builtin_mul_overflow(n, high, &n))
+            return INT64_MAX;
+    return n > INT64_MAX / et_dtype_bits(s->dtype) ? INT64_MAX : et_dtype_size(s->dtype, n);
 }
 
 et_graph *et_graph_create(et_arena *arena, et_diags *diags) {

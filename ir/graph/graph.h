@@ -7,29 +7,13 @@
 #define ET_GRAPH_H
 
 #include "ir/base/diag.h"
+#include "ir/base/dtype.h"
 #include "ir/expr/expr.h"
 
 typedef struct {
     uint32_t id; /* 0 = none */
 } et_value;
 #define ET_NO_VALUE ((et_value){0})
-
-/* Storage types: X(NAME, text, bytes, scalar type). */
-#define ET_DTYPES(X)                                                                               \
-    X(F32, "f32", 4, ET_T_F32)                                                                     \
-    X(F16, "f16", 2, ET_T_F32)                                                                     \
-    X(BF16, "bf16", 2, ET_T_F32)                                                                   \
-    X(I32, "i32", 4, ET_T_I32)
-typedef enum {
-#define X(NAME, text, bytes, type) ET_##NAME,
-    ET_DTYPES(X)
-#undef X
-        ET_DTYPE_COUNT
-} et_dtype;
-const char *et_dtype_name(et_dtype);
-int et_dtype_bytes(et_dtype);
-et_type et_dtype_type(et_dtype);
-bool et_dtype_parse(const char *text, et_dtype *out_dtype);
 
 typedef struct {
     et_dtype dtype;
@@ -39,6 +23,8 @@ typedef struct {
 bool et_shape_eq(const et_shape *, const et_shape *);         /* dtype, rank and every dimension */
 char *et_shape_text(et_exprs *, const et_shape *);            /* "f32[N, 256]" */
 char *et_dims_text(et_exprs *, int rank, const et_expr *dim); /* "[N, 256]" */
+/* Bytes of a tensor at the symbols' upper bounds; INT64_MAX when there is no bound. */
+int64_t et_shape_max_bytes(const et_exprs *, const et_shape *);
 
 typedef enum {
     ET_V_INPUT,

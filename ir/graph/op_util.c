@@ -1,6 +1,6 @@
 #include "ir/graph/op_util.h"
-#include <math.h>
-#include <string.h>
+#include <stdarg.h>
+#include <stdio.h>
 
 const et_shape *et_arg_shape(const et_graph *g, const et_node *n, int i) {
     et_check(i >= 0 && i < n->nargs);
@@ -132,34 +132,4 @@ void et_split_axis(const et_tensor_data *t, int axis, int64_t *out_outer, int64_
         *out_outer *= t->dim[i];
     for (int i = axis + 1; i < t->rank; i++)
         *out_inner *= t->dim[i];
-}
-
-static float round_bf16(float v) {
-    uint32_t u;
-    memcpy(&u, &v, sizeof u);
-    u += 0x7fff + ((u >> 16) & 1);
-    u &= 0xffff0000;
-    memcpy(&v, &u, sizeof v);
-    return v;
-}
-
-static float round_f16(float v) {
-    float m = fabsf(v);
-    if (m >= 65520.0f) /* halfway past the largest f16 */
-        return copysignf(INFINITY, v);
-    if (m < 0x1p-14f) { /* subnormal: a multiple of 2^-24; adding 0.75 leaves exactly those bits */
-        volatile float t = m + 0.75f;
-        return copysignf(t - 0.75f, v);
-    }
-    uint32_t u;
-    memcpy(&u, &v, sizeof u);
-    u += 0xfff + ((u >> 13) & 1);
-    u &= 0xffffe000;
-    memcpy(&v, &u, sizeof v);
-    return v;
-}
-
-float et_round_to(et_dtype d, float v) {
-    if (isnan(v) || (d != ET_BF16 && d != ET_F16)) return v;
-    return d == ET_BF16 ? round_bf16(v) : round_f16(v);
 }

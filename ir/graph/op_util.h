@@ -57,9 +57,6 @@ bool et_next_index(int rank, const int64_t *dim, int64_t *index);
 int64_t et_offset(int rank, const int64_t *stride, const int64_t *index);
 int64_t et_clamp(int64_t v, int64_t lo, int64_t hi);
 
-/* V as stored in a tensor of this type: rounded to nearest, ties to even. */
-float et_round_to(et_dtype, float v);
-
 /* Split a tensor at AXIS: outer * n * inner elements. */
 void et_split_axis(const et_tensor_data *, int axis, int64_t *out_outer, int64_t *out_n,
                    int64_t *out_inner);

@@ -68,11 +68,6 @@ struct et_op {
 #undef X
 const et_op *et_op_find(const char *name);
 
-/* Evaluate a scalar expression in plain C: ARGS gives the values of ARG leaves (as double; i32 and
- * predicates too), arithmetic in float32. */
-double et_expr_interp(const et_exprs *, et_expr, const double *args, const int64_t *syms,
-                      const int64_t *vars);
-
 /* Run the whole graph in plain C float32. TENSORS is indexed by value id: inputs, weights, states
  * filled by the caller (states are updated in place), outputs allocated by the caller. False with a
  * message when an index leaves its tensor. */

@@ -251,9 +251,10 @@ static bool measure_tensors(struct run *m) {
     et_program *p = m->p;
     for (int t = 0; t < p->ntensors; t++) {
         const et_tensor *x = &p->tensors[t];
-        int64_t bytes = et_dtype_bytes(x->shape.dtype);
+        int64_t elements = 1;
         for (int d = 0; d < x->shape.rank; d++)
-            bytes *= m->dim[t][d] = run_whole(m, x->shape.dim[d]);
+            elements *= m->dim[t][d] = run_whole(m, x->shape.dim[d]);
+        int64_t bytes = et_dtype_size(x->shape.dtype, elements);
         if (x->kind == ET_TENSOR_TEMP &&
             (x->offset < 0 || bytes > p->workspace_bytes - x->offset)) {
             run_fail(m, "tensor %s leaves the workspace", x->name);

@@ -1,5 +1,4 @@
 /* The steps of a device function. */
-#include "ir/graph/op_util.h"
 #include "ir/interp/run.h"
 #include <math.h>
 #include <stdlib.h>

@@ -1,44 +1,7 @@
 /* Scalar values: expressions, elements of tensors and local buffers. */
 #include "ir/expr/scalar.h"
-#include "ir/graph/op_util.h"
 #include "ir/interp/run.h"
 #include <string.h>
-
-static float load_float(et_dtype t, const char *at) {
-    uint16_t h;
-    uint32_t w;
-    float f;
-    switch (t) {
-    case ET_BF16:
-        memcpy(&h, at, 2);
-        w = (uint32_t)h << 16;
-        memcpy(&f, &w, 4);
-        return f;
-    case ET_F16: {
-        _Float16 x;
-        memcpy(&x, at, 2);
-        return (float)x;
-    }
-    default:
-        memcpy(&f, at, 4);
-        return f;
-    }
-}
-
-static void store_float(et_dtype t, char *at, float v) {
-    uint32_t w;
-    if (t == ET_F16) {
-        _Float16 x = (_Float16)v;
-        memcpy(at, &x, 2);
-        return;
-    }
-    v = et_round_to(t, v);
-    memcpy(&w, &v, 4);
-    if (t == ET_BF16)
-        memcpy(at, &(uint16_t){(uint16_t)(w >> 16)}, 2);
-    else
-        memcpy(at, &w, 4);
-}
 
 static char *element(struct run *m, int tensor, const et_expr *index, bool is_store) {
     const et_tensor *t = &m->p->tensors[tensor];
@@ -125,7 +88,7 @@ int64_t run_eval_i(struct run *m, et_expr e) {
     case ET_X_NE:
         return compare(m, n);
     case ET_X_TO_I32:
-        return et_to_i32((double)run_eval_f(m, n->ops[0]));
+        return etrt_to_i32((double)run_eval_f(m, n->ops[0]));
     default:
         return et_int_op(n->op, run_eval_i(m, n->ops[0]),
                          n->nops > 1 ? run_eval_i(m, n->ops[1]) : 0);
@@ -141,7 +104,7 @@ float run_eval_f(struct run *m, et_expr e) {
             return l ? *l : 0;
         }
         const char *at = element(m, n->i, n->ops, false);
-        return at ? load_float(m->p->tensors[n->i].shape.dtype, at) : 0;
+        return at ? (float)etrt_element((int)m->p->tensors[n->i].shape.dtype, at, 0) : 0;
     }
     if (n->op == ET_X_SELECT)
         return run_eval_f(m, run_eval_i(m, n->ops[0]) ? n->ops[1] : n->ops[2]);
@@ -161,9 +124,5 @@ void run_store(struct run *m, const et_place *to, bool is_int, int64_t i, float 
     }
     et_dtype t = m->p->tensors[to->id].shape.dtype;
     char *at = element(m, to->id, to->index, true);
-    int32_t w = is_int ? (int32_t)i : et_to_i32((double)f);
-    if (at && t == ET_I32)
-        memcpy(at, &w, 4);
-    else if (at)
-        store_float(t, at, is_int ? (float)i : f);
+    if (at) etrt_element_set((int)t, at, 0, is_int ? (double)i : (double)f);
 }

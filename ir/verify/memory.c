@@ -36,12 +36,8 @@ static bool check_event(struct verify *v, int e) {
 
 static bool check_temp(struct verify *v, int t) {
     const et_tensor *x = &v->p->tensors[t];
-    int64_t bytes = et_dtype_bytes(x->shape.dtype), lo, hi;
+    int64_t bytes = et_shape_max_bytes(v->x, &x->shape);
     if (x->kind != ET_TENSOR_TEMP) return true;
-    for (int d = 0; d < x->shape.rank; d++)
-        if (!et_bounds(v->x, x->shape.dim[d], &lo, &hi) ||
-            __builtin_mul_overflow(bytes, hi, &bytes))
-            bytes = INT64_MAX;
     if (bytes <= x->max_bytes && x->offset >= 0 && x->offset % 16 == 0 &&
         bytes <= v->p->workspace_bytes - x->offset)
         return true;

@@ -33,14 +33,6 @@ static et_expr value_at(et_lower *l, et_value v, const et_expr *index) {
 
 /* ---- tensors ---- */
 
-static int64_t max_bytes(et_lowering *lo, const et_shape *s) {
-    int64_t n = et_dtype_bytes(s->dtype), low, high;
-    for (int i = 0; i < s->rank; i++)
-        if (!et_bounds(lo->g->exprs, s->dim[i], &low, &high) || __builtin_mul_overflow(n, high, &n))
-            return INT64_MAX;
-    return n;
-}
-
 static int add_tensor(et_lowering *lo, et_tensor_kind kind, const char *name, et_value v,
                       const et_shape *shape) {
     et_program *p = lo->p;
@@ -50,7 +42,7 @@ static int add_tensor(et_lowering *lo, et_tensor_kind kind, const char *name, et
                      .name = et_names_take(lo->tensor_names, name, '_'),
                      .shape = *shape,
                      .value = v,
-                     .max_bytes = max_bytes(lo, shape)};
+                     .max_bytes = et_shape_max_bytes(lo->g->exprs, shape)};
     return p->ntensors++;
 }
 

@@ -4,6 +4,7 @@
 #include "runtime/etrt/error.h"
 #include "runtime/etrt/file.h"
 #include "runtime/etrt/manifest/json.h"
+#include "runtime/etrt_dtype.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -57,10 +58,9 @@ static etrt_status read_image(const char *dir, const struct etrt_json_at *at, js
 
 static void read_dtype(json_t *object, struct launch_region *r) {
     const char *s = json_string_value(json_object_get(object, "dtype"));
-    static const enum etrt_dtype all[] = {ETRT_F32, ETRT_F16, ETRT_BF16, ETRT_I32};
-    for (size_t i = 0; s && i < sizeof all / sizeof *all; i++)
-        if (strcmp(etrt_dtype_name(all[i]), s) == 0) {
-            r->dtype = all[i];
+    for (int i = 0; s && i < ETRT_ROWS; i++)
+        if (strcmp(etrt_dtype_name((enum etrt_dtype)i), s) == 0) {
+            r->dtype = (enum etrt_dtype)i;
             r->has_dtype = true;
         }
 }

@@ -1,8 +1,8 @@
 /* What etrun prints about devices and values. */
+#include "runtime/etrt_dtype.h"
 #include "runtime/etrun/etrun.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 void print_device(const etrt_device *dev) {
     printf("device: %s\n", etrt_device_name(dev));
@@ -33,39 +33,7 @@ void print_stats(const etrt_device *dev, double seconds) {
                seconds > 0 ? (double)s.instructions / seconds * 1e-6 : 0);
 }
 
-static float half_to_float(uint16_t h) {
-    int exponent = h >> 10 & 31;
-    float fraction = (float)(h & 1023) / 1024, value;
-    if (exponent == 31)
-        value = h & 1023 ? __builtin_nanf("") : __builtin_inff();
-    else
-        value = exponent ? (1 + fraction) : fraction;
-    for (int e = exponent ? exponent - 15 : -14; exponent != 31 && e != 0; e += e > 0 ? -1 : 1)
-        value = e > 0 ? value * 2 : value / 2;
-    return h >> 15 ? -value : value;
-}
-
-static double element(enum etrt_dtype dtype, const void *data, int64_t index) {
-    uint32_t bits = 0;
-    float f;
-    memcpy(&bits, (const char *)data + index * (int64_t)etrt_dtype_bytes(dtype),
-           etrt_dtype_bytes(dtype));
-    switch (dtype) {
-    case ETRT_I32:
-        return (double)(int32_t)bits;
-    case ETRT_F16:
-        return half_to_float((uint16_t)bits);
-    case ETRT_BF16:
-        bits <<= 16;
-        break;
-    case ETRT_F32:
-        break;
-    }
-    memcpy(&f, &bits, sizeof f);
-    return f;
-}
-
 void print_values(FILE *to, enum etrt_dtype dtype, const void *data, int64_t count) {
     for (int64_t i = 0; i < count; i++)
-        fprintf(to, " %.9g", element(dtype, data, i));
+        fprintf(to, " %.9g", etrt_element((int)dtype, data, i));
 }

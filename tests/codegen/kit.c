@@ -206,44 +206,11 @@ static uint32_t draw(uint64_t *s) {
     return (uint32_t)(*s >> 33);
 }
 
-static uint16_t half_of(float v, bool brain) {
-    uint32_t u;
-    memcpy(&u, &v, 4);
-    if (brain) return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
-    int e = (int)(u >> 23 & 255) - 127 + 15; /* only values that are normal in f16 */
-    return (uint16_t)(u >> 16 & 0x8000) | (uint16_t)(e <= 0 ? 0 : e << 10 | (u >> 13 & 1023));
-}
-
-static double value_at(et_dtype t, const void *data, size_t i) {
-    uint32_t u;
-    float f;
-    switch (t) {
-    case ET_F32:
-        return (double)((const float *)data)[i];
-    case ET_I32:
-        return ((const int32_t *)data)[i];
-    case ET_BF16:
-        u = (uint32_t)((const uint16_t *)data)[i] << 16;
-        memcpy(&f, &u, 4);
-        return (double)f;
-    default: {
-        uint16_t h = ((const uint16_t *)data)[i];
-        int e = h >> 10 & 31, m = h & 1023;
-        double v = e == 31 ? (m ? NAN : INFINITY) : e ? ldexp(1024 + m, e - 25) : ldexp(m, -24);
-        return h >> 15 ? -v : v;
-    }
-    }
-}
-
 static void fill(et_dtype t, void *data, size_t n, uint64_t seed) {
     for (size_t i = 0; i < n; i++) {
         float v = (float)((int)(draw(&seed) % 2001) - 1000) / 1000.0f;
-        if (t == ET_F32)
-            ((float *)data)[i] = v;
-        else if (t == ET_I32)
-            ((int32_t *)data)[i] = (int32_t)(draw(&seed) % 8);
-        else
-            ((uint16_t *)data)[i] = half_of(v, t == ET_BF16);
+        etrt_element_set((int)t, data, (int64_t)i,
+                         t == ET_I32 ? (double)(draw(&seed) % 8) : (double)v);
     }
 }
 
@@ -263,10 +230,11 @@ static size_t elements(kit *k, const et_tensor *t, const int64_t *syms) {
 static void compare(kit *k, const et_tensor *t, const void *want, const void *got, size_t n) {
     double most = 0;
     for (size_t i = 0; i < n; i++)
-        if (isfinite(value_at(t->shape.dtype, want, i)))
-            most = fmax(most, fabs(value_at(t->shape.dtype, want, i)));
+        if (isfinite(etrt_element((int)t->shape.dtype, want, i)))
+            most = fmax(most, fabs(etrt_element((int)t->shape.dtype, want, i)));
     for (size_t i = 0; i < n; i++) {
-        double a = value_at(t->shape.dtype, want, i), b = value_at(t->shape.dtype, got, i);
+        double a = etrt_element((int)t->shape.dtype, want, i),
+               b = etrt_element((int)t->shape.dtype, got, i);
         if (a == b || (isnan(a) && isnan(b))) continue;
         if (!(fabs(a - b) <= k->tolerance * most))
             ck_abort_msg("%s: %s[%zu] is %g, not %g (largest %g)", k->g->name, t->name, i, b, a,

@@ -1,4 +1,5 @@
 #include "tests/ir/checkpoint.h"
+#include "runtime/etrt_dtype.h"
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,8 +73,7 @@ bool checkpoint_read(const checkpoint *c, const char *name, int64_t count, void 
     for (int64_t i = 0; size == 2 && i < count; i++) {
         uint16_t half;
         memcpy(&half, from + 2 * i, 2);
-        uint32_t whole = (uint32_t)half << 16;
-        memcpy((char *)out + 4 * i, &whole, 4);
+        ((float *)out)[i] = etrt_bf16_to_f32(half);
     }
     return true;
 }

@@ -10,6 +10,7 @@
 #include "bench/timeline/link.h"
 #include "frontend/etcc/driver.h"
 #include "runtime/etrt.h"
+#include "runtime/etrt_dtype.h"
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,12 +80,9 @@ static void *random_tensor(const struct trace_check *c, const etrt_tensor_info *
     char *data = malloc(n + 1);
     for (size_t i = 0; i < n / wide; i++) {
         float f = (float)((int)(draw(&seed) % 2001) - 1000) / 4000.0f;
-        uint32_t bits;
-        memcpy(&bits, &f, 4);
-        if (t->dtype == ETRT_I32) bits = (uint32_t)integer(c, t->name, (int64_t)i);
-        if (t->dtype == ETRT_BF16) bits >>= 16;
-        if (t->dtype == ETRT_F16) bits = 0x2000 | (draw(&seed) & 0x8fff);
-        memcpy(data + i * wide, &bits, wide);
+        etrt_element_set((int)t->dtype, data, (int64_t)i,
+                         t->dtype == ETRT_I32 ? (double)integer(c, t->name, (int64_t)i)
+                                              : (double)f);
     }
     return data;
 }

@@ -43,51 +43,23 @@ void tm_fill(et_tensor_data *t) {
             t->f[i] = et_round_to(t->dtype, (float)(uniform() * 2 - 1));
 }
 
-void *tm_bytes(et_arena *a, const et_tensor_data *t) {
-    int64_t n = et_tensor_count(t);
-    char *out = et_alloc(a, (size_t)n * 4);
-    for (int64_t i = 0; i < n; i++) {
-        if (t->dtype == ET_F32 || t->dtype == ET_I32) {
-            memcpy(out + 4 * i, &t->i[i], 4);
-        } else if (t->dtype == ET_F16) {
-            _Float16 h = (_Float16)t->f[i];
-            memcpy(out + 2 * i, &h, 2);
-        } else {
-            uint32_t w;
-            memcpy(&w, &t->f[i], 4);
-            memcpy(out + 2 * i, &(uint16_t){(uint16_t)(w >> 16)}, 2);
-        }
-    }
-    return out;
+static double value(const et_tensor_data *t, int64_t i) {
+    return t->dtype == ET_I32 ? t->i[i] : (double)t->f[i];
 }
 
-static double at(const et_tensor_data *t, const char *bytes, int64_t i) {
-    uint32_t w = 0;
-    float f;
-    int32_t n;
-    _Float16 h;
-    switch (t->dtype) {
-    case ET_I32:
-        memcpy(&n, bytes + 4 * i, 4);
-        return n;
-    case ET_F32:
-        memcpy(&f, bytes + 4 * i, 4);
-        return (double)f;
-    case ET_F16:
-        memcpy(&h, bytes + 2 * i, 2);
-        return (double)h;
-    default:
-        memcpy((char *)&w + 2, bytes + 2 * i, 2);
-        memcpy(&f, &w, 4);
-        return (double)f;
-    }
+void *tm_bytes(et_arena *a, const et_tensor_data *t) {
+    int64_t n = et_tensor_count(t);
+    char *out = et_alloc(a, (size_t)et_dtype_size(t->dtype, n));
+    for (int64_t i = 0; i < n; i++)
+        etrt_element_set((int)t->dtype, out, i, value(t, i));
+    return out;
 }
 
 /* ||got - want|| / ||want|| */
 double tm_relative_error(const et_tensor_data *want, const void *got) {
     double num = 0, den = 0;
     for (int64_t i = 0; i < et_tensor_count(want); i++) {
-        double w = want->dtype == ET_I32 ? want->i[i] : (double)want->f[i], g = at(want, got, i);
+        double w = value(want, i), g = etrt_element((int)want->dtype, got, i);
         if (isnan(w) != isnan(g)) return INFINITY;
         if (isnan(w)) continue;
         num += (g - w) * (g - w);

@@ -4,6 +4,7 @@
 #include "runtime/etrt/manifest/elf_file.h"
 #include "runtime/etrt/manifest/json.h"
 #include "runtime/etrt_abi.h"
+#include "runtime/etrt_dtype.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,14 +29,19 @@ static const struct {
 } kinds[] = {
     {"input", ETRT_INPUT}, {"output", ETRT_OUTPUT}, {"weight", ETRT_WEIGHT}, {"state", ETRT_STATE}};
 
+/* By enum etrt_dtype, whose members stand in the order of the rows. */
 static const struct {
     const char *text, *safetensors;
-    enum etrt_dtype dtype;
-    size_t bytes;
-} dtypes[] = {{"f32", "F32", ETRT_F32, 4},
-              {"f16", "F16", ETRT_F16, 2},
-              {"bf16", "BF16", ETRT_BF16, 2},
-              {"i32", "I32", ETRT_I32, 4}};
+    size_t bits;
+} dtypes[] = {
+#define X(NAME, name, safetensors, bits, is_float) [ETRT_##NAME] = {#name, safetensors, bits},
+    ETRT_DTYPES(X)
+#undef X
+};
+#define X(NAME, name, safetensors, bits, is_float)                                                 \
+    _Static_assert((int)ETRT_##NAME == (int)ETRT_ROW_##NAME, "etrt.h: " #NAME);
+ETRT_DTYPES(X)
+#undef X
 
 const char *etrt_kind_name(enum etrt_kind kind) {
     return kinds[kind].text;
@@ -47,7 +53,7 @@ const char *etrt_dtype_safetensors(enum etrt_dtype d) {
     return dtypes[d].safetensors;
 }
 size_t etrt_dtype_bytes(enum etrt_dtype d) {
-    return dtypes[d].bytes;
+    return dtypes[d].bits / 8;
 }
 
 /* ---- shapes --------------------------------------------------------------------------------- */
@@ -239,7 +245,7 @@ static etrt_status parse_tensor(struct parser *p, const struct etrt_json_at *at,
     if (st == ETRT_OK) st = parse_shape(p, at, object, t->shape, &t->rank);
     if (st != ETRT_OK) return st;
     t->kind = kinds[kind].kind;
-    t->dtype = dtypes[dtype].dtype;
+    t->dtype = (enum etrt_dtype)dtype;
     if (t->kind == ETRT_WEIGHT) st = parse_weight(at, object, t);
     if (st != ETRT_OK) return st;
     st = etrt_tensor_shape(t, p->upper, shape, &t->max_bytes);

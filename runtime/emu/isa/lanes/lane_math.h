@@ -3,6 +3,8 @@
 #ifndef ISA_LANE_MATH_H
 #define ISA_LANE_MATH_H
 
+#include "runtime/etrt_dtype.h"
+
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,22 +41,17 @@ L uint64_t fix_nan64(uint64_t u) {
     return u == 0xfff8000000000000u ? 0x7ff8000000000000u : u;
 }
 
+L uint32_t f32_to_bf16(float f) {
+    return etrt_f32_to_bf16(asf(fix_nan32(asu(f))));
+}
+
 /* ---- f16 ---------------------------------------------------------------------------------- */
 
 L float h2f(uint32_t h) {
-    uint32_t x = (h & 0x7fff) << 13, s = (h & 0x8000) << 16;
-    uint32_t r = asu(asf(x) * 0x1p112f);
-    r = x >= 0x0f800000 ? x | 0x7f800000 : r;
-    return asf(r | s);
+    return etrt_f16_to_f32(h);
 }
 L uint32_t f2h(float f) {
-    uint32_t x = fix_nan32(asu(f)), s = (x >> 16) & 0x8000, m = x & 0x7fffffff;
-    uint32_t normal = (m + 0xfff + ((m >> 13) & 1) - 0x38000000) >> 13;
-    uint32_t denormal = asu(asf(m) + 0.5f) - 0x3f000000;
-    uint32_t r = m < 0x38800000 ? denormal : normal;
-    r = m >= 0x47800000 ? 0x7c00 : r;
-    r = m > 0x7f800000 ? 0x7e00 | ((m >> 13) & 0x3ff) : r;
-    return r | s;
+    return etrt_f32_to_f16(asf(fix_nan32(asu(f))));
 }
 L uint32_t f2h_rtz(float f) {
     uint32_t x = asu(f), s = (x >> 16) & 0x8000, m = x & 0x7fffffff;

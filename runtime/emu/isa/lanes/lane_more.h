@@ -22,10 +22,6 @@ L double maximum64(double x, double y) {
     return x != x || y != y ? asd(0x7ff8000000000000) : r;
 }
 
-L uint32_t f32_to_bf16(float f) {
-    uint32_t u = fix_nan32(asu(f));
-    return f != f ? u >> 16 | 0x40 : (u + 0x7fff + (u >> 16 & 1)) >> 16;
-}
 L float bf16_lo(uint32_t x) {
     return asf(x << 16);
 }

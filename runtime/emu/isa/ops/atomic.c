@@ -55,13 +55,9 @@ BOTH(64, uint64_t, int64_t)
 static uint32_t pk_add_f16(uint32_t a, uint32_t b) {
     return f2h(h2f(a & 0xffff) + h2f(b & 0xffff)) | f2h(h2f(a >> 16) + h2f(b >> 16)) << 16;
 }
-static uint32_t round_bf16(float f) {
-    uint32_t u = fix_nan32(asu(f));
-    return f != f ? u >> 16 | 0x40 : (u + 0x7fff + (u >> 16 & 1)) >> 16;
-}
 static uint32_t pk_add_bf16(uint32_t a, uint32_t b) {
-    return round_bf16(asf(a << 16) + asf(b << 16)) |
-           round_bf16(asf(a & 0xffff0000) + asf(b & 0xffff0000)) << 16;
+    return f32_to_bf16(asf(a << 16) + asf(b << 16)) |
+           f32_to_bf16(asf(a & 0xffff0000) + asf(b & 0xffff0000)) << 16;
 }
 
 LOOP(fadd_32, uint32_t, fix_nan32(asu(asf(old) + asf(b))))

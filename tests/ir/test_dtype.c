@@ -1,0 +1,140 @@
+/* The table of dtypes: every f16 and bf16 there is, and many f32, against the C compiler's own
+ * types and against what "nearest, ties to even" means. */
+#include "ir/base/dtype.h"
+#include "tests/ir/main.h"
+#include <math.h>
+
+static uint32_t random_word(uint64_t *s) {
+    *s = *s * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(*s >> 32);
+}
+
+/* Any f32, ties of f16 and bf16 and their neighbours more often than chance has it. */
+static float random_float(uint64_t *s, int i) {
+    uint32_t u = random_word(s), near = random_word(s) % 3 - 1;
+    if (i % 4 == 1) u = (u & ~0x1fffu) + 0x1000 + near;
+    if (i % 4 == 2) u = (u & ~0xffffu) + 0x8000 + near;
+    if (i % 8 > 3) u = (u & 0x8fffffff) | 0x30000000; /* in or near the range of f16 */
+    return etrt_f32_of_word(u);
+}
+
+START_TEST(names) {
+    for (int i = 0; i < ET_DTYPE_COUNT; i++) {
+        et_dtype d = (et_dtype)i, other = ET_DTYPE_COUNT;
+        ck_assert(et_dtype_parse(et_dtype_name(d), &other) && other == d);
+        ck_assert(et_dtype_parse_safetensors(et_dtype_safetensors(d), &other) && other == d);
+        ck_assert_int_eq(et_dtype_size(d, 24), 3 * et_dtype_bits(d));
+        ck_assert(!et_dtype_parse(et_dtype_safetensors(d), &other));
+    }
+    ck_assert_int_eq(et_dtype_bytes(ET_BF16), 2);
+    ck_assert(et_dtype_is_float(ET_F16) && !et_dtype_is_float(ET_I32));
+}
+END_TEST
+
+START_TEST(every_half) {
+    for (uint32_t u = 0; u < 65536; u++) {
+        uint16_t bits = (uint16_t)u;
+        _Float16 h;
+        memcpy(&h, &bits, sizeof h);
+        float f = etrt_f16_to_f32(u), brain = etrt_bf16_to_f32(u);
+        if (isnan((float)h)) {
+            ck_assert(isnan(f) && isnan(etrt_f16_to_f32(etrt_f32_to_f16(f))));
+        } else {
+            ck_assert_uint_eq(etrt_word_of_f32(f), etrt_word_of_f32((float)h));
+            ck_assert_uint_eq(etrt_f32_to_f16(f), u);
+        }
+        ck_assert_uint_eq(etrt_word_of_f32(brain), u << 16);
+        if (isnan(brain))
+            ck_assert(isnan(etrt_bf16_to_f32(etrt_f32_to_bf16(brain))));
+        else
+            ck_assert_uint_eq(etrt_f32_to_bf16(brain), u);
+    }
+}
+END_TEST
+
+/* The distance of V to its rounding is none smaller to the numbers beside it, and where it is equal
+ * the rounding is even. Infinity stands for the power of two above the largest number. */
+static void check_nearest(float v, uint32_t bits, float (*value)(uint32_t), double beyond) {
+    double x = fabs((double)v), mine = fabs((double)value(bits));
+    uint32_t magnitude = bits & 0x7fff;
+    if (isinf(v)) ck_assert(isinf(mine));
+    if (isinf(v)) return;
+    if (isinf(mine)) mine = beyond;
+    for (int step = -1; step <= 1; step += 2) {
+        if (magnitude == 0 && step < 0) continue;
+        double other = (double)value(magnitude + (uint32_t)step);
+        if (isnan(other)) continue; /* beyond infinity */
+        if (isinf(other)) other = beyond;
+        ck_assert_msg(fabs(mine - x) < fabs(other - x) ||
+                          (fabs(mine - x) == fabs(other - x) && magnitude % 2 == 0),
+                      "%a became %a, %a is as near", (double)v, mine, other);
+    }
+    ck_assert_int_eq(bits >> 15, signbit(v) != 0);
+}
+
+static float f16(uint32_t bits) {
+    return etrt_f16_to_f32(bits);
+}
+static float bf16(uint32_t bits) {
+    return etrt_bf16_to_f32(bits);
+}
+
+START_TEST(nearest) {
+    uint64_t s = 5;
+    for (int i = 0; i < 2000000; i++) {
+        float v = random_float(&s, i);
+        if (isnan(v)) {
+            ck_assert(isnan(et_round_to(ET_F16, v)) && isnan(et_round_to(ET_BF16, v)));
+            continue;
+        }
+        check_nearest(v, etrt_f32_to_f16(v), f16, 65536);
+        check_nearest(v, etrt_f32_to_bf16(v), bf16, 0x1p128);
+        uint16_t bits;
+        _Float16 h = (_Float16)v;
+        memcpy(&bits, &h, sizeof bits);
+        ck_assert_uint_eq(etrt_f32_to_f16(v), bits);
+        ck_assert_uint_eq(etrt_word_of_f32(et_round_to(ET_F16, v)), etrt_word_of_f32((float)h));
+        ck_assert_uint_eq(etrt_word_of_f32(et_round_to(ET_F32, v)), etrt_word_of_f32(v));
+    }
+    ck_assert_float_eq(et_round_to(ET_BF16, 1 + 0x1p-8f), 1);
+    ck_assert_float_eq(et_round_to(ET_BF16, 1 + 3 * 0x1p-8f), 1 + 0x1p-6f);
+    ck_assert_float_eq(et_round_to(ET_BF16, 3.4e38f), INFINITY);
+    ck_assert_float_eq(et_round_to(ET_F16, 65519), 65504);
+    ck_assert_float_eq(et_round_to(ET_F16, 65520), INFINITY);
+}
+END_TEST
+
+/* Every NaN stays one, those whose fraction is in the low bits alone too. */
+START_TEST(nans) {
+    static const uint32_t nan[] = {0x7f800001, 0x7fffffff, 0xff800001, 0xffffffff, 0x7fc00000};
+    for (size_t i = 0; i < sizeof nan / sizeof *nan; i++) {
+        float v = etrt_f32_of_word(nan[i]);
+        ck_assert(isnan(etrt_f16_to_f32(etrt_f32_to_f16(v))));
+        ck_assert(isnan(etrt_bf16_to_f32(etrt_f32_to_bf16(v))));
+        ck_assert_int_eq(etrt_to_i32((double)v), 0);
+    }
+}
+END_TEST
+
+START_TEST(elements) {
+    char data[64];
+    for (int d = 0; d < ET_DTYPE_COUNT; d++) {
+        memset(data, 0x55, sizeof data);
+        for (int i = 0; i < 5; i++)
+            etrt_element_set(d, data, i, i * 3 - 7);
+        for (int i = 0; i < 5; i++)
+            ck_assert_double_eq(etrt_element(d, data, i), i * 3 - 7);
+        ck_assert_int_eq(data[et_dtype_size((et_dtype)d, 5)], 0x55);
+    }
+    etrt_element_set(ET_I32, data, 0, 16777217); /* no f32 */
+    ck_assert_double_eq(etrt_element(ET_I32, data, 0), 16777217);
+    etrt_element_set(ET_I32, data, 0, 1e300);
+    ck_assert_double_eq(etrt_element(ET_I32, data, 0), INT32_MAX);
+    etrt_element_set(ET_I32, data, 0, -1e300);
+    ck_assert_double_eq(etrt_element(ET_I32, data, 0), INT32_MIN);
+    etrt_element_set(ET_I32, data, 0, -2.9);
+    ck_assert_double_eq(etrt_element(ET_I32, data, 0), -2);
+}
+END_TEST
+
+TEST_MAIN("dtype", names, every_half, nearest, nans, elements)
