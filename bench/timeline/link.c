@@ -2,6 +2,7 @@
 #include "bench/timeline/link.h"
 
 #include "bench/timeline/int.h"
+#include "ir/expr/int_ops.h"
 #include "ir/expr/scalar.h"
 
 #include <stdlib.h>
@@ -39,21 +40,7 @@ static int64_t load(struct link *l, const et_node_x *n) {
 
 static int64_t operation(struct link *l, const et_node_x *n) {
     int64_t a = value(l, n->ops[0]), b = n->nops > 1 ? value(l, n->ops[1]) : 0;
-    switch (n->op) {
-    case ET_X_LT:
-    case ET_X_LE:
-    case ET_X_EQ:
-    case ET_X_NE:
-        return et_compare_op(n->op, (double)a, (double)b);
-    case ET_X_AND:
-        return a && b;
-    case ET_X_OR:
-        return a || b;
-    case ET_X_NOT:
-        return !a;
-    default:
-        return et_int_op(n->op, a, b);
-    }
+    return n->type == ET_T_PRED ? et_int_value(n->op, a, b) : et_int_op(n->op, a, b);
 }
 
 static int64_t value(struct link *l, et_expr e) {

@@ -115,7 +115,9 @@ bool et_is_int(const et_exprs *, et_expr, int64_t *out_value);
  * float makes it unknown. */
 bool et_bounds(const et_exprs *, et_expr, int64_t *out_lo, int64_t *out_hi);
 
-/* Value of an integer expression at given symbols and variables (NULL when it has none). */
+/* Value of an integer expression at given symbols and variables (NULL when it has none); ET_UNKNOWN
+ * where it has no value, see int_ops.h: no integer of an expression is this one. */
+#define ET_UNKNOWN INT64_MIN
 int64_t et_eval(const et_exprs *, et_expr, const int64_t *syms, const int64_t *vars);
 
 /* Replace leaves: SUB returns the replacement of a leaf (SYM, VAR, ARG, LOAD, CONTRACT after its

@@ -1,7 +1,7 @@
 /* Integer simplification. A sum is kept as a linear combination of terms (products of atoms, sorted
  * by id) plus a constant; floor division and modulo split off what divides exactly. */
 #include "ir/base/diag.h"
-#include "ir/expr/expr.h"
+#include "ir/expr/int_ops.h"
 #include "ir/expr/pool.h"
 
 enum { MAX_TERMS = 24 };
@@ -14,15 +14,8 @@ struct linear {
     bool overflow; /* more terms than fit, or a coefficient beyond int64: leave the node as it is */
 };
 
-int64_t et_floor_div(int64_t a, int64_t b) {
-    if (b == -1) return (int64_t)(0 - (uint64_t)a);
-    int64_t q = a / b;
-    return q - (a % b != 0 && ((a < 0) != (b < 0)));
-}
-
-int64_t et_floor_mod(int64_t a, int64_t b) {
-    int64_t r = b == -1 ? 0 : a % b;
-    return r && (r < 0) != (b < 0) ? r + b : r;
+static int64_t quotient(int64_t a, int64_t b) {
+    return et_int_value(ET_X_IDIV, a, b);
 }
 
 static et_expr raw(et_exprs *p, et_xop op, et_expr a, et_expr b) {
@@ -35,7 +28,7 @@ static void add_term(et_exprs *p, struct linear *l, et_expr t, int64_t c) {
     while (at < l->n && et_expr_order(p, l->term[at], t) < 0)
         at++;
     if (at < l->n && l->term[at].id == t.id) {
-        if (__builtin_add_overflow(l->coef[at], c, &l->coef[at])) l->overflow = true;
+        if (!etrt_int_add(l->coef[at], c, &l->coef[at])) l->overflow = true;
         if (l->coef[at]) return;
         for (l->n--; at < l->n; at++) {
             l->term[at] = l->term[at + 1];
@@ -62,14 +55,13 @@ static void collect(et_exprs *p, struct linear *l, et_expr e, int64_t c) {
     const et_node_x *x = et_x(p, e);
     int64_t v;
     if (x->op == ET_X_INT) {
-        if (__builtin_mul_overflow(x->n, c, &v) || __builtin_add_overflow(l->k, v, &l->k))
-            l->overflow = true;
+        if (!etrt_int_mul(x->n, c, &v) || !etrt_int_add(l->k, v, &l->k)) l->overflow = true;
     } else if (x->op == ET_X_ADD) {
         et_expr a = x->ops[0], b = x->ops[1];
         collect(p, l, a, c);
         collect(p, l, b, c);
     } else if (x->op == ET_X_MUL && et_is_int(p, x->ops[1], &v)) {
-        if (__builtin_mul_overflow(v, c, &v))
+        if (!etrt_int_mul(v, c, &v))
             l->overflow = true;
         else
             collect(p, l, x->ops[0], v);
@@ -135,7 +127,7 @@ static et_expr mul(et_exprs *p, et_expr a, et_expr b) {
     for (int i = 0; i <= x.n; i++)
         for (int j = 0; j <= y.n; j++) {
             int64_t c;
-            if (__builtin_mul_overflow(i < x.n ? x.coef[i] : x.k, j < y.n ? y.coef[j] : y.k, &c))
+            if (!etrt_int_mul(i < x.n ? x.coef[i] : x.k, j < y.n ? y.coef[j] : y.k, &c))
                 return raw(p, ET_X_MUL, a, b);
             if (i < x.n && j < y.n)
                 add_term(p, &z, mul_terms(p, x.term[i], y.term[j]), c);
@@ -143,7 +135,7 @@ static et_expr mul(et_exprs *p, et_expr a, et_expr b) {
                 add_term(p, &z, x.term[i], c);
             else if (j < y.n)
                 add_term(p, &z, y.term[j], c);
-            else if (__builtin_add_overflow(z.k, c, &z.k))
+            else if (!etrt_int_add(z.k, c, &z.k))
                 z.overflow = true;
         }
     return z.overflow ? raw(p, ET_X_MUL, a, b) : build(p, &z);
@@ -175,8 +167,7 @@ static bool prove_quotients(et_exprs *p, const struct linear *d) {
     u = other / gcd(c, other);
     v = c / gcd(c, other);
     struct linear l = {0};
-    if (__builtin_mul_overflow(u, c, &k) || __builtin_mul_overflow(d->k, k, &k) ||
-        __builtin_add_overflow(k, u - 1, &l.k))
+    if (!etrt_int_mul(u, c, &k) || !etrt_int_mul(d->k, k, &k) || !etrt_int_add(k, u - 1, &l.k))
         return false;
     collect(p, &l, x->ops[0], u);
     collect(p, &l, y->ops[0], -v);
@@ -194,8 +185,7 @@ static bool prove_without_quotient(et_exprs *p, const struct linear *d) {
         int64_t m = d->coef[i] / c;
         add_term(p, &r, d->term[i], -d->coef[i]);
         collect(p, &r, x->ops[0], m);
-        if (m > 0 && (__builtin_mul_overflow(m, c - 1, &k) || __builtin_sub_overflow(r.k, k, &r.k)))
-            return false;
+        if (m > 0 && (!etrt_int_mul(m, c - 1, &k) || !etrt_int_sub(r.k, k, &r.k))) return false;
         return !r.overflow && et_prove_le(p, et_int(p, 0), build(p, &r));
     }
     return false;
@@ -216,11 +206,10 @@ bool et_prove_le(et_exprs *p, et_expr a, et_expr b) {
         if (at == d.n) break;
         int64_t c = d.coef[at];
         et_expr extent = et_var_extent(p, et_x(p, d.term[at])->i);
-        if (c == INT64_MIN) return false;
         add_term(p, &d, d.term[at], -c);
         if (c < 0) {
             collect(p, &d, extent, c);
-            if (__builtin_sub_overflow(d.k, c, &d.k)) return false;
+            if (!etrt_int_sub(d.k, c, &d.k)) return false;
         }
         if (d.overflow) return false;
     }
@@ -242,8 +231,8 @@ static bool split(et_exprs *p, et_expr e, et_expr d, et_expr *out_q, et_expr *ou
                 add_term(p, &q, x.term[i], x.coef[i] / dc);
             else
                 add_term(p, &r, x.term[i], x.coef[i]);
-        q.k = et_floor_div(x.k, dc);
-        r.k = x.k % dc + (x.k % dc < 0 ? dc : 0);
+        q.k = quotient(x.k, dc);
+        r.k = et_int_value(ET_X_MOD, x.k, dc);
     } else {
         struct linear y = {0};
         collect(p, &y, d, 1);
@@ -264,7 +253,7 @@ static bool split(et_exprs *p, et_expr e, et_expr d, et_expr *out_q, et_expr *ou
                 add_term(p, &r, x.term[i], x.coef[i]);
             else if (nf)
                 add_term(p, &q, product(p, f, nf), x.coef[i] / y.coef[0]);
-            else if (__builtin_add_overflow(q.k, x.coef[i] / y.coef[0], &q.k))
+            else if (!etrt_int_add(q.k, x.coef[i] / y.coef[0], &q.k))
                 q.overflow = true;
         }
         r.k = x.k;
@@ -284,11 +273,10 @@ static bool reduce(et_exprs *p, et_expr *a, et_expr *b) {
     int64_t lo, hi;
     collect(p, &x, *a, 1);
     collect(p, &y, *b, 1);
-    if (x.overflow || y.overflow || y.k == INT64_MIN || !et_bounds(p, *a, &lo, &hi)) return false;
+    if (x.overflow || y.overflow || !et_bounds(p, *a, &lo, &hi)) return false;
     int64_t g = y.k < 0 ? -y.k : y.k;
     for (int i = 0; i < x.n + y.n; i++) {
         int64_t c = i < x.n ? x.coef[i] : y.coef[i - x.n];
-        if (c == INT64_MIN) return false;
         g = gcd(g, c < 0 ? -c : c);
     }
     if (g < 2) return false;
@@ -296,7 +284,7 @@ static bool reduce(et_exprs *p, et_expr *a, et_expr *b) {
         x.coef[i] /= g;
     for (int i = 0; i < y.n; i++)
         y.coef[i] /= g;
-    x.k = et_floor_div(x.k, g);
+    x.k = quotient(x.k, g);
     y.k /= g;
     *a = build(p, &x);
     *b = build(p, &y);
@@ -308,14 +296,13 @@ static et_expr div_mod(et_exprs *p, et_xop op, et_expr a, et_expr b) {
     bool constant = et_is_int(p, b, &y);
     if (constant && y == 0)
         return raw(p, op, a, b); /* never evaluated; the front end has reported it */
-    if (constant && et_is_int(p, a, &x))
-        return et_int(p, op == ET_X_IDIV ? et_floor_div(x, y) : et_floor_mod(x, y));
+    if (constant && et_is_int(p, a, &x)) return et_int(p, et_int_value(op, x, y));
     if (constant && y == 1) return op == ET_X_IDIV ? a : et_int(p, 0);
     if (constant ? y < 0 : !et_bounds(p, b, &lo, &hi) || lo < 1) return raw(p, op, a, b);
     int64_t blo, bhi;
     if (op == ET_X_IDIV && et_bounds(p, a, &lo, &hi) && et_bounds(p, b, &blo, &bhi) && blo == bhi &&
-        et_floor_div(lo, blo) == et_floor_div(hi, blo))
-        return et_int(p, et_floor_div(lo, blo));
+        quotient(lo, blo) == quotient(hi, blo))
+        return et_int(p, quotient(lo, blo));
     const et_node_x *ax = et_x(p, a);
     if (constant && op == ET_X_IDIV && (ax->op == ET_X_MIN || ax->op == ET_X_MAX)) {
         et_expr u = ax->ops[0], v = ax->ops[1];

@@ -51,9 +51,6 @@ et_expr et_int_op2(et_exprs *, et_xop, et_expr, et_expr);
  * shows. */
 bool et_prove_le(et_exprs *, et_expr a, et_expr b);
 
-int64_t et_floor_div(int64_t a, int64_t b);
-int64_t et_floor_mod(int64_t a, int64_t b);
-
 /* Total order by content, see order.c: negative, zero when the ids are equal, positive. */
 int et_expr_order(const et_exprs *, et_expr a, et_expr b);
 

@@ -1,36 +1,11 @@
 #include "ir/expr/scalar.h"
 #include "ir/base/diag.h"
+#include "ir/expr/int_ops.h"
 #include <math.h>
 
-static int64_t wrap(int64_t v) {
-    return (int32_t)(uint32_t)(uint64_t)v;
-}
-
 int64_t et_int_op(et_xop op, int64_t a, int64_t b) {
-    int64_t q;
-    switch (op) {
-    case ET_X_NEG:
-        return wrap(-a);
-    case ET_X_ABS:
-        return wrap(a < 0 ? -a : a);
-    case ET_X_ADD:
-        return wrap(a + b);
-    case ET_X_SUB:
-        return wrap(a - b);
-    case ET_X_MUL:
-        return wrap(a * b);
-    case ET_X_MIN:
-        return a < b ? a : b;
-    case ET_X_MAX:
-        return a > b ? a : b;
-    case ET_X_IDIV:
-    case ET_X_MOD:
-        if (b == 0) return 0;
-        q = a / b - (a % b != 0 && (a < 0) != (b < 0));
-        return wrap(op == ET_X_IDIV ? q : a - q * b);
-    default:
-        et_bug("integer operator %s", et_xop_text(op));
-    }
+    int64_t v = et_int_value(op, a, b);
+    return v == ET_UNKNOWN ? 0 : (int32_t)(uint32_t)(uint64_t)v;
 }
 
 static double function(et_xop op, double a) {

@@ -4,8 +4,8 @@
 
 #include "ir/expr/expr.h"
 
-/* Arithmetic of i32: A and B in range, the result wrapped into it; B is not looked at by operators
- * of one operand. A quotient by 0 and its remainder are 0. */
+/* Arithmetic of elements of type i32, which hold the low 32 bits of what int_ops.h says, and 0
+ * where that has no value. B is not looked at by operators of one operand. */
 int64_t et_int_op(et_xop, int64_t a, int64_t b);
 /* Arithmetic, functions and roundings of f32: computed in double where C has the choice and rounded
  * once, as good as f32 gets. */

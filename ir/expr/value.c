@@ -1,5 +1,6 @@
 /* Values and bounds of expressions. */
 #include "ir/base/diag.h"
+#include "ir/expr/int_ops.h"
 #include "ir/expr/pool.h"
 #include <stdlib.h>
 
@@ -7,9 +8,13 @@
  * have more paths than nodes by any factor: past PATIENCE steps what nodes are is remembered. */
 enum { PATIENCE = 1000 };
 
+/* What is known of an expression before a launch: a range; that it depends on what a tensor or a
+ * float holds, which may be any i32; or nothing. */
+enum state { NOT_YET, NOTHING, HELD, RANGE };
+
 struct known {
-    enum { NOT_YET, NOTHING, SOMETHING } state;
-    int64_t lo, hi;
+    enum state state;
+    et_range r; /* RANGE; or its value, as lo */
 };
 
 struct walk {
@@ -26,111 +31,50 @@ static struct known *recall(struct walk *w, et_expr e) {
     return w->known ? &w->known[e.id] : NULL;
 }
 
-/* Arithmetic that wraps: the front end keeps what programs compute far below, but a value that
- * nothing will look at may still be asked for. */
-static int64_t wrap(et_xop op, int64_t a, int64_t b) {
-    uint64_t u = (uint64_t)a, v = (uint64_t)b;
-    return (int64_t)(op == ET_X_ADD ? u + v : op == ET_X_SUB ? u - v : u * v);
-}
-
-static bool bounds(struct walk *w, et_expr e, int64_t *out_lo, int64_t *out_hi);
+static enum state bounds(struct walk *w, et_expr e, et_range *out);
 static int64_t eval(struct walk *w, et_expr e);
 
-static bool corners(int64_t alo, int64_t ahi, int64_t blo, int64_t bhi, int64_t *lo, int64_t *hi) {
-    int64_t v[4];
-    if (__builtin_mul_overflow(alo, blo, &v[0]) || __builtin_mul_overflow(alo, bhi, &v[1]) ||
-        __builtin_mul_overflow(ahi, blo, &v[2]) || __builtin_mul_overflow(ahi, bhi, &v[3]))
-        return false;
-    *lo = *hi = v[0];
-    for (int i = 1; i < 4; i++) {
-        *lo = v[i] < *lo ? v[i] : *lo;
-        *hi = v[i] > *hi ? v[i] : *hi;
-    }
-    return true;
-}
-
-static bool bounds2(et_xop op, int64_t alo, int64_t ahi, int64_t blo, int64_t bhi, int64_t *lo,
-                    int64_t *hi) {
-    switch (op) {
-    case ET_X_ADD:
-        return !__builtin_add_overflow(alo, blo, lo) && !__builtin_add_overflow(ahi, bhi, hi);
-    case ET_X_SUB:
-        return !__builtin_sub_overflow(alo, bhi, lo) && !__builtin_sub_overflow(ahi, blo, hi);
-    case ET_X_MUL:
-        return corners(alo, ahi, blo, bhi, lo, hi);
-    case ET_X_IDIV:
-        if (blo < 1) return false;
-        *lo = et_floor_div(alo, alo < 0 ? blo : bhi);
-        *hi = et_floor_div(ahi, ahi < 0 ? bhi : blo);
-        return true;
-    case ET_X_MOD:
-        if (blo < 1) return false;
-        *lo = 0;
-        *hi = alo >= 0 && ahi < bhi - 1 ? ahi : bhi - 1;
-        return true;
-    case ET_X_MIN:
-        *lo = alo < blo ? alo : blo;
-        *hi = ahi < bhi ? ahi : bhi;
-        return true;
-    case ET_X_MAX:
-        *lo = alo > blo ? alo : blo;
-        *hi = ahi > bhi ? ahi : bhi;
-        return true;
-    default:
-        return false;
-    }
-}
-
-static bool bounds_of(struct walk *w, et_expr e, int64_t *out_lo, int64_t *out_hi) {
+static enum state bounds_of(struct walk *w, et_expr e, et_range *out) {
     const et_exprs *p = w->p;
     const et_node_x *x = et_x(p, e);
-    int64_t alo, ahi, blo, bhi;
+    const et_range i32 = {INT32_MIN, INT32_MAX};
+    et_range a = {0, 0}, b = {0, 0};
+    enum state sa, sb = RANGE;
     switch (x->op) {
     case ET_X_INT:
-        *out_lo = *out_hi = x->n;
-        return true;
+        *out = (et_range){x->n, x->n};
+        return x->n == ET_UNKNOWN ? NOTHING : RANGE;
     case ET_X_SYM:
-        et_sym_range(p, x->i, out_lo, out_hi);
-        return true;
+        et_sym_range(p, x->i, &out->lo, &out->hi);
+        return RANGE;
     case ET_X_VAR:
-        if (!bounds(w, et_var_extent(p, x->i), &alo, &ahi)) return false;
-        *out_lo = 0;
-        *out_hi = ahi - 1;
-        return true;
+        sa = bounds(w, et_var_extent(p, x->i), &a);
+        *out = (et_range){0, a.hi - 1};
+        return sa;
     case ET_X_SELECT:
-        if (x->type != ET_T_I32 || !bounds(w, x->ops[1], &alo, &ahi) ||
-            !bounds(w, x->ops[2], &blo, &bhi))
-            return false;
-        *out_lo = alo < blo ? alo : blo;
-        *out_hi = ahi > bhi ? ahi : bhi;
-        return true;
-    case ET_X_ABS:
-        if (x->type != ET_T_I32 || !bounds(w, x->ops[0], &alo, &ahi) || alo == INT64_MIN)
-            return false;
-        *out_lo = alo > 0 ? alo : ahi < 0 ? -ahi : 0;
-        *out_hi = -alo > ahi ? -alo : ahi;
-        return true;
-    case ET_X_MIN:
-    case ET_X_MAX: { /* one known side bounds one end: a clamped load stays bounded */
-        bool a = bounds(w, x->ops[0], &alo, &ahi), b = bounds(w, x->ops[1], &blo, &bhi);
-        if (a && b) return bounds2(x->op, alo, ahi, blo, bhi, out_lo, out_hi);
-        if (!a && !b) return false;
-        int64_t lo = a ? alo : blo, hi = a ? ahi : bhi;
-        *out_lo = x->op == ET_X_MIN && lo > INT32_MIN ? INT32_MIN : lo;
-        *out_hi = x->op == ET_X_MAX && hi < INT32_MAX ? INT32_MAX : hi;
-        return x->type == ET_T_I32;
-    }
+        sa = bounds(w, x->ops[1], &a);
+        sb = bounds(w, x->ops[2], &b);
+        *out = et_range_join(a, b);
+        return x->type != ET_T_I32 ? HELD : sa < sb ? sa : sb;
+    case ET_X_LOAD:
+    case ET_X_CONTRACT:
+    case ET_X_REDUCE:
+        return HELD;
     default:
-        if (x->type != ET_T_I32 || x->nops != 2) return false;
-        if (!bounds(w, x->ops[1], &blo, &bhi)) return false;
-        if (x->op == ET_X_MOD && blo >= 1 && !bounds(w, x->ops[0], &alo, &ahi)) {
-            *out_lo = 0;
-            *out_hi = bhi - 1;
-            return true;
-        }
-        return bounds(w, x->ops[0], &alo, &ahi) &&
-               bounds2(x->op, alo, ahi, blo, bhi, out_lo, out_hi);
+        break;
     }
+    if (x->type != ET_T_I32 || x->nops < 1 || x->op == ET_X_TO_I32) return HELD;
+    sa = bounds(w, x->ops[0], &a);
+    if (x->nops > 1) sb = bounds(w, x->ops[1], &b);
+    if (sa == RANGE && sb == RANGE) return et_range_apply(x->op, a, b, out) ? RANGE : NOTHING;
+    if (sa == NOTHING || sb == NOTHING) return NOTHING;
+    /* One known side may bound the result: a clamped load stays bounded. */
+    bool clamps = sa != sb && (x->op == ET_X_MIN || x->op == ET_X_MAX);
+    if (clamps && et_range_apply(x->op, sa == RANGE ? a : i32, sb == RANGE ? b : i32, out))
+        return RANGE;
+    if (x->op == ET_X_MOD && sb == RANGE && b.lo >= 1 && et_range_apply(x->op, i32, b, out))
+        return RANGE;
+    return HELD;
 }
 
 static int64_t eval_of(struct walk *w, et_expr e) {
@@ -141,59 +85,26 @@ static int64_t eval_of(struct walk *w, et_expr e) {
         et_check(w->vars);
         return w->vars[x->i];
     }
-    et_check(x->nops > 0);
+    if (x->nops < 1 || x->op == ET_X_LOAD) et_bug("cannot evaluate %s", et_xop_text(x->op));
     int64_t a = eval(w, x->ops[0]);
-    if (x->op == ET_X_SELECT || x->op == ET_X_NOT || x->op == ET_X_ABS) {
-        if (x->op == ET_X_SELECT) return eval(w, x->ops[a ? 1 : 2]);
-        return x->op == ET_X_NOT ? !a : a < 0 ? wrap(ET_X_SUB, 0, a) : a;
-    }
-    et_check(x->nops == 2);
-    int64_t b = eval(w, x->ops[1]);
-    switch (x->op) {
-    case ET_X_ADD:
-    case ET_X_SUB:
-    case ET_X_MUL:
-        return wrap(x->op, a, b);
-    case ET_X_IDIV:
-        et_check(b);
-        return et_floor_div(a, b);
-    case ET_X_MOD:
-        et_check(b);
-        return et_floor_mod(a, b);
-    case ET_X_MIN:
-        return a < b ? a : b;
-    case ET_X_MAX:
-        return a > b ? a : b;
-    case ET_X_AND:
-        return a && b;
-    case ET_X_OR:
-        return a || b;
-    case ET_X_LT:
-        return a < b;
-    case ET_X_LE:
-        return a <= b;
-    case ET_X_EQ:
-        return a == b;
-    case ET_X_NE:
-        return a != b;
-    default:
-        et_bug("cannot evaluate %s", et_xop_text(x->op));
-    }
+    if (x->op == ET_X_SELECT) return a == ET_UNKNOWN ? a : eval(w, x->ops[a ? 1 : 2]);
+    return et_int_value(x->op, a, x->nops > 1 ? eval(w, x->ops[1]) : 0);
 }
 
-static bool bounds(struct walk *w, et_expr e, int64_t *out_lo, int64_t *out_hi) {
+static enum state bounds(struct walk *w, et_expr e, et_range *out) {
     struct known *k = recall(w, e);
-    if (k && k->state == NOT_YET) k->state = bounds_of(w, e, &k->lo, &k->hi) ? SOMETHING : NOTHING;
-    if (!k) return bounds_of(w, e, out_lo, out_hi);
-    *out_lo = k->lo;
-    *out_hi = k->hi;
-    return k->state == SOMETHING;
+    if (!k) return bounds_of(w, e, out);
+    if (k->state == NOT_YET) k->state = bounds_of(w, e, &k->r);
+    *out = k->r;
+    return k->state;
 }
 
 bool et_bounds(const et_exprs *p, et_expr e, int64_t *out_lo, int64_t *out_hi) {
     struct walk w = {.p = p};
-    bool ok = bounds(&w, e, out_lo, out_hi);
+    et_range r = {0, 0};
+    bool ok = bounds(&w, e, &r) == RANGE;
     free(w.known);
+    if (ok) *out_lo = r.lo, *out_hi = r.hi;
     return ok;
 }
 
@@ -201,10 +112,10 @@ static int64_t eval(struct walk *w, et_expr e) {
     struct known *k = recall(w, e);
     if (!k) return eval_of(w, e);
     if (k->state == NOT_YET) {
-        k->lo = eval_of(w, e);
-        k->state = SOMETHING;
+        k->r.lo = eval_of(w, e);
+        k->state = RANGE;
     }
-    return k->lo;
+    return k->r.lo;
 }
 
 int64_t et_eval(const et_exprs *p, et_expr e, const int64_t *syms, const int64_t *vars) {

@@ -1,7 +1,7 @@
 /* Footprints: which elements a tile touches, by interval arithmetic over its index expressions.
  * What it leaves out is never touched; it may include more. */
 #include "ir/base/diag.h"
-#include "ir/expr/pool.h"
+#include "ir/expr/int_ops.h"
 #include "ir/verify/int.h"
 #include <string.h>
 
@@ -10,59 +10,12 @@
 enum { I32_BITS = 31 };
 static const struct vf_range any = {-((int64_t)1 << I32_BITS), ((int64_t)1 << I32_BITS) - 1};
 
-static int64_t clamp(__int128 v) {
-    const __int128 most = (__int128)1 << 60;
-    return (int64_t)(v > most ? most : v < -most ? -most : v);
-}
-
 static int64_t least(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
 static int64_t most_of(int64_t a, int64_t b) {
     return a > b ? a : b;
-}
-
-static struct vf_range times(struct vf_range a, struct vf_range b) {
-    int64_t p = clamp((__int128)a.lo * b.lo), q = clamp((__int128)a.lo * b.hi),
-            r = clamp((__int128)a.hi * b.lo), s = clamp((__int128)a.hi * b.hi);
-    return (struct vf_range){least(least(p, q), least(r, s)),
-                             most_of(most_of(p, q), most_of(r, s))};
-}
-
-static struct vf_range divided(struct vf_range a, struct vf_range b) {
-    if (b.lo < 1) return any;
-    return (struct vf_range){
-        least(et_floor_div(a.lo, b.lo), et_floor_div(a.lo, b.hi)),
-        most_of(et_floor_div(a.hi, b.lo), et_floor_div(a.hi, b.hi)),
-    };
-}
-
-static struct vf_range modulo(struct vf_range a, struct vf_range b) {
-    if (b.lo < 1) return any;
-    if (b.lo == b.hi && et_floor_div(a.lo, b.lo) == et_floor_div(a.hi, b.lo)) {
-        int64_t q = et_floor_div(a.lo, b.lo) * b.lo;
-        return (struct vf_range){a.lo - q, a.hi - q};
-    }
-    return (struct vf_range){0, b.hi - 1};
-}
-
-static struct vf_range truth(bool surely, bool never) {
-    return (struct vf_range){surely, !never};
-}
-
-static struct vf_range compare(et_xop op, struct vf_range a, struct vf_range b) {
-    bool one = a.lo == a.hi && b.lo == b.hi && a.lo == b.lo, none = a.hi < b.lo || b.hi < a.lo;
-    switch (op) {
-    case ET_X_LT:
-        return truth(a.hi < b.lo, a.lo >= b.hi);
-    case ET_X_LE:
-        return truth(a.hi <= b.lo, a.lo > b.hi);
-    case ET_X_EQ:
-        return truth(one, none);
-    default:
-        return truth(none, one);
-    }
 }
 
 static struct vf_range select_of(const struct verify *v, const et_node_x *n) {
@@ -81,33 +34,9 @@ static struct vf_range wrapped(const struct verify *v, struct vf_range r) {
 
 static struct vf_range op2(const struct verify *v, const et_node_x *n) {
     struct vf_range a = vf_eval(v, n->ops[0]), b = vf_eval(v, n->ops[1]);
-    switch (n->op) {
-    case ET_X_ADD:
-        return wrapped(v, (struct vf_range){a.lo + b.lo, a.hi + b.hi});
-    case ET_X_SUB:
-        return wrapped(v, (struct vf_range){a.lo - b.hi, a.hi - b.lo});
-    case ET_X_MUL:
-        return wrapped(v, times(a, b));
-    case ET_X_IDIV:
-        return divided(a, b);
-    case ET_X_MOD:
-        return modulo(a, b);
-    case ET_X_MIN:
-        return (struct vf_range){least(a.lo, b.lo), least(a.hi, b.hi)};
-    case ET_X_MAX:
-        return (struct vf_range){most_of(a.lo, b.lo), most_of(a.hi, b.hi)};
-    case ET_X_AND:
-        return (struct vf_range){a.lo & b.lo, a.hi & b.hi};
-    case ET_X_OR:
-        return (struct vf_range){a.lo | b.lo, a.hi | b.hi};
-    case ET_X_LT:
-    case ET_X_LE:
-    case ET_X_EQ:
-    case ET_X_NE:
-        return compare(n->op, a, b);
-    default:
-        return any;
-    }
+    et_range r;
+    bool ok = et_range_apply(n->op, (et_range){a.lo, a.hi}, (et_range){b.lo, b.hi}, &r);
+    return ok ? wrapped(v, (struct vf_range){r.lo, r.hi}) : any;
 }
 
 struct vf_range vf_eval(const struct verify *v, et_expr e) {

@@ -5,6 +5,7 @@
  * same part of a tensor (the same weights for other rows) share its bytes evenly, as long as what
  * tiles between them bring fits that cache. */
 #include "ir/base/diag.h"
+#include "ir/expr/int_ops.h"
 #include "passes/simulate/int.h"
 #include <stdlib.h>
 #include <string.h>
@@ -188,28 +189,6 @@ static struct range range_of_load(const struct reader *r, const et_node_x *n) {
     return out;
 }
 
-static struct range times(struct range a, struct range b) {
-    int64_t p[] = {a.lo * b.lo, a.lo * b.hi, a.hi * b.lo, a.hi * b.hi};
-    struct range out = {p[0], p[0]};
-    for (int i = 1; i < 4; i++) {
-        out.lo = p[i] < out.lo ? p[i] : out.lo;
-        out.hi = p[i] > out.hi ? p[i] : out.hi;
-    }
-    return out;
-}
-
-static int64_t floor_div(int64_t a, int64_t b) {
-    return a / b - (a % b != 0 && a < 0);
-}
-
-static struct range divided(et_xop op, struct range a, struct range b) {
-    if (!is_point(b) || b.lo < 1) return anywhere;
-    int64_t lo = floor_div(a.lo, b.lo), hi = floor_div(a.hi, b.lo);
-    if (op == ET_X_IDIV) return (struct range){lo, hi};
-    if (lo == hi) return (struct range){a.lo - lo * b.lo, a.hi - lo * b.lo};
-    return (struct range){0, b.lo - 1};
-}
-
 static struct range hull(struct range a, struct range b) {
     return (struct range){a.lo < b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi};
 }
@@ -221,19 +200,9 @@ static struct range range_of_op2(et_xop op, struct range a, struct range b) {
     if (op == ET_X_MOD && is_point(b) && b.lo > 0 && !is_known(a))
         return (struct range){0, b.lo - 1};
     if (!is_known(a) || !is_known(b)) return anywhere;
-    switch (op) {
-    case ET_X_ADD:
-        return (struct range){a.lo + b.lo, a.hi + b.hi};
-    case ET_X_SUB:
-        return (struct range){a.lo - b.hi, a.hi - b.lo};
-    case ET_X_MUL:
-        return times(a, b);
-    case ET_X_IDIV:
-    case ET_X_MOD:
-        return divided(op, a, b);
-    default:
-        return anywhere;
-    }
+    et_range r;
+    bool ok = et_range_apply(op, (et_range){a.lo, a.hi}, (et_range){b.lo, b.hi}, &r);
+    return ok ? (struct range){r.lo, r.hi} : anywhere;
 }
 
 static struct range range_of(const struct reader *r, et_expr e) {

@@ -2,6 +2,7 @@
  * per task. What cannot be known (a tensor nobody gave, floating point) is UNKNOWN, and so is what
  * depends on it. */
 #include "ir/base/diag.h"
+#include "ir/expr/int_ops.h"
 #include "passes/simulate/int.h"
 #include <stdlib.h>
 
@@ -86,64 +87,6 @@ static int64_t load(struct sim *s, const struct sim_sheet *t, const struct opera
     return s->opt->value(s->opt->ctx, o->i, s->iteration, index, &v) ? v : SIM_UNKNOWN;
 }
 
-static int64_t divide(int64_t a, int64_t b, bool modulo) {
-    if (b == 0) return 0;
-    int64_t q = a / b - (a % b != 0 && (a < 0) != (b < 0));
-    return modulo ? a - q * b : q;
-}
-
-/* Logic with one side known may be known. */
-static int64_t logic(et_xop op, int64_t a, int64_t b) {
-    int64_t decides = op == ET_X_OR;
-    if (a == decides || b == decides) return decides;
-    return a == SIM_UNKNOWN || b == SIM_UNKNOWN ? SIM_UNKNOWN : !decides;
-}
-
-static int64_t binary(et_xop op, int64_t a, int64_t b) {
-    if (op == ET_X_AND || op == ET_X_OR)
-        return logic(op, a == SIM_UNKNOWN ? a : a != 0, b == SIM_UNKNOWN ? b : b != 0);
-    if (a == SIM_UNKNOWN || b == SIM_UNKNOWN) return SIM_UNKNOWN;
-    switch (op) {
-    case ET_X_ADD:
-        return (int64_t)((uint64_t)a + (uint64_t)b);
-    case ET_X_SUB:
-        return (int64_t)((uint64_t)a - (uint64_t)b);
-    case ET_X_MUL:
-        return (int64_t)((uint64_t)a * (uint64_t)b);
-    case ET_X_IDIV:
-    case ET_X_MOD:
-        return divide(a, b, op == ET_X_MOD);
-    case ET_X_MIN:
-        return a < b ? a : b;
-    case ET_X_MAX:
-        return a > b ? a : b;
-    case ET_X_LT:
-        return a < b;
-    case ET_X_LE:
-        return a <= b;
-    case ET_X_EQ:
-        return a == b;
-    case ET_X_NE:
-        return a != b;
-    default:
-        return SIM_UNKNOWN;
-    }
-}
-
-static int64_t unary(et_xop op, int64_t a) {
-    if (a == SIM_UNKNOWN) return a;
-    switch (op) {
-    case ET_X_NEG:
-        return -a;
-    case ET_X_ABS:
-        return a < 0 ? -a : a;
-    case ET_X_NOT:
-        return a == 0;
-    default:
-        return SIM_UNKNOWN;
-    }
-}
-
 void sim_sheet_run(struct sim *s, struct sim_sheet *t) {
     int64_t *v = t->value;
     for (int k = 0; k < t->n; k++) {
@@ -166,9 +109,9 @@ void sim_sheet_run(struct sim *s, struct sim_sheet *t) {
             break;
         }
         default:
-            v[k] = o->nops == 2   ? binary(o->op, v[o->src[0]], v[o->src[1]])
-                   : o->nops == 1 ? unary(o->op, v[o->src[0]])
-                                  : SIM_UNKNOWN;
+            v[k] = o->nops == 0 || o->nops > 2
+                       ? SIM_UNKNOWN
+                       : et_int_value(o->op, v[o->src[0]], o->nops == 2 ? v[o->src[1]] : 0);
         }
     }
 }

@@ -9,7 +9,7 @@
 
 /* ---- expr.c: the expressions of a grid, each shared part computed once */
 
-#define SIM_UNKNOWN INT64_MIN
+#define SIM_UNKNOWN ET_UNKNOWN
 
 struct sim;
 struct sim_sheet;

@@ -41,7 +41,7 @@ START_TEST(values) {
         {"min2 N +", 1, 0, 78},
         {"N M + N M - *", 7, 3, 40},
         {"9223372036854775807", 0, 0, INT64_MAX},
-        {"-9223372036854775808", 0, 0, INT64_MIN},
+        {"-9223372036854775807", 0, 0, -INT64_MAX},
     };
     int64_t got;
     ck_assert(value_of(cases[_i].text, cases[_i].n, cases[_i].m, &got));
@@ -77,6 +77,7 @@ START_TEST(malformed) {
         {"1.5", "\"1.5\""},
         {"0x10", "\"0x10\""},
         {"9223372036854775808", "not a symbol"},
+        {"-9223372036854775808", "not a symbol"},
         {"N\tM +", "not a symbol"},
         {"--1", "not a symbol"},
         {"-", "lacks an operand"},

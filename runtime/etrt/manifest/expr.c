@@ -1,4 +1,5 @@
 #include "runtime/etrt/manifest/expr.h"
+#include "runtime/etrt_int.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -45,7 +46,7 @@ static bool parse_step(const char *word, size_t n, const char *const *symbols, i
     if (digits[first] < '0' || digits[first] > '9') return false;
     errno = 0;
     *out = (struct etrt_expr_step){ETRT_EXPR_CONST, strtoll(digits, &end, 10)};
-    return *end == 0 && errno == 0;
+    return *end == 0 && errno == 0 && out->value != INT64_MIN;
 }
 
 static bool parse_steps(const char *text, const char *const *symbols, int nsymbols,
@@ -104,38 +105,24 @@ bool etrt_expr_uses_symbols(const struct etrt_expr *e) {
     return false;
 }
 
-/* Division and remainder toward minus infinity. */
-static bool floor_div(int64_t a, int64_t b, int64_t *quotient, int64_t *rest) {
-    if (b == 0 || (a == INT64_MIN && b == -1)) return false;
-    *quotient = a / b;
-    *rest = a % b;
-    if (*rest != 0 && (*rest < 0) != (b < 0)) {
-        --*quotient;
-        *rest += b;
-    }
-    return true;
-}
-
 static bool apply(enum etrt_expr_op op, int64_t a, int64_t b, int64_t *out) {
-    int64_t quotient, rest;
     switch (op) {
     case ETRT_EXPR_ADD:
-        return !__builtin_add_overflow(a, b, out);
+        return etrt_int_add(a, b, out);
     case ETRT_EXPR_SUB:
-        return !__builtin_sub_overflow(a, b, out);
+        return etrt_int_sub(a, b, out);
     case ETRT_EXPR_MUL:
-        return !__builtin_mul_overflow(a, b, out);
+        return etrt_int_mul(a, b, out);
     case ETRT_EXPR_MIN:
-        *out = a < b ? a : b;
+        *out = etrt_int_min(a, b);
         return true;
     case ETRT_EXPR_MAX:
-        *out = a > b ? a : b;
+        *out = etrt_int_max(a, b);
         return true;
     case ETRT_EXPR_DIV:
+        return etrt_int_div(a, b, out);
     case ETRT_EXPR_MOD:
-        if (!floor_div(a, b, &quotient, &rest)) return false;
-        *out = op == ETRT_EXPR_DIV ? quotient : rest;
-        return true;
+        return etrt_int_mod(a, b, out);
     default:
         return false;
     }

@@ -34,7 +34,7 @@ bool etrt_expr_parse(const char *text, const char *const *symbols, int nsymbols,
                      struct etrt_expr *out, char err[ETRT_EXPR_ERR]);
 void etrt_expr_free(struct etrt_expr *);
 bool etrt_expr_uses_symbols(const struct etrt_expr *);
-/* False on overflow or division by zero. */
+/* False where it has no value, see etrt_int.h. */
 bool etrt_expr_eval(const struct etrt_expr *, const int64_t *values, int64_t *out);
 
 #endif
