@@ -49,8 +49,9 @@ static void set_up(struct machine *m) {
 static bool push(struct machine *m, et_expr e, int64_t value) {
     if (m->n == DEPTH || value > LIMIT || value < -LIMIT) return false;
     m->stack[m->n++] = (struct item){e, value};
-    int64_t lo, hi;
-    FUZZ_EXPECT(et_eval(m->x, e, m->sym, m->var) == value);
+    int64_t lo, hi, got = et_eval(m->x, e, m->sym, m->var);
+    /* Simplified, it may go beyond 64 bits on the way. */
+    FUZZ_EXPECT(got == value || got == ET_UNKNOWN);
     if (et_bounds(m->x, e, &lo, &hi)) FUZZ_EXPECT(lo <= value && value <= hi);
     return true;
 }
