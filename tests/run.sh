@@ -1,11 +1,11 @@
 #!/bin/sh
-# From a fresh Debian 12 to a verdict: installs what is needed, builds twice, runs every test.
-# The Release build is tested whole; the second, with the address and undefined-behaviour sanitizers and
-# assertions, without what takes longest there; then every fuzz target runs for a while. The last line is
-# "N passed, N failed".
+# run.sh [--all]: from a fresh Debian 12 to a verdict. It installs what is needed, builds Release, and runs the
+# tests that a change most likely breaks; what reads bytes from outside is built and tested with the address
+# and undefined-behaviour sanitizers too. --all runs every test at its full length, builds everything a second time,
+# with the sanitizers and assertions, tests that without what takes longest there, and lets every fuzz target
+# run for a while. The last line is "N passed, N failed".
 # $ETCC_BUILD: where to build (build/ in the source tree); $ETCC_JOBS: how many at once (all cores);
-# $ETCC_FUZZ_SECONDS: how long each fuzz target runs (60); $ETCC_LONG: anything, for the long sweeps of
-# tests/dynamic and tests/coherence.
+# $ETCC_FUZZ_SECONDS: how long each fuzz target runs (60).
 set -u
 src=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 build=${ETCC_BUILD:-$src/build}
@@ -28,14 +28,20 @@ number() { # ATTRIBUTE FILE: its value in a JUnit file, where the totals come fi
     sed -n "s/.*[[:space:]]$1=\"\([0-9]*\)\".*/\1/p" "$2" | head -n 1
 }
 
-# FOLDER CTEST-OPTIONS CMAKE-OPTIONS...: configure, build, test. Whatever did not pass has failed,
+slowest() { # FILE: the ten tests of a JUnit file that took longest
+    printf '== the slowest of them, in seconds\n'
+    sed -n 's/.*<testcase name="\([^"]*\)".* time="\([0-9.]*\)".*/\2 \1/p' "$1" | sort -rn | head -n 10 |
+        awk '{ printf "%8.1f  %s\n", $1, $2 }'
+}
+
+# FOLDER TARGET CTEST-OPTIONS CMAKE-OPTIONS...: configure, build TARGET, test. Whatever did not pass has failed,
 # tests that could not run among it.
 stage() {
-    folder=$1 select=$2
-    shift 2
+    folder=$1 target=$2 select=$3
+    shift 3
     printf '== configuring and building in %s\n' "$folder"
     cmake -S "$src" -B "$folder" -G Ninja -DETCC_TESTS=ON "$@" || { broken "cmake failed in $folder"; return; }
-    ninja -C "$folder" -j "$jobs" || { broken "the build in $folder failed"; return; }
+    ninja -C "$folder" -j "$jobs" "$target" || { broken "the build in $folder failed"; return; }
     printf '== testing in %s\n' "$folder"
     rm -f "$folder/tests.xml"
     # shellcheck disable=SC2086
@@ -43,6 +49,7 @@ stage() {
         --output-junit "$folder/tests.xml" $select
     status=$?
     [ -s "$folder/tests.xml" ] || { broken "ctest did not run in $folder"; return; }
+    slowest "$folder/tests.xml"
     total=$(number tests "$folder/tests.xml") bad=0
     for kind in failures disabled skipped; do
         bad=$((bad + $(number $kind "$folder/tests.xml")))
@@ -55,11 +62,21 @@ stage() {
 
 # Not with the sanitizers, which make them several times slower: whole models on other GPUs and long runs
 # at random, whose code the tests that remain also go through; and what runs no code of ours.
-long='-LE slow -E ^spin$|^tree$|^dynamic.gfx|^targets_|^isa_(corpus|random)_|^verify.mutants|^eti.stages$'
+long='-LE slow -E ^spin$|^tree$|^rooms$|^dynamic.gfx|^targets_|^isa_(corpus|random)_|^verify.mutants|^eti.stages$'
 
+case $#$* in
+0) ;;
+1--all) export ETCC_LONG=1 ;;
+*) echo 'usage: sh tests/run.sh [--all]' >&2 && exit 2 ;;
+esac
 sh "$src/.ci/packages" tests || { broken 'packages are missing'; verdict; }
-stage "$build" '' -DCMAKE_BUILD_TYPE=Release -DETCC_SANITIZE=OFF
-stage "$build/sanitized" "$long" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG='-O1 -g' -DETCC_SANITIZE=ON
+if [ $# -eq 0 ]; then
+    stage "$build" all '-LE long' -DCMAKE_BUILD_TYPE=Release -DETCC_SANITIZE=OFF
+    stage "$build/outside" outside '-L outside' -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=-O0 -DETCC_SANITIZE=ON
+    verdict
+fi
+stage "$build" all '' -DCMAKE_BUILD_TYPE=Release -DETCC_SANITIZE=OFF
+stage "$build/sanitized" all "$long" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG='-O1 -g' -DETCC_SANITIZE=ON
 
 # Each fuzz target for a minute; all of them are one test here.
 printf '== fuzzing\n'

@@ -1,16 +1,16 @@
 #!/bin/sh
 # intact.sh BIN SRC WORK [LAUNCHES]: an intact kernel gives the reference's logits, the same bits
-# each time, in 300 seeded interleavings (1,000 with $ETCC_LONG set) on incoherent caches, some with a
+# each time, in 60 seeded interleavings (1,000 with $ETCC_LONG set) on incoherent caches, some with a
 # workgroup that starves or a die that is slow.
 set -eu
 bin=$1 model=$2/tests/golden/llama launches=${4:-${ETCC_LONG:+1000}}
-launches=${launches:-300}
+launches=${launches:-60}
+. "$(dirname "$0")/../support/lib.sh"
 mkdir -p "$3" && cd "$3"
-"$bin/etimport" "$model" -o intact.etg
-"$bin/etcc" intact.etg -o intact.hsaco
+k=$(kernel "$bin/etcc" "$2/tests/import/llama.etg" gfx942 static)
 run() { # LAUNCHES OPTIONS
     printf 'seeded %s: ' "$2"
-    "$bin/interleavings" intact.hsaco "$model" "emu:gfx942:cus=16:xcds=4:coherence=$2" "$1" right
+    "$bin/interleavings" "$k" "$model" "emu:gfx942:cus=16:xcds=4:coherence=$2" "$1" right
 }
 run $((launches * 7 / 10)) model:seed=1
 run $((launches / 10)) model:seed=2:starve=5

@@ -18,7 +18,7 @@ run() { # KERNEL NAME INPUTS SUM: its outputs on several devices have the checks
     want=$4
     weights=
     [ ! -e "$2_w.safetensors" ] || weights="--weights $2_w.safetensors"
-    for device in cus=1 cus=4:seed=1 cus=24:xcds=8:seed=2:coherence=model cus=64:xcds=8:seed=3; do
+    for device in ${ETCC_LONG:+cus=1 cus=4:seed=1} cus=24:xcds=8:seed=2:coherence=model cus=64:xcds=8:seed=3; do
         # shellcheck disable=SC2086
         "$bin/etrun" "$1" --set N=5 --in "$3" $weights --out out.safetensors --device "emu:gfx942:$device"
         sum=$(cksum < out.safetensors)
@@ -27,6 +27,7 @@ run() { # KERNEL NAME INPUTS SUM: its outputs on several devices have the checks
     done
 }
 
+mixes="mix1${ETCC_LONG:+ mix2 mix3 mix4 mix5}"
 for name in splitk pipeline experts; do
     eti=$src/examples/eti/$name.eti
     inputs=$name'_in.safetensors'
@@ -35,12 +36,12 @@ for name in splitk pipeline experts; do
     for how in static dynamic hybrid; do
         "$bin/etcc" "$eti" --schedule=$how -o $how.hsaco
     done
-    for seed in 1 2 3 4 5; do
-        mixed "$bin/etcc" $name.eti $seed mix$seed.hsaco
+    for mix in $mixes; do
+        mixed "$bin/etcc" $name.eti "${mix#mix}" $mix.hsaco
     done
     for in in $inputs; do
         run static.hsaco $name "$in" ''
-        for kernel in dynamic hybrid mix1 mix2 mix3 mix4 mix5; do
+        for kernel in dynamic hybrid $mixes; do
             run $kernel.hsaco $name "$in" "$want"
         done
     done

@@ -18,11 +18,6 @@ mix() {
         { print }' "$2" > "$3"
 }
 
-# dims BOUND FILE.etg: --set for every dim, at its lower (2) or upper (3) bound.
-dims() {
-    sed -n "s/^ *dim  *\([A-Za-z_0-9]*\)  *in  *\([0-9]*\)\.\.\([0-9]*\).*/--set \1=\\$1/p" "$2"
-}
-
 # mixed ETCC IN.eti SEED OUT.hsaco [OPTION...]: compile a mix; where early tasks could block what they
 # wait for, which etcc tells, one without them.
 mixed() {

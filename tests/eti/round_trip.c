@@ -25,15 +25,16 @@ static et_graph *read_text(et_arena *a, et_diags *d, const char *name, const cha
                                  : et_parse_etg(a, d, name, text, n);
 }
 
-/* TEXT taken on to stage TO and printed; NULL after an error. */
+/* TEXT taken on to stage TO and printed; NULL after an error. With CHECK_TEXT every pass reads back
+ * what it made. */
 static char *lowered(const char *name, const char *text, size_t n, const char *to,
-                     const char *target, size_t *out_bytes) {
+                     const char *target, bool check_text, size_t *out_bytes) {
     et_arena *a = et_arena_create();
     et_diags *d = et_diags_create(a);
     et_program *p;
     et_graph *g = read_text(a, d, name, text, n, &p);
     const et_pass_options opt = {
-        .machine = et_machine_for(target), .to = to, .check_text = true, .no_verify = true};
+        .machine = et_machine_for(target), .to = to, .check_text = check_text, .no_verify = true};
     char *out = NULL;
     if (g && strcmp(to, "graph") == 0)
         out = print(g, NULL, out_bytes);
@@ -51,31 +52,31 @@ static bool same(const char *file, const char *what, const char *a, size_t n, co
     return false;
 }
 
-static int stage_of(const char *text, size_t n) {
+static int stage_of(const char *text) {
     char word[32] = "";
-    (void)n;
     sscanf(text, "eti 1 %31s", word);
     return et_stage_find(word);
 }
 
+/* From stage to stage by way of text, each read back, to what one run without text in between
+ * gives. */
 static bool check(const char *file, const char *text, size_t n, const char *target) {
-    size_t nlast, nstage, nagain;
-    char *last = lowered(file, text, n, "scheduled", target, &nlast);
-    bool ok = last != NULL;
-    bool graph = !et_eti_looks(text, n);
-    int at = graph ? 0 : stage_of(text, n);
-    for (int s = 0; ok && et_stage_name(s); s++) {
-        const char *stage = et_stage_name(s);
-        if (!graph && s < at) continue;
-        char *it = lowered(file, text, n, stage, target, &nstage);
-        char *again = it ? lowered(stage, it, nstage, stage, target, &nagain) : NULL;
-        ok &= it && same(file, stage, it, nstage, again, nagain);
+    size_t nlast, nit, nagain, nnext;
+    char *last = lowered(file, text, n, "scheduled", target, true, &nlast);
+    int at = et_eti_looks(text, n) ? stage_of(text) : 0;
+    char *it = last ? lowered(file, text, n, et_stage_name(at), target, false, &nit) : NULL;
+    bool ok = it != NULL;
+    for (const char *stage; ok && (stage = et_stage_name(at)); at++) {
+        char *again = lowered(stage, it, nit, stage, target, false, &nagain);
+        ok = same(file, stage, it, nit, again, nagain);
         free(again);
-        again = it ? lowered(stage, it, nstage, "scheduled", target, &nagain) : NULL;
-        ok &= it && same(file, "what follows", last, nlast, again, nagain);
-        free(again);
+        if (!ok || !et_stage_name(at + 1)) break;
+        char *next = lowered(stage, it, nit, et_stage_name(at + 1), target, false, &nnext);
         free(it);
+        it = next, nit = nnext, ok = it != NULL;
     }
+    ok = ok && same(file, "what follows", last, nlast, it, nit);
+    free(it);
     free(last);
     return ok;
 }

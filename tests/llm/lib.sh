@@ -2,6 +2,7 @@
 # source tree, a scratch folder that the tests of this folder share, and the device to run on.
 # shellcheck shell=sh
 set -eu
+. "$(dirname "$0")/../support/lib.sh"
 # shellcheck disable=SC2034
 bin=$1 src=$2 work=$3 device=${4:-auto}
 models='stories-llama stories-moe llama llama3 qwen3 mixtral qwen3_moe'

@@ -29,6 +29,7 @@ kernels=$(readelf -sW sizes_base.hsaco | awk '$8 ~ /\.kd$/ { print $8 }' | sort 
 
 compile deep 's/"num_hidden_layers": 4/"num_hidden_layers": 64/'
 near base deep
+[ -n "${ETCC_LONG-}" ] || exit 0
 compile wide '' --max-tokens 4096
 compile wider '' --max-tokens 65536
 near wide wider

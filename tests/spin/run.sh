@@ -1,6 +1,6 @@
 #!/bin/sh
-# run.sh [--full] BUILD-DIR: Spin searches the programs below for deadlocks and failed assertions and
-# must find some in every mutant. --full takes the large ones (minutes).
+# run.sh [--few|--full] BUILD-DIR: Spin searches the programs below for deadlocks and failed assertions and
+# must find some in every mutant. --few takes three of them, --full the large ones (minutes).
 # $SPIN_MB: memory for each (4000); $SPIN_JOBS: how many at once (2); $SPIN_FLAGS: more for pan.c.
 # run.sh case BUILD-DIR VERDICT PROGRAM OPTIONS...: one of them; verdict right, ends or wrong.
 set -eu
@@ -49,6 +49,11 @@ wrong ring -DABORTS -DMUTANT_PUTTER_DEAF
 wrong ring -DABORTS -DMUTANT_TAKER_DEAF
 wrong hybrid -DABORTS -DMUTANT_WAIT_DEAF
 wrong hybrid -DABORTS -DMUTANT_REGION_DEAF
+'
+few='
+right side
+wrong ring -DMUTANT_SLOT_OVERWRITTEN
+wrong fan -DMUTANT_NOT_CLAIMED
 '
 large='
 right ring -DABORTS
@@ -102,10 +107,10 @@ if [ "$1" = case ]; then
     exit
 fi
 cases=$suite
-if [ "$1" = --full ]; then
-    cases=$large
-    shift
-fi
+case $1 in
+--full) cases=$large && shift ;;
+--few) cases=$few && shift ;;
+esac
 build=$1
 rm -rf "$build"
 mkdir -p "$build"

@@ -3,22 +3,25 @@
 # where the memory model lets it. Without the release alone it does so where dies have their own L2;
 # elsewhere every store has reached the one L2 before the workgroup's barrier lets anyone notify.
 set -eu
+. "$(dirname "$0")/../support/lib.sh"
 bin=$1 src=$2 work=$3 target=$4
 rm -rf "$work"
 mkdir -p "$work"
 cd "$work"
 golden=$src/tests/golden/llama
-"$bin/etimport" "$golden" -o llama.etg
+llama=$src/tests/import/llama.etg
 
 compile() { # HOW to weaken the fences of event x
-    weaken=
-    [ "$1" = none ] || weaken=--weaken=$1:x
-    # shellcheck disable=SC2086
-    "$bin/etcc" llama.etg --target="$target" -o k.hsaco $weaken
+    if [ "$1" = none ]; then
+        k=$(kernel "$bin/etcc" "$llama" "$target" static)
+    else
+        k=$PWD/weak.hsaco
+        "$bin/etcc" "$llama" --target="$target" -o "$k" --weaken="$1:x"
+    fi
 }
 
 right() { # SEED: are the logits right when waves run in this order?
-    "$bin/etllm" score --kernel k.hsaco --model "$golden" --chunk 40 \
+    "$bin/etllm" score --kernel "$k" --model "$golden" --chunk 40 \
         --device "emu:$target:cus=8:coherence=model:threads=1:seed=$1" \
         --tokens "$golden/golden.safetensors" --out logits.safetensors || exit 1
     "$bin/etllm" compare --ref "$golden/golden.safetensors" --out logits.safetensors \
@@ -29,6 +32,7 @@ case $target in
 gfx942 | gfx950) stale='fence scope acquire release' fresh=none ;;
 *) stale='fence scope acquire' fresh='none release' ;;
 esac
+[ -n "${ETCC_LONG-}" ] || stale=scope fresh=none
 for how in $fresh; do
     compile "$how"
     right 1 || { echo "fences.sh: $target, without $how: wrong" >&2; exit 1; }

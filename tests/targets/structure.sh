@@ -2,6 +2,7 @@
 # structure.sh BIN SRC WORK TARGET LLVM_BIN: the machine code for TARGET has its matrix instruction,
 # its clock and its fences, no scratch, and LDS that keeps a second workgroup off the CU.
 set -eu
+. "$(dirname "$0")/../support/lib.sh"
 bin=$1 src=$2 work=$3 target=$4 llvm=$5
 rm -rf "$work"
 mkdir -p "$work"
@@ -23,16 +24,16 @@ gfx1201) matrix=v_wmma_f32_16x16x16_bf16 clock=s_sendmsg_rtn_b64 acquire='global
 esac
 
 set -- "$src/tests/import/stories-llama" "$src/examples/mlp/mlp"
-if [ $wave = 32 ]; then # 256 registers and no more: real sizes are where they could run out
+if [ $wave = 32 ] && [ -n "${ETCC_LONG-}" ]; then # 256 registers and no more: real sizes are where they could run out
     for big in llama-3.2-1b qwen3-8b; do
         "$bin/etimport" "$src/bench/$big" --config-only -o "$big.etg"
         set -- "$@" "$big"
     done
 fi
 for model; do
-    "$bin/etcc" "$model.etg" --target="$target" -o k.hsaco
-    "$llvm/llvm-readelf" --notes --dyn-syms --wide k.hsaco > notes.txt
-    "$llvm/llvm-objdump" -d --no-show-raw-insn k.hsaco > code.txt
+    k=$(kernel "$bin/etcc" "$model.etg" "$target" static)
+    "$llvm/llvm-readelf" --notes --dyn-syms --wide "$k" > notes.txt
+    "$llvm/llvm-objdump" -d --no-show-raw-insn "$k" > code.txt
     grep -q 'private_segment_fixed_size: 0$' notes.txt || die "$model: the kernel uses scratch"
     grep -q 'vgpr_spill_count: *0$' notes.txt || die "$model: registers are spilled"
     grep -q "wavefront_size: *$wave\$" notes.txt || die "$model: waves are not of $wave"
