@@ -26,9 +26,11 @@ static void scan_step(cg *g, const et_step *st, struct touched *t) {
     struct scan s = {g, t};
     et_expr all[] = {st->mask,    st->value,   st->rextent, st->mlive, st->nlive,
                      st->kextent, st->a,       st->b[0],    st->b[1],  st->b[2],
-                     st->b[3],    st->pextent, st->q,       st->k,     st->v};
+                     st->b[3]};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].id) et_walk(g->x, all[i], scan_node, &s);
+    for (int i = 0; i < ET_AT_PARTS; i++)
+        if (st->part[i].id) et_walk(g->x, st->part[i], scan_node, &s);
     switch (st->kind) {
     case ET_STEP_MAP:
     case ET_STEP_REDUCE:

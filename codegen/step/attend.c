@@ -1,9 +1,9 @@
-/* ATTEND steps: softmax over cached positions in one pass.
+/* ATTEND steps: softmax over positions in one pass.
  *
  * A power of two of lanes hold one position, eight consecutive d each; a wave works on several
  * positions at a time and the waves take blocks of positions in turn. Every group of lanes keeps
  * its own running maximum, sum and weighted values; groups are merged lane by lane, waves through
- * LDS in their order. Scores are kept in base 2. */
+ * LDS in their order, where the extra term joins them. Scores are kept in base 2. */
 #include "codegen/internal.h"
 #include "ir/base/diag.h"
 #include <math.h>
@@ -20,8 +20,17 @@ struct attend {
     val owns;    /* this lane's d exist; NULL = always */
     val clamped; /* slice, at most the last that exists */
     val part;    /* lane group within the wave */
-    val pextent;
+    val first, end;
+    double factor;        /* of the product, multiplied into the queries */
+    et_expr score;        /* over the product, or none where the factor is all there is to it */
+    bool masked_by_head;  /* the mask is not the same for all heads */
     val q[MAX_HEADS][PER_LANE];
+};
+
+/* One position per lane group. */
+struct position {
+    val p, valid;
+    val k[PER_LANE], v[PER_LANE];
 };
 
 /* Running state of one head: maximum, sum, values. Laid out flat so that loops can carry it. */
@@ -55,37 +64,62 @@ static void load_slice(cg *g, const struct attend *a, et_expr e, val *out) {
     }
 }
 
+static et_expr of_head(cg *g, const struct attend *a, int h, et_expr e) {
+    return et_subst_var(g->x, e, a->s->hvar, et_int(g->x, a->head0 + h));
+}
+
 static void load_queries(cg *g, struct attend *a) {
     for (int h = 0; h < a->nheads; h++) {
         int mark = cg_scope(g);
-        et_expr q = et_subst_var(g->x, a->s->q, a->s->hvar, et_int(g->x, a->head0 + h));
-        load_slice(g, a, q, a->q[h]);
-        for (int j = 0; j < PER_LANE; j++) /* scores come out scaled, in base 2 */
-            a->q[h][j] = cg_fmul(g, a->q[h][j], cg_f32(g, a->s->scale * M_LOG2E));
+        load_slice(g, a, of_head(g, a, h, a->s->part[ET_AT_Q]), a->q[h]);
+        for (int j = 0; a->factor != 1 && j < PER_LANE; j++)
+            a->q[h][j] = cg_fmul(g, a->q[h][j], cg_f32(g, a->factor));
         cg_scope_end(g, mark);
     }
 }
 
-static val score(cg *g, const struct attend *a, int h, val *k, val valid) {
-    val sum = cg_fmul(g, a->q[h][0], k[0]);
+static val score(cg *g, const struct attend *a, int h, const struct position *at, val valid) {
+    val sum = cg_fmul(g, a->q[h][0], at->k[0]);
     for (int j = 1; j < PER_LANE; j++)
-        sum = cg_fma(g, a->q[h][j], k[j], sum);
+        sum = cg_fma(g, a->q[h][j], at->k[j], sum);
     for (int m = 1; m < a->lanes; m *= 2)
         sum = cg_fadd(g, sum, cg_shuffle_xor(g, sum, m));
+    if (a->score.id) {
+        int mark = cg_scope(g);
+        cg_bind(g, a->s->pvar, at->p, true);
+        cg_remember(g, et_arg(g->x, ET_ARG_QK, ET_T_F32), sum);
+        sum = cg_fmul(g, cg_emit_f32(g, of_head(g, a, h, a->score)), cg_f32(g, M_LOG2E));
+        cg_scope_end(g, mark);
+    }
     return cg_select(g, valid, sum, cg_f32(g, least()));
+}
+
+/* Does the position count for head H? */
+static val counts(cg *g, const struct attend *a, int h, const struct position *at) {
+    if (!a->masked_by_head) return at->valid;
+    int mark = cg_scope(g);
+    cg_bind(g, a->s->pvar, at->p, true);
+    val yes = cg_emit(g, of_head(g, a, h, a->s->part[ET_AT_MASK]));
+    cg_scope_end(g, mark);
+    return LLVMBuildAnd(g->b, at->valid, yes, "");
 }
 
 static val minus(cg *g, val x, val y) {
     return LLVMBuildFSub(g->b, x, y, "");
 }
 
+/* A value that the mask hides may be anything, and 0 times infinity is no number. */
+static val value_at(cg *g, const struct attend *a, const struct position *at, val valid, int j) {
+    return a->s->part[ET_AT_MASK].id ? cg_select(g, valid, at->v[j], cg_f32(g, 0)) : at->v[j];
+}
+
 /* Take N positions per lane group into the state. */
-static void absorb(cg *g, const struct attend *a, int n, val k[][PER_LANE], val v[][PER_LANE],
-                   val *valid, val *state) {
+static void absorb(cg *g, const struct attend *a, int n, const struct position *at, val *state) {
     for (int h = 0; h < a->nheads; h++) {
-        val *st = state + h * STATE, s[MAX_UNROLL], top = st[0];
+        val *st = state + h * STATE, s[MAX_UNROLL], valid[MAX_UNROLL], top = st[0];
         for (int i = 0; i < n; i++) {
-            s[i] = score(g, a, h, k[i], valid[i]);
+            valid[i] = counts(g, a, h, &at[i]);
+            s[i] = score(g, a, h, &at[i], valid[i]);
             top = cg_fmax(g, top, s[i]);
         }
         val shrink = cg_exp2(g, minus(g, st[0], top));
@@ -97,7 +131,7 @@ static void absorb(cg *g, const struct attend *a, int n, val k[][PER_LANE], val 
             val p = cg_select(g, valid[i], cg_exp2(g, minus(g, s[i], top)), cg_f32(g, 0));
             st[1] = cg_fadd(g, st[1], p);
             for (int j = 0; j < PER_LANE; j++)
-                st[2 + j] = cg_fma(g, p, v[i][j], st[2 + j]);
+                st[2 + j] = cg_fma(g, p, value_at(g, a, &at[i], valid[i], j), st[2 + j]);
         }
     }
 }
@@ -106,23 +140,26 @@ static void scan_positions(cg *g, const struct attend *a, val *state) {
     const et_step *s = a->s;
     int waves = g->p->workgroup / g->t->wave, unroll = a->nheads <= 4 ? MAX_UNROLL : 2;
     val first = cg_muli(g, g->wave, a->per_wave);
+    if (a->first) first = cg_add(g, a->first, first);
     int stride = waves * a->per_wave;
     cg_for f;
-    val block0 = cg_for_begin(g, &f, first, a->pextent, cg_i32(g, (int64_t)stride * unroll), false,
+    val block0 = cg_for_begin(g, &f, first, a->end, cg_i32(g, (int64_t)stride * unroll), false,
                               a->nheads * STATE, state);
-    val k[MAX_UNROLL][PER_LANE], v[MAX_UNROLL][PER_LANE], valid[MAX_UNROLL];
-    val last = cg_addi(g, a->pextent, -1);
+    struct position at[MAX_UNROLL];
+    val last = cg_addi(g, a->end, -1);
     for (int i = 0; i < unroll; i++) {
         int mark = cg_scope(g);
         val p = cg_add(g, cg_addi(g, block0, (int64_t)i * stride), a->part);
-        valid[i] = cg_icmp(g, LLVMIntSLT, p, a->pextent);
-        p = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){p, last});
-        cg_bind(g, s->pvar, p, true);
-        load_slice(g, a, s->k, k[i]);
-        load_slice(g, a, s->v, v[i]);
+        at[i].valid = cg_icmp(g, LLVMIntSLT, p, a->end);
+        at[i].p = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){p, last});
+        cg_bind(g, s->pvar, at[i].p, true);
+        load_slice(g, a, s->part[ET_AT_K], at[i].k);
+        load_slice(g, a, s->part[ET_AT_V], at[i].v);
+        if (s->part[ET_AT_MASK].id && !a->masked_by_head)
+            at[i].valid = LLVMBuildAnd(g->b, at[i].valid, cg_emit(g, s->part[ET_AT_MASK]), "");
         cg_scope_end(g, mark);
     }
-    absorb(g, a, unroll, k, v, valid, state);
+    absorb(g, a, unroll, at, state);
     cg_for_end(g, &f, state);
 }
 
@@ -181,6 +218,14 @@ static void merge_waves(cg *g, const struct attend *a) {
         m[w] = LLVMBuildLoad2(g->b, g->f32, scratch_ptr(g, a, cg_i32(g, w), h, depth), "");
         top = top ? cg_fmax(g, top, m[w]) : m[w];
     }
+    if (s->part[ET_AT_EXTRA].id) {
+        int mark = cg_scope(g);
+        cg_bind(g, s->hvar, h, true);
+        val extra = cg_fmul(g, cg_emit_f32(g, s->part[ET_AT_EXTRA]), cg_f32(g, M_LOG2E));
+        top = cg_fmax(g, top, extra);
+        sum = cg_exp2(g, minus(g, extra, top));
+        cg_scope_end(g, mark);
+    }
     for (int w = 0; w < waves; w++) {
         val weight = cg_exp2(g, minus(g, m[w], top)), wave = cg_i32(g, w);
         val l = LLVMBuildLoad2(g->b, g->f32, scratch_ptr(g, a, wave, h, cg_addi(g, depth, 1)), "");
@@ -190,13 +235,35 @@ static void merge_waves(cg *g, const struct attend *a) {
     }
     out = LLVMBuildFDiv(g->b, out, sum, "");
     LLVMSetMetadata(out, g->md_fpmath, g->fpmath);
+    val none = LLVMBuildFCmp(g->b, LLVMRealOEQ, sum, cg_f32(g, 0), "");
+    out = cg_select(g, none, cg_f32(g, 0), out);
     val at = cg_add(g, cg_muli(g, h, g->f->locals[s->out].pitch), d);
     LLVMBuildStore(g->b, out, cg_local_ptr(g, s->out, at));
     cg_items_end(g, &items);
 }
 
+/* A score that is the product times a constant costs nothing: the queries take the factor. */
+static void split_score(cg *g, struct attend *a) {
+    const et_node_x *n = et_x(g->x, a->s->part[ET_AT_SCORE]);
+    et_expr product = et_arg(g->x, ET_ARG_QK, ET_T_F32);
+    a->factor = M_LOG2E;
+    if (et_expr_eq(a->s->part[ET_AT_SCORE], product)) return;
+    for (int i = 0; n->op == ET_X_MUL && i < 2; i++) {
+        const et_node_x *other = et_x(g->x, n->ops[!i]);
+        if (!et_expr_eq(n->ops[i], product) || other->op != ET_X_FLOAT) continue;
+        a->factor *= other->f;
+        return;
+    }
+    a->factor = 1;
+    a->score = a->s->part[ET_AT_SCORE];
+}
+
 void cg_step_attend(cg *g, const et_step *s) {
     struct attend a = {.s = s, .lanes = 1};
+    et_expr mask = s->part[ET_AT_MASK];
+    split_score(g, &a);
+    a.masked_by_head =
+        mask.id && !et_expr_eq(mask, et_subst_var(g->x, mask, s->hvar, et_int(g->x, 0)));
     while (a.lanes * PER_LANE < s->depth)
         a.lanes *= 2;
     a.per_wave = g->t->wave / a.lanes;
@@ -208,7 +275,9 @@ void cg_step_attend(cg *g, const et_step *s) {
         a.owns = cg_icmp(g, LLVMIntSLT, a.slice, cg_i32(g, slices));
         a.clamped = cg_select(g, a.owns, a.slice, cg_i32(g, slices - 1));
     }
-    a.pextent = cg_uniform(g, cg_emit(g, s->pextent));
+    if (!et_expr_eq(s->part[ET_AT_FIRST], et_int(g->x, 0)))
+        a.first = cg_uniform(g, cg_emit(g, s->part[ET_AT_FIRST]));
+    a.end = cg_uniform(g, cg_emit(g, s->part[ET_AT_END]));
     for (a.head0 = 0; a.head0 < s->heads; a.head0 += MAX_HEADS) {
         a.nheads = s->heads - a.head0 < MAX_HEADS ? s->heads - a.head0 : MAX_HEADS;
         int mark = cg_scope(g);

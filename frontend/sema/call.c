@@ -22,13 +22,33 @@ static void unknown_function(et_sema *s, const et_ast *e) {
     if (g.best) et_sema_note(s, e->loc, "did you mean '%s'?", g.best);
 }
 
+/* The calls around an expression, innermost first. */
+struct form {
+    const et_ast *call;
+    const struct form *up;
+};
+
+/* A variable of a call around, such as i in attend(i in 0..N, ...), or what attend calls a product.
+ */
+static bool is_range(const struct form *f, const char *name) {
+    for (; f; f = f->up)
+        for (int i = 0; i < f->call->n; i++)
+            if (f->call->kid[i]->kind == ET_E_RANGE &&
+                (strcmp(f->call->kid[i]->text, name) == 0 || strcmp(name, "qk") == 0))
+                return true;
+    return false;
+}
+
 /* Names in a def's body are its parameters, consts and dims. */
-static bool check_body(et_sema *s, const et_def *d, const et_ast *e) {
+static bool check_body(et_sema *s, const et_def *d, const et_ast *e, const struct form *up) {
     bool ok = true;
+    struct form own = {e, up};
+    const struct form *forms = e && e->kind == ET_E_CALL ? &own : up;
     if (!e) return true;
     if (e->kind == ET_E_NAME) {
         for (int i = 0; i < d->nparams; i++)
             if (strcmp(d->params[i].text, e->text) == 0) return true;
+        if (is_range(forms, e->text)) return true;
         const et_binding *b = et_name_find(s, e->text);
         if (!b) {
             et_name_unknown(s, e->text, e->loc);
@@ -47,9 +67,9 @@ static bool check_body(et_sema *s, const et_def *d, const et_ast *e) {
         ok = false;
     }
     for (int i = 0; i < e->n; i++)
-        ok &= check_body(s, d, e->kid[i]);
+        ok &= check_body(s, d, e->kid[i], forms);
     for (int i = 0; i < e->nkw; i++)
-        ok &= check_body(s, d, e->kw[i].value);
+        ok &= check_body(s, d, e->kw[i].value, forms);
     return ok;
 }
 
@@ -83,7 +103,7 @@ bool et_sema_def(et_sema *s, const et_stm *stm, bool is_prelude) {
                   .params = stm->params,
                   .nparams = stm->nparams,
                   .is_prelude = is_prelude};
-    bool ok = !stm->bad && check_params(s, d) && check_body(s, d, stm->expr);
+    bool ok = !stm->bad && check_params(s, d) && check_body(s, d, stm->expr, NULL);
     d->body = ok ? stm->expr : NULL;
     et_table_add(s->arena, &s->defs, d);
     return ok;
@@ -195,6 +215,12 @@ static bool bind_keyword(et_sema *s, et_call *c, const et_kwarg *kw) {
     if (c->kw[k].given) return et_sema_error(s, kw->name.loc, "'%s' is given twice", kw->name.text);
     c->kw[k].given = true;
     c->kw[k].loc = kw->value->loc;
+    if (fn->kw[k].kind == ET_KW_SIZE) return et_sema_size(s, kw->value, &c->kw[k].size);
+    if (fn->kw[k].kind == ET_KW_TENSOR) {
+        et_elem v;
+        return et_sema_eval(s, kw->value, ET_IN_VALUE, &v) &&
+               et_elem_place(s, kw->value->loc, &v, &c->kw[k].value);
+    }
     if (fn->kw[k].kind == ET_KW_INT) return et_sema_int(s, kw->value, &c->kw[k].i);
     if (fn->kw[k].kind == ET_KW_FLOAT) return et_sema_number(s, kw->value, &c->kw[k].f);
     if (kw->value->kind != ET_E_STRING)
@@ -223,7 +249,8 @@ static bool bind_keywords(et_sema *s, et_call *c, const et_ast *e) {
 
 static bool call_builtin(et_sema *s, const et_builtin *fn, const et_ast *e, et_mode mode,
                          et_elem *out) {
-    et_call c = {.fn = fn, .loc = e->loc};
+    et_call c = {.fn = fn, .ast = e, .loc = e->loc};
+    if (*fn->args == '*') return fn->lower(s, &c, out);
     bool ok = bind_arguments(s, &c, e, mode);
     return bind_keywords(s, &c, e) && ok && fn->lower(s, &c, out);
 }

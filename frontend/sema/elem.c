@@ -49,6 +49,29 @@ bool et_elem_is_number(et_sema *s, const et_elem *e, double *out) {
     return true;
 }
 
+/* ---- single elements ---- */
+
+struct points {
+    const et_sema *s;
+    bool any;
+};
+
+static void find_point(void *ctx, et_expr e) {
+    struct points *p = ctx;
+    const et_node_x *x = et_x(p->s->x, e);
+    bool loop = false;
+    for (int l = 0; x->op == ET_X_VAR && l < p->s->graph->nloops; l++)
+        loop |= p->s->graph->loops[l].var == x->i;
+    p->any |= x->op == ET_X_LOAD || (x->op == ET_X_VAR && !loop);
+    p->any |= x->op == ET_X_ARG && x->i == ET_ARG_QK;
+}
+
+bool et_elem_is_point(et_sema *s, const et_elem *e) {
+    struct points p = {s, false};
+    if (s->points) et_walk(s->x, e->body, find_point, &p);
+    return p.any;
+}
+
 /* ---- becoming a graph value ---- */
 
 struct renumbering {
@@ -65,6 +88,11 @@ static et_expr renumber(void *ctx, et_exprs *p, et_expr leaf) {
 }
 
 static bool map_node(et_sema *s, et_loc loc, const et_elem *e, et_dtype dtype, et_value *out) {
+    if (et_elem_is_point(s, e)) {
+        et_sema_error(s, loc, "this is the element for one value of attend's variables, not a tensor");
+        et_sema_note(s, loc, "compute tensors before attend, and index them in it");
+        return false;
+    }
     et_attr attrs[] = {
         {.name = "body",
          .kind = ET_A_EXPR,
@@ -184,8 +212,13 @@ static bool broadcast(et_sema *s, et_loc loc, et_elem *out, const et_elem *e) {
 /* Arguments and shape of an expression of the N operands E, which may be cut on the way. */
 static bool combine(et_sema *s, et_loc loc, int n, et_elem *const e[], et_elem *out) {
     if (too_large(n, e))
-        for (int k = 0; k < n; k++)
+        for (int k = 0; k < n; k++) {
+            if (et_elem_is_point(s, e[k]))
+                return et_sema_error(s, loc,
+                                     "more than %d operations or %d tensors in one part of attend",
+                                     MAX_BODY, ET_MAX_ARGS);
             if (!cut(s, loc, e[k])) return false;
+        }
     *out = (et_elem){.shape = {.dtype = ET_F32}, .size = 1};
     for (int k = 0; k < n; k++) {
         if (!broadcast(s, loc, out, e[k])) return false;

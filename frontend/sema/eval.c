@@ -5,12 +5,12 @@
 enum { MAX_EVAL_DEPTH = 400, MAX_STEPS = 2000000 };
 
 static bool eval_name(et_sema *s, const et_ast *e, et_elem *out) {
-    const et_frame *f = s->frame;
-    for (int i = 0; f && i < f->def->nparams; i++)
-        if (strcmp(f->def->params[i].text, e->text) == 0) {
-            *out = f->args[i];
-            return !f->poison[i];
-        }
+    for (const et_frame *f = s->frame; f; f = f->inner ? f->up : NULL)
+        for (int i = 0; i < f->def->nparams; i++)
+            if (strcmp(f->def->params[i].text, e->text) == 0) {
+                *out = f->args[i];
+                return !f->poison[i];
+            }
     const et_binding *b = et_name_find(s, e->text);
     if (!b) {
         et_name_unknown(s, e->text, e->loc);
@@ -121,7 +121,7 @@ static bool eval_kind(et_sema *s, const et_ast *e, et_mode mode, et_elem *out) {
         et_sema_note(s, e->loc, "lists give reshape its shape and transpose its permutation");
         return false;
     case ET_E_RANGE:
-        return et_sema_error(s, e->loc, "only a weight has a dimension '%s in ...'", e->text);
+        return et_sema_error(s, e->loc, "only a weight and attend have '%s in ...'", e->text);
     default:
         return et_sema_error(s, e->loc, "':' belongs in an index");
     }

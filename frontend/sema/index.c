@@ -1,11 +1,12 @@
 /* x[i, a:b, :] as a value, and as the target of a state update. */
 #include "frontend/sema/sema.h"
 
-typedef enum { WHOLE, RANGE, SCALAR, TENSOR } item_kind;
+typedef enum { WHOLE, RANGE, SCALAR, TENSOR, POINT } item_kind;
 typedef struct {
     item_kind kind;
     et_expr start, size; /* start: also the scalar index */
     et_value tensor;
+    et_elem point; /* what the index is made of */
 } item;
 
 static const char *text(et_sema *s, et_expr e) {
@@ -62,7 +63,13 @@ static bool point_item(et_sema *s, const et_ast *e, et_expr dim, int axis, item 
     if (v.type != ET_T_I32)
         return et_sema_error(s, e->loc, "an index must be i32, this is %s",
                              et_sema_shape_text(s, &v));
-    *out = (item){.kind = v.nargs ? TENSOR : SCALAR, .size = et_int(s->x, 1)};
+    *out = (item){.kind = v.nargs ? TENSOR : SCALAR, .size = et_int(s->x, 1), .point = v};
+    if (et_elem_is_point(s, &v)) out->kind = POINT;
+    if (out->kind == POINT) { /* what tensors hold is clamped into range */
+        out->start = et_op2(s->x, ET_X_MAX, v.body, et_int(s->x, 0));
+        out->start = et_op2(s->x, ET_X_MIN, out->start, et_sub(s->x, dim, et_int(s->x, 1)));
+        return v.nargs || et_expr_eq(out->start, v.body) || outside(s, e->loc, v.body, dim, axis);
+    }
     if (v.nargs) return et_elem_place(s, e->loc, &v, &out->tensor);
     out->start = v.body;
     if (!from_end(s, e->loc, dim, axis, &out->start)) return false;
@@ -86,6 +93,34 @@ static bool items(et_sema *s, const et_ast *e, const et_shape *shape, item out[E
     return ok;
 }
 
+/* x[i, h, d] over variables: one element. */
+static bool element(et_sema *s, const et_ast *e, et_value v, const item *it, et_elem *out) {
+    const et_shape *shape = &et_val_of(s->graph, v)->shape;
+    et_expr index[ET_MAX_RANK];
+    *out = et_elem_value(s, v);
+    for (int i = 0; i < shape->rank; i++) {
+        if (it[i].kind != SCALAR && it[i].kind != POINT) {
+            et_loc loc = i + 1 < e->n ? e->kid[i + 1]->loc : e->loc;
+            et_sema_error(s, loc, "dimension %d of %s needs an index that is one number", i,
+                          et_shape_text(s->x, shape));
+            return false;
+        }
+        index[i] = it[i].start;
+        out->size += it[i].point.size;
+        for (int a = 0; a < it[i].point.nargs; a++) {
+            int k = 0;
+            while (k < out->nargs && out->args[k].id != it[i].point.args[a].id)
+                k++;
+            if (k == ET_MAX_ARGS)
+                return et_sema_error(s, e->loc, "more than %d tensors in one index", ET_MAX_ARGS);
+            if (k == out->nargs) out->args[out->nargs++] = it[i].point.args[a];
+        }
+    }
+    out->shape = (et_shape){.dtype = shape->dtype};
+    out->body = et_load(s->x, ET_LOAD_ARG, (int)v.id, out->type, shape->rank, index);
+    return true;
+}
+
 bool et_sema_index(et_sema *s, const et_ast *e, et_elem *out) {
     et_elem base;
     et_value v;
@@ -95,6 +130,8 @@ bool et_sema_index(et_sema *s, const et_ast *e, et_elem *out) {
     et_shape shape = et_val_of(s->graph, v)->shape;
     item it[ET_MAX_RANK];
     if (!items(s, e, &shape, it)) return false;
+    for (int i = 0; i < shape.rank; i++)
+        if (it[i].kind == POINT) return element(s, e, v, it, out);
     et_expr start[ET_MAX_RANK], size[ET_MAX_RANK];
     int64_t drop[ET_MAX_RANK];
     bool all = true;

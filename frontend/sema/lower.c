@@ -75,11 +75,6 @@ bool et_lower_layernorm(et_sema *s, const et_call *c, et_elem *out) {
     return norm(s, c, &et_op_layernorm, out);
 }
 
-bool et_lower_attention(et_sema *s, const et_call *c, et_elem *out) {
-    et_attr attr = et_attr_of_float("scale", c->kw[0].f);
-    return et_sema_node(s, &et_op_attention, c->loc, 5, c->value, 1, &attr, out);
-}
-
 bool et_lower_gather(et_sema *s, const et_call *c, et_elem *out) {
     return et_sema_node(s, &et_op_gather, c->loc, 2, c->value, 0, NULL, out);
 }

@@ -75,7 +75,7 @@ et_binding *et_name_add(et_sema *s, const et_ident *id, et_name_kind kind) {
 
 static const char *guess(et_sema *s, const char *name) {
     et_guess g = {.name = name};
-    for (const et_frame *f = s->frame; f; f = NULL)
+    for (const et_frame *f = s->frame; f; f = f->inner ? f->up : NULL)
         for (int i = 0; i < f->def->nparams; i++)
             et_guess_try(&g, f->def->params[i].text);
     for (int i = 0; i < s->names.cap; i++) {

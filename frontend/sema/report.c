@@ -13,7 +13,7 @@ enum { MAX_CALLS = 4 };
 void et_sema_note_calls(et_sema *s) {
     int n = 0;
     for (const et_frame *f = s->frame; f; f = f->up) {
-        if (f->def->is_prelude) continue;
+        if (f->def->is_prelude || f->inner) continue;
         if (n++ < MAX_CALLS || !f->up)
             et_diag(s->diags, ET_NOTE, f->call, "in this call of %s", f->def->name);
     }

@@ -68,6 +68,7 @@ typedef struct et_frame {
     const et_elem *args;
     const bool *poison;
     et_loc call;
+    bool inner; /* no def: names that a construct adds to those of the frame above */
     const struct et_frame *up;
 } et_frame;
 
@@ -97,6 +98,7 @@ typedef struct {
     int64_t narrow_lo, narrow_hi;
     int nloops; /* open loops */
     const et_frame *frame;
+    int points;    /* constructs around with variables over elements: values are single elements */
     int depth;     /* of evaluation */
     int64_t steps; /* of evaluation, all statements together */
     int *home;     /* per graph value: the loop whose body computes it */
@@ -134,6 +136,8 @@ et_elem et_elem_int(et_sema *, int64_t);
 et_elem et_elem_float(et_sema *, double);
 et_elem et_elem_scalar(et_sema *, et_expr); /* an integer expression */
 bool et_elem_is_int(et_sema *, const et_elem *, int64_t *out);
+/* Does it depend on a variable of a construct around it? */
+bool et_elem_is_point(et_sema *, const et_elem *);
 bool et_elem_is_number(et_sema *, const et_elem *, double *out); /* known at compile time */
 bool et_elem_op1(et_sema *, et_loc, et_xop, const et_elem *, et_elem *out);
 bool et_elem_op2(et_sema *, et_loc, et_xop, const et_elem *, const et_elem *, et_elem *out);
@@ -185,7 +189,7 @@ void et_sema_weight(et_sema *, const et_stm *);
 enum { ET_MAX_KW = 7, ET_MAX_RESULTS = 4 };
 typedef struct {
     const char *name;
-    enum { ET_KW_NONE, ET_KW_INT, ET_KW_FLOAT, ET_KW_TEXT } kind;
+    enum { ET_KW_NONE, ET_KW_INT, ET_KW_FLOAT, ET_KW_TEXT, ET_KW_SIZE, ET_KW_TENSOR } kind;
     bool required;
     double otherwise;
 } et_kw;
@@ -195,7 +199,8 @@ typedef struct {
     const char *name;
     /* A letter per positional argument: e elementwise operand, c condition, f tensor of floats, i
      * tensor of i32, t tensor of any type, l list, s size; a last '+' repeats the letter before it.
-     * A first digit: so many results, for NAME, NAME = f(...); `lower` fills an array then. */
+     * A first digit: so many results, for NAME, NAME = f(...); `lower` fills an array then. "*" for
+     * a construct whose arguments `lower` evaluates, keywords too. */
     const char *args;
     bool (*lower)(et_sema *, const et_call *, et_elem *out);
     int op; /* what `lower` is to make of it: an et_xop, an et_reduce or an et_dtype */
@@ -206,6 +211,7 @@ typedef struct {
 /* A call whose arguments were evaluated and are of the kinds its row asks for. */
 struct et_call {
     const et_builtin *fn;
+    const et_ast *ast;
     et_loc loc;
     int n;
     et_elem arg[ET_MAX_ARGS];
@@ -217,6 +223,8 @@ struct et_call {
         int64_t i;
         double f;
         const char *text;
+        et_expr size;
+        et_value value;
         et_loc loc;
     } kw[ET_MAX_KW];
 };
@@ -227,11 +235,11 @@ bool et_sema_def(et_sema *, const et_stm *, bool is_prelude); /* register a def 
 const et_builtin *et_builtin_find(const char *name);
 const et_builtin *et_builtin_at(int i); /* NULL past the end */
 
-/* ---- lower.c, rope.c: what the rows of the table call ---- */
+/* ---- lower.c, rope.c, attend.c: what the rows of the table call ---- */
 typedef bool et_lower_fn(et_sema *, const et_call *, et_elem *out);
 et_lower_fn et_lower_op1, et_lower_op2, et_lower_where, et_lower_cast, et_lower_reduce,
     et_lower_mean, et_lower_softmax, et_lower_rmsnorm, et_lower_layernorm, et_lower_rope,
-    et_lower_attention, et_lower_gather, et_lower_reshape, et_lower_transpose, et_lower_concat;
+    et_lower_attention, et_lower_attend, et_lower_gather, et_lower_reshape, et_lower_transpose, et_lower_concat;
 
 /* ---- routing.c ---- */
 et_lower_fn et_lower_iota, et_lower_size, et_lower_take, et_lower_rank, et_lower_topk,

@@ -27,7 +27,7 @@ typedef enum {
     ET_E_INDEX,     /* kid[0]: what is indexed; the rest: expressions and SLICEs */
     ET_E_SLICE,     /* kid[0], kid[1]: bounds, each may be NULL */
     ET_E_LIST,      /* [a, b, ...] */
-    ET_E_RANGE,     /* text in kid[0]..kid[1]: a dimension of a weight */
+    ET_E_RANGE,     /* text in kid[0]..kid[1]: a dimension of a weight, a variable of attend */
     ET_E_UNARY,     /* op: MINUS or NOT */
     ET_E_BINARY,    /* op */
     ET_E_TRANSPOSE, /* kid[0].T */

@@ -97,6 +97,8 @@ static et_ast *call(et_parser *p, const et_ast *name) {
         if (!room(p, e->n, p->tok.loc)) return NULL;
         et_ast *arg = et_parse_expr(p);
         if (!arg) return NULL;
+        if (arg->kind == ET_E_NAME && p->tok.kind == ET_TOK_IN) arg = range(p, arg);
+        if (!arg) return NULL;
         if (arg->kind == ET_E_NAME && p->tok.kind == ET_TOK_ASSIGN) {
             if (!keyword_argument(p, e, arg)) return NULL;
         } else if (e->nkw) {

@@ -205,10 +205,14 @@ static et_expr argument(eti_parser *p, int may, const char *digits, et_loc loc) 
     }
     et_value v = p->node->args[i];
     if (!v.id) return ET_NO_EXPR;
-    return et_arg(p->x, (int)i, et_dtype_type(et_val_of(p->g, v)->shape.dtype));
+    const et_shape *s = &et_val_of(p->g, v)->shape;
+    if (p->node->op == &et_op_map) return et_arg(p->x, (int)i, et_dtype_type(s->dtype));
+    et_expr index[ET_MAX_RANK];
+    if (!eti_indices(p, may, s->rank, index, et_printf(p->arena, "$%s", digits))) return ET_NO_EXPR;
+    return et_load(p->x, ET_LOAD_ARG, (int)i, et_dtype_type(s->dtype), s->rank, index);
 }
 
-/* $0, $inf, $name[...] */
+/* $0, $0[...] of an attention's arguments, $qk, $inf, $name[...] */
 static et_expr dollar(eti_parser *p, int may) {
     et_loc loc = p->tok.loc;
     const char *name = p->tok.text;
@@ -221,6 +225,9 @@ static et_expr dollar(eti_parser *p, int may) {
         et_expr zero = et_int(p->x, 0);
         return et_op2(p->x, *name == 't' ? ET_X_EQ : ET_X_NE, zero, zero);
     }
+    bool of_node = may & ETI_ARGS && p->node && p->node->op == &et_op_attention;
+    if (strcmp(name, "qk") == 0 && (may & ETI_SCORE || of_node))
+        return et_arg(p->x, ET_ARG_QK, ET_T_F32);
     if (!(may & ETI_LOCALS) || !p->f) {
         eti_error(p, loc, "no local buffer can be read here");
         eti_indices(p, may, -1, index, name);

@@ -1,5 +1,6 @@
 /* The graph stage: leaves, nodes, loops, outputs. */
 #include "ir/eti/parser.h"
+#include "ir/graph/attention.h"
 #include <string.h>
 
 /* "over l, m" of a weight, which comes before the loops in the text. */
@@ -30,7 +31,15 @@ static const struct {
     {&et_op_layernorm, "eps", ET_A_FLOAT, 0},
     {&et_op_softmax, "axis", ET_A_INT, 0},
     {&et_op_concat, "axis", ET_A_INT, 0},
-    {&et_op_attention, "scale", ET_A_FLOAT, 0},
+    {&et_op_attention, "over", ET_A_VARS, REQUIRED},
+    {&et_op_attention, "q", ET_A_EXPR, REQUIRED},
+    {&et_op_attention, "k", ET_A_EXPR, REQUIRED},
+    {&et_op_attention, "v", ET_A_EXPR, REQUIRED},
+    {&et_op_attention, "first", ET_A_EXPR, 0},
+    {&et_op_attention, "end", ET_A_EXPR, 0},
+    {&et_op_attention, "mask", ET_A_EXPR, 0},
+    {&et_op_attention, "score", ET_A_EXPR, 0},
+    {&et_op_attention, "extra", ET_A_EXPR, 0},
     {&et_op_reshape, "shape", ET_A_EXPRS, REQUIRED},
     {&et_op_slice, "start", ET_A_EXPRS, REQUIRED},
     {&et_op_slice, "size", ET_A_EXPRS, REQUIRED},
@@ -93,6 +102,21 @@ static void list(eti_parser *p, et_attr *a) {
     eti_need(p, ']');
 }
 
+/* [i < N, h < 4, p < 64, d < 32]: known to the attributes that follow. */
+static void variables(eti_parser *p, et_attr *a) {
+    int vars[ET_AT_VARS];
+    int64_t *ints = et_alloc(p->arena, sizeof vars / sizeof *vars * sizeof *ints);
+    et_loc loc = p->tok.loc;
+    p->nmade = 0;
+    a->n = eti_vars(p, ET_AT_VARS, vars, 0);
+    a->ints = ints;
+    for (int i = 0; i < a->n; i++)
+        ints[i] = vars[i];
+    if (a->n >= 0 && a->n != ET_AT_VARS)
+        eti_error(p, loc, "an attention has four variables: query, head, position and element");
+    p->broken |= a->n != ET_AT_VARS;
+}
+
 static void attribute(eti_parser *p, const et_op *op, et_attr *out) {
     et_loc loc = p->tok.loc;
     const char *name = eti_need_name(p, ETI_NAME, "an attribute");
@@ -142,6 +166,10 @@ static void attribute(eti_parser *p, const et_op *op, et_attr *out) {
         out->kind = ET_A_EXPR;
         out->expr = eti_expr(p, ETI_ARGS | ETI_LOOPS);
         return;
+    case ET_A_VARS:
+        out->kind = ET_A_VARS;
+        variables(p, out);
+        return;
     default:
         if (attributes[i].kind == ET_A_INTS)
             out->kind = ET_A_INTS;
@@ -165,7 +193,6 @@ static bool complain(eti_parser *p, const et_node *n, const char *what) {
 }
 
 static bool check_map(eti_parser *p, const et_node *n, const et_attr *body, const et_attr *dtype) {
-    if (!body->expr.id) return false;
     et_type t = et_x(p->x, body->expr)->type;
     if (dtype->i == ET_I32 && t == ET_T_F32)
         return complain(p, n, "the body is f32: write i32(...) to convert it");
@@ -213,6 +240,8 @@ static bool check_attrs(eti_parser *p, const et_node *n, int na, const et_attr *
             !attr(na, a, attributes[i].name))
             return complain(p, n,
                             et_printf(p->arena, "the attribute %s is missing", attributes[i].name));
+    for (int i = 0; i < na; i++)
+        if (a[i].kind == ET_A_EXPR && !a[i].expr.id) return false;
     int rank = n->nargs ? et_val_of(p->g, n->args[0])->shape.rank : 0;
     for (int i = 0; i < NATTRIBUTES; i++)
         if (attributes[i].op == n->op && attributes[i].flags & ONE_DIM &&
@@ -298,8 +327,8 @@ static void check_shape(eti_parser *p, et_loc loc, const et_shape *want, et_valu
 /* op %a, %b {attributes} [: shape], after "%label =" unless it is an update */
 static void node(eti_parser *p, const char *label, et_loc at) {
     et_node n = {.loc = p->tok.loc};
-    et_attr a[8];
-    int na = 0;
+    et_attr a[MAX_LIST];
+    int na = 0, mark = p->nscope;
     et_value result = ET_NO_VALUE;
     const char *name = eti_need_name(p, ETI_NAME, "an operator");
     n.op = name ? et_op_find(name) : NULL;
@@ -313,7 +342,7 @@ static void node(eti_parser *p, const char *label, et_loc at) {
     p->node = &n;
     if (eti_take(p, '{')) {
         while (!p->broken && !eti_is(p, '}')) {
-            if (na == 8) {
+            if (na == MAX_LIST) {
                 eti_expected(p, "fewer attributes");
                 break;
             }
@@ -327,6 +356,7 @@ static void node(eti_parser *p, const char *label, et_loc at) {
         eti_need(p, '}');
     }
     p->node = NULL;
+    p->nscope = mark;
     int before = p->errors;
     if (p->g->nnodes >= ETI_MAX_ITEMS) eti_error(p, n.loc, "more than %d nodes", ETI_MAX_ITEMS);
     if (ok && !p->broken && n.nargs >= n.op->nargs_min && n.nargs <= n.op->nargs_max)

@@ -65,7 +65,6 @@ static void check_heads(eti_parser *p, et_group *gr, et_loc loc) {
         eti_error(p, loc, "the elements of a head must be a constant");
 }
 
-/* What each side may depend on is what a tile of the attention step knows when it is read. */
 static void attend(eti_parser *p, et_group *gr) {
     et_loc loc = p->tok.loc;
     eti_next(p);
@@ -78,18 +77,10 @@ static void attend(eti_parser *p, et_group *gr) {
     eti_need_word(p, "over");
     gr->pvar = p->broken ? -1 : eti_var(p, 0);
     if (!p->broken && gr->gvar >= 0 && gr->rank >= 0) check_heads(p, gr, loc);
-    scope_of(p, gr->rank > 0, gr->axis);
-    eti_need_word(p, "extent");
-    if (!p->broken) gr->pextent = eti_expr_of(p, PLAIN, ET_T_I32, "an extent");
-    eti_need_word(p, "scale");
-    gr->scale = eti_need_float(p);
-    scope_of(p, gr->rank, gr->axis);
-    gr->q = eti_side(p, "q", PLAIN, ET_T_F32);
-    if (gr->rank == 3) scope_of(p, 4, (int[]){gr->axis[0], gr->axis[2], gr->gvar, gr->pvar});
-    gr->k = eti_side(p, "k", PLAIN, ET_T_F32);
-    gr->v = eti_side(p, "v", PLAIN, ET_T_F32);
-    scope_of(p, gr->rank > 0, gr->axis);
-    gr->live = eti_side(p, "live", PLAIN, ET_T_PRED);
+    p->nscope = 0;
+    int none[ET_AT_VARS] = {-1, -1, gr->pvar, -1}, *axis = gr->axis;
+    int all[ET_AT_VARS] = {axis[0], axis[1], gr->pvar, axis[2]};
+    eti_attention(p, gr->rank == 3 ? all : none, gr->gvar, PLAIN, gr->part);
     scope_of(p, gr->rank, gr->axis);
     eti_need_word(p, "into");
 }

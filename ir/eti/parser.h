@@ -50,6 +50,7 @@ enum {
     ETI_ARGS = 4,   /* $0, $1: arguments of the node */
     ETI_GROUPS = 8, /* sums over a variable, products of the group */
     ETI_LOOPS = 16,
+    ETI_SCORE = 32, /* $qk: the product of query and key */
 };
 
 typedef struct {
@@ -195,6 +196,10 @@ void eti_group(eti_parser *);
 void eti_function(eti_parser *);
 void eti_step_contract(eti_parser *, et_step *);
 void eti_step_attend(eti_parser *, et_step *);
+/* "NAME = expression" for the parts of an attention, those that must be there and others. VAR: its
+ * variables, -1 for one that there is not; KEYS: what stands for the head in keys and values. */
+void eti_attention(eti_parser *, const int var[ET_AT_VARS], int keys, int may,
+                   et_expr part[ET_AT_PARTS]);
 int eti_add_local(eti_parser *, const char *name, et_dtype, int rank, const int *dim);
 /* "NAME = expression" */
 et_expr eti_side(eti_parser *, const char *name, int may, et_type);

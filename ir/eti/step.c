@@ -205,7 +205,29 @@ void eti_step_contract(eti_parser *p, et_step *s) {
     distinct(p, s, begin);
 }
 
-/* attend [h < H, d < D] over p < P extent E scale S [scratch $s]  q = E  k = E  v = E  into $out */
+/* What a part may depend on is what is known where it is read. */
+void eti_attention(eti_parser *p, const int var[ET_AT_VARS], int keys, int may,
+                   et_expr part[ET_AT_PARTS]) {
+    static const char letters[] = "ihpd";
+    int mark = p->nscope;
+    for (int i = 0; i < ET_AT_PARTS && !p->broken; i++) {
+        const et_attention_row *r = &et_attention_rows[i];
+        bool of_keys = i == ET_AT_K || i == ET_AT_V, uniform = i == ET_AT_FIRST || i == ET_AT_END;
+        if (i == ET_AT_FIRST) part[i] = et_int(p->x, 0);
+        if (i == ET_AT_SCORE) part[i] = et_arg(p->x, ET_ARG_QK, ET_T_F32);
+        if (!r->required && i != ET_AT_END && !eti_is_word(p, r->name)) continue;
+        for (int v = 0; v < ET_AT_VARS; v++) {
+            int bound = of_keys && v == ET_AT_H ? keys : var[v];
+            if (strchr(r->over, letters[v]) && bound >= 0) eti_bind_var(p, bound);
+        }
+        part[i] = eti_side(
+            p, r->name, (uniform ? may & ~ETI_LOCALS : may) | (i == ET_AT_SCORE ? ETI_SCORE : 0),
+            r->type);
+        p->nscope = mark;
+    }
+}
+
+/* attend [h < H, d < D] over p < P [scratch $s]  q = E  k = E  v = E ...  into $out */
 void eti_step_attend(eti_parser *p, et_step *s) {
     int coords = p->nscope, vars[2] = {-1, -1};
     eti_next(p);
@@ -218,10 +240,6 @@ void eti_step_attend(eti_parser *p, et_step *s) {
     eti_need_word(p, "over");
     s->pvar = p->broken ? -1 : eti_var_over(p, ETI_TENSORS | ETI_LOOPS);
     p->nscope = coords;
-    eti_need_word(p, "extent");
-    if (!p->broken) s->pextent = eti_expr_of(p, ETI_TENSORS | ETI_LOOPS, ET_T_I32, "an extent");
-    eti_need_word(p, "scale");
-    s->scale = eti_need_float(p);
     if (eti_take_word(p, "scratch")) {
         at = p->tok.loc;
         scratch = eti_need_name(p, ETI_LOCAL, "a local buffer");
@@ -236,13 +254,7 @@ void eti_step_attend(eti_parser *p, et_step *s) {
     s->heads = (int)heads, s->depth = (int)depth;
     if (s->hvar == s->dvar || s->pvar == s->hvar || s->pvar == s->dvar)
         eti_error(p, loc, "head, element and position need names of their own");
-    eti_bind_var(p, s->dvar);
-    eti_bind_var(p, s->hvar);
-    s->q = eti_side(p, "q", PLAIN, ET_T_F32);
-    p->nscope = coords + 1;
-    eti_bind_var(p, s->pvar);
-    s->k = eti_side(p, "k", PLAIN, ET_T_F32);
-    s->v = eti_side(p, "v", PLAIN, ET_T_F32);
+    eti_attention(p, (int[]){-1, s->hvar, s->pvar, s->dvar}, -1, PLAIN, s->part);
     eti_need_word(p, "into");
     et_loc to = p->tok.loc;
     const char *out = eti_need_name(p, ETI_LOCAL, "a local buffer");

@@ -115,18 +115,21 @@ static void check_func_loops(struct uses *u, const et_func *f) {
         const et_step *s = &f->steps[i];
         et_expr all[] = {s->mask,    s->value,   s->rextent, s->mlive, s->nlive,
                          s->kextent, s->a,       s->b[0],    s->b[1],  s->b[2],
-                         s->b[3],    s->pextent, s->q,       s->k,     s->v};
+                         s->b[3]};
         for (size_t k = 0; k < sizeof all / sizeof *all; k++)
             check_expr(u, all[k]);
+        for (int k = 0; k < ET_AT_PARTS; k++)
+            check_expr(u, s->part[k]);
         for (int k = 0; k < s->to.rank; k++)
             check_expr(u, s->to.index[k]);
     }
 }
 
 static void check_group_loops(struct uses *u, const et_group *gr) {
-    et_expr all[] = {gr->mask, gr->value, gr->pextent, gr->live, gr->q, gr->k, gr->v};
-    for (size_t k = 0; k < sizeof all / sizeof *all; k++)
-        check_expr(u, all[k]);
+    check_expr(u, gr->mask);
+    check_expr(u, gr->value);
+    for (int k = 0; k < ET_AT_PARTS; k++)
+        check_expr(u, gr->part[k]);
     for (int k = 0; k < gr->to.rank; k++)
         check_expr(u, gr->to.index[k]);
     for (int k = 0; k < gr->nproduct; k++) {

@@ -34,7 +34,7 @@ typedef enum {
     ET_X_FLOAT,    /* f: constant */
     ET_X_SYM,      /* i: symbol (a dim chosen at launch) */
     ET_X_VAR,      /* i: variable (an axis, a loop index, a reduction index) */
-    ET_X_ARG,      /* i: argument of a map body, before inlining */
+    ET_X_ARG,      /* i: argument of a map body, before inlining; ET_ARG_QK */
     ET_X_LOAD,     /* i: tensor (or local buffer, see i2); operands: one index per dimension */
     ET_X_REDUCE,   /* i: et_reduce; i2: variable; operands: extent, body */
     ET_X_CONTRACT, /* i: graph value of a contraction, or product of a group; operands: indices */
@@ -46,8 +46,12 @@ typedef enum {
 
 typedef enum { ET_RED_SUM, ET_RED_MAX, ET_RED_MIN, ET_RED_ARGMAX } et_reduce;
 
-/* What a LOAD reads. */
-enum { ET_LOAD_TENSOR, ET_LOAD_LOCAL };
+/* What a LOAD reads: a tensor of a program, a buffer of a device function, or, in an attribute of a
+ * node, the argument of that number. */
+enum { ET_LOAD_TENSOR, ET_LOAD_LOCAL, ET_LOAD_ARG };
+
+/* The ARG that is, in the score of an attention, the product of the query and the key. */
+enum { ET_ARG_QK = -1 };
 
 #define ET_MAX_RANK 8
 

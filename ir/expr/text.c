@@ -73,7 +73,7 @@ static void put_load(struct text *t, const et_node_x *x) {
     if (name) {
         put(t, name);
     } else {
-        put(t, "%t");
+        put(t, x->i2 == ET_LOAD_ARG ? "$" : "%t");
         put_int(t, x->i);
     }
     put_list(t, "[", x, "]");
@@ -152,8 +152,8 @@ static void put_expr(struct text *t, et_expr e, int least) {
         put(t, b + (!isfinite(x->f) && *b == '-'));
         return;
     case ET_X_ARG:
-        put(t, "$");
-        put_int(t, x->i);
+        put(t, x->i == ET_ARG_QK ? "$qk" : "$");
+        if (x->i != ET_ARG_QK) put_int(t, x->i);
         return;
     case ET_X_SYM:
         put(t, et_sym_name(t->p, x->i));

@@ -123,7 +123,7 @@ static et_attr copy_attr(et_arena *arena, const et_attr *a) {
     et_attr c = *a;
     c.name = et_strdup(arena, a->name);
     size_t n = (size_t)a->n;
-    if (a->kind == ET_A_INTS)
+    if (a->kind == ET_A_INTS || a->kind == ET_A_VARS)
         c.ints = memcpy(et_alloc(arena, n * sizeof *a->ints), a->ints, n * sizeof *a->ints);
     if (a->kind == ET_A_EXPRS)
         c.exprs = memcpy(et_alloc(arena, n * sizeof *a->exprs), a->exprs, n * sizeof *a->exprs);

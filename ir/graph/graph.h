@@ -60,13 +60,13 @@ typedef struct et_op et_op; /* a row of the operator table, ops.h */
 /* An attribute of a node. Which ones exist is the operator's affair. */
 typedef struct {
     const char *name;
-    enum { ET_A_INT, ET_A_FLOAT, ET_A_INTS, ET_A_EXPRS, ET_A_EXPR } kind;
+    enum { ET_A_INT, ET_A_FLOAT, ET_A_INTS, ET_A_EXPRS, ET_A_EXPR, ET_A_VARS } kind;
     int64_t i;
     double f;
-    int n; /* INTS, EXPRS: length */
-    const int64_t *ints;
+    int n; /* INTS, EXPRS, VARS: length */
+    const int64_t *ints; /* VARS: variables that EXPRs of the node are over */
     const et_expr *exprs;
-    et_expr expr; /* EXPR: the body of a map over ARG leaves, or one index */
+    et_expr expr; /* EXPR: the body of a map over ARG leaves, a part of an attention */
 } et_attr;
 
 #define ET_MAX_ARGS 16

@@ -105,6 +105,9 @@ static void put_attr(const printer *p, const et_node *n, const et_attr *a) {
         fputs(i ? ", " : "", p->out);
         if (a->kind == ET_A_INTS)
             fprintf(p->out, "%lld", (long long)a->ints[i]);
+        else if (a->kind == ET_A_VARS)
+            fprintf(p->out, "%s < %s", et_var_name(p->g->exprs, (int)a->ints[i]),
+                    expr_text(p, et_var_extent(p->g->exprs, (int)a->ints[i])));
         else
             fputs(expr_text(p, a->exprs[i]), p->out);
     }

@@ -91,33 +91,55 @@ static void contract(struct run *m, const et_step *s) {
     free(a);
 }
 
+/* Scores of the positions from FIRST to N for head H, minus infinity where the mask is false;
+ * returns the largest. */
+static double scores(struct run *m, const et_step *s, int64_t first, int64_t n, double *score) {
+    double most = -INFINITY;
+    for (int64_t p = first; p < n && !m->failed; p++) {
+        double dot = 0;
+        m->vars[s->pvar] = p;
+        score[p] = -INFINITY;
+        if (s->part[ET_AT_MASK].id && !run_eval_i(m, s->part[ET_AT_MASK])) continue;
+        for (int64_t d = 0; d < s->depth; d++) {
+            m->vars[s->dvar] = d;
+            dot += (double)run_eval_f(m, s->part[ET_AT_Q]) * (double)run_eval_f(m, s->part[ET_AT_K]);
+        }
+        m->product = (float)dot;
+        score[p] = (double)run_eval_f(m, s->part[ET_AT_SCORE]);
+        most = score[p] > most ? score[p] : most;
+    }
+    return most;
+}
+
+static void attend_head(struct run *m, const et_step *s, int64_t first, int64_t n, double *score,
+                        float *out) {
+    bool has_extra = s->part[ET_AT_EXTRA].id != 0;
+    double most = scores(m, s, first, n, score), sum = 0;
+    double extra = has_extra ? (double)run_eval_f(m, s->part[ET_AT_EXTRA]) : 0;
+    double shift = has_extra && extra > most ? extra : most;
+    bool none = most == -INFINITY;
+    for (int64_t p = first; p < n && !none; p++)
+        sum += score[p] = exp(score[p] - shift);
+    if (has_extra) sum += exp(extra - shift);
+    for (int64_t d = 0; d < s->depth && !m->failed; d++) {
+        double total = 0;
+        m->vars[s->dvar] = d;
+        for (int64_t p = first; p < n && !none; p++) {
+            m->vars[s->pvar] = p;
+            if (score[p] > 0) total += score[p] / sum * (double)run_eval_f(m, s->part[ET_AT_V]);
+        }
+        out[d] = (float)total;
+    }
+}
+
 static void attend(struct run *m, const et_step *s) {
-    int64_t n = run_eval_i(m, s->pextent);
-    double *score = malloc((size_t)(n + 1) * sizeof *score);
+    int64_t first = run_eval_i(m, s->part[ET_AT_FIRST]), n = run_eval_i(m, s->part[ET_AT_END]);
+    double *score = malloc((size_t)(n > 0 ? n + 1 : 1) * sizeof *score);
+    if (!score) run_fail(m, "out of memory");
+    if (first < 0) run_fail(m, "%s: an attention from position %lld", m->f->name, (long long)first);
     for (int64_t h = 0; score && h < s->heads && !m->failed; h++) {
-        double most = -INFINITY, sum = 0;
         m->vars[s->hvar] = h;
-        for (int64_t p = 0; p < n; p++) {
-            double dot = 0;
-            for (int64_t d = 0; d < s->depth && !m->failed; d++) {
-                m->vars[s->pvar] = p;
-                m->vars[s->dvar] = d;
-                dot += (double)run_eval_f(m, s->q) * (double)run_eval_f(m, s->k);
-            }
-            score[p] = dot * s->scale;
-            most = score[p] > most ? score[p] : most;
-        }
-        for (int64_t p = 0; p < n; p++)
-            sum += score[p] = exp(score[p] - most);
-        for (int64_t d = 0; d < s->depth && !m->failed; d++) {
-            double out = 0;
-            for (int64_t p = 0; p < n; p++) {
-                m->vars[s->pvar] = p;
-                m->vars[s->dvar] = d;
-                out += score[p] / sum * (double)run_eval_f(m, s->v);
-            }
-            m->local[s->out][h * s->depth + d] = (float)out;
-        }
+        attend_head(m, s, first, n, score, m->local[s->out] + h * s->depth);
     }
     free(score);
 }

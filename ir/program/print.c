@@ -111,17 +111,26 @@ static void print_contract(struct out *o, const et_step *s) {
         fprintf(f, "    $%s += a * %s\n", local_name(o, s->acc[i]), text(o, s->b[i]));
 }
 
+/* What is as it would be without being said is not. */
+static void print_parts(struct out *o, const et_expr part[ET_AT_PARTS]) {
+    et_exprs *x = o->p->g->exprs;
+    for (int i = 0; i < ET_AT_PARTS; i++) {
+        bool plain = (i == ET_AT_FIRST && et_expr_eq(part[i], et_int(x, 0))) ||
+                     (i == ET_AT_SCORE && et_expr_eq(part[i], et_arg(x, ET_ARG_QK, ET_T_F32)));
+        if (part[i].id && !plain)
+            fprintf(o->to, "    %s = %s\n", et_attention_rows[i].name, text(o, part[i]));
+    }
+}
+
 static void print_attend(struct out *o, const et_step *s) {
     int vars[] = {s->hvar, s->dvar};
     fprintf(o->to, "  attend ");
     print_axes(o, 2, vars);
     fprintf(o->to, " over ");
     print_var(o, s->pvar);
-    fprintf(o->to, " extent %s scale ", text(o, s->pextent));
-    et_put_float(o->to, s->scale);
     fprintf(o->to, " scratch $%s\n", local_name(o, s->scratch));
-    fprintf(o->to, "    q = %s\n    k = %s\n", text(o, s->q), text(o, s->k));
-    fprintf(o->to, "    v = %s\n    into $%s\n", text(o, s->v), local_name(o, s->out));
+    print_parts(o, s->part);
+    fprintf(o->to, "    into $%s\n", local_name(o, s->out));
 }
 
 static void print_step(struct out *o, const et_step *s) {
@@ -165,10 +174,8 @@ static void print_group_attend(struct out *o, const et_group *gr) {
     print_var(o, gr->gvar);
     fprintf(o->to, " shared %d over ", gr->shared);
     print_var(o, gr->pvar);
-    fprintf(o->to, " extent %s scale ", text(o, gr->pextent));
-    et_put_float(o->to, gr->scale);
-    fprintf(o->to, "\n    q = %s\n    k = %s\n", text(o, gr->q), text(o, gr->k));
-    fprintf(o->to, "    v = %s\n    live = %s\n", text(o, gr->v), text(o, gr->live));
+    fprintf(o->to, "\n");
+    print_parts(o, gr->part);
 }
 
 static void print_hint(struct out *o, const et_group *gr) {

@@ -8,7 +8,7 @@
 #ifndef ET_PROGRAM_H
 #define ET_PROGRAM_H
 
-#include "ir/graph/graph.h"
+#include "ir/graph/attention.h"
 
 /* ---- tensors ----------------------------------------------------------------------------------
  */
@@ -98,12 +98,11 @@ typedef struct {
     et_product product[ET_MAX_ACC];
     int nproduct;
 
-    /* ATTEND, axes (token, head, d): as the step of that name. q is over the axes, k and v over the
-     * token, gvar (heads that share keys: head / shared), pvar and d, pextent and live over the
-     * token; the result is 0 where live is false. */
+    /* ATTEND, axes (query, head, d): the parts of ir/graph/attention.h over the axes and pvar. Keys
+     * and values are over gvar in place of the head: SHARED heads one after another have the same,
+     * and gvar counts those sets. All parts but the mask and the extra term are there. */
     int gvar, pvar, shared;
-    et_expr pextent, live, q, k, v;
-    double scale;
+    et_expr part[ET_AT_PARTS];
 } et_group;
 
 /* ---- device functions --------------------------------------------------------------------------
@@ -164,13 +163,13 @@ typedef struct et_step {
     int stage_a; /* local, operand type [tm][kc]: the rows of a as the instruction reads them */
     int stage_b; /* local [tn][kc] for a b that is not k-contiguous in memory, or -1 */
 
-    /* ATTEND: out[h][d] = sum_p softmax_p(scale * sum_d q(h, d) * k(p, d)) * v(p, d), p in [0,
-     * pextent). pextent >= 1 may be data-dependent but is uniform over the workgroup. */
+    /* ATTEND: out[h][d] as ir/graph/attention.h defines it, with the parts q(h, d), k(p, d),
+     * v(p, d), first, end, mask(h, p), score(h, p), extra(h). All but the mask and the extra term
+     * are there. FIRST, at least 0, and END may be data-dependent but are uniform over the
+     * workgroup. Keys and values are read at positions in [FIRST, END), whatever the mask says. */
     int hvar, dvar, pvar;
     int heads, depth;
-    et_expr pextent;
-    et_expr q, k, v;
-    double scale;
+    et_expr part[ET_AT_PARTS];
     int out;     /* local, f32 [heads][depth] */
     int scratch; /* local, f32 [waves][heads][depth + 2]: partial results of the waves */
 } et_step;

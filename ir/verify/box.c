@@ -120,7 +120,7 @@ static bool same_access(const struct vf_access *a, const struct vf_access *b, in
 
 /* The sizes of what a step iterates over move its accesses too. */
 static unsigned coords_of_step(struct verify *v, const et_func *f, const et_step *s) {
-    et_expr e[] = {s->rextent, s->mlive, s->nlive, s->kextent, s->pextent};
+    et_expr e[] = {s->rextent, s->mlive, s->nlive, s->kextent, s->part[ET_AT_END]};
     unsigned set = 0;
     for (size_t i = 0; i < sizeof e / sizeof *e; i++)
         if (e[i].id) set |= vf_coords_in(v, f, e[i]);
@@ -216,7 +216,7 @@ void vf_enter_step(struct verify *v, const et_step *s) {
     case ET_STEP_ATTEND:
         set_var(v, s->hvar, et_int(v->x, s->heads));
         set_var(v, s->dvar, et_int(v->x, s->depth));
-        set_var(v, s->pvar, s->pextent);
+        set_var(v, s->pvar, s->part[ET_AT_END]);
         return;
     }
 }

@@ -219,7 +219,7 @@ static bool is_uniform(struct verify *v, int loop) {
             if (vf_has_var(v, gr->g->extent[c], var)) return false;
         for (int s = 0; s < gr->f->nsteps; s++) {
             const et_step *st = &gr->f->steps[s];
-            et_expr e[] = {st->mlive, st->nlive, st->kextent, st->rextent, st->pextent};
+            et_expr e[] = {st->mlive, st->nlive, st->kextent, st->rextent, st->part[ET_AT_END]};
             for (size_t i = 0; i < sizeof e / sizeof *e; i++)
                 if (vf_has_var(v, e[i], var)) return false;
         }

@@ -116,7 +116,7 @@ static void collect(void *ctx, et_expr e) {
 static bool alike(struct verify *v, const struct vf_grid *g, const struct vf_access *a,
                   const struct vf_point *pt, et_expr load) {
     const et_step *s = a->step;
-    et_expr sizes[] = {s->rextent, s->mlive, s->nlive, s->kextent, s->pextent};
+    et_expr sizes[] = {s->rextent, s->mlive, s->nlive, s->kextent, s->part[ET_AT_END]};
     bool any = g->nunknown > 0 || !pt->alike;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         any |= sizes[i].id && vf_coords_in(v, g->f, sizes[i]);
@@ -157,7 +157,7 @@ static et_expr extent_in(struct verify *v, const et_step *s, int var) {
     if (s->kind == ET_STEP_CONTRACT && var == s->mvar) return s->mlive;
     if (s->kind == ET_STEP_CONTRACT && var == s->nvar) return s->nlive;
     if (s->kind == ET_STEP_CONTRACT && var == s->kvar) return s->kextent;
-    if (s->kind == ET_STEP_ATTEND && var == s->pvar) return s->pextent;
+    if (s->kind == ET_STEP_ATTEND && var == s->pvar) return s->part[ET_AT_END];
     return et_var_extent(v->x, var);
 }
 

@@ -40,7 +40,8 @@ typedef struct {
     double ops, bytes;
 } et_element_cost;
 typedef struct {
-    et_element_cost value, a, b[ET_MAX_ACC], k, v;
+    et_element_cost value, a, b[ET_MAX_ACC], part[ET_AT_PARTS];
+    et_expr visits, usual; /* ATTEND: positions looked at, and as far as can be guessed */
 } et_step_elements;
 et_step_elements *et_func_elements(const et_program *, const et_func *); /* by step */
 

@@ -47,6 +47,15 @@ static et_element_cost per_element(const et_program *p, et_expr x) {
     return e.c;
 }
 
+/* Where only the launch knows positions, they are those of a query with a context as it is guessed.
+ */
+static et_expr usual_position(void *ctx, et_exprs *x, et_expr leaf) {
+    (void)ctx;
+    const et_node_x *n = et_x(x, leaf);
+    bool load = n->op == ET_X_LOAD && n->type == ET_T_I32;
+    return load ? et_int(x, ET_GUESSED_CONTEXT - 1) : ET_NO_EXPR;
+}
+
 et_step_elements *et_func_elements(const et_program *p, const et_func *f) {
     et_step_elements *out = et_alloc(p->g->arena, (size_t)(f->nsteps + 1) * sizeof *out);
     for (int i = 0; i < f->nsteps; i++) {
@@ -56,8 +65,10 @@ et_step_elements *et_func_elements(const et_program *p, const et_func *f) {
             for (int k = 0; k < s->nacc; k++)
                 out[i].b[k] = per_element(p, s->b[k]);
         } else if (s->kind == ET_STEP_ATTEND) {
-            out[i].k = per_element(p, s->k);
-            out[i].v = per_element(p, s->v);
+            for (int k = 0; k < ET_AT_PARTS; k++)
+                out[i].part[k] = per_element(p, s->part[k]);
+            out[i].visits = et_sub(p->g->exprs, s->part[ET_AT_END], s->part[ET_AT_FIRST]);
+            out[i].usual = et_subst(p->g->exprs, out[i].visits, usual_position, NULL);
         } else {
             out[i].value = per_element(p, s->value);
         }
@@ -111,9 +122,13 @@ static void cost_contract(struct tile *t, const et_step *s, const et_step_elemen
 }
 
 static void cost_attend(struct tile *t, const et_step *s, const et_step_elements *e) {
-    double n = value(t, s->pextent, ET_GUESSED_CONTEXT);
-    t->c.cache_bytes += n * s->depth * (e->k.bytes + e->v.bytes);
+    double n = value(t, e->visits, value(t, e->usual, ET_GUESSED_CONTEXT));
+    const et_element_cost *of = e->part;
+    if (n < 0) n = 0;
+    t->c.cache_bytes += n * s->depth * (of[ET_AT_K].bytes + of[ET_AT_V].bytes);
+    t->c.cache_bytes += n * s->heads * (of[ET_AT_MASK].bytes + of[ET_AT_SCORE].bytes);
     t->c.vector_flops += n * s->depth * s->heads * 4;
+    t->c.vector_flops += n * s->heads * (of[ET_AT_MASK].ops + of[ET_AT_SCORE].ops);
 }
 
 static void cost_step(struct tile *t, const et_step *s, const et_step_elements *e) {

@@ -56,7 +56,7 @@ static et_expr extent_in(const struct context *c, int var) {
     if (s->kind == ET_STEP_CONTRACT && var == s->mvar) return s->mlive;
     if (s->kind == ET_STEP_CONTRACT && var == s->nvar) return s->nlive;
     if (s->kind == ET_STEP_CONTRACT && var == s->kvar) return s->kextent;
-    if (s->kind == ET_STEP_ATTEND && var == s->pvar) return s->pextent;
+    if (s->kind == ET_STEP_ATTEND && var == s->pvar) return s->part[ET_AT_END];
     return et_var_extent(c->x, var);
 }
 

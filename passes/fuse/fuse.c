@@ -214,32 +214,56 @@ static void copy_group(et_lowering *lo, et_value v, int tensor, int loop) {
     set_value(lo, gr, et_value_at(lo, v, gr->to.index));
 }
 
-static et_expr clamp(et_exprs *x, et_expr e, et_expr size) {
-    e = et_op2(x, ET_X_MAX, e, et_int(x, 0));
-    return et_op2(x, ET_X_MIN, e, et_sub(x, size, et_int(x, 1)));
+/* A part of an attention as the group has it: its variables, and its loads of arguments. */
+struct part {
+    et_lowering *lo;
+    const et_node *n;
+    et_expr by[ET_AT_VARS];
+};
+
+static et_expr lower_part(void *ctx, et_exprs *x, et_expr leaf) {
+    const struct part *s = ctx;
+    et_node_x l = *et_x(x, leaf);
+    if (l.op == ET_X_LOAD) return et_arg_at(&s->lo->lower, s->n, l.i, l.ops);
+    for (int v = 0; l.op == ET_X_VAR && v < ET_AT_VARS; v++)
+        if (l.i == et_attention_var(s->n, v)) return s->by[v];
+    return ET_NO_EXPR;
+}
+
+static et_expr part_at(struct part *s, et_attention_part part) {
+    et_exprs *x = s->lo->g->exprs;
+    et_expr e = et_attention_part_of(x, s->n, part);
+    return e.id ? et_subst(x, e, lower_part, s) : e;
+}
+
+/* Keys and values where the heads are sets of SHARED, and a head is number `which` of set gvar: do
+ * they depend on the set alone? */
+static bool keys_shared(struct part *s, et_group *gr, int heads, int shared) {
+    et_exprs *x = s->lo->g->exprs;
+    gr->shared = shared;
+    gr->gvar = et_graph_var(s->lo->g, "g", et_int(x, heads / shared));
+    int which = et_graph_var(s->lo->g, "h", et_int(x, shared));
+    s->by[ET_AT_H] = et_mul(x, et_var(x, gr->gvar), et_int(x, shared));
+    s->by[ET_AT_H] = et_add(x, s->by[ET_AT_H], et_var(x, which));
+    gr->part[ET_AT_K] = part_at(s, ET_AT_K);
+    gr->part[ET_AT_V] = part_at(s, ET_AT_V);
+    for (int i = ET_AT_K; i <= ET_AT_V; i++)
+        if (!et_expr_eq(gr->part[i], et_subst_var(x, gr->part[i], which, et_int(x, 0))))
+            return false;
+    return true;
 }
 
 static void attend_group(et_lowering *lo, et_group *gr, const et_node *n) {
     et_exprs *x = lo->g->exprs;
-    const et_shape *cache = &et_val_of(lo->g, n->args[1])->shape;
-    const et_shape *q = &et_val_of(lo->g, n->args[0])->shape;
-    int64_t heads = 1, groups = 1;
+    int64_t heads = 1;
     gr->kind = ET_GROUP_ATTEND;
-    et_is_int(x, q->dim[1], &heads);
-    et_is_int(x, cache->dim[1], &groups);
-    gr->shared = (int)(heads / groups);
-    gr->scale = et_attr_float(n, "scale", 1);
-    gr->gvar = et_graph_var(lo->g, "g", cache->dim[1]);
-    gr->pvar = et_graph_var(lo->g, "p", cache->dim[2]);
-    et_expr i = gr->to.index[0], h = gr->to.index[1], d = gr->to.index[2];
-    et_expr slot = clamp(x, et_arg_at(&lo->lower, n, 3, &i), cache->dim[0]);
-    et_expr position = et_arg_at(&lo->lower, n, 4, &i), last = clamp(x, position, cache->dim[2]);
-    et_expr at[] = {slot, et_var(x, gr->gvar), et_var(x, gr->pvar), d};
-    gr->pextent = et_add(x, last, et_int(x, 1));
-    gr->live = et_op2(x, ET_X_LE, et_int(x, 0), position);
-    gr->q = et_arg_at(&lo->lower, n, 0, (et_expr[]){i, h, d});
-    gr->k = et_arg_at(&lo->lower, n, 1, at);
-    gr->v = et_arg_at(&lo->lower, n, 2, at);
+    et_is_int(x, et_var_extent(x, gr->axis[1]), &heads);
+    gr->pvar = et_graph_var(lo->g, "p", et_var_extent(x, et_attention_var(n, ET_AT_P)));
+    struct part s = {lo, n, {gr->to.index[0], gr->to.index[1], et_var(x, gr->pvar), gr->to.index[2]}};
+    for (int i = 0; i < ET_AT_PARTS; i++)
+        if (i != ET_AT_K && i != ET_AT_V) gr->part[i] = part_at(&s, (et_attention_part)i);
+    for (int shared = (int)heads; shared >= 1; shared--)
+        if (heads % shared == 0 && keys_shared(&s, gr, (int)heads, shared)) return;
 }
 
 static void take_hint(et_group *gr, const et_node *n) {

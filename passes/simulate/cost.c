@@ -92,7 +92,7 @@ static void collect(struct sim *s, struct sim_grid *g) {
     et_func_accesses(s->p, g->f, note_access, &c);
     for (int i = 0; i < g->f->nsteps; i++) {
         const et_step *st = &g->f->steps[i];
-        et_expr all[] = {st->mlive, st->nlive, st->kextent, st->rextent, st->pextent};
+        et_expr all[] = {st->mlive, st->nlive, st->kextent, st->rextent, g->elements[i].visits, g->elements[i].usual};
         for (size_t k = 0; k < sizeof all / sizeof *all; k++)
             size_of(g, all[k]);
         for (int v = 0; v < st->nvars; v++)
@@ -147,17 +147,24 @@ static int64_t extent_of(const struct reader *r, int var) {
                               : e;
     else if (st->kind == ET_STEP_REDUCE && var == st->rvar)
         e = st->rextent;
-    else if (st->kind == ET_STEP_ATTEND && var == st->pvar)
-        e = st->pextent;
     int64_t lo, hi, n = size_now(r->g, e, -1);
     if (n >= 0) return n;
-    n = et_bounds(r->s->x, e, &lo, &hi) && hi > 0 ? hi : 1;
-    bool guess = st->kind == ET_STEP_ATTEND && var == st->pvar && n > ET_GUESSED_CONTEXT;
-    return guess ? ET_GUESSED_CONTEXT : n;
+    return et_bounds(r->s->x, e, &lo, &hi) && hi > 0 ? hi : 1;
+}
+
+/* The positions that an attention looks at. */
+static struct range positions(const struct reader *r) {
+    const et_step_elements *e = &r->g->elements[r->step - r->g->f->steps];
+    int64_t n = size_now(r->g, e->visits, -1);
+    if (n == 0) return nowhere;
+    if (n < 0) return (struct range){0, size_now(r->g, e->usual, ET_GUESSED_CONTEXT) - 1};
+    struct range first = range_of(r, r->step->part[ET_AT_FIRST]);
+    return (struct range){first.lo, first.lo + n - 1};
 }
 
 static struct range range_of_var(const struct reader *r, int var) {
     if (is_fixed(r, var)) return (struct range){r->s->vars[var], r->s->vars[var]};
+    if (r->step->kind == ET_STEP_ATTEND && var == r->step->pvar) return positions(r);
     int64_t n = extent_of(r, var);
     return n > 0 ? (struct range){0, n - 1} : nowhere;
 }

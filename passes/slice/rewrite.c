@@ -59,10 +59,11 @@ static void read_sums(struct rewrite *r, et_expr *e) {
 
 /* PRODUCT: the slice as products know it; AXES: as the axes tell. */
 static void read_all_sums(struct rewrite *r, et_group *gr, et_expr product, et_expr axes) {
-    et_expr *const e[] = {&gr->mask, &gr->value, &gr->pextent, &gr->live, &gr->q, &gr->k, &gr->v};
     r->slice = axes;
-    for (size_t i = 0; i < sizeof e / sizeof *e; i++)
-        read_sums(r, e[i]);
+    read_sums(r, &gr->mask);
+    read_sums(r, &gr->value);
+    for (int i = 0; i < ET_AT_PARTS; i++)
+        read_sums(r, &gr->part[i]);
     for (int d = 0; d < gr->to.rank; d++)
         read_sums(r, &gr->to.index[d]);
     r->slice = product;

@@ -123,10 +123,10 @@ static bool slice_group(struct slicing *s, int group, int axis) {
     if (s->most && s->nsliced++ >= s->most) return false;
     s->axis[group] = axis;
     struct known k = sl_know(s, gr->axis[axis]), g = attend ? sl_know(s, gr->gvar) : k;
-    slice_sources(s, attend ? gr->q : gr->value, &k);
-    if (!attend) return true;
-    slice_sources(s, gr->k, &g);
-    slice_sources(s, gr->v, &g);
+    if (!attend) slice_sources(s, gr->value, &k);
+    for (int i = 0; attend && i < ET_AT_PARTS; i++)
+        if (gr->part[i].id)
+            slice_sources(s, gr->part[i], i == ET_AT_K || i == ET_AT_V ? &g : &k);
     return true;
 }
 
@@ -164,9 +164,10 @@ static void mark(void *ctx, et_expr e) {
 
 static void mark_reads(const struct slicing *s, const et_group *gr, bool *read) {
     struct marking m = {s->x, read};
-    const et_expr e[] = {gr->value, gr->mask, gr->q, gr->k, gr->v};
-    for (size_t i = 0; i < sizeof e / sizeof *e; i++)
-        if (e[i].id) et_walk(s->x, e[i], mark, &m);
+    if (gr->value.id) et_walk(s->x, gr->value, mark, &m);
+    if (gr->mask.id) et_walk(s->x, gr->mask, mark, &m);
+    for (int i = 0; i < ET_AT_PARTS; i++)
+        if (gr->part[i].id) et_walk(s->x, gr->part[i], mark, &m);
     for (int i = 0; i < gr->nproduct; i++)
         et_walk(s->x, gr->product[i].a, mark, &m);
 }

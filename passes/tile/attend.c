@@ -1,4 +1,4 @@
-/* Cached causal attention: one tile per token and group of heads that share keys and values. */
+/* Attention: one tile per query and set of heads that share keys and values. */
 #include "passes/tile/tiler.h"
 
 enum { MAX_HEADS = 8, LANE_DEPTH = 8 /* elements of a head in one lane, at most */ };
@@ -61,20 +61,16 @@ bool et_tile_attend(const et_tiler *common, const et_group *gr) {
     s->hvar = hvar, s->dvar = dvar, s->pvar = gr->pvar;
     s->heads = per, s->depth = depth;
     s->out = out, s->scratch = scratch;
-    s->scale = gr->scale;
     et_expr h = et_add(x, first, et_var(x, hvar)), d = et_var(x, dvar);
     struct names names = {4, {gr->axis[0], gr->axis[1], gr->axis[2], gr->gvar}, {i, h, d, g}};
-    s->pextent = et_subst(x, gr->pextent, rename_var, &names);
-    s->q = et_subst(x, gr->q, rename_var, &names);
-    s->k = et_subst(x, gr->k, rename_var, &names);
-    s->v = et_subst(x, gr->v, rename_var, &names);
+    for (int k = 0; k < ET_AT_PARTS; k++)
+        if (gr->part[k].id) s->part[k] = et_subst(x, gr->part[k], rename_var, &names);
 
     et_step *m = et_tiler_step(&t, ET_STEP_MAP);
     m->nvars = 0;
     if (per > 1) m->vars[m->nvars++] = hvar;
     m->vars[m->nvars++] = dvar;
     m->value = et_load(x, ET_LOAD_LOCAL, out, ET_T_F32, 2, (et_expr[]){et_var(x, hvar), d});
-    m->value = et_select(x, et_subst(x, gr->live, rename_var, &names), m->value, et_float(x, 0));
     m->to = gr->to;
     for (int k = 0; k < m->to.rank; k++)
         m->to.index[k] = et_subst(x, m->to.index[k], rename_var, &names);

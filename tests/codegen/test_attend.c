@@ -31,17 +31,19 @@ static void attend(const struct shape *c) {
                             (int[]){kit_waves(&k), c->heads, c->depth + 2}, c->depth + 2);
     et_step *s = kit_step(&k, f, ET_STEP_ATTEND);
     s->hvar = h, s->dvar = d, s->pvar = p, s->heads = c->heads, s->depth = c->depth;
-    s->out = o, s->scratch = part, s->scale = 0.37;
+    s->out = o, s->scratch = part;
     /* (len * 29) mod ctx + 1 positions */
-    s->pextent = et_add(x, et_op2(x, ET_X_MOD, et_mul(x, length, kit_n(&k, 29)), C), kit_n(&k, 1));
+    s->part[ET_AT_FIRST] = kit_n(&k, 0);
+    s->part[ET_AT_END] = et_add(x, et_op2(x, ET_X_MOD, et_mul(x, length, kit_n(&k, 29)), C), kit_n(&k, 1));
     et_expr qi[] = {i, et_var(x, h), et_var(x, d)};
-    s->q = kit_at(&k, q, 3, qi);
-    if (c->strange_q) s->q = et_mul(x, s->q, et_float(x, 3));
+    s->part[ET_AT_SCORE] = et_mul(x, et_arg(x, ET_ARG_QK, ET_T_F32), et_float(x, 0.37));
+    s->part[ET_AT_Q] = kit_at(&k, q, 3, qi);
+    if (c->strange_q) s->part[ET_AT_Q] = et_mul(x, s->part[ET_AT_Q], et_float(x, 3));
     et_expr slot = et_op2(x, ET_X_MIN, length, kit_n(&k, 7));
     slot = et_op2(x, ET_X_MAX, slot, kit_n(&k, 0));
     et_expr ki[] = {slot, et_var(x, p), et_var(x, d)};
-    s->k = kit_at(&k, kc, 3, ki);
-    s->v = kit_at(&k, vc, 3, ki);
+    s->part[ET_AT_K] = kit_at(&k, kc, 3, ki);
+    s->part[ET_AT_V] = kit_at(&k, vc, 3, ki);
     et_expr oi[] = {et_var(x, h), et_var(x, d)};
     kit_map(&k, f, 2, (int[]){h, d}, kit_local_at(&k, f, o, 2, oi), ET_NO_EXPR,
             kit_place(ET_LOAD_TENSOR, out, 3, qi));

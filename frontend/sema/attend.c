@@ -1,0 +1,280 @@
+/* attend(...): attention over named variables; attention(...): the usual case of it. */
+#include "frontend/sema/sema.h"
+#include "ir/graph/attention.h"
+#include <string.h>
+
+/* ---- attend ---- */
+
+/* i in 0..N, h in 0..NH, p in 0..CTX, d in 0..D */
+static bool variable(et_sema *s, const et_ast *e, int which, int64_t *out_var) {
+    int64_t lo, hi;
+    et_expr first, size;
+    if (e->kind != ET_E_RANGE) {
+        et_sema_error(s, e->loc, "argument %d of attend is a range such as %c in 0..N", which + 1,
+                      "ihpd"[which]);
+        et_sema_note(s, e->loc, "write attend(i in 0..N, h in 0..HEADS, p in 0..CONTEXT, d in 0..D,"
+                                " q = ..., k = ..., v = ...)");
+        return false;
+    }
+    if (!et_sema_size(s, e->kid[0], &first) || !et_sema_size(s, e->kid[1], &size)) return false;
+    if (!et_is_int(s->x, first, &lo) || lo != 0)
+        return et_sema_error(s, e->kid[0]->loc, "'%s' runs from 0, not from %s", e->text,
+                             et_expr_text(s->x, first, NULL, NULL));
+    if (!et_bounds(s->x, size, &lo, &hi) || lo < 1 || hi > INT32_MAX)
+        return et_sema_error(s, e->kid[1]->loc, "'%s' must take at least one value, this is %s",
+                             e->text, et_expr_text(s->x, size, NULL, NULL));
+    if ((which == ET_AT_H || which == ET_AT_D) && lo != hi)
+        return et_sema_error(s, e->kid[1]->loc, "the number of %s must be a constant",
+                             which == ET_AT_H ? "heads" : "elements of a head");
+    *out_var = et_graph_var(s->graph, e->text, size);
+    return true;
+}
+
+/* The values that loads are of, in the order in which the node has them. */
+struct operands {
+    et_sema *s;
+    et_value value[ET_MAX_ARGS];
+    int n;
+};
+
+static et_expr number_load(void *ctx, et_exprs *x, et_expr leaf) {
+    struct operands *o = ctx;
+    et_node_x n = *et_x(x, leaf);
+    bool scalar = n.op == ET_X_ARG && n.i != ET_ARG_QK;
+    if (!scalar && n.op != ET_X_LOAD) return ET_NO_EXPR;
+    int i = 0;
+    while (i < o->n && o->value[i].id != (uint32_t)n.i)
+        i++;
+    if (i == ET_MAX_ARGS) return ET_NO_EXPR; /* reported when it is counted */
+    if (i == o->n) o->value[o->n++] = (et_value){(uint32_t)n.i};
+    return et_load(x, ET_LOAD_ARG, i, n.type, scalar ? 0 : n.nops, n.ops);
+}
+
+static bool part_of(et_sema *s, const et_attention_row *r, const et_ast *value,
+                    struct operands *o, et_expr *out) {
+    et_elem v;
+    if (!et_sema_eval(s, value, ET_IN_VALUE, &v)) return false;
+    if (v.shape.rank) {
+        et_sema_error(s, value->loc, "%s: %s is not one element", r->what,
+                      et_sema_shape_text(s, &v));
+        et_sema_note(s, value->loc, "index every dimension, as in x[i, h, d]");
+        return false;
+    }
+    if (r->type == ET_T_PRED && v.type != ET_T_PRED)
+        return et_sema_error(s, value->loc, "%s must be a condition such as p <= t[i]", r->what);
+    if (r->type != ET_T_PRED && v.type == ET_T_PRED)
+        return et_sema_error(s, value->loc, "%s must be a number, this is a condition", r->what);
+    if (r->type == ET_T_I32 && v.type != ET_T_I32) {
+        et_sema_error(s, value->loc, "%s must be i32, this is floating-point", r->what);
+        et_sema_note(s, value->loc, "write i32(...) to convert");
+        return false;
+    }
+    *out = r->type == ET_T_F32 && v.type == ET_T_I32 ? et_op1(s->x, ET_X_TO_F32, v.body) : v.body;
+    *out = et_subst(s->x, *out, number_load, o);
+    return true;
+}
+
+static const et_attention_row *row_of(et_sema *s, const et_kwarg *kw) {
+    et_guess g = {.name = kw->name.text};
+    for (int i = 0; i < ET_AT_PARTS; i++) {
+        if (strcmp(et_attention_rows[i].name, kw->name.text) == 0) return &et_attention_rows[i];
+        et_guess_try(&g, et_attention_rows[i].name);
+    }
+    et_sema_error(s, kw->name.loc, "attend has no argument '%s'", kw->name.text);
+    if (g.best) et_sema_note(s, kw->name.loc, "did you mean '%s'?", g.best);
+    return NULL;
+}
+
+static bool parts(et_sema *s, const et_ast *e, const et_def *names, const et_elem *elems,
+                  struct operands *o, et_attr *attr, int *nattr) {
+    bool given[ET_AT_PARTS] = {false}, poison[ET_AT_VARS + 1] = {false}, ok = true;
+    for (int i = 0; i < e->nkw; i++) {
+        const et_attention_row *r = row_of(s, &e->kw[i]);
+        if (!r || given[r - et_attention_rows]) {
+            ok = r ? et_sema_error(s, e->kw[i].name.loc, "'%s' is given twice", r->name) : false;
+            continue;
+        }
+        given[r - et_attention_rows] = true;
+        et_def scope = *names; /* the product is there for the score alone */
+        if (r - et_attention_rows == ET_AT_SCORE) scope.nparams++;
+        et_frame frame = {.def = &scope,
+                          .args = elems,
+                          .poison = poison,
+                          .call = e->loc,
+                          .inner = true,
+                          .up = s->frame};
+        s->frame = &frame;
+        s->points++;
+        et_expr body;
+        bool good = part_of(s, r, e->kw[i].value, o, &body);
+        s->points--;
+        s->frame = frame.up;
+        ok &= good;
+        if (good) attr[(*nattr)++] = (et_attr){.name = r->name, .kind = ET_A_EXPR, .expr = body};
+    }
+    for (int i = 0; i < ET_AT_PARTS; i++)
+        if (et_attention_rows[i].required && !given[i])
+            ok = et_sema_error(s, e->loc, "attend needs %s: %s = ...", et_attention_rows[i].what,
+                               et_attention_rows[i].name);
+    return ok;
+}
+
+bool et_lower_attend(et_sema *s, const et_call *c, et_elem *out) {
+    const et_ast *e = c->ast;
+    int64_t var[ET_AT_VARS];
+    et_ident names[ET_AT_VARS + 1] = {{NULL, e->loc}};
+    et_elem elems[ET_AT_VARS + 1];
+    bool ok = true;
+    if (e->n != ET_AT_VARS) {
+        et_sema_error(s, e->loc, "attend takes four ranges, of query, head, position and element");
+        et_sema_note(s, e->loc, "write attend(i in 0..N, h in 0..HEADS, p in 0..CONTEXT, d in 0..D,"
+                                " q = ..., k = ..., v = ...)");
+        return false;
+    }
+    for (int v = 0; v < ET_AT_VARS; v++)
+        ok &= variable(s, e->kid[v], v, &var[v]);
+    if (!ok) return false;
+    for (int v = 0; v < ET_AT_VARS; v++) {
+        names[v] = (et_ident){e->kid[v]->text, e->kid[v]->loc};
+        elems[v] = et_elem_scalar(s, et_var(s->x, (int)var[v]));
+        for (int u = 0; u < v; u++)
+            if (strcmp(names[u].text, names[v].text) == 0)
+                return et_sema_error(s, names[v].loc, "'%s' is already a variable of this attend",
+                                     names[v].text);
+    }
+    names[ET_AT_VARS] = (et_ident){"qk", e->loc};
+    elems[ET_AT_VARS] = et_elem_scalar(s, et_arg(s->x, ET_ARG_QK, ET_T_F32));
+    et_def scope = {.name = "attend", .loc = e->loc, .params = names, .nparams = ET_AT_VARS};
+    et_attr attr[1 + ET_AT_PARTS] = {
+        {.name = "over", .kind = ET_A_VARS, .n = ET_AT_VARS, .ints = var}};
+    struct operands o = {.s = s};
+    int nattr = 1;
+    if (!parts(s, e, &scope, elems, &o, attr, &nattr)) return false;
+    if (o.n == ET_MAX_ARGS) return et_sema_error(s, e->loc, "attend reads more than %d tensors", ET_MAX_ARGS - 1);
+    if (o.n == 0) return et_sema_error(s, e->loc, "attend reads no tensor");
+    return et_sema_node(s, &et_op_attention, e->loc, o.n, o.value, nattr, attr, out);
+}
+
+/* ---- attention ---- */
+
+static const et_shape *shape_of(et_sema *s, const et_call *c, int i) {
+    return &et_val_of(s->graph, c->value[i])->shape;
+}
+
+static const char *dims(et_sema *s, const et_shape *shape) {
+    return et_dims_text(s->x, shape->rank, shape->dim);
+}
+
+static bool check_cache(et_sema *s, const et_call *c) {
+    const et_shape *q = shape_of(s, c, 0), *k = shape_of(s, c, 1), *v = shape_of(s, c, 2);
+    int64_t heads, kv_heads, d;
+    if (q->rank != 3)
+        return et_sema_error(s, c->loc,
+                             "the queries of attention must be [tokens, heads, D], found %s",
+                             dims(s, q));
+    if (k->rank != 4)
+        return et_sema_error(
+            s, c->loc, "the key cache of attention must be [slots, heads, context, D], found %s",
+            dims(s, k));
+    if (!et_shape_eq(k, v))
+        return et_sema_error(s, c->loc,
+                             "the key cache is %s and the value cache %s: they must be the same",
+                             et_shape_text(s->x, k), et_shape_text(s->x, v));
+    if (!et_is_int(s->x, q->dim[2], &d) || !et_expr_eq(q->dim[2], k->dim[3]))
+        return et_sema_error(s, c->loc,
+                             "queries %s and key cache %s: the last dimensions must be the same "
+                             "constant",
+                             dims(s, q), dims(s, k));
+    if (!et_is_int(s->x, q->dim[1], &heads) || !et_is_int(s->x, k->dim[1], &kv_heads) ||
+        heads % kv_heads != 0)
+        return et_sema_error(s, c->loc, "%s query heads must be a multiple of %s cached heads",
+                             et_expr_text(s->x, q->dim[1], NULL, NULL),
+                             et_expr_text(s->x, k->dim[1], NULL, NULL));
+    for (int i = 3; i < 5; i++) {
+        const et_shape *of = shape_of(s, c, i);
+        if (of->rank != 1 || !et_expr_eq(of->dim[0], q->dim[0]))
+            return et_sema_error(s, c->loc, "the %s of attention must be [%s], one per query, "
+                                            "found %s",
+                                 i == 3 ? "slots" : "positions",
+                                 et_expr_text(s->x, q->dim[0], NULL, NULL), dims(s, of));
+    }
+    return true;
+}
+
+enum { SCALE, WINDOW, SOFTCAP, SINK }; /* keywords, in the order of the function's row */
+
+static et_expr load(et_sema *s, const et_call *c, int i, const et_expr *index) {
+    const et_shape *shape = i < 5 ? shape_of(s, c, i)
+                                  : &et_val_of(s->graph, c->kw[SINK].value)->shape;
+    return et_load(s->x, ET_LOAD_ARG, i, et_dtype_type(shape->dtype), shape->rank, index);
+}
+
+static et_expr clamp(et_exprs *x, et_expr e, int64_t least, et_expr size) {
+    e = et_op2(x, ET_X_MAX, e, et_int(x, least));
+    return et_op2(x, ET_X_MIN, e, et_sub(x, size, et_int(x, 1)));
+}
+
+static bool check_options(et_sema *s, const et_call *c) {
+    int64_t lo, hi;
+    if (c->kw[WINDOW].given &&
+        (!et_bounds(s->x, c->kw[WINDOW].size, &lo, &hi) || lo < 1 || hi > INT32_MAX))
+        return et_sema_error(s, c->kw[WINDOW].loc, "a window is at least 1 position, this is %s",
+                             et_expr_text(s->x, c->kw[WINDOW].size, NULL, NULL));
+    if (c->kw[SOFTCAP].given && !(c->kw[SOFTCAP].f > 0))
+        return et_sema_error(s, c->kw[SOFTCAP].loc, "a soft cap is above 0, this is %g",
+                             c->kw[SOFTCAP].f);
+    if (!c->kw[SINK].given) return true;
+    const et_shape *sink = &et_val_of(s->graph, c->kw[SINK].value)->shape;
+    et_expr heads = shape_of(s, c, 0)->dim[1];
+    if (sink->dtype != ET_I32 && sink->rank == 1 && et_expr_eq(sink->dim[0], heads)) return true;
+    return et_sema_error(s, c->kw[SINK].loc, "the sinks must be floats [%s], one per head, found %s",
+                         et_expr_text(s->x, heads, NULL, NULL), et_shape_text(s->x, sink));
+}
+
+static et_expr score_of(et_sema *s, const et_call *c) {
+    et_exprs *x = s->x;
+    double scale = c->kw[SCALE].f, cap = c->kw[SOFTCAP].f;
+    et_expr qk = et_arg(x, ET_ARG_QK, ET_T_F32);
+    if (!c->kw[SOFTCAP].given) return et_mul(x, qk, et_float(x, scale));
+    return et_mul(x, et_op1(x, ET_X_TANH, et_mul(x, qk, et_float(x, scale / cap))),
+                  et_float(x, cap));
+}
+
+bool et_lower_attention(et_sema *s, const et_call *c, et_elem *out) {
+    if (!check_cache(s, c) || !check_options(s, c)) return false;
+    et_exprs *x = s->x;
+    const et_shape *q = shape_of(s, c, 0), *k = shape_of(s, c, 1);
+    const et_expr extent[] = {q->dim[0], q->dim[1], k->dim[2], q->dim[2]};
+    int64_t var[ET_AT_VARS], heads = 1, kv_heads = 1;
+    et_expr at[ET_AT_VARS];
+    for (int v = 0; v < ET_AT_VARS; v++) {
+        var[v] = et_graph_var(s->graph, (char[]){"ihpd"[v], 0}, extent[v]);
+        at[v] = et_var(x, (int)var[v]);
+    }
+    et_is_int(x, q->dim[1], &heads);
+    et_is_int(x, k->dim[1], &kv_heads);
+    et_expr last = clamp(x, load(s, c, 4, at), -1, k->dim[2]), end = et_add(x, last, et_int(x, 1));
+    et_expr row[] = {clamp(x, load(s, c, 3, at), 0, k->dim[0]),
+                     et_op2(x, ET_X_IDIV, at[ET_AT_H], et_int(x, heads / kv_heads)), at[ET_AT_P],
+                     at[ET_AT_D]};
+    et_expr part[ET_AT_PARTS] = {
+        [ET_AT_Q] = load(s, c, 0, (et_expr[]){at[ET_AT_I], at[ET_AT_H], at[ET_AT_D]}),
+        [ET_AT_K] = load(s, c, 1, row),
+        [ET_AT_V] = load(s, c, 2, row),
+        [ET_AT_END] = end,
+        [ET_AT_SCORE] = score_of(s, c),
+    };
+    if (c->kw[WINDOW].given) part[ET_AT_FIRST] = et_sub(x, end, c->kw[WINDOW].size);
+    if (c->kw[SINK].given) part[ET_AT_EXTRA] = load(s, c, 5, &at[ET_AT_H]);
+    et_attr attr[1 + ET_AT_PARTS] = {
+        {.name = "over", .kind = ET_A_VARS, .n = ET_AT_VARS, .ints = var}};
+    int nattr = 1, nargs = 5;
+    for (int i = 0; i < ET_AT_PARTS; i++)
+        if (part[i].id)
+            attr[nattr++] = (et_attr){
+                .name = et_attention_rows[i].name, .kind = ET_A_EXPR, .expr = part[i]};
+    et_value args[6];
+    memcpy(args, c->value, 5 * sizeof *args);
+    if (c->kw[SINK].given) args[nargs++] = c->kw[SINK].value;
+    return et_sema_node(s, &et_op_attention, c->loc, nargs, args, nattr, attr, out);
+}
