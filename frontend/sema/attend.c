@@ -60,8 +60,8 @@ static bool part_of(et_sema *s, const et_attention_row *r, const et_ast *value,
         et_sema_note(s, value->loc, "index every dimension, as in x[i, h, d]");
         return false;
     }
-    if (r->type == ET_T_PRED && v.type != ET_T_PRED)
-        return et_sema_error(s, value->loc, "%s must be a condition such as p <= t[i]", r->what);
+    if (r->type == ET_T_PRED && v.type != ET_T_PRED) /* a number counts where it is not 0 */
+        v.body = et_op2(s->x, ET_X_NE, v.body, et_int(s->x, 0));
     if (r->type != ET_T_PRED && v.type == ET_T_PRED)
         return et_sema_error(s, value->loc, "%s must be a number, this is a condition", r->what);
     if (r->type == ET_T_I32 && v.type != ET_T_I32) {

@@ -226,8 +226,11 @@ static et_expr dollar(eti_parser *p, int may) {
         return et_op2(p->x, *name == 't' ? ET_X_EQ : ET_X_NE, zero, zero);
     }
     bool of_node = may & ETI_ARGS && p->node && p->node->op == &et_op_attention;
-    if (strcmp(name, "qk") == 0 && (may & ETI_SCORE || of_node))
-        return et_arg(p->x, ET_ARG_QK, ET_T_F32);
+    if (strcmp(name, "qk") == 0) {
+        if (may & ETI_SCORE || of_node) return et_arg(p->x, ET_ARG_QK, ET_T_F32);
+        eti_error(p, loc, "$qk: only the score of an attention has a product");
+        return ET_NO_EXPR;
+    }
     if (!(may & ETI_LOCALS) || !p->f) {
         eti_error(p, loc, "no local buffer can be read here");
         eti_indices(p, may, -1, index, name);

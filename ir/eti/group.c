@@ -55,7 +55,7 @@ static void product(eti_parser *p, et_group *gr) {
 static void check_heads(eti_parser *p, et_group *gr, et_loc loc) {
     int64_t heads, groups;
     if (gr->rank != 3)
-        eti_error(p, loc, "attention has the axes token, head and element");
+        eti_error(p, loc, "attention has the axes query, head and element");
     else if (!et_is_int(p->x, et_var_extent(p->x, gr->axis[1]), &heads) ||
              !et_is_int(p->x, et_var_extent(p->x, gr->gvar), &groups) ||
              heads != groups * gr->shared)
@@ -78,9 +78,11 @@ static void attend(eti_parser *p, et_group *gr) {
     gr->pvar = p->broken ? -1 : eti_var(p, 0);
     if (!p->broken && gr->gvar >= 0 && gr->rank >= 0) check_heads(p, gr, loc);
     p->nscope = 0;
-    int none[ET_AT_VARS] = {-1, -1, gr->pvar, -1}, *axis = gr->axis;
-    int all[ET_AT_VARS] = {axis[0], axis[1], gr->pvar, axis[2]};
-    eti_attention(p, gr->rank == 3 ? all : none, gr->gvar, PLAIN, gr->part);
+    int var[ET_AT_VARS] = {-1, -1, gr->pvar, -1};
+    static const int of_axis[] = {ET_AT_I, ET_AT_H, ET_AT_D};
+    for (int i = 0; i < gr->rank && i < 3; i++)
+        var[of_axis[i]] = gr->axis[i];
+    eti_attention(p, var, gr->gvar, PLAIN, gr->part);
     scope_of(p, gr->rank, gr->axis);
     eti_need_word(p, "into");
 }

@@ -79,6 +79,36 @@ et_value map2(fixture *f, et_xop op, et_value a, et_value b) {
     return node(f, "map", ARGS(a, b), ATTRS(attr_expr("body", body), attr_int("dtype", ET_F32)));
 }
 
+et_value attention(fixture *f, et_value q, et_value k, et_value v, et_value slots,
+                   et_value positions, double scale) {
+    et_exprs *x = f->p;
+    const et_shape *sq = &et_val_of(f->g, q)->shape, *sk = &et_val_of(f->g, k)->shape;
+    et_expr size[] = {sq->dim[0], sq->dim[1], sk->dim[2], sq->dim[2]}, at[4];
+    int64_t over[4], heads = 1, kv_heads = 1;
+    for (int i = 0; i < 4; i++) {
+        over[i] = et_graph_var(f->g, (char[]){"ihpd"[i], 0}, size[i]);
+        at[i] = et_var(x, (int)over[i]);
+    }
+    et_is_int(x, size[1], &heads);
+    et_is_int(x, sk->dim[1], &kv_heads);
+    et_expr slot = et_load(x, ET_LOAD_ARG, 3, ET_T_I32, 1, at);
+    slot = et_op2(x, ET_X_MAX, slot, et_int(x, 0));
+    slot = et_op2(x, ET_X_MIN, slot, et_sub(x, sk->dim[0], et_int(x, 1)));
+    et_expr last = et_load(x, ET_LOAD_ARG, 4, ET_T_I32, 1, at);
+    last = et_op2(x, ET_X_MIN, last, et_sub(x, size[2], et_int(x, 1)));
+    last = et_op2(x, ET_X_MAX, last, et_int(x, -1));
+    et_expr row[] = {slot, et_op2(x, ET_X_IDIV, at[1], et_int(x, heads / kv_heads)), at[2], at[3]};
+    et_expr query[] = {at[0], at[1], at[3]};
+    et_expr score = et_mul(x, et_arg(x, ET_ARG_QK, ET_T_F32), et_float(x, scale));
+    return node(f, "attention", ARGS(q, k, v, slots, positions),
+                ATTRS({.name = "over", .kind = ET_A_VARS, .n = 4, .ints = over},
+                      attr_expr("q", et_load(x, ET_LOAD_ARG, 0, ET_T_F32, 3, query)),
+                      attr_expr("k", et_load(x, ET_LOAD_ARG, 1, ET_T_F32, 4, row)),
+                      attr_expr("v", et_load(x, ET_LOAD_ARG, 2, ET_T_F32, 4, row)),
+                      attr_expr("end", et_add(x, last, et_int(x, 1))),
+                      attr_expr("score", score)));
+}
+
 static int32_t random_index(fixture *f) {
     static const int32_t extreme[] = {INT32_MIN, INT32_MAX, -1, 1000};
     return pick(f, 8) == 0 ? extreme[pick(f, 4)] : (int32_t)pick(f, 8);

@@ -204,7 +204,7 @@ static et_value add_attention(fixture *f, et_value x) {
     et_value k = INPUT(f, NULL, ET_BF16, 3, kv, 5, d), v = INPUT(f, NULL, ET_BF16, 3, kv, 5, d);
     et_shape of_token = {.dtype = ET_I32, .rank = 1, .dim = {s->dim[0]}};
     et_value slots = input(f, NULL, of_token), positions = input(f, NULL, of_token);
-    return node(f, "attention", ARGS(x, k, v, slots, positions), ATTRS(attr_float("scale", 0.5)));
+    return attention(f, x, k, v, slots, positions, 0.5);
 }
 
 static et_value add_take(fixture *f, et_value x) {

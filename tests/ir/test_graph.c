@@ -191,11 +191,29 @@ START_TEST(other_shapes) {
     expect_error(f, "the permutation for [N, 6] must name each of 0 to 1 once");
     node(f, "rope", ARGS(INPUT(f, "o", ET_F32, -1, 5), x), NO_ATTRS);
     expect_error(f, "rope of [N, 5]: the last dimension must be an even constant");
-    et_value q = INPUT(f, "q", ET_F32, -1, 3, 8), k = INPUT(f, "k", ET_BF16, 2, 2, 9, 8);
-    node(f, "attention", ARGS(q, k, k, i, i), NO_ATTRS);
-    expect_error(f, "3 query heads must be a multiple of 2 cached heads");
-    node(f, "attention", ARGS(q, k, k, i, w), NO_ATTRS);
-    expect_error(f, "the positions of attention must be i32, found f32[5]");
+    et_value q = INPUT(f, "q", ET_F32, -1, 3, 8), k = INPUT(f, "k", ET_BF16, 2, 1, 9, 8);
+    attention(f, q, k, k, i, INPUT(f, "p", ET_I32, -1, 2), 1);
+    expect_error(f, "attention: the end of the positions reads [N, 2] with 1 indices");
+    int64_t over[] = {et_graph_var(f->g, "i", et_int(f->p, 3)),
+                      et_graph_var(f->g, "h", et_int(f->p, 3)),
+                      et_graph_var(f->g, "p", et_int(f->p, 3)),
+                      et_graph_var(f->g, "d", et_sym(f->p, 0))};
+    et_attr vars = {.name = "over", .kind = ET_A_VARS, .n = 4, .ints = over};
+    et_expr one = et_float(f->p, 1), d = et_var(f->p, (int)over[3]);
+    node(f, "attention", ARGS(x), ATTRS(vars, attr_expr("q", one), attr_expr("k", one)));
+    expect_error(f, "attention needs the values: the attribute v");
+    et_attr parts[] = {vars, attr_expr("q", one), attr_expr("k", one), attr_expr("v", one),
+                       attr_expr("end", d)};
+    node(f, "attention", ARGS(x), 5, parts);
+    expect_error(f, "attention: the end of the positions cannot depend on d");
+    parts[4] = attr_expr("end", one);
+    node(f, "attention", ARGS(x), 5, parts);
+    expect_error(f, "attention: the end of the positions must be i32");
+    parts[4] = attr_expr("extra", et_arg(f->p, ET_ARG_QK, ET_T_F32));
+    node(f, "attention", ARGS(x), 5, parts);
+    expect_error(f, "attention: the extra term reads what only a score has");
+    node(f, "attention", ARGS(x), 4, parts);
+    expect_error(f, "attention: the number of elements of a head must be a constant, found N");
     fixture_destroy(f);
 }
 END_TEST

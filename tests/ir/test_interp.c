@@ -85,7 +85,7 @@ START_TEST(attention_reads_the_right_rows) {
     et_value q = INPUT(f, "q", ET_F32, -1, HEADS, D), k = STATE(f, "k", ET_BF16, SLOTS, KV, CTX, D);
     et_value v = STATE(f, "v", ET_BF16, SLOTS, KV, CTX, D), s = INPUT(f, "s", ET_I32, -1);
     et_value p = INPUT(f, "p", ET_I32, -1);
-    et_value a = node(f, "attention", ARGS(q, k, v, s, p), ATTRS(attr_float("scale", 0.5)));
+    et_value a = attention(f, q, k, v, s, p, 0.5);
     fill(f);
     set_ints(f, s, (int32_t[]){0, 2, 1, INT32_MAX, INT32_MIN});
     set_ints(f, p, (int32_t[]){0, 6, 3, INT32_MAX, -1});
