@@ -48,7 +48,8 @@ static bool uneven(const et_program *p, const et_grid *g) {
     const et_func *f = &p->funcs[g->func];
     for (int i = 0; i < f->nsteps; i++) {
         const et_step *s = &f->steps[i];
-        const et_expr sizes[] = {s->rextent, s->mlive, s->nlive, s->kextent, s->part[ET_AT_FIRST], s->part[ET_AT_END]};
+        const et_expr sizes[] = {s->rextent,           s->mlive,          s->nlive, s->kextent,
+                                 s->part[ET_AT_FIRST], s->part[ET_AT_END]};
         for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
             if (reads(p, sizes[k])) return true;
     }

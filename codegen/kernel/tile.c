@@ -24,9 +24,8 @@ static void scan_node(void *ctx, et_expr e) {
 
 static void scan_step(cg *g, const et_step *st, struct touched *t) {
     struct scan s = {g, t};
-    et_expr all[] = {st->mask,    st->value,   st->rextent, st->mlive, st->nlive,
-                     st->kextent, st->a,       st->b[0],    st->b[1],  st->b[2],
-                     st->b[3]};
+    et_expr all[] = {st->mask, st->value, st->rextent, st->mlive, st->nlive, st->kextent,
+                     st->a,    st->b[0],  st->b[1],    st->b[2],  st->b[3]};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].id) et_walk(g->x, all[i], scan_node, &s);
     for (int i = 0; i < ET_AT_PARTS; i++)

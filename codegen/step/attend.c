@@ -21,9 +21,9 @@ struct attend {
     val clamped; /* slice, at most the last that exists */
     val part;    /* lane group within the wave */
     val first, end;
-    double factor;        /* of the product, multiplied into the queries */
-    et_expr score;        /* over the product, or none where the factor is all there is to it */
-    bool masked_by_head;  /* the mask is not the same for all heads */
+    double factor;       /* of the product, multiplied into the queries */
+    et_expr score;       /* over the product, or none where the factor is all there is to it */
+    bool masked_by_head; /* the mask is not the same for all heads */
     val q[MAX_HEADS][PER_LANE];
 };
 

@@ -12,8 +12,9 @@ static bool variable(et_sema *s, const et_ast *e, int which, int64_t *out_var) {
     if (e->kind != ET_E_RANGE) {
         et_sema_error(s, e->loc, "argument %d of attend is a range such as %c in 0..N", which + 1,
                       "ihpd"[which]);
-        et_sema_note(s, e->loc, "write attend(i in 0..N, h in 0..HEADS, p in 0..CONTEXT, d in 0..D,"
-                                " q = ..., k = ..., v = ...)");
+        et_sema_note(s, e->loc,
+                     "write attend(i in 0..N, h in 0..HEADS, p in 0..CONTEXT, d in 0..D,"
+                     " q = ..., k = ..., v = ...)");
         return false;
     }
     if (!et_sema_size(s, e->kid[0], &first) || !et_sema_size(s, e->kid[1], &size)) return false;
@@ -50,8 +51,8 @@ static et_expr number_load(void *ctx, et_exprs *x, et_expr leaf) {
     return et_load(x, ET_LOAD_ARG, i, n.type, scalar ? 0 : n.nops, n.ops);
 }
 
-static bool part_of(et_sema *s, const et_attention_row *r, const et_ast *value,
-                    struct operands *o, et_expr *out) {
+static bool part_of(et_sema *s, const et_attention_row *r, const et_ast *value, struct operands *o,
+                    et_expr *out) {
     et_elem v;
     if (!et_sema_eval(s, value, ET_IN_VALUE, &v)) return false;
     if (v.shape.rank) {
@@ -127,8 +128,9 @@ bool et_lower_attend(et_sema *s, const et_call *c, et_elem *out) {
     bool ok = true;
     if (e->n != ET_AT_VARS) {
         et_sema_error(s, e->loc, "attend takes four ranges, of query, head, position and element");
-        et_sema_note(s, e->loc, "write attend(i in 0..N, h in 0..HEADS, p in 0..CONTEXT, d in 0..D,"
-                                " q = ..., k = ..., v = ...)");
+        et_sema_note(s, e->loc,
+                     "write attend(i in 0..N, h in 0..HEADS, p in 0..CONTEXT, d in 0..D,"
+                     " q = ..., k = ..., v = ...)");
         return false;
     }
     for (int v = 0; v < ET_AT_VARS; v++)
@@ -150,7 +152,8 @@ bool et_lower_attend(et_sema *s, const et_call *c, et_elem *out) {
     struct operands o = {.s = s};
     int nattr = 1;
     if (!parts(s, e, &scope, elems, &o, attr, &nattr)) return false;
-    if (o.n == ET_MAX_ARGS) return et_sema_error(s, e->loc, "attend reads more than %d tensors", ET_MAX_ARGS - 1);
+    if (o.n == ET_MAX_ARGS)
+        return et_sema_error(s, e->loc, "attend reads more than %d tensors", ET_MAX_ARGS - 1);
     if (o.n == 0) return et_sema_error(s, e->loc, "attend reads no tensor");
     return et_sema_node(s, &et_op_attention, e->loc, o.n, o.value, nattr, attr, out);
 }
@@ -169,9 +172,8 @@ static bool check_cache(et_sema *s, const et_call *c) {
     const et_shape *q = shape_of(s, c, 0), *k = shape_of(s, c, 1), *v = shape_of(s, c, 2);
     int64_t heads, kv_heads, d;
     if (q->rank != 3)
-        return et_sema_error(s, c->loc,
-                             "the queries of attention must be [tokens, heads, D], found %s",
-                             dims(s, q));
+        return et_sema_error(
+            s, c->loc, "the queries of attention must be [tokens, heads, D], found %s", dims(s, q));
     if (k->rank != 4)
         return et_sema_error(
             s, c->loc, "the key cache of attention must be [slots, heads, context, D], found %s",
@@ -193,8 +195,9 @@ static bool check_cache(et_sema *s, const et_call *c) {
     for (int i = 3; i < 5; i++) {
         const et_shape *of = shape_of(s, c, i);
         if (of->rank != 1 || !et_expr_eq(of->dim[0], q->dim[0]))
-            return et_sema_error(s, c->loc, "the %s of attention must be [%s], one per query, "
-                                            "found %s",
+            return et_sema_error(s, c->loc,
+                                 "the %s of attention must be [%s], one per query, "
+                                 "found %s",
                                  i == 3 ? "slots" : "positions",
                                  et_expr_text(s->x, q->dim[0], NULL, NULL), dims(s, of));
     }
@@ -204,8 +207,8 @@ static bool check_cache(et_sema *s, const et_call *c) {
 enum { SCALE, WINDOW, SOFTCAP, SINK }; /* keywords, in the order of the function's row */
 
 static et_expr load(et_sema *s, const et_call *c, int i, const et_expr *index) {
-    const et_shape *shape = i < 5 ? shape_of(s, c, i)
-                                  : &et_val_of(s->graph, c->kw[SINK].value)->shape;
+    const et_shape *shape =
+        i < 5 ? shape_of(s, c, i) : &et_val_of(s->graph, c->kw[SINK].value)->shape;
     return et_load(s->x, ET_LOAD_ARG, i, et_dtype_type(shape->dtype), shape->rank, index);
 }
 
@@ -227,7 +230,8 @@ static bool check_options(et_sema *s, const et_call *c) {
     const et_shape *sink = &et_val_of(s->graph, c->kw[SINK].value)->shape;
     et_expr heads = shape_of(s, c, 0)->dim[1];
     if (sink->dtype != ET_I32 && sink->rank == 1 && et_expr_eq(sink->dim[0], heads)) return true;
-    return et_sema_error(s, c->kw[SINK].loc, "the sinks must be floats [%s], one per head, found %s",
+    return et_sema_error(s, c->kw[SINK].loc,
+                         "the sinks must be floats [%s], one per head, found %s",
                          et_expr_text(s->x, heads, NULL, NULL), et_shape_text(s->x, sink));
 }
 
@@ -271,8 +275,8 @@ bool et_lower_attention(et_sema *s, const et_call *c, et_elem *out) {
     int nattr = 1, nargs = 5;
     for (int i = 0; i < ET_AT_PARTS; i++)
         if (part[i].id)
-            attr[nattr++] = (et_attr){
-                .name = et_attention_rows[i].name, .kind = ET_A_EXPR, .expr = part[i]};
+            attr[nattr++] =
+                (et_attr){.name = et_attention_rows[i].name, .kind = ET_A_EXPR, .expr = part[i]};
     et_value args[6];
     memcpy(args, c->value, 5 * sizeof *args);
     if (c->kw[SINK].given) args[nargs++] = c->kw[SINK].value;

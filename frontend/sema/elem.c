@@ -89,7 +89,8 @@ static et_expr renumber(void *ctx, et_exprs *p, et_expr leaf) {
 
 static bool map_node(et_sema *s, et_loc loc, const et_elem *e, et_dtype dtype, et_value *out) {
     if (et_elem_is_point(s, e)) {
-        et_sema_error(s, loc, "this is the element for one value of attend's variables, not a tensor");
+        et_sema_error(s, loc,
+                      "this is the element for one value of attend's variables, not a tensor");
         et_sema_note(s, loc, "compute tensors before attend, and index them in it");
         return false;
     }

@@ -239,7 +239,8 @@ const et_builtin *et_builtin_at(int i); /* NULL past the end */
 typedef bool et_lower_fn(et_sema *, const et_call *, et_elem *out);
 et_lower_fn et_lower_op1, et_lower_op2, et_lower_where, et_lower_cast, et_lower_reduce,
     et_lower_mean, et_lower_softmax, et_lower_rmsnorm, et_lower_layernorm, et_lower_rope,
-    et_lower_attention, et_lower_attend, et_lower_gather, et_lower_reshape, et_lower_transpose, et_lower_concat;
+    et_lower_attention, et_lower_attend, et_lower_gather, et_lower_reshape, et_lower_transpose,
+    et_lower_concat;
 
 /* ---- routing.c ---- */
 et_lower_fn et_lower_iota, et_lower_size, et_lower_take, et_lower_rank, et_lower_topk,

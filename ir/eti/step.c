@@ -220,9 +220,9 @@ void eti_attention(eti_parser *p, const int var[ET_AT_VARS], int keys, int may,
             int bound = of_keys && v == ET_AT_H ? keys : var[v];
             if (strchr(r->over, letters[v]) && bound >= 0) eti_bind_var(p, bound);
         }
-        part[i] = eti_side(
-            p, r->name, (uniform ? may & ~ETI_LOCALS : may) | (i == ET_AT_SCORE ? ETI_SCORE : 0),
-            r->type);
+        part[i] = eti_side(p, r->name,
+                           (uniform ? may & ~ETI_LOCALS : may) | (i == ET_AT_SCORE ? ETI_SCORE : 0),
+                           r->type);
         p->nscope = mark;
     }
 }

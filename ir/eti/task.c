@@ -113,9 +113,8 @@ static void check_expr(struct uses *u, et_expr e) {
 static void check_func_loops(struct uses *u, const et_func *f) {
     for (int i = 0; i < f->nsteps; i++) {
         const et_step *s = &f->steps[i];
-        et_expr all[] = {s->mask,    s->value,   s->rextent, s->mlive, s->nlive,
-                         s->kextent, s->a,       s->b[0],    s->b[1],  s->b[2],
-                         s->b[3]};
+        et_expr all[] = {s->mask, s->value, s->rextent, s->mlive, s->nlive, s->kextent,
+                         s->a,    s->b[0],  s->b[1],    s->b[2],  s->b[3]};
         for (size_t k = 0; k < sizeof all / sizeof *all; k++)
             check_expr(u, all[k]);
         for (int k = 0; k < ET_AT_PARTS; k++)

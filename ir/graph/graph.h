@@ -63,7 +63,7 @@ typedef struct {
     enum { ET_A_INT, ET_A_FLOAT, ET_A_INTS, ET_A_EXPRS, ET_A_EXPR, ET_A_VARS } kind;
     int64_t i;
     double f;
-    int n; /* INTS, EXPRS, VARS: length */
+    int n;               /* INTS, EXPRS, VARS: length */
     const int64_t *ints; /* VARS: variables that EXPRs of the node are over */
     const et_expr *exprs;
     et_expr expr; /* EXPR: the body of a map over ARG leaves, a part of an attention */

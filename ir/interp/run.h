@@ -54,7 +54,7 @@ struct run {
     int64_t *need; /* by event: its count, or INT64_MIN where more than symbols decide */
     struct run_counter *counter; /* by word of the event array */
     float **local;               /* of the running function; i32 values are stored as their bits */
-    float product; /* of the query and the key whose score is computed */
+    float product;               /* of the query and the key whose score is computed */
     const et_func *f;
     struct run_instance *inst;
     int ninst, cinst;

@@ -102,7 +102,8 @@ static double scores(struct run *m, const et_step *s, int64_t first, int64_t n, 
         if (s->part[ET_AT_MASK].id && !run_eval_i(m, s->part[ET_AT_MASK])) continue;
         for (int64_t d = 0; d < s->depth; d++) {
             m->vars[s->dvar] = d;
-            dot += (double)run_eval_f(m, s->part[ET_AT_Q]) * (double)run_eval_f(m, s->part[ET_AT_K]);
+            dot +=
+                (double)run_eval_f(m, s->part[ET_AT_Q]) * (double)run_eval_f(m, s->part[ET_AT_K]);
         }
         m->product = (float)dot;
         score[p] = (double)run_eval_f(m, s->part[ET_AT_SCORE]);

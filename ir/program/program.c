@@ -105,9 +105,8 @@ void et_func_accesses(const et_program *p, const et_func *f, et_access_fn fn, vo
     for (int i = 0; i < f->nsteps; i++) {
         const et_step *s = &f->steps[i];
         struct visit v = {p, s, fn, ctx};
-        et_expr all[] = {s->mask,    s->value, s->rextent, s->mlive, s->nlive,
-                         s->kextent, s->a,     s->b[0],    s->b[1],  s->b[2],
-                         s->b[3]};
+        et_expr all[] = {s->mask, s->value, s->rextent, s->mlive, s->nlive, s->kextent,
+                         s->a,    s->b[0],  s->b[1],    s->b[2],  s->b[3]};
         for (size_t k = 0; k < sizeof all / sizeof *all; k++)
             visit_expr(&v, all[k]);
         for (int k = 0; k < ET_AT_PARTS; k++)

@@ -259,7 +259,8 @@ static void attend_group(et_lowering *lo, et_group *gr, const et_node *n) {
     gr->kind = ET_GROUP_ATTEND;
     et_is_int(x, et_var_extent(x, gr->axis[1]), &heads);
     gr->pvar = et_graph_var(lo->g, "p", et_var_extent(x, et_attention_var(n, ET_AT_P)));
-    struct part s = {lo, n, {gr->to.index[0], gr->to.index[1], et_var(x, gr->pvar), gr->to.index[2]}};
+    struct part s = {
+        lo, n, {gr->to.index[0], gr->to.index[1], et_var(x, gr->pvar), gr->to.index[2]}};
     for (int i = 0; i < ET_AT_PARTS; i++)
         if (i != ET_AT_K && i != ET_AT_V) gr->part[i] = part_at(&s, (et_attention_part)i);
     for (int shared = (int)heads; shared >= 1; shared--)

@@ -92,7 +92,9 @@ static void collect(struct sim *s, struct sim_grid *g) {
     et_func_accesses(s->p, g->f, note_access, &c);
     for (int i = 0; i < g->f->nsteps; i++) {
         const et_step *st = &g->f->steps[i];
-        et_expr all[] = {st->mlive, st->nlive, st->kextent, st->rextent, g->elements[i].visits, g->elements[i].usual};
+        et_expr all[] = {
+            st->mlive,           st->nlive, st->kextent, st->rextent, g->elements[i].visits,
+            g->elements[i].usual};
         for (size_t k = 0; k < sizeof all / sizeof *all; k++)
             size_of(g, all[k]);
         for (int v = 0; v < st->nvars; v++)

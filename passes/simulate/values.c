@@ -68,7 +68,8 @@ static void look_at_grid(struct readers *r, const et_grid *g) {
     et_func_accesses(r->p, f, note_access, r);
     for (int i = 0; i < f->nsteps; i++) {
         const et_step *s = &f->steps[i];
-        et_expr all[] = {s->mlive, s->nlive, s->kextent, s->rextent, s->part[ET_AT_FIRST], s->part[ET_AT_END]};
+        et_expr all[] = {s->mlive,          s->nlive, s->kextent, s->rextent, s->part[ET_AT_FIRST],
+                         s->part[ET_AT_END]};
         for (size_t k = 0; k < sizeof all / sizeof *all; k++)
             look(r, all[k]);
     }

@@ -125,8 +125,7 @@ static bool slice_group(struct slicing *s, int group, int axis) {
     struct known k = sl_know(s, gr->axis[axis]), g = attend ? sl_know(s, gr->gvar) : k;
     if (!attend) slice_sources(s, gr->value, &k);
     for (int i = 0; attend && i < ET_AT_PARTS; i++)
-        if (gr->part[i].id)
-            slice_sources(s, gr->part[i], i == ET_AT_K || i == ET_AT_V ? &g : &k);
+        if (gr->part[i].id) slice_sources(s, gr->part[i], i == ET_AT_K || i == ET_AT_V ? &g : &k);
     return true;
 }
 

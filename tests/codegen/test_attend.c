@@ -34,7 +34,8 @@ static void attend(const struct shape *c) {
     s->out = o, s->scratch = part;
     /* (len * 29) mod ctx + 1 positions */
     s->part[ET_AT_FIRST] = kit_n(&k, 0);
-    s->part[ET_AT_END] = et_add(x, et_op2(x, ET_X_MOD, et_mul(x, length, kit_n(&k, 29)), C), kit_n(&k, 1));
+    s->part[ET_AT_END] =
+        et_add(x, et_op2(x, ET_X_MOD, et_mul(x, length, kit_n(&k, 29)), C), kit_n(&k, 1));
     et_expr qi[] = {i, et_var(x, h), et_var(x, d)};
     s->part[ET_AT_SCORE] = et_mul(x, et_arg(x, ET_ARG_QK, ET_T_F32), et_float(x, 0.37));
     s->part[ET_AT_Q] = kit_at(&k, q, 3, qi);

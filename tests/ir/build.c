@@ -105,8 +105,7 @@ et_value attention(fixture *f, et_value q, et_value k, et_value v, et_value slot
                       attr_expr("q", et_load(x, ET_LOAD_ARG, 0, ET_T_F32, 3, query)),
                       attr_expr("k", et_load(x, ET_LOAD_ARG, 1, ET_T_F32, 4, row)),
                       attr_expr("v", et_load(x, ET_LOAD_ARG, 2, ET_T_F32, 4, row)),
-                      attr_expr("end", et_add(x, last, et_int(x, 1))),
-                      attr_expr("score", score)));
+                      attr_expr("end", et_add(x, last, et_int(x, 1))), attr_expr("score", score)));
 }
 
 static int32_t random_index(fixture *f) {

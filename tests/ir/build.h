@@ -49,8 +49,8 @@ et_attr attr_expr(const char *name, et_expr);
 
 /* A node at the current block; ET_NO_VALUE after an error. */
 et_value node(fixture *, const char *op, int nargs, const et_value *, int nattrs, const et_attr *);
-/* Attention of q[N, heads, D] to positions 0 to positions[n] of slot slots[n] of caches [slots, heads,
- * context, D]. */
+/* Attention of q[N, heads, D] to positions 0 to positions[n] of slot slots[n] of caches [slots,
+ * heads, context, D]. */
 et_value attention(fixture *, et_value q, et_value k, et_value v, et_value slots,
                    et_value positions, double scale);
 et_value map2(fixture *, et_xop, et_value a, et_value b); /* f32 */

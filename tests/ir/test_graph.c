@@ -194,10 +194,9 @@ START_TEST(other_shapes) {
     et_value q = INPUT(f, "q", ET_F32, -1, 3, 8), k = INPUT(f, "k", ET_BF16, 2, 1, 9, 8);
     attention(f, q, k, k, i, INPUT(f, "p", ET_I32, -1, 2), 1);
     expect_error(f, "attention: the end of the positions reads [N, 2] with 1 indices");
-    int64_t over[] = {et_graph_var(f->g, "i", et_int(f->p, 3)),
-                      et_graph_var(f->g, "h", et_int(f->p, 3)),
-                      et_graph_var(f->g, "p", et_int(f->p, 3)),
-                      et_graph_var(f->g, "d", et_sym(f->p, 0))};
+    int64_t over[] = {
+        et_graph_var(f->g, "i", et_int(f->p, 3)), et_graph_var(f->g, "h", et_int(f->p, 3)),
+        et_graph_var(f->g, "p", et_int(f->p, 3)), et_graph_var(f->g, "d", et_sym(f->p, 0))};
     et_attr vars = {.name = "over", .kind = ET_A_VARS, .n = 4, .ints = over};
     et_expr one = et_float(f->p, 1), d = et_var(f->p, (int)over[3]);
     node(f, "attention", ARGS(x), ATTRS(vars, attr_expr("q", one), attr_expr("k", one)));

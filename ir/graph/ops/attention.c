@@ -73,8 +73,8 @@ static bool check_part(et_graph *g, const et_node *n, const et_attention_row *ro
     static const char *const wanted[] = {"floating-point", "i32", "a condition"};
     const et_attr *a = et_attr_find(n, row->name);
     if (!a)
-        return !row->required || et_op_error(g, n, "attention needs %s: the attribute %s",
-                                             row->what, row->name);
+        return !row->required ||
+               et_op_error(g, n, "attention needs %s: the attribute %s", row->what, row->name);
     struct part_check c = {g, n, row, true};
     et_walk(g->exprs, a->expr, check_leaf, &c);
     if (!c.ok) return false;
