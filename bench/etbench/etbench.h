@@ -2,10 +2,10 @@
 #ifndef ETBENCH_H
 #define ETBENCH_H
 
-#include "bench/timeline/timeline.h"
 #include "ir/base/output.h"
 #include "ir/program/program.h"
 #include "passes/simulate/simulate.h"
+#include "passes/timeline/timeline.h"
 #include "runtime/etrt/internal.h"
 
 #include <stdbool.h>

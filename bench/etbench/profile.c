@@ -3,8 +3,8 @@
  * from which the machine model predicts times, together with what it says of bytes and products. */
 #include "bench/etbench/etbench.h"
 
-#include "bench/timeline/link.h"
 #include "passes/cost/cost.h"
+#include "passes/timeline/link.h"
 
 #include <stdlib.h>
 #include <string.h>

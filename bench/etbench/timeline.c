@@ -1,8 +1,8 @@
 /* --trace and --html: one launch of one column, as it ran or as it is predicted. */
 #include "bench/etbench/etbench.h"
 
-#include "bench/timeline/device.h"
-#include "bench/timeline/link.h"
+#include "bench/etbench/trace.h"
+#include "passes/timeline/link.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,24 +19,8 @@ static struct eb_column *find_column(struct eb_bench *b) {
 
 /* ---- predicted ------------------------------------------------------------------------------ */
 
-struct collector {
-    timeline *t;
-    int first; /* task of the part that runs */
-};
-
 static void collect(void *ctx, const et_sim_task *s) {
-    const struct collector *c = ctx;
-    timeline_place_row(c->t, s->workgroup, s->die, -1);
-    timeline_span span = {.task = c->first + s->grid,
-                          .tile = s->tile,
-                          .iteration = s->iteration,
-                          .row = s->workgroup,
-                          .look = s->t_look,
-                          .reached = s->t_reached,
-                          .ready = s->t_ready,
-                          .done = s->t_done,
-                          .left = s->t_left};
-    timeline_add(c->t, &span);
+    timeline_collect(ctx, s);
 }
 
 static timeline *predict(struct eb_bench *b, const struct eb_column *c, const struct eb_point *p,
@@ -50,8 +34,8 @@ static timeline *predict(struct eb_bench *b, const struct eb_column *c, const st
         eb_fail("%s cannot be predicted: %s", title, err);
         return NULL;
     }
-    struct collector to = {timeline_create(title, TIMELINE_PREDICTED, b->machine->name),
-                           timeline_first_task(c->program, syms)};
+    struct timeline_collector to = {timeline_create(title, TIMELINE_PREDICTED, b->machine->name),
+                                    timeline_first_task(c->program, syms)};
     eb_play_with(b, c, syms, values, collect, &to, &result, err);
     timeline_link(to.t, c->program, syms, eb_value, values);
     eb_values_free(values);
@@ -108,7 +92,7 @@ bool eb_write_timelines(struct eb_bench *b) {
     timeline *t = predicted ? predict(b, c, p, title) : eb_record(b, c, p, title);
     bool ok = t != NULL;
     if (ok && o->trace) ok = timeline_write_chrome(t, o->trace, err) || eb_fail("%s", err);
-    if (ok && o->html) ok = timeline_write_html(t, o->html, err) || eb_fail("%s", err);
+    if (ok && o->html) ok = timeline_write_html(&t, 1, o->html, err) || eb_fail("%s", err);
     timeline_destroy(t);
     free(title);
     return ok;

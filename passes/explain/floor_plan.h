@@ -1,5 +1,5 @@
 /* floor_plan.h - where on the chip everything of a launch runs and when, as the simulator predicts
- * it: one page that needs nothing but a browser. */
+ * it: the page of a timeline, of several launches. */
 #ifndef ET_FLOOR_PLAN_H
 #define ET_FLOOR_PLAN_H
 

@@ -119,4 +119,7 @@ void et_sim_values_destroy(et_sim_values *);
 /* As et_sim_options.value; CTX is the et_sim_values. */
 bool et_sim_value(void *values, int tensor, int64_t iteration, const int64_t *index, int64_t *out);
 
+/* The die of a workgroup: they are laid out die after die, evenly. */
+int et_sim_die(int workgroup, int workgroups, int dies);
+
 #endif

@@ -2,9 +2,12 @@
  * among those that have any of the model's, going round. */
 #include "passes/simulate/int.h"
 
-/* Ranks are laid out die after die, evenly. */
+int et_sim_die(int workgroup, int workgroups, int dies) {
+    return (int)(((int64_t)(workgroup + 1) * dies - 1) / workgroups);
+}
+
 int sim_die_of(const struct sim *s, int wg) {
-    return (int)(((int64_t)(wg + 1) * s->ndies - 1) / s->nwg);
+    return et_sim_die(wg, s->nwg, s->ndies);
 }
 
 struct place {

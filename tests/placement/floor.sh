@@ -13,7 +13,7 @@ page() { # NAME [OPTION...]: NAME.html, twice the same
     cp "$name.html" first
     "$etcc" -o "$name.eti" --to=scheduled --explain=html "$@"
     cmp first "$name.html"
-    [ "$browser" = - ] || sh "$source/tests/profile/page.sh" "$browser" "$name.html" "$source/tests/placement/drive_floor.js"
+    [ "$browser" = - ] || sh "$source/tests/profile/page.sh" "$browser" "$name.html" "$source/tests/profile/drive.js"
 }
 lacks() { # TEXT FILE...
     ! grep -F -e "$@" >&2 || exit 1
@@ -34,9 +34,9 @@ page ranges "$ranges"
 page routed "$moe" --schedule=hybrid
 [ -z "${ETCC_LONG-}" ] || page one_die "$mlp" --target=gfx1100
 page mix "$mlp" "$moe" --weight=moe=2
-lacks '"why":"' mix.html routed.html
+lacks 'is not predicted:' mix.html routed.html
 page mix_dynamic "$mlp" "$moe" --schedule=dynamic
-grep -q '"why":"dynamic tasks of several models' mix_dynamic.html
+grep -q 'is not predicted: dynamic tasks of several models' mix_dynamic.html
 sed 's|^name .*|name </script><script>fail(1)//"\\|' "$source/passes/machines/mi300x.machine" > odd.machine
 page odd "$ranges" --machine=./odd.machine
 lacks '</script><script>fail' odd.html

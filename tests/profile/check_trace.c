@@ -5,10 +5,10 @@
  * and the timeline made of it is written as FOLDER/trace.json and FOLDER/page.html, read back here
  * and by the tests of the page. Integers of TENSOR stay below LIMIT. CHECK_TRACE_CAPTURE=DIR
  * captures the first traced launch. */
-#include "bench/timeline/device.h"
-#include "bench/timeline/int.h"
-#include "bench/timeline/link.h"
+#include "bench/etbench/trace.h"
 #include "frontend/etcc/driver.h"
+#include "passes/timeline/int.h"
+#include "passes/timeline/link.h"
 #include "runtime/etrt.h"
 #include "runtime/etrt_dtype.h"
 #include <jansson.h>
@@ -326,7 +326,7 @@ static void write_both(struct trace_check *c, timeline *t) {
     if (!timeline_write_chrome(t, path, err)) die(err);
     check_chrome(path, t);
     snprintf(path, sizeof path, "%s/page.html", c->folder);
-    if (!timeline_write_html(t, path, err)) die(err);
+    if (!timeline_write_html(&t, 1, path, err)) die(err);
 }
 
 static void check_timeline(struct trace_check *c, etrt_device *dev, etrt_model *m,

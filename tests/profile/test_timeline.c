@@ -1,6 +1,6 @@
 /* test_timeline: timelines made by hand. test_timeline FOLDER: pages for the tests of the page:
  * none of its spans known, no dependencies, hostile names, 300,000 spans. */
-#include "bench/timeline/int.h"
+#include "passes/timeline/int.h"
 #include <check.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -159,7 +159,7 @@ START_TEST(files) {
     timeline *t = small();
     ck_assert(!timeline_write_chrome(t, "no/such/folder/t.json", err));
     ck_assert_ptr_nonnull(strstr(err, "no/such/folder"));
-    ck_assert(!timeline_write_html(t, "/dev/full/x", err));
+    ck_assert(!timeline_write_html(&t, 1, "/dev/full/x", err));
     timeline_destroy(t);
 }
 END_TEST
@@ -217,7 +217,7 @@ static int write_page(timeline *t, const char *folder, const char *name) {
     struct timespec a, b;
     clock_gettime(CLOCK_MONOTONIC, &a);
     snprintf(path, sizeof path, "%s/%s.html", folder, name);
-    bool ok = timeline_write_html(t, path, err);
+    bool ok = timeline_write_html(&t, 1, path, err);
     snprintf(path, sizeof path, "%s/%s.json", folder, name);
     ok = ok && timeline_write_chrome(t, path, err);
     if (!ok) fprintf(stderr, "%s\n", err);

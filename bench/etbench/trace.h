@@ -2,7 +2,7 @@
 #ifndef BENCH_TIMELINE_DEVICE_H
 #define BENCH_TIMELINE_DEVICE_H
 
-#include "bench/timeline/timeline.h"
+#include "passes/timeline/timeline.h"
 #include "runtime/etrt.h"
 
 /* The last launch of a session of MODEL on DEVICE whose tracing is on (etrt_session_trace). Names

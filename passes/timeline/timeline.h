@@ -1,5 +1,5 @@
 /* timeline.h - what ran where and when in one launch: filled from a device's trace
- * (device.h) or by the simulator, and written as a Chrome trace or as a page.
+ * or by the simulator, and written as a Chrome trace or as a page.
  *
  * A row is a workgroup, which has its CU for the whole launch. A span is one task on it. Times are
  * microseconds; which moment is zero does not matter, the writers count from the first.
@@ -49,6 +49,13 @@ typedef struct {
 int timeline_add(timeline *, const timeline_span *);
 int timeline_spans(const timeline *);
 
+/* Something a reader must know: told at the head. Copied. */
+void timeline_set_note(timeline *, const char *note);
+
+/* The workgroups that may run TASK, in millionths of all of them; QUEUED: whichever is free takes
+ * the next one. Without it the page says nothing of where tasks may run. */
+void timeline_set_range(timeline *, int task, int from, int to, bool queued);
+
 /* Records a device had no room for; told at the head. */
 void timeline_set_dropped(timeline *, uint64_t dropped);
 
@@ -94,7 +101,10 @@ enum { TIMELINE_ERR = 512 };
  * task with its wait, body and notifications inside, and a flow from what a task waited for last.
  */
 bool timeline_write_chrome(timeline *, const char *path, char err[TIMELINE_ERR]);
-/* One page that needs nothing but a browser. */
-bool timeline_write_html(timeline *, const char *path, char err[TIMELINE_ERR]);
+/* One page that needs nothing but a browser, of one launch or of several, between which the reader
+ * chooses by their titles. */
+bool timeline_write_html(timeline *const *, int count, const char *path, char err[TIMELINE_ERR]);
+/* The same to an open file; false when that could not be written. */
+bool timeline_put_html(timeline *const *, int count, FILE *);
 
 #endif

@@ -1,6 +1,6 @@
 /* What follows from a timeline's spans: their order on rows, what held each up, the critical path.
  */
-#include "bench/timeline/int.h"
+#include "passes/timeline/int.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* What every span of a timeline waited for and notified, by the program's own expressions. */
-#include "bench/timeline/link.h"
+#include "passes/timeline/link.h"
 
-#include "bench/timeline/int.h"
 #include "ir/expr/int_ops.h"
 #include "ir/expr/scalar.h"
+#include "passes/timeline/int.h"
 
 #include <stdlib.h>
 
@@ -239,4 +239,17 @@ int64_t timeline_link(timeline *t, et_program *whole, const int64_t *symbols, ti
     free(l.stride);
     free(l.dim);
     return t->missing;
+}
+
+void timeline_collect(struct timeline_collector *c, const et_sim_task *s) {
+    timeline_place_row(c->t, s->workgroup, s->die, -1);
+    timeline_add(c->t, &(timeline_span){.task = c->first + s->grid,
+                                        .tile = s->tile,
+                                        .iteration = s->iteration,
+                                        .row = s->workgroup,
+                                        .look = s->t_look,
+                                        .reached = s->t_reached,
+                                        .ready = s->t_ready,
+                                        .done = s->t_done,
+                                        .left = s->t_left});
 }

@@ -2,8 +2,8 @@
 #ifndef BENCH_TIMELINE_INT_H
 #define BENCH_TIMELINE_INT_H
 
-#include "bench/timeline/timeline.h"
 #include "ir/base/output.h"
+#include "passes/timeline/timeline.h"
 
 struct timeline_row {
     int die, cu;
@@ -29,8 +29,14 @@ struct timeline_name {
     char *event;
 };
 
+/* Where a task may run, in millionths of the workgroups. */
+struct timeline_where {
+    int task, from, to;
+    bool queued;
+};
+
 struct timeline {
-    char *title, *machine, *label;
+    char *title, *machine, *label, *note; /* note: or NULL */
     timeline_source source;
     uint64_t dropped;
     int64_t missing; /* waits and notifications that timeline_link did not know */
@@ -40,9 +46,10 @@ struct timeline {
     struct timeline_await *await;
     struct timeline_name *name;
     struct timeline_row *row;
+    struct timeline_where *where;
     char **task;
-    int nspans, narrivals, nawaits, nnames, nrows, ntasks;
-    int cspans, carrivals, cawaits, cnames, crows, ctasks;
+    int nspans, narrivals, nawaits, nnames, nrows, nwheres, ntasks;
+    int cspans, carrivals, cawaits, cnames, crows, cwheres, ctasks;
 
     /* From here on what timeline_finish makes of it. */
     bool finished;

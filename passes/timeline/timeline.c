@@ -1,5 +1,5 @@
 /* Timelines: spans, rows and counters as they are added; names, shares and labels. */
-#include "bench/timeline/int.h"
+#include "passes/timeline/int.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -50,9 +50,9 @@ void timeline_destroy(timeline *t) {
         free(t->task[i]);
     for (int i = 0; i < t->nnames; i++)
         free(t->name[i].event);
-    void *const all[] = {t->title, t->machine,  t->label,   t->span,     t->arrival, t->await,
-                         t->name,  t->row,      t->task,    t->order,    t->cause,   t->before,
-                         t->path,  t->cause_of, t->counter, t->completer};
+    void *const all[] = {t->title, t->machine, t->label, t->note,     t->span,    t->arrival,
+                         t->await, t->name,    t->row,   t->where,    t->task,    t->order,
+                         t->cause, t->before,  t->path,  t->cause_of, t->counter, t->completer};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
     free(t);
@@ -100,6 +100,17 @@ int timeline_spans(const timeline *t) {
 
 void timeline_set_dropped(timeline *t, uint64_t dropped) {
     t->dropped = dropped;
+}
+
+void timeline_set_note(timeline *t, const char *note) {
+    free(t->note);
+    t->note = copy(note);
+}
+
+void timeline_set_range(timeline *t, int task, int from, int to, bool queued) {
+    have_task(t, task);
+    t->where = timeline_grow(t->where, t->nwheres, &t->cwheres, sizeof *t->where);
+    t->where[t->nwheres++] = (struct timeline_where){task, from, to, queued};
 }
 
 void timeline_arrives(timeline *t, int span, uint32_t counter) {

@@ -1,6 +1,6 @@
-#include "bench/timeline/device.h"
+#include "bench/etbench/trace.h"
 
-#include "bench/timeline/int.h"
+#include "passes/timeline/int.h"
 
 #include <stdlib.h>
 

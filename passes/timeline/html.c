@@ -1,6 +1,7 @@
 /* The page: timeline.html with the data in its place. Numbers go as base64 of little-endian words,
  * times as fractions of the whole, so that half a million spans stay small and load fast. */
-#include "bench/timeline/int.h"
+#include "ir/base/diag.h"
+#include "passes/timeline/int.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -187,6 +188,10 @@ static void put_names(struct page *p) {
         timeline_put_string(p->to, t->name[i].event);
         fputc(']', p->to);
     }
+    fputs("],\n\"ranges\":[", p->to);
+    for (int i = 0; i < t->nwheres; i++)
+        fprintf(p->to, "%s[%d,%d,%d,%d]", i ? "," : "", t->where[i].task, t->where[i].from,
+                t->where[i].to, t->where[i].queued);
     fputc(']', p->to);
 }
 
@@ -202,6 +207,8 @@ static void put_head(struct page *p) {
     timeline_put_string(p->to, t->title);
     fputs(",\"label\":", p->to);
     timeline_put_string(p->to, t->label);
+    fputs(",\"note\":", p->to);
+    timeline_put_string(p->to, t->note ? t->note : "");
     fprintf(p->to,
             ",\n\"spans\":%d,\"total\":%.9g,\"quantum\":%.17g,\"linked\":%s,\"missing\":%lld,"
             "\"dropped\":\"%llu\",\n\"summary\":{\"body\":%.6g,\"waiting\":%.6g,\"idle\":%.6g,"
@@ -211,30 +218,40 @@ static void put_head(struct page *p) {
             s.scheduling, s.dies, s.path_body);
 }
 
-bool timeline_write_html(timeline *t, const char *path, char err[TIMELINE_ERR]) {
-    static const char marker[] = "@DATA@";
-    size_t bytes = (size_t)(timeline_page_end - timeline_page);
-    const char *hole = memmem(timeline_page, bytes, marker, sizeof marker - 1);
-    et_output f;
+static void put_launch(timeline *t, FILE *to) {
     timeline_finish(t);
-    if (!hole) {
-        snprintf(err, TIMELINE_ERR, "the page has no place for data");
-        return false;
-    }
-    if (!timeline_open(&f, path, err)) return false;
     double total = t->last - t->first;
-    struct page p = {.t = t, .to = f.to, .quantum = total > 0 ? total / 4294967000.0 : 1};
+    struct page p = {.t = t, .to = to, .quantum = total > 0 ? total / 4294967000.0 : 1};
     p.place = timeline_alloc((size_t)t->nspans, sizeof *p.place);
     for (int i = 0; i < t->nspans; i++)
         p.place[t->order[i]] = i;
-    fwrite(timeline_page, 1, (size_t)(hole - timeline_page), f.to);
     put_head(&p);
     put_names(&p);
     put_spans(&p);
     put_dependencies(&p);
-    fputc('}', f.to);
-    hole += sizeof marker - 1;
-    fwrite(hole, 1, (size_t)(timeline_page_end - hole), f.to);
+    fputc('}', to);
     free(p.place);
+}
+
+bool timeline_put_html(timeline *const *t, int count, FILE *to) {
+    static const char marker[] = "@DATA@";
+    const char *hole = memmem(timeline_page, (size_t)(timeline_page_end - timeline_page), marker,
+                              sizeof marker - 1);
+    et_check(hole);
+    fwrite(timeline_page, 1, (size_t)(hole - timeline_page), to);
+    for (int i = 0; i < count; i++) {
+        fputs(i ? ",\n" : "[", to);
+        put_launch(t[i], to);
+    }
+    fputc(']', to);
+    hole += sizeof marker - 1;
+    fwrite(hole, 1, (size_t)(timeline_page_end - hole), to);
+    return !ferror(to);
+}
+
+bool timeline_write_html(timeline *const *t, int count, const char *path, char err[TIMELINE_ERR]) {
+    et_output f;
+    if (!timeline_open(&f, path, err)) return false;
+    timeline_put_html(t, count, f.to);
     return timeline_close(&f, err);
 }

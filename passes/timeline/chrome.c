@@ -1,5 +1,5 @@
 /* The trace event format: chrome://tracing, ui.perfetto.dev. */
-#include "bench/timeline/int.h"
+#include "passes/timeline/int.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* Files that appear complete or not at all, and JSON strings in them. */
-#include "bench/timeline/int.h"
+#include "passes/timeline/int.h"
 
 #include <errno.h>
 #include <string.h>

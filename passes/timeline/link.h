@@ -2,8 +2,9 @@
 #ifndef BENCH_TIMELINE_LINK_H
 #define BENCH_TIMELINE_LINK_H
 
-#include "bench/timeline/timeline.h"
 #include "ir/program/program.h"
+#include "passes/simulate/simulate.h"
+#include "passes/timeline/timeline.h"
 
 /* The number of the first task of the part of P that a launch with these SYMBOLS runs: what to add
  * to its grids' numbers. 0 for a program without variants. */
@@ -21,5 +22,13 @@ typedef bool (*timeline_read)(void *ctx, int tensor, int64_t iteration, const in
  * so are missing. */
 int64_t timeline_link(timeline *, et_program *, const int64_t *symbols, timeline_read read,
                       void *ctx);
+
+/* Takes the tasks of a launch as the simulator plays them; `first` is what timeline_first_task
+ * says. Such a function is et_sim_options.task. */
+struct timeline_collector {
+    timeline *t;
+    int first;
+};
+void timeline_collect(struct timeline_collector *, const et_sim_task *);
 
 #endif
