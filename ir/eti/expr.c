@@ -199,7 +199,7 @@ static et_expr argument(eti_parser *p, int may, const char *digits, et_loc loc) 
         return ET_NO_EXPR;
     }
     if (i >= p->node->nargs) {
-        eti_error(p, loc, "$%s of a map with %d argument%s", digits, p->node->nargs,
+        eti_error(p, loc, "$%s of a node with %d argument%s", digits, p->node->nargs,
                   p->node->nargs == 1 ? "" : "s");
         return ET_NO_EXPR;
     }

@@ -1,4 +1,4 @@
-/* ATTEND steps: head counts and depths that divide nothing, data-dependent lengths. */
+/* ATTEND steps: head counts and depths that divide nothing, data-dependent lengths, every part. */
 #include "tests/codegen/kit.h"
 #include "tests/codegen/suites.h"
 
@@ -6,7 +6,37 @@ struct shape {
     et_dtype t;
     int heads, depth, ctx;
     int strange_q; /* q computed, not loaded */
+    int parts;     /* of those below */
 };
+enum { FIRST = 1, MASK = 2, HEAD_MASK = 4, SCORE = 8, EXTRA = 16, EMPTY = 32, DEAD = 64 };
+
+/* What is more than the plain step: LENGTH is data that differs from tile to tile. */
+static void add_parts(kit *k, const struct shape *c, et_step *s, et_expr length) {
+    et_exprs *x = k->x;
+    et_expr p = et_var(x, s->pvar), h = et_var(x, s->hvar), *part = s->part;
+    et_expr qk = et_arg(x, ET_ARG_QK, ET_T_F32), far = et_sub(x, p, part[ET_AT_END]);
+    if (c->parts & FIRST)
+        part[ET_AT_FIRST] =
+            et_op2(x, ET_X_MAX, et_sub(x, part[ET_AT_END], kit_n(k, 5)), kit_n(k, 0));
+    if (c->parts & EMPTY) /* where the length is odd */
+        part[ET_AT_END] = et_mul(x, part[ET_AT_END],
+                                 et_op2(x, ET_X_MOD, et_add(x, length, kit_n(k, 1)), kit_n(k, 2)));
+    if (c->parts & MASK)
+        part[ET_AT_MASK] =
+            et_op2(x, ET_X_NE, et_op2(x, ET_X_MOD, et_add(x, p, length), kit_n(k, 3)), kit_n(k, 0));
+    if (c->parts & HEAD_MASK)
+        part[ET_AT_MASK] =
+            et_op2(x, ET_X_NE, et_op2(x, ET_X_MOD, et_add(x, p, h), kit_n(k, 2)), kit_n(k, 0));
+    if (c->parts & DEAD) part[ET_AT_MASK] = et_op2(x, ET_X_LT, h, kit_n(k, 1));
+    if (c->parts & SCORE) {
+        et_expr capped = et_op1(x, ET_X_TANH, et_mul(x, qk, et_float(x, 0.3)));
+        et_expr bias = et_mul(x, et_add(x, h, kit_n(k, 1)), far);
+        part[ET_AT_SCORE] =
+            et_add(x, et_mul(x, capped, et_float(x, 3)), et_mul(x, bias, et_float(x, 0.02)));
+    }
+    if (c->parts & EXTRA)
+        part[ET_AT_EXTRA] = et_mul(x, et_sub(x, h, kit_n(k, 1)), et_float(x, 1.5));
+}
 
 static void attend(const struct shape *c) {
     if (c->depth > 8 * kit_wave()) return; /* more than a wave holds */
@@ -45,6 +75,7 @@ static void attend(const struct shape *c) {
     et_expr ki[] = {slot, et_var(x, p), et_var(x, d)};
     s->part[ET_AT_K] = kit_at(&k, kc, 3, ki);
     s->part[ET_AT_V] = kit_at(&k, vc, 3, ki);
+    add_parts(&k, c, s, length);
     et_expr oi[] = {et_var(x, h), et_var(x, d)};
     kit_map(&k, f, 2, (int[]){h, d}, kit_local_at(&k, f, o, 2, oi), ET_NO_EXPR,
             kit_place(ET_LOAD_TENSOR, out, 3, qi));
@@ -56,10 +87,28 @@ static void attend(const struct shape *c) {
 }
 
 static const struct shape shapes[] = {
-    {ET_BF16, 2, 64, 40, 0},  {ET_BF16, 1, 64, 512, 1}, {ET_BF16, 4, 128, 100, 0},
-    {ET_BF16, 3, 80, 33, 1},  {ET_BF16, 8, 64, 70, 0},  {ET_BF16, 16, 32, 50, 0},
-    {ET_BF16, 2, 20, 17, 0},  {ET_F32, 5, 7, 1, 0},     {ET_F16, 2, 256, 45, 0},
-    {ET_BF16, 1, 512, 30, 0}, {ET_F32, 2, 96, 200, 1},  {ET_F32, 1, 1, 9, 0},
+    {ET_BF16, 2, 64, 40, 0, 0},
+    {ET_BF16, 1, 64, 512, 1, 0},
+    {ET_BF16, 4, 128, 100, 0, 0},
+    {ET_BF16, 3, 80, 33, 1, 0},
+    {ET_BF16, 8, 64, 70, 0, 0},
+    {ET_BF16, 16, 32, 50, 0, 0},
+    {ET_BF16, 2, 20, 17, 0, 0},
+    {ET_F32, 5, 7, 1, 0, 0},
+    {ET_F16, 2, 256, 45, 0, 0},
+    {ET_BF16, 1, 512, 30, 0, 0},
+    {ET_F32, 2, 96, 200, 1, 0},
+    {ET_F32, 1, 1, 9, 0, 0},
+    {ET_BF16, 2, 64, 40, 0, FIRST},
+    {ET_BF16, 3, 80, 33, 0, MASK},
+    {ET_F16, 4, 20, 70, 1, HEAD_MASK},
+    {ET_BF16, 2, 64, 40, 0, SCORE},
+    {ET_BF16, 16, 32, 50, 0, EXTRA | EMPTY},
+    {ET_F32, 5, 7, 9, 0, FIRST | HEAD_MASK | SCORE | EXTRA},
+    {ET_BF16, 10, 128, 100, 0, FIRST | MASK | SCORE | EXTRA},
+    {ET_BF16, 3, 64, 30, 0, DEAD},
+    {ET_BF16, 3, 64, 30, 0, DEAD | EXTRA},
+    {ET_F32, 1, 1, 9, 0, FIRST | EMPTY},
 };
 enum { NSHAPES = sizeof shapes / sizeof *shapes };
 

@@ -193,7 +193,8 @@ START_TEST(other_shapes) {
     expect_error(f, "rope of [N, 5]: the last dimension must be an even constant");
     et_value q = INPUT(f, "q", ET_F32, -1, 3, 8), k = INPUT(f, "k", ET_BF16, 2, 1, 9, 8);
     attention(f, q, k, k, i, INPUT(f, "p", ET_I32, -1, 2), 1);
-    expect_error(f, "attention: the end of the positions reads [N, 2] with 1 indices");
+    expect_error(f,
+                 "attention: the end of the positions: an element of [N, 2] has 2 indices, not 1");
     int64_t over[] = {
         et_graph_var(f->g, "i", et_int(f->p, 3)), et_graph_var(f->g, "h", et_int(f->p, 3)),
         et_graph_var(f->g, "p", et_int(f->p, 3)), et_graph_var(f->g, "d", et_sym(f->p, 0))};
@@ -210,7 +211,7 @@ START_TEST(other_shapes) {
     expect_error(f, "attention: the end of the positions must be i32");
     parts[4] = attr_expr("extra", et_arg(f->p, ET_ARG_QK, ET_T_F32));
     node(f, "attention", ARGS(x), 5, parts);
-    expect_error(f, "attention: the extra term reads what only a score has");
+    expect_error(f, "attention: only the score reads the product, not the extra term");
     node(f, "attention", ARGS(x), 4, parts);
     expect_error(f, "attention: the number of elements of a head must be a constant, found N");
     fixture_destroy(f);

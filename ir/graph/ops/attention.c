@@ -49,8 +49,8 @@ static void check_load(struct part_check *c, const et_node_x *x) {
     const et_shape *s = et_arg_shape(c->g, c->n, x->i);
     et_check(x->type == et_dtype_type(s->dtype));
     if (x->nops != s->rank)
-        c->ok = et_op_error(c->g, c->n, "attention: %s reads %s with %d indices", c->row->what,
-                            et_arg_text(c->g, c->n, x->i), x->nops);
+        c->ok = et_op_error(c->g, c->n, "attention: %s: an element of %s has %d indices, not %d",
+                            c->row->what, et_arg_text(c->g, c->n, x->i), s->rank, x->nops);
 }
 
 static void check_leaf(void *ctx, et_expr e) {
@@ -61,7 +61,8 @@ static void check_leaf(void *ctx, et_expr e) {
     if (x->op == ET_X_REDUCE || x->op == ET_X_CONTRACT)
         et_bug("a part of an attention holds a %s", et_xop_text(x->op));
     if (x->op == ET_X_ARG && (x->i != ET_ARG_QK || strcmp(c->row->name, "score") != 0))
-        c->ok = et_op_error(c->g, c->n, "attention: %s reads what only a score has", c->row->what);
+        c->ok = et_op_error(c->g, c->n, "attention: only the score reads the product, not %s",
+                            c->row->what);
     if (x->op == ET_X_LOAD) check_load(c, x);
     for (int v = 0; x->op == ET_X_VAR && v < ET_AT_VARS; v++)
         if (x->i == et_attention_var(c->n, v) && !strchr(c->row->over, letters[v]))
