@@ -2,6 +2,7 @@
 #include "codegen/codegen.h"
 #include "codegen/internal.h"
 #include "ir/base/diag.h"
+#include "ir/program/step.h"
 #include <ctype.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
@@ -168,10 +169,8 @@ void cg_find_stored(cg *g) {
     g->stored = et_alloc(g->arena, (size_t)g->p->ntensors + 1);
     for (int i = 0; i < g->p->nfuncs; i++)
         for (int k = 0; k < g->p->funcs[i].nsteps; k++) {
-            const et_step *s = &g->p->funcs[i].steps[k];
-            if ((s->kind == ET_STEP_MAP || s->kind == ET_STEP_REDUCE) &&
-                s->to.space == ET_LOAD_TENSOR)
-                g->stored[s->to.id] = true;
+            const et_place *to = et_step_to(&g->p->funcs[i].steps[k]);
+            if (to && to->space == ET_LOAD_TENSOR) g->stored[to->id] = true;
         }
 }
 

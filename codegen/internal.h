@@ -132,7 +132,6 @@ void cg_remember(cg *, et_expr, val);
 val cg_emit(cg *, et_expr);     /* f32, i32 or i1 */
 val cg_emit_i64(cg *, et_expr); /* an integer too large for i32 */
 val cg_emit_f32(cg *, et_expr); /* converted to f32 if it is not */
-bool cg_mentions(cg *, et_expr, int nvars, const int *vars);
 bool cg_is_uniform(cg *, et_expr);
 bool cg_divisible(cg *, et_expr, int64_t by);
 bool cg_reads_mutable(cg *, et_expr);

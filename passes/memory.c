@@ -1,6 +1,7 @@
 /* Memory plan: temporaries share one workspace. Two may overlap when no grid between the first and
  * last use of one uses the other; the events pass then orders the grids that meet in memory.
  * Models that share a kernel run at the same time, and share no memory. */
+#include "ir/program/step.h"
 #include "passes/pipeline.h"
 
 enum {

@@ -7,52 +7,27 @@
  * README.md says by which rule a hybrid schedule chooses. */
 #include "ir/base/diag.h"
 #include "ir/program/queue.h"
+#include "ir/program/step.h"
 #include "passes/cost/cost.h"
 #include "passes/pipeline.h"
 #include <string.h>
 
 /* ---- what tensors decide ---- */
 
-struct find {
-    const et_exprs *x;
-    bool load;
-};
-
-static void find_load(void *ctx, et_expr e) {
-    struct find *f = ctx;
-    f->load |= et_x(f->x, e)->op == ET_X_LOAD;
-}
-
-static bool reads(const et_program *p, et_expr e) {
-    struct find f = {p->g->exprs, false};
-    if (e.id) et_walk(f.x, e, find_load, &f);
-    return f.load;
-}
-
 /* Does a tensor decide which counters the grid waits for, or how many arrivals complete them? */
 static bool routed(const et_program *p, const et_grid *g) {
-    for (int i = 0; i < g->nwaits; i++) {
-        const et_wait *w = &g->waits[i];
-        const et_event *e = &p->events[w->event];
-        if (reads(p, e->count)) return true;
-        for (int d = 0; d < e->rank; d++)
-            if (reads(p, w->lo[d]) || reads(p, w->hi[d])) return true;
-        for (int v = 0; v < w->nvars; v++)
-            if (reads(p, et_var_extent(p->g->exprs, w->vars[v]))) return true;
-    }
+    for (int i = 0; i < g->nwaits; i++)
+        if (et_wait_loads(p, &g->waits[i])) return true;
     return false;
 }
 
 /* Does a tensor decide how much a tile has to do? Then tiles of one grid differ. */
 static bool uneven(const et_program *p, const et_grid *g) {
     const et_func *f = &p->funcs[g->func];
-    for (int i = 0; i < f->nsteps; i++) {
-        const et_step *s = &f->steps[i];
-        const et_expr sizes[] = {s->rextent,           s->mlive,          s->nlive, s->kextent,
-                                 s->part[ET_AT_FIRST], s->part[ET_AT_END]};
-        for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
-            if (reads(p, sizes[k])) return true;
-    }
+    et_step_expr e[ET_STEP_EXPRS];
+    for (int i = 0; i < f->nsteps; i++)
+        for (int k = 0, n = et_step_exprs(&f->steps[i], e); k < n; k++)
+            if (e[k].part == ET_PART_EXTENT && et_expr_loads(p->g->exprs, e[k].e)) return true;
     return false;
 }
 

@@ -1,6 +1,7 @@
 /* Which indices an integer input is good for: the least extent of the dimensions that the program
  * indexes with it. */
 #include "bench/etbench/etbench.h"
+#include "ir/program/step.h"
 
 #include <string.h>
 

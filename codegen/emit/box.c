@@ -16,24 +16,6 @@ void cg_strides(cg *g, const et_event *e, int64_t *out) {
 
 /* ---- how many arrivals ---- */
 
-struct query {
-    const et_exprs *x;
-    bool found;
-};
-
-static void ask(void *ctx, et_expr e) {
-    struct query *q = ctx;
-    et_xop op = et_x(q->x, e)->op;
-    q->found |= op == ET_X_VAR || op == ET_X_LOAD;
-}
-
-/* The same for every counter, before the launch's tensors are looked at. */
-static bool is_uniform(cg *g, const et_event *e) {
-    struct query q = {g->x, false};
-    et_walk(g->x, e->count, ask, &q);
-    return !q.found;
-}
-
 static val broken(cg *g, const et_event *e, val need) {
     if (!g->opt->break_event || strcmp(e->name, g->opt->break_event) != 0) return need;
     return cg_addi(g, need, 1);
@@ -42,7 +24,7 @@ static val broken(cg *g, const et_event *e, val need) {
 val cg_event_need(cg *g, int event, const val *at) {
     const et_event *e = &g->p->events[event];
     int64_t lo, hi;
-    if (is_uniform(g, e)) return broken(g, e, cg_emit(g, e->count));
+    if (et_expr_is_known(g->x, e->count)) return broken(g, e, cg_emit(g, e->count));
     int mark = cg_scope(g);
     for (int i = 0; i < e->rank; i++)
         if (e->var[i]) cg_bind(g, e->var[i] - 1, at[i], true);
@@ -87,7 +69,7 @@ static et_expr room(cg *g, const cg_box *box, int d) {
     et_expr size = et_add(g->x, et_sub(g->x, box->hi[d], box->lo[d]), one);
     if (!box->w->nvars) return size;
     int64_t lo, hi, n;
-    if (!cg_mentions(g, size, box->w->nvars, box->var)) return at_least_0(g, size);
+    if (!et_expr_has_vars(g->x, size, box->w->nvars, box->var)) return at_least_0(g, size);
     bool known = et_bounds(g->x, size, &lo, &hi) && et_is_int(g->x, e->dim[d], &n) && hi <= n;
     return known ? et_int(g->x, hi > 0 ? hi : 0) : e->dim[d];
 }
@@ -144,7 +126,8 @@ void cg_box_shape(cg *g, const et_wait *w, cg_box *box) {
 
 void cg_box_emit(cg *g, cg_box *box) {
     int event = box->w->event;
-    if (is_uniform(g, &g->p->events[event])) box->need = cg_event_need(g, event, NULL);
+    if (et_expr_is_known(g->x, g->p->events[event].count))
+        box->need = cg_event_need(g, event, NULL);
     box->total = cg_emit(g, box->count);
 }
 

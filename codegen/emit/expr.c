@@ -58,24 +58,8 @@ int cg_fresh_var(cg *g, const char *name, int64_t extent) {
 
 struct query {
     cg *g;
-    int nvars;
-    const int *vars;
     bool yes;
 };
-
-static void ask_vars(void *ctx, et_expr e) {
-    struct query *q = ctx;
-    const et_node_x *x = et_x(q->g->x, e);
-    if (x->op != ET_X_VAR) return;
-    for (int i = 0; i < q->nvars; i++)
-        q->yes |= q->vars[i] == x->i;
-}
-
-bool cg_mentions(cg *g, et_expr e, int nvars, const int *vars) {
-    struct query q = {g, nvars, vars, false};
-    if (e.id) et_walk(g->x, e, ask_vars, &q);
-    return q.yes;
-}
 
 static void ask_divergent(void *ctx, et_expr e) {
     struct query *q = ctx;
@@ -84,7 +68,7 @@ static void ask_divergent(void *ctx, et_expr e) {
 }
 
 bool cg_is_uniform(cg *g, et_expr e) {
-    struct query q = {g, 0, NULL, false};
+    struct query q = {g, false};
     et_walk(g->x, e, ask_divergent, &q);
     return !q.yes;
 }
@@ -96,7 +80,7 @@ static void ask_mutable(void *ctx, et_expr e) {
 }
 
 bool cg_reads_mutable(cg *g, et_expr e) {
-    struct query q = {g, 0, NULL, false};
+    struct query q = {g, false};
     if (e.id) et_walk(g->x, e, ask_mutable, &q);
     return q.yes;
 }
@@ -311,7 +295,7 @@ static void ask_load(void *ctx, et_expr e) {
 }
 
 static bool may_leave_range(cg *g, et_expr e) {
-    struct query q = {g, 0, NULL, false};
+    struct query q = {g, false};
     et_walk(g->x, e, ask_load, &q);
     return q.yes;
 }

@@ -49,7 +49,7 @@ static void widen(struct wide *w, et_expr load) {
  * be loaded one by one, with care. */
 static void visit(struct wide *w, et_expr e, bool sure) {
     et_node_x x = *et_x(w->g->x, e);
-    if (x.nops == 0 || !cg_mentions(w->g, e, 1, &w->var)) return;
+    if (x.nops == 0 || !et_expr_has_var(w->g->x, e, w->var)) return;
     if (x.op == ET_X_LOAD) {
         for (int i = 0; i < x.nops; i++)
             visit(w, x.ops[i], sure);

@@ -2,22 +2,6 @@
  * the coordinates and loops, or all of them side by side. */
 #include "codegen/kernel/ready.h"
 
-struct asking {
-    const cg *g;
-    bool yes;
-};
-
-static void ask_load(void *ctx, et_expr e) {
-    struct asking *a = ctx;
-    a->yes |= et_x(a->g->x, e)->op == ET_X_LOAD;
-}
-
-bool cg_loads(const cg *g, et_expr e) {
-    struct asking a = {g, false};
-    et_walk(g->x, e, ask_load, &a);
-    return a.yes;
-}
-
 /* ---- the cells whose box may hold a counter ---- */
 
 /* floor((p * var + q) / k) + c */
@@ -110,7 +94,8 @@ static val inside(cg *g, const struct cell *c) {
         const et_expr bound[] = {c->w->lo[d], c->w->hi[d]};
         bool point = et_expr_eq(bound[0], bound[1]);
         for (int i = 0; i < (point ? 1 : 2); i++) {
-            if (cg_loads(g, bound[i]) || cg_mentions(g, bound[i], c->w->nvars, c->w->vars))
+            if (et_expr_loads(g->x, bound[i]) ||
+                et_expr_has_vars(g->x, bound[i], c->w->nvars, c->w->vars))
                 continue;
             LLVMIntPredicate is = point ? LLVMIntEQ : i ? LLVMIntSGE : LLVMIntSLE;
             val in = cg_icmp(g, is, cg_emit(g, bound[i]), c->index[d]);

@@ -207,7 +207,7 @@ bool cg_waits_for_one(cg *g, const et_grid *gr, const et_queue_grid *q) {
     const et_wait *w = &gr->waits[0];
     if (gr->nwaits != 1 || q->seeded || w->when != ET_ALWAYS || w->nvars) return false;
     for (int d = 0; d < g->p->events[w->event].rank; d++)
-        if (!et_expr_eq(w->lo[d], w->hi[d]) || cg_loads(g, w->lo[d])) return false;
+        if (!et_expr_eq(w->lo[d], w->hi[d]) || et_expr_loads(g->x, w->lo[d])) return false;
     return true;
 }
 

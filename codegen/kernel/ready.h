@@ -37,8 +37,6 @@ void cg_acquire(cg *, const struct cell *, int wait);
 /* On to NO unless the wait is over. */
 void cg_check_wait(cg *, const struct cell *, int wait, block no);
 
-/* ---- candidates.c ---- */
-bool cg_loads(const cg *, et_expr);
 /* Try every cell that the counter C is about may be waited for in; variables before K are bound. */
 void cg_each_cell(cg *, const struct cell *, int k);
 

@@ -1,6 +1,7 @@
 /* One tile of a task grid: its coordinates, what it waits for, the steps of its device function and
  * the barriers between them, whom it notifies. */
 #include "codegen/internal.h"
+#include "ir/program/step.h"
 #include <string.h>
 
 /* ---- steps of a tile ---- */
@@ -15,45 +16,18 @@ struct scan {
     struct touched *t;
 };
 
-static void scan_node(void *ctx, et_expr e) {
-    struct scan *s = ctx;
-    const et_node_x *x = et_x(s->g->x, e);
-    if (x->op != ET_X_LOAD) return;
-    s->t->read[x->i2 == ET_LOAD_LOCAL ? x->i : s->g->f->nlocals + x->i] = true;
-}
-
-static void scan_step(cg *g, const et_step *st, struct touched *t) {
-    struct scan s = {g, t};
-    et_expr all[] = {st->mask, st->value, st->rextent, st->mlive, st->nlive, st->kextent,
-                     st->a,    st->b[0],  st->b[1],    st->b[2],  st->b[3]};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i].id) et_walk(g->x, all[i], scan_node, &s);
-    for (int i = 0; i < ET_AT_PARTS; i++)
-        if (st->part[i].id) et_walk(g->x, st->part[i], scan_node, &s);
-    switch (st->kind) {
-    case ET_STEP_MAP:
-    case ET_STEP_REDUCE:
-        for (int i = 0; i < st->to.rank; i++)
-            et_walk(g->x, st->to.index[i], scan_node, &s);
-        t->written[st->to.space == ET_LOAD_LOCAL ? st->to.id : g->f->nlocals + st->to.id] = true;
-        return;
-    case ET_STEP_CONTRACT:
-        for (int i = 0; i < st->nacc; i++)
-            t->written[st->acc[i]] = true;
-        t->written[st->stage_a] = true;
-        if (st->stage_b >= 0) t->written[st->stage_b] = true;
-        return;
-    case ET_STEP_ATTEND:
-        t->written[st->out] = t->written[st->scratch] = true;
-        return;
-    }
+static void scan(void *ctx, int space, int id, bool is_store, const et_expr *index) {
+    const struct scan *s = ctx;
+    (void)index;
+    (is_store ? s->t->written : s->t->read)[space == ET_LOAD_LOCAL ? id : s->g->f->nlocals + id] =
+        true;
 }
 
 /* A barrier between a step and an earlier one when either writes what the other touches. */
 static void order(cg *g, const et_step *st, struct touched *sofar) {
     int n = g->f->nlocals + g->p->ntensors;
     struct touched now = {et_alloc(g->arena, (size_t)n), et_alloc(g->arena, (size_t)n)};
-    scan_step(g, st, &now);
+    et_step_touches(g->x, st, scan, &(struct scan){g, &now});
     bool conflict = false;
     for (int i = 0; i < n; i++)
         conflict |= (now.written[i] && (sofar->read[i] || sofar->written[i])) ||
@@ -69,27 +43,27 @@ static void order(cg *g, const et_step *st, struct touched *sofar) {
     }
 }
 
+static void run_contract(cg *g, const et_step *s) {
+    cg_contract_run(g, cg_contract_begin(g, s));
+}
+
 static void run_steps(cg *g, int early, et_contract *begun) {
+    static void (*const run[])(cg *, const et_step *) = {
+        [ET_STEP_MAP] = cg_step_map,
+        [ET_STEP_REDUCE] = cg_step_reduce,
+        [ET_STEP_CONTRACT] = run_contract,
+        [ET_STEP_ATTEND] = cg_step_attend,
+    };
     int n = g->f->nlocals + g->p->ntensors;
     struct touched t = {et_alloc(g->arena, (size_t)n), et_alloc(g->arena, (size_t)n)};
     for (int i = 0; i < g->f->nsteps; i++) {
         const et_step *s = &g->f->steps[i];
         order(g, s, &t);
         int mark = cg_scope(g);
-        switch (s->kind) {
-        case ET_STEP_MAP:
-            cg_step_map(g, s);
-            break;
-        case ET_STEP_REDUCE:
-            cg_step_reduce(g, s);
-            break;
-        case ET_STEP_CONTRACT:
-            cg_contract_run(g, i == early ? begun : cg_contract_begin(g, s));
-            break;
-        case ET_STEP_ATTEND:
-            cg_step_attend(g, s);
-            break;
-        }
+        if (i == early)
+            cg_contract_run(g, begun);
+        else
+            run[s->kind](g, s);
         cg_scope_end(g, mark);
     }
 }

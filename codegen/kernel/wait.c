@@ -157,29 +157,9 @@ static val wait_one(cg *g, int grid, const et_wait *w, val tile) {
 
 /* ---- several waits in one look ---- */
 
-struct loads {
-    const et_exprs *x;
-    bool found;
-};
-
-static void ask_load(void *ctx, et_expr e) {
-    struct loads *l = ctx;
-    l->found |= et_x(l->x, e)->op == ET_X_LOAD;
-}
-
 /* What the wait names can be worked out even where the wait does not apply. */
 static bool is_harmless(cg *g, const et_wait *w) {
-    struct loads l = {g->x, false};
-    const et_event *e = &g->p->events[w->event];
-    if (w->when == ET_ALWAYS) return true;
-    for (int i = 0; i < e->rank; i++) {
-        et_walk(g->x, w->lo[i], ask_load, &l);
-        et_walk(g->x, w->hi[i], ask_load, &l);
-    }
-    for (int i = 0; i < w->nvars; i++)
-        et_walk(g->x, et_var_extent(g->x, w->vars[i]), ask_load, &l);
-    et_walk(g->x, e->count, ask_load, &l);
-    return !l.found;
+    return w->when == ET_ALWAYS || !et_wait_loads(g->p, w);
 }
 
 /* How many waits from number FIRST on are looked at together: the lanes of a wave are enough for

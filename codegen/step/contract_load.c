@@ -12,7 +12,8 @@ bool cg_contract_direct(cg *g, const et_step *s, et_expr b, int lane_k) {
     et_expr off = cg_offset(g, x.i2, x.i, x.ops);
     et_expr at0 = et_subst_var(g->x, off, s->kvar, et_int(g->x, 0));
     et_expr rest = et_sub(g->x, off, et_var(g->x, s->kvar));
-    return !cg_mentions(g, rest, 1, &s->kvar) && rest.id == at0.id && cg_divisible(g, at0, lane_k);
+    return !et_expr_has_var(g->x, rest, s->kvar) && rest.id == at0.id &&
+           cg_divisible(g, at0, lane_k);
 }
 
 static LLVMTypeRef bits_type(cg *g, int bytes) {

@@ -41,7 +41,7 @@ void cg_decode(cg *g, val item, int n, const int *vars, const int64_t *extent) {
  * that is a multiple of n. */
 static bool same_mask(cg *g, et_expr mask, int var, et_expr base, int n) {
     et_node_x x = *et_x(g->x, mask);
-    if (!cg_mentions(g, mask, 1, &var)) return true;
+    if (!et_expr_has_var(g->x, mask, var)) return true;
     if (x.op == ET_X_AND || x.op == ET_X_OR)
         return same_mask(g, x.ops[0], var, base, n) && same_mask(g, x.ops[1], var, base, n);
     if (x.op == ET_X_NOT) return same_mask(g, x.ops[0], var, base, n);
@@ -49,7 +49,7 @@ static bool same_mask(cg *g, et_expr mask, int var, et_expr base, int n) {
     int64_t step;
     et_expr a0 = et_subst_var(g->x, x.ops[0], var, base);
     et_expr a1 = et_subst_var(g->x, x.ops[0], var, et_add(g->x, base, et_int(g->x, 1)));
-    return !cg_mentions(g, x.ops[1], 1, &var) && et_is_int(g->x, et_sub(g->x, a1, a0), &step) &&
+    return !et_expr_has_var(g->x, x.ops[1], var) && et_is_int(g->x, et_sub(g->x, a1, a0), &step) &&
            step == 1 && cg_divisible(g, a0, n) && cg_divisible(g, x.ops[1], n);
 }
 
@@ -129,7 +129,7 @@ void cg_step_map(cg *g, const et_step *s) {
     }
     cg_if outer;
     et_step copy = *s;
-    bool once = s->mask.id && !cg_mentions(g, s->mask, s->nvars, s->vars);
+    bool once = s->mask.id && !et_expr_has_vars(g->x, s->mask, s->nvars, s->vars);
     int mark = cg_scope(g);
     if (once) {
         cg_if_begin(g, &outer, cg_emit(g, s->mask));

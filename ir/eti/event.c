@@ -56,29 +56,17 @@ static void event_dims(eti_parser *p, et_event *e) {
     e->words = (int)words;
 }
 
-struct leaves {
-    const et_exprs *x;
-    bool indexed;
-};
-
-static void find_indexed(void *ctx, et_expr e) {
-    struct leaves *l = ctx;
-    et_xop op = et_x(l->x, e)->op;
-    l->indexed |= op == ET_X_VAR || op == ET_X_LOAD;
-}
-
 static void event_count(eti_parser *p, et_event *e) {
     et_loc at = p->tok.loc;
     int64_t lo, hi;
-    struct leaves l = {.x = p->x};
     e->count = eti_expr_of(p, ETI_TENSORS, ET_T_I32, "a count");
     if (!e->count.id) return;
-    et_walk(p->x, e->count, find_indexed, &l);
+    bool indexed = !et_expr_is_known(p->x, e->count);
     bool known = et_bounds(p->x, e->count, &lo, &hi);
-    if (!l.indexed && !eti_symbols_only(p, e->count, at, "a count")) return;
-    if (known && l.indexed && hi < 1)
+    if (!indexed && !eti_symbols_only(p, e->count, at, "a count")) return;
+    if (known && indexed && hi < 1)
         eti_error(p, at, "a count that is never above zero");
-    else if (!l.indexed)
+    else if (!indexed)
         eti_positive(p, e->count, at, INT32_MAX, "a count");
 }
 
@@ -222,20 +210,6 @@ static void skip_box(eti_parser *p) {
     p->broken = broken;
 }
 
-struct mention {
-    const et_exprs *x;
-    const int *vars;
-    int n;
-    bool found;
-};
-
-static void find_mention(void *ctx, et_expr e) {
-    struct mention *m = ctx;
-    const et_node_x *x = et_x(m->x, e);
-    for (int i = 0; i < m->n; i++)
-        m->found |= x->op == ET_X_VAR && x->i == m->vars[i];
-}
-
 /* "for j < E, k < E" */
 static int variables(eti_parser *p, int vars[ET_MAX_VARS]) {
     int n = 0;
@@ -243,10 +217,9 @@ static int variables(eti_parser *p, int vars[ET_MAX_VARS]) {
     do {
         et_loc loc = p->tok.loc;
         int var = eti_var_over(p, MAP);
-        struct mention m = {p->x, vars, n, false};
-        if (var >= 0) et_walk(p->x, et_var_extent(p->x, var), find_mention, &m);
-        if (m.found) eti_error(p, loc, "this extent uses a variable that stands beside it");
-        ok &= var >= 0 && !m.found;
+        bool beside = var >= 0 && et_expr_has_vars(p->x, et_var_extent(p->x, var), n, vars);
+        if (beside) eti_error(p, loc, "this extent uses a variable that stands beside it");
+        ok &= var >= 0 && !beside;
         if (n == ET_MAX_VARS) {
             eti_error(p, loc, "more than %d variables", ET_MAX_VARS);
             ok = false;

@@ -1,5 +1,6 @@
 /* What the whole program must satisfy, and what the text may leave out. */
 #include "ir/eti/parser.h"
+#include "ir/program/step.h"
 #include <stdlib.h>
 
 enum { ALIGN = 256, LINE_WORDS = 32 };

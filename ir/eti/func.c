@@ -1,5 +1,6 @@
 /* Device functions: the stages from tiled on. */
 #include "ir/eti/parser.h"
+#include "ir/program/step.h"
 #include <string.h>
 
 enum { PLAIN = ETI_TENSORS | ETI_LOCALS | ETI_LOOPS };
@@ -191,19 +192,17 @@ static void map_or_reduce(eti_parser *p, et_step *s) {
 }
 
 static bool step(eti_parser *p) {
-    static const struct {
-        const char *word;
-        et_step_kind kind;
-        void (*parse)(eti_parser *, et_step *);
-    } steps[] = {{"map", ET_STEP_MAP, map_or_reduce},
-                 {"reduce", ET_STEP_REDUCE, map_or_reduce},
-                 {"contract", ET_STEP_CONTRACT, eti_step_contract},
-                 {"attend", ET_STEP_ATTEND, eti_step_attend}};
-    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-        if (!eti_is_word(p, steps[i].word)) continue;
+    static void (*const parse[])(eti_parser *, et_step *) = {
+        [ET_STEP_MAP] = map_or_reduce,
+        [ET_STEP_REDUCE] = map_or_reduce,
+        [ET_STEP_CONTRACT] = eti_step_contract,
+        [ET_STEP_ATTEND] = eti_step_attend,
+    };
+    for (int kind = 0; kind < ET_STEP_KINDS; kind++) {
+        if (!eti_is_word(p, et_step_name((et_step_kind)kind))) continue;
         int mark = p->nscope;
-        et_step s = {.kind = steps[i].kind, .stage_a = -1, .stage_b = -1, .out = -1, .scratch = -1};
-        steps[i].parse(p, &s);
+        et_step s = et_step_make((et_step_kind)kind);
+        parse[kind](p, &s);
         p->nscope = mark;
         ET_GROW(p->arena, p->f->steps, p->f->nsteps, p->f->csteps);
         p->f->steps[p->f->nsteps++] = s;

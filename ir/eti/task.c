@@ -1,6 +1,7 @@
 /* The schedule: loops, and tasks. */
 #include "ir/eti/parser.h"
 #include "ir/expr/pool.h"
+#include "ir/program/step.h"
 #include <string.h>
 
 /* ---- tasks ---- */
@@ -106,35 +107,17 @@ static void check_loop_var(void *ctx, et_expr e) {
     }
 }
 
-static void check_expr(struct uses *u, et_expr e) {
-    if (e.id) et_walk(u->p->x, e, check_loop_var, u);
-}
-
 static void check_func_loops(struct uses *u, const et_func *f) {
-    for (int i = 0; i < f->nsteps; i++) {
-        const et_step *s = &f->steps[i];
-        et_expr all[] = {s->mask, s->value, s->rextent, s->mlive, s->nlive, s->kextent,
-                         s->a,    s->b[0],  s->b[1],    s->b[2],  s->b[3]};
-        for (size_t k = 0; k < sizeof all / sizeof *all; k++)
-            check_expr(u, all[k]);
-        for (int k = 0; k < ET_AT_PARTS; k++)
-            check_expr(u, s->part[k]);
-        for (int k = 0; k < s->to.rank; k++)
-            check_expr(u, s->to.index[k]);
-    }
+    et_step_expr e[ET_STEP_EXPRS];
+    for (int i = 0; i < f->nsteps; i++)
+        for (int k = 0, n = et_step_exprs(&f->steps[i], e); k < n; k++)
+            et_walk(u->p->x, e[k].e, check_loop_var, u);
 }
 
-static void check_group_loops(struct uses *u, const et_group *gr) {
-    check_expr(u, gr->mask);
-    check_expr(u, gr->value);
-    for (int k = 0; k < ET_AT_PARTS; k++)
-        check_expr(u, gr->part[k]);
-    for (int k = 0; k < gr->to.rank; k++)
-        check_expr(u, gr->to.index[k]);
-    for (int k = 0; k < gr->nproduct; k++) {
-        check_expr(u, gr->product[k].a);
-        check_expr(u, gr->product[k].b);
-    }
+static void check_group_loops(struct uses *u, et_group *gr) {
+    et_expr *e[ET_GROUP_EXPRS];
+    for (int i = 0, n = et_group_exprs(gr, e); i < n; i++)
+        et_walk(u->p->x, *e[i], check_loop_var, u);
 }
 
 /* ---- the tree ---- */

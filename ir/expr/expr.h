@@ -135,6 +135,22 @@ et_expr et_replace(et_exprs *, et_expr, et_expr from, et_expr by);
 /* Call FN on every node reachable from E, operands first, each once. */
 void et_walk(const et_exprs *, et_expr, void (*fn)(void *ctx, et_expr), void *ctx);
 
+/* What E, which may be none, depends on: is there an OP in it, of which the field i is I? */
+enum { ET_ANY = -1 };
+bool et_expr_has(const et_exprs *, et_expr e, et_xop op, int i_or_any);
+static inline bool et_expr_has_op(const et_exprs *p, et_expr e, et_xop op) {
+    return et_expr_has(p, e, op, ET_ANY);
+}
+static inline bool et_expr_has_var(const et_exprs *p, et_expr e, int var) {
+    return et_expr_has(p, e, ET_X_VAR, var);
+}
+static inline bool et_expr_loads(const et_exprs *p, et_expr e) { /* tensors or local buffers */
+    return et_expr_has(p, e, ET_X_LOAD, ET_ANY);
+}
+bool et_expr_has_vars(const et_exprs *, et_expr e, int n, const int *vars); /* any of them */
+/* Constants and symbols alone decide its value. */
+bool et_expr_is_known(const et_exprs *, et_expr e);
+
 const char *et_xop_text(et_xop);
 const char *et_reduce_text(et_reduce);
 /* Text such as "(N + 15) / 16" for integers, "silu"-style prefix calls for the rest, with as few

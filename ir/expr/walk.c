@@ -139,3 +139,34 @@ void et_walk(const et_exprs *p, et_expr e, void (*fn)(void *, et_expr), void *ct
     walk(p, e, fn, ctx, &t);
     visit_end(p, &t);
 }
+
+/* ---- what an expression depends on ---- */
+
+struct find {
+    const et_exprs *x;
+    et_xop op;
+    int i; /* or ET_ANY */
+    bool found;
+};
+
+static void find(void *ctx, et_expr e) {
+    struct find *f = ctx;
+    const et_node_x *n = et_x(f->x, e);
+    f->found |= n->op == f->op && (f->i == ET_ANY || n->i == f->i);
+}
+
+bool et_expr_has(const et_exprs *p, et_expr e, et_xop op, int i_or_any) {
+    struct find f = {p, op, i_or_any, false};
+    if (e.id) et_walk(p, e, find, &f);
+    return f.found;
+}
+
+bool et_expr_has_vars(const et_exprs *p, et_expr e, int n, const int *vars) {
+    for (int i = 0; i < n; i++)
+        if (et_expr_has_var(p, e, vars[i])) return true;
+    return false;
+}
+
+bool et_expr_is_known(const et_exprs *p, et_expr e) {
+    return !et_expr_has_op(p, e, ET_X_VAR) && !et_expr_loads(p, e);
+}

@@ -34,23 +34,6 @@ static int place(struct run *m, int task, et_scope scope) {
     return scope == ET_SCOPE_DIE ? workgroup % m->opt->dies : workgroup;
 }
 
-struct late {
-    const et_exprs *x;
-    bool found;
-};
-
-static void find_late(void *ctx, et_expr e) {
-    struct late *l = ctx;
-    et_xop op = et_x(l->x, e)->op;
-    l->found |= op == ET_X_VAR || op == ET_X_LOAD;
-}
-
-static bool decided_late(struct run *m, et_expr count) {
-    struct late l = {m->x, false};
-    et_walk(m->x, count, find_late, &l);
-    return l.found;
-}
-
 bool run_events_create(struct run *m) {
     et_program *p = m->p;
     size_t n = (size_t)p->nevents + 1;
@@ -74,7 +57,7 @@ bool run_events_create(struct run *m) {
             stride *= hi;
         }
         m->need[e] = UNTOLD;
-        if (!decided_late(m, ev->count)) m->need[e] = run_whole(m, ev->count);
+        if (!!et_expr_is_known(m->x, ev->count)) m->need[e] = run_whole(m, ev->count);
     }
     return true;
 }

@@ -7,6 +7,17 @@
 
 enum { ET_INTERP_ERR = 1024 };
 
+/* One element that is read or written. What a step touches is noted where the interpreter does it,
+ * without a look at the description in step.h: tests compare the two. */
+typedef struct {
+    int task;            /* in program order */
+    const et_step *step; /* NULL: by what a wait, a notify or a count says */
+    int space, id;       /* as of et_place */
+    int64_t element;     /* row-major */
+    bool is_store;
+    const int64_t *vars; /* their values at the time */
+} et_interp_touch;
+
 typedef struct {
     /* The order of the tasks that may run: 0 program order where possible, odd at random, even by
      * random priorities of whole grids, which starves some as long as events allow. */
@@ -19,8 +30,7 @@ typedef struct {
      * (base + t) mod workgroups, which is on die (workgroup mod dies); slice s of a
      * grid of model m on die (s + m) mod dies. 0: chosen by the seed. */
     int workgroups, dies;
-    /* Called for every element a task touches; tasks are numbered in program order. Or NULL. */
-    void (*touch)(void *ctx, int task, int tensor, int64_t element, bool is_store);
+    void (*touch)(void *ctx, const et_interp_touch *); /* or NULL */
     void *ctx;
 } et_interp_options;
 

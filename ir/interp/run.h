@@ -56,6 +56,7 @@ struct run {
     float **local;               /* of the running function; i32 values are stored as their bits */
     float product;               /* of the query and the key whose score is computed */
     const et_func *f;
+    const et_step *step; /* that is running, or NULL */
     struct run_instance *inst;
     int ninst, cinst;
     struct run_task *task;
@@ -86,6 +87,12 @@ void run_steps(struct run *, const et_func *);
 int64_t run_eval_i(struct run *, et_expr);
 float run_eval_f(struct run *, et_expr);
 void run_store(struct run *, const et_place *to, bool is_int, int64_t i, float f);
+/* Tell whoever listens that an element of a tensor or local buffer is touched. */
+static inline void run_touch(struct run *m, int space, int id, int64_t element, bool is_store) {
+    if (m->opt->touch)
+        m->opt->touch(m->opt->ctx,
+                      &(et_interp_touch){m->now, m->step, space, id, element, is_store, m->vars});
+}
 
 /* ---- event.c */
 bool run_events_create(struct run *);

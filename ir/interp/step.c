@@ -85,6 +85,7 @@ static void contract(struct run *m, const et_step *s) {
                 for (int64_t j = 0; r < rows && c < cols && j < k; j++)
                     sum += (double)a[r * k + j] * (double)b[c * k + j];
                 acc[r * s->tn + c] = (float)sum;
+                run_touch(m, ET_LOAD_LOCAL, s->acc[i], r * s->tn + c, true);
             }
         free(b);
     }
@@ -141,11 +142,19 @@ static void attend(struct run *m, const et_step *s) {
     for (int64_t h = 0; score && h < s->heads && !m->failed; h++) {
         m->vars[s->hvar] = h;
         attend_head(m, s, first, n, score, m->local[s->out] + h * s->depth);
+        for (int64_t d = 0; d < s->depth; d++)
+            run_touch(m, ET_LOAD_LOCAL, s->out, h * s->depth + d, true);
     }
     free(score);
 }
 
 void run_steps(struct run *m, const et_func *f) {
+    static void (*const run[])(struct run *, const et_step *) = {
+        [ET_STEP_MAP] = iterate,
+        [ET_STEP_REDUCE] = iterate,
+        [ET_STEP_CONTRACT] = contract,
+        [ET_STEP_ATTEND] = attend,
+    };
     m->f = f;
     m->local = calloc((size_t)f->nlocals + 1, sizeof *m->local);
     for (int l = 0; m->local && l < f->nlocals; l++) {
@@ -159,14 +168,10 @@ void run_steps(struct run *m, const et_func *f) {
             run_fail(m, "out of memory");
     }
     for (int i = 0; m->local && i < f->nsteps && !m->failed; i++) {
-        const et_step *s = &f->steps[i];
-        if (s->kind == ET_STEP_CONTRACT)
-            contract(m, s);
-        else if (s->kind == ET_STEP_ATTEND)
-            attend(m, s);
-        else
-            iterate(m, s);
+        m->step = &f->steps[i];
+        run[m->step->kind](m, m->step);
     }
+    m->step = NULL;
     for (int l = 0; m->local && l < f->nlocals; l++)
         free(m->local[l]);
     free(m->local);

@@ -18,7 +18,7 @@ static char *element(struct run *m, int tensor, const et_expr *index, bool is_st
         at = at * dim[d] + i;
     }
     if (m->failed) return NULL;
-    if (m->opt->touch) m->opt->touch(m->opt->ctx, m->now, tensor, at, is_store);
+    run_touch(m, ET_LOAD_TENSOR, tensor, at, is_store);
     if (m->shadow && is_store)
         run_shadow_write(m, tensor, at);
     else if (m->shadow)
@@ -26,7 +26,7 @@ static char *element(struct run *m, int tensor, const et_expr *index, bool is_st
     return m->memory[tensor] + at * et_dtype_bytes(t->shape.dtype);
 }
 
-static float *local_element(struct run *m, int local, const et_expr *index) {
+static float *local_element(struct run *m, int local, const et_expr *index, bool is_store) {
     const et_local *l = &m->f->locals[local];
     int64_t at = 0;
     for (int d = 0; d < l->rank; d++) {
@@ -38,6 +38,7 @@ static float *local_element(struct run *m, int local, const et_expr *index) {
         }
         at = at * l->dim[d] + i;
     }
+    run_touch(m, ET_LOAD_LOCAL, local, at, is_store);
     return m->local[local] + at;
 }
 
@@ -66,7 +67,7 @@ int64_t run_eval_i(struct run *m, et_expr e) {
         return m->vars[n->i];
     case ET_X_LOAD:
         if (n->i2 == ET_LOAD_LOCAL) {
-            const float *l = local_element(m, n->i, n->ops);
+            const float *l = local_element(m, n->i, n->ops, false);
             return l ? bits_i(l) : 0;
         } else {
             char *at = element(m, n->i, n->ops, false);
@@ -101,7 +102,7 @@ float run_eval_f(struct run *m, et_expr e) {
     if (n->op == ET_X_ARG) return m->product; /* nothing else has an argument at this stage */
     if (n->op == ET_X_LOAD) {
         if (n->i2 == ET_LOAD_LOCAL) {
-            const float *l = local_element(m, n->i, n->ops);
+            const float *l = local_element(m, n->i, n->ops, false);
             return l ? *l : 0;
         }
         const char *at = element(m, n->i, n->ops, false);
@@ -115,7 +116,7 @@ float run_eval_f(struct run *m, et_expr e) {
 
 void run_store(struct run *m, const et_place *to, bool is_int, int64_t i, float f) {
     if (to->space == ET_LOAD_LOCAL) {
-        float *l = local_element(m, to->id, to->index);
+        float *l = local_element(m, to->id, to->index, true);
         int32_t w = (int32_t)i;
         if (l && is_int)
             memcpy(l, &w, 4);

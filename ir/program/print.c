@@ -1,6 +1,7 @@
 /* The textual form of the stages after `graph`. */
 #include "ir/base/text.h"
 #include "ir/program/program.h"
+#include "ir/program/step.h"
 #include <inttypes.h>
 
 struct out {
@@ -133,17 +134,10 @@ static void print_attend(struct out *o, const et_step *s) {
     fprintf(o->to, "    into $%s\n", local_name(o, s->out));
 }
 
-static void print_step(struct out *o, const et_step *s) {
-    if (s->kind == ET_STEP_CONTRACT) {
-        print_contract(o, s);
-        return;
-    }
-    if (s->kind == ET_STEP_ATTEND) {
-        print_attend(o, s);
-        return;
-    }
+static void print_map_or_reduce(struct out *o, const et_step *s) {
     bool reduce = s->kind == ET_STEP_REDUCE;
-    fprintf(o->to, "  %s%s ", reduce ? "reduce " : "map", reduce ? et_reduce_text(s->red) : "");
+    fprintf(o->to, "  %s ", et_step_name(s->kind));
+    if (reduce) fprintf(o->to, "%s ", et_reduce_text(s->red));
     print_axes(o, s->nvars, s->vars);
     print_where(o, s->mask);
     if (reduce) {
@@ -154,6 +148,16 @@ static void print_step(struct out *o, const et_step *s) {
     fprintf(o->to, "\n    ");
     print_place(o, &s->to);
     fprintf(o->to, " = %s\n", text(o, s->value));
+}
+
+static void print_step(struct out *o, const et_step *s) {
+    static void (*const print[])(struct out *, const et_step *) = {
+        [ET_STEP_MAP] = print_map_or_reduce,
+        [ET_STEP_REDUCE] = print_map_or_reduce,
+        [ET_STEP_CONTRACT] = print_contract,
+        [ET_STEP_ATTEND] = print_attend,
+    };
+    print[s->kind](o, s);
 }
 
 static void print_product(struct out *o, const et_product *p) {

@@ -119,7 +119,12 @@ typedef struct {
     int offset; /* bytes in LDS, a multiple of 16 */
 } et_local;
 
-typedef enum { ET_STEP_MAP, ET_STEP_REDUCE, ET_STEP_CONTRACT, ET_STEP_ATTEND } et_step_kind;
+typedef enum {
+#define X(NAME, name) ET_STEP_##NAME,
+#include "ir/program/step.def"
+#undef X
+    ET_STEP_KINDS
+} et_step_kind;
 
 /* Steps of a function run in order; a workgroup barrier separates a step from the next one that
  * touches the same local buffer. Work-items share a step's iterations in an order fixed at compile
@@ -334,11 +339,6 @@ int et_local_bytes(const et_local *);
 bool et_k_contiguous(const et_program *, et_expr b, int kvar, et_dtype operand);
 /* The number of tiles of a grid. */
 et_expr et_grid_tiles(et_program *, const et_grid *);
-/* Call FN for every tensor access of a function: loads in any expression of any step and stores of
- * MAP and REDUCE. INDEX has the tensor's rank; STEP says which variables range over what. */
-typedef void (*et_access_fn)(void *ctx, const et_step *step, int tensor, bool is_store,
-                             const et_expr *index);
-void et_func_accesses(const et_program *, const et_func *, et_access_fn, void *ctx);
 
 /* Print a device function as .eti. */
 void et_func_print(et_program *, const et_func *, FILE *);

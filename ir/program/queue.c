@@ -14,27 +14,13 @@ struct plan {
 
 /* ---- what waits say ---- */
 
-struct find {
-    const et_exprs *x;
-    int var;
-    bool found;
-};
-
-static void find_var(void *ctx, et_expr e) {
-    struct find *f = ctx;
-    const et_node_x *n = et_x(f->x, e);
-    f->found |= n->op == ET_X_VAR && n->i == f->var;
-}
-
 bool et_wait_mentions(const et_program *p, const et_wait *w, int var) {
-    struct find f = {p->g->exprs, var, false};
-    for (int d = 0; d < p->events[w->event].rank; d++) {
-        et_walk(f.x, w->lo[d], find_var, &f);
-        et_walk(f.x, w->hi[d], find_var, &f);
-    }
+    const et_exprs *x = p->g->exprs;
+    for (int d = 0; d < p->events[w->event].rank; d++)
+        if (et_expr_has_var(x, w->lo[d], var) || et_expr_has_var(x, w->hi[d], var)) return true;
     for (int i = 0; i < w->nvars; i++)
-        et_walk(f.x, et_var_extent(f.x, w->vars[i]), find_var, &f);
-    return f.found;
+        if (et_expr_has_var(x, et_var_extent(x, w->vars[i]), var)) return true;
+    return false;
 }
 
 int et_wait_points(const et_program *p, const et_wait *w) {
@@ -58,30 +44,22 @@ bool et_cells_together(const et_program *p, const et_grid *g, int var) {
     return true;
 }
 
-static void find_load(void *ctx, et_expr e) {
-    struct find *f = ctx;
-    f->found |= et_x(f->x, e)->op == ET_X_LOAD;
-}
-
-/* Do tensors decide which counters a wait names, or what completes them? */
-static bool wait_loads(const et_program *p, const et_wait *w) {
-    struct find f = {p->g->exprs, 0, false};
+bool et_wait_loads(const et_program *p, const et_wait *w) {
+    const et_exprs *x = p->g->exprs;
     const et_event *e = &p->events[w->event];
-    et_walk(f.x, e->count, find_load, &f);
-    for (int d = 0; d < e->rank; d++) {
-        et_walk(f.x, w->lo[d], find_load, &f);
-        et_walk(f.x, w->hi[d], find_load, &f);
-    }
+    bool loads = et_expr_loads(x, e->count);
+    for (int d = 0; d < e->rank; d++)
+        loads |= et_expr_loads(x, w->lo[d]) || et_expr_loads(x, w->hi[d]);
     for (int i = 0; i < w->nvars; i++)
-        et_walk(f.x, et_var_extent(f.x, w->vars[i]), find_load, &f);
-    return f.found;
+        loads |= et_expr_loads(x, et_var_extent(x, w->vars[i]));
+    return loads;
 }
 
 bool et_notify_plain(const et_program *p, const et_notify *n) {
-    struct find f = {p->g->exprs, 0, n->nvars > 0};
+    bool plain = !n->nvars;
     for (int d = 0; d < p->events[n->event].rank; d++)
-        et_walk(f.x, n->index[d], find_load, &f);
-    return !f.found;
+        plain &= !et_expr_loads(p->g->exprs, n->index[d]);
+    return plain;
 }
 
 bool et_loops_shared(const et_program *p, int a, int b) {
@@ -235,7 +213,7 @@ static void check_early(struct plan *pl) {
     const et_program *p = pl->p;
     for (int g = 0; g < p->ngrids; g++) {
         for (int i = 0; p->grids[g].early && i < p->grids[g].nwaits; i++)
-            if (wait_loads(p, &p->grids[g].waits[i]))
+            if (et_wait_loads(p, &p->grids[g].waits[i]))
                 pl->problem = "an early task waits for what tensors decide";
         for (int i = 0; i < p->grids[g].nnotifies; i++) {
             const et_notify *n = &p->grids[g].notifies[i];

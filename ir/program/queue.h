@@ -74,6 +74,8 @@ bool et_notify_plain(const et_program *, const et_notify *);
 bool et_loops_shared(const et_program *, int a, int b);
 /* Does the loop's value, or the coordinate's, tell the counters of some wait apart? */
 bool et_wait_mentions(const et_program *, const et_wait *, int var);
+/* Do tensors decide which counters the wait names, or what completes them? */
+bool et_wait_loads(const et_program *, const et_wait *);
 
 /* How many counters a wait names where it is a few points, whatever tensors hold; else 0. */
 enum { ET_QUEUE_POINTS = 8 };

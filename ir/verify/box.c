@@ -2,6 +2,7 @@
  * What it leaves out is never touched; it may include more. */
 #include "ir/base/diag.h"
 #include "ir/expr/int_ops.h"
+#include "ir/program/step.h"
 #include "ir/verify/int.h"
 #include <string.h>
 
@@ -70,35 +71,10 @@ struct vf_range vf_eval(const struct verify *v, et_expr e) {
 
 /* ---- what an expression depends on ---- */
 
-struct find {
-    const struct verify *v;
-    int var;
-    bool var_found, load_found;
-};
-
-static void find_node(void *ctx, et_expr e) {
-    struct find *f = ctx;
-    const et_node_x *n = et_x(f->v->x, e);
-    f->var_found |= n->op == ET_X_VAR && n->i == f->var;
-    f->load_found |= n->op == ET_X_LOAD;
-}
-
-bool vf_has_var(struct verify *v, et_expr e, int var) {
-    struct find f = {v, var, false, false};
-    if (e.id) et_walk(v->x, e, find_node, &f);
-    return f.var_found;
-}
-
-bool vf_has_load(struct verify *v, et_expr e) {
-    struct find f = {v, -1, false, false};
-    if (e.id) et_walk(v->x, e, find_node, &f);
-    return f.load_found;
-}
-
 unsigned vf_coords_in(struct verify *v, const et_func *f, et_expr e) {
     unsigned set = 0;
     for (int c = 0; c < f->ncoords; c++)
-        if (vf_has_var(v, e, f->coord[c])) set |= 1u << c;
+        if (et_expr_has_var(v->x, e, f->coord[c])) set |= 1u << c;
     return set;
 }
 
@@ -119,11 +95,11 @@ static bool same_access(const struct vf_access *a, const struct vf_access *b, in
 }
 
 /* The sizes of what a step iterates over move its accesses too. */
-static unsigned coords_of_step(struct verify *v, const et_func *f, const et_step *s) {
-    et_expr e[] = {s->rextent, s->mlive, s->nlive, s->kextent, s->part[ET_AT_END]};
+unsigned vf_coords_of_extents(struct verify *v, const et_func *f, const et_step *s) {
+    et_step_var var[ET_STEP_VARS];
     unsigned set = 0;
-    for (size_t i = 0; i < sizeof e / sizeof *e; i++)
-        if (e[i].id) set |= vf_coords_in(v, f, e[i]);
+    for (int i = 0, n = et_step_vars(v->x, s, var); i < n; i++)
+        set |= vf_coords_in(v, f, var[i].extent);
     return set;
 }
 
@@ -131,17 +107,17 @@ static unsigned coords_of_step(struct verify *v, const et_func *f, const et_step
 static void note_moves(struct verify *v, const struct vf_grid *g, struct vf_access *a, et_expr e) {
     a->coords |= vf_coords_in(v, g->f, e);
     for (int i = 0; i < g->depth; i++)
-        if (vf_has_var(v, e, v->p->g->loops[g->path[i]].var)) a->loops |= 1u << i;
+        if (et_expr_has_var(v->x, e, v->p->g->loops[g->path[i]].var)) a->loops |= 1u << i;
 }
 
 void vf_add_access(struct verify *v, struct vf_grid *g, const struct vf_access *like) {
     struct vf_access a = *like;
     int rank = v->p->tensors[a.tensor].shape.rank;
     for (int d = 0; d < rank; d++) {
-        a.data |= vf_has_load(v, a.index[d]);
+        a.data |= et_expr_loads(v->x, a.index[d]);
         note_moves(v, g, &a, a.index[d]);
     }
-    if (a.step) a.coords |= coords_of_step(v, g->f, a.step);
+    if (a.step) a.coords |= vf_coords_of_extents(v, g->f, a.step);
     for (int k = 0; k < a.nvars; k++)
         note_moves(v, g, &a, et_var_extent(v->x, a.vars[k]));
     for (int i = 0; i < g->naccess; i++)
@@ -200,25 +176,9 @@ static void set_var(struct verify *v, int var, et_expr extent) {
 }
 
 void vf_enter_step(struct verify *v, const et_step *s) {
-    for (int i = 0; i < s->nvars; i++)
-        set_var(v, s->vars[i], et_var_extent(v->x, s->vars[i]));
-    switch (s->kind) {
-    case ET_STEP_MAP:
-        return;
-    case ET_STEP_REDUCE:
-        set_var(v, s->rvar, s->rextent);
-        return;
-    case ET_STEP_CONTRACT:
-        set_var(v, s->mvar, s->mlive);
-        set_var(v, s->nvar, s->nlive);
-        set_var(v, s->kvar, s->kextent);
-        return;
-    case ET_STEP_ATTEND:
-        set_var(v, s->hvar, et_int(v->x, s->heads));
-        set_var(v, s->dvar, et_int(v->x, s->depth));
-        set_var(v, s->pvar, s->part[ET_AT_END]);
-        return;
-    }
+    et_step_var var[ET_STEP_VARS];
+    for (int i = 0, n = et_step_vars(v->x, s, var); i < n; i++)
+        set_var(v, var[i].var, var[i].extent);
 }
 
 /* Elements outside the tensor are never touched: there the step's mask is false. */

@@ -75,8 +75,9 @@ bool vf_reads_inside(struct verify *v, const struct vf_inst *in, bool early) {
         for (int d = 0; d < t->shape.rank; d++) {
             bool moves = false;
             for (int k = 0; k < a->nvars; k++)
-                moves |= v->var[a->vars[k]].hi > 0 && vf_has_var(v, a->index[d], a->vars[k]) &&
-                         !vf_has_load(v, et_var_extent(v->x, a->vars[k]));
+                moves |= v->var[a->vars[k]].hi > 0 &&
+                         et_expr_has_var(v->x, a->index[d], a->vars[k]) &&
+                         !et_expr_loads(v->x, et_var_extent(v->x, a->vars[k]));
             struct vf_range at = vf_eval(v, a->index[d]);
             int64_t size = vf_eval(v, t->shape.dim[d]).lo;
             if (!moves || (at.lo >= 0 && at.hi < size)) continue;
@@ -164,7 +165,7 @@ static int64_t need_of(struct verify *v, int event, const int64_t *at) {
 
 bool vf_check_counts(struct verify *v) {
     for (int e = 0; e < v->p->nevents; e++) {
-        if (v->event[e].loose >= 0 || vf_has_load(v, v->p->events[e].count))
+        if (v->event[e].loose >= 0 || et_expr_loads(v->x, v->p->events[e].count))
             continue; /* promised */
         int64_t end = e + 1 < v->p->nevents ? v->event[e + 1].first : v->ncounters;
         for (int64_t c = v->event[e].first; c < end; c++) {

@@ -10,19 +10,20 @@ static et_expr unknown_in(struct verify *v, et_expr e) {
     for (;;) {
         const et_node_x *n = et_x(v->x, e);
         if (n->op != ET_X_ADD && n->op != ET_X_SUB) return e;
-        bool left = vf_has_load(v, n->ops[0]), right = vf_has_load(v, n->ops[1]);
+        bool left = et_expr_loads(v->x, n->ops[0]), right = et_expr_loads(v->x, n->ops[1]);
         if (left == right || (right && n->op == ET_X_SUB)) return ET_NO_EXPR;
         e = n->ops[left ? 0 : 1];
     }
 }
 
 static bool note_bound(struct verify *v, struct vf_grid *g, int wait, int d, et_expr e) {
-    if (!vf_has_load(v, e)) return true;
+    if (!et_expr_loads(v->x, e)) return true;
     et_expr u = unknown_in(v, e), rest = u.id ? et_sub(v->x, e, u) : e;
     int k = 0;
     while (k < g->nunknown && !et_expr_eq(g->unknown[k], u))
         k++;
-    if (!u.id || vf_has_load(v, rest) || k == VF_UNKNOWNS || g->nbounds == VF_BOUNDS) return false;
+    if (!u.id || et_expr_loads(v->x, rest) || k == VF_UNKNOWNS || g->nbounds == VF_BOUNDS)
+        return false;
     g->unknown[k] = u;
     if (k == g->nunknown) g->nunknown++;
     g->bound[g->nbounds++] = (struct vf_bound){k, g->g->waits[wait].event, d, rest};

@@ -54,7 +54,7 @@ static struct linear split(struct verify *v, const struct vf_grid *g, et_expr e)
         if (l.ok)
             sum = et_add(x, sum, et_mul(x, et_var(x, g->f->coord[c]), et_int(x, l.factor[c])));
     }
-    l.ok = l.ok && et_expr_eq(sum, e) && !vf_has_load(v, rest) &&
+    l.ok = l.ok && et_expr_eq(sum, e) && !et_expr_loads(v->x, rest) &&
            et_bounds(x, without_loops(v, g, rest), &l.lo, &l.hi);
     return l;
 }

@@ -190,8 +190,8 @@ void vf_list_accesses(struct verify *, struct vf_grid *);
 /* Unless it is listed already. */
 void vf_add_access(struct verify *, struct vf_grid *, const struct vf_access *);
 unsigned vf_coords_in(struct verify *, const et_func *, et_expr);
-bool vf_has_var(struct verify *, et_expr, int var);
-bool vf_has_load(struct verify *, et_expr);
+/* Of the sizes of what a step iterates over. */
+unsigned vf_coords_of_extents(struct verify *, const et_func *, const et_step *);
 /* Set loop variables to the iteration of INST, and the coordinates in MASK to those of number
  * AT, mixed radix with the last fastest; the others to all they can be. */
 void vf_enter(struct verify *, const struct vf_inst *, unsigned mask, int64_t at);

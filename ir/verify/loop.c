@@ -106,7 +106,7 @@ static bool is_inside(const struct vf_grid *g, int loop) {
 /* An extent of N variables depends on VAR. */
 static bool moves(struct verify *v, int n, const int *vars, int var) {
     for (int i = 0; i < n; i++)
-        if (vf_has_var(v, et_var_extent(v->x, vars[i]), var)) return true;
+        if (et_expr_has_var(v->x, et_var_extent(v->x, vars[i]), var)) return true;
     return false;
 }
 
@@ -115,7 +115,7 @@ static bool count_moves(struct verify *v, int event, int loop) {
     const et_event *ev = &v->p->events[event];
     for (int d = 0; d < ev->rank; d++)
         if (v->event[event].loop[d] == loop && ev->var[d] &&
-            vf_has_var(v, ev->count, ev->var[d] - 1))
+            et_expr_has_var(v->x, ev->count, ev->var[d] - 1))
             return true;
     return false;
 }
@@ -127,7 +127,7 @@ static bool uniform_events(struct verify *v, int g, int loop) {
     for (int i = 0; i < gr->nnotifies; i++)
         for (int d = 0; d < v->p->events[gr->notifies[i].event].rank; d++)
             if (v->event[gr->notifies[i].event].loop[d] != loop &&
-                vf_has_var(v, gr->notifies[i].index[d], var))
+                et_expr_has_var(v->x, gr->notifies[i].index[d], var))
                 return false;
     for (int i = 0; i < gr->nnotifies; i++)
         if (moves(v, gr->notifies[i].nvars, gr->notifies[i].vars, var)) return false;
@@ -137,9 +137,10 @@ static bool uniform_events(struct verify *v, int g, int loop) {
         for (int d = 0; d < v->p->events[w->event].rank; d++) {
             bool counts = v->event[w->event].loop[d] == loop;
             if (counts && !inside && w->nvars) return false;
-            if (counts ? !uniform_bound(v, w->lo[d], loop, inside, true) ||
-                             !uniform_bound(v, w->hi[d], loop, inside, false)
-                       : vf_has_var(v, w->lo[d], var) || vf_has_var(v, w->hi[d], var))
+            if (counts
+                    ? !uniform_bound(v, w->lo[d], loop, inside, true) ||
+                          !uniform_bound(v, w->hi[d], loop, inside, false)
+                    : et_expr_has_var(v->x, w->lo[d], var) || et_expr_has_var(v->x, w->hi[d], var))
                 return false;
         }
     }
@@ -157,7 +158,7 @@ static bool moving_dim(struct verify *v, const struct vf_access *a, int loop, st
     *out = (struct motion){.seen = true, .dim = -1};
     for (int d = 0; d < v->p->tensors[a->tensor].shape.rank; d++) {
         int64_t by;
-        if (!vf_has_var(v, a->index[d], v->p->g->loops[loop].var)) continue;
+        if (!et_expr_has_var(v->x, a->index[d], v->p->g->loops[loop].var)) continue;
         if (out->dim >= 0 || !is_near(v, a->index[d], loop, &by)) return false;
         out->dim = d;
         out->lo = out->hi = by;
@@ -216,12 +217,12 @@ static bool is_uniform(struct verify *v, int loop) {
     for (int g = 0; g < v->p->ngrids; g++) {
         const struct vf_grid *gr = &v->grid[g];
         for (int c = 0; c < gr->f->ncoords; c++)
-            if (vf_has_var(v, gr->g->extent[c], var)) return false;
+            if (et_expr_has_var(v->x, gr->g->extent[c], var)) return false;
         for (int s = 0; s < gr->f->nsteps; s++) {
             const et_step *st = &gr->f->steps[s];
             et_expr e[] = {st->mlive, st->nlive, st->kextent, st->rextent, st->part[ET_AT_END]};
             for (size_t i = 0; i < sizeof e / sizeof *e; i++)
-                if (vf_has_var(v, e[i], var)) return false;
+                if (et_expr_has_var(v->x, e[i], var)) return false;
         }
         if (!uniform_events(v, g, loop)) return false;
     }

@@ -311,7 +311,7 @@ static bool bound(struct verify *v, const struct vf_inst *in, int klass, const e
 
 static bool is_unknown(struct verify *v, const et_wait *w) {
     for (int d = 0; d < v->p->events[w->event].rank; d++)
-        if (vf_has_load(v, w->lo[d]) || vf_has_load(v, w->hi[d])) return true;
+        if (et_expr_loads(v->x, w->lo[d]) || et_expr_loads(v->x, w->hi[d])) return true;
     return false;
 }
 
@@ -469,9 +469,9 @@ static bool wait_point(struct verify *v, int inst, int klass, int wait, struct w
 static bool reads_tensors(struct verify *v, const et_wait *w) {
     bool found = false;
     for (int d = 0; d < v->p->events[w->event].rank; d++)
-        found |= vf_has_load(v, w->lo[d]) || vf_has_load(v, w->hi[d]);
+        found |= et_expr_loads(v->x, w->lo[d]) || et_expr_loads(v->x, w->hi[d]);
     for (int i = 0; i < w->nvars; i++)
-        found |= vf_has_load(v, et_var_extent(v->x, w->vars[i]));
+        found |= et_expr_loads(v->x, et_var_extent(v->x, w->vars[i]));
     return found;
 }
 

@@ -6,6 +6,7 @@
  *
  * Nothing else follows from such a wait: there may be no value at all. */
 #include "ir/base/diag.h"
+#include "ir/program/step.h"
 #include "ir/verify/int.h"
 
 enum { MAX_VALUE = 1 << 30, MOST_NUMBERS = 16, MOST_LOADS = 16 };
@@ -22,12 +23,6 @@ static void note_load(void *ctx, et_expr e) {
     struct last_load *l = ctx;
     const et_node_x *n = et_x(l->x, e);
     if (n->op == ET_X_LOAD && n->i2 == ET_LOAD_TENSOR) l->load = e;
-}
-
-static bool mentions_vars(struct verify *v, et_expr e, const et_wait *w) {
-    for (int i = 0; i < w->nvars; i++)
-        if (vf_has_var(v, e, w->vars[i])) return true;
-    return false;
 }
 
 static bool depends(struct verify *v, const struct vf_grid *g, et_expr e, et_expr load) {
@@ -47,7 +42,8 @@ bool vf_find_point(struct verify *v, struct vf_grid *g, int wait) {
         et_expr e[] = {w->lo[d], w->hi[d]};
         for (int i = 0; i < 2; i++) {
             et_expr rest = et_replace(v->x, e[i], l.load, et_int(v->x, 0));
-            if (vf_has_load(v, rest) || mentions_vars(v, rest, w)) return false;
+            if (et_expr_loads(v->x, rest) || et_expr_has_vars(v->x, rest, w->nvars, w->vars))
+                return false;
         }
     }
     bool moves = false;
@@ -58,16 +54,6 @@ bool vf_find_point(struct verify *v, struct vf_grid *g, int wait) {
 }
 
 /* ---- the same load in an access ---- */
-
-static int vars_of(const et_step *s, int *out) {
-    int n = 0;
-    for (int i = 0; i < s->nvars; i++)
-        out[n++] = s->vars[i];
-    if (s->kind == ET_STEP_REDUCE) out[n++] = s->rvar;
-    if (s->kind == ET_STEP_CONTRACT) out[n++] = s->mvar, out[n++] = s->nvar, out[n++] = s->kvar;
-    if (s->kind == ET_STEP_ATTEND) out[n++] = s->hvar, out[n++] = s->dvar, out[n++] = s->pvar;
-    return n;
-}
 
 struct search {
     struct verify *v;
@@ -80,15 +66,16 @@ struct search {
 /* Put something for each variable from number K on into HAVE, so that it becomes WANT. */
 static bool find_values(struct search *s, int k, et_expr have) {
     et_exprs *x = s->v->x;
-    int vars[ET_MAX_VARS + 3], n = vars_of(s->step, vars);
+    et_step_var var[ET_STEP_VARS];
+    int n = et_step_vars(x, s->step, var);
     int64_t extent;
     if (k == s->w->nvars) return et_expr_eq(have, s->want);
-    if (!vf_has_var(s->v, have, s->var[k])) {
+    if (!et_expr_has_var(s->v->x, have, s->var[k])) {
         s->by[k] = et_int(x, 0);
         return find_values(s, k + 1, have);
     }
     for (int i = 0; i < n; i++) {
-        s->by[k] = et_var(x, vars[i]);
+        s->by[k] = et_var(x, var[i].var);
         if (find_values(s, k + 1, et_subst_var(x, have, s->var[k], s->by[k]))) return true;
     }
     if (!et_is_int(x, et_var_extent(x, s->w->vars[k]), &extent) || extent > MOST_NUMBERS)
@@ -115,11 +102,7 @@ static void collect(void *ctx, et_expr e) {
 
 static bool alike(struct verify *v, const struct vf_grid *g, const struct vf_access *a,
                   const struct vf_point *pt, et_expr load) {
-    const et_step *s = a->step;
-    et_expr sizes[] = {s->rextent, s->mlive, s->nlive, s->kextent, s->part[ET_AT_END]};
-    bool any = g->nunknown > 0 || !pt->alike;
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        any |= sizes[i].id && vf_coords_in(v, g->f, sizes[i]);
+    bool any = g->nunknown > 0 || !pt->alike || vf_coords_of_extents(v, g->f, a->step);
     for (int d = 0; d < v->p->tensors[a->tensor].shape.rank; d++)
         any |= depends(v, g, a->index[d], load);
     return !any;
@@ -152,15 +135,6 @@ void vf_match_points(struct verify *v, struct vf_grid *g) {
 
 /* ---- does the wait cover the access? ---- */
 
-static et_expr extent_in(struct verify *v, const et_step *s, int var) {
-    if (s->kind == ET_STEP_REDUCE && var == s->rvar) return s->rextent;
-    if (s->kind == ET_STEP_CONTRACT && var == s->mvar) return s->mlive;
-    if (s->kind == ET_STEP_CONTRACT && var == s->nvar) return s->nlive;
-    if (s->kind == ET_STEP_CONTRACT && var == s->kvar) return s->kextent;
-    if (s->kind == ET_STEP_ATTEND && var == s->pvar) return s->part[ET_AT_END];
-    return et_var_extent(v->x, var);
-}
-
 /* The load is outside its tensor: there the step's mask is false. */
 static bool is_outside(struct verify *v, et_expr load) {
     const et_node_x *n = et_x(v->x, load);
@@ -181,7 +155,7 @@ static bool stays_below(struct verify *v, const et_step *s, const struct vf_matc
     const et_node_x *n = et_x(v->x, by);
     if (r.hi < most.lo) return true;
     if (n->op != ET_X_VAR) return false;
-    if (et_expr_eq(extent_in(v, s, n->i), extent)) return true;
+    if (et_expr_eq(et_step_extent(v->x, s, n->i), extent)) return true;
     int own = n->i;
     v->var[own] = (struct vf_range){most.lo > 0 ? most.lo : 0, r.hi};
     bool outside = is_outside(v, m->load);

@@ -6,9 +6,9 @@
 
 bool vf_is_loose(struct verify *v, const et_notify *n) {
     for (int d = 0; d < v->p->events[n->event].rank; d++)
-        if (vf_has_load(v, n->index[d])) return true;
+        if (et_expr_loads(v->x, n->index[d])) return true;
     for (int i = 0; i < n->nvars; i++)
-        if (vf_has_load(v, et_var_extent(v->x, n->vars[i]))) return true;
+        if (et_expr_loads(v->x, et_var_extent(v->x, n->vars[i]))) return true;
     return false;
 }
 
@@ -26,7 +26,7 @@ bool vf_promises(struct verify *v) {
         }
     for (int e = 0; e < v->p->nevents; e++) {
         const et_event *ev = &v->p->events[e];
-        if (!vf_has_load(v, ev->count) || ev->promised) continue;
+        if (!et_expr_loads(v->x, ev->count) || ev->promised) continue;
         vf_error(v, -1,
                  "event %%%s counts what tensors say, and nothing shows that they are right: write "
                  "'promised' behind the count if you vouch for them",
@@ -48,7 +48,7 @@ static bool may_notify(struct verify *v, const struct vf_inst *first, const int6
         v->var[n->vars[i]] =
             (struct vf_range){0, vf_eval(v, et_var_extent(v->x, n->vars[i])).hi - 1};
     for (int d = 0; d < v->p->events[n->event].rank; d++) {
-        if (vf_has_load(v, n->index[d])) continue;
+        if (et_expr_loads(v->x, n->index[d])) continue;
         struct vf_range at = vf_eval(v, n->index[d]);
         if (at.lo < box->d[d].lo || at.hi > box->d[d].hi) return false;
     }

@@ -8,7 +8,7 @@
 static bool loads(struct verify *v, const et_notify *n, int rank) {
     bool any = n->nvars > 0;
     for (int d = 0; d < rank; d++)
-        any |= vf_has_load(v, n->index[d]);
+        any |= et_expr_loads(v->x, n->index[d]);
     return any;
 }
 

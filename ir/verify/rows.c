@@ -2,6 +2,7 @@
  * that value plus the period, so that looking at all values up to a few periods proves the rest:
  * VERIFIER.md has the proof, this file checks what it assumes. */
 #include "ir/base/diag.h"
+#include "ir/program/step.h"
 #include "ir/verify/int.h"
 
 struct rows {
@@ -10,34 +11,13 @@ struct rows {
     int64_t period;
 };
 
-struct find_sym {
-    const et_exprs *x;
-    int sym;
-    bool found;
-};
-
-static void note_sym(void *ctx, et_expr e) {
-    struct find_sym *f = ctx;
-    const et_node_x *n = et_x(f->x, e);
-    f->found |= n->op == ET_X_SYM && n->i == f->sym;
-}
-
 static bool has_sym(const struct rows *r, et_expr e) {
-    struct find_sym f = {r->v->x, r->sym, false};
-    et_walk(r->v->x, e, note_sym, &f);
-    return f.found;
-}
-
-static void note_any(void *ctx, et_expr e) {
-    struct find_sym *f = ctx;
-    f->found |= et_x(f->x, e)->op == ET_X_SYM;
+    return et_expr_has(r->v->x, e, ET_X_SYM, r->sym);
 }
 
 /* Some symbol, this one or another: no value of it is known here. */
 static bool has_any_sym(const struct rows *r, et_expr e) {
-    struct find_sym f = {r->v->x, -1, false};
-    et_walk(r->v->x, e, note_any, &f);
-    return f.found;
+    return et_expr_has(r->v->x, e, ET_X_SYM, ET_ANY);
 }
 
 /* 0: does not depend on the symbol; t: the symbol over t, rounded up, with t a divisor of the
@@ -70,8 +50,8 @@ static bool is_local(const struct rows *r, et_expr e, int var, int64_t tile, int
     et_exprs *x = r->v->x;
     int64_t moved, steps = r->period / tile, size = r->period / unit;
     et_expr next = et_subst_var(x, e, var, et_add(x, et_var(x, var), et_int(x, steps)));
-    if (has_any_sym(r, e) || vf_has_load(r->v, e) || !et_is_int(x, et_sub(x, next, e), &moved) ||
-        moved != size)
+    if (has_any_sym(r, e) || et_expr_loads(r->v->x, e) ||
+        !et_is_int(x, et_sub(x, next, e), &moved) || moved != size)
         return false;
     for (int64_t i = 0; i < steps; i++) {
         r->v->var[var] = (struct vf_range){i, i};
@@ -112,8 +92,8 @@ static bool fine_wait(const struct rows *r, const et_grid *g, const et_wait *w) 
         et_expr lo = w->lo[d], hi = w->hi[d], last = et_sub(x, ev->dim[d], et_int(x, 1));
         if (unit < 0) return false;
         if (!unit) {
-            if (has_sym(r, lo) || has_sym(r, hi) || vf_has_var(r->v, lo, var) ||
-                vf_has_var(r->v, hi, var))
+            if (has_sym(r, lo) || has_sym(r, hi) || et_expr_has_var(r->v->x, lo, var) ||
+                et_expr_has_var(r->v->x, hi, var))
                 return false;
             continue;
         }
@@ -183,12 +163,14 @@ static bool waits_back(const struct rows *r, const et_grid *g, const et_wait *w)
 /* ---- accesses ---- */
 
 static bool depends_on_rows(const struct rows *r, const et_step *s, et_expr e) {
+    et_step_var var[ET_STEP_VARS];
+    int n = et_step_vars(r->v->x, s, var);
     if (has_sym(r, e)) return true;
     for (int v = 0; v < et_var_count(r->v->x); v++) {
-        bool rows = has_sym(r, et_var_extent(r->v->x, v));
-        if (s->kind == ET_STEP_REDUCE && v == s->rvar) rows = has_sym(r, s->rextent);
-        if (s->kind == ET_STEP_CONTRACT && v == s->kvar) rows = has_sym(r, s->kextent);
-        if (rows && vf_has_var(r->v, e, v)) return true;
+        et_expr extent = et_var_extent(r->v->x, v);
+        for (int i = 0; i < n; i++)
+            if (var[i].var == v && var[i].role == ET_VAR_SUM) extent = var[i].extent;
+        if (has_sym(r, extent) && et_expr_has_var(r->v->x, e, v)) return true;
     }
     return false;
 }
@@ -196,16 +178,11 @@ static bool depends_on_rows(const struct rows *r, const et_step *s, et_expr e) {
 /* Variables of the step over all they can be for any value of the symbol. */
 static bool spread(const struct rows *r, const et_step *s) {
     struct verify *v = r->v;
-    int var[ET_MAX_VARS + 4], n = 0;
-    for (int i = 0; i < s->nvars; i++)
-        var[n++] = s->vars[i];
-    if (s->kind == ET_STEP_REDUCE) var[n++] = s->rvar;
-    if (s->kind == ET_STEP_CONTRACT) var[n++] = s->mvar, var[n++] = s->nvar, var[n++] = s->kvar;
-    if (s->kind == ET_STEP_ATTEND) var[n++] = s->hvar, var[n++] = s->dvar, var[n++] = s->pvar;
-    for (int i = 0; i < n; i++) {
+    et_step_var var[ET_STEP_VARS];
+    for (int i = 0, n = et_step_vars(v->x, s, var); i < n; i++) {
         int64_t lo, hi;
-        if (!et_bounds(v->x, et_var_extent(v->x, var[i]), &lo, &hi)) return false;
-        v->var[var[i]] = (struct vf_range){0, hi - 1};
+        if (!et_bounds(v->x, et_var_extent(v->x, var[i].var), &lo, &hi)) return false;
+        v->var[var[i].var] = (struct vf_range){0, hi - 1};
     }
     return true;
 }
@@ -225,9 +202,9 @@ static bool fine_index(const struct rows *r, const struct vf_grid *g, const stru
     int64_t unit = unit_of(r, s->dim[d]);
     et_expr e = a->index[d];
     if (unit != 0 && unit != 1) return false;
-    bool moves = var >= 0 && vf_has_var(r->v, e, var);
+    bool moves = var >= 0 && et_expr_has_var(r->v->x, e, var);
     if (!unit) return !moves && !has_sym(r, e);
-    if (vf_has_load(r->v, e)) return true; /* anywhere */
+    if (et_expr_loads(r->v->x, e)) return true; /* anywhere */
     if (!moves && depends_on_rows(r, a->step, e)) return true;
     if (!spread(r, a->step)) return false;
     return moves ? is_local(r, e, var, tile, 1) : covers_all(r, g, e);

@@ -4,6 +4,7 @@
  * for one another run side by side. */
 #include "passes/cost/cost.h"
 #include "ir/base/diag.h"
+#include "ir/program/step.h"
 #include "passes/events/footprint.h"
 #include <stdlib.h>
 

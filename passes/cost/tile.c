@@ -131,15 +131,7 @@ static void cost_attend(struct tile *t, const et_step *s, const et_step_elements
     t->c.vector_flops += n * s->heads * (of[ET_AT_MASK].ops + of[ET_AT_SCORE].ops);
 }
 
-static void cost_step(struct tile *t, const et_step *s, const et_step_elements *e) {
-    if (s->kind == ET_STEP_CONTRACT) {
-        cost_contract(t, s, e);
-        return;
-    }
-    if (s->kind == ET_STEP_ATTEND) {
-        cost_attend(t, s, e);
-        return;
-    }
+static void cost_map_or_reduce(struct tile *t, const et_step *s, const et_step_elements *e) {
     double stored = iterations(t, s) * live_share(t, s), n = stored;
     if (s->kind == ET_STEP_REDUCE) n *= value(t, s->rextent, 1);
     t->c.cache_bytes += n * e->value.bytes;
@@ -150,9 +142,15 @@ static void cost_step(struct tile *t, const et_step *s, const et_step_elements *
 
 et_tile_cost et_tile_cost_of(const et_program *p, const et_func *f, const et_step_elements *e,
                              const et_machine *m, et_value_fn fn, void *ctx) {
+    static void (*const cost[])(struct tile *, const et_step *, const et_step_elements *) = {
+        [ET_STEP_MAP] = cost_map_or_reduce,
+        [ET_STEP_REDUCE] = cost_map_or_reduce,
+        [ET_STEP_CONTRACT] = cost_contract,
+        [ET_STEP_ATTEND] = cost_attend,
+    };
     struct tile t = {.p = p, .f = f, .m = m, .value = fn, .ctx = ctx};
     for (int i = 0; i < f->nsteps; i++)
-        cost_step(&t, &f->steps[i], &e[i]);
+        cost[f->steps[i].kind](&t, &f->steps[i], &e[i]);
     return t.c;
 }
 

@@ -76,17 +76,6 @@ static void find_var(void *ctx, et_expr ex) {
     if (l->n < ET_MAX_VARS) l->v[l->n++] = n->i;
 }
 
-static void find_load(void *ctx, et_expr ex) {
-    struct events_vars *l = ctx;
-    l->n += et_x(l->e->x, ex)->op == ET_X_LOAD;
-}
-
-bool events_has_load(const struct events *e, et_expr ex) {
-    struct events_vars l = {.e = e};
-    et_walk(e->x, ex, find_load, &l);
-    return l.n > 0;
-}
-
 struct events_vars events_vars_of(const struct events *e, const et_grid *g, et_expr load) {
     struct events_vars l = {.e = e, .g = g};
     et_walk(e->x, load, find_var, &l);
@@ -170,8 +159,8 @@ static bool tiles_meeting(const struct events *e, const struct edge *ed, const e
     *out = (struct span){.load = want->load};
     out->lo = et_ceil_div(x, et_sub(x, want->lo, hi0), size);
     out->hi = et_op2(x, ET_X_IDIV, et_sub(x, want->hi, lo0), size);
-    bool loads = events_has_load(e, out->lo) ||
-                 events_has_load(e, out->hi); /* not all of a clamp may be left */
+    bool loads = et_expr_loads(e->x, out->lo) ||
+                 et_expr_loads(e->x, out->hi); /* not all of a clamp may be left */
     if (want->load.id && loads) return pays(e, from, to, c, want->load);
     out->load = ET_NO_EXPR;
     out->lo = et_op2(x, ET_X_MAX, out->lo, et_int(x, 0));

@@ -1,4 +1,5 @@
 #include "passes/events/footprint.h"
+#include "ir/program/step.h"
 
 /* A variable of a step, and the one of footprints that is below EXTENT in its place: below both of
  * what the step says and what its mask says. */
@@ -50,16 +51,6 @@ static void find_leaf(void *ctx, et_expr e) {
     if (!l->many) l->vars[l->n++] = n->i;
 }
 
-static et_expr extent_in(const struct context *c, int var) {
-    const et_step *s = c->step;
-    if (s->kind == ET_STEP_REDUCE && var == s->rvar) return s->rextent;
-    if (s->kind == ET_STEP_CONTRACT && var == s->mvar) return s->mlive;
-    if (s->kind == ET_STEP_CONTRACT && var == s->nvar) return s->nlive;
-    if (s->kind == ET_STEP_CONTRACT && var == s->kvar) return s->kextent;
-    if (s->kind == ET_STEP_ATTEND && var == s->pvar) return s->part[ET_AT_END];
-    return et_var_extent(c->x, var);
-}
-
 /* Only coordinates, loops and symbols. */
 static bool is_settled(const struct context *c, et_expr e) {
     struct leaves l = {.x = c->x};
@@ -86,7 +77,8 @@ static et_expr masked(const struct context *c, et_expr mask, int var) {
 /* The footprint's variable for variable VAR of the step, which goes as far as the step says or,
  * MASKED, only as far as its mask says; -1 when it cannot be told how far. */
 static int point_var(struct context *c, int var, bool use_mask) {
-    et_expr own = extent_in(c, var), limit = use_mask ? masked(c, c->step->mask, var) : ET_NO_EXPR;
+    et_expr own = et_step_extent(c->x, c->step, var),
+            limit = use_mask ? masked(c, c->step->mask, var) : ET_NO_EXPR;
     et_expr extent = limit.id ? et_op2(c->x, ET_X_MIN, own, limit) : own;
     for (int i = 0; i < c->npoints; i++)
         if (c->point[i].var == var && et_expr_eq(c->point[i].extent, extent)) return c->point[i].by;
@@ -175,8 +167,10 @@ static et_interval of_var(struct context *c, et_expr e, int var) {
     if (is_fixed(c, var)) return (et_interval){.lo = e, .hi = e};
     et_expr extent = et_var_extent(c->x, var);
     int64_t lo, hi;
-    bool row = c->step->kind == ET_STEP_CONTRACT && (var == c->step->mvar || var == c->step->nvar);
-    if (row && et_bounds(c->x, extent_in(c, var), &lo, &hi)) extent = et_int(c->x, hi);
+    et_step_var v[ET_STEP_VARS];
+    for (int i = 0, n = et_step_vars(c->x, c->step, v); i < n; i++)
+        if (v[i].var == var && v[i].role == ET_VAR_SIDE && et_bounds(c->x, v[i].extent, &lo, &hi))
+            extent = et_int(c->x, hi);
     et_interval n = interval(c, extent);
     if (n.whole) return n;
     return (et_interval){.lo = et_int(c->x, 0), .hi = et_sub(c->x, n.hi, et_int(c->x, 1))};

@@ -49,7 +49,6 @@ int events_loops(const et_program *, int loop, int out[ET_MAX_RANK]);
 /* How many of the outermost loops two grids have in common. */
 int events_shared_loops(const et_program *, const et_grid *, const et_grid *);
 bool events_proved(const struct events *, et_expr);
-bool events_has_load(const struct events *, et_expr);
 /* The variables that a load in a span of an edge to grid G is for. */
 struct events_vars events_vars_of(const struct events *, const et_grid *g, et_expr load);
 /* The largest value, where that is known. */

@@ -228,7 +228,7 @@ static bool place_events(et_program *p) {
 static bool reads_tensor(const struct events *e, const et_wait *w) {
     bool reads = false;
     for (int d = 0; d < e->p->events[w->event].rank; d++)
-        reads |= events_has_load(e, w->lo[d]) || events_has_load(e, w->hi[d]);
+        reads |= et_expr_loads(e->x, w->lo[d]) || et_expr_loads(e->x, w->hi[d]);
     return reads;
 }
 

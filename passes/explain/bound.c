@@ -1,4 +1,5 @@
 /* What holds a task up on this machine, and what its user can do about that. */
+#include "ir/program/step.h"
 #include "passes/explain/int.h"
 #include <math.h>
 #include <string.h>

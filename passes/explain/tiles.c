@@ -1,4 +1,5 @@
 /* How every task was cut into tiles, and by which values; the events between them. */
+#include "ir/program/step.h"
 #include "passes/explain/int.h"
 #include <string.h>
 
@@ -6,16 +7,17 @@
 static const char *stored(const struct explain *e, const et_func *f) {
     const char *text = NULL;
     const et_step *s = f->steps + f->nsteps;
-    while (s > f->steps && (s[-1].kind > ET_STEP_REDUCE || s[-1].to.space != ET_LOAD_TENSOR))
-        s--;
-    if (s-- == f->steps) return NULL;
+    const et_place *to = NULL;
+    while (s > f->steps && (!to || to->space != ET_LOAD_TENSOR))
+        to = et_step_to(--s);
+    if (!to || to->space != ET_LOAD_TENSOR) return NULL;
     for (int i = 0; i < s->nvars; i++) {
         int64_t n;
         if (!et_is_int(e->x, et_var_extent(e->x, s->vars[i]), &n)) return NULL;
         text = et_printf(e->arena, "%s%s%lld", text ? text : "", text ? " x " : "", (long long)n);
     }
     return et_printf(e->arena, "%s element%s of %s", text ? text : "1", text ? "s" : "",
-                     e->p->tensors[s->to.id].name);
+                     e->p->tensors[to->id].name);
 }
 
 static void put_products(const struct explain *e, const et_func *f) {

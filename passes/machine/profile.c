@@ -2,6 +2,7 @@
  * program. */
 #include "passes/machine/profile.h"
 #include "ir/base/diag.h"
+#include "ir/program/step.h"
 #include "passes/simulate/simulate.h"
 #include <stdlib.h>
 #include <string.h>

@@ -5,6 +5,7 @@
  * Where a model may be in slices, each run of dies on which it is faster so is a second candidate,
  * with the times of the best way of slicing there. That is all of the model or nothing: tasks in
  * slices are dealt over all that the model has. */
+#include "ir/program/step.h"
 #include "passes/cost/cost.h"
 #include "passes/place/int.h"
 #include <math.h>

@@ -6,6 +6,7 @@
  * tiles between them bring fits that cache. */
 #include "ir/base/diag.h"
 #include "ir/expr/int_ops.h"
+#include "ir/program/step.h"
 #include "passes/simulate/int.h"
 #include <stdlib.h>
 #include <string.h>
@@ -91,14 +92,11 @@ static void collect(struct sim *s, struct sim_grid *g) {
     g->elements = et_func_elements(s->p, g->f);
     et_func_accesses(s->p, g->f, note_access, &c);
     for (int i = 0; i < g->f->nsteps; i++) {
-        const et_step *st = &g->f->steps[i];
-        et_expr all[] = {
-            st->mlive,           st->nlive, st->kextent, st->rextent, g->elements[i].visits,
-            g->elements[i].usual};
-        for (size_t k = 0; k < sizeof all / sizeof *all; k++)
-            size_of(g, all[k]);
-        for (int v = 0; v < st->nvars; v++)
-            size_of(g, et_var_extent(s->x, st->vars[v]));
+        et_step_var var[ET_STEP_VARS];
+        for (int k = 0, n = et_step_vars(s->x, &g->f->steps[i], var); k < n; k++)
+            if (var[k].role != ET_VAR_POSITION) size_of(g, var[k].extent);
+        size_of(g, g->elements[i].visits);
+        size_of(g, g->elements[i].usual);
     }
     /* Values of what is loaded as an index may differ from one iteration to the next. */
     for (int i = 0; i < g->naccess; i++)
@@ -140,15 +138,10 @@ static bool is_fixed(const struct reader *r, int var) {
 
 /* How many values a variable of the step takes. */
 static int64_t extent_of(const struct reader *r, int var) {
-    const et_step *st = r->step;
+    et_step_var v[ET_STEP_VARS];
     et_expr e = et_var_extent(r->s->x, var);
-    if (st->kind == ET_STEP_CONTRACT)
-        e = var == st->mvar   ? st->mlive
-            : var == st->nvar ? st->nlive
-            : var == st->kvar ? st->kextent
-                              : e;
-    else if (st->kind == ET_STEP_REDUCE && var == st->rvar)
-        e = st->rextent;
+    for (int i = 0, n = et_step_vars(r->s->x, r->step, v); i < n; i++)
+        if (v[i].var == var && v[i].role != ET_VAR_POSITION) e = v[i].extent;
     int64_t lo, hi, n = size_now(r->g, e, -1);
     if (n >= 0) return n;
     return et_bounds(r->s->x, e, &lo, &hi) && hi > 0 ? hi : 1;

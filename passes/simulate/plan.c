@@ -15,19 +15,7 @@ static void add_extents(struct sim *s, struct sim_grid *sg, int n, const int *va
 struct mentions {
     struct sim *s;
     struct sim_grid *g;
-    bool load;
 };
-
-static void note_load(void *ctx, et_expr e) {
-    struct mentions *m = ctx;
-    m->load |= et_x(m->s->x, e)->op == ET_X_LOAD;
-}
-
-static bool reads(struct sim *s, et_expr e) {
-    struct mentions m = {.s = s};
-    et_walk(s->x, e, note_load, &m);
-    return m.load;
-}
 
 static void add_box(struct sim *s, struct sim_grid *sg, const et_wait *w, struct sim_box *b) {
     const et_event *e = &s->p->events[w->event];
@@ -35,7 +23,7 @@ static void add_box(struct sim *s, struct sim_grid *sg, const et_wait *w, struct
     for (int d = 0; d < e->rank; d++) {
         b->lo[d] = sim_sheet_add(sg->sheet, w->lo[d]);
         b->hi[d] = sim_sheet_add(sg->sheet, w->hi[d]);
-        b->routed |= reads(s, w->lo[d]) || reads(s, w->hi[d]);
+        b->routed |= et_expr_loads(s->x, w->lo[d]) || et_expr_loads(s->x, w->hi[d]);
     }
     b->routed |= w->nvars > 0;
     b->nvars = w->nvars;
@@ -233,20 +221,6 @@ static void add_items(struct sim *s, int first, int count, int region) {
 
 /* ---- events ---- */
 
-static void note_late(void *ctx, et_expr e) {
-    struct mentions *m = ctx;
-    et_xop op = et_x(m->s->x, e)->op;
-    if (op == ET_X_VAR || op == ET_X_LOAD) m->g = NULL;
-}
-
-/* Do counters of the event count to numbers of their own? */
-static bool counts_differ(struct sim *s, const et_event *e) {
-    struct sim_grid any;
-    struct mentions m = {.s = s, .g = &any};
-    et_walk(s->x, e->count, note_late, &m);
-    return !m.g;
-}
-
 static void prepare_event(struct sim *s, int index) {
     const et_event *e = &s->p->events[index];
     struct sim_event *ev = &s->event[index];
@@ -257,7 +231,7 @@ static void prepare_event(struct sim *s, int index) {
         ev->size[d] = et_eval(s->x, e->dim[d], s->syms, s->vars);
         n *= hi;
     }
-    if (counts_differ(s, e)) {
+    if (!et_expr_is_known(s->x, e->count)) {
         ev->sheet = sim_sheet_create(s);
         ev->count = sim_sheet_add(ev->sheet, e->count);
     } else {

@@ -3,6 +3,7 @@
  * on and that depend on nothing missing. */
 #include "ir/base/diag.h"
 #include "ir/graph/ops.h"
+#include "ir/program/step.h"
 #include "passes/simulate/simulate.h"
 #include <stdlib.h>
 #include <string.h>
@@ -67,11 +68,9 @@ static void look_at_grid(struct readers *r, const et_grid *g) {
     }
     et_func_accesses(r->p, f, note_access, r);
     for (int i = 0; i < f->nsteps; i++) {
-        const et_step *s = &f->steps[i];
-        et_expr all[] = {s->mlive,          s->nlive, s->kextent, s->rextent, s->part[ET_AT_FIRST],
-                         s->part[ET_AT_END]};
-        for (size_t k = 0; k < sizeof all / sizeof *all; k++)
-            look(r, all[k]);
+        et_step_expr e[ET_STEP_EXPRS];
+        for (int k = 0, n = et_step_exprs(&f->steps[i], e); k < n; k++)
+            if (e[k].part == ET_PART_EXTENT) look(r, e[k].e);
     }
 }
 

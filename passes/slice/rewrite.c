@@ -4,6 +4,7 @@
  * adds them up. A product would do so once in each of its tiles; for it the sums are made
  * beforehand: on every die a copy for the products of its slice, which only those wait for; one for
  * everybody where products are not sliced. */
+#include "ir/program/step.h"
 #include "passes/slice/int.h"
 #include <string.h>
 
@@ -53,23 +54,13 @@ static et_expr read_sum(void *ctx, et_exprs *x, et_expr leaf) {
     return add_up(r->s, n.i, n.type, n.nops, n.ops);
 }
 
-static void read_sums(struct rewrite *r, et_expr *e) {
-    if (e->id) *e = et_subst(r->s->x, *e, read_sum, r);
-}
-
 /* PRODUCT: the slice as products know it; AXES: as the axes tell. */
 static void read_all_sums(struct rewrite *r, et_group *gr, et_expr product, et_expr axes) {
-    r->slice = axes;
-    read_sums(r, &gr->mask);
-    read_sums(r, &gr->value);
-    for (int i = 0; i < ET_AT_PARTS; i++)
-        read_sums(r, &gr->part[i]);
-    for (int d = 0; d < gr->to.rank; d++)
-        read_sums(r, &gr->to.index[d]);
-    r->slice = product;
-    for (int i = 0; i < gr->nproduct; i++) {
-        read_sums(r, &gr->product[i].a);
-        read_sums(r, &gr->product[i].b);
+    et_expr *e[ET_GROUP_EXPRS];
+    int n = et_group_exprs(gr, e), of_products = n - 2 * gr->nproduct;
+    for (int i = 0; i < n; i++) {
+        r->slice = i < of_products ? axes : product;
+        *e[i] = et_subst(r->s->x, *e[i], read_sum, r);
     }
 }
 

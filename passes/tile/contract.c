@@ -1,6 +1,7 @@
 /* Groups with matrix products: operands through matrix instructions, everything around them in the
  * same tile. All products of a group share their left operand; what the group computes from them
  * (bias, activation, rotary embedding, per-head norm) reads the sums from local memory. */
+#include "ir/program/step.h"
 #include "passes/cost/cost.h"
 #include "passes/tile/tiler.h"
 #include <string.h>
@@ -337,7 +338,7 @@ static bool contract_step(struct contract *c) {
     et_exprs *x = c->t.x;
     const et_product *first_product = &c->t.gr->product[0];
     int tm = round16(c->m_axis < 0 ? 1 : c->t.tile[c->m_axis]), tn = round16(c->span);
-    et_step s = {.kind = ET_STEP_CONTRACT, .stage_b = -1, .out = -1, .scratch = -1};
+    et_step s = et_step_make(ET_STEP_CONTRACT);
     s.tm = tm, s.tn = tn, s.operand = first_product->operand, s.nacc = c->t.gr->nproduct;
     s.kextent = et_var_extent(x, first_product->k);
     s.mvar = et_graph_var(c->t.p->g, "m", et_int(x, tm));

@@ -1,32 +1,6 @@
 #include "passes/tile/tiler.h"
+#include "ir/program/step.h"
 #include <string.h>
-
-/* ---- queries ---- */
-
-struct query {
-    const et_exprs *x;
-    et_xop op;
-    int var;
-    bool found;
-};
-
-static void match(void *ctx, et_expr e) {
-    struct query *q = ctx;
-    const et_node_x *n = et_x(q->x, e);
-    q->found |= n->op == q->op && (q->op != ET_X_VAR || q->var < 0 || n->i == q->var);
-}
-
-bool et_expr_has_var(const et_exprs *x, et_expr e, int var) {
-    struct query q = {x, ET_X_VAR, var, false};
-    et_walk(x, e, match, &q);
-    return q.found;
-}
-
-bool et_expr_has_op(const et_exprs *x, et_expr e, et_xop op) {
-    struct query q = {x, op, -1, false};
-    et_walk(x, e, match, &q);
-    return q.found;
-}
 
 /* ---- building a function ---- */
 
@@ -131,7 +105,7 @@ et_expr et_tiler_subst_first(et_tiler *t, et_expr e) {
 et_step *et_tiler_step(et_tiler *t, et_step_kind kind) {
     ET_GROW(t->p->g->arena, t->f.steps, t->f.nsteps, t->f.csteps);
     et_step *s = &t->f.steps[t->f.nsteps++];
-    *s = (et_step){.kind = kind, .stage_a = -1, .stage_b = -1, .out = -1, .scratch = -1};
+    *s = et_step_make(kind);
     return s;
 }
 
@@ -213,17 +187,13 @@ static int inner_vars(const et_tiler *t, int vars[ET_MAX_VARS]) {
 }
 
 void et_tiler_store(et_tiler *t, et_expr value) {
-    et_step s = {.kind = ET_STEP_MAP};
-    s.nvars = inner_vars(t, s.vars);
-    s.mask = et_tiler_mask(t, s.nvars, s.vars, et_tiler_subst(t, t->gr->mask));
-    s.to = t->gr->to;
-    for (int d = 0; d < s.to.rank; d++)
-        s.to.index[d] = et_tiler_subst(t, s.to.index[d]);
-    s.value = value;
-    et_step *step = et_tiler_step(t, ET_STEP_MAP);
-    int a = step->stage_a, b = step->stage_b, out = step->out, scratch = step->scratch;
-    *step = s;
-    step->stage_a = a, step->stage_b = b, step->out = out, step->scratch = scratch;
+    et_step *s = et_tiler_step(t, ET_STEP_MAP);
+    s->nvars = inner_vars(t, s->vars);
+    s->mask = et_tiler_mask(t, s->nvars, s->vars, et_tiler_subst(t, t->gr->mask));
+    s->to = t->gr->to;
+    for (int d = 0; d < s->to.rank; d++)
+        s->to.index[d] = et_tiler_subst(t, s->to.index[d]);
+    s->value = value;
 }
 
 bool et_tiler_end(et_tiler *t) {

@@ -52,9 +52,6 @@ et_expr et_tiler_reductions(et_tiler *, et_expr e, int nvars, const int *vars, i
 void et_tiler_store(et_tiler *, et_expr value);
 bool et_tiler_end(et_tiler *);
 
-bool et_expr_has_var(const et_exprs *, et_expr, int var);
-bool et_expr_has_op(const et_exprs *, et_expr, et_xop);
-
 bool et_tile_elements(const et_tiler *common, const et_group *);
 bool et_tile_contract(const et_tiler *common, const et_group *);
 bool et_tile_attend(const et_tiler *common, const et_group *);

@@ -1,5 +1,6 @@
 #include "tests/codegen/kit.h"
 #include "ir/interp/interp.h"
+#include "ir/program/step.h"
 #include "runtime/etrt.h"
 #include "runtime/etrt_abi.h"
 #include <check.h>
@@ -117,7 +118,7 @@ et_expr kit_coord(kit *k, et_func *f, int i) {
 et_step *kit_step(kit *k, et_func *f, et_step_kind kind) {
     ET_GROW(k->arena, f->steps, f->nsteps, f->csteps);
     et_step *s = &f->steps[f->nsteps++];
-    *s = (et_step){.kind = kind, .stage_b = -1, .out = -1, .scratch = -1};
+    *s = et_step_make(kind);
     return s;
 }
 

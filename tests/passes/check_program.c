@@ -1,11 +1,12 @@
-/* check_program FILE.etg [--seeds K] [--slices S [--rows 1]] [--dies D] [--narrow EVENT] [--set
- * DIM=V]...: lower FILE to a scheduled program, run it in several legal orders while watching for
- * races, and compare outputs and states with the graph interpreter on random inputs. The graph
- * interpreter knows nothing of the passes; agreement means that fusion, tiling, memory plan and
- * events kept the meaning. */
+/* check_program FILE.etg [--seeds K] [--slices S [--rows 1]] [--dies D] [--narrow EVENT] [--forget
+ * EXPR] [--set DIM=V]...: lower FILE to a scheduled program, run it in several legal orders while
+ * watching for races, and compare outputs and states with the graph interpreter on random inputs.
+ * The graph interpreter knows nothing of the passes; agreement means that fusion, tiling, memory
+ * plan and events kept the meaning. What steps touch must be in their description. */
 #include "ir/graph/op_util.h"
 #include "ir/interp/interp.h"
 #include "passes/passes.h"
+#include "tests/passes/described.h"
 #include "tests/support/random_model.h"
 #include <math.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@ struct check {
     et_program *p;
     int64_t syms[16];
     int dies;
+    const char *forget;    /* a fault: these expressions are not in the description of steps */
     et_tensor_data **data; /* by value */
     void **start;          /* by tensor: bytes before the run */
 };
@@ -37,6 +39,13 @@ static void prepare(struct check *c) {
     }
 }
 
+static bool is_described(const described *d, char err[ET_INTERP_ERR]) {
+    int64_t n;
+    const char *wrong = described_wrong(d, &n);
+    if (wrong || !n) snprintf(err, ET_INTERP_ERR, "%s", wrong ? wrong : "no step was looked at");
+    return !wrong && n;
+}
+
 static double worst_of(struct check *c, uint64_t seed, const char **out_name,
                        char err[ET_INTERP_ERR]) {
     void **memory = et_alloc(c->a, (size_t)c->p->ntensors * sizeof *memory);
@@ -48,7 +57,12 @@ static double worst_of(struct check *c, uint64_t seed, const char **out_name,
         memory[t] = memcpy(et_alloc(c->a, bytes), c->start[t], bytes);
     }
     et_interp_options opt = {.seed = seed, .races = true, .dies = c->dies};
+    if (!seed) {
+        opt.ctx = described_create(c->a, c->p, c->syms, c->forget);
+        opt.touch = described_touch;
+    }
     if (!et_program_run(c->p, c->syms, memory, &opt, err)) return INFINITY;
+    if (!seed && !is_described(opt.ctx, err)) return INFINITY;
     for (int t = 0; t < c->p->ntensors; t++) {
         const et_tensor *x = &c->p->tensors[t];
         if (x->kind != ET_TENSOR_OUTPUT && x->kind != ET_TENSOR_STATE) continue;
@@ -85,6 +99,7 @@ int main(int argc, char **argv) {
     const et_pass_options opt = {.machine = et_machine_for("gfx942"),
                                  .slices = number(argc, argv, "--slices"),
                                  .slice_rows = number(argc, argv, "--rows")};
+    c.forget = option(argc, argv, "--forget", "");
     c.dies = number(argc, argv, "--dies");
     c.g = argc > 1 ? tm_parse(c.a, d, argv[1]) : NULL;
     bool ok = c.g && et_passes_run(c.g, &opt, &c.p);

@@ -1,5 +1,6 @@
 #include "tests/verify/oracle.h"
 #include "ir/interp/interp.h"
+#include "ir/program/step.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,16 +100,18 @@ static void touch_cell(oracle *o, struct cell *c, int task, bool store) {
     }
 }
 
-static void touch(void *ctx, int task, int tensor, int64_t element, bool store) {
+static void touch(void *ctx, const et_interp_touch *at) {
     oracle *o = ctx;
-    const et_tensor *t = &o->p->tensors[tensor];
+    if (at->space != ET_LOAD_TENSOR) return;
+    const et_tensor *t = &o->p->tensors[at->id];
     if (t->kind != ET_TENSOR_TEMP) {
-        if (o->cell[tensor]) touch_cell(o, &o->cell[tensor][element], task, store);
+        if (o->cell[at->id]) touch_cell(o, &o->cell[at->id][at->element], at->task, at->is_store);
         return;
     }
     int half = et_dtype_bytes(t->shape.dtype) / 2;
     for (int i = 0; i < half; i++)
-        touch_cell(o, &o->cell[o->p->ntensors][t->offset / 2 + element * half + i], task, store);
+        touch_cell(o, &o->cell[o->p->ntensors][t->offset / 2 + at->element * half + i], at->task,
+                   at->is_store);
 }
 
 static void note_store(void *ctx, const et_step *step, int tensor, bool is_store,

@@ -1,0 +1,204 @@
+/* What each kind of step is made of. */
+#include "ir/program/step.h"
+#include "ir/base/diag.h"
+#include <stddef.h>
+
+/* Fields of et_step by their place in it. COUNT is the place of the number of elements of an array,
+ * ONE where the field is no array. */
+enum { ONE = 0, MOST_ROWS = 10 };
+#define AT(field) offsetof(et_step, field)
+
+struct var_row {
+    size_t at, count;
+    et_var_role role;
+    size_t extent; /* of the expression that says how far it goes, or 0: its own extent does */
+};
+
+struct expr_row {
+    const char *name;
+    et_part part;
+    size_t at, count;
+    unsigned under; /* bit i: variables of row i have values there */
+};
+
+struct local_row {
+    size_t at, count;
+};
+
+/* Rows end with one whose AT is 0, the place of the kind. */
+struct description {
+    const char *name;
+    size_t to; /* of the place stored to, or 0 */
+    struct var_row var[MOST_ROWS];
+    struct expr_row expr[MOST_ROWS];
+    struct local_row local[MOST_ROWS];
+};
+
+#define EXPR(field, part, under)                                                                   \
+    { #field, ET_PART_##part, AT(field), ONE, under }
+#define ATTEND(field, kind, under)                                                                 \
+    { #field, ET_PART_##kind, AT(part[ET_AT_##field]), ONE, under }
+
+static const struct description described[] = {
+    [ET_STEP_MAP] = {.name = "map",
+                     .to = AT(to),
+                     .var = {{AT(vars), AT(nvars), ET_VAR_EACH, 0}},
+                     .expr = {EXPR(mask, MASK, 1),
+                              EXPR(value, VALUE, 1),
+                              {"to", ET_PART_INDEX, AT(to.index), AT(to.rank), 1}}},
+    [ET_STEP_REDUCE] = {.name = "reduce",
+                        .to = AT(to),
+                        .var = {{AT(vars), AT(nvars), ET_VAR_EACH, 0},
+                                {AT(rvar), ONE, ET_VAR_SUM, AT(rextent)}},
+                        .expr = {EXPR(mask, MASK, 1),
+                                 EXPR(value, VALUE, 1 | 2),
+                                 EXPR(rextent, EXTENT, 1),
+                                 {"to", ET_PART_INDEX, AT(to.index), AT(to.rank), 1}}},
+    [ET_STEP_CONTRACT] = {.name = "contract",
+                          .var = {{AT(mvar), ONE, ET_VAR_SIDE, AT(mlive)},
+                                  {AT(nvar), ONE, ET_VAR_SIDE, AT(nlive)},
+                                  {AT(kvar), ONE, ET_VAR_SUM, AT(kextent)}},
+                          .expr = {EXPR(mlive, EXTENT, 0),
+                                   EXPR(nlive, EXTENT, 0),
+                                   EXPR(kextent, EXTENT, 0),
+                                   EXPR(a, OPERAND, 1 | 4),
+                                   {"b", ET_PART_OPERAND, AT(b), AT(nacc), 2 | 4}},
+                          .local = {{AT(acc), AT(nacc)}, {AT(stage_a), ONE}, {AT(stage_b), ONE}}},
+    [ET_STEP_ATTEND] = {.name = "attend",
+                        .var = {{AT(hvar), ONE, ET_VAR_EACH, 0},
+                                {AT(dvar), ONE, ET_VAR_EACH, 0},
+                                {AT(pvar), ONE, ET_VAR_POSITION, AT(part[ET_AT_END])}},
+                        .expr = {ATTEND(Q, OPERAND, 1 | 2), ATTEND(K, OPERAND, 2 | 4),
+                                 ATTEND(V, OPERAND, 2 | 4), ATTEND(FIRST, EXTENT, 0),
+                                 ATTEND(END, EXTENT, 0), ATTEND(MASK, MASK, 1 | 4),
+                                 ATTEND(SCORE, OPERAND, 1 | 4), ATTEND(EXTRA, OPERAND, 1)},
+                        .local = {{AT(out), ONE}, {AT(scratch), ONE}}},
+};
+
+/* Field number I of an array of SIZE bytes each. */
+static const void *field(const et_step *s, size_t at, size_t size, int i) {
+    return (const char *)s + at + size * (size_t)i;
+}
+
+static int count_of(const et_step *s, size_t count) {
+    return count == ONE ? 1 : *(const int *)field(s, count, 0, 0);
+}
+
+const char *et_step_name(et_step_kind k) {
+    return described[k].name;
+}
+
+et_step et_step_make(et_step_kind kind) {
+    return (et_step){.kind = kind, .stage_a = -1, .stage_b = -1, .out = -1, .scratch = -1};
+}
+
+/* Bits of the variables of rows ROWS, as et_step_vars numbers them. */
+static unsigned vars_of_rows(const et_step *s, unsigned rows) {
+    const struct var_row *row = described[s->kind].var;
+    unsigned set = 0;
+    for (int i = 0, n = 0; row[i].at; i++)
+        for (int k = 0; k < count_of(s, row[i].count); k++, n++)
+            if (rows >> i & 1) set |= 1u << n;
+    return set;
+}
+
+int et_step_exprs(const et_step *s, et_step_expr out[ET_STEP_EXPRS]) {
+    int n = 0;
+    for (const struct expr_row *row = described[s->kind].expr; row->at; row++) {
+        unsigned under = vars_of_rows(s, row->under);
+        for (int i = 0; i < count_of(s, row->count); i++) {
+            et_expr e = *(const et_expr *)field(s, row->at, sizeof e, i);
+            if (!e.id) continue;
+            et_check(n < ET_STEP_EXPRS);
+            out[n++] = (et_step_expr){row->name, row->part, e, under};
+        }
+    }
+    return n;
+}
+
+int et_step_vars(const et_exprs *x, const et_step *s, et_step_var out[ET_STEP_VARS]) {
+    int n = 0;
+    for (const struct var_row *row = described[s->kind].var; row->at; row++)
+        for (int i = 0; i < count_of(s, row->count); i++) {
+            et_check(n < ET_STEP_VARS);
+            int var = *(const int *)field(s, row->at, sizeof var, i);
+            et_expr extent =
+                row->extent ? *(const et_expr *)field(s, row->extent, 0, 0) : et_var_extent(x, var);
+            out[n++] = (et_step_var){var, extent, row->role};
+        }
+    return n;
+}
+
+et_expr et_step_extent(const et_exprs *x, const et_step *s, int var) {
+    et_step_var v[ET_STEP_VARS];
+    int n = et_step_vars(x, s, v);
+    for (int i = 0; i < n; i++)
+        if (v[i].var == var) return v[i].extent;
+    return et_var_extent(x, var);
+}
+
+const et_place *et_step_to(const et_step *s) {
+    return described[s->kind].to ? &s->to : NULL;
+}
+
+/* ---- what is touched ---- */
+
+struct touching {
+    const et_exprs *x;
+    et_touch_fn fn;
+    void *ctx;
+};
+
+static void touch_node(void *ctx, et_expr e) {
+    struct touching *t = ctx;
+    const et_node_x *n = et_x(t->x, e);
+    if (n->op == ET_X_LOAD) t->fn(t->ctx, n->i2, n->i, false, n->ops);
+}
+
+void et_step_touches(const et_exprs *x, const et_step *s, et_touch_fn fn, void *ctx) {
+    struct touching t = {x, fn, ctx};
+    et_step_expr e[ET_STEP_EXPRS];
+    const et_place *to = et_step_to(s);
+    for (int i = 0, n = et_step_exprs(s, e); i < n; i++)
+        et_walk(x, e[i].e, touch_node, &t);
+    if (to) fn(ctx, to->space, to->id, true, to->index);
+    for (const struct local_row *row = described[s->kind].local; row->at; row++)
+        for (int i = 0; i < count_of(s, row->count); i++) {
+            int local = *(const int *)field(s, row->at, sizeof local, i);
+            if (local >= 0) fn(ctx, ET_LOAD_LOCAL, local, true, NULL);
+        }
+}
+
+struct accesses {
+    const et_step *step;
+    et_access_fn fn;
+    void *ctx;
+};
+
+static void access(void *ctx, int space, int id, bool is_store, const et_expr *index) {
+    struct accesses *a = ctx;
+    if (space == ET_LOAD_TENSOR) a->fn(a->ctx, a->step, id, is_store, index);
+}
+
+void et_func_accesses(const et_program *p, const et_func *f, et_access_fn fn, void *ctx) {
+    for (int i = 0; i < f->nsteps; i++)
+        et_step_touches(p->g->exprs, &f->steps[i], access,
+                        &(struct accesses){&f->steps[i], fn, ctx});
+}
+
+/* ---- groups ---- */
+
+int et_group_exprs(et_group *gr, et_expr *out[ET_GROUP_EXPRS]) {
+    int n = 0;
+    if (gr->mask.id) out[n++] = &gr->mask;
+    if (gr->value.id) out[n++] = &gr->value;
+    for (int i = 0; i < ET_AT_PARTS; i++)
+        if (gr->part[i].id) out[n++] = &gr->part[i];
+    for (int d = 0; d < gr->to.rank; d++)
+        out[n++] = &gr->to.index[d];
+    for (int i = 0; i < gr->nproduct; i++) {
+        out[n++] = &gr->product[i].a;
+        out[n++] = &gr->product[i].b;
+    }
+    return n;
+}
