@@ -8,6 +8,8 @@
 #include <llvm-c/TargetMachine.h>
 #include <string.h>
 
+_Static_assert(ET_EVENT_RESERVED == ETRT_EVENT_FIRST, "events begin after the words of the ABI");
+
 #define X(name) extern const et_target et_target_##name;
 #include "codegen/targets/targets.def"
 #undef X

@@ -1,4 +1,5 @@
-/* scalar.h - what the operators of expressions do to numbers, for every interpreter of them. */
+/* scalar.h - what operators do to elements of tensors, for the interpreters of graphs and of
+ * programs. What they do to integers that are no elements (dimensions, indices) is in int_ops.h. */
 #ifndef ET_SCALAR_H
 #define ET_SCALAR_H
 

@@ -1,4 +1,7 @@
-/* ops.h - the operator table: everything the compiler knows of an operator, in one place. */
+/* ops.h - the operator table: for each operator its shape rule, its element at an index, which the
+ * passes inline, its value in plain C, and how dear it is to inline. Its name in the language is
+ * the front end's affair; attention and updates, which have no element at an index, are the
+ * passes'. */
 #ifndef ET_OPS_H
 #define ET_OPS_H
 

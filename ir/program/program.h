@@ -10,8 +10,7 @@
 
 #include "ir/graph/attention.h"
 
-/* ---- tensors ----------------------------------------------------------------------------------
- */
+/* ---- tensors ---- */
 
 typedef enum {
     ET_TENSOR_INPUT,
@@ -44,8 +43,7 @@ typedef struct {
     et_expr index[ET_MAX_RANK];
 } et_place;
 
-/* ---- groups: the fused stage --------------------------------------------------------------------
- */
+/* ---- groups: the fused stage ---- */
 
 #define ET_MAX_ACC 4
 #define ET_MAX_VARS 8
@@ -105,8 +103,7 @@ typedef struct {
     et_expr part[ET_AT_PARTS];
 } et_group;
 
-/* ---- device functions --------------------------------------------------------------------------
- */
+/* ---- device functions ---- */
 
 /* A buffer in LDS: [dim0][dim1]..., elements of dtype, rows of the last dimension padded to `pitch`
  * elements. A LOAD with space ET_LOAD_LOCAL names it by its index in the function. */
@@ -190,8 +187,7 @@ typedef struct {
     int lds_bytes; /* all locals */
 } et_func;
 
-/* ---- events
- * -------------------------------------------------------------------------------------- */
+/* ---- events ---- */
 
 typedef enum { ET_SCOPE_WORKGROUP, ET_SCOPE_DIE, ET_SCOPE_DEVICE, ET_SCOPE_SYSTEM } et_scope;
 const char *et_scope_name(et_scope);
@@ -214,8 +210,8 @@ typedef struct {
     int words;
 } et_event;
 
-/* Words at the start of the event array that are not events (codegen checks them against the ABI).
- */
+/* Words at the start of the event array that are not events: ETRT_EVENT_FIRST of the ABI, which
+ * codegen compares at compile time. */
 enum { ET_EVENT_RESERVED = 32 };
 
 /* When an edge of a grid in a loop applies. */
@@ -246,8 +242,7 @@ typedef struct {
     et_when when;
 } et_notify;
 
-/* ---- task grids, loops, the program
- * ---------------------------------------------------------------- */
+/* ---- task grids, loops, the program ---- */
 
 typedef struct {
     const char *name;
