@@ -27,7 +27,6 @@ struct local_row {
 
 /* Rows end with one whose AT is 0, the place of the kind. */
 struct description {
-    const char *name;
     size_t to; /* of the place stored to, or 0 */
     struct var_row var[MOST_ROWS];
     struct expr_row expr[MOST_ROWS];
@@ -40,22 +39,19 @@ struct description {
     { #field, ET_PART_##kind, AT(part[ET_AT_##field]), ONE, under }
 
 static const struct description described[] = {
-    [ET_STEP_MAP] = {.name = "map",
-                     .to = AT(to),
+    [ET_STEP_MAP] = {.to = AT(to),
                      .var = {{AT(vars), AT(nvars), ET_VAR_EACH, 0}},
                      .expr = {EXPR(mask, MASK, 1),
                               EXPR(value, VALUE, 1),
                               {"to", ET_PART_INDEX, AT(to.index), AT(to.rank), 1}}},
-    [ET_STEP_REDUCE] = {.name = "reduce",
-                        .to = AT(to),
+    [ET_STEP_REDUCE] = {.to = AT(to),
                         .var = {{AT(vars), AT(nvars), ET_VAR_EACH, 0},
                                 {AT(rvar), ONE, ET_VAR_SUM, AT(rextent)}},
                         .expr = {EXPR(mask, MASK, 1),
                                  EXPR(value, VALUE, 1 | 2),
                                  EXPR(rextent, EXTENT, 1),
                                  {"to", ET_PART_INDEX, AT(to.index), AT(to.rank), 1}}},
-    [ET_STEP_CONTRACT] = {.name = "contract",
-                          .var = {{AT(mvar), ONE, ET_VAR_SIDE, AT(mlive)},
+    [ET_STEP_CONTRACT] = {.var = {{AT(mvar), ONE, ET_VAR_SIDE, AT(mlive)},
                                   {AT(nvar), ONE, ET_VAR_SIDE, AT(nlive)},
                                   {AT(kvar), ONE, ET_VAR_SUM, AT(kextent)}},
                           .expr = {EXPR(mlive, EXTENT, 0),
@@ -64,8 +60,7 @@ static const struct description described[] = {
                                    EXPR(a, OPERAND, 1 | 4),
                                    {"b", ET_PART_OPERAND, AT(b), AT(nacc), 2 | 4}},
                           .local = {{AT(acc), AT(nacc)}, {AT(stage_a), ONE}, {AT(stage_b), ONE}}},
-    [ET_STEP_ATTEND] = {.name = "attend",
-                        .var = {{AT(hvar), ONE, ET_VAR_EACH, 0},
+    [ET_STEP_ATTEND] = {.var = {{AT(hvar), ONE, ET_VAR_EACH, 0},
                                 {AT(dvar), ONE, ET_VAR_EACH, 0},
                                 {AT(pvar), ONE, ET_VAR_POSITION, AT(part[ET_AT_END])}},
                         .expr = {ATTEND(Q, OPERAND, 1 | 2), ATTEND(K, OPERAND, 2 | 4),
@@ -85,7 +80,12 @@ static int count_of(const et_step *s, size_t count) {
 }
 
 const char *et_step_name(et_step_kind k) {
-    return described[k].name;
+    static const char *const name[] = {
+#define X(NAME, name) #name,
+#include "ir/program/step.def"
+#undef X
+    };
+    return name[k];
 }
 
 et_step et_step_make(et_step_kind kind) {
