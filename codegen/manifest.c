@@ -144,13 +144,13 @@ static void put_parts(struct out *o) {
         }
 }
 
-/* What all parts have, or "hybrid" where they differ. */
+/* What all parts have, or hybrid where they differ. */
 static const char *schedule_of(et_program *whole) {
-    const char *all = et_program_part(whole, 0)->schedule;
+    et_schedule_kind all = et_program_part(whole, 0)->schedule;
     const et_program *p;
     for (int i = 1; (p = et_program_part(whole, i)); i++)
-        if (strcmp(p->schedule, all) != 0) all = "hybrid";
-    return all;
+        if (p->schedule != all) all = ET_SCHEDULE_HYBRID;
+    return et_schedule_name(all);
 }
 
 static void put_models(struct out *o) {

@@ -6,17 +6,26 @@
 #include "passes/machine/machine.h"
 #include "passes/machine/profile.h"
 
+/* What decides which CUs each task gets. */
+typedef enum {
+    ET_PLACEMENT_ILP,    /* an integer program */
+    ET_PLACEMENT_GREEDY, /* one task after the other */
+    ET_PLACEMENT_FIXED,  /* a part of its own for each model */
+    ET_PLACEMENT_ALL     /* nothing: all CUs */
+} et_placement;
+const char *et_placement_name(int); /* NULL past the last one */
+
 typedef struct {
     const et_machine *machine;
     const char *dump; /* a pass's name or "all": print what it leaves; NULL = nothing */
     FILE *dump_to;
     bool time_passes; /* report each pass's time to stderr */
     bool verbose;
-    bool no_verify;               /* leave out the verifier */
-    bool quick;                   /* fusion by rule: for predicting costs many times over */
-    const char *to;               /* stop at this stage (a name of eti.h); NULL = the last */
-    const char *schedule;         /* "static" (as NULL), "dynamic" or "hybrid" */
-    const char *placement;        /* "ilp" (as NULL), "greedy", "fixed" or "all" */
+    bool no_verify;            /* leave out the verifier */
+    bool quick;                /* fusion by rule: for predicting costs many times over */
+    et_stage to;               /* stop at this stage; none: the last */
+    et_schedule_kind schedule; /* none: static */
+    et_placement placement;
     const et_profile *profile;    /* times that replace predicted ones, or NULL */
     int slices;                   /* operators are cut into so many; 0: not; ET_SLICES_AUTO */
     bool slice_rows;              /* by rows only: no product is cut along what it sums over */

@@ -5,10 +5,12 @@
 #include <time.h>
 
 static const struct {
-    const char *name, *from, *to, *help;
+    const char *name;
+    et_stage from, to;
+    const char *help;
     et_pass_fn fn;
 } passes[] = {
-#define X(name, from, to, help) {#name, from, to, help, et_pass_##name},
+#define X(name, from, to, help) {#name, ET_STAGE_##from, ET_STAGE_##to, help, et_pass_##name},
 #include "passes/pipeline.def"
 #undef X
 };
@@ -22,16 +24,20 @@ const char *et_pass_help(int i) {
     return i >= 0 && i < NPASSES ? passes[i].help : NULL;
 }
 
+const char *et_placement_name(int i) {
+    static const char *const names[] = {"ilp", "greedy", "fixed", "all"};
+    return i >= 0 && i <= ET_PLACEMENT_ALL ? names[i] : NULL;
+}
+
 static double seconds(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void dump(const et_pipeline *pl, const char *pass, const char *stage) {
+static void dump(const et_pipeline *pl, const char *pass) {
     const et_pass_options *o = pl->opt;
-    if (!o->dump || (strcmp(o->dump, pass) && strcmp(o->dump, "all") && strcmp(o->dump, stage)))
-        return;
+    if (!et_is_dumped(o, pass)) return;
     fprintf(o->dump_to, "# after %s\n", pass);
     et_program_print(pl->p, o->dump_to);
 }
@@ -47,8 +53,7 @@ static void check_text(const et_pipeline *pl, const char *pass) {
 
 /* Where to go on: a program whose temporaries have places needs no memory plan. */
 static bool is_done(const et_program *p, int pass) {
-    int stage = et_stage_find(p->stage);
-    if (et_stage_find(passes[pass].from) < stage) return true;
+    if (passes[pass].from < p->stage) return true;
     return strcmp(passes[pass].name, "memory") == 0 && p->workspace_bytes > 0;
 }
 
@@ -59,14 +64,14 @@ static bool run(et_graph *g, et_program *p, const et_pass_options *opt, et_progr
                 ET_MAX_SYMS);
         return false;
     }
-    int last = et_stage_find(opt->to ? opt->to : "scheduled");
+    et_stage last = opt->to ? opt->to : ET_STAGE_SCHEDULED;
     *out_program = NULL;
     if (opt->dump && (strcmp(opt->dump, "graph") == 0 || (strcmp(opt->dump, "all") == 0 && !p))) {
         fprintf(opt->dump_to, "# after parsing\n");
         et_graph_print(g, opt->dump_to);
     }
     check_text(&pl, "parsing");
-    for (int i = 0; i < NPASSES && et_stage_find(passes[i].to) <= last; i++) {
+    for (int i = 0; i < NPASSES && passes[i].to <= last; i++) {
         if (p && is_done(p, i)) continue;
         double t = seconds();
         bool ok = passes[i].fn(&pl);
@@ -75,7 +80,7 @@ static bool run(et_graph *g, et_program *p, const et_pass_options *opt, et_progr
         if (!ok || et_diag_errors(g->diags)) return false;
         pl.p->stage = passes[i].to;
         if (passes[i].fn == et_pass_verify) continue;
-        dump(&pl, passes[i].name, passes[i].to);
+        dump(&pl, passes[i].name);
         check_text(&pl, passes[i].name);
     }
     *out_program = pl.p;

@@ -14,7 +14,12 @@ typedef struct et_pipeline {
 
 /* Are all tiles dealt to workgroups at compile time? */
 static inline bool et_is_static(const et_pass_options *o) {
-    return !o->schedule || strcmp(o->schedule, "static") == 0;
+    return o->schedule <= ET_SCHEDULE_STATIC;
+}
+
+/* Is what PASS does to be printed? */
+static inline bool et_is_dumped(const et_pass_options *o, const char *pass) {
+    return o->dump && (strcmp(o->dump, pass) == 0 || strcmp(o->dump, "all") == 0);
 }
 
 typedef bool (*et_pass_fn)(et_pipeline *);

@@ -94,16 +94,9 @@ static bool may_be_early(const et_pipeline *pl, const et_queues *q, int grid) {
 
 /* ---- the pass ---- */
 
-static const char *schedule_of(const et_program *p) {
-    int n = 0;
-    for (int i = 0; i < p->ngrids; i++)
-        n += p->grids[i].dynamic;
-    return !n ? "static" : n == p->ngrids ? "dynamic" : "hybrid";
-}
-
 static void tell(const et_pipeline *pl) {
     const et_pass_options *o = pl->opt;
-    if (!o->dump || (strcmp(o->dump, "schedule") && strcmp(o->dump, "all"))) return;
+    if (!et_is_dumped(o, "schedule")) return;
     for (int i = 0; i < pl->p->ngrids; i++) {
         const et_grid *g = &pl->p->grids[i];
         struct tiles t = tiles_of(pl, g);
@@ -115,24 +108,24 @@ static void tell(const et_pipeline *pl) {
 
 bool et_pass_schedule(et_pipeline *pl) {
     et_program *p = pl->p;
-    const char *how = pl->opt->schedule ? pl->opt->schedule : "static";
-    bool hybrid = strcmp(how, "hybrid") == 0;
+    et_schedule_kind asked = et_is_static(pl->opt) ? ET_SCHEDULE_STATIC : pl->opt->schedule;
+    const char *how = et_schedule_name(asked);
     for (int i = 0; i < p->ngrids; i++) {
         et_grid *g = &p->grids[i];
-        if (g->slice.count && strcmp(how, "static") != 0) {
+        if (g->slice.count && asked != ET_SCHEDULE_STATIC) {
             et_diag(pl->g->diags, ET_ERROR, (et_loc){0},
                     "task %s is dealt by slice, which --schedule=%s cannot: use --schedule=static",
                     g->name, how);
             return false;
         }
-        if (hybrid)
+        if (asked == ET_SCHEDULE_HYBRID)
             g->dynamic = g->hint ? g->hint == ET_HINT_DYNAMIC : queue_pays(pl, g);
         else
-            g->dynamic = strcmp(how, "dynamic") == 0;
+            g->dynamic = asked == ET_SCHEDULE_DYNAMIC;
         g->hint = ET_HINT_NONE;
         g->early = false;
     }
-    p->schedule = schedule_of(p);
+    p->schedule = et_program_schedule(p);
     et_queues q;
     const char *problem = et_queues_plan(pl->g->arena, p, &q);
     for (int i = 0; i < p->ngrids && !problem; i++)

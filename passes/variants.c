@@ -47,7 +47,8 @@ static void choose_samples(struct variants *v, int64_t lo, int64_t hi) {
 static double worst_ratio(const struct variants *v, int first, int last, int64_t lo) {
     et_pass_options quick = *v->opt;
     quick.quick = true;
-    quick.dump = quick.to = NULL;
+    quick.dump = NULL;
+    quick.to = ET_STAGE_NONE;
     quick.time_passes = quick.verbose = false;
     et_program *p = lower(v, lo, v->sample[last], &quick);
     double worst = 0;
@@ -75,7 +76,8 @@ static int grow(const struct variants *v, int64_t lo, double limit, int end[MAX_
 static bool predict_alone(struct variants *v) {
     et_pass_options quick = *v->opt;
     quick.quick = true;
-    quick.dump = quick.to = NULL;
+    quick.dump = NULL;
+    quick.to = ET_STAGE_NONE;
     quick.time_passes = quick.verbose = false;
     for (int i = 0; i < v->n; i++) {
         et_program *p = lower(v, v->sample[i], v->sample[i], &quick);

@@ -28,6 +28,7 @@ bool eb_is_code(const char *path) {
  * for a model with a thousand errors. */
 static bool is_model(const char *path) {
     const char *dot = strrchr(path, '.');
+    if (strcmp(path, "/dev/stdin") == 0) return true;
     return dot && (strcmp(dot, ".etg") == 0 || strcmp(dot, ".eti") == 0);
 }
 
@@ -46,7 +47,7 @@ static int64_t file_bytes(const char *path) {
 }
 
 /* The schedule that came out: an .eti that is scheduled already keeps its own. */
-bool eb_compile(struct eb_bench *b, const char *file, const char *schedule, bool profile,
+bool eb_compile(struct eb_bench *b, const char *file, et_schedule_kind schedule, bool profile,
                 struct eb_column *c) {
     c->file = file;
     c->asked = schedule;
@@ -67,10 +68,11 @@ bool eb_compile(struct eb_bench *b, const char *file, const char *schedule, bool
                     .arena = c->arena,
                     .out_program = &c->program};
     double from = now();
-    if (!et_drive(&o)) return eb_fail("%s, schedule %s: not compiled", file, schedule);
+    if (!et_drive(&o))
+        return eb_fail("%s, schedule %s: not compiled", file, et_schedule_name(schedule));
     c->compile_seconds = now() - from;
     if (o.output) c->code_bytes = file_bytes(c->code);
-    c->schedule = et_program_part(c->program, 0)->schedule;
+    c->schedule = et_schedule_name(et_program_part(c->program, 0)->schedule);
     return true;
 }
 
@@ -148,10 +150,10 @@ static bool add_code(struct eb_bench *b, const char *file) {
     return eb_column_load(b, c);
 }
 
-static bool add_model(struct eb_bench *b, const char *file, const char *schedule) {
+static bool add_model(struct eb_bench *b, const char *file, et_schedule_kind schedule) {
     struct eb_column *c = add_column(b);
     if (!c) return false;
-    c->name = column_name(b, file, schedule);
+    c->name = column_name(b, file, et_schedule_name(schedule));
     b->ncolumns++;
     eb_progress(b, b->ncolumns - 1, 0, c->name);
     return eb_compile(b, file, schedule, false, c) && (!b->device || eb_column_load(b, c));
@@ -168,8 +170,8 @@ bool eb_add_timed(struct eb_bench *b, const char *name) {
 }
 
 static bool add_file(struct eb_bench *b, const char *file) {
-    const char *usual = et_schedule_name(0);
-    const char *const *schedule = b->o->nschedules ? b->o->schedules : &usual;
+    const et_schedule_kind usual = ET_SCHEDULE_STATIC,
+                           *schedule = b->o->nschedules ? b->o->schedules : &usual;
     int n = b->o->nschedules ? b->o->nschedules : 1;
     if (eb_is_code(file)) return add_code(b, file);
     for (int i = 0; i < n; i++)

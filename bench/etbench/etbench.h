@@ -2,8 +2,10 @@
 #ifndef ETBENCH_H
 #define ETBENCH_H
 
+#include "cli/cli.h"
 #include "ir/base/output.h"
 #include "ir/program/program.h"
+#include "passes/passes.h"
 #include "passes/simulate/simulate.h"
 #include "passes/timeline/timeline.h"
 #include "runtime/etrt/internal.h"
@@ -40,27 +42,32 @@ struct eb_input {
 struct eb_options {
     const char *files[EB_MAX_COLUMNS];
     int nfiles;
-    const char *schedules[EB_MAX_COLUMNS];
+    et_schedule_kind schedules[EB_MAX_COLUMNS];
     int nschedules;
     struct eb_sweep sweep[EB_MAX_SETTINGS];
     int nsweeps;
     struct eb_input input[EB_MAX_SETTINGS];
     int ninputs;
-    const char *device, *machine, *target, *weights, *trace_of, *placement;
+    const char *device, *machine, *target, *weights, *trace_of;
+    et_placement placement;
     const char *json, *markdown, *plot, *trace, *html; /* files to write, or NULL */
     const char *profile, *output;                      /* the same */
     enum eb_states states;
     uint64_t seed;
-    long repeat, warmup; /* -1: the default of the device */
-    long workgroups, variants;
+    int64_t repeat, warmup; /* -1: the default of the device */
+    int64_t workgroups, variants;
     double wait_limit;
     bool unfused, no_unfused, no_predictions, predicted, no_tasks, overhead, quiet;
     bool tune;
     bool one_kernel; /* of all models together: they are one column */
+    struct {
+        cli_list files, schedules, sweeps, sets, inputs, ranges;
+    } given; /* the same as text */
 };
 
-enum eb_parsed { EB_RUN, EB_DONE, EB_BAD };
-enum eb_parsed eb_options_parse(int argc, char **argv, struct eb_options *);
+extern const cli_tool eb_tool;
+/* What the options ask for. */
+bool eb_do(const struct eb_options *);
 
 /* "etbench: MESSAGE" on stderr; returns false. */
 bool eb_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -75,15 +82,15 @@ char *eb_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 struct eb_column {
     char *name;
-    const char *file;     /* what the user gave */
-    const char *asked;    /* schedule to compile with, NULL for a code object */
-    const char *schedule; /* that came out; in the manifest */
-    bool timed;           /* compiled with the times of eb_bench */
-    bool unfused;         /* predicted alone: the tiles of the first program, a kernel per task */
-    et_arena *arena;      /* of the program, NULL when the column is a code object */
-    et_program *program;  /* lives as long as the arena, or another column's arena */
-    char *code;           /* path of the code object */
-    bool made_here;       /* it is, and does not stay */
+    const char *file;       /* what the user gave */
+    et_schedule_kind asked; /* schedule to compile with, none for a code object */
+    const char *schedule;   /* that came out; in the manifest */
+    bool timed;             /* compiled with the times of eb_bench */
+    bool unfused;           /* predicted alone: the tiles of the first program, a kernel per task */
+    et_arena *arena;        /* of the program, NULL when the column is a code object */
+    et_program *program;    /* lives as long as the arena, or another column's arena */
+    char *code;             /* path of the code object */
+    bool made_here;         /* it is, and does not stay */
     double compile_seconds;
     int64_t code_bytes;
     etrt_model *model;
@@ -111,7 +118,7 @@ char *eb_folder(void);
 bool eb_columns_make(struct eb_bench *);
 void eb_columns_free(struct eb_bench *);
 /* Compile FILE with SCHEDULE into column C; with PROFILE so that tasks are recorded. */
-bool eb_compile(struct eb_bench *, const char *file, const char *schedule, bool profile,
+bool eb_compile(struct eb_bench *, const char *file, et_schedule_kind schedule, bool profile,
                 struct eb_column *c);
 /* The column that records the tasks of this one; NULL after an error. */
 struct eb_column *eb_traced(struct eb_bench *, struct eb_column *);
@@ -279,7 +286,7 @@ void eb_print_text(const struct eb_bench *, FILE *);
 bool eb_write_markdown(const struct eb_bench *, const char *path);
 bool eb_write_json(const struct eb_bench *, const char *path);
 bool eb_write_plot(const struct eb_bench *, const char *path);
-/* et_output_open and et_output_close, where "-" is standard output; they say what is wrong. */
+/* et_output_open and et_output_close; they say what is wrong. */
 bool eb_file_open(et_output *, const char *path);
 bool eb_file_close(et_output *);
 

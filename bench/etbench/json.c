@@ -30,7 +30,7 @@ static json_t *column(const struct eb_column *c) {
     json_t *o = json_object();
     put_text(o, "name", c->name);
     put_text(o, "file", c->file);
-    put_text(o, "schedule_asked", c->asked);
+    put_text(o, "schedule_asked", c->asked ? et_schedule_name(c->asked) : NULL);
     put_text(o, "schedule", c->schedule);
     put(o, "predicted_only", json_boolean(!c->model));
     put(o, "compile_seconds", c->arena ? json_real(c->compile_seconds) : json_null());

@@ -1,10 +1,8 @@
 /* etbench - models, schedules and code objects side by side: counted, timed, predicted. */
 #include "bench/etbench/etbench.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 bool eb_fail(const char *format, ...) {
@@ -73,18 +71,13 @@ static bool bench(const struct eb_options *o) {
     return ok;
 }
 
-static bool run(const struct eb_options *o) {
+bool eb_do(const struct eb_options *o) {
     if (o->tune) return eb_tune(o);
     if (o->profile) return eb_profile(o);
     return o->overhead ? eb_overhead(o) : bench(o);
 }
 
 int main(int argc, char **argv) {
-    struct eb_options o;
-    enum eb_parsed parsed = eb_options_parse(argc, argv, &o);
-    if (parsed == EB_BAD) return 2;
-    bool ok = parsed == EB_DONE || (run(&o));
-    if (fflush(stdout) != 0 && ok)
-        ok = eb_fail("cannot write the standard output: %s", strerror(errno));
-    return ok ? 0 : 1;
+    struct eb_options o = {.device = "auto", .seed = 1, .repeat = -1, .warmup = -1, .variants = 2};
+    return cli_main(&eb_tool, argc, argv, &o);
 }

@@ -71,7 +71,7 @@ static void print_table(const struct eb_options *o, double value[PROGRAMS][EB_MA
             "store included; counted on %s, from %d to %d tasks of a kind.\n\n| |",
             device, FEW, MANY);
     for (int c = 0; c < columns; c++)
-        fprintf(to, " %s |", o->schedules[c]);
+        fprintf(to, " %s |", et_schedule_name(o->schedules[c]));
     fputs("\n| --- |", to);
     for (int c = 0; c < columns; c++)
         fputs(" --- |", to);
@@ -92,8 +92,8 @@ bool eb_overhead(const struct eb_options *given) {
     int columns = 0;
     if (o.nsweeps || o.ninputs || o.trace || o.html || o.json || o.plot)
         return eb_fail("--overhead takes --schedule, --device and --markdown");
-    for (; !given->nschedules && et_schedule_name(o.nschedules); o.nschedules++)
-        o.schedules[o.nschedules] = et_schedule_name(o.nschedules);
+    for (int i = ET_SCHEDULE_STATIC; !given->nschedules && et_schedule_name(i); i++)
+        o.schedules[o.nschedules++] = (et_schedule_kind)i;
     char *folder = eb_folder();
     if (!folder) return false;
     char *file = eb_text("%s/overhead.eti", folder);

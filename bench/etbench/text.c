@@ -7,15 +7,11 @@
 #include <string.h>
 
 bool eb_file_open(et_output *f, const char *path) {
-    if (strcmp(path, "-") != 0)
-        return et_output_open(f, path) || eb_fail("%s: %s", path, strerror(errno));
-    *f = (et_output){.path = path, .to = stdout};
-    return true;
+    return et_output_open(f, path) || eb_fail("%s: %s", path, strerror(errno));
 }
 
 bool eb_file_close(et_output *f) {
-    bool ok = f->to == stdout ? fflush(stdout) == 0 && !ferror(stdout) : et_output_close(f, true);
-    return ok || eb_fail("%s: %s", f->path, strerror(errno));
+    return et_output_close(f, true) || eb_fail("%s: %s", f->path, strerror(errno));
 }
 
 bool eb_metric_shown(const struct eb_bench *b, enum eb_metric m) {
@@ -175,8 +171,9 @@ static void print_column(const struct eb_bench *b, int i, const char *bullet, FI
                 b->column[0].program == c->program ? b->column[0].name : c->file);
         return;
     }
-    fprintf(to, "%s, schedule %s", c->file, c->asked ? c->asked : c->schedule);
-    if (c->asked && strcmp(c->asked, c->schedule) != 0) fprintf(to, " (came out %s)", c->schedule);
+    const char *asked = c->asked ? et_schedule_name(c->asked) : c->schedule;
+    fprintf(to, "%s, schedule %s", c->file, asked);
+    if (strcmp(asked, c->schedule) != 0) fprintf(to, " (came out %s)", c->schedule);
     if (c->code_bytes) fprintf(to, ", %lld bytes", (long long)c->code_bytes);
     if (c->arena) fprintf(to, ", compiled in %.1f s", c->compile_seconds);
     fputs("\n", to);

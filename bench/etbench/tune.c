@@ -148,6 +148,24 @@ static bool write_code(const struct eb_bench *b, const struct eb_column *c, cons
     return ok;
 }
 
+static char *program_text(et_program *p) {
+    char *text = NULL;
+    size_t bytes;
+    FILE *f = open_memstream(&text, &bytes);
+    if (!f) return NULL;
+    et_program_print(p, f);
+    return fclose(f) == 0 ? text : NULL;
+}
+
+/* Is the program with the times the one without? */
+static bool same_program(const struct eb_bench *b) {
+    char *before = program_text(b->column[0].program), *after = program_text(b->column[1].program);
+    bool same = before && after && strcmp(before, after) == 0;
+    free(before);
+    free(after);
+    return same;
+}
+
 static bool report(struct eb_bench *b) {
     const struct eb_options *o = b->o;
     bool back = was_faster(b);
@@ -172,8 +190,14 @@ static bool tune(struct eb_bench *b, const char *path, et_arena *arena) {
     eb_points_free(b); /* they have one column */
     b->point = NULL;
     b->npoints = 0;
-    bool ok = b->times && eb_add_timed(b, "after") && eb_points_of_passes(b) && eb_run(b) &&
-              eb_write_timelines(b);
+    const struct eb_options *o = b->o;
+    if (!b->times || !eb_add_timed(b, "after")) return false;
+    if (same_program(b) && !o->json && !o->markdown && !o->plot && !o->trace && !o->html) {
+        eb_progress_end(b);
+        if (!o->quiet) puts("Nothing changes with the profile: the program is the same.");
+        return write_code(b, &b->column[1], o->output);
+    }
+    bool ok = eb_points_of_passes(b) && eb_run(b) && eb_write_timelines(b);
     eb_progress_end(b);
     return ok && report(b);
 }

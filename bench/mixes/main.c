@@ -136,7 +136,7 @@ static bool print_changes_row(struct mix_program *p, const et_machine *m, struct
 static bool print_changes(const struct options *o) {
     et_arena *a = et_arena_create();
     const et_machine *m = o->mix.machine;
-    struct mix_program *p = mix_compile(&o->mix, a, "all");
+    struct mix_program *p = mix_compile(&o->mix, a, ET_PLACEMENT_ALL);
     int n = p ? mix_kernels(p, 0) : 0;
     struct eclip_plan plan = {.config = {et_alloc(a, (size_t)(n + 1) * sizeof(int))}};
     struct mix_masks masks = {.plan = &plan};

@@ -3,6 +3,7 @@
 #ifndef MIXES_H
 #define MIXES_H
 
+#include "passes/passes.h"
 #include "passes/simulate/simulate.h"
 
 enum { MIX_MODELS = 3, MIX_SETS = 1 << MIX_MODELS };
@@ -82,7 +83,7 @@ struct mix {
 
 struct mix_program;
 /* PLACEMENT as etcc takes it. NULL after a message. */
-struct mix_program *mix_compile(const struct mix *, et_arena *, const char *placement);
+struct mix_program *mix_compile(const struct mix *, et_arena *, et_placement);
 void mix_program_destroy(struct mix_program *);
 const et_program *mix_program_of(const struct mix_program *);
 const char *mix_name(const struct mix_program *, int model);

@@ -40,7 +40,7 @@ static et_graph *parse(const struct mix *m, et_arena *a, et_diags *d) {
     return et_parse_etg_mix(a, d, m->nmodels, source);
 }
 
-struct mix_program *mix_compile(const struct mix *m, et_arena *a, const char *placement) {
+struct mix_program *mix_compile(const struct mix *m, et_arena *a, et_placement placement) {
     int64_t syms[ET_SAMPLES][ET_MAX_SYMS];
     char err[ET_SIM_ERR] = "it does not compile";
     et_diags *d = et_diags_create(a);

@@ -207,7 +207,9 @@ static bool plan_eclip(struct trial *t) {
 /* ---- all of them ---- */
 
 static bool prepare(struct trial *t) {
-    static const char *const placement[PROGRAMS] = {"all", "fixed", "all", "greedy", "ilp"};
+    static const et_placement placement[PROGRAMS] = {ET_PLACEMENT_ALL, ET_PLACEMENT_FIXED,
+                                                     ET_PLACEMENT_ALL, ET_PLACEMENT_GREEDY,
+                                                     ET_PLACEMENT_ILP};
     for (int i = 0; i < PROGRAMS; i++) {
         t->program[i] = mix_compile(t->mix, t->arena, placement[i]);
         if (!t->program[i]) return false;

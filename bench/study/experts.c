@@ -219,24 +219,21 @@ struct played {
     int dynamic; /* grids */
 };
 
-/* SCHEDULE is one of etcc's, or "unfused", or "chosen": the simulator's choice. */
-static bool play(struct layer *l, const char *text, const char *schedule, bool wide,
-                 const struct study_machine *on, struct played *out) {
+static bool play(struct layer *l, const char *text, et_schedule_kind schedule, enum study_way way,
+                 bool wide, const struct study_machine *on, struct played *out) {
     et_arena *a = et_arena_create();
     et_diags *d = et_diags_create(a);
     et_program *p = NULL;
-    bool unfused = strcmp(schedule, "unfused") == 0, chosen = strcmp(schedule, "chosen") == 0;
-    const et_pass_options o = {
-        .machine = &on->m, .no_verify = true, .schedule = unfused || chosen ? "static" : schedule};
+    const et_pass_options o = {.machine = &on->m, .no_verify = true, .schedule = schedule};
     et_graph *g = et_eti_parse(a, d, "experts", text, strlen(text), &p);
     int64_t none[1] = {0};
     char err[ET_SIM_ERR] = "";
     et_sim_options so = {
         .machine = &on->m, .syms = none, .wide_push = wide, .value = value, .ctx = l};
     bool ok = g && et_passes_resume(g, p, &o, &l->prog);
-    so.mode = unfused ? ET_SIM_UNFUSED : ET_SIM_AS_SCHEDULED;
+    so.mode = way == STUDY_UNFUSED ? ET_SIM_UNFUSED : ET_SIM_AS_SCHEDULED;
     so.spread = on->spread;
-    if (ok && chosen) {
+    if (ok && way == STUDY_CHOSEN) {
         bool *dynamic = et_alloc(a, (size_t)l->prog->ngrids * sizeof *dynamic);
         ok = et_sim_choose(l->prog, &so, dynamic, err) > 0;
         for (int i = 0; i < l->prog->ngrids; i++)
@@ -253,16 +250,18 @@ static bool play(struct layer *l, const char *text, const char *schedule, bool w
 }
 
 static const struct {
-    const char *title, *schedule;
+    const char *title;
+    et_schedule_kind schedule;
+    enum study_way way;
     bool barriers, wide;
 } columns[] = {
-    {"unfused", "unfused", false, false},
-    {"static", "static", false, false},
-    {"static, barriers", "static", true, false},
-    {"dynamic", "dynamic", false, false},
-    {"dynamic, together", "dynamic", false, true},
-    {"hybrid", "hybrid", false, false},
-    {"chosen", "chosen", false, false},
+    {"unfused", ET_SCHEDULE_STATIC, STUDY_UNFUSED, false, false},
+    {"static", ET_SCHEDULE_STATIC, STUDY_SCHEDULED, false, false},
+    {"static, barriers", ET_SCHEDULE_STATIC, STUDY_SCHEDULED, true, false},
+    {"dynamic", ET_SCHEDULE_DYNAMIC, STUDY_SCHEDULED, false, false},
+    {"dynamic, together", ET_SCHEDULE_DYNAMIC, STUDY_SCHEDULED, false, true},
+    {"hybrid", ET_SCHEDULE_HYBRID, STUDY_SCHEDULED, false, false},
+    {"chosen", ET_SCHEDULE_STATIC, STUDY_CHOSEN, false, false},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
@@ -278,7 +277,8 @@ static bool row(int n, double skew, const struct study_machine *on) {
     for (int b = 0; b < l.blocks; b++)
         used += l.owner[b] >= 0;
     for (int i = 0; i < COLUMNS && ok; i++)
-        ok = play(&l, text[columns[i].barriers], columns[i].schedule, columns[i].wide, on, &got[i]);
+        ok = play(&l, text[columns[i].barriers], columns[i].schedule, columns[i].way,
+                  columns[i].wide, on, &got[i]);
     printf("| %d | %d of %d | %lld |", n, used, l.blocks, (long long)got[0].r.tasks);
     for (int i = 0; i < COLUMNS && ok; i++)
         printf(i ? " %.0f (%.2f) |" : " %.0f |", got[i].r.us, got[0].r.us / got[i].r.us);

@@ -77,16 +77,22 @@ static et_tensor_data **make_inputs(const struct study *s, const et_graph *g, co
 /* ---- one size ---- */
 
 static const struct {
-    const char *title, *schedule;
+    const char *title;
+    et_schedule_kind schedule;
+    enum study_way way;
     bool wide;
 } columns[] = {
-    {"unfused", "unfused", false}, {"static", "static", false},
-    {"dynamic", "dynamic", false}, {"dynamic, together", "dynamic", true},
-    {"hybrid", "hybrid", false},   {"chosen", "chosen", false},
+    {"unfused", ET_SCHEDULE_STATIC, STUDY_UNFUSED, false},
+    {"static", ET_SCHEDULE_STATIC, STUDY_SCHEDULED, false},
+    {"dynamic", ET_SCHEDULE_DYNAMIC, STUDY_SCHEDULED, false},
+    {"dynamic, together", ET_SCHEDULE_DYNAMIC, STUDY_SCHEDULED, true},
+    {"hybrid", ET_SCHEDULE_HYBRID, STUDY_SCHEDULED, false},
+    {"chosen", ET_SCHEDULE_STATIC, STUDY_CHOSEN, false},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
-static et_program *compile(const struct study *s, int64_t n, const char *schedule, et_arena *a) {
+static et_program *compile(const struct study *s, int64_t n, et_schedule_kind schedule,
+                           et_arena *a) {
     et_dim_range range = {s->dim, n, n};
     et_diags *d = et_diags_create(a);
     const et_pass_options o = {.machine = &s->on.m, .no_verify = true, .schedule = schedule};
@@ -105,21 +111,20 @@ static bool simulate(et_program *p, et_sim_options *o, bool choose, et_sim_resul
 }
 
 static bool play(const struct study *s, int64_t n, int column, et_sim_result *r) {
-    const char *schedule = columns[column].schedule;
-    bool unfused = strcmp(schedule, "unfused") == 0, chosen = strcmp(schedule, "chosen") == 0;
+    enum study_way way = columns[column].way;
     et_arena *a = et_arena_create();
     char err[ET_SIM_ERR] = "it does not compile";
     int64_t syms[MOST_SYMS], hi;
-    et_program *p = compile(s, n, unfused || chosen ? "static" : schedule, a);
+    et_program *p = compile(s, n, columns[column].schedule, a);
     et_sim_values *values = NULL;
     for (int i = 0; p && i < et_sym_count(p->g->exprs); i++)
         et_sym_range(p->g->exprs, i, &syms[i], &hi);
     if (p) values = et_sim_values_create(p, syms, make_inputs(s, p->g, syms), err);
     et_sim_options o = {.machine = &s->on.m, .syms = syms, .value = et_sim_value, .ctx = values};
-    o.mode = unfused ? ET_SIM_UNFUSED : ET_SIM_AS_SCHEDULED;
+    o.mode = way == STUDY_UNFUSED ? ET_SIM_UNFUSED : ET_SIM_AS_SCHEDULED;
     o.wide_push = columns[column].wide;
     o.spread = s->on.spread;
-    bool ok = values && simulate(p, &o, chosen, r, err);
+    bool ok = values && simulate(p, &o, way == STUDY_CHOSEN, r, err);
     if (!ok)
         fprintf(stderr, "etstudy: %s, %s at %lld: %s\n", s->file, columns[column].title,
                 (long long)n, err);

@@ -10,6 +10,9 @@ struct study_machine {
     double spread; /* CUs are slower than it says by a share of their own, up to this */
 };
 
+/* How a column is played: as scheduled, as a kernel for each task, as the simulator chooses. */
+enum study_way { STUDY_SCHEDULED, STUDY_UNFUSED, STUDY_CHOSEN };
+
 /* Print what the simulator says of programs whose times others have published; 0 when it could. */
 int study_probe(void);
 /* Schedules of a layer of experts written at the level of events; router logits with SKEW times the

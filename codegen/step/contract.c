@@ -260,8 +260,8 @@ static void rotate(const et_contract *c, val *acc) {
 static void stage_piece(cg *g, const et_contract *c, val chunk, val row0) {
     const et_step *s = c->s;
     if (c->chunks != 1 || c->msub > 1) cg_barrier(g); /* what was staged before has been read */
-    et_stage st = {s->a,       s->mvar,    16,    row0,     c->mlive,
-                   s->stage_a, c->pitch_a, chunk, c->slots, c->nchunks};
+    et_staging st = {s->a,       s->mvar,    16,    row0,     c->mlive,
+                     s->stage_a, c->pitch_a, chunk, c->slots, c->nchunks};
     if (row0) {
         val left = LLVMBuildSub(g->b, c->mlive, row0, "");
         st.live = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){left, cg_i32(g, 16)});
@@ -375,7 +375,8 @@ static void one_staged(cg *g, const et_contract *c, int i, val chunk, val *acc) 
     int pitch_b = g->f->locals[s->stage_b].pitch, units = c->units, some = units < 4 ? units : 4;
     while (units % some)
         some--;
-    et_stage st = {s->b[i], s->nvar, s->tn, NULL, c->nlive, s->stage_b, pitch_b, chunk, NULL, NULL};
+    et_staging st = {s->b[i],    s->nvar, s->tn, NULL, c->nlive,
+                     s->stage_b, pitch_b, chunk, NULL, NULL};
     cg_contract_stage(g, c, &st);
     cg_barrier(g);
     val u = cg_i32(g, 0);
@@ -394,7 +395,8 @@ static void chunks_staged(cg *g, const et_contract *c, val chunks, val *acc) {
         chunk = cg_for_begin(g, &f, chunk, chunks, cg_i32(g, 1), c->chunks > 0, sums(c), acc);
         cg_barrier(g);
     }
-    et_stage st = {s->a, s->mvar, s->tm, NULL, c->mlive, s->stage_a, c->pitch_a, chunk, NULL, NULL};
+    et_staging st = {s->a,       s->mvar,    s->tm, NULL, c->mlive,
+                     s->stage_a, c->pitch_a, chunk, NULL, NULL};
     cg_contract_stage(g, c, &st);
     for (int i = 0; i < s->nacc; i++) {
         if (i) cg_barrier(g); /* the rows of the product before have been read */

@@ -45,8 +45,8 @@ typedef struct {
     val row0, live;   /* row0 NULL: 0 */
     int local, pitch;
     val chunk, slots, chunks; /* chunks: how many there are, with slots */
-} et_stage;
-void cg_contract_stage(cg *, const et_contract *, const et_stage *);
+} et_staging;
+void cg_contract_stage(cg *, const et_contract *, const et_staging *);
 
 val cg_low_bits(cg *, val v, val bits); /* v mod 2^bits */
 LLVMTypeRef cg_fragment_type(cg *, const et_contract *);

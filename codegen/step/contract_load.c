@@ -109,7 +109,7 @@ val cg_low_bits(cg *g, val v, val bits) {
 }
 
 /* One by one, each at a k that exists. */
-static void each_or_zero(cg *g, const et_contract *c, const et_stage *st, val k, int n, val *v) {
+static void each_or_zero(cg *g, const et_contract *c, const et_staging *st, val k, int n, val *v) {
     for (int j = 0; j < n; j++) {
         int mark = cg_scope(g);
         val kj = cg_addi(g, k, j), in = cg_icmp(g, LLVMIntSLT, kj, c->kend);
@@ -120,7 +120,7 @@ static void each_or_zero(cg *g, const et_contract *c, const et_stage *st, val k,
 }
 
 /* N elements of a row from the item's column on, all of which exist or none. */
-static void elements(cg *g, const et_contract *c, const et_stage *st, val chunk, val u, int n,
+static void elements(cg *g, const et_contract *c, const et_staging *st, val chunk, val u, int n,
                      val *v) {
     val k = cg_add(g, cg_muli(g, chunk, c->kc), cg_muli(g, u, n)), in = NULL;
     if (c->tail && (c->k < 0 || c->k % n)) {
@@ -151,7 +151,7 @@ static void elements(cg *g, const et_contract *c, const et_stage *st, val chunk,
 
 /* Load ITEM; returns where it goes. Items are shared with k fastest, then the slot, then the row.
  */
-static val load_item(cg *g, const et_contract *c, const et_stage *st, val item, int n, val *v) {
+static val load_item(cg *g, const et_contract *c, const et_staging *st, val item, int n, val *v) {
     val per_row = cg_i32(g, c->kc / n), u = LLVMBuildURem(g->b, item, per_row, "");
     val row = LLVMBuildUDiv(g->b, item, per_row, ""), chunk = st->chunk, at = row;
     int mark = cg_scope(g);
@@ -171,12 +171,12 @@ static val load_item(cg *g, const et_contract *c, const et_stage *st, val item, 
     return cg_local_ptr(g, st->local, at);
 }
 
-static void store_item(cg *g, const et_contract *c, const et_stage *st, val ptr, int n, val *v) {
+static void store_item(cg *g, const et_contract *c, const et_staging *st, val ptr, int n, val *v) {
     cg_store_n(g, ET_LOAD_LOCAL, st->local, ptr, n, st->pitch % n ? c->size : n * c->size, v);
 }
 
 /* Several items at a time while every work-item has them, so that their loads overlap. */
-void cg_contract_stage(cg *g, const et_contract *c, const et_stage *st) {
+void cg_contract_stage(cg *g, const et_contract *c, const et_staging *st) {
     enum { UNROLL = 4 };
     int n = 16 / c->size, wg = g->p->workgroup;
     while (c->kc % n)

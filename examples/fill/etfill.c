@@ -1,9 +1,5 @@
-/* etfill - a safetensors file of random tensors: weights and inputs for trying a model out.
- *
- *     etfill OUT.safetensors [--seed S] NAME:TYPE[DIM,DIM,...]:LO:HI ...
- *
- * Values are uniform between LO and HI, both included for i32; the same seed gives the same file.
- */
+/* etfill - a safetensors file of random tensors: weights and inputs for trying a model out. */
+#include "cli/cli.h"
 #include "runtime/etrt/safetensors/etrt_safetensors.h"
 #include "runtime/etrt_dtype.h"
 #include <math.h>
@@ -21,6 +17,11 @@ static const struct {
     ETRT_DTYPES(X)
 #undef X
         {"i64", "I64", false}};
+
+struct options {
+    uint64_t seed;
+    cli_list rest; /* the file, then what is in it */
+};
 
 struct fill {
     char name[128];
@@ -89,22 +90,17 @@ static bool fill(const struct fill *f, struct etrt_st_tensor *t, uint64_t *state
     return data != NULL;
 }
 
-static bool fill_file(const char *path, int n, char **specs, uint64_t seed) {
+static bool fill_file(const struct options *o) {
     char err[ETRT_ST_ERR] = "out of memory";
+    const cli_item *specs = o->rest.at + 1;
+    uint64_t state = o->seed;
+    int n = o->rest.n - 1;
     struct fill *f = calloc((size_t)n + 1, sizeof *f);
     struct etrt_st_tensor *t = calloc((size_t)n + 1, sizeof *t);
     bool ok = f && t;
-    for (int i = 0; ok && i < n; i++) {
-        ok = parse(specs[i], &f[i], &t[i]);
-        if (!ok)
-            snprintf(err, sizeof err,
-                     "\"%s\" is not NAME:TYPE[DIMS]:LO:HI with a type of f32, "
-                     "bf16, f16, i32, i64",
-                     specs[i]);
-        else if (!fill(&f[i], &t[i], &seed))
-            ok = false;
-    }
-    ok = ok && etrt_st_write(path, t, (size_t)n, err, sizeof err);
+    for (int i = 0; ok && i < n; i++)
+        ok = parse(specs[i].text, &f[i], &t[i]) && fill(&f[i], &t[i], &state);
+    ok = ok && etrt_st_write(o->rest.at[0].text, t, (size_t)n, err, sizeof err);
     if (!ok) fprintf(stderr, "etfill: %s\n", err);
     for (int i = 0; t && i < n; i++)
         free((void *)t[i].data);
@@ -113,17 +109,45 @@ static bool fill_file(const char *path, int n, char **specs, uint64_t seed) {
     return ok;
 }
 
+static const cli_option options[] = {
+    {"seed", 0, CLI_INT, "S", CLI_AT(struct options, seed),
+     "the same seed gives the same file (default 1)", .hi = INT64_MAX},
+    {0},
+};
+static const cli_option rest = {
+    .kind = CLI_LIST, .arg = "file", CLI_AT(struct options, rest), .need = 1};
+
+static int run(void *);
+
+static const cli_tool tool = {
+    .name = "etfill",
+    .summary = "write a safetensors file of random tensors",
+    .usage = "OUT.safetensors [--seed=S] NAME:TYPE[DIM,DIM,...]:LO:HI ...",
+    .about = "Writes tensors of uniform random numbers, weights and inputs for trying a model "
+             "out.\nTYPE is f32, bf16, f16, i32 or i64. Values lie between LO and HI, both "
+             "included for integers.",
+    .options = options,
+    .rest = &rest,
+    .notes = "For example: etfill w.safetensors 'w1:bf16[101,37]:-0.2:0.2' 'x:i32[3]:0:9'\n"
+             "'-' is standard output.",
+    .run = run,
+};
+
+static int run(void *read) {
+    const struct options *o = read;
+    struct fill f;
+    struct etrt_st_tensor t;
+    if (o->rest.n < 2) return cli_wrong(&tool, "no tensor given: NAME:TYPE[DIMS]:LO:HI");
+    for (int i = 1; i < o->rest.n; i++)
+        if (!parse(o->rest.at[i].text, &f, &t))
+            return cli_wrong(&tool,
+                             "\"%s\" is not NAME:TYPE[DIMS]:LO:HI with a type of f32, bf16, f16, "
+                             "i32, i64",
+                             o->rest.at[i].text);
+    return fill_file(o) ? 0 : 1;
+}
+
 int main(int argc, char **argv) {
-    uint64_t seed = 1;
-    int first = 2;
-    if (argc > 3 && !strcmp(argv[2], "--seed")) {
-        seed = strtoull(argv[3], NULL, 10);
-        first = 4;
-    }
-    if (argc <= first || *argv[1] == '-') {
-        fprintf(stderr, "usage: etfill OUT.safetensors [--seed S] NAME:TYPE[DIMS]:LO:HI ...\n"
-                        "for example: etfill w.safetensors 'w1:bf16[101,37]:-0.2:0.2'\n");
-        return 1;
-    }
-    return fill_file(argv[1], argc - first, argv + first, seed) ? 0 : 1;
+    struct options o = {.seed = 1};
+    return cli_main(&tool, argc, argv, &o);
 }

@@ -79,7 +79,7 @@ static void print_progress(struct run *r) {
     for (; r->shown < r->n; r->shown++) {
         struct sequence *s = &r->sequences[r->shown];
         if (s->printed < s->prompt) {
-            fputs(r->o->prompts[r->shown], stdout);
+            fputs(r->o->prompts.at[r->shown].text, stdout);
             s->printed = s->prompt;
         }
         print_new(r, s);
@@ -93,7 +93,7 @@ static void print_progress(struct run *r) {
 
 static bool start(struct run *r, int64_t i) {
     struct sequence *s = &r->sequences[i];
-    const char *prompt = r->o->prompts[i];
+    const char *prompt = r->o->prompts.at[i].text;
     char err[LLM_ERR];
     if (!tokenizer_encode(r->tokenizer, prompt, strlen(prompt), &s->ids, err))
         return llm_complain("prompt %lld: %s", (long long)i + 1, err);
@@ -225,7 +225,7 @@ static bool generate_all(struct run *r) {
 }
 
 bool generate(const struct options *o) {
-    struct run r = {.o = o, .n = o->nprompts};
+    struct run r = {.o = o, .n = o->prompts.n};
     r.sequences = calloc((size_t)r.n, sizeof *r.sequences);
     bool ok = r.sequences ? generate_all(&r) : llm_complain("out of memory");
     for (int64_t i = 0; r.sequences && i < r.n; i++)
@@ -242,9 +242,9 @@ bool tokenize(const struct options *o) {
     char err[LLM_ERR];
     if (!tokenizer_load(o->model, &t, err)) return llm_complain("%s", err);
     bool ok = true;
-    for (int64_t i = 0; ok && i < o->nprompts; i++) {
+    for (int64_t i = 0; ok && i < o->prompts.n; i++) {
         ids.n = 0;
-        ok = tokenizer_encode(t, o->prompts[i], strlen(o->prompts[i]), &ids, err) ||
+        ok = tokenizer_encode(t, o->prompts.at[i].text, strlen(o->prompts.at[i].text), &ids, err) ||
              llm_complain("prompt %lld: %s", (long long)i + 1, err);
         for (size_t k = 0; ok && k < ids.n; k++)
             printf("%s%d", k ? " " : "", (int)ids.v[k]);

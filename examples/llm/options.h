@@ -2,16 +2,13 @@
 #ifndef LLM_OPTIONS_H
 #define LLM_OPTIONS_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-enum { MAX_PROMPTS = 256 };
+#include "cli/cli.h"
 
 struct options {
     const char *kernel, *model, *device;
     /* generate */
-    const char *prompts[MAX_PROMPTS];
-    int64_t nprompts, count;
+    cli_list prompts;
+    int64_t count;
     double temperature;
     int64_t top_k, seed;
     /* score, compare */

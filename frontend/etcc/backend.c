@@ -1,7 +1,6 @@
 /* The graph's way to a code object. */
 #include "codegen/codegen.h"
 #include "frontend/etcc/driver.h"
-#include "frontend/syntax/ast.h"
 #include "ir/base/output.h"
 #include "ir/eti/eti.h"
 #include "passes/explain/explain.h"
@@ -10,19 +9,6 @@
 #include "passes/passes.h"
 #include <errno.h>
 #include <string.h>
-
-static bool check_dump(const char *dump, et_diags *d) {
-    if (!dump || strcmp(dump, "graph") == 0 || strcmp(dump, "all") == 0) return true;
-    et_guess g = {.name = dump};
-    for (int i = 0; et_pass_name(i); i++) {
-        if (strcmp(et_pass_name(i), dump) == 0) return true;
-        et_guess_try(&g, et_pass_name(i));
-    }
-    et_diag(d, ET_ERROR, (et_loc){0}, "unknown pass '%s'", dump);
-    if (g.best) et_diag(d, ET_NOTE, (et_loc){0}, "did you mean '%s'?", g.best);
-    et_diag(d, ET_NOTE, (et_loc){0}, "there is graph, all, and the passes 'etcc --help' lists");
-    return false;
-}
 
 /* Is there an event called NAME (or no name given)? False after an error. */
 static bool find_event(et_program *whole, const char *name, et_diags *d) {
@@ -70,22 +56,11 @@ static bool program_text(void *p, FILE *to) {
     return true;
 }
 
-/* To standard output where PATH is "-". */
 static bool write_text(text_fn text, void *ctx, const char *path, et_diags *d) {
     et_output f;
-    if (strcmp(path, "-") == 0) return text(ctx, stdout);
     bool ok = et_output_open(&f, path) && et_output_close(&f, text(ctx, f.to));
     if (!ok) et_diag(d, ET_ERROR, (et_loc){0}, "%s: %s", path, strerror(errno));
     return ok;
-}
-
-/* A name beside OUTPUT: KIND, "html", for what follows its last dot. */
-static const char *beside(et_arena *a, const char *output, const char *kind) {
-    const char *slash = strrchr(output, '/'), *name = slash ? slash + 1 : output;
-    const char *dot = strrchr(name, '.');
-    int length = dot && dot > name ? (int)(dot - output) : (int)strlen(output);
-    const char *path = et_printf(a, "%.*s.%s", length, output, kind);
-    return strcmp(path, output) == 0 ? et_printf(a, "%s.%s", path, kind) : path;
 }
 
 struct explained {
@@ -103,51 +78,61 @@ static bool floor_plan(void *ctx, FILE *to) {
     return et_floor_plan(e->p, e->opt.machine, e->opt.profile, to);
 }
 
+/* The page instead of the text? */
+static bool is_page(const char *path) {
+    size_t n = strlen(path);
+    return n > 5 && strcmp(path + n - 5, ".html") == 0;
+}
+
 /* What was decided, or the floor plan. */
 static bool explain(et_program *p, const et_options *o, const et_pass_options *passes,
                     et_diags *d) {
-    et_arena *a = p->g->arena;
     if (!o->explain) return true;
     struct explained e = {p, {o->input, passes->machine, o->times, passes->findings}};
-    bool text = strcmp(o->explain, "text") == 0;
-    const char *path = o->output ? beside(a, o->output, text ? "txt" : "html") : "-";
-    return write_text(text ? explanation : floor_plan, &e, path, d);
+    return write_text(is_page(o->explain) ? floor_plan : explanation, &e, o->explain, d);
 }
 
 /* A program that is scheduled stays as it is. */
 static bool check_schedule(const et_options *o, et_program *from, et_diags *d) {
     const et_program *p;
-    if (!o->schedule || !from || strcmp(from->stage, "scheduled") != 0) return true;
+    if (!o->schedule || !from || from->stage != ET_STAGE_SCHEDULED) return true;
     for (int i = 0; (p = et_program_part(from, i)); i++)
-        if (strcmp(p->schedule, o->schedule) != 0) {
+        if (p->schedule != o->schedule) {
             et_diag(d, ET_ERROR, (et_loc){0}, "the input is scheduled already, and %s",
-                    p->schedule);
+                    et_schedule_name(p->schedule));
             return false;
         }
     return true;
 }
 
 static bool check_explain(const et_options *o, et_diags *d) {
-    if (!o->explain || !o->to || strcmp(o->to, "scheduled") == 0) return true;
-    if (strcmp(o->explain, "text") == 0 && strcmp(o->to, "graph") != 0) return true;
+    bool page = o->explain && is_page(o->explain);
+    et_stage least = page ? ET_STAGE_SCHEDULED : ET_STAGE_FUSED;
+    if (!o->explain || !o->to || o->to >= least) return true;
     et_diag(d, ET_ERROR, (et_loc){0},
-            strcmp(o->explain, "text") == 0
-                ? "--explain says what was decided: nothing is at stage '%s'"
-                : "--explain draws a schedule: there is none at stage '%s'",
-            o->to);
+            page ? "--explain draws a schedule: there is none at stage '%s'"
+                 : "--explain says what was decided: nothing is at stage '%s'",
+            et_stage_name(o->to));
     return false;
 }
 
-static bool check_stage(const char *to, const et_program *p, et_diags *d) {
-    int stage = to ? et_stage_find(to) : 0, from = p ? et_stage_find(p->stage) : 0;
-    if (!to || stage >= from) return true;
-    if (stage < 0)
-        et_diag(d, ET_ERROR, (et_loc){0}, "unknown stage '%s'", to);
-    else
-        et_diag(d, ET_ERROR, (et_loc){0}, "the input is at stage %s, past '%s'", p->stage, to);
-    et_diag(d, ET_NOTE, (et_loc){0},
-            "the stages are graph, fused, tiled, evented, placed and scheduled");
+static bool check_stage(et_stage to, const et_program *p, et_diags *d) {
+    if (!to || !p || to >= p->stage) return true;
+    et_diag(d, ET_ERROR, (et_loc){0}, "the input is at stage %s, past '%s'",
+            et_stage_name(p->stage), et_stage_name(to));
     return false;
+}
+
+/* With --schedule=hybrid every task may turn out to go the same way. */
+static void tell_schedule(const et_options *o, et_program *whole) {
+    const et_program *p;
+    et_schedule_kind all = et_program_part(whole, 0)->schedule;
+    for (int i = 1; (p = et_program_part(whole, i)); i++)
+        if (p->schedule != all) return;
+    if (o->schedule == ET_SCHEDULE_HYBRID && all != ET_SCHEDULE_HYBRID &&
+        whole->stage == ET_STAGE_SCHEDULED)
+        fprintf(stderr, "%s: note: --schedule=hybrid came out %s: that costs less for every task\n",
+                o->input, et_schedule_name(all));
 }
 
 /* The program to generate code for: split into variants where that pays, which is found out with
@@ -157,7 +142,8 @@ static et_program *lower(et_graph *g, et_program *from, const et_options *o,
     et_program *p;
     et_pass_options quick = *passes;
     quick.quick = true;
-    quick.dump = quick.to = NULL;
+    quick.dump = NULL;
+    quick.to = ET_STAGE_NONE;
     quick.time_passes = quick.verbose = false;
     if (narrow && o->variants > 1) {
         if (!et_passes_run(g, &quick, &p)) return NULL;
@@ -165,11 +151,6 @@ static et_program *lower(et_graph *g, et_program *from, const et_options *o,
         if (p->nvariants) return p;
     }
     return et_passes_resume(g, from, passes, &p) ? p : NULL;
-}
-
-const char *et_schedule_name(int i) {
-    static const char *const names[] = {"static", "dynamic", "hybrid"};
-    return i >= 0 && i < 3 ? names[i] : NULL;
 }
 
 bool et_check_target(const char *name, et_diags *d) {
@@ -182,10 +163,9 @@ bool et_check_target(const char *name, et_diags *d) {
 
 bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
                 et_narrow_fn narrow, void *ctx) {
-    if (!check_dump(o->dump, d) || !check_stage(o->to, from, d) || !check_schedule(o, from, d) ||
-        !check_explain(o, d))
+    if (!check_stage(o->to, from, d) || !check_schedule(o, from, d) || !check_explain(o, d))
         return false;
-    if (o->to && strcmp(o->to, "graph") == 0) return write_text(graph_text, g, o->output, d);
+    if (o->to == ET_STAGE_GRAPH) return write_text(graph_text, g, o->output, d);
     et_findings findings = {0};
     et_pass_options passes = {.machine = o->on ? o->on : et_machine_for(o->target),
                               .dump = o->dump,
@@ -202,8 +182,8 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
                               .to = o->to};
     et_program *p = lower(g, from, o, &passes, narrow, ctx);
     if (!p) return false;
-    if (o->times && et_stage_find(p->stage) >= et_stage_find("tiled") &&
-        !et_profile_check(o->times, p, passes.machine, d))
+    if (o->notes) tell_schedule(o, p);
+    if (o->times && p->stage >= ET_STAGE_TILED && !et_profile_check(o->times, p, passes.machine, d))
         return false;
     if (o->verbose)
         for (int i = 0; i < p->nvariants; i++)

@@ -36,7 +36,7 @@ static char *read_all(et_arena *arena, FILE *file, size_t *out_bytes) {
 }
 
 static char *read_input(et_arena *arena, et_diags *d, const char *path, size_t *out_bytes) {
-    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
+    FILE *file = fopen(path, "rb");
     if (!file) {
         complain(d, path, strerror(errno));
         return NULL;
@@ -44,7 +44,7 @@ static char *read_input(et_arena *arena, et_diags *d, const char *path, size_t *
     errno = 0;
     char *text = read_all(arena, file, out_bytes);
     if (!text) complain(d, path, errno ? strerror(errno) : "cannot be read");
-    if (file != stdin) fclose(file);
+    fclose(file);
     return text;
 }
 
@@ -74,7 +74,7 @@ static et_graph *narrow(void *ctx, const char *dim, int64_t lo, int64_t hi) {
 
 /* PATH with ".TARGET" before its extension. */
 static const char *path_for(et_arena *arena, const char *path, const char *target) {
-    if (!path) return NULL;
+    if (!path || strcmp(path, "-") == 0) return path;
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     const char *dot = strrchr(name, '.');
     if (!dot || dot == name) dot = path + strlen(path);
@@ -107,10 +107,12 @@ static int each_target(et_arena *arena, et_diags *d, const et_options *o,
         if (list) {
             out[n].output = path_for(arena, o->output, name);
             out[n].emit_llvm = path_for(arena, o->emit_llvm, name);
+            out[n].explain = path_for(arena, o->explain, name);
         }
         for (int i = -1; i < o->nothers; i++) {
             const char *input = i < 0 ? o->input : o->others[i];
-            if (same_file(input, out[n].output) || same_file(input, out[n].emit_llvm)) {
+            if (same_file(input, out[n].output) || same_file(input, out[n].emit_llvm) ||
+                same_file(input, out[n].explain)) {
                 complain(d, input, "the output would replace the input");
                 return 0;
             }
@@ -129,19 +131,18 @@ static bool resolve(et_arena *arena, et_diags *d, et_options *o) {
 
 /* ---- several models ---- */
 
-static int model_named(const et_graph *g, const char *name, size_t n) {
+static int model_named(const et_graph *g, const char *name) {
     for (int i = 0; i < g->nmodels; i++)
-        if (strlen(g->model[i].name) == n && memcmp(g->model[i].name, name, n) == 0) return i;
+        if (strcmp(g->model[i].name, name) == 0) return i;
     return -1;
 }
 
-/* "MODEL=NUMBER" */
-static bool give_weight(et_graph *g, et_diags *d, const char *text, bool given[ET_MAX_MODELS]) {
-    const char *sign = strchr(text, '='), *what = NULL;
-    char *end = NULL;
-    double weight = sign ? strtod(sign + 1, &end) : 0;
-    int m = sign ? model_named(g, text, (size_t)(sign - text)) : -1;
-    if (!sign || end == sign + 1 || *end || !(weight > 0 && weight < 1e6))
+static bool give_weight(et_graph *g, et_diags *d, const cli_item *w, bool given[ET_MAX_MODELS]) {
+    const char *what = NULL;
+    char *end;
+    double weight = strtod(w->value, &end);
+    int m = model_named(g, w->text);
+    if (*end || !(weight > 0 && weight < 1e6))
         what = "write MODEL=NUMBER, with a number above 0 and below a million";
     else if (!g->nmodels)
         what = "weights are for several models that share a kernel";
@@ -150,7 +151,7 @@ static bool give_weight(et_graph *g, et_diags *d, const char *text, bool given[E
     else if (given[m])
         what = "a second weight for this model";
     if (what) {
-        et_diag(d, ET_ERROR, (et_loc){0}, "--weight=%s: %s", text, what);
+        et_diag(d, ET_ERROR, (et_loc){0}, "--weight=%s=%s: %s", w->text, w->value, what);
         for (int i = 0; m < 0 && i < g->nmodels; i++)
             et_diag(d, ET_NOTE, (et_loc){0}, "there is %s", g->model[i].name);
         return false;
@@ -162,8 +163,8 @@ static bool give_weight(et_graph *g, et_diags *d, const char *text, bool given[E
 
 static bool give_weights(et_graph *g, et_diags *d, const et_options *o) {
     bool given[ET_MAX_MODELS] = {false}, ok = true;
-    for (int i = 0; i < o->nweights; i++)
-        ok &= give_weight(g, d, o->weights[i], given);
+    for (int i = 0; i < o->weights.n; i++)
+        ok &= give_weight(g, d, &o->weights.at[i], given);
     return ok;
 }
 

@@ -2,24 +2,25 @@
 #ifndef ET_DRIVER_H
 #define ET_DRIVER_H
 
+#include "cli/cli.h"
 #include "passes/passes.h"
 
 typedef struct et_options {
-    const char *input;   /* path, or "-" for standard input */
+    const char *input;   /* path */
     char *const *others; /* paths of further models for the same kernel */
     int nothers;
-    const char *weights[ET_MAX_MODELS]; /* "MODEL=NUMBER": how much its time counts */
-    int nweights;
-    const char *output; /* code object, or the text of stage `to`; NULL to make none */
-    const char *to;     /* the stage to stop at and write, or NULL */
+    cli_list weights;   /* MODEL=NUMBER: how much its time counts */
+    const char *output; /* code object, or the text of stage `to`; NULL to make none. "-" is
+                           standard output, here and below */
+    et_stage to;        /* the stage to stop at and write, or none */
     const char *target; /* a row of codegen/targets/targets.def; of et_drive, a list with commas, or
                            NULL: the machine's, or gfx942 */
-    const char *machine;     /* as et_machine_find takes it, or NULL: the first of the target */
-    const char *schedule;    /* "static", "dynamic", "hybrid"; NULL as the first, or as given */
-    const char *placement;   /* "ilp", "greedy", "fixed" or "all"; NULL as the first */
+    const char *machine;       /* as et_machine_find takes it, or NULL: the first of the target */
+    et_schedule_kind schedule; /* none: static, or as given */
+    et_placement placement;
     const char *dump;        /* "graph", the name of a pass, "all", or NULL; printed to stdout */
-    const char *explain;     /* "html": also a page beside the output; "text": what was decided,
-                                beside the output or, without one, to stdout; or NULL */
+    const char *explain;     /* path for what was decided, or for the page where it ends in .html;
+                                or NULL */
     const char *emit_llvm;   /* path for LLVM IR, or NULL */
     const char *device_libs; /* folder of the ROCm device libraries' bitcode, or NULL */
     const char *weaken;      /* fault injection: "HOW:EVENT", see --help, or NULL */
@@ -29,6 +30,7 @@ typedef struct et_options {
     bool slice_rows;     /* the same */
     bool profile_kernel; /* the kernel records when and where every task ran */
     bool verbose, time_passes, no_verify;
+    bool notes;               /* say what comes out otherwise than it was asked for */
     const char *profile;      /* path of times that replace predicted ones, or NULL */
     const et_machine *on;     /* et_drive: the machine that was found */
     const et_profile *times;  /* et_drive: what PROFILE says; or given without a PROFILE */
@@ -38,9 +40,6 @@ typedef struct et_options {
 
 /* Diagnostics go to stderr. False when there was an error; then no output file was touched. */
 bool et_drive(const et_options *);
-
-/* What --schedule takes, the default first; NULL past the end. */
-const char *et_schedule_name(int i);
 
 /* Is there a target NAME? If not, an error. */
 bool et_check_target(const char *name, et_diags *);

@@ -2,6 +2,7 @@
 #ifndef ETINTERP_H
 #define ETINTERP_H
 
+#include "cli/cli.h"
 #include "ir/program/program.h"
 #include "runtime/etrt/safetensors/etrt_safetensors.h"
 
@@ -9,11 +10,11 @@ enum { MAX_SYMS = 16 };
 
 struct options {
     const char *model, *in, *weights, *out, *target;
-    const char *set[MAX_SYMS]; /* "N=3" */
-    int nset;
+    cli_list set; /* NAME=3 */
     uint64_t seed;
     int64_t orders;
-    bool races, graph, no_verify;
+    int graph; /* 1: as the graph says, without tasks */
+    bool races, no_verify;
 };
 
 /* A tensor the caller holds. */

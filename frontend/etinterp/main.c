@@ -6,32 +6,7 @@
 #include "ir/eti/eti.h"
 #include "passes/passes.h"
 #include <errno.h>
-#include <getopt.h>
-#include <stdlib.h>
 #include <string.h>
-
-static const char help[] =
-    "usage: etinterp MODEL --in I.safetensors --weights CHECKPOINT --out O.safetensors\n"
-    "Runs a model, .etg or .eti of any stage, in plain C and float32, without code generation.\n"
-    "\n"
-    "  --set NAME=VALUE   a dim; may be repeated. Dims not set take their lowest value\n"
-    "  --in FILE          inputs by name (and states, which otherwise start as zeros); or\n"
-    "                     input_ids [B, T], fed to a decoder from etimport as B sequences in one\n"
-    "                     launch, its outputs then [B, T, ...]\n"
-    "  --weights PATH     a safetensors file or checkpoint folder; types are converted\n"
-    "  --out FILE         where the outputs go\n"
-    "  --stage STAGE      tasks (default): lower the model, run its tasks as events allow;\n"
-    "                     graph: run it as written\n"
-    "  --seed S           the order of tasks: 0 program order (default), odd at random, even with\n"
-    "                     whole grids held back\n"
-    "  --orders K         run K orders, seeds S to S+K-1: they must agree bit by bit\n"
-    "  --check-races      report accesses no event orders, reads of memory nothing wrote, events\n"
-    "                     with too few or too many arrivals\n"
-    "  --no-verify        run it even if its schedule cannot be proved right\n"
-    "  --target NAME      whose tile sizes to use: gfx942 (default)\n"
-    "  -h, --help, --version\n"
-    "\n"
-    "Exit status: 0 done, 1 errors, 2 wrong usage.\n";
 
 bool complain(struct model *m, const char *fmt, ...) {
     va_list ap;
@@ -93,98 +68,67 @@ static bool work(struct model *m, const struct options *o) {
            load_tensors(m, o) && run_model(m, o) && (!o->out || write_outputs(m, o->out));
 }
 
-static int usage(const char *fmt, const char *what) {
-    fputs("etinterp: ", stderr);
-    fprintf(stderr, fmt, what);
-    fputs("\nTry 'etinterp --help'.\n", stderr);
-    return 2;
+static const char *stage_name(int i) {
+    static const char *const names[] = {"tasks", "graph", NULL};
+    return names[i];
 }
 
-static bool number(const char *text, int64_t lo, int64_t *out) {
-    char *end;
-    errno = 0;
-    long long v = strtoll(text, &end, 10);
-    *out = v;
-    return !errno && end != text && !*end && v >= lo;
-}
+#define TO(field) CLI_AT(struct options, field)
+static const cli_option options[] = {
+    CLI_HEADING("Data"),
+    {"set", 0, CLI_DIMS, "NAME=VALUE", TO(set),
+     "a dim; may be repeated. Dims not set take their lowest value", .commas = true},
+    {"in", 0, CLI_INPUT, "FILE", TO(in),
+     "inputs by name (and states, which otherwise start as zeros); or input_ids [B, T], fed to a "
+     "decoder from etimport as B sequences, its outputs then [B, T, ...]"},
+    {"weights", 0, CLI_INPUT, "PATH", TO(weights),
+     "a safetensors file or checkpoint folder; types are converted"},
+    {"out", 0, CLI_OUTPUT, "FILE", TO(out), "where the outputs go"},
+    CLI_HEADING("How it is run"),
+    {"stage", 0, CLI_CHOICE, NULL, TO(graph),
+     "tasks (the default): lower the model, run its tasks as events allow; graph: run it as "
+     "written",
+     .names = stage_name},
+    {"seed", 0, CLI_INT, "S", TO(seed),
+     "the order of tasks: 0 program order (the default), odd at random, even with whole grids held "
+     "back",
+     .hi = INT64_MAX},
+    {"orders", 0, CLI_INT, "K", TO(orders),
+     "run K orders, seeds S to S+K-1: they must agree bit by bit", .lo = 1, .hi = INT32_MAX},
+    {"check-races", 0, CLI_FLAG, NULL, TO(races),
+     "report accesses no event orders, reads of memory nothing wrote, events with too few or too "
+     "many arrivals"},
+    {"no-verify", 0, CLI_FLAG, NULL, TO(no_verify),
+     "run it even if its schedule cannot be proved right"},
+    {"target", 0, CLI_TEXT, "NAME", TO(target), "whose tile sizes to use (default gfx942)"},
+    {0},
+};
+static const cli_option model = {.kind = CLI_INPUT, .arg = "model", TO(model), .need = 1};
 
-enum { SET = 256, IN, WEIGHTS, OUT, STAGE, SEED, ORDERS, RACES, NO_VERIFY, TARGET, VERSION };
-
-static const struct option options[] = {{"set", required_argument, NULL, SET},
-                                        {"in", required_argument, NULL, IN},
-                                        {"weights", required_argument, NULL, WEIGHTS},
-                                        {"out", required_argument, NULL, OUT},
-                                        {"stage", required_argument, NULL, STAGE},
-                                        {"seed", required_argument, NULL, SEED},
-                                        {"orders", required_argument, NULL, ORDERS},
-                                        {"check-races", no_argument, NULL, RACES},
-                                        {"no-verify", no_argument, NULL, NO_VERIFY},
-                                        {"target", required_argument, NULL, TARGET},
-                                        {"help", no_argument, NULL, 'h'},
-                                        {"version", no_argument, NULL, VERSION},
-                                        {0}};
-
-/* -1: go on, else the exit status. */
-static int take(struct options *o, int c) {
-    int64_t v;
-    switch (c) {
-    case SET:
-        if (o->nset == MAX_SYMS) return usage("too many dims%s", "");
-        o->set[o->nset++] = optarg;
-        return -1;
-    case IN:
-        o->in = optarg;
-        return -1;
-    case WEIGHTS:
-        o->weights = optarg;
-        return -1;
-    case OUT:
-        o->out = optarg;
-        return -1;
-    case STAGE:
-        o->graph = strcmp(optarg, "graph") == 0;
-        return o->graph || strcmp(optarg, "tasks") == 0 ? -1 : usage("unknown stage '%s'", optarg);
-    case SEED:
-        if (!number(optarg, 0, &v)) return usage("--seed '%s' is not a number", optarg);
-        o->seed = (uint64_t)v;
-        return -1;
-    case ORDERS:
-        return number(optarg, 1, &o->orders) ? -1 : usage("--orders '%s' is not a count", optarg);
-    case RACES:
-        o->races = true;
-        return -1;
-    case NO_VERIFY:
-        o->no_verify = true;
-        return -1;
-    case TARGET:
-        o->target = optarg;
-        return -1;
-    case 'h':
-        fputs(help, stdout);
-        return 0;
-    case VERSION:
-        puts("etinterp " ETCC_VERSION);
-        return 0;
-    default:
-        fputs("Try 'etinterp --help'.\n", stderr);
-        return 2;
-    }
-}
-
-int main(int argc, char **argv) {
-    struct options o = {.target = "gfx942", .orders = 1};
-    for (int c; (c = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
-        int status = take(&o, c);
-        if (status >= 0) return status;
-    }
-    if (argc - optind != 1) return usage("give one model%s", "");
-    o.model = argv[optind];
+static int run(void *read) {
     struct model m = {.arena = et_arena_create()};
     m.diags = et_diags_create(m.arena);
-    bool ok = work(&m, &o);
+    bool ok = work(&m, read);
     et_diag_print(m.diags, stderr);
     etrt_st_close(m.in);
     etrt_st_close(m.weights);
     et_arena_destroy(m.arena);
-    return !ok;
+    return ok ? 0 : 1;
+}
+
+static const cli_tool tool = {
+    .name = "etinterp",
+    .summary = "run a model in plain C, without code generation",
+    .usage = "MODEL --in I.safetensors --weights CHECKPOINT --out O.safetensors [options]",
+    .about = "Runs a model, .etg or .eti of any stage, in plain C and float32, without code "
+             "generation.",
+    .options = options,
+    .rest = &model,
+    .notes = "A file may be '-', standard input or output.",
+    .run = run,
+};
+
+int main(int argc, char **argv) {
+    struct options o = {.target = "gfx942", .orders = 1};
+    return cli_main(&tool, argc, argv, &o);
 }

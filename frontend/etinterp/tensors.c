@@ -5,12 +5,12 @@
 
 /* ---- dims ---- */
 
-static bool set_dim(struct model *m, const char *name, size_t bytes, int64_t value) {
+static bool set_dim(struct model *m, const char *name, int64_t value) {
     const et_exprs *x = m->g->exprs;
     for (int i = 0; i < et_sym_count(x); i++) {
         int64_t lo, hi;
         const char *sym = et_sym_name(x, i);
-        if (strlen(sym) != bytes || strncmp(sym, name, bytes)) continue;
+        if (strcmp(sym, name) != 0) continue;
         et_sym_range(x, i, &lo, &hi);
         if (value < lo || value > hi)
             return complain(m, "%s = %lld is outside its bounds %lld..%lld", sym, (long long)value,
@@ -18,7 +18,7 @@ static bool set_dim(struct model *m, const char *name, size_t bytes, int64_t val
         m->syms[i] = value;
         return true;
     }
-    return complain(m, "there is no dim '%.*s'", (int)bytes, name);
+    return complain(m, "there is no dim '%s'", name);
 }
 
 /* Of a program with variants, the one for these values. */
@@ -44,16 +44,10 @@ bool set_dims(struct model *m, const struct options *o) {
     if (ids && ids->rank == 2 && !strcmp(ids->dtype, "I32")) {
         m->sequences = ids->shape[0];
         m->length = ids->shape[1];
-        if (!set_dim(m, "N", 1, m->sequences * m->length)) return false;
+        if (!set_dim(m, "N", m->sequences * m->length)) return false;
     }
-    for (int i = 0; i < o->nset; i++) {
-        const char *eq = strchr(o->set[i], '=');
-        char *end = NULL;
-        long long v = eq ? strtoll(eq + 1, &end, 10) : 0;
-        if (!eq || end == eq + 1 || *end)
-            return complain(m, "--set %s: write NAME=VALUE", o->set[i]);
-        if (!set_dim(m, o->set[i], (size_t)(eq - o->set[i]), v)) return false;
-    }
+    for (int i = 0; i < o->set.n; i++)
+        if (!set_dim(m, o->set.at[i].text, o->set.at[i].number)) return false;
     choose_variant(m);
     return true;
 }

@@ -29,7 +29,7 @@ struct imp_options {
     int64_t max_tokens, slots, context; /* context 0: as the model allows, at most 4096 */
     bool config_only;                   /* do not look at the weights */
     bool wide;                          /* weights and states are declared f32 */
-    bool bf16_frequencies;              /* rope's are rounded to bf16 */
+    int bf16_frequencies;               /* 1: rope's are rounded to bf16 */
     const char *cache;                  /* type of kept keys and values, or NULL */
 };
 

@@ -1,5 +1,6 @@
 /* Names and what they mean. */
 #include "frontend/sema/sema.h"
+#include "ir/base/guess.h"
 #include <string.h>
 
 static uint32_t hash(const char *name) {

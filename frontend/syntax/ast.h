@@ -105,11 +105,4 @@ typedef struct {
  * could be read is returned all the same. */
 et_program_ast et_parse_text(et_arena *, et_diags *, int file, const char *text, size_t bytes);
 
-/* What a writer of `name` most likely meant: offer candidates one by one, then read `best`. */
-typedef struct {
-    const char *name, *best;
-    int distance;
-} et_guess;
-void et_guess_try(et_guess *, const char *candidate);
-
 #endif

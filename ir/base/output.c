@@ -5,8 +5,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static bool is_stdout(const char *path) {
+    return strcmp(path, "-") == 0;
+}
+
 static bool is_special(const char *path) {
     struct stat st;
+    if (is_stdout(path)) return true;
     return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
 }
 
@@ -23,6 +28,12 @@ bool et_output_open(et_output *f, const char *path) {
     if (!is_special(path)) {
         int n = snprintf(f->temporary, PATH_MAX, "%s.%ld.tmp", path, (long)getpid());
         if (!put_name(f->temporary, n)) return false;
+    }
+    if (is_stdout(path)) { /* one's own stream, so that closing it closes nothing else */
+        fflush(stdout);
+        int fd = dup(STDOUT_FILENO);
+        f->to = fd < 0 ? NULL : fdopen(fd, "w");
+        return f->to != NULL;
     }
     f->to = fopen(f->temporary[0] ? f->temporary : path, "we");
     return f->to != NULL;
@@ -42,7 +53,10 @@ bool et_output_close(et_output *f, bool ok) {
 
 bool et_output_stem(const char *path, char stem[PATH_MAX]) {
     const char *folder = getenv("TMPDIR");
-    if (!is_special(path)) return put_name(stem, snprintf(stem, PATH_MAX, "%s", path));
+    if (!is_special(path)) {
+        /* A tool that is given the name must not take it for an option. */
+        return put_name(stem, snprintf(stem, PATH_MAX, "%s%s", *path == '-' ? "./" : "", path));
+    }
     return put_name(stem,
                     snprintf(stem, PATH_MAX, "%s/output", folder && *folder ? folder : P_tmpdir));
 }

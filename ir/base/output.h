@@ -1,8 +1,8 @@
 /* output.h - files that tools write: whole or not at all.
  *
  * What is written goes to a temporary name beside the output and is renamed when it is complete. A
- * device, pipe or socket (/dev/null, /dev/stdout) cannot be replaced by a file, so it is written
- * to. */
+ * device, pipe or socket (/dev/null) cannot be replaced by a file, so it is written to; "-" is
+ * standard output. */
 #ifndef ET_OUTPUT_H
 #define ET_OUTPUT_H
 

@@ -24,9 +24,4 @@ char *et_eti_round_trip(et_arena *, et_graph *g, et_program *p);
 /* Does TEXT begin like .eti? */
 bool et_eti_looks(const char *text, size_t bytes);
 
-/* The stages in order, "graph" first; NULL past the end. */
-const char *et_stage_name(int i);
-/* Its number, or -1. */
-int et_stage_find(const char *name);
-
 #endif

@@ -27,7 +27,7 @@ static void plan_workspace(eti_parser *p) {
     bool *used = et_alloc(p->arena, (size_t)pr->ntensors + 1);
     for (int i = 0; i < pr->nfuncs; i++)
         et_func_accesses(pr, &pr->funcs[i], note, used);
-    if (!p->planned && p->stage < 3) return;
+    if (!p->planned && p->stage < ET_STAGE_EVENTED) return;
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < pr->ntensors; i++) {
             et_tensor *t = &pr->tensors[i];
@@ -116,7 +116,7 @@ static void check_program(eti_parser *p) {
 
 void eti_finish(eti_parser *p) {
     if (!*p->g->name) error(p, "%sthe program has no model line", "");
-    if (p->stage == 0) {
+    if (p->stage == ET_STAGE_GRAPH) {
         bool effect = p->g->noutputs > 0;
         for (int i = 0; i < p->g->nnodes; i++)
             effect |= p->g->nodes[i].op->class == ET_CLASS_UPDATE;
@@ -129,7 +129,7 @@ void eti_finish(eti_parser *p) {
     }
     check_program(p);
     plan_workspace(p);
-    if (p->stage < 3) return;
+    if (p->stage < ET_STAGE_EVENTED) return;
     place_events(p);
     check_overlap(p);
 }

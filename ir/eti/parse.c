@@ -3,19 +3,6 @@
 #include "ir/eti/parser.h"
 #include <string.h>
 
-static const char *const stages[] = {"graph", "fused", "tiled", "evented", "placed", "scheduled"};
-enum { NSTAGES = sizeof stages / sizeof *stages };
-
-const char *et_stage_name(int i) {
-    return i >= 0 && i < NSTAGES ? stages[i] : NULL;
-}
-
-int et_stage_find(const char *name) {
-    for (int i = 0; i < NSTAGES; i++)
-        if (strcmp(stages[i], name) == 0) return i;
-    return -1;
-}
-
 /* ---- errors ---- */
 
 void eti_error(eti_parser *p, et_loc loc, const char *fmt, ...) {
@@ -238,12 +225,13 @@ static void header(eti_parser *p) {
         eti_error(p, loc, "version %lld of .eti: this etcc reads version 1", (long long)version);
     loc = p->tok.loc;
     const char *stage = eti_need_name(p, ETI_NAME, "a stage");
-    p->stage = stage ? et_stage_find(stage) : -1;
-    if (stage && p->stage < 0) {
+    int found = stage ? et_mode_find(et_stage_name, stage) : ET_STAGE_NONE;
+    p->stage = found < 0 ? ET_STAGE_NONE : (et_stage)found;
+    if (found < 0) {
         eti_error(p, loc, "unknown stage '%s'", stage);
         et_diag(p->diags, ET_NOTE, loc,
                 "the stages are graph, fused, tiled, evented, placed and scheduled");
-        p->stage = 0;
+        p->stage = ET_STAGE_GRAPH;
         p->broken = true;
     }
 }
@@ -342,21 +330,28 @@ static void workspace(eti_parser *p) {
 
 static void variant(eti_parser *);
 
+enum {
+    GRAPH = ET_STAGE_GRAPH,
+    FUSED = ET_STAGE_FUSED,
+    TILED = ET_STAGE_TILED,
+    EVENTED = ET_STAGE_EVENTED,
+    SCHEDULED = ET_STAGE_SCHEDULED
+};
 static const struct {
     const char *word;
     void (*parse)(eti_parser *);
     int first, last; /* stages */
 } statements[] = {
-    {"model", model, 0, 5},           {"source", source, 0, 5},
-    {"part", eti_part, 0, 5},         {"dim", dim, 0, 5},
-    {"workgroup", workgroup, 1, 5},   {"wave", wave, 1, 5},
-    {"workspace", workspace, 1, 5},   {"loop", loop, 1, 5},
-    {"input", eti_tensor, 1, 5},      {"output", eti_tensor, 1, 5},
-    {"weight", eti_tensor, 1, 5},     {"state", eti_tensor, 1, 5},
-    {"const", eti_tensor, 1, 5},      {"temp", eti_tensor, 1, 5},
-    {"variant", variant, 1, 5},       {"group", eti_group, 1, 1},
-    {"func", eti_function, 2, 5},     {"event", eti_event, 3, 5},
-    {"schedule", eti_schedule, 1, 5},
+    {"model", model, GRAPH, SCHEDULED},           {"source", source, GRAPH, SCHEDULED},
+    {"part", eti_part, GRAPH, SCHEDULED},         {"dim", dim, GRAPH, SCHEDULED},
+    {"workgroup", workgroup, FUSED, SCHEDULED},   {"wave", wave, FUSED, SCHEDULED},
+    {"workspace", workspace, FUSED, SCHEDULED},   {"loop", loop, FUSED, SCHEDULED},
+    {"input", eti_tensor, FUSED, SCHEDULED},      {"output", eti_tensor, FUSED, SCHEDULED},
+    {"weight", eti_tensor, FUSED, SCHEDULED},     {"state", eti_tensor, FUSED, SCHEDULED},
+    {"const", eti_tensor, FUSED, SCHEDULED},      {"temp", eti_tensor, FUSED, SCHEDULED},
+    {"variant", variant, FUSED, SCHEDULED},       {"group", eti_group, FUSED, FUSED},
+    {"func", eti_function, TILED, SCHEDULED},     {"event", eti_event, EVENTED, SCHEDULED},
+    {"schedule", eti_schedule, FUSED, SCHEDULED},
 };
 enum { NSTATEMENTS = sizeof statements / sizeof *statements };
 
@@ -463,10 +458,11 @@ static void variant(eti_parser *p) {
 
 static void statement(eti_parser *p) {
     for (int i = 0; i < NSTATEMENTS; i++) {
-        bool of_programs = p->stage == 0 && statements[i].first > 0;
+        bool of_programs = p->stage == ET_STAGE_GRAPH && statements[i].first > GRAPH;
         if (of_programs || !eti_is_word(p, statements[i].word)) continue;
-        if (p->stage < statements[i].first || p->stage > statements[i].last) {
-            eti_error(p, p->tok.loc, "no '%s' at stage %s", statements[i].word, stages[p->stage]);
+        if ((int)p->stage < statements[i].first || (int)p->stage > statements[i].last) {
+            eti_error(p, p->tok.loc, "no '%s' at stage %s", statements[i].word,
+                      et_stage_name(p->stage));
             p->broken = true;
             return;
         }
@@ -475,7 +471,7 @@ static void statement(eti_parser *p) {
         return;
     }
     eti_any_model(p);
-    if (p->stage == 0)
+    if (p->stage == ET_STAGE_GRAPH)
         eti_graph_body(p);
     else
         eti_expected(p, "a declaration, a func or the schedule");
@@ -495,10 +491,10 @@ static void statement_list(eti_parser *p) {
         if (p->inside && eti_is(p, '}')) return;
         statement(p);
         if (!p->broken) continue;
-        eti_recover(p, words, p->stage ? "" : "%");
+        eti_recover(p, words, p->stage > ET_STAGE_GRAPH ? "" : "%");
         while (eti_is(p, '}') && !p->inside) { /* of what was skipped */
             eti_next(p);
-            eti_recover(p, words, p->stage ? "" : "%");
+            eti_recover(p, words, p->stage > ET_STAGE_GRAPH ? "" : "%");
         }
     }
 }
@@ -521,12 +517,12 @@ static et_graph *whole_program(eti_parser *p, et_program **out_program) {
     *out_program = NULL;
     header(p);
     if (p->broken) return NULL;
-    if (p->stage > 0) {
+    if (p->stage > ET_STAGE_GRAPH) {
         p->p = et_program_create(p->g);
-        p->p->stage = stages[p->stage];
+        p->p->stage = p->stage;
     }
     statement_list(p);
-    if (p->stage == 0) eti_graph_end(p);
+    if (p->stage == ET_STAGE_GRAPH) eti_graph_end(p);
     if (gave_up(p))
         et_diag(p->diags, ET_ERROR, (et_loc){0}, "%d errors: giving up", ETI_MAX_ERRORS);
     if (!p->errors && et_diag_errors(p->diags) == p->told_before) eti_finish(p);

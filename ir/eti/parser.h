@@ -70,7 +70,7 @@ typedef struct eti_parser {
     et_graph *g;
     et_exprs *x;
     et_program *p;
-    int stage;
+    et_stage stage;
 
     int file;
     const char *at, *end, *line_begin;

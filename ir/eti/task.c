@@ -141,7 +141,7 @@ static void disposition(eti_parser *p, const et_func *f, et_grid *g) {
     g->hint = eti_hint(p);
     if (g->slice.count && (g->range.to || g->hint == ET_HINT_DYNAMIC))
         eti_error(p, loc, "a task that is sliced has no range and is not dynamic");
-    if (p->stage < 5) return;
+    if (p->stage < ET_STAGE_SCHEDULED) return;
     g->dynamic = g->hint == ET_HINT_DYNAMIC;
     g->hint = ET_HINT_NONE;
     g->early = g->dynamic && eti_take_word(p, "early");
@@ -183,7 +183,7 @@ static void task(eti_parser *p, struct list *to, int loop) {
     for (int i = 0; f && i < f->ncoords; i++)
         eti_bind_var(p, f->coord[i]);
     while (!p->broken && (eti_is_word(p, "wait") || eti_is_word(p, "notify"))) {
-        if (p->stage < 3) {
+        if (p->stage < ET_STAGE_EVENTED) {
             eti_error(p, p->tok.loc, "no '%s' at stage %s", p->tok.text, et_stage_name(p->stage));
             p->broken = true;
         } else if (eti_is_word(p, "wait")) {
@@ -254,14 +254,14 @@ static void items(eti_parser *p, struct list *to, int loop_index, int depth) {
         }
         int mark = p->nscope;
         if (!depth) eti_any_model(p);
-        if (eti_is_word(p, "task") && p->stage >= 2)
+        if (eti_is_word(p, "task") && p->stage >= ET_STAGE_TILED)
             task(p, to, loop_index);
-        else if (eti_is_word(p, "group") && p->stage == 1)
+        else if (eti_is_word(p, "group") && p->stage == ET_STAGE_FUSED)
             group(p, to, loop_index);
         else if (eti_is_word(p, "loop"))
             loop(p, to, loop_index, depth);
         else
-            eti_expected(p, p->stage == 1 ? "a group or a loop" : "a task or a loop");
+            eti_expected(p, p->stage == ET_STAGE_FUSED ? "a group or a loop" : "a task or a loop");
         p->nscope = mark;
         if (p->broken) eti_recover(p, words, "");
     }
@@ -269,23 +269,19 @@ static void items(eti_parser *p, struct list *to, int loop_index, int depth) {
 
 /* The word must say what the tasks do. */
 static void check_schedule(eti_parser *p, et_loc loc, bool said) {
-    int n = 0;
-    for (int i = 0; i < p->p->ngrids; i++)
-        n += p->p->grids[i].dynamic;
-    const char *is = !n ? "static" : n == p->p->ngrids ? "dynamic" : "hybrid";
-    if (said && strcmp(is, p->p->schedule) != 0)
-        eti_error(p, loc, "%d of %d tasks are dynamic: the schedule is %s", n, p->p->ngrids, is);
+    et_schedule_kind is = et_program_schedule(p->p);
+    if (said && is != p->p->schedule)
+        eti_error(p, loc, "the schedule is %s: look which tasks are dynamic", et_schedule_name(is));
     p->p->schedule = is;
 }
 
 /* schedule [static | dynamic | hybrid] { ... } */
 void eti_schedule(eti_parser *p) {
-    static const char *const words[] = {"static", "dynamic", "hybrid"};
     et_loc loc = p->tok.loc;
     bool said = false;
     eti_next(p);
-    for (int i = 0; i < 3 && !said; i++)
-        if ((said = eti_take_word(p, words[i]))) p->p->schedule = words[i];
+    for (int i = ET_SCHEDULE_STATIC; et_schedule_name(i) && !said; i++)
+        if ((said = eti_take_word(p, et_schedule_name(i)))) p->p->schedule = (et_schedule_kind)i;
     eti_need(p, '{');
     if (p->broken) return;
     if (!eti_declare(p, 's', "schedule", loc, 0)) {

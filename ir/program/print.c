@@ -334,7 +334,7 @@ static void print_variants(struct out *o) {
 
 void et_program_print(et_program *p, FILE *to) {
     struct out o = {.p = p, .to = to};
-    et_header_print(p->g, p->stage, to);
+    et_header_print(p->g, et_stage_name(p->stage), to);
     if (p->nvariants) {
         print_variants(&o);
         return;
@@ -351,7 +351,7 @@ void et_program_print(et_program *p, FILE *to) {
         print_func(&o, &p->funcs[i]);
     for (int i = 0; i < p->nevents; i++)
         print_event(&o, &p->events[i]);
-    fprintf(to, "schedule %s {\n", p->schedule);
+    fprintf(to, "schedule %s {\n", et_schedule_name(p->schedule));
     print_items(&o, p->first, p->count, 1);
     fprintf(to, "}\n");
 }

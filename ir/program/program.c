@@ -14,11 +14,18 @@ const char *et_hint_name(et_hint h) {
 et_program *et_program_create(et_graph *g) {
     et_program *p = et_alloc(g->arena, sizeof *p);
     p->g = g;
-    p->stage = "fused";
+    p->stage = ET_STAGE_FUSED;
     p->workgroup = 256;
-    p->schedule = "static";
+    p->schedule = ET_SCHEDULE_STATIC;
     p->source_hash = g->source_hash;
     return p;
+}
+
+et_schedule_kind et_program_schedule(const et_program *p) {
+    int n = 0;
+    for (int i = 0; i < p->ngrids; i++)
+        n += p->grids[i].dynamic;
+    return !n ? ET_SCHEDULE_STATIC : n == p->ngrids ? ET_SCHEDULE_DYNAMIC : ET_SCHEDULE_HYBRID;
 }
 
 et_program *et_program_part(et_program *p, int i) {

@@ -9,6 +9,7 @@
 #define ET_PROGRAM_H
 
 #include "ir/graph/attention.h"
+#include "ir/program/modes.h"
 
 /* ---- tensors ---- */
 
@@ -281,7 +282,7 @@ typedef struct {
 
 struct et_program {
     et_graph *g; /* symbols, loops, names; its arena owns everything here */
-    const char *stage;
+    et_stage stage;
     et_tensor *tensors;
     int ntensors, ctensors;
     et_group *groups; /* one per grid, same order */
@@ -299,7 +300,7 @@ struct et_program {
     int event_words; /* including the ABI's reserved ones */
     int workgroup;   /* work-items per workgroup */
     const char *source_hash;
-    /* "static", "dynamic" or "hybrid": no grid is dynamic, all are, or some. Every workgroup visits
+    /* Every workgroup visits
      * items in program order. Tile t of a grid that is not dynamic (row-major in its coordinates)
      * runs on workgroup (base + t) mod W, where base is the number of tiles of all such grids
      * before it in program order, mod W; one with a range goes round its workgroups from the first,
@@ -310,7 +311,7 @@ struct et_program {
      * Where the graph has several models, all of this is said of each by itself, with its share of
      * the workgroups, which a workgroup's number counts from: a workgroup visits all items of the
      * first model, if it has a part in that, then those of the second. */
-    const char *schedule;
+    et_schedule_kind schedule;
     /* Variants by the value of variant_sym, ascending, the last up to its bound; or none, and the
      * program itself is what runs. */
     int variant_sym;
@@ -323,6 +324,8 @@ struct et_program {
 et_program *et_program_part(et_program *, int i);
 
 et_program *et_program_create(et_graph *);
+/* What its grids are. */
+et_schedule_kind et_program_schedule(const et_program *);
 /* The model of a grid or of all that is in a loop. Items of a model come after those of the models
  * before it. */
 int et_item_model(const et_program *, const et_item *);

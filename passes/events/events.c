@@ -281,7 +281,7 @@ static void find_edges(struct events *e) {
 /* Before: every dependency between two grids with a counter per tile. After: what was made. */
 static void tell(const struct events *e) {
     const et_pass_options *o = e->pl->opt;
-    if (!o->dump || (strcmp(o->dump, "events") && strcmp(o->dump, "all"))) return;
+    if (!et_is_dumped(o, "events")) return;
     int kept = 0, points = 0;
     int64_t before = 0, after = 0, tiles, ignored;
     for (int i = 0; i < e->nedges; i++) {

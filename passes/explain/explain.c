@@ -61,13 +61,12 @@ static void explain_part(et_program *p, const et_explain_options *opt, et_arena 
                         .m = opt->machine,
                         .found = et_finding_of(opt->findings, p->g),
                         .to = to};
-    int stage = et_stage_find(p->stage);
     choose_samples(&e);
-    if (stage >= et_stage_find("tiled")) explain_time(&e);
+    if (p->stage >= ET_STAGE_TILED) explain_time(&e);
     explain_fusion(&e);
-    if (stage >= et_stage_find("tiled")) explain_tiles(&e);
-    if (stage >= et_stage_find("evented")) explain_events(&e);
-    if (stage >= et_stage_find("placed")) explain_place(&e);
+    if (p->stage >= ET_STAGE_TILED) explain_tiles(&e);
+    if (p->stage >= ET_STAGE_EVENTED) explain_events(&e);
+    if (p->stage >= ET_STAGE_PLACED) explain_place(&e);
 }
 
 static void put_head(const et_program *p, const et_explain_options *opt, FILE *to) {
@@ -89,20 +88,19 @@ static void put_head(const et_program *p, const et_explain_options *opt, FILE *t
     else
         fprintf(to, "Every time and size here is predicted, from the machine's description "
                     "(--machine); none is measured.\n");
-    if (strcmp(p->stage, "scheduled") != 0) {
+    if (p->stage != ET_STAGE_SCHEDULED) {
         fprintf(to, "The program is at stage %s: what is decided after that is not here.\n",
-                p->stage);
+                et_stage_name(p->stage));
         return;
     }
     const et_program *first = p->nvariants ? p->variant[0].program : p;
-    static const struct {
-        const char *name, *means;
-    } how[] = {{"static", "tiles are dealt to the CUs in program order"},
-               {"dynamic", "tiles are queued when what they wait for is done"},
-               {"hybrid", "tiles of some tasks are queued, those of the others dealt in order"}};
-    for (size_t i = 0; i < sizeof how / sizeof *how; i++)
-        if (strcmp(first->schedule, how[i].name) == 0)
-            fprintf(to, "Schedule: %s, %s (--schedule).\n", how[i].name, how[i].means);
+    static const char *const means[] = {
+        [ET_SCHEDULE_STATIC] = "tiles are dealt to the CUs in program order",
+        [ET_SCHEDULE_DYNAMIC] = "tiles are queued when what they wait for is done",
+        [ET_SCHEDULE_HYBRID] =
+            "tiles of some tasks are queued, those of the others dealt in order"};
+    fprintf(to, "Schedule: %s, %s (--schedule).\n", et_schedule_name(first->schedule),
+            means[first->schedule]);
 }
 
 static void put_all(et_program *p, const et_explain_options *opt, FILE *to) {

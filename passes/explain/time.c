@@ -146,7 +146,7 @@ static void put_idle(const struct explain *e, const struct timing *tm, double to
     bool sliced = false;
     for (int i = 0; i < e->p->ngrids; i++)
         sliced |= e->p->grids[i].slice.count > 0;
-    if (e->m->dies > 1 && strcmp(e->p->schedule, "static") == 0 && !sliced)
+    if (e->m->dies > 1 && e->p->schedule == ET_SCHEDULE_STATIC && !sliced)
         fprintf(e->to,
                 "      hint: --slices=auto keeps events within a die where that is predicted "
                 "to be faster\n");
@@ -177,21 +177,22 @@ static void put_others(struct timing *tm, double now) {
     struct explain *e = tm->e;
     static const struct {
         et_sim_mode mode;
-        const char *schedule, *words;
-    } other[] = {{ET_SIM_STATIC, "static", "static"},
-                 {ET_SIM_DYNAMIC, "dynamic", "dynamic"},
-                 {ET_SIM_UNFUSED, NULL, "a kernel for each task, in a graph"}};
+        et_schedule_kind schedule;
+        const char *words;
+    } other[] = {{ET_SIM_STATIC, ET_SCHEDULE_STATIC, "static"},
+                 {ET_SIM_DYNAMIC, ET_SCHEDULE_DYNAMIC, "dynamic"},
+                 {ET_SIM_UNFUSED, ET_SCHEDULE_NONE, "a kernel for each task, in a graph"}};
     double best = now * 0.97;
     const char *take = NULL, *sep = "";
     fputs("  The same tiles with another schedule, predicted:", e->to);
     for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
         et_sim_result r;
         char err[ET_SIM_ERR];
-        bool same = other[i].schedule && strcmp(e->p->schedule, other[i].schedule) == 0;
+        bool same = e->p->schedule == other[i].schedule;
         if (same || !play(tm, e->syms[e->middle], other[i].mode, &r, err)) continue;
         fprintf(e->to, "%s %s %s", sep, other[i].words, explain_us(e, r.us));
         sep = ",";
-        if (other[i].schedule && r.us < best) best = r.us, take = other[i].schedule;
+        if (other[i].schedule && r.us < best) best = r.us, take = other[i].words;
     }
     fprintf(e->to, "%s.\n", *sep ? "" : " none can be played");
     if (take)
@@ -227,7 +228,7 @@ static void put_launch(struct explain *e, int sample, struct timing *out, double
 
 void explain_time(struct explain *e) {
     fprintf(e->to, "\nTIME: a launch, predicted\n");
-    if (strcmp(e->p->stage, "scheduled") == 0) {
+    if (e->p->stage == ET_STAGE_SCHEDULED) {
         struct timing tm;
         double us = 0;
         for (int i = 0; i < e->nsamples; i++)

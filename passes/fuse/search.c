@@ -5,6 +5,7 @@
  * from the tiles, so whatever tiling cannot do is priced as what it does instead. */
 #include "passes/findings.h"
 #include "passes/fuse/lowering.h"
+#include "passes/pipeline.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -223,7 +224,7 @@ static const char *value_name(const et_graph *g, int v) {
 static void tell(const struct search *s, const int *member, int n, unsigned mask, bool exact,
                  double best, double second) {
     const et_pass_options *o = s->opt;
-    if (!o->dump || (strcmp(o->dump, "fuse") && strcmp(o->dump, "all"))) return;
+    if (!et_is_dumped(o, "fuse")) return;
     fprintf(o->dump_to, "# partition of %d:", n);
     for (int i = 0; i < n; i++)
         fprintf(o->dump_to, " %s%%%d %s", mask >> i & 1 ? "store " : "fold ", member[i],
@@ -323,8 +324,7 @@ static void compare_extremes(struct search *s, int model) {
     } plans[] = {{ET_PLAN_STORED, "nothing folded"},
                  {ET_PLAN_FOLDED, "everything folded"},
                  {ET_PLAN_CHOSEN, "chosen"}};
-    const char *dump = s->opt->dump;
-    bool told = dump && (strcmp(dump, "fuse") == 0 || strcmp(dump, "all") == 0);
+    bool told = et_is_dumped(s->opt, "fuse");
     if (!told && !s->note) return;
     s->trips = 0;
     if (s->note) {

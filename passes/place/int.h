@@ -21,7 +21,7 @@ struct place {
     et_program *p; /* at stage evented or later */
     const et_machine *m;
     const et_profile *profile;
-    const char *how;
+    et_placement how;
     int64_t sample[ET_SAMPLES][ET_MAX_SYMS];
     const int64_t *syms; /* it is decided at: one of these */
     int nmodels;

@@ -246,7 +246,7 @@ static void choose(struct placing *p, const struct place_ways *w) {
     }
     if (p->us >= INFINITY)
         take_by_problem(p, w);
-    else if (best < INFINITY && strcmp(p->s.how, "ilp") == 0)
+    else if (best < INFINITY && p->s.how == ET_PLACEMENT_ILP)
         search_shares(p, &from, best);
 }
 
@@ -293,7 +293,7 @@ static void note_choice(const struct placing *p, const struct place_ways *w) {
     et_found_place *n = p->note;
     if (!n) return;
     n->known = true;
-    n->how = p->s.how;
+    n->how = et_placement_name(p->s.how);
     n->taken = p->taken;
     n->bounded = w->bounded;
     n->objective = w->program.objective;
@@ -343,10 +343,8 @@ static void place(et_pipeline *pl) {
 bool et_pass_place(et_pipeline *pl) {
     et_graph *g = pl->g;
     bool given = false;
-    const char *dump = pl->opt->dump;
     et_infer_scopes(pl->p);
-    if (dump && (strcmp(dump, "place") == 0 || strcmp(dump, "all") == 0))
-        et_tell_scopes(pl->p, -1, pl->opt->dump_to);
+    if (et_is_dumped(pl->opt, "place")) et_tell_scopes(pl->p, -1, pl->opt->dump_to);
     for (int m = 0; m < g->nmodels; m++)
         given |= g->model[m].share.to > 0;
     if (given || pl->opt->quick) return true;

@@ -39,7 +39,7 @@ static double *count_tasks(et_program *p, const int64_t *syms) {
 
 place_player *place_player_create(et_program *p, const et_pass_options *o, const int64_t *syms) {
     place_player *pl = et_alloc(p->g->arena, sizeof *pl);
-    bool dynamic = o->schedule && strcmp(o->schedule, "dynamic") == 0;
+    bool dynamic = o->schedule == ET_SCHEDULE_DYNAMIC;
     pl->p = p;
     pl->tasks = count_tasks(p, syms);
     pl->sim = (et_sim_options){.machine = o->machine,

@@ -212,9 +212,8 @@ bool place_build(struct place *s) {
 }
 
 void place_init(struct place *s, const et_pipeline *pl) {
-    const char *how = pl->opt->placement;
     *s = (struct place){.g = pl->g, .p = pl->p, .m = pl->opt->machine, .profile = pl->opt->profile};
-    s->how = how ? how : "ilp";
+    s->how = pl->opt->placement;
     s->nmodels = pl->g->nmodels ? pl->g->nmodels : 1;
     et_sample_symbols(pl->g->exprs, s->sample);
     s->syms = s->sample[1];

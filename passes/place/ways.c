@@ -28,7 +28,7 @@ static void add(struct place_ways *w, bool found, const et_assignment *a, const 
 void place_find_ways(const struct place *s, struct place_ways *out) {
     et_arena *a = s->g->arena;
     et_assignment other;
-    bool ilp = strcmp(s->how, "ilp") == 0;
+    bool ilp = s->how == ET_PLACEMENT_ILP;
     *out = (struct place_ways){.n = 0};
     if (ilp) {
         out->bounded = et_assign_optimal(&s->problem, a, &out->program);
@@ -38,9 +38,9 @@ void place_find_ways(const struct place *s, struct place_ways *out) {
                 "built without GLPK: no integer program, placement is greedy");
 #endif
     }
-    if (ilp || strcmp(s->how, "greedy") == 0)
+    if (ilp || s->how == ET_PLACEMENT_GREEDY)
         add(out, et_assign_greedy(&s->problem, a, &other), &other, "greedy");
-    if (s->nmodels > 1 && (ilp || strcmp(s->how, "fixed") == 0))
+    if (s->nmodels > 1 && (ilp || s->how == ET_PLACEMENT_FIXED))
         add(out, et_assign_partition(&s->problem, a, &other), &other, "disjoint shares");
     if (ilp || !out->n) add(out, everywhere(s, &other), &other, "every task on all CUs");
 }

@@ -86,7 +86,7 @@ static et_program *copy_of(const et_program *p) {
     c->funcs = NULL, c->nfuncs = c->cfuncs = 0;
     c->grids = NULL, c->ngrids = c->cgrids = 0;
     c->events = NULL, c->nevents = c->cevents = 0;
-    c->stage = "fused";
+    c->stage = ET_STAGE_FUSED;
     return c;
 }
 
@@ -100,7 +100,7 @@ static et_program *lower(const struct choosing *c, const et_cut *cut) {
     o.quick = o.no_verify = true;
     o.verbose = o.time_passes = o.check_text = false;
     o.dump = NULL;
-    o.to = "evented";
+    o.to = ET_STAGE_EVENTED;
     if (cut && !et_slice_groups(p, c->count, cut, &o)) return NULL;
     g->diags = et_diags_create(g->arena);
     bool ok = et_passes_resume(g, p, &o, &out);
@@ -331,7 +331,6 @@ et_cut *et_slices_chosen(et_pipeline *pl, int count, et_cut all) {
         return NULL;
     note(c);
     if (o->verbose) tell(c, &ways, stderr);
-    if (o->dump && (strcmp(o->dump, "slice") == 0 || strcmp(o->dump, "all") == 0))
-        tell(c, &ways, o->dump_to);
+    if (et_is_dumped(o, "slice")) tell(c, &ways, o->dump_to);
     return cuts_of(c, c->chosen);
 }

@@ -230,7 +230,7 @@ static bool is_sliced(const et_program *p) {
 }
 
 static void tell(const struct slicing *s, const et_pass_options *o) {
-    if (!o->dump || (strcmp(o->dump, "slice") && strcmp(o->dump, "all"))) return;
+    if (!et_is_dumped(o, "slice")) return;
     for (int i = 0; i < s->p->ngroups; i++) {
         const et_group *gr = &s->p->groups[i];
         if (s->axis[i] == WHOLE) continue;

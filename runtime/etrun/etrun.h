@@ -2,6 +2,7 @@
 #ifndef ETRUN_H
 #define ETRUN_H
 
+#include "cli/cli.h"
 #include "runtime/etrt/hsa/device.h"
 #include "runtime/etrt/manifest/manifest.h"
 #include "runtime/etrt/safetensors/etrt_safetensors.h"
@@ -9,26 +10,17 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-struct setting {
-    const char *name;
-    int64_t value;
-};
-
 struct options {
     const char *model, *device, *in, *out, *capture, *replay;
-    struct setting *settings;
-    int nsettings;
-    char **weights; /* PATH or MODEL=PATH */
-    int nweights;
-    char *only; /* names of models with commas between them, or NULL */
-    long repeat, workgroups;
+    cli_list settings; /* DIM=VALUE */
+    cli_list weights;  /* PATH or MODEL=PATH */
+    char *only;        /* names of models with commas between them, or NULL */
+    int64_t repeat, workgroups;
     double wait_limit; /* 0: the library's default */
     bool stats, list, states;
 };
 
-enum parsed { PARSED_RUN, PARSED_DONE, PARSED_BAD };
-enum parsed options_parse(int argc, char **argv, struct options *out);
-void options_free(struct options *);
+extern const cli_tool etrun_tool;
 
 bool list_model(const char *path);
 bool run_model(const struct options *);

@@ -18,12 +18,6 @@ bool fail_status(etrt_status status) {
 }
 
 int main(int argc, char **argv) {
-    struct options o;
-    enum parsed parsed = options_parse(argc, argv, &o);
-    bool ok = parsed == PARSED_DONE;
-    if (parsed == PARSED_RUN)
-        ok = o.list ? list_model(o.model) : o.replay ? replay_launch(&o) : run_model(&o);
-    options_free(&o);
-    if (fflush(stdout) != 0 && ok) ok = fail("cannot write the standard output");
-    return parsed == PARSED_BAD ? 2 : ok ? 0 : 1;
+    struct options o = {.device = "auto", .repeat = 1};
+    return cli_main(&etrun_tool, argc, argv, &o);
 }

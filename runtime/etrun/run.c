@@ -72,14 +72,14 @@ static bool prepare(struct run *r) {
     char err[ETRT_ST_ERR];
     etrt_status st = etrt_device_open(o->device, &r->device);
     if (st == ETRT_OK) st = etrt_model_load(r->device, o->model, &r->model);
-    for (int i = 0; st == ETRT_OK && i < o->nweights; i++)
-        st = load_weights(r, o->weights[i]);
+    for (int i = 0; st == ETRT_OK && i < o->weights.n; i++)
+        st = load_weights(r, o->weights.at[i].text);
     if (st == ETRT_OK) st = etrt_session_create(r->model, &r->session);
     if (st == ETRT_OK && o->only) st = select_models(r, o->only);
     if (st == ETRT_OK && o->wait_limit > 0) st = etrt_set_wait_limit(r->session, o->wait_limit);
     if (st == ETRT_OK && o->workgroups) st = etrt_set_workgroups(r->session, (int)o->workgroups);
-    for (int i = 0; i < o->nsettings && st == ETRT_OK; i++)
-        st = etrt_set_dim(r->session, o->settings[i].name, o->settings[i].value);
+    for (int i = 0; i < o->settings.n && st == ETRT_OK; i++)
+        st = etrt_set_dim(r->session, o->settings.at[i].text, o->settings.at[i].number);
     if (st == ETRT_OK && o->capture) st = etrt_capture(r->session, o->capture);
     if (st != ETRT_OK) return fail_status(st);
     if (o->in && !etrt_st_open(o->in, &r->in, err, sizeof err)) return fail("%s", err);
@@ -96,7 +96,7 @@ static double now(void) {
 
 static bool launch(struct run *r) {
     double from = now();
-    for (long k = 0; k < r->o->repeat; k++) {
+    for (int64_t k = 0; k < r->o->repeat; k++) {
         etrt_status st = etrt_run(r->session);
         if (st != ETRT_OK) return fail_status(st);
     }

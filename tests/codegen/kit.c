@@ -41,7 +41,7 @@ void kit_begin(kit *k, const char *name) {
     k->g->name = name;
     k->x = k->g->exprs;
     k->p = et_program_create(k->g);
-    k->p->stage = "scheduled";
+    k->p->stage = ET_STAGE_SCHEDULED;
     k->p->event_words = ETRT_EVENT_FIRST;
     k->tolerance = 1e-5;
     k->launches = 1;

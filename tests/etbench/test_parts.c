@@ -73,7 +73,7 @@ START_TEST(bounds_of_indices) {
     write_file(scratch("m.etg"), text, strlen(text));
     et_options o = {.input = scratch("m.etg"),
                     .target = "gfx942",
-                    .schedule = "static",
+                    .schedule = ET_SCHEDULE_STATIC,
                     .variants = 2,
                     .arena = arena,
                     .out_program = &p};

@@ -33,20 +33,20 @@ static void add(char *text, size_t n) {
 }
 
 static void add_stages(const char *file, const char *text, size_t n) {
-    for (int s = 0; et_stage_name(s); s++) {
+    for (int s = ET_STAGE_GRAPH; et_stage_name(s); s++) {
         et_arena *a = et_arena_create();
         et_diags *d = et_diags_create(a);
         et_program *p = NULL;
         et_graph *g = et_eti_looks(text, n) ? et_eti_parse(a, d, file, text, n, &p)
                                             : et_parse_etg(a, d, file, text, n);
         const et_pass_options opt = {
-            .machine = et_machine_for("gfx942"), .to = et_stage_name(s), .no_verify = true};
+            .machine = et_machine_for("gfx942"), .to = (et_stage)s, .no_verify = true};
         char *out = NULL;
         size_t m = 0;
-        if (g && (!p || s >= et_stage_find(p->stage)) &&
-            (s == 0 || et_passes_resume(g, p, &opt, &p))) {
+        if (g && (!p || s >= (int)p->stage) &&
+            (s == ET_STAGE_GRAPH || et_passes_resume(g, p, &opt, &p))) {
             FILE *f = open_memstream(&out, &m);
-            if (s)
+            if (s > ET_STAGE_GRAPH)
                 et_program_print(p, f);
             else
                 et_graph_print(g, f);

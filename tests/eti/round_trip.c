@@ -33,8 +33,10 @@ static char *lowered(const char *name, const char *text, size_t n, const char *t
     et_diags *d = et_diags_create(a);
     et_program *p;
     et_graph *g = read_text(a, d, name, text, n, &p);
-    const et_pass_options opt = {
-        .machine = et_machine_for(target), .to = to, .check_text = check_text, .no_verify = true};
+    const et_pass_options opt = {.machine = et_machine_for(target),
+                                 .to = (et_stage)et_mode_find(et_stage_name, to),
+                                 .check_text = check_text,
+                                 .no_verify = true};
     char *out = NULL;
     if (g && strcmp(to, "graph") == 0)
         out = print(g, NULL, out_bytes);
@@ -55,7 +57,7 @@ static bool same(const char *file, const char *what, const char *a, size_t n, co
 static int stage_of(const char *text) {
     char word[32] = "";
     sscanf(text, "eti 1 %31s", word);
-    return et_stage_find(word);
+    return et_mode_find(et_stage_name, word);
 }
 
 /* From stage to stage by way of text, each read back, to what one run without text in between
@@ -63,7 +65,7 @@ static int stage_of(const char *text) {
 static bool check(const char *file, const char *text, size_t n, const char *target) {
     size_t nlast, nit, nagain, nnext;
     char *last = lowered(file, text, n, "scheduled", target, true, &nlast);
-    int at = et_eti_looks(text, n) ? stage_of(text) : 0;
+    int at = et_eti_looks(text, n) ? stage_of(text) : ET_STAGE_GRAPH;
     char *it = last ? lowered(file, text, n, et_stage_name(at), target, false, &nit) : NULL;
     bool ok = it != NULL;
     for (const char *stage; ok && (stage = et_stage_name(at)); at++) {

@@ -18,12 +18,11 @@ static uint32_t sum_of(const char *text, size_t bytes) {
 }
 
 static void choose(et_pass_options *o, uint32_t sum) {
-    static const char *const schedule[] = {"static", "dynamic", "hybrid"};
     static const int slices[] = {2, 3, 8, ET_SLICES_AUTO};
     if (sum % 2)
         o->slices = slices[sum / 2 % 4], o->slice_rows = sum / 64 % 2;
     else
-        o->schedule = schedule[sum / 2 % 3];
+        o->schedule = (et_schedule_kind)(ET_SCHEDULE_STATIC + sum / 2 % 3);
 }
 
 /* Errors are told, and nothing else says no: a graph means there were none. */

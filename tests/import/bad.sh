@@ -146,12 +146,14 @@ bad_config residual '"residual_multiplier": 0.22' 'field "residual_multiplier" c
 
 # ---- command line ----
 options='--context 100' && refuses plain 'beyond the model'
-options='--context 0' && refuses plain '--context: "0" is not a number from 1'
-options='--cache f8' && refuses plain '--cache: "f8"'
-options='--slots 12x' && refuses plain '--slots: "12x"'
-options='--name 7up' && refuses plain '--name'
-options='--name state' && refuses plain 'word of the language'
-options='--wrong' && refuses plain 'try --help'
+want_status=2
+options='--context 0' && refuses plain '--context 0: write a number from 1'
+options='--cache f8' && refuses plain '--cache f8: write bf16|f16|f32'
+options='--slots 12x' && refuses plain '--slots 12x'
+options='--name 7up' && refuses plain '--name 7up'
+options='--name state' && refuses plain 'no word of the language'
+options='--wrong' && refuses plain 'etimport --help'
+want_status=1
 options='--slots 1000000 --config-only' && mkdir -p wide &&
     config '"max_position_embeddings": 1000000' > wide/config.json
 options="$options --context 1000000" && refuses wide 'the caches would take'

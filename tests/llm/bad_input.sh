@@ -20,7 +20,7 @@ tokens 'input_ids:i32[1,257]:0:9' && refuses_score '257 tokens; the model keeps 
 tokens 'tokens.1:i32[3]:0:9' && refuses_score 'neither "input_ids" nor "tokens.0"'
 tokens 'tokens.0:i32[3]:0:9' 'tokens.1:i64[3]:0:9' && refuses_score 'another type'
 tokens 'input_ids:i32[2,3]:0:9'
-refuses_score '--chunk: "0" is not a number from 1 up' --chunk 0
+misused '--chunk 0: write a number from 1' score llama tokens.safetensors bad.safetensors --chunk 0
 refuses 'No such file' score llama nowhere.safetensors bad.safetensors
 refuses 'no-such-folder' score llama tokens.safetensors no-such-folder/x.safetensors
 
@@ -36,9 +36,9 @@ refuses 'tokenizer.json: No such file' generate --kernel llama.hsaco --model "$l
 refuses 'not UTF-8' generate --kernel stories-llama.hsaco --model "$stories" -p "$(printf 'a\377')"
 long=$(awk 'BEGIN { for (i = 0; i < 600; i++) printf "fox " }')
 refuses 'tokens; the model keeps 512' generate --kernel stories-llama.hsaco --model "$stories" -p "$long"
-refuses '-p is missing' generate --kernel llama.hsaco --model "$stories"
-refuses '--top-k: "x"' generate --kernel llama.hsaco --model "$stories" -p x --top-k x
-refuses 'no command "sing"' "$bin/etllm" sing
+misused '--prompt is missing' generate --kernel llama.hsaco --model "$stories"
+misused '--top-k x' generate --kernel llama.hsaco --model "$stories" -p x --top-k x
+misused "no command 'sing'" "$bin/etllm" sing
 
 if [ ! -e /dev/kfd ]; then
     refuses 'no device' "$bin/etllm" generate --device hsa --kernel llama.hsaco --model "$stories" -p x

@@ -30,11 +30,12 @@ die() {
     exit 1
 }
 
-# refuses WORD COMMAND... : exit status 1 and WORD in what it says.
+# refuses WORD COMMAND... : exit status 1 and WORD in what it says; misused: exit status 2.
+misused() { wrong=2 refuses "$@"; }
 refuses() {
     word=$1 status=0
     shift
     "$@" > refused.log 2>&1 || status=$?
-    [ $status -eq 1 ] || die "status $status from: $* ($(cat refused.log))"
+    [ $status -eq "${wrong:-1}" ] || die "status $status from: $* ($(cat refused.log))"
     grep -qF -- "$word" refused.log || die "no \"$word\" in: $(cat refused.log)"
 }

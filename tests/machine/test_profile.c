@@ -119,7 +119,7 @@ END_TEST
     ", 32] = \"w\"\nweight v : f32[32, " hidden "] = \"v\"\n"                                      \
     "output y : f32[N, 32] = relu(x @ w.T) @ v.T\n"
 
-static et_program *compile(struct got *g, const char *text, const char *schedule) {
+static et_program *compile(struct got *g, const char *text, et_schedule_kind schedule) {
     et_pass_options o = {
         .machine = et_machine_for("gfx942"), .schedule = schedule, .profile = g->p};
     et_program *p = NULL;
@@ -136,9 +136,9 @@ static uint64_t hash(et_program *p, int grid, int64_t n) {
 
 START_TEST(hashes) {
     struct got g = nothing();
-    et_program *p = compile(&g, MODEL("64", "48"), NULL);
-    et_program *again = compile(&g, MODEL("64", "48"), "dynamic");
-    et_program *other = compile(&g, MODEL("64", "80"), NULL);
+    et_program *p = compile(&g, MODEL("64", "48"), ET_SCHEDULE_NONE);
+    et_program *again = compile(&g, MODEL("64", "48"), ET_SCHEDULE_DYNAMIC);
+    et_program *other = compile(&g, MODEL("64", "80"), ET_SCHEDULE_NONE);
     int last = p->ngrids - 1;
     ck_assert_int_ge(last, 1);
     for (int i = 0; i <= last; i++)
@@ -162,9 +162,9 @@ static const char *profile_text(struct got *g, et_program *p, int64_t n, double 
 START_TEST(checked) {
     struct got g = nothing(), times;
     const et_machine *m = et_machine_for("gfx942");
-    et_program *p = compile(&g, MODEL("64", "48"), NULL);
-    et_program *other = compile(&g, MODEL("64", "80"), NULL);
-    et_program *narrow = compile(&g, MODEL("4", "48"), NULL);
+    et_program *p = compile(&g, MODEL("64", "48"), ET_SCHEDULE_NONE);
+    et_program *other = compile(&g, MODEL("64", "80"), ET_SCHEDULE_NONE);
+    et_program *narrow = compile(&g, MODEL("4", "48"), ET_SCHEDULE_NONE);
     times = parse(profile_text(&g, p, 7, 5));
     ck_assert(times.p && et_profile_check(times.p, p, m, times.d));
     ck_assert(!et_profile_check(times.p, other, m, times.d));
@@ -195,7 +195,7 @@ END_TEST
 
 START_TEST(decided_where_it_was_made) {
     struct got g = nothing();
-    et_program *p = compile(&g, MODEL("64", "48"), NULL);
+    et_program *p = compile(&g, MODEL("64", "48"), ET_SCHEDULE_NONE);
     static const int64_t known[][2] = {{1, 2}, {2, 2}, {5, 2}, {11, 40}, {40, 40}, {64, 40}};
     struct got times = parse(HEAD TIMES "task a " H1 " N=2\n at 1 1\ntask b " H2
                                         " N=40\n at 1 1\ntask c 00000000000000c3 N=99\n at 1 1\n");
@@ -215,7 +215,7 @@ END_TEST
 /* Costs and the simulator take the profile's time where it has one. */
 START_TEST(used) {
     struct got g = nothing();
-    et_program *p = compile(&g, MODEL("64", "48"), NULL);
+    et_program *p = compile(&g, MODEL("64", "48"), ET_SCHEDULE_NONE);
     struct got slow = parse(profile_text(&g, p, 7, 500));
     int64_t syms[] = {7};
     et_sim_options o = {.machine = et_machine_for("gfx942"), .syms = syms};

@@ -269,7 +269,7 @@ int main(int argc, char **argv) {
                     .others = argv + 5,
                     .nothers = 1,
                     .output = c.kernel,
-                    .placement = argv[2],
+                    .placement = (et_placement)et_mode_find(et_placement_name, argv[2]),
                     .slices = atoi(argv[3]),
                     .profile_kernel = true,
                     .variants = 1,

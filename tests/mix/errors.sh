@@ -8,7 +8,7 @@ refuses 1 'there is no model of that name' "$bin/etcc" "$mlp" "$moe" --weight=ml
 grep -qF 'there is moe' refused.log || die 'the models are not listed'
 refuses 1 'a second weight' "$bin/etcc" "$mlp" "$moe" --weight=mlp=2 --weight=mlp=3 -o x.hsaco
 refuses 1 'write MODEL=NUMBER' "$bin/etcc" "$mlp" "$moe" --weight=mlp=0 -o x.hsaco
-refuses 1 'write MODEL=NUMBER' "$bin/etcc" "$mlp" "$moe" --weight=mlp -o x.hsaco
+refuses 2 'write MODEL=W' "$bin/etcc" "$mlp" "$moe" --weight=mlp -o x.hsaco
 refuses 1 'several models' "$bin/etcc" "$mlp" --weight=mlp=2 -o x.hsaco
 refuses 1 'No such file' "$bin/etcc" "$mlp" missing.etg -o x.hsaco
 printf 'model broken\noutput y = x\n' > broken.etg

@@ -31,17 +31,20 @@ static void look(void *ctx, const et_sim_task *t) {
 
 static et_program *compile_in(et_arena *a, int first, int count, const char *weight, int slices) {
     et_program *p = NULL;
+    char *text = weight ? strdup(weight) : NULL, *value = text ? strchr(text, '=') + 1 : NULL;
+    cli_item item = {.text = text, .value = value};
+    if (value) value[-1] = 0;
     et_options o = {.input = files[first],
                     .others = files + first + 1,
                     .nothers = count - 1,
                     .variants = 1,
                     .no_verify = true,
                     .arena = a,
-                    .weights = {weight},
-                    .nweights = weight != NULL,
+                    .weights = {&item, weight != NULL},
                     .slices = slices,
                     .out_program = &p};
     ck_assert(et_drive(&o) && p);
+    free(text);
     return p;
 }
 

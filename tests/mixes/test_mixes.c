@@ -286,7 +286,7 @@ END_TEST
  * the same as none. */
 START_TEST(changes_cost_their_price) {
     et_arena *a = et_arena_create();
-    struct mix_program *p = mix_compile(load(), a, "all");
+    struct mix_program *p = mix_compile(load(), a, ET_PLACEMENT_ALL);
     ck_assert_ptr_nonnull(p);
     int n = mix_kernels(p, 0), config[256] = {0};
     ck_assert(n > 2 && n < 256);

@@ -295,7 +295,7 @@ int main(int argc, char **argv) {
     et_options o = {.input = c.file,
                     .output = c.kernel,
                     .target = "gfx942",
-                    .schedule = c.schedule,
+                    .schedule = (et_schedule_kind)et_mode_find(et_schedule_name, c.schedule),
                     .profile_kernel = true,
                     .variants = 1,
                     .arena = c.arena,

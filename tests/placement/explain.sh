@@ -46,7 +46,7 @@ all='TIME FUSION TILES EVENTS PLACEMENT'
 e=$source/examples
 for name in mlp encoder moe ragged; do
     "$etcc" "$e/$name/$name.etg" --explain > $name.txt
-    "$etcc" "$e/$name/$name.etg" --explain=text > again.txt
+    "$etcc" "$e/$name/$name.etg" --explain=- > again.txt
     cmp $name.txt again.txt
     whole $name.txt $all
     says $name.txt 'What the time at' 'hint: ' 'all 304 CUs' 'with a tensor for everything'
@@ -106,7 +106,7 @@ says tall.txt '======== N in 1\.\.' 'tilings of everything' 'bound by memory' 'b
 # What the program says at each stage, from text of each stage.
 "$etcc" "$e/mlp/mlp.etg" --to=graph -o graph.eti
 for stage in fused tiled evented placed scheduled; do
-    "$etcc" graph.eti --to=$stage -o $stage.eti --explain
+    "$etcc" graph.eti --to=$stage -o $stage.eti --explain=$stage.txt
     says $stage.txt '^FUSION' 'layernorm'
     mv $stage.txt to_$stage.txt
     "$etcc" $stage.eti --explain > from_$stage.txt
@@ -131,16 +131,16 @@ sed 's/(0, 128)/(0, 64)/' wide.etg > narrower.etg
 "$etcc" narrower.etg --explain > narrower.txt
 says narrower.txt ' 64 tiles on'
 
-# The kernel is the same with and without; the text lies beside it, whole or not at all.
-"$etcc" "$e/mlp/mlp.etg" -o some.kernel.hsaco --explain
+# The kernel is the same with and without; the text is whole or not at all.
+"$etcc" "$e/mlp/mlp.etg" -o some.kernel.hsaco --explain > some.kernel.txt
 "$etcc" "$e/mlp/mlp.etg" -o plain.hsaco
 cmp some.kernel.hsaco plain.hsaco
 cmp some.kernel.txt mlp.txt
 mkdir taken.txt
-refuses 'taken.txt: ' "$e/mlp/mlp.etg" --to=scheduled -o taken.eti --explain
+refuses 'taken.txt: ' "$e/mlp/mlp.etg" --to=scheduled -o taken.eti --explain=taken.txt
 rm -r taken.txt
-refuses "takes text or html, not 'pdf'" "$e/mlp/mlp.etg" --explain=pdf
-refuses 'give -o FILE' "$e/mlp/mlp.etg" --to=scheduled -o - --explain
-refuses "nothing is at stage 'graph'" "$e/mlp/mlp.etg" --to=graph -o x.eti --explain
+refuses 'name a file: --explain=MODEL.html' "$e/mlp/mlp.etg" --explain=html
+refuses 'only one result' "$e/mlp/mlp.etg" --to=scheduled -o - --explain
+refuses "nothing is at stage 'graph'" "$e/mlp/mlp.etg" --to=graph -o x.eti --explain=x.txt
 [ ! -e x.eti ] && [ ! -e x.txt ]
 [ -z "$(ls | grep tmp)" ]

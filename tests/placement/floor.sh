@@ -1,5 +1,5 @@
 #!/bin/sh
-# floor.sh ETCC SOURCE FOLDER BROWSER|-: the pages of etcc --explain=html, in a browser where there is one.
+# floor.sh ETCC SOURCE FOLDER BROWSER|-: the pages of etcc --explain=FILE.html, in a browser where there is one.
 set -eu
 etcc=$1 source=$2 folder=$3 browser=$4
 rm -rf "$folder"
@@ -9,9 +9,9 @@ cd "$folder"
 page() { # NAME [OPTION...]: NAME.html, twice the same
     name=$1
     shift
-    "$etcc" -o "$name.eti" --to=scheduled --explain=html "$@"
+    "$etcc" -o "$name.eti" --to=scheduled "--explain=$name.html" "$@"
     cp "$name.html" first
-    "$etcc" -o "$name.eti" --to=scheduled --explain=html "$@"
+    "$etcc" -o "$name.eti" --to=scheduled "--explain=$name.html" "$@"
     cmp first "$name.html"
     [ "$browser" = - ] || sh "$source/tests/profile/page.sh" "$browser" "$name.html" "$source/tests/profile/drive.js"
 }
@@ -41,16 +41,13 @@ sed 's|^name .*|name </script><script>fail(1)//"\\|' "$source/passes/machines/mi
 page odd "$ranges" --machine=./odd.machine
 lacks '</script><script>fail' odd.html
 
-# With a kernel too; beside the output, whatever it is called.
-"$etcc" "$mlp" -o some.kernel.hsaco --explain=html
-[ -s some.kernel.html ]
-"$etcc" "$mlp" -o bare --explain=html
-[ -s bare.html ]
-refuses "takes text or html, not 'pdf'" "$mlp" -o x.hsaco --explain=pdf
-refuses 'give -o FILE' "$mlp" -d tile --explain=html
-refuses "none at stage 'tiled'" "$mlp" --to=tiled -o x.eti --explain=html
+# With a kernel too, and without any.
+"$etcc" "$mlp" -o some.kernel.hsaco --explain=some.html
+"$etcc" "$mlp" --explain=bare.html
+cmp some.html bare.html
+refuses "none at stage 'tiled'" "$mlp" --to=tiled -o x.eti --explain=x.html
 [ ! -e x.eti ]
 mkdir taken.html
-refuses 'taken.html: ' "$mlp" --to=scheduled -o taken.eti --explain=html
+refuses 'taken.html: ' "$mlp" --to=scheduled -o taken.eti --explain=taken.html
 rm -r taken.html
 [ -z "$(ls | grep tmp)" ]

@@ -75,7 +75,7 @@ START_TEST(usage) {
     etrun_is(2, "--no-such-option");
     expect_in(said, "--help");
     etrun_is(2, "a", "b");
-    expect_in(said, "what is b?");
+    expect_in(said, "'b' is one too many");
     etrun_is(2, "a", "--set", "N");
     expect_in(said, "DIM=VALUE");
     etrun_is(2, "a", "--set", "N=x");

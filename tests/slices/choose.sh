@@ -63,7 +63,7 @@ cmp o.eti chosen.eti || fail "rows of other products are cut"
 
 # As many slices as the machine has dies; with one, none.
 sed -e 's/^dies .*/dies 4/' -e 's/^name .*/name four/' far.machine > four.machine
-"$bin/etcc" "$etg" --machine=./four.machine --slices=auto -o four.hsaco --explain
+"$bin/etcc" "$etg" --machine=./four.machine --slices=auto -o four.hsaco --explain=four.txt
 grep -q 'is in 4 slices, one for each die in turn: cut are x_2, x_3' four.txt || fail "$(grep -i slices four.txt)"
 "$bin/check_kernel" "$etg" four.hsaco --device emu:gfx942:cus=16:xcds=4:coherence=model:seed=1 --set N=3
 sed -e 's/^dies .*/dies 1/' -e 's/^name .*/name one/' far.machine > one.machine
@@ -72,7 +72,7 @@ to_schedule ./one.machine --slices=auto
 
 # Beside another model each is chosen for: the decoder in slices, what is faster without them as it is.
 layers=$src/tests/slices/layers.etg
-"$bin/etcc" "$etg" "$layers" --machine=./four.machine --slices=auto --variants=1 -o mix.hsaco --explain -v 2> said
+"$bin/etcc" "$etg" "$layers" --machine=./four.machine --slices=auto --variants=1 -o mix.hsaco --explain=mix.txt -v 2> said
 check_rule
 grep -q '^  decoder is in 4 slices' mix.txt || fail "$(grep slices mix.txt)"
 grep -q '^  layers is not in 4 slices' mix.txt || fail "$(grep slices mix.txt)"

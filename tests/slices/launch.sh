@@ -18,7 +18,7 @@ refuses() { # WORDS COMMAND...
     grep -q -- "$words" said || fail "no \"$words\" in: $(cat said)"
 }
 for count in 0 17 all '' rows rows: rows:0 rows:17 rows:2x; do
-    refuses 'takes none, auto, 1 to 16 or rows:1 to rows:16' "$bin/etcc" "$layers" --slices=$count -o x.hsaco
+    refuses 'write none|auto|1..16|rows:1..16' "$bin/etcc" "$layers" --slices=$count -o x.hsaco
 done
 for schedule in dynamic hybrid; do
     refuses 'tasks in slices are static' "$bin/etcc" "$layers" --slices=4 --schedule=$schedule -o x.hsaco
@@ -33,7 +33,7 @@ for placed in '@range(0, 0.5)' @dynamic; do # by the user, and in no slices then
     cmp placed.eti again.eti
 done
 
-"$bin/etcc" "$layers" --slices=4 --explain -o k.hsaco
+"$bin/etcc" "$layers" --slices=4 --explain=k.txt -o k.hsaco
 grep -q '[1-9] of the die' k.txt || fail "no events of the die in the explanation"
 "$bin/etfill" w.st --seed 1 'w1:bf16[128,64]:-0.3:0.3' 'w2:bf16[64,128]:-0.5:0.5' 'w3:bf16[128,64]:0.5:1.5' \
     'w4:bf16[64,128]:-0.5:0.5'

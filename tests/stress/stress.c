@@ -19,7 +19,8 @@
 #include <unistd.h>
 
 enum { SETTINGS = 2, LAUNCHES = 3, MAX_TENSORS = 128 };
-static const char *const schedules[] = {"static", "dynamic", "hybrid"};
+static const et_schedule_kind schedules[] = {ET_SCHEDULE_STATIC, ET_SCHEDULE_DYNAMIC,
+                                             ET_SCHEDULE_HYBRID};
 enum { SCHEDULES = sizeof schedules / sizeof *schedules };
 
 struct totals {
@@ -57,7 +58,7 @@ static uint32_t pick(struct test *t, uint32_t n) {
 /* ---- the program ---- */
 
 /* Parse it anew and schedule it: NULL with diagnostics. ORDER 0 leaves what the pass decides. */
-static et_program *schedule(struct test *t, const char *how, uint64_t order) {
+static et_program *schedule(struct test *t, et_schedule_kind how, uint64_t order) {
     et_program *p = NULL, *done = NULL;
     t->diags = et_diags_create(t->arena);
     t->g = et_eti_parse(t->arena, t->diags, "random.eti", t->text.text, t->text.bytes, &p);
@@ -67,7 +68,7 @@ static et_program *schedule(struct test *t, const char *how, uint64_t order) {
         done->grids[i].dynamic = pick(t, 100) < 60;
         done->grids[i].early = done->grids[i].dynamic && order == 1 && pick(t, 2);
     }
-    if (order) done->schedule = "hybrid";
+    if (order) done->schedule = ET_SCHEDULE_HYBRID;
     return done;
 }
 
@@ -282,7 +283,7 @@ static int with_waits(struct test *t, const et_program *p) {
 }
 
 static void compile_and_launch(const struct options *o, struct test *t, const char *path,
-                               const char *how, uint64_t order, struct totals *n) {
+                               et_schedule_kind how, uint64_t order, struct totals *n) {
     int64_t tasks;
     et_program *p = schedule(t, how, order);
     bool ok = p && verified(t, p, &tasks);
@@ -302,7 +303,7 @@ static void compile_and_launch(const struct options *o, struct test *t, const ch
     }
     uint64_t before = n->wrong + n->hung;
     if (!ok || !et_codegen(p, &opt, &info)) {
-        printf("program %llu: %s is refused\n", (unsigned long long)t->seed, how);
+        printf("program %llu: %s is refused\n", (unsigned long long)t->seed, et_schedule_name(how));
         et_diag_print(t->diags, stdout);
         n->refused_late++;
         return;
@@ -311,7 +312,7 @@ static void compile_and_launch(const struct options *o, struct test *t, const ch
         n->dynamic += p->grids[i].dynamic;
         n->early += p->grids[i].early;
     }
-    launch_all(o, t, path, order ? "mixed" : how, n);
+    launch_all(o, t, path, order ? "mixed" : et_schedule_name(how), n);
     n->sabotaged += o->sabotage;
     n->caught += n->wrong + n->hung > before;
 }
@@ -322,7 +323,7 @@ static void run(const struct options *o, uint64_t seed, const char *path, struct
     gen_make(seed, &t.text);
     t.arena = et_arena_create();
     if (o->keep) keep_text(o, &t);
-    t.p = schedule(&t, "static", 0);
+    t.p = schedule(&t, ET_SCHEDULE_STATIC, 0);
     if (!t.p || t.p->ntensors > MAX_TENSORS || !verified(&t, t.p, &tasks)) {
         n->refused++;
         if (o->verbose) {
@@ -344,7 +345,7 @@ static void run(const struct options *o, uint64_t seed, const char *path, struct
         n->routed += (uint64_t)t.text.routed;
         for (int i = 0; i < SCHEDULES; i++)
             compile_and_launch(o, &t, path, schedules[i], 0, n);
-        compile_and_launch(o, &t, path, "static", 1, n);
+        compile_and_launch(o, &t, path, ET_SCHEDULE_STATIC, 1, n);
         t.g = g;
     }
     for (int k = 0; k < SETTINGS; k++)

@@ -83,11 +83,13 @@ static bool write_file(const char *path, const char *header, const struct slot *
                        char *err, size_t err_bytes) {
     char temporary[PATH_MAX];
     struct stat st;
-    bool direct = stat(path, &st) == 0 && !S_ISREG(st.st_mode);
+    bool to_stdout = strcmp(path, "-") == 0;
+    bool direct = to_stdout || (stat(path, &st) == 0 && !S_ISREG(st.st_mode));
     int n = snprintf(temporary, sizeof temporary, "%s.tmp.%ld", path, (long)getpid());
     if (n < 0 || (size_t)n >= sizeof temporary)
         return st_fail(err, err_bytes, "%s: the path is too long", path);
-    FILE *file = fopen(direct ? path : temporary, "wbe");
+    FILE *file =
+        to_stdout ? fdopen(dup(STDOUT_FILENO), "wb") : fopen(direct ? path : temporary, "wbe");
     if (!file) return st_fail(err, err_bytes, "%s: %s", path, strerror(errno));
     bool ok = write_all(file, header, slots, count);
     ok = fclose(file) == 0 && ok;

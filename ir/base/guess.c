@@ -1,5 +1,5 @@
-/* "did you mean": the closest known name by edit distance, transpositions counted as one edit. */
-#include "frontend/syntax/ast.h"
+/* The closest name by edit distance, transpositions counted as one edit. */
+#include "ir/base/guess.h"
 #include <stdlib.h>
 #include <string.h>
 
