@@ -1,5 +1,6 @@
 /* attend(...): attention over named variables; attention(...): the usual case of it. */
 #include "frontend/sema/sema.h"
+#include "ir/base/guess.h"
 #include "ir/graph/attention.h"
 #include <string.h>
 
