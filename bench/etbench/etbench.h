@@ -2,12 +2,12 @@
 #ifndef ETBENCH_H
 #define ETBENCH_H
 
-#include "cli/cli.h"
 #include "ir/base/output.h"
 #include "ir/program/program.h"
 #include "passes/passes.h"
 #include "passes/simulate/simulate.h"
 #include "passes/timeline/timeline.h"
+#include "runtime/cli/cli.h"
 #include "runtime/etrt/internal.h"
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* etfill - a safetensors file of random tensors: weights and inputs for trying a model out. */
-#include "cli/cli.h"
+#include "runtime/cli/cli.h"
 #include "runtime/etrt/safetensors/etrt_safetensors.h"
 #include "runtime/etrt_dtype.h"
 #include <math.h>

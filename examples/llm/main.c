@@ -1,6 +1,6 @@
 /* etllm - serve a compiled language model: the worked example of linking libetrt. */
-#include "cli/cli.h"
 #include "examples/llm/options.h"
+#include "runtime/cli/cli.h"
 
 static int run_generate(void *o) {
     return generate(o) ? 0 : 1;

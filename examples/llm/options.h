@@ -2,7 +2,7 @@
 #ifndef LLM_OPTIONS_H
 #define LLM_OPTIONS_H
 
-#include "cli/cli.h"
+#include "runtime/cli/cli.h"
 
 struct options {
     const char *kernel, *model, *device;

@@ -2,8 +2,8 @@
 #ifndef ET_DRIVER_H
 #define ET_DRIVER_H
 
-#include "cli/cli.h"
 #include "passes/passes.h"
+#include "runtime/cli/cli.h"
 
 typedef struct et_options {
     const char *input;   /* path */

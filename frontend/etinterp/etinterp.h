@@ -2,8 +2,8 @@
 #ifndef ETINTERP_H
 #define ETINTERP_H
 
-#include "cli/cli.h"
 #include "ir/program/program.h"
+#include "runtime/cli/cli.h"
 #include "runtime/etrt/safetensors/etrt_safetensors.h"
 
 enum { MAX_SYMS = 16 };

@@ -1,8 +1,8 @@
 /* etimport - a Hugging Face checkpoint directory becomes a readable .etg. */
-#include "cli/cli.h"
 #include "frontend/import/import.h"
 #include "frontend/syntax/lex.h"
 #include "ir/base/output.h"
+#include "runtime/cli/cli.h"
 #include "runtime/etrt/safetensors/etrt_safetensors.h"
 #include <ctype.h>
 #include <limits.h>

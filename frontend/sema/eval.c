@@ -87,7 +87,13 @@ bool et_sema_matmul(et_sema *s, const et_ast *e, et_elem *out) {
     ok &= eval_tensor(s, trans_b ? right->kid[0] : right, "the right side of @", &args[1]);
     if (!ok) return false;
     et_attr attr = et_attr_of_int("trans_b", trans_b);
-    return et_sema_node(s, &et_op_contract, e->loc, 2, args, 1, &attr, out);
+    if (et_sema_node(s, &et_op_contract, e->loc, 2, args, 1, &attr, out)) return true;
+    const et_shape *a = &s->graph->vals[args[0].id].shape, *b = &s->graph->vals[args[1].id].shape;
+    if (!trans_b && a->rank > 1 && b->rank > 1 &&
+        et_expr_eq(a->dim[a->rank - 1], b->dim[b->rank - 1]) &&
+        !et_expr_eq(a->dim[a->rank - 1], b->dim[b->rank - 2]))
+        et_sema_note(s, right->loc, "%s.T fits", right->kind == ET_E_NAME ? right->text : "(...)");
+    return false;
 }
 
 static bool eval_kind(et_sema *s, const et_ast *e, et_mode mode, et_elem *out) {

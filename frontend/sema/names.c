@@ -87,6 +87,11 @@ static const char *guess(et_sema *s, const char *name) {
 }
 
 void et_name_unknown(et_sema *s, const char *name, et_loc loc) {
+    if (strcmp(name, "None") == 0) {
+        et_sema_error(s, loc, "there is no None");
+        et_sema_note(s, loc, "reshape(x, [N, 1]) adds a dimension of one, which broadcasts");
+        return;
+    }
     const et_binding *b = et_table_find(&s->names, name);
     if (b) {
         et_sema_error(s, loc, "'%s' is defined only inside a loop that has ended", name);

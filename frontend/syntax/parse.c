@@ -120,7 +120,16 @@ static bool parse_type(et_parser *p, et_type_ast *type) {
 }
 
 static bool parse_bounds(et_parser *p, et_stm *s) {
-    if (!et_parser_expect(p, ET_TOK_IN, " and the bounds")) return false;
+    et_loc loc = p->tok.loc;
+    bool value = p->tok.kind == ET_TOK_ASSIGN;
+    if (!et_parser_expect(p, ET_TOK_IN, " and the bounds")) {
+        if (value && s->kind == ET_ST_DIM)
+            et_diag(
+                p->diags, ET_NOTE, loc,
+                "a dim has bounds, 'in 1..4', and is given its value at run time; a number that "
+                "never changes is a const");
+        return false;
+    }
     s->lo = et_parse_expr(p);
     if (!s->lo || !et_parser_expect(p, ET_TOK_RANGE, " between the bounds")) return false;
     s->hi = et_parse_expr(p);

@@ -173,6 +173,9 @@ static et_ast *primary(et_parser *p) {
         return e && closed(p, ET_TOK_RPAREN, t.loc) ? e : NULL;
     default:
         et_parser_unexpected(p, "an expression");
+        if (t.kind == ET_TOK_STAR)
+            et_diag(p->diags, ET_NOTE, t.loc, "a power is pow(x, y), or x * x");
+        if (t.kind == ET_TOK_DIM) et_diag(p->diags, ET_NOTE, t.loc, "the option is 'axis'");
         return NULL;
     }
     et_parser_next(p);

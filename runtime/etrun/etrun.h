@@ -2,7 +2,7 @@
 #ifndef ETRUN_H
 #define ETRUN_H
 
-#include "cli/cli.h"
+#include "runtime/cli/cli.h"
 #include "runtime/etrt/hsa/device.h"
 #include "runtime/etrt/manifest/manifest.h"
 #include "runtime/etrt/safetensors/etrt_safetensors.h"

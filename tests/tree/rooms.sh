@@ -7,6 +7,6 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$1"
 # Files in the index that are on disk too. The owner of a checkout may be another user.
-"$2" -c safe.directory='*' ls-files -c cli ir passes codegen frontend runtime examples bench |
+"$2" -c safe.directory='*' ls-files -c ir passes codegen frontend runtime examples bench |
     while IFS= read -r file; do [ ! -f "$file" ] || printf '%s\n' "$file"; done |
     awk -v table="$here/rooms.txt" -f "$here/rooms.awk"

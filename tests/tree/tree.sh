@@ -22,7 +22,7 @@ done > "$list"
 [ -s "$list" ] || { echo 'tree.sh: git lists no files' >&2; exit 1; }
 code=$(grep -E '\.[ch]$' "$list")
 
-names='CMakeLists.txt README.md LICENSE cli ir frontend passes codegen runtime examples tests bench'
+names='CMakeLists.txt README.md LICENSE ir frontend passes codegen runtime examples tests bench'
 cut -d/ -f1 "$list" | sort -u | while IFS= read -r name; do
     case " $names " in
     *" $name "*) ;;

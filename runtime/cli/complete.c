@@ -1,5 +1,5 @@
 /* What bash completes, and the rows as they are for tests. */
-#include "cli/cli.h"
+#include "runtime/cli/cli.h"
 #include <string.h>
 
 enum { FORM = 256 };

@@ -1,5 +1,5 @@
 /* --help and the manual page. */
-#include "cli/cli.h"
+#include "runtime/cli/cli.h"
 #include <ctype.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* A command line into the options of a tool. */
-#include "cli/cli.h"
 #include "ir/base/guess.h"
+#include "runtime/cli/cli.h"
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
