@@ -1,5 +1,5 @@
-/* The manifest: what the runtime must know of the kernel, as JSON in a section of the code object
- * that is not loaded. The format is in etrt_abi.h. */
+/* The manifest: what the runtime must know of the kernel, as JSON within a frame in a section of
+ * the code object that is not loaded. The format is in etrt_abi.h. */
 #include "codegen/internal.h"
 #include "ir/base/diag.h"
 #include <inttypes.h>
@@ -9,6 +9,7 @@
 
 struct out {
     cg *g;
+    et_exprs *x; /* of the tensors at hand */
     char *buf;
     size_t n, cap;
 };
@@ -48,13 +49,13 @@ static void put_rpn(struct out *o, et_expr e) {
         const char *text;
     } ops[] = {{ET_X_ADD, "+"}, {ET_X_SUB, "-"},   {ET_X_MUL, "*"},  {ET_X_IDIV, "/"},
                {ET_X_MOD, "%"}, {ET_X_MIN, "min"}, {ET_X_MAX, "max"}};
-    et_node_x x = *et_x(o->g->x, e);
+    et_node_x x = *et_x(o->x, e);
     if (x.op == ET_X_INT) {
         put(o, "%" PRId64, x.n);
         return;
     }
     if (x.op == ET_X_SYM) {
-        put(o, "%s", et_sym_name(o->g->x, x.i));
+        put(o, "%s", et_sym_name(o->x, x.i));
         return;
     }
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
@@ -73,7 +74,7 @@ static void put_dims(struct out *o, int rank, const et_expr *dim) {
     for (int i = 0; i < rank; i++) {
         int64_t n;
         if (i) put(o, ", ");
-        if (et_is_int(o->g->x, dim[i], &n)) {
+        if (et_is_int(o->x, dim[i], &n)) {
             put(o, "%" PRId64, n);
             continue;
         }
@@ -120,15 +121,55 @@ static void put_event(struct out *o, const et_program *p, const et_event *e) {
     put(o, "]}");
 }
 
+static void note_use(void *ctx, const et_step *step, int tensor, bool is_store,
+                     const et_expr *index) {
+    (void)step, (void)is_store, (void)index;
+    ((bool *)ctx)[tensor] = true;
+}
+
+/* What of the workspace PART uses, which runs up to and including UPTO of the variants' symbol. */
+static void put_temporaries(struct out *o, const et_program *part, int64_t from, int64_t upto,
+                            bool *any) {
+    const et_program *whole = o->g->whole;
+    bool *used = et_alloc(o->g->arena, (size_t)part->ntensors + 1);
+    for (int i = 0; i < part->ngrids; i++)
+        et_func_accesses(part, &part->funcs[part->grids[i].func], note_use, used);
+    o->x = part->g->exprs;
+    for (int i = 0; i < part->ntensors; i++) {
+        const et_tensor *t = &part->tensors[i];
+        if (t->kind != ET_TENSOR_TEMP || !used[i]) continue;
+        put(o, *any ? ",\n  {\"name\": " : "\n  {\"name\": ");
+        put_string(o, t->name);
+        put(o, ", \"dtype\": \"%s\", \"shape\": ", et_dtype_name(t->shape.dtype));
+        put_dims(o, t->shape.rank, t->shape.dim);
+        put(o, ", \"offset\": %" PRId64, t->offset);
+        if (whole->nvariants)
+            put(o, ", \"when\": [\"%s\", %" PRId64 ", %" PRId64 "]",
+                et_sym_name(o->g->x, whole->variant_sym), from, upto);
+        put(o, "}");
+        *any = true;
+    }
+    o->x = o->g->x;
+}
+
 /* Workspace, events and tasks of all parts; reports count tasks and events through them. */
 static void put_parts(struct out *o) {
     const et_program *p;
     int64_t workspace = 0;
     for (int i = 0; (p = et_program_part(o->g->whole, i)); i++)
         workspace = p->workspace_bytes > workspace ? p->workspace_bytes : workspace;
-    put(o, "],\n \"workspace_bytes\": %" PRId64 ", \"event_words\": %d,\n \"events\": [", workspace,
-        o->g->event_words);
+    put(o, "],\n \"workspace_bytes\": %" PRId64 ", \"event_words\": %d,\n \"temporaries\": [",
+        workspace, o->g->event_words);
     bool any = false;
+    int64_t from = 0, upto = 0;
+    if (o->g->whole->nvariants) et_sym_range(o->g->x, o->g->whole->variant_sym, &from, &upto);
+    for (int i = 0; (p = et_program_part(o->g->whole, i)); i++) {
+        if (o->g->whole->nvariants) upto = o->g->whole->variant[i].upto;
+        put_temporaries(o, p, from, upto, &any);
+        from = upto + 1;
+    }
+    put(o, "],\n \"events\": [");
+    any = false;
     for (int i = 0; (p = et_program_part(o->g->whole, i)); i++)
         for (int k = 0; k < p->nevents; k++, any = true) {
             put(o, any ? ",\n  {\"name\": " : "\n  {\"name\": ");
@@ -168,7 +209,7 @@ static void put_models(struct out *o) {
 
 char *cg_manifest(cg *g) {
     const et_program *p = g->p;
-    struct out o = {.g = g};
+    struct out o = {.g = g, .x = g->x};
     put(&o, "{\"abi\": %d, \"etcc\": \"%s\", \"target\": \"%s\", \"model\": ", ETRT_ABI_VERSION,
         ETCC_VERSION, g->t->name);
     put_string(&o, p->g->name ? p->g->name : "");
@@ -203,13 +244,19 @@ char *cg_manifest(cg *g) {
     return o.buf;
 }
 
+static char *framed(cg *g, const char *text) {
+    size_t n = strlen(text);
+    return et_printf(g->arena, "%s%08zx %08x\n%s", ETRT_MANIFEST_MAGIC, n,
+                     etrt_manifest_sum(text, n), text);
+}
+
 /* As module-level assembly: the only way to a section without the alloc flag. */
 void cg_embed_manifest(cg *g) {
     struct out o = {.g = g};
     put(&o, ".section %s,\"\",@progbits\n", ETRT_MANIFEST_SECTION);
     char line[512];
     size_t n = 0;
-    for (const char *s = cg_manifest(g); *s; s++) {
+    for (const char *s = framed(g, cg_manifest(g)); *s; s++) {
         if (n == 0) n = (size_t)snprintf(line, sizeof line, ".ascii \"");
         if (*s == '"' || *s == '\\')
             n += (size_t)snprintf(line + n, sizeof line - n, "\\%c", *s);

@@ -1,7 +1,7 @@
 /* etrt.h - libetrt: load a compiled model, bind tensors, launch it.
  *
- * One code path, HSA: libhsa-runtime64.so.1 when an AMD GPU answers, else libetemu.so, which offers
- * the same functions with an emulated GPU. Both are opened at run time.
+ * Devices are AMD's GPUs through libhsa-runtime64.so.1, the GPUs that libetemu.so emulates with the
+ * same functions, and one that computes nothing. Both libraries are opened at run time.
  *
  * Statuses: 0 is success. Every failing call leaves a message for etrt_last_error(). The library
  * never prints and never aborts.
@@ -60,16 +60,24 @@ const char *etrt_status_text(etrt_status); /* "value out of range"; never NULL *
 const char *etrt_last_error(void);
 
 /* ---- devices ---------------------------------------------------------------------------------
- * SPEC: "auto" (an AMD GPU if one answers, else the emulator), "hsa" (a GPU or ETRT_NO_DEVICE),
- * "emu" or "emu:gfx942:cus=16:xcds=2" (options as etemu_configure takes them). */
+ * SPEC:
+ *   "auto"  an AMD GPU if one answers, else "emu"
+ *   "hsa"   a GPU or ETRT_NO_DEVICE
+ *   "emu"   the emulator. It becomes the GPU that the first model loaded was compiled for, and
+ * stays that; until then etrt_device_isa is "". The environment variable ETEMU_DEVICE decides
+ *           before any model does, and so does an emulator that this process has open already
+ *   "emu:gfx942:cus=16:xcds=2"   this GPU and no other (options as etemu_configure takes them)
+ *   "null"  takes models for any GPU and computes nothing: launches succeed at once and write
+ *           nothing, so outputs are NaNs and states stay. For trying everything around a launch */
 etrt_status etrt_device_open(const char *spec, etrt_device **out_device);
 void etrt_device_close(etrt_device *);
 /* One line for people: "emulated gfx942, 16 CUs in 2 dies" or a GPU's name. */
 const char *etrt_device_name(const etrt_device *);
-const char *etrt_device_isa(const etrt_device *); /* "gfx942" */
+const char *etrt_device_isa(const etrt_device *); /* "gfx942"; "" while any will do */
 int etrt_device_is_emulated(const etrt_device *);
 
-/* Work counted since the device was opened. Zero on a real GPU, which does not count. */
+/* Work counted since the device was opened. But for launches, zero where it is not counted: on a
+ * real GPU and the null device. */
 typedef struct etrt_stats {
     uint64_t launches;
     uint64_t instructions, valu, salu, vmem, smem, lds, mfma, branch, other; /* of waves */
@@ -84,7 +92,7 @@ etrt_status etrt_device_timing(etrt_device *, int on);
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
-etrt_status etrt_model_load(etrt_device *, const char *hsaco_path, etrt_model **out_model);
+etrt_status etrt_model_load(etrt_device *, const char *path, etrt_model **out_model);
 void etrt_model_unload(etrt_model *);
 const char *etrt_model_name(const etrt_model *);
 
@@ -157,7 +165,10 @@ etrt_status etrt_wait(etrt_session *);
  * timing was off. */
 etrt_status etrt_launch_seconds(const etrt_session *, double *out_seconds);
 
-/* Copy an output (or a state, or an input) out. BYTES must be its size at the current dims. */
+/* Copy a tensor out. BYTES must be its size at the current dims. A state can be read at any time
+ * and an input once it is bound. An output is there once a launch that ran its model has completed,
+ * and until the next one is submitted: before any, and after one that failed, ETRT_INVALID. Where
+ * larger dims were set after the launch, what it did not write is NaNs or older. */
 etrt_status etrt_read(etrt_session *, const char *name, void *out_data, size_t bytes);
 /* Write a state tensor, whole. */
 etrt_status etrt_write(etrt_session *, const char *name, const void *data, size_t bytes);
@@ -166,7 +177,8 @@ etrt_status etrt_write(etrt_session *, const char *name, const void *data, size_
  */
 
 /* Bound of every wait inside the kernel, in seconds of device clock. Default 2; 60 on the emulator,
- * whose clock is the host's while its work is hundreds of times slower. */
+ * whose clock goes 64 times slower than the host's while workgroups get on, and as fast while all
+ * of them wait. */
 etrt_status etrt_set_wait_limit(etrt_session *, double seconds);
 /* Workgroups per launch; 0 (the default) is one per CU. More than one per CU is ETRT_RANGE. */
 etrt_status etrt_set_workgroups(etrt_session *, int workgroups);

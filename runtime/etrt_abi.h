@@ -12,11 +12,23 @@
 #ifndef ETRT_ABI_H
 #define ETRT_ABI_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define ETRT_ABI_VERSION 2
 
-/* Name of the ELF section (not loaded to the device) that holds the manifest, as JSON text:
+/* The manifest, JSON text, is in the file of code within a frame: a head of 32 bytes, all ASCII,
+ *
+ *     ETCC-MANIFEST 000004d2 89abcdef     (and a newline)
+ *
+ * with the length of the text in bytes and its sum (etrt_manifest_sum), eight hexadecimal digits
+ * each, and the text right after it. Where the frame is depends on the file:
+ *   - in an ELF file it is the section ETRT_MANIFEST_SECTION, which is not loaded to the device;
+ *   - in the text of an assembler it is the bytes, in decimal, of an initialised array whose name
+ *     begins with ETRT_MANIFEST_ARRAY, as in PTX: .b8 etcc_manifest[40] = {69, 84, 67, ...};
+ *   - in any other file, and in an ELF file without that section, it is anywhere, as it is.
+ *
+ * The text:
  *
  * {
  *   "abi": 2, "etcc": "0.1.0", "target": "gfx942", "model": "stories_llama",
@@ -30,6 +42,9 @@
  *       "source": "model.layers.{l}.self_attn.q_proj.weight", "loops": [["l", 0, 4]] },
  *     { "name": "kc", "kind": "state",  ... }, { "name": "logits", "kind": "output", ... } ],
  *   "workspace_bytes": 123456,
+ *   "temporaries": [                       // what is in the workspace, for whoever looks at it
+ *     { "name": "h", "dtype": "f32", "shape": ["N", 256], "offset": 4096,
+ *       "when": ["N", 1, 16] } ],          // only where launches differ by the value of a symbol
  *   "event_words": 64,                     // including the ETRT_EVENT_FIRST reserved ones
  *   "events": [ { "name": "e3", "base": 48, "shape": [4, "N 15 + 16 /"] } ],
  *   "tasks": [ { "name": "qkv" } ],        // task ids in reports index this
@@ -43,8 +58,25 @@
  * lo + i. Event indices in reports are row-major in the event's shape at the symbols' upper
  * bounds. Models that share a kernel have in "from" and "to" their parts of the workgroups when all
  * of them run, in millionths; names of symbols, tensors, events and tasks begin with the name of
- * the model and a dot then. */
+ * the model and a dot then. Temporaries lie at "offset" bytes from the start of the workspace,
+ * row-major, in launches whose symbol is within "when", both ends included; those that are not
+ * needed at the same time may share bytes, and one inside a loop holds what the last iteration
+ * left. */
 #define ETRT_MANIFEST_SECTION ".etcc.manifest"
+#define ETRT_MANIFEST_ARRAY "etcc_manifest"
+#define ETRT_MANIFEST_MAGIC "ETCC-MANIFEST "
+enum { ETRT_MANIFEST_HEAD = 32 };
+
+/* The CRC-32 of Ethernet, zlib and PNG. */
+static inline uint32_t etrt_manifest_sum(const char *text, size_t bytes) {
+    uint32_t sum = UINT32_MAX;
+    for (size_t i = 0; i < bytes; i++) {
+        sum ^= (unsigned char)text[i];
+        for (int bit = 0; bit < 8; bit++)
+            sum = sum >> 1 ^ (sum & 1 ? 0xEDB88320u : 0);
+    }
+    return ~sum;
+}
 
 /* Dies a device may have. */
 #define ETRT_MAX_DIES 16

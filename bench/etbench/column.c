@@ -2,6 +2,7 @@
 #include "bench/etbench/etbench.h"
 
 #include "frontend/etcc/driver.h"
+#include "runtime/etrt/base/file.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -103,7 +104,7 @@ bool eb_column_load(struct eb_bench *b, struct eb_column *c) {
     if (st == ETRT_OK && b->o->workgroups)
         st = etrt_set_workgroups(c->session, (int)b->o->workgroups);
     if (st != ETRT_OK) return eb_fail_status(c->file, st);
-    c->schedule = c->model->manifest.schedule;
+    c->schedule = etrt_model_manifest(c->model)->schedule;
     return true;
 }
 
@@ -208,31 +209,54 @@ static bool find_machine(struct eb_bench *b) {
     return b->machine || eb_fail("--machine %s cannot be used", b->o->machine);
 }
 
+/* The target of the first code object among the files, or the usual one. */
+static char *target_of_files(const struct eb_options *o) {
+    char *target = NULL;
+    for (int i = 0; i < o->nfiles && !target; i++) {
+        struct etrt_manifest m;
+        void *file;
+        size_t bytes;
+        if (!eb_is_code(o->files[i]) || etrt_file_read(o->files[i], &file, &bytes) != ETRT_OK)
+            continue;
+        if (etrt_manifest_of_code(file, bytes, &m) == ETRT_OK) {
+            target = eb_text("%s", m.target);
+            etrt_manifest_free(&m);
+        }
+        free(file);
+    }
+    return target ? target : eb_text("gfx942");
+}
+
 /* The emulator counts the same in every run where its clock counts instructions. */
-static etrt_status open_emulator(const char *options, etrt_device **out) {
+static etrt_status open_emulator(const struct eb_options *o, const char *options,
+                                 etrt_device **out) {
     const char *usual = getenv("ETEMU_DEVICE");
-    if (!options) options = usual && *usual ? usual : "gfx942";
+    char *target = target_of_files(o);
+    if (!options) options = usual && *usual ? usual : target;
     char *spec =
         eb_text("emu:%s%s", options, strstr(options, "clock=") ? "" : ":clock=instructions");
     etrt_status st = etrt_device_open(spec, out);
     free(spec);
+    free(target);
     return st;
 }
 
-static etrt_status open_spec(const char *spec, etrt_device **out) {
-    if (strncmp(spec, "emu:", 4) == 0) return open_emulator(spec + 4, out);
-    if (strcmp(spec, "emu") == 0) return open_emulator(NULL, out);
+static etrt_status open_spec(const struct eb_options *o, etrt_device **out) {
+    const char *spec = o->device;
+    if (strncmp(spec, "emu:", 4) == 0) return open_emulator(o, spec + 4, out);
+    if (strcmp(spec, "emu") == 0) return open_emulator(o, NULL, out);
     if (strcmp(spec, "auto") != 0) return etrt_device_open(spec, out);
-    return etrt_device_open("hsa", out) == ETRT_OK ? ETRT_OK : open_emulator(NULL, out);
+    return etrt_device_open("hsa", out) == ETRT_OK ? ETRT_OK : open_emulator(o, NULL, out);
 }
 
 static bool open_device(struct eb_bench *b) {
     if (strcmp(b->o->device, "none") != 0) {
-        etrt_status st = open_spec(b->o->device, &b->device);
+        etrt_status st = open_spec(b->o, &b->device);
         if (st == ETRT_OK) st = etrt_device_timing(b->device, 1);
         if (st != ETRT_OK) return eb_fail_status(b->o->device, st);
     }
-    b->target = b->device ? etrt_device_isa(b->device) : b->o->target ? b->o->target : "gfx942";
+    b->target = b->device ? etrt_device_isa(b->device) : "";
+    if (!*b->target) b->target = b->o->target ? b->o->target : "gfx942";
     et_arena *arena = et_arena_create();
     et_diags *d = et_diags_create(arena);
     bool known = et_check_target(b->target, d);
@@ -252,7 +276,7 @@ char *eb_folder(void) {
 
 static bool has_input(const struct eb_column *c, const char *name) {
     if (c->model) {
-        const struct etrt_manifest *m = &c->model->manifest;
+        const struct etrt_manifest *m = etrt_model_manifest(c->model);
         int t = etrt_manifest_tensor(m, name);
         return t >= 0 && m->tensors[t].kind == ETRT_INPUT;
     }

@@ -66,7 +66,7 @@ static bool random_weight(const struct eb_bench *b, struct eb_column *c,
 }
 
 bool eb_weights(struct eb_bench *b, struct eb_column *c) {
-    const struct etrt_manifest *m = &c->model->manifest;
+    const struct etrt_manifest *m = etrt_model_manifest(c->model);
     if (b->o->weights) {
         etrt_status st = etrt_model_weights_file(c->model, b->o->weights);
         return st == ETRT_OK || eb_fail_status(c->name, st);
@@ -163,7 +163,7 @@ bool eb_make_first(struct eb_bench *b, const struct eb_point *p, const struct et
 static bool bind_tensor(struct eb_bench *b, struct eb_column *c, const struct eb_point *p,
                         const struct etrt_tensor *t) {
     int64_t shape[ETRT_MAX_RANK], bytes;
-    etrt_status st = etrt_tensor_shape(t, c->session->dims, shape, &bytes);
+    etrt_status st = etrt_session_shape(c->session, t, shape, &bytes);
     if (st != ETRT_OK) return eb_fail_status(c->name, st);
     void *data = eb_alloc((size_t)bytes);
     bool ok = eb_make_first(b, p, t, shape, data, bytes);
@@ -180,8 +180,8 @@ bool eb_bind_point(struct eb_bench *b, struct eb_column *c, const struct eb_poin
         etrt_status st = etrt_set_dim(c->session, info.name, p->value[d]);
         if (st != ETRT_OK) return eb_fail_status(c->name, st);
     }
-    for (int i = 0; i < c->model->manifest.ntensors; i++) {
-        const struct etrt_tensor *t = &c->model->manifest.tensors[i];
+    for (int i = 0; i < etrt_model_manifest(c->model)->ntensors; i++) {
+        const struct etrt_tensor *t = &etrt_model_manifest(c->model)->tensors[i];
         if (t->kind != ETRT_INPUT && t->kind != ETRT_STATE) continue;
         if (!bind_tensor(b, c, p, t)) return false;
     }

@@ -8,7 +8,8 @@
 #include "passes/simulate/simulate.h"
 #include "passes/timeline/timeline.h"
 #include "runtime/cli/cli.h"
-#include "runtime/etrt/internal.h"
+#include "runtime/etrt.h"
+#include "runtime/etrt/inspect.h"
 
 #include <stdbool.h>
 #include <stdio.h>

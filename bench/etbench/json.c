@@ -22,7 +22,7 @@ static json_t *device(const struct eb_bench *b) {
     put_text(d, "name", etrt_device_name(b->device));
     put_text(d, "isa", etrt_device_isa(b->device));
     put(d, "emulated", json_boolean(etrt_device_is_emulated(b->device)));
-    put(d, "cus", json_integer(b->device->cus));
+    put(d, "cus", json_integer(etrt_device_cus(b->device)));
     return d;
 }
 

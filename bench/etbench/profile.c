@@ -168,7 +168,7 @@ static bool time_width(struct launch *l, int width, et_profile_task *task) {
 
 static bool measure(struct launch *l, et_profile_task *task) {
     int width[ET_PROFILE_WIDTHS];
-    int most = l->b->o->workgroups ? (int)l->b->o->workgroups : (int)l->b->device->cus;
+    int most = l->b->o->workgroups ? (int)l->b->o->workgroups : (int)etrt_device_cus(l->b->device);
     int n = eb_widths(l->b->machine, most, width);
     for (int i = 0; i < n; i++)
         if (!time_width(l, width[i], task)) return false;
@@ -212,8 +212,7 @@ static bool profile_point(struct eb_bench *b, struct eb_column *traced, const st
 
 /* Can this device tell anything? *OUT_COUNTED: instructions, not time. */
 static bool check_device(const struct eb_bench *b, bool *out_counted) {
-    const struct etrt_hsa *hsa = b->device->hsa;
-    *out_counted = hsa->etemu_clock_counts && hsa->etemu_clock_counts();
+    *out_counted = etrt_device_counted(b->device);
     if (!b->machine) return eb_fail("--profile needs a machine model: no --no-predictions");
     if (etrt_device_is_emulated(b->device) && !*out_counted)
         return eb_fail("the emulator's host takes no time of interest: use clock=instructions");

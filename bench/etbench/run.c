@@ -99,9 +99,7 @@ static bool count_tasks(struct eb_bench *b, struct eb_column *c, const struct eb
 }
 
 static bool counts_tasks(const struct eb_bench *b) {
-    if (!b->device) return false;
-    const struct etrt_hsa *hsa = b->device->hsa;
-    return !b->o->no_tasks && hsa->etemu_clock_counts && hsa->etemu_clock_counts();
+    return b->device && !b->o->no_tasks && etrt_device_counted(b->device);
 }
 
 bool eb_run(struct eb_bench *b) {

@@ -19,7 +19,8 @@ static bool same_dims(const struct eb_column *a, const struct eb_column *b) {
 /* Everything of A is in B. Weights may be arranged in another way when they come from a file. */
 static bool same_tensors(const struct eb_bench *bench, const struct eb_column *a,
                          const struct eb_column *b) {
-    const struct etrt_manifest *m = &a->model->manifest, *n = &b->model->manifest;
+    const struct etrt_manifest *m = etrt_model_manifest(a->model),
+                               *n = etrt_model_manifest(b->model);
     for (int i = 0; i < m->ntensors; i++) {
         const struct etrt_tensor *t = &m->tensors[i];
         if (t->kind == ETRT_WEIGHT && bench->o->weights) continue;
@@ -49,7 +50,7 @@ bool eb_columns_agree(struct eb_bench *b) {
 /* Tensor T of column C at the dims of its session; NULL after an error. */
 static void *read_tensor(const struct eb_column *c, const struct etrt_tensor *t, int64_t *bytes) {
     int64_t shape[ETRT_MAX_RANK];
-    etrt_status st = etrt_tensor_shape(t, c->session->dims, shape, bytes);
+    etrt_status st = etrt_session_shape(c->session, t, shape, bytes);
     void *data = st == ETRT_OK ? eb_alloc((size_t)*bytes) : NULL;
     if (st == ETRT_OK) st = etrt_read(c->session, t->name, data, (size_t)*bytes);
     if (st == ETRT_OK) return data;
@@ -75,9 +76,9 @@ static bool tell_difference(const struct eb_bench *b, const struct eb_column *c,
 static bool same_tensor(struct eb_bench *b, const struct eb_column *c, const struct eb_point *p,
                         const struct etrt_tensor *t) {
     int64_t n = 0, m = 0;
-    int k = etrt_manifest_tensor(&c->model->manifest, t->name);
+    int k = etrt_manifest_tensor(etrt_model_manifest(c->model), t->name);
     void *want = read_tensor(&b->column[0], t, &n);
-    void *got = want ? read_tensor(c, &c->model->manifest.tensors[k], &m) : NULL;
+    void *got = want ? read_tensor(c, &etrt_model_manifest(c->model)->tensors[k], &m) : NULL;
     bool ok = want && got;
     if (ok && n != m)
         ok = eb_fail("%s: %s has %lld bytes in %s and %lld in %s", p->name, t->name, (long long)n,
@@ -89,7 +90,7 @@ static bool same_tensor(struct eb_bench *b, const struct eb_column *c, const str
 }
 
 bool eb_same_results(struct eb_bench *b, const struct eb_column *c, const struct eb_point *p) {
-    const struct etrt_manifest *m = &b->column[0].model->manifest;
+    const struct etrt_manifest *m = etrt_model_manifest(b->column[0].model);
     for (int i = 0; i < m->ntensors; i++) {
         const struct etrt_tensor *t = &m->tensors[i];
         if (t->kind != ETRT_OUTPUT && t->kind != ETRT_STATE) continue;

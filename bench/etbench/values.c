@@ -67,11 +67,10 @@ static et_tensor_data *make_tensor(struct eb_bench *b, const struct eb_column *r
     struct etrt_tensor t = describe(v, x, shape, &bytes);
     et_tensor_data *d = NULL;
     char *data = eb_alloc((size_t)bytes);
-    int k = ran ? etrt_manifest_tensor(&ran->model->manifest, t.name) : -1;
-    bool ok =
-        t.kind == ETRT_WEIGHT && k >= 0
-            ? etrt_mem_read(b->device, data, ran->model->weights[k], (uint64_t)bytes) == ETRT_OK
-            : eb_make_first(b, p, &t, shape, data, bytes);
+    int k = ran ? etrt_manifest_tensor(etrt_model_manifest(ran->model), t.name) : -1;
+    bool ok = t.kind == ETRT_WEIGHT && k >= 0
+                  ? etrt_session_peek(ran->session, k, 0, data, (uint64_t)bytes) == ETRT_OK
+                  : eb_make_first(b, p, &t, shape, data, bytes);
     if (ok) d = to_data(&t, x, shape, data, bytes / et_dtype_bytes(x->shape.dtype));
     free(data);
     return d;
@@ -111,27 +110,27 @@ static bool is_shared(const et_program *p, int t) {
     return false;
 }
 
-static const void *device_address(const struct eb_column *c, const et_program *p, int t) {
+/* All of tensor T as the device has it; NULL where that cannot be told. */
+static int32_t *read_device(const struct eb_column *c, const et_program *p, int t) {
     const et_tensor *x = &p->tensors[t];
-    if (x->kind == ET_TENSOR_TEMP)
-        return is_shared(p, t) ? NULL : (const char *)c->session->workspace + x->offset;
-    int k = x->kind == ET_TENSOR_CONST ? -1 : etrt_manifest_tensor(&c->model->manifest, x->name);
-    return k < 0 ? NULL : c->session->tensors[k];
+    if (x->shape.dtype != ET_I32 || x->kind == ET_TENSOR_CONST) return NULL;
+    bool temporary = x->kind == ET_TENSOR_TEMP;
+    int k =
+        temporary ? ETRT_WORKSPACE : etrt_manifest_tensor(etrt_model_manifest(c->model), x->name);
+    if (temporary ? is_shared(p, t) : k < 0) return NULL;
+    int32_t *data = eb_alloc((size_t)x->max_bytes);
+    if (etrt_session_peek(c->session, k, temporary ? (uint64_t)x->offset : 0, data,
+                          (uint64_t)x->max_bytes) == ETRT_OK)
+        return data;
+    free(data);
+    return NULL;
 }
 
-static void take_snapshot(struct eb_bench *b, const struct eb_column *c, struct eb_values *v) {
+static void take_snapshot(const struct eb_column *c, struct eb_values *v) {
     const et_program *p = v->part;
     v->snapshot = (struct snapshot){eb_alloc((size_t)p->ntensors * sizeof(void *)), p->ntensors};
-    for (int t = 0; t < p->ntensors; t++) {
-        const et_tensor *x = &p->tensors[t];
-        const void *at = x->shape.dtype == ET_I32 ? device_address(c, p, t) : NULL;
-        int32_t *data = at ? eb_alloc((size_t)x->max_bytes) : NULL;
-        if (data && etrt_mem_read(b->device, data, at, (uint64_t)x->max_bytes) != ETRT_OK) {
-            free(data);
-            data = NULL;
-        }
-        v->snapshot.data[t] = data;
-    }
+    for (int t = 0; t < p->ntensors; t++)
+        v->snapshot.data[t] = read_device(c, p, t);
 }
 
 static bool in_snapshot(struct eb_values *v, int tensor, const int64_t *index, int64_t *out) {
@@ -199,7 +198,7 @@ struct eb_values *eb_values_make(struct eb_bench *b, const struct eb_column *c,
     v->given = eb_alloc((size_t)v->ngiven * sizeof(void *));
     memset(v->given, 0, (size_t)v->ngiven * sizeof(void *));
     make_given(b, ran, p, v, effort == EB_ALL);
-    if (effort == EB_DEVICE) take_snapshot(b, ran, v);
+    if (effort == EB_DEVICE) take_snapshot(ran, v);
     v->known = et_sim_values_create(v->part, v->syms, v->given, err);
     if (v->known) return v;
     eb_values_free(v);

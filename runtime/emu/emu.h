@@ -1,4 +1,4 @@
-/* emu.h - the boundary inside libetemu between the instruction executor (isa_*.c) and the machine
+/* emu.h - the boundary inside libetemu between the instruction executor (isa/) and the machine
  * around it (HSA entry points, memory, loader, workgroup scheduler).
  *
  * The executor owns: decoding a code object's text once, the architectural state of a wave, and

@@ -1,8 +1,8 @@
 /* Capture one launch into a folder; the format is described in runtime/README.md. */
 #include "runtime/etrt/internal.h"
 
-#include "runtime/etrt/error.h"
-#include "runtime/etrt/file.h"
+#include "runtime/etrt/base/error.h"
+#include "runtime/etrt/base/file.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -21,58 +21,6 @@ struct etrt_capture {
     size_t count;
     json_t *launch; /* launch.json as far as it is known */
 };
-
-/* ---- regions -------------------------------------------------------------------------------- */
-
-static void add(struct etrt_region *r, size_t *count, const char *name, void *address,
-                uint64_t bytes) {
-    r += (*count)++;
-    *r = (struct etrt_region){.address = address, .bytes = bytes, .check_hi = bytes};
-    snprintf(r->name, sizeof r->name, "%s", name);
-}
-
-/* What follows the counters of events: rings of tasks, counts of workgroups. */
-static uint64_t counters_end(const struct etrt_manifest *mf) {
-    uint64_t end = ETRT_EVENT_FIRST;
-    for (int i = 0; i < mf->nevents; i++)
-        if (mf->events[i].base + mf->events[i].words > end)
-            end = mf->events[i].base + mf->events[i].words;
-    return 4 * end;
-}
-
-etrt_status etrt_session_regions(const etrt_session *s, struct etrt_region **out,
-                                 size_t *out_count) {
-    const struct etrt_manifest *mf = &s->model->manifest;
-    struct etrt_region *r = calloc((size_t)mf->ntensors + 6, sizeof *r);
-    size_t n = 0;
-    *out = r;
-    *out_count = 0;
-    if (!r) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
-    uint64_t events = etrt_events_bytes(mf);
-    /* Where workgroups ran is no property of the launch: placement and the counts of workgroups
-     * per die may differ when it runs again. */
-    add(r, &n, "control", s->control, etrt_control_bytes(s->model->device));
-    r[n - 1].check_hi = sizeof(struct etrt_control);
-    add(r, &n, "report", s->report, sizeof *s->report);
-    r[n - 1].place = ETRT_ON_HOST;
-    add(r, &n, "events", s->events[s->events_now], events);
-    r[n - 1].check_lo = ETRT_EVENT_FIRST * 4;
-    r[n - 1].check_hi = counters_end(mf);
-    add(r, &n, "events_next", s->events[!s->events_now], events);
-    add(r, &n, "workspace", s->workspace, mf->workspace_bytes);
-    if (s->trace) { /* times differ */
-        add(r, &n, "trace", s->trace, etrt_trace_bytes(s));
-        r[n - 1].check_hi = 0;
-    }
-    for (int i = 0; i < mf->ntensors; i++) {
-        char name[160];
-        snprintf(name, sizeof name, "tensor.%s", mf->tensors[i].name);
-        add(r, &n, name, s->tensors[i], (uint64_t)mf->tensors[i].max_bytes);
-        r[n - 1].tensor = &mf->tensors[i];
-    }
-    *out_count = n;
-    return ETRT_OK;
-}
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
@@ -157,6 +105,33 @@ static json_t *list_of(uint64_t a, uint64_t b) {
     return list;
 }
 
+/* Element type and shape at the dims of the launch. */
+static void set_type(json_t *o, const etrt_session *s, const struct etrt_tensor *t) {
+    int64_t shape[ETRT_MAX_RANK], bytes;
+    json_t *extents = json_array();
+    if (etrt_tensor_shape(t, s->dims, shape, &bytes) == ETRT_OK)
+        for (int d = 0; d < t->rank; d++)
+            json_array_append_new(extents, json_integer((json_int_t)shape[d]));
+    set_text(o, "dtype", etrt_dtype_name(t->dtype));
+    json_object_set_new(o, "shape", extents);
+}
+
+/* Those of the workspace in a launch of these dims. */
+static json_t *describe_temporaries(const etrt_session *s) {
+    const struct etrt_manifest *mf = &s->model->manifest;
+    json_t *list = json_array();
+    for (int i = 0; i < mf->ntemporaries; i++) {
+        const struct etrt_temporary *t = &mf->temporaries[i];
+        if (t->symbol >= 0 && (s->dims[t->symbol] < t->lo || s->dims[t->symbol] > t->hi)) continue;
+        json_t *o = json_object();
+        set_text(o, "name", t->tensor.name);
+        set_int(o, "offset", t->offset);
+        set_type(o, s, &t->tensor);
+        json_array_append_new(list, o);
+    }
+    return list;
+}
+
 static json_t *describe_region(const etrt_session *s, const struct etrt_region *r) {
     char before[sizeof r->name + 16];
     snprintf(before, sizeof before, "%s.before", r->name);
@@ -168,16 +143,20 @@ static json_t *describe_region(const etrt_session *s, const struct etrt_region *
     set_text(o, "before", before);
     json_object_set_new(o, "after", json_null());
     json_object_set_new(o, "check", list_of(r->check_lo, r->check_hi));
+    if (r->address == s->workspace && r->bytes)
+        json_object_set_new(o, "temporaries", describe_temporaries(s));
     if (!r->tensor) return o;
-    int64_t shape[ETRT_MAX_RANK], bytes;
-    json_t *extents = json_array();
-    if (etrt_tensor_shape(r->tensor, s->dims, shape, &bytes) == ETRT_OK)
-        for (int d = 0; d < r->tensor->rank; d++)
-            json_array_append_new(extents, json_integer((json_int_t)shape[d]));
     set_text(o, "kind", etrt_kind_name(r->tensor->kind));
-    set_text(o, "dtype", etrt_dtype_name(r->tensor->dtype));
-    json_object_set_new(o, "shape", extents);
+    set_type(o, s, r->tensor);
     return o;
+}
+
+/* What `task` and `tile` in reports, traces and the words given to s_ttracedata mean. */
+static json_t *describe_tasks(const struct etrt_manifest *mf) {
+    json_t *list = json_array();
+    for (int i = 0; i < mf->ntasks; i++)
+        json_array_append_new(list, json_string(mf->tasks[i]));
+    return list;
 }
 
 /* Byte offsets of the device pointers in the kernarg segment. */
@@ -193,12 +172,14 @@ static json_t *pointer_offsets(const struct etrt_manifest *mf) {
     return list;
 }
 
-static json_t *describe_device(const etrt_device *dev) {
+static json_t *describe_device(const etrt_model *m) {
+    const etrt_device *dev = m->device;
     json_t *o = json_object();
     set_text(o, "name", dev->name);
-    set_text(o, "isa", dev->isa);
-    json_object_set_new(o, "emulated", json_boolean(dev->hsa->emulator));
+    set_text(o, "isa", *dev->isa ? dev->isa : m->manifest.target);
+    json_object_set_new(o, "emulated", json_boolean(dev->emulated));
     set_int(o, "cus", dev->cus);
+    set_int(o, "dies", dev->dies);
     set_int(o, "realtime_hz", dev->realtime_hz);
     return o;
 }
@@ -206,7 +187,7 @@ static json_t *describe_device(const etrt_device *dev) {
 static json_t *describe_kernel(const etrt_model *m) {
     json_t *o = json_object();
     set_text(o, "symbol", m->manifest.kernel);
-    json_object_set_new(o, "object", hex(m->code.kernel_object));
+    json_object_set_new(o, "object", hex(m->code.object));
     set_int(o, "kernarg_bytes", m->code.kernarg_bytes);
     set_int(o, "group_bytes", m->manifest.lds_bytes);
     set_int(o, "private_bytes", m->code.private_bytes);
@@ -224,8 +205,8 @@ static json_t *describe_kernarg(const etrt_session *s) {
 
 static json_t *describe_code(const etrt_model *m) {
     json_t *o = json_object(), *range = json_array();
-    json_array_append_new(range, hex(m->load_lo));
-    json_array_append_new(range, hex(m->load_hi));
+    json_array_append_new(range, hex(m->code.load_lo));
+    json_array_append_new(range, hex(m->code.load_hi));
     set_text(o, "file", "code.hsaco");
     json_object_set_new(o, "loaded", range);
     return o;
@@ -250,7 +231,7 @@ static json_t *describe_launch(const etrt_session *s, const struct etrt_capture 
     set_text(o, "model", mf->model);
     set_text(o, "status", etrt_status_name(ETRT_OK));
     set_text(o, "message", "");
-    json_object_set_new(o, "device", describe_device(s->model->device));
+    json_object_set_new(o, "device", describe_device(s->model));
     json_object_set_new(o, "code", describe_code(s->model));
     json_object_set_new(o, "kernel", describe_kernel(s->model));
     json_object_set_new(o, "grid", extent((uint64_t)s->workgroups * mf->workgroup));
@@ -258,6 +239,7 @@ static json_t *describe_launch(const etrt_session *s, const struct etrt_capture 
     json_object_set_new(o, "wait_limit", json_real(s->wait_limit));
     json_object_set_new(o, "dims", dims);
     json_object_set_new(o, "kernarg", describe_kernarg(s));
+    json_object_set_new(o, "tasks", describe_tasks(mf));
     json_object_set_new(o, "regions", regions);
     return o;
 }
@@ -321,7 +303,7 @@ static etrt_status write_start(etrt_session *s, struct etrt_capture *c) {
     etrt_status st = etrt_session_regions(s, &c->regions, &c->count);
     for (size_t i = 0; i < c->count && st == ETRT_OK; i++)
         st = write_before(c, s->model->device, &c->regions[i]);
-    if (st == ETRT_OK) st = put(c, "code.hsaco", s->model->elf, s->model->elf_bytes);
+    if (st == ETRT_OK) st = put(c, "code.hsaco", s->model->image, s->model->image_bytes);
     if (st == ETRT_OK) st = put(c, "kernarg.bin", s->kernarg, s->model->manifest.kernarg_bytes);
     if (st != ETRT_OK) return st;
     c->launch = describe_launch(s, c);

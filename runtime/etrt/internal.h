@@ -2,20 +2,20 @@
 #ifndef ETRT_INTERNAL_H
 #define ETRT_INTERNAL_H
 
-#include "runtime/etrt/hsa/device.h"
+#include "runtime/etrt/driver/driver.h"
+#include "runtime/etrt/inspect.h"
 #include "runtime/etrt/manifest/manifest.h"
 #include "runtime/etrt_abi.h"
 
 struct etrt_model {
     etrt_device *device;
     char *path;
-    void *elf; /* the file's bytes; the loader may refer to them */
-    size_t elf_bytes;
+    void *image; /* the file's bytes; the loader may refer to them */
+    size_t image_bytes;
     struct etrt_manifest manifest;
     struct etrt_code code;
-    uint64_t load_lo, load_hi; /* device addresses the code object takes */
-    void **weights;            /* per tensor; NULL for what is no weight */
-    bool *weight_given;        /* per tensor */
+    void **weights;     /* per tensor; NULL for what is no weight */
+    bool *weight_given; /* per tensor */
 };
 
 struct etrt_capture;
@@ -28,14 +28,14 @@ struct etrt_session {
     bool *bound;         /* per tensor: inputs given */
     bool *left_out;      /* per model of several: launches do not run it */
     int64_t *bound_size; /* per tensor: bytes given */
+    bool *written;       /* per tensor: outputs the last launch of their model has written */
     void *workspace;
     uint32_t *events[2];
     int events_now; /* which one the next launch counts in */
     struct etrt_control *control;
     struct etrt_report *report; /* coherent host memory */
     void *kernarg;
-    hsa_signal_t signal;
-    bool has_signal;
+    struct etrt_ticket *ticket;
     double seconds;  /* of the last launch, negative when it was not timed */
     uint32_t launch; /* running number of the next launch */
     uint32_t workgroups_wanted;
@@ -70,12 +70,7 @@ bool etrt_mix_runs(const etrt_session *, int model);
 /* The ranks of each model in a launch of WORKGROUPS. */
 void etrt_mix_parts(const etrt_session *, uint32_t workgroups, struct etrt_part *out);
 
-/* report.c: text for people out of what an aborted launch left. EVENTS (host copies) may be NULL.
- */
-etrt_status etrt_report_wait(const struct etrt_manifest *, const struct etrt_report *,
-                             const uint32_t *events, const struct etrt_control *,
-                             uint32_t workgroups, double wait_limit);
-/* Append to the last error, a fault, which region its address is in or near. */
+/* report.c: append to the last error, a fault, which region its address is in or near. */
 void etrt_report_fault(const etrt_session *);
 
 /* capture.c. Begin takes the wish from the session; end writes the after-images and renames. */
@@ -87,7 +82,7 @@ void etrt_capture_drop(etrt_session *);
 etrt_status etrt_trace_begin(etrt_session *);
 uint64_t etrt_trace_bytes(const etrt_session *); /* 0 while tracing is off */
 
-/* A region of device memory a launch may touch. */
+/* regions.c: a region of device memory a launch may touch. */
 struct etrt_region {
     char name[160];
     void *address;

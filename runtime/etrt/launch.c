@@ -1,7 +1,7 @@
 /* One launch: kernel arguments, dispatch, wait, and what the kernel reports. */
 #include "runtime/etrt/internal.h"
 
-#include "runtime/etrt/error.h"
+#include "runtime/etrt/base/error.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -53,21 +53,29 @@ static etrt_status start(etrt_session *s) {
     if (st != ETRT_OK) return st;
     memset(s->report, 0, sizeof *s->report);
     write_kernarg(s);
-    dev->hsa->hsa_signal_store_relaxed(s->signal, 1);
     st = etrt_capture_begin(s);
     if (st != ETRT_OK) return st;
     struct etrt_dispatch d = {
-        .kernel_object = s->model->code.kernel_object,
+        .code = &s->model->code,
         .kernarg = s->kernarg,
+        .kernarg_bytes = s->model->manifest.kernarg_bytes,
         .workgroups = s->workgroups,
         .workgroup_size = s->model->manifest.workgroup,
         .group_bytes = s->model->manifest.lds_bytes,
         .private_bytes = s->model->code.private_bytes,
     };
     s->seconds = -1;
-    st = etrt_dispatch_start(dev, &d, s->signal);
+    st = etrt_launch_start(dev, &d, s->ticket);
     if (st != ETRT_OK) etrt_capture_drop(s);
     return st;
+}
+
+/* What the models that a launch runs give is there or not, all of it. */
+static void mark_outputs(etrt_session *s, bool written) {
+    const struct etrt_manifest *mf = &s->model->manifest;
+    for (int i = 0; i < mf->ntensors; i++)
+        if (mf->tensors[i].kind == ETRT_OUTPUT && etrt_mix_runs(s, mf->tensors[i].model))
+            s->written[i] = written;
 }
 
 etrt_status etrt_submit(etrt_session *s) {
@@ -77,6 +85,7 @@ etrt_status etrt_submit(etrt_session *s) {
     if (st == ETRT_OK) st = etrt_session_ready(s);
     if (st == ETRT_OK) st = start(s);
     s->in_flight = st == ETRT_OK;
+    if (st == ETRT_OK) mark_outputs(s, false);
     return st;
 }
 
@@ -113,10 +122,11 @@ static etrt_status finish(etrt_session *s) {
     memcpy(&report, s->report, sizeof report);
     if (report.status == ETRT_REPORT_OK) {
         etrt_status st = etrt_capture_end(s, ETRT_OK);
+        mark_outputs(s, true);
         s->events_now = !s->events_now;
         s->launch++;
         if (st == ETRT_OK && s->model->device->timing)
-            st = etrt_dispatch_seconds(s->model->device, s->signal, &s->seconds);
+            st = s->model->device->driver->seconds(s->model->device, s->ticket, &s->seconds);
         return st;
     }
     etrt_status st = report.status >= ETRT_REPORT_WAIT && report.status <= ETRT_REPORT_START
@@ -132,8 +142,7 @@ static etrt_status finish(etrt_session *s) {
 etrt_status etrt_wait(etrt_session *s) {
     if (!s) return etrt_fail(ETRT_INVALID, "etrt_wait: no session");
     if (!s->in_flight) return etrt_fail(ETRT_INVALID, "etrt_wait: no launch is in flight");
-    etrt_device *dev = s->model->device;
-    etrt_status st = etrt_dispatch_wait(dev, s->signal, etrt_device_patience(dev, s->wait_limit));
+    etrt_status st = etrt_launch_wait(s->model->device, s->ticket, s->wait_limit);
     s->in_flight = false;
     if (st == ETRT_OK) return finish(s);
     if (st == ETRT_FAULT) etrt_report_fault(s);

@@ -5,7 +5,7 @@
  * grows by the same factor, and who shared workgroups with whom still does. */
 #include "runtime/etrt/internal.h"
 
-#include "runtime/etrt/error.h"
+#include "runtime/etrt/base/error.h"
 
 #include <string.h>
 

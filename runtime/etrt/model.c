@@ -1,11 +1,9 @@
-/* Load a code object: read, check its manifest against the device, let the device load it. */
+/* Load a file of code: read, check its manifest against the device, let the device load it. */
 #include "runtime/etrt/internal.h"
 
-#include "runtime/etrt/error.h"
-#include "runtime/etrt/file.h"
-#include "runtime/etrt/manifest/elf_file.h"
+#include "runtime/etrt/base/error.h"
+#include "runtime/etrt/base/file.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,42 +37,28 @@ static etrt_status check_memory(const etrt_model *m) {
 }
 
 static etrt_status load(etrt_model *m) {
-    uint64_t value = 0, lo = 0, hi = 0;
-    char kd[512];
-    etrt_status st = etrt_file_read(m->path, &m->elf, &m->elf_bytes);
+    etrt_device *dev = m->device;
+    etrt_status st = etrt_file_read(m->path, &m->image, &m->image_bytes);
     if (st != ETRT_OK) return st; /* names the file already */
-    st = etrt_manifest_of_code(m->elf, m->elf_bytes, &m->manifest);
-    if (st == ETRT_OK && strcmp(m->manifest.target, m->device->isa) != 0)
-        st = etrt_fail(ETRT_MISMATCH, "compiled for %s, but the device is %s (%s)",
-                       m->manifest.target, m->device->isa, m->device->name);
-    if (st == ETRT_OK) {
-        snprintf(kd, sizeof kd, "%s.kd", m->manifest.kernel);
-        st = etrt_elf_symbol(m->elf, m->elf_bytes, kd, &value);
-    }
-    if (st == ETRT_OK) st = etrt_elf_extent(m->elf, m->elf_bytes, &lo, &hi);
+    st = etrt_manifest_of_code(m->image, m->image_bytes, &m->manifest);
+    if (st == ETRT_OK) st = dev->driver->accept(dev, m->manifest.target);
     if (st == ETRT_OK)
-        st = etrt_code_load(m->device, m->elf, m->elf_bytes, m->manifest.kernel, &m->code);
+        st = etrt_code_load(dev, m->image, m->image_bytes, m->manifest.kernel, &m->code);
     if (st == ETRT_OK) st = check_kernel(m);
     if (st == ETRT_OK) st = check_memory(m);
-    /* Where the loader put the code object follows from where it put the kernel descriptor. */
-    if (st == ETRT_OK) {
-        m->load_lo = m->code.kernel_object - value + lo;
-        m->load_hi = m->code.kernel_object - value + hi;
-    }
     if (st == ETRT_OK) st = etrt_weights_alloc(m);
     return st == ETRT_OK ? st : etrt_fail_in(st, "%s", m->path);
 }
 
-etrt_status etrt_model_load(etrt_device *device, const char *hsaco_path, etrt_model **out_model) {
+etrt_status etrt_model_load(etrt_device *device, const char *path, etrt_model **out_model) {
     if (!out_model) return etrt_fail(ETRT_INVALID, "etrt_model_load: no place for the model");
     *out_model = NULL;
-    if (!device || !hsaco_path)
-        return etrt_fail(ETRT_INVALID, "etrt_model_load: no device or no path");
+    if (!device || !path) return etrt_fail(ETRT_INVALID, "etrt_model_load: no device or no path");
     etrt_status st = etrt_device_check(device);
     if (st != ETRT_OK) return st;
     etrt_model *m = calloc(1, sizeof *m);
     if (m) m->device = device;
-    if (!m || !(m->path = strdup(hsaco_path))) {
+    if (!m || !(m->path = strdup(path))) {
         free(m);
         return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
     }
@@ -95,7 +79,7 @@ void etrt_model_unload(etrt_model *m) {
     free(m->weight_given);
     etrt_code_unload(m->device, &m->code);
     etrt_manifest_free(&m->manifest);
-    free(m->elf);
+    free(m->image);
     free(m->path);
     free(m);
 }
@@ -122,4 +106,8 @@ etrt_status etrt_model_tensor(const etrt_model *m, int index, etrt_tensor_info *
     const struct etrt_tensor *t = &m->manifest.tensors[index];
     *out = (etrt_tensor_info){t->name, t->kind, t->dtype, t->rank, t->max_bytes};
     return ETRT_OK;
+}
+
+const struct etrt_manifest *etrt_model_manifest(const etrt_model *m) {
+    return &m->manifest;
 }

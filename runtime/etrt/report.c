@@ -1,7 +1,7 @@
 /* What went wrong inside a launch, in words. */
 #include "runtime/etrt/internal.h"
 
-#include "runtime/etrt/error.h"
+#include "runtime/etrt/base/error.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Sessions: the device memory of one user of a model, and copying tensors in and out. */
 #include "runtime/etrt/internal.h"
 
-#include "runtime/etrt/error.h"
+#include "runtime/etrt/base/error.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -18,8 +18,10 @@ static bool make_arrays(etrt_session *s) {
     s->tensors = calloc(ntensors, sizeof *s->tensors);
     s->bound = calloc(ntensors, sizeof *s->bound);
     s->bound_size = calloc(ntensors, sizeof *s->bound_size);
+    s->written = calloc(ntensors, sizeof *s->written);
     s->left_out = calloc((size_t)mf->nmodels + 1, sizeof *s->left_out);
-    if (!s->dims || !s->dim_set || !s->tensors || !s->bound || !s->bound_size || !s->left_out)
+    if (!s->dims || !s->dim_set || !s->tensors || !s->bound || !s->bound_size || !s->written ||
+        !s->left_out)
         return false;
     for (int i = 0; i < mf->nsymbols; i++) {
         s->dims[i] = mf->symbols[i].lo;
@@ -78,29 +80,22 @@ static etrt_status make_launch_memory(etrt_session *s) {
     return st;
 }
 
-static etrt_status make_signal(etrt_session *s) {
-    const struct etrt_hsa *hsa = s->model->device->hsa;
-    hsa_status_t hs = hsa->hsa_signal_create(1, 0, NULL, &s->signal);
-    s->has_signal = hs == HSA_STATUS_SUCCESS;
-    if (s->has_signal) return ETRT_OK;
-    return etrt_fail(ETRT_DEVICE, "cannot create a signal: %s", etrt_hsa_text(hsa, hs));
-}
-
 etrt_status etrt_session_create(etrt_model *model, etrt_session **out_session) {
     if (!out_session) return etrt_fail(ETRT_INVALID, "etrt_session_create: no place for it");
     *out_session = NULL;
     if (!model) return etrt_fail(ETRT_INVALID, "etrt_session_create: no model");
-    etrt_status st = etrt_device_check(model->device);
+    etrt_device *dev = model->device;
+    etrt_status st = etrt_device_check(dev);
     if (st != ETRT_OK) return st;
     etrt_session *s = calloc(1, sizeof *s);
     if (!s) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
     s->model = model;
     s->seconds = -1;
-    s->wait_limit = model->device->hsa->emulator ? 60 : 2;
+    s->wait_limit = dev->emulated ? 60 : 2;
     st = make_arrays(s) ? ETRT_OK : etrt_fail(ETRT_NO_MEMORY, "out of host memory");
     if (st == ETRT_OK) st = make_tensors(s);
     if (st == ETRT_OK) st = make_launch_memory(s);
-    if (st == ETRT_OK) st = make_signal(s);
+    if (st == ETRT_OK) st = dev->driver->ticket_make(dev, &s->ticket);
     if (st != ETRT_OK) {
         etrt_session_destroy(s);
         return st;
@@ -123,12 +118,13 @@ void etrt_session_destroy(etrt_session *s) {
     etrt_mem_free(dev, s->report);
     etrt_mem_free(dev, s->kernarg);
     etrt_mem_free(dev, s->trace);
-    if (s->has_signal) dev->hsa->hsa_signal_destroy(s->signal);
+    if (s->ticket) dev->driver->ticket_free(dev, s->ticket);
     free(s->dims);
     free(s->dim_set);
     free(s->tensors);
     free(s->bound);
     free(s->bound_size);
+    free(s->written);
     free(s->left_out);
     free(s->capture_dir);
     free(s);
@@ -257,8 +253,13 @@ etrt_status etrt_read(etrt_session *s, const char *name, void *out_data, size_t 
     int i;
     etrt_status st = find_to_copy(s, "etrt_read", name, out_data, bytes, &i);
     if (st != ETRT_OK) return st;
-    if (s->model->manifest.tensors[i].kind == ETRT_WEIGHT)
-        return etrt_fail(ETRT_INVALID, "etrt_read: %s is a weight", name);
+    const struct etrt_tensor *t = &s->model->manifest.tensors[i];
+    if (t->kind == ETRT_WEIGHT) return etrt_fail(ETRT_INVALID, "etrt_read: %s is a weight", name);
+    if (t->kind == ETRT_INPUT && !s->bound[i])
+        return etrt_fail(ETRT_UNBOUND, "etrt_read: input %s is not bound", name);
+    if (t->kind == ETRT_OUTPUT && !s->written[i])
+        return etrt_fail(ETRT_INVALID, "etrt_read: no launch has completed and written output %s",
+                         name);
     return etrt_mem_read(s->model->device, out_data, s->tensors[i], bytes);
 }
 
@@ -270,6 +271,17 @@ etrt_status etrt_write(etrt_session *s, const char *name, const void *data, size
         return etrt_fail(ETRT_INVALID, "etrt_write: %s is no state tensor but %s", name,
                          etrt_kind_name(s->model->manifest.tensors[i].kind));
     return etrt_mem_write(s->model->device, s->tensors[i], data, bytes);
+}
+
+etrt_status etrt_session_shape(const etrt_session *s, const struct etrt_tensor *t,
+                               int64_t out_shape[ETRT_MAX_RANK], int64_t *out_bytes) {
+    return etrt_tensor_shape(t, s->dims, out_shape, out_bytes);
+}
+
+etrt_status etrt_session_peek(const etrt_session *s, int index, uint64_t offset, void *out,
+                              uint64_t bytes) {
+    const char *from = index == ETRT_WORKSPACE ? s->workspace : s->tensors[index];
+    return etrt_mem_read(s->model->device, out, from + offset, bytes);
 }
 
 /* Everything a launch needs is there and fits. */

@@ -2,7 +2,7 @@
  */
 #include "runtime/etrt/internal.h"
 
-#include "runtime/etrt/error.h"
+#include "runtime/etrt/base/error.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -140,7 +140,7 @@ etrt_status etrt_session_trace_read(etrt_session *s, etrt_trace_task *out, size_
         out_info->tasks = unpack(s, records, count, out, room);
         out_info->dropped = head.dropped;
         out_info->ticks_per_second = (double)dev->realtime_hz;
-        out_info->instructions = dev->hsa->etemu_clock_counts && dev->hsa->etemu_clock_counts();
+        out_info->instructions = dev->counted;
         size_t given = out_info->tasks < room ? out_info->tasks : room;
         if (given) qsort(out, given, sizeof *out, by_time);
     }

@@ -1,7 +1,7 @@
 /* Weights: checkpoint tensors into device memory, stacked where the model loops over layers. */
 #include "runtime/etrt/internal.h"
 
-#include "runtime/etrt/error.h"
+#include "runtime/etrt/base/error.h"
 #include "runtime/etrt/safetensors/etrt_safetensors.h"
 
 #include <errno.h>

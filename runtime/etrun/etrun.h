@@ -3,7 +3,7 @@
 #define ETRUN_H
 
 #include "runtime/cli/cli.h"
-#include "runtime/etrt/hsa/device.h"
+#include "runtime/etrt.h"
 #include "runtime/etrt/manifest/manifest.h"
 #include "runtime/etrt/safetensors/etrt_safetensors.h"
 

@@ -1,10 +1,9 @@
 /* launch.json and the files beside it, as untrusted input. */
 #include "runtime/etrun/etrun.h"
 
-#include "runtime/etrt/error.h"
-#include "runtime/etrt/file.h"
-#include "runtime/etrt/manifest/json.h"
-#include "runtime/etrt_dtype.h"
+#include "runtime/etrt/base/error.h"
+#include "runtime/etrt/base/file.h"
+#include "runtime/etrt/base/json.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -58,11 +57,7 @@ static etrt_status read_image(const char *dir, const struct etrt_json_at *at, js
 
 static void read_dtype(json_t *object, struct launch_region *r) {
     const char *s = json_string_value(json_object_get(object, "dtype"));
-    for (int i = 0; s && i < ETRT_ROWS; i++)
-        if (strcmp(etrt_dtype_name((enum etrt_dtype)i), s) == 0) {
-            r->dtype = (enum etrt_dtype)i;
-            r->has_dtype = true;
-        }
+    r->has_dtype = s && etrt_dtype_find(s, &r->dtype);
 }
 
 static etrt_status read_check(const struct etrt_json_at *up, json_t *object,

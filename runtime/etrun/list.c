@@ -1,7 +1,7 @@
 /* etrun --list: what a code object says about itself. Needs no device. */
 #include "runtime/etrun/etrun.h"
 
-#include "runtime/etrt/file.h"
+#include "runtime/etrt/base/file.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

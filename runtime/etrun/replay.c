@@ -1,8 +1,9 @@
 /* etrun --replay: run a captured launch again and compare what it leaves in memory. */
 #include "runtime/etrun/etrun.h"
 
-#include "runtime/etrt/error.h"
-#include "runtime/etrt/internal.h"
+#include "runtime/etrt/base/error.h"
+#include "runtime/etrt/driver/driver.h"
+#include "runtime/etrt/inspect.h"
 #include "runtime/etrt_abi.h"
 
 #include <inttypes.h>
@@ -15,17 +16,15 @@ struct replay {
     struct launch launch;
     struct etrt_code code;
     void *kernarg;
-    hsa_signal_t signal;
-    bool has_signal;
+    struct etrt_ticket *ticket;
 };
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
 /* At its own address where the device can do that, else anywhere. */
 static etrt_status place_region(struct replay *r, struct launch_region *region) {
-    const struct etrt_hsa *hsa = r->dev->hsa;
-    if (hsa->etemu_map_at && region->bytes &&
-        hsa->etemu_map_at(region->address, region->bytes) == 0) {
+    const struct etrt_driver *driver = r->dev->driver;
+    if (driver->map_at && region->bytes && driver->map_at(r->dev, region->address, region->bytes)) {
         region->memory = (void *)(uintptr_t)region->address;
         region->mapped_at = true;
         return ETRT_OK;
@@ -77,9 +76,8 @@ static etrt_status write_kernarg(struct replay *r) {
 
 static etrt_status check_device(const struct replay *r) {
     const struct launch *l = &r->launch;
-    if (strcmp(l->isa, etrt_device_isa(r->dev)) != 0)
-        return etrt_fail(ETRT_MISMATCH, "captured on %s, but the device is %s", l->isa,
-                         etrt_device_isa(r->dev));
+    etrt_status st = r->dev->driver->accept(r->dev, l->isa);
+    if (st != ETRT_OK) return etrt_fail_in(st, "captured on %s", l->isa);
     if (l->workgroups > r->dev->cus)
         return etrt_fail(ETRT_RANGE, "the launch has %u workgroups, %s can hold %u at once",
                          l->workgroups, r->dev->name, r->dev->cus);
@@ -104,21 +102,20 @@ static etrt_status prepare(struct replay *r, const struct options *o) {
         st = etrt_mem_alloc(r->dev, ETRT_KERNARG, l->kernarg_bytes, "arguments", &r->kernarg);
     if (st == ETRT_OK) st = write_kernarg(r);
     if (st != ETRT_OK) return st;
-    r->has_signal = r->dev->hsa->hsa_signal_create(1, 0, NULL, &r->signal) == HSA_STATUS_SUCCESS;
-    return r->has_signal ? ETRT_OK : etrt_fail(ETRT_DEVICE, "cannot create a signal");
+    return r->dev->driver->ticket_make(r->dev, &r->ticket);
 }
 
 static void clean_up(struct replay *r) {
     for (size_t i = 0; r->dev && i < r->launch.nregions; i++) {
         struct launch_region *region = &r->launch.regions[i];
         if (region->mapped_at)
-            r->dev->hsa->etemu_unmap(region->address);
+            r->dev->driver->unmap_at(r->dev, region->address);
         else
             etrt_mem_free(r->dev, region->memory);
     }
     if (r->dev) {
         etrt_mem_free(r->dev, r->kernarg);
-        if (r->has_signal) r->dev->hsa->hsa_signal_destroy(r->signal);
+        if (r->ticket) r->dev->driver->ticket_free(r->dev, r->ticket);
         etrt_code_unload(r->dev, &r->code);
     }
     etrt_device_close(r->dev);
@@ -200,18 +197,17 @@ static etrt_status run_once(struct replay *r) {
     for (size_t i = 0; i < l->nregions && st == ETRT_OK; i++)
         st = put_image(r, &l->regions[i]);
     if (st != ETRT_OK) return st;
-    r->dev->hsa->hsa_signal_store_relaxed(r->signal, 1);
     struct etrt_dispatch d = {
-        .kernel_object = r->code.kernel_object,
+        .code = &r->code,
         .kernarg = r->kernarg,
+        .kernarg_bytes = (uint32_t)l->kernarg_bytes,
         .workgroups = l->workgroups,
         .workgroup_size = l->workgroup_size,
         .group_bytes = l->group_bytes,
         .private_bytes = r->code.private_bytes,
     };
-    st = etrt_dispatch_start(r->dev, &d, r->signal);
-    if (st == ETRT_OK)
-        st = etrt_dispatch_wait(r->dev, r->signal, etrt_device_patience(r->dev, l->wait_limit));
+    st = etrt_launch_start(r->dev, &d, r->ticket);
+    if (st == ETRT_OK) st = etrt_launch_wait(r->dev, r->ticket, l->wait_limit);
     return st == ETRT_OK ? read_report(r) : st;
 }
 

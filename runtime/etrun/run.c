@@ -19,6 +19,15 @@ static int find_tensor(const etrt_model *m, const char *name, etrt_tensor_info *
     return -1;
 }
 
+/* Does the launch run the model that this tensor is of? */
+static bool runs(const struct run *r, const char *tensor) {
+    const char *name;
+    for (int i = 0; (name = etrt_model_part(r->model, i)); i++)
+        if (strncmp(tensor, name, strlen(name)) == 0 && tensor[strlen(name)] == '.')
+            return etrt_selected(r->session, name) != 0;
+    return true;
+}
+
 /* Give one tensor of the input file to the session. */
 static bool give(struct run *r, const struct etrt_st_tensor *t) {
     etrt_tensor_info info;
@@ -40,6 +49,22 @@ static bool give(struct run *r, const struct etrt_st_tensor *t) {
     st = info.kind == ETRT_INPUT ? etrt_bind(r->session, t->name, t->data, t->bytes)
                                  : etrt_write(r->session, t->name, t->data, t->bytes);
     return st == ETRT_OK || fail_status(st);
+}
+
+/* One file serves a kernel of several models whichever of them run. */
+static bool give_all(struct run *r) {
+    size_t unused = 0;
+    for (size_t i = 0; r->in && i < etrt_st_count(r->in); i++) {
+        const struct etrt_st_tensor *t = etrt_st_at(r->in, i);
+        if (!runs(r, t->name))
+            unused++;
+        else if (!give(r, t))
+            return false;
+    }
+    if (unused)
+        fprintf(stderr, "etrun: note: %s: %zu tensors of models that do not run are not used\n",
+                r->o->in, unused);
+    return true;
 }
 
 static bool has_parts(const struct run *r) {
@@ -83,9 +108,7 @@ static bool prepare(struct run *r) {
     if (st == ETRT_OK && o->capture) st = etrt_capture(r->session, o->capture);
     if (st != ETRT_OK) return fail_status(st);
     if (o->in && !etrt_st_open(o->in, &r->in, err, sizeof err)) return fail("%s", err);
-    for (size_t i = 0; r->in && i < etrt_st_count(r->in); i++)
-        if (!give(r, etrt_st_at(r->in, i))) return false;
-    return true;
+    return give_all(r);
 }
 
 static double now(void) {
@@ -131,15 +154,6 @@ static void show(const etrt_tensor_info *info, const struct etrt_st_tensor *t) {
            etrt_st_shape_text(t->rank, t->shape, shape, sizeof shape));
     print_values(stdout, info->dtype, t->data, count < SHOWN ? count : SHOWN);
     printf("%s\n", count > SHOWN ? " ..." : "");
-}
-
-/* Does the launch run the model that this tensor is of? */
-static bool runs(const struct run *r, const char *tensor) {
-    const char *name;
-    for (int i = 0; (name = etrt_model_part(r->model, i)); i++)
-        if (strncmp(tensor, name, strlen(name)) == 0 && tensor[strlen(name)] == '.')
-            return etrt_selected(r->session, name) != 0;
-    return true;
 }
 
 static bool wanted(const struct run *r, const etrt_tensor_info *info) {

@@ -1,4 +1,5 @@
-/* The manifest of a code object, and every shape it states at the corners of its symbols. */
+/* A manifest and every shape it states at the corners of its symbols; and the bytes as a file of
+ * code that holds a manifest somewhere. */
 #include "runtime/etrt/manifest/manifest.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -22,6 +23,10 @@ static void all_shapes(const struct etrt_manifest *m) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     struct etrt_manifest m;
+    if (etrt_manifest_of_code(data, bytes, &m) == ETRT_OK)
+        etrt_manifest_free(&m);
+    else
+        FUZZ_EXPECT(*etrt_last_error());
     if (etrt_manifest_parse((const char *)data, bytes, &m) != ETRT_OK) {
         FUZZ_EXPECT(*etrt_last_error());
         return 0;

@@ -31,7 +31,8 @@ for f in "$src"/tests/emu/kernels/*.c; do
     # shellcheck disable=SC2086
     $clang -std=c11 $triple "$f" -o "$out/code/$(basename "$f" .c).hsaco"
 done
-$clang --target=amdgcn-amd-amdhsa -mcpu=gfx942 -I "$src/tests/runtime" "$src/tests/runtime/probe.s" \
+sh "$src/tests/runtime/frame.sh" "$src/tests/runtime/probe.json" "$out/manifest/probe.manifest"
+$clang --target=amdgcn-amd-amdhsa -mcpu=gfx942 -I "$out/manifest" "$src/tests/runtime/probe.s" \
     -o "$out/code/probe.hsaco"
 
 # Machine code behind the byte that chooses the architecture.

@@ -36,18 +36,22 @@ cflags=$(pkg-config --cflags etrt) libs=$(pkg-config --libs etrt)
 # shellcheck disable=SC2086
 "$cc" $cflags main.c $libs -o shared
 # shellcheck disable=SC2086
-"$cc" $cflags main.c -Wl,-Bstatic $libs -Wl,-Bdynamic -o static
+"$cc" $cflags main.c -Wl,-Bstatic $libs -Wl,-Bdynamic -o "$bin/static"
+# shellcheck disable=SC2046,SC2086
+"$cc" $cflags main.c -Wl,-Bstatic $libs -Wl,-Bdynamic $(pkg-config --static --libs-only-other etrt) -o static
 cmake -S . -B b -G Ninja -DCMAKE_PREFIX_PATH="$usr" -DCMAKE_C_COMPILER="$cc" > "$dir/log" &&
     cmake --build b >> "$dir/log" || { cat "$dir/log"; fail 'the CMake package'; }
 
-# libetrt.so finds the emulator beside itself; a program that has libetrt.a inside is told where it is.
+# libetrt.so finds the emulator beside itself; a program that has libetrt.a inside finds it in its own prefix,
+# in that of libetrt.a by its run path, or is told where it is.
 LD_LIBRARY_PATH=$lib ./shared saxpy.hsaco || fail 'pkg-config, libetrt.so'
 b/with_shared saxpy.hsaco || fail 'CMake, libetrt.so'
-export ETRT_EMU_LIB="$lib/libetemu.so"
+"$bin/static" saxpy.hsaco || fail 'libetrt.a, in the prefix'
 ./static saxpy.hsaco || fail 'pkg-config, libetrt.a'
 b/with_static saxpy.hsaco || fail 'CMake, libetrt.a'
-unset ETRT_EMU_LIB
-for program in static b/with_static; do
+cp "$bin/static" elsewhere
+ETRT_EMU_LIB="$lib/libetemu.so" ./elsewhere saxpy.hsaco || fail 'libetrt.a, ETRT_EMU_LIB'
+for program in "$bin/static" static b/with_static; do
     others=$(ldd $program | awk '{ print $1 }' | grep -v -e linux-vdso -e ld-linux -e '^libc\.so' || true)
     [ -z "$others" ] || fail "$program needs" "$others"
 done

@@ -73,4 +73,8 @@ refuses 1 'input mlp.x is not bound' run --only mlp --weights mlp=w.st --dim mlp
 run --only mlp --weights mlp=w.st --dim mlp.N=3 --in in.st > out.txt
 grep -q '^mlp.scores: f32\[3, 11\] =' out.txt || die "no output: $(cat out.txt)"
 ! grep -q '^moe' out.txt || die 'outputs of a model that did not run'
+"$bin/etfill" both.st --seed 2 'mlp.x:f32[3,37]:-2:2' 'moe.x:f32[3,7]:-2:2'
+run --only mlp --weights mlp=w.st --dim mlp.N=3 --in both.st > both.txt 2> note.txt
+cmp both.txt out.txt || die 'inputs of a model that does not run change another'
+grep -q '1 tensors of models that do not run are not used' note.txt || die 'no note of inputs that are not used'
 "$bin/etrun" mix.hsaco --list | grep -q '^  model  moe on ' || die 'no list of models'

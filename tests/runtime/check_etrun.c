@@ -97,7 +97,7 @@ START_TEST(lists) {
     etrun_is(1, scratch("absent"), "--list");
     expect_in(said, "absent: No such file");
     etrun_is(1, etrun, "--list");
-    expect_in(said, "not an AMD GPU code object");
+    expect_in(said, "holds no manifest");
 }
 END_TEST
 

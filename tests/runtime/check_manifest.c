@@ -6,6 +6,7 @@
 
 #include <elf.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,6 +98,14 @@ static const struct {
      "workspace_bytes", ETRT_FORMAT},
     {"\"workspace_bytes\":              256", "\"workspace_bytes\": -1", "workspace_bytes: -1",
      ETRT_FORMAT},
+    {"\"offset\": 64", "\"offset\": 257", "temporaries[0].offset: 257", ETRT_FORMAT},
+    {"\"offset\": 64", "\"offset\": 65", "temporaries[0]: h ends past the workspace", ETRT_FORMAT},
+    {"\"offset\": 64", "\"offset\": -1", "temporaries[0].offset: -1", ETRT_FORMAT},
+    {"[\"N\", 1, 48]", "[\"N\", 1, 49]", "temporaries[0]: h ends past", ETRT_FORMAT},
+    {"[\"N\", 1, 48]", "[\"N\", 0, 48]", "temporaries[0].when: 0 is outside", ETRT_FORMAT},
+    {"[\"N\", 1, 48]", "[\"N\", 9, 8]", "temporaries[0].when: 8 is outside", ETRT_FORMAT},
+    {"[\"N\", 1, 48]", "[\"Q\", 1, 48]", "temporaries[0].when: \"Q\" is not a symbol", ETRT_FORMAT},
+    {"[\"N\", 1, 48]", "[\"N\", 1]", "must be [symbol, lo, hi]", ETRT_FORMAT},
     {"\"event_words\": 64", "\"event_words\": 31", "event_words: 31", ETRT_FORMAT},
     {"\"event_words\": 64", "\"event_words\": 36", "event e0 is not inside", ETRT_FORMAT},
     {"\"base\": 32", "\"base\": 31", "event e0 is not inside", ETRT_FORMAT},
@@ -190,15 +199,106 @@ START_TEST(elf_of_something_else) {
     size_t n;
     char *self = read_whole("/proc/self/exe", &n);
     ck_assert_int_eq(etrt_manifest_of_code(self, n, &m), ETRT_FORMAT);
-    expect_in(etrt_last_error(), "not an AMD GPU code object");
+    expect_in(etrt_last_error(), "holds no manifest");
     self[EI_CLASS] = ELFCLASS32;
     ck_assert_int_eq(etrt_manifest_of_code(self, n, &m), ETRT_FORMAT);
+    expect_in(etrt_last_error(), "not 64-bit");
     free(self);
     ck_assert_int_eq(etrt_manifest_of_code("no ELF at all, but long enough to be one, if it were so"
                                            " inclined to be: 64 bytes",
                                            80, &m),
                      ETRT_FORMAT);
-    expect_in(etrt_last_error(), "not a code object");
+    expect_in(etrt_last_error(), "holds no manifest");
+    ck_assert_int_eq(etrt_manifest_of_code("", 0, &m), ETRT_FORMAT);
+}
+END_TEST
+
+/* ---- other files ----------------------------------------------------------------------------- */
+
+static void finds(const char *file, size_t bytes) {
+    struct etrt_manifest m;
+    ck_assert_msg(etrt_manifest_of_code(file, bytes, &m) == ETRT_OK, "%s", etrt_last_error());
+    ck_assert_str_eq(m.model, "probe");
+    etrt_manifest_free(&m);
+}
+
+static void refuses(const char *file, size_t bytes, const char *says) {
+    struct etrt_manifest m;
+    char *copy =
+        malloc(bytes + !bytes); /* exactly so much, so that a sanitizer sees a read past it */
+    memcpy(copy, file, bytes);
+    ck_assert_int_eq(etrt_manifest_of_code(copy, bytes, &m), ETRT_FORMAT);
+    expect_in(etrt_last_error(), says);
+    free(copy);
+}
+
+/* Anywhere among other bytes, behind what only looks like the beginning of one. */
+START_TEST(bytes_hold_a_frame) {
+    size_t n;
+    char *frame = framed(text, &n), *file = calloc(1, n + 400);
+    memcpy(file, "\1\2" ETRT_MANIFEST_MAGIC "0000 too short", 30);
+    memcpy(file + 100, ETRT_MANIFEST_MAGIC "00000003 00000000\nabc", ETRT_MANIFEST_HEAD + 3);
+    memcpy(file + 200, frame, n);
+    finds(file, n + 400);
+    finds(file, n + 200);
+    refuses(file, n + 199, "holds no manifest");
+    file[200 + n / 2] ^= 1;
+    refuses(file, n + 400, "holds no manifest");
+    for (size_t k = 0; k < n; k += 13)
+        refuses(frame, k, "holds no manifest");
+    free(frame);
+    free(file);
+}
+END_TEST
+
+/* A cubin, say: an ELF file for another machine that has the frame among its data. */
+START_TEST(elf_holds_a_frame) {
+    size_t n;
+    char *frame = framed(text, &n), *file = calloc(1, n + 100);
+    Elf64_Ehdr head = {.e_machine = 190, .e_ehsize = sizeof head};
+    memcpy(head.e_ident, ELFMAG, SELFMAG);
+    head.e_ident[EI_CLASS] = ELFCLASS64;
+    head.e_ident[EI_DATA] = ELFDATA2LSB;
+    memcpy(file, &head, sizeof head);
+    memcpy(file + 90, frame, n);
+    finds(file, n + 100);
+    free(frame);
+    free(file);
+}
+END_TEST
+
+/* As LLVM writes an array into PTX. */
+static char *numbers(const char *bytes, size_t n, const char *before, const char *after) {
+    char *file = malloc(strlen(before) + 6 * n + strlen(after) + 1), *p = stpcpy(file, before);
+    for (size_t i = 0; i < n; i++)
+        p += sprintf(p, "%s%u", i ? i % 20 ? ", " : ",\n  " : "", (unsigned char)bytes[i]);
+    strcpy(p, after);
+    return file;
+}
+
+START_TEST(text_holds_an_array) {
+    size_t n;
+    char *frame = framed(text, &n);
+    static const char before[] =
+        ".version 8.0\n.target sm_90\n.global .align 1 .b8 etcc_manifest[4] = {";
+    char *whole = numbers(frame, n, before, "};\n.visible .entry f() { ret; }\n");
+    finds(whole, strlen(whole));
+    for (size_t k = sizeof before; k < strlen(whole); k += 31)
+        if (k < (size_t)(strstr(whole, "};") - whole)) refuses(whole, k, "no intact manifest");
+    free(whole);
+    static const char *const bad[] = {"", "}", "{}", "{1,,", "{256, ", "{-1, ", "{0069, ", "{ , "};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char start[64];
+        snprintf(start, sizeof start, ".b8 etcc_manifest[3] = %s", bad[i]);
+        char *file = numbers(frame, strlen(bad[i]) > 2 ? n : 0, start, "}");
+        refuses(file, strlen(file), "no intact manifest");
+        free(file);
+    }
+    frame[40] ^= 1;
+    char *wrong = numbers(frame, n, before, "}");
+    refuses(wrong, strlen(wrong), "no intact manifest");
+    free(wrong);
+    free(frame);
 }
 END_TEST
 
@@ -210,6 +310,9 @@ static void add(TCase *tc) {
     tcase_add_test(tc, elf_truncated);
     tcase_add_test(tc, elf_any_byte_wrong);
     tcase_add_test(tc, elf_of_something_else);
+    tcase_add_test(tc, bytes_hold_a_frame);
+    tcase_add_test(tc, elf_holds_a_frame);
+    tcase_add_test(tc, text_holds_an_array);
 }
 
 int main(int argc, char **argv) {

@@ -185,4 +185,4 @@ amdhsa.kernels:
 	.end_amdgpu_metadata
 
 	.section	.etcc.manifest,"",@progbits
-	.incbin	"probe.json"
+	.incbin	"probe.manifest"

@@ -1,5 +1,7 @@
 #include "tests/runtime/support.h"
 
+#include "runtime/etrt_abi.h"
+
 #include <dirent.h>
 #include <limits.h>
 #include <stdint.h>
@@ -94,6 +96,22 @@ char *replaced(const char *text, const char *from, const char *to) {
     char *out = malloc(strlen(text) + strlen(to) + 1);
     sprintf(out, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
     return out;
+}
+
+char *framed(const char *text, size_t *out_bytes) {
+    size_t n = strlen(text);
+    char *all = malloc(ETRT_MANIFEST_HEAD + n + 1);
+    sprintf(all, "%s%08zx %08x\n%s", ETRT_MANIFEST_MAGIC, n, etrt_manifest_sum(text, n), text);
+    *out_bytes = ETRT_MANIFEST_HEAD + n;
+    return all;
+}
+
+void frame_again(char *file, size_t bytes) {
+    char *head = memmem(file, bytes, ETRT_MANIFEST_MAGIC, strlen(ETRT_MANIFEST_MAGIC)), sum[9];
+    ck_assert_ptr_nonnull(head);
+    size_t n = strtoul(head + strlen(ETRT_MANIFEST_MAGIC), NULL, 16);
+    snprintf(sum, sizeof sum, "%08x", etrt_manifest_sum(head + ETRT_MANIFEST_HEAD, n));
+    memcpy(head + strlen(ETRT_MANIFEST_MAGIC) + 9, sum, 8);
 }
 
 int run_suite(const char *name, void (*add)(TCase *), int timeout_seconds) {

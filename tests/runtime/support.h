@@ -17,6 +17,11 @@ void write_safetensors(const char *path, const char *header, const void *data, s
 /* A copy of TEXT with the first FROM replaced by TO; fails the test when FROM is not there. */
 char *replaced(const char *text, const char *from, const char *to);
 
+/* TEXT with the frame of a manifest around it; free the result. */
+char *framed(const char *text, size_t *out_bytes);
+/* Make the frame that is in a file's bytes true again after its text was changed in place. */
+void frame_again(char *file, size_t bytes);
+
 #define expect_in(text, part)                                                                      \
     ck_assert_msg(strstr(text, part) != NULL, "\"%s\" not in \"%s\"", part, text)
 

@@ -1,8 +1,8 @@
 /* copy.c - asynchronous copies: at once when nothing is waited for, else on a thread each. */
 #include "runtime/emu/emu.h"
 #include "runtime/emu/hsa/host.h"
-#include "runtime/emu/hsa/signal.h"
 #include "runtime/emu/machine/clock.h"
+#include "runtime/emu/machine/signal.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* events.c - callbacks into the program: memory faults and asynchronous signal handlers. */
 #include "runtime/emu/hsa/host.h"
-#include "runtime/emu/hsa/signal.h"
+#include "runtime/emu/machine/signal.h"
 
 #include <pthread.h>
 #include <stdlib.h>

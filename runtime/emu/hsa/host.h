@@ -3,13 +3,11 @@
 #define EMU_HOST_H
 
 #include "runtime/emu/etemu.h"
-#include "runtime/emu/hsa/hsa.h"
-#include "runtime/emu/machine/config.h"
+#include "runtime/emu/hsa.h"
+#include "runtime/emu/machine/engine.h"
 #include "runtime/emu/machine/memory.h"
 
 #include <stdbool.h>
-
-#define EMU_EXPORT __attribute__((visibility("default")))
 
 /* Attributes that headers newer than the ones we build against have. */
 enum {
@@ -53,8 +51,6 @@ const struct emu_pool *emu_pool_from(uint64_t handle);
 size_t emu_pool_bytes(const struct emu_pool *);
 
 bool emu_is_up(void);
-/* The device; only while the runtime is up. */
-const struct emu_config *emu_device(void);
 
 #define EMU_CHECK_UP()                                                                             \
     do {                                                                                           \

@@ -13,14 +13,9 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic uint32_t users;
 static struct emu_config chosen; /* arch is NULL until etemu_configure */
-static struct emu_config device;
 
 bool emu_is_up(void) {
     return atomic_load_explicit(&users, memory_order_acquire) != 0;
-}
-
-const struct emu_config *emu_device(void) {
-    return &device;
 }
 
 EMU_EXPORT int etemu_configure(const char *spec, char *err, size_t err_bytes) {
@@ -43,7 +38,7 @@ EMU_EXPORT int etemu_configure(const char *spec, char *err, size_t err_bytes) {
 
 static hsa_status_t bring_up(void) {
     char err[256];
-    device = chosen;
+    struct emu_config device = chosen;
     if (!device.arch) {
         const char *spec = getenv("ETEMU_DEVICE");
         if (!emu_config_parse(spec && *spec ? spec : "gfx942", &device, err, sizeof err)) {

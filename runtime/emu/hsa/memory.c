@@ -1,7 +1,7 @@
 /* memory.c - allocating, copying and filling memory, and who may access it. */
 #include "runtime/emu/emu.h"
 #include "runtime/emu/hsa/host.h"
-#include "runtime/emu/hsa/signal.h"
+#include "runtime/emu/machine/signal.h"
 
 #include <pthread.h>
 #include <stdlib.h>

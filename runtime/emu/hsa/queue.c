@@ -1,6 +1,8 @@
 /* queue.c - creating and destroying queues, their indices, events about them. */
 #include "runtime/emu/machine/queue.h"
 
+#include "runtime/emu/hsa/host.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,6 +57,7 @@ hsa_status_t HSA_API hsa_queue_create(hsa_agent_t agent_handle, uint32_t size,
     pthread_mutex_init(&q->lock, NULL);
     q->callback = callback;
     q->callback_data = data;
+    q->on_memory_fault = emu_report_memory_fault;
     if (!give_memory(q, size)) {
         emu_queue_free(q);
         return HSA_STATUS_ERROR_OUT_OF_RESOURCES;

@@ -59,10 +59,11 @@ static struct {
     struct run *runs;
     pthread_t threads[EMU_MAX_THREADS];
     uint32_t nthreads;
-    const struct emu_config *config;
-    struct emu_event event;  /* work appeared, or a dispatch is done */
-    _Atomic uint32_t idle;   /* helpers without work */
-    _Atomic uint32_t dozing; /* threads that pause between polls */
+    struct emu_config device;
+    const struct emu_config *config; /* the device */
+    struct emu_event event;          /* work appeared, or a dispatch is done */
+    _Atomic uint32_t idle;           /* helpers without work */
+    _Atomic uint32_t dozing;         /* threads that pause between polls */
     _Atomic bool stop;
     _Atomic uint64_t busy_ns;
     _Atomic uint64_t time; /* where clocks count instructions: when the last dispatch ended */
@@ -388,8 +389,13 @@ void emu_engine_execute(struct emu_dispatch *d, const struct emu_needs *needs,
     emu_placement_free(&r.place);
 }
 
-bool emu_engine_start(const struct emu_config *config) {
-    engine.config = config;
+const struct emu_config *emu_device(void) {
+    return &engine.device;
+}
+
+bool emu_engine_start(const struct emu_config *chosen) {
+    const struct emu_config *config = engine.config = &engine.device;
+    engine.device = *chosen;
     atomic_store(&engine.stop, false);
     atomic_store(&engine.busy_ns, 0);
     atomic_store(&engine.time, 1);

@@ -3,7 +3,7 @@
 #define EMU_ENGINE_H
 
 #include "runtime/emu/emu.h"
-#include "runtime/emu/hsa/hsa.h"
+#include "runtime/emu/hsa.h"
 #include "runtime/emu/machine/config.h"
 
 #include <stdbool.h>
@@ -27,6 +27,8 @@ struct emu_needs {
 /* Start the helper threads; the thread that executes a dispatch is one worker itself. */
 bool emu_engine_start(const struct emu_config *);
 void emu_engine_stop(void);
+/* The device it was started for; only while the runtime is up. */
+const struct emu_config *emu_device(void);
 
 /* How many workgroups with such NEEDS fit on one compute unit, or on the NEEDS->cus that share one.
  */

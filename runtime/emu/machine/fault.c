@@ -1,8 +1,10 @@
 /* fault.c - what a fault says to the user. */
 #include "runtime/emu/machine/fault.h"
 
-#include "runtime/emu/hsa/host.h"
+#include "runtime/emu/etemu.h"
+#include "runtime/emu/hsa.h"
 #include "runtime/emu/machine/loader.h"
+#include "runtime/emu/machine/memory.h"
 
 #include <pthread.h>
 #include <stdarg.h>

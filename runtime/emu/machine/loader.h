@@ -3,7 +3,7 @@
 #define EMU_LOADER_H
 
 #include "runtime/emu/emu.h"
-#include "runtime/emu/hsa/hsa.h"
+#include "runtime/emu/hsa.h"
 #include "runtime/emu/machine/config.h"
 
 #include <stdbool.h>

@@ -109,7 +109,7 @@ static void run_packet(struct emu_queue *q, const void *packet, uint16_t header,
 static void report(struct emu_queue *q, const struct emu_failure *f) {
     q->failed = true;
     emu_fault_remember(f->text);
-    if (f->memory) emu_report_memory_fault(f->addr);
+    if (f->memory) q->on_memory_fault(f->addr);
     if (q->callback) q->callback(f->status, &q->amd->hsa_queue, q->callback_data);
 }
 

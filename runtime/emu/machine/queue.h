@@ -2,9 +2,9 @@
 #ifndef EMU_QUEUE_H
 #define EMU_QUEUE_H
 
-#include "runtime/emu/hsa/host.h"
-#include "runtime/emu/hsa/signal.h"
 #include "runtime/emu/machine/engine.h"
+#include "runtime/emu/machine/memory.h"
+#include "runtime/emu/machine/signal.h"
 
 #include <pthread.h>
 
@@ -21,6 +21,7 @@ struct emu_queue {
     bool failed; /* takes no more packets; only the thread looks at it */
     void (*callback)(hsa_status_t, hsa_queue_t *, void *);
     void *callback_data;
+    void (*on_memory_fault)(uint64_t addr); /* called before the callback */
     pthread_mutex_t lock;
     struct emu_dispatch *running; /* to be stopped with the queue; under lock */
 };

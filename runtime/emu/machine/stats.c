@@ -1,9 +1,11 @@
 /* stats.c - etemu_get_stats. */
 #include "runtime/emu/machine/stats.h"
 
-#include "runtime/emu/hsa/host.h"
+#include "runtime/emu/etemu.h"
+#include "runtime/emu/hsa.h"
 #include "runtime/emu/machine/config.h"
 #include "runtime/emu/machine/engine.h"
+#include "runtime/emu/machine/memory.h"
 
 #include <pthread.h>
 #include <string.h>

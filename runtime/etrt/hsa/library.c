@@ -1,6 +1,6 @@
 #include "runtime/etrt/hsa/library.h"
 
-#include "runtime/etrt/error.h"
+#include "runtime/etrt/base/error.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -10,7 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* One entry per library; opened at most once at a time, counted. */
+/* One entry per library. It is opened once and stays: the vendor's does not survive being unloaded.
+ * Its users are counted between hsa_init and hsa_shut_down. */
 static struct slot {
     struct etrt_hsa hsa;
     int users;
@@ -54,30 +55,42 @@ static bool open_emulator(struct etrt_hsa *hsa, char *why, size_t why_bytes) {
     return try_open(hsa, "libetemu.so", why, why_bytes);
 }
 
+/* The functions stand in struct etrt_hsa in the order of these names. */
+#define X(name) #name "\0"
+static const char required[] = ETRT_HSA_REQUIRED(X), optional[] = ETRT_HSA_OPTIONAL(X);
+#undef X
+
 static etrt_status find_functions(struct etrt_hsa *hsa) {
-#define X(name)                                                                                    \
-    *(void **)&hsa->name = dlsym(hsa->library, #name);                                             \
-    if (!hsa->name)                                                                                \
-        return etrt_fail(ETRT_NO_DEVICE, "%s lacks " #name,                                        \
-                         hsa->emulator ? "libetemu.so" : "libhsa-runtime64.so.1");
-    ETRT_HSA_REQUIRED(X)
-#undef X
-#define X(name) *(void **)&hsa->name = dlsym(hsa->library, #name);
-    ETRT_HSA_OPTIONAL(X)
-#undef X
+    char *slot = (char *)hsa + offsetof(struct etrt_hsa, hsa_init);
+    for (int pass = 0; pass < 2; pass++)
+        for (const char *name = pass ? optional : required; *name; name += strlen(name) + 1) {
+            void *function = dlsym(hsa->library, name);
+            if (!function && !pass)
+                return etrt_fail(ETRT_NO_DEVICE, "%s lacks %s",
+                                 hsa->emulator ? "libetemu.so" : "libhsa-runtime64.so.1", name);
+            memcpy(slot, &function, sizeof function);
+            slot += sizeof function;
+        }
     return ETRT_OK;
 }
 
-static etrt_status open_library(struct etrt_hsa *hsa) {
+static etrt_status open_library(struct etrt_hsa *hsa, bool emulator) {
     char why[1024] = "";
-    if (hsa->emulator) {
+    if (hsa->library) return ETRT_OK;
+    hsa->emulator = emulator;
+    if (emulator) {
         if (!open_emulator(hsa, why, sizeof why))
             return etrt_fail(ETRT_NO_DEVICE, "cannot open the emulator libetemu.so: %s", why);
     } else if (!try_open(hsa, "libhsa-runtime64.so.1", why, sizeof why) &&
                !try_open(hsa, "libhsa-runtime64.so", why, sizeof why)) {
         return etrt_fail(ETRT_NO_DEVICE, "no AMD GPU driver library: %s", why);
     }
-    return find_functions(hsa);
+    etrt_status st = find_functions(hsa);
+    if (st != ETRT_OK) {
+        dlclose(hsa->library);
+        memset(hsa, 0, sizeof *hsa);
+    }
+    return st;
 }
 
 const char *etrt_hsa_text(const struct etrt_hsa *hsa, hsa_status_t status) {
@@ -87,10 +100,17 @@ const char *etrt_hsa_text(const struct etrt_hsa *hsa, hsa_status_t status) {
     return text;
 }
 
+/* What the environment says the emulator is, or NULL. */
+static const char *usual_spec(void) {
+    const char *spec = secure_getenv("ETEMU_DEVICE");
+    return spec && *spec ? spec : NULL;
+}
+
 static etrt_status start(struct slot *slot, const char *spec) {
     struct etrt_hsa *hsa = &slot->hsa;
-    etrt_status st = open_library(hsa);
-    if (st == ETRT_OK && hsa->emulator && spec) {
+    etrt_status st = ETRT_OK;
+    if (!spec) spec = usual_spec();
+    if (hsa->emulator && spec) {
         char err[512] = "libetemu.so cannot be configured";
         if (!hsa->etemu_configure || hsa->etemu_configure(spec, err, sizeof err) != 0)
             st = etrt_fail(ETRT_INVALID, "device \"emu:%s\": %s", spec, err);
@@ -113,9 +133,10 @@ etrt_status etrt_hsa_open(bool emulator, const char *emu_spec, const struct etrt
     if (emu_spec && strlen(emu_spec) >= sizeof slot->spec)
         return etrt_fail(ETRT_INVALID, "the device specification is too long");
     pthread_mutex_lock(&lock);
-    if (slot->users == 0) {
-        memset(slot, 0, sizeof *slot);
-        slot->hsa.emulator = emulator;
+    st = open_library(&slot->hsa, emulator);
+    if (st != ETRT_OK) {
+    } else if (slot->users == 0) {
+        slot->spec[0] = 0;
         st = start(slot, emu_spec);
         if (st == ETRT_OK && emu_spec) strcpy(slot->spec, emu_spec);
     } else if (emu_spec && strcmp(emu_spec, slot->spec) != 0) {
@@ -130,11 +151,18 @@ etrt_status etrt_hsa_open(bool emulator, const char *emu_spec, const struct etrt
     return st;
 }
 
+etrt_status etrt_hsa_settled(bool *out) {
+    pthread_mutex_lock(&lock);
+    etrt_status st = open_library(&slots[true].hsa, true);
+    *out = slots[true].users > 0 || usual_spec();
+    pthread_mutex_unlock(&lock);
+    return st;
+}
+
 void etrt_hsa_close(const struct etrt_hsa *hsa) {
     if (!hsa) return;
     struct slot *slot = &slots[hsa->emulator];
     pthread_mutex_lock(&lock);
-    /* The library stays mapped: the vendor's does not survive being unloaded. */
     if (--slot->users == 0) hsa->hsa_shut_down();
     pthread_mutex_unlock(&lock);
 }

@@ -69,6 +69,9 @@ struct etrt_hsa {
  * ask for the same. Close with etrt_hsa_close, which calls hsa_shut_down. */
 etrt_status etrt_hsa_open(bool emulator, const char *emu_spec, const struct etrt_hsa **out);
 void etrt_hsa_close(const struct etrt_hsa *);
+/* Is it settled which GPU the emulator is? It runs already, or the environment variable
+ * ETEMU_DEVICE says. Fails when there is no emulator. */
+etrt_status etrt_hsa_settled(bool *out);
 
 /* Text of an HSA status, never NULL. */
 const char *etrt_hsa_text(const struct etrt_hsa *, hsa_status_t);

@@ -1,14 +1,10 @@
 #include "runtime/etrt/manifest/elf_file.h"
 
-#include "runtime/etrt/error.h"
+#include "runtime/etrt/base/error.h"
 
 #include <elf.h>
 #include <stdbool.h>
 #include <string.h>
-
-#ifndef EM_AMDGPU
-#define EM_AMDGPU 224
-#endif
 
 static bool inside(size_t bytes, uint64_t offset, uint64_t count, uint64_t size) {
     return offset <= bytes && (size == 0 || count <= (bytes - offset) / size);
@@ -19,9 +15,8 @@ static etrt_status read_header(const void *file, size_t bytes, Elf64_Ehdr *eh) {
     if (bytes < sizeof *eh || memcmp(file, ELFMAG, SELFMAG) != 0)
         return etrt_fail(ETRT_FORMAT, "not a code object (no ELF header)");
     memcpy(eh, file, sizeof *eh);
-    if (eh->e_ident[EI_CLASS] != ELFCLASS64 || eh->e_ident[EI_DATA] != ELFDATA2LSB ||
-        eh->e_machine != EM_AMDGPU)
-        return etrt_fail(ETRT_FORMAT, "not an AMD GPU code object (ELF machine %u)", eh->e_machine);
+    if (eh->e_ident[EI_CLASS] != ELFCLASS64 || eh->e_ident[EI_DATA] != ELFDATA2LSB)
+        return etrt_fail(ETRT_FORMAT, "not a code object (its ELF is not 64-bit little-endian)");
     if (eh->e_shnum && (eh->e_shentsize != sizeof(Elf64_Shdr) ||
                         !inside(bytes, eh->e_shoff, eh->e_shnum, sizeof(Elf64_Shdr))))
         return etrt_fail(ETRT_FORMAT, "truncated code object: its section table is outside");
@@ -50,9 +45,9 @@ etrt_status etrt_elf_section(const void *file, size_t bytes, const char *name, c
     Elf64_Shdr names, sh;
     etrt_status st = read_header(file, bytes, &eh);
     if (st != ETRT_OK) return st;
-    if (eh.e_shstrndx >= eh.e_shnum)
+    if (eh.e_shnum && eh.e_shstrndx >= eh.e_shnum)
         return etrt_fail(ETRT_FORMAT, "the code object has no section names");
-    section_at(file, &eh, eh.e_shstrndx, &names);
+    if (eh.e_shnum) section_at(file, &eh, eh.e_shstrndx, &names);
     for (unsigned i = 0; i < eh.e_shnum; i++) {
         section_at(file, &eh, i, &sh);
         const char *s = string_at(file, bytes, &names, sh.sh_name);
@@ -63,7 +58,9 @@ etrt_status etrt_elf_section(const void *file, size_t bytes, const char *name, c
         *out_bytes = sh.sh_size;
         return ETRT_OK;
     }
-    return etrt_fail(ETRT_FORMAT, "no section %s: not a code object of etcc", name);
+    *out = NULL;
+    *out_bytes = 0;
+    return ETRT_OK;
 }
 
 etrt_status etrt_elf_symbol(const void *file, size_t bytes, const char *name, uint64_t *out_value) {

@@ -1,4 +1,4 @@
-/* elf_file.h - the little of an untrusted AMDGPU ELF file the runtime reads itself. */
+/* elf_file.h - the little of an untrusted ELF file of code the runtime reads itself. */
 #ifndef ETRT_ELF_H
 #define ETRT_ELF_H
 
@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The bytes of section NAME; they point into FILE. */
+/* The bytes of section NAME, which point into FILE; NULL when there is no such section. */
 etrt_status etrt_elf_section(const void *file, size_t bytes, const char *name, const char **out,
                              size_t *out_bytes);
 /* Value of a dynamic symbol. */

@@ -38,6 +38,14 @@ struct etrt_tensor {
     struct etrt_loop loops[ETRT_MAX_RANK];
 };
 
+/* A tensor in the workspace. */
+struct etrt_temporary {
+    struct etrt_tensor tensor; /* its name, dtype and shape */
+    uint64_t offset;
+    int symbol; /* launches differ by: it is there while LO <= value <= HI; -1: always */
+    int64_t lo, hi;
+};
+
 struct etrt_event {
     char *name;
     uint32_t base, words;
@@ -50,11 +58,12 @@ struct etrt_manifest {
     uint32_t workgroup, wavefront, lds_bytes;
     uint64_t workspace_bytes;
     uint32_t event_words;
-    int nsymbols, ntensors, nevents, ntasks;
+    int nsymbols, ntensors, ntemporaries, nevents, ntasks;
     int nmodels; /* 0: the kernel is of one model, `model` */
     struct etrt_mixed *models;
     struct etrt_symbol *symbols;
     struct etrt_tensor *tensors;
+    struct etrt_temporary *temporaries;
     struct etrt_event *events;
     char **tasks;
     int64_t profile_tasks;  /* -1: the kernel records no tasks; else at most so many in a launch */
@@ -63,14 +72,19 @@ struct etrt_manifest {
 
 /* Parse JSON text. On failure the last error says where, and OUT needs no free. */
 etrt_status etrt_manifest_parse(const char *json, size_t bytes, struct etrt_manifest *out);
-/* The same out of a whole code object file. */
-etrt_status etrt_manifest_of_code(const void *elf, size_t bytes, struct etrt_manifest *out);
+/* The same out of a whole file of code. */
+etrt_status etrt_manifest_of_code(const void *file, size_t bytes, struct etrt_manifest *out);
 void etrt_manifest_free(struct etrt_manifest *);
 
+/* More bytes than any honest tensor or model has, so that sums of them do not overflow. */
+#define ETRT_MAX_BYTES ((int64_t)1 << 46)
+
 const char *etrt_kind_name(enum etrt_kind);
+bool etrt_kind_find(const char *name, enum etrt_kind *out);
 const char *etrt_dtype_name(enum etrt_dtype);        /* "bf16" */
 const char *etrt_dtype_safetensors(enum etrt_dtype); /* "BF16" */
 size_t etrt_dtype_bytes(enum etrt_dtype);
+bool etrt_dtype_find(const char *name, enum etrt_dtype *out);
 
 /* Shape and size at the symbols' VALUES. Fails naming the tensor when an extent is negative or the
  * size is out of reason. */

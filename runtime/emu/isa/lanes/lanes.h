@@ -23,7 +23,7 @@ struct emu_lane_row {
 
 /* What the lanes of a matrix instruction hold, in runtime/emu/isa/ops/mfma.c. */
 struct emu_mfma_row;
-struct emu_wmma_row; /* runtime/emu/isa/ops/wmma.h */
+struct emu_wmma_row; /* runtime/emu/isa/lanes/wmma.h */
 struct emu_wmma_how;
 
 /* Where 64 addresses lie. */

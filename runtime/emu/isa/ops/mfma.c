@@ -1,5 +1,5 @@
 /* mfma.c - matrix instructions. */
-#include "runtime/emu/isa/ops/mfma.h"
+#include "runtime/emu/isa/lanes/mfma.h"
 
 #include "runtime/emu/isa/lanes/lanes.h"
 

@@ -1,5 +1,5 @@
 /* wmma.c - matrix instructions of gfx11 and gfx12. */
-#include "runtime/emu/isa/ops/wmma.h"
+#include "runtime/emu/isa/lanes/wmma.h"
 
 #include "runtime/emu/isa/lanes/lanes.h"
 

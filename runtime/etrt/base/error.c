@@ -1,4 +1,4 @@
-#include "runtime/etrt/error.h"
+#include "runtime/etrt/base/error.h"
 
 #include <stdarg.h>
 #include <stdio.h>

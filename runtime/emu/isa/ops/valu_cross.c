@@ -1,6 +1,5 @@
-/* valu_new.c - vector instructions that newer architectures brought and that are no plain lane
- * arithmetic: exchanges between rows of 16 lanes, truth tables, dot products of either signedness.
- */
+/* valu_cross.c - vector instructions that are no plain lane arithmetic: exchanges between rows of
+ * 16 lanes, moves by M0, truth tables, dot products of either signedness. */
 #include "runtime/emu/isa/ops/valu.h"
 
 #include "runtime/emu/isa/ops/ext.h"

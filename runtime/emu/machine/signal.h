@@ -2,7 +2,7 @@
 #ifndef EMU_SIGNAL_H
 #define EMU_SIGNAL_H
 
-#include "runtime/emu/hsa/hsa.h"
+#include "runtime/emu/hsa.h"
 #include "runtime/emu/machine/sync.h"
 
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
-#include "runtime/etrt/file.h"
+#include "runtime/etrt/base/file.h"
 
-#include "runtime/etrt/error.h"
+#include "runtime/etrt/base/error.h"
 
 #include <dirent.h>
 #include <errno.h>

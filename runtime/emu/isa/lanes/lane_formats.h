@@ -1,6 +1,7 @@
-/* lane_more.h - one lane's arithmetic that newer architectures brought. */
-#ifndef ISA_LANE_MORE_H
-#define ISA_LANE_MORE_H
+/* lane_formats.h - one lane's arithmetic in bf16 and 8-bit floats, and the roundings, minima and
+ * multiplications that not every architecture has. */
+#ifndef ISA_LANE_FORMATS_H
+#define ISA_LANE_FORMATS_H
 
 #include "runtime/emu/isa/lanes/lane_convert.h"
 

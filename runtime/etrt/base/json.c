@@ -1,6 +1,6 @@
-#include "runtime/etrt/manifest/json.h"
+#include "runtime/etrt/base/json.h"
 
-#include "runtime/etrt/error.h"
+#include "runtime/etrt/base/error.h"
 
 #include <errno.h>
 #include <stdarg.h>

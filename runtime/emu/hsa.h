@@ -1,4 +1,5 @@
-/* hsa.h - the HSA headers, with what they declare visible outside the library. */
+/* hsa.h - the HSA headers, with what they declare visible outside the library; and EMU_EXPORT,
+ * which makes so what etemu.h declares. */
 #ifndef EMU_HSA_H
 #define EMU_HSA_H
 
@@ -11,5 +12,7 @@
 hsa_status_t HSA_API hsa_init(void);
 hsa_status_t HSA_API hsa_shut_down(void);
 #pragma GCC visibility pop
+
+#define EMU_EXPORT __attribute__((visibility("default")))
 
 #endif

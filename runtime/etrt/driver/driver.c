@@ -1,0 +1,116 @@
+/* What is the same for all devices: messages, the patience of waiting, fills without help. */
+#include "runtime/etrt/driver/driver.h"
+
+#include "runtime/etrt/base/error.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+etrt_status etrt_device_check(const etrt_device *dev) {
+    if (!atomic_load(&dev->broken)) return ETRT_OK;
+    return etrt_fail(ETRT_FAULT, "the device stopped after a fault; close it and open it again");
+}
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+etrt_status etrt_mem_alloc(etrt_device *dev, enum etrt_place place, uint64_t bytes,
+                           const char *what, void **out) {
+    *out = NULL;
+    /* An empty tensor still needs an address of its own. */
+    if (dev->driver->alloc(dev, place, bytes ? bytes : 4, out) == ETRT_OK) return ETRT_OK;
+    return etrt_fail_in(ETRT_NO_MEMORY, "%s: cannot allocate %llu bytes on %s", what,
+                        (unsigned long long)bytes, dev->name);
+}
+
+void etrt_mem_free(etrt_device *dev, void *device) {
+    if (device) dev->driver->free(dev, device);
+}
+
+static etrt_status copy(etrt_device *dev, void *to, const void *from, uint64_t bytes,
+                        enum etrt_direction direction) {
+    if (!bytes || dev->driver->copy(dev, to, from, bytes, direction) == ETRT_OK) return ETRT_OK;
+    return etrt_fail_in(ETRT_DEVICE, "cannot %s %llu bytes of memory of %s",
+                        direction == ETRT_TO_DEVICE ? "write" : "read", (unsigned long long)bytes,
+                        dev->name);
+}
+
+etrt_status etrt_mem_write(etrt_device *dev, void *device, const void *host, uint64_t bytes) {
+    return copy(dev, device, host, bytes, ETRT_TO_DEVICE);
+}
+
+etrt_status etrt_mem_read(etrt_device *dev, void *host, const void *device, uint64_t bytes) {
+    return copy(dev, host, device, bytes, ETRT_FROM_DEVICE);
+}
+
+etrt_status etrt_mem_fill(etrt_device *dev, void *device, uint8_t byte, uint64_t bytes) {
+    enum { CHUNK = 65536 };
+    if (dev->driver->fill && dev->driver->fill(dev, device, byte, bytes)) return ETRT_OK;
+    char *pattern = malloc(CHUNK);
+    if (!pattern) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    memset(pattern, byte, CHUNK);
+    etrt_status st = ETRT_OK;
+    for (uint64_t at = 0; at < bytes && st == ETRT_OK; at += CHUNK)
+        st = etrt_mem_write(dev, (char *)device + at, pattern,
+                            bytes - at < CHUNK ? bytes - at : CHUNK);
+    free(pattern);
+    return st;
+}
+
+/* ---- code and launches ---------------------------------------------------------------------- */
+
+etrt_status etrt_code_load(etrt_device *dev, const void *image, size_t bytes, const char *kernel,
+                           struct etrt_code *code) {
+    memset(code, 0, sizeof *code);
+    etrt_status st = dev->driver->load(dev, image, bytes, kernel, code);
+    if (st != ETRT_OK) etrt_code_unload(dev, code);
+    return st;
+}
+
+void etrt_code_unload(etrt_device *dev, struct etrt_code *code) {
+    if (code->loaded) dev->driver->unload(dev, code);
+    memset(code, 0, sizeof *code);
+}
+
+etrt_status etrt_launch_start(etrt_device *dev, const struct etrt_dispatch *d,
+                              struct etrt_ticket *ticket) {
+    etrt_status st = etrt_device_check(dev);
+    if (st == ETRT_OK) st = dev->driver->launch(dev, d, ticket);
+    if (st == ETRT_OK) atomic_fetch_add(&dev->launches, 1);
+    return st;
+}
+
+static double now_seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* A launch may be slow without ever waiting, above all when emulated. */
+static double patience(const etrt_device *dev, double wait_limit) {
+    const char *chosen = secure_getenv("ETRT_LAUNCH_TIMEOUT");
+    double seconds = chosen ? strtod(chosen, NULL) : 0;
+    return seconds > 0 ? seconds : 60 + 10 * wait_limit + (dev->emulated ? 24 * 3600 : 0);
+}
+
+etrt_status etrt_launch_wait(etrt_device *dev, struct etrt_ticket *ticket, double wait_limit) {
+    double silence = patience(dev, wait_limit), since = now_seconds();
+    uint64_t seen = 0;
+    for (bool first = true;; first = false) {
+        uint64_t ended = 0;
+        bool over = dev->driver->wait(dev, ticket, &ended);
+        if (atomic_load(&dev->broken)) {
+            dev->driver->fault(dev);
+            return ETRT_FAULT;
+        }
+        if (over) return ETRT_OK;
+        if (first || ended != seen) {
+            seen = ended;
+            since = now_seconds();
+        } else if (now_seconds() - since > silence) {
+            atomic_store(&dev->broken, true);
+            return etrt_fail(ETRT_DEVICE, "%s has not answered for %.0f seconds", dev->name,
+                             silence);
+        }
+    }
+}

@@ -1,0 +1,143 @@
+/* driver.h - what libetrt asks of a device, whoever makes it.
+ *
+ * A driver is a struct of functions (struct etrt_driver) and a device that begins with struct
+ * etrt_device. Nothing outside a driver's folder knows more of it than this. README.md goes through
+ * the functions one by one for whoever writes another. */
+#ifndef ETRT_DRIVER_H
+#define ETRT_DRIVER_H
+
+#include "runtime/etrt.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct etrt_driver;
+
+/* What a device can do beyond holding memory and loading code. */
+enum etrt_can {
+    ETRT_CAN_COMPUTE = 1, /* launches run: outputs, reports, traces and faults are a kernel's */
+    ETRT_CAN_COUNT = 2,   /* its statistics count instructions */
+    ETRT_CAN_TIME = 4,    /* launches are timed when that is asked for */
+};
+
+/* What every driver's device begins with. Filled in by open, or where open leaves ISA empty by the
+ * first successful accept, and constant from then on except for the atomics and TIMING. */
+struct etrt_device {
+    const struct etrt_driver *driver;
+    char name[256];
+    char isa[64];          /* "" where code of any target is taken, or while none has been */
+    unsigned can;          /* of enum etrt_can */
+    bool emulated;         /* launches may take hours */
+    bool counted;          /* the clock kernels read counts instructions */
+    uint32_t cus;          /* workgroups that can be resident at once */
+    uint32_t dies;         /* 1 .. ETRT_MAX_DIES; 1 where that is not known */
+    uint32_t lds_bytes;    /* per workgroup at most */
+    uint64_t memory_bytes; /* of the device's own memory; 0: not known */
+    uint64_t realtime_hz;  /* of the clock kernels read */
+    bool timing;           /* launches are to be timed */
+    _Atomic uint64_t launches;
+    _Atomic bool broken; /* after a fault: nothing works until the device is opened again */
+};
+
+enum etrt_place {
+    ETRT_ON_DEVICE, /* the device's own memory: copies reach it */
+    ETRT_ON_HOST,   /* host memory that the device reads and writes coherently */
+    ETRT_KERNARG,   /* kernel arguments, written by the host */
+};
+
+enum etrt_direction { ETRT_TO_DEVICE, ETRT_FROM_DEVICE };
+
+/* A loaded kernel. What the driver does not know stays 0. */
+struct etrt_code {
+    void *loaded;              /* the driver's own */
+    uint64_t object;           /* device address of the kernel, as captures tell it */
+    uint64_t load_lo, load_hi; /* device addresses the code takes */
+    uint32_t kernarg_bytes, group_bytes, private_bytes;
+};
+
+struct etrt_dispatch {
+    const struct etrt_code *code;
+    void *kernarg;
+    uint32_t kernarg_bytes;
+    uint32_t workgroups, workgroup_size;
+    uint32_t group_bytes, private_bytes;
+};
+
+/* One launch at a time, from its start to its end; the driver's own. */
+struct etrt_ticket;
+
+/* Functions that fail leave the reason in the last error; the callers put before it what they were
+ * about. Those marked optional may be NULL. */
+struct etrt_driver {
+    /* What device specifications begin with, before a ':' and options, NULL at the end. */
+    const char *const *specs;
+
+    etrt_status (*open)(const char *spec, etrt_device **out);
+    void (*close)(etrt_device *);
+    /* Can code compiled for TARGET run here? Asked before every load. A device that may still be
+     * any of several becomes one that can. May be called by several threads. */
+    etrt_status (*accept)(etrt_device *, const char *target);
+
+    etrt_status (*alloc)(etrt_device *, enum etrt_place, uint64_t bytes, void **out);
+    void (*free)(etrt_device *, void *);
+    /* Done when it returns. */
+    etrt_status (*copy)(etrt_device *, void *to, const void *from, uint64_t bytes,
+                        enum etrt_direction);
+    /* Optional: false where it cannot, and copies do it. */
+    bool (*fill)(etrt_device *, void *device, uint8_t byte, uint64_t bytes);
+    /* Optional, for replays: device memory at exactly this address, false where that cannot be. */
+    bool (*map_at)(etrt_device *, uint64_t address, uint64_t bytes);
+    void (*unmap_at)(etrt_device *, uint64_t address);
+
+    /* IMAGE is a whole file of code and lives until unload, which comes after failures too. */
+    etrt_status (*load)(etrt_device *, const void *image, size_t bytes, const char *kernel,
+                        struct etrt_code *);
+    void (*unload)(etrt_device *, struct etrt_code *);
+
+    etrt_status (*ticket_make)(etrt_device *, struct etrt_ticket **out);
+    void (*ticket_free)(etrt_device *, struct etrt_ticket *);
+    /* Start. One launch ends before the next of the device starts. */
+    etrt_status (*launch)(etrt_device *, const struct etrt_dispatch *, struct etrt_ticket *);
+    /* Wait for up to a twentieth of a second; true when the launch has ended or the device is
+     * broken. *OUT_ENDED changes whenever any launch of the device ends. */
+    bool (*wait)(etrt_device *, struct etrt_ticket *, uint64_t *out_ended);
+    /* The device is broken: leave what is known of it in the last error. */
+    void (*fault)(etrt_device *);
+    /* How long the device worked on the launch that ended; only while timing is on. */
+    etrt_status (*seconds)(etrt_device *, const struct etrt_ticket *, double *out);
+    /* Follow DEVICE->timing. Optional where launches cannot be timed. */
+    etrt_status (*timing)(etrt_device *);
+    /* Optional: all but the number of launches. */
+    void (*stats)(const etrt_device *, etrt_stats *out);
+};
+
+/* The drivers there are, NULL at the end: device.c, one level up. */
+extern const struct etrt_driver *const etrt_drivers[];
+extern const struct etrt_driver etrt_hsa_driver, etrt_null_driver;
+
+/* ---- the same for all devices: driver.c ------------------------------------------------------ */
+
+/* The failure every use of a broken device gets, ETRT_OK when it is not broken. */
+etrt_status etrt_device_check(const etrt_device *);
+
+/* WHAT names the memory in the message of a failure. */
+etrt_status etrt_mem_alloc(etrt_device *, enum etrt_place, uint64_t bytes, const char *what,
+                           void **out);
+void etrt_mem_free(etrt_device *, void *); /* NULL is fine */
+etrt_status etrt_mem_write(etrt_device *, void *device, const void *host, uint64_t bytes);
+etrt_status etrt_mem_read(etrt_device *, void *host, const void *device, uint64_t bytes);
+etrt_status etrt_mem_fill(etrt_device *, void *device, uint8_t byte, uint64_t bytes);
+
+/* On failure CODE needs no unload. */
+etrt_status etrt_code_load(etrt_device *, const void *image, size_t bytes, const char *kernel,
+                           struct etrt_code *code);
+void etrt_code_unload(etrt_device *, struct etrt_code *code);
+
+etrt_status etrt_launch_start(etrt_device *, const struct etrt_dispatch *, struct etrt_ticket *);
+/* ETRT_FAULT when the device reports a fault; ETRT_DEVICE when no launch has ended on it for as
+ * long as one whose waits are bounded by WAIT_LIMIT may be silent. */
+etrt_status etrt_launch_wait(etrt_device *, struct etrt_ticket *, double wait_limit);
+
+#endif

@@ -1,0 +1,472 @@
+/* The text of a manifest, as untrusted input. */
+#include "runtime/etrt/manifest/manifest.h"
+
+#include "runtime/etrt/base/error.h"
+#include "runtime/etrt/base/json.h"
+#include "runtime/etrt_abi.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Bounds no honest model meets, so that sums and products below cannot overflow. */
+enum {
+    MAX_SYMBOLS = 256,
+    MAX_TENSORS = 4096,
+    MAX_TEMPORARIES = 1 << 20,
+    MAX_EVENTS = 4096,
+    MAX_TASKS = 65536,
+    MAX_EVENT_WORDS = 1 << 28,
+    MAX_JSON = 64 << 20,
+    MAX_SLICES = 1 << 20,
+    MAX_MODELS = 256,
+};
+struct parser {
+    struct etrt_manifest *m;
+    const char *names[MAX_SYMBOLS];
+    int64_t upper[MAX_SYMBOLS];
+};
+
+static etrt_status copy_string(const struct etrt_json_at *at, json_t *object, const char *key,
+                               char **out) {
+    const char *s;
+    etrt_status st = etrt_json_string(at, object, key, &s);
+    if (st != ETRT_OK) return st;
+    *out = strdup(s);
+    return *out ? ETRT_OK : etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+}
+
+/* Names of tensors and symbols become file names, command line arguments and JSON keys. */
+static etrt_status copy_name(const struct etrt_json_at *at, json_t *object, char **out) {
+    etrt_status st = copy_string(at, object, "name", out);
+    if (st != ETRT_OK) return st;
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.$";
+    if (strspn(*out, plain) != strlen(*out) || **out == '.' || strlen(*out) > 128)
+        return etrt_json_fail(at, "name \"%s\" is not made of letters, digits, _ . $", *out);
+    return ETRT_OK;
+}
+
+/* The model that NAME begins with, where there are several. */
+static etrt_status parse_owner(const struct parser *p, const struct etrt_json_at *at,
+                               const char *name, int *out) {
+    size_t n = strcspn(name, ".");
+    *out = 0;
+    for (int i = 0; i < p->m->nmodels; i++)
+        if (strlen(p->m->models[i].name) == n && memcmp(p->m->models[i].name, name, n) == 0 &&
+            name[n]) {
+            *out = i;
+            return ETRT_OK;
+        }
+    return p->m->nmodels ? etrt_json_fail(at, "\"%s\" begins with the name of no model", name)
+                         : ETRT_OK;
+}
+
+static etrt_status parse_dim(struct parser *p, const struct etrt_json_at *at, json_t *v,
+                             struct etrt_expr *out) {
+    int64_t n;
+    const char *text;
+    char err[ETRT_EXPR_ERR];
+    if (json_is_integer(v)) {
+        etrt_status st = etrt_json_check_int(at, v, 0, ETRT_MAX_BYTES, &n);
+        if (st != ETRT_OK) return st;
+        return etrt_expr_const(n, out) ? ETRT_OK : etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    }
+    if (!json_is_string(v)) return etrt_json_fail(at, "must be an integer or a string");
+    text = json_string_value(v);
+    if (!etrt_expr_parse(text, p->names, p->m->nsymbols, out, err))
+        return etrt_json_fail(at, "\"%.200s\": %s", text, err);
+    return ETRT_OK;
+}
+
+static etrt_status parse_shape(struct parser *p, const struct etrt_json_at *up, json_t *object,
+                               struct etrt_expr *out, int *out_rank) {
+    struct etrt_json_at at = {up, "shape", 0};
+    json_t *array;
+    etrt_status st = etrt_json_array(up, object, "shape", ETRT_MAX_RANK, &array);
+    if (st != ETRT_OK) return st;
+    for (size_t d = 0; d < json_array_size(array); d++) {
+        struct etrt_json_at in = {&at, NULL, d};
+        st = parse_dim(p, &in, json_array_get(array, d), &out[d]);
+        if (st != ETRT_OK) return st;
+        *out_rank = (int)d + 1;
+    }
+    return ETRT_OK;
+}
+
+/* Every {x} of a source names a loop. */
+static etrt_status check_source(const struct etrt_json_at *at, const struct etrt_tensor *t) {
+    for (const char *p = t->source; (p = strpbrk(p, "{}")); p++) {
+        size_t n = strcspn(p + 1, "{}");
+        int found = 0;
+        for (int k = 0; k < t->nloops; k++)
+            found |= strlen(t->loops[k].name) == n && memcmp(t->loops[k].name, p + 1, n) == 0;
+        if (*p != '{' || p[1 + n] != '}' || !found)
+            return etrt_json_fail(at, "source \"%s\" names something that is no loop", t->source);
+        p += 1 + n;
+    }
+    return ETRT_OK;
+}
+
+static etrt_status parse_loops(const struct etrt_json_at *up, json_t *object,
+                               struct etrt_tensor *t) {
+    struct etrt_json_at at = {up, "loops", 0};
+    json_t *array;
+    int64_t slices = 1;
+    if (!json_object_get(object, "loops")) return ETRT_OK;
+    etrt_status st = etrt_json_array(up, object, "loops", (size_t)t->rank, &array);
+    if (st != ETRT_OK) return st;
+    for (size_t k = 0; k < json_array_size(array); k++) {
+        struct etrt_json_at in = {&at, NULL, k};
+        struct etrt_loop *loop = &t->loops[k];
+        json_t *v = json_array_get(array, k);
+        const char *name;
+        int64_t extent;
+        if (!json_is_array(v) || json_array_size(v) != 3)
+            return etrt_json_fail(&in, "must be [name, lo, hi]");
+        st = etrt_json_check_string(&in, json_array_get(v, 0), &name);
+        if (st == ETRT_OK)
+            st = etrt_json_check_int(&in, json_array_get(v, 1), 0, ETRT_MAX_BYTES, &loop->lo);
+        if (st == ETRT_OK)
+            st = etrt_json_check_int(&in, json_array_get(v, 2), 0, ETRT_MAX_BYTES, &loop->hi);
+        if (st != ETRT_OK) return st;
+        if (!etrt_expr_eval(&t->shape[k], NULL, &extent) || extent != loop->hi - loop->lo)
+            return etrt_json_fail(&in, "%lld..%lld does not match dimension %zu of the shape",
+                                  (long long)loop->lo, (long long)loop->hi, k);
+        loop->name = strdup(name);
+        if (!loop->name) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+        t->nloops = (int)k + 1;
+        if (__builtin_mul_overflow(slices, extent, &slices) || slices > MAX_SLICES)
+            return etrt_json_fail(&in, "more than %d slices", MAX_SLICES);
+    }
+    return ETRT_OK;
+}
+
+static etrt_status parse_weight(const struct etrt_json_at *at, json_t *object,
+                                struct etrt_tensor *t) {
+    for (int d = 0; d < t->rank; d++)
+        if (etrt_expr_uses_symbols(&t->shape[d]))
+            return etrt_json_fail(at, "the shape of weight %s depends on a symbol", t->name);
+    etrt_status st = copy_string(at, object, "source", &t->source);
+    if (st == ETRT_OK) st = parse_loops(at, object, t);
+    return st == ETRT_OK ? check_source(at, t) : st;
+}
+
+static etrt_status parse_dtype(const struct etrt_json_at *up, json_t *object,
+                               enum etrt_dtype *out) {
+    struct etrt_json_at at = {up, "dtype", 0};
+    const char *s;
+    etrt_status st = etrt_json_string(up, object, "dtype", &s);
+    if (st != ETRT_OK || etrt_dtype_find(s, out)) return st;
+    return etrt_json_fail(&at, "\"%s\" is not known", s);
+}
+
+static etrt_status parse_kind(const struct etrt_json_at *up, json_t *object, enum etrt_kind *out) {
+    struct etrt_json_at at = {up, "kind", 0};
+    const char *s;
+    etrt_status st = etrt_json_string(up, object, "kind", &s);
+    if (st != ETRT_OK || etrt_kind_find(s, out)) return st;
+    return etrt_json_fail(&at, "\"%s\" is not known", s);
+}
+
+static etrt_status parse_tensor(struct parser *p, const struct etrt_json_at *at, json_t *object,
+                                struct etrt_tensor *t) {
+    int64_t shape[ETRT_MAX_RANK];
+    etrt_status st = copy_name(at, object, &t->name);
+    if (st == ETRT_OK) st = parse_owner(p, at, t->name, &t->model);
+    if (st == ETRT_OK) st = parse_kind(at, object, &t->kind);
+    if (st == ETRT_OK) st = parse_dtype(at, object, &t->dtype);
+    if (st == ETRT_OK) st = parse_shape(p, at, object, t->shape, &t->rank);
+    if (st != ETRT_OK) return st;
+    if (t->kind == ETRT_WEIGHT) st = parse_weight(at, object, t);
+    if (st != ETRT_OK) return st;
+    st = etrt_tensor_shape(t, p->upper, shape, &t->max_bytes);
+    return st == ETRT_OK ? st : etrt_json_fail(at, "%s", etrt_last_error());
+}
+
+static etrt_status parse_when(struct parser *p, const struct etrt_json_at *up, json_t *object,
+                              struct etrt_temporary *t) {
+    struct etrt_json_at at = {up, "when", 0};
+    json_t *when = json_object_get(object, "when");
+    const char *name;
+    t->symbol = -1;
+    if (!when) return ETRT_OK;
+    if (!json_is_array(when) || json_array_size(when) != 3)
+        return etrt_json_fail(&at, "must be [symbol, lo, hi]");
+    etrt_status st = etrt_json_check_string(&at, json_array_get(when, 0), &name);
+    if (st == ETRT_OK && (t->symbol = etrt_manifest_symbol(p->m, name)) < 0)
+        st = etrt_json_fail(&at, "\"%s\" is not a symbol", name);
+    if (st != ETRT_OK) return st;
+    const struct etrt_symbol *s = &p->m->symbols[t->symbol];
+    st = etrt_json_check_int(&at, json_array_get(when, 1), s->lo, s->hi, &t->lo);
+    return st == ETRT_OK ? etrt_json_check_int(&at, json_array_get(when, 2), t->lo, s->hi, &t->hi)
+                         : st;
+}
+
+static etrt_status parse_temporary(struct parser *p, const struct etrt_json_at *at, json_t *object,
+                                   struct etrt_temporary *t) {
+    int64_t shape[ETRT_MAX_RANK], offset = 0;
+    etrt_status st = copy_string(at, object, "name", &t->tensor.name);
+    if (st == ETRT_OK) st = parse_dtype(at, object, &t->tensor.dtype);
+    if (st == ETRT_OK) st = parse_shape(p, at, object, t->tensor.shape, &t->tensor.rank);
+    if (st == ETRT_OK)
+        st = etrt_json_int(at, object, "offset", 0, (int64_t)p->m->workspace_bytes, &offset);
+    if (st == ETRT_OK) st = parse_when(p, at, object, t);
+    if (st != ETRT_OK) return st;
+    t->offset = (uint64_t)offset;
+    int64_t *upper = t->symbol >= 0 ? &p->upper[t->symbol] : NULL, whole = upper ? *upper : 0;
+    if (upper) *upper = t->hi;
+    st = etrt_tensor_shape(&t->tensor, p->upper, shape, &t->tensor.max_bytes);
+    if (upper) *upper = whole;
+    if (st != ETRT_OK) return etrt_json_fail(at, "%s", etrt_last_error());
+    if ((uint64_t)t->tensor.max_bytes > p->m->workspace_bytes - t->offset)
+        return etrt_json_fail(at, "%s ends past the workspace", t->tensor.name);
+    return ETRT_OK;
+}
+
+static etrt_status parse_event(struct parser *p, const struct etrt_json_at *at, json_t *object,
+                               struct etrt_event *e) {
+    struct etrt_expr shape[ETRT_MAX_RANK] = {{0}};
+    int64_t base = 0, words = 1;
+    bool fits = true;
+    etrt_status st = copy_string(at, object, "name", &e->name);
+    if (st == ETRT_OK) st = etrt_json_int(at, object, "base", 0, p->m->event_words, &base);
+    if (st == ETRT_OK) st = parse_shape(p, at, object, shape, &e->rank);
+    for (int d = 0; d < e->rank; d++) {
+        if (st == ETRT_OK && fits)
+            fits = etrt_expr_eval(&shape[d], p->upper, &e->shape[d]) && e->shape[d] >= 0 &&
+                   !__builtin_mul_overflow(words, e->shape[d], &words);
+        etrt_expr_free(&shape[d]);
+    }
+    if (st != ETRT_OK) return st;
+    if (!fits || words > p->m->event_words - base || base < ETRT_EVENT_FIRST)
+        return etrt_json_fail(at, "event %s is not inside the event words %d..%u", e->name,
+                              ETRT_EVENT_FIRST, p->m->event_words);
+    e->base = (uint32_t)base;
+    e->words = (uint32_t)words;
+    return ETRT_OK;
+}
+
+static etrt_status parse_symbol(struct parser *p, const struct etrt_json_at *at, json_t *object,
+                                struct etrt_symbol *s) {
+    int i = p->m->nsymbols;
+    etrt_status st = copy_name(at, object, &s->name);
+    if (st == ETRT_OK) st = parse_owner(p, at, s->name, &s->model);
+    if (st == ETRT_OK) st = etrt_json_int(at, object, "lo", INT32_MIN, INT32_MAX, &s->lo);
+    if (st == ETRT_OK) st = etrt_json_int(at, object, "hi", s->lo, INT32_MAX, &s->hi);
+    if (st != ETRT_OK) return st;
+    for (int k = 0; k < i; k++)
+        if (strcmp(p->names[k], s->name) == 0)
+            return etrt_json_fail(at, "a second symbol %s", s->name);
+    p->names[i] = s->name;
+    p->upper[i] = s->hi;
+    return ETRT_OK;
+}
+
+/* Make room for the elements of array KEY, zeroed; *OUT_ARRAY is borrowed. */
+static etrt_status open_array(json_t *root, const char *key, size_t max_count, size_t size,
+                              json_t **out_array, void *out_elements) {
+    etrt_status st = etrt_json_array(NULL, root, key, max_count, out_array);
+    if (st != ETRT_OK) return st;
+    size_t n = json_array_size(*out_array);
+    void *elements = calloc(n ? n : 1, size);
+    memcpy(out_elements, &elements, sizeof elements);
+    return elements ? ETRT_OK : etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+}
+
+static etrt_status element(json_t *array, const struct etrt_json_at *at, json_t **out) {
+    *out = json_array_get(array, at->index);
+    return json_is_object(*out) ? ETRT_OK : etrt_json_fail(at, "must be an object");
+}
+
+static etrt_status parse_model(struct parser *p, const struct etrt_json_at *at, json_t *object,
+                               struct etrt_mixed *m) {
+    etrt_status st = copy_name(at, object, &m->name);
+    if (st == ETRT_OK && strchr(m->name, '.'))
+        st = etrt_json_fail(at, "the name of a model has a dot: \"%s\"", m->name);
+    if (st == ETRT_OK) st = etrt_json_int(at, object, "from", 0, 999999, &m->from);
+    if (st == ETRT_OK) st = etrt_json_int(at, object, "to", m->from + 1, 1000000, &m->to);
+    for (int i = 0; st == ETRT_OK && &p->m->models[i] != m; i++)
+        if (strcmp(p->m->models[i].name, m->name) == 0)
+            st = etrt_json_fail(at, "a second model %s", m->name);
+    return st;
+}
+
+static etrt_status parse_models(struct parser *p, json_t *root) {
+    struct etrt_manifest *m = p->m;
+    struct etrt_json_at up = {NULL, "models", 0};
+    json_t *array, *v;
+    if (!json_object_get(root, "models")) return ETRT_OK;
+    etrt_status st = open_array(root, "models", MAX_MODELS, sizeof *m->models, &array, &m->models);
+    for (size_t i = 0; st == ETRT_OK && i < json_array_size(array); i++) {
+        struct etrt_json_at at = {&up, NULL, i};
+        st = element(array, &at, &v);
+        m->nmodels = (int)i + 1;
+        if (st == ETRT_OK) st = parse_model(p, &at, v, &m->models[i]);
+    }
+    return st;
+}
+
+static etrt_status parse_symbols(struct parser *p, json_t *root) {
+    struct etrt_manifest *m = p->m;
+    struct etrt_json_at up = {NULL, "symbols", 0};
+    json_t *array, *v;
+    etrt_status st =
+        open_array(root, "symbols", MAX_SYMBOLS, sizeof *m->symbols, &array, &m->symbols);
+    for (size_t i = 0; st == ETRT_OK && i < json_array_size(array); i++) {
+        struct etrt_json_at at = {&up, NULL, i};
+        struct etrt_symbol s = {0};
+        st = element(array, &at, &v);
+        if (st == ETRT_OK) st = parse_symbol(p, &at, v, &s);
+        m->symbols[m->nsymbols++] = s;
+    }
+    return st;
+}
+
+static etrt_status parse_tensors(struct parser *p, json_t *root) {
+    struct etrt_manifest *m = p->m;
+    struct etrt_json_at up = {NULL, "tensors", 0};
+    json_t *array, *v;
+    int64_t total = 0;
+    etrt_status st =
+        open_array(root, "tensors", MAX_TENSORS, sizeof *m->tensors, &array, &m->tensors);
+    for (size_t i = 0; st == ETRT_OK && i < json_array_size(array); i++) {
+        struct etrt_json_at at = {&up, NULL, i};
+        struct etrt_tensor *t = &m->tensors[i];
+        st = element(array, &at, &v);
+        if (st == ETRT_OK) st = parse_tensor(p, &at, v, t);
+        if (st == ETRT_OK && etrt_manifest_tensor(m, t->name) >= 0)
+            st = etrt_json_fail(&at, "a second tensor %s", t->name);
+        if (st == ETRT_OK && (total += t->max_bytes) > ETRT_MAX_BYTES)
+            st = etrt_json_fail(&at, "all tensors take more than %lld bytes",
+                                (long long)ETRT_MAX_BYTES);
+        m->ntensors = (int)i + 1;
+    }
+    return st;
+}
+
+static etrt_status parse_temporaries(struct parser *p, json_t *root) {
+    struct etrt_manifest *m = p->m;
+    struct etrt_json_at up = {NULL, "temporaries", 0};
+    json_t *array, *v;
+    if (!json_object_get(root, "temporaries")) return ETRT_OK;
+    etrt_status st = open_array(root, "temporaries", MAX_TEMPORARIES, sizeof *m->temporaries,
+                                &array, &m->temporaries);
+    for (size_t i = 0; st == ETRT_OK && i < json_array_size(array); i++) {
+        struct etrt_json_at at = {&up, NULL, i};
+        st = element(array, &at, &v);
+        m->ntemporaries = (int)i + 1;
+        if (st == ETRT_OK) st = parse_temporary(p, &at, v, &m->temporaries[i]);
+    }
+    return st;
+}
+
+static etrt_status parse_events(struct parser *p, json_t *root) {
+    struct etrt_manifest *m = p->m;
+    struct etrt_json_at up = {NULL, "events", 0};
+    json_t *array, *v;
+    etrt_status st = open_array(root, "events", MAX_EVENTS, sizeof *m->events, &array, &m->events);
+    for (size_t i = 0; st == ETRT_OK && i < json_array_size(array); i++) {
+        struct etrt_json_at at = {&up, NULL, i};
+        st = element(array, &at, &v);
+        m->nevents = (int)i + 1;
+        if (st == ETRT_OK) st = parse_event(p, &at, v, &m->events[i]);
+    }
+    return st;
+}
+
+static etrt_status parse_tasks(struct parser *p, json_t *root) {
+    struct etrt_manifest *m = p->m;
+    struct etrt_json_at up = {NULL, "tasks", 0};
+    json_t *array, *v;
+    etrt_status st = open_array(root, "tasks", MAX_TASKS, sizeof *m->tasks, &array, &m->tasks);
+    for (size_t i = 0; st == ETRT_OK && i < json_array_size(array); i++) {
+        struct etrt_json_at at = {&up, NULL, i};
+        st = element(array, &at, &v);
+        if (st == ETRT_OK) st = copy_string(&at, v, "name", &m->tasks[i]);
+        m->ntasks = (int)i + 1;
+    }
+    return st;
+}
+
+static etrt_status parse_profile(struct etrt_manifest *m, json_t *root) {
+    const struct etrt_json_at at = {NULL, "profile", 0};
+    json_t *profile;
+    m->profile_tasks = -1;
+    if (!json_object_get(root, "profile")) return ETRT_OK;
+    etrt_status st = etrt_json_object(NULL, root, "profile", &profile);
+    if (st != ETRT_OK) return st;
+    return etrt_json_int(&at, profile, "tasks", 0, ETRT_TRACE_MAX_TASKS, &m->profile_tasks);
+}
+
+static etrt_status parse_kernel(struct etrt_manifest *m, json_t *root) {
+    const struct etrt_json_at at = {NULL, "kernel", 0};
+    json_t *kernel;
+    int64_t workgroup, wavefront, lds;
+    etrt_status st = etrt_json_object(NULL, root, "kernel", &kernel);
+    if (st == ETRT_OK) st = copy_string(&at, kernel, "symbol", &m->kernel);
+    if (st == ETRT_OK) st = etrt_json_int(&at, kernel, "workgroup", 1, 1024, &workgroup);
+    if (st == ETRT_OK) st = etrt_json_int(&at, kernel, "wavefront", 32, 64, &wavefront);
+    if (st == ETRT_OK) st = etrt_json_int(&at, kernel, "lds_bytes", 0, 1 << 20, &lds);
+    if (st != ETRT_OK) return st;
+    m->workgroup = (uint32_t)workgroup;
+    m->wavefront = (uint32_t)wavefront;
+    m->lds_bytes = (uint32_t)lds;
+    return ETRT_OK;
+}
+
+static etrt_status parse_head(struct etrt_manifest *m, json_t *root) {
+    int64_t abi, workspace, words;
+    etrt_status st = etrt_json_int(NULL, root, "abi", 0, INT32_MAX, &abi);
+    if (st != ETRT_OK) return st;
+    if (abi != ETRT_ABI_VERSION)
+        return etrt_fail(ETRT_UNSUPPORTED,
+                         "the model speaks ABI version %lld, this runtime version %d: compile it "
+                         "again with the etcc of this runtime",
+                         (long long)abi, ETRT_ABI_VERSION);
+    st = copy_string(NULL, root, "etcc", &m->etcc);
+    if (st == ETRT_OK) st = copy_string(NULL, root, "target", &m->target);
+    if (st == ETRT_OK) st = copy_string(NULL, root, "model", &m->model);
+    if (st == ETRT_OK) st = copy_string(NULL, root, "source_hash", &m->source_hash);
+    if (st == ETRT_OK) st = copy_string(NULL, root, "schedule", &m->schedule);
+    if (st == ETRT_OK) st = parse_kernel(m, root);
+    if (st == ETRT_OK)
+        st = etrt_json_int(NULL, root, "workspace_bytes", 0, ETRT_MAX_BYTES, &workspace);
+    if (st == ETRT_OK)
+        st = etrt_json_int(NULL, root, "event_words", ETRT_EVENT_FIRST, MAX_EVENT_WORDS, &words);
+    if (st != ETRT_OK) return st;
+    m->workspace_bytes = (uint64_t)workspace;
+    m->event_words = (uint32_t)words;
+    return ETRT_OK;
+}
+
+static uint32_t kernarg_bytes(const struct etrt_manifest *m) {
+    uint32_t symbols = ((uint32_t)m->nsymbols * 4 + 7) / 8 * 8;
+    return (uint32_t)sizeof(struct etrt_kernarg) + symbols + (uint32_t)m->ntensors * 8 +
+           (uint32_t)m->nmodels * (uint32_t)sizeof(struct etrt_part);
+}
+
+etrt_status etrt_manifest_parse(const char *json, size_t bytes, struct etrt_manifest *out) {
+    json_t *root = NULL;
+    memset(out, 0, sizeof *out);
+    struct parser *p = calloc(1, sizeof *p);
+    if (!p) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    p->m = out;
+    while (bytes && json[bytes - 1] == 0)
+        bytes--;
+    etrt_status st = bytes > MAX_JSON ? etrt_fail(ETRT_FORMAT, "has %zu bytes", bytes)
+                                      : etrt_json_parse(json, bytes, &root);
+    if (st == ETRT_OK) st = parse_head(out, root);
+    if (st == ETRT_OK) st = parse_models(p, root);
+    if (st == ETRT_OK) st = parse_symbols(p, root);
+    if (st == ETRT_OK) st = parse_tensors(p, root);
+    if (st == ETRT_OK) st = parse_temporaries(p, root);
+    if (st == ETRT_OK) st = parse_events(p, root);
+    if (st == ETRT_OK) st = parse_tasks(p, root);
+    if (st == ETRT_OK) st = parse_profile(out, root);
+    out->kernarg_bytes = kernarg_bytes(out);
+    json_decref(root);
+    free(p);
+    if (st == ETRT_OK) return ETRT_OK;
+    etrt_manifest_free(out);
+    return etrt_fail_in(st, "manifest");
+}
