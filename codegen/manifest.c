@@ -2,6 +2,7 @@
  * the code object that is not loaded. The format is in etrt_abi.h. */
 #include "codegen/internal.h"
 #include "ir/base/diag.h"
+#include "ir/program/step.h"
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
