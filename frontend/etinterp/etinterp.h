@@ -41,6 +41,13 @@ struct model {
     int ntensors;
     struct etrt_st *in, *weights;
     int64_t sequences, length; /* of input_ids, or 0 */
+    int64_t slots;             /* of a decoder's caches: sequences that are kept at a time */
+    int64_t at, count;         /* tokens before this launch, and in it */
+    et_program *whole;         /* with all its variants */
+    struct tensor *before;     /* of the launch before this one */
+    int nbefore;
+    struct etrt_st_tensor *out;
+    size_t nout;
 };
 
 static inline size_t tensor_bytes(const struct tensor *t) {
@@ -50,7 +57,9 @@ static inline size_t tensor_bytes(const struct tensor *t) {
 /* These report to m->diags and return false. */
 bool complain(struct model *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 bool set_dims(struct model *, const struct options *);
-bool load_tensors(struct model *, const struct options *);
+bool load_tensors(struct model *);
+/* Outputs go where those of the launches before are. */
+bool keep_outputs(struct model *);
 bool write_outputs(struct model *, const char *path);
 bool run_model(struct model *, const struct options *);
 

@@ -44,28 +44,27 @@ static bool read_model(struct model *m, const struct options *o) {
     return et_passes_resume(m->g, m->p, &opt, &m->p);
 }
 
-/* Of a program with variants, the one for these dims. */
-static bool choose_variant(struct model *m) {
-    et_program *p = m->p;
-    for (int i = 0; p && i < p->nvariants; i++)
-        if (m->syms[p->variant_sym] <= p->variant[i].upto) {
-            m->p = p->variant[i].program;
-            m->g = m->p->g;
-            break;
-        }
-    return true;
-}
-
 static bool open_file(struct model *m, const char *path, struct etrt_st **out) {
     char err[ETRT_ST_ERR];
     if (!path) return true;
     return etrt_st_open(path, out, err, sizeof err) || complain(m, "%s", err);
 }
 
+/* One launch; or as many as it takes to feed all tokens of the sequences. */
+static bool launches(struct model *m, const struct options *o) {
+    m->whole = m->p;
+    do {
+        m->at += m->count;
+        if (!set_dims(m, o) || !load_tensors(m) || !run_model(m, o) || !keep_outputs(m))
+            return false;
+    } while (m->at + m->count < m->sequences * m->length);
+    return true;
+}
+
 static bool work(struct model *m, const struct options *o) {
     return read_model(m, o) && open_file(m, o->in, &m->in) &&
-           open_file(m, o->weights, &m->weights) && set_dims(m, o) && choose_variant(m) &&
-           load_tensors(m, o) && run_model(m, o) && (!o->out || write_outputs(m, o->out));
+           open_file(m, o->weights, &m->weights) && launches(m, o) &&
+           (!o->out || write_outputs(m, o->out));
 }
 
 static const char *stage_name(int i) {
@@ -80,7 +79,8 @@ static const cli_option options[] = {
      "a dim; may be repeated. Dims not set take their lowest value", .commas = true},
     {"in", 0, CLI_INPUT, "FILE", TO(in),
      "inputs by name (and states, which otherwise start as zeros); or input_ids [B, T], fed to a "
-     "decoder from etimport as B sequences, its outputs then [B, T, ...]"},
+     "decoder from etimport as B sequences, in as many launches as its bounds need, its outputs "
+     "then [B, T, ...]"},
     {"weights", 0, CLI_INPUT, "PATH", TO(weights),
      "a safetensors file or checkpoint folder; types are converted"},
     {"out", 0, CLI_OUTPUT, "FILE", TO(out), "where the outputs go"},

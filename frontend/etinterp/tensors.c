@@ -32,8 +32,35 @@ static void choose_variant(struct model *m) {
     }
 }
 
+/* Sequences whose keys and values a decoder from etimport keeps: kc is [L, SLOTS, ...]. */
+static int64_t slots_of(const struct model *m) {
+    const et_shape *kc = NULL;
+    for (int i = 0; m->p && i < m->p->ntensors; i++)
+        if (strcmp(m->p->tensors[i].name, "kc") == 0) kc = &m->p->tensors[i].shape;
+    for (int i = 1; !m->p && i < m->g->nvals; i++)
+        if (m->g->vals[i].kind == ET_V_STATE && strcmp(m->g->vals[i].name, "kc") == 0)
+            kc = &m->g->vals[i].shape;
+    int64_t n = kc && kc->rank > 1 ? et_eval(m->g->exprs, kc->dim[1], m->syms, NULL) : 0;
+    return n > 0 ? n : m->sequences;
+}
+
+/* N of a launch: as many tokens as its bounds allow, of sequences that have slots of their own. */
+static bool set_tokens(struct model *m) {
+    int64_t lo, hi = INT64_MAX;
+    for (int i = 0; i < et_sym_count(m->g->exprs); i++)
+        if (strcmp(et_sym_name(m->g->exprs, i), "N") == 0) et_sym_range(m->g->exprs, i, &lo, &hi);
+    m->slots = slots_of(m);
+    int64_t group = m->slots * m->length, all = m->sequences * m->length;
+    int64_t end = (m->at / (group ? group : 1) + 1) * group;
+    if (end > all) end = all;
+    m->count = end - m->at < hi ? end - m->at : hi;
+    return set_dim(m, "N", m->count);
+}
+
 /* What --set says; N of a decoder from input_ids; for the rest the lowest value. */
 bool set_dims(struct model *m, const struct options *o) {
+    m->p = m->whole;
+    if (m->p) m->g = m->p->g;
     int n = et_sym_count(m->g->exprs);
     if (n > MAX_SYMS) return complain(m, "more than %d dims", MAX_SYMS);
     for (int i = 0; i < n; i++) {
@@ -44,7 +71,7 @@ bool set_dims(struct model *m, const struct options *o) {
     if (ids && ids->rank == 2 && !strcmp(ids->dtype, "I32")) {
         m->sequences = ids->shape[0];
         m->length = ids->shape[1];
-        if (!set_dim(m, "N", m->sequences * m->length)) return false;
+        if (!set_tokens(m)) return false;
     }
     for (int i = 0; i < o->set.n; i++)
         if (!set_dim(m, o->set.at[i].text, o->set.at[i].number)) return false;
@@ -103,18 +130,33 @@ static bool load_weight(struct model *m, struct tensor *t) {
 /* tokens, positions and slots of sequences laid one after the other. */
 static bool load_decoder_input(struct model *m, struct tensor *t) {
     const struct etrt_st_tensor *ids = etrt_st_find(m->in, "input_ids");
-    if (t->dtype != ET_I32 || t->count != m->sequences * m->length)
+    if (t->dtype != ET_I32 || t->count != m->count)
         return complain(m, "input_ids cannot feed input '%s'", t->name);
     for (int64_t i = 0; i < t->count; i++) {
-        int32_t v = (int32_t)(*t->name == 'p' ? i % m->length : i / m->length);
-        if (!strcmp(t->name, "tokens")) memcpy(&v, (const char *)ids->data + i * 4, 4);
+        int64_t token = m->at + i, sequence = token / m->length;
+        int32_t v = (int32_t)(*t->name == 'p' ? token % m->length : sequence % m->slots);
+        if (!strcmp(t->name, "tokens")) memcpy(&v, (const char *)ids->data + token * 4, 4);
         memcpy(t->bytes + i * 4, &v, 4);
     }
     return true;
 }
 
+/* Weights are those of the launch before; states too, but where other sequences begin. */
+static bool load_again(struct model *m, struct tensor *t) {
+    bool begins = m->length && m->at % (m->slots * m->length) == 0;
+    for (int i = 0; i < m->nbefore; i++) {
+        const struct tensor *b = &m->before[i];
+        if (strcmp(b->name, t->name) != 0 || b->kind != t->kind || b->count != t->count) continue;
+        if (t->kind != ET_TENSOR_WEIGHT && (t->kind != ET_TENSOR_STATE || begins)) return false;
+        memcpy(t->bytes, b->bytes, tensor_bytes(t));
+        return true;
+    }
+    return false;
+}
+
 /* States start as a tensor of their name says, or as zeros; outputs as NaNs. */
 static bool load(struct model *m, struct tensor *t) {
+    if (load_again(m, t)) return true;
     bool given = m->in && etrt_st_find(m->in, t->name);
     switch (t->kind) {
     case ET_TENSOR_WEIGHT:
@@ -179,9 +221,11 @@ static void list_graph(struct model *m) {
     }
 }
 
-bool load_tensors(struct model *m, const struct options *o) {
+bool load_tensors(struct model *m) {
     int most = m->p ? m->p->ntensors : m->g->nvals;
-    (void)o;
+    m->before = m->tensors;
+    m->nbefore = m->ntensors;
+    m->ntensors = 0;
     m->tensors = et_alloc(m->arena, (size_t)(most + 1) * sizeof *m->tensors);
     if (m->p)
         list_program(m);
@@ -197,27 +241,47 @@ bool load_tensors(struct model *m, const struct options *o) {
     return true;
 }
 
-bool write_outputs(struct model *m, const char *path) {
-    char err[ETRT_ST_ERR];
-    struct etrt_st_tensor *out = et_alloc(m->arena, (size_t)(m->ntensors + 1) * sizeof *out);
-    size_t n = 0;
+/* Is there a row of T for each token? */
+static bool has_rows(const struct model *m, const struct tensor *t) {
+    return m->sequences && t->rank > 0 && t->rank < ETRT_ST_MAX_RANK && t->dim[0] == m->count;
+}
+
+static struct etrt_st_tensor *find_output(struct model *m, const struct tensor *t) {
+    for (size_t i = 0; i < m->nout; i++)
+        if (strcmp(m->out[i].name, t->name) == 0) return &m->out[i];
+    struct etrt_st_tensor *w = &m->out[m->nout++];
+    size_t bytes = tensor_bytes(t);
+    *w = (struct etrt_st_tensor){
+        .name = t->name, .dtype = et_dtype_safetensors(t->dtype), .rank = t->rank};
+    memcpy(w->shape, t->dim, sizeof t->dim);
+    if (has_rows(m, t)) {
+        memmove(w->shape + 1, t->dim, (size_t)t->rank * sizeof *w->shape);
+        w->rank++;
+        w->shape[0] = m->sequences;
+        w->shape[1] = m->length;
+        if (m->count) bytes = bytes / (size_t)m->count * (size_t)(m->sequences * m->length);
+    }
+    w->data = et_alloc(m->arena, bytes + 1);
+    w->bytes = bytes;
+    return w;
+}
+
+bool keep_outputs(struct model *m) {
+    if (!m->out) m->out = et_alloc(m->arena, (size_t)(m->ntensors + 1) * sizeof *m->out);
     for (int i = 0; i < m->ntensors; i++) {
         const struct tensor *t = &m->tensors[i];
         if (t->kind != ET_TENSOR_OUTPUT) continue;
-        struct etrt_st_tensor *w = &out[n++];
-        *w = (struct etrt_st_tensor){.name = t->name,
-                                     .dtype = et_dtype_safetensors(t->dtype),
-                                     .rank = t->rank,
-                                     .data = t->bytes,
-                                     .bytes = tensor_bytes(t)};
-        memcpy(w->shape, t->dim, sizeof t->dim);
-        if (m->sequences && t->rank > 0 && t->rank < ETRT_ST_MAX_RANK &&
-            t->dim[0] == m->sequences * m->length) {
-            memmove(w->shape + 1, t->dim, (size_t)t->rank * sizeof *w->shape);
-            w->rank++;
-            w->shape[0] = m->sequences;
-            w->shape[1] = m->length;
-        }
+        struct etrt_st_tensor *w = find_output(m, t);
+        size_t bytes = tensor_bytes(t);
+        bool rows = w->rank > t->rank && m->count;
+        size_t first = rows ? bytes / (size_t)m->count * (size_t)m->at : 0;
+        if (first + bytes > w->bytes) return complain(m, "'%s' has another shape now", t->name);
+        memcpy((char *)(uintptr_t)w->data + first, t->bytes, bytes);
     }
-    return etrt_st_write(path, out, n, err, sizeof err) || complain(m, "%s", err);
+    return true;
+}
+
+bool write_outputs(struct model *m, const char *path) {
+    char err[ETRT_ST_ERR];
+    return etrt_st_write(path, m->out, m->nout, err, sizeof err) || complain(m, "%s", err);
 }
