@@ -2,7 +2,7 @@
  * last use of one uses the other; the events pass then orders the grids that meet in memory.
  * Models that share a kernel run at the same time, and share no memory. */
 #include "ir/program/step.h"
-#include "passes/pipeline.h"
+#include "passes/pipeline/pipeline.h"
 
 enum {
     ALIGN = 256,

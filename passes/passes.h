@@ -2,57 +2,17 @@
 #ifndef ET_PASSES_H
 #define ET_PASSES_H
 
-#include "ir/program/program.h"
-#include "passes/machine/machine.h"
-#include "passes/machine/profile.h"
+#include "passes/pipeline/options.h"
 
-/* What decides which CUs each task gets. */
-typedef enum {
-    ET_PLACEMENT_ILP,    /* an integer program */
-    ET_PLACEMENT_GREEDY, /* one task after the other */
-    ET_PLACEMENT_FIXED,  /* a part of its own for each model */
-    ET_PLACEMENT_ALL     /* nothing: all CUs */
-} et_placement;
-const char *et_placement_name(int); /* NULL past the last one */
-
-typedef struct {
-    const et_machine *machine;
-    const char *dump; /* a pass's name or "all": print what it leaves; NULL = nothing */
-    FILE *dump_to;
-    bool time_passes; /* report each pass's time to stderr */
-    bool verbose;
-    bool no_verify;            /* leave out the verifier */
-    bool quick;                /* fusion by rule: for predicting costs many times over */
-    et_stage to;               /* stop at this stage; none: the last */
-    et_schedule_kind schedule; /* none: static */
-    et_placement placement;
-    const et_profile *profile;    /* times that replace predicted ones, or NULL */
-    int slices;                   /* operators are cut into so many; 0: not; ET_SLICES_AUTO */
-    bool slice_rows;              /* by rows only: no product is cut along what it sums over */
-    struct et_findings *findings; /* keep notes of what is decided, and why; or NULL */
-    bool check_text; /* check after every pass that the text reads back, as debug builds do */
-} et_pass_options;
-
-/* One for each die of the machine, where that is predicted to be faster. */
-enum { ET_SLICES_AUTO = -1, ET_MAX_SLICES = 16 };
-
-/* Run the pipeline. False with diagnostics in g->diags. */
-bool et_passes_run(et_graph *g, const et_pass_options *, et_program **out_program);
-/* The same from the stage that P, a program of G, is at. */
-bool et_passes_resume(et_graph *g, et_program *p, const et_pass_options *,
-                      et_program **out_program);
-
-/* Lower the program once more with symbol SYM bounded by LO..HI; NULL when that fails. */
+/* The graph made again with symbol SYM bounded by LO..HI, with diagnostics of its own; NULL when
+ * that fails. */
 typedef et_graph *(*et_narrow_fn)(void *ctx, const char *sym, int64_t lo, int64_t hi);
 
-/* Split the bounds of BASE's first symbol into as few ranges (at most MOST) as keep the
- * predicted time of every launch within 5 % of a program compiled for that launch alone, and put
- * the scheduled program of each into BASE's variants. None where some range cannot be lowered. */
-void et_make_variants(et_program *base, const et_pass_options *, int most, et_narrow_fn narrow,
-                      void *ctx);
-
-/* The passes in order: name and one line of help; NULL past the end. */
-const char *et_pass_name(int i);
-const char *et_pass_help(int i);
+/* A program with a variant for each of the ranges that the bounds of G's first symbol are split
+ * into: as few (at most MOST) as keep the predicted time of every launch within 3 % of a program
+ * compiled for that launch alone, or within the least that MOST of them can keep. NULL where one
+ * range will do, or some range cannot be lowered: then the passes are run as for one. */
+et_program *et_make_variants(et_graph *g, const et_pass_options *, int most, et_narrow_fn narrow,
+                             void *ctx);
 
 #endif

@@ -9,7 +9,7 @@
 #include "ir/program/queue.h"
 #include "ir/program/step.h"
 #include "passes/cost/cost.h"
-#include "passes/pipeline.h"
+#include "passes/pipeline/pipeline.h"
 #include <string.h>
 
 /* ---- what tensors decide ---- */

@@ -6,13 +6,14 @@
 #include "ir/base/diag.h"
 #include "passes/cost/cost.h"
 #include "passes/passes.h"
+#include "passes/trial/trial.h"
 #include <string.h>
 
 enum { MAX_SAMPLES = 12 };
 static const double tolerance = 1.03;
 
 struct variants {
-    et_program *base;
+    et_graph *g; /* for all values */
     const et_pass_options *opt;
     et_narrow_fn narrow;
     void *ctx;
@@ -22,17 +23,10 @@ struct variants {
     int n;
 };
 
-static et_program *lower(const struct variants *v, int64_t lo, int64_t hi,
-                         const et_pass_options *opt) {
-    et_program *p;
-    et_graph *g = v->narrow(v->ctx, v->sym, lo, hi);
-    return g && et_passes_run(g, opt, &p) ? p : NULL;
-}
-
 static double cost_at(const struct variants *v, et_program *p, int64_t value) {
     int64_t syms[ET_SAMPLES][ET_MAX_SYMS];
-    et_sample_symbols(v->base->g->exprs, syms);
-    syms[1][v->base->variant_sym] = value;
+    et_sample_symbols(v->g->exprs, syms);
+    syms[1][0] = value;
     return et_cost_at(p, v->opt->machine, syms[1], 0).us;
 }
 
@@ -43,20 +37,27 @@ static void choose_samples(struct variants *v, int64_t lo, int64_t hi) {
     v->sample[v->n++] = most;
 }
 
+/* Predicted times at samples FIRST..LAST of the program for LO..HI, lowered as a trial; false where
+ * that cannot be done. */
+static bool price(const struct variants *v, int64_t lo, int64_t hi, int first, int last,
+                  double out[MAX_SAMPLES]) {
+    et_trial t;
+    et_trial_begin(&t, v->g, NULL, v->opt);
+    t.g = v->narrow(v->ctx, v->sym, lo, hi);
+    bool ok = t.g && et_trial_lower(&t, ET_STAGE_SCHEDULED);
+    for (int i = first; ok && i <= last; i++)
+        out[i] = cost_at(v, t.p, v->sample[i]);
+    et_trial_end(&t);
+    return ok;
+}
+
 /* The worst ratio of samples first..last under one program, against each alone. */
 static double worst_ratio(const struct variants *v, int first, int last, int64_t lo) {
-    et_pass_options quick = *v->opt;
-    quick.quick = true;
-    quick.dump = NULL;
-    quick.to = ET_STAGE_NONE;
-    quick.time_passes = quick.verbose = false;
-    et_program *p = lower(v, lo, v->sample[last], &quick);
-    double worst = 0;
-    for (int i = first; p && i <= last; i++) {
-        double r = cost_at(v, p, v->sample[i]) / v->alone[i];
-        worst = r > worst ? r : worst;
-    }
-    return p ? worst : 1e30;
+    double us[MAX_SAMPLES], worst = 0;
+    if (!price(v, lo, v->sample[last], first, last, us)) return 1e30;
+    for (int i = first; i <= last; i++)
+        worst = us[i] / v->alone[i] > worst ? us[i] / v->alone[i] : worst;
+    return worst;
 }
 
 /* Ends (indices of samples) of the ranges grown under LIMIT; returns how many. */
@@ -74,53 +75,49 @@ static int grow(const struct variants *v, int64_t lo, double limit, int end[MAX_
 }
 
 static bool predict_alone(struct variants *v) {
-    et_pass_options quick = *v->opt;
-    quick.quick = true;
-    quick.dump = NULL;
-    quick.to = ET_STAGE_NONE;
-    quick.time_passes = quick.verbose = false;
-    for (int i = 0; i < v->n; i++) {
-        et_program *p = lower(v, v->sample[i], v->sample[i], &quick);
-        if (!p) return false;
-        v->alone[i] = cost_at(v, p, v->sample[i]);
-    }
+    for (int i = 0; i < v->n; i++)
+        if (!price(v, v->sample[i], v->sample[i], i, i, v->alone)) return false;
     return true;
 }
 
-static bool build(const struct variants *v, int64_t lo, int64_t hi, const int *end, int n) {
-    et_program *base = v->base;
+/* The program whose variants are those for the ranges; NULL where one of them cannot be lowered. */
+static et_program *build(const struct variants *v, int64_t lo, int64_t hi, const int *end, int n) {
+    et_program *base, *part[ET_MAX_VARIANTS];
+    et_pass_options quiet = et_quiet_options(v->opt);
+    if (!et_passes_run(v->g, &quiet, &base)) return NULL;
     for (int i = 0; i < n; i++) {
         int64_t to = i == n - 1 ? hi : v->sample[end[i]];
         if (v->opt->dump)
             fprintf(v->opt->dump_to, "# variant for %s in %lld..%lld\n", v->sym, (long long)lo,
                     (long long)to);
-        et_program *p = lower(v, lo, to, v->opt);
-        if (!p) return false;
-        base->variant[base->nvariants++] = (et_variant){to, p};
+        et_graph *g = v->narrow(v->ctx, v->sym, lo, to);
+        if (!g || !et_passes_run(g, v->opt, &part[i])) return NULL;
+        base->variant[i] = (et_variant){to, part[i]};
         lo = to + 1;
     }
+    base->nvariants = n;
     for (int i = 0; i < n; i++) { /* what they have to say is heard, now and from here on */
-        et_graph *g = base->variant[i].program->g;
-        et_diag_pass_on(g->diags, base->g->diags);
-        g->diags = base->g->diags;
+        et_diag_pass_on(part[i]->g->diags, v->g->diags);
+        part[i]->g->diags = v->g->diags;
     }
-    return true;
+    return base;
 }
 
-void et_make_variants(et_program *base, const et_pass_options *opt, int most, et_narrow_fn narrow,
-                      void *ctx) {
-    struct variants v = {.base = base, .opt = opt, .narrow = narrow, .ctx = ctx};
+et_program *et_make_variants(et_graph *g, const et_pass_options *opt, int most, et_narrow_fn narrow,
+                             void *ctx) {
+    struct variants v = {.g = g, .opt = opt, .narrow = narrow, .ctx = ctx};
     int64_t lo, hi;
     int end[MAX_SAMPLES], n = MAX_SAMPLES;
     et_check(most <= ET_MAX_VARIANTS);
-    if (et_sym_count(base->g->exprs) == 0 || most < 2) return;
-    v.sym = et_sym_name(base->g->exprs, 0);
-    et_sym_range(base->g->exprs, 0, &lo, &hi);
-    if (lo == hi) return;
+    if (et_sym_count(g->exprs) == 0 || et_sym_count(g->exprs) > ET_MAX_SYMS || most < 2)
+        return NULL;
+    v.sym = et_sym_name(g->exprs, 0);
+    et_sym_range(g->exprs, 0, &lo, &hi);
+    if (lo == hi) return NULL;
     choose_samples(&v, lo, hi);
-    if (!predict_alone(&v)) return;
+    if (!predict_alone(&v)) return NULL;
     for (double limit = tolerance; n > most; limit *= 1.02)
         n = grow(&v, lo, limit, end);
     /* What cannot be lowered for some range is lowered for all of it, or says then why not. */
-    if (n > 1 && !build(&v, lo, hi, end, n)) base->nvariants = 0;
+    return n > 1 ? build(&v, lo, hi, end, n) : NULL;
 }

@@ -1,6 +1,6 @@
 /* The verifier as a pass: whatever the passes before it did, what leaves the pipeline is proved. */
 #include "ir/verify/verify.h"
-#include "passes/pipeline.h"
+#include "passes/pipeline/pipeline.h"
 
 /* What the proof rests on that is not in the program. */
 static void tell_promises(const et_program *p) {

@@ -39,7 +39,7 @@ static void visit_access(void *ctx, const et_step *step, int tensor, bool is_sto
 }
 
 int64_t eb_index_bound(et_program *p, const char *name, const int64_t *syms) {
-    p = et_simulated_part(p, syms);
+    p = et_part_at(p, syms);
     struct search s = {.p = p, .syms = syms, .tensor = -1};
     for (int i = 0; i < p->ntensors; i++)
         if (p->tensors[i].kind == ET_TENSOR_INPUT && strcmp(p->tensors[i].name, name) == 0)

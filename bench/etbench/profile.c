@@ -191,7 +191,7 @@ static bool profile_point(struct eb_bench *b, struct eb_column *traced, const st
     et_program *whole = b->column[0].program;
     struct launch l = {.b = b, .c = traced};
     eb_symbols(b, at, whole, l.syms);
-    l.part = et_simulated_part(whole, l.syms);
+    l.part = et_part_at(whole, l.syms);
     l.first = timeline_first_task(whole, l.syms);
     int ngrids = l.part->ngrids;
     if (out->ntasks + ngrids > ET_PROFILE_TASKS)

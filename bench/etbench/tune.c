@@ -28,7 +28,7 @@ static bool covers(const struct eb_bench *b, const et_profile *p) {
         int64_t syms[EB_MAX_SETTINGS] = {0};
         bool any = false;
         eb_symbols(b, &b->point[i], whole, syms);
-        et_program *part = et_simulated_part(whole, syms);
+        et_program *part = et_part_at(whole, syms);
         for (int g = 0; g < part->ngrids && !any; g++) {
             double us;
             any = et_profile_us(p, et_profile_hash(part, &part->grids[g], syms), 1, &us);

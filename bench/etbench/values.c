@@ -187,7 +187,7 @@ struct eb_values *eb_values_make(struct eb_bench *b, const struct eb_column *c,
     const struct eb_column *ran = runner(b, c);
     int64_t syms[EB_MAX_SETTINGS] = {0};
     eb_symbols(b, p, c->program, syms);
-    et_program *part = et_simulated_part(c->program, syms);
+    et_program *part = et_part_at(c->program, syms);
     if (effort == EB_DEVICE && !ran) return NULL;
     if (effort == EB_ALL && bytes_of_all(part) > MOST) return NULL;
     struct eb_values *v = eb_alloc(sizeof *v);

@@ -2,6 +2,7 @@
 #include "bench/mixes/mixes.h"
 #include "frontend/frontend.h"
 #include "passes/cost/cost.h"
+#include "passes/passes.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -64,8 +64,8 @@ int main(int argc, char **argv) {
     double worst = 0;
     et_graph *g = read_text(&s) ? et_parse_etg(s.arena, d, s.name, s.text, s.bytes) : NULL;
     bool ok = g && most >= 1 && most <= ET_MAX_VARIANTS && et_sym_count(g->exprs) &&
-              et_passes_run(g, &o, &single) && et_passes_run(g, &o, &split);
-    if (ok) et_make_variants(split, &o, most, narrow, &s);
+              (split = et_make_variants(g, &o, most, narrow, &s), et_passes_run(g, &o, &single));
+    if (!split) split = single;
     et_diag_print(d, stderr);
     if (ok) {
         const char *dim = et_sym_name(g->exprs, 0);

@@ -5,8 +5,8 @@
 #include "ir/eti/eti.h"
 #include "passes/explain/explain.h"
 #include "passes/explain/floor_plan.h"
-#include "passes/findings.h"
 #include "passes/passes.h"
+#include "passes/pipeline/findings.h"
 #include <errno.h>
 #include <string.h>
 
@@ -135,22 +135,11 @@ static void tell_schedule(const et_options *o, et_program *whole) {
                 o->input, et_schedule_name(all));
 }
 
-/* The program to generate code for: split into variants where that pays, which is found out with
- * quick passes first. */
+/* The program to generate code for: split into variants where that pays. */
 static et_program *lower(et_graph *g, et_program *from, const et_options *o,
                          const et_pass_options *passes, et_narrow_fn narrow, void *ctx) {
-    et_program *p;
-    et_pass_options quick = *passes;
-    quick.quick = true;
-    quick.dump = NULL;
-    quick.to = ET_STAGE_NONE;
-    quick.time_passes = quick.verbose = false;
-    if (narrow && o->variants > 1) {
-        if (!et_passes_run(g, &quick, &p)) return NULL;
-        et_make_variants(p, passes, o->variants, narrow, ctx);
-        if (p->nvariants) return p;
-    }
-    return et_passes_resume(g, from, passes, &p) ? p : NULL;
+    et_program *p = narrow ? et_make_variants(g, passes, o->variants, narrow, ctx) : NULL;
+    return p || et_passes_resume(g, from, passes, &p) ? p : NULL;
 }
 
 bool et_check_target(const char *name, et_diags *d) {

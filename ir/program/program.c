@@ -33,6 +33,13 @@ et_program *et_program_part(et_program *p, int i) {
     return i == 0 ? p : NULL;
 }
 
+et_program *et_part_at(et_program *p, const int64_t *syms) {
+    int i = 0;
+    while (i + 1 < p->nvariants && p->variant[i].upto < syms[p->variant_sym])
+        i++;
+    return et_program_part(p, i);
+}
+
 int et_item_model(const et_program *p, const et_item *it) {
     if (it->kind == ET_P_LOOP) return p->g->loops[it->index].model;
     return p->ngrids ? p->grids[it->index].model : et_model_of(p->g, p->groups[it->index].name);

@@ -322,6 +322,8 @@ struct et_program {
 /* The programs a kernel is made of: the variants in order, or the program itself; NULL past the
  * end. */
 et_program *et_program_part(et_program *, int i);
+/* The one of them that a launch with these values of the symbols runs. */
+et_program *et_part_at(et_program *, const int64_t *syms);
 
 et_program *et_program_create(et_graph *);
 /* What its grids are. */

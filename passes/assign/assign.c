@@ -21,34 +21,33 @@ static int segment_of(const et_assign_model *m, int g) {
     return s;
 }
 
-int assign_trips(const et_assign_model *m, int group) {
-    return m->segments[segment_of(m, group)].trips;
-}
-
-int64_t assign_budget(const et_assign_model *m) {
+static int64_t budget_of(const et_assign_model *m) {
     return m->switch_budget < ET_ASSIGN_BUDGET ? m->switch_budget : ET_ASSIGN_BUDGET;
 }
 
+/* Going from range to range: what it takes, all trips, and how many changes it counts for. */
+struct moves {
+    double us;
+    int64_t changes;
+};
+
 static void add_move(const et_assign_problem *p, const et_assign_model *m, const int *range, int g,
-                     int to, int trips, assign_moves *io) {
+                     int to, int trips, struct moves *io) {
     if (range[g] == range[to]) return;
     io->us += trips * move_us(p, m, g, range[g], range[to]);
     io->changes += trips;
 }
 
-assign_moves assign_moves_near(const et_assign_problem *p, const et_assign_model *m,
-                               const int *range, int a, int b) {
-    assign_moves out = {0};
+static struct moves moves_of(const et_assign_problem *p, const et_assign_model *m,
+                             const int *range) {
+    struct moves out = {0};
     for (int s = 0; s < m->nsegments; s++) {
         const et_assign_segment *sg = &m->segments[s];
         int last = sg->first + sg->count - 1;
-        if (last + 1 < a || sg->first > b) continue;
-        for (int g = sg->first > a - 1 ? sg->first : a - 1; g < last && g < b; g++)
+        for (int g = sg->first; g < last; g++)
             add_move(p, m, range, g, g + 1, sg->trips, &out);
-        if (last < m->ngroups - 1 && last >= a - 1 && last < b)
-            add_move(p, m, range, last, last + 1, 1, &out);
-        if ((last >= a && last < b) || (sg->first >= a && sg->first < b))
-            add_move(p, m, range, last, sg->first, sg->trips - 1, &out);
+        if (last < m->ngroups - 1) add_move(p, m, range, last, last + 1, 1, &out);
+        add_move(p, m, range, last, sg->first, sg->trips - 1, &out);
     }
     return out;
 }
@@ -63,10 +62,10 @@ bool assign_plan_cost_of(const et_assign_problem *p, const et_assign_model *m, c
             out->memory_us += m->memory_us[g] * m->segments[s].trips;
             add_load(p, range[g], us, out->load);
         }
-    assign_moves moves = assign_moves_near(p, m, range, 0, m->ngroups);
+    struct moves moves = moves_of(p, m, range);
     out->us += moves.us;
     out->changes = moves.changes;
-    return moves.changes <= assign_budget(m) && out->us < INFINITY;
+    return moves.changes <= budget_of(m) && out->us < INFINITY;
 }
 
 et_assignment *assign_new(const et_assign_problem *p, et_arena *a, et_assignment *out) {
@@ -164,10 +163,9 @@ bool et_assign_partition(const et_assign_problem *p, et_arena *a, et_assignment 
 static bool fits(const et_assign_problem *p, const et_assign_model *m, const int *range, int g,
                  int r, int changes) {
     const et_assign_segment *sg = &m->segments[segment_of(m, g)];
-    int budget = m->switch_budget < ET_ASSIGN_BUDGET ? m->switch_budget : ET_ASSIGN_BUDGET;
     if (!(m->us[g * p->nranges + r] < INFINITY)) return false;
     if (g == 0 || range[g - 1] == r) return true;
-    return changes + (g == sg->first ? 1 : 2 * sg->trips) <= budget;
+    return changes + (g == sg->first ? 1 : 2 * sg->trips) <= budget_of(m);
 }
 
 /* The completions and loads so far, were this group there. */

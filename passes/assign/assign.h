@@ -32,7 +32,7 @@ typedef struct {
     const char *name;
     double weight; /* > 0: a model of weight 2 must be done in half the time */
     int ngroups;
-    const double *us;        /* [ngroups][nranges], one run; infinite where a range will not do */
+    const double *us;        /* [ngroups][nranges], one run; infinite: it cannot be there */
     const double *memory_us; /* [ngroups], one run: its bytes at the bandwidth of the chip */
     const double *bytes;     /* [ngroups] that a run hands to the group after it */
     int nsegments;
@@ -74,7 +74,7 @@ bool et_assign_greedy(const et_assign_problem *, et_arena *, et_assignment *out)
 /* Every group on range R of its model: the baselines "all" and "one range per model". */
 bool et_assign_fixed(const et_assign_problem *, et_arena *, const int *range_of_model,
                      et_assignment *out);
-/* One range per model: the best disjoint ones, of as many combinations as there is patience for. */
+/* One range per model, no two of which overlap: the best such choice, of the first 200,000. */
 bool et_assign_partition(const et_assign_problem *, et_arena *, et_assignment *out);
 
 #endif

@@ -9,13 +9,35 @@
 #include <string.h>
 
 #ifdef ETCC_GLPK
-#include "passes/assign/master.h"
+#include "passes/assign/int.h"
+#include <glpk.h>
 
 enum { ROUNDS = 400, MAX_PLANS = 1000, MAX_NODES = 2000, FEW_PLANS = 150, STEPS = 1000000 };
 enum { MOST_PIVOTS = 5000 };
-enum { TRIES = 8000000, GROUPS = 180 }; /* so many for so many groups; fewer: by the square */
-/* This close to the bound nobody looks for better; and this close, not again. */
-static const double CLOSE = 1.002, ENOUGH = 1.009;
+/* This close to the bound nobody branches among the plans that the relaxation has. */
+static const double CLOSE = 1.002;
+
+/* A plan of a model; column K of the program is plan K - 2. */
+struct column {
+    int model;
+    int *range;
+    assign_plan_cost cost;
+};
+
+struct master {
+    const et_assign_problem *p;
+    et_arena *arena;
+    assign_table **table;
+    struct column *column;
+    int ncolumns, ccolumns;
+    glp_prob *lp;
+    double best_bound;
+    int *scratch;
+    et_assignment *best;
+    int nodes, steps, max_nodes, max_plans;
+    int adding; /* the model whose plans are being collected */
+    int added;
+};
 
 /* Rows of the linear program, from 1. */
 static int row_choose(int m) {
@@ -74,12 +96,13 @@ static bool dominated(const struct master *s, int model, const assign_plan_cost 
     return false;
 }
 
-bool assign_master_add(struct master *s, int model, const int *range, bool even_worse) {
+/* Unless another plan of its model makes it superfluous. */
+static bool add_plan(struct master *s, int model, const int *range) {
     const et_assign_problem *p = s->p;
     const et_assign_model *m = &p->models[model];
     assign_plan_cost cost;
     if (known(s, model, range) || !assign_plan_cost_of(p, m, range, &cost) ||
-        (!even_worse && dominated(s, model, &cost)))
+        dominated(s, model, &cost))
         return false;
     ET_GROW(s->arena, s->column, s->ncolumns, s->ccolumns);
     struct column *c = &s->column[s->ncolumns++];
@@ -101,7 +124,7 @@ bool assign_master_add(struct master *s, int model, const int *range, bool even_
 
 /* The prices of T's rows add up to 1 at an optimum, up to rounding: where they are more, they are
  * scaled, so that the bound holds. */
-void assign_master_prices(const struct master *s, int m, assign_prices *out) {
+static void prices_of(const struct master *s, int m, assign_prices *out) {
     const et_assign_problem *p = s->p;
     double sum = 0;
     for (int r = row_completion(s, 0); r <= row_memory(s); r++)
@@ -116,7 +139,7 @@ void assign_master_prices(const struct master *s, int m, assign_prices *out) {
 
 /* From the basis there is; where that gets nowhere (the simplex method may go round in circles),
  * from the beginning, by the other method. */
-bool assign_master_solve(struct master *s) {
+static bool solve(struct master *s) {
     glp_smcp how;
     glp_init_smcp(&how);
     how.msg_lev = GLP_MSG_OFF;
@@ -130,14 +153,14 @@ bool assign_master_solve(struct master *s) {
 /* The relaxation over all plans, or as far as GLPK gets; false when that is nowhere. */
 static bool generate(struct master *s) {
     for (int round = 0; round < ROUNDS; round++) {
-        if (!assign_master_solve(s)) return round > 0;
+        if (!solve(s)) return round > 0;
         double value = glp_get_obj_val(s->lp), bound = 0;
         bool new = false;
         for (int m = 0; m < s->p->nmodels; m++) {
             assign_prices price;
-            assign_master_prices(s, m, &price);
+            prices_of(s, m, &price);
             bound += assign_cheapest(s->table[m], &price, s->scratch);
-            new |= assign_master_add(s, m, s->scratch, false);
+            new |= add_plan(s, m, s->scratch);
         }
         s->best_bound = fmax(s->best_bound, bound);
         if (!new || value - s->best_bound <= 1e-7 * value) return true;
@@ -165,7 +188,7 @@ static bool choose(struct master *s) {
     how.mip_gap = 1e-9;
     for (int c = 2; c <= glp_get_num_cols(s->lp); c++)
         glp_set_col_kind(s->lp, c, GLP_BV);
-    bool done = assign_master_solve(s) && glp_intopt(s->lp, &how) == 0;
+    bool done = solve(s) && glp_intopt(s->lp, &how) == 0;
     int status = glp_mip_status(s->lp);
     if (status == GLP_OPT || status == GLP_FEAS) {
         et_assignment now;
@@ -186,19 +209,19 @@ static bool choose(struct master *s) {
 
 static bool collect(void *ctx, const int *range) {
     struct master *s = ctx;
-    assign_master_add(s, s->adding, range, false);
+    add_plan(s, s->adding, range);
     return ++s->added < s->max_plans;
 }
 
 /* Add every plan that could be part of a better choice than the best known; true when that was all.
  */
 static bool collect_promising(struct master *s) {
-    if (!assign_master_solve(s)) return false;
+    if (!solve(s)) return false;
     double bound = 0;
     double *least = et_alloc(s->arena, (size_t)s->p->nmodels * sizeof *least);
     assign_prices *price = et_alloc(s->arena, (size_t)s->p->nmodels * sizeof *price);
     for (int m = 0; m < s->p->nmodels; m++) {
-        assign_master_prices(s, m, &price[m]);
+        prices_of(s, m, &price[m]);
         bound += least[m] = assign_cheapest(s->table[m], &price[m], s->scratch);
     }
     double room = s->best->objective - bound;
@@ -216,11 +239,11 @@ static bool first_plans(struct master *s) {
     for (int m = 0; m < s->p->nmodels; m++) {
         assign_prices alone = {.completion = 1};
         if (!(assign_cheapest(s->table[m], &alone, s->scratch) < INFINITY)) return false;
-        assign_master_add(s, m, s->scratch, false);
+        add_plan(s, m, s->scratch);
         for (int r = 0; r < s->p->nranges; r++) {
             for (int g = 0; g < s->p->models[m].ngroups; g++)
                 s->scratch[g] = r;
-            assign_master_add(s, m, s->scratch, false);
+            add_plan(s, m, s->scratch);
         }
     }
     return true;
@@ -230,8 +253,8 @@ static void keep_better(struct master *s, bool found, const et_assignment *other
     if (found && other->objective < s->best->objective) *s->best = *other;
 }
 
-/* Of each model the plan that has most of it in the relaxation. */
-void assign_master_round(struct master *s) {
+/* The choice of the plans that have most of each model in the relaxation. */
+static void round_off(struct master *s) {
     et_assignment now;
     assign_new(s->p, s->arena, &now);
     for (int m = 0; m < s->p->nmodels; m++) {
@@ -247,29 +270,18 @@ void assign_master_round(struct master *s) {
     keep_better(s, true, &now);
 }
 
-/* From the relaxation to a choice: the best of the simple ones and of those near the relaxation,
- * annealed; then by branch and bound where the plans that can matter are few. */
+/* From the relaxation to a choice: the best of the simple ones and of the one nearest to the
+ * relaxation; by branch and bound among the plans the relaxation has, if that is not close; and
+ * among all plans that can matter, where they are few. */
 static void search(struct master *s) {
     const et_assign_problem *p = s->p;
     et_assignment other, *out = s->best;
-    assign_prices *price = et_alloc(s->arena, (size_t)p->nmodels * sizeof *price);
-    int groups = 0;
-    for (int m = 0; m < p->nmodels; m++) {
-        assign_master_prices(s, m, &price[m]);
-        groups += p->models[m].ngroups;
-    }
-    assign_master_round(s);
+    round_off(s);
     keep_better(s, et_assign_greedy(p, s->arena, &other), &other);
     keep_better(s, et_assign_partition(p, s->arena, &other), &other);
-    int tries = groups < GROUPS ? groups * groups * (TRIES / (GROUPS * GROUPS)) : TRIES;
-    s->best_bound = fmax(s->best_bound, assign_rigid_bound(p, s->arena, out->objective));
-    if (out->objective > s->best_bound * CLOSE) {
-        assign_dive(s);
-        assign_improve(p, s->arena, price, s->best_bound * CLOSE, s->best_bound * ENOUGH, tries,
-                       out);
-    }
+    if (out->objective > s->best_bound * CLOSE) choose(s);
     for (int m = 0; m < p->nmodels; m++)
-        assign_master_add(s, m, out->range[m], false);
+        add_plan(s, m, out->range[m]);
     bool all = collect_promising(s), done = false;
     if (all || s->ncolumns <= FEW_PLANS) done = choose(s);
     out->optimal = all && done;

@@ -23,16 +23,6 @@ typedef struct {
 /* False when the plan breaks the budget or uses a range that will not do. */
 bool assign_plan_cost_of(const et_assign_problem *, const et_assign_model *, const int *range,
                          assign_plan_cost *out);
-/* Going from range to range: what it takes, all trips, and how many changes it counts for. */
-typedef struct {
-    double us;
-    int64_t changes;
-} assign_moves;
-/* Of those moves that depend on the ranges of groups [a, b). */
-assign_moves assign_moves_near(const et_assign_problem *, const et_assign_model *, const int *range,
-                               int a, int b);
-int64_t assign_budget(const et_assign_model *);
-int assign_trips(const et_assign_model *, int group);
 et_assignment *assign_new(const et_assign_problem *, et_arena *, et_assignment *);
 
 /* ---- plan.c: plans of one model under prices ---- */
@@ -40,22 +30,9 @@ typedef struct assign_table assign_table;
 assign_table *assign_table_create(const et_assign_problem *, const et_assign_model *, et_arena *);
 /* Price of the cheapest plan, which goes to RANGE; infinite when there is none. */
 double assign_cheapest(assign_table *, const assign_prices *, int *range);
-/* From now on GROUP has RANGE in every plan, or any range where that is -1. */
-void assign_fix(assign_table *, int group, int range);
 /* Call FN for the plans of price at most LIMIT under the prices last given to assign_cheapest,
  * until it returns false. True when it has seen them all. */
 typedef bool (*assign_plan_fn)(void *ctx, const int *range);
 bool assign_each_plan(assign_table *, double limit, assign_plan_fn, void *ctx);
-
-/* ---- bound.c ---- */
-/* No choice is better than this, which is at most ABOVE; 0 where it would take too long to tell. */
-double assign_rigid_bound(const et_assign_problem *, et_arena *, double above);
-
-/* ---- local.c ---- */
-/* Change *IO, an allowed choice, for the better, until its objective is at most TARGET or LIMIT
- * changes were tried; and over again, a few times, where it is more than ENOUGH then. PRICE, by
- * model, are those of the linear program. */
-void assign_improve(const et_assign_problem *, et_arena *, const assign_prices *price,
-                    double target, double enough, int limit, et_assignment *io);
 
 #endif

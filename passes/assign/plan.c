@@ -17,7 +17,6 @@ struct assign_table {
     const et_assign_model *m;
     int nr, nb;   /* ranges; values of "changes so far" */
     int *segment; /* by group */
-    int *fixed;   /* by group: its range, or -1 */
     double *move; /* [nr][nr], scratch: price of a move, by row as they are asked for */
     bool *priced; /* [nr]: is that row of it? */
     double most_us, most_byte_us; /* of any move */
@@ -54,9 +53,6 @@ assign_table *assign_table_create(const et_assign_problem *pr, const et_assign_m
     for (int s = 0; s < m->nsegments; s++)
         for (int i = 0; i < m->segments[s].count; i++)
             t->segment[m->segments[s].first + i] = s;
-    t->fixed = et_alloc(a, ng * sizeof *t->fixed);
-    for (int g = 0; g < m->ngroups; g++)
-        t->fixed[g] = -1;
     t->move = et_alloc(a, nr * nr * sizeof *t->move);
     t->priced = et_alloc(a, nr * sizeof *t->priced);
     for (size_t i = 0; i < nr * nr; i++) {
@@ -182,10 +178,6 @@ static void reach_first(assign_table *t, int g) {
             }
 }
 
-void assign_fix(assign_table *t, int group, int range) {
-    t->fixed[group] = range;
-}
-
 static void price_groups(assign_table *t, const assign_prices *p) {
     const et_assign_model *m = t->m;
     t->completion = p->completion;
@@ -194,7 +186,7 @@ static void price_groups(assign_table *t, const assign_prices *p) {
         for (int u = 0; u < t->pr->nunits; u++)
             if (t->pr->units[r] >> u & 1) per_us += p->unit[u];
         for (int g = 0; g < m->ngroups; g++) {
-            double us = t->fixed[g] < 0 || t->fixed[g] == r ? m->us[g * t->nr + r] : INFINITY;
+            double us = m->us[g * t->nr + r];
             t->cost[g * t->nr + r] = us < INFINITY ? segment_of(t, g)->trips *
                                                          (us * per_us + p->memory * m->memory_us[g])
                                                    : INFINITY;

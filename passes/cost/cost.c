@@ -5,15 +5,9 @@
 #include "passes/cost/cost.h"
 #include "ir/base/diag.h"
 #include "ir/program/step.h"
-#include "passes/events/footprint.h"
+#include "passes/cost/footprint.h"
+#include <math.h>
 #include <stdlib.h>
-
-static double root(double x) { /* Newton: keeps libm out of the compiler */
-    double r = x > 1 ? x : 1;
-    for (int i = 0; i < 60; i++)
-        r = (r + x / r) / 2;
-    return r;
-}
 
 void et_sample_symbols(const et_exprs *x, int64_t syms[ET_SAMPLES][ET_MAX_SYMS]) {
     for (int i = 0; i < et_sym_count(x) && i < ET_MAX_SYMS; i++) {
@@ -21,7 +15,7 @@ void et_sample_symbols(const et_exprs *x, int64_t syms[ET_SAMPLES][ET_MAX_SYMS])
         et_sym_range(x, i, &lo, &hi);
         hi = hi > ET_LARGE && lo < ET_LARGE ? ET_LARGE : hi;
         syms[0][i] = lo;
-        syms[1][i] = (int64_t)root((double)lo * (double)hi);
+        syms[1][i] = (int64_t)sqrt((double)lo * (double)hi);
         syms[2][i] = hi;
     }
 }

@@ -2,7 +2,9 @@
 #ifndef ET_COST_H
 #define ET_COST_H
 
-#include "passes/passes.h"
+#include "ir/program/program.h"
+#include "passes/machine/machine.h"
+#include "passes/machine/profile.h"
 
 typedef struct {
     double tiles;

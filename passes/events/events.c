@@ -4,7 +4,7 @@
  * coordinates are summed. A tile of the later grid waits for the box of counters whose tiles touch
  * what it touches. */
 #include "passes/events/int.h"
-#include "passes/findings.h"
+#include "passes/pipeline/findings.h"
 #include <string.h>
 
 /* Counters that a tensor names: two looks of a wave of 64. To wait for more costs a task more than

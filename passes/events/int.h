@@ -4,8 +4,8 @@
 #ifndef EVENTS_INT_H
 #define EVENTS_INT_H
 
-#include "passes/events/footprint.h"
-#include "passes/pipeline.h"
+#include "passes/cost/footprint.h"
+#include "passes/pipeline/pipeline.h"
 
 /* Tiles lo..hi of one coordinate of the earlier grid, or all of them. Where they depend on a load:
  * those, as far as there are such tiles, for all values of the variables in the load's index. */

@@ -1,7 +1,7 @@
 /* Scopes of events. An event is of the die where it has a dimension such that whatever arrives at a
  * counter is in the slice that its index there says, and so is whoever waits for it. */
 #include "passes/events/scope.h"
-#include "passes/pipeline.h"
+#include "passes/pipeline/pipeline.h"
 #include <string.h>
 
 enum { NOBODY = -1, MOST_INDICES = 1 << 16 };

@@ -3,7 +3,7 @@
 #ifndef ET_EXPLAIN_H
 #define ET_EXPLAIN_H
 
-#include "passes/findings.h"
+#include "passes/pipeline/findings.h"
 
 typedef struct {
     const char *input; /* what was compiled, for the first line */

@@ -61,7 +61,7 @@ static timeline *play(et_arena *a, et_program *p, const et_machine *m, const et_
     if (et_simulate(p, &o, &result, err)) {
         for (int i = 0; i < m->cus; i++)
             timeline_place_row(t, i, et_sim_die(i, m->cus, m->dies), -1);
-        tell_ranges(t, et_simulated_part(p, syms), player.to.first);
+        tell_ranges(t, et_part_at(p, syms), player.to.first);
         timeline_link(t, p, syms, value, &player);
     } else {
         timeline_set_note(t, et_printf(a, "This launch is not predicted: %s.", err));

@@ -2,6 +2,7 @@
  * other way would have cost. */
 #include "ir/graph/ops.h"
 #include "passes/explain/int.h"
+#include "passes/pipeline/names.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,12 +18,6 @@ struct fusion {
     int nfolded;
     char *seen;
 };
-
-static const char *value_name(const et_graph *g, int v) {
-    const et_val *val = &g->vals[v];
-    if (val->name) return val->name;
-    return val->kind == ET_V_NODE ? g->nodes[val->node].op->name : "value";
-}
 
 static void add_name(struct fusion *f, const char *name) {
     for (int i = 0; i < f->nfolded; i++)
@@ -152,9 +147,8 @@ static int by_weight(const void *a, const void *b) {
 static void put_choice(const struct fusion *f, const et_found_choice *c) {
     const et_val *v = &f->g->vals[c->value];
     FILE *to = f->e->to;
-    const char *model = f->g->nmodels && !v->name ? f->g->model[v->model].name : NULL;
-    fprintf(to, "  %s%s%s%s %s; ", model ? model : "", model ? ": " : "",
-            value_name(f->g, c->value), explain_line(f->e, v->loc),
+    const char *name = et_source_name(f->g, (et_value){(uint32_t)c->value}, NULL, NULL);
+    fprintf(to, "  %s%s %s; ", name, explain_line(f->e, v->loc),
             c->stored ? "has a tensor" : "is computed where it is read");
     const char *other = c->stored ? "computed where it is read" : "with a tensor of its own";
     if (!c->known)

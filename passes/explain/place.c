@@ -41,7 +41,7 @@ static void put_why(const struct explain *e, const et_found_place *f, int model)
     const et_graph *g = e->p->g;
     struct share s = share_of(e, g->model[model].share);
     const double *us = f->us[model];
-    if (!us || s.units < 1 || s.units > f->units) return;
+    if (!f->widths || s.units < 1 || s.units > f->units) return;
     double cus = (double)e->m->cus / f->units;
     int least = enough(us, s.units), all = enough(us, f->units);
     fprintf(e->to, "    because: predicted alone, it takes %s on these, %s on all CUs",
@@ -59,7 +59,7 @@ static void put_why(const struct explain *e, const et_found_place *f, int model)
     const char *sep = ", but that would be at the cost of ";
     for (int m = 0; m < g->nmodels; m++) {
         struct share o = share_of(e, g->model[m].share);
-        if (m == model || !f->us[m] || o.units < 2 || o.units > f->units) continue;
+        if (m == model || o.units < 2 || o.units > f->units) continue;
         fprintf(e->to, "%s%s (%s instead of %s)", sep, g->model[m].name,
                 explain_us(e, f->us[m][o.units - 1]), explain_us(e, f->us[m][o.units]));
         sep = " or ";

@@ -1,7 +1,8 @@
 /* From the graph to groups: one group per tensor that is computed. */
 #include "ir/base/names.h"
 #include "passes/fuse/lowering.h"
-#include "passes/pipeline.h"
+#include "passes/pipeline/names.h"
+#include "passes/tile/tile.h"
 #include <string.h>
 
 /* A value whose expression is larger gets a tensor: expressions share parts, but what reads them
@@ -46,13 +47,19 @@ static int add_tensor(et_lowering *lo, et_tensor_kind kind, const char *name, et
     return p->ntensors++;
 }
 
+static bool is_folded(void *ctx, et_value v) {
+    const et_value_info *i = &((const et_lowering *)ctx)->info[v.id];
+    return !i->keep && i->tensor < 0;
+}
+
+/* What the tensor of a value, and the task that computes it, are called under the plan. */
+static const char *name_of(et_lowering *lo, et_value v) {
+    return et_source_name(lo->g, v, is_folded, lo);
+}
+
 static int temp_for(et_lowering *lo, et_value v) {
     const et_val *val = et_val_of(lo->g, v);
-    const char *name = val->name;
-    if (!name)
-        name = et_model_name(lo->g, val->model,
-                             val->kind == ET_V_NODE ? lo->g->nodes[val->node].op->name : "value");
-    return add_tensor(lo, ET_TENSOR_TEMP, name, v, &val->shape);
+    return add_tensor(lo, ET_TENSOR_TEMP, name_of(lo, v), v, &val->shape);
 }
 
 static void add_leaf_tensors(et_lowering *lo) {
@@ -280,7 +287,9 @@ static void take_hint(et_group *gr, const et_node *n) {
 static void node_group(et_lowering *lo, const et_node *n, int loop) {
     const et_val *val = et_val_of(lo->g, n->result);
     int tensor = lo->info[n->result.id].tensor;
-    et_group *gr = new_group(lo, &val->shape, lo->p->tensors[tensor].name, n->loc, loop);
+    const et_tensor *to = &lo->p->tensors[tensor];
+    const char *name = to->value.id == n->result.id ? to->name : name_of(lo, n->result);
+    et_group *gr = new_group(lo, &val->shape, name, n->loc, loop);
     take_hint(gr, n);
     store_to(lo, gr, tensor);
     if (n->op->class == ET_CLASS_ATTENTION) {

@@ -4,7 +4,7 @@
 
 #include "ir/graph/ops.h"
 #include "ir/program/program.h"
-#include "passes/passes.h"
+#include "passes/pipeline/options.h"
 
 /* What a value's own expression holds once everything it inlines is counted. */
 struct et_inline_facts {

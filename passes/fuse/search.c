@@ -3,9 +3,10 @@
  * searched for the choice with the least predicted time, the rest held at its best so far. The
  * evaluation is the real thing: the graph is lowered and tiled under the choice and its cost taken
  * from the tiles, so whatever tiling cannot do is priced as what it does instead. */
-#include "passes/findings.h"
 #include "passes/fuse/lowering.h"
-#include "passes/pipeline.h"
+#include "passes/pipeline/findings.h"
+#include "passes/pipeline/names.h"
+#include "passes/trial/trial.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,39 +49,27 @@ struct tried {
 
 /* ---- evaluating a plan ---- */
 
-/* Reduction variables that nodes made since the mark are gone with it. */
-static void forget_variables(et_graph *g, int nvars) {
-    for (int n = 0; n < g->nnodes; n++)
-        for (int v = 0; v < ET_MAX_NODE_VARS; v++)
-            if (g->nodes[n].vars[v] >= nvars) g->nodes[n].vars[v] = -1;
-}
-
-static bool lower_and_cost(struct search *s, et_cost out[ET_SAMPLES]) {
+static bool lower_and_cost(struct search *s, const et_trial *t, et_cost out[ET_SAMPLES]) {
     et_lowering *lo = s->lo;
-    if (!et_lower_graph(lo, s->opt)) return false;
+    if (!et_lower_graph(lo, &t->opt)) return false;
     for (int i = 0; i < ET_SAMPLES; i++)
         out[i] = et_cost_at(lo->p, s->opt->machine, s->syms[i], s->trips);
     return true;
 }
 
 /* Predicted time relative to the plan by rule, averaged over the samples; huge when the plan cannot
- * be lowered. Everything built on the way is released. */
+ * be lowered. */
 static double evaluate(struct search *s, et_cost out[ET_SAMPLES]) {
     et_lowering *lo = s->lo;
-    et_graph *g = lo->g;
+    et_trial trial;
     et_cost mine[ET_SAMPLES], *cost = out ? out : mine;
-    int nvars = et_var_count(g->exprs);
-    size_t n = (size_t)g->nvals * sizeof *lo->forced;
+    size_t n = (size_t)lo->g->nvals * sizeof *lo->forced;
     bool *forced = malloc(n);
     if (!forced) return 1e30;
     memcpy(forced, lo->forced, n);
-    et_diags *diags = g->diags;
-    et_exprs_mark mark = et_exprs_set_mark(g->exprs);
-    g->diags = et_diags_create(g->arena);
-    bool ok = lower_and_cost(s, cost);
-    g->diags = diags;
-    et_exprs_release(g->exprs, mark);
-    forget_variables(g, nvars);
+    et_trial_begin(&trial, lo->g, NULL, s->opt);
+    bool ok = lower_and_cost(s, &trial, cost);
+    et_trial_end(&trial);
     memcpy(lo->forced, forced, n);
     free(forced);
     s->evaluated++;
@@ -216,11 +205,6 @@ static void try_mask(struct search *s, const int *member, int n, unsigned mask, 
     }
 }
 
-static const char *value_name(const et_graph *g, int v) {
-    const et_val *val = &g->vals[v];
-    return val->name ? val->name : g->nodes[val->node].op->name;
-}
-
 static void tell(const struct search *s, const int *member, int n, unsigned mask, bool exact,
                  double best, double second) {
     const et_pass_options *o = s->opt;
@@ -228,7 +212,7 @@ static void tell(const struct search *s, const int *member, int n, unsigned mask
     fprintf(o->dump_to, "# partition of %d:", n);
     for (int i = 0; i < n; i++)
         fprintf(o->dump_to, " %s%%%d %s", mask >> i & 1 ? "store " : "fold ", member[i],
-                value_name(s->lo->g, member[i]));
+                et_source_name(s->lo->g, (et_value){(uint32_t)member[i]}, NULL, NULL));
     fprintf(o->dump_to, "; predicted %.4f of the plan by rule", best);
     if (second < 1e29) fprintf(o->dump_to, ", best rejected %.4f", second);
     if (!exact)

@@ -3,7 +3,6 @@
 #include "passes/machine/profile.h"
 #include "ir/base/diag.h"
 #include "ir/program/step.h"
-#include "passes/simulate/simulate.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -170,7 +169,7 @@ static struct shape look_at(et_arena *arena, et_program *p, const char *text) {
     int64_t *syms = et_alloc(arena, ((size_t)et_sym_count(p->g->exprs) + 1) * sizeof *syms);
     struct shape s = {.text = text, .wrong = read_shape(arena, p, text, syms)};
     if (s.wrong) return s;
-    s.part = et_simulated_part(p, syms);
+    s.part = et_part_at(p, syms);
     s.hash = et_alloc(arena, ((size_t)s.part->ngrids + 1) * sizeof *s.hash);
     for (int g = 0; g < s.part->ngrids; g++)
         s.hash[g] = et_profile_hash(s.part, &s.part->grids[g], syms);

@@ -25,8 +25,7 @@ bool et_profile_us(const et_profile *, uint64_t hash, double width, double *out_
  * these, it was made for others that matter more: the nearest of them. */
 void et_profile_symbols(const et_profile *, const et_program *p, int64_t *syms);
 
-/* ---- reading and writing ----------------------------------------------------------------------
- */
+/* ---- reading and writing ---- */
 
 enum { ET_PROFILE_WIDTHS = 32, ET_PROFILE_TASKS = 16384, ET_PROFILE_SHAPES = 512 };
 

@@ -1,19 +1,19 @@
 /* int.h - the program of assign.h made from a program of tasks: place.c, which chooses with
- * it, problem.c, which makes it, and play.c, which plays choices. */
+ * it, problem.c, which makes it, and ways.c, which lists what is worth a look. */
 #ifndef ET_PLACE_INT_H
 #define ET_PLACE_INT_H
 
 #include "passes/assign/assign.h"
 #include "passes/cost/cost.h"
-#include "passes/findings.h"
-#include "passes/pipeline.h"
+#include "passes/pipeline/findings.h"
+#include "passes/pipeline/pipeline.h"
 #include <stdio.h>
 
 enum { PLACE_WHOLE = 1000000 };
 
 struct range {
     int from, to; /* units */
-    bool sliced;  /* the model in slices, whatever it is there: no group leaves it for another */
+    bool sliced;  /* the whole model is in slices there: then all its groups are on this range */
 };
 
 struct place {
@@ -35,8 +35,8 @@ struct place {
 };
 
 /* ---- problem.c ---- */
-/* The pipeline's program, with the candidate ranges not set yet. */
-void place_init(struct place *, const et_pipeline *);
+/* With the candidate ranges not set yet. */
+void place_init(struct place *, et_program *, const et_pass_options *);
 /* The problem with candidate ranges of its own, or with those that are set. False where some model
  * has no grids. */
 bool place_candidates(struct place *);
@@ -56,16 +56,5 @@ void place_find_ways(const struct place *, struct place_ways *out);
  * group takes what the problem says. */
 double place_in_turn(const struct place *, int *const *range);
 void place_tell_program(const struct place_ways *, FILE *);
-
-/* ---- play.c ---- */
-typedef struct place_player place_player;
-/* Launches of P, scheduled as the options say, with the shares and ranges it has at the time. */
-place_player *place_player_create(et_program *, const et_pass_options *, const int64_t *syms);
-void place_player_destroy(place_player *);
-/* Tasks of a launch of all models, or of one alone (ONLY < 0: all). */
-double place_tasks(const place_player *, int only);
-/* Its predicted time, the others' shares idle, and when each model is done; infinite where the
- * simulator cannot tell or would take too long. */
-double place_launch(place_player *, int only, double done[ET_MAX_MODELS]);
 
 #endif

@@ -11,9 +11,12 @@
  * Nothing here decides a fence: where a range puts a task is a matter of speed only. Scopes follow
  * from slices (scope.h), and which die a slice is on, from where workgroups find themselves.
  */
+#include "ir/base/diag.h"
 #include "passes/cost/cost.h"
 #include "passes/events/scope.h"
 #include "passes/place/int.h"
+#include "passes/trial/play.h"
+#include "passes/trial/trial.h"
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -30,9 +33,9 @@ struct choice {
 struct placing {
     struct place s;
     const et_pass_options *opt;
-    bool ranges;     /* static grids may be on a part of their model's share */
-    et_share *given; /* by grid: the range that the user said */
-    place_player *player;
+    bool ranges;             /* static grids may be on a part of their model's share */
+    const et_program *given; /* the program with the ranges that the user said */
+    et_player *player;
     struct choice best;
     double us, done[ET_MAX_MODELS]; /* of it */
     bool played;                    /* are they the simulator's? */
@@ -68,19 +71,12 @@ static void write_choice(const struct placing *p, const struct choice *c) {
             struct range r = c->of[m][k];
             et_grid *g = &s->p->grids[s->grid[m][k]];
             bool whole = (r.from == hull.from && r.to == hull.to) || g->slice.count;
-            g->range = p->given[s->grid[m][k]];
+            g->range = p->given->grids[s->grid[m][k]].range;
             if (g->range.to || whole) continue;
             g->range = (et_share){millionths(r.from - hull.from, hull.to - hull.from),
                                   millionths(r.to - hull.from, hull.to - hull.from)};
         }
     }
-}
-
-static void forget_choice(const struct placing *p) {
-    for (int m = 0; m < p->s.nmodels; m++)
-        p->s.g->model[m].share = (et_share){0, 0};
-    for (int i = 0; i < p->s.p->ngrids; i++)
-        p->s.p->grids[i].range = p->given[i];
 }
 
 /* ---- the choice ---- */
@@ -99,7 +95,7 @@ static struct choice choice_of(const struct place *s, const et_assignment *a) {
 static double play(struct placing *p, const struct choice *c, double done[ET_MAX_MODELS]) {
     double worst = 0;
     write_choice(p, c);
-    if (place_launch(p->player, -1, done) >= INFINITY) return INFINITY;
+    if (et_player_launch(p->player, -1, done) >= INFINITY) return INFINITY;
     for (int m = 0; m < p->s.nmodels; m++)
         worst = fmax(worst, p->s.model[m].weight * done[m]);
     return worst;
@@ -205,7 +201,7 @@ static void improve(struct placing *p, struct shares *best, double *us, int step
 
 static void search_shares(struct placing *p, struct shares *from, double us) {
     double before = p->us;
-    int left = (int)(TASKS_PLAYED / fmax(place_tasks(p->player, -1), 1));
+    int left = (int)(TASKS_PLAYED / fmax(et_player_tasks(p->player, -1), 1));
     for (int step = p->s.nunits / 4; step >= 1; step /= 2)
         improve(p, from, &us, step, &left);
     if (p->us < before) note_way(p, p->taken, p->us);
@@ -276,8 +272,9 @@ static void note_widths(const struct placing *p) {
     for (int u = 0; u < one.nunits; u++)
         one.range[u] = (struct range){0, u + 1, false};
     if (!place_build(&one)) return;
-    for (int m = 0; m < one.nmodels; m++) {
-        p->note->us[m] = et_alloc(a, (size_t)(one.nunits + 1) * sizeof(double));
+    et_check(one.nunits <= ET_FOUND_UNITS);
+    p->note->widths = true;
+    for (int m = 0; m < one.nmodels; m++)
         for (int u = 0; u < one.nunits; u++) {
             int range[ET_MAX_MODELS];
             et_assignment fixed;
@@ -286,7 +283,6 @@ static void note_widths(const struct placing *p) {
             et_assign_fixed(&one.problem, a, range, &fixed);
             p->note->us[m][u + 1] = fixed.us[m];
         }
-    }
 }
 
 static void note_choice(const struct placing *p, const struct place_ways *w) {
@@ -314,30 +310,40 @@ static double seconds(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void place(et_pipeline *pl) {
-    const et_pass_options *o = pl->opt;
-    struct placing p = {.opt = o};
+/* Takes the best choice for the program that is tried, and tells about it; false where there is
+ * none: what was tried last stays nowhere, and the next pass divides by work. */
+static bool find_best(struct placing *p, const et_trial *t) {
     struct place_ways ways;
-    et_finding *f = et_finding_note(o, pl->g);
     double begin = seconds();
-    place_init(&p.s, pl);
-    p.note = f ? &f->place : NULL;
-    p.ranges = et_is_static(o);
-    p.given = et_alloc(pl->g->arena, (size_t)(pl->p->ngrids + 1) * sizeof *p.given);
-    for (int i = 0; i < pl->p->ngrids; i++)
-        p.given[i] = pl->p->grids[i].range;
-    if (!place_candidates(&p.s)) return;
-    p.player = place_player_create(pl->p, o, p.s.syms);
-    place_find_ways(&p.s, &ways);
-    choose(&p, &ways);
-    place_player_destroy(p.player);
-    if (p.us >= INFINITY) { /* what was tried last stays nowhere: the next pass divides by work */
-        forget_choice(&p);
-        return;
-    }
-    write_choice(&p, &p.best);
-    print_choice(&p, &ways, seconds() - begin);
-    note_choice(&p, &ways);
+    place_init(&p->s, t->p, p->opt);
+    if (!place_candidates(&p->s)) return false;
+    p->player = et_player_create(t->p, p->opt, p->s.syms);
+    place_find_ways(&p->s, &ways);
+    choose(p, &ways);
+    et_player_destroy(p->player);
+    if (p->us >= INFINITY) return false;
+    write_choice(p, &p->best);
+    print_choice(p, &ways, seconds() - begin);
+    note_choice(p, &ways);
+    return true;
+}
+
+static void place(et_pipeline *pl) {
+    et_program *to = pl->p;
+    et_finding *f = et_finding_note(pl->opt, pl->g);
+    struct placing p = {.opt = pl->opt,
+                        .ranges = et_is_static(pl->opt),
+                        .given = pl->p,
+                        .note = f ? &f->place : NULL};
+    et_model model[ET_MAX_MODELS];
+    et_trial t;
+    et_trial_begin(&t, pl->g, pl->p, pl->opt);
+    bool found = find_best(&p, &t);
+    memcpy(model, pl->g->model, sizeof model);
+    for (int i = 0; i < to->ngrids && found; i++)
+        to->grids[i].range = t.p->grids[i].range;
+    et_trial_end(&t);
+    if (found) memcpy(pl->g->model, model, sizeof model);
 }
 
 bool et_pass_place(et_pipeline *pl) {

@@ -211,13 +211,13 @@ bool place_build(struct place *s) {
     return true;
 }
 
-void place_init(struct place *s, const et_pipeline *pl) {
-    *s = (struct place){.g = pl->g, .p = pl->p, .m = pl->opt->machine, .profile = pl->opt->profile};
-    s->how = pl->opt->placement;
-    s->nmodels = pl->g->nmodels ? pl->g->nmodels : 1;
-    et_sample_symbols(pl->g->exprs, s->sample);
+void place_init(struct place *s, et_program *p, const et_pass_options *o) {
+    *s = (struct place){.g = p->g, .p = p, .m = o->machine, .profile = o->profile};
+    s->how = o->placement;
+    s->nmodels = p->g->nmodels ? p->g->nmodels : 1;
+    et_sample_symbols(p->g->exprs, s->sample);
     s->syms = s->sample[1];
-    et_profile_symbols(s->profile, pl->p, s->sample[1]);
+    et_profile_symbols(s->profile, p, s->sample[1]);
     cut_chip(s);
 }
 

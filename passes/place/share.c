@@ -1,7 +1,7 @@
 /* Shares of the workgroups for models that share a kernel, where placement has given none: one
  * beside the other, as wide as the work each has, times its weight, so that they end together. */
 #include "passes/cost/cost.h"
-#include "passes/pipeline.h"
+#include "passes/pipeline/pipeline.h"
 
 enum { WHOLE = 1000000 };
 

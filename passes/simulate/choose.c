@@ -39,7 +39,7 @@ static bool improve(struct choice *c, int ngrids) {
 double et_sim_choose(et_program *p, const et_sim_options *opt, bool *out_dynamic,
                      char err[ET_SIM_ERR]) {
     enum { ROUNDS = 3 };
-    int n = et_simulated_part(p, opt->syms)->ngrids;
+    int n = et_part_at(p, opt->syms)->ngrids;
     struct choice c = {.p = p, .opt = *opt, .dynamic = out_dynamic, .best = 1e300, .err = err};
     c.opt.mode = ET_SIM_AS_SCHEDULED;
     c.opt.dynamic = out_dynamic;

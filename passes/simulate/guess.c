@@ -44,7 +44,7 @@ static bool is_guessed(const et_graph *g, int value, const bool *decides) {
 
 et_sim_values *et_sim_values_guess(et_arena *a, et_program *p, const int64_t *syms,
                                    const et_sim_known *known, char err[ET_SIM_ERR]) {
-    const et_graph *g = et_simulated_part(p, syms)->g;
+    const et_graph *g = et_part_at(p, syms)->g;
     bool *decides = et_alloc(a, (size_t)g->nvals);
     et_tensor_data **given = et_alloc(a, (size_t)g->nvals * sizeof *given);
     for (int i = 0; i < g->nnodes; i++) {

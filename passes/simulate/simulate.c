@@ -466,16 +466,9 @@ static void summarise(struct sim *s, et_sim_result *out) {
     if (out->wait < 0) out->wait = 0;
 }
 
-et_program *et_simulated_part(et_program *p, const int64_t *syms) {
-    int i = 0;
-    while (i + 1 < p->nvariants && p->variant[i].upto < syms[p->variant_sym])
-        i++;
-    return et_program_part(p, i);
-}
-
 bool et_simulate(et_program *p, const et_sim_options *opt, et_sim_result *out,
                  char err[ET_SIM_ERR]) {
-    struct sim s = {.p = et_simulated_part(p, opt->syms), .opt = opt, .m = opt->machine};
+    struct sim s = {.p = et_part_at(p, opt->syms), .opt = opt, .m = opt->machine};
     s.x = s.p->g->exprs;
     s.syms = opt->syms;
     s.err = err;

@@ -20,7 +20,7 @@ typedef enum {
 /* One task of the launch. Times are microseconds from the launch on; look is the look into
  * the queues that found the task, and negative when it came from none. */
 typedef struct {
-    int grid;          /* of the program that runs, see et_simulated_part */
+    int grid;          /* of the program that runs, see et_part_at */
     int64_t iteration; /* of the loops around it as one number, outermost first, from 0 */
     int64_t tile;
     int workgroup, die;
@@ -83,16 +83,12 @@ enum { ET_SIM_ERR = 256 };
  * program cannot finish. The same arguments give the same result. */
 bool et_simulate(et_program *, const et_sim_options *, et_sim_result *out, char err[ET_SIM_ERR]);
 
-/* The variant of P that a launch with these symbols runs: P itself where it has none. */
-et_program *et_simulated_part(et_program *p, const int64_t *syms);
-
 /* Which grids of the part that runs to make dynamic so that this launch takes the least predicted
  * time; MODE, `dynamic` and `task` of the options are ignored. Returns that time, or -1 with a
  * message. Plays the launch a few times for each grid. */
 double et_sim_choose(et_program *, const et_sim_options *, bool *out_dynamic, char err[ET_SIM_ERR]);
 
-/* ---- values that routing depends on ------------------------------------------------------------
- */
+/* ---- values that routing depends on ---- */
 
 typedef struct et_sim_values et_sim_values;
 

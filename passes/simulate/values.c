@@ -279,7 +279,7 @@ static bool interpret(struct slice *s, struct watch *w, const int64_t *syms, cha
 
 et_sim_values *et_sim_values_create(et_program *p, const int64_t *syms,
                                     struct et_tensor_data *const *given, char err[ET_SIM_ERR]) {
-    p = et_simulated_part(p, syms);
+    p = et_part_at(p, syms);
     et_sim_values *sv = calloc(1, sizeof *sv);
     bool *read = tensors_read(p);
     struct slice s = {.g = p->g, .given = given};

@@ -6,13 +6,15 @@
  * version is faster there: its times are those of the model as it is, times what the best version
  * was faster by.
  *
- * The simulator tells differences of a per cent no better than by chance, and has nobody late: the
- * more tasks wait for one another across dies, the more that is wrong. So a version is forgiven up
- * to a per cent, in proportion to the events of the device that it does without. */
-#include "ir/base/diag.h"
+ * The simulator cannot tell apart what differs by less than a per cent. It also assumes that no
+ * task is ever late, which is the further from the truth the more tasks wait for one another across
+ * dies. So up to one per cent is taken off the time of a version, in proportion to how many of the
+ * events of the device it does without. */
 #include "passes/events/scope.h"
 #include "passes/place/int.h"
 #include "passes/slice/slice.h"
+#include "passes/trial/play.h"
+#include "passes/trial/trial.h"
 #include <math.h>
 #include <string.h>
 
@@ -25,8 +27,8 @@ struct choosing {
     unsigned char *may;                /* by group: what can be done to its product */
     int cut[ET_MAX_MODELS][MOST_CUTS]; /* the first with anything, of each model */
     int ncuts[ET_MAX_MODELS];
-    et_program *version[MOST_VERSIONS]; /* up to its events; NULL: there is none */
-    int nversions;                      /* version 0 is everything as it is */
+    bool version[MOST_VERSIONS];                            /* is there such a one? */
+    int nversions;                                          /* version 0 is everything as it is */
     double us[ET_MAX_MODELS][MOST_VERSIONS][MOST_DIES + 1]; /* by number of dies */
     double device_events[ET_MAX_MODELS][MOST_VERSIONS];     /* in a launch */
     double ratio[ET_MAX_MODELS][MOST_DIES + 1]; /* time of the best version to that of none */
@@ -71,43 +73,17 @@ static et_cut cut_in(const struct choosing *c, int model, int i, int v) {
                                                                : ET_CUT_SUM;
 }
 
-/* A program at stage fused, to be lowered while P stays as it is. */
-static et_program *copy_of(const et_program *p) {
-    et_arena *a = p->g->arena;
-    et_program *c = et_alloc(a, sizeof *c);
-    *c = *p;
-    c->ctensors = p->ntensors, c->cgroups = p->ngroups, c->citems = p->nitems;
-    c->tensors = et_alloc(a, (size_t)(p->ntensors + 1) * sizeof *c->tensors);
-    c->groups = et_alloc(a, (size_t)(p->ngroups + 1) * sizeof *c->groups);
-    c->items = et_alloc(a, (size_t)(p->nitems + 1) * sizeof *c->items);
-    memcpy(c->tensors, p->tensors, (size_t)p->ntensors * sizeof *c->tensors);
-    memcpy(c->groups, p->groups, (size_t)p->ngroups * sizeof *c->groups);
-    memcpy(c->items, p->items, (size_t)p->nitems * sizeof *c->items);
-    c->funcs = NULL, c->nfuncs = c->cfuncs = 0;
-    c->grids = NULL, c->ngrids = c->cgrids = 0;
-    c->events = NULL, c->nevents = c->cevents = 0;
-    c->stage = ET_STAGE_FUSED;
-    return c;
-}
-
-/* The version up to its events; NULL where that fails, which is no error of the user's. */
-static et_program *lower(const struct choosing *c, const et_cut *cut) {
-    et_graph *g = c->pl->g;
-    et_diags *told = g->diags;
-    et_pass_options o = *c->pl->opt;
-    et_program *p = copy_of(c->pl->p), *out = NULL;
-    o.slices = 0;
-    o.quick = o.no_verify = true;
-    o.verbose = o.time_passes = o.check_text = false;
-    o.dump = NULL;
-    o.to = ET_STAGE_EVENTED;
-    if (cut && !et_slice_groups(p, c->count, cut, &o)) return NULL;
-    g->diags = et_diags_create(g->arena);
-    bool ok = et_passes_resume(g, p, &o, &out);
-    g->diags = told;
-    if (!ok) return NULL;
-    et_infer_scopes(out);
-    return out;
+/* The version up to its events; false where that fails, which is no error of the user's. */
+static bool lower(const struct choosing *c, const et_cut *cut, et_trial *t) {
+    et_trial_begin(t, c->pl->g, c->pl->p, c->pl->opt);
+    t->opt.slices = 0;
+    if ((cut && !et_slice_groups(t->p, c->count, cut, &t->opt)) ||
+        !et_trial_lower(t, ET_STAGE_EVENTED)) {
+        et_trial_end(t);
+        return false;
+    }
+    et_infer_scopes(t->p);
+    return true;
 }
 
 static void find_cuts(struct choosing *c) {
@@ -135,34 +111,34 @@ static et_cut *cuts_of(const struct choosing *c, const int version[ET_MAX_MODELS
     return cut;
 }
 
-/* Version V of every model that has so many. */
-static et_program *lower_version(const struct choosing *c, int v) {
+/* Version V of every model that has so many, to be ended by et_trial_end; false: there is none. */
+static bool lower_version(const struct choosing *c, int v, et_trial *out) {
     int version[ET_MAX_MODELS];
     for (int m = 0; m < c->nmodels; m++)
         version[m] = v < versions_of(c, m) ? v : 0;
-    return lower(c, v ? cuts_of(c, version) : NULL);
+    return lower(c, v ? cuts_of(c, version) : NULL, out);
 }
 
 /* ---- how long they take ---- */
 
-static void play_version(struct choosing *c, int v, const int64_t *syms) {
-    et_graph *g = c->pl->g;
+static void play_version(struct choosing *c, int v, const et_trial *t, const int64_t *syms) {
+    et_graph *g = t->g;
     int dies = c->pl->opt->machine->dies;
     double done[ET_MAX_MODELS];
-    place_player *player = place_player_create(c->version[v], c->pl->opt, syms);
+    et_player *player = et_player_create(t->p, c->pl->opt, syms);
     for (int m = 0; m < c->nmodels; m++) {
-        c->device_events[m][v] = et_device_events(c->version[v], m);
+        c->device_events[m][v] = et_device_events(t->p, m);
         for (int d = g->nmodels ? 1 : dies; d <= dies && v < versions_of(c, m); d++) {
             if (dies % d) continue;
             if (g->nmodels) g->model[m].share = (et_share){0, PLACE_WHOLE / dies * d};
-            c->us[m][v][d] = place_launch(player, g->nmodels ? m : -1, done);
+            c->us[m][v][d] = et_player_launch(player, g->nmodels ? m : -1, done);
         }
         g->model[m].share = (et_share){0, 0};
     }
-    place_player_destroy(player);
+    et_player_destroy(player);
 }
 
-/* What share of its time the version is forgiven. */
+/* The share of its time that is taken off for that. */
 static double forgiven(const struct choosing *c, int m, int v) {
     double before = c->device_events[m][0], now = c->device_events[m][v];
     return now < before ? FORGIVEN * (before - now) / before : 0;
@@ -186,10 +162,12 @@ static void compare(struct choosing *c, int m, int d) {
 static bool play_versions(struct choosing *c, const int64_t *syms) {
     int dies = c->pl->opt->machine->dies, n = 0;
     for (int v = 0; v < c->nversions; v++) {
-        c->version[v] = lower_version(c, v);
+        et_trial t;
+        c->version[v] = lower_version(c, v, &t);
         if (!c->version[v] && !v) return false;
         if (!c->version[v]) continue;
-        play_version(c, v, syms);
+        play_version(c, v, &t, syms);
+        et_trial_end(&t);
         n++;
     }
     for (int m = 0; m < c->nmodels; m++)
@@ -211,24 +189,26 @@ static void take(struct choosing *c, const struct place *s, const et_assignment 
     }
 }
 
+/* With the program as it is, up to its events. */
 static bool solve(struct choosing *c, struct place_ways *w) {
     struct place s;
-    et_pipeline whole = *c->pl;
+    et_trial t;
     const double *in_slices[ET_MAX_MODELS];
     double best = INFINITY;
-    whole.p = c->version[0];
-    place_init(&s, &whole);
+    if (!lower_version(c, 0, &t)) return false;
+    place_init(&s, t.p, c->pl->opt);
     for (int m = 0; m < c->nmodels; m++)
         in_slices[m] = c->ratio[m];
     s.in_slices = in_slices;
-    if (!place_candidates(&s)) return false;
-    place_find_ways(&s, w);
+    bool any = place_candidates(&s);
+    if (any) place_find_ways(&s, w);
     for (int i = 0; i < w->n; i++) {
         double us = place_in_turn(&s, w->way[i].range);
         if (us >= best) continue;
         best = us;
         take(c, &s, &w->way[i]);
     }
+    et_trial_end(&t);
     return best < INFINITY;
 }
 
@@ -254,6 +234,13 @@ static int dies_of(const struct choosing *c, int m) {
     return d;
 }
 
+static void tell_events(const struct choosing *c, int m, int v, FILE *to) {
+    et_trial t;
+    if (!lower_version(c, v, &t)) return;
+    et_tell_scopes(t.p, m, to);
+    et_trial_end(&t);
+}
+
 static void tell_model(const struct choosing *c, int m, FILE *to) {
     const et_graph *g = c->pl->g;
     int d = dies_of(c, m);
@@ -266,10 +253,10 @@ static void tell_model(const struct choosing *c, int m, FILE *to) {
                     v == c->chosen[m] ? " (chosen)" : "");
     int v = c->chosen[m] ? c->chosen[m] : c->best[m][d];
     fprintf(to, "# as it is:\n");
-    et_tell_scopes(c->version[0], m, to);
+    tell_events(c, m, 0, to);
     if (!v) return;
     fprintf(to, "# in slices%s:\n", c->chosen[m] ? "" : ", which are not chosen");
-    et_tell_scopes(c->version[v], m, to);
+    tell_events(c, m, v, to);
 }
 
 static void tell(const struct choosing *c, const struct place_ways *w, FILE *to) {
@@ -322,7 +309,7 @@ et_cut *et_slices_chosen(et_pipeline *pl, int count, et_cut all) {
     *c = (struct choosing){.pl = pl, .count = count, .nmodels = pl->g->nmodels, .nversions = 1};
     if (!c->nmodels) c->nmodels = 1;
     find_cuts(c);
-    place_init(&at, pl);
+    place_init(&at, pl->p, o);
     bool any = c->nversions > 1 && o->machine->dies <= MOST_DIES;
     if (!any || !play_versions(c, at.syms)) return NULL;
     if (all)

@@ -7,13 +7,13 @@
  * adds them up, always in the same order. What else is added to a product (a residual) is part of
  * slice 0, so that no tensor ever holds the sum: that would be one more event for the device. */
 #include "passes/slice/slice.h"
-#include "passes/pipeline.h"
+#include "passes/pipeline/pipeline.h"
 #include "passes/slice/int.h"
 #include <string.h>
 
 enum {
     LEAST_COLUMNS = 16,
-    NEAR = 32, /* groups before a product that are looked at for what rows would bring */
+    NEAR = 32, /* at most so many groups before a product may be in slices when rows are judged */
 };
 
 static bool constant(const struct slicing *s, et_expr e, int64_t *out) {
@@ -328,7 +328,8 @@ bool et_pass_slice(et_pipeline *pl) {
     int count = choose ? o->machine->dies : o->slices;
     if (!et_is_static(o) || count < 2 || count > ET_MAX_SLICES || is_sliced(pl->p)) return true;
     if (choose && (o->quick || has_shares(pl->g)))
-        return true; /* costs are compared many times over; and a division that was given stands */
+        return true; /* a trial does not try slices in turn, and shares that were given stay as they
+                        are */
     et_cut all = choose ? ET_CUT_NONE : o->slice_rows ? ET_CUT_ROWS : ET_CUT_SUM;
     const et_cut *cut = NULL;
     if (choose || (asked && !o->quick && !has_shares(pl->g)))

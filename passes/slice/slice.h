@@ -2,7 +2,7 @@
 #ifndef ET_PASS_SLICE_H
 #define ET_PASS_SLICE_H
 
-#include "passes/pipeline.h"
+#include "passes/pipeline/pipeline.h"
 
 /* What becomes of a product whose left operand comes in slices. */
 typedef enum {

@@ -2,7 +2,7 @@
 #ifndef ET_TILER_H
 #define ET_TILER_H
 
-#include "passes/pipeline.h"
+#include "passes/tile/tile.h"
 
 /* One group on its way to a device function. An axis is covered by a tile coordinate (unless one
  * tile spans it) and a variable inside the tile (unless tiles are one element wide). */

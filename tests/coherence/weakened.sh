@@ -14,7 +14,7 @@ caught() { # HOW EVENT
     seed=$((seed + 1))
     "$bin/interleavings" weakened.hsaco "$model" "$device$seed" "$launches" wrong
 }
-events=$(etcc -d schedule | sed -n 's/^ *event %\([a-z_0-9]*\).*/\1/p')
+events=$(etcc -d schedule | sed -n 's/^ *event %\([a-z_0-9.]*\).*/\1/p')
 test -n "$events"
 n=0 all=0 releases=0
 for event in $events; do

@@ -20,7 +20,7 @@ place() { # OUT OPTIONS...
 }
 says() { grep -qe "$1" said || die "does not say '$1'"; }
 on_parts() { # FILE: names of the tasks that are
-    sed -n 's/^ *task @\([a-z0-9_]*\) .* range .*/\1/p' "$1" | tr '\n' ' '
+    sed -n 's/^ *task @\([a-z0-9_.]*\) .* range .*/\1/p' "$1" | tr '\n' ' '
 }
 
 # By the machine model alone, nothing is faster on fewer CUs.

@@ -47,7 +47,7 @@ done
 "$check" "$etg" gfx950.hsaco --device emu:gfx950:cus=6:xcds=3:coherence=model:seed=1 --device emu:gfx950:cus=2:xcds=1
 
 told=0
-for event in $(sed -n 's/^event %\([a-z_0-9]*\).* scope device .*/\1/p' scheduled.eti); do
+for event in $(sed -n 's/^event %\([a-z_0-9.]*\).* scope device .*/\1/p' scheduled.eti); do
     sed "/^event %$event\[/s/scope device/scope die/" scheduled.eti > m.eti
     ! "$etcc" m.eti --to=scheduled -o x.eti 2> said || fail "the verifier takes $event for one of the die"
     grep -q "waits for event %$event.* of scope die, but task .* may run on another die" said || fail "of $event: $(cat said)"
@@ -59,7 +59,7 @@ done
 [ $told -ge 4 ] || fail "the interpreter told of $told events"
 
 # A task that is no longer dealt by slice may be anywhere.
-for task in $(sed -n 's/^ *task @\([a-z_0-9]*\) .* slice .*/\1/p' scheduled.eti); do
+for task in $(sed -n 's/^ *task @\([a-z_0-9.]*\) .* slice .*/\1/p' scheduled.eti); do
     sed "/task @$task /s/ slice [a-z0-9]* of 8//" scheduled.eti > m.eti
     ! cmp -s m.eti scheduled.eti || fail "task $task is as it was"
     ! "$etcc" m.eti --to=scheduled -o x.eti 2> said || fail "the verifier takes $task, which is not sliced, for one of a die"
@@ -76,10 +76,10 @@ wrong() { # HSACO
     ! "$check" "$etg" "$1" --device emu:gfx942:cus=16:xcds=8:coherence=model:seed=1 > said 2>&1 || fail "$1: right all the same"
     grep -qi 'differ\|error' said || fail "$1: $(cat said)"
 }
-for event in a x_2 x_2_sum; do
+for event in a o o_sum; do
     "$etcc" "$etg" --slices=8 --variants=1 --weaken=acquire:$event -o "weak_$event.hsaco"
     wrong "weak_$event.hsaco"
 done
-sed '/^event %x_2\[/s/scope device/scope die/' scheduled.eti > m.eti
+sed '/^event %o\[/s/scope device/scope die/' scheduled.eti > m.eti
 "$etcc" m.eti --no-verify -o narrow.hsaco
 wrong narrow.hsaco

@@ -62,7 +62,7 @@ order intact.hsaco cus=12:xcds=4:firstdie=3:seed=23:starve=5 6 right
 
 # An event of the device that is said to be of the die, one at a time.
 n=0
-for event in $(sed -n 's/^event %\([a-z_0-9]*\).* scope device .*/\1/p' intact.eti); do
+for event in $(sed -n 's/^event %\([a-z_0-9.]*\).* scope device .*/\1/p' intact.eti); do
     sed "/^event %$event\[/s/scope device/scope die/" intact.eti > narrow.eti
     ! "$bin/etcc" narrow.eti -o narrow.hsaco 2> said || fail "the verifier takes $event for one of the die"
     grep -q 'may run on another die' said || fail "of $event: $(cat said)"

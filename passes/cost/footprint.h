@@ -8,10 +8,10 @@
  * variables and symbols; or the whole dimension where that cannot be told before the launch. hi may
  * lie past the end of the dimension in the last tile.
  *
- * With a load, WHOLE is true of one who cannot use it: the elements are those from lo to hi, which
- * depend on one load of an index tensor, for every value of the variables in the load's own index
- * that are no coordinates or loops. Those are made for the footprint, and within their extents the
- * load is inside its tensor. */
+ * LOAD, where there is one, is a load of an index tensor that the interval depends on: the elements
+ * are those from lo to hi for every value of the variables in the load's own index that are neither
+ * coordinates nor loops. These variables are made for the footprint, and within their extents the
+ * load is inside its tensor. Whoever cannot use that takes the interval for the whole dimension. */
 typedef struct {
     bool whole;
     et_expr lo, hi;

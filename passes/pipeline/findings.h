@@ -4,6 +4,7 @@
 #define ET_FINDINGS_H
 
 #include "passes/cost/cost.h"
+#include "passes/pipeline/options.h"
 
 /* A value that could have a tensor of its own or be computed where it is read. */
 typedef struct {
@@ -34,7 +35,7 @@ typedef struct {
     double us;
 } et_found_way;
 
-enum { ET_FOUND_WAYS = 6 };
+enum { ET_FOUND_WAYS = 6, ET_FOUND_UNITS = 64 };
 typedef struct {
     bool known;
     const char *how, *taken; /* what was asked for, and the way that won */
@@ -43,9 +44,10 @@ typedef struct {
     double objective, bound;
     int plans, nodes;
     bool optimal;
-    int units;                    /* the chip was cut into, equal ones */
-    double *us[ET_MAX_MODELS];    /* by units, from 1: a model's time with so many, alone */
-    double played[ET_MAX_MODELS]; /* when it is done, beside the others */
+    int units;                                    /* the chip was cut into, equal ones */
+    bool widths;                                  /* is `us` known? by units, from 1: */
+    double us[ET_MAX_MODELS][ET_FOUND_UNITS + 1]; /* a model's time with so many, alone */
+    double played[ET_MAX_MODELS];                 /* when it is done, beside the others */
 } et_found_place;
 
 /* A model as it is, and with the products cut that were chosen, or would have been the best ones.

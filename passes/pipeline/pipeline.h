@@ -3,7 +3,7 @@
 #define ET_PIPELINE_H
 
 #include "ir/program/program.h"
-#include "passes/passes.h"
+#include "passes/pipeline/options.h"
 #include <string.h>
 
 typedef struct et_pipeline {
@@ -24,13 +24,7 @@ static inline bool et_is_dumped(const et_pass_options *o, const char *pass) {
 
 typedef bool (*et_pass_fn)(et_pipeline *);
 #define X(name, from, to, help) bool et_pass_##name(et_pipeline *);
-#include "passes/pipeline.def"
+#include "passes/pipeline/pipeline.def"
 #undef X
-
-/* Turn every group of P into a device function and its grid. A group with no tiling is reported,
- * or, where FORCE is given (a trial, with tilings by rule instead of by cost), FORCE is asked to
- * materialise the value that is in the way. */
-typedef void (*et_force_fn)(void *ctx, et_value);
-bool et_tile_program(et_program *p, const et_pass_options *, et_force_fn force, void *ctx);
 
 #endif

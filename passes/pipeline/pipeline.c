@@ -1,4 +1,4 @@
-#include "passes/pipeline.h"
+#include "passes/pipeline/pipeline.h"
 #include "ir/eti/eti.h"
 #include "passes/cost/cost.h"
 #include <string.h>
@@ -11,7 +11,7 @@ static const struct {
     et_pass_fn fn;
 } passes[] = {
 #define X(name, from, to, help) {#name, ET_STAGE_##from, ET_STAGE_##to, help, et_pass_##name},
-#include "passes/pipeline.def"
+#include "passes/pipeline/pipeline.def"
 #undef X
 };
 enum { NPASSES = sizeof passes / sizeof *passes };

@@ -1,6 +1,4 @@
-/* Choices of placement played by the simulator: a launch of all models, or of one alone. */
-#include "ir/base/diag.h"
-#include "passes/place/int.h"
+#include "passes/trial/play.h"
 #include "passes/simulate/simulate.h"
 #include <math.h>
 #include <string.h>
@@ -8,7 +6,7 @@
 /* Longer launches are not played: that takes a second for each million of tasks or so. */
 enum { MOST_TASKS = 2000000 };
 
-struct place_player {
+struct et_player {
     et_program *p;
     double *tasks; /* of a launch, by model */
     et_sim_options sim;
@@ -17,11 +15,11 @@ struct place_player {
 };
 
 static bool value(void *ctx, int tensor, int64_t iteration, const int64_t *index, int64_t *out) {
-    return et_sim_value(((place_player *)ctx)->values, tensor, iteration, index, out);
+    return et_sim_value(((et_player *)ctx)->values, tensor, iteration, index, out);
 }
 
 static void task(void *ctx, const et_sim_task *t) {
-    place_player *pl = ctx;
+    et_player *pl = ctx;
     pl->done[pl->p->grids[t->grid].model] = t->t_left; /* they come in the order they leave */
 }
 
@@ -37,8 +35,8 @@ static double *count_tasks(et_program *p, const int64_t *syms) {
     return n;
 }
 
-place_player *place_player_create(et_program *p, const et_pass_options *o, const int64_t *syms) {
-    place_player *pl = et_alloc(p->g->arena, sizeof *pl);
+et_player *et_player_create(et_program *p, const et_pass_options *o, const int64_t *syms) {
+    et_player *pl = et_alloc(p->g->arena, sizeof *pl);
     bool dynamic = o->schedule == ET_SCHEDULE_DYNAMIC;
     pl->p = p;
     pl->tasks = count_tasks(p, syms);
@@ -52,22 +50,22 @@ place_player *place_player_create(et_program *p, const et_pass_options *o, const
     return pl;
 }
 
-void place_player_destroy(place_player *pl) {
+void et_player_destroy(et_player *pl) {
     if (pl && pl->values) et_sim_values_destroy(pl->values);
 }
 
-double place_tasks(const place_player *pl, int only) {
+double et_player_tasks(const et_player *pl, int only) {
     double n = 0;
     for (int m = 0; m < ET_MAX_MODELS; m++)
         n += only < 0 || m == only ? pl->tasks[m] : 0;
     return n;
 }
 
-double place_launch(place_player *pl, int only, double done[ET_MAX_MODELS]) {
+double et_player_launch(et_player *pl, int only, double done[ET_MAX_MODELS]) {
     bool left_out[ET_MAX_MODELS] = {false};
     char err[ET_SIM_ERR];
     et_sim_result r;
-    if (!(place_tasks(pl, only) <= MOST_TASKS)) return INFINITY;
+    if (!(et_player_tasks(pl, only) <= MOST_TASKS)) return INFINITY;
     for (int m = 0; m < pl->p->g->nmodels; m++)
         left_out[m] = only >= 0 && m != only;
     pl->sim.left_out = pl->p->g->nmodels ? left_out : NULL;

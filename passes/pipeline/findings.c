@@ -1,4 +1,4 @@
-#include "passes/findings.h"
+#include "passes/pipeline/findings.h"
 
 const et_finding *et_finding_of(const et_findings *all, const et_graph *g) {
     const et_finding *f = all ? all->first : NULL;

@@ -1,4 +1,4 @@
-#include "passes/events/footprint.h"
+#include "passes/cost/footprint.h"
 #include "ir/program/step.h"
 
 /* A variable of a step, and the one of footprints that is below EXTENT in its place: below both of

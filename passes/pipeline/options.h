@@ -1,0 +1,49 @@
+/* options.h - what a run of the passes is asked for, and the run itself. */
+#ifndef ET_PASS_OPTIONS_H
+#define ET_PASS_OPTIONS_H
+
+#include "ir/program/program.h"
+#include "passes/machine/machine.h"
+#include "passes/machine/profile.h"
+
+/* What decides which CUs each task gets. */
+typedef enum {
+    ET_PLACEMENT_ILP,    /* an integer program */
+    ET_PLACEMENT_GREEDY, /* one task after the other */
+    ET_PLACEMENT_FIXED,  /* a part of its own for each model */
+    ET_PLACEMENT_ALL     /* nothing: all CUs */
+} et_placement;
+const char *et_placement_name(int); /* NULL past the last one */
+
+typedef struct {
+    const et_machine *machine;
+    const char *dump; /* a pass's name or "all": print what it leaves; NULL = nothing */
+    FILE *dump_to;
+    bool time_passes; /* report each pass's time to stderr */
+    bool verbose;
+    bool no_verify;            /* leave out the verifier */
+    bool quick;                /* fusion by rule: for predicting costs many times over */
+    et_stage to;               /* stop at this stage; none: the last */
+    et_schedule_kind schedule; /* none: static */
+    et_placement placement;
+    const et_profile *profile;    /* times that replace predicted ones, or NULL */
+    int slices;                   /* operators are cut into so many; 0: not; ET_SLICES_AUTO */
+    bool slice_rows;              /* by rows only: no product is cut along what it sums over */
+    struct et_findings *findings; /* keep notes of what is decided, and why; or NULL */
+    bool check_text; /* check after every pass that the text reads back, as debug builds do */
+} et_pass_options;
+
+/* One for each die of the machine, where that is predicted to be faster. */
+enum { ET_SLICES_AUTO = -1, ET_MAX_SLICES = 16 };
+
+/* Run the pipeline. False with diagnostics in g->diags. */
+bool et_passes_run(et_graph *g, const et_pass_options *, et_program **out_program);
+/* The same from the stage that P, a program of G, is at. */
+bool et_passes_resume(et_graph *g, et_program *p, const et_pass_options *,
+                      et_program **out_program);
+
+/* The passes in order: name and one line of help; NULL past the end. */
+const char *et_pass_name(int i);
+const char *et_pass_help(int i);
+
+#endif
