@@ -63,7 +63,7 @@ cmp o.eti chosen.eti || fail "rows of other products are cut"
 
 # As many slices as the machine has dies; with one, none.
 sed -e 's/^dies .*/dies 4/' -e 's/^name .*/name four/' far.machine > four.machine
-"$bin/etcc" "$etg" --machine=./four.machine --slices=auto -o four.hsaco --explain
+"$bin/etcc" "$etg" --machine=./four.machine --slices=auto -o four.hsaco --explain=four.txt
 grep -q 'is in 4 slices, one for each die in turn: cut are o, down' four.txt || fail "$(grep -i slices four.txt)"
 "$bin/check_kernel" "$etg" four.hsaco --device emu:gfx942:cus=16:xcds=4:coherence=model:seed=1 --set N=3
 sed -e 's/^dies .*/dies 1/' -e 's/^name .*/name one/' far.machine > one.machine
