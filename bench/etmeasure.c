@@ -1,24 +1,18 @@
 /* etmeasure COMMAND [ARGUMENTS]: runs it and prints "SECONDS MEGABYTES" to standard output: wall
  * time and the most memory it held. The command's own standard output goes to standard error. */
+#include "ir/base/clock.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 int main(int argc, char **argv) {
     if (argc < 2) {
         fputs("usage: etmeasure COMMAND [ARGUMENTS]\n", stderr);
         return 2;
     }
-    double start = now();
+    double start = et_seconds();
     pid_t child = fork();
     if (child == 0) {
         dup2(STDERR_FILENO, STDOUT_FILENO);
@@ -33,6 +27,6 @@ int main(int argc, char **argv) {
         perror("etmeasure");
         return 1;
     }
-    printf("%.2f %.0f\n", now() - start, (double)used.ru_maxrss * 1024e-6);
+    printf("%.2f %.0f\n", et_seconds() - start, (double)used.ru_maxrss * 1024e-6);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }

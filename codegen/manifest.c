@@ -2,6 +2,7 @@
  * the code object that is not loaded. The format is in etrt_abi.h. */
 #include "codegen/internal.h"
 #include "ir/base/diag.h"
+#include "ir/base/text.h"
 #include "ir/program/step.h"
 #include <inttypes.h>
 #include <stdarg.h>
@@ -11,37 +12,34 @@
 struct out {
     cg *g;
     et_exprs *x; /* of the tensors at hand */
-    char *buf;
-    size_t n, cap;
+    FILE *to;
+    char *text;
+    size_t n;
 };
+
+static void begin(struct out *o, cg *g) {
+    *o = (struct out){.g = g, .x = g->x};
+    o->to = open_memstream(&o->text, &o->n);
+    if (!o->to) et_bug("out of memory");
+}
+
+/* All that was put, in the arena. */
+static char *end(struct out *o) {
+    if (fclose(o->to) != 0) et_bug("out of memory");
+    char *text = et_strdup(o->g->arena, o->text);
+    free(o->text);
+    return text;
+}
 
 static void put(struct out *o, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
-    char *s = et_vprintf(o->g->arena, fmt, ap);
+    vfprintf(o->to, fmt, ap);
     va_end(ap);
-    size_t len = strlen(s);
-    if (o->n + len + 1 > o->cap) {
-        size_t cap = (o->n + len + 1) * 2;
-        char *b = et_alloc(o->g->arena, cap);
-        if (o->n) memcpy(b, o->buf, o->n);
-        o->buf = b;
-        o->cap = cap;
-    }
-    memcpy(o->buf + o->n, s, len + 1);
-    o->n += len;
 }
 
 static void put_string(struct out *o, const char *s) {
-    put(o, "\"");
-    for (; *s; s++)
-        if (*s == '"' || *s == '\\')
-            put(o, "\\%c", *s);
-        else if ((unsigned char)*s < 0x20)
-            put(o, "\\u%04x", *s);
-        else
-            put(o, "%c", *s);
-    put(o, "\"");
+    et_put_json(o->to, s);
 }
 
 static void put_rpn(struct out *o, et_expr e) {
@@ -210,7 +208,8 @@ static void put_models(struct out *o) {
 
 char *cg_manifest(cg *g) {
     const et_program *p = g->p;
-    struct out o = {.g = g, .x = g->x};
+    struct out o;
+    begin(&o, g);
     put(&o, "{\"abi\": %d, \"etcc\": \"%s\", \"target\": \"%s\", \"model\": ", ETRT_ABI_VERSION,
         ETCC_VERSION, g->t->name);
     put_string(&o, p->g->name ? p->g->name : "");
@@ -242,7 +241,7 @@ char *cg_manifest(cg *g) {
     if (cg_trace_tasks(g) >= 0)
         put(&o, ",\n \"profile\": {\"tasks\": %" PRId64 "}", cg_trace_tasks(g));
     put(&o, "}\n");
-    return o.buf;
+    return end(&o);
 }
 
 static char *framed(cg *g, const char *text) {
@@ -253,7 +252,8 @@ static char *framed(cg *g, const char *text) {
 
 /* As module-level assembly: the only way to a section without the alloc flag. */
 void cg_embed_manifest(cg *g) {
-    struct out o = {.g = g};
+    struct out o;
+    begin(&o, g);
     put(&o, ".section %s,\"\",@progbits\n", ETRT_MANIFEST_SECTION);
     char line[512];
     size_t n = 0;
@@ -272,5 +272,6 @@ void cg_embed_manifest(cg *g) {
         }
     }
     put(&o, ".text\n");
-    LLVMAppendModuleInlineAsm(g->mod, o.buf, o.n);
+    const char *text = end(&o);
+    LLVMAppendModuleInlineAsm(g->mod, text, strlen(text));
 }

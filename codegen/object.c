@@ -1,5 +1,6 @@
 /* From the LLVM module to the code object on disk: optimise, emit, link, look at what came out. */
 #include "codegen/internal.h"
+#include "ir/base/clock.h"
 #include "ir/base/diag.h"
 #include "ir/base/output.h"
 #include <elf.h>
@@ -14,19 +15,12 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
 
-static double seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 static void stage(cg *g, const char *name, double *since) {
-    double now = seconds();
+    double now = et_seconds();
     if (g->opt->time_passes) fprintf(stderr, "  %-24s %8.3f s\n", name, now - *since);
     *since = now;
 }
@@ -204,7 +198,7 @@ static bool emit(cg *g, LLVMTargetMachineRef tm, const char *obj, const char *tm
 }
 
 bool cg_object(cg *g, et_codegen_info *info) {
-    double t = seconds();
+    double t = et_seconds();
     LLVMTargetMachineRef tm = machine(g);
     if (!tm) return false;
     const char *out = g->opt->output;

@@ -8,15 +8,7 @@ static void load_prelude(et_sema *s) {
         et_check(et_sema_def(s, p.stm[i], true));
 }
 
-/* FNV-1a, 64 bits: tells which source a code object came from, not that nobody changed it. */
-#define FNV_BASIS UINT64_C(0xcbf29ce484222325)
-
-static uint64_t hash(uint64_t h, const char *text, size_t bytes) {
-    for (size_t i = 0; i < bytes; i++)
-        h = (h ^ (unsigned char)text[i]) * 0x100000001b3u;
-    return h;
-}
-
+/* Tells which source a code object came from, not that nobody changed it. */
 static const char *hash_text(et_arena *arena, uint64_t h) {
     return et_printf(arena, "%016llx", (unsigned long long)h);
 }
@@ -53,7 +45,7 @@ et_graph *et_parse_etg_narrow(et_arena *arena, et_diags *diags, const char *file
                               const char *text, size_t bytes, const et_dim_range *narrow) {
     int before = et_diag_errors(diags);
     et_graph *g = et_graph_create(arena, diags);
-    g->source_hash = hash_text(arena, hash(FNV_BASIS, text, bytes));
+    g->source_hash = hash_text(arena, et_hash(ET_HASH, text, bytes));
     et_sema s = {.arena = arena, .diags = diags, .graph = g, .x = g->exprs, .loop = -1};
     if (narrow) s.narrow = narrow->dim, s.narrow_lo = narrow->lo, s.narrow_hi = narrow->hi;
     parse(&s, file_name, text, bytes);
@@ -63,14 +55,14 @@ et_graph *et_parse_etg_narrow(et_arena *arena, et_diags *diags, const char *file
 et_graph *et_parse_etg_mix(et_arena *arena, et_diags *diags, int n, const et_source *sources) {
     int before = et_diag_errors(diags);
     et_graph *g = et_graph_create(arena, diags);
-    uint64_t h = FNV_BASIS;
+    uint64_t h = ET_HASH;
     g->name = "mix";
     for (int i = 0; i < n; i++) {
         const et_source *from = &sources[i];
         et_sema s = {
             .arena = arena, .diags = diags, .graph = g, .x = g->exprs, .loop = -1, .mix = true};
         parse(&s, from->name, from->text, from->bytes);
-        h = hash(h, from->text, from->bytes);
+        h = et_hash(h, from->text, from->bytes);
     }
     g->source_hash = hash_text(arena, h);
     return et_diag_errors(diags) > before ? NULL : g;

@@ -1,5 +1,6 @@
 /* What is compared: models compiled here, code objects made before, the unfused baseline. */
 #include "bench/etbench/etbench.h"
+#include "ir/base/clock.h"
 
 #include "frontend/etcc/driver.h"
 #include "runtime/etrt/base/file.h"
@@ -8,14 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 bool eb_is_code(const char *path) {
     char magic[4] = {0};
@@ -68,10 +62,10 @@ bool eb_compile(struct eb_bench *b, const char *file, et_schedule_kind schedule,
                     .profile_kernel = profile,
                     .arena = c->arena,
                     .out_program = &c->program};
-    double from = now();
+    double from = et_seconds();
     if (!et_drive(&o))
         return eb_fail("%s, schedule %s: not compiled", file, et_schedule_name(schedule));
-    c->compile_seconds = now() - from;
+    c->compile_seconds = et_seconds() - from;
     if (o.output) c->code_bytes = file_bytes(c->code);
     c->schedule = et_schedule_name(et_program_part(c->program, 0)->schedule);
     return true;

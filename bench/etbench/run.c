@@ -1,15 +1,9 @@
 /* Launches: warm-up, then every column in turn, again and again. */
 #include "bench/etbench/etbench.h"
+#include "ir/base/clock.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 static long warmups(const struct eb_bench *b) {
     if (b->o->warmup >= 0) return b->o->warmup;
@@ -104,12 +98,12 @@ static bool counts_tasks(const struct eb_bench *b) {
 
 bool eb_run(struct eb_bench *b) {
     for (int i = 0; i < b->npoints; i++) {
-        double from = now();
+        double from = et_seconds();
         if (b->device && !run_point(b, &b->point[i])) return false;
         eb_predict(b, &b->point[i]); /* it may need what the launches left */
         for (int c = 0; counts_tasks(b) && c < b->nruns; c++)
             if (!count_tasks(b, &b->column[c], &b->point[i], &b->point[i].cell[c])) return false;
-        b->point[i].seconds = now() - from;
+        b->point[i].seconds = et_seconds() - from;
     }
     return true;
 }

@@ -1,5 +1,6 @@
 /* Medians, quartiles, and how sure a ratio of medians is. */
 #include "bench/etbench/etbench.h"
+#include "ir/base/table.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,10 +14,7 @@ uint64_t eb_random(uint64_t *state) {
 }
 
 uint64_t eb_seed(uint64_t seed, const char *name) {
-    uint64_t h = 14695981039346656037u ^ seed;
-    for (; *name; name++)
-        h = (h ^ (unsigned char)*name) * 1099511628211u;
-    return h;
+    return et_hash(ET_HASH ^ seed, name, strlen(name));
 }
 
 static int compare(const void *a, const void *b) {

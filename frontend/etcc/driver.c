@@ -1,18 +1,12 @@
 #include "frontend/etcc/driver.h"
 #include "frontend/frontend.h"
 #include "frontend/syntax/ast.h"
+#include "ir/base/clock.h"
 #include "ir/eti/eti.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
-
-static double seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void complain(et_diags *d, const char *path, const char *what) {
     et_diag(d, ET_ERROR, (et_loc){0}, "%s: %s", path, what);
@@ -210,12 +204,12 @@ static bool run(et_arena *arena, et_diags *d, const et_options *given) {
     const et_options *o = &options;
     int targets = resolve(arena, d, &options) ? each_target(arena, d, o, each) : 0;
     if (!targets) return false;
-    double t = seconds();
+    double t = et_seconds();
     struct source source = {.arena = arena, .name = o->input};
     et_program *p = NULL;
     et_graph *g = read_program(arena, d, o, &source, &p);
     if (!g) return false;
-    if (o->time_passes) fprintf(stderr, "%8.3f ms  parse\n", 1e3 * (seconds() - t));
+    if (o->time_passes) fprintf(stderr, "%8.3f ms  parse\n", 1e3 * (et_seconds() - t));
     if (o->verbose && !p)
         fprintf(stderr, "%s: model %s: %d values, %d nodes, %d loops\n", o->input, g->name,
                 g->nvals - 1, g->nnodes, g->nloops);

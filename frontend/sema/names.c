@@ -3,36 +3,6 @@
 #include "ir/base/guess.h"
 #include <string.h>
 
-static uint32_t hash(const char *name) {
-    uint32_t h = 2166136261u;
-    for (; *name; name++)
-        h = (h ^ (unsigned char)*name) * 16777619u;
-    return h;
-}
-
-static void **slot_of(const et_table *t, const char *name) {
-    uint32_t i = hash(name) & (uint32_t)(t->cap - 1);
-    while (t->slot[i] && strcmp(*(const char *const *)t->slot[i], name) != 0)
-        i = (i + 1) & (uint32_t)(t->cap - 1);
-    return &t->slot[i];
-}
-
-void *et_table_find(const et_table *t, const char *name) {
-    return t->cap ? *slot_of(t, name) : NULL;
-}
-
-void et_table_add(et_arena *arena, et_table *t, void *entry) {
-    if (t->n * 2 >= t->cap) {
-        et_table old = *t;
-        t->cap = old.cap ? old.cap * 2 : 64;
-        t->slot = et_alloc(arena, (size_t)t->cap * sizeof *t->slot);
-        for (int i = 0; i < old.cap; i++)
-            if (old.slot[i]) *slot_of(t, *(const char *const *)old.slot[i]) = old.slot[i];
-    }
-    *slot_of(t, *(const char *const *)entry) = entry;
-    t->n++;
-}
-
 const char *et_name_kind_text(et_name_kind k) {
     static const char *const text[] = {"a dim",   "a const", "an input",  "a weight",
                                        "a state", "a value", "an output", "a loop variable"};

@@ -6,6 +6,7 @@
 #define ET_SEMA_H
 
 #include "frontend/syntax/ast.h"
+#include "ir/base/table.h"
 #include "ir/graph/ops.h"
 
 /* A value during evaluation: an elementwise expression of graph values, broadcast from the trailing
@@ -71,13 +72,6 @@ typedef struct et_frame {
     bool inner; /* no def: names that a construct adds to those of the frame above */
     const struct et_frame *up;
 } et_frame;
-
-typedef struct {
-    void **slot; /* names first: every entry starts with `const char *name` */
-    int n, cap;
-} et_table;
-void *et_table_find(const et_table *, const char *name);
-void et_table_add(et_arena *, et_table *, void *entry);
 
 typedef struct {
     et_value positions, table;

@@ -1,4 +1,5 @@
-/* text.h - how numbers and strings are written in .eti, such that they read back exactly. */
+/* text.h - how numbers and strings are written, such that they read back exactly, in .eti and in
+ * JSON. */
 #ifndef ET_TEXT_H
 #define ET_TEXT_H
 
@@ -10,5 +11,8 @@ void et_float_text(char out[40], double v);
 void et_put_float(FILE *, double v);
 /* In quotes; quotes, backslashes and control characters escaped. */
 void et_put_string(FILE *, const char *);
+/* The same as JSON, which may stand in a script of a page: bytes that are no UTF-8 become question
+ * marks. */
+void et_put_json(FILE *, const char *);
 
 #endif

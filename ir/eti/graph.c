@@ -478,9 +478,9 @@ static void next(eti_parser *p) {
 
 /* Names of a loop's values are not known behind it. */
 static void forget(eti_parser *p, uint32_t from, uint32_t to) {
-    for (int i = 0; i < p->cname; i++) {
-        eti_name *n = &p->name[i];
-        if (!n->key || *n->key != '%' || n->index < (int)from || n->index >= (int)to) continue;
+    for (int i = 0; i < p->names.cap; i++) {
+        eti_name *n = p->names.slot[i];
+        if (!n || *n->key != '%' || n->index < (int)from || n->index >= (int)to) continue;
         if (et_val_of(p->g, (et_value){(uint32_t)n->index})->kind == ET_V_LOOP &&
             et_val_of(p->g, (et_value){(uint32_t)n->index})->node == p->loop)
             continue;

@@ -143,36 +143,17 @@ void eti_recover(eti_parser *p, const char *const *words, const char *signs) {
 
 /* ---- names ---- */
 
-static uint32_t hash(const char *s) {
-    uint32_t h = 2166136261u;
-    for (; *s; s++)
-        h = (h ^ (unsigned char)*s) * 16777619u;
-    return h;
+static eti_name *find_name(const eti_parser *p, char sign, const char *name) {
+    return et_table_find(&p->names, et_printf(p->arena, "%c%s", sign, name));
 }
 
-static eti_name *slot_of(const eti_parser *p, const char *key) {
-    uint32_t i = hash(key) & (uint32_t)(p->cname - 1);
-    while (p->name[i].key && strcmp(p->name[i].key, key) != 0)
-        i = (i + 1) & (uint32_t)(p->cname - 1);
-    return &p->name[i];
-}
-
-static void grow_names(eti_parser *p) {
-    eti_name *old = p->name;
-    int n = p->cname;
-    p->cname = n ? 2 * n : 256;
-    p->name = et_alloc(p->arena, (size_t)p->cname * sizeof *p->name);
-    for (int i = 0; i < n; i++)
-        if (old[i].key) *slot_of(p, old[i].key) = old[i];
-}
-
+/* NULL, or the one of this name that was there before. */
 static eti_name *enter(eti_parser *p, char sign, const char *name, et_loc loc, int index) {
-    if (2 * p->nname >= p->cname) grow_names(p);
-    const char *key = et_printf(p->arena, "%c%s", sign, name);
-    eti_name *n = slot_of(p, key);
-    if (n->key) return n;
-    *n = (eti_name){key, index, loc};
-    p->nname++;
+    eti_name *n = find_name(p, sign, name);
+    if (n) return n;
+    n = et_alloc(p->arena, sizeof *n);
+    *n = (eti_name){et_printf(p->arena, "%c%s", sign, name), index, loc};
+    et_table_add(p->arena, &p->names, n);
     return NULL;
 }
 
@@ -195,19 +176,18 @@ void eti_poison(eti_parser *p, char sign, const char *name, et_loc loc) {
 }
 
 bool eti_known(const eti_parser *p, char sign, const char *name) {
-    return p->cname && slot_of(p, et_printf(p->arena, "%c%s", sign, name))->key;
+    return find_name(p, sign, name) != NULL;
 }
 
 et_loc eti_loc_of(const eti_parser *p, char sign, const char *name) {
-    const eti_name *n = slot_of(p, et_printf(p->arena, "%c%s", sign, name));
-    return n->key ? n->loc : (et_loc){.file = p->file, .line = 1, .col = 1, .len = 1};
+    const eti_name *n = find_name(p, sign, name);
+    return n ? n->loc : (et_loc){.file = p->file, .line = 1, .col = 1, .len = 1};
 }
 
 int eti_find(eti_parser *p, char sign, const char *name, et_loc loc, const char *what) {
-    const eti_name *n =
-        p->cname ? slot_of(p, et_printf(p->arena, "%c%s", sign, name)) : &(eti_name){0};
-    if (n->key && p->g->nmodels && n->index != -1 && !eti_of_this_model(p, name, loc)) return -1;
-    if (n->key) {
+    const eti_name *n = find_name(p, sign, name);
+    if (n && p->g->nmodels && n->index != -1 && !eti_of_this_model(p, name, loc)) return -1;
+    if (n) {
         p->errors += n->index == -1;
         return n->index;
     }

@@ -2,6 +2,7 @@
 #ifndef ET_ETI_PARSER_H
 #define ET_ETI_PARSER_H
 
+#include "ir/base/table.h"
 #include "ir/eti/eti.h"
 #include "ir/graph/ops.h"
 
@@ -88,8 +89,7 @@ typedef struct eti_parser {
     uint16_t *levels; /* by expression: of its tree, 0 = not yet known */
     uint32_t nlevels;
 
-    eti_name *name; /* open addressing, power of two */
-    int nname, cname;
+    et_table names; /* of eti_name */
 
     eti_binding *scope; /* variables in scope, innermost last */
     int nscope, cscope;

@@ -2,21 +2,15 @@
  * program. */
 #include "passes/machine/profile.h"
 #include "ir/base/diag.h"
+#include "ir/base/table.h"
 #include "ir/program/step.h"
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- hashes ---- */
 
-static uint64_t mix(uint64_t h, const void *data, size_t bytes) {
-    const unsigned char *p = data;
-    for (size_t i = 0; i < bytes; i++)
-        h = (h ^ p[i]) * 0x100000001b3u; /* FNV-1a */
-    return h;
-}
-
 static uint64_t mix_int(uint64_t h, int64_t v) {
-    return mix(h, &v, sizeof v);
+    return et_hash(h, &v, sizeof v);
 }
 
 struct touched {
@@ -31,7 +25,7 @@ static void note(void *ctx, const et_step *step, int tensor, bool is_store, cons
 static uint64_t mix_tensor(uint64_t h, const et_program *p, int t, const int64_t *syms,
                            const int64_t *vars) {
     const et_shape *s = &p->tensors[t].shape;
-    h = mix(h, p->tensors[t].name, strlen(p->tensors[t].name) + 1);
+    h = et_hash(h, p->tensors[t].name, strlen(p->tensors[t].name) + 1);
     h = mix_int(mix_int(h, s->dtype), s->rank);
     for (int d = 0; d < s->rank; d++)
         h = mix_int(h, et_eval(p->g->exprs, s->dim[d], syms, vars));
@@ -49,7 +43,7 @@ uint64_t et_profile_hash(et_program *p, const et_grid *g, const int64_t *syms) {
     if (!to || !vars || !touched.tensor) et_bug("out of memory");
     et_func_print(p, &f, to);
     if (fclose(to) != 0) et_bug("out of memory");
-    uint64_t h = mix(0xcbf29ce484222325u, text, bytes);
+    uint64_t h = et_hash(ET_HASH, text, bytes);
     et_func_accesses(p, &f, note, &touched);
     for (int t = 0; t < p->ntensors; t++)
         if (touched.tensor[t]) h = mix_tensor(h, p, t, syms, vars);

@@ -1,8 +1,8 @@
 #include "passes/pipeline/pipeline.h"
+#include "ir/base/clock.h"
 #include "ir/eti/eti.h"
 #include "passes/cost/cost.h"
 #include <string.h>
-#include <time.h>
 
 static const struct {
     const char *name;
@@ -27,12 +27,6 @@ const char *et_pass_help(int i) {
 const char *et_placement_name(int i) {
     static const char *const names[] = {"ilp", "greedy", "fixed", "all"};
     return i >= 0 && i <= ET_PLACEMENT_ALL ? names[i] : NULL;
-}
-
-static double seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 static void dump(const et_pipeline *pl, const char *pass) {
@@ -73,10 +67,10 @@ static bool run(et_graph *g, et_program *p, const et_pass_options *opt, et_progr
     check_text(&pl, "parsing");
     for (int i = 0; i < NPASSES && passes[i].to <= last; i++) {
         if (p && is_done(p, i)) continue;
-        double t = seconds();
+        double t = et_seconds();
         bool ok = passes[i].fn(&pl);
         if (opt->time_passes)
-            fprintf(stderr, "%8.3f ms  %s\n", 1e3 * (seconds() - t), passes[i].name);
+            fprintf(stderr, "%8.3f ms  %s\n", 1e3 * (et_seconds() - t), passes[i].name);
         if (!ok || et_diag_errors(g->diags)) return false;
         pl.p->stage = passes[i].to;
         if (passes[i].fn == et_pass_verify) continue;

@@ -11,6 +11,7 @@
  * Nothing here decides a fence: where a range puts a task is a matter of speed only. Scopes follow
  * from slices (scope.h), and which die a slice is on, from where workgroups find themselves.
  */
+#include "ir/base/clock.h"
 #include "ir/base/diag.h"
 #include "passes/cost/cost.h"
 #include "passes/events/scope.h"
@@ -19,7 +20,6 @@
 #include "passes/trial/trial.h"
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 enum { TASKS_PLAYED = 1000000 }; /* in search of better shares, at most */
 /* What another way has to gain: anything; of a model that is alone, what could be measured. */
@@ -304,17 +304,11 @@ static void note_choice(const struct placing *p, const struct place_ways *w) {
 
 /* ---- the pass ---- */
 
-static double seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Takes the best choice for the program that is tried, and tells about it; false where there is
  * none: what was tried last stays nowhere, and the next pass divides by work. */
 static bool find_best(struct placing *p, const et_trial *t) {
     struct place_ways ways;
-    double begin = seconds();
+    double begin = et_seconds();
     place_init(&p->s, t->p, p->opt);
     if (!place_candidates(&p->s)) return false;
     p->player = et_player_create(t->p, p->opt, p->s.syms);
@@ -323,7 +317,7 @@ static bool find_best(struct placing *p, const et_trial *t) {
     et_player_destroy(p->player);
     if (p->us >= INFINITY) return false;
     write_choice(p, &p->best);
-    print_choice(p, &ways, seconds() - begin);
+    print_choice(p, &ways, et_seconds() - begin);
     note_choice(p, &ways);
     return true;
 }

@@ -1,4 +1,5 @@
 /* The trace event format: chrome://tracing, ui.perfetto.dev. */
+#include "ir/base/text.h"
 #include "passes/timeline/int.h"
 
 #include <inttypes.h>
@@ -17,7 +18,7 @@ static void begin(struct chrome *c, const char *phase) {
 
 static void put_name(struct chrome *c, const char *name) {
     fputs(",\"name\":", c->to);
-    timeline_put_string(c->to, name);
+    et_put_json(c->to, name);
 }
 
 static void put_where(struct chrome *c, const timeline_span *s) {
@@ -42,7 +43,7 @@ static void metadata(struct chrome *c, const char *what, int pid, int tid, const
     begin(c, "M");
     put_name(c, what);
     fprintf(c->to, ",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":", pid, tid);
-    timeline_put_string(c->to, name);
+    et_put_json(c->to, name);
     fputs("}}", c->to);
 }
 
@@ -111,15 +112,13 @@ bool timeline_write_chrome(timeline *t, const char *path, char err[TIMELINE_ERR]
     if (!timeline_open(&f, path, err)) return false;
     struct chrome c = {.t = t, .to = f.to};
     fputs("{\"displayTimeUnit\":\"ns\",\"otherData\":{\"title\":", f.to);
-    timeline_put_string(f.to, t->title);
+    et_put_json(f.to, t->title);
     fputs(",\"times\":", f.to);
-    timeline_put_string(f.to, t->label);
+    et_put_json(f.to, t->label);
     if (t->source == TIMELINE_COUNTED)
         fputs(",\"unit\":\"a microsecond stands for an instruction\"", f.to);
     fputs(",\"dependencies\":", f.to);
-    timeline_put_string(f.to, !timeline_linked(t) ? "not known"
-                              : t->missing        ? "known in part"
-                                                  : "known");
+    et_put_json(f.to, !timeline_linked(t) ? "not known" : t->missing ? "known in part" : "known");
     fprintf(f.to, ",\"dropped\":\"%llu\"},\"traceEvents\":[", (unsigned long long)t->dropped);
     rows(&c);
     for (int i = 0; i < t->nspans; i++)

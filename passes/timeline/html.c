@@ -1,6 +1,7 @@
 /* The page: timeline.html with the data in its place. Numbers go as base64 of little-endian words,
  * times as fractions of the whole, so that half a million spans stay small and load fast. */
 #include "ir/base/diag.h"
+#include "ir/base/text.h"
 #include "passes/timeline/int.h"
 
 #include <stdlib.h>
@@ -177,7 +178,7 @@ static void put_names(struct page *p) {
     fputs(",\n\"tasks\":[", p->to);
     for (int i = 0; i < t->ntasks; i++) {
         if (i) fputc(',', p->to);
-        timeline_put_string(p->to, timeline_task(t, i, buf));
+        et_put_json(p->to, timeline_task(t, i, buf));
     }
     fputs("],\n\"rows\":[", p->to);
     for (int i = 0; i < t->nrows; i++)
@@ -185,7 +186,7 @@ static void put_names(struct page *p) {
     fputs("],\n\"events\":[", p->to);
     for (int i = 0; i < t->nnames; i++) {
         fprintf(p->to, "%s[%u,%u,", i ? "," : "", t->name[i].range.from, t->name[i].range.to);
-        timeline_put_string(p->to, t->name[i].event);
+        et_put_json(p->to, t->name[i].event);
         fputc(']', p->to);
     }
     fputs("],\n\"ranges\":[", p->to);
@@ -204,11 +205,11 @@ static void put_head(struct page *p) {
     timeline_summary s;
     timeline_summarise(p->t, &s);
     fprintf(p->to, "{\"source\":\"%s\",\"title\":", source[t->source]);
-    timeline_put_string(p->to, t->title);
+    et_put_json(p->to, t->title);
     fputs(",\"label\":", p->to);
-    timeline_put_string(p->to, t->label);
+    et_put_json(p->to, t->label);
     fputs(",\"note\":", p->to);
-    timeline_put_string(p->to, t->note ? t->note : "");
+    et_put_json(p->to, t->note ? t->note : "");
     fprintf(p->to,
             ",\n\"spans\":%d,\"total\":%.9g,\"quantum\":%.17g,\"linked\":%s,\"missing\":%lld,"
             "\"dropped\":\"%llu\",\n\"summary\":{\"body\":%.6g,\"waiting\":%.6g,\"idle\":%.6g,"

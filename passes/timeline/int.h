@@ -78,9 +78,6 @@ const char *timeline_task(const timeline *, int task, char buf[24]);
 /* The event a counter belongs to, or "event". */
 const char *timeline_event(const timeline *, uint32_t counter);
 
-/* S as a JSON string with its quotes; safe inside a page's script too. */
-void timeline_put_string(FILE *, const char *s);
-
 /* et_output_open and et_output_close with a message. */
 bool timeline_open(et_output *, const char *path, char err[TIMELINE_ERR]);
 bool timeline_close(et_output *, char err[TIMELINE_ERR]);

@@ -32,6 +32,7 @@ bool fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 bool fail_status(etrt_status);
 
 void print_device(const etrt_device *);
+double now(void); /* seconds of a clock that only goes on */
 void print_stats(const etrt_device *, double seconds);
 /* Up to COUNT elements of DTYPE at DATA. */
 void print_values(FILE *, enum etrt_dtype dtype, const void *data, int64_t count);

@@ -9,7 +9,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 struct replay {
     etrt_device *dev;
@@ -233,17 +232,13 @@ static bool replay_once(struct replay *r) {
 
 bool replay_launch(const struct options *o) {
     struct replay r = {0};
-    struct timespec from, to;
     etrt_status st = prepare(&r, o);
     bool ok = st == ETRT_OK || fail_status(st);
     if (ok) print_device(r.dev);
-    clock_gettime(CLOCK_MONOTONIC, &from);
+    double from = now();
     for (long k = 0; k < o->repeat && ok; k++)
         ok = replay_once(&r);
-    clock_gettime(CLOCK_MONOTONIC, &to);
-    if (r.dev && o->stats)
-        print_stats(r.dev,
-                    (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) * 1e-9);
+    if (r.dev && o->stats) print_stats(r.dev, now() - from);
     clean_up(&r);
     return ok;
 }

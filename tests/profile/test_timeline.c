@@ -1,5 +1,6 @@
 /* test_timeline: timelines made by hand. test_timeline FOLDER: pages for the tests of the page:
  * none of its spans known, no dependencies, hostile names, 300,000 spans. */
+#include "ir/base/text.h"
 #include "passes/timeline/int.h"
 #include <check.h>
 #include <jansson.h>
@@ -144,7 +145,7 @@ START_TEST(strings) {
     char *text;
     size_t n;
     FILE *f = open_memstream(&text, &n);
-    timeline_put_string(f, from);
+    et_put_json(f, from);
     fclose(f);
     ck_assert_str_eq(text, cases[_i].to);
     json_t *v = json_loads(text, JSON_DECODE_ANY, NULL);
