@@ -1,6 +1,5 @@
 /* The schedule: loops, and tasks. */
 #include "ir/eti/parser.h"
-#include "ir/expr/pool.h"
 #include "ir/program/step.h"
 #include <string.h>
 

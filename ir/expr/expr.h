@@ -119,6 +119,10 @@ bool et_is_int(const et_exprs *, et_expr, int64_t *out_value);
  * float makes it unknown. */
 bool et_bounds(const et_exprs *, et_expr, int64_t *out_lo, int64_t *out_hi);
 
+/* True when a <= b for every value of symbols and variables in range, as far as linear reasoning
+ * shows. */
+bool et_prove_le(et_exprs *, et_expr a, et_expr b);
+
 /* Value of an integer expression at given symbols and variables (NULL when it has none); ET_UNKNOWN
  * where it has no value, see int_ops.h: no integer of an expression is this one. */
 #define ET_UNKNOWN INT64_MIN

@@ -47,10 +47,6 @@ et_expr et_intern(et_exprs *, const et_node_x *proto);
 /* Simplified integer arithmetic; operands are i32. */
 et_expr et_int_op2(et_exprs *, et_xop, et_expr, et_expr);
 
-/* True when a <= b for every value of symbols and variables in range, as far as linear reasoning
- * shows. */
-bool et_prove_le(et_exprs *, et_expr a, et_expr b);
-
 /* Total order by content, see order.c: negative, zero when the ids are equal, positive. */
 int et_expr_order(const et_exprs *, et_expr a, et_expr b);
 

@@ -64,6 +64,6 @@ float et_float_op(et_xop op, float a, float b) {
     }
 }
 
-bool et_compare_op(et_xop op, double a, double b) {
+bool et_compare_op(et_xop op, float a, float b) {
     return op == ET_X_LT ? a < b : op == ET_X_LE ? a <= b : op == ET_X_EQ ? a == b : a != b;
 }

@@ -11,7 +11,6 @@ int64_t et_int_op(et_xop, int64_t a, int64_t b);
 /* Arithmetic, functions and roundings of f32: computed in double where C has the choice and rounded
  * once, as good as f32 gets. */
 float et_float_op(et_xop, float a, float b);
-/* Of two numbers of one type, doubles holding either exactly. */
-bool et_compare_op(et_xop, double a, double b);
+bool et_compare_op(et_xop, float a, float b);
 
 #endif

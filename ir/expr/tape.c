@@ -1,5 +1,6 @@
 #include "ir/expr/tape.h"
 #include "ir/base/diag.h"
+#include "ir/expr/int_ops.h"
 #include "ir/expr/scalar.h"
 #include <stdlib.h>
 
@@ -84,21 +85,8 @@ void et_tape_destroy(et_tape *t) {
 
 static double logic(const step *s, const double *v) {
     double a = v[s->src[0]], b = s->op == ET_X_NOT ? 0 : v[s->src[1]];
-    switch (s->op) {
-    case ET_X_NOT:
-        return a == 0;
-    case ET_X_AND:
-        return a != 0 && b != 0;
-    case ET_X_OR:
-        return a != 0 || b != 0;
-    default:
-        break;
-    }
-    if (s->from == ET_T_F32) {
-        a = (double)(float)a;
-        b = (double)(float)b;
-    }
-    return et_compare_op(s->op, a, b);
+    if (s->from == ET_T_F32) return et_compare_op(s->op, (float)a, (float)b);
+    return (double)et_int_value(s->op, (int64_t)a, (int64_t)b);
 }
 
 static double run_step(const step *s, const double *v) {

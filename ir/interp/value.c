@@ -1,4 +1,5 @@
 /* Scalar values: expressions, elements of tensors and local buffers. */
+#include "ir/expr/int_ops.h"
 #include "ir/expr/scalar.h"
 #include "ir/interp/run.h"
 #include <string.h>
@@ -50,10 +51,9 @@ static int64_t bits_i(const float *f) {
 
 static int64_t compare(struct run *m, const et_node_x *n) {
     bool is_float = et_x(m->x, n->ops[0])->type == ET_T_F32;
-    double v[2];
-    for (int i = 0; i < 2; i++)
-        v[i] = is_float ? (double)run_eval_f(m, n->ops[i]) : (double)run_eval_i(m, n->ops[i]);
-    return et_compare_op(n->op, v[0], v[1]);
+    if (is_float) return et_compare_op(n->op, run_eval_f(m, n->ops[0]), run_eval_f(m, n->ops[1]));
+    int64_t a = run_eval_i(m, n->ops[0]);
+    return et_int_value(n->op, a, run_eval_i(m, n->ops[1]));
 }
 
 int64_t run_eval_i(struct run *m, et_expr e) {

@@ -1,7 +1,7 @@
 /* Integer simplification: the forms that shapes, waits and schedules are compared in, and that they
  * have the values of what was written. */
 #include "ir/base/arena.h"
-#include "ir/expr/pool.h"
+#include "ir/expr/expr.h"
 #include "tests/ir/main.h"
 #include <inttypes.h>
 #include <stdio.h>
