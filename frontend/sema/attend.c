@@ -1,7 +1,7 @@
 /* attend(...): attention over named variables; attention(...): the usual case of it. */
 #include "frontend/sema/sema.h"
-#include "ir/base/guess.h"
 #include "ir/graph/attention.h"
+#include "runtime/cli/guess.h"
 #include <string.h>
 
 /* ---- attend ---- */

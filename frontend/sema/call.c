@@ -1,6 +1,6 @@
 /* Calls: of built-in functions by their rows, of defs by expansion. */
 #include "frontend/sema/sema.h"
-#include "ir/base/guess.h"
+#include "runtime/cli/guess.h"
 #include <string.h>
 
 /* ---- defs ---- */

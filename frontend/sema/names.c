@@ -1,6 +1,6 @@
 /* Names and what they mean. */
 #include "frontend/sema/sema.h"
-#include "ir/base/guess.h"
+#include "runtime/cli/guess.h"
 #include <string.h>
 
 const char *et_name_kind_text(et_name_kind k) {

@@ -1,6 +1,6 @@
 /* Types as written: f32[N, 256]. */
 #include "frontend/sema/sema.h"
-#include "ir/base/guess.h"
+#include "runtime/cli/guess.h"
 
 #define MAX_ELEMENTS ((int64_t)1 << 40)
 

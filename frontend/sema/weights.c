@@ -1,7 +1,7 @@
 /* Weights: a tensor of the checkpoint, or a stack of them, along the iterations of loops and along
  * dimensions written `e in 0..8`. */
 #include "frontend/sema/sema.h"
-#include "ir/base/guess.h"
+#include "runtime/cli/guess.h"
 #include <string.h>
 
 static et_loc inside(et_loc string, ptrdiff_t offset, ptrdiff_t len) {

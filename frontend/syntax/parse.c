@@ -1,7 +1,7 @@
 /* Statements, and recovery: after a syntax error the rest of the statement is skipped and what was
  * read of it is kept, so that one mistake gives one message. */
 #include "frontend/syntax/parser.h"
-#include "ir/base/guess.h"
+#include "runtime/cli/guess.h"
 #include <stdarg.h>
 #include <string.h>
 

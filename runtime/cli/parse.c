@@ -1,6 +1,6 @@
 /* A command line into the options of a tool. */
-#include "ir/base/guess.h"
 #include "runtime/cli/cli.h"
+#include "runtime/cli/guess.h"
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>

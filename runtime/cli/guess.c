@@ -1,5 +1,5 @@
 /* The closest name by edit distance, transpositions counted as one edit. */
-#include "ir/base/guess.h"
+#include "runtime/cli/guess.h"
 #include <stdlib.h>
 #include <string.h>
 
