@@ -1,48 +1,13 @@
-/* The driver: from a program to a code object. Start reading here, then kernel.c. */
+/* From a program to a code object: what cannot be done is told, then the parts have their turns. */
 #include "codegen/codegen.h"
-#include "codegen/internal.h"
+#include "codegen/kernel/kernel.h"
+#include "codegen/object.h"
+#include "codegen/step/step.h"
 #include "ir/base/diag.h"
-#include "ir/program/step.h"
 #include <ctype.h>
-#include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
-#include <string.h>
 
 _Static_assert(ET_EVENT_RESERVED == ETRT_EVENT_FIRST, "events begin after the words of the ABI");
-
-#define X(name) extern const et_target et_target_##name;
-#include "codegen/targets/targets.def"
-#undef X
-
-static const et_target *const targets[] = {
-#define X(name) &et_target_##name,
-#include "codegen/targets/targets.def"
-#undef X
-};
-enum { NTARGETS = sizeof targets / sizeof *targets };
-
-const et_target *et_target_find(const char *name) {
-    for (int i = 0; i < NTARGETS; i++)
-        if (strcmp(targets[i]->name, name) == 0) return targets[i];
-    return NULL;
-}
-
-const char *et_target_name(int i) {
-    return i >= 0 && i < NTARGETS ? targets[i]->name : NULL;
-}
-
-const et_fragment *et_target_fragment(const et_target *t, et_dtype operand) {
-    for (int i = 0; i < t->nfragments; i++)
-        if (t->fragments[i].operand == operand) return &t->fragments[i];
-    return NULL;
-}
-
-void cg_error(cg *g, const char *fmt, ...) {
-    va_list ap;
-    va_start(ap, fmt);
-    et_diag(g->p->g->diags, ET_ERROR, (et_loc){0}, "%s", et_vprintf(g->arena, fmt, ap));
-    va_end(ap);
-}
 
 static void on_diagnostic(LLVMDiagnosticInfoRef info, void *ctx) {
     cg *g = ctx;
@@ -62,7 +27,7 @@ static bool check_contract(cg *g, const et_func *f, const et_step *s) {
                  et_dtype_name(s->operand), f->name);
         return false;
     }
-    int waves = g->p->workgroup / g->t->wave, k = fr->lane_k * fr->groups;
+    int waves = g->p->workgroup / g->t->wave, k = fr->lane_k * et_layout_groups(fr->layout);
     if (s->wn * s->wk != waves || s->tm % 16 || s->tn % (16 * s->wn) || s->kc % (k * s->wk)) {
         cg_error(g, "%s: a contraction of %d x %d by %d does not divide among %d x %d waves",
                  f->name, s->tm, s->tn, s->kc, s->wn, s->wk);
@@ -134,10 +99,11 @@ static bool check_queues(cg *g) {
 /* Each model counts its own workgroups on every die, after all other words. */
 static void add_meetings(cg *g) {
     g->meet_words = g->event_words;
-    if (g->sliced && g->t->die.bits) g->event_words += ETRT_MAX_DIES * g->whole->g->nmodels;
+    if (g->sliced && g->t->dies) g->event_words += ETRT_MAX_DIES * g->whole->g->nmodels;
 }
 
-bool cg_check(cg *g) {
+/* What codegen cannot do, told before it starts. */
+static bool check(cg *g) {
     g->sliced = cg_sliced_models(g->whole);
     bool ok = check_lds(g) && check_queues(g);
     add_meetings(g);
@@ -167,51 +133,52 @@ static char *symbol_of(cg *g) {
     return s;
 }
 
-void cg_find_stored(cg *g) {
-    g->stored = et_alloc(g->arena, (size_t)g->p->ntensors + 1);
-    for (int i = 0; i < g->p->nfuncs; i++)
-        for (int k = 0; k < g->p->funcs[i].nsteps; k++) {
-            const et_place *to = et_step_to(&g->p->funcs[i].steps[k]);
-            if (to && to->space == ET_LOAD_TENSOR) g->stored[to->id] = true;
-        }
+/* NULL after an error. */
+static LLVMTargetMachineRef machine(cg *g) {
+    static const LLVMCodeGenOptLevel level[] = {LLVMCodeGenLevelNone, LLVMCodeGenLevelLess,
+                                                LLVMCodeGenLevelDefault,
+                                                LLVMCodeGenLevelAggressive};
+    const char *triple = g->family->triple;
+    LLVMTargetRef target;
+    char *err = NULL;
+    if (!LLVMGetTargetFromTriple(triple, &target, &err))
+        return LLVMCreateTargetMachine(target, triple, g->t->name, g->family->features(g),
+                                       level[g->opt->opt_level & 3], LLVMRelocPIC,
+                                       LLVMCodeModelDefault);
+    cg_error(g, "LLVM has no target %s: %s", triple, err);
+    LLVMDisposeMessage(err);
+    return NULL;
 }
 
 static bool generate(cg *g, et_codegen_info *info) {
+    LLVMTargetMachineRef tm = machine(g);
+    if (!tm) return false;
     g->symbol = symbol_of(g);
     g->mod = LLVMModuleCreateWithNameInContext(g->symbol, g->ctx);
-    LLVMSetTarget(g->mod, g->t->triple);
-    LLVMTargetRef target;
-    char *err = NULL;
-    if (LLVMGetTargetFromTriple(g->t->triple, &target, &err)) {
-        cg_error(g, "LLVM has no target %s", g->t->triple);
-        LLVMDisposeMessage(err);
-        return false;
-    }
-    LLVMTargetMachineRef tm =
-        LLVMCreateTargetMachine(target, g->t->triple, g->t->name, g->t->features,
-                                LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelDefault);
+    LLVMSetTarget(g->mod, g->family->triple);
     LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(tm);
     LLVMSetModuleDataLayout(g->mod, layout);
     LLVMDisposeTargetData(layout);
-    LLVMDisposeTargetMachine(tm);
-    /* Version 5 loads on every ROCm since 5.6; nothing of version 6 is used here. */
-    LLVMAddModuleFlag(g->mod, LLVMModuleFlagBehaviorError, "amdhsa_code_object_version", 26,
-                      LLVMValueAsMetadata(cg_i32(g, 500)));
+    g->family->begin_module(g);
     cg_kernel(g);
-    cg_embed_manifest(g);
-    return cg_object(g, info);
+    g->family->embed(g, cg_manifest(g));
+    bool ok = cg_object(g, tm, info);
+    LLVMDisposeTargetMachine(tm);
+    return ok;
 }
 
 bool et_codegen(et_program *p, const et_codegen_options *opt, et_codegen_info *out_info) {
-    LLVMInitializeAMDGPUTargetInfo();
-    LLVMInitializeAMDGPUTarget();
-    LLVMInitializeAMDGPUTargetMC();
-    LLVMInitializeAMDGPUAsmPrinter();
-    LLVMInitializeAMDGPUAsmParser();
-    cg g = {
-        .whole = p, .p = p, .x = p->g->exprs, .arena = p->g->arena, .opt = opt, .t = opt->target};
+    const et_target *t = opt->target;
+    cg g = {.whole = p,
+            .p = p,
+            .x = p->g->exprs,
+            .arena = p->g->arena,
+            .opt = opt,
+            .t = t,
+            .family = t->family};
     et_codegen_info info = {0};
-    if (!cg_check(&g)) return false;
+    if (!check(&g)) return false;
+    t->family->initialize();
     g.ctx = LLVMContextCreate();
     LLVMContextSetDiagnosticHandler(g.ctx, on_diagnostic, &g);
     g.b = LLVMCreateBuilderInContext(g.ctx);

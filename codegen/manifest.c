@@ -1,6 +1,7 @@
-/* The manifest: what the runtime must know of the kernel, as JSON within a frame in a section of
- * the code object that is not loaded. The format is in etrt_abi.h. */
-#include "codegen/internal.h"
+/* The manifest: what the runtime must know of the kernel, as JSON within a frame by which it is
+ * found wherever the family puts it. The format is in etrt_abi.h. */
+#include "codegen/kernel/kernel.h"
+#include "codegen/object.h"
 #include "ir/base/diag.h"
 #include "ir/base/text.h"
 #include "ir/program/step.h"
@@ -206,6 +207,12 @@ static void put_models(struct out *o) {
     put(o, "],\n ");
 }
 
+static char *framed(cg *g, const char *text) {
+    size_t n = strlen(text);
+    return et_printf(g->arena, "%s%08zx %08x\n%s", ETRT_MANIFEST_MAGIC, n,
+                     etrt_manifest_sum(text, n), text);
+}
+
 char *cg_manifest(cg *g) {
     const et_program *p = g->p;
     struct out o;
@@ -241,37 +248,5 @@ char *cg_manifest(cg *g) {
     if (cg_trace_tasks(g) >= 0)
         put(&o, ",\n \"profile\": {\"tasks\": %" PRId64 "}", cg_trace_tasks(g));
     put(&o, "}\n");
-    return end(&o);
-}
-
-static char *framed(cg *g, const char *text) {
-    size_t n = strlen(text);
-    return et_printf(g->arena, "%s%08zx %08x\n%s", ETRT_MANIFEST_MAGIC, n,
-                     etrt_manifest_sum(text, n), text);
-}
-
-/* As module-level assembly: the only way to a section without the alloc flag. */
-void cg_embed_manifest(cg *g) {
-    struct out o;
-    begin(&o, g);
-    put(&o, ".section %s,\"\",@progbits\n", ETRT_MANIFEST_SECTION);
-    char line[512];
-    size_t n = 0;
-    for (const char *s = framed(g, cg_manifest(g)); *s; s++) {
-        if (n == 0) n = (size_t)snprintf(line, sizeof line, ".ascii \"");
-        if (*s == '"' || *s == '\\')
-            n += (size_t)snprintf(line + n, sizeof line - n, "\\%c", *s);
-        else if ((unsigned char)*s < 0x20 || (unsigned char)*s > 0x7e)
-            n += (size_t)snprintf(line + n, sizeof line - n, "\\%03o", (unsigned char)*s);
-        else
-            line[n++] = *s;
-        line[n] = 0;
-        if (n > 400 || !s[1]) {
-            put(&o, "%s\"\n", line);
-            n = 0;
-        }
-    }
-    put(&o, ".text\n");
-    const char *text = end(&o);
-    LLVMAppendModuleInlineAsm(g->mod, text, strlen(text));
+    return framed(g, end(&o));
 }

@@ -1,5 +1,5 @@
 /* The counters that a wait or notify names: how many, where each is, and what completes it. */
-#include "codegen/internal.h"
+#include "codegen/emit/emit.h"
 #include "ir/base/diag.h"
 #include <string.h>
 

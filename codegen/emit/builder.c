@@ -1,7 +1,25 @@
-/* The small builder: types, arithmetic, control flow, lanes and barriers. */
-#include "codegen/internal.h"
+/* The small builder: types, arithmetic, control flow; and how errors are told. */
+#include "codegen/emit/emit.h"
+#include "ir/base/clock.h"
 #include "ir/base/diag.h"
 #include <string.h>
+
+/* ---- what the user sees ---- */
+
+void cg_error(cg *g, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    et_diag(g->p->g->diags, ET_ERROR, (et_loc){0}, "%s", et_vprintf(g->arena, fmt, ap));
+    va_end(ap);
+}
+
+void cg_stage(cg *g, const char *name) {
+    double now = et_seconds();
+    if (name && g->opt->time_passes) fprintf(stderr, "  %-24s %8.3f s\n", name, now - g->since);
+    g->since = now;
+}
+
+/* ---- types ---- */
 
 void cg_init_types(cg *g) {
     LLVMContextRef c = g->ctx;
@@ -14,15 +32,15 @@ void cg_init_types(cg *g) {
     g->bf16 = LLVMBFloatTypeInContext(c);
     g->f32 = LLVMFloatTypeInContext(c);
     g->none = LLVMVoidTypeInContext(c);
-    g->gptr = LLVMPointerTypeInContext(c, 1);
-    g->lptr = LLVMPointerTypeInContext(c, 3);
+    g->mask = g->t->wave == 64 ? g->i64 : g->i32;
+    g->gptr = LLVMPointerTypeInContext(c, g->family->global);
+    g->lptr = LLVMPointerTypeInContext(c, g->family->local);
     g->md_invariant = LLVMGetMDKindIDInContext(c, "invariant.load", 14);
     g->md_fpmath = LLVMGetMDKindIDInContext(c, "fpmath", 6);
     LLVMMetadataRef ulp = LLVMValueAsMetadata(LLVMConstReal(g->f32, 2.5));
     g->fpmath = LLVMMetadataAsValue(c, LLVMMDNodeInContext2(c, &ulp, 1));
-    g->agent = LLVMGetSyncScopeID(c, "agent", 5);
-    g->workgroup_scope = LLVMGetSyncScopeID(c, "workgroup", 9);
-    g->system = LLVMGetSyncScopeID(c, "", 0);
+    for (int i = ET_SCOPE_WORKGROUP; i <= ET_SCOPE_SYSTEM; i++)
+        g->sync[i] = LLVMGetSyncScopeID(c, g->family->scope[i], strlen(g->family->scope[i]));
 }
 
 /* ---- scalars ---- */
@@ -107,15 +125,12 @@ val cg_gep(cg *g, val ptr, val bytes) {
 }
 
 val cg_gepi(cg *g, val ptr, int64_t bytes) {
-    return bytes ? cg_gep(g, ptr,
-                          LLVMGetPointerAddressSpace(LLVMTypeOf(ptr)) == 3 ? cg_i32(g, bytes)
-                                                                           : cg_i64(g, bytes))
+    return bytes ? cg_gep(g, ptr, LLVMTypeOf(ptr) == g->lptr ? cg_i32(g, bytes) : cg_i64(g, bytes))
                  : ptr;
 }
 
 val cg_uniform(cg *g, val v) {
-    LLVMTypeRef t = LLVMTypeOf(v);
-    return cg_call(g, "llvm.amdgcn.readfirstlane", 1, &t, 1, &v);
+    return g->family->first_active(g, v);
 }
 
 val cg_vector(cg *g, LLVMTypeRef element, int n, val *v) {
@@ -222,46 +237,17 @@ void cg_for_end(cg *g, cg_for *f, val *v) {
 
 /* ---- the workgroup ---- */
 
-static void barrier(cg *g, bool drain) {
-    LLVMBuildFenceSyncScope(g->b, LLVMAtomicOrderingRelease, g->workgroup_scope, "");
-    if (drain) {
-        LLVMTypeRef type = LLVMFunctionType(g->none, NULL, 0, false);
-        val wait = LLVMGetInlineAsm(type, g->t->drain, strlen(g->t->drain), "~{memory}", 10, true,
-                                    false, LLVMInlineAsmDialectATT, false);
-        LLVMBuildCall2(g->b, type, wait, NULL, 0, "");
-    }
-    cg_call(g, "llvm.amdgcn.s.barrier", 0, NULL, 0, NULL);
-    LLVMBuildFenceSyncScope(g->b, LLVMAtomicOrderingAcquire, g->workgroup_scope, "");
-}
-
 void cg_barrier(cg *g) {
-    barrier(g, false);
+    g->family->barrier(g, false);
 }
 
 void cg_barrier_drain(cg *g) {
-    barrier(g, true);
-}
-
-static val shuffle32(cg *g, val v, int mask) {
-    if (mask == 1 || mask == 2) { /* within four lanes: a permutation, free with the next use */
-        val args[] = {LLVMGetPoison(g->i32),
-                      v,
-                      cg_i32(g, mask == 1 ? 0xB1 : 0x4E),
-                      cg_i32(g, 15),
-                      cg_i32(g, 15),
-                      LLVMConstInt(g->i1, 1, false)};
-        return cg_call(g, "llvm.amdgcn.update.dpp", 1, &g->i32, 6, args);
-    }
-    if (mask < 32)
-        return cg_call(g, "llvm.amdgcn.ds.swizzle", 0, NULL, 2,
-                       (val[]){v, cg_i32(g, mask << 10 | 31)});
-    val from = cg_muli(g, LLVMBuildXor(g->b, g->lane, cg_i32(g, mask), ""), 4);
-    return cg_call(g, "llvm.amdgcn.ds.bpermute", 0, NULL, 2, (val[]){from, v});
+    g->family->barrier(g, true);
 }
 
 val cg_shuffle_xor(cg *g, val v, int mask) {
     LLVMTypeRef t = LLVMTypeOf(v);
     val bits = t == g->i32 ? v : LLVMBuildBitCast(g->b, v, g->i32, "");
-    bits = shuffle32(g, bits, mask);
+    bits = g->family->shuffle_xor(g, bits, mask);
     return t == g->i32 ? bits : LLVMBuildBitCast(g->b, bits, t, "");
 }

@@ -1,5 +1,5 @@
 /* Scalar expressions to LLVM values, each distinct one once per scope. */
-#include "codegen/internal.h"
+#include "codegen/emit/emit.h"
 #include "ir/base/diag.h"
 #include <stdlib.h>
 #include <string.h>
@@ -210,19 +210,6 @@ static val emit_div(cg *g, val a, val b) {
     return v;
 }
 
-static val emit_math(cg *g, const et_node_x *x, val a, val b) {
-    static const struct {
-        et_xop op;
-        const char *name;
-    } libm[] = {{ET_X_EXP, "__ocml_exp_f32"},   {ET_X_LOG, "__ocml_log_f32"},
-                {ET_X_SIN, "__ocml_sin_f32"},   {ET_X_COS, "__ocml_cos_f32"},
-                {ET_X_TANH, "__ocml_tanh_f32"}, {ET_X_ERF, "__ocml_erf_f32"},
-                {ET_X_POW, "__ocml_pow_f32"}};
-    for (size_t i = 0; i < sizeof libm / sizeof *libm; i++)
-        if (libm[i].op == x->op) return cg_libm(g, libm[i].name, x->nops, (val[]){a, b});
-    et_bug("codegen knows no operator %s", et_xop_text(x->op));
-}
-
 static val emit_float(cg *g, const et_node_x *x, val a, val b) {
     switch (x->op) {
     case ET_X_ADD:
@@ -255,7 +242,7 @@ static val emit_float(cg *g, const et_node_x *x, val a, val b) {
     case ET_X_TO_BF16:
         return LLVMBuildFPExt(g->b, LLVMBuildFPTrunc(g->b, a, g->bf16, ""), g->f32, "");
     default:
-        return emit_math(g, x, a, b);
+        return g->family->math(g, x->op, x->nops, (val[]){a, b});
     }
 }
 

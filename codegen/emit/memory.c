@@ -1,6 +1,18 @@
 /* Addresses, loads and stores of tensors and local buffers. */
-#include "codegen/internal.h"
+#include "codegen/emit/emit.h"
 #include "ir/base/diag.h"
+#include "ir/program/step.h"
+
+/* ---- places ---- */
+
+void cg_find_stored(cg *g) {
+    g->stored = et_alloc(g->arena, (size_t)g->p->ntensors + 1);
+    for (int i = 0; i < g->p->nfuncs; i++)
+        for (int k = 0; k < g->p->funcs[i].nsteps; k++) {
+            const et_place *to = et_step_to(&g->p->funcs[i].steps[k]);
+            if (to && to->space == ET_LOAD_TENSOR) g->stored[to->id] = true;
+        }
+}
 
 et_dtype cg_place_dtype(cg *g, int space, int id) {
     return space == ET_LOAD_LOCAL ? g->f->locals[id].dtype : g->p->tensors[id].shape.dtype;

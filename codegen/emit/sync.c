@@ -1,5 +1,5 @@
 /* Atomics, fences and bounded loops: what waits and queues are made of. */
-#include "codegen/internal.h"
+#include "codegen/emit/emit.h"
 #include <stddef.h>
 
 val cg_word(cg *g, val index) {
@@ -10,7 +10,7 @@ val cg_atomic_load(cg *g, val ptr) {
     val v = LLVMBuildLoad2(g->b, g->i32, ptr, "");
     LLVMSetAlignment(v, 4);
     LLVMSetOrdering(v, LLVMAtomicOrderingMonotonic);
-    LLVMSetAtomicSyncScopeID(v, g->agent);
+    LLVMSetAtomicSyncScopeID(v, g->sync[ET_SCOPE_DEVICE]);
     return v;
 }
 
@@ -18,17 +18,18 @@ void cg_atomic_store(cg *g, val ptr, val v) {
     val s = LLVMBuildStore(g->b, v, ptr);
     LLVMSetAlignment(s, 4);
     LLVMSetOrdering(s, LLVMAtomicOrderingMonotonic);
-    LLVMSetAtomicSyncScopeID(s, g->agent);
+    LLVMSetAtomicSyncScopeID(s, g->sync[ET_SCOPE_DEVICE]);
 }
 
-static val modify(cg *g, LLVMAtomicRMWBinOp op, val ptr, val v) {
-    return LLVMBuildAtomicRMWSyncScope(g->b, op, ptr, v, LLVMAtomicOrderingMonotonic, g->agent);
+val cg_atomic(cg *g, LLVMAtomicRMWBinOp op, val ptr, val v) {
+    return LLVMBuildAtomicRMWSyncScope(g->b, op, ptr, v, LLVMAtomicOrderingMonotonic,
+                                       g->sync[ET_SCOPE_DEVICE]);
 }
 
 val cg_atomic_once(cg *g, LLVMAtomicRMWBinOp op, val ptr, val v) {
     cg_if first;
     cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, g->lane, cg_i32(g, 0)));
-    val old = modify(g, op, ptr, v);
+    val old = cg_atomic(g, op, ptr, v);
     cg_if_end(g, &first);
     val phi = LLVMBuildPhi(g->b, g->i32, "");
     LLVMAddIncoming(phi, (val[]){old, cg_i32(g, 0)}, (block[]){first.then, first.otherwise}, 2);
@@ -38,13 +39,12 @@ val cg_atomic_once(cg *g, LLVMAtomicRMWBinOp op, val ptr, val v) {
 void cg_atomic_tell(cg *g, LLVMAtomicRMWBinOp op, val ptr, val v) {
     cg_if first;
     cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, g->lane, cg_i32(g, 0)));
-    modify(g, op, ptr, v);
+    cg_atomic(g, op, ptr, v);
     cg_if_end(g, &first);
 }
 
 val cg_ballot(cg *g, val pred) {
-    LLVMTypeRef t = g->t->wave == 64 ? g->i64 : g->i32;
-    return cg_call(g, "llvm.amdgcn.ballot", 1, &t, 1, &pred);
+    return g->family->ballot(g, pred);
 }
 
 val cg_none(cg *g, val mask) {
@@ -63,19 +63,17 @@ val cg_count_lanes(cg *g, val mask) {
     return t == g->i64 ? LLVMBuildTrunc(g->b, n, g->i32, "") : n;
 }
 
-val cg_lanes_before(cg *g, val mask) {
-    bool wide = LLVMTypeOf(mask) == g->i64;
-    val low = wide ? LLVMBuildTrunc(g->b, mask, g->i32, "") : mask;
-    val n = cg_call(g, "llvm.amdgcn.mbcnt.lo", 0, NULL, 2, (val[]){low, cg_i32(g, 0)});
-    if (!wide) return n;
-    val high = LLVMBuildTrunc(g->b, LLVMBuildLShr(g->b, mask, cg_i64(g, 32), ""), g->i32, "");
-    return cg_call(g, "llvm.amdgcn.mbcnt.hi", 0, NULL, 2, (val[]){high, n});
+val cg_atomic_swap(cg *g, val ptr, val from, val to) {
+    unsigned scope = g->sync[ET_SCOPE_DEVICE];
+    val swap = LLVMBuildAtomicCmpXchgSyncScope(g->b, ptr, from, to, LLVMAtomicOrderingMonotonic,
+                                               LLVMAtomicOrderingMonotonic, scope);
+    return LLVMBuildExtractValue(g->b, swap, 1, "");
 }
 
 val cg_atomic_lanes(cg *g, LLVMAtomicRMWBinOp op, val active, val ptr, val v, val otherwise) {
     cg_if mine;
     cg_if_begin(g, &mine, active);
-    val old = modify(g, op, ptr, v);
+    val old = cg_atomic(g, op, ptr, v);
     cg_if_end(g, &mine);
     val phi = LLVMBuildPhi(g->b, g->i32, "");
     LLVMAddIncoming(phi, (val[]){old, otherwise}, (block[]){mine.then, mine.otherwise}, 2);
@@ -86,8 +84,8 @@ void cg_fence(cg *g, LLVMAtomicOrdering order, bool weak) {
     et_weaken how = weak ? g->opt->weaken : ET_WEAKEN_NOTHING;
     bool acquire = order == LLVMAtomicOrderingAcquire;
     if (how == ET_WEAKEN_FENCE || how == (acquire ? ET_WEAKEN_ACQUIRE : ET_WEAKEN_RELEASE)) return;
-    LLVMBuildFenceSyncScope(g->b, order, how == ET_WEAKEN_SCOPE ? g->workgroup_scope : g->agent,
-                            "");
+    et_scope scope = how == ET_WEAKEN_SCOPE ? ET_SCOPE_WORKGROUP : ET_SCOPE_DEVICE;
+    LLVMBuildFenceSyncScope(g->b, order, g->sync[scope], "");
 }
 
 /* ---- loops that wait for other workgroups ---- */
@@ -111,7 +109,7 @@ void cg_spin_again(cg *g, cg_spin *s) {
     s->expired = cg_block(g, "expired");
     s->aborted = cg_block(g, "quit");
     val aborted = cg_uniform(g, cg_atomic_load(g, g->control));
-    val now = cg_clock(g);
+    val now = g->family->clock(g);
     val since = cg_select(g, cg_icmp(g, LLVMIntEQ, s->tries, zero), now, s->start);
     cg_cond(g, cg_icmp(g, LLVMIntNE, aborted, zero), s->aborted, late);
 
@@ -122,11 +120,10 @@ void cg_spin_again(cg *g, cg_spin *s) {
     cg_at(g, nap); /* short naps first: most waits end within a microsecond */
     cg_cond(g, cg_icmp(g, LLVMIntULT, s->tries, cg_i32(g, 16)), brief, longer);
     cg_at(g, brief);
-    val one = cg_i32(g, 1), many = cg_i32(g, 16);
-    cg_call(g, "llvm.amdgcn.s.sleep", 0, NULL, 1, &one);
+    g->family->nap(g, CG_NAP);
     cg_br(g, again);
     cg_at(g, longer);
-    cg_call(g, "llvm.amdgcn.s.sleep", 0, NULL, 1, &many);
+    g->family->nap(g, 16 * CG_NAP);
     cg_br(g, again);
     cg_at(g, again);
     val more = cg_addi(g, s->tries, 1);

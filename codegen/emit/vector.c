@@ -1,6 +1,6 @@
 /* An expression at consecutive values of one variable: what is contiguous in memory there becomes
  * one wide access. */
-#include "codegen/internal.h"
+#include "codegen/emit/emit.h"
 #include "ir/base/diag.h"
 
 void cg_unroll(cg *g, et_expr e, int var, et_expr base, int n, et_expr *out) {

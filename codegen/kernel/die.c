@@ -7,7 +7,7 @@
  * Models that share a kernel each have counters, and slices, of the workgroups that run them. A
  * workgroup counts itself for all of its models when it starts, as it may long be busy with one
  * while others wait for it at the next. */
-#include "codegen/internal.h"
+#include "codegen/kernel/kernel.h"
 #include <string.h>
 
 uint32_t cg_sliced_models(et_program *whole) {
@@ -110,7 +110,7 @@ static void one_die(cg *g) {
 
 /* Lane m is for model m: one round trip to memory for all of them. */
 void cg_count_models(cg *g) {
-    if (!g->t->die.bits) return;
+    if (!g->t->dies) return;
     cg_if first, some;
     cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, g->wave, cg_i32(g, 0)));
     cg_if_begin(g, &some, cg_icmp(g, LLVMIntULT, g->lane, cg_i32(g, g->p->g->nmodels)));
@@ -135,7 +135,7 @@ void cg_meet(cg *g) {
     cg_if first;
     if (g->part) cg_barrier(g); /* no wave still reads what was left for the model before */
     cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, g->wave, cg_i32(g, 0)));
-    if (g->t->die.bits) {
+    if (g->t->dies) {
         val die = cg_die(g), order = order_on(g, die);
         leave(g, CG_QUIT, all_started(g, die, order));
     } else {
@@ -143,7 +143,7 @@ void cg_meet(cg *g) {
     }
     cg_if_end(g, &first);
     cg_barrier(g);
-    if (!g->t->die.bits) return;
+    if (!g->t->dies) return;
     block go = cg_block(g, "placed");
     val quit = cg_uniform(g, LLVMBuildLoad2(g->b, g->i32, cg_flag(g, CG_QUIT), ""));
     cg_cond(g, cg_icmp(g, LLVMIntNE, quit, cg_i32(g, 0)), g->failed, go);
@@ -222,14 +222,11 @@ void cg_sliced_grid(cg *g, int index) {
 /* ---- fences of a die ---- */
 
 bool cg_within_die(const cg *g, int event) {
-    return g->t->die_acquire && g->p->events[event].scope <= ET_SCOPE_DIE;
+    return g->t->die_fence && g->p->events[event].scope <= ET_SCOPE_DIE;
 }
 
 void cg_die_acquire(cg *g, bool weak) {
     et_weaken how = weak ? g->opt->weaken : ET_WEAKEN_NOTHING;
     if (how != ET_WEAKEN_NOTHING && how != ET_WEAKEN_RELEASE) return;
-    LLVMTypeRef type = LLVMFunctionType(g->none, NULL, 0, false);
-    val inv = LLVMGetInlineAsm(type, g->t->die_acquire, strlen(g->t->die_acquire), "~{memory}", 10,
-                               true, false, LLVMInlineAsmDialectATT, false);
-    LLVMBuildCall2(g->b, type, inv, NULL, 0, "");
+    g->family->die_acquire(g);
 }

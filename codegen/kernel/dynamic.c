@@ -1,5 +1,5 @@
 /* Regions of dynamic tasks (ir/program/queue.h): take a task, find out which it is, run it. */
-#include "codegen/internal.h"
+#include "codegen/kernel/kernel.h"
 
 static void bind_loops(cg *g, int loop, val iteration) {
     if (loop < 0) return;

@@ -1,5 +1,5 @@
 /* The persistent kernel: prologue, arguments, variants; what comes between is static.c. */
-#include "codegen/internal.h"
+#include "codegen/kernel/kernel.h"
 #include <stddef.h>
 #include <string.h>
 
@@ -20,7 +20,8 @@ static val const_tensor(cg *g, const et_tensor *t) {
         v[i] = t->shape.dtype == ET_I32 ? cg_i32(g, ((const int32_t *)t->data)[i])
                                         : cg_f32(g, (double)((const float *)t->data)[i]);
     LLVMTypeRef e = cg_storage(g, t->shape.dtype);
-    val global = LLVMAddGlobalInAddressSpace(g->mod, LLVMArrayType2(e, (uint64_t)n), "table", 1);
+    val global = LLVMAddGlobalInAddressSpace(g->mod, LLVMArrayType2(e, (uint64_t)n), "table",
+                                             g->family->global);
     LLVMSetInitializer(global, LLVMConstArray2(e, v, (uint64_t)n));
     LLVMSetGlobalConstant(global, true);
     LLVMSetLinkage(global, LLVMInternalLinkage);
@@ -46,14 +47,9 @@ size_t cg_part_args(const cg *g) {
 }
 
 /* Every grid loads its arguments anew: they are one cached scalar load away, while kept across the
- * kernel they would fill the scalar registers. The empty instruction hides that they are the same.
- */
+ * kernel they would fill the scalar registers. Hidden is that they are the same. */
 void cg_load_arguments(cg *g) {
-    val args = LLVMGetParam(g->fn, 0);
-    LLVMTypeRef t = LLVMTypeOf(args), type = LLVMFunctionType(t, &t, 1, false);
-    val hide =
-        LLVMGetInlineAsm(type, "", 0, "=s,0", 4, true, false, LLVMInlineAsmDialectATT, false);
-    g->args = LLVMBuildCall2(g->b, type, hide, &args, 1, "");
+    g->args = g->family->hide(g, LLVMGetParam(g->fn, 0));
     const et_program *p = g->p;
     g->control = cg_argument(g, offsetof(struct etrt_kernarg, control), g->gptr);
     g->events = cg_argument(g, offsetof(struct etrt_kernarg, events), g->gptr);
@@ -75,14 +71,9 @@ void cg_load_arguments(cg *g) {
     }
 }
 
-val cg_hwreg(cg *g, et_hwreg r) {
-    if (!r.bits) return cg_i32(g, 0);
-    val imm = cg_i32(g, r.id | r.offset << 6 | (r.bits - 1) << 11);
-    return cg_call(g, "llvm.amdgcn.s.getreg", 0, NULL, 1, &imm);
-}
-
 val cg_die(cg *g) {
-    return LLVMBuildAnd(g->b, cg_hwreg(g, g->t->die), cg_i32(g, ETRT_MAX_DIES - 1), "");
+    val die = g->t->dies ? g->family->die(g) : cg_i32(g, 0);
+    return LLVMBuildAnd(g->b, die, cg_i32(g, ETRT_MAX_DIES - 1), "");
 }
 
 /* Shared by the workgroups as the hardware numbers them, NUMBER: needs no rank. */
@@ -97,23 +88,15 @@ static void clear_next_events(cg *g, val number) {
     cg_for_end(g, &f, &none);
 }
 
-/* An instruction that takes the address of local memory: LLVM must not shrink what keeps a second
- * workgroup off the CU, used or not. */
-static void hold_lds(cg *g) {
-    LLVMTypeRef type = LLVMFunctionType(g->none, &g->lptr, 1, false);
-    val hold = LLVMGetInlineAsm(type, "", 0, "s", 1, true, false, LLVMInlineAsmDialectATT, false);
-    LLVMBuildCall2(g->b, type, hold, &g->lds, 1, "");
-}
-
 static void prologue(cg *g) {
     int wave = g->t->wave;
-    val number = cg_call(g, "llvm.amdgcn.workgroup.id.x", 0, NULL, 0, NULL);
-    g->tid = cg_call(g, "llvm.amdgcn.workitem.id.x", 0, NULL, 0, NULL);
+    val number = g->family->workgroup(g);
+    g->tid = g->family->workitem(g);
     g->lane = LLVMBuildAnd(g->b, g->tid, cg_i32(g, wave - 1), "lane");
     g->wave = cg_uniform(g, LLVMBuildUDiv(g->b, g->tid, cg_i32(g, wave), ""));
     g->args = LLVMGetParam(g->fn, 0);
     cg_load_arguments(g);
-    hold_lds(g);
+    g->family->keep_local(g);
     cg_trace_begin(g);
     clear_next_events(g, number);
     g->wg = g->rank = cg_rank(g, number);
@@ -124,57 +107,6 @@ static void prologue(cg *g) {
 }
 
 /* ---- the function ---- */
-
-static void attribute(cg *g, const char *key, const char *value) {
-    LLVMAddAttributeAtIndex(g->fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
-                            LLVMCreateStringAttribute(g->ctx, key, (unsigned)strlen(key), value,
-                                                      (unsigned)strlen(value)));
-}
-
-static void enum_attribute(cg *g, LLVMAttributeIndex at, const char *name, uint64_t value) {
-    unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
-    LLVMAddAttributeAtIndex(g->fn, at, LLVMCreateEnumAttribute(g->ctx, kind, value));
-}
-
-static void declare_kernel(cg *g) {
-    const et_program *p = g->p;
-    size_t bytes = cg_part_args(g) + (size_t)p->g->nmodels * sizeof(struct etrt_part);
-    LLVMTypeRef kptr = LLVMPointerTypeInContext(g->ctx, 4);
-    g->fn = LLVMAddFunction(g->mod, g->symbol, LLVMFunctionType(g->none, &kptr, 1, false));
-    LLVMSetFunctionCallConv(g->fn, 91); /* amdgpu_kernel */
-    LLVMSetVisibility(g->fn, LLVMProtectedVisibility);
-    unsigned byref = LLVMGetEnumAttributeKindForName("byref", 5);
-    LLVMAddAttributeAtIndex(g->fn, 1,
-                            LLVMCreateTypeAttribute(g->ctx, byref, LLVMArrayType2(g->i8, bytes)));
-    enum_attribute(g, 1, "align", 8);
-    enum_attribute(g, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, "nounwind", 0);
-    char range[32];
-    snprintf(range, sizeof range, "%d,%d", p->workgroup, p->workgroup);
-    attribute(g, "amdgpu-flat-work-group-size", range);
-    int waves = (p->workgroup / g->t->wave + g->t->simds - 1) / g->t->simds;
-    snprintf(range, sizeof range, "%d,%d", waves, waves);
-    attribute(g, "amdgpu-waves-per-eu", range); /* the LDS size lets one workgroup per CU in */
-    attribute(g, "uniform-work-group-size", "true");
-    attribute(g, "amdgpu-implicitarg-num-bytes", "0");
-    static const char *const no[] = {
-        "amdgpu-no-dispatch-id",        "amdgpu-no-dispatch-ptr",   "amdgpu-no-implicitarg-ptr",
-        "amdgpu-no-queue-ptr",          "amdgpu-no-workgroup-id-y", "amdgpu-no-workgroup-id-z",
-        "amdgpu-no-workitem-id-y",      "amdgpu-no-workitem-id-z",  "amdgpu-no-hostcall-ptr",
-        "amdgpu-no-heap-ptr",           "amdgpu-no-default-queue",  "amdgpu-no-completion-action",
-        "amdgpu-no-multigrid-sync-arg", "amdgpu-no-lds-kernel-id",  "amdgpu-no-flat-scratch-init"};
-    for (size_t i = 0; i < sizeof no / sizeof *no; i++)
-        attribute(g, no[i], "");
-    attribute(g, "target-cpu", g->t->name);
-    attribute(g, "target-features", g->t->features);
-}
-
-static void declare_lds(cg *g) {
-    LLVMTypeRef t = LLVMArrayType2(g->i8, (uint64_t)g->lds_bytes);
-    g->lds = LLVMAddGlobalInAddressSpace(g->mod, t, "lds", 3);
-    LLVMSetInitializer(g->lds, LLVMGetPoison(t));
-    LLVMSetLinkage(g->lds, LLVMInternalLinkage);
-    LLVMSetAlignment(g->lds, 16);
-}
 
 /* From here on names mean those of P: nothing known of another program's expressions holds. */
 static void enter_program(cg *g, et_program *p) {
@@ -222,8 +154,9 @@ static void emit_variants(cg *g) {
 }
 
 void cg_kernel(cg *g) {
-    declare_kernel(g);
-    declare_lds(g);
+    g->family->declare_kernel(g, cg_part_args(g) +
+                                     (size_t)g->p->g->nmodels * sizeof(struct etrt_part));
+    g->family->declare_local(g);
     block entry = cg_block(g, "entry");
     g->exit = cg_block(g, "exit");
     g->failed = cg_block(g, "failed");

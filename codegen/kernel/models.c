@@ -1,7 +1,7 @@
 /* Several models in one kernel. Every workgroup visits them in one order: of each that the launch
  * runs and that it has a part in, it does what is its own as if there were no other. Models wait
  * for nothing of each other, so workgroups that have parts in several cannot wait in a circle. */
-#include "codegen/internal.h"
+#include "codegen/kernel/kernel.h"
 #include <stddef.h>
 
 static val part_word(cg *g, size_t field) {

@@ -1,12 +1,12 @@
 /* Rings of tasks (ir/program/queue.h): putting, taking, and having nothing to do. All of it is done
  * by wave 0 of a workgroup, uniformly but for the slots that its lanes fill side by side. */
-#include "codegen/internal.h"
+#include "codegen/kernel/kernel.h"
 
 /* Cells of more tasks than this are for the whole device. */
 enum { FEW = 16 };
 
 static bool has_dies(const cg *g) {
-    return g->t->die.bits != 0;
+    return g->t->dies;
 }
 
 static const et_region *region_of(const cg *g, int region) {
@@ -50,21 +50,19 @@ static val reserve(cg *g, const et_region *r, val count) {
 static void fill_die_slots(cg *g, val active, val slot, val task) {
     block before = cg_here(g), head = cg_block(g, "fill"), nap = cg_block(g, "nap"),
           done = cg_block(g, "filled");
-    val zero = cg_i32(g, 0), one = cg_i32(g, 1);
+    val zero = cg_i32(g, 0);
     cg_br(g, head);
     cg_at(g, head);
     val left = LLVMBuildPhi(g->b, g->i1, "");
     cg_if mine;
     cg_if_begin(g, &mine, left);
-    val swap = LLVMBuildAtomicCmpXchgSyncScope(g->b, slot, zero, task, LLVMAtomicOrderingMonotonic,
-                                               LLVMAtomicOrderingMonotonic, g->agent);
-    val full = LLVMBuildNot(g->b, LLVMBuildExtractValue(g->b, swap, 1, ""), "");
+    val full = LLVMBuildNot(g->b, cg_atomic_swap(g, slot, zero, task), "");
     cg_if_end(g, &mine);
     val still = LLVMBuildPhi(g->b, g->i1, ""), no = LLVMConstInt(g->i1, 0, false);
     LLVMAddIncoming(still, (val[]){full, no}, (block[]){mine.then, mine.otherwise}, 2);
     cg_cond(g, cg_none(g, cg_ballot(g, still)), done, nap);
     cg_at(g, nap);
-    cg_call(g, "llvm.amdgcn.s.sleep", 0, NULL, 1, &one);
+    g->family->nap(g, CG_NAP);
     val aborted = cg_uniform(g, cg_atomic_load(g, g->control));
     cg_cond(g, cg_icmp(g, LLVMIntEQ, aborted, zero), head, done);
     LLVMAddIncoming(left, (val[]){active, still}, (block[]){before, nap}, 2);
@@ -133,7 +131,7 @@ void cg_put(cg *g, int region, val count, cg_task_fn fn, void *ctx) {
 
 void cg_put_each(cg *g, int region, val active, val each, cg_task_fn fn, void *ctx) {
     val lanes = cg_ballot(g, active), none = NULL;
-    val first = cg_mul(g, cg_lanes_before(g, lanes), each);
+    val first = cg_mul(g, g->family->lanes_before(g, lanes), each);
     struct put p = put_begin(g, region, cg_mul(g, cg_count_lanes(g, lanes), each));
     cg_for f;
     val i = cg_for_begin(g, &f, cg_i32(g, 0), each, cg_i32(g, 1), false, 0, &none);

@@ -1,7 +1,7 @@
 /* Which rank a workgroup has: what schedules count workgroups by. Ranks are laid out die after die
  * (etrt_abi.h: place), so that a range of ranks is a range of dies; where a workgroup finds its die
  * full it takes a rank of the next that is not. Any one-to-one map gives right results. */
-#include "codegen/internal.h"
+#include "codegen/kernel/kernel.h"
 #include <stddef.h>
 
 static val place_word(cg *g, val die, int next) {
@@ -58,7 +58,7 @@ static void write_placement(cg *g, val rank, val number) {
         {offsetof(struct etrt_placement, launch), cg_addi(g, launch, 1)},
         {offsetof(struct etrt_placement, workgroup), number},
         {offsetof(struct etrt_placement, die), cg_die(g)},
-        {offsetof(struct etrt_placement, hw_id), cg_hwreg(g, g->t->hw_id)},
+        {offsetof(struct etrt_placement, hw_id), g->family->hardware_id(g)},
     };
     val at = LLVMBuildMul(g->b, LLVMBuildZExt(g->b, rank, g->i64, ""),
                           cg_i64(g, sizeof(struct etrt_placement)), "");
@@ -72,7 +72,7 @@ static void write_placement(cg *g, val rank, val number) {
 
 /* Without a register that tells the die there is one, or nothing is known: any order will do. */
 val cg_rank(cg *g, val number) {
-    bool dies = g->t->die.bits != 0;
+    bool dies = g->t->dies;
     cg_if first, me;
     cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, g->wave, cg_i32(g, 0)));
     val rank = number;

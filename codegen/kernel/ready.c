@@ -122,7 +122,7 @@ static val box_ready(cg *g, const struct cell *c, const et_wait *w) {
     val zero = cg_i32(g, 0);
     if (box.constant == 1) return cg_none(g, lacking(g, c, &box, zero, NULL));
     bool loop = !(box.most >= 0 && box.most <= g->t->wave);
-    val first = zero, bad = LLVMConstInt(g->t->wave == 64 ? g->i64 : g->i32, 0, false);
+    val first = zero, bad = LLVMConstInt(g->mask, 0, false);
     cg_for f;
     if (loop) first = cg_for_begin(g, &f, zero, box.total, cg_i32(g, g->t->wave), false, 1, &bad);
     int mark = cg_scope(g);
@@ -235,7 +235,8 @@ static bool looks_further(cg *g, int event, bool begun) {
 
 static void wake(cg *g, int event, bool begun, const val *index) {
     if (looks_further(g, event, begun))
-        LLVMBuildFenceSyncScope(g->b, LLVMAtomicOrderingSequentiallyConsistent, g->agent, "");
+        LLVMBuildFenceSyncScope(g->b, LLVMAtomicOrderingSequentiallyConsistent,
+                                g->sync[ET_SCOPE_DEVICE], "");
     for (int i = 0; i < g->p->ngrids; i++) {
         const et_grid *gr = &g->p->grids[i];
         for (int w = 0; gr->dynamic && gr->early == begun && w < gr->nwaits; w++) {
@@ -272,8 +273,7 @@ void cg_wake_lanes(cg *g, int event, val pred, val word) {
     val left = LLVMBuildPhi(g->b, LLVMTypeOf(mask), "");
     cg_cond(g, cg_none(g, left), done, body);
     cg_at(g, body);
-    val at =
-        cg_call(g, "llvm.amdgcn.readlane", 1, &g->i32, 2, (val[]){word, cg_first_lane(g, left)});
+    val at = g->family->read_lane(g, word, cg_first_lane(g, left));
     int64_t stride[ET_MAX_RANK];
     cg_strides(g, e, stride);
     for (int d = 0; d < e->rank; d++) {

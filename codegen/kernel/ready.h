@@ -3,7 +3,7 @@
 #ifndef ET_READY_H
 #define ET_READY_H
 
-#include "codegen/internal.h"
+#include "codegen/kernel/kernel.h"
 
 enum { CG_CELL_VARS = ET_MAX_RANK + ET_MAX_LOOPS };
 

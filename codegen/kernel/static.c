@@ -1,6 +1,6 @@
 /* The static schedule: every workgroup visits the grids in program order and takes the tiles that
  * are its own, by closed-form loops. */
-#include "codegen/internal.h"
+#include "codegen/kernel/kernel.h"
 
 /* The first of NTILES tiles that this workgroup runs, and how far it is to the next. */
 static val round_robin(cg *g, val ntiles, val *out_step) {

@@ -1,6 +1,7 @@
 /* One tile of a task grid: its coordinates, what it waits for, the steps of its device function and
  * the barriers between them, whom it notifies. */
-#include "codegen/internal.h"
+#include "codegen/kernel/kernel.h"
+#include "codegen/step/step.h"
 #include "ir/program/step.h"
 #include <string.h>
 
@@ -92,7 +93,7 @@ static void bind_coords(cg *g, const et_grid *gr, val tile) {
 static void mark_tile(cg *g, int grid, val tile) {
     val words[] = {cg_i32(g, g->first_task + grid), tile};
     for (int i = 0; i < 2; i++)
-        cg_call(g, "llvm.amdgcn.s.ttracedata", 0, NULL, 1, &words[i]);
+        g->family->mark(g, words[i]);
 }
 
 void cg_tile(cg *g, int grid, val tile) {

@@ -3,7 +3,7 @@
  *
  * The first work-item of a workgroup writes its records, and alone uses two words of local memory:
  * which record comes next and when a queue was last looked into. */
-#include "codegen/internal.h"
+#include "codegen/kernel/kernel.h"
 #include "ir/base/diag.h"
 #include <stddef.h>
 
@@ -32,7 +32,7 @@ void cg_trace_begin(cg *g) {
 
 void cg_trace_look(cg *g) {
     if (!g->opt->profile) return;
-    val now = cg_clock(g);
+    val now = g->family->clock(g);
     cg_if me;
     first_item(g, &me);
     LLVMBuildStore(g->b, now, word(g, LOOK));
@@ -40,18 +40,18 @@ void cg_trace_look(cg *g) {
 }
 
 void cg_trace_reached(cg *g) {
-    if (g->opt->profile) g->reached = cg_clock(g);
+    if (g->opt->profile) g->reached = g->family->clock(g);
 }
 
 void cg_trace_ready(cg *g) {
-    if (g->opt->profile) g->ready = cg_clock(g);
+    if (g->opt->profile) g->ready = g->family->clock(g);
 }
 
 /* Every wave's part of the body, not only that of the one which writes the record. */
 void cg_trace_done(cg *g) {
     if (!g->opt->profile) return;
     cg_barrier_drain(g);
-    g->done = cg_clock(g);
+    g->done = g->family->clock(g);
 }
 
 /* Loops around a grid count as the digits of one number. */
@@ -60,11 +60,6 @@ static val iteration(cg *g, int loop) {
     const et_loop *l = &g->p->g->loops[loop];
     val outer = cg_muli(g, iteration(g, l->parent), l->hi - l->lo);
     return l->hi - l->lo == 1 ? outer : cg_add(g, outer, g->var[l->var]);
-}
-
-static val add_one(cg *g, val ptr) {
-    return LLVMBuildAtomicRMWSyncScope(g->b, LLVMAtomicRMWBinOpAdd, ptr, cg_i32(g, 1),
-                                       LLVMAtomicOrderingMonotonic, g->agent);
 }
 
 static val in_trace(cg *g, val trace, size_t field) {
@@ -78,7 +73,8 @@ static val take_record(cg *g, val trace) {
     val used = LLVMBuildAnd(g->b, next, cg_i32(g, ETRT_TRACE_CHUNK - 1), "");
     cg_if none;
     cg_if_begin(g, &none, cg_icmp(g, LLVMIntEQ, used, cg_i32(g, 0)));
-    val chunk = add_one(g, in_trace(g, trace, offsetof(struct etrt_trace, taken)));
+    val chunk = cg_atomic(g, LLVMAtomicRMWBinOpAdd,
+                          in_trace(g, trace, offsetof(struct etrt_trace, taken)), cg_i32(g, 1));
     val first = cg_muli(g, chunk, ETRT_TRACE_CHUNK);
     cg_if_end(g, &none);
     val at = LLVMBuildPhi(g->b, g->i32, "");
@@ -101,7 +97,7 @@ static void write_record(cg *g, val trace, val at, int grid, val tile, val left)
         X(iteration, iteration(g, g->p->grids[grid].loop)),
         X(workgroup, g->rank),
         X(die, cg_die(g)),
-        X(hw_id, cg_hwreg(g, g->t->hw_id)),
+        X(hw_id, g->family->hardware_id(g)),
         X(look, look),
         X(reached, g->reached),
         X(ready, g->ready),
@@ -118,7 +114,7 @@ static void write_record(cg *g, val trace, val at, int grid, val tile, val left)
 
 void cg_trace_left(cg *g, int grid, val tile) {
     if (!g->opt->profile) return;
-    val left = cg_clock(g);
+    val left = g->family->clock(g);
     val trace = cg_argument(g, offsetof(struct etrt_kernarg, trace), g->gptr);
     val wanted = LLVMBuildIsNotNull(g->b, trace, "");
     val me = cg_icmp(g, LLVMIntEQ, g->tid, cg_i32(g, 0));
@@ -132,7 +128,8 @@ void cg_trace_left(cg *g, int grid, val tile) {
     cg_if_end(g, &fits);
     cg_if full;
     cg_if_begin(g, &full, cg_icmp(g, LLVMIntUGE, chunk, chunks));
-    add_one(g, in_trace(g, trace, offsetof(struct etrt_trace, dropped)));
+    cg_atomic(g, LLVMAtomicRMWBinOpAdd, in_trace(g, trace, offsetof(struct etrt_trace, dropped)),
+              cg_i32(g, 1));
     cg_if_end(g, &full);
     cg_if_end(g, &record);
 }

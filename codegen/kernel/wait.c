@@ -1,5 +1,5 @@
 /* Waits and notifications: bounded polls of event counters, and what makes data visible. */
-#include "codegen/internal.h"
+#include "codegen/kernel/kernel.h"
 #include "ir/base/diag.h"
 #include <stddef.h>
 #include <string.h>
@@ -8,13 +8,7 @@ static void report_store(cg *g, val report, size_t field, val v) {
     val st = LLVMBuildStore(g->b, v, cg_gepi(g, report, (int64_t)field));
     LLVMSetAlignment(st, 4);
     LLVMSetOrdering(st, LLVMAtomicOrderingMonotonic);
-    LLVMSetAtomicSyncScopeID(st, g->system);
-}
-
-val cg_clock(cg *g) {
-    val message = cg_i32(g, g->t->clock_message);
-    int n = g->t->clock_message != 0;
-    return cg_call(g, g->t->clock, n, &g->i64, n, &message);
+    LLVMSetAtomicSyncScopeID(st, g->sync[ET_SCOPE_SYSTEM]);
 }
 
 /* True where an edge applies in this iteration of the grid's loop; NULL = always. */
@@ -44,17 +38,14 @@ val cg_flag(cg *g, int i) {
 /* Where waves go that were told to quit. The workgroup that raises `abort` reports. */
 void cg_failed(cg *g) {
     block report_it = cg_block(g, "report"), won = cg_block(g, "won");
-    val quit = LLVMBuildLoad2(g->b, g->i32, cg_flag(g, CG_QUIT), ""), one = cg_i32(g, 1);
+    val quit = LLVMBuildLoad2(g->b, g->i32, cg_flag(g, CG_QUIT), "");
     val mine = cg_icmp(g, LLVMIntEQ, quit, cg_i32(g, CG_EXPIRED));
     mine = LLVMBuildAnd(g->b, mine, cg_icmp(g, LLVMIntEQ, g->tid, cg_i32(g, 0)), "");
     cg_cond(g, mine, report_it, g->exit);
     cg_at(g, report_it);
     g->args = LLVMGetParam(g->fn, 0);
     val control = cg_argument(g, offsetof(struct etrt_kernarg, control), g->gptr);
-    val swap = LLVMBuildAtomicCmpXchgSyncScope(g->b, control, cg_i32(g, 0), one,
-                                               LLVMAtomicOrderingMonotonic,
-                                               LLVMAtomicOrderingMonotonic, g->agent);
-    cg_cond(g, LLVMBuildExtractValue(g->b, swap, 1, ""), won, g->exit);
+    cg_cond(g, cg_atomic_swap(g, control, cg_i32(g, 0), cg_i32(g, 1)), won, g->exit);
     cg_at(g, won);
     val report = cg_argument(g, offsetof(struct etrt_kernarg, report), g->gptr);
     val launch = cg_argument(g, offsetof(struct etrt_kernarg, launch), g->i32);
@@ -69,8 +60,8 @@ void cg_failed(cg *g) {
     report_store(g, report, offsetof(struct etrt_report, launch), launch);
     report_store(g, report, offsetof(struct etrt_report, workgroup), g->rank);
     report_store(g, report, offsetof(struct etrt_report, die), cg_die(g));
-    report_store(g, report, offsetof(struct etrt_report, hw_id), cg_hwreg(g, g->t->hw_id));
-    LLVMBuildFenceSyncScope(g->b, LLVMAtomicOrderingRelease, g->system, "");
+    report_store(g, report, offsetof(struct etrt_report, hw_id), g->family->hardware_id(g));
+    LLVMBuildFenceSyncScope(g->b, LLVMAtomicOrderingRelease, g->sync[ET_SCOPE_SYSTEM], "");
     val status = cg_i32(g, ETRT_REPORT_WAIT);
     if (g->queues.nregions || g->sliced)
         status = LLVMBuildLoad2(g->b, g->i32, cg_flag(g, CG_STATUS), "");
@@ -269,8 +260,7 @@ void cg_waits(cg *g, int grid, val tile) {
 /* ---- notifications ---- */
 
 static val arrive(cg *g, val word) {
-    return LLVMBuildAtomicRMWSyncScope(g->b, LLVMAtomicRMWBinOpAdd, cg_word(g, word), cg_i32(g, 1),
-                                       LLVMAtomicOrderingMonotonic, g->agent);
+    return cg_atomic(g, LLVMAtomicRMWBinOpAdd, cg_word(g, word), cg_i32(g, 1));
 }
 
 /* Who notifies: the first work-item, or wave 0 where lanes share the work or tasks may be woken. */

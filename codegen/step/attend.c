@@ -4,7 +4,7 @@
  * positions at a time and the waves take blocks of positions in turn. Every group of lanes keeps
  * its own running maximum, sum and weighted values; groups are merged lane by lane, waves through
  * LDS in their order, where the extra term joins them. Scores are kept in base 2. */
-#include "codegen/internal.h"
+#include "codegen/step/step.h"
 #include "ir/base/diag.h"
 #include <math.h>
 

@@ -14,7 +14,7 @@
 /* The buffer for a holds 16 rows at a time: as much k per chunk as fits there and in registers. */
 static void plan_direct(et_contract *c, const et_local *a, int loads) {
     const et_step *s = c->s;
-    int wide = s->wk * c->unit_k, pad = a->pitch - s->kc, per = c->nsub * s->nacc;
+    int wide = s->wk * c->unit_k, pad = a->pitch - s->kc, per = c->nsub * c->rows_n * s->nacc;
     int units = (s->tm * a->pitch / 16 - pad) / wide;
     int most = loads * c->piece / c->lane_k / per;
     if (units > most) units = most;
@@ -43,7 +43,7 @@ static et_expr full_extent(cg *g, const et_step *s, et_expr *out_cond) {
 static void plan(cg *g, et_contract *c) {
     const et_step *s = c->s;
     c->fr = et_target_fragment(g->t, s->operand);
-    int groups = c->fr->groups, kw = s->kc / s->wk;
+    int groups = et_layout_groups(c->fr->layout), kw = s->kc / s->wk;
     c->size = et_dtype_bytes(s->operand);
     c->lane_k = c->fr->lane_k > 16 / c->size ? c->fr->lane_k : 16 / c->size;
     while (kw % (c->lane_k * groups))
@@ -51,6 +51,8 @@ static void plan(cg *g, et_contract *c) {
     c->piece = c->lane_k < 16 / c->size ? c->lane_k : 16 / c->size;
     c->unit_k = c->lane_k * groups;
     c->results = 256 / g->t->wave;
+    c->rows_n = et_deal_values(&c->fr->layout->n);
+    c->rows_m = et_deal_values(&c->fr->layout->m);
     c->nsub = s->tn / s->wn / 16;
     c->msub = s->tm / 16;
     c->extent = full_extent(g, s, &c->cond);
@@ -74,7 +76,7 @@ const char *cg_contract_problem(cg *g, const et_step *s) {
     c.fr = et_target_fragment(g->t, s->operand);
     int size = et_dtype_bytes(s->operand);
     int piece = c.fr->lane_k < 16 / size ? 16 / size : c.fr->lane_k;
-    while (s->kc / s->wk % (piece * c.fr->groups))
+    while (s->kc / s->wk % (piece * et_layout_groups(c.fr->layout)))
         piece /= 2;
     piece = piece < 16 / size ? piece : 16 / size;
     for (int i = 0; i < s->nacc; i++)
@@ -98,17 +100,23 @@ bool cg_contract_early(cg *g, const et_step *s) {
     return true;
 }
 
-/* The row of the first operand that this lane holds. */
-static val held_row(cg *g, et_frag_rows rows, val low, val high) {
-    switch (rows) {
-    case ET_ROWS_PAIRED:
-        return LLVMBuildOr(g->b, LLVMBuildLShr(g->b, low, cg_i32(g, 1), ""),
-                           LLVMBuildAnd(g->b, cg_muli(g, low, 8), cg_i32(g, 8), ""), "");
-    case ET_ROWS_TURNED:
-        return LLVMBuildAnd(g->b, cg_add(g, low, cg_muli(g, high, 8)), cg_i32(g, 15), "");
-    default:
-        return low;
+/* The part of a place that the number of this lane has. Where the numbers of neighbouring bits
+ * double from one to the next they are moved there together. */
+static val dealt(cg *g, const et_deal *d) {
+    val place = NULL;
+    int most = 0, lanes = g->t->wave == 64 ? 6 : 5;
+    for (int i = 0, n; i < lanes; i += n) {
+        for (n = 1; i + n < lanes && d->lane[i + n] == d->lane[i] << n; n++) {
+        }
+        if (!d->lane[i]) continue;
+        val part = i ? LLVMBuildLShr(g->b, g->lane, cg_i32(g, i), "") : g->lane;
+        if (i + n < lanes) part = LLVMBuildAnd(g->b, part, cg_i32(g, (1 << n) - 1), "");
+        part = cg_muli(g, part, d->lane[i]);
+        place = place ? cg_add(g, place, part) : part;
+        most += d->lane[i] * ((1 << n) - 1);
     }
+    if (most > 15) place = LLVMBuildAnd(g->b, place, cg_i32(g, 15), "");
+    return place ? place : cg_i32(g, 0);
 }
 
 static void begin_loads(cg *g, et_contract *c) {
@@ -126,86 +134,33 @@ et_contract *cg_contract_begin(cg *g, const et_step *s) {
     val ng = s->wn == 1 ? cg_i32(g, 0) : LLVMBuildURem(g->b, g->wave, wn, "");
     c->ks = s->wk == 1 ? cg_i32(g, 0) : LLVMBuildUDiv(g->b, g->wave, wn, "");
     c->n0 = cg_muli(g, ng, (int64_t)c->nsub * 16);
-    val high = LLVMBuildLShr(g->b, g->lane, cg_i32(g, 4), "");
-    c->lane_m = LLVMBuildAnd(g->b, g->lane, cg_i32(g, 15), "");
-    c->lane_n = held_row(g, c->fr->rows, c->lane_m, high);
-    c->lane_k0 = c->fr->groups == 1 ? cg_i32(g, 0) : cg_muli(g, high, c->lane_k);
-    c->lane_out = cg_muli(g, high, c->results);
+    const et_layout *l = c->fr->layout;
+    val group = dealt(g, &l->k);
+    c->lane_m = dealt(g, &l->m);
+    c->lane_n = dealt(g, &l->n);
+    c->lane_k0 = cg_muli(g, group, c->lane_k);
+    c->out_n = dealt(g, &l->sum_n);
+    c->out_m = dealt(g, &l->sum_m);
     c->kpart = cg_muli(g, c->ks, c->kc / s->wk);
     if (!c->cond.id) begin_loads(g, c);
     return c;
 }
 
-/* ---- matrix instructions ---- */
+/* ---- products ---- */
 
-static LLVMTypeRef element_type(cg *g, const et_fragment *fr) {
-    LLVMTypeRef type[] = {[ET_FRAG_F32] = g->f32,
-                          [ET_FRAG_F16] = g->f16,
-                          [ET_FRAG_BF16] = g->bf16,
-                          [ET_FRAG_I16] = g->i16};
-    return type[fr->element];
-}
-
-/* Part I of a fragment as the instruction takes it. */
-static val operand(cg *g, const et_contract *c, val v, int i) {
-    LLVMTypeRef e = element_type(g, c->fr);
-    int n = c->fr->lane_k;
-    LLVMTypeRef all = c->lane_k == 1 ? e : LLVMVectorType(e, (unsigned)c->lane_k);
-    v = LLVMBuildBitCast(g->b, v, all, "");
-    if (c->lane_k == n) return v;
-    if (n == 1) return cg_extract(g, v, i);
-    val mask[16];
-    for (int j = 0; j < n; j++)
-        mask[j] = cg_i32(g, i * n + j);
-    return LLVMBuildShuffleVector(g->b, v, LLVMGetPoison(all), LLVMConstVector(mask, (unsigned)n),
-                                  "");
-}
-
-/* One k without a matrix instruction: result v is of the row that lane v of these sixteen holds. As
- * text, because of LLVM's own instructions each would fetch the lane's value by one of its own. */
-static val multiply_add(cg *g, const et_contract *c, val a, val b, val acc) {
-    LLVMTypeRef t[] = {g->f32, g->f32, g->f32}, type = LLVMFunctionType(g->f32, t, 3, false);
-    unsigned convergent = LLVMGetEnumAttributeKindForName("convergent", 10);
-    for (int v = 0; v < c->results; v++) {
-        char text[128];
-        snprintf(text, sizeof text, c->fr->name, v);
-        val fma = LLVMGetInlineAsm(type, text, strlen(text), "=v,v,v,0", 8, false, false,
-                                   LLVMInlineAsmDialectATT, false);
-        val args[] = {a, b, cg_extract(g, acc, v)};
-        val sum = LLVMBuildCall2(g->b, type, fma, args, 3, "");
-        LLVMAddCallSiteAttribute(sum, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
-                                 LLVMCreateEnumAttribute(g->ctx, convergent, 0));
-        acc = LLVMBuildInsertElement(g->b, acc, sum, cg_i32(g, v), "");
-    }
-    return acc;
-}
-
-static val matrix(cg *g, const et_contract *c, val a, val b, val acc) {
-    val zero = cg_i32(g, 0);
-    for (int i = 0; i < c->lane_k / c->fr->lane_k; i++) {
-        val args[] = {operand(g, c, a, i), operand(g, c, b, i), acc, zero, zero, zero};
-        LLVMTypeRef types[] = {LLVMTypeOf(acc), LLVMTypeOf(args[0])};
-        switch (c->fr->kind) {
-        case ET_FRAG_MFMA:
-            acc = cg_call(g, c->fr->name, 0, NULL, 6, args);
-            break;
-        case ET_FRAG_WMMA:
-            acc = cg_call(g, c->fr->name, 2, types, 3, args);
-            break;
-        case ET_FRAG_FMA:
-            acc = multiply_add(g, c, args[0], args[1], acc);
-            break;
-        }
-    }
-    return acc;
-}
-
-/* The fragment of 16 staged rows, ROW for this lane, at k within the chunk. */
-static val staged_fragment(cg *g, const et_contract *c, int local, int pitch, val row, val k) {
+/* The fragment of a staged row at k within the chunk. */
+static val staged_row(cg *g, const et_contract *c, int local, int pitch, val row, val k) {
     val at = cg_add(g, cg_muli(g, row, pitch), cg_add(g, k, c->lane_k0));
     val v = LLVMBuildLoad2(g->b, cg_fragment_type(g, c), cg_local_ptr(g, local, at), "");
     LLVMSetAlignment(v, (unsigned)(pitch % c->piece ? c->size : c->piece * c->size));
     return v;
+}
+
+/* The rows of sixteen staged ones that this lane holds, ROW the first. */
+static void staged_fragment(cg *g, const et_contract *c, const et_deal *deal, int local, int pitch,
+                            val row, val k, val *out) {
+    for (int i = 0; i < et_deal_values(deal); i++)
+        out[i] = staged_row(g, c, local, pitch, cg_addi(g, row, et_deal_value(deal, i)), k);
 }
 
 static int sum_at(const et_contract *c, int i, int ms, int ns) {
@@ -221,27 +176,30 @@ static int sums(const et_contract *c) {
 /* The products of 16 rows of a with B into the first piece of every sum. */
 static void multiply_direct(cg *g, const et_contract *c, val chunk, val *b, val *acc) {
     const et_step *s = c->s;
-    val row = c->lane_m;
-    if (c->slots) { /* rows past the slot's repeat: nobody looks at their sums */
+    val row[ET_MAX_ROWS];
+    for (int i = 0; i < c->rows_m; i++) {
+        row[i] = cg_addi(g, c->lane_m, et_deal_value(&c->fr->layout->m, i));
+        if (!c->slots) continue; /* rows past the slot's repeat: nobody looks at their sums */
         val apart = LLVMBuildSub(g->b, cg_i32(g, 4), c->slots, ""),
             slot = cg_low_bits(g, chunk, c->slots);
-        row = cg_add(g, cg_low_bits(g, row, apart), LLVMBuildShl(g->b, slot, apart, ""));
+        row[i] = cg_add(g, cg_low_bits(g, row[i], apart), LLVMBuildShl(g->b, slot, apart, ""));
     }
     int ahead = g->t->loads / 2 * c->piece / c->lane_k;
     for (int u0 = 0; u0 < c->units; u0 += ahead) {
-        val a[ET_MAX_FRAGMENTS], keep = cg_i32(g, 0);
+        val a[ET_MAX_FRAGMENTS][ET_MAX_ROWS];
         int n = c->units - u0 < ahead ? c->units - u0 : ahead;
         for (int u = 0; u < n; u++) {
             val k = cg_addi(g, c->kpart, (int64_t)(u0 + u) * c->unit_k);
-            a[u] = staged_fragment(g, c, s->stage_a, c->pitch_a, row, k);
+            for (int i = 0; i < c->rows_m; i++)
+                a[u][i] = staged_row(g, c, s->stage_a, c->pitch_a, row[i], k);
         }
         /* All of these loads first, or each would be waited for alone. */
-        cg_call(g, "llvm.amdgcn.sched.barrier", 0, NULL, 1, &keep);
+        g->family->order_loads(g);
         for (int u = 0; u < n; u++)
             for (int i = 0; i < s->nacc; i++)
-                for (int ns = 0; ns < c->nsub; ns++, b++) {
+                for (int ns = 0; ns < c->nsub; ns++, b += c->rows_n) {
                     val *sum = &acc[sum_at(c, i, 0, ns)];
-                    *sum = matrix(g, c, *b, a[u], *sum);
+                    *sum = g->family->multiply(g, c->fr, c->lane_k, b, a[u], *sum);
                 }
     }
 }
@@ -337,16 +295,18 @@ static void chunks_direct(cg *g, const et_contract *c, val chunks, val *carried)
 static void multiply_staged(cg *g, const et_contract *c, int i, int ms, val k, int units,
                             val *acc) {
     const et_step *s = c->s;
+    const et_layout *l = c->fr->layout;
     int pitch_b = g->f->locals[s->stage_b].pitch;
     for (int u = 0; u < units; u++) {
         val ku = cg_addi(g, k, (int64_t)u * c->unit_k);
         val m = cg_addi(g, c->lane_m, (int64_t)16 * ms);
-        val a = staged_fragment(g, c, s->stage_a, c->pitch_a, m, ku);
+        val a[ET_MAX_ROWS], b[ET_MAX_ROWS];
+        staged_fragment(g, c, &l->m, s->stage_a, c->pitch_a, m, ku, a);
         for (int ns = 0; ns < c->nsub; ns++) {
             val n = cg_add(g, cg_addi(g, c->n0, (int64_t)16 * ns), c->lane_n);
-            val b = staged_fragment(g, c, s->stage_b, pitch_b, n, ku);
+            staged_fragment(g, c, &l->n, s->stage_b, pitch_b, n, ku, b);
             val *sum = &acc[sum_at(c, i, ms, ns)];
-            *sum = matrix(g, c, b, a, *sum);
+            *sum = g->family->multiply(g, c->fr, c->lane_k, b, a, *sum);
         }
     }
 }
@@ -407,6 +367,33 @@ static void chunks_staged(cg *g, const et_contract *c, val chunks, val *acc) {
 
 /* ---- results ---- */
 
+/* How many values of a sum, from the first on, are of neighbouring n. */
+static int run_of(const et_contract *c) {
+    const et_layout *l = c->fr->layout;
+    int n = 1;
+    while (n < c->results && et_deal_value(&l->sum_n, n) == n && !et_deal_value(&l->sum_m, n))
+        n *= 2;
+    return n;
+}
+
+/* The sum SUM of 16 x 16, whose first are M0 and N0. */
+static void write_sum(cg *g, const et_contract *c, int local, val m0, val n0, val sum) {
+    const et_local *l = &g->f->locals[local];
+    const et_layout *dealt_as = c->fr->layout;
+    int run = run_of(c);
+    for (int i = 0; i < c->results; i += run) {
+        val m = cg_addi(g, m0, et_deal_value(&dealt_as->sum_m, i)), part = sum;
+        val n = cg_addi(g, n0, et_deal_value(&dealt_as->sum_n, i)), at[16];
+        for (int k = 0; k < run; k++)
+            at[k] = cg_i32(g, i + k);
+        if (run < c->results)
+            part = LLVMBuildShuffleVector(g->b, sum, LLVMGetPoison(LLVMTypeOf(sum)),
+                                          LLVMConstVector(at, (unsigned)run), "");
+        val to = cg_local_ptr(g, local, cg_add(g, cg_muli(g, m, l->pitch), n));
+        LLVMSetAlignment(LLVMBuildStore(g->b, part, to), run % 4 || l->pitch % 4 ? 4 : 16);
+    }
+}
+
 static void write_acc(cg *g, const et_contract *c, val *acc) {
     const et_step *s = c->s;
     for (int ms = 0; ms < c->msub; ms++) {
@@ -414,14 +401,10 @@ static void write_acc(cg *g, const et_contract *c, val *acc) {
         if (ms) cg_if_begin(g, &live, cg_icmp(g, LLVMIntSLT, cg_i32(g, 16 * ms), c->mlive));
         for (int i = 0; i < s->nacc; i++)
             for (int ns = 0; ns < c->nsub; ns++) {
-                const et_local *l = &g->f->locals[s->acc[i]];
                 val m =
-                    cg_add(g, cg_add(g, cg_muli(g, c->ks, s->tm), cg_i32(g, 16 * ms)), c->lane_m);
-                val n = cg_add(g, cg_addi(g, c->n0, 16 * ns), c->lane_out);
-                val at = cg_add(g, cg_muli(g, m, l->pitch), n);
-                val st =
-                    LLVMBuildStore(g->b, acc[sum_at(c, i, ms, ns)], cg_local_ptr(g, s->acc[i], at));
-                LLVMSetAlignment(st, l->pitch % 4 ? 4 : 16);
+                    cg_add(g, cg_add(g, cg_muli(g, c->ks, s->tm), cg_i32(g, 16 * ms)), c->out_m);
+                val n = cg_add(g, cg_addi(g, c->n0, 16 * ns), c->out_n);
+                write_sum(g, c, s->acc[i], m, n, acc[sum_at(c, i, ms, ns)]);
             }
         if (ms) cg_if_end(g, &live);
     }

@@ -2,16 +2,18 @@
 #ifndef ET_CODEGEN_CONTRACT_H
 #define ET_CODEGEN_CONTRACT_H
 
-#include "codegen/internal.h"
+#include "codegen/step/step.h"
 
 enum {
     ET_MAX_FRAGMENTS = 64, /* of b in a lane, for one unit of many accumulators */
     ET_MAX_SUMS = 64,      /* 16 x 16 sums of a wave */
+    ET_MAX_ROWS = 8,       /* of sixteen in a lane */
 };
 
 struct et_contract {
     const et_step *s;
     const et_fragment *fr;
+    int rows_n, rows_m;   /* of sixteen that a lane holds */
     bool direct;          /* b goes from memory to registers */
     int size;             /* bytes of an operand element */
     int lane_k;           /* consecutive k in one fragment of a lane */
@@ -31,8 +33,8 @@ struct et_contract {
     val slots;
     val nchunks;
     val n0, ks, kpart;                         /* of this wave */
-    val lane_m, lane_n, lane_k0;               /* of this lane: row of a, of b, first k */
-    val lane_out;                              /* first n of its results */
+    val lane_m, lane_n, lane_k0;               /* of this lane: first row of a, of b, first k */
+    val out_n, out_m;                          /* of the first of its sums */
     cg_addr row[ET_MAX_ACC][ET_MAX_FRAGMENTS]; /* rows of b */
     val first[ET_MAX_FRAGMENTS];               /* the first chunk, loaded */
 };

@@ -73,15 +73,16 @@ void cg_contract_load(cg *g, const et_contract *c, val chunk, val *out) {
     val k0 = cg_add(g, cg_muli(g, chunk, c->kc), c->kpart);
     for (int u = 0; u < c->units; u++)
         for (int i = 0; i < c->s->nacc; i++)
-            for (int ns = 0; ns < c->nsub; ns++)
-                *out++ = load_fragment(g, c, &c->row[i][ns], k0, u);
+            for (int r = 0; r < c->nsub * c->rows_n; r++)
+                *out++ = load_fragment(g, c, &c->row[i][r], k0, u);
 }
 
 void cg_contract_rows(cg *g, et_contract *c) {
     const et_step *s = c->s;
     val last = cg_addi(g, cg_emit(g, s->nlive), -1);
-    for (int ns = 0; ns < c->nsub; ns++) {
-        val n = cg_addi(g, cg_add(g, c->n0, c->lane_n), (int64_t)ns * 16);
+    for (int r = 0; r < c->nsub * c->rows_n; r++) {
+        int64_t ahead = r / c->rows_n * 16 + et_deal_value(&c->fr->layout->n, r % c->rows_n);
+        val n = cg_addi(g, cg_add(g, c->n0, c->lane_n), ahead);
         int64_t live;
         if (!et_is_int(g->x, s->nlive, &live) || live < s->tn) /* rows that are not there */
             n = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){n, last});
@@ -94,7 +95,7 @@ void cg_contract_rows(cg *g, et_contract *c) {
             cg_addr a = cg_address_split(g, x.i2, x.i, off);
             val lane = cg_muli(g, c->lane_k0, c->size);
             a.lane = a.lane ? cg_add(g, a.lane, lane) : lane;
-            c->row[i][ns] = a;
+            c->row[i][r] = a;
             cg_scope_end(g, mark);
         }
     }

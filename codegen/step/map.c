@@ -1,5 +1,5 @@
 /* MAP steps, and how work-items share the iterations of any step. */
-#include "codegen/internal.h"
+#include "codegen/step/step.h"
 #include "ir/base/diag.h"
 
 val cg_items_begin(cg *g, cg_items *s, val total, int64_t constant) {

@@ -1,6 +1,6 @@
 /* REDUCE steps. A row is shared by a power of two of lanes, or by the whole workgroup when there
  * are fewer rows than waves. The order of every sum follows from the step alone. */
-#include "codegen/internal.h"
+#include "codegen/step/step.h"
 #include "ir/base/diag.h"
 #include <limits.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* What codegen/kernel/trace.c declares, by somebody who knows nothing of traces: etcc_untraced is
  * etcc with this in its place. */
-#include "codegen/internal.h"
+#include "codegen/kernel/kernel.h"
 
 int cg_trace_lds(const cg *g) {
     (void)g;

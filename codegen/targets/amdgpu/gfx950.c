@@ -1,28 +1,39 @@
 /* MI350X, MI355X. */
-#include "codegen/targets/target.h"
+#include "codegen/targets/amdgpu/amdgpu.h"
 
+static const struct amdgpu_product bf16 = {AMDGPU_MFMA, "llvm.amdgcn.mfma.f32.16x16x32.bf16",
+                                           AMDGPU_BF16};
+static const struct amdgpu_product f16 = {AMDGPU_MFMA, "llvm.amdgcn.mfma.f32.16x16x32.f16",
+                                          AMDGPU_F16};
+static const struct amdgpu_product f32 = {AMDGPU_MFMA, "llvm.amdgcn.mfma.f32.16x16x4f32",
+                                          AMDGPU_F32};
 static const et_fragment fragments[] = {
-    {ET_BF16, ET_FRAG_MFMA, "llvm.amdgcn.mfma.f32.16x16x32.bf16", 8, 4, ET_FRAG_BF16,
-     ET_ROWS_PLAIN},
-    {ET_F16, ET_FRAG_MFMA, "llvm.amdgcn.mfma.f32.16x16x32.f16", 8, 4, ET_FRAG_F16, ET_ROWS_PLAIN},
-    {ET_F32, ET_FRAG_MFMA, "llvm.amdgcn.mfma.f32.16x16x4f32", 1, 4, ET_FRAG_F32, ET_ROWS_PLAIN},
+    {ET_BF16, 8, &amdgpu_rows_64, &bf16},
+    {ET_F16, 8, &amdgpu_rows_64, &f16},
+    {ET_F32, 1, &amdgpu_rows_64, &f32},
 };
 
-extern const et_target et_target_gfx950;
-const et_target et_target_gfx950 = {
-    .name = "gfx950",
-    .triple = "amdgcn-amd-amdhsa",
-    .wave = 64,
-    .loads = 16,
-    .simds = 4,
-    .lds_bytes = 163840,
+static const struct amdgpu own = {
     .oclc_isa = 9500,
-    .fragments = fragments,
-    .nfragments = sizeof fragments / sizeof *fragments,
     .die = {20, 0, 4},   /* XCC_ID */
     .hw_id = {4, 0, 32}, /* HW_ID */
     .clock = "llvm.amdgcn.s.memrealtime",
     .drain = "s_waitcnt vmcnt(0)",
     .die_acquire = "buffer_inv sc0",
     .features = "",
+};
+
+extern const et_target et_amdgpu_gfx950;
+const et_target et_amdgpu_gfx950 = {
+    .name = "gfx950",
+    .family = &et_amdgpu,
+    .wave = 64,
+    .loads = 16,
+    .simds = 4,
+    .lds_bytes = 163840,
+    .fragments = fragments,
+    .nfragments = sizeof fragments / sizeof *fragments,
+    .dies = true,
+    .die_fence = true,
+    .own = &own,
 };

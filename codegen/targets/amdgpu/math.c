@@ -1,11 +1,22 @@
 /* Mathematical functions from the ROCm device libraries' bitcode. */
-#include "codegen/internal.h"
+#include "codegen/targets/amdgpu/amdgpu.h"
 #include "ir/base/diag.h"
 #include <llvm-c/BitReader.h>
 #include <llvm-c/Linker.h>
 #include <string.h>
 
-val cg_libm(cg *g, const char *name, int nargs, val *args) {
+val amdgpu_math(cg *g, et_xop op, int nargs, val *args) {
+    static const struct {
+        et_xop op;
+        const char *name;
+    } names[] = {{ET_X_EXP, "__ocml_exp_f32"},   {ET_X_LOG, "__ocml_log_f32"},
+                 {ET_X_SIN, "__ocml_sin_f32"},   {ET_X_COS, "__ocml_cos_f32"},
+                 {ET_X_TANH, "__ocml_tanh_f32"}, {ET_X_ERF, "__ocml_erf_f32"},
+                 {ET_X_POW, "__ocml_pow_f32"}};
+    const char *name = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i].op == op) name = names[i].name;
+    if (!name) et_bug("codegen knows no operator %s", et_xop_text(op));
     LLVMTypeRef t[] = {g->f32, g->f32};
     LLVMTypeRef type = LLVMFunctionType(g->f32, t, (unsigned)nargs, false);
     val fn = LLVMGetNamedFunction(g->mod, name);
@@ -32,7 +43,7 @@ static void define_switches(cg *g) {
               {"__oclc_correctly_rounded_sqrt32", 0, false},
               {"__oclc_wavefrontsize64", g->t->wave == 64, false},
               {"__oclc_wavefrontsize_log2", g->t->wave == 64 ? 6 : 5, false},
-              {"__oclc_ISA_version", g->t->oclc_isa, true},
+              {"__oclc_ISA_version", amdgpu_of(g)->oclc_isa, true},
               {"__oclc_ABI_version", 500, true}};
     for (size_t i = 0; i < sizeof sw / sizeof *sw; i++) {
         val v = LLVMGetNamedGlobal(g->mod, sw[i].name);
@@ -62,7 +73,8 @@ static void own_functions(cg *g) {
         unsigned optnone = LLVMGetEnumAttributeKindForName("optnone", 7);
         LLVMRemoveEnumAttributeAtIndex(f, at, optnone);
         LLVMAddAttributeAtIndex(f, at, LLVMCreateEnumAttribute(g->ctx, always, 0));
-        const char *own[][2] = {{"target-cpu", g->t->name}, {"target-features", g->t->features}};
+        const char *own[][2] = {{"target-cpu", g->t->name},
+                                {"target-features", amdgpu_of(g)->features}};
         for (size_t i = 0; i < sizeof own / sizeof *own; i++)
             LLVMAddAttributeAtIndex(
                 f, at,
@@ -71,7 +83,7 @@ static void own_functions(cg *g) {
     }
 }
 
-bool cg_link_devlibs(cg *g) {
+bool amdgpu_link_math(cg *g) {
     if (!wanted(g)) return true;
     const char *dir = g->opt->device_libs ? g->opt->device_libs : ETCC_DEVICE_LIBS;
     const char *path = et_printf(g->arena, "%s/ocml.bc", dir);

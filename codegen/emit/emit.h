@@ -1,20 +1,17 @@
-/* internal.h - the state of one code generation and the small builder its files share. */
-#ifndef ET_CODEGEN_INTERNAL_H
-#define ET_CODEGEN_INTERNAL_H
+/* emit.h - the state of one code generation, and the builder of LLVM IR that steps and the kernel
+ * are made with. What a family of targets does in its own way is asked of g->family. */
+#ifndef ET_EMIT_H
+#define ET_EMIT_H
 
-#include "codegen/codegen.h"
+#include "codegen/emit/options.h"
 #include "codegen/targets/target.h"
 #include "ir/program/queue.h"
 #include "runtime/etrt_abi.h"
 #include <llvm-c/Core.h>
 
-typedef LLVMValueRef val;
 typedef LLVMBasicBlockRef block;
 
-/* Matrix operands loaded ahead of a contraction, see codegen/step/contract.c. */
-typedef struct et_contract et_contract;
-
-typedef struct {
+struct cg {
     et_program *whole; /* what was asked for; p is it, or the variant being emitted */
     et_program *p;
     et_exprs *x;
@@ -26,15 +23,19 @@ typedef struct {
     et_arena *arena;
     const et_codegen_options *opt;
     const et_target *t;
+    const et_family *family; /* of the target */
+
+    double since; /* when the stage that is timed began */
 
     LLVMContextRef ctx;
     LLVMModuleRef mod;
     LLVMBuilderRef b;
     LLVMTypeRef i1, i8, i16, i32, i64, f16, bf16, f32, none;
+    LLVMTypeRef mask;       /* an integer with a bit for each lane of a wave */
     LLVMTypeRef gptr, lptr; /* global and LDS pointers */
     unsigned md_invariant, md_fpmath;
     val fpmath;
-    unsigned agent, workgroup_scope, system;
+    unsigned sync[ET_SCOPE_SYSTEM + 1]; /* synchronization scopes */
 
     val fn, lds;
     char *symbol;
@@ -67,9 +68,12 @@ typedef struct {
     const et_func *f; /* the function being emitted: names the locals */
 
     val reached, ready, done; /* moments of the tile being emitted, when profiling */
-} cg;
+};
 
 /* ---- builder.c ---- */
+void cg_error(cg *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Tells how long it took since the last call, where the options ask for it; NULL begins. */
+void cg_stage(cg *, const char *name);
 void cg_init_types(cg *);
 val cg_i32(cg *, int64_t);
 val cg_i64(cg *, int64_t);
@@ -137,6 +141,7 @@ bool cg_divisible(cg *, et_expr, int64_t by);
 bool cg_reads_mutable(cg *, et_expr);
 
 /* ---- memory.c ---- */
+void cg_find_stored(cg *); /* note which tensors of g->p some step writes */
 /* Element offset of TO[index] from the start of the tensor or local. */
 et_expr cg_offset(cg *, int space, int id, const et_expr *index);
 et_dtype cg_place_dtype(cg *, int space, int id);
@@ -165,28 +170,6 @@ void cg_unroll_loads(cg *, et_expr e, int var, et_expr base, int n, et_expr *out
 void cg_emit_n(cg *, et_expr e, int var, et_expr base, int n, val *out);
 int cg_fresh_var(cg *, const char *name, int64_t extent);
 
-/* ---- steps ---- */
-void cg_step_map(cg *, const et_step *);
-void cg_step_reduce(cg *, const et_step *);
-void cg_step_attend(cg *, const et_step *);
-et_contract *cg_contract_begin(cg *, const et_step *); /* addresses and the first loads of b */
-void cg_contract_run(cg *, et_contract *);
-/* Why the step cannot be emitted, or NULL; for a step whose sizes divide among the waves. */
-const char *cg_contract_problem(cg *, const et_step *);
-bool cg_contract_early(cg *, const et_step *); /* BEGIN may come before the tile's waits */
-/* REDUCE shares its rows among waves so that partial results meet in LDS. */
-bool cg_reduce_meets(cg *, const et_step *);
-/* Work-items of the workgroup share [0, total): the body runs once per item with I = item. */
-typedef struct {
-    cg_for loop;
-    cg_if guard;
-    bool looped, guarded;
-} cg_items;
-val cg_items_begin(cg *, cg_items *, val total, int64_t constant); /* constant < 0: only in total */
-void cg_items_end(cg *, cg_items *);
-/* Bind VARS to the digits of ITEM, last fastest; CLAST is the extent to use for the last. */
-void cg_decode(cg *, val item, int n, const int *vars, const int64_t *extent);
-
 /* ---- sync.c: relaxed atomics at agent scope ---- */
 val cg_word(cg *, val index); /* address of a word of the event array */
 val cg_atomic_load(cg *, val ptr);
@@ -194,17 +177,19 @@ void cg_atomic_store(cg *, val ptr, val);
 /* By one lane of a wave of which all are active. ONCE returns what was there before, uniform. */
 val cg_atomic_once(cg *, LLVMAtomicRMWBinOp, val ptr, val);
 void cg_atomic_tell(cg *, LLVMAtomicRMWBinOp, val ptr, val);
+val cg_atomic(cg *, LLVMAtomicRMWBinOp, val ptr, val); /* by every active lane */
+val cg_atomic_swap(cg *, val ptr, val from, val to);   /* i1: it was FROM, and is now TO */
 val cg_ballot(cg *, val pred);
 val cg_none(cg *, val mask);
 val cg_first_lane(cg *, val mask); /* of those set */
 val cg_count_lanes(cg *, val mask);
-val cg_lanes_before(cg *, val mask); /* those set below each lane */
 /* Each active lane modifies what it points to; what was there, OTHERWISE in the other lanes. */
 val cg_atomic_lanes(cg *, LLVMAtomicRMWBinOp, val active, val ptr, val v, val otherwise);
 /* What other workgroups wrote, or are to see, is ordered; WEAK as far as the options leave it. */
 void cg_fence(cg *, LLVMAtomicOrdering, bool weak);
 /* A loop, uniform, that others end. AGAIN naps and goes back to BEGIN; where the launch was aborted
  * or wait_ticks have passed since the first time it goes to blocks that the caller fills. */
+enum { CG_NAP = 64 }; /* clocks, of the shortest */
 typedef struct {
     block head, aborted, expired;
     val start, tries;
@@ -242,134 +227,5 @@ val cg_box_place(cg *, const cg_box *, val item, val *out_inside, val *out_need)
 void cg_strides(cg *, const et_event *, int64_t *out);
 /* Arrivals that complete the counter AT (an index per dimension) of event number EVENT. */
 val cg_event_need(cg *, int event, const val *at);
-
-/* ---- wait.c ---- */
-/* What wave 0 leaves in local memory for the others: whether to go on, and, when its own wait ran
- * out, what it waited for. TILE is also where it leaves the task it took from a queue. */
-enum {
-    CG_QUIT,
-    CG_TASK,
-    CG_TILE,
-    CG_EVENT,
-    CG_INDEX,
-    CG_COUNT,
-    CG_NEED,
-    CG_STATUS,
-    CG_RANK,   /* the workgroup's own, for the prologue only */
-    CG_DIE,    /* of those that have workgroups, this one's number and how many there are */
-    CG_MEMBER, /* the workgroup's number on its die and how many there are; 16 bits each */
-    CG_FLAG_BYTES = 48,
-    CG_ORDER = CG_FLAG_BYTES / 4, /* of several models in slices: that number, for each model */
-    CG_ORDER_BYTES = 4 * ET_MAX_MODELS,
-};
-_Static_assert(4 * (CG_MEMBER + 1) <= CG_FLAG_BYTES, "the words have their place in local memory");
-enum { CG_GO_ON, CG_ABORTED, CG_EXPIRED };
-val cg_flag(cg *, int word);
-/* True where an edge applies in this iteration of the grid's loop; NULL = always. */
-val cg_applies(cg *, const et_grid *, et_when);
-bool cg_weakened(cg *, int event); /* by the options */
-/* Does the wait depend, in its boxes or counts, on what this kernel writes? Then an earlier wait of
- * the task was for that.
- */
-bool cg_wait_reads(cg *, const et_wait *);
-void cg_waits(cg *, int grid, val tile);
-void cg_failed(cg *);
-void cg_begin(cg *, int grid); /* tell early grids that this one's tile has begun */
-void cg_notifies(cg *, int grid);
-
-/* The device's clock of constant rate, i64. */
-val cg_clock(cg *);
-
-/* ---- trace.c: nothing at all unless the options ask for a profile ---- */
-int cg_trace_lds(const cg *); /* bytes of LDS it needs */
-void cg_trace_begin(cg *);    /* once per workgroup, before anything else of this */
-void cg_trace_look(cg *);     /* the workgroup looks for a task in a queue; again for every look */
-/* A task: it was popped or reached; its waits are over; its body is; it told whom it notifies. */
-void cg_trace_reached(cg *);
-void cg_trace_ready(cg *);
-void cg_trace_done(cg *);
-void cg_trace_left(cg *, int grid, val tile);
-int64_t cg_trace_tasks(const cg *); /* most tasks a launch can have; -1 without a profile */
-
-/* ---- codegen.c ---- */
-/* Note which tensors of g->p some step writes. */
-void cg_find_stored(cg *);
-
-/* ---- queue.c: rings of tasks; by wave 0 ---- */
-typedef val (*cg_task_fn)(cg *, void *ctx, val i);
-/* Put COUNT tasks, more than none, uniform; task i, divergent, is what FN says. */
-void cg_put(cg *, int region, val count, cg_task_fn, void *ctx);
-/* EACH tasks of every active lane, together: FN gives a lane its own. EACH is positive, and so is
- * the number of active lanes. */
-void cg_put_each(cg *, int region, val active, val each, cg_task_fn fn, void *ctx);
-/* When the region is over, and for the report of one that does not end. */
-typedef struct {
-    int grid;
-    val instance, tasks;
-} cg_none_left;
-enum { CG_TAKE_FAILED = -1 };
-/* A task of the region; 0 when all have been taken; or CG_TAKE_FAILED. */
-val cg_take(cg *, int region, const cg_none_left *);
-void cg_taken(cg *, int region, val instance);
-
-/* ---- ready.c: which tasks to put; by wave 0 ---- */
-/* Forget what has been computed, and keep what is bound from being changed: until the caller puts
- * back a copy of *g from before. */
-void cg_isolate(cg *);
-bool cg_wakes(cg *, int event, bool begun); /* does a dynamic grid wait for it? */
-/* A counter had OLD arrivals (or beginnings) before this one. */
-void cg_arrived(cg *, int event, bool begun, const val *index, val old);
-/* Lanes where PRED holds completed the counter that is WORD of the event. */
-void cg_wake_lanes(cg *, int event, val pred, val word);
-void cg_seed(cg *); /* when the launch starts; of the model being emitted */
-
-/* ---- tile.c, static.c, dynamic.c ---- */
-void cg_tile(cg *, int grid, val tile);    /* one tile, from waits to notifications */
-void cg_visit(cg *, int first, int count); /* the items of a list, in program order */
-void cg_region(cg *, int region);
-
-/* ---- models.c ---- */
-/* All models of the program that the launch runs and this workgroup has a part in. */
-void cg_models(cg *);
-/* How many workgroups the model being emitted has. */
-val cg_part_workgroups(cg *);
-/* Is RANK one that runs MODEL in this launch? MODEL, below the number of models, may differ from
- * lane to lane. */
-val cg_part_has(cg *, val model, val rank);
-
-/* ---- kernel.c ---- */
-void cg_kernel(cg *);
-size_t cg_part_args(const cg *); /* where arguments of the models begin, in bytes */
-void cg_load_arguments(cg *);
-val cg_argument(cg *, size_t offset, LLVMTypeRef);
-val cg_hwreg(cg *, et_hwreg);
-val cg_die(cg *);
-
-/* ---- rank.c ---- */
-/* The rank of the workgroup that has this NUMBER in the dispatch, left for reports too. */
-val cg_rank(cg *, val number);
-
-/* ---- die.c: grids dealt by slice ---- */
-uint32_t cg_sliced_models(et_program *); /* as bits */
-bool cg_model_sliced(const cg *, int model);
-/* Of several models: count this workgroup on its die, for each sliced model that it runs. */
-void cg_count_models(cg *);
-/* Wait until every workgroup of the model being emitted knows which die it is on and which others
- * are. */
-void cg_meet(cg *);
-void cg_sliced_grid(cg *, int grid);
-/* All who arrive at the event and all who wait for it share a cache, and the target can tell. */
-bool cg_within_die(const cg *, int event);
-/* What other workgroups of this die wrote is seen from here on. */
-void cg_die_acquire(cg *, bool weak);
-
-/* ---- the rest ---- */
-bool cg_check(cg *); /* what codegen cannot do, told before it starts */
-bool cg_link_devlibs(cg *);
-val cg_libm(cg *, const char *name, int nargs, val *args);
-char *cg_manifest(cg *);
-void cg_embed_manifest(cg *);
-bool cg_object(cg *, et_codegen_info *);
-void cg_error(cg *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

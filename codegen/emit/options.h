@@ -1,0 +1,40 @@
+/* options.h - what codegen is asked for, and what it tells. */
+#ifndef ET_CODEGEN_OPTIONS_H
+#define ET_CODEGEN_OPTIONS_H
+
+#include "codegen/targets/targets.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What to take from the fences that go with an event. */
+typedef enum {
+    ET_WEAKEN_NOTHING,
+    ET_WEAKEN_FENCE,   /* both */
+    ET_WEAKEN_SCOPE,   /* both order the workgroup only */
+    ET_WEAKEN_RELEASE, /* the one before arrivals */
+    ET_WEAKEN_ACQUIRE, /* the one after waits */
+} et_weaken;
+
+typedef struct {
+    const et_target *target;
+    const char
+        *output; /* path of the code object, or NULL; written to a temporary name and renamed */
+    const char *emit_llvm; /* path for the optimised LLVM IR text, or NULL */
+    const char
+        *device_libs; /* folder of the target's mathematical functions, NULL = as configured */
+    int opt_level;    /* 0..3 */
+    const char *break_event;  /* fault injection: waits on events of this name need one arrival too
+                                 many; NULL = none */
+    bool time_passes;         /* report LLVM's stages to stderr */
+    bool profile;             /* the kernel records when and where every task ran */
+    et_weaken weaken;         /* fault injection: the fences of task grids that wait on or notify */
+    const char *weaken_event; /* events of this name lack this */
+} et_codegen_options;
+
+/* Facts about what was made, for -v and tests. */
+typedef struct et_codegen_info {
+    int vgprs, agprs, sgprs, lds_bytes, scratch_bytes;
+    int64_t text_bytes, file_bytes;
+} et_codegen_info;
+
+#endif

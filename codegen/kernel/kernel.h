@@ -1,0 +1,120 @@
+/* kernel.h - the kernel around the tiles: where a workgroup is, what it runs next, whom it waits
+ * for and tells, what it records. */
+#ifndef ET_KERNEL_H
+#define ET_KERNEL_H
+
+#include "codegen/emit/emit.h"
+
+/* ---- wait.c ---- */
+/* What wave 0 leaves in local memory for the others: whether to go on, and, when its own wait ran
+ * out, what it waited for. TILE is also where it leaves the task it took from a queue. */
+enum {
+    CG_QUIT,
+    CG_TASK,
+    CG_TILE,
+    CG_EVENT,
+    CG_INDEX,
+    CG_COUNT,
+    CG_NEED,
+    CG_STATUS,
+    CG_RANK,   /* the workgroup's own, for the prologue only */
+    CG_DIE,    /* of those that have workgroups, this one's number and how many there are */
+    CG_MEMBER, /* the workgroup's number on its die and how many there are; 16 bits each */
+    CG_FLAG_BYTES = 48,
+    CG_ORDER = CG_FLAG_BYTES / 4, /* of several models in slices: that number, for each model */
+    CG_ORDER_BYTES = 4 * ET_MAX_MODELS,
+};
+_Static_assert(4 * (CG_MEMBER + 1) <= CG_FLAG_BYTES, "the words have their place in local memory");
+enum { CG_GO_ON, CG_ABORTED, CG_EXPIRED };
+val cg_flag(cg *, int word);
+/* True where an edge applies in this iteration of the grid's loop; NULL = always. */
+val cg_applies(cg *, const et_grid *, et_when);
+bool cg_weakened(cg *, int event); /* by the options */
+/* Does the wait depend, in its boxes or counts, on what this kernel writes? Then an earlier wait of
+ * the task was for that.
+ */
+bool cg_wait_reads(cg *, const et_wait *);
+void cg_waits(cg *, int grid, val tile);
+void cg_failed(cg *);
+void cg_begin(cg *, int grid); /* tell early grids that this one's tile has begun */
+void cg_notifies(cg *, int grid);
+
+/* ---- trace.c: nothing at all unless the options ask for a profile ---- */
+int cg_trace_lds(const cg *); /* bytes of LDS it needs */
+void cg_trace_begin(cg *);    /* once per workgroup, before anything else of this */
+void cg_trace_look(cg *);     /* the workgroup looks for a task in a queue; again for every look */
+/* A task: it was popped or reached; its waits are over; its body is; it told whom it notifies. */
+void cg_trace_reached(cg *);
+void cg_trace_ready(cg *);
+void cg_trace_done(cg *);
+void cg_trace_left(cg *, int grid, val tile);
+int64_t cg_trace_tasks(const cg *); /* most tasks a launch can have; -1 without a profile */
+
+/* ---- queue.c: rings of tasks; by wave 0 ---- */
+typedef val (*cg_task_fn)(cg *, void *ctx, val i);
+/* Put COUNT tasks, more than none, uniform; task i, divergent, is what FN says. */
+void cg_put(cg *, int region, val count, cg_task_fn, void *ctx);
+/* EACH tasks of every active lane, together: FN gives a lane its own. EACH is positive, and so is
+ * the number of active lanes. */
+void cg_put_each(cg *, int region, val active, val each, cg_task_fn fn, void *ctx);
+/* When the region is over, and for the report of one that does not end. */
+typedef struct {
+    int grid;
+    val instance, tasks;
+} cg_none_left;
+enum { CG_TAKE_FAILED = -1 };
+/* A task of the region; 0 when all have been taken; or CG_TAKE_FAILED. */
+val cg_take(cg *, int region, const cg_none_left *);
+void cg_taken(cg *, int region, val instance);
+
+/* ---- ready.c: which tasks to put; by wave 0 ---- */
+/* Forget what has been computed, and keep what is bound from being changed: until the caller puts
+ * back a copy of *g from before. */
+void cg_isolate(cg *);
+bool cg_wakes(cg *, int event, bool begun); /* does a dynamic grid wait for it? */
+/* A counter had OLD arrivals (or beginnings) before this one. */
+void cg_arrived(cg *, int event, bool begun, const val *index, val old);
+/* Lanes where PRED holds completed the counter that is WORD of the event. */
+void cg_wake_lanes(cg *, int event, val pred, val word);
+void cg_seed(cg *); /* when the launch starts; of the model being emitted */
+
+/* ---- tile.c, static.c, dynamic.c ---- */
+void cg_tile(cg *, int grid, val tile);    /* one tile, from waits to notifications */
+void cg_visit(cg *, int first, int count); /* the items of a list, in program order */
+void cg_region(cg *, int region);
+
+/* ---- models.c ---- */
+/* All models of the program that the launch runs and this workgroup has a part in. */
+void cg_models(cg *);
+/* How many workgroups the model being emitted has. */
+val cg_part_workgroups(cg *);
+/* Is RANK one that runs MODEL in this launch? MODEL, below the number of models, may differ from
+ * lane to lane. */
+val cg_part_has(cg *, val model, val rank);
+
+/* ---- kernel.c ---- */
+void cg_kernel(cg *);
+size_t cg_part_args(const cg *); /* where arguments of the models begin, in bytes */
+void cg_load_arguments(cg *);
+val cg_argument(cg *, size_t offset, LLVMTypeRef);
+val cg_die(cg *); /* below ETRT_MAX_DIES; 0 where it cannot be told */
+
+/* ---- rank.c ---- */
+/* The rank of the workgroup that has this NUMBER in the dispatch, left for reports too. */
+val cg_rank(cg *, val number);
+
+/* ---- die.c: grids dealt by slice ---- */
+uint32_t cg_sliced_models(et_program *); /* as bits */
+bool cg_model_sliced(const cg *, int model);
+/* Of several models: count this workgroup on its die, for each sliced model that it runs. */
+void cg_count_models(cg *);
+/* Wait until every workgroup of the model being emitted knows which die it is on and which others
+ * are. */
+void cg_meet(cg *);
+void cg_sliced_grid(cg *, int grid);
+/* All who arrive at the event and all who wait for it share a cache, and the target can tell. */
+bool cg_within_die(const cg *, int event);
+/* What other workgroups of this die wrote is seen from here on. */
+void cg_die_acquire(cg *, bool weak);
+
+#endif

@@ -1,0 +1,76 @@
+/* amdgpu.h - what the files of this family share, and what its targets have besides et_target. */
+#ifndef ET_AMDGPU_H
+#define ET_AMDGPU_H
+
+#include "codegen/emit/emit.h"
+
+/* A field of a hardware register, as s_getreg encodes it. */
+struct amdgpu_register {
+    int id, offset, bits; /* bits 0: the target has no such register, the value is 0 */
+};
+
+struct amdgpu {
+    int oclc_isa; /* __oclc_ISA_version of the device libraries */
+    struct amdgpu_register die, hw_id;
+    const char *clock; /* intrinsic reading the constant-rate clock */
+    int clock_message; /* its argument and an i64 overload, where the clock is asked by message */
+    const char *drain; /* instruction that waits until this wave's stores have been answered */
+    /* Forgets what this CU's own caches hold: enough to see what another workgroup of the die wrote
+     * and had answered. Of targets with die_fence. */
+    const char *die_acquire;
+    const char *features;
+};
+
+/* What multiplies. */
+struct amdgpu_product {
+    enum {
+        AMDGPU_MFMA, /* (A, B, C, cbsz, abid, blgp) */
+        AMDGPU_WMMA, /* (A, B, C), overloaded by the types of the result and of A */
+        AMDGPU_FMA,  /* no such instruction: a lane's products one by one. The text of $0 += $1 of
+                        lane number %d of these sixteen * $2 */
+    } kind;
+    const char *name; /* of the intrinsic, or the text */
+    enum { AMDGPU_F32, AMDGPU_F16, AMDGPU_BF16, AMDGPU_I16 } element; /* as the intrinsic has it */
+};
+
+/* With 64 lanes; with 32; where the halves of 32 lanes both hold all k and the instruction deals
+ * rows of the result to them in turn; where there is no instruction. */
+extern const et_layout amdgpu_rows_64, amdgpu_rows_32, amdgpu_rows_paired, amdgpu_rows_turned;
+
+extern const et_family et_amdgpu;
+const struct amdgpu *amdgpu_of(const cg *); /* of the target that is being compiled for */
+
+/* ---- kernel.c ---- */
+void amdgpu_declare_kernel(cg *, size_t bytes);
+void amdgpu_declare_local(cg *);
+void amdgpu_keep_local(cg *);
+val amdgpu_hide(cg *, val ptr);
+val amdgpu_workgroup(cg *);
+val amdgpu_workitem(cg *);
+val amdgpu_die(cg *);
+val amdgpu_hardware_id(cg *);
+
+/* ---- lanes.c ---- */
+val amdgpu_first_active(cg *, val);
+val amdgpu_read_lane(cg *, val, val lane);
+val amdgpu_shuffle_xor(cg *, val, int mask);
+val amdgpu_ballot(cg *, val pred);
+val amdgpu_lanes_before(cg *, val mask);
+
+/* ---- sync.c ---- */
+void amdgpu_barrier(cg *, bool drain);
+void amdgpu_die_acquire(cg *);
+val amdgpu_clock(cg *);
+void amdgpu_nap(cg *, int clocks);
+void amdgpu_mark(cg *, val word);
+void amdgpu_order_loads(cg *);
+
+/* ---- product.c, math.c, object.c ---- */
+val amdgpu_multiply(cg *, const et_fragment *, int lane_k, const val *n, const val *m, val acc);
+val amdgpu_math(cg *, et_xop, int nargs, val *args);
+bool amdgpu_link_math(cg *);
+void amdgpu_embed(cg *, const char *manifest);
+bool amdgpu_package(cg *, LLVMTargetMachineRef, const char *path);
+void amdgpu_inspect(cg *, const char *path, et_codegen_info *);
+
+#endif

@@ -1,0 +1,63 @@
+/* The family of AMD's GPUs: LLVM's target AMDGPU, code objects for HSA. */
+#include "codegen/targets/amdgpu/amdgpu.h"
+#include <llvm-c/Target.h>
+
+static void initialize(void) {
+    LLVMInitializeAMDGPUTargetInfo();
+    LLVMInitializeAMDGPUTarget();
+    LLVMInitializeAMDGPUTargetMC();
+    LLVMInitializeAMDGPUAsmPrinter();
+    LLVMInitializeAMDGPUAsmParser();
+}
+
+static const char *features(const cg *g) {
+    return amdgpu_of(g)->features;
+}
+
+/* Version 5 loads on every ROCm since 5.6; nothing of version 6 is used here. */
+static void begin_module(cg *g) {
+    LLVMAddModuleFlag(g->mod, LLVMModuleFlagBehaviorError, "amdhsa_code_object_version", 26,
+                      LLVMValueAsMetadata(cg_i32(g, 500)));
+}
+
+const et_family et_amdgpu = {
+    .triple = "amdgcn-amd-amdhsa",
+    .global = 1,
+    .local = 3,
+    .scope = {[ET_SCOPE_WORKGROUP] = "workgroup",
+              [ET_SCOPE_DIE] = "agent", /* LLVM has none of a die: die_acquire */
+              [ET_SCOPE_DEVICE] = "agent",
+              [ET_SCOPE_SYSTEM] = ""},
+    .features = features,
+    .initialize = initialize,
+    .begin_module = begin_module,
+    .declare_kernel = amdgpu_declare_kernel,
+    .declare_local = amdgpu_declare_local,
+    .keep_local = amdgpu_keep_local,
+    .hide = amdgpu_hide,
+    .workgroup = amdgpu_workgroup,
+    .workitem = amdgpu_workitem,
+    .die = amdgpu_die,
+    .hardware_id = amdgpu_hardware_id,
+    .first_active = amdgpu_first_active,
+    .read_lane = amdgpu_read_lane,
+    .shuffle_xor = amdgpu_shuffle_xor,
+    .ballot = amdgpu_ballot,
+    .lanes_before = amdgpu_lanes_before,
+    .barrier = amdgpu_barrier,
+    .die_acquire = amdgpu_die_acquire,
+    .clock = amdgpu_clock,
+    .nap = amdgpu_nap,
+    .mark = amdgpu_mark,
+    .order_loads = amdgpu_order_loads,
+    .multiply = amdgpu_multiply,
+    .math = amdgpu_math,
+    .link_math = amdgpu_link_math,
+    .embed = amdgpu_embed,
+    .package = amdgpu_package,
+    .inspect = amdgpu_inspect,
+};
+
+const struct amdgpu *amdgpu_of(const cg *g) {
+    return g->t->own;
+}

@@ -1,0 +1,90 @@
+/* Matrix products: a fragment of each operand into a sum. */
+#include "codegen/targets/amdgpu/amdgpu.h"
+#include <string.h>
+
+/* In all of them lane l has sums of consecutive rows n and of m = l % 16. */
+
+const et_layout amdgpu_rows_64 = {.k = {{0, 0, 0, 0, 1, 2}},
+                                  .n = {{1, 2, 4, 8}},
+                                  .m = {{1, 2, 4, 8}},
+                                  .sum_n = {{0, 0, 0, 0, 4, 8}, {1, 2}},
+                                  .sum_m = {{1, 2, 4, 8}}};
+
+const et_layout amdgpu_rows_32 = {.k = {{0, 0, 0, 0, 1}},
+                                  .n = {{1, 2, 4, 8}},
+                                  .m = {{1, 2, 4, 8}},
+                                  .sum_n = {{0, 0, 0, 0, 8}, {1, 2, 4}},
+                                  .sum_m = {{1, 2, 4, 8}}};
+
+/* The first operand has its rows in the order that undoes how the results are dealt. */
+const et_layout amdgpu_rows_paired = {.n = {{8, 1, 2, 4}},
+                                      .m = {{1, 2, 4, 8}},
+                                      .sum_n = {{0, 0, 0, 0, 8}, {1, 2, 4}},
+                                      .sum_m = {{1, 2, 4, 8}}};
+
+/* Lane v of a half holds the row of the half's v-th result. */
+const et_layout amdgpu_rows_turned = {.n = {{1, 2, 4, 8, 8}},
+                                      .m = {{1, 2, 4, 8}},
+                                      .sum_n = {{0, 0, 0, 0, 8}, {1, 2, 4}},
+                                      .sum_m = {{1, 2, 4, 8}}};
+
+/* Part I, of LANE_K k's, as the instruction takes it. */
+static val operand(cg *g, const et_fragment *fr, int lane_k, val v, int i) {
+    const struct amdgpu_product *p = fr->own;
+    const LLVMTypeRef type[] = {[AMDGPU_F32] = g->f32,
+                                [AMDGPU_F16] = g->f16,
+                                [AMDGPU_BF16] = g->bf16,
+                                [AMDGPU_I16] = g->i16};
+    LLVMTypeRef e = type[p->element];
+    int n = fr->lane_k;
+    LLVMTypeRef all = lane_k == 1 ? e : LLVMVectorType(e, (unsigned)lane_k);
+    v = LLVMBuildBitCast(g->b, v, all, "");
+    if (lane_k == n) return v;
+    if (n == 1) return cg_extract(g, v, i);
+    val mask[16];
+    for (int j = 0; j < n; j++)
+        mask[j] = cg_i32(g, i * n + j);
+    return LLVMBuildShuffleVector(g->b, v, LLVMGetPoison(all), LLVMConstVector(mask, (unsigned)n),
+                                  "");
+}
+
+/* One k without a matrix instruction: result v is of the row that lane v of these sixteen holds. As
+ * text, because of LLVM's own instructions each would fetch the lane's value by one of its own. */
+static val multiply_add(cg *g, const struct amdgpu_product *p, val n, val m, val acc) {
+    LLVMTypeRef t[] = {g->f32, g->f32, g->f32}, type = LLVMFunctionType(g->f32, t, 3, false);
+    unsigned convergent = LLVMGetEnumAttributeKindForName("convergent", 10);
+    for (int v = 0; v < 256 / g->t->wave; v++) {
+        char text[128];
+        snprintf(text, sizeof text, p->name, v);
+        val fma = LLVMGetInlineAsm(type, text, strlen(text), "=v,v,v,0", 8, false, false,
+                                   LLVMInlineAsmDialectATT, false);
+        val args[] = {n, m, cg_extract(g, acc, v)};
+        val sum = LLVMBuildCall2(g->b, type, fma, args, 3, "");
+        LLVMAddCallSiteAttribute(sum, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                                 LLVMCreateEnumAttribute(g->ctx, convergent, 0));
+        acc = LLVMBuildInsertElement(g->b, acc, sum, cg_i32(g, v), "");
+    }
+    return acc;
+}
+
+val amdgpu_multiply(cg *g, const et_fragment *fr, int lane_k, const val *n, const val *m, val acc) {
+    const struct amdgpu_product *p = fr->own;
+    val zero = cg_i32(g, 0);
+    for (int i = 0; i < lane_k / fr->lane_k; i++) {
+        val args[] = {
+            operand(g, fr, lane_k, *n, i), operand(g, fr, lane_k, *m, i), acc, zero, zero, zero};
+        LLVMTypeRef types[] = {LLVMTypeOf(acc), LLVMTypeOf(args[0])};
+        switch (p->kind) {
+        case AMDGPU_MFMA:
+            acc = cg_call(g, p->name, 0, NULL, 6, args);
+            break;
+        case AMDGPU_WMMA:
+            acc = cg_call(g, p->name, 2, types, 3, args);
+            break;
+        case AMDGPU_FMA:
+            acc = multiply_add(g, p, args[0], args[1], acc);
+            break;
+        }
+    }
+    return acc;
+}

@@ -1,0 +1,44 @@
+/* Barriers, fences by hand, the clock, and what only the scheduler or a trace sees. */
+#include "codegen/targets/amdgpu/amdgpu.h"
+#include <string.h>
+
+/* An instruction that nothing of memory may pass. */
+static void instruction(cg *g, const char *text) {
+    LLVMTypeRef type = LLVMFunctionType(g->none, NULL, 0, false);
+    val code = LLVMGetInlineAsm(type, text, strlen(text), "~{memory}", 10, true, false,
+                                LLVMInlineAsmDialectATT, false);
+    LLVMBuildCall2(g->b, type, code, NULL, 0, "");
+}
+
+/* Inside a workgroup LLVM's release does not wait until other waves' stores have reached L2. */
+void amdgpu_barrier(cg *g, bool drain) {
+    unsigned scope = g->sync[ET_SCOPE_WORKGROUP];
+    LLVMBuildFenceSyncScope(g->b, LLVMAtomicOrderingRelease, scope, "");
+    if (drain) instruction(g, amdgpu_of(g)->drain);
+    cg_call(g, "llvm.amdgcn.s.barrier", 0, NULL, 0, NULL);
+    LLVMBuildFenceSyncScope(g->b, LLVMAtomicOrderingAcquire, scope, "");
+}
+
+void amdgpu_die_acquire(cg *g) {
+    instruction(g, amdgpu_of(g)->die_acquire);
+}
+
+val amdgpu_clock(cg *g) {
+    val message = cg_i32(g, amdgpu_of(g)->clock_message);
+    int n = amdgpu_of(g)->clock_message != 0;
+    return cg_call(g, amdgpu_of(g)->clock, n, &g->i64, n, &message);
+}
+
+void amdgpu_nap(cg *g, int clocks) {
+    val n = cg_i32(g, clocks / 64);
+    cg_call(g, "llvm.amdgcn.s.sleep", 0, NULL, 1, &n);
+}
+
+void amdgpu_mark(cg *g, val word) {
+    cg_call(g, "llvm.amdgcn.s.ttracedata", 0, NULL, 1, &word);
+}
+
+void amdgpu_order_loads(cg *g) {
+    val nothing_passes = cg_i32(g, 0);
+    cg_call(g, "llvm.amdgcn.sched.barrier", 0, NULL, 1, &nothing_passes);
+}

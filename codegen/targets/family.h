@@ -1,0 +1,65 @@
+/* family.h - what GPUs that LLVM and the runtime treat alike have in common: functions that emit
+ * what no other family has in this form, and how the file is made that the runtime loads. A family
+ * is one of these structs and a folder; README.md goes through it member by member. */
+#ifndef ET_FAMILY_H
+#define ET_FAMILY_H
+
+#include "ir/program/program.h"
+#include <llvm-c/TargetMachine.h>
+
+typedef LLVMValueRef val;
+typedef struct cg cg; /* the state of one code generation: codegen/emit/emit.h */
+typedef struct et_fragment et_fragment;
+typedef struct et_codegen_info et_codegen_info;
+
+typedef struct et_family {
+    const char *triple;
+    const char *(*features)(const cg *); /* of the target, as LLVM has them */
+    unsigned global, local; /* address spaces: of memory, and of what one workgroup shares */
+    const char *scope[ET_SCOPE_SYSTEM + 1]; /* LLVM's synchronization scope that holds for each */
+    void (*initialize)(void);               /* those parts of LLVM that know the family */
+    void (*begin_module)(cg *);             /* flags that the module needs */
+
+    /* The kernel. */
+    /* Makes g->fn of the name g->symbol, with g->p->workgroup work-items in a workgroup. Its one
+     * parameter is the address of BYTES of arguments. */
+    void (*declare_kernel)(cg *, size_t bytes);
+    void (*declare_local)(cg *); /* makes g->lds, g->lds_bytes of local memory, aligned to 16 */
+    void (*keep_local)(cg *);    /* LLVM must not make that smaller, used or not */
+    val (*hide)(cg *, val ptr);  /* PTR, which LLVM no longer knows to be that; uniform */
+    val (*workgroup)(cg *);      /* the workgroup's number in the dispatch */
+    val (*workitem)(cg *);       /* the work-item's in the workgroup */
+    val (*die)(cg *);            /* the hardware's number of the die; of targets with `dies` */
+    val (*hardware_id)(cg *);    /* which CU of the die, in a form that the runtime knows; or 0 */
+
+    /* The lanes of a wave, all active unless it says otherwise. */
+    val (*first_active)(cg *, val); /* uniform: the value, of any type, that the first active has */
+    val (*read_lane)(cg *, val, val lane);   /* i32, of a uniform LANE */
+    val (*shuffle_xor)(cg *, val, int mask); /* i32, of the lane whose bits differ in MASK */
+    val (*ballot)(cg *, val pred);           /* integer with a bit for each lane of a wave */
+    val (*lanes_before)(cg *, val mask);     /* i32: bits of MASK below this lane's own */
+
+    /* Time and order. */
+    /* What the workgroup's waves did in their memory before is seen by all after it. DRAIN: so that
+     * a fence of the device by one of them afterwards covers the stores of all. */
+    void (*barrier)(cg *, bool drain);
+    void (*die_acquire)(cg *);     /* of targets with `die_fence` */
+    val (*clock)(cg *);            /* i64, of a rate that the runtime knows */
+    void (*nap)(cg *, int clocks); /* about so many; others run in the meantime */
+    void (*mark)(cg *, val word);  /* i32 for a trace that the hardware may be recording */
+    void (*order_loads)(cg *);     /* loads before this are issued before anything after it */
+
+    /* Arithmetic. */
+    /* ACC and the products over LANE_K k's of a lane, which are a multiple of the fragment's own,
+     * of the rows that N and M hold: one value, of the operands' bits, for each row of the lane. */
+    val (*multiply)(cg *, const et_fragment *, int lane_k, const val *n, const val *m, val acc);
+    val (*math)(cg *, et_xop, int nargs, val *args); /* exp, log, sin, cos, tanh, erf, pow of f32 */
+
+    /* The file. */
+    bool (*link_math)(cg *);                   /* into the module, before LLVM optimises it */
+    void (*embed)(cg *, const char *manifest); /* into the module, for `package` to keep */
+    bool (*package)(cg *, LLVMTargetMachineRef, const char *path); /* writes what is loaded */
+    void (*inspect)(cg *, const char *path, et_codegen_info *);    /* what came out, for -v */
+} et_family;
+
+#endif

@@ -1,0 +1,56 @@
+/* The targets there are, and what follows from their tables. */
+#include "codegen/targets/target.h"
+#include <string.h>
+
+#define X(family, name) extern const et_target et_##family##_##name;
+#include "codegen/targets/targets.def"
+#undef X
+
+static const et_target *const targets[] = {
+#define X(family, name) &et_##family##_##name,
+#include "codegen/targets/targets.def"
+#undef X
+};
+enum { NTARGETS = sizeof targets / sizeof *targets };
+
+const et_target *et_target_find(const char *name) {
+    for (int i = 0; i < NTARGETS; i++)
+        if (strcmp(targets[i]->name, name) == 0) return targets[i];
+    return NULL;
+}
+
+const char *et_target_name(int i) {
+    return i >= 0 && i < NTARGETS ? targets[i]->name : NULL;
+}
+
+const et_fragment *et_target_fragment(const et_target *t, et_dtype operand) {
+    for (int i = 0; i < t->nfragments; i++)
+        if (t->fragments[i].operand == operand) return &t->fragments[i];
+    return NULL;
+}
+
+static int sum_of_bits(const unsigned char *of, int n, int number) {
+    int sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += number >> i & 1 ? of[i] : 0;
+    return sum & 15;
+}
+
+int et_deal_values(const et_deal *d) {
+    int n = 0;
+    while (n < (int)sizeof d->value && d->value[n])
+        n++;
+    return 1 << n;
+}
+
+int et_deal_value(const et_deal *d, int i) {
+    return sum_of_bits(d->value, sizeof d->value, i);
+}
+
+int et_deal_lane(const et_deal *d, int lane) {
+    return sum_of_bits(d->lane, sizeof d->lane, lane);
+}
+
+int et_layout_groups(const et_layout *l) {
+    return 1 + et_deal_lane(&l->k, -1);
+}
