@@ -1,5 +1,5 @@
-/* codegen.h - from an event-tensor program at stage `scheduled` to a code object. Which targets there
- * are says codegen/targets/targets.h, and what can be asked for codegen/emit/options.h. */
+/* codegen.h - from an event-tensor program at stage `scheduled` to a code object. Which targets
+ * there are says codegen/targets/targets.h, and what can be asked for codegen/emit/options.h. */
 #ifndef ET_CODEGEN_H
 #define ET_CODEGEN_H
 
