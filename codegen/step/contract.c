@@ -435,25 +435,30 @@ static void sum_parts(cg *g, const et_contract *c) {
     cg_items_end(g, &items);
 }
 
-/* log2 of the chunks of a that fit where 16 rows of one do. */
-static val slots_of(cg *g, const et_contract *c) {
-    val args[] = {cg_addi(g, c->mlive, -1), LLVMConstInt(g->i1, 0, false)};
-    val zeros = cg_call(g, "llvm.ctlz", 1, &g->i32, 2, args); /* 32 for one row */
+/* log2 of N, which is at least 1, rounded up; at most 4. */
+static val log2_of(cg *g, val n) {
+    val args[] = {cg_addi(g, n, -1), LLVMConstInt(g->i1, 0, false)};
+    val zeros = cg_call(g, "llvm.ctlz", 1, &g->i32, 2, args); /* 32 for 1 */
     val bits = LLVMBuildSub(g->b, cg_i32(g, 32), zeros, "");
-    bits = cg_call(g, "llvm.umin", 1, &g->i32, 2, (val[]){bits, cg_i32(g, 4)});
-    return LLVMBuildSub(g->b, cg_i32(g, 4), bits, "");
+    return cg_call(g, "llvm.umin", 1, &g->i32, 2, (val[]){bits, cg_i32(g, 4)});
+}
+
+/* log2 of the chunks of a that are staged at once: as many as fit where 16 rows of one do, and no
+ * more than there are. */
+static val slots_of(cg *g, const et_contract *c) {
+    val room = LLVMBuildSub(g->b, cg_i32(g, 4), log2_of(g, c->mlive), "");
+    return cg_call(g, "llvm.umin", 1, &g->i32, 2, (val[]){room, log2_of(g, c->nchunks)});
 }
 
 static void all_chunks(cg *g, et_contract *c, val *carried) {
-    if (c->direct && c->chunks != 1) c->slots = slots_of(g, c);
-    val chunks = cg_i32(g, c->chunks);
+    c->nchunks = cg_i32(g, c->chunks);
     if (c->chunks < 0)
-        chunks = LLVMBuildSDiv(g->b, cg_addi(g, c->kend, c->kc - 1), cg_i32(g, c->kc), "");
-    c->nchunks = chunks;
+        c->nchunks = LLVMBuildSDiv(g->b, cg_addi(g, c->kend, c->kc - 1), cg_i32(g, c->kc), "");
+    if (c->direct && c->chunks != 1) c->slots = slots_of(g, c);
     if (c->direct)
-        chunks_direct(g, c, chunks, carried);
+        chunks_direct(g, c, c->nchunks, carried);
     else
-        chunks_staged(g, c, chunks, carried);
+        chunks_staged(g, c, c->nchunks, carried);
 }
 
 /* Where the tile has k at all; all its waves find the same. */
