@@ -218,7 +218,7 @@ static char *target_of_files(const struct eb_options *o) {
         }
         free(file);
     }
-    return target ? target : eb_text("gfx942");
+    return target ? target : eb_text("%s", et_machine_default()->target);
 }
 
 /* The emulator counts the same in every run where its clock counts instructions. */

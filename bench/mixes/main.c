@@ -225,7 +225,7 @@ static bool read_options(int argc, char **argv, struct options *o) {
 
 int main(int argc, char **argv) {
     struct options o = {.requests = 200000, .seed = 1};
-    o.mix.machine = et_machine_for("gfx942");
+    o.mix.machine = et_machine_default();
     o.mix.context = 256;
     bool ok = read_options(argc, argv, &o);
     int status = !ok ? usage() : !(o.changes ? print_changes : print_mix)(&o);

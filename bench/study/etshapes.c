@@ -58,7 +58,7 @@ int main(int argc, char **argv) {
     struct source s = {.arena = et_arena_create(), .name = argc > 1 ? argv[1] : ""};
     int most = argc > 2 ? atoi(argv[2]) : 2;
     et_diags *d = et_diags_create(s.arena);
-    const et_pass_options o = {.machine = et_machine_for("gfx942")};
+    const et_pass_options o = {.machine = et_machine_default()};
     et_program *single = NULL, *split = NULL;
     int64_t lo, hi;
     double worst = 0;

@@ -234,7 +234,7 @@ static bool read_options(int n, char **arg, struct study *s) {
 
 int main(int argc, char **argv) {
     struct study s = {.context = 1024, .skew = 1};
-    s.on.m = *et_machine_for("gfx942");
+    s.on.m = *et_machine_default();
     if (argc == 2 && strcmp(argv[1], "--probe") == 0) return study_probe();
     if (argc >= 2 && strcmp(argv[1], "--experts") == 0)
         return read_options(argc - 2, argv + 2, &s) ? study_experts(s.skew, &s.on) : usage();

@@ -89,7 +89,7 @@ static double play(char *text, const et_machine *m, et_sim_mode mode, double str
     et_arena *a = et_arena_create();
     et_diags *d = et_diags_create(a);
     et_program *p = NULL;
-    const et_pass_options o = {.machine = et_machine_for("gfx942"), .no_verify = true};
+    const et_pass_options o = {.machine = et_machine_default(), .no_verify = true};
     et_graph *g = text ? et_eti_parse(a, d, "probe", text, strlen(text), &p) : NULL;
     et_sim_result r = {.us = -1};
     char err[ET_SIM_ERR];
@@ -137,7 +137,7 @@ static void on_mi300x(void) {
         static const char *const what[] = {"304 at one", "38 at the die's, then 8 at one",
                                            "no queueing"};
         static const double queue[] = {1, 46.0 / 304, 0};
-        et_machine m = *et_machine_for("gfx942");
+        et_machine m = *et_machine_default();
         m.arrival_us *= queue[k];
         double ahead = above_boundary(&m);
         m.load_kb = 0;

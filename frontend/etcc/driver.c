@@ -119,7 +119,7 @@ static int each_target(et_arena *arena, et_diags *d, const et_options *o,
 /* The options with the machine, target and profile that they mean; false after an error. */
 static bool resolve(et_arena *arena, et_diags *d, et_options *o) {
     if (o->machine && !(o->on = et_machine_find(arena, d, o->machine, NULL))) return false;
-    if (!o->target) o->target = o->on ? o->on->target : "gfx942";
+    if (!o->target) o->target = (o->on ? o->on : et_machine_default())->target;
     return !o->profile || (o->times = et_profile_read(arena, d, o->profile));
 }
 

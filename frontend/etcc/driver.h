@@ -14,7 +14,7 @@ typedef struct et_options {
                            standard output, here and below */
     et_stage to;        /* the stage to stop at and write, or none */
     const char *target; /* a row of codegen/targets/targets.def; of et_drive, a list with commas, or
-                           NULL: the machine's, or gfx942 */
+                           NULL: the machine's */
     const char *machine;       /* as et_machine_find takes it, or NULL: the first of the target */
     et_schedule_kind schedule; /* none: static, or as given */
     et_placement placement;

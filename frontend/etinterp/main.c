@@ -39,7 +39,8 @@ static bool read_model(struct model *m, const struct options *o) {
                : et_parse_etg(m->arena, m->diags, o->model, text, bytes);
     if (!m->g) return false;
     if (o->graph) return !m->p || complain(m, "%s is past the stage of a graph", o->model);
-    et_pass_options opt = {.machine = et_machine_for(o->target), .no_verify = o->no_verify};
+    et_pass_options opt = {.machine = o->target ? et_machine_for(o->target) : et_machine_default(),
+                           .no_verify = o->no_verify};
     if (!opt.machine) return complain(m, "unknown target '%s'", o->target);
     return et_passes_resume(m->g, m->p, &opt, &m->p);
 }
@@ -129,6 +130,6 @@ static const cli_tool tool = {
 };
 
 int main(int argc, char **argv) {
-    struct options o = {.target = "gfx942", .orders = 1};
+    struct options o = {.orders = 1};
     return cli_main(&tool, argc, argv, &o);
 }

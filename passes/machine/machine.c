@@ -45,6 +45,10 @@ const et_machine *et_machine_at(int i) {
     return i >= 0 && i < MACHINES ? machines[i] : NULL;
 }
 
+const et_machine *et_machine_default(void) {
+    return et_machine_at(0);
+}
+
 const et_machine *et_machine_for(const char *target) {
     const et_machine *m;
     for (int i = 0; (m = et_machine_at(i)); i++)

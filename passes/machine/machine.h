@@ -8,7 +8,7 @@
 
 typedef struct {
     const char *name;   /* "MI300X" */
-    const char *target; /* "gfx942" */
+    const char *target; /* what code for it is compiled for: a row of codegen/targets/targets.def */
     int cus, dies;
     int waves; /* per workgroup: one per SIMD of a CU */
     int wave_size;
@@ -51,6 +51,8 @@ typedef struct {
 
 /* The machine that stands for TARGET where none is named, or NULL. */
 const et_machine *et_machine_for(const char *target);
+/* The machine that everything is made for where nothing else is asked for. */
+const et_machine *et_machine_default(void);
 /* The I-th machine that comes with etcc, NULL past the end. */
 const et_machine *et_machine_at(int i);
 /* The machine that the user calls WHAT: one that comes with etcc, by its name (whether letters are

@@ -49,6 +49,13 @@ wc -l $code | awk '$2 != "total" && $1 > 800' | complain 'files of more than 800
 # Spelled so that this file does not match itself.
 xargs grep -nIE '(^|[^A-Za-z0-9_}])/[w]ork/|\.\./[s]hared|[^.A-Za-z0-9_}]/[t]mp/' < "$list" |
     cut -c1-160 | complain 'paths of one machine'
+# A target's name is asked of tables: codegen/targets/ and passes/machines/ have them. Help may give examples.
+{
+    grep -E '^(ir|passes|codegen)/.*\.([ch]|def)$' "$list" | grep -v '^codegen/targets/' |
+        xargs grep -nE 'amdgcn|amdgpu|gfx[0-9]' || true
+    grep -E '^(frontend|bench)/.*\.[ch]$' "$list" | xargs grep -nE '"(amdgcn|amdgpu|gfx[0-9])[^" ]*"' || true
+} |
+    complain 'names of targets outside codegen/targets/'
 # shellcheck disable=SC2086
 "$format" --dry-run -Werror $code 2>&1 | grep 'error:' | complain 'not as clang-format leaves it'
 

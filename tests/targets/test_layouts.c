@@ -1,0 +1,145 @@
+/* The tables of what lanes hold of a product, against the instructions: fragments are filled as a
+ * layout says, multiplied as the ISA's manual numbers registers, and the sums looked for where the
+ * layout has them. Beside the targets' own there is one of mma.sync.m16n8k16, twice. */
+#include "codegen/targets/target.h"
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS = 16, MOST_K = 64, LANES = 64, VALUES = 8 };
+
+struct held {
+    int row[VALUES], k0; /* the rows that a lane has, and their first k */
+};
+
+struct product {
+    const et_layout *l;
+    int wave, lane_k;
+    struct held n[LANES], m[LANES];
+    /* Which row of n and of m the sum of a lane's value is of, by what the instruction does. */
+    void (*place)(const struct product *, int lane, int value, int *n, int *m);
+};
+
+static void fill(struct product *p) {
+    for (int lane = 0; lane < p->wave; lane++) {
+        int k0 = et_deal_lane(&p->l->k, lane) * p->lane_k;
+        p->n[lane].k0 = p->m[lane].k0 = k0;
+        for (int i = 0; i < et_deal_values(&p->l->n); i++)
+            p->n[lane].row[i] = (et_deal_lane(&p->l->n, lane) + et_deal_value(&p->l->n, i)) & 15;
+        for (int i = 0; i < et_deal_values(&p->l->m); i++)
+            p->m[lane].row[i] = (et_deal_lane(&p->l->m, lane) + et_deal_value(&p->l->m, i)) & 15;
+    }
+}
+
+/* Every k of every row is held; by as many lanes as any other. */
+static void check_held(const struct product *p, const struct held *held, int rows) {
+    int count[ROWS][MOST_K] = {{0}}, k = et_layout_groups(p->l) * p->lane_k;
+    for (int lane = 0; lane < p->wave; lane++)
+        for (int i = 0; i < rows; i++)
+            for (int j = 0; j < p->lane_k; j++)
+                count[held[lane].row[i]][held[lane].k0 + j]++;
+    for (int r = 0; r < ROWS; r++)
+        for (int j = 0; j < k; j++)
+            ck_assert_int_eq(count[r][j], p->wave * rows * p->lane_k / (ROWS * k));
+}
+
+static void check(struct product *p) {
+    bool seen[ROWS][ROWS] = {{false}};
+    fill(p);
+    check_held(p, p->n, et_deal_values(&p->l->n));
+    check_held(p, p->m, et_deal_values(&p->l->m));
+    for (int lane = 0; lane < p->wave; lane++)
+        for (int v = 0; v < 256 / p->wave; v++) {
+            int n, m;
+            p->place(p, lane, v, &n, &m);
+            ck_assert_int_eq(n, et_deal_lane(&p->l->sum_n, lane) + et_deal_value(&p->l->sum_n, v));
+            ck_assert_int_eq(m, et_deal_lane(&p->l->sum_m, lane) + et_deal_value(&p->l->sum_m, v));
+            ck_assert(!seen[n][m]);
+            seen[n][m] = true;
+        }
+}
+
+/* The instruction's row I of its first operand is the one that lane I has, its column J that of
+ * lane J; row I and column J of its result: */
+static void mfma(const struct product *p, int lane, int v, int *n, int *m) {
+    *n = p->n[lane / 16 * 4 + v].row[0];
+    *m = p->m[lane % 16].row[0];
+}
+
+static void wmma_gfx11(const struct product *p, int lane, int v, int *n, int *m) {
+    *n = p->n[2 * v + lane / 16].row[0];
+    *m = p->m[lane % 16].row[0];
+}
+
+static void wmma_gfx12(const struct product *p, int lane, int v, int *n, int *m) {
+    *n = p->n[8 * (lane / 16) + v].row[0];
+    *m = p->m[lane % 16].row[0];
+}
+
+/* row_share: lane V of the lane's own sixteen. */
+static void row_share(const struct product *p, int lane, int v, int *n, int *m) {
+    *n = p->n[lane / 16 * 16 + v].row[0];
+    *m = p->m[lane].row[0];
+}
+
+/* Rows are m: lane l has l / 4 and l / 4 + 8. Column l / 4 of instruction j is what lane l has as
+ * its j-th n. Of the result lane l has columns l % 4 * 2 and the next, of both rows. */
+static void mma_sync(const struct product *p, int lane, int v, int *n, int *m) {
+    int column = lane % 4 * 2 + v % 2, instruction = v / 2 % 2;
+    *n = p->n[column * 4].row[instruction];
+    *m = p->m[lane / 4 * 4].row[v / 4];
+}
+
+static const struct {
+    const char *target;
+    et_dtype operand;
+    void (*place)(const struct product *, int lane, int value, int *n, int *m);
+} known[] = {{"gfx90a", ET_BF16, mfma},        {"gfx90a", ET_F16, mfma},
+             {"gfx90a", ET_F32, mfma},         {"gfx942", ET_BF16, mfma},
+             {"gfx942", ET_F16, mfma},         {"gfx942", ET_F32, mfma},
+             {"gfx950", ET_BF16, mfma},        {"gfx950", ET_F16, mfma},
+             {"gfx950", ET_F32, mfma},         {"gfx1100", ET_BF16, wmma_gfx11},
+             {"gfx1100", ET_F16, wmma_gfx11},  {"gfx1100", ET_F32, row_share},
+             {"gfx1201", ET_BF16, wmma_gfx12}, {"gfx1201", ET_F16, wmma_gfx12},
+             {"gfx1201", ET_F32, row_share}};
+enum { KNOWN = sizeof known / sizeof *known };
+
+START_TEST(of_targets) {
+    int n = 0;
+    for (int i = 0; i < KNOWN; i++) {
+        const et_target *t = et_target_find(known[i].target);
+        ck_assert_ptr_nonnull(t);
+        const et_fragment *f = et_target_fragment(t, known[i].operand);
+        ck_assert_ptr_nonnull(f);
+        struct product p = {f->layout, t->wave, f->lane_k, .place = known[i].place};
+        check(&p);
+    }
+    for (int i = 0; et_target_name(i); i++)
+        n += et_target_find(et_target_name(i))->nfragments;
+    ck_assert_int_eq(n, KNOWN);
+}
+END_TEST
+
+START_TEST(of_mma_sync) {
+    static const et_layout l = {.k = {{1, 2}},
+                                .n = {{0, 0, 1, 4, 8}, {2}},
+                                .m = {{0, 0, 1, 2, 4}, {8}},
+                                .sum_n = {{4, 8}, {1, 2}},
+                                .sum_m = {{0, 0, 1, 2, 4}, {0, 0, 8}}};
+    struct product p = {&l, 32, 4, .place = mma_sync};
+    check(&p);
+}
+END_TEST
+
+int main(void) {
+    Suite *s = suite_create("layouts");
+    TCase *c = tcase_create("layouts");
+    tcase_add_test(c, of_targets);
+    tcase_add_test(c, of_mma_sync);
+    suite_add_tcase(s, c);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
