@@ -1,6 +1,6 @@
 /* step.h - the steps of a device function, as code. */
-#ifndef ET_STEP_H
-#define ET_STEP_H
+#ifndef ET_CODEGEN_STEP_H
+#define ET_CODEGEN_STEP_H
 
 #include "codegen/emit/emit.h"
 
