@@ -250,7 +250,7 @@ static bool open_device(struct eb_bench *b) {
         if (st != ETRT_OK) return eb_fail_status(b->o->device, st);
     }
     b->target = b->device ? etrt_device_isa(b->device) : "";
-    if (!*b->target) b->target = b->o->target ? b->o->target : "gfx942";
+    if (!*b->target) b->target = b->o->target ? b->o->target : et_machine_default()->target;
     et_arena *arena = et_arena_create();
     et_diags *d = et_diags_create(arena);
     bool known = et_check_target(b->target, d);
