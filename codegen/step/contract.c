@@ -109,10 +109,12 @@ static val dealt(cg *g, const et_deal *d) {
         for (n = 1; i + n < lanes && d->lane[i + n] == d->lane[i] << n; n++) {
         }
         if (!d->lane[i]) continue;
-        val part = i ? LLVMBuildLShr(g->b, g->lane, cg_i32(g, i), "") : g->lane;
-        if (i + n < lanes) part = LLVMBuildAnd(g->b, part, cg_i32(g, (1 << n) - 1), "");
+        bool low = i + n <= 4; /* most are of the lane's place among sixteen: a value to share */
+        val part = low ? LLVMBuildAnd(g->b, g->lane, cg_i32(g, 15), "") : g->lane;
+        if (i) part = LLVMBuildLShr(g->b, part, cg_i32(g, i), "");
+        if (i + n < (low ? 4 : lanes)) part = LLVMBuildAnd(g->b, part, cg_i32(g, (1 << n) - 1), "");
         part = cg_muli(g, part, d->lane[i]);
-        place = place ? cg_add(g, place, part) : part;
+        place = place ? cg_add(g, part, place) : part;
         most += d->lane[i] * ((1 << n) - 1);
     }
     if (most > 15) place = LLVMBuildAnd(g->b, place, cg_i32(g, 15), "");
