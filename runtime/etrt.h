@@ -90,7 +90,7 @@ void etrt_device_stats(const etrt_device *, etrt_stats *out_stats);
 /* Switch timing of launches on or off; off at the start. On a GPU it costs a little per launch. */
 etrt_status etrt_device_timing(etrt_device *, int on);
 
-/* ---- models ---------------------------------------------------------------------------------- */
+/* ---- models ---- */
 
 etrt_status etrt_model_load(etrt_device *, const char *path, etrt_model **out_model);
 void etrt_model_unload(etrt_model *);
@@ -134,7 +134,7 @@ const char *etrt_model_part(const etrt_model *, int index);
 etrt_status etrt_select(etrt_session *, const char *model, int on);
 int etrt_selected(const etrt_session *, const char *model); /* 0 for a name of no model */
 
-/* ---- sessions: state tensors, workspace, events ---------------------------------------------- */
+/* ---- sessions: state tensors, workspace, events ---- */
 
 etrt_status etrt_session_create(etrt_model *, etrt_session **out_session);
 void etrt_session_destroy(etrt_session *);
@@ -173,8 +173,7 @@ etrt_status etrt_read(etrt_session *, const char *name, void *out_data, size_t b
 /* Write a state tensor, whole. */
 etrt_status etrt_write(etrt_session *, const char *name, const void *data, size_t bytes);
 
-/* ---- knobs and capture ------------------------------------------------------------------------
- */
+/* ---- knobs and capture ---- */
 
 /* Bound of every wait inside the kernel, in seconds of device clock. Default 2; 60 on the emulator,
  * whose clock goes 64 times slower than the host's while workgroups get on, and as fast while all
@@ -186,8 +185,7 @@ etrt_status etrt_set_workgroups(etrt_session *, int workgroups);
  * environment variable ETRT_CAPTURE=DIR captures the first launch of a process the same way. */
 etrt_status etrt_capture(etrt_session *, const char *dir);
 
-/* ---- tracing: when and where every task of a launch ran ---------------------------------------
- */
+/* ---- tracing: when and where every task of a launch ran ---- */
 
 /* Was the model compiled with etcc --profile-kernel? */
 int etrt_model_traceable(const etrt_model *);

@@ -37,7 +37,7 @@ static void fill_indices(int32_t *data, int64_t count, uint64_t seed, int64_t lo
         data[i] = data[i - used];
 }
 
-/* ---- weights -------------------------------------------------------------------------------- */
+/* ---- weights ---- */
 
 /* Products of such weights keep the size of what they are multiplied with; gains and biases of
  * norms are about one. */
@@ -76,7 +76,7 @@ bool eb_weights(struct eb_bench *b, struct eb_column *c) {
     return true;
 }
 
-/* ---- inputs and states ---------------------------------------------------------------------- */
+/* ---- inputs and states ---- */
 
 static const struct eb_input *given(const struct eb_options *o, const char *name) {
     for (int i = 0; i < o->ninputs; i++)

@@ -14,8 +14,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* ---- options: options.c ---------------------------------------------------------------
- */
+/* ---- options: options.c ---- */
 
 enum {
     EB_MAX_COLUMNS = 32,
@@ -78,8 +77,7 @@ bool eb_fail_status(const char *what, etrt_status);
 void *eb_alloc(size_t bytes);
 char *eb_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* ---- columns: column.c ----------------------------------------------------------------
- */
+/* ---- columns: column.c ---- */
 
 struct eb_column {
     char *name;
@@ -128,8 +126,7 @@ bool eb_is_code(const char *path);
 /* The dims of a column, by index: those of its manifest, or of its program. False past the end. */
 bool eb_column_dim(const struct eb_column *, int index, etrt_dim_info *out);
 
-/* ---- points: point.c ------------------------------------------------------------------
- */
+/* ---- points: point.c ---- */
 
 enum eb_metric {
     EB_PREDICTED, /* microseconds, by the simulator */
@@ -174,9 +171,7 @@ struct eb_point {
 bool eb_points_make(struct eb_bench *);
 void eb_points_free(struct eb_bench *);
 
-/* ---- data: data.c, domain.c, same.c
- * ---------------------------------------------------
- */
+/* ---- data: data.c, domain.c, same.c ---- */
 
 /* Weights from the file, or random: the same for tensors of the same name. */
 bool eb_weights(struct eb_bench *, struct eb_column *);
@@ -193,8 +188,7 @@ bool eb_columns_agree(struct eb_bench *);
 /* Outputs and states of column C against those of column 0, bit by bit. */
 bool eb_same_results(struct eb_bench *, const struct eb_column *c, const struct eb_point *);
 
-/* ---- runs, predictions: run.c, predict.c, values.c -------------------
- */
+/* ---- runs, predictions: run.c, predict.c, values.c ---- */
 
 /* Run and predict every point. */
 bool eb_run(struct eb_bench *);
@@ -228,8 +222,7 @@ timeline *eb_record(struct eb_bench *, struct eb_column *c, const struct eb_poin
                     const char *title);
 bool eb_overhead(const struct eb_options *); /* overhead.c */
 
-/* ---- profiles: profile.c, widths.c, tune.c ----------------------------
- */
+/* ---- profiles: profile.c, widths.c, tune.c ---- */
 
 /* A task of a launch: one tile of a grid in one iteration. */
 struct eb_task {
@@ -255,8 +248,7 @@ bool eb_tune(const struct eb_options *);    /* --tune */
 /* One more column from the same file, compiled with the times of the bench. */
 bool eb_add_timed(struct eb_bench *, const char *name);
 
-/* ---- statistics: stats.c --------------------------------------------------------------
- */
+/* ---- statistics: stats.c ---- */
 
 struct eb_summary {
     int n;
@@ -274,8 +266,7 @@ uint64_t eb_random(uint64_t *state);
 /* A state for things called NAME. */
 uint64_t eb_seed(uint64_t seed, const char *name);
 
-/* ---- reports: text.c, json.c, plot.c ----------------------------------
- */
+/* ---- reports: text.c, json.c, plot.c ---- */
 
 /* Does the metric tell something here: is there a sample of it, other than zero? */
 bool eb_metric_shown(const struct eb_bench *, enum eb_metric);

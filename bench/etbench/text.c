@@ -80,8 +80,7 @@ static char *counted_shares(const struct eb_cell *cell) {
                    100 * s->scheduling);
 }
 
-/* ---- tables: a head, then a row per point -----------------------------------------------------
- */
+/* ---- tables: a head, then a row per point ---- */
 
 struct table {
     char *title;
@@ -160,8 +159,7 @@ static void print_markdown(const struct table *t, FILE *to) {
     }
 }
 
-/* ---- what stands before and after them --------------------------------------------------------
- */
+/* ---- what stands before and after them ---- */
 
 static void print_column(const struct eb_bench *b, int i, const char *bullet, FILE *to) {
     const struct eb_column *c = &b->column[i];

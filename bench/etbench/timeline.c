@@ -17,7 +17,7 @@ static struct eb_column *find_column(struct eb_bench *b) {
     return NULL;
 }
 
-/* ---- predicted ------------------------------------------------------------------------------ */
+/* ---- predicted ---- */
 
 static void collect(void *ctx, const et_sim_task *s) {
     timeline_collect(ctx, s);
@@ -42,7 +42,7 @@ static timeline *predict(struct eb_bench *b, const struct eb_column *c, const st
     return to.t;
 }
 
-/* ---- as it ran ------------------------------------------------------------------------------ */
+/* ---- as it ran ---- */
 
 static bool run_traced(struct eb_bench *b, struct eb_column *c, const struct eb_point *p) {
     if (!eb_bind_point(b, c, p)) return false;

@@ -23,8 +23,7 @@ struct eb_values {
     bool used_snapshot;
 };
 
-/* ---- for the interpreter ----------------------------------------------------------------------
- */
+/* ---- for the interpreter ---- */
 
 /* A tensor as the interpreter holds it; its elements follow it in memory. */
 static et_tensor_data *to_data(const struct etrt_tensor *t, const et_tensor *x,
@@ -95,8 +94,7 @@ static int64_t bytes_of_all(const et_program *p) {
     return sum;
 }
 
-/* ---- from the device --------------------------------------------------------------------------
- */
+/* ---- from the device ---- */
 
 /* Does anything else use the memory of temporary tensor T during a launch? */
 static bool is_shared(const et_program *p, int t) {
@@ -147,8 +145,7 @@ static bool in_snapshot(struct eb_values *v, int tensor, const int64_t *index, i
     return v->used_snapshot = true;
 }
 
-/* ---- both --------------------------------------------------------------------------------------
- */
+/* ---- both ---- */
 
 void eb_values_free(struct eb_values *v) {
     if (!v) return;

@@ -68,8 +68,7 @@ void timeline_awaits(timeline *, int span, uint32_t from, uint32_t to);
 /* Counters are those of events; EVENT may be named to show what an arrow is. */
 void timeline_name_counters(timeline *, uint32_t from, uint32_t to, const char *event);
 
-/* ---- what follows from it: after the last span, counter and name ------------------------------
- */
+/* ---- what follows from it: after the last span, counter and name ---- */
 
 /* Shares add up to 1: of all the time of all rows between the first moment and the last. */
 typedef struct {
@@ -92,8 +91,7 @@ const int *timeline_critical_path(timeline *, int *out_count);
 /* "predicted by the machine model MI300X" and so on; owned by the timeline. */
 const char *timeline_label(const timeline *);
 
-/* ---- writers: false with a message in ERR; the file appears complete or not at all ------------
- */
+/* ---- writers: false with a message in ERR; the file appears complete or not at all ---- */
 
 enum { TIMELINE_ERR = 512 };
 

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- memory, provided by the machine ------------------------------------------------------- */
+/* ---- memory, provided by the machine ---- */
 
 /* A live range of device memory. Device addresses are host addresses. */
 struct emu_range {
@@ -27,7 +27,7 @@ struct emu_range {
  * until then), so a wave may cache it. */
 struct emu_range emu_memory_find(uint64_t addr);
 
-/* ---- caches, provided by the machine where the device models them ---------------------------- */
+/* ---- caches, provided by the machine where the device models them ---- */
 
 /* Where copies of memory are, nearest first; see runtime/emu/machine/cache.h. */
 enum emu_level { EMU_NEAR, EMU_ARRAY, EMU_DIE, EMU_MEMORY, EMU_SCALAR };
@@ -49,7 +49,7 @@ void emu_cache_scalar_load(struct emu_caches *, uint64_t addr, uint32_t bytes, v
 void emu_cache_invalidate(struct emu_caches *, unsigned levels);
 void emu_cache_write_back(struct emu_caches *);
 
-/* ---- programs, provided by the executor ---------------------------------------------------- */
+/* ---- programs, provided by the executor ---- */
 
 struct emu_program; /* the decoded text of one loaded code object; immutable, shared by threads */
 
@@ -62,7 +62,7 @@ void emu_program_destroy(struct emu_program *);
 /* Lanes of a wave: 64, or 32. */
 uint32_t emu_program_wave_lanes(const struct emu_program *);
 
-/* ---- what one dispatch and one workgroup are ------------------------------------------------ */
+/* ---- what one dispatch and one workgroup are ---- */
 
 /* Totals over a dispatch; every wave adds its own when it ends (relaxed atomics). */
 struct emu_counters {
@@ -143,7 +143,7 @@ enum emu_stop {
 /* Run up to BUDGET instructions. One thread at a time per wave. */
 enum emu_stop emu_wave_run(struct emu_wave *, uint64_t budget, struct emu_fault *fault);
 
-/* ---- clocks, provided by the machine -------------------------------------------------------- */
+/* ---- clocks, provided by the machine ---- */
 
 /* They run slower than the host's while work is done; see runtime/emu/machine/clock.h. Not read by
  * workgroups whose instructions are counted instead. */

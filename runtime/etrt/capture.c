@@ -22,7 +22,7 @@ struct etrt_capture {
     json_t *launch; /* launch.json as far as it is known */
 };
 
-/* ---- files ---------------------------------------------------------------------------------- */
+/* ---- files ---- */
 
 static etrt_status path_in(const struct etrt_capture *c, const char *name, char out[PATH_MAX]) {
     int n = snprintf(out, PATH_MAX, "%s/%s", c->temporary, name);
@@ -82,7 +82,7 @@ static etrt_status write_after(const struct etrt_capture *c, etrt_device *dev,
     return st;
 }
 
-/* ---- launch.json ---------------------------------------------------------------------------- */
+/* ---- launch.json ---- */
 
 static json_t *hex(uint64_t value) {
     char text[24];
@@ -252,7 +252,7 @@ static etrt_status write_launch(const struct etrt_capture *c) {
     return st;
 }
 
-/* ---- begin and end -------------------------------------------------------------------------- */
+/* ---- begin and end ---- */
 
 static etrt_status check_new(const char *dir) {
     struct stat info;

@@ -121,7 +121,7 @@ etrt_status etrt_report_wait(const struct etrt_manifest *m, const struct etrt_re
     return ETRT_WAIT;
 }
 
-/* ---- faults --------------------------------------------------------------------------------- */
+/* ---- faults ---- */
 
 enum { NEAR = 1 << 20 };
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- create --------------------------------------------------------------------------------- */
+/* ---- create ---- */
 
 static bool make_arrays(etrt_session *s) {
     const struct etrt_manifest *mf = &s->model->manifest;
@@ -130,7 +130,7 @@ void etrt_session_destroy(etrt_session *s) {
     free(s);
 }
 
-/* ---- dims and tensors ----------------------------------------------------------------------- */
+/* ---- dims and tensors ---- */
 
 static etrt_status check_idle(const etrt_session *s, const char *call) {
     if (!s) return etrt_fail(ETRT_INVALID, "%s: no session", call);
@@ -316,7 +316,7 @@ etrt_status etrt_session_ready(const etrt_session *s) {
     return ETRT_OK;
 }
 
-/* ---- knobs ---------------------------------------------------------------------------------- */
+/* ---- knobs ---- */
 
 etrt_status etrt_set_wait_limit(etrt_session *s, double seconds) {
     etrt_status st = check_idle(s, "etrt_set_wait_limit");

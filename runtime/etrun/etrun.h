@@ -37,7 +37,7 @@ void print_stats(const etrt_device *, double seconds);
 /* Up to COUNT elements of DTYPE at DATA. */
 void print_values(FILE *, enum etrt_dtype dtype, const void *data, int64_t count);
 
-/* ---- a capture folder, read and checked ------------------------------------------------------ */
+/* ---- a capture folder, read and checked ---- */
 
 struct launch_region {
     char *name;

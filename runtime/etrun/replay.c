@@ -18,7 +18,7 @@ struct replay {
     struct etrt_ticket *ticket;
 };
 
-/* ---- memory --------------------------------------------------------------------------------- */
+/* ---- memory ---- */
 
 /* At its own address where the device can do that, else anywhere. */
 static etrt_status place_region(struct replay *r, struct launch_region *region) {
@@ -121,7 +121,7 @@ static void clean_up(struct replay *r) {
     launch_free(&r->launch);
 }
 
-/* ---- comparison ----------------------------------------------------------------------------- */
+/* ---- comparison ---- */
 
 static void show_element(const struct launch_region *region, const unsigned char *image,
                          uint64_t at) {
@@ -171,7 +171,7 @@ static etrt_status compare(struct replay *r, size_t *out_compared, size_t *out_d
     return ETRT_OK;
 }
 
-/* ---- running -------------------------------------------------------------------------------- */
+/* ---- running ---- */
 
 /* The kernel's own report, when the capture is of an etcc kernel. */
 static etrt_status read_report(struct replay *r) {

@@ -68,8 +68,7 @@ static void run(const struct expected *e) {
 static const int plain_loads[] = {LOAD, LOAD_NT, LOAD_SC0, LOAD_FLAT, LOAD_BUFFER, LOAD_LDS};
 static const int plain_stores[] = {STORE, STORE_NT, STORE_SC0, STORE_BUFFER};
 
-/* ---- what any caches do -----------------------------------------------------------------------
- */
+/* ---- what any caches do ---- */
 
 START_TEST(same_cu_needs_nothing) {
     for (size_t s = 0; s < sizeof plain_stores / sizeof *plain_stores; s++)
@@ -211,8 +210,7 @@ START_TEST(across_lines) {
 }
 END_TEST
 
-/* ---- small caches -----------------------------------------------------------------------------
- */
+/* ---- small caches ---- */
 
 START_TEST(a_full_cache_forgets) {
     emu_test_stop();
@@ -239,8 +237,7 @@ START_TEST(off_is_coherent) {
 }
 END_TEST
 
-/* ---- what the model allows besides ------------------------------------------------------------
- */
+/* ---- what the model allows besides ---- */
 
 START_TEST(anything_may_have_been_fetched) {
     RUN(DO(A, STORE, X, 1), GET(B, LOAD, X, 0), GET(B, LOAD_SCALAR, X, 0), DO(A, WB_SC1, 0, 0),
@@ -267,8 +264,7 @@ START_TEST(releases_are_ones_own) {
 }
 END_TEST
 
-/* ---- other architectures ----------------------------------------------------------------------
- */
+/* ---- other architectures ---- */
 
 static const struct device {
     const char *spec, *image;

@@ -9,8 +9,7 @@
 
 int failures;
 
-/* ---- the GPU ----------------------------------------------------------------------------------
- */
+/* ---- the GPU ---- */
 
 static const struct target targets[] = {
     {"gfx942", 64, "940"},   {"gfx90a", 64, "90a"},   {"gfx950", 64, "940"},
@@ -29,8 +28,7 @@ void target_choose(int argc, char **argv) {
     exit(2);
 }
 
-/* ---- memory and clocks the executor asks for ---------------------------------------------------
- */
+/* ---- memory and clocks the executor asks for ---- */
 
 enum { MAX_LIVE = 64 };
 static struct emu_range live[MAX_LIVE];
@@ -69,8 +67,7 @@ uint64_t emu_clock_cycles(void) {
     return 5000 + ticks++;
 }
 
-/* ---- code -------------------------------------------------------------------------------------
- */
+/* ---- code ---- */
 
 static void fail(const char *what) {
     fprintf(stderr, "%s\n", what);
@@ -194,8 +191,7 @@ void assembler_knows(const char *const *lines, size_t n, bool *known) {
     unlink(errors);
 }
 
-/* ---- names ------------------------------------------------------------------------------------
- */
+/* ---- names ---- */
 
 struct rename {
     const char *gfx9, *name;
@@ -313,8 +309,7 @@ void code_free(struct code *c) {
     memset(c, 0, sizeof *c);
 }
 
-/* ---- a workgroup ------------------------------------------------------------------------------
- */
+/* ---- a workgroup ---- */
 
 struct machine *machine_create(struct code *c, uint64_t entry, unsigned nwaves) {
     char err[256];
@@ -385,8 +380,7 @@ enum emu_stop machine_run(struct machine *m) {
     return EMU_ENDED;
 }
 
-/* ---- random values ----------------------------------------------------------------------------
- */
+/* ---- random values ---- */
 
 static uint64_t seed = 0x123456789abcdef;
 uint64_t random64(void) {

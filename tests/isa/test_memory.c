@@ -318,8 +318,7 @@ static void instructions(void) {
     free(text);
 }
 
-/* ---- things that must stop the wave -----------------------------------------------------------
- */
+/* ---- things that must stop the wave ---- */
 
 struct fault_case {
     const char *text, *instruction, *what;
@@ -381,8 +380,7 @@ static void stops(void) {
     }
 }
 
-/* ---- scratch and flat apertures -----------------------------------------------------------------
- */
+/* ---- scratch and flat apertures ---- */
 
 static void apertures(void) {
     struct code c = code_from_asm("v_lshlrev_b32 v1, 2, v0\n" /* lane * 4 */

@@ -21,8 +21,7 @@ union value {
 typedef uint32_t (*oracle)(union value a, union value b, union value c, union value z,
                            union value *r);
 
-/* ---- pieces of oracles ------------------------------------------------------------------------
- */
+/* ---- pieces of oracles ---- */
 
 static int32_t oracle_i24(uint32_t x) {
     x &= 0xffffff;
@@ -153,8 +152,7 @@ static const struct test tests[] = {
 };
 enum { NTESTS = sizeof tests / sizeof *tests };
 
-/* ---- programs: a slot of 256 bytes for each test and form --------------------------------------
- */
+/* ---- programs: a slot of 256 bytes for each test and form ---- */
 
 enum form { FORM_VECTOR, FORM_SCALAR, FORM_FEW_LANES, FORMS };
 enum { SLOT = 256, D = 10, MASK_OUT = 20, MASK_IN = 24, SCALAR = 16 };

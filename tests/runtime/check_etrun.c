@@ -182,7 +182,7 @@ START_TEST(no_gpu) {
 }
 END_TEST
 
-/* ---- capture and replay ---------------------------------------------------------------------- */
+/* ---- capture and replay ---- */
 
 #define CAPTURE scratch("capture")
 

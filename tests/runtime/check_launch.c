@@ -102,7 +102,7 @@ static void check_s(etrt_session *session_, float from, int launches) {
     ck_assert(s[0] == from + (can(ETRT_CAN_COMPUTE) ? (float)launches : 0) && s[3] == 0);
 }
 
-/* ---- what works ------------------------------------------------------------------------------ */
+/* ---- what works ---- */
 
 START_TEST(describes_itself) {
     etrt_dim_info dim;
@@ -322,7 +322,7 @@ START_TEST(threads_share_a_device) {
 }
 END_TEST
 
-/* ---- what is refused ------------------------------------------------------------------------- */
+/* ---- what is refused ---- */
 
 START_TEST(bad_dims_and_bindings) {
     float x[MAX_N] = {0};
@@ -481,7 +481,7 @@ START_TEST(null_arguments) {
 }
 END_TEST
 
-/* ---- what goes wrong inside a launch --------------------------------------------------------- */
+/* ---- what goes wrong inside a launch ---- */
 
 START_TEST(waits_in_vain) {
     float y[128];
@@ -568,7 +568,7 @@ START_TEST(captures) {
 }
 END_TEST
 
-/* ---- choosing a device: once for all --------------------------------------------------------- */
+/* ---- choosing a device: once for all ---- */
 
 START_TEST(bad_devices) {
     etrt_device *dev;

@@ -147,7 +147,7 @@ START_TEST(truncated_text) {
 }
 END_TEST
 
-/* ---- ELF ------------------------------------------------------------------------------------ */
+/* ---- ELF ---- */
 
 /* Ask everything the runtime asks of an ELF file. */
 static bool all_answers(const char *bytes, size_t n) {
@@ -213,7 +213,7 @@ START_TEST(elf_of_something_else) {
 }
 END_TEST
 
-/* ---- other files ----------------------------------------------------------------------------- */
+/* ---- other files ---- */
 
 static void finds(const char *file, size_t bytes) {
     struct etrt_manifest m;

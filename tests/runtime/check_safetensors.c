@@ -200,7 +200,7 @@ START_TEST(no_such_file) {
 }
 END_TEST
 
-/* ---- indexes and directories ----------------------------------------------------------------- */
+/* ---- indexes and directories ---- */
 
 static void make_shards(const char *index) {
     mkdir(scratch("ck"), 0777);
@@ -271,7 +271,7 @@ START_TEST(directories) {
 }
 END_TEST
 
-/* ---- writing --------------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 START_TEST(round_trip) {
     static const unsigned char bytes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};

@@ -205,7 +205,7 @@ const struct emu_op *isa_stop(struct emu_wave *, const struct emu_op *next, enum
 /* Take M as the MODE register; false after faulting at O when it asks for what is not modelled. */
 bool isa_set_mode(struct emu_wave *, const struct emu_op *, uint32_t mode);
 
-/* ---- instruction tables ------------------------------------------------------------------- */
+/* ---- instruction tables ---- */
 
 /* One operand of the disassembled text. */
 enum emu_tok_kind { TOK_VGPR, TOK_AGPR, TOK_SGPR, TOK_INT, TOK_FLOAT, TOK_OFF, TOK_OTHER };

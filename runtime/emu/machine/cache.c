@@ -48,8 +48,7 @@ static inline void copy(void *to, const void *from, uint32_t bytes) {
     }
 }
 
-/* ---- through the levels -----------------------------------------------------------------------
- */
+/* ---- through the levels ---- */
 
 static void read_line(struct emu_cache *c, uint64_t number, const struct emu_range *r,
                       emu_bytes want, uint8_t *out);
@@ -306,8 +305,7 @@ void emu_cache_write_back(struct emu_caches *u) {
     leave();
 }
 
-/* ---- the device -------------------------------------------------------------------------------
- */
+/* ---- the device ---- */
 
 static bool create_cus(const struct emu_config *c) {
     uint32_t cu = 0;

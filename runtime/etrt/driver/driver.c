@@ -12,7 +12,7 @@ etrt_status etrt_device_check(const etrt_device *dev) {
     return etrt_fail(ETRT_FAULT, "the device stopped after a fault; close it and open it again");
 }
 
-/* ---- memory --------------------------------------------------------------------------------- */
+/* ---- memory ---- */
 
 etrt_status etrt_mem_alloc(etrt_device *dev, enum etrt_place place, uint64_t bytes,
                            const char *what, void **out) {
@@ -57,7 +57,7 @@ etrt_status etrt_mem_fill(etrt_device *dev, void *device, uint8_t byte, uint64_t
     return st;
 }
 
-/* ---- code and launches ---------------------------------------------------------------------- */
+/* ---- code and launches ---- */
 
 etrt_status etrt_code_load(etrt_device *dev, const void *image, size_t bytes, const char *kernel,
                            struct etrt_code *code) {

@@ -117,7 +117,7 @@ struct etrt_driver {
 extern const struct etrt_driver *const etrt_drivers[];
 extern const struct etrt_driver etrt_hsa_driver, etrt_null_driver;
 
-/* ---- the same for all devices: driver.c ------------------------------------------------------ */
+/* ---- the same for all devices: driver.c ---- */
 
 /* The failure every use of a broken device gets, ETRT_OK when it is not broken. */
 etrt_status etrt_device_check(const etrt_device *);

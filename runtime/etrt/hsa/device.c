@@ -13,7 +13,7 @@ enum { AGENT_TIMESTAMP_FREQUENCY = 0xA016, AGENT_NUM_XCC = 0xA111 };
 /* The realtime counter of every CDNA GPU, where the driver cannot tell. */
 enum { DEFAULT_REALTIME_HZ = 100000000 };
 
-/* ---- discovery ------------------------------------------------------------------------------ */
+/* ---- discovery ---- */
 
 static hsa_status_t see_agent(hsa_agent_t agent, void *data) {
     struct hsa_device *dev = data;
@@ -137,7 +137,7 @@ static void describe(struct hsa_device *dev) {
                  base->isa, base->cus);
 }
 
-/* ---- faults --------------------------------------------------------------------------------- */
+/* ---- faults ---- */
 
 static void break_down(struct hsa_device *dev, hsa_status_t status) {
     atomic_store(&dev->queue_status, (uint32_t)status);
@@ -189,7 +189,7 @@ static void unwatch(struct hsa_device *dev) {
     pthread_mutex_unlock(&open_lock);
 }
 
-/* ---- open and close ------------------------------------------------------------------------- */
+/* ---- open and close ---- */
 
 static etrt_status make_queue(struct hsa_device *dev) {
     uint32_t size = 0;

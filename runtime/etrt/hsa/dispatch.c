@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-/* ---- code objects --------------------------------------------------------------------------- */
+/* ---- code objects ---- */
 
 struct loaded {
     hsa_code_object_reader_t reader;
@@ -97,7 +97,7 @@ void hsa_unload(etrt_device *base, struct etrt_code *code) {
     free(l);
 }
 
-/* ---- launches ------------------------------------------------------------------------------- */
+/* ---- launches ---- */
 
 enum {
     /* The barrier bit lets one launch finish before the next starts: two kernels that each want

@@ -14,7 +14,7 @@
 
 enum { MAGIC_BYTES = sizeof ETRT_MANIFEST_MAGIC - 1 };
 
-/* ---- frames --------------------------------------------------------------------------------- */
+/* ---- frames ---- */
 
 static bool hex8(const char *p, uint32_t *out) {
     *out = 0;
@@ -40,7 +40,7 @@ static bool frame_at(const char *p, size_t bytes, const char **out_text, size_t 
     return etrt_manifest_sum(*out_text, length) == sum;
 }
 
-/* ---- formats -------------------------------------------------------------------------------- */
+/* ---- formats ---- */
 
 /* What a format's function looks at and finds. */
 struct search {

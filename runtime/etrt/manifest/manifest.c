@@ -60,7 +60,7 @@ bool etrt_dtype_find(const char *name, enum etrt_dtype *out) {
     return false;
 }
 
-/* ---- shapes --------------------------------------------------------------------------------- */
+/* ---- shapes ---- */
 
 etrt_status etrt_tensor_shape(const struct etrt_tensor *t, const int64_t *values,
                               int64_t out_shape[ETRT_MAX_RANK], int64_t *out_bytes) {

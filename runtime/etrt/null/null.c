@@ -40,7 +40,7 @@ static etrt_status null_accept(etrt_device *dev, const char *target) {
     return ETRT_OK;
 }
 
-/* ---- memory --------------------------------------------------------------------------------- */
+/* ---- memory ---- */
 
 static etrt_status null_alloc(etrt_device *dev, enum etrt_place place, uint64_t bytes, void **out) {
     (void)dev, (void)place;
@@ -66,7 +66,7 @@ static bool null_fill(etrt_device *dev, void *memory, uint8_t byte, uint64_t byt
     return true;
 }
 
-/* ---- code and launches ---------------------------------------------------------------------- */
+/* ---- code and launches ---- */
 
 /* There is nothing to keep of the code; something tells that it is loaded. */
 static etrt_status null_load(etrt_device *dev, const void *image, size_t bytes, const char *kernel,

@@ -80,7 +80,7 @@ void st_unmap(const unsigned char *map, size_t bytes) {
     if (map) munmap((void *)map, bytes);
 }
 
-/* ---- one tensor ----------------------------------------------------------------------------- */
+/* ---- one tensor ---- */
 
 struct reader {
     struct st_file *file;
@@ -152,7 +152,7 @@ static bool read_tensor(struct reader *r, const char *name, json_t *v, struct et
            read_offsets(r, name, json_object_get(v, "data_offsets"), t);
 }
 
-/* ---- the file ------------------------------------------------------------------------------- */
+/* ---- the file ---- */
 
 static int by_address(const void *a, const void *b) {
     const struct etrt_st_tensor *x = *(const struct etrt_st_tensor *const *)a;

@@ -57,7 +57,7 @@ static bool open_single(const char *path, struct etrt_st *st, char *err, size_t 
     return true;
 }
 
-/* ---- index ---------------------------------------------------------------------------------- */
+/* ---- index ---- */
 
 static bool join(char out[PATH_MAX], const char *directory_of, const char *name) {
     const char *slash = strrchr(directory_of, '/');
@@ -155,7 +155,7 @@ static bool open_index(const char *path, struct etrt_st *st, char *err, size_t e
     return ok;
 }
 
-/* ---- directory ------------------------------------------------------------------------------ */
+/* ---- directory ---- */
 
 static bool is_there(char out[PATH_MAX], const char *dir, const char *name) {
     struct stat info;
@@ -215,7 +215,7 @@ void etrt_st_close(struct etrt_st *st) {
     free(st);
 }
 
-/* ---- lookups -------------------------------------------------------------------------------- */
+/* ---- lookups ---- */
 
 size_t etrt_st_count(const struct etrt_st *st) {
     return st->count;

@@ -26,8 +26,7 @@ static void init_llvm(void) {
     LLVMInitializeAMDGPUDisassembler();
 }
 
-/* ---- names ------------------------------------------------------------------------------------
- */
+/* ---- names ---- */
 
 enum { NAME_SLOTS = 4096 };
 struct names {
@@ -83,8 +82,7 @@ static void init_names(void) {
     names_ready = true;
 }
 
-/* ---- instructions -----------------------------------------------------------------------------
- */
+/* ---- instructions ---- */
 
 bool isa_decode_one(struct emu_decode *d, struct emu_text *t, struct emu_op *o) {
     isa_arch_rename(d->gen, t->name);

@@ -74,7 +74,7 @@ L uint32_t f32_to_bf8(float f) {
     return to_fnuz(f, 2, 16);
 }
 
-/* ---- classes: bits as v_cmp_class names them ------------------------------------------------- */
+/* ---- classes: bits as v_cmp_class names them ---- */
 
 L uint32_t class_of(int sign, int zero, int denormal, int inf, int nan, int quiet) {
     uint32_t positive = zero ? 1 << 6 : denormal ? 1 << 7 : inf ? 1 << 9 : 1 << 8;
@@ -94,8 +94,7 @@ L uint32_t class64(uint64_t u) {
     return class_of(u >> 63, m == 0, m<0x10000000000000, m == inf, m> inf, (m >> 51) & 1);
 }
 
-/* ---- division: the steps around Newton's, as the ISA documents define them --------------------
- */
+/* ---- division: the steps around Newton's, as the ISA documents define them ---- */
 
 L int exponent32(float x) {
     return (asu(x) >> 23) & 255;

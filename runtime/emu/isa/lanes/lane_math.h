@@ -45,7 +45,7 @@ L uint32_t f32_to_bf16(float f) {
     return etrt_f32_to_bf16(asf(fix_nan32(asu(f))));
 }
 
-/* ---- f16 ---------------------------------------------------------------------------------- */
+/* ---- f16 ---- */
 
 L float h2f(uint32_t h) {
     return etrt_f16_to_f32(h);
@@ -94,7 +94,7 @@ L float fma_mix16(float x, float y, float z) {
     return asf(lost ? nf : v);
 }
 
-/* ---- integers ------------------------------------------------------------------------------ */
+/* ---- integers ---- */
 
 L int32_t imin(int32_t a, int32_t b) {
     return a < b ? a : b;
@@ -269,7 +269,7 @@ L uint32_t sar16(uint32_t x, uint32_t y) {
     return (uint32_t)((int16_t)y >> (x & 15));
 }
 
-/* ---- minimum and maximum: a NaN loses against a number, -0 is below +0 ---------------------- */
+/* ---- minimum and maximum: a NaN loses against a number, -0 is below +0 ---- */
 
 L float fmin32(float x, float y) {
     float r = x < y ? x : y;
@@ -305,7 +305,7 @@ L double fmax64(double x, double y) {
     return y != y ? (x != x ? q : x) : r;
 }
 
-/* ---- parts of a float ----------------------------------------------------------------------- */
+/* ---- parts of a float ---- */
 
 /* The fraction stays below one even where the subtraction would round up to it. */
 L float fract32(float x) {
@@ -353,7 +353,7 @@ L double ldexp64(double x, int32_t n) {
     return __builtin_ldexp(x, imax(imin(n, 5000), -5000));
 }
 
-/* ---- transcendentals, within one unit in the last place -------------------------------------- */
+/* ---- transcendentals, within one unit in the last place ---- */
 
 /* The hardware gives zero where the result is denormal. */
 L float exp2_32(float x) {

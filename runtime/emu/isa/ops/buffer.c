@@ -59,8 +59,7 @@ static bool addresses(struct emu_wave *w, const struct emu_op *o, uint64_t *a, u
     return true;
 }
 
-/* ---- scratch ----------------------------------------------------------------------------------
- */
+/* ---- scratch ---- */
 
 static bool is_scratch(const struct emu_wave *w, const struct emu_op *o) {
     return w->scratch && w->s[o->s[1].reg + 3] == BUFFER_ADD_LANE;
@@ -103,8 +102,7 @@ H(scratch_store) {
     return o + 1;
 }
 
-/* ---- buffers ----------------------------------------------------------------------------------
- */
+/* ---- buffers ---- */
 
 /* Lanes outside the buffer read from here. */
 static const uint32_t zeros[4];
@@ -172,8 +170,7 @@ H(h_atomic) {
     return o + 1;
 }
 
-/* ---- decoding ---------------------------------------------------------------------------------
- */
+/* ---- decoding ---- */
 
 /* s[0] scalar offset, s[1] descriptor, s[2] data; sd the address register. */
 static bool bind_common(struct emu_decode *d, const struct emu_row *row, const struct emu_text *t,

@@ -105,8 +105,7 @@ H(h_ds_atomic) {
     return o + 1;
 }
 
-/* ---- lane exchanges ---------------------------------------------------------------------------
- */
+/* ---- lane exchanges ---- */
 
 static int swizzle_source(uint32_t offset, int lane) {
     int in = lane & 31, group = lane & 32;
@@ -155,8 +154,7 @@ H(h_permute) {
     return o + 1;
 }
 
-/* ---- decoding ---------------------------------------------------------------------------------
- */
+/* ---- decoding ---- */
 
 /* Operands by signature, no global data share, the offset from the encoding. */
 static bool bind_ds(struct emu_decode *d, const struct emu_row *row, const struct emu_text *t,

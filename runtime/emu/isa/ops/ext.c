@@ -3,7 +3,7 @@
 
 #include "runtime/emu/isa/ops/valu.h"
 
-/* ---- decoding ------------------------------------------------------------------------------- */
+/* ---- decoding ---- */
 
 static uint32_t bits(uint32_t word, int lo, int n) {
     return (word >> lo) & ((1u << n) - 1);
@@ -249,7 +249,7 @@ bool isa_bind_ext(struct emu_decode *d, const struct emu_text *t, struct emu_op 
     return kept != NULL;
 }
 
-/* ---- sources -------------------------------------------------------------------------------- */
+/* ---- sources ---- */
 
 static const uint32_t *apply_dpp(struct emu_wave *w, const struct emu_op *o, const uint32_t *p,
                                  uint32_t *t, uint64_t *write) {
@@ -331,7 +331,7 @@ flush:
     return p;
 }
 
-/* ---- the result ----------------------------------------------------------------------------- */
+/* ---- the result ---- */
 
 static void merge_sdwa(uint32_t *t, const uint32_t *old, const struct emu_ext *x) {
     int sel = x->dst_sel, lo = sel < 4 ? 8 * sel : 16 * (sel - 4);

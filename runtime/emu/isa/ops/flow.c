@@ -16,7 +16,7 @@ static const struct emu_op *jump(struct emu_wave *w, const struct emu_op *o, uin
     return &p->ops[p->index[off / 4]];
 }
 
-/* ---- branches -------------------------------------------------------------------------------- */
+/* ---- branches ---- */
 
 #define BRANCH(fn, cond)                                                                           \
     H(fn) {                                                                                        \
@@ -48,8 +48,7 @@ H(call) {
     return o->target;
 }
 
-/* ---- waits ------------------------------------------------------------------------------------
- */
+/* ---- waits ---- */
 
 H(nop) {
     (void)w;
@@ -82,8 +81,7 @@ H(halt) {
     return isa_fault(w, o, "the wave halted itself");
 }
 
-/* ---- special registers ------------------------------------------------------------------------
- */
+/* ---- special registers ---- */
 
 enum {
     HW_MODE = 1,
@@ -156,8 +154,7 @@ H(memtime) {
     return o + 1;
 }
 
-/* ---- scalar loads -----------------------------------------------------------------------------
- */
+/* ---- scalar loads ---- */
 
 H(s_load) {
     uint64_t addr = scalar64(w, &o->s[0]) + (uint64_t)(int64_t)o->offset;
@@ -203,8 +200,7 @@ H(s_buffer_load) {
     return o + 1;
 }
 
-/* ---- decoding ---------------------------------------------------------------------------------
- */
+/* ---- decoding ---- */
 
 static bool bind_imm(struct emu_decode *d, const struct emu_row *row, const struct emu_text *t,
                      struct emu_op *o) {

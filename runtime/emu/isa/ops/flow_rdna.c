@@ -12,8 +12,7 @@ H(code_end) {
     return isa_fault(w, o, "execution ran past the end of a function");
 }
 
-/* ---- barriers in two parts --------------------------------------------------------------------
- */
+/* ---- barriers in two parts ---- */
 
 /* A wave stops where it waits, and goes on when every wave of the workgroup waits too. */
 H(barrier_signal) {
@@ -34,16 +33,14 @@ H(sleep_var) {
     return isa_stop(w, o + 1, EMU_SLEEP);
 }
 
-/* ---- modes ------------------------------------------------------------------------------------
- */
+/* ---- modes ---- */
 
 H(set_mode) {
     uint32_t at = o->row_arg, mask = 15u << at;
     return isa_set_mode(w, o, (w->mode & ~mask) | (o->flags << at & mask)) ? o + 1 : NULL;
 }
 
-/* ---- messages that return something -----------------------------------------------------------
- */
+/* ---- messages that return something ---- */
 
 enum { MSG_DOORBELL = 0x80, MSG_REALTIME = 0x83, MSG_SE_AID = 0x87 };
 
@@ -68,8 +65,7 @@ H(sendmsg_rtn) {
     return o + 1;
 }
 
-/* ---- scalar loads below a dword ---------------------------------------------------------------
- */
+/* ---- scalar loads below a dword ---- */
 
 H(s_load_small) {
     uint64_t addr = scalar64(w, &o->s[0]) + (uint64_t)(int64_t)o->offset;
@@ -84,8 +80,7 @@ H(s_load_small) {
     return o + 1;
 }
 
-/* ---- decoding ---------------------------------------------------------------------------------
- */
+/* ---- decoding ---- */
 
 static bool bind_imm(struct emu_decode *d, const struct emu_row *row, const struct emu_text *t,
                      struct emu_op *o) {

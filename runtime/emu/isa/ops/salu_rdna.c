@@ -7,7 +7,7 @@
 #define H(name) static const struct emu_op *name(struct emu_wave *w, const struct emu_op *o)
 #define SCC w->s[S_SCC]
 
-/* ---- EXEC of 32 lanes ------------------------------------------------------------------------ */
+/* ---- EXEC of 32 lanes ---- */
 
 /* The old EXEC (saveexec) or the new one (wrexec) is the result. */
 #define SAVEEXEC(fn, value, kept)                                                                  \
@@ -31,8 +31,7 @@ SAVEEXEC(or_not1_saveexec, a | ~e, e)
 SAVEEXEC(and_not0_wrexec, ~a &e, r)
 SAVEEXEC(and_not1_wrexec, a & ~e, r)
 
-/* ---- integers ---------------------------------------------------------------------------------
- */
+/* ---- integers ---- */
 
 #define INT64(fn, value)                                                                           \
     H(fn) {                                                                                        \
@@ -48,8 +47,7 @@ H(pack_hl) {
     return o + 1;
 }
 
-/* ---- floating point ---------------------------------------------------------------------------
- */
+/* ---- floating point ---- */
 
 static float flush(const struct emu_wave *w, float x) {
     return w->flush32 && !(asu(x) & 0x7f800000) ? asf(asu(x) & 0x80000000) : x;
@@ -178,8 +176,7 @@ H(cvt_pk_rtz) {
     return o + 1;
 }
 
-/* ---- v_s_*: transcendental functions of scalars, by the vector unit ---------------------------
- */
+/* ---- v_s_*: transcendental functions of scalars, by the vector unit ---- */
 
 FLOAT1(vexp, exp2_32(a))
 FLOAT1(vlog, log2_32(a))

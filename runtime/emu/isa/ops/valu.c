@@ -7,7 +7,7 @@
 
 #define H(name) static const struct emu_op *name(struct emu_wave *w, const struct emu_op *o)
 
-/* ---- lane kernels --------------------------------------------------------------------------- */
+/* ---- lane kernels ---- */
 
 H(h_lane_ext) {
     LANE_TEMP(t0);
@@ -84,7 +84,7 @@ H(h_carry) {
     return o + 1;
 }
 
-/* ---- masks and lanes ------------------------------------------------------------------------- */
+/* ---- masks and lanes ---- */
 
 H(h_cndmask) {
     LANE_TEMP(t0);
@@ -217,7 +217,7 @@ H(h_set_gpr_idx_on) {
     return next + 1;
 }
 
-/* ---- decoding ------------------------------------------------------------------------------- */
+/* ---- decoding ---- */
 
 static const struct emu_lane_row *find_lane(const struct emu_lane_table *l, const char *name,
                                             bool sat) {

@@ -67,8 +67,7 @@ H(h_swap16) {
     return o + 1;
 }
 
-/* ---- bits and bytes ---------------------------------------------------------------------------
- */
+/* ---- bits and bytes ---- */
 
 /* Any function of three bits: bit 4a + 2b + c of the table. */
 H(h_bitop3) {
@@ -126,8 +125,7 @@ H(h_dot_iu) {
     return o + 1;
 }
 
-/* ---- decoding ---------------------------------------------------------------------------------
- */
+/* ---- decoding ---- */
 
 static bool bind_permlane(struct emu_decode *d, const struct emu_row *row, const struct emu_text *t,
                           struct emu_op *o) {

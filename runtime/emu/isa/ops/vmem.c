@@ -6,8 +6,7 @@
 
 #define H(name) static const struct emu_op *name(struct emu_wave *w, const struct emu_op *o)
 
-/* ---- addresses --------------------------------------------------------------------------------
- */
+/* ---- addresses ---- */
 
 struct emu_span isa_active_span(const uint64_t *a, uint64_t mask) {
     struct emu_span s = {UINT64_MAX, 0};
@@ -116,8 +115,7 @@ static uint64_t local_lanes(const struct emu_wave *w, const struct emu_op *o, co
     return o->flags == SEG_SCRATCH ? exec : isa_local_lanes(w, a, exec);
 }
 
-/* ---- loads and stores -------------------------------------------------------------------------
- */
+/* ---- loads and stores ---- */
 
 H(h_load) {
     uint64_t a[LANES] __attribute__((aligned(64))), exec = wave_exec(w);
@@ -167,8 +165,7 @@ H(h_load_lds) {
     return o + 1;
 }
 
-/* ---- atomics ----------------------------------------------------------------------------------
- */
+/* ---- atomics ---- */
 
 void isa_atomic_lanes(struct emu_wave *w, const struct emu_op *o, const uint64_t *a,
                       uint64_t mask) {
@@ -216,8 +213,7 @@ H(h_fence) {
     return o + 1;
 }
 
-/* ---- decoding ---------------------------------------------------------------------------------
- */
+/* ---- decoding ---- */
 
 static bool bind_address(struct emu_decode *d, const struct emu_tok *v, const struct emu_tok *s,
                          struct emu_op *o) {

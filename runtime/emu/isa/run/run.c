@@ -5,8 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* ---- faults -----------------------------------------------------------------------------------
- */
+/* ---- faults ---- */
 
 const struct emu_op *isa_stop(struct emu_wave *w, const struct emu_op *next, enum emu_stop why) {
     w->stop = why;
@@ -55,8 +54,7 @@ const struct emu_op *isa_fault_lane(struct emu_wave *w, const struct emu_op *o, 
     return isa_stop(w, NULL, EMU_FAULT);
 }
 
-/* ---- memory -----------------------------------------------------------------------------------
- */
+/* ---- memory ---- */
 
 static bool covers(const struct emu_range *r, uint64_t lo, uint64_t bytes, bool write) {
     return lo >= r->lo && lo < r->hi && bytes <= r->hi - lo && (r->writable || !write);
@@ -78,8 +76,7 @@ bool isa_memory_check_slow(struct emu_wave *w, uint64_t lo, uint64_t bytes, bool
     return true;
 }
 
-/* ---- initial state ----------------------------------------------------------------------------
- */
+/* ---- initial state ---- */
 
 bool isa_set_mode(struct emu_wave *w, const struct emu_op *o, uint32_t mode) {
     w->mode = mode;
@@ -212,8 +209,7 @@ void emu_wave_init(struct emu_wave *w, struct emu_group *g, uint32_t index, void
     w->pc = &d->program->ops[at == UINT32_MAX ? d->program->nops : at];
 }
 
-/* ---- running ----------------------------------------------------------------------------------
- */
+/* ---- running ---- */
 
 #define ADD(field, value) atomic_fetch_add_explicit(&c->field, value, memory_order_relaxed)
 
