@@ -192,6 +192,12 @@ const char *eti_plain_name(eti_parser *, const char *label);
 /* ---- the stages ---- */
 void eti_graph_body(eti_parser *);
 void eti_graph_end(eti_parser *);
+/* How many attributes a node may have, and elements an attribute. */
+enum { ETI_MAX_LIST = 16 };
+/* One attribute of a node of OP, at the word that names it. */
+void eti_attribute(eti_parser *, const et_op *op, et_attr *out);
+/* Has a node the attributes that its operator reads without looking? Reports the first it lacks. */
+bool eti_check_attrs(eti_parser *, const et_node *, int count, const et_attr *);
 void eti_group(eti_parser *);
 void eti_function(eti_parser *);
 void eti_step_contract(eti_parser *, et_step *);
