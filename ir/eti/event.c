@@ -99,7 +99,7 @@ void eti_event(eti_parser *p) {
     }
     if (!name) return;
     if (p->p->nevents >= ETI_MAX_ITEMS) eti_error(p, loc, "more than %d events", ETI_MAX_ITEMS);
-    if (p->broken || p->errors > before || !eti_declare(p, 'e', name, loc, p->p->nevents)) {
+    if (p->broken || p->errors > before || !eti_declare_made(p, 'e', name, loc, p->p->nevents)) {
         eti_poison(p, 'e', name, loc);
         return;
     }

@@ -250,7 +250,7 @@ void eti_function(eti_parser *p) {
     p->nscope = p->nmade = 0;
     if (!name) return;
     if (p->p->nfuncs >= ETI_MAX_ITEMS) eti_error(p, loc, "more than %d functions", ETI_MAX_ITEMS);
-    if (p->broken || p->errors > before || !eti_declare(p, '@', name, loc, p->p->nfuncs)) {
+    if (p->broken || p->errors > before || !eti_declare_made(p, '@', name, loc, p->p->nfuncs)) {
         eti_poison(p, '@', name, loc);
         return;
     }

@@ -138,7 +138,7 @@ void eti_group(eti_parser *p) {
     p->nscope = p->nmade = 0;
     if (!name) return;
     if (p->p->ngroups >= ETI_MAX_ITEMS) eti_error(p, loc, "more than %d groups", ETI_MAX_ITEMS);
-    if (p->broken || p->errors > before || !eti_declare(p, '@', name, loc, p->p->ngroups)) {
+    if (p->broken || p->errors > before || !eti_declare_made(p, '@', name, loc, p->p->ngroups)) {
         eti_poison(p, '@', name, loc);
         return;
     }

@@ -157,8 +157,8 @@ static eti_name *enter(eti_parser *p, char sign, const char *name, et_loc loc, i
     return NULL;
 }
 
-bool eti_declare(eti_parser *p, char sign, const char *name, et_loc loc, int index) {
-    if (sign != 's' && !p->broken && !eti_check_model(p, name, loc)) {
+static bool declare(eti_parser *p, char sign, const char *name, et_loc loc, int index, bool fits) {
+    if (!fits) {
         enter(p, sign, name, loc, -1);
         return false;
     }
@@ -169,6 +169,16 @@ bool eti_declare(eti_parser *p, char sign, const char *name, et_loc loc, int ind
         if (was->loc.line) et_diag(p->diags, ET_NOTE, was->loc, "first here");
     }
     return false;
+}
+
+bool eti_declare(eti_parser *p, char sign, const char *name, et_loc loc, int index) {
+    bool fits = sign == 's' || p->broken || eti_check_model(p, name, loc);
+    return declare(p, sign, name, loc, index, fits);
+}
+
+bool eti_declare_made(eti_parser *p, char sign, const char *name, et_loc loc, int index) {
+    bool fits = p->broken || !p->g->nmodels || eti_check_model(p, name, loc);
+    return declare(p, sign, name, loc, index, fits);
 }
 
 void eti_poison(eti_parser *p, char sign, const char *name, et_loc loc) {

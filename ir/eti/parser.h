@@ -138,6 +138,8 @@ bool eti_among(const char *text, const char *const *words);
 
 /* Declare SIGN + NAME as number INDEX; an error when it is taken. */
 bool eti_declare(eti_parser *, char sign, const char *name, et_loc, int index);
+/* The same of what passes name, which may have dots in it: "attn.qkv". */
+bool eti_declare_made(eti_parser *, char sign, const char *name, et_loc, int index);
 /* Uses of a name whose declaration failed say nothing. */
 void eti_poison(eti_parser *, char sign, const char *name, et_loc);
 /* Its number; -1 after an error "there is no WHAT called ...". */

@@ -192,7 +192,7 @@ static void task(eti_parser *p, struct list *to, int loop) {
         }
     }
     p->nscope = mark;
-    if (!eti_declare(p, 't', name, loc, p->p->ngrids) || p->broken || !f || p->errors > before)
+    if (!eti_declare_made(p, 't', name, loc, p->p->ngrids) || p->broken || !f || p->errors > before)
         return;
     check_tiles(p, f, &g, loc);
     check_func_loops(&(struct uses){p, loop, loc, func}, f);
@@ -207,7 +207,7 @@ static void group(eti_parser *p, struct list *to, int loop) {
     const char *name = eti_need_name(p, ETI_FUNC, "a group such as @x");
     int gr = name ? eti_find(p, '@', name, loc, "group") : -1;
     if (gr < 0) return;
-    if (!eti_declare(p, 't', name, loc, gr)) return;
+    if (!eti_declare_made(p, 't', name, loc, gr)) return;
     p->p->groups[gr].loop = loop;
     check_group_loops(&(struct uses){p, loop, loc, name}, &p->p->groups[gr]);
     push(p, to, (et_item){.kind = ET_P_GRID, .index = gr});

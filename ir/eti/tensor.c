@@ -220,8 +220,9 @@ void eti_tensor(eti_parser *p) {
     if (t.kind == ET_TENSOR_CONST && !t.data && !p->broken && p->errors == before)
         eti_error(p, loc, "a constant needs its elements: = [...]");
     if (index >= ETI_MAX_ITEMS) eti_error(p, loc, "more than %d tensors", ETI_MAX_ITEMS);
-    if (p->broken || p->errors > before || t.shape.rank < 0 ||
-        !eti_declare(p, '%', name, loc, index)) {
+    bool (*declare)(eti_parser *, char, const char *, et_loc, int) =
+        t.kind == ET_TENSOR_TEMP ? eti_declare_made : eti_declare;
+    if (p->broken || p->errors > before || t.shape.rank < 0 || !declare(p, '%', name, loc, index)) {
         eti_poison(p, '%', name, loc);
         return;
     }

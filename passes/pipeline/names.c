@@ -30,8 +30,8 @@ static bool is_plain(const char *s) {
     return !*s;
 }
 
-/* False for a name without parts, which is no path. */
-static bool path_of(et_arena *a, const char *source, struct path *out) {
+/* False for a name without parts, or with nothing but the weight's own NAME, which is no path. */
+static bool path_of(et_arena *a, const char *source, const char *name, struct path *out) {
     *out = (struct path){"", NULL};
     if (!source || !strchr(source, '.')) return false;
     char *rest = et_strdup(a, source);
@@ -42,7 +42,7 @@ static bool path_of(et_arena *a, const char *source, struct path *out) {
         out->of = out->last ? out->last : "";
         out->last = shortened(a, part);
     }
-    return out->last != NULL;
+    return out->last && (*out->of || strcmp(out->last, name) != 0);
 }
 
 /* ---- the products of a value ---- */
@@ -89,9 +89,10 @@ static const char *name_of_products(const struct products *p, bool any) {
     bool letters = true, same = true;
     if (!p->n || p->n > MOST_PARTS) return NULL;
     for (int i = 0; i < p->n; i++) {
-        if (!path_of(a, p->weight[i]->source, &path[i])) {
-            if (!any || !p->weight[i]->name) return NULL;
-            path[i] = (struct path){"", et_model_plain(p->g, p->weight[i]->name)};
+        const char *own = p->weight[i]->name ? et_model_plain(p->g, p->weight[i]->name) : "";
+        if (!path_of(a, p->weight[i]->source, own, &path[i])) {
+            if (!any || !*own) return NULL;
+            path[i] = (struct path){"", own};
         }
         letters &= !path[i].last[1];
         same &= strcmp(path[i].of, path[0].of) == 0;

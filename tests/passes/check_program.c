@@ -53,7 +53,8 @@ static double worst_of(struct check *c, uint64_t seed, const char **out_name,
     for (int t = 0; t < c->p->ntensors; t++) {
         const et_tensor *x = &c->p->tensors[t];
         if (!c->start[t]) continue;
-        size_t bytes = (size_t)et_tensor_count(c->data[x->value.id]) * 4;
+        const et_tensor_data *d = c->data[x->value.id];
+        size_t bytes = (size_t)et_dtype_size(d->dtype, et_tensor_count(d));
         memory[t] = memcpy(et_alloc(c->a, bytes), c->start[t], bytes);
     }
     et_interp_options opt = {.seed = seed, .races = true, .dies = c->dies};
