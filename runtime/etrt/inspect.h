@@ -25,8 +25,8 @@ etrt_status etrt_session_peek(const etrt_session *, int index, uint64_t offset, 
 /* Text for people out of what an aborted launch left. EVENTS (host copies) may be NULL. */
 struct etrt_report;
 struct etrt_control;
-etrt_status etrt_report_wait(const struct etrt_manifest *, const struct etrt_report *,
-                             const uint32_t *events, const struct etrt_control *,
-                             uint32_t workgroups, double wait_limit);
+etrt_status etrt_report_wait(const etrt_device *, const struct etrt_manifest *,
+                             const struct etrt_report *, const uint32_t *events,
+                             const struct etrt_control *, uint32_t workgroups, double wait_limit);
 
 #endif

@@ -100,7 +100,7 @@ static etrt_status explain_wait(etrt_session *s, const struct etrt_report *repor
         events && control &&
         etrt_mem_read(dev, events, s->events[s->events_now], etrt_events_bytes(mf)) == ETRT_OK &&
         etrt_mem_read(dev, control, s->control, control_bytes) == ETRT_OK;
-    etrt_status st = etrt_report_wait(mf, report, got ? events : NULL, got ? control : NULL,
+    etrt_status st = etrt_report_wait(dev, mf, report, got ? events : NULL, got ? control : NULL,
                                       s->workgroups, s->wait_limit);
     free(events);
     free(control);

@@ -26,13 +26,14 @@ static const char *event_word(const struct etrt_event *e, uint32_t index, char *
 }
 
 /* Where a workgroup ran. The raw register is always shown; its fields where they are known. */
-static const char *place_text(const char *target, uint32_t die, uint32_t hw_id, char *buf,
-                              size_t bytes) {
-    if (strncmp(target, "gfx9", 4) == 0)
-        snprintf(buf, bytes, "die %u, shader engine %u, CU %u (hardware id 0x%08x)", die,
-                 hw_id >> 13 & 7, hw_id >> 8 & 15, hw_id);
+static const char *place_text(const etrt_device *dev, const char *target,
+                              const struct etrt_report *r, char *buf, size_t bytes) {
+    struct etrt_unit u = etrt_device_unit(dev, target, r->hw_id);
+    if (u.cu >= 0)
+        snprintf(buf, bytes, "die %u, shader engine %d, CU %d (hardware id 0x%08x)", r->die,
+                 u.engine, u.cu, r->hw_id);
     else
-        snprintf(buf, bytes, "die %u (hardware id 0x%08x)", die, hw_id);
+        snprintf(buf, bytes, "die %u (hardware id 0x%08x)", r->die, r->hw_id);
     return buf;
 }
 
@@ -81,10 +82,12 @@ static void dump_placement(const struct etrt_control *control, uint32_t launch,
     }
 }
 
-etrt_status etrt_report_wait(const struct etrt_manifest *m, const struct etrt_report *r,
-                             const uint32_t *events, const struct etrt_control *control,
-                             uint32_t workgroups, double wait_limit) {
+etrt_status etrt_report_wait(const etrt_device *dev, const struct etrt_manifest *m,
+                             const struct etrt_report *r, const uint32_t *events,
+                             const struct etrt_control *control, uint32_t workgroups,
+                             double wait_limit) {
     char task[300], event[512], place[128];
+    const char *where = place_text(dev, m->target, r, place, sizeof place);
     if (r->task < (uint32_t)m->ntasks)
         snprintf(task, sizeof task, "%s", m->tasks[r->task]);
     else
@@ -97,22 +100,19 @@ etrt_status etrt_report_wait(const struct etrt_manifest *m, const struct etrt_re
         etrt_fail(ETRT_WAIT,
                   "launch %u: workgroup %u found nothing to do for longer than %g s among the "
                   "tasks from %s on: %u of %u taken in run %u of them; on %s",
-                  r->launch, r->workgroup, wait_limit, task, r->count, r->need, r->index,
-                  place_text(m->target, r->die, r->hw_id, place, sizeof place));
+                  r->launch, r->workgroup, wait_limit, task, r->count, r->need, r->index, where);
     else if (r->status == ETRT_REPORT_START)
         etrt_fail(ETRT_WAIT,
                   "launch %u: workgroup %u waited longer than %g s for all workgroups%s%.*s to "
                   "start: %u of %u have; on %s",
                   r->launch, r->workgroup, wait_limit, m->nmodels ? " of " : "",
-                  m->nmodels ? (int)strcspn(task, ".") : 0, task, r->count, r->need,
-                  place_text(m->target, r->die, r->hw_id, place, sizeof place));
+                  m->nmodels ? (int)strcspn(task, ".") : 0, task, r->count, r->need, where);
     else
         etrt_fail(
             ETRT_WAIT,
             "launch %u: workgroup %u waited longer than %g s in task %s, tile %u, for event %s: "
             "%u arrivals of %u needed; on %s",
-            r->launch, r->workgroup, wait_limit, task, r->tile, event, r->count, r->need,
-            place_text(m->target, r->die, r->hw_id, place, sizeof place));
+            r->launch, r->workgroup, wait_limit, task, r->tile, event, r->count, r->need, where);
     if (!events) return ETRT_WAIT;
     etrt_fail_more("\nevents of this launch:");
     for (int i = 0; i < m->nevents; i++)

@@ -72,13 +72,10 @@ etrt_status etrt_trace_begin(etrt_session *s) {
     return st;
 }
 
-/* Which of a die's CUs a register named; the numbers may have holes. */
-static int cu_of(const char *target, uint32_t hw_id) {
-    if (strncmp(target, "gfx9", 4) == 0) /* shader engine, array, CU */
-        return (int)((hw_id >> 13 & 7) * 32 + (hw_id >> 12 & 1) * 16 + (hw_id >> 8 & 15));
-    if (strncmp(target, "gfx11", 5) == 0) /* shader engine, array, pair of CUs */
-        return (int)((hw_id >> 18 & 7) * 32 + (hw_id >> 16 & 1) * 16 + (hw_id >> 10 & 15));
-    return -1;
+/* One number for which of a die's CUs a task ran on. */
+static int cu_of(const etrt_session *s, uint32_t hw_id) {
+    struct etrt_unit u = etrt_device_unit(s->model->device, s->model->manifest.target, hw_id);
+    return u.cu < 0 ? -1 : u.engine * 32 + u.array * 16 + u.cu;
 }
 
 /* Records are device memory: what a kernel gone wrong left there is not passed on. */
@@ -99,7 +96,7 @@ static size_t unpack(const etrt_session *s, const struct etrt_trace_record *r, s
                                        .iteration = r[i].iteration,
                                        .workgroup = r[i].workgroup,
                                        .die = r[i].die,
-                                       .cu = cu_of(s->model->manifest.target, r[i].hw_id),
+                                       .cu = cu_of(s, r[i].hw_id),
                                        .look = r[i].look,
                                        .reached = r[i].reached,
                                        .ready = r[i].ready,

@@ -185,7 +185,7 @@ static etrt_status read_report(struct replay *r) {
     if (st != ETRT_OK || report.status == ETRT_REPORT_OK) return st;
     st = etrt_manifest_of_code(l->code, l->code_bytes, &m);
     if (st != ETRT_OK) return st;
-    st = etrt_report_wait(&m, &report, NULL, NULL, l->workgroups, l->wait_limit);
+    st = etrt_report_wait(r->dev, &m, &report, NULL, NULL, l->workgroups, l->wait_limit);
     etrt_manifest_free(&m);
     return st;
 }

@@ -51,7 +51,7 @@ for name in mlp encoder moe ragged; do
     whole $name.txt $all
     says $name.txt 'What the time at' 'hint: ' 'all 304 CUs' 'with a tensor for everything'
 done
-says mlp.txt 'For MI300X, 304 CUs' 'layer1: 16 x 16 elements of layer1' 'layernorm (line 20) is computed where'
+says mlp.txt 'For MI300X, 304 CUs' 'layer2: 16 x 16 elements of layer2' 'layernorm (line 20) is computed where'
 for name in pipeline experts splitk; do
     "$etcc" "$e/eti/$name.eti" --explain > $name.txt
     whole $name.txt $all

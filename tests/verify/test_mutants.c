@@ -61,9 +61,9 @@ static void fill(struct test *t, struct size *s) {
         const et_tensor *x = &p->tensors[i];
         if (x->kind == ET_TENSOR_TEMP || x->kind == ET_TENSOR_CONST) continue;
         et_tensor_data *d = tm_tensor(t->a, g, &x->shape, s->syms);
-        s->bytes[i] = et_tensor_count(d) * 4;
+        s->bytes[i] = et_dtype_size(d->dtype, et_tensor_count(d));
         if (x->kind == ET_TENSOR_OUTPUT)
-            memset(d->p, 0xff, (size_t)s->bytes[i]);
+            memset(d->p, 0xff, (size_t)et_tensor_count(d) * 4);
         else
             tm_fill(d);
         s->start[i] = tm_bytes(t->a, d);

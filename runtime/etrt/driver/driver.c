@@ -14,6 +14,10 @@ etrt_status etrt_device_check(const etrt_device *dev) {
 
 /* ---- memory ---- */
 
+struct etrt_unit etrt_device_unit(const etrt_device *dev, const char *target, uint32_t hw_id) {
+    return dev->driver->unit ? dev->driver->unit(target, hw_id) : (struct etrt_unit){-1, -1, -1};
+}
+
 etrt_status etrt_mem_alloc(etrt_device *dev, enum etrt_place place, uint64_t bytes,
                            const char *what, void **out) {
     *out = NULL;

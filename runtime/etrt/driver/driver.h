@@ -65,6 +65,12 @@ struct etrt_dispatch {
     uint32_t group_bytes, private_bytes;
 };
 
+/* Which of a die's compute units a hardware register named; -1: not known. Numbers may have holes.
+ */
+struct etrt_unit {
+    int engine, array, cu;
+};
+
 /* One launch at a time, from its start to its end; the driver's own. */
 struct etrt_ticket;
 
@@ -111,6 +117,9 @@ struct etrt_driver {
     etrt_status (*timing)(etrt_device *);
     /* Optional: all but the number of launches. */
     void (*stats)(const etrt_device *, etrt_stats *out);
+    /* Optional: read the id of the hardware that a kernel for TARGET left in a report or a trace.
+     */
+    struct etrt_unit (*unit)(const char *target, uint32_t hw_id);
 };
 
 /* The drivers there are, NULL at the end: device.c, one level up. */
@@ -118,6 +127,8 @@ extern const struct etrt_driver *const etrt_drivers[];
 extern const struct etrt_driver etrt_hsa_driver, etrt_null_driver;
 
 /* ---- the same for all devices: driver.c ---- */
+
+struct etrt_unit etrt_device_unit(const etrt_device *, const char *target, uint32_t hw_id);
 
 /* The failure every use of a broken device gets, ETRT_OK when it is not broken. */
 etrt_status etrt_device_check(const etrt_device *);

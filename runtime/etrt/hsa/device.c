@@ -300,6 +300,17 @@ static void stats(const etrt_device *base, etrt_stats *out) {
 #undef SINCE
 }
 
+/* The fields of the register HW_ID, by generation. On gfx11 a pair of CUs has one number. */
+static struct etrt_unit unit(const char *target, uint32_t hw_id) {
+    if (strncmp(target, "gfx9", 4) == 0)
+        return (struct etrt_unit){(int)(hw_id >> 13 & 7), (int)(hw_id >> 12 & 1),
+                                  (int)(hw_id >> 8 & 15)};
+    if (strncmp(target, "gfx11", 5) == 0)
+        return (struct etrt_unit){(int)(hw_id >> 18 & 7), (int)(hw_id >> 16 & 1),
+                                  (int)(hw_id >> 10 & 15)};
+    return (struct etrt_unit){-1, -1, -1};
+}
+
 const struct etrt_driver etrt_hsa_driver = {
     .specs = specs,
     .open = open_device,
@@ -321,4 +332,5 @@ const struct etrt_driver etrt_hsa_driver = {
     .seconds = hsa_seconds,
     .timing = hsa_timing,
     .stats = stats,
+    .unit = unit,
 };
