@@ -29,7 +29,7 @@ struct emu_range emu_memory_find(uint64_t addr);
 
 /* ---- caches, provided by the machine where the device models them ---- */
 
-/* Where copies of memory are, nearest first; see runtime/emu/machine/cache.h. */
+/* Where copies of memory are, nearest first; see runtime/emu/memory/cache.h. */
 enum emu_level { EMU_NEAR, EMU_ARRAY, EMU_DIE, EMU_MEMORY, EMU_SCALAR };
 
 struct emu_caches; /* what one CU sees */
@@ -145,7 +145,7 @@ enum emu_stop emu_wave_run(struct emu_wave *, uint64_t budget, struct emu_fault 
 
 /* ---- clocks, provided by the machine ---- */
 
-/* They run slower than the host's while work is done; see runtime/emu/machine/clock.h. Not read by
+/* They run slower than the host's while work is done; see runtime/emu/base/clock.h. Not read by
  * workgroups whose instructions are counted instead. */
 uint64_t emu_clock_realtime(void); /* ticks of the 100 MHz clock, what s_memrealtime returns */
 uint64_t emu_clock_cycles(void);   /* what s_memtime returns */

@@ -1,7 +1,7 @@
 /* A code object through both of its readers: the emulator's loader and libetrt's. */
-#include "runtime/emu/machine/config.h"
-#include "runtime/emu/machine/loader.h"
-#include "runtime/emu/machine/memory.h"
+#include "runtime/emu/base/config.h"
+#include "runtime/emu/memory/loader.h"
+#include "runtime/emu/memory/memory.h"
 #include "runtime/etrt/manifest/elf_file.h"
 #include "runtime/etrt/manifest/manifest.h"
 #include "tests/fuzz/fuzz.h"

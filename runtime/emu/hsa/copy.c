@@ -1,7 +1,7 @@
 /* copy.c - asynchronous copies: at once when nothing is waited for, else on a thread each. */
+#include "runtime/emu/base/clock.h"
 #include "runtime/emu/emu.h"
 #include "runtime/emu/hsa/host.h"
-#include "runtime/emu/machine/clock.h"
 #include "runtime/emu/machine/signal.h"
 
 #include <pthread.h>

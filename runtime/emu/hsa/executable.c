@@ -1,7 +1,7 @@
 /* executable.c - code object readers, executables and their symbols. */
 #include "runtime/emu/hsa/host.h"
 #include "runtime/emu/machine/fault.h"
-#include "runtime/emu/machine/loader.h"
+#include "runtime/emu/memory/loader.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -5,7 +5,7 @@
 #include "runtime/emu/etemu.h"
 #include "runtime/emu/hsa.h"
 #include "runtime/emu/machine/engine.h"
-#include "runtime/emu/machine/memory.h"
+#include "runtime/emu/memory/memory.h"
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /* init.c - bringing the runtime up and down, the choice of device, system information. */
+#include "runtime/emu/base/clock.h"
 #include "runtime/emu/hsa/host.h"
-#include "runtime/emu/machine/clock.h"
 #include "runtime/emu/machine/engine.h"
 #include "runtime/emu/machine/fault.h"
 #include "runtime/emu/machine/stats.h"

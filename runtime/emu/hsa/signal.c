@@ -2,8 +2,8 @@
  * waiting. */
 #include "runtime/emu/machine/signal.h"
 
+#include "runtime/emu/base/clock.h"
 #include "runtime/emu/hsa/host.h"
-#include "runtime/emu/machine/clock.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* dispatch.c - from a kernel dispatch packet to a dispatch the engine can run. */
 #include "runtime/emu/machine/fault.h"
-#include "runtime/emu/machine/loader.h"
 #include "runtime/emu/machine/queue.h"
 #include "runtime/emu/machine/stats.h"
+#include "runtime/emu/memory/loader.h"
 
 #include <stdlib.h>
 #include <string.h>

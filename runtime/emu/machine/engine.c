@@ -6,14 +6,14 @@
  * sleepers get a turn often enough to notice what they wait for, even beside one that spins without
  * sleeping; when only sleepers are left they are polled in turn, ever more gently. */
 #include "runtime/emu/machine/engine.h"
-#include "runtime/emu/machine/cache.h"
-#include "runtime/emu/machine/clock.h"
+#include "runtime/emu/base/clock.h"
+#include "runtime/emu/memory/cache.h"
 
+#include "runtime/emu/base/sync.h"
 #include "runtime/emu/machine/fault.h"
-#include "runtime/emu/machine/memory.h"
 #include "runtime/emu/machine/placement.h"
 #include "runtime/emu/machine/slot.h"
-#include "runtime/emu/machine/sync.h"
+#include "runtime/emu/memory/memory.h"
 
 #include <pthread.h>
 #include <sched.h>

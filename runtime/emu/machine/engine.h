@@ -2,9 +2,9 @@
 #ifndef EMU_ENGINE_H
 #define EMU_ENGINE_H
 
+#include "runtime/emu/base/config.h"
 #include "runtime/emu/emu.h"
 #include "runtime/emu/hsa.h"
-#include "runtime/emu/machine/config.h"
 
 #include <stdbool.h>
 

@@ -3,8 +3,8 @@
 
 #include "runtime/emu/etemu.h"
 #include "runtime/emu/hsa.h"
-#include "runtime/emu/machine/loader.h"
-#include "runtime/emu/machine/memory.h"
+#include "runtime/emu/memory/loader.h"
+#include "runtime/emu/memory/memory.h"
 
 #include <pthread.h>
 #include <stdarg.h>

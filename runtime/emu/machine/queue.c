@@ -1,6 +1,6 @@
 /* queue.c - the packet processor: one thread per queue takes its packets in order. */
 #include "runtime/emu/machine/queue.h"
-#include "runtime/emu/machine/clock.h"
+#include "runtime/emu/base/clock.h"
 #include "runtime/emu/machine/fault.h"
 
 #include <stdlib.h>

@@ -3,8 +3,8 @@
 #define EMU_QUEUE_H
 
 #include "runtime/emu/machine/engine.h"
-#include "runtime/emu/machine/memory.h"
 #include "runtime/emu/machine/signal.h"
+#include "runtime/emu/memory/memory.h"
 
 #include <pthread.h>
 

@@ -1,7 +1,7 @@
 /* signal.c - the values of signals: changing them, waking who waits, waiting. */
 #include "runtime/emu/machine/signal.h"
 
-#include "runtime/emu/machine/clock.h"
+#include "runtime/emu/base/clock.h"
 
 #include <assert.h>
 #include <stddef.h>

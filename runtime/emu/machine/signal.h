@@ -2,8 +2,8 @@
 #ifndef EMU_SIGNAL_H
 #define EMU_SIGNAL_H
 
+#include "runtime/emu/base/sync.h"
 #include "runtime/emu/hsa.h"
-#include "runtime/emu/machine/sync.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

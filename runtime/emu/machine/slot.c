@@ -1,9 +1,9 @@
 /* slot.c - resident workgroups. */
 #include "runtime/emu/machine/slot.h"
-#include "runtime/emu/machine/clock.h"
+#include "runtime/emu/base/clock.h"
 
-#include "runtime/emu/machine/memory.h"
-#include "runtime/emu/machine/sync.h"
+#include "runtime/emu/base/sync.h"
+#include "runtime/emu/memory/memory.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* stats.c - etemu_get_stats. */
 #include "runtime/emu/machine/stats.h"
 
+#include "runtime/emu/base/config.h"
 #include "runtime/emu/etemu.h"
 #include "runtime/emu/hsa.h"
-#include "runtime/emu/machine/config.h"
 #include "runtime/emu/machine/engine.h"
-#include "runtime/emu/machine/memory.h"
+#include "runtime/emu/memory/memory.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* sync.c - event counts on futexes. */
-#include "runtime/emu/machine/sync.h"
+#include "runtime/emu/base/sync.h"
 
-#include "runtime/emu/machine/clock.h"
+#include "runtime/emu/base/clock.h"
 
 #include <limits.h>
 #include <linux/futex.h>

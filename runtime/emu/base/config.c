@@ -1,5 +1,5 @@
 /* config.c - the table of emulated architectures and the device specification. */
-#include "runtime/emu/machine/config.h"
+#include "runtime/emu/base/config.h"
 
 #include <errno.h>
 #include <stdio.h>

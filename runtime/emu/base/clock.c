@@ -1,5 +1,5 @@
 /* clock.c - host time and device time. */
-#include "runtime/emu/machine/clock.h"
+#include "runtime/emu/base/clock.h"
 
 #include "runtime/emu/emu.h"
 

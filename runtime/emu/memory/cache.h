@@ -13,8 +13,8 @@
 #ifndef EMU_CACHE_H
 #define EMU_CACHE_H
 
+#include "runtime/emu/base/config.h"
 #include "runtime/emu/emu.h"
-#include "runtime/emu/machine/config.h"
 
 /* The caches of a device, when its configuration asks for them. False without memory. */
 bool emu_caches_start(const struct emu_config *);

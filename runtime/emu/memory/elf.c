@@ -1,5 +1,5 @@
 /* elf.c - bounds-checked access to an ELF file. */
-#include "runtime/emu/machine/elf.h"
+#include "runtime/emu/memory/elf.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* cache.c - the caches of a device, and accesses through them. */
-#include "runtime/emu/machine/cache.h"
-#include "runtime/emu/machine/line.h"
+#include "runtime/emu/memory/cache.h"
+#include "runtime/emu/memory/line.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* line.c - one cache. */
-#include "runtime/emu/machine/line.h"
+#include "runtime/emu/memory/line.h"
 
 #include <stdlib.h>
 

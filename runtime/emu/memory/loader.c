@@ -2,10 +2,10 @@
  *
  * Order: headers and architecture, segments into memory, dynamic relocations, symbols, decode. All
  * that a file says is checked against the file and against the memory it was given. */
-#include "runtime/emu/machine/loader.h"
+#include "runtime/emu/memory/loader.h"
 
-#include "runtime/emu/machine/elf.h"
-#include "runtime/emu/machine/memory.h"
+#include "runtime/emu/memory/elf.h"
+#include "runtime/emu/memory/memory.h"
 
 #include <assert.h>
 #include <pthread.h>

@@ -3,10 +3,10 @@
  * One writer at a time shifts entries in place under a sequence count that is odd meanwhile; a
  * reader that saw the count move looks again. A table that is outgrown stays allocated until the
  * reset, because a reader may still be looking at it; growth is geometric. */
-#include "runtime/emu/machine/ranges.h"
+#include "runtime/emu/memory/ranges.h"
 
+#include "runtime/emu/base/sync.h"
 #include "runtime/emu/emu.h"
-#include "runtime/emu/machine/sync.h"
 
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 /* memory.c - allocations, their guard gaps, poison, and what becomes of them once freed. */
-#include "runtime/emu/machine/memory.h"
+#include "runtime/emu/memory/memory.h"
 
 #include "runtime/emu/emu.h"
-#include "runtime/emu/machine/ranges.h"
+#include "runtime/emu/memory/ranges.h"
 
 #include <pthread.h>
 #include <stdio.h>
