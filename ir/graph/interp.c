@@ -33,7 +33,7 @@ static bool dims_of(const run *r, uint32_t id, et_tensor_data *out, int64_t *out
     *out = (et_tensor_data){.dtype = s->dtype == ET_I32 ? ET_I32 : ET_F32, .rank = s->rank};
     *out_count = 1;
     for (int k = 0; k < s->rank; k++) {
-        out->dim[k] = et_eval(r->g->exprs, s->dim[k], r->syms, NULL);
+        out->dim[k] = et_eval(r->g->exprs, s->dim[k], r->syms, r->vars);
         if (out->dim[k] < 1 || __builtin_mul_overflow(*out_count, out->dim[k], out_count))
             return false;
     }
@@ -42,13 +42,19 @@ static bool dims_of(const run *r, uint32_t id, et_tensor_data *out, int64_t *out
 
 static et_tensor_data *make(run *r, et_value v) {
     const et_val *val = et_val_of(r->g, v);
-    et_tensor_data *t = &r->own[v.id];
+    et_tensor_data *t = &r->own[v.id], now;
     int64_t count = 0;
-    if (r->of[v.id]) return r->of[v.id];
-    if (!dims_of(r, v.id, t, &count)) {
+    if (r->of[v.id] && r->of[v.id] != t) return r->of[v.id];
+    if (!dims_of(r, v.id, &now, &count)) {
         fail(r, "%s is too large or empty", name_of(r, v.id));
         return NULL;
     }
+    if (r->of[v.id]) { /* of an earlier iteration, whose variable its size may depend on */
+        if (memcmp(t->dim, now.dim, (size_t)now.rank * sizeof *now.dim) == 0) return t;
+        free(t->p);
+        r->of[v.id] = NULL;
+    }
+    *t = now;
     t->p = val->kind == ET_V_CONST ? (void *)val->data : calloc((size_t)count, sizeof(float));
     if (!t->p) {
         fail(r, "no memory for %s, %lld elements", name_of(r, v.id), (long long)count);

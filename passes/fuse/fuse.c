@@ -57,7 +57,7 @@ static const char *name_of(et_lowering *lo, et_value v) {
     return et_source_name(lo->g, v, is_folded, lo);
 }
 
-static int temp_for(et_lowering *lo, et_value v) {
+int et_temp_for(et_lowering *lo, et_value v) {
     const et_val *val = et_val_of(lo->g, v);
     return add_tensor(lo, ET_TENSOR_TEMP, name_of(lo, v), v, &val->shape);
 }
@@ -299,20 +299,15 @@ static void node_group(et_lowering *lo, const et_node *n, int loop) {
     set_value(lo, gr, n->op->at(&lo->lower, n, gr->to.index));
 }
 
-static void update_group(et_lowering *lo, const et_node *n, int loop) {
+/* Where an update stores: at its axes, at indices that are the same for all elements, and at those
+ * that tensors say, which may be outside of the state. */
+static void store_into_state(et_lowering *lo, const et_node *n, et_group *gr, const et_expr *axis) {
     et_exprs *x = lo->g->exprs;
-    const et_val *state = et_val_of(lo->g, n->args[0]), *val = et_val_of(lo->g, n->args[1]);
+    const et_shape *state = &et_val_of(lo->g, n->args[0])->shape;
     const et_attr *kind = et_attr_find(n, "index"), *scalar = et_attr_find(n, "scalar");
-    const char *name = et_printf(lo->g->arena, "%s_update", state->name ? state->name : "state");
-    et_group *gr = new_group(lo, &val->shape, name, n->loc, loop);
-    et_expr axis[ET_MAX_RANK];
-    axis_index(lo, gr, axis);
-    gr->to = (et_place){
-        .space = ET_LOAD_TENSOR, .id = lo->info[n->args[0].id].tensor, .rank = state->shape.rank};
-    int next = 0;
-    for (int d = 0; d < state->shape.rank; d++)
-        next |= kind->ints[d] >= 0;
-    for (int d = 0; d < state->shape.rank; d++) {
+    int next = n->nargs > 2;
+    gr->to.rank = state->rank;
+    for (int d = 0; d < state->rank; d++) {
         int64_t k = kind->ints[d];
         et_expr at = k == -1   ? axis[next++]
                      : k == -2 ? scalar->exprs[d]
@@ -320,101 +315,54 @@ static void update_group(et_lowering *lo, const et_node *n, int loop) {
         gr->to.index[d] = at;
         if (k == -1) continue;
         et_expr in = et_op2(x, ET_X_AND, et_op2(x, ET_X_LE, et_int(x, 0), at),
-                            et_op2(x, ET_X_LT, at, state->shape.dim[d]));
+                            et_op2(x, ET_X_LT, at, state->dim[d]));
         gr->mask = gr->mask.id ? et_op2(x, ET_X_AND, gr->mask, in) : in;
     }
+}
+
+/* Everything an update reads is what it was before: what the group would overwrite while it is read
+ * is made in a tensor of its own. */
+static void read_before(et_lowering *lo, const et_node *n, et_group *gr, const et_expr *axis) {
+    bool value = et_reads_what_it_overwrites(lo, gr, gr->value);
+    for (int i = 0; i < gr->nproduct; i++) {
+        value |= et_reads_what_it_overwrites(lo, gr, gr->product[i].a);
+        value |= et_reads_what_it_overwrites(lo, gr, gr->product[i].b);
+    }
+    if (value) et_force(lo, (int)n->args[1].id);
+    for (int a = 2; a < n->nargs; a++)
+        if (et_reads_what_it_overwrites(lo, gr, et_arg_at(&lo->lower, n, a, axis)))
+            et_force(lo, (int)n->args[a].id);
+}
+
+/* An update whose value or index is the state itself, which is no node that could be stored: it
+ * reads a copy. Returns the copy's tensor, or -1. */
+static int copy_of_itself(et_lowering *lo, const et_node *n, int loop) {
+    bool itself = false;
+    for (int a = 1; a < n->nargs; a++)
+        itself |= n->args[a].id == n->args[0].id;
+    if (!itself || n->nargs == 2) return -1; /* s[:] = s leaves every element as it is */
+    int copy = et_temp_for(lo, n->args[0]);
+    copy_group(lo, n->args[0], copy, loop);
+    return copy;
+}
+
+static void update_group(et_lowering *lo, const et_node *n, int loop) {
+    const et_val *state = et_val_of(lo->g, n->args[0]), *val = et_val_of(lo->g, n->args[1]);
+    int *tensor = &lo->info[n->args[0].id].tensor, to = *tensor;
+    int copy = copy_of_itself(lo, n, loop);
+    const char *name = et_printf(lo->g->arena, "%s_update", state->name ? state->name : "state");
+    et_group *gr = new_group(lo, &val->shape, name, n->loc, loop);
+    et_expr axis[ET_MAX_RANK];
+    axis_index(lo, gr, axis);
+    if (copy >= 0) *tensor = copy;
+    gr->to = (et_place){.space = ET_LOAD_TENSOR, .id = to};
+    store_into_state(lo, n, gr, axis);
     set_value(lo, gr, et_arg_at(&lo->lower, n, 1, axis));
+    read_before(lo, n, gr, axis);
+    *tensor = to;
 }
 
-/* ---- loop-carried values ---- */
-
-/* A value with a tensor of its own: expressions stop at it. */
-static bool is_kept(const et_lowering *lo, et_value v) {
-    return lo->info[v.id].tensor >= 0 || lo->info[v.id].keep;
-}
-
-/* Does the expression of V, given through its node, read TENSOR? With ALIGNED, reads at the very
- * element being computed (only elementwise operators of one shape in between) do not count. */
-static bool reads_below(et_lowering *lo, et_value v, int tensor, bool aligned, bool top) {
-    if (!top && is_kept(lo, v)) return lo->info[v.id].tensor == tensor && !aligned;
-    int *seen = &lo->seen[2 * v.id + aligned];
-    if (*seen == lo->visit) return false; /* looked at before: it would have ended there */
-    *seen = lo->visit;
-    const et_node *n = et_node_of(lo->g, v);
-    for (int a = 0; n && a < n->nargs; a++) {
-        const et_shape *to = &et_val_of(lo->g, v)->shape;
-        const et_shape *from = &et_val_of(lo->g, n->args[a])->shape;
-        bool same = aligned && n->op == &et_op_map && to->rank == from->rank;
-        for (int d = 0; same && d < to->rank; d++)
-            same = et_expr_eq(to->dim[d], from->dim[d]);
-        if (reads_below(lo, n->args[a], tensor, same, false)) return true;
-    }
-    return false;
-}
-
-static bool reads(et_lowering *lo, et_value v, int tensor, bool aligned, bool top) {
-    lo->visit++;
-    return reads_below(lo, v, tensor, aligned, top);
-}
-
-/* Is TENSOR read by a statement of BLOCK after POSITION? */
-static bool read_after(et_lowering *lo, const et_block *b, int position, int tensor) {
-    for (int s = 0; s < b->n; s++) {
-        int at = b->stmt[s].index;
-        if (b->stmt[s].kind == ET_S_LOOP) {
-            const et_loop *l = &lo->g->loops[at];
-            for (int c = 0; c < l->ncarry; c++)
-                if (lo->info[l->carry[c].init.id].tensor == tensor) return true;
-            if (read_after(lo, &l->body, position, tensor)) return true;
-            continue;
-        }
-        const et_node *n = &lo->g->nodes[at];
-        bool root = !n->result.id || is_kept(lo, n->result);
-        bool later = lo->position[at] > position;
-        for (int a = 0; root && later && a < n->nargs; a++)
-            if (reads(lo, n->args[a], tensor, false, false)) return true;
-    }
-    return false;
-}
-
-static int loop_depth(const et_lowering *lo, int loop) {
-    int depth = 0;
-    for (; loop >= 0; loop = lo->g->loops[loop].parent)
-        depth++;
-    return depth;
-}
-
-/* What an iteration leaves goes straight into the carry's tensor where nobody reads the old
- * contents after or across the writing. */
-static bool may_write_in_place(et_lowering *lo, int loop, et_value out, int tensor) {
-    const et_loop *l = &lo->g->loops[loop];
-    if (et_val_of(lo->g, out)->kind != ET_V_NODE || lo->info[out.id].tensor >= 0 ||
-        lo->info[out.id].depth != loop_depth(lo, loop))
-        return false;
-    for (int c = 0; c < l->ncarry; c++) /* another carry takes the old value over */
-        if (lo->info[l->carry[c].out.id].tensor == tensor) return false;
-    return !reads(lo, out, tensor, true, true) &&
-           !read_after(lo, &l->body, lo->info[out.id].position, tensor);
-}
-
-static void assign_carries(et_lowering *lo) {
-    for (int i = 0; i < lo->g->nloops; i++)
-        for (int c = 0; c < lo->g->loops[i].ncarry; c++) {
-            const et_carry *k = &lo->g->loops[i].carry[c];
-            int t = temp_for(lo, k->in);
-            lo->p->tensors[t].carried = i + 1;
-            lo->info[k->in.id].tensor = lo->info[k->result.id].tensor = t;
-            et_value_info *init = &lo->info[k->init.id];
-            bool node = et_val_of(lo->g, k->init)->kind == ET_V_NODE;
-            if (node && init->uses == 1 && init->tensor < 0) init->tensor = t;
-        }
-    for (int i = 0; i < lo->g->nloops; i++)
-        for (int c = 0; c < lo->g->loops[i].ncarry; c++) {
-            const et_carry *k = &lo->g->loops[i].carry[c];
-            if (may_write_in_place(lo, i, k->out, lo->info[k->in.id].tensor))
-                lo->info[k->out.id].tensor = lo->info[k->in.id].tensor;
-        }
-}
+/* ---- temporaries ---- */
 
 /* In program order, whatever the order in which the values were made. */
 static void assign_temps(et_lowering *lo, const et_block *b) {
@@ -426,7 +374,7 @@ static void assign_temps(et_lowering *lo, const et_block *b) {
         }
         et_value v = lo->g->nodes[at].result;
         if (v.id && lo->info[v.id].keep && lo->info[v.id].tensor < 0)
-            lo->info[v.id].tensor = temp_for(lo, v);
+            lo->info[v.id].tensor = et_temp_for(lo, v);
     }
 }
 
@@ -460,7 +408,7 @@ static void copy_carries(et_lowering *lo, const et_loop *l, int loop, bool init)
         for (int o = 0; !init && o < l->ncarry; o++)
             overwritten |= o != c && lo->info[v.id].tensor == lo->info[l->carry[o].in.id].tensor;
         if (!overwritten) continue;
-        from[c] = temp_for(lo, v);
+        from[c] = et_temp_for(lo, v);
         copy_group(lo, v, from[c], loop);
     }
     for (int c = 0; n && c < l->ncarry; c++) {
@@ -528,7 +476,7 @@ static void build_groups(et_lowering *lo) {
     et_plan_materialise(lo);
     add_leaf_tensors(lo);
     add_output_tensors(lo);
-    assign_carries(lo);
+    et_assign_carries(lo);
     assign_temps(lo, &lo->g->body);
     build_block(lo, &lo->g->body, -1, &lo->p->first, &lo->p->count);
     copy_outputs(lo);

@@ -50,6 +50,13 @@ void et_search_fusion(et_lowering *, const et_pass_options *);
 void et_plan_materialise(et_lowering *);
 /* Ask for VALUE to be materialised and the lowering started over. */
 void et_force(et_lowering *, int value);
+/* A new temporary for VALUE, of its shape. */
+int et_temp_for(et_lowering *, et_value);
+/* Give loop-carried values their tensors (carries.c). */
+void et_assign_carries(et_lowering *);
+/* Does E, an expression of GR, read what the group overwrites for another of its elements
+ * (update.c)? */
+bool et_reads_what_it_overwrites(et_lowering *, const et_group *gr, et_expr e);
 /* The element of VALUE at INDEX under the plan. */
 et_expr et_value_at(et_lowering *, et_value, const et_expr *index);
 

@@ -219,7 +219,8 @@ static void plan_block(et_lowering *lo, const et_block *b) {
 
 struct state_walk {
     et_lowering *lo;
-    int *updated; /* by value id of a state: position of the last update so far */
+    int *updated; /* by value id of a state: position of the last update so far, counting those of
+                     earlier iterations */
     int position;
 };
 
@@ -242,18 +243,33 @@ static bool reads_stale_state(struct state_walk *w, et_value v) {
     return false;
 }
 
+/* To what a loop reads of before it, all its updates come first: in the iteration before. */
+static void note_updates(struct state_walk *w, const et_block *b, int position) {
+    for (int s = 0; s < b->n; s++) {
+        int at = b->stmt[s].index;
+        if (b->stmt[s].kind == ET_S_LOOP)
+            note_updates(w, &w->lo->g->loops[at].body, position);
+        else if (w->lo->g->nodes[at].op->class == ET_CLASS_UPDATE)
+            w->updated[w->lo->g->nodes[at].args[0].id] = position;
+    }
+}
+
 static void keep_stale_reads(struct state_walk *w, const et_block *b) {
     for (int s = 0; s < b->n; s++) {
         int at = b->stmt[s].index;
         if (b->stmt[s].kind == ET_S_LOOP) {
+            note_updates(w, &w->lo->g->loops[at].body, w->position + 1);
             keep_stale_reads(w, &w->lo->g->loops[at].body);
             continue;
         }
         const et_node *n = &w->lo->g->nodes[at];
         w->position++;
         w->lo->visit++;
-        for (int a = 0; a < n->nargs; a++)
-            if (reads_stale_state(w, n->args[a])) et_force(w->lo, (int)n->args[a].id);
+        for (int a = 0; a < n->nargs; a++) {
+            if (!reads_stale_state(w, n->args[a])) continue;
+            et_force(w->lo, (int)n->args[a].id);
+            keep(w->lo, n->args[a], true); /* what reads it need not be stored for its sake */
+        }
         if (n->op->class == ET_CLASS_UPDATE) w->updated[n->args[0].id] = w->position;
     }
 }

@@ -1,4 +1,6 @@
 #include "ir/graph/op_util.h"
+#include <stdlib.h>
+#include <string.h>
 
 /* Per dimension of the state, attribute "index": */
 enum { WHOLE = -1, SCALAR = -2 }; /* otherwise the number of an index tensor, argument 2 + k */
@@ -75,7 +77,7 @@ static int64_t place(const struct target *t, const int64_t *at) {
     return to;
 }
 
-static bool interp(const et_interp_args *a) {
+static void write_all(const et_interp_args *a) {
     const et_tensor_data *state = a->args[0], *v = a->args[1];
     et_dtype dtype = et_arg_shape(a->g, a->node, 0)->dtype;
     struct target t = {.a = a, .index = et_op_ints(a->node, "index", state->rank)};
@@ -92,6 +94,27 @@ static bool interp(const et_interp_args *a) {
             state->f[to] = et_round_to(dtype, v->f[from]);
         from++;
     } while (et_next_index(v->rank, v->dim, at));
+}
+
+/* The value and the indices are what they were before the update: where one is the state itself,
+ * all of them are read from a copy. */
+static bool interp(const et_interp_args *a) {
+    et_tensor_data before = *a->args[0], *args[ET_MAX_ARGS] = {a->args[0]};
+    size_t bytes = (size_t)et_tensor_count(&before) * sizeof(float);
+    bool itself = false;
+    for (int k = 1; k < a->node->nargs; k++) {
+        args[k] = a->args[k] == a->args[0] ? &before : a->args[k];
+        itself |= args[k] == &before;
+    }
+    if (itself) {
+        before.p = malloc(bytes);
+        if (!before.p) return et_interp_error(a, "no memory for a copy of the state");
+        memcpy(before.p, a->args[0]->p, bytes);
+    }
+    et_interp_args copied = *a;
+    copied.args = args;
+    write_all(&copied);
+    if (itself) free(before.p);
     return true;
 }
 

@@ -1,0 +1,56 @@
+/* Updates that read the state they write.
+ *
+ * The right side of an update, and its indices, see the state as it was before the statement. A
+ * group computes and stores its elements in no particular order, so it may read of the tensor it
+ * writes only what no other element of the group overwrites: each element where it is stored
+ * itself, and what no element is stored to. Everything else is read before, into a tensor of its
+ * own. */
+#include "ir/program/step.h"
+#include "passes/fuse/lowering.h"
+
+struct reads {
+    et_lowering *lo;
+    const et_group *gr;
+    bool scattered; /* two elements may go to one place: neither may see what the other left */
+    bool found;
+};
+
+static bool has_axis(const struct reads *r, et_expr e) {
+    return et_expr_has_vars(r->lo->g->exprs, e, r->gr->rank, r->gr->axis);
+}
+
+/* Is what LOAD reads overwritten by no element of the group? So it is where one index of all that
+ * is stored is the same and never that of the load. */
+static bool lies_beside(const struct reads *r, const et_node_x *load) {
+    et_exprs *x = r->lo->g->exprs;
+    for (int d = 0; d < load->nops; d++) {
+        et_expr to = r->gr->to.index[d];
+        int64_t lo, hi;
+        if (has_axis(r, to) || et_expr_loads(x, to)) continue;
+        if (et_bounds(x, et_sub(x, load->ops[d], to), &lo, &hi) && (lo > 0 || hi < 0)) return true;
+    }
+    return false;
+}
+
+static void find_read(void *ctx, et_expr e) {
+    struct reads *r = ctx;
+    et_node_x load = *et_x(r->lo->g->exprs, e);
+    if (load.op != ET_X_LOAD || load.i2 != ET_LOAD_TENSOR || load.i != r->gr->to.id) return;
+    bool own = !r->scattered;
+    for (int d = 0; d < load.nops; d++)
+        own &= et_expr_eq(load.ops[d], r->gr->to.index[d]);
+    r->found |= !own && !lies_beside(r, &load);
+}
+
+bool et_reads_what_it_overwrites(et_lowering *lo, const et_group *gr, et_expr e) {
+    struct reads r = {.lo = lo, .gr = gr};
+    for (int a = 0; a < gr->rank; a++) {
+        et_expr axis = et_var(lo->g->exprs, gr->axis[a]);
+        bool alone = !has_axis(&r, axis); /* an index by itself, or with a single value? */
+        for (int d = 0; d < gr->to.rank; d++)
+            alone |= et_expr_eq(gr->to.index[d], axis);
+        r.scattered |= !alone;
+    }
+    et_walk(lo->g->exprs, e, find_read, &r);
+    return r.found;
+}
