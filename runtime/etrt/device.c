@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-const struct etrt_driver *const etrt_drivers[] = {&etrt_hsa_driver, &etrt_null_driver, NULL};
+const struct etrt_driver *const etrt_drivers[] = {&etrt_hsa_driver, &etrt_cuda_driver,
+                                                  &etrt_null_driver, NULL};
 
 /* What "auto" tries, in this order. */
 static const char *const automatic[] = {"hsa", "emu", NULL};

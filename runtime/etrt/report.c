@@ -29,7 +29,9 @@ static const char *event_word(const struct etrt_event *e, uint32_t index, char *
 static const char *place_text(const etrt_device *dev, const char *target,
                               const struct etrt_report *r, char *buf, size_t bytes) {
     struct etrt_unit u = etrt_device_unit(dev, target, r->hw_id);
-    if (u.cu >= 0)
+    if (u.cu >= 0 && u.engine < 0)
+        snprintf(buf, bytes, "die %u, CU %d", r->die, u.cu);
+    else if (u.cu >= 0)
         snprintf(buf, bytes, "die %u, shader engine %d, CU %d (hardware id 0x%08x)", r->die,
                  u.engine, u.cu, r->hw_id);
     else

@@ -75,7 +75,7 @@ etrt_status etrt_trace_begin(etrt_session *s) {
 /* One number for which of a die's CUs a task ran on. */
 static int cu_of(const etrt_session *s, uint32_t hw_id) {
     struct etrt_unit u = etrt_device_unit(s->model->device, s->model->manifest.target, hw_id);
-    return u.cu < 0 ? -1 : u.engine * 32 + u.array * 16 + u.cu;
+    return u.cu < 0 || u.engine < 0 ? u.cu : u.engine * 32 + u.array * 16 + u.cu;
 }
 
 /* Records are device memory: what a kernel gone wrong left there is not passed on. */

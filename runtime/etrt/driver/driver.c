@@ -31,16 +31,31 @@ void etrt_mem_free(etrt_device *dev, void *device) {
     if (device) dev->driver->free(dev, device);
 }
 
-static etrt_status copy(etrt_device *dev, void *to, const void *from, uint64_t bytes,
-                        enum etrt_direction direction) {
-    if (!bytes || dev->driver->copy(dev, to, from, bytes, direction) == ETRT_OK) return ETRT_OK;
+static etrt_status cannot(const etrt_device *dev, enum etrt_direction direction, uint64_t bytes) {
     return etrt_fail_in(ETRT_DEVICE, "cannot %s %llu bytes of memory of %s",
                         direction == ETRT_TO_DEVICE ? "write" : "read", (unsigned long long)bytes,
                         dev->name);
 }
 
+static etrt_status copy(etrt_device *dev, void *to, const void *from, uint64_t bytes,
+                        enum etrt_direction direction) {
+    if (!bytes || dev->driver->copy(dev, to, from, bytes, direction) == ETRT_OK) return ETRT_OK;
+    return cannot(dev, direction, bytes);
+}
+
 etrt_status etrt_mem_write(etrt_device *dev, void *device, const void *host, uint64_t bytes) {
     return copy(dev, device, host, bytes, ETRT_TO_DEVICE);
+}
+
+etrt_status etrt_mem_send(etrt_device *dev, void *device, const void *host, uint64_t bytes) {
+    if (!dev->driver->send) return etrt_mem_write(dev, device, host, bytes);
+    if (!bytes || dev->driver->send(dev, device, host, bytes) == ETRT_OK) return ETRT_OK;
+    return cannot(dev, ETRT_TO_DEVICE, bytes);
+}
+
+etrt_status etrt_mem_settle(etrt_device *dev) {
+    if (!dev->driver->settle || dev->driver->settle(dev) == ETRT_OK) return ETRT_OK;
+    return etrt_fail_in(ETRT_DEVICE, "cannot write memory of %s", dev->name);
 }
 
 etrt_status etrt_mem_read(etrt_device *dev, void *host, const void *device, uint64_t bytes) {

@@ -20,6 +20,7 @@ enum etrt_can {
     ETRT_CAN_COMPUTE = 1, /* launches run: outputs, reports, traces and faults are a kernel's */
     ETRT_CAN_COUNT = 2,   /* its statistics count instructions */
     ETRT_CAN_TIME = 4,    /* launches are timed when that is asked for */
+    ETRT_CAN_LOCATE = 8,  /* a fault tells the address */
 };
 
 /* What every driver's device begins with. Filled in by open, or where open leaves ISA empty by the
@@ -65,8 +66,8 @@ struct etrt_dispatch {
     uint32_t group_bytes, private_bytes;
 };
 
-/* Which of a die's compute units a hardware register named; -1: not known. Numbers may have holes.
- */
+/* Which of a die's compute units a hardware register named; -1: not known, or there are no engines
+ * and arrays. Numbers may have holes. */
 struct etrt_unit {
     int engine, array, cu;
 };
@@ -91,6 +92,10 @@ struct etrt_driver {
     /* Done when it returns. */
     etrt_status (*copy)(etrt_device *, void *to, const void *from, uint64_t bytes,
                         enum etrt_direction);
+    /* Optional, both or none: a copy to the device whose bytes may arrive later, FROM is free again
+     * when it returns; and wait until all that was sent has arrived. */
+    etrt_status (*send)(etrt_device *, void *to, const void *from, uint64_t bytes);
+    etrt_status (*settle)(etrt_device *);
     /* Optional: false where it cannot, and copies do it. */
     bool (*fill)(etrt_device *, void *device, uint8_t byte, uint64_t bytes);
     /* Optional, for replays: device memory at exactly this address, false where that cannot be. */
@@ -124,7 +129,7 @@ struct etrt_driver {
 
 /* The drivers there are, NULL at the end: device.c, one level up. */
 extern const struct etrt_driver *const etrt_drivers[];
-extern const struct etrt_driver etrt_hsa_driver, etrt_null_driver;
+extern const struct etrt_driver etrt_hsa_driver, etrt_cuda_driver, etrt_null_driver;
 
 /* ---- the same for all devices: driver.c ---- */
 
@@ -138,6 +143,9 @@ etrt_status etrt_mem_alloc(etrt_device *, enum etrt_place, uint64_t bytes, const
                            void **out);
 void etrt_mem_free(etrt_device *, void *); /* NULL is fine */
 etrt_status etrt_mem_write(etrt_device *, void *device, const void *host, uint64_t bytes);
+/* Many writes, of which none has surely arrived before they are settled. */
+etrt_status etrt_mem_send(etrt_device *, void *device, const void *host, uint64_t bytes);
+etrt_status etrt_mem_settle(etrt_device *);
 etrt_status etrt_mem_read(etrt_device *, void *host, const void *device, uint64_t bytes);
 etrt_status etrt_mem_fill(etrt_device *, void *device, uint8_t byte, uint64_t bytes);
 

@@ -1,0 +1,78 @@
+/* device.h - the CUDA driver's own: one GPU with a context, two streams and what is in flight. */
+#ifndef ETRT_CUDA_DEVICE_H
+#define ETRT_CUDA_DEVICE_H
+
+#include "runtime/etrt/cuda/library.h"
+#include "runtime/etrt/driver/driver.h"
+
+#include <pthread.h>
+
+/* Copies from and to memory of the caller's go through pinned memory, several at a time, so that
+ * the host's part of one goes on beside the device's part of another. */
+enum { STAGES = 4, STAGE_BYTES = 4 << 20 };
+
+struct stage {
+    void *memory;
+    CUevent arrived;
+    bool in_use; /* its copy may still be on the way */
+};
+
+/* Memory of the host's, which `free` tells from the device's by this list. */
+struct host_block {
+    struct host_block *next;
+    void *memory;
+    bool pinned;
+};
+
+struct cuda_device {
+    struct etrt_device base; /* first */
+    const struct etrt_cuda *cu;
+    CUdevice gpu;
+    CUcontext context;
+    int major, minor; /* compute capability */
+    CUstream launches, copies;
+    pthread_mutex_t lock; /* of launches, of what follows, and of all functions' attributes */
+    struct etrt_ticket *first, **last; /* in flight, in their order */
+    uint64_t ended;                    /* launches that are not any more */
+    struct host_block *blocks;
+    int result;       /* what it broke with; CUDA_SUCCESS where it only was silent for too long */
+    char running[64]; /* the kernel it was running then, or "" */
+    pthread_mutex_t copying; /* of the stages */
+    struct stage stages[STAGES];
+    int next_stage;
+};
+
+static inline struct cuda_device *cuda_of(const etrt_device *dev) {
+    return (struct cuda_device *)dev;
+}
+
+/* Calls are about the context that is current in the calling thread, where the program may have
+ * another: all of them are between a successful enter and leave. */
+int cuda_enter(struct cuda_device *);
+void cuda_leave(struct cuda_device *);
+
+/* RESULT as a failure with STATUS, its text in the last error. A result after which the context
+ * answers nothing any more breaks the device. ETRT_OK for success. */
+etrt_status cuda_status(struct cuda_device *, int result, etrt_status status);
+/* The device broke with RESULT; the first reason stays. */
+void cuda_break(struct cuda_device *, int result);
+
+/* Functions of struct etrt_driver: memory.c, launch.c. */
+etrt_status cuda_alloc(etrt_device *, enum etrt_place, uint64_t bytes, void **out);
+void cuda_free(etrt_device *, void *);
+etrt_status cuda_copy(etrt_device *, void *to, const void *from, uint64_t bytes,
+                      enum etrt_direction);
+etrt_status cuda_send(etrt_device *, void *to, const void *from, uint64_t bytes);
+etrt_status cuda_settle(etrt_device *);
+bool cuda_fill(etrt_device *, void *device, uint8_t byte, uint64_t bytes);
+void cuda_stages_free(struct cuda_device *);
+etrt_status cuda_load(etrt_device *, const void *image, size_t bytes, const char *kernel,
+                      struct etrt_code *);
+void cuda_unload(etrt_device *, struct etrt_code *);
+etrt_status cuda_ticket_make(etrt_device *, struct etrt_ticket **out);
+void cuda_ticket_free(etrt_device *, struct etrt_ticket *);
+etrt_status cuda_launch(etrt_device *, const struct etrt_dispatch *, struct etrt_ticket *);
+bool cuda_wait(etrt_device *, struct etrt_ticket *, uint64_t *out_ended);
+etrt_status cuda_seconds(etrt_device *, const struct etrt_ticket *, double *out);
+
+#endif

@@ -1,0 +1,245 @@
+/* Memory and copies. */
+#include "runtime/etrt/cuda/device.h"
+
+#include "runtime/etrt/base/error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- allocations ---- */
+
+/* The device reaches pinned memory at the address that the host has it at. */
+static int pin(const struct etrt_cuda *cu, uint64_t bytes, void **out) {
+    CUdeviceptr seen = 0;
+    int result =
+        cu->cuMemHostAlloc(out, bytes, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
+    if (result != CUDA_SUCCESS) {
+        *out = NULL;
+        return result;
+    }
+    result = cu->cuMemHostGetDevicePointer_v2(&seen, *out, 0);
+    if (result == CUDA_SUCCESS && seen != (uintptr_t)*out) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS) return result;
+    cu->cuMemFreeHost(*out);
+    *out = NULL;
+    return result;
+}
+
+static etrt_status alloc_host(struct cuda_device *dev, bool pinned, uint64_t bytes, void **out) {
+    struct host_block *b = calloc(1, sizeof *b);
+    int result = CUDA_SUCCESS;
+    if (b && pinned) {
+        result = cuda_enter(dev);
+        if (result == CUDA_SUCCESS) {
+            result = pin(dev->cu, bytes, &b->memory);
+            cuda_leave(dev);
+        }
+    } else if (b)
+        b->memory = malloc(bytes);
+    if (!b || !b->memory) {
+        free(b);
+        return result == CUDA_SUCCESS ? etrt_fail(ETRT_NO_MEMORY, "out of host memory")
+                                      : cuda_status(dev, result, ETRT_NO_MEMORY);
+    }
+    b->pinned = pinned;
+    pthread_mutex_lock(&dev->lock);
+    b->next = dev->blocks;
+    dev->blocks = b;
+    pthread_mutex_unlock(&dev->lock);
+    *out = b->memory;
+    return ETRT_OK;
+}
+
+etrt_status cuda_alloc(etrt_device *base, enum etrt_place place, uint64_t bytes, void **out) {
+    struct cuda_device *dev = cuda_of(base);
+    CUdeviceptr p = 0;
+    if (bytes > SIZE_MAX) return etrt_fail(ETRT_NO_MEMORY, "more than can be addressed");
+    if (place != ETRT_ON_DEVICE) return alloc_host(dev, place == ETRT_ON_HOST, bytes, out);
+    int result = cuda_enter(dev);
+    if (result == CUDA_SUCCESS) {
+        result = dev->cu->cuMemAlloc_v2(&p, bytes);
+        cuda_leave(dev);
+    }
+    *out = result == CUDA_SUCCESS ? (void *)(uintptr_t)p : NULL;
+    return cuda_status(dev, result, ETRT_NO_MEMORY);
+}
+
+static struct host_block *take_block(struct cuda_device *dev, const void *memory) {
+    struct host_block *found = NULL;
+    pthread_mutex_lock(&dev->lock);
+    for (struct host_block **at = &dev->blocks; *at && !found; at = found ? at : &(*at)->next)
+        if ((*at)->memory == memory) {
+            found = *at;
+            *at = found->next;
+        }
+    pthread_mutex_unlock(&dev->lock);
+    return found;
+}
+
+/* What is in a broken context goes with it. Freeing waits for launches, and one that does not end
+ * would never be over. */
+void cuda_free(etrt_device *base, void *memory) {
+    struct cuda_device *dev = cuda_of(base);
+    struct host_block *b = take_block(dev, memory);
+    bool pinned = !b || b->pinned;
+    if (!pinned) free(memory);
+    if (pinned && !atomic_load(&base->broken) && cuda_enter(dev) == CUDA_SUCCESS) {
+        if (b)
+            dev->cu->cuMemFreeHost(memory);
+        else
+            dev->cu->cuMemFree_v2((uintptr_t)memory);
+        cuda_leave(dev);
+    }
+    free(b);
+}
+
+/* ---- copies through pinned memory: with `copying` held, in the context ---- */
+
+/* The first copies make the stages. Without them copies are slower. */
+static bool have_stages(struct cuda_device *dev) {
+    const struct etrt_cuda *cu = dev->cu;
+    for (int i = 0; i < STAGES; i++) {
+        struct stage *s = &dev->stages[i];
+        if (!s->memory && pin(cu, STAGE_BYTES, &s->memory) != CUDA_SUCCESS) return false;
+        if (!s->arrived &&
+            cu->cuEventCreate(&s->arrived, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) {
+            s->arrived = NULL;
+            return false;
+        }
+    }
+    return true;
+}
+
+void cuda_stages_free(struct cuda_device *dev) {
+    for (int i = 0; i < STAGES; i++) {
+        struct stage *s = &dev->stages[i];
+        if (s->arrived) dev->cu->cuEventDestroy_v2(s->arrived);
+        if (s->memory) dev->cu->cuMemFreeHost(s->memory);
+        *s = (struct stage){0};
+    }
+}
+
+/* The next stage, once what was in it has left. */
+static int next_stage(struct cuda_device *dev, struct stage **out) {
+    struct stage *s = *out = &dev->stages[dev->next_stage++ % STAGES];
+    if (!s->in_use) return CUDA_SUCCESS;
+    s->in_use = false;
+    return dev->cu->cuEventSynchronize(s->arrived);
+}
+
+static uint64_t at_most(uint64_t bytes) {
+    return bytes < STAGE_BYTES ? bytes : STAGE_BYTES;
+}
+
+static int push(struct cuda_device *dev, CUdeviceptr to, const char *from, uint64_t bytes) {
+    const struct etrt_cuda *cu = dev->cu;
+    int result = CUDA_SUCCESS;
+    for (uint64_t at = 0, n; at < bytes && result == CUDA_SUCCESS; at += n) {
+        struct stage *s;
+        n = at_most(bytes - at);
+        result = next_stage(dev, &s);
+        if (result != CUDA_SUCCESS) break;
+        memcpy(s->memory, from + at, n);
+        result = cu->cuMemcpyHtoDAsync_v2(to + at, s->memory, n, dev->copies);
+        s->in_use = result == CUDA_SUCCESS;
+        if (s->in_use) result = cu->cuEventRecord(s->arrived, dev->copies);
+    }
+    return result;
+}
+
+static int pull_one(struct cuda_device *dev, CUdeviceptr from, uint64_t bytes) {
+    struct stage *s;
+    int result = next_stage(dev, &s);
+    if (result == CUDA_SUCCESS)
+        result = dev->cu->cuMemcpyDtoHAsync_v2(s->memory, from, bytes, dev->copies);
+    s->in_use = result == CUDA_SUCCESS;
+    return s->in_use ? dev->cu->cuEventRecord(s->arrived, dev->copies) : result;
+}
+
+static int pull(struct cuda_device *dev, char *to, CUdeviceptr from, uint64_t bytes) {
+    int result = CUDA_SUCCESS, oldest = dev->next_stage;
+    uint64_t asked = 0;
+    for (uint64_t at = 0, n; at < bytes && result == CUDA_SUCCESS; at += n, oldest++) {
+        for (; asked < bytes && dev->next_stage - oldest < STAGES && result == CUDA_SUCCESS;
+             asked += at_most(bytes - asked))
+            result = pull_one(dev, from + asked, at_most(bytes - asked));
+        struct stage *s = &dev->stages[oldest % STAGES];
+        n = at_most(bytes - at);
+        if (result == CUDA_SUCCESS) result = dev->cu->cuEventSynchronize(s->arrived);
+        s->in_use = false;
+        if (result == CUDA_SUCCESS) memcpy(to + at, s->memory, n);
+    }
+    return result;
+}
+
+/* Everything that was sent has arrived, or never will. */
+static int settle(struct cuda_device *dev) {
+    int result = dev->cu->cuStreamSynchronize(dev->copies);
+    for (int i = 0; i < STAGES; i++)
+        dev->stages[i].in_use = false;
+    dev->next_stage = 0;
+    return result;
+}
+
+enum transfer { PUSH, PUSH_ALONE, PULL, SETTLE };
+
+static int direct(struct cuda_device *dev, void *to, const void *from, uint64_t bytes,
+                  enum transfer how) {
+    return how == PULL ? dev->cu->cuMemcpyDtoHAsync_v2(to, (uintptr_t)from, bytes, dev->copies)
+                       : dev->cu->cuMemcpyHtoDAsync_v2((uintptr_t)to, from, bytes, dev->copies);
+}
+
+static etrt_status transfer(struct cuda_device *dev, void *to, const void *from, uint64_t bytes,
+                            enum transfer how) {
+    enum { SMALL = 64 << 10 };
+    if (atomic_load(&dev->base.broken)) return etrt_device_check(&dev->base);
+    pthread_mutex_lock(&dev->copying);
+    int result = cuda_enter(dev);
+    if (result == CUDA_SUCCESS) {
+        bool staged = how != SETTLE && (bytes > SMALL || how == PUSH) && have_stages(dev);
+        if (how == SETTLE)
+            ;
+        else if (!staged)
+            result = direct(dev, to, from, bytes, how);
+        else if (how == PULL)
+            result = pull(dev, to, (uintptr_t)from, bytes);
+        else
+            result = push(dev, (uintptr_t)to, from, bytes);
+        /* What is not staged must not be touched before it has left. */
+        int settled = staged && how == PUSH && result == CUDA_SUCCESS ? result : settle(dev);
+        if (result == CUDA_SUCCESS) result = settled;
+        cuda_leave(dev);
+    }
+    pthread_mutex_unlock(&dev->copying);
+    return cuda_status(dev, result, ETRT_DEVICE);
+}
+
+etrt_status cuda_copy(etrt_device *base, void *to, const void *from, uint64_t bytes,
+                      enum etrt_direction direction) {
+    return transfer(cuda_of(base), to, from, bytes,
+                    direction == ETRT_TO_DEVICE ? PUSH_ALONE : PULL);
+}
+
+etrt_status cuda_send(etrt_device *base, void *to, const void *from, uint64_t bytes) {
+    return transfer(cuda_of(base), to, from, bytes, PUSH);
+}
+
+etrt_status cuda_settle(etrt_device *base) {
+    return transfer(cuda_of(base), NULL, NULL, 0, SETTLE);
+}
+
+bool cuda_fill(etrt_device *base, void *memory, uint8_t byte, uint64_t bytes) {
+    struct cuda_device *dev = cuda_of(base);
+    if (!bytes) return true;
+    if (atomic_load(&base->broken)) return false;
+    pthread_mutex_lock(&dev->copying);
+    int result = cuda_enter(dev);
+    if (result == CUDA_SUCCESS) {
+        result = dev->cu->cuMemsetD8Async((uintptr_t)memory, byte, bytes, dev->copies);
+        int settled = settle(dev);
+        if (result == CUDA_SUCCESS) result = settled;
+        cuda_leave(dev);
+    }
+    pthread_mutex_unlock(&dev->copying);
+    return cuda_status(dev, result, ETRT_DEVICE) == ETRT_OK;
+}
