@@ -5,7 +5,10 @@
 #include "codegen/step/step.h"
 #include "ir/base/diag.h"
 #include <ctype.h>
+#include <dlfcn.h>
+#include <llvm-c/ErrorHandling.h>
 #include <llvm-c/TargetMachine.h>
+#include <string.h>
 
 _Static_assert(ET_EVENT_RESERVED == ETRT_EVENT_FIRST, "events begin after the words of the ABI");
 
@@ -16,6 +19,38 @@ static void on_diagnostic(LLVMDiagnosticInfoRef info, void *ctx) {
     if (s == LLVMDSError) cg_error(g, "LLVM: %s", text);
     if (s == LLVMDSWarning) et_diag(g->p->g->diags, ET_WARNING, (et_loc){0}, "LLVM: %s", text);
     LLVMDisposeMessage(text);
+}
+
+/* ---- where LLVM cannot go on ---- */
+
+/* LLVM would abort. */
+static void on_fatal(const char *why) {
+    et_give_up(why);
+}
+
+static void on_no_memory(void *ctx, const char *why, bool crash) {
+    (void)ctx, (void)why, (void)crash;
+    et_no_memory();
+}
+
+/* C has no names for how C++ is told what to do when memory runs out; where a library has none by
+ * these names either, it aborts. */
+static void find_memory_handlers(void) {
+    typedef void (*handler)(void *, const char *, bool);
+    void (*install)(handler, void *);
+    void (*(*set_new)(void (*)(void)))(void);
+    void *llvm = dlsym(RTLD_DEFAULT, "_ZN4llvm31install_bad_alloc_error_handlerEPFvPvPKcbES0_");
+    void *remove = dlsym(RTLD_DEFAULT, "_ZN4llvm30remove_bad_alloc_error_handlerEv");
+    void *new = dlsym(RTLD_DEFAULT, "_ZSt15set_new_handlerPFvvE");
+    void (*forget)(void);
+    memcpy(&install, &llvm, sizeof install);
+    memcpy(&forget, &remove, sizeof forget);
+    memcpy(&set_new, &new, sizeof set_new);
+    if (llvm && remove) {
+        forget(); /* one of an earlier compilation: a second is a fatal error */
+        install(on_no_memory, NULL);
+    }
+    if (new) set_new((void (*)(void))et_no_memory);
 }
 
 /* ---- what the target must be able to hold ---- */
@@ -178,6 +213,9 @@ bool et_codegen(et_program *p, const et_codegen_options *opt, et_codegen_info *o
             .family = t->family};
     et_codegen_info info = {0};
     if (!check(&g)) return false;
+    LLVMResetFatalErrorHandler();
+    LLVMInstallFatalErrorHandler(on_fatal);
+    find_memory_handlers();
     t->family->initialize();
     g.ctx = LLVMContextCreate();
     LLVMContextSetDiagnosticHandler(g.ctx, on_diagnostic, &g);

@@ -21,12 +21,12 @@ struct out {
 static void begin(struct out *o, cg *g) {
     *o = (struct out){.g = g, .x = g->x};
     o->to = open_memstream(&o->text, &o->n);
-    if (!o->to) et_bug("out of memory");
+    if (!o->to) et_no_memory();
 }
 
 /* All that was put, in the arena. */
 static char *end(struct out *o) {
-    if (fclose(o->to) != 0) et_bug("out of memory");
+    if (fclose(o->to) != 0) et_no_memory();
     char *text = et_strdup(o->g->arena, o->text);
     free(o->text);
     return text;

@@ -2,6 +2,7 @@
 #include "frontend/frontend.h"
 #include "frontend/syntax/ast.h"
 #include "ir/base/clock.h"
+#include "ir/base/stack.h"
 #include "ir/eti/eti.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -225,10 +226,24 @@ static bool run(et_arena *arena, et_diags *d, const et_options *given) {
     return true;
 }
 
+struct drive {
+    et_arena *arena;
+    et_diags *d;
+    const et_options *o;
+    bool ok;
+};
+
+static void drive(void *ctx) {
+    struct drive *v = ctx;
+    v->ok = run(v->arena, v->d, v->o);
+}
+
 bool et_drive(const et_options *o) {
     et_arena *arena = o->arena ? o->arena : et_arena_create();
     et_diags *d = et_diags_create(arena);
-    bool ok = run(arena, d, o);
+    struct drive v = {arena, d, o, false};
+    et_with_stack(drive, &v);
+    bool ok = v.ok;
     if ((o->dump || o->to || o->explain) && (fflush(stdout) != 0 || ferror(stdout))) {
         complain(d, "standard output", strerror(errno));
         ok = false;

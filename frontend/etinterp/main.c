@@ -3,6 +3,7 @@
 #include "frontend/etinterp/etinterp.h"
 #include "frontend/frontend.h"
 #include "frontend/syntax/ast.h"
+#include "ir/base/stack.h"
 #include "ir/eti/eti.h"
 #include "passes/passes.h"
 #include <errno.h>
@@ -106,10 +107,23 @@ static const cli_option options[] = {
 };
 static const cli_option model = {.kind = CLI_INPUT, .arg = "model", TO(model), .need = 1};
 
+struct call {
+    struct model *m;
+    const struct options *o;
+    bool ok;
+};
+
+static void call(void *ctx) {
+    struct call *c = ctx;
+    c->ok = work(c->m, c->o);
+}
+
 static int run(void *read) {
     struct model m = {.arena = et_arena_create()};
     m.diags = et_diags_create(m.arena);
-    bool ok = work(&m, read);
+    struct call c = {&m, read, false};
+    et_with_stack(call, &c);
+    bool ok = c.ok;
     et_diag_print(m.diags, stderr);
     etrt_st_close(m.in);
     etrt_st_close(m.weights);

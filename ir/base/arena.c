@@ -1,9 +1,11 @@
 #include "ir/base/arena.h"
 #include "ir/base/diag.h"
+#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct block {
     struct block *next;
@@ -19,9 +21,52 @@ struct et_arena {
 
 enum { BLOCK = 1 << 16 };
 
+static size_t in_use; /* bytes of blocks of all arenas; atomic */
+static et_last_fn last_words;
+
+et_last_fn et_on_give_up(et_last_fn fn) {
+    return __atomic_exchange_n(&last_words, fn, __ATOMIC_ACQ_REL);
+}
+
+static void say(const char *text) {
+    ssize_t ignored = write(STDERR_FILENO, text, strlen(text));
+    (void)ignored;
+}
+
+/* Called where anything may be half done, in LLVM too: nothing is freed or flushed. */
+_Noreturn void et_give_up(const char *why) {
+    et_last_fn fn = et_on_give_up(NULL);
+    say("error: ");
+    say(why);
+    say("\n");
+    if (fn) fn();
+    _exit(1);
+}
+
+_Noreturn void et_no_memory(void) {
+    et_give_up("out of memory");
+}
+
+static struct block *take_block(size_t size) {
+    struct block *b = NULL;
+    size_t all = __atomic_add_fetch(&in_use, sizeof *b + size, __ATOMIC_RELAXED);
+    if (all > ET_MAX_MEMORY || size > ET_MAX_MEMORY)
+        et_give_up("out of memory: the program takes more than 4 GiB to compile");
+    b = malloc(sizeof *b + size);
+    if (!b) et_no_memory();
+    b->used = 0;
+    b->size = size;
+    return b;
+}
+
+static void give_block(struct block *b) {
+    __atomic_sub_fetch(&in_use, sizeof *b + b->size, __ATOMIC_RELAXED);
+    free(b);
+}
+
 et_arena *et_arena_create(void) {
     et_arena *a = calloc(1, sizeof *a);
-    if (!a) et_bug("out of memory");
+    if (!a) et_no_memory();
     return a;
 }
 
@@ -29,20 +74,17 @@ void et_arena_destroy(et_arena *a) {
     if (!a) return;
     for (struct block *b = a->head, *next; b; b = next) {
         next = b->next;
-        free(b);
+        give_block(b);
     }
     free(a);
 }
 
 void *et_alloc(et_arena *a, size_t bytes) {
-    if (bytes > SIZE_MAX / 2) et_bug("allocation of %zu bytes", bytes);
+    if (bytes > SIZE_MAX / 2) et_no_memory();
     bytes = (bytes + 15) & ~(size_t)15;
     if (!a->head || a->head->size - a->head->used < bytes) {
         size_t size = bytes > BLOCK ? bytes : BLOCK;
-        struct block *b = malloc(sizeof *b + size);
-        if (!b) et_bug("out of memory");
-        b->used = 0;
-        b->size = size;
+        struct block *b = take_block(size);
         if (bytes > BLOCK && a->head && !a->marks) { /* keep filling the block in use */
             b->next = a->head->next;
             a->head->next = b;
@@ -97,7 +139,7 @@ void et_arena_release(et_arena *a, et_arena_mark m) {
     a->marks--;
     while (a->head != m.block) {
         struct block *next = a->head->next;
-        free(a->head);
+        give_block(a->head);
         a->head = next;
     }
     if (a->head) a->head->used = m.used;
@@ -109,6 +151,7 @@ size_t et_arena_bytes(const et_arena *a) {
 }
 
 void *et_grow(et_arena *a, void *old, size_t n, int *cap, size_t item) {
+    if (*cap > INT_MAX / 2) et_no_memory();
     int want = *cap ? *cap * 2 : 8;
     void *p = et_alloc(a, (size_t)want * item);
     if (n) memcpy(p, old, n * item);

@@ -7,7 +7,20 @@
 
 typedef struct et_arena et_arena;
 
-/* Aborts when the host has no memory left: nothing in a compiler can go on from there. */
+/* What all arenas of a process may hold together. A program that needs more is refused where it
+ * would otherwise take the machine down with it. */
+#define ET_MAX_MEMORY ((size_t)4 << 30)
+
+/* Nothing in a compiler can go on from here: says WHY on standard error, calls what et_on_give_up
+ * was given, and ends the process with exit status 1. Allocates nothing. */
+_Noreturn void et_give_up(const char *why);
+_Noreturn void et_no_memory(void); /* for want of memory */
+/* FN, or NULL, runs before the process ends like that: it may not allocate. Returns what was there
+ * before. */
+typedef void (*et_last_fn)(void);
+et_last_fn et_on_give_up(et_last_fn fn);
+
+/* Neither this nor what allocates from an arena fails: see et_no_memory. */
 et_arena *et_arena_create(void);
 void et_arena_destroy(et_arena *);
 

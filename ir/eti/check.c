@@ -6,12 +6,12 @@
 static char *text_of(et_graph *g, et_program *p, size_t *out_bytes) {
     char *text = NULL;
     FILE *f = open_memstream(&text, out_bytes);
-    if (!f) et_bug("out of memory");
+    if (!f) et_no_memory();
     if (p)
         et_program_print(p, f);
     else
         et_graph_print(g, f);
-    if (fclose(f) != 0) et_bug("out of memory");
+    if (fclose(f) != 0) et_no_memory();
     return text;
 }
 
@@ -42,7 +42,7 @@ char *et_eti_round_trip(et_arena *arena, et_graph *g, et_program *p) {
     } else {
         char *said = NULL;
         FILE *f = open_memstream(&said, &m);
-        if (!f) et_bug("out of memory");
+        if (!f) et_no_memory();
         et_diag_print(d, f);
         fclose(f);
         problem = et_strdup(arena, said);

@@ -16,26 +16,8 @@ static const char *type_text(et_type t) {
 
 /* ---- size of trees ---- */
 
-static int levels_of(eti_parser *p, et_expr e) {
-    if (e.id >= p->nlevels) {
-        uint32_t n = e.id * 2 + 1024;
-        uint16_t *v = et_alloc(p->arena, n * sizeof *v);
-        if (p->nlevels) memcpy(v, p->levels, p->nlevels * sizeof *v);
-        p->levels = v;
-        p->nlevels = n;
-    }
-    if (p->levels[e.id]) return p->levels[e.id];
-    et_node_x x = *et_x(p->x, e);
-    int most = 0;
-    for (int i = 0; i < x.nops; i++) {
-        int l = levels_of(p, x.ops[i]);
-        most = l > most ? l : most;
-    }
-    return p->levels[e.id] = (uint16_t)(most + 1);
-}
-
 static et_expr checked(eti_parser *p, et_expr e, et_loc loc) {
-    if (!e.id || levels_of(p, e) <= ETI_MAX_LEVELS) return e;
+    if (!e.id || et_x(p->x, e)->depth <= ETI_MAX_LEVELS) return e;
     eti_error(p, loc, "an expression of more than %d levels", ETI_MAX_LEVELS);
     p->broken = true;
     return ET_NO_EXPR;

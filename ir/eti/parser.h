@@ -86,8 +86,6 @@ typedef struct eti_parser {
     int depth;
     int errors; /* of this text: told, suppressed as repetitions, or uses of what is wrong */
     int told_before;
-    uint16_t *levels; /* by expression: of its tree, 0 = not yet known */
-    uint32_t nlevels;
 
     et_table names; /* of eti_name */
 

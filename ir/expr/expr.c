@@ -97,8 +97,13 @@ et_expr et_intern(et_exprs *p, const et_node_x *proto) {
     et_node_x *x = &p->node[p->nnode];
     *x = *proto;
     uint64_t size = 1;
-    for (int i = 0; i < x->nops; i++)
-        size += p->node[x->ops[i].id].size;
+    uint32_t depth = 0;
+    for (int i = 0; i < x->nops; i++) {
+        const et_node_x *op = &p->node[x->ops[i].id];
+        size += op->size;
+        depth = op->depth > depth ? op->depth : depth;
+    }
+    x->depth = depth + 1;
     x->size = size < UINT32_MAX ? (uint32_t)size : UINT32_MAX;
     if (x->nops) {
         et_expr *ops = et_alloc(p->arena, (size_t)x->nops * sizeof *ops);

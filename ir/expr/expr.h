@@ -63,7 +63,8 @@ typedef struct et_node_x {
     double f;  /* value of FLOAT */
     int nops;
     const et_expr *ops;
-    uint32_t size; /* nodes of its text: shared parts count every time; UINT32_MAX: that or more */
+    uint32_t size;  /* nodes of its text: shared parts count every time; UINT32_MAX: that or more */
+    uint32_t depth; /* levels of its tree, 1 for a leaf */
 } et_node_x;
 
 et_exprs *et_exprs_create(et_arena *);

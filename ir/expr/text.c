@@ -22,7 +22,7 @@ static void put(struct text *t, const char *s) {
     if (t->n + len + 1 > t->cap) {
         t->cap = (t->n + len + 1) * 2;
         t->buf = realloc(t->buf, t->cap);
-        if (!t->buf) et_bug("out of memory");
+        if (!t->buf) et_no_memory();
     }
     memcpy(t->buf + t->n, s, len + 1);
     t->n += len;

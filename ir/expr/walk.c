@@ -15,7 +15,7 @@ struct visit {
 static void make_room(et_arena *a, struct et_visit *v, int n) {
     v->stamp = a ? et_alloc(a, (size_t)n * sizeof *v->stamp) : calloc((size_t)n, sizeof *v->stamp);
     v->to = a ? et_alloc(a, (size_t)n * sizeof *v->to) : calloc((size_t)n, sizeof *v->to);
-    if (!v->stamp || !v->to) et_bug("out of memory");
+    if (!v->stamp || !v->to) et_no_memory();
     v->n = n;
 }
 

@@ -216,27 +216,43 @@ static int ends(assign_table *t, double limit, double *least) {
 struct walk {
     assign_table *t;
     double limit;
-    int *range;
+    int *range; /* by group, as the rest */
+    int *near, *tried;
+    double *rest;
     assign_plan_fn fn;
     void *ctx;
 };
 
-/* All plans that end in state AT of group G, cheapest ways first; AFTER is the price of what
- * follows. */
-static bool walk_back(struct walk *w, int g, struct step at, double after) {
+/* How a plan gets to state AT of group G: the ways in that are near enough, cheapest first, of
+ * which so many have been tried, and the price of what follows AT, AT itself included. */
+static void look_back(struct walk *w, int g, struct step at, double after) {
     assign_table *t = w->t;
-    w->range[g] = at.range;
     struct step *in = t->in[g];
+    w->range[g] = at.range;
     int n = ways(t, g, at.start, at.changes, at.range, in);
-    if (n == 0) return w->fn(w->ctx, w->range);
-    double rest = after + t->cost[g * t->nr + at.range];
-    int near = 0;
+    w->rest[g] = after + t->cost[g * t->nr + at.range];
+    w->tried[g] = 0;
+    w->near[g] = n == 0 ? -1 : 0; /* the plan begins here */
     for (int i = 0; i < n; i++)
-        if (in[i].price + rest <= w->limit) in[near++] = in[i];
-    qsort(in, (size_t)near, sizeof *in, by_price);
-    for (int i = 0; i < near; i++) {
-        double reach = state(t, g - 1, in[i].start, in[i].changes)[in[i].range];
-        if (!walk_back(w, g - 1, in[i], rest + (in[i].price - reach))) return false;
+        if (in[i].price + w->rest[g] <= w->limit) in[w->near[g]++] = in[i];
+    if (n) qsort(in, (size_t)w->near[g], sizeof *in, by_price);
+}
+
+/* All plans that end in state AT of group LAST, cheapest ways first; AFTER is the price of what
+ * follows. False when FN wants no more. */
+static bool walk_back(struct walk *w, int last, struct step at, double after) {
+    assign_table *t = w->t;
+    look_back(w, last, at, after);
+    for (int g = last; g <= last;) {
+        if (w->near[g] < 0 && !w->fn(w->ctx, w->range)) return false;
+        if (w->tried[g] >= w->near[g]) {
+            g++;
+            continue;
+        }
+        struct step in = t->in[g][w->tried[g]++];
+        double reach = state(t, g - 1, in.start, in.changes)[in.range];
+        look_back(w, g - 1, in, w->rest[g] + (in.price - reach));
+        g--;
     }
     return true;
 }
@@ -244,13 +260,20 @@ static bool walk_back(struct walk *w, int g, struct step at, double after) {
 bool assign_each_plan(assign_table *t, double limit, assign_plan_fn fn, void *ctx) {
     double least;
     int last = t->m->ngroups - 1, n = ends(t, limit, &least);
-    struct walk w = {t, limit, malloc((size_t)(last + 1) * sizeof *w.range), fn, ctx};
-    bool all = w.range != NULL;
+    size_t groups = (size_t)last + 1;
+    struct walk w = {.t = t, .limit = limit, .fn = fn, .ctx = ctx};
+    w.range = malloc(3 * groups * sizeof *w.range);
+    w.rest = malloc(groups * sizeof *w.rest);
+    if (!w.range || !w.rest) et_no_memory();
+    w.near = w.range + groups;
+    w.tried = w.near + groups;
+    bool all = true;
     for (int i = 0; all && i < n; i++) {
         double reach = state(t, last, t->end[i].start, t->end[i].changes)[t->end[i].range];
         all = walk_back(&w, last, t->end[i], t->end[i].price - reach);
     }
     free(w.range);
+    free(w.rest);
     return all;
 }
 

@@ -120,7 +120,7 @@ et_grid_cost et_grid_cost_at(et_program *p, const et_grid *g, const et_machine *
     const et_func *f = &p->funcs[g->func];
     struct estimate e = {p, p->g->exprs, f, m, syms, NULL};
     e.vars = calloc((size_t)et_var_count(e.x) + 1, sizeof *e.vars);
-    if (!e.vars) et_bug("out of memory");
+    if (!e.vars) et_no_memory();
     et_tile_cost t = et_tile_cost_of(p, f, et_func_elements(p, f), m, value_fn, &e);
     et_grid_cost c = {.tiles = (double)et_eval(e.x, et_grid_tiles(p, g), syms, e.vars)};
     c.slices = g->slice.count;

@@ -5,9 +5,9 @@
 #include "passes/tile/tile.h"
 #include <string.h>
 
-/* A value whose expression is larger gets a tensor: expressions share parts, but what reads them
- * takes time by their text, which doubles with every x = x * x. */
-enum { MAX_FOLDED = 1000 };
+/* A value whose expression is larger, or deeper, gets a tensor: expressions share parts, but what
+ * reads them takes time by their text, which doubles with every x = x * x, and recurses. */
+enum { MAX_FOLDED = 1000, MAX_DEEP = 500 };
 
 et_expr et_value_at(et_lowering *lo, et_value v, const et_expr *index) {
     const et_val *val = et_val_of(lo->g, v);
@@ -23,7 +23,8 @@ et_expr et_value_at(et_lowering *lo, et_value v, const et_expr *index) {
     et_expr later = et_arg(lo->g->exprs, (int)v.id, et_dtype_type(val->shape.dtype));
     if (lo->forced[v.id]) return later;
     et_expr e = n->op->at(&lo->lower, n, index);
-    if (et_x(lo->g->exprs, e)->size <= MAX_FOLDED) return e;
+    const et_node_x *x = et_x(lo->g->exprs, e);
+    if (x->size <= MAX_FOLDED && x->depth <= MAX_DEEP) return e;
     et_force(lo, (int)v.id);
     return later;
 }

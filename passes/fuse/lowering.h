@@ -23,6 +23,7 @@ typedef struct {
     bool keep;           /* is materialised */
     bool must;           /* because nothing else is possible */
     bool only_contracts; /* every reader is a contraction */
+    int levels;          /* of values that are folded into it, one into the next */
     struct et_inline_facts facts;
 } et_value_info;
 

@@ -40,9 +40,9 @@ uint64_t et_profile_hash(et_program *p, const et_grid *g, const int64_t *syms) {
     FILE *to = open_memstream(&text, &bytes);
     int64_t *vars = calloc((size_t)et_var_count(p->g->exprs) + 1, sizeof *vars);
     struct touched touched = {calloc((size_t)p->ntensors + 1, 1)};
-    if (!to || !vars || !touched.tensor) et_bug("out of memory");
+    if (!to || !vars || !touched.tensor) et_no_memory();
     et_func_print(p, &f, to);
-    if (fclose(to) != 0) et_bug("out of memory");
+    if (fclose(to) != 0) et_no_memory();
     uint64_t h = et_hash(ET_HASH, text, bytes);
     et_func_accesses(p, &f, note, &touched);
     for (int t = 0; t < p->ntensors; t++)

@@ -170,7 +170,7 @@ static int by_line(const void *a, const void *b) {
 
 void et_profile_print(const et_profile *p, FILE *to) {
     const et_profile_task **task = calloc((size_t)p->ntasks + 1, sizeof *task);
-    if (!task) et_bug("out of memory");
+    if (!task) et_no_memory();
     for (int i = 0; i < p->ntasks; i++)
         task[i] = &p->task[i];
     qsort(task, (size_t)p->ntasks, sizeof *task, by_line);

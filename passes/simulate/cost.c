@@ -306,7 +306,7 @@ static int enter(struct sharing *sh, uint64_t key, double bytes) {
         if (sh->n == sh->cap) {
             sh->cap = sh->cap ? 2 * sh->cap : 256;
             sh->group = realloc(sh->group, (size_t)sh->cap * sizeof *sh->group);
-            if (!sh->group) et_bug("out of memory");
+            if (!sh->group) et_no_memory();
         }
         sh->group[sh->n++] = (struct share){(float)bytes, 0};
         sh->brought += bytes;
@@ -384,7 +384,7 @@ static void cost_grid(struct sim *s, struct sim_grid *g, int instance) {
     int *group = malloc(n * sizeof *group);
     sh.slot = calloc(sh.nslots, sizeof *sh.slot);
     if (!g->cost) g->cost = malloc((size_t)g->tiles * sizeof *g->cost);
-    if (!group || !sh.slot || !g->cost) et_bug("out of memory");
+    if (!group || !sh.slot || !g->cost) et_no_memory();
     for (int64_t t = 0; t < g->tiles; t++) {
         sim_enter(s, instance, t);
         cost_tile(s, g, &sh, t, group + t * g->naccess);

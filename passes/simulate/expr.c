@@ -51,7 +51,7 @@ static void add(void *ctx, et_expr e) {
         t->cap = t->cap ? 2 * t->cap : 32;
         t->v = realloc(t->v, (size_t)t->cap * sizeof *t->v);
         t->value = realloc(t->value, (size_t)t->cap * sizeof *t->value);
-        if (!t->v || !t->value) et_bug("out of memory");
+        if (!t->v || !t->value) et_no_memory();
     }
     const et_node_x *n = et_x(t->x, e);
     struct operation *o = &t->v[t->n];

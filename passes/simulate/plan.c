@@ -171,7 +171,7 @@ static void add_instance(struct sim *s, int grid, int region) {
     if (s->ninst == s->cinst) {
         s->cinst = s->cinst ? 2 * s->cinst : 256;
         s->inst = realloc(s->inst, (size_t)s->cinst * sizeof *s->inst);
-        if (!s->inst) et_bug("out of memory");
+        if (!s->inst) et_no_memory();
     }
     struct sim_instance *in = &s->inst[s->ninst++];
     int64_t *base = &s->static_tiles[sg->g->model];
@@ -194,7 +194,7 @@ static int open_region(struct sim *s) {
     if (s->nregion == s->cregion) {
         s->cregion = s->cregion ? 2 * s->cregion : 16;
         s->region = realloc(s->region, (size_t)s->cregion * sizeof *s->region);
-        if (!s->region) et_bug("out of memory");
+        if (!s->region) et_no_memory();
     }
     s->region[s->nregion] = (struct sim_region){.first = s->ninst};
     return s->nregion++;
@@ -250,7 +250,7 @@ static void prepare_events(struct sim *s) {
     s->words = p->event_words;
     s->event = et_alloc(s->arena, (size_t)(p->nevents + 1) * sizeof *s->event);
     s->counter = malloc(((size_t)s->words + 1) * sizeof *s->counter);
-    if (!s->counter) et_bug("out of memory");
+    if (!s->counter) et_no_memory();
     for (int w = 0; w < s->words; w++)
         s->counter[w] = (struct sim_counter){
             .complete = SIM_NEVER, .waiter = -1, .cells = -1, .early_cells = -1};

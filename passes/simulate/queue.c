@@ -14,7 +14,7 @@ static void queue_add(struct sim_ring *r, int instance, int64_t tile) {
     if (r->n == r->cap) {
         int64_t cap = r->cap ? 2 * r->cap : 256;
         struct sim_queued *t = malloc((size_t)cap * sizeof *t);
-        if (!t) et_bug("out of memory");
+        if (!t) et_no_memory();
         for (int64_t i = 0; i < r->n; i++)
             t[i] = r->task[(r->head + i) % r->cap];
         free(r->task);
@@ -76,7 +76,7 @@ static void send(struct sim *s, int64_t cell, int die, double t) {
         if (s->npush == s->cpush) {
             s->cpush = s->cpush ? 2 * s->cpush : 256;
             s->push = realloc(s->push, (size_t)s->cpush * sizeof *s->push);
-            if (!s->push) et_bug("out of memory");
+            if (!s->push) et_no_memory();
         }
         i = s->npush++;
     }
@@ -103,7 +103,7 @@ static int take_list(struct sim *s, int32_t first, int32_t **out) {
     for (int32_t c = first; c >= 0; c = s->cell[c].next)
         n++;
     int32_t *list = malloc(((size_t)n + 1) * sizeof *list);
-    if (!list) et_bug("out of memory");
+    if (!list) et_no_memory();
     n = 0;
     for (int32_t c = first; c >= 0; c = s->cell[c].next)
         list[n++] = c;
@@ -226,7 +226,7 @@ bool sim_cells_create(struct sim *s) {
         if (s->inst[i].region >= 0) s->ncell += s->grid[s->inst[i].grid].cells;
     if (!s->ncell) return true;
     s->cell = malloc((size_t)s->ncell * sizeof *s->cell);
-    if (!s->cell) et_bug("out of memory");
+    if (!s->cell) et_no_memory();
     int64_t n = 0;
     int starter = 0;
     double cost = s->m->pop_us;

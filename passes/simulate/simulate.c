@@ -22,7 +22,7 @@ static void *room(void *v, int n, int *cap, size_t size) {
     if (n < *cap) return v;
     *cap = *cap ? 2 * *cap : 64;
     v = realloc(v, (size_t)*cap * size);
-    if (!v) et_bug("out of memory");
+    if (!v) et_no_memory();
     return v;
 }
 

@@ -77,7 +77,7 @@ static void look_at_grid(struct readers *r, const et_grid *g) {
 static bool *tensors_read(et_program *p) {
     struct readers r = {.p = p, .x = p->g->exprs};
     r.read = calloc((size_t)p->ntensors + 1, sizeof *r.read);
-    if (!r.read) et_bug("out of memory");
+    if (!r.read) et_no_memory();
     for (int i = 0; i < p->ngrids; i++)
         look_at_grid(&r, &p->grids[i]);
     for (int i = 0; i < p->nevents; i++)
@@ -237,7 +237,7 @@ static void keep_result(void *ctx, const et_node *n, const int64_t *vars, const 
                 k->count *= k->dim[d] = r->dim[d];
             k->iterations = all;
             k->v = calloc((size_t)(all * k->count), sizeof *k->v);
-            if (!k->v) et_bug("out of memory");
+            if (!k->v) et_no_memory();
         }
         memcpy(k->v + now * k->count, r->i, (size_t)k->count * sizeof *k->v);
     }
@@ -285,7 +285,7 @@ et_sim_values *et_sim_values_create(et_program *p, const int64_t *syms,
     struct slice s = {.g = p->g, .given = given};
     s.state = calloc((size_t)p->g->nvals + 1, 1);
     if (sv) sv->of = calloc((size_t)p->ntensors + 1, sizeof *sv->of);
-    if (!sv || !s.state || !sv->of) et_bug("out of memory");
+    if (!sv || !s.state || !sv->of) et_no_memory();
     sv->p = p;
     err[0] = 0;
     for (int t = 0; t < p->ntensors; t++) {
