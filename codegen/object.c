@@ -1,7 +1,7 @@
 /* From the LLVM module to the file on disk: link, optimise, and let the family package it. */
 #include "codegen/object.h"
 #include "ir/base/diag.h"
-#include "ir/base/output.h"
+#include "runtime/files/output.h"
 #include <errno.h>
 #include <llvm-c/Analysis.h>
 #include <llvm-c/Error.h>
@@ -9,7 +9,6 @@
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static bool optimise(cg *g, LLVMTargetMachineRef tm) {
     char passes[32], *err = NULL;
@@ -57,27 +56,24 @@ static bool emit(cg *g, LLVMTargetMachineRef tm) {
     return write_ir(g);
 }
 
+/* Into F what is loaded; false with an error, or when F cannot take it, which closing it tells. */
+static bool package(cg *g, LLVMTargetMachineRef tm, et_codegen_info *info, et_output *f) {
+    size_t bytes;
+    char *file = g->family->package(g, tm, &bytes);
+    if (!file) return false;
+    g->family->inspect(g, file, bytes, info);
+    fwrite(file, 1, bytes, f->to);
+    free(file);
+    return true;
+}
+
 bool cg_object(cg *g, LLVMTargetMachineRef tm, et_codegen_info *info) {
     const char *out = g->opt->output;
+    et_output f;
     cg_stage(g, NULL);
     if (!out) return emit(g, tm); /* the IR was all that was asked for */
-    char stem[PATH_MAX], *tmp = NULL;
-    int fd = -1;
-    if (et_output_stem(out, stem)) {
-        tmp = et_printf(g->arena, "%s.XXXXXX", stem);
-        fd = mkstemp(tmp);
-    }
-    if (fd < 0) {
-        cg_error(g, "cannot write %s: %s", out, strerror(errno));
-        return false;
-    }
-    close(fd);
-    bool ok = emit(g, tm) && g->family->package(g, tm, tmp);
-    if (ok) g->family->inspect(g, tmp, info);
-    if (ok && !et_output_move(tmp, out)) {
-        cg_error(g, "cannot write %s: %s", out, strerror(errno));
-        ok = false;
-    }
-    if (!ok) unlink(tmp);
-    return ok;
+    bool open = et_output_open(&f, out), ok = open && emit(g, tm) && package(g, tm, info, &f);
+    bool closed = open && et_output_close(&f, ok);
+    if (!open || (ok && !closed)) cg_error(g, "cannot write %s: %s", out, strerror(errno));
+    return closed;
 }

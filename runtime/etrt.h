@@ -182,8 +182,14 @@ etrt_status etrt_set_wait_limit(etrt_session *, double seconds);
 /* Workgroups per launch; 0 (the default) is one per CU. More than one per CU is ETRT_RANGE. */
 etrt_status etrt_set_workgroups(etrt_session *, int workgroups);
 /* Capture the next launch into folder DIR (created; must not exist): see runtime/README.md. The
- * environment variable ETRT_CAPTURE=DIR captures the first launch of a process the same way. */
+ * environment variable ETRT_CAPTURE=DIR captures the first launch of a process the same way. Until
+ * it is complete its name is DIR.tmp.PID, with the number of the process: a program that a signal
+ * ends in between leaves that, unless it removes it. */
 etrt_status etrt_capture(etrt_session *, const char *dir);
+/* The most bytes that a capture of this session may take, the memory before and after the launch
+ * together. A launch whose capture could take more is ETRT_RANGE, before anything is written.
+ * Default 16 GiB, or the number of bytes in the environment variable ETRT_CAPTURE_LIMIT. */
+etrt_status etrt_set_capture_limit(etrt_session *, uint64_t bytes);
 
 /* ---- tracing: when and where every task of a launch ran ---- */
 

@@ -4,6 +4,7 @@
 
 #include "frontend/etcc/driver.h"
 #include "runtime/etrt/base/file.h"
+#include "runtime/files/input.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,10 +13,10 @@
 #include <unistd.h>
 
 bool eb_is_code(const char *path) {
-    char magic[4] = {0};
-    FILE *f = fopen(path, "rb");
-    size_t n = f ? fread(magic, 1, sizeof magic, f) : 0;
-    if (f) fclose(f);
+    char magic[4] = {0}, why[ET_WHY];
+    int fd = et_file_open(path, NULL, why);
+    ssize_t n = fd >= 0 ? read(fd, magic, sizeof magic) : 0;
+    if (fd >= 0) close(fd);
     return n == sizeof magic && memcmp(magic, "\177ELF", 4) == 0;
 }
 
@@ -28,10 +29,13 @@ static bool is_model(const char *path) {
 }
 
 static bool check_file(const char *path) {
+    char why[ET_WHY];
     struct stat st;
-    if (stat(path, &st) != 0) return eb_fail("%s: %s", path, strerror(errno));
-    if (S_ISDIR(st.st_mode))
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
         return eb_fail("%s is a folder; etimport makes an .etg of a checkpoint", path);
+    int fd = et_file_open(path, NULL, why);
+    if (fd < 0) return eb_fail("%s: %s", path, why);
+    close(fd);
     if (eb_is_code(path) || is_model(path)) return true;
     return eb_fail("%s is neither a model (.etg, .eti) nor a code object", path);
 }
@@ -210,7 +214,8 @@ static char *target_of_files(const struct eb_options *o) {
         struct etrt_manifest m;
         void *file;
         size_t bytes;
-        if (!eb_is_code(o->files[i]) || etrt_file_read(o->files[i], &file, &bytes) != ETRT_OK)
+        if (!eb_is_code(o->files[i]) ||
+            etrt_file_read(o->files[i], 0, ETRT_MAX_CODE, &file, &bytes) != ETRT_OK)
             continue;
         if (etrt_manifest_of_code(file, bytes, &m) == ETRT_OK) {
             target = eb_text("%s", m.target);
@@ -260,11 +265,9 @@ static bool open_device(struct eb_bench *b) {
 }
 
 char *eb_folder(void) {
-    const char *where = getenv("TMPDIR");
-    char *folder = eb_text("%s/etbench.XXXXXX", where && *where ? where : P_tmpdir);
-    if (mkdtemp(folder)) return folder;
-    eb_fail("%s: %s", folder, strerror(errno));
-    free(folder);
+    char path[PATH_MAX];
+    if (et_folder_make("etbench", path)) return eb_text("%s", path);
+    eb_fail("%s: %s", path, strerror(errno));
     return NULL;
 }
 
@@ -318,7 +321,7 @@ void eb_columns_free(struct eb_bench *b) {
         free_column(&b->column[i]);
     etrt_device_close(b->device);
     if (b->arena) et_arena_destroy(b->arena);
-    if (b->folder) rmdir(b->folder);
+    if (b->folder) et_folder_remove(b->folder);
     free(b->folder);
 }
 

@@ -2,7 +2,6 @@
 #ifndef ETBENCH_H
 #define ETBENCH_H
 
-#include "ir/base/output.h"
 #include "ir/program/program.h"
 #include "passes/passes.h"
 #include "passes/simulate/simulate.h"
@@ -10,6 +9,7 @@
 #include "runtime/cli/cli.h"
 #include "runtime/etrt.h"
 #include "runtime/etrt/inspect.h"
+#include "runtime/files/output.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -46,7 +46,7 @@ static const cli_option options[] = {
     {"weights", 0, CLI_INPUT, "PATH", TO(weights),
      "safetensors, index or checkpoint directory (default: random)"},
     {"input", 0, CLI_PAIRS, "NAME=FILE", TO(given.inputs),
-     "the input NAME of a safetensors file (default: random)"},
+     "the input NAME of a safetensors file (default: random)", .files = true},
     {"range", 0, CLI_PAIRS, "NAME=LO..HI", TO(given.ranges),
      "random integers for input NAME from LO to HI"},
     {"states", 0, CLI_CHOICE, NULL, TO(states), "what states hold at first (default: random)",

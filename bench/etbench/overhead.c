@@ -6,7 +6,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { FEW = 1024, MANY = 4096 };
 
@@ -106,8 +105,7 @@ bool eb_overhead(const struct eb_options *given) {
     for (int i = 0; ok && i < PROGRAMS; i++)
         ok = write_program(file, programs[i].text) &&
              measure(&o, &programs[i], value[i], &device, &columns);
-    unlink(file);
-    rmdir(folder);
+    et_folder_remove(folder);
     if (ok && !o.quiet) print_table(&o, value, columns, device, stdout);
     et_output f;
     if (ok && o.markdown && (ok = eb_file_open(&f, o.markdown))) {

@@ -4,8 +4,8 @@
 #include "bench/etbench/etbench.h"
 
 #include "frontend/etcc/driver.h"
+#include "runtime/files/input.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -114,20 +114,35 @@ static bool was_faster(const struct eb_bench *b) {
 }
 
 static bool same_bytes(const char *path, const char *other) {
-    FILE *a = fopen(path, "rb"), *b = fopen(other, "rb");
-    bool same = a && b;
-    for (int c = 0; same && c != EOF;)
-        same = (c = getc(a)) == getc(b);
-    if (a) fclose(a);
-    if (b) fclose(b);
+    char why[ET_WHY];
+    size_t m, n;
+    char *a = et_file_read(path, SIZE_MAX / 4, &m, why),
+         *b = et_file_read(other, SIZE_MAX / 4, &n, why);
+    bool same = a && b && m == n && memcmp(a, b, m) == 0;
+    free(a);
+    free(b);
     return same;
 }
 
-/* Beside its place first, so that it is known whether anything changes. */
+/* What was made as FROM becomes PATH. */
+static bool copy_file(const char *from, const char *path) {
+    char why[ET_WHY];
+    size_t n;
+    et_output out;
+    char *data = et_file_read(from, SIZE_MAX / 4, &n, why);
+    if (!data) return eb_fail("%s: %s", from, why);
+    bool ok = eb_file_open(&out, path);
+    if (ok) {
+        fwrite(data, 1, n, out.to);
+        ok = eb_file_close(&out);
+    }
+    free(data);
+    return ok;
+}
+
+/* Elsewhere first, so that it is known whether anything changes. */
 static bool write_code(const struct eb_bench *b, const struct eb_column *c, const char *path) {
-    char stem[PATH_MAX];
-    if (!et_output_stem(path, stem)) return eb_fail("%s: %s", path, strerror(errno));
-    char *made = eb_text("%s.%ld.tuned", stem, (long)getpid());
+    char *made = eb_text("%s/tuned.hsaco", b->folder);
     et_options o = {.input = c->file,
                     .others = (char *const *)b->o->files + 1,
                     .nothers = b->o->nfiles - 1,
@@ -139,8 +154,8 @@ static bool write_code(const struct eb_bench *b, const struct eb_column *c, cons
                     .times = c->timed ? b->times : NULL,
                     .variants = (int)b->o->variants};
     bool ok = et_drive(&o), same = ok && same_bytes(made, path);
-    if (ok && !same) ok = et_output_move(made, path) || eb_fail("%s: %s", path, strerror(errno));
-    if (!ok || same) unlink(made);
+    if (ok && !same) ok = copy_file(made, path);
+    unlink(made);
     if (ok && !b->o->quiet)
         printf("%s: %s, compiled %s the profile\n", path, same ? "not changed" : "written",
                c->timed ? "with" : "without");

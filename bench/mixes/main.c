@@ -2,12 +2,16 @@
  * machine model; a table in Markdown. etmixes --changes A.etg: what it costs one model to change
  * its CUs. All figures are predicted. mixes.md says what they mean. */
 #include "bench/mixes/mixes.h"
+#include "frontend/syntax/ast.h"
+#include "runtime/cli/cli.h"
+#include "runtime/files/input.h"
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct options {
     struct mix mix;
+    const char *machine;
+    cli_list files;
     int64_t requests;
     uint64_t seed;
     bool changes;
@@ -160,13 +164,31 @@ static bool print_changes(const struct options *o) {
 
 /* ---- command line ---- */
 
-static int usage(void) {
-    fputs(
-        "usage: etmixes A.etg B.etg [C.etg] [--machine M] [--context C] [--requests R] [--seed S]\n"
-        "       etmixes --changes A.etg [--machine M] [--context C]\n",
-        stderr);
-    return 2;
-}
+#define TO(field) CLI_AT(struct options, field)
+static const cli_option options[] = {
+    {"machine", 0, CLI_INPUT, "NAME|FILE", TO(machine), "the machine model, as etcc has it"},
+    {"context", 0, CLI_INT, "C", TO(mix.context), "positions that attention looks back (256)",
+     .lo = 1, .hi = 100000000},
+    {"requests", 0, CLI_INT, "R", TO(requests), "requests to each model (200000)", .lo = 100,
+     .hi = 100000000},
+    {"seed", 0, CLI_INT, "S", TO(seed), "of when requests come (1)", .lo = 1, .hi = 100000000},
+    {"changes", 0, CLI_FLAG, NULL, TO(changes), "what it costs one model to change its CUs"},
+    {0},
+};
+static const cli_option files = {.kind = CLI_INPUTS, .arg = "model", TO(files), .need = 1};
+
+static int run(void *);
+
+static const cli_tool tool = {
+    .name = "etmixes",
+    .summary = "models that share a GPU, under every policy there is",
+    .usage = "A.etg B.etg [C.etg] [options]\n--changes A.etg [options]",
+    .about = "Prints a table in Markdown. All figures are predicted; bench/results/mixes.md says "
+             "what they mean.",
+    .options = options,
+    .rest = &files,
+    .run = run,
+};
 
 /* Lives until the program ends. */
 static const et_machine *find_machine(const char *what) {
@@ -178,58 +200,33 @@ static const et_machine *find_machine(const char *what) {
 }
 
 static bool add_file(struct mix *m, const char *path) {
-    enum { MOST = 1 << 20 };
-    if (m->nmodels == MIX_MODELS) return false;
-    FILE *f = fopen(path, "rb");
-    char *text = f ? malloc(MOST) : NULL;
-    if (!text) {
-        fprintf(stderr, "etmixes: cannot read %s\n", path);
-        if (f) fclose(f);
+    char why[ET_WHY];
+    m->text[m->nmodels] = et_file_read(path, ET_MAX_SOURCE, &m->bytes[m->nmodels], why);
+    if (!m->text[m->nmodels]) {
+        fprintf(stderr, "etmixes: cannot read %s: %s\n", path, why);
         return false;
     }
-    m->bytes[m->nmodels] = fread(text, 1, MOST, f);
-    fclose(f);
-    m->text[m->nmodels] = text;
     m->file[m->nmodels++] = path;
     return true;
 }
 
-static bool read_option(struct options *o, const char *name, const char *value) {
-    if (strcmp(name, "--machine") == 0) return (o->mix.machine = find_machine(value)) != NULL;
-    long long v = atoll(value);
-    if (v < 1 || v > 100000000) return false;
-    if (strcmp(name, "--context") == 0)
-        o->mix.context = v;
-    else if (strcmp(name, "--requests") == 0 && v >= 100)
-        o->requests = v;
-    else if (strcmp(name, "--seed") == 0)
-        o->seed = (uint64_t)v;
-    else
-        return false;
-    return true;
-}
-
-static bool read_options(int argc, char **argv, struct options *o) {
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--changes") == 0)
-            o->changes = true;
-        else if (strncmp(argv[i], "--", 2) != 0) {
-            if (!add_file(&o->mix, argv[i])) return false;
-        } else if (i + 1 == argc || !read_option(o, argv[i], argv[i + 1]))
-            return false;
-        else
-            i++;
-    }
-    return o->changes ? o->mix.nmodels == 1 : o->mix.nmodels >= 2;
+static int run(void *read) {
+    struct options *o = read;
+    if (o->changes ? o->files.n != 1 : o->files.n < 2 || o->files.n > MIX_MODELS)
+        return cli_wrong(&tool, "%d models: %s", o->files.n,
+                         o->changes ? "--changes takes one" : "two or three share a GPU");
+    o->mix.machine = o->machine ? find_machine(o->machine) : et_machine_default();
+    bool ok = o->mix.machine != NULL;
+    for (int i = 0; ok && i < o->files.n; i++)
+        ok = add_file(&o->mix, o->files.at[i].text);
+    ok = ok && (o->changes ? print_changes : print_mix)(o);
+    for (int i = 0; i < o->mix.nmodels; i++)
+        free((void *)(uintptr_t)o->mix.text[i]);
+    return ok ? 0 : 1;
 }
 
 int main(int argc, char **argv) {
     struct options o = {.requests = 200000, .seed = 1};
-    o.mix.machine = et_machine_default();
     o.mix.context = 256;
-    bool ok = read_options(argc, argv, &o);
-    int status = !ok ? usage() : !(o.changes ? print_changes : print_mix)(&o);
-    for (int i = 0; i < o.mix.nmodels; i++)
-        free((void *)(uintptr_t)o.mix.text[i]);
-    return status;
+    return cli_main(&tool, argc, argv, &o);
 }

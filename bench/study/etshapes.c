@@ -3,8 +3,11 @@
  * one variant for all sizes, and with a program compiled for that size alone, on the machine model.
  */
 #include "frontend/frontend.h"
+#include "frontend/syntax/ast.h"
 #include "passes/cost/cost.h"
 #include "passes/passes.h"
+#include "runtime/cli/cli.h"
+#include "runtime/files/input.h"
 #include <stdlib.h>
 
 struct source {
@@ -21,13 +24,13 @@ static et_graph *narrow(void *ctx, const char *dim, int64_t lo, int64_t hi) {
 }
 
 static bool read_text(struct source *s) {
-    FILE *f = fopen(s->name, "rb");
-    enum { MOST = 1 << 20 };
-    char *text = et_alloc(s->arena, MOST);
-    if (!f) return false;
-    s->bytes = fread(text, 1, MOST, f);
-    s->text = text;
-    fclose(f);
+    char why[ET_WHY], *data = et_file_read(s->name, ET_MAX_SOURCE, &s->bytes, why);
+    if (!data) {
+        fprintf(stderr, "etshapes: %s: %s\n", s->name, why);
+        return false;
+    }
+    s->text = et_strndup(s->arena, data, s->bytes);
+    free(data);
     return true;
 }
 
@@ -54,36 +57,75 @@ static void print_row(const struct source *s, et_program *single, et_program *sp
     *worst = v / a > *worst ? v / a : *worst;
 }
 
-int main(int argc, char **argv) {
-    struct source s = {.arena = et_arena_create(), .name = argc > 1 ? argv[1] : ""};
-    int most = argc > 2 ? atoi(argv[2]) : 2;
-    et_diags *d = et_diags_create(s.arena);
+struct options {
+    cli_list rest; /* a file and how many variants */
+};
+
+static void print_head(const et_graph *g, const et_pass_options *o, const et_program *split) {
+    const char *dim = et_sym_name(g->exprs, 0);
+    printf("%s, predicted for %s, us per launch; %d variant%s", g->name, o->machine->name,
+           split->nvariants ? split->nvariants : 1, split->nvariants > 1 ? "s:" : "");
+    for (int i = 0; i < split->nvariants; i++)
+        printf(" %s up to %lld%s", dim, (long long)split->variant[i].upto,
+               i + 1 < split->nvariants ? "," : "");
+    printf("\n\n| %s | compiled for it alone | variants | one variant | variants / alone |\n"
+           "| --- | --- | --- | --- | --- |\n",
+           dim);
+}
+
+static bool print_table(struct source *s, et_diags *d, int most) {
     const et_pass_options o = {.machine = et_machine_default()};
     et_program *single = NULL, *split = NULL;
     int64_t lo, hi;
     double worst = 0;
-    et_graph *g = read_text(&s) ? et_parse_etg(s.arena, d, s.name, s.text, s.bytes) : NULL;
-    bool ok = g && most >= 1 && most <= ET_MAX_VARIANTS && et_sym_count(g->exprs) &&
-              (split = et_make_variants(g, &o, most, narrow, &s), et_passes_run(g, &o, &single));
+    et_graph *g = read_text(s) ? et_parse_etg(s->arena, d, s->name, s->text, s->bytes) : NULL;
+    bool ok = g && et_sym_count(g->exprs) &&
+              (split = et_make_variants(g, &o, most, narrow, s), et_passes_run(g, &o, &single));
+    if (!ok) return false;
     if (!split) split = single;
+    print_head(g, &o, split);
+    et_sym_range(g->exprs, 0, &lo, &hi);
+    for (int64_t n = 1; n <= hi; n *= 2)
+        if (n >= lo) print_row(s, single, split, &o, n, &worst);
+    printf("\nworst %.3f\n", worst);
+    return true;
+}
+
+static const cli_option options[] = {{0}};
+static const cli_option rest = {
+    .kind = CLI_LIST, .arg = "file", CLI_AT(struct options, rest), .need = 1};
+
+static int run(void *);
+
+static const cli_tool tool = {
+    .name = "etshapes",
+    .summary = "what one code object costs for every size of its first dim, predicted",
+    .usage = "FILE.etg [VARIANTS]",
+    .about = "For each power of two within the bounds: the predicted time with the variants that "
+             "etcc would choose, at most VARIANTS (2), with one variant for all sizes, and with a "
+             "program compiled for that size alone.",
+    .options = options,
+    .rest = &rest,
+    .run = run,
+};
+
+static int run(void *read) {
+    const struct options *o = read;
+    int64_t most = 2;
+    if (o->rest.n > 2 ||
+        (o->rest.n == 2 && !cli_integer(o->rest.at[1].text, 1, ET_MAX_VARIANTS, &most)))
+        return cli_wrong(&tool, "write FILE.etg and a number of variants from 1 to %d",
+                         ET_MAX_VARIANTS);
+    struct source s = {.arena = et_arena_create(), .name = o->rest.at[0].text};
+    et_diags *d = et_diags_create(s.arena);
+    bool ok = print_table(&s, d, (int)most);
     et_diag_print(d, stderr);
-    if (ok) {
-        const char *dim = et_sym_name(g->exprs, 0);
-        et_sym_range(g->exprs, 0, &lo, &hi);
-        printf("%s, predicted for %s, us per launch; %d variant%s", g->name, o.machine->name,
-               split->nvariants ? split->nvariants : 1, split->nvariants > 1 ? "s:" : "");
-        for (int i = 0; i < split->nvariants; i++)
-            printf(" %s up to %lld%s", dim, (long long)split->variant[i].upto,
-                   i + 1 < split->nvariants ? "," : "");
-        printf("\n\n| %s | compiled for it alone | variants | one variant | variants / alone |\n"
-               "| --- | --- | --- | --- | --- |\n",
-               dim);
-        for (int64_t n = 1; n <= hi; n *= 2)
-            if (n >= lo) print_row(&s, single, split, &o, n, &worst);
-        printf("\nworst %.3f\n", worst);
-    } else {
-        fprintf(stderr, "etshapes: cannot be predicted: %s\n", s.name);
-    }
+    if (!ok) fprintf(stderr, "etshapes: cannot be predicted: %s\n", s.name);
     et_arena_destroy(s.arena);
-    return !ok;
+    return ok ? 0 : 1;
+}
+
+int main(int argc, char **argv) {
+    struct options o = {0};
+    return cli_main(&tool, argc, argv, &o);
 }

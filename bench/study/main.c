@@ -9,9 +9,12 @@
  * Zipf distribution over the last axis, so that softmax and top-k choose columns that often. */
 #include "bench/study/study.h"
 #include "frontend/frontend.h"
+#include "frontend/syntax/ast.h"
 #include "ir/graph/ops.h"
 #include "passes/passes.h"
 #include "passes/simulate/simulate.h"
+#include "runtime/cli/cli.h"
+#include "runtime/files/input.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -162,28 +165,47 @@ static bool print_table(const struct study *s, char *sizes) {
     return ok;
 }
 
-/* ---- */
+/* ---- the command line ---- */
 
-static char *read_text(const char *path, size_t *out_bytes) {
-    enum { MOST = 1 << 20 };
-    FILE *f = fopen(path, "rb");
-    char *text = f ? malloc(MOST) : NULL;
-    if (text) *out_bytes = fread(text, 1, MOST, f);
-    if (f) fclose(f);
-    return text;
-}
+struct options {
+    struct study s;
+    cli_list rest, fields; /* a file and DIM=N,N,...; FIELD=X */
+    const char *machine;
+    bool experts, probe;
+};
 
-static int usage(void) {
-    fputs("usage: etstudy FILE.etg DIM=N,N,... [--context C] [--skew S] [--spread P]\n"
-          "               [--machine M] [--set FIELD=X]...\n"
-          "       etstudy --experts [--skew S] [--spread P] [--machine M] [--set FIELD=X]...\n"
-          "       etstudy --probe\n",
-          stderr);
-    return 2;
-}
+#define TO(field) CLI_AT(struct options, field)
+static const cli_option options[] = {
+    {"context", 0, CLI_INT, "C", TO(s.context), "sequences stand at position C - 1 (1024)", .lo = 1,
+     .hi = 100000000},
+    {"skew", 0, CLI_REAL, "S", TO(s.skew), "how unlike the experts are wanted (1)", .hi = 1000},
+    {"spread", 0, CLI_REAL, "P", TO(s.on.spread),
+     "CUs are slower than the model says by a share of their own, at most P (0)", .hi = 1000},
+    {"machine", 0, CLI_INPUT, "NAME|FILE", TO(machine), "the machine model, as etcc has it"},
+    {"set", 0, CLI_PAIRS, "FIELD=X", TO(fields), "a field of the machine model; may be repeated"},
+    {"experts", 0, CLI_FLAG, NULL, TO(experts),
+     "a layer of experts written at the level of events, and no file"},
+    {"probe", 0, CLI_FLAG, NULL, TO(probe),
+     "a stream of weights with events in it, against published times"},
+    {0},
+};
+static const cli_option rest = {.kind = CLI_LIST, .arg = "file", TO(rest)};
+
+static int run(void *);
+
+static const cli_tool tool = {
+    .name = "etstudy",
+    .summary = "schedules of the same tiles, predicted",
+    .usage = "FILE.etg DIM=N,N,... [options]\n--experts [options]\n--probe",
+    .about = "Prints a table in Markdown: the same tiles as one kernel per operator, under a "
+             "static, a dynamic and a hybrid schedule.",
+    .options = options,
+    .rest = &rest,
+    .run = run,
+};
 
 /* FIELD=VALUE of the machine model. */
-static bool set_field(et_machine *m, const char *text) {
+static bool set_field(et_machine *m, const cli_item *given) {
     const struct {
         const char *name;
         double *at;
@@ -192,11 +214,11 @@ static bool set_field(et_machine *m, const char *text) {
                  {"release_us", &m->release_us}, {"acquire_us", &m->acquire_us},
                  {"atomic_us", &m->atomic_us},   {"pop_us", &m->pop_us},
                  {"pop_gap_us", &m->pop_gap_us}, {"graph_us", &m->graph_us}};
-    const char *value = strchr(text, '=');
-    for (size_t i = 0; value && i < sizeof field / sizeof *field; i++)
-        if (strncmp(field[i].name, text, (size_t)(value - text)) == 0 &&
-            strlen(field[i].name) == (size_t)(value - text)) {
-            *field[i].at = atof(value + 1);
+    char *end;
+    double value = strtod(given->value, &end);
+    for (size_t i = 0; !*end && i < sizeof field / sizeof *field; i++)
+        if (strcmp(field[i].name, given->text) == 0) {
+            *field[i].at = value;
             return true;
         }
     return false;
@@ -206,46 +228,45 @@ static bool set_field(et_machine *m, const char *text) {
 static bool set_machine(const char *what, et_machine *out) {
     et_arena *arena = et_arena_create();
     et_diags *d = et_diags_create(arena);
-    const et_machine *m = et_machine_find(arena, d, what, NULL);
+    const et_machine *m = what ? et_machine_find(arena, d, what, NULL) : et_machine_default();
     et_diag_print(d, stderr);
     if (m) *out = *m;
     return m != NULL;
 }
 
-static bool read_options(int n, char **arg, struct study *s) {
-    if (n % 2) return false;
-    for (int i = 0; i < n; i += 2) {
-        double v = atof(arg[i + 1]);
-        if (strcmp(arg[i], "--context") == 0)
-            s->context = (int64_t)v;
-        else if (strcmp(arg[i], "--skew") == 0)
-            s->skew = v;
-        else if (strcmp(arg[i], "--spread") == 0)
-            s->on.spread = v;
-        else if (strcmp(arg[i], "--machine") == 0 && set_machine(arg[i + 1], &s->on.m))
-            continue;
-        else if (strcmp(arg[i], "--set") == 0 && set_field(&s->on.m, arg[i + 1]))
-            continue;
-        else
-            return false;
+static bool study_file(struct study *s, const char *file, char *dim) {
+    char why[ET_WHY], *text = et_file_read(file, ET_MAX_SOURCE, &s->bytes, why);
+    if (!text) {
+        fprintf(stderr, "etstudy: cannot read %s: %s\n", file, why);
+        return false;
     }
-    return true;
+    char *sizes = strchr(dim, '=');
+    *sizes++ = 0;
+    s->file = file;
+    s->dim = dim;
+    s->text = text;
+    bool ok = print_table(s, sizes);
+    free(text);
+    return ok;
+}
+
+static int run(void *read) {
+    struct options *o = read;
+    bool file = !o->experts && !o->probe;
+    if (o->experts && o->probe) return cli_wrong(&tool, "--experts and --probe are two studies");
+    if (file ? o->rest.n != 2 || !strchr(o->rest.at[1].text, '=') : o->rest.n != 0)
+        return cli_wrong(&tool, file ? "write FILE.etg DIM=N,N,..." : "no file is needed");
+    if (!set_machine(o->machine, &o->s.on.m)) return 1;
+    for (int i = 0; i < o->fields.n; i++)
+        if (!set_field(&o->s.on.m, &o->fields.at[i]))
+            return cli_wrong(&tool, "--set %s=%s: no such field, or no number",
+                             o->fields.at[i].text, o->fields.at[i].value);
+    if (o->probe) return study_probe();
+    if (o->experts) return study_experts(o->s.skew, &o->s.on);
+    return study_file(&o->s, o->rest.at[0].text, o->rest.at[1].text) ? 0 : 1;
 }
 
 int main(int argc, char **argv) {
-    struct study s = {.context = 1024, .skew = 1};
-    s.on.m = *et_machine_default();
-    if (argc == 2 && strcmp(argv[1], "--probe") == 0) return study_probe();
-    if (argc >= 2 && strcmp(argv[1], "--experts") == 0)
-        return read_options(argc - 2, argv + 2, &s) ? study_experts(s.skew, &s.on) : usage();
-    if (argc < 3 || !strchr(argv[2], '=') || !read_options(argc - 3, argv + 3, &s)) return usage();
-    s.file = argv[1];
-    char *text = read_text(argv[1], &s.bytes), *sizes = strchr(argv[2], '=');
-    *sizes++ = 0;
-    s.dim = argv[2];
-    s.text = text;
-    if (!text) fprintf(stderr, "etstudy: cannot read %s\n", argv[1]);
-    bool ok = text && print_table(&s, sizes);
-    free(text);
-    return !ok;
+    struct options o = {.s = {.context = 1024, .skew = 1}};
+    return cli_main(&tool, argc, argv, &o);
 }

@@ -58,8 +58,9 @@ typedef struct et_family {
     /* The file. */
     bool (*link_math)(cg *);                   /* into the module, before LLVM optimises it */
     void (*embed)(cg *, const char *manifest); /* into the module, for `package` to keep */
-    bool (*package)(cg *, LLVMTargetMachineRef, const char *path); /* writes what is loaded */
-    void (*inspect)(cg *, const char *path, et_codegen_info *);    /* what came out, for -v */
+    /* What is loaded, for free(); NULL after an error. Leaves no files behind, whatever ends it. */
+    char *(*package)(cg *, LLVMTargetMachineRef, size_t *out_bytes);
+    void (*inspect)(cg *, const char *file, size_t bytes, et_codegen_info *); /* of it, for -v */
 } et_family;
 
 #endif

@@ -21,6 +21,9 @@ static const struct {
 struct options {
     uint64_t seed;
     cli_list rest; /* the file, then what is in it */
+    char *listed;  /* what standard input says is in it, cut into lines; NULL when not asked */
+    char **spec;   /* all of it */
+    int n;
 };
 
 struct fill {
@@ -92,14 +95,13 @@ static bool fill(const struct fill *f, struct etrt_st_tensor *t, uint64_t *state
 
 static bool fill_file(const struct options *o) {
     char err[ETRT_ST_ERR] = "out of memory";
-    const cli_item *specs = o->rest.at + 1;
     uint64_t state = o->seed;
-    int n = o->rest.n - 1;
+    int n = o->n;
     struct fill *f = calloc((size_t)n + 1, sizeof *f);
     struct etrt_st_tensor *t = calloc((size_t)n + 1, sizeof *t);
     bool ok = f && t;
     for (int i = 0; ok && i < n; i++)
-        ok = parse(specs[i].text, &f[i], &t[i]) && fill(&f[i], &t[i], &state);
+        ok = parse(o->spec[i], &f[i], &t[i]) && fill(&f[i], &t[i], &state);
     ok = ok && etrt_st_write(o->rest.at[0].text, t, (size_t)n, err, sizeof err);
     if (!ok) fprintf(stderr, "etfill: %s\n", err);
     for (int i = 0; t && i < n; i++)
@@ -129,22 +131,64 @@ static const cli_tool tool = {
     .options = options,
     .rest = &rest,
     .notes = "For example: etfill w.safetensors 'w1:bf16[101,37]:-0.2:0.2' 'x:i32[3]:0:9'\n"
-             "'-' is standard output.",
+             "'-' for the file is standard output, and for a tensor standard input: a list of "
+             "tensors, one a line.",
     .run = run,
 };
 
-static int run(void *read) {
-    const struct options *o = read;
+/* The lines of standard input, each a tensor; blank ones and those that begin with # are not. */
+static bool add_lines(struct options *o) {
+    size_t bytes = 0;
+    FILE *all = open_memstream(&o->listed, &bytes);
+    char buffer[4096];
+    for (size_t n; all && (n = fread(buffer, 1, sizeof buffer, stdin)) > 0;)
+        fwrite(buffer, 1, n, all);
+    if (!all || fclose(all) != 0 || ferror(stdin)) return false;
+    int lines = 1;
+    for (const char *c = o->listed; *c; c++)
+        lines += *c == '\n';
+    char **more = realloc(o->spec, (size_t)(o->n + o->rest.n + lines) * sizeof *more);
+    if (!more) return false;
+    o->spec = more;
+    for (char *left = o->listed, *line; (line = strsep(&left, "\n"));) {
+        line[strcspn(line, "\r")] = 0;
+        if (line[strspn(line, " \t")] && *line != '#') o->spec[o->n++] = line;
+    }
+    return true;
+}
+
+static bool list_tensors(struct options *o) {
+    o->spec = calloc((size_t)o->rest.n, sizeof *o->spec);
+    bool ok = o->spec != NULL;
+    for (int i = 1; ok && i < o->rest.n; i++)
+        if (strcmp(o->rest.at[i].text, "-") != 0)
+            o->spec[o->n++] = o->rest.at[i].text;
+        else
+            ok = !o->listed && add_lines(o);
+    if (!ok) fputs("etfill: cannot read a list of tensors from standard input\n", stderr);
+    return ok;
+}
+
+static int check(const struct options *o) {
     struct fill f;
     struct etrt_st_tensor t;
-    if (o->rest.n < 2) return cli_wrong(&tool, "no tensor given: NAME:TYPE[DIMS]:LO:HI");
-    for (int i = 1; i < o->rest.n; i++)
-        if (!parse(o->rest.at[i].text, &f, &t))
+    if (!o->n) return cli_wrong(&tool, "no tensor given: NAME:TYPE[DIMS]:LO:HI");
+    for (int i = 0; i < o->n; i++)
+        if (!parse(o->spec[i], &f, &t))
             return cli_wrong(&tool,
                              "\"%s\" is not NAME:TYPE[DIMS]:LO:HI with a type of f32, bf16, f16, "
                              "i32, i64",
-                             o->rest.at[i].text);
-    return fill_file(o) ? 0 : 1;
+                             o->spec[i]);
+    return 0;
+}
+
+static int run(void *read) {
+    struct options *o = read;
+    int status = list_tensors(o) ? check(o) : 1;
+    if (status == 0) status = fill_file(o) ? 0 : 1;
+    free(o->spec);
+    free(o->listed);
+    return status;
 }
 
 int main(int argc, char **argv) {

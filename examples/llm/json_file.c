@@ -1,28 +1,30 @@
 #include "examples/llm/json_file.h"
+#include "runtime/files/input.h"
 #include <errno.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 json_t *json_file(const char *dir, const char *name, bool optional, char *err) {
     enum { MAX_BYTES = 256 << 20 };
-    char path[PATH_MAX];
+    char path[PATH_MAX], why[ET_WHY];
     struct stat sb;
+    size_t bytes;
     *err = 0;
     if (snprintf(path, sizeof path, "%s/%s", dir, name) >= (int)sizeof path) {
         llm_fail(err, "%s: name too long", name);
         return NULL;
     }
-    if (stat(path, &sb)) {
-        if (!optional || errno != ENOENT) llm_fail(err, "%s: %s", path, strerror(errno));
-        return NULL;
-    }
-    if (!S_ISREG(sb.st_mode) || sb.st_size > MAX_BYTES) {
-        llm_fail(err, "%s: not a regular file of at most 256 MB", path);
+    if (optional && stat(path, &sb) != 0 && errno == ENOENT) return NULL;
+    char *text = et_file_read(path, MAX_BYTES, &bytes, why);
+    if (!text) {
+        llm_fail(err, "%s: %s", path, why);
         return NULL;
     }
     json_error_t e;
-    json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &e);
+    json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &e);
+    free(text);
     if (root && json_is_object(root)) return root;
     if (root)
         llm_fail(err, "%s: not a JSON object", path);

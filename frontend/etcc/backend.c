@@ -1,12 +1,12 @@
 /* The graph's way to a code object. */
 #include "codegen/codegen.h"
 #include "frontend/etcc/driver.h"
-#include "ir/base/output.h"
 #include "ir/eti/eti.h"
 #include "passes/explain/explain.h"
 #include "passes/explain/floor_plan.h"
 #include "passes/passes.h"
 #include "passes/pipeline/findings.h"
+#include "runtime/files/output.h"
 #include <errno.h>
 #include <string.h>
 

@@ -4,49 +4,25 @@
 #include "ir/base/clock.h"
 #include "ir/base/stack.h"
 #include "ir/eti/eti.h"
+#include "runtime/files/input.h"
+#include "runtime/files/output.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static void complain(et_diags *d, const char *path, const char *what) {
     et_diag(d, ET_ERROR, (et_loc){0}, "%s: %s", path, what);
 }
 
-/* All of FILE, up to one byte more than a program may have; NULL when reading fails. */
-static char *read_all(et_arena *arena, FILE *file, size_t *out_bytes) {
-    size_t cap = 1 << 16, n = 0;
-    char *buffer = malloc(cap);
-    while (buffer) {
-        n += fread(buffer + n, 1, cap - n, file);
-        if (n < cap || n > ET_MAX_SOURCE) break;
-        char *larger = realloc(buffer, cap *= 2);
-        if (!larger) free(buffer);
-        buffer = larger;
-    }
-    char *text = buffer && !ferror(file) ? et_strndup(arena, buffer, n) : NULL;
-    free(buffer);
-    *out_bytes = n;
-    return text;
-}
-
 static char *read_input(et_arena *arena, et_diags *d, const char *path, size_t *out_bytes) {
-    FILE *file = fopen(path, "rb");
-    if (!file) {
-        complain(d, path, strerror(errno));
+    char why[ET_WHY], *data = et_file_read(path, ET_MAX_SOURCE, out_bytes, why);
+    if (!data) {
+        complain(d, path, why);
         return NULL;
     }
-    errno = 0;
-    char *text = read_all(arena, file, out_bytes);
-    if (!text) complain(d, path, errno ? strerror(errno) : "cannot be read");
-    fclose(file);
+    char *text = et_strndup(arena, data, *out_bytes);
+    free(data);
     return text;
-}
-
-static bool same_file(const char *a, const char *b) {
-    struct stat x, y;
-    return b && stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
-           x.st_ino == y.st_ino;
 }
 
 struct source {
@@ -78,6 +54,30 @@ static const char *path_for(et_arena *arena, const char *path, const char *targe
 
 enum { MAX_TARGETS = 16 };
 
+/* Inputs are read before anything is written, and then an output would be gone: nothing of O may be
+ * another. */
+static bool check_files(et_diags *d, const et_options *o) {
+    const char *out[] = {o->output, o->emit_llvm, o->explain};
+    enum { OUTS = sizeof out / sizeof *out };
+    for (int i = 0; i < OUTS; i++) {
+        for (int k = 0; out[i] && k < i; k++)
+            if (out[k] && et_same_file(out[i], out[k])) {
+                complain(d, out[i], "two outputs would be one file");
+                return false;
+            }
+        for (int k = -3; out[i] && k < o->nothers; k++) {
+            const char *in = k == -3   ? o->profile
+                             : k == -2 ? o->machine
+                             : k < 0   ? o->input
+                                       : o->others[k];
+            if (!in || !et_same_file(in, out[i])) continue;
+            complain(d, in, "the output would replace the input");
+            return false;
+        }
+    }
+    return true;
+}
+
 /* O once for each target it names; 0 after an error. */
 static int each_target(et_arena *arena, et_diags *d, const et_options *o,
                        et_options out[MAX_TARGETS]) {
@@ -104,14 +104,7 @@ static int each_target(et_arena *arena, et_diags *d, const et_options *o,
             out[n].emit_llvm = path_for(arena, o->emit_llvm, name);
             out[n].explain = path_for(arena, o->explain, name);
         }
-        for (int i = -1; i < o->nothers; i++) {
-            const char *input = i < 0 ? o->input : o->others[i];
-            if (same_file(input, out[n].output) || same_file(input, out[n].emit_llvm) ||
-                same_file(input, out[n].explain)) {
-                complain(d, input, "the output would replace the input");
-                return 0;
-            }
-        }
+        if (!check_files(d, &out[n])) return 0;
         n++;
     }
     return n;

@@ -6,7 +6,8 @@
 #include "ir/base/stack.h"
 #include "ir/eti/eti.h"
 #include "passes/passes.h"
-#include <errno.h>
+#include "runtime/files/input.h"
+#include <stdlib.h>
 #include <string.h>
 
 bool complain(struct model *m, const char *fmt, ...) {
@@ -18,17 +19,14 @@ bool complain(struct model *m, const char *fmt, ...) {
 }
 
 static char *read_text(struct model *m, const char *path, size_t *out_bytes) {
-    FILE *f = fopen(path, "rb");
-    if (!f) {
-        complain(m, "%s: %s", path, strerror(errno));
+    char why[ET_WHY], *data = et_file_read(path, ET_MAX_SOURCE, out_bytes, why);
+    if (!data) {
+        complain(m, "%s: %s", path, why);
         return NULL;
     }
-    char *text = et_alloc(m->arena, ET_MAX_SOURCE + 1);
-    *out_bytes = fread(text, 1, ET_MAX_SOURCE + 1, f);
-    bool ok = !ferror(f);
-    fclose(f);
-    if (!ok) complain(m, "%s cannot be read", path);
-    return ok ? text : NULL;
+    char *text = et_strndup(m->arena, data, *out_bytes);
+    free(data);
+    return text;
 }
 
 static bool read_model(struct model *m, const struct options *o) {
@@ -42,7 +40,6 @@ static bool read_model(struct model *m, const struct options *o) {
     if (o->graph) return !m->p || complain(m, "%s is past the stage of a graph", o->model);
     et_pass_options opt = {.machine = o->target ? et_machine_for(o->target) : et_machine_default(),
                            .no_verify = o->no_verify};
-    if (!opt.machine) return complain(m, "unknown target '%s'", o->target);
     return et_passes_resume(m->g, m->p, &opt, &m->p);
 }
 
@@ -67,6 +64,14 @@ static bool work(struct model *m, const struct options *o) {
     return read_model(m, o) && open_file(m, o->in, &m->in) &&
            open_file(m, o->weights, &m->weights) && launches(m, o) &&
            (!o->out || write_outputs(m, o->out));
+}
+
+/* Those that machines have, each once. */
+static const char *target_name(int i) {
+    const et_machine *m;
+    for (int k = 0; (m = et_machine_at(k)); k++)
+        if (et_machine_for(m->target) == m && i-- == 0) return m->target;
+    return NULL;
 }
 
 static const char *stage_name(int i) {
@@ -102,7 +107,8 @@ static const cli_option options[] = {
      "many arrivals"},
     {"no-verify", 0, CLI_FLAG, NULL, TO(no_verify),
      "run it even if its schedule cannot be proved right"},
-    {"target", 0, CLI_TEXT, "NAME", TO(target), "whose tile sizes to use (default gfx942)"},
+    {"target", 0, CLI_TEXT, NULL, TO(target), "whose tile sizes to use (default gfx942)",
+     .names = target_name},
     {0},
 };
 static const cli_option model = {.kind = CLI_INPUT, .arg = "model", TO(model), .need = 1};

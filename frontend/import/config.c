@@ -3,11 +3,11 @@
  * A field that changes the computation is either understood, or refused by its name. Fields that do
  * not are listed in `ignored`; what is in neither list is reported as a warning. */
 #include "frontend/import/import.h"
+#include "runtime/files/input.h"
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define LAYER "model.layers.{l}."
 #define EXPERTS                                                                                    \
@@ -459,17 +459,16 @@ static void warn_unknown(struct reader *r, json_t *root) {
 
 static json_t *load(const char *path, struct imp_report *report) {
     enum { MAX_BYTES = 16 << 20 };
-    struct stat sb;
-    if (stat(path, &sb)) {
-        imp_error(report, path, "%m");
-        return NULL;
-    }
-    if (!S_ISREG(sb.st_mode) || sb.st_size > MAX_BYTES) {
-        imp_error(report, path, "not a regular file of at most 16 MB");
+    char why[ET_WHY];
+    size_t bytes;
+    char *text = et_file_read(path, MAX_BYTES, &bytes, why);
+    if (!text) {
+        imp_error(report, path, "%s", why);
         return NULL;
     }
     json_error_t e;
-    json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &e);
+    json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &e);
+    free(text);
     if (!root)
         imp_error(report, path, "line %d: %s", e.line, e.text);
     else if (!json_is_object(root))

@@ -1,9 +1,9 @@
 /* etimport - a Hugging Face checkpoint directory becomes a readable .etg. */
 #include "frontend/import/import.h"
 #include "frontend/syntax/lex.h"
-#include "ir/base/output.h"
 #include "runtime/cli/cli.h"
 #include "runtime/etrt/safetensors/etrt_safetensors.h"
+#include "runtime/files/output.h"
 #include <ctype.h>
 #include <limits.h>
 #include <stdlib.h>

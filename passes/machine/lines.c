@@ -1,4 +1,5 @@
 #include "passes/machine/lines.h"
+#include "runtime/files/input.h"
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -119,14 +120,12 @@ char *et_line_word(char **value) {
 }
 
 const char *et_lines_read(et_arena *arena, et_diags *d, const char *path, size_t *out_bytes) {
-    FILE *f = fopen(path, "rb");
-    char *buffer = f ? malloc(ET_LINES_TEXT + 1) : NULL, *text = NULL;
-    errno = f ? 0 : errno;
-    size_t n = buffer ? fread(buffer, 1, ET_LINES_TEXT + 1, f) : 0;
-    if (buffer && !ferror(f)) text = et_strndup(arena, buffer, n);
-    if (!text) et_diag(d, ET_ERROR, (et_loc){0}, "%s: %s", path, strerror(errno ? errno : EIO));
-    if (f) fclose(f);
-    free(buffer);
-    *out_bytes = n;
+    char why[ET_WHY], *data = et_file_read(path, ET_LINES_TEXT, out_bytes, why);
+    if (!data) {
+        et_diag(d, ET_ERROR, (et_loc){0}, "%s: %s", path, why);
+        return NULL;
+    }
+    char *text = et_strndup(arena, data, *out_bytes);
+    free(data);
     return text;
 }

@@ -2,8 +2,8 @@
 #ifndef BENCH_TIMELINE_INT_H
 #define BENCH_TIMELINE_INT_H
 
-#include "ir/base/output.h"
 #include "passes/timeline/timeline.h"
+#include "runtime/files/output.h"
 
 struct timeline_row {
     int die, cu;

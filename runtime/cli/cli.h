@@ -23,13 +23,14 @@ typedef enum {
     CLI_FLAG,   /* bool: true when given */
     CLI_TEXT,   /* const char *; one of the NAMES, where a row has them and no ARG */
     CLI_INPUT,  /* const char *: a file to read; "-" becomes a path that reads standard input */
-    CLI_OUTPUT, /* const char *: a file to write, and "-" is standard output; one can be that */
+    CLI_OUTPUT, /* const char *: a file to write, and "-" is standard output; one can be that. No
+                   two are one file, and none is a file that is read */
     CLI_FOLDER, /* const char * */
     CLI_INT,    /* an integer of 4 or 8 bytes, from LO to HI */
     CLI_REAL,   /* double, from LO to HI */
     CLI_CHOICE, /* an enum: the number of the name among NAMES, counted from LO */
     CLI_LIST,   /* cli_list: may be given many times */
-    CLI_INPUTS, /* cli_list of what CLI_INPUT takes */
+    CLI_INPUTS, /* cli_list of what CLI_INPUT takes, or of NAME=FILE */
     CLI_PAIRS,  /* cli_list of NAME=VALUE */
     CLI_DIMS,   /* cli_list of NAME=INTEGER */
     CLI_TAKE,   /* TAKE is called */
@@ -65,6 +66,8 @@ typedef struct {
     void (*print)(const cli_tool *, FILE *);
     unsigned need, may; /* masks of the commands that need it, that may have it; of a tool without
                            commands, NEED is 1 or 0. No command: all may */
+    unsigned reads;     /* CLI_OUTPUT: mask of the commands that read the file */
+    bool files;         /* CLI_PAIRS: values are what CLI_INPUT takes */
     bool hidden;        /* works, but is not told */
 } cli_option;
 
@@ -104,6 +107,13 @@ int cli_wrong(const cli_tool *, const char *fmt, ...) __attribute__((format(prin
 bool cli_integer(const char *text, int64_t lo, int64_t hi, int64_t *out);
 
 /* ---- for the parts of this library ---- */
+
+enum { CLI_GO_ON = -1 }; /* no exit status yet */
+/* Makes paths of "-" where files are read, and refuses outputs that are the same or an input. */
+int cli_check_files(const cli_tool *, void *options, int command);
+void cli_guard_capture(void);
+/* STATUS, or 1 with a message where it was 0 and something written to stdout was lost. */
+int cli_close_stdout(const cli_tool *, int status);
 
 extern const cli_option cli_common[];                              /* what every tool has */
 const char *cli_form(const cli_option *, char *out, size_t bytes); /* "FILE", "static|dynamic" */

@@ -1,15 +1,13 @@
 /* A command line into the options of a tool. */
 #include "runtime/cli/cli.h"
 #include "runtime/cli/guess.h"
+#include "runtime/files/output.h"
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-enum { GO_ON = -1, FORM = 256, MAX_ROWS = 64 };
+enum { GO_ON = CLI_GO_ON, FORM = 256, MAX_ROWS = 64 };
 
 typedef struct {
     const cli_tool *tool;
@@ -18,7 +16,6 @@ typedef struct {
     uint64_t given; /* rows of the tool's table */
     int command;    /* index, or -1 */
     int nrest;
-    bool to_stdout;
 } parser;
 
 int cli_wrong(const cli_tool *tool, const char *fmt, ...) {
@@ -105,35 +102,6 @@ static int check_names(const parser *p, const cli_option *o, const char *value) 
     return status;
 }
 
-/* Standard input can be opened by a path, and again from its start, once it is a file. */
-static int read_stdin(const parser *p) {
-    struct stat st;
-    char buffer[1 << 16];
-    if (fstat(STDIN_FILENO, &st) == 0 && S_ISREG(st.st_mode)) return GO_ON;
-    int fd = memfd_create("standard input", MFD_CLOEXEC);
-    ssize_t n = 0;
-    bool ok = fd >= 0;
-    while (ok && (n = read(STDIN_FILENO, buffer, sizeof buffer)) > 0)
-        ok = write(fd, buffer, (size_t)n) == n;
-    ok = ok && n == 0 && dup2(fd, STDIN_FILENO) == STDIN_FILENO;
-    if (!ok) fprintf(stderr, "%s: standard input: %s\n", p->tool->name, strerror(errno));
-    if (fd >= 0) close(fd);
-    return ok ? GO_ON : 1;
-}
-
-static int take_input(const parser *p, const char **value) {
-    if (strcmp(*value, "-") != 0) return GO_ON;
-    *value = "/dev/stdin";
-    return read_stdin(p);
-}
-
-static int take_output(parser *p, const char *value) {
-    if (strcmp(value, "-") != 0) return GO_ON;
-    if (p->to_stdout) return cli_wrong(p->tool, "only one result can go to standard output");
-    p->to_stdout = true;
-    return GO_ON;
-}
-
 static int add_item(const parser *p, const cli_option *o, cli_list *list, const char *text) {
     cli_item *more = realloc(list->at, (size_t)(list->n + 1) * sizeof *more), *item;
     if (!more) return no_memory(p);
@@ -153,10 +121,6 @@ static int add_item(const parser *p, const cli_option *o, cli_list *list, const 
 }
 
 static int add_items(const parser *p, const cli_option *o, cli_list *list, const char *value) {
-    if (o->kind == CLI_INPUTS) {
-        int status = take_input(p, &value);
-        return status == GO_ON ? add_item(p, o, list, value) : status;
-    }
     char *copy = strdup(value), *rest = copy;
     int status = copy ? GO_ON : no_memory(p);
     if (!o->commas && copy) status = add_item(p, o, list, value);
@@ -207,17 +171,10 @@ static int take_value(parser *p, const cli_option *o, const char *value) {
         return add_items(p, o, (cli_list *)(void *)to, value);
     case CLI_TAKE:
         return o->take(p->options, value) ? GO_ON : wrong_value(p, o, value);
-    case CLI_INPUT:
-        status = take_input(p, &value);
-        break;
-    case CLI_OUTPUT:
-        status = take_output(p, value);
-        break;
     default:
-        break;
+        memcpy(to, &value, sizeof value);
+        return GO_ON;
     }
-    memcpy(to, &value, sizeof value);
-    return status;
 }
 
 /* ---- finding options ---- */
@@ -353,7 +310,8 @@ static int parse(parser *p) {
         else
             status = take_rest(p, text);
     }
-    return status == GO_ON ? check_given(p) : status;
+    if (status == GO_ON) status = check_given(p);
+    return status == GO_ON ? cli_check_files(p->tool, p->options, p->command) : status;
 }
 
 static void free_list(const cli_option *o, void *options) {
@@ -366,16 +324,14 @@ static void free_list(const cli_option *o, void *options) {
 }
 
 int cli_main(const cli_tool *tool, int argc, char **argv, void *options) {
-    parser p = {tool, argv + (argc > 0), argv + argc, options, 0, -1, 0, false};
+    parser p = {tool, argv + (argc > 0), argv + argc, options, 0, -1, 0};
+    et_files_begin();
+    cli_guard_capture();
     int status = parse(&p);
     if (status == GO_ON)
         status = p.command < 0 ? tool->run(options) : tool->commands[p.command].run(options);
     for (const cli_option *o = tool->options; o->help; o++)
         free_list(o, options);
     if (tool->rest) free_list(tool->rest, options);
-    if ((fflush(stdout) != 0 || ferror(stdout)) && status == 0) {
-        fprintf(stderr, "%s: cannot write standard output: %s\n", tool->name, strerror(errno));
-        status = 1;
-    }
-    return status;
+    return cli_close_stdout(tool, status);
 }

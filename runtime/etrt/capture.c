@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define DEFAULT_LIMIT ((uint64_t)16 << 30) /* bytes of a capture */
+
 struct etrt_capture {
     char *dir, *temporary;
     struct etrt_region *regions;
@@ -72,7 +74,7 @@ static etrt_status write_after(const struct etrt_capture *c, etrt_device *dev,
     snprintf(out_name, name_bytes, "%s.before", r->name);
     etrt_status st = fetch(dev, r, &data);
     if (st == ETRT_OK) st = path_in(c, out_name, path);
-    if (st == ETRT_OK) st = etrt_file_read(path, &before, &bytes);
+    if (st == ETRT_OK) st = etrt_file_read(path, 0, UINT64_MAX, &before, &bytes);
     if (st == ETRT_OK && (bytes != r->bytes || memcmp(before, data, bytes) != 0)) {
         snprintf(out_name, name_bytes, "%s.after", r->name);
         st = put(c, out_name, data, r->bytes);
@@ -273,6 +275,33 @@ etrt_status etrt_capture(etrt_session *s, const char *dir) {
     return ETRT_OK;
 }
 
+etrt_status etrt_set_capture_limit(etrt_session *s, uint64_t bytes) {
+    if (!s) return etrt_fail(ETRT_INVALID, "etrt_set_capture_limit: no session");
+    if (!bytes) return etrt_fail(ETRT_RANGE, "a capture of no bytes holds nothing");
+    s->capture_limit = bytes;
+    return ETRT_OK;
+}
+
+static uint64_t limit_of(const etrt_session *s) {
+    const char *text = secure_getenv("ETRT_CAPTURE_LIMIT");
+    char *end = NULL;
+    uint64_t chosen = text && *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
+    if (s->capture_limit) return s->capture_limit;
+    return chosen && !*end ? chosen : DEFAULT_LIMIT;
+}
+
+/* Images after the launch are written where they differ: at most all of them. */
+static etrt_status check_size(const etrt_session *s, const struct etrt_capture *c) {
+    uint64_t total = s->model->image_bytes + s->model->manifest.kernarg_bytes, limit = limit_of(s);
+    for (size_t i = 0; i < c->count; i++)
+        total += 2 * c->regions[i].bytes;
+    if (total <= limit) return ETRT_OK;
+    return etrt_fail(ETRT_RANGE,
+                     "%s may take %llu bytes, more than the limit of %llu: etrt_set_capture_limit, "
+                     "ETRT_CAPTURE_LIMIT or etrun --capture-limit raise it",
+                     c->dir, (unsigned long long)total, (unsigned long long)limit);
+}
+
 /* The environment asks for the first launch of the process, whichever session makes it. */
 static etrt_status take_environment(etrt_session *s) {
     static atomic_flag taken = ATOMIC_FLAG_INIT;
@@ -301,6 +330,7 @@ static etrt_status open_folder(struct etrt_capture *c, char *dir) {
 
 static etrt_status write_start(etrt_session *s, struct etrt_capture *c) {
     etrt_status st = etrt_session_regions(s, &c->regions, &c->count);
+    if (st == ETRT_OK) st = check_size(s, c);
     for (size_t i = 0; i < c->count && st == ETRT_OK; i++)
         st = write_before(c, s->model->device, &c->regions[i]);
     if (st == ETRT_OK) st = put(c, "code.hsaco", s->model->image, s->model->image_bytes);

@@ -43,6 +43,7 @@ struct etrt_session {
     double wait_limit;
     bool in_flight;
     char *capture_dir;            /* wish for the next launch */
+    uint64_t capture_limit;       /* bytes; 0: as the environment says, or the default */
     struct etrt_capture *capture; /* of the launch in flight */
     void *trace;                  /* struct etrt_trace on the device, while tracing is on */
     bool traced;                  /* it holds records of a launch */

@@ -38,7 +38,7 @@ static etrt_status check_memory(const etrt_model *m) {
 
 static etrt_status load(etrt_model *m) {
     etrt_device *dev = m->device;
-    etrt_status st = etrt_file_read(m->path, &m->image, &m->image_bytes);
+    etrt_status st = etrt_file_read(m->path, 0, ETRT_MAX_CODE, &m->image, &m->image_bytes);
     if (st != ETRT_OK) return st; /* names the file already */
     st = etrt_manifest_of_code(m->image, m->image_bytes, &m->manifest);
     if (st == ETRT_OK) st = dev->driver->accept(dev, m->manifest.target);

@@ -15,8 +15,8 @@ struct options {
     cli_list settings; /* DIM=VALUE */
     cli_list weights;  /* PATH or MODEL=PATH */
     char *only;        /* names of models with commas between them, or NULL */
-    int64_t repeat, workgroups;
-    double wait_limit; /* 0: the library's default */
+    int64_t repeat, workgroups, capture_limit; /* of which in GiB */
+    double wait_limit;                         /* 0: the library's default */
     bool stats, list, states;
 };
 
@@ -62,7 +62,8 @@ struct launch {
     size_t nregions;
 };
 
-etrt_status launch_read(const char *dir, struct launch *out);
+/* Fails where the images of the regions have more than LIMIT bytes together. */
+etrt_status launch_read(const char *dir, uint64_t limit, struct launch *out);
 void launch_free(struct launch *);
 
 #endif

@@ -29,9 +29,10 @@ static etrt_status number(const struct etrt_json_at *at, json_t *object, const c
     return st;
 }
 
-/* Read the file that member KEY names; it must lie in the folder itself. */
+/* Read the file of LEAST to MOST bytes that member KEY names; it must lie in the folder itself. */
 static etrt_status read_named(const char *dir, const struct etrt_json_at *up, json_t *object,
-                              const char *key, void **out, size_t *out_bytes) {
+                              const char *key, uint64_t least, uint64_t most, void **out,
+                              size_t *out_bytes) {
     struct etrt_json_at at = {up, key, 0};
     char path[PATH_MAX];
     const char *name;
@@ -41,18 +42,7 @@ static etrt_status read_named(const char *dir, const struct etrt_json_at *up, js
         return etrt_json_fail(&at, "\"%s\" is not the name of a file in the folder", name);
     int n = snprintf(path, sizeof path, "%s/%s", dir, name);
     if (n < 0 || (size_t)n >= sizeof path) return etrt_json_fail(&at, "the path is too long");
-    return etrt_file_read(path, out, out_bytes);
-}
-
-static etrt_status read_image(const char *dir, const struct etrt_json_at *at, json_t *object,
-                              const char *key, uint64_t bytes, void **out) {
-    struct etrt_json_at in = {at, key, 0};
-    size_t got = 0;
-    etrt_status st = read_named(dir, at, object, key, out, &got);
-    if (st == ETRT_OK && got != bytes)
-        st = etrt_json_fail(&in, "the file has %zu bytes, the region %llu", got,
-                            (unsigned long long)bytes);
-    return st;
+    return etrt_file_read(path, least, most, out, out_bytes);
 }
 
 static void read_dtype(json_t *object, struct launch_region *r) {
@@ -75,7 +65,8 @@ static etrt_status read_check(const struct etrt_json_at *up, json_t *object,
     return st;
 }
 
-static etrt_status read_region(const char *dir, const struct etrt_json_at *at, json_t *object,
+/* All but the images. */
+static etrt_status read_region(const struct etrt_json_at *at, json_t *object,
                                struct launch_region *r) {
     const char *memory = "";
     int64_t bytes = 0;
@@ -91,12 +82,30 @@ static etrt_status read_region(const char *dir, const struct etrt_json_at *at, j
         return etrt_json_fail(at, "memory \"%s\" is neither device nor host", memory);
     if (r->address > UINT64_MAX - r->bytes) return etrt_json_fail(at, "wraps around");
     st = read_check(at, object, r);
-    if (st == ETRT_OK) st = read_image(dir, at, object, "before", r->bytes, &r->before);
     r->has_after = !json_is_null(json_object_get(object, "after"));
-    if (st == ETRT_OK && r->has_after)
-        st = read_image(dir, at, object, "after", r->bytes, &r->after);
     read_dtype(object, r);
     return st;
+}
+
+static etrt_status read_images(const char *dir, const struct etrt_json_at *at, json_t *object,
+                               struct launch_region *r) {
+    size_t got;
+    etrt_status st = read_named(dir, at, object, "before", r->bytes, r->bytes, &r->before, &got);
+    if (st == ETRT_OK && r->has_after)
+        st = read_named(dir, at, object, "after", r->bytes, r->bytes, &r->after, &got);
+    return st;
+}
+
+/* What a file says must not take all memory there is. */
+static etrt_status check_total(const struct launch *l, uint64_t limit) {
+    uint64_t total = 0;
+    for (size_t i = 0; i < l->nregions; i++)
+        total += l->regions[i].bytes * (l->regions[i].has_after ? 2 : 1);
+    if (total <= limit) return ETRT_OK;
+    return etrt_fail(ETRT_RANGE,
+                     "regions: %llu bytes of memory, more than the limit of %llu; --capture-limit "
+                     "raises it",
+                     (unsigned long long)total, (unsigned long long)limit);
 }
 
 static int by_address(const void *a, const void *b) {
@@ -105,7 +114,7 @@ static int by_address(const void *a, const void *b) {
 }
 
 /* Pointers are looked up by address, so regions must not share any. They come out sorted. */
-static etrt_status read_regions(const char *dir, json_t *root, struct launch *l) {
+static etrt_status read_regions(const char *dir, json_t *root, uint64_t limit, struct launch *l) {
     struct etrt_json_at up = {NULL, "regions", 0};
     json_t *array;
     etrt_status st = etrt_json_array(NULL, root, "regions", MAX_REGIONS, &array);
@@ -116,7 +125,12 @@ static etrt_status read_regions(const char *dir, json_t *root, struct launch *l)
     for (size_t i = 0; i < n && st == ETRT_OK; i++) {
         struct etrt_json_at at = {&up, NULL, i};
         l->nregions = i + 1;
-        st = read_region(dir, &at, json_array_get(array, i), &l->regions[i]);
+        st = read_region(&at, json_array_get(array, i), &l->regions[i]);
+    }
+    if (st == ETRT_OK) st = check_total(l, limit);
+    for (size_t i = 0; i < n && st == ETRT_OK; i++) {
+        struct etrt_json_at at = {&up, NULL, i};
+        st = read_images(dir, &at, json_array_get(array, i), &l->regions[i]);
     }
     if (st != ETRT_OK) return st;
     qsort(l->regions, n, sizeof *l->regions, by_address);
@@ -134,10 +148,9 @@ static etrt_status read_kernarg(const char *dir, json_t *root, struct launch *l)
     int64_t bytes = 0;
     etrt_status st = etrt_json_object(NULL, root, "kernarg", &kernarg);
     if (st == ETRT_OK) st = etrt_json_int(&up, kernarg, "bytes", 0, MAX_KERNARG, &bytes);
-    if (st == ETRT_OK) st = read_named(dir, &up, kernarg, "file", &l->kernarg, &l->kernarg_bytes);
-    if (st == ETRT_OK && l->kernarg_bytes != (size_t)bytes)
-        st = etrt_json_fail(&up, "the file has %zu bytes, not %lld", l->kernarg_bytes,
-                            (long long)bytes);
+    if (st == ETRT_OK)
+        st = read_named(dir, &up, kernarg, "file", (uint64_t)bytes, (uint64_t)bytes, &l->kernarg,
+                        &l->kernarg_bytes);
     if (st == ETRT_OK) st = etrt_json_array(&up, kernarg, "pointers", MAX_KERNARG / 8, &pointers);
     if (st != ETRT_OK) return st;
     l->npointers = json_array_size(pointers);
@@ -181,7 +194,7 @@ static etrt_status read_kernel(json_t *root, struct launch *l) {
     return ETRT_OK;
 }
 
-static etrt_status read_all(const char *dir, json_t *root, struct launch *l) {
+static etrt_status read_all(const char *dir, json_t *root, uint64_t limit, struct launch *l) {
     const struct etrt_json_at device_at = {NULL, "device", 0}, code_at = {NULL, "code", 0};
     const char *format = "";
     int64_t version = 0;
@@ -198,14 +211,15 @@ static etrt_status read_all(const char *dir, json_t *root, struct launch *l) {
     if (st == ETRT_OK) st = copy(&device_at, device, "isa", &l->isa);
     if (st == ETRT_OK) st = read_kernel(root, l);
     if (st == ETRT_OK) st = etrt_json_object(NULL, root, "code", &code);
-    if (st == ETRT_OK) st = read_named(dir, &code_at, code, "file", &l->code, &l->code_bytes);
+    if (st == ETRT_OK)
+        st = read_named(dir, &code_at, code, "file", 0, ETRT_MAX_CODE, &l->code, &l->code_bytes);
     if (st == ETRT_OK) st = read_kernarg(dir, root, l);
-    if (st == ETRT_OK) st = read_regions(dir, root, l);
+    if (st == ETRT_OK) st = read_regions(dir, root, limit, l);
     l->wait_limit = json_number_value(json_object_get(root, "wait_limit"));
     return st;
 }
 
-etrt_status launch_read(const char *dir, struct launch *out) {
+etrt_status launch_read(const char *dir, uint64_t limit, struct launch *out) {
     char path[PATH_MAX];
     void *text;
     size_t bytes;
@@ -213,12 +227,11 @@ etrt_status launch_read(const char *dir, struct launch *out) {
     memset(out, 0, sizeof *out);
     int n = snprintf(path, sizeof path, "%s/launch.json", dir);
     if (n < 0 || (size_t)n >= sizeof path) return etrt_fail(ETRT_IO, "the path is too long");
-    etrt_status st = etrt_file_read(path, &text, &bytes);
+    etrt_status st = etrt_file_read(path, 0, MAX_LAUNCH_JSON, &text, &bytes);
     if (st != ETRT_OK) return st;
-    st = bytes > MAX_LAUNCH_JSON ? etrt_fail(ETRT_FORMAT, "has %zu bytes", bytes)
-                                 : etrt_json_parse(text, bytes, &root);
+    st = etrt_json_parse(text, bytes, &root);
     free(text);
-    if (st == ETRT_OK) st = read_all(dir, root, out);
+    if (st == ETRT_OK) st = read_all(dir, root, limit, out);
     json_decref(root);
     if (st == ETRT_OK) return ETRT_OK;
     launch_free(out);

@@ -37,7 +37,7 @@ bool list_model(const char *path) {
     void *elf;
     size_t bytes;
     struct etrt_manifest m;
-    etrt_status st = etrt_file_read(path, &elf, &bytes);
+    etrt_status st = etrt_file_read(path, 0, ETRT_MAX_CODE, &elf, &bytes);
     if (st != ETRT_OK) return fail_status(st);
     st = etrt_manifest_of_code(elf, bytes, &m);
     free(elf);

@@ -18,6 +18,6 @@ bool fail_status(etrt_status status) {
 }
 
 int main(int argc, char **argv) {
-    struct options o = {.device = "auto", .repeat = 1};
+    struct options o = {.device = "auto", .repeat = 1, .capture_limit = 16};
     return cli_main(&etrun_tool, argc, argv, &o);
 }

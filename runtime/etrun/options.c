@@ -7,7 +7,7 @@ static const cli_option options[] = {
      .commas = true},
     {"dim", 0, CLI_DIMS, "DIM=VALUE", TO(settings), "the same", .commas = true},
     {"in", 0, CLI_INPUT, "FILE", TO(in), "safetensors with the inputs, and states to start from"},
-    {"weights", 0, CLI_LIST, "PATH", TO(weights),
+    {"weights", 0, CLI_INPUTS, "PATH", TO(weights),
      "safetensors, index or checkpoint directory; MODEL=PATH where the kernel is of several "
      "models, once for each"},
     {"only", 0, CLI_TEXT, "MODEL,MODEL", TO(only), "of several models, those to run"},
@@ -23,6 +23,9 @@ static const cli_option options[] = {
     {"list", 0, CLI_FLAG, NULL, TO(list), "show the model's dims, tensors and kernel"},
     {"capture", 0, CLI_FOLDER, "DIR", TO(capture), "capture the first launch into a new folder"},
     {"replay", 0, CLI_FOLDER, "DIR", TO(replay), "run a captured launch again and compare"},
+    {"capture-limit", 0, CLI_INT, "GIB", TO(capture_limit),
+     "most memory that is captured or replayed, before and after a launch together (16)", .lo = 1,
+     .hi = 1 << 20},
     {"stats", 0, CLI_FLAG, NULL, TO(stats), "print what the device counted"},
     {0},
 };
@@ -45,7 +48,8 @@ static int run(void *read) {
     const struct options *o = read;
     if (o->replay && (o->model || o->in || o->out || o->weights.n || o->only || o->settings.n ||
                       o->capture || o->workgroups || o->list || o->states || o->wait_limit > 0))
-        return cli_wrong(&etrun_tool, "--replay takes only --device, --repeat and --stats");
+        return cli_wrong(&etrun_tool,
+                         "--replay takes only --device, --repeat, --capture-limit and --stats");
     if (!o->replay && !o->model) return cli_wrong(&etrun_tool, "no model given");
     if (o->states && !o->out) return cli_wrong(&etrun_tool, "--states needs --out");
     bool ok = o->list ? list_model(o->model) : o->replay ? replay_launch(o) : run_model(o);

@@ -85,7 +85,7 @@ static etrt_status check_device(const struct replay *r) {
 
 static etrt_status prepare(struct replay *r, const struct options *o) {
     struct launch *l = &r->launch;
-    etrt_status st = launch_read(o->replay, l);
+    etrt_status st = launch_read(o->replay, (uint64_t)o->capture_limit << 30, l);
     if (st == ETRT_OK) st = etrt_device_open(o->device, &r->dev);
     if (st == ETRT_OK) st = check_device(r);
     if (st == ETRT_OK) st = etrt_code_load(r->dev, l->code, l->code_bytes, l->symbol, &r->code);

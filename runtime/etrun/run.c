@@ -1,9 +1,11 @@
 /* etrun MODEL: load, bind from a file, launch, write outputs to a file. */
 #include "runtime/etrun/etrun.h"
+#include "runtime/files/output.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 struct run {
     const struct options *o;
@@ -92,6 +94,13 @@ static etrt_status select_models(struct run *r, char *list) {
     return st;
 }
 
+/* A library takes no signals: what it leaves when one ends the program is the program's. */
+static void guard_capture(const char *folder) {
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof path, "%s.tmp.%ld", folder, (long)getpid());
+    if (n > 0 && n < PATH_MAX) et_guard(path);
+}
+
 static bool prepare(struct run *r) {
     const struct options *o = r->o;
     char err[ETRT_ST_ERR];
@@ -105,7 +114,9 @@ static bool prepare(struct run *r) {
     if (st == ETRT_OK && o->workgroups) st = etrt_set_workgroups(r->session, (int)o->workgroups);
     for (int i = 0; i < o->settings.n && st == ETRT_OK; i++)
         st = etrt_set_dim(r->session, o->settings.at[i].text, o->settings.at[i].number);
+    if (st == ETRT_OK) st = etrt_set_capture_limit(r->session, (uint64_t)o->capture_limit << 30);
     if (st == ETRT_OK && o->capture) st = etrt_capture(r->session, o->capture);
+    if (o->capture) guard_capture(o->capture);
     if (st != ETRT_OK) return fail_status(st);
     if (o->in && !etrt_st_open(o->in, &r->in, err, sizeof err)) return fail("%s", err);
     return give_all(r);

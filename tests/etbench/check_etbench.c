@@ -336,7 +336,9 @@ END_TEST
 START_TEST(bad_input) {
     const char *const broken = "model m\ninput x : f33[4]\n";
     refuses(1, "No such file", scratch("absent.etg"));
-    refuses(1, "neither a model", "/dev/null");
+    refuses(1, "is a device", "/dev/null");
+    write_file(scratch("words.txt"), broken, strlen(broken));
+    refuses(1, "neither a model", scratch("words.txt"));
     refuses(1, "is a folder", scratch_folder());
     write_file(scratch("bad.etg"), broken, strlen(broken));
     refuses(1, "f33", scratch("bad.etg"), DEVICE);

@@ -35,7 +35,7 @@ expect 2 'greedy: write static|dynamic|hybrid' --schedule=greedy good.etg -o y.h
 expect 0 'output %y' good.etg -d graph
 expect 0 'output %y' -d graph -
 expect 1 'No such file' nothing.etg -d graph
-expect 1 'dir: Is a directory' dir -d graph
+expect 1 'dir: is a folder, not a regular file' dir -d graph
 expect 1 'would replace the input' good.etg -o good.etg
 expect 1 'would replace the input' good.etg -o ./dir/../good.etg
 expect 2 'gfx9000: .*gfx942' good.etg -o y.hsaco --target=gfx9000

@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     struct launch l;
     if (!ready && !(ready = write_files())) return -1;
     if (!fuzz_file("launch.json", data, bytes)) return -1;
-    if (launch_read(fuzz_folder(), &l) != ETRT_OK) {
+    if (launch_read(fuzz_folder(), 1 << 30, &l) != ETRT_OK) {
         FUZZ_EXPECT(*etrt_last_error());
         return 0;
     }

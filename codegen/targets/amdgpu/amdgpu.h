@@ -70,7 +70,7 @@ val amdgpu_multiply(cg *, const et_fragment *, int lane_k, const val *n, const v
 val amdgpu_math(cg *, et_xop, int nargs, val *args);
 bool amdgpu_link_math(cg *);
 void amdgpu_embed(cg *, const char *manifest);
-bool amdgpu_package(cg *, LLVMTargetMachineRef, const char *path);
-void amdgpu_inspect(cg *, const char *path, et_codegen_info *);
+char *amdgpu_package(cg *, LLVMTargetMachineRef, size_t *out_bytes);
+void amdgpu_inspect(cg *, const char *file, size_t bytes, et_codegen_info *);
 
 #endif

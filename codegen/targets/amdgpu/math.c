@@ -1,9 +1,13 @@
 /* Mathematical functions from the ROCm device libraries' bitcode. */
 #include "codegen/targets/amdgpu/amdgpu.h"
 #include "ir/base/diag.h"
+#include "runtime/files/input.h"
 #include <llvm-c/BitReader.h>
 #include <llvm-c/Linker.h>
+#include <stdlib.h>
 #include <string.h>
+
+enum { MAX_LIBRARY = 256 << 20 };
 
 val amdgpu_math(cg *g, et_xop op, int nargs, val *args) {
     static const struct {
@@ -89,14 +93,17 @@ bool amdgpu_link_math(cg *g) {
     const char *path = et_printf(g->arena, "%s/ocml.bc", dir);
     LLVMMemoryBufferRef mem;
     LLVMModuleRef lib;
-    char *err = NULL;
-    if (LLVMCreateMemoryBufferWithContentsOfFile(path, &mem, &err)) {
-        cg_error(g, "cannot read the ROCm device library %s: %s", path, err);
+    char why[ET_WHY];
+    size_t bytes;
+    char *text = et_file_read(path, MAX_LIBRARY, &bytes, why);
+    if (!text) {
+        cg_error(g, "cannot read the ROCm device library %s: %s", path, why);
         et_diag(g->p->g->diags, ET_NOTE, (et_loc){0},
                 "--rocm-device-lib-path names the folder that holds ocml.bc");
-        LLVMDisposeMessage(err);
         return false;
     }
+    mem = LLVMCreateMemoryBufferWithMemoryRangeCopy(text, bytes, path);
+    free(text);
     if (LLVMParseBitcodeInContext2(g->ctx, mem, &lib)) {
         cg_error(g, "%s is not LLVM bitcode this compiler can read", path);
         LLVMDisposeMemoryBuffer(mem);

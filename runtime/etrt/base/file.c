@@ -1,6 +1,7 @@
 #include "runtime/etrt/base/file.h"
 
 #include "runtime/etrt/base/error.h"
+#include "runtime/files/input.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -8,31 +9,46 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-etrt_status etrt_file_read(const char *path, void **out, size_t *out_bytes) {
-    struct stat info;
-    *out = NULL;
-    *out_bytes = 0;
-    FILE *file = fopen(path, "rbe");
-    if (!file) return etrt_fail(ETRT_IO, "%s: %s", path, strerror(errno));
-    etrt_status st = ETRT_OK;
-    if (fstat(fileno(file), &info) != 0 || !S_ISREG(info.st_mode))
-        st = etrt_fail(ETRT_IO, "%s: not a regular file", path);
-    size_t bytes = st == ETRT_OK ? (size_t)info.st_size : 0;
-    char *data = st == ETRT_OK ? malloc(bytes + 1) : NULL;
-    if (st == ETRT_OK && !data) st = etrt_fail(ETRT_NO_MEMORY, "%s: out of host memory", path);
-    if (st == ETRT_OK && fread(data, 1, bytes, file) != bytes)
-        st = etrt_fail(ETRT_IO, "%s: cannot be read whole", path);
-    fclose(file);
-    if (st != ETRT_OK) {
-        free(data);
-        return st;
+static etrt_status read_fd(int fd, const char *path, size_t bytes, void **out) {
+    char *data = malloc(bytes + 1);
+    if (!data) return etrt_fail(ETRT_NO_MEMORY, "%s: out of host memory", path);
+    for (size_t n = 0; n < bytes;) {
+        ssize_t got = read(fd, data + n, bytes - n);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) {
+            free(data);
+            return etrt_fail(ETRT_IO, "%s: %s", path,
+                             got ? strerror(errno) : "became shorter while it was read");
+        }
+        n += (size_t)got;
     }
     *out = data;
-    *out_bytes = bytes;
     return ETRT_OK;
+}
+
+/* Sizes are compared before anything is read or allocated. */
+etrt_status etrt_file_read(const char *path, uint64_t least, uint64_t most, void **out,
+                           size_t *out_bytes) {
+    char why[ET_WHY];
+    uint64_t bytes;
+    *out = NULL;
+    *out_bytes = 0;
+    int fd = et_file_open(path, &bytes, why);
+    if (fd < 0) return etrt_fail(ETRT_IO, "%s: %s", path, why);
+    etrt_status st = ETRT_OK;
+    if (least == most && bytes != most)
+        st = etrt_fail(ETRT_FORMAT, "%s: has %llu bytes, not %llu", path, (unsigned long long)bytes,
+                       (unsigned long long)most);
+    else if (bytes < least || bytes > most)
+        st = etrt_fail(ETRT_FORMAT, "%s: has %llu bytes, not %llu to %llu", path,
+                       (unsigned long long)bytes, (unsigned long long)least,
+                       (unsigned long long)most);
+    if (st == ETRT_OK) st = read_fd(fd, path, (size_t)bytes, out);
+    if (st == ETRT_OK) *out_bytes = (size_t)bytes;
+    close(fd);
+    return st;
 }
 
 etrt_status etrt_file_write(const char *path, const void *data, size_t bytes) {

@@ -6,9 +6,13 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-/* Failures name the file. Free *OUT. */
-etrt_status etrt_file_read(const char *path, void **out, size_t *out_bytes);
+/* All of a regular file of LEAST to MOST bytes; anything else is refused before it is read, and at
+ * once. Failures name the file. Free *OUT. */
+etrt_status etrt_file_read(const char *path, uint64_t least, uint64_t most, void **out,
+                           size_t *out_bytes);
+enum { ETRT_MAX_CODE = INT32_MAX }; /* bytes of a code object's file */
 /* Write a new file. */
 etrt_status etrt_file_write(const char *path, const void *data, size_t bytes);
 /* Remove a folder of plain files, ignoring errors. */

@@ -46,8 +46,8 @@ size_t etrt_st_dtype_bytes(const char *dtype);
 /* "[3, 40]" for messages; returns BUF. */
 char *etrt_st_shape_text(int rank, const int64_t *shape, char *buf, size_t buf_bytes);
 
-/* Write COUNT tensors (names must differ; each .bytes must be what dtype and shape give) to a
- * temporary file beside PATH and rename it to PATH when complete. */
+/* Write COUNT tensors (names must differ; each .bytes must be what dtype and shape give) to PATH:
+ * whole or not at all, as runtime/files/output.h says. */
 bool etrt_st_write(const char *path, const struct etrt_st_tensor *tensors, size_t count, char *err,
                    size_t err_bytes);
 

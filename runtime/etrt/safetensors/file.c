@@ -1,14 +1,14 @@
 /* One safetensors file: 8 bytes of header length, a JSON header, tensor data without holes. */
 #include "runtime/etrt/safetensors/safetensors.h"
 
+#include "runtime/files/input.h"
+
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* The format's own limit on headers. */
@@ -55,23 +55,15 @@ char *etrt_st_shape_text(int rank, const int64_t *shape, char *buf, size_t buf_b
 
 bool st_map(const char *path, const unsigned char **out, size_t *out_bytes, char *err,
             size_t err_bytes) {
-    struct stat info;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return st_fail(err, err_bytes, "%s: %s", path, strerror(errno));
-    bool ok = false;
-    if (fstat(fd, &info) != 0) {
-        st_fail(err, err_bytes, "%s: %s", path, strerror(errno));
-    } else if (!S_ISREG(info.st_mode)) {
-        st_fail(err, err_bytes, "%s: not a regular file", path);
-    } else if (info.st_size == 0) {
-        st_fail(err, err_bytes, "%s: the file is empty", path);
-    } else {
-        void *map = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-        ok = map != MAP_FAILED;
-        if (!ok) st_fail(err, err_bytes, "%s: %s", path, strerror(errno));
-        *out = map;
-        *out_bytes = (size_t)info.st_size;
-    }
+    char why[ET_WHY];
+    uint64_t bytes;
+    int fd = et_file_open(path, &bytes, why);
+    if (fd < 0) return st_fail(err, err_bytes, "%s: %s", path, why);
+    void *map = bytes ? mmap(NULL, (size_t)bytes, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
+    bool ok = map != MAP_FAILED;
+    if (!ok) st_fail(err, err_bytes, "%s: %s", path, bytes ? strerror(errno) : "the file is empty");
+    *out = map;
+    *out_bytes = (size_t)bytes;
     close(fd);
     return ok;
 }

@@ -1,13 +1,11 @@
 #include "runtime/etrt/safetensors/safetensors.h"
 
+#include "runtime/files/output.h"
+
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 struct slot {
     const struct etrt_st_tensor *tensor;
@@ -65,7 +63,7 @@ static char *make_header(const char *path, const struct slot *slots, size_t coun
     return text;
 }
 
-static bool write_all(FILE *file, const char *header, const struct slot *slots, size_t count) {
+static void write_all(FILE *file, const char *header, const struct slot *slots, size_t count) {
     unsigned char length[8];
     size_t n = strlen(header), padded = (n + 7) / 8 * 8;
     for (int i = 0; i < 8; i++)
@@ -75,29 +73,16 @@ static bool write_all(FILE *file, const char *header, const struct slot *slots, 
     for (size_t i = 0; ok && i < count; i++)
         ok = !slots[i].tensor->bytes ||
              fwrite(slots[i].tensor->data, slots[i].tensor->bytes, 1, file) == 1;
-    return ok;
 }
 
-/* Complete or not at all, but for devices and pipes, which a file cannot replace. */
 static bool write_file(const char *path, const char *header, const struct slot *slots, size_t count,
                        char *err, size_t err_bytes) {
-    char temporary[PATH_MAX];
-    struct stat st;
-    bool to_stdout = strcmp(path, "-") == 0;
-    bool direct = to_stdout || (stat(path, &st) == 0 && !S_ISREG(st.st_mode));
-    int n = snprintf(temporary, sizeof temporary, "%s.tmp.%ld", path, (long)getpid());
-    if (n < 0 || (size_t)n >= sizeof temporary)
-        return st_fail(err, err_bytes, "%s: the path is too long", path);
-    FILE *file =
-        to_stdout ? fdopen(dup(STDOUT_FILENO), "wb") : fopen(direct ? path : temporary, "wbe");
-    if (!file) return st_fail(err, err_bytes, "%s: %s", path, strerror(errno));
-    bool ok = write_all(file, header, slots, count);
-    ok = fclose(file) == 0 && ok;
-    ok = ok && (direct || rename(temporary, path) == 0);
-    if (ok) return true;
-    st_fail(err, err_bytes, "%s: %s", path, strerror(errno));
-    if (!direct) unlink(temporary);
-    return false;
+    et_output f;
+    if (et_output_open(&f, path)) {
+        write_all(f.to, header, slots, count); /* what fails is seen when it is closed */
+        if (et_output_close(&f, true)) return true;
+    }
+    return st_fail(err, err_bytes, "%s: %s", path, strerror(errno));
 }
 
 bool etrt_st_write(const char *path, const struct etrt_st_tensor *tensors, size_t count, char *err,
