@@ -1,7 +1,8 @@
 /* etrt.h - libetrt: load a compiled model, bind tensors, launch it.
  *
  * Devices are AMD's GPUs through libhsa-runtime64.so.1, the GPUs that libetemu.so emulates with the
- * same functions, and one that computes nothing. Both libraries are opened at run time.
+ * same functions, NVIDIA's GPUs through libcuda.so.1, and one that computes nothing. The libraries
+ * are opened at run time.
  *
  * Statuses: 0 is success. Every failing call leaves a message for etrt_last_error(). The library
  * never prints and never aborts.
@@ -61,8 +62,10 @@ const char *etrt_last_error(void);
 
 /* ---- devices ---------------------------------------------------------------------------------
  * SPEC:
- *   "auto"  an AMD GPU if one answers, else "emu"
- *   "hsa"   a GPU or ETRT_NO_DEVICE
+ *   "auto"  the first GPU, as etrt_device_at lists them, that runs what the first model loaded was
+ *           compiled for, else "emu". It stays that; until then etrt_device_isa is ""
+ *   "hsa"   AMD's first GPU, "hsa:1" the second, or ETRT_NO_DEVICE
+ *   "cuda"  NVIDIA's, likewise
  *   "emu"   the emulator. It becomes the GPU that the first model loaded was compiled for, and
  * stays that; until then etrt_device_isa is "". The environment variable ETEMU_DEVICE decides
  *           before any model does, and so does an emulator that this process has open already
@@ -75,6 +78,19 @@ void etrt_device_close(etrt_device *);
 const char *etrt_device_name(const etrt_device *);
 const char *etrt_device_isa(const etrt_device *); /* "gfx942"; "" while any will do */
 int etrt_device_is_emulated(const etrt_device *);
+
+/* What there is to open, from index 0 on, ETRT_RANGE past the last: GPUs, and the emulator where
+ * its library is found. Looks anew at every call. */
+typedef struct etrt_device_info {
+    char spec[32];         /* for etrt_device_open: "cuda:0" */
+    char name[256];        /* for people */
+    char isa[64];          /* what to compile for; "" of an emulator that is no GPU yet */
+    uint32_t cus;          /* workgroups that can be resident at once; 0: not known */
+    uint64_t memory_bytes; /* 0: not known */
+    int emulated;
+} etrt_device_info;
+etrt_status etrt_device_at(int index, etrt_device_info *out_info);
+int etrt_device_count(void);
 
 /* Work counted since the device was opened. But for launches, zero where it is not counted: on a
  * real GPU and the null device. */
@@ -119,6 +135,11 @@ etrt_status etrt_model_tensor(const etrt_model *, int index, etrt_tensor_info *o
 etrt_status etrt_model_weights_file(etrt_model *, const char *path);
 /* The same for one of several models that share the kernel, or for the one it is of. */
 etrt_status etrt_model_weights_of(etrt_model *, const char *model, const char *path);
+/* Be told how far that is: DONE of TOTAL bytes have left the host; DONE is TOTAL once all have
+ * arrived. In the thread that loads; TELL must come back, and use no handle of this library. NULL
+ * to be told nothing, as at first. */
+typedef void (*etrt_progress)(void *user, uint64_t done, uint64_t total);
+etrt_status etrt_model_progress(etrt_model *, etrt_progress tell, void *user);
 /* Or one by one: the whole of weight NAME, the slices of all loops one after the other. */
 etrt_status etrt_model_weight(etrt_model *, const char *name, const void *data, size_t bytes);
 

@@ -16,6 +16,8 @@ struct etrt_model {
     struct etrt_code code;
     void **weights;     /* per tensor; NULL for what is no weight */
     bool *weight_given; /* per tensor */
+    etrt_progress tell; /* of weights that are loaded, or NULL */
+    void *tell_user;
 };
 
 struct etrt_capture;

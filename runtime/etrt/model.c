@@ -37,11 +37,11 @@ static etrt_status check_memory(const etrt_model *m) {
 }
 
 static etrt_status load(etrt_model *m) {
-    etrt_device *dev = m->device;
     etrt_status st = etrt_file_read(m->path, 0, ETRT_MAX_CODE, &m->image, &m->image_bytes);
     if (st != ETRT_OK) return st; /* names the file already */
     st = etrt_manifest_of_code(m->image, m->image_bytes, &m->manifest);
-    if (st == ETRT_OK) st = dev->driver->accept(dev, m->manifest.target);
+    if (st == ETRT_OK) st = etrt_device_accept(&m->device, m->manifest.target);
+    etrt_device *dev = m->device;
     if (st == ETRT_OK)
         st = etrt_code_load(dev, m->image, m->image_bytes, m->manifest.kernel, &m->code);
     if (st == ETRT_OK) st = check_kernel(m);
@@ -54,7 +54,7 @@ etrt_status etrt_model_load(etrt_device *device, const char *path, etrt_model **
     if (!out_model) return etrt_fail(ETRT_INVALID, "etrt_model_load: no place for the model");
     *out_model = NULL;
     if (!device || !path) return etrt_fail(ETRT_INVALID, "etrt_model_load: no device or no path");
-    etrt_status st = etrt_device_check(device);
+    etrt_status st = etrt_device_check(etrt_device_itself(device));
     if (st != ETRT_OK) return st;
     etrt_model *m = calloc(1, sizeof *m);
     if (m) m->device = device;

@@ -96,17 +96,35 @@ static etrt_status find_slice(const struct slices *s, int64_t number, const stru
     return ETRT_OK;
 }
 
+/* Bytes of a model's weights, and how many have left the host. */
+struct progress {
+    uint64_t done, total;
+};
+
+static etrt_status send(etrt_model *m, char *to, const char *from, uint64_t bytes,
+                        struct progress *p) {
+    enum { PIECE = 64 << 20 }; /* between one word of progress and the next */
+    etrt_status st = ETRT_OK;
+    for (uint64_t at = 0, n; st == ETRT_OK && at < bytes; at += n) {
+        n = bytes - at < PIECE ? bytes - at : PIECE;
+        st = etrt_mem_send(m->device, to + at, from + at, n);
+        p->done += n;
+        if (st == ETRT_OK && m->tell && p->done < p->total)
+            m->tell(m->tell_user, p->done, p->total);
+    }
+    return st;
+}
+
 /* Check, or when COPY check and copy, every slice of weight INDEX. */
 static etrt_status visit(etrt_model *m, int index, const struct etrt_st *ck, const char *path,
-                         bool copy) {
+                         struct progress *copy) {
     struct slices s;
     const struct etrt_st_tensor *found = NULL;
     etrt_status st = describe_slices(&m->manifest.tensors[index], &s);
     for (int64_t k = 0; st == ETRT_OK && k < s.count; k++) {
         st = find_slice(&s, k, ck, path, &found);
         if (st == ETRT_OK && copy)
-            st = etrt_mem_write(m->device, (char *)m->weights[index] + k * s.bytes, found->data,
-                                found->bytes);
+            st = send(m, (char *)m->weights[index] + k * s.bytes, found->data, found->bytes, copy);
     }
     return st;
 }
@@ -130,14 +148,30 @@ static etrt_status load_from(etrt_model *m, int model, const char *path) {
     if (!etrt_st_open(path, &ck, err, sizeof err)) return etrt_fail(ETRT_FORMAT, "%s", err);
     /* All is checked before anything is copied, so that a bad file leaves the weights as they
      * were. */
+    struct progress p = {0};
     for (int copy = 0; copy < 2; copy++)
         for (int i = 0; st == ETRT_OK && i < mf->ntensors; i++) {
             if (mf->tensors[i].kind != ETRT_WEIGHT || mf->tensors[i].model != model) continue;
-            st = visit(m, i, ck, path, copy != 0);
-            m->weight_given[i] |= st == ETRT_OK && copy;
+            if (!copy) p.total += (uint64_t)mf->tensors[i].max_bytes;
+            st = visit(m, i, ck, path, copy ? &p : NULL);
         }
+    if (p.done) {
+        etrt_status settled = etrt_mem_settle(m->device);
+        if (st == ETRT_OK) st = settled;
+    }
     etrt_st_close(ck);
-    return st;
+    if (st != ETRT_OK) return st;
+    for (int i = 0; i < mf->ntensors; i++)
+        m->weight_given[i] |= mf->tensors[i].kind == ETRT_WEIGHT && mf->tensors[i].model == model;
+    if (m->tell) m->tell(m->tell_user, p.total, p.total);
+    return ETRT_OK;
+}
+
+etrt_status etrt_model_progress(etrt_model *m, etrt_progress tell, void *user) {
+    if (!m) return etrt_fail(ETRT_INVALID, "etrt_model_progress: no model");
+    m->tell = tell;
+    m->tell_user = user;
+    return ETRT_OK;
 }
 
 etrt_status etrt_model_weights_file(etrt_model *m, const char *path) {

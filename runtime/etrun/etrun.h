@@ -17,12 +17,13 @@ struct options {
     char *only;        /* names of models with commas between them, or NULL */
     int64_t repeat, workgroups, capture_limit; /* of which in GiB */
     double wait_limit;                         /* 0: the library's default */
-    bool stats, list, states;
+    bool stats, list, states, devices;
 };
 
 extern const cli_tool etrun_tool;
 
 bool list_model(const char *path);
+bool list_devices(void);
 bool run_model(const struct options *);
 bool replay_launch(const struct options *);
 

@@ -1,4 +1,4 @@
-/* etrun --list: what a code object says about itself. Needs no device. */
+/* etrun --list: what a code object says about itself, which needs no device. etrun --devices. */
 #include "runtime/etrun/etrun.h"
 
 #include "runtime/etrt/base/file.h"
@@ -59,5 +59,18 @@ bool list_model(const char *path) {
     for (int i = 0; i < m.ntensors; i++)
         print_tensor(&m, &m.tensors[i]);
     etrt_manifest_free(&m);
+    return true;
+}
+
+bool list_devices(void) {
+    etrt_device_info d;
+    printf("%-8s  %-10s  %4s  %10s  %s\n", "device", "target", "CUs", "memory GiB", "name");
+    for (int i = 0; etrt_device_at(i, &d) == ETRT_OK; i++) {
+        char cus[16] = "-", memory[32] = "-";
+        if (d.cus) snprintf(cus, sizeof cus, "%u", d.cus);
+        if (d.memory_bytes)
+            snprintf(memory, sizeof memory, "%.1f", (double)d.memory_bytes / (1 << 30));
+        printf("%-8s  %-10s  %4s  %10s  %s\n", d.spec, *d.isa ? d.isa : "any", cus, memory, d.name);
+    }
     return true;
 }

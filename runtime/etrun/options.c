@@ -14,7 +14,8 @@ static const cli_option options[] = {
     {"out", 0, CLI_OUTPUT, "FILE", TO(out), "safetensors to write the outputs to"},
     {"states", 0, CLI_FLAG, NULL, TO(states), "write the state tensors to --out as well"},
     {"device", 0, CLI_TEXT, "SPEC", TO(device),
-     "auto (default), hsa, emu, emu:gfx942:cus=16:xcds=2"},
+     "auto (default), hsa, hsa:1, cuda, cuda:1, emu, emu:gfx942:cus=16:xcds=2"},
+    {"devices", 0, CLI_FLAG, NULL, TO(devices), "show the devices there are"},
     {"workgroups", 0, CLI_INT, "W", TO(workgroups), "workgroups to launch (default: one per CU)",
      .lo = 1, .hi = 65536},
     {"wait-limit", 0, CLI_REAL, "SECONDS", TO(wait_limit), "bound of every wait inside the kernel",
@@ -36,7 +37,7 @@ static int run(void *);
 const cli_tool etrun_tool = {
     .name = "etrun",
     .summary = "run a compiled model, or replay a captured launch",
-    .usage = "MODEL.hsaco [options]\nMODEL.hsaco --list\n--replay DIR [options]",
+    .usage = "MODEL.hsaco [options]\nMODEL.hsaco --list\n--replay DIR [options]\n--devices",
     .about = "Runs a model that etcc compiled: on a GPU, or on an emulated one.",
     .options = options,
     .rest = &model,
@@ -50,8 +51,13 @@ static int run(void *read) {
                       o->capture || o->workgroups || o->list || o->states || o->wait_limit > 0))
         return cli_wrong(&etrun_tool,
                          "--replay takes only --device, --repeat, --capture-limit and --stats");
-    if (!o->replay && !o->model) return cli_wrong(&etrun_tool, "no model given");
+    if (o->devices && (o->model || o->replay))
+        return cli_wrong(&etrun_tool, "--devices takes no model");
+    if (!o->replay && !o->model && !o->devices) return cli_wrong(&etrun_tool, "no model given");
     if (o->states && !o->out) return cli_wrong(&etrun_tool, "--states needs --out");
-    bool ok = o->list ? list_model(o->model) : o->replay ? replay_launch(o) : run_model(o);
+    bool ok = o->devices  ? list_devices()
+              : o->list   ? list_model(o->model)
+              : o->replay ? replay_launch(o)
+                          : run_model(o);
     return ok ? 0 : 1;
 }

@@ -11,7 +11,7 @@
 #include <string.h>
 
 struct replay {
-    etrt_device *dev;
+    etrt_device *opened, *dev; /* DEV is what OPENED is */
     struct launch launch;
     struct etrt_code code;
     void *kernarg;
@@ -73,9 +73,10 @@ static etrt_status write_kernarg(struct replay *r) {
     return ETRT_OK;
 }
 
-static etrt_status check_device(const struct replay *r) {
+static etrt_status check_device(struct replay *r) {
     const struct launch *l = &r->launch;
-    etrt_status st = r->dev->driver->accept(r->dev, l->isa);
+    r->dev = r->opened;
+    etrt_status st = etrt_device_accept(&r->dev, l->isa);
     if (st != ETRT_OK) return etrt_fail_in(st, "captured on %s", l->isa);
     if (l->workgroups > r->dev->cus)
         return etrt_fail(ETRT_RANGE, "the launch has %u workgroups, %s can hold %u at once",
@@ -86,7 +87,7 @@ static etrt_status check_device(const struct replay *r) {
 static etrt_status prepare(struct replay *r, const struct options *o) {
     struct launch *l = &r->launch;
     etrt_status st = launch_read(o->replay, (uint64_t)o->capture_limit << 30, l);
-    if (st == ETRT_OK) st = etrt_device_open(o->device, &r->dev);
+    if (st == ETRT_OK) st = etrt_device_open(o->device, &r->opened);
     if (st == ETRT_OK) st = check_device(r);
     if (st == ETRT_OK) st = etrt_code_load(r->dev, l->code, l->code_bytes, l->symbol, &r->code);
     if (st == ETRT_OK && r->code.kernarg_bytes > l->kernarg_bytes)
@@ -117,7 +118,7 @@ static void clean_up(struct replay *r) {
         if (r->ticket) r->dev->driver->ticket_free(r->dev, r->ticket);
         etrt_code_unload(r->dev, &r->code);
     }
-    etrt_device_close(r->dev);
+    etrt_device_close(r->opened);
     launch_free(&r->launch);
 }
 

@@ -55,18 +55,6 @@ static void fault(etrt_device *base) {
 
 /* ---- discovery ---- */
 
-/* The number after "cuda:", 0 without one. */
-static etrt_status read_ordinal(const char *spec, int *out) {
-    const char *number = strchr(spec, ':');
-    *out = 0;
-    if (!number++) return ETRT_OK;
-    size_t digits = strspn(number, "0123456789");
-    if (!digits || digits > 4 || number[digits])
-        return etrt_fail(ETRT_INVALID, "device \"%s\": write cuda:N, N from 0", spec);
-    *out = atoi(number);
-    return ETRT_OK;
-}
-
 static int ask(const struct etrt_cuda *cu, CUdevice gpu, int attribute) {
     int value = 0;
     return cu->cuDeviceGetAttribute(&value, attribute, gpu) == CUDA_SUCCESS && value > 0 ? value
@@ -105,6 +93,20 @@ static void describe(struct cuda_device *dev) {
     base->can = ETRT_CAN_COMPUTE | ETRT_CAN_TIME;
     snprintf(base->isa, sizeof base->isa, "sm_%d%d", dev->major, dev->minor);
     snprintf(base->name, sizeof base->name, "%s (%s, %u SMs)", product, base->isa, base->cus);
+}
+
+static etrt_status list(int index, etrt_device_info *out) {
+    struct cuda_device dev = {0};
+    int count = 0;
+    etrt_status st = etrt_cuda_open(&dev.cu);
+    if (st != ETRT_OK || dev.cu->cuDeviceGetCount(&count) != CUDA_SUCCESS || index >= count)
+        return ETRT_RANGE;
+    st = find(dev.cu, index, &dev.gpu);
+    if (st != ETRT_OK) return st;
+    describe(&dev);
+    snprintf(out->spec, sizeof out->spec, "cuda:%d", index);
+    etrt_device_tell(&dev.base, out);
+    return ETRT_OK;
 }
 
 /* ---- open and close ---- */
@@ -155,7 +157,7 @@ static void close_device(etrt_device *base) {
 
 static etrt_status open_device(const char *spec, etrt_device **out) {
     int ordinal;
-    etrt_status st = read_ordinal(spec, &ordinal);
+    etrt_status st = etrt_spec_number(spec, &ordinal);
     if (st != ETRT_OK) return st;
     struct cuda_device *dev = calloc(1, sizeof *dev);
     if (!dev) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
@@ -207,6 +209,7 @@ const struct etrt_driver etrt_cuda_driver = {
     .specs = specs,
     .open = open_device,
     .close = close_device,
+    .list = list,
     .accept = accept,
     .alloc = cuda_alloc,
     .free = cuda_free,

@@ -3,6 +3,7 @@
 
 #include "runtime/etrt/base/error.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -10,6 +11,37 @@
 etrt_status etrt_device_check(const etrt_device *dev) {
     if (!atomic_load(&dev->broken)) return ETRT_OK;
     return etrt_fail(ETRT_FAULT, "the device stopped after a fault; close it and open it again");
+}
+
+etrt_status etrt_spec_number(const char *spec, int *out) {
+    const char *number = strchr(spec, ':');
+    *out = 0;
+    if (!number++) return ETRT_OK;
+    size_t digits = strspn(number, "0123456789");
+    if (!digits || digits > 4 || number[digits])
+        return etrt_fail(ETRT_INVALID, "device \"%s\": write %.*s:N, N from 0", spec,
+                         (int)(number - 1 - spec), spec);
+    *out = atoi(number);
+    return ETRT_OK;
+}
+
+void etrt_device_tell(const etrt_device *dev, etrt_device_info *out) {
+    snprintf(out->name, sizeof out->name, "%s", dev->name);
+    snprintf(out->isa, sizeof out->isa, "%s", dev->isa);
+    out->cus = dev->cus;
+    out->memory_bytes = dev->memory_bytes;
+    out->emulated = dev->emulated;
+}
+
+etrt_device *etrt_device_itself(const etrt_device *dev) {
+    etrt_device *chosen = atomic_load(&((etrt_device *)dev)->chosen);
+    return chosen ? chosen : (etrt_device *)dev;
+}
+
+etrt_status etrt_device_accept(etrt_device **device, const char *target) {
+    etrt_status st = (*device)->driver->accept(*device, target);
+    if (st == ETRT_OK) *device = etrt_device_itself(*device);
+    return st;
 }
 
 /* ---- memory ---- */

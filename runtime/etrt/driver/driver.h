@@ -40,6 +40,7 @@ struct etrt_device {
     bool timing;           /* launches are to be timed */
     _Atomic uint64_t launches;
     _Atomic bool broken; /* after a fault: nothing works until the device is opened again */
+    _Atomic(etrt_device *) chosen; /* the device that "auto" has become, closed with it; or NULL */
 };
 
 enum etrt_place {
@@ -83,6 +84,8 @@ struct etrt_driver {
 
     etrt_status (*open)(const char *spec, etrt_device **out);
     void (*close)(etrt_device *);
+    /* Optional: what can be opened, from INDEX 0 on: ETRT_RANGE past the last. */
+    etrt_status (*list)(int index, etrt_device_info *out);
     /* Can code compiled for TARGET run here? Asked before every load. A device that may still be
      * any of several becomes one that can. May be called by several threads. */
     etrt_status (*accept)(etrt_device *, const char *target);
@@ -130,8 +133,21 @@ struct etrt_driver {
 /* The drivers there are, NULL at the end: device.c, one level up. */
 extern const struct etrt_driver *const etrt_drivers[];
 extern const struct etrt_driver etrt_hsa_driver, etrt_cuda_driver, etrt_null_driver;
+/* "auto", which is not listed there: automatic.c, likewise. */
+extern const struct etrt_driver etrt_auto_driver;
 
 /* ---- the same for all devices: driver.c ---- */
+
+/* The number after the colon of a specification such as "hsa:1"; 0 where there is none. */
+etrt_status etrt_spec_number(const char *spec, int *out);
+
+/* All but the specification. */
+void etrt_device_tell(const etrt_device *, etrt_device_info *out);
+
+/* What DEVICE is: itself, or what "auto" has become. */
+etrt_device *etrt_device_itself(const etrt_device *device);
+/* Can code for TARGET run there? *DEVICE becomes the device that runs it, which "auto" chooses. */
+etrt_status etrt_device_accept(etrt_device **device, const char *target);
 
 struct etrt_unit etrt_device_unit(const etrt_device *, const char *target, uint32_t hw_id);
 

@@ -20,7 +20,7 @@ static hsa_status_t see_agent(hsa_agent_t agent, void *data) {
     hsa_device_type_t type;
     if (dev->hsa->hsa_agent_get_info(agent, HSA_AGENT_INFO_DEVICE, &type) != HSA_STATUS_SUCCESS)
         return HSA_STATUS_SUCCESS;
-    if (type == HSA_DEVICE_TYPE_GPU && !dev->has_gpu) {
+    if (type == HSA_DEVICE_TYPE_GPU && dev->gpus++ == dev->number) {
         dev->gpu = agent;
         dev->has_gpu = true;
     }
@@ -88,7 +88,10 @@ static etrt_status find_agents(struct hsa_device *dev) {
     hsa_status_t hs = hsa->hsa_iterate_agents(see_agent, dev);
     if (hs != HSA_STATUS_SUCCESS)
         return etrt_fail(ETRT_NO_DEVICE, "cannot list devices: %s", etrt_hsa_text(hsa, hs));
-    if (!dev->has_gpu) return etrt_fail(ETRT_NO_DEVICE, "no AMD GPU answers");
+    if (!dev->gpus) return etrt_fail(ETRT_NO_DEVICE, "no AMD GPU answers");
+    if (!dev->has_gpu)
+        return etrt_fail(ETRT_NO_DEVICE, "no AMD GPU of number %d: there %s %d", dev->number,
+                         dev->gpus == 1 ? "is" : "are", dev->gpus);
     if (!dev->has_cpu) return etrt_fail(ETRT_NO_DEVICE, "the device runtime lists no host agent");
     hsa->hsa_amd_agent_iterate_memory_pools(dev->cpu, see_host_pool, dev);
     hsa->hsa_amd_agent_iterate_memory_pools(dev->gpu, see_device_pool, dev);
@@ -242,17 +245,18 @@ static void close_device(etrt_device *base) {
 static etrt_status open_device(const char *spec, etrt_device **out) {
     bool emulated = strncmp(spec, "emu", 3) == 0;
     const char *options = strchr(spec, ':');
-    if (options && !emulated)
-        return etrt_fail(ETRT_INVALID, "device \"%s\": hsa takes no options", spec);
+    int number = 0;
+    etrt_status st = emulated ? ETRT_OK : etrt_spec_number(spec, &number);
+    if (st != ETRT_OK) return st;
     struct hsa_device *dev = calloc(1, sizeof *dev);
     if (!dev) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
     pthread_mutex_init(&dev->lock, NULL);
     dev->base.driver = &etrt_hsa_driver;
     dev->base.emulated = emulated;
+    dev->number = number;
     bool settled = true;
-    etrt_status st = ETRT_OK;
     if (emulated && !options) st = etrt_hsa_settled(&settled);
-    if (st == ETRT_OK && settled) st = start(dev, options ? options + 1 : NULL);
+    if (st == ETRT_OK && settled) st = start(dev, emulated && options ? options + 1 : NULL);
     if (!settled)
         snprintf(dev->base.name, sizeof dev->base.name, "emulator of the first model's GPU");
     if (st != ETRT_OK) {
@@ -260,6 +264,26 @@ static etrt_status open_device(const char *spec, etrt_device **out) {
         return st;
     }
     *out = &dev->base;
+    return ETRT_OK;
+}
+
+/* The GPUs, and then the emulator, where there is one. */
+static etrt_status list(int index, etrt_device_info *out) {
+    struct hsa_device dev = {.number = index};
+    bool settled;
+    etrt_status st = etrt_hsa_open(false, NULL, &dev.hsa);
+    if (st == ETRT_OK) st = find_agents(&dev);
+    if (st == ETRT_OK) {
+        describe(&dev);
+        snprintf(out->spec, sizeof out->spec, "hsa:%d", index);
+        etrt_device_tell(&dev.base, out);
+    }
+    etrt_hsa_close(dev.hsa);
+    if (st == ETRT_OK) return ETRT_OK;
+    if (index != dev.gpus || etrt_hsa_settled(&settled) != ETRT_OK) return ETRT_RANGE;
+    strcpy(out->spec, "emu");
+    strcpy(out->name, "emulator of AMD GPUs");
+    out->emulated = 1;
     return ETRT_OK;
 }
 
@@ -315,6 +339,7 @@ const struct etrt_driver etrt_hsa_driver = {
     .specs = specs,
     .open = open_device,
     .close = close_device,
+    .list = list,
     .accept = accept,
     .alloc = hsa_alloc,
     .free = hsa_free,

@@ -12,6 +12,8 @@ struct hsa_device {
     struct hsa_device *next;    /* of all with a queue */
     const struct etrt_hsa *hsa; /* NULL: an emulator whose GPU nobody has chosen yet */
     hsa_agent_t gpu, cpu;
+    int number; /* of the GPU among those there are */
+    int gpus;   /* seen so far */
     bool has_gpu, has_cpu;
     hsa_amd_memory_pool_t device_pool, host_pool, kernarg_pool;
     bool has_device_pool, has_host_pool, has_kernarg_pool;
