@@ -87,6 +87,13 @@ static et_expr renumber(void *ctx, et_exprs *p, et_expr leaf) {
     et_bug("an argument is missing from an elementwise expression");
 }
 
+/* What a tensor of i32 keeps of an integer needs not be said. */
+static et_expr stored(et_sema *s, et_expr body, et_dtype dtype) {
+    const et_node_x *x = et_x(s->x, body);
+    bool low = dtype == ET_I32 && x->op == ET_X_TO_I32 && et_x(s->x, x->ops[0])->type == ET_T_I32;
+    return low ? x->ops[0] : body;
+}
+
 static bool map_node(et_sema *s, et_loc loc, const et_elem *e, et_dtype dtype, et_value *out) {
     if (et_elem_is_point(s, e)) {
         et_sema_error(s, loc,
@@ -97,7 +104,7 @@ static bool map_node(et_sema *s, et_loc loc, const et_elem *e, et_dtype dtype, e
     et_attr attrs[] = {
         {.name = "body",
          .kind = ET_A_EXPR,
-         .expr = et_subst(s->x, e->body, renumber, &(struct renumbering){e})},
+         .expr = et_subst(s->x, stored(s, e->body, dtype), renumber, &(struct renumbering){e})},
         et_attr_of_int("dtype", dtype),
     };
     return et_sema_node_in(s, s->loop, &et_op_map, loc, e->nargs, e->args, 2, attrs, out);
@@ -232,7 +239,11 @@ static bool combine(et_sema *s, et_loc loc, int n, et_elem *const e[], et_elem *
     return true;
 }
 
+/* Elements of integers are kept in 32 bits after every operation, so that it does not matter what
+ * is named and so made a tensor. */
 static bool done(et_sema *s, et_expr body, et_elem *out) {
+    if (et_x(s->x, body)->type == ET_T_I32 && out->nargs > 0)
+        body = et_op1(s->x, ET_X_TO_I32, body);
     out->body = body;
     out->type = et_x(s->x, body)->type;
     out->shape.dtype = out->type == ET_T_I32 ? ET_I32 : ET_F32;
@@ -371,6 +382,13 @@ bool et_elem_cast(et_sema *s, et_loc loc, et_dtype dtype, const et_elem *a, et_e
             return et_sema_error(s, loc, "%g does not fit i32", v);
         *out = dtype == ET_F32 ? et_elem_float(s, v) : et_elem_int(s, (int64_t)v);
         return true;
+    }
+    int64_t lo, hi;
+    if (dtype == ET_I32 && e.nargs == 0 && et_bounds(s->x, e.body, &lo, &hi)) {
+        *out = e;
+        if (lo >= INT32_MIN && hi <= INT32_MAX) return true;
+        return et_sema_error(s, loc, "this integer may not fit i32: it is from %lld to %lld",
+                             (long long)lo, (long long)hi);
     }
     if (!combine(s, loc, 1, (et_elem *[]){&e}, out)) return false;
     done(s, et_op1(s->x, op[dtype], e.body), out);

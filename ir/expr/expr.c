@@ -1,5 +1,6 @@
 #include "ir/expr/expr.h"
 #include "ir/base/diag.h"
+#include "ir/expr/int_ops.h"
 #include "ir/expr/pool.h"
 #include <math.h>
 #include <string.h>
@@ -110,6 +111,7 @@ et_expr et_intern(et_exprs *p, const et_node_x *proto) {
         memcpy(ops, proto->ops, (size_t)x->nops * sizeof *ops);
         x->ops = ops;
     }
+    et_note_range(p, x);
     p->table[slot] = (uint32_t)p->nnode++;
     et_expr e = {p->table[slot]};
     if ((uint32_t)p->nnode * 2 > p->ntable) rehash(p);
@@ -238,6 +240,28 @@ static et_expr to_i32(et_exprs *p, et_expr e) {
     return node(p, ET_X_TO_I32, ET_T_I32, 1, &e);
 }
 
+/* An integer of the same low 32 bits: E without the parts of its sums and products that keep no
+ * more than these of something. */
+static et_expr without_low_bits(et_exprs *p, et_expr e, int depth) {
+    et_node_x x = *et_x(p, e);
+    if (depth == 0 || x.nops < 1 || x.type != ET_T_I32) return e;
+    if (x.op == ET_X_TO_I32 && et_x(p, x.ops[0])->type == ET_T_I32)
+        return without_low_bits(p, x.ops[0], depth - 1);
+    if (x.op != ET_X_ADD && x.op != ET_X_SUB && x.op != ET_X_MUL) return e;
+    et_expr a = without_low_bits(p, x.ops[0], depth - 1);
+    et_expr b = without_low_bits(p, x.ops[1], depth - 1);
+    return et_expr_eq(a, x.ops[0]) && et_expr_eq(b, x.ops[1]) ? e : et_op2(p, x.op, a, b);
+}
+
+/* The low 32 bits of an integer. */
+static et_expr low_bits(et_exprs *p, et_expr e) {
+    int64_t lo, hi, n;
+    e = without_low_bits(p, e, 8);
+    if (et_is_int(p, e, &n)) return et_int(p, et_int_low(n));
+    et_span(p, e, &lo, &hi);
+    return lo >= INT32_MIN && hi <= INT32_MAX ? e : node(p, ET_X_TO_I32, ET_T_I32, 1, &e);
+}
+
 static et_expr pred(et_exprs *p, bool v) {
     return et_intern(p, &(et_node_x){.op = ET_X_INT, .type = ET_T_PRED, .n = v});
 }
@@ -254,7 +278,7 @@ et_expr et_op1(et_exprs *p, et_xop op, et_expr a) {
     case ET_X_TO_F32:
         return to_f32(p, a);
     case ET_X_TO_I32:
-        return to_i32(p, a);
+        return x->type == ET_T_I32 ? low_bits(p, a) : to_i32(p, a);
     case ET_X_NOT:
         a = to_pred(p, a);
         x = et_x(p, a);

@@ -22,7 +22,9 @@ static inline bool et_expr_eq(et_expr a, et_expr b) {
 
 typedef struct et_exprs et_exprs; /* the pool of one compilation */
 
-typedef enum { ET_T_F32, ET_T_I32, ET_T_PRED } et_type; /* type of a scalar value */
+/* Type of a scalar value. I32 is every integer: 64 bits wide, 32 where it is stored or converted.
+ */
+typedef enum { ET_T_F32, ET_T_I32, ET_T_PRED } et_type;
 /* Of an element that was loaded. */
 static inline et_type et_dtype_type(et_dtype d) {
     return et_dtype_is_float(d) ? ET_T_F32 : ET_T_I32;
@@ -55,6 +57,13 @@ enum { ET_ARG_QK = -1 };
 
 #define ET_MAX_RANK 8
 
+/* What is known of an integer before a launch. */
+typedef enum {
+    ET_UNSURE,      /* it may have no value at some of the dims and variables */
+    ET_FROM_DATA,   /* a tensor or a float decides where in lo .. hi it is */
+    ET_FROM_LAUNCH, /* dims and variables do, or data that an operator keeps within lo .. hi */
+} et_known;
+
 typedef struct et_node_x {
     et_xop op;
     et_type type;
@@ -65,6 +74,8 @@ typedef struct et_node_x {
     const et_expr *ops;
     uint32_t size;  /* nodes of its text: shared parts count every time; UINT32_MAX: that or more */
     uint32_t depth; /* levels of its tree, 1 for a leaf */
+    et_known known;
+    int64_t lo, hi; /* of an integer, both ends included */
 } et_node_x;
 
 et_exprs *et_exprs_create(et_arena *);
@@ -119,6 +130,12 @@ bool et_is_int(const et_exprs *, et_expr, int64_t *out_value);
 /* Bounds of an integer expression over all symbols and variables in it; false when a load or a
  * float makes it unknown. */
 bool et_bounds(const et_exprs *, et_expr, int64_t *out_lo, int64_t *out_hi);
+
+/* Where an integer lies whatever tensors hold: bounds too where a load decides; all of 64 bits
+ * where nothing is known, or where it may wrap around. */
+void et_span(const et_exprs *, et_expr, int64_t *out_lo, int64_t *out_hi);
+/* Can data make an operation of E, an integer, wrap around at 64 bits? */
+bool et_may_wrap(const et_exprs *, et_expr);
 
 /* True when a <= b for every value of symbols and variables in range, as far as linear reasoning
  * shows. */

@@ -193,6 +193,7 @@ static bool prove_without_quotient(et_exprs *p, const struct linear *d) {
 
 bool et_prove_le(et_exprs *p, et_expr a, et_expr b) {
     struct linear d = {0};
+    if (et_may_wrap(p, a) || et_may_wrap(p, b)) return false;
     collect(p, &d, b, 1);
     collect(p, &d, a, -1);
     if (d.overflow) return false;
@@ -266,8 +267,7 @@ static bool split(et_exprs *p, et_expr e, et_expr d, et_expr *out_q, et_expr *ou
 static et_expr min_max(et_exprs *p, et_xop op, et_expr a, et_expr b);
 
 /* floor((g * A + k) / (g * B)) = floor((A + floor(k / g)) / B): *A and *B without what all of the
- * divisor and all of the dividend but its constant can be divided by, if there is anything. What
- * loads give may wrap around when it is multiplied: that stays as it is. */
+ * divisor and all of the dividend but its constant can be divided by, if there is anything. */
 static bool reduce(et_exprs *p, et_expr *a, et_expr *b) {
     struct linear x = {0}, y = {0};
     int64_t lo, hi;
@@ -298,6 +298,7 @@ static et_expr div_mod(et_exprs *p, et_xop op, et_expr a, et_expr b) {
         return raw(p, op, a, b); /* never evaluated; the front end has reported it */
     if (constant && et_is_int(p, a, &x)) return et_int(p, et_int_value(op, x, y));
     if (constant && y == 1) return op == ET_X_IDIV ? a : et_int(p, 0);
+    if (et_may_wrap(p, a) || et_may_wrap(p, b)) return raw(p, op, a, b);
     if (constant ? y < 0 : !et_bounds(p, b, &lo, &hi) || lo < 1) return raw(p, op, a, b);
     int64_t blo, bhi;
     if (op == ET_X_IDIV && et_bounds(p, a, &lo, &hi) && et_bounds(p, b, &blo, &bhi) && blo == bhi &&
@@ -311,6 +312,7 @@ static et_expr div_mod(et_exprs *p, et_xop op, et_expr a, et_expr b) {
     et_expr q, r;
     if (!split(p, a, b, &q, &r)) return raw(p, op, a, b);
     if (et_bounds(p, a, &lo, &hi) && !et_bounds(p, r, &lo, &hi)) return raw(p, op, a, b);
+    if (et_may_wrap(p, q) || et_may_wrap(p, r)) return raw(p, op, a, b);
     if (et_prove_le(p, et_int(p, 0), r) && et_prove_le(p, et_add(p, r, et_int(p, 1)), b))
         return op == ET_X_IDIV ? q : r;
     if (op == ET_X_MOD) return raw(p, op, r, b);

@@ -1,5 +1,52 @@
 #include "ir/expr/int_ops.h"
 
+static int64_t wrap(uint64_t v) {
+    return (int64_t)v;
+}
+
+int64_t et_int_total(et_xop op, int64_t a, int64_t b) {
+    switch (op) {
+    case ET_X_NEG:
+        return wrap(0 - (uint64_t)a);
+    case ET_X_ABS:
+        return a < 0 ? wrap(0 - (uint64_t)a) : a;
+    case ET_X_NOT:
+        return a == 0;
+    case ET_X_AND:
+        return a != 0 && b != 0;
+    case ET_X_OR:
+        return a != 0 || b != 0;
+    case ET_X_TO_I32:
+        return et_int_low(a);
+    case ET_X_ADD:
+        return wrap((uint64_t)a + (uint64_t)b);
+    case ET_X_SUB:
+        return wrap((uint64_t)a - (uint64_t)b);
+    case ET_X_MUL:
+        return wrap((uint64_t)a * (uint64_t)b);
+    case ET_X_IDIV:
+        if (b == 0) return 0;
+        if (b == -1) return wrap(0 - (uint64_t)a);
+        return a / b - (a % b != 0 && (a < 0) != (b < 0));
+    case ET_X_MOD:
+        if (b == 0 || b == -1) return 0;
+        return a % b + (a % b != 0 && (a < 0) != (b < 0) ? b : 0);
+    case ET_X_MIN:
+        return etrt_int_min(a, b);
+    case ET_X_MAX:
+        return etrt_int_max(a, b);
+    case ET_X_LT:
+        return a < b;
+    case ET_X_LE:
+        return a <= b;
+    case ET_X_EQ:
+        return a == b;
+    case ET_X_NE:
+        return a != b;
+    default:
+        return 0;
+    }
+}
 static bool product(et_range a, et_range b, et_range *out) {
     int64_t v[] = {et_int_value(ET_X_MUL, a.lo, b.lo), et_int_value(ET_X_MUL, a.lo, b.hi),
                    et_int_value(ET_X_MUL, a.hi, b.lo), et_int_value(ET_X_MUL, a.hi, b.hi)};
@@ -29,6 +76,25 @@ static et_range equal(et_range a, et_range b) {
     return truth(one, a.hi < b.lo || b.hi < a.lo);
 }
 
+static et_range negative(et_range a) {
+    return (et_range){-a.hi, -a.lo};
+}
+
+/* By a divisor that is never zero: floor(a / b) = floor(-a / -b), a mod b = -(-a mod -b). */
+static bool divide(et_xop op, et_range a, et_range b, et_range *out) {
+    if (a.lo == ET_UNKNOWN || b.lo == ET_UNKNOWN || (b.lo < 1 && b.hi > -1)) return false;
+    bool minus = b.hi < 0;
+    if (minus) a = negative(a), b = negative(b);
+    if (op == ET_X_MOD) {
+        *out = modulo(a, b);
+        if (minus) *out = negative(*out);
+        return true;
+    }
+    out->lo = etrt_int_min(et_int_value(op, a.lo, b.lo), et_int_value(op, a.lo, b.hi));
+    out->hi = etrt_int_max(et_int_value(op, a.hi, b.lo), et_int_value(op, a.hi, b.hi));
+    return true;
+}
+
 bool et_range_apply(et_xop op, et_range a, et_range b, et_range *out) {
     et_range same;
     switch (op) {
@@ -48,13 +114,10 @@ bool et_range_apply(et_xop op, et_range a, et_range b, et_range *out) {
     case ET_X_MUL:
         return product(a, b, out);
     case ET_X_IDIV:
-        if (b.lo < 1 || a.lo == ET_UNKNOWN) return false;
-        out->lo = etrt_int_min(et_int_value(op, a.lo, b.lo), et_int_value(op, a.lo, b.hi));
-        out->hi = etrt_int_max(et_int_value(op, a.hi, b.lo), et_int_value(op, a.hi, b.hi));
-        return true;
     case ET_X_MOD:
-        if (b.lo < 1 || a.lo == ET_UNKNOWN) return false;
-        *out = modulo(a, b);
+        return divide(op, a, b, out);
+    case ET_X_TO_I32:
+        *out = a.lo >= INT32_MIN && a.hi <= INT32_MAX ? a : (et_range){INT32_MIN, INT32_MAX};
         return true;
     case ET_X_MIN:
         *out = (et_range){etrt_int_min(a.lo, b.lo), etrt_int_min(a.hi, b.hi)};
@@ -84,4 +147,16 @@ bool et_range_apply(et_xop op, et_range a, et_range b, et_range *out) {
     default:
         return false;
     }
+}
+
+et_range et_range_total(et_xop op, et_range a, et_range b) {
+    et_range r;
+    if (et_range_apply(op, a, b, &r)) return r;
+    if (op == ET_X_MOD) /* of any dividend; by 0 it is 0 */
+        return (et_range){b.lo < 0 ? b.lo + 1 : 0, b.hi > 0 ? b.hi - 1 : 0};
+    if (op == ET_X_IDIV && a.lo != ET_UNKNOWN) { /* no further from 0 than the dividend */
+        int64_t most = etrt_int_max(-a.lo, a.hi);
+        return (et_range){a.lo >= 0 && b.lo >= 0 ? 0 : -most, a.hi <= 0 && b.lo >= 0 ? 0 : most};
+    }
+    return ET_ALL_INTS;
 }

@@ -13,6 +13,11 @@
 #include "ir/expr/expr.h"
 #include "runtime/etrt_int.h"
 
+/* What an element of type i32 holds of an integer: its low 32 bits. */
+static inline int64_t et_int_low(int64_t v) {
+    return (int32_t)(uint32_t)(uint64_t)v;
+}
+
 /* The value of OP at A and B, of which an operator of one operand takes A alone. Predicates are 0
  * or 1; any other number but 0 is taken for 1. */
 static inline int64_t et_int_value(et_xop op, int64_t a, int64_t b) {
@@ -27,6 +32,7 @@ static inline int64_t et_int_value(et_xop op, int64_t a, int64_t b) {
     if (op == ET_X_NEG) return -a;
     if (op == ET_X_ABS) return a < 0 ? -a : a;
     if (op == ET_X_NOT) return a == 0;
+    if (op == ET_X_TO_I32) return et_int_low(a);
     if (b == ET_UNKNOWN) return ET_UNKNOWN;
     switch (op) {
     case ET_X_ADD:
@@ -56,6 +62,11 @@ static inline int64_t et_int_value(et_xop op, int64_t a, int64_t b) {
     }
 }
 
+/* What a device computes, where operands may come from tensors, and the interpreters with it: every
+ * operation has a value. It is that of et_int_value where that has one; a division by zero is 0,
+ * and so is its remainder; what 64 bits do not hold wraps around. */
+int64_t et_int_total(et_xop op, int64_t a, int64_t b);
+
 /* Every integer from lo to hi; none where hi < lo. */
 typedef struct {
     int64_t lo, hi;
@@ -68,5 +79,9 @@ static inline et_range et_range_join(et_range a, et_range b) {
 /* The least range that holds what OP gives for any operands from A and B, neither of them empty, as
  * far as the ends of both tell. False when some of it has no value. */
 bool et_range_apply(et_xop op, et_range a, et_range b, et_range *out);
+
+/* The same of et_int_total: all of 64 bits where it may wrap around. */
+et_range et_range_total(et_xop op, et_range a, et_range b);
+#define ET_ALL_INTS ((et_range){INT64_MIN, INT64_MAX})
 
 #endif

@@ -44,6 +44,9 @@ struct et_exprs {
 /* The node with exactly these fields, made if new. No simplification. */
 et_expr et_intern(et_exprs *, const et_node_x *proto);
 
+/* What is known of a node of which everything else is set: its fields KNOWN, LO and HI. */
+void et_note_range(const et_exprs *, et_node_x *);
+
 /* Simplified integer arithmetic; operands are i32. */
 et_expr et_int_op2(et_exprs *, et_xop, et_expr, et_expr);
 

@@ -1,12 +1,6 @@
 #include "ir/expr/scalar.h"
 #include "ir/base/diag.h"
-#include "ir/expr/int_ops.h"
 #include <math.h>
-
-int64_t et_int_op(et_xop op, int64_t a, int64_t b) {
-    int64_t v = et_int_value(op, a, b);
-    return v == ET_UNKNOWN ? 0 : (int32_t)(uint32_t)(uint64_t)v;
-}
 
 static double function(et_xop op, double a) {
     switch (op) {

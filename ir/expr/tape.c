@@ -9,7 +9,7 @@ typedef struct {
     et_type type;
     et_type from; /* type the operands of a comparison or of arithmetic are taken in */
     int32_t i;
-    double constant;
+    et_scalar constant;
     int src[3];
 } step;
 
@@ -17,7 +17,7 @@ struct et_tape {
     const et_exprs *exprs;
     int n, cap;
     step *steps; /* operands before uses; the last one is the result */
-    double *value;
+    et_scalar *value;
     int *slot; /* expression id -> step, while building */
     bool failed;
 };
@@ -26,6 +26,10 @@ static et_type operand_type(const et_exprs *p, const et_node_x *x) {
     for (int k = 0; k < x->nops; k++)
         if (et_x(p, x->ops[k])->type == ET_T_F32) return ET_T_F32;
     return ET_T_I32;
+}
+
+static et_scalar whole(int64_t i) {
+    return (et_scalar){i, (float)i};
 }
 
 static void add_step(void *ctx, et_expr e) {
@@ -45,8 +49,7 @@ static void add_step(void *ctx, et_expr e) {
     }
     step *s = &t->steps[t->n];
     *s = (step){.op = x->op, .type = x->type, .from = operand_type(t->exprs, x), .i = x->i};
-    s->constant =
-        x->op == ET_X_INT ? (double)(int32_t)(uint32_t)(uint64_t)x->n : (double)(float)x->f;
+    s->constant = x->op == ET_X_INT ? whole(x->n) : (et_scalar){0, (float)x->f};
     for (int k = 0; k < x->nops; k++)
         s->src[k] = t->slot[x->ops[k].id];
     t->slot[e.id] = t->n++;
@@ -83,35 +86,21 @@ void et_tape_destroy(et_tape *t) {
     free(t);
 }
 
-static double logic(const step *s, const double *v) {
-    double a = v[s->src[0]], b = s->op == ET_X_NOT ? 0 : v[s->src[1]];
-    if (s->from == ET_T_F32) return et_compare_op(s->op, (float)a, (float)b);
-    return (double)et_int_value(s->op, (int64_t)a, (int64_t)b);
+static bool is_logic(et_xop op) {
+    return op == ET_X_NOT || op == ET_X_AND || op == ET_X_OR || op == ET_X_LT || op == ET_X_LE ||
+           op == ET_X_EQ || op == ET_X_NE;
 }
 
-static double run_step(const step *s, const double *v) {
-    double a = v[s->src[0]], b = v[s->src[1]];
-    switch (s->op) {
-    case ET_X_NOT:
-    case ET_X_AND:
-    case ET_X_OR:
-    case ET_X_LT:
-    case ET_X_LE:
-    case ET_X_EQ:
-    case ET_X_NE:
-        return logic(s, v);
-    case ET_X_SELECT:
-        return s->type == ET_T_F32 ? (double)(float)v[s->src[a != 0 ? 1 : 2]]
-                                   : v[s->src[a != 0 ? 1 : 2]];
-    case ET_X_TO_I32:
-        return etrt_to_i32(a);
-    default:
-        if (s->type == ET_T_I32) return (double)et_int_op(s->op, (int64_t)a, (int64_t)b);
-        return (double)et_float_op(s->op, (float)a, (float)b);
-    }
+static et_scalar run_step(const step *s, const et_scalar *v) {
+    et_scalar a = v[s->src[0]], b = v[s->src[1]];
+    if (s->op == ET_X_SELECT) return v[s->src[a.i ? 1 : 2]];
+    if (s->op == ET_X_TO_I32 && s->from == ET_T_F32) return whole(etrt_to_i32((double)a.f));
+    if (is_logic(s->op) && s->from == ET_T_F32) return whole(et_compare_op(s->op, a.f, b.f));
+    if (s->type != ET_T_F32) return whole(et_int_total(s->op, a.i, b.i));
+    return (et_scalar){0, et_float_op(s->op, a.f, b.f)};
 }
 
-double et_tape_run(et_tape *t, const double *args, const int64_t *syms, const int64_t *vars) {
+et_scalar et_tape_run(et_tape *t, const double *args, const int64_t *syms, const int64_t *vars) {
     for (int k = 0; k < t->n; k++) {
         const step *s = &t->steps[k];
         switch (s->op) {
@@ -120,13 +109,14 @@ double et_tape_run(et_tape *t, const double *args, const int64_t *syms, const in
             t->value[k] = s->constant;
             break;
         case ET_X_SYM:
-            t->value[k] = (double)syms[s->i];
+            t->value[k] = whole(syms[s->i]);
             break;
         case ET_X_VAR:
-            t->value[k] = (double)vars[s->i];
+            t->value[k] = whole(vars[s->i]);
             break;
         case ET_X_ARG:
-            t->value[k] = args[s->i];
+            t->value[k] = s->type == ET_T_F32 ? (et_scalar){0, (float)args[s->i]}
+                                              : whole((int64_t)args[s->i]);
             break;
         default:
             t->value[k] = run_step(s, t->value);

@@ -4,17 +4,107 @@
 #include "ir/expr/pool.h"
 #include <stdlib.h>
 
+/* ---- bounds ---- */
+
+static et_range range_of(const et_node_x *x) {
+    return (et_range){x->lo, x->hi};
+}
+
+static void note(et_node_x *x, et_known known, et_range r) {
+    if (known == ET_UNSURE) r = ET_ALL_INTS;
+    x->known = known;
+    x->lo = r.lo;
+    x->hi = r.hi;
+}
+
+static const et_range i32 = {INT32_MIN, INT32_MAX};
+
+/* An operator of integers. One operand that the launch bounds may bound the result: a clamped load
+ * is as good as an index. */
+static void note_operator(const et_exprs *p, et_node_x *x) {
+    const et_node_x *a = et_x(p, x->ops[0]), *b = x->nops > 1 ? et_x(p, x->ops[1]) : a;
+    et_range r, ra = range_of(a), rb = range_of(b);
+    et_known least = a->known < b->known ? a->known : b->known;
+    if (least == ET_UNSURE) {
+        note(x, ET_UNSURE, ET_ALL_INTS);
+    } else if (least == ET_FROM_LAUNCH) {
+        bool sure = et_range_apply(x->op, ra, rb, &r);
+        note(x, sure ? ET_FROM_LAUNCH : ET_UNSURE, sure ? r : ET_ALL_INTS);
+    } else {
+        bool clamps = a->known != b->known && (x->op == ET_X_MIN || x->op == ET_X_MAX);
+        bool cycles = x->op == ET_X_MOD && b->known == ET_FROM_LAUNCH && b->lo >= 1;
+        note(x, clamps || cycles ? ET_FROM_LAUNCH : ET_FROM_DATA, et_range_total(x->op, ra, rb));
+    }
+}
+
+void et_note_range(const et_exprs *p, et_node_x *x) {
+    const et_node_x *a, *b;
+    et_range r;
+    switch (x->op) {
+    case ET_X_INT:
+        note(x, x->n == ET_UNKNOWN ? ET_UNSURE : ET_FROM_LAUNCH, (et_range){x->n, x->n});
+        return;
+    case ET_X_SYM:
+        et_sym_range(p, x->i, &r.lo, &r.hi);
+        note(x, ET_FROM_LAUNCH, r);
+        return;
+    case ET_X_VAR:
+        a = et_x(p, et_var_extent(p, x->i));
+        note(x, a->known, (et_range){0, a->hi == INT64_MIN ? a->hi : a->hi - 1});
+        return;
+    case ET_X_SELECT:
+        a = et_x(p, x->ops[1]);
+        b = et_x(p, x->ops[2]);
+        if (x->type == ET_T_I32)
+            note(x, a->known < b->known ? a->known : b->known,
+                 et_range_join(range_of(a), range_of(b)));
+        else
+            note(x, ET_FROM_DATA, i32);
+        return;
+    case ET_X_LOAD:
+    case ET_X_CONTRACT:
+    case ET_X_REDUCE:
+        note(x, ET_FROM_DATA, i32);
+        return;
+    default:
+        break;
+    }
+    bool whole = x->type == ET_T_I32 && x->nops >= 1 && et_x(p, x->ops[0])->type == ET_T_I32;
+    if (whole)
+        note_operator(p, x);
+    else
+        note(x, ET_FROM_DATA, i32);
+}
+
+bool et_bounds(const et_exprs *p, et_expr e, int64_t *out_lo, int64_t *out_hi) {
+    const et_node_x *x = et_x(p, e);
+    if (x->known != ET_FROM_LAUNCH) return false;
+    *out_lo = x->lo;
+    *out_hi = x->hi;
+    return true;
+}
+
+void et_span(const et_exprs *p, et_expr e, int64_t *out_lo, int64_t *out_hi) {
+    const et_node_x *x = et_x(p, e);
+    *out_lo = x->lo;
+    *out_hi = x->hi;
+}
+
+bool et_may_wrap(const et_exprs *p, et_expr e) {
+    const et_node_x *x = et_x(p, e);
+    return x->known == ET_FROM_DATA && x->lo == INT64_MIN && x->hi == INT64_MAX;
+}
+
+/* ---- values ---- */
+
 /* Most expressions are small, and walked as the trees they look like. One that shares parts may
- * have more paths than nodes by any factor: past PATIENCE steps what nodes are is remembered. */
+ * have more paths than nodes by any factor: past PATIENCE steps the values of nodes are remembered.
+ */
 enum { PATIENCE = 1000 };
 
-/* What is known of an expression before a launch: a range; that it depends on what a tensor or a
- * float holds, which may be any i32; or nothing. */
-enum state { NOT_YET, NOTHING, HELD, RANGE };
-
 struct known {
-    enum state state;
-    et_range r; /* RANGE; or its value, as lo */
+    bool yes;
+    int64_t value;
 };
 
 struct walk {
@@ -31,51 +121,7 @@ static struct known *recall(struct walk *w, et_expr e) {
     return w->known ? &w->known[e.id] : NULL;
 }
 
-static enum state bounds(struct walk *w, et_expr e, et_range *out);
 static int64_t eval(struct walk *w, et_expr e);
-
-static enum state bounds_of(struct walk *w, et_expr e, et_range *out) {
-    const et_exprs *p = w->p;
-    const et_node_x *x = et_x(p, e);
-    const et_range i32 = {INT32_MIN, INT32_MAX};
-    et_range a = {0, 0}, b = {0, 0};
-    enum state sa, sb = RANGE;
-    switch (x->op) {
-    case ET_X_INT:
-        *out = (et_range){x->n, x->n};
-        return x->n == ET_UNKNOWN ? NOTHING : RANGE;
-    case ET_X_SYM:
-        et_sym_range(p, x->i, &out->lo, &out->hi);
-        return RANGE;
-    case ET_X_VAR:
-        sa = bounds(w, et_var_extent(p, x->i), &a);
-        *out = (et_range){0, a.hi - 1};
-        return sa;
-    case ET_X_SELECT:
-        sa = bounds(w, x->ops[1], &a);
-        sb = bounds(w, x->ops[2], &b);
-        *out = et_range_join(a, b);
-        return x->type != ET_T_I32 ? HELD : sa < sb ? sa : sb;
-    case ET_X_LOAD:
-    case ET_X_CONTRACT:
-    case ET_X_REDUCE:
-        return HELD;
-    default:
-        break;
-    }
-    if (x->type != ET_T_I32 || x->nops < 1 || x->op == ET_X_TO_I32) return HELD;
-    sa = bounds(w, x->ops[0], &a);
-    if (x->nops > 1) sb = bounds(w, x->ops[1], &b);
-    if (sa == RANGE && sb == RANGE) return et_range_apply(x->op, a, b, out) ? RANGE : NOTHING;
-    if (sa == NOTHING || sb == NOTHING) return NOTHING;
-    /* One known side may bound the result: a clamped load stays bounded. */
-    bool clamps = sa != sb && (x->op == ET_X_MIN || x->op == ET_X_MAX);
-    if (clamps && et_range_apply(x->op, sa == RANGE ? a : i32, sb == RANGE ? b : i32, out))
-        return RANGE;
-    if (x->op == ET_X_MOD && sb == RANGE && b.lo >= 1 && et_range_apply(x->op, i32, b, out))
-        return RANGE;
-    return HELD;
-}
 
 static int64_t eval_of(struct walk *w, et_expr e) {
     const et_node_x *x = et_x(w->p, e);
@@ -91,31 +137,14 @@ static int64_t eval_of(struct walk *w, et_expr e) {
     return et_int_value(x->op, a, x->nops > 1 ? eval(w, x->ops[1]) : 0);
 }
 
-static enum state bounds(struct walk *w, et_expr e, et_range *out) {
-    struct known *k = recall(w, e);
-    if (!k) return bounds_of(w, e, out);
-    if (k->state == NOT_YET) k->state = bounds_of(w, e, &k->r);
-    *out = k->r;
-    return k->state;
-}
-
-bool et_bounds(const et_exprs *p, et_expr e, int64_t *out_lo, int64_t *out_hi) {
-    struct walk w = {.p = p};
-    et_range r = {0, 0};
-    bool ok = bounds(&w, e, &r) == RANGE;
-    free(w.known);
-    if (ok) *out_lo = r.lo, *out_hi = r.hi;
-    return ok;
-}
-
 static int64_t eval(struct walk *w, et_expr e) {
     struct known *k = recall(w, e);
     if (!k) return eval_of(w, e);
-    if (k->state == NOT_YET) {
-        k->r.lo = eval_of(w, e);
-        k->state = RANGE;
+    if (!k->yes) {
+        k->value = eval_of(w, e);
+        k->yes = true;
     }
-    return k->r.lo;
+    return k->value;
 }
 
 int64_t et_eval(const et_exprs *p, et_expr e, const int64_t *syms, const int64_t *vars) {

@@ -1,16 +1,17 @@
 /* The steps of a device function. */
+#include "ir/expr/int_ops.h"
 #include "ir/interp/run.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* SUM wraps as i32 does; an empty MAX or MIN of integers is the type's other end. */
+/* Of elements of 32 bits: SUM wraps around; an empty MAX or MIN is the type's other end. */
 static int64_t reduce_ints(struct run *m, const et_step *s, int64_t n) {
     int64_t sum = 0, most = s->red == ET_RED_MIN ? INT32_MAX : INT32_MIN, place = 0;
     for (int64_t k = 0; k < n && !m->failed; k++) {
         m->vars[s->rvar] = k;
-        int64_t v = run_eval_i(m, s->value);
-        sum += v;
+        int64_t v = et_int_low(run_eval_i(m, s->value));
+        sum = et_int_low(sum + v);
         if (s->red == ET_RED_MIN ? v < most : v > most) most = v, place = k;
     }
     return s->red == ET_RED_SUM ? sum : s->red == ET_RED_ARGMAX ? place : most;

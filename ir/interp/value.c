@@ -53,7 +53,7 @@ static int64_t compare(struct run *m, const et_node_x *n) {
     bool is_float = et_x(m->x, n->ops[0])->type == ET_T_F32;
     if (is_float) return et_compare_op(n->op, run_eval_f(m, n->ops[0]), run_eval_f(m, n->ops[1]));
     int64_t a = run_eval_i(m, n->ops[0]);
-    return et_int_value(n->op, a, run_eval_i(m, n->ops[1]));
+    return et_int_total(n->op, a, run_eval_i(m, n->ops[1]));
 }
 
 int64_t run_eval_i(struct run *m, et_expr e) {
@@ -89,10 +89,12 @@ int64_t run_eval_i(struct run *m, et_expr e) {
     case ET_X_NE:
         return compare(m, n);
     case ET_X_TO_I32:
-        return etrt_to_i32((double)run_eval_f(m, n->ops[0]));
+        if (et_x(m->x, n->ops[0])->type == ET_T_F32)
+            return etrt_to_i32((double)run_eval_f(m, n->ops[0]));
+        return et_int_low(run_eval_i(m, n->ops[0]));
     default:
-        return et_int_op(n->op, run_eval_i(m, n->ops[0]),
-                         n->nops > 1 ? run_eval_i(m, n->ops[1]) : 0);
+        return et_int_total(n->op, run_eval_i(m, n->ops[0]),
+                            n->nops > 1 ? run_eval_i(m, n->ops[1]) : 0);
     }
 }
 
@@ -117,7 +119,7 @@ float run_eval_f(struct run *m, et_expr e) {
 void run_store(struct run *m, const et_place *to, bool is_int, int64_t i, float f) {
     if (to->space == ET_LOAD_LOCAL) {
         float *l = local_element(m, to->id, to->index, true);
-        int32_t w = (int32_t)i;
+        int32_t w = (int32_t)et_int_low(i);
         if (l && is_int)
             memcpy(l, &w, 4);
         else if (l)
@@ -126,5 +128,9 @@ void run_store(struct run *m, const et_place *to, bool is_int, int64_t i, float 
     }
     et_dtype t = m->p->tensors[to->id].shape.dtype;
     char *at = element(m, to->id, to->index, true);
-    if (at) etrt_element_set((int)t, at, 0, is_int ? (double)i : (double)f);
+    if (is_int && t == ET_I32)
+        i = et_int_low(i);
+    else if (is_int)
+        f = (float)i;
+    if (at) etrt_element_set((int)t, at, 0, t == ET_I32 && is_int ? (double)i : (double)f);
 }

@@ -2,7 +2,6 @@
 #include "passes/timeline/link.h"
 
 #include "ir/expr/int_ops.h"
-#include "ir/expr/scalar.h"
 #include "passes/timeline/int.h"
 
 #include <stdlib.h>
@@ -40,7 +39,7 @@ static int64_t load(struct link *l, const et_node_x *n) {
 
 static int64_t operation(struct link *l, const et_node_x *n) {
     int64_t a = value(l, n->ops[0]), b = n->nops > 1 ? value(l, n->ops[1]) : 0;
-    return n->type == ET_T_PRED ? et_int_value(n->op, a, b) : et_int_op(n->op, a, b);
+    return et_int_total(n->op, a, b);
 }
 
 static int64_t value(struct link *l, et_expr e) {

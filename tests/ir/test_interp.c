@@ -288,9 +288,9 @@ static double value_of(const et_exprs *p, et_expr e, const double *args, const i
                        const int64_t *vars) {
     et_tape *t = et_tape_create(p, e);
     ck_assert_ptr_nonnull(t);
-    double v = et_tape_run(t, args, syms, vars);
+    et_scalar v = et_tape_run(t, args, syms, vars);
     et_tape_destroy(t);
-    return v;
+    return et_x(p, e)->type == ET_T_F32 ? (double)v.f : (double)v.i;
 }
 
 /* Each function of expr.def against the host's, one argument and two. */

@@ -184,7 +184,7 @@ static const et_word *place(struct code *c, int i) {
     struct attention *at = c->at;
     int64_t offset = 0;
     for (int k = 0; k < l->rank; k++) {
-        int64_t v = (int64_t)et_tape_run(l->index[k], c->slot, at->a->syms, at->vars);
+        int64_t v = et_tape_run(l->index[k], c->slot, at->a->syms, at->vars).i;
         if (v < 0 || v >= l->from->dim[k]) {
             if (!at->failed)
                 et_interp_error(at->a, "index %lld of dimension %d is outside [0, %lld)",
@@ -205,13 +205,17 @@ static double element_at(const et_tensor_data *t, const et_word *w) {
     return t->dtype == ET_I32 ? (double)i : (double)f;
 }
 
-static double evaluate(struct code *c) {
+static et_scalar value_of(struct code *c) {
     for (int i = 0; i < c->nloads; i++) {
         const et_word *w = place(c, i);
-        if (!w) return 0;
+        if (!w) return (et_scalar){0, 0};
         c->slot[1 + i] = element_at(c->load[i].from, w);
     }
     return et_tape_run(c->value, c->slot, c->at->a->syms, c->at->vars);
+}
+
+static double evaluate(struct code *c) {
+    return (double)value_of(c).f;
 }
 
 /* The part at every d from 0 to SIZE. */
@@ -269,8 +273,8 @@ static void attend_all(struct attention *at, double *s, float *q, float *row) {
     const et_tensor_data *r = at->a->result;
     int64_t size = r->dim[2], *i = &at->vars[at->var[ET_AT_I]], *h = &at->vars[at->var[ET_AT_H]];
     for (*i = 0; *i < r->dim[0] && !at->failed; ++*i) {
-        int64_t first = (int64_t)evaluate(&at->code[ET_AT_FIRST]);
-        int64_t end = (int64_t)evaluate(&at->code[ET_AT_END]);
+        int64_t first = value_of(&at->code[ET_AT_FIRST]).i;
+        int64_t end = value_of(&at->code[ET_AT_END]).i;
         for (*h = 0; *h < r->dim[1] && !at->failed; ++*h) {
             row_of(&at->code[ET_AT_Q], size, q);
             attend(at, first, end, size, s, q, row, r->f + (*i * r->dim[1] + *h) * size);

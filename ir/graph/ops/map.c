@@ -1,3 +1,4 @@
+#include "ir/expr/int_ops.h"
 #include "ir/expr/tape.h"
 #include "ir/graph/op_util.h"
 #include <stdlib.h>
@@ -109,11 +110,11 @@ static bool interp(const et_interp_args *a) {
             int64_t from = et_offset(a->result->rank, stride[i], index);
             arg[i] = t->dtype == ET_I32 ? (double)t->i[from] : (double)t->f[from];
         }
-        double v = et_tape_run(tape, arg, a->syms, a->vars);
+        et_scalar v = et_tape_run(tape, arg, a->syms, a->vars);
         if (dtype == ET_I32)
-            a->result->i[out++] = (int32_t)v;
+            a->result->i[out++] = (int32_t)et_int_low(v.i);
         else
-            a->result->f[out++] = et_round_to(dtype, (float)v);
+            a->result->f[out++] = et_round_to(dtype, v.f);
     } while (et_next_index(a->result->rank, a->result->dim, index));
     et_tape_destroy(tape);
     return true;

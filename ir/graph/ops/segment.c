@@ -42,10 +42,12 @@ static et_expr at(et_lower *lo, const et_node *n, const et_expr *index) {
     int var = et_node_var(lo->g, n, 0, "r", x->dim[0]);
     memcpy(from, index, (size_t)x->rank * sizeof *from);
     from[0] = clamp(p, et_add(p, begin, et_var(p, var)), zero, et_sub(p, x->dim[0], one));
-    et_expr all = et_reduce_x(p, kind_of(n), var, extent, et_arg_at(lo, n, 0, from));
+    et_expr one_of = et_arg_at(lo, n, 0, from);
+    if (is_mean(n)) one_of = et_op1(p, ET_X_TO_F32, one_of); /* a sum of integers may wrap around */
+    et_expr all = et_reduce_x(p, kind_of(n), var, extent, one_of);
     if (!is_mean(n)) return all;
     et_expr count = et_op1(p, ET_X_TO_F32, et_op2(p, ET_X_MAX, extent, one));
-    return et_op2(p, ET_X_DIV, et_op1(p, ET_X_TO_F32, all), count);
+    return et_op2(p, ET_X_DIV, all, count);
 }
 
 static double start_of(et_reduce kind, bool whole) {
