@@ -24,11 +24,11 @@ static val broken(cg *g, const et_event *e, val need) {
 val cg_event_need(cg *g, int event, const val *at) {
     const et_event *e = &g->p->events[event];
     int64_t lo, hi;
-    if (et_expr_is_known(g->x, e->count)) return broken(g, e, cg_emit(g, e->count));
+    if (et_expr_is_known(g->x, e->count)) return broken(g, e, cg_emit_i32(g, e->count));
     int mark = cg_scope(g);
     for (int i = 0; i < e->rank; i++)
         if (e->var[i]) cg_bind(g, e->var[i] - 1, at[i], true);
-    val need = cg_emit(g, e->count);
+    val need = cg_emit_i32(g, e->count);
     cg_scope_end(g, mark);
     if (!et_bounds(g->x, e->count, &lo, &hi) || lo < 0)
         need = cg_call(g, "llvm.smax", 1, &g->i32, 2, (val[]){need, cg_i32(g, 0)});
@@ -128,7 +128,7 @@ void cg_box_emit(cg *g, cg_box *box) {
     int event = box->w->event;
     if (et_expr_is_known(g->x, g->p->events[event].count))
         box->need = cg_event_need(g, event, NULL);
-    box->total = cg_emit(g, box->count);
+    box->total = cg_emit_i32(g, box->count);
 }
 
 void cg_box_begin(cg *g, const et_wait *w, cg_box *box) {
@@ -142,7 +142,7 @@ void cg_box_begin(cg *g, const et_wait *w, cg_box *box) {
 static val digit(cg *g, val *item, et_expr size, bool top) {
     val d = *item;
     if (top) return d;
-    val s = cg_emit(g, size);
+    val s = cg_emit_i32(g, size);
     d = LLVMBuildURem(g->b, *item, s, "");
     *item = LLVMBuildUDiv(g->b, *item, s, "");
     return d;
@@ -170,7 +170,7 @@ static val plain_index(cg *g, const cg_box *box, val item, val at[ET_MAX_RANK]) 
     cg_strides(g, e, stride);
     val word = cg_i32(g, 0);
     for (int i = e->rank - 1; i >= 0; i--) {
-        at[i] = cg_emit(g, box->lo[i]);
+        at[i] = cg_emit_i32(g, box->lo[i]);
         if (!is_one(g, box->size[i]))
             at[i] = cg_add(g, at[i], digit(g, &item, box->size[i], is_top(g, box, i)));
         word = cg_add(g, word, cg_muli(g, at[i], stride[i]));
@@ -202,10 +202,11 @@ static val place(cg *g, const cg_box *box, val item, val *inside, val *need) {
                                         : digit(g, &item, box->size[i], is_top(g, box, i));
     bind_vars(g, box, item);
     for (int i = 0; i < e->rank; i++) {
-        at[i] = cg_add(g, at[i], cg_emit(g, box->lo[i]));
-        val in = cg_icmp(g, LLVMIntULT, at[i], cg_emit(g, e->dim[i]));
+        at[i] = cg_add(g, at[i], cg_emit_i32(g, box->lo[i]));
+        val in = cg_icmp(g, LLVMIntULT, at[i], cg_emit_i32(g, e->dim[i]));
         if (!et_expr_eq(box->lo[i], box->hi[i]))
-            in = LLVMBuildAnd(g->b, in, cg_icmp(g, LLVMIntSLE, at[i], cg_emit(g, box->hi[i])), "");
+            in = LLVMBuildAnd(g->b, in, cg_icmp(g, LLVMIntSLE, at[i], cg_emit_i32(g, box->hi[i])),
+                              "");
         *inside = LLVMBuildAnd(g->b, *inside, in, "");
         word = cg_add(g, word, cg_muli(g, at[i], stride[i]));
     }

@@ -133,8 +133,12 @@ int cg_scope(cg *);           /* values found from here on are forgotten by ... 
 void cg_scope_end(cg *, int); /* ... this */
 void cg_bind(cg *, int var, val, bool divergent);
 void cg_remember(cg *, et_expr, val);
-val cg_emit(cg *, et_expr);     /* f32, i32 or i1 */
-val cg_emit_i64(cg *, et_expr); /* an integer too large for i32 */
+/* f32, i1, or an integer: i32 where all values that it may have fit, else i64 */
+val cg_emit(cg *, et_expr);
+val cg_emit_i32(cg *, et_expr); /* an integer, the nearest of 32 bits */
+val cg_emit_low(cg *, et_expr); /* its low 32 bits */
+val cg_emit_i64(cg *, et_expr);
+val cg_to_f32(cg *, val);       /* of whatever cg_emit gives */
 val cg_emit_f32(cg *, et_expr); /* converted to f32 if it is not */
 bool cg_is_uniform(cg *, et_expr);
 bool cg_divisible(cg *, et_expr, int64_t by);
@@ -152,7 +156,7 @@ typedef struct {
 } cg_addr;
 cg_addr cg_address_split(cg *, int space, int id, et_expr offset);
 val cg_address(cg *, int space, int id, et_expr offset);
-/* N elements at PTR, as f32 or i32 scalars in OUT. */
+/* N elements at PTR, as f32 or i32 scalars in OUT. What is stored may be whatever cg_emit gives. */
 void cg_load_n(cg *, int space, int id, val ptr, int n, int align, val *out);
 void cg_store_n(cg *, int space, int id, val ptr, int n, int align, val *v);
 val cg_to_storage(cg *, et_dtype, val);

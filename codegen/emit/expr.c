@@ -122,21 +122,70 @@ bool cg_divisible(cg *g, et_expr e, int64_t by) {
 
 /* ---- integers ---- */
 
+/* An integer is computed in 32 bits where it and what it is made of are known to fit these,
+ * whatever the launch and its data; else in 64. */
+static bool is_wide(cg *g, et_expr e) {
+    int64_t lo, hi;
+    if (et_x(g->x, e)->type != ET_T_I32) return false;
+    et_span(g->x, e, &lo, &hi);
+    return lo < INT32_MIN || hi > INT32_MAX;
+}
+
+/* V, the value of E, in 64 bits. */
+static val widen(cg *g, et_expr e, val v) {
+    int64_t lo, hi;
+    if (LLVMTypeOf(v) == g->i64) return v;
+    if (LLVMTypeOf(v) == g->i1) return LLVMBuildZExt(g->b, v, g->i64, "");
+    et_span(g->x, e, &lo, &hi);
+    return lo >= 0 ? LLVMBuildZExt(g->b, v, g->i64, "") : LLVMBuildSExt(g->b, v, g->i64, "");
+}
+
+/* A divisor of 0 gives 0, which the hardware does not promise, and -1 of the least integer there is
+ * would be one too many: both divide by 1 instead, which leaves no remainder. */
+struct divisor {
+    val safe;        /* what to divide by */
+    val zero, minus; /* where it is 0, and -1; NULL = never */
+};
+
+static struct divisor divisor(cg *g, et_expr ea, et_expr eb, val b) {
+    LLVMTypeRef t = LLVMTypeOf(b);
+    int64_t lo, hi, blo, bhi, least = t == g->i64 ? INT64_MIN : INT32_MIN;
+    val one = LLVMConstInt(t, 1, false);
+    struct divisor d = {.safe = b};
+    et_span(g->x, ea, &lo, &hi);
+    et_span(g->x, eb, &blo, &bhi);
+    if (blo <= 0 && bhi >= 0) {
+        d.zero = cg_icmp(g, LLVMIntEQ, b, LLVMConstNull(t));
+        d.safe = cg_select(g, d.zero, one, d.safe);
+    }
+    if (lo == least && blo <= -1 && bhi >= -1) {
+        d.minus = cg_icmp(g, LLVMIntEQ, b, LLVMConstAllOnes(t));
+        d.safe = cg_select(g, d.minus, one, d.safe);
+    }
+    return d;
+}
+
 static val floor_div(cg *g, et_xop op, et_expr ea, et_expr eb, val a, val b) {
+    LLVMTypeRef t = LLVMTypeOf(a);
     int64_t lo, hi, blo, bhi, c;
-    bool positive =
-        et_bounds(g->x, ea, &lo, &hi) && lo >= 0 && et_bounds(g->x, eb, &blo, &bhi) && blo > 0;
-    if (positive)
+    et_span(g->x, ea, &lo, &hi);
+    et_span(g->x, eb, &blo, &bhi);
+    if (lo >= 0 && blo > 0)
         return op == ET_X_IDIV ? LLVMBuildUDiv(g->b, a, b, "") : LLVMBuildURem(g->b, a, b, "");
-    if (et_is_int(g->x, eb, &c) && c > 0 && (c & (c - 1)) == 0)
-        return op == ET_X_IDIV ? LLVMBuildAShr(g->b, a, cg_i32(g, __builtin_ctzll((uint64_t)c)), "")
-                               : LLVMBuildAnd(g->b, a, cg_i32(g, c - 1), "");
-    val q = LLVMBuildSDiv(g->b, a, b, ""), r = LLVMBuildSRem(g->b, a, b, "");
-    val zero = cg_i32(g, 0);
+    if (et_is_int(g->x, eb, &c) && c > 0 && (c & (c - 1)) == 0) {
+        val by = LLVMConstInt(t, (uint64_t)(op == ET_X_IDIV ? __builtin_ctzll((uint64_t)c) : c - 1),
+                              false);
+        return op == ET_X_IDIV ? LLVMBuildAShr(g->b, a, by, "") : LLVMBuildAnd(g->b, a, by, "");
+    }
+    struct divisor d = divisor(g, ea, eb, b);
+    val q = LLVMBuildSDiv(g->b, a, d.safe, ""), r = LLVMBuildSRem(g->b, a, d.safe, "");
+    val zero = LLVMConstNull(t);
     val fix = LLVMBuildAnd(g->b, cg_icmp(g, LLVMIntNE, r, zero),
                            cg_icmp(g, LLVMIntSLT, LLVMBuildXor(g->b, a, b, ""), zero), "");
-    if (op == ET_X_IDIV) return LLVMBuildSub(g->b, q, LLVMBuildZExt(g->b, fix, g->i32, ""), "");
-    return cg_add(g, r, cg_select(g, fix, b, zero));
+    if (op == ET_X_MOD) return cg_add(g, r, cg_select(g, fix, b, zero));
+    q = LLVMBuildSub(g->b, q, LLVMBuildZExt(g->b, fix, t, ""), "");
+    if (d.zero) q = cg_select(g, d.zero, zero, q);
+    return d.minus ? cg_select(g, d.minus, LLVMBuildNeg(g->b, a, ""), q) : q;
 }
 
 val cg_emit_i64(cg *g, et_expr e) {
@@ -146,13 +195,38 @@ val cg_emit_i64(cg *g, et_expr e) {
         val a = cg_emit_i64(g, x.ops[0]), b = cg_emit_i64(g, x.ops[1]);
         return x.op == ET_X_ADD ? cg_add(g, a, b) : cg_mul(g, a, b);
     }
-    int64_t lo, hi;
+    return widen(g, e, cg_emit(g, e));
+}
+
+val cg_emit_i32(cg *g, et_expr e) {
     val v = cg_emit(g, e);
-    if (et_bounds(g->x, e, &lo, &hi) && lo >= 0) return LLVMBuildZExt(g->b, v, g->i64, "");
-    return LLVMBuildSExt(g->b, v, g->i64, "");
+    if (LLVMTypeOf(v) != g->i64) return v;
+    v = cg_call(g, "llvm.smin", 1, &g->i64, 2, (val[]){v, cg_i64(g, INT32_MAX)});
+    v = cg_call(g, "llvm.smax", 1, &g->i64, 2, (val[]){v, cg_i64(g, INT32_MIN)});
+    return LLVMBuildTrunc(g->b, v, g->i32, "");
+}
+
+/* As cg_emit_low; what lies deeper than DEPTH is computed whole. */
+static val emit_low(cg *g, et_expr e, int depth) {
+    et_node_x x = *et_x(g->x, e);
+    if (x.op == ET_X_INT) return cg_i32(g, x.n);
+    bool modular = x.op == ET_X_ADD || x.op == ET_X_SUB || x.op == ET_X_MUL;
+    if (!modular || depth == 0 || !is_wide(g, e)) {
+        val v = cg_emit(g, e);
+        return LLVMTypeOf(v) == g->i64 ? LLVMBuildTrunc(g->b, v, g->i32, "") : v;
+    }
+    val a = emit_low(g, x.ops[0], depth - 1), b = emit_low(g, x.ops[1], depth - 1);
+    return x.op == ET_X_ADD   ? cg_add(g, a, b)
+           : x.op == ET_X_SUB ? LLVMBuildSub(g->b, a, b, "")
+                              : cg_mul(g, a, b);
+}
+
+val cg_emit_low(cg *g, et_expr e) {
+    return emit_low(g, e, 8);
 }
 
 static val emit_int(cg *g, const et_node_x *x, val a, val b) {
+    LLVMTypeRef t = LLVMTypeOf(a);
     switch (x->op) {
     case ET_X_ADD:
         return cg_add(g, a, b);
@@ -164,16 +238,30 @@ static val emit_int(cg *g, const et_node_x *x, val a, val b) {
     case ET_X_MOD:
         return floor_div(g, x->op, x->ops[0], x->ops[1], a, b);
     case ET_X_MIN:
-        return cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){a, b});
+        return cg_call(g, "llvm.smin", 1, &t, 2, (val[]){a, b});
     case ET_X_MAX:
-        return cg_call(g, "llvm.smax", 1, &g->i32, 2, (val[]){a, b});
+        return cg_call(g, "llvm.smax", 1, &t, 2, (val[]){a, b});
     case ET_X_NEG:
         return LLVMBuildNeg(g->b, a, "");
     case ET_X_ABS:
-        return cg_call(g, "llvm.abs", 1, &g->i32, 2, (val[]){a, LLVMConstInt(g->i1, 0, false)});
+        return cg_call(g, "llvm.abs", 1, &t, 2, (val[]){a, LLVMConstInt(g->i1, 0, false)});
     default:
         et_bug("integer %s", et_xop_text(x->op));
     }
+}
+
+/* An operator of integers, as wide as the widest of its operands and its result. */
+static val emit_whole(cg *g, et_expr e, const et_node_x *x) {
+    bool wide = is_wide(g, e);
+    val v[2] = {NULL, NULL};
+    for (int i = 0; i < x->nops; i++) {
+        v[i] = cg_emit(g, x->ops[i]);
+        wide |= LLVMTypeOf(v[i]) == g->i64;
+    }
+    for (int i = 0; wide && i < x->nops; i++)
+        v[i] = widen(g, x->ops[i], v[i]);
+    val out = emit_int(g, x, v[0], v[1]);
+    return wide && !is_wide(g, e) ? LLVMBuildTrunc(g->b, out, g->i32, "") : out;
 }
 
 /* ---- predicates and floats ---- */
@@ -250,7 +338,8 @@ static val emit_float(cg *g, const et_node_x *x, val a, val b) {
 
 static val convert(cg *g, val v, et_type to) {
     LLVMTypeRef from = LLVMTypeOf(v);
-    if (to == ET_T_F32 && from == g->i32) return LLVMBuildSIToFP(g->b, v, g->f32, "");
+    if (to == ET_T_F32 && (from == g->i32 || from == g->i64))
+        return LLVMBuildSIToFP(g->b, v, g->f32, "");
     if (to == ET_T_F32 && from == g->i1) return LLVMBuildUIToFP(g->b, v, g->f32, "");
     if (to == ET_T_I32 && from == g->i1) return LLVMBuildZExt(g->b, v, g->i32, "");
     if (to == ET_T_I32 && from == g->f32) {
@@ -260,8 +349,12 @@ static val convert(cg *g, val v, et_type to) {
     return v;
 }
 
+val cg_to_f32(cg *g, val v) {
+    return convert(g, v, ET_T_F32);
+}
+
 val cg_emit_f32(cg *g, et_expr e) {
-    return convert(g, cg_emit(g, e), ET_T_F32);
+    return cg_to_f32(g, cg_emit(g, e));
 }
 
 static val emit_load(cg *g, et_expr e, const et_node_x *x) {
@@ -300,7 +393,7 @@ static val emit_guarded(cg *g, et_expr e, val cond, bool negate) {
 }
 
 static val emit_pred(cg *g, const et_node_x *x) {
-    val a = cg_emit(g, x->ops[0]);
+    val a = cg_emit(g, x->ops[0]), b;
     switch (x->op) {
     case ET_X_NOT:
         return LLVMBuildNot(g->b, a, "");
@@ -309,23 +402,31 @@ static val emit_pred(cg *g, const et_node_x *x) {
     case ET_X_OR:
         return LLVMBuildOr(g->b, a, emit_guarded(g, x->ops[1], a, true), "");
     default:
-        return emit_compare(g, x->op, a, cg_emit(g, x->ops[1]));
+        b = cg_emit(g, x->ops[1]);
+        if (LLVMTypeOf(a) == g->i64 || LLVMTypeOf(b) == g->i64)
+            a = widen(g, x->ops[0], a), b = widen(g, x->ops[1], b);
+        return emit_compare(g, x->op, a, b);
     }
 }
 
 static val emit_select(cg *g, const et_node_x *x) {
     val c = cg_emit(g, x->ops[0]);
     val a = emit_guarded(g, x->ops[1], c, false), b = emit_guarded(g, x->ops[2], c, true);
-    return cg_select(g, c, convert(g, a, x->type), convert(g, b, x->type));
+    a = convert(g, a, x->type);
+    b = convert(g, b, x->type);
+    if (LLVMTypeOf(a) != LLVMTypeOf(b)) a = widen(g, x->ops[1], a), b = widen(g, x->ops[2], b);
+    return cg_select(g, c, a, b);
 }
 
-static val emit_op(cg *g, const et_node_x *x) {
+static val emit_op(cg *g, et_expr e, const et_node_x *x) {
     if (x->op == ET_X_SELECT) return emit_select(g, x);
     if (x->type == ET_T_PRED) return emit_pred(g, x);
+    if (x->op == ET_X_TO_I32 && et_x(g->x, x->ops[0])->type == ET_T_I32)
+        return cg_emit_low(g, x->ops[0]);
+    if (x->op == ET_X_TO_I32) return convert(g, cg_emit(g, x->ops[0]), ET_T_I32);
+    if (x->type == ET_T_I32) return emit_whole(g, e, x);
     val a = cg_emit(g, x->ops[0]), b = x->nops > 1 ? cg_emit(g, x->ops[1]) : NULL;
-    if (x->op == ET_X_TO_I32) return convert(g, a, ET_T_I32);
     if (x->op == ET_X_TO_F32) return convert(g, a, ET_T_F32);
-    if (x->type == ET_T_I32) return emit_int(g, x, a, b);
     return emit_float(g, x, convert(g, a, ET_T_F32), b ? convert(g, b, ET_T_F32) : NULL);
 }
 
@@ -335,7 +436,8 @@ val cg_emit(cg *g, et_expr e) {
     et_node_x x = *et_x(g->x, e);
     switch (x.op) {
     case ET_X_INT:
-        return x.type == ET_T_PRED ? LLVMConstInt(g->i1, x.n != 0, false) : cg_i32(g, x.n);
+        if (x.type == ET_T_PRED) return LLVMConstInt(g->i1, x.n != 0, false);
+        return is_wide(g, e) ? cg_i64(g, x.n) : cg_i32(g, x.n);
     case ET_X_FLOAT:
         return cg_f32(g, x.f);
     case ET_X_SYM:
@@ -354,7 +456,7 @@ val cg_emit(cg *g, et_expr e) {
     case ET_X_COUNT:
         et_bug("%s in a device function", et_xop_text(x.op));
     default:
-        v = emit_op(g, &x);
+        v = emit_op(g, e, &x);
     }
     cg_remember(g, e, v);
     return v;

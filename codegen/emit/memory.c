@@ -103,7 +103,7 @@ val cg_address(cg *g, int space, int id, et_expr offset) {
         int64_t k = 0;
         int size = et_dtype_bytes(g->f->locals[id].dtype);
         split_terms(g, offset, &u, &d, &k);
-        val ptr = cg_local_ptr(g, id, cg_add(g, cg_emit(g, u), cg_emit(g, d)));
+        val ptr = cg_local_ptr(g, id, cg_add(g, cg_emit_low(g, u), cg_emit_low(g, d)));
         return cg_gepi(g, ptr, k * size);
     }
     cg_addr a = cg_address_split(g, space, id, offset);
@@ -117,9 +117,10 @@ val cg_to_storage(cg *g, et_dtype t, val v) {
     if (from == g->i1) v = LLVMBuildZExt(g->b, v, g->i32, ""), from = g->i32;
     if (t == ET_I32) {
         LLVMTypeRef types[] = {g->i32, g->f32};
+        if (from == g->i64) return LLVMBuildTrunc(g->b, v, g->i32, "");
         return from == g->i32 ? v : cg_call(g, "llvm.fptosi.sat", 2, types, 1, &v);
     }
-    if (from == g->i32) v = LLVMBuildSIToFP(g->b, v, g->f32, "");
+    v = cg_to_f32(g, v);
     return t == ET_F32 ? v : LLVMBuildFPTrunc(g->b, v, cg_storage(g, t), "");
 }
 

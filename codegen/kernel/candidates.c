@@ -98,7 +98,7 @@ static val inside(cg *g, const struct cell *c) {
                 et_expr_has_vars(g->x, bound[i], c->w->nvars, c->w->vars))
                 continue;
             LLVMIntPredicate is = point ? LLVMIntEQ : i ? LLVMIntSGE : LLVMIntSLE;
-            val in = cg_icmp(g, is, cg_emit(g, bound[i]), c->index[d]);
+            val in = cg_icmp(g, is, cg_emit_i32(g, bound[i]), c->index[d]);
             all = all ? LLVMBuildAnd(g->b, all, in, "") : in;
         }
     }
@@ -137,9 +137,9 @@ static val point_ready(cg *g, const struct cell *c, const et_wait *w, int point,
             et_is_int(g->x, et_var_extent(g->x, w->vars[k]), &extent);
             i = et_subst_var(g->x, i, w->vars[k], et_int(g->x, left % extent));
         }
-        at[d] = cg_emit(g, i);
+        at[d] = cg_emit_i32(g, i);
         word = cg_add(g, word, cg_muli(g, at[d], stride[d]));
-        val in = cg_icmp(g, LLVMIntULT, at[d], cg_emit(g, e->dim[d]));
+        val in = cg_icmp(g, LLVMIntULT, at[d], cg_emit_i32(g, e->dim[d]));
         inside_event = LLVMBuildAnd(g->b, inside_event, in, "");
         if (w == c->w)
             same = LLVMBuildAnd(g->b, same, cg_icmp(g, LLVMIntEQ, at[d], c->index[d]), "");

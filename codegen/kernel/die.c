@@ -198,7 +198,7 @@ void cg_sliced_grid(cg *g, int index) {
     int n = g->p->funcs[gr->func].ncoords, count = gr->slice.count;
     val extent[ET_MAX_RANK], number, dies, order, members, others = cg_i32(g, 1), none = NULL;
     for (int c = 0; c < n; c++) {
-        extent[c] = cg_emit(g, gr->extent[c]);
+        extent[c] = cg_emit_i32(g, gr->extent[c]);
         if (c != gr->slice.coord) others = cg_mul(g, others, extent[c]);
     }
     unpack(g, CG_DIE, &number, &dies);

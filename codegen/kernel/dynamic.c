@@ -55,7 +55,7 @@ static void dispatch(cg *g, const int *grids, int n, val task, block next) {
 static val count_tasks(cg *g, const int *grids, int n) {
     val all = cg_i32(g, 0);
     for (int i = 0; i < n; i++) {
-        val tiles = cg_emit(g, et_grid_tiles(g->p, &g->p->grids[grids[i]]));
+        val tiles = cg_emit_i32(g, et_grid_tiles(g->p, &g->p->grids[grids[i]]));
         all = cg_add(g, all, cg_muli(g, tiles, g->queues.grid[grids[i]].inner));
     }
     return all;

@@ -36,7 +36,8 @@ static void begin_cell(cg *g, struct cell *c, int grid) {
     }
     for (int k = 0; k < c->f->ncoords; k++)
         if (c->q->fixed >> k & 1)
-            c->var[c->nvars++] = (struct cell_var){c->f->coord[k], cg_emit(g, c->gr->extent[k])};
+            c->var[c->nvars++] =
+                (struct cell_var){c->f->coord[k], cg_emit_i32(g, c->gr->extent[k])};
 }
 
 /* Which iteration, over all loops. */
@@ -78,7 +79,7 @@ static val tasks_of(cg *g, const struct cell *c, struct tasks *t) {
     val count = cg_i32(g, 1), stride = cg_i32(g, 1);
     for (int k = c->f->ncoords - 1; k >= 0; k--) {
         int64_t n;
-        val size = cg_emit(g, c->gr->extent[k]);
+        val size = cg_emit_i32(g, c->gr->extent[k]);
         bool one = et_is_int(g->x, c->gr->extent[k], &n) && n == 1;
         if (c->q->fixed >> k & 1) {
             t->first = cg_add(g, t->first, cg_mul(g, g->var[c->f->coord[k]], stride));

@@ -39,7 +39,7 @@ static void static_grid(cg *g, int index) {
         cg_scope_end(g, mark);
         return;
     }
-    val ntiles = cg_emit(g, et_grid_tiles(g->p, gr));
+    val ntiles = cg_emit_i32(g, et_grid_tiles(g->p, gr));
     val first, step;
     if (gr->range.to)
         first = in_range(g, gr->range, ntiles, &step);

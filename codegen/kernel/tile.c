@@ -82,7 +82,7 @@ static void bind_coords(cg *g, const et_grid *gr, val tile) {
             cg_bind(g, f->coord[i], cg_i32(g, 0), false);
             continue;
         }
-        val size = cg_emit(g, gr->extent[i]);
+        val size = cg_emit_i32(g, gr->extent[i]);
         cg_bind(g, f->coord[i], top ? tile : LLVMBuildURem(g->b, tile, size, ""), false);
         if (!top) tile = LLVMBuildUDiv(g->b, tile, size, "");
     }

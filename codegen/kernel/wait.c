@@ -277,7 +277,7 @@ static void notify_one(cg *g, const et_notify *n, const struct teller *by) {
     cg_strides(g, e, stride);
     val word = cg_i32(g, by->begun ? g->queues.begun[n->event] : e->base);
     for (int k = 0; k < e->rank; k++) {
-        index[k] = cg_emit(g, n->index[k]);
+        index[k] = cg_emit_i32(g, n->index[k]);
         if (wakes) index[k] = cg_uniform(g, index[k]);
         word = cg_add(g, word, cg_muli(g, index[k], stride[k]));
     }

@@ -49,7 +49,7 @@ static void load_slice(cg *g, const struct attend *a, et_expr e, val *out) {
         cg_emit_n(g, e, s->dvar, et_mul(g->x, et_var(g->x, u), et_int(g->x, PER_LANE)), PER_LANE,
                   out);
         for (int j = 0; j < PER_LANE; j++) {
-            if (LLVMTypeOf(out[j]) == g->i32) out[j] = LLVMBuildSIToFP(g->b, out[j], g->f32, "");
+            out[j] = cg_to_f32(g, out[j]);
             if (a->owns) out[j] = cg_select(g, a->owns, out[j], cg_f32(g, 0));
         }
         return;
@@ -276,8 +276,8 @@ void cg_step_attend(cg *g, const et_step *s) {
         a.clamped = cg_select(g, a.owns, a.slice, cg_i32(g, slices - 1));
     }
     if (!et_expr_eq(s->part[ET_AT_FIRST], et_int(g->x, 0)))
-        a.first = cg_uniform(g, cg_emit(g, s->part[ET_AT_FIRST]));
-    a.end = cg_uniform(g, cg_emit(g, s->part[ET_AT_END]));
+        a.first = cg_uniform(g, cg_emit_i32(g, s->part[ET_AT_FIRST]));
+    a.end = cg_uniform(g, cg_emit_i32(g, s->part[ET_AT_END]));
     for (a.head0 = 0; a.head0 < s->heads; a.head0 += MAX_HEADS) {
         a.nheads = s->heads - a.head0 < MAX_HEADS ? s->heads - a.head0 : MAX_HEADS;
         int mark = cg_scope(g);

@@ -122,7 +122,7 @@ static val dealt(cg *g, const et_deal *d) {
 }
 
 static void begin_loads(cg *g, et_contract *c) {
-    c->kend = cg_emit(g, c->extent);
+    c->kend = cg_emit_i32(g, c->extent);
     if (!c->direct) return;
     cg_contract_rows(g, c);
     cg_contract_load(g, c, cg_i32(g, 0), c->first);
@@ -487,8 +487,8 @@ void cg_contract_run(cg *g, et_contract *c) {
     val carried[ET_MAX_FRAGMENTS + ET_MAX_SUMS];
     if (sums(c) > ET_MAX_SUMS || c->nload > ET_MAX_FRAGMENTS)
         et_bug("%s: a wave cannot hold %d sums and %d rows", g->f->name, sums(c), c->nload);
-    c->mlive = cg_emit(g, s->mlive);
-    c->nlive = cg_emit(g, s->nlive);
+    c->mlive = cg_emit_i32(g, s->mlive);
+    c->nlive = cg_emit_i32(g, s->nlive);
     for (int i = 0; i < sums(c); i++)
         carried[i] = LLVMConstNull(LLVMVectorType(g->f32, (unsigned)c->results));
     if (c->cond.id)

@@ -79,7 +79,7 @@ void cg_contract_load(cg *g, const et_contract *c, val chunk, val *out) {
 
 void cg_contract_rows(cg *g, et_contract *c) {
     const et_step *s = c->s;
-    val last = cg_addi(g, cg_emit(g, s->nlive), -1);
+    val last = cg_addi(g, cg_emit_i32(g, s->nlive), -1);
     for (int r = 0; r < c->nsub * c->rows_n; r++) {
         int64_t ahead = r / c->rows_n * 16 + et_deal_value(&c->fr->layout->n, r % c->rows_n);
         val n = cg_addi(g, cg_add(g, c->n0, c->lane_n), ahead);
@@ -145,7 +145,7 @@ static void elements(cg *g, const et_contract *c, const et_staging *st, val chun
     }
     cg_emit_n(g, st->e, c->s->kvar, base, n, v);
     for (int j = 0; j < n; j++) {
-        if (LLVMTypeOf(v[j]) == g->i32) v[j] = LLVMBuildSIToFP(g->b, v[j], g->f32, "");
+        v[j] = cg_to_f32(g, v[j]);
         if (in) v[j] = cg_select(g, in, v[j], cg_f32(g, 0));
     }
 }

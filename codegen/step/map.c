@@ -129,13 +129,15 @@ void cg_step_map(cg *g, const et_step *s) {
     }
     cg_if outer;
     et_step copy = *s;
+    et_dtype to = cg_place_dtype(g, s->to.space, s->to.id);
+    if (to == ET_I32 && et_x(g->x, s->value)->type == ET_T_I32)
+        copy.value = et_op1(g->x, ET_X_TO_I32, s->value);
     bool once = s->mask.id && !et_expr_has_vars(g->x, s->mask, s->nvars, s->vars);
     int mark = cg_scope(g);
     if (once) {
         cg_if_begin(g, &outer, cg_emit(g, s->mask));
         copy.mask = ET_NO_EXPR;
     }
-    et_dtype to = cg_place_dtype(g, s->to.space, s->to.id);
     int n = s->nvars ? width(g, &copy, extent[s->nvars - 1], total, to) : 1;
     cg_items items;
     val item = cg_items_begin(g, &items, cg_i32(g, total / n), total / n);

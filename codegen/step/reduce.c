@@ -8,6 +8,7 @@
 struct reduce {
     const et_step *s;
     bool real;
+    et_expr value;  /* an integer as an element keeps it */
     int64_t extent; /* of rvar, -1 when only known at run time */
     int n;          /* consecutive k per lane and turn */
     int lanes;      /* sharing one row: at most a wave, or the workgroup */
@@ -86,6 +87,7 @@ bool cg_reduce_meets(cg *g, const et_step *s) {
 static struct reduce plan(cg *g, const et_step *s, int64_t rows) {
     struct reduce r = {.s = s, .n = 1};
     r.real = et_x(g->x, s->value)->type != ET_T_I32;
+    r.value = r.real ? s->value : et_op1(g->x, ET_X_TO_I32, s->value);
     if (!et_is_int(g->x, s->rextent, &r.extent)) r.extent = -1;
     bool meets = rows < waves(g);
     r.lanes = meets ? g->p->workgroup : g->t->wave;
@@ -117,10 +119,10 @@ static void item_values(cg *g, const struct reduce *r, val item, val *v) {
     int mark = cg_scope(g);
     if (r->extent == r->n) base = et_int(g->x, 0);
     if (r->n > 1) {
-        cg_emit_n(g, r->s->value, r->s->rvar, base, r->n, v);
+        cg_emit_n(g, r->value, r->s->rvar, base, r->n, v);
     } else {
         cg_bind(g, r->s->rvar, item, true);
-        v[0] = cg_emit(g, r->s->value);
+        v[0] = cg_emit(g, r->value);
     }
     cg_scope_end(g, mark);
     for (int j = 0; j < r->n; j++)
@@ -168,7 +170,7 @@ static struct best lane_part(cg *g, const struct reduce *r, val sub) {
     bool constant = r->extent >= 0;
     int carried = indexed(r) ? 2 : 1, many = UNROLL * r->lanes;
     int64_t items = constant ? r->extent / r->n : -1, whole = constant ? items / many * many : -1;
-    val total = constant ? cg_i32(g, items) : cg_emit(g, r->s->rextent), zero = cg_i32(g, 0);
+    val total = constant ? cg_i32(g, items) : cg_emit_i32(g, r->s->rextent), zero = cg_i32(g, 0);
     val v[2] = {acc.v, acc.at}, from = zero;
     cg_for f;
     if (whole) {

@@ -9,7 +9,10 @@
 /* ---- intervals ---- */
 
 enum { I32_BITS = 31 };
+/* What a load may be. */
 static const struct vf_range any = {-((int64_t)1 << I32_BITS), ((int64_t)1 << I32_BITS) - 1};
+/* What an integer may be; sums and differences of the ends stay within 64 bits. */
+static const struct vf_range all = {-((int64_t)1 << 61), (int64_t)1 << 61};
 
 static int64_t least(int64_t a, int64_t b) {
     return a < b ? a : b;
@@ -27,17 +30,16 @@ static struct vf_range select_of(const struct verify *v, const et_node_x *n) {
     return (struct vf_range){least(a.lo, b.lo), most_of(a.hi, b.hi)};
 }
 
-/* Numbers of 32 bits wrap around: what may leave their range may be anything. With a load taken to
- * be in one range after another, values that make an index wrap around are not considered. */
-static struct vf_range wrapped(const struct verify *v, struct vf_range r) {
-    return !v->at.id && (r.lo < any.lo || r.hi > any.hi) ? any : r;
+static struct vf_range within(et_range r) {
+    bool in = all.lo <= r.lo && r.hi <= all.hi;
+    return in ? (struct vf_range){r.lo, r.hi} : all;
 }
 
-static struct vf_range op2(const struct verify *v, const et_node_x *n) {
-    struct vf_range a = vf_eval(v, n->ops[0]), b = vf_eval(v, n->ops[1]);
-    et_range r;
-    bool ok = et_range_apply(n->op, (et_range){a.lo, a.hi}, (et_range){b.lo, b.hi}, &r);
-    return ok ? wrapped(v, (struct vf_range){r.lo, r.hi}) : any;
+/* An operator of one integer, or of two. */
+static struct vf_range operation(const struct verify *v, const et_node_x *n) {
+    struct vf_range a = vf_eval(v, n->ops[0]), b = a;
+    if (n->nops > 1) b = vf_eval(v, n->ops[1]);
+    return within(et_range_total(n->op, (et_range){a.lo, a.hi}, (et_range){b.lo, b.hi}));
 }
 
 struct vf_range vf_eval(const struct verify *v, et_expr e) {
@@ -47,7 +49,7 @@ struct vf_range vf_eval(const struct verify *v, et_expr e) {
     if (v->entered && vf_lookup(v, e, &known)) return known;
     switch (n->op) {
     case ET_X_INT:
-        return wrapped(v, (struct vf_range){n->n, n->n});
+        return within((et_range){n->n, n->n});
     case ET_X_SYM:
         return (struct vf_range){v->syms[n->i], v->syms[n->i]};
     case ET_X_VAR:
@@ -63,10 +65,10 @@ struct vf_range vf_eval(const struct verify *v, et_expr e) {
     }
     /* Comparisons of floats, loads and conversions can be anything. */
     bool pred = n->type == ET_T_PRED;
-    if (n->type == ET_T_F32 || n->nops != 2 || n->op == ET_X_LOAD ||
+    if (n->type == ET_T_F32 || n->nops < 1 || n->nops > 2 || n->op == ET_X_LOAD ||
         et_x(v->x, n->ops[0])->type == ET_T_F32)
         return pred ? (struct vf_range){0, 1} : any;
-    return op2(v, n);
+    return operation(v, n);
 }
 
 /* ---- what an expression depends on ---- */

@@ -49,11 +49,14 @@ static et_expr at(et_lower *lo, const et_node *n, const et_expr *index) {
     et_expr rows = et_arg_shape(lo->g, n, 0)->dim[0], block = et_int(p, attr(n, "block"));
     et_expr place = et_add(p, et_mul(p, index[0], et_int(p, attr(n, "pad"))), index[1]);
     et_expr group = count_below(lo, n, 0, c->dim[1], 2, NULL, place);
+    /* Counts and beginnings are of rows that exist: 32 bits hold what is made of them. */
     et_expr nth = et_sub(p, place, et_arg_at(lo, n, 2, &group));
+    nth = et_op1(p, ET_X_TO_I32, nth);
     et_expr blocks = et_sub(p, c->dim[0], et_int(p, 1));
     et_expr of = count_below(lo, n, 1, blocks, 1, &group, nth);
     int var = et_node_var(lo->g, n, 2, "r", block);
     et_expr row = et_add(p, et_mul(p, of, block), et_var(p, var));
+    row = et_op1(p, ET_X_TO_I32, row);
     row = et_op2(p, ET_X_MIN, row, et_sub(p, rows, et_int(p, 1)));
     row = et_op2(p, ET_X_MAX, row, et_int(p, 0)); /* which it is: for whoever looks at bounds */
     et_expr here = et_op2(p, ET_X_EQ, et_arg_at(lo, n, 0, &row), place);
