@@ -13,7 +13,7 @@
  * data sheet; a latency of 0.6 us from memory) matters little to a stream of weights. */
 static const et_machine h100 = {
     .name = "H100",
-    .target = "sm_90",
+    .target = "",
     .cus = 132,
     .dies = 1,
     .waves = 4,

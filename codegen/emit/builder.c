@@ -36,9 +36,6 @@ void cg_init_types(cg *g) {
     g->gptr = LLVMPointerTypeInContext(c, g->family->global);
     g->lptr = LLVMPointerTypeInContext(c, g->family->local);
     g->md_invariant = LLVMGetMDKindIDInContext(c, "invariant.load", 14);
-    g->md_fpmath = LLVMGetMDKindIDInContext(c, "fpmath", 6);
-    LLVMMetadataRef ulp = LLVMValueAsMetadata(LLVMConstReal(g->f32, 2.5));
-    g->fpmath = LLVMMetadataAsValue(c, LLVMMDNodeInContext2(c, &ulp, 1));
     for (int i = ET_SCOPE_WORKGROUP; i <= ET_SCOPE_SYSTEM; i++)
         g->sync[i] = LLVMGetSyncScopeID(c, g->family->scope[i], strlen(g->family->scope[i]));
 }

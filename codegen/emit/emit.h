@@ -33,11 +33,13 @@ struct cg {
     LLVMTypeRef i1, i8, i16, i32, i64, f16, bf16, f32, none;
     LLVMTypeRef mask;       /* an integer with a bit for each lane of a wave */
     LLVMTypeRef gptr, lptr; /* global and LDS pointers */
-    unsigned md_invariant, md_fpmath;
-    val fpmath;
+    unsigned md_invariant;
     unsigned sync[ET_SCOPE_SYSTEM + 1]; /* synchronization scopes */
 
     val fn, lds;
+    bool apart; /* lanes of this wave may not be here; those that are speak in groups of whole ones
+                 */
+    char *told; /* by the tool that made the file, or NULL */
     char *symbol;
     int lds_bytes;
     int flag_at, reduce_at, trace_at; /* LDS codegen uses for itself, after all locals */

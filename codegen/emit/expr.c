@@ -280,24 +280,6 @@ static val emit_compare(cg *g, et_xop op, val a, val b) {
     }
 }
 
-/* Division and roots to 2.5 ulp: the hardware's own instructions with scaling around them. */
-static val loose(cg *g, val v) {
-    if (LLVMIsAInstruction(v)) LLVMSetMetadata(v, g->md_fpmath, g->fpmath);
-    return v;
-}
-
-static val emit_sqrt(cg *g, val a) {
-    val v = loose(g, cg_call(g, "llvm.sqrt", 1, &g->f32, 1, &a));
-    LLVMSetFastMathFlags(v, LLVMFastMathAllowContract);
-    return v;
-}
-
-static val emit_div(cg *g, val a, val b) {
-    val v = loose(g, LLVMBuildFDiv(g->b, a, b, ""));
-    if (LLVMIsAInstruction(v)) LLVMSetFastMathFlags(v, LLVMFastMathAllowContract);
-    return v;
-}
-
 static val emit_float(cg *g, const et_node_x *x, val a, val b) {
     switch (x->op) {
     case ET_X_ADD:
@@ -310,7 +292,7 @@ static val emit_float(cg *g, const et_node_x *x, val a, val b) {
     case ET_X_MUL:
         return cg_fmul(g, a, b);
     case ET_X_DIV:
-        return emit_div(g, a, b);
+        return g->family->divide(g, a, b);
     case ET_X_MIN:
         return cg_call(g, "llvm.minnum", 1, &g->f32, 2, (val[]){a, b});
     case ET_X_MAX:
@@ -322,9 +304,9 @@ static val emit_float(cg *g, const et_node_x *x, val a, val b) {
     case ET_X_FLOOR:
         return cg_call(g, "llvm.floor", 1, &g->f32, 1, &a);
     case ET_X_SQRT:
-        return emit_sqrt(g, a);
+        return g->family->root(g, a);
     case ET_X_RSQRT:
-        return emit_div(g, cg_f32(g, 1), emit_sqrt(g, a));
+        return g->family->divide(g, cg_f32(g, 1), g->family->root(g, a));
     case ET_X_TO_F16:
         return LLVMBuildFPExt(g->b, LLVMBuildFPTrunc(g->b, a, g->f16, ""), g->f32, "");
     case ET_X_TO_BF16:

@@ -21,8 +21,9 @@ typedef struct {
         *output; /* path of the code object, or NULL; written to a temporary name and renamed */
     const char *emit_llvm; /* path for the optimised LLVM IR text, or NULL */
     const char
-        *device_libs; /* folder of the target's mathematical functions, NULL = as configured */
-    int opt_level;    /* 0..3 */
+        *device_libs;      /* folder of the target's mathematical functions, NULL = as configured */
+    const char *assembler; /* of the target's family, where it needs one; NULL = looked for */
+    int opt_level;         /* 0..3 */
     const char *break_event;  /* fault injection: waits on events of this name need one arrival too
                                  many; NULL = none */
     bool time_passes;         /* report LLVM's stages to stderr */

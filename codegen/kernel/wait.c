@@ -239,6 +239,12 @@ void cg_waits(cg *g, int grid, val tile) {
         quit = q;
     }
     cg_scope_end(g, mark);
+    bool weak = false, within = true;
+    for (int i = 0; i < gr->nwaits; i++) {
+        weak |= cg_weakened(g, gr->waits[i].event);
+        within &= cg_within_die(g, gr->waits[i].event);
+    }
+    if (g->family->cumulative) cg_fence(g, LLVMAtomicOrderingAcquire, weak);
     LLVMBuildStore(g->b, quit, flag);
     cg_if_end(g, &first);
     cg_barrier(g);
@@ -246,11 +252,7 @@ void cg_waits(cg *g, int grid, val tile) {
     block go = cg_block(g, "ready");
     cg_cond(g, cg_icmp(g, LLVMIntNE, seen, cg_i32(g, 0)), g->failed, go);
     cg_at(g, go);
-    bool weak = false, within = true;
-    for (int i = 0; i < gr->nwaits; i++) {
-        weak |= cg_weakened(g, gr->waits[i].event);
-        within &= cg_within_die(g, gr->waits[i].event);
-    }
+    if (g->family->cumulative) return;
     if (within)
         cg_die_acquire(g, weak);
     else

@@ -233,8 +233,7 @@ static void merge_waves(cg *g, const struct attend *a) {
         sum = cg_fma(g, l, weight, sum);
         out = cg_fma(g, o, weight, out);
     }
-    out = LLVMBuildFDiv(g->b, out, sum, "");
-    LLVMSetMetadata(out, g->md_fpmath, g->fpmath);
+    out = g->family->divide(g, out, sum);
     val none = LLVMBuildFCmp(g->b, LLVMRealOEQ, sum, cg_f32(g, 0), "");
     out = cg_select(g, none, cg_f32(g, 0), out);
     val at = cg_add(g, cg_muli(g, h, g->f->locals[s->out].pitch), d);

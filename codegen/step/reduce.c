@@ -249,7 +249,10 @@ static void reduce_in_waves(cg *g, const struct reduce *r, int64_t rows, const i
         g->divergent[r->s->vars[i]] = false;
     if (r->s->mask.id) cg_if_begin(g, &masked, cg_emit(g, r->s->mask));
     int inner = cg_scope(g);
-    struct best b = fold_lanes(g, r, lane_part(g, r, sub), r->lanes);
+    struct best b = lane_part(g, r, sub);
+    g->apart = per_wave > 1 && (guarded || r->s->mask.id);
+    b = fold_lanes(g, r, b, r->lanes);
+    g->apart = false;
     cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, sub, cg_i32(g, 0)));
     store_result(g, r, b);
     cg_if_end(g, &first);

@@ -40,6 +40,9 @@ typedef struct et_family {
     val (*lanes_before)(cg *, val mask);     /* i32: bits of MASK below this lane's own */
 
     /* Time and order. */
+    /* A fence of the device by one wave covers what the workgroup's barrier orders before or after
+     * it: others need none of their own to see what the one was told of. */
+    bool cumulative;
     /* What the workgroup's waves did in their memory before is seen by all after it. DRAIN: so that
      * a fence of the device by one of them afterwards covers the stores of all. */
     void (*barrier)(cg *, bool drain);
@@ -53,6 +56,8 @@ typedef struct et_family {
     /* ACC and the products over LANE_K k's of a lane, which are a multiple of the fragment's own,
      * of the rows that N and M hold: one value, of the operands' bits, for each row of the lane. */
     val (*multiply)(cg *, const et_fragment *, int lane_k, const val *n, const val *m, val acc);
+    val (*divide)(cg *, val, val);                   /* f32, to 2.5 ulp */
+    val (*root)(cg *, val);                          /* the square root of an f32, to 2.5 ulp */
     val (*math)(cg *, et_xop, int nargs, val *args); /* exp, log, sin, cos, tanh, erf, pow of f32 */
 
     /* The file. */

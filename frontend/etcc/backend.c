@@ -188,6 +188,7 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
                                   .opt_level = 3,
                                   .break_event = o->break_event,
                                   .device_libs = o->device_libs,
+                                  .assembler = o->assembler,
                                   .profile = o->profile_kernel,
                                   .time_passes = o->time_passes};
     if (!find_weaken(p, o->weaken, d, &codegen)) return false;

@@ -23,6 +23,7 @@ typedef struct et_options {
                                 or NULL */
     const char *emit_llvm;   /* path for LLVM IR, or NULL */
     const char *device_libs; /* folder of the ROCm device libraries' bitcode, or NULL */
+    const char *assembler;   /* of a CUDA toolkit, or NULL: looked for */
     const char *weaken;      /* fault injection: "HOW:EVENT", see --help, or NULL */
     const char *break_event; /* fault injection: waits on this event are never satisfied, or NULL */
     int variants;        /* at most this many tilings by the value of a dim: 1..ET_MAX_VARIANTS */

@@ -102,6 +102,9 @@ static const cli_option options[] = {
     CLI_HEADING("Seldom needed"),
     {"rocm-device-lib-path", 0, CLI_FOLDER, "DIR", TO(device_libs),
      "where the ROCm device libraries' bitcode is"},
+    {"ptxas", 0, CLI_INPUT, "FILE", TO(assembler),
+     "the assembler of a CUDA toolkit, for code that is not PTX; looked for in PATH and where CUDA "
+     "is installed"},
     {"break-event", 0, CLI_TEXT, "NAME", TO(break_event),
      "for testing: waits on event NAME need one arrival too many, so that the kernel gives up and "
      "reports"},

@@ -73,11 +73,10 @@ static void refuses(const char *text, size_t bytes, const char *message) {
 }
 
 START_TEST(comes_with_etcc) {
-    static const char *const first[][2] = {{"gfx942", "MI300X"},
-                                           {"gfx90a", "MI210"},
-                                           {"gfx950", "MI355X"},
-                                           {"gfx1100", "RX 7900 XTX"},
-                                           {"gfx1201", "RX 9070 XT"}};
+    static const char *const first[][2] = {{"gfx942", "MI300X"},      {"gfx90a", "MI210"},
+                                           {"gfx950", "MI355X"},      {"gfx1100", "RX 7900 XTX"},
+                                           {"gfx1201", "RX 9070 XT"}, {"sm_80", "A100"},
+                                           {"sm_90", "H100"},         {"sm_100", "B200"}};
     for (size_t i = 0; i < sizeof first / sizeof *first; i++)
         ck_assert_str_eq(et_machine_for(first[i][0])->name, first[i][1]);
     ck_assert_ptr_null(et_machine_for("gfx900"));
@@ -87,7 +86,7 @@ START_TEST(comes_with_etcc) {
     int n = 0;
     while (et_machine_at(n))
         n++;
-    ck_assert_int_eq(n, 7);
+    ck_assert_int_eq(n, 10);
     ck_assert_ptr_null(et_machine_at(-1));
     for (int i = 0; i < n; i++)
         for (int k = 0; k < i; k++)

@@ -52,9 +52,9 @@ xargs grep -nIE '(^|[^A-Za-z0-9_}])/[w]ork/|\.\./[s]hared|[^.A-Za-z0-9_}]/[t]mp/
 # A target's name is asked of tables: codegen/targets/ and passes/machines/ have them. Help may give examples.
 {
     grep -E '^(ir|passes|codegen)/.*\.([ch]|def)$' "$list" | grep -v '^codegen/targets/' |
-        xargs grep -nE 'amdgcn|amdgpu|gfx[0-9]' || true
+        xargs grep -nE 'amdgcn|amdgpu|gfx[0-9]|nvptx|sm_[0-9]' || true
     grep -E '^(frontend|bench)/.*\.[ch]$|^runtime/etrt/.*\.[ch]$' "$list" | grep -v '^runtime/etrt/hsa/' |
-        xargs grep -nE '"(amdgcn|amdgpu|gfx[0-9])[^" ]*"' || true
+        xargs grep -nE '"(amdgcn|amdgpu|gfx[0-9]|nvptx|sm_[0-9])[^" ]*"' || true
 } |
     complain 'names of targets outside codegen/targets/'
 # shellcheck disable=SC2086

@@ -9,6 +9,24 @@
 
 enum { MAX_LIBRARY = 256 << 20 };
 
+/* To 2.5 ulp: the hardware's own instructions with scaling around them. A constant stays one. */
+static val loose(cg *g, val v) {
+    if (!LLVMIsAInstruction(v)) return v;
+    LLVMMetadataRef ulp = LLVMValueAsMetadata(LLVMConstReal(g->f32, 2.5));
+    LLVMSetMetadata(v, LLVMGetMDKindIDInContext(g->ctx, "fpmath", 6),
+                    LLVMMetadataAsValue(g->ctx, LLVMMDNodeInContext2(g->ctx, &ulp, 1)));
+    LLVMSetFastMathFlags(v, LLVMFastMathAllowContract);
+    return v;
+}
+
+val amdgpu_divide(cg *g, val a, val b) {
+    return loose(g, LLVMBuildFDiv(g->b, a, b, ""));
+}
+
+val amdgpu_root(cg *g, val a) {
+    return loose(g, cg_call(g, "llvm.sqrt", 1, &g->f32, 1, &a));
+}
+
 val amdgpu_math(cg *g, et_xop op, int nargs, val *args) {
     static const struct {
         et_xop op;

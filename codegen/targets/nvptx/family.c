@@ -1,0 +1,74 @@
+/* The family of NVIDIA's GPUs: LLVM's target NVPTX, PTX or what ptxas makes of it. */
+#include "codegen/targets/nvptx/nvptx.h"
+#include <llvm-c/Support.h>
+#include <llvm-c/Target.h>
+
+/* Addresses in shared memory of 32 bits: half the registers. LLVM has it as an option of the whole
+ * process, which may be given once. */
+static void short_addresses(void) {
+    static bool given;
+    const char *const argv[] = {"etcc", "-nvptx-short-ptr"};
+    if (!given) LLVMParseCommandLineOptions(2, argv, NULL);
+    given = true;
+}
+
+static void initialize(void) {
+    short_addresses();
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+}
+
+static const char *features(const cg *g) {
+    return nvptx_of(g)->features;
+}
+
+static void begin_module(cg *g) {
+    (void)g;
+}
+
+const et_family et_nvptx = {
+    .triple = "nvptx64-nvidia-cuda",
+    .global = 1,
+    .local = 3,
+    .scope = {[ET_SCOPE_WORKGROUP] = "block",
+              [ET_SCOPE_DIE] = "device",
+              [ET_SCOPE_DEVICE] = "device",
+              [ET_SCOPE_SYSTEM] = ""},
+    .features = features,
+    .initialize = initialize,
+    .begin_module = begin_module,
+    .declare_kernel = nvptx_declare_kernel,
+    .declare_local = nvptx_declare_local,
+    .keep_local = nvptx_keep_local,
+    .hide = nvptx_hide,
+    .workgroup = nvptx_workgroup,
+    .workitem = nvptx_workitem,
+    .die = nvptx_die,
+    .hardware_id = nvptx_hardware_id,
+    .first_active = nvptx_first_active,
+    .read_lane = nvptx_read_lane,
+    .shuffle_xor = nvptx_shuffle_xor,
+    .ballot = nvptx_ballot,
+    .lanes_before = nvptx_lanes_before,
+    .barrier = nvptx_barrier,
+    .cumulative = true,
+    .die_acquire = nvptx_die_acquire,
+    .clock = nvptx_clock,
+    .nap = nvptx_nap,
+    .mark = nvptx_mark,
+    .order_loads = nvptx_order_loads,
+    .multiply = nvptx_multiply,
+    .divide = nvptx_divide,
+    .root = nvptx_root,
+    .math = nvptx_math,
+    .link_math = nvptx_link_math,
+    .embed = nvptx_embed,
+    .package = nvptx_package,
+    .inspect = nvptx_inspect,
+};
+
+const struct nvptx *nvptx_of(const cg *g) {
+    return g->t->own;
+}

@@ -1,0 +1,76 @@
+/* The kernel's declaration, its shared memory, and what its hardware tells it of itself. */
+#include "codegen/targets/nvptx/nvptx.h"
+#include <string.h>
+
+enum { KERNEL = 71 };              /* calling convention */
+enum { MAX_PARAMETERS = 32764 };   /* bytes, since PTX 8.1 */
+enum { FUNCTION = -1, FIRST = 1 }; /* what attributes are of */
+
+static void attribute(cg *g, const char *key, const char *value) {
+    LLVMAddAttributeAtIndex(g->fn, (LLVMAttributeIndex)FUNCTION,
+                            LLVMCreateStringAttribute(g->ctx, key, (unsigned)strlen(key), value,
+                                                      (unsigned)strlen(value)));
+}
+
+static void enum_attribute(cg *g, LLVMAttributeIndex at, const char *name, uint64_t value) {
+    unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+    LLVMAddAttributeAtIndex(g->fn, at, LLVMCreateEnumAttribute(g->ctx, kind, value));
+}
+
+/* The arguments are one parameter, passed by value. One workgroup an SM is what registers are dealt
+ * out for; that it has the SM to itself is the doing of its shared memory. */
+void nvptx_declare_kernel(cg *g, size_t bytes) {
+    if (bytes > MAX_PARAMETERS)
+        cg_error(g, "the program's arguments are %zu bytes, %s takes %d", bytes, g->t->name,
+                 MAX_PARAMETERS);
+    LLVMTypeRef ptr = LLVMPointerTypeInContext(g->ctx, 0);
+    g->fn = LLVMAddFunction(g->mod, g->symbol, LLVMFunctionType(g->none, &ptr, 1, false));
+    LLVMSetFunctionCallConv(g->fn, KERNEL);
+    unsigned byval = LLVMGetEnumAttributeKindForName("byval", 5);
+    LLVMAddAttributeAtIndex(g->fn, FIRST,
+                            LLVMCreateTypeAttribute(g->ctx, byval, LLVMArrayType2(g->i8, bytes)));
+    enum_attribute(g, FIRST, "align", 8);
+    enum_attribute(g, (LLVMAttributeIndex)FUNCTION, "nounwind", 0);
+    char items[16];
+    snprintf(items, sizeof items, "%d", g->p->workgroup);
+    attribute(g, "nvvm.reqntid", items);
+    attribute(g, "nvvm.minctasm", "1");
+}
+
+/* More than 48 KiB have to be asked for at launch: the driver finds the number in the manifest. */
+void nvptx_declare_local(cg *g) {
+    g->lds = LLVMAddGlobalInAddressSpace(g->mod, LLVMArrayType2(g->i8, 0), "lds", g->family->local);
+    LLVMSetLinkage(g->lds, LLVMExternalLinkage);
+    LLVMSetAlignment(g->lds, 16);
+}
+
+void nvptx_keep_local(cg *g) {
+    (void)g;
+}
+
+/* Loads of parameters cost no registers that a kernel holds on to, and an address that LLVM does
+ * not know would make it copy all of them to the stack. */
+val nvptx_hide(cg *g, val ptr) {
+    (void)g;
+    return ptr;
+}
+
+static val read_register(cg *g, const char *name) {
+    return cg_call(g, name, 0, NULL, 0, NULL);
+}
+
+val nvptx_workgroup(cg *g) {
+    return read_register(g, "llvm.nvvm.read.ptx.sreg.ctaid.x");
+}
+
+val nvptx_workitem(cg *g) {
+    return read_register(g, "llvm.nvvm.read.ptx.sreg.tid.x");
+}
+
+val nvptx_die(cg *g) {
+    return cg_i32(g, 0);
+}
+
+val nvptx_hardware_id(cg *g) {
+    return read_register(g, "llvm.nvvm.read.ptx.sreg.smid");
+}

@@ -1,0 +1,61 @@
+/* nvptx.h - what the files of this family share, and what its targets have besides et_target. */
+#ifndef ET_NVPTX_H
+#define ET_NVPTX_H
+
+#include "codegen/emit/emit.h"
+
+struct nvptx {
+    /* The version of PTX, as LLVM's feature: the oldest that has what is used here, so that old
+     * drivers load the text. */
+    const char *features;
+};
+
+/* What multiplies: an instruction for 16 rows of m by 8 of n. */
+struct nvptx_product {
+    const char *name; /* of the intrinsic */
+    enum { NVPTX_WORDS, NVPTX_F16_PAIRS } operands;
+    bool split; /* f32 operands, each as the sum of two of less precision */
+};
+
+extern const et_layout nvptx_rows;
+extern const struct nvptx_product nvptx_bf16, nvptx_f16, nvptx_f32;
+
+extern const et_family et_nvptx;
+const struct nvptx *nvptx_of(const cg *); /* of the target that is being compiled for */
+
+/* ---- kernel.c ---- */
+void nvptx_declare_kernel(cg *, size_t bytes);
+void nvptx_declare_local(cg *);
+void nvptx_keep_local(cg *);
+val nvptx_hide(cg *, val ptr);
+val nvptx_workgroup(cg *);
+val nvptx_workitem(cg *);
+val nvptx_die(cg *);
+val nvptx_hardware_id(cg *);
+
+/* ---- lanes.c ---- */
+val nvptx_first_active(cg *, val);
+val nvptx_read_lane(cg *, val, val lane);
+val nvptx_shuffle_xor(cg *, val, int mask);
+val nvptx_ballot(cg *, val pred);
+val nvptx_lanes_before(cg *, val mask);
+
+/* ---- sync.c ---- */
+void nvptx_barrier(cg *, bool drain);
+void nvptx_die_acquire(cg *);
+val nvptx_clock(cg *);
+void nvptx_nap(cg *, int clocks);
+void nvptx_mark(cg *, val word);
+void nvptx_order_loads(cg *);
+
+/* ---- product.c, math.c, object.c ---- */
+val nvptx_multiply(cg *, const et_fragment *, int lane_k, const val *n, const val *m, val acc);
+val nvptx_divide(cg *, val a, val b);
+val nvptx_root(cg *, val a);
+val nvptx_math(cg *, et_xop, int nargs, val *args);
+bool nvptx_link_math(cg *);
+void nvptx_embed(cg *, const char *manifest);
+char *nvptx_package(cg *, LLVMTargetMachineRef, size_t *out_bytes);
+void nvptx_inspect(cg *, const char *file, size_t bytes, et_codegen_info *);
+
+#endif

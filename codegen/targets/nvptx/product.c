@@ -1,0 +1,92 @@
+/* Matrix products: mma.sync, two of 16 x 8 side by side for the 16 x 16 of a fragment. */
+#include "codegen/targets/nvptx/nvptx.h"
+
+/* Rows of the instruction are m: lane l has l / 4 and l / 4 + 8. Its columns are n: column l / 4 of
+ * instruction j is what lane l has as its j-th. Of the result lane l has columns l % 4 * 2 and the
+ * next, of both rows. Four lanes share the k's of a row, each with consecutive ones, which is not
+ * how the instruction counts them, but both operands agree. */
+const et_layout nvptx_rows = {.k = {{1, 2}},
+                              .n = {{0, 0, 1, 4, 8}, {2}},
+                              .m = {{0, 0, 1, 2, 4}, {8}},
+                              .sum_n = {{4, 8}, {1, 2}},
+                              .sum_m = {{0, 0, 1, 2, 4}, {0, 0, 8}}};
+
+const struct nvptx_product nvptx_bf16 = {"llvm.nvvm.mma.m16n8k16.row.col.bf16", NVPTX_WORDS, false};
+const struct nvptx_product nvptx_f16 = {"llvm.nvvm.mma.m16n8k16.row.col.f32.f32", NVPTX_F16_PAIRS,
+                                        false};
+const struct nvptx_product nvptx_f32 = {"llvm.nvvm.mma.m16n8k8.row.col.tf32", NVPTX_WORDS, true};
+
+enum { ROWS = 2, INSTRUCTIONS = 2, WORDS = 2 }; /* of m; of n; of a row that a lane has */
+
+/* The operands of one instruction, in words. */
+struct operands {
+    val m[ROWS][WORDS], n[INSTRUCTIONS][WORDS];
+};
+
+/* Word I of V, as the instruction takes it. */
+static val word(cg *g, const struct nvptx_product *p, int words, val v, int i) {
+    LLVMTypeRef all = LLVMVectorType(g->i32, (unsigned)words);
+    val w = cg_extract(g, LLVMBuildBitCast(g->b, v, all, ""), i);
+    if (p->operands == NVPTX_WORDS) return w;
+    return LLVMBuildBitCast(g->b, w, LLVMVectorType(g->f16, 2), "");
+}
+
+/* ACC and the products of X's rows with Y's, of each pair of rows two by two sums: the vector's
+ * values count columns first, then instructions, then rows. */
+static val products(cg *g, const struct nvptx_product *p, const struct operands *m,
+                    const struct operands *n, val acc) {
+    for (int j = 0; j < INSTRUCTIONS; j++) {
+        val args[10] = {m->m[0][0], m->m[1][0], m->m[0][1], m->m[1][1], n->n[j][0], n->n[j][1]};
+        int at[4] = {2 * j, 2 * j + 1, 2 * j + 4, 2 * j + 5};
+        for (int i = 0; i < 4; i++)
+            args[6 + i] = cg_extract(g, acc, at[i]);
+        val sum = cg_call(g, p->name, 0, NULL, 10, args);
+        for (int i = 0; i < 4; i++)
+            acc = LLVMBuildInsertElement(
+                g->b, acc, LLVMBuildExtractValue(g->b, sum, (unsigned)i, ""), cg_i32(g, at[i]), "");
+    }
+    return acc;
+}
+
+/* V to eleven significant bits, as a word and as what it is worth. */
+static val rounded(cg *g, val v, val *out_value) {
+    val w = cg_call(g, "llvm.nvvm.f2tf32.rna", 0, NULL, 1, &v);
+    *out_value = LLVMBuildBitCast(g->b, w, g->f32, "");
+    return w;
+}
+
+/* An f32 as the sum of two, which leave out 2^-24 of it at most. */
+static void split(cg *g, val v, val *high, val *low) {
+    val x = LLVMBuildBitCast(g->b, v, g->f32, ""), top, rest;
+    *high = rounded(g, x, &top);
+    *low = rounded(g, LLVMBuildFSub(g->b, x, top, ""), &rest);
+}
+
+/* Of (a + a') (b + b') all but a' b', the smallest first. */
+static val split_products(cg *g, const struct nvptx_product *p, const struct operands *all,
+                          val acc) {
+    struct operands high, low;
+    for (int i = 0; i < ROWS; i++)
+        for (int k = 0; k < WORDS; k++) {
+            split(g, all->m[i][k], &high.m[i][k], &low.m[i][k]);
+            split(g, all->n[i][k], &high.n[i][k], &low.n[i][k]);
+        }
+    acc = products(g, p, &low, &high, acc);
+    acc = products(g, p, &high, &low, acc);
+    return products(g, p, &high, &high, acc);
+}
+
+val nvptx_multiply(cg *g, const et_fragment *fr, int lane_k, const val *n, const val *m, val acc) {
+    const struct nvptx_product *p = fr->own;
+    int steps = lane_k / fr->lane_k, words = steps * WORDS;
+    for (int s = 0; s < steps; s++) {
+        struct operands o;
+        for (int i = 0; i < ROWS; i++)
+            for (int k = 0; k < WORDS; k++) {
+                o.m[i][k] = word(g, p, words, m[i], s * WORDS + k);
+                o.n[i][k] = word(g, p, words, n[i], s * WORDS + k);
+            }
+        acc = p->split ? split_products(g, p, &o, acc) : products(g, p, &o, &o, acc);
+    }
+    return acc;
+}

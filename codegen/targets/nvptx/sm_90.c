@@ -1,0 +1,23 @@
+/* H100, H200, H800. */
+#include "codegen/targets/nvptx/nvptx.h"
+
+static const et_fragment fragments[] = {
+    {ET_BF16, 4, &nvptx_rows, &nvptx_bf16},
+    {ET_F16, 4, &nvptx_rows, &nvptx_f16},
+    {ET_F32, 2, &nvptx_rows, &nvptx_f32},
+};
+
+static const struct nvptx own = {.features = "+ptx81"};
+
+extern const et_target et_nvptx_sm_90;
+const et_target et_nvptx_sm_90 = {
+    .name = "sm_90",
+    .family = &et_nvptx,
+    .wave = 32,
+    .loads = 8,
+    .simds = 4,
+    .lds_bytes = 232448,
+    .fragments = fragments,
+    .nfragments = sizeof fragments / sizeof *fragments,
+    .own = &own,
+};

@@ -1,0 +1,38 @@
+/* Barriers, the clock and naps. */
+#include "codegen/targets/nvptx/nvptx.h"
+
+/* What it orders, a fence of the device by any one work-item covers afterwards: PTX's fences are
+ * cumulative, so there is nothing to drain. The lanes of each warp meet first, as the barrier is
+ * the one for warps that have not come apart. */
+void nvptx_barrier(cg *g, bool drain) {
+    (void)drain;
+    val everyone = cg_i32(g, -1), number = cg_i32(g, 0);
+    cg_call(g, "llvm.nvvm.bar.warp.sync", 0, NULL, 1, &everyone);
+    cg_call(g, "llvm.nvvm.barrier.cta.sync.aligned.all", 0, NULL, 1, &number);
+}
+
+void nvptx_die_acquire(cg *g) {
+    (void)g;
+}
+
+/* Nanoseconds. Lanes may read it at different times, and what follows from it has to be the same in
+ * all of them. */
+val nvptx_clock(cg *g) {
+    val now = cg_call(g, "llvm.nvvm.read.ptx.sreg.globaltimer", 0, NULL, 0, NULL);
+    return nvptx_first_active(g, now);
+}
+
+/* About two clocks a nanosecond. */
+void nvptx_nap(cg *g, int clocks) {
+    val ns = cg_i32(g, clocks / 2);
+    cg_call(g, "llvm.nvvm.nanosleep", 0, NULL, 1, &ns);
+}
+
+void nvptx_mark(cg *g, val word) {
+    (void)g, (void)word;
+}
+
+/* ptxas orders them anew. */
+void nvptx_order_loads(cg *g) {
+    (void)g;
+}

@@ -1,0 +1,74 @@
+#!/bin/sh
+# ptx.sh BIN SRC WORK TARGET PTX_VERSION: the PTX for TARGET has its matrix instruction, clock, naps, fences with their
+# scope, wide loads, the manifest, and no call, no local memory, no atomic of another scope than the device.
+set -eu
+. "$(dirname "$0")/../support/lib.sh"
+bin=$1 src=$2 work=$3 target=$4 version=$5
+rm -rf "$work"
+mkdir -p "$work"
+cd "$work"
+
+die() {
+    echo "ptx.sh: $target: $*" >&2
+    exit 1
+}
+has() { # WHAT (a pattern): in $ptx
+    grep -qE "$1" "$ptx" || die "$ptx: no $1"
+}
+lacks() {
+    ! grep -nE "$1" "$ptx" >&2 || die "$ptx: $1"
+}
+count() {
+    grep -cE "$1" "$ptx" || true
+}
+
+for schedule in static dynamic; do
+    for model in examples/mlp/mlp tests/import/stories-llama; do
+        ptx=$(basename "$model").$schedule.ptx
+        "$bin/etcc" "$src/$model.etg" --target="$target" --schedule=$schedule -o "$ptx"
+        has "^\.version $version\$"
+        has "^\.target $target\$"
+        has '^\.visible \.entry'
+        has '^\.reqntid 256$'
+        has '^\.minnctapersm 1$'
+        has '^\.extern \.shared \.align 16 \.b8 lds\[\];'
+        has '^\.visible \.global \.align 1 \.b8 etcc_manifest\['
+        "$bin/etrun" "$ptx" --list > list.txt
+        grep -q "for $target, compiled by etcc" list.txt || die "$ptx: $(head -1 list.txt)"
+        has 'ld\.relaxed\.gpu\.global\.b32' # polls
+        has 'fence\.acq_rel\.gpu'
+        has 'fence\.acq_rel\.sys' # before a report
+        has 'st\.relaxed\.sys\.global'
+        has 'mov\.u64.*%globaltimer'
+        has 'nanosleep\.u32'
+        has '%smid'
+        has 'bar\.warp\.sync'
+        has 'ld\.shared\.v4\.'
+        lacks '^[[:space:]]*call'
+        lacks '\.local'
+        lacks '\.ptr'
+        # What says no scope is of the device, relaxed: so PTX has it.
+        lacks '(atom|red)\..*\.(cta|cluster|sys|acquire|release|acq_rel)\.'
+        lacks 'fence\.(acq_rel|sc)\.(cta|cluster)'
+        lacks 'div\.rn|sqrt\.rn'
+        # Warps meet before they meet each other, as the barrier is the one for those that are together.
+        [ "$(count 'bar\.warp\.sync')" = "$(count 'bar\.sync')" ] || die "$ptx: a barrier without bar.warp.sync"
+        case $model in
+        */mlp) ;; # f32
+        *)
+            has 'ld\.global\.v4\.b32'
+            has 'mma\.sync\.aligned\.m16n8k16\.row\.col\.f32\.bf16\.bf16\.f32'
+            ;;
+        esac
+    done
+done
+
+# A fence goes with each event: without those of one event there are fewer.
+"$bin/etcc" "$src/tests/import/llama.etg" --target="$target" -o all.ptx
+for how in release acquire; do
+    ptx=all.ptx
+    all=$(count 'fence\.acq_rel\.gpu')
+    ptx=$how.ptx
+    "$bin/etcc" "$src/tests/import/llama.etg" --target="$target" -o $ptx --weaken=$how:x
+    [ "$(count 'fence\.acq_rel\.gpu')" -lt "$all" ] || die "--weaken=$how:x takes no fence away"
+done
