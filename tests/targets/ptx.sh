@@ -36,8 +36,8 @@ for schedule in static dynamic; do
         "$bin/etrun" "$ptx" --list > list.txt
         grep -q "for $target, compiled by etcc" list.txt || die "$ptx: $(head -1 list.txt)"
         has 'ld\.relaxed\.gpu\.global\.b32' # polls
-        has 'fence\.acq_rel\.gpu'
-        has 'fence\.acq_rel\.sys' # before a report
+        has 'fence\.(acq_rel|release)\.gpu'
+        has 'fence\.(acq_rel|release)\.sys' # before a report
         has 'st\.relaxed\.sys\.global'
         has 'mov\.u64.*%globaltimer'
         has 'nanosleep\.u32'
@@ -49,7 +49,7 @@ for schedule in static dynamic; do
         lacks '\.ptr'
         # What says no scope is of the device, relaxed: so PTX has it.
         lacks '(atom|red)\..*\.(cta|cluster|sys|acquire|release|acq_rel)\.'
-        lacks 'fence\.(acq_rel|sc)\.(cta|cluster)'
+        lacks 'fence\.(acq_rel|release|acquire|sc)\.(cta|cluster)'
         lacks 'div\.rn|sqrt\.rn'
         # Warps meet before they meet each other, as the barrier is the one for those that are together.
         [ "$(count 'bar\.warp\.sync')" = "$(count 'bar\.sync')" ] || die "$ptx: a barrier without bar.warp.sync"
@@ -67,8 +67,8 @@ done
 "$bin/etcc" "$src/tests/import/llama.etg" --target="$target" -o all.ptx
 for how in release acquire; do
     ptx=all.ptx
-    all=$(count 'fence\.acq_rel\.gpu')
+    all=$(count 'fence\.(acq_rel|release|acquire)\.gpu')
     ptx=$how.ptx
     "$bin/etcc" "$src/tests/import/llama.etg" --target="$target" -o $ptx --weaken=$how:x
-    [ "$(count 'fence\.acq_rel\.gpu')" -lt "$all" ] || die "--weaken=$how:x takes no fence away"
+    [ "$(count 'fence\.(acq_rel|release|acquire)\.gpu')" -lt "$all" ] || die "--weaken=$how:x takes no fence away"
 done
