@@ -217,6 +217,7 @@ bool et_codegen(et_program *p, const et_codegen_options *opt, et_codegen_info *o
     LLVMInstallFatalErrorHandler(on_fatal);
     find_memory_handlers();
     t->family->initialize();
+    g.texts = et_arena_create();
     g.ctx = LLVMContextCreate();
     LLVMContextSetDiagnosticHandler(g.ctx, on_diagnostic, &g);
     g.b = LLVMCreateBuilderInContext(g.ctx);
@@ -225,6 +226,7 @@ bool et_codegen(et_program *p, const et_codegen_options *opt, et_codegen_info *o
     LLVMDisposeBuilder(g.b);
     if (g.mod) LLVMDisposeModule(g.mod);
     LLVMContextDispose(g.ctx);
+    et_arena_destroy(g.texts);
     if (ok && out_info) *out_info = info;
     return ok;
 }

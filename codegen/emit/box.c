@@ -221,7 +221,7 @@ static val place(cg *g, const cg_box *box, val item, val *inside, val *need) {
 
 val cg_box_place(cg *g, const cg_box *box, val item, val *out_inside, val *out_need) {
     val word = place(g, box, item, out_inside, out_need);
-    return cg_addi(g, word, g->p->events[box->w->event].base);
+    return cg_event_word(g, box->w->event, word);
 }
 
 val cg_box_index(cg *g, const cg_box *box, val item, val *out_need) {
@@ -239,7 +239,7 @@ val cg_box_index(cg *g, const cg_box *box, val item, val *out_need) {
 val cg_box_word(cg *g, const cg_box *box, val item) {
     val at[ET_MAX_RANK], inside;
     if (box->w->nvars) return cg_box_place(g, box, item, &inside, NULL);
-    return cg_addi(g, plain_index(g, box, item, at), g->p->events[box->w->event].base);
+    return cg_event_word(g, box->w->event, plain_index(g, box, item, at));
 }
 
 val cg_box_need(cg *g, const cg_box *box, val item) {

@@ -50,10 +50,15 @@ struct cg {
     int part;                     /* 1 + the model being emitted, of several: wg, nwg are its own */
     val args;                     /* the kernarg segment */
     val control, events, wait_ticks;
-    val *sym;     /* i32 per symbol */
-    val *tensor;  /* pointer per tensor */
+    val *sym;           /* i32 per symbol */
+    val *tensor;        /* pointer per tensor */
+    int64_t *tensor_at; /* per tensor: where its address is among the arguments */
     bool *stored; /* per tensor: some step writes it, so loads of it may not move across waits */
-    val base;     /* first workgroup of the next grid: the running tile count mod W */
+    struct cg_bodies *bodies; /* of p, where tiles are in functions of their own: body.c */
+    bool in_body;             /* it is such a function that is being emitted */
+    val row;         /* of the table of tasks, in a function that several grids share; else NULL */
+    et_arena *texts; /* what is kept of the text of tasks */
+    val base;        /* first workgroup of the next grid: the running tile count mod W */
 
     /* Variables in scope, by id. */
     val *var;
@@ -175,6 +180,11 @@ void cg_unroll_loads(cg *, et_expr e, int var, et_expr base, int n, et_expr *out
 /* Emit f32 (or the expression's type) values of E at VAR = BASE + j. */
 void cg_emit_n(cg *, et_expr e, int var, et_expr base, int n, val *out);
 int cg_fresh_var(cg *, const char *name, int64_t extent);
+
+/* ---- codegen/kernel/body.c: what names a task, in a function that may be for several ---- */
+val cg_task_number(cg *, int grid);            /* for reports */
+val cg_event_number(cg *, int event);          /* likewise */
+val cg_event_word(cg *, int event, val index); /* word INDEX of the event, in the event array */
 
 /* ---- sync.c: relaxed atomics at agent scope ---- */
 val cg_word(cg *, val index); /* address of a word of the event array */

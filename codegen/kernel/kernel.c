@@ -46,10 +46,27 @@ size_t cg_part_args(const cg *g) {
     return at;
 }
 
+int64_t cg_tensor_at(const cg *g, int tensor) {
+    const et_tensor *te = &g->p->tensors[tensor];
+    return te->kind == ET_TENSOR_TEMP ? te->offset : g->tensor_at[tensor];
+}
+
+static void load_tensor(cg *g, int i, val workspace) {
+    val place = cg_tensor_place(g, i);
+    if (g->p->tensors[i].kind == ET_TENSOR_TEMP) {
+        g->tensor[i] =
+            place ? cg_gep(g, workspace, place) : cg_gepi(g, workspace, g->p->tensors[i].offset);
+        return;
+    }
+    cg of = *g;
+    if (place) of.args = cg_gep(g, g->args, place);
+    g->tensor[i] = cg_argument(&of, place ? 0 : (size_t)g->tensor_at[i], g->gptr);
+}
+
 /* Every grid loads its arguments anew: they are one cached scalar load away, while kept across the
  * kernel they would fill the scalar registers. Hidden is that they are the same. */
 void cg_load_arguments(cg *g) {
-    g->args = g->family->hide(g, LLVMGetParam(g->fn, 0));
+    if (!g->in_body) g->args = g->family->hide(g, LLVMGetParam(g->fn, 0));
     const et_program *p = g->p;
     g->control = cg_argument(g, offsetof(struct etrt_kernarg, control), g->gptr);
     g->events = cg_argument(g, offsetof(struct etrt_kernarg, events), g->gptr);
@@ -59,16 +76,8 @@ void cg_load_arguments(cg *g) {
     val workspace = cg_argument(g, offsetof(struct etrt_kernarg, workspace), g->gptr);
     for (int i = 0; i < et_sym_count(g->x); i++)
         g->sym[i] = cg_argument(g, sizeof(struct etrt_kernarg) + 4 * (size_t)i, g->i32);
-    size_t at = tensor_args(g);
-    for (int i = 0; i < p->ntensors; i++) {
-        const et_tensor *te = &p->tensors[i];
-        if (te->kind == ET_TENSOR_TEMP) {
-            g->tensor[i] = cg_gepi(g, workspace, te->offset);
-        } else if (te->kind != ET_TENSOR_CONST) {
-            g->tensor[i] = cg_argument(g, at, g->gptr);
-            at += 8;
-        }
-    }
+    for (int i = 0; i < p->ntensors; i++)
+        if (p->tensors[i].kind != ET_TENSOR_CONST && cg_wants(g, i)) load_tensor(g, i, workspace);
 }
 
 val cg_die(cg *g) {
@@ -118,10 +127,16 @@ static void enter_program(cg *g, et_program *p) {
     g->nmemo = g->ntrail = g->nvar = 0;
     g->sym = et_alloc(g->arena, (size_t)(et_sym_count(g->x) + 1) * sizeof *g->sym);
     g->tensor = et_alloc(g->arena, (size_t)(p->ntensors + 1) * sizeof *g->tensor);
-    for (int i = 0; i < p->ntensors; i++)
+    g->tensor_at = et_alloc(g->arena, (size_t)(p->ntensors + 1) * sizeof *g->tensor_at);
+    size_t at = tensor_args(g);
+    for (int i = 0; i < p->ntensors; i++) {
         if (p->tensors[i].kind == ET_TENSOR_CONST) g->tensor[i] = const_tensor(g, &p->tensors[i]);
+        g->tensor_at[i] = (int64_t)at;
+        at += has_argument(&p->tensors[i]) ? 8 : 0;
+    }
     cg_find_stored(g);
     et_queues_plan(g->arena, p, &g->queues);
+    cg_plan_bodies(g);
 }
 
 /* Variants: the first whose bound the symbol does not pass runs. */

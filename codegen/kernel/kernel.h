@@ -83,6 +83,17 @@ void cg_tile(cg *, int grid, val tile);    /* one tile, from waits to notificati
 void cg_visit(cg *, int first, int count); /* the items of a list, in program order */
 void cg_region(cg *, int region);
 
+/* All tiles of a grid that this workgroup runs; its arguments have been loaded. */
+void cg_own_tiles(cg *, int grid);
+
+/* ---- body.c: tiles in functions of their own ---- */
+void cg_plan_bodies(cg *); /* of the program that is entered: sets g->bodies */
+void cg_call_body(cg *, int grid);
+/* Does the function being emitted name it? */
+bool cg_wants(const cg *, int tensor);
+/* What cg_tensor_at gives, for whichever grid the function runs; NULL where it is for one. */
+val cg_tensor_place(cg *, int tensor);
+
 /* ---- models.c ---- */
 /* All models of the program that the launch runs and this workgroup has a part in. */
 void cg_models(cg *);
@@ -97,6 +108,8 @@ void cg_kernel(cg *);
 size_t cg_part_args(const cg *); /* where arguments of the models begin, in bytes */
 void cg_load_arguments(cg *);
 val cg_argument(cg *, size_t offset, LLVMTypeRef);
+/* Where a temporary is in the workspace, or the address of another tensor among the arguments. */
+int64_t cg_tensor_at(const cg *, int tensor);
 val cg_die(cg *); /* below ETRT_MAX_DIES; 0 where it cannot be told */
 
 /* ---- rank.c ---- */

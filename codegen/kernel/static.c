@@ -30,13 +30,10 @@ static val in_range(cg *g, et_share s, val ntiles, val *out_step) {
     return cg_select(g, inside, first, ntiles);
 }
 
-static void static_grid(cg *g, int index) {
+void cg_own_tiles(cg *g, int index) {
     const et_grid *gr = &g->p->grids[index];
-    int mark = cg_scope(g);
-    cg_load_arguments(g);
     if (gr->slice.count) {
         cg_sliced_grid(g, index);
-        cg_scope_end(g, mark);
         return;
     }
     val ntiles = cg_emit_i32(g, et_grid_tiles(g->p, gr));
@@ -50,6 +47,16 @@ static void static_grid(cg *g, int index) {
     val tile = cg_for_begin(g, &tiles, first, ntiles, step, false, 0, &none);
     cg_tile(g, index, tile);
     cg_for_end(g, &tiles, &none);
+}
+
+static void static_grid(cg *g, int index) {
+    int mark = cg_scope(g);
+    if (g->bodies) {
+        cg_call_body(g, index);
+    } else {
+        cg_load_arguments(g);
+        cg_own_tiles(g, index);
+    }
     cg_scope_end(g, mark);
 }
 

@@ -91,7 +91,7 @@ static void bind_coords(cg *g, const et_grid *gr, val tile) {
 /* Two words for a thread trace: the task and its tile. Nothing happens where none is recorded; the
  * emulator shows the last ones with a fault. */
 static void mark_tile(cg *g, int grid, val tile) {
-    val words[] = {cg_i32(g, g->first_task + grid), tile};
+    val words[] = {cg_task_number(g, grid), tile};
     for (int i = 0; i < 2; i++)
         g->family->mark(g, words[i]);
 }

@@ -92,7 +92,7 @@ static void write_record(cg *g, val trace, val at, int grid, val tile, val left)
         val value;
     } field[] = {
 #define X(name, value) {offsetof(struct etrt_trace_record, name), value}
-        X(task, cg_i32(g, 1 + g->first_task + grid)),
+        X(task, cg_addi(g, cg_task_number(g, grid), 1)),
         X(tile, tile),
         X(iteration, iteration(g, g->p->grids[grid].loop)),
         X(workgroup, g->rank),

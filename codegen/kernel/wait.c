@@ -73,7 +73,7 @@ void cg_failed(cg *g) {
 static void expire(cg *g, const struct poll *w, val mask) {
     cg_if me;
     cg_if_begin(g, &me, cg_icmp(g, LLVMIntEQ, g->lane, cg_first_lane(g, mask)));
-    val say[] = {[CG_TASK] = cg_i32(g, g->first_task + w->grid),
+    val say[] = {[CG_TASK] = cg_task_number(g, w->grid),
                  [CG_TILE] = w->tile,
                  [CG_EVENT] = w->event,
                  [CG_INDEX] = w->index,
@@ -117,7 +117,7 @@ static val poll_lanes(cg *g, struct poll *w, val active, val ptr) {
 
 static val wait_one(cg *g, int grid, const et_wait *w, val tile) {
     const et_event *e = &g->p->events[w->event];
-    struct poll s = {grid, tile, cg_i32(g, g->first_event + w->event), NULL, NULL, NULL};
+    struct poll s = {grid, tile, cg_event_number(g, w->event), NULL, NULL, NULL};
     cg_box box;
     cg_box_begin(g, w, &box);
     val zero = cg_i32(g, 0), quit = zero;
@@ -135,8 +135,9 @@ static val wait_one(cg *g, int grid, const et_wait *w, val tile) {
     val before = quit;
     if (loop) cg_if_begin(g, &on, cg_icmp(g, LLVMIntEQ, quit, zero));
     s.index = cg_box_index(g, &box, item, &s.need);
-    val ptr = cg_gep(g, cg_gepi(g, g->events, 4 * (int64_t)e->base),
-                     LLVMBuildZExt(g->b, cg_muli(g, s.index, 4), g->i64, ""));
+    val ptr = g->row ? cg_word(g, cg_event_word(g, w->event, s.index))
+                     : cg_gep(g, cg_gepi(g, g->events, 4 * (int64_t)e->base),
+                              LLVMBuildZExt(g->b, cg_muli(g, s.index, 4), g->i64, ""));
     quit = poll_lanes(g, &s, active, ptr);
     if (!loop) return quit;
     cg_if_end(g, &on);
@@ -178,7 +179,6 @@ static val wait_together(cg *g, int grid, int first, int n, val tile) {
     int64_t from = 0;
     for (int k = 0; k < n; k++) {
         const et_wait *w = &gr->waits[first + k];
-        const et_event *e = &g->p->events[w->event];
         val when = cg_applies(g, gr, w->when), need;
         cg_box box;
         cg_box_begin(g, w, &box);
@@ -189,7 +189,7 @@ static val wait_together(cg *g, int grid, int first, int n, val tile) {
         if (when) mine = LLVMBuildAnd(g->b, mine, when, "");
         item = cg_select(g, mine, item, zero);
         val index = cg_select(g, mine, cg_box_index(g, &box, item, &need), zero);
-        val word = cg_addi(g, index, e->base), event = cg_i32(g, g->first_event + w->event);
+        val word = cg_event_word(g, w->event, index), event = cg_event_number(g, w->event);
         active = k ? LLVMBuildOr(g->b, active, mine, "") : mine;
         ptr = k ? cg_select(g, mine, word, ptr) : word;
         s.index = k ? cg_select(g, mine, index, s.index) : index;
@@ -277,7 +277,8 @@ static void notify_one(cg *g, const et_notify *n, const struct teller *by) {
     int64_t stride[ET_MAX_RANK];
     val index[ET_MAX_RANK], one = cg_i32(g, 1);
     cg_strides(g, e, stride);
-    val word = cg_i32(g, by->begun ? g->queues.begun[n->event] : e->base);
+    val word =
+        by->begun ? cg_i32(g, g->queues.begun[n->event]) : cg_event_word(g, n->event, cg_i32(g, 0));
     for (int k = 0; k < e->rank; k++) {
         index[k] = cg_emit_i32(g, n->index[k]);
         if (wakes) index[k] = cg_uniform(g, index[k]);

@@ -24,6 +24,11 @@ typedef struct et_family {
     /* Makes g->fn of the name g->symbol, with g->p->workgroup work-items in a workgroup. Its one
      * parameter is the address of BYTES of arguments. */
     void (*declare_kernel)(cg *, size_t bytes);
+    /* FN is called by the kernel, or by nobody, and never inlined. Its parameters but the one of
+     * number DIVERGENT are the same in all lanes; the first is what the kernel's is. The second is
+     * for each call of it. NULL, both: the family has no calls. */
+    void (*declare_body)(cg *, val fn, unsigned divergent);
+    void (*call_body)(cg *, val call, unsigned divergent);
     void (*declare_local)(cg *); /* makes g->lds, g->lds_bytes of local memory, aligned to 16 */
     void (*keep_local)(cg *);    /* LLVM must not make that smaller, used or not */
     val (*hide)(cg *, val ptr);  /* PTR, which LLVM no longer knows to be that; uniform */

@@ -156,6 +156,11 @@ const char *et_var_name(const et_exprs *p, int v) {
     return p->var[v].name;
 }
 
+void et_var_rename(et_exprs *p, int v, const char *name) {
+    et_check(v >= 0 && v < p->nvar);
+    p->var[v].name = name;
+}
+
 et_expr et_var_extent(const et_exprs *p, int v) {
     et_check(v >= 0 && v < p->nvar);
     return p->var[v].extent;

@@ -100,6 +100,9 @@ void et_sym_range(const et_exprs *, int sym, int64_t *out_lo, int64_t *out_hi);
 int et_var_add(et_exprs *, const char *name, et_expr extent); /* ranges over [0, extent) */
 int et_var_count(const et_exprs *);
 const char *et_var_name(const et_exprs *, int var);
+/* NAME is kept. For what prints expressions with names of its own, and gives the old ones back: the
+ * order that sums are kept in depends on names. */
+void et_var_rename(et_exprs *, int var, const char *name);
 et_expr et_var_extent(const et_exprs *, int var);
 
 et_expr et_int(et_exprs *, int64_t);

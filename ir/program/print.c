@@ -316,6 +316,17 @@ void et_func_print(et_program *p, const et_func *f, FILE *to) {
     print_func(&o, f);
 }
 
+void et_task_print(et_program *p, int grid, FILE *to) {
+    struct out o = {.p = p, .to = to};
+    const et_grid *g = &p->grids[grid];
+    print_func(&o, &p->funcs[g->func]);
+    for (int i = 0; i < g->nwaits; i++)
+        print_event(&o, &p->events[g->waits[i].event]);
+    for (int i = 0; i < g->nnotifies; i++)
+        print_event(&o, &p->events[g->notifies[i].event]);
+    print_grid(&o, g, 0);
+}
+
 /* What the caller of a kernel with variants sees of it, then each variant. */
 static void print_variants(struct out *o) {
     et_program *p = o->p;

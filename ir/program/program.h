@@ -342,6 +342,8 @@ et_expr et_grid_tiles(et_program *, const et_grid *);
 
 /* Print a device function as .eti. */
 void et_func_print(et_program *, const et_func *, FILE *);
+/* A task: its device function, the events it waits for and notifies, and what it is itself. */
+void et_task_print(et_program *, int grid, FILE *);
 /* Print as .eti at the program's stage. */
 void et_program_print(et_program *, FILE *);
 

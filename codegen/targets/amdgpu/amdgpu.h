@@ -19,6 +19,9 @@ struct amdgpu {
      * and had answered. Of targets with die_fence. */
     const char *die_acquire;
     const char *features;
+    /* Functions are given their uniform arguments in vector registers. LLVM 22 has a caller and a
+     * callee disagree about scalar ones where scratch is reached through a descriptor in s[0:3]. */
+    bool vector_arguments;
 };
 
 /* What multiplies. */
@@ -42,6 +45,9 @@ const struct amdgpu *amdgpu_of(const cg *); /* of the target that is being compi
 
 /* ---- kernel.c ---- */
 void amdgpu_declare_kernel(cg *, size_t bytes);
+void amdgpu_declare_body(cg *, val fn, unsigned divergent);
+void amdgpu_call_body(cg *, val call, unsigned divergent);
+bool amdgpu_is_body(val fn);
 void amdgpu_declare_local(cg *);
 void amdgpu_keep_local(cg *);
 val amdgpu_hide(cg *, val ptr);

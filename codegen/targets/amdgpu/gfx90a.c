@@ -19,6 +19,7 @@ static const struct amdgpu own = {
     .clock = "llvm.amdgcn.s.memrealtime",
     .drain = "s_waitcnt vmcnt(0)",
     .features = "",
+    .vector_arguments = true,
 };
 
 extern const et_target et_amdgpu_gfx90a;

@@ -4,15 +4,44 @@
 
 enum { KERNEL = 91, ARGUMENTS = 4 }; /* calling convention; address space of a kernel's arguments */
 
-static void attribute(cg *g, const char *key, const char *value) {
-    LLVMAddAttributeAtIndex(g->fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+static void attribute(cg *g, val fn, const char *key, const char *value) {
+    LLVMAddAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
                             LLVMCreateStringAttribute(g->ctx, key, (unsigned)strlen(key), value,
                                                       (unsigned)strlen(value)));
 }
 
-static void enum_attribute(cg *g, LLVMAttributeIndex at, const char *name, uint64_t value) {
+static LLVMAttributeRef enum_attribute(cg *g, const char *name, uint64_t value) {
     unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
-    LLVMAddAttributeAtIndex(g->fn, at, LLVMCreateEnumAttribute(g->ctx, kind, value));
+    return LLVMCreateEnumAttribute(g->ctx, kind, value);
+}
+
+static void function_attribute(cg *g, val fn, const char *name) {
+    LLVMAddAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                            enum_attribute(g, name, 0));
+}
+
+/* How the kernel is run, which what it calls must know too. */
+static void declare(cg *g, val fn) {
+    function_attribute(g, fn, "nounwind");
+    char range[32];
+    int items = g->p->workgroup;
+    snprintf(range, sizeof range, "%d,%d", items, items);
+    attribute(g, fn, "amdgpu-flat-work-group-size", range);
+    int waves = (items / g->t->wave + g->t->simds - 1) / g->t->simds;
+    snprintf(range, sizeof range, "%d,%d", waves, waves);
+    attribute(g, fn, "amdgpu-waves-per-eu", range); /* the LDS size lets one workgroup per CU in */
+    attribute(g, fn, "uniform-work-group-size", "true");
+    attribute(g, fn, "amdgpu-implicitarg-num-bytes", "0");
+    static const char *const no[] = {
+        "amdgpu-no-dispatch-id",        "amdgpu-no-dispatch-ptr",   "amdgpu-no-implicitarg-ptr",
+        "amdgpu-no-queue-ptr",          "amdgpu-no-workgroup-id-y", "amdgpu-no-workgroup-id-z",
+        "amdgpu-no-workitem-id-y",      "amdgpu-no-workitem-id-z",  "amdgpu-no-hostcall-ptr",
+        "amdgpu-no-heap-ptr",           "amdgpu-no-default-queue",  "amdgpu-no-completion-action",
+        "amdgpu-no-multigrid-sync-arg", "amdgpu-no-lds-kernel-id",  "amdgpu-no-flat-scratch-init"};
+    for (size_t i = 0; i < sizeof no / sizeof *no; i++)
+        attribute(g, fn, no[i], "");
+    attribute(g, fn, "target-cpu", g->t->name);
+    attribute(g, fn, "target-features", amdgpu_of(g)->features);
 }
 
 void amdgpu_declare_kernel(cg *g, size_t bytes) {
@@ -23,28 +52,42 @@ void amdgpu_declare_kernel(cg *g, size_t bytes) {
     unsigned byref = LLVMGetEnumAttributeKindForName("byref", 5);
     LLVMAddAttributeAtIndex(g->fn, 1,
                             LLVMCreateTypeAttribute(g->ctx, byref, LLVMArrayType2(g->i8, bytes)));
-    enum_attribute(g, 1, "align", 8);
-    enum_attribute(g, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, "nounwind", 0);
-    char range[32];
-    int items = g->p->workgroup;
-    snprintf(range, sizeof range, "%d,%d", items, items);
-    attribute(g, "amdgpu-flat-work-group-size", range);
-    int waves = (items / g->t->wave + g->t->simds - 1) / g->t->simds;
-    snprintf(range, sizeof range, "%d,%d", waves, waves);
-    attribute(g, "amdgpu-waves-per-eu", range); /* the LDS size lets one workgroup per CU in */
-    attribute(g, "uniform-work-group-size", "true");
-    attribute(g, "amdgpu-implicitarg-num-bytes", "0");
-    static const char *const no[] = {
-        "amdgpu-no-dispatch-id",        "amdgpu-no-dispatch-ptr",   "amdgpu-no-implicitarg-ptr",
-        "amdgpu-no-queue-ptr",          "amdgpu-no-workgroup-id-y", "amdgpu-no-workgroup-id-z",
-        "amdgpu-no-workitem-id-y",      "amdgpu-no-workitem-id-z",  "amdgpu-no-hostcall-ptr",
-        "amdgpu-no-heap-ptr",           "amdgpu-no-default-queue",  "amdgpu-no-completion-action",
-        "amdgpu-no-multigrid-sync-arg", "amdgpu-no-lds-kernel-id",  "amdgpu-no-flat-scratch-init"};
-    for (size_t i = 0; i < sizeof no / sizeof *no; i++)
-        attribute(g, no[i], "");
-    attribute(g, "target-cpu", g->t->name);
-    attribute(g, "target-features", amdgpu_of(g)->features);
+    LLVMAddAttributeAtIndex(g->fn, 1, enum_attribute(g, "align", 8));
+    declare(g, g->fn);
 }
+
+/* ---- functions that it calls ---- */
+
+static const char body[] = "etcc-body";
+
+static bool is_scalar(cg *g, unsigned i, unsigned divergent) {
+    return i != divergent && !amdgpu_of(g)->vector_arguments;
+}
+
+void amdgpu_declare_body(cg *g, val fn, unsigned divergent) {
+    declare(g, fn);
+    function_attribute(g, fn, "noinline");
+    function_attribute(g, fn, "convergent");
+    attribute(g, fn, "amdgpu-no-workgroup-id-x", "");
+    attribute(g, fn, "amdgpu-no-workitem-id-x", "");
+    attribute(g, fn, body, "");
+    for (unsigned i = 0; i < LLVMCountParams(fn); i++)
+        if (is_scalar(g, i, divergent))
+            LLVMAddAttributeAtIndex(fn, i + 1, enum_attribute(g, "inreg", 0));
+}
+
+void amdgpu_call_body(cg *g, val call, unsigned divergent) {
+    for (unsigned i = 0; i < LLVMGetNumArgOperands(call); i++)
+        if (is_scalar(g, i, divergent))
+            LLVMAddCallSiteAttribute(call, i + 1, enum_attribute(g, "inreg", 0));
+}
+
+bool amdgpu_is_body(val fn) {
+    return LLVMGetStringAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, body,
+                                         sizeof body - 1) != NULL;
+}
+
+/* ---- local memory ---- */
 
 void amdgpu_declare_local(cg *g) {
     LLVMTypeRef t = LLVMArrayType2(g->i8, (uint64_t)g->lds_bytes);

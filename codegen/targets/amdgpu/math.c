@@ -86,7 +86,7 @@ static void own_functions(cg *g) {
     unsigned noinline = LLVMGetEnumAttributeKindForName("noinline", 8);
     LLVMAttributeIndex at = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
     for (val f = LLVMGetFirstFunction(g->mod); f; f = LLVMGetNextFunction(f)) {
-        if (f == g->fn || LLVMIsDeclaration(f)) continue;
+        if (f == g->fn || amdgpu_is_body(f) || LLVMIsDeclaration(f)) continue;
         LLVMSetLinkage(f, LLVMInternalLinkage);
         LLVMSetVisibility(f, LLVMDefaultVisibility);
         for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)

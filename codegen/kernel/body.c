@@ -1,0 +1,283 @@
+/* Kernels of many tasks. What LLVM takes to compile a function grows faster than the function, so
+ * in a kernel of more than MANY static grids the tiles of each are in a function of their own,
+ * which the kernel calls where it reaches the grid. Grids that are alike but for the tensors and
+ * events they name (ir/program/alike.h) share one function: what differs it reads from the grid's
+ * row of a table. */
+#include "codegen/kernel/kernel.h"
+#include "ir/base/diag.h"
+#include "ir/base/table.h"
+#include "ir/program/alike.h"
+#include <string.h>
+
+enum {
+    MANY = 64,
+    WORDS_OF_EVENT = 2, /* its first word in the event array, its number for reports */
+};
+
+/* A row of the table: the number of the task; for each tensor where it begins in the workspace or
+ * where its address is among the arguments; then events. */
+struct body {
+    const char *text;
+    int grid; /* the first of those that share it: what it is emitted from */
+    int ngrids;
+    val fn; /* NULL until the first call */
+    LLVMTypeRef type;
+    val table; /* NULL where nobody shares it */
+};
+
+struct cg_bodies {
+    et_task_key *key;       /* by grid */
+    struct body **of;       /* by grid */
+    int *row;               /* by grid: its own in the table of its body */
+    int *tensor, *event;    /* what is named in the body being emitted: 1 + its number there */
+    const et_task_key *now; /* of that body */
+    bool *wanted;           /* by tensor: the grid being emitted names it */
+};
+
+/* ---- who shares ---- */
+
+static int static_grids(const et_program *p) {
+    int n = 0;
+    for (int i = 0; i < p->ngrids; i++)
+        n += !p->grids[i].dynamic;
+    return n;
+}
+
+/* Of arrivals at events of dynamic tasks the kernel knows more than a table has. */
+static bool has_dynamic(const et_program *p) {
+    return static_grids(p) < p->ngrids;
+}
+
+void cg_plan_bodies(cg *g) {
+    int all = 0;
+    bool dynamic = false;
+    et_program *p;
+    g->bodies = NULL;
+    for (int i = 0; (p = et_program_part(g->whole, i)); i++) {
+        all += static_grids(p);
+        dynamic |= has_dynamic(p);
+    }
+    if (all <= MANY || dynamic || g->p->nvariants || !g->family->declare_body) return;
+    size_t n = (size_t)g->p->ngrids + 1;
+    struct cg_bodies *b = et_alloc(g->arena, sizeof *b);
+    et_table by_text = {0};
+    b->key = et_task_keys(g->p, g->texts);
+    b->of = et_alloc(g->arena, n * sizeof *b->of);
+    b->row = et_alloc(g->arena, n * sizeof *b->row);
+    b->tensor = et_alloc(g->arena, ((size_t)g->p->ntensors + 1) * sizeof *b->tensor);
+    b->event = et_alloc(g->arena, ((size_t)g->p->nevents + 1) * sizeof *b->event);
+    b->wanted = et_alloc(g->arena, (size_t)g->p->ntensors + 1);
+    for (int i = 0; i < g->p->ngrids; i++) {
+        struct body *own = g->opt->weaken_event ? NULL : et_table_find(&by_text, b->key[i].text);
+        if (!own) {
+            own = et_alloc(g->arena, sizeof *own);
+            *own = (struct body){.text = b->key[i].text, .grid = i};
+            if (!g->opt->weaken_event) et_table_add(g->arena, &by_text, own);
+        }
+        b->of[i] = own;
+        b->row[i] = own->ngrids++;
+    }
+    g->bodies = b;
+}
+
+/* ---- the table ---- */
+
+static int words_of(const et_task_key *k) {
+    return 1 + k->ntensors + WORDS_OF_EVENT * k->nevents;
+}
+
+static void put_row(cg *g, int grid, val *row) {
+    const et_task_key *k = &g->bodies->key[grid];
+    *row++ = cg_i64(g, g->first_task + grid);
+    for (int i = 0; i < k->ntensors; i++)
+        *row++ = cg_i64(g, cg_tensor_at(g, k->tensor[i]));
+    for (int i = 0; i < k->nevents; i++) {
+        *row++ = cg_i64(g, g->p->events[k->event[i]].base);
+        *row++ = cg_i64(g, g->first_event + k->event[i]);
+    }
+}
+
+static val make_table(cg *g, const struct body *b) {
+    int words = words_of(&g->bodies->key[b->grid]), n = b->ngrids * words;
+    val *v = et_alloc(g->arena, (size_t)n * sizeof *v);
+    for (int i = b->grid, rows = 0; rows < b->ngrids; i++)
+        if (g->bodies->of[i] == b) put_row(g, i, v + words * rows++);
+    LLVMTypeRef type = LLVMArrayType2(g->i64, (uint64_t)n);
+    val table = LLVMAddGlobalInAddressSpace(g->mod, type, "tasks", g->family->global);
+    LLVMSetInitializer(table, LLVMConstArray2(g->i64, v, (uint64_t)n));
+    LLVMSetGlobalConstant(table, true);
+    LLVMSetLinkage(table, LLVMInternalLinkage);
+    LLVMSetAlignment(table, 64);
+    return table;
+}
+
+static val read_word(cg *g, int word) {
+    val v = LLVMBuildLoad2(g->b, g->i64, cg_gepi(g, g->row, 8 * word), "");
+    LLVMSetAlignment(v, 8);
+    LLVMSetMetadata(v, g->md_invariant,
+                    LLVMMetadataAsValue(g->ctx, LLVMMDNodeInContext2(g->ctx, NULL, 0)));
+    return v;
+}
+
+static val read_i32(cg *g, int word) {
+    return LLVMBuildTrunc(g->b, read_word(g, word), g->i32, "");
+}
+
+bool cg_wants(const cg *g, int tensor) {
+    return !g->bodies || g->bodies->wanted[tensor];
+}
+
+val cg_tensor_place(cg *g, int tensor) {
+    return g->row ? read_word(g, g->bodies->tensor[tensor]) : NULL;
+}
+
+val cg_task_number(cg *g, int grid) {
+    return g->row ? read_i32(g, 0) : cg_i32(g, g->first_task + grid);
+}
+
+static int event_word(const cg *g, int event) {
+    int n = g->bodies->event[event];
+    et_check(n > 0);
+    return 1 + g->bodies->now->ntensors + WORDS_OF_EVENT * (n - 1);
+}
+
+val cg_event_number(cg *g, int event) {
+    return g->row ? read_i32(g, event_word(g, event) + 1) : cg_i32(g, g->first_event + event);
+}
+
+val cg_event_word(cg *g, int event, val index) {
+    if (!g->row) return cg_addi(g, index, g->p->events[event].base);
+    return cg_add(g, index, read_i32(g, event_word(g, event)));
+}
+
+/* ---- the function ---- */
+
+/* What the kernel hands to every body, and then the loops around the grid, outermost first. All but
+ * the work-item are uniform. */
+enum { ARGS, ROW, WG, NWG, BASE, RANK, TID, LOOPS, MOST = LOOPS + ET_MAX_LOOPS };
+
+static int loops_of(const cg *g, int loop, int vars[ET_MAX_LOOPS]) {
+    int n = 0, up[ET_MAX_LOOPS];
+    for (; loop >= 0; loop = g->p->g->loops[loop].parent)
+        up[n++] = g->p->g->loops[loop].var;
+    for (int i = 0; i < n; i++)
+        vars[i] = up[n - 1 - i];
+    return n;
+}
+
+/* What GRID names, or nothing any more. */
+static void name_all(cg *g, int grid, bool on) {
+    struct cg_bodies *b = g->bodies;
+    const et_task_key *k = b->now = &b->key[grid];
+    for (int i = 0; i < k->ntensors; i++) {
+        b->wanted[k->tensor[i]] = on;
+        b->tensor[k->tensor[i]] = on ? 1 + i : 0;
+    }
+    for (int i = 0; i < k->nevents; i++)
+        b->event[k->event[i]] = on ? 1 + i : 0;
+}
+
+static void declare(cg *g, struct body *b, int nloops) {
+    LLVMTypeRef t[MOST];
+    for (int i = 0; i < LOOPS + nloops; i++)
+        t[i] = g->i32;
+    t[ARGS] = LLVMTypeOf(LLVMGetParam(g->fn, 0));
+    t[ROW] = g->gptr;
+    b->type = LLVMFunctionType(g->i32, t, (unsigned)(LOOPS + nloops), false);
+    b->fn = LLVMAddFunction(g->mod, "tiles", b->type);
+    LLVMSetLinkage(b->fn, LLVMInternalLinkage);
+    g->family->declare_body(g, b->fn, TID);
+    if (b->ngrids > 1) b->table = make_table(g, b);
+}
+
+static val parameter(cg *g, const struct body *b, int i) {
+    return cg_uniform(g, LLVMGetParam(b->fn, (unsigned)i));
+}
+
+/* Returns the first workgroup of the next grid; -1 where a wait failed. */
+static void emit(cg *g, const struct body *b, int nloops, const int *loops) {
+    g->fn = b->fn;
+    block entry = cg_block(g, "entry");
+    g->failed = cg_block(g, "failed");
+    g->exit = NULL;
+    cg_at(g, entry);
+    g->in_body = true;
+    g->args = parameter(g, b, ARGS);
+    g->row = b->table ? parameter(g, b, ROW) : NULL;
+    g->wg = parameter(g, b, WG);
+    g->nwg = parameter(g, b, NWG);
+    g->base = parameter(g, b, BASE);
+    g->rank = parameter(g, b, RANK);
+    g->tid = LLVMGetParam(b->fn, TID);
+    g->lane = LLVMBuildAnd(g->b, g->tid, cg_i32(g, g->t->wave - 1), "lane");
+    g->wave = cg_uniform(g, LLVMBuildUDiv(g->b, g->tid, cg_i32(g, g->t->wave), ""));
+    for (int i = 0; i < nloops; i++)
+        cg_bind(g, loops[i], parameter(g, b, LOOPS + i), false);
+    cg_load_arguments(g);
+    cg_own_tiles(g, b->grid);
+    LLVMBuildRet(g->b, g->base);
+    LLVMMoveBasicBlockAfter(g->failed, LLVMGetLastBasicBlock(g->fn));
+    cg_at(g, g->failed);
+    LLVMBuildRet(g->b, cg_i32(g, -1));
+}
+
+/* Nothing that is known of expressions holds in another function; what is bound stays so here. */
+static void make(cg *g, struct body *b) {
+    int loops[ET_MAX_LOOPS], n = loops_of(g, g->p->grids[b->grid].loop, loops);
+    val bound[ET_MAX_LOOPS], *memo = g->memo;
+    uint32_t *trail = g->trail;
+    cg outside = *g;
+    block here = cg_here(g);
+    for (int i = 0; i < n; i++)
+        bound[i] = g->var[loops[i]];
+    declare(g, b, n);
+    int known = g->ntrail;
+    val *was = et_alloc(g->arena, ((size_t)known + 1) * sizeof *was);
+    for (int i = 0; i < known; i++) {
+        was[i] = memo[trail[i]];
+        memo[trail[i]] = NULL;
+    }
+    g->trail = NULL;
+    g->ntrail = g->ctrail = 0;
+    name_all(g, b->grid, true);
+    emit(g, b, n, loops);
+    name_all(g, b->grid, false);
+    cg_scope_end(g, 0);
+    outside.memo = g->memo; /* it may have grown */
+    outside.nmemo = g->nmemo;
+    outside.var = g->var;
+    outside.divergent = g->divergent;
+    outside.nvar = g->nvar;
+    *g = outside;
+    for (int i = 0; i < known; i++)
+        g->memo[trail[i]] = was[i];
+    for (int i = 0; i < n; i++)
+        g->var[loops[i]] = bound[i];
+    cg_at(g, here);
+}
+
+void cg_call_body(cg *g, int grid) {
+    struct body *b = g->bodies->of[grid];
+    int loops[ET_MAX_LOOPS], n = loops_of(g, g->p->grids[grid].loop, loops);
+    if (!b->fn) make(g, b);
+    val arg[MOST];
+    arg[ARGS] = g->args;
+    arg[ROW] = LLVMGetPoison(g->gptr);
+    if (b->table)
+        arg[ROW] = cg_gepi(g, b->table,
+                           8 * (int64_t)g->bodies->row[grid] * words_of(&g->bodies->key[grid]));
+    arg[WG] = g->wg;
+    arg[NWG] = g->nwg;
+    arg[BASE] = g->base;
+    arg[RANK] = g->rank;
+    arg[TID] = g->tid;
+    for (int i = 0; i < n; i++)
+        arg[LOOPS + i] = g->var[loops[i]];
+    val next = LLVMBuildCall2(g->b, b->type, b->fn, arg, (unsigned)(LOOPS + n), "");
+    g->family->call_body(g, next, TID);
+    next = cg_uniform(g, next);
+    block go = cg_block(g, "ran");
+    cg_cond(g, cg_icmp(g, LLVMIntSLT, next, cg_i32(g, 0)), g->failed, go);
+    cg_at(g, go);
+    g->base = next;
+}

@@ -1,0 +1,20 @@
+/* alike.h - tasks that differ in nothing but names. */
+#ifndef ET_ALIKE_H
+#define ET_ALIKE_H
+
+#include "ir/program/program.h"
+
+/* A task grid's text, its device function and its events included, with numbers in place of the
+ * names of variables, tensors and events: in order of mention, so that equal texts are tasks that
+ * do the same to the tensors and events of equal numbers. Loops around, symbols and constant
+ * tensors keep what names them. */
+typedef struct {
+    const char *text;
+    int *tensor, *event; /* by number */
+    int ntensors, nevents;
+} et_task_key;
+
+/* The keys of all grids of a scheduled program, from ARENA, which is not the program's own. */
+et_task_key *et_task_keys(et_program *, et_arena *arena);
+
+#endif
