@@ -242,7 +242,7 @@ static void add_edge(struct events *e, const struct edge *ed) {
 }
 
 /* What tensors name is an edge of its own, beside what is known before the launch. */
-static void find_edge(struct events *e, int from, int to, int carried) {
+void events_find_edge(struct events *e, int from, int to, int carried) {
     struct edge ed = {.from = from, .to = to, .carried = carried}, points = ed;
     for (int i = 0; i < e->fp[from].n; i++)
         for (int k = 0; k < e->fp[to].n; k++)
@@ -265,14 +265,18 @@ static void number_grids(struct events *e, int first, int count) {
 }
 
 static void find_edges(struct events *e) {
+    if (e->p->ngrids > EVENTS_MANY) {
+        events_find_many(e);
+        return;
+    }
     for (int to = 0; to < e->p->ngrids; to++)
         for (int from = 0; from < e->p->ngrids; from++) {
-            if (e->position[from] < e->position[to]) find_edge(e, from, to, -1);
+            if (e->position[from] < e->position[to]) events_find_edge(e, from, to, -1);
             int loops[ET_MAX_RANK];
             int shared = events_shared_loops(e->p, &e->p->grids[from], &e->p->grids[to]);
             events_loops(e->p, e->p->grids[to].loop, loops);
             for (int k = 0; k < shared; k++)
-                find_edge(e, from, to, loops[k]);
+                events_find_edge(e, from, to, loops[k]);
         }
 }
 

@@ -4,6 +4,7 @@
 #ifndef EVENTS_INT_H
 #define EVENTS_INT_H
 
+#include "ir/base/names.h"
 #include "passes/cost/footprint.h"
 #include "passes/pipeline/pipeline.h"
 
@@ -34,6 +35,7 @@ struct events {
     struct edge *edges;
     int nedges, cedges;
     int now;
+    et_names *names;    /* of events */
     int *order, *begin; /* edge numbers by the grid they come from; where those of a grid begin */
 };
 
@@ -53,6 +55,12 @@ bool events_proved(const struct events *, et_expr);
 struct events_vars events_vars_of(const struct events *, const et_grid *g, et_expr load);
 /* The largest value, where that is known. */
 int64_t events_upper(const struct events *, et_expr);
+
+/* Adds what TO needs of FROM, of the previous iteration of the loop CARRIED if that is not -1. */
+void events_find_edge(struct events *, int from, int to, int carried);
+/* The same for all pairs that others do not make up for: of programs of more grids than this. */
+enum { EVENTS_MANY = 64 };
+void events_find_many(struct events *);
 
 /* Marks the edges that follow from others as not needed. */
 void events_drop_implied(struct events *);

@@ -1,6 +1,5 @@
 /* Event tensors of the edges that are needed. */
 #include "passes/events/int.h"
-#include <string.h>
 
 enum {
     LINE_WORDS = 32, /* an event tensor starts on a cache line of its own */
@@ -33,16 +32,6 @@ static bool serves(const struct events *e, const et_grid *g, unsigned a, unsigne
         if ((b & ~a) >> c & 1)
             extra *= events_upper(e, g->extent[c]) < 1024 ? events_upper(e, g->extent[c]) : 1024;
     return extra <= MERGE_LIMIT;
-}
-
-static const char *event_name(et_program *p, const char *grid, int n) {
-    const char *name = grid;
-    for (int k = 2, i = 0; i < n; i++)
-        if (strcmp(p->events[i].name, name) == 0) {
-            name = et_printf(p->g->arena, "%s_%d", grid, k++);
-            i = -1;
-        }
-    return name;
 }
 
 /* Arrivals at one counter queue up. Where there would be many, tiles arrive at PARTS counters, a
@@ -108,7 +97,7 @@ static int add_event(struct events *e, int grid, unsigned set) {
         ev->dim[ev->rank] = et_int(e->x, LINE_WORDS);
         no.index[ev->rank++] = et_int(e->x, 0);
     }
-    ev->name = event_name(p, g->name, p->nevents);
+    ev->name = et_names_take(e->names, g->name, '_');
     ET_GROW(p->g->arena, g->notifies, g->nnotifies, g->cnotifies);
     g->notifies[g->nnotifies++] = no;
     return p->nevents++;
@@ -166,9 +155,10 @@ enum { MAX_SETS = 1 << ET_MAX_RANK };
 /* The distinct sets of coordinates that edges from GRID are indexed by, finest first. */
 static int edge_sets(const struct events *e, int grid, unsigned sets[MAX_SETS]) {
     int n = 0;
-    for (int i = 0; i < e->nedges; i++) {
-        if (!e->edges[i].needed || e->edges[i].from != grid) continue;
-        unsigned set = coords_of(e, &e->edges[i]);
+    for (int i = e->begin[grid]; i < e->begin[grid + 1]; i++) {
+        const struct edge *ed = &e->edges[e->order[i]];
+        if (!ed->needed) continue;
+        unsigned set = coords_of(e, ed);
         int k = 0;
         while (k < n && sets[k] != set)
             k++;
@@ -191,15 +181,16 @@ static void make_events(struct events *e, int grid) {
             if (event[o] >= 0 && by == k && serves(e, g, sets[k], sets[o])) by = o;
         event[k] = by == k ? add_event(e, grid, sets[k]) : -1;
     }
-    for (int i = 0; i < e->nedges; i++) {
-        if (!e->edges[i].needed || e->edges[i].from != grid) continue;
-        unsigned set = coords_of(e, &e->edges[i]);
+    for (int i = e->begin[grid]; i < e->begin[grid + 1]; i++) {
+        const struct edge *ed = &e->edges[e->order[i]];
+        if (!ed->needed) continue;
+        unsigned set = coords_of(e, ed);
         int best = -1;
         for (int k = 0; k < n; k++)
             if (event[k] >= 0 && (sets[k] == set || (best < 0 && serves(e, g, set, sets[k]))))
                 best = k;
         et_check(best >= 0);
-        add_wait(e, &e->edges[i], event[best], sets[best]);
+        add_wait(e, ed, event[best], sets[best]);
     }
 }
 
@@ -244,6 +235,7 @@ static void points_last(const struct events *e, et_grid *g) {
 }
 
 bool events_make(struct events *e) {
+    e->names = et_names_create(e->pl->g->arena);
     for (int g = 0; g < e->p->ngrids; g++)
         make_events(e, g);
     for (int g = 0; g < e->p->ngrids; g++)
