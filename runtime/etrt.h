@@ -200,7 +200,8 @@ etrt_status etrt_write(etrt_session *, const char *name, const void *data, size_
  * whose clock goes 64 times slower than the host's while workgroups get on, and as fast while all
  * of them wait. */
 etrt_status etrt_set_wait_limit(etrt_session *, double seconds);
-/* Workgroups per launch; 0 (the default) is one per CU. More than one per CU is ETRT_RANGE. */
+/* Workgroups per launch; 0 is one per CU, which is the default unless the environment variable
+ * ETRT_WORKGROUPS says less. More than one per CU is ETRT_RANGE. */
 etrt_status etrt_set_workgroups(etrt_session *, int workgroups);
 /* Capture the next launch into folder DIR (created; must not exist): see runtime/README.md. The
  * environment variable ETRT_CAPTURE=DIR captures the first launch of a process the same way. Until

@@ -80,6 +80,13 @@ static etrt_status make_launch_memory(etrt_session *s) {
     return st;
 }
 
+/* What the environment has launches be made of where nobody says. */
+static uint32_t usual_workgroups(const etrt_device *dev) {
+    const char *chosen = secure_getenv("ETRT_WORKGROUPS");
+    unsigned long w = chosen ? strtoul(chosen, NULL, 10) : 0;
+    return w < dev->cus ? (uint32_t)w : dev->cus;
+}
+
 etrt_status etrt_session_create(etrt_model *model, etrt_session **out_session) {
     if (!out_session) return etrt_fail(ETRT_INVALID, "etrt_session_create: no place for it");
     *out_session = NULL;
@@ -91,6 +98,7 @@ etrt_status etrt_session_create(etrt_model *model, etrt_session **out_session) {
     if (!s) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
     s->model = model;
     s->seconds = -1;
+    s->workgroups_wanted = usual_workgroups(dev);
     s->wait_limit = dev->emulated ? 60 : 2;
     st = make_arrays(s) ? ETRT_OK : etrt_fail(ETRT_NO_MEMORY, "out of host memory");
     if (st == ETRT_OK) st = make_tensors(s);

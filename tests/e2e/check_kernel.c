@@ -1,5 +1,5 @@
 /* check_kernel FILE.etg FILE.hsaco [--also FILE.hsaco]... [--set DIM=V]... [--device SPEC]...
- *              [--runs K]
+ *              [--runs K] [--workgroups W]...
  *
  * Run the code objects on random weights and inputs on each device and compare every output and
  * state with the graph interpreter; and bit for bit with the first run. Any mix of CUs and dies
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_DEVICES = 16, MAX_KERNELS = 16, MAX_SYMS = 16 };
+enum { MAX_DEVICES = 16, MAX_KERNELS = 16, MAX_SYMS = 16, MAX_SIZES = 512 };
 
 struct kernel_check {
     et_arena *a;
@@ -23,7 +23,8 @@ struct kernel_check {
     void **first;          /* by value: bytes the first run left */
     const char *hsaco[MAX_KERNELS], *device[MAX_DEVICES];
     char weights[64];
-    int nkernels, ndevices, runs;
+    int workgroups[MAX_SIZES]; /* 0: one per CU */
+    int nkernels, ndevices, nsizes, runs;
 };
 
 static bool is_result(const struct kernel_check *c, int v) {
@@ -157,8 +158,11 @@ static bool run_on(struct kernel_check *c, const char *hsaco, const char *spec) 
     bool ok = !etrt_device_open(spec, &d) && !etrt_model_load(d, hsaco, &m) &&
               (!c->weights[0] || !etrt_model_weights_file(m, c->weights)) &&
               !etrt_session_create(m, &s);
-    for (int k = 0; ok && k < c->runs; k++)
-        ok = set_up(c, s) && compare(c, s, spec);
+    for (int w = 0; ok && w < c->nsizes; w++) {
+        ok = !etrt_set_workgroups(s, c->workgroups[w]);
+        for (int k = 0; ok && k < c->runs; k++)
+            ok = set_up(c, s) && compare(c, s, spec);
+    }
     if (!ok) fprintf(stderr, "check_kernel: %s: %s: %s\n", hsaco, spec, etrt_last_error());
     etrt_session_destroy(s);
     etrt_model_unload(m);
@@ -180,8 +184,11 @@ static bool options(struct kernel_check *c, int argc, char **argv) {
             c->device[c->ndevices++] = argv[i + 1];
         else if (strcmp(argv[i], "--also") == 0 && c->nkernels < MAX_KERNELS)
             c->hsaco[c->nkernels++] = argv[i + 1];
+        else if (strcmp(argv[i], "--workgroups") == 0 && c->nsizes < MAX_SIZES)
+            c->workgroups[c->nsizes++] = atoi(argv[i + 1]);
         else if (strcmp(argv[i], "--set") || !tm_set_dim(c->g, argv[i + 1], c->syms))
             return fail(argv[i + 1]);
+    if (!c->nsizes) c->nsizes = 1;
     if (!c->ndevices) c->device[c->ndevices++] = "auto";
     return true;
 }

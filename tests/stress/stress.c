@@ -1,10 +1,14 @@
 /* stress [--programs N] [--launches N] [--first SEED] [--keep FOLDER] [--verbose] [--sabotage]
+ *        [--record FOLDER] [--target NAME]
  *
  * Random programs (generate.h), verified, run by the program interpreter, compiled with every
  * schedule and launched on emulated GPUs of several sizes with seeded interleavings and incoherent
  * caches, several times per session. Whatever a launch leaves must be what the interpreter leaves,
  * bit for bit; no wait may run out. Exit status 0 only then, and if the programs were not trivial.
- */
+ *
+ * With --record nothing is launched: kernels for --target and what they must leave go to FOLDER,
+ * for
+ * ../device/play.c to launch them elsewhere. */
 #include "codegen/codegen.h"
 #include "ir/base/diag.h"
 #include "ir/eti/eti.h"
@@ -12,6 +16,7 @@
 #include "ir/verify/verify.h"
 #include "passes/passes.h"
 #include "runtime/etrt.h"
+#include "runtime/etrt/safetensors/etrt_safetensors.h"
 #include "tests/stress/generate.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,13 +36,14 @@ struct totals {
 
 struct options {
     uint64_t programs, launches, first;
-    const char *keep;
+    const char *keep, *record, *target;
     bool verbose, sabotage;
 };
 
 /* One program, its inputs at some dims, and what the interpreter makes of them. */
 struct test {
     uint64_t seed, draw;
+    const char *target;
     gen_program text;
     et_arena *arena;
     et_diags *diags;
@@ -62,7 +68,8 @@ static et_program *schedule(struct test *t, et_schedule_kind how, uint64_t order
     et_program *p = NULL, *done = NULL;
     t->diags = et_diags_create(t->arena);
     t->g = et_eti_parse(t->arena, t->diags, "random.eti", t->text.text, t->text.bytes, &p);
-    et_pass_options opt = {.machine = et_machine_for("gfx942"), .no_verify = true, .schedule = how};
+    et_pass_options opt = {
+        .machine = et_machine_for(t->target), .no_verify = true, .schedule = how};
     if (!t->g || !et_passes_resume(t->g, p, &opt, &done)) return NULL;
     for (int i = 0; order && i < done->ngrids; i++) { /* a hybrid of its own */
         done->grids[i].dynamic = pick(t, 100) < 60;
@@ -262,6 +269,60 @@ static void launch_all(const struct options *o, struct test *t, const char *path
     }
 }
 
+/* ---- recording ---- */
+
+struct recorded {
+    struct etrt_st_tensor tensor[2 * SETTINGS * (LAUNCHES + 1) * MAX_TENSORS];
+    char names[2 * SETTINGS * (LAUNCHES + 1) * MAX_TENSORS][128];
+    size_t count;
+};
+
+/* SETTING, or SETTING.LAUNCH; dim, in or out; the name: words of 32 bits, whatever they are. */
+static void add_words(struct recorded *r, int setting, int launch, const char *kind,
+                      const char *name, const void *words, size_t bytes) {
+    char number[16];
+    snprintf(number, sizeof number, "%d", setting);
+    if (launch >= 0) snprintf(number, sizeof number, "%d.%d", setting, launch);
+    snprintf(r->names[r->count], sizeof r->names[0], "%s/%s/%s", number, kind, name);
+    r->tensor[r->count] = (struct etrt_st_tensor){.name = r->names[r->count],
+                                                  .dtype = "I32",
+                                                  .rank = 1,
+                                                  .shape = {(int64_t)(bytes / 4)},
+                                                  .data = words,
+                                                  .bytes = bytes};
+    r->count++;
+}
+
+/* What the launches are given and leave, in the order in which they are made. */
+static void record(const struct options *o, struct test *t) {
+    struct recorded *r = calloc(1, sizeof *r);
+    int32_t dims[SETTINGS][2];
+    char path[4096], err[ETRT_ST_ERR];
+    for (int k = 0; k < SETTINGS; k++) {
+        for (int d = 0; d < 2; d++) {
+            dims[k][d] = (int32_t)t->syms[k][d];
+            add_words(r, k, -1, "dim", d ? "M" : "N", &dims[k][d], 4);
+        }
+        for (int i = 0; i < t->p->ntensors; i++) {
+            const et_tensor *te = &t->p->tensors[i];
+            bool salt = strcmp(te->name, "salt0") == 0;
+            if (te->kind == ET_TENSOR_INPUT && !salt)
+                add_words(r, k, -1, "in", te->name, t->input[k][i], t->bytes[k][i]);
+            for (int l = 0; l < LAUNCHES; l++)
+                if (salt)
+                    add_words(r, k, l, "in", te->name, &t->salt[k][l], 4);
+                else if (t->want[k][l][i] && te->kind != ET_TENSOR_INPUT)
+                    add_words(r, k, l, "out", te->name, t->want[k][l][i], t->bytes[k][i]);
+        }
+    }
+    snprintf(path, sizeof path, "%s/%llu.safetensors", o->record, (unsigned long long)t->seed);
+    if (!etrt_st_write(path, r->tensor, r->count, err, sizeof err)) {
+        printf("%s\n", err);
+        exit(1);
+    }
+    free(r);
+}
+
 /* ---- one seed ---- */
 
 static void keep_text(const struct options *o, const struct test *t) {
@@ -291,7 +352,7 @@ static void compile_and_launch(const struct options *o, struct test *t, const ch
         p = schedule(t, how, 2);
         ok = p && verified(t, p, &tasks);
     }
-    et_codegen_options opt = {.target = et_target_find("gfx942"), .output = path, .opt_level = 1};
+    et_codegen_options opt = {.target = et_target_find(t->target), .output = path, .opt_level = 1};
     et_codegen_info info;
     if (ok && o->sabotage) {
         int grid = with_waits(t, p);
@@ -312,13 +373,13 @@ static void compile_and_launch(const struct options *o, struct test *t, const ch
         n->dynamic += p->grids[i].dynamic;
         n->early += p->grids[i].early;
     }
-    launch_all(o, t, path, order ? "mixed" : et_schedule_name(how), n);
+    if (!o->record) launch_all(o, t, path, order ? "mixed" : et_schedule_name(how), n);
     n->sabotaged += o->sabotage;
     n->caught += n->wrong + n->hung > before;
 }
 
 static void run(const struct options *o, uint64_t seed, const char *path, struct totals *n) {
-    struct test t = {.seed = seed, .draw = seed + 77};
+    struct test t = {.seed = seed, .draw = seed + 77, .target = o->target};
     int64_t tasks = 0;
     gen_make(seed, &t.text);
     t.arena = et_arena_create();
@@ -343,10 +404,17 @@ static void run(const struct options *o, uint64_t seed, const char *path, struct
         n->events += (uint64_t)t.text.events;
         n->waits += (uint64_t)t.text.waits;
         n->routed += (uint64_t)t.text.routed;
-        for (int i = 0; i < SCHEDULES; i++)
-            compile_and_launch(o, &t, path, schedules[i], 0, n);
-        compile_and_launch(o, &t, path, ET_SCHEDULE_STATIC, 1, n);
+        for (int i = 0; i <= SCHEDULES; i++) { /* the last is mixed */
+            char name[4096];
+            if (o->record) {
+                snprintf(name, sizeof name, "%s/%llu.%d.code", o->record, (unsigned long long)seed,
+                         i);
+                path = name;
+            }
+            compile_and_launch(o, &t, path, schedules[i % SCHEDULES], i == SCHEDULES, n);
+        }
         t.g = g;
+        if (o->record) record(o, &t);
     }
     for (int k = 0; k < SETTINGS; k++)
         for (int i = 0; i < MAX_TENSORS; i++) {
@@ -359,7 +427,7 @@ static void run(const struct options *o, uint64_t seed, const char *path, struct
 }
 
 int main(int argc, char **argv) {
-    struct options o = {.programs = UINT64_MAX, .launches = 300, .first = 1};
+    struct options o = {.programs = UINT64_MAX, .launches = 300, .first = 1, .target = "gfx942"};
     for (int i = 1; i < argc; i++) {
         const char *next = i + 1 < argc ? argv[i + 1] : "0";
         if (strcmp(argv[i], "--verbose") == 0 || strcmp(argv[i], "--sabotage") == 0) {
@@ -375,6 +443,10 @@ int main(int argc, char **argv) {
             o.first = v;
         else if (strcmp(argv[i], "--keep") == 0)
             o.keep = next;
+        else if (strcmp(argv[i], "--record") == 0)
+            o.record = next;
+        else if (strcmp(argv[i], "--target") == 0)
+            o.target = next;
         else
             return printf("usage: see the head of stress.c\n"), 2;
         i++;

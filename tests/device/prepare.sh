@@ -1,0 +1,98 @@
+#!/bin/sh
+# prepare.sh BIN OUT [TARGET [few]]
+# Everything that run.sh needs on a machine with a GPU, into the new folder OUT: the tools of BIN (build/bin, built with
+# tests) and what they link beyond libc, kernels for TARGET (sm_90) in every schedule, models, inputs and what is right.
+# `few`: one of everything. RANDOM_PROGRAMS: how many of them (60). Under 60 MB.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+bin=$(cd "$1" && pwd) src=$(cd "$here/../.." && pwd) target=${3:-sm_90} few=${4:-}
+[ ! -e "$2" ] || { echo "prepare.sh: $2 is there already" >&2; exit 1; }
+mkdir -p "$2"
+out=$(cd "$2" && pwd)
+. "$here/../support/lib.sh"
+cd "$out"
+mkdir bin lib kernels models programs random broken mix small
+
+# ---- tools, without what only debuggers read
+tools='etrun etllm etfill check_kernel check_mix check_stories check_text device_play runtime_launch'
+for tool in $tools; do
+    strip -o "bin/$tool" "$bin/$tool"
+    ldd "$bin/$tool" | awk '$2 == "=>" { print $3 }' | grep -v -E '/(libc|libm|libdl|libpthread|ld-linux[^/]*)\.so' || true
+done | sort -u | while read -r library; do
+    cp -L "$library" lib/
+done
+cp "$here/run.sh" "$here/row.sh" .
+cp "$bin/../tests/runtime/probe.hsaco" "$bin/../tests/runtime/probe.ptx" small/
+{
+    echo "target $target"
+    echo "commit $(git -C "$src" rev-parse --short HEAD 2> /dev/null || echo unknown)"
+    echo "compiled $(date -u +%Y-%m-%dT%H:%MZ) by $("$bin/etcc" --version)"
+} > about
+
+schedules='static dynamic hybrid'
+if [ -n "$few" ]; then
+    decoders='llama' programs='examples/mlp/mlp.etg'
+else
+    decoders='llama llama3 qwen3 mixtral qwen3_moe stories-llama stories-moe'
+    programs=$(cd "$src" && ls examples/*/*.etg tests/passes/*.etg)
+fi
+
+# ---- decoders
+for m in $decoders; do
+    case $m in stories-*) from=$src/examples/models/$m ;; *) from=$src/tests/golden/$m ;; esac
+    mkdir "models/$m"
+    cp "$from"/*.json "$from"/*.safetensors "models/$m/"
+    for how in $schedules; do
+        cp "$(kernel "$bin/etcc" "$(imported "$bin" "$src" "$m")" "$target" $how)" "kernels/$m.$how"
+    done
+done
+
+# ---- small programs
+for p in $programs; do
+    cp "$src/$p" programs/
+    name=$(basename "$p" .etg)
+    for how in $schedules; do
+        cp "$(kernel "$bin/etcc" "$src/$p" "$target" $how)" "kernels/$name.$how"
+    done
+    dims 2 "$src/$p" | tr '\n' ' ' > "programs/$name.low"
+    dims 3 "$src/$p" | tr '\n' ' ' > "programs/$name.high"
+done
+
+# ---- what goes through the driver's compiler at load
+case $target in sm_*) "$bin/etcc" "$src/examples/mlp/mlp.etg" --target="$target" -o small/mlp.ptx ;; esac
+
+# ---- several models in one kernel, and each alone as it is cut there
+for how in $schedules; do
+    for m in mlp moe; do
+        "$bin/etcc" "$src/examples/$m/$m.etg" --target="$target" --variants=1 --schedule=$how -o mix/$m.$how
+    done
+    "$bin/etcc" "$src/examples/mlp/mlp.etg" "$src/examples/moe/moe.etg" "$src/examples/mlp/mlp.etg" \
+        --target="$target" --weight=moe=2 --schedule=$how -o mix/mix.$how
+done
+if [ -z "$few" ]; then
+    "$bin/etcc" "$src/tests/import/stories-llama.etg" "$src/tests/import/stories-moe.etg" \
+        --target="$target" -o mix/stories
+fi
+
+# ---- a wait that can never be satisfied
+cat > broken/m.etg <<'ETG'
+model m
+dim N in 1..32
+weight w : bf16[64, 64] = "w"
+input x : f32[N, 64]
+y = relu(x @ w.T)
+output z = y @ w.T
+ETG
+"$bin/etfill" broken/w.safetensors 'w:bf16[64,64]:-1:1'
+"$bin/etfill" broken/x.safetensors 'x:f32[5,64]:-1:1'
+for how in $schedules; do
+    "$bin/etcc" broken/m.etg --target="$target" --schedule=$how --break-event=y -o broken/bad.$how
+    "$bin/etcc" broken/m.etg --target="$target" --schedule=$how -o broken/good.$how
+done
+
+# ---- random programs
+"$bin/stress" --record random --target "$target" --programs "${RANDOM_PROGRAMS:-60}"
+
+size=$(du -sm . | cut -f1)
+echo "$out: $size MB, $(find . -type f | wc -l) files for $target"
+[ "$size" -lt 60 ] || { echo 'prepare.sh: that is too much' >&2; exit 1; }

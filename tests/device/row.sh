@@ -1,0 +1,93 @@
+#!/bin/sh
+# row.sh NAME ARGUMENT...: a test of more than one command, which run.sh runs in the bundle, with the tools on the PATH, the device in
+# DEVICE, how many workgroups it holds in CUS, and a scratch folder in WORK.
+set -u
+
+decoder() { # MODEL SCHEDULE OPTIONS...: logits against PyTorch's
+    m=$1 k=kernels/$1.$2
+    shift 2
+    ref=models/$m/golden.safetensors
+    [ -f "$ref" ] || ref=models/$m/reference.safetensors
+    etllm score --kernel "$k" --model "models/$m" --device "$DEVICE" --tokens "$ref" --out "$WORK/logits" "$@" &&
+        etllm compare --ref "$ref" --out "$WORK/logits" --tolerance 1e-2 --gap 0.1
+}
+
+program() { # NAME: all schedules, at the corners of the dims and between, on few workgroups and all
+    n=$1 etg=programs/$1.etg
+    set -- --also "kernels/$n.dynamic" --also "kernels/$n.hybrid" --device "$DEVICE" --runs 1 --workgroups 0 --workgroups 1 \
+        --workgroups $((CUS / 2 + 1))
+    check_kernel "$etg" "kernels/$n.static" "$@" || return
+    for bound in low high; do
+        # shellcheck disable=SC2046
+        check_kernel "$etg" "kernels/$n.static" "$@" $(cat "programs/$n.$bound") || return
+    done
+}
+
+sizes() { # NAME SCHEDULE: the same bits on 1 to all CUs, and a hundred times on all
+    set -- "programs/$1.etg" "kernels/$1.$2" --device "$DEVICE"
+    w=1
+    while [ $w -le "$CUS" ]; do
+        set -- "$@" --workgroups $w
+        w=$((w + 1))
+    done
+    check_kernel "$@" --runs 1 && check_kernel "$1" "$2" --device "$DEVICE" --runs 100 && echo "$CUS sizes, 100 runs"
+}
+
+decoder_sizes() { # MODEL SCHEDULE: likewise with the logits of whole sequences
+    first='' count=0
+    for w in 1 2 3 5 8 13 21 34 55 89 $((CUS - 1)) "$CUS"; do
+        if [ $w -lt 1 ] || [ $w -gt "$CUS" ]; then continue; fi
+        export ETRT_WORKGROUPS=$w
+        decoder "$1" "$2" > "$WORK/said" 2>&1 || { cat "$WORK/said"; return 1; }
+        sum=$(cksum < "$WORK/logits")
+        [ "${first:=$sum}" = "$sum" ] || { echo "other bits on $w workgroups"; return 1; }
+        count=$((count + 1))
+    done
+    echo "$count sizes, the same bits"
+}
+
+replay() { # MODEL SCHEDULE: one launch captured, and run a hundred times more
+    rm -rf "$WORK/capture"
+    export ETRT_CAPTURE="$WORK/capture"
+    decoder "$1" "$2" > "$WORK/said" 2>&1 || { cat "$WORK/said"; return 1; }
+    unset ETRT_CAPTURE
+    etrun --replay "$WORK/capture" --device "$DEVICE" --repeat 100 > "$WORK/said" 2>&1 || { tail -n 5 "$WORK/said"; return 1; }
+    sort "$WORK/said" | uniq -c
+}
+
+story() { # MODEL: greedy text is the reference's up to its first near-tie
+    etllm generate --kernel "kernels/$1.static" --model "models/$1" --device "$DEVICE" -n 96 \
+        -p 'Once upon a time, there was a' > "$WORK/text" || return
+    check_text prefix "models/$1" 0 "$WORK/text" && head -c 90 "$WORK/text" | tr '\n' ' '
+}
+
+wait_in_vain() { # SCHEDULE: a report that names what was waited for; and the GPU is as good as before
+    how=$1
+    set -- --set N=5 --in broken/x.safetensors --weights broken/w.safetensors --device "$DEVICE"
+    status=0
+    etrun "broken/bad.$how" "$@" --wait-limit 0.3 > "$WORK/said" 2>&1 || status=$?
+    cat "$WORK/said"
+    [ $status -eq 1 ] || { echo "status $status"; return 1; }
+    grep -q 'for event y\|found nothing to do' "$WORK/said" || { echo 'no report'; return 1; }
+    etrun "broken/good.$how" "$@"
+}
+
+# shellcheck disable=SC2086
+random() { # SEED...: ROUNDS rounds of all kernels of these programs
+    list=''
+    for s in "$@"; do
+        for k in random/$s.*.code; do list="$list $k random/$s.safetensors"; done
+    done
+    device_play --device "$DEVICE" --rounds "$ROUNDS" $list
+}
+
+sanitized() { # TOOL SEED: the vendor's checker over small programs
+    compute-sanitizer --tool "$1" --error-exitcode 9 --print-limit 5 etrun broken/good.static --set N=5 --in broken/x.safetensors \
+        --weights broken/w.safetensors --device "$DEVICE" --wait-limit 60 &&
+        compute-sanitizer --tool "$1" --error-exitcode 9 --print-limit 5 etrun broken/good.dynamic --set N=5 \
+            --in broken/x.safetensors --weights broken/w.safetensors --device "$DEVICE" --wait-limit 60 &&
+        compute-sanitizer --tool "$1" --error-exitcode 9 --print-limit 5 device_play --device "$DEVICE" --wait-limit 60 \
+            "random/$2.0.code" "random/$2.safetensors" "random/$2.1.code" "random/$2.safetensors"
+}
+
+"$@"
