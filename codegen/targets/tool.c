@@ -57,6 +57,13 @@ static int run(const char *const *argv, const int fd[3], int *out_status) {
     return err;
 }
 
+/* For an error: how it went wrong. */
+static char *failure(et_arena *arena, int err, int status, const char *said) {
+    if (err) return et_printf(arena, "cannot be started: %s", strerror(err));
+    if (WIFSIGNALED(status)) return et_printf(arena, "was ended by signal %d", WTERMSIG(status));
+    return et_printf(arena, "failed%s%s", *said ? ": " : "", said);
+}
+
 char *et_tool_run(et_arena *arena, const char *const *argv, const void *in, size_t bytes,
                   size_t *out_bytes, char **out_said) {
     int fd[3], status = 0, err = 0;
@@ -66,10 +73,11 @@ char *et_tool_run(et_arena *arena, const char *const *argv, const void *in, size
     if (!err) err = run(argv, fd, &status);
     char *file = NULL, *said = NULL;
     size_t n = 0;
-    *out_said = et_printf(arena, "%s", err ? strerror(err) : "");
-    if (!err && (said = contents(fd[2], MAX_SAID, &n))) *out_said = et_strndup(arena, said, n);
+    if (!err) said = contents(fd[2], MAX_SAID, &n);
+    *out_said = said ? et_strndup(arena, said, n) : et_printf(arena, "%s", "");
     if (!err && WIFEXITED(status) && WEXITSTATUS(status) == 0)
         file = contents(fd[1], SIZE_MAX - 1, out_bytes);
+    if (!file) *out_said = failure(arena, err, status, *out_said);
     free(said);
     for (int i = 0; i < 3; i++)
         if (fd[i] >= 0) close(fd[i]);

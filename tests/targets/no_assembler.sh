@@ -19,6 +19,10 @@ refuse() { # WHAT stands in the error, then options
 test -s m.ptx
 refuse '/bin/false failed' --ptxas=/bin/false
 refuse 'No such file' --ptxas=./ptxas
+refuse 'cannot be started' --ptxas=./err
+printf '#!/bin/sh\nkill -9 $$\n' > bin/killed
+chmod +x bin/killed
+refuse 'ended by signal 9' --ptxas=bin/killed
 printf '#!/bin/sh\necho it is broken >&2\nexit 3\n' > bin/ptxas
 chmod +x bin/ptxas
 refuse 'it is broken' --ptxas=bin/ptxas

@@ -63,6 +63,15 @@ for schedule in static dynamic; do
     done
 done
 
+# Names that PTX keeps to itself.
+for name in WARP_SZ _; do
+    sed "s/^model mlp/model $name/" "$src/examples/mlp/mlp.etg" > name.etg
+    ptx=name.ptx
+    "$bin/etcc" name.etg --target="$target" -o $ptx
+    has "^\.visible \.entry ${name}_\("
+    "$bin/etrun" $ptx --list | grep -q "^kernel ${name}_:" || die "$name: the manifest has another name"
+done
+
 # A fence goes with each event: without those of one event there are fewer.
 "$bin/etcc" "$src/tests/import/llama.etg" --target="$target" -o all.ptx
 for how in release acquire; do

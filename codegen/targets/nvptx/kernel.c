@@ -17,12 +17,19 @@ static void enum_attribute(cg *g, LLVMAttributeIndex at, const char *name, uint6
     LLVMAddAttributeAtIndex(g->fn, at, LLVMCreateEnumAttribute(g->ctx, kind, value));
 }
 
+/* The two names that a kernel may not have. */
+static void avoid_reserved(cg *g) {
+    if (strcmp(g->symbol, "_") == 0 || strcmp(g->symbol, "WARP_SZ") == 0)
+        g->symbol = et_printf(g->arena, "%s_", g->symbol);
+}
+
 /* The arguments are one parameter, passed by value. One workgroup an SM is what registers are dealt
  * out for; that it has the SM to itself is the doing of its shared memory. */
 void nvptx_declare_kernel(cg *g, size_t bytes) {
     if (bytes > MAX_PARAMETERS)
         cg_error(g, "the program's arguments are %zu bytes, %s takes %d", bytes, g->t->name,
                  MAX_PARAMETERS);
+    avoid_reserved(g);
     LLVMTypeRef ptr = LLVMPointerTypeInContext(g->ctx, 0);
     g->fn = LLVMAddFunction(g->mod, g->symbol, LLVMFunctionType(g->none, &ptr, 1, false));
     LLVMSetFunctionCallConv(g->fn, KERNEL);

@@ -65,7 +65,7 @@ static char *assemble(cg *g, const char *ptx, size_t bytes, size_t *out_bytes) {
     const char *argv[] = {ptxas, arch, "-v", "/dev/stdin", "-o", "/dev/stdout", NULL};
     char *said, *file = et_tool_run(g->arena, argv, ptx, bytes, out_bytes, &said);
     if (!file)
-        cg_error(g, "%s failed: %s", ptxas, said);
+        cg_error(g, "%s %s", ptxas, said);
     else
         g->told = said;
     return file;
