@@ -357,7 +357,8 @@ etrt_status etrt_capture_begin(etrt_session *s) {
 void etrt_capture_drop(etrt_session *s) {
     struct etrt_capture *c = s->capture;
     if (!c) return;
-    if (c->temporary) etrt_folder_remove(c->temporary);
+    bool ours = etrt_device_owned(s->model->device); /* a child leaves its parent's folder alone */
+    if (c->temporary && ours) etrt_folder_remove(c->temporary);
     json_decref(c->launch);
     free(c->regions);
     free(c->temporary);

@@ -5,6 +5,7 @@
 #include "runtime/etrt/inspect.h"
 
 #include <string.h>
+#include <unistd.h>
 
 const struct etrt_driver *const etrt_drivers[] = {&etrt_hsa_driver, &etrt_cuda_driver,
                                                   &etrt_null_driver, NULL};
@@ -27,21 +28,52 @@ static etrt_status unknown(const char *spec) {
     return ETRT_INVALID;
 }
 
+/* How many devices are open and which process opened them: its number above, theirs below. Read
+ * before any lock is taken, which a parent's thread may have held at the fork. */
+static _Atomic uint64_t opened;
+
+static bool enter(void) {
+    uint64_t me = (uint64_t)(uint32_t)getpid() << 32, was = atomic_load(&opened);
+    do {
+        if ((uint32_t)was && was >> 32 << 32 != me) return false;
+    } while (!atomic_compare_exchange_weak(&opened, &was, me | ((uint32_t)was + 1)));
+    return true;
+}
+
+static void leave(void) {
+    atomic_fetch_sub(&opened, 1);
+}
+
+static etrt_status forked(void) {
+    return etrt_fail(ETRT_FORKED, "process %ld had a device open when this one was forked",
+                     (long)(atomic_load(&opened) >> 32));
+}
+
+static etrt_status open_any(const char *spec, etrt_device **out) {
+    if (!spec || strcmp(spec, "auto") == 0) return etrt_auto_driver.open("auto", out);
+    const struct etrt_driver *driver = driver_of(spec);
+    return driver ? driver->open(spec, out) : unknown(spec);
+}
+
 etrt_status etrt_device_open(const char *spec, etrt_device **out_device) {
     if (!out_device) return etrt_fail(ETRT_INVALID, "etrt_device_open: no place for the device");
     *out_device = NULL;
-    if (!spec || strcmp(spec, "auto") == 0) return etrt_auto_driver.open("auto", out_device);
-    const struct etrt_driver *driver = driver_of(spec);
-    return driver ? driver->open(spec, out_device) : unknown(spec);
+    if (!enter()) return forked();
+    etrt_status st = open_any(spec, out_device);
+    if (st == ETRT_OK)
+        (*out_device)->owner = getpid();
+    else
+        leave();
+    return st;
 }
 
 void etrt_device_close(etrt_device *dev) {
-    if (dev) dev->driver->close(dev);
+    if (!dev || !etrt_device_owned(dev)) return;
+    dev->driver->close(dev);
+    leave();
 }
 
-etrt_status etrt_device_at(int index, etrt_device_info *out) {
-    if (!out) return etrt_fail(ETRT_INVALID, "etrt_device_at: no place for what it is");
-    memset(out, 0, sizeof *out);
+static etrt_status find_device(int index, etrt_device_info *out) {
     int left = index;
     for (int i = 0; left >= 0 && etrt_drivers[i]; i++) {
         etrt_status st = etrt_drivers[i]->list ? ETRT_OK : ETRT_RANGE;
@@ -52,6 +84,15 @@ etrt_status etrt_device_at(int index, etrt_device_info *out) {
         }
     }
     return etrt_fail(ETRT_RANGE, "there is no device of number %d", index);
+}
+
+etrt_status etrt_device_at(int index, etrt_device_info *out) {
+    if (!out) return etrt_fail(ETRT_INVALID, "etrt_device_at: no place for what it is");
+    memset(out, 0, sizeof *out);
+    if (!enter()) return forked();
+    etrt_status st = find_device(index, out);
+    leave();
+    return st;
 }
 
 int etrt_device_count(void) {
@@ -82,6 +123,7 @@ bool etrt_device_counted(const etrt_device *dev) {
 etrt_status etrt_device_timing(etrt_device *dev, int on) {
     if (!dev) return etrt_fail(ETRT_INVALID, "etrt_device_timing: no device");
     dev = etrt_device_itself(dev);
+    if (!etrt_device_owned(dev)) return etrt_device_check(dev);
     if (!dev->driver->timing)
         return etrt_fail(ETRT_UNSUPPORTED, "%s does not time launches", dev->name);
     bool before = dev->timing;
@@ -96,6 +138,6 @@ void etrt_device_stats(const etrt_device *dev, etrt_stats *out) {
     memset(out, 0, sizeof *out);
     if (!dev) return;
     dev = etrt_device_itself(dev);
-    if (dev->driver->stats) dev->driver->stats(dev, out);
+    if (dev->driver->stats && etrt_device_owned(dev)) dev->driver->stats(dev, out);
     out->launches = atomic_load(&dev->launches);
 }

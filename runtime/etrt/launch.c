@@ -80,8 +80,9 @@ static void mark_outputs(etrt_session *s, bool written) {
 
 etrt_status etrt_submit(etrt_session *s) {
     if (!s) return etrt_fail(ETRT_INVALID, "etrt_submit: no session");
-    if (s->in_flight) return etrt_fail(ETRT_INVALID, "etrt_submit: a launch is in flight already");
     etrt_status st = etrt_device_check(s->model->device);
+    if (st == ETRT_OK && s->in_flight)
+        return etrt_fail(ETRT_INVALID, "etrt_submit: a launch is in flight already");
     if (st == ETRT_OK) st = etrt_session_ready(s);
     if (st == ETRT_OK) st = start(s);
     s->in_flight = st == ETRT_OK;
@@ -141,6 +142,7 @@ static etrt_status finish(etrt_session *s) {
 
 etrt_status etrt_wait(etrt_session *s) {
     if (!s) return etrt_fail(ETRT_INVALID, "etrt_wait: no session");
+    if (!etrt_device_owned(s->model->device)) return etrt_device_check(s->model->device);
     if (!s->in_flight) return etrt_fail(ETRT_INVALID, "etrt_wait: no launch is in flight");
     etrt_status st = etrt_launch_wait(s->model->device, s->ticket, s->wait_limit);
     s->in_flight = false;

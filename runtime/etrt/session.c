@@ -126,7 +126,7 @@ void etrt_session_destroy(etrt_session *s) {
     etrt_mem_free(dev, s->report);
     etrt_mem_free(dev, s->kernarg);
     etrt_mem_free(dev, s->trace);
-    if (s->ticket) dev->driver->ticket_free(dev, s->ticket);
+    etrt_ticket_free(dev, s->ticket);
     free(s->dims);
     free(s->dim_set);
     free(s->tensors);
@@ -142,8 +142,9 @@ void etrt_session_destroy(etrt_session *s) {
 
 static etrt_status check_idle(const etrt_session *s, const char *call) {
     if (!s) return etrt_fail(ETRT_INVALID, "%s: no session", call);
-    if (s->in_flight) return etrt_fail(ETRT_INVALID, "%s: a launch is in flight", call);
-    return etrt_device_check(s->model->device);
+    etrt_status st = etrt_device_check(s->model->device);
+    if (st != ETRT_OK) return st;
+    return s->in_flight ? etrt_fail(ETRT_INVALID, "%s: a launch is in flight", call) : ETRT_OK;
 }
 
 etrt_status etrt_session_reset(etrt_session *s) {

@@ -36,9 +36,10 @@ uint64_t etrt_trace_bytes(const etrt_session *s) {
 
 etrt_status etrt_session_trace(etrt_session *s, int on) {
     if (!s) return etrt_fail(ETRT_INVALID, "etrt_session_trace: no session");
-    if (s->in_flight) return etrt_fail(ETRT_INVALID, "etrt_session_trace: a launch is in flight");
     etrt_device *dev = s->model->device;
     etrt_status st = etrt_device_check(dev);
+    if (st == ETRT_OK && s->in_flight)
+        return etrt_fail(ETRT_INVALID, "etrt_session_trace: a launch is in flight");
     if (st != ETRT_OK || !on == !s->trace) return st;
     s->traced = false;
     if (!on) {
@@ -118,10 +119,10 @@ etrt_status etrt_session_trace_read(etrt_session *s, etrt_trace_task *out, size_
     if (!s || !out_info || (!out && room))
         return etrt_fail(ETRT_INVALID, "etrt_session_trace_read: NULL argument");
     memset(out_info, 0, sizeof *out_info);
-    if (s->in_flight)
-        return etrt_fail(ETRT_INVALID, "etrt_session_trace_read: a launch is in flight");
     etrt_device *dev = s->model->device;
     etrt_status st = etrt_device_check(dev);
+    if (st == ETRT_OK && s->in_flight)
+        return etrt_fail(ETRT_INVALID, "etrt_session_trace_read: a launch is in flight");
     if (st != ETRT_OK) return st;
     if (!s->trace || !s->traced)
         return etrt_fail(ETRT_INVALID, "no launch of this session was traced");

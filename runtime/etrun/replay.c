@@ -115,7 +115,7 @@ static void clean_up(struct replay *r) {
     }
     if (r->dev) {
         etrt_mem_free(r->dev, r->kernarg);
-        if (r->ticket) r->dev->driver->ticket_free(r->dev, r->ticket);
+        etrt_ticket_free(r->dev, r->ticket);
         etrt_code_unload(r->dev, &r->code);
     }
     etrt_device_close(r->opened);

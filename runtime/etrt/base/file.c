@@ -51,6 +51,15 @@ etrt_status etrt_file_read(const char *path, uint64_t least, uint64_t most, void
     return st;
 }
 
+bool etrt_library_check(const char *path, char *why, size_t why_bytes) {
+    char reason[ET_WHY];
+    int fd = strchr(path, '/') ? et_file_open(path, NULL, reason) : -1;
+    if (fd >= 0) close(fd);
+    if (fd >= 0 || !strchr(path, '/')) return true;
+    snprintf(why, why_bytes, "%s: %s", path, reason);
+    return false;
+}
+
 etrt_status etrt_file_write(const char *path, const void *data, size_t bytes) {
     FILE *file = fopen(path, "wbxe");
     if (!file) return etrt_fail(ETRT_IO, "%s: %s", path, strerror(errno));

@@ -13,6 +13,10 @@
 etrt_status etrt_file_read(const char *path, uint64_t least, uint64_t most, void **out,
                            size_t *out_bytes);
 enum { ETRT_MAX_CODE = INT32_MAX }; /* bytes of a code object's file */
+/* A path that dlopen is to take must lead to a file: it would wait for a pipe. False with the
+ * reason.
+ */
+bool etrt_library_check(const char *path, char *why, size_t why_bytes);
 /* Write a new file. */
 etrt_status etrt_file_write(const char *path, const void *data, size_t bytes);
 /* Remove a folder of plain files, ignoring errors. */

@@ -1,6 +1,7 @@
 #include "runtime/etrt/cuda/library.h"
 
 #include "runtime/etrt/base/error.h"
+#include "runtime/etrt/base/file.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -42,6 +43,8 @@ static etrt_status start(struct etrt_cuda *cu) {
     const char *chosen = secure_getenv("ETRT_CUDA_LIB");
     const char *file = chosen && *chosen ? chosen : "libcuda.so.1";
     char text[256];
+    if (!etrt_library_check(file, text, sizeof text))
+        return etrt_fail(ETRT_NO_DEVICE, "no NVIDIA GPU driver library: %s", text);
     cu->library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
     if (!cu->library)
         return etrt_fail(ETRT_NO_DEVICE, "no NVIDIA GPU driver library: %s", dlerror());

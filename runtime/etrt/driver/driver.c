@@ -7,8 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
+
+bool etrt_device_owned(const etrt_device *dev) {
+    return dev->owner == getpid();
+}
 
 etrt_status etrt_device_check(const etrt_device *dev) {
+    if (!etrt_device_owned(dev))
+        return etrt_fail(ETRT_FORKED, "%s was opened by process %ld; a child of fork cannot use it",
+                         dev->name, (long)dev->owner);
     if (!atomic_load(&dev->broken)) return ETRT_OK;
     return etrt_fail(ETRT_FAULT, "the device stopped after a fault; close it and open it again");
 }
@@ -60,7 +68,7 @@ etrt_status etrt_mem_alloc(etrt_device *dev, enum etrt_place place, uint64_t byt
 }
 
 void etrt_mem_free(etrt_device *dev, void *device) {
-    if (device) dev->driver->free(dev, device);
+    if (device && etrt_device_owned(dev)) dev->driver->free(dev, device);
 }
 
 static etrt_status cannot(const etrt_device *dev, enum etrt_direction direction, uint64_t bytes) {
@@ -119,8 +127,12 @@ etrt_status etrt_code_load(etrt_device *dev, const void *image, size_t bytes, co
 }
 
 void etrt_code_unload(etrt_device *dev, struct etrt_code *code) {
-    if (code->loaded) dev->driver->unload(dev, code);
+    if (code->loaded && etrt_device_owned(dev)) dev->driver->unload(dev, code);
     memset(code, 0, sizeof *code);
+}
+
+void etrt_ticket_free(etrt_device *dev, struct etrt_ticket *ticket) {
+    if (ticket && etrt_device_owned(dev)) dev->driver->ticket_free(dev, ticket);
 }
 
 etrt_status etrt_launch_start(etrt_device *dev, const struct etrt_dispatch *d,

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct etrt_driver;
 
@@ -27,6 +28,7 @@ enum etrt_can {
  * first successful accept, and constant from then on except for the atomics and TIMING. */
 struct etrt_device {
     const struct etrt_driver *driver;
+    pid_t owner; /* set by device.c: the process that opened it, which alone has its threads */
     char name[256];
     char isa[64];          /* "" where code of any target is taken, or while none has been */
     unsigned can;          /* of enum etrt_can */
@@ -151,8 +153,11 @@ etrt_status etrt_device_accept(etrt_device **device, const char *target);
 
 struct etrt_unit etrt_device_unit(const etrt_device *, const char *target, uint32_t hw_id);
 
-/* The failure every use of a broken device gets, ETRT_OK when it is not broken. */
+/* The failure every use of a broken device gets, or of one that was inherited by fork: no driver is
+ * called for that, since it would wait for threads and locks of another process. Else ETRT_OK. */
 etrt_status etrt_device_check(const etrt_device *);
+/* Was it opened by this process? */
+bool etrt_device_owned(const etrt_device *);
 
 /* WHAT names the memory in the message of a failure. */
 etrt_status etrt_mem_alloc(etrt_device *, enum etrt_place, uint64_t bytes, const char *what,
@@ -169,6 +174,7 @@ etrt_status etrt_mem_fill(etrt_device *, void *device, uint8_t byte, uint64_t by
 etrt_status etrt_code_load(etrt_device *, const void *image, size_t bytes, const char *kernel,
                            struct etrt_code *code);
 void etrt_code_unload(etrt_device *, struct etrt_code *code);
+void etrt_ticket_free(etrt_device *, struct etrt_ticket *); /* NULL is fine */
 
 etrt_status etrt_launch_start(etrt_device *, const struct etrt_dispatch *, struct etrt_ticket *);
 /* ETRT_FAULT when the device reports a fault; ETRT_DEVICE when no launch has ended on it for as

@@ -1,6 +1,7 @@
 #include "runtime/etrt/hsa/library.h"
 
 #include "runtime/etrt/base/error.h"
+#include "runtime/etrt/base/file.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -40,7 +41,8 @@ static bool try_beside(struct etrt_hsa *hsa, const char *file, const char *sub, 
 
 static bool open_emulator(struct etrt_hsa *hsa, char *why, size_t why_bytes) {
     const char *chosen = secure_getenv("ETRT_EMU_LIB");
-    if (chosen && *chosen) return try_open(hsa, chosen, why, why_bytes);
+    if (chosen && *chosen)
+        return etrt_library_check(chosen, why, why_bytes) && try_open(hsa, chosen, why, why_bytes);
     char exe[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
     exe[n > 0 ? n : 0] = 0;

@@ -160,7 +160,7 @@ static bool open_index(const char *path, struct etrt_st *st, char *err, size_t e
 static bool is_there(char out[PATH_MAX], const char *dir, const char *name) {
     struct stat info;
     int n = snprintf(out, PATH_MAX, "%s/%s", dir, name);
-    return n >= 0 && n < PATH_MAX && stat(out, &info) == 0;
+    return n >= 0 && n < PATH_MAX && lstat(out, &info) == 0; /* opening it tells of broken links */
 }
 
 static bool choose_in_directory(const char *dir, char out[PATH_MAX], char *err, size_t err_bytes) {
