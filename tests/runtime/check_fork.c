@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const char *const devices[] = {"emu:gfx942:cus=4:xcds=2", "null", "cuda"};
+static const char *const devices[] = {"emu:gfx942:cus=4:xcds=2", "auto", "null", "cuda"};
 
 static const char *probe; /* path of the code object */
 static const char *spec;
@@ -57,6 +57,7 @@ static int use_as_child(void) {
     etrt_stats stats;
     etrt_trace_info info;
     etrt_device *own;
+    etrt_device_info about;
     etrt_model *loaded;
     etrt_session *made;
     const etrt_status got[] = {
@@ -78,6 +79,7 @@ static int use_as_child(void) {
         etrt_model_weight(model, "w", x, sizeof x),
         etrt_device_timing(device, 1),
         etrt_device_open(spec, &own),
+        etrt_device_at(0, &about),
     };
     for (size_t i = 0; i < sizeof got / sizeof *got; i++)
         if (got[i] != ETRT_FORKED) return 100 + (int)i;
