@@ -8,9 +8,9 @@
  * never prints and never aborts.
  * Threads: handles are independent; one handle must not be used by two threads at once. A device
  * may be shared by models of several threads.
- * Processes: handles are their opener's. In a child of fork every call that would need the device is
- * ETRT_FORKED; _close, _unload and _destroy give back host memory and leave the device alone. While
- * the parent had a device open at the fork, the child cannot open one: fork first, or exec.
+ * Processes: handles are their opener's. In a child of fork every call that would need the device
+ * is ETRT_FORKED; _close, _unload and _destroy give back host memory and leave the device alone.
+ * While the parent had a device open at the fork, the child cannot open one: fork first, or exec.
  * Ownership: every _open/_load/_create has its _close/_unload/_destroy; these accept NULL. Destroy
  * sessions before their model, models before their device. */
 #ifndef ETRT_H
