@@ -16,13 +16,16 @@ static void tell_promises(const et_program *p) {
 
 bool et_pass_verify(et_pipeline *pl) {
     const et_pass_options *o = pl->opt;
-    if (o->no_verify || o->quick) return true;
+    if (o->unverified || o->quick) return true;
     et_verify_options opt = {.dies = o->machine->dies};
     et_verify_report r;
     bool ok = et_verify(pl->p, &opt, pl->g->diags, &r);
-    if (ok && o->verbose)
-        fprintf(stderr, "verified for %s values of the dims (%lld looked at), up to %lld tasks\n",
-                r.proved ? "all" : "some", (long long)r.values, (long long)r.tasks);
+    if (ok && o->verbose && r.values)
+        fprintf(stderr, "verified for all values of the dims (%lld looked at), up to %lld tasks\n",
+                (long long)r.values, (long long)r.tasks);
+    else if (ok && o->verbose)
+        fprintf(stderr, "verified for all values of the dims (at once), up to %lld tasks\n",
+                (long long)r.tasks);
     if (ok && o->verbose) tell_promises(pl->p);
     return ok;
 }

@@ -45,7 +45,7 @@ struct mix_program *mix_compile(const struct mix *m, et_arena *a, et_placement p
     int64_t syms[ET_SAMPLES][ET_MAX_SYMS];
     char err[ET_SIM_ERR] = "it does not compile";
     et_diags *d = et_diags_create(a);
-    const et_pass_options o = {.machine = m->machine, .no_verify = true, .placement = placement};
+    const et_pass_options o = {.machine = m->machine, .unverified = true, .placement = placement};
     struct mix_program *mp = et_alloc(a, sizeof *mp);
     mp->mix = m;
     et_graph *g = parse(m, a, d);

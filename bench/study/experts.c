@@ -224,7 +224,7 @@ static bool play(struct layer *l, const char *text, et_schedule_kind schedule, e
     et_arena *a = et_arena_create();
     et_diags *d = et_diags_create(a);
     et_program *p = NULL;
-    const et_pass_options o = {.machine = &on->m, .no_verify = true, .schedule = schedule};
+    const et_pass_options o = {.machine = &on->m, .unverified = true, .schedule = schedule};
     et_graph *g = et_eti_parse(a, d, "experts", text, strlen(text), &p);
     int64_t none[1] = {0};
     char err[ET_SIM_ERR] = "";

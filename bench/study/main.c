@@ -98,7 +98,7 @@ static et_program *compile(const struct study *s, int64_t n, et_schedule_kind sc
                            et_arena *a) {
     et_dim_range range = {s->dim, n, n};
     et_diags *d = et_diags_create(a);
-    const et_pass_options o = {.machine = &s->on.m, .no_verify = true, .schedule = schedule};
+    const et_pass_options o = {.machine = &s->on.m, .unverified = true, .schedule = schedule};
     et_program *p = NULL;
     et_graph *g = et_parse_etg_narrow(a, d, s->file, s->text, s->bytes, &range);
     bool ok = g && et_sym_count(g->exprs) < MOST_SYMS && et_passes_run(g, &o, &p);

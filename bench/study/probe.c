@@ -89,7 +89,7 @@ static double play(char *text, const et_machine *m, et_sim_mode mode, double str
     et_arena *a = et_arena_create();
     et_diags *d = et_diags_create(a);
     et_program *p = NULL;
-    const et_pass_options o = {.machine = et_machine_default(), .no_verify = true};
+    const et_pass_options o = {.machine = et_machine_default(), .unverified = true};
     et_graph *g = text ? et_eti_parse(a, d, "probe", text, strlen(text), &p) : NULL;
     et_sim_result r = {.us = -1};
     char err[ET_SIM_ERR];

@@ -15,7 +15,7 @@ for model in llama-3.2-1b qwen3-8b qwen3-32b; do
         for machine in MI300X MI355X; do
             target=gfx942
             [ $machine = MI355X ] && target=gfx950
-            "$bin/etcc" m.etg --variants=1 --target=$target --machine=$machine --slices=auto --no-verify \
+            "$bin/etcc" m.etg --variants=1 --target=$target --machine=$machine --slices=auto --unverified \
                 --to=scheduled -o m.eti -v 2>&1 |
                 awk -v row="| $model | $n | $machine" '
                     /, predicted: / { row = row " | " $7; chosen = "none" }

@@ -84,8 +84,8 @@ static const cli_option options[] = {
      "them; once for each"},
     {"profile", 0, CLI_INPUT, "FILE", TO(profile),
      "times of tasks that replace predicted ones: what 'etbench --profile' writes"},
-    {"no-verify", 0, CLI_FLAG, NULL, TO(no_verify),
-     "do not prove the schedule before making the kernel"},
+    {"unverified", 0, CLI_FLAG, NULL, TO(unverified),
+     "make the kernel even if its schedule cannot be proved right; nothing of it is checked then"},
     CLI_HEADING("What is told"),
     {"explain", 0, CLI_OUTPUT, "FILE", TO(explain),
      "say what was decided and why, what the time goes to and what can be done about it, as "

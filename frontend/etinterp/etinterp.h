@@ -14,7 +14,7 @@ struct options {
     uint64_t seed;
     int64_t orders;
     int graph; /* 1: as the graph says, without tasks */
-    bool races, no_verify;
+    bool races, unverified;
 };
 
 /* A tensor the caller holds. */

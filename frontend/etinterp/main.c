@@ -39,7 +39,7 @@ static bool read_model(struct model *m, const struct options *o) {
     if (!m->g) return false;
     if (o->graph) return !m->p || complain(m, "%s is past the stage of a graph", o->model);
     et_pass_options opt = {.machine = o->target ? et_machine_for(o->target) : et_machine_default(),
-                           .no_verify = o->no_verify};
+                           .unverified = o->unverified};
     return et_passes_resume(m->g, m->p, &opt, &m->p);
 }
 
@@ -105,7 +105,7 @@ static const cli_option options[] = {
     {"check-races", 0, CLI_FLAG, NULL, TO(races),
      "report accesses no event orders, reads of memory nothing wrote, events with too few or too "
      "many arrivals"},
-    {"no-verify", 0, CLI_FLAG, NULL, TO(no_verify),
+    {"unverified", 0, CLI_FLAG, NULL, TO(unverified),
      "run it even if its schedule cannot be proved right"},
     {"target", 0, CLI_TEXT, NULL, TO(target), "whose tile sizes to use (default gfx942)",
      .names = target_name},

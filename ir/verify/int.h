@@ -7,6 +7,7 @@
 #ifndef ET_VERIFY_INT_H
 #define ET_VERIFY_INT_H
 
+#include "ir/program/queue.h"
 #include "ir/verify/verify.h"
 
 /* Integers lo..hi; none where lo > hi. */
@@ -305,7 +306,8 @@ bool vf_share_memory(const et_program *, int a, int b);
 bool vf_hazards(struct verify *);
 
 /* ---- queue.c */
-bool vf_queues(struct verify *); /* once instances are listed */
+bool vf_queues(struct verify *);                        /* once instances are listed */
+bool vf_queue_plan(struct verify *, const et_queues *); /* what does not depend on values */
 
 /* ---- memory.c */
 bool vf_layout(struct verify *);   /* of events and workspace, once */

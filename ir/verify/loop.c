@@ -175,11 +175,13 @@ static bool add_motion(struct motion *m, const struct motion *by, struct vf_loop
     return l->reach <= MAX_REACH;
 }
 
-/* An access outside the loop, to a tensor that moves with it in dimension D: if it touches slices
- * of iterations that would be cut out, then also those of some that are kept and like them. */
-static bool sees_kept(struct verify *v, const struct vf_access *a, int d, int loop) {
+/* An access of G outside the loop, to a tensor that moves with it in dimension D: if a task touches
+ * slices of iterations that would be cut out, then the same one also touches those of some that are
+ * kept and like them. */
+static bool sees_kept(struct verify *v, const struct vf_grid *g, const struct vf_access *a, int d,
+                      int loop) {
     int64_t lo, hi, last = v->loop[loop].trips - 1;
-    if (a->loops) return false;
+    if (a->loops || vf_coords_in(v, g->f, a->index[d])) return false;
     if (!et_bounds(v->x, a->index[d], &lo, &hi)) return true; /* anything */
     return (lo <= 0 && hi >= 1 + MAX_REACH) || hi < 1 || lo >= last;
 }
@@ -206,7 +208,8 @@ static bool uniform_accesses(struct verify *v, int loop) {
     for (int g = 0; g < v->p->ngrids; g++)
         for (int i = 0; i < v->grid[g].naccess && !is_inside(&v->grid[g], loop); i++) {
             const struct motion *m = &motion[v->grid[g].access[i].tensor];
-            if (m->seen && m->dim >= 0 && !sees_kept(v, &v->grid[g].access[i], m->dim, loop))
+            if (m->seen && m->dim >= 0 &&
+                !sees_kept(v, &v->grid[g], &v->grid[g].access[i], m->dim, loop))
                 return false;
         }
     return true;

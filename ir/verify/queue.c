@@ -44,7 +44,7 @@ static bool check_early(struct verify *v, int grid, const et_queues *q) {
 }
 
 /* Words of the queues lie behind those of the events, and are not too many. */
-static bool check_plan(struct verify *v, const et_queues *q) {
+bool vf_queue_plan(struct verify *v, const et_queues *q) {
     for (int e = 0; e < v->p->nevents; e++)
         if (v->p->events[e].base > v->p->event_words - v->p->events[e].words) {
             vf_error(v, -1, "the counters of event %%%s lie among the words of queues",
@@ -143,5 +143,5 @@ bool vf_queues(struct verify *v) {
         vf_error(v, -1, "%s", problem);
         return false;
     }
-    return check_plan(v, &q) && check_room(v, &q) && check_start(v, &q);
+    return vf_queue_plan(v, &q) && check_room(v, &q) && check_start(v, &q);
 }

@@ -1,11 +1,11 @@
 /* The verifier: which values of the symbols to look at, and what to say. */
 #include "ir/base/diag.h"
-#include "ir/verify/int.h"
+#include "ir/verify/symbolic.h"
 #include <inttypes.h>
 #include <string.h>
 
 enum {
-    WORK = 60000000,
+    WORK = 600000000,
     MAX_PERIOD = 512,
     ALL_VALUES = 1 << 16, /* so many are tried one by one, as long as the work allows */
     MAX_CORNERS = 64,
@@ -310,6 +310,52 @@ static void set_up(struct verify *v) {
     }
 }
 
+/* Tasks at the upper ends of the symbols. */
+static int64_t count_tasks(struct verify *v) {
+    int64_t all = 0;
+    for (int g = 0; g < v->p->ngrids; g++) {
+        int64_t tasks = 1, lo, hi;
+        for (int c = 0; c < v->grid[g].f->ncoords; c++)
+            if (!et_bounds(v->x, v->grid[g].g->extent[c], &lo, &hi) ||
+                __builtin_mul_overflow(tasks, hi > 0 ? hi : 0, &tasks))
+                tasks = INT64_MAX;
+        for (int k = 0; k < v->grid[g].depth; k++)
+            if (__builtin_mul_overflow(tasks, v->loop[v->grid[g].path[k]].trips, &tasks))
+                tasks = INT64_MAX;
+        if (__builtin_add_overflow(all, tasks, &all)) all = INT64_MAX;
+    }
+    return all;
+}
+
+/* For all values at once; where that does not succeed, first for values that may be wrong, if some
+ * are known, and then for all one by one. */
+static bool prove(struct verify *v) {
+    const char *stuck = NULL;
+    int64_t *example = NULL;
+    if (v->opt->how != ET_VERIFY_BY_VALUE && vf_symbolic(v, &stuck, &example)) {
+        v->report->proved = true;
+        v->report->tasks = count_tasks(v);
+        return true;
+    }
+    if (v->errors) return false;
+    if (v->opt->how != ET_VERIFY_AT_ONCE) {
+        if (example) {
+            v->syms = example;
+            if (!look(v)) return false;
+            v->report->values = 0;
+        }
+        if (!look_around(v)) return false;
+        if (v->report->proved) return true;
+        v->syms = NULL;
+    }
+    et_diag(v->d, ET_ERROR, (et_loc){0},
+            "the schedule is not proved right: %s was not shown for all values of the dims, which "
+            "are too many or have too many tasks to look at one by one: give dims narrower bounds, "
+            "or wait for more, or compile it as it is with --unverified",
+            stuck ? stuck : "what events order");
+    return false;
+}
+
 bool et_verify(et_program *p, const et_verify_options *opt, et_diags *d,
                et_verify_report *out_report) {
     et_verify_report report = {0};
@@ -321,13 +367,8 @@ bool et_verify(et_program *p, const et_verify_options *opt, et_diags *d,
     set_up(&v);
     vf_shorten_loops(&v);
     bool ok = vf_layout(&v) && vf_promises(&v);
-    if (ok) {
-        vf_list_pairs(&v);
-        ok = look_around(&v);
-    }
-    if (ok && !report.values)
-        et_diag(d, ET_WARNING, (et_loc){0},
-                "the schedule was not verified: it has too many tasks even at the lowest dims");
+    if (ok) vf_list_pairs(&v);
+    ok = ok && prove(&v);
     if (out_report) *out_report = report;
     et_arena_destroy(v.arena);
     return ok && !v.errors;

@@ -17,22 +17,28 @@
 
 #include "ir/program/program.h"
 
+/* How it is shown: for all values of the symbols at once, or value by value where that fails; or
+ * one of the two alone, for tests. */
+typedef enum { ET_VERIFY_EITHER, ET_VERIFY_AT_ONCE, ET_VERIFY_BY_VALUE } et_verify_how;
+
 typedef struct {
     int dies;     /* of the device, 0 when not known: tasks may then be on different ones */
     int64_t work; /* how much may be looked at, in steps of some tens of nanoseconds; 0: default */
+    et_verify_how how;
 } et_verify_options;
 
 /* What was looked at. */
 typedef struct {
-    int64_t values;  /* of the symbols */
+    int64_t values;  /* of the symbols; none where everything was shown for all at once */
     bool exhaustive; /* all values within the bounds */
-    bool proved;     /* for all values, whether looked at or not */
+    bool proved;     /* for all values, whether looked at or not; false: an error says what not */
     int64_t tasks;   /* at the largest value */
     int64_t pairs;   /* of accesses shown to be ordered or apart */
     int64_t work;
 } et_verify_report;
 
-/* False with errors in the diagnostics that name the two tasks and what is missing between them.
+/* False with errors in the diagnostics that name the two tasks and what is missing between them, or
+ * what could not be shown: nothing that is not proved for every value of the symbols passes.
  * P keeps its meaning; expressions may be added to its pool. OUT_REPORT may be NULL. */
 bool et_verify(et_program *p, const et_verify_options *, et_diags *, et_verify_report *out_report);
 

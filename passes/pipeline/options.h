@@ -21,7 +21,7 @@ typedef struct {
     FILE *dump_to;
     bool time_passes; /* report each pass's time to stderr */
     bool verbose;
-    bool no_verify;            /* leave out the verifier */
+    bool unverified;           /* leave out the verifier */
     bool quick;                /* fusion by rule: for predicting costs many times over */
     et_stage to;               /* stop at this stage; none: the last */
     et_schedule_kind schedule; /* none: static */

@@ -4,7 +4,7 @@
 
 et_pass_options et_quiet_options(const et_pass_options *opt) {
     et_pass_options o = *opt;
-    o.quick = o.no_verify = true;
+    o.quick = o.unverified = true;
     o.verbose = o.time_passes = o.check_text = false;
     o.dump = NULL;
     o.to = ET_STAGE_NONE;

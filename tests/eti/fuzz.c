@@ -40,7 +40,7 @@ static void add_stages(const char *file, const char *text, size_t n) {
         et_graph *g = et_eti_looks(text, n) ? et_eti_parse(a, d, file, text, n, &p)
                                             : et_parse_etg(a, d, file, text, n);
         const et_pass_options opt = {
-            .machine = et_machine_for("gfx942"), .to = (et_stage)s, .no_verify = true};
+            .machine = et_machine_for("gfx942"), .to = (et_stage)s, .unverified = true};
         char *out = NULL;
         size_t m = 0;
         if (g && (!p || s >= (int)p->stage) &&
@@ -164,7 +164,7 @@ static void damage(struct text *t) {
 
 static bool passes_hold(et_graph *g, et_program *p) {
     const et_pass_options opt = {
-        .machine = et_machine_for("gfx942"), .check_text = true, .no_verify = true};
+        .machine = et_machine_for("gfx942"), .check_text = true, .unverified = true};
     return et_passes_resume(g, p, &opt, &p);
 }
 

@@ -13,10 +13,10 @@ awk -v dir="$dir" '
 ran=0
 for f in "$dir"/*.eti; do
     stage=$(sed -n '1s/eti 1 //p' "$f")
-    "$etcc" "$f" --no-verify --to "$stage" -o "$dir/a" || { cat "$f"; exit 1; }
-    "$etcc" "$dir/a" --no-verify --to "$stage" -o "$dir/b"
+    "$etcc" "$f" --unverified --to "$stage" -o "$dir/a" || { cat "$f"; exit 1; }
+    "$etcc" "$dir/a" --unverified --to "$stage" -o "$dir/b"
     cmp "$dir/a" "$dir/b"
-    "$etcc" "$f" --no-verify --to scheduled -o "$dir/c" || { cat "$f"; exit 1; }
+    "$etcc" "$f" --unverified --to scheduled -o "$dir/c" || { cat "$f"; exit 1; }
     ran=$((ran + 1))
 done
 echo "$ran programs of the reference"

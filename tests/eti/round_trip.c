@@ -36,7 +36,7 @@ static char *lowered(const char *name, const char *text, size_t n, const char *t
     const et_pass_options opt = {.machine = et_machine_for(target),
                                  .to = (et_stage)et_mode_find(et_stage_name, to),
                                  .check_text = check_text,
-                                 .no_verify = true};
+                                 .unverified = true};
     char *out = NULL;
     if (g && strcmp(to, "graph") == 0)
         out = print(g, NULL, out_bytes);

@@ -72,7 +72,7 @@ done
 [ $narrowed -ge 5 ] || die "only $narrowed events of the device"
 for event in layers.y layers_2.y; do
     sed "/^event %$event\[/s/scope device/scope die/" run.eti > narrow.eti
-    refuses 1 'no event orders the two' interpret narrow.eti --no-verify
+    refuses 1 'no event orders the two' interpret narrow.eti --unverified
 done
 
 # A wait for a model's workgroups is bounded, and tells whose.

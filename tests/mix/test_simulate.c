@@ -38,7 +38,7 @@ static et_program *compile_in(et_arena *a, int first, int count, const char *wei
                     .others = files + first + 1,
                     .nothers = count - 1,
                     .variants = 1,
-                    .no_verify = true,
+                    .unverified = true,
                     .arena = a,
                     .weights = {&item, weight != NULL},
                     .slices = slices,

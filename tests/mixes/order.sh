@@ -13,7 +13,7 @@ mlp=$src/examples/mlp/mlp.etg encoder=$src/examples/encoder/encoder.etg moe=$src
 predicted() { # placement, files: the microseconds that placement predicts
     how=$1
     shift
-    "$bin/etcc" "$@" --placement="$how" -v --no-verify --to=placed -o "$tmp/placed.eti" 2>&1 |
+    "$bin/etcc" "$@" --placement="$how" -v --unverified --to=placed -o "$tmp/placed.eti" 2>&1 |
         sed -n 's/^placement: .*, \([0-9.]*\) us predicted.*/\1/p'
 }
 check() {

@@ -13,7 +13,7 @@ fail() {
 predicted() { # PLACEMENT OPTIONS...: us
     how=$1
     shift
-    "$etcc" "$@" --placement="$how" --no-verify --to=scheduled -o o.eti -v > said 2>&1 || fail "$(cat said)"
+    "$etcc" "$@" --placement="$how" --unverified --to=scheduled -o o.eti -v > said 2>&1 || fail "$(cat said)"
     sed -n 's/^placement: .*, \([0-9.]*\) us predicted.*/\1/p' said
 }
 compare() { # OPTIONS...

@@ -10,10 +10,10 @@ targets='gfx90a gfx942 gfx950 gfx1100 gfx1201'
 for program in "$@"; do
     for target in $targets; do
         name=$(basename "$program" | sed 's/\.[a-z]*$//').$target.hsaco
-        "$etcc" "$program" --target=$target --schedule="$schedule" --no-verify -o "$folder/with/$name"
-        "$untraced" "$program" --target=$target --schedule="$schedule" --no-verify -o "$folder/without/$name"
+        "$etcc" "$program" --target=$target --schedule="$schedule" --unverified -o "$folder/with/$name"
+        "$untraced" "$program" --target=$target --schedule="$schedule" --unverified -o "$folder/without/$name"
         cmp "$folder/with/$name" "$folder/without/$name"
-        "$etcc" "$program" --target=$target --schedule="$schedule" --no-verify --profile-kernel -o "$folder/profiled.hsaco"
+        "$etcc" "$program" --target=$target --schedule="$schedule" --unverified --profile-kernel -o "$folder/profiled.hsaco"
         ! cmp -s "$folder/with/$name" "$folder/profiled.hsaco" || {
             echo "$name: --profile-kernel changes nothing" >&2
             exit 1

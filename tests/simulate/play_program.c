@@ -83,7 +83,7 @@ static bool read_program(et_arena *a, const char *file, et_program **out) {
     if (!f) return false;
     size_t n = fread(text, 1, MOST, f);
     fclose(f);
-    const et_pass_options o = {.machine = et_machine_for("gfx942"), .no_verify = true};
+    const et_pass_options o = {.machine = et_machine_for("gfx942"), .unverified = true};
     et_program *p = NULL;
     et_graph *g = et_eti_looks(text, n) ? et_eti_parse(a, d, file, text, n, &p)
                                         : et_parse_etg(a, d, file, text, n);

@@ -19,7 +19,7 @@ struct model {
 static struct model load(const char *name) {
     struct model m = {.arena = et_arena_create()};
     et_diags *d = et_diags_create(m.arena);
-    const et_pass_options o = {.machine = et_machine_for("gfx942"), .no_verify = true};
+    const et_pass_options o = {.machine = et_machine_for("gfx942"), .unverified = true};
     m.g = tm_parse(m.arena, d, et_printf(m.arena, "%s/%s", tests_dir, name));
     bool ok = m.g && et_passes_run(m.g, &o, &m.p);
     et_diag_print(d, stderr);
@@ -211,7 +211,7 @@ START_TEST(values) {
     fclose(f);
     m.g = tm_parse(m.arena, d, path);
     remove(path);
-    const et_pass_options o = {.machine = et_machine_for("gfx942"), .no_verify = true};
+    const et_pass_options o = {.machine = et_machine_for("gfx942"), .unverified = true};
     bool ok = m.g && et_passes_run(m.g, &o, &m.p);
     et_diag_print(d, stderr);
     ck_assert(ok);

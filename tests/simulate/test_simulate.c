@@ -61,7 +61,7 @@ static struct played *load(const char *text) {
     et_diags *d = et_diags_create(w->arena);
     et_program *p = NULL;
     et_graph *g = et_eti_parse(w->arena, d, "test", text, strlen(text), &p);
-    const et_pass_options o = {.machine = et_machine_for("gfx942"), .no_verify = true};
+    const et_pass_options o = {.machine = et_machine_for("gfx942"), .unverified = true};
     bool ok = g && et_passes_resume(g, p, &o, &w->p);
     et_diag_print(d, stderr);
     ck_assert(ok);

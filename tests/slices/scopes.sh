@@ -81,5 +81,5 @@ for event in a o o_sum; do
     wrong "weak_$event.hsaco"
 done
 sed '/^event %o\[/s/scope device/scope die/' scheduled.eti > m.eti
-"$etcc" m.eti --no-verify -o narrow.hsaco
+"$etcc" m.eti --unverified -o narrow.hsaco
 wrong narrow.hsaco

@@ -66,7 +66,7 @@ for event in $(sed -n 's/^event %\([a-z_0-9.]*\).* scope device .*/\1/p' intact.
     sed "/^event %$event\[/s/scope device/scope die/" intact.eti > narrow.eti
     ! "$bin/etcc" narrow.eti -o narrow.hsaco 2> said || fail "the verifier takes $event for one of the die"
     grep -q 'may run on another die' said || fail "of $event: $(cat said)"
-    "$bin/etcc" narrow.eti --no-verify -o narrow.hsaco
+    "$bin/etcc" narrow.eti --unverified -o narrow.hsaco
     if order narrow.hsaco cus=16:xcds=4:seed=24 3 wrong; then n=$((n + 1)); fi
 done
 echo "$n events narrowed to the die give wrong logits"

@@ -13,8 +13,13 @@ struct saved {
     int event_words;
 };
 
+const char *const mutate_kind_name[MUTATE_KINDS] = {"waits",  "notifies", "maps",   "counts",
+                                                    "scopes", "counters", "memory", "extents",
+                                                    "bounds", "order",    "queues"};
+
 struct mutation {
     et_program *p;
+    mutate_kind kind;
     et_exprs *x;
     struct saved s;
     mutant_fn fn;
@@ -78,6 +83,7 @@ static void emit(struct mutation *m, mutant kind, const char *fmt, ...) {
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     kind.what = text;
+    kind.kind = m->kind;
     m->fn(m->ctx, m->p, &kind);
     restore(m);
 }
@@ -256,6 +262,7 @@ static void mutate_notify(struct mutation *m, et_grid *g, int i) {
 
 static void mutate_event(struct mutation *m, int i) {
     et_event *e = &m->p->events[i];
+    m->kind = MUTATE_COUNT;
     for (int by = -1; by <= 1; by += 2) {
         e->count = plus(m, e->count, by);
         emit(m, other, "%s counts %d %s", e->name, 1, by < 0 ? "less" : "more");
@@ -270,12 +277,14 @@ static void mutate_event(struct mutation *m, int i) {
     }
     e->promised = !e->promised;
     emit(m, other, "%s is promised, or no longer", e->name);
+    m->kind = MUTATE_SCOPE;
     e->scope = ET_SCOPE_DIE;
     emit(m, other, "%s has the scope of a die", e->name);
     e->scope = ET_SCOPE_WORKGROUP;
     emit(m, other, "%s has the scope of a workgroup", e->name);
     e->scope = ET_SCOPE_SYSTEM;
     emit(m, same, "%s has the scope of the system", e->name);
+    m->kind = MUTATE_COUNTERS;
     if (i > 0) {
         e->base = m->p->events[i - 1].base;
         emit(m, other, "%s shares the counters of %s", e->name, m->p->events[i - 1].name);
@@ -354,15 +363,18 @@ void mutate_all(et_program *p, mutant_fn fn, void *ctx) {
     struct mutation m = {.p = p, .x = p->g->exprs, .fn = fn, .ctx = ctx};
     save(&m);
     for (int g = 0; g < p->ngrids; g++) {
+        m.kind = MUTATE_WAIT;
         for (int i = 0; i < p->grids[g].nwaits; i++)
             mutate_wait(&m, &p->grids[g], i);
-        for (int i = 0; i < p->grids[g].nnotifies; i++)
-            mutate_notify(&m, &p->grids[g], i);
         for (int from = 0; from < p->ngrids; from++)
             mutate_extra(&m, from, g);
+        m.kind = MUTATE_NOTIFY;
+        for (int i = 0; i < p->grids[g].nnotifies; i++)
+            mutate_notify(&m, &p->grids[g], i);
     }
     for (int e = 0; e < p->nevents; e++)
         mutate_event(&m, e);
+    m.kind = MUTATE_MEMORY;
     for (int t = 0; t < p->ntensors; t++)
         mutate_memory(&m, t);
 }

@@ -30,7 +30,10 @@ struct size {
 };
 
 struct score {
-    int changed, equal, same;      /* by the oracle; same: known to be */
+    int changed, equal, same;   /* by the oracle; same: known to be */
+    int at_once, equal_at_once; /* of the same, and of the equal: shown for all sizes at once */
+    int of_kind[MUTATE_KINDS]
+               [4]; /* change the meaning, of those refused; equal or the same, accepted */
     int by_verifier, by_interp;    /* rejections of changed ones */
     int asked, by_interp_of_asked; /* the interpreter's score alone */
     int strict;                    /* equal at the sizes tried, rejected by the verifier */
@@ -147,10 +150,11 @@ static bool oracle_allows(struct test *t, et_program *p, const mutant *m, char w
     return true;
 }
 
-static bool verifier_allows(struct test *t, et_program *p, char *why, size_t bytes) {
+static bool allows(struct test *t, et_program *p, et_verify_how how, int64_t work, char *why,
+                   size_t bytes) {
     et_arena *a = et_arena_create();
     et_diags *d = et_diags_create(a);
-    et_verify_options opt = {.dies = t->dies, .work = 4000000};
+    et_verify_options opt = {.dies = t->dies, .work = work, .how = how};
     bool ok = et_verify(p, &opt, d, NULL);
     FILE *f = fmemopen(why, bytes, "w");
     if (f) {
@@ -159,6 +163,14 @@ static bool verifier_allows(struct test *t, et_program *p, char *why, size_t byt
     }
     et_arena_destroy(a);
     return ok;
+}
+
+/* Either way of showing it will do, so neither may accept what is wrong. */
+static bool verifier_allows(struct test *t, et_program *p, bool *out_at_once, char *why,
+                            size_t bytes) {
+    *out_at_once = allows(t, p, ET_VERIFY_AT_ONCE, 0, why, bytes);
+    int64_t work = *out_at_once ? 4000000 : 100000000;
+    return allows(t, p, ET_VERIFY_BY_VALUE, work, why, bytes) || *out_at_once;
 }
 
 static bool interp_allows(struct test *t, et_program *p, char err[ET_INTERP_ERR]) {
@@ -175,8 +187,11 @@ static bool interp_allows(struct test *t, et_program *p, char err[ET_INTERP_ERR]
 
 static void judge_same(struct test *t, et_program *p, const mutant *m) {
     char text[4096] = "", err[ET_INTERP_ERR] = "", why[256] = "";
-    bool meant = oracle_allows(t, p, m, why);
-    bool verifier = verifier_allows(t, p, text, sizeof text);
+    bool at_once, meant = oracle_allows(t, p, m, why);
+    bool verifier = verifier_allows(t, p, &at_once, text, sizeof text);
+    t->n.at_once += at_once;
+    t->n.of_kind[m->kind][2]++;
+    t->n.of_kind[m->kind][3] += verifier;
     bool interp = t->n.same % SAMPLE || interp_allows(t, p, err);
     t->n.same++;
     if (meant && verifier && interp) return;
@@ -193,8 +208,11 @@ static void judge(void *ctx, et_program *p, const mutant *m) {
         judge_same(t, p, m);
         return;
     }
-    bool meant = oracle_allows(t, p, m, why);
-    bool verifier = verifier_allows(t, p, text, sizeof text);
+    bool at_once, meant = oracle_allows(t, p, m, why);
+    bool verifier = verifier_allows(t, p, &at_once, text, sizeof text);
+    t->n.of_kind[m->kind][meant ? 2 : 0]++;
+    t->n.of_kind[m->kind][meant ? 3 : 1] += verifier == meant;
+    t->n.equal_at_once += meant && at_once;
     bool ask = (verifier && !meant) || (t->n.changed + t->n.equal) % SAMPLE == 0;
     bool interp = !ask || interp_allows(t, p, err);
     if (meant) {
@@ -240,10 +258,12 @@ static bool run(const char *path, bool verbose, int every, struct score *sum) {
         mutate_all(t.p, judge, &t);
     }
     const struct score *n = &t.n;
-    printf("%s: %d sizes, %d mutants change the meaning: verifier %d, interpreter alone %d of %d, "
-           "missed %d; %d equal there, verifier rejects %d; %d known equal, rejected %d\n",
-           path, t.nsizes, n->changed, n->by_verifier, n->by_interp_of_asked, n->asked, n->missed,
-           n->equal, n->strict, n->same, n->wronged);
+    printf(
+        "%s: %d sizes, %d mutants change the meaning: verifier %d, interpreter alone %d of %d, "
+        "missed %d; %d equal there, verifier rejects %d, %d at once; %d known equal, rejected %d, "
+        "%d at once\n",
+        path, t.nsizes, n->changed, n->by_verifier, n->by_interp_of_asked, n->asked, n->missed,
+        n->equal, n->strict, n->equal_at_once, n->same, n->wronged, n->at_once);
     ok = ok && t.nsizes > 0 && !n->missed && !n->wronged;
     int *to = (int *)sum, *from = (int *)&t.n;
     for (size_t i = 0; i < sizeof *sum / sizeof *to; i++)
@@ -269,5 +289,9 @@ int main(int argc, char **argv) {
            "the rest %d; interpreter alone %d of %d asked); %d of %d known equal accepted\n",
            sum.changed - sum.missed, sum.changed, sum.by_verifier, sum.by_interp,
            sum.by_interp_of_asked, sum.asked, sum.same - sum.wronged, sum.same);
+    for (int k = 0; k < MUTATE_KINDS; k++)
+        printf("%-10s %5d change the meaning, verifier refuses %5d; %5d do not, accepts %5d\n",
+               mutate_kind_name[k], sum.of_kind[k][0], sum.of_kind[k][1], sum.of_kind[k][2],
+               sum.of_kind[k][3]);
     return !ok || sum.changed == 0;
 }

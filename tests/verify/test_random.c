@@ -87,7 +87,7 @@ static bool same(fixture *f, et_program *p, void *const *start, uint64_t seed, c
 
 static bool check(uint64_t seed, struct tally *n) {
     fixture *f = fixture_create(seed);
-    et_pass_options opt = {.machine = et_machine_for("gfx942"), .no_verify = true};
+    et_pass_options opt = {.machine = et_machine_for("gfx942"), .unverified = true};
     et_program *p = NULL;
     const char *why = "";
     random_graph(f, 1 + pick(f, 9));

@@ -40,6 +40,9 @@ static const struct wrong {
      "writes %s[3], which task scan[i0=1] l="},
     {"chain.eti", "wait %done[19,", "wait %done[18,", 100, "and no event orders the two",
      "race: task "},
+    {"slices.eti", "", "", 4, NULL, NULL},
+    {"slices.eti", "wait %e[0 .. 19]", "wait %e[0 .. 1]\n      wait %e[18 .. 19]", 4,
+     "task g[b=..] l=2 reads %t, which task f[s=2] writes before it", "%t["},
     /* counts */
     {"split.eti", "count 8", "count 7", 33,
      "event %rows[0] counts to 7 but gets 8 arrivals, the last of task right[i0=0, c=..]",

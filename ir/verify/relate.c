@@ -1,0 +1,544 @@
+/* Which tasks are done before which, for all values of the symbols: edges between instances, made
+ * of a notify and a wait, and what follows from several of them one after another. A relation is a
+ * few conjunctions of linear constraints over the coordinates of both tasks; where it holds, the
+ * earlier is done. What is composed loses the task between, which only has to exist. */
+#include "ir/base/diag.h"
+#include "ir/verify/symbolic.h"
+#include <string.h>
+
+enum { WAYS = 32, DEEP = 48 };
+
+/* ---- one edge ---- */
+
+/* E <= F, or with SIGN -1 E >= F: with as few variables as can be. */
+static void push_order(struct symbolic *s, vl_sys *q, vs_side side, et_expr e, vl_form f, int sign,
+                       int depth) {
+    const et_node_x *n = et_x(s->v->x, e);
+    et_xop all = sign > 0 ? ET_X_MAX : ET_X_MIN, any = sign > 0 ? ET_X_MIN : ET_X_MAX;
+    vl_form g;
+    int64_t by;
+    bool known = vs_knows(s, side, e); /* then as it is */
+    if (depth > 16) {
+        q->bad = true;
+    } else if (!known && n->op == all) {
+        push_order(s, q, side, n->ops[0], f, sign, depth + 1);
+        push_order(s, q, side, n->ops[1], f, sign, depth + 1);
+    } else if (!known && n->op == any) {
+        vl_form x = vs_form(s, q, side, n->ops[0]), y = vs_form(s, q, side, n->ops[1]);
+        vl_split *p = vl_push_split(q);
+        p->ways = 2;
+        for (int i = 0; i < 2; i++) {
+            vl_form d = vl_add(&f, i ? &y : &x, -1);
+            d = vl_scale(&d, sign);
+            q->bad |= !d.ok;
+            p->row[i][p->n[i]++] = (vl_row){d, false};
+        }
+    } else if (!known && n->op == ET_X_IDIV && et_is_int(s->v->x, n->ops[1], &by) && by > 0) {
+        f = vl_scale(&f, by);
+        f.k += sign > 0 ? by - 1 : 0;
+        push_order(s, q, side, n->ops[0], f, sign, depth + 1);
+    } else if (!known && n->op == ET_X_ADD && et_is_int(s->v->x, n->ops[1], &by)) {
+        f.k -= by;
+        push_order(s, q, side, n->ops[0], f, sign, depth + 1);
+    } else {
+        g = vs_form(s, q, side, e);
+        g = vl_add(&f, &g, -1);
+        g = vl_scale(&g, sign);
+        vl_push(q, &g, false);
+    }
+}
+
+/* The notify's counter is in the wait's box, but for dimensions that count iterations. */
+static void push_meeting(struct symbolic *s, vl_sys *q, int from, int notify, int to, int wait) {
+    const struct verify *v = s->v;
+    const et_wait *w = &v->grid[v->inst[to].grid].g->waits[wait];
+    const et_notify *n = &v->grid[v->inst[from].grid].g->notifies[notify];
+    for (int d = 0; d < v->p->events[w->event].rank; d++) {
+        if (v->event[w->event].loop[d] >= 0) continue;
+        vl_form at = vs_form(s, q, VS_EARLIER, n->index[d]);
+        push_order(s, q, VS_LATER, w->lo[d], at, 1, 0);
+        push_order(s, q, VS_LATER, w->hi[d], at, -1, 0);
+    }
+}
+
+/* One piece for each choice of ways of the splits from AT on. */
+static void expand(struct symbolic *s, vl_sys *q, int at, int rest, int from, int to, int *left,
+                   struct vs_relation *out) {
+    int n = q->n;
+    if (--*left < 0) return;
+    if (at == q->nsplits) {
+        vl_sys *copy = vs_system(s);
+        for (int i = 0; i < n; i++)
+            vl_push_row(copy, &q->row[i]);
+        vs_add_projected(s, copy, rest, from, to, out);
+        return;
+    }
+    for (int i = 0; i < q->split[at].ways; i++) {
+        for (int r = 0; r < q->split[at].n[i]; r++)
+            vl_push_row(q, &q->split[at].row[i][r]);
+        expand(s, q, at + 1, rest, from, to, left, out);
+        q->n = n;
+    }
+}
+
+static void make_pieces(struct symbolic *s, vl_sys *q, int rest, const struct vs_edge *e, int to,
+                        struct vs_relation *out) {
+    int left = WAYS;
+    if (!q->bad && !s->context.bad && !s->loose) expand(s, q, 0, rest, e->from, to, &left, out);
+}
+
+static void enter_both(struct symbolic *s, vl_sys *q, const struct vs_edge *e, int to) {
+    const struct verify *v = s->v;
+    const et_wait *w = &v->grid[v->inst[to].grid].g->waits[e->wait];
+    const et_notify *n = &v->grid[v->inst[e->from].grid].g->notifies[e->notify];
+    vs_start(s);
+    vs_enter(s, q, VS_EARLIER, &v->inst[e->from], VS_A, false);
+    vs_enter(s, q, VS_LATER, &v->inst[to], VS_B, false);
+    vs_enter_vars(s, q, VS_EARLIER, n->nvars, n->vars);
+    vs_enter_vars(s, q, VS_LATER, w->nvars, w->vars);
+}
+
+void vs_may_wait(struct symbolic *s, vl_sys *q, const struct vs_edge *e, int to) {
+    enter_both(s, q, e, to);
+    push_meeting(s, q, e->from, e->notify, to, e->wait);
+}
+
+/* Every task of TO has one of FROM before it. */
+static bool reaches_all(struct symbolic *s, const struct vs_relation *r, int from, int to) {
+    for (int i = 0; i < r->n; i++) {
+        struct vs_relation none = {0};
+        vl_sys *q = vs_system(s);
+        vs_push_piece(q, &r->piece[i], VS_A, VS_MID);
+        vs_push_range(s, q, from, VS_MID);
+        vs_add_projected(s, q, INT32_MAX, to, to, &none);
+        if (none.n && !none.piece[0].n) return true;
+    }
+    return false;
+}
+
+static bool reads_tensors(struct symbolic *s, const et_wait *w) {
+    bool found = false;
+    for (int d = 0; d < s->v->p->events[w->event].rank; d++)
+        found |= et_expr_loads(s->v->x, w->lo[d]) || et_expr_loads(s->v->x, w->hi[d]);
+    for (int i = 0; i < w->nvars; i++)
+        found |= et_expr_loads(s->v->x, et_var_extent(s->v->x, w->vars[i]));
+    return found;
+}
+
+static struct vs_relation *make_edge(struct symbolic *s, const struct vs_edge *e, int to) {
+    struct vs_relation *r = et_alloc(s->arena, sizeof *r);
+    const et_wait *w = &s->v->grid[s->v->inst[to].grid].g->waits[e->wait];
+    if (reads_tensors(s, w)) return r;
+    vl_sys *q = vs_system(s);
+    s->loose = false;
+    vs_may_wait(s, q, e, to);
+    r->told = true;
+    make_pieces(s, q, VS_TEMP, e, to, r);
+    r->reaches = reaches_all(s, r, e->from, to);
+    return r;
+}
+
+/* ---- which instances have edges ---- */
+
+static struct vs_relation **slot_of(struct symbolic *s, int64_t key) {
+    if (2 * s->nused >= s->nslots) {
+        struct vs_slot *old = s->slot;
+        int n = s->nslots;
+        s->nslots = n ? 4 * n : 1024;
+        s->slot = et_alloc(s->arena, (size_t)s->nslots * sizeof *s->slot);
+        s->nused = 0;
+        for (int i = 0; i < n; i++)
+            if (old[i].key) *slot_of(s, old[i].key) = old[i].rel;
+    }
+    uint64_t at = (uint64_t)key * 0x9e3779b97f4a7c15u >> 20;
+    while (s->slot[at % (uint64_t)s->nslots].key && s->slot[at % (uint64_t)s->nslots].key != key)
+        at++;
+    struct vs_slot *slot = &s->slot[at % (uint64_t)s->nslots];
+    s->nused += !slot->key;
+    slot->key = key;
+    return &slot->rel;
+}
+
+static bool has_loop(struct symbolic *s, const struct vf_grid *g, et_expr e) {
+    for (int k = 0; k < g->depth; k++)
+        if (et_expr_has_var(s->v->x, e, s->v->p->g->loops[g->path[k]].var)) return true;
+    return false;
+}
+
+/* The edge is the same in all iterations. */
+static bool is_shared(struct symbolic *s, const struct vs_edge *e, int to) {
+    const struct verify *v = s->v;
+    const struct vf_grid *a = &v->grid[v->inst[e->from].grid], *b = &v->grid[v->inst[to].grid];
+    const et_wait *w = &b->g->waits[e->wait];
+    bool moves = false;
+    for (int c = 0; c < a->f->ncoords; c++)
+        moves |= has_loop(s, a, a->g->extent[c]);
+    for (int c = 0; c < b->f->ncoords; c++)
+        moves |= has_loop(s, b, b->g->extent[c]);
+    for (int i = 0; i < w->nvars; i++)
+        moves |= has_loop(s, b, et_var_extent(v->x, w->vars[i]));
+    for (int d = 0; d < v->p->events[w->event].rank; d++)
+        if (v->event[w->event].loop[d] < 0)
+            moves |= has_loop(s, a, a->g->notifies[e->notify].index[d]) ||
+                     has_loop(s, b, w->lo[d]) || has_loop(s, b, w->hi[d]);
+    return !moves;
+}
+
+static void relate(struct symbolic *s, struct vs_edge *e, int to) {
+    const struct verify *v = s->v;
+    int64_t key = v->inst[e->from].grid;
+    key = key * v->p->ngrids + v->inst[to].grid;
+    key = (key * 256 + e->wait) * 256 + e->notify;
+    if (e->wait > 255 || e->notify > 255 || !is_shared(s, e, to)) {
+        e->rel = make_edge(s, e, to);
+        return;
+    }
+    struct vs_relation **slot = slot_of(s, -1 - key);
+    if (!*slot) {
+        struct vs_relation *made = make_edge(s, e, to);
+        slot = slot_of(s, -1 - key);
+        *slot = made;
+    }
+    e->rel = *slot;
+}
+
+int vs_cut_loop(const struct symbolic *s, int inst) {
+    const struct vf_grid *g = &s->v->grid[s->v->inst[inst].grid];
+    return g->depth && s->v->loop[g->path[0]].shortened ? g->path[0] : -1;
+}
+
+int vs_sibling(const struct symbolic *s, int like, int grid, int at) {
+    int loop = s->v->grid[s->v->inst[like].grid].path[0];
+    for (int i = 0; i < s->v->ninst; i++)
+        if (s->v->inst[i].grid == grid && s->v->inst[i].at[0] == at && s->v->grid[grid].depth &&
+            s->v->grid[grid].path[0] == loop)
+            return i;
+    return -1;
+}
+
+/* Kept iterations that the wait names in dimension D, which counts those of LOOP. */
+static bool iterations(struct symbolic *s, int to, const et_wait *w, int d, int64_t *lo,
+                       int64_t *hi) {
+    const struct verify *v = s->v;
+    int loop = v->event[w->event].loop[d];
+    vl_sys *q = vs_system(s);
+    vs_start(s);
+    vs_enter(s, q, VS_LATER, &v->inst[to], VS_B, false);
+    vl_form a = vs_form(s, q, VS_LATER, w->lo[d]), b = vs_form(s, q, VS_LATER, w->hi[d]);
+    if (!vl_is_const(&a) || !vl_is_const(&b))
+        return vs_fail(s, "which iterations %s waits for", v->grid[v->inst[to].grid].g->name);
+    *lo = a.k;
+    *hi = b.k;
+    if (*lo > *hi) return true;
+    if (*lo < 0 || *hi >= v->loop[loop].trips ||
+        !vf_map_iteration(v, &v->inst[to], loop, *lo, lo) ||
+        !vf_map_iteration(v, &v->inst[to], loop, *hi, hi))
+        return vs_fail(s, "which iterations %s waits for", v->grid[v->inst[to].grid].g->name);
+    return true;
+}
+
+static int iteration_of(const struct symbolic *s, int inst, int loop) {
+    const struct vf_grid *g = &s->v->grid[s->v->inst[inst].grid];
+    for (int k = 0; k < g->depth; k++)
+        if (g->path[k] == loop) return s->v->inst[inst].at[k];
+    return -1;
+}
+
+static void note_loops(const struct symbolic *s, struct vs_edge *e, int to) {
+    const struct vf_inst *a = &s->v->inst[e->from], *b = &s->v->inst[to];
+    const struct vf_grid *g = &s->v->grid[a->grid], *h = &s->v->grid[b->grid];
+    for (int k = 0; k < g->depth && k < h->depth && g->path[k] == h->path[k]; k++) {
+        const struct vf_loop *l = &s->v->loop[g->path[k]];
+        if (l->shortened && a->at[k] != b->at[k]) e->between = true;
+        if (l->shortened && a->at[k] < l->kept / 2 && b->at[k] >= l->kept / 2) e->cut = true;
+    }
+}
+
+/* Edges of one wait from one instance. */
+static bool list_from(struct symbolic *s, int from, int to, int wait, const int64_t *lo,
+                      const int64_t *hi) {
+    struct verify *v = s->v;
+    const et_grid *g = v->grid[v->inst[from].grid].g;
+    const et_wait *w = &v->grid[v->inst[to].grid].g->waits[wait];
+    for (int i = 0; i < g->nnotifies; i++) {
+        bool named =
+            g->notifies[i].event == w->event && vf_applies(v, &v->inst[from], g->notifies[i].when);
+        for (int d = 0; d < v->p->events[w->event].rank && named; d++) {
+            int loop = v->event[w->event].loop[d];
+            int64_t at = loop < 0 ? 0 : iteration_of(s, from, loop);
+            named = loop < 0 || (at >= lo[d] && at <= hi[d]);
+        }
+        if (!named) continue;
+        ET_GROW(s->arena, s->edge, s->nedges, s->cedges);
+        struct vs_edge *e = &s->edge[s->nedges];
+        *e = (struct vs_edge){.from = from, .wait = wait, .notify = i, .next = s->first_edge[to]};
+        s->first_edge[to] = s->nedges++;
+        note_loops(s, e, to);
+        if (from <= to) relate(s, e, to);
+    }
+    return true;
+}
+
+bool vs_list_edges(struct symbolic *s) {
+    struct verify *v = s->v;
+    int64_t lo[ET_MAX_RANK], hi[ET_MAX_RANK];
+    bool *told = et_alloc(s->arena, (size_t)v->p->nevents * (size_t)v->p->ngrids + 1);
+    for (int g = 0; g < v->p->ngrids; g++)
+        for (int i = 0; i < v->p->grids[g].nnotifies; i++)
+            told[g * v->p->nevents + v->p->grids[g].notifies[i].event] = true;
+    for (int to = 0; to < v->ninst; to++) {
+        const et_grid *g = v->grid[v->inst[to].grid].g;
+        s->first_edge[to] = -1;
+        for (int w = 0; w < g->nwaits; w++) {
+            const et_wait *wt = &g->waits[w];
+            bool any = vf_applies(v, &v->inst[to], wt->when);
+            for (int d = 0; d < v->p->events[wt->event].rank && any; d++) {
+                if (v->event[wt->event].loop[d] < 0) continue;
+                if (!iterations(s, to, wt, d, &lo[d], &hi[d])) return false;
+                any = lo[d] <= hi[d];
+            }
+            for (int from = 0; from < v->ninst && any; from++)
+                if (told[v->inst[from].grid * v->p->nevents + wt->event] &&
+                    !list_from(s, from, to, w, lo, hi))
+                    return false;
+            if (vl_spent(s->work)) return vs_fail(s, "anything in the time there is");
+        }
+    }
+    return true;
+}
+
+/* ---- what follows ---- */
+
+static bool counts(const struct vs_edge *e, int to, vs_mode m) {
+    return e->from < to && !(m == VS_WHOLE && e->cut) && !(m == VS_ALONE && e->between);
+}
+
+static bool bit(const uint64_t *set, int i) {
+    return set[i >> 6] >> (i & 63) & 1;
+}
+
+static void join(const struct symbolic *s, uint64_t *to, const uint64_t *from) {
+    for (int w = 0; w < s->words; w++)
+        to[w] |= from[w];
+}
+
+/* In a loop that was cut: what each task of TO hands on to itself from before the cut; or -1. */
+static int carried_from(struct symbolic *s, int to, vs_mode m) {
+    int loop = vs_cut_loop(s, to), half = loop < 0 ? 0 : s->v->loop[loop].kept / 2;
+    if (m != VS_WHOLE || loop < 0 || s->v->inst[to].at[0] != half) return -1;
+    return vs_carries(s, s->v->inst[to].grid) ? vs_sibling(s, to, s->v->inst[to].grid, half - 1)
+                                              : -1;
+}
+
+static void make_sets(struct symbolic *s, vs_mode m) {
+    size_t n = (size_t)s->v->ninst, words = (size_t)s->words;
+    if (s->full[m]) return;
+    uint64_t *bits = et_alloc(s->arena, 2 * n * words * sizeof *bits + 8);
+    s->full[m] = et_alloc(s->arena, (n + 1) * sizeof *s->full[m]);
+    s->reach[m] = et_alloc(s->arena, (n + 1) * sizeof *s->reach[m]);
+    for (size_t i = 0; i < n; i++) {
+        s->full[m][i] = bits + 2 * i * words;
+        s->reach[m][i] = bits + (2 * i + 1) * words;
+    }
+    for (int to = 0; to < s->v->ninst; to++) {
+        uint64_t *full = s->full[m][to], *reach = s->reach[m][to];
+        for (int i = s->first_edge[to]; i >= 0; i = s->edge[i].next) {
+            const struct vs_edge *e = &s->edge[i];
+            if (!counts(e, to, m)) continue;
+            join(s, reach, s->reach[m][e->from]);
+            reach[e->from >> 6] |= (uint64_t)1 << (e->from & 63);
+            if (!e->rel->told) continue;
+            if (e->rel->n && !e->rel->piece[0].n)
+                full[e->from >> 6] |= (uint64_t)1 << (e->from & 63);
+            if (e->rel->reaches) join(s, full, s->full[m][e->from]);
+        }
+        int own = carried_from(s, to, m);
+        if (own < 0) continue;
+        join(s, reach, s->reach[m][own]);
+        reach[own >> 6] |= (uint64_t)1 << (own & 63);
+        join(s, full, s->full[m][own]);
+    }
+}
+
+bool vs_is_full(struct symbolic *s, int from, int to, vs_mode m) {
+    make_sets(s, m);
+    return bit(s->full[m][to], from);
+}
+
+static struct vs_piece identity(struct symbolic *s, int inst) {
+    int n = s->v->grid[s->v->inst[inst].grid].f->ncoords;
+    struct vs_piece p = {n, et_alloc(s->arena, (size_t)(n + 1) * sizeof *p.row)};
+    for (int c = 0; c < n; c++) {
+        vl_form a = vl_var(VS_A + c), b = vl_var(VS_B + c);
+        p.row[c] = (vl_row){vl_add(&a, &b, -1), true};
+    }
+    return p;
+}
+
+const struct vs_relation *vs_before(struct symbolic *s, int from, int to, vs_mode m) {
+    int64_t key = (((int64_t)from * s->v->ninst + to) * VS_MODES + m) + 1;
+    make_sets(s, m);
+    struct vs_relation *r = *slot_of(s, key);
+    if (r) return r;
+    r = et_alloc(s->arena, sizeof *r);
+    if (from == to) {
+        vs_add_piece(r, identity(s, to));
+    } else if (bit(s->full[m][to], from)) {
+        vs_add_piece(r, (struct vs_piece){0, NULL});
+    } else if (s->depth < DEEP && bit(s->reach[m][to], from)) {
+        s->depth++;
+        for (int i = s->first_edge[to]; i >= 0; i = s->edge[i].next) {
+            const struct vs_edge *e = &s->edge[i];
+            if (!counts(e, to, m) || !e->rel->told || e->from < from) continue;
+            if (e->from == from)
+                vs_add_all(r, e->rel);
+            else
+                vs_compose(s, vs_before(s, from, e->from, m), e->from, e->rel, from, to, r);
+        }
+        int own = carried_from(s, to, m);
+        if (own > from) vs_add_all(r, vs_before(s, from, own, m));
+        if (own == from) vs_add_piece(r, identity(s, to));
+        s->depth--;
+    }
+    *slot_of(s, key) = r;
+    return r;
+}
+
+bool vs_carries(struct symbolic *s, int grid) {
+    if (s->carries[grid]) return s->carries[grid] > 0;
+    int a = -1;
+    for (int i = 0; i < s->v->ninst && a < 0; i++)
+        if (s->v->inst[i].grid == grid && s->v->inst[i].at[0] == 1) a = i;
+    int b = a < 0 ? -1 : vs_sibling(s, a, grid, 2);
+    if (b < 0) return false;
+    const struct vs_relation *r = vs_before(s, a, b, VS_LOCAL);
+    struct vs_piece same = identity(s, a);
+    vl_sys *q = vs_system(s);
+    vs_push_range(s, q, a, VS_A);
+    vs_push_range(s, q, b, VS_B);
+    vs_push_piece(q, &same, VS_A, VS_A);
+    int64_t *example = s->example;
+    s->carries[grid] = vs_covered(s, q, r, 0) ? 1 : -1;
+    s->example = example;
+    return s->carries[grid] > 0;
+}
+
+/* ---- questions ---- */
+
+/* Values of the symbols and of both tasks where Q holds. */
+static void find_example(struct symbolic *s, vl_sys *q) {
+    int64_t value[VS_TEMP];
+    int n = q->n, nsplits = q->nsplits, syms = et_sym_count(s->v->x);
+    if (s->example || !s->searching) return;
+    for (int i = 0; i < syms; i++) { /* all of them, even if no row names them */
+        int64_t lo, hi;
+        et_sym_range(s->v->x, i, &lo, &hi);
+        vl_form x = vl_var(s->of_sym[i]);
+        x.k = -lo;
+        vl_push(q, &x, false);
+    }
+    vs_add_context(s, q);
+    if (vl_solve(s->work, q, VS_TEMP, value)) {
+        s->example = et_alloc(s->arena, sizeof value);
+        memcpy(s->example, value, sizeof value);
+    }
+    q->n = n;
+    q->nsplits = nsplits;
+}
+
+bool vs_covered(struct symbolic *s, vl_sys *q, const struct vs_relation *r, int piece) {
+    if (piece == r->n) {
+        if (vs_empty(s, q)) return true;
+        find_example(s, q);
+        return false;
+    }
+    const struct vs_piece *p = &r->piece[piece];
+    int n = q->n;
+    for (int i = 0; i < p->n; i++)
+        for (int way = 0; way < (p->row[i].eq ? 2 : 1); way++) {
+            vl_form f = vl_scale(&p->row[i].f, way ? 1 : -1);
+            f.k--;
+            vl_push(q, &f, false);
+            bool ok = (piece + 1 < r->n && vs_empty(s, q)) || vs_covered(s, q, r, piece + 1);
+            q->n = n;
+            if (!ok) return false;
+        }
+    return true;
+}
+
+void vs_prepare(struct symbolic *s, int from, int to, vs_mode m) {
+    vs_before(s, from, to, m);
+    for (int i = s->first_edge[to]; i >= 0; i = s->edge[i].next)
+        if (s->edge[i].from > from && s->edge[i].from < to && counts(&s->edge[i], to, m))
+            vs_before(s, from, s->edge[i].from, m);
+}
+
+/* Of a wait for each value of its variables: the later task's access B touches only what goes with
+ * one of them. False when it may not. */
+static bool enter_point(struct symbolic *s, vl_sys *rows, const struct vf_grid *g, int wait,
+                        const struct vf_access *b) {
+    const et_wait *w = &g->g->waits[wait];
+    int k = 0;
+    while (k < g->npoints && g->point[k].wait != wait)
+        k++;
+    if (k == g->npoints || !b->match[k].load.id) return !w->nvars;
+    vl_form like = vs_form(s, rows, VS_LATER, b->match[k].load);
+    for (int i = 0; i < w->nvars; i++) {
+        vl_form by = vs_form(s, rows, VS_LATER, b->match[k].by[i]);
+        vl_push(rows, &by, false);
+        by.k++;
+        push_order(s, rows, VS_LATER, et_var_extent(s->v->x, w->vars[i]), by, -1, 0);
+    }
+    vs_alias(s, VS_LATER, g->point[k].load, &like);
+    return true;
+}
+
+/* An edge whose wait reads tensors: where the later task's access B reads the same, it has the same
+ * value. */
+static void add_edge_of_data(struct symbolic *s, const struct vs_edge *e, int from, int to,
+                             vs_mode m, const struct vf_access *b, struct vs_relation *out) {
+    const struct vf_grid *g = &s->v->grid[s->v->inst[to].grid];
+    vl_sys *rows = vs_system(s);
+    struct vs_relation r = {0};
+    const struct vs_relation *a = vs_before(s, from, e->from, m);
+    vs_forget(s, VS_EARLIER);
+    int rest = VS_TEMP + s->ntemps, known = s->nknown;
+    s->loose = false;
+    vs_enter(s, rows, VS_EARLIER, &s->v->inst[e->from], e->from == from ? VS_A : VS_MID, false);
+    bool fits = enter_point(s, rows, g, e->wait, b) &&
+                !s->v->grid[s->v->inst[e->from].grid].g->notifies[e->notify].nvars;
+    if (fits) push_meeting(s, rows, e->from, e->notify, to, e->wait);
+    if (fits && e->from == from) {
+        make_pieces(s, rows, rest, e, to, &r);
+    } else if (fits && !rows->bad && !s->context.bad && !s->loose && !rows->nsplits) {
+        for (int i = 0; i < a->n; i++) {
+            vl_sys *both = vs_system(s);
+            vs_push_piece(both, &a->piece[i], VS_B, VS_MID);
+            for (int t = 0; t < rows->n; t++)
+                vl_push_row(both, &rows->row[t]);
+            vs_add_projected(s, both, rest, from, to, &r);
+        }
+    }
+    s->nknown = known;
+    vs_add_all(out, &r);
+}
+
+bool vs_ordered(struct symbolic *s, vl_sys *q, int from, int to, vs_mode m,
+                const struct vf_access *b) {
+    struct vs_relation all = {0};
+    int first = s->v->grid[s->v->inst[to].grid].first_unknown;
+    if (!b->early) vs_add_all(&all, vs_before(s, from, to, m));
+    for (int i = s->first_edge[to]; i >= 0; i = s->edge[i].next) {
+        const struct vs_edge *e = &s->edge[i];
+        if (!counts(e, to, m) || e->from < from) continue;
+        if (b->early && e->wait < first && e->rel->told) {
+            if (e->from == from)
+                vs_add_all(&all, e->rel);
+            else
+                vs_compose(s, vs_before(s, from, e->from, m), e->from, e->rel, from, to, &all);
+        }
+        if (!b->early && (!e->rel->told || !e->rel->n))
+            add_edge_of_data(s, e, from, to, m, b, &all);
+    }
+    return vs_covered(s, q, &all, 0);
+}

@@ -1,0 +1,336 @@
+/* The verifier's claims for all values of the symbols at once. Nothing here enumerates values or
+ * tasks: instances, which are grids in the kept iterations of loops, are taken two by two, and what
+ * would be wrong is written as constraints that must have no solution. */
+#include "ir/verify/symbolic.h"
+#include "ir/base/diag.h"
+#include <string.h>
+
+enum { MAX_INSTANCES = 3000, WORK = 40000000 };
+
+bool vs_fail(struct symbolic *s, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    if (!s->stuck) s->stuck = et_vprintf(s->v->arena, fmt, ap);
+    va_end(ap);
+    return false;
+}
+
+/* ---- instances ---- */
+
+static void list(struct symbolic *s, int first, int count, int *at, int depth) {
+    struct verify *v = s->v;
+    for (int i = first; i < first + count && v->ninst <= MAX_INSTANCES; i++) {
+        const et_item *it = &v->p->items[i];
+        if (it->kind == ET_P_LOOP) {
+            for (at[depth] = 0; at[depth] < v->loop[it->index].kept && v->ninst <= MAX_INSTANCES;
+                 at[depth]++)
+                list(s, it->first, it->count, at, depth + 1);
+            continue;
+        }
+        ET_GROW(v->round, v->inst, v->ninst, v->cinst);
+        v->inst[v->ninst] = (struct vf_inst){.grid = it->index};
+        memcpy(v->inst[v->ninst++].at, at, (size_t)depth * sizeof *at);
+    }
+}
+
+/* Loops that are shortened stand alone: none is around or inside them. */
+static bool simple_loops(const struct symbolic *s) {
+    const et_graph *g = s->v->p->g;
+    for (int l = 0; l < g->nloops; l++) {
+        int up = g->loops[l].parent;
+        if (up >= 0 && (s->v->loop[l].shortened || s->v->loop[up].shortened)) return false;
+    }
+    return true;
+}
+
+static bool set_up(struct symbolic *s) {
+    struct verify *v = s->v;
+    int at[ET_MAX_LOOPS] = {0}, syms = et_sym_count(v->x);
+    v->ninst = v->cinst = 0;
+    v->inst = NULL;
+    if (!simple_loops(s)) return vs_fail(s, "loops inside loops of many iterations");
+    list(s, v->p->first, v->p->count, at, 0);
+    if (v->ninst > MAX_INSTANCES)
+        return vs_fail(s, "more than %d tasks in iterations of loops", MAX_INSTANCES);
+    size_t n = (size_t)v->ninst + 1;
+    s->words = (v->ninst + 63) / 64;
+    s->first_edge = et_alloc(s->arena, n * sizeof *s->first_edge);
+    s->range = et_alloc(s->arena, n * sizeof *s->range);
+    s->carries = et_alloc(s->arena, (size_t)v->p->ngrids + 1);
+    s->of_sym = et_alloc(s->arena, (size_t)(syms + 1) * sizeof *s->of_sym);
+    s->counter = et_alloc(s->arena, (size_t)(v->p->nevents + 1) * sizeof *s->counter);
+    for (int e = 0; e < v->p->nevents; e++)
+        for (int d = 0; d < v->p->events[e].rank; d++)
+            s->counter[e][d] = et_var_add(v->x, "x", v->p->events[e].dim[d]);
+    s->nvars = et_var_count(v->x);
+    for (int side = 0; side < VS_SIDES; side++)
+        s->var[side] = et_alloc(s->arena, (size_t)(s->nvars + 1) * sizeof *s->var[side]);
+    for (int i = 0; i < syms; i++) {
+        int64_t lo, hi;
+        et_sym_range(v->x, i, &lo, &hi);
+        int p = s->of_sym[i] = s->nparams++;
+        vl_form x = vl_var(p), from = x, to = vl_const(hi);
+        from.k = -lo;
+        to = vl_add(&to, &x, -1);
+        s->param[p].row = s->context.n;
+        s->param[p].nrows = 2;
+        vl_push(&s->context, &from, false);
+        vl_push(&s->context, &to, false);
+    }
+    for (int i = 0; i < v->ninst; i++) {
+        vl_sys *q = vs_system(s);
+        vs_start(s);
+        vs_enter(s, q, VS_EARLIER, &v->inst[i], VS_A, false);
+        if (q->nsplits || q->bad || s->ntemps)
+            return vs_fail(s, "how many tiles %s has", v->grid[v->inst[i].grid].g->name);
+        s->range[i] = (struct vs_piece){q->n, q->row};
+    }
+    return true;
+}
+
+/* ---- pairs ---- */
+
+/* Dimension D moves with LOOP, which the other access is outside: it is taken to be anywhere. */
+static bool slides(const struct symbolic *s, int loop, int other_loop, const struct vf_access *a,
+                   int d) {
+    return loop >= 0 && loop != other_loop &&
+           et_expr_has_var(s->v->x, a->index[d], s->v->p->g->loops[loop].var);
+}
+
+static void enter_access(struct symbolic *s, vl_sys *q, vs_side side, const struct vf_access *a) {
+    if (a->step) vs_enter_step(s, q, side, a->step);
+    vs_enter_vars(s, q, side, a->nvars, a->vars);
+}
+
+/* What index D of the access says, inside its tensor: elsewhere the step's mask is false. */
+static vl_form place(struct symbolic *s, vl_sys *q, vs_side side, const struct vf_access *a,
+                     int d) {
+    vl_form at = vs_form(s, q, side, a->index[d]);
+    vl_form most = vs_form(s, q, side, s->v->p->tensors[a->tensor].shape.dim[d]);
+    vl_push(q, &at, false);
+    most = vs_minus_one(&most, &at);
+    vl_push(q, &most, false);
+    return at;
+}
+
+/* Loads in indices are inside their tensors, too. */
+struct loads {
+    struct symbolic *s;
+    vl_sys *q;
+    vs_side side;
+};
+
+static void load_inside(void *ctx, et_expr e) {
+    struct loads *l = ctx;
+    const et_node_x *n = et_x(l->s->v->x, e);
+    if (n->op != ET_X_LOAD || n->i2 != ET_LOAD_TENSOR) return;
+    et_expr index[ET_MAX_RANK];
+    int tensor = n->i, rank = n->nops;
+    memcpy(index, n->ops, (size_t)rank * sizeof *index);
+    for (int d = 0; d < rank; d++) {
+        struct vf_access a = {.tensor = tensor};
+        a.index[d] = index[d];
+        place(l->s, l->q, l->side, &a, d);
+    }
+}
+
+/* Tasks of both instances, VS_A and VS_B, that touch one element, or two of tensors that share
+ * memory. */
+static void push_conflict(struct symbolic *s, vl_sys *q, int i, int j, const struct vf_access *a,
+                          const struct vf_access *b, bool glued) {
+    const struct vf_inst *x = &s->v->inst[i], *y = &s->v->inst[j];
+    int rank = s->v->p->tensors[a->tensor].shape.rank;
+    int la = vs_cut_loop(s, i), lb = vs_cut_loop(s, j);
+    vs_start(s);
+    vs_enter(s, q, VS_EARLIER, x, VS_A, glued);
+    vs_enter(s, q, VS_LATER, y, VS_B, glued);
+    enter_access(s, q, VS_EARLIER, a);
+    enter_access(s, q, VS_LATER, b);
+    struct loads la_ = {s, q, VS_EARLIER}, lb_ = {s, q, VS_LATER};
+    for (int d = 0; d < rank && a->tensor == b->tensor; d++) {
+        if (slides(s, la, lb, a, d) || slides(s, lb, la, b, d)) continue;
+        et_walk(s->v->x, a->index[d], load_inside, &la_);
+        et_walk(s->v->x, b->index[d], load_inside, &lb_);
+        vl_form f = place(s, q, VS_EARLIER, a, d), g = place(s, q, VS_LATER, b, d);
+        f = vl_add(&f, &g, -1);
+        vl_push(q, &f, true);
+    }
+}
+
+/* Coordinates are those of the example, if there is one. */
+static const char *task_text(struct symbolic *s, int inst, int base) {
+    unsigned known = s->example ? ~0u : 0;
+    int64_t none[ET_MAX_RANK] = {0};
+    return vf_task(s->v, &s->v->inst[inst], known, known ? s->example + base : none);
+}
+
+static bool unordered(struct symbolic *s, int i, int j, const struct vf_access *a,
+                      const struct vf_access *b) {
+    const et_program *p = s->v->p;
+    char with[256] = "";
+    int n = 0, syms = et_sym_count(s->v->x);
+    for (int k = 0; k < syms && s->example && n < 200; k++)
+        n += snprintf(with + n, sizeof with - (size_t)n, "%s%.20s = %lld", k ? ", " : " with ",
+                      et_sym_name(s->v->x, k), (long long)s->example[s->of_sym[k]]);
+    return vs_fail(s, "that what task %s does to %%%s is done before what task %s does to %%%s%s",
+                   task_text(s, i, VS_A), p->tensors[a->tensor].name, task_text(s, j, VS_B),
+                   p->tensors[b->tensor].name, with);
+}
+
+static bool check_pair(struct symbolic *s, int i, int j, const struct vf_pair *p, vs_mode m) {
+    const struct vf_access *a = &s->v->grid[s->v->inst[i].grid].access[p->a];
+    const struct vf_access *b = &s->v->grid[s->v->inst[j].grid].access[p->b];
+    s->v->report->pairs++;
+    if (!b->early && vs_is_full(s, i, j, m)) return true;
+    vs_prepare(s, i, j, m);
+    vl_sys *q = vs_system(s);
+    push_conflict(s, q, i, j, a, b, m == VS_LOCAL);
+    return vs_ordered(s, q, i, j, m, b) || unordered(s, i, j, a, b);
+}
+
+/* What is done in the same iteration of a loop that was cut: instances from FROM's loop that hand
+ * on, FROM itself among them; FROM alone where there is no such loop. */
+static int handed_on(struct symbolic *s, int inst, int *out, bool later) {
+    int loop = vs_cut_loop(s, inst), n = 0;
+    if (loop < 0) {
+        out[n++] = inst;
+        return n;
+    }
+    for (int k = 0; k < s->v->ninst; k++) {
+        int i = k == 0 ? inst : k <= inst ? k - 1 : k;
+        if (vs_cut_loop(s, i) == loop && s->v->inst[i].at[0] == s->v->inst[inst].at[0] &&
+            (later ? i >= inst : i <= inst) && vs_carries(s, s->v->inst[i].grid))
+            out[n++] = i;
+    }
+    return n;
+}
+
+/* The same for the iterations that were cut out: each hands on to the next, so what is done before
+ * one of the first kept is done before all later ones, and what is done after the last likewise. */
+static bool check_middle(struct symbolic *s, int i, int j, const struct vf_pair *p) {
+    const struct vf_access *a = &s->v->grid[s->v->inst[i].grid].access[p->a];
+    const struct vf_access *b = &s->v->grid[s->v->inst[j].grid].access[p->b];
+    int *x = et_alloc(s->arena, (size_t)(s->v->ninst + 1) * sizeof *x),
+        nx = handed_on(s, i, x, true);
+    int *y = et_alloc(s->arena, (size_t)(s->v->ninst + 1) * sizeof *y),
+        ny = handed_on(s, j, y, false);
+    struct vs_relation all = *vs_before(s, i, j, VS_ALONE);
+    for (int k = 0; k < nx && !b->early; k++)
+        for (int l = 0; l < ny && (!all.n || all.piece[0].n); l++) {
+            struct vs_relation left = {0};
+            const struct vs_relation *mid = vs_before(s, x[k], y[l], VS_WHOLE);
+            if (!mid->n) continue;
+            vs_compose(s, vs_before(s, i, x[k], VS_LOCAL), x[k], mid, i, y[l], &left);
+            vs_compose(s, &left, y[l], vs_before(s, y[l], j, VS_LOCAL), i, j, &all);
+        }
+    if (!b->early && all.n && !all.piece[0].n) return true;
+    vs_prepare(s, i, j, VS_ALONE);
+    vl_sys *q = vs_system(s);
+    push_conflict(s, q, i, j, a, b, false);
+    s->searching = false;
+    bool ok = !b->early && vs_covered(s, q, &all, 0);
+    s->searching = true;
+    return ok || vs_ordered(s, q, i, j, VS_ALONE, b) || unordered(s, i, j, a, b);
+}
+
+/* Is the instance one that stands for iterations cut out: the first of those (FIRST), or the last?
+ */
+static bool stands_for_middle(const struct symbolic *s, int inst, bool first) {
+    int loop = vs_cut_loop(s, inst);
+    return loop >= 0 && s->v->inst[inst].at[0] == (first ? 1 : s->v->loop[loop].kept - 2);
+}
+
+static bool check_instances(struct symbolic *s, int i, int j) {
+    const struct verify *v = s->v;
+    const struct vf_inst *a = &v->inst[i], *b = &v->inst[j];
+    const struct vf_pairs *p = &v->pairs[a->grid * v->p->ngrids + b->grid];
+    int la = vs_cut_loop(s, i), lb = vs_cut_loop(s, j);
+    bool same = la >= 0 && la == lb;
+    if (!p->n || vf_translated(v, a, b)) return true;
+    if (same && b->at[0] - a->at[0] > v->loop[la].reach) return true;
+    bool middle = !same && (la >= 0 || lb >= 0) && (la < 0 || stands_for_middle(s, i, false)) &&
+                  (lb < 0 || stands_for_middle(s, j, true));
+    for (int k = 0; k < p->n; k++) {
+        if (!check_pair(s, i, j, &p->v[k], same ? VS_LOCAL : VS_WHOLE)) return false;
+        if (middle && !check_middle(s, i, j, &p->v[k])) return false;
+        if (vl_spent(s->work)) return vs_fail(s, "anything in the time there is");
+    }
+    return true;
+}
+
+/* ---- tiles of one instance ---- */
+
+/* Two different tiles, A before B, of which A does ACCESS a and B b, touch the same: then A is done
+ * before B. */
+static bool tiles_ordered(struct symbolic *s, int i, const struct vf_access *a,
+                          const struct vf_access *b) {
+    const struct vf_grid *g = &s->v->grid[s->v->inst[i].grid];
+    struct vs_relation own = {0};
+    for (int e = s->first_edge[i]; e >= 0; e = s->edge[e].next)
+        if (s->edge[e].from == i && s->edge[e].rel && s->edge[e].rel->told)
+            for (int k = 0; k < s->edge[e].rel->n && own.n < VS_PIECES; k++)
+                own.piece[own.n++] = s->edge[e].rel->piece[k];
+    for (int c = 0; c < g->f->ncoords; c++) {
+        vl_sys *q = vs_system(s);
+        push_conflict(s, q, i, i, a, b, false);
+        for (int o = 0; o <= c; o++) {
+            vl_form x = vl_var(VS_A + o), y = vl_var(VS_B + o);
+            vl_form d = o < c ? vl_add(&y, &x, -1) : vs_minus_one(&y, &x);
+            vl_push(q, &d, o < c);
+        }
+        if (!vs_covered(s, q, &own, 0)) return unordered(s, i, i, a, b);
+    }
+    return true;
+}
+
+static bool check_within(struct symbolic *s, int i) {
+    const struct verify *v = s->v;
+    int grid = v->inst[i].grid;
+    const struct vf_grid *g = &v->grid[grid];
+    for (int k = 0; k < v->within[grid].n && !v->apart[grid]; k++) {
+        const struct vf_pair *p = &v->within[grid].v[k];
+        const struct vf_access *a = &g->access[p->a], *b = &g->access[p->b];
+        if (p->a == p->b && a->data) continue;
+        if (!tiles_ordered(s, i, a, b) || (p->a != p->b && !tiles_ordered(s, i, b, a)))
+            return false;
+    }
+    return true;
+}
+
+static bool check_order(struct symbolic *s) {
+    for (int j = 0; j < s->v->ninst; j++) {
+        for (int i = 0; i < j; i++)
+            if (!check_instances(s, i, j)) return false;
+        if (!check_within(s, j)) return false;
+    }
+    return true;
+}
+
+bool vf_symbolic(struct verify *v, const char **out_stuck, int64_t **out_example) {
+    struct symbolic *s = et_alloc(v->arena, sizeof *s);
+    v->round = et_arena_create();
+    s->v = v;
+    s->arena = v->round;
+    s->context.arena = v->round;
+    s->work = vl_work_create(s->arena, WORK);
+    s->searching = true;
+    bool ok = set_up(s) && vs_list_edges(s) && vs_waits(s) && vs_counts(s) && check_order(s) &&
+              vs_contents(s) && vs_queues(s);
+    ok &= !vl_spent(s->work);
+    *out_stuck = s->stuck;
+    *out_example = NULL;
+    if (s->example) {
+        int n = et_sym_count(v->x);
+        *out_example = et_alloc(v->arena, (size_t)(n + 1) * sizeof **out_example);
+        for (int i = 0; i < n; i++) {
+            int64_t lo, hi, at = s->example[s->of_sym[i]];
+            et_sym_range(v->x, i, &lo, &hi);
+            (*out_example)[i] = at < lo ? lo : at > hi ? hi : at;
+        }
+    }
+    et_arena_destroy(v->round);
+    v->round = NULL;
+    v->inst = NULL;
+    v->ninst = 0;
+    return ok;
+}

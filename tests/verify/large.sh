@@ -1,0 +1,38 @@
+#!/bin/sh
+# large.sh BIN: programs with too many tasks, or too many sizes, to look at one by one are proved; with one
+# wait wrong, even for one size alone, they are refused; --unverified compiles them all the same.
+set -eu
+bin=$1 here=$(cd "$(dirname "$0")" && pwd)/large
+tmp=$(mktemp -d) && trap 'rm -rf "$tmp"' EXIT
+cd "$tmp"
+fail() { echo "large.sh: $*"; exit 1; }
+
+accepted() { # FILE
+    "$bin/etcc" "$1" --to scheduled -v -o out.eti 2> said || fail "$1 is refused: $(cat said)"
+    grep -q 'verified for all values of the dims (at once)' said || fail "$1: $(cat said)"
+}
+
+refused() { # FILE SED-COMMAND MESSAGE
+    sed -e "$2" "$here/$1" > wrong.eti
+    cmp -s "$here/$1" wrong.eti && fail "$1: $2 changes nothing"
+    "$bin/etcc" wrong.eti --to scheduled -o out.eti 2> said && fail "$1, $2: accepted"
+    grep -q "$3" said || fail "$1, $2: $(cat said)"
+    [ -e out.eti ] && fail "$1, $2: wrote its output"
+    "$bin/etcc" wrong.eti --unverified --to scheduled -o out.eti 2> said || fail "$1, $2: $(cat said)"
+    rm out.eti
+}
+
+accepted "$here/many.eti"
+rm out.eti
+refused many.eti '/wait %b/d' 'task g\[i=0\] does to %g is done before what task y\[b=0\] does'
+refused many.eti '/wait %a/d' 'is not proved right'
+refused many.eti 's/wait %a\[0 .. 15/wait %a[1 .. 15/' 'is not proved right'
+refused many.eti 's/+ 1023)\]/+ 1022)]/' 'is not proved right'
+refused many.eti 's/count 62500/count 62501/' 'gets the arrivals it counts'
+refused many.eti 's/i \/ 62500, 0/i \/ 62501, 0/' 'gets the arrivals it counts'
+refused many.eti 's/wait %b\[b \* 1024 /wait %b[b * 1024 - 1 /' 'counters there are'
+accepted "$here/wide.eti"
+rm out.eti
+refused wide.eti 's/wait %e\[i\]/wait %e[select((N + 3) % 4999 == 0, 0, i)]/' 'with N = 4996'
+refused wide.eti 's/wait %e\[i\]/wait %e[min(i, 77776)]/' 'does to %h with N = 77778'
+refused wide.eti 's/%h\[i\]$/%h[select(N == 31337 \&\& i == 5, 6, i)]/' 'with N = 31337'
