@@ -90,7 +90,8 @@ static vl_form anything(struct symbolic *s, vl_sys *q, et_expr e, bool pred) {
     vl_form x = vl_var(h.var);
     int64_t lo = 0, hi = 1, most = (int64_t)1 << 60;
     s->loose |= !h.lasting;
-    if (pred || (et_bounds(s->v->x, e, &lo, &hi) && lo > -most && hi < most)) {
+    if (!pred) et_span(s->v->x, e, &lo, &hi);
+    if (lo > -most && hi < most) {
         vl_form from = x, to = vl_const(hi);
         from.k = -lo;
         to = vl_add(&to, &x, -1);
@@ -228,8 +229,10 @@ static vl_form of_two(struct symbolic *s, vl_sys *q, const et_node_x *n, const v
     }
 }
 
-static bool of_integers(struct symbolic *s, const et_node_x *n) {
-    if (n->type == ET_T_F32 || n->nops < 1 || n->op == ET_X_LOAD || n->op == ET_X_TO_I32)
+/* An operation of integers, none of which can wrap around or be without a value. */
+static bool of_integers(struct symbolic *s, et_expr e, const et_node_x *n) {
+    if (n->type == ET_T_F32 || n->nops < 1 || n->op == ET_X_LOAD || n->op == ET_X_TO_I32 ||
+        n->known == ET_UNSURE || et_may_wrap(s->v->x, e))
         return false;
     for (int i = 0; i < n->nops; i++)
         if (et_x(s->v->x, n->ops[i])->type == ET_T_F32) return false;
@@ -242,7 +245,7 @@ static vl_form make(struct symbolic *s, vl_sys *q, vs_side side, et_expr e, int 
     if (n->op == ET_X_INT) return vl_const(n->n);
     if (n->op == ET_X_SYM) return vl_var(s->of_sym[n->i]);
     if (n->op == ET_X_VAR && n->i < s->nvars && s->var[side][n->i].ok) return s->var[side][n->i];
-    if (of_integers(s, n) && depth < 40) {
+    if (of_integers(s, e, n) && depth < 40) {
         a = form(s, q, side, n->ops[0], depth + 1);
         if (n->nops > 1) b = form(s, q, side, n->ops[1], depth + 1);
         if (n->op == ET_X_SELECT) {
