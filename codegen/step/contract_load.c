@@ -39,9 +39,17 @@ static val mask_tail(cg *g, const et_contract *c, val v, val k) {
     return LLVMBuildBitCast(g->b, elems, LLVMTypeOf(v), "");
 }
 
+/* How far K elements are, in bytes: of a row that 32 bits hold, computed in these. */
+static val k_bytes(cg *g, const et_contract *c, val k) {
+    int64_t lo, hi;
+    et_span(g->x, c->extent, &lo, &hi);
+    if (hi <= INT32_MAX / c->size) return LLVMBuildSExt(g->b, cg_muli(g, k, c->size), g->i64, "");
+    return cg_muli(g, LLVMBuildSExt(g->b, k, g->i64, ""), c->size);
+}
+
 /* The piece of a row that is AHEAD elements past the lane's place at K0. */
 static val load_piece(cg *g, const et_contract *c, const cg_addr *row, val k0, int64_t ahead) {
-    val base = cg_gep(g, row->base, LLVMBuildSExt(g->b, cg_muli(g, k0, c->size), g->i64, ""));
+    val base = cg_gep(g, row->base, k_bytes(g, c, k0));
     val k = cg_add(g, k0, cg_addi(g, c->lane_k0, ahead));
     val off = LLVMBuildZExt(g->b, row->lane, g->i64, "");
     val ptr = cg_gepi(g, cg_gep(g, base, off), ahead * c->size);

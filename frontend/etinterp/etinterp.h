@@ -27,7 +27,7 @@ struct tensor {
     et_dtype dtype; /* as stored here */
     int rank;
     int64_t dim[ET_MAX_RANK], count;
-    char *bytes, *start; /* start: what bytes held before the run (states) */
+    char *bytes, *start; /* start: what bytes held before the run, where there are several */
     int id;              /* tensor of the program, or value of the graph */
 };
 
@@ -48,6 +48,8 @@ struct model {
     int nbefore;
     struct etrt_st_tensor *out;
     size_t nout;
+    bool again; /* every launch is run more than once */
+    struct elements *elements;
 };
 
 static inline size_t tensor_bytes(const struct tensor *t) {
@@ -58,6 +60,11 @@ static inline size_t tensor_bytes(const struct tensor *t) {
 bool complain(struct model *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 bool set_dims(struct model *, const struct options *);
 bool load_tensors(struct model *);
+/* BYTES of zeros for elements of a tensor, until free_elements; NULL when there is no memory. They
+ * are no part of the arena: a tensor may be larger than what a compilation may take, and takes
+ * memory only where it is touched. */
+char *make_elements(struct model *, size_t bytes);
+void free_elements(struct model *);
 /* Outputs go where those of the launches before are. */
 bool keep_outputs(struct model *);
 bool write_outputs(struct model *, const char *path);

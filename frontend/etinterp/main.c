@@ -126,6 +126,7 @@ static void call(void *ctx) {
 
 static int run(void *read) {
     struct model m = {.arena = et_arena_create()};
+    m.again = ((struct options *)read)->orders > 1;
     m.diags = et_diags_create(m.arena);
     struct call c = {&m, read, false};
     et_with_stack(call, &c);
@@ -133,6 +134,7 @@ static int run(void *read) {
     et_diag_print(m.diags, stderr);
     etrt_st_close(m.in);
     etrt_st_close(m.weights);
+    free_elements(&m);
     et_arena_destroy(m.arena);
     return ok ? 0 : 1;
 }

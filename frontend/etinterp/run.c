@@ -23,7 +23,7 @@ static bool run_tasks(struct model *m, const struct options *o, uint64_t seed) {
     char err[ET_INTERP_ERR];
     for (int i = 0; i < m->ntensors; i++) {
         struct tensor *t = &m->tensors[i];
-        memcpy(t->bytes, t->start, tensor_bytes(t));
+        if (t->start) memcpy(t->bytes, t->start, tensor_bytes(t));
         memory[t->id] = t->bytes;
     }
     et_interp_options opt = {.seed = seed, .races = o->races};
@@ -36,8 +36,10 @@ static bool same_as_first(struct model *m, char **first, uint64_t seed) {
     for (int i = 0; i < m->ntensors; i++) {
         const struct tensor *t = &m->tensors[i];
         if (t->kind != ET_TENSOR_OUTPUT && t->kind != ET_TENSOR_STATE) continue;
-        if (!first[i])
-            first[i] = memcpy(et_alloc(m->arena, tensor_bytes(t) + 1), t->bytes, tensor_bytes(t));
+        bool none = !first[i];
+        if (none && !(first[i] = make_elements(m, tensor_bytes(t)))) return false;
+        if (none)
+            memcpy(first[i], t->bytes, tensor_bytes(t));
         else if (memcmp(first[i], t->bytes, tensor_bytes(t)))
             return complain(m, "order %llu leaves other values in %s than the order before it",
                             (unsigned long long)seed, t->name);

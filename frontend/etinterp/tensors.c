@@ -81,6 +81,28 @@ bool set_dims(struct model *m, const struct options *o) {
 
 /* ---- elements ---- */
 
+struct elements {
+    struct elements *next;
+    char *bytes;
+};
+
+char *make_elements(struct model *m, size_t bytes) {
+    char *p = calloc(bytes + 1, 1);
+    if (!p) {
+        complain(m, "no memory for a tensor of %zu bytes", bytes);
+        return NULL;
+    }
+    struct elements *e = et_alloc(m->arena, sizeof *e);
+    *e = (struct elements){m->elements, p};
+    m->elements = e;
+    return p;
+}
+
+void free_elements(struct model *m) {
+    for (; m->elements; m->elements = m->elements->next)
+        free(m->elements->bytes);
+}
+
 /* Tensor NAME of a file to the elements of T from AT on, N of them. */
 static bool copy_in(struct model *m, struct tensor *t, int64_t at, int64_t n,
                     const struct etrt_st *st, const char *name) {
@@ -234,9 +256,10 @@ bool load_tensors(struct model *m) {
     for (int i = 0; i < m->ntensors; i++) {
         struct tensor *t = &m->tensors[i];
         if (!measure(m, t)) return false;
-        t->bytes = et_alloc(m->arena, tensor_bytes(t) + 1);
-        if (!load(m, t)) return false;
-        t->start = memcpy(et_alloc(m->arena, tensor_bytes(t) + 1), t->bytes, tensor_bytes(t));
+        t->bytes = make_elements(m, tensor_bytes(t));
+        if (!t->bytes || !load(m, t)) return false;
+        if (m->again && !(t->start = make_elements(m, tensor_bytes(t)))) return false;
+        if (m->again) memcpy(t->start, t->bytes, tensor_bytes(t));
     }
     return true;
 }
@@ -261,7 +284,7 @@ static struct etrt_st_tensor *find_output(struct model *m, const struct tensor *
         w->shape[1] = m->length;
         if (m->count) bytes = bytes / (size_t)m->count * (size_t)(m->sequences * m->length);
     }
-    w->data = et_alloc(m->arena, bytes + 1);
+    if (!(w->data = make_elements(m, bytes))) return NULL;
     w->bytes = bytes;
     return w;
 }
@@ -272,6 +295,7 @@ bool keep_outputs(struct model *m) {
         const struct tensor *t = &m->tensors[i];
         if (t->kind != ET_TENSOR_OUTPUT) continue;
         struct etrt_st_tensor *w = find_output(m, t);
+        if (!w) return false;
         size_t bytes = tensor_bytes(t);
         bool rows = w->rank > t->rank && m->count;
         size_t first = rows ? bytes / (size_t)m->count * (size_t)m->at : 0;

@@ -137,7 +137,7 @@ bool et_bounds(const et_exprs *, et_expr, int64_t *out_lo, int64_t *out_hi);
 /* Where an integer lies whatever tensors hold: bounds too where a load decides; all of 64 bits
  * where nothing is known, or where it may wrap around. */
 void et_span(const et_exprs *, et_expr, int64_t *out_lo, int64_t *out_hi);
-/* Can data make an operation of E, an integer, wrap around at 64 bits? */
+/* Can an operation of E, an integer, wrap around at 64 bits, or have no value? */
 bool et_may_wrap(const et_exprs *, et_expr);
 
 /* True when a <= b for every value of symbols and variables in range, as far as linear reasoning

@@ -92,7 +92,7 @@ void et_span(const et_exprs *p, et_expr e, int64_t *out_lo, int64_t *out_hi) {
 
 bool et_may_wrap(const et_exprs *p, et_expr e) {
     const et_node_x *x = et_x(p, e);
-    return x->known == ET_FROM_DATA && x->lo == INT64_MIN && x->hi == INT64_MAX;
+    return x->lo == INT64_MIN && x->hi == INT64_MAX;
 }
 
 /* ---- values ---- */

@@ -140,6 +140,7 @@ hsa_status_t HSA_API hsa_amd_memory_fill(void *p, uint32_t value, size_t count) 
     if (!count) return HSA_STATUS_SUCCESS;
     if (!p || (uint64_t)p % 4 || count > SIZE_MAX / 4) return HSA_STATUS_ERROR_INVALID_ARGUMENT;
     if (!emu_memory_span_ok(p, count * 4)) return HSA_STATUS_ERROR_INVALID_ALLOCATION;
+    if (!value && emu_memory_zero(p, count * 4)) return HSA_STATUS_SUCCESS;
     uint32_t *words = p;
     for (size_t i = 0; i < count; i++)
         words[i] = value;

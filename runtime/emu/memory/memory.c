@@ -175,7 +175,7 @@ static void *allocate(size_t bytes, size_t align, enum emu_memory_kind kind, uin
     struct alloc a = {.kind = kind, .tag = tag, .visible = visible};
     void *start = reserve(bytes, align, &a.map, &a.map_bytes);
     if (!start) return NULL;
-    if (poison) memset(start, EMU_POISON, bytes);
+    if (poison && bytes <= EMU_SPARSE) memset(start, EMU_POISON, bytes);
     a.lo = (uint64_t)start;
     a.hi = a.lo + bytes;
     pthread_mutex_lock(&lock);
@@ -327,6 +327,21 @@ bool emu_memory_span_ok(const void *addr, size_t bytes) {
     if (ok && !a && i < nallocs && allocs[i].map) ok = hi <= (uint64_t)allocs[i].map;
     pthread_mutex_unlock(&lock);
     return ok;
+}
+
+bool emu_memory_zero(void *addr, size_t bytes) {
+    uint64_t lo = (uint64_t)addr, hi = lo + bytes;
+    uint64_t first = (lo + PAGE - 1) / PAGE * PAGE, last = hi / PAGE * PAGE;
+    if (bytes < HUGE) return false;
+    pthread_mutex_lock(&lock);
+    const struct alloc *a = holding(lo);
+    bool ok = a && hi <= a->hi && (a->kind == EMU_MEM_DEVICE || a->kind == EMU_MEM_HOST) &&
+              madvise((void *)first, last - first, MADV_DONTNEED) == 0;
+    pthread_mutex_unlock(&lock);
+    if (!ok) return false;
+    memset(addr, 0, first - lo);
+    memset((void *)last, 0, hi - last);
+    return true;
 }
 
 static const char *kind_name(enum emu_memory_kind kind) {

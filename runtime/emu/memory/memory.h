@@ -32,6 +32,10 @@ struct emu_memory_info {
     bool visible; /* to kernels */
 };
 
+/* An allocation of more than EMU_SPARSE bytes is zero rather than poisoned, and takes the host's
+ * memory only where it is touched: a test may have a tensor larger than the host. */
+#define EMU_SPARSE ((size_t)1 << 30)
+
 /* BYTES of poisoned memory at a multiple of ALIGN (a power of two; at least a page is given), or
  * NULL. VISIBLE: kernels may read and write all of it. TAG is kept for emu_memory_info. */
 void *emu_memory_alloc(size_t bytes, size_t align, enum emu_memory_kind, uint32_t tag,
@@ -61,6 +65,10 @@ bool emu_memory_lookup(uint64_t addr, struct emu_memory_info *out);
 
 /* Where [ADDR, ADDR+BYTES) is wholly in one allocation, or wholly outside all that we own. */
 bool emu_memory_span_ok(const void *addr, size_t bytes);
+
+/* Make BYTES at ADDR zero, giving whole pages back to the host; false when they are no part of a
+ * pool's allocation, or too few to be worth it. */
+bool emu_memory_zero(void *addr, size_t bytes);
 
 /* One line about what is at or nearest to ADDR. */
 void emu_memory_describe(uint64_t addr, char *out, size_t out_bytes);
