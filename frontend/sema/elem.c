@@ -335,6 +335,10 @@ static bool divides(et_sema *s, et_loc loc, et_xop op, const et_elem *a, const e
         return et_sema_error(s, loc, "whole-number division takes i32, not %s and %s",
                              et_sema_shape_text(s, a), et_sema_shape_text(s, b));
     if (b->nargs == 0 && et_bounds(s->x, b->body, &lo, &hi) && lo >= 1) return true;
+    const char *where;
+    if (b->nargs == 0 && et_find_zero(s->x, b->body, &where) == ET_ZERO_AT)
+        return et_sema_error(s, loc, "division by zero: the divisor %s is 0 where %s",
+                             et_expr_text(s->x, b->body, NULL, NULL), where);
     return et_sema_error(s, loc,
                          "whole-number division needs a positive divisor known to be so: a "
                          "const, a dim or an expression of these");

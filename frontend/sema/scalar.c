@@ -29,7 +29,11 @@ bool et_scalar_int(et_sema *s, et_loc loc, et_xop op, et_expr a, et_expr b, et_e
     if (!et_bounds(s->x, a, &alo, &ahi) || !et_bounds(s->x, b, &blo, &bhi))
         return et_sema_error(s, loc, "the bounds of this integer expression are not known");
     if (op == ET_X_IDIV || op == ET_X_MOD) {
+        const char *where;
         if (blo == 0 && bhi == 0) return et_sema_error(s, loc, "division by zero");
+        if (blo < 1 && et_find_zero(s->x, b, &where) == ET_ZERO_AT)
+            return et_sema_error(s, loc, "division by zero: the divisor %s is 0 where %s",
+                                 et_expr_text(s->x, b, NULL, NULL), where);
         if (blo < 1)
             return et_sema_error(s, loc, "the divisor %s may be zero or negative",
                                  et_expr_text(s->x, b, NULL, NULL));

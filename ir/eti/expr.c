@@ -442,6 +442,32 @@ static int level_of(const eti_parser *p, et_xop *out_op, bool *out_swap) {
     return 0;
 }
 
+/* What a tensor holds may be 0: the result is 0 then. What the launch decides may not. */
+static bool divides(eti_parser *p, et_expr by, et_loc loc) {
+    const char *where;
+    et_zero zero = et_find_zero(p->x, by, &where);
+    if (zero == ET_ZERO_NEVER || zero == ET_ZERO_DATA) return true;
+    const char *text = et_expr_text(p->x, by, NULL, NULL);
+    if (zero == ET_ZERO_MAYBE)
+        eti_error(p, loc, "the divisor %s cannot be shown never to be 0: write max(1, %s)", text,
+                  text);
+    else if (*where)
+        eti_error(p, loc, "a division by zero: %s is 0 where %s", text, where);
+    else
+        eti_error(p, loc, "a division by zero");
+    return false;
+}
+
+/* What the launch decides has a value at all dims and variables. */
+static et_expr fits(eti_parser *p, et_expr e, et_expr a, et_expr b, et_loc loc) {
+    if (!e.id || type_of(p, e) != ET_T_I32 || et_x(p->x, e)->known != ET_UNSURE) return e;
+    et_xop op = et_x(p->x, e)->op;
+    bool was = et_x(p->x, a)->known == ET_UNSURE || et_x(p->x, b)->known == ET_UNSURE;
+    if (was || op == ET_X_IDIV || op == ET_X_MOD || !et_expr_of_launch(p->x, e)) return e;
+    eti_error(p, loc, "an integer that may leave 64 bits");
+    return ET_NO_EXPR;
+}
+
 static et_expr combine(eti_parser *p, et_xop op, et_expr a, et_expr b, et_loc loc) {
     if (!a.id || !b.id) return ET_NO_EXPR;
     et_type t = type_of(p, a), u = type_of(p, b);
@@ -457,12 +483,8 @@ static et_expr combine(eti_parser *p, et_xop op, et_expr a, et_expr b, et_loc lo
         eti_error(p, loc, "a remainder of integers only");
         return ET_NO_EXPR;
     }
-    int64_t zero;
-    if ((op == ET_X_IDIV || op == ET_X_MOD) && et_is_int(p->x, b, &zero) && zero == 0) {
-        eti_error(p, loc, "a division by zero");
-        return ET_NO_EXPR;
-    }
-    return checked(p, et_op2(p->x, op, a, b), loc);
+    if ((op == ET_X_IDIV || op == ET_X_MOD) && !divides(p, b, loc)) return ET_NO_EXPR;
+    return fits(p, checked(p, et_op2(p->x, op, a, b), loc), a, b, loc);
 }
 
 /* A run of operators of LEAST and above, left to right. */

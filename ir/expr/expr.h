@@ -144,6 +144,16 @@ bool et_may_wrap(const et_exprs *, et_expr);
  * shows. */
 bool et_prove_le(et_exprs *, et_expr a, et_expr b);
 
+/* Can an integer be zero, and where? */
+typedef enum {
+    ET_ZERO_NEVER,
+    ET_ZERO_AT,    /* at some dims and variables, or always */
+    ET_ZERO_MAYBE, /* there are too many to say */
+    ET_ZERO_DATA,  /* a tensor decides */
+} et_zero;
+/* OUT_WHERE: "N = 4, i = 0" for ET_ZERO_AT, in the pool's arena; else, and for a number, empty. */
+et_zero et_find_zero(et_exprs *, et_expr, const char **out_where);
+
 /* Value of an integer expression at given symbols and variables (NULL when it has none); ET_UNKNOWN
  * where it has no value, see int_ops.h: no integer of an expression is this one. */
 #define ET_UNKNOWN INT64_MIN
@@ -173,6 +183,8 @@ static inline bool et_expr_loads(const et_exprs *p, et_expr e) { /* tensors or l
     return et_expr_has(p, e, ET_X_LOAD, ET_ANY);
 }
 bool et_expr_has_vars(const et_exprs *, et_expr e, int n, const int *vars); /* any of them */
+/* Constants, symbols and variables alone decide its value. */
+bool et_expr_of_launch(const et_exprs *, et_expr e);
 /* Constants and symbols alone decide its value. */
 bool et_expr_is_known(const et_exprs *, et_expr e);
 

@@ -1,6 +1,7 @@
-/* int_ops.h - what the integer operators of expressions do, once: to values and to ranges of them.
- * Simplification folds with the same functions. The meaning of arithmetic itself is in
- * runtime/etrt_int.h, which the runtime shares.
+/* int_ops.h - what the integer operators of expressions do, once: to values known before a launch,
+ * to what tensors hold, and to ranges of either; README.md has it in whole. Simplification folds
+ * with the same functions. The meaning of arithmetic itself is in runtime/etrt_int.h, which the
+ * runtime shares.
  *
  * Where an operation has no value (a divisor of zero, a result that 64 bits do not hold) the answer
  * is ET_UNKNOWN, and so is what is computed from it; but a false side of AND, a true one of OR and

@@ -3,10 +3,10 @@
  *     etints SEED graph|tiled
  *
  * Their numbers are small, or near 2^31, 2^32, 2^40 and the ends of 64 bits, of either sign; they
- * come from the program's text, from dims, from coordinates and from a tensor of i32 (a constant one,
- * so that the program needs no input). What has no value whatever the tensors hold is an error of the
- * program, so no such expression is made: dims and coordinates alone stay within 2^60, and what they
- * are divided by is not zero. */
+ * come from the program's text, from dims, from coordinates and from a tensor of i32 (a constant
+ * one, so that the program needs no input). What has no value whatever the tensors hold is an error
+ * of the program, so no such expression is made: dims and coordinates alone stay within 2^60, and
+ * what they are divided by is not zero. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -71,31 +71,28 @@ static bool join(struct expr *out, const char *format, const char *a, const char
     return n > 0 && n < 600;
 }
 
-static void make(const struct names *n, int depth, struct expr *out);
-
 /* A divisor: a number other than 0, a dim, or what a tensor holds. */
-static void divisor(const struct names *n, int depth, struct expr *out) {
-    *out = (struct expr){.most = 2147483647.0};
+static void divisor(const struct names *n, struct expr *out) {
+    static const char *const form[] = {"(%s)", "((%s) + (%s))", "((%s) * (%s))", "((%s) %% (%s))"};
+    char number_text[32], *dim = below(2) ? "N" : "M";
     int64_t v = 0;
-    switch (below(3)) {
-    case 0:
-        strcpy(out->text, below(2) ? "N" : "M");
-        return;
-    case 1:
-        while (v == 0)
-            v = number();
-        snprintf(out->text, sizeof out->text, "%" PRId64, v);
-        return;
-    default:
-        do
-            make(n, depth, out);
-        while (!out->data);
-    }
+    *out = (struct expr){.most = 2147483647.0};
+    while (v >= -1 && v <= 1)
+        v = number();
+    snprintf(number_text, sizeof number_text, "%" PRId64, v);
+    int kind = (int)below(3);
+    out->data = kind == 2;
+    if (kind == 0)
+        join(out, "%s", dim, "", "");
+    else if (kind == 1)
+        join(out, "%s", number_text, "", "");
+    else
+        join(out, form[below(4)], n->load[below(2)], below(2) ? dim : number_text, "");
 }
 
 static void choice(const struct names *n, struct expr *a, struct expr *b, struct expr *out) {
     static const char *const compare[] = {"<", "<=", "==", "!=", ">", ">="};
-    char condition[2 * TEXT];
+    char condition[2 * TEXT + 16];
     struct expr with;
     leaf(n, &with);
     snprintf(condition, sizeof condition, "(%s) %s (%s)", a->text, compare[below(6)], with.text);
@@ -105,13 +102,15 @@ static void choice(const struct names *n, struct expr *a, struct expr *b, struct
         leaf(n, out);
 }
 
+static void make(const struct names *n, int depth, struct expr *out);
+
 static void binary(const struct names *n, int depth, struct expr *out) {
     static const char *const op[] = {"+", "-", "*", "/", "%", "min", "max", "?"};
     struct expr a, b;
     int k = (int)below(8);
     make(n, depth - 1, &a);
     if (k == 3 || k == 4)
-        divisor(n, depth - 1, &b);
+        divisor(n, &b);
     else
         make(n, depth - 1, &b);
     *out = (struct expr){.data = a.data || b.data};
@@ -119,9 +118,9 @@ static void binary(const struct names *n, int depth, struct expr *out) {
         choice(n, &a, &b, out);
         return;
     }
+    if (k == 5 || k == 6) out->data = a.data && b.data; /* else one side bounds the other */
     out->most = k == 2 ? a.most * b.most : a.most + b.most + 1;
     bool fits = out->data || out->most < 1e18;
-    /* Where one side alone is from a tensor the other is still bounded by itself. */
     if (!fits || !join(out, k < 5 ? "(%s) %s (%s)" : "%2$s(%1$s, %3$s)", a.text, op[k], b.text))
         leaf(n, out);
 }
@@ -171,8 +170,8 @@ static void graph(void) {
     for (int k = 0; k < EXPRESSIONS; k++) {
         bool whole = below(4) != 0;
         make(&n, DEPTH, &e);
-        printf("%%y%d = map %%a, %%b, %%i {body=%s%s%s, dtype=%s}\n", k, whole ? "" : "f32(", e.text,
-               whole ? "" : ")", whole ? "i32" : "f32");
+        printf("%%y%d = map %%a, %%b, %%i {body=%s%s%s, dtype=%s}\n", k, whole ? "" : "f32(",
+               e.text, whole ? "" : ")", whole ? "i32" : "f32");
     }
     for (int k = 0; k < EXPRESSIONS; k++)
         printf("output %%y%d\n", k);
@@ -198,8 +197,8 @@ static void tiled(void) {
             printf("%s\n", value.text);
             break;
         case 1:
-            printf("7\n  map [j < 8] where (%s) %% 3 < 2\n    %%y%d[i * 8 + j] = %s\n", mask.text, k,
-                   value.text);
+            printf("7\n  map [j < 8] where (%s) %% 3 < 2\n    %%y%d[i * 8 + j] = %s\n", mask.text,
+                   k, value.text);
             break;
         case 2:
             printf("%%a[(%s) %% 64]\n", index.text);
@@ -207,7 +206,10 @@ static void tiled(void) {
         default:
             printf("3\n  reduce %s [j < 8] over r < 5 extent max(0, min(5, %s))\n"
                    "    %%y%d[i * 8 + j] = (%s) + r\n",
-                   below(2) ? "sum" : below(2) ? "max" : "argmax", extent.text, k, value.text);
+                   below(2)   ? "sum"
+                   : below(2) ? "max"
+                              : "argmax",
+                   extent.text, k, value.text);
         }
         printf("}\n");
     }
