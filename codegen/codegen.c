@@ -96,7 +96,7 @@ static bool check_lds(cg *g) {
         return false;
     }
     int half = g->t->lds_bytes / 2 + 512;
-    if (g->lds_bytes < half) g->lds_bytes = half;
+    if (!cg_is_sequence(g) && g->lds_bytes < half) g->lds_bytes = half;
     return true;
 }
 
@@ -137,10 +137,21 @@ static void add_meetings(cg *g) {
     if (g->sliced && g->t->dies) g->event_words += ETRT_MAX_DIES * g->whole->g->nmodels;
 }
 
+static bool check_sequence(cg *g) {
+    if (!cg_is_sequence(g)) return true;
+    if (g->opt->profile)
+        cg_error(g, "a profile is recorded by one kernel: none with --schedule=kernels");
+    else if (g->sliced)
+        cg_error(g, "tasks in slices are dealt by one kernel, not by a sequence of kernels");
+    else
+        return true;
+    return false;
+}
+
 /* What codegen cannot do, told before it starts. */
 static bool check(cg *g) {
     g->sliced = cg_sliced_models(g->whole);
-    bool ok = check_lds(g) && check_queues(g);
+    bool ok = check_sequence(g) && check_lds(g) && check_queues(g);
     add_meetings(g);
     for (int i = 0; et_program_part(g->whole, i); i++) {
         et_program *p = et_program_part(g->whole, i);
@@ -195,7 +206,10 @@ static bool generate(cg *g, et_codegen_info *info) {
     LLVMSetModuleDataLayout(g->mod, layout);
     LLVMDisposeTargetData(layout);
     g->family->begin_module(g);
-    cg_kernel(g);
+    if (cg_is_sequence(g))
+        cg_sequence(g);
+    else
+        cg_kernel(g);
     g->family->embed(g, cg_manifest(g));
     bool ok = cg_object(g, tm, info);
     LLVMDisposeTargetMachine(tm);

@@ -185,6 +185,85 @@ static void put_parts(struct out *o) {
         }
 }
 
+/* Can the host evaluate it? */
+static bool is_plain(et_exprs *x, et_expr e) {
+    et_node_x n = *et_x(x, e);
+    switch (n.op) {
+    case ET_X_INT:
+    case ET_X_SYM:
+        return true;
+    case ET_X_ADD:
+    case ET_X_SUB:
+    case ET_X_MUL:
+    case ET_X_IDIV:
+    case ET_X_MOD:
+    case ET_X_MIN:
+    case ET_X_MAX:
+        return is_plain(x, n.ops[0]) && is_plain(x, n.ops[1]);
+    default:
+        return false;
+    }
+}
+
+static void put_kernel(struct out *o, const et_kernel *k, int task) {
+    const et_grid *gr = &k->p->grids[k->grid];
+    int rank = k->p->funcs[gr->func].ncoords;
+    bool plain = !k->waits;
+    o->x = k->p->g->exprs;
+    for (int i = 0; i < rank; i++)
+        plain = plain && is_plain(o->x, gr->extent[i]);
+    put(o, "{\"symbol\": \"%s\", \"task\": %d, \"lds_bytes\": %d", k->symbol, task, k->lds_bytes);
+    if (plain) {
+        put(o, ", \"tiles\": ");
+        put_dims(o, rank, gr->extent);
+    }
+    put(o, "}");
+    o->x = o->g->x;
+}
+
+/* The items of a list, as numbers of kernels and loops of them; KERNEL counts on. */
+static void put_run(struct out *o, const et_program *p, int first, int count, int *kernel) {
+    put(o, "[");
+    for (int i = first; i < first + count; i++) {
+        const et_item *it = &p->items[i];
+        if (i > first) put(o, ", ");
+        if (it->kind == ET_P_GRID) {
+            put(o, "%d", (*kernel)++);
+            continue;
+        }
+        const et_loop *l = &p->g->loops[it->index];
+        put(o, "{\"times\": %" PRId64 ", \"run\": ", l->hi - l->lo);
+        put_run(o, p, it->first, it->count, kernel);
+        put(o, "}");
+    }
+    put(o, "]");
+}
+
+/* Of a launch that is a sequence of kernels: which there are, and in what order they run. */
+static void put_sequence(struct out *o) {
+    cg *g = o->g;
+    const et_program *p;
+    if (!g->nkernels) return;
+    put(o, ",\n \"kernels\": [");
+    for (int i = 0, k = 0, task = 0; (p = et_program_part(g->whole, i)); i++, task += p->ngrids)
+        for (int n = 0; n < p->ngrids; n++, k++) {
+            put(o, k ? ",\n  " : "\n  ");
+            put_kernel(o, &g->kernels[k], task + g->kernels[k].grid);
+        }
+    put(o, "],\n \"sequences\": [");
+    int kernel = 0;
+    for (int i = 0; (p = et_program_part(g->whole, i)); i++) {
+        put(o, i ? ",\n  {" : "\n  {");
+        if (g->whole->nvariants)
+            put(o, "\"upto\": [\"%s\", %" PRId64 "], ", et_sym_name(g->x, g->whole->variant_sym),
+                g->whole->variant[i].upto);
+        put(o, "\"run\": ");
+        put_run(o, p, p->first, p->count, &kernel);
+        put(o, "}");
+    }
+    put(o, "]");
+}
+
 /* What all parts have, or hybrid where they differ. */
 static const char *schedule_of(et_program *whole) {
     et_schedule_kind all = et_program_part(whole, 0)->schedule;
@@ -245,6 +324,7 @@ char *cg_manifest(cg *g) {
     }
     put_parts(&o);
     put(&o, "]");
+    put_sequence(&o);
     if (cg_trace_tasks(g) >= 0)
         put(&o, ",\n \"profile\": {\"tasks\": %" PRId64 "}", cg_trace_tasks(g));
     put(&o, "}\n");

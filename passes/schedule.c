@@ -110,6 +110,12 @@ bool et_pass_schedule(et_pipeline *pl) {
     et_program *p = pl->p;
     et_schedule_kind asked = et_is_static(pl->opt) ? ET_SCHEDULE_STATIC : pl->opt->schedule;
     const char *how = et_schedule_name(asked);
+    bool kernels = asked == ET_SCHEDULE_KERNELS;
+    if (kernels && pl->g->nmodels > 1) {
+        et_diag(pl->g->diags, ET_ERROR, (et_loc){0},
+                "--schedule=%s is for one model: several share one kernel", how);
+        return false;
+    }
     for (int i = 0; i < p->ngrids; i++) {
         et_grid *g = &p->grids[i];
         if (g->slice.count && asked != ET_SCHEDULE_STATIC) {
@@ -124,8 +130,9 @@ bool et_pass_schedule(et_pipeline *pl) {
             g->dynamic = asked == ET_SCHEDULE_DYNAMIC;
         g->hint = ET_HINT_NONE;
         g->early = false;
+        if (kernels) g->range = (et_share){0}; /* a kernel has the device to itself */
     }
-    p->schedule = et_program_schedule(p);
+    p->schedule = kernels ? asked : et_program_schedule(p);
     et_queues q;
     const char *problem = et_queues_plan(pl->g->arena, p, &q);
     for (int i = 0; i < p->ngrids && !problem; i++)

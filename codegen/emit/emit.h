@@ -11,6 +11,16 @@
 
 typedef LLVMBasicBlockRef block;
 
+/* One kernel of a launch that is a sequence of them: the tiles of one grid in one iteration of the
+ * loops around it. */
+typedef struct {
+    const char *symbol;
+    et_program *p; /* the part it is of */
+    int grid;
+    int lds_bytes;
+    bool waits; /* for tasks of its own: all its workgroups have to be resident */
+} et_kernel;
+
 struct cg {
     et_program *whole; /* what was asked for; p is it, or the variant being emitted */
     et_program *p;
@@ -20,6 +30,8 @@ struct cg {
     int event_words;             /* the most that any part needs */
     int meet_words;              /* of several models, where counters of workgroups by die begin */
     int first_task, first_event; /* what reports add to the variant's own numbers */
+    et_kernel *kernels;          /* of a sequence, in the order of the launch; else none */
+    int nkernels;
     et_arena *arena;
     const et_codegen_options *opt;
     const et_target *t;

@@ -86,7 +86,7 @@ val cg_die(cg *g) {
 }
 
 /* Shared by the workgroups as the hardware numbers them, NUMBER: needs no rank. */
-static void clear_next_events(cg *g, val number) {
+void cg_clear_next_events(cg *g, val number) {
     val next = cg_argument(g, offsetof(struct etrt_kernarg, events_next), g->gptr);
     int wg = g->whole->workgroup, words = g->event_words;
     val first = cg_add(g, cg_muli(g, number, wg), g->tid), none = NULL;
@@ -97,17 +97,21 @@ static void clear_next_events(cg *g, val number) {
     cg_for_end(g, &f, &none);
 }
 
-static void prologue(cg *g) {
+void cg_identify(cg *g) {
     int wave = g->t->wave;
-    val number = g->family->workgroup(g);
     g->tid = g->family->workitem(g);
     g->lane = LLVMBuildAnd(g->b, g->tid, cg_i32(g, wave - 1), "lane");
     g->wave = cg_uniform(g, LLVMBuildUDiv(g->b, g->tid, cg_i32(g, wave), ""));
     g->args = LLVMGetParam(g->fn, 0);
     cg_load_arguments(g);
     g->family->keep_local(g);
+}
+
+static void prologue(cg *g) {
+    val number = g->family->workgroup(g);
+    cg_identify(g);
     cg_trace_begin(g);
-    clear_next_events(g, number);
+    cg_clear_next_events(g, number);
     g->wg = g->rank = cg_rank(g, number);
     if (g->sliced && g->p->g->nmodels)
         cg_count_models(g);
@@ -118,7 +122,7 @@ static void prologue(cg *g) {
 /* ---- the function ---- */
 
 /* From here on names mean those of P: nothing known of another program's expressions holds. */
-static void enter_program(cg *g, et_program *p) {
+void cg_enter_program(cg *g, et_program *p) {
     g->p = p;
     g->x = p->g->exprs;
     g->memo = NULL;
@@ -151,7 +155,7 @@ static void emit_variants(cg *g) {
         else
             cg_br(g, mine);
         cg_at(g, mine);
-        enter_program(g, whole->variant[i].program);
+        cg_enter_program(g, whole->variant[i].program);
         g->args = LLVMGetParam(g->fn, 0);
         cg_load_arguments(g);
         g->base = cg_i32(g, 0);
@@ -165,7 +169,7 @@ static void emit_variants(cg *g) {
         else
             LLVMDeleteBasicBlock(next);
     }
-    enter_program(g, whole);
+    cg_enter_program(g, whole);
 }
 
 void cg_kernel(cg *g) {
@@ -176,7 +180,7 @@ void cg_kernel(cg *g) {
     g->exit = cg_block(g, "exit");
     g->failed = cg_block(g, "failed");
     cg_at(g, entry);
-    enter_program(g, g->whole);
+    cg_enter_program(g, g->whole);
     prologue(g);
     g->base = cg_i32(g, 0);
     if (g->whole->nvariants) {

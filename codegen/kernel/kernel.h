@@ -103,8 +103,19 @@ val cg_part_workgroups(cg *);
  * lane to lane. */
 val cg_part_has(cg *, val model, val rank);
 
+/* ---- sequence.c: a kernel for each grid instead ---- */
+bool cg_is_sequence(const cg *);
+void cg_sequence(cg *);
+/* Where the iterations of the loops around a kernel's grid are among its arguments: an i32 each,
+ * outermost first. */
+size_t cg_iteration_args(const cg *);
+int cg_sequence_depth(const cg *); /* loops around a grid, at most */
+
 /* ---- kernel.c ---- */
 void cg_kernel(cg *);
+void cg_identify(cg *); /* the work-item: who it is, and its arguments */
+void cg_enter_program(cg *, et_program *);
+void cg_clear_next_events(cg *, val number);
 size_t cg_part_args(const cg *); /* where arguments of the models begin, in bytes */
 void cg_load_arguments(cg *);
 val cg_argument(cg *, size_t offset, LLVMTypeRef);

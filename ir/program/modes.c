@@ -8,8 +8,8 @@ const char *et_stage_name(int stage) {
 }
 
 const char *et_schedule_name(int kind) {
-    static const char *const names[] = {"", "static", "dynamic", "hybrid"};
-    return kind >= 0 && kind <= ET_SCHEDULE_HYBRID ? names[kind] : NULL;
+    static const char *const names[] = {"", "static", "dynamic", "hybrid", "kernels"};
+    return kind >= 0 && kind <= ET_SCHEDULE_KERNELS ? names[kind] : NULL;
 }
 
 int et_mode_find(const char *(*names)(int), const char *name) {

@@ -18,7 +18,8 @@ typedef enum {
     ET_SCHEDULE_NONE,    /* not said */
     ET_SCHEDULE_STATIC,  /* no grid is dynamic */
     ET_SCHEDULE_DYNAMIC, /* all grids are */
-    ET_SCHEDULE_HYBRID   /* some are */
+    ET_SCHEDULE_HYBRID,  /* some are */
+    ET_SCHEDULE_KERNELS, /* none is; a launch is a sequence of kernels, one for each grid */
 } et_schedule_kind;
 
 /* "graph", "static"; NULL past the last one. They take integers, as tables of options call them. */
