@@ -32,7 +32,7 @@
  *
  * {
  *   "abi": 2, "etcc": "0.1.0", "target": "gfx942", "model": "stories_llama",
- *   "source_hash": "hex", "schedule": "static",           // or "dynamic" or "hybrid"
+ *   "source_hash": "hex", "schedule": "static",     // or "dynamic", "hybrid", "kernels"
  *   "kernel": { "symbol": "NAME", "workgroup": 256, "wavefront": 64, "lds_bytes": 40960 },
  *   "models": [ { "name": "llama", "from": 0, "to": 500000 } ],   // only where there are several
  *   "symbols": [ { "name": "N", "lo": 1, "hi": 64 } ],
@@ -48,8 +48,12 @@
  *   "event_words": 64,                     // including the ETRT_EVENT_FIRST reserved ones
  *   "events": [ { "name": "e3", "base": 48, "shape": [4, "N 15 + 16 /"] } ],
  *   "tasks": [ { "name": "qkv" } ],        // task ids in reports index this
- *   "profile": { "tasks": 1200 }           // only where the kernel records its tasks: at most so
- * }                                        // many in a launch
+ *   "profile": { "tasks": 1200 },          // only where the kernel records its tasks: at most so
+ *                                          // many in a launch
+ *   "kernels": [                           // only with "schedule": "kernels"
+ *     { "symbol": "m_0_qkv", "task": 0, "lds_bytes": 9000, "tiles": [3, "N 15 + 16 /"] } ],
+ *   "sequences": [ { "upto": ["N", 16], "run": [0, { "times": 4, "run": [1, 2] }, 3] } ]
+ * }
  *
  * A dimension is an integer or a string in reverse Polish over symbols and integers with
  * + - * / % min max (integer arithmetic, / and % round toward minus infinity). "loops" lists the
@@ -61,7 +65,13 @@
  * the model and a dot then. Temporaries lie at "offset" bytes from the start of the workspace,
  * row-major, in launches whose symbol is within "when", both ends included; those that are not
  * needed at the same time may share bytes, and one inside a loop holds what the last iteration
- * left. */
+ * left.
+ *
+ * With "schedule": "kernels" a launch is not one kernel but a sequence of them, each begun when the
+ * one before has ended: the first of "sequences" whose "upto" the symbol does not pass, all of which
+ * "run" names, in order, by their places in "kernels", loops as often as they say. "kernel" is the
+ * first of "kernels" then. A kernel has as many workgroups as "tiles" multiply to, one at
+ * least, or fewer, and where that is left out no more than can be resident at once. */
 #define ETRT_MANIFEST_SECTION ".etcc.manifest"
 #define ETRT_MANIFEST_ARRAY "etcc_manifest"
 #define ETRT_MANIFEST_MAGIC "ETCC-MANIFEST "
@@ -83,7 +93,8 @@ static inline uint32_t etrt_manifest_sum(const char *text, size_t bytes) {
 
 /* Kernarg segment: this header, then int32 symbols[nsym] in manifest order padded to 8 bytes, then
  * uint64 tensors[ntensor] device pointers in manifest order, then struct etrt_part parts[nmodel] in
- * manifest order, where there are models. */
+ * manifest order, where there are models. In a sequence of kernels int32 iterations[] follow: of the
+ * loops around the kernel, from 0, outermost first; `workgroups` and `place` are the kernel's. */
 struct etrt_kernarg {
     uint64_t control;     /* struct etrt_control, device memory */
     uint64_t report;      /* struct etrt_report, host-coherent memory */

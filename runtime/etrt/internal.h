@@ -14,9 +14,10 @@ struct etrt_model {
     size_t image_bytes;
     struct etrt_manifest manifest;
     struct etrt_code code;
-    void **weights;     /* per tensor; NULL for what is no weight */
-    bool *weight_given; /* per tensor */
-    etrt_progress tell; /* of weights that are loaded, or NULL */
+    struct etrt_code *kernels; /* of a sequence, by number; `code` is the first */
+    void **weights;            /* per tensor; NULL for what is no weight */
+    bool *weight_given;        /* per tensor */
+    etrt_progress tell;        /* of weights that are loaded, or NULL */
     void *tell_user;
 };
 
@@ -35,8 +36,9 @@ struct etrt_session {
     uint32_t *events[2];
     int events_now; /* which one the next launch counts in */
     struct etrt_control *control;
-    struct etrt_report *report; /* coherent host memory */
-    void *kernarg;
+    struct etrt_report *report;     /* coherent host memory */
+    void *kernarg;                  /* of all kernels of a launch, etrt_kernarg_pitch apart */
+    struct etrt_dispatch *dispatch; /* of the launch in flight or the last one */
     struct etrt_ticket *ticket;
     double seconds;  /* of the last launch, negative when it was not timed */
     uint32_t launch; /* running number of the next launch */
@@ -75,6 +77,15 @@ void etrt_mix_parts(const etrt_session *, uint32_t workgroups, struct etrt_part 
 
 /* report.c: append to the last error, a fault, which region its address is in or near. */
 void etrt_report_fault(const etrt_session *);
+
+/* sequence.c: launches of several kernels, and of one. */
+etrt_status etrt_sequence_load(etrt_model *);              /* the kernels after the first */
+int64_t etrt_launch_kernels(const struct etrt_manifest *); /* most that one launch has */
+uint64_t etrt_kernarg_pitch(const struct etrt_manifest *);
+/* The dispatches of a launch whose first kernel's arguments are written. */
+etrt_status etrt_sequence_make(etrt_session *, int *out_count);
+/* The ranks of a device's dies among WORKGROUPS. */
+void etrt_set_places(struct etrt_kernarg *, uint32_t dies);
 
 /* capture.c. Begin takes the wish from the session; end writes the after-images and renames. */
 etrt_status etrt_capture_begin(etrt_session *);

@@ -8,7 +8,7 @@
 
 /* Ranks of the dies: an even split, so that the die that a fraction of the ranks falls on does not
  * depend on how many there are. */
-static void set_places(struct etrt_kernarg *k, uint32_t dies) {
+void etrt_set_places(struct etrt_kernarg *k, uint32_t dies) {
     k->dies = dies;
     for (uint32_t d = 0; d <= ETRT_MAX_DIES; d++)
         k->place[d] = (uint32_t)((uint64_t)k->workgroups * (d < dies ? d : dies) / dies);
@@ -28,7 +28,7 @@ static void write_kernarg(etrt_session *s) {
         .trace = (uintptr_t)s->trace,
     };
     if (!head.wait_ticks) head.wait_ticks = 1;
-    set_places(&head, s->model->device->dies);
+    etrt_set_places(&head, s->model->device->dies);
     char *p = s->kernarg;
     memset(p, 0, mf->kernarg_bytes);
     memcpy(p, &head, sizeof head);
@@ -55,17 +55,10 @@ static etrt_status start(etrt_session *s) {
     write_kernarg(s);
     st = etrt_capture_begin(s);
     if (st != ETRT_OK) return st;
-    struct etrt_dispatch d = {
-        .code = &s->model->code,
-        .kernarg = s->kernarg,
-        .kernarg_bytes = s->model->manifest.kernarg_bytes,
-        .workgroups = s->workgroups,
-        .workgroup_size = s->model->manifest.workgroup,
-        .group_bytes = s->model->manifest.lds_bytes,
-        .private_bytes = s->model->code.private_bytes,
-    };
+    int count = 0;
     s->seconds = -1;
-    st = etrt_launch_start(dev, &d, s->ticket);
+    st = etrt_sequence_make(s, &count);
+    if (st == ETRT_OK) st = etrt_launch_start(dev, s->dispatch, count, s->ticket);
     if (st != ETRT_OK) etrt_capture_drop(s);
     return st;
 }

@@ -7,19 +7,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-static etrt_status check_kernel(const etrt_model *m) {
+static etrt_status check_kernel(const etrt_model *m, const struct etrt_code *code, const char *name,
+                                uint32_t lds_bytes) {
     const struct etrt_manifest *mf = &m->manifest;
-    if (m->code.kernarg_bytes > mf->kernarg_bytes)
+    if (code->kernarg_bytes > mf->kernarg_bytes)
         return etrt_fail(ETRT_FORMAT,
-                         "kernel %s reads %u bytes of arguments, its manifest describes %u",
-                         mf->kernel, m->code.kernarg_bytes, mf->kernarg_bytes);
-    if (m->code.group_bytes > mf->lds_bytes)
-        return etrt_fail(ETRT_FORMAT, "kernel %s takes %u bytes of LDS, its manifest says %u",
-                         mf->kernel, m->code.group_bytes, mf->lds_bytes);
-    if (mf->lds_bytes > m->device->lds_bytes)
-        return etrt_fail(ETRT_UNSUPPORTED, "kernel %s needs %u bytes of LDS, %s has %u", mf->kernel,
-                         mf->lds_bytes, m->device->name, m->device->lds_bytes);
+                         "kernel %s reads %u bytes of arguments, its manifest describes %u", name,
+                         code->kernarg_bytes, mf->kernarg_bytes);
+    if (code->group_bytes > lds_bytes)
+        return etrt_fail(ETRT_FORMAT, "kernel %s takes %u bytes of LDS, its manifest says %u", name,
+                         code->group_bytes, lds_bytes);
+    if (lds_bytes > m->device->lds_bytes)
+        return etrt_fail(ETRT_UNSUPPORTED, "kernel %s needs %u bytes of LDS, %s has %u", name,
+                         lds_bytes, m->device->name, m->device->lds_bytes);
     return ETRT_OK;
+}
+
+static etrt_status check_kernels(const etrt_model *m) {
+    const struct etrt_manifest *mf = &m->manifest;
+    etrt_status st = check_kernel(m, &m->code, mf->kernel, mf->lds_bytes);
+    for (int i = 0; st == ETRT_OK && i < mf->nkernels; i++)
+        st = check_kernel(m, &m->kernels[i], mf->kernels[i].symbol, mf->kernels[i].lds_bytes);
+    return st;
 }
 
 /* Weights and one session must fit, before anything of them is allocated: a host that overcommits
@@ -44,7 +53,8 @@ static etrt_status load(etrt_model *m) {
     etrt_device *dev = m->device;
     if (st == ETRT_OK)
         st = etrt_code_load(dev, m->image, m->image_bytes, m->manifest.kernel, &m->code);
-    if (st == ETRT_OK) st = check_kernel(m);
+    if (st == ETRT_OK) st = etrt_sequence_load(m);
+    if (st == ETRT_OK) st = check_kernels(m);
     if (st == ETRT_OK) st = check_memory(m);
     if (st == ETRT_OK) st = etrt_weights_alloc(m);
     return st == ETRT_OK ? st : etrt_fail_in(st, "%s", m->path);
@@ -79,6 +89,7 @@ void etrt_model_unload(etrt_model *m) {
     free(m->weight_given);
     etrt_code_unload(m->device, &m->code);
     etrt_manifest_free(&m->manifest);
+    free(m->kernels);
     free(m->image);
     free(m->path);
     free(m);

@@ -20,8 +20,9 @@ static bool make_arrays(etrt_session *s) {
     s->bound_size = calloc(ntensors, sizeof *s->bound_size);
     s->written = calloc(ntensors, sizeof *s->written);
     s->left_out = calloc((size_t)mf->nmodels + 1, sizeof *s->left_out);
+    s->dispatch = calloc((size_t)etrt_launch_kernels(mf), sizeof *s->dispatch);
     if (!s->dims || !s->dim_set || !s->tensors || !s->bound || !s->bound_size || !s->written ||
-        !s->left_out)
+        !s->left_out || !s->dispatch)
         return false;
     for (int i = 0; i < mf->nsymbols; i++) {
         s->dims[i] = mf->symbols[i].lo;
@@ -70,7 +71,9 @@ static etrt_status make_launch_memory(etrt_session *s) {
     if (st == ETRT_OK)
         st = make_memory(s, ETRT_ON_HOST, sizeof(struct etrt_report), "report", 0, &p[4]);
     if (st == ETRT_OK)
-        st = make_memory(s, ETRT_KERNARG, mf->kernarg_bytes, "kernel arguments", 0, &p[5]);
+        st =
+            make_memory(s, ETRT_KERNARG, etrt_kernarg_pitch(mf) * (uint64_t)etrt_launch_kernels(mf),
+                        "kernel arguments", 0, &p[5]);
     s->workspace = p[0];
     s->events[0] = p[1];
     s->events[1] = p[2];
@@ -134,6 +137,7 @@ void etrt_session_destroy(etrt_session *s) {
     free(s->bound_size);
     free(s->written);
     free(s->left_out);
+    free(s->dispatch);
     free(s->capture_dir);
     free(s);
 }

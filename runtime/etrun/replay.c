@@ -206,7 +206,7 @@ static etrt_status run_once(struct replay *r) {
         .group_bytes = l->group_bytes,
         .private_bytes = r->code.private_bytes,
     };
-    st = etrt_launch_start(r->dev, &d, r->ticket);
+    st = etrt_launch_start(r->dev, &d, 1, r->ticket);
     if (st == ETRT_OK) st = etrt_launch_wait(r->dev, r->ticket, l->wait_limit);
     return st == ETRT_OK ? read_report(r) : st;
 }

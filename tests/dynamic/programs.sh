@@ -1,5 +1,5 @@
 #!/bin/sh
-# programs.sh BIN FILE.etg FOLDER [TARGET]: dynamic and hybrid kernels, and some with tasks made dynamic
+# programs.sh BIN FILE.etg FOLDER [TARGET]: dynamic and hybrid kernels, sequences of kernels, and some with tasks made dynamic
 # at random, against the graph interpreter and bit for bit against the static one, at the corners of
 # the dims and between, in seeded orders on incoherent caches. With $ETCC_LONG set, three such kernels, on more
 # devices.
@@ -11,7 +11,7 @@ bin=$1 etg=$2 target=${4:-gfx942} dir=$3/$(basename "$2" .etg).$target
 rm -rf "$dir"
 mkdir -p "$dir"
 cd "$dir"
-for how in static dynamic hybrid; do
+for how in static dynamic hybrid kernels; do
     k=$(kernel "$bin/etcc" "$etg" "$target" $how)
     ln -s "$k" $how.hsaco
     # A hybrid may find that no task is worth a queue, or that every one is.
@@ -29,7 +29,7 @@ done
     --device emu:$target:cus=64:xcds=8:coherence=model:seed=3"
 # shellcheck disable=SC2046,SC2086
 for dims in '' "$(dims 2 "$etg")" "$(dims 3 "$etg")"; do
-    "$bin/check_kernel" "$etg" static.hsaco --also dynamic.hsaco --also hybrid.hsaco $few $dims --runs 1
+    "$bin/check_kernel" "$etg" static.hsaco --also dynamic.hsaco --also hybrid.hsaco --also kernels.hsaco $few $dims --runs 1
     "$bin/check_kernel" "$etg" base.hsaco $mixes $few $dims --runs 1
 done
 "$bin/check_kernel" "$etg" dynamic.hsaco --runs 5 --device emu:$target:cus=4

@@ -26,7 +26,7 @@ esac
 set -- "$src/tests/import/stories-llama" "$src/examples/mlp/mlp"
 if [ $wave = 32 ] && [ -n "${ETCC_LONG-}" ]; then # 256 registers and no more: real sizes are where they could run out
     for big in llama-3.2-1b qwen3-8b; do
-        "$bin/etimport" "$src/bench/$big" --config-only -o "$big.etg"
+        "$bin/etimport" "$src/bench/models/$big" --config-only -o "$big.etg"
         set -- "$@" "$big"
     done
 fi

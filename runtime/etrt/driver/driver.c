@@ -135,10 +135,10 @@ void etrt_ticket_free(etrt_device *dev, struct etrt_ticket *ticket) {
     if (ticket && etrt_device_owned(dev)) dev->driver->ticket_free(dev, ticket);
 }
 
-etrt_status etrt_launch_start(etrt_device *dev, const struct etrt_dispatch *d,
+etrt_status etrt_launch_start(etrt_device *dev, const struct etrt_dispatch *d, int count,
                               struct etrt_ticket *ticket) {
     etrt_status st = etrt_device_check(dev);
-    if (st == ETRT_OK) st = dev->driver->launch(dev, d, ticket);
+    if (st == ETRT_OK) st = dev->driver->launch(dev, d, count, ticket);
     if (st == ETRT_OK) atomic_fetch_add(&dev->launches, 1);
     return st;
 }

@@ -111,11 +111,16 @@ struct etrt_driver {
     etrt_status (*load)(etrt_device *, const void *image, size_t bytes, const char *kernel,
                         struct etrt_code *);
     void (*unload)(etrt_device *, struct etrt_code *);
+    /* Another kernel of the file that CODE was loaded from, for as long as that is. */
+    etrt_status (*find)(etrt_device *, const struct etrt_code *code, const char *kernel,
+                        struct etrt_code *out);
 
     etrt_status (*ticket_make)(etrt_device *, struct etrt_ticket **out);
     void (*ticket_free)(etrt_device *, struct etrt_ticket *);
-    /* Start. One launch ends before the next of the device starts. */
-    etrt_status (*launch)(etrt_device *, const struct etrt_dispatch *, struct etrt_ticket *);
+    /* Start a launch of COUNT kernels, each when the one before has ended, and the first when the
+     * device's last launch has. The array is the caller's until the launch has ended. */
+    etrt_status (*launch)(etrt_device *, const struct etrt_dispatch *, int count,
+                          struct etrt_ticket *);
     /* Wait for up to a twentieth of a second; true when the launch has ended or the device is
      * broken. *OUT_ENDED changes whenever any launch of the device ends. */
     bool (*wait)(etrt_device *, struct etrt_ticket *, uint64_t *out_ended);
@@ -176,7 +181,8 @@ etrt_status etrt_code_load(etrt_device *, const void *image, size_t bytes, const
 void etrt_code_unload(etrt_device *, struct etrt_code *code);
 void etrt_ticket_free(etrt_device *, struct etrt_ticket *); /* NULL is fine */
 
-etrt_status etrt_launch_start(etrt_device *, const struct etrt_dispatch *, struct etrt_ticket *);
+etrt_status etrt_launch_start(etrt_device *, const struct etrt_dispatch *, int count,
+                              struct etrt_ticket *);
 /* ETRT_FAULT when the device reports a fault; ETRT_DEVICE when no launch has ended on it for as
  * long as one whose waits are bounded by WAIT_LIMIT may be silent. */
 etrt_status etrt_launch_wait(etrt_device *, struct etrt_ticket *, double wait_limit);

@@ -349,6 +349,7 @@ const struct etrt_driver etrt_hsa_driver = {
     .unmap_at = hsa_unmap_at,
     .load = hsa_load,
     .unload = hsa_unload,
+    .find = hsa_find,
     .ticket_make = hsa_ticket_make,
     .ticket_free = hsa_ticket_free,
     .launch = hsa_launch,

@@ -43,7 +43,10 @@ etrt_status hsa_load(etrt_device *, const void *image, size_t bytes, const char 
 void hsa_unload(etrt_device *, struct etrt_code *);
 etrt_status hsa_ticket_make(etrt_device *, struct etrt_ticket **out);
 void hsa_ticket_free(etrt_device *, struct etrt_ticket *);
-etrt_status hsa_launch(etrt_device *, const struct etrt_dispatch *, struct etrt_ticket *);
+etrt_status hsa_find(etrt_device *, const struct etrt_code *, const char *kernel,
+                     struct etrt_code *out);
+etrt_status hsa_launch(etrt_device *, const struct etrt_dispatch *, int count,
+                       struct etrt_ticket *);
 bool hsa_wait(etrt_device *, struct etrt_ticket *, uint64_t *out_ended);
 void hsa_fault(etrt_device *);
 etrt_status hsa_seconds(etrt_device *, const struct etrt_ticket *, double *out);

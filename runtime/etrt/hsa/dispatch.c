@@ -49,6 +49,12 @@ static etrt_status find_kernel(struct hsa_device *dev, const char *symbol, struc
     return ETRT_OK;
 }
 
+etrt_status hsa_find(etrt_device *base, const struct etrt_code *code, const char *kernel,
+                     struct etrt_code *out) {
+    *out = *code;
+    return find_kernel(hsa_of(base), kernel, out);
+}
+
 /* Where the loader put the code object follows from where it put the kernel's descriptor. */
 static etrt_status find_extent(const void *image, size_t bytes, const char *symbol,
                                struct etrt_code *code) {
@@ -102,23 +108,25 @@ void hsa_unload(etrt_device *base, struct etrt_code *code) {
 enum {
     /* The barrier bit lets one launch finish before the next starts: two kernels that each want
      * every CU would starve each other. */
-    PACKET_HEADER = HSA_PACKET_TYPE_KERNEL_DISPATCH << HSA_PACKET_HEADER_TYPE |
-                    1 << HSA_PACKET_HEADER_BARRIER |
-                    HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE |
-                    HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE,
+    PACKET_HEADER =
+        HSA_PACKET_TYPE_KERNEL_DISPATCH << HSA_PACKET_HEADER_TYPE | 1 << HSA_PACKET_HEADER_BARRIER,
     PACKET_SETUP = 1 << HSA_KERNEL_DISPATCH_PACKET_SETUP_DIMENSIONS,
 };
 
 struct etrt_ticket {
     hsa_signal_t signal; /* 1 while the launch runs, 0 after */
+    hsa_signal_t first;  /* the same of its first kernel, where there are several */
+    int kernels;
 };
 
 etrt_status hsa_ticket_make(etrt_device *base, struct etrt_ticket **out) {
     const struct etrt_hsa *hsa = hsa_of(base)->hsa;
     struct etrt_ticket *t = calloc(1, sizeof *t);
     if (!t) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
-    hsa_status_t hs = hsa->hsa_signal_create(1, 0, NULL, &t->signal);
+    hsa_status_t hs = hsa->hsa_signal_create(1, 0, NULL, &t->signal), also = hs;
+    if (hs == HSA_STATUS_SUCCESS) hs = hsa->hsa_signal_create(1, 0, NULL, &t->first);
     if (hs != HSA_STATUS_SUCCESS) {
+        if (also == HSA_STATUS_SUCCESS) hsa->hsa_signal_destroy(t->signal);
         free(t);
         return etrt_fail(ETRT_DEVICE, "cannot create a signal: %s", etrt_hsa_text(hsa, hs));
     }
@@ -128,11 +136,21 @@ etrt_status hsa_ticket_make(etrt_device *base, struct etrt_ticket **out) {
 
 void hsa_ticket_free(etrt_device *base, struct etrt_ticket *t) {
     hsa_of(base)->hsa->hsa_signal_destroy(t->signal);
+    hsa_of(base)->hsa->hsa_signal_destroy(t->first);
     free(t);
 }
 
+/* The host's writes are seen by the first kernel of a launch and the last one's by the host;
+ * between them the device is enough. */
+static uint32_t header(bool first, bool last) {
+    uint32_t acquire = first ? HSA_FENCE_SCOPE_SYSTEM : HSA_FENCE_SCOPE_AGENT,
+             release = last ? HSA_FENCE_SCOPE_SYSTEM : HSA_FENCE_SCOPE_AGENT;
+    return (uint32_t)PACKET_HEADER | acquire << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE |
+           release << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE | (uint32_t)PACKET_SETUP << 16;
+}
+
 static void write_packet(struct hsa_device *dev, uint64_t index, const struct etrt_dispatch *d,
-                         hsa_signal_t signal) {
+                         uint32_t head, hsa_signal_t signal) {
     hsa_kernel_dispatch_packet_t *slot =
         (hsa_kernel_dispatch_packet_t *)dev->queue->base_address + index % dev->queue->size;
     hsa_kernel_dispatch_packet_t packet = {
@@ -150,21 +168,27 @@ static void write_packet(struct hsa_device *dev, uint64_t index, const struct et
     };
     memcpy((char *)slot + 4, (char *)&packet + 4, sizeof packet - 4);
     /* The header makes the packet valid, so it goes last. */
-    __atomic_store_n((uint32_t *)slot, (uint32_t)PACKET_HEADER | (uint32_t)PACKET_SETUP << 16,
-                     __ATOMIC_RELEASE);
+    __atomic_store_n((uint32_t *)slot, head, __ATOMIC_RELEASE);
 }
 
-etrt_status hsa_launch(etrt_device *base, const struct etrt_dispatch *d, struct etrt_ticket *t) {
+etrt_status hsa_launch(etrt_device *base, const struct etrt_dispatch *d, int count,
+                       struct etrt_ticket *t) {
     struct hsa_device *dev = hsa_of(base);
     const struct etrt_hsa *hsa = dev->hsa;
+    t->kernels = count;
     hsa->hsa_signal_store_relaxed(t->signal, 1);
+    hsa->hsa_signal_store_relaxed(t->first, 1);
     pthread_mutex_lock(&dev->lock);
-    uint64_t index = hsa->hsa_queue_add_write_index_relaxed(dev->queue, 1);
-    while (index - hsa->hsa_queue_load_read_index_scacquire(dev->queue) >= dev->queue->size &&
-           !atomic_load(&base->broken))
-        nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
-    write_packet(dev, index, d, t->signal);
-    hsa->hsa_signal_store_screlease(dev->queue->doorbell_signal, (hsa_signal_value_t)index);
+    for (int i = 0; i < count; i++) {
+        bool first = i == 0, last = i + 1 == count;
+        uint64_t index = hsa->hsa_queue_add_write_index_relaxed(dev->queue, 1);
+        while (index - hsa->hsa_queue_load_read_index_scacquire(dev->queue) >= dev->queue->size &&
+               !atomic_load(&base->broken))
+            nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+        hsa_signal_t none = {0}, signal = last ? t->signal : first ? t->first : none;
+        write_packet(dev, index, &d[i], header(first, last), signal);
+        hsa->hsa_signal_store_screlease(dev->queue->doorbell_signal, (hsa_signal_value_t)index);
+    }
     pthread_mutex_unlock(&dev->lock);
     return ETRT_OK;
 }
@@ -218,8 +242,11 @@ etrt_status hsa_seconds(etrt_device *base, const struct etrt_ticket *t, double *
     hsa_amd_profiling_dispatch_time_t time = {0};
     hsa_status_t hs = dev->hsa->hsa_amd_profiling_get_dispatch_time(dev->gpu, t->signal, &time);
     *out = 0;
+    uint64_t end = time.end;
+    if (hs == HSA_STATUS_SUCCESS && t->kernels > 1)
+        hs = dev->hsa->hsa_amd_profiling_get_dispatch_time(dev->gpu, t->first, &time);
     if (hs != HSA_STATUS_SUCCESS)
         return etrt_fail(ETRT_DEVICE, "%s: %s", base->name, etrt_hsa_text(dev->hsa, hs));
-    *out = (double)(time.end - time.start) / (double)dev->timestamp_hz;
+    *out = (double)(end - time.start) / (double)dev->timestamp_hz;
     return ETRT_OK;
 }

@@ -124,6 +124,15 @@ void etrt_manifest_free(struct etrt_manifest *m) {
         free(m->events[i].name);
     for (int i = 0; i < m->ntasks; i++)
         free(m->tasks[i]);
+    for (int i = 0; i < m->nkernels; i++) {
+        free(m->kernels[i].symbol);
+        for (int d = 0; d < ETRT_MAX_RANK; d++)
+            etrt_expr_free(&m->kernels[i].tiles[d]);
+    }
+    for (int i = 0; i < m->nsequences; i++)
+        free(m->sequences[i].steps);
+    free(m->kernels);
+    free(m->sequences);
     free(m->models);
     free(m->symbols);
     free(m->tensors);

@@ -53,6 +53,34 @@ struct etrt_event {
     int64_t shape[ETRT_MAX_RANK]; /* at the symbols' upper bounds */
 };
 
+enum { ETRT_MAX_DEPTH = 16 }; /* of loops in one another */
+
+/* One kernel of a launch that is a sequence of them. */
+struct etrt_kernel {
+    char *symbol;
+    uint32_t lds_bytes;
+    bool counted; /* a workgroup for each of its tiles, whose number is the product of TILES; else
+                     as many as can be resident */
+    int rank;
+    struct etrt_expr tiles[ETRT_MAX_RANK];
+};
+
+/* A kernel, or TIMES times the COUNT steps that follow. */
+struct etrt_step {
+    int kernel; /* -1: a loop */
+    int64_t times;
+    int count;
+};
+
+/* What launches run whose value of SYMBOL is not beyond UPTO, the first there is. */
+struct etrt_sequence {
+    int symbol; /* -1: all launches */
+    int64_t upto;
+    struct etrt_step *steps;
+    int nsteps;
+    int64_t launches; /* of kernels, all in all */
+};
+
 struct etrt_manifest {
     char *etcc, *target, *model, *source_hash, *schedule, *kernel;
     uint32_t workgroup, wavefront, lds_bytes;
@@ -66,9 +94,21 @@ struct etrt_manifest {
     struct etrt_temporary *temporaries;
     struct etrt_event *events;
     char **tasks;
-    int64_t profile_tasks;  /* -1: the kernel records no tasks; else at most so many in a launch */
+    int64_t profile_tasks; /* -1: the kernel records no tasks; else at most so many in a launch */
+    /* Where a launch is a sequence of kernels; else there are none and it is that of `kernel`. */
+    int nkernels, nsequences;
+    struct etrt_kernel *kernels;
+    struct etrt_sequence *sequences;
+    int depth;              /* loops around a kernel, at most */
     uint32_t kernarg_bytes; /* of the segment as etrt_abi.h lays it out */
 };
+
+/* The sequence that launches at these VALUES of the symbols run. */
+const struct etrt_sequence *etrt_manifest_sequence(const struct etrt_manifest *,
+                                                   const int64_t *values);
+/* Workgroups of a kernel whose tiles are counted. Fails where they are out of reason. */
+etrt_status etrt_kernel_tiles(const struct etrt_kernel *, const int64_t *values,
+                              uint32_t *out_tiles);
 
 /* Parse JSON text. On failure the last error says where, and OUT needs no free. */
 etrt_status etrt_manifest_parse(const char *json, size_t bytes, struct etrt_manifest *out);

@@ -1,8 +1,7 @@
 /* The text of a manifest, as untrusted input. */
-#include "runtime/etrt/manifest/manifest.h"
+#include "runtime/etrt/manifest/parse.h"
 
 #include "runtime/etrt/base/error.h"
-#include "runtime/etrt/base/json.h"
 #include "runtime/etrt_abi.h"
 
 #include <stdio.h>
@@ -11,7 +10,6 @@
 
 /* Bounds no honest model meets, so that sums and products below cannot overflow. */
 enum {
-    MAX_SYMBOLS = 256,
     MAX_TENSORS = 4096,
     MAX_TEMPORARIES = 1 << 20,
     MAX_EVENTS = 4096,
@@ -21,14 +19,9 @@ enum {
     MAX_SLICES = 1 << 20,
     MAX_MODELS = 256,
 };
-struct parser {
-    struct etrt_manifest *m;
-    const char *names[MAX_SYMBOLS];
-    int64_t upper[MAX_SYMBOLS];
-};
 
-static etrt_status copy_string(const struct etrt_json_at *at, json_t *object, const char *key,
-                               char **out) {
+etrt_status etrt_parse_copy(const struct etrt_json_at *at, json_t *object, const char *key,
+                            char **out) {
     const char *s;
     etrt_status st = etrt_json_string(at, object, key, &s);
     if (st != ETRT_OK) return st;
@@ -38,7 +31,7 @@ static etrt_status copy_string(const struct etrt_json_at *at, json_t *object, co
 
 /* Names of tensors and symbols become file names, command line arguments and JSON keys. */
 static etrt_status copy_name(const struct etrt_json_at *at, json_t *object, char **out) {
-    etrt_status st = copy_string(at, object, "name", out);
+    etrt_status st = etrt_parse_copy(at, object, "name", out);
     if (st != ETRT_OK) return st;
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.$";
     if (strspn(*out, plain) != strlen(*out) || **out == '.' || strlen(*out) > 128)
@@ -47,7 +40,7 @@ static etrt_status copy_name(const struct etrt_json_at *at, json_t *object, char
 }
 
 /* The model that NAME begins with, where there are several. */
-static etrt_status parse_owner(const struct parser *p, const struct etrt_json_at *at,
+static etrt_status parse_owner(const struct etrt_parser *p, const struct etrt_json_at *at,
                                const char *name, int *out) {
     size_t n = strcspn(name, ".");
     *out = 0;
@@ -61,8 +54,8 @@ static etrt_status parse_owner(const struct parser *p, const struct etrt_json_at
                          : ETRT_OK;
 }
 
-static etrt_status parse_dim(struct parser *p, const struct etrt_json_at *at, json_t *v,
-                             struct etrt_expr *out) {
+etrt_status etrt_parse_dim(struct etrt_parser *p, const struct etrt_json_at *at, json_t *v,
+                           struct etrt_expr *out) {
     int64_t n;
     const char *text;
     char err[ETRT_EXPR_ERR];
@@ -78,15 +71,15 @@ static etrt_status parse_dim(struct parser *p, const struct etrt_json_at *at, js
     return ETRT_OK;
 }
 
-static etrt_status parse_shape(struct parser *p, const struct etrt_json_at *up, json_t *object,
-                               struct etrt_expr *out, int *out_rank) {
-    struct etrt_json_at at = {up, "shape", 0};
+etrt_status etrt_parse_dims(struct etrt_parser *p, const struct etrt_json_at *up, json_t *object,
+                            const char *key, struct etrt_expr *out, int *out_rank) {
+    struct etrt_json_at at = {up, key, 0};
     json_t *array;
-    etrt_status st = etrt_json_array(up, object, "shape", ETRT_MAX_RANK, &array);
+    etrt_status st = etrt_json_array(up, object, key, ETRT_MAX_RANK, &array);
     if (st != ETRT_OK) return st;
     for (size_t d = 0; d < json_array_size(array); d++) {
         struct etrt_json_at in = {&at, NULL, d};
-        st = parse_dim(p, &in, json_array_get(array, d), &out[d]);
+        st = etrt_parse_dim(p, &in, json_array_get(array, d), &out[d]);
         if (st != ETRT_OK) return st;
         *out_rank = (int)d + 1;
     }
@@ -146,7 +139,7 @@ static etrt_status parse_weight(const struct etrt_json_at *at, json_t *object,
     for (int d = 0; d < t->rank; d++)
         if (etrt_expr_uses_symbols(&t->shape[d]))
             return etrt_json_fail(at, "the shape of weight %s depends on a symbol", t->name);
-    etrt_status st = copy_string(at, object, "source", &t->source);
+    etrt_status st = etrt_parse_copy(at, object, "source", &t->source);
     if (st == ETRT_OK) st = parse_loops(at, object, t);
     return st == ETRT_OK ? check_source(at, t) : st;
 }
@@ -168,14 +161,14 @@ static etrt_status parse_kind(const struct etrt_json_at *up, json_t *object, enu
     return etrt_json_fail(&at, "\"%s\" is not known", s);
 }
 
-static etrt_status parse_tensor(struct parser *p, const struct etrt_json_at *at, json_t *object,
-                                struct etrt_tensor *t) {
+static etrt_status parse_tensor(struct etrt_parser *p, const struct etrt_json_at *at,
+                                json_t *object, struct etrt_tensor *t) {
     int64_t shape[ETRT_MAX_RANK];
     etrt_status st = copy_name(at, object, &t->name);
     if (st == ETRT_OK) st = parse_owner(p, at, t->name, &t->model);
     if (st == ETRT_OK) st = parse_kind(at, object, &t->kind);
     if (st == ETRT_OK) st = parse_dtype(at, object, &t->dtype);
-    if (st == ETRT_OK) st = parse_shape(p, at, object, t->shape, &t->rank);
+    if (st == ETRT_OK) st = etrt_parse_dims(p, at, object, "shape", t->shape, &t->rank);
     if (st != ETRT_OK) return st;
     if (t->kind == ETRT_WEIGHT) st = parse_weight(at, object, t);
     if (st != ETRT_OK) return st;
@@ -183,7 +176,7 @@ static etrt_status parse_tensor(struct parser *p, const struct etrt_json_at *at,
     return st == ETRT_OK ? st : etrt_json_fail(at, "%s", etrt_last_error());
 }
 
-static etrt_status parse_when(struct parser *p, const struct etrt_json_at *up, json_t *object,
+static etrt_status parse_when(struct etrt_parser *p, const struct etrt_json_at *up, json_t *object,
                               struct etrt_temporary *t) {
     struct etrt_json_at at = {up, "when", 0};
     json_t *when = json_object_get(object, "when");
@@ -202,12 +195,13 @@ static etrt_status parse_when(struct parser *p, const struct etrt_json_at *up, j
                          : st;
 }
 
-static etrt_status parse_temporary(struct parser *p, const struct etrt_json_at *at, json_t *object,
-                                   struct etrt_temporary *t) {
+static etrt_status parse_temporary(struct etrt_parser *p, const struct etrt_json_at *at,
+                                   json_t *object, struct etrt_temporary *t) {
     int64_t shape[ETRT_MAX_RANK], offset = 0;
-    etrt_status st = copy_string(at, object, "name", &t->tensor.name);
+    etrt_status st = etrt_parse_copy(at, object, "name", &t->tensor.name);
     if (st == ETRT_OK) st = parse_dtype(at, object, &t->tensor.dtype);
-    if (st == ETRT_OK) st = parse_shape(p, at, object, t->tensor.shape, &t->tensor.rank);
+    if (st == ETRT_OK)
+        st = etrt_parse_dims(p, at, object, "shape", t->tensor.shape, &t->tensor.rank);
     if (st == ETRT_OK)
         st = etrt_json_int(at, object, "offset", 0, (int64_t)p->m->workspace_bytes, &offset);
     if (st == ETRT_OK) st = parse_when(p, at, object, t);
@@ -223,14 +217,14 @@ static etrt_status parse_temporary(struct parser *p, const struct etrt_json_at *
     return ETRT_OK;
 }
 
-static etrt_status parse_event(struct parser *p, const struct etrt_json_at *at, json_t *object,
+static etrt_status parse_event(struct etrt_parser *p, const struct etrt_json_at *at, json_t *object,
                                struct etrt_event *e) {
     struct etrt_expr shape[ETRT_MAX_RANK] = {{0}};
     int64_t base = 0, words = 1;
     bool fits = true;
-    etrt_status st = copy_string(at, object, "name", &e->name);
+    etrt_status st = etrt_parse_copy(at, object, "name", &e->name);
     if (st == ETRT_OK) st = etrt_json_int(at, object, "base", 0, p->m->event_words, &base);
-    if (st == ETRT_OK) st = parse_shape(p, at, object, shape, &e->rank);
+    if (st == ETRT_OK) st = etrt_parse_dims(p, at, object, "shape", shape, &e->rank);
     for (int d = 0; d < e->rank; d++) {
         if (st == ETRT_OK && fits)
             fits = etrt_expr_eval(&shape[d], p->upper, &e->shape[d]) && e->shape[d] >= 0 &&
@@ -246,8 +240,8 @@ static etrt_status parse_event(struct parser *p, const struct etrt_json_at *at, 
     return ETRT_OK;
 }
 
-static etrt_status parse_symbol(struct parser *p, const struct etrt_json_at *at, json_t *object,
-                                struct etrt_symbol *s) {
+static etrt_status parse_symbol(struct etrt_parser *p, const struct etrt_json_at *at,
+                                json_t *object, struct etrt_symbol *s) {
     int i = p->m->nsymbols;
     etrt_status st = copy_name(at, object, &s->name);
     if (st == ETRT_OK) st = parse_owner(p, at, s->name, &s->model);
@@ -278,7 +272,7 @@ static etrt_status element(json_t *array, const struct etrt_json_at *at, json_t 
     return json_is_object(*out) ? ETRT_OK : etrt_json_fail(at, "must be an object");
 }
 
-static etrt_status parse_model(struct parser *p, const struct etrt_json_at *at, json_t *object,
+static etrt_status parse_model(struct etrt_parser *p, const struct etrt_json_at *at, json_t *object,
                                struct etrt_mixed *m) {
     etrt_status st = copy_name(at, object, &m->name);
     if (st == ETRT_OK && strchr(m->name, '.'))
@@ -291,7 +285,7 @@ static etrt_status parse_model(struct parser *p, const struct etrt_json_at *at, 
     return st;
 }
 
-static etrt_status parse_models(struct parser *p, json_t *root) {
+static etrt_status parse_models(struct etrt_parser *p, json_t *root) {
     struct etrt_manifest *m = p->m;
     struct etrt_json_at up = {NULL, "models", 0};
     json_t *array, *v;
@@ -306,12 +300,12 @@ static etrt_status parse_models(struct parser *p, json_t *root) {
     return st;
 }
 
-static etrt_status parse_symbols(struct parser *p, json_t *root) {
+static etrt_status parse_symbols(struct etrt_parser *p, json_t *root) {
     struct etrt_manifest *m = p->m;
     struct etrt_json_at up = {NULL, "symbols", 0};
     json_t *array, *v;
     etrt_status st =
-        open_array(root, "symbols", MAX_SYMBOLS, sizeof *m->symbols, &array, &m->symbols);
+        open_array(root, "symbols", ETRT_MAX_SYMBOLS, sizeof *m->symbols, &array, &m->symbols);
     for (size_t i = 0; st == ETRT_OK && i < json_array_size(array); i++) {
         struct etrt_json_at at = {&up, NULL, i};
         struct etrt_symbol s = {0};
@@ -322,7 +316,7 @@ static etrt_status parse_symbols(struct parser *p, json_t *root) {
     return st;
 }
 
-static etrt_status parse_tensors(struct parser *p, json_t *root) {
+static etrt_status parse_tensors(struct etrt_parser *p, json_t *root) {
     struct etrt_manifest *m = p->m;
     struct etrt_json_at up = {NULL, "tensors", 0};
     json_t *array, *v;
@@ -344,7 +338,7 @@ static etrt_status parse_tensors(struct parser *p, json_t *root) {
     return st;
 }
 
-static etrt_status parse_temporaries(struct parser *p, json_t *root) {
+static etrt_status parse_temporaries(struct etrt_parser *p, json_t *root) {
     struct etrt_manifest *m = p->m;
     struct etrt_json_at up = {NULL, "temporaries", 0};
     json_t *array, *v;
@@ -360,7 +354,7 @@ static etrt_status parse_temporaries(struct parser *p, json_t *root) {
     return st;
 }
 
-static etrt_status parse_events(struct parser *p, json_t *root) {
+static etrt_status parse_events(struct etrt_parser *p, json_t *root) {
     struct etrt_manifest *m = p->m;
     struct etrt_json_at up = {NULL, "events", 0};
     json_t *array, *v;
@@ -374,7 +368,7 @@ static etrt_status parse_events(struct parser *p, json_t *root) {
     return st;
 }
 
-static etrt_status parse_tasks(struct parser *p, json_t *root) {
+static etrt_status parse_tasks(struct etrt_parser *p, json_t *root) {
     struct etrt_manifest *m = p->m;
     struct etrt_json_at up = {NULL, "tasks", 0};
     json_t *array, *v;
@@ -382,7 +376,7 @@ static etrt_status parse_tasks(struct parser *p, json_t *root) {
     for (size_t i = 0; st == ETRT_OK && i < json_array_size(array); i++) {
         struct etrt_json_at at = {&up, NULL, i};
         st = element(array, &at, &v);
-        if (st == ETRT_OK) st = copy_string(&at, v, "name", &m->tasks[i]);
+        if (st == ETRT_OK) st = etrt_parse_copy(&at, v, "name", &m->tasks[i]);
         m->ntasks = (int)i + 1;
     }
     return st;
@@ -403,7 +397,7 @@ static etrt_status parse_kernel(struct etrt_manifest *m, json_t *root) {
     json_t *kernel;
     int64_t workgroup, wavefront, lds;
     etrt_status st = etrt_json_object(NULL, root, "kernel", &kernel);
-    if (st == ETRT_OK) st = copy_string(&at, kernel, "symbol", &m->kernel);
+    if (st == ETRT_OK) st = etrt_parse_copy(&at, kernel, "symbol", &m->kernel);
     if (st == ETRT_OK) st = etrt_json_int(&at, kernel, "workgroup", 1, 1024, &workgroup);
     if (st == ETRT_OK) st = etrt_json_int(&at, kernel, "wavefront", 32, 64, &wavefront);
     if (st == ETRT_OK) st = etrt_json_int(&at, kernel, "lds_bytes", 0, 1 << 20, &lds);
@@ -423,11 +417,11 @@ static etrt_status parse_head(struct etrt_manifest *m, json_t *root) {
                          "the model speaks ABI version %lld, this runtime version %d: compile it "
                          "again with the etcc of this runtime",
                          (long long)abi, ETRT_ABI_VERSION);
-    st = copy_string(NULL, root, "etcc", &m->etcc);
-    if (st == ETRT_OK) st = copy_string(NULL, root, "target", &m->target);
-    if (st == ETRT_OK) st = copy_string(NULL, root, "model", &m->model);
-    if (st == ETRT_OK) st = copy_string(NULL, root, "source_hash", &m->source_hash);
-    if (st == ETRT_OK) st = copy_string(NULL, root, "schedule", &m->schedule);
+    st = etrt_parse_copy(NULL, root, "etcc", &m->etcc);
+    if (st == ETRT_OK) st = etrt_parse_copy(NULL, root, "target", &m->target);
+    if (st == ETRT_OK) st = etrt_parse_copy(NULL, root, "model", &m->model);
+    if (st == ETRT_OK) st = etrt_parse_copy(NULL, root, "source_hash", &m->source_hash);
+    if (st == ETRT_OK) st = etrt_parse_copy(NULL, root, "schedule", &m->schedule);
     if (st == ETRT_OK) st = parse_kernel(m, root);
     if (st == ETRT_OK)
         st = etrt_json_int(NULL, root, "workspace_bytes", 0, ETRT_MAX_BYTES, &workspace);
@@ -442,13 +436,13 @@ static etrt_status parse_head(struct etrt_manifest *m, json_t *root) {
 static uint32_t kernarg_bytes(const struct etrt_manifest *m) {
     uint32_t symbols = ((uint32_t)m->nsymbols * 4 + 7) / 8 * 8;
     return (uint32_t)sizeof(struct etrt_kernarg) + symbols + (uint32_t)m->ntensors * 8 +
-           (uint32_t)m->nmodels * (uint32_t)sizeof(struct etrt_part);
+           (uint32_t)m->nmodels * (uint32_t)sizeof(struct etrt_part) + (uint32_t)m->depth * 4;
 }
 
 etrt_status etrt_manifest_parse(const char *json, size_t bytes, struct etrt_manifest *out) {
     json_t *root = NULL;
     memset(out, 0, sizeof *out);
-    struct parser *p = calloc(1, sizeof *p);
+    struct etrt_parser *p = calloc(1, sizeof *p);
     if (!p) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
     p->m = out;
     while (bytes && json[bytes - 1] == 0)
@@ -463,6 +457,7 @@ etrt_status etrt_manifest_parse(const char *json, size_t bytes, struct etrt_mani
     if (st == ETRT_OK) st = parse_events(p, root);
     if (st == ETRT_OK) st = parse_tasks(p, root);
     if (st == ETRT_OK) st = parse_profile(out, root);
+    if (st == ETRT_OK) st = etrt_parse_sequences(p, root);
     out->kernarg_bytes = kernarg_bytes(out);
     json_decref(root);
     free(p);

@@ -96,9 +96,16 @@ static void null_ticket_free(etrt_device *dev, struct etrt_ticket *t) {
     free(t);
 }
 
-static etrt_status null_launch(etrt_device *dev, const struct etrt_dispatch *d,
+static etrt_status null_find(etrt_device *dev, const struct etrt_code *code, const char *kernel,
+                             struct etrt_code *out) {
+    (void)dev, (void)kernel;
+    *out = *code;
+    return ETRT_OK;
+}
+
+static etrt_status null_launch(etrt_device *dev, const struct etrt_dispatch *d, int count,
                                struct etrt_ticket *t) {
-    (void)d;
+    (void)d, (void)count;
     t->number = atomic_load(&dev->launches) + 1;
     return ETRT_OK;
 }
@@ -135,6 +142,7 @@ const struct etrt_driver etrt_null_driver = {
     .fill = null_fill,
     .load = null_load,
     .unload = null_unload,
+    .find = null_find,
     .ticket_make = null_ticket_make,
     .ticket_free = null_ticket_free,
     .launch = null_launch,
