@@ -307,7 +307,7 @@ END_TEST
 START_TEST(usage) {
     bench_is(0, "--help");
     expect_in(said, "usage: etbench");
-    expect_in(said, "static|dynamic|hybrid");
+    expect_in(said, "static|dynamic|hybrid|kernels");
     bench_is(0, "--version");
     expect_in(said, "etbench ");
     ck_assert_int_eq(run(etbench, (const char *const[]){NULL}), 2);

@@ -31,7 +31,7 @@ expect 2 'nothing to make' good.etg
 expect 1 'bad.etg:2:21: error: unknown name' good.etg bad.etg -d graph
 expect 2 'unknown option --nonsense' --nonsense good.etg
 expect 2 'needs a value: FILE' good.etg -o
-expect 2 'greedy: write static|dynamic|hybrid' --schedule=greedy good.etg -o y.hsaco
+expect 2 'greedy: write static|dynamic|hybrid|kernels' --schedule=greedy good.etg -o y.hsaco
 expect 0 'output %y' good.etg -d graph
 expect 0 'output %y' -d graph -
 expect 1 'No such file' nothing.etg -d graph

@@ -336,11 +336,12 @@ START_TEST(not_all_resident) {
                               .kernarg_bytes = sizeof arguments,
                               .workgroups = 5,
                               .workgroup_size = 64,
-                              .group_bytes = 40960};
-    fails(ETRT_RANGE, "5 workgroups cannot all be resident", etrt_launch_start(dev, &d, ticket));
+                              .group_bytes = 40960,
+                              .resident = true};
+    fails(ETRT_RANGE, "5 workgroups cannot all be resident", etrt_launch_start(dev, &d, 1, ticket));
     d.workgroups = 4;
     d.group_bytes = 300000;
-    fails(ETRT_DEVICE, "300000 bytes of shared memory", etrt_launch_start(dev, &d, ticket));
+    fails(ETRT_DEVICE, "300000 bytes of shared memory", etrt_launch_start(dev, &d, 1, ticket));
     dev->driver->ticket_free(dev, ticket);
     etrt_code_unload(dev, &code);
     fails(ETRT_FORMAT, "no kernel \"other\"", etrt_code_load(dev, image, bytes, "other", &code));

@@ -77,7 +77,7 @@ static void define_switches(cg *g) {
     }
 }
 
-/* Everything but the kernel becomes internal and is inlined. Another compiler's idea of the
+/* Everything but the kernels becomes internal and is inlined. Another compiler's idea of the
  * processor would forbid that, so it is dropped. */
 static void own_functions(cg *g) {
     static const char *const foreign[] = {"target-cpu", "target-features", "frame-pointer",
@@ -86,7 +86,8 @@ static void own_functions(cg *g) {
     unsigned noinline = LLVMGetEnumAttributeKindForName("noinline", 8);
     LLVMAttributeIndex at = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
     for (val f = LLVMGetFirstFunction(g->mod); f; f = LLVMGetNextFunction(f)) {
-        if (f == g->fn || amdgpu_is_body(f) || LLVMIsDeclaration(f)) continue;
+        bool kernel = LLVMGetFunctionCallConv(f) == LLVMGetFunctionCallConv(g->fn);
+        if (kernel || amdgpu_is_body(f) || LLVMIsDeclaration(f)) continue;
         LLVMSetLinkage(f, LLVMInternalLinkage);
         LLVMSetVisibility(f, LLVMDefaultVisibility);
         for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)

@@ -219,6 +219,7 @@ const struct etrt_driver etrt_cuda_driver = {
     .fill = cuda_fill,
     .load = cuda_load,
     .unload = cuda_unload,
+    .find = cuda_find,
     .ticket_make = cuda_ticket_make,
     .ticket_free = cuda_ticket_free,
     .launch = cuda_launch,

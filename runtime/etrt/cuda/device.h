@@ -71,7 +71,10 @@ etrt_status cuda_load(etrt_device *, const void *image, size_t bytes, const char
 void cuda_unload(etrt_device *, struct etrt_code *);
 etrt_status cuda_ticket_make(etrt_device *, struct etrt_ticket **out);
 void cuda_ticket_free(etrt_device *, struct etrt_ticket *);
-etrt_status cuda_launch(etrt_device *, const struct etrt_dispatch *, struct etrt_ticket *);
+etrt_status cuda_find(etrt_device *, const struct etrt_code *, const char *kernel,
+                      struct etrt_code *out);
+etrt_status cuda_launch(etrt_device *, const struct etrt_dispatch *, int count,
+                        struct etrt_ticket *);
 bool cuda_wait(etrt_device *, struct etrt_ticket *, uint64_t *out_ended);
 etrt_status cuda_seconds(etrt_device *, const struct etrt_ticket *, double *out);
 

@@ -11,6 +11,7 @@
 /* ---- code ---- */
 
 struct loaded {
+    struct loaded *next; /* another kernel of the same module, found later */
     CUmodule module;
     CUfunction function;
     char *kernel;
@@ -101,6 +102,27 @@ etrt_status cuda_load(etrt_device *base, const void *image, size_t bytes, const 
     return st;
 }
 
+/* It is freed with the one that the module was loaded with. */
+etrt_status cuda_find(etrt_device *base, const struct etrt_code *code, const char *kernel,
+                      struct etrt_code *out) {
+    struct cuda_device *dev = cuda_of(base);
+    struct loaded *whole = code->loaded, *l = calloc(1, sizeof *l);
+    if (l) l->kernel = strdup(kernel);
+    if (!l || !l->kernel) {
+        free(l);
+        return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    }
+    l->module = whole->module;
+    l->next = whole->next;
+    whole->next = l;
+    *out = (struct etrt_code){.loaded = l};
+    etrt_status st = cuda_status(dev, cuda_enter(dev), ETRT_DEVICE);
+    if (st != ETRT_OK) return st;
+    st = find_kernel(dev, kernel, l, out);
+    cuda_leave(dev);
+    return st;
+}
+
 void cuda_unload(etrt_device *base, struct etrt_code *code) {
     struct cuda_device *dev = cuda_of(base);
     struct loaded *l = code->loaded;
@@ -108,8 +130,12 @@ void cuda_unload(etrt_device *base, struct etrt_code *code) {
         dev->cu->cuModuleUnload(l->module);
         cuda_leave(dev);
     }
-    free(l->kernel);
-    free(l);
+    while (l) {
+        struct loaded *next = l->next;
+        free(l->kernel);
+        free(l);
+        l = next;
+    }
 }
 
 /* ---- tickets ---- */
@@ -117,6 +143,7 @@ void cuda_unload(etrt_device *base, struct etrt_code *code) {
 struct etrt_ticket {
     struct etrt_ticket *next; /* in flight after this one */
     CUevent begin, end;
+    CUgraphExec graph;         /* of its last launch of several kernels, or NULL */
     const struct loaded *code; /* of the launch in flight */
     bool in_flight, timed;
 };
@@ -125,6 +152,7 @@ static void destroy_events(struct cuda_device *dev, struct etrt_ticket *t) {
     if (atomic_load(&dev->base.broken) || cuda_enter(dev) != CUDA_SUCCESS) return;
     if (t->begin) dev->cu->cuEventDestroy_v2(t->begin);
     if (t->end) dev->cu->cuEventDestroy_v2(t->end);
+    if (t->graph) dev->cu->cuGraphExecDestroy(t->graph);
     cuda_leave(dev);
 }
 
@@ -190,24 +218,67 @@ static etrt_status make_room(struct cuda_device *dev, const struct etrt_dispatch
         l->workgroup_size = d->workgroup_size;
         l->group_bytes = d->group_bytes;
     }
-    if ((uint64_t)l->resident * dev->base.cus >= d->workgroups) return ETRT_OK;
+    if (!d->resident || (uint64_t)l->resident * dev->base.cus >= d->workgroups) return ETRT_OK;
     return etrt_fail(ETRT_RANGE,
                      "%u workgroups cannot all be resident on %s: %d of kernel %s on each SM",
                      d->workgroups, dev->base.name, l->resident, l->kernel);
 }
 
+static uint32_t dynamic_bytes(const struct etrt_dispatch *d) {
+    uint32_t fixed = d->code->group_bytes;
+    return d->group_bytes > fixed ? d->group_bytes - fixed : 0;
+}
+
 /* An ordinary launch: it takes less time than a cooperative one, and what that would check is known
  * already. The arguments are copied before the call returns. */
-static int start(struct cuda_device *dev, const struct etrt_dispatch *d, const struct loaded *l,
-                 uint32_t dynamic, struct etrt_ticket *t) {
-    const struct etrt_cuda *cu = dev->cu;
+static int start_kernel(struct cuda_device *dev, const struct etrt_dispatch *d) {
+    const struct loaded *l = d->code->loaded;
     size_t bytes = d->code->kernarg_bytes ? d->code->kernarg_bytes : d->kernarg_bytes;
     void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, d->kernarg, CU_LAUNCH_PARAM_BUFFER_SIZE,
                      &bytes, CU_LAUNCH_PARAM_END};
-    int result = t->timed ? cu->cuEventRecord(t->begin, dev->launches) : CUDA_SUCCESS;
+    return dev->cu->cuLaunchKernel(l->function, d->workgroups, 1, 1, d->workgroup_size, 1, 1,
+                                   dynamic_bytes(d), dev->launches, NULL, extra);
+}
+
+static int start_each(struct cuda_device *dev, const struct etrt_dispatch *d, int count) {
+    int result = CUDA_SUCCESS;
+    for (int i = 0; i < count && result == CUDA_SUCCESS; i++)
+        result = start_kernel(dev, &d[i]);
+    return result;
+}
+
+/* T's graph becomes one of these kernels, one after the other: what the stream would do, but
+ * between kernels the host has no part. The one it had is made to that where it can be. */
+static int make_graph(struct cuda_device *dev, const struct etrt_dispatch *d, int count,
+                      struct etrt_ticket *t) {
+    const struct etrt_cuda *cu = dev->cu;
+    CUgraph graph = NULL;
+    struct CUgraphExecUpdateResultInfo info;
+    int result = cu->cuStreamBeginCapture_v2(dev->launches, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+    if (result != CUDA_SUCCESS) return result;
+    result = start_each(dev, d, count);
+    int ended = cu->cuStreamEndCapture(dev->launches, &graph);
+    if (result == CUDA_SUCCESS) result = ended;
+    bool same = result == CUDA_SUCCESS && t->graph &&
+                cu->cuGraphExecUpdate_v2(t->graph, graph, &info) == CUDA_SUCCESS;
+    if (result == CUDA_SUCCESS && !same) {
+        if (t->graph) cu->cuGraphExecDestroy(t->graph);
+        t->graph = NULL;
+        result = cu->cuGraphInstantiateWithFlags(&t->graph, graph, 0);
+        if (result != CUDA_SUCCESS) t->graph = NULL;
+    }
+    if (ended == CUDA_SUCCESS && graph) cu->cuGraphDestroy(graph);
+    return result;
+}
+
+static int start(struct cuda_device *dev, const struct etrt_dispatch *d, int count,
+                 struct etrt_ticket *t) {
+    const struct etrt_cuda *cu = dev->cu;
+    bool graph = count > 1 && cu->cuGraphExecUpdate_v2;
+    int result = graph ? make_graph(dev, d, count, t) : CUDA_SUCCESS;
+    if (result == CUDA_SUCCESS && t->timed) result = cu->cuEventRecord(t->begin, dev->launches);
     if (result == CUDA_SUCCESS)
-        result = cu->cuLaunchKernel(l->function, d->workgroups, 1, 1, d->workgroup_size, 1, 1,
-                                    dynamic, dev->launches, NULL, extra);
+        result = graph ? cu->cuGraphLaunch(t->graph, dev->launches) : start_each(dev, d, count);
     if (result != CUDA_SUCCESS) return result;
     result = cu->cuEventRecord(t->end, dev->launches);
     /* It runs, and nobody would know when it ends. */
@@ -224,21 +295,21 @@ static void enqueue(struct cuda_device *dev, struct etrt_ticket *t, const struct
 }
 
 /* All launches are in one stream, so each begins when the one before has ended. */
-etrt_status cuda_launch(etrt_device *base, const struct etrt_dispatch *d, struct etrt_ticket *t) {
+etrt_status cuda_launch(etrt_device *base, const struct etrt_dispatch *d, int count,
+                        struct etrt_ticket *t) {
     struct cuda_device *dev = cuda_of(base);
-    struct loaded *l = d->code->loaded;
-    uint32_t fixed = d->code->group_bytes;
-    uint32_t dynamic = d->group_bytes > fixed ? d->group_bytes - fixed : 0;
+    const struct loaded *first = d->code->loaded;
     pthread_mutex_lock(&dev->lock);
     etrt_status st = cuda_status(dev, cuda_enter(dev), ETRT_DEVICE);
     if (st == ETRT_OK) {
         t->timed = base->timing;
-        st = make_room(dev, d, l, dynamic);
+        for (int i = 0; i < count && st == ETRT_OK; i++)
+            st = make_room(dev, &d[i], d[i].code->loaded, dynamic_bytes(&d[i]));
         if (st == ETRT_OK) {
-            st = cuda_status(dev, start(dev, d, l, dynamic, t), ETRT_DEVICE);
-            if (st != ETRT_OK) etrt_fail_in(st, "cannot launch kernel %s", l->kernel);
+            st = cuda_status(dev, start(dev, d, count, t), ETRT_DEVICE);
+            if (st != ETRT_OK) etrt_fail_in(st, "cannot launch kernel %s", first->kernel);
         }
-        if (st == ETRT_OK) enqueue(dev, t, l);
+        if (st == ETRT_OK) enqueue(dev, t, first);
         cuda_leave(dev);
     }
     pthread_mutex_unlock(&dev->lock);

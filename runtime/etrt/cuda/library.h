@@ -17,6 +17,12 @@ typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
+typedef struct CUgraph_st *CUgraph;
+typedef struct CUgraphExec_st *CUgraphExec;
+struct CUgraphExecUpdateResultInfo {
+    int result;
+    void *node, *from;
+};
 
 enum { /* results */
        CUDA_SUCCESS = 0,
@@ -61,6 +67,7 @@ enum { /* options of the compiler of PTX */
        CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
 };
 
+enum { CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1 };
 enum { CU_CTX_SCHED_AUTO = 0, CU_STREAM_NON_BLOCKING = 1, CU_EVENT_DEFAULT = 0 };
 enum { CU_EVENT_DISABLE_TIMING = 2 };
 enum { CU_MEMHOSTALLOC_PORTABLE = 1, CU_MEMHOSTALLOC_DEVICEMAP = 2 };
@@ -113,9 +120,17 @@ enum { CU_MEMHOSTALLOC_PORTABLE = 1, CU_MEMHOSTALLOC_DEVICEMAP = 2 };
                        unsigned block_x, unsigned block_y, unsigned block_z,                       \
                        unsigned dynamic_shared, CUstream, void **arguments, void **extra))
 
-/* NULL where the library does not have them: it is older than CUDA 12.4. */
+/* NULL where the library does not have them. The first came with CUDA 12.4; the others, of which
+ * the last came with 12.0, are for launches of several kernels, which go without. */
 #define ETRT_CUDA_OPTIONAL(X)                                                                      \
-    X(cuFuncGetParamInfo, (CUfunction, size_t index, size_t * out_offset, size_t * out_bytes))
+    X(cuFuncGetParamInfo, (CUfunction, size_t index, size_t * out_offset, size_t * out_bytes))     \
+    X(cuStreamBeginCapture_v2, (CUstream, int mode))                                               \
+    X(cuStreamEndCapture, (CUstream, CUgraph * out))                                               \
+    X(cuGraphDestroy, (CUgraph))                                                                   \
+    X(cuGraphInstantiateWithFlags, (CUgraphExec * out, CUgraph, unsigned long long flags))         \
+    X(cuGraphExecDestroy, (CUgraphExec))                                                           \
+    X(cuGraphLaunch, (CUgraphExec, CUstream))                                                      \
+    X(cuGraphExecUpdate_v2, (CUgraphExec, CUgraph, struct CUgraphExecUpdateResultInfo * out))
 
 struct etrt_cuda {
     void *library;
