@@ -57,8 +57,7 @@ void cg_plan_bodies(cg *g) {
         all += static_grids(p);
         dynamic |= has_dynamic(p);
     }
-    if (all <= MANY || dynamic || cg_is_sequence(g) || g->p->nvariants ||
-        !g->family->declare_body)
+    if (all <= MANY || dynamic || cg_is_sequence(g) || g->p->nvariants || !g->family->declare_body)
         return;
     size_t n = (size_t)g->p->ngrids + 1;
     struct cg_bodies *b = et_alloc(g->arena, sizeof *b);
