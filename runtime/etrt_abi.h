@@ -68,9 +68,9 @@
  * left.
  *
  * With "schedule": "kernels" a launch is not one kernel but a sequence of them, each begun when the
- * one before has ended: the first of "sequences" whose "upto" the symbol does not pass, all of which
- * "run" names, in order, by their places in "kernels", loops as often as they say. "kernel" is the
- * first of "kernels" then. A kernel has as many workgroups as "tiles" multiply to, one at
+ * one before has ended: the first of "sequences" whose "upto" the symbol does not pass, all of
+ * which "run" names, in order, by their places in "kernels", loops as often as they say. "kernel"
+ * is the first of "kernels" then. A kernel has as many workgroups as "tiles" multiply to, one at
  * least, or fewer, and where that is left out no more than can be resident at once. */
 #define ETRT_MANIFEST_SECTION ".etcc.manifest"
 #define ETRT_MANIFEST_ARRAY "etcc_manifest"
@@ -93,8 +93,9 @@ static inline uint32_t etrt_manifest_sum(const char *text, size_t bytes) {
 
 /* Kernarg segment: this header, then int32 symbols[nsym] in manifest order padded to 8 bytes, then
  * uint64 tensors[ntensor] device pointers in manifest order, then struct etrt_part parts[nmodel] in
- * manifest order, where there are models. In a sequence of kernels int32 iterations[] follow: of the
- * loops around the kernel, from 0, outermost first; `workgroups` and `place` are the kernel's. */
+ * manifest order, where there are models. In a sequence of kernels int32 iterations[] follow: of
+ * the loops around the kernel, from 0, outermost first; `workgroups` and `place` are the kernel's.
+ */
 struct etrt_kernarg {
     uint64_t control;     /* struct etrt_control, device memory */
     uint64_t report;      /* struct etrt_report, host-coherent memory */
