@@ -330,9 +330,13 @@ static void read_before(et_lowering *lo, const et_node *n, et_group *gr, const e
         value |= et_reads_what_it_overwrites(lo, gr, gr->product[i].b);
     }
     if (value) et_force(lo, (int)n->args[1].id);
-    for (int a = 2; a < n->nargs; a++)
-        if (et_reads_what_it_overwrites(lo, gr, et_arg_at(&lo->lower, n, a, axis)))
-            et_force(lo, (int)n->args[a].id);
+    bool apart = n->nargs == 2;
+    for (int a = 2; a < n->nargs; a++) {
+        et_expr at = et_arg_at(&lo->lower, n, a, axis);
+        apart |= et_goes_apart(lo, gr, at);
+        if (et_reads_what_it_overwrites(lo, gr, at)) et_force(lo, (int)n->args[a].id);
+    }
+    if (!apart) et_force(lo, (int)n->args[2].id);
 }
 
 /* An update whose value or index is the state itself, which is no node that could be stored: it

@@ -54,3 +54,12 @@ bool et_reads_what_it_overwrites(et_lowering *lo, const et_group *gr, et_expr e)
     et_walk(lo->g->exprs, e, find_read, &r);
     return r.found;
 }
+
+bool et_goes_apart(et_lowering *lo, const et_group *gr, et_expr e) {
+    et_exprs *x = lo->g->exprs;
+    int64_t step;
+    if (gr->rank == 0 || et_expr_loads(x, e)) return true;
+    et_expr next = et_add(x, et_var(x, gr->axis[0]), et_int(x, 1));
+    et_expr by = et_sub(x, et_subst_var(x, e, gr->axis[0], next), e);
+    return et_is_int(x, by, &step) && step != 0;
+}

@@ -1,0 +1,20 @@
+/* generate.h - random legal programs of the language, as text. */
+#ifndef PROGRAMS_GENERATE_H
+#define PROGRAMS_GENERATE_H
+
+#include "ir/base/arena.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The program of SEED, the same one ever after. BIG: with integers beyond 2^31 in its indices.
+ *
+ * A comment behind a declaration says what the tensor holds, for check.h:
+ *   #: 16/2     multiples of 1/2 up to 16 in size (of an i32 tensor: #: 16/1)
+ *   #: any/24   whole numbers a little outside of 0..24 too
+ *   #: order    every number below its size once
+ *   #: near     (states and outputs) results that depend on the order of sums: compared to a bound
+ * Everything that is not `near` is exact in f32 and in what it is stored as, in any order of sums:
+ * results are the same to the last bit wherever they are computed. */
+const char *gen_program(et_arena *, uint64_t seed, bool big);
+
+#endif
