@@ -103,6 +103,16 @@ static int add_event(struct events *e, int grid, unsigned set) {
     return p->nevents++;
 }
 
+/* Where the box from LO up to HI of EXTENT counters begins: right behind HI where the task stores
+ * outside of all that tiles write, so that LO would lie further behind; no kernel counts in a box
+ * of less than none. */
+static et_expr at_most_empty(struct events *e, et_expr lo, et_expr hi, et_expr extent) {
+    int64_t least, most, end;
+    if (et_expr_loads(e->x, lo) || !et_bounds(e->x, lo, &least, &most)) return lo;
+    if (et_bounds(e->x, extent, &least, &end) && most < end) return lo;
+    return et_op2(e->x, ET_X_MIN, lo, et_add(e->x, hi, et_int(e->x, 1)));
+}
+
 static void add_wait(struct events *e, const struct edge *ed, int event, unsigned set) {
     et_program *p = e->p;
     et_grid *from = &p->grids[ed->from], *to = &p->grids[ed->to];
@@ -135,6 +145,7 @@ static void add_wait(struct events *e, const struct edge *ed, int event, unsigne
         bool all = ed->box[c].all;
         w.lo[d] = all ? et_int(e->x, 0) : ed->box[c].lo;
         w.hi[d] = all ? et_sub(e->x, from->extent[c], et_int(e->x, 1)) : ed->box[c].hi;
+        if (!all) w.lo[d] = at_most_empty(e, w.lo[d], w.hi[d], from->extent[c]);
         d++;
         if (!ed->box[c].load.id) continue;
         struct events_vars l = events_vars_of(e, to, ed->box[c].load);

@@ -72,12 +72,12 @@ static gen_ex scattered(const want *w, const gen_name *n) {
     gen *g = w->g;
     double all = gen_count(g, &n->s);
     gen_shape flat = {1, {gen_number((int)all)}};
-    if (w->s->rank == 0) return none;
+    if (w->s->rank == 0 || w->depth < -1) return none;
     for (int i = 0; i < n->s.rank; i++)
         if (n->s.d[i].sym >= 0) return none;
     const char *from =
         n->s.rank == 1 ? n->name : et_printf(g->a, "reshape(%s, [%.0f])", n->name, all);
-    const char *at = index_of(g, w->s, flat.d[0], w->depth > 1 ? 1 : 0);
+    const char *at = index_of(g, w->s, flat.d[0], w->depth > 1 ? 1 : w->depth);
     return with(w, et_printf(g->a, "gather(%s, %s)", from, at), n->r);
 }
 

@@ -210,10 +210,10 @@ int main(int argc, char **argv) {
     if (!options(&o, argc, argv)) return printf("usage: see the head of programs.c\n"), 2;
     if (o.show) return fputs(program_of(&o, o.show), stdout) < 0;
     const char *tmp = getenv("TMPDIR");
-    char dir[] = "/tmp/etcc-programs-XXXXXX", in[4000];
-    snprintf(in, sizeof in, "%s/etcc-programs-XXXXXX", tmp ? tmp : "/tmp");
-    if (!mkdtemp(tmp ? in : dir)) return printf("no folder for kernels\n"), 2;
-    snprintf(o.kernel, sizeof o.kernel, "%s/k.hsaco", tmp ? in : dir);
+    char dir[4000];
+    snprintf(dir, sizeof dir, "%s/etcc-programs-XXXXXX", tmp ? tmp : P_tmpdir);
+    if (!mkdtemp(dir)) return printf("no folder for kernels\n"), 2;
+    snprintf(o.kernel, sizeof o.kernel, "%s/k.hsaco", dir);
     struct shared *s =
         mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     int failed = 0;
@@ -227,6 +227,6 @@ int main(int argc, char **argv) {
         failed = run(&o, s);
     }
     unlink(o.kernel);
-    rmdir(tmp ? in : dir);
+    rmdir(dir);
     return failed;
 }

@@ -75,10 +75,11 @@ static int parts(const char *t, size_t from, size_t to, size_t begin[16], size_t
             i = closing(t, i);
             if (i >= to) break;
         }
-        bool op = t[i] == ' ' && strchr("+-*/@<>=!", t[i + 1]) && t[i + 2] && t[i + 1];
+        size_t sign = t[i] == ' ' ? strspn(t + i + 1, "+-*/@<>=!") : 0;
+        bool op = sign && t[i + 1 + sign] == ' ' && i + 2 + sign < to;
         if (t[i] != ',' && !op) continue;
         end[n++] = i;
-        i += op ? 1 + strcspn(t + i + 1, " ") : 0;
+        i += op ? 1 + sign : 0;
         begin[n] = i + 1 + (t[i + 1] == ' ');
     }
     end[n++] = to;
