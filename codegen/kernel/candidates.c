@@ -9,6 +9,10 @@ struct linear {
     int64_t p, q, k, c;
 };
 
+static int64_t magnitude(int64_t v) {
+    return v < 0 ? -v : v;
+}
+
 static bool is_linear(cg *g, et_expr e, int var, struct linear *out) {
     et_node_x x = *et_x(g->x, e);
     struct linear a, b;
@@ -16,7 +20,7 @@ static bool is_linear(cg *g, et_expr e, int var, struct linear *out) {
     switch (x.op) {
     case ET_X_INT:
         *out = (struct linear){0, x.n, 1, 0};
-        return true;
+        return magnitude(x.n) <= (int64_t)1 << 40;
     case ET_X_VAR:
         *out = (struct linear){1, 0, 1, 0};
         return x.i == var;
@@ -55,18 +59,24 @@ static val least(cg *g, const char *intrinsic, val a, val b) {
     return cg_call(g, intrinsic, 1, &g->i32, 2, (val[]){a, b});
 }
 
-/* Values of a variable that a counter's index AT leaves where it is at least (UPPER: at most) what
- * E says, tightening BOUND. */
-static void tighten(cg *g, et_expr e, int var, val at, bool upper, val *bound) {
+/* Do 32 bits hold what is computed of an index below SIZE with these numbers? */
+static bool fits(const struct linear *l, int64_t size) {
+    int64_t c = magnitude(l->c), q = magnitude(l->q);
+    return c <= 1 << 30 && q <= 1 << 30 && (size + c) * l->k + l->k + q + l->p <= INT32_MAX;
+}
+
+/* Values of a variable that a counter's index AT, below SIZE, leaves where it is at least (UPPER:
+ * at most) what E says, tightening BOUND. */
+static void tighten(cg *g, et_expr e, int var, val at, int64_t size, bool upper, val *bound) {
     const et_node_x *x = et_x(g->x, e);
     if (x->op == (upper ? ET_X_MAX : ET_X_MIN)) {
         et_expr both[] = {x->ops[0], x->ops[1]};
         for (int i = 0; i < 2; i++)
-            tighten(g, both[i], var, at, upper, bound);
+            tighten(g, both[i], var, at, size, upper, bound);
         return;
     }
     struct linear l;
-    if (!is_linear(g, e, var, &l) || l.p < 1) return;
+    if (!is_linear(g, e, var, &l) || l.p < 1 || !fits(&l, size)) return;
     val n = cg_muli(g, cg_addi(g, at, -l.c), l.k);
     val zero = cg_i32(g, 0);
     n = cg_addi(g, n, upper ? l.k - 1 - l.q : l.p - 1 - l.q);
@@ -77,13 +87,14 @@ static void tighten(cg *g, et_expr e, int var, val at, bool upper, val *bound) {
     *bound = least(g, upper ? "llvm.smin" : "llvm.smax", *bound, n);
 }
 
-/* The one value that index AT of a dimension LO .. HI leaves a variable, or NULL. */
-static val exact(cg *g, et_expr lo, et_expr hi, int var, val at) {
+/* The one value that index AT, below SIZE, of a dimension LO .. HI leaves a variable, or NULL. */
+static val exact(cg *g, et_expr lo, et_expr hi, int var, val at, int64_t size) {
     struct linear l;
     const et_node_x *x = et_x(g->x, lo);
     bool point = et_expr_eq(lo, hi) ||
                  (x->op == ET_X_MAX && (et_expr_eq(x->ops[0], hi) || et_expr_eq(x->ops[1], hi)));
-    if (!point || !is_linear(g, hi, var, &l) || l.p != 1 || l.k != 1) return NULL;
+    if (!point || !is_linear(g, hi, var, &l) || l.p != 1 || l.k != 1 || !fits(&l, size))
+        return NULL;
     return cg_addi(g, at, -l.q - l.c);
 }
 
@@ -235,6 +246,13 @@ static void each_lane(cg *g, const struct cell *c, int var, val first, val last)
     cg_at(g, no);
 }
 
+/* Of dimension D of the event, at most. */
+static int64_t size_of(cg *g, const struct cell *c, int d) {
+    int64_t lo, hi;
+    et_span(g->x, g->p->events[c->event].dim[d], &lo, &hi);
+    return hi;
+}
+
 void cg_each_cell(cg *g, const struct cell *c, int k) {
     if (k == c->nvars) {
         one_cell(g, c);
@@ -243,7 +261,7 @@ void cg_each_cell(cg *g, const struct cell *c, int k) {
     const struct cell_var *v = &c->var[k];
     int rank = g->p->events[c->event].rank;
     for (int d = 0; d < rank; d++) {
-        val only = exact(g, c->w->lo[d], c->w->hi[d], v->var, c->index[d]);
+        val only = exact(g, c->w->lo[d], c->w->hi[d], v->var, c->index[d], size_of(g, c, d));
         if (!only) continue;
         cg_if in;
         cg_if_begin(g, &in, cg_icmp(g, LLVMIntULT, only, v->extent));
@@ -256,8 +274,9 @@ void cg_each_cell(cg *g, const struct cell *c, int k) {
     }
     val first = cg_i32(g, 0), last = cg_addi(g, v->extent, -1), none = NULL;
     for (int d = 0; d < rank; d++) {
-        tighten(g, c->w->hi[d], v->var, c->index[d], false, &first);
-        tighten(g, c->w->lo[d], v->var, c->index[d], true, &last);
+        int64_t size = size_of(g, c, d);
+        tighten(g, c->w->hi[d], v->var, c->index[d], size, false, &first);
+        tighten(g, c->w->lo[d], v->var, c->index[d], size, true, &last);
     }
     if (k == c->nvars - 1 && (c->gr->nwaits > 1 || cg_wait_reads(g, c->w))) {
         each_lane(g, c, v->var, first, last);

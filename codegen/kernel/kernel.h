@@ -79,7 +79,7 @@ void cg_wake_lanes(cg *, int event, val pred, val word);
 void cg_seed(cg *); /* when the launch starts; of the model being emitted */
 
 /* ---- tile.c, static.c, dynamic.c ---- */
-void cg_tile(cg *, int grid, val tile);    /* one tile, from waits to notifications */
+void cg_tile(cg *, int grid, val tile);    /* one tile, i32 or i64, from waits to notifications */
 void cg_visit(cg *, int first, int count); /* the items of a list, in program order */
 void cg_region(cg *, int region);
 

@@ -2,13 +2,28 @@
  * are its own, by closed-form loops. */
 #include "codegen/kernel/kernel.h"
 
+/* Tiles are counted in 32 bits where so many there are at most, and a step past the last fits too.
+ */
+static val count_tiles(cg *g, const et_grid *gr) {
+    int64_t lo, hi;
+    et_expr n = et_grid_tiles(g->p, gr);
+    et_span(g->x, n, &lo, &hi);
+    return hi <= INT32_MAX - (1 << 20) ? cg_emit_i32(g, n) : cg_emit_i64(g, n);
+}
+
+static val as_wide(cg *g, val v, val like) {
+    return LLVMTypeOf(like) == g->i64 ? LLVMBuildZExt(g->b, v, g->i64, "") : v;
+}
+
 /* The first of NTILES tiles that this workgroup runs, and how far it is to the next. */
 static val round_robin(cg *g, val ntiles, val *out_step) {
     val first = LLVMBuildSub(g->b, g->wg, g->base, ""), zero = cg_i32(g, 0);
     first = cg_select(g, cg_icmp(g, LLVMIntSLT, first, zero), cg_add(g, first, g->nwg), first);
-    g->base = LLVMBuildURem(g->b, cg_add(g, g->base, ntiles), g->nwg, "");
-    *out_step = g->nwg;
-    return first;
+    *out_step = as_wide(g, g->nwg, ntiles);
+    val next = cg_add(g, as_wide(g, g->base, ntiles), ntiles);
+    g->base = LLVMBuildURem(g->b, next, *out_step, "");
+    if (LLVMTypeOf(next) == g->i64) g->base = LLVMBuildTrunc(g->b, g->base, g->i32, "");
+    return as_wide(g, first, ntiles);
 }
 
 /* Millionths of the workgroups, rounded down; there are too few for an overflow of 64 bits. */
@@ -26,8 +41,8 @@ static val in_range(cg *g, et_share s, val ntiles, val *out_step) {
     val first = LLVMBuildSub(g->b, g->wg, from, "");
     val inside = LLVMBuildAnd(g->b, cg_icmp(g, LLVMIntUGE, g->wg, from),
                               cg_icmp(g, LLVMIntULT, g->wg, to), "");
-    *out_step = LLVMBuildSub(g->b, to, from, "");
-    return cg_select(g, inside, first, ntiles);
+    *out_step = as_wide(g, LLVMBuildSub(g->b, to, from, ""), ntiles);
+    return cg_select(g, inside, as_wide(g, first, ntiles), ntiles);
 }
 
 void cg_own_tiles(cg *g, int index) {
@@ -36,7 +51,7 @@ void cg_own_tiles(cg *g, int index) {
         cg_sliced_grid(g, index);
         return;
     }
-    val ntiles = cg_emit_i32(g, et_grid_tiles(g->p, gr));
+    val ntiles = count_tiles(g, gr);
     val first, step;
     if (gr->range.to)
         first = in_range(g, gr->range, ntiles, &step);

@@ -71,6 +71,10 @@ static void run_steps(cg *g, int early, et_contract *begun) {
 
 /* ---- the tile ---- */
 
+static val narrow(cg *g, val v) {
+    return LLVMTypeOf(v) == g->i64 ? LLVMBuildTrunc(g->b, v, g->i32, "") : v;
+}
+
 static void bind_coords(cg *g, const et_grid *gr, val tile) {
     const et_func *f = g->f;
     for (int i = f->ncoords - 1; i >= 0; i--) {
@@ -82,8 +86,10 @@ static void bind_coords(cg *g, const et_grid *gr, val tile) {
             cg_bind(g, f->coord[i], cg_i32(g, 0), false);
             continue;
         }
-        val size = cg_emit_i32(g, gr->extent[i]);
-        cg_bind(g, f->coord[i], top ? tile : LLVMBuildURem(g->b, tile, size, ""), false);
+        val size = cg_emit_i32(g, gr->extent[i]), at = tile;
+        if (LLVMTypeOf(tile) == g->i64) size = LLVMBuildZExt(g->b, size, g->i64, "");
+        if (!top) at = LLVMBuildURem(g->b, tile, size, "");
+        cg_bind(g, f->coord[i], narrow(g, at), false);
         if (!top) tile = LLVMBuildUDiv(g->b, tile, size, "");
     }
 }
@@ -101,6 +107,7 @@ void cg_tile(cg *g, int grid, val tile) {
     g->f = &g->p->funcs[gr->func];
     int mark = cg_scope(g);
     bind_coords(g, gr, tile);
+    tile = narrow(g, tile); /* for reports, which have no more room */
     mark_tile(g, grid, tile);
     cg_trace_reached(g);
     cg_begin(g, grid);

@@ -132,6 +132,7 @@ static void item_values(cg *g, const struct reduce *r, val item, val *v) {
 /* N items, ITEM and every r->lanes on: all are loaded before any is combined. */
 static struct best take(cg *g, const struct reduce *r, struct best acc, val item, int n) {
     val v[UNROLL][16], at[UNROLL];
+    if (LLVMTypeOf(item) == g->i64) item = LLVMBuildTrunc(g->b, item, g->i32, "");
     for (int i = 0; i < n; i++) {
         at[i] = cg_addi(g, item, (int64_t)i * r->lanes);
         item_values(g, r, at[i], v[i]);
@@ -164,23 +165,42 @@ static struct best take_inside(cg *g, const struct reduce *r, struct best acc, v
     return (struct best){v[0], v[1]};
 }
 
+/* Numbers of items: of 32 bits where a step past the last still fits. */
+static LLVMTypeRef counter_type(cg *g, const struct reduce *r) {
+    int64_t lo, hi = r->extent;
+    if (r->extent < 0) et_span(g->x, r->s->rextent, &lo, &hi);
+    return hi <= INT32_MAX - (1 << 16) ? g->i32 : g->i64;
+}
+
+/* How many there are; what tensors decide may be less than none. */
+static val items_of(cg *g, const struct reduce *r, LLVMTypeRef t) {
+    int64_t lo, hi;
+    if (r->extent >= 0) return LLVMConstInt(t, (uint64_t)(r->extent / r->n), false);
+    val n = t == g->i64 ? cg_emit_i64(g, r->s->rextent) : cg_emit_i32(g, r->s->rextent);
+    et_span(g->x, r->s->rextent, &lo, &hi);
+    return lo >= 0 ? n : cg_call(g, "llvm.smax", 1, &t, 2, (val[]){n, LLVMConstNull(t)});
+}
+
 /* Items sub, sub + lanes, ... of the row: several at a time as long as every lane has them. */
 static struct best lane_part(cg *g, const struct reduce *r, val sub) {
     struct best acc = identity(g, r);
     bool constant = r->extent >= 0;
     int carried = indexed(r) ? 2 : 1, many = UNROLL * r->lanes;
     int64_t items = constant ? r->extent / r->n : -1, whole = constant ? items / many * many : -1;
-    val total = constant ? cg_i32(g, items) : cg_emit_i32(g, r->s->rextent), zero = cg_i32(g, 0);
+    LLVMTypeRef t = counter_type(g, r);
+    val total = items_of(g, r, t), zero = LLVMConstNull(t);
+    val all_at_once = LLVMConstInt(t, (uint64_t)many, false);
     val v[2] = {acc.v, acc.at}, from = zero;
+    if (t == g->i64) sub = LLVMBuildZExt(g->b, sub, t, "");
     cg_for f;
     if (whole) {
-        from = cg_i32(g, whole);
+        from = LLVMConstInt(t, (uint64_t)whole, true);
         if (!constant)
-            from = LLVMBuildSub(g->b, total, LLVMBuildURem(g->b, total, cg_i32(g, many), ""), "");
+            from = LLVMBuildSub(g->b, total, LLVMBuildURem(g->b, total, all_at_once, ""), "");
         val item = sub;
         if (!constant || whole > many)
-            item = cg_add(g, cg_for_begin(g, &f, zero, from, cg_i32(g, many), constant, carried, v),
-                          sub);
+            item =
+                cg_add(g, cg_for_begin(g, &f, zero, from, all_at_once, constant, carried, v), sub);
         acc = take(g, r, (struct best){v[0], v[1]}, item, UNROLL);
         v[0] = acc.v;
         v[1] = acc.at;
@@ -190,8 +210,10 @@ static struct best lane_part(cg *g, const struct reduce *r, val sub) {
     val item = cg_add(g, from, sub);
     bool looped = !constant || items - whole > r->lanes;
     if (looped)
-        item = cg_add(
-            g, cg_for_begin(g, &f, from, total, cg_i32(g, r->lanes), constant, carried, v), sub);
+        item = cg_add(g,
+                      cg_for_begin(g, &f, from, total, LLVMConstInt(t, (uint64_t)r->lanes, false),
+                                   constant, carried, v),
+                      sub);
     acc = (struct best){v[0], v[1]};
     if (constant && items % r->lanes == 0)
         acc = take(g, r, acc, item, 1);

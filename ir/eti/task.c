@@ -72,12 +72,14 @@ static void extents(eti_parser *p, const et_func *f, et_grid *g) {
                   f->ncoords == 1 ? "" : "s", n);
 }
 
+#define MAX_TILES ((int64_t)1 << 40)
+
 static void check_tiles(eti_parser *p, const et_func *f, const et_grid *g, et_loc loc) {
     int64_t n = 1, lo, hi;
     for (int i = 0; i < f->ncoords; i++)
         if (et_bounds(p->x, g->extent[i], &lo, &hi) && hi > 0 && __builtin_mul_overflow(n, hi, &n))
             n = INT64_MAX;
-    if (n > INT32_MAX) eti_error(p, loc, "more than %d tiles", INT32_MAX);
+    if (n > MAX_TILES) eti_error(p, loc, "more than %lld tiles", (long long)MAX_TILES);
 }
 
 /* ---- are the loops around a task those its function uses? ---- */

@@ -207,11 +207,17 @@ static uint32_t draw(uint64_t *s) {
     return (uint32_t)(*s >> 33);
 }
 
-static void fill(et_dtype t, void *data, size_t n, uint64_t seed) {
+static int32_t any_integer(uint64_t *seed) {
+    static const int32_t ends[] = {0, 1, -1, INT32_MAX, INT32_MIN};
+    uint32_t some = draw(seed);
+    return some % 3 ? (int32_t)(draw(seed) * 2 + (some >> 9) % 2) : ends[(some >> 4) % 5];
+}
+
+static void fill(const kit *k, et_dtype t, void *data, size_t n, uint64_t seed) {
     for (size_t i = 0; i < n; i++) {
-        float v = (float)((int)(draw(&seed) % 2001) - 1000) / 1000.0f;
-        etrt_element_set((int)t, data, (int64_t)i,
-                         t == ET_I32 ? (double)(draw(&seed) % 8) : (double)v);
+        double v = (double)((float)((int)(draw(&seed) % 2001) - 1000) / 1000.0f);
+        if (t == ET_I32) v = k->any_integers ? any_integer(&seed) : (double)(draw(&seed) % 8);
+        etrt_element_set((int)t, data, (int64_t)i, v);
     }
 }
 
@@ -298,7 +304,7 @@ void kit_check(kit *k, const char *device, const int64_t *syms) {
         size_t n = elements(k, t, syms), bytes = n * (size_t)et_dtype_bytes(t->shape.dtype);
         if (t->kind == ET_TENSOR_TEMP || t->kind == ET_TENSOR_CONST) continue;
         mem[i] = malloc(bytes);
-        fill(t->shape.dtype, mem[i], n, (uint64_t)i * 977 + 1);
+        fill(k, t->shape.dtype, mem[i], n, (uint64_t)i * 977 + 1);
         if (t->kind == ET_TENSOR_INPUT) RT(etrt_bind(s, t->name, mem[i], bytes));
         if (t->kind == ET_TENSOR_STATE) RT(etrt_write(s, t->name, mem[i], bytes));
     }

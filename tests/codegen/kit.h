@@ -16,6 +16,7 @@ typedef struct {
     char path[4096];
     double tolerance; /* of every element, relative to the largest of its tensor */
     int launches;
+    bool any_integers; /* inputs of i32 are any, at the ends of 32 bits too; else 0 .. 7 */
 } kit;
 
 /* The GPU is that of the environment's KIT_TARGET, or gfx942. */

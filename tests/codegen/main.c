@@ -8,6 +8,7 @@ int main(void) {
     srunner_add_suite(r, attend_suite());
     srunner_add_suite(r, kernel_suite());
     srunner_add_suite(r, expr_suite());
+    srunner_add_suite(r, int_suite());
     srunner_run_all(r, CK_ENV);
     int failed = srunner_ntests_failed(r);
     srunner_free(r);

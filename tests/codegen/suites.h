@@ -4,6 +4,7 @@
 
 Suite *map_suite(void);
 Suite *expr_suite(void);
+Suite *int_suite(void);
 Suite *kernel_suite(void);
 Suite *reduce_suite(void);
 Suite *contract_suite(void);
