@@ -116,14 +116,20 @@ float run_eval_f(struct run *m, et_expr e) {
     return et_float_op(n->op, run_eval_f(m, n->ops[0]), n->nops > 1 ? run_eval_f(m, n->ops[1]) : 0);
 }
 
+/* As memory of its type keeps it. */
+static void keep_local(const et_local *l, float *to, bool is_int, int64_t i, float f) {
+    if (l->dtype == ET_I32) {
+        int32_t w = is_int ? (int32_t)et_int_low(i) : etrt_to_i32((double)f);
+        memcpy(to, &w, 4);
+    } else {
+        *to = et_round_to(l->dtype, is_int ? (float)i : f);
+    }
+}
+
 void run_store(struct run *m, const et_place *to, bool is_int, int64_t i, float f) {
     if (to->space == ET_LOAD_LOCAL) {
         float *l = local_element(m, to->id, to->index, true);
-        int32_t w = (int32_t)et_int_low(i);
-        if (l && is_int)
-            memcpy(l, &w, 4);
-        else if (l)
-            *l = f;
+        if (l) keep_local(&m->f->locals[to->id], l, is_int, i, f);
         return;
     }
     et_dtype t = m->p->tensors[to->id].shape.dtype;

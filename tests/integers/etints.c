@@ -185,14 +185,16 @@ static void tiled(void) {
     data("a");
     data("b");
     for (int k = 0; k < EXPRESSIONS; k++)
-        printf("output %%y%d : i32[64]\n", k);
+        printf("output %%y%d : %s[64]\n", k, k % 3 ? "i32" : "f32");
     for (int k = 0; k < EXPRESSIONS; k++) {
         make(&n, DEPTH, &value);
         make(&n, 3, &mask);
         make(&n, 3, &index);
         make(&n, 3, &extent);
-        printf("func @f%d [i < 8] {\n  map [j < 8]\n    %%y%d[i * 8 + j] = ", k, k);
-        switch (k % 4) {
+        printf("func @f%d [i < 8] {\n", k);
+        if (k % 5 == 4) printf("  local $l : %s[8]\n", below(2) ? "i32" : "f32");
+        printf("  map [j < 8]\n    %%y%d[i * 8 + j] = ", k);
+        switch (k % 5) {
         case 0:
             printf("%s\n", value.text);
             break;
@@ -202,6 +204,11 @@ static void tiled(void) {
             break;
         case 2:
             printf("%%a[(%s) %% 64]\n", index.text);
+            break;
+        case 4:
+            printf("5\n  map [j < 8]\n    $l[j] = %s\n  map [j < 8]\n"
+                   "    %%y%d[i * 8 + j] = $l[(%s) %% 8]\n",
+                   value.text, k, index.text);
             break;
         default:
             printf("3\n  reduce %s [j < 8] over r < 5 extent max(0, min(5, %s))\n"
