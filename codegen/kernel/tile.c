@@ -102,10 +102,21 @@ static void mark_tile(cg *g, int grid, val tile) {
         g->family->mark(g, words[i]);
 }
 
+/* What follows from the lane's number would fill registers all through the kernel, for every grid
+ * and out of all loops. */
+static void number_anew(cg *g) {
+    if (!g->family->anew) return;
+    g->tid = g->family->anew(g, g->tid);
+    g->wave = g->family->anew(g, g->wave);
+    g->lane = LLVMBuildAnd(g->b, g->tid, cg_i32(g, g->t->wave - 1), "");
+}
+
 void cg_tile(cg *g, int grid, val tile) {
     const et_grid *gr = &g->p->grids[grid];
     g->f = &g->p->funcs[gr->func];
     int mark = cg_scope(g);
+    val tid = g->tid, lane = g->lane, wave = g->wave;
+    number_anew(g);
     bind_coords(g, gr, tile);
     tile = narrow(g, tile); /* for reports, which have no more room */
     mark_tile(g, grid, tile);
@@ -126,4 +137,7 @@ void cg_tile(cg *g, int grid, val tile) {
     cg_notifies(g, grid);
     cg_trace_left(g, grid, tile);
     cg_scope_end(g, mark);
+    g->tid = tid;
+    g->lane = lane;
+    g->wave = wave;
 }

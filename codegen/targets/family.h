@@ -32,6 +32,9 @@ typedef struct et_family {
     void (*declare_local)(cg *); /* makes g->lds, g->lds_bytes of local memory, aligned to 16 */
     void (*keep_local)(cg *);    /* LLVM must not make that smaller, used or not */
     val (*hide)(cg *, val ptr);  /* PTR, which LLVM no longer knows to be that; uniform */
+    /* V, an i32, which LLVM no longer knows to be that: what is computed of it is computed here and
+     * not kept from elsewhere. NULL: there is room for all of it. */
+    val (*anew)(cg *, val v);
     val (*workgroup)(cg *);      /* the workgroup's number in the dispatch */
     val (*workitem)(cg *);       /* the work-item's in the workgroup */
     val (*die)(cg *);            /* the hardware's number of the die; of targets with `dies` */

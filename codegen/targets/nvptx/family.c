@@ -43,6 +43,7 @@ const et_family et_nvptx = {
     .declare_local = nvptx_declare_local,
     .keep_local = nvptx_keep_local,
     .hide = nvptx_hide,
+    .anew = nvptx_anew,
     .workgroup = nvptx_workgroup,
     .workitem = nvptx_workitem,
     .die = nvptx_die,

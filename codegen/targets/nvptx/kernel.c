@@ -62,6 +62,14 @@ val nvptx_hide(cg *g, val ptr) {
     return ptr;
 }
 
+val nvptx_anew(cg *g, val v) {
+    LLVMTypeRef type = LLVMFunctionType(g->i32, &g->i32, 1, false);
+    static const char text[] = "mov.b32 $0, $1;";
+    val move = LLVMGetInlineAsm(type, text, sizeof text - 1, "=r,r", 4, true, false,
+                                LLVMInlineAsmDialectATT, false);
+    return LLVMBuildCall2(g->b, type, move, &v, 1, "");
+}
+
 static val read_register(cg *g, const char *name) {
     return cg_call(g, name, 0, NULL, 0, NULL);
 }

@@ -28,6 +28,7 @@ void nvptx_declare_kernel(cg *, size_t bytes);
 void nvptx_declare_local(cg *);
 void nvptx_keep_local(cg *);
 val nvptx_hide(cg *, val ptr);
+val nvptx_anew(cg *, val v);
 val nvptx_workgroup(cg *);
 val nvptx_workitem(cg *);
 val nvptx_die(cg *);
