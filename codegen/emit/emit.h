@@ -215,6 +215,10 @@ val cg_count_lanes(cg *, val mask);
 val cg_atomic_lanes(cg *, LLVMAtomicRMWBinOp, val active, val ptr, val v, val otherwise);
 /* What other workgroups wrote, or are to see, is ordered; WEAK as far as the options leave it. */
 void cg_fence(cg *, LLVMAtomicOrdering, bool weak);
+/* By all lanes of a wave, for a fence that goes with what others of them read, or read after it. */
+void cg_wave_meets(cg *);
+/* What any lane of the wave has read of events, all of them have: the fence that goes with it. */
+void cg_acquire_wave(cg *, bool weak);
 /* A loop, uniform, that others end. AGAIN naps and goes back to BEGIN; where the launch was aborted
  * or wait_ticks have passed since the first time it goes to blocks that the caller fills. */
 enum { CG_NAP = 64 }; /* clocks, of the shortest */

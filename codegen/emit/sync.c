@@ -88,6 +88,15 @@ void cg_fence(cg *g, LLVMAtomicOrdering order, bool weak) {
     LLVMBuildFenceSyncScope(g->b, order, g->sync[scope], "");
 }
 
+void cg_wave_meets(cg *g) {
+    if (g->family->wave_meets) g->family->wave_meets(g);
+}
+
+void cg_acquire_wave(cg *g, bool weak) {
+    cg_fence(g, LLVMAtomicOrderingAcquire, weak);
+    cg_wave_meets(g);
+}
+
 /* ---- loops that wait for other workgroups ---- */
 
 void cg_spin_begin(cg *g, cg_spin *s) {

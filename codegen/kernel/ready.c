@@ -138,8 +138,7 @@ static val box_ready(cg *g, const struct cell *c, const et_wait *w) {
 
 void cg_acquire(cg *g, const struct cell *c, int wait) {
     if (cg_wait_reads(g, &c->gr->waits[wait]))
-        cg_fence(g, LLVMAtomicOrderingAcquire,
-                 wait > 0 && cg_weakened(g, c->gr->waits[wait - 1].event));
+        cg_acquire_wave(g, wait > 0 && cg_weakened(g, c->gr->waits[wait - 1].event));
 }
 
 void cg_check_wait(cg *g, const struct cell *c, int wait, block no) {
@@ -235,9 +234,11 @@ static bool looks_further(cg *g, int event, bool begun) {
 }
 
 static void wake(cg *g, int event, bool begun, const val *index) {
-    if (looks_further(g, event, begun))
+    if (looks_further(g, event, begun)) {
+        cg_wave_meets(g);
         LLVMBuildFenceSyncScope(g->b, LLVMAtomicOrderingSequentiallyConsistent,
                                 g->sync[ET_SCOPE_DEVICE], "");
+    }
     for (int i = 0; i < g->p->ngrids; i++) {
         const et_grid *gr = &g->p->grids[i];
         for (int w = 0; gr->dynamic && gr->early == begun && w < gr->nwaits; w++) {

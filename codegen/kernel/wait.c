@@ -230,7 +230,7 @@ void cg_waits(cg *g, int grid, val tile) {
         cg_if_begin(g, &s, go);
         int inner = cg_scope(g);
         if (cg_wait_reads(g, &gr->waits[i]))
-            cg_fence(g, LLVMAtomicOrderingAcquire, i > 0 && cg_weakened(g, gr->waits[i - 1].event));
+            cg_acquire_wave(g, i > 0 && cg_weakened(g, gr->waits[i - 1].event));
         val r = n > 1 ? wait_together(g, grid, i, n, tile) : wait_one(g, grid, &gr->waits[i], tile);
         cg_scope_end(g, inner);
         cg_if_end(g, &s);

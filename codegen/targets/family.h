@@ -35,10 +35,10 @@ typedef struct et_family {
     /* V, an i32, which LLVM no longer knows to be that: what is computed of it is computed here and
      * not kept from elsewhere. NULL: there is room for all of it. */
     val (*anew)(cg *, val v);
-    val (*workgroup)(cg *);      /* the workgroup's number in the dispatch */
-    val (*workitem)(cg *);       /* the work-item's in the workgroup */
-    val (*die)(cg *);            /* the hardware's number of the die; of targets with `dies` */
-    val (*hardware_id)(cg *);    /* which CU of the die, in a form that the runtime knows; or 0 */
+    val (*workgroup)(cg *);   /* the workgroup's number in the dispatch */
+    val (*workitem)(cg *);    /* the work-item's in the workgroup */
+    val (*die)(cg *);         /* the hardware's number of the die; of targets with `dies` */
+    val (*hardware_id)(cg *); /* which CU of the die, in a form that the runtime knows; or 0 */
 
     /* The lanes of a wave, all active unless it says otherwise. */
     val (*first_active)(cg *, val); /* uniform: the value, of any type, that the first active has */
@@ -51,6 +51,9 @@ typedef struct et_family {
     /* A fence of the device by one wave covers what the workgroup's barrier orders before or after
      * it: others need none of their own to see what the one was told of. */
     bool cumulative;
+    /* All lanes of a wave: what they did in memory before is ordered before what others of them do
+     * after it. NULL where they are never apart. */
+    void (*wave_meets)(cg *);
     /* What the workgroup's waves did in their memory before is seen by all after it. DRAIN: so that
      * a fence of the device by one of them afterwards covers the stores of all. */
     void (*barrier)(cg *, bool drain);

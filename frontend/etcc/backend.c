@@ -150,6 +150,20 @@ bool et_check_target(const char *name, et_diags *d) {
     return false;
 }
 
+/* Registers are of two or three kinds, of one, or not known before the file is loaded. */
+static void tell_made(const char *path, const et_codegen_info *info) {
+    fprintf(stderr, "%s: %lld bytes", path, (long long)info->file_bytes);
+    if (info->text_bytes) fprintf(stderr, ", .text %lld", (long long)info->text_bytes);
+    fprintf(stderr, "; ");
+    if (info->sgprs)
+        fprintf(stderr, "%d VGPRs, %d AGPRs, %d SGPRs, ", info->vgprs, info->agprs, info->sgprs);
+    else if (info->vgprs)
+        fprintf(stderr, "%d registers, ", info->vgprs);
+    fprintf(stderr, "LDS %d", info->lds_bytes);
+    if (info->vgprs) fprintf(stderr, ", scratch %d", info->scratch_bytes);
+    fprintf(stderr, "\n");
+}
+
 bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
                 et_narrow_fn narrow, void *ctx) {
     if (!check_stage(o->to, from, d) || !check_schedule(o, from, d) || !check_explain(o, d))
@@ -194,11 +208,6 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
     if (!find_weaken(p, o->weaken, d, &codegen)) return false;
     et_codegen_info info;
     if (!et_codegen(p, &codegen, &info)) return false;
-    if (o->verbose)
-        fprintf(stderr,
-                "%s: %lld bytes, .text %lld; %d VGPRs, %d AGPRs, %d SGPRs, LDS %d, scratch %d\n",
-                o->output ? o->output : o->emit_llvm, (long long)info.file_bytes,
-                (long long)info.text_bytes, info.vgprs, info.agprs, info.sgprs, info.lds_bytes,
-                info.scratch_bytes);
+    if (o->verbose) tell_made(o->output ? o->output : o->emit_llvm, &info);
     return explain(p, o, &passes, d);
 }

@@ -52,7 +52,8 @@ for schedule in static dynamic; do
         lacks 'fence\.(acq_rel|release|acquire|sc)\.(cta|cluster)'
         lacks 'div\.rn|sqrt\.rn'
         # Warps meet before they meet each other, as the barrier is the one for those that are together.
-        [ "$(count 'bar\.warp\.sync')" = "$(count 'bar\.sync')" ] || die "$ptx: a barrier without bar.warp.sync"
+        awk '/bar\.sync/ && last !~ /bar\.warp\.sync/ { exit 1 } { last = $0 }' "$ptx" ||
+            die "$ptx: a barrier without bar.warp.sync"
         case $model in
         */mlp) ;; # f32
         *)

@@ -42,6 +42,7 @@ val nvptx_ballot(cg *, val pred);
 val nvptx_lanes_before(cg *, val mask);
 
 /* ---- sync.c ---- */
+void nvptx_wave_meets(cg *);
 void nvptx_barrier(cg *, bool drain);
 void nvptx_die_acquire(cg *);
 val nvptx_clock(cg *);

@@ -1,13 +1,18 @@
 /* Barriers, the clock and naps. */
 #include "codegen/targets/nvptx/nvptx.h"
 
+void nvptx_wave_meets(cg *g) {
+    val everyone = cg_i32(g, -1);
+    cg_call(g, "llvm.nvvm.bar.warp.sync", 0, NULL, 1, &everyone);
+}
+
 /* What it orders, a fence of the device by any one work-item covers afterwards: PTX's fences are
  * cumulative, so there is nothing to drain. The lanes of each warp meet first, as the barrier is
  * the one for warps that have not come apart. */
 void nvptx_barrier(cg *g, bool drain) {
     (void)drain;
-    val everyone = cg_i32(g, -1), number = cg_i32(g, 0);
-    cg_call(g, "llvm.nvvm.bar.warp.sync", 0, NULL, 1, &everyone);
+    val number = cg_i32(g, 0);
+    nvptx_wave_meets(g);
     cg_call(g, "llvm.nvvm.barrier.cta.sync.aligned.all", 0, NULL, 1, &number);
 }
 
