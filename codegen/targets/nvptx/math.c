@@ -1,7 +1,6 @@
 /* Mathematical functions of f32, without libdevice: instructions of the hardware where they are
  * good enough, and arithmetic around them or polynomials. README.md has their errors, tests/targets
- * (test_math.c) measures them. Each is a function of the module, made when it is first called, and
- * inlined. */
+ * (test_math.c) measures them. Each is a function of the module, made when it is first called. */
 #include "codegen/targets/nvptx/math.h"
 #include "ir/base/diag.h"
 #include <math.h>
@@ -54,25 +53,33 @@ val nvptx_root(cg *g, val a) {
 
 /* ---- functions of the module ---- */
 
-static void always_inline(cg *g, val fn) {
-    unsigned kind = LLVMGetEnumAttributeKindForName("alwaysinline", 12);
+struct made {
+    et_xop op;
+    const char *name;
+    val (*body)(cg *, const val *);
+    bool large; /* it stays a function: copies would fill the cache of instructions */
+};
+
+static void attributes(cg *g, val fn, bool large) {
+    const char *name = large ? "noinline" : "alwaysinline";
+    unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
     LLVMAddAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
                             LLVMCreateEnumAttribute(g->ctx, kind, 0));
     LLVMSetLinkage(fn, LLVMInternalLinkage);
 }
 
-static val call(cg *g, const char *name, int n, val *args, val (*body)(cg *, const val *)) {
+static val call(cg *g, const struct made *f, int n, val *args) {
     LLVMTypeRef t[2] = {g->f32, g->f32}, type = LLVMFunctionType(g->f32, t, (unsigned)n, false);
-    val fn = LLVMGetNamedFunction(g->mod, name);
+    val fn = LLVMGetNamedFunction(g->mod, f->name);
     if (!fn) {
         val outer = g->fn, x[2] = {NULL, NULL};
         block here = cg_here(g);
-        g->fn = fn = LLVMAddFunction(g->mod, name, type);
-        always_inline(g, fn);
+        g->fn = fn = LLVMAddFunction(g->mod, f->name, type);
+        attributes(g, fn, f->large);
         for (int i = 0; i < n; i++)
             x[i] = LLVMGetParam(fn, (unsigned)i);
         cg_at(g, cg_block(g, "entry"));
-        LLVMBuildRet(g->b, body(g, x));
+        LLVMBuildRet(g->b, f->body(g, x));
         g->fn = outer;
         cg_at(g, here);
     }
@@ -92,8 +99,10 @@ static val exponential(cg *g, const val *a) {
     return LLVMBuildFMul(g->b, e, cg_fma(g, low, cg_f32(g, M_LN2), cg_f32(g, 1)), "");
 }
 
+static const struct made exp_made = {ET_X_EXP, "etcc_exp", exponential, false};
+
 val nvptx_exponential(cg *g, val x) {
-    return call(g, "etcc_exp", 1, &x, exponential);
+    return call(g, &exp_made, 1, &x);
 }
 
 /* x = 2^e (1 + f), f between -1/3 and 1/3. */
@@ -153,18 +162,17 @@ static val error_function(cg *g, const val *a) {
 /* ---- */
 
 val nvptx_math(cg *g, et_xop op, int nargs, val *args) {
-    static const struct {
-        et_xop op;
-        const char *name;
-        val (*body)(cg *, const val *);
-    } f[] = {
-        {ET_X_EXP, "etcc_exp", exponential},          {ET_X_LOG, "etcc_log", logarithm},
-        {ET_X_SIN, "etcc_sin", nvptx_sine},           {ET_X_COS, "etcc_cos", nvptx_cosine},
-        {ET_X_TANH, "etcc_tanh", hyperbolic_tangent}, {ET_X_ERF, "etcc_erf", error_function},
-        {ET_X_POW, "etcc_pow", nvptx_power},
+    static const struct made f[] = {
+        {ET_X_LOG, "etcc_log", logarithm, false},
+        {ET_X_SIN, "etcc_sin", nvptx_sine, true},
+        {ET_X_COS, "etcc_cos", nvptx_cosine, true},
+        {ET_X_TANH, "etcc_tanh", hyperbolic_tangent, false},
+        {ET_X_ERF, "etcc_erf", error_function, false},
+        {ET_X_POW, "etcc_pow", nvptx_power, true},
     };
+    if (op == ET_X_EXP) return nvptx_exponential(g, args[0]);
     for (size_t i = 0; i < sizeof f / sizeof *f; i++)
-        if (f[i].op == op) return call(g, f[i].name, nargs, args, f[i].body);
+        if (f[i].op == op) return call(g, &f[i], nargs, args);
     et_bug("codegen knows no operator %s", et_xop_text(op));
 }
 

@@ -49,13 +49,24 @@ static const char *assembler(cg *g) {
     return NULL;
 }
 
-/* The number before WHAT in TEXT, or 0. */
+/* The largest of the numbers before WHAT in TEXT, or 0. */
 static int number_before(const char *text, const char *what) {
-    const char *at = strstr(text, what);
-    if (!at) return 0;
-    while (at > text && at[-1] >= '0' && at[-1] <= '9')
-        at--;
-    return atoi(at);
+    int most = 0;
+    for (const char *at = text; (at = strstr(at, what)); at += strlen(what)) {
+        const char *digits = at;
+        while (digits > text && digits[-1] >= '0' && digits[-1] <= '9')
+            digits--;
+        int n = atoi(digits);
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+/* What the assembler warns of, the user is told. */
+static void pass_warnings(cg *g, const char *said) {
+    char *rest = et_strdup(g->arena, said);
+    for (char *line; (line = strsep(&rest, "\n"));)
+        if (strstr(line, "arning")) et_diag(g->p->g->diags, ET_WARNING, (et_loc){0}, "%s", line);
 }
 
 static char *assemble(cg *g, const char *ptx, size_t bytes, size_t *out_bytes) {
@@ -64,10 +75,12 @@ static char *assemble(cg *g, const char *ptx, size_t bytes, size_t *out_bytes) {
     char *arch = et_printf(g->arena, "-arch=%s", g->t->name);
     const char *argv[] = {ptxas, arch, "-v", "/dev/stdin", "-o", "/dev/stdout", NULL};
     char *said, *file = et_tool_run(g->arena, argv, ptx, bytes, out_bytes, &said);
-    if (!file)
+    if (!file) {
         cg_error(g, "%s %s", ptxas, said);
-    else
-        g->told = said;
+        return NULL;
+    }
+    pass_warnings(g, said);
+    g->told = said;
     return file;
 }
 
