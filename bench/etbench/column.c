@@ -240,12 +240,22 @@ static etrt_status open_emulator(const struct eb_options *o, const char *options
     return st;
 }
 
+/* The first GPU that is what the files are for, else its emulator. */
+static etrt_status open_automatic(const struct eb_options *o, etrt_device **out) {
+    char *target = o->target ? eb_text("%s", o->target) : target_of_files(o);
+    etrt_device_info gpu;
+    bool found = false;
+    for (int i = 0; !found && etrt_device_at(i, &gpu) == ETRT_OK; i++)
+        found = !gpu.emulated && strcmp(gpu.isa, target) == 0;
+    free(target);
+    return found ? etrt_device_open(gpu.spec, out) : open_emulator(o, NULL, out);
+}
+
 static etrt_status open_spec(const struct eb_options *o, etrt_device **out) {
     const char *spec = o->device;
     if (strncmp(spec, "emu:", 4) == 0) return open_emulator(o, spec + 4, out);
     if (strcmp(spec, "emu") == 0) return open_emulator(o, NULL, out);
-    if (strcmp(spec, "auto") != 0) return etrt_device_open(spec, out);
-    return etrt_device_open("hsa", out) == ETRT_OK ? ETRT_OK : open_emulator(o, NULL, out);
+    return strcmp(spec, "auto") == 0 ? open_automatic(o, out) : etrt_device_open(spec, out);
 }
 
 static bool open_device(struct eb_bench *b) {

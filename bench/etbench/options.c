@@ -31,7 +31,7 @@ static const cli_option options[] = {
     {"set", 0, CLI_DIMS, "DIM=VALUE", TO(given.sets),
      "value of a dim; dims not named take their largest", .commas = true},
     {"device", 0, CLI_TEXT, "SPEC", TO(device),
-     "auto (default), hsa, emu, emu:gfx942:cus=16:xcds=2; none: run nothing, predict only"},
+     "auto (default), hsa, cuda, emu, emu:gfx942:cus=16:xcds=2; none: run nothing, predict only"},
     {"workgroups", 0, CLI_INT, "W", TO(workgroups), "workgroups to launch (default: one per CU)",
      .lo = 1, .hi = 65536},
     {"repeat", 0, CLI_INT, "K", TO(repeat),

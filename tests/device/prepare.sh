@@ -2,7 +2,8 @@
 # prepare.sh BIN OUT [TARGET [few]]
 # Everything that run.sh needs on a machine with a GPU, into the new folder OUT: the tools of BIN (build/bin, built with
 # tests) and what they link beyond libc, kernels for TARGET (sm_90) in every schedule, models, inputs and what is right.
-# `few`: one of everything. RANDOM_PROGRAMS: how many of them (60). Under 60 MB.
+# `few`: one of everything. RANDOM_PROGRAMS: how many of them (60). MODELS=no leaves the checkpoints out, where run.sh is to find them
+# in a checkout of the sources. Under 60 MB.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 bin=$(cd "$1" && pwd) src=$(cd "$here/../.." && pwd) target=${3:-sm_90} few=${4:-}
@@ -39,9 +40,13 @@ fi
 
 # ---- decoders
 for m in $decoders; do
-    case $m in stories-*) from=$src/examples/models/$m ;; *) from=$src/tests/golden/$m ;; esac
-    mkdir "models/$m"
-    cp "$from"/*.json "$from"/*.safetensors "models/$m/"
+    case $m in stories-*) from=examples/models/$m ;; *) from=tests/golden/$m ;; esac
+    if [ "${MODELS:-yes}" = no ]; then
+        echo "$from" > "models/$m"
+    else
+        mkdir "models/$m"
+        cp "$src/$from"/*.json "$src/$from"/*.safetensors "models/$m/"
+    fi
     for how in $schedules; do
         cp "$(kernel "$bin/etcc" "$(imported "$bin" "$src" "$m")" "$target" $how)" "kernels/$m.$how"
     done

@@ -1,14 +1,14 @@
 #!/bin/sh
 # row.sh NAME ARGUMENT...: a test of more than one command, which run.sh runs in the bundle, with the tools on the PATH, the device in
-# DEVICE, how many workgroups it holds in CUS, and a scratch folder in WORK.
+# DEVICE, how many workgroups it holds in CUS, checkpoints in MODELS, and a scratch folder in WORK.
 set -u
 
 decoder() { # MODEL SCHEDULE OPTIONS...: logits against PyTorch's
     m=$1 k=kernels/$1.$2
     shift 2
-    ref=models/$m/golden.safetensors
-    [ -f "$ref" ] || ref=models/$m/reference.safetensors
-    etllm score --kernel "$k" --model "models/$m" --device "$DEVICE" --tokens "$ref" --out "$WORK/logits" "$@" &&
+    ref=$MODELS/$m/golden.safetensors
+    [ -f "$ref" ] || ref=$MODELS/$m/reference.safetensors
+    etllm score --kernel "$k" --model "$MODELS/$m" --device "$DEVICE" --tokens "$ref" --out "$WORK/logits" "$@" &&
         etllm compare --ref "$ref" --out "$WORK/logits" --tolerance 1e-2 --gap 0.1
 }
 
@@ -56,9 +56,9 @@ replay() { # MODEL SCHEDULE: one launch captured, and run a hundred times more
 }
 
 story() { # MODEL: greedy text is the reference's up to its first near-tie
-    etllm generate --kernel "kernels/$1.static" --model "models/$1" --device "$DEVICE" -n 96 \
+    etllm generate --kernel "kernels/$1.static" --model "$MODELS/$1" --device "$DEVICE" -n 96 \
         -p 'Once upon a time, there was a' > "$WORK/text" || return
-    check_text prefix "models/$1" 0 "$WORK/text" && head -c 90 "$WORK/text" | tr '\n' ' '
+    check_text prefix "$MODELS/$1" 0 "$WORK/text" && head -c 90 "$WORK/text" | tr '\n' ' '
 }
 
 wait_in_vain() { # SCHEDULE: a report that names what was waited for; and the GPU is as good as before

@@ -3,7 +3,7 @@
 # Run what prepare.sh has put into BUNDLE (the folder of this script if it lies in one) on the GPU of this machine. A row for each
 # test, PASS or FAIL, and a summary; the rows and what was printed go to the new folder RESULTS too. Needs nothing here but the
 # GPU's driver. Exit status 0 only if every row passed. Every command has a limit of its own, and after ETCC_SECONDS (440) the
-# rows that are left fail. ETCC_DEVICE: the device to run on, where it shall not be the first GPU that runs the kernels.
+# rows that are left fail. Checkpoints that the bundle lacks are those of ETCC_SOURCE (here, the folder it is started in). ETCC_DEVICE: the device to run on, where it shall not be the first GPU that runs the kernels.
 set -u
 case $# in
 0) bundle=$(dirname "$0") ;;
@@ -16,6 +16,13 @@ mkdir -p "$results" || exit 2
 results=$(cd "$results" && pwd)
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
+MODELS=$work/models source=$(cd "${ETCC_SOURCE:-.}" && pwd)
+mkdir "$MODELS"
+for m in "$bundle"/models/*; do
+    if [ -d "$m" ]; then where=$m; else where=$source/$(cat "$m"); fi
+    [ -f "$where/config.json" ] || { echo "run.sh: there is no checkpoint in $where" >&2; exit 2; }
+    ln -s "$where" "$MODELS/$(basename "$m")"
+done
 cd "$bundle" || exit 2
 PATH=$bundle/bin:$PATH LD_LIBRARY_PATH=$bundle/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} TMPDIR=$work
 export PATH LD_LIBRARY_PATH TMPDIR CUDA_CACHE_DISABLE=1
@@ -77,7 +84,7 @@ case $cus in '' | -) cus=$(printf '%s\n' "$device" | sed -n 's/.*cus=\([0-9]*\).
 say "device $device, ${cus:=1} workgroups at once"
 
 DEVICE=$device CUS=$cus WORK=$work ROUNDS=1
-export DEVICE CUS WORK ROUNDS
+export DEVICE CUS WORK ROUNDS MODELS
 
 # ---- rows ----
 case $target in
@@ -100,7 +107,7 @@ for m in models/*; do
     done
 done
 for m in models/stories-*; do
-    [ -d "$m" ] || continue
+    [ -e "$m" ] || continue
     m=${m#models/}
     for how in $schedules; do
         test_row "golden.$m.$how" 30 decoder "$m" $how
@@ -128,7 +135,7 @@ done < "$work/groups"
 for how in $schedules; do
     test_row "bits.mlp.$how" 60 sizes mlp $how
     for m in llama stories-llama; do
-        [ ! -d models/$m ] || test_row "bits.$m.$how" 60 decoder_sizes $m $how
+        [ ! -e models/$m ] || test_row "bits.$m.$how" 60 decoder_sizes $m $how
     done
     test_row "bits.replay.llama.$how" 40 replay llama $how
 done
@@ -139,8 +146,8 @@ for how in $schedules; do
     done
 done
 if [ -f mix/stories ]; then
-    row mix.stories 60 check_stories mix/stories 24 "$device" 1 1 stories_llama kernels/stories-llama.static models/stories-llama \
-        stories_moe kernels/stories-moe.static models/stories-moe
+    row mix.stories 60 check_stories mix/stories 24 "$device" 1 1 stories_llama kernels/stories-llama.static "$MODELS/stories-llama" \
+        stories_moe kernels/stories-moe.static "$MODELS/stories-moe"
 fi
 if command -v compute-sanitizer > /dev/null; then
     for tool in memcheck racecheck synccheck; do
