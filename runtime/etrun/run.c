@@ -2,6 +2,7 @@
 #include "runtime/etrun/etrun.h"
 #include "runtime/files/output.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -13,6 +14,7 @@ struct run {
     etrt_model *model;
     etrt_session *session;
     struct etrt_st *in;
+    uint64_t weight_bytes; /* of the file loaded last */
 };
 
 static int find_tensor(const etrt_model *m, const char *name, etrt_tensor_info *out) {
@@ -101,13 +103,31 @@ static void guard_capture(const char *folder) {
     if (n > 0 && n < PATH_MAX) et_guard(path);
 }
 
+static void tell(void *user, uint64_t done, uint64_t total) {
+    (void)total;
+    ((struct run *)user)->weight_bytes = done;
+}
+
+static etrt_status load_all_weights(struct run *r) {
+    const struct options *o = r->o;
+    double from = now();
+    uint64_t bytes = 0;
+    etrt_status st = etrt_model_progress(r->model, tell, r);
+    for (int i = 0; st == ETRT_OK && i < o->weights.n; i++) {
+        st = load_weights(r, o->weights.at[i].text);
+        bytes += r->weight_bytes;
+    }
+    if (st == ETRT_OK && o->stats && bytes)
+        printf("weights: %" PRIu64 " bytes in %.3f s\n", bytes, now() - from);
+    return st;
+}
+
 static bool prepare(struct run *r) {
     const struct options *o = r->o;
     char err[ETRT_ST_ERR];
     etrt_status st = etrt_device_open(o->device, &r->device);
     if (st == ETRT_OK) st = etrt_model_load(r->device, o->model, &r->model);
-    for (int i = 0; st == ETRT_OK && i < o->weights.n; i++)
-        st = load_weights(r, o->weights.at[i].text);
+    if (st == ETRT_OK) st = load_all_weights(r);
     if (st == ETRT_OK) st = etrt_session_create(r->model, &r->session);
     if (st == ETRT_OK && o->only) st = select_models(r, o->only);
     if (st == ETRT_OK && o->wait_limit > 0) st = etrt_set_wait_limit(r->session, o->wait_limit);

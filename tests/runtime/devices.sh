@@ -24,6 +24,7 @@ set -- --set N=70,B=0,F=0 --in in.safetensors --weights w.safetensors
 for device in auto cuda cuda:1; do
     "$etrun" "$nvidia" --device $device "$@" --out $device.safetensors --stats > out.txt 2>&1 || fail "$device"
     grep -q 'device: Fake GPU' out.txt || fail "$device is no GPU"
+    grep -q '^weights: 24 bytes in ' out.txt || fail 'how long the weights took'
 done
 "$etrun" "$amd" --device auto "$@" --out emulated.safetensors --stats > out.txt 2>&1 || fail 'auto with code for AMD'
 grep -q 'emulated gfx942' out.txt || fail 'auto is not the emulator'

@@ -31,8 +31,9 @@ static bool is_fatal(int result) {
 }
 
 void cuda_break(struct cuda_device *dev, int result) {
-    if (atomic_exchange(&dev->base.broken, true)) return;
-    dev->result = result;
+    int none = CUDA_SUCCESS;
+    atomic_compare_exchange_strong(&dev->result, &none, result);
+    atomic_store(&dev->base.broken, true);
 }
 
 etrt_status cuda_status(struct cuda_device *dev, int result, etrt_status status) {

@@ -31,12 +31,13 @@ struct cuda_device {
     CUcontext context;
     int major, minor; /* compute capability */
     CUstream launches, copies;
-    pthread_mutex_t lock; /* of launches, of what follows, and of all functions' attributes */
+    _Atomic int launching; /* threads that want the lock for a launch: who waits lets them pass */
+    pthread_mutex_t lock;  /* of launches, of what follows, and of all functions' attributes */
     struct etrt_ticket *first, **last; /* in flight, in their order */
     uint64_t ended;                    /* launches that are not any more */
     struct host_block *blocks;
-    int result;       /* what it broke with; CUDA_SUCCESS where it only was silent for too long */
-    char running[64]; /* the kernel it was running then, or "" */
+    _Atomic int result; /* what it broke with; CUDA_SUCCESS where it only was silent for too long */
+    char running[64];   /* the kernel it was running then, or "" */
     pthread_mutex_t copying; /* of the stages */
     struct stage stages[STAGES];
     int next_stage;

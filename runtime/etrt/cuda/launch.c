@@ -3,6 +3,7 @@
 
 #include "runtime/etrt/base/error.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -299,7 +300,9 @@ etrt_status cuda_launch(etrt_device *base, const struct etrt_dispatch *d, int co
                         struct etrt_ticket *t) {
     struct cuda_device *dev = cuda_of(base);
     const struct loaded *first = d->code->loaded;
+    atomic_fetch_add(&dev->launching, 1);
     pthread_mutex_lock(&dev->lock);
+    atomic_fetch_sub(&dev->launching, 1);
     etrt_status st = cuda_status(dev, cuda_enter(dev), ETRT_DEVICE);
     if (st == ETRT_OK) {
         t->timed = base->timing;
@@ -349,6 +352,8 @@ bool cuda_wait(etrt_device *base, struct etrt_ticket *t, uint64_t *out_ended) {
     struct cuda_device *dev = cuda_of(base);
     double from = now_seconds();
     for (;;) {
+        while (atomic_load(&dev->launching))
+            sched_yield();
         pthread_mutex_lock(&dev->lock);
         poll(dev);
         bool over = !t->in_flight || atomic_load(&base->broken);
