@@ -132,7 +132,7 @@ START_TEST(found_by_name) {
     static const char *const wrong[][2] = {{"", "unknown machine ''"},
                                            {"MI300", "there is MI300X, a gfx942"},
                                            {"none.machine", "none.machine: No such file"},
-                                           {"./", "./: Is a directory"}};
+                                           {"./", "./: is a folder"}};
     for (int i = 0; i < 4; i++) {
         struct asked a = ask();
         ck_assert_ptr_null(et_machine_find(a.arena, a.d, wrong[i][0], NULL));

@@ -8,6 +8,9 @@ rm -rf "$work"
 mkdir -p "$work"
 cd "$work"
 
+release=release acquire=acquire
+[ "$target" != sm_80 ] || release=acq_rel acquire=acq_rel # it has none that does one of them
+
 die() {
     echo "ptx.sh: $target: $*" >&2
     exit 1
@@ -36,8 +39,9 @@ for schedule in static dynamic; do
         "$bin/etrun" "$ptx" --list > list.txt
         grep -q "for $target, compiled by etcc" list.txt || die "$ptx: $(head -1 list.txt)"
         has 'ld\.relaxed\.gpu\.global\.b32' # polls
-        has 'fence\.(acq_rel|release)\.gpu'
-        has 'fence\.(acq_rel|release)\.sys' # before a report
+        has "fence\.$release\.gpu"
+        has "fence\.$acquire\.gpu"
+        has "fence\.$release\.sys" # before a report
         has 'st\.relaxed\.sys\.global'
         has 'mov\.u64.*%globaltimer'
         has 'nanosleep\.u32'
@@ -50,6 +54,7 @@ for schedule in static dynamic; do
         # What says no scope is of the device, relaxed: so PTX has it.
         lacks '(atom|red)\..*\.(cta|cluster|sys|acquire|release|acq_rel)\.'
         lacks 'fence\.(acq_rel|release|acquire|sc)\.(cta|cluster)'
+        [ $acquire = acq_rel ] || lacks 'fence\.acq_rel' # which waits for stores where it is to acquire, too
         lacks 'div\.rn|sqrt\.rn'
         # Warps meet before they meet each other, as the barrier is the one for those that are together.
         awk '/bar\.sync/ && last !~ /bar\.warp\.sync/ { exit 1 } { last = $0 }' "$ptx" ||
@@ -76,9 +81,10 @@ done
 # A fence goes with each event: without those of one event there are fewer.
 "$bin/etcc" "$src/tests/import/llama.etg" --target="$target" -o all.ptx
 for how in release acquire; do
+    eval fence=\$$how
     ptx=all.ptx
-    all=$(count 'fence\.(acq_rel|release|acquire)\.gpu')
+    all=$(count "fence\.$fence\.gpu")
     ptx=$how.ptx
     "$bin/etcc" "$src/tests/import/llama.etg" --target="$target" -o $ptx --weaken=$how:x
-    [ "$(count 'fence\.(acq_rel|release|acquire)\.gpu')" -lt "$all" ] || die "--weaken=$how:x takes no fence away"
+    [ "$(count "fence\.$fence\.gpu")" -lt "$all" ] || die "--weaken=$how:x takes no fence away"
 done
