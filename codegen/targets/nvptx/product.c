@@ -31,8 +31,8 @@ static val word(cg *g, const struct nvptx_product *p, int words, val v, int i) {
     return LLVMBuildBitCast(g->b, w, LLVMVectorType(g->f16, 2), "");
 }
 
-/* ACC and the products of M's rows with those of N's operands. Of the values of a sum the lowest bit
- * counts columns of the result, the next instructions, the highest rows. */
+/* ACC and the products of M's rows with those of N's operands. Of the values of a sum the lowest
+ * bit counts columns of the result, the next instructions, the highest rows. */
 static val products(cg *g, const struct nvptx_product *p, const struct operands *m,
                     const struct operands *n, val acc) {
     for (int j = 0; j < INSTRUCTIONS; j++) {
