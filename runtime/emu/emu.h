@@ -121,6 +121,9 @@ struct emu_group {
     struct emu_caches *caches[2];
     uint8_t *lds; /* lds_bytes, 16-byte aligned */
     struct emu_wave **waves;
+    uint64_t ran;  /* instructions of its waves, but for those that only look and sleep, from when
+                      the  machine set it to 0 on */
+    bool progress; /* set when a wave gave s_ttracedata a pair of words unlike the last */
     bool counted;  /* the clock its waves read counts their instructions */
     uint64_t time; /* then: what it says when a wave's turn begins */
     uint64_t took; /* and by how much the turn that ended last moved it */
@@ -142,6 +145,12 @@ enum emu_stop {
 
 /* Run up to BUDGET instructions. One thread at a time per wave. */
 enum emu_stop emu_wave_run(struct emu_wave *, uint64_t budget, struct emu_fault *fault);
+
+/* Between its turns: instructions since the wave began or last got to another tile, as its marks
+ * tell; 0 when it has ended. */
+uint64_t emu_wave_unmarked(const struct emu_wave *);
+/* Between its turns: FAULT says WHY, and where the wave is, which has not ended. */
+void emu_wave_give_up(struct emu_wave *, const char *why, struct emu_fault *fault);
 
 /* ---- clocks, provided by the machine ---- */
 

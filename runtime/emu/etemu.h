@@ -23,7 +23,8 @@ extern "C" {
  * threads=1 the same order every time), starve=WG and slow=DIE (that workgroup, the workgroups of
  * that die, run rarely while others can), coherence=off|caches|model (caches that may be stale; see
  * README.md) and l1=KIB, l2=KIB (their sizes; unlimited without), clock=host|instructions (what the
- * clocks that kernels read count; see README.md).
+ * clocks that kernels read count; see README.md), budget=MILLIONS and idle=SECONDS (what a dispatch
+ * may do without getting on: instructions, and only sleeping; 0 for anything; see README.md).
  * Without a call, the environment variable ETEMU_DEVICE is used, else "gfx942". Returns 0, or -1
  * with a message in ERR (always terminated). */
 int etemu_configure(const char *spec, char *err, size_t err_bytes);
@@ -38,6 +39,10 @@ typedef struct etemu_stats {
     uint64_t busy_ns; /* host time spent executing waves, summed over threads */
 } etemu_stats;
 void etemu_get_stats(etemu_stats *out_stats);
+
+/* Kernels bound their waits themselves, by SECONDS at most: only beyond that does a dispatch in
+ * which all workgroups sleep count as one that never ends (device option idle). */
+void etemu_expect_wait(double seconds);
 
 /* 1 where the clocks that kernels read count instructions, 0 where they follow the host's. */
 int etemu_clock_counts(void);

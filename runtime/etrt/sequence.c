@@ -60,6 +60,7 @@ static etrt_status add(struct unroll *u, int number) {
         .workgroup_size = mf->workgroup,
         .group_bytes = k->lds_bytes,
         .private_bytes = s->model->kernels[number].private_bytes,
+        .wait_limit = u->s->wait_limit,
         .resident = !k->counted,
     };
     return st;
@@ -94,6 +95,7 @@ etrt_status etrt_sequence_make(etrt_session *s, int *out_count) {
         .workgroup_size = mf->workgroup,
         .group_bytes = mf->lds_bytes,
         .private_bytes = s->model->code.private_bytes,
+        .wait_limit = s->wait_limit,
         .resident = true,
     };
     if (!mf->nkernels) return ETRT_OK;

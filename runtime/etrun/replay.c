@@ -206,6 +206,7 @@ static etrt_status run_once(struct replay *r) {
         .group_bytes = l->group_bytes,
         .private_bytes = r->code.private_bytes,
         .resident = true,
+        .wait_limit = l->wait_limit,
     };
     st = etrt_launch_start(r->dev, &d, 1, r->ticket);
     if (st == ETRT_OK) st = etrt_launch_wait(r->dev, r->ticket, l->wait_limit);

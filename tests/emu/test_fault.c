@@ -3,6 +3,7 @@
 #include "tests/emu/emu_test.h"
 
 #include <stdio.h>
+#include <time.h>
 
 #define P(pointer) ((uint64_t)(pointer))
 
@@ -193,6 +194,63 @@ START_TEST(fault_beside_waiting_queue) {
 }
 END_TEST
 
+/* A dispatch that never gets anywhere ends all the same, with whoever is to blame by name; what
+ * runs beside it goes on. */
+static const struct {
+    const char *device, *kernel, *said;
+} endless[] = {
+    {"gfx942:cus=2:budget=1", "spin", "seems to loop for ever"},
+    {"gfx942:cus=2:budget=1:threads=1", "spin", "million instructions"},
+    {"gfx942:cus=2:budget=1:seed=3", "spin", "budget=MILLIONS"},
+    {"gfx942:cus=2:budget=1:clock=instructions", "spin", "seems to loop for ever"},
+    {"gfx942:cus=2:budget=1:coherence=model", "spin", "seems to loop for ever"},
+    {"gfx942:cus=2:idle=1", "doze", "seems to wait for ever"},
+    {"gfx942:cus=2:idle=1:seed=3", "doze", "idle=SECONDS"},
+};
+enum { ENDLESS = sizeof endless / sizeof *endless };
+
+START_TEST(never_ends) {
+    emu_test_start(endless[_i].device);
+    uint32_t *flag = emu_test_alloc(4);
+    char place[64];
+    *flag = 0;
+    ck_assert_int_lt(LAUNCH(endless[_i].kernel, 256, 64, P(flag)), 0);
+    snprintf(place, sizeof place, "%s+0x", endless[_i].kernel);
+    EXPECT(endless[_i].said, place, "workgroup (", "wave 0", "at pc 0x");
+    fresh_queue();
+    *flag = 1;
+    ck_assert_int_eq(LAUNCH(endless[_i].kernel, 256, 64, P(flag)), 0);
+    emu_test_stop();
+}
+END_TEST
+
+/* Nothing but what one wave does between two tiles counts: each ends and the next begins. */
+START_TEST(much_but_not_endless) {
+    emu_test_start("gfx942:cus=2:budget=1");
+    uint32_t *p = emu_test_alloc(4 * 64 * 1000000);
+    ck_assert_int_eq(LAUNCH("store_at", 64 * 1000000, 64, P(p), 0), 0);
+    emu_test_stop();
+}
+END_TEST
+
+/* Where all only wait, the bound is beyond what libetrt said that a kernel may wait. */
+START_TEST(long_waits_are_expected) {
+    emu_test_start("gfx942:cus=2:idle=1");
+    uint32_t *flag = emu_test_alloc(4);
+    uint64_t args = P(flag);
+    *flag = 0;
+    etemu_expect_wait(100);
+    hsa_signal_t waits = emu_test_submit(
+        T.queue,
+        &(struct emu_launch){
+            .kernel = "doze", .grid = {64}, .group = {64}, .args = &args, .args_bytes = 8});
+    nanosleep(&(struct timespec){.tv_sec = 2}, NULL);
+    __atomic_store_n(flag, 1, __ATOMIC_RELEASE);
+    ck_assert_int_eq(emu_test_wait(waits), 0);
+    emu_test_stop();
+}
+END_TEST
+
 Suite *fault_suite(void) {
     Suite *s = suite_create("fault");
     TCase *t = tcase_create("fault");
@@ -210,6 +268,12 @@ Suite *fault_suite(void) {
     tcase_add_test(t, unknown_instruction);
     tcase_add_test(t, system_event);
     tcase_add_test(t, fault_beside_waiting_queue);
+    suite_add_tcase(s, t);
+    t = tcase_create("endless"); /* each starts a device of its own */
+    tcase_set_timeout(t, 120);
+    tcase_add_loop_test(t, never_ends, 0, ENDLESS);
+    tcase_add_test(t, much_but_not_endless);
+    tcase_add_test(t, long_waits_are_expected);
     suite_add_tcase(s, t);
     return s;
 }

@@ -7,6 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* A minute or two of what a host does, and ten. */
+enum { DEFAULT_BUDGET = 4000, DEFAULT_IDLE = 600 };
+
 static const struct emu_arch archs[] = {
     {.name = "gfx942",
      .isa_name = "amdgcn-amd-amdhsa--gfx942:sramecc+:xnack-",
@@ -254,12 +257,15 @@ static bool parse_option(char *option, struct emu_config *c, char *err, size_t n
     if (!strcmp(option, "clock")) return parse_clock(value, c, err, n);
     if (!strcmp(option, "l1")) return parse_limit("l1", value, &c->l1_limit, err, n);
     if (!strcmp(option, "l2")) return parse_limit("l2", value, &c->l2_limit, err, n);
+    if (!strcmp(option, "budget"))
+        return parse_number("budget", value, 0, INT32_MAX, &c->budget, err, n);
+    if (!strcmp(option, "idle")) return parse_number("idle", value, 0, INT32_MAX, &c->idle, err, n);
     if (!strcmp(option, "starve")) return parse_which("starve", value, &c->starve, err, n);
     if (!strcmp(option, "slow")) return parse_which("slow", value, &c->slow, err, n);
     snprintf(err, n,
              "unknown device option \"%s\"; there are cus, xcds, firstdie, threads, map, seed, "
              "coherence, "
-             "l1, l2, starve, slow, clock",
+             "l1, l2, starve, slow, clock, budget, idle",
              option);
     return false;
 }
@@ -299,7 +305,7 @@ bool emu_config_parse(const char *spec, struct emu_config *out, char *err, size_
         return false;
     }
     strcpy(text, spec);
-    struct emu_config c = {.cus = 8};
+    struct emu_config c = {.cus = 8, .budget = DEFAULT_BUDGET, .idle = DEFAULT_IDLE};
     char *rest = text, *part = strsep(&rest, ":");
     if (!parse_arch(part, &c, err, n)) return false;
     while ((part = strsep(&rest, ":")))

@@ -57,6 +57,9 @@ struct emu_config {
     enum emu_coherence coherence;
     bool counted;                /* clocks count instructions */
     uint64_t l1_limit, l2_limit; /* bytes; 0: none */
+    /* What a dispatch may do without getting on before it counts as one that never ends: so many
+     * million instructions, and so many seconds in which all only wait. 0: anything. */
+    uint32_t budget, idle;
 };
 
 /* Parse what etemu_configure takes. False with a message in ERR. */

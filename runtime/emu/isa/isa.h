@@ -157,6 +157,9 @@ struct emu_wave {
     uint64_t slept; /* clocks in this turn */
     struct emu_fault *fault;
     uint32_t trace[2], traces; /* the last words of s_ttracedata, and how many there were */
+    uint32_t reached[2];       /* the last pair of them, when there was one */
+    uint64_t unmarked;         /* instructions of turns since that changed */
+    uint64_t awake;            /* and since it slept */
     uint64_t count[C_CLASSES];
     uint64_t bytes_read, bytes_written, lds_bytes_moved, atomics, sleeps, barriers;
 };

@@ -7,6 +7,7 @@
  * sleeping; when only sleepers are left they are polled in turn, ever more gently. */
 #include "runtime/emu/machine/engine.h"
 #include "runtime/emu/base/clock.h"
+#include "runtime/emu/etemu.h"
 #include "runtime/emu/memory/cache.h"
 
 #include "runtime/emu/base/sync.h"
@@ -17,6 +18,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,6 +52,8 @@ struct run {
     uint64_t random;          /* state of a generator when the order is random, else 0 */
     uint32_t fruitless;       /* polls since somebody last got anywhere */
     uint64_t poll_ns;         /* what a turn takes that finds nothing to do */
+    uint64_t spent;           /* instructions since a workgroup last began, ended or got on */
+    uint64_t idle_since;      /* host time since when all have only slept, without that; or 0 */
     _Atomic uint32_t waiting; /* ready + asleep, for a glance without the lock */
     _Atomic uint32_t helpers;
 };
@@ -67,6 +71,7 @@ static struct {
     _Atomic bool stop;
     _Atomic uint64_t busy_ns;
     _Atomic uint64_t time; /* where clocks count instructions: when the last dispatch ended */
+    _Atomic uint64_t longest_wait; /* seconds in which all may only wait, as somebody said */
 } engine = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void line_push(struct line *l, struct emu_slot *s) {
@@ -230,8 +235,80 @@ static void record_fault(struct run *r, const struct emu_slot *s, const struct e
     atomic_store(&r->d->stop, true);
 }
 
+/* ---- dispatches that never end ---- */
+
+/* Of the waves of S, and of WORST when that is not NULL, the one that has gone longest without
+ * getting anywhere. */
+static struct emu_wave *worse(struct emu_wave *worst, const struct emu_slot *s) {
+    for (uint32_t i = 0; !s->fresh && i < s->group.nwaves; i++)
+        if (!worst || emu_wave_unmarked(s->group.waves[i]) > emu_wave_unmarked(worst))
+            worst = s->group.waves[i];
+    return worst;
+}
+
+/* Blames that of the workgroups in no other thread's hands; S is one that has just had its turn. */
+static void give_up(struct run *r, const struct emu_slot *s, const char *why,
+                    struct emu_fault *fault) {
+    struct emu_wave *worst = worse(NULL, s);
+    const struct emu_slot *whose = s;
+    const struct line *lines[] = {&r->ready, &r->asleep};
+    for (int k = 0; k < 2; k++) {
+        const struct emu_slot *t = lines[k]->first;
+        for (uint32_t n = lines[k]->count; n; n--, t = t->next) {
+            struct emu_wave *w = worse(worst, t);
+            if (w != worst) whose = t;
+            worst = w;
+        }
+    }
+    if (!worst || !emu_wave_unmarked(worst)) return;
+    emu_wave_give_up(worst, why, fault);
+    if (r->failure->status == HSA_STATUS_SUCCESS)
+        emu_fault_describe(fault, &whose->group, r->failure);
+    atomic_store(&r->d->stop, true);
+}
+
+/* So many more for each wave, since they take turns; caches take the host's time. */
+static uint64_t budget_of(const struct run *r, const struct emu_slot *s) {
+    enum { OF_A_WAVE = 10 };
+    const struct emu_config *c = engine.config;
+    uint64_t resident = r->ready.count + r->asleep.count + r->busy + 1;
+    uint64_t million = c->budget + OF_A_WAVE * resident * s->group.nwaves;
+    return million * 1000000 / (c->coherence == EMU_COHERENCE_OFF ? 1 : 4);
+}
+
+/* A turn of S has ended. Waves that sleep wait for somebody, and what they look at meanwhile does
+ * not count; but not for ever. */
+static void watch(struct run *r, const struct emu_slot *s) {
+    const struct emu_config *c = engine.config;
+    struct emu_fault fault = {0};
+    char why[200];
+    if (s->group.progress) r->spent = r->idle_since = 0;
+    if (s->group.progress || atomic_load_explicit(&r->d->stop, memory_order_relaxed)) return;
+    if (s->group.ran) {
+        r->idle_since = 0;
+        r->spent += s->group.ran;
+        if (!c->budget || r->spent < budget_of(r, s)) return;
+        snprintf(why, sizeof why,
+                 "the kernel seems to loop for ever: %llu million instructions and no workgroup "
+                 "ended or got to another tile (device option budget=MILLIONS, 0 for no bound)",
+                 (unsigned long long)(r->spent / 1000000));
+        give_up(r, s, why, &fault);
+        return;
+    }
+    uint64_t now = emu_now_ns(), bound = emu_engine_idle_ns();
+    if (!r->idle_since) r->idle_since = now;
+    if (!bound || now - r->idle_since < bound) return;
+    snprintf(why, sizeof why,
+             "the kernel seems to wait for ever: %llu seconds in which all workgroups only slept "
+             "(device option idle=SECONDS, 0 for no bound)",
+             (unsigned long long)((now - r->idle_since) / 1000000000));
+    give_up(r, s, why, &fault);
+}
+
 static void put_back(struct run *r, struct emu_slot *s, enum emu_slot_stop stop, uint64_t ns,
                      const struct emu_fault *fault) {
+    if (stop == EMU_SLOT_RAN || stop == EMU_SLOT_SLEPT) watch(r, s);
+    if (stop == EMU_SLOT_ENDED) r->spent = r->idle_since = 0;
     r->busy--;
     if (stop == EMU_SLOT_SLEPT && engine.config->counted) stop = EMU_SLOT_RAN;
     if (s->group.time > r->end) r->end = s->group.time;
@@ -387,6 +464,18 @@ void emu_engine_execute(struct emu_dispatch *d, const struct emu_needs *needs,
     if (r.end > atomic_load(&engine.time)) atomic_store(&engine.time, r.end);
     pthread_mutex_destroy(&r.lock);
     emu_placement_free(&r.place);
+}
+
+uint64_t emu_engine_idle_ns(void) {
+    uint64_t asked = atomic_load(&engine.longest_wait), usual = engine.device.idle;
+    if (engine.device.counted) usual *= 10; /* clocks may be slower than the host's then */
+    return usual ? (usual > asked ? usual : asked) * 1000000000 : 0;
+}
+
+EMU_EXPORT void etemu_expect_wait(double seconds) {
+    double twice = 2 * seconds + 60;
+    uint64_t whole = twice < 1e9 ? (uint64_t)twice : (uint64_t)1e9;
+    if (whole > atomic_load(&engine.longest_wait)) atomic_store(&engine.longest_wait, whole);
 }
 
 const struct emu_config *emu_device(void) {

@@ -155,6 +155,7 @@ static bool run_waves(struct emu_slot *s, struct emu_fault *fault, bool *ran) {
         case EMU_ENDED:
             s->states[i] = ENDED;
             s->alive--;
+            s->group.progress = true;
             *ran = true;
             break;
         case EMU_FAULT:
@@ -168,6 +169,8 @@ static bool run_waves(struct emu_slot *s, struct emu_fault *fault, bool *ran) {
 
 enum emu_slot_stop emu_slot_run(struct emu_slot *s, uint64_t quantum_ns, struct emu_fault *fault) {
     uint64_t end = emu_now_ns() + quantum_ns;
+    s->group.ran = 0;
+    s->group.progress = s->fresh;
     if (s->fresh) set_up(s);
     for (;;) {
         bool ran;

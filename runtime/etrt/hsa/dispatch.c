@@ -176,6 +176,7 @@ etrt_status hsa_launch(etrt_device *base, const struct etrt_dispatch *d, int cou
     struct hsa_device *dev = hsa_of(base);
     const struct etrt_hsa *hsa = dev->hsa;
     t->kernels = count;
+    if (hsa->etemu_expect_wait) hsa->etemu_expect_wait(d->wait_limit);
     hsa->hsa_signal_store_relaxed(t->signal, 1);
     hsa->hsa_signal_store_relaxed(t->first, 1);
     pthread_mutex_lock(&dev->lock);

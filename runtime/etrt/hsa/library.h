@@ -52,6 +52,7 @@
     X(etemu_get_stats)                                                                             \
     X(etemu_last_fault)                                                                            \
     X(etemu_clock_counts)                                                                          \
+    X(etemu_expect_wait)                                                                           \
     X(etemu_map_at)                                                                                \
     X(etemu_unmap)
 

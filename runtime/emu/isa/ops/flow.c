@@ -58,7 +58,13 @@ H(nop) {
 H(ttracedata) {
     w->trace[0] = w->trace[1];
     w->trace[1] = w->s[S_M0];
-    w->traces++;
+    if (++w->traces % 2 == 0 &&
+        (w->traces == 2 || w->trace[0] != w->reached[0] || w->trace[1] != w->reached[1])) {
+        w->reached[0] = w->trace[0];
+        w->reached[1] = w->trace[1];
+        w->unmarked = 0;
+        w->group->progress = true;
+    }
     return o + 1;
 }
 H(endpgm) {

@@ -258,6 +258,9 @@ uint64_t isa_cycles(const struct emu_wave *w) {
     return w->group->counted ? isa_realtime(w) : emu_clock_cycles();
 }
 
+/* A wave that sleeps again after fewer instructions only looked at what it waits for. */
+enum { LOOK = 1024 };
+
 enum emu_stop emu_wave_run(struct emu_wave *w, uint64_t budget, struct emu_fault *fault) {
     const struct emu_op *o = w->pc;
     if (!o || atomic_load_explicit(&w->group->dispatch->stop, memory_order_relaxed)) {
@@ -271,14 +274,28 @@ enum emu_stop emu_wave_run(struct emu_wave *w, uint64_t budget, struct emu_fault
     w->slept = 0;
     if (w->group->counted) w->turn = counted(w);
     if (!isa_set_mode(w, o, w->mode)) return w->stop;
+    uint64_t given = budget;
     for (; budget && o; budget--) {
         w->count[o->cls]++;
         o = o->fn(w, o);
     }
+    w->unmarked += given - budget;
+    w->awake += given - budget;
+    if (w->awake > LOOK) w->group->ran += given - budget;
+    if (w->stop == EMU_SLEEP) w->awake = 0;
     bool over = w->stop == EMU_ENDED || w->stop == EMU_FAULT;
     if (o) w->pc = o;
     if (over) w->pc = NULL;
     if (w->group->counted) w->group->took = counted(w) - w->turn + w->slept;
     add_counters(w, over);
     return w->stop;
+}
+
+uint64_t emu_wave_unmarked(const struct emu_wave *w) {
+    return w->pc ? w->unmarked : 0;
+}
+
+void emu_wave_give_up(struct emu_wave *w, const char *why, struct emu_fault *fault) {
+    w->fault = fault;
+    isa_fault(w, w->pc, "%s", why);
 }
