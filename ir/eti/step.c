@@ -68,8 +68,11 @@ static void tile_side(eti_parser *p, int scope, int *out_var, int *out_size, et_
     if (eti_take_word(p, "live")) {
         *out_live = eti_expr_of(p, ETI_TENSORS | ETI_LOOPS, ET_T_I32, "the number of live rows");
         int64_t lo, hi;
-        if (out_live->id && et_bounds(p->x, *out_live, &lo, &hi) && hi > n && n)
-            eti_error(p, loc, "of %d rows up to %lld live", (int)n, (long long)hi);
+        bool known = out_live->id && n && et_bounds(p->x, *out_live, &lo, &hi);
+        if (known && hi > n) eti_error(p, loc, "of %d rows up to %lld live", (int)n, (long long)hi);
+        if (known && hi < 0)
+            eti_error(p, loc, "of %d rows %lld live: there are never fewer than 0", (int)n,
+                      (long long)hi);
     } else if (!p->broken) {
         *out_live = et_int(p->x, n);
     }

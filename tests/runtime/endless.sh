@@ -10,7 +10,7 @@ cat > turns.etg << END
 model turns
 input x : f32[64]
 state s : f32[64]
-for l in 0..60000 {
+for l in 0..1000000 {
   s[:] = s * 0.5 + x
 }
 output y : f32[64] = s
