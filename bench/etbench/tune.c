@@ -223,7 +223,9 @@ bool eb_tune(const struct eb_options *given) {
     struct eb_bench b = {.o = &o};
     et_arena *arena = et_arena_create();
     char *path = profile_path(&o);
-    bool ok = tune(&b, path, arena);
+    bool ok = !et_same_file(path, o.output) ||
+              eb_fail("%s: the profile and the code object would be one file", path);
+    ok = ok && tune(&b, path, arena);
     eb_progress_end(&b);
     eb_points_free(&b);
     eb_columns_free(&b);

@@ -48,7 +48,7 @@ static bool name_temporary(et_output *f) {
     int n = snprintf(suffix, sizeof suffix, ".%ld.tmp", (long)getpid()), most = NAME_MAX - n;
     size_t length = strlen(base);
     if (length == 0) {
-        errno = EISDIR;
+        errno = *f->target ? EISDIR : ENOENT;
         return false;
     }
     if (length > NAME_MAX) {
@@ -66,7 +66,9 @@ static int open_temporary(et_output *f) {
     if (!name_temporary(f)) return -1;
     int n = (int)(base_name(f->target) - f->target);
     snprintf(folder, sizeof folder, "%.*s", n ? n : 1, n ? f->target : ".");
-    int fd = open(folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+    int fd = access("/proc/self/fd", X_OK) == 0 /* gives it its name later */
+                 ? open(folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666)
+                 : -1;
     f->unnamed = fd >= 0;
     if (fd >= 0) return fd;
     bool guarded = et_guard(f->temporary);
@@ -95,10 +97,10 @@ bool et_output_open(et_output *f, const char *path) {
     if (is_stdout(path)) { /* one's own stream, so that closing it closes nothing else */
         fflush(stdout);
         fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    } else if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+        fd = open_special(path);
     } else if (!follow(path, f->target)) {
         return false;
-    } else if (stat(f->target, &st) == 0 && !S_ISREG(st.st_mode)) {
-        fd = open_special(path);
     } else {
         fd = open_temporary(f);
     }
@@ -165,10 +167,11 @@ static bool same_inode(const struct stat *a, const struct stat *b) {
 bool et_same_file(const char *a, const char *b) {
     char x[PATH_MAX], y[PATH_MAX];
     struct stat s, t;
-    if (is_stdout(a) || is_stdout(b) || !follow(a, x) || !follow(b, y)) return false;
-    bool there = stat(x, &s) == 0;
-    if (there != (stat(y, &t) == 0)) return false;
+    if (is_stdout(a) || is_stdout(b)) return false;
+    bool there = stat(a, &s) == 0;
+    if (there != (stat(b, &t) == 0)) return false;
     if (there) return S_ISREG(s.st_mode) && same_inode(&s, &t);
+    if (!follow(a, x) || !follow(b, y)) return false;
     return strcmp(base_name(x), base_name(y)) == 0 && stat_folder(x, &s) && stat_folder(y, &t) &&
            same_inode(&s, &t);
 }

@@ -150,6 +150,7 @@ writers() { # PATH
     echo "etbench good.etg --device emu --no-tasks -q --profile $p"
     echo "etbench --tune good.etg --device emu --no-tasks -q -o $p --profile p.prof"
 }
+"$bin/etcc" good.etg --to=tiled -o good.tiled || exit 2
 printers() {
     for tool in etcc etinterp etrun etimport etbench etllm etfill etmixes etstudy etshapes; do
         for what in --help --version --man --completion; do
@@ -213,6 +214,13 @@ while read -r line; do
     # shellcheck disable=SC2086
     each "pipe.etg" $line
 done < list
+# What is written to is written to, and must take all of it.
+writers /dev/full | grep -v 'full.html' > list
+while read -r line; do
+    # shellcheck disable=SC2086
+    each '/dev/full: No space left on device' $line
+done < list
+"$bin/etcc" good.etg --to=tiled -o /dev/stdout | cmp - good.tiled || { echo 'FAIL /dev/stdout'; failed=1; }
 # A file that may not grow: SIGXFSZ is a message. (1 is half a kilobyte or a whole one.)
 limited() { # COMMAND...: what it says goes through a pipe, which has no limit
     tool=$1
@@ -247,6 +255,7 @@ same 'two outputs would be one file' etcc good.etg -o hard --explain=good.hsaco
 same 'two outputs would be one file' etbench good.etg --json a --markdown a
 same 'two outputs would be one file' etbench good.etg --trace a --html a
 same 'two outputs would be one file' etbench --tune good.etg -o a --profile a
+same 'would be one file' etbench --tune good.etg -o a.prof
 same 'replace the input' etcc good.etg --explain=good.etg
 same 'replace the input' etcc good.etg --to=tiled -o good.etg
 same 'replace the input' etinterp good.etg --in x.safetensors --weights w.safetensors --out w.safetensors
