@@ -1,6 +1,7 @@
 #!/bin/sh
 # What the machine code of a real model looks like. Usage: structure.sh ETCC MODEL.etg WORK LLVM_BIN
 set -eu
+. "$(dirname "$0")/../support/lib.sh"
 etcc=$1 model=$2 work=$3 llvm=$4
 mkdir -p "$work"
 cd "$work"
@@ -8,11 +9,6 @@ cd "$work"
 "$llvm/llvm-readelf" --dyn-syms --wide structure.hsaco > symbols.txt
 "$llvm/llvm-readelf" --notes --sections --wide structure.hsaco > notes.txt
 "$llvm/llvm-objdump" -d --no-show-raw-insn structure.hsaco > code.txt
-
-die() {
-    echo "structure.sh: $*" >&2
-    exit 1
-}
 
 [ "$(grep -c ' FUNC ' symbols.txt)" = 1 ] || die "not exactly one function: $(cat symbols.txt)"
 [ "$(grep -c ' OBJECT .*\.kd$' symbols.txt)" = 1 ] || die "not exactly one kernel descriptor"

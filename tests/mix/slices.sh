@@ -83,7 +83,7 @@ run() { # [OPTIONS]
 }
 device=emu:gfx942:cus=16:xcds=4:coherence=model
 refuses 1 'for all workgroups of layers to start:' run --device $device:slow=1:seed=1 --wait-limit 1e-6
-grep -q 'to start: [0-9]* of 16 have' refused.log || die "$(cat refused.log)"
+printf '%s' "$refused" | grep -q 'to start: [0-9]* of 16 have' || die "$refused"
 run --device $device --out one.st > out.txt
 for workgroups in 1 2 3 7 15; do
     run --device $device:map=shuffle-$workgroups --workgroups $workgroups --out other.st > out.txt

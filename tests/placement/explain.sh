@@ -1,15 +1,12 @@
 #!/bin/sh
 # explain.sh ETCC SOURCE FOLDER GLPK(ON|OFF): etcc --explain as text, and what -v says of placement.
 set -eu
+. "$(dirname "$0")/../support/lib.sh"
 etcc=$1 source=$2 folder=$3 glpk=$4
 rm -rf "$folder"
 mkdir -p "$folder"
 cd "$folder"
 
-die() {
-    echo "explain.sh: $*" >&2
-    exit 1
-}
 says() { # FILE WORDS...
     file=$1
     shift

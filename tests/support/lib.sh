@@ -38,3 +38,21 @@ imported() {
     *) printf '%s\n' "$2/tests/import/$3.etg" ;;
     esac
 }
+
+# die WORDS...: they go to standard error with the name of the script, which ends.
+die() {
+    printf '%s: %s\n' "${0##*/}" "$*" >&2
+    exit 1
+}
+
+# refuses STATUS WORDS COMMAND...: the command's exit status, and words in what it says, which is in $refused then.
+refuses() {
+    _want=$1 _words=$2 _status=0
+    shift 2
+    refused=$("$@" 2>&1) || _status=$?
+    [ $_status -eq "$_want" ] || die "status $_status, not $_want, from: $* ($refused)"
+    case $refused in
+    *"$_words"*) ;;
+    *) die "no \"$_words\" in what $* says: $refused" ;;
+    esac
+}
