@@ -60,7 +60,7 @@ static etrt_status add(struct unroll *u, int number) {
         .workgroup_size = mf->workgroup,
         .group_bytes = k->lds_bytes,
         .private_bytes = s->model->kernels[number].private_bytes,
-        .wait_limit = u->s->wait_limit,
+        .wait_limit = s->wait_limit,
         .resident = !k->counted,
     };
     return st;

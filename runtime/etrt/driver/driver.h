@@ -67,7 +67,7 @@ struct etrt_dispatch {
     uint32_t kernarg_bytes;
     uint32_t workgroups, workgroup_size;
     uint32_t group_bytes, private_bytes;
-    bool resident; /* all its workgroups must be, at once: they wait for each other */
+    bool resident;     /* all its workgroups must be, at once: they wait for each other */
     double wait_limit; /* seconds that any wait in it may take */
 };
 
