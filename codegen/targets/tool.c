@@ -67,9 +67,11 @@ static char *failure(et_arena *arena, int err, int status, const char *said) {
 char *et_tool_run(et_arena *arena, const char *const *argv, const void *in, size_t bytes,
                   size_t *out_bytes, char **out_said) {
     int fd[3], status = 0, err = 0;
+    bool filled;
     for (int i = 0; i < 3; i++)
         fd[i] = memfd_create("tool", MFD_CLOEXEC);
-    if (fd[0] < 0 || fd[1] < 0 || fd[2] < 0 || !fill(fd[0], in, bytes)) err = errno;
+    filled = fd[0] >= 0 && fd[1] >= 0 && fd[2] >= 0 && fill(fd[0], in, bytes);
+    if (!filled) err = errno;
     if (!err) err = run(argv, fd, &status);
     char *file = NULL, *said = NULL;
     size_t n = 0;
@@ -77,7 +79,10 @@ char *et_tool_run(et_arena *arena, const char *const *argv, const void *in, size
     *out_said = said ? et_strndup(arena, said, n) : et_printf(arena, "%s", "");
     if (!err && WIFEXITED(status) && WEXITSTATUS(status) == 0)
         file = contents(fd[1], SIZE_MAX - 1, out_bytes);
-    if (!file) *out_said = failure(arena, err, status, *out_said);
+    if (!filled)
+        *out_said = et_printf(arena, "cannot be given its %zu bytes: %s", bytes, strerror(err));
+    else if (!file)
+        *out_said = failure(arena, err, status, *out_said);
     free(said);
     for (int i = 0; i < 3; i++)
         if (fd[i] >= 0) close(fd[i]);
