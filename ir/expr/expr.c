@@ -10,6 +10,8 @@ et_exprs *et_exprs_create(et_arena *a) {
     p->arena = a;
     p->ntable = 1024;
     p->table = et_alloc(a, p->ntable * sizeof *p->table);
+    p->nnamed = 64;
+    p->named = et_alloc(a, p->nnamed * sizeof *p->named);
     p->nnode = 1;
     p->cnode = 1024;
     p->node = et_alloc(a, (size_t)p->cnode * sizeof *p->node);
@@ -67,6 +69,34 @@ static void rehash(et_exprs *p) {
         enter(p, id);
 }
 
+static uint64_t hash_name(const char *s) {
+    uint64_t h = 0;
+    for (; *s; s++)
+        h = mix(h, (unsigned char)*s);
+    return h;
+}
+
+/* Of equal names the first alone is found. */
+static void enter_name(et_exprs *p, int var) {
+    uint32_t slot = (uint32_t)hash_name(p->var[var].name) & (p->nnamed - 1);
+    for (; p->named[slot]; slot = (slot + 1) & (p->nnamed - 1))
+        if (strcmp(p->var[p->named[slot] - 1].name, p->var[var].name) == 0) return;
+    p->named[slot] = (uint32_t)var + 1;
+}
+
+static void enter_names(et_exprs *p) {
+    memset(p->named, 0, p->nnamed * sizeof *p->named);
+    for (int v = 0; v < p->nvar; v++)
+        enter_name(p, v);
+}
+
+bool et_var_named(const et_exprs *p, const char *name) {
+    uint32_t slot = (uint32_t)hash_name(name) & (p->nnamed - 1);
+    for (; p->named[slot]; slot = (slot + 1) & (p->nnamed - 1))
+        if (strcmp(p->var[p->named[slot] - 1].name, name) == 0) return true;
+    return false;
+}
+
 et_exprs_mark et_exprs_set_mark(et_exprs *p) {
     et_exprs_mark m = {et_alloc(p->arena, sizeof *p), {0}};
     *m.saved = *p;
@@ -87,6 +117,7 @@ void et_exprs_release(et_exprs *p, et_exprs_mark m) {
     memset(p->table, 0, p->ntable * sizeof *p->table);
     for (uint32_t id = 1; id < (uint32_t)p->nnode; id++)
         enter(p, id);
+    enter_names(p);
     et_arena_release(p->arena, m.arena);
 }
 
@@ -144,7 +175,14 @@ void et_sym_range(const et_exprs *p, int s, int64_t *out_lo, int64_t *out_hi) {
 int et_var_add(et_exprs *p, const char *name, et_expr extent) {
     ET_GROW(p->arena, p->var, p->nvar, p->cvar);
     p->var[p->nvar] = (struct et_var_info){et_strdup(p->arena, name), extent};
-    return p->nvar++;
+    if ((uint32_t)++p->nvar * 2 > p->nnamed) {
+        p->nnamed *= 2;
+        p->named = et_alloc(p->arena, p->nnamed * sizeof *p->named);
+        enter_names(p);
+    } else {
+        enter_name(p, p->nvar - 1);
+    }
+    return p->nvar - 1;
 }
 
 int et_var_count(const et_exprs *p) {

@@ -100,6 +100,7 @@ void et_sym_range(const et_exprs *, int sym, int64_t *out_lo, int64_t *out_hi);
 int et_var_add(et_exprs *, const char *name, et_expr extent); /* ranges over [0, extent) */
 int et_var_count(const et_exprs *);
 const char *et_var_name(const et_exprs *, int var);
+bool et_var_named(const et_exprs *, const char *name); /* has one this name? */
 /* NAME is kept. For what prints expressions with names of its own, and gives the old ones back: the
  * order that sums are kept in depends on names. */
 void et_var_rename(et_exprs *, int var, const char *name);

@@ -39,6 +39,8 @@ struct et_exprs {
     int nsym, csym;
     struct et_var_info *var;
     int nvar, cvar;
+    uint32_t *named; /* variables by name, 1 + each; open addressing, power of two */
+    uint32_t nnamed;
 };
 
 /* The node with exactly these fields, made if new. No simplification. */

@@ -374,18 +374,21 @@ double et_attr_float(const et_node *n, const char *name, double otherwise) {
     return a && a->kind == ET_A_FLOAT ? a->f : otherwise;
 }
 
-static bool is_var(const et_exprs *p, const char *name) {
-    for (int v = 0; v < et_var_count(p); v++)
-        if (strcmp(et_var_name(p, v), name) == 0) return true;
-    return false;
-}
-
 int et_node_var(et_graph *g, const et_node *n, int which, const char *name, et_expr extent) {
     et_node *own = et_node_of(g, n->result);
     et_check(own && which >= 0 && which < ET_MAX_NODE_VARS);
     if (own->vars[which] >= 0) return own->vars[which];
-    const char *unique = name;
-    for (int k = 2; is_symbol(g, unique) || is_var(g->exprs, unique); k++)
-        unique = et_printf(g->arena, "%s%d", name, k);
-    return own->vars[which] = et_var_add(g->exprs, unique, extent);
+    /* Where none has been forgotten since, names up to the last one given are taken. */
+    bool again = g->numbered.name && strcmp(g->numbered.name, name) == 0 &&
+                 et_var_count(g->exprs) >= g->numbered.vars;
+    int k = again ? g->numbered.next : 1;
+    char unique[64];
+    do
+        snprintf(unique, sizeof unique, k > 1 ? "%s%d" : "%s", name, k);
+    while (k++, is_symbol(g, unique) || et_var_named(g->exprs, unique));
+    own->vars[which] = et_var_add(g->exprs, unique, extent);
+    g->numbered.name = name;
+    g->numbered.next = k;
+    g->numbered.vars = et_var_count(g->exprs);
+    return own->vars[which];
 }

@@ -144,7 +144,11 @@ typedef struct et_graph {
     et_value *outputs; /* in order of declaration */
     int noutputs, coutputs;
     et_model model[ET_MAX_MODELS];
-    int nmodels;  /* 0: it is one model, called what the graph is, and names are the user's own */
+    int nmodels; /* 0: it is one model, called what the graph is, and names are the user's own */
+    struct {
+        const char *name; /* as et_node_var was last given */
+        int next, vars;
+    } numbered;
     int building; /* the model that what is added belongs to */
 } et_graph;
 

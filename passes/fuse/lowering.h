@@ -24,6 +24,7 @@ typedef struct {
     bool must;           /* because nothing else is possible */
     bool only_contracts; /* every reader is a contraction */
     int levels;          /* of values that are folded into it, one into the next */
+    int asks; /* how often an element of it asks for one of a value, all levels together */
     struct et_inline_facts facts;
 } et_value_info;
 

@@ -9,8 +9,9 @@
 
 /* A row this long is still cheap to reduce again in every tile that reads it. */
 enum { RECOMPUTE_ROW = 16384 };
-/* Values folded one into the next, so many levels deep: what walks them recurses. */
-enum { MAX_LEVELS = 150 };
+/* Values folded one into the next, so many levels deep: what walks them recurses. And the elements
+ * that one element of a value asks for, of which gathers of gathers ask for twice as many each. */
+enum { MAX_LEVELS = 150, MAX_ASKS = 1000 };
 /* A reduction over this many columns of a product can be done inside one tile. */
 enum { TILE_ROW = 128 };
 
@@ -32,7 +33,7 @@ static void keep(et_lowering *lo, et_value v, bool must) {
         info(lo, v)->keep = true;
         info(lo, v)->must |= must;
         info(lo, v)->facts = (struct et_inline_facts){0};
-        info(lo, v)->levels = 0;
+        info(lo, v)->levels = info(lo, v)->asks = 0;
     }
 }
 
@@ -196,6 +197,7 @@ static void plan_node(et_lowering *lo, const et_node *n) {
         const et_value_info *arg = info(lo, n->args[a]);
         add_facts(&i->facts, arg->facts);
         if (is_node(lo, n->args[a]) && arg->levels >= i->levels) i->levels = arg->levels + 1;
+        i->asks += 1 + arg->asks;
         i->facts.state |= et_val_of(lo->g, n->args[a])->kind == ET_V_STATE;
     }
     i->facts.costly |= body_costly(lo, n);
@@ -204,9 +206,10 @@ static void plan_node(et_lowering *lo, const et_node *n) {
     if (n->op->class == ET_CLASS_CONTRACT) /* operands are read inside the product, not beside it */
         i->facts.reduction = i->facts.costly = false;
     int choice = lo->choice[n->result.id];
-    bool must = i->must || i->levels >= MAX_LEVELS || et_val_of(lo->g, n->result)->is_output ||
-                lo->forced[n->result.id] || et_attr_find(n, "tile") || et_attr_find(n, "range") ||
-                et_attr_find(n, "dynamic") || n->op->class == ET_CLASS_ATTENTION;
+    bool must = i->must || i->levels >= MAX_LEVELS || i->asks >= MAX_ASKS ||
+                et_val_of(lo->g, n->result)->is_output || lo->forced[n->result.id] ||
+                et_attr_find(n, "tile") || et_attr_find(n, "range") || et_attr_find(n, "dynamic") ||
+                n->op->class == ET_CLASS_ATTENTION;
     if (must || (choice < 0 ? worth_keeping(lo, n) : choice)) keep(lo, n->result, must);
 }
 

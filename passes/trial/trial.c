@@ -52,6 +52,7 @@ static void forget_variables(et_graph *g, int nvars) {
     for (int n = 0; n < g->nnodes; n++)
         for (int v = 0; v < ET_MAX_NODE_VARS; v++)
             if (g->nodes[n].vars[v] >= nvars) g->nodes[n].vars[v] = -1;
+    g->numbered.name = NULL; /* their names are free again */
 }
 
 void et_trial_end(et_trial *t) {
