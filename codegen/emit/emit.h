@@ -67,6 +67,7 @@ struct cg {
     int64_t *tensor_at; /* per tensor: where its address is among the arguments */
     bool *stored; /* per tensor: some step writes it, so loads of it may not move across waits */
     struct cg_bodies *bodies; /* of p, where tiles are in functions of their own: body.c */
+    int nbodies;              /* functions of tiles that differ, of all programs */
     bool in_body;             /* it is such a function that is being emitted */
     val row;         /* of the table of tasks, in a function that several grids share; else NULL */
     et_arena *texts; /* what is kept of the text of tasks */

@@ -73,6 +73,7 @@ void cg_plan_bodies(cg *g) {
         if (!own) {
             own = et_alloc(g->arena, sizeof *own);
             *own = (struct body){.text = b->key[i].text, .grid = i};
+            g->nbodies++;
             if (!g->opt->weaken_event) et_table_add(g->arena, &by_text, own);
         }
         b->of[i] = own;

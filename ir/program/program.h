@@ -11,6 +11,10 @@
 #include "ir/graph/attention.h"
 #include "ir/program/modes.h"
 
+/* Tasks that a program may have, those of each variant by themselves. The verifier compares every
+ * two of them that meet in memory. */
+enum { ET_MAX_TASKS = 4096 };
+
 /* ---- tensors ---- */
 
 typedef enum {

@@ -499,6 +499,14 @@ bool et_lower_graph(et_lowering *lo, const et_pass_options *opt) {
     do {
         lo->again = false;
         build_groups(lo);
+        if (lo->p->ngroups > ET_MAX_TASKS) {
+            et_diag(lo->g->diags, ET_ERROR, lo->p->groups[ET_MAX_TASKS].loc,
+                    "this is task %d of the program, at most %d are compiled", ET_MAX_TASKS + 1,
+                    ET_MAX_TASKS);
+            et_diag(lo->g->diags, ET_NOTE, lo->p->groups[ET_MAX_TASKS].loc,
+                    "what a loop repeats ('for l in 0..L') counts once");
+            return false;
+        }
         if (!lo->again && !et_tile_program(lo->p, opt, force, lo) && !lo->again) return false;
     } while (lo->again);
     return true;

@@ -58,6 +58,11 @@ static bool run(et_graph *g, et_program *p, const et_pass_options *opt, et_progr
                 ET_MAX_SYMS);
         return false;
     }
+    if (p && p->ngrids > ET_MAX_TASKS) {
+        et_diag(g->diags, ET_ERROR, (et_loc){0}, "%d tasks: at most %d are compiled", p->ngrids,
+                ET_MAX_TASKS);
+        return false;
+    }
     et_stage last = opt->to ? opt->to : ET_STAGE_SCHEDULED;
     *out_program = NULL;
     if (opt->dump && (strcmp(opt->dump, "graph") == 0 || (strcmp(opt->dump, "all") == 0 && !p))) {
