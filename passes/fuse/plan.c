@@ -11,7 +11,7 @@
 enum { RECOMPUTE_ROW = 16384 };
 /* Values folded one into the next, so many levels deep: what walks them recurses. And the elements
  * that one element of a value asks for, of which gathers of gathers ask for twice as many each. */
-enum { MAX_LEVELS = 150, MAX_ASKS = 1000 };
+enum { MAX_LEVELS = 150, MAX_ASKS = 100 };
 /* A reduction over this many columns of a product can be done inside one tile. */
 enum { TILE_ROW = 128 };
 

@@ -1,0 +1,67 @@
+#!/bin/sh
+# compile_curve.sh BIN [COUNT...]: seconds and megabytes that etcc takes for programs of COUNT operators (100 200 500 1000 2000),
+# of each of the kinds below, as a table. Processor seconds, so that what else the machine does counts little. Programs past
+# a limit (frontend/LIMITS.md) are refused.
+set -eu
+bin=$(cd "$1" && pwd)
+shift
+[ $# -gt 0 ] || set -- 100 200 500 1000 2000
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir"
+
+lines() { # N LINE: N times, with its number for %
+    awk -v n="$1" -v line="$2" 'BEGIN { for (i = 0; i < n; i++) { s = line; gsub(/%/, i, s); print s } }'
+}
+
+program() { # KIND N
+    echo "model m"
+    case $1 in
+    gather) printf 'input x : i32[8]\na = x\n' ;;
+    *) printf 'input x : f32[8, 8]\na = x\n' ;;
+    esac
+    case $1 in
+    relu) lines "$2" 'a = relu(a)' ;;
+    product) lines "$2" 'a = a @ x' ;;
+    softmax) lines "$2" 'a = softmax(a)' ;;
+    gather) lines "$2" 'a = gather(a, a)' ;;
+    output) lines "$2" 'output y% = x + %' ;;
+    update) echo 'state s : f32[8, 8]' && lines "$2" 's[0, :] = x[1]' ;;
+    # A cycle of operators, one of them with a number of its own in each round.
+    mixed) lines "$(($2 / 5))" "$(printf 'a = softmax(a @ x)\na = silu(a) * x + %%\na = a.T @ x\na = a / (1 + mean(a * a, axis=0))')" ;;
+    # Products of which no two have the same shape.
+    shapes) awk -v n="$2" 'BEGIN { print "b = x[:, 0:1]"
+                for (i = 0; i < n; i++) printf "weight w%d : f32[%d, %d]\nb = b @ w%d\n", i, i ? 16 + (i - 1) % 97 : 1, 16 + i % 97, i
+                print "output y = b" }' ;;
+    esac
+    case $1 in
+    output | shapes | update) ;;
+    *) echo 'output y = a' ;;
+    esac
+}
+
+measure() { # FILE: seconds of the processor, and megabytes
+    if figure=$(LC_ALL=C "$bin/etmeasure" --cpu "$bin/etcc" "$1" -o out.hsaco 2>/dev/null); then
+        echo "$figure" | sed 's/\(.*\) \(.*\)/\1 s, \2 MB/'
+    else
+        echo refused
+    fi
+}
+
+echo "On $(nproc) cores of $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), with $(
+    uname -s -m), $(date -u +%F), by \`sh bench/compile_curve.sh build/bin\`:"
+echo
+printf '| operators |'
+printf ' %s |' "$@"
+echo
+printf '| --- |'
+for _; do printf ' --- |'; done
+echo
+for kind in relu product softmax gather output update mixed shapes; do
+    printf '| %s |' "$kind"
+    for n; do
+        program "$kind" "$n" >"$kind.etg"
+        printf ' %s |' "$(measure "$kind.etg")"
+    done
+    echo
+done
