@@ -59,6 +59,23 @@ static et_interval in_previous(const struct events *e, et_interval i, int loop) 
     return i;
 }
 
+/* I in whatever iteration of LOOP: whole where it does not grow or shrink evenly with it. */
+static et_interval in_any(const struct events *e, et_interval i, int loop) {
+    et_exprs *x = e->x;
+    const et_loop *l = &e->p->g->loops[loop];
+    et_expr end[2] = {i.lo, i.hi}, next = et_add(x, et_var(x, l->var), et_int(x, 1));
+    for (int k = 0; k < 2 && !i.whole; k++) {
+        int64_t step;
+        if (!et_expr_has_var(x, end[k], l->var)) continue;
+        if (!et_is_int(x, et_sub(x, et_subst_var(x, end[k], l->var, next), end[k]), &step))
+            return (et_interval){.whole = true};
+        bool last = (step > 0) == (k == 1);
+        end[k] = et_subst_var(x, end[k], l->var, et_int(x, last ? l->hi - l->lo - 1 : 0));
+    }
+    i.lo = end[0], i.hi = end[1];
+    return i;
+}
+
 /* ---- counters that tensors name ---- */
 
 static void find_var(void *ctx, et_expr ex) {
@@ -157,6 +174,8 @@ static bool tiles_meeting(const struct events *e, const struct edge *ed, const e
     et_expr size = et_int(x, step), last = et_sub(x, from->extent[c], et_int(x, 1));
     *out_coord = c;
     *out = (struct span){.load = want->load};
+    et_expr between = et_sub(x, et_add(x, lo0, et_int(x, step - 1)), hi0);
+    out->holes = !events_proved(e, et_op2(x, ET_X_LE, between, et_int(x, 0)));
     out->lo = et_ceil_div(x, et_sub(x, want->lo, hi0), size);
     out->hi = et_op2(x, ET_X_IDIV, et_sub(x, want->hi, lo0), size);
     bool loads = et_expr_loads(e->x, out->lo) ||
@@ -176,6 +195,7 @@ static void widen(struct events *e, struct span *to, const struct span *by) {
         if (!same) *to = (struct span){.all = true};
         return;
     }
+    to->holes |= by->holes;
     to->lo = et_op2(e->x, ET_X_MIN, to->lo, by->lo);
     to->hi = et_op2(e->x, ET_X_MAX, to->hi, by->hi);
 }
@@ -189,6 +209,17 @@ static bool depends_on_loops(const struct events *e, const et_footprint *fp, int
             if (!et_expr_eq(et_subst_var(e->x, fp->dim[d].lo, var, zero), fp->dim[d].lo))
                 return true;
         }
+    return false;
+}
+
+/* Does each tile of FROM store where it did in the iteration before, for which it waits, so that
+ * the last iteration is done after all others? */
+static bool repeats_itself(const struct events *e, int from, const int *loops, int n) {
+    for (int i = 0; i < e->fp[from].n; i++) {
+        const et_footprint *fp = &e->fp[from].v[i];
+        int rank = e->p->tensors[fp->tensor].shape.rank;
+        if (fp->is_store && !depends_on_loops(e, fp, rank, loops, n)) return true;
+    }
     return false;
 }
 
@@ -215,11 +246,17 @@ static void meet(struct events *e, struct edge *ed, struct edge *points, const e
     if (!share_memory(p, a->tensor, b->tensor) || !(a->is_store || b->is_store)) return;
     int rank = p->tensors[a->tensor].shape.rank;
     bool same = a->tensor == b->tensor, loads = false;
+    int loops[ET_MAX_RANK], n = events_loops(p, from->loop, loops);
+    int common = events_shared_loops(p, from, &p->grids[ed->to]); /* loops of one iteration */
+    for (int l = 0; l < common; l++)
+        if (loops[l] == ed->carried) common = l + 1;
     struct span box[ET_MAX_RANK];
     for (int c = 0; c < ET_MAX_RANK; c++)
         box[c] = (struct span){.all = true};
     for (int d = 0; same && d < rank; d++) {
         et_interval have = in_previous(e, a->dim[d], ed->carried);
+        for (int l = common; l < n; l++)
+            have = in_any(e, have, loops[l]);
         if (disjoint(e, &have, &b->dim[d])) return;
         int c;
         struct span s;
@@ -230,9 +267,8 @@ static void meet(struct events *e, struct edge *ed, struct edge *points, const e
             loads |= s.load.id != 0;
         }
     }
-    int loops[ET_MAX_RANK], n = events_loops(p, from->loop, loops);
-    int shared = events_shared_loops(p, from, &p->grids[ed->to]);
-    bool every = depends_on_loops(e, a, rank, loops + shared, n - shared);
+    bool every = depends_on_loops(e, a, rank, loops + common, n - common) ||
+                 (!a->is_store && !repeats_itself(e, ed->from, loops + common, n - common));
     add_box(e, loads ? points : ed, box, f->ncoords, every);
 }
 
@@ -252,6 +288,52 @@ void events_find_edge(struct events *e, int from, int to, int carried) {
     for (int c = 0; c < e->p->funcs[e->p->grids[from].func].ncoords; c++)
         whole &= ed.box[c].all;
     if (points.needed && !whole) add_edge(e, &points);
+}
+
+/* I in all iterations of LOOP but this one and the last. */
+static et_interval in_older(const struct events *e, et_interval i, int loop) {
+    et_exprs *x = e->x;
+    et_expr var = et_var(x, e->p->g->loops[loop].var);
+    et_expr older = et_sub(x, var, et_int(x, 2)), end[2] = {i.lo, i.hi};
+    for (int k = 0; k < 2 && !i.whole; k++) {
+        int64_t step;
+        int v = e->p->g->loops[loop].var;
+        et_expr next = et_subst_var(x, end[k], v, et_add(x, var, et_int(x, 1)));
+        if (!et_is_int(x, et_sub(x, next, end[k]), &step)) return (et_interval){.whole = true};
+        bool last = (step > 0) == (k == 1);
+        end[k] = et_subst_var(x, end[k], v, last ? older : et_int(x, 0));
+    }
+    i.lo = end[0], i.hi = end[1];
+    return i;
+}
+
+static bool meet_far(const struct events *e, const struct edge *ed, const et_footprint *a,
+                     const et_footprint *b) {
+    const et_program *p = e->p;
+    int rank = p->tensors[a->tensor].shape.rank, loops[ET_MAX_RANK], at = 0;
+    if (a->tensor != b->tensor || !(a->is_store || b->is_store)) return false;
+    if (!depends_on_loops(e, a, rank, &ed->carried, 1)) return false;
+    int n = events_loops(p, p->grids[ed->from].loop, loops);
+    while (loops[at] != ed->carried)
+        at++;
+    for (int d = 0; d < rank; d++) {
+        et_interval have = in_older(e, a->dim[d], ed->carried);
+        for (int l = at + 1; l < n; l++)
+            have = in_any(e, have, loops[l]);
+        if (disjoint(e, &have, &b->dim[d])) return false;
+    }
+    return true;
+}
+
+void events_find_far(struct events *e, int from, int to, int loop) {
+    struct edge ed = {.from = from, .to = to, .carried = loop, .far = true, .every = true};
+    const et_loop *l = &e->p->g->loops[loop];
+    for (int c = 0; c < ET_MAX_RANK; c++)
+        ed.box[c].all = true;
+    for (int i = 0; i < e->fp[from].n && l->hi - l->lo > 2; i++)
+        for (int k = 0; k < e->fp[to].n && !ed.needed; k++)
+            ed.needed = meet_far(e, &ed, &e->fp[from].v[i], &e->fp[to].v[k]);
+    if (ed.needed) add_edge(e, &ed);
 }
 
 static void number_grids(struct events *e, int first, int count) {
@@ -275,8 +357,10 @@ static void find_edges(struct events *e) {
             int loops[ET_MAX_RANK];
             int shared = events_shared_loops(e->p, &e->p->grids[from], &e->p->grids[to]);
             events_loops(e->p, e->p->grids[to].loop, loops);
-            for (int k = 0; k < shared; k++)
+            for (int k = 0; k < shared; k++) {
                 events_find_edge(e, from, to, loops[k]);
+                events_find_far(e, from, to, loops[k]);
+            }
         }
 }
 

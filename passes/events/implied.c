@@ -141,6 +141,11 @@ static int first_to(const struct events *e, int from, int to) {
     return lo;
 }
 
+/* May it be a link of a chain? */
+static bool orders(const struct edge *ed) {
+    return !ed->points && !ed->far && !ed->gaps;
+}
+
 /* A -> B follows from a chain through other grids: whatever a tile of B needs of A was waited for,
  * link by link, by tiles that it waits for. Every link of a chain spans fewer grids than A -> B
  * itself, so dropping all edges that follow leaves each of them following from edges that stay.
@@ -149,18 +154,19 @@ static bool implied(const struct events *e, const struct edge *ab) {
     struct reached r = {.n = 0};
     struct edge on;
     bool known;
+    if (ab->far) return false;
     for (int i = e->begin[ab->from]; i < e->begin[ab->from + 1] && r.n < MAX_REACHED; i++)
-        if (!e->edges[e->order[i]].points && length(e, &e->edges[e->order[i]]) < length(e, ab))
+        if (orders(&e->edges[e->order[i]]) && length(e, &e->edges[e->order[i]]) < length(e, ab))
             reach(e, &r, &e->edges[e->order[i]]);
     for (int i = 0; i < r.n; i++)
         for (int k = first_to(e, r.v[i].to, ab->to); k < e->begin[r.v[i].to + 1]; k++) {
             const struct edge *cb = &e->edges[e->order[k]];
             if (cb->to != ab->to) break;
-            if (!cb->points && follows(e, ab, &r.v[i], cb, &on, &known)) return true;
+            if (orders(cb) && follows(e, ab, &r.v[i], cb, &on, &known)) return true;
         }
     for (int i = 0; i < r.n; i++)
         for (int k = e->begin[r.v[i].to]; k < e->begin[r.v[i].to + 1]; k++) {
-            if (e->edges[e->order[k]].points) continue;
+            if (!orders(&e->edges[e->order[k]])) continue;
             if (follows(e, ab, &r.v[i], &e->edges[e->order[k]], &on, &known)) return true;
             if (known) reach(e, &r, &on);
         }
@@ -185,7 +191,7 @@ static void sort_edges(struct events *e) {
 /* Every tile of ED's grid waits for itself in the iteration before. */
 static bool waits_for_itself(const struct events *e, const struct edge *ed) {
     const et_func *f = &e->p->funcs[e->p->grids[ed->from].func];
-    bool own = ed->from == ed->to && ed->carried >= 0 && !ed->points;
+    bool own = ed->from == ed->to && ed->carried >= 0 && orders(ed);
     for (int c = 0; c < f->ncoords && own; c++) {
         et_expr var = et_var(e->x, f->coord[c]);
         own = ed->box[c].all || (et_expr_eq(ed->box[c].lo, var) && et_expr_eq(ed->box[c].hi, var));
@@ -213,8 +219,19 @@ static bool repeats(const struct events *e, const struct edge *ab) {
     return ab->points && ab->carried >= 0 && now && own;
 }
 
+static bool has_gaps(const struct events *e, const struct edge *ed) {
+    const et_grid *from = &e->p->grids[ed->from], *to = &e->p->grids[ed->to];
+    for (int c = 0; c < e->p->funcs[from->func].ncoords; c++) {
+        const struct span *s = &ed->box[c];
+        if (!s->all && (s->holes || events_most_behind(e, to, s->lo, s->hi) > 0)) return true;
+    }
+    return false;
+}
+
 void events_drop_implied(struct events *e) {
     sort_edges(e);
+    for (int i = 0; i < e->nedges; i++)
+        e->edges[i].gaps = has_gaps(e, &e->edges[i]);
     for (int i = 0; i < e->nedges; i++)
         e->edges[i].needed = !implied(e, &e->edges[i]) && !repeats(e, &e->edges[i]);
 }

@@ -5,6 +5,7 @@
 #define EVENTS_INT_H
 
 #include "ir/base/names.h"
+#include "passes/cost/cost.h"
 #include "passes/cost/footprint.h"
 #include "passes/pipeline/pipeline.h"
 
@@ -12,6 +13,7 @@
  * those, as far as there are such tiles, for all values of the variables in the load's index. */
 struct span {
     bool all;
+    bool holes; /* between what two tiles touch lies what none does */
     et_expr lo, hi;
     et_expr load; /* or none */
 };
@@ -21,9 +23,11 @@ struct edge {
     int from, to;
     bool needed;
     int carried; /* loop whose previous iteration is meant, or -1 */
+    bool far;    /* all iterations of CARRIED before that one are; orders nothing else */
     bool every;  /* all iterations of the loops around FROM alone, not just the last */
     struct span box[ET_MAX_RANK]; /* by coordinate of FROM */
     bool points; /* one of them depends on a load: waiting for it orders nothing else */
+    bool gaps;   /* for some tile there is none in the box: what it waits for orders nothing else */
 };
 
 struct events {
@@ -56,8 +60,14 @@ struct events_vars events_vars_of(const struct events *, const et_grid *g, et_ex
 /* The largest value, where that is known. */
 int64_t events_upper(const struct events *, et_expr);
 
+/* By how much LO lies behind HI at most, for tiles at the ends of grid G's coordinates and loops
+ * and dims at their bounds: 1 where a box from LO to HI may be empty. Below 0 for loads. */
+int64_t events_most_behind(const struct events *, const et_grid *g, et_expr lo, et_expr hi);
 /* Adds what TO needs of FROM, of the previous iteration of the loop CARRIED if that is not -1. */
 void events_find_edge(struct events *, int from, int to, int carried);
+/* Adds what TO needs of FROM in iterations of LOOP before the previous one, where what follows from
+ * those in between does not say so: where what FROM touches moves with the loop. */
+void events_find_far(struct events *, int from, int to, int loop);
 /* The same for all pairs that others do not make up for: of programs of more grids than this. */
 enum { EVENTS_MANY = 64 };
 void events_find_many(struct events *);

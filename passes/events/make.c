@@ -103,13 +103,11 @@ static int add_event(struct events *e, int grid, unsigned set) {
     return p->nevents++;
 }
 
-/* Where the box from LO up to HI of EXTENT counters begins: right behind HI where the task stores
- * outside of all that tiles write, so that LO would lie further behind; no kernel counts in a box
- * of less than none. */
-static et_expr at_most_empty(struct events *e, et_expr lo, et_expr hi, et_expr extent) {
-    int64_t least, most, end;
-    if (et_expr_loads(e->x, lo) || !et_bounds(e->x, lo, &least, &most)) return lo;
-    if (et_bounds(e->x, extent, &least, &end) && most < end) return lo;
+/* Where the box from LO up to HI begins: right behind HI where a tile touches nothing of what the
+ * tiles of the box do, so that LO would lie further behind; no kernel counts in a box of less than
+ * none. */
+static et_expr at_most_empty(const struct events *e, const et_grid *to, et_expr lo, et_expr hi) {
+    if (events_most_behind(e, to, lo, hi) <= 1) return lo;
     return et_op2(e->x, ET_X_MIN, lo, et_add(e->x, hi, et_int(e->x, 1)));
 }
 
@@ -139,13 +137,18 @@ static void add_wait(struct events *e, const struct edge *ed, int event, unsigne
     if (carried_at >= 0) {
         w.when = carried_at == m - 1 ? ET_LATER_ITERATIONS : ET_ALWAYS;
         w.lo[carried_at] = et_op2(e->x, ET_X_MAX, w.lo[carried_at], et_int(e->x, 0));
+        if (ed->far) {
+            et_expr older = et_sub(e->x, w.hi[carried_at], et_int(e->x, 1));
+            w.lo[carried_at] = et_int(e->x, 0);
+            w.hi[carried_at] = et_op2(e->x, ET_X_MAX, older, et_int(e->x, -1));
+        }
     }
     for (int c = 0; c < f->ncoords; c++) {
         if (!(set >> c & 1)) continue;
         bool all = ed->box[c].all;
         w.lo[d] = all ? et_int(e->x, 0) : ed->box[c].lo;
         w.hi[d] = all ? et_sub(e->x, from->extent[c], et_int(e->x, 1)) : ed->box[c].hi;
-        if (!all) w.lo[d] = at_most_empty(e, w.lo[d], w.hi[d], from->extent[c]);
+        if (!all) w.lo[d] = at_most_empty(e, to, w.lo[d], w.hi[d]);
         d++;
         if (!ed->box[c].load.id) continue;
         struct events_vars l = events_vars_of(e, to, ed->box[c].load);

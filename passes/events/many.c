@@ -54,7 +54,7 @@ static enum how how_ordered(const struct events *e, const struct edge *ed) {
     const et_grid *from = &e->p->grids[ed->from], *to = &e->p->grids[ed->to];
     const et_func *f = &e->p->funcs[from->func], *g = &e->p->funcs[to->func];
     bool all = true, same = equal_extents(e, from, to);
-    if (ed->points || from->loop != to->loop) return OTHER;
+    if (ed->points || ed->far || from->loop != to->loop) return OTHER;
     if (ed->carried >= 0 && ed->carried != to->loop) return OTHER;
     for (int c = 0; c < f->ncoords; c++) {
         all &= ed->box[c].all;
@@ -111,6 +111,7 @@ static void look(const struct many *m, int from, int to, int carried) {
     const et_grid *g = e->p->grids;
     bool apply = g[from].loop == g[to].loop && (carried < 0 || carried == g[to].loop);
     const struct before *b = &m->of[to];
+    if (carried >= 0) events_find_far(e, from, to, carried);
     if (apply && has(carried < 0 ? b->all : b->last_all, from)) return;
     int first = e->nedges;
     events_find_edge(e, from, to, carried);

@@ -352,6 +352,7 @@ static int copy_of_itself(et_lowering *lo, const et_node *n, int loop) {
 }
 
 static void update_group(et_lowering *lo, const et_node *n, int loop) {
+    et_exprs *x = lo->g->exprs;
     const et_val *state = et_val_of(lo->g, n->args[0]), *val = et_val_of(lo->g, n->args[1]);
     int *tensor = &lo->info[n->args[0].id].tensor, to = *tensor;
     int copy = copy_of_itself(lo, n, loop);
@@ -365,6 +366,9 @@ static void update_group(et_lowering *lo, const et_node *n, int loop) {
     set_value(lo, gr, et_arg_at(&lo->lower, n, 1, axis));
     read_before(lo, n, gr, axis);
     *tensor = to;
+    int64_t any;
+    if (gr->mask.id && et_is_int(x, gr->mask, &any) && !any)
+        lo->p->ngroups--; /* every index is outside of the state */
 }
 
 /* ---- temporaries ---- */
