@@ -368,9 +368,14 @@ bool et_elem_op2(et_sema *s, et_loc loc, et_xop op, const et_elem *a, const et_e
 bool et_elem_select(et_sema *s, et_loc loc, const et_elem *c, const et_elem *a, const et_elem *b,
                     et_elem *out) {
     et_elem x = *c, y = *a, z = *b;
-    return wants_number(s, loc, &y) && wants_number(s, loc, &z) && fits(s, loc, &y) &&
-           fits(s, loc, &z) && combine(s, loc, 3, (et_elem *[]){&x, &y, &z}, out) &&
-           done(s, et_select(s->x, x.body, y.body, z.body), out);
+    if (!wants_number(s, loc, &y) || !wants_number(s, loc, &z) || !fits(s, loc, &y) ||
+        !fits(s, loc, &z) || !combine(s, loc, 3, (et_elem *[]){&x, &y, &z}, out))
+        return false;
+    et_expr body = et_select(s->x, x.body, y.body, z.body);
+    bool whole = y.type == ET_T_I32 && z.type == ET_T_I32;
+    if (!whole && et_x(s->x, body)->type == ET_T_I32) /* the other is left out: it holds always */
+        body = et_op1(s->x, ET_X_TO_F32, body);
+    return done(s, body, out);
 }
 
 bool et_elem_cast(et_sema *s, et_loc loc, et_dtype dtype, const et_elem *a, et_elem *out) {
