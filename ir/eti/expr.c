@@ -536,21 +536,28 @@ et_expr eti_number(eti_parser *p, int may, const char *what) {
 }
 
 struct leaves {
-    const et_exprs *x;
+    const eti_parser *p;
     bool other;
 };
 
+/* Is it the variable of a loop that what is being read stands in? */
+static bool of_loop(const eti_parser *p, const et_node_x *n) {
+    for (int l = p->loop; n->op == ET_X_VAR && l >= 0; l = p->g->loops[l].parent)
+        if (p->g->loops[l].var == n->i) return true;
+    return false;
+}
+
 static void find_other(void *ctx, et_expr e) {
     struct leaves *l = ctx;
-    const et_node_x *x = et_x(l->x, e);
-    l->other |= x->nops == 0 && x->op != ET_X_INT && x->op != ET_X_SYM;
+    const et_node_x *x = et_x(l->p->x, e);
+    l->other |= x->nops == 0 && x->op != ET_X_INT && x->op != ET_X_SYM && !of_loop(l->p, x);
     bool known = x->op == ET_X_ADD || x->op == ET_X_SUB || x->op == ET_X_MUL ||
                  x->op == ET_X_IDIV || x->op == ET_X_MOD || x->op == ET_X_MIN || x->op == ET_X_MAX;
     l->other |= x->nops > 0 && !known;
 }
 
 bool eti_symbols_only(eti_parser *p, et_expr e, et_loc loc, const char *what) {
-    struct leaves l = {p->x, false};
+    struct leaves l = {p, false};
     et_walk(p->x, e, find_other, &l);
     if (l.other) eti_error(p, loc, "%s is made of dims, constants and + - * / %% min max", what);
     return !l.other;

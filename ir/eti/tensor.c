@@ -30,7 +30,7 @@ void eti_shape(eti_parser *p, et_shape *out_shape) {
     eti_need(p, '[');
     while (!p->broken && !eti_is(p, ']')) {
         loc = p->tok.loc;
-        et_expr e = eti_expr_of(p, 0, ET_T_I32, "a dimension");
+        et_expr e = eti_expr_of(p, p->loop >= 0 ? ETI_LOOPS : 0, ET_T_I32, "a dimension");
         int64_t lo, hi;
         ok &= e.id && eti_symbols_only(p, e, loc, "a dimension") &&
               eti_in_bounds(p, e, loc, 1, INT32_MAX, "a dimension");

@@ -20,7 +20,8 @@ static bool reads_below(et_lowering *lo, et_value v, int tensor, bool aligned, b
         const et_shape *from = &et_val_of(lo->g, n->args[a])->shape;
         bool same = aligned && n->op == &et_op_map && to->rank == from->rank;
         for (int d = 0; same && d < to->rank; d++)
-            same = et_expr_eq(to->dim[d], from->dim[d]);
+            same = et_expr_eq(to->dim[d], from->dim[d]) &&
+                   et_expr_eq(to->dim[d], et_most(lo, to->dim[d]));
         if (reads_below(lo, n->args[a], tensor, same, false)) return true;
     }
     return false;

@@ -58,9 +58,18 @@ static const char *name_of(et_lowering *lo, et_value v) {
     return et_source_name(lo->g, v, is_folded, lo);
 }
 
+/* Where a dimension changes with a loop, there is room for the largest. */
+et_expr et_most(const et_lowering *lo, et_expr dim) {
+    int64_t least, most;
+    if (!et_expr_has_op(lo->g->exprs, dim, ET_X_VAR)) return dim;
+    return et_bounds(lo->g->exprs, dim, &least, &most) ? et_int(lo->g->exprs, most) : dim;
+}
+
 int et_temp_for(et_lowering *lo, et_value v) {
-    const et_val *val = et_val_of(lo->g, v);
-    return add_tensor(lo, ET_TENSOR_TEMP, name_of(lo, v), v, &val->shape);
+    et_shape shape = et_val_of(lo->g, v)->shape;
+    for (int d = 0; d < shape.rank; d++)
+        shape.dim[d] = et_most(lo, shape.dim[d]);
+    return add_tensor(lo, ET_TENSOR_TEMP, name_of(lo, v), v, &shape);
 }
 
 static void add_leaf_tensors(et_lowering *lo) {
@@ -108,8 +117,16 @@ static et_group *new_group(et_lowering *lo, const et_shape *s, const char *name,
         (et_group){.kind = ET_GROUP_STORE, .name = name, .loc = loc, .loop = loop, .rank = s->rank};
     static const char letter[] = "ijuvwxyz"; /* products have m, n, k; attention g, p */
     for (int i = 0; i < s->rank; i++)
-        gr->axis[i] = et_graph_var(lo->g, (char[]){letter[i], 0}, s->dim[i]);
+        gr->axis[i] = et_graph_var(lo->g, (char[]){letter[i], 0}, et_most(lo, s->dim[i]));
     return gr;
+}
+
+/* INDEX as far as DIM goes: where that changes with a loop, what lies behind it is computed as
+ * well, since tiles have one size, and is like the last element. */
+static et_expr inside(et_lowering *lo, et_expr index, et_expr dim) {
+    et_exprs *x = lo->g->exprs;
+    if (et_expr_eq(et_most(lo, dim), dim)) return index;
+    return et_op2(x, ET_X_MIN, index, et_sub(x, dim, et_int(x, 1)));
 }
 
 static void axis_index(et_lowering *lo, const et_group *gr, et_expr index[ET_MAX_RANK]) {
@@ -137,8 +154,8 @@ static int operand_batch(et_lowering *lo, const et_shape *operand, const et_prod
     for (int b = 0; b < n; b++) {
         int64_t one;
         bool single = et_is_int(lo->g->exprs, operand->dim[b], &one) && one == 1;
-        index[b] =
-            single ? et_int(lo->g->exprs, 0) : et_var(lo->g->exprs, p->batch[p->nbatch - n + b]);
+        et_expr at = et_var(lo->g->exprs, p->batch[p->nbatch - n + b]);
+        index[b] = single ? et_int(lo->g->exprs, 0) : inside(lo, at, operand->dim[b]);
     }
     return n;
 }
@@ -163,16 +180,20 @@ static void add_product(et_lowering *lo, et_group *gr, et_value v) {
                       .left = n->args[0]};
     et_expr index[ET_MAX_RANK];
     for (int b = 0; b < p->nbatch; b++)
-        p->batch[b] = shared_var(lo, (char[]){'b', (char)('0' + b), 0}, s->dim[b], has,
+        p->batch[b] = shared_var(lo, (char[]){'b', (char)('0' + b), 0}, et_most(lo, s->dim[b]), has,
                                  has ? first->batch[b] : 0);
-    p->m = shared_var(lo, "m", s->dim[s->rank - 2], has, has ? first->m : 0);
-    p->n = shared_var(lo, "n", s->dim[s->rank - 1], has, has ? first->n : 0);
-    p->k = shared_var(lo, "k", a->dim[a->rank - 1], has, has ? first->k : 0);
-    et_expr m = et_var(lo->g->exprs, p->m), col = et_var(lo->g->exprs, p->n);
-    et_expr k = et_var(lo->g->exprs, p->k);
+    et_exprs *x = lo->g->exprs;
+    et_expr rows = s->dim[s->rank - 2], columns = s->dim[s->rank - 1], sum = a->dim[a->rank - 1];
+    p->m = shared_var(lo, "m", et_most(lo, rows), has, has ? first->m : 0);
+    p->n = shared_var(lo, "n", et_most(lo, columns), has, has ? first->n : 0);
+    p->k = shared_var(lo, "k", et_most(lo, sum), has, has ? first->k : 0);
+    et_expr m = inside(lo, et_var(x, p->m), rows), col = inside(lo, et_var(x, p->n), columns);
+    et_expr k = inside(lo, et_var(x, p->k), sum);
     int at = operand_batch(lo, a, p, index);
     index[at] = m, index[at + 1] = k;
     p->a = et_arg_at(&lo->lower, n, 0, index);
+    if (!et_expr_eq(et_most(lo, sum), sum))
+        p->a = et_select(x, et_op2(x, ET_X_LT, et_var(x, p->k), sum), p->a, et_float(x, 0));
     bool trans = et_attr_int(n, "trans_b", 0);
     at = operand_batch(lo, &et_val_of(lo->g, n->args[1])->shape, p, index);
     index[at] = trans ? col : k, index[at + 1] = trans ? k : col;
@@ -261,14 +282,13 @@ static bool keys_shared(struct part *s, et_group *gr, int heads, int shared) {
     return true;
 }
 
-static void attend_group(et_lowering *lo, et_group *gr, const et_node *n) {
+static void attend_group(et_lowering *lo, et_group *gr, const et_node *n, const et_expr *at) {
     et_exprs *x = lo->g->exprs;
     int64_t heads = 1;
     gr->kind = ET_GROUP_ATTEND;
     et_is_int(x, et_var_extent(x, gr->axis[1]), &heads);
     gr->pvar = et_graph_var(lo->g, "p", et_var_extent(x, et_attention_var(n, ET_AT_P)));
-    struct part s = {
-        lo, n, {gr->to.index[0], gr->to.index[1], et_var(x, gr->pvar), gr->to.index[2]}};
+    struct part s = {lo, n, {at[0], at[1], et_var(x, gr->pvar), at[2]}};
     for (int i = 0; i < ET_AT_PARTS; i++)
         if (i != ET_AT_K && i != ET_AT_V) gr->part[i] = part_at(&s, (et_attention_part)i);
     for (int shared = (int)heads; shared >= 1; shared--)
@@ -293,11 +313,14 @@ static void node_group(et_lowering *lo, const et_node *n, int loop) {
     et_group *gr = new_group(lo, &val->shape, name, n->loc, loop);
     take_hint(gr, n);
     store_to(lo, gr, tensor);
-    if (n->op->class == ET_CLASS_ATTENTION) {
-        attend_group(lo, gr, n);
-        return;
-    }
-    set_value(lo, gr, n->op->at(&lo->lower, n, gr->to.index));
+    et_expr at[ET_MAX_RANK];
+    for (int d = 0; d < gr->rank; d++)
+        at[d] = n->op->class == ET_CLASS_CONTRACT ? gr->to.index[d]
+                                                  : inside(lo, gr->to.index[d], val->shape.dim[d]);
+    if (n->op->class == ET_CLASS_ATTENTION)
+        attend_group(lo, gr, n, at);
+    else
+        set_value(lo, gr, n->op->at(&lo->lower, n, at));
 }
 
 /* Where an update stores: at its axes, at indices that are the same for all elements, and at those
@@ -360,6 +383,12 @@ static void update_group(et_lowering *lo, const et_node *n, int loop) {
     et_group *gr = new_group(lo, &val->shape, name, n->loc, loop);
     et_expr axis[ET_MAX_RANK];
     axis_index(lo, gr, axis);
+    for (int d = 0; d < gr->rank; d++) {
+        et_expr in = et_op2(x, ET_X_LT, axis[d], val->shape.dim[d]);
+        if (et_expr_eq(et_most(lo, val->shape.dim[d]), val->shape.dim[d])) continue;
+        gr->mask = gr->mask.id ? et_op2(x, ET_X_AND, gr->mask, in) : in;
+        axis[d] = inside(lo, axis[d], val->shape.dim[d]);
+    }
     if (copy >= 0) *tensor = copy;
     gr->to = (et_place){.space = ET_LOAD_TENSOR, .id = to};
     store_into_state(lo, n, gr, axis);

@@ -52,6 +52,8 @@ void et_search_fusion(et_lowering *, const et_pass_options *);
 void et_plan_materialise(et_lowering *);
 /* Ask for VALUE to be materialised and the lowering started over. */
 void et_force(et_lowering *, int value);
+/* DIM, or the most it comes to where it depends on the variables of loops. */
+et_expr et_most(const et_lowering *, et_expr dim);
 /* A new temporary for VALUE, of its shape. */
 int et_temp_for(et_lowering *, et_value);
 /* Give loop-carried values their tensors (carries.c). */

@@ -206,7 +206,12 @@ static void plan_node(et_lowering *lo, const et_node *n) {
     if (n->op->class == ET_CLASS_CONTRACT) /* operands are read inside the product, not beside it */
         i->facts.reduction = i->facts.costly = false;
     int choice = lo->choice[n->result.id];
-    bool must = i->must || i->levels >= MAX_LEVELS || i->asks >= MAX_ASKS ||
+    /* A product whose size changes with a loop has tiles of its own tensor only. */
+    bool changes = false;
+    const et_shape *shape = &et_val_of(lo->g, n->result)->shape;
+    for (int d = 0; d < shape->rank && n->op->class == ET_CLASS_CONTRACT; d++)
+        changes |= !et_expr_eq(shape->dim[d], et_most(lo, shape->dim[d]));
+    bool must = i->must || changes || i->levels >= MAX_LEVELS || i->asks >= MAX_ASKS ||
                 et_val_of(lo->g, n->result)->is_output || lo->forced[n->result.id] ||
                 et_attr_find(n, "tile") || et_attr_find(n, "range") || et_attr_find(n, "dynamic") ||
                 n->op->class == ET_CLASS_ATTENTION;

@@ -151,7 +151,8 @@ static int model_of(const et_graph *g, const et_node *n) {
 }
 
 /* Bytes that every plan reads: weights that are a side of a product, once per iteration. */
-static double weight_bytes(const et_graph *g, const int64_t *syms, int64_t trips, int model) {
+static double weight_bytes(const et_lowering *lo, const int64_t *syms, int64_t trips, int model) {
+    const et_graph *g = lo->g;
     double sum = 0;
     for (int i = 0; i < g->nnodes; i++) {
         const et_node *n = &g->nodes[i];
@@ -162,7 +163,7 @@ static double weight_bytes(const et_graph *g, const int64_t *syms, int64_t trips
         if (w->kind != ET_V_WEIGHT) continue;
         double bytes = et_dtype_bytes(w->shape.dtype);
         for (int d = 0; d < side->shape.rank; d++)
-            bytes *= (double)et_eval(g->exprs, side->shape.dim[d], syms, NULL);
+            bytes *= (double)et_eval(g->exprs, et_most(lo, side->shape.dim[d]), syms, NULL);
         for (int l = 0; l < w->nloops; l++)
             bytes *= (double)(trips ? trips : g->loops[w->loops[l]].hi - g->loops[w->loops[l]].lo);
         sum += bytes;
@@ -174,7 +175,7 @@ static double plan_floor(const struct search *s, int model) {
     double sum = 0;
     for (int i = 0; i < ET_SAMPLES; i++) {
         double us =
-            weight_bytes(s->lo->g, s->syms[i], s->trips, model) / s->opt->machine->hbm_gbs * 1e-3;
+            weight_bytes(s->lo, s->syms[i], s->trips, model) / s->opt->machine->hbm_gbs * 1e-3;
         sum += us / (s->reference[i] > 0 ? s->reference[i] : 1) / ET_SAMPLES;
     }
     return sum;
