@@ -81,6 +81,42 @@ bool eti_in_bounds(eti_parser *p, et_expr e, et_loc loc, int64_t lo, int64_t hi,
     return false;
 }
 
+struct leaves {
+    const eti_parser *p;
+    bool loops, other;
+};
+
+/* Is it the variable of a loop that what is being read stands in, or, where that is not known yet,
+ * of any? */
+static bool of_loop(const struct leaves *s, const et_node_x *n) {
+    const et_graph *g = s->p->g;
+    for (int l = s->p->loop; n->op == ET_X_VAR && l >= 0; l = g->loops[l].parent)
+        if (g->loops[l].var == n->i) return true;
+    for (int l = 0; n->op == ET_X_VAR && s->loops && l < g->nloops; l++)
+        if (g->loops[l].var == n->i) return true;
+    return false;
+}
+
+static void find_other(void *ctx, et_expr e) {
+    struct leaves *l = ctx;
+    const et_node_x *x = et_x(l->p->x, e);
+    l->other |= x->nops == 0 && x->op != ET_X_INT && x->op != ET_X_SYM && !of_loop(l, x);
+    bool known = x->op == ET_X_ADD || x->op == ET_X_SUB || x->op == ET_X_MUL ||
+                 x->op == ET_X_IDIV || x->op == ET_X_MOD || x->op == ET_X_MIN || x->op == ET_X_MAX;
+    l->other |= x->nops > 0 && !known;
+}
+
+static bool known(eti_parser *p, et_expr e, et_loc loc, const char *what, bool loops) {
+    struct leaves l = {p, loops, false};
+    et_walk(p->x, e, find_other, &l);
+    if (l.other) eti_error(p, loc, "%s is made of dims, constants and + - * / %% min max", what);
+    return !l.other;
+}
+
+bool eti_symbols_only(eti_parser *p, et_expr e, et_loc loc, const char *what) {
+    return known(p, e, loc, what, false);
+}
+
 /* Variables of the step or group are no part of an extent. */
 int eti_var_over(eti_parser *p, int may) {
     et_loc loc = p->tok.loc;
@@ -97,21 +133,26 @@ int eti_var_over(eti_parser *p, int may) {
     return eti_bind(p, name, loc, extent);
 }
 
-int eti_var(eti_parser *p, int64_t constant) {
+/* LOOPS: the extent may change with a loop. */
+static int var_of(eti_parser *p, int64_t constant, bool loops) {
     et_loc loc = p->tok.loc;
     const char *name = eti_need_name(p, ETI_NAME, "a variable");
     eti_need(p, '<');
     et_loc at = p->tok.loc;
-    et_expr extent = eti_expr_of(p, 0, ET_T_I32, "an extent");
+    et_expr extent = eti_expr_of(p, loops ? ETI_LOOPS : 0, ET_T_I32, "an extent");
     int64_t n;
     if (!name) return -1;
-    bool ok = extent.id && eti_symbols_only(p, extent, at, "an extent") &&
+    bool ok = extent.id && known(p, extent, at, "an extent", loops) &&
               eti_in_bounds(p, extent, at, 1, INT32_MAX, "an extent");
     if (ok && constant && (!et_is_int(p->x, extent, &n) || n > constant)) {
         eti_error(p, at, "this extent must be a constant, at most %lld", (long long)constant);
         ok = false;
     }
     return eti_bind(p, name, loc, ok ? extent : ET_NO_EXPR);
+}
+
+int eti_var(eti_parser *p, int64_t constant) {
+    return var_of(p, constant, false);
 }
 
 int eti_vars(eti_parser *p, int most, int *vars, int64_t constant) {
@@ -244,7 +285,7 @@ static et_expr product(eti_parser *p, int may, const char *name, et_loc loc) {
 static et_expr reduction(eti_parser *p, int may, et_reduce red, et_loc loc) {
     int mark = p->nscope;
     eti_next(p);
-    int var = eti_var(p, 0);
+    int var = var_of(p, 0, may & ETI_LOOPS);
     et_expr extent = var < 0 ? ET_NO_EXPR : et_var_extent(p->x, var);
     p->nscope = mark;
     if (eti_take_word(p, "extent")) extent = eti_expr_of(p, may, ET_T_I32, "an extent");
@@ -533,32 +574,4 @@ et_expr eti_number(eti_parser *p, int may, const char *what) {
     if (!e.id || type_of(p, e) != ET_T_PRED) return e;
     eti_error(p, loc, "%s must be a number: write select(p, 1.0, 0.0)", what);
     return ET_NO_EXPR;
-}
-
-struct leaves {
-    const eti_parser *p;
-    bool other;
-};
-
-/* Is it the variable of a loop that what is being read stands in? */
-static bool of_loop(const eti_parser *p, const et_node_x *n) {
-    for (int l = p->loop; n->op == ET_X_VAR && l >= 0; l = p->g->loops[l].parent)
-        if (p->g->loops[l].var == n->i) return true;
-    return false;
-}
-
-static void find_other(void *ctx, et_expr e) {
-    struct leaves *l = ctx;
-    const et_node_x *x = et_x(l->p->x, e);
-    l->other |= x->nops == 0 && x->op != ET_X_INT && x->op != ET_X_SYM && !of_loop(l->p, x);
-    bool known = x->op == ET_X_ADD || x->op == ET_X_SUB || x->op == ET_X_MUL ||
-                 x->op == ET_X_IDIV || x->op == ET_X_MOD || x->op == ET_X_MIN || x->op == ET_X_MAX;
-    l->other |= x->nops > 0 && !known;
-}
-
-bool eti_symbols_only(eti_parser *p, et_expr e, et_loc loc, const char *what) {
-    struct leaves l = {p, false};
-    et_walk(p->x, e, find_other, &l);
-    if (l.other) eti_error(p, loc, "%s is made of dims, constants and + - * / %% min max", what);
-    return !l.other;
 }

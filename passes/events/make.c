@@ -154,6 +154,12 @@ static void add_wait(struct events *e, const struct edge *ed, int event, unsigne
         struct events_vars l = events_vars_of(e, to, ed->box[c].load);
         memcpy(w.vars, l.v, sizeof w.vars);
         w.nvars = l.n;
+        if (l.n) continue;
+        /* Without variables nothing keeps what the tensor says within the event: an update drops
+         * what lies outside, and may then wait for any tile. */
+        et_expr last = et_sub(e->x, from->extent[c], et_int(e->x, 1)), none = et_int(e->x, 0);
+        w.lo[d - 1] = et_op2(e->x, ET_X_MAX, none, et_op2(e->x, ET_X_MIN, w.lo[d - 1], last));
+        w.hi[d - 1] = et_op2(e->x, ET_X_MAX, none, et_op2(e->x, ET_X_MIN, w.hi[d - 1], last));
     }
     struct split s = split_of(e, from, set, d);
     if (s.parts > 1) {
