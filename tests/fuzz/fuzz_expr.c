@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 enum { DEPTH = 16, STEPS = 64, SYMS = 3, VARS = 3 };
-#define LIMIT INT32_MAX /* what an i32 holds; a program that goes beyond is given up */
+#define LIMIT ((int64_t)1 << 40) /* a program that goes beyond is given up */
 
 struct item {
     et_expr e;
@@ -95,8 +95,9 @@ static bool binary(struct machine *m, int which) {
     struct item b = m->stack[--m->n], a = m->stack[--m->n];
     et_xop op = ops[which % (int)(sizeof ops / sizeof *ops)];
     if ((op == ET_X_IDIV || op == ET_X_MOD) && b.value < 1) op = ET_X_SUB;
+    et_expr e = et_op2(m->x, op, a.e, b.e);
     /* Operators take integers: a comparison's truth is made 0 or 1. */
-    et_expr e = et_op1(m->x, ET_X_TO_I32, et_op2(m->x, op, a.e, b.e));
+    if (et_x(m->x, e)->type == ET_T_PRED) e = et_op1(m->x, ET_X_TO_I32, e);
     return push(m, e, apply(op, a.value, b.value));
 }
 
@@ -106,6 +107,8 @@ static bool other(struct machine *m, int which) {
     switch (which % 5) {
     case 0:
         m->n--;
+        if (next(m) % 4 == 0)
+            return push(m, et_op1(m->x, ET_X_TO_I32, top->e), (int32_t)(uint32_t)top->value);
         return push(m, et_op1(m->x, ET_X_ABS, top->e), top->value < 0 ? -top->value : top->value);
     case 1:
         if (m->n < 3) return true;
