@@ -78,9 +78,9 @@ static void lex_name(eti_parser *p, eti_kind kind, const char *from) {
 static void lex_int(eti_parser *p, const char *to) {
     p->tok.kind = ETI_INT;
     for (const char *q = p->at; q < to; q++) {
-        p->tok.i = p->tok.i * 10 + (*q - '0');
-        if (p->tok.i > ETI_MAX_INT) {
-            bad(p, to, "integer larger than 281474976710656");
+        if (__builtin_mul_overflow(p->tok.i, 10, &p->tok.i) ||
+            __builtin_add_overflow(p->tok.i, *q - '0', &p->tok.i)) {
+            bad(p, to, "integer larger than 9223372036854775807");
             return;
         }
     }

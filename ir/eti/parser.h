@@ -41,7 +41,7 @@ enum {
     ETI_MAX_LDS = 1 << 20,
     ETI_MAX_TILE = 1 << 24, /* elements one step of a tile goes through */
 };
-#define ETI_MAX_INT ((int64_t)1 << 48)
+#define ETI_MAX_INT INT64_MAX /* of an expression: whatever simplification makes is read back */
 #define ETI_MAX_BYTES ((int64_t)1 << 46)
 
 /* What an expression may read besides symbols and the variables in scope. */

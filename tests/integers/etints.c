@@ -36,9 +36,10 @@ struct expr {
 };
 
 static int64_t number(void) {
-    static const int64_t near[] = {(int64_t)1 << 31, (int64_t)1 << 32, (int64_t)1 << 40};
+    static const int64_t near[] = {(int64_t)1 << 31, (int64_t)1 << 32, (int64_t)1 << 40,
+                                   (int64_t)1 << 58};
     int64_t v = below(16);
-    if (below(3) == 0) v = near[below(3)] - 2 + below(5);
+    if (below(3) == 0) v = near[below(4)] - 2 + below(5);
     if (below(6) == 0) v = below(1 << 20) * below(1 << 10);
     return below(3) ? v : -v;
 }
