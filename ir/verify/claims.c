@@ -42,6 +42,10 @@ static bool arrivals_of(struct symbolic *s, const struct vf_grid *g, const et_no
     const et_event *ev = &s->v->p->events[n->event];
     unsigned used = 0, loops = 0;
     a->tasks = et_int(x, 1);
+    for (int c = 0; c < g->f->ncoords; c++) {
+        int64_t lo, hi;
+        if (!et_bounds(x, g->g->extent[c], &lo, &hi) || lo < 0) return false;
+    }
     if (n->when != ET_ALWAYS || n->nvars) return false;
     for (int d = 0; d < ev->rank; d++) {
         int loop = s->v->event[n->event].loop[d];
@@ -241,8 +245,6 @@ static bool wait_inside(struct symbolic *s, int inst, const et_wait *w) {
         vl_form back = vs_minus_one(&lo, &hi);
         back.k--;
         int n = q->n;
-        back.k++;
-        back.k--;
         vl_push(q, &back, false);
         if (!back.ok || !vs_empty(s, q)) return false;
         q->n = n;

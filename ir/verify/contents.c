@@ -85,6 +85,13 @@ static struct span span_of(struct symbolic *s, const struct vf_inst *in, const e
     struct span none = {.any = true};
     if (et_expr_is_known(s->v->x, e)) return (struct span){false, e, e};
     if (n->op == ET_X_VAR) return depth > 30 ? none : of_var(s, in, st, e, depth);
+    if (n->op == ET_X_SELECT && n->type == ET_T_I32 && depth <= 30) {
+        et_expr way[2] = {n->ops[1], n->ops[2]};
+        struct span a = span_of(s, in, st, way[0], depth + 1);
+        struct span b = span_of(s, in, st, way[1], depth + 1);
+        if (a.any || b.any) return none;
+        return (struct span){false, two(s, ET_X_MIN, a.lo, b.lo), two(s, ET_X_MAX, a.hi, b.hi)};
+    }
     if (n->nops != 2 || n->type != ET_T_I32 || n->op == ET_X_LOAD || depth > 30) return none;
     et_expr ops[2] = {n->ops[0], n->ops[1]};
     own.ops = ops;
@@ -93,6 +100,9 @@ static struct span span_of(struct symbolic *s, const struct vf_inst *in, const e
     return of_two(s, &own, a, b);
 }
 
+/* Of what is not known nor read from a tensor, all where it is read and nothing where it is
+ * written.
+ */
 static void region_of(struct symbolic *s, const struct vf_inst *in, const struct vf_access *a,
                       struct region *out) {
     et_exprs *x = s->v->x;
@@ -102,6 +112,7 @@ static void region_of(struct symbolic *s, const struct vf_inst *in, const struct
         et_expr zero = et_int(x, 0), last = et_sub(x, shape->dim[d], et_int(x, 1));
         out->lo[d] = r.any ? zero : two(s, ET_X_MAX, r.lo, zero);
         out->hi[d] = r.any ? last : two(s, ET_X_MIN, r.hi, last);
+        if (r.any && a->store && !et_expr_loads(x, a->index[d])) out->hi[d] = et_int(x, -1);
     }
 }
 

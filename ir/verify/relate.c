@@ -365,14 +365,65 @@ bool vs_is_full(struct symbolic *s, int from, int to, vs_mode m) {
     return bit(s->full[m][to], from);
 }
 
-static struct vs_piece identity(struct symbolic *s, int inst) {
+/* Tiles that agree on all coordinates, but for those in OPEN, in which the earlier may be less. */
+static struct vs_piece same_but(struct symbolic *s, int inst, unsigned open) {
     int n = s->v->grid[s->v->inst[inst].grid].f->ncoords;
     struct vs_piece p = {n, et_alloc(s->arena, (size_t)(n + 1) * sizeof *p.row)};
     for (int c = 0; c < n; c++) {
         vl_form a = vl_var(VS_A + c), b = vl_var(VS_B + c);
-        p.row[c] = (vl_row){vl_add(&a, &b, -1), true};
+        p.row[c] = (vl_row){vl_add(&b, &a, -1), !(open >> c & 1)};
     }
     return p;
+}
+
+/* Each tile waits for the one before it along coordinate C. */
+static bool is_chain(struct symbolic *s, int inst, int c) {
+    struct vs_relation own = {0};
+    struct vs_piece same = same_but(s, inst, 0);
+    vl_sys *q = vs_system(s);
+    for (int i = s->first_edge[inst]; i >= 0; i = s->edge[i].next)
+        if (s->edge[i].from == inst && s->edge[i].rel->told) vs_add_all(&own, s->edge[i].rel);
+    if (!own.n) return false;
+    vs_push_range(s, q, inst, VS_A);
+    vs_push_range(s, q, inst, VS_B);
+    same.row[c].f.k = -1;
+    same.row[c].eq = true;
+    vs_push_piece(q, &same, VS_A, VS_A);
+    bool searching = s->searching;
+    s->searching = false;
+    bool chain = vs_covered(s, q, &own, 0);
+    s->searching = searching;
+    return chain;
+}
+
+/* A tile, and those of its instance that are done before it by way of one another. */
+static struct vs_piece own_piece(struct symbolic *s, int inst) {
+    unsigned open = 0;
+    for (int c = 0; c < s->v->grid[s->v->inst[inst].grid].f->ncoords; c++)
+        if (is_chain(s, inst, c)) open |= 1u << c;
+    return same_but(s, inst, open);
+}
+
+static bool is_identity(const struct vs_relation *r) {
+    bool all = true;
+    for (int i = 0; i < r->piece[0].n; i++)
+        all &= r->piece[0].row[i].eq;
+    return all;
+}
+
+/* What R says, and of what is before those tiles in the same way at either end. */
+static void widen(struct symbolic *s, struct vs_relation *r, int from, int to, vs_mode m) {
+    const struct vs_relation *a = vs_before(s, from, from, m), *b = vs_before(s, to, to, m);
+    struct vs_relation wide = {0};
+    if (!is_identity(a)) {
+        vs_compose(s, a, from, r, from, to, &wide);
+        vs_add_all(r, &wide);
+    }
+    wide.n = 0;
+    if (!is_identity(b)) {
+        vs_compose(s, r, to, b, from, to, &wide);
+        vs_add_all(r, &wide);
+    }
 }
 
 const struct vs_relation *vs_before(struct symbolic *s, int from, int to, vs_mode m) {
@@ -382,7 +433,7 @@ const struct vs_relation *vs_before(struct symbolic *s, int from, int to, vs_mod
     if (r) return r;
     r = et_alloc(s->arena, sizeof *r);
     if (from == to) {
-        vs_add_piece(r, identity(s, to));
+        vs_add_piece(r, own_piece(s, to));
     } else if (bit(s->full[m][to], from)) {
         vs_add_piece(r, (struct vs_piece){0, NULL});
     } else if (s->depth < DEEP && bit(s->reach[m][to], from)) {
@@ -397,7 +448,8 @@ const struct vs_relation *vs_before(struct symbolic *s, int from, int to, vs_mod
         }
         int own = carried_from(s, to, m);
         if (own > from) vs_add_all(r, vs_before(s, from, own, m));
-        if (own == from) vs_add_piece(r, identity(s, to));
+        if (own == from) vs_add_piece(r, same_but(s, to, 0));
+        widen(s, r, from, to, m);
         s->depth--;
     }
     *slot_of(s, key) = r;
@@ -412,7 +464,7 @@ bool vs_carries(struct symbolic *s, int grid) {
     int b = a < 0 ? -1 : vs_sibling(s, a, grid, 2);
     if (b < 0) return false;
     const struct vs_relation *r = vs_before(s, a, b, VS_LOCAL);
-    struct vs_piece same = identity(s, a);
+    struct vs_piece same = same_but(s, a, 0);
     vl_sys *q = vs_system(s);
     vs_push_range(s, q, a, VS_A);
     vs_push_range(s, q, b, VS_B);

@@ -265,11 +265,9 @@ static bool check_instances(struct symbolic *s, int i, int j) {
 static bool tiles_ordered(struct symbolic *s, int i, const struct vf_access *a,
                           const struct vf_access *b) {
     const struct vf_grid *g = &s->v->grid[s->v->inst[i].grid];
-    struct vs_relation own = {0};
+    struct vs_relation own = *vs_before(s, i, i, VS_WHOLE);
     for (int e = s->first_edge[i]; e >= 0; e = s->edge[e].next)
-        if (s->edge[e].from == i && s->edge[e].rel && s->edge[e].rel->told)
-            for (int k = 0; k < s->edge[e].rel->n && own.n < VS_PIECES; k++)
-                own.piece[own.n++] = s->edge[e].rel->piece[k];
+        if (s->edge[e].from == i && s->edge[e].rel->told) vs_add_all(&own, s->edge[e].rel);
     for (int c = 0; c < g->f->ncoords; c++) {
         vl_sys *q = vs_system(s);
         push_conflict(s, q, i, i, a, b, false);

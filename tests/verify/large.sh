@@ -36,3 +36,8 @@ rm out.eti
 refused wide.eti 's/wait %e\[i\]/wait %e[select((N + 3) % 4999 == 0, 0, i)]/' 'with N = 4996'
 refused wide.eti 's/wait %e\[i\]/wait %e[min(i, 77776)]/' 'does to %h with N = 77778'
 refused wide.eti 's/%h\[i\]$/%h[select(N == 31337 \&\& i == 5, 6, i)]/' 'with N = 31337'
+accepted "$here/chained.eti"
+rm out.eti
+refused chained.eti 's/max(0, i0 - 1) .. i0 - 1\]/max(0, i0 - 2) .. i0 - 2]/' 'is not proved right\|schedule is wrong'
+refused chained.eti 's/min(i0 + 1, (N + 3) \/ 4 - 1)/i0/' 'which task scan\[i0=.*no event orders'
+refused chained.eti 's/min(i0 \* 16 + 15, (N + 3) \/ 4 - 1)\]/min(i0 * 16 + 14, (N + 3) \/ 4 - 1)]/' 'is not proved right\|schedule is wrong'

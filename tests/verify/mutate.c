@@ -6,16 +6,18 @@
 struct saved {
     et_event *events;
     et_tensor *tensors;
+    et_item *items;
     et_wait **waits;
     et_notify **notifies;
     int *nwaits, *nnotifies;
+    et_expr (*extent)[ET_MAX_RANK];
     int64_t workspace;
     int event_words;
 };
 
-const char *const mutate_kind_name[MUTATE_KINDS] = {"waits",  "notifies", "maps",   "counts",
-                                                    "scopes", "counters", "memory", "extents",
-                                                    "bounds", "order",    "queues"};
+const char *const mutate_kind_name[MUTATE_KINDS] = {
+    "waits",  "notifies", "wait maps", "notify maps", "one size", "counts",
+    "scopes", "counters", "memory",    "extents",     "order"};
 
 struct mutation {
     et_program *p;
@@ -38,6 +40,9 @@ static void save(struct mutation *m) {
     s->notifies = et_alloc(a, n * sizeof *s->notifies);
     s->nwaits = et_alloc(a, n * sizeof *s->nwaits);
     s->nnotifies = et_alloc(a, n * sizeof *s->nnotifies);
+    s->extent = et_alloc(a, n * sizeof *s->extent);
+    s->items = et_alloc(a, (size_t)(p->nitems + 1) * sizeof *s->items);
+    memcpy(s->items, p->items, (size_t)p->nitems * sizeof *s->items);
     memcpy(s->events, p->events, (size_t)p->nevents * sizeof *s->events);
     memcpy(s->tensors, p->tensors, (size_t)p->ntensors * sizeof *s->tensors);
     for (int g = 0; g < p->ngrids; g++) {
@@ -46,6 +51,7 @@ static void save(struct mutation *m) {
         et_notify *no = et_alloc(a, (size_t)(gr->nnotifies + 2) * sizeof *no);
         if (gr->nwaits) memcpy(w, gr->waits, (size_t)gr->nwaits * sizeof *w);
         if (gr->nnotifies) memcpy(no, gr->notifies, (size_t)gr->nnotifies * sizeof *no);
+        memcpy(s->extent[g], gr->extent, sizeof gr->extent);
         s->waits[g] = gr->waits;
         s->notifies[g] = gr->notifies;
         s->nwaits[g] = gr->nwaits;
@@ -62,8 +68,10 @@ static void restore(struct mutation *m) {
     struct saved *s = &m->s;
     memcpy(p->events, s->events, (size_t)p->nevents * sizeof *s->events);
     memcpy(p->tensors, s->tensors, (size_t)p->ntensors * sizeof *s->tensors);
+    memcpy(p->items, s->items, (size_t)p->nitems * sizeof *s->items);
     for (int g = 0; g < p->ngrids; g++) {
         et_grid *gr = &p->grids[g];
+        memcpy(gr->extent, s->extent[g], sizeof gr->extent);
         gr->nwaits = s->nwaits[g];
         gr->nnotifies = s->nnotifies[g];
         if (gr->nwaits) memcpy(gr->waits, s->waits[g], (size_t)gr->nwaits * sizeof *gr->waits);
@@ -258,6 +266,140 @@ static void mutate_notify(struct mutation *m, et_grid *g, int i) {
          g->name, e->name);
 }
 
+/* ---- maps ---- */
+
+/* E is multiplied, divided, or has coordinates exchanged or the other way round: the variants of
+ * it, of which there are at most MOST. */
+static int variants(struct mutation *m, const et_grid *g, et_expr e, et_expr *out,
+                    const char **what) {
+    const et_func *f = &m->p->funcs[g->func];
+    et_expr two = et_int(m->x, 2);
+    int64_t known;
+    int n = 0;
+    if (et_is_int(m->x, e, &known)) return 0;
+    what[n] = "times 2", out[n++] = et_mul(m->x, e, two);
+    what[n] = "over 2", out[n++] = et_op2(m->x, ET_X_IDIV, e, two);
+    what[n] = "modulo 2", out[n++] = et_op2(m->x, ET_X_MOD, e, two);
+    for (int c = 0; c < f->ncoords; c++) {
+        if (!et_expr_has_var(m->x, e, f->coord[c])) continue;
+        et_expr at = et_var(m->x, f->coord[c]), last = plus(m, g->extent[c], -1);
+        what[n] = "the other way round";
+        out[n++] = et_subst_var(m->x, e, f->coord[c], et_sub(m->x, last, at));
+        what[n] = "the next tile's";
+        out[n++] = et_subst_var(m->x, e, f->coord[c], plus(m, at, 1));
+        if (f->ncoords < 2) continue;
+        what[n] = "by another coordinate";
+        out[n++] = et_subst_var(m->x, e, f->coord[c], et_var(m->x, f->coord[(c + 1) % f->ncoords]));
+    }
+    return n;
+}
+
+enum { MOST = 3 + 3 * ET_MAX_RANK };
+
+static void mutate_wait_maps(struct mutation *m, et_grid *g, et_wait *w) {
+    const et_event *e = &m->p->events[w->event];
+    et_expr lo[MOST], hi[MOST];
+    const char *what[MOST], *of[MOST];
+    for (int d = 0; d < e->rank; d++) {
+        int n = variants(m, g, w->lo[d], lo, what);
+        for (int i = 0; i < n; i++) {
+            w->lo[d] = lo[i];
+            emit(m, other, "%s waits for %s: the first of dimension %d %s", g->name, e->name, d,
+                 what[i]);
+        }
+        int k = variants(m, g, w->hi[d], hi, of);
+        for (int i = 0; i < k; i++) {
+            w->hi[d] = hi[i];
+            emit(m, other, "%s waits for %s: the last of dimension %d %s", g->name, e->name, d,
+                 of[i]);
+        }
+        for (int i = 0; i < n && n == k; i++) {
+            w->lo[d] = lo[i], w->hi[d] = hi[i];
+            emit(m, other, "%s waits for %s: dimension %d %s", g->name, e->name, d, what[i]);
+        }
+    }
+}
+
+static void mutate_notify_maps(struct mutation *m, et_grid *g, et_notify *no) {
+    const et_event *e = &m->p->events[no->event];
+    et_expr to[MOST];
+    const char *what[MOST];
+    for (int d = 0; d < e->rank; d++)
+        for (int i = 0, n = variants(m, g, no->index[d], to, what); i < n; i++) {
+            no->index[d] = to[i];
+            emit(m, other, "%s notifies %s: dimension %d %s", g->name, e->name, d, what[i]);
+        }
+    for (int d = 1; d < e->rank; d++) {
+        et_expr first = no->index[0];
+        no->index[0] = no->index[d], no->index[d] = first;
+        emit(m, other, "%s notifies %s: dimensions 0 and %d exchanged", g->name, e->name, d);
+    }
+}
+
+/* ---- one size ---- */
+
+/* E, but by one off where the first dim is AT, or from there on. */
+static et_expr off_at(struct mutation *m, et_expr e, et_xop when, int64_t at, int by) {
+    et_expr c = et_op2(m->x, when, et_int(m->x, at), et_sym(m->x, 0));
+    return et_select(m->x, c, plus(m, e, by), e);
+}
+
+static void mutate_at_size(struct mutation *m, et_grid *g) {
+    static const int64_t sizes[] = {17, 33};
+    if (!et_sym_count(m->x)) return;
+    for (size_t i = 0; i < 2 * sizeof sizes / sizeof *sizes; i++) {
+        et_xop when = i % 2 ? ET_X_LE : ET_X_EQ;
+        int at = (int)sizes[i / 2];
+        const char *how = i % 2 ? "from" : "at";
+        for (int k = 0; k < g->nwaits; k++) {
+            et_wait *w = &g->waits[k];
+            const et_event *e = &m->p->events[w->event];
+            for (int d = 0; d < e->rank; d++) {
+                w->lo[d] = off_at(m, w->lo[d], when, at, 1);
+                emit(m, other, "%s waits for %s: one less first %s %d", g->name, e->name, how, at);
+                w->hi[d] = off_at(m, w->hi[d], when, at, -1);
+                emit(m, other, "%s waits for %s: one less last %s %d", g->name, e->name, how, at);
+            }
+        }
+        for (int k = 0; k < g->nnotifies; k++) {
+            et_notify *no = &g->notifies[k];
+            const et_event *e = &m->p->events[no->event];
+            for (int d = 0; d < e->rank; d++) {
+                no->index[d] = off_at(m, no->index[d], when, at, -1);
+                emit(m, other, "%s notifies %s: one down %s %d", g->name, e->name, how, at);
+            }
+        }
+    }
+}
+
+/* ---- grids ---- */
+
+static void mutate_grid(struct mutation *m, et_grid *g) {
+    const mutant tiles = {.memory = true, .other = true};
+    m->kind = MUTATE_EXTENT;
+    for (int c = 0; c < m->p->funcs[g->func].ncoords; c++)
+        for (int by = -1; by <= 1; by += 2) {
+            g->extent[c] = plus(m, g->extent[c], by);
+            emit(m, tiles, "%s has one tile %s along coordinate %d", g->name,
+                 by < 0 ? "less" : "more", c);
+        }
+}
+
+/* Two items of one list, one after the other. */
+static void mutate_order(struct mutation *m, int first, int count) {
+    et_item *items = m->p->items;
+    for (int i = first; i < first + count; i++) {
+        if (items[i].kind == ET_P_LOOP) mutate_order(m, items[i].first, items[i].count);
+        if (i + 1 == first + count || items[i].kind != ET_P_GRID || items[i + 1].kind != ET_P_GRID)
+            continue;
+        const et_grid *a = &m->p->grids[items[i].index], *b = &m->p->grids[items[i + 1].index];
+        et_item it = items[i];
+        if (a->model != b->model) continue;
+        items[i] = items[i + 1], items[i + 1] = it;
+        emit(m, moved, "%s comes before %s", b->name, a->name);
+    }
+}
+
 /* ---- events ---- */
 
 static void mutate_event(struct mutation *m, int i) {
@@ -285,6 +427,12 @@ static void mutate_event(struct mutation *m, int i) {
     e->scope = ET_SCOPE_SYSTEM;
     emit(m, same, "%s has the scope of the system", e->name);
     m->kind = MUTATE_COUNTERS;
+    for (int d = 0; d < e->rank; d++)
+        for (int by = -1; by <= 1; by += 2) {
+            e->dim[d] = plus(m, e->dim[d], by);
+            emit(m, other, "%s has one counter %s in dimension %d", e->name,
+                 by < 0 ? "less" : "more", d);
+        }
     if (i > 0) {
         e->base = m->p->events[i - 1].base;
         emit(m, other, "%s shares the counters of %s", e->name, m->p->events[i - 1].name);
@@ -354,8 +502,8 @@ static void mutate_extra(struct mutation *m, int from, int to) {
             w.hi[d] = loop ? n->index[d] : plus(m, e->dim[d], -1);
         }
         b->waits[b->nwaits++] = w;
-        emit(m, is_alone(m, n->event) ? same : other, "%s waits for all of %s too", b->name,
-             e->name);
+        bool fine = is_alone(m, n->event) && e->scope >= ET_SCOPE_DEVICE;
+        emit(m, fine ? same : other, "%s waits for all of %s too", b->name, e->name);
     }
 }
 
@@ -371,7 +519,18 @@ void mutate_all(et_program *p, mutant_fn fn, void *ctx) {
         m.kind = MUTATE_NOTIFY;
         for (int i = 0; i < p->grids[g].nnotifies; i++)
             mutate_notify(&m, &p->grids[g], i);
+        m.kind = MUTATE_WAIT_MAP;
+        for (int i = 0; i < p->grids[g].nwaits; i++)
+            mutate_wait_maps(&m, &p->grids[g], &p->grids[g].waits[i]);
+        m.kind = MUTATE_NOTIFY_MAP;
+        for (int i = 0; i < p->grids[g].nnotifies; i++)
+            mutate_notify_maps(&m, &p->grids[g], &p->grids[g].notifies[i]);
+        m.kind = MUTATE_ONE_SIZE;
+        mutate_at_size(&m, &p->grids[g]);
+        mutate_grid(&m, &p->grids[g]);
     }
+    m.kind = MUTATE_ORDER;
+    mutate_order(&m, p->first, p->count);
     for (int e = 0; e < p->nevents; e++)
         mutate_event(&m, e);
     m.kind = MUTATE_MEMORY;

@@ -8,15 +8,16 @@
 typedef enum {
     MUTATE_WAIT,     /* a wait taken out, moved, or for others */
     MUTATE_NOTIFY,   /* likewise */
-    MUTATE_MAP,      /* the maps from tiles to counters: multiplied, divided, at some sizes only */
+    MUTATE_WAIT_MAP, /* which counters a tile waits for: multiplied, divided, coordinates exchanged
+                      */
+    MUTATE_NOTIFY_MAP,
+    MUTATE_ONE_SIZE, /* wrong at one size of a dim, or from one on, alone */
     MUTATE_COUNT,    /* of events */
     MUTATE_SCOPE,    /* of events */
     MUTATE_COUNTERS, /* where events are in the event array, and their dimensions */
     MUTATE_MEMORY,   /* where temporaries are */
     MUTATE_EXTENT,   /* how many tiles a grid has */
-    MUTATE_BOUND,    /* of dims */
     MUTATE_ORDER,    /* of grids in the program */
-    MUTATE_QUEUE,    /* which grids are dynamic, early, sliced */
     MUTATE_KINDS
 } mutate_kind;
 extern const char *const mutate_kind_name[MUTATE_KINDS];
@@ -24,7 +25,8 @@ extern const char *const mutate_kind_name[MUTATE_KINDS];
 typedef struct {
     const char *what;
     mutate_kind kind;
-    bool memory; /* moves a tensor: what tasks touch is another matter than before */
+    bool memory; /* what tasks there are, or what they touch, is another matter than before */
+    bool other;  /* a program that computes something else may be right too */
     bool same;   /* known to mean the same as before */
 } mutant;
 

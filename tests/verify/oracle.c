@@ -275,6 +275,7 @@ static int64_t value(struct check *c, et_expr e) {
     if (n->op == ET_X_SYM) return c->o->syms[n->i];
     if (n->op == ET_X_VAR) return c->o->vars[n->i];
     if (n->op == ET_X_LOAD) return loaded(c, n);
+    if (n->op == ET_X_SELECT) return value(c, n->ops[value(c, n->ops[0]) ? 1 : 2]);
     int64_t a = value(c, n->ops[0]), b = value(c, n->ops[1]), q;
     switch (n->op) {
     case ET_X_ADD:
@@ -283,6 +284,10 @@ static int64_t value(struct check *c, et_expr e) {
         return a - b;
     case ET_X_MUL:
         return a * b;
+    case ET_X_EQ:
+        return a == b;
+    case ET_X_LE:
+        return a <= b;
     case ET_X_MIN:
         return a < b ? a : b;
     case ET_X_MAX:
@@ -366,6 +371,21 @@ static int64_t need_of(struct check *c, const et_event *ev, const int64_t *at) {
     return n > 0 ? n : 0;
 }
 
+/* The slice a task is in, or -1. */
+static int64_t slice_of(struct check *c, int task) {
+    const struct task *t = &c->o->task[task];
+    const et_grid *g = &c->p->grids[t->grid];
+    if (!g->slice.count || g->dynamic) return -1;
+    int64_t extent = et_eval(c->p->g->exprs, g->extent[g->slice.coord], c->o->syms, NULL);
+    return et_slice_of(t->coord[g->slice.coord], extent, g->slice.count);
+}
+
+/* An event of this scope orders the two. */
+static bool reaches(struct check *c, et_scope scope, int a, int b) {
+    if (scope >= ET_SCOPE_DEVICE) return true;
+    return scope == ET_SCOPE_DIE && slice_of(c, a) >= 0 && slice_of(c, a) == slice_of(c, b);
+}
+
 /* All arrivals of the counter come first; add them and their pasts to TO. */
 static bool join(struct check *c, int task, int event, const int64_t *at, uint64_t *past) {
     const oracle *o = c->o;
@@ -377,7 +397,7 @@ static bool join(struct check *c, int task, int event, const int64_t *at, uint64
     for (int i = 0; i < c->word[w].n; i++) {
         int a = c->word[w].arrived[i];
         if (a >= task) return wrong(c, "waits for a later task", task, ev->name);
-        if (ev->scope < ET_SCOPE_DEVICE) continue;
+        if (!reaches(c, ev->scope, a, task)) continue;
         const uint64_t *from = past + (size_t)a * (size_t)o->words;
         for (int k = 0; k < o->words; k++)
             to[k] |= from[k];
