@@ -14,26 +14,57 @@ struct arrivals {
     et_expr lo[ET_MAX_RANK], hi[ET_MAX_RANK], tasks;
 };
 
-/* Index E of dimension D notifies for coordinate C, alone or divided. */
+/* E of a task of G, over T, is X over what comes out in OUT_BY: X counts, from 0, the tiles along
+ * the coordinates that come up, row by row; how many there are is OUT_EXTENT. */
+static bool counts_tiles(struct symbolic *s, const struct vf_grid *g, et_expr e, int64_t by,
+                         unsigned *used, et_expr *out_extent, int64_t *out_by) {
+    et_exprs *x = s->v->x;
+    vl_sys *q = vs_system(s);
+    int64_t unit = by, next, extent;
+    unsigned left = 0, own = 0;
+    vs_start(s);
+    vs_enter(s, q, VS_EARLIER, &(struct vf_inst){.grid = (int)(g - s->v->grid)}, VS_A, false);
+    vl_form f = vs_form(s, q, VS_EARLIER, e);
+    if (!f.ok || f.k || !f.n) return false;
+    for (int i = 0; i < f.n; i++) {
+        if (f.var[i] < VS_A || f.var[i] >= VS_B || f.by[i] < 1) return false;
+        left |= 1u << i;
+        own |= 1u << (f.var[i] - VS_A);
+        for (int64_t a = f.by[i]; a; a = next)
+            next = unit % a, unit = a;
+    }
+    if (*used & own || by % unit) return false;
+    /* The least factor moves on by one unit, the next by as many as the last has tiles, ... */
+    for (int64_t want = unit; left;) {
+        int i = 0;
+        while (i < f.n && !((left >> i & 1) && f.by[i] == want))
+            i++;
+        if (i == f.n) return false;
+        et_expr size = g->g->extent[f.var[i] - VS_A];
+        left &= ~(1u << i);
+        *out_extent = et_mul(x, size, et_int(x, want / unit));
+        if (left && (!et_is_int(x, size, &extent) || __builtin_mul_overflow(want, extent, &want)))
+            return false;
+    }
+    *used |= own;
+    *out_by = by / unit;
+    return true;
+}
+
+/* Index E of dimension D notifies for coordinates that no other index uses, alone or divided. */
 static bool along(struct symbolic *s, const struct vf_grid *g, et_expr e, int event, int d,
                   unsigned *used, struct arrivals *a) {
     et_exprs *x = s->v->x;
     const et_node_x *n = et_x(x, e);
     int64_t by = 1;
-    et_expr of = e, one = et_int(x, 1), at = et_var(x, s->counter[event][d]);
+    et_expr of = e, one = et_int(x, 1), at = et_var(x, s->counter[event][d]), extent = one;
     if (n->op == ET_X_IDIV && et_is_int(x, n->ops[1], &by)) of = n->ops[0];
-    if (et_x(x, of)->op != ET_X_VAR || by < 1) return false;
-    for (int c = 0; c < g->f->ncoords; c++) {
-        if (g->f->coord[c] != et_x(x, of)->i || *used >> c & 1) continue;
-        et_expr extent = g->g->extent[c], t = et_int(x, by);
-        *used |= 1u << c;
-        a->lo[d] = et_int(x, 0);
-        a->hi[d] = et_op2(x, ET_X_IDIV, et_sub(x, extent, one), t);
-        et_expr rest = et_sub(x, extent, et_mul(x, at, t));
-        if (by > 1) a->tasks = et_mul(x, a->tasks, et_op2(x, ET_X_MIN, t, rest));
-        return true;
-    }
-    return false;
+    if (by < 1 || !counts_tiles(s, g, of, by, used, &extent, &by)) return false;
+    et_expr t = et_int(x, by), rest = et_sub(x, extent, et_mul(x, at, t));
+    a->lo[d] = et_int(x, 0);
+    a->hi[d] = et_op2(x, ET_X_IDIV, et_sub(x, extent, one), t);
+    if (by > 1) a->tasks = et_mul(x, a->tasks, et_op2(x, ET_X_MIN, t, rest));
+    return true;
 }
 
 static bool arrivals_of(struct symbolic *s, const struct vf_grid *g, const et_notify *n,

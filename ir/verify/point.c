@@ -218,6 +218,7 @@ static int boxes_of(struct verify *v, struct vf_cut *c, int k) {
 
 static bool cut(struct verify *v, struct vf_cut *c, vf_cut_fn fn, void *ctx) {
     const struct vf_grid *g = &v->grid[c->in->grid];
+    if (v->report->work > v->limit) return true; /* nothing counts as looked at then */
     for (int k = 0; k < g->npoints; k++) {
         if (!(c->points >> k & 1) || boxes_of(v, c, k) != SEVERAL) continue;
         struct vf_range all = c->x;

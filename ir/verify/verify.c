@@ -5,7 +5,7 @@
 #include <string.h>
 
 enum {
-    WORK = 600000000,
+    WORK = 400000000,
     MAX_PERIOD = 512,
     ALL_VALUES = 1 << 16, /* so many are tried one by one, as long as the work allows */
     MAX_CORNERS = 64,

@@ -182,7 +182,7 @@ static bool allows(struct test *t, et_program *p, et_verify_how how, int64_t wor
 static bool verifier_allows(struct test *t, et_program *p, bool *out_at_once, char *why,
                             size_t bytes) {
     *out_at_once = allows(t, p, ET_VERIFY_AT_ONCE, 0, why, bytes);
-    int64_t work = *out_at_once ? 4000000 : 100000000;
+    int64_t work = *out_at_once ? 2000000 : 10000000;
     return allows(t, p, ET_VERIFY_BY_VALUE, work, why, bytes) || *out_at_once;
 }
 
