@@ -24,7 +24,9 @@ typedef struct {
     uint64_t seed;
     /* Watch every access: two tasks that touch the same bytes, one of them writing, of which events
      * order neither before the other; reads of memory that nothing wrote, or that was written as
-     * another tensor; events notified more or less often than they say. */
+     * another tensor; two work-items of a step of which one stores what the other reads or stores;
+     * reads of local memory that no step wrote; events notified more or less often than they say.
+     */
     bool races;
     /* Where tasks run, for events narrower than the device: tile t of a grid on workgroup
      * (base + t) mod workgroups, which is on die (workgroup mod dies); slice s of a

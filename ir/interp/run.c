@@ -295,7 +295,8 @@ static void execute(struct run *m, void *const *tensor) {
     list_instances(m, p->first, p->count, loop, 0);
     if (m->failed || !measure_tensors(m)) return;
     bind(m, tensor);
-    if (!list_tasks(m) || !run_events_create(m) || (m->opt->races && !run_shadow_create(m)))
+    if (!list_tasks(m) || !run_events_create(m) ||
+        (m->opt->races && (!run_shadow_create(m) || !run_items_create(m))))
         run_fail(m, "out of memory");
     else
         run_all(m);
@@ -311,6 +312,7 @@ bool et_program_run(et_program *p, const int64_t *syms, void *const *tensor,
     err[0] = 0;
     execute(&m, tensor);
     run_shadow_destroy(&m);
+    run_items_destroy(&m);
     if (m.counter) run_events_destroy(&m);
     free(m.inst);
     free(m.task);

@@ -1,10 +1,11 @@
 /* run.h - what the files of the program interpreter share: run.c orders tasks,
  * event.c keeps counters and clocks, step.c and value.c compute,
- * race.c watches memory. */
+ * race.c watches memory, item.c what work-items of one step do. */
 #ifndef ET_INTERP_RUN_H
 #define ET_INTERP_RUN_H
 
 #include "ir/interp/interp.h"
+#include "ir/program/step.h"
 
 /* One grid in one iteration of the loops around it. Its tiles are tasks first .. first + tiles. */
 struct run_instance {
@@ -39,6 +40,7 @@ struct run_cell {
 };
 
 struct run_shadow;
+struct run_items;
 
 struct run {
     et_program *p;
@@ -56,7 +58,10 @@ struct run {
     float **local;               /* of the running function; i32 values are stored as their bits */
     float product;               /* of the query and the key whose score is computed */
     const et_func *f;
-    const et_step *step; /* that is running, or NULL */
+    const et_step *step;     /* that is running, or NULL */
+    int64_t item;            /* its work-item that is running, -1: all of them together */
+    unsigned char **written; /* by local: its elements that have a value; NULL: nobody asks */
+    struct run_items *items; /* NULL: nobody asks */
     struct run_instance *inst;
     int ninst, cinst;
     struct run_task *task;
@@ -82,13 +87,22 @@ static inline int64_t run_whole(struct run *m, et_expr e) {
 /* Bound or index of a wait or notify: may read index tensors. */
 int64_t run_index(struct run *, et_expr);
 
+/* ---- item.c: work-items of one step */
+bool run_items_create(struct run *);
+void run_items_destroy(struct run *);
+void run_items_begin(struct run *); /* of a step */
+void run_items_touch(struct run *, int space, int id, int64_t element, bool is_store);
+
 /* ---- step.c, value.c */
 void run_steps(struct run *, const et_func *);
 int64_t run_eval_i(struct run *, et_expr);
 float run_eval_f(struct run *, et_expr);
 void run_store(struct run *, const et_place *to, bool is_int, int64_t i, float f);
-/* Tell whoever listens that an element of a tensor or local buffer is touched. */
+/* Tell whoever listens that an element of a tensor or local buffer is touched, and look whether
+ * work-items race. */
 static inline void run_touch(struct run *m, int space, int id, int64_t element, bool is_store) {
+    if (m->items && m->step && et_step_to(m->step))
+        run_items_touch(m, space, id, element, is_store);
     if (m->opt->touch)
         m->opt->touch(m->opt->ctx,
                       &(et_interp_touch){m->now, m->step, space, id, element, is_store, m->vars});

@@ -50,6 +50,7 @@ static void iterate(struct run *m, const et_step *s) {
         total *= extent[v] = run_whole(m, et_var_extent(m->x, s->vars[v]));
     for (int64_t e = 0; e < total && !m->failed; e++) {
         int64_t left = e;
+        m->item = e;
         for (int v = s->nvars - 1; v >= 0; v--, left /= extent[v + 1])
             m->vars[s->vars[v]] = left % extent[v];
         if (s->mask.id && !run_eval_i(m, s->mask)) continue;
@@ -87,6 +88,7 @@ static void contract(struct run *m, const et_step *s) {
                     sum += (double)a[r * k + j] * (double)b[c * k + j];
                 acc[r * s->tn + c] = (float)sum;
                 run_touch(m, ET_LOAD_LOCAL, s->acc[i], r * s->tn + c, true);
+                if (m->written) m->written[s->acc[i]][r * s->tn + c] = r < rows && c < cols;
             }
         free(b);
     }
@@ -143,10 +145,58 @@ static void attend(struct run *m, const et_step *s) {
     for (int64_t h = 0; score && h < s->heads && !m->failed; h++) {
         m->vars[s->hvar] = h;
         attend_head(m, s, first, n, score, m->local[s->out] + h * s->depth);
-        for (int64_t d = 0; d < s->depth; d++)
+        for (int64_t d = 0; d < s->depth; d++) {
             run_touch(m, ET_LOAD_LOCAL, s->out, h * s->depth + d, true);
+            if (m->written) m->written[s->out][h * s->depth + d] = 1;
+        }
     }
     free(score);
+}
+
+static size_t elements(const et_local *l) {
+    size_t n = 1;
+    for (int d = 0; d < l->rank; d++)
+        n *= (size_t)l->dim[d];
+    return n;
+}
+
+static void forget(void *ctx, int space, int id, bool is_store, const et_expr *index) {
+    struct run *m = ctx;
+    (void)index;
+    if (is_store && space == ET_LOAD_LOCAL) memset(m->written[id], 0, elements(&m->f->locals[id]));
+}
+
+/* A buffer that a step writes as a whole holds what the step says and nothing else. */
+static void begin_step(struct run *m, const et_step *s) {
+    m->step = s;
+    m->item = -1;
+    run_items_begin(m);
+    if (m->written && !et_step_to(s)) et_step_touches(m->x, s, forget, m);
+}
+
+static bool make_locals(struct run *m, const et_func *f) {
+    m->local = calloc((size_t)f->nlocals + 1, sizeof *m->local);
+    m->written = m->opt->races ? calloc((size_t)f->nlocals + 1, sizeof *m->written) : NULL;
+    bool ok = m->local && (m->written || !m->opt->races);
+    for (int l = 0; ok && l < f->nlocals; l++) {
+        size_t n = elements(&f->locals[l]);
+        m->local[l] = malloc(n * sizeof(float));
+        if (m->local[l]) memset(m->local[l], 0xff, n * sizeof(float));
+        if (m->written) m->written[l] = calloc(n, 1);
+        ok = m->local[l] && (m->written == NULL || m->written[l]);
+    }
+    if (!ok) run_fail(m, "out of memory");
+    return ok;
+}
+
+static void free_locals(struct run *m, const et_func *f) {
+    for (int l = 0; l < f->nlocals; l++) {
+        if (m->local) free(m->local[l]);
+        if (m->written) free(m->written[l]);
+    }
+    free(m->local);
+    free(m->written);
+    m->written = NULL;
 }
 
 void run_steps(struct run *m, const et_func *f) {
@@ -157,23 +207,11 @@ void run_steps(struct run *m, const et_func *f) {
         [ET_STEP_ATTEND] = attend,
     };
     m->f = f;
-    m->local = calloc((size_t)f->nlocals + 1, sizeof *m->local);
-    for (int l = 0; m->local && l < f->nlocals; l++) {
-        size_t n = 1;
-        for (int d = 0; d < f->locals[l].rank; d++)
-            n *= (size_t)f->locals[l].dim[d];
-        m->local[l] = malloc(n * sizeof(float));
-        if (m->local[l])
-            memset(m->local[l], 0xff, n * sizeof(float));
-        else
-            run_fail(m, "out of memory");
-    }
-    for (int i = 0; m->local && i < f->nsteps && !m->failed; i++) {
-        m->step = &f->steps[i];
+    bool ok = make_locals(m, f);
+    for (int i = 0; ok && i < f->nsteps && !m->failed; i++) {
+        begin_step(m, &f->steps[i]);
         run[m->step->kind](m, m->step);
     }
     m->step = NULL;
-    for (int l = 0; m->local && l < f->nlocals; l++)
-        free(m->local[l]);
-    free(m->local);
+    free_locals(m, f);
 }

@@ -40,6 +40,14 @@ static float *local_element(struct run *m, int local, const et_expr *index, bool
         at = at * l->dim[d] + i;
     }
     run_touch(m, ET_LOAD_LOCAL, local, at, is_store);
+    if (m->written && !is_store && !m->written[local][at]) {
+        char task[160];
+        run_fail(m, "task %s, step %d, reads element %lld of $%s, which no step has written",
+                 run_task_name(m, m->now, task), (int)(m->step - m->f->steps) + 1, (long long)at,
+                 l->name);
+        return NULL;
+    }
+    if (m->written && is_store) m->written[local][at] = 1;
     return m->local[local] + at;
 }
 

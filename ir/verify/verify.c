@@ -1,5 +1,6 @@
 /* The verifier: which values of the symbols to look at, and what to say. */
 #include "ir/base/diag.h"
+#include "ir/verify/steps/steps.h"
 #include "ir/verify/symbolic.h"
 #include <inttypes.h>
 #include <string.h>
@@ -366,7 +367,7 @@ bool et_verify(et_program *p, const et_verify_options *opt, et_diags *d,
     v.var = et_alloc(v.arena, (size_t)(et_var_count(v.x) + 1) * sizeof *v.var);
     set_up(&v);
     vf_shorten_loops(&v);
-    bool ok = vf_layout(&v) && vf_promises(&v);
+    bool ok = vf_layout(&v) && vf_promises(&v) && et_verify_steps(p, d, &report.step_work);
     if (ok) vf_list_pairs(&v);
     ok = ok && prove(&v);
     if (out_report) *out_report = report;

@@ -35,6 +35,7 @@ typedef struct {
     int64_t tasks;   /* at the largest value */
     int64_t pairs;   /* of accesses shown to be ordered or apart */
     int64_t work;
+    int64_t step_work; /* of that which was done for what happens inside of tasks */
 } et_verify_report;
 
 /* False with errors in the diagnostics that name the two tasks and what is missing between them, or

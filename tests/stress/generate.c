@@ -38,6 +38,7 @@ struct source {
     int nwaits;
     char index[256]; /* of the element, up to the tile */
     char range[96];  /* what r goes over, or empty */
+    char guard[600]; /* where the element is there, or empty */
 };
 
 struct generator {
@@ -155,6 +156,7 @@ static void routed(struct generator *g, const struct grid *to, struct source *s,
         PUT(a->lo, "%%%s[%s]", in->name, v);
         PUT(a->hi, "%%%s[%s + 1] - 1", in->name, v);
         PUT(s->range, "%%%s[%s + 1] - %%%s[%s]", in->name, v, in->name, v);
+        PUT(s->guard, "0 <= %s && %s < %s", a->index, a->index, extent_text(extent));
         return;
     }
     if (may_stretch && chance(g, 50)) { /* several, anywhere */
@@ -180,7 +182,7 @@ static bool made_index(struct generator *g, const struct grid *to, struct source
         if (i == s->grid || t->looped || t->n != 1 || t->of[0] != FULL ||
             t->extent[0] != to->extent[0])
             continue;
-        PUT(a->index, "min(%%t%d[a, 0] / 64, %s)", i, last);
+        PUT(a->index, "min(max(%%t%d[a, 0] / 64, 0), %s)", i, last);
         PUT(a->lo, "%s", a->index);
         PUT(a->hi, "%s", a->index);
         PUT(s->wait[s->nwaits++], "wait %%e%d[a]", i);
@@ -287,7 +289,7 @@ static void write_tensors(struct generator *g, int id, const char *loop) {
 
 static void write_function(struct generator *g, int id, const struct source *s, int ns) {
     const struct grid *t = &g->grid[id];
-    char at[64] = "", load[400];
+    char at[64] = "", load[1100];
     fprintf(g->out, "func @f%d [", id);
     for (int k = 0; k < t->n; k++)
         fprintf(g->out, "%s%s < %s", k ? ", " : "", coord[k], extent_text(t->extent[k]));
@@ -299,7 +301,11 @@ static void write_function(struct generator *g, int id, const struct source *s, 
         append(at, sizeof at, coord[k]);
     for (int i = 0; i < ns; i++) {
         int width = g->grid[s[i].grid].width;
-        PUT(load, "%%t%d[%s, min(j, %d)]", s[i].grid, s[i].index, width - 1);
+        if (s[i].guard[0])
+            PUT(load, "select(%s, %%t%d[%s, min(j, %d)], 0)", s[i].guard, s[i].grid, s[i].index,
+                width - 1);
+        else
+            PUT(load, "%%t%d[%s, min(j, %d)]", s[i].grid, s[i].index, width - 1);
         if (s[i].range[0])
             fprintf(g->out, "  reduce sum [j < %d] over r < %s\n", t->width, s[i].range);
         else
@@ -402,7 +408,7 @@ static void add_experts(struct generator *g, const char *margin) {
     fprintf(g->out,
             "func @f%d [a < 4] {\n  local $s0 : i32[2]\n"
             "  reduce sum [j < 2] over r < %%%s[a + 1] - %%%s[a]\n"
-            "    $s0[j] = %%sent%d[%%%s[%%%s[a] + r]]\n"
+            "    $s0[j] = %%sent%d[max(0, min(N - 1, %%%s[max(0, min(N - 1, %%%s[a] + r))]))]\n"
             "  map [j < 2]\n    %%t%d[a, j] = (%%salt0[0] + j + $s0[j] * 3) %% " MODULUS "\n"
             "  map []\n    %%runs%d[a] = %%runs%d[a] + 1\n}\n",
             id, counts, counts, id, rows, counts, id, id, id);

@@ -1,0 +1,82 @@
+/* int.h - what the files that look at steps share: scope.c says what variables stand for and what
+ * is said of a step that is wrong; bounds.c, race.c, local.c and temp.c prove one thing each. */
+#ifndef ET_VERIFY_STEPS_INT_H
+#define ET_VERIFY_STEPS_INT_H
+
+#include "ir/program/step.h"
+#include "ir/verify/steps/form.h"
+#include "ir/verify/steps/steps.h"
+
+/* What a local buffer of integers holds where it has been written; nothing where lo > hi. */
+struct held {
+    int64_t lo, hi;
+};
+
+struct steps {
+    et_program *p;
+    et_exprs *x;
+    et_diags *d;
+    et_arena *arena;
+    vs_problem *problem;
+    vs_frame *one, *other; /* of a work-item; of another one, inside it */
+    const et_grid *grid;
+    const et_func *f;
+    int at; /* the step looked at, -1: none */
+    int errors;
+    struct held *held; /* by local buffer of the function */
+};
+
+/* Set what the function's local buffers hold. */
+void vs_find_held(struct steps *);
+
+/* Begin a problem about a tile of the task, with the variables of step number STEP in the outer
+ * frame; -1: of none. */
+void vs_begin(struct steps *, int step);
+/* The variables of a step in FRAME, which need not be the one a problem was begun with. */
+void vs_enter_step(struct steps *, vs_frame *frame, const et_step *);
+/* "with N = 3, i = 0" after VS_YES. */
+const char *vs_where(struct steps *);
+/* Text of an expression, of an element, of a tensor or local buffer. */
+const char *vs_text(struct steps *, et_expr);
+const char *vs_element(struct steps *, int space, int id, const et_expr *index);
+/* An error about the step looked at. */
+void vs_error(struct steps *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Dimension D of a tensor, or of a local buffer of the function. */
+et_expr vs_extent(struct steps *, int space, int id, int d);
+
+/* Predicates that hold, or do not, where something is evaluated. */
+enum { VS_GUARDS = 64 };
+struct guard {
+    et_expr e;
+    bool holds;
+};
+struct guards {
+    int n;
+    struct guard guard[VS_GUARDS];
+};
+void vs_assert_guards(struct steps *, const struct guards *);
+/* Call FN for the nodes of the expressions of the step looked at. It is asked first with the step's
+ * mask alone, once for each node; where it says no, again with all that guards the node, and LAST:
+ * then it must report, and all ends. */
+typedef bool (*vs_node_fn)(void *ctx, const struct guards *, const et_node_x *, bool last);
+bool vs_each_node(struct steps *, vs_node_fn fn, void *ctx);
+
+/* ---- cover.c */
+/* A step that stores: over which variables, and where. */
+struct store {
+    const et_place *to;
+    et_expr mask;
+    int nvars;
+    et_step_var var[ET_STEP_VARS + ET_MAX_RANK + ET_MAX_LOOPS];
+};
+/* The step does not store to the element whose indices are AT. FRAME is empty, and inside the frame
+ * in which all other variables have their values; the values that the store's would have are bound
+ * there. Where an index of the store is read from a tensor, it is taken to be the one asked for. */
+vs_cond vs_uncovered(struct steps *, vs_frame *frame, const struct store *, const vs_linear *at);
+
+/* Each of these looks at the current function, and says what is wrong. */
+bool vs_check_bounds(struct steps *);
+bool vs_check_races(struct steps *);
+bool vs_check_locals(struct steps *);
+
+#endif

@@ -1,0 +1,224 @@
+/* Work-items of one step do not race: two of them store to different elements, and what one reads
+ * no other stores. Steps of a function are separated by barriers where they touch the same tensor
+ * or buffer, so tensors that share memory must not meet in one function. */
+#include "ir/base/diag.h"
+#include "ir/verify/steps/int.h"
+
+/* ---- two work-items ---- */
+
+/* By how much the variables of the other work-item are larger. */
+struct apart {
+    int n;
+    vs_linear by[ET_MAX_VARS];
+};
+
+/* The other work-item, and that the step's mask holds for both. */
+static void make_other(struct steps *s, const et_step *st, struct apart *out) {
+    vs_problem *p = s->problem;
+    vs_linear zero = vs_constant(0);
+    out->n = st->nvars;
+    for (int i = 0; i < st->nvars; i++) {
+        vs_linear v = vs_form(s->one, et_var(s->x, st->vars[i]));
+        vs_linear extent = vs_form(s->one, et_var_extent(s->x, st->vars[i])), w;
+        int64_t lo, hi;
+        if (!vs_bounds(p, &extent, &lo, &hi)) hi = INT32_MAX;
+        out->by[i] = vs_of(vs_number(p, 1 - hi, hi - 1));
+        w = vs_sum(s->one, &v, &out->by[i], 1);
+        vs_assert(p, vs_le(p, &zero, &w));
+        vs_assert(p, vs_lt(p, &w, &extent));
+        vs_frame_bind(s->other, st->vars[i], &w);
+    }
+    if (st->kind == ET_STEP_REDUCE) {
+        vs_frame_extent(s->other, st->rvar, st->rextent);
+        vs_frame_own(s->other, st->rvar);
+    }
+    vs_assert(p, vs_holds(s->one, st->mask));
+    vs_assert(p, vs_holds(s->other, st->mask));
+}
+
+/* Are there two work-items for which what was asserted holds? With BOTH_WAYS, whichever of them is
+ * the earlier one. */
+static vs_answer meet(struct steps *s, const struct apart *d, bool both_ways) {
+    vs_problem *p = s->problem;
+    vs_linear zero = vs_constant(0);
+    vs_cond before = VS_ANY;
+    vs_answer worst = VS_NO;
+    for (int i = 0; i < d->n; i++) {
+        vs_cond more = vs_lt(p, &zero, &d->by[i]), less = vs_lt(p, &d->by[i], &zero);
+        if (both_ways) {
+            vs_answer a = vs_solve(p, vs_both(p, before, less));
+            if (a == VS_YES) return a;
+            if (a != VS_NO) worst = a;
+        }
+        vs_answer a = vs_solve(p, vs_both(p, before, more));
+        if (a == VS_YES) return a;
+        if (a != VS_NO) worst = a;
+        before = vs_both(p, before, vs_eq(p, &d->by[i], &zero));
+    }
+    return worst;
+}
+
+/* ---- stores ---- */
+
+/* What an update leaves where its index tensor names an element twice is either's value; so says
+ * the language. Where two work-items read their indices from different elements, nothing is asked:
+ * what is read in the one's is taken to be read in the other's. */
+struct equal {
+    struct steps *s;
+};
+
+static void read_alike(void *ctx, et_expr e) {
+    struct steps *s = ((struct equal *)ctx)->s;
+    const et_node_x n = *et_x(s->x, e);
+    if (n.op != ET_X_LOAD) return;
+    for (int i = 0; i <= n.nops; i++) {
+        et_expr part = i < n.nops ? n.ops[i] : e;
+        vs_linear a = vs_form(s->one, part), b = vs_form(s->other, part);
+        vs_assert(s->problem, vs_eq(s->problem, &a, &b));
+    }
+}
+
+static void same_element(struct steps *s, int rank, const et_expr *one, const et_expr *other) {
+    for (int d = 0; d < rank; d++) {
+        vs_linear a = vs_form(s->one, one[d]), b = vs_form(s->other, other[d]);
+        vs_assert(s->problem, vs_eq(s->problem, &a, &b));
+    }
+}
+
+static bool check_stores(struct steps *s, const et_step *st) {
+    struct apart d;
+    vs_begin(s, s->at);
+    make_other(s, st, &d);
+    for (int i = 0; i < st->to.rank; i++)
+        et_walk(s->x, st->to.index[i], read_alike, &(struct equal){s});
+    same_element(s, st->to.rank, st->to.index, st->to.index);
+    vs_answer a = meet(s, &d, false);
+    if (a == VS_NO) return true;
+    const char *element = vs_element(s, st->to.space, st->to.id, st->to.index);
+    if (a == VS_YES)
+        vs_error(s, "stores two elements to one place, %s%s", element, vs_where(s));
+    else
+        vs_error(s, "stores to %s, and nothing shows that it stores no two elements to one place",
+                 element);
+    return false;
+}
+
+/* ---- loads of what is stored ---- */
+
+struct loading {
+    struct steps *s;
+    const et_step *st;
+    bool ok;
+};
+
+static void check_load(void *ctx, int space, int id, bool is_store, const et_expr *index) {
+    struct loading *l = ctx;
+    struct steps *s = l->s;
+    const et_place *to = &l->st->to;
+    struct apart d;
+    if (is_store || space != to->space || id != to->id || !l->ok) return;
+    vs_begin(s, s->at);
+    make_other(s, l->st, &d);
+    same_element(s, to->rank, index, to->index);
+    vs_answer a = meet(s, &d, true);
+    if (a == VS_NO) return;
+    l->ok = false;
+    vs_error(s, "reads %s, which %s another work-item of the step stores as %s%s",
+             vs_element(s, space, id, index), a == VS_YES ? "is what" : "may be what",
+             vs_element(s, to->space, to->id, to->index), a == VS_YES ? vs_where(s) : "");
+}
+
+/* Local buffers that a product or an attention writes are nobody's to read meanwhile. */
+struct own {
+    bool written[1024], read[1024];
+};
+
+static void note_local(void *ctx, int space, int id, bool is_store, const et_expr *index) {
+    struct own *o = ctx;
+    (void)index;
+    if (space == ET_LOAD_LOCAL && id < 1024) (is_store ? o->written : o->read)[id] = true;
+}
+
+static bool check_own(struct steps *s, const et_step *st) {
+    struct own *o = et_alloc(s->arena, sizeof *o);
+    et_step_touches(s->x, st, note_local, o);
+    for (int l = 0; l < s->f->nlocals && l < 1024; l++)
+        if (o->written[l] && o->read[l]) {
+            vs_error(s, "reads $%s, which it writes", s->f->locals[l].name);
+            return false;
+        }
+    return true;
+}
+
+/* ---- tensors that share memory ---- */
+
+struct temps {
+    bool *touched, *stored;
+};
+
+static void note_temp(void *ctx, const et_step *st, int tensor, bool is_store,
+                      const et_expr *index) {
+    struct temps *t = ctx;
+    (void)st, (void)index;
+    t->touched[tensor] = true;
+    t->stored[tensor] |= is_store;
+}
+
+static bool share(const et_tensor *a, const et_tensor *b) {
+    return a->kind == ET_TENSOR_TEMP && b->kind == ET_TENSOR_TEMP &&
+           a->offset < b->offset + b->max_bytes && b->offset < a->offset + a->max_bytes;
+}
+
+static bool check_memory(struct steps *s) {
+    int n = s->p->ntensors;
+    struct temps t = {et_alloc(s->arena, (size_t)n + 1), et_alloc(s->arena, (size_t)n + 1)};
+    et_func_accesses(s->p, s->f, note_temp, &t);
+    for (int a = 0; a < n; a++)
+        for (int b = 0; t.stored[a] && b < n; b++) {
+            if (a == b || !t.touched[b] || !share(&s->p->tensors[a], &s->p->tensors[b])) continue;
+            vs_error(s, "stores to %%%s and uses %%%s, which lies in the same memory",
+                     s->p->tensors[a].name, s->p->tensors[b].name);
+            return false;
+        }
+    return true;
+}
+
+/* ---- local buffers apart ---- */
+
+static bool check_layout(struct steps *s) {
+    for (int a = 0; a < s->f->nlocals; a++) {
+        const et_local *x = &s->f->locals[a];
+        int end = x->offset + et_local_bytes(x);
+        if (x->offset < 0 || x->offset % 16 || end > s->f->lds_bytes ||
+            x->pitch < x->dim[x->rank - 1]) {
+            vs_error(s, "has $%s, which leaves the %d bytes of local memory or is not aligned",
+                     x->name, s->f->lds_bytes);
+            return false;
+        }
+        for (int b = 0; b < a; b++) {
+            const et_local *y = &s->f->locals[b];
+            if (x->offset >= y->offset + et_local_bytes(y) || y->offset >= end) continue;
+            vs_error(s, "has $%s and $%s in the same local memory", y->name, x->name);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool check_step(struct steps *s) {
+    const et_step *st = &s->f->steps[s->at];
+    struct loading l = {s, st, true};
+    if (!et_step_to(st)) return check_own(s, st);
+    if (!check_stores(s, st)) return false;
+    et_step_touches(s->x, st, check_load, &l);
+    return l.ok;
+}
+
+bool vs_check_races(struct steps *s) {
+    s->at = -1;
+    if (!check_layout(s) || !check_memory(s)) return false;
+    for (s->at = 0; s->at < s->f->nsteps; s->at++)
+        if (!check_step(s)) return false;
+    s->at = -1;
+    return true;
+}

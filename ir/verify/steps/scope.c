@@ -1,0 +1,99 @@
+/* What variables stand for in the task that is looked at, and what is said when it is wrong. */
+#include "ir/base/diag.h"
+#include "ir/verify/steps/int.h"
+#include <inttypes.h>
+#include <stdarg.h>
+
+void vs_enter_step(struct steps *s, vs_frame *frame, const et_step *st) {
+    et_step_var var[ET_STEP_VARS];
+    for (int i = 0, n = et_step_vars(s->x, st, var); i < n; i++)
+        vs_frame_extent(frame, var[i].var, var[i].extent);
+}
+
+void vs_begin(struct steps *s, int step) {
+    s->at = step;
+    vs_clear(s->problem);
+    vs_frame_clear(s->one, NULL);
+    vs_frame_clear(s->other, s->one);
+    for (int c = 0; c < s->f->ncoords; c++)
+        vs_frame_extent(s->one, s->f->coord[c], s->grid->extent[c]);
+    if (step < 0) return;
+    const et_step *st = &s->f->steps[step];
+    vs_enter_step(s, s->one, st);
+    if (st->kind != ET_STEP_ATTEND) return;
+    vs_linear p = vs_frame_own(s->one, st->pvar), first = vs_form(s->one, st->part[ET_AT_FIRST]);
+    vs_assert(s->problem, vs_le(s->problem, &first, &p));
+}
+
+et_expr vs_extent(struct steps *s, int space, int id, int d) {
+    return space == ET_LOAD_LOCAL ? et_int(s->x, s->f->locals[id].dim[d])
+                                  : s->p->tensors[id].shape.dim[d];
+}
+
+/* ---- text ---- */
+
+static const char *name_of(void *ctx, int space, int id) {
+    const struct steps *s = ctx;
+    return space == ET_LOAD_LOCAL ? et_printf(s->arena, "$%s", s->f->locals[id].name)
+                                  : et_printf(s->arena, "%%%s", s->p->tensors[id].name);
+}
+
+const char *vs_text(struct steps *s, et_expr e) {
+    const char *text = et_expr_text(s->x, e, name_of, s);
+    size_t n = 0;
+    while (text[n] && n < 120)
+        n++;
+    return et_printf(s->arena, "%.*s%s", (int)n, text, text[n] ? "..." : "");
+}
+
+const char *vs_element(struct steps *s, int space, int id, const et_expr *index) {
+    int rank = space == ET_LOAD_LOCAL ? s->f->locals[id].rank : s->p->tensors[id].shape.rank;
+    const char *text = et_printf(s->arena, "%s[", name_of(s, space, id));
+    for (int d = 0; d < rank; d++)
+        text = et_printf(s->arena, "%s%s%s", text, d ? ", " : "", vs_text(s, index[d]));
+    return et_printf(s->arena, "%s]", text);
+}
+
+/* A variable as far as the frame has it. */
+static const char *add_value(struct steps *s, const char *text, vs_frame *frame, const char *name,
+                             int var, const char *prime) {
+    int64_t v;
+    if (!vs_frame_value(frame, var, &v)) return text;
+    return et_printf(s->arena, "%s%s%s%s = %" PRId64, text, *text ? ", " : "", name, prime, v);
+}
+
+const char *vs_where(struct steps *s) {
+    const char *text = "";
+    et_step_var var[ET_STEP_VARS];
+    int n = s->at < 0 ? 0 : et_step_vars(s->x, &s->f->steps[s->at], var);
+    for (int i = 0; i < et_sym_count(s->x); i++) {
+        int64_t v;
+        if (vs_frame_symbol(s->one, i, &v))
+            text = et_printf(s->arena, "%s%s%s = %" PRId64, text, *text ? ", " : "",
+                             et_sym_name(s->x, i), v);
+    }
+    for (int l = s->grid->loop; l >= 0; l = s->p->g->loops[l].parent)
+        text = add_value(s, text, s->one, s->p->g->loops[l].name, s->p->g->loops[l].var, "");
+    for (int c = 0; c < s->f->ncoords; c++)
+        text = add_value(s, text, s->one, et_var_name(s->x, s->f->coord[c]), s->f->coord[c], "");
+    for (int i = 0; i < n; i++)
+        text = add_value(s, text, s->one, et_var_name(s->x, var[i].var), var[i].var, "");
+    for (int i = 0; i < n; i++)
+        text = add_value(s, text, s->other, et_var_name(s->x, var[i].var), var[i].var, "'");
+    return *text ? et_printf(s->arena, " (with %s)", text) : "";
+}
+
+void vs_error(struct steps *s, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    const char *text = et_vprintf(s->arena, fmt, ap), *at = "";
+    va_end(ap);
+    if (s->at >= 0)
+        at =
+            et_printf(s->arena, ", step %d (%s)", s->at + 1, et_step_name(s->f->steps[s->at].kind));
+    et_loc loc = {0};
+    int grid = (int)(s->grid - s->p->grids);
+    if (s->p->ngroups == s->p->ngrids) loc = s->p->groups[grid].loc;
+    et_diag(s->d, ET_ERROR, loc, "the schedule is wrong: task %s%s %s", s->grid->name, at, text);
+    s->errors++;
+}
