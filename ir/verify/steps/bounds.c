@@ -14,30 +14,30 @@ static bool plain(struct steps *s, et_expr index, et_expr extent) {
     return et_expr_eq(et_step_extent(s->x, &s->f->steps[s->at], n->i), extent);
 }
 
-static vs_answer leaves(struct steps *s, const struct guards *g, et_expr index, et_expr extent) {
-    vs_begin(s, s->at);
-    vs_linear i = vs_form(s->one, index), n = vs_form(s->one, extent), zero = vs_constant(0);
-    vs_cond out = vs_either(s->problem, vs_lt(s->problem, &i, &zero), vs_le(s->problem, &n, &i));
-    vs_assert_guards(s, g);
-    return vs_solve(s->problem, out);
+static sv_answer leaves(struct steps *s, const struct guards *g, et_expr index, et_expr extent) {
+    sv_begin(s, s->at);
+    sv_linear i = sv_form(s->one, index), n = sv_form(s->one, extent), zero = sv_constant(0);
+    sv_cond out = sv_either(s->problem, sv_lt(s->problem, &i, &zero), sv_le(s->problem, &n, &i));
+    sv_assert_guards(s, g);
+    return sv_solve(s->problem, out);
 }
 
 static bool inside(struct steps *s, const struct guards *g, const et_place *at, bool store,
                    bool report) {
     for (int d = 0; d < at->rank; d++) {
-        et_expr extent = vs_extent(s, at->space, at->id, d);
+        et_expr extent = sv_extent(s, at->space, at->id, d);
         if (plain(s, at->index[d], extent)) continue;
-        vs_answer a = leaves(s, g, at->index[d], extent);
-        if (a == VS_NO) continue;
+        sv_answer a = leaves(s, g, at->index[d], extent);
+        if (a == SV_NO) continue;
         if (!report) return false;
-        const char *does = store ? "stores" : "loads", *size = vs_text(s, extent);
-        const char *element = vs_element(s, at->space, at->id, at->index);
-        const char *index = vs_text(s, at->index[d]);
-        if (a == VS_YES)
-            vs_error(s, "%s %s outside: index %d, %s, is not in [0, %s)%s", does, element, d, index,
-                     size, vs_where(s));
+        const char *does = store ? "stores" : "loads", *size = sv_text(s, extent);
+        const char *element = sv_element(s, at->space, at->id, at->index);
+        const char *index = sv_text(s, at->index[d]);
+        if (a == SV_YES)
+            sv_error(s, "%s %s outside: index %d, %s, is not in [0, %s)%s", does, element, d, index,
+                     size, sv_where(s));
         else
-            vs_error(s,
+            sv_error(s,
                      "%s %s, and nothing shows that index %d, %s, stays in [0, %s): clamp it or "
                      "guard it",
                      does, element, d, index, size);
@@ -49,14 +49,14 @@ static bool inside(struct steps *s, const struct guards *g, const et_place *at, 
 static bool divides(struct steps *s, const struct guards *g, const et_node_x *n, bool report) {
     int64_t by;
     if (et_is_int(s->x, n->ops[1], &by) && by) return true;
-    vs_begin(s, s->at);
-    vs_linear divisor = vs_form(s->one, n->ops[1]), zero = vs_constant(0);
-    vs_assert_guards(s, g);
-    vs_answer a = vs_solve(s->problem, vs_eq(s->problem, &divisor, &zero));
-    if (a == VS_NO) return true;
+    sv_begin(s, s->at);
+    sv_linear divisor = sv_form(s->one, n->ops[1]), zero = sv_constant(0);
+    sv_assert_guards(s, g);
+    sv_answer a = sv_solve(s->problem, sv_eq(s->problem, &divisor, &zero));
+    if (a == SV_NO) return true;
     if (report)
-        vs_error(s, "divides by %s, which %s 0%s", vs_text(s, n->ops[1]),
-                 a == VS_YES ? "is" : "is not shown not to be", a == VS_YES ? vs_where(s) : "");
+        sv_error(s, "divides by %s, which %s 0%s", sv_text(s, n->ops[1]),
+                 a == SV_YES ? "is" : "is not shown not to be", a == SV_YES ? sv_where(s) : "");
     return false;
 }
 
@@ -75,15 +75,15 @@ static bool look(void *ctx, const struct guards *g, const et_node_x *n, bool las
 static bool check_size(struct steps *s, const char *what, et_expr e, int64_t lo, int64_t hi) {
     int64_t n;
     if (et_is_int(s->x, e, &n) && n >= lo && n <= hi) return true;
-    vs_begin(s, s->at);
-    vs_linear f = vs_form(s->one, e), least = vs_constant(lo), most = vs_constant(hi);
-    vs_cond out =
-        vs_either(s->problem, vs_lt(s->problem, &f, &least), vs_lt(s->problem, &most, &f));
-    vs_answer a = vs_solve(s->problem, out);
-    if (a == VS_NO) return true;
-    vs_error(s, "has %s %s, which %s in [%" PRId64 ", %" PRId64 "]%s", what, vs_text(s, e),
-             a == VS_YES ? "is not" : "is not shown to stay", lo, hi,
-             a == VS_YES ? vs_where(s) : "");
+    sv_begin(s, s->at);
+    sv_linear f = sv_form(s->one, e), least = sv_constant(lo), most = sv_constant(hi);
+    sv_cond out =
+        sv_either(s->problem, sv_lt(s->problem, &f, &least), sv_lt(s->problem, &most, &f));
+    sv_answer a = sv_solve(s->problem, out);
+    if (a == SV_NO) return true;
+    sv_error(s, "has %s %s, which %s in [%" PRId64 ", %" PRId64 "]%s", what, sv_text(s, e),
+             a == SV_YES ? "is not" : "is not shown to stay", lo, hi,
+             a == SV_YES ? sv_where(s) : "");
     return false;
 }
 
@@ -100,10 +100,10 @@ static bool check_step(struct steps *s) {
     const et_step *st = &s->f->steps[s->at];
     const et_place *to = et_step_to(st);
     struct guards g = {.n = st->mask.id != 0, .guard = {{st->mask, true}}};
-    return check_sizes(s, st) && vs_each_node(s, look, s) && (!to || inside(s, &g, to, true, true));
+    return check_sizes(s, st) && sv_each_node(s, look, s) && (!to || inside(s, &g, to, true, true));
 }
 
-bool vs_check_bounds(struct steps *s) {
+bool sv_check_bounds(struct steps *s) {
     bool ok = true;
     for (s->at = 0; ok && s->at < s->f->nsteps; s->at++)
         ok = check_step(s);

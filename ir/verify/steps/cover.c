@@ -10,40 +10,40 @@ enum { MAX_UNKNOWNS = 2 * ET_MAX_VARS + ET_MAX_LOOPS };
 
 struct unknowns {
     struct steps *s;
-    vs_frame *frame; /* they are bound there as they are found */
+    sv_frame *frame; /* they are bound there as they are found */
     int n, var[MAX_UNKNOWNS];
     bool known[MAX_UNKNOWNS];
     int number[MAX_UNKNOWNS]; /* that stands for it while coefficients are looked for */
 };
 
-static vs_frame *scratch_frame(struct unknowns *u, int *out_first) {
-    vs_frame *f = vs_frame_create(u->s->arena, u->s->x, u->s->problem, u->frame);
-    *out_first = vs_number(u->s->problem, 0, 0);
+static sv_frame *scratch_frame(struct unknowns *u, int *out_first) {
+    sv_frame *f = sv_frame_create(u->s->arena, u->s->x, u->s->problem, u->frame);
+    *out_first = sv_number(u->s->problem, 0, 0);
     for (int i = 0; i < u->n; i++) {
         if (u->known[i]) continue;
-        vs_linear v = vs_of(u->number[i] = vs_number(u->s->problem, -(1 << 30), 1 << 30));
-        vs_frame_bind(f, u->var[i], &v);
+        sv_linear v = sv_of(u->number[i] = sv_number(u->s->problem, -(1 << 30), 1 << 30));
+        sv_frame_bind(f, u->var[i], &v);
     }
     return f;
 }
 
 /* The unknown variable that moves the index furthest; -1 when none does. */
-static int furthest(const struct unknowns *u, const vs_linear *f, int64_t *out_by) {
+static int furthest(const struct unknowns *u, const sv_linear *f, int64_t *out_by) {
     int best = -1;
     int64_t most = 0;
     for (int i = 0; i < u->n; i++) {
         if (u->known[i]) continue;
-        int64_t c = vs_coef(f, u->number[i]), by = c < 0 ? -c : c;
+        int64_t c = sv_coef(f, u->number[i]), by = c < 0 ? -c : c;
         if (by > most) best = i, most = by, *out_by = c;
     }
     return best;
 }
 
 /* Find what variables of INDEX must be for it to be AT. */
-static void invert(struct unknowns *u, et_expr index, const vs_linear *at) {
+static void invert(struct unknowns *u, et_expr index, const sv_linear *at) {
     int first, i;
     int64_t by = 0;
-    vs_linear f = vs_form(scratch_frame(u, &first), index), rest;
+    sv_linear f = sv_form(scratch_frame(u, &first), index), rest;
     for (int k = 0; k < f.n; k++) { /* what is not a sum of them is not for us */
         bool own = f.number[k] < first;
         for (int j = 0; j < u->n; j++)
@@ -51,45 +51,45 @@ static void invert(struct unknowns *u, et_expr index, const vs_linear *at) {
         if (!own) return;
     }
     rest = *at;
-    vs_linear fixed = f;
+    sv_linear fixed = f;
     for (int j = 0; j < u->n; j++) {
-        vs_linear v = vs_of(u->number[j]);
-        int64_t c = u->known[j] ? 0 : vs_coef(&fixed, u->number[j]);
-        if (c && !vs_add(&fixed, &v, -c, &fixed)) return;
+        sv_linear v = sv_of(u->number[j]);
+        int64_t c = u->known[j] ? 0 : sv_coef(&fixed, u->number[j]);
+        if (c && !sv_add(&fixed, &v, -c, &fixed)) return;
     }
-    rest = vs_sum(u->frame, &rest, &fixed, -1);
+    rest = sv_sum(u->frame, &rest, &fixed, -1);
     while ((i = furthest(u, &f, &by)) >= 0) {
-        vs_linear zero = vs_constant(0), v = vs_of(u->number[i]);
-        vs_linear q = by < 0 ? vs_sum(u->frame, &zero, &rest, -1) : rest;
-        q = vs_quotient(u->frame, &q, by < 0 ? -by : by);
-        vs_frame_bind(u->frame, u->var[i], &q);
+        sv_linear zero = sv_constant(0), v = sv_of(u->number[i]);
+        sv_linear q = by < 0 ? sv_sum(u->frame, &zero, &rest, -1) : rest;
+        q = sv_quotient(u->frame, &q, by < 0 ? -by : by);
+        sv_frame_bind(u->frame, u->var[i], &q);
         u->known[i] = true;
-        rest = vs_sum(u->frame, &rest, &q, -by);
-        if (!vs_add(&f, &v, -by, &f)) return;
+        rest = sv_sum(u->frame, &rest, &q, -by);
+        if (!sv_add(&f, &v, -by, &f)) return;
     }
 }
 
-vs_cond vs_uncovered(struct steps *s, vs_frame *frame, const struct store *st,
-                     const vs_linear *at) {
-    vs_problem *p = s->problem;
+sv_cond sv_uncovered(struct steps *s, sv_frame *frame, const struct store *st,
+                     const sv_linear *at) {
+    sv_problem *p = s->problem;
     struct unknowns u = {.s = s, .frame = frame};
-    vs_linear zero = vs_constant(0);
-    vs_cond out = vs_never(p);
+    sv_linear zero = sv_constant(0);
+    sv_cond out = sv_never(p);
     for (int i = 0; i < st->nvars && u.n < MAX_UNKNOWNS; i++)
         u.var[u.n++] = st->var[i].var;
     for (int d = 0; d < st->to->rank; d++)
         if (!et_expr_loads(s->x, st->to->index[d])) invert(&u, st->to->index[d], &at[d]);
     for (int i = 0; i < u.n; i++)
-        if (!u.known[i]) vs_frame_bind(frame, u.var[i], &zero);
+        if (!u.known[i]) sv_frame_bind(frame, u.var[i], &zero);
     for (int i = 0; i < st->nvars; i++) {
-        vs_linear v = vs_form(frame, et_var(s->x, st->var[i].var));
-        vs_linear extent = vs_form(frame, st->var[i].extent);
-        out = vs_either(p, out, vs_either(p, vs_lt(p, &v, &zero), vs_le(p, &extent, &v)));
+        sv_linear v = sv_form(frame, et_var(s->x, st->var[i].var));
+        sv_linear extent = sv_form(frame, st->var[i].extent);
+        out = sv_either(p, out, sv_either(p, sv_lt(p, &v, &zero), sv_le(p, &extent, &v)));
     }
     for (int d = 0; d < st->to->rank; d++) {
         if (et_expr_loads(s->x, st->to->index[d])) continue;
-        vs_linear reached = vs_form(frame, st->to->index[d]);
-        out = vs_either(p, out, vs_ne(p, &reached, &at[d]));
+        sv_linear reached = sv_form(frame, st->to->index[d]);
+        out = sv_either(p, out, sv_ne(p, &reached, &at[d]));
     }
-    return st->mask.id ? vs_either(p, out, vs_fails(frame, st->mask)) : out;
+    return st->mask.id ? sv_either(p, out, sv_fails(frame, st->mask)) : out;
 }

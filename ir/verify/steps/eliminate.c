@@ -9,32 +9,32 @@ typedef __int128 wide;
 enum { MAX_NUMBERS = 48 };
 
 struct rows {
-    vs_problem *p;
+    sv_problem *p;
     int n;
     bool contradiction;
 };
 
-static void limits(const vs_problem *p, const vs_linear *f, wide *out_lo, wide *out_hi) {
+static void limits(const sv_problem *p, const sv_linear *f, wide *out_lo, wide *out_hi) {
     *out_lo = *out_hi = f->k;
     for (int i = 0; i < f->n; i++) {
         wide c = f->coef[i];
-        const struct vs_dom *d = &p->dom[f->number[i]];
+        const struct sv_dom *d = &p->dom[f->number[i]];
         *out_lo += c * (c > 0 ? d->lo : d->hi);
         *out_hi += c * (c > 0 ? d->hi : d->lo);
     }
 }
 
-static bool same_sum(const vs_linear *a, const vs_linear *b) {
+static bool same_sum(const sv_linear *a, const sv_linear *b) {
     return a->n == b->n && memcmp(a->number, b->number, (size_t)a->n * sizeof *a->number) == 0 &&
            memcmp(a->coef, b->coef, (size_t)a->n * sizeof *a->coef) == 0;
 }
 
 /* F >= 0. What the bounds of its numbers say already is not kept, unless it is one of them. */
-static void add_row(struct rows *r, const vs_linear *like, bool bounding) {
-    vs_problem *p = r->p;
-    vs_linear f = *like;
+static void add_row(struct rows *r, const sv_linear *like, bool bounding) {
+    sv_problem *p = r->p;
+    sv_linear f = *like;
     wide lo, hi;
-    vs_reduce(&f);
+    sv_reduce(&f);
     limits(p, &f, &lo, &hi);
     p->work += f.n;
     if (hi < 0) r->contradiction = true;
@@ -45,30 +45,30 @@ static void add_row(struct rows *r, const vs_linear *like, bool bounding) {
             p->bounding[i] &= bounding;
             return;
         }
-    if (r->n == VS_ROWS) return;
+    if (r->n == SV_ROWS) return;
     p->bounding[r->n] = bounding;
     p->rows[r->n++] = f;
 }
 
-static bool small(const struct vs_dom *d) {
+static bool small(const struct sv_dom *d) {
     return d->lo > -((int64_t)1 << 40) && d->hi < (int64_t)1 << 40;
 }
 
 /* SIGN * (Z - (A * Y + B * X - A * B)) >= 0, where A bounds X and B bounds Y. */
-static void add_envelope(struct rows *r, const struct vs_prod *m, int64_t a, int64_t b, int sign) {
-    vs_linear f = {0}, z = vs_of(m->z), y = vs_of(m->y), x = vs_of(m->x);
+static void add_envelope(struct rows *r, const struct sv_prod *m, int64_t a, int64_t b, int sign) {
+    sv_linear f = {0}, z = sv_of(m->z), y = sv_of(m->y), x = sv_of(m->x);
     wide ab = (wide)a * b;
     if (ab > INT64_MAX / 2 || ab < -INT64_MAX / 2) return;
     f.k = (int64_t)ab * sign;
-    if (vs_add(&f, &z, sign, &f) && vs_add(&f, &y, -a * sign, &f) && vs_add(&f, &x, -b * sign, &f))
+    if (sv_add(&f, &z, sign, &f) && sv_add(&f, &y, -a * sign, &f) && sv_add(&f, &x, -b * sign, &f))
         add_row(r, &f, false);
 }
 
 static void add_products(struct rows *r) {
-    const vs_problem *p = r->p;
+    const sv_problem *p = r->p;
     for (int i = 0; i < p->nproduct; i++) {
-        const struct vs_prod *m = &p->product[i];
-        const struct vs_dom *x = &p->dom[m->x], *y = &p->dom[m->y];
+        const struct sv_prod *m = &p->product[i];
+        const struct sv_dom *x = &p->dom[m->x], *y = &p->dom[m->y];
         if (!small(x) || !small(y)) continue;
         add_envelope(r, m, x->lo, y->lo, 1);
         add_envelope(r, m, x->hi, y->hi, 1);
@@ -79,7 +79,7 @@ static void add_products(struct rows *r) {
 
 /* The numbers in the rows, with their bounds as rows; -1 when there are too many. */
 static int add_bounds(struct rows *r, int number[MAX_NUMBERS]) {
-    vs_problem *p = r->p;
+    sv_problem *p = r->p;
     int n = 0, have = r->n;
     for (int i = 0; i < have; i++)
         for (int k = 0; k < p->rows[i].n; k++) {
@@ -91,13 +91,13 @@ static int add_bounds(struct rows *r, int number[MAX_NUMBERS]) {
             number[n++] = v;
         }
     for (int i = 0; i < n; i++) {
-        const struct vs_dom *d = &p->dom[number[i]];
-        vs_linear low = vs_of(number[i]), high = low;
+        const struct sv_dom *d = &p->dom[number[i]];
+        sv_linear low = sv_of(number[i]), high = low;
         low.k = -d->lo;
         high.coef[0] = -1;
         high.k = d->hi;
-        if (d->lo > -VS_MOST) add_row(r, &low, true);
-        if (d->hi < VS_MOST) add_row(r, &high, true);
+        if (d->lo > -SV_MOST) add_row(r, &low, true);
+        if (d->hi < SV_MOST) add_row(r, &high, true);
     }
     return n;
 }
@@ -108,7 +108,7 @@ static int cheapest(const struct rows *r, int n, const int *number) {
     for (int i = 0; i < n; i++) {
         int up = 0, down = 0;
         for (int k = 0; k < r->n; k++) {
-            int64_t c = vs_coef(&r->p->rows[k], number[i]);
+            int64_t c = sv_coef(&r->p->rows[k], number[i]);
             up += c > 0;
             down += c < 0;
         }
@@ -117,32 +117,32 @@ static int cheapest(const struct rows *r, int n, const int *number) {
     return best;
 }
 
-static bool combine(const vs_linear *low, const vs_linear *high, int number, vs_linear *out) {
-    int64_t a = vs_coef(low, number), b = -vs_coef(high, number), g = a, h = b;
+static bool combine(const sv_linear *low, const sv_linear *high, int number, sv_linear *out) {
+    int64_t a = sv_coef(low, number), b = -sv_coef(high, number), g = a, h = b;
     while (h) {
         int64_t t = g % h;
         g = h;
         h = t;
     }
-    vs_linear zero = {0};
-    return vs_add(&zero, low, b / g, out) && vs_add(out, high, a / g, out);
+    sv_linear zero = {0};
+    return sv_add(&zero, low, b / g, out) && sv_add(out, high, a / g, out);
 }
 
 static void eliminate(struct rows *r, int number) {
-    vs_problem *p = r->p;
+    sv_problem *p = r->p;
     int had = r->n, kept = 0;
-    static const vs_linear none;
+    static const sv_linear none;
     for (int i = 0; i < had && !r->contradiction; i++) {
-        if (vs_coef(&p->rows[i], number) <= 0) continue;
+        if (sv_coef(&p->rows[i], number) <= 0) continue;
         for (int k = 0; k < had && !r->contradiction; k++) {
-            vs_linear f;
-            if (vs_coef(&p->rows[k], number) >= 0) continue;
+            sv_linear f;
+            if (sv_coef(&p->rows[k], number) >= 0) continue;
             if (combine(&p->rows[i], &p->rows[k], number, &f))
                 add_row(r, &f, p->bounding[i] && p->bounding[k]);
         }
     }
     for (int i = 0; i < r->n; i++) {
-        if (vs_coef(&p->rows[i], number)) continue;
+        if (sv_coef(&p->rows[i], number)) continue;
         p->bounding[kept] = p->bounding[i];
         p->rows[kept++] = p->rows[i];
     }
@@ -151,7 +151,7 @@ static void eliminate(struct rows *r, int number) {
     r->n = kept;
 }
 
-bool vs_eliminate(vs_problem *p) {
+bool sv_eliminate(sv_problem *p) {
     struct rows r = {.p = p};
     int number[MAX_NUMBERS];
     for (int i = 0; i < p->nlin && !r.contradiction; i++)

@@ -7,7 +7,7 @@ enum { MAX_VISITS = 20000, MAX_NESTING = 2000 };
 
 struct walk {
     struct steps *s;
-    vs_node_fn fn;
+    sv_node_fn fn;
     void *ctx;
     struct guards g;
     /* Of the expression walked: nodes with one below them, or themselves, that needs its guards. */
@@ -16,9 +16,9 @@ struct walk {
     int visits;
 };
 
-void vs_assert_guards(struct steps *s, const struct guards *g) {
+void sv_assert_guards(struct steps *s, const struct guards *g) {
     for (int i = 0; i < g->n; i++)
-        vs_assert(s->problem, (g->guard[i].holds ? vs_holds : vs_fails)(s->one, g->guard[i].e));
+        sv_assert(s->problem, (g->guard[i].holds ? sv_holds : sv_fails)(s->one, g->guard[i].e));
 }
 
 static void look(void *ctx, et_expr e) {
@@ -35,8 +35,8 @@ static void look(void *ctx, et_expr e) {
 static bool guarded(struct walk *w, et_expr e, int depth);
 
 static bool under(struct walk *w, et_expr e, et_expr guard, bool holds, int depth) {
-    if (w->g.n == VS_GUARDS) {
-        vs_error(w->s, "has conditions nested too deeply");
+    if (w->g.n == SV_GUARDS) {
+        sv_error(w->s, "has conditions nested too deeply");
         return false;
     }
     w->g.guard[w->g.n++] = (struct guard){guard, holds};
@@ -65,13 +65,13 @@ static bool guarded(struct walk *w, et_expr e, int depth) {
     const et_node_x n = *et_x(w->s->x, e);
     if (!w->hard[e.id]) return true;
     if (++w->visits > MAX_VISITS || depth > MAX_NESTING) {
-        vs_error(w->s, "has an expression too large to look at");
+        sv_error(w->s, "has an expression too large to look at");
         return false;
     }
     return operands(w, &n, depth + 1) && w->fn(w->ctx, &w->g, &n, true);
 }
 
-bool vs_each_node(struct steps *s, vs_node_fn fn, void *ctx) {
+bool sv_each_node(struct steps *s, sv_node_fn fn, void *ctx) {
     const et_step *st = &s->f->steps[s->at];
     struct walk *w = et_alloc(s->arena, sizeof *w);
     et_step_expr e[ET_STEP_EXPRS];

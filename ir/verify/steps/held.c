@@ -19,8 +19,8 @@ static struct held range_of(struct steps *s, et_expr e) {
     struct held h;
     if (n->type == ET_T_PRED) return (struct held){0, 1};
     if (n->type != ET_T_I32) return all;
-    vs_linear f = vs_form(s->one, e);
-    return vs_bounds(s->problem, &f, &h.lo, &h.hi) ? h : all;
+    sv_linear f = sv_form(s->one, e);
+    return sv_bounds(s->problem, &f, &h.lo, &h.hi) ? h : all;
 }
 
 /* What a reduction of N values from V gives. */
@@ -49,9 +49,9 @@ static struct held stored(struct steps *s, const et_step *st) {
                                                    : reduced(st->red, v, range_of(s, st->rextent));
 }
 
-void vs_find_held(struct steps *s) {
+void sv_find_held(struct steps *s) {
     s->held = et_alloc(s->arena, (size_t)(s->f->nlocals + 1) * sizeof *s->held);
-    vs_frame_elements(s->one, element, s);
+    sv_frame_elements(s->one, element, s);
     for (int l = 0; l < s->f->nlocals; l++)
         s->held[l] = (struct held){1, 0};
     for (int i = 0; i < s->f->nsteps; i++) {
@@ -59,7 +59,7 @@ void vs_find_held(struct steps *s) {
         const et_place *to = et_step_to(st);
         if (!to || to->space != ET_LOAD_LOCAL) continue;
         struct held *h = &s->held[to->id];
-        vs_begin(s, i);
+        sv_begin(s, i);
         struct held v = stored(s, st);
         if (v.lo < all.lo || v.hi > all.hi) v = all;
         bool first = h->lo > h->hi;

@@ -17,8 +17,8 @@ struct steps {
     et_exprs *x;
     et_diags *d;
     et_arena *arena;
-    vs_problem *problem;
-    vs_frame *one, *other; /* of a work-item; of another one, inside it */
+    sv_problem *problem;
+    sv_frame *one, *other; /* of a work-item; of another one, inside it */
     const et_grid *grid;
     const et_func *f;
     int at; /* the step looked at, -1: none */
@@ -27,39 +27,39 @@ struct steps {
 };
 
 /* Set what the function's local buffers hold. */
-void vs_find_held(struct steps *);
+void sv_find_held(struct steps *);
 
 /* Begin a problem about a tile of the task, with the variables of step number STEP in the outer
  * frame; -1: of none. */
-void vs_begin(struct steps *, int step);
+void sv_begin(struct steps *, int step);
 /* The variables of a step in FRAME, which need not be the one a problem was begun with. */
-void vs_enter_step(struct steps *, vs_frame *frame, const et_step *);
-/* "with N = 3, i = 0" after VS_YES. */
-const char *vs_where(struct steps *);
+void sv_enter_step(struct steps *, sv_frame *frame, const et_step *);
+/* "with N = 3, i = 0" after SV_YES. */
+const char *sv_where(struct steps *);
 /* Text of an expression, of an element, of a tensor or local buffer. */
-const char *vs_text(struct steps *, et_expr);
-const char *vs_element(struct steps *, int space, int id, const et_expr *index);
+const char *sv_text(struct steps *, et_expr);
+const char *sv_element(struct steps *, int space, int id, const et_expr *index);
 /* An error about the step looked at. */
-void vs_error(struct steps *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void sv_error(struct steps *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Dimension D of a tensor, or of a local buffer of the function. */
-et_expr vs_extent(struct steps *, int space, int id, int d);
+et_expr sv_extent(struct steps *, int space, int id, int d);
 
 /* Predicates that hold, or do not, where something is evaluated. */
-enum { VS_GUARDS = 64 };
+enum { SV_GUARDS = 64 };
 struct guard {
     et_expr e;
     bool holds;
 };
 struct guards {
     int n;
-    struct guard guard[VS_GUARDS];
+    struct guard guard[SV_GUARDS];
 };
-void vs_assert_guards(struct steps *, const struct guards *);
+void sv_assert_guards(struct steps *, const struct guards *);
 /* Call FN for the nodes of the expressions of the step looked at. It is asked first with the step's
  * mask alone, once for each node; where it says no, again with all that guards the node, and LAST:
  * then it must report, and all ends. */
-typedef bool (*vs_node_fn)(void *ctx, const struct guards *, const et_node_x *, bool last);
-bool vs_each_node(struct steps *, vs_node_fn fn, void *ctx);
+typedef bool (*sv_node_fn)(void *ctx, const struct guards *, const et_node_x *, bool last);
+bool sv_each_node(struct steps *, sv_node_fn fn, void *ctx);
 
 /* ---- cover.c */
 /* A step that stores: over which variables, and where. */
@@ -72,11 +72,11 @@ struct store {
 /* The step does not store to the element whose indices are AT. FRAME is empty, and inside the frame
  * in which all other variables have their values; the values that the store's would have are bound
  * there. Where an index of the store is read from a tensor, it is taken to be the one asked for. */
-vs_cond vs_uncovered(struct steps *, vs_frame *frame, const struct store *, const vs_linear *at);
+sv_cond sv_uncovered(struct steps *, sv_frame *frame, const struct store *, const sv_linear *at);
 
 /* Each of these looks at the current function, and says what is wrong. */
-bool vs_check_bounds(struct steps *);
-bool vs_check_races(struct steps *);
-bool vs_check_locals(struct steps *);
+bool sv_check_bounds(struct steps *);
+bool sv_check_races(struct steps *);
+bool sv_check_locals(struct steps *);
 
 #endif

@@ -1,7 +1,7 @@
 #include "ir/verify/steps/linear.h"
 
-bool vs_add(const vs_linear *a, const vs_linear *b, int64_t by, vs_linear *out) {
-    vs_linear r = {0};
+bool sv_add(const sv_linear *a, const sv_linear *b, int64_t by, sv_linear *out) {
+    sv_linear r = {0};
     int64_t k;
     if (__builtin_mul_overflow(b->k, by, &k) || __builtin_add_overflow(a->k, k, &r.k)) return false;
     for (int i = 0, j = 0; i < a->n || j < b->n;) {
@@ -14,7 +14,7 @@ bool vs_add(const vs_linear *a, const vs_linear *b, int64_t by, vs_linear *out) 
         i += first;
         j += second;
         if (!c) continue;
-        if (r.n == VS_TERMS) return false;
+        if (r.n == SV_TERMS) return false;
         r.number[r.n] = number;
         r.coef[r.n++] = c;
     }
@@ -31,7 +31,7 @@ static int64_t gcd(int64_t a, int64_t b) {
     return a < 0 ? -a : a;
 }
 
-void vs_reduce(vs_linear *f) {
+void sv_reduce(sv_linear *f) {
     int64_t g = 0;
     for (int i = 0; i < f->n; i++)
         g = gcd(g, f->coef[i]);
@@ -41,7 +41,7 @@ void vs_reduce(vs_linear *f) {
     f->k = f->k / g - (f->k % g < 0);
 }
 
-int64_t vs_coef(const vs_linear *f, int number) {
+int64_t sv_coef(const sv_linear *f, int number) {
     for (int i = 0; i < f->n; i++)
         if (f->number[i] == number) return f->coef[i];
     return 0;

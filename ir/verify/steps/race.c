@@ -9,51 +9,51 @@
 /* By how much the variables of the other work-item are larger. */
 struct apart {
     int n;
-    vs_linear by[ET_MAX_VARS];
+    sv_linear by[ET_MAX_VARS];
 };
 
 /* The other work-item, and that the step's mask holds for both. */
 static void make_other(struct steps *s, const et_step *st, struct apart *out) {
-    vs_problem *p = s->problem;
-    vs_linear zero = vs_constant(0);
+    sv_problem *p = s->problem;
+    sv_linear zero = sv_constant(0);
     out->n = st->nvars;
     for (int i = 0; i < st->nvars; i++) {
-        vs_linear v = vs_form(s->one, et_var(s->x, st->vars[i]));
-        vs_linear extent = vs_form(s->one, et_var_extent(s->x, st->vars[i])), w;
+        sv_linear v = sv_form(s->one, et_var(s->x, st->vars[i]));
+        sv_linear extent = sv_form(s->one, et_var_extent(s->x, st->vars[i])), w;
         int64_t lo, hi;
-        if (!vs_bounds(p, &extent, &lo, &hi)) hi = INT32_MAX;
-        out->by[i] = vs_of(vs_number(p, 1 - hi, hi - 1));
-        w = vs_sum(s->one, &v, &out->by[i], 1);
-        vs_assert(p, vs_le(p, &zero, &w));
-        vs_assert(p, vs_lt(p, &w, &extent));
-        vs_frame_bind(s->other, st->vars[i], &w);
+        if (!sv_bounds(p, &extent, &lo, &hi)) hi = INT32_MAX;
+        out->by[i] = sv_of(sv_number(p, 1 - hi, hi - 1));
+        w = sv_sum(s->one, &v, &out->by[i], 1);
+        sv_assert(p, sv_le(p, &zero, &w));
+        sv_assert(p, sv_lt(p, &w, &extent));
+        sv_frame_bind(s->other, st->vars[i], &w);
     }
     if (st->kind == ET_STEP_REDUCE) {
-        vs_frame_extent(s->other, st->rvar, st->rextent);
-        vs_frame_own(s->other, st->rvar);
+        sv_frame_extent(s->other, st->rvar, st->rextent);
+        sv_frame_own(s->other, st->rvar);
     }
-    vs_assert(p, vs_holds(s->one, st->mask));
-    vs_assert(p, vs_holds(s->other, st->mask));
+    sv_assert(p, sv_holds(s->one, st->mask));
+    sv_assert(p, sv_holds(s->other, st->mask));
 }
 
 /* Are there two work-items for which what was asserted holds? With BOTH_WAYS, whichever of them is
  * the earlier one. */
-static vs_answer meet(struct steps *s, const struct apart *d, bool both_ways) {
-    vs_problem *p = s->problem;
-    vs_linear zero = vs_constant(0);
-    vs_cond before = VS_ANY;
-    vs_answer worst = VS_NO;
+static sv_answer meet(struct steps *s, const struct apart *d, bool both_ways) {
+    sv_problem *p = s->problem;
+    sv_linear zero = sv_constant(0);
+    sv_cond before = SV_ANY;
+    sv_answer worst = SV_NO;
     for (int i = 0; i < d->n; i++) {
-        vs_cond more = vs_lt(p, &zero, &d->by[i]), less = vs_lt(p, &d->by[i], &zero);
+        sv_cond more = sv_lt(p, &zero, &d->by[i]), less = sv_lt(p, &d->by[i], &zero);
         if (both_ways) {
-            vs_answer a = vs_solve(p, vs_both(p, before, less));
-            if (a == VS_YES) return a;
-            if (a != VS_NO) worst = a;
+            sv_answer a = sv_solve(p, sv_both(p, before, less));
+            if (a == SV_YES) return a;
+            if (a != SV_NO) worst = a;
         }
-        vs_answer a = vs_solve(p, vs_both(p, before, more));
-        if (a == VS_YES) return a;
-        if (a != VS_NO) worst = a;
-        before = vs_both(p, before, vs_eq(p, &d->by[i], &zero));
+        sv_answer a = sv_solve(p, sv_both(p, before, more));
+        if (a == SV_YES) return a;
+        if (a != SV_NO) worst = a;
+        before = sv_both(p, before, sv_eq(p, &d->by[i], &zero));
     }
     return worst;
 }
@@ -73,32 +73,32 @@ static void read_alike(void *ctx, et_expr e) {
     if (n.op != ET_X_LOAD) return;
     for (int i = 0; i <= n.nops; i++) {
         et_expr part = i < n.nops ? n.ops[i] : e;
-        vs_linear a = vs_form(s->one, part), b = vs_form(s->other, part);
-        vs_assert(s->problem, vs_eq(s->problem, &a, &b));
+        sv_linear a = sv_form(s->one, part), b = sv_form(s->other, part);
+        sv_assert(s->problem, sv_eq(s->problem, &a, &b));
     }
 }
 
 static void same_element(struct steps *s, int rank, const et_expr *one, const et_expr *other) {
     for (int d = 0; d < rank; d++) {
-        vs_linear a = vs_form(s->one, one[d]), b = vs_form(s->other, other[d]);
-        vs_assert(s->problem, vs_eq(s->problem, &a, &b));
+        sv_linear a = sv_form(s->one, one[d]), b = sv_form(s->other, other[d]);
+        sv_assert(s->problem, sv_eq(s->problem, &a, &b));
     }
 }
 
 static bool check_stores(struct steps *s, const et_step *st) {
     struct apart d;
-    vs_begin(s, s->at);
+    sv_begin(s, s->at);
     make_other(s, st, &d);
     for (int i = 0; i < st->to.rank; i++)
         et_walk(s->x, st->to.index[i], read_alike, &(struct equal){s});
     same_element(s, st->to.rank, st->to.index, st->to.index);
-    vs_answer a = meet(s, &d, false);
-    if (a == VS_NO) return true;
-    const char *element = vs_element(s, st->to.space, st->to.id, st->to.index);
-    if (a == VS_YES)
-        vs_error(s, "stores two elements to one place, %s%s", element, vs_where(s));
+    sv_answer a = meet(s, &d, false);
+    if (a == SV_NO) return true;
+    const char *element = sv_element(s, st->to.space, st->to.id, st->to.index);
+    if (a == SV_YES)
+        sv_error(s, "stores two elements to one place, %s%s", element, sv_where(s));
     else
-        vs_error(s, "stores to %s, and nothing shows that it stores no two elements to one place",
+        sv_error(s, "stores to %s, and nothing shows that it stores no two elements to one place",
                  element);
     return false;
 }
@@ -117,15 +117,15 @@ static void check_load(void *ctx, int space, int id, bool is_store, const et_exp
     const et_place *to = &l->st->to;
     struct apart d;
     if (is_store || space != to->space || id != to->id || !l->ok) return;
-    vs_begin(s, s->at);
+    sv_begin(s, s->at);
     make_other(s, l->st, &d);
     same_element(s, to->rank, index, to->index);
-    vs_answer a = meet(s, &d, true);
-    if (a == VS_NO) return;
+    sv_answer a = meet(s, &d, true);
+    if (a == SV_NO) return;
     l->ok = false;
-    vs_error(s, "reads %s, which %s another work-item of the step stores as %s%s",
-             vs_element(s, space, id, index), a == VS_YES ? "is what" : "may be what",
-             vs_element(s, to->space, to->id, to->index), a == VS_YES ? vs_where(s) : "");
+    sv_error(s, "reads %s, which %s another work-item of the step stores as %s%s",
+             sv_element(s, space, id, index), a == SV_YES ? "is what" : "may be what",
+             sv_element(s, to->space, to->id, to->index), a == SV_YES ? sv_where(s) : "");
 }
 
 /* Local buffers that a product or an attention writes are nobody's to read meanwhile. */
@@ -144,7 +144,7 @@ static bool check_own(struct steps *s, const et_step *st) {
     et_step_touches(s->x, st, note_local, o);
     for (int l = 0; l < s->f->nlocals && l < 1024; l++)
         if (o->written[l] && o->read[l]) {
-            vs_error(s, "reads $%s, which it writes", s->f->locals[l].name);
+            sv_error(s, "reads $%s, which it writes", s->f->locals[l].name);
             return false;
         }
     return true;
@@ -176,7 +176,7 @@ static bool check_memory(struct steps *s) {
     for (int a = 0; a < n; a++)
         for (int b = 0; t.stored[a] && b < n; b++) {
             if (a == b || !t.touched[b] || !share(&s->p->tensors[a], &s->p->tensors[b])) continue;
-            vs_error(s, "stores to %%%s and uses %%%s, which lies in the same memory",
+            sv_error(s, "stores to %%%s and uses %%%s, which lies in the same memory",
                      s->p->tensors[a].name, s->p->tensors[b].name);
             return false;
         }
@@ -191,14 +191,14 @@ static bool check_layout(struct steps *s) {
         int end = x->offset + et_local_bytes(x);
         if (x->offset < 0 || x->offset % 16 || end > s->f->lds_bytes ||
             x->pitch < x->dim[x->rank - 1]) {
-            vs_error(s, "has $%s, which leaves the %d bytes of local memory or is not aligned",
+            sv_error(s, "has $%s, which leaves the %d bytes of local memory or is not aligned",
                      x->name, s->f->lds_bytes);
             return false;
         }
         for (int b = 0; b < a; b++) {
             const et_local *y = &s->f->locals[b];
             if (x->offset >= y->offset + et_local_bytes(y) || y->offset >= end) continue;
-            vs_error(s, "has $%s and $%s in the same local memory", y->name, x->name);
+            sv_error(s, "has $%s and $%s in the same local memory", y->name, x->name);
             return false;
         }
     }
@@ -214,7 +214,7 @@ static bool check_step(struct steps *s) {
     return l.ok;
 }
 
-bool vs_check_races(struct steps *s) {
+bool sv_check_races(struct steps *s) {
     s->at = -1;
     if (!check_layout(s) || !check_memory(s)) return false;
     for (s->at = 0; s->at < s->f->nsteps; s->at++)

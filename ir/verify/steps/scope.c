@@ -4,28 +4,28 @@
 #include <inttypes.h>
 #include <stdarg.h>
 
-void vs_enter_step(struct steps *s, vs_frame *frame, const et_step *st) {
+void sv_enter_step(struct steps *s, sv_frame *frame, const et_step *st) {
     et_step_var var[ET_STEP_VARS];
     for (int i = 0, n = et_step_vars(s->x, st, var); i < n; i++)
-        vs_frame_extent(frame, var[i].var, var[i].extent);
+        sv_frame_extent(frame, var[i].var, var[i].extent);
 }
 
-void vs_begin(struct steps *s, int step) {
+void sv_begin(struct steps *s, int step) {
     s->at = step;
-    vs_clear(s->problem);
-    vs_frame_clear(s->one, NULL);
-    vs_frame_clear(s->other, s->one);
+    sv_clear(s->problem);
+    sv_frame_clear(s->one, NULL);
+    sv_frame_clear(s->other, s->one);
     for (int c = 0; c < s->f->ncoords; c++)
-        vs_frame_extent(s->one, s->f->coord[c], s->grid->extent[c]);
+        sv_frame_extent(s->one, s->f->coord[c], s->grid->extent[c]);
     if (step < 0) return;
     const et_step *st = &s->f->steps[step];
-    vs_enter_step(s, s->one, st);
+    sv_enter_step(s, s->one, st);
     if (st->kind != ET_STEP_ATTEND) return;
-    vs_linear p = vs_frame_own(s->one, st->pvar), first = vs_form(s->one, st->part[ET_AT_FIRST]);
-    vs_assert(s->problem, vs_le(s->problem, &first, &p));
+    sv_linear p = sv_frame_own(s->one, st->pvar), first = sv_form(s->one, st->part[ET_AT_FIRST]);
+    sv_assert(s->problem, sv_le(s->problem, &first, &p));
 }
 
-et_expr vs_extent(struct steps *s, int space, int id, int d) {
+et_expr sv_extent(struct steps *s, int space, int id, int d) {
     return space == ET_LOAD_LOCAL ? et_int(s->x, s->f->locals[id].dim[d])
                                   : s->p->tensors[id].shape.dim[d];
 }
@@ -38,7 +38,7 @@ static const char *name_of(void *ctx, int space, int id) {
                                   : et_printf(s->arena, "%%%s", s->p->tensors[id].name);
 }
 
-const char *vs_text(struct steps *s, et_expr e) {
+const char *sv_text(struct steps *s, et_expr e) {
     const char *text = et_expr_text(s->x, e, name_of, s);
     size_t n = 0;
     while (text[n] && n < 120)
@@ -46,29 +46,29 @@ const char *vs_text(struct steps *s, et_expr e) {
     return et_printf(s->arena, "%.*s%s", (int)n, text, text[n] ? "..." : "");
 }
 
-const char *vs_element(struct steps *s, int space, int id, const et_expr *index) {
+const char *sv_element(struct steps *s, int space, int id, const et_expr *index) {
     int rank = space == ET_LOAD_LOCAL ? s->f->locals[id].rank : s->p->tensors[id].shape.rank;
     const char *text = et_printf(s->arena, "%s[", name_of(s, space, id));
     for (int d = 0; d < rank; d++)
-        text = et_printf(s->arena, "%s%s%s", text, d ? ", " : "", vs_text(s, index[d]));
+        text = et_printf(s->arena, "%s%s%s", text, d ? ", " : "", sv_text(s, index[d]));
     return et_printf(s->arena, "%s]", text);
 }
 
 /* A variable as far as the frame has it. */
-static const char *add_value(struct steps *s, const char *text, vs_frame *frame, const char *name,
+static const char *add_value(struct steps *s, const char *text, sv_frame *frame, const char *name,
                              int var, const char *prime) {
     int64_t v;
-    if (!vs_frame_value(frame, var, &v)) return text;
+    if (!sv_frame_value(frame, var, &v)) return text;
     return et_printf(s->arena, "%s%s%s%s = %" PRId64, text, *text ? ", " : "", name, prime, v);
 }
 
-const char *vs_where(struct steps *s) {
+const char *sv_where(struct steps *s) {
     const char *text = "";
     et_step_var var[ET_STEP_VARS];
     int n = s->at < 0 ? 0 : et_step_vars(s->x, &s->f->steps[s->at], var);
     for (int i = 0; i < et_sym_count(s->x); i++) {
         int64_t v;
-        if (vs_frame_symbol(s->one, i, &v))
+        if (sv_frame_symbol(s->one, i, &v))
             text = et_printf(s->arena, "%s%s%s = %" PRId64, text, *text ? ", " : "",
                              et_sym_name(s->x, i), v);
     }
@@ -83,7 +83,7 @@ const char *vs_where(struct steps *s) {
     return *text ? et_printf(s->arena, " (with %s)", text) : "";
 }
 
-void vs_error(struct steps *s, const char *fmt, ...) {
+void sv_error(struct steps *s, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
     const char *text = et_vprintf(s->arena, fmt, ap), *at = "";

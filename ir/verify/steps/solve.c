@@ -11,16 +11,16 @@ typedef __int128 wide;
 
 /* ---- making problems ---- */
 
-vs_problem *vs_create(et_arena *a) {
-    vs_problem *p = et_alloc(a, sizeof *p);
+sv_problem *sv_create(et_arena *a) {
+    sv_problem *p = et_alloc(a, sizeof *p);
     p->arena = a;
-    p->rows = et_alloc(a, VS_ROWS * sizeof *p->rows);
-    p->bounding = et_alloc(a, VS_ROWS);
-    vs_clear(p);
+    p->rows = et_alloc(a, SV_ROWS * sizeof *p->rows);
+    p->bounding = et_alloc(a, SV_ROWS);
+    sv_clear(p);
     return p;
 }
 
-void vs_clear(vs_problem *p) {
+void sv_clear(sv_problem *p) {
     p->n = p->nproduct = p->nlin = p->nor = 0;
     p->ncond = 1;
     p->failed = false;
@@ -29,87 +29,87 @@ void vs_clear(vs_problem *p) {
     p->cond = et_alloc(p->arena, (size_t)p->ccond * sizeof *p->cond);
 }
 
-int vs_number(vs_problem *p, int64_t lo, int64_t hi) {
+int sv_number(sv_problem *p, int64_t lo, int64_t hi) {
     if (p->n == p->cap) {
         int cap = p->cap ? 2 * p->cap : 64;
-        struct vs_dom *more = et_alloc(p->arena, (size_t)cap * sizeof *more);
+        struct sv_dom *more = et_alloc(p->arena, (size_t)cap * sizeof *more);
         if (p->n) memcpy(more, p->dom, (size_t)p->n * sizeof *more);
         p->dom = more;
         p->cap = cap;
     }
-    p->dom[p->n] = (struct vs_dom){lo < -VS_MOST ? -VS_MOST : lo, hi > VS_MOST ? VS_MOST : hi};
+    p->dom[p->n] = (struct sv_dom){lo < -SV_MOST ? -SV_MOST : lo, hi > SV_MOST ? SV_MOST : hi};
     return p->n++;
 }
 
-void vs_range(const vs_problem *p, int number, int64_t *out_lo, int64_t *out_hi) {
+void sv_range(const sv_problem *p, int number, int64_t *out_lo, int64_t *out_hi) {
     *out_lo = p->dom[number].lo;
     *out_hi = p->dom[number].hi;
 }
 
-void vs_product(vs_problem *p, int z, int x, int y) {
+void sv_product(sv_problem *p, int z, int x, int y) {
     ET_GROW(p->arena, p->product, p->nproduct, p->cproduct);
-    p->product[p->nproduct++] = (struct vs_prod){z, x, y};
+    p->product[p->nproduct++] = (struct sv_prod){z, x, y};
 }
 
-static vs_cond add_cond(vs_problem *p, const struct vs_node *c) {
+static sv_cond add_cond(sv_problem *p, const struct sv_node *c) {
     if (p->ncond == p->ccond) {
-        struct vs_node *more = et_alloc(p->arena, 2 * (size_t)p->ccond * sizeof *more);
+        struct sv_node *more = et_alloc(p->arena, 2 * (size_t)p->ccond * sizeof *more);
         memcpy(more, p->cond, (size_t)p->ncond * sizeof *more);
         p->cond = more;
         p->ccond *= 2;
     }
     p->cond[p->ncond] = *c;
-    return (vs_cond){p->ncond++};
+    return (sv_cond){p->ncond++};
 }
 
-vs_cond vs_at_least_0(vs_problem *p, const vs_linear *f) {
-    struct vs_node c = {.kind = VS_LINEAR, .f = *f};
-    vs_reduce(&c.f);
-    if (!c.f.n) return c.f.k >= 0 ? VS_ANY : vs_never(p);
+sv_cond sv_at_least_0(sv_problem *p, const sv_linear *f) {
+    struct sv_node c = {.kind = SV_LINEAR, .f = *f};
+    sv_reduce(&c.f);
+    if (!c.f.n) return c.f.k >= 0 ? SV_ANY : sv_never(p);
     return add_cond(p, &c);
 }
 
-vs_cond vs_never(vs_problem *p) {
-    return add_cond(p, &(struct vs_node){.kind = VS_NEVER});
+sv_cond sv_never(sv_problem *p) {
+    return add_cond(p, &(struct sv_node){.kind = SV_NEVER});
 }
 
-static vs_cond difference(vs_problem *p, const vs_linear *a, const vs_linear *b, int64_t k) {
-    vs_linear f;
-    if (!vs_add(a, b, -1, &f) || __builtin_add_overflow(f.k, k, &f.k)) return VS_ANY;
-    return vs_at_least_0(p, &f);
+static sv_cond difference(sv_problem *p, const sv_linear *a, const sv_linear *b, int64_t k) {
+    sv_linear f;
+    if (!sv_add(a, b, -1, &f) || __builtin_add_overflow(f.k, k, &f.k)) return SV_ANY;
+    return sv_at_least_0(p, &f);
 }
 
-vs_cond vs_le(vs_problem *p, const vs_linear *a, const vs_linear *b) {
+sv_cond sv_le(sv_problem *p, const sv_linear *a, const sv_linear *b) {
     return difference(p, b, a, 0);
 }
 
-vs_cond vs_lt(vs_problem *p, const vs_linear *a, const vs_linear *b) {
+sv_cond sv_lt(sv_problem *p, const sv_linear *a, const sv_linear *b) {
     return difference(p, b, a, -1);
 }
 
-vs_cond vs_eq(vs_problem *p, const vs_linear *a, const vs_linear *b) {
-    return vs_both(p, vs_le(p, a, b), vs_le(p, b, a));
+sv_cond sv_eq(sv_problem *p, const sv_linear *a, const sv_linear *b) {
+    return sv_both(p, sv_le(p, a, b), sv_le(p, b, a));
 }
 
-vs_cond vs_ne(vs_problem *p, const vs_linear *a, const vs_linear *b) {
-    return vs_either(p, vs_lt(p, a, b), vs_lt(p, b, a));
+sv_cond sv_ne(sv_problem *p, const sv_linear *a, const sv_linear *b) {
+    return sv_either(p, sv_lt(p, a, b), sv_lt(p, b, a));
 }
 
-static bool is_never(const vs_problem *p, vs_cond c) {
-    return c.id && p->cond[c.id].kind == VS_NEVER;
+static bool is_never(const sv_problem *p, sv_cond c) {
+    return c.id && p->cond[c.id].kind == SV_NEVER;
 }
 
-vs_cond vs_both(vs_problem *p, vs_cond a, vs_cond b) {
+sv_cond sv_both(sv_problem *p, sv_cond a, sv_cond b) {
     if (!a.id || is_never(p, b)) return b;
     if (!b.id || is_never(p, a)) return a;
-    return add_cond(p, &(struct vs_node){.kind = VS_BOTH, .a = a, .b = b});
+    return add_cond(p, &(struct sv_node){.kind = SV_BOTH, .a = a, .b = b});
 }
 
-vs_cond vs_either(vs_problem *p, vs_cond a, vs_cond b) {
-    if (!a.id || !b.id) return VS_ANY;
+sv_cond sv_either(sv_problem *p, sv_cond a, sv_cond b) {
+    if (!a.id || !b.id) return SV_ANY;
     if (is_never(p, a)) return b;
     if (is_never(p, b)) return a;
-    return add_cond(p, &(struct vs_node){.kind = VS_EITHER, .a = a, .b = b});
+    return add_cond(p, &(struct sv_node){.kind = SV_EITHER, .a = a, .b = b});
 }
 
 /* ---- what is asserted ---- */
@@ -125,38 +125,38 @@ static void push(et_arena *a, int **list, int *n, int *cap, int id) {
 }
 
 /* What is nested too deeply is left out: that only makes more possible. */
-static void assert_cond(vs_problem *p, vs_cond c, int depth) {
+static void assert_cond(sv_problem *p, sv_cond c, int depth) {
     if (!c.id || depth > MAX_NESTING) return;
-    const struct vs_node *n = &p->cond[c.id];
+    const struct sv_node *n = &p->cond[c.id];
     switch (n->kind) {
-    case VS_LINEAR:
+    case SV_LINEAR:
         push(p->arena, &p->lin, &p->nlin, &p->clin, c.id);
         break;
-    case VS_EITHER:
+    case SV_EITHER:
         push(p->arena, &p->either, &p->nor, &p->cor, c.id);
         break;
-    case VS_NEVER:
+    case SV_NEVER:
         p->failed = true;
         break;
-    case VS_BOTH:
+    case SV_BOTH:
         assert_cond(p, n->a, depth + 1);
         assert_cond(p, n->b, depth + 1);
         break;
     }
 }
 
-void vs_assert(vs_problem *p, vs_cond c) {
+void sv_assert(sv_problem *p, sv_cond c) {
     assert_cond(p, c, 0);
 }
 
 /* ---- bounds ---- */
 
 /* The least and the most of F within the bounds of its numbers. */
-static void extremes(const struct vs_dom *dom, const vs_linear *f, wide *out_lo, wide *out_hi) {
+static void extremes(const struct sv_dom *dom, const sv_linear *f, wide *out_lo, wide *out_hi) {
     wide lo = f->k, hi = f->k;
     for (int i = 0; i < f->n; i++) {
         wide c = f->coef[i];
-        const struct vs_dom *d = &dom[f->number[i]];
+        const struct sv_dom *d = &dom[f->number[i]];
         lo += c * (c > 0 ? d->lo : d->hi);
         hi += c * (c > 0 ? d->hi : d->lo);
     }
@@ -164,10 +164,10 @@ static void extremes(const struct vs_dom *dom, const vs_linear *f, wide *out_lo,
     *out_hi = hi;
 }
 
-bool vs_bounds(const vs_problem *p, const vs_linear *f, int64_t *out_lo, int64_t *out_hi) {
+bool sv_bounds(const sv_problem *p, const sv_linear *f, int64_t *out_lo, int64_t *out_hi) {
     wide lo, hi;
     extremes(p->dom, f, &lo, &hi);
-    if (lo < -VS_MOST || hi > VS_MOST) return false;
+    if (lo < -SV_MOST || hi > SV_MOST) return false;
     *out_lo = (int64_t)lo;
     *out_hi = (int64_t)hi;
     return true;
@@ -178,7 +178,7 @@ static wide div_down(wide a, wide b) {
 }
 
 /* No narrower than it was; false when nothing is left. */
-static bool narrow(struct vs_dom *d, wide lo, wide hi, bool *changed) {
+static bool narrow(struct sv_dom *d, wide lo, wide hi, bool *changed) {
     if (lo > d->lo) {
         if (lo > d->hi) return false;
         d->lo = (int64_t)lo;
@@ -192,14 +192,14 @@ static bool narrow(struct vs_dom *d, wide lo, wide hi, bool *changed) {
     return true;
 }
 
-static bool narrow_linear(vs_problem *p, const vs_linear *f, bool *changed) {
+static bool narrow_linear(sv_problem *p, const sv_linear *f, bool *changed) {
     wide lo, hi;
     extremes(p->dom, f, &lo, &hi);
     p->work += 1 + f->n;
     if (hi < 0) return false;
     if (lo >= 0) return true;
     for (int i = 0; i < f->n; i++) {
-        struct vs_dom *d = &p->dom[f->number[i]];
+        struct sv_dom *d = &p->dom[f->number[i]];
         wide c = f->coef[i], slack;
         if (c > 0) {
             slack = hi - c * d->hi; /* the others at their most */
@@ -221,15 +221,15 @@ static wide most(wide a, wide b) {
 }
 
 /* Y from Z = X * Y where X is at least 1 and Z not negative. */
-static bool narrow_factor(const struct vs_dom *x, struct vs_dom *y, const struct vs_dom *z,
+static bool narrow_factor(const struct sv_dom *x, struct sv_dom *y, const struct sv_dom *z,
                           bool *changed) {
     if (x->lo < 1 || z->lo < 0) return true;
     wide lo = -div_down(-(wide)z->lo, x->hi), hi = div_down(z->hi, x->lo);
     return narrow(y, lo, hi, changed);
 }
 
-static bool narrow_product(vs_problem *p, const struct vs_prod *m, bool *changed) {
-    struct vs_dom *x = &p->dom[m->x], *y = &p->dom[m->y], *z = &p->dom[m->z];
+static bool narrow_product(sv_problem *p, const struct sv_prod *m, bool *changed) {
+    struct sv_dom *x = &p->dom[m->x], *y = &p->dom[m->y], *z = &p->dom[m->z];
     wide a = (wide)x->lo * y->lo, b = (wide)x->lo * y->hi, c = (wide)x->hi * y->lo,
          d = (wide)x->hi * y->hi;
     p->work += 4;
@@ -239,20 +239,20 @@ static bool narrow_product(vs_problem *p, const struct vs_prod *m, bool *changed
 
 enum truth { IMPOSSIBLE, OPEN, CERTAIN };
 
-static enum truth truth_of(vs_problem *p, vs_cond c, int depth) {
+static enum truth truth_of(sv_problem *p, sv_cond c, int depth) {
     if (!c.id) return CERTAIN;
     if (depth > MAX_NESTING) return OPEN;
-    const struct vs_node *n = &p->cond[c.id];
+    const struct sv_node *n = &p->cond[c.id];
     wide lo, hi;
     enum truth a, b;
     p->work++;
     switch (n->kind) {
-    case VS_LINEAR:
+    case SV_LINEAR:
         extremes(p->dom, &n->f, &lo, &hi);
         return hi < 0 ? IMPOSSIBLE : lo >= 0 ? CERTAIN : OPEN;
-    case VS_NEVER:
+    case SV_NEVER:
         return IMPOSSIBLE;
-    case VS_BOTH:
+    case SV_BOTH:
         a = truth_of(p, n->a, depth + 1);
         if (a == IMPOSSIBLE) return a;
         b = truth_of(p, n->b, depth + 1);
@@ -266,9 +266,9 @@ static enum truth truth_of(vs_problem *p, vs_cond c, int depth) {
 }
 
 /* Alternatives that are settled go, and what is left of them is asserted. */
-static void settle_alternatives(vs_problem *p, bool *changed) {
+static void settle_alternatives(sv_problem *p, bool *changed) {
     for (int i = 0; i < p->nor;) {
-        struct vs_node n = p->cond[p->either[i]];
+        struct sv_node n = p->cond[p->either[i]];
         enum truth a = truth_of(p, n.a, 0), b = truth_of(p, n.b, 0);
         if (a == OPEN && b == OPEN) {
             i++;
@@ -282,7 +282,7 @@ static void settle_alternatives(vs_problem *p, bool *changed) {
     }
 }
 
-static bool narrow_all(vs_problem *p) {
+static bool narrow_all(sv_problem *p) {
     bool changed = true;
     for (int round = 0; changed && round < MAX_ROUNDS; round++) {
         changed = false;
@@ -300,13 +300,13 @@ static bool narrow_all(vs_problem *p) {
 
 /* What there was before a choice. */
 struct saved {
-    struct vs_dom *dom;
+    struct sv_dom *dom;
     int *either;
     int nlin, nor;
 };
 
-static struct saved save(vs_problem *p, int depth) {
-    struct vs_room *r = &p->room[depth];
+static struct saved save(sv_problem *p, int depth) {
+    struct sv_room *r = &p->room[depth];
     if (r->ndom < p->n) {
         r->ndom = p->n + 16;
         r->dom = et_alloc(p->arena, (size_t)r->ndom * sizeof *r->dom);
@@ -320,7 +320,7 @@ static struct saved save(vs_problem *p, int depth) {
     return (struct saved){r->dom, r->either, p->nlin, p->nor};
 }
 
-static void restore(vs_problem *p, const struct saved *s) {
+static void restore(sv_problem *p, const struct saved *s) {
     if (p->n) memcpy(p->dom, s->dom, (size_t)p->n * sizeof *s->dom);
     if (s->nor) memcpy(p->either, s->either, (size_t)s->nor * sizeof *s->either);
     p->nlin = s->nlin;
@@ -330,11 +330,11 @@ static void restore(vs_problem *p, const struct saved *s) {
 
 /* The number to halve: of those that something still depends on, one with the fewest values; -1
  * when any choice will do. */
-static int open_number(const vs_problem *p) {
+static int open_number(const sv_problem *p) {
     int best = -1;
     int64_t width = INT64_MAX;
     for (int i = 0; i < p->nlin; i++) {
-        const vs_linear *f = &p->cond[p->lin[i]].f;
+        const sv_linear *f = &p->cond[p->lin[i]].f;
         wide lo, hi;
         extremes(p->dom, f, &lo, &hi);
         for (int k = 0; lo < 0 && k < f->n; k++) {
@@ -352,48 +352,48 @@ static int open_number(const vs_problem *p) {
     return best;
 }
 
-static vs_answer search(vs_problem *p, int depth);
+static sv_answer search(sv_problem *p, int depth);
 
 /* One alternative, then the other. */
-static vs_answer try_alternatives(vs_problem *p, int depth) {
-    struct vs_node n = p->cond[p->either[--p->nor]];
+static sv_answer try_alternatives(sv_problem *p, int depth) {
+    struct sv_node n = p->cond[p->either[--p->nor]];
     struct saved s = save(p, depth);
     assert_cond(p, n.a, 0);
-    vs_answer a = search(p, depth + 1);
-    if (a == VS_YES) return a;
+    sv_answer a = search(p, depth + 1);
+    if (a == SV_YES) return a;
     restore(p, &s);
     assert_cond(p, n.b, 0);
-    vs_answer b = search(p, depth + 1);
-    return b == VS_YES ? b : a == VS_UNKNOWN ? a : b;
+    sv_answer b = search(p, depth + 1);
+    return b == SV_YES ? b : a == SV_UNKNOWN ? a : b;
 }
 
-static vs_answer try_halves(vs_problem *p, int number, int depth) {
+static sv_answer try_halves(sv_problem *p, int number, int depth) {
     struct saved s = save(p, depth);
     int64_t lo = p->dom[number].lo, hi = p->dom[number].hi, mid = lo + (hi - lo) / 2;
     p->dom[number].hi = mid;
-    vs_answer a = search(p, depth + 1);
-    if (a == VS_YES) return a;
+    sv_answer a = search(p, depth + 1);
+    if (a == SV_YES) return a;
     restore(p, &s);
     p->dom[number].lo = mid + 1;
-    vs_answer b = search(p, depth + 1);
-    return b == VS_YES ? b : a == VS_UNKNOWN ? a : b;
+    sv_answer b = search(p, depth + 1);
+    return b == SV_YES ? b : a == SV_UNKNOWN ? a : b;
 }
 
-static vs_answer search(vs_problem *p, int depth) {
+static sv_answer search(sv_problem *p, int depth) {
     p->work += 5;
-    if (p->failed || !narrow_all(p)) return VS_NO;
-    if (vs_eliminate(p)) return VS_NO;
-    if (depth == MAX_DEPTH || ++p->nodes > MAX_NODES) return VS_UNKNOWN;
+    if (p->failed || !narrow_all(p)) return SV_NO;
+    if (sv_eliminate(p)) return SV_NO;
+    if (depth == MAX_DEPTH || ++p->nodes > MAX_NODES) return SV_UNKNOWN;
     if (p->nor) return try_alternatives(p, depth);
     int number = open_number(p);
     if (number >= 0) return try_halves(p, number, depth);
     for (int i = 0; i < p->n; i++)
         p->value[i] = p->dom[i].lo;
-    return VS_YES;
+    return SV_YES;
 }
 
-vs_answer vs_solve(vs_problem *p, vs_cond c) {
-    if (p->failed) return VS_NO;
+sv_answer sv_solve(sv_problem *p, sv_cond c) {
+    if (p->failed) return SV_NO;
     if (!p->room) p->room = et_alloc(p->arena, (MAX_DEPTH + 2) * sizeof *p->room);
     if (p->nvalue < p->n) {
         p->nvalue = p->n + 32;
@@ -402,15 +402,15 @@ vs_answer vs_solve(vs_problem *p, vs_cond c) {
     struct saved s = save(p, 0);
     p->nodes = 0;
     assert_cond(p, c, 0);
-    vs_answer a = search(p, 1);
+    sv_answer a = search(p, 1);
     restore(p, &s);
     return a;
 }
 
-int64_t vs_value(const vs_problem *p, int number) {
+int64_t sv_value(const sv_problem *p, int number) {
     return p->value[number];
 }
 
-int64_t vs_work(const vs_problem *p) {
+int64_t sv_work(const sv_problem *p) {
     return p->work;
 }

@@ -3,58 +3,58 @@
  * What is to be shown of the steps of a program is turned around: that two work-items meet, or that
  * an index leaves its tensor, is written down as conditions, and shown to be impossible for all
  * values of the dims at once. Conditions are linear inequalities, products of two numbers, and
- * alternatives of them. An answer of VS_NO is a proof. */
-#ifndef ET_VERIFY_SOLVE_H
-#define ET_VERIFY_SOLVE_H
+ * alternatives of them. An answer of SV_NO is a proof. */
+#ifndef ET_VERIFY_STEPS_SOLVE_H
+#define ET_VERIFY_STEPS_SOLVE_H
 
 #include "ir/base/arena.h"
 #include "ir/verify/steps/linear.h"
 
 /* Numbers that are looked at are no larger: what may be is taken to be anything. */
-#define VS_MOST ((int64_t)1 << 61)
+#define SV_MOST ((int64_t)1 << 61)
 
 /* A condition, by number. */
 typedef struct {
     int id;
-} vs_cond;
+} sv_cond;
 /* Nothing is said. */
-#define VS_ANY ((vs_cond){0})
+#define SV_ANY ((sv_cond){0})
 
 typedef enum {
-    VS_NO,     /* the conditions cannot hold together */
-    VS_YES,    /* they do at the numbers that vs_value gives */
-    VS_UNKNOWN /* neither was found within the bound on work */
-} vs_answer;
+    SV_NO,     /* the conditions cannot hold together */
+    SV_YES,    /* they do at the numbers that sv_value gives */
+    SV_UNKNOWN /* neither was found within the bound on work */
+} sv_answer;
 
-typedef struct vs_problem vs_problem;
+typedef struct sv_problem sv_problem;
 
-vs_problem *vs_create(et_arena *);
+sv_problem *sv_create(et_arena *);
 /* Forgets all numbers and conditions. */
-void vs_clear(vs_problem *);
+void sv_clear(sv_problem *);
 /* A number from lo to hi; its place. */
-int vs_number(vs_problem *, int64_t lo, int64_t hi);
-void vs_range(const vs_problem *, int number, int64_t *out_lo, int64_t *out_hi);
-/* The least and the most that F can be; false when that is beyond VS_MOST. */
-bool vs_bounds(const vs_problem *, const vs_linear *f, int64_t *out_lo, int64_t *out_hi);
+int sv_number(sv_problem *, int64_t lo, int64_t hi);
+void sv_range(const sv_problem *, int number, int64_t *out_lo, int64_t *out_hi);
+/* The least and the most that F can be; false when that is beyond SV_MOST. */
+bool sv_bounds(const sv_problem *, const sv_linear *f, int64_t *out_lo, int64_t *out_hi);
 /* Number Z is the product of numbers X and Y. */
-void vs_product(vs_problem *, int z, int x, int y);
+void sv_product(sv_problem *, int z, int x, int y);
 
-vs_cond vs_at_least_0(vs_problem *, const vs_linear *);
-vs_cond vs_le(vs_problem *, const vs_linear *a, const vs_linear *b);
-vs_cond vs_lt(vs_problem *, const vs_linear *a, const vs_linear *b);
-vs_cond vs_eq(vs_problem *, const vs_linear *a, const vs_linear *b);
-vs_cond vs_ne(vs_problem *, const vs_linear *a, const vs_linear *b);
-vs_cond vs_both(vs_problem *, vs_cond, vs_cond);
-vs_cond vs_either(vs_problem *, vs_cond, vs_cond);
-vs_cond vs_never(vs_problem *);
+sv_cond sv_at_least_0(sv_problem *, const sv_linear *);
+sv_cond sv_le(sv_problem *, const sv_linear *a, const sv_linear *b);
+sv_cond sv_lt(sv_problem *, const sv_linear *a, const sv_linear *b);
+sv_cond sv_eq(sv_problem *, const sv_linear *a, const sv_linear *b);
+sv_cond sv_ne(sv_problem *, const sv_linear *a, const sv_linear *b);
+sv_cond sv_both(sv_problem *, sv_cond, sv_cond);
+sv_cond sv_either(sv_problem *, sv_cond, sv_cond);
+sv_cond sv_never(sv_problem *);
 
-void vs_assert(vs_problem *, vs_cond);
+void sv_assert(sv_problem *, sv_cond);
 /* Do all that was asserted and C hold together somewhere? Neither is kept: what was asserted stays
  * as it is. */
-vs_answer vs_solve(vs_problem *, vs_cond c);
-/* After VS_YES. */
-int64_t vs_value(const vs_problem *, int number);
+sv_answer sv_solve(sv_problem *, sv_cond c);
+/* After SV_YES. */
+int64_t sv_value(const sv_problem *, int number);
 /* How much was done so far, in steps of some tens of nanoseconds. */
-int64_t vs_work(const vs_problem *);
+int64_t sv_work(const sv_problem *);
 
 #endif
