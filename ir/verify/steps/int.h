@@ -12,6 +12,8 @@ struct held {
     int64_t lo, hi;
 };
 
+struct sv_writers;
+
 struct steps {
     et_program *p;
     et_exprs *x;
@@ -23,7 +25,8 @@ struct steps {
     const et_func *f;
     int at; /* the step looked at, -1: none */
     int errors;
-    struct held *held; /* by local buffer of the function */
+    struct held *held;          /* by local buffer of the function */
+    struct sv_writers *writers; /* of temp.c */
 };
 
 /* Set what the function's local buffers hold. */
@@ -62,12 +65,16 @@ typedef bool (*sv_node_fn)(void *ctx, const struct guards *, const et_node_x *, 
 bool sv_each_node(struct steps *, sv_node_fn fn, void *ctx);
 
 /* ---- cover.c */
+enum { SV_WHOLES = 6 };
 /* A step that stores: over which variables, and where. */
 struct store {
     const et_place *to;
     et_expr mask;
     int nvars;
-    et_step_var var[ET_STEP_VARS + ET_MAX_RANK + ET_MAX_LOOPS];
+    et_step_var var[2 * ET_STEP_VARS + ET_MAX_RANK + ET_MAX_LOOPS];
+    /* Of cover.c: what variables were before they were split, and what that is below. */
+    et_expr whole[SV_WHOLES], below[SV_WHOLES];
+    int nwhole;
 };
 /* The step does not store to the element whose indices are AT. FRAME is empty, and inside the frame
  * in which all other variables have their values; the values that the store's would have are bound
@@ -78,5 +85,10 @@ sv_cond sv_uncovered(struct steps *, sv_frame *frame, const struct store *, cons
 bool sv_check_bounds(struct steps *);
 bool sv_check_races(struct steps *);
 bool sv_check_locals(struct steps *);
+bool sv_check_temps(struct steps *);
+/* Once, before the first of those. */
+void sv_find_writers(struct steps *);
+/* Two temporaries lie in the same memory, at their largest. */
+bool sv_share_memory(const et_tensor *, const et_tensor *);
 
 #endif

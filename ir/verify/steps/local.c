@@ -87,10 +87,9 @@ static bool look(void *ctx, const struct guards *g, const et_node_x *n, bool las
     }
     if (a == SV_NO) return true;
     if (last)
-        sv_error(s, "reads %s, which no step before it %s%s",
+        sv_error(s, "reads %s, which nothing before it is shown to have written%s",
                  sv_element(s, ET_LOAD_LOCAL, n->i, n->ops),
-                 a == SV_YES ? "has written" : "is shown to have written",
-                 a == SV_YES && sv_solve(s->problem, SV_ANY) == SV_YES ? sv_where(s) : "");
+                 sv_solve(s->problem, SV_ANY) == SV_YES ? sv_where(s) : "");
     return false;
 }
 

@@ -164,7 +164,7 @@ static void note_temp(void *ctx, const et_step *st, int tensor, bool is_store,
     t->stored[tensor] |= is_store;
 }
 
-static bool share(const et_tensor *a, const et_tensor *b) {
+bool sv_share_memory(const et_tensor *a, const et_tensor *b) {
     return a->kind == ET_TENSOR_TEMP && b->kind == ET_TENSOR_TEMP &&
            a->offset < b->offset + b->max_bytes && b->offset < a->offset + a->max_bytes;
 }
@@ -175,7 +175,8 @@ static bool check_memory(struct steps *s) {
     et_func_accesses(s->p, s->f, note_temp, &t);
     for (int a = 0; a < n; a++)
         for (int b = 0; t.stored[a] && b < n; b++) {
-            if (a == b || !t.touched[b] || !share(&s->p->tensors[a], &s->p->tensors[b])) continue;
+            if (a == b || !t.touched[b] || !sv_share_memory(&s->p->tensors[a], &s->p->tensors[b]))
+                continue;
             sv_error(s, "stores to %%%s and uses %%%s, which lies in the same memory",
                      s->p->tensors[a].name, s->p->tensors[b].name);
             return false;
