@@ -192,14 +192,14 @@ static const struct wrong {
     {"steps.eti", "%t[j / 4, j / 2 % 2, j % 2]",
      "%t[j / 4, j / 2 % 2, j % 2] + %t[9 - j / 4, 1, 0]", 20, NULL, NULL},
     {"steps.eti", "[q < 10, p < 2, o < 2]", "[q < 10, p < 2, o < 1]", 20,
-     "task turn, step 3 (map) reads %t[j / 4, j / 2 % 2, j % 2], which nothing before it has "
-     "written "
+     "task turn, step 3 (map) reads %t[j / 4, j / 2 % 2, j % 2], which nothing before it is "
+     "shown to have written "
      "(with j = 1)",
      "which nothing has written"},
     {"steps.eti", "  map [j < 32]\n",
      "  map [j < 40]\n    %s[j] = %t[j / 4, j / 2 % 2, j % 2]\n  map [j < 32]\n", 20,
-     "task turn, step 1 (map) reads %t[j / 4, j / 2 % 2, j % 2], which nothing before it has "
-     "written",
+     "task turn, step 1 (map) reads %t[j / 4, j / 2 % 2, j % 2], which nothing before it is "
+     "shown to have written",
      "which nothing has written"},
     /* memory */
     {"split.eti", "%part[r, j0 * 4 + j1]", "%part[min(7, r + 1), min(N - 1, j0 * 4 + j1 + 4)]", 40,
