@@ -46,9 +46,10 @@ static bool inside(struct steps *s, const struct guards *g, const et_place *at, 
     return true;
 }
 
+/* What a tensor decides has a meaning where it is 0, too: see ir/expr/int_ops.h. */
 static bool divides(struct steps *s, const struct guards *g, const et_node_x *n, bool report) {
     int64_t by;
-    if (et_is_int(s->x, n->ops[1], &by) && by) return true;
+    if ((et_is_int(s->x, n->ops[1], &by) && by) || et_expr_loads(s->x, n->ops[1])) return true;
     sv_begin(s, s->at);
     sv_linear divisor = sv_form(s->one, n->ops[1]), zero = sv_constant(0);
     sv_assert_guards(s, g);
