@@ -82,6 +82,7 @@ static void mutate_condition(struct mutation *m, et_expr e, et_expr rest) {
     m->s->mask = both(m, rest, et_op2(m->x, ET_X_LE, plus(m, n.ops[0], 1), n.ops[1]));
     emit(m, STEP_MASK, true, "a condition in other words");
     *m->s = saved;
+    if (et_expr_loads(m->x, e)) return; /* others may guard it */
     m->s->mask =
         et_op2(m->x, ET_X_AND, et_op2(m->x, ET_X_LT, n.ops[0], plus(m, n.ops[1], 5)), saved.mask);
     emit(m, STEP_MASK, true, "a weaker condition in front");
