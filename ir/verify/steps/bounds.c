@@ -88,6 +88,49 @@ static bool check_size(struct steps *s, const char *what, et_expr e, int64_t lo,
     return false;
 }
 
+/* How far a variable goes is no further than it says of itself, which all that was simplified rests
+ * on. */
+static bool check_range(struct steps *s, const et_step_var *v) {
+    et_expr most = et_var_extent(s->x, v->var);
+    if (et_expr_eq(v->extent, most)) return true;
+    sv_begin(s, s->at);
+    sv_assert(s->problem, sv_holds(s->one, s->f->steps[s->at].mask));
+    sv_linear far = sv_form(s->one, v->extent), end = sv_form(s->one, most);
+    sv_answer a = sv_solve(s->problem, sv_lt(s->problem, &end, &far));
+    if (a == SV_NO) return true;
+    sv_error(s, "takes %s to %s, which %s more than %s%s", et_var_name(s->x, v->var),
+             sv_text(s, v->extent), a == SV_YES ? "is" : "is not shown not to be", sv_text(s, most),
+             a == SV_YES ? sv_where(s) : "");
+    return false;
+}
+
+static bool check_ranges(struct steps *s, const et_step *st) {
+    et_step_var var[ET_STEP_VARS];
+    bool ok = true;
+    for (int i = 0, n = et_step_vars(s->x, st, var); i < n && ok; i++)
+        ok = check_range(s, &var[i]);
+    return ok;
+}
+
+/* A product's b that comes straight from memory is loaded ahead, its first element even where there
+ * is nothing to sum. */
+static bool check_ahead(struct steps *s, const et_step *st) {
+    int64_t least, most;
+    const et_node_x *k = et_x(s->x, st->kextent);
+    if (et_bounds(s->x, st->kextent, &least, &most) && least > 0) return true;
+    if (k->op == ET_X_SELECT && et_is_int(s->x, k->ops[2], &least) && !least) return true;
+    et_step saved = *st, *now = &s->f->steps[s->at];
+    bool ok = true;
+    now->kextent = et_int(s->x, 1);
+    for (int i = 0; i < st->nacc && ok; i++) {
+        const et_node_x *n = et_x(s->x, st->b[i]);
+        struct guards none = {.n = 0};
+        if (n->op == ET_X_LOAD) ok = look(s, &none, n, true);
+    }
+    *now = saved;
+    return ok;
+}
+
 static bool check_sizes(struct steps *s, const et_step *st) {
     if (st->kind == ET_STEP_CONTRACT)
         return check_size(s, "live rows", st->mlive, 0, st->tm) &&
@@ -101,7 +144,9 @@ static bool check_step(struct steps *s) {
     const et_step *st = &s->f->steps[s->at];
     const et_place *to = et_step_to(st);
     struct guards g = {.n = st->mask.id != 0, .guard = {{st->mask, true}}};
-    return check_sizes(s, st) && sv_each_node(s, look, s) && (!to || inside(s, &g, to, true, true));
+    return check_ranges(s, st) && check_sizes(s, st) && sv_each_node(s, look, s) &&
+           (st->kind != ET_STEP_CONTRACT || check_ahead(s, st)) &&
+           (!to || inside(s, &g, to, true, true));
 }
 
 bool sv_check_bounds(struct steps *s) {

@@ -17,7 +17,7 @@ struct unknowns {
 };
 
 static sv_frame *scratch_frame(struct unknowns *u, int *out_first) {
-    sv_frame *f = sv_frame_create(u->s->arena, u->s->x, u->s->problem, u->frame);
+    sv_frame *f = sv_inside(u->s, u->frame);
     *out_first = sv_number(u->s->problem, 0, 0);
     for (int i = 0; i < u->n; i++) {
         if (u->known[i]) continue;

@@ -2,7 +2,7 @@
 #include "ir/base/diag.h"
 #include <string.h>
 
-enum { MAX_NESTING = 2000, FIRST_SLOTS = 128 };
+enum { MAX_NESTING = 2000, FIRST_SLOTS = 32 };
 
 struct bound {
     int var;

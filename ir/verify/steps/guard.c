@@ -2,6 +2,7 @@
  * or the left side of a && or || rules out the rest. */
 #include "ir/base/diag.h"
 #include "ir/verify/steps/int.h"
+#include <string.h>
 
 enum { MAX_VISITS = 20000, MAX_NESTING = 2000 };
 
@@ -21,6 +22,15 @@ void sv_assert_guards(struct steps *s, const struct guards *g) {
         sv_assert(s->problem, (g->guard[i].holds ? sv_holds : sv_fails)(s->one, g->guard[i].e));
 }
 
+static unsigned char *all_easy(struct steps *s, et_expr root) {
+    if (s->nhard <= root.id) {
+        s->nhard = 2 * root.id + 1;
+        s->hard = et_alloc(s->arena, s->nhard);
+    }
+    memset(s->hard, 0, (size_t)root.id + 1);
+    return s->hard;
+}
+
 static void look(void *ctx, et_expr e) {
     struct walk *w = ctx;
     const et_node_x n = *et_x(w->s->x, e);
@@ -28,7 +38,7 @@ static void look(void *ctx, et_expr e) {
     for (int i = 0; w->hard && i < n.nops; i++)
         hard |= w->hard[n.ops[i].id];
     if (!hard) return;
-    if (!w->hard) w->hard = et_alloc(w->s->arena, (size_t)w->root.id + 1);
+    if (!w->hard) w->hard = all_easy(w->s, w->root);
     w->hard[e.id] = 1;
 }
 
@@ -73,7 +83,7 @@ static bool guarded(struct walk *w, et_expr e, int depth) {
 
 bool sv_each_node(struct steps *s, sv_node_fn fn, void *ctx) {
     const et_step *st = &s->f->steps[s->at];
-    struct walk *w = et_alloc(s->arena, sizeof *w);
+    struct walk own, *w = &own;
     et_step_expr e[ET_STEP_EXPRS];
     for (int i = 0, n = et_step_exprs(st, e); i < n; i++) {
         *w = (struct walk){.s = s, .fn = fn, .ctx = ctx, .root = e[i].e};

@@ -27,6 +27,10 @@ struct steps {
     int errors;
     struct held *held;          /* by local buffer of the function */
     struct sv_writers *writers; /* of temp.c */
+    sv_frame **spare;           /* frames of the current problem, used again for the next one */
+    int nspare, cspare, used;
+    unsigned char *hard; /* of guard.c */
+    uint32_t nhard;
 };
 
 /* Set what the function's local buffers hold. */
@@ -35,6 +39,8 @@ void sv_find_held(struct steps *);
 /* Begin a problem about a tile of the task, with the variables of step number STEP in the outer
  * frame; -1: of none. */
 void sv_begin(struct steps *, int step);
+/* An empty frame inside OUTER, until the next problem begins. */
+sv_frame *sv_inside(struct steps *, sv_frame *outer);
 /* The variables of a step in FRAME, which need not be the one a problem was begun with. */
 void sv_enter_step(struct steps *, sv_frame *frame, const et_step *);
 /* "with N = 3, i = 0" after SV_YES. */

@@ -18,8 +18,10 @@ static void note(void *ctx, int space, int id, bool is_store, const et_expr *ind
 
 static enum effect effect_of(struct steps *s, const et_step *st, int local) {
     struct touched t = {.local = local};
+    const et_place *to = et_step_to(st);
+    if (to) return to->space == ET_LOAD_LOCAL && to->id == local ? SOME : NOTHING;
     et_step_touches(s->x, st, note, &t);
-    return !t.written ? NOTHING : et_step_to(st) ? SOME : SPOILS;
+    return t.written ? SPOILS : NOTHING;
 }
 
 /* What is stored where a mask holds may have been decided by what is different by now. */
@@ -65,7 +67,7 @@ static sv_cond not_by(struct steps *s, int step, int local, const sv_linear *at)
     struct store store = {.to = &st->to, .mask = st->mask, .nvars = st->nvars};
     for (int i = 0; i < st->nvars; i++)
         store.var[i] = (et_step_var){st->vars[i], et_var_extent(s->x, st->vars[i]), ET_VAR_EACH};
-    sv_frame *frame = sv_frame_create(s->arena, s->x, s->problem, s->one);
+    sv_frame *frame = sv_inside(s, s->one);
     return sv_uncovered(s, frame, &store, at);
 }
 

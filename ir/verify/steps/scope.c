@@ -10,8 +10,19 @@ void sv_enter_step(struct steps *s, sv_frame *frame, const et_step *st) {
         sv_frame_extent(frame, var[i].var, var[i].extent);
 }
 
+sv_frame *sv_inside(struct steps *s, sv_frame *outer) {
+    if (s->used == s->nspare) {
+        ET_GROW(s->arena, s->spare, s->nspare, s->cspare);
+        s->spare[s->nspare++] = sv_frame_create(s->arena, s->x, s->problem, NULL);
+    }
+    sv_frame *f = s->spare[s->used++];
+    sv_frame_clear(f, outer);
+    return f;
+}
+
 void sv_begin(struct steps *s, int step) {
     s->at = step;
+    s->used = 0;
     sv_clear(s->problem);
     sv_frame_clear(s->one, NULL);
     sv_frame_clear(s->other, s->one);

@@ -164,7 +164,7 @@ static void try_way(struct reading *r, const struct way *y) {
     const et_func *f = &s->p->funcs[g->func];
     const et_step *st = &f->steps[y->w->step];
     if (r->answer == SV_NO || overwritten(s, r->tensor, y, (int)(s->grid - s->p->grids))) return;
-    sv_frame *frame = sv_frame_create(s->arena, s->x, s->problem, s->one);
+    sv_frame *frame = sv_inside(s, s->one);
     struct store store = {.to = &st->to, .mask = st->mask};
     sv_cond out = sv_never(s->problem);
     enter_loops(s, frame, y, &store, &out);
