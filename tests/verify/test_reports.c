@@ -203,6 +203,13 @@ static const struct wrong {
      "task turn, step 1 (map) reads %t[j / 4, j / 2 % 2, j % 2], which nothing before it is "
      "shown to have written",
      "which nothing has written"},
+    {"past.eti", "", "", 3, NULL, NULL},
+    {"past.eti", "%z[0] =", "%c[0] =", 3,
+     "task late, step 1 (reduce) reads %h[r], which nothing before it is shown to have written",
+     "which nothing has written"},
+    {"past.eti", "r < %c[0]", "r <= %c[0]", 3,
+     "task late, step 1 (reduce) reads %h[r], which nothing before it is shown to have written",
+     "which nothing has written"},
     /* memory */
     {"split.eti", "%part[r, j0 * 4 + j1]", "%part[min(7, r + 1), min(N - 1, j0 * 4 + j1 + 4)]", 40,
      "no event orders the two", "%part["},

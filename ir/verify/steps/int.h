@@ -87,6 +87,10 @@ struct store {
  * there. Where an index of the store is read from a tensor, it is taken to be the one asked for. */
 sv_cond sv_uncovered(struct steps *, sv_frame *frame, const struct store *, const sv_linear *at);
 
+/* ---- local.c */
+/* A step from number FROM on, before the one looked at, stores to what E reads. */
+bool sv_changed(struct steps *, et_expr e, int from);
+
 /* Each of these looks at the current function, and says what is wrong. */
 bool sv_check_bounds(struct steps *);
 bool sv_check_races(struct steps *);

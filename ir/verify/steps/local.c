@@ -42,6 +42,12 @@ static void ask_changed(void *ctx, et_expr e) {
     }
 }
 
+bool sv_changed(struct steps *s, et_expr e, int from) {
+    struct changed c = {.s = s, .from = from, .to = s->at};
+    if (e.id) et_walk(s->x, e, ask_changed, &c);
+    return c.yes;
+}
+
 /* Of what a product or an attention writes, what has a meaning: the live rows and columns of the
  * sum over all waves, and all of the result. */
 static sv_cond unwritten(struct steps *s, const et_step *st, int local, const sv_linear *at) {
@@ -61,9 +67,7 @@ static sv_cond unwritten(struct steps *s, const et_step *st, int local, const sv
 static sv_cond not_by(struct steps *s, int step, int local, const sv_linear *at) {
     const et_step *st = &s->f->steps[step];
     if (!et_step_to(st)) return unwritten(s, st, local, at);
-    struct changed c = {.s = s, .from = step, .to = s->at};
-    if (st->mask.id) et_walk(s->x, st->mask, ask_changed, &c);
-    if (c.yes) return SV_ANY;
+    if (sv_changed(s, st->mask, step)) return SV_ANY;
     struct store store = {.to = &st->to, .mask = st->mask, .nvars = st->nvars};
     for (int i = 0; i < st->nvars; i++)
         store.var[i] = (et_step_var){st->vars[i], et_var_extent(s->x, st->vars[i]), ET_VAR_EACH};

@@ -150,6 +150,11 @@ static sv_cond not_before(struct steps *s, sv_frame *frame) {
 
 /* ---- reads ---- */
 
+struct mutable {
+    struct steps *s;
+    bool yes;
+};
+
 struct reading {
     struct steps *s;
     int tensor;
@@ -157,13 +162,32 @@ struct reading {
     sv_answer answer; /* is there an element that nothing looked at so far has written? */
 };
 
+static void ask_mutable(void *ctx, et_expr e) {
+    struct mutable *m = ctx;
+    const et_node_x *n = et_x(m->s->x, e);
+    if (n->op != ET_X_LOAD) return;
+    m->yes |= n->i2 != ET_LOAD_TENSOR || m->s->writers->first[n->i] >= 0;
+}
+
+/* What the store's mask reads may hold something else where the element is read. */
+static bool decided_by_past(struct steps *s, const struct way *y, const et_step *st) {
+    struct mutable m = {.s = s};
+    for (int d = 0; d < st->to.rank; d++)
+        if (et_expr_loads(s->x, st->to.index[d])) return false; /* its word is taken, see cover.c */
+    if (y->own) return sv_changed(s, st->mask, y->w->step);
+    if (st->mask.id) et_walk(s->x, st->mask, ask_mutable, &m);
+    return m.yes;
+}
+
 /* One more way in which it may have been written. */
 static void try_way(struct reading *r, const struct way *y) {
     struct steps *s = r->s;
     const et_grid *g = &s->p->grids[y->w->grid];
     const et_func *f = &s->p->funcs[g->func];
     const et_step *st = &f->steps[y->w->step];
-    if (r->answer == SV_NO || overwritten(s, r->tensor, y, (int)(s->grid - s->p->grids))) return;
+    if (r->answer == SV_NO || decided_by_past(s, y, st) ||
+        overwritten(s, r->tensor, y, (int)(s->grid - s->p->grids)))
+        return;
     sv_frame *frame = sv_inside(s, s->one);
     struct store store = {.to = &st->to, .mask = st->mask};
     sv_cond out = sv_never(s->problem);
