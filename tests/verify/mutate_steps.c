@@ -78,11 +78,11 @@ static void mutate_condition(struct mutation *m, et_expr e, et_expr rest) {
         emit(m, STEP_MASK, false, "a condition true for one %s", by < 0 ? "less" : "more");
         *m->s = saved;
     }
-    if (n.op != ET_X_LT) return;
+    /* What loads may be guarded by the others. */
+    if (n.op != ET_X_LT || et_expr_loads(m->x, saved.mask)) return;
     m->s->mask = both(m, rest, et_op2(m->x, ET_X_LE, plus(m, n.ops[0], 1), n.ops[1]));
     emit(m, STEP_MASK, true, "a condition in other words");
     *m->s = saved;
-    if (et_expr_loads(m->x, e)) return; /* others may guard it */
     m->s->mask =
         et_op2(m->x, ET_X_AND, et_op2(m->x, ET_X_LT, n.ops[0], plus(m, n.ops[1], 5)), saved.mask);
     emit(m, STEP_MASK, true, "a weaker condition in front");
