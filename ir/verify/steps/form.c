@@ -243,16 +243,25 @@ static sv_linear quotient_by(sv_frame *f, const sv_linear *a, const sv_linear *b
     return q;
 }
 
+/* The rest of A by B is at least 0 and less than B, whatever is known of A. */
+static sv_linear rest_by(sv_frame *f, const sv_linear *a, const sv_linear *b) {
+    int64_t lo, hi, least, most;
+    if (!sv_bounds(f->p, b, &least, &most) || least < 1) return any_number(f);
+    sv_linear rest = sv_of(sv_number(f->p, 0, most - 1));
+    if (!sv_is_constant(b)) sv_assert(f->p, sv_lt(f->p, &rest, b));
+    if (!sv_bounds(f->p, a, &lo, &hi) || lo <= -SV_MOST / 2 || hi >= SV_MOST / 2) return rest;
+    sv_linear q = sv_is_constant(b) ? sv_quotient(f, a, b->k) : quotient_by(f, a, b);
+    sv_linear whole = multiply(f, &q, b), sum = sv_sum(f, &whole, &rest, 1);
+    /* As a sum what two work-items share cancels; of what tensors decide the range matters. */
+    if (sv_is_constant(b) && hi - lo < (int64_t)1 << 31) return sv_sum(f, a, &q, -b->k);
+    sv_assert(f->p, sv_eq(f->p, a, &sum));
+    return rest;
+}
+
 static sv_linear divide(sv_frame *f, et_xop op, const sv_linear *a, const sv_linear *b) {
-    sv_linear q;
     if (sv_is_constant(b) && b->k < 1) return any_number(f);
-    q = sv_is_constant(b) ? sv_quotient(f, a, b->k) : quotient_by(f, a, b);
-    if (op == ET_X_IDIV) return q;
-    if (sv_is_constant(b)) return sv_sum(f, a, &q, -b->k);
-    int64_t lo, hi;
-    if (!sv_bounds(f->p, b, &lo, &hi) || lo < 1) return any_number(f);
-    sv_linear whole = multiply(f, &q, b);
-    return sv_sum(f, a, &whole, -1);
+    if (op == ET_X_MOD) return rest_by(f, a, b);
+    return sv_is_constant(b) ? sv_quotient(f, a, b->k) : quotient_by(f, a, b);
 }
 
 /* The smaller of two, or the larger. */
