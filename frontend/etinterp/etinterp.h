@@ -6,7 +6,7 @@
 #include "runtime/cli/cli.h"
 #include "runtime/etrt/safetensors/etrt_safetensors.h"
 
-enum { MAX_SYMS = 16 };
+enum { MAX_SYMS = 64 };
 
 struct options {
     const char *model, *in, *weights, *out, *target;

@@ -347,7 +347,7 @@ START_TEST(bad_input) {
     refuses(1, "N = 34 is outside 1..33", mlp, DEVICE, "--sweep", "N=1,34");
     refuses(1, "has no dim M", mlp, DEVICE, "--set", "M=1");
     refuses(1, "no emulated device", mlp, "--device", "emu:gfx1");
-    refuses(1, "unknown machine", mlp, DEVICE, "--machine", "H100");
+    refuses(1, "unknown machine", mlp, DEVICE, "--machine", "H999");
     refuses(1, "MI210 is a gfx90a", mlp, DEVICE, "--machine", "MI210");
     refuses(2, "--target gfx1", mlp, "--device", "none", "--target", "gfx1");
     refuses(1, "no such column", mlp, "--device", "none", "--trace", scratch("t.json"),
