@@ -7,7 +7,7 @@ rm -rf "$work"
 mkdir -p "$work" || exit 2
 cd "$work" || exit 2
 times=3
-[ -z "${ETCC_LONG-}" ] || times=60
+[ -z "${ETCC_LONG-}" ] || times=15
 failed=0 ended=0 state=12345
 
 random() { # BELOW: into $drawn, the same ones every time

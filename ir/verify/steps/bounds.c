@@ -6,8 +6,10 @@
 /* INDEX is in [0, extent): nothing to look at. */
 static bool plain(struct steps *s, et_expr index, et_expr extent) {
     const et_node_x *n = et_x(s->x, index);
-    int64_t size;
+    int64_t size, most, lo, hi;
     if (n->op == ET_X_INT) return n->n >= 0 && et_is_int(s->x, extent, &size) && n->n < size;
+    et_span(s->x, index, &lo, &hi);
+    if (lo >= 0 && et_bounds(s->x, extent, &size, &most) && hi < size) return true;
     if (n->op != ET_X_VAR) return false;
     for (int c = 0; c < s->f->ncoords; c++)
         if (s->f->coord[c] == n->i) return et_expr_eq(s->grid->extent[c], extent);
