@@ -308,6 +308,7 @@ bool et_assign_optimal(const et_assign_problem *p, et_arena *a, et_assignment *o
     if (ok) search(&s);
     glp_delete_prob(s.lp);
     glp_term_out(talks);
+    glp_free_env(); /* a thread has one, and nothing else frees it */
     return ok && out->objective < INFINITY;
 }
 

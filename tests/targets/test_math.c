@@ -61,7 +61,7 @@ static function compiled[FUNCTIONS];
 
 /* fN(a, b): what the family makes of function N. */
 static void emit(cg *g, int n) {
-    char name[16];
+    char name[32];
     snprintf(name, sizeof name, "f%d", n);
     LLVMTypeRef t[] = {g->f32, g->f32};
     g->fn = LLVMAddFunction(g->mod, name, LLVMFunctionType(g->f32, t, 2, false));
@@ -75,7 +75,7 @@ static void model(cg *g, int i) {
     LLVMTypeRef type = LLVMFunctionType(g->f32, t, (unsigned)instructions[i].nargs, false);
     val of = LLVMGetNamedFunction(g->mod, instructions[i].name);
     ck_assert_ptr_nonnull(of);
-    char name[16];
+    char name[32];
     snprintf(name, sizeof name, "model%d", i);
     val by = LLVMAddFunction(g->mod, name, type);
     LLVMReplaceAllUsesWith(of, by);
@@ -104,12 +104,12 @@ static void compile(void) {
     o.OptLevel = 2;
     ck_assert_msg(!LLVMCreateMCJITCompilerForModule(&engine, g.mod, &o, sizeof o, &err), "%s", err);
     for (int i = 0; i < INSTRUCTIONS; i++) {
-        char name[16];
+        char name[32];
         snprintf(name, sizeof name, "model%d", i);
         LLVMAddGlobalMapping(engine, LLVMGetNamedFunction(g.mod, name), instructions[i].model);
     }
     for (int i = 0; i < FUNCTIONS; i++) {
-        char name[16];
+        char name[32];
         snprintf(name, sizeof name, "f%d", i);
         uint64_t at = LLVMGetFunctionAddress(engine, name);
         memcpy(&compiled[i], &at, sizeof compiled[i]);
