@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ETRT_ABI_VERSION 2
+#define ETRT_ABI_VERSION 3
 
 /* The manifest, JSON text, is in the file of code within a frame: a head of 32 bytes, all ASCII,
  *
@@ -31,7 +31,7 @@
  * The text:
  *
  * {
- *   "abi": 2, "etcc": "0.1.0", "target": "gfx942", "model": "stories_llama",
+ *   "abi": 3, "etcc": "0.1.0", "target": "gfx942", "model": "stories_llama",
  *   "source_hash": "hex", "schedule": "static",     // or "dynamic", "hybrid", "kernels"
  *   "kernel": { "symbol": "NAME", "workgroup": 256, "wavefront": 64, "lds_bytes": 40960 },
  *   "models": [ { "name": "llama", "from": 0, "to": 500000 } ],   // only where there are several

@@ -39,9 +39,9 @@ static const struct {
     const char *from, *to, *says;
     etrt_status status;
 } lies[] = {
-    {"\"abi\": 2", "\"abi\": 1", "ABI version 1, this runtime version 2", ETRT_UNSUPPORTED},
-    {"\"abi\": 2", "\"abi\": \"1\"", "abi: must be an integer", ETRT_FORMAT},
-    {"\"abi\": 2,", "", "abi: is missing", ETRT_FORMAT},
+    {"\"abi\": 3", "\"abi\": 1", "ABI version 1, this runtime version 3", ETRT_UNSUPPORTED},
+    {"\"abi\": 3", "\"abi\": \"1\"", "abi: must be an integer", ETRT_FORMAT},
+    {"\"abi\": 3,", "", "abi: is missing", ETRT_FORMAT},
     {"\"target\": \"gfx942\"", "\"target\": 942", "target: must be a string", ETRT_FORMAT},
     {"\"model\": \"probe\"", "\"model\": \"\"", "model: must have 1 to 255", ETRT_FORMAT},
     {"\"model\": \"probe\"", "\"model\": \"a\\nb\"", "control character", ETRT_FORMAT},
@@ -114,6 +114,50 @@ static const struct {
      "event e0 is not inside", ETRT_FORMAT},
     {"{ \"name\": \"load\" }", "\"load\"", "tasks[0]: must be an object", ETRT_FORMAT},
     {"\"tasks\"", "\"task\"", "tasks: is missing", ETRT_FORMAT},
+    {"\"tasks\"", "\"kernels\": 7, \"tasks\"", "kernels: must be an array", ETRT_FORMAT},
+    {"\"tasks\"", "\"kernels\": [], \"tasks\"", "kernels: there is none", ETRT_FORMAT},
+    {"\"tasks\"", "\"kernels\": [7], \"tasks\"", "kernels[0]: must be an object", ETRT_FORMAT},
+    {"\"tasks\"", "\"kernels\": [{\"task\": 0, \"lds_bytes\": 0}], \"tasks\"",
+     "kernels[0].symbol: is missing", ETRT_FORMAT},
+    {"\"tasks\"", "\"kernels\": [{\"symbol\": \"k\", \"task\": 2, \"lds_bytes\": 0}], \"tasks\"",
+     "kernels[0].task: 2", ETRT_FORMAT},
+    {"\"tasks\"",
+     "\"kernels\": [{\"symbol\": \"k\", \"task\": 0, \"lds_bytes\": 40961}], \"tasks\"",
+     "kernels[0].lds_bytes: 40961", ETRT_FORMAT},
+    {"\"tasks\"",
+     "\"kernels\": [{\"symbol\": \"k\", \"task\": 0, \"lds_bytes\": 0, \"tiles\": [\"Q\"]}], "
+     "\"tasks\"",
+     "kernels[0].tiles[0]", ETRT_FORMAT},
+    {"\"tasks\"", "\"kernels\": [{\"symbol\": \"k\", \"task\": 0, \"lds_bytes\": 0}], \"tasks\"",
+     "sequences: is missing", ETRT_FORMAT},
+    {"\"tasks\"",
+     "\"kernels\": [{\"symbol\": \"k\", \"task\": 0, \"lds_bytes\": 0}], \"sequences\": [], "
+     "\"tasks\"",
+     "sequences: there is none", ETRT_FORMAT},
+    {"\"tasks\"",
+     "\"kernels\": [{\"symbol\": \"k\", \"task\": 0, \"lds_bytes\": 0}], \"sequences\": [{\"run\": "
+     "[]}], \"tasks\"",
+     "it runs no kernel", ETRT_FORMAT},
+    {"\"tasks\"",
+     "\"kernels\": [{\"symbol\": \"k\", \"task\": 0, \"lds_bytes\": 0}], \"sequences\": [{\"run\": "
+     "[1]}], \"tasks\"",
+     "sequences[0].run[0]: 1", ETRT_FORMAT},
+    {"\"tasks\"",
+     "\"kernels\": [{\"symbol\": \"k\", \"task\": 0, \"lds_bytes\": 0}], \"sequences\": [{\"run\": "
+     "[{\"times\": -1, \"run\": [0]}]}], \"tasks\"",
+     "times: -1", ETRT_FORMAT},
+    {"\"tasks\"",
+     "\"kernels\": [{\"symbol\": \"k\", \"task\": 0, \"lds_bytes\": 0}], \"sequences\": [{\"run\": "
+     "[{\"times\": 1048576, \"run\": [0, 0]}]}], \"tasks\"",
+     "more than 1048576 launches", ETRT_FORMAT},
+    {"\"tasks\"",
+     "\"kernels\": [{\"symbol\": \"k\", \"task\": 0, \"lds_bytes\": 0}], \"sequences\": "
+     "[{\"upto\": [\"Q\", 1], \"run\": [0]}], \"tasks\"",
+     "\"Q\" is not a symbol", ETRT_FORMAT},
+    {"\"tasks\"",
+     "\"kernels\": [{\"symbol\": \"k\", \"task\": 0, \"lds_bytes\": 0}], \"sequences\": "
+     "[{\"upto\": [\"N\", 9], \"run\": [0]}], \"tasks\"",
+     "none is for the upper bound of N", ETRT_FORMAT},
     {"\"tasks\"", "\"profile\": 5, \"tasks\"", "profile: must be an object", ETRT_FORMAT},
     {"\"tasks\"", "\"profile\": {}, \"tasks\"", "profile.tasks: is missing", ETRT_FORMAT},
     {"\"tasks\"", "\"profile\": {\"tasks\": -1}, \"tasks\"", "profile.tasks: -1", ETRT_FORMAT},
