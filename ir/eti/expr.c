@@ -499,14 +499,16 @@ static bool divides(eti_parser *p, et_expr by, et_loc loc) {
     return false;
 }
 
-/* What the launch decides has a value at all dims and variables. */
+/* Notes where an integer that the launch decides may leave 64 bits. */
 static et_expr fits(eti_parser *p, et_expr e, et_expr a, et_expr b, et_loc loc) {
-    if (!e.id || type_of(p, e) != ET_T_I32 || et_x(p->x, e)->known != ET_UNSURE) return e;
+    if (!e.id || p->leaves || type_of(p, e) != ET_T_I32 || et_x(p->x, e)->known != ET_UNSURE)
+        return e;
     et_xop op = et_x(p->x, e)->op;
     bool was = et_x(p->x, a)->known == ET_UNSURE || et_x(p->x, b)->known == ET_UNSURE;
     if (was || op == ET_X_IDIV || op == ET_X_MOD || !et_expr_of_launch(p->x, e)) return e;
-    eti_error(p, loc, "an integer that may leave 64 bits");
-    return ET_NO_EXPR;
+    p->leaves = true;
+    p->leaves_at = loc;
+    return e;
 }
 
 static et_expr combine(eti_parser *p, et_xop op, et_expr a, et_expr b, et_loc loc) {
@@ -555,9 +557,21 @@ static et_expr binary(eti_parser *p, int may, int least) {
 
 /* ---- whole expressions ---- */
 
+/* What the launch decides has a value at all dims and variables. What data decides wraps around,
+ * and so may the parts of it that the launch decides: (N - load) * c, multiplied out, has one. */
 et_expr eti_expr(eti_parser *p, int may) {
     et_loc loc = p->tok.loc;
-    return checked(p, binary(p, may, 0), loc);
+    bool outside = p->leaves;
+    et_loc outside_at = p->leaves_at;
+    p->leaves = false;
+    et_expr e = checked(p, binary(p, may, 0), loc);
+    if (p->leaves && e.id && et_expr_of_launch(p->x, e)) {
+        eti_error(p, p->leaves_at, "an integer that may leave 64 bits");
+        e = ET_NO_EXPR;
+    }
+    p->leaves = outside;
+    p->leaves_at = outside_at;
+    return e;
 }
 
 et_expr eti_expr_of(eti_parser *p, int may, et_type type, const char *what) {

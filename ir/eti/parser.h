@@ -83,6 +83,8 @@ typedef struct eti_parser {
     int64_t narrow_lo, narrow_hi;
     const char *recovered; /* where the last recovery ended */
     bool broken; /* a syntax error: nothing more is said or done until the next statement */
+    bool leaves; /* in the expression being read, what the launch decides may leave 64 bits, at: */
+    et_loc leaves_at;
     int depth;
     int errors; /* of this text: told, suppressed as repetitions, or uses of what is wrong */
     int told_before;

@@ -99,11 +99,13 @@ bool et_range_apply(et_xop op, et_range a, et_range b, et_range *out) {
     et_range same;
     switch (op) {
     case ET_X_NEG:
-        *out = (et_range){-a.hi, -a.lo};
-        return a.lo != ET_UNKNOWN;
+        if (a.lo == ET_UNKNOWN) return false;
+        *out = negative(a);
+        return true;
     case ET_X_ABS:
+        if (a.lo == ET_UNKNOWN) return false;
         *out = (et_range){a.lo > 0 ? a.lo : a.hi < 0 ? -a.hi : 0, etrt_int_max(-a.lo, a.hi)};
-        return a.lo != ET_UNKNOWN;
+        return true;
     case ET_X_NOT:
         *out = truth(a.lo == 0 && a.hi == 0, a.lo > 0 || a.hi < 0);
         return true;

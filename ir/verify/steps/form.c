@@ -258,7 +258,14 @@ static sv_linear rest_by(sv_frame *f, const sv_linear *a, const sv_linear *b) {
     return rest;
 }
 
+/* By a divisor below zero: floor(a / b) = floor(-a / -b), a mod b = -(-a mod -b). */
 static sv_linear divide(sv_frame *f, et_xop op, const sv_linear *a, const sv_linear *b) {
+    int64_t lo, hi;
+    if (sv_bounds(f->p, b, &lo, &hi) && lo > -SV_MOST && hi < 0) {
+        sv_linear zero = sv_constant(0), u = sv_sum(f, &zero, a, -1), v = sv_sum(f, &zero, b, -1);
+        sv_linear of_both = divide(f, op, &u, &v);
+        return op == ET_X_MOD ? sv_sum(f, &zero, &of_both, -1) : of_both;
+    }
     if (sv_is_constant(b) && b->k < 1) return any_number(f);
     if (op == ET_X_MOD) return rest_by(f, a, b);
     return sv_is_constant(b) ? sv_quotient(f, a, b->k) : quotient_by(f, a, b);
