@@ -6,8 +6,9 @@
  *
  * Statuses: 0 is success. Every failing call leaves a message for etrt_last_error(). The library
  * never prints and never aborts.
- * Threads: handles are independent; one handle must not be used by two threads at once. A device
- * may be shared by models of several threads.
+ * Threads: handles are independent; one handle must not be used by two threads at once, but for
+ * etrt_cancel. A device may be shared by models of several threads, and a model by sessions of
+ * several threads: they share its weights, which must not be loaded while any of them launches.
  * Processes: handles are their opener's. In a child of fork every call that would need the device
  * is ETRT_FORKED; _close, _unload and _destroy give back host memory and leave the device alone.
  * While the parent had a device open at the fork, the child cannot open one: fork first, or exec.
@@ -41,7 +42,9 @@ extern "C" {
     X(FAULT, "the device reported a fault")                                                        \
     X(DEVICE, "the device runtime reported an error")                                              \
     X(UNSUPPORTED, "not supported")                                                                \
-    X(FORKED, "opened by another process")
+    X(FORKED, "opened by another process")                                                         \
+    X(TIMEOUT, "not over in the time given")                                                       \
+    X(CANCELLED, "cancelled")
 
 typedef enum etrt_status {
 #define X(name, text) ETRT_##name,
@@ -181,10 +184,28 @@ etrt_status etrt_shape(etrt_session *, const char *name, int64_t out_shape[ETRT_
 /* Launch and wait; or launch, and wait later (one launch in flight per session). On ETRT_WAIT and
  * ETRT_FAULT etrt_last_error() tells workgroup, task, event, count and need; the session can launch
  * again after ETRT_WAIT, with state tensors as the aborted launch left them. After ETRT_FAULT the
- * device must be closed and opened again. */
+ * device must be closed and opened again. While a launch is in flight other calls for the session
+ * are ETRT_INVALID. */
 etrt_status etrt_run(etrt_session *);
 etrt_status etrt_submit(etrt_session *);
 etrt_status etrt_wait(etrt_session *);
+/* Wait for at most SECONDS, 0 to look only; ETRT_TIMEOUT while the launch is still in flight, and
+ * it stays so. */
+etrt_status etrt_wait_for(etrt_session *, double seconds);
+/* Tell the launch in flight to stop; ETRT_INVALID when there is none. Its workgroups quit where
+ * they next have to wait, and launches behind it on the device follow. etrt_wait must still be
+ * called, and is ETRT_CANCELLED then, even where the launch came to its end meanwhile: outputs are
+ * not there, state tensors as the launch left them, and the session can launch again. The one call
+ * that another thread may make while etrt_wait waits. */
+etrt_status etrt_cancel(etrt_session *);
+/* A descriptor for poll, epoll or select: readable once a launch that etrt_submit started has
+ * ended, however it did, until etrt_wait says how, which does not block then. It belongs to the
+ * session, which keeps a thread for it from this call on: only poll it. The same at every call. */
+etrt_status etrt_session_fd(etrt_session *, int *out_fd);
+/* The same by a call of TELL, in that thread, which must return and may use no handle; NULL: no
+ * more calls. etrt_session_destroy waits for it to return. */
+typedef void (*etrt_done)(void *user);
+etrt_status etrt_session_notify(etrt_session *, etrt_done tell, void *user);
 /* How long the device worked on the session's last launch that succeeded, by the timestamps of its
  * dispatch. On the emulator that is time of the host and says nothing of a GPU. ETRT_INVALID when
  * timing was off. */
@@ -197,6 +218,28 @@ etrt_status etrt_launch_seconds(const etrt_session *, double *out_seconds);
 etrt_status etrt_read(etrt_session *, const char *name, void *out_data, size_t bytes);
 /* Write a state tensor, whole. */
 etrt_status etrt_write(etrt_session *, const char *name, const void *data, size_t bytes);
+
+/* ---- parts of tensors ----
+ * A part is COUNT indices of axis AXIS (0 is the outermost) from FIRST on, and all of the other
+ * axes, at the current dims: rows of an output, a slot or a page of a cache. In the caller's memory
+ * it is packed, row-major: with shape [L, SLOTS, D], slot 3 of axis 1 is [L, 1, D]. What lies
+ * outside the axis is ETRT_RANGE; BYTES must be those of the part. An axis further in costs a copy
+ * per index of those outside it. */
+
+/* As etrt_read. */
+etrt_status etrt_read_part(etrt_session *, const char *name, int axis, int64_t first, int64_t count,
+                           void *out_data, size_t bytes);
+/* Of a state tensor, or of an input that is bound with the size it has at the current dims. */
+etrt_status etrt_write_part(etrt_session *, const char *name, int axis, int64_t first,
+                            int64_t count, const void *data, size_t bytes);
+/* Zero a part of a state tensor. */
+etrt_status etrt_reset_part(etrt_session *, const char *name, int axis, int64_t first,
+                            int64_t count);
+/* Copy a part of a state tensor on the device, to another place of the same tensor or to another
+ * session of the same model, where all of its other axes are as long. Ranges that overlap
+ * are ETRT_RANGE, but for a range copied to itself, which is nothing to do. */
+etrt_status etrt_copy_part(etrt_session *to, etrt_session *from, const char *name, int axis,
+                           int64_t to_first, int64_t from_first, int64_t count);
 
 /* ---- knobs and capture ---- */
 

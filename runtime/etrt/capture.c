@@ -5,8 +5,6 @@
 #include "runtime/etrt/base/file.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <jansson.h>
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -19,9 +17,8 @@
 
 struct etrt_capture {
     char *dir, *temporary;
-    struct etrt_region *regions;
+    struct etrt_captured *regions;
     size_t count;
-    json_t *launch; /* launch.json as far as it is known */
 };
 
 /* ---- files ---- */
@@ -55,202 +52,31 @@ static etrt_status fetch(etrt_device *dev, const struct etrt_region *r, void **o
 }
 
 static etrt_status write_before(const struct etrt_capture *c, etrt_device *dev,
-                                const struct etrt_region *r) {
-    char name[sizeof r->name + 16];
+                                struct etrt_captured *r) {
     void *data;
-    snprintf(name, sizeof name, "%s.before", r->name);
-    etrt_status st = fetch(dev, r, &data);
-    if (st == ETRT_OK) st = put(c, name, data, r->bytes);
+    snprintf(r->before, sizeof r->before, "%s.before", r->region.name);
+    etrt_status st = fetch(dev, &r->region, &data);
+    if (st == ETRT_OK) st = put(c, r->before, data, r->region.bytes);
     free(data);
     return st;
 }
 
-/* Write the after-image unless it equals the before-image; OUT_NAME is the file that holds it. */
+/* Write the after-image unless it equals the before-image, which is in its place then. */
 static etrt_status write_after(const struct etrt_capture *c, etrt_device *dev,
-                               const struct etrt_region *r, char *out_name, size_t name_bytes) {
+                               struct etrt_captured *r) {
     char path[PATH_MAX];
     void *data = NULL, *before = NULL;
     size_t bytes;
-    snprintf(out_name, name_bytes, "%s.before", r->name);
-    etrt_status st = fetch(dev, r, &data);
-    if (st == ETRT_OK) st = path_in(c, out_name, path);
+    memcpy(r->after, r->before, sizeof r->after);
+    etrt_status st = fetch(dev, &r->region, &data);
+    if (st == ETRT_OK) st = path_in(c, r->before, path);
     if (st == ETRT_OK) st = etrt_file_read(path, 0, UINT64_MAX, &before, &bytes);
-    if (st == ETRT_OK && (bytes != r->bytes || memcmp(before, data, bytes) != 0)) {
-        snprintf(out_name, name_bytes, "%s.after", r->name);
-        st = put(c, out_name, data, r->bytes);
+    if (st == ETRT_OK && (bytes != r->region.bytes || memcmp(before, data, bytes) != 0)) {
+        snprintf(r->after, sizeof r->after, "%s.after", r->region.name);
+        st = put(c, r->after, data, r->region.bytes);
     }
     free(before);
     free(data);
-    return st;
-}
-
-/* ---- launch.json ---- */
-
-static json_t *hex(uint64_t value) {
-    char text[24];
-    snprintf(text, sizeof text, "0x%" PRIx64, value);
-    return json_string(text);
-}
-
-static void set_int(json_t *o, const char *key, uint64_t value) {
-    json_object_set_new(o, key, json_integer((json_int_t)value));
-}
-
-static void set_text(json_t *o, const char *key, const char *value) {
-    json_object_set_new(o, key, json_string(value));
-}
-
-static json_t *list_of(uint64_t a, uint64_t b) {
-    json_t *list = json_array();
-    json_array_append_new(list, json_integer((json_int_t)a));
-    json_array_append_new(list, json_integer((json_int_t)b));
-    return list;
-}
-
-/* Element type and shape at the dims of the launch. */
-static void set_type(json_t *o, const etrt_session *s, const struct etrt_tensor *t) {
-    int64_t shape[ETRT_MAX_RANK], bytes;
-    json_t *extents = json_array();
-    if (etrt_tensor_shape(t, s->dims, shape, &bytes) == ETRT_OK)
-        for (int d = 0; d < t->rank; d++)
-            json_array_append_new(extents, json_integer((json_int_t)shape[d]));
-    set_text(o, "dtype", etrt_dtype_name(t->dtype));
-    json_object_set_new(o, "shape", extents);
-}
-
-/* Those of the workspace in a launch of these dims. */
-static json_t *describe_temporaries(const etrt_session *s) {
-    const struct etrt_manifest *mf = &s->model->manifest;
-    json_t *list = json_array();
-    for (int i = 0; i < mf->ntemporaries; i++) {
-        const struct etrt_temporary *t = &mf->temporaries[i];
-        if (t->symbol >= 0 && (s->dims[t->symbol] < t->lo || s->dims[t->symbol] > t->hi)) continue;
-        json_t *o = json_object();
-        set_text(o, "name", t->tensor.name);
-        set_int(o, "offset", t->offset);
-        set_type(o, s, &t->tensor);
-        json_array_append_new(list, o);
-    }
-    return list;
-}
-
-static json_t *describe_region(const etrt_session *s, const struct etrt_region *r) {
-    char before[sizeof r->name + 16];
-    snprintf(before, sizeof before, "%s.before", r->name);
-    json_t *o = json_object();
-    set_text(o, "name", r->name);
-    json_object_set_new(o, "address", hex((uintptr_t)r->address));
-    set_int(o, "bytes", r->bytes);
-    set_text(o, "memory", r->place == ETRT_ON_DEVICE ? "device" : "host");
-    set_text(o, "before", before);
-    json_object_set_new(o, "after", json_null());
-    json_object_set_new(o, "check", list_of(r->check_lo, r->check_hi));
-    if (r->address == s->workspace && r->bytes)
-        json_object_set_new(o, "temporaries", describe_temporaries(s));
-    if (!r->tensor) return o;
-    set_text(o, "kind", etrt_kind_name(r->tensor->kind));
-    set_type(o, s, r->tensor);
-    return o;
-}
-
-/* What `task` and `tile` in reports, traces and the words given to s_ttracedata mean. */
-static json_t *describe_tasks(const struct etrt_manifest *mf) {
-    json_t *list = json_array();
-    for (int i = 0; i < mf->ntasks; i++)
-        json_array_append_new(list, json_string(mf->tasks[i]));
-    return list;
-}
-
-/* Byte offsets of the device pointers in the kernarg segment. */
-static json_t *pointer_offsets(const struct etrt_manifest *mf) {
-    json_t *list = json_array();
-    for (size_t at = 0; at <= offsetof(struct etrt_kernarg, workspace); at += 8)
-        json_array_append_new(list, json_integer((json_int_t)at));
-    json_array_append_new(list, json_integer(offsetof(struct etrt_kernarg, trace)));
-    json_int_t end =
-        (json_int_t)mf->kernarg_bytes - (json_int_t)sizeof(struct etrt_part) * mf->nmodels;
-    for (int i = 0; i < mf->ntensors; i++)
-        json_array_append_new(list, json_integer(end - 8 * (mf->ntensors - i)));
-    return list;
-}
-
-static json_t *describe_device(const etrt_model *m) {
-    const etrt_device *dev = m->device;
-    json_t *o = json_object();
-    set_text(o, "name", dev->name);
-    set_text(o, "isa", *dev->isa ? dev->isa : m->manifest.target);
-    json_object_set_new(o, "emulated", json_boolean(dev->emulated));
-    set_int(o, "cus", dev->cus);
-    set_int(o, "dies", dev->dies);
-    set_int(o, "realtime_hz", dev->realtime_hz);
-    return o;
-}
-
-static json_t *describe_kernel(const etrt_model *m) {
-    json_t *o = json_object();
-    set_text(o, "symbol", m->manifest.kernel);
-    json_object_set_new(o, "object", hex(m->code.object));
-    set_int(o, "kernarg_bytes", m->code.kernarg_bytes);
-    set_int(o, "group_bytes", m->manifest.lds_bytes);
-    set_int(o, "private_bytes", m->code.private_bytes);
-    return o;
-}
-
-static json_t *describe_kernarg(const etrt_session *s) {
-    json_t *o = json_object();
-    set_text(o, "file", "kernarg.bin");
-    json_object_set_new(o, "address", hex((uintptr_t)s->kernarg));
-    set_int(o, "bytes", s->model->manifest.kernarg_bytes);
-    json_object_set_new(o, "pointers", pointer_offsets(&s->model->manifest));
-    return o;
-}
-
-static json_t *describe_code(const etrt_model *m) {
-    json_t *o = json_object(), *range = json_array();
-    json_array_append_new(range, hex(m->code.load_lo));
-    json_array_append_new(range, hex(m->code.load_hi));
-    set_text(o, "file", "code.hsaco");
-    json_object_set_new(o, "loaded", range);
-    return o;
-}
-
-/* A size in three dimensions, of which this kernel uses one. */
-static json_t *extent(uint64_t x) {
-    json_t *list = list_of(x, 1);
-    json_array_append_new(list, json_integer(1));
-    return list;
-}
-
-static json_t *describe_launch(const etrt_session *s, const struct etrt_capture *c) {
-    const struct etrt_manifest *mf = &s->model->manifest;
-    json_t *o = json_object(), *regions = json_array(), *dims = json_object();
-    for (size_t i = 0; i < c->count; i++)
-        json_array_append_new(regions, describe_region(s, &c->regions[i]));
-    for (int i = 0; i < mf->nsymbols; i++)
-        json_object_set_new(dims, mf->symbols[i].name, json_integer((json_int_t)s->dims[i]));
-    set_text(o, "format", "etrt-launch");
-    set_int(o, "version", 1);
-    set_text(o, "model", mf->model);
-    set_text(o, "status", etrt_status_name(ETRT_OK));
-    set_text(o, "message", "");
-    json_object_set_new(o, "device", describe_device(s->model));
-    json_object_set_new(o, "code", describe_code(s->model));
-    json_object_set_new(o, "kernel", describe_kernel(s->model));
-    json_object_set_new(o, "grid", extent((uint64_t)s->workgroups * mf->workgroup));
-    json_object_set_new(o, "workgroup", extent(mf->workgroup));
-    json_object_set_new(o, "wait_limit", json_real(s->wait_limit));
-    json_object_set_new(o, "dims", dims);
-    json_object_set_new(o, "kernarg", describe_kernarg(s));
-    json_object_set_new(o, "tasks", describe_tasks(mf));
-    json_object_set_new(o, "regions", regions);
-    return o;
-}
-
-static etrt_status write_launch(const struct etrt_capture *c) {
-    char *text = json_dumps(c->launch, JSON_INDENT(1));
-    if (!text) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
-    etrt_status st = put(c, "launch.json", text, strlen(text));
-    free(text);
     return st;
 }
 
@@ -294,7 +120,7 @@ static uint64_t limit_of(const etrt_session *s) {
 static etrt_status check_size(const etrt_session *s, const struct etrt_capture *c) {
     uint64_t total = s->model->image_bytes + s->model->manifest.kernarg_bytes, limit = limit_of(s);
     for (size_t i = 0; i < c->count; i++)
-        total += 2 * c->regions[i].bytes;
+        total += 2 * c->regions[i].region.bytes;
     if (total <= limit) return ETRT_OK;
     return etrt_fail(ETRT_RANGE,
                      "%s may take %llu bytes, more than the limit of %llu: etrt_set_capture_limit, "
@@ -329,15 +155,19 @@ static etrt_status open_folder(struct etrt_capture *c, char *dir) {
 }
 
 static etrt_status write_start(etrt_session *s, struct etrt_capture *c) {
-    etrt_status st = etrt_session_regions(s, &c->regions, &c->count);
-    if (st == ETRT_OK) st = check_size(s, c);
+    struct etrt_region *regions;
+    etrt_status st = etrt_session_regions(s, &regions, &c->count);
+    if (st != ETRT_OK) return st;
+    c->regions = calloc(c->count, sizeof *c->regions);
+    for (size_t i = 0; c->regions && i < c->count; i++)
+        c->regions[i].region = regions[i];
+    free(regions);
+    st = c->regions ? check_size(s, c) : etrt_fail(ETRT_NO_MEMORY, "out of host memory");
     for (size_t i = 0; i < c->count && st == ETRT_OK; i++)
         st = write_before(c, s->model->device, &c->regions[i]);
     if (st == ETRT_OK) st = put(c, "code.hsaco", s->model->image, s->model->image_bytes);
     if (st == ETRT_OK) st = put(c, "kernarg.bin", s->kernarg, s->model->manifest.kernarg_bytes);
-    if (st != ETRT_OK) return st;
-    c->launch = describe_launch(s, c);
-    return c->launch ? ETRT_OK : etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    return st;
 }
 
 etrt_status etrt_capture_begin(etrt_session *s) {
@@ -362,7 +192,6 @@ void etrt_capture_drop(etrt_session *s) {
     if (!c) return;
     bool ours = etrt_device_owned(s->model->device); /* a child leaves its parent's folder alone */
     if (c->temporary && ours) etrt_folder_remove(c->temporary);
-    json_decref(c->launch);
     free(c->regions);
     free(c->temporary);
     free(c->dir);
@@ -371,20 +200,18 @@ void etrt_capture_drop(etrt_session *s) {
 }
 
 /* After a fault or a dead device memory cannot be trusted or read: "after" stays null. */
-static etrt_status write_end(etrt_session *s, struct etrt_capture *c, etrt_status launch_status) {
+static etrt_status write_end(etrt_session *s, struct etrt_capture *c, etrt_status launch_status,
+                             const char *message) {
     bool readable = launch_status != ETRT_FAULT && launch_status != ETRT_DEVICE;
-    json_t *regions = json_object_get(c->launch, "regions");
+    char *text = NULL;
+    size_t bytes;
     etrt_status st = ETRT_OK;
-    json_object_set_new(c->launch, "status", json_string(etrt_status_name(launch_status)));
-    if (launch_status != ETRT_OK)
-        json_object_set_new(c->launch, "message", json_string(etrt_last_error()));
-    for (size_t i = 0; readable && i < c->count && st == ETRT_OK; i++) {
-        char name[sizeof c->regions->name + 16];
-        st = write_after(c, s->model->device, &c->regions[i], name, sizeof name);
-        if (st == ETRT_OK)
-            json_object_set_new(json_array_get(regions, i), "after", json_string(name));
-    }
-    if (st == ETRT_OK) st = write_launch(c);
+    for (size_t i = 0; readable && i < c->count && st == ETRT_OK; i++)
+        st = write_after(c, s->model->device, &c->regions[i]);
+    if (st == ETRT_OK)
+        st = etrt_launch_json(s, c->regions, c->count, launch_status, message, &text, &bytes);
+    if (st == ETRT_OK) st = put(c, "launch.json", text, bytes);
+    free(text);
     if (st == ETRT_OK) st = check_new(c->dir);
     if (st == ETRT_OK && rename(c->temporary, c->dir) != 0)
         st = etrt_fail(ETRT_IO, "%s: %s", c->dir, strerror(errno));
@@ -397,7 +224,7 @@ static etrt_status write_end(etrt_session *s, struct etrt_capture *c, etrt_statu
 etrt_status etrt_capture_end(etrt_session *s, etrt_status launch_status) {
     if (!s->capture) return launch_status;
     char *launch_message = launch_status != ETRT_OK ? strdup(etrt_last_error()) : NULL;
-    etrt_status st = write_end(s, s->capture, launch_status);
+    etrt_status st = write_end(s, s->capture, launch_status, launch_message ? launch_message : "");
     etrt_capture_drop(s);
     if (launch_status == ETRT_OK) return st;
     if (st != ETRT_OK && launch_message)

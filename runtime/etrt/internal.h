@@ -7,6 +7,8 @@
 #include "runtime/etrt/manifest/manifest.h"
 #include "runtime/etrt_abi.h"
 
+#include <pthread.h>
+
 struct etrt_model {
     etrt_device *device;
     char *path;
@@ -22,6 +24,7 @@ struct etrt_model {
 };
 
 struct etrt_capture;
+struct etrt_watch;
 
 struct etrt_session {
     etrt_model *model;
@@ -45,7 +48,11 @@ struct etrt_session {
     uint32_t workgroups_wanted;
     uint32_t workgroups; /* of the launch in flight or the last one */
     double wait_limit;
+    struct etrt_patience patience; /* of the launch in flight */
+    struct etrt_watch *watch;      /* NULL: nobody wants to be told */
     bool in_flight;
+    bool cancelled;               /* the launch in flight */
+    pthread_mutex_t lock;         /* of the two: another thread may cancel */
     char *capture_dir;            /* wish for the next launch */
     uint64_t capture_limit;       /* bytes; 0: as the environment says, or the default */
     struct etrt_capture *capture; /* of the launch in flight */
@@ -61,8 +68,24 @@ static inline uint64_t etrt_control_bytes(const etrt_device *dev) {
     return sizeof(struct etrt_control) + (uint64_t)dev->cus * sizeof(struct etrt_placement);
 }
 
-/* session.c: everything a launch needs is set, bound and fits. */
+/* session.c: everything a launch needs is set, bound and fits; no launch is in flight, for CALL. */
 etrt_status etrt_session_ready(const etrt_session *);
+etrt_status etrt_session_idle(const etrt_session *, const char *call);
+
+/* tensors.c: by name; shape and size at the current dims, which must be set. */
+etrt_status etrt_session_tensor(const etrt_session *, const char *name, int *out);
+etrt_status etrt_session_now(const etrt_session *, const struct etrt_tensor *,
+                             int64_t shape[ETRT_MAX_RANK], int64_t *bytes);
+/* May CALL read tensor INDEX, or write it? */
+etrt_status etrt_session_readable(const etrt_session *, const char *call, int index);
+etrt_status etrt_session_writable(const etrt_session *, const char *call, int index);
+
+/* watch.c: the launch that has started is watched, where somebody wants to be told; for up to
+ * SECONDS wait for the watcher to be done with it, false when it is not; and no watching any more.
+ */
+void etrt_watch_launch(etrt_session *);
+bool etrt_watch_yield(etrt_session *, double seconds);
+void etrt_watch_end(etrt_session *);
 
 /* weights.c */
 etrt_status etrt_weights_alloc(etrt_model *);
@@ -92,11 +115,7 @@ etrt_status etrt_capture_begin(etrt_session *);
 etrt_status etrt_capture_end(etrt_session *, etrt_status launch_status);
 void etrt_capture_drop(etrt_session *);
 
-/* trace.c */
-etrt_status etrt_trace_begin(etrt_session *);
-uint64_t etrt_trace_bytes(const etrt_session *); /* 0 while tracing is off */
-
-/* regions.c: a region of device memory a launch may touch. */
+/* A region of device memory a launch may touch. */
 struct etrt_region {
     char name[160];
     void *address;
@@ -105,7 +124,21 @@ struct etrt_region {
     uint64_t check_lo, check_hi;      /* bytes a replay must reproduce */
     const struct etrt_tensor *tensor; /* or NULL */
 };
-/* All of a session's regions, in the order of the kernarg segment; free() the array. */
+
+/* A region of memory in a capture, and the files that hold it: "" for none yet. */
+struct etrt_captured {
+    struct etrt_region region;
+    char before[176], after[176];
+};
+/* launch_json.c: the text of launch.json, which free() frees. */
+etrt_status etrt_launch_json(const etrt_session *, const struct etrt_captured *, size_t count,
+                             etrt_status, const char *message, char **out_text, size_t *out_bytes);
+
+/* trace.c */
+etrt_status etrt_trace_begin(etrt_session *);
+uint64_t etrt_trace_bytes(const etrt_session *); /* 0 while tracing is off */
+
+/* regions.c: all of a session's regions, in the order of the kernarg segment; free() the array. */
 etrt_status etrt_session_regions(const etrt_session *, struct etrt_region **out, size_t *out_count);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "runtime/etrt/base/error.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,15 +72,30 @@ static void mark_outputs(etrt_session *s, bool written) {
             s->written[i] = written;
 }
 
-etrt_status etrt_submit(etrt_session *s) {
-    if (!s) return etrt_fail(ETRT_INVALID, "etrt_submit: no session");
-    etrt_status st = etrt_device_check(s->model->device);
-    if (st == ETRT_OK && s->in_flight)
-        return etrt_fail(ETRT_INVALID, "etrt_submit: a launch is in flight already");
+/* From here on a launch can be cancelled, or not any more. */
+static void set_in_flight(etrt_session *s, bool in_flight) {
+    pthread_mutex_lock(&s->lock);
+    s->in_flight = in_flight;
+    pthread_mutex_unlock(&s->lock);
+}
+
+static etrt_status submit(etrt_session *s, const char *call) {
+    etrt_status st = etrt_session_idle(s, call);
     if (st == ETRT_OK) st = etrt_session_ready(s);
-    if (st == ETRT_OK) st = start(s);
-    s->in_flight = st == ETRT_OK;
-    if (st == ETRT_OK) mark_outputs(s, false);
+    if (st == ETRT_OK) {
+        s->cancelled = false;
+        s->patience = (struct etrt_patience){0};
+        st = start(s);
+    }
+    if (st != ETRT_OK) return st;
+    set_in_flight(s, true);
+    mark_outputs(s, false);
+    return ETRT_OK;
+}
+
+etrt_status etrt_submit(etrt_session *s) {
+    etrt_status st = submit(s, "etrt_submit");
+    if (st == ETRT_OK) etrt_watch_launch(s);
     return st;
 }
 
@@ -111,19 +127,24 @@ static etrt_status clean_up(etrt_session *s) {
     return st;
 }
 
+static etrt_status succeeded(etrt_session *s) {
+    etrt_device *dev = s->model->device;
+    etrt_status st = etrt_capture_end(s, ETRT_OK);
+    mark_outputs(s, true);
+    s->events_now = !s->events_now;
+    s->launch++;
+    if (st == ETRT_OK && dev->timing) st = dev->driver->seconds(dev, s->ticket, &s->seconds);
+    return st;
+}
+
+/* Workgroups that the host told to quit report nothing. */
 static etrt_status finish(etrt_session *s) {
     struct etrt_report report;
     memcpy(&report, s->report, sizeof report);
-    if (report.status == ETRT_REPORT_OK) {
-        etrt_status st = etrt_capture_end(s, ETRT_OK);
-        mark_outputs(s, true);
-        s->events_now = !s->events_now;
-        s->launch++;
-        if (st == ETRT_OK && s->model->device->timing)
-            st = s->model->device->driver->seconds(s->model->device, s->ticket, &s->seconds);
-        return st;
-    }
-    etrt_status st = report.status >= ETRT_REPORT_WAIT && report.status <= ETRT_REPORT_START
+    if (report.status == ETRT_REPORT_OK && !s->cancelled) return succeeded(s);
+    etrt_status st = report.status == ETRT_REPORT_OK
+                         ? etrt_fail(ETRT_CANCELLED, "launch %u was cancelled", s->launch)
+                     : report.status >= ETRT_REPORT_WAIT && report.status <= ETRT_REPORT_START
                          ? explain_wait(s, &report)
                          : etrt_fail(ETRT_DEVICE, "the kernel reports status %u, which is unknown",
                                      report.status);
@@ -133,20 +154,50 @@ static etrt_status finish(etrt_session *s) {
     return cleaned == ETRT_OK ? st : cleaned;
 }
 
-etrt_status etrt_wait(etrt_session *s) {
+static etrt_status wait_for(etrt_session *s, double seconds) {
     if (!s) return etrt_fail(ETRT_INVALID, "etrt_wait: no session");
     if (!etrt_device_owned(s->model->device)) return etrt_device_check(s->model->device);
     if (!s->in_flight) return etrt_fail(ETRT_INVALID, "etrt_wait: no launch is in flight");
-    etrt_status st = etrt_launch_wait(s->model->device, s->ticket, s->wait_limit);
-    s->in_flight = false;
+    if (!(seconds >= 0)) return etrt_fail(ETRT_RANGE, "etrt_wait_for: %g seconds", seconds);
+    bool mine = etrt_watch_yield(s, seconds);
+    if (!mine) return etrt_fail(ETRT_TIMEOUT, "the launch has not ended within %g s", seconds);
+    etrt_status st =
+        etrt_launch_wait(s->model->device, s->ticket, s->wait_limit, &s->patience, seconds);
+    if (st == ETRT_TIMEOUT) return st;
+    set_in_flight(s, false);
     if (st == ETRT_OK) return finish(s);
     if (st == ETRT_FAULT) etrt_report_fault(s);
     return etrt_capture_end(s, st);
 }
 
+etrt_status etrt_wait(etrt_session *s) {
+    return wait_for(s, INFINITY);
+}
+
+etrt_status etrt_wait_for(etrt_session *s, double seconds) {
+    return wait_for(s, seconds);
+}
+
 etrt_status etrt_run(etrt_session *s) {
-    etrt_status st = etrt_submit(s);
+    etrt_status st = submit(s, "etrt_run");
     return st == ETRT_OK ? etrt_wait(s) : st;
+}
+
+/* What the first workgroup that gives up would set. A launch that has ended meanwhile is waited for
+ * as one that was cancelled: nothing tells whether it came to the end. */
+etrt_status etrt_cancel(etrt_session *s) {
+    static const uint32_t abort = 1;
+    if (!s) return etrt_fail(ETRT_INVALID, "etrt_cancel: no session");
+    etrt_status st = etrt_device_check(s->model->device);
+    if (st != ETRT_OK) return st;
+    pthread_mutex_lock(&s->lock);
+    if (!s->in_flight)
+        st = etrt_fail(ETRT_INVALID, "etrt_cancel: no launch is in flight");
+    else
+        st = etrt_mem_write(s->model->device, &s->control->abort, &abort, sizeof abort);
+    if (st == ETRT_OK) s->cancelled = true;
+    pthread_mutex_unlock(&s->lock);
+    return st;
 }
 
 etrt_status etrt_launch_seconds(const etrt_session *s, double *out_seconds) {

@@ -100,6 +100,7 @@ etrt_status etrt_session_create(etrt_model *model, etrt_session **out_session) {
     etrt_session *s = calloc(1, sizeof *s);
     if (!s) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
     s->model = model;
+    pthread_mutex_init(&s->lock, NULL);
     s->seconds = -1;
     s->workgroups_wanted = usual_workgroups(dev);
     s->wait_limit = dev->emulated ? 60 : 2;
@@ -119,6 +120,7 @@ void etrt_session_destroy(etrt_session *s) {
     if (!s) return;
     etrt_device *dev = s->model->device;
     if (s->in_flight) etrt_wait(s);
+    etrt_watch_end(s);
     etrt_capture_drop(s);
     for (int i = 0; s->tensors && i < s->model->manifest.ntensors; i++)
         if (s->model->manifest.tensors[i].kind != ETRT_WEIGHT) etrt_mem_free(dev, s->tensors[i]);
@@ -139,162 +141,16 @@ void etrt_session_destroy(etrt_session *s) {
     free(s->left_out);
     free(s->dispatch);
     free(s->capture_dir);
+    if (etrt_device_owned(dev)) pthread_mutex_destroy(&s->lock);
     free(s);
 }
 
-/* ---- dims and tensors ---- */
-
-static etrt_status check_idle(const etrt_session *s, const char *call) {
+etrt_status etrt_session_idle(const etrt_session *s, const char *call) {
     if (!s) return etrt_fail(ETRT_INVALID, "%s: no session", call);
     etrt_status st = etrt_device_check(s->model->device);
     if (st != ETRT_OK) return st;
-    return s->in_flight ? etrt_fail(ETRT_INVALID, "%s: a launch is in flight", call) : ETRT_OK;
-}
-
-etrt_status etrt_session_reset(etrt_session *s) {
-    etrt_status st = check_idle(s, "etrt_session_reset");
-    for (int i = 0; st == ETRT_OK && i < s->model->manifest.ntensors; i++) {
-        const struct etrt_tensor *t = &s->model->manifest.tensors[i];
-        if (t->kind == ETRT_STATE)
-            st = etrt_mem_fill(s->model->device, s->tensors[i], 0, (uint64_t)t->max_bytes);
-    }
-    return st;
-}
-
-etrt_status etrt_set_dim(etrt_session *s, const char *name, int64_t value) {
-    etrt_status st = check_idle(s, "etrt_set_dim");
-    if (st != ETRT_OK) return st;
-    int i = name ? etrt_manifest_symbol(&s->model->manifest, name) : -1;
-    if (i < 0)
-        return etrt_fail(ETRT_NOT_FOUND, "model %s has no dim %s", s->model->manifest.model,
-                         name ? name : "(null)");
-    const struct etrt_symbol *sym = &s->model->manifest.symbols[i];
-    if (value < sym->lo || value > sym->hi)
-        return etrt_fail(ETRT_RANGE, "dim %s = %lld is outside %lld..%lld", name, (long long)value,
-                         (long long)sym->lo, (long long)sym->hi);
-    s->dims[i] = value;
-    s->dim_set[i] = true;
-    return ETRT_OK;
-}
-
-/* A dim that a shape uses and nobody set, or -1. */
-static int missing_dim(const etrt_session *s, const struct etrt_tensor *t) {
-    for (int d = 0; d < t->rank; d++)
-        for (int k = 0; k < t->shape[d].count; k++) {
-            const struct etrt_expr_step *step = &t->shape[d].steps[k];
-            if (step->op == ETRT_EXPR_SYMBOL && !s->dim_set[step->value]) return (int)step->value;
-        }
-    return -1;
-}
-
-static etrt_status find_tensor(const etrt_session *s, const char *name, int *out) {
-    *out = name ? etrt_manifest_tensor(&s->model->manifest, name) : -1;
-    if (*out >= 0) return ETRT_OK;
-    return etrt_fail(ETRT_NOT_FOUND, "model %s has no tensor %s", s->model->manifest.model,
-                     name ? name : "(null)");
-}
-
-static etrt_status current_shape(const etrt_session *s, const struct etrt_tensor *t,
-                                 int64_t shape[ETRT_MAX_RANK], int64_t *bytes) {
-    int dim = missing_dim(s, t);
-    if (dim >= 0) {
-        const struct etrt_symbol *sym = &s->model->manifest.symbols[dim];
-        return etrt_fail(ETRT_INVALID, "tensor %s: dim %s (%lld..%lld) is not set", t->name,
-                         sym->name, (long long)sym->lo, (long long)sym->hi);
-    }
-    etrt_status st = etrt_tensor_shape(t, s->dims, shape, bytes);
-    if (st == ETRT_OK && *bytes > t->max_bytes)
-        st = etrt_fail(ETRT_RANGE, "tensor %s: %lld bytes at these dims, the model allows %lld",
-                       t->name, (long long)*bytes, (long long)t->max_bytes);
-    return st;
-}
-
-etrt_status etrt_shape(etrt_session *s, const char *name, int64_t out_shape[ETRT_MAX_RANK],
-                       int *out_rank) {
-    int i;
-    int64_t bytes;
-    if (!s || !out_shape || !out_rank) return etrt_fail(ETRT_INVALID, "etrt_shape: NULL argument");
-    memset(out_shape, 0, ETRT_MAX_RANK * sizeof *out_shape);
-    *out_rank = 0;
-    etrt_status st = find_tensor(s, name, &i);
-    if (st != ETRT_OK) return st;
-    st = current_shape(s, &s->model->manifest.tensors[i], out_shape, &bytes);
-    if (st == ETRT_OK) *out_rank = s->model->manifest.tensors[i].rank;
-    return st;
-}
-
-etrt_status etrt_bind(etrt_session *s, const char *name, const void *data, size_t bytes) {
-    int i;
-    int64_t shape[ETRT_MAX_RANK], need;
-    etrt_status st = check_idle(s, "etrt_bind");
-    if (st == ETRT_OK) st = find_tensor(s, name, &i);
-    if (st != ETRT_OK) return st;
-    const struct etrt_tensor *t = &s->model->manifest.tensors[i];
-    if (t->kind != ETRT_INPUT)
-        return etrt_fail(ETRT_INVALID, "etrt_bind: %s is no input but %s", name,
-                         etrt_kind_name(t->kind));
-    need = t->max_bytes;
-    bool known = missing_dim(s, t) < 0;
-    if (known) st = current_shape(s, t, shape, &need);
-    if (st != ETRT_OK) return st;
-    if (bytes > (uint64_t)need || (known && bytes != (uint64_t)need))
-        return etrt_fail(ETRT_MISMATCH, "input %s: %zu bytes given, %s%lld needed", name, bytes,
-                         known ? "" : "at most ", (long long)need);
-    if (!data && bytes) return etrt_fail(ETRT_INVALID, "etrt_bind: no data for %s", name);
-    st = etrt_mem_write(s->model->device, s->tensors[i], data, bytes);
-    s->bound[i] = st == ETRT_OK;
-    s->bound_size[i] = (int64_t)bytes;
-    return st;
-}
-
-/* What etrt_read and etrt_write check alike. */
-static etrt_status find_to_copy(etrt_session *s, const char *call, const char *name,
-                                const void *data, size_t bytes, int *out) {
-    int64_t shape[ETRT_MAX_RANK], need;
-    etrt_status st = check_idle(s, call);
-    if (st == ETRT_OK) st = find_tensor(s, name, out);
-    if (st == ETRT_OK) st = current_shape(s, &s->model->manifest.tensors[*out], shape, &need);
-    if (st == ETRT_OK && bytes != (uint64_t)need)
-        st = etrt_fail(ETRT_MISMATCH, "%s: %s has %lld bytes, not %zu", call, name, (long long)need,
-                       bytes);
-    if (st == ETRT_OK && !data && bytes)
-        st = etrt_fail(ETRT_INVALID, "%s: no place given for %s", call, name);
-    return st;
-}
-
-etrt_status etrt_read(etrt_session *s, const char *name, void *out_data, size_t bytes) {
-    int i;
-    etrt_status st = find_to_copy(s, "etrt_read", name, out_data, bytes, &i);
-    if (st != ETRT_OK) return st;
-    const struct etrt_tensor *t = &s->model->manifest.tensors[i];
-    if (t->kind == ETRT_WEIGHT) return etrt_fail(ETRT_INVALID, "etrt_read: %s is a weight", name);
-    if (t->kind == ETRT_INPUT && !s->bound[i])
-        return etrt_fail(ETRT_UNBOUND, "etrt_read: input %s is not bound", name);
-    if (t->kind == ETRT_OUTPUT && !s->written[i])
-        return etrt_fail(ETRT_INVALID, "etrt_read: no launch has completed and written output %s",
-                         name);
-    return etrt_mem_read(s->model->device, out_data, s->tensors[i], bytes);
-}
-
-etrt_status etrt_write(etrt_session *s, const char *name, const void *data, size_t bytes) {
-    int i;
-    etrt_status st = find_to_copy(s, "etrt_write", name, data, bytes, &i);
-    if (st != ETRT_OK) return st;
-    if (s->model->manifest.tensors[i].kind != ETRT_STATE)
-        return etrt_fail(ETRT_INVALID, "etrt_write: %s is no state tensor but %s", name,
-                         etrt_kind_name(s->model->manifest.tensors[i].kind));
-    return etrt_mem_write(s->model->device, s->tensors[i], data, bytes);
-}
-
-etrt_status etrt_session_shape(const etrt_session *s, const struct etrt_tensor *t,
-                               int64_t out_shape[ETRT_MAX_RANK], int64_t *out_bytes) {
-    return etrt_tensor_shape(t, s->dims, out_shape, out_bytes);
-}
-
-etrt_status etrt_session_peek(const etrt_session *s, int index, uint64_t offset, void *out,
-                              uint64_t bytes) {
-    const char *from = index == ETRT_WORKSPACE ? s->workspace : s->tensors[index];
-    return etrt_mem_read(s->model->device, out, from + offset, bytes);
+    return s->in_flight ? etrt_fail(ETRT_INVALID, "%s: a launch is in flight already", call)
+                        : ETRT_OK;
 }
 
 /* Everything a launch needs is there and fits. */
@@ -317,7 +173,7 @@ etrt_status etrt_session_ready(const etrt_session *s) {
         const struct etrt_tensor *t = &mf->tensors[i];
         int64_t shape[ETRT_MAX_RANK], bytes;
         if (!etrt_mix_runs(s, t->model)) continue;
-        etrt_status st = current_shape(s, t, shape, &bytes);
+        etrt_status st = etrt_session_now(s, t, shape, &bytes);
         if (st != ETRT_OK) return st;
         if (t->kind != ETRT_INPUT || bytes == 0) continue;
         if (!s->bound[i]) return etrt_fail(ETRT_UNBOUND, "input %s is not bound", t->name);
@@ -332,7 +188,7 @@ etrt_status etrt_session_ready(const etrt_session *s) {
 /* ---- knobs ---- */
 
 etrt_status etrt_set_wait_limit(etrt_session *s, double seconds) {
-    etrt_status st = check_idle(s, "etrt_set_wait_limit");
+    etrt_status st = etrt_session_idle(s, "etrt_set_wait_limit");
     if (st != ETRT_OK) return st;
     if (!isfinite(seconds) || seconds < 1e-6 || seconds > 1e6)
         return etrt_fail(ETRT_RANGE, "a wait limit of %g seconds is outside 1e-6..1e6", seconds);
@@ -341,7 +197,7 @@ etrt_status etrt_set_wait_limit(etrt_session *s, double seconds) {
 }
 
 etrt_status etrt_set_workgroups(etrt_session *s, int workgroups) {
-    etrt_status st = check_idle(s, "etrt_set_workgroups");
+    etrt_status st = etrt_session_idle(s, "etrt_set_workgroups");
     if (st != ETRT_OK) return st;
     if (workgroups < 0 || (uint32_t)workgroups > s->model->device->cus)
         return etrt_fail(ETRT_RANGE, "%d workgroups cannot all be resident on the %u CUs of %s",

@@ -7,6 +7,7 @@
 #include "runtime/etrt_abi.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -208,8 +209,9 @@ static etrt_status run_once(struct replay *r) {
         .resident = true,
         .wait_limit = l->wait_limit,
     };
+    struct etrt_patience patience = {0};
     st = etrt_launch_start(r->dev, &d, 1, r->ticket);
-    if (st == ETRT_OK) st = etrt_launch_wait(r->dev, r->ticket, l->wait_limit);
+    if (st == ETRT_OK) st = etrt_launch_wait(r->dev, r->ticket, l->wait_limit, &patience, INFINITY);
     return st == ETRT_OK ? read_report(r) : st;
 }
 

@@ -32,6 +32,7 @@ part() { # BLOCK
 c_part() { # BLOCK
     {
         echo '#include <etrt.h>'
+        echo '#include <poll.h>'
         echo 'void example(etrt_device *device, etrt_model *model, etrt_session *session, float *x, float *y);'
         echo 'void example(etrt_device *device, etrt_model *model, etrt_session *session, float *x, float *y) {'
         grep -v '^#include' "$1" | sed 's/sizeof \([xy]\)/sizeof *\1/g'

@@ -1,69 +1,12 @@
-/* libetrt from end to end with a hand-written kernel (probe.s): the conformance suite of drivers.
- * It runs once for every device in `devices`; where one cannot do what another can (enum etrt_can),
- * the same test expects what follows from that. */
-#include "runtime/etrt.h"
-#include "runtime/etrt/driver/driver.h"
-#include "tests/runtime/support.h"
+/* libetrt from end to end with a hand-written kernel (probe.s), on every device (conform.h). */
+#include "tests/runtime/conform.h"
 
 #include <math.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-/* The first AMD GPU is asked for where the machine has one. CUDA's library is a fake that computes
- * the probe (fake_cuda.h); on a machine with such a GPU it may be the vendor's. */
-static const struct {
-    const char *spec, *target, *other_target; /* whose code the device does not take */
-    int probe;                                /* which of the command line's */
-} devices[] = {
-    {"emu:gfx942:cus=4:xcds=2", "gfx942", "gfx90a", 0},
-    {"null", "gfx942", "gfx90a", 0},
-    {"hsa", "gfx942", "gfx90a", 0},
-    {"cuda", "sm_90", "sm_99", 1},
-};
-enum { MAX_N = 1000 };
-
-static const char *probe; /* path of the code object */
-static const char *spec;  /* the one of `devices` that is at hand, and its targets */
-static const char *target, *other_target;
-
-#define ok(call)                                                                                   \
-    do {                                                                                           \
-        etrt_status status_ = (call);                                                              \
-        ck_assert_msg(status_ == ETRT_OK, "%s: %s: %s", #call, etrt_status_name(status_),          \
-                      etrt_last_error());                                                          \
-    } while (0)
-#define fails(status, part, call)                                                                  \
-    do {                                                                                           \
-        etrt_status status_ = (call);                                                              \
-        ck_assert_msg(status_ == (status), "%s: %s, not " #status, #call,                          \
-                      etrt_status_name(status_));                                                  \
-        expect_in(etrt_last_error(), part);                                                        \
-    } while (0)
-
-static etrt_device *device;
-static etrt_model *model;
-static etrt_session *session;
-static const float w0 = 10.5f;
-
-static bool can(enum etrt_can what) {
-    return device->can & what;
-}
-
-static void write_weights(const char *path, const char *second) {
-    const float w[6] = {w0, 2, 3, 4, 5, 6};
-    char header[512];
-    snprintf(header, sizeof header,
-             "{\"model.5.w\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[0,12]},%s}",
-             second);
-    write_safetensors(path, header, w, sizeof w);
-}
-
-static const char good_second[] =
-    "\"model.6.w\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[12,24]}";
 
 /* A copy of the probe with the first OLD in its manifest replaced by NEW, which is as long; the sum
  * of the manifest is right again when TRUE_AGAIN. In PTX it is an array of numbers. */
@@ -89,53 +32,6 @@ static void write_changed(const char *path, const char *old, const char *new, bo
     ck_assert_int_eq(fclose(f), 0);
     if (text) free(frame);
     free(code);
-}
-
-static void open_model(void) {
-    ok(etrt_device_open(spec, &device));
-    ok(etrt_model_load(device, probe, &model));
-}
-
-static void open_session(void) {
-    open_model();
-    write_weights(scratch("w.safetensors"), good_second);
-    ok(etrt_model_weights_file(model, scratch("w.safetensors")));
-    ok(etrt_session_create(model, &session));
-    ok(etrt_set_dim(session, "B", 0));
-    ok(etrt_set_dim(session, "F", 0));
-}
-
-static void close_all(void) {
-    etrt_session_destroy(session);
-    etrt_model_unload(model);
-    etrt_device_close(device);
-    session = NULL;
-    model = NULL;
-    device = NULL;
-}
-
-static void bind_n(etrt_session *s, int n) {
-    float x[MAX_N];
-    for (int i = 0; i < n; i++)
-        x[i] = (float)(i * 3 % 101) - 50;
-    ok(etrt_set_dim(s, "N", n));
-    ok(etrt_bind(s, "x", x, (size_t)n * 4));
-}
-
-static void check_y(etrt_session *s, int n) {
-    float y[MAX_N];
-    ok(etrt_read(s, "y", y, (size_t)n * 4));
-    for (int i = 0; i < n && can(ETRT_CAN_COMPUTE); i++)
-        ck_assert_msg(y[i] == (float)(i * 3 % 101) - 50 + 1 + w0, "y[%d] = %g", i, (double)y[i]);
-    for (int i = 0; i < n && !can(ETRT_CAN_COMPUTE); i++)
-        ck_assert(isnan(y[i]));
-}
-
-/* The state counts the launches since it held FROM. */
-static void check_s(etrt_session *session_, float from, int launches) {
-    float s[4];
-    ok(etrt_read(session_, "s", s, sizeof s));
-    ck_assert(s[0] == from + (can(ETRT_CAN_COMPUTE) ? (float)launches : 0) && s[3] == 0);
 }
 
 /* ---- what works ---- */
@@ -708,22 +604,6 @@ static void add(TCase *tc) {
     tcase_add_test(tc, captures);
 }
 
-static bool at_hand(const char *device_spec) {
-    return strcmp(device_spec, "hsa") != 0 || access("/dev/kfd", F_OK) == 0;
-}
-
-/* The probes for AMD's GPUs and NVIDIA's; and a device, where not all shall be tried. */
 int main(int argc, char **argv) {
-    if (argc != 3 && argc != 4) return 2;
-    probe = argv[1];
-    int failed = argc == 4 ? 0 : run_suite("devices", add_devices, 120);
-    for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
-        spec = devices[i].spec;
-        target = devices[i].target;
-        other_target = devices[i].other_target;
-        probe = argv[1 + devices[i].probe];
-        if (argc == 4 ? strcmp(argv[3], spec) == 0 : at_hand(spec))
-            failed |= run_suite(spec, add, 120);
-    }
-    return failed;
+    return conform(argc, argv, add_devices, add);
 }

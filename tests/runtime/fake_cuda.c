@@ -49,12 +49,12 @@ struct thing {
     int dynamic_max;
 };
 
-enum what { COPY_IN, COPY_OUT, SET, LAUNCH, RECORD };
+enum what { COPY_IN, COPY_OUT, MOVE, SET, LAUNCH, RECORD };
 
 struct step {
     struct step *next;
     enum what what;
-    CUdeviceptr device;
+    CUdeviceptr device, from;
     void *host;
     size_t bytes;
     unsigned char byte;
@@ -207,6 +207,7 @@ static void run_probe(CUcontext c, const struct step *s) {
     for (uint32_t i = 0; i < n; i++)
         y[i] = x[i] + 1 + w[0];
     events[36] += groups;
+    if (events[36] < groups + b && *control) return;
     if (events[36] < groups + b) {
         *control = 1;
         *report = (struct etrt_report){.status = ETRT_REPORT_WAIT,
@@ -228,6 +229,7 @@ static void do_step(CUcontext c, struct thing *stream) {
     stream->steps = s->next;
     if (s->what == COPY_IN) memcpy(seen(c, s->device, s->bytes), s->host, s->bytes);
     if (s->what == COPY_OUT) memcpy(s->host, seen(c, s->device, s->bytes), s->bytes);
+    if (s->what == MOVE) memcpy(seen(c, s->device, s->bytes), seen(c, s->from, s->bytes), s->bytes);
     if (s->what == SET) memset(seen(c, s->device, s->bytes), s->byte, s->bytes);
     if (s->what == LAUNCH) run_probe(c, s);
     if (s->what == RECORD) {
@@ -490,6 +492,20 @@ int cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstrea
 int cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream stream) {
     BEGIN(true);
     return end(copy(COPY_OUT, from, to, bytes, stream));
+}
+
+int cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+    BEGIN(true);
+    bool apart = to + bytes <= from || from + bytes <= to;
+    if (!is(STREAM, stream)) return end(INVALID_HANDLE);
+    if (!bytes || !apart || !memory_at(current(), DEVICE_MEMORY, to, bytes) ||
+        !memory_at(current(), DEVICE_MEMORY, from, bytes))
+        return end(CUDA_ERROR_INVALID_VALUE);
+    struct step *s = append(stream, MOVE);
+    s->device = to;
+    s->from = from;
+    s->bytes = bytes;
+    return end(CUDA_SUCCESS);
 }
 
 int cuMemsetD8Async(CUdeviceptr to, unsigned char byte, size_t bytes, CUstream stream) {

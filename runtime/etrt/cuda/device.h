@@ -76,7 +76,7 @@ etrt_status cuda_find(etrt_device *, const struct etrt_code *, const char *kerne
                       struct etrt_code *out);
 etrt_status cuda_launch(etrt_device *, const struct etrt_dispatch *, int count,
                         struct etrt_ticket *);
-bool cuda_wait(etrt_device *, struct etrt_ticket *, uint64_t *out_ended);
+bool cuda_wait(etrt_device *, struct etrt_ticket *, double seconds, uint64_t *out_ended);
 etrt_status cuda_seconds(etrt_device *, const struct etrt_ticket *, double *out);
 
 #endif

@@ -339,18 +339,12 @@ static void poll(struct cuda_device *dev) {
     cuda_break(dev, result);
 }
 
-static double now_seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 /* Launches of a few milliseconds are waited for without sleep, which would be longer than asked
  * for. */
-bool cuda_wait(etrt_device *base, struct etrt_ticket *t, uint64_t *out_ended) {
-    static const double eager = 2e-3, limit = 0.05;
+bool cuda_wait(etrt_device *base, struct etrt_ticket *t, double seconds, uint64_t *out_ended) {
+    static const double eager = 2e-3;
     struct cuda_device *dev = cuda_of(base);
-    double from = now_seconds();
+    double from = etrt_now();
     for (;;) {
         while (atomic_load(&dev->launching))
             sched_yield();
@@ -359,8 +353,8 @@ bool cuda_wait(etrt_device *base, struct etrt_ticket *t, uint64_t *out_ended) {
         bool over = !t->in_flight || atomic_load(&base->broken);
         *out_ended = dev->ended;
         pthread_mutex_unlock(&dev->lock);
-        double waited = now_seconds() - from;
-        if (over || waited > limit) return over;
+        double waited = etrt_now() - from;
+        if (over || waited >= seconds) return over;
         if (waited > eager) nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
     }
 }

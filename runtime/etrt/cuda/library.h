@@ -98,6 +98,7 @@ enum { CU_MEMHOSTALLOC_PORTABLE = 1, CU_MEMHOSTALLOC_DEVICEMAP = 2 };
     X(cuMemHostGetDevicePointer_v2, (CUdeviceptr * out, void *, unsigned flags))                   \
     X(cuMemcpyHtoDAsync_v2, (CUdeviceptr to, const void *from, size_t bytes, CUstream))            \
     X(cuMemcpyDtoHAsync_v2, (void *to, CUdeviceptr from, size_t bytes, CUstream))                  \
+    X(cuMemcpyDtoDAsync_v2, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream))            \
     X(cuMemsetD8Async, (CUdeviceptr, unsigned char byte, size_t bytes, CUstream))                  \
     X(cuStreamCreate, (CUstream * out, unsigned flags))                                            \
     X(cuStreamDestroy_v2, (CUstream))                                                              \

@@ -181,10 +181,12 @@ static int settle(struct cuda_device *dev) {
     return result;
 }
 
-enum transfer { PUSH, PUSH_ALONE, PULL, SETTLE };
+enum transfer { PUSH, PUSH_ALONE, PULL, WITHIN, SETTLE };
 
 static int direct(struct cuda_device *dev, void *to, const void *from, uint64_t bytes,
                   enum transfer how) {
+    if (how == WITHIN)
+        return dev->cu->cuMemcpyDtoDAsync_v2((uintptr_t)to, (uintptr_t)from, bytes, dev->copies);
     return how == PULL ? dev->cu->cuMemcpyDtoHAsync_v2(to, (uintptr_t)from, bytes, dev->copies)
                        : dev->cu->cuMemcpyHtoDAsync_v2((uintptr_t)to, from, bytes, dev->copies);
 }
@@ -196,7 +198,7 @@ static etrt_status transfer(struct cuda_device *dev, void *to, const void *from,
     pthread_mutex_lock(&dev->copying);
     int result = cuda_enter(dev);
     if (result == CUDA_SUCCESS) {
-        bool staged = how != SETTLE && (bytes > SMALL || how == PUSH) && have_stages(dev);
+        bool staged = how < WITHIN && (bytes > SMALL || how == PUSH) && have_stages(dev);
         if (how == SETTLE)
             ;
         else if (!staged)
@@ -217,7 +219,9 @@ static etrt_status transfer(struct cuda_device *dev, void *to, const void *from,
 etrt_status cuda_copy(etrt_device *base, void *to, const void *from, uint64_t bytes,
                       enum etrt_direction direction) {
     return transfer(cuda_of(base), to, from, bytes,
-                    direction == ETRT_TO_DEVICE ? PUSH_ALONE : PULL);
+                    direction == ETRT_TO_DEVICE     ? PUSH_ALONE
+                    : direction == ETRT_FROM_DEVICE ? PULL
+                                                    : WITHIN);
 }
 
 etrt_status cuda_send(etrt_device *base, void *to, const void *from, uint64_t bytes) {

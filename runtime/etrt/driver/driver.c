@@ -73,7 +73,7 @@ void etrt_mem_free(etrt_device *dev, void *device) {
 
 static etrt_status cannot(const etrt_device *dev, enum etrt_direction direction, uint64_t bytes) {
     return etrt_fail_in(ETRT_DEVICE, "cannot %s %llu bytes of memory of %s",
-                        direction == ETRT_TO_DEVICE ? "write" : "read", (unsigned long long)bytes,
+                        direction == ETRT_FROM_DEVICE ? "read" : "write", (unsigned long long)bytes,
                         dev->name);
 }
 
@@ -100,6 +100,10 @@ etrt_status etrt_mem_settle(etrt_device *dev) {
 
 etrt_status etrt_mem_read(etrt_device *dev, void *host, const void *device, uint64_t bytes) {
     return copy(dev, host, device, bytes, ETRT_FROM_DEVICE);
+}
+
+etrt_status etrt_mem_copy(etrt_device *dev, void *to, const void *from, uint64_t bytes) {
+    return copy(dev, to, from, bytes, ETRT_ON_IT);
 }
 
 etrt_status etrt_mem_fill(etrt_device *dev, void *device, uint8_t byte, uint64_t bytes) {
@@ -143,37 +147,51 @@ etrt_status etrt_launch_start(etrt_device *dev, const struct etrt_dispatch *d, i
     return st;
 }
 
-static double now_seconds(void) {
+double etrt_now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
 /* A launch may be slow without ever waiting, above all when emulated. */
-static double patience(const etrt_device *dev, double wait_limit) {
+static double silence(const etrt_device *dev, double wait_limit) {
     const char *chosen = secure_getenv("ETRT_LAUNCH_TIMEOUT");
     double seconds = chosen ? strtod(chosen, NULL) : 0;
     return seconds > 0 ? seconds : 60 + 10 * wait_limit + (dev->emulated ? 24 * 3600 : 0);
 }
 
-etrt_status etrt_launch_wait(etrt_device *dev, struct etrt_ticket *ticket, double wait_limit) {
-    double silence = patience(dev, wait_limit), since = now_seconds();
-    uint64_t seen = 0;
-    for (bool first = true;; first = false) {
+enum etrt_outcome etrt_launch_look(etrt_device *dev, struct etrt_ticket *ticket, double wait_limit,
+                                   struct etrt_patience *p, double seconds) {
+    const double slice = 0.05;
+    double limit = silence(dev, wait_limit), from = etrt_now(), left = seconds;
+    for (;;) {
         uint64_t ended = 0;
-        bool over = dev->driver->wait(dev, ticket, &ended);
-        if (atomic_load(&dev->broken)) {
-            dev->driver->fault(dev);
-            return ETRT_FAULT;
-        }
-        if (over) return ETRT_OK;
-        if (first || ended != seen) {
-            seen = ended;
-            since = now_seconds();
-        } else if (now_seconds() - since > silence) {
-            atomic_store(&dev->broken, true);
-            return etrt_fail(ETRT_DEVICE, "%s has not answered for %.0f seconds", dev->name,
-                             silence);
-        }
+        bool over = dev->driver->wait(dev, ticket, left < slice ? left : slice, &ended);
+        if (atomic_load(&dev->broken)) return ETRT_BROKEN;
+        if (over) return ETRT_ENDED;
+        double now = etrt_now();
+        if (!p->begun || ended != p->ended)
+            *p = (struct etrt_patience){.begun = true, .since = now, .ended = ended};
+        else if (now - p->since > limit)
+            return ETRT_SILENT;
+        left = seconds - (now - from);
+        if (left <= 0) return ETRT_RUNNING;
+    }
+}
+
+etrt_status etrt_launch_wait(etrt_device *dev, struct etrt_ticket *ticket, double wait_limit,
+                             struct etrt_patience *p, double seconds) {
+    switch (etrt_launch_look(dev, ticket, wait_limit, p, seconds)) {
+    case ETRT_ENDED:
+        return ETRT_OK;
+    case ETRT_RUNNING:
+        return etrt_fail(ETRT_TIMEOUT, "the launch has not ended within %g s", seconds);
+    case ETRT_BROKEN:
+        dev->driver->fault(dev);
+        return ETRT_FAULT;
+    default:
+        atomic_store(&dev->broken, true);
+        return etrt_fail(ETRT_DEVICE, "%s has not answered for %.0f seconds", dev->name,
+                         silence(dev, wait_limit));
     }
 }

@@ -51,7 +51,7 @@ enum etrt_place {
     ETRT_KERNARG,   /* kernel arguments, written by the host */
 };
 
-enum etrt_direction { ETRT_TO_DEVICE, ETRT_FROM_DEVICE };
+enum etrt_direction { ETRT_TO_DEVICE, ETRT_FROM_DEVICE, ETRT_ON_IT };
 
 /* A loaded kernel. What the driver does not know stays 0. */
 struct etrt_code {
@@ -96,7 +96,7 @@ struct etrt_driver {
 
     etrt_status (*alloc)(etrt_device *, enum etrt_place, uint64_t bytes, void **out);
     void (*free)(etrt_device *, void *);
-    /* Done when it returns. */
+    /* Done when it returns. On the device itself the ranges do not overlap. */
     etrt_status (*copy)(etrt_device *, void *to, const void *from, uint64_t bytes,
                         enum etrt_direction);
     /* Optional, both or none: a copy to the device whose bytes may arrive later, FROM is free again
@@ -123,9 +123,9 @@ struct etrt_driver {
      * device's last launch has. The array is the caller's until the launch has ended. */
     etrt_status (*launch)(etrt_device *, const struct etrt_dispatch *, int count,
                           struct etrt_ticket *);
-    /* Wait for up to a twentieth of a second; true when the launch has ended or the device is
+    /* Wait for up to SECONDS, 0 to a twentieth; true when the launch has ended or the device is
      * broken. *OUT_ENDED changes whenever any launch of the device ends. */
-    bool (*wait)(etrt_device *, struct etrt_ticket *, uint64_t *out_ended);
+    bool (*wait)(etrt_device *, struct etrt_ticket *, double seconds, uint64_t *out_ended);
     /* The device is broken: leave what is known of it in the last error. */
     void (*fault)(etrt_device *);
     /* How long the device worked on the launch that ended; only while timing is on. */
@@ -175,6 +175,8 @@ etrt_status etrt_mem_write(etrt_device *, void *device, const void *host, uint64
 etrt_status etrt_mem_send(etrt_device *, void *device, const void *host, uint64_t bytes);
 etrt_status etrt_mem_settle(etrt_device *);
 etrt_status etrt_mem_read(etrt_device *, void *host, const void *device, uint64_t bytes);
+/* Within the device, of ranges that do not overlap. */
+etrt_status etrt_mem_copy(etrt_device *, void *to, const void *from, uint64_t bytes);
 etrt_status etrt_mem_fill(etrt_device *, void *device, uint8_t byte, uint64_t bytes);
 
 /* On failure CODE needs no unload. */
@@ -185,8 +187,22 @@ void etrt_ticket_free(etrt_device *, struct etrt_ticket *); /* NULL is fine */
 
 etrt_status etrt_launch_start(etrt_device *, const struct etrt_dispatch *, int count,
                               struct etrt_ticket *);
-/* ETRT_FAULT when the device reports a fault; ETRT_DEVICE when no launch has ended on it for as
- * long as one whose waits are bounded by WAIT_LIMIT may be silent. */
-etrt_status etrt_launch_wait(etrt_device *, struct etrt_ticket *, double wait_limit);
+/* A launch that is waited for, zeroed when it starts; the ticket is its waiter's meanwhile. */
+struct etrt_patience {
+    bool begun;
+    double since;   /* when a launch was last seen to end */
+    uint64_t ended; /* and what the driver counted then */
+};
+enum etrt_outcome { ETRT_RUNNING, ETRT_ENDED, ETRT_BROKEN, ETRT_SILENT };
+/* Look for up to SECONDS (INFINITY: until there is something to tell). Silent is a device of which
+ * no launch has ended for as long as one whose waits are bounded by WAIT_LIMIT may take. */
+enum etrt_outcome etrt_launch_look(etrt_device *, struct etrt_ticket *, double wait_limit,
+                                   struct etrt_patience *, double seconds);
+/* The same with a status: ETRT_TIMEOUT while it runs; ETRT_FAULT when the device reports a fault;
+ * ETRT_DEVICE when it is silent, which breaks it. */
+etrt_status etrt_launch_wait(etrt_device *, struct etrt_ticket *, double wait_limit,
+                             struct etrt_patience *, double seconds);
+/* Seconds of the clock that waits are measured with. */
+double etrt_now(void);
 
 #endif

@@ -47,7 +47,7 @@ etrt_status hsa_find(etrt_device *, const struct etrt_code *, const char *kernel
                      struct etrt_code *out);
 etrt_status hsa_launch(etrt_device *, const struct etrt_dispatch *, int count,
                        struct etrt_ticket *);
-bool hsa_wait(etrt_device *, struct etrt_ticket *, uint64_t *out_ended);
+bool hsa_wait(etrt_device *, struct etrt_ticket *, double seconds, uint64_t *out_ended);
 void hsa_fault(etrt_device *);
 etrt_status hsa_seconds(etrt_device *, const struct etrt_ticket *, double *out);
 etrt_status hsa_timing(etrt_device *);

@@ -194,10 +194,10 @@ etrt_status hsa_launch(etrt_device *base, const struct etrt_dispatch *d, int cou
     return ETRT_OK;
 }
 
-bool hsa_wait(etrt_device *base, struct etrt_ticket *t, uint64_t *out_ended) {
+bool hsa_wait(etrt_device *base, struct etrt_ticket *t, double seconds, uint64_t *out_ended) {
     struct hsa_device *dev = hsa_of(base);
     const struct etrt_hsa *hsa = dev->hsa;
-    uint64_t slice = dev->timestamp_hz / 20;
+    uint64_t slice = (uint64_t)(seconds * (double)dev->timestamp_hz);
     hsa_signal_value_t v = hsa->hsa_signal_wait_scacquire(
         t->signal, HSA_SIGNAL_CONDITION_LT, 1, slice ? slice : 1, HSA_WAIT_STATE_BLOCKED);
     if (v < 0) {

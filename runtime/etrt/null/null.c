@@ -110,8 +110,9 @@ static etrt_status null_launch(etrt_device *dev, const struct etrt_dispatch *d, 
     return ETRT_OK;
 }
 
-static bool null_wait(etrt_device *dev, struct etrt_ticket *t, uint64_t *out_ended) {
-    (void)dev;
+static bool null_wait(etrt_device *dev, struct etrt_ticket *t, double seconds,
+                      uint64_t *out_ended) {
+    (void)dev, (void)seconds;
     *out_ended = t->number;
     return true;
 }
