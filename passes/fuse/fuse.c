@@ -9,6 +9,14 @@
  * reads them takes time by their text, which doubles with every x = x * x, and recurses. */
 enum { MAX_FOLDED = 1000, MAX_DEEP = 500 };
 
+static void note_folded(et_lowering *lo, et_value v) {
+    int group = lo->p->ngroups;
+    if (lo->info[v.id].last_group == group) return;
+    lo->info[v.id].last_group = group;
+    ET_GROW(lo->g->arena, lo->folded, lo->nfolded, lo->cfolded);
+    lo->folded[lo->nfolded++] = (struct et_folded){group, (int)v.id};
+}
+
 et_expr et_value_at(et_lowering *lo, et_value v, const et_expr *index) {
     const et_val *val = et_val_of(lo->g, v);
     int tensor = lo->info[v.id].tensor;
@@ -18,6 +26,7 @@ et_expr et_value_at(et_lowering *lo, et_value v, const et_expr *index) {
                        val->shape.rank, index);
     const et_node *n = et_node_of(lo->g, v);
     et_check(n && n->op->at);
+    note_folded(lo, v);
     /* Stands for a value without a tensor yet in a lowering that will be started over; an argument
      * is never simplified away. */
     et_expr later = et_arg(lo->g->exprs, (int)v.id, et_dtype_type(val->shape.dtype));
@@ -509,6 +518,8 @@ static void copy_outputs(et_lowering *lo) {
 static void build_groups(et_lowering *lo) {
     lo->p = et_program_create(lo->g);
     lo->p->ngroups = 0;
+    lo->folded = NULL; /* a trial's memory goes with the trial */
+    lo->nfolded = lo->cfolded = 0;
     lo->tensor_names = et_names_create(lo->g->arena);
     lo->group_names = et_names_create(lo->g->arena);
     et_plan_materialise(lo);
@@ -526,9 +537,25 @@ static void force(void *ctx, et_value v) {
     et_force(ctx, (int)v.id);
 }
 
-/* Tiling finds out which fusions have no device function; each such find materialises one more
- * value, so this ends. */
+static bool stale(void *ctx, int group) {
+    const et_lowering *lo = ctx;
+    int first = 0, end = lo->nfolded;
+    while (first < end) {
+        int middle = (first + end) / 2;
+        if (lo->folded[middle].group <= group)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    for (; first < lo->nfolded && lo->folded[first].group == group + 1; first++)
+        if (lo->forced[lo->folded[first].value]) return true;
+    return false;
+}
+
+/* Tiling finds out which fusions have no device function; each round of finds materialises at least
+ * one more value, so this ends. */
 bool et_lower_graph(et_lowering *lo, const et_pass_options *opt) {
+    et_tile_trial trial = {force, stale, lo};
     do {
         lo->again = false;
         build_groups(lo);
@@ -540,7 +567,7 @@ bool et_lower_graph(et_lowering *lo, const et_pass_options *opt) {
                     "what a loop repeats ('for l in 0..L') counts once");
             return false;
         }
-        if (!lo->again && !et_tile_program(lo->p, opt, force, lo) && !lo->again) return false;
+        if (!lo->again && !et_tile_program(lo->p, opt, &trial)) return false;
     } while (lo->again);
     return true;
 }

@@ -24,9 +24,14 @@ typedef struct {
     bool must;           /* because nothing else is possible */
     bool only_contracts; /* every reader is a contraction */
     int levels;          /* of values that are folded into it, one into the next */
+    int last_group;      /* that it was folded into, counted from 1 */
     int asks; /* how often an element of it asks for one of a value, all levels together */
     struct et_inline_facts facts;
 } et_value_info;
+
+struct et_folded {
+    int group, value;
+};
 
 typedef struct et_lowering {
     et_graph *g;
@@ -37,6 +42,8 @@ typedef struct et_lowering {
     bool *forced;        /* by value id: materialise, found necessary by a later step */
     signed char *choice; /* by value id: 1 materialise, 0 inline if that is possible, -1 by rule */
     bool again;          /* a value was forced: start over */
+    struct et_folded *folded; /* which values each group holds, in the order of the groups */
+    int nfolded, cfolded;
     struct et_names *tensor_names, *group_names;
     int64_t asked;    /* elements of values, since the beginning */
     int *seen, visit; /* two marks per value: met by visit number `visit` over the graph */

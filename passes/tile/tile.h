@@ -4,10 +4,16 @@
 
 #include "passes/pipeline/pipeline.h"
 
-/* Turn every group of P into a device function and its grid. A group with no tiling is reported,
- * or, where FORCE is given (a trial, with tilings by rule instead of by cost), FORCE is asked to
- * materialise the value that is in the way. */
-typedef void (*et_force_fn)(void *ctx, et_value);
-bool et_tile_program(et_program *p, const et_pass_options *, et_force_fn force, void *ctx);
+/* A trial, with tilings by rule instead of by cost, whose groups may be made again otherwise. */
+typedef struct {
+    void (*force)(void *ctx, et_value);  /* asked to materialise the value that is in the way */
+    bool (*stale)(void *ctx, int group); /* does it hold a value that was forced? */
+    void *ctx;
+} et_tile_trial;
+
+/* Turn every group of P into a device function and its grid; false after a diagnostic. In a trial
+ * (else NULL) what is in the way of a group is forced instead of reported, and so is what is in the
+ * way of the groups after it, but for those that are stale by then: P is of no use after that. */
+bool et_tile_program(et_program *p, const et_pass_options *, const et_tile_trial *);
 
 #endif

@@ -9,19 +9,21 @@ et_expr et_tiler_extent(const et_tiler *t, int d) {
 }
 
 bool et_tiler_force(const et_tiler *t, et_value value, const char *what) {
-    if (t->force && value.id)
-        t->force(t->ctx, value);
-    else
-        et_diag(t->p->g->diags, ET_ERROR, t->gr->loc,
-                "%s: no tiling found; give %s a tensor of its own", t->gr->name, what);
+    if (t->trial && value.id) {
+        ++*t->forced;
+        t->trial->force(t->trial->ctx, value);
+        return false;
+    }
+    et_diag(t->p->g->diags, ET_ERROR, t->gr->loc,
+            "%s: no tiling found; give %s a tensor of its own", t->gr->name, what);
     return false;
 }
 
 et_tiler et_tiler_begin(const et_tiler *common, const et_group *gr) {
     et_tiler t = {.p = common->p,
                   .opt = common->opt,
-                  .force = common->force,
-                  .ctx = common->ctx,
+                  .trial = common->trial,
+                  .forced = common->forced,
                   .by_cost = common->by_cost,
                   .x = common->p->g->exprs,
                   .gr = gr};
@@ -219,14 +221,18 @@ static bool tile_group(const et_tiler *common, const et_group *gr) {
     return gr->nproduct ? et_tile_contract(common, gr) : et_tile_elements(common, gr);
 }
 
-bool et_tile_program(et_program *p, const et_pass_options *opt, et_force_fn force, void *ctx) {
-    et_tiler common = {.p = p, .opt = opt, .force = force, .ctx = ctx, .by_cost = !force};
+bool et_tile_program(et_program *p, const et_pass_options *opt, const et_tile_trial *trial) {
+    int forced = 0;
+    et_tiler common = {.p = p, .opt = opt, .trial = trial, .forced = &forced, .by_cost = !trial};
     p->nfuncs = p->ngrids = 0;
-    for (int i = 0; i < p->ngroups; i++)
-        if (!tile_group(&common, &p->groups[i])) return false;
+    for (int i = 0; i < p->ngroups; i++) {
+        int before = forced;
+        if (before && trial->stale(trial->ctx, i)) continue;
+        if (!tile_group(&common, &p->groups[i]) && forced == before) return false;
+    }
     return true;
 }
 
 bool et_pass_tile(et_pipeline *pl) {
-    return et_tile_program(pl->p, pl->opt, NULL, NULL);
+    return et_tile_program(pl->p, pl->opt, NULL);
 }

@@ -9,8 +9,8 @@
 typedef struct {
     et_program *p;
     const et_pass_options *opt;
-    et_force_fn force;
-    void *ctx;
+    const et_tile_trial *trial;
+    int *forced;  /* in the trial */
     bool by_cost; /* compare tilings on the machine model; otherwise by rule, which is quicker */
     et_exprs *x;
     const et_group *gr;
@@ -23,7 +23,7 @@ typedef struct {
     et_expr inside[ET_MAX_RANK]; /* predicate: still in the axis, or none when always */
 } et_tiler;
 
-/* COMMON holds what is common to the groups of a program: p, opt, force, ctx, by_cost. */
+/* COMMON holds what is common to the groups of a program: p, opt, trial, forced, by_cost. */
 et_tiler et_tiler_begin(const et_tiler *common, const et_group *);
 /* The extent of axis D of the group. */
 et_expr et_tiler_extent(const et_tiler *, int d);
