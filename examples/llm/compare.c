@@ -3,7 +3,7 @@
  * Two things are asked: the relative error ||out - ref|| / ||ref|| is within --tolerance, and the
  * arg-max is the same wherever the reference's best two logits are more than --gap apart (nearer
  * than that, rounding decides). */
-#include "examples/llm/error.h"
+#include "examples/llm/base/error.h"
 #include "examples/llm/options.h"
 #include "runtime/etrt/safetensors/etrt_safetensors.h"
 #include <math.h>

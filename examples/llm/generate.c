@@ -1,11 +1,11 @@
 /* generate.c - continue prompts, all of them together: every launch takes the next token of each
  * sequence that is being written and fills up with what is left of the prompts being read. */
-#include "examples/llm/error.h"
-#include "examples/llm/json_file.h"
+#include "examples/llm/base/error.h"
+#include "examples/llm/base/json_file.h"
 #include "examples/llm/lm.h"
 #include "examples/llm/options.h"
 #include "examples/llm/sampler.h"
-#include "examples/llm/tokenizer.h"
+#include "examples/llm/tokenizer/tokenizer.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +27,7 @@ struct run {
     const struct options *o;
     struct lm lm;
     struct tokenizer *tokenizer;
+    struct lm_decoder *decoder; /* of the sequence that is being printed */
     int32_t stops[MAX_STOPS];
     int nstops;
     struct sequence *sequences;
@@ -66,27 +67,42 @@ static bool is_stop(const struct run *r, int32_t id) {
 
 /* ---- printing: one text after the other, each as it comes ---- */
 
-static void print_new(struct run *r, struct sequence *s) {
-    for (; s->printed < s->ids.n; s->printed++) {
-        size_t bytes;
-        bool special;
-        const char *text = tokenizer_bytes(r->tokenizer, s->ids.v[s->printed], &bytes, &special);
-        if (text && !special) fwrite(text, 1, bytes, stdout);
+/* What the tokens up to END add to the text; shown unless it is known already. */
+static bool print_until(struct run *r, struct sequence *s, size_t end, bool show) {
+    const char *text;
+    size_t bytes;
+    for (; s->printed < end; s->printed++) {
+        if (!lm_decoder_push(r->decoder, s->ids.v[s->printed], &text, &bytes)) return false;
+        if (show) fwrite(text, 1, bytes, stdout);
     }
+    return true;
 }
 
-static void print_progress(struct run *r) {
-    for (; r->shown < r->n; r->shown++) {
+static bool print_sequence(struct run *r, struct sequence *s) {
+    const char *text;
+    size_t bytes;
+    if (s->printed < s->prompt) {
+        fputs(r->o->prompts.at[r->shown].text, stdout);
+        if (!print_until(r, s, s->prompt, false)) return false;
+    }
+    if (!print_until(r, s, s->ids.n, true)) return false;
+    if (!s->done) return true;
+    if (!lm_decoder_flush(r->decoder, &text, &bytes)) return false;
+    fwrite(text, 1, bytes, stdout);
+    puts(r->shown + 1 < r->n ? "\n---" : "");
+    return true;
+}
+
+static bool print_progress(struct run *r) {
+    bool done = true;
+    while (done && r->shown < r->n) {
         struct sequence *s = &r->sequences[r->shown];
-        if (s->printed < s->prompt) {
-            fputs(r->o->prompts.at[r->shown].text, stdout);
-            s->printed = s->prompt;
-        }
-        print_new(r, s);
-        if (!s->done) break;
-        puts(r->shown + 1 < r->n ? "\n---" : "");
+        if (!print_sequence(r, s)) return llm_complain("out of memory");
+        done = s->done;
+        r->shown += done;
     }
     fflush(stdout);
+    return true;
 }
 
 /* ---- the loop ---- */
@@ -207,16 +223,17 @@ static bool generate_all(struct run *r) {
     char err[LLM_ERR];
     bool *taken = NULL, ok = true;
     if (!tokenizer_load(r->o->model, &r->tokenizer, err)) return llm_complain("%s", err);
+    r->decoder = lm_decoder_new(r->tokenizer, 0);
+    if (!r->decoder) return llm_complain("out of memory");
     if (!read_stops(r) || !lm_open(&r->lm, r->o->kernel, r->o->model, r->o->device)) return false;
     taken = calloc((size_t)r->lm.slots, sizeof *taken);
     if (!taken) return llm_complain("out of memory");
     for (int64_t i = 0; ok && i < r->n; i++)
         ok = start(r, i);
-    if (ok) print_progress(r);
+    ok = ok && print_progress(r);
     while (ok && unfinished(r)) {
         give_slots(r, taken);
-        ok = step(r);
-        if (ok) print_progress(r);
+        ok = step(r) && print_progress(r);
     }
     free(taken);
     if (ok && ferror(stdout)) ok = llm_complain("cannot write the text");
@@ -231,26 +248,8 @@ bool generate(const struct options *o) {
     for (int64_t i = 0; r.sequences && i < r.n; i++)
         free(r.sequences[i].ids.v);
     free(r.sequences);
+    lm_decoder_free(r.decoder);
     tokenizer_free(r.tokenizer);
     lm_close(&r.lm);
-    return ok;
-}
-
-bool tokenize(const struct options *o) {
-    struct tokenizer *t;
-    struct ids ids = {0};
-    char err[LLM_ERR];
-    if (!tokenizer_load(o->model, &t, err)) return llm_complain("%s", err);
-    bool ok = true;
-    for (int64_t i = 0; ok && i < o->prompts.n; i++) {
-        ids.n = 0;
-        ok = tokenizer_encode(t, o->prompts.at[i].text, strlen(o->prompts.at[i].text), &ids, err) ||
-             llm_complain("prompt %lld: %s", (long long)i + 1, err);
-        for (size_t k = 0; ok && k < ids.n; k++)
-            printf("%s%d", k ? " " : "", (int)ids.v[k]);
-        if (ok) putchar('\n');
-    }
-    free(ids.v);
-    tokenizer_free(t);
     return ok;
 }

@@ -1,6 +1,6 @@
 /* lm.c - open a device, load a compiled model and its weights, launch it. */
 #include "examples/llm/lm.h"
-#include "examples/llm/error.h"
+#include "examples/llm/base/error.h"
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

@@ -14,8 +14,12 @@ static int run_compare(void *o) {
 static int run_tokenize(void *o) {
     return tokenize(o) ? 0 : 1;
 }
+static int run_detokenize(void *o) {
+    return detokenize(o) ? 0 : 1;
+}
 
-enum { GENERATE = 1, SCORE = 2, COMPARE = 4, TOKENIZE = 8 }; /* rows of the next table, as masks */
+/* Rows of the next table, as masks. */
+enum { GENERATE = 1, SCORE = 2, COMPARE = 4, TOKENIZE = 8, DETOKENIZE = 16 };
 static const cli_command commands[] = {
     {"generate", "continue the prompts, all in one batch; greedy unless a temperature is given",
      run_generate},
@@ -29,6 +33,7 @@ static const cli_command commands[] = {
      "reference's best two logits are more than the gap apart",
      run_compare},
     {"tokenize", "the token ids of each prompt, a line each", run_tokenize},
+    {"detokenize", "the text of each list of token ids, and a newline", run_detokenize},
     {0},
 };
 
@@ -37,12 +42,21 @@ static const cli_option options[] = {
     {"kernel", 0, CLI_INPUT, "K.hsaco", TO(kernel), "the compiled model", .need = GENERATE | SCORE},
     {"model", 0, CLI_FOLDER, "DIR", TO(model),
      "a Hugging Face checkpoint: safetensors, tokenizer.json, generation_config.json",
-     .need = GENERATE | SCORE | TOKENIZE},
+     .need = GENERATE | SCORE | TOKENIZE | DETOKENIZE},
     {"device", 0, CLI_TEXT, "SPEC", TO(device),
      "auto (default), hsa, cuda, cuda:1, emu, or emu:gfx942:cus=16:xcds=2 and the like",
      .may = GENERATE | SCORE},
     {"prompt", 'p', CLI_LIST, "PROMPT", TO(prompts), "a text to begin with; may be repeated",
      .need = GENERATE | TOKENIZE},
+    {"ids", 0, CLI_LIST, "IDS", TO(id_lists), "token ids with spaces between; may be repeated",
+     .need = DETOKENIZE},
+    {"bare", 0, CLI_FLAG, NULL, TO(bare), "nothing is put around the text, as a bos token",
+     .may = TOKENIZE},
+    {"no-specials", 0, CLI_FLAG, NULL, TO(no_specials),
+     "names of special tokens are text; special tokens give none", .may = TOKENIZE | DETOKENIZE},
+    {"raw", 0, CLI_FLAG, NULL, TO(raw),
+     "bytes as they are: a text need not be UTF-8, and what comes out may not be",
+     .may = TOKENIZE | DETOKENIZE},
     {NULL, 'n', CLI_INT, "COUNT", TO(count), "most tokens to add (96)", .hi = INT32_MAX,
      .may = GENERATE},
     {"temperature", 0, CLI_REAL, "T", TO(temperature), "choose at random", .hi = 1000000000,
@@ -72,7 +86,8 @@ static const cli_tool tool = {
              "score --kernel K.hsaco --model DIR --tokens X.safetensors --out Y.safetensors "
              "[options]\n"
              "compare --ref X.safetensors --out Y.safetensors [options]\n"
-             "tokenize --model DIR -p PROMPT [-p PROMPT]...",
+             "tokenize --model DIR -p PROMPT [-p PROMPT]... [options]\n"
+             "detokenize --model DIR --ids IDS [--ids IDS]... [options]",
     .about = "Runs a decoder that etimport wrote and etcc compiled.",
     .options = options,
     .commands = commands,

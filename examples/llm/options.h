@@ -15,6 +15,9 @@ struct options {
     const char *tokens, *out, *ref;
     int64_t chunk, batch; /* 0: as many as fit */
     double tolerance, gap;
+    /* tokenize, detokenize */
+    cli_list id_lists;
+    bool bare, no_specials, raw;
 };
 
 /* The commands of main.c. They print why they fail. */
@@ -22,5 +25,6 @@ bool generate(const struct options *);
 bool score(const struct options *);
 bool compare(const struct options *);
 bool tokenize(const struct options *);
+bool detokenize(const struct options *);
 
 #endif

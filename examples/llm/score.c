@@ -2,7 +2,7 @@
  *
  * The file of tokens holds either input_ids [B, T], answered by logits [B, T, V], or sequences of
  * different lengths as tokens.0, tokens.1, ..., answered by logits.0, logits.1, ... */
-#include "examples/llm/error.h"
+#include "examples/llm/base/error.h"
 #include "examples/llm/lm.h"
 #include "examples/llm/options.h"
 #include "runtime/etrt/safetensors/etrt_safetensors.h"

@@ -1,6 +1,6 @@
 /* tokenizer.json, and a text through the tokenizer it describes: the ids it gives are ids it knows.
  */
-#include "examples/llm/tokenizer.h"
+#include "examples/llm/tokenizer/tokenizer.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>

@@ -7,8 +7,8 @@
  *
  * MODEL_DIR/reference.safetensors holds tokens.INDEX and the logits after each; reference.json how
  * many of them are the prompt's. */
-#include "examples/llm/json_file.h"
-#include "examples/llm/tokenizer.h"
+#include "examples/llm/base/json_file.h"
+#include "examples/llm/tokenizer/tokenizer.h"
 #include "runtime/etrt/safetensors/etrt_safetensors.h"
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* test_tokenizer - byte-level BPE against the demo checkpoint's reference and against files made
  * here, one per feature. */
-#include "examples/llm/tokenizer_parts.h"
+#include "examples/llm/tokenizer/parts.h"
 #include "runtime/etrt/safetensors/etrt_safetensors.h"
 #include <check.h>
 #include <limits.h>
@@ -103,6 +103,49 @@ START_TEST(any_text_round_trips) {
     }
     ck_assert_str_eq(encode(t, "ab\xff"), "the text is not UTF-8 at byte 2");
     ck_assert_str_eq(encode(t, "\xed\xa0\x80"), "the text is not UTF-8 at byte 0");
+    tokenizer_free(t);
+}
+END_TEST
+
+/* Whatever the ids, an incremental decoder gives whole characters at every step, and in all what
+ * decoding all at once gives; raw, it gives the tokens' bytes. */
+START_TEST(decoding_in_steps) {
+    struct tokenizer *t = load_ok(model_dir);
+    struct lm_decoder *d = lm_decoder_new(t, 0);
+    char err[LLM_ERR], *all;
+    const char *text = "a\xc3\xa9\xf0\x9f\x98\x80\xe6\x97\xa5\xff\xe6\x97z\xed\xa0\x80";
+    const char *want = "a\xc3\xa9\xf0\x9f\x98\x80\xe6\x97\xa5\xef\xbf\xbd\xef\xbf\xbdz\xef\xbf\xbd"
+                       "\xef\xbf\xbd\xef\xbf\xbd";
+    const char *part;
+    size_t n, bytes;
+    struct ids ids = {0};
+    struct bytes joined = {0};
+    ck_assert_ptr_nonnull(d);
+    ck_assert(!tokenizer_encode_as(t, text, strlen(text), TOKENIZER_BARE, &ids, err));
+    ck_assert_msg(
+        tokenizer_encode_as(t, text, strlen(text), TOKENIZER_BARE | TOKENIZER_ANY_BYTES, &ids, err),
+        "%s", err);
+    ck_assert(tokenizer_decode(t, ids.v, ids.n, LM_DECODER_RAW, &all, &bytes));
+    ck_assert_str_eq(all, text);
+    free(all);
+    for (int round = 0; round < 2; round++) { /* after a flush it is as new */
+        joined.n = 0;
+        for (size_t i = 0; i <= ids.n; i++) {
+            ck_assert(i < ids.n ? lm_decoder_push(d, ids.v[i], &part, &n)
+                                : lm_decoder_flush(d, &part, &n));
+            ck_assert_uint_eq(utf8_valid(part, n), n);
+            ck_assert_uint_eq(strlen(part), n);
+            ck_assert(bytes_add(&joined, part, n));
+        }
+        ck_assert_str_eq(joined.p, want);
+    }
+    ck_assert(tokenizer_decode(t, ids.v, ids.n, 0, &all, &bytes));
+    ck_assert_str_eq(all, want);
+    ck_assert_uint_eq(bytes, strlen(want));
+    free(all);
+    free(joined.p);
+    free(ids.v);
+    lm_decoder_free(d);
     tokenizer_free(t);
 }
 END_TEST
@@ -377,6 +420,7 @@ int main(int argc, char **argv) {
     TCase *c = tcase_create("all");
     tcase_add_test(c, reference_round_trip);
     tcase_add_test(c, any_text_round_trips);
+    tcase_add_test(c, decoding_in_steps);
     tcase_add_test(c, long_word);
     tcase_add_test(c, added_tokens);
     tcase_add_test(c, merging);

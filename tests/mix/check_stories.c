@@ -6,7 +6,7 @@
  * two together from MIX: once for each seed FIRST .. FIRST + COUNT - 1 of an emulated device. Most
  * launches run both models, with dims of their own; some leave one out, in the same session. */
 #include "examples/llm/sampler.h"
-#include "examples/llm/tokenizer.h"
+#include "examples/llm/tokenizer/tokenizer.h"
 #include "runtime/etrt.h"
 #include <stdio.h>
 #include <stdlib.h>

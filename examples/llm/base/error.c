@@ -1,4 +1,4 @@
-#include "examples/llm/error.h"
+#include "examples/llm/base/error.h"
 #include <stdarg.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* table.c - open addressing, FNV-1a, at most half full. */
-#include "examples/llm/table.h"
+#include "examples/llm/base/table.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,11 +1,8 @@
 /* tokenizer.c - reads tokenizer.json and drives the steps: added tokens, words, merges, template.
  */
-#include "examples/llm/tokenizer.h"
-#include "examples/llm/json_file.h"
-#include "examples/llm/tokenizer_parts.h"
+#include "examples/llm/tokenizer/parts.h"
 #include <stdlib.h>
 #include <string.h>
-#include <utf8proc.h>
 
 /* A piece of text that is one token wherever it stands. */
 struct added {
@@ -16,7 +13,17 @@ struct added {
     bool normalised; /* looked for after normalisation, not before */
 };
 
+/* What a token stands for inside a text; .text NULL in a hole. */
+struct token {
+    char *text;
+    size_t bytes;
+    bool special;
+};
+
 struct tokenizer {
+    struct token *tokens; /* by id */
+    int32_t size;
+    char *texts;         /* of all tokens, each with a NUL behind */
     struct added *added; /* the longest first: the first that fits is the one */
     size_t nadded;
     struct words *words;
@@ -115,11 +122,40 @@ static bool check_decoder(const json_t *j, char *err) {
            llm_fail(err, "decoder \"%s\" is not supported; supported: ByteLevel", type ? type : "");
 }
 
+static struct span text_of(const struct tokenizer *t, int32_t id, const struct added *a) {
+    return a ? (struct span){a->text, a->bytes} : bpe_bytes(t->bpe, id);
+}
+
+/* The table of tokens: the model's pieces, and the added ones, which come before them. */
+static bool index_tokens(struct tokenizer *t, char *err) {
+    t->size = bpe_size(t->bpe);
+    for (size_t i = 0; i < t->nadded; i++)
+        if (t->added[i].id >= t->size) t->size = t->added[i].id + 1;
+    const struct added **by_id = calloc((size_t)t->size + 1, sizeof *by_id);
+    t->tokens = calloc((size_t)t->size + 1, sizeof *t->tokens);
+    size_t total = 1;
+    for (size_t i = t->nadded; by_id && i--;)
+        by_id[t->added[i].id] = &t->added[i];
+    for (int32_t id = 0; by_id && id < t->size; id++)
+        total += text_of(t, id, by_id[id]).n + 1;
+    char *at = t->texts = by_id && t->tokens ? malloc(total) : NULL;
+    for (int32_t id = 0; at && id < t->size; id++) {
+        struct span s = text_of(t, id, by_id[id]);
+        if (!s.p) continue;
+        t->tokens[id] = (struct token){at, s.n, by_id[id] && by_id[id]->special};
+        memcpy(at, s.p, s.n);
+        at[s.n] = 0;
+        at += s.n + 1;
+    }
+    free(by_id);
+    return t->texts || llm_fail(err, "out of memory");
+}
+
 static bool load(struct tokenizer *t, const json_t *root, char *err) {
     if (!bpe_load(root, &t->bpe, err) || !words_load(root, &t->words, err) ||
         !check_decoder(json_object_get(root, "decoder"), err))
         return false;
-    return load_added(t, json_object_get(root, "added_tokens"), err) &&
+    return load_added(t, json_object_get(root, "added_tokens"), err) && index_tokens(t, err) &&
            load_post_processor(t, json_object_get(root, "post_processor"), 0, err);
 }
 
@@ -163,6 +199,8 @@ void tokenizer_free(struct tokenizer *t) {
     for (size_t i = 0; i < t->nadded; i++)
         free(t->added[i].text);
     free(t->added);
+    free(t->tokens);
+    free(t->texts);
     words_free(t->words);
     bpe_free(t->bpe);
     free(t->prefix.v);
@@ -174,11 +212,11 @@ void tokenizer_free(struct tokenizer *t) {
 
 /* The first added token in TEXT among those of one kind; AT is where. NULL: none. */
 static const struct added *next_added(const struct tokenizer *t, struct span text, bool normalised,
-                                      size_t *at) {
+                                      bool specials, size_t *at) {
     for (*at = 0; t->nadded && *at < text.n; ++*at)
         for (const struct added *a = t->added; a < t->added + t->nadded; a++)
-            if (a->normalised == normalised && a->bytes <= text.n - *at &&
-                !memcmp(a->text, text.p + *at, a->bytes))
+            if (a->normalised == normalised && (specials || !a->special) &&
+                a->bytes <= text.n - *at && !memcmp(a->text, text.p + *at, a->bytes))
                 return a;
     *at = text.n;
     return NULL;
@@ -193,27 +231,28 @@ static bool encode_words(const struct tokenizer *t, struct span text, struct ids
     return ok;
 }
 
-static bool encode_part(const struct tokenizer *, struct span, bool, struct ids *, char *);
+static bool encode_part(const struct tokenizer *, struct span, bool, bool, struct ids *, char *);
 
 static bool encode_between(const struct tokenizer *t, struct span text, bool normalised,
-                           struct ids *ids, char *err) {
+                           bool specials, struct ids *ids, char *err) {
     struct span n;
     if (!text.n) return true;
     if (normalised) return encode_words(t, text, ids, err);
     char *owned = words_normalise(t->words, text, &n.n, err);
     n.p = owned;
-    bool ok = owned && encode_part(t, n, true, ids, err);
+    bool ok = owned && encode_part(t, n, true, specials, ids, err);
     free(owned);
     return ok;
 }
 
 /* Cut the added tokens out of TEXT, before normalisation or after it; go on with what is between.
  */
-static bool encode_part(const struct tokenizer *t, struct span text, bool normalised,
+static bool encode_part(const struct tokenizer *t, struct span text, bool normalised, bool specials,
                         struct ids *ids, char *err) {
     for (size_t at;;) {
-        const struct added *a = next_added(t, text, normalised, &at);
-        if (!encode_between(t, (struct span){text.p, at}, normalised, ids, err)) return false;
+        const struct added *a = next_added(t, text, normalised, specials, &at);
+        if (!encode_between(t, (struct span){text.p, at}, normalised, specials, ids, err))
+            return false;
         if (!a) return true;
         if (!ids_add(ids, a->id)) return llm_fail(err, "out of memory");
         text = (struct span){text.p + at + a->bytes, text.n - at - a->bytes};
@@ -226,33 +265,51 @@ static bool add_all(struct ids *to, const struct ids *from, char *err) {
     return true;
 }
 
-bool tokenizer_encode(const struct tokenizer *t, const char *text, size_t bytes, struct ids *ids,
-                      char *err) {
-    for (size_t i = 0; i < bytes;) {
-        utf8proc_int32_t c;
-        utf8proc_ssize_t used =
-            utf8proc_iterate((const utf8proc_uint8_t *)text + i, (utf8proc_ssize_t)(bytes - i), &c);
-        if (used <= 0) return llm_fail(err, "the text is not UTF-8 at byte %zu", i);
-        i += (size_t)used;
+/* Text with bytes that are part of no character: what is between them is encoded by itself. */
+static bool encode_runs(const struct tokenizer *t, const char *text, size_t bytes, bool specials,
+                        struct ids *ids, char *err) {
+    for (size_t at = 0; at < bytes;) {
+        size_t n = utf8_valid(text + at, bytes - at);
+        if (!encode_part(t, (struct span){text + at, n}, false, specials, ids, err)) return false;
+        at += n;
+        if (at < bytes && !bpe_encode(t->bpe, (struct span){text + at++, 1}, ids, err))
+            return false;
     }
-    return add_all(ids, &t->prefix, err) &&
-           encode_part(t, (struct span){text, bytes}, false, ids, err) &&
-           add_all(ids, &t->suffix, err);
+    return true;
 }
 
-/* ---- decoding ---- */
+bool tokenizer_encode_as(const struct tokenizer *t, const char *text, size_t bytes, unsigned flags,
+                         struct ids *ids, char *err) {
+    size_t valid = utf8_valid(text, bytes);
+    bool bare = flags & TOKENIZER_BARE;
+    if (valid < bytes && !(flags & TOKENIZER_ANY_BYTES))
+        return llm_fail(err, "the text is not UTF-8 at byte %zu", valid);
+    return (bare || add_all(ids, &t->prefix, err)) &&
+           encode_runs(t, text, bytes, !(flags & TOKENIZER_NO_SPECIALS), ids, err) &&
+           (bare || add_all(ids, &t->suffix, err));
+}
+
+bool tokenizer_encode(const struct tokenizer *t, const char *text, size_t bytes, struct ids *ids,
+                      char *err) {
+    return tokenizer_encode_as(t, text, bytes, 0, ids, err);
+}
+
+/* ---- about tokens ---- */
+
+int32_t tokenizer_size(const struct tokenizer *t) {
+    return t->size;
+}
 
 const char *tokenizer_bytes(const struct tokenizer *t, int32_t id, size_t *out_bytes,
                             bool *out_special) {
-    *out_bytes = 0;
-    *out_special = false;
+    bool known = id >= 0 && id < t->size;
+    *out_bytes = known ? t->tokens[id].bytes : 0;
+    *out_special = known && t->tokens[id].special;
+    return known ? t->tokens[id].text : NULL;
+}
+
+int32_t tokenizer_id(const struct tokenizer *t, const char *name) {
     for (size_t i = 0; i < t->nadded; i++)
-        if (t->added[i].id == id) {
-            *out_bytes = t->added[i].bytes;
-            *out_special = t->added[i].special;
-            return t->added[i].text;
-        }
-    struct span s = bpe_bytes(t->bpe, id);
-    *out_bytes = s.n;
-    return s.p;
+        if (!strcmp(t->added[i].text, name)) return t->added[i].id;
+    return bpe_id(t->bpe, name);
 }

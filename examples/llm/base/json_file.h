@@ -2,7 +2,7 @@
 #ifndef LLM_JSON_FILE_H
 #define LLM_JSON_FILE_H
 
-#include "examples/llm/error.h"
+#include "examples/llm/base/error.h"
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>

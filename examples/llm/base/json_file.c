@@ -1,4 +1,4 @@
-#include "examples/llm/json_file.h"
+#include "examples/llm/base/json_file.h"
 #include "runtime/files/input.h"
 #include <errno.h>
 #include <limits.h>

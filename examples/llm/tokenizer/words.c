@@ -1,6 +1,6 @@
 /* words.c - Unicode normalisation and the regular expressions that cut text into words. */
 #define PCRE2_CODE_UNIT_WIDTH 8
-#include "examples/llm/tokenizer_parts.h"
+#include "examples/llm/tokenizer/parts.h"
 #include <pcre2.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  *
  * Files spell pieces in an alphabet that gives every byte a printable character. Pieces are turned
  * back into bytes once, when the file is read; everything after works on bytes. */
-#include "examples/llm/tokenizer_parts.h"
+#include "examples/llm/tokenizer/parts.h"
 #include <stdlib.h>
 #include <string.h>
 #include <utf8proc.h>
@@ -210,6 +210,18 @@ void bpe_free(struct bpe *b) {
 
 struct span bpe_bytes(const struct bpe *b, int32_t id) {
     return id >= 0 && id < b->size ? b->pieces[id] : (struct span){NULL, 0};
+}
+
+int32_t bpe_size(const struct bpe *b) {
+    return b->size;
+}
+
+int32_t bpe_id(const struct bpe *b, const char *name) {
+    char *bytes = malloc(strlen(name) + 1);
+    ptrdiff_t n = bytes ? unspell(name, strlen(name), bytes) : -1;
+    const uint64_t *id = n >= 0 ? table_find(&b->ids, bytes, (size_t)n) : NULL;
+    free(bytes);
+    return id ? (int32_t)*id : -1;
 }
 
 /* ---- merging: a linked list of symbols and a heap of the merges that are possible in it ---- */
