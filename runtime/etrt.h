@@ -27,6 +27,12 @@ extern "C" {
 #pragma GCC visibility push(default)
 #endif
 
+/* The version this header is of; etrt_version() is that of the library, "0.1.0". A library of the
+ * same major and minor version has every call of this header. */
+#define ETRT_VERSION_MAJOR 0
+#define ETRT_VERSION_MINOR 1
+#define ETRT_VERSION_PATCH 0
+
 #define ETRT_STATUSES(X)                                                                           \
     X(OK, "success")                                                                               \
     X(INVALID, "invalid argument")                                                                 \
@@ -59,7 +65,7 @@ typedef struct etrt_session etrt_session;
 typedef enum etrt_dtype { ETRT_F32, ETRT_F16, ETRT_BF16, ETRT_I32 } etrt_dtype;
 typedef enum etrt_kind { ETRT_INPUT, ETRT_OUTPUT, ETRT_WEIGHT, ETRT_STATE } etrt_kind;
 
-const char *etrt_version(void);
+const char *etrt_version(void);            /* "0.1.0"; never NULL */
 const char *etrt_status_name(etrt_status); /* "ETRT_RANGE"; never NULL */
 const char *etrt_status_text(etrt_status); /* "value out of range"; never NULL */
 
@@ -116,8 +122,14 @@ etrt_status etrt_device_timing(etrt_device *, int on);
 /* ---- models ---- */
 
 etrt_status etrt_model_load(etrt_device *, const char *path, etrt_model **out_model);
+/* The same of the file's BYTES in memory, which are copied: IMAGE is the caller's, and may go once
+ * this returns. */
+etrt_status etrt_model_load_memory(etrt_device *, const void *image, size_t bytes,
+                                   etrt_model **out_model);
 void etrt_model_unload(etrt_model *);
 const char *etrt_model_name(const etrt_model *);
+
+#define ETRT_MAX_RANK 8
 
 typedef struct etrt_dim_info {
     const char *name;
@@ -127,14 +139,44 @@ typedef struct etrt_tensor_info {
     const char *name;
     etrt_kind kind;
     etrt_dtype dtype;
-    int rank;          /* at most ETRT_MAX_RANK */
-    int64_t max_bytes; /* at the upper bounds of the dims */
+    int rank;           /* at most ETRT_MAX_RANK */
+    int64_t max_bytes;  /* at the upper bounds of the dims */
+    const char *source; /* of a weight: its name in checkpoints, "{l}" for the index of loop l; else
+                           NULL */
+    int loops; /* of a weight: so many of its dimensions, the outermost, are those of loops, and
+                  come from a tensor of the checkpoint for each index */
 } etrt_tensor_info;
-#define ETRT_MAX_RANK 8
 
 /* Enumerate; ETRT_RANGE past the end. Strings live as long as the model. */
 etrt_status etrt_model_dim(const etrt_model *, int index, etrt_dim_info *out_info);
 etrt_status etrt_model_tensor(const etrt_model *, int index, etrt_tensor_info *out_info);
+/* The shape of tensor INDEX and its bytes where the dims are DIMS, in the order of etrt_model_dim;
+ * NULL: their upper bounds. ETRT_RANGE for a value that is outside its bounds. */
+etrt_status etrt_model_shape(const etrt_model *, int index, const int64_t *dims,
+                             int64_t out_shape[ETRT_MAX_RANK], int64_t *out_bytes);
+/* Its shape as text, "N, (N + 15) / 16, 256", in integers whose division rounds toward minus
+ * infinity. ETRT_RANGE, saying how much is needed, where that does not fit ROOM bytes with its 0.
+ */
+etrt_status etrt_model_shape_text(const etrt_model *, int index, char *out_text, size_t room);
+/* The checkpoint's name of slice SLICE of weight INDEX, row-major in its loops, from 0 on:
+ * ETRT_RANGE past the last, and where ROOM is too small. */
+etrt_status etrt_model_source(const etrt_model *, int index, int64_t slice, char *out_text,
+                              size_t room);
+
+/* Bytes of device memory. Tensors are allocated once, for the upper bounds of the dims; a launch
+ * touches of states, inputs and outputs what its dims say. */
+typedef struct etrt_memory {
+    uint64_t weights;                 /* of the model, which all its sessions share */
+    uint64_t states, inputs, outputs; /* at the dims asked for */
+    uint64_t workspace;
+    uint64_t session; /* all that a session allocates */
+} etrt_memory;
+/* At DIMS, as etrt_model_shape takes them. */
+etrt_status etrt_model_memory(const etrt_model *, const int64_t *dims, etrt_memory *out_memory);
+/* At the upper bounds, of a file of code in memory or at PATH, before anything is opened or
+ * allocated. What depends on the device is left out of SESSION: 16 bytes for each of its CUs. */
+etrt_status etrt_memory_needed(const void *image, size_t bytes, etrt_memory *out_memory);
+etrt_status etrt_memory_needed_file(const char *path, etrt_memory *out_memory);
 
 /* Load weights from a safetensors file, from every shard of an index (PATH ends in
  * ".safetensors.index.json"), or from a checkpoint directory holding either. Tensors of other names

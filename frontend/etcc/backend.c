@@ -164,6 +164,23 @@ static void tell_made(const char *path, const et_codegen_info *info) {
     fprintf(stderr, "\n");
 }
 
+/* Device memory at the upper bounds of the dims: weights once, the rest for every session. */
+static void tell_memory(const char *path, et_program *whole) {
+    int64_t bytes[ET_TENSOR_STATE + 1] = {0}, workspace = 0;
+    const et_program *p;
+    for (int i = 0; i < whole->ntensors; i++)
+        if (whole->tensors[i].kind <= ET_TENSOR_STATE)
+            bytes[whole->tensors[i].kind] += whole->tensors[i].max_bytes;
+    for (int i = 0; (p = et_program_part(whole, i)); i++)
+        workspace = p->workspace_bytes > workspace ? p->workspace_bytes : workspace;
+    fprintf(stderr,
+            "%s: device memory: weights %lld; per session: states %lld, inputs %lld, outputs %lld, "
+            "workspace %lld\n",
+            path, (long long)bytes[ET_TENSOR_WEIGHT], (long long)bytes[ET_TENSOR_STATE],
+            (long long)bytes[ET_TENSOR_INPUT], (long long)bytes[ET_TENSOR_OUTPUT],
+            (long long)workspace);
+}
+
 bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
                 et_narrow_fn narrow, void *ctx) {
     if (!check_stage(o->to, from, d) || !check_schedule(o, from, d) || !check_explain(o, d))
@@ -209,5 +226,6 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
     et_codegen_info info;
     if (!et_codegen(p, &codegen, &info)) return false;
     if (o->verbose) tell_made(o->output ? o->output : o->emit_llvm, &info);
+    if (o->verbose) tell_memory(o->output ? o->output : o->emit_llvm, p);
     return explain(p, o, &passes, d);
 }

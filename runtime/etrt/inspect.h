@@ -13,6 +13,9 @@ uint32_t etrt_device_cus(const etrt_device *);
 /* Does the clock that kernels read count instructions? */
 bool etrt_device_counted(const etrt_device *);
 
+/* describe.c: as etrt_model_memory, on a device of CUS. */
+etrt_status etrt_manifest_memory(const struct etrt_manifest *, const int64_t *dims, uint32_t cus,
+                                 etrt_memory *out);
 /* Shape and size of a tensor of the session's model at its dims. */
 etrt_status etrt_session_shape(const etrt_session *, const struct etrt_tensor *,
                                int64_t out_shape[ETRT_MAX_RANK], int64_t *out_bytes);

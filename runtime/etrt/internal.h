@@ -90,6 +90,8 @@ void etrt_watch_end(etrt_session *);
 /* weights.c */
 etrt_status etrt_weights_alloc(etrt_model *);
 bool etrt_weights_loaded(const etrt_model *, int model);
+/* The checkpoint's name of slice SLICE of a weight, row-major in its loops. */
+etrt_status etrt_slice_name(const struct etrt_tensor *, int64_t slice, char *out, size_t bytes);
 
 /* mix.c: several models in one kernel. */
 etrt_status etrt_mix_find(const struct etrt_manifest *, const char *name, int *out_model);

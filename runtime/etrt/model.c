@@ -34,21 +34,17 @@ static etrt_status check_kernels(const etrt_model *m) {
 /* Weights and one session must fit, before anything of them is allocated: a host that overcommits
  * memory notices only when it is too late. The manifest's own limits keep the sum from wrapping. */
 static etrt_status check_memory(const etrt_model *m) {
-    const struct etrt_manifest *mf = &m->manifest;
-    uint64_t need = mf->workspace_bytes + 2 * etrt_events_bytes(mf);
-    for (int i = 0; i < mf->ntensors; i++)
-        need += (uint64_t)mf->tensors[i].max_bytes;
-    if (m->device->memory_bytes && need > m->device->memory_bytes)
-        return etrt_fail(ETRT_NO_MEMORY, "needs %llu bytes of device memory, %s has %llu",
-                         (unsigned long long)need, m->device->name,
-                         (unsigned long long)m->device->memory_bytes);
-    return ETRT_OK;
+    struct etrt_memory memory;
+    etrt_status st = etrt_manifest_memory(&m->manifest, NULL, m->device->cus, &memory);
+    uint64_t need = memory.weights + memory.session, have = m->device->memory_bytes;
+    if (st == ETRT_OK && have && need > have)
+        st = etrt_fail(ETRT_NO_MEMORY, "needs %llu bytes of device memory, %s has %llu",
+                       (unsigned long long)need, m->device->name, (unsigned long long)have);
+    return st;
 }
 
 static etrt_status load(etrt_model *m) {
-    etrt_status st = etrt_file_read(m->path, 0, ETRT_MAX_CODE, &m->image, &m->image_bytes);
-    if (st != ETRT_OK) return st; /* names the file already */
-    st = etrt_manifest_of_code(m->image, m->image_bytes, &m->manifest);
+    etrt_status st = etrt_manifest_of_code(m->image, m->image_bytes, &m->manifest);
     if (st == ETRT_OK) st = etrt_device_accept(&m->device, m->manifest.target);
     etrt_device *dev = m->device;
     if (st == ETRT_OK)
@@ -60,10 +56,21 @@ static etrt_status load(etrt_model *m) {
     return st == ETRT_OK ? st : etrt_fail_in(st, "%s", m->path);
 }
 
-etrt_status etrt_model_load(etrt_device *device, const char *path, etrt_model **out_model) {
-    if (!out_model) return etrt_fail(ETRT_INVALID, "etrt_model_load: no place for the model");
-    *out_model = NULL;
-    if (!device || !path) return etrt_fail(ETRT_INVALID, "etrt_model_load: no device or no path");
+/* A copy of an image, since what becomes of the caller's is the caller's affair. */
+static etrt_status copy_image(etrt_model *m, const void *image, size_t bytes) {
+    if (bytes > ETRT_MAX_CODE)
+        return etrt_fail(ETRT_FORMAT, "%s: has %zu bytes, not 0 to %d", m->path, bytes,
+                         ETRT_MAX_CODE);
+    m->image = malloc(bytes + 1);
+    if (!m->image) return etrt_fail(ETRT_NO_MEMORY, "%s: out of host memory", m->path);
+    memcpy(m->image, image, bytes);
+    m->image_bytes = bytes;
+    return ETRT_OK;
+}
+
+/* Of IMAGE, or where that is NULL of the file PATH; PATH is what failures name. */
+static etrt_status make(etrt_device *device, const char *path, const void *image, size_t bytes,
+                        etrt_model **out) {
     etrt_status st = etrt_device_check(etrt_device_itself(device));
     if (st != ETRT_OK) return st;
     etrt_model *m = calloc(1, sizeof *m);
@@ -72,13 +79,30 @@ etrt_status etrt_model_load(etrt_device *device, const char *path, etrt_model **
         free(m);
         return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
     }
-    st = load(m);
-    if (st != ETRT_OK) {
+    st = image ? copy_image(m, image, bytes)
+               : etrt_file_read(path, 0, ETRT_MAX_CODE, &m->image, &m->image_bytes);
+    if (st == ETRT_OK) st = load(m);
+    if (st == ETRT_OK)
+        *out = m;
+    else
         etrt_model_unload(m);
-        return st;
-    }
-    *out_model = m;
-    return ETRT_OK;
+    return st;
+}
+
+etrt_status etrt_model_load(etrt_device *device, const char *path, etrt_model **out_model) {
+    if (!out_model) return etrt_fail(ETRT_INVALID, "etrt_model_load: no place for the model");
+    *out_model = NULL;
+    if (!device || !path) return etrt_fail(ETRT_INVALID, "etrt_model_load: no device or no path");
+    return make(device, path, NULL, 0, out_model);
+}
+
+etrt_status etrt_model_load_memory(etrt_device *device, const void *image, size_t bytes,
+                                   etrt_model **out_model) {
+    if (!out_model) return etrt_fail(ETRT_INVALID, "etrt_model_load_memory: no place for it");
+    *out_model = NULL;
+    if (!device || !image)
+        return etrt_fail(ETRT_INVALID, "etrt_model_load_memory: no device or no image");
+    return make(device, "code in memory", image, bytes, out_model);
 }
 
 void etrt_model_unload(etrt_model *m) {
@@ -97,26 +121,6 @@ void etrt_model_unload(etrt_model *m) {
 
 const char *etrt_model_name(const etrt_model *m) {
     return m ? m->manifest.model : "";
-}
-
-etrt_status etrt_model_dim(const etrt_model *m, int index, etrt_dim_info *out) {
-    if (!m || !out) return etrt_fail(ETRT_INVALID, "etrt_model_dim: NULL argument");
-    memset(out, 0, sizeof *out);
-    if (index < 0 || index >= m->manifest.nsymbols)
-        return etrt_fail(ETRT_RANGE, "%s has %d dims", m->manifest.model, m->manifest.nsymbols);
-    const struct etrt_symbol *s = &m->manifest.symbols[index];
-    *out = (etrt_dim_info){s->name, s->lo, s->hi};
-    return ETRT_OK;
-}
-
-etrt_status etrt_model_tensor(const etrt_model *m, int index, etrt_tensor_info *out) {
-    if (!m || !out) return etrt_fail(ETRT_INVALID, "etrt_model_tensor: NULL argument");
-    memset(out, 0, sizeof *out);
-    if (index < 0 || index >= m->manifest.ntensors)
-        return etrt_fail(ETRT_RANGE, "%s has %d tensors", m->manifest.model, m->manifest.ntensors);
-    const struct etrt_tensor *t = &m->manifest.tensors[index];
-    *out = (etrt_tensor_info){t->name, t->kind, t->dtype, t->rank, t->max_bytes};
-    return ETRT_OK;
 }
 
 const struct etrt_manifest *etrt_model_manifest(const etrt_model *m) {

@@ -26,7 +26,8 @@ etrt_status etrt_weights_alloc(etrt_model *m) {
 }
 
 /* The checkpoint's name of one slice: every {loop} replaced by its index. */
-static bool slice_name(const struct etrt_tensor *t, const int64_t *index, char *out, size_t bytes) {
+static bool replace_loops(const struct etrt_tensor *t, const int64_t *index, char *out,
+                          size_t bytes) {
     size_t used = 0;
     for (const char *p = t->source; *p;) {
         int n = -1;
@@ -67,16 +68,26 @@ static etrt_status describe_slices(const struct etrt_tensor *t, struct slices *o
     return st;
 }
 
+etrt_status etrt_slice_name(const struct etrt_tensor *t, int64_t slice, char *out, size_t bytes) {
+    struct slices s;
+    int64_t index[ETRT_MAX_RANK];
+    etrt_status st = describe_slices(t, &s);
+    if (st != ETRT_OK) return st;
+    if (slice < 0 || slice >= s.count)
+        return etrt_fail(ETRT_RANGE, "weight %s has %lld slices", t->name, (long long)s.count);
+    for (int k = t->nloops; k-- > 0; slice /= s.shape[k])
+        index[k] = slice % s.shape[k];
+    if (replace_loops(t, index, out, bytes)) return ETRT_OK;
+    return etrt_fail(ETRT_FORMAT, "weight %s: its source name is too long", t->name);
+}
+
 /* Find slice NUMBER in the checkpoint and check what it is. */
 static etrt_status find_slice(const struct slices *s, int64_t number, const struct etrt_st *ck,
                               const char *path, const struct etrt_st_tensor **out) {
     const struct etrt_tensor *t = s->tensor;
-    int64_t index[ETRT_MAX_RANK];
     char name[1024], want[256], have[256];
-    for (int k = t->nloops; k-- > 0; number /= s->shape[k])
-        index[k] = number % s->shape[k];
-    if (!slice_name(t, index, name, sizeof name))
-        return etrt_fail(ETRT_FORMAT, "weight %s: its source name is too long", t->name);
+    etrt_status st = etrt_slice_name(t, number, name, sizeof name);
+    if (st != ETRT_OK) return st;
     const int64_t *shape = s->shape + t->nloops;
     int rank = t->rank - t->nloops;
     etrt_st_shape_text(rank, shape, want, sizeof want);

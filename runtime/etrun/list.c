@@ -2,35 +2,28 @@
 #include "runtime/etrun/etrun.h"
 
 #include "runtime/etrt/base/file.h"
+#include "runtime/etrt/inspect.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-static void print_dim(const struct etrt_manifest *m, const struct etrt_expr *e) {
-    static const char *const ops[] = {"", "", "+", "-", "*", "/", "%", "min", "max"};
-    for (int i = 0; i < e->count; i++) {
-        const struct etrt_expr_step *s = &e->steps[i];
-        const char *space = i ? " " : "";
-        if (s->op == ETRT_EXPR_CONST)
-            printf("%s%" PRId64, space, s->value);
-        else if (s->op == ETRT_EXPR_SYMBOL)
-            printf("%s%s", space, m->symbols[s->value].name);
-        else
-            printf("%s%s", space, ops[s->op]);
-    }
-}
-
 static void print_tensor(const struct etrt_manifest *m, const struct etrt_tensor *t) {
     printf("  %-6s %s: %s[", etrt_kind_name(t->kind), t->name, etrt_dtype_name(t->dtype));
-    for (int d = 0; d < t->rank; d++) {
-        if (d) printf(", ");
-        print_dim(m, &t->shape[d]);
-    }
+    etrt_shape_print(stdout, m, t);
     printf("]");
     if (t->source) printf(" = \"%s\"", t->source);
     for (int k = 0; k < t->nloops; k++)
         printf(" %s in %" PRId64 "..%" PRId64, t->loops[k].name, t->loops[k].lo, t->loops[k].hi);
     printf("\n");
+}
+
+/* What a launch at the upper bounds of the dims needs on the device. */
+static void print_memory(const struct etrt_manifest *m) {
+    etrt_memory need;
+    if (etrt_manifest_memory(m, NULL, 0, &need) != ETRT_OK) return;
+    printf("device memory: %" PRIu64 " bytes of weights; %" PRIu64 " per session: states %" PRIu64
+           ", inputs %" PRIu64 ", outputs %" PRIu64 ", workspace %" PRIu64 "\n",
+           need.weights, need.session, need.states, need.inputs, need.outputs, need.workspace);
 }
 
 bool list_model(const char *path) {
@@ -48,6 +41,7 @@ bool list_model(const char *path) {
            m.kernel, m.workgroup, m.wavefront, m.lds_bytes, m.kernarg_bytes);
     printf("workspace %" PRIu64 " bytes, %d events in %u words, %d tasks\n", m.workspace_bytes,
            m.nevents, m.event_words, m.ntasks);
+    print_memory(&m);
     if (m.profile_tasks >= 0)
         printf("records its tasks when traced, at most %" PRId64 " in a launch\n", m.profile_tasks);
     for (int i = 0; i < m.nmodels; i++)

@@ -1,6 +1,6 @@
 /* A manifest and every shape it states at the corners of its symbols; and the bytes as a file of
  * code that holds a manifest somewhere. */
-#include "runtime/etrt/manifest/manifest.h"
+#include "runtime/etrt/inspect.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>
@@ -21,6 +21,17 @@ static void all_shapes(const struct etrt_manifest *m) {
     free(values);
 }
 
+/* What is printed of it, and the memory it needs, which is no more than its parts. */
+static void tell(const struct etrt_manifest *m) {
+    static FILE *nowhere;
+    etrt_memory need;
+    if (!nowhere) nowhere = fopen("/dev/null", "w");
+    for (int i = 0; nowhere && i < m->ntensors; i++)
+        etrt_shape_print(nowhere, m, &m->tensors[i]);
+    if (etrt_manifest_memory(m, NULL, 4, &need) == ETRT_OK)
+        FUZZ_EXPECT(need.session >= need.workspace && need.session >= need.states);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     struct etrt_manifest m;
     if (etrt_manifest_of_code(data, bytes, &m) == ETRT_OK)
@@ -32,6 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
         return 0;
     }
     all_shapes(&m);
+    tell(&m);
     for (int i = 0; i < m.ntensors; i++)
         FUZZ_EXPECT(etrt_manifest_tensor(&m, m.tensors[i].name) == i);
     for (int i = 0; i < m.nsymbols; i++)

@@ -94,6 +94,8 @@ START_TEST(lists) {
     expect_in(said, "dim    N in 1..1000");
     expect_in(said, "weight w: f32[2, 3] = \"model.{l}.w\" l in 5..7");
     expect_in(said, "output y: f32[N]");
+    expect_in(said, "device memory: 24 bytes of weights; 8912 per session: states 16, inputs 4000, "
+                    "outputs 4000, workspace 256\n");
     etrun_is(1, scratch("absent"), "--list");
     expect_in(said, "absent: No such file");
     etrun_is(1, etrun, "--list");

@@ -1,7 +1,8 @@
 /* Dimensions in reverse Polish. */
-#include "runtime/etrt/manifest/expr.h"
+#include "runtime/etrt/manifest/manifest.h"
 #include "tests/runtime/support.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -119,12 +120,45 @@ START_TEST(limits) {
 }
 END_TEST
 
+START_TEST(texts) {
+    static const struct {
+        const char *text, *want;
+    } cases[] = {
+        {"7", "7"},
+        {"N 15 + 16 /", "(N + 15) / 16"},
+        {"N M -  min2 -", "N - M - min2"},
+        {"N M min2 - -", "N - (M - min2)"},
+        {"N M * 2 +", "N * M + 2"},
+        {"N 2 M + *", "N * (2 + M)"},
+        {"N M min 64 max 3 %", "max(min(N, M), 64) % 3"},
+        {"N M 8 / /", "N / (M / 8)"},
+        {"N -2 *", "N * (-2)"},
+        {"-2 N *", "(-2) * N"},
+        {"-2 N min", "min(-2, N)"},
+    };
+    struct etrt_symbol symbols[] = {{.name = "N"}, {.name = "M"}, {.name = "min2"}};
+    const struct etrt_manifest m = {.symbols = symbols};
+    struct etrt_tensor t = {.rank = 2};
+    char err[ETRT_EXPR_ERR], got[256], want[256];
+    ck_assert(etrt_expr_parse(cases[_i].text, names, 3, &t.shape[0], err));
+    ck_assert(etrt_expr_const(-5, &t.shape[1]));
+    FILE *f = fmemopen(got, sizeof got, "w");
+    etrt_shape_print(f, &m, &t);
+    fclose(f);
+    snprintf(want, sizeof want, "%s, -5", cases[_i].want);
+    ck_assert_str_eq(got, want);
+    etrt_expr_free(&t.shape[0]);
+    etrt_expr_free(&t.shape[1]);
+}
+END_TEST
+
 static void add(TCase *tc) {
     tcase_add_loop_test(tc, values, 0, 20);
     tcase_add_loop_test(tc, undefined_values, 0, 5);
     tcase_add_test(tc, least_integer);
     tcase_add_loop_test(tc, malformed, 0, 14);
     tcase_add_test(tc, limits);
+    tcase_add_loop_test(tc, texts, 0, 11);
 }
 
 int main(void) {

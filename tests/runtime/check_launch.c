@@ -409,7 +409,14 @@ START_TEST(null_arguments) {
     etrt_session_destroy(NULL);
     ck_assert_str_eq(etrt_status_name(ETRT_RANGE), "ETRT_RANGE");
     ck_assert_str_eq(etrt_status_text(ETRT_RANGE), "value out of range");
-    ck_assert_ptr_nonnull(etrt_status_name((etrt_status)999));
+    ck_assert_str_eq(etrt_status_name(ETRT_OK), "ETRT_OK");
+    ck_assert_str_eq(etrt_status_text(ETRT_OK), "success");
+    ck_assert_str_eq(etrt_status_name(ETRT_CANCELLED), "ETRT_CANCELLED");
+    ck_assert_str_eq(etrt_status_text(ETRT_CANCELLED), "cancelled");
+    for (int none = -1; none < 999; none += 1 + ETRT_CANCELLED + 1) {
+        ck_assert_str_eq(etrt_status_name((etrt_status)none), "ETRT_?");
+        ck_assert_str_eq(etrt_status_text((etrt_status)none), "unknown status");
+    }
 }
 END_TEST
 

@@ -15,26 +15,27 @@ const char *etrt_version(void) {
     return ETCC_VERSION;
 }
 
-const char *etrt_status_name(etrt_status status) {
-    switch (status) {
-#define X(name, text)                                                                              \
-    case ETRT_##name:                                                                              \
-        return "ETRT_" #name;
-        ETRT_STATUSES(X)
+/* One after the other, since a table of pointers takes several times the space. */
+#define X(name, text) "ETRT_" #name "\0"
+static const char names[] = ETRT_STATUSES(X);
 #undef X
-    }
-    return "ETRT_?";
+#define X(name, text) text "\0"
+static const char texts[] = ETRT_STATUSES(X);
+#undef X
+
+static const char *find(const char *at, etrt_status status, const char *other) {
+    if ((int)status < 0) return other;
+    for (int i = 0; *at && i < (int)status; i++)
+        at += strlen(at) + 1;
+    return *at ? at : other;
+}
+
+const char *etrt_status_name(etrt_status status) {
+    return find(names, status, "ETRT_?");
 }
 
 const char *etrt_status_text(etrt_status status) {
-    switch (status) {
-#define X(name, text)                                                                              \
-    case ETRT_##name:                                                                              \
-        return text;
-        ETRT_STATUSES(X)
-#undef X
-    }
-    return "unknown status";
+    return find(texts, status, "unknown status");
 }
 
 etrt_status etrt_fail(etrt_status status, const char *format, ...) {

@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* One of several models that share the kernel. */
 struct etrt_mixed {
@@ -130,6 +131,9 @@ bool etrt_dtype_find(const char *name, enum etrt_dtype *out);
  * size is out of reason. */
 etrt_status etrt_tensor_shape(const struct etrt_tensor *, const int64_t *values,
                               int64_t out_shape[ETRT_MAX_RANK], int64_t *out_bytes);
+
+/* Its shape as people write it: "N, (N + 15) / 16, 256". */
+void etrt_shape_print(FILE *, const struct etrt_manifest *, const struct etrt_tensor *);
 
 /* Index by name, -1 when there is none. */
 int etrt_manifest_tensor(const struct etrt_manifest *, const char *name);
