@@ -25,6 +25,11 @@ for d in "$src"/tests/golden/*/ "$src"/examples/models/*/; do
     [ -f "$d/model.safetensors" ] && head -c 4096 "$d/model.safetensors" > "$out/safetensors/$name"
 done
 
+for d in "$src"/tests/llm/designs/*/; do
+    # No longer than run.sh lets inputs be.
+    head -c 16384 "$d/tokenizer.json" > "$out/tokenizer/design-$(basename "$d")"
+done
+
 clang=clang-22
 triple='--target=amdgcn-amd-amdhsa -mcpu=gfx942 -nogpulib -nostdlib -ffreestanding -O2'
 for f in "$src"/tests/emu/kernels/*.c; do

@@ -263,8 +263,8 @@ START_TEST(words_of_real_models) {
     const char *text = "I'm   here\n\n 12345 ok!?\n\xe6\x97\xa5";
     for (size_t i = 0; i < 2; i++) {
         char json[1024], got[256] = "", err[LLM_ERR];
-        struct words *w;
-        struct spans spans = {0};
+        struct cutter *cutter;
+        struct words words = {0};
         snprintf(json, sizeof json,
                  "{\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\","
                  "\"pattern\":{\"Regex\":\"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\\\p{L}\\\\p{N}]?"
@@ -274,15 +274,18 @@ START_TEST(words_of_real_models) {
                  models[i].digits);
         json_t *root = json_loads(json, 0, NULL);
         ck_assert_ptr_nonnull(root);
-        ck_assert_msg(words_load(root, &w, err), "%s", err);
-        ck_assert(words_cut(w, (struct span){text, strlen(text)}, &spans, err));
-        for (size_t k = 0; k < spans.n; k++) {
-            strncat(got, spans.v[k].p, spans.v[k].n);
-            strcat(got, "|");
+        ck_assert_msg(cutter_load(json_object_get(root, "pre_tokenizer"), &cutter, err), "%s", err);
+        ck_assert(cutter_apply(cutter, (struct word){{text, strlen(text)}, true}, &words, err));
+        for (size_t k = 0; k < words.n; k++) {
+            struct bytes word = {0};
+            bool memory;
+            ck_assert(unspell_bytes(words.v[k].text, &word, &memory));
+            strcat(strcat(got, word.p), "|");
+            free(word.p);
         }
         ck_assert_str_eq(got, models[i].want);
-        free(spans.v);
-        words_free(w);
+        words_free(&words);
+        cutter_free(cutter);
         json_decref(root);
     }
 }
@@ -331,6 +334,8 @@ START_TEST(special_tokens) {
 }
 END_TEST
 
+#define PATTERN(text)                                                                              \
+    "{\"type\":\"Split\",\"behavior\":\"Isolated\",\"pattern\":{\"Regex\":\"" text "\"}}"
 /* What is not supported or not right, and a word its message must hold. */
 static const struct {
     const char *json, *word;
@@ -338,11 +343,13 @@ static const struct {
     {"{", "line 1"},
     {"[]", "not a JSON object"},
     {"{}", "\"model\""},
-    {"{\"model\":{\"type\":\"Unigram\"}}", "Unigram"},
-    {"{\"model\":{" VOCAB ",\"merges\":[],\"byte_fallback\":true}}", "byte_fallback"},
+    {"{\"model\":{\"type\":\"Unigram\"}}", "\"vocab\""},
+    {"{\"model\":{\"type\":\"Bigram\"}}", "Bigram"},
+    {"{\"model\":{" VOCAB ",\"merges\":[],\"byte_fallback\":1}}", "byte_fallback"},
+    {"{\"model\":{" VOCAB ",\"merges\":[],\"novelty\":true}}", "novelty"},
     {"{\"model\":{" VOCAB ",\"merges\":[],\"dropout\":0.5}}", "dropout"},
     {"{\"model\":{" VOCAB ",\"merges\":[],\"end_of_word_suffix\":\"</w>\"}}", "end_of_word_suffix"},
-    {"{\"model\":{\"vocab\":[],\"merges\":[]}}", "\"vocab\""},
+    {"{\"model\":{\"type\":\"BPE\",\"vocab\":[],\"merges\":[]}}", "\"vocab\""},
     {"{\"model\":{\"vocab\":{\"a\":-1},\"merges\":[]}}", "\"a\""},
     {"{\"model\":{\"vocab\":{\"a\":1e300},\"merges\":[]}}", "\"a\""},
     {"{\"model\":{\"vocab\":{\"a\":4294967296},\"merges\":[]}}", "\"a\""},
@@ -353,28 +360,69 @@ static const struct {
     {"{\"model\":{" VOCAB ",\"merges\":[\"a b\",\"a z\"]}}", "entry 1"},
     {"{\"model\":{" VOCAB ",\"merges\":[[\"a\",\"b\",\"c\"]]}}", "entry 0"},
     {"{\"model\":{" VOCAB ",\"merges\":[\"c c\"]}}", "vocab does not have"},
-    {"{" MODEL "}", "pre_tokenizer \"\""},
-    {"{" MODEL ",\"pre_tokenizer\":{\"type\":\"Metaspace\"}}", "Metaspace"},
-    {"{" MODEL ",\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[]}}", "ByteLevel"},
-    {"{" MODEL ",\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"(a\"},"
-     "\"behavior\":\"Isolated\"}}",
-     "offset 2"},
+    {"{" MODEL ",\"pre_tokenizer\":{}}", "pre_tokenizer \"\""},
+    {"{" MODEL ",\"pretokenizer\":{}}", "\"pretokenizer\" is not known"},
+    {"{" MODEL ",\"pre_tokenizer\":{\"type\":\"UnicodeScripts\"}}", "UnicodeScripts"},
+    {"{" MODEL ",\"pre_tokenizer\":{\"type\":\"Metaspace\",\"replacement\":\"ab\"}}",
+     "\"replacement\" is not one character"},
+    {"{" MODEL ",\"pre_tokenizer\":{\"type\":\"Metaspace\",\"replacement\":\"_\","
+     "\"prepend_scheme\":\"last\"}}",
+     "prepend_scheme"},
+    {"{" MODEL ",\"pre_tokenizer\":{\"type\":\"Metaspace\",\"replacement\":\"_\","
+     "\"add_prefix_space\":false,\"prepend_scheme\":\"first\"}}",
+     "differ"},
+    {"{" MODEL ",\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[" BARE "," BARE "]}}",
+     "must be the last step"},
+    {"{" MODEL ",\"pre_tokenizer\":" PATTERN("(a") "}", "offset 2"},
+    {"{" MODEL ",\"pre_tokenizer\":" PATTERN("[a&&b]") "}", "&& in a class"},
+    {"{" MODEL ",\"pre_tokenizer\":" PATTERN("[a[^b]]") "}", "[^ or [: in a class"},
+    {"{" MODEL ",\"pre_tokenizer\":" PATTERN("[[:alpha:]]") "}", "[: in a class"},
+    {"{" MODEL ",\"pre_tokenizer\":" PATTERN("\\\\h") "}", "\\h is not supported"},
+    {"{" MODEL ",\"pre_tokenizer\":" PATTERN("a\\\\Kb") "}", "\\K is not supported"},
+    {"{" MODEL ",\"pre_tokenizer\":" PATTERN("(a)\\\\1") "}", "\\1 is not supported"},
+    {"{" MODEL ",\"pre_tokenizer\":" PATTERN("a(?i)b") "}", "such a (?"},
+    {"{" MODEL ",\"pre_tokenizer\":" PATTERN("(*UTF)a") "}", "(*"},
+    {"{" MODEL ",\"pre_tokenizer\":" PATTERN("a{2}?") "}", "{n}?"},
+    {"{" MODEL ",\"pre_tokenizer\":" PATTERN("a\\\\") "}", "\\ at the end"},
+    {"{" MODEL ",\"pre_tokenizer\":" PATTERN("\\\\p{Nonsense}") "}", "Nonsense"},
     {"{" MODEL ",\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"a\"},"
-     "\"behavior\":\"MergedWithNext\"}}",
-     "MergedWithNext"},
-    {"{" MODEL ",\"normalizer\":{\"type\":\"Lowercase\"},\"pre_tokenizer\":" BYTES "}",
-     "Lowercase"},
-    {"{" MODEL ",\"pre_tokenizer\":" BYTES "}", "decoder"},
-    {"{" MODEL ",\"pre_tokenizer\":" BYTES ",\"decoder\":{\"type\":\"WordPiece\"}}", "WordPiece"},
+     "\"behavior\":\"Joined\"}}",
+     "Joined"},
+    {"{" MODEL ",\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"String\":\"\"},"
+     "\"behavior\":\"Isolated\"}}",
+     "empty pattern"},
+    {"{" MODEL ",\"normalizer\":{\"type\":\"ByteLevel\"}}", "normalizer \"ByteLevel\""},
+    {"{" MODEL ",\"normalizer\":{\"type\":\"NFC\",\"more\":1}}", "\"more\" is not known"},
+    {"{" MODEL ",\"normalizer\":{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"!!!!\"}}",
+     "base64"},
+    {"{" MODEL ",\"normalizer\":{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"AAAA\"}}",
+     "damaged"},
+    {"{" MODEL ",\"normalizer\":{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"/////w==\"}}",
+     "damaged"},
+    {"{" MODEL ",\"normalizer\":{\"type\":\"Strip\",\"strip_left\":\"yes\"}}", "strip_left"},
+    {"{" MODEL ",\"pre_tokenizer\":" BYTES "}", "decoder ByteLevel"},
+    {"{" MODEL ",\"decoder\":{\"type\":\"WordPiece\"}}", "WordPiece has no text \"prefix\""},
+    {"{" MODEL ",\"decoder\":{\"type\":\"CTC\"}}", "CTC"},
+    {"{" MODEL ",\"decoder\":{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"Fuse\"},{\"type\":"
+     "\"Replace\",\"pattern\":{\"String\":\"a\"},\"content\":\"b\"}]}}",
+     "\"Replace\" after Fuse"},
     {"{" MODEL ",\"pre_tokenizer\":" BYTES "," DECODER
-     ",\"added_tokens\":[{\"id\":1,\"content\":\"x\",\"lstrip\":true}]}",
+     ",\"added_tokens\":[{\"id\":1,\"content\":\"x\",\"lstrip\":2}]}",
      "lstrip"},
+    {"{" MODEL ",\"pre_tokenizer\":" BYTES "," DECODER
+     ",\"added_tokens\":[{\"id\":1,\"content\":\"\"}]}",
+     "entry 0"},
     {"{" MODEL ",\"pre_tokenizer\":" BYTES "," DECODER
      ",\"added_tokens\":[{\"id\":-1,\"content\":\"x\"}]}",
      "entry 0"},
-    {"{" MODEL ",\"pre_tokenizer\":" BYTES "," DECODER
-     ",\"post_processor\":{\"type\":\"RobertaProcessing\"}}",
-     "RobertaProcessing"},
+    {"{" MODEL ",\"post_processor\":{\"type\":\"RobertaProcessing\"}}", "\"cls\""},
+    {"{" MODEL ",\"post_processor\":{\"type\":\"Wrapping\"}}", "Wrapping"},
+    {"{\"model\":{\"type\":\"Unigram\",\"vocab\":[[\"a\",0],[\"a\",1]]}}", "twice"},
+    {"{\"model\":{\"type\":\"Unigram\",\"vocab\":[[\"a\"]]}}", "entry 0"},
+    {"{\"model\":{\"type\":\"Unigram\",\"vocab\":[[\"a\",0]],\"unk_id\":1}}", "unk_id"},
+    {"{\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\":0}}}", "unk_token"},
+    {"{\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":0},\"unk_token\":\"a\"}}",
+     "continuing_subword_prefix"},
 };
 
 START_TEST(refused) {
@@ -405,7 +453,8 @@ START_TEST(runaway_pattern) {
     char text[64];
     memset(text, 'a', sizeof text);
     text[sizeof text - 1] = 0;
-    ck_assert_msg(strstr(encode(t, text), "pattern: match limit exceeded"), "%s", encode(t, text));
+    ck_assert_msg(strstr(encode(t, text), "expression: match limit exceeded"), "%s",
+                  encode(t, text));
     tokenizer_free(t);
 }
 END_TEST

@@ -1,118 +1,23 @@
-/* bpe.c - the vocabulary, and merging a word's bytes into its pieces.
- *
- * Files spell pieces in an alphabet that gives every byte a printable character. Pieces are turned
- * back into bytes once, when the file is read; everything after works on bytes. */
+/* bpe.c - merging a word's characters into its pieces, pair by pair, the pair that comes first in
+ * the file first. */
 #include "examples/llm/tokenizer/parts.h"
 #include <stdlib.h>
 #include <string.h>
-#include <utf8proc.h>
 
 struct pair {
     int32_t left, right;
 };
 struct bpe {
-    struct span *pieces; /* by id; .p NULL in a hole */
-    int32_t size;
-    char *bytes;          /* of all pieces */
-    struct table ids;     /* piece -> id */
+    const struct vocab *vocab;
     struct pair *pairs;   /* in the order of the file: the index is the rank */
     struct table merges;  /* pair -> rank << 32 | id of the merged piece */
-    int32_t of_byte[256]; /* the piece of a single byte, or -1 */
+    int32_t of_char[512]; /* the piece of a character, or -1 */
+    int32_t of_byte[256]; /* the piece called <0xHH>, or -1 */
+    bool fuse_unk;        /* unknown characters in a row are one piece */
     bool ignore_merges;   /* a word that is a piece as a whole stays whole */
 };
 
-bool ids_add(struct ids *ids, int32_t id) {
-    if (ids->n == ids->cap) {
-        size_t cap = ids->cap ? 2 * ids->cap : 64;
-        int32_t *v = realloc(ids->v, cap * sizeof *v);
-        if (!v) return false;
-        ids->v = v;
-        ids->cap = cap;
-    }
-    ids->v[ids->n++] = id;
-    return true;
-}
-
-/* Printable Latin-1 bytes stand for themselves; the others are U+0100, U+0101, ... in order. */
-static int byte_of_char(int32_t c) {
-    static const struct { int first, last; } unprintable[] = {{0, 32}, {127, 160}, {173, 173}};
-    int next = 256;
-    for (size_t i = 0; i < sizeof unprintable / sizeof *unprintable; i++) {
-        int n = unprintable[i].last - unprintable[i].first + 1;
-        if (c >= unprintable[i].first && c <= unprintable[i].last) return -1;
-        if (c >= next && c < next + n) return unprintable[i].first + c - next;
-        next += n;
-    }
-    return c >= 0 && c < 256 ? c : -1;
-}
-
-/* The bytes TEXT spells, written to OUT (room for its length). -1 when it is not in the alphabet.
- */
-static ptrdiff_t unspell(const char *text, size_t n, char *out) {
-    char *o = out;
-    for (size_t i = 0; i < n;) {
-        utf8proc_int32_t c;
-        utf8proc_ssize_t used =
-            utf8proc_iterate((const utf8proc_uint8_t *)text + i, (utf8proc_ssize_t)(n - i), &c);
-        int byte = used > 0 ? byte_of_char(c) : -1;
-        if (byte < 0) return -1;
-        *o++ = (char)byte;
-        i += (size_t)used;
-    }
-    return o - out;
-}
-
-/* The largest id and the sum of the names' lengths. */
-static bool measure(json_t *vocab, int32_t *out_max, size_t *out_bytes, char *err) {
-    const char *name;
-    json_t *id;
-    *out_max = -1;
-    *out_bytes = 1;
-    json_object_foreach(vocab, name, id) {
-        int32_t v = json_file_id(id);
-        if (v < 0)
-            return llm_fail(err, "vocab: the id of \"%s\" is not a number from 0 to %d", name,
-                            LLM_MAX_ID);
-        if (v > *out_max) *out_max = v;
-        *out_bytes += strlen(name);
-    }
-    return true;
-}
-
-static bool load_vocab(struct bpe *b, json_t *vocab, char *err) {
-    int32_t max;
-    size_t total;
-    const char *name;
-    json_t *value;
-    if (!json_is_object(vocab) || !json_object_size(vocab))
-        return llm_fail(err, "\"vocab\" is not a filled object");
-    if (!measure(vocab, &max, &total, err)) return false;
-    b->size = max + 1;
-    b->pieces = calloc((size_t)b->size, sizeof *b->pieces);
-    b->bytes = malloc(total);
-    if (!b->pieces || !b->bytes) return llm_fail(err, "out of memory");
-    char *at = b->bytes;
-    json_object_foreach(vocab, name, value) {
-        int32_t id = json_file_id(value);
-        ptrdiff_t n = unspell(name, strlen(name), at);
-        bool spelled = n >= 0;
-        if (!spelled) { /* a marker outside the alphabet: its text as it stands, never merged */
-            n = (ptrdiff_t)strlen(name);
-            memcpy(at, name, (size_t)n);
-        }
-        if (b->pieces[id].p) return llm_fail(err, "vocab: two pieces have id %d", id);
-        b->pieces[id] = (struct span){at, (size_t)n};
-        if (spelled && !table_add(&b->ids, at, (size_t)n, (uint64_t)id))
-            return llm_fail(err, "out of memory");
-        at += n;
-    }
-    for (int c = 0; c < 256; c++) {
-        char byte = (char)c;
-        const uint64_t *id = table_find(&b->ids, &byte, 1);
-        b->of_byte[c] = id ? (int32_t)*id : -1;
-    }
-    return true;
-}
+/* ---- loading ---- */
 
 /* A merge is "left right" or ["left", "right"]. */
 static bool merge_halves(const json_t *merge, struct span half[2]) {
@@ -132,26 +37,22 @@ static bool merge_halves(const json_t *merge, struct span half[2]) {
 }
 
 static bool add_merge(struct bpe *b, const json_t *merge, size_t rank, char *err) {
+    char both[2 * MAX_PIECE];
     struct span half[2];
-    const uint64_t *id[3] = {NULL, NULL, NULL};
     if (!merge_halves(merge, half))
         return llm_fail(err, "merges: entry %zu is not a pair of pieces", rank);
-    char *both = malloc(half[0].n + half[1].n + 1);
-    if (!both) return llm_fail(err, "out of memory");
-    ptrdiff_t n0 = unspell(half[0].p, half[0].n, both);
-    ptrdiff_t n1 = n0 < 0 ? -1 : unspell(half[1].p, half[1].n, both + n0);
-    if (n1 >= 0) {
-        id[0] = table_find(&b->ids, both, (size_t)n0);
-        id[1] = table_find(&b->ids, both + n0, (size_t)n1);
-        id[2] = table_find(&b->ids, both, (size_t)(n0 + n1));
+    int32_t left = vocab_id(b->vocab, half[0]), right = vocab_id(b->vocab, half[1]), id = -1;
+    if (left >= 0 && right >= 0) {
+        memcpy(both, half[0].p, half[0].n);
+        memcpy(both + half[0].n, half[1].p, half[1].n);
+        id = vocab_id(b->vocab, (struct span){both, half[0].n + half[1].n});
     }
-    free(both);
-    if (!id[0] || !id[1] || !id[2])
+    if (id < 0)
         return llm_fail(err, "merges: entry %zu names a piece that vocab does not have", rank);
-    b->pairs[rank] = (struct pair){(int32_t)*id[0], (int32_t)*id[1]};
-    if (!table_add(&b->merges, &b->pairs[rank], sizeof *b->pairs, (uint64_t)rank << 32 | *id[2]))
-        return llm_fail(err, "out of memory");
-    return true;
+    b->pairs[rank] = (struct pair){left, right};
+    return table_add(&b->merges, &b->pairs[rank], sizeof *b->pairs,
+                     (uint64_t)rank << 32 | (uint64_t)id) ||
+           llm_fail(err, "out of memory");
 }
 
 static bool load_merges(struct bpe *b, const json_t *merges, char *err) {
@@ -164,64 +65,43 @@ static bool load_merges(struct bpe *b, const json_t *merges, char *err) {
     return true;
 }
 
-/* Options of the format that change the result and are not supported. */
-static bool check_options(const json_t *model, char *err) {
+static void index_pieces(struct bpe *b) {
+    for (int c = 0; c < 512; c++) {
+        char text[2] = {(char)c, 0};
+        size_t n = 1;
+        if (c >= 0x80) {
+            text[0] = (char)(0xc0 | c >> 6);
+            text[1] = (char)(0x80 | (c & 0x3f));
+            n = 2;
+        }
+        b->of_char[c] = vocab_id(b->vocab, (struct span){text, n});
+    }
+    for (int byte = 0; byte < 256; byte++)
+        b->of_byte[byte] = vocab_byte(b->vocab, byte);
+}
+
+static bool load_options(struct model *m, struct bpe *b, const json_t *j, char *err) {
     static const char *const affixes[] = {"continuing_subword_prefix", "end_of_word_suffix"};
-    const char *type = json_string_value(json_object_get(model, "type"));
-    if (type && strcmp(type, "BPE"))
-        return llm_fail(err, "model type \"%s\" is not supported; only BPE", type);
-    if (json_is_true(json_object_get(model, "byte_fallback")))
-        return llm_fail(err, "\"byte_fallback\" is not supported; only byte-level BPE");
-    if (json_number_value(json_object_get(model, "dropout")) != 0)
-        return llm_fail(err, "\"dropout\" is not supported");
+    const char *unk = json_string_value(json_object_get(j, "unk_token"));
+    if (json_number_value(json_object_get(j, "dropout")) != 0)
+        return llm_fail(err, "model: \"dropout\" is not supported");
     for (size_t i = 0; i < 2; i++) {
-        const char *affix = json_string_value(json_object_get(model, affixes[i]));
-        if (affix && *affix) return llm_fail(err, "\"%s\" is not supported", affixes[i]);
+        const char *affix = json_string_value(json_object_get(j, affixes[i]));
+        if (affix && *affix) return llm_fail(err, "model: \"%s\" is not supported", affixes[i]);
     }
-    return true;
+    if (unk) m->unk = vocab_id(&m->vocab, (struct span){unk, strlen(unk)});
+    if (unk && m->unk < 0)
+        return llm_fail(err, "model: \"unk_token\" \"%.80s\" is not in the vocabulary", unk);
+    return field_flag(j, "model", "fuse_unk", false, &b->fuse_unk, err) &&
+           field_flag(j, "model", "byte_fallback", false, &m->byte_fallback, err) &&
+           field_flag(j, "model", "ignore_merges", false, &b->ignore_merges, err);
 }
 
-bool bpe_load(const json_t *root, struct bpe **out, char *err) {
-    const json_t *model = json_object_get(root, "model");
-    *out = NULL;
-    if (!json_is_object(model)) return llm_fail(err, "\"model\" is not an object");
-    if (!check_options(model, err)) return false;
-    struct bpe *b = calloc(1, sizeof *b);
-    if (!b) return llm_fail(err, "out of memory");
-    b->ignore_merges = json_is_true(json_object_get(model, "ignore_merges"));
-    if (!load_vocab(b, json_object_get(model, "vocab"), err) ||
-        !load_merges(b, json_object_get(model, "merges"), err)) {
-        bpe_free(b);
-        return false;
-    }
-    *out = b;
-    return true;
-}
-
-void bpe_free(struct bpe *b) {
-    if (!b) return;
-    table_free(&b->ids);
+static void free_bpe(void *data) {
+    struct bpe *b = data;
     table_free(&b->merges);
-    free(b->pieces);
-    free(b->bytes);
     free(b->pairs);
     free(b);
-}
-
-struct span bpe_bytes(const struct bpe *b, int32_t id) {
-    return id >= 0 && id < b->size ? b->pieces[id] : (struct span){NULL, 0};
-}
-
-int32_t bpe_size(const struct bpe *b) {
-    return b->size;
-}
-
-int32_t bpe_id(const struct bpe *b, const char *name) {
-    char *bytes = malloc(strlen(name) + 1);
-    ptrdiff_t n = bytes ? unspell(name, strlen(name), bytes) : -1;
-    const uint64_t *id = n >= 0 ? table_find(&b->ids, bytes, (size_t)n) : NULL;
-    free(bytes);
-    return id ? (int32_t)*id : -1;
 }
 
 /* ---- merging: a linked list of symbols and a heap of the merges that are possible in it ---- */
@@ -282,7 +162,7 @@ static void run_merges(struct merger *m) {
     while (m->n) {
         struct candidate c = pop(m);
         const uint64_t *now = merge_at(m, c.at);
-        if (!now || *now != ((uint64_t)c.rank << 32 | (uint32_t)c.id))
+        if (!now || (int32_t)(uint32_t)*now != c.id)
             continue; /* a neighbour has been merged since this was proposed */
         struct symbol *left = &m->symbols[c.at], *right = &m->symbols[left->next];
         right->id = NONE;
@@ -294,29 +174,93 @@ static void run_merges(struct merger *m) {
     }
 }
 
-bool bpe_encode(const struct bpe *b, struct span word, struct ids *ids, char *err) {
-    const uint64_t *whole = b->ignore_merges ? table_find(&b->ids, word.p, word.n) : NULL;
-    if (!word.n || word.n > INT32_MAX / 4)
-        return !word.n || llm_fail(err, "a word of %zu bytes is too long", word.n);
-    if (whole) return ids_add(ids, (int32_t)*whole) || llm_fail(err, "out of memory");
-    /* Every merge removes a symbol and proposes at most two more. */
-    struct merger m = {b, malloc(word.n * sizeof *m.symbols), malloc(3 * word.n * sizeof *m.heap),
-                       0};
-    bool ok = m.symbols && m.heap;
-    if (!ok) llm_fail(err, "out of memory");
-    for (size_t i = 0; ok && i < word.n; i++) {
-        int byte = (unsigned char)word.p[i], n = (int)word.n;
-        m.symbols[i] = (struct symbol){b->of_byte[byte], (int32_t)i - 1,
-                                       (int)i + 1 < n ? (int32_t)i + 1 : NONE};
-        if (b->of_byte[byte] < 0)
-            ok = llm_fail(err, "the vocabulary has no piece for byte 0x%02x", byte);
+/* ---- from a word to symbols ---- */
+
+/* The symbols of a word, and one unknown that waits to be joined by others. */
+struct symbols {
+    struct symbol *v;
+    int32_t n;
+    int32_t unknown; /* waiting: its id, or NONE */
+};
+
+static void add_symbol(struct symbols *s, int32_t id) {
+    s->v[s->n] = (struct symbol){id, s->n - 1, NONE};
+    if (s->n) s->v[s->n - 1].next = s->n;
+    s->n++;
+}
+
+static void end_unknown(struct symbols *s) {
+    if (s->unknown != NONE) add_symbol(s, s->unknown);
+    s->unknown = NONE;
+}
+
+static bool add_bytes(const struct bpe *b, struct symbols *s, struct span c) {
+    for (size_t i = 0; i < c.n; i++)
+        if (b->of_byte[(unsigned char)c.p[i]] < 0) return false;
+    for (size_t i = 0; i < c.n; i++)
+        add_symbol(s, b->of_byte[(unsigned char)c.p[i]]);
+    return true;
+}
+
+static bool unknown_char(const struct model *m, struct span word, size_t at, char *err) {
+    int32_t c = utf8_next(word, &at);
+    if (m->spelled && byte_of_char(c) >= 0)
+        return llm_fail(err, "the vocabulary has no piece for byte 0x%02x", byte_of_char(c));
+    return llm_fail(err, "the vocabulary has no piece for U+%04X", (unsigned)c);
+}
+
+static bool add_char(const struct model *m, struct symbols *s, struct span word, size_t *at,
+                     char *err) {
+    const struct bpe *b = m->data;
+    size_t from = *at;
+    int32_t c = utf8_next(word, at);
+    struct span text = {word.p + from, *at - from};
+    int32_t id = c < 512 ? b->of_char[c] : vocab_id(b->vocab, text);
+    if (id >= 0) {
+        end_unknown(s);
+        add_symbol(s, id);
+        return true;
     }
-    for (size_t i = 0; ok && i < word.n; i++)
-        propose(&m, (int32_t)i);
-    if (ok) run_merges(&m);
-    for (int32_t i = 0; ok && i != NONE; i = m.symbols[i].next)
-        if (!ids_add(ids, m.symbols[i].id)) ok = llm_fail(err, "out of memory");
-    free(m.symbols);
-    free(m.heap);
+    if (m->byte_fallback && add_bytes(b, s, text)) return true;
+    if (m->unk < 0) return unknown_char(m, word, from, err);
+    if (!b->fuse_unk) end_unknown(s);
+    s->unknown = m->unk;
+    return true;
+}
+
+static bool encode(const struct model *m, struct span word, struct ids *ids, char *err) {
+    const struct bpe *b = m->data;
+    int32_t whole = b->ignore_merges ? vocab_id(b->vocab, word) : -1;
+    if (word.n > INT32_MAX / 4) return llm_fail(err, "a word of %zu bytes is too long", word.n);
+    if (whole >= 0) return ids_add(ids, whole) || llm_fail(err, "out of memory");
+    struct symbols s = {malloc(word.n * sizeof *s.v), 0, NONE};
+    bool ok = s.v || llm_fail(err, "out of memory");
+    for (size_t at = 0; ok && at < word.n;)
+        ok = add_char(m, &s, word, &at, err);
+    if (ok) end_unknown(&s);
+    /* Every merge removes a symbol and proposes at most two more. */
+    struct merger merger = {b, s.v, ok ? malloc(3 * (size_t)s.n * sizeof *merger.heap) : NULL, 0};
+    if (ok && !merger.heap) ok = llm_fail(err, "out of memory");
+    for (int32_t i = 0; ok && i < s.n; i++)
+        propose(&merger, i);
+    if (ok) run_merges(&merger);
+    for (int32_t i = 0; ok && i != NONE; i = s.v[i].next)
+        if (!ids_add(ids, s.v[i].id)) ok = llm_fail(err, "out of memory");
+    free(s.v);
+    free(merger.heap);
     return ok;
+}
+
+bool bpe_load(struct model *m, json_t *j, char *err) {
+    struct bpe *b = calloc(1, sizeof *b);
+    if (!b) return llm_fail(err, "out of memory");
+    m->data = b;
+    m->free_data = free_bpe;
+    m->encode = encode;
+    b->vocab = &m->vocab;
+    if (!vocab_load(&m->vocab, json_object_get(j, "vocab"), err) || !load_options(m, b, j, err) ||
+        !load_merges(b, json_object_get(j, "merges"), err))
+        return false;
+    index_pieces(b);
+    return true;
 }

@@ -1,247 +1,335 @@
-/* words.c - Unicode normalisation and the regular expressions that cut text into words. */
-#define PCRE2_CODE_UNIT_WIDTH 8
+/* words.c - the pre_tokenizer of a file: steps that each cut the words there are into smaller ones,
+ * or write them in another way. */
 #include "examples/llm/tokenizer/parts.h"
-#include <pcre2.h>
 #include <stdlib.h>
 #include <string.h>
-#include <utf8proc.h>
 
-enum { MAX_STEPS = 16, MAX_FORMS = 4, MAX_DEPTH = 4 };
+enum kind { SPLIT, PREFIX, META, SPELL };
+enum behavior { REMOVED, ISOLATED, CONTIGUOUS, WITH_PREVIOUS, WITH_NEXT };
+enum scheme { ALWAYS, FIRST, NEVER };
 
 struct step {
-    pcre2_code *regex;
-    bool keep_match, keep_rest;
+    enum kind kind;
+    struct pattern *pattern; /* SPLIT */
+    enum behavior behavior;
+    bool invert;
+    enum scheme scheme; /* META: which words get a mark in front */
+    char mark[4];       /* what stands for a space */
+    size_t mark_bytes;
 };
-struct words {
-    utf8proc_option_t forms[MAX_FORMS];
-    int nforms;
+struct cutter {
     struct step steps[MAX_STEPS];
-    int nsteps;
-    bool prefix_space, byte_level;
+    int n;
+    bool spells;
 };
-
-/* What ByteLevel cuts by when it says use_regex: the words of GPT-2. */
-static const char gpt2_words[] =
-    "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
-
-bool spans_add(struct spans *s, const char *p, size_t n) {
-    if (s->n == s->cap) {
-        size_t cap = s->cap ? 2 * s->cap : 64;
-        struct span *v = realloc(s->v, cap * sizeof *v);
-        if (!v) return false;
-        s->v = v;
-        s->cap = cap;
-    }
-    s->v[s->n++] = (struct span){p, n};
-    return true;
-}
 
 /* ---- loading ---- */
 
-static const char *type_of(const json_t *j) {
-    const char *type = json_string_value(json_object_get(j, "type"));
-    return type ? type : "";
-}
-
-/* A boolean that is DEF when the file does not say. */
-static bool flag(const json_t *j, const char *key, bool def) {
-    const json_t *v = json_object_get(j, key);
-    return json_is_boolean(v) ? json_is_true(v) : def;
-}
-
-static bool load_normalizer(struct words *w, const json_t *j, int depth, char *err) {
-    static const struct {
-        const char *name;
-        utf8proc_option_t options;
-    } forms[] = {
-        {"NFC", UTF8PROC_STABLE | UTF8PROC_COMPOSE},
-        {"NFD", UTF8PROC_STABLE | UTF8PROC_DECOMPOSE},
-        {"NFKC", UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT},
-        {"NFKD", UTF8PROC_STABLE | UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT},
-    };
-    const char *type = type_of(j);
-    if (!j || json_is_null(j)) return true;
-    if (!strcmp(type, "Sequence") && depth < MAX_DEPTH) {
-        const json_t *list = json_object_get(j, "normalizers");
-        for (size_t i = 0; i < json_array_size(list); i++)
-            if (!load_normalizer(w, json_array_get(list, i), depth + 1, err)) return false;
-        return true;
+static struct step *new_step(struct cutter *c, enum kind kind, char *err) {
+    if (c->n == MAX_STEPS) {
+        llm_fail(err, "more than %d pre_tokenizer steps", MAX_STEPS);
+        return NULL;
     }
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
-        if (!strcmp(type, forms[i].name) && w->nforms < MAX_FORMS) {
-            w->forms[w->nforms++] = forms[i].options;
-            return true;
-        }
-    return llm_fail(err, "normalizer \"%s\" is not supported; supported: NFC, NFD, NFKC, NFKD",
-                    type);
+    c->steps[c->n] = (struct step){.kind = kind};
+    return &c->steps[c->n++];
 }
 
-static bool add_step(struct words *w, const char *pattern, size_t n, bool literal, bool keep_match,
-                     bool keep_rest, char *err) {
-    int code;
-    PCRE2_SIZE at;
-    PCRE2_UCHAR text[128];
-    if (w->nsteps == MAX_STEPS) return llm_fail(err, "more than %d pre_tokenizer steps", MAX_STEPS);
-    uint32_t options = PCRE2_UTF | (literal ? PCRE2_LITERAL : PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C);
-    pcre2_code *regex = pcre2_compile((PCRE2_SPTR)pattern, n, options, &code, &at, NULL);
-    if (!regex) {
-        pcre2_get_error_message(code, text, sizeof text);
-        return llm_fail(err, "pre_tokenizer pattern, at offset %zu: %s", (size_t)at,
-                        (const char *)text);
-    }
-    pcre2_jit_compile(regex, PCRE2_JIT_COMPLETE); /* only faster; may be unavailable */
-    w->steps[w->nsteps++] = (struct step){regex, keep_match, keep_rest};
-    return true;
-}
-
-static bool load_split(struct words *w, const json_t *j, char *err) {
-    const json_t *pattern = json_object_get(j, "pattern");
-    const json_t *regex = json_object_get(pattern, "Regex");
-    const json_t *string = json_object_get(pattern, "String");
-    const json_t *text = json_is_string(regex) ? regex : string;
-    const char *behavior = json_string_value(json_object_get(j, "behavior"));
-    bool invert = flag(j, "invert", false);
-    if (!json_is_string(text) || !json_string_length(text))
-        return llm_fail(err, "pre_tokenizer Split has no \"pattern\"");
-    bool isolated = behavior && !strcmp(behavior, "Isolated");
-    if (!isolated && !(behavior && !strcmp(behavior, "Removed")))
-        return llm_fail(
-            err,
-            "pre_tokenizer Split: behavior \"%s\" is not supported; supported: Isolated, "
-            "Removed",
-            behavior ? behavior : "");
-    return add_step(w, json_string_value(text), json_string_length(text), text == string,
-                    isolated || invert, isolated || !invert, err);
-}
-
-static bool load_byte_level(struct words *w, const json_t *j, char *err) {
-    w->byte_level = true;
-    w->prefix_space = flag(j, "add_prefix_space", true);
-    if (w->prefix_space && w->nsteps)
-        return llm_fail(err,
-                        "pre_tokenizer ByteLevel: \"add_prefix_space\" after another step is not "
-                        "supported");
-    return !flag(j, "use_regex", true) ||
-           add_step(w, gpt2_words, sizeof gpt2_words - 1, false, true, true, err);
-}
-
-static bool load_pre_tokenizer(struct words *w, const json_t *j, int depth, char *err) {
-    const char *type = type_of(j);
-    if (w->byte_level) return llm_fail(err, "pre_tokenizer: ByteLevel must be the last step");
-    if (!strcmp(type, "Sequence") && depth < MAX_DEPTH) {
-        const json_t *list = json_object_get(j, "pretokenizers");
-        for (size_t i = 0; i < json_array_size(list); i++)
-            if (!load_pre_tokenizer(w, json_array_get(list, i), depth + 1, err)) return false;
-        return true;
-    }
-    if (!strcmp(type, "Split")) return load_split(w, j, err);
-    if (!strcmp(type, "ByteLevel")) return load_byte_level(w, j, err);
-    if (!strcmp(type, "Digits")) {
-        const char *digits = flag(j, "individual_digits", false) ? "\\p{N}" : "\\p{N}+";
-        return add_step(w, digits, strlen(digits), false, true, true, err);
-    }
-    return llm_fail(err,
-                    "pre_tokenizer \"%s\" is not supported; supported: ByteLevel, Split, Digits, "
-                    "Sequence",
-                    type);
-}
-
-bool words_load(const json_t *root, struct words **out, char *err) {
-    struct words *w = calloc(1, sizeof *w);
-    *out = NULL;
-    if (!w) return llm_fail(err, "out of memory");
-    bool ok = load_normalizer(w, json_object_get(root, "normalizer"), 0, err) &&
-              load_pre_tokenizer(w, json_object_get(root, "pre_tokenizer"), 0, err);
-    if (ok && !w->byte_level)
-        ok = llm_fail(err, "pre_tokenizer without ByteLevel: only byte-level BPE is "
-                           "supported");
-    if (!ok) {
-        words_free(w);
-        return false;
-    }
-    *out = w;
-    return true;
-}
-
-void words_free(struct words *w) {
-    if (!w) return;
-    for (int i = 0; i < w->nsteps; i++)
-        pcre2_code_free(w->steps[i].regex);
-    free(w);
-}
-
-/* ---- using ---- */
-
-char *words_normalise(const struct words *w, struct span text, size_t *out_bytes, char *err) {
-    bool space = w->prefix_space && text.n && text.p[0] != ' ';
-    char *s = malloc(text.n + 2);
-    *out_bytes = text.n + space;
+static struct step *new_split(struct cutter *c, enum behavior behavior, bool invert, char *err) {
+    struct step *s = new_step(c, SPLIT, err);
     if (s) {
-        s[0] = ' ';
-        memcpy(s + space, text.p, text.n);
-        s[*out_bytes] = 0;
+        s->behavior = behavior;
+        s->invert = invert;
     }
-    for (int i = 0; s && i < w->nforms; i++) {
-        utf8proc_uint8_t *next = NULL;
-        utf8proc_ssize_t n = utf8proc_map((const utf8proc_uint8_t *)s, (utf8proc_ssize_t)*out_bytes,
-                                          &next, w->forms[i]);
-        free(s);
-        s = (char *)next;
-        if (n < 0) {
-            llm_fail(err, "normalising the text: %s", utf8proc_errmsg(n));
-            return NULL;
-        }
-        *out_bytes = (size_t)n;
-    }
-    if (!s) llm_fail(err, "out of memory");
     return s;
 }
 
-static bool add_if(bool keep, struct spans *out, const char *p, size_t n, char *err) {
-    return !keep || !n || spans_add(out, p, n) || llm_fail(err, "out of memory");
+static bool split_by(struct cutter *c, const char *expression, enum behavior behavior, bool invert,
+                     char *err) {
+    struct step *s = new_split(c, behavior, invert, err);
+    return s && pattern_regex((struct span){expression, strlen(expression)}, &s->pattern, err);
 }
 
-/* Cut one span by one expression. Empty matches cut nothing. */
-static bool cut(const struct step *s, pcre2_match_data *match, struct span in, struct spans *out,
-                char *err) {
-    PCRE2_UCHAR text[128];
-    size_t done = 0; /* everything before is in OUT */
-    for (size_t at = 0; at < in.n;) {
-        int rc = pcre2_match(s->regex, (PCRE2_SPTR)in.p, in.n, at,
-                             PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY, match, NULL);
-        if (rc == PCRE2_ERROR_NOMATCH) break;
-        if (rc < 0) {
-            pcre2_get_error_message(rc, text, sizeof text);
-            return llm_fail(err, "pre_tokenizer pattern: %s", (const char *)text);
+static bool split_at(struct cutter *c, bool (*is)(int32_t), enum behavior behavior, char *err) {
+    struct step *s = new_split(c, behavior, false, err);
+    return s && pattern_class(is, &s->pattern, err);
+}
+
+static bool behavior_of(const json_t *j, const char *what, enum behavior *out, char *err) {
+    static const char *const names[] = {"Removed", "Isolated", "Contiguous", "MergedWithPrevious",
+                                        "MergedWithNext"};
+    struct span text;
+    if (!field_text(j, what, "behavior", &text, err)) return false;
+    for (int i = 0; i < 5; i++)
+        if (!strcmp(text.p, names[i])) {
+            *out = (enum behavior)i;
+            return true;
         }
-        const PCRE2_SIZE *m = pcre2_get_ovector_pointer(match);
-        if (m[0] < done || m[1] <= m[0]) /* \K can do this */
-            return llm_fail(err, "pre_tokenizer pattern matches backwards");
-        if (!add_if(s->keep_rest, out, in.p + done, m[0] - done, err) ||
-            !add_if(s->keep_match, out, in.p + m[0], m[1] - m[0], err))
-            return false;
-        at = done = m[1];
-    }
-    return add_if(s->keep_rest, out, in.p + done, in.n - done, err);
+    return llm_fail(err, "%s: behavior \"%.80s\" is not supported", what, text.p);
 }
 
-bool words_cut(const struct words *w, struct span text, struct spans *out, char *err) {
-    struct spans now = {0}, next = {0};
-    bool ok = spans_add(&now, text.p, text.n) || llm_fail(err, "out of memory");
-    for (int i = 0; ok && i < w->nsteps; i++) {
-        pcre2_match_data *match = pcre2_match_data_create_from_pattern(w->steps[i].regex, NULL);
-        if (!match) ok = llm_fail(err, "out of memory");
-        next.n = 0;
-        for (size_t k = 0; ok && k < now.n; k++)
-            ok = cut(&w->steps[i], match, now.v[k], &next, err);
-        pcre2_match_data_free(match);
-        struct spans swap = now;
-        now = next;
-        next = swap;
+static bool load_split(struct cutter *c, const json_t *j, char *err) {
+    static const char what[] = "pre_tokenizer Split";
+    enum behavior behavior = REMOVED;
+    bool invert;
+    if (!behavior_of(j, what, &behavior, err) ||
+        !field_flag(j, what, "invert", false, &invert, err))
+        return false;
+    struct step *s = new_split(c, behavior, invert, err);
+    return s && pattern_load(json_object_get(j, "pattern"), what, &s->pattern, err);
+}
+
+static bool load_byte_level(struct cutter *c, const json_t *j, char *err) {
+    static const char what[] = "pre_tokenizer ByteLevel";
+    static const char gpt2[] =
+        "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
+    bool prefix, regex;
+    if (!field_flag(j, what, "add_prefix_space", true, &prefix, err) ||
+        !field_flag(j, what, "use_regex", true, &regex, err))
+        return false;
+    c->spells = true;
+    return (!prefix || new_step(c, PREFIX, err)) &&
+           (!regex || split_by(c, gpt2, ISOLATED, false, err)) && new_step(c, SPELL, err);
+}
+
+/* Old files say add_prefix_space, new ones prepend_scheme; "str_rep" is the replacement again. */
+static bool load_metaspace(struct cutter *c, const json_t *j, char *err) {
+    static const char what[] = "pre_tokenizer Metaspace";
+    static const char *const schemes[] = {"always", "first", "never"};
+    const json_t *scheme = json_object_get(j, "prepend_scheme");
+    const char *name = json_string_value(scheme);
+    struct span mark;
+    bool prefix, split;
+    int which = 0;
+    if (!field_char(j, what, "replacement", &mark, err) ||
+        !field_flag(j, what, "add_prefix_space", true, &prefix, err) ||
+        !field_flag(j, what, "split", true, &split, err))
+        return false;
+    while (scheme && which < 3 && (!name || strcmp(name, schemes[which])))
+        which++;
+    if (which == 3) return llm_fail(err, "%s: \"prepend_scheme\" is none that is known", what);
+    if (!prefix && scheme && which != NEVER)
+        return llm_fail(err, "%s: \"add_prefix_space\" and \"prepend_scheme\" differ", what);
+    struct step *s = new_step(c, META, err);
+    if (!s) return false;
+    s->scheme = prefix ? (enum scheme)which : NEVER;
+    s->mark_bytes = mark.n;
+    memcpy(s->mark, mark.p, mark.n);
+    if (!split) return true;
+    s = new_split(c, WITH_NEXT, false, err);
+    return s && pattern_literal(mark, &s->pattern, err);
+}
+
+static bool load_digits(struct cutter *c, const json_t *j, char *err) {
+    bool each;
+    return field_flag(j, "pre_tokenizer Digits", "individual_digits", false, &each, err) &&
+           split_by(c, each ? "\\p{N}" : "\\p{N}+", ISOLATED, false, err);
+}
+
+static bool load_bert(struct cutter *c, const json_t *j, char *err) {
+    (void)j;
+    return split_at(c, char_is_space, REMOVED, err) &&
+           split_at(c, char_is_punctuation, ISOLATED, err);
+}
+
+static bool load_punctuation(struct cutter *c, const json_t *j, char *err) {
+    enum behavior behavior = ISOLATED;
+    return (!json_object_get(j, "behavior") ||
+            behavior_of(j, "pre_tokenizer Punctuation", &behavior, err)) &&
+           split_at(c, char_is_punctuation, behavior, err);
+}
+
+static bool load_whitespace(struct cutter *c, const json_t *j, char *err) {
+    (void)j;
+    return split_by(c, "[\\w\\x{200c}\\x{200d}]+|[^\\w\\s\\x{200c}\\x{200d}]+", REMOVED, true, err);
+}
+
+static bool load_whitespace_split(struct cutter *c, const json_t *j, char *err) {
+    (void)j;
+    return split_at(c, char_is_space, REMOVED, err);
+}
+
+static bool load_delimiter(struct cutter *c, const json_t *j, char *err) {
+    struct span delimiter;
+    if (!field_char(j, "pre_tokenizer CharDelimiterSplit", "delimiter", &delimiter, err))
+        return false;
+    struct step *s = new_split(c, REMOVED, false, err);
+    return s && pattern_literal(delimiter, &s->pattern, err);
+}
+
+static const struct {
+    const char *name, *fields;
+    bool (*load)(struct cutter *, const json_t *, char *err);
+} kinds[] = {
+    {"Split", "type pattern behavior invert", load_split},
+    {"ByteLevel", "type add_prefix_space trim_offsets use_regex", load_byte_level},
+    {"Metaspace", "type replacement add_prefix_space prepend_scheme split str_rep", load_metaspace},
+    {"Digits", "type individual_digits", load_digits},
+    {"BertPreTokenizer", "type", load_bert},
+    {"Punctuation", "type behavior", load_punctuation},
+    {"Whitespace", "type", load_whitespace},
+    {"WhitespaceSplit", "type", load_whitespace_split},
+    {"CharDelimiterSplit", "type delimiter", load_delimiter},
+};
+
+static bool load(struct cutter *c, const json_t *j, int depth, char *err) {
+    const char *type = type_of(j);
+    if (!strcmp(type, "Sequence") && depth < MAX_DEPTH) {
+        const json_t *list = json_object_get(j, "pretokenizers");
+        if (!fields_known(j, "pre_tokenizer Sequence", "type pretokenizers", err)) return false;
+        for (size_t i = 0; i < json_array_size(list); i++)
+            if (!load(c, json_array_get(list, i), depth + 1, err)) return false;
+        return json_is_array(list) || llm_fail(err, "pre_tokenizer Sequence without a list");
     }
-    for (size_t k = 0; ok && k < now.n; k++)
-        ok = spans_add(out, now.v[k].p, now.v[k].n) || llm_fail(err, "out of memory");
-    free(now.v);
-    free(next.v);
+    if (c->spells) return llm_fail(err, "pre_tokenizer: ByteLevel must be the last step");
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (!strcmp(type, kinds[i].name))
+            return fields_known(j, "pre_tokenizer", kinds[i].fields, err) &&
+                   kinds[i].load(c, j, err);
+    return llm_fail(err, "pre_tokenizer \"%.80s\" is not supported", type);
+}
+
+bool cutter_load(const json_t *j, struct cutter **out, char *err) {
+    *out = calloc(1, sizeof **out);
+    if (!*out) return llm_fail(err, "out of memory");
+    if (!j || json_is_null(j) || load(*out, j, 0, err)) return true;
+    cutter_free(*out);
+    *out = NULL;
+    return false;
+}
+
+void cutter_free(struct cutter *c) {
+    if (!c) return;
+    for (int i = 0; i < c->n; i++)
+        pattern_free(c->steps[i].pattern);
+    free(c);
+}
+
+bool cutter_spells(const struct cutter *c) {
+    return c->spells;
+}
+
+/* ---- cutting ---- */
+
+static bool add_word(struct words *w, const char *p, size_t n, bool first, char *err) {
+    if (!n) return true;
+    if (w->n == w->cap) {
+        size_t cap = w->cap ? 2 * w->cap : 64;
+        struct word *v = realloc(w->v, cap * sizeof *v);
+        if (!v) return llm_fail(err, "out of memory");
+        w->v = v;
+        w->cap = cap;
+    }
+    w->v[w->n++] = (struct word){{p, n}, first};
+    return true;
+}
+
+/* Joins ranges as BEHAVIOR says; those with .match after this are left out. */
+static size_t join(struct range *v, size_t n, enum behavior behavior) {
+    size_t out = 0;
+    bool was_match = false;
+    if (behavior == REMOVED) return n;
+    for (size_t k = 0; k < n; k++) {
+        struct range r = v[behavior == WITH_NEXT ? n - 1 - k : k];
+        bool joins = behavior == CONTIGUOUS ? r.match == was_match
+                                            : behavior != ISOLATED && r.match && !was_match;
+        was_match = r.match;
+        r.match = false;
+        /* From the end, what is done lies at the end too. */
+        if (!joins || !out)
+            v[behavior == WITH_NEXT ? n - 1 - out : out] = r, out++;
+        else if (behavior == WITH_NEXT)
+            v[n - out].from = r.from;
+        else
+            v[out - 1].to = r.to;
+    }
+    if (behavior == WITH_NEXT) memmove(v, v + n - out, out * sizeof *v);
+    return out;
+}
+
+static bool split(const struct step *s, const struct words *in, struct words *out, char *err) {
+    struct ranges ranges = {0};
+    bool ok = true;
+    for (size_t i = 0; ok && i < in->n; i++) {
+        struct word w = in->v[i];
+        ok = pattern_ranges(s->pattern, w.text, &ranges, err);
+        for (size_t k = 0; s->invert && k < ranges.n; k++)
+            ranges.v[k].match = !ranges.v[k].match;
+        size_t n = ok ? join(ranges.v, ranges.n, s->behavior) : 0;
+        for (size_t k = 0; ok && k < n; k++) {
+            struct range r = ranges.v[k];
+            ok =
+                r.match || add_word(out, w.text.p + r.from, r.to - r.from, w.first && !r.from, err);
+        }
+    }
+    free(ranges.v);
     return ok;
+}
+
+static bool put_marked(const struct step *s, struct word w, struct bytes *to) {
+    size_t before = to->n;
+    for (size_t at = 0; at < w.text.n;) {
+        const char *space = memchr(w.text.p + at, ' ', w.text.n - at);
+        size_t run = space ? (size_t)(space - w.text.p) - at : w.text.n - at;
+        if (!bytes_add(to, w.text.p + at, run)) return false;
+        if (space && !bytes_add(to, s->mark, s->mark_bytes)) return false;
+        at += run + (space != NULL);
+    }
+    bool wanted = s->scheme == ALWAYS || (s->scheme == FIRST && w.first);
+    bool there = to->n - before >= s->mark_bytes && !memcmp(to->p + before, s->mark, s->mark_bytes);
+    if (!wanted || there) return true;
+    size_t n = to->n - before;
+    if (!bytes_add(to, s->mark, s->mark_bytes)) return false;
+    memmove(to->p + before + s->mark_bytes, to->p + before, n);
+    memcpy(to->p + before, s->mark, s->mark_bytes);
+    return true;
+}
+
+static bool rewrite(const struct step *s, struct word w, struct bytes *to) {
+    switch (s->kind) {
+    case META:
+        return put_marked(s, w, to);
+    case SPELL:
+        return spell_bytes(w.text, to);
+    default:
+        return (w.text.p[0] == ' ' || bytes_add(to, " ", 1)) && bytes_add(to, w.text.p, w.text.n);
+    }
+}
+
+/* The new words lie in one block; where each is, is known when it is complete. */
+static bool rewrite_all(const struct step *s, const struct words *in, struct words *out,
+                        char *err) {
+    struct bytes block = {0};
+    bool ok = bytes_add(&block, "", 0) || llm_fail(err, "out of memory");
+    for (size_t i = 0; ok && i < in->n; i++) {
+        size_t before = block.n;
+        ok = rewrite(s, in->v[i], &block) || llm_fail(err, "out of memory");
+        /* Its length for now. */
+        ok = ok && add_word(out, "", block.n - before, in->v[i].first, err);
+    }
+    const char *at = block.p;
+    for (size_t i = 0; ok && i < out->n; at += out->v[i++].text.n)
+        out->v[i].text.p = at;
+    if (ok) out->blocks[out->nblocks++] = block.p;
+    if (!ok) free(block.p);
+    return ok;
+}
+
+bool cutter_apply(const struct cutter *c, struct word text, struct words *out, char *err) {
+    bool ok = add_word(out, text.text.p, text.text.n, text.first, err);
+    for (int i = 0; ok && i < c->n; i++) {
+        struct words next = {0};
+        memcpy(next.blocks, out->blocks, sizeof next.blocks);
+        next.nblocks = out->nblocks;
+        ok = c->steps[i].kind == SPLIT ? split(&c->steps[i], out, &next, err)
+                                       : rewrite_all(&c->steps[i], out, &next, err);
+        free(out->v);
+        *out = next;
+    }
+    return ok;
+}
+
+void words_free(struct words *w) {
+    for (int i = 0; i < w->nblocks; i++)
+        free(w->blocks[i]);
+    free(w->v);
 }

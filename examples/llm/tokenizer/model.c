@@ -1,0 +1,65 @@
+/* model.c - the model of a file, which cuts words into pieces. */
+#include "examples/llm/tokenizer/parts.h"
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *name, *fields;
+    bool (*load)(struct model *, json_t *, char *err);
+} kinds[] = {
+    {"BPE",
+     "type dropout unk_token continuing_subword_prefix end_of_word_suffix fuse_unk byte_fallback "
+     "ignore_merges vocab merges",
+     bpe_load},
+    {"Unigram", "type unk_id vocab byte_fallback alpha nbest_size", unigram_load},
+    {"WordPiece", "type unk_token continuing_subword_prefix max_input_chars_per_word vocab",
+     wordpiece_load},
+    {"WordLevel", "type unk_token vocab", wordlevel_load},
+};
+
+static bool load(struct model *m, json_t *j, char *err) {
+    const char *type = type_of(j);
+    if (!json_is_object(j)) return llm_fail(err, "\"model\" is not an object");
+    if (!*type && !json_object_get(j, "type")) { /* files from before models had types */
+        if (!json_object_get(j, "vocab") || json_is_object(json_object_get(j, "vocab")))
+            type = "BPE";
+    }
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (!strcmp(type, kinds[i].name))
+            return fields_known(j, "model", kinds[i].fields, err) && kinds[i].load(m, j, err);
+    return llm_fail(err, "model type \"%.80s\" is not supported", type);
+}
+
+bool model_load(json_t *j, struct model **out, char *err) {
+    *out = calloc(1, sizeof **out);
+    if (!*out) return llm_fail(err, "out of memory");
+    (*out)->unk = -1;
+    if (load(*out, j, err)) return true;
+    model_free(*out);
+    *out = NULL;
+    return false;
+}
+
+void model_free(struct model *m) {
+    if (!m) return;
+    if (m->data) m->free_data(m->data);
+    vocab_free(&m->vocab);
+    free(m);
+}
+
+bool model_encode(const struct model *m, struct span word, struct ids *ids, char *err) {
+    return !word.n || m->encode(m, word, ids, err);
+}
+
+bool model_encode_byte(const struct model *m, char byte, struct ids *ids, char *err) {
+    struct bytes spelled = {0};
+    int32_t id = -1;
+    if (m->spelled && spell_bytes((struct span){&byte, 1}, &spelled))
+        id = vocab_id(&m->vocab, (struct span){spelled.p, spelled.n});
+    else if (m->byte_fallback)
+        id = vocab_byte(&m->vocab, byte);
+    free(spelled.p);
+    if (id < 0)
+        return llm_fail(err, "the vocabulary has no piece for byte 0x%02x", (unsigned char)byte);
+    return ids_add(ids, id) || llm_fail(err, "out of memory");
+}
