@@ -34,7 +34,7 @@ clang=clang-22
 triple='--target=amdgcn-amd-amdhsa -mcpu=gfx942 -nogpulib -nostdlib -ffreestanding -O2'
 for f in "$src"/tests/emu/kernels/*.c; do
     # shellcheck disable=SC2086
-    $clang -std=c11 $triple "$f" -o "$out/code/$(basename "$f" .c).hsaco"
+    $clang -std=c11 -I "$src" $triple "$f" -o "$out/code/$(basename "$f" .c).hsaco"
 done
 sh "$src/tests/runtime/frame.sh" "$src/tests/runtime/probe.json" "$out/manifest/probe.manifest"
 $clang --target=amdgcn-amd-amdhsa -mcpu=gfx942 -I "$out/manifest" "$src/tests/runtime/probe.s" \

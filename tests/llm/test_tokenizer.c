@@ -336,6 +336,39 @@ END_TEST
 
 #define PATTERN(text)                                                                              \
     "{\"type\":\"Split\",\"behavior\":\"Isolated\",\"pattern\":{\"Regex\":\"" text "\"}}"
+/* What is cut off the end of all the text is held back until it is known to be the end. */
+START_TEST(ends_cut_off) {
+    struct tokenizer *t = load_text(
+        "{\"model\":{\"type\":\"WordLevel\",\"unk_token\":\"a\",\"vocab\":{\" \":0,\"a\":1,"
+        "\"  b  \":2}},\"decoder\":{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"Fuse\"},"
+        "{\"type\":\"Strip\",\"content\":\" \",\"start\":1,\"stop\":2}]}}");
+    static const struct {
+        int32_t ids[6];
+        size_t n;
+        const char *steps; /* what each gives, and the end, with a | behind */
+    } cases[] = {{{0, 0, 1, 0, 0, 0}, 6, "|| a||| ||"},
+                 {{2, 2}, 2, " b|    b||"},
+                 {{0}, 1, "||"},
+                 {{0, 0, 0, 0}, 4, "||| ||"},
+                 {{1, 0, 1}, 3, "a|| a||"}};
+    struct lm_decoder *d = lm_decoder_new(t, 0);
+    ck_assert_ptr_nonnull(d);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char got[256] = "";
+        for (size_t k = 0; k <= cases[i].n; k++) {
+            const char *text;
+            size_t bytes;
+            ck_assert(k < cases[i].n ? lm_decoder_push(d, cases[i].ids[k], &text, &bytes)
+                                     : lm_decoder_flush(d, &text, &bytes));
+            strcat(strcat(got, text), "|");
+        }
+        ck_assert_str_eq(got, cases[i].steps);
+    }
+    lm_decoder_free(d);
+    tokenizer_free(t);
+}
+END_TEST
+
 /* What is not supported or not right, and a word its message must hold. */
 static const struct {
     const char *json, *word;
@@ -382,6 +415,8 @@ static const struct {
     {"{" MODEL ",\"pre_tokenizer\":" PATTERN("(a)\\\\1") "}", "\\1 is not supported"},
     {"{" MODEL ",\"pre_tokenizer\":" PATTERN("a(?i)b") "}", "such a (?"},
     {"{" MODEL ",\"pre_tokenizer\":" PATTERN("(*UTF)a") "}", "(*"},
+    {"{" MODEL ",\"pre_tokenizer\":" PATTERN("(?i:'s|ass)") "}", "where case is ignored"},
+    {"{" MODEL ",\"pre_tokenizer\":" PATTERN("(?i)[a\xc3\x9f]") "}", "where case is ignored"},
     {"{" MODEL ",\"pre_tokenizer\":" PATTERN("a{2}?") "}", "{n}?"},
     {"{" MODEL ",\"pre_tokenizer\":" PATTERN("a\\\\") "}", "\\ at the end"},
     {"{" MODEL ",\"pre_tokenizer\":" PATTERN("\\\\p{Nonsense}") "}", "Nonsense"},
@@ -477,6 +512,7 @@ int main(int argc, char **argv) {
     tcase_add_test(c, words_of_real_models);
     tcase_add_test(c, normalizers);
     tcase_add_test(c, special_tokens);
+    tcase_add_test(c, ends_cut_off);
     tcase_add_loop_test(c, refused, 0, sizeof bad / sizeof *bad);
     tcase_add_test(c, missing);
     tcase_add_test(c, runaway_pattern);

@@ -28,7 +28,7 @@ static bool index_one(struct added_tokens *t, size_t i, const struct normalizer 
     struct bytes normal = {0};
     struct span key = a->text;
     if (a->normalised) {
-        bool ok = normalizer_apply(n, a->text, &normal, err);
+        bool ok = normalizer_apply(n, a->text, &normal, NULL, err);
         a->normal = normal.p;
         a->normal_bytes = normal.n;
         if (!ok) return false;

@@ -21,7 +21,8 @@ enum { MAX_GROUPS = 64 };
     "\\x{2027}\\x{202a}-\\x{202e}\\x{2030}-\\x{205e}\\x{2060}-\\x{2fff}\\x{3001}-\\x{10ffff}"
 #define WORDS "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}"
 /* Outside of classes Oniguruma goes by a table of its own for Latin-1. */
-#define FRACTIONS "\\xb2\\xb3\\xb9\\xbc-\\xbe"
+#define WORD "[" WORDS "\\xb2\\xb3\\xb9\\xbc-\\xbe]"
+#define NO_WORD "[^" WORDS "\\xb2\\xb3\\xb9\\xbc-\\xbe]"
 
 struct translation {
     struct span in;
@@ -30,7 +31,10 @@ struct translation {
     int classes;               /* how many we are in */
     size_t atom;               /* where in OUT the last thing that can be repeated begins */
     size_t groups[MAX_GROUPS]; /* where those that are open begin */
+    bool folds[MAX_GROUPS];    /* was case ignored around them */
     int ngroups;
+    bool fold;      /* case is ignored here */
+    char last;      /* the letter before, or 0 */
     bool after_set; /* in a class: a '-' now is no range */
     char *err;
 };
@@ -115,9 +119,9 @@ static const char *set_of(char c, bool in_class) {
     case 'S':
         return in_class ? NO_SPACES : "[^" SPACES "]";
     case 'w':
-        return in_class ? WORDS : "[" WORDS FRACTIONS "]";
+        return in_class ? WORDS : WORD;
     case 'W':
-        return in_class ? NULL : "[^" WORDS FRACTIONS "]";
+        return in_class ? NULL : NO_WORD;
     case 'd':
         return "\\p{Nd}";
     case 'D':
@@ -145,14 +149,26 @@ static bool escape(struct translation *t) {
     }
     if (!t->classes && (c == 'b' || c == 'B')) {
         t->at += 2;
-        return put(t, c == 'b'
-                          ? "(?:(?<=[" WORDS "])(?![" WORDS "])|(?<![" WORDS "])(?=[" WORDS "]))"
-                          : "(?:(?<=[" WORDS "])(?=[" WORDS "])|(?<![" WORDS "])(?![" WORDS "]))");
+        return put(t, c == 'b' ? "(?:(?<=" WORD ")(?!" WORD ")|(?<!" WORD ")(?=" WORD "))"
+                               : "(?:(?<=" WORD ")(?=" WORD ")|(?<!" WORD ")(?!" WORD "))");
     }
     what[1] = c;
     if (!c || isalnum((unsigned char)c)) return refuse(t, c ? what : "a \\ at the end");
     if ((unsigned char)c < 0x80) return copy(t, 2);
     t->at++; /* outside ASCII nothing needs its backslash */
+    return true;
+}
+
+/* Where case is ignored, Oniguruma takes one character for two, as U+00DF for "ss"; PCRE2 does not.
+ */
+static bool folds_alike(struct translation *t, char c) {
+    static const char *const pairs[] = {"ss", "ff", "fi", "fl", "st"};
+    char pair[3] = {(char)tolower(t->last), (char)tolower(c), 0};
+    t->last = (unsigned char)c < 0x80 && isalpha((unsigned char)c) ? c : 0;
+    if (!t->fold) return true;
+    if ((unsigned char)c >= 0x80) return refuse(t, "a letter outside ASCII where case is ignored");
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        if (!strcmp(pair, pairs[i])) return refuse(t, "ss, ff, fi, fl or st where case is ignored");
     return true;
 }
 
@@ -180,7 +196,8 @@ static bool in_class(struct translation *t) {
         t->at++;
         return put(t, "\\-");
     }
-    return copy(t, 1);
+    t->last = 0;
+    return folds_alike(t, c) && copy(t, 1);
 }
 
 static bool open_class(struct translation *t) {
@@ -198,14 +215,19 @@ static bool open_group(struct translation *t) {
     size_t left = t->in.n - t->at;
     const char *p = t->in.p + t->at;
     if (t->ngroups == MAX_GROUPS) return refuse(t, "groups as deep as that");
-    if (left >= 4 && t->at == 0 && !memcmp(p, "(?i)", 4)) return copy(t, 4);
+    if (left >= 4 && t->at == 0 && !memcmp(p, "(?i)", 4)) {
+        t->fold = true;
+        return copy(t, 4);
+    }
     if (peek(t, 1) == '*') return refuse(t, "(*");
     size_t n = 1;
     for (size_t i = 0; peek(t, 1) == '?' && i < sizeof known / sizeof *known; i++)
         if (strlen(known[i]) <= left && !memcmp(p, known[i], strlen(known[i])))
             n = strlen(known[i]);
     if (peek(t, 1) == '?' && n == 1) return refuse(t, "such a (?");
+    t->folds[t->ngroups] = t->fold;
     t->groups[t->ngroups++] = t->out->n;
+    if (n > 3 && p[n - 2] == 'i') t->fold = n == 4;
     return copy(t, n);
 }
 
@@ -243,17 +265,22 @@ static bool interval(struct translation *t) {
 
 static bool one(struct translation *t) {
     char c = peek(t, 0);
+    char before = t->last;
     if (t->classes) return in_class(t);
+    t->last = 0;
     if (c == '{') return interval(t);
     if (strchr("?*+|", c) && c) return copy(t, 1);
     if (c == ')' && t->ngroups) {
         t->atom = t->groups[--t->ngroups];
+        t->fold = t->folds[t->ngroups];
         return copy(t, 1);
     }
     t->atom = t->out->n;
     if (c == '\\') return escape(t);
     if (c == '[') return open_class(t);
     if (c == '(') return open_group(t);
+    t->last = before;
+    if (!folds_alike(t, c)) return false;
     int length = utf8_scan(t->in.p + t->at, t->in.n - t->at);
     return copy(t, length > 0 ? (size_t)length : 1);
 }

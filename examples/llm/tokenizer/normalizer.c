@@ -5,6 +5,8 @@
 
 struct step {
     bool (*apply)(const struct step *, struct span in, size_t limit, struct bytes *out, char *err);
+    /* Does what comes of IN begin with what comes of its first character? NULL: always. */
+    bool (*keeps)(const struct step *, struct span in);
     bool flags[4];
     struct bytes text; /* what is prepended or put instead */
     struct pattern *pattern;
@@ -43,6 +45,23 @@ static bool prepend(const struct step *s, struct span in, size_t limit, struct b
 static bool replace(const struct step *s, struct span in, size_t limit, struct bytes *out,
                     char *err) {
     return pattern_replace(s->pattern, in, (struct span){s->text.p, s->text.n}, limit, out, err);
+}
+
+/* What stands for several characters counts as the last of them. */
+static bool replace_keeps(const struct step *s, struct span in) {
+    char err[LLM_ERR];
+    struct ranges ranges = {0};
+    size_t at = 0;
+    bool ok = pattern_ranges(s->pattern, in, &ranges, err) && ranges.n && ranges.v[0].match &&
+              ranges.v[0].to;
+    bool kept = !ok || (s->text.n && utf8_next(in, &at) >= 0 && ranges.v[0].to <= at);
+    free(ranges.v);
+    return kept;
+}
+
+static bool strip_keeps(const struct step *s, struct span in) {
+    size_t at = 0;
+    return !s->flags[0] || !char_is_space(utf8_next(in, &at));
 }
 
 static bool strip(const struct step *s, struct span in, size_t limit, struct bytes *out,
@@ -93,6 +112,18 @@ static int32_t nmt_char(int32_t c) {
 static bool nmt(const struct step *s, struct span in, size_t limit, struct bytes *out, char *err) {
     (void)s, (void)limit;
     return map_chars(in, nmt_char, out, err);
+}
+
+static bool accents_keep(const struct step *s, struct span in) {
+    size_t at = 0;
+    (void)s;
+    return !char_is_mark(utf8_next(in, &at));
+}
+
+static bool nmt_keeps(const struct step *s, struct span in) {
+    size_t at = 0;
+    (void)s;
+    return !*in.p || nmt_char(utf8_next(in, &at));
 }
 
 static bool precompiled(const struct step *s, struct span in, size_t limit, struct bytes *out,
@@ -148,6 +179,12 @@ static bool bert_step(int step, struct span in, struct bytes *out, char *err) {
         free(apart.p);
         return ok;
     }
+}
+
+static bool bert_keeps(const struct step *s, struct span in) {
+    size_t at = 0;
+    int32_t c = utf8_next(in, &at);
+    return !(s->flags[CLEAN] && clean_char(c) <= 0) && !(s->flags[ACCENTS] && char_is_accent(c));
 }
 
 static bool bert(const struct step *s, struct span in, size_t limit, struct bytes *out, char *err) {
@@ -220,15 +257,15 @@ static const struct kind {
     {"NFKD", "type", load_nothing, {.apply = normal_form, .flags = {false, true}}},
     {"Lowercase", "type", load_nothing, {.apply = lowercase}},
     {"Prepend", "type prepend", load_prepend, {.apply = prepend}},
-    {"Replace", "type pattern content", load_replace, {.apply = replace}},
-    {"Strip", "type strip_left strip_right", load_strip, {.apply = strip}},
-    {"StripAccents", "type", load_nothing, {.apply = strip_accents}},
-    {"Nmt", "type", load_nothing, {.apply = nmt}},
+    {"Replace", "type pattern content", load_replace, {.apply = replace, .keeps = replace_keeps}},
+    {"Strip", "type strip_left strip_right", load_strip, {.apply = strip, .keeps = strip_keeps}},
+    {"StripAccents", "type", load_nothing, {.apply = strip_accents, .keeps = accents_keep}},
+    {"Nmt", "type", load_nothing, {.apply = nmt, .keeps = nmt_keeps}},
     {"Precompiled", "type precompiled_charsmap", load_precompiled, {.apply = precompiled}},
     {"BertNormalizer",
      "type clean_text handle_chinese_chars strip_accents lowercase",
      load_bert,
-     {.apply = bert}},
+     {.apply = bert, .keeps = bert_keeps}},
 };
 
 static bool load(struct normalizer *n, const json_t *j, int depth, char *err) {
@@ -269,7 +306,8 @@ void normalizer_free(struct normalizer *n) {
     free(n);
 }
 
-bool normalizer_apply(const struct normalizer *n, struct span text, struct bytes *out, char *err) {
+bool normalizer_apply(const struct normalizer *n, struct span text, struct bytes *out,
+                      bool *out_first, char *err) {
     /* Real files add a few bytes to a character; this bounds what a made-up one does. */
     size_t limit = text.n < SIZE_MAX / 64 ? 64 * text.n + 65536 : SIZE_MAX;
     if (!bytes_add(out, text.p, text.n)) return told(false, err);
@@ -277,6 +315,8 @@ bool normalizer_apply(const struct normalizer *n, struct span text, struct bytes
         const struct step *s = &n->steps[i];
         struct bytes next = {0};
         if (s->apply == precompiled && !s->charsmap) continue;
+        if (out_first && *out_first && s->keeps && out->n)
+            *out_first = s->keeps(s, (struct span){out->p, out->n});
         bool ok = told(bytes_add(&next, "", 0), err) &&
                   s->apply(s, (struct span){out->p, out->n}, limit, &next, err);
         free(out->p);

@@ -152,8 +152,10 @@ bool charsmap_apply(const struct charsmap *, struct span text, size_t limit, str
 struct normalizer;
 bool normalizer_load(const json_t *, struct normalizer **out, char *err); /* null is fine */
 void normalizer_free(struct normalizer *);
-/* *OUT is freed by the caller, after a failure too. */
-bool normalizer_apply(const struct normalizer *, struct span text, struct bytes *out, char *err);
+/* *OUT is freed by the caller, after a failure too. *OUT_FIRST, unless NULL, becomes false where
+ * OUT does not begin with what came of TEXT's first character. */
+bool normalizer_apply(const struct normalizer *, struct span text, struct bytes *out,
+                      bool *out_first, char *err);
 
 /* ---- words.c: the pre_tokenizer ---- */
 
@@ -173,6 +175,8 @@ void cutter_free(struct cutter *);
 /* OUT starts with {0} and is freed after a failure too. Words may point into TEXT. */
 bool cutter_apply(const struct cutter *, struct word text, struct words *out, char *err);
 void words_free(struct words *);
+/* It matters which word is the first. */
+bool cutter_asks_first(const struct cutter *);
 /* Words are of bytes spelled as characters, one for each. */
 bool cutter_spells(const struct cutter *);
 

@@ -187,8 +187,10 @@ static bool encode_between(const struct encoding *e, struct word text, bool norm
     struct bytes normal = {0};
     if (!text.text.n) return true;
     if (normalised) return encode_words(e, text);
-    bool ok = normalizer_apply(e->t->normalizer, text.text, &normal, e->err) &&
-              encode_part(e, (struct word){{normal.p, normal.n}, text.first}, true);
+    bool first = text.first;
+    bool *ask = cutter_asks_first(e->t->cutter) ? &first : NULL;
+    bool ok = normalizer_apply(e->t->normalizer, text.text, &normal, ask, e->err) &&
+              encode_part(e, (struct word){{normal.p, normal.n}, first}, true);
     free(normal.p);
     return ok;
 }

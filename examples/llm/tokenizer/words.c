@@ -204,6 +204,12 @@ void cutter_free(struct cutter *c) {
     free(c);
 }
 
+bool cutter_asks_first(const struct cutter *c) {
+    for (int i = 0; i < c->n; i++)
+        if (c->steps[i].kind == META && c->steps[i].scheme == FIRST) return true;
+    return false;
+}
+
 bool cutter_spells(const struct cutter *c) {
     return c->spells;
 }
