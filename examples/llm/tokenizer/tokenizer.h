@@ -75,9 +75,11 @@ enum {
 
 /* Turns ids into text one at a time, for streaming. What it gives is valid UTF-8 in whole
  * characters: a character that is spread over tokens comes with the last of them, and bytes that
- * are part of none come as U+FFFD. All it gives, joined, is what tokenizer_decode gives for all
- * ids at once. An id that no token has gives nothing. One thread at a time may use a decoder; the
- * tokenizer must outlive it. */
+ * are part of none come as U+FFFD, as soon as that is certain: one for each broken character of
+ * byte-level designs, one for each byte of the others. At most three bytes are held back for that,
+ * and what the file's decoder may cut off the end. All it gives, joined, is what tokenizer_decode
+ * gives for all ids at once. An id that no token has gives nothing. One thread at a time may use a
+ * decoder; the tokenizer must outlive it. */
 struct lm_decoder;
 /* FLAGS is a sum of the above. NULL: out of memory. Free with lm_decoder_free. */
 struct lm_decoder *lm_decoder_new(const struct tokenizer *, unsigned flags);
