@@ -18,11 +18,20 @@ static int run_detokenize(void *o) {
     return detokenize(o) ? 0 : 1;
 }
 
+static int run_serve(void *o) {
+    struct options *all = o;
+    all->serve.kernel = all->kernel;
+    all->serve.model = all->model;
+    all->serve.device = all->device;
+    return serve(&all->serve);
+}
+
 /* Rows of the next table, as masks. */
-enum { GENERATE = 1, SCORE = 2, COMPARE = 4, TOKENIZE = 8, DETOKENIZE = 16 };
+enum { GENERATE = 1, SERVE = 2, SCORE = 4, COMPARE = 8, TOKENIZE = 16, DETOKENIZE = 32 };
 static const cli_command commands[] = {
     {"generate", "continue the prompts, all in one batch; greedy unless a temperature is given",
      run_generate},
+    {"serve", "answer requests over HTTP, as OpenAI's programs make them", run_serve},
     {"score",
      "the logits after every token: input_ids [B, T] -> logits [B, T, V]; or sequences of "
      "different "
@@ -39,13 +48,14 @@ static const cli_command commands[] = {
 
 #define TO(field) CLI_AT(struct options, field)
 static const cli_option options[] = {
-    {"kernel", 0, CLI_INPUT, "K.hsaco", TO(kernel), "the compiled model", .need = GENERATE | SCORE},
+    {"kernel", 0, CLI_INPUT, "K.hsaco", TO(kernel), "the compiled model",
+     .need = GENERATE | SERVE | SCORE},
     {"model", 0, CLI_FOLDER, "DIR", TO(model),
      "a Hugging Face checkpoint: safetensors, tokenizer.json, generation_config.json",
-     .need = GENERATE | SCORE | TOKENIZE | DETOKENIZE},
+     .need = GENERATE | SERVE | SCORE | TOKENIZE | DETOKENIZE},
     {"device", 0, CLI_TEXT, "SPEC", TO(device),
      "auto (default), hsa, cuda, cuda:1, emu, or emu:gfx942:cus=16:xcds=2 and the like",
-     .may = GENERATE | SCORE},
+     .may = GENERATE | SERVE | SCORE},
     {"prompt", 'p', CLI_LIST, "PROMPT", TO(prompts), "a text to begin with; may be repeated",
      .need = GENERATE | TOKENIZE},
     {"ids", 0, CLI_LIST, "IDS", TO(id_lists), "token ids with spaces between; may be repeated",
@@ -76,6 +86,58 @@ static const cli_option options[] = {
      .hi = 1000000000, .may = COMPARE},
     {"gap", 0, CLI_REAL, "G", TO(gap), "nearer than that, rounding decides (0.1)", .hi = 1000000000,
      .may = COMPARE},
+    CLI_HEADING("serve: where"),
+    {"host", 0, CLI_TEXT, "HOST", TO(serve.host), "the address to listen to (127.0.0.1)",
+     .may = SERVE},
+    {"port", 0, CLI_INT, "PORT", TO(serve.port), "8080; 0: any that is free", .hi = 65535,
+     .may = SERVE},
+    {"unix", 0, CLI_TEXT, "PATH", TO(serve.unix_path), "listen to a UNIX socket instead",
+     .may = SERVE},
+    {"api-key-file", 0, CLI_INPUT, "FILE", TO(serve.key_file),
+     "who may ask: a key a line (everybody)", .may = SERVE},
+    {"cors", 0, CLI_TEXT, "ORIGIN", TO(serve.cors),
+     "pages of this origin may ask too; '*': of any (none)", .may = SERVE},
+    CLI_HEADING("serve: what"),
+    {"name", 0, CLI_TEXT, "NAME", TO(serve.name), "of the model, for clients (the folder's name)",
+     .may = SERVE},
+    {"chat-template-file", 0, CLI_INPUT, "FILE", TO(serve.template_file),
+     "a chat template instead of the checkpoint's", .may = SERVE},
+    {"tool-parser", 0, CLI_CHOICE, NULL, TO(serve.tools), "how the model writes calls of tools",
+     .names = serve_tool_style, .may = SERVE},
+    {"reasoning", 0, CLI_FLAG, NULL, TO(serve.reasoning),
+     "tell what is between <think> and </think> apart", .may = SERVE},
+    CLI_HEADING("serve: how much"),
+    {"queue", 0, CLI_INT, "N", TO(serve.queue), "texts that may wait for a slot (256)", .lo = 1,
+     .hi = 1000000, .may = SERVE},
+    {"max-tokens", 0, CLI_INT, "N", TO(serve.most), "most tokens of an answer (the context)",
+     .lo = 1, .hi = INT32_MAX, .may = SERVE},
+    {"launch-tokens", 0, CLI_INT, "N", TO(serve.batch),
+     "most tokens of a launch (as many as the kernel takes)", .lo = 1, .hi = INT32_MAX,
+     .may = SERVE},
+    {"prompt-tokens", 0, CLI_INT, "N", TO(serve.chunk),
+     "most tokens of one prompt in a launch while texts are written (a quarter of a launch)",
+     .lo = 1, .hi = INT32_MAX, .may = SERVE},
+    {"no-prefix-cache", 0, CLI_FLAG, NULL, TO(serve.forget), "read every prompt from its beginning",
+     .may = SERVE},
+    {"body-limit", 0, CLI_INT, "BYTES", TO(serve.body_limit), "most of a request (8 MiB)",
+     .lo = 1024, .hi = INT32_MAX, .may = SERVE},
+    {"connections", 0, CLI_INT, "N", TO(serve.connections), "most at once (1024)", .lo = 1,
+     .hi = 60000, .may = SERVE},
+    CLI_HEADING("serve: when, and what is written down"),
+    {"timeout", 0, CLI_INT, "SECONDS", TO(serve.timeout),
+     "for a client to say what it wants, or to take what it is sent (60)", .lo = 1, .hi = 86400,
+     .may = SERVE},
+    {"drain-timeout", 0, CLI_INT, "SECONDS", TO(serve.drain_timeout),
+     "to finish what runs when the server is to stop (60)", .hi = 86400, .may = SERVE},
+    {"ping", 0, CLI_INT, "SECONDS", TO(serve.ping),
+     "of silence after which a stream says that it lives (15)", .lo = 1, .hi = 86400, .may = SERVE},
+    {"access-log", 0, CLI_TEXT, "FILE", TO(serve.access_log),
+     "a line for every request (standard error)", .may = SERVE},
+    {"abort-launch", 0, CLI_INT, "N", TO(serve.abort_launch),
+     "fail launch N, and lose the device where N is below 0", .lo = -INT32_MAX, .hi = INT32_MAX,
+     .may = SERVE, .hidden = true},
+    {"abort-again", 0, CLI_FLAG, NULL, TO(serve.abort_again), "and every Nth after it",
+     .may = SERVE, .hidden = true},
     {0},
 };
 
@@ -83,6 +145,7 @@ static const cli_tool tool = {
     .name = "etllm",
     .summary = "serve a compiled language model",
     .usage = "generate --kernel K.hsaco --model DIR -p PROMPT [-p PROMPT]... [options]\n"
+             "serve --kernel K.hsaco --model DIR [options]\n"
              "score --kernel K.hsaco --model DIR --tokens X.safetensors --out Y.safetensors "
              "[options]\n"
              "compare --ref X.safetensors --out Y.safetensors [options]\n"
@@ -96,5 +159,13 @@ static const cli_tool tool = {
 
 int main(int argc, char **argv) {
     struct options o = {.device = "auto", .count = 96, .tolerance = 1e-2, .gap = 0.1};
+    o.serve = (struct serve_options){.host = "127.0.0.1",
+                                     .port = 8080,
+                                     .queue = 256,
+                                     .body_limit = 8 << 20,
+                                     .connections = 1024,
+                                     .timeout = 60,
+                                     .drain_timeout = 60,
+                                     .ping = 15};
     return cli_main(&tool, argc, argv, &o);
 }

@@ -2,6 +2,7 @@
 #ifndef LLM_OPTIONS_H
 #define LLM_OPTIONS_H
 
+#include "examples/llm/serve/serve.h"
 #include "runtime/cli/cli.h"
 
 struct options {
@@ -18,6 +19,7 @@ struct options {
     /* tokenize, detokenize */
     cli_list id_lists;
     bool bare, no_specials, raw;
+    struct serve_options serve;
 };
 
 /* The commands of main.c. They print why they fail. */

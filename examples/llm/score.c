@@ -3,7 +3,7 @@
  * The file of tokens holds either input_ids [B, T], answered by logits [B, T, V], or sequences of
  * different lengths as tokens.0, tokens.1, ..., answered by logits.0, logits.1, ... */
 #include "examples/llm/base/error.h"
-#include "examples/llm/lm.h"
+#include "examples/llm/engine/lm.h"
 #include "examples/llm/options.h"
 #include "runtime/etrt/safetensors/etrt_safetensors.h"
 #include <limits.h>
@@ -136,13 +136,14 @@ static void fill(struct run *r, struct sequence *group, int64_t count) {
 }
 
 static bool run_group(struct run *r, struct sequence *group, int64_t count) {
-    if (!lm_reset(&r->lm)) return false;
+    char err[LLM_ERR];
+    if (!lm_reset(&r->lm, err)) return llm_complain("%s", err);
     for (;;) {
         fill(r, group, count);
         int64_t n = r->lm.n;
         if (!n) return true;
         double start = lm_now();
-        if (!lm_run(&r->lm)) return false;
+        if (lm_run(&r->lm, err) != LM_DONE) return llm_complain("%s", err);
         r->seconds += lm_now() - start;
         r->launches++;
         for (int64_t i = 0; i < n; i++)
@@ -182,12 +183,16 @@ static bool write_logits(const struct run *r) {
     return ok;
 }
 
+static bool open_model(struct run *r) {
+    char err[LLM_ERR];
+    return lm_open(&r->lm, r->o->kernel, r->o->model, r->o->device, err) || llm_complain("%s", err);
+}
+
 static bool score_all(struct run *r) {
     char err[ETRT_ST_ERR];
     if (!etrt_st_open(r->o->tokens, &r->file, err, sizeof err)) return llm_complain("%s", err);
     const struct etrt_st_tensor *ids = etrt_st_find(r->file, "input_ids");
-    if (!(ids ? read_matrix(r, ids) : read_ragged(r)) ||
-        !lm_open(&r->lm, r->o->kernel, r->o->model, r->o->device) || !check_tokens(r) ||
+    if (!(ids ? read_matrix(r, ids) : read_ragged(r)) || !open_model(r) || !check_tokens(r) ||
         !allocate(r))
         return false;
     r->batch = r->o->batch && r->o->batch < r->lm.slots ? r->o->batch : r->lm.slots;

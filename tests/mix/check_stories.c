@@ -5,7 +5,7 @@
  * TOKENS are generated greedily after each prompt, by each model alone from its KERNEL, then by the
  * two together from MIX: once for each seed FIRST .. FIRST + COUNT - 1 of an emulated device. Most
  * launches run both models, with dims of their own; some leave one out, in the same session. */
-#include "examples/llm/sampler.h"
+#include "examples/llm/engine/sampler.h"
 #include "examples/llm/tokenizer/tokenizer.h"
 #include "runtime/etrt.h"
 #include <stdio.h>
@@ -86,8 +86,7 @@ static void take(struct writer *w, etrt_session *s, bool mixed) {
     memset(w->logits, 0xff, count * sizeof *w->logits);
     need(etrt_read(s, name, w->logits, count * sizeof *w->logits), name);
     for (int i = 0; i < PROMPTS; i++) {
-        struct sampler greedy = {0};
-        int32_t id = sampler_next(&greedy, w->logits + w->row[i] * shape[1], shape[1]);
+        int32_t id = sampler_likeliest(w->logits + w->row[i] * shape[1], shape[1]);
         if (id < 0 || !ids_add(&w->text[i], id)) die("no token to go on with");
     }
 }

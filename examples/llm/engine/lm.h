@@ -1,11 +1,12 @@
 /* lm.h - a compiled decoder, ready to run: libetrt's device, model and session in one place.
  *
  * This file and lm.c are all of etllm that calls libetrt: read them to learn it. Failing calls
- * print why (llm_complain) and return false. */
+ * leave why in ERR, an array of LLM_ERR characters. */
 #ifndef LLM_LM_H
 #define LLM_LM_H
 
 #include "etrt.h"
+#include "examples/llm/base/error.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -27,15 +28,22 @@ struct lm {
 
 /* KERNEL is the .hsaco, WEIGHTS a checkpoint directory or file, DEVICE as etrt_device_open takes
  * it. Free with lm_close even after a failure. */
-bool lm_open(struct lm *, const char *kernel, const char *weights, const char *device);
+bool lm_open(struct lm *, const char *kernel, const char *weights, const char *device, char *err);
 void lm_close(struct lm *);
 
 /* The row of lm->logits that will belong to this token. There must be room: n < max_tokens. */
 int64_t lm_add(struct lm *, int32_t token, int64_t position, int64_t slot);
+
+enum lm_result {
+    LM_DONE,
+    LM_ABORTED, /* the launch gave up, and what its sequences had in their slots is not to be relied
+                   on; the next launch may be tried, and other sequences are as they were */
+    LM_LOST,    /* the device or the session is no more: close, and open again */
+};
 /* Launch what was added, wait, read the logits. lm->n is 0 again after. */
-bool lm_run(struct lm *);
+enum lm_result lm_run(struct lm *, char *err);
 /* Forget all sequences. */
-bool lm_reset(struct lm *);
+bool lm_reset(struct lm *, char *err);
 
 /* Seconds of a clock that only goes forward. */
 double lm_now(void);

@@ -1,0 +1,39 @@
+/* answer.h - what a request is answered with, as its texts grow.
+ *
+ * An answer is whole, one JSON value at the end, or streamed, events as they come. It knows nothing
+ * of threads: whoever shares one locks. */
+#ifndef LLM_ANSWER_H
+#define LLM_ANSWER_H
+
+#include "examples/llm/api/buffer.h"
+#include "examples/llm/api/request.h"
+#include "examples/llm/engine/engine.h"
+
+struct answer;
+/* Takes the request, also on failure. NULL: out of memory. */
+struct answer *answer_make(const struct api_model *, struct request *);
+void answer_free(struct answer *); /* NULL is fine */
+
+/* How many texts it has, and the prompt of each. */
+int answer_texts(const struct answer *);
+const struct ids *answer_prompt(const struct answer *, int text);
+const struct request *answer_request(const struct answer *);
+const char *answer_id(const struct answer *);
+
+/* The next token of a text; false: it is complete. */
+bool answer_token(struct answer *, int text, const struct engine_token *);
+/* A text has ended. True: it was the last, the answer is complete. */
+bool answer_end(struct answer *, int text, const struct engine_result *);
+
+/* Events that are yet to be sent; the caller drops what was. Whoever streams begins at once. */
+struct buffer *answer_events(struct answer *);
+/* Once complete, of one that is not streamed: the body, and the status that goes with it. */
+int answer_body(struct answer *, struct buffer *out);
+
+/* Token counts so far. */
+struct usage {
+    int64_t prompt, cached, generated, reasoning;
+};
+void answer_usage(const struct answer *, struct usage *out);
+
+#endif

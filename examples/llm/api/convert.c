@@ -1,0 +1,234 @@
+/* Requests of /v1/responses and /v1/messages as requests of chat: members renamed, items and blocks
+ * made messages. What has no counterpart keeps its name, and is then refused by it. */
+#include "examples/llm/api/request.h"
+#include <stdlib.h>
+#include <string.h>
+
+struct renamed {
+    const char *from, *to; /* TO NULL: dropped */
+};
+
+static bool is(const json_t *v, const char *word) {
+    return json_is_string(v) && !strcmp(json_string_value(v), word);
+}
+
+static const char *type_of(const json_t *v) {
+    const char *type = json_string_value(json_object_get(v, "type"));
+    return type ? type : "";
+}
+
+/* The members of BODY, renamed; those that are null or named in SKIP are left out. */
+static json_t *rename_all(const json_t *body, const struct renamed *names, const char *skip) {
+    const char *key;
+    json_t *value, *out = json_object();
+    json_object_foreach((json_t *)body, key, value) {
+        const char *to = key;
+        const char *found = strstr(skip, key);
+        for (; found; found = strstr(found + 1, key))
+            if ((found == skip || found[-1] == ' ') && strchr(" ", found[strlen(key)])) break;
+        if (found || json_is_null(value)) continue;
+        for (const struct renamed *n = names; n->from; n++)
+            if (!strcmp(n->from, key)) to = n->to;
+        if (to) json_object_set(out, to, value);
+    }
+    return out;
+}
+
+static json_t *give_up(json_t *value, struct fault *f, const char *param, const char *why) {
+    json_decref(value);
+    fault_set(f, 400, param, NULL, "'%s': %s", param, why);
+    return NULL;
+}
+
+static json_t *tool(const json_t *name, const json_t *description, const json_t *parameters) {
+    return json_pack("{s:s, s:{s:O?, s:O*, s:O*}}", "type", "function", "function", "name", name,
+                     "description", description, "parameters", parameters);
+}
+
+static json_t *call_message(const json_t *id, const json_t *name, json_t *arguments) {
+    return json_pack("{s:s, s:n, s:[{s:O?, s:s, s:{s:O?, s:o?}}]}", "role", "assistant", "content",
+                     "tool_calls", "id", id, "type", "function", "function", "name", name,
+                     "arguments", arguments);
+}
+
+/* ---- responses ---- */
+
+static bool add_item(json_t *messages, const json_t *item) {
+    const char *type = type_of(item);
+    if (!strcmp(type, "reasoning")) return true;
+    if (!strcmp(type, "function_call")) {
+        json_array_append_new(
+            messages, call_message(json_object_get(item, "call_id"), json_object_get(item, "name"),
+                                   json_incref(json_object_get(item, "arguments"))));
+        return true;
+    }
+    if (!strcmp(type, "function_call_output")) {
+        json_array_append_new(messages, json_pack("{s:s, s:O?, s:O?}", "role", "tool",
+                                                  "tool_call_id", json_object_get(item, "call_id"),
+                                                  "content", json_object_get(item, "output")));
+        return true;
+    }
+    if (*type && strcmp(type, "message")) return false;
+    json_array_append_new(messages, json_pack("{s:O?, s:O?}", "role", json_object_get(item, "role"),
+                                              "content", json_object_get(item, "content")));
+    return true;
+}
+
+static json_t *response_tools(const json_t *tools) {
+    json_t *out = json_array();
+    for (size_t i = 0; i < json_array_size(tools); i++) {
+        const json_t *t = json_array_get(tools, i);
+        if (strcmp(type_of(t), "function")) {
+            json_decref(out);
+            return NULL;
+        }
+        json_array_append_new(out,
+                              tool(json_object_get(t, "name"), json_object_get(t, "description"),
+                                   json_object_get(t, "parameters")));
+    }
+    return out;
+}
+
+/* {"format": {"type": "json_schema", "name": ..., "schema": ...}} */
+static json_t *response_format(const json_t *text) {
+    json_t *format = json_object_get(text, "format");
+    if (strcmp(type_of(format), "json_schema")) return json_incref(format);
+    return json_pack("{s:s, s:O}", "type", "json_schema", "json_schema", format);
+}
+
+static json_t *response_choice(json_t *choice) {
+    if (!json_is_object(choice)) return json_incref(choice);
+    return json_pack("{s:s, s:{s:O?}}", "type", "function", "function", "name",
+                     json_object_get(choice, "name"));
+}
+
+json_t *convert_responses(const json_t *body, struct fault *f) {
+    static const struct renamed names[] = {{"max_output_tokens", "max_completion_tokens"}, {0}};
+    json_t *out = rename_all(body, names,
+                             "input instructions tools tool_choice text reasoning include "
+                             "truncation background max_tool_calls ");
+    json_t *messages = json_array();
+    const json_t *input = json_object_get(body, "input");
+    const json_t *instructions = json_object_get(body, "instructions");
+    json_object_set_new(out, "messages", messages);
+    if (json_is_string(instructions))
+        json_array_append_new(messages,
+                              json_pack("{s:s, s:O}", "role", "system", "content", instructions));
+    if (json_is_string(input))
+        json_array_append_new(messages, json_pack("{s:s, s:O}", "role", "user", "content", input));
+    for (size_t i = 0; i < json_array_size(input); i++)
+        if (!add_item(messages, json_array_get(input, i)))
+            return give_up(out, f, "input", "an item of that type is not supported");
+    if (json_is_true(json_object_get(body, "background")))
+        return give_up(out, f, "background", "is not supported");
+    if (is(json_object_get(body, "truncation"), "auto"))
+        return give_up(out, f, "truncation", "\"auto\" is not supported");
+    const json_t *tools = json_object_get(body, "tools");
+    if (json_array_size(tools)) {
+        json_t *list = response_tools(tools);
+        if (!list) return give_up(out, f, "tools", "only functions are supported");
+        json_object_set_new(out, "tools", list);
+    }
+    json_t *choice = json_object_get(body, "tool_choice");
+    if (choice && !json_is_null(choice))
+        json_object_set_new(out, "tool_choice", response_choice(choice));
+    if (json_object_get(json_object_get(body, "text"), "format"))
+        json_object_set_new(out, "response_format", response_format(json_object_get(body, "text")));
+    json_t *effort = json_object_get(json_object_get(body, "reasoning"), "effort");
+    if (effort && !json_is_null(effort)) json_object_set(out, "reasoning_effort", effort);
+    return out;
+}
+
+/* ---- messages ---- */
+
+static json_t *dumped(const json_t *value) {
+    char *text = json_dumps(value ? value : json_null(), JSON_COMPACT | JSON_ENCODE_ANY);
+    json_t *string = text ? json_string(text) : NULL;
+    free(text);
+    return string;
+}
+
+/* One block of a message; text goes to PARTS, which are a message of their own. */
+static bool add_block(json_t *messages, json_t *parts, const json_t *block) {
+    const char *type = type_of(block);
+    if (!strcmp(type, "thinking") || !strcmp(type, "redacted_thinking")) return true;
+    if (!strcmp(type, "tool_use")) {
+        json_array_append_new(messages, call_message(json_object_get(block, "id"),
+                                                     json_object_get(block, "name"),
+                                                     dumped(json_object_get(block, "input"))));
+        return true;
+    }
+    if (!strcmp(type, "tool_result")) {
+        json_array_append_new(messages,
+                              json_pack("{s:s, s:O?, s:O?}", "role", "tool", "tool_call_id",
+                                        json_object_get(block, "tool_use_id"), "content",
+                                        json_object_get(block, "content")));
+        return true;
+    }
+    if (strcmp(type, "text")) return false;
+    json_array_append_new(
+        parts, json_pack("{s:s, s:O?}", "type", "text", "text", json_object_get(block, "text")));
+    return true;
+}
+
+static bool add_message(json_t *messages, const json_t *message) {
+    const json_t *role = json_object_get(message, "role");
+    const json_t *content = json_object_get(message, "content");
+    if (!json_is_array(content)) {
+        json_array_append_new(messages,
+                              json_pack("{s:O?, s:O?}", "role", role, "content", content));
+        return true;
+    }
+    json_t *parts = json_array();
+    for (size_t i = 0; i < json_array_size(content); i++)
+        if (!add_block(messages, parts, json_array_get(content, i))) {
+            json_decref(parts);
+            return false;
+        }
+    if (json_array_size(parts))
+        json_array_append_new(messages, json_pack("{s:O?, s:o}", "role", role, "content", parts));
+    else
+        json_decref(parts);
+    return true;
+}
+
+static json_t *message_choice(const json_t *choice) {
+    const char *type = type_of(choice);
+    if (!strcmp(type, "any")) return json_string("required");
+    if (strcmp(type, "tool")) return json_string(type);
+    return json_pack("{s:s, s:{s:O?}}", "type", "function", "function", "name",
+                     json_object_get(choice, "name"));
+}
+
+json_t *convert_messages(const json_t *body, struct fault *f) {
+    static const struct renamed names[] = {{"stop_sequences", "stop"}, {0}};
+    json_t *out =
+        rename_all(body, names, "messages system tools tool_choice thinking cache_control ");
+    json_t *messages = json_array();
+    const json_t *system = json_object_get(body, "system"),
+                 *list = json_object_get(body, "messages");
+    json_object_set_new(out, "messages", messages);
+    if (!json_is_integer(json_object_get(body, "max_tokens")))
+        return give_up(out, f, "max_tokens", "is missing");
+    if (system && !json_is_null(system))
+        json_array_append_new(messages,
+                              json_pack("{s:s, s:O}", "role", "system", "content", system));
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (!add_message(messages, json_array_get(list, i)))
+            return give_up(out, f, "messages", "a block of that type is not supported");
+    const json_t *tools = json_object_get(body, "tools");
+    json_t *functions = json_array();
+    for (size_t i = 0; i < json_array_size(tools); i++) {
+        const json_t *t = json_array_get(tools, i);
+        json_array_append_new(functions,
+                              tool(json_object_get(t, "name"), json_object_get(t, "description"),
+                                   json_object_get(t, "input_schema")));
+    }
+    json_object_set_new(out, "tools", functions);
+    if (json_object_get(body, "tool_choice"))
+        json_object_set_new(out, "tool_choice",
+                            message_choice(json_object_get(body, "tool_choice")));
+    if (!strcmp(type_of(json_object_get(body, "thinking")), "enabled"))
+        json_object_set_new(out, "chat_template_kwargs", json_pack("{s:b}", "enable_thinking", 1));
+    return out;
+}

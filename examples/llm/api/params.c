@@ -1,0 +1,384 @@
+/* The parameters of requests, a row for each. */
+#include "examples/llm/api/request.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+typedef bool reader(const struct api_model *, struct request *, const char *name, const json_t *,
+                    struct fault *);
+
+enum kind {
+    REAL,
+    INTEGER,
+    BOOLEAN,
+    IGNORED, /* does not change the answer */
+    READ,    /* READ is called */
+    ELSEWHERE,
+};
+enum { CHAT = 1, TEXT = 2, BOTH = 3 };
+
+struct param {
+    const char *name;
+    enum kind kind;
+    int where; /* CHAT, TEXT */
+    size_t at;
+    double lo, hi;
+    reader *read;
+};
+
+/* ---- those that are more than a number ---- */
+
+static bool wrong(struct fault *f, const char *name, const char *expected) {
+    return fault_set(f, 400, name, "invalid_type", "'%s' must be %s", name, expected);
+}
+
+static bool read_model(const struct api_model *m, struct request *r, const char *name,
+                       const json_t *v, struct fault *f) {
+    (void)r;
+    if (!json_is_string(v)) return wrong(f, name, "a string");
+    if (!strcmp(json_string_value(v), m->name)) return true;
+    return fault_set(f, 404, name, "model_not_found", "the model '%.200s' is not here; '%s' is",
+                     json_string_value(v), m->name);
+}
+
+static bool read_stop(const struct api_model *m, struct request *r, const char *name,
+                      const json_t *v, struct fault *f) {
+    (void)m;
+    size_t n = json_is_array(v) ? json_array_size(v) : 1;
+    if (n > MAX_STOP_STRINGS)
+        return fault_set(f, 400, name, NULL, "'%s' has more than %d strings", name,
+                         MAX_STOP_STRINGS);
+    for (size_t i = 0; i < n; i++) {
+        const json_t *s = json_is_array(v) ? json_array_get(v, i) : v;
+        if (!json_is_string(s)) return wrong(f, name, "a string or an array of strings");
+        size_t bytes = json_string_length(s);
+        if (!bytes || bytes > MAX_STOP_BYTES || strlen(json_string_value(s)) != bytes)
+            return fault_set(f, 400, name, NULL, "a string of '%s' is empty or too long", name);
+        r->stops[r->nstops++] = json_string_value(s);
+    }
+    return true;
+}
+
+static bool read_stop_ids(const struct api_model *m, struct request *r, const char *name,
+                          const json_t *v, struct fault *f) {
+    if (!json_is_array(v)) return wrong(f, name, "an array of token ids");
+    if (json_array_size(v) > MAX_STOP_IDS)
+        return fault_set(f, 400, name, NULL, "'%s' has more than %d ids", name, MAX_STOP_IDS);
+    for (size_t i = 0; i < json_array_size(v); i++) {
+        json_int_t id = json_integer_value(json_array_get(v, i));
+        if (!json_is_integer(json_array_get(v, i)) || id < 0 || id >= m->vocab)
+            return wrong(f, name, "an array of token ids");
+        r->stop_ids[r->nstop_ids++] = (int32_t)id;
+    }
+    return true;
+}
+
+static bool read_stream_options(const struct api_model *m, struct request *r, const char *name,
+                                const json_t *v, struct fault *f) {
+    const char *key;
+    json_t *value;
+    (void)m;
+    if (!json_is_object(v)) return wrong(f, name, "an object");
+    json_object_foreach((json_t *)v, key, value) {
+        if (!strcmp(key, "include_usage") && (json_is_boolean(value) || json_is_null(value)))
+            r->usage = json_is_true(value);
+        else if (strcmp(key, "include_obfuscation") || json_is_true(value))
+            return fault_set(f, 400, name, "unknown_parameter", "'%s' has an unknown '%.80s'", name,
+                             key);
+    }
+    return true;
+}
+
+static bool read_bias(const struct api_model *m, struct request *r, const char *name,
+                      const json_t *v, struct fault *f) {
+    const char *key;
+    json_t *value;
+    if (!json_is_object(v)) return wrong(f, name, "an object from token ids to numbers");
+    r->bias = calloc(json_object_size(v) + 1, sizeof *r->bias);
+    if (!r->bias) return fault_set(f, 500, NULL, NULL, "out of memory");
+    json_object_foreach((json_t *)v, key, value) {
+        char *end;
+        long id = strtol(key, &end, 10);
+        double bias = json_number_value(value);
+        if (!*key || *end || id < 0 || id >= m->vocab)
+            return fault_set(f, 400, name, NULL, "'%s': '%.40s' is no token id", name, key);
+        if (!json_is_number(value) || !(fabs(bias) <= 100))
+            return fault_set(f, 400, name, NULL, "'%s': a bias is a number from -100 to 100", name);
+        r->bias[r->sampling.nbias++] = (struct logit_bias){(int32_t)id, (float)bias};
+    }
+    r->sampling.bias = r->bias;
+    return true;
+}
+
+static bool read_seed(const struct api_model *m, struct request *r, const char *name,
+                      const json_t *v, struct fault *f) {
+    (void)m;
+    if (!json_is_integer(v)) return wrong(f, name, "an integer");
+    r->sampling.seed = (uint64_t)json_integer_value(v);
+    r->seeded = true;
+    return true;
+}
+
+/* Chat says whether, and how many in another parameter; completions say how many. */
+static bool read_logprobs(const struct api_model *m, struct request *r, const char *name,
+                          const json_t *v, struct fault *f) {
+    (void)m;
+    if (r->dialect != DIALECT_COMPLETIONS) {
+        if (!json_is_boolean(v)) return wrong(f, name, "a boolean");
+        r->logprobs = json_is_true(v);
+        return true;
+    }
+    if (!json_is_integer(v) || json_integer_value(v) < 0 ||
+        json_integer_value(v) > MAX_TOP_LOGPROBS)
+        return wrong(f, name, "an integer from 0 to 20");
+    r->logprobs = true;
+    r->top = json_integer_value(v);
+    return true;
+}
+
+static bool read_format(const struct api_model *m, struct request *r, const char *name,
+                        const json_t *v, struct fault *f) {
+    const char *type = json_string_value(json_object_get(v, "type"));
+    (void)m;
+    if (!type) return wrong(f, name, "an object with a 'type'");
+    if (!strcmp(type, "text")) return true;
+    if (!strcmp(type, "json_object")) {
+        r->form = FORM_JSON;
+        return true;
+    }
+    if (strcmp(type, "json_schema"))
+        return fault_set(f, 400, name, NULL, "'%s': the type '%.80s' is not known", name, type);
+    const json_t *schema = json_object_get(v, "json_schema");
+    r->schema = json_object_get(schema, "schema");
+    if (!json_is_object(r->schema) && !json_is_boolean(r->schema))
+        return fault_set(f, 400, name, NULL, "'%s': 'json_schema' needs a 'schema'", name);
+    r->form = FORM_SCHEMA;
+    return true;
+}
+
+static bool check_tool(const json_t *tool, size_t i, struct fault *f) {
+    const json_t *function = json_object_get(tool, "function");
+    const char *type = json_string_value(json_object_get(tool, "type"));
+    const json_t *name = json_object_get(function, "name");
+    const json_t *parameters = json_object_get(function, "parameters");
+    if (!type || strcmp(type, "function"))
+        return fault_set(f, 400, "tools", NULL, "tools[%zu]: 'type' must be \"function\"", i);
+    if (!json_is_string(name) || !json_string_length(name) || json_string_length(name) > 128)
+        return fault_set(f, 400, "tools", NULL, "tools[%zu]: 'function' needs a 'name'", i);
+    if (parameters && !json_is_object(parameters) && !json_is_null(parameters))
+        return fault_set(f, 400, "tools", NULL, "tools[%zu]: 'parameters' must be a JSON schema",
+                         i);
+    return true;
+}
+
+static bool read_tools(const struct api_model *m, struct request *r, const char *name,
+                       const json_t *v, struct fault *f) {
+    if (!json_is_array(v)) return wrong(f, name, "an array");
+    for (size_t i = 0; i < json_array_size(v); i++)
+        if (!check_tool(json_array_get(v, i), i, f)) return false;
+    if (!json_array_size(v)) return true;
+    if (m->tools == TOOLS_NONE)
+        return fault_set(f, 400, name, NULL,
+                         "this server was started without --tool-parser: 'tools' are not read");
+    r->tools = v;
+    return true;
+}
+
+/* Whether such a tool is there is checked once all parameters are read. */
+static bool read_choice(const struct api_model *m, struct request *r, const char *name,
+                        const json_t *v, struct fault *f) {
+    (void)m;
+    const char *word = json_string_value(v);
+    const json_t *function = json_object_get(json_object_get(v, "function"), "name");
+    if (json_is_string(function)) {
+        r->forced = json_string_value(function);
+        return true;
+    }
+    if (!word || (strcmp(word, "auto") && strcmp(word, "none") && strcmp(word, "required")))
+        return wrong(f, name, "\"auto\", \"none\", \"required\" or a function");
+    if (!strcmp(word, "required")) r->forced = "";
+    return true;
+}
+
+/* What is only known with one value is refused with any other. */
+static bool read_only_1(const struct api_model *m, struct request *r, const char *name,
+                        const json_t *v, struct fault *f) {
+    (void)m;
+    (void)r;
+    if (json_is_integer(v) && json_integer_value(v) == 1) return true;
+    return fault_set(f, 400, name, "unsupported_value", "'%s' other than 1 is not supported", name);
+}
+static bool read_only_text(const struct api_model *m, struct request *r, const char *name,
+                           const json_t *v, struct fault *f) {
+    const char *word = json_string_value(json_array_get(v, 0));
+    (void)m;
+    (void)r;
+    if (json_array_size(v) == 1 && word && !strcmp(word, "text")) return true;
+    return fault_set(f, 400, name, "unsupported_value",
+                     "'%s' other than [\"text\"] is not supported", name);
+}
+static bool read_object(const struct api_model *m, struct request *r, const char *name,
+                        const json_t *v, struct fault *f) {
+    (void)m;
+    (void)r;
+    return json_is_object(v) || wrong(f, name, "an object");
+}
+
+/* ---- the table ---- */
+
+#define AT(field) .at = offsetof(struct request, field)
+#define NUMBER(name, kind, where, field, lo, hi)                                                   \
+    { name, kind, where, AT(field), lo, hi, NULL }
+#define FLAG(name, where, field)                                                                   \
+    { name, BOOLEAN, where, AT(field), 0, 0, NULL }
+#define CALL(name, where, function)                                                                \
+    { name, READ, where, 0, 0, 0, function }
+#define ONLY(name, kind, where)                                                                    \
+    { name, kind, where, 0, 0, 0, NULL }
+#define MANY 1e15
+static const struct param params[] = {
+    CALL("model", BOTH, read_model),
+    ONLY("messages", ELSEWHERE, CHAT),
+    ONLY("prompt", ELSEWHERE, TEXT),
+    NUMBER("max_tokens", INTEGER, BOTH, most, 0, MANY),
+    NUMBER("max_completion_tokens", INTEGER, CHAT, most, 0, MANY),
+    NUMBER("min_tokens", INTEGER, BOTH, least, 0, MANY),
+    NUMBER("n", INTEGER, BOTH, n, 1, 128),
+    CALL("best_of", TEXT, read_only_1),
+    FLAG("stream", BOTH, stream),
+    CALL("stream_options", BOTH, read_stream_options),
+    NUMBER("temperature", REAL, BOTH, sampling.temperature, 0, 1e6),
+    NUMBER("top_p", REAL, BOTH, sampling.top_p, 0, 1),
+    NUMBER("top_k", INTEGER, BOTH, sampling.top_k, -1, MANY),
+    NUMBER("min_p", REAL, BOTH, sampling.min_p, 0, 1),
+    NUMBER("repetition_penalty", REAL, BOTH, sampling.repetition, 0.001, 1000),
+    NUMBER("frequency_penalty", REAL, BOTH, sampling.frequency, -2, 2),
+    NUMBER("presence_penalty", REAL, BOTH, sampling.presence, -2, 2),
+    CALL("logit_bias", BOTH, read_bias),
+    CALL("seed", BOTH, read_seed),
+    CALL("stop", BOTH, read_stop),
+    CALL("stop_token_ids", BOTH, read_stop_ids),
+    FLAG("ignore_eos", BOTH, run_on),
+    CALL("logprobs", BOTH, read_logprobs),
+    NUMBER("top_logprobs", INTEGER, CHAT, top, 0, MAX_TOP_LOGPROBS),
+    FLAG("echo", TEXT, echo),
+    CALL("response_format", BOTH, read_format),
+    CALL("tools", CHAT, read_tools),
+    CALL("tool_choice", CHAT, read_choice),
+    CALL("chat_template_kwargs", CHAT, read_object),
+    ONLY("documents", ELSEWHERE, CHAT),
+    ONLY("reasoning_effort", ELSEWHERE, CHAT),
+    ONLY("add_generation_prompt", ELSEWHERE, CHAT),
+    CALL("modalities", CHAT, read_only_text),
+    FLAG("parallel_tool_calls", CHAT, parallel),
+    ONLY("user", IGNORED, BOTH),
+    ONLY("metadata", IGNORED, BOTH),
+    ONLY("store", IGNORED, BOTH),
+    ONLY("service_tier", IGNORED, BOTH),
+    ONLY("safety_identifier", IGNORED, BOTH),
+    ONLY("prompt_cache_key", IGNORED, BOTH),
+    ONLY("prompt_cache_retention", IGNORED, BOTH),
+    ONLY("cache_prompt", IGNORED, BOTH),
+    ONLY("prediction", IGNORED, CHAT),
+};
+
+static bool read_number(const struct param *p, struct request *r, const json_t *v,
+                        struct fault *f) {
+    char *at = (char *)r + p->at;
+    bool integer = p->kind == INTEGER;
+    if (integer ? !json_is_integer(v) : !json_is_number(v))
+        return wrong(f, p->name, integer ? "an integer" : "a number");
+    double value = json_number_value(v);
+    if (!(value >= p->lo && value <= p->hi))
+        return fault_set(f, 400, p->name, "invalid_value", "'%s' must be from %g to %g", p->name,
+                         p->lo, p->hi);
+    if (integer)
+        *(int64_t *)at = json_integer_value(v);
+    else
+        *(double *)at = value;
+    return true;
+}
+
+static bool read_param(const struct param *p, const struct api_model *m, struct request *r,
+                       const json_t *v, struct fault *f) {
+    switch (p->kind) {
+    case REAL:
+    case INTEGER:
+        return read_number(p, r, v, f);
+    case BOOLEAN:
+        if (!json_is_boolean(v)) return wrong(f, p->name, "a boolean");
+        *((bool *)((char *)r + p->at)) = json_is_true(v);
+        return true;
+    case READ:
+        return p->read(m, r, p->name, v, f);
+    case IGNORED:
+    case ELSEWHERE:
+        break;
+    }
+    return true;
+}
+
+static const struct param *find(const char *name, enum dialect dialect) {
+    int where = dialect == DIALECT_COMPLETIONS ? TEXT : CHAT;
+    for (size_t i = 0; i < sizeof params / sizeof *params; i++)
+        if (!strcmp(params[i].name, name) && (params[i].where & where)) return &params[i];
+    return NULL;
+}
+
+/* ---- what hangs together ---- */
+
+static bool has_tool(const json_t *tools, const char *name) {
+    for (size_t i = 0; i < json_array_size(tools); i++) {
+        const json_t *function = json_object_get(json_array_get(tools, i), "function");
+        if (!strcmp(json_string_value(json_object_get(function, "name")), name)) return true;
+    }
+    return false;
+}
+
+static bool check_tools(struct request *r, struct fault *f) {
+    const char *word = json_string_value(json_object_get(r->body, "tool_choice"));
+    if (r->forced && !r->tools)
+        return fault_set(f, 400, "tool_choice", NULL, "'tool_choice' needs 'tools'");
+    if (r->forced && *r->forced && !has_tool(r->tools, r->forced))
+        return fault_set(f, 400, "tool_choice", NULL, "no tool is called '%.100s'", r->forced);
+    if (word && !strcmp(word, "none")) r->tools = NULL;
+    if (r->forced && r->form != FORM_TEXT)
+        return fault_set(f, 400, "response_format", NULL,
+                         "'response_format' and a forced tool exclude each other");
+    return true;
+}
+
+static bool check_all(const struct api_model *m, struct request *r, struct fault *f) {
+    bool one = r->dialect == DIALECT_RESPONSES || r->dialect == DIALECT_MESSAGES;
+    if (r->n > (one ? 1 : m->choices))
+        return fault_set(f, 400, "n", "invalid_value", "'n' must be at most %lld",
+                         one ? 1LL : (long long)m->choices);
+    if (r->top && !r->logprobs)
+        return fault_set(f, 400, "top_logprobs", NULL, "'top_logprobs' needs 'logprobs'");
+    if (r->echo && r->logprobs)
+        return fault_set(f, 400, "echo", "unsupported_value",
+                         "'echo' with 'logprobs' is not supported");
+    if (r->usage && !r->stream)
+        return fault_set(f, 400, "stream_options", NULL, "'stream_options' needs 'stream'");
+    if (r->sampling.top_k < 0) r->sampling.top_k = 0;
+    if (r->least > r->most && r->most >= 0)
+        return fault_set(f, 400, "min_tokens", NULL, "'min_tokens' is more than 'max_tokens'");
+    if (!r->seeded && getrandom(&r->sampling.seed, sizeof r->sampling.seed, GRND_NONBLOCK) < 0)
+        r->sampling.seed = 0;
+    return check_tools(r, f);
+}
+
+bool params_read(const struct api_model *m, struct request *r, struct fault *f) {
+    const char *name;
+    json_t *value;
+    json_object_foreach(r->body, name, value) {
+        const struct param *p = find(name, r->dialect);
+        if (!p)
+            return fault_set(f, 400, name, "unknown_parameter",
+                             "the parameter '%.100s' is not known", name);
+        if (json_is_null(value)) continue;
+        if (!read_param(p, m, r, value, f)) return false;
+    }
+    return check_all(m, r, f);
+}

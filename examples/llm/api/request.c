@@ -1,0 +1,47 @@
+#include "examples/llm/api/request.h"
+#include <stdlib.h>
+
+/* The body of another dialect becomes one of chat first. */
+static bool convert(struct request *r, struct fault *f) {
+    if (!json_is_object(r->body))
+        return fault_set(f, 400, NULL, NULL, "the body must be a JSON object");
+    if (r->dialect != DIALECT_RESPONSES && r->dialect != DIALECT_MESSAGES) return true;
+    json_t *body = r->dialect == DIALECT_RESPONSES ? convert_responses(r->body, f)
+                                                   : convert_messages(r->body, f);
+    if (!body) return false;
+    json_decref(r->body);
+    r->body = body;
+    return true;
+}
+
+bool request_read(const struct api_model *m, enum dialect dialect, json_t *body,
+                  struct request **out, struct fault *f) {
+    struct request *r = calloc(1, sizeof *r);
+    *out = NULL;
+    if (!r) {
+        json_decref(body);
+        return fault_set(f, 500, NULL, NULL, "out of memory");
+    }
+    r->dialect = dialect;
+    r->body = body;
+    r->n = 1;
+    r->most = -1;
+    r->parallel = true;
+    r->sampling = m->usual;
+    if (!convert(r, f) || !params_read(m, r, f) || !prompt_read(m, r, f)) {
+        request_free(r);
+        return false;
+    }
+    *out = r;
+    return true;
+}
+
+void request_free(struct request *r) {
+    if (!r) return;
+    for (int i = 0; i < r->nprompts; i++)
+        free(r->prompts[i].v);
+    free(r->prompts);
+    free(r->bias);
+    json_decref(r->body);
+    free(r);
+}

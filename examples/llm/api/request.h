@@ -1,0 +1,62 @@
+/* request.h - a request, read from the JSON of its body.
+ *
+ * All dialects become one form here. What is not known is refused by name, since leaving a
+ * parameter out may change the answer. */
+#ifndef LLM_REQUEST_H
+#define LLM_REQUEST_H
+
+#include "examples/llm/api/fault.h"
+#include "examples/llm/api/model.h"
+
+enum dialect {
+    DIALECT_CHAT,        /* /v1/chat/completions */
+    DIALECT_COMPLETIONS, /* /v1/completions */
+    DIALECT_RESPONSES,   /* /v1/responses */
+    DIALECT_MESSAGES,    /* /v1/messages */
+};
+
+enum { MAX_STOP_STRINGS = 16, MAX_STOP_BYTES = 256, MAX_STOP_IDS = 16 };
+
+/* What an answer must be. */
+enum answer_form { FORM_TEXT, FORM_JSON, FORM_SCHEMA };
+
+struct request {
+    enum dialect dialect;
+    json_t *body; /* strings below point into it */
+    struct ids *prompts;
+    int nprompts;
+    int64_t n;           /* answers to each prompt */
+    int64_t most, least; /* tokens of each answer */
+    bool stream, usage, echo, run_on, specials;
+    bool logprobs;
+    int64_t top; /* of logprobs */
+    struct sampling sampling;
+    struct logit_bias *bias;
+    const char *stops[MAX_STOP_STRINGS];
+    int nstops;
+    int32_t stop_ids[MAX_STOP_IDS];
+    int nstop_ids;
+    enum answer_form form;
+    const json_t *schema;
+    const json_t *tools;      /* an array, or NULL: the answer has no calls of tools */
+    const char *forced;       /* the tool that must be called; "": any; NULL: none must */
+    bool reasoning, thinking; /* answers have reasoning; they begin inside of it */
+    bool seeded, parallel;    /* a seed was given; several calls at once are welcome */
+};
+
+/* BODY is taken, also on failure. *OUT is NULL on failure. */
+bool request_read(const struct api_model *, enum dialect, json_t *body, struct request **out,
+                  struct fault *);
+void request_free(struct request *); /* NULL is fine */
+
+/* ---- for the parts of this room ---- */
+
+/* params.c: every member of the body into the request, but for messages and prompt. */
+bool params_read(const struct api_model *, struct request *, struct fault *);
+/* prompt.c: "prompt", or "messages" through the chat template, into ids. */
+bool prompt_read(const struct api_model *, struct request *, struct fault *);
+/* convert.c: the body of another dialect as one of chat; NULL with *F when that cannot be. */
+json_t *convert_responses(const json_t *body, struct fault *f);
+json_t *convert_messages(const json_t *body, struct fault *f);
+
+#endif

@@ -1,0 +1,18 @@
+/* tokens.h - what is told of single tokens: log probabilities, as chat and completions have them.
+ */
+#ifndef LLM_API_TOKENS_H
+#define LLM_API_TOKENS_H
+
+#include "examples/llm/api/form.h"
+
+/* Adds a token to P's TOKENS and FRESH. False: out of memory. */
+bool tokens_note(struct part *p, const struct engine_token *token);
+/* "logprobs" of TOKENS, as the dialect has it; JSON's null for a NULL. A new reference. */
+json_t *tokens_logprobs(struct part *p, const json_t *tokens);
+/* Those that were not streamed yet, which are then none. */
+json_t *tokens_fresh(struct part *p);
+
+/* The text of one token, what is no UTF-8 in it replaced. */
+json_t *tokens_text(const struct tokenizer *, int32_t id);
+
+#endif

@@ -1,0 +1,326 @@
+/* The engine's thread and what other threads ask of it. */
+#include "examples/llm/engine/engine.h"
+#include "examples/llm/engine/parts.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- sequences ---- */
+
+static void sequence_free(struct sequence *s) {
+    if (!s) return;
+    free(s->ids);
+    free((void *)s->job.sampling.bias);
+    free(s);
+}
+
+static bool check_job(const struct engine *e, const struct engine_job *j, char *err) {
+    if (!j->n) return llm_fail(err, "the prompt is empty");
+    if ((int64_t)j->n > e->sizes.context)
+        return llm_fail(err, "the prompt has %zu tokens; the model keeps %lld", j->n,
+                        (long long)e->sizes.context);
+    for (size_t i = 0; i < j->n; i++)
+        if (j->prompt[i] < 0 || j->prompt[i] >= e->sizes.vocab)
+            return llm_fail(err, "the prompt has token %d, the model has %lld", (int)j->prompt[i],
+                            (long long)e->sizes.vocab);
+    for (size_t i = 0; i < j->sampling.nbias; i++)
+        if (j->sampling.bias[i].id < 0 || j->sampling.bias[i].id >= e->sizes.vocab)
+            return llm_fail(err, "a bias is of token %d, the model has %lld",
+                            (int)j->sampling.bias[i].id, (long long)e->sizes.vocab);
+    return true;
+}
+
+/* Room for all the tokens it may get, so that no memory is asked for while it runs. */
+static struct sequence *sequence_make(const struct engine *e, const struct engine_job *j) {
+    struct sequence *s = calloc(1, sizeof *s);
+    if (!s) return NULL;
+    s->job = *j;
+    s->slot = s->row = -1;
+    int64_t most = e->sizes.context + 1 - (int64_t)j->n;
+    if (s->job.most > most) s->job.most = most;
+    size_t nbias = j->sampling.nbias;
+    struct logit_bias *bias = calloc(nbias + 1, sizeof *bias);
+    s->job.sampling.bias = bias;
+    s->ids = calloc(j->n + (size_t)s->job.most, sizeof *s->ids);
+    if (!bias || !s->ids) {
+        sequence_free(s);
+        return NULL;
+    }
+    if (nbias) memcpy(bias, j->sampling.bias, nbias * sizeof *bias);
+    memcpy(s->ids, j->prompt, j->n * sizeof *s->ids);
+    s->n = j->n;
+    s->job.prompt = NULL;
+    s->result.prompt = (int64_t)j->n;
+    s->result.submitted = lm_now();
+    return s;
+}
+
+static void tell_end(struct sequence *s, enum engine_end end, const char *why) {
+    s->result.end = end;
+    s->result.why = why;
+    s->job.sink.end(s->job.sink.user, &s->result);
+    sequence_free(s);
+}
+
+/* Once END was told, engine_cancel must not find it: it leaves the list first. */
+void engine_finish(struct engine *e, struct sequence *s, enum engine_end end, const char *why) {
+    slots_give(e, s, end != ENGINE_FAILED);
+    pthread_mutex_lock(&e->lock);
+    int64_t at = 0;
+    while (e->active[at] != s)
+        at++;
+    memmove(&e->active[at], &e->active[at + 1], (size_t)(e->nactive - at - 1) * sizeof *e->active);
+    e->nactive--;
+    pthread_mutex_unlock(&e->lock);
+    tell_end(s, end, why);
+}
+
+/* ---- the thread ---- */
+
+/* The first that waits, if it may leave the queue now: it is over before it began, or there is a
+ * slot for it. */
+static struct sequence *next_waiting(struct engine *e, bool *out_over) {
+    struct sequence *s = e->first;
+    if (!s) return NULL;
+    *out_over = s->cancelled || e->stop || s->job.most <= 0;
+    if (!*out_over && e->nactive >= e->sizes.slots) return NULL;
+    e->first = s->next;
+    if (!e->first) e->last = &e->first;
+    e->nwaiting--;
+    if (!*out_over) e->active[e->nactive++] = s;
+    return s;
+}
+
+static void admit(struct engine *e) {
+    for (;;) {
+        bool over = false;
+        pthread_mutex_lock(&e->lock);
+        struct sequence *s = next_waiting(e, &over);
+        pthread_mutex_unlock(&e->lock);
+        if (!s) return;
+        if (over) {
+            tell_end(s, s->cancelled || e->stop ? ENGINE_CANCELLED : ENGINE_LENGTH, NULL);
+            continue;
+        }
+        s->result.started = lm_now();
+        slots_take(e, s);
+        e->stats.asked += (int64_t)s->job.n;
+        e->stats.cached += s->result.cached;
+    }
+}
+
+/* Those that wait behind others are told too, or a client that left would hold a place. */
+static void drop_cancelled(struct engine *e) {
+    struct sequence *dropped = NULL;
+    for (int64_t i = e->nactive; i-- > 0;)
+        if (e->active[i]->cancelled || e->stop)
+            engine_finish(e, e->active[i], ENGINE_CANCELLED, NULL);
+    pthread_mutex_lock(&e->lock);
+    struct sequence **at = &e->first;
+    while (*at) {
+        struct sequence *s = *at;
+        if (!s->cancelled) {
+            at = &s->next;
+            continue;
+        }
+        *at = s->next;
+        s->next = dropped;
+        dropped = s;
+        e->nwaiting--;
+    }
+    e->last = at;
+    pthread_mutex_unlock(&e->lock);
+    while (dropped) {
+        struct sequence *s = dropped;
+        dropped = s->next;
+        tell_end(s, ENGINE_CANCELLED, NULL);
+    }
+}
+
+/* What other threads see of the launches. */
+static void show(struct engine *e) {
+    struct engine_stats *shown = &e->shown_stats;
+    pthread_mutex_lock(&e->lock);
+    *shown = e->stats;
+    shown->used = 0;
+    for (int64_t i = 0; i < e->sizes.slots; i++) {
+        const struct slot *slot = &e->slots[i];
+        const struct sequence *s = slot->owner;
+        e->shown[i] = (struct engine_slot){.held = (int64_t)slot->n};
+        if (!s) continue;
+        shown->used += (int64_t)s->fed;
+        e->shown[i] = (struct engine_slot){s->id,           s->result.prompt,
+                                           (int64_t)s->fed, s->result.generated,
+                                           s->job.most,     (int64_t)s->fed};
+    }
+    pthread_mutex_unlock(&e->lock);
+}
+
+static void *work(void *user) {
+    struct engine *e = user;
+    for (;;) {
+        drop_cancelled(e);
+        admit(e);
+        show(e);
+        pthread_mutex_lock(&e->lock);
+        while (!e->nactive && !e->first && !e->stop)
+            pthread_cond_wait(&e->wake, &e->lock);
+        bool over = e->stop && !e->nactive && !e->first;
+        pthread_mutex_unlock(&e->lock);
+        if (over) return NULL;
+        if (e->nactive && !e->stop) launch_step(e);
+    }
+}
+
+/* ---- what others ask ---- */
+
+static bool check_room(const struct engine *e, int njobs) {
+    /* Slots that are free take some at the next launch. */
+    int64_t room = e->o.waiting + e->sizes.slots - e->nactive;
+    return !e->o.waiting || e->nwaiting + njobs <= room;
+}
+
+enum engine_answer engine_submit(struct engine *e, const struct engine_job *jobs, int njobs,
+                                 uint64_t *out_ids, char *err) {
+    struct sequence *head = NULL, **tail = &head;
+    bool ok = true;
+    for (int i = 0; ok && i < njobs; i++) {
+        ok = check_job(e, &jobs[i], err);
+        if (!ok) break;
+        *tail = sequence_make(e, &jobs[i]);
+        if (*tail)
+            tail = &(*tail)->next;
+        else
+            ok = llm_fail(err, "out of memory");
+    }
+    enum engine_answer answer = ok ? ENGINE_TAKEN : ENGINE_REFUSED;
+    pthread_mutex_lock(&e->lock);
+    if (ok && e->stop) {
+        ok = llm_fail(err, "the engine is being closed");
+        answer = ENGINE_REFUSED;
+    }
+    if (ok && !check_room(e, njobs)) answer = ENGINE_FULL;
+    if (answer == ENGINE_TAKEN && head) {
+        int i = 0;
+        for (struct sequence *s = head; s; s = s->next)
+            out_ids[i++] = s->id = ++e->nids;
+        *e->last = head;
+        e->last = tail;
+        e->nwaiting += njobs;
+        head = NULL;
+        pthread_cond_signal(&e->wake);
+    }
+    pthread_mutex_unlock(&e->lock);
+    while (head) {
+        struct sequence *s = head;
+        head = s->next;
+        sequence_free(s);
+    }
+    if (answer == ENGINE_FULL) llm_fail(err, "too many requests are waiting");
+    return answer;
+}
+
+void engine_cancel(struct engine *e, uint64_t id) {
+    pthread_mutex_lock(&e->lock);
+    for (int64_t i = 0; i < e->nactive; i++)
+        if (e->active[i]->id == id) e->active[i]->cancelled = true;
+    for (struct sequence *s = e->first; s; s = s->next)
+        if (s->id == id) s->cancelled = true;
+    pthread_mutex_unlock(&e->lock);
+}
+
+void engine_stats(struct engine *e, struct engine_stats *out) {
+    pthread_mutex_lock(&e->lock);
+    *out = e->shown_stats;
+    out->running = e->nactive;
+    out->waiting = e->nwaiting;
+    pthread_mutex_unlock(&e->lock);
+}
+
+void engine_slots(struct engine *e, struct engine_slot *out) {
+    pthread_mutex_lock(&e->lock);
+    memcpy(out, e->shown, (size_t)e->sizes.slots * sizeof *out);
+    pthread_mutex_unlock(&e->lock);
+}
+
+void engine_sizes(const struct engine *e, struct engine_sizes *out) {
+    *out = e->sizes;
+}
+
+/* ---- opening and closing ---- */
+
+static bool copy_options(struct engine *e, const struct engine_options *o) {
+    e->o = *o;
+    e->kernel = strdup(o->kernel);
+    e->model = strdup(o->model);
+    e->device = strdup(o->device);
+    e->stops = calloc((size_t)o->nstops + 1, sizeof *e->stops);
+    if (e->stops && o->nstops) memcpy(e->stops, o->stops, (size_t)o->nstops * sizeof *e->stops);
+    e->o.stops = e->stops;
+    return e->kernel && e->model && e->device && e->stops;
+}
+
+static bool allocate(struct engine *e) {
+    size_t slots = (size_t)e->sizes.slots;
+    e->sampler = sampler_make(e->sizes.vocab);
+    e->row = calloc((size_t)e->sizes.vocab + 1, sizeof *e->row);
+    e->slots = calloc(slots + 1, sizeof *e->slots);
+    e->active = calloc(slots + 1, sizeof *e->active);
+    e->shown = calloc(slots + 1, sizeof *e->shown);
+    return e->sampler && e->row && e->slots && e->active && e->shown;
+}
+
+static bool prepare(struct engine *e, const struct engine_options *o, char *err) {
+    if (!copy_options(e, o)) return llm_fail(err, "out of memory");
+    if (!lm_open(&e->lm, e->kernel, e->model, e->device, err)) return false;
+    snprintf(e->device_name, sizeof e->device_name, "%s", etrt_device_name(e->lm.device));
+    e->sizes = (struct engine_sizes){e->lm.vocab,    e->lm.context,
+                                     e->lm.slots,    e->lm.max_tokens,
+                                     e->device_name, etrt_device_is_emulated(e->lm.device) != 0};
+    if (e->o.batch < 1 || e->o.batch > e->lm.max_tokens) e->o.batch = e->lm.max_tokens;
+    if (e->o.chunk < 1) e->o.chunk = (e->o.batch + 3) / 4;
+    if (!allocate(e)) return llm_fail(err, "out of memory");
+    e->has_thread = pthread_create(&e->thread, NULL, work, e) == 0;
+    return e->has_thread || llm_fail(err, "cannot start a thread");
+}
+
+bool engine_open(const struct engine_options *o, struct engine **out, char *err) {
+    struct engine *e = calloc(1, sizeof *e);
+    *out = NULL;
+    if (!e) return llm_fail(err, "out of memory");
+    pthread_mutex_init(&e->lock, NULL);
+    pthread_cond_init(&e->wake, NULL);
+    e->last = &e->first;
+    if (!prepare(e, o, err)) {
+        engine_close(e);
+        return false;
+    }
+    *out = e;
+    return true;
+}
+
+void engine_close(struct engine *e) {
+    if (!e) return;
+    if (e->has_thread) {
+        pthread_mutex_lock(&e->lock);
+        e->stop = true;
+        pthread_cond_signal(&e->wake);
+        pthread_mutex_unlock(&e->lock);
+        pthread_join(e->thread, NULL);
+    }
+    for (int64_t i = 0; e->slots && i < e->sizes.slots; i++)
+        free(e->slots[i].ids);
+    lm_close(&e->lm);
+    sampler_free(e->sampler);
+    pthread_mutex_destroy(&e->lock);
+    pthread_cond_destroy(&e->wake);
+    free(e->kernel);
+    free(e->model);
+    free(e->device);
+    free(e->stops);
+    free(e->row);
+    free(e->slots);
+    free(e->active);
+    free(e->shown);
+    free(e);
+}

@@ -1,0 +1,165 @@
+/* One launch: filled with tokens of the sequences, run, and its logits made tokens again. */
+#include "examples/llm/engine/parts.h"
+#include <math.h>
+#include <string.h>
+
+/* ---- filling ---- */
+
+/* A prompt is read until all but its last token are fed; then each launch feeds one token. */
+static bool is_reading(const struct sequence *s) {
+    return s->n - s->fed > 1;
+}
+
+static int64_t feed(struct engine *e, struct sequence *s, int64_t most) {
+    int64_t fed = 0;
+    int64_t room = e->o.batch - e->lm.n;
+    if (most > room) most = room;
+    for (; fed < most && s->fed < s->n; fed++, s->fed++)
+        s->row = lm_add(&e->lm, s->ids[s->fed], (int64_t)s->fed, s->slot);
+    if (s->fed < s->n) s->row = -1; /* its last token is still to come */
+    if (fed) s->launched = true;
+    return fed;
+}
+
+/* Those that are written come first, one token each; then the prompts in turn, a chunk each; and
+ * where nobody's next token waits for this launch, the prompts take what room is left. */
+static void fill(struct engine *e) {
+    int64_t texts = 0, prompts = 0;
+    e->turn++;
+    for (int64_t i = 0; i < e->nactive; i++) {
+        e->active[i]->row = -1;
+        e->active[i]->launched = false;
+    }
+    for (int64_t i = 0; i < e->nactive; i++) {
+        struct sequence *s = e->active[(e->turn + i) % e->nactive];
+        if (!is_reading(s)) texts += feed(e, s, 1);
+    }
+    for (int pass = 0; pass < (texts ? 1 : 2); pass++)
+        for (int64_t i = 0; i < e->nactive; i++) {
+            struct sequence *s = e->active[(e->turn + i) % e->nactive];
+            if (!s->launched || pass) prompts += feed(e, s, pass ? e->o.batch : e->o.chunk);
+        }
+    e->stats.last_texts = texts;
+    e->stats.last_prompts = prompts;
+}
+
+/* ---- what came out ---- */
+
+static bool is_stop(const struct engine *e, int32_t id) {
+    for (int i = 0; i < e->o.nstops; i++)
+        if (e->stops[i] == id) return true;
+    return false;
+}
+
+/* The tokens that end a text must not come yet. */
+static void forbid_stops(const struct engine *e, float *logits) {
+    for (int i = 0; i < e->o.nstops; i++)
+        if (e->stops[i] < e->sizes.vocab) logits[e->stops[i]] = -INFINITY;
+}
+
+/* The next token of a sequence from its row of logits. */
+static void extend(struct engine *e, struct sequence *s) {
+    const float *logits = e->lm.logits + s->row * e->sizes.vocab;
+    const struct engine_job *j = &s->job;
+    struct engine_token token = {.logprob = NAN};
+    struct likelihood top[MAX_TOP_LOGPROBS];
+    int64_t *generated = &s->result.generated;
+    memcpy(e->row, logits, (size_t)e->sizes.vocab * sizeof *logits);
+    if (*generated < j->least && !j->run_on) forbid_stops(e, e->row);
+    if (j->sink.mask && !j->sink.mask(j->sink.user, e->row, e->sizes.vocab)) {
+        engine_finish(e, s, ENGINE_STOP, NULL);
+        return;
+    }
+    struct history h = {s->ids, j->n, s->n};
+    token.id = sampler_next(e->sampler, &j->sampling, &h, e->row);
+    if (token.id < 0) {
+        engine_finish(e, s, ENGINE_FAILED, "the logits are not numbers, or no token may follow");
+        return;
+    }
+    s->result.last = lm_now();
+    if (!*generated) s->result.first = s->result.last;
+    s->ids[s->n++] = token.id;
+    ++*generated;
+    e->stats.generated++;
+    if (is_stop(e, token.id) && !j->run_on) {
+        engine_finish(e, s, ENGINE_STOP, NULL);
+        return;
+    }
+    if (j->top >= 0) {
+        token.ntop =
+            sampler_logprobs(logits, e->sizes.vocab, token.id, j->top, &token.logprob, top);
+        token.top = top;
+    }
+    if (!j->sink.token(j->sink.user, &token))
+        engine_finish(e, s, ENGINE_ENOUGH, NULL);
+    else if (*generated >= j->most || (int64_t)s->n > e->sizes.context)
+        engine_finish(e, s, ENGINE_LENGTH, NULL);
+}
+
+static void count(struct engine *e, int64_t total, double seconds) {
+    struct engine_stats *t = &e->stats;
+    t->launches++;
+    t->prompts += t->last_prompts;
+    t->written += t->last_texts;
+    t->last_seconds = seconds;
+    t->prompt_seconds += seconds * (double)t->last_prompts / (double)total;
+    t->text_seconds += seconds * (double)t->last_texts / (double)total;
+}
+
+/* ---- what went wrong ---- */
+
+/* Those in the launch are lost, whatever became of it; the others begin again only where the device
+ * has to be opened anew, since their keys and values were on it. */
+static void fail_launched(struct engine *e, bool device_lost, const char *why) {
+    e->stats.failures++;
+    for (int64_t i = e->nactive; i-- > 0;)
+        if (e->active[i]->launched) engine_finish(e, e->active[i], ENGINE_FAILED, why);
+    if (!device_lost) return;
+    lm_close(&e->lm);
+    slots_lost(e);
+}
+
+/* The device again, after it was lost. Those that were not in the launch go on; where it cannot be
+ * opened all are failed, and those that come later have it tried once more. */
+static bool have_device(struct engine *e) {
+    char err[LLM_ERR];
+    struct engine_sizes s = e->sizes;
+    if (e->lm.session) return true;
+    bool ok = lm_open(&e->lm, e->kernel, e->model, e->device, err);
+    if (ok && (e->lm.slots != s.slots || e->lm.vocab != s.vocab || e->lm.context != s.context ||
+               e->lm.max_tokens != s.max_tokens))
+        ok = llm_fail(err, "%s has changed since it was loaded", e->kernel);
+    if (ok) return true;
+    lm_close(&e->lm);
+    for (int64_t i = e->nactive; i-- > 0;)
+        engine_finish(e, e->active[i], ENGINE_FAILED, err);
+    return false;
+}
+
+static enum lm_result run(struct engine *e, char *err) {
+    int64_t n = ++e->tried, at = e->o.abort_launch;
+    int64_t every = at < 0 ? -at : at;
+    if (at && (n == every || (e->o.abort_again && n % every == 0))) {
+        e->lm.n = 0;
+        llm_fail(err, "launch %lld was told to fail", (long long)n);
+        return at < 0 ? LM_LOST : LM_ABORTED;
+    }
+    return lm_run(&e->lm, err);
+}
+
+void launch_step(struct engine *e) {
+    char err[LLM_ERR] = "";
+    if (!have_device(e)) return;
+    fill(e);
+    int64_t total = e->lm.n;
+    double began = lm_now();
+    enum lm_result result = run(e, err);
+    if (result != LM_DONE) {
+        fail_launched(e, result == LM_LOST, err);
+        return;
+    }
+    count(e, total, lm_now() - began);
+    /* From the end, since one that ends leaves the list. */
+    for (int64_t i = e->nactive; i-- > 0;)
+        if (e->active[i]->row >= 0) extend(e, e->active[i]);
+}

@@ -1,0 +1,74 @@
+/* parts.h - what the files of this room share of an engine. */
+#ifndef LLM_ENGINE_PARTS_H
+#define LLM_ENGINE_PARTS_H
+
+#include "examples/llm/engine/engine.h"
+#include "examples/llm/engine/lm.h"
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct sequence {
+    struct sequence *next; /* of those that wait */
+    uint64_t id;
+    struct engine_job job;
+    int32_t *ids;  /* the prompt, then what was generated; room for the prompt and MOST */
+    size_t n, fed; /* how many there are, and how many the model has seen */
+    int64_t slot;
+    int64_t row;   /* of the logits that follow its last token, or -1 */
+    bool launched; /* part of the launch */
+    atomic_bool cancelled;
+    struct engine_result result;
+};
+
+/* What lies in a slot: the tokens of the sequence it has, or of the one that had it last. */
+struct slot {
+    struct sequence *owner; /* NULL: free */
+    int32_t *ids;           /* of a free one */
+    size_t n;
+    uint64_t freed; /* a number that grows: the least was freed first */
+};
+
+struct engine {
+    struct engine_options o;
+    char *kernel, *model, *device; /* of the options */
+    int32_t *stops;
+    struct lm lm;
+    char device_name[256];
+    struct engine_sizes sizes; /* of LM, also while it is lost */
+    struct sampler *sampler;
+    float *row; /* [vocab]: of one sequence, to be changed */
+    struct slot *slots;
+    uint64_t nfreed;
+    struct sequence **active; /* [slots]; in the engine's thread, and changed with LOCK held */
+    int64_t nactive, turn;
+    int64_t tried;             /* launches */
+    struct engine_stats stats; /* in the engine's thread */
+    pthread_t thread;
+    bool has_thread;
+
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    struct sequence *first, **last; /* those that wait, in order */
+    int64_t nwaiting;
+    uint64_t nids;
+    atomic_bool stop;
+    struct engine_stats shown_stats; /* STATS and the slots, as others may see them */
+    struct engine_slot *shown;
+};
+
+/* slots.c: which sequence is where. */
+/* Gives a free slot to a sequence: the one that has most of its prompt already. */
+void slots_take(struct engine *, struct sequence *);
+/* Takes it back. TRUSTED: what was fed is there and may be used again. */
+void slots_give(struct engine *, struct sequence *, bool trusted);
+/* Nothing that lies in a slot is to be relied on: all sequences begin again. */
+void slots_lost(struct engine *);
+
+/* launch.c: one launch, from filling it to the tokens it gave. */
+void launch_step(struct engine *);
+
+/* engine.c */
+/* Tells the end of a sequence that has a slot, and forgets it. */
+void engine_finish(struct engine *, struct sequence *, enum engine_end, const char *why);
+
+#endif

@@ -1,0 +1,64 @@
+/* sampler.h - choose the next token from a row of logits.
+ *
+ * What is drawn hangs on the logits, on the history of the sequence, on the seed and on how many
+ * tokens the sequence was given before, and on nothing else: no state is kept from token to token,
+ * so a sequence gives the same text whatever else is in its launches. */
+#ifndef LLM_SAMPLER_H
+#define LLM_SAMPLER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct logit_bias {
+    int32_t id;
+    float bias;
+};
+
+/* In this order: biases are added, penalties applied, and unless the temperature is 0, min_p, top_k
+ * and top_p cut what is unlikely away. */
+struct sampling {
+    double temperature;            /* 0: the most likely token */
+    int64_t top_k;                 /* consider this many; 0: all */
+    double top_p;                  /* the fewest that have this share; 1: all */
+    double min_p;                  /* those with this share of the likeliest one's; 0: all */
+    double repetition;             /* of tokens seen, logits above 0 are divided by it, others
+                                      multiplied; 1: none */
+    double frequency, presence;    /* of tokens generated, taken off per time, and once; 0: none */
+    const struct logit_bias *bias; /* ids in the vocabulary */
+    size_t nbias;
+    uint64_t seed;
+};
+/* What changes nothing: greedy. */
+struct sampling sampling_greedy(void);
+
+struct sampler;                              /* scratch memory for one vocabulary */
+struct sampler *sampler_make(int64_t vocab); /* NULL: no memory */
+void sampler_free(struct sampler *);
+
+/* The tokens of a sequence: PROMPT of them, then what was generated. */
+struct history {
+    const int32_t *ids;
+    size_t prompt, n;
+};
+
+/* LOGITS are changed; -INFINITY is a token that must not come. -1 when a logit is not a number, or
+ * no token may come. */
+int32_t sampler_next(struct sampler *, const struct sampling *, const struct history *,
+                     float *logits);
+
+/* The likeliest token, the lower id among equals; -1 as above. */
+int32_t sampler_likeliest(const float *logits, int64_t vocab);
+
+/* Natural logarithms of what the model gives each token. */
+enum { MAX_TOP_LOGPROBS = 20 };
+struct likelihood {
+    int32_t id;
+    float logprob;
+};
+/* Of token ID, and of the TOP likeliest, in order, with the lower id first among equals. Returns
+ * how many there are: TOP or the vocabulary's size. */
+int sampler_logprobs(const float *logits, int64_t vocab, int32_t id, int top, float *out_logprob,
+                     struct likelihood *out_top);
+
+#endif

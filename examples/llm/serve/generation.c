@@ -1,0 +1,331 @@
+/* Requests that the engine answers. Three threads meet here: the library's, which asks for what to
+ * send; the engine's, which brings tokens; and the watcher's. */
+#include "examples/llm/engine/lm.h"
+#include "examples/llm/serve/server.h"
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct source { /* one of the texts, as the engine knows it */
+    struct generation *generation;
+    int text;
+    uint64_t id;
+    double last; /* when its last token came */
+};
+
+struct generation {
+    struct server *server;
+    struct generation *next, **at; /* of the server's list, in order of NUMBER */
+    uint64_t number;
+    pthread_mutex_t lock; /* of what is below */
+    int references;
+    struct answer *answer;
+    struct source *sources;
+    struct MHD_Connection *connection; /* NULL: the request is over */
+    int fd;
+    bool suspended; /* the library sleeps until it is resumed */
+    bool complete, gone;
+    double sent; /* when something was sent last */
+};
+
+const char *generation_id(const struct exchange *x) {
+    return answer_id(x->generation->answer);
+}
+
+static void release(struct generation *g) {
+    pthread_mutex_lock(&g->lock);
+    bool last = --g->references == 0;
+    pthread_mutex_unlock(&g->lock);
+    if (!last) return;
+    pthread_mutex_destroy(&g->lock);
+    answer_free(g->answer);
+    free(g->sources);
+    free(g);
+}
+
+/* With the lock held. */
+static void wake(struct generation *g) {
+    if (!g->suspended || !g->connection) return;
+    g->suspended = false;
+    MHD_resume_connection(g->connection);
+}
+
+static void cancel(struct generation *g) {
+    for (int i = 0; i < answer_texts(g->answer); i++)
+        engine_cancel(g->server->engine, g->sources[i].id);
+}
+
+/* ---- in the engine's thread ---- */
+
+static bool take_token(void *user, const struct engine_token *token) {
+    struct source *source = user;
+    struct generation *g = source->generation;
+    double now = lm_now();
+    if (source->last > 0)
+        metrics_observe(&g->server->metrics, INTER_TOKEN_LATENCY, now - source->last);
+    source->last = now;
+    pthread_mutex_lock(&g->lock);
+    bool more = answer_token(g->answer, source->text, token);
+    if (answer_events(g->answer)->n) wake(g);
+    pthread_mutex_unlock(&g->lock);
+    return more;
+}
+
+static void take_end(void *user, const struct engine_result *result) {
+    struct source *source = user;
+    struct generation *g = source->generation;
+    struct server *s = g->server;
+    metrics_end(&s->metrics, result);
+    pthread_mutex_lock(&g->lock);
+    g->complete = answer_end(g->answer, source->text, result);
+    if (g->complete || answer_events(g->answer)->n) wake(g);
+    pthread_mutex_unlock(&g->lock);
+    release(g);
+}
+
+/* ---- in the library's threads ---- */
+
+static ssize_t read_events(void *user, uint64_t at, char *out, size_t most) {
+    struct generation *g = user;
+    ssize_t n = 0;
+    (void)at;
+    pthread_mutex_lock(&g->lock);
+    struct buffer *events = answer_events(g->answer);
+    if (events->failed) {
+        n = MHD_CONTENT_READER_END_WITH_ERROR;
+    } else if (events->n) {
+        n = (ssize_t)(events->n < most ? events->n : most);
+        memcpy(out, events->data, (size_t)n);
+        buffer_drop(events, (size_t)n);
+        g->sent = lm_now();
+    } else if (g->complete) {
+        n = MHD_CONTENT_READER_END_OF_STREAM;
+    } else if (g->gone) {
+        n = MHD_CONTENT_READER_END_WITH_ERROR;
+    } else {
+        g->suspended = true;
+        MHD_suspend_connection(g->connection);
+    }
+    pthread_mutex_unlock(&g->lock);
+    return n;
+}
+
+static void free_events(void *user) {
+    release(user);
+}
+
+static enum MHD_Result stream(struct exchange *x) {
+    struct generation *g = x->generation;
+    struct MHD_Response *r =
+        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 16384, read_events, g, free_events);
+    if (!r) return MHD_NO;
+    pthread_mutex_lock(&g->lock);
+    g->references++;
+    pthread_mutex_unlock(&g->lock);
+    MHD_add_response_header(r, "Content-Type", "text/event-stream; charset=utf-8");
+    MHD_add_response_header(r, "Cache-Control", "no-cache");
+    MHD_add_response_header(r, "X-Accel-Buffering", "no");
+    http_headers(x, r, 200);
+    x->status = 200;
+    x->answered = true;
+    enum MHD_Result result = MHD_queue_response(x->connection, 200, r);
+    MHD_destroy_response(r);
+    return result;
+}
+
+enum MHD_Result generation_again(struct exchange *x) {
+    struct generation *g = x->generation;
+    struct buffer body = {0};
+    int status = 0;
+    pthread_mutex_lock(&g->lock);
+    if (g->complete) {
+        status = answer_body(g->answer, &body);
+    } else if (!g->gone) {
+        g->suspended = true;
+        MHD_suspend_connection(g->connection);
+    }
+    bool gone = g->gone && !g->complete;
+    pthread_mutex_unlock(&g->lock);
+    if (gone) return MHD_NO;
+    return status ? http_reply(x, status, "application/json", &body) : MHD_YES;
+}
+
+/* The engine takes all texts or none. */
+static bool submit(struct generation *g, struct fault *f) {
+    struct answer *a = g->answer;
+    const struct request *r = answer_request(a);
+    char err[LLM_ERR];
+    int n = answer_texts(a);
+    struct engine_job *jobs = calloc((size_t)n, sizeof *jobs);
+    uint64_t *ids = calloc((size_t)n, sizeof *ids);
+    g->sources = calloc((size_t)n, sizeof *g->sources);
+    bool ok = (jobs && ids && g->sources) || fault_set(f, 500, NULL, NULL, "out of memory");
+    for (int i = 0; ok && i < n; i++) {
+        const struct ids *prompt = answer_prompt(a, i);
+        g->sources[i] = (struct source){g, i, 0, 0};
+        jobs[i] = (struct engine_job){.prompt = prompt->v,
+                                      .n = prompt->n,
+                                      .most = r->most,
+                                      .least = r->least,
+                                      .run_on = r->run_on,
+                                      .top = r->logprobs ? (int)r->top : -1,
+                                      .sampling = r->sampling,
+                                      .sink = {&g->sources[i], take_token, take_end, NULL}};
+        jobs[i].sampling.seed += (uint64_t)(i % (int)r->n);
+    }
+    if (ok) {
+        /* Held until the ids are noted: the engine may bring tokens at once. */
+        pthread_mutex_lock(&g->lock);
+        g->references += n;
+        enum engine_answer answer = engine_submit(g->server->engine, jobs, n, ids, err);
+        if (answer != ENGINE_TAKEN) g->references -= n;
+        for (int i = 0; i < n; i++)
+            g->sources[i].id = ids[i];
+        pthread_mutex_unlock(&g->lock);
+        if (answer == ENGINE_FULL) ok = fault_set(f, 429, NULL, "queue_full", "%s: try again", err);
+        if (answer == ENGINE_REFUSED) ok = fault_set(f, 400, NULL, NULL, "%s", err);
+    }
+    free(jobs);
+    free(ids);
+    return ok;
+}
+
+static void enlist(struct generation *g) {
+    struct server *s = g->server;
+    pthread_mutex_lock(&s->lock);
+    g->number = ++s->ngenerations;
+    g->at = s->last_generation;
+    *g->at = g;
+    s->last_generation = &g->next;
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void delist(struct generation *g) {
+    struct server *s = g->server;
+    pthread_mutex_lock(&s->lock);
+    *g->at = g->next;
+    if (g->next)
+        g->next->at = g->at;
+    else
+        s->last_generation = g->at;
+    if (!s->generations) pthread_cond_broadcast(&s->idle);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static bool prepare(struct exchange *x, enum dialect dialect, struct fault *f) {
+    struct server *s = x->server;
+    struct request *r;
+    json_error_t why;
+    json_t *body = json_loadb(x->body.data ? x->body.data : "", x->body.n,
+                              JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
+    buffer_free(&x->body);
+    if (!body)
+        return fault_set(f, 400, NULL, "invalid_json",
+                         "the body is not JSON: line %d, column %d: %s", why.line, why.column,
+                         why.text);
+    if (!request_read(&s->model, dialect, body, &r, f)) return false;
+    struct generation *g = calloc(1, sizeof *g);
+    if (!g) {
+        request_free(r);
+        return fault_set(f, 500, NULL, NULL, "out of memory");
+    }
+    g->answer = answer_make(&s->model, r);
+    if (!g->answer) {
+        free(g);
+        return fault_set(f, 500, NULL, NULL, "out of memory");
+    }
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(x->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    pthread_mutex_init(&g->lock, NULL);
+    g->server = s;
+    g->references = 1;
+    g->connection = x->connection;
+    g->fd = info ? info->connect_fd : -1;
+    g->sent = lm_now();
+    x->generation = g;
+    return true;
+}
+
+enum MHD_Result generation_start(struct exchange *x, enum dialect dialect) {
+    struct fault f;
+    if (!prepare(x, dialect, &f)) return http_fault(x, &f);
+    enlist(x->generation);
+    if (!submit(x->generation, &f)) {
+        delist(x->generation);
+        release(x->generation);
+        x->generation = NULL;
+        return http_fault(x, &f);
+    }
+    if (answer_request(x->generation->answer)->stream) return stream(x);
+    return generation_again(x);
+}
+
+void generation_leave(struct exchange *x) {
+    struct generation *g = x->generation;
+    struct usage usage = {0};
+    if (g) {
+        delist(g);
+        pthread_mutex_lock(&g->lock);
+        g->connection = NULL;
+        g->gone = true;
+        bool complete = g->complete;
+        answer_usage(g->answer, &usage);
+        pthread_mutex_unlock(&g->lock);
+        if (!complete) cancel(g);
+    }
+    if (x->answered || g) log_exchange(x->server->log, x, &usage);
+    if (g) release(g);
+}
+
+/* ---- in the watcher's thread ---- */
+
+/* The library does not look at a connection that is suspended. */
+static bool left(int fd) {
+    struct pollfd p = {.fd = fd, .events = POLLRDHUP};
+    return fd >= 0 && poll(&p, 1, 0) == 1 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR));
+}
+
+static void watch(struct generation *g, double now) {
+    struct server *s = g->server;
+    pthread_mutex_lock(&g->lock);
+    bool leaves = g->connection && !g->complete && !g->gone && left(g->fd);
+    if (leaves) {
+        g->gone = true;
+        wake(g);
+    } else if (!g->complete && answer_request(g->answer)->stream &&
+               now - g->sent > (double)s->o->ping) {
+        g->sent = now;
+        buffer_text(answer_events(g->answer), ": ping\n\n");
+        wake(g);
+    }
+    pthread_mutex_unlock(&g->lock);
+    if (leaves) cancel(g);
+}
+
+/* The first of the server's, or the one after G, whose reference goes with it; NULL: no more. The
+ * server's lock is not held meanwhile: the library calls us with locks of its own. */
+static struct generation *after(struct server *s, struct generation *g) {
+    pthread_mutex_lock(&s->lock);
+    struct generation *next = s->generations;
+    for (; next && next->number <= (g ? g->number : 0); next = next->next) {
+    }
+    if (next) {
+        pthread_mutex_lock(&next->lock);
+        next->references++;
+        pthread_mutex_unlock(&next->lock);
+    }
+    pthread_mutex_unlock(&s->lock);
+    if (g) release(g);
+    return next;
+}
+
+void generation_watch(struct server *s) {
+    double now = lm_now();
+    for (struct generation *g = after(s, NULL); g; g = after(s, g))
+        watch(g, now);
+}
+
+void generation_cancel_all(struct server *s) {
+    for (struct generation *g = after(s, NULL); g; g = after(s, g))
+        cancel(g);
+}

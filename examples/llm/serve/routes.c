@@ -1,0 +1,290 @@
+/* What there is to ask for, a row for each. */
+#include "examples/llm/api/tokens.h"
+#include "examples/llm/engine/lm.h"
+#include "examples/llm/serve/server.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum MHD_Result handler(struct exchange *);
+
+static enum MHD_Result refuse(struct exchange *x, int status, const char *code, const char *why) {
+    struct fault f;
+    fault_set(&f, status, NULL, code, "%s", why);
+    return http_fault(x, &f);
+}
+
+/* ---- how it is ---- */
+
+static enum MHD_Result health(struct exchange *x) {
+    switch (x->server->state) {
+    case STATE_LOADING:
+        return refuse(x, 503, "loading", "the model is being loaded");
+    case STATE_DRAINING:
+        return refuse(x, 503, "draining", "the server is stopping");
+    default:
+        return http_json(x, 200, json_pack("{s:s}", "status", "ok"));
+    }
+}
+
+static enum MHD_Result models(struct exchange *x) {
+    const struct server *s = x->server;
+    return http_json(x, 200,
+                     json_pack("{s:s, s:[{s:s, s:s, s:I, s:s, s:I}]}", "object", "list", "data",
+                               "id", s->name, "object", "model", "created", (json_int_t)s->created,
+                               "owned_by", "etllm", "max_model_len", (json_int_t)s->sizes.context));
+}
+
+static enum MHD_Result model(struct exchange *x) {
+    const struct server *s = x->server;
+    if (strcmp(x->path + strlen("/v1/models/"), s->name))
+        return refuse(x, 404, "model_not_found", "there is no such model");
+    return http_json(x, 200,
+                     json_pack("{s:s, s:s, s:I, s:s, s:I}", "id", s->name, "object", "model",
+                               "created", (json_int_t)s->created, "owned_by", "etllm",
+                               "max_model_len", (json_int_t)s->sizes.context));
+}
+
+static enum MHD_Result metrics(struct exchange *x) {
+    struct server *s = x->server;
+    struct buffer b = {0};
+    struct engine_stats stats;
+    bool ready = s->state != STATE_LOADING;
+    if (ready) engine_stats(s->engine, &stats);
+    metrics_write(&s->metrics, s->name, ready ? &stats : NULL, &s->sizes, log_lost(s->log), &b);
+    return http_reply(x, 200, "text/plain; version=0.0.4; charset=utf-8", &b);
+}
+
+static enum MHD_Result props(struct exchange *x) {
+    const struct server *s = x->server;
+    struct engine_stats t;
+    engine_stats(s->engine, &t);
+    json_t *sampling =
+        json_pack("{s:f, s:I, s:f, s:f, s:f}", "temperature", s->model.usual.temperature, "top_k",
+                  (json_int_t)s->model.usual.top_k, "top_p", s->model.usual.top_p, "min_p",
+                  s->model.usual.min_p, "repetition_penalty", s->model.usual.repetition);
+    json_t *settings =
+        json_pack("{s:I, s:o}", "n_ctx", (json_int_t)s->sizes.context, "params", sampling);
+    return http_json(
+        x, 200,
+        json_pack("{s:s, s:I, s:o, s:s?, s:s, s:s, s:I, s:I, s:{s:I, s:I, s:f, s:I, s:I}}",
+                  "model_alias", s->name, "total_slots", (json_int_t)s->sizes.slots,
+                  "default_generation_settings", settings, "chat_template", chat_source(s->chat),
+                  "build_info", "etllm " ETCC_VERSION, "device", s->sizes.device, "n_vocab",
+                  (json_int_t)s->sizes.vocab, "max_launch_tokens", (json_int_t)s->sizes.max_tokens,
+                  "engine", "launches", (json_int_t)t.launches, "launch_failures",
+                  (json_int_t)t.failures, "last_launch_seconds", t.last_seconds,
+                  "last_launch_prompt_tokens", (json_int_t)t.last_prompts,
+                  "last_launch_text_tokens", (json_int_t)t.last_texts));
+}
+
+static enum MHD_Result slots(struct exchange *x) {
+    const struct server *s = x->server;
+    struct engine_slot *slot = calloc((size_t)s->sizes.slots + 1, sizeof *slot);
+    json_t *list = json_array();
+    if (slot) engine_slots(s->engine, slot);
+    for (int64_t i = 0; slot && i < s->sizes.slots; i++)
+        json_array_append_new(
+            list,
+            json_pack("{s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "id", (json_int_t)i,
+                      "is_processing", slot[i].id != 0, "id_task", (json_int_t)slot[i].id, "n_ctx",
+                      (json_int_t)s->sizes.context, "n_prompt_tokens", (json_int_t)slot[i].prompt,
+                      "n_past", (json_int_t)slot[i].fed, "n_decoded", (json_int_t)slot[i].generated,
+                      "n_predict", (json_int_t)slot[i].most, "n_cached", (json_int_t)slot[i].held));
+    free(slot);
+    return http_json(x, 200, list);
+}
+
+/* ---- tokens ---- */
+
+static json_t *read_body(struct exchange *x, struct fault *f) {
+    json_error_t why;
+    json_t *body = json_loadb(x->body.data ? x->body.data : "", x->body.n,
+                              JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
+    if (!body)
+        fault_set(f, 400, NULL, "invalid_json", "the body is not JSON: line %d, column %d: %s",
+                  why.line, why.column, why.text);
+    return body;
+}
+
+/* "content" as llama.cpp calls it, or "prompt" as vLLM does. */
+static enum MHD_Result tokenize_body(struct exchange *x, const json_t *body) {
+    const struct server *s = x->server;
+    const json_t *text = json_object_get(body, "content");
+    const json_t *special = json_object_get(body, "add_special");
+    char err[LLM_ERR];
+    struct ids ids = {0};
+    if (!text) text = json_object_get(body, "prompt");
+    if (!special) special = json_object_get(body, "add_special_tokens");
+    if (!json_is_string(text)) return refuse(x, 400, NULL, "'content' must be a string");
+    bool bare = json_is_false(special) || (json_object_get(body, "content") && !special);
+    if (!tokenizer_encode_as(s->tokenizer, json_string_value(text), json_string_length(text),
+                             bare ? TOKENIZER_BARE : 0, &ids, err)) {
+        free(ids.v);
+        return refuse(x, 400, NULL, err);
+    }
+    json_t *list = json_array();
+    for (size_t i = 0; i < ids.n; i++)
+        json_array_append_new(list, json_integer(ids.v[i]));
+    json_int_t n = (json_int_t)ids.n;
+    free(ids.v);
+    return http_json(x, 200,
+                     json_pack("{s:o, s:I, s:I}", "tokens", list, "count", n, "max_model_len",
+                               (json_int_t)s->sizes.context));
+}
+
+static enum MHD_Result detokenize_body(struct exchange *x, const json_t *body) {
+    const json_t *list = json_object_get(body, "tokens");
+    struct ids ids = {0};
+    char *text = NULL;
+    size_t bytes = 0;
+    if (!json_is_array(list)) return refuse(x, 400, NULL, "'tokens' must be an array");
+    bool ok = true;
+    for (size_t i = 0; ok && i < json_array_size(list); i++) {
+        json_int_t id = json_integer_value(json_array_get(list, i));
+        ok = json_is_integer(json_array_get(list, i)) && id >= 0 && id < x->server->sizes.vocab &&
+             ids_add(&ids, (int32_t)id);
+    }
+    if (ok)
+        ok = tokenizer_decode(x->server->tokenizer, ids.v, ids.n, LM_DECODER_SPECIALS, &text,
+                              &bytes);
+    free(ids.v);
+    if (!ok) return refuse(x, 400, NULL, "'tokens' are integers in the vocabulary");
+    json_t *answer = json_pack("{s:s%, s:s%}", "content", text, bytes, "prompt", text, bytes);
+    free(text);
+    return http_json(x, 200, answer);
+}
+
+static enum MHD_Result with_body(struct exchange *x,
+                                 enum MHD_Result (*then)(struct exchange *, const json_t *)) {
+    struct fault f;
+    json_t *body = read_body(x, &f);
+    if (!body) return http_fault(x, &f);
+    enum MHD_Result result = then(x, body);
+    json_decref(body);
+    return result;
+}
+
+static enum MHD_Result tokenize(struct exchange *x) {
+    return with_body(x, tokenize_body);
+}
+static enum MHD_Result detokenize(struct exchange *x) {
+    return with_body(x, detokenize_body);
+}
+
+/* ---- texts ---- */
+
+static enum MHD_Result chat(struct exchange *x) {
+    return generation_start(x, DIALECT_CHAT);
+}
+static enum MHD_Result completions(struct exchange *x) {
+    return generation_start(x, DIALECT_COMPLETIONS);
+}
+static enum MHD_Result responses(struct exchange *x) {
+    return generation_start(x, DIALECT_RESPONSES);
+}
+static enum MHD_Result messages(struct exchange *x) {
+    return generation_start(x, DIALECT_MESSAGES);
+}
+
+static enum MHD_Result page(struct exchange *x) {
+    struct buffer b = {0};
+    buffer_add(&b, page_html, page_bytes);
+    return http_reply(x, 200, "text/html; charset=utf-8", &b);
+}
+
+/* ---- the table ---- */
+
+enum {
+    OPEN = 1,
+    EARLY = 2,
+    WORKS = 4,
+    BELOW = 8
+}; /* needs no key; also while loading; makes texts;
+     whatever follows the path */
+static const struct row {
+    const char *method, *path;
+    handler *handle;
+    int flags;
+} rows[] = {
+    {"GET", "/", page, OPEN | EARLY},
+    {"GET", "/health", health, OPEN | EARLY},
+    {"GET", "/metrics", metrics, EARLY},
+    {"GET", "/v1/models", models, EARLY},
+    {"GET", "/v1/models/", model, EARLY | BELOW},
+    {"GET", "/props", props, 0},
+    {"GET", "/slots", slots, 0},
+    {"POST", "/tokenize", tokenize, 0},
+    {"POST", "/detokenize", detokenize, 0},
+    {"POST", "/v1/chat/completions", chat, WORKS},
+    {"POST", "/v1/completions", completions, WORKS},
+    {"POST", "/v1/responses", responses, WORKS},
+    {"POST", "/v1/messages", messages, WORKS},
+};
+
+static bool is_row(const struct row *r, const char *path) {
+    if (r->flags & BELOW) return !strncmp(path, r->path, strlen(r->path));
+    return !strcmp(path, r->path);
+}
+
+static const char *of(struct exchange *x, const char *name) {
+    return MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, name);
+}
+
+static bool has_key(struct exchange *x) {
+    const char *given = of(x, "x-api-key"), *bearer = of(x, "Authorization");
+    if (!x->server->keys) return true;
+    if (bearer && !strncasecmp(bearer, "Bearer ", 7)) given = bearer + 7;
+    return keys_have(x->server->keys, given);
+}
+
+/* A page of somebody else must not use a server that runs on the visitor's machine. */
+static bool foreign(struct exchange *x) {
+    const char *origin = of(x, "Origin"), *host = of(x, "Host");
+    if (!origin || x->server->o->cors) return false;
+    const char *name = strstr(origin, "://");
+    return !name || !host || strcasecmp(name + 3, host) != 0;
+}
+
+static enum MHD_Result preflight(struct exchange *x) {
+    struct MHD_Response *r = MHD_create_response_from_buffer(0, "", MHD_RESPMEM_PERSISTENT);
+    if (!r) return MHD_NO;
+    http_headers(x, r, 204);
+    MHD_add_response_header(r, "Access-Control-Allow-Methods", "GET, POST, OPTIONS");
+    MHD_add_response_header(r, "Access-Control-Allow-Headers",
+                            "Authorization, Content-Type, x-api-key, anthropic-version");
+    MHD_add_response_header(r, "Access-Control-Max-Age", "86400");
+    x->status = 204;
+    x->answered = true;
+    enum MHD_Result result = MHD_queue_response(x->connection, 204, r);
+    MHD_destroy_response(r);
+    return result;
+}
+
+static enum MHD_Result run(struct exchange *x, const struct row *row) {
+    int state = x->server->state;
+    if (!(row->flags & OPEN) && !has_key(x))
+        return refuse(x, 401, "invalid_api_key", "a key is needed, and this is none");
+    if (state == STATE_LOADING && !(row->flags & EARLY))
+        return refuse(x, 503, "loading", "the model is being loaded");
+    if (state == STATE_DRAINING && (row->flags & WORKS))
+        return refuse(x, 503, "draining", "the server is stopping");
+    return row->handle(x);
+}
+
+enum MHD_Result route(struct exchange *x) {
+    const struct row *row = NULL;
+    bool known = false, head = !strcmp(x->method, "HEAD");
+    const char *method = head ? "GET" : x->method;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (!is_row(&rows[i], x->path)) continue;
+        known = true;
+        if (!strcmp(method, rows[i].method)) row = &rows[i];
+    }
+    if (foreign(x))
+        return refuse(x, 403, "foreign_origin", "pages of other sites may not ask: see --cors");
+    if (known && x->server->o->cors && !strcmp(x->method, "OPTIONS")) return preflight(x);
+    if (!known) return refuse(x, 404, "not_found", "there is nothing here");
+    if (!row) return refuse(x, 405, "method_not_allowed", "that method is not for this");
+    return run(x, row);
+}

@@ -1,0 +1,258 @@
+/* etllm serve, from start to end: listens, loads, serves, drains. */
+#include "examples/llm/serve/serve.h"
+#include "examples/llm/base/json_file.h"
+#include "examples/llm/engine/lm.h"
+#include "examples/llm/engine/stops.h"
+#include "examples/llm/serve/server.h"
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+const char *serve_tool_style(int i) {
+    static const char *const names[] = {"none", "hermes", "llama"};
+    return i >= 0 && i < 3 ? names[i] : NULL;
+}
+
+static void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static void say(const char *fmt, ...) {
+    char line[1024];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(line, sizeof line, fmt, ap);
+    va_end(ap);
+    fprintf(stderr, "etllm: %s\n", line);
+}
+
+/* ---- signals, which no other thread takes ---- */
+
+static void begin_drain(struct server *s) {
+    pthread_mutex_lock(&s->lock);
+    if (s->state == STATE_READY) s->state = STATE_DRAINING;
+    s->quit = true;
+    pthread_cond_broadcast(&s->idle);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void *take_signals(void *user) {
+    struct server *s = user;
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    for (int interrupts = 0;;) {
+        int signal = 0;
+        if (sigwait(&set, &signal) != 0) continue;
+        if (signal == SIGHUP) {
+            log_reopen(s->log);
+            continue;
+        }
+        interrupts += signal == SIGINT;
+        /* While it loads there is nothing to finish. */
+        if (s->state == STATE_LOADING || interrupts > 1) {
+            listen_remove(s->o);
+            _exit(128 + signal);
+        }
+        if (!s->quit) say("stopping: what runs is finished first");
+        begin_drain(s);
+    }
+    return NULL;
+}
+
+static bool start_signals(struct server *s) {
+    sigset_t set;
+    pthread_t thread;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    signal(SIGPIPE, SIG_IGN);
+    /* Threads that are made from here on inherit it. */
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    return pthread_create(&thread, NULL, take_signals, s) == 0 && pthread_detach(thread) == 0;
+}
+
+/* ---- the watcher ---- */
+
+/* A client that opened a connection and does not say what it wants holds a place. */
+static void drop_slow(struct server *s) {
+    double now = lm_now();
+    pthread_mutex_lock(&s->lock);
+    for (struct client *c = s->clients; c; c = c->next)
+        if (c->waiting > 0 && now - c->waiting > (double)s->o->timeout) {
+            c->waiting = now; /* once is enough; the library closes it */
+            shutdown(c->fd, SHUT_RDWR);
+        }
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void *watch(void *user) {
+    struct server *s = user;
+    const struct timespec pause = {0, 200000000};
+    while (!s->unwatched) {
+        generation_watch(s);
+        drop_slow(s);
+        nanosleep(&pause, NULL);
+    }
+    return NULL;
+}
+
+/* ---- loading ---- */
+
+/* What clients call the model, in letters that need no quoting anywhere. */
+static void read_name(struct server *s) {
+    char folder[512];
+    const char *name = s->o->name;
+    if (!name) {
+        snprintf(folder, sizeof folder, "%s", s->o->model);
+        for (size_t n = strlen(folder); n > 1 && folder[n - 1] == '/'; n--)
+            folder[n - 1] = 0;
+        const char *slash = strrchr(folder, '/');
+        name = slash && slash[1] ? slash + 1 : folder;
+    }
+    snprintf(s->name, sizeof s->name, "%s", name);
+    for (char *c = s->name; *c; c++)
+        if (*c <= ' ' || *c >= 127 || *c == '"' || *c == '\\') *c = '_';
+}
+
+/* What generation_config.json says counts where a request says nothing. */
+static bool read_usual(struct server *s, char *err) {
+    struct sampling *u = &s->model.usual;
+    json_t *root = json_file(s->o->model, "generation_config.json", true, err);
+    if (!root && *err) return false;
+    *u = sampling_greedy();
+    const json_t *t = json_object_get(root, "temperature");
+    const json_t *k = json_object_get(root, "top_k"), *p = json_object_get(root, "top_p");
+    const json_t *m = json_object_get(root, "min_p");
+    const json_t *r = json_object_get(root, "repetition_penalty");
+    u->temperature = json_is_number(t) && json_number_value(t) >= 0 ? json_number_value(t) : 1;
+    if (json_number_value(k) >= 1 && json_number_value(k) < 1e9)
+        u->top_k = (int64_t)json_number_value(k);
+    if (json_number_value(p) > 0 && json_number_value(p) <= 1) u->top_p = json_number_value(p);
+    if (json_number_value(m) > 0 && json_number_value(m) <= 1) u->min_p = json_number_value(m);
+    if (json_number_value(r) > 0.001 && json_number_value(r) <= 1000)
+        u->repetition = json_number_value(r);
+    json_decref(root);
+    return true;
+}
+
+static bool load(struct server *s, char *err) {
+    const struct serve_options *o = s->o;
+    struct stops stops;
+    if (!tokenizer_load(o->model, &s->tokenizer, err) || !stops_read(o->model, &stops, err) ||
+        !chat_open(o->model, o->template_file, &s->chat, err) || !read_usual(s, err))
+        return false;
+    struct engine_options e = {.kernel = o->kernel,
+                               .model = o->model,
+                               .device = o->device,
+                               .stops = stops.ids,
+                               .nstops = stops.n,
+                               .batch = o->batch,
+                               .chunk = o->chunk,
+                               .waiting = o->queue,
+                               .forget = o->forget,
+                               .abort_launch = o->abort_launch,
+                               .abort_again = o->abort_again};
+    if (!engine_open(&e, &s->engine, err)) return false;
+    engine_sizes(s->engine, &s->sizes);
+    s->model.name = s->name;
+    s->model.tokenizer = s->tokenizer;
+    s->model.chat = s->chat;
+    s->model.context = s->sizes.context;
+    s->model.vocab = s->sizes.vocab;
+    s->model.most = o->most;
+    s->model.choices = s->sizes.slots < 128 ? s->sizes.slots : 128;
+    s->model.tools = (enum tool_style)o->tools;
+    s->model.reasoning = o->reasoning;
+    return true;
+}
+
+/* ---- from start to end ---- */
+
+/* Listens before it loads, so that who asks is told what the matter is. */
+static bool begin(struct server *s, char *err) {
+    const struct serve_options *o = s->o;
+    if (o->key_file && !keys_read(o->key_file, &s->keys, err)) return false;
+    if (!log_open(o->access_log, &s->log, err)) return false;
+    if (!listen_open(o, &s->listener, s->where, sizeof s->where, err)) return false;
+    if (!start_signals(s)) return llm_fail(err, "cannot start a thread");
+    if (!http_start(s, err)) {
+        close(s->listener);
+        return false;
+    }
+    say("listening on %s", s->where);
+    if (!load(s, err)) return false;
+    s->has_watcher = pthread_create(&s->watcher, NULL, watch, s) == 0;
+    if (!s->has_watcher) return llm_fail(err, "cannot start a thread");
+    s->state = STATE_READY;
+    say("ready: %s on %s, %lld slots of %lld tokens%s", s->name, s->sizes.device,
+        (long long)s->sizes.slots, (long long)s->sizes.context,
+        s->sizes.emulated ? " (emulated: no GPU is used)" : "");
+    return true;
+}
+
+/* True: all that ran was finished. */
+static bool wait_for_end(struct server *s) {
+    struct timespec until;
+    bool done = true;
+    pthread_mutex_lock(&s->lock);
+    while (!s->quit)
+        pthread_cond_wait(&s->idle, &s->lock);
+    s->state = STATE_DRAINING;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += s->o->drain_timeout;
+    while (s->generations && done)
+        done = pthread_cond_timedwait(&s->idle, &s->lock, &until) != ETIMEDOUT;
+    pthread_mutex_unlock(&s->lock);
+    if (done) return true;
+    say("not all was finished in %lld seconds", (long long)s->o->drain_timeout);
+    generation_cancel_all(s);
+    pthread_mutex_lock(&s->lock);
+    until.tv_sec += 5;
+    for (int status = 0; s->generations && status != ETIMEDOUT;)
+        status = pthread_cond_timedwait(&s->idle, &s->lock, &until);
+    bool empty = !s->generations;
+    pthread_mutex_unlock(&s->lock);
+    /* A response that cannot be sent keeps the library from ending. */
+    if (!empty) {
+        listen_remove(s->o);
+        _exit(1);
+    }
+    return false;
+}
+
+static void end(struct server *s) {
+    s->unwatched = true;
+    if (s->has_watcher) pthread_join(s->watcher, NULL);
+    http_stop(s);
+    engine_close(s->engine);
+    chat_close(s->chat);
+    tokenizer_free(s->tokenizer);
+    keys_free(s->keys);
+}
+
+int serve(const struct serve_options *o) {
+    static struct server s; /* outlives the thread that takes signals */
+    char err[LLM_ERR];
+    s.o = o;
+    s.began = lm_now();
+    s.created = (int64_t)time(NULL);
+    s.last_generation = &s.generations;
+    s.listener = -1;
+    pthread_mutex_init(&s.lock, NULL);
+    pthread_cond_init(&s.idle, NULL);
+    metrics_init(&s.metrics);
+    read_name(&s);
+    bool ok = begin(&s, err);
+    if (!ok) llm_complain("%s", err);
+    if (ok) ok = wait_for_end(&s);
+    end(&s);
+    if (s.listener >= 0) listen_remove(o);
+    if (ok) say("stopped");
+    return ok ? 0 : 1;
+}

@@ -1,0 +1,33 @@
+/* serve.h - etllm serve: a compiled language model behind HTTP. */
+#ifndef LLM_SERVE_H
+#define LLM_SERVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct serve_options {
+    const char *kernel, *model, *device;
+    const char *host, *unix_path;
+    int64_t port;     /* 0: any that is free */
+    const char *name; /* of the model, for clients; NULL: the folder's */
+    const char *key_file, *template_file, *cors, *access_log;
+    int tools; /* enum tool_style */
+    bool reasoning;
+    int64_t queue, batch, chunk, most;
+    bool forget;
+    int64_t body_limit;             /* bytes */
+    int64_t connections;            /* most at once */
+    int64_t timeout, drain_timeout; /* seconds */
+    int64_t ping;                   /* seconds of silence after which a stream says it is alive */
+    int64_t abort_launch;           /* as of engine_options */
+    bool abort_again;
+};
+
+/* Serves until a signal ends it. Exit status 0: it was asked to end and has; 1: it could not begin,
+ * or did not end in time, with a line on stderr. */
+int serve(const struct serve_options *);
+
+/* Names of serve_options.tools, from 0; NULL past the last. */
+const char *serve_tool_style(int);
+
+#endif

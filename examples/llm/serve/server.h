@@ -1,0 +1,116 @@
+/* server.h - what the files of this room share. */
+#ifndef LLM_SERVER_H
+#define LLM_SERVER_H
+
+#include "examples/llm/api/answer.h"
+#include "examples/llm/api/chat.h"
+#include "examples/llm/engine/engine.h"
+#include "examples/llm/serve/metrics.h"
+#include "examples/llm/serve/serve.h"
+#include <microhttpd.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum { STATE_LOADING, STATE_READY, STATE_DRAINING };
+
+struct keys; /* keys.c */
+struct log;  /* log.c */
+struct generation;
+
+struct server {
+    const struct serve_options *o;
+    char name[256];
+    struct tokenizer *tokenizer;
+    struct chat *chat;
+    struct api_model model;
+    struct engine *engine;
+    struct engine_sizes sizes;
+    struct keys *keys; /* NULL: everybody may */
+    struct log *log;
+    struct metrics metrics;
+    struct MHD_Daemon *daemon;
+    int listener;
+    char where[300]; /* what it listens to, for people */
+    atomic_int state;
+    atomic_bool quit, unwatched;
+    double began;
+    int64_t created; /* seconds since 1970 */
+
+    pthread_mutex_t lock; /* of the lists */
+    pthread_cond_t idle;  /* the last generation ended */
+    struct client *clients;
+    struct generation *generations, **last_generation;
+    uint64_t ngenerations; /* there ever were */
+    pthread_t watcher;
+    bool has_watcher;
+};
+
+/* A connection. */
+struct client {
+    struct client *next, **at;
+    int fd;
+    double waiting; /* since when a request is awaited; 0: one is being answered */
+};
+
+/* A request and what becomes of it. The connection holds one reference, each sequence in the engine
+ * another. */
+struct exchange {
+    struct server *server;
+    struct MHD_Connection *connection;
+    struct client *client;
+    const char *method; /* of MHD, as long as the connection's request */
+    char path[128];
+    struct buffer body;
+    bool oversized, answered;
+    double began;
+    int status;
+    uint64_t sent;
+    struct generation *generation; /* NULL: it does not generate */
+};
+
+/* http.c */
+bool http_start(struct server *, char *err);
+void http_stop(struct server *);
+enum MHD_Result http_reply(struct exchange *, int status, const char *type,
+                           struct buffer *body);                         /* takes the body */
+enum MHD_Result http_json(struct exchange *, int status, json_t *value); /* takes the reference */
+enum MHD_Result http_fault(struct exchange *, const struct fault *);
+/* Headers that all responses have. */
+void http_headers(struct exchange *, struct MHD_Response *, int status);
+
+/* routes.c */
+enum MHD_Result route(struct exchange *);
+
+/* generation.c: requests that the engine answers. */
+enum MHD_Result generation_start(struct exchange *, enum dialect);
+/* MHD asks again, after generation_start or a resume. */
+enum MHD_Result generation_again(struct exchange *);
+/* The connection's request is over. */
+void generation_leave(struct exchange *);
+/* Looks after all of them: clients that left, streams that are silent. */
+void generation_watch(struct server *);
+void generation_cancel_all(struct server *);
+const char *generation_id(const struct exchange *);
+
+/* listen.c: a socket that listens, non-blocking, and what it listens to. */
+bool listen_open(const struct serve_options *, int *out_fd, char *where, size_t bytes, char *err);
+void listen_remove(const struct serve_options *);
+
+/* keys.c */
+bool keys_read(const char *file, struct keys **out, char *err);
+void keys_free(struct keys *);
+/* In a time that tells nothing of the keys. */
+bool keys_have(const struct keys *, const char *given);
+
+/* log.c: lines that are lost rather than waited for. */
+bool log_open(const char *file, struct log **out, char *err);
+void log_close(struct log *);
+void log_reopen(struct log *);
+void log_exchange(struct log *, const struct exchange *, const struct usage *);
+int64_t log_lost(const struct log *);
+
+/* page.c: the page at "/". */
+extern const char page_html[];
+extern const size_t page_bytes;
+
+#endif

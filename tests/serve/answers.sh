@@ -1,0 +1,80 @@
+#!/bin/sh
+# What is answered: texts whole and streamed, in every dialect, and what is told of the server.
+. "$(dirname "$0")/lib.sh"
+start
+m='"model":"stories-llama"'
+greedy='"temperature":0'
+p='"prompt":"Once upon a time"'
+u='"messages":[{"role":"user","content":"Once upon a time"}]'
+
+# The text is the one that the command line generates.
+"$bin/etllm" generate --kernel "$kernel" --model "$stories" -p 'Once upon a time' -n 12 > generated 2> generate.log
+good /v1/completions "{$m,$p,$greedy,\"max_tokens\":12,\"echo\":true}" "\"text\":\"$(cat generated)\"" \
+    '"finish_reason":"length"' '"prompt_tokens":5' '"completion_tokens":12' '"total_tokens":17'
+good /v1/completions "{$m,$p,$greedy,\"max_tokens\":12}" '"text":", there was' '"object":"text_completion"'
+
+# Streamed, the pieces are the same text.
+good /v1/completions "{$m,$p,$greedy,\"max_tokens\":12,\"stream\":true,\"stream_options\":{\"include_usage\":true}}" \
+    'data: [DONE]' '"usage":null' '"completion_tokens":12' '"choices":[]'
+sed -n 's/^data: .*"text":"\([^"]*\)".*/\1/p' answer | tr -d '\n' > streamed
+[ "Once upon a time$(cat streamed)" = "$(cat generated)" ] || die "streamed: $(cat streamed)"
+good /v1/chat/completions "{$m,$u,$greedy,\"max_completion_tokens\":12,\"stream\":true}" 'data: [DONE]' \
+    '"delta":{"role":"assistant","content":""}' '"finish_reason":"length"' 'chat.completion.chunk'
+sed -n 's/^data: .*"content":"\([^"]*\)".*/\1/p' answer | tr -d '\n' > streamed
+[ "Once upon a time$(cat streamed)" = "$(cat generated)" ] || die "chat streamed: $(cat streamed)"
+good /v1/chat/completions "{$m,$u,$greedy,\"max_tokens\":4}" '"role":"assistant"' '"content":", there was a"' \
+    '"object":"chat.completion"' '"finish_reason":"length"'
+
+# A stop string that lies over two tokens ends the text and is not part of it, whole and streamed.
+good /v1/completions "{$m,$p,$greedy,\"max_tokens\":30,\"stop\":[\"zzz\",\"le bo\"]}" \
+    '"text":", there was a gent"' '"finish_reason":"stop"'
+good /v1/completions "{$m,$p,$greedy,\"max_tokens\":30,\"stop\":\"le bo\",\"stream\":true}" '"finish_reason":"stop"'
+sed -n 's/^data: .*"text":"\([^"]*\)".*/\1/p' answer | tr -d '\n' > streamed
+[ "$(cat streamed)" = ', there was a gent' ] || die "streamed up to a stop string: $(cat streamed)"
+
+# Seeds: the same text twice, another one for another seed; n texts differ.
+ask /v1/completions "{$m,$p,\"max_tokens\":12,\"seed\":5,\"n\":2}"
+sed 's/.*"choices"/"choices"/; s/"usage".*//' answer > first
+ask /v1/completions "{$m,$p,\"max_tokens\":12,\"seed\":5,\"n\":2}"
+sed 's/.*"choices"/"choices"/; s/"usage".*//' answer | cmp - first || die 'one seed, two texts'
+ask /v1/completions "{$m,$p,\"max_tokens\":12,\"seed\":9,\"n\":2}"
+sed 's/.*"choices"/"choices"/; s/"usage".*//' answer | cmp -s - first && die 'two seeds, one text'
+good /v1/completions "{$m,\"prompt\":[\"Once\",\"A fox\"],$greedy,\"max_tokens\":2}" '"index":0' '"index":1'
+
+# What changes the choice.
+good /v1/completions "{$m,$p,$greedy,\"max_tokens\":1,\"logit_bias\":{\"14\":100}}" '"text":"."'
+good /v1/completions "{$m,$p,\"temperature\":5,\"top_k\":1,\"max_tokens\":4}" '"text":", there was a"'
+good /v1/completions "{$m,$p,\"temperature\":5,\"top_p\":0.01,\"max_tokens\":1}" '"text":","'
+good /v1/completions "{$m,$p,\"temperature\":2,\"min_p\":0.9,\"max_tokens\":1}" '"text":","'
+good /v1/completions "{$m,$p,$greedy,\"max_tokens\":3,\"logprobs\":2}" '"tokens":[","," there"," was"]' \
+    '"text_offset":[0,1,7]'
+good /v1/chat/completions "{$m,$u,$greedy,\"max_tokens\":1,\"logprobs\":true,\"top_logprobs\":2}" \
+    '"token":","' '"bytes":[44]' '"top_logprobs":[{'
+
+# The other dialects.
+good /v1/responses "{$m,\"input\":\"Once upon a time\",$greedy,\"max_output_tokens\":4}" '"object":"response"' \
+    '"type":"output_text"' '"text":", there was a"' '"status":"incomplete"' '"output_tokens":4'
+good /v1/responses "{$m,\"input\":\"Once upon a time\",$greedy,\"max_output_tokens\":2,\"stream\":true}" \
+    'event: response.created' 'event: response.output_text.delta' '"delta":" there"' 'event: response.incomplete'
+good /v1/messages "{$m,$u,$greedy,\"max_tokens\":4}" '"type":"message"' '"text":", there was a"' \
+    '"stop_reason":"max_tokens"' '"output_tokens":4'
+good /v1/messages "{$m,$u,$greedy,\"max_tokens\":2,\"stream\":true}" 'event: message_start' \
+    '"type":"text_delta"' '"text":" there"' 'event: message_stop'
+
+# What there is to know.
+good /health '' '"status":"ok"'
+good /v1/models '' '"id":"stories-llama"' '"max_model_len":512'
+good /v1/models/stories-llama '' '"object":"model"'
+good /props '' '"total_slots":16' '"n_ctx":512' '"default_generation_settings"'
+good /slots '' '"is_processing":false' '"n_decoded":'
+good /tokenize '{"prompt":"Once upon"}' '"count":3'
+tokens=$(sed 's/.*"tokens":\(\[[^]]*\]\).*/\1/' answer)
+good /detokenize "{\"tokens\":$tokens}" 'Once upon"'
+good /metrics '' 'vllm:num_requests_running{model_name="stories-llama"} 0' \
+    'vllm:time_to_first_token_seconds_bucket{le="0.001",model_name="stories-llama"}' \
+    'vllm:inter_token_latency_seconds_sum' 'vllm:e2e_request_latency_seconds_count' \
+    'vllm:request_success_total{finished_reason="length"' 'vllm:kv_cache_usage_perc' \
+    'vllm:prompt_tokens_total' 'vllm:generation_tokens_total' 'vllm:time_per_output_token_seconds_bucket'
+good / '' '<!doctype html>'
+stop
+[ $status -eq 0 ] || die "exit status $status"
