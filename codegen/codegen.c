@@ -75,6 +75,33 @@ static bool check_contract(cg *g, const et_func *f, const et_step *s) {
     return !problem;
 }
 
+/* Some part has tasks that stream, and a wave of its own can visit all grids to bring it. */
+static bool has_streams(const cg *g) {
+    const et_program *p;
+    bool any = false;
+    for (int k = 0; (p = et_program_part(g->whole, k)); k++)
+        for (int i = 0; i < p->ngrids; i++) {
+            any |= p->grids[i].streamed;
+            if (p->grids[i].dynamic || p->grids[i].slice.count) return false;
+        }
+    return any && !cg_is_sequence(g) && !g->whole->g->nmodels;
+}
+
+/* As many slots as there is room for; parts of the program use them in turn. */
+static void add_ring(cg *g) {
+    int at = (g->lds_bytes + 127) & ~127, most = 0;
+    et_program *p;
+    if (!has_streams(g)) return;
+    for (int k = 0; (p = et_program_part(g->whole, k)); k++) {
+        int slots = cg_ring_slots(g, p, g->t->lds_bytes - at);
+        if (!slots) continue;
+        g->ring_slots = !g->ring_slots || slots < g->ring_slots ? slots : g->ring_slots;
+        if (cg_ring_lds(p, slots) > most) most = cg_ring_lds(p, slots);
+    }
+    g->ring_at = at;
+    if (most) g->lds_bytes = at + most;
+}
+
 /* LDS: every function's locals share the front; codegen's own words follow. More than half of what
  * a CU has keeps a second workgroup out. */
 static bool check_lds(cg *g) {
@@ -95,6 +122,7 @@ static bool check_lds(cg *g) {
                  g->t->name, g->t->lds_bytes);
         return false;
     }
+    add_ring(g);
     int half = g->t->lds_bytes / 2 + 512;
     if (!cg_is_sequence(g) && g->lds_bytes < half) g->lds_bytes = half;
     return true;

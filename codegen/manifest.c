@@ -306,7 +306,7 @@ char *cg_manifest(cg *g) {
     put(&o,
         ",\n \"kernel\": {\"symbol\": \"%s\", \"workgroup\": %d, \"wavefront\": %d, "
         "\"lds_bytes\": %d},\n ",
-        g->nkernels ? g->kernels[0].symbol : g->symbol, p->workgroup, g->t->wave, g->lds_bytes);
+        g->nkernels ? g->kernels[0].symbol : g->symbol, cg_workitems(g), g->t->wave, g->lds_bytes);
     put_models(&o);
     put(&o, "\"symbols\": [");
     for (int i = 0; i < et_sym_count(g->x); i++) {

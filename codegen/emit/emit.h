@@ -21,6 +21,11 @@ typedef struct {
     bool waits; /* for tasks of its own: all its workgroups have to be resident */
 } et_kernel;
 
+/* Where a wave is in the ring: words of its own, which LLVM makes registers of. */
+typedef struct {
+    val slot, turn;
+} cg_ring_state;
+
 struct cg {
     et_program *whole; /* what was asked for; p is it, or the variant being emitted */
     et_program *p;
@@ -87,8 +92,19 @@ struct cg {
 
     const et_func *f; /* the function being emitted: names the locals */
 
+    /* The ring that weights come through: no slots, no ring. */
+    int ring_slots, ring_at;
+    cg_ring_state taker;              /* where the waves are that take from it */
+    const struct cg_bringer *bringer; /* the wave that brings is being emitted */
+    const et_step *streamed;          /* of the tile being emitted, or NULL */
+
     val reached, ready, done; /* moments of the tile being emitted, when profiling */
 };
+
+/* Of a workgroup, with the wave that brings weights. */
+static inline int cg_workitems(const cg *g) {
+    return g->p->workgroup + (g->ring_slots ? g->t->wave : 0);
+}
 
 /* ---- builder.c ---- */
 void cg_error(cg *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

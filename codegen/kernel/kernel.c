@@ -107,9 +107,7 @@ void cg_identify(cg *g) {
     g->family->keep_local(g);
 }
 
-static void prologue(cg *g) {
-    val number = g->family->workgroup(g);
-    cg_identify(g);
+static void prologue(cg *g, val number) {
     cg_trace_begin(g);
     cg_clear_next_events(g, number);
     g->wg = g->rank = cg_rank(g, number);
@@ -144,7 +142,7 @@ void cg_enter_program(cg *g, et_program *p) {
 }
 
 /* Variants: the first whose bound the symbol does not pass runs. */
-static void emit_variants(cg *g) {
+static void emit_variants(cg *g, block exit) {
     et_program *whole = g->whole;
     val value = g->sym[whole->variant_sym];
     for (int i = 0; i < whole->nvariants; i++) {
@@ -159,9 +157,9 @@ static void emit_variants(cg *g) {
         g->args = LLVMGetParam(g->fn, 0);
         cg_load_arguments(g);
         g->base = cg_i32(g, 0);
-        cg_seed(g);
+        if (!g->bringer) cg_seed(g);
         cg_visit(g, g->p->first, g->p->count);
-        cg_br(g, g->exit);
+        cg_br(g, exit);
         g->first_task += g->p->ngrids;
         g->first_event += g->p->nevents;
         if (i + 1 < whole->nvariants)
@@ -170,6 +168,20 @@ static void emit_variants(cg *g) {
             LLVMDeleteBasicBlock(next);
     }
     cg_enter_program(g, whole);
+}
+
+/* What the wave that brings weights visits. */
+static void visit_all(cg *g) {
+    block out = cg_block(g, "all_brought");
+    g->base = cg_i32(g, 0);
+    if (g->whole->nvariants) {
+        emit_variants(g, out);
+    } else {
+        cg_visit(g, g->p->first, g->p->count);
+        cg_br(g, out);
+    }
+    LLVMMoveBasicBlockAfter(out, LLVMGetLastBasicBlock(g->fn));
+    cg_at(g, out);
 }
 
 void cg_kernel(cg *g) {
@@ -181,14 +193,18 @@ void cg_kernel(cg *g) {
     g->failed = cg_block(g, "failed");
     cg_at(g, entry);
     cg_enter_program(g, g->whole);
-    prologue(g);
-    g->base = cg_i32(g, 0);
+    val number = g->family->workgroup(g);
+    cg_identify(g);
+    cg_begin_producer(g, visit_all);
+    prologue(g, number);
     if (g->whole->nvariants) {
-        emit_variants(g);
+        emit_variants(g, g->exit);
     } else if (g->p->g->nmodels) {
+        g->base = cg_i32(g, 0);
         cg_models(g);
         cg_br(g, g->exit);
     } else {
+        g->base = cg_i32(g, 0);
         cg_seed(g);
         cg_visit(g, g->p->first, g->p->count);
         cg_br(g, g->exit);

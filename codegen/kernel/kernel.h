@@ -86,6 +86,17 @@ void cg_region(cg *, int region);
 /* All tiles of a grid that this workgroup runs; its arguments have been loaded. */
 void cg_own_tiles(cg *, int grid);
 
+void cg_bind_tile(cg *, const et_grid *, val tile); /* coordinates of TILE, i32 or i64 */
+
+/* ---- producer.c: the wave that brings weights ---- */
+/* Where all waves of the workgroup are: makes the ring, has VISIT emitted for the wave that brings,
+ * and goes on for the others. */
+void cg_begin_producer(cg *, void (*visit)(cg *));
+/* While that is emitted: true, and what TILE needs is brought. */
+bool cg_brings(cg *, int grid, val tile);
+/* The step whose b comes through the ring, or NULL. */
+const et_step *cg_streamed(cg *, int grid);
+
 /* ---- body.c: tiles in functions of their own ---- */
 void cg_plan_bodies(cg *); /* of the program that is entered: sets g->bodies */
 void cg_call_body(cg *, int grid);

@@ -75,8 +75,8 @@ static val narrow(cg *g, val v) {
     return LLVMTypeOf(v) == g->i64 ? LLVMBuildTrunc(g->b, v, g->i32, "") : v;
 }
 
-static void bind_coords(cg *g, const et_grid *gr, val tile) {
-    const et_func *f = g->f;
+void cg_bind_tile(cg *g, const et_grid *gr, val tile) {
+    const et_func *f = &g->p->funcs[gr->func];
     for (int i = f->ncoords - 1; i >= 0; i--) {
         int64_t n;
         bool top = true;
@@ -112,12 +112,14 @@ static void number_anew(cg *g) {
 }
 
 void cg_tile(cg *g, int grid, val tile) {
+    if (cg_brings(g, grid, tile)) return;
     const et_grid *gr = &g->p->grids[grid];
     g->f = &g->p->funcs[gr->func];
+    g->streamed = cg_streamed(g, grid);
     int mark = cg_scope(g);
     val tid = g->tid, lane = g->lane, wave = g->wave;
     number_anew(g);
-    bind_coords(g, gr, tile);
+    cg_bind_tile(g, gr, tile);
     tile = narrow(g, tile); /* for reports, which have no more room */
     mark_tile(g, grid, tile);
     cg_trace_reached(g);

@@ -11,12 +11,22 @@
 
 /* ---- how the step is cut up ---- */
 
+/* Of WIDE k each: a power of two of them, which all rows of a chunk have room for in a slot. */
+static int ring_units(const et_contract *c, int wide, int bytes) {
+    int64_t of_one = (int64_t)c->s->nacc * c->s->tn * wide * c->size;
+    int units = 1;
+    while (2 * units * of_one <= bytes)
+        units *= 2;
+    return units;
+}
+
 /* The buffer for a holds 16 rows at a time: as much k per chunk as fits there and in registers. */
-static void plan_direct(et_contract *c, const et_local *a, int loads) {
+static void plan_direct(et_contract *c, const et_local *a, int loads, int ring) {
     const et_step *s = c->s;
     int wide = s->wk * c->unit_k, pad = a->pitch - s->kc, per = c->nsub * c->rows_n * s->nacc;
     int units = (s->tm * a->pitch / 16 - pad) / wide;
     int most = loads * c->piece / c->lane_k / per;
+    if (c->streamed) most = ring_units(c, wide, ring);
     if (units > most) units = most;
     if (units < 1) units = 1;
     if (c->k > 0) { /* chunks of one size */
@@ -65,7 +75,7 @@ static void plan(cg *g, et_contract *c) {
     c->kc = s->kc;
     c->units = kw / c->unit_k;
     c->pitch_a = g->f->locals[s->stage_a].pitch;
-    if (c->direct) plan_direct(c, &g->f->locals[s->stage_a], g->t->loads);
+    if (c->direct) plan_direct(c, &g->f->locals[s->stage_a], g->t->loads, g->p->ring.bytes);
     c->chunks = c->k < 0 ? -1 : c->k <= c->kc ? 1 : (c->k + c->kc - 1) / c->kc;
     c->tail = c->k < 0 || c->chunks * c->kc != c->k;
 }
@@ -88,6 +98,17 @@ const char *cg_contract_problem(cg *g, const et_step *s) {
     if (sums <= ET_MAX_SUMS && c.nload <= ET_MAX_FRAGMENTS) return NULL;
     return et_printf(g->arena, "a wave cannot hold %d sums of 16 x 16 and %d rows of b", sums,
                      c.nload);
+}
+
+/* The plan of a step whose b comes through the ring; it does where that is a plan for it. */
+static bool plan_stream(cg *g, et_contract *c) {
+    c->streamed = true;
+    plan(g, c);
+    return cg_contract_streams(g, c);
+}
+
+bool cg_contract_can_stream(cg *g, const et_step *s) {
+    return plan_stream(g, &(et_contract){.s = s});
 }
 
 bool cg_contract_early(cg *g, const et_step *s) {
@@ -124,13 +145,22 @@ static val dealt(cg *g, const et_deal *d) {
 static void begin_loads(cg *g, et_contract *c) {
     c->kend = cg_emit_i32(g, c->extent);
     if (!c->direct) return;
-    cg_contract_rows(g, c);
+    if (!c->streamed) cg_contract_rows(g, c);
     cg_contract_load(g, c, cg_i32(g, 0), c->first);
+}
+
+et_contract *cg_contract_shape(cg *g, const et_step *s) {
+    et_contract *c = et_alloc(g->arena, sizeof *c);
+    c->s = s;
+    c->streamed = true;
+    plan(g, c);
+    return c;
 }
 
 et_contract *cg_contract_begin(cg *g, const et_step *s) {
     et_contract *c = et_alloc(g->arena, sizeof *c);
     c->s = s;
+    c->streamed = s == g->streamed;
     plan(g, c);
     val wn = cg_i32(g, s->wn);
     val ng = s->wn == 1 ? cg_i32(g, 0) : LLVMBuildURem(g->b, g->wave, wn, "");
@@ -265,10 +295,26 @@ static void all_pieces(cg *g, const et_contract *c, val chunk, val *b, val *acc)
     cg_for_end(g, &f, acc);
 }
 
+/* Registers for the chunk after CHUNK, which holds what it will where there is none. */
+static void load_next(cg *g, const et_contract *c, val chunk, val chunks, val *out) {
+    val next = cg_addi(g, chunk, 1);
+    cg_if more;
+    cg_if_begin(g, &more, cg_icmp(g, LLVMIntSLT, next, chunks));
+    cg_contract_load(g, c, next, out);
+    cg_if_end(g, &more);
+    for (int i = 0; i < c->nload; i++) {
+        LLVMTypeRef t = LLVMTypeOf(out[i]);
+        val phi = LLVMBuildPhi(g->b, t, "");
+        LLVMAddIncoming(phi, (val[]){out[i], LLVMGetPoison(t)},
+                        (block[]){more.then, more.otherwise}, 2);
+        out[i] = phi;
+    }
+}
+
 /* Carried from chunk to chunk: the sums, then b of the chunk to come. Its registers are loaded
  * again as soon as they have been used, so the loads run while the next rows of a are staged. */
 static void chunks_direct(cg *g, const et_contract *c, val chunks, val *carried) {
-    val chunk = cg_i32(g, 0), *b = carried + sums(c);
+    val chunk = cg_i32(g, 0), *b = carried + sums(c), loaded[ET_MAX_FRAGMENTS];
     memcpy(b, c->first, (size_t)c->nload * sizeof *b);
     if (c->chunks == 1) {
         all_pieces(g, c, chunk, b, carried);
@@ -278,17 +324,8 @@ static void chunks_direct(cg *g, const et_contract *c, val chunks, val *carried)
     chunk = cg_for_begin(g, &f, chunk, chunks, cg_i32(g, 1), c->chunks > 0, sums(c) + c->nload,
                          carried);
     all_pieces(g, c, chunk, b, carried);
-    val next = cg_addi(g, chunk, 1), loaded[ET_MAX_FRAGMENTS];
-    cg_if more;
-    cg_if_begin(g, &more, cg_icmp(g, LLVMIntSLT, next, chunks));
-    cg_contract_load(g, c, next, loaded);
-    cg_if_end(g, &more);
-    for (int i = 0; i < c->nload; i++) {
-        LLVMTypeRef t = LLVMTypeOf(loaded[i]);
-        b[i] = LLVMBuildPhi(g->b, t, "");
-        LLVMAddIncoming(b[i], (val[]){loaded[i], LLVMGetPoison(t)},
-                        (block[]){more.then, more.otherwise}, 2);
-    }
+    load_next(g, c, chunk, chunks, loaded);
+    memcpy(b, loaded, (size_t)c->nload * sizeof *b);
     cg_for_end(g, &f, carried);
 }
 

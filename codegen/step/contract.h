@@ -14,6 +14,7 @@ struct et_contract {
     const et_step *s;
     const et_fragment *fr;
     int rows_n, rows_m;   /* of sixteen that a lane holds */
+    bool streamed;        /* b comes through the ring */
     bool direct;          /* b goes from memory to registers */
     int size;             /* bytes of an operand element */
     int lane_k;           /* consecutive k in one fragment of a lane */
@@ -50,9 +51,15 @@ typedef struct {
 } et_staging;
 void cg_contract_stage(cg *, const et_contract *, const et_staging *);
 
+/* ---- contract_stream.c ---- */
+/* May the operand come through the ring? The plan is one for that. */
+bool cg_contract_streams(cg *, const et_contract *);
+void cg_contract_take(cg *, const et_contract *, val *out); /* the next chunk of b, from its slot */
+et_contract *cg_contract_shape(cg *, const et_step *);      /* the plan alone, of a streamed step */
+
 val cg_low_bits(cg *, val v, val bits); /* v mod 2^bits */
 LLVMTypeRef cg_fragment_type(cg *, const et_contract *);
-/* b of the wave's part of CHUNK. */
+/* b of the wave's part of CHUNK, which is the next of those that come through the ring. */
 void cg_contract_load(cg *, const et_contract *, val chunk, val *out);
 void cg_contract_rows(cg *, et_contract *); /* addresses of its rows */
 bool cg_contract_direct(cg *, const et_step *, et_expr b, int lane_k);

@@ -78,6 +78,10 @@ static val load_fragment(cg *g, const et_contract *c, const cg_addr *row, val k0
 }
 
 void cg_contract_load(cg *g, const et_contract *c, val chunk, val *out) {
+    if (c->streamed) {
+        cg_contract_take(g, c, out);
+        return;
+    }
     val k0 = cg_add(g, cg_muli(g, chunk, c->kc), c->kpart);
     for (int u = 0; u < c->units; u++)
         for (int i = 0; i < c->s->nacc; i++)

@@ -17,6 +17,35 @@ const char *cg_contract_problem(cg *, const et_step *);
 bool cg_contract_early(cg *, const et_step *); /* BEGIN may come before the tile's waits */
 /* REDUCE shares its rows among waves so that partial results meet in LDS. */
 bool cg_reduce_meets(cg *, const et_step *);
+/* ---- ring.c, contract_stream.c: weights through the ring ---- */
+typedef struct {
+    val slot, turn;
+} cg_ring;
+typedef struct cg_bringer {
+    block quit; /* where the wave goes that need bring no more */
+    int flight; /* chunks on their way at most */
+    cg_ring_state next, oldest;
+    val flying; /* a word: how many were ever on their way at once, at most `flight` */
+} cg_bringer;
+int cg_ring_slots(const cg *, const et_program *, int room); /* that fit; 0: no ring */
+int cg_ring_lds(const et_program *, int slots);              /* bytes */
+void cg_ring_init(cg *);                                     /* by one work-item */
+void cg_ring_begin(cg *, cg_ring_state *);
+val cg_ring_count(cg *); /* a word, zero */
+cg_ring cg_ring_next(cg *, const cg_ring_state *);
+val cg_ring_slot(cg *, const cg_ring *); /* its address */
+/* Taking: wait until the slot is full; by all lanes of a wave, which has read it. */
+void cg_ring_take(cg *, const cg_ring *);
+void cg_ring_taken(cg *, const cg_ring *);
+/* Bringing: wait until the slot is free; or has come; say that all is on its way. */
+void cg_ring_free(cg *, const cg_ring *, block quit);
+void cg_ring_come(cg *, const cg_ring *, block quit);
+void cg_ring_brought(cg *, const cg_ring *);
+bool cg_contract_can_stream(cg *, const et_step *);
+/* All chunks of the tile whose coordinates are bound. */
+void cg_contract_bring(cg *, const et_step *, const cg_bringer *);
+void cg_bring_few(cg *, const cg_bringer *); /* wait while too many are on their way */
+
 /* Work-items of the workgroup share [0, total): the body runs once per item with I = item. */
 typedef struct {
     cg_for loop;

@@ -12,6 +12,20 @@ typedef struct cg cg; /* the state of one code generation: codegen/emit/emit.h *
 typedef struct et_fragment et_fragment;
 typedef struct et_codegen_info et_codegen_info;
 
+/* What streams of weights need (ir/program/stream.h): barriers in local memory, of eight bytes,
+ * whose phases end when so many have arrived, and copies into local memory that nobody waits for.
+ */
+typedef struct {
+    void (*init)(cg *, val barrier, int count); /* by one work-item, before `meet` */
+    void (*meet)(cg *);                         /* all waves, also the one that brings */
+    /* i1: the phase of this parity has ended, and what was done before is seen. */
+    val (*passed)(cg *, val barrier, val parity);
+    void (*arrive)(cg *, val barrier);
+    void (*copy)(cg *, val to, val from); /* 16 bytes, by each lane its own */
+    void (*copied)(cg *, val barrier);    /* arrives when the lane's copies so far are done */
+    void (*drain)(cg *);                  /* until they are */
+} et_stream_family;
+
 typedef struct et_family {
     const char *triple;
     const char *(*features)(const cg *); /* of the target, as LLVM has them */
@@ -57,11 +71,12 @@ typedef struct et_family {
     /* What the workgroup's waves did in their memory before is seen by all after it. DRAIN: so that
      * a fence of the device by one of them afterwards covers the stores of all. */
     void (*barrier)(cg *, bool drain);
-    void (*die_acquire)(cg *);     /* of targets with `die_fence` */
-    val (*clock)(cg *);            /* i64, of a rate that the runtime knows */
-    void (*nap)(cg *, int clocks); /* about so many; others run in the meantime */
-    void (*mark)(cg *, val word);  /* i32 for a trace that the hardware may be recording */
-    void (*order_loads)(cg *);     /* loads before this are issued before anything after it */
+    void (*die_acquire)(cg *);      /* of targets with `die_fence` */
+    val (*clock)(cg *);             /* i64, of a rate that the runtime knows */
+    void (*nap)(cg *, int clocks);  /* about so many; others run in the meantime */
+    void (*mark)(cg *, val word);   /* i32 for a trace that the hardware may be recording */
+    const et_stream_family *stream; /* NULL: there are none */
+    void (*order_loads)(cg *);      /* loads before this are issued before anything after it */
 
     /* Arithmetic. */
     /* ACC and the products over LANE_K k's of a lane, which are a multiple of the fragment's own,

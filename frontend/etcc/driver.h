@@ -27,6 +27,7 @@ typedef struct et_options {
     const char *weaken;      /* fault injection: "HOW:EVENT", see --help, or NULL */
     const char *break_event; /* fault injection: waits on this event are never satisfied, or NULL */
     int variants;        /* at most this many tilings by the value of a dim: 1..ET_MAX_VARIANTS */
+    bool unstreamed;     /* as of et_pass_options */
     int slices;          /* as of et_pass_options */
     bool slice_rows;     /* the same */
     bool profile_kernel; /* the kernel records when and where every task ran */

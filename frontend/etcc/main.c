@@ -75,6 +75,9 @@ static const cli_option options[] = {
      .help = "operators in so many slices that each stay on one die, products cut along what they "
              "sum over, which then has another order; rows: only rows are cut; auto: one slice per "
              "die, cut as is predicted to be faster; none (the default)"},
+    {"unstreamed", 0, CLI_FLAG, NULL, TO(unstreamed),
+     "no weights come ahead of the tasks that read them through a ring in LDS, as they do under a "
+     "static schedule where the machine has one"},
     {"placement", 0, CLI_CHOICE, NULL, TO(placement),
      "which CUs each task gets, and each of several models: ilp (the default: an integer program), "
      "greedy, fixed (a part of its own for each model), or all (all CUs)",

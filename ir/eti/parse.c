@@ -1,6 +1,7 @@
 /* The outermost level of .eti: header, dims, declarations in order; and the tools all of the parser
  * is made of. Start reading at et_eti_parse. */
 #include "ir/eti/parser.h"
+#include "ir/program/stream.h"
 #include <string.h>
 
 /* ---- errors ---- */
@@ -318,6 +319,21 @@ static void workspace(eti_parser *p) {
     p->planned |= p->p->workspace_bytes > 0;
 }
 
+/* ring SLOTS of BYTES flight CHUNKS */
+static void ring(eti_parser *p) {
+    et_ring r;
+    eti_next(p);
+    r.slots = (int)eti_need_int(p, ET_RING_MIN_SLOTS, ET_RING_MAX_SLOTS, "the slots of a ring");
+    eti_need_word(p, "of");
+    et_loc loc = p->tok.loc;
+    r.bytes = (int)eti_need_int(p, ET_RING_LINE, 1 << 20, "the bytes of a slot");
+    if (r.bytes % ET_RING_LINE)
+        eti_error(p, loc, "a slot's bytes are a multiple of %d", ET_RING_LINE);
+    eti_need_word(p, "flight");
+    r.flight = (int)eti_need_int(p, 1, r.slots, "the chunks on their way");
+    if (!p->broken) p->p->ring = r;
+}
+
 static void variant(eti_parser *);
 
 enum {
@@ -325,6 +341,7 @@ enum {
     FUSED = ET_STAGE_FUSED,
     TILED = ET_STAGE_TILED,
     EVENTED = ET_STAGE_EVENTED,
+    PLACED = ET_STAGE_PLACED,
     SCHEDULED = ET_STAGE_SCHEDULED
 };
 static const struct {
@@ -341,7 +358,7 @@ static const struct {
     {"const", eti_tensor, FUSED, SCHEDULED},      {"temp", eti_tensor, FUSED, SCHEDULED},
     {"variant", variant, FUSED, SCHEDULED},       {"group", eti_group, FUSED, FUSED},
     {"func", eti_function, TILED, SCHEDULED},     {"event", eti_event, EVENTED, SCHEDULED},
-    {"schedule", eti_schedule, FUSED, SCHEDULED},
+    {"schedule", eti_schedule, FUSED, SCHEDULED}, {"ring", ring, PLACED, SCHEDULED},
 };
 enum { NSTATEMENTS = sizeof statements / sizeof *statements };
 

@@ -1,6 +1,7 @@
 /* The schedule: loops, and tasks. */
 #include "ir/eti/parser.h"
 #include "ir/program/step.h"
+#include "ir/program/stream.h"
 #include <string.h>
 
 /* ---- tasks ---- */
@@ -133,8 +134,8 @@ static void push(eti_parser *p, struct list *to, et_item it) {
     to->v[to->n++] = it;
 }
 
-/* [range [from, to] | slice NAME of K] [static | dynamic [early]]: how its tiles are given to
- * workgroups; a hint before that is settled. */
+/* [range [from, to] | slice NAME of K] [static | dynamic [early] | streamed]: how its tiles are
+ * given to workgroups; a hint before that is settled. */
 static void disposition(eti_parser *p, const et_func *f, et_grid *g) {
     et_loc loc = p->tok.loc;
     g->range = eti_range(p);
@@ -142,6 +143,7 @@ static void disposition(eti_parser *p, const et_func *f, et_grid *g) {
     g->hint = eti_hint(p);
     if (g->slice.count && (g->range.to || g->hint == ET_HINT_DYNAMIC))
         eti_error(p, loc, "a task that is sliced has no range and is not dynamic");
+    if (p->stage >= ET_STAGE_PLACED) g->streamed = eti_take_word(p, "streamed");
     if (p->stage < ET_STAGE_SCHEDULED) return;
     g->dynamic = g->hint == ET_HINT_DYNAMIC;
     g->hint = ET_HINT_NONE;
@@ -196,6 +198,8 @@ static void task(eti_parser *p, struct list *to, int loop) {
     p->nscope = mark;
     if (!eti_declare_made(p, 't', name, loc, p->p->ngrids) || p->broken || !f || p->errors > before)
         return;
+    const char *problem = g.streamed ? et_stream_problem(p->p, &g) : NULL;
+    if (problem) eti_error(p, loc, "@%s cannot be streamed: %s", name, problem);
     check_tiles(p, f, &g, loc);
     check_func_loops(&(struct uses){p, loop, loc, func}, f);
     push(p, to, (et_item){.kind = ET_P_GRID, .index = p->p->ngrids});

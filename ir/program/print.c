@@ -266,7 +266,8 @@ static void print_grid(struct out *o, const et_grid *g, int depth) {
     fputc(']', o->to);
     print_range(o, g->range);
     print_slice(o, g->slice, f->coord);
-    fprintf(o->to, "%s%s%s\n", hint ? " " : "", et_hint_name(hint), g->early ? " early" : "");
+    fprintf(o->to, "%s%s%s%s\n", hint ? " " : "", et_hint_name(hint), g->early ? " early" : "",
+            g->streamed ? " streamed" : "");
     for (int i = 0; i < g->nwaits; i++) {
         const et_wait *w = &g->waits[i];
         fprintf(o->to, "%*swait ", depth * 2 + 2, "");
@@ -352,6 +353,8 @@ void et_program_print(et_program *p, FILE *to) {
     }
     fprintf(to, "workgroup %d\n", p->workgroup);
     if (p->workspace_bytes) fprintf(to, "workspace %" PRId64 "\n", p->workspace_bytes);
+    if (p->ring.slots)
+        fprintf(to, "ring %d of %d flight %d\n", p->ring.slots, p->ring.bytes, p->ring.flight);
     for (int i = 0; i < p->g->nloops; i++)
         print_loop(&o, &p->g->loops[i]);
     for (int i = 0; i < p->ntensors; i++)

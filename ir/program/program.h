@@ -247,6 +247,15 @@ typedef struct {
     et_when when;
 } et_notify;
 
+/* ---- streams ---- */
+
+/* Slots in LDS, at most so many of so many bytes, through which weights of streamed grids come
+ * ahead of the tiles that read them (stream.h). FLIGHT: chunks on their way at most. No slots: no
+ * ring. */
+typedef struct {
+    int slots, bytes, flight;
+} et_ring;
+
 /* ---- task grids, loops, the program ---- */
 
 typedef struct {
@@ -263,6 +272,7 @@ typedef struct {
     et_slice slice; /* of a tile coordinate, likewise; then there is no range */
     et_hint hint;   /* what the user wants of a hybrid schedule */
     bool dynamic;   /* its tasks go through queues, see queue.h; else they have their workgroups */
+    bool streamed;  /* the weights of its product come through the ring */
     bool early;     /* DYNAMIC: queued when all it waits for has begun, and waits where it runs */
 } et_grid;
 
@@ -303,6 +313,7 @@ struct et_program {
     int64_t workspace_bytes;
     int event_words; /* including the ABI's reserved ones */
     int workgroup;   /* work-items per workgroup */
+    et_ring ring;
     const char *source_hash;
     /* Every workgroup visits
      * items in program order. Tile t of a grid that is not dynamic (row-major in its coordinates)

@@ -1,5 +1,6 @@
 /* The verifier: which values of the symbols to look at, and what to say. */
 #include "ir/base/diag.h"
+#include "ir/program/stream.h"
 #include "ir/verify/steps/steps.h"
 #include "ir/verify/symbolic.h"
 #include <inttypes.h>
@@ -357,6 +358,17 @@ static bool prove(struct verify *v) {
     return false;
 }
 
+/* What comes through a ring is read by another wave, at any time since the launch began, and in an
+ * order that both sides know. */
+static bool check_streams(struct verify *v) {
+    for (int i = 0; i < v->p->ngrids; i++) {
+        const et_grid *g = &v->p->grids[i];
+        const char *problem = g->streamed ? et_stream_problem(v->p, g) : NULL;
+        if (problem) vf_error(v, i, "%s cannot be streamed: %s", g->name, problem);
+    }
+    return !v->errors;
+}
+
 bool et_verify(et_program *p, const et_verify_options *opt, et_diags *d,
                et_verify_report *out_report) {
     et_verify_report report = {0};
@@ -367,7 +379,8 @@ bool et_verify(et_program *p, const et_verify_options *opt, et_diags *d,
     v.var = et_alloc(v.arena, (size_t)(et_var_count(v.x) + 1) * sizeof *v.var);
     set_up(&v);
     vf_shorten_loops(&v);
-    bool ok = vf_layout(&v) && vf_promises(&v) && et_verify_steps(p, d, &report.step_work);
+    bool ok = check_streams(&v) && vf_layout(&v) && vf_promises(&v) &&
+              et_verify_steps(p, d, &report.step_work);
     if (ok) vf_list_pairs(&v);
     ok = ok && prove(&v);
     if (out_report) *out_report = report;

@@ -25,8 +25,10 @@ typedef struct {
     double launch_us;         /* of a kernel */
 
     /* What the simulator of schedules (simulate.h) needs besides. */
-    double cache_mb;       /* in front of memory, for the whole chip */
-    double load_kb;        /* of weights that a workgroup's loads in flight bring at once */
+    double cache_mb; /* in front of memory, for the whole chip */
+    double load_kb;  /* of weights that a workgroup's loads in flight bring at once */
+    int stream_kb; /* KiB of a slot of the ring that weights come through (ir/program/stream.h); 0:
+                      none do */
     double counter_die_us; /* from an arrival until a poller on the same die has seen it */
     double counter_us;     /* the same across dies */
     double arrival_us;     /* between arrivals at one counter: atomics at one address queue up */

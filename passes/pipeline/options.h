@@ -26,6 +26,7 @@ typedef struct {
     et_stage to;               /* stop at this stage; none: the last */
     et_schedule_kind schedule; /* none: static */
     et_placement placement;
+    bool unstreamed;              /* no weights come ahead through a ring */
     const et_profile *profile;    /* times that replace predicted ones, or NULL */
     int slices;                   /* operators are cut into so many; 0: not; ET_SLICES_AUTO */
     bool slice_rows;              /* by rows only: no product is cut along what it sums over */

@@ -60,6 +60,7 @@ const et_family et_nvptx = {
     .clock = nvptx_clock,
     .nap = nvptx_nap,
     .mark = nvptx_mark,
+    .stream = &nvptx_stream,
     .order_loads = nvptx_order_loads,
     .multiply = nvptx_multiply,
     .divide = nvptx_divide,

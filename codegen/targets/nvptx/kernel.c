@@ -39,7 +39,7 @@ void nvptx_declare_kernel(cg *g, size_t bytes) {
     enum_attribute(g, FIRST, "align", 8);
     enum_attribute(g, (LLVMAttributeIndex)FUNCTION, "nounwind", 0);
     char items[16];
-    snprintf(items, sizeof items, "%d", g->p->workgroup);
+    snprintf(items, sizeof items, "%d", cg_workitems(g));
     attribute(g, "nvvm.reqntid", items);
     attribute(g, "nvvm.minctasm", "1");
 }

@@ -8,6 +8,7 @@ struct nvptx {
     /* The version of PTX, as LLVM's feature: the oldest that has what is used here, so that old
      * drivers load the text. */
     const char *features;
+    bool try_wait; /* a look at a barrier may take its time */
 };
 
 /* What multiplies: an instruction for 16 rows of m by 8 of n. */
@@ -49,6 +50,9 @@ val nvptx_clock(cg *);
 void nvptx_nap(cg *, int clocks);
 void nvptx_mark(cg *, val word);
 void nvptx_order_loads(cg *);
+
+/* ---- stream.c ---- */
+extern const et_stream_family nvptx_stream;
 
 /* ---- product.c, math.c, object.c ---- */
 val nvptx_multiply(cg *, const et_fragment *, int lane_k, const val *n, const val *m, val acc);

@@ -1,0 +1,71 @@
+/* The wave that brings weights: it visits the grids that the other waves visit, in the same order,
+ * and of the tiles that they run it brings what is streamed (ir/program/stream.h). It has no part
+ * in anything else, and no barrier counts it but the one before which the ring is made. */
+#include "codegen/kernel/kernel.h"
+#include "codegen/step/step.h"
+#include "ir/program/stream.h"
+
+const et_step *cg_streamed(cg *g, int grid) {
+    const et_grid *gr = &g->p->grids[grid];
+    if (!g->ring_slots || !g->p->ring.slots || !gr->streamed) return NULL;
+    const et_func *f = &g->p->funcs[gr->func];
+    const et_step *s = &f->steps[et_stream_step(g->p, f)];
+    const et_func *was = g->f;
+    g->f = f;
+    bool can = cg_contract_can_stream(g, s);
+    g->f = was;
+    return can ? s : NULL;
+}
+
+static void bring_tile(cg *g, int grid, val tile) {
+    const et_grid *gr = &g->p->grids[grid];
+    int mark = cg_scope(g);
+    g->f = &g->p->funcs[gr->func];
+    cg_bind_tile(g, gr, tile);
+    cg_contract_bring(g, cg_streamed(g, grid), g->bringer);
+    cg_scope_end(g, mark);
+}
+
+/* Called where the other waves would run a tile. */
+bool cg_brings(cg *g, int grid, val tile) {
+    if (!g->bringer) return false;
+    if (cg_streamed(g, grid)) bring_tile(g, grid, tile);
+    return true;
+}
+
+static void make_ring(cg *g) {
+    cg_if first;
+    cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, g->tid, cg_i32(g, 0)));
+    LLVMBuildStore(g->b, cg_i32(g, CG_GO_ON), cg_flag(g, CG_QUIT));
+    cg_ring_init(g);
+    cg_if_end(g, &first);
+    g->family->stream->meet(g);
+}
+
+/* Goes on as the waves that run tasks; the other one brings and is done. */
+void cg_begin_producer(cg *g, void (*visit)(cg *)) {
+    if (!g->ring_slots) return;
+    make_ring(g);
+    block other = cg_block(g, "bring"), go = cg_block(g, "work"), quit = cg_block(g, "drain");
+    val is = cg_icmp(g, LLVMIntEQ, g->wave, cg_i32(g, g->p->workgroup / g->t->wave));
+    cg_cond(g, is, other, go);
+    cg_at(g, other);
+    cg outside = *g;
+    cg_bringer by = {.quit = quit, .flight = g->p->ring.flight};
+    cg_isolate(g);
+    g->wg = g->rank = g->family->workgroup(g);
+    cg_ring_begin(g, &by.next);
+    cg_ring_begin(g, &by.oldest);
+    by.flying = cg_ring_count(g);
+    g->bringer = &by;
+    visit(g);
+
+    cg_br(g, quit);
+    cg_at(g, quit);
+    g->family->stream->drain(g);
+    cg_br(g, g->exit);
+
+    *g = outside;
+    cg_at(g, go);
+    cg_ring_begin(g, &g->taker);
+}

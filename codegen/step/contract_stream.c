@@ -1,0 +1,127 @@
+/* A contraction whose b comes through the ring: how a chunk lies in its slot, the wave that brings
+ * it there, the waves that take it from there.
+ *
+ * A slot holds the rows of a chunk, those of each product in turn, without gaps. In every second
+ * row pieces change places with their neighbours 64 bytes away: lanes that read the same k of two
+ * rows at a time then find them in different banks. */
+#include "codegen/step/contract.h"
+#include "ir/program/stream.h"
+
+enum { PIECE = ET_RING_PIECE, SWAP = 64 };
+
+static int row_bytes(const et_contract *c) {
+    return c->kc * c->size;
+}
+
+/* Which bit of a place in ROW is turned around. */
+static val swapped(cg *g, const et_contract *c, val row) {
+    if (row_bytes(c) % (2 * SWAP)) return cg_i32(g, 0);
+    return cg_muli(g, LLVMBuildAnd(g->b, row, cg_i32(g, 1), ""), SWAP);
+}
+
+bool cg_contract_streams(cg *g, const et_contract *c) {
+    int pieces = row_bytes(c) / PIECE;
+    bool even = pieces % g->t->wave == 0 || g->t->wave % (pieces ? pieces : 1) == 0;
+    return c->direct && !c->tail && !c->cond.id && c->chunks > 0 && c->piece * c->size == PIECE &&
+           pieces && even && c->s->nacc * c->s->tn * pieces % g->t->wave == 0 &&
+           c->s->nacc * c->s->tn * row_bytes(c) <= g->p->ring.bytes;
+}
+
+/* ---- taken ---- */
+
+void cg_contract_take(cg *g, const et_contract *c, val *out) {
+    const et_step *s = c->s;
+    cg_ring r = cg_ring_next(g, &g->taker);
+    cg_ring_take(g, &r);
+    val slot = cg_ring_slot(g, &r), lane = cg_muli(g, c->lane_k0, c->size);
+    val part = cg_muli(g, c->kpart, c->size);
+    for (int u = 0; u < c->units; u++)
+        for (int i = 0; i < s->nacc; i++)
+            for (int n = 0; n < c->nsub * c->rows_n; n++) {
+                int64_t ahead =
+                    n / c->rows_n * 16 + et_deal_value(&c->fr->layout->n, n % c->rows_n);
+                val of_lane = cg_addi(g, c->lane_n, ahead), words[16];
+                val row = cg_addi(g, cg_add(g, c->n0, of_lane), (int64_t)i * s->tn);
+                val begin = cg_gep(g, slot, cg_muli(g, row, row_bytes(c)));
+                int per = c->piece * c->size / 4, count = 0;
+                for (int k = 0; k < c->lane_k; k += c->piece) {
+                    val at = cg_addi(g, part, ((int64_t)u * c->unit_k + k) * c->size);
+                    at = cg_add(g, at, lane);
+                    at = LLVMBuildXor(g->b, at, swapped(g, c, of_lane), "");
+                    LLVMTypeRef type = LLVMVectorType(g->i32, (unsigned)per);
+                    val v = LLVMBuildLoad2(g->b, type, cg_gep(g, begin, at), "");
+                    LLVMSetAlignment(v, PIECE);
+                    for (int w = 0; w < per; w++)
+                        words[count++] = cg_extract(g, v, w);
+                }
+                *out++ = cg_vector(g, g->i32, count, words);
+            }
+    cg_ring_taken(g, &r);
+}
+
+/* ---- brought ---- */
+
+/* Where the lane's first piece of b[I] is in memory: piece `unit` of row `row`, of its own. */
+static val source(cg *g, const et_contract *c, int i, val row, val unit) {
+    const et_step *s = c->s;
+    et_node_x x = *et_x(g->x, s->b[i]);
+    int mark = cg_scope(g);
+    cg_bind(g, s->nvar, row, true);
+    et_expr off = cg_offset(g, x.i2, x.i, x.ops);
+    val at = cg_address(g, x.i2, x.i, et_subst_var(g->x, off, s->kvar, et_int(g->x, 0)));
+    cg_scope_end(g, mark);
+    return cg_gep(g, at, LLVMBuildZExt(g->b, cg_muli(g, unit, PIECE), g->i64, ""));
+}
+
+static void bring_chunk(cg *g, const et_contract *c, val slot, val row, val unit, val *from) {
+    const et_step *s = c->s;
+    int wave = g->t->wave, pieces = row_bytes(c) / PIECE;
+    int per = pieces < wave ? wave / pieces : 1; /* rows at a time */
+    val own = cg_muli(g, row, row_bytes(c)), to[2];
+    for (int odd = 0; odd < 2; odd++) {
+        val at =
+            LLVMBuildXor(g->b, cg_muli(g, unit, PIECE), swapped(g, c, cg_addi(g, row, odd)), "");
+        to[odd] = cg_gep(g, slot, cg_add(g, own, at));
+    }
+    for (int i = 0; i < s->nacc; i++) {
+        int64_t pitch = et_stream_pitch(g->p, s, i) * c->size;
+        for (int r = 0; r < s->tn; r += per)
+            for (int u = 0; u < pieces; u += wave)
+                g->family->stream->copy(
+                    g, cg_gepi(g, to[r & 1], (i * s->tn + r) * row_bytes(c) + u * PIECE),
+                    cg_gepi(g, from[i], r * pitch + u * PIECE));
+    }
+}
+
+void cg_contract_bring(cg *g, const et_step *s, const cg_bringer *by) {
+    et_contract *c = cg_contract_shape(g, s);
+    int wave = g->t->wave, pieces = row_bytes(c) / PIECE;
+    bool shared = pieces < wave;
+    val zero = cg_i32(g, 0), from[ET_MAX_ACC];
+    val row = shared ? LLVMBuildUDiv(g->b, g->lane, cg_i32(g, pieces), "") : zero;
+    val unit = shared ? LLVMBuildURem(g->b, g->lane, cg_i32(g, pieces), "") : g->lane;
+    for (int i = 0; i < s->nacc; i++)
+        from[i] = source(g, c, i, row, unit);
+    cg_for f;
+    cg_for_begin(g, &f, zero, cg_i32(g, c->chunks), cg_i32(g, 1), true, s->nacc, from);
+    cg_ring r = cg_ring_next(g, &by->next);
+    cg_ring_free(g, &r, by->quit);
+    cg_bring_few(g, by);
+    bring_chunk(g, c, cg_ring_slot(g, &r), row, unit, from);
+    cg_ring_brought(g, &r);
+    for (int i = 0; i < s->nacc; i++)
+        from[i] = cg_gepi(g, from[i], row_bytes(c));
+    cg_for_end(g, &f, from);
+}
+
+void cg_bring_few(cg *g, const cg_bringer *by) {
+    if (by->flight >= g->ring_slots) return;
+    val n = LLVMBuildLoad2(g->b, g->i32, by->flying, "");
+    val many = cg_icmp(g, LLVMIntUGE, n, cg_i32(g, by->flight));
+    cg_if wait;
+    LLVMBuildStore(g->b, cg_select(g, many, n, cg_addi(g, n, 1)), by->flying);
+    cg_if_begin(g, &wait, many);
+    cg_ring r = cg_ring_next(g, &by->oldest);
+    cg_ring_come(g, &r, by->quit);
+    cg_if_end(g, &wait);
+}

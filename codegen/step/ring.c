@@ -1,0 +1,127 @@
+/* The ring through which weights come (ir/program/stream.h): slots in LDS and two barriers for
+ * each, one that a slot is full, one that it is free. A slot is used in turns; a barrier's phases
+ * end alternately, and whoever waits knows by the turn which end it is. Who brings and who takes
+ * each count slots and turns for themselves, in the same order. */
+#include "codegen/step/step.h"
+#include "ir/program/stream.h"
+
+enum { BARRIER = 8, ALIGN = 128 };
+
+static int barrier_bytes(int slots) {
+    return (2 * slots * BARRIER + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+int cg_ring_slots(const cg *g, const et_program *p, int room) {
+    int slots = p->ring.slots;
+    if (!g->family->stream) return 0;
+    while (slots && barrier_bytes(slots) + slots * p->ring.bytes > room)
+        slots--;
+    return slots < ET_RING_MIN_SLOTS ? 0 : slots;
+}
+
+int cg_ring_lds(const et_program *p, int slots) {
+    return slots ? barrier_bytes(slots) + slots * p->ring.bytes : 0;
+}
+
+static val of_slot(cg *g, int at, val slot, int64_t size) {
+    return cg_gep(g, cg_gepi(g, g->lds, at), cg_muli(g, slot, size));
+}
+
+static val full(cg *g, val slot) {
+    return of_slot(g, g->ring_at, slot, BARRIER);
+}
+
+static val empty(cg *g, val slot) {
+    return of_slot(g, g->ring_at + g->ring_slots * BARRIER, slot, BARRIER);
+}
+
+val cg_ring_slot(cg *g, const cg_ring *r) {
+    return of_slot(g, g->ring_at + barrier_bytes(g->ring_slots), r->slot, g->p->ring.bytes);
+}
+
+void cg_ring_init(cg *g) {
+    for (int i = 0; i < g->ring_slots; i++) {
+        val slot = cg_i32(g, i);
+        g->family->stream->init(g, full(g, slot), g->t->wave);
+        g->family->stream->init(g, empty(g, slot), g->p->workgroup / g->t->wave);
+    }
+}
+
+/* ---- where one is ---- */
+
+void cg_ring_begin(cg *g, cg_ring_state *s) {
+    block here = cg_here(g);
+    LLVMPositionBuilderBefore(g->b, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(g->fn)));
+    s->slot = LLVMBuildAlloca(g->b, g->i32, "");
+    s->turn = LLVMBuildAlloca(g->b, g->i32, "");
+    cg_at(g, here);
+    LLVMBuildStore(g->b, cg_i32(g, 0), s->slot);
+    LLVMBuildStore(g->b, cg_i32(g, 0), s->turn);
+}
+
+val cg_ring_count(cg *g) {
+    cg_ring_state s;
+    cg_ring_begin(g, &s);
+    return s.slot;
+}
+
+/* The slot that comes next, and on from there. */
+cg_ring cg_ring_next(cg *g, const cg_ring_state *s) {
+    cg_ring r = {LLVMBuildLoad2(g->b, g->i32, s->slot, ""),
+                 LLVMBuildLoad2(g->b, g->i32, s->turn, "")};
+    val next = cg_addi(g, r.slot, 1), zero = cg_i32(g, 0);
+    val around = cg_icmp(g, LLVMIntEQ, next, cg_i32(g, g->ring_slots));
+    LLVMBuildStore(g->b, cg_select(g, around, zero, next), s->slot);
+    val other = LLVMBuildXor(g->b, r.turn, cg_i32(g, 1), "");
+    LLVMBuildStore(g->b, cg_select(g, around, other, r.turn), s->turn);
+    return r;
+}
+
+/* ---- waits: no wave of another workgroup has a part in them ---- */
+
+/* Until the phase TURN of the barrier has ended, or, with QUIT, the workgroup gives up: then at
+ * QUIT. */
+static void until(cg *g, val barrier, val turn, block quit) {
+    block look = cg_block(g, "look"), over = cg_block(g, "over");
+    cg_br(g, look);
+    cg_at(g, look);
+    val is = g->family->stream->passed(g, barrier, turn);
+    if (quit) {
+        block no = cg_block(g, "not_yet");
+        cg_cond(g, is, over, no);
+        cg_at(g, no);
+        val flag = LLVMBuildLoad2(g->b, g->i32, cg_gepi(g, g->lds, g->flag_at), "");
+        LLVMSetVolatile(flag, true);
+        cg_cond(g, cg_icmp(g, LLVMIntNE, flag, cg_i32(g, 0)), quit, look);
+    } else {
+        cg_cond(g, is, over, look);
+    }
+    cg_at(g, over);
+    cg_wave_meets(g);
+}
+
+void cg_ring_take(cg *g, const cg_ring *r) {
+    until(g, full(g, r->slot), r->turn, NULL);
+}
+
+void cg_ring_taken(cg *g, const cg_ring *r) {
+    cg_if first;
+    cg_wave_meets(g);
+    cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, g->lane, cg_i32(g, 0)));
+    g->family->stream->arrive(g, empty(g, r->slot));
+    cg_if_end(g, &first);
+    cg_wave_meets(g);
+}
+
+/* A slot is free for its first turn from the start. */
+void cg_ring_free(cg *g, const cg_ring *r, block quit) {
+    until(g, empty(g, r->slot), LLVMBuildXor(g->b, r->turn, cg_i32(g, 1), ""), quit);
+}
+
+void cg_ring_come(cg *g, const cg_ring *r, block quit) {
+    until(g, full(g, r->slot), r->turn, quit);
+}
+
+void cg_ring_brought(cg *g, const cg_ring *r) {
+    g->family->stream->copied(g, full(g, r->slot));
+}

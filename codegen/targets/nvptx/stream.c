@@ -1,0 +1,65 @@
+/* Streams of weights: barriers in shared memory (mbarrier), and copies to there that a barrier
+ * hears of when they are done (cp.async). */
+#include "codegen/targets/nvptx/nvptx.h"
+#include <string.h>
+
+static val assemble(cg *g, LLVMTypeRef result, const char *text, const char *constraints, int n,
+                    val *args) {
+    LLVMTypeRef t[4];
+    for (int i = 0; i < n; i++)
+        t[i] = LLVMTypeOf(args[i]);
+    LLVMTypeRef type = LLVMFunctionType(result, t, (unsigned)n, false);
+    val a = LLVMGetInlineAsm(type, text, strlen(text), constraints, strlen(constraints), true,
+                             false, LLVMInlineAsmDialectATT, false);
+    return LLVMBuildCall2(g->b, type, a, args, (unsigned)n, "");
+}
+
+static void init(cg *g, val barrier, int count) {
+    assemble(g, g->none, "mbarrier.init.shared.b64 [$0], $1;", "r,r,~{memory}", 2,
+             (val[]){barrier, cg_i32(g, count)});
+}
+
+static void meet(cg *g) {
+    val number = cg_i32(g, 0);
+    nvptx_wave_meets(g);
+    cg_call(g, "llvm.nvvm.barrier.cta.sync.aligned.all", 0, NULL, 1, &number);
+}
+
+static val passed(cg *g, val barrier, val parity) {
+    static const char sm_90[] = "{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [$1], $2; "
+                                "selp.b32 $0, 1, 0, p; }";
+    static const char sm_80[] = "{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [$1], $2; "
+                                "selp.b32 $0, 1, 0, p; }";
+    val is = assemble(g, g->i32, nvptx_of(g)->try_wait ? sm_90 : sm_80, "=r,r,r,~{memory}", 2,
+                      (val[]){barrier, parity});
+    return cg_icmp(g, LLVMIntNE, is, cg_i32(g, 0));
+}
+
+static void arrive(cg *g, val barrier) {
+    assemble(g, g->none, "{ .reg .b64 t; mbarrier.arrive.shared.b64 t, [$0]; }", "r,~{memory}", 1,
+             &barrier);
+}
+
+static void copy(cg *g, val to, val from) {
+    assemble(g, g->none, "cp.async.cg.shared.global [$0], [$1], 16;", "r,l,~{memory}", 2,
+             (val[]){to, from});
+}
+
+static void copied(cg *g, val barrier) {
+    assemble(g, g->none, "cp.async.mbarrier.arrive.noinc.shared.b64 [$0];", "r,~{memory}", 1,
+             &barrier);
+}
+
+static void drain(cg *g) {
+    assemble(g, g->none, "cp.async.wait_all;", "~{memory}", 0, NULL);
+}
+
+const et_stream_family nvptx_stream = {
+    .init = init,
+    .meet = meet,
+    .passed = passed,
+    .arrive = arrive,
+    .copy = copy,
+    .copied = copied,
+    .drain = drain,
+};

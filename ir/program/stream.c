@@ -1,0 +1,57 @@
+/* What can be streamed. */
+#include "ir/program/stream.h"
+
+/* A weight, at a place that no tensor decides. */
+static bool immutable(const et_program *p, et_expr e) {
+    const et_node_x *n = et_x(p->g->exprs, e);
+    if (p->tensors[n->i].kind != ET_TENSOR_WEIGHT) return false;
+    for (int i = 0; i < n->nops; i++)
+        if (et_expr_loads(p->g->exprs, n->ops[i])) return false;
+    return true;
+}
+
+int64_t et_stream_pitch(const et_program *p, const et_step *s, int b) {
+    et_exprs *x = p->g->exprs;
+    const et_node_x n = *et_x(x, s->b[b]);
+    const et_tensor *t = &p->tensors[n.i];
+    int64_t pitch = 0, stride = 1, d, size;
+    for (int i = n.nops - 1; i >= 0; i--) {
+        et_expr next = et_add(x, et_var(x, s->nvar), et_int(x, 1));
+        et_expr by = et_sub(x, et_subst_var(x, n.ops[i], s->nvar, next), n.ops[i]);
+        if (!et_is_int(x, by, &d)) return -1;
+        pitch += d * stride;
+        if (i && !et_is_int(x, t->shape.dim[i], &size)) return -1;
+        if (i) stride *= size;
+    }
+    return pitch;
+}
+
+static bool streamable(const et_program *p, const et_step *s) {
+    et_exprs *x = p->g->exprs;
+    int64_t k, n;
+    if (!et_is_int(x, s->kextent, &k) || !et_is_int(x, s->nlive, &n) || n != s->tn) return false;
+    for (int b = 0; b < s->nacc; b++)
+        if (!et_k_contiguous(p, s->b[b], s->kvar, s->operand) || !immutable(p, s->b[b]) ||
+            et_stream_pitch(p, s, b) < k)
+            return false;
+    return true;
+}
+
+int et_stream_step(const et_program *p, const et_func *f) {
+    int found = -1;
+    for (int i = 0; i < f->nsteps; i++) {
+        if (f->steps[i].kind != ET_STEP_CONTRACT) continue;
+        if (found >= 0 || !streamable(p, &f->steps[i])) return -1;
+        found = i;
+    }
+    return found;
+}
+
+const char *et_stream_problem(const et_program *p, const et_grid *g) {
+    if (g->dynamic || g->slice.count) return "its tiles are not known from the start of a launch";
+    if (!p->ring.slots) return "there is no ring";
+    if (p->g->nmodels) return "several models share the kernel";
+    if (et_stream_step(p, &p->funcs[g->func]) < 0)
+        return "it has no product with rows of weights that are known from the start of a launch";
+    return NULL;
+}

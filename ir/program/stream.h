@@ -1,0 +1,32 @@
+/* stream.h - weights that come ahead of the tasks that read them.
+ *
+ * Under a static schedule a workgroup knows from the start of a launch which tiles it will run, and
+ * tensors that nothing writes may be read at any time. So a wave of its own brings the weights of
+ * the tiles to come through a ring of slots in LDS, a chunk of k of a tile's product in each, while
+ * the other waves are busy or wait for events: it waits for nothing but a slot that is free. It
+ * brings chunks in the order in which they are multiplied: that of the tiles of all streamed grids
+ * in program order, of each tile chunk by chunk. */
+#ifndef ET_STREAM_H
+#define ET_STREAM_H
+
+#include "ir/program/program.h"
+
+enum {
+    ET_RING_MIN_SLOTS = 2,
+    ET_RING_MAX_SLOTS = 64,
+    ET_RING_PIECE = 16 /* bytes */,
+    ET_RING_LINE = 128
+};
+
+/* The CONTRACT step of the function whose operand b can be streamed, or -1: the function has one
+ * such step, all of whose rows exist, lie evenly apart in tensors that are weights at places that
+ * no tensor decides, and have a number of k. */
+int et_stream_step(const et_program *, const et_func *);
+
+/* Elements from a row of b[I] to the next. */
+int64_t et_stream_pitch(const et_program *, const et_step *, int i);
+
+/* Why what GRID reads cannot come through the program's ring, or NULL. */
+const char *et_stream_problem(const et_program *, const et_grid *);
+
+#endif

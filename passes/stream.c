@@ -1,0 +1,32 @@
+/* Which grids' weights come through a ring, and how large that is (ir/program/stream.h): all that
+ * can, and as many slots as fit beside what tasks keep in LDS. */
+#include "ir/program/stream.h"
+#include "passes/pipeline/pipeline.h"
+
+enum { OWN = 1024 }; /* bytes of LDS that codegen has for itself */
+
+static et_ring ring_of(const et_program *p, const et_machine *m) {
+    et_ring r = {.bytes = m->stream_kb << 10};
+    int most = 0;
+    for (int i = 0; i < p->nfuncs; i++)
+        if (p->funcs[i].lds_bytes > most) most = p->funcs[i].lds_bytes;
+    if (!r.bytes) return r;
+    r.slots = (m->lds_bytes - OWN - most) / r.bytes;
+    if (r.slots > ET_RING_MAX_SLOTS) r.slots = ET_RING_MAX_SLOTS;
+    if (r.slots < ET_RING_MIN_SLOTS) r.slots = 0;
+    r.flight = (int)(m->load_kb * 1024) / r.bytes;
+    if (r.flight < 1) r.flight = 1;
+    if (r.flight > r.slots) r.flight = r.slots;
+    return r;
+}
+
+bool et_pass_stream(et_pipeline *pl) {
+    et_program *p = pl->p;
+    bool any = false;
+    p->ring = ring_of(p, pl->opt->machine);
+    if (!et_is_static(pl->opt) || pl->opt->unstreamed) p->ring.slots = 0;
+    for (int i = 0; i < p->ngrids; i++)
+        any |= p->grids[i].streamed = !et_stream_problem(p, &p->grids[i]);
+    if (!any) p->ring = (et_ring){0};
+    return true;
+}
