@@ -1,5 +1,7 @@
-/* Which grids' weights come through a ring, and how large that is (ir/program/stream.h): all that
- * can, and as many slots as fit beside what tasks keep in LDS. */
+/* Which grids' weights come through a ring, and how large that is (ir/program/stream.h): as many
+ * slots as fit beside what tasks keep in LDS, and the grids for which that pays. What a ring holds
+ * of a grid's weights has come when its tasks begin, so the time that takes is saved; against that
+ * stands what the ring costs a task. */
 #include "ir/program/stream.h"
 #include "passes/pipeline/pipeline.h"
 
@@ -20,13 +22,20 @@ static et_ring ring_of(const et_program *p, const et_machine *m) {
     return r;
 }
 
+static bool pays(et_program *p, const et_grid *g, const et_machine *m) {
+    double bytes = (double)et_stream_bytes(p, g);
+    double room = (double)p->ring.slots * p->ring.bytes * m->cus;
+    return (bytes < room ? bytes : room) / (1e3 * m->hbm_gbs) > m->stream_us;
+}
+
 bool et_pass_stream(et_pipeline *pl) {
     et_program *p = pl->p;
     bool any = false;
     p->ring = ring_of(p, pl->opt->machine);
     if (!et_is_static(pl->opt) || pl->opt->unstreamed) p->ring.slots = 0;
     for (int i = 0; i < p->ngrids; i++)
-        any |= p->grids[i].streamed = !et_stream_problem(p, &p->grids[i]);
+        any |= p->grids[i].streamed =
+            !et_stream_problem(p, &p->grids[i]) && pays(p, &p->grids[i], pl->opt->machine);
     if (!any) p->ring = (et_ring){0};
     return true;
 }

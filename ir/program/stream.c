@@ -55,3 +55,18 @@ const char *et_stream_problem(const et_program *p, const et_grid *g) {
         return "it has no product with rows of weights that are known from the start of a launch";
     return NULL;
 }
+
+int64_t et_stream_bytes(et_program *p, const et_grid *g) {
+    et_exprs *x = p->g->exprs;
+    const et_func *f = &p->funcs[g->func];
+    const et_step *s = &f->steps[et_stream_step(p, f)];
+    int64_t k = 0, bytes = (int64_t)s->nacc * s->tn * et_dtype_bytes(s->operand), lo, hi;
+    et_is_int(x, s->kextent, &k);
+    for (int i = 0; i < f->ncoords; i++) {
+        bool used = false;
+        for (int b = 0; b < s->nacc; b++)
+            used |= et_expr_has_var(x, s->b[b], f->coord[i]);
+        if (used && et_bounds(x, g->extent[i], &lo, &hi)) bytes *= hi > 1 ? hi : 1;
+    }
+    return bytes * k;
+}

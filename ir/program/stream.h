@@ -29,4 +29,8 @@ int64_t et_stream_pitch(const et_program *, const et_step *, int i);
 /* Why what GRID reads cannot come through the program's ring, or NULL. */
 const char *et_stream_problem(const et_program *, const et_grid *);
 
+/* Bytes of weights that the tiles of GRID, which has no such problem, read, each once, where all
+ * symbols have their largest values. */
+int64_t et_stream_bytes(et_program *, const et_grid *);
+
 #endif

@@ -32,20 +32,7 @@ for schedule in static dynamic; do
         has "^\.version $version\$"
         has "^\.target $target\$"
         has '^\.visible \.entry'
-        if [ $schedule.$model = static.tests/import/stories-llama ] && [ "$target" != sm_80 ]; then # a wave more brings weights
-            has '^\.reqntid 288$'
-            has 'cp\.async\.cg\.shared\.global .*, 16;'
-            has 'cp\.async\.mbarrier\.arrive\.noinc\.shared'
-            has 'cp\.async\.wait_all'
-            has 'mbarrier\.try_wait\.parity'
-            lacks 'bar(rier)?\.sync[^;]* 0, 256' # the barrier of the others has a number of its own
-            "$bin/etcc" "$src/$model.etg" --target="$target" --unstreamed -o plain.ptx
-            grep -q '^\.reqntid 256$' plain.ptx || die "$model: --unstreamed has other waves"
-            ! grep -E 'cp\.async|mbarrier' plain.ptx || die "$model: --unstreamed streams"
-        else
-            has '^\.reqntid 256$'
-            lacks 'cp\.async|mbarrier'
-        fi
+        has '^\.reqntid 256$'
         has '^\.minnctapersm 1$'
         has '^\.extern \.shared \.align 16 \.b8 lds\[\];'
         has '^\.visible \.global \.align 1 \.b8 etcc_manifest\['

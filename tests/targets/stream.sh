@@ -1,0 +1,48 @@
+#!/bin/sh
+# stream.sh BIN SRC WORK TARGET: on a machine where a ring costs tasks nothing, weights come through one: a wave more, copies that a
+# barrier hears of, a barrier of the other waves alone; not with --unstreamed, not in queues; and the text of the later stages makes the same code.
+set -eu
+bin=$1 src=$2 work=$3 target=$4
+rm -rf "$work"
+mkdir -p "$work"
+cd "$work"
+
+die() {
+    echo "stream.sh: $target: $*" >&2
+    exit 1
+}
+grep -lx "target  *$target" "$src"/passes/machines/*.machine > machines || die 'no machine'
+sed 's/^stream_us .*/stream_us 0/' "$(head -1 machines)" > free.machine
+model=$src/tests/import/stories-llama.etg
+compile() { # FILE OPTIONS...
+    file=$1 out=$2
+    shift 2
+    "$bin/etcc" "$file" --machine=./free.machine --variants=1 -o "$out" "$@"
+}
+
+compile "$model" ring.ptx
+for what in '^\.reqntid 288$' 'cp\.async\.cg\.shared\.global .*, 16;' 'cp\.async\.mbarrier\.arrive\.noinc\.shared' \
+    'cp\.async\.wait_all' 'mbarrier\.try_wait\.parity' 'bar(rier)?\.sync[^;]*1, 256;'; do
+    grep -qE "$what" ring.ptx || die "no $what"
+done
+[ "$(grep -cE 'bar(rier)?\.sync[[:space:]]+0;' ring.ptx)" = 1 ] || die 'more than one barrier counts all waves'
+"$bin/etcc" "$model" --machine=./free.machine --variants=1 -d stream > stream.txt
+grep -qE '^ring [0-9]+ of 32768 flight 2$' stream.txt || die 'no ring in the text'
+[ "$(grep -c ' streamed$' stream.txt)" = 7 ] || die 'not all seven products are streamed'
+for stage in placed scheduled; do
+    compile "$model" $stage.eti --to $stage
+    "$bin/etcc" $stage.eti --machine=./free.machine -o again.ptx
+    cmp ring.ptx again.ptx || die "other code from stage $stage"
+done
+# A text may ask for more than there is room for, or for too little to be of use.
+sed 's/^ring .*/ring 64 of 32768 flight 64/' scheduled.eti > much.eti
+"$bin/etcc" much.eti --machine=./free.machine -o much.ptx
+grep -q '^\.reqntid 288$' much.ptx || die 'a ring of fewer slots than asked for is none'
+sed 's/^ring .*/ring 2 of 128 flight 1/' scheduled.eti > little.eti
+"$bin/etcc" little.eti --machine=./free.machine -o little.ptx
+! grep -q 'cp\.async\.cg' little.ptx || die 'chunks that no slot holds are brought'
+for none in --unstreamed --schedule=dynamic; do
+    compile "$model" none.ptx $none
+    grep -q '^\.reqntid 256$' none.ptx || die "$none: other waves"
+    ! grep -E 'cp\.async|mbarrier' none.ptx || die "$none: streams"
+done
