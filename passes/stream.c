@@ -22,20 +22,34 @@ static et_ring ring_of(const et_program *p, const et_machine *m) {
     return r;
 }
 
-static bool pays(et_program *p, const et_grid *g, const et_machine *m) {
-    double bytes = (double)et_stream_bytes(p, g);
-    double room = (double)p->ring.slots * p->ring.bytes * m->cus;
-    return (bytes < room ? bytes : room) / (1e3 * m->hbm_gbs) > m->stream_us;
+/* How often a grid runs in a launch. */
+static double trips(const et_program *p, const et_grid *g) {
+    double n = 1;
+    for (int l = g->loop; l >= 0; l = p->g->loops[l].parent)
+        n *= (double)(p->g->loops[l].hi - p->g->loops[l].lo);
+    return n;
+}
+
+/* All or none: a task that loads its weights itself, beside a wave that brings those of others, was
+ * measured to be slower than either. */
+static bool pays(et_program *p, const et_machine *m) {
+    double room = (double)p->ring.slots * p->ring.bytes * m->cus, saved = 0, paid = 0;
+    for (int i = 0; i < p->ngrids; i++) {
+        const et_grid *g = &p->grids[i];
+        if (et_stream_problem(p, g)) continue;
+        double bytes = (double)et_stream_bytes(p, g);
+        saved += trips(p, g) * (bytes < room ? bytes : room) / (1e3 * m->hbm_gbs);
+        paid += trips(p, g) * m->stream_us;
+    }
+    return saved > paid;
 }
 
 bool et_pass_stream(et_pipeline *pl) {
     et_program *p = pl->p;
-    bool any = false;
     p->ring = ring_of(p, pl->opt->machine);
-    if (!et_is_static(pl->opt) || pl->opt->unstreamed) p->ring.slots = 0;
+    if (!et_is_static(pl->opt) || pl->opt->unstreamed || !pays(p, pl->opt->machine))
+        p->ring = (et_ring){0};
     for (int i = 0; i < p->ngrids; i++)
-        any |= p->grids[i].streamed =
-            !et_stream_problem(p, &p->grids[i]) && pays(p, &p->grids[i], pl->opt->machine);
-    if (!any) p->ring = (et_ring){0};
+        p->grids[i].streamed = !et_stream_problem(p, &p->grids[i]);
     return true;
 }
