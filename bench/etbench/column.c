@@ -258,7 +258,7 @@ static etrt_status open_spec(const struct eb_options *o, etrt_device **out) {
     return strcmp(spec, "auto") == 0 ? open_automatic(o, out) : etrt_device_open(spec, out);
 }
 
-static bool open_device(struct eb_bench *b) {
+bool eb_device_open(struct eb_bench *b) {
     if (strcmp(b->o->device, "none") != 0) {
         etrt_status st = open_spec(b->o, &b->device);
         if (st == ETRT_OK) st = etrt_device_timing(b->device, 1);
@@ -305,7 +305,7 @@ static bool check_inputs(const struct eb_bench *b) {
 bool eb_columns_make(struct eb_bench *b) {
     for (int i = 0; i < b->o->nfiles; i++)
         if (!check_file(b->o->files[i])) return false;
-    if (!open_device(b) || !(b->folder = eb_folder())) return false;
+    if (!eb_device_open(b) || !(b->folder = eb_folder())) return false;
     for (int i = 0; i < (b->o->one_kernel ? 1 : b->o->nfiles); i++)
         if (!add_file(b, b->o->files[i])) return false;
     b->nruns = b->ncolumns;

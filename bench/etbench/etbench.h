@@ -58,8 +58,9 @@ struct eb_options {
     int64_t workgroups, variants;
     double wait_limit;
     bool unfused, no_unfused, no_predictions, predicted, no_tasks, overhead, quiet;
-    bool tune;
-    bool one_kernel; /* of all models together: they are one column */
+    bool tune, calibrate;
+    const char *kernels; /* the folder of --calibrate's, or NULL */
+    bool one_kernel;     /* of all models together: they are one column */
     struct {
         cli_list files, schedules, sweeps, sets, inputs, ranges;
     } given; /* the same as text */
@@ -112,6 +113,8 @@ struct eb_bench {
     int npoints;
 };
 
+/* Open the device asked for, if any, and find its target and its machine. */
+bool eb_device_open(struct eb_bench *);
 /* A new folder for files that do not stay; NULL after an error. */
 char *eb_folder(void);
 bool eb_columns_make(struct eb_bench *);
@@ -245,6 +248,8 @@ et_profile *eb_profile_make(struct eb_bench *, et_arena *);
 bool eb_profile_write(const struct eb_bench *, const et_profile *, const char *path);
 bool eb_profile(const struct eb_options *); /* --profile */
 bool eb_tune(const struct eb_options *);    /* --tune */
+/* --calibrate: measure the device into a machine file (calibrate.c). */
+bool eb_calibrate(const struct eb_options *);
 /* One more column from the same file, compiled with the times of the bench. */
 bool eb_add_timed(struct eb_bench *, const char *name);
 

@@ -72,6 +72,7 @@ static bool bench(const struct eb_options *o) {
 }
 
 bool eb_do(const struct eb_options *o) {
+    if (o->calibrate) return eb_calibrate(o);
     if (o->tune) return eb_tune(o);
     if (o->profile) return eb_profile(o);
     return o->overhead ? eb_overhead(o) : bench(o);

@@ -81,7 +81,13 @@ static const cli_option options[] = {
      "compile, profile, compile with the profile: -o FILE gets the one that is predicted to be "
      "faster. The profile is kept beside FILE (or where --profile says) and used again while it is "
      "of this model"},
-    {"output", 'o', CLI_OUTPUT, "FILE", TO(output), "what --tune makes"},
+    {"calibrate", 0, CLI_FLAG, NULL, TO(calibrate),
+     "measure the device: -o FILE gets a machine model for --machine. What cannot be measured is "
+     "as in --machine, or in the target's own"},
+    {"kernels", 0, CLI_TEXT, "DIR", TO(kernels),
+     "where --calibrate's programs are kept compiled, for another run or a machine without LLVM; "
+     "with --device none nothing else is done"},
+    {"output", 'o', CLI_OUTPUT, "FILE", TO(output), "what --tune and --calibrate make"},
     {"overhead", 0, CLI_FLAG, NULL, TO(overhead),
      "instructions per task that scheduling takes, by schedule (emulator)"},
     {0},
@@ -95,7 +101,8 @@ const cli_tool eb_tool = {
     .summary = "run models, schedules and code objects side by side and compare them",
     .usage = "MODEL [MODEL]... [options]\n--overhead [options]\n"
              "--profile FILE MODEL [MODEL]... [options]\n"
-             "--tune MODEL [MODEL]... -o MODEL.hsaco [options]",
+             "--tune MODEL [MODEL]... -o MODEL.hsaco [options]\n"
+             "--calibrate -o MY.machine [options]",
     .about = "Runs models side by side and tells how they compare. A MODEL is an .etg or .eti "
              "file, which is compiled once for each schedule, or a code object that etcc made. "
              "Each is a column.",
@@ -187,8 +194,20 @@ static bool read_lists(struct eb_options *o) {
     return ok;
 }
 
+static bool check_calibrate(const struct eb_options *o) {
+    bool none = strcmp(o->device, "none") == 0;
+    if (o->kernels && !o->calibrate) return eb_fail("--kernels goes with --calibrate");
+    if (!o->calibrate) return true;
+    if (o->nfiles || o->tune || o->profile || o->overhead || o->no_predictions)
+        return eb_fail("--calibrate takes no model and does nothing else");
+    if (none && (!o->kernels || o->output))
+        return eb_fail("--calibrate with --device none compiles into --kernels DIR, and no more");
+    return none || o->output || eb_fail("--calibrate goes with -o FILE");
+}
+
 static bool check_profile(const struct eb_options *o) {
-    if (o->tune != (o->output != NULL)) return eb_fail("--tune MODEL goes with -o FILE");
+    if (!o->calibrate && o->tune != (o->output != NULL))
+        return eb_fail("--tune MODEL goes with -o FILE, as --calibrate does");
     if (!o->tune && !o->profile) return true;
     const char *what = o->tune ? "--tune" : "--profile";
     for (int i = 0; i < o->nfiles; i++)
@@ -210,7 +229,7 @@ static bool check_together(struct eb_options *o) {
     for (size_t i = 0; i < sizeof written / sizeof *written; i++)
         o->quiet |= written[i] && strcmp(written[i], "-") == 0;
     if (o->overhead && o->nfiles) return eb_fail("--overhead makes a model of its own");
-    if (!o->overhead && !o->nfiles) return eb_fail("no model given");
+    if (!o->overhead && !o->calibrate && !o->nfiles) return eb_fail("no model given");
     if (o->unfused && (o->no_unfused || o->no_predictions))
         return eb_fail("--unfused is a prediction, which another option leaves out");
     if (o->target && strcmp(o->device, "none") != 0)
@@ -221,7 +240,7 @@ static bool check_together(struct eb_options *o) {
         return eb_fail("with --device none there is nothing but predictions");
     if ((o->trace_of || o->predicted) && !o->trace && !o->html)
         return eb_fail("--trace-of and --predicted go with --trace or --html");
-    return check_profile(o);
+    return check_calibrate(o) && check_profile(o);
 }
 
 static int run(void *read) {

@@ -68,6 +68,13 @@ const et_machine *et_machine_find(et_arena *, et_diags *, const char *what, cons
  * machines/README.md is the reference. */
 const et_machine *et_machine_parse(et_arena *, et_diags *, const char *file_name, const char *text,
                                    size_t bytes);
+/* Set the number KEY of a machine; false, and nothing is changed, where VALUE is outside of what a
+ * file may say. */
+bool et_machine_set(et_machine *, const char *key, double value);
+/* Write the machine as a file that reads back, to four digits, each number with what COMMENT says
+ * of its key where that is not NULL: its source. */
+typedef const char *(*et_machine_comment)(void *ctx, const char *key);
+void et_machine_print(const et_machine *, FILE *, et_machine_comment, void *ctx);
 /* A line for every machine that comes with etcc. */
 void et_machine_list(FILE *);
 

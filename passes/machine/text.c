@@ -137,3 +137,27 @@ const et_machine *et_machine_parse(et_arena *arena, et_diags *d, const char *fil
     if (et_diag_errors(d) == before) check(&l, m, at);
     return et_diag_errors(d) == before ? m : NULL;
 }
+
+bool et_machine_set(et_machine *m, const char *key, double value) {
+    int i = find(key);
+    et_check(i >= 0 && fields[i].kind == NUMBER);
+    if (!(value >= fields[i].lo && value <= fields[i].hi)) return false;
+    *(double *)((char *)m + fields[i].at) = value;
+    return true;
+}
+
+void et_machine_print(const et_machine *m, FILE *to, et_machine_comment comment, void *ctx) {
+    for (int i = 0; i < FIELDS; i++) {
+        const char *at = (const char *)m + fields[i].at, *said = comment(ctx, fields[i].key);
+        char value[32];
+        if (fields[i].kind == TEXT) {
+            fprintf(to, "%-18s %s\n", fields[i].key, *(const char *const *)at);
+            continue;
+        }
+        if (fields[i].kind == COUNT)
+            snprintf(value, sizeof value, "%d", *(const int *)at);
+        else
+            snprintf(value, sizeof value, "%.4g", *(const double *)at);
+        fprintf(to, said ? "%-18s %-13s # %s\n" : "%-18s %s\n", fields[i].key, value, said);
+    }
+}

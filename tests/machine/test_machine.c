@@ -86,7 +86,7 @@ START_TEST(comes_with_etcc) {
     int n = 0;
     while (et_machine_at(n))
         n++;
-    ck_assert_int_eq(n, 10);
+    ck_assert_int_eq(n, 11);
     ck_assert_ptr_null(et_machine_at(-1));
     for (int i = 0; i < n; i++)
         for (int k = 0; k < i; k++)
