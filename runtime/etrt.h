@@ -226,8 +226,8 @@ etrt_status etrt_shape(etrt_session *, const char *name, int64_t out_shape[ETRT_
 /* Launch and wait; or launch, and wait later (one launch in flight per session). On ETRT_WAIT and
  * ETRT_FAULT etrt_last_error() tells workgroup, task, event, count and need; the session can launch
  * again after ETRT_WAIT, with state tensors as the aborted launch left them. After ETRT_FAULT the
- * device must be closed and opened again. While a launch is in flight other calls for the session
- * are ETRT_INVALID. */
+ * device must be closed and opened again, in another process where the driver allows no more in
+ * this one (CUDA). While a launch is in flight other calls for the session are ETRT_INVALID. */
 etrt_status etrt_run(etrt_session *);
 etrt_status etrt_submit(etrt_session *);
 etrt_status etrt_wait(etrt_session *);

@@ -22,6 +22,7 @@ enum etrt_can {
     ETRT_CAN_COUNT = 2,   /* its statistics count instructions */
     ETRT_CAN_TIME = 4,    /* launches are timed when that is asked for */
     ETRT_CAN_LOCATE = 8,  /* a fault tells the address */
+    ETRT_CAN_REOPEN = 16, /* after a fault the process can open it again */
 };
 
 /* What every driver's device begins with. Filled in by open, or where open leaves ISA empty by the

@@ -125,7 +125,7 @@ static void describe(struct hsa_device *dev) {
     base->cus = cus ? cus : 1;
     base->dies = dies < 1 || dies > ETRT_MAX_DIES ? 1 : dies;
     base->counted = hsa->etemu_clock_counts && hsa->etemu_clock_counts();
-    base->can = ETRT_CAN_COMPUTE | ETRT_CAN_LOCATE;
+    base->can = ETRT_CAN_COMPUTE | ETRT_CAN_LOCATE | ETRT_CAN_REOPEN;
     if (hsa->etemu_get_stats) base->can |= ETRT_CAN_COUNT;
     if (hsa->hsa_amd_profiling_set_profiler_enabled && hsa->hsa_amd_profiling_get_dispatch_time)
         base->can |= ETRT_CAN_TIME;

@@ -20,7 +20,7 @@ static etrt_status null_open(const char *spec, etrt_device **out) {
     if (!dev) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
     *dev = (etrt_device){.driver = &etrt_null_driver,
                          .name = "null device (computes nothing)",
-                         .can = ETRT_CAN_TIME,
+                         .can = ETRT_CAN_TIME | ETRT_CAN_REOPEN,
                          .cus = 4,
                          .dies = 2,
                          .lds_bytes = UINT32_MAX,
