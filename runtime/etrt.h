@@ -73,19 +73,24 @@ const char *etrt_status_text(etrt_status); /* "value out of range"; never NULL *
  * thread's next failing call. May be several lines (a fault or a state dump). */
 const char *etrt_last_error(void);
 
-/* ---- devices ---------------------------------------------------------------------------------
- * SPEC:
- *   "auto"  the first GPU, as etrt_device_at lists them, that runs what the first model loaded was
- *           compiled for, else "emu". It stays that; until then etrt_device_isa is ""
- *   "hsa"   AMD's first GPU, "hsa:1" the second, or ETRT_NO_DEVICE
- *   "cuda"  NVIDIA's, likewise
- *   "emu"   the emulator. It becomes the GPU that the first model loaded was compiled for, and
- * stays that; until then etrt_device_isa is "". The environment variable ETEMU_DEVICE decides
- *           before any model does, and so does an emulator that this process has open already
- *   "emu:gfx942:cus=16:xcds=2"   this GPU and no other (options as etemu_configure takes them)
- *   "null"  takes models for any GPU and computes nothing: launches succeed at once and write
- *           nothing, so outputs are NaNs and states stay. For trying everything around a launch */
+/* ---- devices --------------------------------------------------------------------------------- */
+
+/* Open what SPEC says; ETRT_NO_DEVICE where there is none, ETRT_INVALID for what is no SPEC.
+ *   "auto"     the first GPU, as etrt_device_at lists them, that runs what the first model loaded
+ *              was compiled for, else "emu". It stays that; until then etrt_device_isa is ""
+ *   "hsa"      AMD's first GPU, "hsa:1" the second, or ETRT_NO_DEVICE
+ *   "cuda"     NVIDIA's, likewise
+ *   "emu"      the emulator. It becomes the GPU that the first model loaded was compiled for, and
+ *              stays that; until then etrt_device_isa is "". The environment variable
+ *              ETEMU_DEVICE decides before any model does, and so does an emulator that this
+ *              process has open already
+ *   "emu:gfx942:cus=16:xcds=2"
+ *              this GPU and no other (options as etemu_configure takes them)
+ *   "null"     takes models for any GPU and computes nothing: launches succeed at once and write
+ *              nothing, so outputs are NaNs and states stay. For trying everything around a
+ *              launch */
 etrt_status etrt_device_open(const char *spec, etrt_device **out_device);
+/* After its models. NULL is fine, here and below. */
 void etrt_device_close(etrt_device *);
 /* One line for people: "emulated gfx942, 16 CUs in 2 dies" or a GPU's name. */
 const char *etrt_device_name(const etrt_device *);
@@ -105,6 +110,15 @@ typedef struct etrt_device_info {
 etrt_status etrt_device_at(int index, etrt_device_info *out_info);
 int etrt_device_count(void);
 
+/* Memory of the device, aligned for any use, at the address that kernels see. On NVIDIA's GPUs it
+ * is of a context of libetrt's own, which cuPointerGetAttribute tells. Free it before the device is
+ * closed. ETRT_INVALID for a device that no model has chosen yet ("auto", "emu"). */
+etrt_status etrt_device_alloc(etrt_device *, uint64_t bytes, void **out_memory);
+void etrt_device_free(etrt_device *, void *memory);
+/* Copy BYTES to it or from it, done when it returns; the addresses are not checked. */
+etrt_status etrt_device_write(etrt_device *, void *memory, const void *data, size_t bytes);
+etrt_status etrt_device_read(etrt_device *, void *out_data, const void *memory, size_t bytes);
+
 /* Work counted since the device was opened. But for launches, zero where it is not counted: on a
  * real GPU and the null device. */
 typedef struct etrt_stats {
@@ -121,12 +135,16 @@ etrt_status etrt_device_timing(etrt_device *, int on);
 
 /* ---- models ---- */
 
+/* Load the file of code at PATH: ETRT_IO when it cannot be read, ETRT_FORMAT when it is none,
+ * ETRT_MISMATCH when it is for another GPU, ETRT_NO_MEMORY when weights and one session do not fit.
+ * Weights come after. Unload it after its sessions. */
 etrt_status etrt_model_load(etrt_device *, const char *path, etrt_model **out_model);
 /* The same of the file's BYTES in memory, which are copied: IMAGE is the caller's, and may go once
  * this returns. */
 etrt_status etrt_model_load_memory(etrt_device *, const void *image, size_t bytes,
                                    etrt_model **out_model);
 void etrt_model_unload(etrt_model *);
+/* As its source says; lives as long as the model. */
 const char *etrt_model_name(const etrt_model *);
 
 #define ETRT_MAX_RANK 8
@@ -184,9 +202,10 @@ etrt_status etrt_memory_needed_file(const char *path, etrt_memory *out_memory);
 etrt_status etrt_model_weights_file(etrt_model *, const char *path);
 /* The same for one of several models that share the kernel, or for the one it is of. */
 etrt_status etrt_model_weights_of(etrt_model *, const char *model, const char *path);
-/* Be told how far that is: DONE of TOTAL bytes have left the host; DONE is TOTAL once all have
- * arrived. In the thread that loads; TELL must come back, and use no handle of this library. NULL
- * to be told nothing, as at first. */
+/* A file is mapped, not read, and copied by several threads where the device does not overlap
+ * copies by itself. Be told how far that is: DONE of TOTAL bytes have left the host; DONE is TOTAL
+ * once all have arrived. In the thread that loads; TELL must come back, and use no handle of this
+ * library. NULL to be told nothing, as at first. */
 typedef void (*etrt_progress)(void *user, uint64_t done, uint64_t total);
 etrt_status etrt_model_progress(etrt_model *, etrt_progress tell, void *user);
 /* Or one by one: the whole of weight NAME, the slices of all loops one after the other. */
@@ -206,6 +225,8 @@ int etrt_selected(const etrt_session *, const char *model); /* 0 for a name of n
 
 /* ---- sessions: state tensors, workspace, events ---- */
 
+/* A user of the model: allocates what etrt_model_memory says a session has, so ETRT_NO_MEMORY where
+ * that is not there. Destroying it waits for its launch. */
 etrt_status etrt_session_create(etrt_model *, etrt_session **out_session);
 void etrt_session_destroy(etrt_session *);
 /* Zero every state tensor. A new session starts so. */
@@ -218,6 +239,14 @@ etrt_status etrt_set_dim(etrt_session *, const char *name, int64_t value);
 /* Copy an input tensor in. BYTES must be what its shape gives at the current dims, checked at
  * launch if dims change after. Row-major. Inputs keep their contents between launches. */
 etrt_status etrt_bind(etrt_session *, const char *name, const void *data, size_t bytes);
+
+/* Let MEMORY, an address of the device with BYTES, be an input, an output or a state tensor from
+ * the next launch on: nothing is copied, and the caller keeps it for as long. BYTES must be at
+ * least the tensor's max_bytes (else ETRT_MISMATCH) and MEMORY a multiple of 256. An input counts
+ * as bound then, whatever the dims; etrt_bind writes into it, and is held to the dims again. A
+ * state tensor has what is there. NULL: the session's own memory again. One memory may be bound to
+ * several tensors; what they do to each other is the caller's affair, and captures refuse it. */
+etrt_status etrt_bind_device(etrt_session *, const char *name, void *memory, uint64_t bytes);
 
 /* The shape of a tensor at the current dims. */
 etrt_status etrt_shape(etrt_session *, const char *name, int64_t out_shape[ETRT_MAX_RANK],

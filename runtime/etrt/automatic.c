@@ -53,7 +53,7 @@ static etrt_status auto_open(const char *spec, etrt_device **out) {
     etrt_device_info info;
     if (!gpu_at(0, &info)) return open_emulator(out);
     struct auto_device *dev = calloc(1, sizeof *dev);
-    if (!dev) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    if (!dev) return etrt_no_memory();
     pthread_mutex_init(&dev->lock, NULL);
     dev->base.driver = &etrt_auto_driver;
     snprintf(dev->base.name, sizeof dev->base.name,

@@ -38,7 +38,7 @@ static etrt_status put(const struct etrt_capture *c, const char *name, const voi
 
 static etrt_status fetch(etrt_device *dev, const struct etrt_region *r, void **out) {
     *out = malloc(r->bytes + 1);
-    if (!*out) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    if (!*out) return etrt_no_memory();
     etrt_status st = ETRT_OK;
     if (r->place == ETRT_ON_DEVICE)
         st = etrt_mem_read(dev, *out, r->address, r->bytes);
@@ -95,7 +95,7 @@ etrt_status etrt_capture(etrt_session *s, const char *dir) {
     etrt_status st = check_new(dir);
     if (st != ETRT_OK) return st;
     char *copy = strdup(dir);
-    if (!copy) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    if (!copy) return etrt_no_memory();
     free(s->capture_dir);
     s->capture_dir = copy;
     return ETRT_OK;
@@ -114,6 +114,18 @@ static uint64_t limit_of(const etrt_session *s) {
     uint64_t chosen = text && *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
     if (s->capture_limit) return s->capture_limit;
     return chosen && !*end ? chosen : DEFAULT_LIMIT;
+}
+
+/* Memory of the caller's may be bound twice, and a replay has each region by itself. */
+static etrt_status check_apart(const struct etrt_capture *c) {
+    for (size_t i = 0; i < c->count; i++)
+        for (size_t k = 0; k < i; k++) {
+            const struct etrt_region *a = &c->regions[i].region, *b = &c->regions[k].region;
+            if ((uintptr_t)a->address < (uintptr_t)b->address + b->bytes &&
+                (uintptr_t)b->address < (uintptr_t)a->address + a->bytes)
+                return etrt_fail(ETRT_UNSUPPORTED, "%s and %s share memory", b->name, a->name);
+        }
+    return ETRT_OK;
 }
 
 /* Images after the launch are written where they differ: at most all of them. */
@@ -145,7 +157,7 @@ static etrt_status open_folder(struct etrt_capture *c, char *dir) {
     c->dir = dir;
     if (asprintf(&c->temporary, "%s.tmp.%ld", dir, (long)getpid()) < 0) {
         c->temporary = NULL;
-        return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+        return etrt_no_memory();
     }
     if (mkdir(c->temporary, 0777) == 0) return ETRT_OK;
     st = etrt_fail(ETRT_IO, "%s: %s", c->temporary, strerror(errno));
@@ -162,7 +174,8 @@ static etrt_status write_start(etrt_session *s, struct etrt_capture *c) {
     for (size_t i = 0; c->regions && i < c->count; i++)
         c->regions[i].region = regions[i];
     free(regions);
-    st = c->regions ? check_size(s, c) : etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    st = c->regions ? check_size(s, c) : etrt_no_memory();
+    if (st == ETRT_OK) st = check_apart(c);
     for (size_t i = 0; i < c->count && st == ETRT_OK; i++)
         st = write_before(c, s->model->device, &c->regions[i]);
     if (st == ETRT_OK) st = put(c, "code.hsaco", s->model->image, s->model->image_bytes);
@@ -177,7 +190,7 @@ etrt_status etrt_capture_begin(etrt_session *s) {
         return etrt_fail(ETRT_UNSUPPORTED, "capture: the launch is a sequence of %lld kernels",
                          (long long)etrt_launch_kernels(&s->model->manifest));
     s->capture = calloc(1, sizeof *s->capture);
-    if (!s->capture) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    if (!s->capture) return etrt_no_memory();
     char *dir = s->capture_dir;
     s->capture_dir = NULL;
     st = open_folder(s->capture, dir);

@@ -43,7 +43,7 @@ etrt_status etrt_model_tensor(const etrt_model *m, int index, etrt_tensor_info *
 /* DIMS as the caller has them, or the upper bounds, to be freed. */
 static etrt_status values_of(const struct etrt_manifest *mf, const int64_t *dims, int64_t **out) {
     *out = calloc((size_t)mf->nsymbols + 1, sizeof **out);
-    if (!*out) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    if (!*out) return etrt_no_memory();
     for (int i = 0; i < mf->nsymbols; i++) {
         const struct etrt_symbol *s = &mf->symbols[i];
         int64_t value = dims ? dims[i] : s->hi;
@@ -91,7 +91,7 @@ etrt_status etrt_model_shape_text(const etrt_model *m, int index, char *out_text
     FILE *f = open_memstream(&text, &bytes);
     if (f) etrt_shape_print(f, &m->manifest, t);
     st = f && fclose(f) == 0 ? give_text("etrt_model_shape_text", text, out_text, room)
-                             : etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+                             : etrt_no_memory();
     free(text);
     return st;
 }

@@ -23,6 +23,8 @@ struct etrt_model {
     void *tell_user;
 };
 
+enum { ETRT_ANY_SIZE = -1 }; /* of an input in memory of the caller's */
+
 struct etrt_capture;
 struct etrt_watch;
 
@@ -31,9 +33,10 @@ struct etrt_session {
     int64_t *dims; /* per symbol */
     bool *dim_set;
     void **tensors;      /* per tensor: device memory; weights are the model's */
+    void **own;          /* the same, as the session allocated them */
     bool *bound;         /* per tensor: inputs given */
     bool *left_out;      /* per model of several: launches do not run it */
-    int64_t *bound_size; /* per tensor: bytes given */
+    int64_t *bound_size; /* per tensor: bytes given, or ETRT_ANY_SIZE */
     bool *written;       /* per tensor: outputs the last launch of their model has written */
     void *workspace;
     uint32_t *events[2];

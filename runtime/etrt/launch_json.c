@@ -163,5 +163,5 @@ etrt_status etrt_launch_json(const etrt_session *s, const struct etrt_captured *
     if ((!f || fclose(f) == 0) && !failed) return ETRT_OK;
     free(*out_text);
     *out_text = NULL;
-    return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    return etrt_no_memory();
 }

@@ -77,7 +77,7 @@ static etrt_status make(etrt_device *device, const char *path, const void *image
     if (m) m->device = device;
     if (!m || !(m->path = strdup(path))) {
         free(m);
-        return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+        return etrt_no_memory();
     }
     st = image ? copy_image(m, image, bytes)
                : etrt_file_read(path, 0, ETRT_MAX_CODE, &m->image, &m->image_bytes);

@@ -76,7 +76,7 @@ static etrt_status writable(const etrt_session *s, const char *call, int i) {
     if (t->kind != ETRT_INPUT) return etrt_session_writable(s, call, i);
     etrt_status st = etrt_session_readable(s, call, i);
     if (st == ETRT_OK) st = etrt_session_now(s, t, shape, &bytes);
-    if (st == ETRT_OK && bytes != s->bound_size[i])
+    if (st == ETRT_OK && bytes != s->bound_size[i] && s->bound_size[i] != ETRT_ANY_SIZE)
         st = etrt_fail(ETRT_MISMATCH, "%s: %s was bound with %lld bytes and has %lld at these dims",
                        call, t->name, (long long)s->bound_size[i], (long long)bytes);
     return st;

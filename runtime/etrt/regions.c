@@ -29,7 +29,7 @@ etrt_status etrt_session_regions(const etrt_session *s, struct etrt_region **out
     size_t n = 0;
     *out = r;
     *out_count = 0;
-    if (!r) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    if (!r) return etrt_no_memory();
     uint64_t events = etrt_events_bytes(mf);
     /* Where workgroups ran is no property of the launch: placement and the counts of workgroups
      * per die may differ when it runs again. */

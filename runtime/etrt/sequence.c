@@ -11,7 +11,7 @@ etrt_status etrt_sequence_load(etrt_model *m) {
     etrt_status st = ETRT_OK;
     if (!mf->nkernels) return ETRT_OK;
     m->kernels = calloc((size_t)mf->nkernels, sizeof *m->kernels);
-    if (!m->kernels) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    if (!m->kernels) return etrt_no_memory();
     for (int i = 0; i < mf->nkernels && st == ETRT_OK; i++)
         st = m->device->driver->find(m->device, &m->code, mf->kernels[i].symbol, &m->kernels[i]);
     return st;

@@ -16,13 +16,14 @@ static bool make_arrays(etrt_session *s) {
     s->dims = calloc(nsymbols, sizeof *s->dims);
     s->dim_set = calloc(nsymbols, sizeof *s->dim_set);
     s->tensors = calloc(ntensors, sizeof *s->tensors);
+    s->own = calloc(ntensors, sizeof *s->own);
     s->bound = calloc(ntensors, sizeof *s->bound);
     s->bound_size = calloc(ntensors, sizeof *s->bound_size);
     s->written = calloc(ntensors, sizeof *s->written);
     s->left_out = calloc((size_t)mf->nmodels + 1, sizeof *s->left_out);
     s->dispatch = calloc((size_t)etrt_launch_kernels(mf), sizeof *s->dispatch);
-    if (!s->dims || !s->dim_set || !s->tensors || !s->bound || !s->bound_size || !s->written ||
-        !s->left_out || !s->dispatch)
+    if (!s->dims || !s->dim_set || !s->tensors || !s->own || !s->bound || !s->bound_size ||
+        !s->written || !s->left_out || !s->dispatch)
         return false;
     for (int i = 0; i < mf->nsymbols; i++) {
         s->dims[i] = mf->symbols[i].lo;
@@ -53,7 +54,8 @@ static etrt_status make_tensors(etrt_session *s) {
             s->tensors[i] = s->model->weights[i];
         else
             st = make_memory(s, ETRT_ON_DEVICE, (uint64_t)t->max_bytes, t->name,
-                             t->kind == ETRT_STATE ? 0 : POISON, &s->tensors[i]);
+                             t->kind == ETRT_STATE ? 0 : POISON, &s->own[i]);
+        if (t->kind != ETRT_WEIGHT) s->tensors[i] = s->own[i];
     }
     return st;
 }
@@ -98,13 +100,13 @@ etrt_status etrt_session_create(etrt_model *model, etrt_session **out_session) {
     etrt_status st = etrt_device_check(dev);
     if (st != ETRT_OK) return st;
     etrt_session *s = calloc(1, sizeof *s);
-    if (!s) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    if (!s) return etrt_no_memory();
     s->model = model;
     pthread_mutex_init(&s->lock, NULL);
     s->seconds = -1;
     s->workgroups_wanted = usual_workgroups(dev);
     s->wait_limit = dev->emulated ? 60 : 2;
-    st = make_arrays(s) ? ETRT_OK : etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    st = make_arrays(s) ? ETRT_OK : etrt_no_memory();
     if (st == ETRT_OK) st = make_tensors(s);
     if (st == ETRT_OK) st = make_launch_memory(s);
     if (st == ETRT_OK) st = dev->driver->ticket_make(dev, &s->ticket);
@@ -122,8 +124,8 @@ void etrt_session_destroy(etrt_session *s) {
     if (s->in_flight) etrt_wait(s);
     etrt_watch_end(s);
     etrt_capture_drop(s);
-    for (int i = 0; s->tensors && i < s->model->manifest.ntensors; i++)
-        if (s->model->manifest.tensors[i].kind != ETRT_WEIGHT) etrt_mem_free(dev, s->tensors[i]);
+    for (int i = 0; s->own && i < s->model->manifest.ntensors; i++)
+        etrt_mem_free(dev, s->own[i]);
     etrt_mem_free(dev, s->workspace);
     etrt_mem_free(dev, s->events[0]);
     etrt_mem_free(dev, s->events[1]);
@@ -135,6 +137,7 @@ void etrt_session_destroy(etrt_session *s) {
     free(s->dims);
     free(s->dim_set);
     free(s->tensors);
+    free(s->own);
     free(s->bound);
     free(s->bound_size);
     free(s->written);
@@ -177,7 +180,7 @@ etrt_status etrt_session_ready(const etrt_session *s) {
         if (st != ETRT_OK) return st;
         if (t->kind != ETRT_INPUT || bytes == 0) continue;
         if (!s->bound[i]) return etrt_fail(ETRT_UNBOUND, "input %s is not bound", t->name);
-        if (s->bound_size[i] != bytes)
+        if (s->bound_size[i] != bytes && s->bound_size[i] != ETRT_ANY_SIZE)
             return etrt_fail(ETRT_MISMATCH,
                              "input %s was bound with %lld bytes and needs %lld at these dims",
                              t->name, (long long)s->bound_size[i], (long long)bytes);

@@ -132,7 +132,7 @@ etrt_status etrt_session_trace_read(etrt_session *s, etrt_trace_task *out, size_
     uint32_t chunks = chunks_for(s);
     size_t count = (size_t)(head.taken < chunks ? head.taken : chunks) * ETRT_TRACE_CHUNK;
     struct etrt_trace_record *records = malloc(count * sizeof *records + 1);
-    if (!records) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    if (!records) return etrt_no_memory();
     st = etrt_mem_read(dev, records, (const char *)s->trace + sizeof head, count * sizeof *records);
     if (st == ETRT_OK) {
         out_info->tasks = unpack(s, records, count, out, room);

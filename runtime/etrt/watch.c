@@ -63,7 +63,7 @@ static int start_thread(etrt_session *s, struct etrt_watch *w) {
 static etrt_status begin(etrt_session *s) {
     if (s->watch) return ETRT_OK;
     struct etrt_watch *w = calloc(1, sizeof *w);
-    if (!w) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    if (!w) return etrt_no_memory();
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);

@@ -5,6 +5,9 @@
 #include "runtime/etrt/safetensors/etrt_safetensors.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +17,7 @@ etrt_status etrt_weights_alloc(etrt_model *m) {
     const struct etrt_manifest *mf = &m->manifest;
     m->weights = calloc((size_t)mf->ntensors + 1, sizeof *m->weights);
     m->weight_given = calloc((size_t)mf->ntensors + 1, sizeof *m->weight_given);
-    if (!m->weights || !m->weight_given) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    if (!m->weights || !m->weight_given) return etrt_no_memory();
     for (int i = 0; i < mf->ntensors; i++) {
         const struct etrt_tensor *t = &mf->tensors[i];
         if (t->kind != ETRT_WEIGHT) continue;
@@ -107,35 +110,105 @@ static etrt_status find_slice(const struct slices *s, int64_t number, const stru
     return ETRT_OK;
 }
 
-/* Bytes of a model's weights, and how many have left the host. */
-struct progress {
-    uint64_t done, total;
+/* A slice to be copied, and all of them. */
+struct job {
+    char *to;
+    const char *from;
+    uint64_t bytes;
+};
+struct jobs {
+    struct job *at;
+    size_t count, room;
+    uint64_t total;
 };
 
-static etrt_status send(etrt_model *m, char *to, const char *from, uint64_t bytes,
-                        struct progress *p) {
-    enum { PIECE = 64 << 20 }; /* between one word of progress and the next */
-    etrt_status st = ETRT_OK;
-    for (uint64_t at = 0, n; st == ETRT_OK && at < bytes; at += n) {
+/* As pieces, so that there is a word of progress between one and the next, and work to share. */
+static etrt_status add_jobs(struct jobs *j, char *to, const char *from, uint64_t bytes) {
+    enum { PIECE = 16 << 20 };
+    for (uint64_t at = 0, n; at < bytes; at += n) {
+        if (j->count == j->room) {
+            size_t room = j->room ? 2 * j->room : 64;
+            struct job *more = realloc(j->at, room * sizeof *more);
+            if (!more) return etrt_no_memory();
+            j->at = more;
+            j->room = room;
+        }
         n = bytes - at < PIECE ? bytes - at : PIECE;
-        st = etrt_mem_send(m->device, to + at, from + at, n);
-        p->done += n;
-        if (st == ETRT_OK && m->tell && p->done < p->total)
-            m->tell(m->tell_user, p->done, p->total);
+        j->at[j->count++] = (struct job){to + at, from + at, n};
+        j->total += n;
+    }
+    return ETRT_OK;
+}
+
+/* Several threads copy, where the driver's copies do not overlap by themselves. */
+struct copying {
+    etrt_device *device;
+    const struct jobs *jobs;
+    _Atomic size_t next, failed; /* FAILED: a job that did, or their number */
+    _Atomic uint64_t done;
+};
+
+static bool copy_next(struct copying *c) {
+    size_t k = atomic_fetch_add(&c->next, 1);
+    if (k >= c->jobs->count || atomic_load(&c->failed) < c->jobs->count) return false;
+    const struct job *j = &c->jobs->at[k];
+    if (etrt_mem_send(c->device, j->to, j->from, j->bytes) == ETRT_OK)
+        atomic_fetch_add(&c->done, j->bytes);
+    else
+        atomic_store(&c->failed, k);
+    return true;
+}
+
+static void *help(void *of) {
+    while (copy_next(of))
+        continue;
+    return NULL;
+}
+
+static int start_helpers(struct copying *c, pthread_t *threads) {
+    enum { HELPERS = 3 };
+    const uint64_t worth = 32 << 20;
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    sigset_t all, before;
+    int n = 0;
+    if (c->device->driver->send || c->jobs->total < worth) return 0;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    while (n < HELPERS && n + 1 < cpus && pthread_create(&threads[n], NULL, help, c) == 0)
+        n++;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return n;
+}
+
+static etrt_status copy_all(etrt_model *m, const struct jobs *jobs) {
+    pthread_t threads[8];
+    struct copying c = {.device = m->device, .jobs = jobs, .failed = jobs->count};
+    int helpers = start_helpers(&c, threads);
+    for (uint64_t done; copy_next(&c);)
+        if (m->tell && (done = atomic_load(&c.done)) && done < jobs->total)
+            m->tell(m->tell_user, done, jobs->total);
+    while (helpers)
+        pthread_join(threads[--helpers], NULL);
+    /* Why is the failing thread's to know, so it fails once more here. */
+    const struct job *bad = c.failed < jobs->count ? &jobs->at[c.failed] : NULL;
+    etrt_status st = bad ? etrt_mem_send(m->device, bad->to, bad->from, bad->bytes) : ETRT_OK;
+    if (jobs->count) {
+        etrt_status settled = etrt_mem_settle(m->device);
+        if (st == ETRT_OK) st = settled;
     }
     return st;
 }
 
-/* Check, or when COPY check and copy, every slice of weight INDEX. */
+/* Check every slice of weight INDEX, and have it copied. */
 static etrt_status visit(etrt_model *m, int index, const struct etrt_st *ck, const char *path,
-                         struct progress *copy) {
+                         struct jobs *jobs) {
     struct slices s;
     const struct etrt_st_tensor *found = NULL;
     etrt_status st = describe_slices(&m->manifest.tensors[index], &s);
     for (int64_t k = 0; st == ETRT_OK && k < s.count; k++) {
         st = find_slice(&s, k, ck, path, &found);
-        if (st == ETRT_OK && copy)
-            st = send(m, (char *)m->weights[index] + k * s.bytes, found->data, found->bytes, copy);
+        if (st == ETRT_OK)
+            st = add_jobs(jobs, (char *)m->weights[index] + k * s.bytes, found->data, found->bytes);
     }
     return st;
 }
@@ -159,22 +232,17 @@ static etrt_status load_from(etrt_model *m, int model, const char *path) {
     if (!etrt_st_open(path, &ck, err, sizeof err)) return etrt_fail(ETRT_FORMAT, "%s", err);
     /* All is checked before anything is copied, so that a bad file leaves the weights as they
      * were. */
-    struct progress p = {0};
-    for (int copy = 0; copy < 2; copy++)
-        for (int i = 0; st == ETRT_OK && i < mf->ntensors; i++) {
-            if (mf->tensors[i].kind != ETRT_WEIGHT || mf->tensors[i].model != model) continue;
-            if (!copy) p.total += (uint64_t)mf->tensors[i].max_bytes;
-            st = visit(m, i, ck, path, copy ? &p : NULL);
-        }
-    if (p.done) {
-        etrt_status settled = etrt_mem_settle(m->device);
-        if (st == ETRT_OK) st = settled;
-    }
+    struct jobs jobs = {0};
+    for (int i = 0; st == ETRT_OK && i < mf->ntensors; i++)
+        if (mf->tensors[i].kind == ETRT_WEIGHT && mf->tensors[i].model == model)
+            st = visit(m, i, ck, path, &jobs);
+    if (st == ETRT_OK) st = copy_all(m, &jobs);
+    free(jobs.at);
     etrt_st_close(ck);
     if (st != ETRT_OK) return st;
     for (int i = 0; i < mf->ntensors; i++)
         m->weight_given[i] |= mf->tensors[i].kind == ETRT_WEIGHT && mf->tensors[i].model == model;
-    if (m->tell) m->tell(m->tell_user, p.total, p.total);
+    if (m->tell) m->tell(m->tell_user, jobs.total, jobs.total);
     return ETRT_OK;
 }
 

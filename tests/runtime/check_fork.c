@@ -60,10 +60,25 @@ static int use_as_child(void) {
     etrt_device_info about;
     etrt_model *loaded;
     etrt_session *made;
+    void *memory;
+    int fd;
     const etrt_status got[] = {
         etrt_run(session),
         etrt_submit(session),
         etrt_wait(session),
+        etrt_wait_for(session, 0),
+        etrt_cancel(session),
+        etrt_session_fd(session, &fd),
+        etrt_session_notify(session, NULL, NULL),
+        etrt_read_part(session, "s", 0, 0, 1, y, 4),
+        etrt_write_part(session, "s", 0, 0, 1, y, 4),
+        etrt_reset_part(session, "s", 0, 0, 1),
+        etrt_copy_part(session, session, "s", 0, 0, 1, 1),
+        etrt_bind_device(session, "s", NULL, 0),
+        etrt_device_alloc(device, 4, &memory),
+        etrt_device_write(device, y, y, 4),
+        etrt_device_read(device, y, y, 4),
+        etrt_model_load_memory(device, "", 0, &loaded),
         etrt_bind(session, "x", x, sizeof x),
         etrt_read(session, "y", y, sizeof y),
         etrt_write(session, "s", y, sizeof y),
@@ -104,12 +119,15 @@ static void expect_child(void) {
 START_TEST(children_of_fork) {
     char dir[PATH_MAX];
     snprintf(dir, sizeof dir, "%s", scratch("captured"));
+    int fd;
     open_session();
+    expect_child();
+    ok(etrt_session_fd(session, &fd)); /* from here on a thread of the session's is there too */
     expect_child();
     ok(etrt_capture(session, dir)); /* a child leaves what is being captured alone */
     ok(etrt_submit(session));
     expect_child();
-    ok(etrt_wait(session));
+    ok(etrt_wait(session)); /* which the child's did not disturb */
     ck_assert(access(dir, F_OK) == 0);
     ok(etrt_run(session));
     close_all();

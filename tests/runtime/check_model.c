@@ -1,6 +1,9 @@
 /* What a model says of itself, and where its code comes from: on every device (conform.h). */
+#include "runtime/etrt/inspect.h"
+#include "runtime/etrt_abi.h"
 #include "tests/runtime/conform.h"
 
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -152,6 +155,73 @@ START_TEST(tells_memory) {
 }
 END_TEST
 
+/* ---- weights that several threads copy ---- */
+
+enum { COLUMNS = 10000000 }; /* of w, so that its two slices are 80 MB */
+
+/* The probe's manifest, its weight that large; the null device asks for no code around it. */
+static char *large_probe(size_t *out_bytes) {
+    size_t bytes;
+    char to[64], *code = read_whole(probe, &bytes);
+    char *frame = memmem(code, bytes, ETRT_MANIFEST_MAGIC, strlen(ETRT_MANIFEST_MAGIC));
+    ck_assert_ptr_nonnull(frame);
+    size_t n = strtoul(frame + strlen(ETRT_MANIFEST_MAGIC), NULL, 16);
+    frame[ETRT_MANIFEST_HEAD + n] = 0;
+    snprintf(to, sizeof to, "\"shape\": [2, %d]", COLUMNS);
+    char *text = replaced(frame + ETRT_MANIFEST_HEAD, "\"shape\": [2, 3]", to);
+    char *all = framed(text, out_bytes);
+    free(text);
+    free(code);
+    return all;
+}
+
+struct seen {
+    pthread_t by;
+    uint64_t done, total;
+    int times;
+};
+
+static void tell(void *user, uint64_t done, uint64_t total) {
+    struct seen *s = user;
+    ck_assert(pthread_equal(s->by, pthread_self()));
+    ck_assert(done >= s->done && done <= total);
+    s->done = done;
+    s->total = total;
+    s->times++;
+}
+
+START_TEST(copies_in_parallel) {
+    char header[512];
+    size_t bytes, each = (size_t)COLUMNS * 4;
+    struct seen seen = {.by = pthread_self()};
+    if (strcmp(spec, "null") != 0) return;
+    char *image = large_probe(&bytes);
+    uint32_t *w = malloc(2 * each), *back = malloc(2 * each);
+    for (size_t i = 0; i < 2 * (size_t)COLUMNS; i++)
+        w[i] = (uint32_t)i * 2654435761u;
+    snprintf(header, sizeof header,
+             "{\"model.6.w\":{\"dtype\":\"F32\",\"shape\":[%d],\"data_offsets\":[0,%zu]},"
+             "\"model.5.w\":{\"dtype\":\"F32\",\"shape\":[%d],\"data_offsets\":[%zu,%zu]}}",
+             COLUMNS, each, COLUMNS, each, 2 * each);
+    write_safetensors(scratch("large.safetensors"), header, w, 2 * each);
+    ok(etrt_device_open(spec, &device));
+    ok(etrt_model_load_memory(device, image, bytes, &model));
+    ok(etrt_model_progress(model, tell, &seen));
+    ok(etrt_model_weights_file(model, scratch("large.safetensors")));
+    ck_assert_uint_eq(seen.done, 2 * each);
+    ck_assert_uint_eq(seen.total, 2 * each);
+    ck_assert_int_ge(seen.times, 2);
+    ok(etrt_session_create(model, &session));
+    ok(etrt_session_peek(session, 1, 0, back, 2 * each));
+    ck_assert_mem_eq(back, w + COLUMNS, each);
+    ck_assert_mem_eq(back + COLUMNS, w, each);
+    free(image);
+    free(back);
+    free(w);
+    close_all();
+}
+END_TEST
+
 static void add(TCase *tc) {
     tcase_add_test(tc, version);
     tcase_add_test(tc, loads_from_memory);
@@ -159,6 +229,7 @@ static void add(TCase *tc) {
     tcase_add_test(tc, tells_of_tensors);
     tcase_add_test(tc, shapes_at_dims);
     tcase_add_test(tc, tells_memory);
+    tcase_add_test(tc, copies_in_parallel);
 }
 
 int main(int argc, char **argv) {

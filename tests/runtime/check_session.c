@@ -8,6 +8,8 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 /* ---- being told ---- */
@@ -334,6 +336,103 @@ START_TEST(copies_parts) {
 }
 END_TEST
 
+/* ---- memory of the caller's ---- */
+
+START_TEST(binds_device_memory) {
+    enum { BYTES = MAX_N * 4 };
+    void *x, *y, *s;
+    float in[MAX_N], out[MAX_N], state[4] = {5, 6, 7, 0};
+    open_session();
+    ok(etrt_device_alloc(device, BYTES, &x));
+    ok(etrt_device_alloc(device, BYTES, &y));
+    ok(etrt_device_alloc(device, sizeof state, &s));
+    for (int i = 0; i < MAX_N; i++)
+        in[i] = (float)(i * 3 % 101) - 50;
+    ok(etrt_device_write(device, x, in, BYTES));
+    memset(out, 0xFF, sizeof out); /* what nothing is written to is NaNs */
+    ok(etrt_device_write(device, y, out, BYTES));
+    ok(etrt_device_write(device, s, state, sizeof state));
+    ok(etrt_bind_device(session, "x", x, BYTES));
+    ok(etrt_bind_device(session, "y", y, BYTES));
+    ok(etrt_bind_device(session, "s", s, sizeof state));
+    for (int n = 10; n <= MAX_N; n *= 10) { /* bound, whatever the dims */
+        ok(etrt_set_dim(session, "N", n));
+        fails(ETRT_INVALID, "no launch has completed", etrt_read(session, "y", out, (size_t)n * 4));
+        ok(etrt_run(session));
+        check_y(session, n);
+        ok(etrt_device_read(device, out, y, (size_t)n * 4));
+        if (can(ETRT_CAN_COMPUTE)) ck_assert(out[n - 1] == in[n - 1] + 1 + w0);
+        ok(etrt_bind_device(session, "y", y, BYTES));
+    }
+    ok(etrt_write_part(session, "x", 0, 0, 1, state, 4));
+    ok(etrt_device_read(device, out, x, 4));
+    ck_assert(out[0] == 5);
+    check_s(session, 5, 3);
+    ok(etrt_bind_device(session, "s", NULL, 0)); /* as it was before */
+    check_s(session, 0, 0);
+    bind_n(session, 20); /* into the memory that is bound */
+    ok(etrt_device_read(device, out, x, 80));
+    ck_assert_mem_eq(out, in, 80);
+    ok(etrt_set_dim(session, "N", 30));
+    fails(ETRT_MISMATCH, "bound with 80 bytes", etrt_run(session));
+    ok(etrt_bind_device(session, "x", NULL, 0));
+    fails(ETRT_UNBOUND, "x is not bound", etrt_run(session));
+    bind_n(session, 30);
+    ok(etrt_run(session));
+    check_y(session, 30);
+    ok(etrt_bind_device(session, "x", y, BYTES)); /* in place */
+    ok(etrt_run(session));
+    ok(etrt_capture(session, scratch("shared")));
+    fails(ETRT_UNSUPPORTED, "tensor.x and tensor.y share memory", etrt_run(session));
+    etrt_session_destroy(session);
+    session = NULL;
+    etrt_device_free(device, x);
+    etrt_device_free(device, y);
+    etrt_device_free(device, s);
+    etrt_device_free(device, NULL);
+    close_all();
+}
+END_TEST
+
+START_TEST(refuses_memory) {
+    void *p;
+    char byte;
+    open_session();
+    ok(etrt_device_alloc(device, 4096, &p));
+    fails(ETRT_MISMATCH, "x may have 4000 bytes, not 3999",
+          etrt_bind_device(session, "x", p, 3999));
+    fails(ETRT_INVALID, "no multiple of 256", etrt_bind_device(session, "s", (char *)p + 16, 4000));
+    fails(ETRT_INVALID, "w is a weight", etrt_bind_device(session, "w", p, 4096));
+    fails(ETRT_NOT_FOUND, "no tensor z", etrt_bind_device(session, "z", p, 4096));
+    fails(ETRT_INVALID, "no session", etrt_bind_device(NULL, "x", p, 4096));
+    fails(ETRT_INVALID, "no place", etrt_device_alloc(device, 4, NULL));
+    fails(ETRT_INVALID, "no device", etrt_device_alloc(NULL, 4, &p));
+    fails(ETRT_NO_MEMORY, "cannot allocate", etrt_device_alloc(device, (uint64_t)1 << 60, &p));
+    ck_assert_ptr_null(p);
+    fails(ETRT_INVALID, "NULL", etrt_device_write(device, NULL, &byte, 1));
+    fails(ETRT_INVALID, "NULL", etrt_device_read(device, NULL, &byte, 1));
+    fails(ETRT_INVALID, "no device", etrt_device_read(NULL, &byte, &byte, 1));
+    close_all();
+}
+END_TEST
+
+/* Before a model has chosen the device there is none to allocate on. */
+START_TEST(undecided_devices) {
+    static const char *const undecided[] = {"emu", "auto"};
+    void *p;
+    unsetenv("ETEMU_DEVICE");
+    for (int i = 0; i < 2 && strncmp(spec, "emu", 3) == 0; i++) {
+        ok(etrt_device_open(undecided[i], &device));
+        fails(ETRT_INVALID, "chosen when a model is loaded", etrt_device_alloc(device, 4, &p));
+        fails(ETRT_INVALID, "chosen when a model is loaded", etrt_device_read(device, &p, &p, 4));
+        ok(etrt_model_load(device, probe, &model));
+        ok(etrt_device_alloc(device, 4, &p));
+        etrt_device_free(device, p);
+        close_all();
+    }
+}
+END_TEST
+
 static void add(TCase *tc) {
     tcase_add_test(tc, tells_by_descriptor);
     tcase_add_test(tc, tells_by_call);
@@ -345,6 +444,9 @@ static void add(TCase *tc) {
     tcase_add_test(tc, reads_parts);
     tcase_add_test(tc, writes_parts);
     tcase_add_test(tc, copies_parts);
+    tcase_add_test(tc, binds_device_memory);
+    tcase_add_test(tc, refuses_memory);
+    tcase_add_test(tc, undecided_devices);
 }
 
 int main(int argc, char **argv) {

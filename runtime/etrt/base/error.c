@@ -49,6 +49,10 @@ etrt_status etrt_fail(etrt_status status, const char *format, ...) {
     return status;
 }
 
+etrt_status etrt_no_memory(void) {
+    return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+}
+
 etrt_status etrt_fail_in(etrt_status status, const char *format, ...) {
     char where[1024];
     va_list args;

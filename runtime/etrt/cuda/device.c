@@ -161,7 +161,7 @@ static etrt_status open_device(const char *spec, etrt_device **out) {
     etrt_status st = etrt_spec_number(spec, &ordinal);
     if (st != ETRT_OK) return st;
     struct cuda_device *dev = calloc(1, sizeof *dev);
-    if (!dev) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    if (!dev) return etrt_no_memory();
     pthread_mutex_init(&dev->lock, NULL);
     pthread_mutex_init(&dev->copying, NULL);
     dev->base.driver = &etrt_cuda_driver;

@@ -89,7 +89,7 @@ etrt_status cuda_load(etrt_device *base, const void *image, size_t bytes, const 
     if (l) l->kernel = strdup(kernel);
     if (!l || !ended || !l->kernel) {
         free(ended);
-        return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+        return etrt_no_memory();
     }
     memcpy(ended, image, bytes);
     ended[bytes] = 0;
@@ -111,7 +111,7 @@ etrt_status cuda_find(etrt_device *base, const struct etrt_code *code, const cha
     if (l) l->kernel = strdup(kernel);
     if (!l || !l->kernel) {
         free(l);
-        return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+        return etrt_no_memory();
     }
     l->module = whole->module;
     l->next = whole->next;
@@ -160,7 +160,7 @@ static void destroy_events(struct cuda_device *dev, struct etrt_ticket *t) {
 etrt_status cuda_ticket_make(etrt_device *base, struct etrt_ticket **out) {
     struct cuda_device *dev = cuda_of(base);
     struct etrt_ticket *t = calloc(1, sizeof *t);
-    if (!t) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    if (!t) return etrt_no_memory();
     int result = cuda_enter(dev);
     if (result == CUDA_SUCCESS) {
         result = dev->cu->cuEventCreate(&t->begin, CU_EVENT_DEFAULT);

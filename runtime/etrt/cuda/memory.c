@@ -38,8 +38,7 @@ static etrt_status alloc_host(struct cuda_device *dev, bool pinned, uint64_t byt
         b->memory = malloc(bytes);
     if (!b || !b->memory) {
         free(b);
-        return result == CUDA_SUCCESS ? etrt_fail(ETRT_NO_MEMORY, "out of host memory")
-                                      : cuda_status(dev, result, ETRT_NO_MEMORY);
+        return result == CUDA_SUCCESS ? etrt_no_memory() : cuda_status(dev, result, ETRT_NO_MEMORY);
     }
     b->pinned = pinned;
     pthread_mutex_lock(&dev->lock);

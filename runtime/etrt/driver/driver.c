@@ -110,7 +110,7 @@ etrt_status etrt_mem_fill(etrt_device *dev, void *device, uint8_t byte, uint64_t
     enum { CHUNK = 65536 };
     if (dev->driver->fill && dev->driver->fill(dev, device, byte, bytes)) return ETRT_OK;
     char *pattern = malloc(CHUNK);
-    if (!pattern) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    if (!pattern) return etrt_no_memory();
     memset(pattern, byte, CHUNK);
     etrt_status st = ETRT_OK;
     for (uint64_t at = 0; at < bytes && st == ETRT_OK; at += CHUNK)

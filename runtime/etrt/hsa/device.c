@@ -249,7 +249,7 @@ static etrt_status open_device(const char *spec, etrt_device **out) {
     etrt_status st = emulated ? ETRT_OK : etrt_spec_number(spec, &number);
     if (st != ETRT_OK) return st;
     struct hsa_device *dev = calloc(1, sizeof *dev);
-    if (!dev) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    if (!dev) return etrt_no_memory();
     pthread_mutex_init(&dev->lock, NULL);
     dev->base.driver = &etrt_hsa_driver;
     dev->base.emulated = emulated;

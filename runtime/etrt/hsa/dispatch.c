@@ -73,7 +73,7 @@ etrt_status hsa_load(etrt_device *base, const void *image, size_t bytes, const c
     struct hsa_device *dev = hsa_of(base);
     const struct etrt_hsa *hsa = dev->hsa;
     struct loaded *l = code->loaded = calloc(1, sizeof *l);
-    if (!l) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    if (!l) return etrt_no_memory();
     etrt_status st = ETRT_OK;
     hsa_status_t hs = hsa->hsa_code_object_reader_create_from_memory(image, bytes, &l->reader);
     l->has_reader = hs == HSA_STATUS_SUCCESS;
@@ -122,7 +122,7 @@ struct etrt_ticket {
 etrt_status hsa_ticket_make(etrt_device *base, struct etrt_ticket **out) {
     const struct etrt_hsa *hsa = hsa_of(base)->hsa;
     struct etrt_ticket *t = calloc(1, sizeof *t);
-    if (!t) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    if (!t) return etrt_no_memory();
     hsa_status_t hs = hsa->hsa_signal_create(1, 0, NULL, &t->signal), also = hs;
     if (hs == HSA_STATUS_SUCCESS) hs = hsa->hsa_signal_create(1, 0, NULL, &t->first);
     if (hs != HSA_STATUS_SUCCESS) {

@@ -100,8 +100,7 @@ static etrt_status search_text(struct search *s) {
     const char *name = find(s->file, end, array_name, sizeof array_name - 1);
     const char *open = find(name, end, "{", 1);
     size_t bytes;
-    if (open && (s->owned = malloc((size_t)(end - open))) == NULL)
-        return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    if (open && (s->owned = malloc((size_t)(end - open))) == NULL) return etrt_no_memory();
     if (open && read_numbers(open + 1, end, s->owned, &bytes) &&
         frame_at(s->owned, bytes, &s->text, &s->text_bytes))
         return ETRT_OK;

@@ -26,7 +26,7 @@ etrt_status etrt_parse_copy(const struct etrt_json_at *at, json_t *object, const
     etrt_status st = etrt_json_string(at, object, key, &s);
     if (st != ETRT_OK) return st;
     *out = strdup(s);
-    return *out ? ETRT_OK : etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    return *out ? ETRT_OK : etrt_no_memory();
 }
 
 /* Names of tensors and symbols become file names, command line arguments and JSON keys. */
@@ -62,7 +62,7 @@ etrt_status etrt_parse_dim(struct etrt_parser *p, const struct etrt_json_at *at,
     if (json_is_integer(v)) {
         etrt_status st = etrt_json_check_int(at, v, 0, ETRT_MAX_BYTES, &n);
         if (st != ETRT_OK) return st;
-        return etrt_expr_const(n, out) ? ETRT_OK : etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+        return etrt_expr_const(n, out) ? ETRT_OK : etrt_no_memory();
     }
     if (!json_is_string(v)) return etrt_json_fail(at, "must be an integer or a string");
     text = json_string_value(v);
@@ -126,7 +126,7 @@ static etrt_status parse_loops(const struct etrt_json_at *up, json_t *object,
             return etrt_json_fail(&in, "%lld..%lld does not match dimension %zu of the shape",
                                   (long long)loop->lo, (long long)loop->hi, k);
         loop->name = strdup(name);
-        if (!loop->name) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+        if (!loop->name) return etrt_no_memory();
         t->nloops = (int)k + 1;
         if (__builtin_mul_overflow(slices, extent, &slices) || slices > MAX_SLICES)
             return etrt_json_fail(&in, "more than %d slices", MAX_SLICES);
@@ -264,7 +264,7 @@ static etrt_status open_array(json_t *root, const char *key, size_t max_count, s
     size_t n = json_array_size(*out_array);
     void *elements = calloc(n ? n : 1, size);
     memcpy(out_elements, &elements, sizeof elements);
-    return elements ? ETRT_OK : etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    return elements ? ETRT_OK : etrt_no_memory();
 }
 
 static etrt_status element(json_t *array, const struct etrt_json_at *at, json_t **out) {
@@ -443,7 +443,7 @@ etrt_status etrt_manifest_parse(const char *json, size_t bytes, struct etrt_mani
     json_t *root = NULL;
     memset(out, 0, sizeof *out);
     struct etrt_parser *p = calloc(1, sizeof *p);
-    if (!p) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    if (!p) return etrt_no_memory();
     p->m = out;
     while (bytes && json[bytes - 1] == 0)
         bytes--;

@@ -32,7 +32,7 @@ static etrt_status parse_kernels(struct etrt_parser *p, json_t *root) {
     size_t n = json_array_size(array);
     if (!n) return etrt_json_fail(&up, "there is none");
     m->kernels = calloc(n, sizeof *m->kernels);
-    if (!m->kernels) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    if (!m->kernels) return etrt_no_memory();
     for (size_t i = 0; i < n && st == ETRT_OK; i++) {
         struct etrt_json_at at = {&up, NULL, i};
         m->nkernels = (int)i + 1;
@@ -49,7 +49,7 @@ static etrt_status add_step(const struct etrt_json_at *at, struct etrt_sequence 
     if (!(s->nsteps & (s->nsteps - 1))) {
         size_t room = s->nsteps ? 2 * (size_t)s->nsteps : 1;
         struct etrt_step *steps = realloc(s->steps, room * sizeof *steps);
-        if (!steps) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+        if (!steps) return etrt_no_memory();
         s->steps = steps;
     }
     s->steps[s->nsteps++] = step;
@@ -126,7 +126,7 @@ etrt_status etrt_parse_sequences(struct etrt_parser *p, json_t *root) {
     if (st == ETRT_OK) st = etrt_json_array(NULL, root, "sequences", MAX_SEQUENCES, &array);
     if (st != ETRT_OK) return st;
     m->sequences = calloc(json_array_size(array) + 1, sizeof *m->sequences);
-    if (!m->sequences) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    if (!m->sequences) return etrt_no_memory();
     for (size_t i = 0; st == ETRT_OK && i < json_array_size(array); i++) {
         struct etrt_json_at at = {&up, NULL, i};
         json_t *v = json_array_get(array, i);

@@ -17,7 +17,7 @@ static etrt_status null_open(const char *spec, etrt_device **out) {
     if (strchr(spec, ':'))
         return etrt_fail(ETRT_INVALID, "device \"%s\": null takes no options", spec);
     etrt_device *dev = calloc(1, sizeof *dev);
-    if (!dev) return etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    if (!dev) return etrt_no_memory();
     *dev = (etrt_device){.driver = &etrt_null_driver,
                          .name = "null device (computes nothing)",
                          .can = ETRT_CAN_TIME | ETRT_CAN_REOPEN,
@@ -44,8 +44,9 @@ static etrt_status null_accept(etrt_device *dev, const char *target) {
 
 static etrt_status null_alloc(etrt_device *dev, enum etrt_place place, uint64_t bytes, void **out) {
     (void)dev, (void)place;
-    *out = bytes > SIZE_MAX ? NULL : malloc(bytes);
-    return *out ? ETRT_OK : etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    /* As aligned as memory of a GPU. */
+    if (bytes > SIZE_MAX || posix_memalign(out, 256, (size_t)bytes) != 0) *out = NULL;
+    return *out ? ETRT_OK : etrt_no_memory();
 }
 
 static void null_free(etrt_device *dev, void *memory) {
@@ -88,7 +89,7 @@ struct etrt_ticket {
 static etrt_status null_ticket_make(etrt_device *dev, struct etrt_ticket **out) {
     (void)dev;
     *out = calloc(1, sizeof **out);
-    return *out ? ETRT_OK : etrt_fail(ETRT_NO_MEMORY, "out of host memory");
+    return *out ? ETRT_OK : etrt_no_memory();
 }
 
 static void null_ticket_free(etrt_device *dev, struct etrt_ticket *t) {
