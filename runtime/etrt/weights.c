@@ -144,18 +144,24 @@ static etrt_status add_jobs(struct jobs *j, char *to, const char *from, uint64_t
 struct copying {
     etrt_device *device;
     const struct jobs *jobs;
-    _Atomic size_t next, failed; /* FAILED: a job that did, or their number */
+    _Atomic size_t next;
     _Atomic uint64_t done;
+    atomic_bool failed;
+    etrt_status status; /* of the first that failed, and why */
+    char why[512];
 };
 
 static bool copy_next(struct copying *c) {
     size_t k = atomic_fetch_add(&c->next, 1);
-    if (k >= c->jobs->count || atomic_load(&c->failed) < c->jobs->count) return false;
+    if (k >= c->jobs->count || atomic_load(&c->failed)) return false;
     const struct job *j = &c->jobs->at[k];
-    if (etrt_mem_send(c->device, j->to, j->from, j->bytes) == ETRT_OK)
+    etrt_status st = etrt_mem_send(c->device, j->to, j->from, j->bytes);
+    if (st == ETRT_OK)
         atomic_fetch_add(&c->done, j->bytes);
-    else
-        atomic_store(&c->failed, k);
+    else if (!atomic_exchange(&c->failed, true)) {
+        c->status = st;
+        snprintf(c->why, sizeof c->why, "%s", etrt_last_error());
+    }
     return true;
 }
 
@@ -182,16 +188,14 @@ static int start_helpers(struct copying *c, pthread_t *threads) {
 
 static etrt_status copy_all(etrt_model *m, const struct jobs *jobs) {
     pthread_t threads[8];
-    struct copying c = {.device = m->device, .jobs = jobs, .failed = jobs->count};
+    struct copying c = {.device = m->device, .jobs = jobs};
     int helpers = start_helpers(&c, threads);
     for (uint64_t done; copy_next(&c);)
         if (m->tell && (done = atomic_load(&c.done)) && done < jobs->total)
             m->tell(m->tell_user, done, jobs->total);
     while (helpers)
         pthread_join(threads[--helpers], NULL);
-    /* Why is the failing thread's to know, so it fails once more here. */
-    const struct job *bad = c.failed < jobs->count ? &jobs->at[c.failed] : NULL;
-    etrt_status st = bad ? etrt_mem_send(m->device, bad->to, bad->from, bad->bytes) : ETRT_OK;
+    etrt_status st = c.status == ETRT_OK ? ETRT_OK : etrt_fail(c.status, "%s", c.why);
     if (jobs->count) {
         etrt_status settled = etrt_mem_settle(m->device);
         if (st == ETRT_OK) st = settled;

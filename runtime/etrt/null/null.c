@@ -43,9 +43,9 @@ static etrt_status null_accept(etrt_device *dev, const char *target) {
 /* ---- memory ---- */
 
 static etrt_status null_alloc(etrt_device *dev, enum etrt_place place, uint64_t bytes, void **out) {
-    (void)dev, (void)place;
+    (void)place;
     /* As aligned as memory of a GPU. */
-    if (bytes > SIZE_MAX || posix_memalign(out, 256, (size_t)bytes) != 0) *out = NULL;
+    if (bytes > dev->memory_bytes || posix_memalign(out, 256, (size_t)bytes) != 0) *out = NULL;
     return *out ? ETRT_OK : etrt_no_memory();
 }
 
