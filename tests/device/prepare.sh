@@ -15,7 +15,7 @@ cd "$out"
 mkdir bin lib kernels models programs random broken mix small
 
 # ---- tools, without what only debuggers read
-tools='etrun etllm etfill check_kernel check_mix check_stories check_text device_play runtime_launch'
+tools='etrun etllm etfill check_kernel check_mix check_stories check_text device_play runtime_launch runtime_model runtime_session'
 for tool in $tools; do
     strip -o "bin/$tool" "$bin/$tool"
     ldd "$bin/$tool" | awk '$2 == "=>" { print $3 }' | grep -v -E '/(libc|libm|libdl|libpthread|ld-linux[^/]*)\.so' || true

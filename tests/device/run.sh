@@ -90,6 +90,8 @@ export DEVICE CUS WORK ROUNDS MODELS
 case $target in
 sm_*)
     row driver 120 env CK_VERBOSITY=minimal runtime_launch small/probe.hsaco small/probe.ptx cuda
+    row models 60 env CK_VERBOSITY=minimal runtime_model small/probe.hsaco small/probe.ptx cuda
+    row sessions 120 env CK_VERBOSITY=minimal runtime_session small/probe.hsaco small/probe.ptx cuda
     row ptx 30 check_kernel programs/mlp.etg small/mlp.ptx --device "$device"
     ;;
 esac
