@@ -1,6 +1,7 @@
 /* generate.c - continue prompts, all of them together, and print the texts one after the other. */
 #include "examples/llm/base/error.h"
 #include "examples/llm/engine/engine.h"
+#include "examples/llm/engine/lm.h"
 #include "examples/llm/engine/stops.h"
 #include "examples/llm/options.h"
 #include "examples/llm/tokenizer/tokenizer.h"
@@ -28,6 +29,7 @@ struct run {
     int64_t n;
     pthread_mutex_t lock; /* of all texts */
     pthread_cond_t news;
+    double begun, tokenizer_seconds; /* when the program did, by lm_now; to read the tokenizer */
 };
 
 /* ---- in the engine's thread ---- */
@@ -109,6 +111,23 @@ static void print_summary(const struct run *r) {
             sizes.emulated ? " (emulated: no GPU was used)" : "");
 }
 
+/* Nothing is compiled at the start, and no launch is for warming up. */
+static void print_timings(const struct run *r) {
+    struct engine_stats s;
+    engine_stats(r->engine, &s);
+    const struct engine_start *t = &s.start;
+    double total = t->began - r->begun,
+           known = r->tokenizer_seconds + t->device + t->kernel + t->weights + t->session;
+    if (!s.launches) return;
+    fprintf(stderr,
+            "etllm: start: tokenizer %.1f ms, device %.1f ms, kernel %.1f ms, weights %.1f ms, "
+            "session %.1f ms, other %.1f ms; %.1f ms to the first launch, %.1f ms without weights\n"
+            "etllm: first launch: %.1f ms\n",
+            r->tokenizer_seconds * 1e3, t->device * 1e3, t->kernel * 1e3, t->weights * 1e3,
+            t->session * 1e3, (total - known) * 1e3, total * 1e3, (total - t->weights) * 1e3,
+            t->first * 1e3);
+}
+
 /* ---- the run ---- */
 
 static bool make_job(struct run *r, int64_t i, struct engine_job *job) {
@@ -144,8 +163,10 @@ static bool submit_all(struct run *r) {
 static bool generate_all(struct run *r) {
     char err[LLM_ERR];
     struct stops stops;
+    r->begun = lm_now();
     if (!tokenizer_load(r->o->model, &r->tokenizer, err) || !stops_read(r->o->model, &stops, err))
         return llm_complain("%s", err);
+    r->tokenizer_seconds = lm_now() - r->begun;
     r->decoder = lm_decoder_new(r->tokenizer, 0);
     if (!r->decoder) return llm_complain("out of memory");
     struct engine_options o = {.kernel = r->o->kernel,
@@ -157,6 +178,7 @@ static bool generate_all(struct run *r) {
     if (!submit_all(r) || !print_all(r)) return false;
     if (ferror(stdout)) return llm_complain("cannot write the text");
     print_summary(r);
+    if (r->o->timings) print_timings(r);
     return true;
 }
 

@@ -73,6 +73,8 @@ static const cli_option options[] = {
      .may = GENERATE},
     {"top-k", 0, CLI_INT, "K", TO(top_k), "among the K likeliest", .hi = INT32_MAX,
      .may = GENERATE},
+    {"timings", 0, CLI_FLAG, NULL, TO(timings),
+     "say on standard error what the time before the first launch went to", .may = GENERATE},
     {"seed", 0, CLI_INT, "S", TO(seed), "of what is random", .hi = INT64_MAX, .may = GENERATE},
     {"tokens", 0, CLI_INPUT, "X.safetensors", TO(tokens), "the sequences", .need = SCORE},
     {"ref", 0, CLI_INPUT, "X.safetensors", TO(ref), "the logits that are right", .need = COMPARE},

@@ -12,6 +12,7 @@ struct options {
     int64_t count;
     double temperature;
     int64_t top_k, seed;
+    bool timings;
     /* score, compare */
     const char *tokens, *out, *ref;
     int64_t chunk, batch; /* 0: as many as fit */

@@ -36,6 +36,12 @@ generate -p "$p2" -n 40 > alone.txt 2> alone.log
 head -c "$(($(wc -c < alone.txt) - 1))" alone.txt > alone.cut
 head -c "$(wc -c < alone.cut)" text.2.txt | cmp - alone.cut || die 'alone and in a batch differ'
 
+# What the start took: all parts, in that order.
+generate -p "$p2" -n 2 --timings 2>&1 > /dev/null | tr '\n' ' ' > timings.log
+grep -Eq 'start: tokenizer [0-9.]+ ms, device [0-9.]+ ms, kernel [0-9.]+ ms, weights [0-9.]+ ms, session [0-9.]+ ms,' timings.log &&
+    grep -Eq '; [0-9.]+ ms to the first launch, [0-9.]+ ms without weights etllm: first launch: [0-9.]+ ms $' timings.log ||
+    die "--timings says: $(cat timings.log)"
+
 # More sequences than slots, and a prompt longer than a launch takes: each text as if it were alone.
 long=$(cat want.3.txt)
 generate -p "$long" -n 4 > long.txt 2> /dev/null

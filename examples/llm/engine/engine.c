@@ -277,6 +277,8 @@ static bool prepare(struct engine *e, const struct engine_options *o, char *err)
     e->sizes = (struct engine_sizes){e->lm.vocab,    e->lm.context,
                                      e->lm.slots,    e->lm.max_tokens,
                                      e->device_name, etrt_device_is_emulated(e->lm.device) != 0};
+    const struct lm_start *t = &e->lm.start;
+    e->stats.start = (struct engine_start){t->device, t->kernel, t->weights, t->session, 0, 0};
     if (e->o.batch < 1 || e->o.batch > e->lm.max_tokens) e->o.batch = e->lm.max_tokens;
     if (e->o.chunk < 1) e->o.chunk = (e->o.batch + 3) / 4;
     if (!allocate(e)) return llm_fail(err, "out of memory");

@@ -108,6 +108,10 @@ struct engine_stats {
     double prompt_seconds, text_seconds; /* launches' time, shared by tokens fed */
     int64_t last_prompts, last_texts;    /* tokens fed in the last launch */
     double last_seconds;
+    /* Seconds of opening; when the first launch began, by lm_now, and its seconds. */
+    struct engine_start {
+        double device, kernel, weights, session, began, first;
+    } start;
 };
 void engine_stats(struct engine *, struct engine_stats *out);
 

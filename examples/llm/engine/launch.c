@@ -98,7 +98,7 @@ static void extend(struct engine *e, struct sequence *s) {
 
 static void count(struct engine *e, int64_t total, double seconds) {
     struct engine_stats *t = &e->stats;
-    t->launches++;
+    if (!t->launches++) t->start.first = seconds;
     t->prompts += t->last_prompts;
     t->written += t->last_texts;
     t->last_seconds = seconds;
@@ -153,6 +153,7 @@ void launch_step(struct engine *e) {
     fill(e);
     int64_t total = e->lm.n;
     double began = lm_now();
+    if (!e->stats.launches) e->stats.start.began = began;
     enum lm_result result = run(e, err);
     if (result != LM_DONE) {
         fail_launched(e, result == LM_LOST, err);

@@ -57,14 +57,27 @@ static bool allocate(struct lm *lm, char *err) {
            llm_fail(err, "out of memory");
 }
 
+/* Seconds since *LAST, which becomes now; the status of what took them goes through. */
+static etrt_status timed(etrt_status st, double *last, double *out) {
+    double now = lm_now();
+    *out = now - *last;
+    *last = now;
+    return st;
+}
+
 bool lm_open(struct lm *lm, const char *kernel, const char *weights, const char *device,
              char *err) {
+    struct lm_start *t = &lm->start;
+    double last = lm_now();
     memset(lm, 0, sizeof *lm);
-    return ok(etrt_device_open(device, &lm->device), device, err) &&
-           ok(etrt_model_load(lm->device, kernel, &lm->model), kernel, err) &&
+    return ok(timed(etrt_device_open(device, &lm->device), &last, &t->device), device, err) &&
+           ok(timed(etrt_model_load(lm->device, kernel, &lm->model), &last, &t->kernel), kernel,
+              err) &&
            check_inputs(lm, kernel, err) &&
-           ok(etrt_model_weights_file(lm->model, weights), weights, err) &&
-           ok(etrt_session_create(lm->model, &lm->session), "session", err) &&
+           ok(timed(etrt_model_weights_file(lm->model, weights), &last, &t->weights), weights,
+              err) &&
+           ok(timed(etrt_session_create(lm->model, &lm->session), &last, &t->session), "session",
+              err) &&
            read_sizes(lm, kernel, err) && allocate(lm, err);
 }
 

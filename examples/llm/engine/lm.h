@@ -19,6 +19,10 @@ struct lm {
     int64_t context;    /* positions of each */
     int64_t vocab;
     float *logits; /* [n, vocab] of the last launch */
+    /* Seconds that the parts of lm_open took. */
+    struct lm_start {
+        double device, kernel, weights, session;
+    } start;
 
     /* The tokens of the next launch, any mix of sequences in any order, as long as the tokens of a
      * sequence come in order of position. */
