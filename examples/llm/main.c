@@ -17,6 +17,9 @@ static int run_tokenize(void *o) {
 static int run_detokenize(void *o) {
     return detokenize(o) ? 0 : 1;
 }
+static int run_chat_template(void *o) {
+    return chat_template(o) ? 0 : 1;
+}
 
 static int run_serve(void *o) {
     struct options *all = o;
@@ -27,7 +30,7 @@ static int run_serve(void *o) {
 }
 
 /* Rows of the next table, as masks. */
-enum { GENERATE = 1, SERVE = 2, SCORE = 4, COMPARE = 8, TOKENIZE = 16, DETOKENIZE = 32 };
+enum { GENERATE = 1, SERVE = 2, SCORE = 4, COMPARE = 8, TOKENIZE = 16, DETOKENIZE = 32, CHAT = 64 };
 static const cli_command commands[] = {
     {"generate", "continue the prompts, all in one batch; greedy unless a temperature is given",
      run_generate},
@@ -43,6 +46,8 @@ static const cli_command commands[] = {
      run_compare},
     {"tokenize", "the token ids of each prompt, a line each", run_tokenize},
     {"detokenize", "the text of each list of token ids, and a newline", run_detokenize},
+    {"chat-template", "the prompt that the checkpoint's chat template makes of messages",
+     run_chat_template},
     {0},
 };
 
@@ -52,7 +57,7 @@ static const cli_option options[] = {
      .need = GENERATE | SERVE | SCORE},
     {"model", 0, CLI_FOLDER, "DIR", TO(model),
      "a Hugging Face checkpoint: safetensors, tokenizer.json, generation_config.json",
-     .need = GENERATE | SERVE | SCORE | TOKENIZE | DETOKENIZE},
+     .need = GENERATE | SERVE | SCORE | TOKENIZE | DETOKENIZE | CHAT},
     {"device", 0, CLI_TEXT, "SPEC", TO(device),
      "auto (default), hsa, cuda, cuda:1, emu, or emu:gfx942:cus=16:xcds=2 and the like",
      .may = GENERATE | SERVE | SCORE},
@@ -88,6 +93,20 @@ static const cli_option options[] = {
      .hi = 1000000000, .may = COMPARE},
     {"gap", 0, CLI_REAL, "G", TO(gap), "nearer than that, rounding decides (0.1)", .hi = 1000000000,
      .may = COMPARE},
+    CLI_HEADING("chat-template"),
+    {"messages", 0, CLI_INPUT, "M.json", TO(messages),
+     "the messages: an array, or a request of the OpenAI interface that has them", .need = CHAT},
+    {"tools", 0, CLI_INPUT, "T.json", TO(tools), "the tools there are, an array", .may = CHAT},
+    {"template", 0, CLI_INPUT, "F.jinja", TO(template), "this template instead of the checkpoint's",
+     .may = CHAT},
+    {"template-name", 0, CLI_TEXT, "NAME", TO(template_name),
+     "which of several templates (tool_use with tools, else default)", .may = CHAT},
+    {"kwargs", 0, CLI_TEXT, "JSON", TO(kwargs), "more variables for the template, an object",
+     .may = CHAT},
+    {"no-generation-prompt", 0, CLI_FLAG, NULL, TO(no_generation),
+     "end with the last message, not with what begins an answer", .may = CHAT},
+    {"now", 0, CLI_TEXT, "TIME", TO(now),
+     "the time that the template sees, YYYY-MM-DD or YYYY-MM-DD HH:MM:SS", .may = CHAT},
     CLI_HEADING("serve: where"),
     {"host", 0, CLI_TEXT, "HOST", TO(serve.host), "the address to listen to (127.0.0.1)",
      .may = SERVE},
@@ -152,7 +171,8 @@ static const cli_tool tool = {
              "[options]\n"
              "compare --ref X.safetensors --out Y.safetensors [options]\n"
              "tokenize --model DIR -p PROMPT [-p PROMPT]... [options]\n"
-             "detokenize --model DIR --ids IDS [--ids IDS]... [options]",
+             "detokenize --model DIR --ids IDS [--ids IDS]... [options]\n"
+             "chat-template --model DIR --messages M.json [--tools T.json] [options]",
     .about = "Runs a decoder that etimport wrote and etcc compiled.",
     .options = options,
     .commands = commands,

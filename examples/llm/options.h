@@ -20,6 +20,9 @@ struct options {
     /* tokenize, detokenize */
     cli_list id_lists;
     bool bare, no_specials, raw;
+    /* chat-template */
+    const char *messages, *tools, *template, *template_name, *kwargs, *now;
+    bool no_generation;
     struct serve_options serve;
 };
 
@@ -29,5 +32,6 @@ bool score(const struct options *);
 bool compare(const struct options *);
 bool tokenize(const struct options *);
 bool detokenize(const struct options *);
+bool chat_template(const struct options *);
 
 #endif

@@ -4,7 +4,7 @@
 set -eu
 src=$1 out=$2/seeds tmp=$2/seeds.tmp
 rm -rf "$out" "$tmp"
-mkdir -p "$out/etg" "$out/safetensors" "$out/manifest" "$out/config" "$out/tokenizer" "$out/code" "$out/isa" "$tmp"
+mkdir -p "$out/etg" "$out/safetensors" "$out/manifest" "$out/config" "$out/tokenizer" "$out/chat_template" "$out/code" "$out/isa" "$tmp"
 
 # def_bombs takes its whole budget of steps on every run.
 for f in "$src"/tests/*/*.etg "$src"/examples/*/*.etg; do
@@ -28,6 +28,12 @@ done
 for d in "$src"/tests/llm/designs/*/; do
     # No longer than run.sh lets inputs be.
     head -c 16384 "$d/tokenizer.json" > "$out/tokenizer/design-$(basename "$d")"
+done
+
+# A template, a byte 0, its variables.
+for f in "$src"/tests/llm_template/chats/*.json; do
+    name=$(basename "$f" .json)
+    { cat "$src/tests/llm_template/chats/${name%%.*}.jinja"; printf '\000'; cat "$f"; } > "$out/chat_template/$name"
 done
 
 clang=clang-22
