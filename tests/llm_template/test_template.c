@@ -1,10 +1,12 @@
 /* test_template - the bounds of templates, where their errors are, and threads that share one. */
-#include "examples/llm/template/template.h"
+#include "examples/llm/base/error.h"
+#include "examples/llm/template/chat.h"
 #include <check.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static lm_template_error error;
 
@@ -149,6 +151,40 @@ START_TEST(threads) {
 }
 END_TEST
 
+/* The templates of a checkpoint by their names, and a conversation through each. */
+START_TEST(chat) {
+    char dir[] = "chat.XXXXXX", path[64], err[LLM_ERR];
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/tokenizer_config.json", dir);
+    FILE *f = fopen(path, "w");
+    ck_assert_ptr_nonnull(f);
+    fputs("{\"chat_template\": [{\"name\": \"default\", \"template\": \"{{ messages|length }}\"}, "
+          "{\"name\": \"tool_use\", \"template\": \"{{ tools|length }}{{ x }}\"}]}",
+          f);
+    fclose(f);
+    lm_chat *c = lm_chat_load(dir, NULL, err);
+    ck_assert_msg(c, "%s", err);
+    ck_assert_str_eq(lm_chat_name(c, 1), "tool_use");
+    ck_assert_str_eq(lm_chat_source(c, 0), "{{ messages|length }}");
+    ck_assert_ptr_null(lm_chat_name(c, 2));
+    json_t *three = json_pack("[{}, {}, {}]"),
+           *kwargs = json_pack("{s: s, s: []}", "x", "y", "messages");
+    lm_chat_request r = {.messages = three, .kwargs = kwargs};
+    char *text = lm_chat_render(c, &r, NULL, NULL, &error);
+    ck_assert_str_eq(text, "3");
+    free(text);
+    r.tools = three;
+    text = lm_chat_render(c, &r, NULL, NULL, &error);
+    ck_assert_str_eq(text, "3y");
+    free(text);
+    json_decref(three);
+    json_decref(kwargs);
+    lm_chat_free(c);
+    unlink(path);
+    rmdir(dir);
+}
+END_TEST
+
 int main(void) {
     Suite *s = suite_create("template");
     TCase *c = tcase_create("template");
@@ -158,6 +194,7 @@ int main(void) {
     tcase_add_test(c, places);
     tcase_add_test(c, zero_bytes);
     tcase_add_test(c, threads);
+    tcase_add_test(c, chat);
     suite_add_tcase(s, c);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_NORMAL);

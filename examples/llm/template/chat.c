@@ -12,7 +12,7 @@
 enum { MAX_TEMPLATES = 16, MAX_BYTES = 1 << 20 };
 
 struct named_template {
-    char *name;
+    char *name, *text;
     lm_template *template;
 };
 
@@ -33,13 +33,9 @@ static bool add(lm_chat *c, const char *where, const char *name, const char *tex
         return e.line ? llm_fail(err, "%s: %s: line %d, column %d: %s", where, name, e.line,
                                  e.column, e.message)
                       : llm_fail(err, "%s: %s: %s", where, name, e.message);
-    char *copy = strdup(name);
-    if (!copy) {
-        lm_template_free(t);
-        return llm_fail(err, "out of memory");
-    }
-    c->templates[c->n++] = (struct named_template){copy, t};
-    return true;
+    struct named_template *new = &c->templates[c->n++];
+    *new = (struct named_template){strdup(name), strndup(text, n), t};
+    return (new->name &&new->text) || llm_fail(err, "out of memory");
 }
 
 static bool add_file(lm_chat *c, const char *path, const char *name, char *err) {
@@ -180,6 +176,7 @@ void lm_chat_free(lm_chat *c) {
     if (!c) return;
     for (size_t i = 0; i < c->n; i++) {
         free(c->templates[i].name);
+        free(c->templates[i].text);
         lm_template_free(c->templates[i].template);
     }
     json_decref(c->tokens);
@@ -188,6 +185,10 @@ void lm_chat_free(lm_chat *c) {
 
 const char *lm_chat_name(const lm_chat *c, size_t i) {
     return i < c->n ? c->templates[i].name : NULL;
+}
+
+const char *lm_chat_source(const lm_chat *c, size_t i) {
+    return i < c->n ? c->templates[i].text : NULL;
 }
 
 /* ---- rendering ---- */

@@ -1,6 +1,6 @@
 /* chat.h - a conversation as the prompt that a checkpoint's own chat template makes of it. */
-#ifndef LLM_CHAT_H
-#define LLM_CHAT_H
+#ifndef LLM_TEMPLATE_CHAT_H
+#define LLM_TEMPLATE_CHAT_H
 
 #include "examples/llm/template/template.h"
 #include <stdbool.h>
@@ -17,6 +17,7 @@ void lm_chat_free(lm_chat *); /* NULL is fine */
 
 /* The name of template I ("default", "tool_use"); NULL beyond the last. */
 const char *lm_chat_name(const lm_chat *, size_t i);
+const char *lm_chat_source(const lm_chat *, size_t i); /* its text; kept as long as the chat */
 
 /* What is rendered. All JSON is only read; NULL: not given. */
 typedef struct {

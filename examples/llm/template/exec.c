@@ -78,32 +78,52 @@ static jt_value capture_filtered(jt_vm *vm, const jt_nodes *body, const jt_node 
 
 /* ---- loops ---- */
 
-static jt_list *loop_items(jt_vm *vm, const jt_node *n, jt_value iterable) {
-    vm->at = &n->b->place;
-    bool list = iterable.kind == JT_LIST || iterable.kind == JT_TUPLE;
-    jt_list *all = list ? iterable.l : jt_to_list(vm, iterable);
-    if (!n->c) return all;
+/* Takes one more item that the loop's condition lets through; false: there is none. It is done as
+ * late as can be, since a body may change what the condition reads. */
+static bool take_item(jt_vm *vm, struct jt_loop *l) {
+    const jt_node *n = l->node;
     jt_frame *frame = vm->frame;
-    jt_list *chosen = jt_list_new(vm, 0);
-    for (size_t i = 0; i < all->n; i++) {
-        jt_step(vm, 1);
-        fresh_frame(vm, frame, i > 0);
-        assign(vm, n->a, all->at[i]);
-        if (jt_true(vm, jt_eval(vm, n->c))) jt_list_add(vm, chosen, all->at[i]);
+    jt_value item;
+    while (!l->done) {
+        bool chosen = true;
+        if (!jt_walk_next(vm, &l->walk, &item)) {
+            l->done = true;
+            break;
+        }
+        if (n->c) {
+            push_frame(vm, l->frame);
+            assign(vm, n->a, item);
+            chosen = jt_true(vm, jt_eval(vm, n->c));
+            vm->frame = frame;
+        }
+        if (!chosen) continue;
+        jt_list_add(vm, l->items, item);
+        return true;
     }
-    vm->frame = frame;
-    return chosen;
+    return false;
+}
+
+static bool has_item(jt_vm *vm, struct jt_loop *l, size_t i) {
+    return i < l->items->n || take_item(vm, l);
+}
+
+static struct jt_loop *begin_loop(jt_vm *vm, const jt_node *n, jt_value iterable, int depth0) {
+    struct jt_loop *l = jt_alloc(vm, sizeof *l);
+    bool all = !n->c && (iterable.kind == JT_LIST || iterable.kind == JT_TUPLE);
+    vm->at = &n->b->place;
+    *l = (struct jt_loop){.node = n, .frame = vm->frame, .depth0 = depth0, .done = all};
+    l->walk = jt_walk_of(vm, iterable);
+    l->items = all ? iterable.l : jt_list_new(vm, 0);
+    return l;
 }
 
 static flow run_loop(jt_vm *vm, const jt_node *n, jt_value iterable, int depth0) {
     jt_frame *frame = vm->frame;
-    struct jt_loop *loop = jt_alloc(vm, sizeof *loop);
-    *loop = (struct jt_loop){.node = n, .frame = frame, .depth0 = depth0};
-    loop->items = loop_items(vm, n, iterable);
+    struct jt_loop *loop = begin_loop(vm, n, iterable, depth0);
     flow how = GO_ON;
     bool ended =
         false; /* a body came to its end: `continue` at all of them leads to the else too */
-    for (; loop->index0 < loop->items->n && how != BREAK; loop->index0++) {
+    for (; how != BREAK && has_item(vm, loop, loop->index0); loop->index0++) {
         jt_step(vm, 1);
         fresh_frame(vm, frame, loop->index0 > 0);
         jt_set_var(vm, n->name, (jt_value){.kind = JT_LOOP, .loop = loop});
@@ -137,26 +157,24 @@ jt_value jt_call_loop(jt_vm *vm, const struct jt_loop *loop, jt_value iterable) 
 }
 
 jt_value jt_loop_attr(jt_vm *vm, struct jt_loop *l, const char *name) {
-    int64_t i = (int64_t)l->index0, n = (int64_t)l->items->n;
-    const struct {
-        const char *name;
-        int64_t value;
-    } numbers[] = {{"index", i + 1},
-                   {"index0", i},
-                   {"length", n},
-                   {"revindex", n - i},
-                   {"revindex0", n - i - 1},
-                   {"depth", l->depth0 + 1},
-                   {"depth0", l->depth0}};
-    for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
-        if (!strcmp(name, numbers[k].name)) return jt_int(numbers[k].value);
+    int64_t i = (int64_t)l->index0;
+    if (!strcmp(name, "index")) return jt_int(i + 1);
+    if (!strcmp(name, "index0")) return jt_int(i);
     if (!strcmp(name, "first")) return jt_bool(i == 0);
-    if (!strcmp(name, "last")) return jt_bool(i + 1 == n);
+    if (!strcmp(name, "last")) return jt_bool(!has_item(vm, l, l->index0 + 1));
+    if (!strcmp(name, "depth")) return jt_int(l->depth0 + 1);
+    if (!strcmp(name, "depth0")) return jt_int(l->depth0);
     if (!strcmp(name, "previtem"))
         return i ? l->items->at[i - 1] : jt_missing(vm, "there is no previous item");
     if (!strcmp(name, "nextitem"))
-        return i + 1 < n ? l->items->at[i + 1] : jt_missing(vm, "there is no next item");
-    return (jt_value){.kind = JT_ABSENT};
+        return has_item(vm, l, l->index0 + 1) ? l->items->at[i + 1]
+                                              : jt_missing(vm, "there is no next item");
+    bool length = !strcmp(name, "length"), revindex = !strcmp(name, "revindex");
+    if (!length && !revindex && strcmp(name, "revindex0") != 0)
+        return (jt_value){.kind = JT_ABSENT};
+    while (take_item(vm, l)) {
+    }
+    return jt_int((int64_t)l->items->n - (length ? 0 : revindex ? i : i + 1));
 }
 
 /* ---- macros ---- */

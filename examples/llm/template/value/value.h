@@ -112,6 +112,12 @@ struct jt_dict {
     size_t mask;
 };
 
+/* Going through a value. */
+typedef struct {
+    jt_value of;
+    size_t at, bytes;
+} jt_walk;
+
 struct jt_node;
 struct jt_nodes;
 struct jt_params;
@@ -120,7 +126,9 @@ struct jt_frame;
 struct jt_loop {
     const struct jt_node *node;
     struct jt_frame *frame; /* around the loop, for recursive calls */
-    jt_list *items;
+    jt_list *items;         /* that were taken from WALK so far; all of them when it is DONE */
+    jt_walk walk;
+    bool done;
     size_t index0;
     int depth0;
     jt_list *changed; /* what loop.changed() was given last; NULL: it was not called */
@@ -225,11 +233,7 @@ bool jt_number(jt_value, double *out);
 bool jt_integer(jt_value, int64_t *out); /* int or bool */
 const char *jt_type_name(jt_value);      /* as Python calls it */
 
-/* Going through a value, as Python's iter(). Fails for what is not iterable. */
-typedef struct {
-    jt_value of;
-    size_t at, bytes;
-} jt_walk;
+/* Python's iter(). Fails for what is not iterable. */
 jt_walk jt_walk_of(jt_vm *, jt_value);
 bool jt_walk_next(jt_vm *, jt_walk *, jt_value *out);
 bool jt_iterable(jt_value);
