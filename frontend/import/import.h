@@ -1,15 +1,18 @@
-/* import.h - the steps of etimport: read config.json, check the tensors against it, write the .etg.
+/* import.h - the parts of etimport: config.json, templates filled in with it, the check of the
+ * tensors.
  *
  * A step reports every problem it finds to stderr through imp_error and returns false when there
  * was one; no step exits. */
 #ifndef ET_IMPORT_H
 #define ET_IMPORT_H
 
+#include "ir/base/arena.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
 struct etrt_st;
+struct json_t;
 
 /* Problems are printed as they are found, at most a screenful of each kind. */
 struct imp_report {
@@ -25,80 +28,75 @@ void imp_report_end(const struct imp_report *);
 /* What the command line chose. */
 struct imp_options {
     const char *checkpoint, *output;
+    const char *template; /* a file to use instead of what is built in, or NULL */
     char name[128];
     int64_t max_tokens, slots, context; /* context 0: as the model allows, at most 4096 */
     bool config_only;                   /* do not look at the weights */
     bool wide;                          /* weights and states are declared f32 */
     int bf16_frequencies;               /* 1: rope's are rounded to bf16 */
     const char *cache;                  /* type of kept keys and values, or NULL */
+    const char *ignored[16]; /* fields of config.json that the user knows not to matter */
+    int nignored;
 };
 
-/* One row per architecture that can be imported. */
-struct imp_arch {
-    const char *name;       /* config.json "architectures" */
-    const char *model_type; /* config.json "model_type" */
-    enum {
-        IMP_QK_PLAIN,
-        IMP_QK_HEADS,
-        IMP_QK_WHOLE
-    } qk_norm; /* q and k are normalised before
-                 rope, per head or all heads as
-                 one */
-    /* A mixture of experts: what the tensors of a layer are called, NULL for a dense model. */
-    const char *router, *gate, *up, *down;
-    bool own_width;     /* of experts: "moe_intermediate_size"; else "intermediate_size" */
-    bool always_norm;   /* the chosen scores add up to 1; else where "norm_topk_prob" says so */
-    bool always_slides; /* attention slides wherever "sliding_window" is given */
-};
-
-enum imp_tie { IMP_TIED, IMP_UNTIED, IMP_TIED_UNLESS_HEAD };
-enum imp_rope { IMP_ROPE_DEFAULT, IMP_ROPE_LLAMA3 };
-
-/* A decoder as config.json describes it, checked: every number is in a sane range. */
+/* ---- config.c: config.json, and which of its fields were looked at ---- */
 struct imp_config {
-    const struct imp_arch *arch;
-    int64_t layers, hidden, heads, kv_heads, head_dim, ffn, vocab;
-    int64_t experts, chosen; /* per token; 0: none */
-    bool norm_chosen;
-    bool stacked;          /* all experts of a layer in one tensor, as the checkpoint has it */
-    int64_t max_positions; /* 0: not given */
-    double eps;
-    enum imp_rope rope;
-    double theta, factor, low_freq, high_freq;
-    int64_t original_context;
-    const char *act;   /* the .etg function */
-    const char *dtype; /* safetensors spelling of config.json's dtype, or NULL */
-    bool attention_bias, mlp_bias;
-    enum imp_tie tie;
+    et_arena *arena;
+    const char *path;
+    struct imp_report *report;
+    struct json_t *root;
+    const char **used; /* "hidden_size", "rope_scaling.factor", ... */
+    int nused, cused;
 };
+/* False where the file cannot be read or is no object. Close it in any case. */
+bool imp_config_open(struct imp_config *, et_arena *, const char *path, struct imp_report *);
+void imp_config_close(struct imp_config *);
+/* What PATH ("rope_scaling.factor") leads to, or NULL; null counts as absent. It is used then. */
+const struct json_t *imp_config_find(struct imp_config *, const char *path);
+void imp_config_use(struct imp_config *, const char *path);
+const char *imp_json_kind(const struct json_t *); /* "an object" */
+/* "architectures": the first of it, or "model_type": NULL after an error when there is neither. */
+const char *imp_config_architecture(struct imp_config *, bool *out_is_type);
+/* Report every field that nobody used and that may change what is computed. */
+bool imp_config_unused(struct imp_config *, const struct imp_options *, const char *architecture);
 
-bool imp_read_config(const char *path, struct imp_config *, struct imp_report *);
-
-/* Settles the context and refuses caches that no device could hold. */
-bool imp_check_caches(struct imp_options *, const struct imp_config *, struct imp_report *);
-
-/* A tensor of the checkpoint and the .etg weight it becomes. */
-struct imp_weight {
-    const char *var;    /* NULL ends a list */
-    const char *source; /* name in the checkpoint; "{l}" stands for the layer, "{e}" the expert */
-    const char *shape;  /* as the .etg spells it: "NH*D, H" */
-    const char *help;   /* a comment, or NULL */
-    int rank;
-    int64_t dims[3]; /* of one tensor of the checkpoint */
-    bool per_layer, per_expert;
-    const char *dtype; /* as the .etg spells it: "bf16" */
+/* ---- models.c: the templates that are built in ---- */
+struct imp_source {
+    const char *name; /* "llama.etg.in", or the path of a file */
+    const char *text; /* ends with a 0 */
 };
-#define IMP_MAX_WEIGHTS 24
+/* The built-in template called NAME (without .etg.in), or false. */
+bool imp_model_find(const char *name, struct imp_source *out);
+/* The built-in template that an %architecture line of names ARCHITECTURE, a model_type when
+ * IS_TYPE: the architecture's name, or NULL. */
+const char *imp_model_of(et_arena *, const char *architecture, bool is_type,
+                         struct imp_source *out);
+/* The same of the template TEXT. */
+const char *imp_model_serves(et_arena *, const char *text, const char *architecture, bool is_type);
+/* The next architecture that something is built in for, from *AT on (0 at first); NULL at the end.
+ */
+const char *imp_model_next(et_arena *, size_t *at);
 
-/* The weights a decoder of this configuration needs, in the order the .etg declares them. Settles
- * cfg->tie and cfg->stacked by looking what the checkpoint has. ST may be NULL (--config-only). */
-void imp_list_weights(struct imp_config *, const struct etrt_st *, struct imp_weight *out_weights);
-/* Presence, shape and type of all of them in the checkpoint; fills in their dtypes. */
-bool imp_check_weights(const struct imp_config *, const struct etrt_st *, struct imp_weight *,
-                       struct imp_report *);
+/* ---- template.c: a template and a configuration give the text of an .etg ---- */
+struct imp_filled {
+    char *text; /* in the arena; "auto" types are spelled "bf16" */
+    size_t bytes;
+    struct imp_auto { /* where a weight's type is to be what the checkpoint has */
+        int line;
+        size_t at;
+    } * autos;
+    int nautos, cautos;
+    const char **spare; /* patterns of tensors that may be there and are not used */
+    int nspare, cspare;
+};
+/* ST may be NULL. */
+bool imp_template_fill(const struct imp_source *, struct imp_config *, const struct imp_options *,
+                       const struct etrt_st *, const char *architecture, struct imp_filled *out);
 
-/* Print the .etg. */
-void imp_emit(FILE *, const struct imp_options *, const struct imp_config *,
-              const struct imp_weight *);
+/* ---- weights.c: what the filled-in template declares, against the checkpoint ---- */
+/* Parses the text; checks presence, shape and type of every weight it declares, and that no other
+ * tensor of the checkpoint is left out; puts the tensors' types into the text. ST may be NULL. */
+bool imp_check_weights(struct imp_filled *, et_arena *, const char *name, const struct etrt_st *,
+                       const struct imp_options *, struct imp_report *);
 
 #endif

@@ -3,6 +3,7 @@
 #include "frontend/syntax/lex.h"
 #include "runtime/cli/cli.h"
 #include "runtime/etrt/safetensors/etrt_safetensors.h"
+#include "runtime/files/input.h"
 #include "runtime/files/output.h"
 #include <ctype.h>
 #include <limits.h>
@@ -63,34 +64,84 @@ static bool write_file(const char *path, const char *text, size_t bytes) {
     return false;
 }
 
-static bool import(struct imp_options *o, struct imp_report *r) {
-    char path[PATH_MAX], err[ETRT_ST_ERR];
-    struct imp_config config;
-    struct imp_weight weights[IMP_MAX_WEIGHTS];
+/* The template for what config.json says it is, and that architecture's name; NULL after an error.
+ */
+static const char *find_template(const struct imp_options *o, struct imp_config *c,
+                                 struct imp_source *out) {
+    enum { MAX_BYTES = 1 << 20 };
+    char why[ET_WHY];
+    bool is_type;
+    size_t bytes, at = 0;
+    const char *said = imp_config_architecture(c, &is_type), *list = "", *name;
+    if (!said) return NULL;
+    if (!o->template) {
+        if ((name = imp_model_of(c->arena, said, is_type, out))) return name;
+        while ((name = imp_model_next(c->arena, &at)))
+            list = et_printf(c->arena, "%s%s%s", list, *list ? ", " : "", name);
+        imp_error(c->report, c->path, "architecture \"%s\" is not supported; supported: %s", said,
+                  list);
+        return NULL;
+    }
+    char *text = et_file_read(o->template, MAX_BYTES, &bytes, why);
+    if (!text) {
+        imp_error(c->report, o->template, "%s", why);
+        return NULL;
+    }
+    *out = (struct imp_source){o->template, et_strdup(c->arena, text)};
+    free(text);
+    if ((name = imp_model_serves(c->arena, out->text, said, is_type))) return name;
+    imp_error(c->report, o->template, "no line \"%%architecture\" names \"%s\", which %s is of",
+              said, c->path);
+    return NULL;
+}
+
+static bool import_config(struct imp_options *o, struct imp_config *c) {
+    char err[ETRT_ST_ERR];
+    struct imp_source from;
+    struct imp_filled filled;
     struct etrt_st *st = NULL;
+    const char *architecture = find_template(o, c, &from);
+    if (!architecture) return false;
+    if (!o->config_only && !etrt_st_open(o->checkpoint, &st, err, sizeof err)) {
+        imp_error(c->report, "etimport", "%s", err);
+        return false;
+    }
+    bool ok = imp_template_fill(&from, c, o, st, architecture, &filled) &&
+              imp_config_unused(c, o, architecture) &&
+              imp_check_weights(&filled, c->arena, from.name, st, o, c->report);
+    etrt_st_close(st);
+    return ok && write_file(o->output, filled.text, filled.bytes);
+}
+
+static bool import(struct imp_options *o, struct imp_report *r) {
+    char path[PATH_MAX];
+    struct imp_config config;
     if (snprintf(path, sizeof path, "%s/config.json", o->checkpoint) >= (int)sizeof path) {
         imp_error(r, "etimport", "the checkpoint's path is too long");
         return false;
     }
-    if (!imp_read_config(path, &config, r) || !imp_check_caches(o, &config, r)) return false;
-    if (!o->config_only && !etrt_st_open(o->checkpoint, &st, err, sizeof err)) {
-        imp_error(r, "etimport", "%s", err);
-        return false;
-    }
-    imp_list_weights(&config, st, weights);
-    bool ok = !st || imp_check_weights(&config, st, weights, r);
-    etrt_st_close(st);
-    if (!ok) return false;
+    et_arena *arena = et_arena_create();
+    bool ok = imp_config_open(&config, arena, path, r) && import_config(o, &config);
+    imp_config_close(&config);
+    et_arena_destroy(arena);
+    return ok;
+}
 
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *f = open_memstream(&text, &bytes);
-    if (f) {
-        imp_emit(f, o, &config, weights);
-        ok = !fclose(f) && write_file(o->output, text, bytes);
-    }
-    free(text);
-    return f && ok;
+static bool take_ignored(void *options, const char *name) {
+    struct imp_options *o = options;
+    size_t room = sizeof o->ignored / sizeof *o->ignored;
+    if (!*name || (size_t)o->nignored == room) return false;
+    o->ignored[o->nignored++] = name;
+    return true;
+}
+
+static void print_architectures(const cli_tool *tool, FILE *f) {
+    (void)tool;
+    et_arena *arena = et_arena_create();
+    const char *name;
+    for (size_t at = 0; (name = imp_model_next(arena, &at));)
+        fprintf(f, "%s\n", name);
+    et_arena_destroy(arena);
 }
 
 #define TO(field) CLI_AT(struct imp_options, field)
@@ -116,6 +167,12 @@ static const cli_option options[] = {
      .names = cache_name},
     {"config-only", 0, CLI_FLAG, NULL, TO(config_only),
      "read config.json alone: the weights need not be there"},
+    {"template", 0, CLI_INPUT, "FILE", TO(template),
+     "a template to use instead of the one that is built in"},
+    {"ignore-field", 0, CLI_TAKE, "NAME", .take = take_ignored,
+     .help = "a field of config.json that does not matter here; may be given up to 16 times"},
+    {"list-architectures", 0, CLI_PRINT, NULL, .print = print_architectures,
+     .help = "print what templates are built in for"},
     {0},
 };
 static const cli_option checkpoint = {
@@ -135,8 +192,7 @@ static const cli_tool tool = {
     .summary = "write the model of a Hugging Face checkpoint as .etg",
     .usage = "CHECKPOINT_DIR -o MODEL.etg [options]",
     .about = "Writes the model of a Hugging Face checkpoint (config.json beside safetensors files) "
-             "as .etg.\nArchitectures: LlamaForCausalLM, Qwen3ForCausalLM, Qwen3MoeForCausalLM, "
-             "MixtralForCausalLM, OlmoeForCausalLM.",
+             "as .etg, by a template for its architecture: --list-architectures.",
     .options = options,
     .rest = &checkpoint,
     .run = run,

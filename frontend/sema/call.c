@@ -202,6 +202,18 @@ static bool bind_arguments(et_sema *s, et_call *c, const et_ast *e, et_mode mode
     return ok;
 }
 
+static bool bind_list(et_sema *s, et_call *c, int k, const et_ast *e) {
+    if (e->kind != ET_E_LIST)
+        return et_sema_error(s, e->loc, "'%s' is a list of numbers such as [1, 2.5]",
+                             c->fn->kw[k].name);
+    double *list = et_alloc(s->arena, (size_t)(e->n + 1) * sizeof *list);
+    for (int i = 0; i < e->n; i++)
+        if (!et_sema_number(s, e->kid[i], &list[i])) return false;
+    c->kw[k].list = list;
+    c->kw[k].n = e->n;
+    return true;
+}
+
 static bool bind_keyword(et_sema *s, et_call *c, const et_kwarg *kw) {
     const et_builtin *fn = c->fn;
     et_guess g = {.name = kw->name.text};
@@ -222,6 +234,7 @@ static bool bind_keyword(et_sema *s, et_call *c, const et_kwarg *kw) {
         return et_sema_eval(s, kw->value, ET_IN_VALUE, &v) &&
                et_elem_place(s, kw->value->loc, &v, &c->kw[k].value);
     }
+    if (fn->kw[k].kind == ET_KW_LIST) return bind_list(s, c, k, kw->value);
     if (fn->kw[k].kind == ET_KW_INT) return et_sema_int(s, kw->value, &c->kw[k].i);
     if (fn->kw[k].kind == ET_KW_FLOAT) return et_sema_number(s, kw->value, &c->kw[k].f);
     if (kw->value->kind != ET_E_STRING)

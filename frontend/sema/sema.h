@@ -180,10 +180,18 @@ void et_sema_loop(et_sema *, const et_stm *);
 void et_sema_weight(et_sema *, const et_stm *);
 
 /* ---- call.c, builtins.c ---- */
-enum { ET_MAX_KW = 7, ET_MAX_RESULTS = 4 };
+enum { ET_MAX_KW = 12, ET_MAX_RESULTS = 4 };
 typedef struct {
     const char *name;
-    enum { ET_KW_NONE, ET_KW_INT, ET_KW_FLOAT, ET_KW_TEXT, ET_KW_SIZE, ET_KW_TENSOR } kind;
+    enum {
+        ET_KW_NONE,
+        ET_KW_INT,
+        ET_KW_FLOAT,
+        ET_KW_TEXT,
+        ET_KW_SIZE,
+        ET_KW_TENSOR,
+        ET_KW_LIST /* of numbers known at compile time */
+    } kind;
     bool required;
     double otherwise;
 } et_kw;
@@ -219,6 +227,8 @@ struct et_call {
         const char *text;
         et_expr size;
         et_value value;
+        const double *list;
+        int n; /* of the list */
         et_loc loc;
     } kw[ET_MAX_KW];
 };

@@ -1,0 +1,125 @@
+/* functions.c - the functions that expressions of templates may call. */
+#include "frontend/import/template.h"
+#include "ir/base/dtype.h"
+#include "runtime/etrt/safetensors/etrt_safetensors.h"
+#include <math.h>
+#include <string.h>
+
+/* One number in, one out. */
+static const struct {
+    const char *name;
+    double (*of)(double);
+    bool whole; /* the result is an integer */
+} reals[] = {
+    {"sqrt", sqrt, false},  {"log", log, false},  {"exp", exp, false},
+    {"floor", floor, true}, {"ceil", ceil, true},
+};
+
+static bool finish(struct imp_scan *s, const char *name, double r, bool whole,
+                   struct imp_value *out) {
+    if (!isfinite(r) || (whole && fabs(r) > 1e18))
+        return imp_scan_error(s, "%s has no value here", name);
+    *out = whole ? imp_int((int64_t)r) : imp_real(r);
+    return true;
+}
+
+static bool extreme(const char *name, int n, const struct imp_value *a, struct imp_value *out) {
+    *out = a[0];
+    for (int i = 1; i < n; i++) {
+        bool less = imp_value_number(&a[i]) < imp_value_number(out);
+        if (less == (name[1] == 'i')) *out = a[i];
+    }
+    return true;
+}
+
+/* Rounding toward minus infinity, as the language does. */
+static bool divide(struct imp_scan *s, const char *name, const struct imp_value *a,
+                   struct imp_value *out) {
+    if (a[0].kind != IMP_INT || a[1].kind != IMP_INT || a[1].i <= 0)
+        return imp_scan_error(s, "%s takes an integer and a positive one", name);
+    int64_t q = a[0].i / a[1].i, r = a[0].i % a[1].i;
+    if (r < 0) q--, r += a[1].i;
+    *out = imp_int(*name == 'i' ? q : r);
+    return true;
+}
+
+static bool of_list(struct imp_scan *s, const char *name, const struct imp_value *list,
+                    struct imp_value *out) {
+    if (!strcmp(name, "len")) {
+        *out = imp_int(list->list.n);
+        return true;
+    }
+    bool any = !strcmp(name, "any"), found = false;
+    for (int i = 0; i < list->list.n; i++) {
+        if (list->list.item[i].kind != IMP_BOOL)
+            return imp_scan_error(s, "%s takes a list of true and false", name);
+        found |= list->list.item[i].b == any;
+    }
+    *out = imp_bool(found == any);
+    return true;
+}
+
+static bool takes(const char *name, int n, const struct imp_value *a, const char *want,
+                  const char *kinds) {
+    if (strcmp(name, want) != 0 || (size_t)n != strlen(kinds)) return false;
+    for (int i = 0; i < n; i++) {
+        bool ok = kinds[i] == 'n'   ? imp_value_is_number(&a[i])
+                  : kinds[i] == 't' ? a[i].kind == IMP_TEXT
+                  : kinds[i] == 'l' ? a[i].kind == IMP_LIST
+                                    : true;
+        if (!ok) return false;
+    }
+    return true;
+}
+
+/* What the language calls the type of a tensor; "bf16" where there are no tensors to look at. */
+static const char *type_of(const struct imp_template *t, const char *name) {
+    const struct etrt_st_tensor *tensor = t->st ? etrt_st_find(t->st, name) : NULL;
+    et_dtype type;
+    return tensor && et_dtype_parse_safetensors(tensor->dtype, &type) ? et_dtype_name(type)
+                                                                      : "bf16";
+}
+
+static bool rounded(struct imp_scan *s, const struct imp_value *a, struct imp_value *out) {
+    et_dtype type;
+    if (!et_dtype_parse(a[1].text, &type) || !et_dtype_is_float(type))
+        return imp_scan_error(s, "numbers are not rounded to '%s'", a[1].text);
+    *out = imp_real((double)et_round_to(type, (float)imp_value_number(a)));
+    return true;
+}
+
+bool imp_call(struct imp_scan *s, const char *name, int n, const struct imp_value *a,
+              struct imp_value *out) {
+    et_arena *arena = s->t->arena;
+    for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
+        if (takes(name, n, a, reals[i].name, "n"))
+            return finish(s, name, reals[i].of(imp_value_number(a)), reals[i].whole, out);
+    if (takes(name, n, a, "pow", "nn"))
+        return finish(s, name, pow(imp_value_number(a), imp_value_number(a + 1)), false, out);
+    if (takes(name, n, a, "min", "nn") || takes(name, n, a, "max", "nn"))
+        return extreme(name, n, a, out);
+    if (takes(name, n, a, "idiv", "nn") || takes(name, n, a, "mod", "nn"))
+        return divide(s, name, a, out);
+    if (takes(name, n, a, "len", "l") || takes(name, n, a, "any", "l") ||
+        takes(name, n, a, "all", "l"))
+        return of_list(s, name, a, out);
+    if (takes(name, n, a, "condition", "lt")) {
+        *out = imp_text(imp_value_condition(arena, a, a[1].text));
+        return true;
+    }
+    if (takes(name, n, a, "text", "*")) {
+        *out = imp_text(imp_value_print(arena, a));
+        out->foreign = imp_value_foreign(a);
+        return true;
+    }
+    if (takes(name, n, a, "round_to", "nt")) return rounded(s, a, out);
+    if (takes(name, n, a, "type", "t")) {
+        *out = imp_text(type_of(s->t, a->text));
+        return true;
+    }
+    if (takes(name, n, a, "has", "t")) {
+        *out = imp_bool(s->t->st && etrt_st_find(s->t->st, a->text));
+        return true;
+    }
+    return imp_scan_error(s, "there is no function '%s' that takes this", name);
+}

@@ -1,0 +1,17 @@
+#!/bin/sh
+# exact.sh BIN SRC WORK MODEL: the text that etimport writes, and what it means.
+set -eu
+. "$(dirname "$0")/../support/lib.sh"
+bin=$1 src=$2 work=$3 m=$4
+golden=$src/tests/golden/$m
+mkdir -p "$work"
+cd "$work"
+"$bin/etimport" "$golden" -o "$m.etg"
+if [ -n "${BLESS:-}" ]; then cp "$m.etg" "$src/tests/models/$m.etg"; fi
+diff -u "$src/tests/models/$m.etg" "$m.etg" || die "$m.etg differs"
+# The references came from models that were cast to bf16, frequencies and all, and widened again.
+"$bin/etimport" "$golden" -o "$m.wide.etg" --max-tokens 512 --wide --rope-frequencies bf16
+rm -f "$m.safetensors"
+"$bin/etinterp" "$m.wide.etg" --stage graph --in "$golden/golden.safetensors" --weights "$golden" \
+    --out "$m.safetensors"
+"$bin/etllm" compare --ref "$golden/golden.safetensors" --out "$m.safetensors" --tolerance 5e-6
