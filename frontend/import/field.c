@@ -29,7 +29,7 @@ static bool convert(et_arena *arena, const json_t *j, int depth, struct imp_valu
 
 /* What a field may be. */
 struct type {
-    enum { T_INT, T_REAL, T_BOOL, T_TEXT, T_LIST, T_ONE } kind;
+    enum { T_INT, T_REAL, T_BOOL, T_TEXT, T_LIST, T_SIZE, T_ONE } kind;
     double lo, hi;
     const char *names; /* ONE: what follows `one of`, as it stands */
 };
@@ -44,13 +44,13 @@ static bool range(struct imp_scan *s, struct type *type) {
 }
 
 static bool parse_type(struct imp_scan *s, struct type *type) {
-    static const char *const words[] = {"int", "real", "bool", "text", "list", "one"};
+    static const char *const words[] = {"int", "real", "bool", "text", "list", "size", "one"};
     const char *item;
     for (type->kind = T_INT; type->kind <= T_ONE; type->kind++)
         if (imp_scan_word(s, words[type->kind])) break;
     if (type->kind > T_ONE)
         return imp_scan_error(s,
-                              "a type is int LO..HI, real LO..HI, bool, text, list or one of "
+                              "a type is int LO..HI, real LO..HI, bool, text, list, size or one of "
                               "NAMES, not \"%.20s\"",
                               s->p);
     if (type->kind <= T_REAL) return range(s, type);
@@ -105,10 +105,16 @@ static void take_one(struct imp_scan *s, const char *path, const struct type *ty
 static void take(struct imp_scan *s, const char *path, const json_t *j, const struct type *type,
                  struct imp_value *v) {
     static const char *const wants[] = {"an integer", "a number", "true or false",
-                                        "a string",   "a list",   "a string"};
+                                        "a string",   "a list",   "a list or an object",
+                                        "a string"};
     static const unsigned kinds[] = {1u << IMP_INT,  1u << IMP_INT | 1u << IMP_REAL,
                                      1u << IMP_BOOL, 1u << IMP_TEXT,
-                                     1u << IMP_LIST, 1u << IMP_TEXT};
+                                     1u << IMP_LIST, 0,
+                                     1u << IMP_TEXT};
+    if (type->kind == T_SIZE && (json_is_array(j) || json_is_object(j))) {
+        *v = imp_int((int64_t)(json_is_array(j) ? json_array_size(j) : json_object_size(j)));
+        return;
+    }
     bool plain = convert(s->t->arena, j, 0, v);
     if (!plain || !(kinds[type->kind] >> v->kind & 1)) {
         say(s, path, "is %s, expected %s", imp_json_kind(j), wants[type->kind]);

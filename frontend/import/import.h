@@ -35,6 +35,8 @@ struct imp_options {
     bool wide;                          /* weights and states are declared f32 */
     int bf16_frequencies;               /* 1: rope's are rounded to bf16 */
     const char *cache;                  /* type of kept keys and values, or NULL */
+    int64_t page, pages; /* positions of a page, 0: keys and values are kept in slots; pages 0: one
+                            for every position of every slot */
     const char *ignored[16]; /* fields of config.json that the user knows not to matter */
     int nignored;
 };

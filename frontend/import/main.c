@@ -165,6 +165,13 @@ static const cli_option options[] = {
      .names = frequency_name},
     {"cache", 0, CLI_TEXT, NULL, TO(cache), "the type of kept keys and values (bf16 as a rule)",
      .names = cache_name},
+    {"paged", 0, CLI_INT, "POSITIONS", TO(page),
+     "keep keys and values in pages of so many positions each, which the input `table` deals to "
+     "the "
+     "slots",
+     .lo = 1, .hi = 1 << 20},
+    {"pages", 0, CLI_INT, "N", TO(pages),
+     "how many pages there are (as many as all slots can fill)", .lo = 1, .hi = 1 << 30},
     {"config-only", 0, CLI_FLAG, NULL, TO(config_only),
      "read config.json alone: the weights need not be there"},
     {"template", 0, CLI_INPUT, "FILE", TO(template),

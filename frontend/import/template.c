@@ -360,6 +360,8 @@ static void set_options(struct imp_template *t, const char *architecture) {
         {"max_tokens", imp_int(o->max_tokens)},
         {"slots", imp_int(o->slots)},
         {"context", imp_int(o->context)},
+        {"page", imp_int(o->page)},
+        {"pages", imp_int(o->pages)},
         {"wide", imp_bool(o->wide)},
         {"bf16_frequencies", imp_bool(o->bf16_frequencies)},
         {"cache", imp_text(o->cache  ? o->cache
