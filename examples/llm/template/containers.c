@@ -1,6 +1,7 @@
 /* containers.c - methods of dicts, lists, loops and cyclers, and the functions every template has.
  */
 #include "examples/llm/template/run.h"
+#include <math.h>
 #include <string.h>
 
 #define METHOD(name) static jt_value name(jt_vm *vm, jt_value self, jt_value *arg)
@@ -100,7 +101,7 @@ METHOD(cycler_reset) {
 }
 METHOD(float_is_integer) {
     (void)vm, (void)arg;
-    return jt_bool(self.f - self.f == 0 && self.f == (double)(int64_t)self.f);
+    return jt_bool(isfinite(self.f) && self.f == trunc(self.f));
 }
 
 static const jt_builtin of_dict[] = {

@@ -3,6 +3,7 @@
 #include "examples/llm/template/value/utf8.h"
 #include "examples/llm/template/value/vm.h"
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -35,7 +36,11 @@ static size_t number_text(jt_vm *vm, jt_value v, const form *f, char *out, size_
         if (f->type == '%') n += snprintf(out + n, bytes - (size_t)n, "%%");
         return (size_t)n;
     }
-    if (v.kind == JT_FLOAT && f->type == 'd') v = jt_int((int64_t)v.f);
+    if (v.kind == JT_FLOAT && f->type == 'd') {
+        if (!(fabs(v.f) < 9223372036854775808.0))
+            jt_fail(vm, "a float does not fit an integer of 64 bits");
+        v = jt_int((int64_t)v.f);
+    }
     if (!jt_integer(v, &i)) jt_fail(vm, "a number is required, not %s", jt_type_name(v));
     *negative = i < 0;
     uint64_t u = i < 0 ? 0 - (uint64_t)i : (uint64_t)i;
