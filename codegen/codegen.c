@@ -135,9 +135,10 @@ static bool check_steps(cg *g, const et_program *p) {
         for (int k = 0; k < f->nsteps; k++)
             if (f->steps[k].kind == ET_STEP_CONTRACT)
                 ok &= check_contract(g, f, &f->steps[k]);
-            else if (f->steps[k].kind == ET_STEP_ATTEND && f->steps[k].depth > 8 * g->t->wave) {
+            else if (f->steps[k].kind == ET_STEP_ATTEND &&
+                     f->steps[k].depth > CG_ATTEND_PER_LANE * g->t->wave) {
                 cg_error(g, "%s: heads of %d are too deep, at most %d", f->name, f->steps[k].depth,
-                         8 * g->t->wave);
+                         CG_ATTEND_PER_LANE * g->t->wave);
                 ok = false;
             }
     }

@@ -1,17 +1,20 @@
 /* ATTEND steps: softmax over positions in one pass.
  *
- * A power of two of lanes hold one position, eight consecutive d each; a wave works on several
- * positions at a time and the waves take blocks of positions in turn. Every group of lanes keeps
- * its own running maximum, sum and weighted values; groups are merged lane by lane, waves through
- * LDS in their order, where the extra term joins them. Scores are kept in base 2. */
+ * A power of two of lanes hold one position, eight consecutive d each, or 16 or 32 of heads that
+ * are longer than a wave of eights; a wave works on several positions at a time and the waves take
+ * blocks of positions in turn. Every group of lanes keeps its own running maximum, sum and weighted
+ * values; groups are merged lane by lane, waves through LDS in their order, where the extra term
+ * joins them. Scores are kept in base 2. */
 #include "codegen/step/step.h"
 #include "ir/base/diag.h"
 #include <math.h>
 
-enum { PER_LANE = 8, MAX_HEADS = 8, MAX_UNROLL = 4 };
+/* CHUNK: elements that are loaded at once. */
+enum { CHUNK = 8, MAX_PER_LANE = CG_ATTEND_PER_LANE, MAX_HEADS = 8, MAX_UNROLL = 4 };
 
 struct attend {
     const et_step *s;
+    int each;     /* elements of a head in one lane: 8, 16 or 32 */
     int lanes;    /* holding one position */
     int per_wave; /* positions */
     int nheads;   /* in this pass */
@@ -24,39 +27,42 @@ struct attend {
     double factor;       /* of the product, multiplied into the queries */
     et_expr score;       /* over the product, or none where the factor is all there is to it */
     bool masked_by_head; /* the mask is not the same for all heads */
-    val q[MAX_HEADS][PER_LANE];
+    val q[MAX_HEADS][MAX_PER_LANE];
 };
 
 /* One position per lane group. */
 struct position {
     val p, valid;
-    val k[PER_LANE], v[PER_LANE];
+    val k[MAX_PER_LANE], v[MAX_PER_LANE];
 };
 
 /* Running state of one head: maximum, sum, values. Laid out flat so that loops can carry it. */
-enum { STATE = 2 + PER_LANE };
+static int state_size(const struct attend *a) {
+    return 2 + a->each;
+}
 
 static double least(void) {
     return -1e38; /* below any score, and its difference to any score is finite */
 }
 
-/* E(d) at this lane's eight d, zero where there are none. */
+/* E(d) at this lane's d, zero where there are none. */
 static void load_slice(cg *g, const struct attend *a, et_expr e, val *out) {
     const et_step *s = a->s;
-    if (s->depth % PER_LANE == 0) {
-        int u = cg_fresh_var(g, "u", s->depth / PER_LANE);
+    if (s->depth % a->each == 0) {
+        int u = cg_fresh_var(g, "u", s->depth / a->each);
         cg_bind(g, u, a->clamped, a->lanes > 1);
-        cg_emit_n(g, e, s->dvar, et_mul(g->x, et_var(g->x, u), et_int(g->x, PER_LANE)), PER_LANE,
-                  out);
-        for (int j = 0; j < PER_LANE; j++) {
+        et_expr first = et_mul(g->x, et_var(g->x, u), et_int(g->x, a->each));
+        for (int j = 0; j < a->each; j += CHUNK)
+            cg_emit_n(g, e, s->dvar, et_add(g->x, first, et_int(g->x, j)), CHUNK, out + j);
+        for (int j = 0; j < a->each; j++) {
             out[j] = cg_to_f32(g, out[j]);
             if (a->owns) out[j] = cg_select(g, a->owns, out[j], cg_f32(g, 0));
         }
         return;
     }
-    for (int j = 0; j < PER_LANE; j++) {
+    for (int j = 0; j < a->each; j++) {
         int mark = cg_scope(g);
-        val d = cg_addi(g, cg_muli(g, a->slice, PER_LANE), j);
+        val d = cg_addi(g, cg_muli(g, a->slice, a->each), j);
         val in = cg_icmp(g, LLVMIntSLT, d, cg_i32(g, s->depth));
         cg_bind(g, s->dvar, cg_select(g, in, d, cg_i32(g, 0)), true);
         out[j] = cg_select(g, in, cg_emit_f32(g, e), cg_f32(g, 0));
@@ -72,7 +78,7 @@ static void load_queries(cg *g, struct attend *a) {
     for (int h = 0; h < a->nheads; h++) {
         int mark = cg_scope(g);
         load_slice(g, a, of_head(g, a, h, a->s->part[ET_AT_Q]), a->q[h]);
-        for (int j = 0; a->factor != 1 && j < PER_LANE; j++)
+        for (int j = 0; a->factor != 1 && j < a->each; j++)
             a->q[h][j] = cg_fmul(g, a->q[h][j], cg_f32(g, a->factor));
         cg_scope_end(g, mark);
     }
@@ -80,7 +86,7 @@ static void load_queries(cg *g, struct attend *a) {
 
 static val score(cg *g, const struct attend *a, int h, const struct position *at, val valid) {
     val sum = cg_fmul(g, a->q[h][0], at->k[0]);
-    for (int j = 1; j < PER_LANE; j++)
+    for (int j = 1; j < a->each; j++)
         sum = cg_fma(g, a->q[h][j], at->k[j], sum);
     for (int m = 1; m < a->lanes; m *= 2)
         sum = cg_fadd(g, sum, cg_shuffle_xor(g, sum, m));
@@ -116,7 +122,7 @@ static val value_at(cg *g, const struct attend *a, const struct position *at, va
 /* Take N positions per lane group into the state. */
 static void absorb(cg *g, const struct attend *a, int n, const struct position *at, val *state) {
     for (int h = 0; h < a->nheads; h++) {
-        val *st = state + h * STATE, s[MAX_UNROLL], valid[MAX_UNROLL], top = st[0];
+        val *st = state + h * state_size(a), s[MAX_UNROLL], valid[MAX_UNROLL], top = st[0];
         for (int i = 0; i < n; i++) {
             valid[i] = counts(g, a, h, &at[i]);
             s[i] = score(g, a, h, &at[i], valid[i]);
@@ -125,12 +131,12 @@ static void absorb(cg *g, const struct attend *a, int n, const struct position *
         val shrink = cg_exp2(g, minus(g, st[0], top));
         st[0] = top;
         st[1] = cg_fmul(g, st[1], shrink);
-        for (int j = 0; j < PER_LANE; j++)
+        for (int j = 0; j < a->each; j++)
             st[2 + j] = cg_fmul(g, st[2 + j], shrink);
         for (int i = 0; i < n; i++) {
             val p = cg_select(g, valid[i], cg_exp2(g, minus(g, s[i], top)), cg_f32(g, 0));
             st[1] = cg_fadd(g, st[1], p);
-            for (int j = 0; j < PER_LANE; j++)
+            for (int j = 0; j < a->each; j++)
                 st[2 + j] = cg_fma(g, p, value_at(g, a, &at[i], valid[i], j), st[2 + j]);
         }
     }
@@ -138,13 +144,15 @@ static void absorb(cg *g, const struct attend *a, int n, const struct position *
 
 static void scan_positions(cg *g, const struct attend *a, val *state) {
     const et_step *s = a->s;
-    int waves = g->p->workgroup / g->t->wave, unroll = a->nheads <= 4 ? MAX_UNROLL : 2;
+    int waves = g->p->workgroup / g->t->wave;
+    int unroll = (a->nheads * a->each <= 4 * CHUNK ? MAX_UNROLL : 2) * CHUNK / a->each;
+    if (unroll < 1) unroll = 1;
     val first = cg_muli(g, g->wave, a->per_wave);
     if (a->first) first = cg_add(g, a->first, first);
     int stride = waves * a->per_wave;
     cg_for f;
     val block0 = cg_for_begin(g, &f, first, a->end, cg_i32(g, (int64_t)stride * unroll), false,
-                              a->nheads * STATE, state);
+                              a->nheads * state_size(a), state);
     struct position at[MAX_UNROLL];
     val last = cg_addi(g, a->end, -1);
     for (int i = 0; i < unroll; i++) {
@@ -166,11 +174,11 @@ static void scan_positions(cg *g, const struct attend *a, val *state) {
 /* Merge the state of the lane MASK away into this one's. */
 static void merge_lanes(cg *g, const struct attend *a, int mask, val *state) {
     for (int h = 0; h < a->nheads; h++) {
-        val *st = state + h * STATE, other = cg_shuffle_xor(g, st[0], mask);
+        val *st = state + h * state_size(a), other = cg_shuffle_xor(g, st[0], mask);
         val top = cg_fmax(g, st[0], other);
         val mine = cg_exp2(g, minus(g, st[0], top)), theirs = cg_exp2(g, minus(g, other, top));
         st[0] = top;
-        for (int j = 1; j < STATE; j++) {
+        for (int j = 1; j < state_size(a); j++) {
             val o = cg_fmul(g, cg_shuffle_xor(g, st[j], mask), theirs);
             st[j] = cg_fma(g, st[j], mine, o);
         }
@@ -189,10 +197,10 @@ static void leave(cg *g, const struct attend *a, val *state) {
     cg_if in, own;
     cg_if_begin(g, &in, cg_icmp(g, LLVMIntEQ, a->part, cg_i32(g, 0)));
     for (int h = 0; h < a->nheads; h++) {
-        val *st = state + h * STATE, head = cg_i32(g, a->head0 + h);
-        for (int j = 0; j < PER_LANE; j++) {
-            val d = cg_addi(g, cg_muli(g, a->slice, PER_LANE), j);
-            bool sure = s->depth == a->lanes * PER_LANE;
+        val *st = state + h * state_size(a), head = cg_i32(g, a->head0 + h);
+        for (int j = 0; j < a->each; j++) {
+            val d = cg_addi(g, cg_muli(g, a->slice, a->each), j);
+            bool sure = s->depth == a->lanes * a->each;
             if (!sure) cg_if_begin(g, &own, cg_icmp(g, LLVMIntSLT, d, cg_i32(g, s->depth)));
             LLVMBuildStore(g->b, st[2 + j], scratch_ptr(g, a, g->wave, head, d));
             if (!sure) cg_if_end(g, &own);
@@ -258,32 +266,35 @@ static void split_score(cg *g, struct attend *a) {
 }
 
 void cg_step_attend(cg *g, const et_step *s) {
-    struct attend a = {.s = s, .lanes = 1};
+    struct attend a = {.s = s, .lanes = 1, .each = CHUNK};
     et_expr mask = s->part[ET_AT_MASK];
     split_score(g, &a);
     a.masked_by_head =
         mask.id && !et_expr_eq(mask, et_subst_var(g->x, mask, s->hvar, et_int(g->x, 0)));
-    while (a.lanes * PER_LANE < s->depth)
+    while (g->t->wave * a.each < s->depth)
+        a.each *= 2;
+    et_check(a.each <= MAX_PER_LANE);
+    while (a.lanes * a.each < s->depth)
         a.lanes *= 2;
     a.per_wave = g->t->wave / a.lanes;
     a.slice = LLVMBuildAnd(g->b, g->lane, cg_i32(g, a.lanes - 1), "");
     a.part = LLVMBuildUDiv(g->b, g->lane, cg_i32(g, a.lanes), "");
-    int slices = s->depth / PER_LANE;
+    int slices = s->depth / a.each, most = MAX_HEADS * CHUNK / a.each;
     a.clamped = a.slice;
-    if (slices < a.lanes && s->depth % PER_LANE == 0) {
+    if (slices < a.lanes && s->depth % a.each == 0) {
         a.owns = cg_icmp(g, LLVMIntSLT, a.slice, cg_i32(g, slices));
         a.clamped = cg_select(g, a.owns, a.slice, cg_i32(g, slices - 1));
     }
     if (!et_expr_eq(s->part[ET_AT_FIRST], et_int(g->x, 0)))
         a.first = cg_uniform(g, cg_emit_i32(g, s->part[ET_AT_FIRST]));
     a.end = cg_uniform(g, cg_emit_i32(g, s->part[ET_AT_END]));
-    for (a.head0 = 0; a.head0 < s->heads; a.head0 += MAX_HEADS) {
-        a.nheads = s->heads - a.head0 < MAX_HEADS ? s->heads - a.head0 : MAX_HEADS;
+    for (a.head0 = 0; a.head0 < s->heads; a.head0 += most) {
+        a.nheads = s->heads - a.head0 < most ? s->heads - a.head0 : most;
         int mark = cg_scope(g);
-        val state[MAX_HEADS * STATE];
+        val state[MAX_HEADS * (2 + CHUNK)]; /* as many with fewer heads of more elements */
         load_queries(g, &a);
-        for (int i = 0; i < a.nheads * STATE; i++)
-            state[i] = cg_f32(g, i % STATE ? 0 : least());
+        for (int i = 0; i < a.nheads * state_size(&a); i++)
+            state[i] = cg_f32(g, i % state_size(&a) ? 0 : least());
         scan_positions(g, &a, state);
         for (int m = a.lanes; m < g->t->wave; m *= 2)
             merge_lanes(g, &a, m, state);

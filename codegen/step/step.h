@@ -9,6 +9,8 @@ typedef struct et_contract et_contract;
 
 void cg_step_map(cg *, const et_step *);
 void cg_step_reduce(cg *, const et_step *);
+/* Elements of a head that one lane holds at most: heads are so many waves' widths deep. */
+enum { CG_ATTEND_PER_LANE = 32 };
 void cg_step_attend(cg *, const et_step *);
 et_contract *cg_contract_begin(cg *, const et_step *); /* addresses and the first loads of b */
 void cg_contract_run(cg *, et_contract *);

@@ -1,7 +1,7 @@
 /* Attention: one tile per query and set of heads that share keys and values. */
 #include "passes/tile/tiler.h"
 
-enum { MAX_HEADS = 8, LANE_DEPTH = 8 /* elements of a head in one lane, at most */ };
+enum { MAX_HEADS = 8, LANE_DEPTH = 32 /* elements of a head in one lane, at most */ };
 
 static bool constant(const et_tiler *t, et_expr e, const char *what, int *out) {
     int64_t n;
