@@ -148,7 +148,39 @@ refuses surplus_norm 'tensor "model.layers.0.self_attn.q_norm.weight" has no pla
 bad_config softcap '"attn_logit_softcapping": 50.0' 'field "attn_logit_softcapping" may change what is computed'
 bad_config residual '"residual_multiplier": 0.22' 'field "residual_multiplier" may change what is computed'
 
+checkpoint surplus_end '' '$a model.norm.bias:bf16[24]:-1:1'
+refuses surplus_end 'tensor "model.norm.bias" is a bias'
+checkpoint surplus_top '' '$a model.embed_positions.weight:bf16[53,24]:-1:1'
+refuses surplus_top 'tensor "model.embed_positions.weight" has no place'
+
+# ---- fields of one architecture ----
+bad_arch() { # NAME CLASS FIELDS PATTERN...: no weights are looked at
+    mkdir -p "$1"
+    config "\"architectures\": [\"$2\"], $3" > "$1/config.json"
+    name=$1
+    shift 3
+    options=--config-only
+    refuses "$name" "$@"
+    options=''
+}
+bad_arch few_types Gemma2ForCausalLM '"layer_types": ["full_attention"]' '"layer_types" speaks of 1 layers, there are 2'
+bad_arch both_ways Gemma3ForCausalLM '"use_bidirectional_attention": true' '"use_bidirectional_attention"'
+bad_arch local_rope Gemma3ForCausalLM '"rope_parameters": {"sliding_attention": {"rope_type": "yarn"}}' \
+    '"rope_parameters.sliding_attention.rope_type" is "yarn"'
+bad_arch few_marks SmolLM3ForCausalLM '"no_rope_layers": [1]' '"no_rope_layers" speaks of 1 layers'
+bad_arch marks_text SmolLM3ForCausalLM '"no_rope_layers": "all"' '"no_rope_layers" is a string, expected a list'
+bad_arch nothing GraniteForCausalLM '"logits_scaling": 0' 'field "logits_scaling" is 0, expected'
+bad_arch inverse GPT2LMHeadModel '"n_embd": 24, "n_head": 4, "n_layer": 2, "scale_attn_by_inverse_layer_idx": true' \
+    '"scale_attn_by_inverse_layer_idx" is true'
+bad_arch scoring DeepseekV2ForCausalLM '"scoring_func": "sigmoid"' '"scoring_func" is "sigmoid"'
+bad_arch patches ViTForImageClassification '"image_size": 30, "patch_size": 7' '"image_size" (30) is not a multiple'
+bad_arch is_decoder BertModel '"is_decoder": true' '"is_decoder" is true'
+bad_arch unpaged BertModel '"type_vocab_size": 0' 'field "type_vocab_size" is 0'
+bad_arch huge_window MistralForCausalLM '"sliding_window": 99999999999' '"sliding_window" is 99999999999'
+
 # ---- command line ----
+options='--paged 16' && refuses plain 'no whole number of pages'
+options='--template no_such.etg.in' && refuses plain 'no_such.etg.in'
 options='--context 100' && refuses plain 'beyond the model'
 want_status=2
 options='--context 0' && refuses plain '--context 0: write a number from 1'

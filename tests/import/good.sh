@@ -146,3 +146,30 @@ checkpoint window '"sliding_window": 9'
 accepts window 'model window'
 grep -q 'warning: field "sliding_window" is 9, but LlamaForCausalLM has no sliding window' window.out ||
     fail 'window: no warning'
+
+# Windows, of all layers or of some; a window that is no shorter than the context is none.
+import_only() { # NAME CLASS FIELDS PATTERN...: no weights are looked at
+    mkdir -p "$1"
+    config "\"architectures\": [\"$2\"], $3" > "$1/config.json"
+    "$bin/etimport" "$1" -o "$1.etg" --config-only > "$1.out" 2>&1 || fail "$1: $(cat "$1.out")"
+    name=$1
+    shift 3
+    for want in "$@"; do
+        grep -qF -- "$want" "$name.etg" || fail "$name.etg has no \"$want\""
+    done
+}
+moe_of='"num_local_experts": 3, "num_experts_per_tok": 2'
+import_only mixtral_window MixtralForCausalLM "$moe_of, \"sliding_window\": 9" ', window=9)'
+import_only no_window MistralForCausalLM '"sliding_window": 99' 'scale=0.4082482904638631)'
+import_only upper MistralForCausalLM '"sliding_window": null' 'scale=0.4082482904638631)'
+import_only some_layers Qwen2ForCausalLM '"use_sliding_window": true, "sliding_window": 9, "max_window_layers": 1' \
+    'window=where(l >= 1, 9, CTX)'
+import_only dynamic LlamaForCausalLM '"rope_scaling": {"type": "dynamic", "factor": 2.0}' 'rope(q, positions, theta=10000)'
+import_only linear LlamaForCausalLM '"rope_scaling": {"type": "linear", "factor": 2.0}' 'scaling="linear", factor=2)'
+import_only few_marks SmolLM3ForCausalLM '"no_rope_layers": [1, 0]' 'where(l < 1, rope(q'
+import_only of_four SmolLM3ForCausalLM '"num_hidden_layers": 9' 'where(mod(l, 4) != 3, rope(q'
+import_only named_pages LlamaForCausalLM '"tie_word_embeddings": true' 'state kc, vc : bf16[L, SLOTS'
+"$bin/etimport" plain -o pages.etg --paged 11 --pages 7 || fail 'pages'
+for want in 'const PAGES = 7 ' 'input table : i32[SLOTS, CTX/PAGE]' 'state kc, vc : bf16[L, PAGES, NKV, PAGE, D]'; do
+    grep -qF "$want" pages.etg || fail "pages.etg has no \"$want\""
+done

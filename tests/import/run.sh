@@ -106,5 +106,6 @@ golden tests/golden/qwen3_moe qwen3_moe
 
 . "$src/tests/import/good.sh"
 . "$src/tests/import/bad.sh"
+. "$src/tests/import/templates.sh"
 
 [ ! -s failures ]

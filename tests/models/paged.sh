@@ -8,8 +8,10 @@ mkdir -p "$work"
 cd "$work"
 options='--paged 8 --slots 3 --context 40 --max-tokens 120'
 "$bin/paged_inputs" "$golden/golden.safetensors" 8 "$m.paged.in.safetensors" "$m.paged.want.safetensors"
+rounded='--rope-frequencies bf16' # as exact.sh
+[ "$m" != longrope ] || rounded=
 # shellcheck disable=SC2086
-"$bin/etimport" "$golden" -o "$m.paged.wide.etg" $options --wide --rope-frequencies bf16
+"$bin/etimport" "$golden" -o "$m.paged.wide.etg" $options --wide $rounded
 "$bin/etinterp" "$m.paged.wide.etg" --stage graph --set N=120 --in "$m.paged.in.safetensors" \
     --weights "$golden" --out "$m.paged.safetensors"
 "$bin/etsame" "$m.paged.want.safetensors" "$m.paged.safetensors" 5e-6

@@ -1,0 +1,110 @@
+# Read by run.sh: templates that are not built in, and a large checkpoint.
+# shellcheck shell=sh
+
+# A model of the embedding alone. $1: lines in front of it; the rest comes on standard input.
+template() {
+    {
+        printf '%s\n' "$1"
+        cat
+    } > mine.etg.in
+}
+small() {
+    template "$1" << 'END'
+%field H = hidden_size : int 1..4096
+%field V = vocab_size : int 1..4096
+model $name
+dim N in 1..$max_tokens
+input tokens : i32[N]
+weight embed : auto[$V, $H] = "model.embed_tokens.weight"
+output y : f32[N, $V] = f32(gather(embed, tokens)) @ embed.T
+END
+}
+options='--template mine.etg.in'
+every='%unused model.layers.* model.norm.*
+%ignore intermediate_size max_position_embeddings num_attention_heads num_hidden_layers num_key_value_heads
+%ignore rms_norm_eps tie_word_embeddings'
+small "%architecture LlamaForCausalLM llama
+$every"
+"$bin/etimport" plain -o mine.etg --template mine.etg.in || fail 'a template of its own'
+grep -q 'weight embed : bf16\[53, 24\] = ' mine.etg || fail 'the type of embed'
+small '%architecture LlamaForCausalLM llama'
+refuses plain 'field "intermediate_size" may change what is computed' 'field "rms_norm_eps" may change'
+small "%architecture OtherForCausalLM other
+$every"
+refuses plain 'mine.etg.in: error: no line "%architecture" names "LlamaForCausalLM"'
+
+# What is wrong in a template is told with its line.
+bad_template() { # LINE PATTERN...
+    line=$1
+    shift
+    small "%architecture LlamaForCausalLM llama
+$every
+$line"
+    refuses plain "$@"
+}
+bad_template '%let x = 1 +' 'mine.etg.in:5: error: expected a name'
+bad_template '%let x = y' "mine.etg.in:5: error: there is no variable 'y'"
+bad_template '%let x = 1 / 0' 'a division by zero'
+bad_template '%let x = 9223372036854775807 + 1' 'an integer that is too large'
+bad_template '%let x = [1, 2][2]' 'item 2 of a list of 2'
+bad_template '%let x = sqrt("a")' "there is no function 'sqrt' that takes this"
+bad_template '%if 1' 'a block without its %end'
+bad_template '%if 1
+%end' "'if' takes true or false, not an integer"
+bad_template '%field x = hidden_size : number' 'a type is int LO..HI'
+bad_template '%field x = hidden_size : one of a b' 'field "hidden_size" is an integer, expected a string'
+bad_template '%include nothing' "there is no template 'nothing'"
+bad_template '%include mine' 'include each other too deeply'
+bad_template '%frobnicate' 'not a line of a template'
+bad_template '%error if true : it is $missing' "there is no variable 'missing'"
+bad_template '%error if true : hidden is wrong' 'plain/config.json: error: hidden is wrong'
+bad_template '%field x = architectures : list
+# ${x[0]}' 'text of config.json is not written into a model'
+bad_template '%for i in 0..16384
+%for j in 0..16384
+%let x = i
+%end
+%end' 'the template takes too long'
+bad_template 'model twice' "what the template gives is no model that etcc takes"
+options=''
+# One that includes another beside it.
+mkdir -p beside
+small "%architecture LlamaForCausalLM llama
+%include part"
+mv mine.etg.in beside/
+printf '%s\n' "$every" > beside/part.etg.in
+"$bin/etimport" plain -o mine.etg --template beside/mine.etg.in || fail 'a part beside a template'
+
+# 16 GB of which only the headers are read: with 64 MB of memory.
+mkdir -p large
+config '"hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32, "num_key_value_heads": 8,
+    "num_hidden_layers": 32, "vocab_size": 128256, "tie_word_embeddings": false' > large/config.json
+{
+    printf 'model.embed_tokens.weight 128256,4096\nlm_head.weight 128256,4096\nmodel.norm.weight 4096\n'
+    for l in $(seq 0 31); do
+        p=model.layers.$l
+        printf '%s.input_layernorm.weight 4096\n%s.post_attention_layernorm.weight 4096\n' $p $p
+        printf '%s.self_attn.q_proj.weight 4096,4096\n%s.self_attn.o_proj.weight 4096,4096\n' $p $p
+        printf '%s.self_attn.k_proj.weight 1024,4096\n%s.self_attn.v_proj.weight 1024,4096\n' $p $p
+        printf '%s.mlp.gate_proj.weight 14336,4096\n%s.mlp.up_proj.weight 14336,4096\n' $p $p
+        printf '%s.mlp.down_proj.weight 4096,14336\n' $p
+    done
+} | awk 'BEGIN { printf "{" }
+    {
+        n = split($2, d, ","); bytes = 2
+        for (i = 1; i <= n; i++) bytes *= d[i]
+        printf "%s\"%s\":{\"dtype\":\"BF16\",\"shape\":[%s],\"data_offsets\":[%.0f,%.0f]}", (NR > 1 ? "," : ""), $1, $2, at, at + bytes
+        at += bytes
+    }
+    END { printf "}"; printf "%.0f", at > "large/bytes" }' > large/header
+header=$(wc -c < large/header)
+{
+    # shellcheck disable=SC2059
+    printf "\\$(printf %03o $((header % 256)))\\$(printf %03o $((header / 256 % 256)))\\0\\0\\0\\0\\0\\0"
+    cat large/header
+} > large/model.safetensors
+truncate -s $((8 + header + $(cat large/bytes))) large/model.safetensors
+limit='ulimit -d 65536' # which the sanitizers, whose memory is no smaller, do not live with
+(ulimit -d 65536 && "$bin/etimport" --version) > /dev/null 2>&1 || limit=:
+($limit && "$bin/etimport" large -o large.etg) || fail 'large'
+grep -q 'const L     = 32 ' large.etg || fail 'large.etg'
