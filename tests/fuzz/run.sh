@@ -28,7 +28,7 @@ length() {
 
 dictionary() {
     case $1 in
-    safetensors | index | manifest | launch | config | tokenizer) file=$fuzz/json.dict ;;
+    safetensors | index | manifest | launch | config | tokenizer | request) file=$fuzz/json.dict ;;
     *) file=$fuzz/$1.dict ;;
     esac
     [ ! -f "$file" ] || echo "-dict=$file"

@@ -1,6 +1,7 @@
 #include "examples/llm/api/answer.h"
 #include "examples/llm/api/form.h"
 #include "examples/llm/api/tokens.h"
+#include "examples/llm/grammar/grammar.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,13 +80,40 @@ static bool ends_here(const struct request *r, int32_t id) {
     return false;
 }
 
+/* A grammar says nothing of reasoning, which may come first. */
+static bool is_bound(const struct part *p) {
+    return p->answer->request->grammar && !text_thinks(p->text);
+}
+
+bool answer_mask(struct answer *a, int text, float *logits) {
+    struct part *p = &a->parts[text];
+    struct grammar *g = a->request->grammar;
+    if (!is_bound(p)) return true;
+    if (!grammar_goes_on(g, p->state)) return false;
+    grammar_mask(g, p->state, a->model->vocabulary, a->model->stops,
+                 a->request->run_on ? 0 : a->model->nstops, logits);
+    return true;
+}
+
+/* False: the text is all that the grammar allows. */
+static bool move_on(struct part *p, int32_t id) {
+    struct grammar *g = p->answer->request->grammar;
+    size_t bytes;
+    bool special;
+    const char *text = tokenizer_bytes(p->answer->model->tokenizer, id, &bytes, &special);
+    p->state = grammar_step(g, p->state, text ? text : "", text ? bytes : 0);
+    return grammar_goes_on(g, p->state);
+}
+
 bool answer_token(struct answer *a, int text, const struct engine_token *token) {
     struct part *p = &a->parts[text];
     size_t reasoned = p->reasoning.n;
     p->ntokens++;
     if (ends_here(a->request, token->id)) return false;
     if (a->request->logprobs && !tokens_note(p, token)) a->failed = true;
+    bool bound = is_bound(p);
     bool more = text_push(p->text, token->id);
+    if (bound && !move_on(p, token->id)) more = false;
     if (p->reasoning.n > reasoned) p->nreasoning++;
     if (text_failed(p->text)) a->failed = true;
     return more && !a->failed && !a->events.failed;
@@ -168,6 +196,8 @@ static bool make_parts(struct answer *a) {
         p->index = i;
         p->prompt = &r->prompts[i / r->n];
         p->item = -1;
+        p->state = r->grammar ? grammar_start(r->grammar) : GRAMMAR_DEAD;
+        if (r->grammar && p->state < 0) return false;
         p->text = text_make(a->model, r, p->prompt, take_piece, p);
         if (!p->text) return false;
         if (r->logprobs && (!(p->tokens = json_array()) || !(p->fresh = json_array())))

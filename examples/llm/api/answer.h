@@ -20,6 +20,9 @@ const struct ids *answer_prompt(const struct answer *, int text);
 const struct request *answer_request(const struct answer *);
 const char *answer_id(const struct answer *);
 
+/* Sets the logits of tokens that must not come next to -INFINITY. False: the text is complete. Only
+ * texts of a request with a grammar need it. */
+bool answer_mask(struct answer *, int text, float *logits);
 /* The next token of a text; false: it is complete. */
 bool answer_token(struct answer *, int text, const struct engine_token *);
 /* A text has ended. True: it was the last, the answer is complete. */

@@ -17,17 +17,15 @@ static void give_name(struct call *c, piece_taker *take, void *user) {
     if (json_string_length(name)) {
         c->named = true;
         take(user, PIECE_CALL, json_string_value(name), json_string_length(name));
-        if (c->early.n) take(user, PIECE_ARGUMENTS, c->early.data, c->early.n);
     }
     json_decref(name);
     buffer_free(&quoted);
 }
 
-static void argument(struct call *c, char byte, piece_taker *take, void *user) {
-    if (c->named)
-        take(user, PIECE_ARGUMENTS, &byte, 1);
-    else
-        buffer_add(&c->early, &byte, 1);
+void call_flush(struct call *c, piece_taker *take, void *user) {
+    if (!c->named || !c->arguments.n) return;
+    take(user, PIECE_ARGUMENTS, c->arguments.data, c->arguments.n);
+    buffer_drop(&c->arguments, c->arguments.n);
 }
 
 static bool key_is(const struct call *c, const char *name) {
@@ -50,7 +48,7 @@ static void end_string(struct call *c, piece_taker *take, void *user) {
 static void in_string(struct call *c, char byte, piece_taker *take, void *user) {
     bool ends = byte == '"' && !c->escaped;
     c->escaped = byte == '\\' && !c->escaped;
-    if (c->in_value && c->is_arguments) argument(c, byte, take, user);
+    if (c->in_value && c->is_arguments) buffer_add(&c->arguments, &byte, 1);
     if (ends)
         end_string(c, take, user);
     else if (c->depth == 1 && c->in_key)
@@ -75,7 +73,7 @@ void call_byte(struct call *c, char byte, piece_taker *take, void *user) {
     /* The object's own comma or brace ends a value. */
     if (c->depth == 1 && (byte == ',' || closes)) c->in_value = false;
     if (c->in_value && c->is_arguments && !(c->depth == 1 && is_space(byte)))
-        argument(c, byte, take, user);
+        buffer_add(&c->arguments, &byte, 1);
     if (byte == '"')
         begin_string(c);
     else if (byte == '{' || byte == '[')
@@ -90,6 +88,6 @@ void call_free(struct call *c) {
     buffer_free(&c->raw);
     buffer_free(&c->key);
     buffer_free(&c->name);
-    buffer_free(&c->early);
+    buffer_free(&c->arguments);
     memset(c, 0, sizeof *c);
 }

@@ -1,6 +1,6 @@
 /* chat.h - messages to the text a model reads, by the checkpoint's chat template. */
-#ifndef LLM_CHAT_H
-#define LLM_CHAT_H
+#ifndef LLM_API_CHAT_H
+#define LLM_API_CHAT_H
 
 #include "examples/llm/api/buffer.h"
 #include "examples/llm/api/fault.h"
@@ -8,16 +8,14 @@
 
 struct chat;
 
-/* The template in FILE; or where FILE is NULL the one of the checkpoint in DIR: chat_template.jinja
- * or "chat_template" of tokenizer_config.json. A checkpoint without one has contents of messages
- * after each other, parted by empty lines. */
+/* The template in FILE; or where FILE is NULL the one of the checkpoint in DIR. A checkpoint
+ * without one has the contents of messages after each other, parted by empty lines. */
 bool chat_open(const char *dir, const char *file, struct chat **out, char *err);
 void chat_close(struct chat *); /* NULL is fine */
+bool chat_has_template(const struct chat *);
 
-/* The template's text; NULL: the checkpoint has none. Lives as long as the chat. */
-const char *chat_source(const struct chat *);
-
-/* VARIABLES has "messages", contents being strings, and what else the template shall see. */
-bool chat_render(const struct chat *, json_t *variables, struct buffer *out, struct fault *);
+/* VARIABLES has "messages", contents being strings; it may have "tools", "documents" and
+ * "add_generation_prompt", and "kwargs", more for the template to see. */
+bool chat_render(const struct chat *, const json_t *variables, struct buffer *out, struct fault *);
 
 #endif

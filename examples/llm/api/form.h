@@ -20,6 +20,7 @@ struct part {
     int index;
     const struct ids *prompt;
     struct text *text;
+    int32_t state; /* of the grammar */
     struct buffer content, reasoning;
     struct tool_call *calls;
     int ncalls;

@@ -14,7 +14,8 @@ enum tool_style {
     TOOLS_LLAMA,  /* {"name": ..., "parameters": {...}} as the whole answer */
 };
 
-struct chat; /* the chat template: chat.h */
+struct vocabulary; /* its tokens in order: grammar.h */
+struct chat;       /* the chat template: chat.h */
 
 struct api_model {
     const char *name; /* as clients call it */
@@ -25,6 +26,9 @@ struct api_model {
     int64_t choices;       /* of one request */
     struct sampling usual; /* where a request does not say */
     enum tool_style tools;
+    const struct vocabulary *vocabulary;
+    const int32_t *stops; /* tokens that end a text */
+    int nstops;
     bool reasoning; /* what is between <think> and </think> is told apart */
 };
 

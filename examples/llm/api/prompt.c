@@ -86,19 +86,12 @@ static json_t *flat_content(const json_t *content, size_t at, struct fault *f) {
     return flat;
 }
 
-/* Templates write arguments with tojson, which would put a string in quotes: they become the object
- * they are the text of, where they are one. */
-static bool read_calls(json_t *calls, size_t at, struct fault *f) {
+static bool check_calls(const json_t *calls, size_t at, struct fault *f) {
     for (size_t i = 0; i < json_array_size(calls); i++) {
-        json_t *function = json_object_get(json_array_get(calls, i), "function");
-        json_t *arguments = json_object_get(function, "arguments");
+        const json_t *function = json_object_get(json_array_get(calls, i), "function");
         if (!json_is_string(json_object_get(function, "name")))
             return fault_set(f, 400, "messages", NULL,
                              "messages[%zu]: tool_calls[%zu] has no function with a name", at, i);
-        if (!json_is_string(arguments)) continue;
-        json_t *object = json_loadb(json_string_value(arguments), json_string_length(arguments),
-                                    JSON_ALLOW_NUL, NULL);
-        if (object && json_object_set_new(function, "arguments", object) < 0) return no_memory(f);
     }
     return true;
 }
@@ -116,7 +109,7 @@ static bool read_message(const json_t *message, size_t at, json_t *out, struct f
     if (ok && json_object_set_new(copy, "content", content) < 0) return no_memory(f);
     if (ok && !strcmp(role, "developer"))
         ok = json_object_set_new(copy, "role", json_string("system")) == 0 || no_memory(f);
-    return ok && read_calls(json_object_get(copy, "tool_calls"), at, f);
+    return ok && check_calls(json_object_get(copy, "tool_calls"), at, f);
 }
 
 static json_t *read_messages(const struct request *r, struct fault *f) {
@@ -137,19 +130,21 @@ static json_t *read_messages(const struct request *r, struct fault *f) {
 
 /* ---- what the template sees ---- */
 
+static bool pass(json_t *to, const json_t *from, const char *name) {
+    json_t *value = json_object_get(from, name);
+    return !value || json_is_null(value) || json_object_set(to, name, value) == 0;
+}
+
 static json_t *variables_of(const struct request *r, struct fault *f) {
-    static const char *const passed[] = {"documents", "reasoning_effort", "add_generation_prompt"};
     json_t *messages = read_messages(r, f);
     if (!messages) return NULL;
-    json_t *v = json_pack("{s:o, s:b}", "messages", messages, "add_generation_prompt", 1);
-    bool ok = v != NULL;
-    if (ok && r->tools) ok = json_object_set(v, "tools", (json_t *)r->tools) == 0;
-    for (size_t i = 0; ok && i < sizeof passed / sizeof *passed; i++) {
-        json_t *value = json_object_get(r->body, passed[i]);
-        if (value && !json_is_null(value)) ok = json_object_set(v, passed[i], value) == 0;
-    }
+    json_t *kwargs = json_object(),
+           *v = json_pack("{s:o, s:o}", "messages", messages, "kwargs", kwargs);
     json_t *more = json_object_get(r->body, "chat_template_kwargs");
-    if (ok && json_is_object(more)) ok = json_object_update_missing(v, more) == 0;
+    bool ok = v && pass(kwargs, r->body, "reasoning_effort") && pass(v, r->body, "documents") &&
+              pass(v, r->body, "add_generation_prompt");
+    if (ok && r->tools) ok = json_object_set(v, "tools", (json_t *)r->tools) == 0;
+    if (ok && json_is_object(more)) ok = json_object_update(kwargs, more) == 0;
     if (ok) return v;
     json_decref(v);
     no_memory(f);
@@ -171,7 +166,7 @@ static bool render(const struct api_model *m, struct request *r, struct fault *f
     r->prompts = calloc(1, sizeof *r->prompts);
     if (ok && !r->prompts) ok = no_memory(f);
     r->nprompts = ok ? 1 : 0;
-    unsigned flags = chat_source(m->chat) ? TOKENIZER_BARE : 0;
+    unsigned flags = chat_has_template(m->chat) ? TOKENIZER_BARE : 0;
     if (ok)
         ok = encode(m, text.data ? text.data : "", text.n, flags, &r->prompts[0], "messages", f);
     r->reasoning = m->reasoning;

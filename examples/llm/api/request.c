@@ -1,4 +1,5 @@
 #include "examples/llm/api/request.h"
+#include "examples/llm/grammar/grammar.h"
 #include <stdlib.h>
 
 /* The body of another dialect becomes one of chat first. */
@@ -28,7 +29,8 @@ bool request_read(const struct api_model *m, enum dialect dialect, json_t *body,
     r->most = -1;
     r->parallel = true;
     r->sampling = m->usual;
-    if (!convert(r, f) || !params_read(m, r, f) || !prompt_read(m, r, f)) {
+    if (!convert(r, f) || !params_read(m, r, f) || !prompt_read(m, r, f) ||
+        !request_constrain(m, r, f)) {
         request_free(r);
         return false;
     }
@@ -41,6 +43,7 @@ void request_free(struct request *r) {
     for (int i = 0; i < r->nprompts; i++)
         free(r->prompts[i].v);
     free(r->prompts);
+    grammar_free(r->grammar);
     free(r->bias);
     json_decref(r->body);
     free(r);

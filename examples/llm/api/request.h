@@ -5,6 +5,7 @@
 #ifndef LLM_REQUEST_H
 #define LLM_REQUEST_H
 
+#include "examples/llm/api/buffer.h"
 #include "examples/llm/api/fault.h"
 #include "examples/llm/api/model.h"
 
@@ -40,6 +41,7 @@ struct request {
     const json_t *schema;
     const json_t *tools;      /* an array, or NULL: the answer has no calls of tools */
     const char *forced;       /* the tool that must be called; "": any; NULL: none must */
+    struct grammar *grammar;  /* what every answer must be; NULL: any text */
     bool reasoning, thinking; /* answers have reasoning; they begin inside of it */
     bool seeded, parallel;    /* a seed was given; several calls at once are welcome */
 };
@@ -55,6 +57,8 @@ void request_free(struct request *); /* NULL is fine */
 bool params_read(const struct api_model *, struct request *, struct fault *);
 /* prompt.c: "prompt", or "messages" through the chat template, into ids. */
 bool prompt_read(const struct api_model *, struct request *, struct fault *);
+/* constrain.c: the grammar of the answers. */
+bool request_constrain(const struct api_model *, struct request *, struct fault *);
 /* convert.c: the body of another dialect as one of chat; NULL with *F when that cannot be. */
 json_t *convert_responses(const json_t *body, struct fault *f);
 json_t *convert_messages(const json_t *body, struct fault *f);

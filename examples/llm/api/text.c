@@ -77,8 +77,10 @@ static void end_call(struct text *t, bool marked) {
         t->take(t->user, PIECE_TEXT, c->raw.data, c->raw.n);
         if (hermes && marked) t->take(t->user, PIECE_TEXT, call_close, sizeof call_close - 1);
     }
-    if (c->raw.failed || c->name.failed || c->early.failed) t->failed = true;
+    if (c->raw.failed || c->name.failed || c->arguments.failed) t->failed = true;
     t->place = c->named ? AFTER_CALL : TEXT;
+    /* One call was asked for, and is there. */
+    if (c->named && !t->request->parallel) t->over = true;
     call_free(c);
 }
 
@@ -91,6 +93,7 @@ static bool in_call(struct text *t) {
     size_t used = 0;
     for (; used < n && (hermes || !t->call.over); used++)
         if (!t->call.over) call_byte(&t->call, t->part.data[used], t->take, t->user);
+    call_flush(&t->call, t->take, t->user);
     buffer_drop(&t->part, used);
     if (hermes ? !mark : !t->call.over) return false;
     if (mark) buffer_drop(&t->part, sizeof call_close - 1);
@@ -107,11 +110,16 @@ static bool at_beginning(struct text *t) {
     size_t white = spaces(&t->part), n = t->part.n - white;
     const char *rest = t->part.data + white;
     if (!n) return false;
-    size_t open = sizeof think_open - 1;
+    size_t open = sizeof think_open - 1, mark = sizeof call_open - 1;
     if (t->request->reasoning && !memcmp(rest, think_open, n < open ? n : open)) {
         if (n < open) return false;
         buffer_drop(&t->part, white + open);
         t->place = THINKING;
+    } else if (calls_are_read(t) && t->model->tools == TOOLS_HERMES &&
+               !memcmp(rest, call_open, n < mark ? n : mark)) {
+        if (n < mark) return false;
+        buffer_drop(&t->part, white);
+        t->place = TEXT;
     } else if (calls_are_read(t) && t->model->tools == TOOLS_LLAMA && *rest == '{') {
         buffer_drop(&t->part, white);
         t->place = CALLING;
@@ -172,6 +180,7 @@ static void split_end(struct text *t) {
     if (t->place == CALLING) {
         for (size_t i = 0; i < t->part.n; i++)
             call_byte(&t->call, t->part.data[i], t->take, t->user);
+        call_flush(&t->call, t->take, t->user);
         buffer_drop(&t->part, t->part.n);
         end_call(t, false);
     }
@@ -261,6 +270,10 @@ void text_finish(struct text *t) {
     if (!t->over) pass_on(t, t->held.n);
     t->over = true;
     split_end(t);
+}
+
+bool text_thinks(const struct text *t) {
+    return t->place == THINKING;
 }
 
 bool text_failed(const struct text *t) {

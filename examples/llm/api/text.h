@@ -27,17 +27,20 @@ void text_free(struct text *); /* NULL is fine */
 bool text_push(struct text *, int32_t id);
 /* No more tokens come: what was held back is given. */
 void text_finish(struct text *);
+bool text_thinks(const struct text *); /* the next token is of reasoning */
 bool text_failed(const struct text *); /* memory ran out */
 
 /* ---- for the parts of this room: calls.c, the JSON of one call as it comes ---- */
 
 struct call {
-    struct buffer raw, key, name, early; /* EARLY: arguments that came before the name */
+    struct buffer raw, key, name, arguments; /* ARGUMENTS: those that were not given yet */
     int depth;
     bool in_string, escaped, in_key, in_value, is_name, is_arguments, named, over;
 };
-/* Takes one byte; pieces are given once the name is known. OVER: the object is complete. */
+/* Takes one byte; the name is given once it is whole. OVER: the object is complete. */
 void call_byte(struct call *, char c, piece_taker *take, void *user);
+/* Gives the arguments that came, once the name is known. */
+void call_flush(struct call *, piece_taker *take, void *user);
 void call_free(struct call *); /* {0} again */
 
 #endif

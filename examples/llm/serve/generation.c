@@ -57,6 +57,13 @@ static void cancel(struct generation *g) {
 
 /* ---- in the engine's thread ---- */
 
+/* The answer's grammar is the engine's thread's alone once its request was taken. */
+static bool mask(void *user, float *logits, int64_t vocab) {
+    struct source *source = user;
+    (void)vocab;
+    return answer_mask(source->generation->answer, source->text, logits);
+}
+
 static bool take_token(void *user, const struct engine_token *token) {
     struct source *source = user;
     struct generation *g = source->generation;
@@ -163,14 +170,15 @@ static bool submit(struct generation *g, struct fault *f) {
     for (int i = 0; ok && i < n; i++) {
         const struct ids *prompt = answer_prompt(a, i);
         g->sources[i] = (struct source){g, i, 0, 0};
-        jobs[i] = (struct engine_job){.prompt = prompt->v,
-                                      .n = prompt->n,
-                                      .most = r->most,
-                                      .least = r->least,
-                                      .run_on = r->run_on,
-                                      .top = r->logprobs ? (int)r->top : -1,
-                                      .sampling = r->sampling,
-                                      .sink = {&g->sources[i], take_token, take_end, NULL}};
+        jobs[i] = (struct engine_job){
+            .prompt = prompt->v,
+            .n = prompt->n,
+            .most = r->most,
+            .least = r->least,
+            .run_on = r->run_on,
+            .top = r->logprobs ? (int)r->top : -1,
+            .sampling = r->sampling,
+            .sink = {&g->sources[i], take_token, take_end, r->grammar ? mask : NULL}};
         jobs[i].sampling.seed += (uint64_t)(i % (int)r->n);
     }
     if (ok) {

@@ -2,7 +2,6 @@
 #include "examples/llm/serve/serve.h"
 #include "examples/llm/base/json_file.h"
 #include "examples/llm/engine/lm.h"
-#include "examples/llm/engine/stops.h"
 #include "examples/llm/serve/server.h"
 #include <errno.h>
 #include <signal.h>
@@ -143,15 +142,15 @@ static bool read_usual(struct server *s, char *err) {
 
 static bool load(struct server *s, char *err) {
     const struct serve_options *o = s->o;
-    struct stops stops;
-    if (!tokenizer_load(o->model, &s->tokenizer, err) || !stops_read(o->model, &stops, err) ||
+    struct stops *stops = &s->stops;
+    if (!tokenizer_load(o->model, &s->tokenizer, err) || !stops_read(o->model, stops, err) ||
         !chat_open(o->model, o->template_file, &s->chat, err) || !read_usual(s, err))
         return false;
     struct engine_options e = {.kernel = o->kernel,
                                .model = o->model,
                                .device = o->device,
-                               .stops = stops.ids,
-                               .nstops = stops.n,
+                               .stops = stops->ids,
+                               .nstops = stops->n,
                                .batch = o->batch,
                                .chunk = o->chunk,
                                .waiting = o->queue,
@@ -163,6 +162,11 @@ static bool load(struct server *s, char *err) {
     s->model.name = s->name;
     s->model.tokenizer = s->tokenizer;
     s->model.chat = s->chat;
+    s->vocabulary = vocabulary_make(s->tokenizer, s->sizes.vocab);
+    if (!s->vocabulary) return llm_fail(err, "out of memory");
+    s->model.vocabulary = s->vocabulary;
+    s->model.stops = stops->ids;
+    s->model.nstops = stops->n;
     s->model.context = s->sizes.context;
     s->model.vocab = s->sizes.vocab;
     s->model.most = o->most;
@@ -231,6 +235,7 @@ static void end(struct server *s) {
     if (s->has_watcher) pthread_join(s->watcher, NULL);
     http_stop(s);
     engine_close(s->engine);
+    vocabulary_free(s->vocabulary);
     chat_close(s->chat);
     tokenizer_free(s->tokenizer);
     keys_free(s->keys);

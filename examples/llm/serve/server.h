@@ -5,6 +5,8 @@
 #include "examples/llm/api/answer.h"
 #include "examples/llm/api/chat.h"
 #include "examples/llm/engine/engine.h"
+#include "examples/llm/engine/stops.h"
+#include "examples/llm/grammar/grammar.h"
 #include "examples/llm/serve/metrics.h"
 #include "examples/llm/serve/serve.h"
 #include <microhttpd.h>
@@ -21,6 +23,8 @@ struct server {
     const struct serve_options *o;
     char name[256];
     struct tokenizer *tokenizer;
+    struct vocabulary *vocabulary;
+    struct stops stops;
     struct chat *chat;
     struct api_model model;
     struct engine *engine;

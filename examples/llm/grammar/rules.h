@@ -1,0 +1,60 @@
+/* rules.h - the rules of a grammar while they are made, and as the automaton reads them. */
+#ifndef LLM_GRAMMAR_RULES_H
+#define LLM_GRAMMAR_RULES_H
+
+#include "examples/llm/grammar/grammar.h"
+
+/* Elements stand one after another; an alternative of a rule is a run of them that ends with END.
+ */
+enum element_kind { END, BYTES, RULE };
+struct element {
+    enum element_kind kind;
+    int32_t at; /* the class of bytes, or the rule */
+};
+
+struct class {
+    uint64_t bits[4];
+};
+
+struct alternative {
+    int32_t rule, first; /* its first element */
+    int32_t next;        /* another one of the rule, or -1 */
+};
+
+struct rules {
+    struct element *elements;
+    struct class *classes; /* the first 256 are single bytes */
+    struct alternative *alternatives;
+    int32_t *rules; /* the first alternative of each, or -1 */
+    int32_t nelements, nclasses, nalternatives, nrules;
+    int32_t elements_cap, classes_cap, alternatives_cap, rules_cap;
+    bool failed; /* memory ran out, or it became too large */
+};
+
+bool rules_begin(struct rules *);
+void rules_free(struct rules *);
+
+int32_t rules_new(struct rules *); /* a rule without alternatives */
+/* An alternative: begin, add elements, end. One at a time: what it refers to is made before. */
+void rules_open(struct rules *, int32_t rule);
+void rules_byte(struct rules *, unsigned char);
+void rules_text(struct rules *, const char *text, size_t bytes);
+void rules_class(struct rules *, const struct class *);
+void rules_refer(struct rules *, int32_t rule);
+void rules_close(struct rules *);
+
+void class_add(struct class *, unsigned char lo, unsigned char hi);
+bool class_has(const struct class *, unsigned char);
+
+/* RULE again and again: LEAST times or more, MOST times at most (-1: any number), SEPARATOR (a
+ * rule, or -1) between. A new rule. */
+int32_t rules_repeat(struct rules *, int32_t rule, int64_t least, int64_t most, int32_t separator);
+
+/* Does a rule begin with itself? The automaton would never come to a byte. */
+bool rules_loop(const struct rules *);
+
+/* schema.c: a rule for the values that a schema allows, or for any object where it is NULL. -1 with
+ * ERR. */
+int32_t schema_rule(struct rules *, const json_t *schema, char *err);
+
+#endif
