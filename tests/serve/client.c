@@ -3,6 +3,7 @@
  * together ADDRESS CLIENTS REQUESTS  every answer is the one that its request got alone
  * full ADDRESS CLIENTS               so many at once: some get 429, all others an answer
  * slow ADDRESS                       who does not say what it wants is let go
+ * lines ADDRESS N                    standard input to the server, its first N lines back
  * garbage ADDRESS                    bytes that are no HTTP end the connection or get status 4xx */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -316,6 +317,20 @@ static int garbage(void) {
     return 0;
 }
 
+/* Standard input to the server, and the first N lines that come back. */
+static int lines(long n) {
+    char bytes[4096];
+    int fd = open_connection();
+    size_t got = fread(bytes, 1, sizeof bytes, stdin);
+    if (!send_all(fd, bytes, got)) die("cannot send");
+    while (n > 0 && recv(fd, bytes, 1, 0) == 1) {
+        putchar(bytes[0]);
+        n -= bytes[0] == '\n';
+    }
+    close(fd);
+    return n ? 1 : 0;
+}
+
 int main(int argc, char **argv) {
     int port;
     signal(SIGPIPE, SIG_IGN);
@@ -328,5 +343,6 @@ int main(int argc, char **argv) {
     if (!strcmp(argv[1], "full") && argc == 4) return full(strtol(argv[3], NULL, 10));
     if (!strcmp(argv[1], "slow")) return slow();
     if (!strcmp(argv[1], "garbage")) return garbage();
+    if (!strcmp(argv[1], "lines") && argc == 4) return lines(strtol(argv[3], NULL, 10));
     die("no such mode");
 }

@@ -26,6 +26,7 @@ void http_headers(struct exchange *x, struct MHD_Response *r, int status) {
     if (status == 429 || status == 503) header(r, "Retry-After", status == 429 ? "1" : "5");
     if (status == 401) header(r, "WWW-Authenticate", "Bearer");
     header(r, "X-Content-Type-Options", "nosniff");
+    header(r, "X-Frame-Options", "DENY");
     /* What was not read of a body would be taken for the next request. */
     if (x->oversized || s->state == STATE_DRAINING) header(r, "Connection", "close");
 }
