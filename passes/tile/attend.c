@@ -28,6 +28,23 @@ static et_expr rename_var(void *ctx, et_exprs *x, et_expr leaf) {
     return ET_NO_EXPR;
 }
 
+/* Heads share what a tile loads, and one after the other is done with it. So all that share keys
+ * and values are in a tile, unless there are CUs for more tiles in the largest launch: then as few
+ * as that allows for. BYTES: of LDS for a head. */
+static int heads_of_tile(et_tiler *t, int heads, int shared, int bytes) {
+    const et_machine *m = t->opt->machine;
+    int per = shared < MAX_HEADS ? shared : MAX_HEADS;
+    int64_t lo, most, tiles;
+    while (shared % per || (per > 1 && bytes * per > m->lds_bytes / 2))
+        per--;
+    if (!et_bounds(t->x, et_tiler_extent(t, 0), &lo, &most) || most > m->cus) return per;
+    for (int few = 1; few < per; few++) {
+        tiles = most * (heads / few);
+        if (shared % few == 0 && tiles <= m->cus) return few;
+    }
+    return per;
+}
+
 bool et_tile_attend(const et_tiler *common, const et_group *gr) {
     et_tiler t = et_tiler_begin(common, gr);
     et_exprs *x = t.x;
@@ -41,10 +58,7 @@ bool et_tile_attend(const et_tiler *common, const et_group *gr) {
                 "attention: heads of %d elements, at most %d are supported", depth, most);
         return false;
     }
-    int per = shared < MAX_HEADS ? shared : MAX_HEADS;
-    while (shared % per ||
-           (per > 1 && waves * per * (depth + 2) * 4 > t.opt->machine->lds_bytes / 2))
-        per--;
+    int per = heads_of_tile(&t, heads, shared, (depth + 2) * 4 * waves);
     et_expr i = et_tiler_coord(&t, "i0", et_tiler_extent(&t, 0));
     if (gr->slice.count && gr->slice.coord == 1 && !(heads / shared % gr->slice.count))
         et_tiler_slice(&t);
