@@ -187,6 +187,8 @@ static uint32_t half(const struct step *s, size_t at) {
     return v;
 }
 
+static int illegal; /* the error of a kernel that read or wrote what it may not, from then on */
+
 /* What probe.s says, of which the comments are there. */
 static void run_probe(CUcontext c, const struct step *s) {
     uint32_t groups = half(s, 48), launch = half(s, 52), b = half(s, 136), n = half(s, 144);
@@ -197,7 +199,7 @@ static void run_probe(CUcontext c, const struct step *s) {
     float *state = seen(c, word(s, 168), 16), *y = seen(c, word(s, 176), n * 4);
     if (half(s, 140) || !control || !report || !events || !next || !x || !w || !state || !y ||
         groups != s->grid) {
-        c->broken = CUDA_ERROR_ILLEGAL_ADDRESS;
+        c->broken = illegal = CUDA_ERROR_ILLEGAL_ADDRESS;
         return;
     }
     struct etrt_placement *placement = ((struct etrt_control *)(void *)control)->placement;
@@ -391,6 +393,11 @@ int cuCtxCreate_v2(CUcontext *out, unsigned flags, CUdevice gpu) {
     BEGIN(false);
     (void)flags, (void)gpu;
     *out = calloc(1, sizeof **out);
+    if (illegal) { /* as CUDA, which then makes no other context in that process */
+        free(*out);
+        *out = NULL;
+        return end(illegal);
+    }
     if (!*out || depth == sizeof stack / sizeof *stack) abort();
     stack[depth++] = *out;
     fake_cuda.live++;
