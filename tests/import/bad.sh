@@ -164,6 +164,10 @@ bad_arch() { # NAME CLASS FIELDS PATTERN...: no weights are looked at
     options=''
 }
 bad_arch few_types Gemma2ForCausalLM '"layer_types": ["full_attention"]' '"layer_types" speaks of 1 layers, there are 2'
+bad_arch mixed_types MistralForCausalLM '"sliding_window": 9, "layer_types": ["sliding_attention", "full_attention"]' \
+    'field "layer_types": layer 1 is "full_attention"'
+bad_arch other_types Gemma2ForCausalLM '"layer_types": ["full_attention", "chunked_attention"]' \
+    'layer 1 is "chunked_attention"; supported: full_attention, sliding_attention'
 bad_arch both_ways Gemma3ForCausalLM '"use_bidirectional_attention": true' '"use_bidirectional_attention"'
 bad_arch local_rope Gemma3ForCausalLM '"rope_parameters": {"sliding_attention": {"rope_type": "yarn"}}' \
     '"rope_parameters.sliding_attention.rope_type" is "yarn"'
