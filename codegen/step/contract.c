@@ -3,10 +3,12 @@
  * A wave owns a group of n rows of b and a part of every chunk of k. b comes straight from memory
  * to registers, a chunk at a time, the first even ahead of the tile's waits; against it go the rows
  * of a, sixteen at a time, through LDS. b is the A operand of the instruction, so a lane ends up
- * with a few consecutive n of one m. A b that is not contiguous along k goes through LDS as well.
+ * with a few consecutive n of one m. A b that is not contiguous along k goes through LDS as well,
+ * and so do both operands of a step with a ring: contract_ring.c.
  */
 #include "codegen/step/contract.h"
 #include "ir/base/diag.h"
+#include "ir/program/step.h"
 #include <string.h>
 
 /* ---- how the step is cut up ---- */
@@ -64,11 +66,12 @@ static void plan(cg *g, et_contract *c) {
     c->rows_n = et_deal_values(&c->fr->layout->n);
     c->rows_m = et_deal_values(&c->fr->layout->m);
     c->nsub = s->tn / s->wn / 16;
-    c->msub = s->tm / 16;
+    c->msub = s->tm / s->wm / 16;
+    c->stages = et_step_stages(g->f, s);
     c->extent = full_extent(g, s, &c->cond);
     if (!et_is_int(g->x, c->extent, &c->k)) c->k = -1;
-    c->direct = true;
-    for (int i = 0; i < s->nacc; i++)
+    c->direct = !c->stages;
+    for (int i = 0; i < s->nacc && !c->stages; i++)
         c->direct &= cg_contract_direct(g, s, s->b[i], c->piece);
     if (!c->direct && s->stage_b < 0)
         et_bug("%s: b is not contiguous along k and there is no buffer to stage it", g->f->name);
@@ -94,6 +97,7 @@ const char *cg_contract_problem(cg *g, const et_step *s) {
     if (!direct && s->stage_b < 0)
         return "b is not contiguous along k and there is no buffer to stage it";
     plan(g, &c);
+    if (c.stages) return cg_contract_ring_problem(g, &c);
     int sums = s->nacc * c.msub * c.nsub;
     if (sums <= ET_MAX_SUMS && c.nload <= ET_MAX_FRAGMENTS) return NULL;
     return et_printf(g->arena, "a wave cannot hold %d sums of 16 x 16 and %d rows of b", sums,
@@ -165,6 +169,8 @@ et_contract *cg_contract_begin(cg *g, const et_step *s) {
     val wn = cg_i32(g, s->wn);
     val ng = s->wn == 1 ? cg_i32(g, 0) : LLVMBuildURem(g->b, g->wave, wn, "");
     c->ks = s->wk == 1 ? cg_i32(g, 0) : LLVMBuildUDiv(g->b, g->wave, wn, "");
+    c->m0 = s->wm == 1 ? cg_i32(g, 0) : LLVMBuildUDiv(g->b, g->wave, wn, "");
+    c->m0 = cg_muli(g, c->m0, (int64_t)c->msub * 16);
     c->n0 = cg_muli(g, ng, (int64_t)c->nsub * 16);
     const et_layout *l = c->fr->layout;
     val group = dealt(g, &l->k);
@@ -195,11 +201,11 @@ static void staged_fragment(cg *g, const et_contract *c, const et_deal *deal, in
         out[i] = staged_row(g, c, local, pitch, cg_addi(g, row, et_deal_value(deal, i)), k);
 }
 
-static int sum_at(const et_contract *c, int i, int ms, int ns) {
+int cg_contract_sum(const et_contract *c, int i, int ms, int ns) {
     return (i * c->msub + ms) * c->nsub + ns;
 }
 
-static int sums(const et_contract *c) {
+int cg_contract_sums(const et_contract *c) {
     return c->s->nacc * c->msub * c->nsub;
 }
 
@@ -230,7 +236,7 @@ static void multiply_direct(cg *g, const et_contract *c, val chunk, val *b, val 
         for (int u = 0; u < n; u++)
             for (int i = 0; i < s->nacc; i++)
                 for (int ns = 0; ns < c->nsub; ns++, b += c->rows_n) {
-                    val *sum = &acc[sum_at(c, i, 0, ns)];
+                    val *sum = &acc[cg_contract_sum(c, i, 0, ns)];
                     *sum = g->family->multiply(g, c->fr, c->lane_k, b, a[u], *sum);
                 }
     }
@@ -240,10 +246,10 @@ static void multiply_direct(cg *g, const et_contract *c, val chunk, val *b, val 
 static void rotate(const et_contract *c, val *acc) {
     for (int i = 0; i < c->s->nacc; i++)
         for (int ns = 0; ns < c->nsub; ns++) {
-            val first = acc[sum_at(c, i, 0, ns)];
+            val first = acc[cg_contract_sum(c, i, 0, ns)];
             for (int ms = 0; ms + 1 < c->msub; ms++)
-                acc[sum_at(c, i, ms, ns)] = acc[sum_at(c, i, ms + 1, ns)];
-            acc[sum_at(c, i, c->msub - 1, ns)] = first;
+                acc[cg_contract_sum(c, i, ms, ns)] = acc[cg_contract_sum(c, i, ms + 1, ns)];
+            acc[cg_contract_sum(c, i, c->msub - 1, ns)] = first;
         }
 }
 
@@ -277,15 +283,15 @@ static void all_pieces(cg *g, const et_contract *c, val chunk, val *b, val *acc)
         return;
     }
     cg_for f;
-    val row0 =
-        cg_for_begin(g, &f, cg_i32(g, 0), cg_i32(g, c->s->tm), cg_i32(g, 16), true, sums(c), acc);
+    val row0 = cg_for_begin(g, &f, cg_i32(g, 0), cg_i32(g, c->s->tm), cg_i32(g, 16), true,
+                            cg_contract_sums(c), acc);
     val old[ET_MAX_SUMS];
-    memcpy(old, acc, (size_t)sums(c) * sizeof *old);
+    memcpy(old, acc, (size_t)cg_contract_sums(c) * sizeof *old);
     cg_if live;
     cg_if_begin(g, &live, cg_icmp(g, LLVMIntSLT, row0, c->mlive));
     one_piece(g, c, chunk, row0, b, acc);
     cg_if_end(g, &live);
-    for (int i = 0; i < sums(c); i++) {
+    for (int i = 0; i < cg_contract_sums(c); i++) {
         if (acc[i] == old[i]) continue;
         val phi = LLVMBuildPhi(g->b, LLVMTypeOf(old[i]), "");
         LLVMAddIncoming(phi, (val[]){acc[i], old[i]}, (block[]){live.then, live.otherwise}, 2);
@@ -314,15 +320,15 @@ static void load_next(cg *g, const et_contract *c, val chunk, val chunks, val *o
 /* Carried from chunk to chunk: the sums, then b of the chunk to come. Its registers are loaded
  * again as soon as they have been used, so the loads run while the next rows of a are staged. */
 static void chunks_direct(cg *g, const et_contract *c, val chunks, val *carried) {
-    val chunk = cg_i32(g, 0), *b = carried + sums(c), loaded[ET_MAX_FRAGMENTS];
+    val chunk = cg_i32(g, 0), *b = carried + cg_contract_sums(c), loaded[ET_MAX_FRAGMENTS];
     memcpy(b, c->first, (size_t)c->nload * sizeof *b);
     if (c->chunks == 1) {
         all_pieces(g, c, chunk, b, carried);
         return;
     }
     cg_for f;
-    chunk = cg_for_begin(g, &f, chunk, chunks, cg_i32(g, 1), c->chunks > 0, sums(c) + c->nload,
-                         carried);
+    chunk = cg_for_begin(g, &f, chunk, chunks, cg_i32(g, 1), c->chunks > 0,
+                         cg_contract_sums(c) + c->nload, carried);
     all_pieces(g, c, chunk, b, carried);
     load_next(g, c, chunk, chunks, loaded);
     memcpy(b, loaded, (size_t)c->nload * sizeof *b);
@@ -344,7 +350,7 @@ static void multiply_staged(cg *g, const et_contract *c, int i, int ms, val k, i
         for (int ns = 0; ns < c->nsub; ns++) {
             val n = cg_add(g, cg_addi(g, c->n0, (int64_t)16 * ns), c->lane_n);
             staged_fragment(g, c, &l->n, s->stage_b, pitch_b, n, ku, b);
-            val *sum = &acc[sum_at(c, i, ms, ns)];
+            val *sum = &acc[cg_contract_sum(c, i, ms, ns)];
             *sum = g->family->multiply(g, c->fr, c->lane_k, b, a, *sum);
         }
     }
@@ -353,14 +359,14 @@ static void multiply_staged(cg *g, const et_contract *c, int i, int ms, val k, i
 static void live_pieces(cg *g, const et_contract *c, int i, val k, int units, val *acc) {
     for (int ms = 0; ms < c->msub; ms++) {
         val old[ET_MAX_SUMS];
-        memcpy(old, acc, (size_t)sums(c) * sizeof *old);
+        memcpy(old, acc, (size_t)cg_contract_sums(c) * sizeof *old);
         cg_if live;
         if (ms) cg_if_begin(g, &live, cg_icmp(g, LLVMIntSLT, cg_i32(g, 16 * ms), c->mlive));
         multiply_staged(g, c, i, ms, k, units, acc);
         if (!ms) continue;
         cg_if_end(g, &live);
         for (int ns = 0; ns < c->nsub; ns++) {
-            int at = sum_at(c, i, ms, ns);
+            int at = cg_contract_sum(c, i, ms, ns);
             val phi = LLVMBuildPhi(g->b, LLVMTypeOf(old[at]), "");
             LLVMAddIncoming(phi, (val[]){acc[at], old[at]}, (block[]){live.then, live.otherwise},
                             2);
@@ -381,7 +387,8 @@ static void one_staged(cg *g, const et_contract *c, int i, val chunk, val *acc) 
     val u = cg_i32(g, 0);
     cg_for f;
     if (units > some)
-        u = cg_for_begin(g, &f, u, cg_i32(g, units), cg_i32(g, some), true, sums(c), acc);
+        u = cg_for_begin(g, &f, u, cg_i32(g, units), cg_i32(g, some), true, cg_contract_sums(c),
+                         acc);
     live_pieces(g, c, i, cg_add(g, c->kpart, cg_muli(g, u, c->unit_k)), some, acc);
     if (units > some) cg_for_end(g, &f, acc);
 }
@@ -391,7 +398,8 @@ static void chunks_staged(cg *g, const et_contract *c, val chunks, val *acc) {
     val chunk = cg_i32(g, 0);
     cg_for f;
     if (c->chunks != 1) {
-        chunk = cg_for_begin(g, &f, chunk, chunks, cg_i32(g, 1), c->chunks > 0, sums(c), acc);
+        chunk = cg_for_begin(g, &f, chunk, chunks, cg_i32(g, 1), c->chunks > 0, cg_contract_sums(c),
+                             acc);
         cg_barrier(g);
     }
     et_staging st = {s->a,       s->mvar,    s->tm, NULL, c->mlive,
@@ -437,15 +445,16 @@ static void write_acc(cg *g, const et_contract *c, val *acc) {
     const et_step *s = c->s;
     for (int ms = 0; ms < c->msub; ms++) {
         cg_if live;
-        if (ms) cg_if_begin(g, &live, cg_icmp(g, LLVMIntSLT, cg_i32(g, 16 * ms), c->mlive));
+        val m16 = cg_addi(g, c->m0, 16 * ms);
+        bool sure = !ms && s->wm == 1;
+        if (!sure) cg_if_begin(g, &live, cg_icmp(g, LLVMIntSLT, m16, c->mlive));
         for (int i = 0; i < s->nacc; i++)
             for (int ns = 0; ns < c->nsub; ns++) {
-                val m =
-                    cg_add(g, cg_add(g, cg_muli(g, c->ks, s->tm), cg_i32(g, 16 * ms)), c->out_m);
+                val m = cg_add(g, cg_add(g, cg_muli(g, c->ks, s->tm), m16), c->out_m);
                 val n = cg_add(g, cg_addi(g, c->n0, 16 * ns), c->out_n);
-                write_sum(g, c, s->acc[i], m, n, acc[sum_at(c, i, ms, ns)]);
+                write_sum(g, c, s->acc[i], m, n, acc[cg_contract_sum(c, i, ms, ns)]);
             }
-        if (ms) cg_if_end(g, &live);
+        if (!sure) cg_if_end(g, &live);
     }
 }
 
@@ -494,7 +503,9 @@ static void all_chunks(cg *g, et_contract *c, val *carried) {
     if (c->chunks < 0)
         c->nchunks = LLVMBuildSDiv(g->b, cg_addi(g, c->kend, c->kc - 1), cg_i32(g, c->kc), "");
     if (c->direct && c->chunks != 1) c->slots = slots_of(g, c);
-    if (c->direct)
+    if (c->stages)
+        cg_contract_ring(g, c, carried);
+    else if (c->direct)
         chunks_direct(g, c, c->nchunks, carried);
     else
         chunks_staged(g, c, c->nchunks, carried);
@@ -503,7 +514,7 @@ static void all_chunks(cg *g, et_contract *c, val *carried) {
 /* Where the tile has k at all; all its waves find the same. */
 static void chunks_if(cg *g, et_contract *c, val *carried) {
     val old[ET_MAX_SUMS];
-    memcpy(old, carried, (size_t)sums(c) * sizeof *old);
+    memcpy(old, carried, (size_t)cg_contract_sums(c) * sizeof *old);
     val any = LLVMBuildZExt(g->b, cg_emit(g, c->cond), g->i32, "");
     cg_if some;
     cg_if_begin(g, &some, cg_icmp(g, LLVMIntNE, cg_uniform(g, any), cg_i32(g, 0)));
@@ -512,7 +523,7 @@ static void chunks_if(cg *g, et_contract *c, val *carried) {
     all_chunks(g, c, carried);
     cg_scope_end(g, mark);
     cg_if_end(g, &some);
-    for (int i = 0; i < sums(c); i++) {
+    for (int i = 0; i < cg_contract_sums(c); i++) {
         val phi = LLVMBuildPhi(g->b, LLVMTypeOf(old[i]), "");
         LLVMAddIncoming(phi, (val[]){carried[i], old[i]}, (block[]){some.then, some.otherwise}, 2);
         carried[i] = phi;
@@ -522,11 +533,12 @@ static void chunks_if(cg *g, et_contract *c, val *carried) {
 void cg_contract_run(cg *g, et_contract *c) {
     const et_step *s = c->s;
     val carried[ET_MAX_FRAGMENTS + ET_MAX_SUMS];
-    if (sums(c) > ET_MAX_SUMS || c->nload > ET_MAX_FRAGMENTS)
-        et_bug("%s: a wave cannot hold %d sums and %d rows", g->f->name, sums(c), c->nload);
+    if (cg_contract_sums(c) > ET_MAX_SUMS || c->nload > ET_MAX_FRAGMENTS)
+        et_bug("%s: a wave cannot hold %d sums and %d rows", g->f->name, cg_contract_sums(c),
+               c->nload);
     c->mlive = cg_emit_i32(g, s->mlive);
     c->nlive = cg_emit_i32(g, s->nlive);
-    for (int i = 0; i < sums(c); i++)
+    for (int i = 0; i < cg_contract_sums(c); i++)
         carried[i] = LLVMConstNull(LLVMVectorType(g->f32, (unsigned)c->results));
     if (c->cond.id)
         chunks_if(g, c, carried);

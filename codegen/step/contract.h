@@ -16,6 +16,7 @@ struct et_contract {
     int rows_n, rows_m;   /* of sixteen that a lane holds */
     bool streamed;        /* b comes through the ring */
     bool direct;          /* b goes from memory to registers */
+    int stages;           /* chunks in the ring of a and b, see contract_ring.c; or 0 */
     int size;             /* bytes of an operand element */
     int lane_k;           /* consecutive k in one fragment of a lane */
     int piece;            /* of which one load brings so many */
@@ -33,7 +34,7 @@ struct et_contract {
      * one. */
     val slots;
     val nchunks;
-    val n0, ks, kpart;                         /* of this wave */
+    val m0, n0, ks, kpart;                     /* of this wave */
     val lane_m, lane_n, lane_k0;               /* of this lane: first row of a, of b, first k */
     val out_n, out_m;                          /* of the first of its sums */
     cg_addr row[ET_MAX_ACC][ET_MAX_FRAGMENTS]; /* rows of b */
@@ -57,10 +58,22 @@ bool cg_contract_streams(cg *, const et_contract *);
 void cg_contract_take(cg *, const et_contract *, val *out); /* the next chunk of b, from its slot */
 et_contract *cg_contract_shape(cg *, const et_step *);      /* the plan alone, of a streamed step */
 
+/* N elements of EXPRESSION from element U * N of CHUNK on, as f32 or i32; zero past the last k. */
+void cg_contract_elements(cg *, const et_contract *, et_expr e, bool divergent, val chunk, val u,
+                          int n, val *v);
+
+/* All chunks through the ring, into the sums ACC. */
+void cg_contract_ring(cg *, const et_contract *, val *acc);
+const char *cg_contract_ring_problem(cg *, const et_contract *);
+int cg_contract_sum(const et_contract *, int i, int ms, int ns); /* its place among the sums */
+int cg_contract_sums(const et_contract *);
+
 val cg_low_bits(cg *, val v, val bits); /* v mod 2^bits */
 LLVMTypeRef cg_fragment_type(cg *, const et_contract *);
 /* b of the wave's part of CHUNK, which is the next of those that come through the ring. */
 void cg_contract_load(cg *, const et_contract *, val chunk, val *out);
+/* V, a piece of a row from K on, with its elements from the last k on made zero. */
+val cg_contract_mask(cg *, const et_contract *, val v, val k);
 void cg_contract_rows(cg *, et_contract *); /* addresses of its rows */
 bool cg_contract_direct(cg *, const et_step *, et_expr b, int lane_k);
 

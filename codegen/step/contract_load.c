@@ -5,15 +5,44 @@
 
 /* ---- b from memory ---- */
 
+/* What divides a variable somewhere. */
+struct divided {
+    const et_exprs *x;
+    et_expr var;
+    int64_t by;
+};
+
+static void find_divided(void *ctx, et_expr e) {
+    struct divided *d = ctx;
+    const et_node_x *n = et_x(d->x, e);
+    int64_t by;
+    if ((n->op == ET_X_IDIV || n->op == ET_X_MOD) && et_expr_eq(n->ops[0], d->var) &&
+        et_is_int(d->x, n->ops[1], &by) && by > 1 && by < INT32_MAX)
+        d->by = by;
+}
+
+/* OFF grows with KVAR by one: as it is, or where both digits of it make one number again. */
+static bool grows_with(cg *g, et_expr off, int kvar, et_expr at0) {
+    et_exprs *x = g->x;
+    et_expr k = et_var(x, kvar), rest = et_sub(x, off, k);
+    if (!et_expr_has_var(x, rest, kvar)) return rest.id == at0.id;
+    struct divided d = {x, k, 0};
+    et_walk(x, off, find_divided, &d);
+    int64_t lo, hi;
+    if (!d.by || !et_bounds(x, et_var_extent(x, kvar), &lo, &hi) || hi < 1) return false;
+    int high = cg_fresh_var(g, "high", (hi + d.by - 1) / d.by), low = cg_fresh_var(g, "low", d.by);
+    k = et_add(x, et_mul(x, et_var(x, high), et_int(x, d.by)), et_var(x, low));
+    rest = et_sub(x, et_subst_var(x, off, kvar, k), k);
+    return rest.id == at0.id;
+}
+
 bool cg_contract_direct(cg *g, const et_step *s, et_expr b, int lane_k) {
     et_node_x x = *et_x(g->x, b);
     if (x.op != ET_X_LOAD || x.i2 != ET_LOAD_TENSOR) return false;
     if (g->p->tensors[x.i].shape.dtype != s->operand) return false;
     et_expr off = cg_offset(g, x.i2, x.i, x.ops);
     et_expr at0 = et_subst_var(g->x, off, s->kvar, et_int(g->x, 0));
-    et_expr rest = et_sub(g->x, off, et_var(g->x, s->kvar));
-    return !et_expr_has_var(g->x, rest, s->kvar) && rest.id == at0.id &&
-           cg_divisible(g, at0, lane_k);
+    return grows_with(g, off, s->kvar, at0) && cg_divisible(g, at0, lane_k);
 }
 
 static LLVMTypeRef bits_type(cg *g, int bytes) {
@@ -24,8 +53,7 @@ LLVMTypeRef cg_fragment_type(cg *g, const et_contract *c) {
     return bits_type(g, c->lane_k * c->size);
 }
 
-/* Zero the elements of V from the last k on. */
-static val mask_tail(cg *g, const et_contract *c, val v, val k) {
+val cg_contract_mask(cg *g, const et_contract *c, val v, val k) {
     val zero = LLVMConstNull(LLVMTypeOf(v));
     if (c->k >= 0 && c->k % c->piece == 0)
         return cg_select(g, cg_icmp(g, LLVMIntSLT, k, c->kend), v, zero);
@@ -61,7 +89,7 @@ static val load_piece(cg *g, const et_contract *c, const cg_addr *row, val k0, i
     /* Not marked invariant, which would let LLVM sink it below the wait it is to hide in. */
     val v = LLVMBuildLoad2(g->b, bits_type(g, c->piece * c->size), ptr, "");
     LLVMSetAlignment(v, (unsigned)(c->piece * c->size));
-    return c->tail ? mask_tail(g, c, v, k) : v;
+    return c->tail ? cg_contract_mask(g, c, v, k) : v;
 }
 
 static val load_fragment(cg *g, const et_contract *c, const cg_addr *row, val k0, int u) {
@@ -122,22 +150,22 @@ val cg_low_bits(cg *g, val v, val bits) {
 }
 
 /* One by one, each at a k that exists. */
-static void each_or_zero(cg *g, const et_contract *c, const et_staging *st, val k, int n, val *v) {
+static void each_or_zero(cg *g, const et_contract *c, et_expr e, val k, int n, val *v) {
     for (int j = 0; j < n; j++) {
         int mark = cg_scope(g);
         val kj = cg_addi(g, k, j), in = cg_icmp(g, LLVMIntSLT, kj, c->kend);
         cg_bind(g, c->s->kvar, cg_select(g, in, kj, cg_i32(g, 0)), true);
-        v[j] = cg_select(g, in, cg_emit_f32(g, st->e), cg_f32(g, 0));
+        v[j] = cg_select(g, in, cg_emit_f32(g, e), cg_f32(g, 0));
         cg_scope_end(g, mark);
     }
 }
 
-/* N elements of a row from the item's column on, all of which exist or none. */
-static void elements(cg *g, const et_contract *c, const et_staging *st, val chunk, val u, int n,
-                     val *v) {
+/* All of which exist or none, or each is looked at. */
+void cg_contract_elements(cg *g, const et_contract *c, et_expr e, bool divergent, val chunk, val u,
+                          int n, val *v) {
     val k = cg_add(g, cg_muli(g, chunk, c->kc), cg_muli(g, u, n)), in = NULL;
     if (c->tail && (c->k < 0 || c->k % n)) {
-        each_or_zero(g, c, st, k, n, v);
+        each_or_zero(g, c, e, k, n, v);
         return;
     }
     if (c->tail) { /* past the end: the chunk's first column, then zero */
@@ -152,10 +180,10 @@ static void elements(cg *g, const et_contract *c, const et_staging *st, val chun
     }
     if (c->chunks != 1) {
         int cvar = cg_fresh_var(g, "c", c->chunks < 0 ? INT32_MAX / c->kc : c->chunks);
-        cg_bind(g, cvar, chunk, st->slots != NULL);
+        cg_bind(g, cvar, chunk, divergent);
         base = et_add(g->x, base, et_mul(g->x, et_var(g->x, cvar), et_int(g->x, c->kc)));
     }
-    cg_emit_n(g, st->e, c->s->kvar, base, n, v);
+    cg_emit_n(g, e, c->s->kvar, base, n, v);
     for (int j = 0; j < n; j++) {
         v[j] = cg_to_f32(g, v[j]);
         if (in) v[j] = cg_select(g, in, v[j], cg_f32(g, 0));
@@ -178,7 +206,7 @@ static val load_item(cg *g, const et_contract *c, const et_staging *st, val item
         chunk = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){chunk, last});
     }
     cg_bind(g, st->rowvar, st->row0 ? cg_add(g, row, st->row0) : row, true);
-    elements(g, c, st, chunk, u, n, v);
+    cg_contract_elements(g, c, st->e, st->slots != NULL, chunk, u, n, v);
     cg_scope_end(g, mark);
     at = cg_add(g, cg_muli(g, at, st->pitch), cg_muli(g, u, n));
     return cg_local_ptr(g, st->local, at);

@@ -78,10 +78,22 @@ typedef struct et_family {
     const et_stream_family *stream; /* NULL: there are none */
     void (*order_loads)(cg *);      /* loads before this are issued before anything after it */
 
+    /* 16 bytes of memory to the workgroup's own, of which all but the first BYTES, an i32, become
+     * zero, and without waiting: COPIED waits until those before the last GROUPS calls of
+     * COPY_GROUP are there, for this work-item. NULL, all three: there is no such copy. */
+    void (*copy)(cg *, val to, val from, val bytes);
+    void (*copy_group)(cg *);
+    void (*copied)(cg *, int groups);
+
     /* Arithmetic. */
     /* ACC and the products over LANE_K k's of a lane, which are a multiple of the fragment's own,
      * of the rows that N and M hold: one value, of the operands' bits, for each row of the lane. */
     val (*multiply)(cg *, const et_fragment *, int lane_k, const val *n, const val *m, val acc);
+    /* Of four blocks of eight rows of 16 bytes in local memory, of which lanes 8 i to 8 i + 7 say
+     * by PTR where block i's rows are, WORD[i] is this lane's part: of row lane / 4 the word of
+     * number lane % 4. MULTIPLY takes words of 16-bit operands that are so dealt. NULL: there is no
+     * such. */
+    void (*load_blocks)(cg *, val ptr, val word[4]);
     val (*divide)(cg *, val, val);                   /* f32, to 2.5 ulp */
     val (*root)(cg *, val);                          /* the square root of an f32, to 2.5 ulp */
     val (*math)(cg *, et_xop, int nargs, val *args); /* exp, log, sin, cos, tanh, erf, pow of f32 */

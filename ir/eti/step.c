@@ -79,7 +79,8 @@ static void tile_side(eti_parser *p, int scope, int *out_var, int *out_size, et_
     p->nscope = inner;
 }
 
-/* [by KC] [waves WN * WK], else chosen: one wave per 16 columns, as much k as half the memory. */
+/* [by KC] [waves WN * WK [* WM]], else chosen: one wave per 16 columns, as much k as half the
+ * memory. */
 static void division(eti_parser *p, et_step *s) {
     et_loc loc = p->tok.loc;
     int unit = 64 / et_dtype_bytes(s->operand);
@@ -95,12 +96,15 @@ static void division(eti_parser *p, et_step *s) {
         s->wn = (int)eti_need_int(p, 1, 32, "the waves side by side over n");
         eti_need(p, '*');
         s->wk = (int)eti_need_int(p, 1, 32, "the waves side by side over k");
+        if (eti_take(p, '*')) s->wm = (int)eti_need_int(p, 1, 32, "the waves side by side over m");
     }
     if (p->broken) return;
     int before = p->errors;
-    if (!are_waves(p, s->wn * s->wk))
-        eti_error(p, loc, "%d * %d waves: a workgroup of %d has %d, or %d of 32", s->wn, s->wk,
+    if (!are_waves(p, s->wn * s->wk * s->wm))
+        eti_error(p, loc, "%d waves: a workgroup of %d has %d, or %d of 32", s->wn * s->wk * s->wm,
                   p->p->workgroup, p->p->workgroup / 64, p->p->workgroup / 32);
+    else if (s->tm % (16 * s->wm))
+        eti_error(p, loc, "%d rows do not divide among %d waves by 16", s->tm, s->wm);
     else if (s->tn % (16 * s->wn))
         eti_error(p, loc, "%d columns do not divide among %d waves by 16", s->tn, s->wn);
     unit *= s->wk;
@@ -154,8 +158,33 @@ static void distinct(eti_parser *p, const et_step *s, et_loc loc) {
             if (all[i] >= 0 && all[i] == all[k]) eti_error(p, loc, "one buffer for two purposes");
 }
 
+/* Buffers that hold several chunks, of both operands; false where A, if it is given, is of one. */
+static bool ring(eti_parser *p, et_step *s, const char *a, const char *b, et_loc loc) {
+    int have = a ? eti_local(p, a) : -1;
+    const et_local *l = have >= 0 ? &p->f->locals[have] : NULL;
+    if (!l || l->rank != 3) {
+        if (s->wm > 1) eti_error(p, loc, "waves side by side over m need a ring of chunks");
+        return s->wm > 1;
+    }
+    int stages = l->dim[0];
+    if (!b || s->wk > 1 || stages < 2 || !all_contiguous(p, s)) {
+        eti_error(p, loc,
+                  "a ring is of two chunks or more of both operands, each contiguous along "
+                  "k, and all waves take the same k");
+        return true;
+    }
+    s->stage_a = buffer(p, a, loc, "a", s->operand, 3, (int[]){stages, s->tm, s->kc}, 0);
+    s->stage_b = buffer(p, b, loc, "b", s->operand, 3, (int[]){stages, s->nacc * s->tn, s->kc}, 0);
+    for (int i = 0; i < 2 && !p->broken; i++) {
+        const et_local *r = &p->f->locals[i ? s->stage_b : s->stage_a];
+        if (r->rank == 3 && r->pitch != s->kc)
+            eti_error(p, loc, "the rows of a ring lie next to each other");
+    }
+    return true;
+}
+
 /* contract TYPE [m < TM [live E], n < TN [live E]] over k < K [extent E] [by KC]
- * [waves WN * WK] [stage $a [, $b]]  a = E  $acc += a * E ... */
+ * [waves WN * WK [* WM]] [stage $a [, $b]]  a = E  $acc += a * E ... */
 void eti_step_contract(eti_parser *p, et_step *s) {
     et_loc begin = p->tok.loc;
     int coords = p->nscope;
@@ -198,6 +227,10 @@ void eti_step_contract(eti_parser *p, et_step *s) {
     p->nscope = coords;
     sums(p, s, (int[]){s->wk, s->tm, s->tn});
     if (p->broken) return;
+    if (ring(p, s, a, b, at)) {
+        distinct(p, s, begin);
+        return;
+    }
     int pad = 16 / et_dtype_bytes(s->operand);
     s->stage_a = buffer(p, a, at, "a", s->operand, 2, (int[]){s->tm, s->kc}, pad);
     bool direct = all_contiguous(p, s);

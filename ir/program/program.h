@@ -165,10 +165,14 @@ typedef struct et_step {
     int nacc;
     et_expr b[ET_MAX_ACC];
     int acc[ET_MAX_ACC]; /* locals, f32 [wk][tm][tn]; the total ends in [0] */
-    int wn, wk;          /* waves side by side over n and over k; wn * wk = waves per workgroup */
+    int wn, wk;          /* waves side by side over n and over k */
+    int wm;              /* and over m, with a ring; wn * wk * wm = waves per workgroup */
     int kc;              /* k staged at a time; a multiple of the matrix instruction's k times wk */
-    int stage_a; /* local, operand type [tm][kc]: the rows of a as the instruction reads them */
-    int stage_b; /* local [tn][kc] for a b that is not k-contiguous in memory, or -1 */
+    int stage_a; /* local, operand type [tm][kc]: the rows of a as the instruction reads them; or a
+                    ring of chunks, [stages][tm][kc], with one of b: how its elements lie there is
+                    up to codegen */
+    int stage_b; /* local [tn][kc] for a b that is not k-contiguous in memory, or -1; with a ring
+                    [stages][nacc * tn][kc] */
 
     /* ATTEND: out[h][d] as ir/graph/attention.h defines it, with the parts q(h, d), k(p, d),
      * v(p, d), first, end, mask(h, p), score(h, p), extra(h). All but the mask and the extra term

@@ -89,7 +89,13 @@ const char *et_step_name(et_step_kind k) {
 }
 
 et_step et_step_make(et_step_kind kind) {
-    return (et_step){.kind = kind, .stage_a = -1, .stage_b = -1, .out = -1, .scratch = -1};
+    return (et_step){.kind = kind, .wm = 1, .stage_a = -1, .stage_b = -1, .out = -1, .scratch = -1};
+}
+
+int et_step_stages(const et_func *f, const et_step *s) {
+    if (s->kind != ET_STEP_CONTRACT || s->stage_a < 0) return 0;
+    const et_local *l = &f->locals[s->stage_a];
+    return l->rank == 3 ? l->dim[0] : 0;
 }
 
 /* Bits of the variables of rows ROWS, as et_step_vars numbers them. */

@@ -52,6 +52,8 @@ int et_step_exprs(const et_step *, et_step_expr out[ET_STEP_EXPRS]);
 int et_step_vars(const et_exprs *, const et_step *, et_step_var out[ET_STEP_VARS]);
 /* How far VAR goes in the step; its own extent where it is not one of the step's variables. */
 et_expr et_step_extent(const et_exprs *, const et_step *, int var);
+/* The chunks of a and b that a CONTRACT step's ring holds; 0 where it has none. */
+int et_step_stages(const et_func *, const et_step *);
 /* Where it stores what it computes; NULL where that is always in local buffers of its own. */
 const et_place *et_step_to(const et_step *);
 

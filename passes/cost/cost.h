@@ -35,6 +35,9 @@ enum { ET_GUESSED_CONTEXT = 256 };
 typedef struct {
     double cache_bytes; /* from or to the nearest cache */
     double matrix_flops, vector_flops;
+    double local_bytes; /* of operands, from local memory to the matrix unit */
+    double ring;  /* round trips of memory that the chunks of a ring take, one after another */
+    double turns; /* rows that are fetched only when those before them have been multiplied */
 } et_tile_cost;
 
 /* Operations and bytes of one element of each expression of a step: the same for every tile. */

@@ -1,7 +1,11 @@
 /* What one tile does, step by step: bytes it asks the caches for and operations. */
+#include "ir/program/step.h"
 #include "passes/cost/cost.h"
 
-enum { OPS_PER_FUNCTION = 20 }; /* vector instructions of exp, sin, ... */
+enum {
+    OPS_PER_FUNCTION = 20, /* vector instructions of exp, sin, ... */
+    LOCAL_BYTES = 128,     /* a clock from the local memory of a CU: 32 banks of four */
+};
 
 /* ---- one element of an expression ---- */
 
@@ -110,7 +114,14 @@ static double live_share(const struct tile *t, const et_step *s) {
 
 static void cost_contract(struct tile *t, const et_step *s, const et_step_elements *e) {
     double k = value(t, s->kextent, 1), m = value(t, s->mlive, 1), n = value(t, s->nlive, 1);
-    double m16 = (double)(((int64_t)m + 15) / 16 * 16);
+    bool ring = et_step_stages(t->f, s) > 0;
+    double m16 = ring ? s->tm : (double)(((int64_t)m + 15) / 16 * 16);
+    double rows =
+        ring ? (double)s->wm * s->wn * (s->tm / s->wm + s->nacc * s->tn / s->wn) : m16 * s->wn;
+    t->c.local_bytes += rows * k * et_dtype_bytes(s->operand);
+    if (ring) t->c.ring += (k + s->kc - 1) / s->kc / (et_step_stages(t->f, s) - 1);
+    if (!ring && m16 > 16)
+        t->c.turns += (m16 / 16 - 1) * (double)(int64_t)((k + s->kc - 1) / s->kc);
     t->c.cache_bytes += m * k * e->a.bytes;
     t->c.vector_flops += m * k * (e->a.ops + 1);
     for (int i = 0; i < s->nacc; i++) {
@@ -159,7 +170,10 @@ static double most(double a, double b) {
 }
 
 double et_tile_us(const et_tile_cost *c, const et_machine *m) {
-    return most(c->cache_bytes / (m->cache_gbs_cu * 1e3),
-                most(c->matrix_flops / (m->matrix_tflops / m->cus * 1e6),
-                     c->vector_flops * 2 / (m->vector_tflops / m->cus * 1e6)));
+    double local = c->local_bytes / (LOCAL_BYTES * m->clock_ghz * 1e3);
+    double near = most(local, c->cache_bytes / (m->cache_gbs_cu * 1e3));
+    near = most(near, c->ring * m->latency_us);
+    return c->turns * m->latency_us +
+           most(near, most(c->matrix_flops / (m->matrix_tflops / m->cus * 1e6),
+                           c->vector_flops * 2 / (m->vector_tflops / m->cus * 1e6)));
 }

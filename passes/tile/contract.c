@@ -7,7 +7,9 @@
 #include <string.h>
 
 enum {
-    MAX_TM = 64,
+    MAX_TM = 64, /* rows of a tile without a ring, and with one */
+    MAX_RING_TM = 256,
+    FEW_ROWS = 32,          /* so few need no ring */
     MAX_SPAN = 256,         /* columns of a product per tile */
     ACC_BYTES = 32 << 10,   /* local memory for sums */
     STAGE_BYTES = 36 << 10, /* and for staged operands */
@@ -33,6 +35,8 @@ struct contract {
     et_expr base[ET_MAX_ACC]; /* first column of the tile in each product */
     int span;                 /* columns used per tile */
     bool direct;              /* every right operand is read straight from memory */
+    bool unfit;               /* they do not fit there, and there is no step */
+    bool ring;                /* operands go through a ring of chunks */
 };
 
 /* ---- finding the products ---- */
@@ -145,10 +149,11 @@ static int wanted_span(const struct contract *c) {
     return span;
 }
 
+/* As many rows as a tile may have. */
 static int row_tile(const struct contract *c) {
     if (c->m_axis < 0) return 1;
     int64_t rows = upper(c, et_tiler_extent(&c->t, c->m_axis));
-    return rows < MAX_TM ? (int)rows : MAX_TM;
+    return rows < MAX_RING_TM ? (int)rows : MAX_RING_TM;
 }
 
 static int round16(int n) {
@@ -364,7 +369,10 @@ static bool contract_step(struct contract *c) {
         s.nlive = et_op2(x, ET_X_MIN, s.nlive, et_sub(x, product_columns(c, p), c->base[p]));
         c->direct &= et_k_contiguous(c->t.p, s.b[p], s.kvar, s.operand);
     }
-    lay_out(c, &s);
+    if (!c->ring)
+        lay_out(c, &s);
+    else if (!c->direct || !et_tile_ring(c->t.p, &c->t.f, c->t.opt->machine, &s))
+        return c->unfit = true;
     *et_tiler_step(&c->t, ET_STEP_CONTRACT) = s;
     return true;
 }
@@ -400,18 +408,20 @@ static bool share_left(const struct contract *c) {
 static void apply(struct contract *c, const struct cut *cut, int rows) {
     int tile[ET_MAX_RANK], waves = c->t.opt->machine->waves, m = c->m_axis;
     memcpy(tile, cut->tile, sizeof tile);
-    while (
-        m >= 0 && tile[m] > 16 &&
-        (tile[m] > rows || acc_bytes(c, round16(tile[m]), round16(cut->span), waves) > ACC_BYTES))
+    while (m >= 0 && tile[m] > 16 &&
+           (tile[m] > rows ||
+            (!c->ring && acc_bytes(c, round16(tile[m]), round16(cut->span), waves) > ACC_BYTES)))
         tile[m] = round16(round16(tile[m]) / 2);
     c->t = try_tiles(c, tile);
     c->span = columns_of(c, &c->t, c->base);
 }
 
-static bool build(struct contract *c, const struct cut *cut, int rows) {
+static bool build(struct contract *c, const struct cut *cut, int rows, bool ring) {
+    c->ring = ring;
+    c->unfit = false;
     apply(c, cut, rows);
     if (!contract_step(c)) return false;
-    epilogue(c);
+    if (!c->unfit) epilogue(c);
     return true;
 }
 
@@ -433,25 +443,34 @@ static double built_cost(struct contract *c, double reference[ET_SAMPLES]) {
     return sum;
 }
 
-/* Every cut with every number of rows; the plain choice stays unless another is clearly better. */
+/* Every cut with every number of rows, and where there are many also with a ring; the plain choice
+ * stays unless another is clearly better. */
 static bool build_cheapest(struct contract *c, const struct cuts *cuts, const struct cut *plain) {
-    static const int rows[] = {64, 32, 16};
+    static const struct {
+        int rows;
+        bool ring;
+    } way[] = {{64, false}, {32, false}, {16, false}, {256, true},
+               {128, true}, {64, true},  {32, true}};
     const struct cut *best = plain;
     double reference[ET_SAMPLES] = {0}, least;
-    int best_rows = MAX_TM;
-    if (!build(c, plain, MAX_TM)) return false;
+    int best_rows = MAX_TM, many = row_tile(c);
+    bool ring = false;
+    if (!build(c, plain, MAX_TM, false)) return false;
     least = built_cost(c, reference) * 0.98;
     for (int i = 0; i < cuts->n; i++)
-        for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
-            if (!build(c, &cuts->v[i], rows[r])) return false;
+        for (size_t r = 0; r < sizeof way / sizeof *way; r++) {
+            if (way[r].ring && (!c->direct || many <= FEW_ROWS || way[r].rows >= 2 * many))
+                continue;
+            if (!build(c, &cuts->v[i], way[r].rows, way[r].ring)) return false;
+            if (c->unfit || c->t.f.lds_bytes > c->t.opt->machine->lds_bytes) continue;
             double cost = built_cost(c, reference);
-            if (c->t.f.lds_bytes <= c->t.opt->machine->lds_bytes && cost < least) {
-                least = cost;
-                best = &cuts->v[i];
-                best_rows = rows[r];
-            }
+            if (cost >= least) continue;
+            least = cost;
+            best = &cuts->v[i];
+            best_rows = way[r].rows;
+            ring = way[r].ring;
         }
-    return build(c, best, best_rows);
+    return build(c, best, best_rows, ring);
 }
 
 /* PLAIN with the sizes the group asks for; false when it asks for none, or for what mixes columns.
@@ -488,7 +507,8 @@ bool et_tile_contract(const et_tiler *common, const et_group *gr) {
     if (!cuts.n) return give_up(c);
     const struct cut *plain = plain_cut(c, &cuts);
     struct cuts hinted = {.n = 0};
-    if (hinted_cut(c, plain, &hinted)) return build(c, &hinted.v[0], MAX_TM) && et_tiler_end(&c->t);
-    bool ok = c->t.by_cost ? build_cheapest(c, &cuts, plain) : build(c, plain, MAX_TM);
+    if (hinted_cut(c, plain, &hinted))
+        return build(c, &hinted.v[0], MAX_TM, false) && et_tiler_end(&c->t);
+    bool ok = c->t.by_cost ? build_cheapest(c, &cuts, plain) : build(c, plain, MAX_TM, false);
     return ok && et_tiler_end(&c->t);
 }

@@ -52,6 +52,12 @@ et_expr et_tiler_reductions(et_tiler *, et_expr e, int nvars, const int *vars, i
 void et_tiler_store(et_tiler *, et_expr value);
 bool et_tiler_end(et_tiler *);
 
+/* Lay out the sums and a ring for the CONTRACT step S, whose tile is set, and deal it to waves;
+ * false when it does not fit, and nothing is changed then. */
+bool et_tile_ring(et_program *, et_func *, const et_machine *, et_step *s);
+/* Results that only products of many rows read get the type of these products' operands. */
+void et_tile_narrow(et_program *);
+
 bool et_tile_elements(const et_tiler *common, const et_group *);
 bool et_tile_contract(const et_tiler *common, const et_group *);
 bool et_tile_attend(const et_tiler *common, const et_group *);

@@ -10,6 +10,9 @@ struct shape {
     int nacc;
     bool transposed; /* b is [K, N]: staged */
     bool symbolic_k;
+    int stages; /* of a ring, or 0: kc is in parts of 64 bytes, and wn waves lie over n, the rest
+                   over m */
+    bool wide;  /* a is of f32, and more than a load */
 };
 
 static int local(kit *k, et_func *f, const char *name, et_dtype t, int rank, const int *dim,
@@ -31,16 +34,19 @@ static void product(const struct shape *wanted, const char *device) {
     kit k;
     kit_begin(&k, "product");
     struct shape fitting = *wanted, *c = &fitting;
-    c->tm = rows_that_fit(&k, c);
+    while (c->stages && c->tm % (16 * kit_waves(&k) / c->wn))
+        c->wn *= 2;
+    if (!c->stages) c->tm = rows_that_fit(&k, c);
     et_exprs *x = k.x;
     int64_t syms[2] = {c->n, c->K};
     et_expr rows = et_sym(x, kit_sym(&k, "M", 1, 80)), zero = kit_n(&k, 0);
+    int over = kit_waves(&k) / c->wn;
     et_expr K = c->symbolic_k ? et_sym(x, kit_sym(&k, "K", 1, 512)) : kit_n(&k, c->K);
     et_expr N = kit_n(&k, c->N);
-    int pad = c->symbolic_k ? 512 : c->K, wk = kit_waves(&k) / c->wn;
+    int pad = c->symbolic_k ? 512 : c->K, wk = c->stages ? 1 : over;
     et_expr da[] = {rows, kit_n(&k, pad)}, db[] = {N, kit_n(&k, pad)}, dt[] = {kit_n(&k, pad), N};
     et_expr dout[] = {kit_n(&k, c->nacc), rows, N};
-    int a = kit_tensor(&k, ET_TENSOR_INPUT, "a", c->t, 2, da), b[4];
+    int a = kit_tensor(&k, ET_TENSOR_INPUT, "a", c->wide ? ET_F32 : c->t, 2, da), b[4];
     static const char *const names[] = {"b0", "b1", "b2", "b3"};
     for (int i = 0; i < c->nacc; i++)
         b[i] = kit_tensor(&k, ET_TENSOR_INPUT, names[i], c->t, 2, c->transposed ? dt : db);
@@ -58,15 +64,22 @@ static void product(const struct shape *wanted, const char *device) {
     s->kextent = K;
     et_expr kv = et_var(x, s->kvar), nv = et_add(x, n0, et_var(x, s->nvar));
     s->a = kit_at(&k, a, 2, (et_expr[]){et_add(x, m0, et_var(x, s->mvar)), kv});
+    if (c->wide) s->a = et_mul(x, s->a, et_float(x, 0.5));
     s->nacc = c->nacc;
-    s->wn = c->wn, s->wk = wk, s->kc = c->kc;
+    int bytes = et_dtype_bytes(c->t), columns = c->nacc * c->tn;
+    s->wn = c->wn, s->wk = wk, s->kc = c->stages ? 64 / bytes * c->kc : c->kc;
+    s->wm = c->stages ? over : 1;
     for (int i = 0; i < c->nacc; i++) {
         et_expr at[] = {nv, kv}, ta[] = {kv, nv};
         s->b[i] = kit_at(&k, b[i], 2, c->transposed ? ta : at);
         s->acc[i] = local(&k, f, "acc", ET_F32, 3, (int[]){wk, c->tm, c->tn}, c->tn + 4);
     }
-    int bytes = et_dtype_bytes(c->t);
-    s->stage_a = local(&k, f, "a", c->t, 2, (int[]){c->tm, c->kc}, c->kc + 16 / bytes);
+    if (c->stages) {
+        s->stage_a = local(&k, f, "a", c->t, 3, (int[]){c->stages, c->tm, s->kc}, s->kc);
+        s->stage_b = local(&k, f, "b", c->t, 3, (int[]){c->stages, columns, s->kc}, s->kc);
+    } else {
+        s->stage_a = local(&k, f, "a", c->t, 2, (int[]){c->tm, c->kc}, c->kc + 16 / bytes);
+    }
     if (c->transposed)
         s->stage_b = local(&k, f, "b", c->t, 2, (int[]){c->tn, c->kc}, c->kc + 16 / bytes);
     const et_step *con = s;
@@ -92,30 +105,42 @@ static void product(const struct shape *wanted, const char *device) {
 }
 
 static const struct shape shapes[] = {
-    {ET_BF16, 1, 64, 256, 16, 64, 4, 256, 1, false, false},
-    {ET_BF16, 16, 64, 256, 16, 64, 4, 64, 1, false, false},
-    {ET_BF16, 17, 100, 768, 16, 64, 4, 256, 1, false, false},
-    {ET_BF16, 37, 64, 1024, 48, 32, 1, 256, 1, false, false},
-    {ET_BF16, 64, 96, 264, 64, 32, 2, 128, 2, false, false},
-    {ET_BF16, 5, 33, 40, 16, 16, 1, 128, 3, false, false},
-    {ET_BF16, 70, 128, 2048, 64, 64, 4, 256, 1, false, false},
-    {ET_BF16, 7, 65, 129, 16, 64, 4, 64, 1, true, false},
-    {ET_BF16, 33, 31, 7, 48, 32, 2, 64, 2, true, false},
-    {ET_BF16, 9, 48, 200, 16, 16, 1, 256, 1, false, true},
-    {ET_BF16, 9, 48, 129, 16, 48, 1, 256, 1, false, true},
-    {ET_BF16, 1, 32, 4096, 16, 16, 1, 256, 1, false, false},
-    {ET_BF16, 2, 16, 3000, 64, 16, 1, 256, 1, false, false},
-    {ET_BF16, 3, 100, 2056, 32, 64, 4, 128, 2, false, false},
-    {ET_BF16, 7, 16, 5000, 16, 16, 1, 256, 1, false, false},
-    {ET_BF16, 3, 24, 500, 16, 16, 1, 128, 1, false, true},
-    {ET_F32, 4, 20, 1000, 16, 16, 1, 64, 1, false, false},
-    {ET_F16, 20, 80, 96, 32, 64, 4, 96, 1, false, false},
-    {ET_F16, 20, 80, 100, 32, 64, 4, 64, 1, true, false},
-    {ET_F32, 3, 64, 256, 16, 64, 4, 64, 1, false, false},
-    {ET_F32, 35, 50, 52, 16, 32, 2, 64, 2, false, false},
-    {ET_F32, 13, 17, 31, 16, 32, 1, 64, 1, true, false},
-    {ET_F32, 13, 17, 1, 16, 32, 1, 64, 1, true, false},
-    {ET_F32, 13, 17, 300, 16, 32, 1, 128, 1, true, true},
+    {ET_BF16, 1, 64, 256, 16, 64, 4, 256, 1, false, false, 0, false},
+    {ET_BF16, 16, 64, 256, 16, 64, 4, 64, 1, false, false, 0, false},
+    {ET_BF16, 17, 100, 768, 16, 64, 4, 256, 1, false, false, 0, false},
+    {ET_BF16, 37, 64, 1024, 48, 32, 1, 256, 1, false, false, 0, false},
+    {ET_BF16, 64, 96, 264, 64, 32, 2, 128, 2, false, false, 0, false},
+    {ET_BF16, 5, 33, 40, 16, 16, 1, 128, 3, false, false, 0, false},
+    {ET_BF16, 70, 128, 2048, 64, 64, 4, 256, 1, false, false, 0, false},
+    {ET_BF16, 7, 65, 129, 16, 64, 4, 64, 1, true, false, 0, false},
+    {ET_BF16, 33, 31, 7, 48, 32, 2, 64, 2, true, false, 0, false},
+    {ET_BF16, 9, 48, 200, 16, 16, 1, 256, 1, false, true, 0, false},
+    {ET_BF16, 9, 48, 129, 16, 48, 1, 256, 1, false, true, 0, false},
+    {ET_BF16, 1, 32, 4096, 16, 16, 1, 256, 1, false, false, 0, false},
+    {ET_BF16, 2, 16, 3000, 64, 16, 1, 256, 1, false, false, 0, false},
+    {ET_BF16, 3, 100, 2056, 32, 64, 4, 128, 2, false, false, 0, false},
+    {ET_BF16, 7, 16, 5000, 16, 16, 1, 256, 1, false, false, 0, false},
+    {ET_BF16, 3, 24, 500, 16, 16, 1, 128, 1, false, true, 0, false},
+    {ET_F32, 4, 20, 1000, 16, 16, 1, 64, 1, false, false, 0, false},
+    {ET_F16, 20, 80, 96, 32, 64, 4, 96, 1, false, false, 0, false},
+    {ET_F16, 20, 80, 100, 32, 64, 4, 64, 1, true, false, 0, false},
+    {ET_F32, 3, 64, 256, 16, 64, 4, 64, 1, false, false, 0, false},
+    {ET_F32, 35, 50, 52, 16, 32, 2, 64, 2, false, false, 0, false},
+    {ET_F32, 13, 17, 31, 16, 32, 1, 64, 1, true, false, 0, false},
+    {ET_F32, 13, 17, 1, 16, 32, 1, 64, 1, true, false, 0, false},
+    {ET_F32, 13, 17, 300, 16, 32, 1, 128, 1, true, true, 0, false},
+    {ET_BF16, 64, 64, 256, 64, 64, 2, 1, 1, false, false, 2, false},
+    {ET_BF16, 80, 200, 2056, 64, 64, 4, 2, 1, false, false, 2, false},
+    {ET_BF16, 77, 65, 32, 128, 32, 1, 1, 1, false, false, 3, false},
+    {ET_BF16, 1, 33, 1000, 128, 64, 1, 1, 1, false, false, 2, false},
+    {ET_BF16, 70, 64, 8, 64, 32, 1, 2, 2, false, false, 2, false},
+    {ET_BF16, 35, 100, 136, 128, 16, 1, 1, 3, false, false, 2, false},
+    {ET_BF16, 50, 70, 129, 64, 32, 2, 2, 1, false, true, 3, false},
+    {ET_BF16, 80, 64, 512, 64, 64, 2, 1, 1, false, true, 2, true},
+    {ET_BF16, 66, 96, 44, 64, 32, 1, 1, 2, false, false, 2, true},
+    {ET_F16, 40, 80, 100, 64, 64, 4, 2, 1, false, false, 2, false},
+    {ET_F32, 70, 50, 52, 64, 32, 2, 4, 1, false, false, 2, false},
+    {ET_F32, 13, 65, 300, 128, 32, 1, 1, 1, false, true, 2, false},
 };
 enum { NSHAPES = sizeof shapes / sizeof *shapes };
 

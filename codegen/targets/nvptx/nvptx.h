@@ -49,7 +49,11 @@ void nvptx_die_acquire(cg *);
 val nvptx_clock(cg *);
 void nvptx_nap(cg *, int clocks);
 void nvptx_mark(cg *, val word);
+void nvptx_load_blocks(cg *, val ptr, val word[4]);
 void nvptx_order_loads(cg *);
+void nvptx_copy(cg *, val to, val from, val bytes);
+void nvptx_copy_group(cg *);
+void nvptx_copied(cg *, int groups);
 
 /* ---- stream.c ---- */
 extern const et_stream_family nvptx_stream;

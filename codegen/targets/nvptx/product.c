@@ -90,3 +90,10 @@ val nvptx_multiply(cg *g, const et_fragment *fr, int lane_k, const val *n, const
     }
     return acc;
 }
+
+void nvptx_load_blocks(cg *g, val ptr, val word[4]) {
+    LLVMTypeRef t = LLVMTypeOf(ptr);
+    val all = cg_call(g, "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16", 1, &t, 1, &ptr);
+    for (unsigned i = 0; i < 4; i++)
+        word[i] = LLVMBuildExtractValue(g->b, all, i, "");
+}

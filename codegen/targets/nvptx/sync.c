@@ -1,4 +1,4 @@
-/* Barriers, the clock and naps. */
+/* Barriers, the clock and naps, copies that are not waited for. */
 #include "codegen/targets/nvptx/nvptx.h"
 
 void nvptx_wave_meets(cg *g) {
@@ -46,4 +46,19 @@ void nvptx_mark(cg *g, val word) {
 /* ptxas orders them anew. */
 void nvptx_order_loads(cg *g) {
     (void)g;
+}
+
+/* Past L1, which no other warp would find them in. */
+void nvptx_copy(cg *g, val to, val from, val bytes) {
+    val args[] = {to, from, bytes};
+    cg_call(g, "llvm.nvvm.cp.async.cg.shared.global.16.s", 0, NULL, 3, args);
+}
+
+void nvptx_copy_group(cg *g) {
+    cg_call(g, "llvm.nvvm.cp.async.commit.group", 0, NULL, 0, NULL);
+}
+
+void nvptx_copied(cg *g, int groups) {
+    val n = cg_i32(g, groups);
+    cg_call(g, "llvm.nvvm.cp.async.wait.group", 0, NULL, 1, &n);
 }

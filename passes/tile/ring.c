@@ -1,0 +1,60 @@
+/* Products of many rows: both operands through a ring of chunks in local memory, every wave with a
+ * rectangle of the tile's sums in registers. */
+#include "ir/program/step.h"
+#include "passes/tile/tiler.h"
+
+enum {
+    ROW_BYTES = 64, /* of a row in a part of a chunk: four loads of 16 bytes */
+    MOST_STAGES = 8,
+    MOST_PARTS = 2,         /* of so many bytes, which are multiplied between two barriers */
+    AHEAD_BYTES = 64 << 10, /* on their way: more does not come sooner */
+    SUM_REGISTERS = 128,    /* of a lane, half of what it has */
+    LARGE_LDS = 64 << 10,
+    LDS_WORDS = 1 << 10, /* of codegen and of the hardware */
+    LDS_SPARE = 4 << 10, /* left for reductions */
+};
+
+/* Waves over m and n such that a wave reads the fewest rows for its sums; false when the sums do
+ * not divide among them, or do not fit in registers. */
+static bool divide(et_step *s, const et_machine *m) {
+    int best = 0;
+    for (int wn = 1; wn <= m->waves; wn++) {
+        int wm = m->waves / wn;
+        if (wm * wn != m->waves || s->tm % (16 * wm) || s->tn % (16 * wn)) continue;
+        int rows = s->tm / wm, columns = s->nacc * s->tn / wn;
+        if (rows * columns / m->wave_size > SUM_REGISTERS) continue;
+        if (best && rows + columns >= best) continue;
+        best = rows + columns;
+        s->wm = wm;
+        s->wn = wn;
+    }
+    s->wk = 1;
+    return best > 0;
+}
+
+/* Where local memory is large it is cut from what also holds loads that are under way, of which the
+ * other tasks of the kernel need theirs. */
+static int room(const et_machine *m) {
+    int all = m->lds_bytes - LDS_SPARE, shared = m->lds_bytes - (int)m->load_kb * 1024 - LDS_WORDS;
+    int least = shared > LARGE_LDS ? shared : LARGE_LDS;
+    return all < least ? all : least;
+}
+
+bool et_tile_ring(et_program *p, et_func *f, const et_machine *m, et_step *s) {
+    int bytes = et_dtype_bytes(s->operand), columns = s->nacc * s->tn, parts = MOST_PARTS;
+    int sums = s->nacc * s->tm * (s->tn + 4) * 4, part = (s->tm + columns) * ROW_BYTES;
+    int left = room(m) - f->lds_bytes - sums;
+    while (parts > 1 && left / (parts * part) < 3)
+        parts /= 2;
+    int chunk = parts * part, stages = left / chunk, enough = AHEAD_BYTES / chunk + 2;
+    if (stages < 2 || !divide(s, m)) return false;
+    if (stages > enough) stages = enough;
+    if (stages > MOST_STAGES) stages = MOST_STAGES;
+    s->kc = parts * ROW_BYTES / bytes;
+    for (int a = 0; a < s->nacc; a++)
+        s->acc[a] = et_local_add(p, f, et_printf(p->g->arena, "acc%d", a), ET_F32, 3,
+                                 (int[]){1, s->tm, s->tn}, s->tn + 4);
+    s->stage_a = et_local_add(p, f, "a", s->operand, 3, (int[]){stages, s->tm, s->kc}, s->kc);
+    s->stage_b = et_local_add(p, f, "b", s->operand, 3, (int[]){stages, columns, s->kc}, s->kc);
+    return true;
+}
