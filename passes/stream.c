@@ -3,15 +3,26 @@
  * of a grid's weights has come when its tasks begin, so the time that takes is saved; against that
  * stands what the ring costs a task. */
 #include "ir/program/stream.h"
+#include "ir/program/step.h"
 #include "passes/pipeline/pipeline.h"
 
 enum { OWN = 1024 }; /* bytes of LDS that codegen has for itself */
 
+/* A product of many rows brings its weights itself, and the rows with them. */
+static bool brings_itself(const et_func *f) {
+    bool any = false;
+    for (int i = 0; i < f->nsteps; i++)
+        any |= et_step_stages(f, &f->steps[i]) > 0;
+    return any;
+}
+
 static et_ring ring_of(const et_program *p, const et_machine *m) {
     et_ring r = {.bytes = m->stream_kb << 10};
     int most = 0;
-    for (int i = 0; i < p->nfuncs; i++)
+    for (int i = 0; i < p->nfuncs; i++) {
+        if (brings_itself(&p->funcs[i])) return (et_ring){0};
         if (p->funcs[i].lds_bytes > most) most = p->funcs[i].lds_bytes;
+    }
     if (!r.bytes) return r;
     r.slots = (m->lds_bytes - OWN - most) / r.bytes;
     if (r.slots > ET_RING_MAX_SLOTS) r.slots = ET_RING_MAX_SLOTS;

@@ -1,5 +1,6 @@
 /* What can be streamed. */
 #include "ir/program/stream.h"
+#include "ir/program/step.h"
 
 /* A weight, at a place that no tensor decides. */
 static bool immutable(const et_program *p, et_expr e) {
@@ -41,7 +42,8 @@ int et_stream_step(const et_program *p, const et_func *f) {
     int found = -1;
     for (int i = 0; i < f->nsteps; i++) {
         if (f->steps[i].kind != ET_STEP_CONTRACT) continue;
-        if (found >= 0 || !streamable(p, &f->steps[i])) return -1;
+        if (found >= 0 || et_step_stages(f, &f->steps[i]) || !streamable(p, &f->steps[i]))
+            return -1;
         found = i;
     }
     return found;
