@@ -103,7 +103,7 @@ static void division(eti_parser *p, et_step *s) {
     if (!are_waves(p, s->wn * s->wk * s->wm))
         eti_error(p, loc, "%d * %d waves: a workgroup of %d has %d, or %d of 32", s->wn * s->wm,
                   s->wk, p->p->workgroup, p->p->workgroup / 64, p->p->workgroup / 32);
-    else if (s->tm % (16 * s->wm))
+    else if (s->wm > 1 && s->tm % (16 * s->wm))
         eti_error(p, loc, "%d rows do not divide among %d waves by 16", s->tm, s->wm);
     else if (s->tn % (16 * s->wn))
         eti_error(p, loc, "%d columns do not divide among %d waves by 16", s->tn, s->wn);

@@ -149,6 +149,14 @@ static int wanted_span(const struct contract *c) {
     return span;
 }
 
+/* Are there always more rows than of one matrix instruction? With fewer a ring is slower than
+ * weights that go to registers, and what has both, few rows and many, is compiled in variants. */
+static bool always_many(const struct contract *c) {
+    int64_t lo, hi;
+    return c->m_axis >= 0 && et_bounds(c->t.x, et_tiler_extent(&c->t, c->m_axis), &lo, &hi) &&
+           lo > 16;
+}
+
 /* As many rows as a tile may have. */
 static int row_tile(const struct contract *c) {
     if (c->m_axis < 0) return 1;
@@ -459,7 +467,8 @@ static bool build_cheapest(struct contract *c, const struct cuts *cuts, const st
     least = built_cost(c, reference) * 0.98;
     for (int i = 0; i < cuts->n; i++)
         for (size_t r = 0; r < sizeof way / sizeof *way; r++) {
-            if (way[r].ring && (!c->direct || many <= FEW_ROWS || way[r].rows >= 2 * many))
+            if (way[r].ring &&
+                (!c->direct || many <= FEW_ROWS || !always_many(c) || way[r].rows >= 2 * many))
                 continue;
             if (!build(c, &cuts->v[i], way[r].rows, way[r].ring)) return false;
             if (c->unfit || c->t.f.lds_bytes > c->t.opt->machine->lds_bytes) continue;
