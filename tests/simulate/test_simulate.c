@@ -16,6 +16,7 @@ static const et_machine round_numbers = {
     .wave_size = 64,
     .k_bytes = 64,
     .lds_bytes = 65536,
+    .clock_ghz = 1e12,
     .hbm_gbs = 1e12,
     .cache_gbs_cu = 1e12,
     .matrix_tflops = 1e12,
