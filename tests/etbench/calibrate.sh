@@ -2,21 +2,14 @@
 # calibrate.sh BIN MODEL - etbench --calibrate: a machine file that etcc takes, from programs compiled at once and
 # from programs compiled before; what it refuses.
 set -eu
+. "$(dirname "$0")/../support/lib.sh"
 bin=$1 model=$2 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 device=emu:gfx942:cus=4:xcds=2
 
 fail() {
     cat "$out/log" >&2
-    echo "calibrate.sh: $*" >&2
-    exit 1
-}
-refuses() { # MESSAGE STATUS COMMAND...
-    message=$1 status=$2 got=0
-    shift 2
-    "$@" > "$out/log" 2>&1 || got=$?
-    [ $got = "$status" ] || fail "status $got, not $status: $*"
-    grep -qF -- "$message" "$out/log" || fail "does not say '$message': $*"
+    die "$*"
 }
 
 "$bin/etbench" --calibrate --device $device --workgroups 4 -o "$out/my.machine" > "$out/log" 2>&1 ||
@@ -47,11 +40,11 @@ for run in 1 2; do
 done
 rm -f "$out/kernels/vector.code"
 echo 'no code' > "$out/kernels/vector.code"
-refuses 'vector.code' 1 "$bin/etbench" --calibrate --device $device --workgroups 4 --kernels "$out/kernels" -o "$out/none"
+refuses 1 'vector.code' "$bin/etbench" --calibrate --device $device --workgroups 4 --kernels "$out/kernels" -o "$out/none"
 [ ! -e "$out/none" ] || fail "a machine that was not measured to the end"
 
-refuses '--calibrate goes with -o FILE' 2 "$bin/etbench" --calibrate --device $device
-refuses 'takes no model' 2 "$bin/etbench" --calibrate "$model" -o "$out/none"
-refuses '--kernels goes with --calibrate' 2 "$bin/etbench" "$model" --kernels "$out"
-refuses 'compiles into --kernels DIR' 2 "$bin/etbench" --calibrate --device none -o "$out/none"
-refuses 'at least three workgroups' 1 "$bin/etbench" --calibrate --device $device --workgroups 2 -o "$out/none"
+refuses 2 '--calibrate goes with -o FILE' "$bin/etbench" --calibrate --device $device
+refuses 2 'takes no model' "$bin/etbench" --calibrate "$model" -o "$out/none"
+refuses 2 '--kernels goes with --calibrate' "$bin/etbench" "$model" --kernels "$out"
+refuses 2 'compiles into --kernels DIR' "$bin/etbench" --calibrate --device none -o "$out/none"
+refuses 1 'at least three workgroups' "$bin/etbench" --calibrate --device $device --workgroups 2 -o "$out/none"
