@@ -29,6 +29,7 @@ struct run {
     struct sequence *sequences;
     int64_t n;
     float *logits; /* [rows, V] */
+    int32_t *list; /* pages of one sequence */
     float **row;   /* where row i of the launch belongs */
     int64_t launches;
     double seconds;
@@ -119,7 +120,9 @@ static bool allocate(struct run *r) {
         return llm_complain("%s: too many tokens", r->o->tokens);
     r->logits = malloc(bytes + 1);
     r->row = calloc((size_t)r->lm.max_tokens, sizeof *r->row);
-    return (r->logits && r->row) || llm_complain("out of memory for %zu bytes of logits", bytes);
+    r->list = calloc((size_t)r->lm.row + 1, sizeof *r->list);
+    return (r->logits && r->row && r->list) ||
+           llm_complain("out of memory for %zu bytes of logits", bytes);
 }
 
 /* Up to --chunk tokens of every sequence of the group, as many as fit in a launch. */
@@ -135,9 +138,31 @@ static void fill(struct run *r, struct sequence *group, int64_t count) {
     }
 }
 
+/* Pages in turn, as many as each sequence fills. False: there are not so many. */
+static bool deal(struct run *r, const struct sequence *group, int64_t count) {
+    int32_t next = 0;
+    for (int64_t i = 0; r->lm.page && i < count; i++) {
+        int64_t pages = (group[i].length + r->lm.page - 1) / r->lm.page;
+        if (next + pages > r->lm.pages) return false;
+        for (int64_t k = 0; k < pages; k++)
+            r->list[k] = next++;
+        lm_deal(&r->lm, i, r->list, pages);
+    }
+    return true;
+}
+
+/* How many sequences from GROUP on can run together. */
+static int64_t group_size(struct run *r, const struct sequence *group, int64_t left) {
+    int64_t count = left < r->batch ? left : r->batch;
+    while (count > 1 && !deal(r, group, count))
+        count--;
+    return count;
+}
+
 static bool run_group(struct run *r, struct sequence *group, int64_t count) {
     char err[LLM_ERR];
     if (!lm_reset(&r->lm, err)) return llm_complain("%s", err);
+    deal(r, group, count);
     for (;;) {
         fill(r, group, count);
         int64_t n = r->lm.n;
@@ -196,9 +221,10 @@ static bool score_all(struct run *r) {
         !allocate(r))
         return false;
     r->batch = r->o->batch && r->o->batch < r->lm.slots ? r->o->batch : r->lm.slots;
-    for (int64_t i = 0; i < r->n; i += r->batch)
-        if (!run_group(r, r->sequences + i, r->n - i < r->batch ? r->n - i : r->batch))
-            return false;
+    for (int64_t i = 0, count; i < r->n; i += count) {
+        count = group_size(r, r->sequences + i, r->n - i);
+        if (!run_group(r, r->sequences + i, count)) return false;
+    }
     if (!write_logits(r)) return false;
     fprintf(stderr, "etllm: %s: %lld tokens in %lld launches at %.1f tokens/s%s\n",
             etrt_device_name(r->lm.device), (long long)r->rows, (long long)r->launches,
@@ -213,6 +239,7 @@ bool score(const struct options *o) {
     free(r.sequences);
     free(r.logits);
     free(r.row);
+    free(r.list);
     etrt_st_close(r.file);
     lm_close(&r.lm);
     return ok;

@@ -21,6 +21,7 @@ die() {
 }
 
 launch() { # [options]: begins a server; does not wait until it is ready
+    : > server.log # or what an earlier one said would be read before this one's shell has begun it anew
     "$bin/etllm" serve --kernel "$kernel" --model "$stories" --port 0 "$@" 2> server.log &
     server=$!
     address=

@@ -1,5 +1,6 @@
 /* The engine's thread and what other threads ask of it. */
 #include "examples/llm/engine/engine.h"
+#include "examples/llm/engine/pages.h"
 #include "examples/llm/engine/parts.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 static void sequence_free(struct sequence *s) {
     if (!s) return;
     free(s->ids);
+    free(s->pages);
     free((void *)s->job.sampling.bias);
     free(s);
 }
@@ -42,7 +44,10 @@ static struct sequence *sequence_make(const struct engine *e, const struct engin
     struct logit_bias *bias = calloc(nbias + 1, sizeof *bias);
     s->job.sampling.bias = bias;
     s->ids = calloc(j->n + (size_t)s->job.most, sizeof *s->ids);
-    if (!bias || !s->ids) {
+    /* Not of LM, which another thread may be opening again. */
+    int64_t pages = e->pages ? e->sizes.context / e->sizes.page : 0;
+    if (pages) s->pages = calloc((size_t)pages, sizeof *s->pages);
+    if (!bias || !s->ids || (pages && !s->pages)) {
         sequence_free(s);
         return NULL;
     }
@@ -62,20 +67,48 @@ static void tell_end(struct sequence *s, enum engine_end end, const char *why) {
     sequence_free(s);
 }
 
-/* Once END was told, engine_cancel must not find it: it leaves the list first. */
-void engine_finish(struct engine *e, struct sequence *s, enum engine_end end, const char *why) {
-    slots_give(e, s, end != ENGINE_FAILED);
-    pthread_mutex_lock(&e->lock);
+/* With the lock held. */
+static void leave(struct engine *e, const struct sequence *s) {
     int64_t at = 0;
     while (e->active[at] != s)
         at++;
     memmove(&e->active[at], &e->active[at + 1], (size_t)(e->nactive - at - 1) * sizeof *e->active);
     e->nactive--;
+}
+
+/* Once END was told, engine_cancel must not find it: it leaves the list first. */
+void engine_finish(struct engine *e, struct sequence *s, enum engine_end end, const char *why) {
+    slots_give(e, s, end != ENGINE_FAILED);
+    pthread_mutex_lock(&e->lock);
+    leave(e, s);
     pthread_mutex_unlock(&e->lock);
     tell_end(s, end, why);
 }
 
+void engine_preempt(struct engine *e, struct sequence *s) {
+    slots_give(e, s, true);
+    s->fed = 0;
+    s->resumed = true;
+    e->stats.preempted++;
+    pthread_mutex_lock(&e->lock);
+    leave(e, s);
+    /* All that wait came later, but for those that were preempted after it; they are younger. */
+    s->next = e->first;
+    if (!e->first) e->last = &s->next;
+    e->first = s;
+    e->nwaiting++;
+    pthread_mutex_unlock(&e->lock);
+}
+
 /* ---- the thread ---- */
+
+/* With the lock held. Numbers grow with time. */
+static void enter(struct engine *e, struct sequence *s) {
+    int64_t at = e->nactive++;
+    for (; at > 0 && e->active[at - 1]->id > s->id; at--)
+        e->active[at] = e->active[at - 1];
+    e->active[at] = s;
+}
 
 /* The first that waits, if it may leave the queue now: it is over before it began, or there is a
  * slot for it. */
@@ -83,11 +116,11 @@ static struct sequence *next_waiting(struct engine *e, bool *out_over) {
     struct sequence *s = e->first;
     if (!s) return NULL;
     *out_over = s->cancelled || e->stop || s->job.most <= 0;
-    if (!*out_over && e->nactive >= e->sizes.slots) return NULL;
+    if (!*out_over && (e->nactive >= e->sizes.slots || !paged_fits(e, s))) return NULL;
     e->first = s->next;
     if (!e->first) e->last = &e->first;
     e->nwaiting--;
-    if (!*out_over) e->active[e->nactive++] = s;
+    if (!*out_over) enter(e, s);
     return s;
 }
 
@@ -102,8 +135,10 @@ static void admit(struct engine *e) {
             tell_end(s, s->cancelled || e->stop ? ENGINE_CANCELLED : ENGINE_LENGTH, NULL);
             continue;
         }
-        s->result.started = lm_now();
         slots_take(e, s);
+        if (s->resumed) continue;
+        s->result.started = lm_now();
+        s->result.cached = (int64_t)s->fed;
         e->stats.asked += (int64_t)s->job.n;
         e->stats.cached += s->result.cached;
     }
@@ -153,6 +188,7 @@ static void show(struct engine *e) {
                                            (int64_t)s->fed, s->result.generated,
                                            s->job.most,     (int64_t)s->fed};
     }
+    if (e->pages) shown->used = paged_used(e);
     pthread_mutex_unlock(&e->lock);
 }
 
@@ -267,16 +303,23 @@ static bool allocate(struct engine *e) {
     e->slots = calloc(slots + 1, sizeof *e->slots);
     e->active = calloc(slots + 1, sizeof *e->active);
     e->shown = calloc(slots + 1, sizeof *e->shown);
-    return e->sampler && e->row && e->slots && e->active && e->shown;
+    if (e->sizes.pages) e->pages = pages_make(e->sizes.pages, e->sizes.page);
+    return e->sampler && e->row && e->slots && e->active && e->shown &&
+           (e->pages || !e->sizes.pages);
 }
 
 static bool prepare(struct engine *e, const struct engine_options *o, char *err) {
     if (!copy_options(e, o)) return llm_fail(err, "out of memory");
     if (!lm_open(&e->lm, e->kernel, e->model, e->device, err)) return false;
     snprintf(e->device_name, sizeof e->device_name, "%s", etrt_device_name(e->lm.device));
-    e->sizes = (struct engine_sizes){e->lm.vocab,    e->lm.context,
-                                     e->lm.slots,    e->lm.max_tokens,
-                                     e->device_name, etrt_device_is_emulated(e->lm.device) != 0};
+    e->sizes = (struct engine_sizes){.vocab = e->lm.vocab,
+                                     .context = e->lm.context,
+                                     .slots = e->lm.slots,
+                                     .max_tokens = e->lm.max_tokens,
+                                     .page = e->lm.page,
+                                     .pages = e->lm.pages,
+                                     .device = e->device_name,
+                                     .emulated = etrt_device_is_emulated(e->lm.device) != 0};
     const struct lm_start *t = &e->lm.start;
     e->stats.start = (struct engine_start){t->device, t->kernel, t->weights, t->session, 0, 0};
     if (e->o.batch < 1 || e->o.batch > e->lm.max_tokens) e->o.batch = e->lm.max_tokens;
@@ -313,6 +356,7 @@ void engine_close(struct engine *e) {
     for (int64_t i = 0; e->slots && i < e->sizes.slots; i++)
         free(e->slots[i].ids);
     lm_close(&e->lm);
+    pages_free(e->pages);
     sampler_free(e->sampler);
     pthread_mutex_destroy(&e->lock);
     pthread_cond_destroy(&e->wake);

@@ -2,6 +2,8 @@
  *
  * Every launch takes the next token of each sequence that is being written and fills up with
  * pieces of the prompts that are being read, in turn, so that none waits for another to end. A
+ * Where keys and values are in pages, one that finds no page for its next token has the youngest
+ * lose its slot and its pages; that one is read again later and goes on with the same text. A
  * sequence is given to the engine with a sink, functions that are called in the engine's thread:
  * for each token, and at the end. Everything else may be called in any thread.
  *
@@ -32,8 +34,10 @@ struct engine_options {
 };
 
 struct engine_sizes {
+    /* CONTEXT: positions of one sequence; no more than all pages hold. */
     int64_t vocab, context, slots, max_tokens; /* MAX_TOKENS: most one launch takes */
-    const char *device;                        /* for people; lives as long as the engine */
+    int64_t page, pages; /* positions of a page, and pages; 0: slots have memory of their own */
+    const char *device;  /* for people; lives as long as the engine */
     bool emulated;
 };
 
@@ -56,7 +60,7 @@ struct engine_token {
 struct engine_result {
     enum engine_end end;
     const char *why;                   /* ENGINE_FAILED: one or more lines of text, for this call */
-    int64_t prompt, cached, generated; /* tokens; CACHED of the prompt were in the slot already */
+    int64_t prompt, cached, generated; /* tokens; CACHED of the prompt were read before */
     double submitted, started, first, last;
 };
 
@@ -100,7 +104,9 @@ void engine_cancel(struct engine *, uint64_t id);
 /* What the engine has done and does, as of the last launch. Totals are since it was opened. */
 struct engine_stats {
     int64_t running, waiting;   /* sequences with a slot, and without */
-    int64_t used;               /* positions of slots that hold something of running ones */
+    int64_t used;               /* positions of slots that hold something of running ones; of all
+                                   their pages */
+    int64_t preempted;          /* times that a sequence lost its slot */
     int64_t launches, failures; /* that were done; that failed */
     int64_t prompts, written;   /* tokens fed: of prompts, and of texts */
     int64_t generated;          /* tokens that came out */

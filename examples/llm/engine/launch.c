@@ -14,10 +14,13 @@ static int64_t feed(struct engine *e, struct sequence *s, int64_t most) {
     int64_t fed = 0;
     int64_t room = e->o.batch - e->lm.n;
     if (most > room) most = room;
-    for (; fed < most && s->fed < s->n; fed++, s->fed++)
+    if (most > (int64_t)(s->n - s->fed)) most = (int64_t)(s->n - s->fed);
+    most = paged_reach(e, s, (int64_t)s->fed + most) - (int64_t)s->fed;
+    for (; fed < most; fed++, s->fed++)
         s->row = lm_add(&e->lm, s->ids[s->fed], (int64_t)s->fed, s->slot);
     if (s->fed < s->n) s->row = -1; /* its last token is still to come */
     if (fed) s->launched = true;
+    if (fed && e->pages) lm_deal(&e->lm, s->slot, s->pages, s->npages);
     return fed;
 }
 
@@ -26,6 +29,7 @@ static int64_t feed(struct engine *e, struct sequence *s, int64_t most) {
 static void fill(struct engine *e) {
     int64_t texts = 0, prompts = 0;
     e->turn++;
+    paged_reserve(e);
     for (int64_t i = 0; i < e->nactive; i++) {
         e->active[i]->row = -1;
         e->active[i]->launched = false;
@@ -127,7 +131,7 @@ static bool have_device(struct engine *e) {
     if (e->lm.session) return true;
     bool ok = lm_open(&e->lm, e->kernel, e->model, e->device, err);
     if (ok && (e->lm.slots != s.slots || e->lm.vocab != s.vocab || e->lm.context != s.context ||
-               e->lm.max_tokens != s.max_tokens))
+               e->lm.max_tokens != s.max_tokens || e->lm.page != s.page || e->lm.pages != s.pages))
         ok = llm_fail(err, "%s has changed since it was loaded", e->kernel);
     if (ok) return true;
     lm_close(&e->lm);
@@ -160,6 +164,8 @@ void launch_step(struct engine *e) {
         return;
     }
     count(e, total, lm_now() - began);
+    for (int64_t i = 0; i < e->nactive; i++)
+        paged_keep(e, e->active[i]);
     /* From the end, since one that ends leaves the list. */
     for (int64_t i = e->nactive; i-- > 0;)
         if (e->active[i]->row >= 0) extend(e, e->active[i]);

@@ -11,18 +11,38 @@ static bool ok(etrt_status status, const char *doing, char *err) {
 }
 
 /* What etimport writes and etllm relies on; anything else is some other kind of model. */
+static bool has_input(const struct lm *lm, const char *name, int rank) {
+    etrt_tensor_info info;
+    for (int t = 0; etrt_model_tensor(lm->model, t, &info) == ETRT_OK; t++)
+        if (info.kind == ETRT_INPUT && info.dtype == ETRT_I32 && info.rank == rank &&
+            !strcmp(info.name, name))
+            return true;
+    return false;
+}
+
 static bool check_inputs(const struct lm *lm, const char *kernel, char *err) {
     static const char *const names[] = {"tokens", "positions", "slots"};
-    etrt_tensor_info info;
-    for (size_t i = 0; i < 3; i++) {
-        bool found = false;
-        for (int t = 0; !found && etrt_model_tensor(lm->model, t, &info) == ETRT_OK; t++)
-            found = info.kind == ETRT_INPUT && info.dtype == ETRT_I32 && info.rank == 1 &&
-                    !strcmp(info.name, names[i]);
-        if (!found)
+    for (size_t i = 0; i < 3; i++)
+        if (!has_input(lm, names[i], 1))
             return llm_fail(err, "%s: no input \"%s\" : i32[N]: not a decoder from etimport",
                             kernel, names[i]);
-    }
+    return true;
+}
+
+/* Keys and values are [L, SLOTS, NKV, CTX, D]; or in pages, [L, PAGES, NKV, PAGE, D], of which each
+ * slot has as many as a row of the table is long. */
+static bool read_cache(struct lm *lm, const int64_t *cache, char *err) {
+    int64_t table[ETRT_MAX_RANK];
+    int rank;
+    lm->slots = cache[1];
+    lm->context = cache[3];
+    if (!has_input(lm, "table", 2)) return true;
+    if (!ok(etrt_shape(lm->session, "table", table, &rank), "shape of table", err)) return false;
+    lm->slots = table[0];
+    lm->row = table[1];
+    lm->pages = cache[1];
+    lm->page = cache[3];
+    lm->context = lm->page * (lm->row < lm->pages ? lm->row : lm->pages);
     return true;
 }
 
@@ -41,10 +61,8 @@ static bool read_sizes(struct lm *lm, const char *kernel, char *err) {
         return false;
     if (cache_rank != 5 || logits_rank != 2 || logits[0] != lm->max_tokens)
         return llm_fail(err, "%s: kc or logits have other shapes than etimport gives them", kernel);
-    lm->slots = cache[1];
-    lm->context = cache[3];
     lm->vocab = logits[1];
-    return true;
+    return read_cache(lm, cache, err);
 }
 
 static bool allocate(struct lm *lm, char *err) {
@@ -53,7 +71,8 @@ static bool allocate(struct lm *lm, char *err) {
     lm->tokens = calloc(n, sizeof *lm->tokens);
     lm->positions = calloc(n, sizeof *lm->positions);
     lm->slot_of = calloc(n, sizeof *lm->slot_of);
-    return (lm->logits && lm->tokens && lm->positions && lm->slot_of) ||
+    lm->table = calloc((size_t)(lm->slots * lm->row) + 1, sizeof *lm->table);
+    return (lm->logits && lm->tokens && lm->positions && lm->slot_of && lm->table) ||
            llm_fail(err, "out of memory");
 }
 
@@ -89,6 +108,7 @@ void lm_close(struct lm *lm) {
     free(lm->tokens);
     free(lm->positions);
     free(lm->slot_of);
+    free(lm->table);
     memset(lm, 0, sizeof *lm);
 }
 
@@ -97,6 +117,31 @@ int64_t lm_add(struct lm *lm, int32_t token, int64_t position, int64_t slot) {
     lm->positions[lm->n] = (int32_t)position;
     lm->slot_of[lm->n] = (int32_t)slot;
     return lm->n++;
+}
+
+void lm_deal(struct lm *lm, int64_t slot, const int32_t *pages, int64_t n) {
+    int32_t *row = lm->table + slot * lm->row;
+    size_t bytes = (size_t)n * sizeof *row;
+    if (!n || memcmp(row, pages, bytes) == 0) return;
+    memcpy(row, pages, bytes);
+    lm->table_sent = false;
+}
+
+bool lm_copy_page(struct lm *lm, int32_t to, int32_t from, char *err) {
+    etrt_tensor_info info;
+    for (int t = 0; etrt_model_tensor(lm->model, t, &info) == ETRT_OK; t++)
+        if (info.kind == ETRT_STATE &&
+            !ok(etrt_copy_part(lm->session, lm->session, info.name, 1, to, from, 1), info.name,
+                err))
+            return false;
+    return true;
+}
+
+static bool send_table(struct lm *lm, char *err) {
+    size_t bytes = (size_t)(lm->slots * lm->row) * sizeof *lm->table;
+    if (!lm->row || lm->table_sent) return true;
+    lm->table_sent = ok(etrt_bind(lm->session, "table", lm->table, bytes), "table", err);
+    return lm->table_sent;
 }
 
 /* A launch whose waits ran out leaves the session usable; whatever else fails does not for sure. */
@@ -112,7 +157,8 @@ enum lm_result lm_run(struct lm *lm, char *err) {
     if (!ok(etrt_set_dim(lm->session, "N", (int64_t)n), "N", err) ||
         !ok(etrt_bind(lm->session, "tokens", lm->tokens, bytes), "tokens", err) ||
         !ok(etrt_bind(lm->session, "positions", lm->positions, bytes), "positions", err) ||
-        !ok(etrt_bind(lm->session, "slots", lm->slot_of, bytes), "slots", err))
+        !ok(etrt_bind(lm->session, "slots", lm->slot_of, bytes), "slots", err) ||
+        !send_table(lm, err))
         return LM_LOST;
     enum lm_result result = launch(lm, err);
     if (result != LM_DONE) return result;

@@ -16,7 +16,9 @@ struct lm {
     etrt_session *session;
     int64_t max_tokens; /* most one launch takes */
     int64_t slots;      /* sequences whose keys and values fit */
-    int64_t context;    /* positions of each */
+    int64_t context;    /* positions of each, which all the pages must hold where there are pages */
+    int64_t page;       /* positions of a page; 0: each slot has memory of its own */
+    int64_t pages;      /* how many there are, for all slots */
     int64_t vocab;
     float *logits; /* [n, vocab] of the last launch */
     /* Seconds that the parts of lm_open took. */
@@ -28,6 +30,10 @@ struct lm {
      * sequence come in order of position. */
     int32_t *tokens, *positions, *slot_of;
     int64_t n;
+    /* Which page has which positions of a slot. */
+    int32_t *table;  /* [slots, row] */
+    int64_t row;     /* pages that a slot can have */
+    bool table_sent; /* the session has it */
 };
 
 /* KERNEL is the .hsaco, WEIGHTS a checkpoint directory or file, DEVICE as etrt_device_open takes
@@ -37,6 +43,11 @@ void lm_close(struct lm *);
 
 /* The row of lm->logits that will belong to this token. There must be room: n < max_tokens. */
 int64_t lm_add(struct lm *, int32_t token, int64_t position, int64_t slot);
+
+/* The first N pages of a slot, from the next launch on. What is fed must lie in them. */
+void lm_deal(struct lm *, int64_t slot, const int32_t *pages, int64_t n);
+/* Page TO becomes what page FROM is. */
+bool lm_copy_page(struct lm *, int32_t to, int32_t from, char *err);
 
 enum lm_result {
     LM_DONE,

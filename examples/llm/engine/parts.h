@@ -14,8 +14,11 @@ struct sequence {
     int32_t *ids;  /* the prompt, then what was generated; room for the prompt and MOST */
     size_t n, fed; /* how many there are, and how many the model has seen */
     int64_t slot;
-    int64_t row;   /* of the logits that follow its last token, or -1 */
-    bool launched; /* part of the launch */
+    int32_t *pages;        /* where its positions lie; NULL: the kernel has no pages */
+    int64_t npages, nkept; /* NKEPT of them are full, and others may have them too */
+    bool resumed;          /* it had a slot before */
+    int64_t row;           /* of the logits that follow its last token, or -1 */
+    bool launched;         /* part of the launch */
     atomic_bool cancelled;
     struct engine_result result;
 };
@@ -38,8 +41,10 @@ struct engine {
     struct sampler *sampler;
     float *row; /* [vocab]: of one sequence, to be changed */
     struct slot *slots;
+    struct pages *pages; /* NULL: the kernel has none */
     uint64_t nfreed;
-    struct sequence **active; /* [slots]; in the engine's thread, and changed with LOCK held */
+    struct sequence **active; /* [slots], the oldest first; in the engine's thread, and changed with
+                                 LOCK held */
     int64_t nactive, turn;
     int64_t tried;             /* launches */
     struct engine_stats stats; /* in the engine's thread */
@@ -64,11 +69,30 @@ void slots_give(struct engine *, struct sequence *, bool trusted);
 /* Nothing that lies in a slot is to be relied on: all sequences begin again. */
 void slots_lost(struct engine *);
 
+/* paged.c: which pages a sequence has. */
+/* Finds what lies there of a sequence that got a slot: sets what is fed of it. */
+void paged_begin(struct engine *, struct sequence *);
+void paged_end(struct engine *, struct sequence *);
+/* The device was lost, and all pages with it. */
+void paged_lost(struct engine *);
+/* What was fed of it is in its pages: others that begin alike may have those that are full. */
+void paged_keep(struct engine *, struct sequence *);
+/* Is there room for one that waits, beside those that run? */
+bool paged_fits(const struct engine *, const struct sequence *);
+/* Takes pages for the positions below UNTIL. Returns below which there are any. */
+int64_t paged_reach(struct engine *, struct sequence *, int64_t until);
+/* A place for the next token of all that run; for which there is none lose their slots. */
+void paged_reserve(struct engine *);
+/* Positions of pages that are held. */
+int64_t paged_used(const struct engine *);
+
 /* launch.c: one launch, from filling it to the tokens it gave. */
 void launch_step(struct engine *);
 
 /* engine.c */
 /* Tells the end of a sequence that has a slot, and forgets it. */
 void engine_finish(struct engine *, struct sequence *, enum engine_end, const char *why);
+/* Takes its slot away: it waits, before all that came later, and goes on with the same text. */
+void engine_preempt(struct engine *, struct sequence *);
 
 #endif

@@ -17,7 +17,7 @@ static int64_t best_slot(const struct engine *e, const struct sequence *s, size_
     for (int64_t i = 0; i < e->sizes.slots; i++) {
         const struct slot *slot = &e->slots[i];
         if (slot->owner) continue;
-        size_t n = e->o.forget ? 0 : common(slot, s);
+        size_t n = e->o.forget || e->pages ? 0 : common(slot, s);
         if (best >= 0 &&
             (n < *out_common || (n == *out_common && slot->freed >= e->slots[best].freed)))
             continue;
@@ -38,7 +38,7 @@ void slots_take(struct engine *e, struct sequence *s) {
     slot->ids = NULL;
     slot->n = 0;
     s->fed = have;
-    s->result.cached = (int64_t)have;
+    if (e->pages) paged_begin(e, s);
 }
 
 void slots_give(struct engine *e, struct sequence *s, bool trusted) {
@@ -46,13 +46,15 @@ void slots_give(struct engine *e, struct sequence *s, bool trusted) {
     slot->owner = NULL;
     slot->freed = ++e->nfreed;
     s->slot = -1;
-    if (!trusted || e->o.forget) return;
+    paged_end(e, s);
+    if (!trusted || e->o.forget || e->pages) return;
     slot->ids = s->ids;
     slot->n = s->fed;
     s->ids = NULL;
 }
 
 void slots_lost(struct engine *e) {
+    paged_lost(e);
     for (int64_t i = 0; i < e->sizes.slots; i++) {
         free(e->slots[i].ids);
         e->slots[i].ids = NULL;

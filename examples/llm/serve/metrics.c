@@ -141,19 +141,22 @@ static void write_ended(struct page *p, const struct metrics *m) {
 static void write_engine(struct page *p, const struct engine_stats *s,
                          const struct engine_sizes *z) {
     const char *g = "gauge", *c = "counter";
-    double room = (double)(z->slots * z->context);
+    double room = (double)(z->pages ? z->pages * z->page : z->slots * z->context);
+    double used = room > 0 ? (double)s->used / room : 0;
     value(p, "vllm:num_requests_running", g, "Texts that have a slot.", (double)s->running);
     value(p, "vllm:num_requests_waiting", g, "Texts that wait for a slot.", (double)s->waiting);
     value(p, "vllm:kv_cache_usage_perc", g, "Share of all positions that is in use; 1 is all.",
-          room > 0 ? (double)s->used / room : 0);
-    value(p, "vllm:num_preemptions_total", c, "Texts that lost their slot.", 0);
+          used);
+    value(p, "vllm:gpu_cache_usage_perc", g, "The same under its older name.", used);
+    value(p, "vllm:num_preemptions_total", c, "Times that a text lost its slot for want of pages.",
+          (double)s->preempted);
     value(p, "vllm:prompt_tokens_total", c, "Tokens of prompts that were read.",
           (double)s->prompts);
     value(p, "vllm:generation_tokens_total", c, "Tokens that were generated.",
           (double)s->generated);
     value(p, "vllm:prefix_cache_queries_total", c, "Tokens of prompts that were looked for.",
           (double)s->asked);
-    value(p, "vllm:prefix_cache_hits_total", c, "Those that lay in a slot already.",
+    value(p, "vllm:prefix_cache_hits_total", c, "Those that had been read already.",
           (double)s->cached);
     value(p, "etllm_launches_total", c, "Launches of the kernel.", (double)s->launches);
     value(p, "etllm_launch_failures_total", c, "Launches that failed.", (double)s->failures);

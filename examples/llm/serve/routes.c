@@ -67,12 +67,13 @@ static enum MHD_Result props(struct exchange *x) {
         json_pack("{s:I, s:o}", "n_ctx", (json_int_t)s->sizes.context, "params", sampling);
     return http_json(
         x, 200,
-        json_pack("{s:s, s:I, s:o, s:b, s:s, s:s, s:I, s:I, s:{s:I, s:I, s:f, s:I, s:I}}",
+        json_pack("{s:s, s:I, s:o, s:b, s:s, s:s, s:I, s:I, s:I, s:I, s:{s:I, s:I, s:f, s:I, s:I}}",
                   "model_alias", s->name, "total_slots", (json_int_t)s->sizes.slots,
                   "default_generation_settings", settings, "chat_template",
                   chat_has_template(s->chat), "build_info", "etllm " ETCC_VERSION, "device",
                   s->sizes.device, "n_vocab", (json_int_t)s->sizes.vocab, "max_launch_tokens",
-                  (json_int_t)s->sizes.max_tokens, "engine", "launches", (json_int_t)t.launches,
+                  (json_int_t)s->sizes.max_tokens, "page_tokens", (json_int_t)s->sizes.page,
+                  "pages", (json_int_t)s->sizes.pages, "engine", "launches", (json_int_t)t.launches,
                   "launch_failures", (json_int_t)t.failures, "last_launch_seconds", t.last_seconds,
                   "last_launch_prompt_tokens", (json_int_t)t.last_prompts,
                   "last_launch_text_tokens", (json_int_t)t.last_texts));
