@@ -62,7 +62,21 @@ typedef struct etrt_device etrt_device;
 typedef struct etrt_model etrt_model;
 typedef struct etrt_session etrt_session;
 
-typedef enum etrt_dtype { ETRT_F32, ETRT_F16, ETRT_BF16, ETRT_I32 } etrt_dtype;
+/* Those from ETRT_E4M3 on are of weights alone. */
+typedef enum etrt_dtype {
+    ETRT_F32,
+    ETRT_F16,
+    ETRT_BF16,
+    ETRT_I32,
+    ETRT_E4M3,
+    ETRT_E5M2,
+    ETRT_UE8M0,
+    ETRT_E2M1,
+    ETRT_I8,
+    ETRT_U8,
+    ETRT_I4,
+    ETRT_U4
+} etrt_dtype;
 typedef enum etrt_kind { ETRT_INPUT, ETRT_OUTPUT, ETRT_WEIGHT, ETRT_STATE } etrt_kind;
 
 const char *etrt_version(void);            /* "0.1.0"; never NULL */
@@ -198,7 +212,9 @@ etrt_status etrt_memory_needed_file(const char *path, etrt_memory *out_memory);
 
 /* Load weights from a safetensors file, from every shard of an index (PATH ends in
  * ".safetensors.index.json"), or from a checkpoint directory holding either. Tensors of other names
- * are ignored; every weight must be there with the dtype and shape the model declares. */
+ * are ignored; every weight must be there with the dtype and shape the model declares. Codes of 8
+ * and 4 bits may come as U8 or I32, each holding as many as fit: they are the last dimension then.
+ * ETRT_RANGE where a code of e4m3 is NaN. */
 etrt_status etrt_model_weights_file(etrt_model *, const char *path);
 /* The same for one of several models that share the kernel, or for the one it is of. */
 etrt_status etrt_model_weights_of(etrt_model *, const char *model, const char *path);

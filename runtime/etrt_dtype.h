@@ -14,12 +14,25 @@
 /* X(NAME, name, SAFETENSORS, BITS, IS_FLOAT): in .etg, .eti and manifests it is called `name`, in
  * safetensors files SAFETENSORS. A new type is a row, its NAME in the enum of etrt.h at the same
  * place, and below etrt_NAME_value and etrt_NAME_bits, which convert one element, held in the low
- * BITS of a word: every value fits a double, and what is stored is the nearest there is. */
+ * BITS of a word: every value fits a double, and what is stored is the nearest there is.
+ *
+ * Types of 8 bits and fewer are codes of weights, which kernels read and never write. Two elements
+ * of four bits share a byte, the first in its low half. Files have names for few of them: where a
+ * file says U8 or I32 instead, each such element holds as many codes as fit, the first in its
+ * lowest bits, and they are the last dimension of the tensor (none, where it holds one). */
 #define ETRT_DTYPES(X)                                                                             \
     X(F32, f32, "F32", 32, 1)                                                                      \
     X(F16, f16, "F16", 16, 1)                                                                      \
     X(BF16, bf16, "BF16", 16, 1)                                                                   \
-    X(I32, i32, "I32", 32, 0)
+    X(I32, i32, "I32", 32, 0)                                                                      \
+    X(E4M3, e4m3, "F8_E4M3", 8, 1)                                                                 \
+    X(E5M2, e5m2, "F8_E5M2", 8, 1)                                                                 \
+    X(UE8M0, ue8m0, "F8_E8M0", 8, 1)                                                               \
+    X(E2M1, e2m1, "F4", 4, 1)                                                                      \
+    X(I8, i8, "I8", 8, 0)                                                                          \
+    X(U8, u8, "U8", 8, 0)                                                                          \
+    X(I4, i4, "I4", 4, 0)                                                                          \
+    X(U4, u4, "U4", 4, 0)
 
 /* The conversions are written without branches: the emulator's loops over lanes vectorise them. */
 #define ETRT_INLINE static inline __attribute__((always_inline, unused))
@@ -75,6 +88,63 @@ ETRT_INLINE int32_t etrt_to_i32(double v) {
     return v >= 2147483647.0 ? INT32_MAX : v <= -2147483648.0 ? INT32_MIN : (int32_t)v;
 }
 
+/* ---- floats of 8 and 4 bits ----
+ *
+ * Where the bits of a small float stand in an f32, sign at the sign and exponent at the low end of
+ * the exponent, the f32 is the value but for a power of two, subnormal values included. */
+
+/* e4m3: exponent with bias 7, no infinity, NaN where all bits but the sign are set. */
+ETRT_INLINE float etrt_e4m3_to_f32(uint32_t code) {
+    float f = etrt_f32_of_word((code & 0x80) << 24 | (code & 0x7f) << 20) * 0x1p120f;
+    return (code & 0x7f) == 0x7f ? etrt_f32_of_word(0x7fc00000) : f;
+}
+
+/* e5m2: the upper half of an f16. */
+ETRT_INLINE float etrt_e5m2_to_f32(uint32_t code) {
+    return etrt_f16_to_f32(code << 8 & 0xff00);
+}
+
+/* e2m1: 0, 0.5, 1, 1.5, 2, 3, 4, 6, and the same below zero. */
+ETRT_INLINE float etrt_e2m1_to_f32(uint32_t code) {
+    return etrt_f32_of_word((code & 8) << 28 | (code & 7) << 22) * 0x1p126f;
+}
+
+/* ue8m0: 2 to the power of the code less 127; 255 is NaN. */
+ETRT_INLINE float etrt_ue8m0_to_f32(uint32_t code) {
+    uint32_t word = (code & 255) == 255 ? 0x7fc00000 : (code & 255) << 23;
+    return etrt_f32_of_word((code & 255) == 0 ? 0x00400000 : word);
+}
+
+/* F to the nearest, of two as near the even one, of the small float with FRACTION bits of fraction
+ * and 2^LEAST for its least normal number. Beyond TOP, the code of the largest, it is TOP; NaN is
+ * the code NAN_CODE. Without the sign. */
+ETRT_INLINE uint32_t etrt_f32_to_small(float f, int fraction, int least, uint32_t top,
+                                       uint32_t nan_code) {
+    int drop = 23 - fraction;
+    uint32_t m = etrt_word_of_f32(f) & 0x7fffffff, exponent = (uint32_t)(127 + least);
+    uint32_t normal = (m + (1u << (drop - 1)) - 1 + (m >> drop & 1)) >> drop;
+    uint32_t ulp = (exponent + (uint32_t)drop) << 23; /* of this float: that of the least normal */
+    uint32_t subnormal = etrt_word_of_f32(etrt_f32_of_word(m) + etrt_f32_of_word(ulp)) - ulp;
+    uint32_t code = m < exponent << 23 ? subnormal : normal - ((exponent - 1) << fraction);
+    code = code > top ? top : code;
+    return m > 0x7f800000 ? nan_code : code;
+}
+
+ETRT_INLINE uint32_t etrt_f32_to_ue8m0(float f) {
+    uint32_t word = etrt_word_of_f32(f);
+    uint32_t code = word < 0x00600000 || (int32_t)word < 0 ? 0 : (word + 0x00400000) >> 23;
+    code = code > 254 ? 254 : code;
+    return f != f ? 255 : code;
+}
+
+/* ---- small integers ---- */
+
+/* V without its fraction, the nearest from LO to HI; NaN is 0. */
+ETRT_INLINE uint32_t etrt_to_within(double v, int32_t lo, int32_t hi) {
+    int32_t i = etrt_to_i32(v);
+    return (uint32_t)(i < lo ? lo : i > hi ? hi : i);
+}
+
 /* ---- one element of any type ---- */
 
 ETRT_INLINE double etrt_f32_value(uint32_t word) {
@@ -102,6 +172,66 @@ ETRT_INLINE uint32_t etrt_i32_bits(double v) {
     return (uint32_t)etrt_to_i32(v);
 }
 
+ETRT_INLINE double etrt_e4m3_value(uint32_t code) {
+    return (double)etrt_e4m3_to_f32(code);
+}
+ETRT_INLINE uint32_t etrt_e4m3_bits(double v) {
+    uint32_t sign = etrt_word_of_f32((float)v) >> 24 & 0x80;
+    return sign | etrt_f32_to_small((float)v, 3, -6, 0x7e, 0x7f);
+}
+ETRT_INLINE double etrt_e5m2_value(uint32_t code) {
+    return (double)etrt_e5m2_to_f32(code);
+}
+ETRT_INLINE uint32_t etrt_e5m2_bits(double v) {
+    uint32_t sign = etrt_word_of_f32((float)v) >> 24 & 0x80;
+    return sign | etrt_f32_to_small((float)v, 2, -14, 0x7c, 0x7e);
+}
+ETRT_INLINE double etrt_ue8m0_value(uint32_t code) {
+    return (double)etrt_ue8m0_to_f32(code);
+}
+ETRT_INLINE uint32_t etrt_ue8m0_bits(double v) {
+    return etrt_f32_to_ue8m0((float)v);
+}
+ETRT_INLINE double etrt_e2m1_value(uint32_t code) {
+    return (double)etrt_e2m1_to_f32(code);
+}
+ETRT_INLINE uint32_t etrt_e2m1_bits(double v) {
+    uint32_t sign = etrt_word_of_f32((float)v) >> 28 & 8;
+    return sign | etrt_f32_to_small((float)v, 1, 0, 7, 7);
+}
+ETRT_INLINE double etrt_i8_value(uint32_t code) {
+    return (double)(int8_t)code;
+}
+ETRT_INLINE uint32_t etrt_i8_bits(double v) {
+    return etrt_to_within(v, -128, 127) & 0xff;
+}
+ETRT_INLINE double etrt_u8_value(uint32_t code) {
+    return (double)(code & 0xff);
+}
+ETRT_INLINE uint32_t etrt_u8_bits(double v) {
+    return etrt_to_within(v, 0, 255);
+}
+ETRT_INLINE double etrt_i4_value(uint32_t code) {
+    return (double)((int32_t)(code << 28) >> 28);
+}
+ETRT_INLINE uint32_t etrt_i4_bits(double v) {
+    return etrt_to_within(v, -8, 7) & 0xf;
+}
+ETRT_INLINE double etrt_u4_value(uint32_t code) {
+    return (double)(code & 0xf);
+}
+ETRT_INLINE uint32_t etrt_u4_bits(double v) {
+    return etrt_to_within(v, 0, 15);
+}
+
+/* How many elements of BITS, called OWN in safetensors files, one element called IN_FILE holds; 0
+ * where such a file has none. More than one are the last dimension of the tensor. */
+static inline int etrt_dtype_held(int bits, const char *own, const char *in_file) {
+    if (strcmp(in_file, own) == 0) return 1;
+    if (bits > 8) return 0;
+    return strcmp(in_file, "U8") == 0 ? 8 / bits : strcmp(in_file, "I32") == 0 ? 32 / bits : 0;
+}
+
 /* Numbers of the rows: those of the enum of etrt.h, and the compiler's. */
 enum {
 #define X(NAME, name, safetensors, bits, is_float) ETRT_ROW_##NAME,
@@ -110,16 +240,30 @@ enum {
         ETRT_ROWS
 };
 
+/* The BITS of element I of DATA, in the low bits of a word. */
+ETRT_INLINE uint32_t etrt_element_word(const void *data, int64_t i, int bits) {
+    uint32_t word = 0;
+    if (bits < 8) return ((const uint8_t *)data)[i * bits / 8] >> i * bits % 8 & ((1u << bits) - 1);
+    memcpy(&word, (const char *)data + i * (bits / 8), (size_t)bits / 8);
+    return word;
+}
+
+ETRT_INLINE void etrt_element_word_set(void *data, int64_t i, int bits, uint32_t word) {
+    if (bits < 8) {
+        uint8_t *byte = (uint8_t *)data + i * bits / 8;
+        uint32_t at = (uint32_t)(i * bits % 8), mask = ((1u << bits) - 1) << at;
+        *byte = (uint8_t)((*byte & ~mask) | (word << at & mask));
+    } else {
+        memcpy((char *)data + i * (bits / 8), &word, (size_t)bits / 8);
+    }
+}
+
 /* Element I of DATA, which is of the type of ROW; elements lie densely, in little-endian order. */
 static inline double etrt_element(int row, const void *data, int64_t i) {
-    uint32_t word = 0;
     switch (row) {
 #define X(NAME, name, safetensors, bits, is_float)                                                 \
-    case ETRT_ROW_##NAME: {                                                                        \
-        _Static_assert(bits % 8 == 0, "parts of a byte are to be shifted here");                   \
-        memcpy(&word, (const char *)data + i * (bits / 8), bits / 8);                              \
-        return etrt_##name##_value(word);                                                          \
-    }
+    case ETRT_ROW_##NAME:                                                                          \
+        return etrt_##name##_value(etrt_element_word(data, i, bits));
         ETRT_DTYPES(X)
 #undef X
     }
@@ -127,12 +271,10 @@ static inline double etrt_element(int row, const void *data, int64_t i) {
 }
 
 static inline void etrt_element_set(int row, void *data, int64_t i, double v) {
-    uint32_t word;
     switch (row) {
 #define X(NAME, name, safetensors, bits, is_float)                                                 \
     case ETRT_ROW_##NAME:                                                                          \
-        word = etrt_##name##_bits(v);                                                              \
-        memcpy((char *)data + i * (bits / 8), &word, bits / 8);                                    \
+        etrt_element_word_set(data, i, bits, etrt_##name##_bits(v));                               \
         return;
         ETRT_DTYPES(X)
 #undef X

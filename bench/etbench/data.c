@@ -59,7 +59,7 @@ static bool random_weight(const struct eb_bench *b, struct eb_column *c,
     etrt_status st = etrt_tensor_shape(t, NULL, shape, &bytes);
     if (st != ETRT_OK) return eb_fail_status(c->name, st);
     void *data = eb_alloc((size_t)bytes);
-    fill_weight(t, shape, b->o->seed, data, bytes / (int64_t)etrt_dtype_bytes(t->dtype));
+    fill_weight(t, shape, b->o->seed, data, bytes * 8 / (int64_t)etrt_dtype_bits(t->dtype));
     st = etrt_model_weight(c->model, t->name, data, (size_t)bytes);
     free(data);
     return st == ETRT_OK || eb_fail_status(c->name, st);
@@ -124,7 +124,7 @@ static bool read_input(const struct eb_input *in, const struct etrt_tensor *t, c
 static bool make_input(struct eb_bench *b, const struct eb_point *p, const struct etrt_tensor *t,
                        const int64_t *shape, void *data, int64_t bytes) {
     const struct eb_input *in = given(b->o, t->name);
-    int64_t count = bytes / (int64_t)etrt_dtype_bytes(t->dtype), lo, span;
+    int64_t count = bytes * 8 / (int64_t)etrt_dtype_bits(t->dtype), lo, span;
     uint64_t seed = eb_seed(b->o->seed, t->name);
     if (in && in->file) return read_input(in, t, shape, data, (size_t)bytes);
     if (t->dtype == ETRT_I32) {
@@ -146,7 +146,7 @@ static void make_state(const struct eb_options *o, const struct etrt_tensor *t, 
     else if (o->states == EB_STATES_ZERO || t->dtype == ETRT_I32)
         memset(data, 0, (size_t)bytes);
     else
-        fill_floats(data, t->dtype, bytes / (int64_t)etrt_dtype_bytes(t->dtype),
+        fill_floats(data, t->dtype, bytes * 8 / (int64_t)etrt_dtype_bits(t->dtype),
                     eb_seed(o->seed, t->name), 0, 1);
 }
 
@@ -154,7 +154,7 @@ bool eb_make_first(struct eb_bench *b, const struct eb_point *p, const struct et
                    const int64_t *shape, void *data, int64_t bytes) {
     if (t->kind == ETRT_INPUT) return make_input(b, p, t, shape, data, bytes);
     if (t->kind == ETRT_WEIGHT)
-        fill_weight(t, shape, b->o->seed, data, bytes / (int64_t)etrt_dtype_bytes(t->dtype));
+        fill_weight(t, shape, b->o->seed, data, bytes * 8 / (int64_t)etrt_dtype_bits(t->dtype));
     else
         make_state(b->o, t, data, bytes);
     return true;

@@ -192,7 +192,13 @@ typedef struct {
 } cg_addr;
 cg_addr cg_address_split(cg *, int space, int id, et_expr offset);
 val cg_address(cg *, int space, int id, et_expr offset);
-/* N elements at PTR, as f32 or i32 scalars in OUT. What is stored may be whatever cg_emit gives. */
+/* The element at OFFSET, in the byte or bytes at PTR, as f32 or i32. */
+val cg_load_one(cg *, int space, int id, val ptr, et_expr offset);
+/* ---- code.c: the code of type T that begins at bit AT (i32) of the i32 WORD, as f32 or i32 ----
+ */
+val cg_code(cg *, et_dtype t, val word, val at);
+/* N elements at PTR, as f32 or i32 scalars in OUT; codes that fill whole bytes. What is stored may
+ * be whatever cg_emit gives. */
 void cg_load_n(cg *, int space, int id, val ptr, int n, int align, val *out);
 void cg_store_n(cg *, int space, int id, val ptr, int n, int align, val *v);
 val cg_to_storage(cg *, et_dtype, val);

@@ -340,14 +340,13 @@ val cg_emit_f32(cg *g, et_expr e) {
 }
 
 static val emit_load(cg *g, et_expr e, const et_node_x *x) {
-    val ptr = cg_address(g, x->i2, x->i, cg_offset(g, x->i2, x->i, x->ops));
+    et_expr offset = cg_offset(g, x->i2, x->i, x->ops);
+    val ptr = cg_address(g, x->i2, x->i, offset);
     if (g->guard && !cg_in_range(g, et_x(g->x, e))) {
         val safe = x->i2 == ET_LOAD_LOCAL ? g->lds : g->tensor[x->i];
         ptr = cg_select(g, g->guard, ptr, safe);
     }
-    val v;
-    cg_load_n(g, x->i2, x->i, ptr, 1, 1, &v);
-    return v;
+    return cg_load_one(g, x->i2, x->i, ptr, offset);
 }
 
 static void ask_load(void *ctx, et_expr e) {

@@ -76,7 +76,11 @@ static val bytes_i64(cg *g, et_expr e, int size) {
 }
 
 cg_addr cg_address_split(cg *g, int space, int id, et_expr offset) {
-    int size = et_dtype_bytes(cg_place_dtype(g, space, id));
+    int bits = et_dtype_bits(cg_place_dtype(g, space, id)), size = bits / 8;
+    if (bits < 8) { /* of the byte they are in */
+        offset = et_op2(g->x, ET_X_IDIV, offset, et_int(g->x, 8 / bits));
+        size = 1;
+    }
     et_expr zero = et_int(g->x, 0), u = zero, d = zero;
     int64_t k = 0, lo, hi;
     split_terms(g, offset, &u, &d, &k);
@@ -137,8 +141,38 @@ static val load_raw(cg *g, int space, int id, val ptr, LLVMTypeRef type, int ali
     return v;
 }
 
+/* N codes at PTR: words of memory, taken apart in registers. */
+static void load_codes(cg *g, int id, val ptr, int n, int align, val *out) {
+    et_dtype t = g->p->tensors[id].shape.dtype;
+    int bits = n * et_dtype_bits(t), words = (bits + 31) / 32;
+    LLVMTypeRef type = bits == 8 ? g->i8 : bits == 16 ? g->i16 : g->i32;
+    if (words > 1) type = LLVMVectorType(g->i32, (unsigned)words);
+    et_check(bits == 8 || bits == 16 || bits % 32 == 0);
+    val v = load_raw(g, ET_LOAD_TENSOR, id, ptr, type, align);
+    if (bits < 32) v = LLVMBuildZExt(g->b, v, g->i32, "");
+    for (int i = 0, at = 0; i < n; i++, at += et_dtype_bits(t))
+        out[i] = cg_code(g, t, words > 1 ? cg_extract(g, v, at / 32) : v, cg_i32(g, at % 32));
+}
+
+val cg_load_one(cg *g, int space, int id, val ptr, et_expr offset) {
+    et_dtype t = cg_place_dtype(g, space, id);
+    val out;
+    if (et_dtype_bits(t) >= 8) {
+        cg_load_n(g, space, id, ptr, 1, 1, &out);
+        return out;
+    }
+    int each = 8 / et_dtype_bits(t);
+    val at = cg_emit_low(g, et_op2(g->x, ET_X_MOD, offset, et_int(g->x, each)));
+    val byte = LLVMBuildZExt(g->b, load_raw(g, space, id, ptr, g->i8, 1), g->i32, "");
+    return cg_code(g, t, byte, cg_muli(g, at, et_dtype_bits(t)));
+}
+
 void cg_load_n(cg *g, int space, int id, val ptr, int n, int align, val *out) {
     et_dtype t = cg_place_dtype(g, space, id);
+    if (et_dtype_is_code(t)) {
+        load_codes(g, id, ptr, n, align, out);
+        return;
+    }
     int size = et_dtype_bytes(t);
     if (align < size) align = size;
     if (n == 1) {

@@ -8,12 +8,18 @@ void cg_unroll(cg *g, et_expr e, int var, et_expr base, int n, et_expr *out) {
         out[j] = et_subst_var(g->x, e, var, et_add(g->x, base, et_int(g->x, j)));
 }
 
-/* Bytes N elements at OFFSET are aligned to; tensors and locals start at multiples of 16. */
-static int alignment(cg *g, et_expr offset, int size, int n) {
-    int align = size;
-    for (int k = 2; k <= n && k * size <= 16; k *= 2)
-        if (cg_divisible(g, offset, k)) align = k * size;
+/* Bytes N elements at OFFSET are aligned to; tensors and locals start at multiples of 16. 0 where
+ * they do not begin with a byte. */
+static int alignment(cg *g, et_expr offset, int bits, int n) {
+    int align = bits / 8;
+    for (int k = 2; k <= n && k * bits <= 128; k *= 2)
+        if (cg_divisible(g, offset, k)) align = k * bits / 8;
     return align;
+}
+
+/* Can N elements of BITS each be loaded at once? They are whole words, or a part of one. */
+static bool one_load(int n, int bits) {
+    return bits >= 16 || n * bits == 8 || n * bits == 16 || n * bits % 32 == 0;
 }
 
 static bool contiguous(cg *g, int n, const et_expr *offset) {
@@ -35,12 +41,12 @@ static void widen(struct wide *w, et_expr load) {
     et_node_x x = *et_x(g->x, load);
     et_expr off[16], at[16];
     cg_unroll(g, cg_offset(g, x.i2, x.i, x.ops), w->var, w->base, w->n, off);
-    if (!contiguous(g, w->n, off)) return;
+    int bits = et_dtype_bits(cg_place_dtype(g, x.i2, x.i));
+    int align = alignment(g, off[0], bits, w->n);
+    if (!align || !one_load(w->n, bits) || !contiguous(g, w->n, off)) return;
     cg_unroll(g, load, w->var, w->base, w->n, at);
     val v[16];
-    int size = et_dtype_bytes(cg_place_dtype(g, x.i2, x.i));
-    cg_load_n(g, x.i2, x.i, cg_address(g, x.i2, x.i, off[0]), w->n,
-              alignment(g, off[0], size, w->n), v);
+    cg_load_n(g, x.i2, x.i, cg_address(g, x.i2, x.i, off[0]), w->n, align, v);
     for (int j = 0; j < w->n; j++)
         cg_remember(g, at[j], v[j]);
 }

@@ -109,12 +109,14 @@ static bool copy_in(struct model *m, struct tensor *t, int64_t at, int64_t n,
     const struct etrt_st_tensor *from = st ? etrt_st_find(st, name) : NULL;
     if (!from) return complain(m, "no file holds tensor '%s'", name);
     size_t item = etrt_st_dtype_bytes(from->dtype);
-    et_dtype stored;
-    if (!et_dtype_parse_safetensors(from->dtype, &stored) ||
-        et_dtype_is_float(stored) != et_dtype_is_float(t->dtype))
+    et_dtype stored = t->shape->dtype;
+    int held = etrt_dtype_held(et_dtype_bits(stored), et_dtype_safetensors(stored), from->dtype);
+    bool codes = et_dtype_is_code(stored) && held;
+    if (!codes && (!et_dtype_parse_safetensors(from->dtype, &stored) ||
+                   et_dtype_is_float(stored) != et_dtype_is_float(t->dtype)))
         return complain(m, "'%s' is %s, the model wants %s", name, from->dtype,
                         et_dtype_name(t->shape->dtype));
-    if (from->bytes != (size_t)n * item)
+    if (from->bytes != (codes ? (size_t)et_dtype_size(stored, n) : (size_t)n * item))
         return complain(m, "'%s' has %zu elements, the model wants %lld", name, from->bytes / item,
                         (long long)n);
     for (int64_t i = 0; i < n; i++)
@@ -197,7 +199,7 @@ static bool load(struct model *m, struct tensor *t) {
 static bool measure(struct model *m, struct tensor *t) {
     t->rank = t->shape->rank;
     t->dtype = t->shape->dtype;
-    if (!m->p && t->dtype != ET_I32) t->dtype = ET_F32;
+    if (!m->p) t->dtype = et_dtype_is_float(t->dtype) ? ET_F32 : ET_I32;
     t->count = 1;
     for (int k = 0; k < t->rank; k++) {
         t->dim[k] = et_eval(m->g->exprs, t->shape->dim[k], m->syms, NULL);

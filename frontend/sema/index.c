@@ -185,7 +185,7 @@ static bool expected_shape(et_sema *s, const et_ast *e, const et_shape *state, c
 
 static bool check_value(et_sema *s, const et_stm *stm, et_value value, const et_shape *want) {
     et_shape have = et_val_of(s->graph, value)->shape;
-    if ((have.dtype == ET_I32) != (want->dtype == ET_I32))
+    if (et_dtype_is_float(have.dtype) != et_dtype_is_float(want->dtype))
         return et_sema_error(s, stm->expr->loc, "a state of %s is not written with %s",
                              et_dtype_name(want->dtype), et_dtype_name(have.dtype));
     have.dtype = want->dtype;

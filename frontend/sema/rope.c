@@ -84,7 +84,8 @@ static const struct scaling *scaling_of(const et_call *c) {
 static bool frequency_type(et_sema *s, const et_call *c, et_dtype *out) {
     const char *name = c->kw[FREQUENCIES].text;
     *out = ET_F32;
-    if (!c->kw[FREQUENCIES].given || (et_dtype_parse(name, out) && *out != ET_I32)) return true;
+    if (!c->kw[FREQUENCIES].given || (et_dtype_parse(name, out) && et_dtype_multiplies(*out)))
+        return true;
     return et_sema_error(s, c->kw[FREQUENCIES].loc,
                          "frequencies are rounded to \"f32\", \"bf16\" or \"f16\", not to '%s'",
                          name);

@@ -50,6 +50,8 @@ static void constant(et_sema *s, const et_stm *stm) {
 static void tensors(et_sema *s, const et_stm *stm) {
     et_shape shape;
     bool ok = et_sema_type(s, &stm->type, &shape), input = stm->kind == ET_ST_INPUT;
+    const char *problem = ok ? et_shape_problem(s->x, &shape, false) : NULL;
+    if (problem) ok = et_sema_error(s, stm->type.dtype.loc, "%s", problem);
     for (int i = 0; i < stm->nnames; i++) {
         const et_ident *id = &stm->names[i];
         et_binding *b = et_name_add(s, id, input ? ET_N_INPUT : ET_N_STATE);
@@ -176,6 +178,8 @@ static void assign(et_sema *s, const et_stm *stm) {
 
 static bool check_output(et_sema *s, const et_stm *stm, const et_elem *v) {
     et_shape want;
+    const char *problem = et_shape_problem(s->x, &v->shape, false);
+    if (problem) return et_sema_error(s, stm->expr->loc, "%s", problem);
     if (!stm->type.dtype.text) return true;
     if (!et_sema_type(s, &stm->type, &want)) return false;
     if (v->type != ET_T_PRED && et_shape_eq(&want, &v->shape)) return true;

@@ -13,7 +13,9 @@ static bool eval_dtype(et_sema *s, const et_ident *id, et_dtype *out) {
     if (g.best)
         et_sema_note(s, id->loc, "did you mean '%s'?", g.best);
     else
-        et_sema_note(s, id->loc, "the types are f32, f16, bf16 and i32");
+        et_sema_note(s, id->loc,
+                     "the types are f32, f16, bf16 and i32; of weights also e4m3, "
+                     "e5m2, ue8m0, e2m1, i8, u8, i4 and u4");
     return false;
 }
 

@@ -147,6 +147,8 @@ static bool pick(et_sema *s, et_loc loc, et_value v, int nloops, const int *loop
 
 static bool constant_shape(et_sema *s, const et_stm *stm, const et_shape *shape) {
     int64_t n;
+    const char *problem = et_shape_problem(s->x, shape, true);
+    if (problem) return et_sema_error(s, stm->type.dtype.loc, "%s", problem);
     for (int i = 0; i < shape->rank; i++)
         if (!et_is_int(s->x, shape->dim[i], &n))
             return et_sema_error(s, stm->type.dims->kid[i]->loc,

@@ -47,6 +47,19 @@ bool et_dtype_is_float(et_dtype d) {
     return row(d)->is_float;
 }
 
+bool et_dtype_is_code(et_dtype d) {
+    return row(d)->bits <= 8;
+}
+
+bool et_dtype_multiplies(et_dtype d) {
+    return et_dtype_is_float(d) && !et_dtype_is_code(d);
+}
+
+et_dtype et_dtype_stored(et_dtype d) {
+    if (!et_dtype_is_code(d)) return d;
+    return et_dtype_is_float(d) ? ET_BF16 : ET_I32;
+}
+
 int et_dtype_bits(et_dtype d) {
     return row(d)->bits;
 }
@@ -54,6 +67,10 @@ int et_dtype_bits(et_dtype d) {
 int et_dtype_bytes(et_dtype d) {
     et_check(row(d)->bits % 8 == 0);
     return row(d)->bits / 8;
+}
+
+double et_dtype_width(et_dtype d) {
+    return row(d)->bits / 8.0;
 }
 
 int64_t et_dtype_size(et_dtype d, int64_t elements) {

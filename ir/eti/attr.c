@@ -60,8 +60,10 @@ static int64_t named_int(eti_parser *p, int flags) {
     const char *text = eti_need_name(p, ETI_NAME, flags & DTYPE ? "a type" : "a reduction");
     if (!text) return 0;
     if (flags & DTYPE) {
-        if (!et_dtype_parse(text, &dtype))
+        if (!et_dtype_parse(text, &dtype) || et_dtype_is_code(dtype)) {
+            dtype = ET_F32;
             eti_error(p, loc, "unknown type '%s': there are f32, f16, bf16 and i32", text);
+        }
         return dtype;
     }
     for (int r = 0; r < 4; r++)

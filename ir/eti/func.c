@@ -58,8 +58,10 @@ static void local(eti_parser *p) {
     et_loc at = p->tok.loc;
     const char *type = eti_need_name(p, ETI_NAME, "a type: f32, f16, bf16 or i32");
     et_dtype dtype = ET_F32;
-    if (type && !et_dtype_parse(type, &dtype))
+    if (type && (!et_dtype_parse(type, &dtype) || et_dtype_is_code(dtype))) {
         eti_error(p, at, "unknown type '%s': there are f32, f16, bf16 and i32", type);
+        dtype = ET_F32;
+    }
     local_dims(p, &rank, dim);
     if (!name) return;
     if (!p->broken && rank == 0) eti_error(p, loc, "a local buffer has at least one dimension");

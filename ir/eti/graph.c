@@ -154,6 +154,7 @@ static void leaf(eti_parser *p, et_value_kind kind) {
         if (source && !*source) eti_error(p, loc, "an empty name");
     }
     int64_t n;
+    if (s.rank >= 0) eti_storable(p, loc, &s, kind == ET_V_WEIGHT);
     for (int i = 0; kind == ET_V_WEIGHT && i < s.rank; i++)
         if (!et_is_int(p->x, s.dim[i], &n)) {
             eti_error(p, loc, "the dimensions of a weight are constants");
@@ -327,7 +328,8 @@ static void output(eti_parser *p) {
     const char *name = name_of(p, label);
     if (!name)
         eti_error(p, loc, "an output needs a name, not a number");
-    else if (eti_declare(p, 'o', name, loc, v))
+    else if (eti_storable(p, loc, &et_val_of(p->g, (et_value){(uint32_t)v})->shape, false) &&
+             eti_declare(p, 'o', name, loc, v))
         et_graph_output(p->g, (et_value){(uint32_t)v}, name);
 }
 

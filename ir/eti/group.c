@@ -22,7 +22,7 @@ static void product(eti_parser *p, et_group *gr) {
     eti_need(p, ':');
     et_loc at = p->tok.loc;
     const char *type = eti_need_name(p, ETI_NAME, "the type of the operands");
-    if (type && (!et_dtype_parse(type, &pr.operand) || pr.operand == ET_I32))
+    if (type && (!et_dtype_parse(type, &pr.operand) || !et_dtype_multiplies(pr.operand)))
         eti_error(p, at, "the operands of a product are f32, f16 or bf16");
     at = p->tok.loc;
     int n = eti_vars(p, ET_MAX_RANK, vars, 0);

@@ -180,6 +180,8 @@ bool eti_symbols_only(eti_parser *, et_expr e, et_loc, const char *what);
 
 /* ---- tensor.c ---- */
 void eti_shape(eti_parser *, et_shape *out_shape);
+/* May a tensor, a WEIGHT or not, be of this type and shape? Else an error. */
+bool eti_storable(eti_parser *, et_loc, const et_shape *, bool weight);
 const void *eti_data(eti_parser *, const et_shape *);
 /* "over l, m": the loops of a weight of SHAPE. */
 void eti_over(eti_parser *, const et_shape *, int *out_n, int loops[ET_MAX_LOOPS]);

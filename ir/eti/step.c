@@ -192,7 +192,7 @@ void eti_step_contract(eti_parser *p, et_step *s) {
     et_loc loc = p->tok.loc, at = loc;
     const char *type = eti_need_name(p, ETI_NAME, "the type of the operands"), *a = NULL, *b = NULL;
     s->operand = ET_F32;
-    if (type && (!et_dtype_parse(type, &s->operand) || s->operand == ET_I32)) {
+    if (type && (!et_dtype_parse(type, &s->operand) || !et_dtype_multiplies(s->operand))) {
         eti_error(p, loc, "operands are f32, f16 or bf16");
         s->operand = ET_F32;
     }

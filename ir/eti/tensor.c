@@ -24,7 +24,11 @@ void eti_shape(eti_parser *p, et_shape *out_shape) {
     const char *name = eti_need_name(p, ETI_NAME, "a type: f32, f16, bf16 or i32");
     if (!name) return;
     bool ok = et_dtype_parse(name, &out_shape->dtype);
-    if (!ok) eti_error(p, loc, "unknown type '%s': there are f32, f16, bf16 and i32", name);
+    if (!ok)
+        eti_error(p, loc,
+                  "unknown type '%s': there are f32, f16, bf16 and i32, and of weights e4m3, e5m2, "
+                  "ue8m0, e2m1, i8, u8, i4 and u4",
+                  name);
     int rank = 0;
     int64_t bytes = 8;
     eti_need(p, '[');
@@ -49,6 +53,12 @@ void eti_shape(eti_parser *p, et_shape *out_shape) {
     }
     eti_need(p, ']');
     if (ok && !p->broken) out_shape->rank = rank;
+}
+
+bool eti_storable(eti_parser *p, et_loc loc, const et_shape *s, bool weight) {
+    const char *problem = et_shape_problem(p->x, s, weight);
+    if (problem) eti_error(p, loc, "%s", problem);
+    return !problem;
 }
 
 /* ---- data of constants ---- */
@@ -217,6 +227,8 @@ void eti_tensor(eti_parser *p) {
     bool fixed = t.kind == ET_TENSOR_WEIGHT;
     if (t.shape.rank >= 0 && fixed && !constant_dims(p, &t.shape))
         eti_error(p, loc, "the dimensions of a weight are constants");
+    else if (t.shape.rank >= 0)
+        eti_storable(p, loc, &t.shape, fixed);
     if (t.kind == ET_TENSOR_CONST && !t.data && !p->broken && p->errors == before)
         eti_error(p, loc, "a constant needs its elements: = [...]");
     if (index >= ETI_MAX_ITEMS) eti_error(p, loc, "more than %d tensors", ETI_MAX_ITEMS);

@@ -22,6 +22,22 @@ char *et_shape_text(et_exprs *p, const et_shape *s) {
                      et_dims_text(p, s->rank, s->dim));
 }
 
+const char *et_shape_problem(et_exprs *p, const et_shape *s, bool weight) {
+    int64_t last;
+    if (!et_dtype_is_code(s->dtype)) return NULL;
+    const char *name = et_dtype_name(s->dtype);
+    if (!weight)
+        return et_printf(et_exprs_arena(p), "only weights are %s: convert with %s(...)", name,
+                         et_dtype_name(et_dtype_stored(s->dtype)));
+    int each = 8 / et_dtype_bits(s->dtype);
+    if (each > 1 && (!s->rank || (et_is_int(p, s->dim[s->rank - 1], &last) && last % each)))
+        return et_printf(et_exprs_arena(p),
+                         "%d elements of %s share a byte: the last dimension "
+                         "is a multiple of that",
+                         each, name);
+    return NULL;
+}
+
 int64_t et_shape_max_bytes(const et_exprs *p, const et_shape *s) {
     int64_t n = 1, low, high;
     for (int i = 0; i < s->rank; i++)

@@ -23,6 +23,8 @@ typedef struct {
 bool et_shape_eq(const et_shape *, const et_shape *);         /* dtype, rank and every dimension */
 char *et_shape_text(et_exprs *, const et_shape *);            /* "f32[N, 256]" */
 char *et_dims_text(et_exprs *, int rank, const et_expr *dim); /* "[N, 256]" */
+/* What is wrong with a tensor, a WEIGHT or not, of this type and shape; NULL when nothing is. */
+const char *et_shape_problem(et_exprs *, const et_shape *, bool weight);
 /* Bytes of a tensor at the symbols' upper bounds; INT64_MAX when there is no bound. */
 int64_t et_shape_max_bytes(const et_exprs *, const et_shape *);
 

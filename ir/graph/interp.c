@@ -30,7 +30,8 @@ static const char *name_of(const run *r, uint32_t id) {
 /* The dimensions of a value at this launch; false when its bytes cannot be counted. */
 static bool dims_of(const run *r, uint32_t id, et_tensor_data *out, int64_t *out_count) {
     const et_shape *s = &r->g->vals[id].shape;
-    *out = (et_tensor_data){.dtype = s->dtype == ET_I32 ? ET_I32 : ET_F32, .rank = s->rank};
+    *out =
+        (et_tensor_data){.dtype = et_dtype_is_float(s->dtype) ? ET_F32 : ET_I32, .rank = s->rank};
     *out_count = 1;
     for (int k = 0; k < s->rank; k++) {
         out->dim[k] = et_eval(r->g->exprs, s->dim[k], r->syms, r->vars);
@@ -144,7 +145,7 @@ static bool check_given(run *r, uint32_t id) {
     int64_t count;
     if (!t) return !must_be_given(&r->g->vals[id]) || fail(r, "%s is not given", name_of(r, id));
     bool same = dims_of(r, id, &want, &count) && t->rank == want.rank && t->p &&
-                (t->dtype == ET_I32) == (want.dtype == ET_I32) &&
+                et_dtype_is_float(t->dtype) == et_dtype_is_float(want.dtype) &&
                 memcmp(t->dim, want.dim, (size_t)want.rank * sizeof *want.dim) == 0;
     return same || fail(r, "%s has another type or shape than the graph says", name_of(r, id));
 }

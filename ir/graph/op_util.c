@@ -29,7 +29,7 @@ bool et_op_wants_i32(et_graph *g, const et_node *n, int i, const char *what) {
 
 bool et_op_wants_float(et_graph *g, const et_node *n, int i, const char *what) {
     const et_shape *s = et_arg_shape(g, n, i);
-    if (s->dtype != ET_I32) return true;
+    if (et_dtype_multiplies(s->dtype)) return true;
     return et_op_error(g, n, "%s must be f32, f16 or bf16, found %s: convert with f32(...)", what,
                        et_shape_text(g->exprs, s));
 }

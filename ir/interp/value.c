@@ -4,7 +4,9 @@
 #include "ir/interp/run.h"
 #include <string.h>
 
-static char *element(struct run *m, int tensor, const et_expr *index, bool is_store) {
+/* The place of an element, which is number *OUT_AT there; NULL outside of the tensor. */
+static char *element(struct run *m, int tensor, const et_expr *index, bool is_store,
+                     int64_t *out_at) {
     const et_tensor *t = &m->p->tensors[tensor];
     const int64_t *dim = m->dim[tensor];
     int64_t at = 0;
@@ -24,7 +26,8 @@ static char *element(struct run *m, int tensor, const et_expr *index, bool is_st
         run_shadow_write(m, tensor, at);
     else if (m->shadow)
         run_shadow_read(m, tensor, at);
-    return m->memory[tensor] + at * et_dtype_bytes(t->shape.dtype);
+    *out_at = at;
+    return m->memory[tensor];
 }
 
 static float *local_element(struct run *m, int local, const et_expr *index, bool is_store) {
@@ -78,10 +81,10 @@ int64_t run_eval_i(struct run *m, et_expr e) {
             const float *l = local_element(m, n->i, n->ops, false);
             return l ? bits_i(l) : 0;
         } else {
-            char *at = element(m, n->i, n->ops, false);
-            int32_t v = 0;
-            if (at) memcpy(&v, at, 4);
-            return v;
+            int64_t i;
+            const char *data = element(m, n->i, n->ops, false, &i);
+            int dtype = (int)m->p->tensors[n->i].shape.dtype;
+            return data ? (int64_t)etrt_element(dtype, data, i) : 0;
         }
     case ET_X_SELECT:
         return run_eval_i(m, run_eval_i(m, n->ops[0]) ? n->ops[1] : n->ops[2]);
@@ -115,8 +118,9 @@ float run_eval_f(struct run *m, et_expr e) {
             const float *l = local_element(m, n->i, n->ops, false);
             return l ? *l : 0;
         }
-        const char *at = element(m, n->i, n->ops, false);
-        return at ? (float)etrt_element((int)m->p->tensors[n->i].shape.dtype, at, 0) : 0;
+        int64_t i;
+        const char *data = element(m, n->i, n->ops, false, &i);
+        return data ? (float)etrt_element((int)m->p->tensors[n->i].shape.dtype, data, i) : 0;
     }
     if (n->op == ET_X_SELECT)
         return run_eval_f(m, run_eval_i(m, n->ops[0]) ? n->ops[1] : n->ops[2]);
@@ -141,10 +145,11 @@ void run_store(struct run *m, const et_place *to, bool is_int, int64_t i, float 
         return;
     }
     et_dtype t = m->p->tensors[to->id].shape.dtype;
-    char *at = element(m, to->id, to->index, true);
+    int64_t at;
+    char *data = element(m, to->id, to->index, true, &at);
     if (is_int && t == ET_I32)
         i = et_int_low(i);
     else if (is_int)
         f = (float)i;
-    if (at) etrt_element_set((int)t, at, 0, t == ET_I32 && is_int ? (double)i : (double)f);
+    if (data) etrt_element_set((int)t, data, at, t == ET_I32 && is_int ? (double)i : (double)f);
 }

@@ -202,12 +202,12 @@ struct vf_box vf_box_of(struct verify *v, const struct vf_access *a) {
 
 struct vf_range vf_bytes(const struct verify *v, int tensor, const struct vf_box *b) {
     const et_tensor *t = &v->p->tensors[tensor];
-    int64_t size = et_dtype_bytes(t->shape.dtype), lo = 0, hi = 0;
+    int64_t bits = et_dtype_bits(t->shape.dtype), lo = 0, hi = 0;
     if (b->empty) return (struct vf_range){0, -1};
     for (int d = 0; d < t->shape.rank; d++) {
         int64_t n = vf_eval(v, t->shape.dim[d]).lo;
         lo = lo * n + b->d[d].lo;
         hi = hi * n + b->d[d].hi;
     }
-    return (struct vf_range){t->offset + lo * size, t->offset + hi * size + size - 1};
+    return (struct vf_range){t->offset + lo * bits / 8, t->offset + (hi * bits + bits - 1) / 8};
 }

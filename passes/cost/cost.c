@@ -75,7 +75,7 @@ static double value_fn(void *ctx, et_expr x, double guess) {
 /* Elements of a tensor that the grid touches: whole dimensions but for those a loop picks from. */
 static double touched(const struct estimate *e, const et_footprint *fp, int loop) {
     const et_tensor *t = &e->p->tensors[fp->tensor];
-    double n = et_dtype_bytes(t->shape.dtype);
+    double n = et_dtype_width(t->shape.dtype);
     for (int d = 0; d < t->shape.rank; d++) {
         bool picked = false;
         for (int l = loop; l >= 0 && !fp->dim[d].whole; l = e->p->g->loops[l].parent)

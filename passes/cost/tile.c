@@ -46,7 +46,7 @@ static et_element_cost per_element(const et_program *p, et_expr x) {
         for (int k = 0; k < e.nindex; k++)
             is_index |= e.index[k] == e.load[i];
         const et_node_x *n = et_x(p->g->exprs, (et_expr){e.load[i]});
-        if (!is_index) e.c.bytes += et_dtype_bytes(p->tensors[n->i].shape.dtype);
+        if (!is_index) e.c.bytes += et_dtype_width(p->tensors[n->i].shape.dtype);
     }
     return e.c;
 }

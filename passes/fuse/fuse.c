@@ -76,6 +76,7 @@ et_expr et_most(const et_lowering *lo, et_expr dim) {
 
 int et_temp_for(et_lowering *lo, et_value v) {
     et_shape shape = et_val_of(lo->g, v)->shape;
+    shape.dtype = et_dtype_stored(shape.dtype);
     for (int d = 0; d < shape.rank; d++)
         shape.dim[d] = et_most(lo, shape.dim[d]);
     return add_tensor(lo, ET_TENSOR_TEMP, name_of(lo, v), v, &shape);

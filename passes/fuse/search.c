@@ -161,7 +161,7 @@ static double weight_bytes(const et_lowering *lo, const int64_t *syms, int64_t t
         if (w->kind == ET_V_NODE && g->nodes[w->node].op == &et_op_slice)
             w = &g->vals[g->nodes[w->node].args[0].id]; /* this iteration's */
         if (w->kind != ET_V_WEIGHT) continue;
-        double bytes = et_dtype_bytes(w->shape.dtype);
+        double bytes = et_dtype_width(w->shape.dtype);
         for (int d = 0; d < side->shape.rank; d++)
             bytes *= (double)et_eval(g->exprs, et_most(lo, side->shape.dim[d]), syms, NULL);
         for (int l = 0; l < w->nloops; l++)

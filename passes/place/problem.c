@@ -79,7 +79,7 @@ static void add_written(void *ctx, const et_step *step, int tensor, bool is_stor
     struct written *w = ctx;
     const et_tensor *t = &w->p->tensors[tensor];
     if (!is_store || t->kind != ET_TENSOR_TEMP) return;
-    double n = et_dtype_bytes(t->shape.dtype);
+    double n = et_dtype_width(t->shape.dtype);
     for (int d = 0; d < t->shape.rank; d++)
         n *= (double)et_eval(w->p->g->exprs, t->shape.dim[d], w->syms, NULL);
     w->bytes += n;

@@ -256,7 +256,7 @@ static uint64_t mix(uint64_t h, int64_t v) {
 static double access_bytes(const struct reader *r, const struct sim_access *a, uint64_t *out_key) {
     const et_tensor *t = &r->s->p->tensors[a->tensor];
     struct mention m = {.r = r};
-    double box = et_dtype_bytes(t->shape.dtype), asked = box;
+    double box = et_dtype_width(t->shape.dtype), asked = box;
     uint64_t key = mix((uint64_t)a->tensor + 1, a->is_store);
     for (int d = 0; d < a->rank; d++) {
         struct range at = range_of(r, a->index[d]);

@@ -39,7 +39,7 @@ static et_tensor_data *fill(et_arena *a, const et_graph *g, const et_val *v, con
 static bool is_guessed(const et_graph *g, int value, const bool *decides) {
     const et_val *v = &g->vals[value];
     if (v->kind == ET_V_CONST) return false;
-    return v->shape.dtype == ET_I32 ? v->kind == ET_V_INPUT : decides[value];
+    return !et_dtype_is_float(v->shape.dtype) ? v->kind == ET_V_INPUT : decides[value];
 }
 
 et_sim_values *et_sim_values_guess(et_arena *a, et_program *p, const int64_t *syms,

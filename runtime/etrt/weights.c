@@ -3,6 +3,7 @@
 
 #include "runtime/etrt/base/error.h"
 #include "runtime/etrt/safetensors/etrt_safetensors.h"
+#include "runtime/etrt_dtype.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -84,6 +85,27 @@ etrt_status etrt_slice_name(const struct etrt_tensor *t, int64_t slice, char *ou
     return etrt_fail(ETRT_FORMAT, "weight %s: its source name is too long", t->name);
 }
 
+/* Is FOUND what a slice of T, of this SHAPE, is in a checkpoint? */
+static bool is_slice(const struct etrt_st_tensor *found, const struct etrt_tensor *t,
+                     const int64_t *shape, int rank) {
+    int held = etrt_dtype_held((int)etrt_dtype_bits(t->dtype), etrt_dtype_safetensors(t->dtype),
+                               found->dtype);
+    if (!held || (held > 1 && (!rank || shape[--rank] != held))) return false;
+    bool same = found->rank == rank;
+    for (int d = 0; same && d < rank; d++)
+        same = found->shape[d] == shape[d];
+    return same;
+}
+
+/* The device computes as if no code of e4m3 were NaN. */
+static etrt_status check_codes(const struct etrt_tensor *t, const unsigned char *code,
+                               size_t bytes) {
+    unsigned bad = 0;
+    for (size_t i = 0; t->dtype == ETRT_E4M3 && i < bytes; i++)
+        bad |= (code[i] & 0x7f) == 0x7f;
+    return bad ? etrt_fail(ETRT_RANGE, "weight %s holds NaN", t->name) : ETRT_OK;
+}
+
 /* Find slice NUMBER in the checkpoint and check what it is. */
 static etrt_status find_slice(const struct slices *s, int64_t number, const struct etrt_st *ck,
                               const char *path, const struct etrt_st_tensor **out) {
@@ -98,16 +120,13 @@ static etrt_status find_slice(const struct slices *s, int64_t number, const stru
     if (!found)
         return etrt_fail(ETRT_NOT_FOUND, "%s: no tensor %s (weight %s, %s %s)", path, name, t->name,
                          etrt_dtype_safetensors(t->dtype), want);
-    bool same = found->rank == rank && strcmp(found->dtype, etrt_dtype_safetensors(t->dtype)) == 0;
-    for (int d = 0; same && d < rank; d++)
-        same = found->shape[d] == shape[d];
-    if (!same)
+    if (!is_slice(found, t, shape, rank))
         return etrt_fail(ETRT_MISMATCH, "%s: tensor %s is %s %s, weight %s must be %s %s",
                          etrt_st_path(ck, found), name, found->dtype,
                          etrt_st_shape_text(found->rank, found->shape, have, sizeof have), t->name,
                          etrt_dtype_safetensors(t->dtype), want);
     *out = found;
-    return ETRT_OK;
+    return check_codes(t, found->data, found->bytes);
 }
 
 /* A slice to be copied, and all of them. */
@@ -287,7 +306,8 @@ etrt_status etrt_model_weight(etrt_model *m, const char *name, const void *data,
     if (bytes != (uint64_t)t->max_bytes)
         return etrt_fail(ETRT_MISMATCH, "weight %s: %zu bytes given, %lld needed", name, bytes,
                          (long long)t->max_bytes);
-    st = etrt_mem_write(m->device, m->weights[i], data, bytes);
+    st = check_codes(t, data, bytes);
+    if (st == ETRT_OK) st = etrt_mem_write(m->device, m->weights[i], data, bytes);
     m->weight_given[i] |= st == ETRT_OK;
     return st;
 }

@@ -32,7 +32,7 @@ static bool is_result(const struct kernel_check *c, int v) {
 }
 
 static size_t bytes_of(const struct kernel_check *c, int v) {
-    return (size_t)(et_tensor_count(c->data[v]) * et_dtype_bytes(c->g->vals[v].shape.dtype));
+    return (size_t)et_dtype_size(c->g->vals[v].shape.dtype, et_tensor_count(c->data[v]));
 }
 
 static bool fail(const char *what) {
@@ -78,7 +78,6 @@ static const char *source_name(struct slices *s, const et_val *val, const int64_
 }
 
 static void add_weight(struct slices *s, int v) {
-    static const char *const dtype[] = {"F32", "F16", "BF16", "I32"};
     const et_val *val = &s->c->g->vals[v];
     const et_tensor_data *d = s->c->data[v];
     int64_t at[ET_MAX_LOOPS] = {0}, slices = 1;
@@ -91,8 +90,10 @@ static void add_weight(struct slices *s, int v) {
         ET_GROW(s->c->a, s->v, s->n, s->cap);
         struct etrt_st_tensor *t = &s->v[s->n++];
         *t = (struct etrt_st_tensor){.name = source_name(s, val, at),
-                                     .dtype = dtype[val->shape.dtype],
+                                     .dtype = et_dtype_safetensors(val->shape.dtype),
                                      .rank = d->rank - val->nloops};
+        if (et_dtype_bits(val->shape.dtype) < 8) /* in bytes or words: the last dimension */
+            t->dtype = d->dim[val->nloops + --t->rank] == 2 ? "U8" : "I32";
         memcpy(t->shape, d->dim + val->nloops, (size_t)t->rank * sizeof *t->shape);
         t->bytes = bytes_of(s->c, v) / (size_t)slices;
         t->data = (const char *)s->c->start[v] + (size_t)i * t->bytes;

@@ -120,15 +120,117 @@ START_TEST(nans) {
 }
 END_TEST
 
+/* What the codes of small floats are, by the definition of their formats. */
+static double meaning(et_dtype d, int code) {
+    static const struct {
+        int exponent, fraction, bias,
+            highest; /* highest exponent of a number; NaN and such above */
+    } format[] = {[ET_E4M3] = {4, 3, 7, 15}, [ET_E5M2] = {5, 2, 15, 30}, [ET_E2M1] = {2, 1, 1, 3}};
+    if (d == ET_UE8M0) return code == 255 ? NAN : ldexp(1, code - 127);
+    int e = code >> format[d].fraction & ((1 << format[d].exponent) - 1);
+    int f = code & ((1 << format[d].fraction) - 1);
+    double sign = code >> (et_dtype_bits(d) - 1) ? -1 : 1;
+    double part = ldexp(f, -format[d].fraction);
+    if (d == ET_E4M3 && e == 15 && f == 7) return NAN;
+    if (e > format[d].highest) return f ? NAN : sign * INFINITY;
+    return sign * ldexp(e ? 1 + part : part, (e ? e : 1) - format[d].bias);
+}
+
+static const et_dtype small_floats[] = {ET_E4M3, ET_E5M2, ET_E2M1, ET_UE8M0};
+
+START_TEST(codes) {
+    for (size_t k = 0; k < sizeof small_floats / sizeof *small_floats; k++) {
+        et_dtype d = small_floats[k];
+        for (int code = 0; code < 1 << et_dtype_bits(d); code++) {
+            unsigned char byte[4] = {(unsigned char)code}, back[4] = {0};
+            double v = etrt_element((int)d, byte, 0), want = meaning(d, code);
+            HOLDS(isnan(v) ? isnan(want) : v == want && !signbit(v) == !signbit(want));
+            etrt_element_set((int)d, back, 0, v);
+            HOLDS(isnan(v) ? isnan(etrt_element((int)d, back, 0)) : back[0] == byte[0]);
+            HOLDS(isnan(v) || (double)et_round_to(ET_BF16, (float)v) == v);
+        }
+    }
+}
+END_TEST
+
+/* Of all codes there is none nearer than the one that V became, and of two as near it is even. */
+static void check_code(et_dtype d, double v) {
+    unsigned char byte[4] = {0};
+    etrt_element_set((int)d, byte, 0, v);
+    double mine = meaning(d, byte[0]), away = fabs(mine - v);
+    if (d == ET_E5M2 && fabs(v) >= 61440) { /* as far from the largest as infinity would be */
+        HOLDS(isinf(mine));
+        return;
+    }
+    for (int code = 0; code < 1 << et_dtype_bits(d); code++) {
+        double other = fabs(meaning(d, code) - v);
+        bool better = other < away || (other == away && byte[0] % 2 == 1 && code % 2 == 0);
+        if (better && isfinite(other) && meaning(d, code) != mine)
+            ck_abort_msg("%s: %a became %a, %a is nearer", et_dtype_name(d), v, mine,
+                         meaning(d, code));
+    }
+}
+
+START_TEST(nearest_codes) {
+    uint64_t s = 7;
+    for (size_t k = 0; k < sizeof small_floats / sizeof *small_floats; k++) {
+        et_dtype d = small_floats[k];
+        for (int i = 0; i < 20000; i++)
+            check_code(d, ((double)random_word(&s) / 0x1p31 - 1) * ldexp(1, i % 40 - 20));
+        for (int code = 0; code < 1 << et_dtype_bits(d); code++) { /* halfway, and beside that */
+            double a = meaning(d, code), b = meaning(d, code + 1), middle = (a + b) / 2;
+            if (!isfinite(middle) || d == ET_UE8M0) continue;
+            for (int step = -1; step <= 1; step++)
+                check_code(d, middle * (1 + step * 0x1p-20));
+        }
+    }
+    unsigned char byte[4] = {0};
+    etrt_element_set(ET_E4M3, byte, 0, 1e9);
+    ck_assert_int_eq(byte[0], 0x7e);
+    etrt_element_set(ET_E2M1, byte, 1, -1e9);
+    ck_assert_int_eq(byte[0], 0xfe);
+    etrt_element_set(ET_UE8M0, byte, 0, -3);
+    ck_assert_int_eq(byte[0], 0);
+}
+END_TEST
+
+/* Two of four bits to a byte, the first in its low half; what does not fit is the nearest. */
+START_TEST(halves_of_bytes) {
+    unsigned char data[8] = {0x55, 0x55, 0x55};
+    for (int i = 0; i < 4; i++)
+        etrt_element_set(ET_I4, data, i, i * 5 - 8);
+    ck_assert_int_eq(data[0], 0xd8);
+    ck_assert_int_eq(data[1], 0x72);
+    ck_assert_int_eq(data[2], 0x55);
+    for (int i = 0; i < 4; i++) {
+        ck_assert_double_eq(etrt_element(ET_I4, data, i), i * 5 - 8);
+        ck_assert_double_eq(etrt_element(ET_U4, data, i), (i * 5 - 8) & 15);
+    }
+    etrt_element_set(ET_U4, data, 0, -3);
+    etrt_element_set(ET_U4, data, 1, 99.9);
+    ck_assert_int_eq(data[0], 0xf0);
+    etrt_element_set(ET_I8, data, 0, -1000);
+    etrt_element_set(ET_U8, data, 1, 254.9);
+    ck_assert_double_eq(etrt_element(ET_I8, data, 0), -128);
+    ck_assert_double_eq(etrt_element(ET_U8, data, 1), 254);
+}
+END_TEST
+
 START_TEST(elements) {
     char data[64];
     for (int d = 0; d < ET_DTYPE_COUNT; d++) {
+        static const int value[] = {1, 2, 4, 1, 2};
         memset(data, 0x55, sizeof data);
+        for (int i = 0; i < 5; i++)
+            etrt_element_set(d, data, i, value[i]);
+        for (int i = 0; i < 5; i++)
+            ck_assert_double_eq(etrt_element(d, data, i), value[i]);
+        ck_assert_int_eq(data[et_dtype_size((et_dtype)d, 5)], 0x55);
+        if (et_dtype_is_code((et_dtype)d)) continue;
         for (int i = 0; i < 5; i++)
             etrt_element_set(d, data, i, i * 3 - 7);
         for (int i = 0; i < 5; i++)
             ck_assert_double_eq(etrt_element(d, data, i), i * 3 - 7);
-        ck_assert_int_eq(data[et_dtype_size((et_dtype)d, 5)], 0x55);
     }
     etrt_element_set(ET_I32, data, 0, 16777217); /* no f32 */
     ck_assert_double_eq(etrt_element(ET_I32, data, 0), 16777217);
@@ -141,4 +243,5 @@ START_TEST(elements) {
 }
 END_TEST
 
-TEST_MAIN("dtype", names, every_half, nearest, nans, elements)
+TEST_MAIN("dtype", names, every_half, nearest, nans, codes, nearest_codes, halves_of_bytes,
+          elements)

@@ -33,18 +33,32 @@ et_tensor_data *tm_tensor(et_arena *a, const et_graph *g, const et_shape *s, con
     return t;
 }
 
+/* Any code whose value is neither huge nor, but for zero, tiny. */
+static double random_code(et_dtype t) {
+    double v;
+    do {
+        unsigned char code[4] = {(unsigned char)(uniform() * 256)};
+        v = etrt_element((int)t, code, 0);
+    } while (!(fabs(v) < 1000 && (v == 0 || fabs(v) > 1e-3)));
+    return v;
+}
+
 /* Indices stay small and distinct within a tensor, so that scatters do not collide. */
 void tm_fill(et_tensor_data *t) {
     int64_t n = et_tensor_count(t), shift = (int64_t)(uniform() * 3);
     for (int64_t i = 0; i < n; i++)
-        if (t->dtype == ET_I32)
+        if (et_dtype_is_code(t->dtype) && !et_dtype_is_float(t->dtype))
+            t->i[i] = (int32_t)random_code(t->dtype);
+        else if (et_dtype_is_code(t->dtype))
+            t->f[i] = (float)random_code(t->dtype);
+        else if (t->dtype == ET_I32)
             t->i[i] = (int32_t)(i + shift);
         else
             t->f[i] = et_round_to(t->dtype, (float)(uniform() * 2 - 1));
 }
 
 static double value(const et_tensor_data *t, int64_t i) {
-    return t->dtype == ET_I32 ? t->i[i] : (double)t->f[i];
+    return et_dtype_is_float(t->dtype) ? (double)t->f[i] : t->i[i];
 }
 
 void *tm_bytes(et_arena *a, const et_tensor_data *t) {

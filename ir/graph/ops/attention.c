@@ -202,7 +202,7 @@ static double element_at(const et_tensor_data *t, const et_word *w) {
     int32_t i;
     memcpy(&f, w, 4);
     memcpy(&i, w, 4);
-    return t->dtype == ET_I32 ? (double)i : (double)f;
+    return et_dtype_is_float(t->dtype) ? (double)f : (double)i;
 }
 
 static et_scalar value_of(struct code *c) {

@@ -26,7 +26,7 @@ static bool shape(et_graph *g, const et_node *n, et_shape *out_shape) {
     et_expr body = et_op_attr(n, "body", ET_A_EXPR)->expr;
     et_walk(g->exprs, body, check_leaf, &(struct body_check){g, n});
     *out_shape = (et_shape){.dtype = result_dtype(n)};
-    et_check(out_shape->dtype != ET_I32 || et_x(g->exprs, body)->type != ET_T_F32);
+    et_check(et_dtype_is_float(out_shape->dtype) || et_x(g->exprs, body)->type != ET_T_F32);
     for (int i = 0; i < n->nargs; i++) {
         const et_shape *s = et_arg_shape(g, n, i);
         et_shape was = *out_shape;
@@ -70,7 +70,8 @@ static et_expr at(et_lower *lo, const et_node *n, const et_expr *index) {
     et_exprs *p = lo->g->exprs;
     et_expr e = et_op_attr(n, "body", ET_A_EXPR)->expr;
     e = et_subst(p, e, inline_arg, &(struct inlining){lo, n, index});
-    switch (result_dtype(n)) {
+    et_dtype dtype = et_dtype_stored(result_dtype(n));
+    switch (dtype) {
     case ET_I32:
         return et_op1(p, ET_X_TO_I32, e);
     case ET_F16:
@@ -108,10 +109,10 @@ static bool interp(const et_interp_args *a) {
         for (int i = 0; i < a->node->nargs; i++) {
             const et_tensor_data *t = a->args[i];
             int64_t from = et_offset(a->result->rank, stride[i], index);
-            arg[i] = t->dtype == ET_I32 ? (double)t->i[from] : (double)t->f[from];
+            arg[i] = et_dtype_is_float(t->dtype) ? (double)t->f[from] : (double)t->i[from];
         }
         et_scalar v = et_tape_run(tape, arg, a->syms, a->vars);
-        if (dtype == ET_I32)
+        if (!et_dtype_is_float(dtype))
             a->result->i[out++] = (int32_t)et_int_low(v.i);
         else
             a->result->f[out++] = et_round_to(dtype, v.f);

@@ -24,7 +24,7 @@ static et_expr at(et_lower *lo, const et_node *n, const et_expr *index) {
 }
 
 static double element(const et_tensor_data *t, int64_t i) {
-    return t->dtype == ET_I32 ? (double)t->i[i] : (double)t->f[i];
+    return et_dtype_is_float(t->dtype) ? (double)t->f[i] : (double)t->i[i];
 }
 
 static bool interp(const et_interp_args *a) {

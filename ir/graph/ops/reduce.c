@@ -10,7 +10,7 @@ static bool shape(et_graph *g, const et_node *n, et_shape *out_shape) {
     int axis;
     if (!et_op_axis(g, n, x->rank, &axis)) return false;
     *out_shape = (et_shape){.dtype = ET_F32};
-    if (kind_of(n) == ET_RED_ARGMAX || x->dtype == ET_I32) out_shape->dtype = ET_I32;
+    if (kind_of(n) == ET_RED_ARGMAX || !et_dtype_is_float(x->dtype)) out_shape->dtype = ET_I32;
     for (int k = 0; k < x->rank; k++)
         if (k != axis)
             out_shape->dim[out_shape->rank++] = x->dim[k];
@@ -58,7 +58,7 @@ static int32_t argmax(const et_tensor_data *t, int64_t at, int64_t n, int64_t st
     double best = -INFINITY;
     for (int64_t i = 0; i < n; i++) {
         int64_t from = at + i * step;
-        double v = t->dtype == ET_I32 ? (double)t->i[from] : (double)t->f[from];
+        double v = et_dtype_is_float(t->dtype) ? (double)t->f[from] : (double)t->i[from];
         if (v > best) {
             best = v;
             where = i;
@@ -77,7 +77,7 @@ static bool interp(const et_interp_args *a) {
             int64_t from = o * n * inner + i, to = o * inner + i;
             if (kind == ET_RED_ARGMAX)
                 a->result->i[to] = argmax(x, from, n, inner);
-            else if (x->dtype == ET_I32)
+            else if (!et_dtype_is_float(x->dtype))
                 a->result->i[to] = reduce_i(kind, x->i + from, n, inner);
             else
                 a->result->f[to] = reduce_f(kind, x->f + from, n, inner);

@@ -20,7 +20,7 @@ static bool shape(et_graph *g, const et_node *n, et_shape *out_shape) {
         return et_op_error(g, n, "where segments begin must have one dimension, found %s",
                            et_arg_text(g, n, 1));
     *out_shape = *x;
-    if (x->dtype != ET_I32 || is_mean(n)) out_shape->dtype = ET_F32;
+    if (is_mean(n) || et_dtype_is_float(x->dtype)) out_shape->dtype = ET_F32;
     out_shape->dim[0] = et_sub(g->exprs, first->dim[0], et_int(g->exprs, 1));
     if (et_bounds(g->exprs, out_shape->dim[0], &lo, &hi) && lo >= 1) return true;
     return et_op_error(g, n, "S segments are given by S + 1 places, found %s",
@@ -60,7 +60,7 @@ static bool interp(const et_interp_args *a) {
     const et_tensor_data *x = a->args[0];
     const int32_t *first = a->args[1]->i;
     et_reduce kind = kind_of(a->node);
-    bool whole = x->dtype == ET_I32;
+    bool whole = !et_dtype_is_float(x->dtype);
     int64_t rows = x->dim[0], inner = et_tensor_count(x) / rows;
     for (int64_t i = 0; i < et_tensor_count(a->result); i++) {
         int64_t s = i / inner, begin = et_clamp(first[s], 0, rows);

@@ -44,7 +44,7 @@ static bool shape(et_graph *g, const et_node *n, et_shape *out_shape) {
             et_check(want.rank < ET_MAX_RANK);
             want.dim[want.rank++] = state->dim[k];
         }
-    if ((v->dtype == ET_I32) != (state->dtype == ET_I32))
+    if (et_dtype_is_float(v->dtype) != et_dtype_is_float(state->dtype))
         return et_op_error(g, n, "a value of type %s written to a state of type %s",
                            et_dtype_name(v->dtype), et_dtype_name(state->dtype));
     if (!et_shape_eq(&want, v))

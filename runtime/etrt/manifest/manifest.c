@@ -9,16 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct {
-    const char *text;
-    enum etrt_kind kind;
-} kinds[] = {
-    {"input", ETRT_INPUT}, {"output", ETRT_OUTPUT}, {"weight", ETRT_WEIGHT}, {"state", ETRT_STATE}};
+/* By enum etrt_kind. */
+static const char kinds[][7] = {
+    [ETRT_INPUT] = "input",
+    [ETRT_OUTPUT] = "output",
+    [ETRT_WEIGHT] = "weight",
+    [ETRT_STATE] = "state",
+};
 
-/* By enum etrt_dtype, whose members stand in the order of the rows. */
+/* By enum etrt_dtype, whose members stand in the order of the rows. Names in it, rather than
+ * pointers to them, need no relocations. */
 static const struct {
-    const char *text, *safetensors;
-    size_t bits;
+    char text[7], safetensors[8];
+    unsigned char bits;
 } dtypes[] = {
 #define X(NAME, name, safetensors, bits, is_float) [ETRT_##NAME] = {#name, safetensors, bits},
     ETRT_DTYPES(X)
@@ -30,7 +33,7 @@ ETRT_DTYPES(X)
 #undef X
 
 const char *etrt_kind_name(enum etrt_kind kind) {
-    return kinds[kind].text;
+    return kinds[kind];
 }
 const char *etrt_dtype_name(enum etrt_dtype d) {
     return dtypes[d].text;
@@ -38,14 +41,17 @@ const char *etrt_dtype_name(enum etrt_dtype d) {
 const char *etrt_dtype_safetensors(enum etrt_dtype d) {
     return dtypes[d].safetensors;
 }
+size_t etrt_dtype_bits(enum etrt_dtype d) {
+    return dtypes[d].bits;
+}
 size_t etrt_dtype_bytes(enum etrt_dtype d) {
-    return dtypes[d].bits / 8;
+    return (dtypes[d].bits + 7u) / 8;
 }
 
 bool etrt_kind_find(const char *name, enum etrt_kind *out) {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (strcmp(kinds[i].text, name) == 0) {
-            *out = kinds[i].kind;
+        if (strcmp(kinds[i], name) == 0) {
+            *out = (enum etrt_kind)i;
             return true;
         }
     return false;
@@ -64,7 +70,7 @@ bool etrt_dtype_find(const char *name, enum etrt_dtype *out) {
 
 etrt_status etrt_tensor_shape(const struct etrt_tensor *t, const int64_t *values,
                               int64_t out_shape[ETRT_MAX_RANK], int64_t *out_bytes) {
-    int64_t bytes = (int64_t)etrt_dtype_bytes(t->dtype);
+    int64_t bits = (int64_t)etrt_dtype_bits(t->dtype);
     bool empty = false;
     for (int d = 0; d < t->rank; d++) {
         int64_t n;
@@ -76,8 +82,9 @@ etrt_status etrt_tensor_shape(const struct etrt_tensor *t, const int64_t *values
                              (long long)n);
         out_shape[d] = n;
         if (n == 0) empty = true;
-        if (n && __builtin_mul_overflow(bytes, n, &bytes)) bytes = INT64_MAX;
+        if (n && __builtin_mul_overflow(bits, n, &bits)) bits = INT64_MAX;
     }
+    int64_t bytes = bits / 8 + (bits % 8 != 0);
     if (bytes > ETRT_MAX_BYTES && !empty)
         return etrt_fail(ETRT_RANGE, "tensor %s: larger than %lld bytes", t->name,
                          (long long)ETRT_MAX_BYTES);

@@ -124,7 +124,8 @@ const char *etrt_kind_name(enum etrt_kind);
 bool etrt_kind_find(const char *name, enum etrt_kind *out);
 const char *etrt_dtype_name(enum etrt_dtype);        /* "bf16" */
 const char *etrt_dtype_safetensors(enum etrt_dtype); /* "BF16" */
-size_t etrt_dtype_bytes(enum etrt_dtype);
+size_t etrt_dtype_bits(enum etrt_dtype);
+size_t etrt_dtype_bytes(enum etrt_dtype); /* what one element takes alone */
 bool etrt_dtype_find(const char *name, enum etrt_dtype *out);
 
 /* Shape and size at the symbols' VALUES. Fails naming the tensor when an extent is negative or the

@@ -170,7 +170,10 @@ static etrt_status parse_tensor(struct etrt_parser *p, const struct etrt_json_at
     if (st == ETRT_OK) st = parse_dtype(at, object, &t->dtype);
     if (st == ETRT_OK) st = etrt_parse_dims(p, at, object, "shape", t->shape, &t->rank);
     if (st != ETRT_OK) return st;
-    if (t->kind == ETRT_WEIGHT) st = parse_weight(at, object, t);
+    if (t->kind == ETRT_WEIGHT)
+        st = parse_weight(at, object, t);
+    else if (etrt_dtype_bits(t->dtype) < 8)
+        st = etrt_json_fail(at, "%s: only weights are %s", t->name, etrt_dtype_name(t->dtype));
     if (st != ETRT_OK) return st;
     st = etrt_tensor_shape(t, p->upper, shape, &t->max_bytes);
     return st == ETRT_OK ? st : etrt_json_fail(at, "%s", etrt_last_error());

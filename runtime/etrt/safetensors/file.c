@@ -28,8 +28,8 @@ bool st_json_fail(char *err, size_t err_bytes, const char *path, const json_erro
 }
 
 static const struct {
-    const char *name;
-    size_t bytes;
+    char name[8];
+    unsigned char bytes;
 } dtypes[] = {{"F32", 4}, {"BF16", 2},    {"F16", 2},     {"I32", 4}, {"I64", 8},    {"F64", 8},
               {"U8", 1},  {"I8", 1},      {"BOOL", 1},    {"I16", 2}, {"U16", 2},    {"U32", 4},
               {"U64", 8}, {"F8_E4M3", 1}, {"F8_E5M2", 1}, {"C64", 8}, {"F8_E8M0", 1}};

@@ -1,0 +1,60 @@
+/* Codes of weights, as they lie in words, to numbers. Shifts, masks and a multiplication each:
+ * where the bits of a small float stand in an f32, sign at the sign and exponent at the low end of
+ * the exponent, the f32 is the value but for a power of two, subnormal values included. */
+#include "codegen/emit/emit.h"
+#include "ir/base/diag.h"
+#include <math.h>
+
+/* The BITS at AT moved to the top of the word, and from there down by DOWN, with copies of the sign
+ * in between. */
+static val signed_at(cg *g, val word, val at, int bits, int down) {
+    val up = LLVMBuildSub(g->b, cg_i32(g, 32 - bits), at, "");
+    return LLVMBuildAShr(g->b, LLVMBuildShl(g->b, word, up, ""), cg_i32(g, down), "");
+}
+
+static val unsigned_at(cg *g, val word, val at, int bits) {
+    return LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, word, at, ""), cg_i32(g, (1 << bits) - 1), "");
+}
+
+/* A float of BITS, FRACTION of them of fraction: what it is in an f32, times 2^SCALE. */
+static val small_float(cg *g, val word, val at, int bits, int fraction, int scale) {
+    int down = 9 - (bits - fraction); /* from the top to the low end of the exponent */
+    uint32_t magnitude = ((1u << (bits - 1)) - 1) << (23 - fraction);
+    val v = signed_at(g, word, at, bits, down);
+    v = LLVMBuildAnd(g->b, v, cg_i32(g, 0x80000000u | magnitude), "");
+    return cg_fmul(g, LLVMBuildBitCast(g->b, v, g->f32, ""), cg_f32(g, ldexp(1, scale)));
+}
+
+static val half_of(cg *g, val word, val at) {
+    val v = LLVMBuildShl(g->b, LLVMBuildLShr(g->b, word, at, ""), cg_i32(g, 8), "");
+    v = LLVMBuildBitCast(g->b, LLVMBuildTrunc(g->b, v, g->i16, ""), g->f16, "");
+    return LLVMBuildFPExt(g->b, v, g->f32, "");
+}
+
+static val power_of_two(cg *g, val word, val at) {
+    val code = unsigned_at(g, word, at, 8), v = LLVMBuildShl(g->b, code, cg_i32(g, 23), "");
+    v = cg_select(g, cg_icmp(g, LLVMIntEQ, code, cg_i32(g, 0)), cg_i32(g, 0x00400000), v);
+    v = cg_select(g, cg_icmp(g, LLVMIntEQ, code, cg_i32(g, 255)), cg_i32(g, 0x7fc00000), v);
+    return LLVMBuildBitCast(g->b, v, g->f32, "");
+}
+
+val cg_code(cg *g, et_dtype t, val word, val at) {
+    switch (t) {
+    case ET_E4M3: /* no code is NaN: the runtime refuses such weights */
+        return small_float(g, word, at, 8, 3, 120);
+    case ET_E2M1:
+        return small_float(g, word, at, 4, 1, 126);
+    case ET_E5M2:
+        return half_of(g, word, at);
+    case ET_UE8M0:
+        return power_of_two(g, word, at);
+    case ET_I8:
+    case ET_I4:
+        return signed_at(g, word, at, et_dtype_bits(t), 32 - et_dtype_bits(t));
+    case ET_U8:
+    case ET_U4:
+        return unsigned_at(g, word, at, et_dtype_bits(t));
+    default:
+        et_bug("%s is no code", et_dtype_name(t));
+    }
+}
