@@ -1,8 +1,8 @@
 /* Kernels of many tasks. What LLVM takes to compile a function grows faster than the function, so
- * in a kernel of more than MANY static grids the tiles of each are in a function of their own,
- * which the kernel calls where it reaches the grid. Grids that are alike but for the tensors and
- * events they name (ir/program/alike.h) share one function: what differs it reads from the grid's
- * row of a table. */
+ * in a kernel of more than MANY grids the tiles of each are in a function of their own, which the
+ * kernel calls where it reaches the grid, or for one tile that it took from a queue. Static grids
+ * that are alike but for the tensors and events they name (ir/program/alike.h) share one function:
+ * what differs it reads from the grid's row of a table. */
 #include "codegen/kernel/kernel.h"
 #include "ir/base/diag.h"
 #include "ir/base/table.h"
@@ -32,33 +32,28 @@ struct cg_bodies {
     int *tensor, *event;    /* what is named in the body being emitted: 1 + its number there */
     const et_task_key *now; /* of that body */
     bool *wanted;           /* by tensor: the grid being emitted names it */
+    bool share;
 };
 
 /* ---- who shares ---- */
 
-static int static_grids(const et_program *p) {
-    int n = 0;
-    for (int i = 0; i < p->ngrids; i++)
-        n += !p->grids[i].dynamic;
-    return n;
-}
-
-/* Of arrivals at events of dynamic tasks the kernel knows more than a table has. */
-static bool has_dynamic(const et_program *p) {
-    return static_grids(p) < p->ngrids;
+/* Of arrivals at events of dynamic tasks the kernel knows more than a table has. And a test wants
+ * one edge alone to be weakened. */
+static bool may_share(const cg *g) {
+    for (int i = 0; i < g->p->ngrids; i++)
+        if (g->p->grids[i].dynamic) return false;
+    return !g->opt->weaken_event;
 }
 
 void cg_plan_bodies(cg *g) {
     int all = 0;
-    bool dynamic = false;
     et_program *p;
     g->bodies = NULL;
-    for (int i = 0; (p = et_program_part(g->whole, i)); i++) {
-        all += static_grids(p);
-        dynamic |= has_dynamic(p);
-    }
-    if (all <= MANY || dynamic || cg_is_sequence(g) || g->p->nvariants || !g->family->declare_body)
-        return;
+    for (int i = 0; (p = et_program_part(g->whole, i)); i++)
+        all += p->ngrids;
+    /* What waves have taken of a ring of weights is not handed to functions. */
+    if (all <= MANY || cg_is_sequence(g) || g->p->nvariants || g->ring_slots) return;
+    bool share = may_share(g);
     size_t n = (size_t)g->p->ngrids + 1;
     struct cg_bodies *b = et_alloc(g->arena, sizeof *b);
     et_table by_text = {0};
@@ -68,13 +63,14 @@ void cg_plan_bodies(cg *g) {
     b->tensor = et_alloc(g->arena, ((size_t)g->p->ntensors + 1) * sizeof *b->tensor);
     b->event = et_alloc(g->arena, ((size_t)g->p->nevents + 1) * sizeof *b->event);
     b->wanted = et_alloc(g->arena, (size_t)g->p->ntensors + 1);
+    b->share = share;
     for (int i = 0; i < g->p->ngrids; i++) {
-        struct body *own = g->opt->weaken_event ? NULL : et_table_find(&by_text, b->key[i].text);
+        struct body *own = share ? et_table_find(&by_text, b->key[i].text) : NULL;
         if (!own) {
             own = et_alloc(g->arena, sizeof *own);
             *own = (struct body){.text = b->key[i].text, .grid = i};
             g->nbodies++;
-            if (!g->opt->weaken_event) et_table_add(g->arena, &by_text, own);
+            if (share) et_table_add(g->arena, &by_text, own);
         }
         b->of[i] = own;
         b->row[i] = own->ngrids++;
@@ -126,7 +122,7 @@ static val read_i32(cg *g, int word) {
 }
 
 bool cg_wants(const cg *g, int tensor) {
-    return !g->bodies || g->bodies->wanted[tensor];
+    return !g->bodies || !g->bodies->share || g->bodies->wanted[tensor];
 }
 
 val cg_tensor_place(cg *g, int tensor) {
@@ -154,12 +150,18 @@ val cg_event_word(cg *g, int event, val index) {
 
 /* ---- the function ---- */
 
-/* What the kernel hands to every body, and then the loops around the grid, outermost first. All but
- * the work-item are uniform. */
-enum { ARGS, ROW, WG, NWG, BASE, RANK, TID, LOOPS, MOST = LOOPS + ET_MAX_LOOPS };
+/* What the kernel hands to every body: then the loops around a static grid, outermost first, or the
+ * number of a dynamic task. All but the work-item are uniform. */
+enum { ARGS, ROW, WG, NWG, BASE, RANK, TID, MORE, MOST = MORE + ET_MAX_LOOPS };
 
-static int loops_of(const cg *g, int loop, int vars[ET_MAX_LOOPS]) {
+static bool is_dynamic(const cg *g, int grid) {
+    return g->p->grids[grid].dynamic;
+}
+
+/* A dynamic task says itself which iterations it is of. */
+static int loops_of(const cg *g, int grid, int vars[ET_MAX_LOOPS]) {
     int n = 0, up[ET_MAX_LOOPS];
+    int loop = is_dynamic(g, grid) ? -1 : g->p->grids[grid].loop;
     for (; loop >= 0; loop = g->p->g->loops[loop].parent)
         up[n++] = g->p->g->loops[loop].var;
     for (int i = 0; i < n; i++)
@@ -179,13 +181,13 @@ static void name_all(cg *g, int grid, bool on) {
         b->event[k->event[i]] = on ? 1 + i : 0;
 }
 
-static void declare(cg *g, struct body *b, int nloops) {
+static void declare(cg *g, struct body *b, int more) {
     LLVMTypeRef t[MOST];
-    for (int i = 0; i < LOOPS + nloops; i++)
+    for (int i = 0; i < MORE + more; i++)
         t[i] = g->i32;
     t[ARGS] = LLVMTypeOf(LLVMGetParam(g->fn, 0));
     t[ROW] = g->gptr;
-    b->type = LLVMFunctionType(g->i32, t, (unsigned)(LOOPS + nloops), false);
+    b->type = LLVMFunctionType(g->i32, t, (unsigned)(MORE + more), false);
     b->fn = LLVMAddFunction(g->mod, "tiles", b->type);
     LLVMSetLinkage(b->fn, LLVMInternalLinkage);
     g->family->declare_body(g, b->fn, TID);
@@ -196,7 +198,8 @@ static val parameter(cg *g, const struct body *b, int i) {
     return cg_uniform(g, LLVMGetParam(b->fn, (unsigned)i));
 }
 
-/* Returns the first workgroup of the next grid; -1 where a wait failed. */
+/* Returns the first workgroup of the next grid, unless the task is dynamic; -1 where a wait failed.
+ */
 static void emit(cg *g, const struct body *b, int nloops, const int *loops) {
     g->fn = b->fn;
     block entry = cg_block(g, "entry");
@@ -213,10 +216,14 @@ static void emit(cg *g, const struct body *b, int nloops, const int *loops) {
     g->tid = LLVMGetParam(b->fn, TID);
     g->lane = LLVMBuildAnd(g->b, g->tid, cg_i32(g, g->t->wave - 1), "lane");
     g->wave = cg_uniform(g, LLVMBuildUDiv(g->b, g->tid, cg_i32(g, g->t->wave), ""));
-    for (int i = 0; i < nloops; i++)
-        cg_bind(g, loops[i], parameter(g, b, LOOPS + i), false);
-    cg_load_arguments(g);
-    cg_own_tiles(g, b->grid);
+    if (is_dynamic(g, b->grid)) {
+        cg_run_task(g, b->grid, parameter(g, b, MORE));
+    } else {
+        for (int i = 0; i < nloops; i++)
+            cg_bind(g, loops[i], parameter(g, b, MORE + i), false);
+        cg_load_arguments(g);
+        cg_own_tiles(g, b->grid);
+    }
     LLVMBuildRet(g->b, g->base);
     LLVMMoveBasicBlockAfter(g->failed, LLVMGetLastBasicBlock(g->fn));
     cg_at(g, g->failed);
@@ -225,14 +232,14 @@ static void emit(cg *g, const struct body *b, int nloops, const int *loops) {
 
 /* Nothing that is known of expressions holds in another function; what is bound stays so here. */
 static void make(cg *g, struct body *b) {
-    int loops[ET_MAX_LOOPS], n = loops_of(g, g->p->grids[b->grid].loop, loops);
+    int loops[ET_MAX_LOOPS], n = loops_of(g, b->grid, loops);
     val bound[ET_MAX_LOOPS], *memo = g->memo;
     uint32_t *trail = g->trail;
     cg outside = *g;
     block here = cg_here(g);
     for (int i = 0; i < n; i++)
         bound[i] = g->var[loops[i]];
-    declare(g, b, n);
+    declare(g, b, is_dynamic(g, b->grid) ? 1 : n);
     int known = g->ntrail;
     val *was = et_alloc(g->arena, ((size_t)known + 1) * sizeof *was);
     for (int i = 0; i < known; i++) {
@@ -258,9 +265,8 @@ static void make(cg *g, struct body *b) {
     cg_at(g, here);
 }
 
-void cg_call_body(cg *g, int grid) {
+static void call(cg *g, int grid, const val *more, int n) {
     struct body *b = g->bodies->of[grid];
-    int loops[ET_MAX_LOOPS], n = loops_of(g, g->p->grids[grid].loop, loops);
     if (!b->fn) make(g, b);
     val arg[MOST];
     arg[ARGS] = g->args;
@@ -274,12 +280,24 @@ void cg_call_body(cg *g, int grid) {
     arg[RANK] = g->rank;
     arg[TID] = g->tid;
     for (int i = 0; i < n; i++)
-        arg[LOOPS + i] = g->var[loops[i]];
-    val next = LLVMBuildCall2(g->b, b->type, b->fn, arg, (unsigned)(LOOPS + n), "");
+        arg[MORE + i] = more[i];
+    val next = LLVMBuildCall2(g->b, b->type, b->fn, arg, (unsigned)(MORE + n), "");
     g->family->call_body(g, next, TID);
     next = cg_uniform(g, next);
     block go = cg_block(g, "ran");
     cg_cond(g, cg_icmp(g, LLVMIntSLT, next, cg_i32(g, 0)), g->failed, go);
     cg_at(g, go);
-    g->base = next;
+    if (!is_dynamic(g, grid)) g->base = next;
+}
+
+void cg_call_body(cg *g, int grid) {
+    int loops[ET_MAX_LOOPS], n = loops_of(g, grid, loops);
+    val more[ET_MAX_LOOPS];
+    for (int i = 0; i < n; i++)
+        more[i] = g->var[loops[i]];
+    call(g, grid, more, n);
+}
+
+void cg_call_task(cg *g, int grid, val task) {
+    call(g, grid, &task, 1);
 }

@@ -11,7 +11,7 @@ static void bind_loops(cg *g, int loop, val iteration) {
     if (!outermost) bind_loops(g, l->parent, LLVMBuildUDiv(g->b, iteration, size, ""));
 }
 
-static void run_task(cg *g, int grid, val task) {
+void cg_run_task(cg *g, int grid, val task) {
     const et_queue_grid *q = &g->queues.grid[grid];
     const et_region *r = &g->queues.region[q->region];
     cg outside = *g;
@@ -37,7 +37,10 @@ static void run_task(cg *g, int grid, val task) {
 /* Grids by the numbers of their tasks: halve what is left until one remains. */
 static void dispatch(cg *g, const int *grids, int n, val task, block next) {
     if (n == 1) {
-        run_task(g, grids[0], task);
+        if (g->bodies)
+            cg_call_task(g, grids[0], task);
+        else
+            cg_run_task(g, grids[0], task);
         cg_br(g, next);
         return;
     }

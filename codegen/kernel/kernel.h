@@ -82,6 +82,7 @@ void cg_seed(cg *); /* when the launch starts; of the model being emitted */
 void cg_tile(cg *, int grid, val tile);    /* one tile, i32 or i64, from waits to notifications */
 void cg_visit(cg *, int first, int count); /* the items of a list, in program order */
 void cg_region(cg *, int region);
+void cg_run_task(cg *, int grid, val task); /* one tile of a dynamic grid, by its number */
 
 /* All tiles of a grid that this workgroup runs; its arguments have been loaded. */
 void cg_own_tiles(cg *, int grid);
@@ -100,6 +101,7 @@ const et_step *cg_streamed(cg *, int grid);
 /* ---- body.c: tiles in functions of their own ---- */
 void cg_plan_bodies(cg *); /* of the program that is entered: sets g->bodies */
 void cg_call_body(cg *, int grid);
+void cg_call_task(cg *, int grid, val task); /* of a dynamic grid */
 /* Does the function being emitted name it? */
 bool cg_wants(const cg *, int tensor);
 /* What cg_tensor_at gives, for whichever grid the function runs; NULL where it is for one. */

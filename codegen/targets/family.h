@@ -40,7 +40,7 @@ typedef struct et_family {
     void (*declare_kernel)(cg *, size_t bytes);
     /* FN is called by the kernel, or by nobody, and never inlined. Its parameters but the one of
      * number DIVERGENT are the same in all lanes; the first is what the kernel's is. The second is
-     * for each call of it. NULL, both: the family has no calls. */
+     * for each call of it. */
     void (*declare_body)(cg *, val fn, unsigned divergent);
     void (*call_body)(cg *, val call, unsigned divergent);
     void (*declare_local)(cg *); /* makes g->lds, g->lds_bytes of local memory, aligned to 16 */

@@ -6,15 +6,15 @@ enum { KERNEL = 71 };              /* calling convention */
 enum { MAX_PARAMETERS = 32764 };   /* bytes, since PTX 8.1 */
 enum { FUNCTION = -1, FIRST = 1 }; /* what attributes are of */
 
-static void attribute(cg *g, const char *key, const char *value) {
-    LLVMAddAttributeAtIndex(g->fn, (LLVMAttributeIndex)FUNCTION,
+static void attribute(cg *g, LLVMAttributeIndex at, const char *key, const char *value) {
+    LLVMAddAttributeAtIndex(g->fn, at,
                             LLVMCreateStringAttribute(g->ctx, key, (unsigned)strlen(key), value,
                                                       (unsigned)strlen(value)));
 }
 
-static void enum_attribute(cg *g, LLVMAttributeIndex at, const char *name, uint64_t value) {
+static void enum_attribute(cg *g, val fn, LLVMAttributeIndex at, const char *name, uint64_t value) {
     unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
-    LLVMAddAttributeAtIndex(g->fn, at, LLVMCreateEnumAttribute(g->ctx, kind, value));
+    LLVMAddAttributeAtIndex(fn, at, LLVMCreateEnumAttribute(g->ctx, kind, value));
 }
 
 /* The two names that a kernel may not have. */
@@ -36,12 +36,27 @@ void nvptx_declare_kernel(cg *g, size_t bytes) {
     unsigned byval = LLVMGetEnumAttributeKindForName("byval", 5);
     LLVMAddAttributeAtIndex(g->fn, FIRST,
                             LLVMCreateTypeAttribute(g->ctx, byval, LLVMArrayType2(g->i8, bytes)));
-    enum_attribute(g, FIRST, "align", 8);
-    enum_attribute(g, (LLVMAttributeIndex)FUNCTION, "nounwind", 0);
+    /* Nobody writes to it, so functions that are handed its address may read it where it is. */
+    attribute(g, FIRST, "nvvm.grid_constant", "");
+    enum_attribute(g, g->fn, FIRST, "align", 8);
+    enum_attribute(g, g->fn, (LLVMAttributeIndex)FUNCTION, "nounwind", 0);
     char items[16];
     snprintf(items, sizeof items, "%d", cg_workitems(g));
-    attribute(g, "nvvm.reqntid", items);
-    attribute(g, "nvvm.minctasm", "1");
+    attribute(g, (LLVMAttributeIndex)FUNCTION, "nvvm.reqntid", items);
+    attribute(g, (LLVMAttributeIndex)FUNCTION, "nvvm.minctasm", "1");
+}
+
+void nvptx_declare_body(cg *g, val fn, unsigned divergent) {
+    (void)divergent;
+    static const char *const all[] = {"nounwind", "noinline", "convergent"};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        enum_attribute(g, fn, (LLVMAttributeIndex)FUNCTION, all[i], 0);
+}
+
+void nvptx_call_body(cg *g, val call, unsigned divergent) {
+    (void)g;
+    (void)call;
+    (void)divergent;
 }
 
 /* More than 48 KiB have to be asked for at launch: the driver finds the number in the manifest. */

@@ -29,6 +29,9 @@ val nvptx_first_active(cg *g, val v) {
         high = LLVMBuildShl(g->b, LLVMBuildZExt(g->b, high, g->i64, ""), cg_i64(g, 32), "");
         return LLVMBuildOr(g->b, high, LLVMBuildZExt(g->b, low, g->i64, ""), "");
     }
+    if (LLVMGetTypeKind(t) == LLVMPointerTypeKind)
+        return LLVMBuildIntToPtr(
+            g->b, nvptx_first_active(g, LLVMBuildPtrToInt(g->b, v, g->i64, "")), t, "");
     if (t == g->i1)
         return LLVMBuildTrunc(g->b, of_first(g, LLVMBuildZExt(g->b, v, g->i32, "")), t, "");
     return LLVMBuildBitCast(g->b, of_first(g, LLVMBuildBitCast(g->b, v, g->i32, "")), t, "");

@@ -26,6 +26,8 @@ const struct nvptx *nvptx_of(const cg *); /* of the target that is being compile
 
 /* ---- kernel.c ---- */
 void nvptx_declare_kernel(cg *, size_t bytes);
+void nvptx_declare_body(cg *, val fn, unsigned divergent);
+void nvptx_call_body(cg *, val call, unsigned divergent);
 void nvptx_declare_local(cg *);
 void nvptx_keep_local(cg *);
 val nvptx_hide(cg *, val ptr);
