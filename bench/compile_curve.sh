@@ -29,9 +29,13 @@ program() { # KIND N
     update) echo 'state s : f32[8, 8]' && lines "$2" 's[0, :] = x[1]' ;;
     # A cycle of operators, one of them with a number of its own in each round.
     mixed) lines "$(($2 / 5))" "$(printf 'a = softmax(a @ x)\na = silu(a) * x + %%\na = a.T @ x\na = a / (1 + mean(a * a, axis=0))')" ;;
-    # Products of which no two have the same shape.
+    # Products of which no two have the same shape, up to a thousand.
     shapes) awk -v n="$2" 'BEGIN { print "b = x[:, 0:1]"
-                for (i = 0; i < n; i++) printf "weight w%d : f32[%d, %d]\nb = b @ w%d\n", i, i ? 16 + (i - 1) % 97 : 1, 16 + i % 97, i
+                for (i = 0; i < n; i++) {
+                    width = 16 + i * 37 % 1009
+                    printf "weight w%d : f32[%d, %d]\nb = b @ w%d\n", i, i ? last : 1, width, i
+                    last = width
+                }
                 print "output y = b" }' ;;
     esac
     case $1 in
