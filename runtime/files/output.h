@@ -25,6 +25,19 @@ bool et_output_open(et_output *, const char *path);
  * with errno when a write or the renaming failed; when not OK, errno is left as it was. */
 bool et_output_close(et_output *, bool ok);
 
+/* A folder of files that is there whole or not at all: its files are made in TEMPORARY, which then
+ * takes the name PATH. */
+typedef struct {
+    char target[PATH_MAX], temporary[PATH_MAX];
+} et_output_folder;
+
+/* Begins a folder PATH, which may be there when it is empty. False with errno, ENOTEMPTY where it
+ * is not. */
+bool et_output_folder_open(et_output_folder *, const char *path);
+/* Ends it: PATH has the files when OK, and is as it was otherwise. False with errno when the
+ * renaming failed, or when not OK. */
+bool et_output_folder_close(et_output_folder *, bool ok);
+
 /* Would a write to one of the paths be seen by who reads the other? Also of files that are not
  * there yet. Devices and "-" are like nothing. */
 bool et_same_file(const char *a, const char *b);

@@ -39,6 +39,7 @@ readers() { # PATH
     echo "etcc good.etg -o o.hsaco --profile $p"
     echo "etcc good.etg -o o.hsaco --machine ./$p"
     echo "etcc good.etg good.etg $p -o o.hsaco"
+    echo "etgguf $p -o o.checkpoint"
     echo "etinterp $p --in x.safetensors --weights w.safetensors --out o.safetensors"
     echo "etrun $p --list"
     echo "etrun $p --in x.safetensors --weights w.safetensors --out o.safetensors"
@@ -152,7 +153,7 @@ writers() { # PATH
 }
 "$bin/etcc" good.etg --to=tiled -o good.tiled || exit 2
 printers() {
-    for tool in etcc etinterp etrun etimport etbench etllm etfill etmixes etstudy etshapes; do
+    for tool in etcc etinterp etrun etimport etgguf etbench etllm etfill etmixes etstudy etshapes; do
         for what in --help --version --man --completion; do
             echo "$tool $what"
         done

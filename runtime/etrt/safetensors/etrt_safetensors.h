@@ -51,6 +51,16 @@ char *etrt_st_shape_text(int rank, const int64_t *shape, char *buf, size_t buf_b
 bool etrt_st_write(const char *path, const struct etrt_st_tensor *tensors, size_t count, char *err,
                    size_t err_bytes);
 
+/* The same for tensors that are made as they are written, whose .data is not looked at: GIVE is
+ * called once for each, in the order of the file, and puts all .bytes of tensor INDEX, in pieces of
+ * any size. When it returns false, or puts another number of bytes, nothing is written and ERR is
+ * empty: GIVE knows what was wrong. */
+struct etrt_st_sink;
+bool etrt_st_put(struct etrt_st_sink *, const void *data, size_t bytes);
+typedef bool (*etrt_st_source)(void *user, size_t index, struct etrt_st_sink *);
+bool etrt_st_write_from(const char *path, const struct etrt_st_tensor *tensors, size_t count,
+                        etrt_st_source give, void *user, char *err, size_t err_bytes);
+
 #ifdef __cplusplus
 }
 #endif

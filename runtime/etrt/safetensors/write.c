@@ -63,30 +63,57 @@ static char *make_header(const char *path, const struct slot *slots, size_t coun
     return text;
 }
 
-static void write_all(FILE *file, const char *header, const struct slot *slots, size_t count) {
+struct etrt_st_sink {
+    FILE *file;
+    size_t left; /* of the tensor that is being written */
+};
+
+bool etrt_st_put(struct etrt_st_sink *to, const void *data, size_t bytes) {
+    if (bytes > to->left) return false;
+    to->left -= bytes;
+    return !bytes || fwrite(data, bytes, 1, to->file) == 1;
+}
+
+static bool give_data(void *user, size_t index, struct etrt_st_sink *to) {
+    const struct etrt_st_tensor *tensors = user;
+    return etrt_st_put(to, tensors[index].data, tensors[index].bytes);
+}
+
+static bool write_header(FILE *file, const char *header) {
     unsigned char length[8];
     size_t n = strlen(header), padded = (n + 7) / 8 * 8;
     for (int i = 0; i < 8; i++)
         length[i] = (unsigned char)((uint64_t)padded >> (8 * i));
-    bool ok = fwrite(length, 8, 1, file) == 1 && fwrite(header, n, 1, file) == 1 &&
-              fwrite("       ", 1, padded - n, file) == padded - n;
-    for (size_t i = 0; ok && i < count; i++)
-        ok = !slots[i].tensor->bytes ||
-             fwrite(slots[i].tensor->data, slots[i].tensor->bytes, 1, file) == 1;
+    return fwrite(length, 8, 1, file) == 1 && fwrite(header, n, 1, file) == 1 &&
+           fwrite("       ", 1, padded - n, file) == padded - n;
+}
+
+/* What fails of the file is seen when it is closed. */
+static bool write_all(FILE *file, const char *header, const struct slot *slots, size_t count,
+                      etrt_st_source give, void *user) {
+    if (!write_header(file, header)) return true;
+    for (size_t i = 0; i < count; i++) {
+        struct etrt_st_sink to = {file, slots[i].tensor->bytes};
+        bool given = give(user, slots[i].index, &to);
+        if (ferror(file)) return true;
+        if (!given || to.left) return false;
+    }
+    return true;
 }
 
 static bool write_file(const char *path, const char *header, const struct slot *slots, size_t count,
-                       char *err, size_t err_bytes) {
+                       etrt_st_source give, void *user, char *err, size_t err_bytes) {
     et_output f;
-    if (et_output_open(&f, path)) {
-        write_all(f.to, header, slots, count); /* what fails is seen when it is closed */
-        if (et_output_close(&f, true)) return true;
-    }
-    return st_fail(err, err_bytes, "%s: %s", path, strerror(errno));
+    if (!et_output_open(&f, path)) return st_fail(err, err_bytes, "%s: %s", path, strerror(errno));
+    bool given = write_all(f.to, header, slots, count, give, user);
+    if (et_output_close(&f, given)) return true;
+    if (given) return st_fail(err, err_bytes, "%s: %s", path, strerror(errno));
+    if (err_bytes) *err = 0;
+    return false;
 }
 
-bool etrt_st_write(const char *path, const struct etrt_st_tensor *tensors, size_t count, char *err,
-                   size_t err_bytes) {
+bool etrt_st_write_from(const char *path, const struct etrt_st_tensor *tensors, size_t count,
+                        etrt_st_source give, void *user, char *err, size_t err_bytes) {
     struct slot *slots = calloc(count + 1, sizeof *slots);
     if (!slots) return st_fail(err, err_bytes, "%s: out of memory", path);
     bool ok = true;
@@ -96,8 +123,14 @@ bool etrt_st_write(const char *path, const struct etrt_st_tensor *tensors, size_
     }
     qsort(slots, count, sizeof *slots, wide_first);
     char *header = ok ? make_header(path, slots, count, err, err_bytes) : NULL;
-    ok = header && write_file(path, header, slots, count, err, err_bytes);
+    ok = header && write_file(path, header, slots, count, give, user, err, err_bytes);
     free(header);
     free(slots);
     return ok;
+}
+
+bool etrt_st_write(const char *path, const struct etrt_st_tensor *tensors, size_t count, char *err,
+                   size_t err_bytes) {
+    return etrt_st_write_from(path, tensors, count, give_data, (void *)(uintptr_t)tensors, err,
+                              err_bytes);
 }

@@ -1,0 +1,316 @@
+/* config.c - config.json from the metadata.
+ *
+ * What is known of a key stands in a row. A key of the architecture without a row may change what
+ * the model computes, and is refused by its name unless it says nothing (0, false, empty). */
+#include "frontend/gguf/convert.h"
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum kind {
+    INT,     /* an integer, or an array of one and the same for each layer */
+    REAL,    /* a number */
+    ELSE,    /* looked at by some function here */
+    NOTHING, /* without effect on what is computed */
+};
+
+enum {
+    NEED = 1, /* must be there */
+    WINDOWS = GGUF_MISTRAL | GGUF_GEMMA2 | GGUF_GEMMA3,
+    CAPS = GGUF_GEMMA2 | GGUF_GEMMA3,
+};
+
+static const struct {
+    const char *key, *to;
+    enum kind kind;
+    unsigned families, need;
+} rows[] = {
+    {"context_length", "max_position_embeddings", INT, GGUF_ALL, NEED},
+    {"embedding_length", "hidden_size", INT, GGUF_ALL, NEED},
+    {"block_count", "num_hidden_layers", INT, GGUF_ALL, NEED},
+    {"feed_forward_length", "intermediate_size", INT, GGUF_ALL, NEED},
+    {"attention.head_count", "num_attention_heads", INT, GGUF_ALL, NEED},
+    {"attention.head_count_kv", "num_key_value_heads", INT, GGUF_ALL, 0},
+    {"attention.key_length", "head_dim", INT, GGUF_ALL, 0},
+    {"attention.layer_norm_rms_epsilon", "rms_norm_eps", REAL, GGUF_ALL, NEED},
+    {"rope.freq_base", "rope_theta", REAL, GGUF_ALL, 0},
+    {"rope.freq_base_swa", "rope_local_base_freq", REAL, GGUF_GEMMA3, 0},
+    {"attention.sliding_window", "sliding_window", INT, WINDOWS, 0},
+    {"attn_logit_softcapping", "attn_logit_softcapping", REAL, CAPS, 0},
+    {"final_logit_softcapping", "final_logit_softcapping", REAL, CAPS, 0},
+    {"expert_count", "num_local_experts", INT, GGUF_MIXTRAL, NEED},
+    {"expert_count", "num_experts", INT, GGUF_QWEN3_MOE, NEED},
+    {"expert_used_count", "num_experts_per_tok", INT, GGUF_MIXTRAL | GGUF_QWEN3_MOE, NEED},
+    {"expert_feed_forward_length", "moe_intermediate_size", INT, GGUF_QWEN3_MOE, NEED},
+    {"attention.value_length", NULL, ELSE, GGUF_ALL, 0},
+    {"attention.causal", NULL, ELSE, GGUF_ALL, 0},
+    {"attention.scale", NULL, ELSE, CAPS, 0},
+    {"attention.sliding_window_pattern", NULL, ELSE, CAPS, 0},
+    {"rope.dimension_count", NULL, ELSE, GGUF_ALL, 0},
+    {"rope.scaling.type", NULL, ELSE, GGUF_ALL, 0},
+    {"rope.scaling.factor", NULL, ELSE, GGUF_ALL, 0},
+    {"rope.scale_linear", NULL, ELSE, GGUF_ALL, 0},
+    {"rope.scaling.original_context_length", NULL, ELSE, GGUF_ALL, 0},
+    {"rope.scaling.attn_factor", NULL, ELSE, GGUF_ALL, 0},
+    {"rope.scaling.yarn_beta_fast", NULL, ELSE, GGUF_ALL, 0},
+    {"rope.scaling.yarn_beta_slow", NULL, ELSE, GGUF_ALL, 0},
+    {"rope.scaling.finetuned", NULL, NOTHING, GGUF_ALL, 0},
+    {"vocab_size", NULL, NOTHING, GGUF_ALL, 0}, /* the embedding has as many rows */
+    /* Where it is missing, the same layers are the pattern. */
+    {"tensor_data_layout", NULL, ELSE, GGUF_ALL, 0},
+};
+enum { ROWS = sizeof rows / sizeof *rows };
+
+const char *gguf_key(const struct gguf *g, const struct gguf_family *f, const char *key) {
+    return et_printf(g->arena, "%s.%s", f->architecture, key);
+}
+
+double gguf_short_real(double x) {
+    char text[40];
+    for (int digits = 6; digits <= 9; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, x);
+        if (strtof(text, NULL) == (float)x) break;
+    }
+    return (double)(float)x == x ? strtod(text, NULL) : x;
+}
+
+/* ---- keys that nothing is known of ---- */
+
+static bool says_nothing(const struct gguf_value *v) {
+    double x;
+    if (v->type == GGUF_ARRAY) return !v->count;
+    if (v->type == GGUF_STRING) {
+        const unsigned char *at = v->at;
+        return !gguf_next_text(&at).bytes;
+    }
+    return v->type == GGUF_BOOL ? !*v->at : gguf_item_real(v, 0, &x) && x == 0;
+}
+
+static bool is_known(const struct gguf_family *f, struct gguf_text key) {
+    size_t n = strlen(f->architecture) + 1;
+    struct gguf_text rest = {key.at + n, key.bytes - n};
+    for (int i = 0; i < ROWS; i++)
+        if (rows[i].families & f->bit && gguf_is(rest, rows[i].key)) return true;
+    return false;
+}
+
+static bool refuse_unknown(const struct gguf *g, const struct gguf_family *f) {
+    size_t n = strlen(f->architecture);
+    for (int i = 0; i < g->nvalues; i++) {
+        const struct gguf_value *v = &g->values[i];
+        if (v->key.bytes <= n || memcmp(v->key.at, f->architecture, n) != 0 || v->key.at[n] != '.')
+            continue;
+        if (!is_known(f, v->key) && !says_nothing(v))
+            return gguf_fail(g->fault,
+                             "%s: metadata \"%s\" may change what is computed, and nothing is "
+                             "known of it for %s",
+                             g->path, gguf_shown(v->key), f->class);
+    }
+    return true;
+}
+
+/* ---- rows ---- */
+
+static bool fail_key(const struct gguf *g, const char *key, const char *why) {
+    return gguf_fail(g->fault, "%s: metadata \"%s\" %s", g->path, key, why);
+}
+
+/* An integer, or the one that all layers have. */
+static bool get_int(const struct gguf *g, const char *key, const struct gguf_value *v,
+                    int64_t *out) {
+    int64_t other;
+    if (v->type == GGUF_ARRAY && !v->count) return fail_key(g, key, "is an empty array");
+    for (uint64_t i = 0; i < v->count; i++) {
+        if (!gguf_item_int(v, i, &other)) return fail_key(g, key, "is no integer");
+        if (i && other != *out)
+            return fail_key(g, key, "differs from layer to layer, which is not supported");
+        *out = other;
+    }
+    return *out >= 0 && *out <= INT32_MAX ? true : fail_key(g, key, "is out of range");
+}
+
+static bool put_row(const struct gguf *g, const struct gguf_family *f, int i, json_t *config) {
+    const char *key = gguf_key(g, f, rows[i].key);
+    const struct gguf_value *v = gguf_find(g, key);
+    int64_t n = 0;
+    double x;
+    if (!v) return rows[i].need ? fail_key(g, key, "is missing") : true;
+    if (rows[i].kind == INT) {
+        if (!get_int(g, key, v, &n)) return false;
+        json_object_set_new(config, rows[i].to, json_integer(n));
+    } else {
+        if (!gguf_get_real(g, key, 0, &x)) return false;
+        json_object_set_new(config, rows[i].to, json_real(gguf_short_real(x)));
+    }
+    return true;
+}
+
+static int64_t field(const json_t *config, const char *name) {
+    return json_integer_value(json_object_get(config, name));
+}
+
+static bool must_be(const struct gguf *g, const struct gguf_family *f, const char *name,
+                    int64_t want, const char *of) {
+    const char *key = gguf_key(g, f, name);
+    int64_t n;
+    char why[120];
+    if (!gguf_get_int(g, key, want, &n)) return false;
+    if (n == want) return true;
+    snprintf(why, sizeof why, "is %lld, but %s is %lld; others are not supported", (long long)n, of,
+             (long long)want);
+    return fail_key(g, key, why);
+}
+
+static bool put_heads(const struct gguf *g, const struct gguf_family *f, json_t *config) {
+    int64_t heads = field(config, "num_attention_heads"), wide = field(config, "hidden_size");
+    bool causal;
+    if (!heads) return fail_key(g, gguf_key(g, f, "attention.head_count"), "is 0");
+    if (!json_object_get(config, "num_key_value_heads"))
+        json_object_set_new(config, "num_key_value_heads", json_integer(heads));
+    if (!json_object_get(config, "head_dim")) {
+        if (wide % heads)
+            return fail_key(g, gguf_key(g, f, "embedding_length"),
+                            "is no multiple of the number of heads, and there is no "
+                            "\"attention.key_length\"");
+        json_object_set_new(config, "head_dim", json_integer(wide / heads));
+    }
+    int64_t dim = field(config, "head_dim");
+    if (!must_be(g, f, "attention.value_length", dim, "the length of keys") ||
+        !must_be(g, f, "rope.dimension_count", dim, "the width of heads") ||
+        !gguf_get_bool(g, gguf_key(g, f, "attention.causal"), true, &causal))
+        return false;
+    return causal || fail_key(g, gguf_key(g, f, "attention.causal"), "is false");
+}
+
+/* ---- what only some families have ---- */
+
+/* Absent means what the programs that read such files take it to be. */
+static void put_defaults(const struct gguf_family *f, json_t *config) {
+    static const struct {
+        unsigned families;
+        const char *name;
+        double value;
+    } defaults[] = {
+        {GGUF_ALL & ~GGUF_GEMMA3, "rope_theta", 10000}, {GGUF_GEMMA3, "rope_theta", 1000000},
+        {GGUF_GEMMA3, "rope_local_base_freq", 10000},   {GGUF_GEMMA2, "attn_logit_softcapping", 50},
+        {GGUF_GEMMA2, "final_logit_softcapping", 30},
+    };
+    for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
+        if (defaults[i].families & f->bit && !json_object_get(config, defaults[i].name))
+            json_object_set_new(config, defaults[i].name, json_real(defaults[i].value));
+    if (f->bit == GGUF_GEMMA2 && !json_object_get(config, "sliding_window"))
+        json_object_set_new(config, "sliding_window", json_integer(4096));
+    if (f->bit & (GGUF_GEMMA | CAPS))
+        json_object_set_new(config, "hidden_activation", json_string("gelu_pytorch_tanh"));
+    else
+        json_object_set_new(config, "hidden_act", json_string("silu"));
+    if (f->bit == GGUF_QWEN3_MOE) json_object_set_new(config, "norm_topk_prob", json_true());
+}
+
+/* Scores are scaled by one over the root of this. Files seldom say it: all sizes of Gemma take the
+ * width of heads but the largest, which is told by its number of layers. */
+static bool put_score_scale(const struct gguf *g, const struct gguf_family *f, json_t *config) {
+    const char *key = gguf_key(g, f, "attention.scale");
+    int64_t largest = f->bit == GGUF_GEMMA2 ? 46 : 62;
+    double scale, scalar = (double)field(config, "head_dim");
+    if (field(config, "num_hidden_layers") == largest)
+        scalar = (double)(field(config, "hidden_size") / field(config, "num_attention_heads"));
+    if (!gguf_get_real(g, key, 0, &scale)) return false;
+    if (scale < 0 || (scale && scale < 1e-3)) return fail_key(g, key, "is out of range");
+    if (scale) {
+        scalar = 1 / (scale * scale);
+        int64_t whole = (int64_t)(scalar + 0.5); /* most often one, which f32's root only nears */
+        if (scalar > whole - 1e-6 * scalar && scalar < whole + 1e-6 * scalar)
+            scalar = (double)whole;
+    }
+    bool whole = scalar == (double)(int64_t)scalar;
+    json_object_set_new(config, "query_pre_attn_scalar",
+                        whole ? json_integer((int64_t)scalar) : json_real(scalar));
+    return true;
+}
+
+/* Which layers slide, where the file says it: true for those, or every so many does not. */
+static bool put_layer_types(const struct gguf *g, const struct gguf_family *f, json_t *config) {
+    const char *key = gguf_key(g, f, "attention.sliding_window_pattern");
+    const struct gguf_value *v = gguf_find(g, key);
+    int64_t every, layers = field(config, "num_hidden_layers");
+    if (!v) return true;
+    bool list = v->type == GGUF_ARRAY && v->item == GGUF_BOOL;
+    if (!list && !gguf_get_int(g, key, 0, &every)) return false;
+    if (list && v->count != (uint64_t)layers)
+        return fail_key(g, key, "has not one item for each layer");
+    if (!list && (every < 1 || every > 10000)) return fail_key(g, key, "is out of range");
+    if (layers > 10000) return fail_key(g, gguf_key(g, f, "block_count"), "is out of range");
+    json_t *types = json_array();
+    for (int64_t l = 0; l < layers; l++) {
+        bool slides = list ? v->at[l] : (l + 1) % every != 0;
+        json_array_append_new(types, json_string(slides ? "sliding_attention" : "full_attention"));
+    }
+    json_object_set_new(config, "layer_types", types);
+    return true;
+}
+
+static bool put_tensors(const struct gguf *g, const struct gguf_family *f, json_t *config) {
+    const struct gguf_tensor *embed = gguf_tensor(g, "token_embd.weight");
+    if (!embed) return gguf_fail(g->fault, "%s: tensor \"token_embd.weight\" is missing", g->path);
+    json_object_set_new(config, "vocab_size", json_integer((json_int_t)embed->dims[1]));
+    json_object_set_new(config, "tie_word_embeddings",
+                        json_boolean(!gguf_tensor(g, "output.weight")));
+    if (f->bit == GGUF_LLAMA) {
+        json_object_set_new(config, "attention_bias",
+                            json_boolean(gguf_tensor(g, "blk.0.attn_q.bias")));
+        json_object_set_new(config, "mlp_bias", json_boolean(gguf_tensor(g, "blk.0.ffn_up.bias")));
+    }
+    return true;
+}
+
+static bool put_tokens(const struct gguf *g, json_t *config) {
+    static const char *const names[] = {"bos", "eos"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        int64_t id;
+        if (!gguf_get_int(g, et_printf(g->arena, "tokenizer.ggml.%s_token_id", names[i]), -1, &id))
+            return false;
+        json_object_set_new(config, et_printf(g->arena, "%s_token_id", names[i]),
+                            id >= 0 ? json_integer(id) : json_null());
+    }
+    return true;
+}
+
+static bool check_file(const struct gguf *g, const struct gguf_family *f) {
+    struct gguf_text layout, type;
+    int64_t parts;
+    if (!gguf_get_int(g, "split.count", 0, &parts) || !gguf_get_text(g, "general.type", &type) ||
+        !gguf_get_text(g, gguf_key(g, f, "tensor_data_layout"), &layout))
+        return false;
+    if (parts > 1)
+        return gguf_fail(g->fault,
+                         "%s: is one of %lld parts of a model (metadata \"split.count\"); merge "
+                         "them first",
+                         g->path, (long long)parts);
+    if (type.at && !gguf_is(type, "model"))
+        return gguf_fail(g->fault, "%s: metadata \"general.type\" is \"%s\", expected \"model\"",
+                         g->path, gguf_shown(type));
+    bool usual = !layout.at || gguf_is(layout, "reference") ||
+                 (f->bit & GGUF_LLAMA && gguf_is(layout, "Meta AI original pth"));
+    return usual || fail_key(g, gguf_key(g, f, "tensor_data_layout"), "is not supported");
+}
+
+static bool put_all(const struct gguf *g, const struct gguf_family *f, json_t *config) {
+    for (int i = 0; i < ROWS; i++)
+        if (rows[i].to && rows[i].families & f->bit && !put_row(g, f, i, config)) return false;
+    put_defaults(f, config);
+    return check_file(g, f) && refuse_unknown(g, f) && put_heads(g, f, config) &&
+           (!(f->bit & CAPS) || (put_score_scale(g, f, config) && put_layer_types(g, f, config))) &&
+           put_tensors(g, f, config) && put_tokens(g, config) && gguf_rope(g, f, config);
+}
+
+json_t *gguf_config(const struct gguf *g, const struct gguf_family *f, const char *dtype) {
+    json_t *config = json_object(), *classes = json_array();
+    json_array_append_new(classes, json_string(f->class));
+    json_object_set_new(config, "architectures", classes);
+    json_object_set_new(config, "model_type", json_string(f->model_type));
+    json_object_set_new(config, "torch_dtype", json_string(dtype));
+    if (put_all(g, f, config)) return config;
+    json_decref(config);
+    return NULL;
+}

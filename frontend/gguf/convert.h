@@ -1,0 +1,88 @@
+/* convert.h - the parts of etgguf: what a GGUF file says becomes a checkpoint directory as Hugging
+ * Face's library writes them. */
+#ifndef ET_GGUF_CONVERT_H
+#define ET_GGUF_CONVERT_H
+
+#include "frontend/gguf/gguf.h"
+
+struct json_t;
+
+/* ---- names.c: architectures, and what their tensors are called ---- */
+
+enum { /* bits of families */
+       GGUF_LLAMA = 1,
+       GGUF_MISTRAL = 2,
+       GGUF_MIXTRAL = 4,
+       GGUF_QWEN2 = 8,
+       GGUF_QWEN3 = 16,
+       GGUF_QWEN3_MOE = 32,
+       GGUF_GEMMA = 64,
+       GGUF_GEMMA2 = 128,
+       GGUF_GEMMA3 = 256,
+       GGUF_ALL = 511,
+};
+
+struct gguf_family {
+    unsigned bit;
+    const char *architecture; /* general.architecture */
+    const char *needs;        /* a key below it that must not be 0, or NULL */
+    const char *class, *model_type;
+};
+/* The family of the file, or NULL. */
+const struct gguf_family *gguf_family_of(const struct gguf *);
+const char *gguf_family_at(int index); /* architectures, for help; NULL at the end */
+
+/* What is done to a tensor on its way. */
+enum gguf_change {
+    GGUF_QUERY = 1,   /* rows of a head lie in pairs (of q) */
+    GGUF_KEY = 2,     /* the same of k */
+    GGUF_NORM = 4,    /* a norm's weight, kept one too large in families that add 1 */
+    GGUF_EXPERTS = 8, /* the last dimension is experts, each a tensor of its own */
+    GGUF_ASIDE = 16,  /* says something about the model, and is no tensor of it */
+};
+/* What the tensor NAME is called in the family, with "{e}" for the number of an expert, and
+ * *CHANGE; NULL where the family has none of that name. */
+const char *gguf_tensor_name(const struct gguf *, const struct gguf_family *, struct gguf_text name,
+                             unsigned *change);
+
+/* ---- config.c ---- */
+
+/* "llama.block_count" of "block_count". */
+const char *gguf_key(const struct gguf *, const struct gguf_family *, const char *key);
+/* config.json: a new object, or NULL. A key of the architecture that nothing is known of is
+ * refused. */
+struct json_t *gguf_config(const struct gguf *, const struct gguf_family *, const char *dtype);
+/* A real as the shortest text that gives the same f32, which is what files hold. */
+double gguf_short_real(double);
+
+/* ---- rope.c ---- */
+
+/* Puts "rope_scaling" into CONFIG, which has rope_theta and head_dim. */
+bool gguf_rope(const struct gguf *, const struct gguf_family *, struct json_t *config);
+
+/* ---- tensors.c: the weights, converted while they are copied ---- */
+
+struct gguf_plan;
+/* TYPE: "BF16", "F16", "F32", or NULL for the one that the matrices have, BF16 where they have
+ * several or blocks. NULL after an error. *OUT_ROUNDED: how many tensors lose bits by it that are
+ * no blocks. Kept in the arena. */
+struct gguf_plan *gguf_plan_make(const struct gguf *, const struct gguf_family *, const char *type,
+                                 int64_t heads, int64_t kv_heads, int *out_rounded);
+const char *gguf_plan_type(const struct gguf_plan *); /* "BF16" */
+bool gguf_plan_write(struct gguf_plan *, const char *path);
+
+/* ---- vocabulary.c, tokenizer.c ---- */
+
+struct gguf_vocabulary;
+/* PRE: a name of a way to split text to use instead of tokenizer.ggml.pre, or NULL. *OUT NULL where
+ * the file has no tokenizer. */
+bool gguf_vocabulary_read(const struct gguf *, const char *pre, struct gguf_vocabulary **out);
+int64_t gguf_vocabulary_size(const struct gguf_vocabulary *);
+/* tokenizer.json. */
+bool gguf_tokenizer_write(const struct gguf_vocabulary *, FILE *);
+/* tokenizer_config.json and generation_config.json: new objects. */
+struct json_t *gguf_tokenizer_config(const struct gguf_vocabulary *);
+struct json_t *gguf_generation_config(const struct gguf_vocabulary *);
+const char *gguf_pre_at(int index); /* names for PRE; NULL at the end */
+
+#endif

@@ -1,0 +1,321 @@
+/* tokenizer.c - tokenizer.json and the files beside it.
+ *
+ * tokenizer.json is written as it goes: a large vocabulary as a tree of JSON would take more memory
+ * than all else here. */
+#include "frontend/gguf/vocabulary.h"
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MARK "\xe2\x96\x81" /* U+2581, what pieces have for a space */
+
+/* ---- text ---- */
+
+static void put_text(FILE *f, struct gguf_text t) {
+    putc('"', f);
+    for (size_t i = 0; i < t.bytes; i++) {
+        unsigned char c = (unsigned char)t.at[i];
+        if (c == '"' || c == '\\')
+            fprintf(f, "\\%c", c);
+        else if (c < ' ')
+            fprintf(f, "\\u%04x", c);
+        else
+            putc(c, f);
+    }
+    putc('"', f);
+}
+
+static void put_string(FILE *f, const char *s) {
+    put_text(f, (struct gguf_text){s, strlen(s)});
+}
+
+/* ---- parts that are the same for all tokens ---- */
+
+/* Tokens that are found in a text before anything is split. */
+static bool is_added(const struct token *t) {
+    return t->type == TOKEN_CONTROL || t->type == TOKEN_USER || t->type == TOKEN_UNKNOWN;
+}
+
+static void put_added(const struct gguf_vocabulary *v, FILE *f) {
+    const char *comma = "";
+    fprintf(f, "\"added_tokens\":[");
+    for (int i = 0; i < v->ntokens; i++) {
+        const struct token *t = &v->tokens[i];
+        if (!is_added(t)) continue;
+        fprintf(f, "%s\n{\"id\":%d,\"content\":", comma, i);
+        put_text(f, t->text);
+        fprintf(f,
+                ",\"single_word\":false,\"lstrip\":false,\"rstrip\":false,\"normalized\":false,"
+                "\"special\":%s}",
+                t->type == TOKEN_USER ? "false" : "true");
+        comma = ",";
+    }
+    fprintf(f, "],\n");
+}
+
+static void put_normalizer(const struct gguf_vocabulary *v, FILE *f) {
+    static const char marks[] =
+        "{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},\"content\":\"" MARK "\"}";
+    fprintf(f, "\"normalizer\":");
+    if (v->split)
+        fprintf(f, v->split->nfc ? "{\"type\":\"NFC\"}" : "null");
+    else if (v->add_space)
+        fprintf(f,
+                "{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Prepend\",\"prepend\":\"" MARK
+                "\"},%s]}",
+                marks);
+    else
+        fprintf(f, "%s", marks);
+    fprintf(f, ",\n");
+}
+
+static void put_bytes(FILE *f, bool words) {
+    fprintf(f,
+            "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"trim_offsets\":true,"
+            "\"use_regex\":%s}",
+            words ? "true" : "false");
+}
+
+static void put_splitting(const struct gguf_vocabulary *v, FILE *f) {
+    const struct splitting *s = v->split;
+    fprintf(f, "\"pre_tokenizer\":");
+    if (!s) {
+        fprintf(f, "null,\n");
+        return;
+    }
+    fprintf(f, "{\"type\":\"Sequence\",\"pretokenizers\":[");
+    if (s->digits) fprintf(f, "{\"type\":\"Digits\",\"individual_digits\":true},");
+    if (s->pattern) {
+        fprintf(f, "{\"type\":\"Split\",\"pattern\":{\"Regex\":");
+        put_string(f, s->pattern);
+        fprintf(f, "},\"behavior\":\"Isolated\",\"invert\":false},");
+    }
+    put_bytes(f, !s->pattern);
+    fprintf(f, "]},\n");
+}
+
+static void put_special(const struct gguf_vocabulary *v, FILE *f, int64_t id) {
+    fprintf(f, "{\"SpecialToken\":{\"id\":");
+    put_text(f, v->tokens[id].text);
+    fprintf(f, ",\"type_id\":0}}");
+}
+
+static void put_sequence(const struct gguf_vocabulary *v, FILE *f, const char *name,
+                         const char *ids) {
+    fprintf(f, "\"%s\":[", name);
+    if (v->add_bos) {
+        put_special(v, f, v->bos);
+        fprintf(f, ",");
+    }
+    for (const char *p = ids; *p; p++)
+        fprintf(f, "%s{\"Sequence\":{\"id\":\"%c\",\"type_id\":0}}", p > ids ? "," : "", *p);
+    if (v->add_eos) {
+        fprintf(f, ",");
+        put_special(v, f, v->eos);
+    }
+    fprintf(f, "],");
+}
+
+static void put_meaning(const struct gguf_vocabulary *v, FILE *f, int64_t id) {
+    put_text(f, v->tokens[id].text);
+    fprintf(f, ":{\"id\":");
+    put_text(f, v->tokens[id].text);
+    fprintf(f, ",\"ids\":[%d],\"tokens\":[", (int)id);
+    put_text(f, v->tokens[id].text);
+    fprintf(f, "]}");
+}
+
+/* What is put around a text. */
+static void put_template(const struct gguf_vocabulary *v, FILE *f) {
+    if (!v->add_bos && !v->add_eos) {
+        fprintf(f, "\"post_processor\":null,\n");
+        return;
+    }
+    fprintf(f, "\"post_processor\":{\"type\":\"TemplateProcessing\",");
+    put_sequence(v, f, "single", "A");
+    put_sequence(v, f, "pair", "AB");
+    fprintf(f, "\"special_tokens\":{");
+    if (v->add_bos) put_meaning(v, f, v->bos);
+    if (v->add_eos && !(v->add_bos && v->bos == v->eos)) {
+        fprintf(f, "%s", v->add_bos ? "," : "");
+        put_meaning(v, f, v->eos);
+    }
+    fprintf(f, "}},\n");
+}
+
+static void put_decoder(const struct gguf_vocabulary *v, FILE *f) {
+    fprintf(f, "\"decoder\":");
+    if (v->split) {
+        put_bytes(f, true);
+    } else {
+        fprintf(f, "{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"Replace\",\"pattern\":"
+                   "{\"String\":\"" MARK "\"},\"content\":\" \"},{\"type\":\"ByteFallback\"},"
+                   "{\"type\":\"Fuse\"}");
+        if (v->add_space)
+            fprintf(f, ",{\"type\":\"Strip\",\"content\":\" \",\"start\":1,\"stop\":0}");
+        fprintf(f, "]}");
+    }
+    fprintf(f, ",\n");
+}
+
+/* ---- merges of pieces with scores ---- */
+
+struct merge {
+    float score;
+    int whole, left; /* the token, and how many bytes of it are its left piece */
+};
+
+/* May the piece come out of merging, or go into it? */
+static bool is_merged(const struct token *t) {
+    return t->type == TOKEN_NORMAL || t->type == TOKEN_USER;
+}
+
+/* All ways to put token I together from two others. */
+static void find_merges(const struct gguf_vocabulary *v, int i, struct merge **out, int *n,
+                        int *cap) {
+    const struct gguf_text t = v->tokens[i].text;
+    uint64_t head = HASH_START, tail, power = 1;
+    uint64_t tails[1025];
+    /* The hash of the last k bytes: what they add to that of all, and a start of their own. */
+    tails[0] = 0;
+    for (size_t k = 1; k <= t.bytes; k++) {
+        tails[k] = tails[k - 1] + ((unsigned char)t.at[t.bytes - k] + 1) * power;
+        power *= vocabulary_base;
+    }
+    uint64_t powers[1025];
+    powers[0] = 1;
+    for (size_t k = 1; k <= t.bytes; k++)
+        powers[k] = powers[k - 1] * vocabulary_base;
+    for (size_t k = 1; k < t.bytes; k++) {
+        size_t rest = t.bytes - k;
+        head = vocabulary_hash(head, (unsigned char)t.at[k - 1]);
+        tail = HASH_START * powers[rest] + tails[rest];
+        int a = vocabulary_find(v, (struct gguf_text){t.at, k}, head);
+        if (a < 0 || !is_merged(&v->tokens[a])) continue;
+        int b = vocabulary_find(v, (struct gguf_text){t.at + k, rest}, tail);
+        if (b < 0 || !is_merged(&v->tokens[b])) continue;
+        ET_GROW(v->g->arena, *out, *n, *cap);
+        (*out)[(*n)++] = (struct merge){v->tokens[i].score, i, (int)k};
+    }
+}
+
+/* The token with the highest score is made first; one that is longer to the left before others. */
+static int by_rank(const void *a, const void *b) {
+    const struct merge *x = a, *y = b;
+    if (x->score != y->score) return x->score > y->score ? -1 : 1;
+    if (x->whole != y->whole) return x->whole < y->whole ? -1 : 1;
+    return x->left > y->left ? -1 : x->left < y->left;
+}
+
+static void put_scored_merges(const struct gguf_vocabulary *v, FILE *f) {
+    struct merge *merges = NULL;
+    int n = 0, cap = 0;
+    for (int i = 0; i < v->ntokens; i++)
+        if (is_merged(&v->tokens[i])) find_merges(v, i, &merges, &n, &cap);
+    if (n) qsort(merges, (size_t)n, sizeof *merges, by_rank);
+    for (int i = 0; i < n; i++) {
+        struct gguf_text t = v->tokens[merges[i].whole].text;
+        size_t k = (size_t)merges[i].left;
+        fprintf(f, "%s\n[", i ? "," : "");
+        put_text(f, (struct gguf_text){t.at, k});
+        fprintf(f, ",");
+        put_text(f, (struct gguf_text){t.at + k, t.bytes - k});
+        fprintf(f, "]");
+    }
+}
+
+/* ---- the model ---- */
+
+static void put_merges(const struct gguf_vocabulary *v, FILE *f) {
+    const unsigned char *at = v->merges.at;
+    for (uint64_t i = 0; i < v->merges.count; i++) {
+        fprintf(f, "%s\n", i ? "," : "");
+        put_text(f, gguf_next_text(&at));
+    }
+}
+
+static void put_vocabulary(const struct gguf_vocabulary *v, FILE *f) {
+    const char *comma = "";
+    for (int i = 0; i < v->ntokens; i++) {
+        /* Merging must not make of pieces what only the text of a special token may be. */
+        if (v->split && is_added(&v->tokens[i])) continue;
+        fprintf(f, "%s\n", comma);
+        put_text(f, v->tokens[i].text);
+        fprintf(f, ":%d", i);
+        comma = ",";
+    }
+}
+
+static int64_t unknown_token(const struct gguf_vocabulary *v) {
+    if (v->unknown >= 0) return v->unknown;
+    for (int i = 0; i < v->ntokens; i++)
+        if (v->tokens[i].type == TOKEN_UNKNOWN) return i;
+    return -1;
+}
+
+static void put_model(const struct gguf_vocabulary *v, FILE *f) {
+    int64_t unknown = v->split ? -1 : unknown_token(v);
+    fprintf(f, "\"model\":{\"type\":\"BPE\",\"dropout\":null,\"unk_token\":");
+    if (unknown >= 0)
+        put_text(f, v->tokens[unknown].text);
+    else
+        fprintf(f, "null");
+    fprintf(f,
+            ",\"continuing_subword_prefix\":null,\"end_of_word_suffix\":null,\"fuse_unk\":%s,"
+            "\"byte_fallback\":%s,\"ignore_merges\":%s,\n\"vocab\":{",
+            v->split ? "false" : "true", v->split ? "false" : "true",
+            v->split && v->split->whole ? "true" : "false");
+    put_vocabulary(v, f);
+    fprintf(f, "},\n\"merges\":[");
+    v->split ? put_merges(v, f) : put_scored_merges(v, f);
+    fprintf(f, "]}");
+}
+
+bool gguf_tokenizer_write(const struct gguf_vocabulary *v, FILE *f) {
+    fprintf(f, "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\n");
+    put_added(v, f);
+    put_normalizer(v, f);
+    put_splitting(v, f);
+    put_template(v, f);
+    put_decoder(v, f);
+    put_model(v, f);
+    fprintf(f, "}\n");
+    return !ferror(f);
+}
+
+/* ---- the files beside it ---- */
+
+static json_t *text_of(struct gguf_text t) {
+    return json_stringn(t.at, t.bytes);
+}
+
+json_t *gguf_tokenizer_config(const struct gguf_vocabulary *v) {
+    const struct {
+        const char *name;
+        int64_t id;
+    } named[] = {{"bos_token", v->bos},
+                 {"eos_token", v->eos},
+                 {"unk_token", v->unknown},
+                 {"pad_token", v->padding}};
+    json_t *o = json_object();
+    for (size_t i = 0; i < sizeof named / sizeof *named; i++)
+        if (named[i].id >= 0)
+            json_object_set_new(o, named[i].name, text_of(v->tokens[named[i].id].text));
+    json_object_set_new(o, "add_bos_token", json_boolean(v->add_bos));
+    json_object_set_new(o, "add_eos_token", json_boolean(v->add_eos));
+    if (v->chat.at) json_object_set_new(o, "chat_template", text_of(v->chat));
+    return o;
+}
+
+json_t *gguf_generation_config(const struct gguf_vocabulary *v) {
+    json_t *o = json_object(), *ends = json_array();
+    for (int i = 0; i < v->nends; i++)
+        json_array_append_new(ends, json_integer(v->ends[i]));
+    if (v->bos >= 0) json_object_set_new(o, "bos_token_id", json_integer(v->bos));
+    if (v->nends == 1)
+        json_object_set(o, "eos_token_id", json_array_get(ends, 0));
+    else if (v->nends)
+        json_object_set(o, "eos_token_id", ends);
+    json_decref(ends);
+    return o;
+}

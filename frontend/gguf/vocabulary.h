@@ -1,0 +1,57 @@
+/* vocabulary.h - what vocabulary.c reads of the tokenizer and tokenizer.c writes. */
+#ifndef ET_GGUF_VOCABULARY_H
+#define ET_GGUF_VOCABULARY_H
+
+#include "frontend/gguf/convert.h"
+
+enum { /* tokenizer.ggml.token_type */
+       TOKEN_NORMAL = 1,
+       TOKEN_UNKNOWN = 2,
+       TOKEN_CONTROL = 3,
+       TOKEN_USER = 4,
+       TOKEN_UNUSED = 5,
+       TOKEN_BYTE = 6,
+};
+
+struct token {
+    struct gguf_text text;
+    uint64_t hash;
+    float score;
+    int type;
+};
+
+/* A way to split text into words before merging, by the name that files have for it. */
+struct splitting {
+    const char *names;   /* parted by spaces */
+    const char *pattern; /* what words are; NULL: those of GPT-2 */
+    bool digits;         /* each digit is a word, before that */
+    bool nfc;            /* characters are composed first */
+    bool whole;          /* a word that is a token is not made by merging */
+    bool bos;            /* texts begin with bos where the file says nothing of it */
+};
+
+struct gguf_vocabulary {
+    const struct gguf *g;
+    const struct splitting *split; /* of "gpt2"; NULL: "llama", pieces with scores */
+    struct token *tokens;
+    int ntokens;
+    int *slots; /* a table of tokens by hash: numbers from 1 on */
+    uint64_t mask;
+    struct gguf_value merges;           /* of "gpt2": "a b" */
+    int64_t bos, eos, unknown, padding; /* -1: none */
+    int64_t ends[16];                   /* what ends an answer, eos among them */
+    int nends;
+    bool add_bos, add_eos, add_space;
+    struct gguf_text chat; /* template */
+};
+
+/* The number of the token TEXT, whose hash is HASH, or -1. */
+int vocabulary_find(const struct gguf_vocabulary *, struct gguf_text, uint64_t hash);
+/* Hashes of text that grow by a byte at its end. */
+enum { HASH_START = 17 };
+uint64_t vocabulary_hash(uint64_t hash, unsigned char byte);
+/* The hash of what follows: ALL is the hash of all N bytes, HEAD of the first K; POWERS[i] is what
+ * a hash is multiplied by for i bytes. */
+extern const uint64_t vocabulary_base;
+
+#endif
