@@ -2,9 +2,12 @@
 #include "examples/llm/engine/engine.h"
 #include "examples/llm/engine/pages.h"
 #include "examples/llm/engine/parts.h"
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 /* ---- sequences ---- */
 
@@ -256,6 +259,13 @@ enum engine_answer engine_submit(struct engine *e, const struct engine_job *jobs
     return answer;
 }
 
+/* The engine's thread may be waiting for a launch. */
+static void ring(const struct engine *e) {
+    const uint64_t once = 1;
+    /* It fails only where the bell has been rung more often than anybody can count. */
+    if (write(e->bell, &once, sizeof once) < 0) return;
+}
+
 void engine_cancel(struct engine *e, uint64_t id) {
     pthread_mutex_lock(&e->lock);
     for (int64_t i = 0; i < e->nactive; i++)
@@ -263,6 +273,7 @@ void engine_cancel(struct engine *e, uint64_t id) {
     for (struct sequence *s = e->first; s; s = s->next)
         if (s->id == id) s->cancelled = true;
     pthread_mutex_unlock(&e->lock);
+    ring(e);
 }
 
 void engine_stats(struct engine *e, struct engine_stats *out) {
@@ -310,6 +321,8 @@ static bool allocate(struct engine *e) {
 
 static bool prepare(struct engine *e, const struct engine_options *o, char *err) {
     if (!copy_options(e, o)) return llm_fail(err, "out of memory");
+    e->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (e->bell < 0) return llm_fail(err, "cannot make an eventfd: %s", strerror(errno));
     if (!lm_open(&e->lm, e->kernel, e->model, e->device, err)) return false;
     snprintf(e->device_name, sizeof e->device_name, "%s", etrt_device_name(e->lm.device));
     e->sizes = (struct engine_sizes){.vocab = e->lm.vocab,
@@ -336,6 +349,7 @@ bool engine_open(const struct engine_options *o, struct engine **out, char *err)
     pthread_mutex_init(&e->lock, NULL);
     pthread_cond_init(&e->wake, NULL);
     e->last = &e->first;
+    e->bell = -1;
     if (!prepare(e, o, err)) {
         engine_close(e);
         return false;
@@ -351,6 +365,7 @@ void engine_close(struct engine *e) {
         e->stop = true;
         pthread_cond_signal(&e->wake);
         pthread_mutex_unlock(&e->lock);
+        ring(e);
         pthread_join(e->thread, NULL);
     }
     for (int64_t i = 0; e->slots && i < e->sizes.slots; i++)
@@ -358,6 +373,7 @@ void engine_close(struct engine *e) {
     lm_close(&e->lm);
     pages_free(e->pages);
     sampler_free(e->sampler);
+    if (e->bell >= 0) close(e->bell);
     pthread_mutex_destroy(&e->lock);
     pthread_cond_destroy(&e->wake);
     free(e->kernel);

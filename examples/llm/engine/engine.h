@@ -28,8 +28,9 @@ struct engine_options {
                         of a launch */
     int64_t waiting; /* most sequences that wait for a slot; 0: any number */
     bool forget;     /* do not look whether a slot has the beginning of a prompt already */
-    int64_t abort_launch; /* for tests: launch number N gives up, -N: loses the device; 0: none.
-                             Every Nth does with ABORT_AGAIN. */
+    double launch_seconds; /* a launch that takes longer is ended, and fails; 0: none is too long */
+    int64_t abort_launch;  /* for tests: launch number N gives up, -N: loses the device; 0: none.
+                              Every Nth does with ABORT_AGAIN. */
     bool abort_again;
 };
 
@@ -98,7 +99,8 @@ enum engine_answer { ENGINE_TAKEN, ENGINE_FULL, ENGINE_REFUSED };
  * given twice. Sinks may be called before this returns. */
 enum engine_answer engine_submit(struct engine *, const struct engine_job *, int njobs,
                                  uint64_t *out_ids, char *err);
-/* The end is told soon; nothing happens if it was told already. */
+/* The end is told soon, also while it is in a launch, which is ended where no other sequence wants
+ * it; nothing happens if it was told already. */
 void engine_cancel(struct engine *, uint64_t id);
 
 /* What the engine has done and does, as of the last launch. Totals are since it was opened. */
@@ -108,9 +110,10 @@ struct engine_stats {
                                    their pages */
     int64_t preempted;          /* times that a sequence lost its slot */
     int64_t launches, failures; /* that were done; that failed */
-    int64_t prompts, written;   /* tokens fed: of prompts, and of texts */
-    int64_t generated;          /* tokens that came out */
-    int64_t asked, cached;      /* tokens of prompts that got a slot, and which lay there already */
+    int64_t cancelled;        /* launches that were ended early, mostly since nobody wanted them */
+    int64_t prompts, written; /* tokens fed: of prompts, and of texts */
+    int64_t generated;        /* tokens that came out */
+    int64_t asked, cached;    /* tokens of prompts that got a slot, and which lay there already */
     double prompt_seconds, text_seconds; /* launches' time, shared by tokens fed */
     int64_t last_prompts, last_texts;    /* tokens fed in the last launch */
     double last_seconds;

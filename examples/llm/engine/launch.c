@@ -1,7 +1,10 @@
 /* One launch: filled with tokens of the sequences, run, and its logits made tokens again. */
 #include "examples/llm/engine/parts.h"
+#include <errno.h>
 #include <math.h>
+#include <poll.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- filling ---- */
 
@@ -33,6 +36,7 @@ static void fill(struct engine *e) {
     for (int64_t i = 0; i < e->nactive; i++) {
         e->active[i]->row = -1;
         e->active[i]->launched = false;
+        e->active[i]->had = e->active[i]->fed;
     }
     for (int64_t i = 0; i < e->nactive; i++) {
         struct sequence *s = e->active[(e->turn + i) % e->nactive];
@@ -140,15 +144,65 @@ static bool have_device(struct engine *e) {
     return false;
 }
 
+/* ---- running ---- */
+
+/* Does anybody still want what the launch computes? */
+static bool is_wanted(const struct engine *e) {
+    for (int64_t i = 0; i < e->nactive && !e->stop; i++)
+        if (e->active[i]->launched && !e->active[i]->cancelled) return true;
+    return false;
+}
+
+/* Until the launch has ended, or somebody has to look whether it should. */
+static bool has_ended(struct engine *e, int fd, double seconds) {
+    struct pollfd p[2] = {{.fd = fd, .events = POLLIN}, {.fd = e->bell, .events = POLLIN}};
+    uint64_t rung;
+    int limit = seconds < 0 ? 0 : seconds < 1e6 ? (int)(seconds * 1e3) + 1 : -1;
+    if (poll(p, 2, limit) < 0 && errno != EINTR) return true; /* then by lm_wait */
+    if (p[1].revents && read(e->bell, &rung, sizeof rung) < 0 && errno != EAGAIN) return true;
+    return p[0].revents != 0;
+}
+
+/* Submitted, and cancelled once nobody waits for it any more or it takes too long. */
+static enum lm_result run_watched(struct engine *e, char *err) {
+    double until = lm_now() + (e->o.launch_seconds > 0 ? e->o.launch_seconds : INFINITY);
+    bool cancelled = false, late = false;
+    int fd = lm_fd(&e->lm);
+    if (!lm_submit(&e->lm, err)) return LM_LOST;
+    while (fd >= 0 && !has_ended(e, fd, cancelled ? INFINITY : until - lm_now())) {
+        if (cancelled) continue;
+        late = lm_now() >= until;
+        cancelled = late || !is_wanted(e);
+        if (cancelled) lm_cancel(&e->lm);
+    }
+    enum lm_result result = lm_wait(&e->lm, err);
+    if (result != LM_CANCELLED) return result;
+    e->stats.cancelled++;
+    if (late) llm_fail(err, "the launch took more than %g seconds", e->o.launch_seconds);
+    return late ? LM_ABORTED : result;
+}
+
 static enum lm_result run(struct engine *e, char *err) {
     int64_t n = ++e->tried, at = e->o.abort_launch;
     int64_t every = at < 0 ? -at : at;
-    if (at && (n == every || (e->o.abort_again && n % every == 0))) {
+    bool abort = at && (n == every || (e->o.abort_again && n % every == 0));
+    if (!abort) return run_watched(e, err);
+    enum lm_result result = LM_LOST;
+    if (at < 0 || !lm_submit(&e->lm, err)) {
         e->lm.n = 0;
-        llm_fail(err, "launch %lld was told to fail", (long long)n);
-        return at < 0 ? LM_LOST : LM_ABORTED;
+    } else {
+        lm_cancel(&e->lm);
+        result = lm_wait(&e->lm, err) == LM_LOST ? LM_LOST : LM_ABORTED;
     }
-    return lm_run(&e->lm, err);
+    llm_fail(err, "launch %lld was told to fail", (long long)n);
+    return result;
+}
+
+/* As before the launch, which may have done all, some or nothing of its work: what it wrote lies
+ * behind what they have, and is written again. */
+static void take_back(struct engine *e) {
+    for (int64_t i = 0; i < e->nactive; i++)
+        e->active[i]->fed = e->active[i]->had;
 }
 
 void launch_step(struct engine *e) {
@@ -159,6 +213,10 @@ void launch_step(struct engine *e) {
     double began = lm_now();
     if (!e->stats.launches) e->stats.start.began = began;
     enum lm_result result = run(e, err);
+    if (result == LM_CANCELLED) {
+        take_back(e);
+        return;
+    }
     if (result != LM_DONE) {
         fail_launched(e, result == LM_LOST, err);
         return;

@@ -144,27 +144,39 @@ static bool send_table(struct lm *lm, char *err) {
     return lm->table_sent;
 }
 
-/* A launch whose waits ran out leaves the session usable; whatever else fails does not for sure. */
-static enum lm_result launch(struct lm *lm, char *err) {
-    etrt_status status = etrt_run(lm->session);
-    if (ok(status, "launch", err)) return LM_DONE;
-    return status == ETRT_WAIT ? LM_ABORTED : LM_LOST;
+bool lm_submit(struct lm *lm, char *err) {
+    size_t bytes = (size_t)lm->n * sizeof(int32_t);
+    lm->submitted = lm->n;
+    lm->n = 0;
+    return ok(etrt_set_dim(lm->session, "N", lm->submitted), "N", err) &&
+           ok(etrt_bind(lm->session, "tokens", lm->tokens, bytes), "tokens", err) &&
+           ok(etrt_bind(lm->session, "positions", lm->positions, bytes), "positions", err) &&
+           ok(etrt_bind(lm->session, "slots", lm->slot_of, bytes), "slots", err) &&
+           send_table(lm, err) && ok(etrt_submit(lm->session), "launch", err);
+}
+
+/* A launch whose waits ran out, or that was cancelled, leaves the session usable; whatever else
+ * fails does not for sure. */
+enum lm_result lm_wait(struct lm *lm, char *err) {
+    etrt_status status = etrt_wait(lm->session);
+    if (!ok(status, "launch", err))
+        return status == ETRT_WAIT ? LM_ABORTED : status == ETRT_CANCELLED ? LM_CANCELLED : LM_LOST;
+    size_t bytes = (size_t)(lm->submitted * lm->vocab) * sizeof *lm->logits;
+    return ok(etrt_read(lm->session, "logits", lm->logits, bytes), "logits", err) ? LM_DONE
+                                                                                  : LM_LOST;
 }
 
 enum lm_result lm_run(struct lm *lm, char *err) {
-    size_t n = (size_t)lm->n, bytes = n * sizeof(int32_t);
-    lm->n = 0;
-    if (!ok(etrt_set_dim(lm->session, "N", (int64_t)n), "N", err) ||
-        !ok(etrt_bind(lm->session, "tokens", lm->tokens, bytes), "tokens", err) ||
-        !ok(etrt_bind(lm->session, "positions", lm->positions, bytes), "positions", err) ||
-        !ok(etrt_bind(lm->session, "slots", lm->slot_of, bytes), "slots", err) ||
-        !send_table(lm, err))
-        return LM_LOST;
-    enum lm_result result = launch(lm, err);
-    if (result != LM_DONE) return result;
-    bytes = n * (size_t)lm->vocab * sizeof *lm->logits;
-    return ok(etrt_read(lm->session, "logits", lm->logits, bytes), "logits", err) ? LM_DONE
-                                                                                  : LM_LOST;
+    return lm_submit(lm, err) ? lm_wait(lm, err) : LM_LOST;
+}
+
+int lm_fd(struct lm *lm) {
+    int fd;
+    return etrt_session_fd(lm->session, &fd) == ETRT_OK ? fd : -1;
+}
+
+void lm_cancel(struct lm *lm) {
+    etrt_cancel(lm->session);
 }
 
 bool lm_reset(struct lm *lm, char *err) {

@@ -29,7 +29,7 @@ struct lm {
     /* The tokens of the next launch, any mix of sequences in any order, as long as the tokens of a
      * sequence come in order of position. */
     int32_t *tokens, *positions, *slot_of;
-    int64_t n;
+    int64_t n, submitted;
     /* Which page has which positions of a slot. */
     int32_t *table;  /* [slots, row] */
     int64_t row;     /* pages that a slot can have */
@@ -53,10 +53,20 @@ enum lm_result {
     LM_DONE,
     LM_ABORTED, /* the launch gave up, and what its sequences had in their slots is not to be relied
                    on; the next launch may be tried, and other sequences are as they were */
-    LM_LOST,    /* the device or the session is no more: close, and open again */
+    LM_CANCELLED, /* by lm_cancel: the same, but what lay there before the launch still does */
+    LM_LOST,      /* the device or the session is no more: close, and open again */
 };
 /* Launch what was added, wait, read the logits. lm->n is 0 again after. */
 enum lm_result lm_run(struct lm *, char *err);
+/* The same in two steps: the launch begins; and wait for its end. What was added may not be changed
+ * between them. False: it did not begin, as LM_LOST. */
+bool lm_submit(struct lm *, char *err);
+enum lm_result lm_wait(struct lm *, char *err);
+/* A descriptor, always the same, that is readable once a launch has ended that was submitted after
+ * the first call: then lm_wait does not block. -1: there is none. Not while a launch runs. */
+int lm_fd(struct lm *);
+/* The launch that was submitted shall end soon. */
+void lm_cancel(struct lm *);
 /* Forget all sequences. */
 bool lm_reset(struct lm *, char *err);
 

@@ -19,6 +19,7 @@ struct sequence {
     bool resumed;          /* it had a slot before */
     int64_t row;           /* of the logits that follow its last token, or -1 */
     bool launched;         /* part of the launch */
+    size_t had;            /* FED before the launch */
     atomic_bool cancelled;
     struct engine_result result;
 };
@@ -53,6 +54,7 @@ struct engine {
 
     pthread_mutex_t lock;
     pthread_cond_t wake;
+    int bell;                       /* an eventfd: the launch in flight may be unwanted by now */
     struct sequence *first, **last; /* those that wait, in order */
     int64_t nwaiting;
     uint64_t nids;

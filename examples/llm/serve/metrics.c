@@ -160,6 +160,9 @@ static void write_engine(struct page *p, const struct engine_stats *s,
           (double)s->cached);
     value(p, "etllm_launches_total", c, "Launches of the kernel.", (double)s->launches);
     value(p, "etllm_launch_failures_total", c, "Launches that failed.", (double)s->failures);
+    value(p, "etllm_launches_cancelled_total", c,
+          "Launches that were ended early: nobody wanted them any more, or they took too long.",
+          (double)s->cancelled);
     value(p, "etllm_prompt_seconds_total", c, "Time of launches, the share of prompts.",
           s->prompt_seconds);
     value(p, "etllm_text_seconds_total", c, "Time of launches, the share of texts.",

@@ -155,6 +155,7 @@ static bool load(struct server *s, char *err) {
                                .chunk = o->chunk,
                                .waiting = o->queue,
                                .forget = o->forget,
+                               .launch_seconds = o->launch_seconds,
                                .abort_launch = o->abort_launch,
                                .abort_again = o->abort_again};
     if (!engine_open(&e, &s->engine, err)) return false;

@@ -15,6 +15,7 @@ struct serve_options {
     bool reasoning;
     int64_t queue, batch, chunk, most;
     bool forget;
+    double launch_seconds;
     int64_t body_limit;             /* bytes */
     int64_t connections;            /* most at once */
     int64_t timeout, drain_timeout; /* seconds */
