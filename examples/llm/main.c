@@ -11,6 +11,9 @@ static int run_score(void *o) {
 static int run_compare(void *o) {
     return compare(o) ? 0 : 1;
 }
+static int run_perplexity(void *o) {
+    return perplexity(o) ? 0 : 1;
+}
 static int run_tokenize(void *o) {
     return tokenize(o) ? 0 : 1;
 }
@@ -30,7 +33,16 @@ static int run_serve(void *o) {
 }
 
 /* Rows of the next table, as masks. */
-enum { GENERATE = 1, SERVE = 2, SCORE = 4, COMPARE = 8, TOKENIZE = 16, DETOKENIZE = 32, CHAT = 64 };
+enum {
+    GENERATE = 1,
+    SERVE = 2,
+    SCORE = 4,
+    COMPARE = 8,
+    TOKENIZE = 16,
+    DETOKENIZE = 32,
+    CHAT = 64,
+    PERPLEXITY = 128
+};
 static const cli_command commands[] = {
     {"generate", "continue the prompts, all in one batch; greedy unless a temperature is given",
      run_generate},
@@ -48,19 +60,20 @@ static const cli_command commands[] = {
     {"detokenize", "the text of each list of token ids, and a newline", run_detokenize},
     {"chat-template", "the prompt that the checkpoint's chat template makes of messages",
      run_chat_template},
+    {"perplexity", "how well the model foretells a text: the lower, the better", run_perplexity},
     {0},
 };
 
 #define TO(field) CLI_AT(struct options, field)
 static const cli_option options[] = {
     {"kernel", 0, CLI_INPUT, "K.hsaco", TO(kernel), "the compiled model",
-     .need = GENERATE | SERVE | SCORE},
+     .need = GENERATE | SERVE | SCORE | PERPLEXITY},
     {"model", 0, CLI_FOLDER, "DIR", TO(model),
      "a Hugging Face checkpoint: safetensors, tokenizer.json, generation_config.json",
-     .need = GENERATE | SERVE | SCORE | TOKENIZE | DETOKENIZE | CHAT},
+     .need = GENERATE | SERVE | SCORE | TOKENIZE | DETOKENIZE | CHAT | PERPLEXITY},
     {"device", 0, CLI_TEXT, "SPEC", TO(device),
      "auto (default), hsa, cuda, cuda:1, emu, or emu:gfx942:cus=16:xcds=2 and the like",
-     .may = GENERATE | SERVE | SCORE},
+     .may = GENERATE | SERVE | SCORE | PERPLEXITY},
     {"prompt", 'p', CLI_LIST, "PROMPT", TO(prompts), "a text to begin with; may be repeated",
      .need = GENERATE | TOKENIZE},
     {"ids", 0, CLI_LIST, "IDS", TO(id_lists), "token ids with spaces between; may be repeated",
@@ -93,6 +106,12 @@ static const cli_option options[] = {
      .hi = 1000000000, .may = COMPARE},
     {"gap", 0, CLI_REAL, "G", TO(gap), "nearer than that, rounding decides (0.1)", .hi = 1000000000,
      .may = COMPARE},
+    {"file", 0, CLI_INPUT, "TEXT", TO(file), "the text", .need = PERPLEXITY},
+    {"window", 0, CLI_INT, "N", TO(window),
+     "tokens that the model sees at once (as many as it keeps)", .lo = 2, .hi = INT32_MAX,
+     .may = PERPLEXITY},
+    {"stride", 0, CLI_INT, "N", TO(stride), "from one window to the next (half of one)", .lo = 1,
+     .hi = INT32_MAX, .may = PERPLEXITY},
     CLI_HEADING("chat-template"),
     {"messages", 0, CLI_INPUT, "M.json", TO(messages),
      "the messages: an array, or a request of the OpenAI interface that has them", .need = CHAT},
@@ -173,6 +192,7 @@ static const cli_tool tool = {
              "score --kernel K.hsaco --model DIR --tokens X.safetensors --out Y.safetensors "
              "[options]\n"
              "compare --ref X.safetensors --out Y.safetensors [options]\n"
+             "perplexity --kernel K.hsaco --model DIR --file TEXT [options]\n"
              "tokenize --model DIR -p PROMPT [-p PROMPT]... [options]\n"
              "detokenize --model DIR --ids IDS [--ids IDS]... [options]\n"
              "chat-template --model DIR --messages M.json [--tools T.json] [options]",

@@ -17,6 +17,9 @@ struct options {
     const char *tokens, *out, *ref;
     int64_t chunk, batch; /* 0: as many as fit */
     double tolerance, gap;
+    /* perplexity */
+    const char *file;
+    int64_t window, stride; /* 0: as much as is kept, half of it */
     /* tokenize, detokenize */
     cli_list id_lists;
     bool bare, no_specials, raw;
@@ -30,6 +33,7 @@ struct options {
 bool generate(const struct options *);
 bool score(const struct options *);
 bool compare(const struct options *);
+bool perplexity(const struct options *);
 bool tokenize(const struct options *);
 bool detokenize(const struct options *);
 bool chat_template(const struct options *);

@@ -3,7 +3,7 @@
  * The file of tokens holds either input_ids [B, T], answered by logits [B, T, V], or sequences of
  * different lengths as tokens.0, tokens.1, ..., answered by logits.0, logits.1, ... */
 #include "examples/llm/base/error.h"
-#include "examples/llm/engine/lm.h"
+#include "examples/llm/feed.h"
 #include "examples/llm/options.h"
 #include "runtime/etrt/safetensors/etrt_safetensors.h"
 #include <limits.h>
@@ -15,7 +15,7 @@ enum { MAX_RAGGED = 4096 };
 
 struct sequence {
     const char *data; /* of the file: i32 or i64 */
-    int64_t length, fed;
+    int64_t length;
     int64_t first; /* row of ->logits where this sequence's begin */
 };
 
@@ -25,14 +25,10 @@ struct run {
     struct etrt_st *file;
     bool wide;   /* tokens are i64 */
     bool ragged; /* tokens.0, tokens.1, ... */
-    int64_t batch, rows;
+    int64_t rows;
     struct sequence *sequences;
     int64_t n;
     float *logits; /* [rows, V] */
-    int32_t *list; /* pages of one sequence */
-    float **row;   /* where row i of the launch belongs */
-    int64_t launches;
-    double seconds;
 };
 
 static int64_t token_at(const struct run *r, const struct sequence *s, int64_t i) {
@@ -119,62 +115,23 @@ static bool allocate(struct run *r) {
         __builtin_mul_overflow(count, sizeof *r->logits, &bytes) || bytes > PTRDIFF_MAX)
         return llm_complain("%s: too many tokens", r->o->tokens);
     r->logits = malloc(bytes + 1);
-    r->row = calloc((size_t)r->lm.max_tokens, sizeof *r->row);
-    r->list = calloc((size_t)r->lm.row + 1, sizeof *r->list);
-    return (r->logits && r->row && r->list) ||
-           llm_complain("out of memory for %zu bytes of logits", bytes);
+    return r->logits || llm_complain("out of memory for %zu bytes of logits", bytes);
 }
 
-/* Up to --chunk tokens of every sequence of the group, as many as fit in a launch. */
-static void fill(struct run *r, struct sequence *group, int64_t count) {
-    int64_t chunk = r->o->chunk ? r->o->chunk : INT64_MAX;
-    for (int64_t i = 0; i < count; i++) {
-        struct sequence *s = &group[i];
-        for (int64_t k = 0; k < chunk && s->fed < s->length && r->lm.n < r->lm.max_tokens;
-             k++, s->fed++) {
-            int64_t row = lm_add(&r->lm, (int32_t)token_at(r, s, s->fed), s->fed, i);
-            r->row[row] = r->logits + (s->first + s->fed) * r->lm.vocab;
-        }
-    }
+static int64_t sequence_length(void *user, int64_t i) {
+    const struct run *r = user;
+    return r->sequences[i].length;
 }
 
-/* Pages in turn, as many as each sequence fills. False: there are not so many. */
-static bool deal(struct run *r, const struct sequence *group, int64_t count) {
-    int32_t next = 0;
-    for (int64_t i = 0; r->lm.page && i < count; i++) {
-        int64_t pages = (group[i].length + r->lm.page - 1) / r->lm.page;
-        if (next + pages > r->lm.pages) return false;
-        for (int64_t k = 0; k < pages; k++)
-            r->list[k] = next++;
-        lm_deal(&r->lm, i, r->list, pages);
-    }
-    return true;
+static int32_t sequence_token(void *user, int64_t i, int64_t position) {
+    const struct run *r = user;
+    return (int32_t)token_at(r, &r->sequences[i], position);
 }
 
-/* How many sequences from GROUP on can run together. */
-static int64_t group_size(struct run *r, const struct sequence *group, int64_t left) {
-    int64_t count = left < r->batch ? left : r->batch;
-    while (count > 1 && !deal(r, group, count))
-        count--;
-    return count;
-}
-
-static bool run_group(struct run *r, struct sequence *group, int64_t count) {
-    char err[LLM_ERR];
-    if (!lm_reset(&r->lm, err)) return llm_complain("%s", err);
-    deal(r, group, count);
-    for (;;) {
-        fill(r, group, count);
-        int64_t n = r->lm.n;
-        if (!n) return true;
-        double start = lm_now();
-        if (lm_run(&r->lm, err) != LM_DONE) return llm_complain("%s", err);
-        r->seconds += lm_now() - start;
-        r->launches++;
-        for (int64_t i = 0; i < n; i++)
-            memcpy(r->row[i], r->lm.logits + i * r->lm.vocab,
-                   (size_t)r->lm.vocab * sizeof *r->logits);
-    }
+static void keep_row(void *user, int64_t i, int64_t position, const float *logits) {
+    struct run *r = user;
+    memcpy(r->logits + (r->sequences[i].first + position) * r->lm.vocab, logits,
+           (size_t)r->lm.vocab * sizeof *logits);
 }
 
 static bool write_logits(const struct run *r) {
@@ -220,16 +177,18 @@ static bool score_all(struct run *r) {
     if (!(ids ? read_matrix(r, ids) : read_ragged(r)) || !open_model(r) || !check_tokens(r) ||
         !allocate(r))
         return false;
-    r->batch = r->o->batch && r->o->batch < r->lm.slots ? r->o->batch : r->lm.slots;
-    for (int64_t i = 0, count; i < r->n; i += count) {
-        count = group_size(r, r->sequences + i, r->n - i);
-        if (!run_group(r, r->sequences + i, count)) return false;
-    }
+    struct feed f = {.lm = &r->lm,
+                     .chunk = r->o->chunk,
+                     .batch = r->o->batch,
+                     .count = r->n,
+                     .user = r,
+                     .length = sequence_length,
+                     .token = sequence_token,
+                     .row = keep_row};
+    char why[LLM_ERR];
+    if (!feed_run(&f, why)) return llm_complain("%s", why);
     if (!write_logits(r)) return false;
-    fprintf(stderr, "etllm: %s: %lld tokens in %lld launches at %.1f tokens/s%s\n",
-            etrt_device_name(r->lm.device), (long long)r->rows, (long long)r->launches,
-            r->seconds > 0 ? (double)r->rows / r->seconds : 0,
-            etrt_device_is_emulated(r->lm.device) ? " (emulated: no GPU was used)" : "");
+    feed_tell(&f);
     return true;
 }
 
@@ -238,8 +197,6 @@ bool score(const struct options *o) {
     bool ok = score_all(&r);
     free(r.sequences);
     free(r.logits);
-    free(r.row);
-    free(r.list);
     etrt_st_close(r.file);
     lm_close(&r.lm);
     return ok;

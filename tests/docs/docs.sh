@@ -57,6 +57,7 @@ prepare() {
             "$bin/etimport" examples/models/stories-moe -o moe.etg &&
             "$bin/etcc" stories.etg -o stories.hsaco && cp stories.hsaco old.hsaco && cp stories.hsaco new.hsaco &&
             sh "$src/examples/mlp/run.sh" "$bin" "$PWD" && cp stories.etg model.etg &&
+            echo 'Once upon a time, there was a girl named Lily. She saw a big red ball in the park.' > story.txt &&
             "$bin/etfill" ids.safetensors 'input_ids:i32[2,8]:1:1000' &&
             "$bin/etllm" score --kernel stories.hsaco --model DIR --tokens ids.safetensors --out golden.safetensors &&
             "$bin/etfill" inputs.safetensors 'tokens:i32[3]:1:1000' 'positions:i32[3]:0:0' 'slots:i32[3]:0:15'

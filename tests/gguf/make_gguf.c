@@ -134,7 +134,7 @@ static void add_experts(struct model *m, const char *layer, const char *kind, co
                         int experts) {
     struct buffer data = {0};
     uint64_t dims[3] = {0, 0, (uint64_t)experts};
-    char path[200];
+    char path[400];
     for (int e = 0; e < experts; e++) {
         snprintf(path, sizeof path, kind, layer, e);
         const struct etrt_st_tensor *t = etrt_st_find(m->st, path);
@@ -161,7 +161,7 @@ static void add_all_experts(struct model *m) {
          {"model.layers.%s.block_sparse_moe.experts.%d.w3.weight", "up"},
          {"model.layers.%s.block_sparse_moe.experts.%d.w2.weight", "down"}}};
     int64_t experts = number(m, "num_local_experts");
-    char layer[20];
+    char layer[24];
     for (int64_t l = 0; experts && l < number(m, "num_hidden_layers"); l++)
         for (int k = 0; k < 3; k++) {
             const char *const *kind = kinds[m->llama][k];
