@@ -132,6 +132,11 @@ const json_t *imp_config_find(struct imp_config *c, const char *path) {
     return json_is_null(j) ? NULL : j;
 }
 
+bool imp_config_has(const struct imp_config *c, const char *field) {
+    const json_t *j = json_object_get(c->root, field);
+    return j && !json_is_null(j);
+}
+
 const char *imp_config_architecture(struct imp_config *c, bool *out_is_type) {
     const json_t *names = imp_config_find(c, "architectures");
     const json_t *type = imp_config_find(c, "model_type");
@@ -179,15 +184,10 @@ static bool is_open(const struct imp_config *c, const char *path) {
 }
 
 static void refuse(const struct imp_config *c, const char *path, const char *architecture) {
-    if (!strcmp(path, "quantization_config"))
-        imp_error(c->report, c->path,
-                  "field \"quantization_config\": quantized checkpoints are not supported; "
-                  "supported: bfloat16, float16, float32");
-    else
-        imp_error(c->report, c->path,
-                  "field \"%s\" may change what is computed, and nothing is known of it for %s "
-                  "(--ignore-field, where it does not)",
-                  path, architecture);
+    imp_error(c->report, c->path,
+              "field \"%s\" may change what is computed, and nothing is known of it for %s "
+              "(--ignore-field, where it does not)",
+              path, architecture);
 }
 
 static void unused_in(const struct imp_config *c, const struct imp_options *o, const json_t *object,

@@ -56,7 +56,8 @@ void imp_config_close(struct imp_config *);
 /* What PATH ("rope_scaling.factor") leads to, or NULL; null counts as absent. It is used then. */
 const struct json_t *imp_config_find(struct imp_config *, const char *path);
 void imp_config_use(struct imp_config *, const char *path);
-const char *imp_json_kind(const struct json_t *); /* "an object" */
+bool imp_config_has(const struct imp_config *, const char *field); /* a field of the first level */
+const char *imp_json_kind(const struct json_t *);                  /* "an object" */
 /* "architectures": the first of it, or "model_type": NULL after an error when there is neither. */
 const char *imp_config_architecture(struct imp_config *, bool *out_is_type);
 /* Report every field that nobody used and that may change what is computed. */

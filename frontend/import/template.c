@@ -55,9 +55,10 @@ static bool put_value(struct imp_scan *s, bool message) {
     return true;
 }
 
-static bool put_line(struct imp_scan *s, bool message) {
+/* What stands before END, or to the end of the line where that is NULL. */
+static bool put_until(struct imp_scan *s, const char *end, bool message) {
     struct imp_template *t = s->t;
-    while (*s->p) {
+    while (*s->p && (!end || s->p < end)) {
         char one[2] = {*s->p, 0};
         if (*s->p == '$' && s->p[1] == '$')
             s->p++;
@@ -71,16 +72,17 @@ static bool put_line(struct imp_scan *s, bool message) {
     return true;
 }
 
+static bool put_line(struct imp_scan *s, bool message) {
+    return put_until(s, NULL, message);
+}
+
 /* "weight NAME : auto[...]": remembers where the type stands, and writes one in its place. */
 static bool put_weight(struct imp_scan *s) {
     struct imp_template *t = s->t;
     const char *type = strstr(s->p, ": auto[");
     imp_scan_space(s);
     if (strncmp(s->p, "weight ", 7) != 0 || !type || t->capturing) return true;
-    while (s->p < type + 2) {
-        char one[2] = {*s->p++, 0};
-        put(t, one);
-    }
+    if (!put_until(s, type + 2, false)) return false;
     fflush(t->out);
     struct imp_filled *f = t->filled;
     ET_GROW(t->arena, f->autos, f->nautos, f->cautos);
@@ -90,10 +92,35 @@ static bool put_weight(struct imp_scan *s) {
     return true;
 }
 
+static const char *message(struct imp_scan *s, bool message);
+static bool include(struct imp_scan *s, const char *name);
+
+/* The lines that a weight's is replaced by where it is quantised; *OUT_DONE: it was. */
+static bool quantised_line(struct imp_scan *s, const char *indent, bool *out_done) {
+    struct imp_template *t = s->t;
+    struct imp_scan ahead = *s;
+    const char *text, *part;
+    *out_done = false;
+    if (t->indent || t->capturing || strncmp(s->p, "weight ", 7) != 0) return true;
+    if (!(text = message(&ahead, false)) || !imp_quantised(s, text, &part)) return false;
+    if (!part) return true;
+    *out_done = true;
+    t->quantised++;
+    t->indent = indent;
+    bool ok = include(s, part);
+    t->indent = NULL;
+    return ok;
+}
+
 static bool text_line(struct imp_scan *s) {
     struct imp_template *t = s->t;
     const char *start = s->p;
+    bool done;
     imp_scan_space(s);
+    const char *indent = et_strndup(t->arena, start, (size_t)(s->p - start));
+    if (!quantised_line(s, indent, &done)) return false;
+    if (done) return true;
+    if (t->indent) put(t, t->indent);
     for (const char *p = start; p < s->p; p++)
         put(t, *p == '\t' ? "\t" : " ");
     bool ok = put_weight(s) && put_line(s, false);
@@ -102,8 +129,8 @@ static bool text_line(struct imp_scan *s) {
     return ok;
 }
 
-/* What REST comes to, as text. */
-static const char *message(struct imp_scan *s) {
+/* What the rest of the line comes to, as text; NULL after an error. */
+static const char *message(struct imp_scan *s, bool message) {
     struct imp_template *t = s->t;
     FILE *out = t->out;
     bool capturing = t->capturing;
@@ -113,7 +140,7 @@ static const char *message(struct imp_scan *s) {
     if (!t->out) et_no_memory();
     t->capturing = true;
     imp_scan_space(s);
-    bool ok = put_line(s, true);
+    bool ok = put_line(s, message);
     if (fclose(t->out)) et_no_memory();
     const char *copy = ok ? et_strdup(t->arena, text) : NULL;
     free(text);
@@ -139,7 +166,7 @@ static bool do_complaint(struct imp_scan *s, bool error) {
     if (!imp_scan_word(s, "if")) return imp_scan_error(s, "expected 'if' after 'error', 'warning'");
     if (!imp_eval_bool(s, &holds) || !imp_scan_want(s, ":")) return false;
     if (!holds) return true;
-    const char *text = message(s);
+    const char *text = message(s, true);
     if (!text) return false;
     (error ? imp_error : imp_warning)(s->t->report, s->t->config->path, "%s", text);
     return true;
@@ -191,10 +218,9 @@ static bool find_source(struct imp_scan *s, const char *name, struct imp_source 
     return imp_model_find(name, out) || imp_scan_error(s, "there is no template '%s'", name);
 }
 
-static bool do_include(struct imp_scan *s) {
-    const char *name;
+static bool include(struct imp_scan *s, const char *name) {
     struct imp_source from;
-    if (!imp_scan_name(s, &name) || !imp_scan_end(s) || !find_source(s, name, &from)) return false;
+    if (!find_source(s, name, &from)) return false;
     if (s->t->includes == MAX_INCLUDES)
         return imp_scan_error(s, "templates that include each other too deeply");
     s->t->includes++;
@@ -203,6 +229,11 @@ static bool do_include(struct imp_scan *s) {
     bool ok = of_lines(s->t, &ls, 0, ls.n);
     s->t->includes--;
     return ok;
+}
+
+static bool do_include(struct imp_scan *s) {
+    const char *name;
+    return imp_scan_name(s, &name) && imp_scan_end(s) && include(s, name);
 }
 
 /* ---- blocks ---- */
@@ -393,8 +424,11 @@ bool imp_template_fill(const struct imp_source *from, struct imp_config *c,
         t.folder = slash ? et_strndup(c->arena, from->name, (size_t)(slash + 1 - from->name)) : "";
     }
     set_options(&t, architecture);
+    struct imp_scan begin = {.t = &t, .p = "", .file = from->name, .line = 1};
+    bool ok = !imp_config_has(c, "quantization_config") || include(&begin, "quantization");
     struct lines ls = cut(c->arena, from);
-    bool ok = of_lines(&t, &ls, 0, ls.n);
+    ok &= of_lines(&t, &ls, 0, ls.n);
+    ok &= imp_quantised_some(&begin);
     if (fclose(t.out)) et_no_memory();
     out->text = et_strndup(c->arena, text, bytes);
     out->bytes = bytes;

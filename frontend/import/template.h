@@ -43,7 +43,9 @@ struct imp_template {
     FILE *out;
     int line; /* of the output */
     struct imp_filled *filled;
-    bool capturing; /* into a %text */
+    bool capturing;     /* into a %text */
+    int quantised;      /* weights whose format's lines took their place */
+    const char *indent; /* of a line that is replaced by those of its format, or NULL */
 };
 
 /* A place in a line of a template, from which expressions are read. */
@@ -98,6 +100,13 @@ void imp_variable_set(struct imp_template *, const char *name, const struct imp_
 /* ---- field.c ---- */
 /* The rest of a %field line: declares a variable out of config.json. */
 bool imp_field(struct imp_scan *);
+
+/* ---- quantised.c ---- */
+/* LINE, of a model: where it declares a weight that the checkpoint holds quantised, *OUT_PART is
+ * the template of its format and variables tell that of the weight; else NULL. */
+bool imp_quantised(struct imp_scan *, const char *line, const char **out_part);
+/* Has a weight been quantised, where config.json says that weights are? Else an error. */
+bool imp_quantised_some(struct imp_scan *);
 
 enum { IMP_MAX_LIST = 1 << 14, IMP_MAX_STEPS = 4 << 20 };
 

@@ -56,9 +56,25 @@ static void expand(const et_graph *g, const et_val *w, const int64_t *at,
     buf[n] = 0;
 }
 
+/* The tensor T called NAME, of a weight of codes: what a byte or word of it holds is the weight's
+ * last dimension. */
+static void check_codes(struct check *c, const struct etrt_st_tensor *t, const char *name,
+                        et_dtype declared, int rank, const int64_t *dims) {
+    char have[128], want[128];
+    const char *own = et_dtype_safetensors(declared), *file = etrt_st_path(c->st, t);
+    int held = etrt_dtype_held(et_dtype_bits(declared), own, t->dtype);
+    if (!held || (held > 1 && (!rank || dims[--rank] != held)))
+        imp_error(c->report, file, "tensor \"%s\" has type %s, which does not hold codes of %s",
+                  name, t->dtype, et_dtype_name(declared));
+    else if (!same_shape(t, rank, dims))
+        imp_error(c->report, file, "tensor \"%s\" has shape %s, but config.json makes it %s", name,
+                  etrt_st_shape_text(t->rank, t->shape, have, sizeof have),
+                  etrt_st_shape_text(rank, dims, want, sizeof want));
+}
+
 /* One tensor of the weight; *DTYPE is that of the first, NULL before it. */
-static void check_tensor(struct check *c, const char *name, int rank, const int64_t *dims,
-                         const char **dtype) {
+static void check_tensor(struct check *c, const char *name, et_dtype declared, int rank,
+                         const int64_t *dims, const char **dtype) {
     char have[128], want[128];
     const struct etrt_st_tensor *t = etrt_st_find(c->st, name);
     if (!t) {
@@ -68,6 +84,11 @@ static void check_tensor(struct check *c, const char *name, int rank, const int6
     ET_GROW(c->arena, c->used, c->nused, c->cused);
     c->used[c->nused++] = t;
     const char *file = etrt_st_path(c->st, t);
+    if (et_dtype_is_code(declared)) {
+        check_codes(c, t, name, declared, rank, dims);
+        *dtype = et_dtype_name(declared);
+        return;
+    }
     if (!same_shape(t, rank, dims))
         imp_error(c->report, file, "tensor \"%s\" has shape %s, but config.json makes it %s", name,
                   etrt_st_shape_text(t->rank, t->shape, have, sizeof have),
@@ -97,7 +118,7 @@ static const char *check_weight(struct check *c, const et_val *w) {
     for (;;) {
         int i = w->nloops - 1;
         expand(c->g, w, at, name);
-        check_tensor(c, name, rank, dims, &dtype);
+        check_tensor(c, name, w->shape.dtype, rank, dims, &dtype);
         for (; i >= 0 && ++at[i] == c->g->loops[w->loops[i]].hi; i--)
             at[i] = c->g->loops[w->loops[i]].lo;
         if (i < 0 || c->report->errors - first > GIVE_UP) return dtype;
@@ -220,7 +241,8 @@ bool imp_check_weights(struct imp_filled *f, et_arena *arena, const char *name,
     bool other = false;
     for (int i = 1; i < g->nvals && report->errors - errors < GIVE_UP; i++) {
         if (g->vals[i].kind != ET_V_WEIGHT) continue;
-        const char *dtype = st ? check_weight(&c, &g->vals[i]) : "bf16";
+        const char *dtype =
+            st ? check_weight(&c, &g->vals[i]) : et_dtype_name(g->vals[i].shape.dtype);
         if (dtype) settle_type(&c, &g->vals[i], dtype);
         other |= o->wide || (dtype && strcmp(dtype, "bf16") != 0);
     }

@@ -22,6 +22,7 @@ typedef struct {
     int tensor;          /* the tensor that holds it, or -1 to inline it */
     bool keep;           /* is materialised */
     bool must;           /* because nothing else is possible */
+    bool fixed;          /* weights and constants alone decide it: the same in every launch */
     bool only_contracts; /* every reader is a contraction */
     int levels;          /* of values that are folded into it, one into the next */
     int last_group;      /* that it was folded into, counted from 1 */

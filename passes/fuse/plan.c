@@ -193,8 +193,11 @@ static void plan_node(et_lowering *lo, const et_node *n) {
     constrain_args(lo, n);
     if (!n->result.id) return;
     et_value_info *i = info(lo, n->result);
+    i->fixed = true;
     for (int a = 0; a < n->nargs; a++) {
         const et_value_info *arg = info(lo, n->args[a]);
+        et_value_kind kind = et_val_of(lo->g, n->args[a])->kind;
+        i->fixed &= kind == ET_V_WEIGHT || kind == ET_V_CONST || arg->fixed;
         add_facts(&i->facts, arg->facts);
         if (is_node(lo, n->args[a]) && arg->levels >= i->levels) i->levels = arg->levels + 1;
         i->asks += 1 + arg->asks;

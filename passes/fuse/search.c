@@ -92,6 +92,9 @@ static bool is_choice(const struct search *s, int v) {
     if (val->kind != ET_V_NODE || s->info[v].must || s->info[v].uses == 0) return false;
     const et_node *n = &s->lo->g->nodes[val->node];
     const et_op *op = n->op;
+    /* What is made of weights is read where they lie: storing it would copy them in every launch.
+     */
+    if (s->info[v].fixed && (op->class == ET_CLASS_MAP || op->class == ET_CLASS_VIEW)) return false;
     /* Matrices that a tensor chooses are read where they lie: a copy of them is never worth it, and
      * what follows their product may say for which tiles there is none. */
     if (op == &et_op_gather) return !s->info[v].only_contracts;

@@ -98,12 +98,12 @@ static bool is_slice(const struct etrt_st_tensor *found, const struct etrt_tenso
 }
 
 /* The device computes as if no code of e4m3 were NaN. */
-static etrt_status check_codes(const struct etrt_tensor *t, const unsigned char *code,
-                               size_t bytes) {
+static etrt_status check_codes(const struct etrt_tensor *t, const char *name,
+                               const unsigned char *code, size_t bytes) {
     unsigned bad = 0;
     for (size_t i = 0; t->dtype == ETRT_E4M3 && i < bytes; i++)
         bad |= (code[i] & 0x7f) == 0x7f;
-    return bad ? etrt_fail(ETRT_RANGE, "weight %s holds NaN", t->name) : ETRT_OK;
+    return bad ? etrt_fail(ETRT_RANGE, "weight %s holds NaN", name) : ETRT_OK;
 }
 
 /* Find slice NUMBER in the checkpoint and check what it is. */
@@ -126,7 +126,7 @@ static etrt_status find_slice(const struct slices *s, int64_t number, const stru
                          etrt_st_shape_text(found->rank, found->shape, have, sizeof have), t->name,
                          etrt_dtype_safetensors(t->dtype), want);
     *out = found;
-    return check_codes(t, found->data, found->bytes);
+    return check_codes(t, name, found->data, found->bytes);
 }
 
 /* A slice to be copied, and all of them. */
@@ -306,7 +306,7 @@ etrt_status etrt_model_weight(etrt_model *m, const char *name, const void *data,
     if (bytes != (uint64_t)t->max_bytes)
         return etrt_fail(ETRT_MISMATCH, "weight %s: %zu bytes given, %lld needed", name, bytes,
                          (long long)t->max_bytes);
-    st = check_codes(t, data, bytes);
+    st = check_codes(t, name, data, bytes);
     if (st == ETRT_OK) st = etrt_mem_write(m->device, m->weights[i], data, bytes);
     m->weight_given[i] |= st == ETRT_OK;
     return st;

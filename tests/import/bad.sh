@@ -32,7 +32,28 @@ bad_config tie '"tie_word_embeddings": 1' 'field "tie_word_embeddings" is an int
 bad_config window '"use_sliding_window": true' '"use_sliding_window" is true'
 bad_config layer_types '"layer_types": ["full_attention", "sliding_attention"]' 'layer 1' \
     'sliding_attention'
-bad_config quantized '"quantization_config": {"quant_method": "awq"}' '"quantization_config"'
+bad_config quantized '"quantization_config": {"quant_method": "awq"}' \
+    'field "quantization_config.bits" is missing' '"quantization_config.group_size" is missing'
+bad_config quant_method '"quantization_config": {"quant_method": "bitsandbytes"}' \
+    '"quantization_config.quant_method" is "bitsandbytes"' 'supported: fp8, compressed-tensors, gptq, awq, mxfp4'
+bad_config quant_field '"quantization_config": {"quant_method": "mxfp4", "wobble": 2}' \
+    'no weight of the model has a tensor "*_blocks"'
+bad_config quant_none '"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 128}' \
+    'no weight of the model has a tensor "*.qweight"'
+bad_config quant_text '"quantization_config": "fp8"' '"quantization_config.quant_method" is missing'
+bad_config quant_order '"quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 128, "desc_act": true}' \
+    'field "quantization_config.desc_act"'
+bad_config quant_bits '"quantization_config": {"quant_method": "gptq", "bits": 3, "group_size": 128}' '"quantization_config.bits" is 3'
+bad_config quant_group '"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 0}' '"quantization_config.group_size" is 0'
+bad_config quant_block '"quantization_config": {"quant_method": "fp8", "weight_block_size": [128]}' \
+    '"quantization_config.weight_block_size" has 1 numbers'
+bad_config quant_block_text '"quantization_config": {"quant_method": "fp8", "weight_block_size": ["a", 128]}' 'quantization_fp8.etg.in'
+bad_config quant_block_zero '"quantization_config": {"quant_method": "fp8", "weight_block_size": [0, 128]}' \
+    '"quantization_config.weight_block_size" is [0, 128]'
+bad_config quant_zeros '"quantization_config": {"quant_method": "compressed-tensors", "format": "pack-quantized", "config_groups":
+    {"group_0": {"weights": {"type": "int", "num_bits": 4, "strategy": "group", "group_size": 32, "symmetric": false}}}}' 'zero points'
+bad_config quant_three '"quantization_config": {"quant_method": "compressed-tensors", "format": "pack-quantized", "config_groups":
+    {"group_0": {"weights": {"type": "float", "num_bits": 4, "strategy": "tensor"}}}}' 'weights of 4 bits ("float")' 'weights by "tensor"'
 bad_config partial '"partial_rotary_factor": 0.5' '"partial_rotary_factor"'
 bad_config ntk '"rope_scaling": {"rope_type": "ntk", "factor": 4.0}' '"rope_scaling.rope_type" is "ntk"' \
     'supported: default, linear, dynamic, llama3, yarn, longrope'
@@ -83,6 +104,33 @@ refuses unlike 'tensor "model.layers.1.mlp.up_proj.weight" is f32, but the first
 checkpoint shallow '"num_hidden_layers": 10000'
 refuses shallow 'tensor "model.layers.2.input_layernorm.weight" is missing' 'more errors'
 [ "$(wc -l < shallow.out)" -lt 30 ] || fail "shallow: too many lines"
+
+# ---- quantised weights ----
+# A copy of a golden checkpoint, its config.json changed.
+quantised() {
+    mkdir -p "$1"
+    cp "$src/tests/golden/$2/model.safetensors" "$1/"
+    sed "$3" "$src/tests/golden/$2/config.json" > "$1/config.json"
+    ! cmp -s "$src/tests/golden/$2/config.json" "$1/config.json" || fail "$1: nothing changed"
+}
+quantised fp8_more fp8_block 's/"fmt": "e4m3"/"fmt": "e4m3", "wobble": [1]/'
+refuses fp8_more 'field "quantization_config.wobble" may change'
+quantised fp8_type fp8_block 's/"fmt": "e4m3"/"fmt": "e5m2"/'
+refuses fp8_type 'field "quantization_config.fmt" is "e5m2"'
+quantised fp8_blocks fp8_block 's/^ *128\(,*\)$/64\1/'
+refuses fp8_blocks 'tensor "model.layers.0.self_attn.q_proj.weight_scale_inv" has shape [2, 2]' 'makes it [4, 4]'
+quantised fp8_plain fp8_block 's/"intermediate_size": 256/"intermediate_size": 512/'
+refuses fp8_plain 'tensor "model.layers.1.mlp.up_proj.weight" has shape [256, 256]' 'makes it [512, 256]'
+quantised packed_groups int4_packed 's/"group_size": 128/"group_size": 32/'
+refuses packed_groups 'q_proj.weight_scale" has shape [256, 2]' 'makes it [256, 8]'
+quantised packed_bits int4_packed 's/"num_bits": 4/"num_bits": 8/'
+refuses packed_bits 'q_proj.weight_packed" has shape [256, 32]' 'makes it [256, 64]'
+quantised gptq_groups gptq 's/"group_size": 128/"group_size": 64/'
+refuses gptq_groups 'q_proj.qzeros" has shape [2, 32]' 'makes it [4, 32]'
+quantised awq_odd awq 's/"intermediate_size": 256/"intermediate_size": 128/'
+refuses awq_odd 'gate_proj.qweight" has shape [256, 32]' 'makes it [256, 16]'
+quantised mxfp4_odd mxfp4 's/"intermediate_size": 96/"intermediate_size": 64/'
+refuses mxfp4_odd 'gate_up_proj_blocks" has shape [4, 192, 4, 16]' 'makes it [4, 128, 4, 16]'
 
 # ---- safetensors ----
 bad_file() {

@@ -1,0 +1,153 @@
+/* quantised.c - weights of a template that the checkpoint holds quantised.
+ *
+ * What a checkpoint's "quantization_config" says is read by the part `quantization`, before the
+ * template: it names the part that describes the format ($q_format), and what its tensors are
+ * called
+ * ($q_suffix is taken from the end of a weight's name, $q_mark put there). A line that declares a
+ * weight is then replaced by the lines of that part, where the checkpoint has the tensor that only
+ * a quantised weight has. So no template says anything of formats, and no format of architectures.
+ */
+#include "frontend/import/template.h"
+#include "runtime/etrt/safetensors/etrt_safetensors.h"
+#include <string.h>
+
+enum { MOST_DIMS = 8 };
+
+/* A line "weight NAME : auto[DIMS] = "SOURCE"". */
+struct line {
+    const char *name, *source;
+    const char *dim[MOST_DIMS];
+    int ndims;
+};
+
+static const char *text_of(const struct imp_template *t, const char *variable) {
+    const struct imp_value *v = imp_variable(t, variable);
+    return v && v->kind == IMP_TEXT ? v->text : NULL;
+}
+
+static void set_text(struct imp_template *t, const char *variable, const char *text) {
+    struct imp_value v = imp_text(text);
+    imp_variable_set(t, variable, &v);
+}
+
+/* The text from P up to END, without spaces around it. */
+static const char *trimmed(et_arena *arena, const char *p, const char *end) {
+    while (p < end && *p == ' ')
+        p++;
+    while (end > p && end[-1] == ' ')
+        end--;
+    return et_strndup(arena, p, (size_t)(end - p));
+}
+
+/* Up to the ']' that closes what P is in, cut at commas; NULL when that is no list of dims. */
+static const char *read_dims(et_arena *arena, const char *p, struct line *out) {
+    const char *begin = p;
+    for (int depth = 0; *p; p++) {
+        depth += (*p == '(') - (*p == ')');
+        if (depth || (*p != ',' && *p != ']')) continue;
+        if (out->ndims == MOST_DIMS) return NULL;
+        out->dim[out->ndims++] = trimmed(arena, begin, p);
+        begin = p + 1;
+        if (*p == ']') return p + 1;
+    }
+    return NULL;
+}
+
+static bool read_line(et_arena *arena, const char *text, struct line *out) {
+    *out = (struct line){0};
+    const char *type = strstr(text, ": auto[");
+    if (strncmp(text, "weight ", 7) != 0 || !type) return false;
+    out->name = trimmed(arena, text + 7, type);
+    const char *p = read_dims(arena, type + 7, out);
+    if (!p || out->ndims < 2) return false;
+    const char *from = strchr(p, '"'), *to = from ? strchr(from + 1, '"') : NULL;
+    if (!to) return false;
+    out->source = et_strndup(arena, from + 1, (size_t)(to - from - 1));
+    return true;
+}
+
+/* Is NAME what PATTERN says, numbers standing for what it has in braces? */
+static bool matches(const char *pattern, const char *name) {
+    for (; *pattern; pattern++) {
+        if (*pattern != '{') {
+            if (*pattern != *name++) return false;
+            continue;
+        }
+        size_t digits = strspn(name, "0123456789");
+        pattern = strchr(pattern, '}');
+        if (!digits || !pattern) return false;
+        name += digits;
+    }
+    return !*name;
+}
+
+static bool ends_in(const char *s, const char *end) {
+    size_t n = strlen(s), k = strlen(end);
+    return n >= k && !strcmp(s + n - k, end);
+}
+
+/* Is the tensor that marks a quantised weight there? Where nobody looks at tensors, the projections
+ * of layers are taken to be quantised. */
+static bool is_marked(const struct imp_template *t, const char *base, const char *mark) {
+    const char *pattern = et_printf(t->arena, "%s%s", base, mark);
+    if (!t->st) return strchr(base, '{') && ends_in(base, "_proj");
+    if (!strchr(pattern, '{')) return etrt_st_find(t->st, pattern);
+    for (size_t i = 0; i < etrt_st_count(t->st); i++)
+        if (matches(pattern, etrt_st_at(t->st, i)->name)) return true;
+    return false;
+}
+
+/* A size that other sizes are computed of. */
+static const char *factor(et_arena *arena, const char *size) {
+    return strpbrk(size, "+-") ? et_printf(arena, "(%s)", size) : size;
+}
+
+/* What the format's lines say of the weight: $q_name, $q_base, the last two dimensions $q_rows and
+ * $q_columns; of those before, $q_stack as they are declared ("e in 0..E, "), $q_lead as sizes ("E,
+ * ") and $q_count as factors ("E * "). */
+static bool set_variables(struct imp_scan *s, const struct line *l, const char *base) {
+    struct imp_template *t = s->t;
+    const char *stack = "", *lead = "", *count = "";
+    for (int d = 0; d + 2 < l->ndims; d++) {
+        const char *in = strstr(l->dim[d], " in "), *size = l->dim[d];
+        if (in && strncmp(in + 4, "0..", 3) != 0)
+            return imp_scan_error(s, "tensors of a quantised weight are counted from 0");
+        if (in) size = in + 7;
+        stack = et_printf(t->arena, "%s%s, ", stack, l->dim[d]);
+        lead = et_printf(t->arena, "%s%s, ", lead, size);
+        count = et_printf(t->arena, "%s%s * ", count, factor(t->arena, size));
+    }
+    set_text(t, "q_name", l->name);
+    set_text(t, "q_base", base);
+    set_text(t, "q_stack", stack);
+    set_text(t, "q_lead", lead);
+    set_text(t, "q_count", count);
+    set_text(t, "q_rows", factor(t->arena, l->dim[l->ndims - 2]));
+    set_text(t, "q_columns", factor(t->arena, l->dim[l->ndims - 1]));
+    return true;
+}
+
+bool imp_quantised(struct imp_scan *s, const char *line, const char **out_part) {
+    struct imp_template *t = s->t;
+    const char *format = text_of(t, "q_format"), *suffix = text_of(t, "q_suffix"),
+               *mark = text_of(t, "q_mark");
+    struct line l;
+    *out_part = NULL;
+    if (!format || !suffix || !mark || !read_line(t->arena, line, &l) || !ends_in(l.source, suffix))
+        return true;
+    const char *base = et_strndup(t->arena, l.source, strlen(l.source) - strlen(suffix));
+    if (!is_marked(t, base, mark)) return true;
+    *out_part = format;
+    return set_variables(s, &l, base);
+}
+
+bool imp_quantised_some(struct imp_scan *s) {
+    const char *mark = text_of(s->t, "q_mark");
+    if (!mark || s->t->quantised) return true;
+    if (s->t->report->errors == s->t->errors)
+        imp_error(s->t->report, s->t->config->path,
+                  "field \"quantization_config\": no weight of the model has a tensor \"*%s\" in "
+                  "the checkpoint",
+                  mark);
+    return false;
+}
