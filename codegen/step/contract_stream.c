@@ -19,12 +19,30 @@ static val swapped(cg *g, const et_contract *c, val row) {
     return cg_muli(g, LLVMBuildAnd(g->b, row, cg_i32(g, 1), ""), SWAP);
 }
 
+/* Are the rows that lanes bring at a time, from each row on that they begin with, as far apart as
+ * the first ones? */
+static bool alike(cg *g, const et_contract *c, int per) {
+    const et_step *s = c->s;
+    for (int i = 0; i < s->nacc; i++)
+        for (int r = 0; r < s->tn; r += per)
+            for (int k = 1; k < per; k++)
+                if (et_stream_row(g->p, s, i, r + k) - et_stream_row(g->p, s, i, r) !=
+                    et_stream_row(g->p, s, i, k))
+                    return false;
+    return true;
+}
+
+static int rows_at_once(cg *g, int pieces) {
+    return pieces < g->t->wave ? g->t->wave / pieces : 1;
+}
+
 bool cg_contract_streams(cg *g, const et_contract *c) {
     int pieces = row_bytes(c) / PIECE;
     bool even = pieces % g->t->wave == 0 || g->t->wave % (pieces ? pieces : 1) == 0;
     return c->direct && !c->tail && !c->cond.id && c->chunks > 0 && c->piece * c->size == PIECE &&
            pieces && even && c->s->nacc * c->s->tn * pieces % g->t->wave == 0 &&
-           c->s->nacc * c->s->tn * row_bytes(c) <= g->p->ring.bytes;
+           c->s->nacc * c->s->tn * row_bytes(c) <= g->p->ring.bytes &&
+           alike(g, c, rows_at_once(g, pieces));
 }
 
 /* ---- taken ---- */
@@ -76,21 +94,21 @@ static val source(cg *g, const et_contract *c, int i, val row, val unit) {
 static void bring_chunk(cg *g, const et_contract *c, val slot, val row, val unit, val *from) {
     const et_step *s = c->s;
     int wave = g->t->wave, pieces = row_bytes(c) / PIECE;
-    int per = pieces < wave ? wave / pieces : 1; /* rows at a time */
+    int per = rows_at_once(g, pieces);
     val own = cg_muli(g, row, row_bytes(c)), to[2];
     for (int odd = 0; odd < 2; odd++) {
         val at =
             LLVMBuildXor(g->b, cg_muli(g, unit, PIECE), swapped(g, c, cg_addi(g, row, odd)), "");
         to[odd] = cg_gep(g, slot, cg_add(g, own, at));
     }
-    for (int i = 0; i < s->nacc; i++) {
-        int64_t pitch = et_stream_pitch(g->p, s, i) * c->size;
-        for (int r = 0; r < s->tn; r += per)
+    for (int i = 0; i < s->nacc; i++)
+        for (int r = 0; r < s->tn; r += per) {
+            int64_t ahead = et_stream_row(g->p, s, i, r) * c->size;
             for (int u = 0; u < pieces; u += wave)
                 g->family->stream->copy(
                     g, cg_gepi(g, to[r & 1], (i * s->tn + r) * row_bytes(c) + u * PIECE),
-                    cg_gepi(g, from[i], r * pitch + u * PIECE));
-    }
+                    cg_gepi(g, from[i], ahead + u * PIECE));
+        }
 }
 
 void cg_contract_bring(cg *g, const et_step *s, const cg_bringer *by) {

@@ -11,20 +11,29 @@ static bool immutable(const et_program *p, et_expr e) {
     return true;
 }
 
-int64_t et_stream_pitch(const et_program *p, const et_step *s, int b) {
+int64_t et_stream_row(const et_program *p, const et_step *s, int b, int row) {
     et_exprs *x = p->g->exprs;
     const et_node_x n = *et_x(x, s->b[b]);
     const et_tensor *t = &p->tensors[n.i];
-    int64_t pitch = 0, stride = 1, d, size;
+    int64_t ahead = 0, stride = 1, d, size;
     for (int i = n.nops - 1; i >= 0; i--) {
-        et_expr next = et_add(x, et_var(x, s->nvar), et_int(x, 1));
-        et_expr by = et_sub(x, et_subst_var(x, n.ops[i], s->nvar, next), n.ops[i]);
+        et_expr at = et_subst_var(x, n.ops[i], s->nvar, et_int(x, row));
+        et_expr by = et_sub(x, at, et_subst_var(x, n.ops[i], s->nvar, et_int(x, 0)));
         if (!et_is_int(x, by, &d)) return -1;
-        pitch += d * stride;
+        ahead += d * stride;
         if (i && !et_is_int(x, t->shape.dim[i], &size)) return -1;
         if (i) stride *= size;
     }
-    return pitch;
+    return ahead;
+}
+
+/* Rows one behind the other, of K elements at least. */
+static bool in_order(const et_program *p, const et_step *s, int b, int64_t k) {
+    for (int64_t n = 1, at = 0, next; n < s->tn; n++, at = next) {
+        next = et_stream_row(p, s, b, (int)n);
+        if (next < at + k) return false;
+    }
+    return true;
 }
 
 static bool streamable(const et_program *p, const et_step *s) {
@@ -33,7 +42,7 @@ static bool streamable(const et_program *p, const et_step *s) {
     if (!et_is_int(x, s->kextent, &k) || !et_is_int(x, s->nlive, &n) || n != s->tn) return false;
     for (int b = 0; b < s->nacc; b++)
         if (!et_k_contiguous(p, s->b[b], s->kvar, s->operand) || !immutable(p, s->b[b]) ||
-            et_stream_pitch(p, s, b) < k)
+            !in_order(p, s, b, k))
             return false;
     return true;
 }

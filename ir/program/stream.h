@@ -19,12 +19,12 @@ enum {
 };
 
 /* The CONTRACT step of the function whose operand b can be streamed, or -1: the function has one
- * such step, all of whose rows exist, lie evenly apart in tensors that are weights at places that
- * no tensor decides, and have a number of k. */
+ * such step, all of whose rows exist, lie so far apart as numbers say in tensors that are weights
+ * at places that no tensor decides, and have a number of k. */
 int et_stream_step(const et_program *, const et_func *);
 
-/* Elements from a row of b[I] to the next. */
-int64_t et_stream_pitch(const et_program *, const et_step *, int i);
+/* Elements from the first row of b[I] to row N, or -1. */
+int64_t et_stream_row(const et_program *, const et_step *, int i, int n);
 
 /* Why what GRID reads cannot come through the program's ring, or NULL. */
 const char *et_stream_problem(const et_program *, const et_grid *);

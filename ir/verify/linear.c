@@ -239,9 +239,21 @@ static void count_signs(const vl_work *w, int v, int *pos, int *neg) {
     }
 }
 
-/* The column that costs least to do without; -1 when none is left. */
+/* Do the bounds of column V on one side have a factor of 1? Then no integer is lost with it. */
+static bool is_exact(const vl_work *w, int v) {
+    bool pos = true, neg = true;
+    for (int i = 0; i < w->n; i++) {
+        pos &= w->row[i].c[v] <= 1;
+        neg &= w->row[i].c[v] >= -1;
+    }
+    return pos || neg;
+}
+
+/* The column that costs least to do without, if there are any of those that lose nothing; -1 when
+ * none is left. */
 static int cheapest(const vl_work *w, const bool *wanted) {
     int best = -1;
+    bool least_exact = false;
     long cost = 0;
     for (int v = 0; v < w->width; v++) {
         int pos, neg;
@@ -249,7 +261,9 @@ static int cheapest(const vl_work *w, const bool *wanted) {
         count_signs(w, v, &pos, &neg);
         if (!pos && !neg) continue;
         long c = (long)pos * neg - pos - neg;
-        if (best < 0 || c < cost) best = v, cost = c;
+        bool exact = is_exact(w, v);
+        if (best < 0 || exact > least_exact || (exact == least_exact && c < cost))
+            best = v, cost = c, least_exact = exact;
     }
     return best;
 }

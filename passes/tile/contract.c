@@ -14,6 +14,7 @@ enum {
     ACC_BYTES = 32 << 10,   /* local memory for sums */
     STAGE_BYTES = 36 << 10, /* and for staged operands */
     LDS_SPARE = 4 << 10,    /* left for reductions */
+    MIN_PIECE = 8,          /* columns of a piece */
     MAX_LEAVES = 64,
     MAX_CUTS = 24,
 };
@@ -34,6 +35,8 @@ struct contract {
     bool batch[ET_MAX_RANK], column[ET_MAX_RANK];
     et_expr base[ET_MAX_ACC]; /* first column of the tile in each product */
     int span;                 /* columns used per tile */
+    et_pieces pieces;         /* that these lie in */
+    double cus;               /* that tiles may use */
     bool direct;              /* every right operand is read straight from memory */
     bool unfit;               /* they do not fit there, and there is no step */
     bool ring;                /* operands go through a ring of chunks */
@@ -99,30 +102,52 @@ static bool rows_fastest(const struct contract *c) {
     return c->m_axis >= 0 && upper(c, et_tiler_extent(&c->t, c->m_axis)) < columns;
 }
 
-static et_tiler try_tiles(const struct contract *c, const int *tile) {
+/* A way to cut the group's axes into tiles. */
+struct cut {
+    int tile[ET_MAX_RANK], span;
+    int axis, pieces; /* of which tiles have so many pieces; 1: they are in one */
+};
+
+static et_tiler try_tiles(const struct contract *c, const struct cut *cut) {
     et_tiler t = et_tiler_begin(&c->t, c->t.gr);
     int last = rows_fastest(c) ? c->m_axis : -1;
-    for (int d = 0; d < t.gr->rank; d++)
-        if (d != last) et_tiler_axis(&t, d, tile[d]);
-    if (last >= 0) et_tiler_axis(&t, last, tile[last]);
+    for (int d = 0; d < t.gr->rank; d++) {
+        if (d == last) continue;
+        if (cut->pieces > 1 && d == cut->axis)
+            et_tiler_pieces(&t, d, cut->pieces, cut->tile[d] / cut->pieces);
+        else
+            et_tiler_axis(&t, d, cut->tile[d]);
+    }
+    if (last >= 0) et_tiler_axis(&t, last, cut->tile[last]);
     return t;
 }
 
-/* Where each product's tile of columns starts, such that every reference falls in [base, base +
- * span). Returns the span, or 0 when these tiles mix columns of several. */
-static int columns_of(const struct contract *c, et_tiler *t, et_expr base[ET_MAX_ACC]) {
+static et_pieces pieces_of(const et_tiler *t, const struct cut *cut) {
+    int64_t whole = 0;
+    if (cut->pieces == 1) return (et_pieces){.count = 1, .var = -1};
+    et_is_int(t->x, et_tiler_extent(t, cut->axis), &whole);
+    return (et_pieces){.count = cut->pieces,
+                       .width = cut->tile[cut->axis] / cut->pieces,
+                       .var = t->piece[cut->axis],
+                       .apart = whole / cut->pieces};
+}
+
+/* Where each product's tile of columns starts, such that every reference is one of the span in its
+ * pieces from there. Returns the span, or 0 when these tiles mix columns of several. */
+static int columns_of(const struct contract *c, et_tiler *t, const et_pieces *pieces,
+                      et_expr base[ET_MAX_ACC]) {
     int span = 0;
     for (int p = 0; p < c->t.gr->nproduct; p++) {
         base[p] = ET_NO_EXPR;
         for (int l = 0; l < c->nleaf && !base[p].id; l++) {
             if (c->leaf[l].product != p) continue;
             et_expr from = et_tiler_subst_first(t, c->leaf[l].n);
-            int64_t lo = 0, hi = 0, most = 0;
+            int64_t hi = 0, most = 0;
             bool fits = true;
             for (int k = 0; k < c->nleaf && fits; k++) {
                 if (c->leaf[k].product != p) continue;
                 et_expr off = et_sub(t->x, et_tiler_subst(t, c->leaf[k].n), from);
-                fits = et_bounds(t->x, off, &lo, &hi) && lo >= 0 && hi < MAX_SPAN;
+                fits = et_pieces_column(t->x, pieces, off, &hi).id && hi < MAX_SPAN;
                 most = hi > most ? hi : most;
             }
             if (!fits) continue;
@@ -168,44 +193,57 @@ static int round16(int n) {
     return (n + 15) & ~15;
 }
 
-/* A way to cut the group's axes into tiles. */
-struct cut {
-    int tile[ET_MAX_RANK], span;
-};
-
 struct cuts {
     struct cut v[MAX_CUTS];
     int n;
 };
 
-static void add_cut(const struct contract *c, struct cuts *cuts, const int *tile) {
+static bool add_cut(const struct contract *c, struct cuts *cuts, struct cut cut) {
     for (int d = 0; d < c->t.gr->rank; d++)
-        if (et_tiler_straddles(&c->t, d, tile[d])) return;
-    et_tiler t = try_tiles(c, tile);
+        if (et_tiler_straddles(&c->t, d, cut.tile[d])) return false;
+    et_tiler t = try_tiles(c, &cut);
+    et_pieces pieces = pieces_of(&t, &cut);
     et_expr base[ET_MAX_ACC];
-    int span = columns_of(c, &t, base);
-    if (!span || cuts->n == MAX_CUTS) return;
-    struct cut *cut = &cuts->v[cuts->n++];
-    cut->span = span;
-    memcpy(cut->tile, tile, sizeof cut->tile);
+    cut.span = columns_of(c, &t, &pieces, base);
+    if (!cut.span || cuts->n == MAX_CUTS) return false;
+    cuts->v[cuts->n++] = cut;
+    return true;
+}
+
+/* Tiles of so much of AXIS in one piece, or in as few as keep each product's references together.
+ */
+static void add_cuts(const struct contract *c, struct cuts *cuts, const int *tile, int axis) {
+    struct cut cut = {.axis = axis, .pieces = 1};
+    int64_t whole;
+    memcpy(cut.tile, tile, sizeof cut.tile);
+    if (add_cut(c, cuts, cut)) return;
+    const et_slice *s = &c->t.gr->slice;
+    if (!et_is_int(c->t.x, et_tiler_extent(&c->t, axis), &whole) || (s->count && s->coord == axis))
+        return;
+    for (cut.pieces = 2; tile[axis] / cut.pieces >= MIN_PIECE; cut.pieces *= 2)
+        if (tile[axis] % cut.pieces == 0 && whole % tile[axis] == 0 && whole > tile[axis] &&
+            add_cut(c, cuts, cut))
+            return;
 }
 
 /* Tiles of columns that keep each product's references together: part of the last axis, all of it,
  * all of it and part of the axis before, and so on. */
 static void column_cuts(const struct contract *c, struct cuts *cuts) {
     const et_group *gr = c->t.gr;
-    int axis[ET_MAX_RANK], n = 0, tile[ET_MAX_RANK];
+    int axis[ET_MAX_RANK], n = 0, tile[ET_MAX_RANK] = {0};
     for (int d = gr->rank - 1; d >= 0; d--)
         if (c->column[d]) axis[n++] = d;
     for (int d = 0; d < gr->rank; d++)
         tile[d] = d == c->m_axis ? row_tile(c) : 1;
-    if (n == 0) add_cut(c, cuts, tile);
+    struct cut whole_rows = {.pieces = 1};
+    memcpy(whole_rows.tile, tile, sizeof tile);
+    if (n == 0) add_cut(c, cuts, whole_rows);
     for (int k = 0; k < n; k++) {
         et_expr extent = et_tiler_extent(&c->t, axis[k]);
         int64_t whole = upper(c, extent), constant;
         for (int size = k ? 2 : 16;; size *= 2) {
             tile[axis[k]] = size < whole ? size : (int)whole;
-            add_cut(c, cuts, tile);
+            add_cuts(c, cuts, tile, axis[k]);
             if (size >= whole || size >= MAX_SPAN) break;
         }
         if (!et_is_int(c->t.x, extent, &constant) || constant > MAX_SPAN) break;
@@ -307,7 +345,9 @@ static et_expr sum_of_leaf(void *ctx, et_exprs *x, et_expr e) {
         s++;
     et_expr row = c->m_axis >= 0 && c->t.inner[c->m_axis] >= 0 ? et_var(x, c->t.inner[c->m_axis])
                                                                : et_int(x, 0);
-    et_expr index[] = {et_int(x, 0), row, et_sub(x, n->ops[n->nops - 1], c->base[n->i])};
+    int64_t most;
+    et_expr off = et_sub(x, n->ops[n->nops - 1], c->base[n->i]);
+    et_expr index[] = {et_int(x, 0), row, et_pieces_column(x, &c->pieces, off, &most)};
     return et_load(x, ET_LOAD_LOCAL, s->acc[n->i], ET_T_F32, 3, index);
 }
 
@@ -342,7 +382,9 @@ static et_expr tile_guard(struct contract *c) {
     e = et_tiler_subst(&c->t, e);
     if (et_expr_has_op(c->t.x, e, ET_X_REDUCE)) return ET_NO_EXPR;
     for (int d = 0; d < c->t.gr->rank; d++)
-        if (c->t.inner[d] >= 0 && et_expr_has_var(c->t.x, e, c->t.inner[d])) return ET_NO_EXPR;
+        if ((c->t.inner[d] >= 0 && et_expr_has_var(c->t.x, e, c->t.inner[d])) ||
+            (c->t.piece[d] >= 0 && et_expr_has_var(c->t.x, e, c->t.piece[d])))
+            return ET_NO_EXPR;
     return e;
 }
 
@@ -372,9 +414,10 @@ static bool contract_step(struct contract *c) {
     s.nlive = et_int(x, c->span);
     c->direct = true;
     for (int p = 0; p < c->t.gr->nproduct; p++) {
-        s.b[p] =
-            operand_at(c, p, false, et_add(x, c->base[p], et_var(x, s.nvar)), et_var(x, s.kvar));
-        s.nlive = et_op2(x, ET_X_MIN, s.nlive, et_sub(x, product_columns(c, p), c->base[p]));
+        et_expr n = et_pieces_offset(x, &c->pieces, et_var(x, s.nvar));
+        s.b[p] = operand_at(c, p, false, et_add(x, c->base[p], n), et_var(x, s.kvar));
+        if (c->pieces.count == 1) /* pieces are all there */
+            s.nlive = et_op2(x, ET_X_MIN, s.nlive, et_sub(x, product_columns(c, p), c->base[p]));
         c->direct &= et_k_contiguous(c->t.p, s.b[p], s.kvar, s.operand);
     }
     if (!c->ring)
@@ -386,9 +429,7 @@ static bool contract_step(struct contract *c) {
 }
 
 static void epilogue(struct contract *c) {
-    int vars[ET_MAX_VARS], n = 0;
-    for (int d = 0; d < c->t.gr->rank; d++)
-        if (c->t.inner[d] >= 0) vars[n++] = c->t.inner[d];
+    int vars[ET_MAX_VARS], n = et_tiler_inner(&c->t, vars);
     et_expr value = et_tiler_subst(&c->t, c->t.gr->value);
     value = et_subst(c->t.x, value, sum_of_leaf, c);
     et_tiler_store(&c->t, et_tiler_reductions(&c->t, value, n, vars, -1));
@@ -414,14 +455,15 @@ static bool share_left(const struct contract *c) {
 /* Set the tiler to CUT with at most ROWS rows, fewer where the sums would not fit in their share of
  * local memory. */
 static void apply(struct contract *c, const struct cut *cut, int rows) {
-    int tile[ET_MAX_RANK], waves = c->t.opt->machine->waves, m = c->m_axis;
-    memcpy(tile, cut->tile, sizeof tile);
+    struct cut by = *cut;
+    int *tile = by.tile, waves = c->t.opt->machine->waves, m = c->m_axis;
     while (m >= 0 && tile[m] > 16 &&
            (tile[m] > rows ||
             (!c->ring && acc_bytes(c, round16(tile[m]), round16(cut->span), waves) > ACC_BYTES)))
         tile[m] = round16(round16(tile[m]) / 2);
-    c->t = try_tiles(c, tile);
-    c->span = columns_of(c, &c->t, c->base);
+    c->t = try_tiles(c, &by);
+    c->pieces = pieces_of(&c->t, &by);
+    c->span = columns_of(c, &c->t, &c->pieces, c->base);
 }
 
 static bool build(struct contract *c, const struct cut *cut, int rows, bool ring) {
@@ -433,10 +475,37 @@ static bool build(struct contract *c, const struct cut *cut, int rows, bool ring
     return true;
 }
 
+/* The product's columns, those of all batches. */
+static double columns_in(const struct contract *c, const et_product *p) {
+    double n = (double)upper(c, et_var_extent(c->t.x, p->n));
+    for (int b = 0; b < p->nbatch; b++)
+        n *= (double)upper(c, et_var_extent(c->t.x, p->batch[b]));
+    return n;
+}
+
+/* Groups that multiply the same rows have nothing to wait for but those, so they run side by side:
+ * the CUs that are the group's part of them, by columns. */
+static double own_cus(const struct contract *c) {
+    const et_program *p = c->t.p;
+    double own = 0, all = 0, cus = c->t.opt->machine->cus;
+    for (int g = 0; g < p->ngroups; g++) {
+        const et_group *o = &p->groups[g];
+        if (o != c->t.gr && (!o->nproduct || o->loop != c->t.gr->loop || !o->product[0].left.id ||
+                             o->product[0].left.id != c->t.gr->product[0].left.id))
+            continue;
+        for (int i = 0; i < o->nproduct; i++) {
+            all += columns_in(c, &o->product[i]);
+            own += o == c->t.gr ? columns_in(c, &o->product[i]) : 0;
+        }
+    }
+    return cus * own / all < 1 ? 1 : cus * own / all;
+}
+
 /* Predicted time of the function just built, relative to REFERENCE at each sample of the symbols.
  */
 static double built_cost(struct contract *c, double reference[ET_SAMPLES]) {
     et_program *p = c->t.p;
+    const et_machine *m = c->t.opt->machine;
     int64_t syms[ET_SAMPLES][ET_MAX_SYMS];
     double sum = 0;
     ET_GROW(p->g->arena, p->funcs, p->nfuncs, p->cfuncs);
@@ -444,7 +513,8 @@ static double built_cost(struct contract *c, double reference[ET_SAMPLES]) {
     c->t.grid.func = p->nfuncs;
     et_sample_symbols(c->t.x, syms);
     for (int i = 0; i < ET_SAMPLES; i++) {
-        double us = et_grid_cost_at(p, &c->t.grid, c->t.opt->machine, syms[i]).us;
+        et_grid_cost cost = et_grid_cost_at(p, &c->t.grid, m, syms[i]);
+        double us = et_grid_us_on(&cost, m, c->cus, m->dies);
         if (reference[i] == 0) reference[i] = us;
         sum += us / reference[i];
     }
@@ -462,6 +532,7 @@ static bool build_cheapest(struct contract *c, const struct cuts *cuts, const st
     const struct cut *best = plain;
     double reference[ET_SAMPLES] = {0}, least;
     int best_rows = MAX_TM, many = row_tile(c);
+    c->cus = own_cus(c);
     bool ring = false;
     if (!build(c, plain, MAX_TM, false)) return false;
     least = built_cost(c, reference) * 0.98;
@@ -486,17 +557,18 @@ static bool build_cheapest(struct contract *c, const struct cuts *cuts, const st
  */
 static bool hinted_cut(const struct contract *c, const struct cut *plain, struct cuts *out) {
     const et_group *gr = c->t.gr;
-    int tile[ET_MAX_RANK];
+    int tile[ET_MAX_RANK], last = plain->axis;
     bool any = false;
     memcpy(tile, plain->tile, sizeof tile);
     for (int d = 0; d < gr->rank; d++) {
+        if (c->column[d]) last = d;
         bool of_tile = d == c->m_axis || c->column[d];
         int64_t whole = upper(c, et_tiler_extent(&c->t, d));
         if (!gr->tile[d] || !of_tile) continue;
         any = true;
         tile[d] = gr->tile[d] < whole ? gr->tile[d] : (int)whole;
     }
-    if (any) add_cut(c, out, tile);
+    if (any) add_cuts(c, out, tile, last);
     return out->n > 0;
 }
 

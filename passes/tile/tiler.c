@@ -34,7 +34,7 @@ et_tiler et_tiler_begin(const et_tiler *common, const et_group *gr) {
                        .range = gr->range,
                        .hint = gr->hint};
     for (int d = 0; d < gr->rank; d++)
-        t.inner[d] = -1;
+        t.inner[d] = t.piece[d] = -1;
     return t;
 }
 
@@ -75,6 +75,21 @@ void et_tiler_axis(et_tiler *t, int d, int tile) {
     t->at[d] = et_add(t->x, t->outer[d], et_var(t->x, t->inner[d]));
     et_expr in = et_op2(t->x, ET_X_LT, t->at[d], extent);
     if (et_x(t->x, in)->op != ET_X_INT) t->inside[d] = in;
+}
+
+void et_tiler_pieces(et_tiler *t, int d, int pieces, int width) {
+    et_exprs *x = t->x;
+    const char *axis = et_var_name(x, t->gr->axis[d]);
+    int64_t n = 0;
+    et_is_int(x, et_tiler_extent(t, d), &n);
+    int64_t part = n / pieces;
+    t->tile[d] = pieces * width;
+    et_expr c = et_tiler_coord(t, et_printf(t->p->g->arena, "%s0", axis), et_int(x, part / width));
+    t->outer[d] = et_mul(x, c, et_int(x, width));
+    t->piece[d] = et_graph_var(t->p->g, et_printf(t->p->g->arena, "%sp", axis), et_int(x, pieces));
+    t->inner[d] = et_graph_var(t->p->g, et_printf(t->p->g->arena, "%s1", axis), et_int(x, width));
+    et_expr from = et_mul(x, et_var(x, t->piece[d]), et_int(x, part));
+    t->at[d] = et_add(x, et_add(x, from, t->outer[d]), et_var(x, t->inner[d]));
 }
 
 static et_expr axis_to_tile(void *ctx, et_exprs *x, et_expr leaf) {
@@ -181,16 +196,18 @@ et_expr et_tiler_reductions(et_tiler *t, et_expr e, int nvars, const int *vars, 
 
 /* ---- the end of a function ---- */
 
-static int inner_vars(const et_tiler *t, int vars[ET_MAX_VARS]) {
+int et_tiler_inner(const et_tiler *t, int vars[ET_MAX_VARS]) {
     int n = 0;
-    for (int d = 0; d < t->gr->rank; d++)
+    for (int d = 0; d < t->gr->rank; d++) {
+        if (t->piece[d] >= 0) vars[n++] = t->piece[d];
         if (t->inner[d] >= 0) vars[n++] = t->inner[d];
+    }
     return n;
 }
 
 void et_tiler_store(et_tiler *t, et_expr value) {
     et_step *s = et_tiler_step(t, ET_STEP_MAP);
-    s->nvars = inner_vars(t, s->vars);
+    s->nvars = et_tiler_inner(t, s->vars);
     s->mask = et_tiler_mask(t, s->nvars, s->vars, et_tiler_subst(t, t->gr->mask));
     s->to = t->gr->to;
     for (int d = 0; d < s->to.rank; d++)

@@ -19,6 +19,7 @@ typedef struct {
     int tile[ET_MAX_RANK];       /* elements of the axis per tile */
     et_expr outer[ET_MAX_RANK];  /* first element of the tile */
     int inner[ET_MAX_RANK];      /* variable inside the tile or -1 */
+    int piece[ET_MAX_RANK];      /* variable over the pieces of an axis that a tile has, or -1 */
     et_expr at[ET_MAX_RANK];     /* outer + inner: replaces the axis */
     et_expr inside[ET_MAX_RANK]; /* predicate: still in the axis, or none when always */
 } et_tiler;
@@ -33,6 +34,11 @@ bool et_tiler_force(const et_tiler *, et_value value, const char *what);
 et_expr et_tiler_coord(et_tiler *, const char *name, et_expr extent);
 /* Cover axis D by tiles of TILE elements. */
 void et_tiler_axis(et_tiler *, int d, int tile);
+/* Cover axis D, whose extent is a multiple of PIECES * WIDTH, by tiles of so many pieces of WIDTH
+ * elements each, as far apart as they can be: tile t has those from t * WIDTH on of each of PIECES
+ * equal parts of the axis. So elements that belong together but lie in different parts share a
+ * tile. */
+void et_tiler_pieces(et_tiler *, int d, int pieces, int width);
 /* The next coordinate is that of the group's slices. */
 void et_tiler_slice(et_tiler *);
 /* Do some tiles of TILE elements along axis D lie in more than one of the group's slices? */
@@ -48,9 +54,24 @@ et_expr et_tiler_mask(et_tiler *, int nvars, const int *vars, et_expr mask);
  * on; returns E reading the results. FORBIDDEN (or -1) is a variable none may depend on; then no
  * expression is returned. */
 et_expr et_tiler_reductions(et_tiler *, et_expr e, int nvars, const int *vars, int forbidden);
+/* The variables inside the tile, those of the last axis last; their number. */
+int et_tiler_inner(const et_tiler *, int vars[ET_MAX_VARS]);
 /* The final MAP step: the group's value and place over the inner variables. */
 void et_tiler_store(et_tiler *, et_expr value);
 bool et_tiler_end(et_tiler *);
+
+/* Pieces of columns that a tile of products has: as many as it says, `width` wide, the first of
+ * each `apart` from the first of the one before; `var` counts them. One piece: no variable. */
+typedef struct {
+    int count, width, var;
+    int64_t apart;
+} et_pieces;
+
+/* Which of the tile's columns, counted through its pieces, is OFF columns behind the first one;
+ * none where that is not the same column of a piece for all of them. *OUT_MOST is the largest. */
+et_expr et_pieces_column(et_exprs *, const et_pieces *, et_expr off, int64_t *out_most);
+/* How far behind the first one the tile's column N is. */
+et_expr et_pieces_offset(et_exprs *, const et_pieces *, et_expr n);
 
 /* Lay out the sums and a ring for the CONTRACT step S, whose tile is set, and deal it to waves;
  * false when it does not fit, and nothing is changed then. */
