@@ -54,7 +54,7 @@ static int64_t group_size(struct feed *f, struct group *g) {
 }
 
 static bool run_group(struct feed *f, struct group *g, char *err) {
-    if (!lm_reset(f->lm, err)) return false;
+    if (!lm_reset(f->lm->kernel, err)) return false;
     deal(f, g, g->count);
     for (int64_t i = 0; i < g->count; i++)
         g->fed[i] = 0;
@@ -63,7 +63,7 @@ static bool run_group(struct feed *f, struct group *g, char *err) {
         int64_t n = f->lm->n;
         if (!n) return true;
         double start = lm_now();
-        if (lm_run(f->lm, err) != LM_DONE) return false;
+        if (lm_run(f->lm->kernel, err) != LM_DONE) return false;
         f->seconds += lm_now() - start;
         f->launches++;
         f->tokens += n;
@@ -91,7 +91,7 @@ bool feed_run(struct feed *f, char *err) {
 }
 
 void feed_tell(const struct feed *f) {
-    const etrt_device *d = f->lm->device;
+    const etrt_device *d = f->lm->kernel->device;
     fprintf(stderr, "etllm: %s: %" PRId64 " tokens in %" PRId64 " launches at %.1f tokens/s%s\n",
             etrt_device_name(d), f->tokens, f->launches,
             f->seconds > 0 ? (double)f->tokens / f->seconds : 0,

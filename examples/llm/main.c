@@ -1,6 +1,8 @@
 /* etllm - serve a compiled language model: the worked example of linking libetrt. */
 #include "examples/llm/options.h"
 #include "runtime/cli/cli.h"
+#include <string.h>
+#include <sys/stat.h>
 
 static int run_generate(void *o) {
     return generate(o) ? 0 : 1;
@@ -24,11 +26,30 @@ static int run_chat_template(void *o) {
     return chat_template(o) ? 0 : 1;
 }
 
+static const cli_tool tool;
+
+/* [NAME=]DIR; a folder may have such a name itself. */
+static struct serve_model read_model(char *text) {
+    struct stat st;
+    char *sign = strchr(text, '=');
+    if (!sign || stat(text, &st) == 0) return (struct serve_model){NULL, text};
+    *sign = 0;
+    return (struct serve_model){text, sign + 1};
+}
+
 static int run_serve(void *o) {
     struct options *all = o;
-    all->serve.kernel = all->kernel;
-    all->serve.model = all->model;
-    all->serve.device = all->device;
+    struct serve_options *s = &all->serve;
+    const cli_list *models = &all->models;
+    if (!all->model == !models->n) return cli_wrong(&tool, "either --model or --models is needed");
+    if (models->n > MAX_MODELS)
+        return cli_wrong(&tool, "--models: a kernel holds at most %d", MAX_MODELS);
+    s->kernel = all->kernel;
+    s->device = all->device;
+    s->models[s->nmodels++].folder = all->model;
+    if (models->n) s->nmodels = 0;
+    for (int i = 0; i < models->n; i++)
+        s->models[s->nmodels++] = read_model(models->at[i].text);
     return serve(&all->serve);
 }
 
@@ -70,7 +91,7 @@ static const cli_option options[] = {
      .need = GENERATE | SERVE | SCORE | PERPLEXITY},
     {"model", 0, CLI_FOLDER, "DIR", TO(model),
      "a Hugging Face checkpoint: safetensors, tokenizer.json, generation_config.json",
-     .need = GENERATE | SERVE | SCORE | TOKENIZE | DETOKENIZE | CHAT | PERPLEXITY},
+     .need = GENERATE | SCORE | TOKENIZE | DETOKENIZE | CHAT | PERPLEXITY, .may = SERVE},
     {"device", 0, CLI_TEXT, "SPEC", TO(device),
      "auto (default), hsa, cuda, cuda:1, emu, or emu:gfx942:cus=16:xcds=2 and the like",
      .may = GENERATE | SERVE | SCORE | PERPLEXITY},
@@ -138,6 +159,10 @@ static const cli_option options[] = {
     {"cors", 0, CLI_TEXT, "ORIGIN", TO(serve.cors),
      "pages of this origin may ask too; '*': of any (none)", .may = SERVE},
     CLI_HEADING("serve: what"),
+    {"models", 0, CLI_LIST, "[NAME=]DIR", TO(models),
+     "the checkpoint of each model that the kernel holds, in its order or by the names that etcc "
+     "gave them; in place of --model",
+     .commas = true, .may = SERVE},
     {"name", 0, CLI_TEXT, "NAME", TO(serve.name), "of the model, for clients (the folder's name)",
      .may = SERVE},
     {"chat-template-file", 0, CLI_INPUT, "FILE", TO(serve.template_file),
@@ -189,6 +214,7 @@ static const cli_tool tool = {
     .summary = "serve a compiled language model",
     .usage = "generate --kernel K.hsaco --model DIR -p PROMPT [-p PROMPT]... [options]\n"
              "serve --kernel K.hsaco --model DIR [options]\n"
+             "serve --kernel K.hsaco --models DIR,DIR,... [options]\n"
              "score --kernel K.hsaco --model DIR --tokens X.safetensors --out Y.safetensors "
              "[options]\n"
              "compare --ref X.safetensors --out Y.safetensors [options]\n"

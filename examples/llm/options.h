@@ -27,6 +27,7 @@ struct options {
     const char *messages, *tools, *template, *template_name, *kwargs, *now;
     bool no_generation;
     struct serve_options serve;
+    cli_list models;
 };
 
 /* The commands of main.c. They print why they fail. */

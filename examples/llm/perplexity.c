@@ -15,7 +15,8 @@
 
 struct reading {
     const struct options *o;
-    struct lm lm;
+    struct lm_kernel kernel;
+    struct lm *lm; /* its only decoder */
     struct tokenizer *tokenizer;
     struct ids front, text;
     int64_t room, stride; /* tokens of the text in a window, and from one to the next */
@@ -60,21 +61,21 @@ static bool check_tokens(const struct reading *r) {
         return llm_complain("%s: the text has %zu tokens, which is too few", r->o->file, r->text.n);
     for (size_t i = 0; i < r->front.n + r->text.n; i++) {
         int32_t id = i < r->front.n ? r->front.v[i] : r->text.v[i - r->front.n];
-        if (id < 0 || id >= r->lm.vocab)
+        if (id < 0 || id >= r->lm->vocab)
             return llm_complain("%s: the tokenizer has token %d, but the kernel a vocabulary of "
                                 "%" PRId64,
-                                r->o->file, (int)id, r->lm.vocab);
+                                r->o->file, (int)id, r->lm->vocab);
     }
     return true;
 }
 
 static bool find_windows(struct reading *r) {
     const struct options *o = r->o;
-    int64_t window = o->window ? o->window : r->lm.context, front = (int64_t)r->front.n;
+    int64_t window = o->window ? o->window : r->lm->context, front = (int64_t)r->front.n;
     int64_t n = (int64_t)r->text.n;
-    if (window > r->lm.context)
+    if (window > r->lm->context)
         return llm_complain("--window %" PRId64 ": the kernel keeps %" PRId64 " positions", window,
-                            r->lm.context);
+                            r->lm->context);
     r->room = window - front;
     if (r->room < 1 || window < 2)
         return llm_complain("--window %" PRId64 ": there is no room for text", window);
@@ -117,13 +118,13 @@ static void score_row(void *user, int64_t w, int64_t position, const float *logi
     int64_t next = position + 1 - (int64_t)r->front.n; /* of the text, from the window's start */
     int64_t seen = w ? r->room - r->stride : 0;
     if (position + 1 >= window_length(user, w) || next < seen || next < 0) return;
-    r->nats += surprise(logits, r->lm.vocab, window_token(user, w, position + 1));
+    r->nats += surprise(logits, r->lm->vocab, window_token(user, w, position + 1));
     r->scored++;
 }
 
 static bool read_windows(struct reading *r) {
     char err[LLM_ERR];
-    struct feed f = {.lm = &r->lm,
+    struct feed f = {.lm = r->lm,
                      .count = r->windows,
                      .user = r,
                      .length = window_length,
@@ -142,10 +143,11 @@ static bool read_windows(struct reading *r) {
 bool perplexity(const struct options *o) {
     struct reading r = {.o = o};
     char err[LLM_ERR];
-    bool ok = read_text(&r) &&
-              (lm_open(&r.lm, o->kernel, o->model, o->device, err) || llm_complain("%s", err));
+    bool ok =
+        read_text(&r) && (lm_open_only(&r.kernel, o->kernel, o->model, o->device, &r.lm, err) ||
+                          llm_complain("%s", err));
     ok = ok && check_tokens(&r) && find_windows(&r) && read_windows(&r);
-    lm_close(&r.lm);
+    lm_close(&r.kernel);
     tokenizer_free(r.tokenizer);
     free(r.front.v);
     free(r.text.v);

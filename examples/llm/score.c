@@ -21,7 +21,8 @@ struct sequence {
 
 struct run {
     const struct options *o;
-    struct lm lm;
+    struct lm_kernel kernel;
+    struct lm *lm; /* its only decoder */
     struct etrt_st *file;
     bool wide;   /* tokens are i64 */
     bool ragged; /* tokens.0, tokens.1, ... */
@@ -93,17 +94,17 @@ static bool read_ragged(struct run *r) {
 static bool check_tokens(const struct run *r) {
     for (int64_t i = 0; i < r->n; i++) {
         const struct sequence *s = &r->sequences[i];
-        if (s->length > r->lm.context)
+        if (s->length > r->lm->context)
             return llm_complain("%s: sequence %lld has %lld tokens; the model keeps %lld",
                                 r->o->tokens, (long long)i, (long long)s->length,
-                                (long long)r->lm.context);
+                                (long long)r->lm->context);
         for (int64_t k = 0; k < s->length; k++) {
             int64_t token = token_at(r, s, k);
-            if (token < 0 || token >= r->lm.vocab)
+            if (token < 0 || token >= r->lm->vocab)
                 return llm_complain("%s: sequence %lld, position %lld: token %lld is not in the "
                                     "vocabulary of %lld",
                                     r->o->tokens, (long long)i, (long long)k, (long long)token,
-                                    (long long)r->lm.vocab);
+                                    (long long)r->lm->vocab);
         }
     }
     return true;
@@ -111,7 +112,7 @@ static bool check_tokens(const struct run *r) {
 
 static bool allocate(struct run *r) {
     size_t count, bytes;
-    if (__builtin_mul_overflow((size_t)r->rows, (size_t)r->lm.vocab, &count) ||
+    if (__builtin_mul_overflow((size_t)r->rows, (size_t)r->lm->vocab, &count) ||
         __builtin_mul_overflow(count, sizeof *r->logits, &bytes) || bytes > PTRDIFF_MAX)
         return llm_complain("%s: too many tokens", r->o->tokens);
     r->logits = malloc(bytes + 1);
@@ -130,8 +131,8 @@ static int32_t sequence_token(void *user, int64_t i, int64_t position) {
 
 static void keep_row(void *user, int64_t i, int64_t position, const float *logits) {
     struct run *r = user;
-    memcpy(r->logits + (r->sequences[i].first + position) * r->lm.vocab, logits,
-           (size_t)r->lm.vocab * sizeof *logits);
+    memcpy(r->logits + (r->sequences[i].first + position) * r->lm->vocab, logits,
+           (size_t)r->lm->vocab * sizeof *logits);
 }
 
 static bool write_logits(const struct run *r) {
@@ -146,8 +147,8 @@ static bool write_logits(const struct run *r) {
         int64_t rows = r->ragged ? s->length : r->rows;
         snprintf(names[i], sizeof names[i], r->ragged ? "logits.%zu" : "logits", i);
         t[i] = (struct etrt_st_tensor){.name = names[i], .dtype = "F32"};
-        t[i].data = r->logits + (r->ragged ? s->first : 0) * r->lm.vocab;
-        t[i].bytes = (size_t)(rows * r->lm.vocab) * sizeof *r->logits;
+        t[i].data = r->logits + (r->ragged ? s->first : 0) * r->lm->vocab;
+        t[i].bytes = (size_t)(rows * r->lm->vocab) * sizeof *r->logits;
         if (r->ragged) {
             t[i].rank = 2;
             t[i].shape[0] = rows;
@@ -157,7 +158,7 @@ static bool write_logits(const struct run *r) {
             t[i].shape[0] = in->shape[0];
             t[i].shape[1] = in->shape[1];
         }
-        t[i].shape[t[i].rank - 1] = r->lm.vocab;
+        t[i].shape[t[i].rank - 1] = r->lm->vocab;
     }
     if (ok && !etrt_st_write(r->o->out, t, count, err, sizeof err)) ok = llm_complain("%s", err);
     free(t);
@@ -167,7 +168,8 @@ static bool write_logits(const struct run *r) {
 
 static bool open_model(struct run *r) {
     char err[LLM_ERR];
-    return lm_open(&r->lm, r->o->kernel, r->o->model, r->o->device, err) || llm_complain("%s", err);
+    return lm_open_only(&r->kernel, r->o->kernel, r->o->model, r->o->device, &r->lm, err) ||
+           llm_complain("%s", err);
 }
 
 static bool score_all(struct run *r) {
@@ -177,7 +179,7 @@ static bool score_all(struct run *r) {
     if (!(ids ? read_matrix(r, ids) : read_ragged(r)) || !open_model(r) || !check_tokens(r) ||
         !allocate(r))
         return false;
-    struct feed f = {.lm = &r->lm,
+    struct feed f = {.lm = r->lm,
                      .chunk = r->o->chunk,
                      .batch = r->o->batch,
                      .count = r->n,
@@ -198,6 +200,6 @@ bool score(const struct options *o) {
     free(r.sequences);
     free(r.logits);
     etrt_st_close(r.file);
-    lm_close(&r.lm);
+    lm_close(&r.kernel);
     return ok;
 }

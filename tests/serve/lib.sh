@@ -10,6 +10,7 @@ rm -rf "$work"
 mkdir -p "$work"
 cd "$work"
 stories=$src/examples/models/stories-llama
+option=--model folders=$stories # what is served
 kernel=$(kernel "$bin/etcc" "$(imported "$bin" "$src" stories-llama)" gfx942 static)
 server=
 trap '[ -z "$server" ] || kill -KILL $server 2> kill.log || true' EXIT
@@ -22,7 +23,7 @@ die() {
 
 launch() { # [options]: begins a server; does not wait until it is ready
     : > server.log # or what an earlier one said would be read before this one's shell has begun it anew
-    "$bin/etllm" serve --kernel "$kernel" --model "$stories" --port 0 "$@" 2> server.log &
+    "$bin/etllm" serve --kernel "$kernel" $option "$folders" --port 0 "$@" 2> server.log &
     server=$!
     address=
     for _ in $(seq 200); do

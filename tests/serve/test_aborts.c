@@ -97,10 +97,10 @@ int main(int argc, char **argv) {
     char err[LLM_ERR];
     if (argc != 5) die("KERNEL CHECKPOINT DEVICE COUNT", "");
     o.kernel = argv[1];
-    o.model = argv[2];
+    struct engine_model m = {.weights = argv[2]};
     o.device = argv[3];
     long count = strtol(argv[4], NULL, 10);
-    if (!engine_open(&o, &e, err)) die("cannot open:", err);
+    if (!engine_open(&o, &m, 1, &e, err)) die("cannot open:", err);
     write_text(e, &t, TOKENS, -1);
     if (t.end != ENGINE_LENGTH) die("no text:", t.why);
     memcpy(want, t.ids, sizeof want);

@@ -1,4 +1,4 @@
-/* The engine's thread and what other threads ask of it. */
+/* What other threads ask of an engine. */
 #include "examples/llm/engine/engine.h"
 #include "examples/llm/engine/pages.h"
 #include "examples/llm/engine/parts.h"
@@ -10,14 +10,6 @@
 #include <unistd.h>
 
 /* ---- sequences ---- */
-
-static void sequence_free(struct sequence *s) {
-    if (!s) return;
-    free(s->ids);
-    free(s->pages);
-    free((void *)s->job.sampling.bias);
-    free(s);
-}
 
 static bool check_job(const struct engine *e, const struct engine_job *j, char *err) {
     if (!j->n) return llm_fail(err, "the prompt is empty");
@@ -63,160 +55,12 @@ static struct sequence *sequence_make(const struct engine *e, const struct engin
     return s;
 }
 
-static void tell_end(struct sequence *s, enum engine_end end, const char *why) {
-    s->result.end = end;
-    s->result.why = why;
-    s->job.sink.end(s->job.sink.user, &s->result);
-    sequence_free(s);
-}
-
-/* With the lock held. */
-static void leave(struct engine *e, const struct sequence *s) {
-    int64_t at = 0;
-    while (e->active[at] != s)
-        at++;
-    memmove(&e->active[at], &e->active[at + 1], (size_t)(e->nactive - at - 1) * sizeof *e->active);
-    e->nactive--;
-}
-
-/* Once END was told, engine_cancel must not find it: it leaves the list first. */
-void engine_finish(struct engine *e, struct sequence *s, enum engine_end end, const char *why) {
-    slots_give(e, s, end != ENGINE_FAILED);
-    pthread_mutex_lock(&e->lock);
-    leave(e, s);
-    pthread_mutex_unlock(&e->lock);
-    tell_end(s, end, why);
-}
-
-void engine_preempt(struct engine *e, struct sequence *s) {
-    slots_give(e, s, true);
-    s->fed = 0;
-    s->resumed = true;
-    e->stats.preempted++;
-    pthread_mutex_lock(&e->lock);
-    leave(e, s);
-    /* All that wait came later, but for those that were preempted after it; they are younger. */
-    s->next = e->first;
-    if (!e->first) e->last = &s->next;
-    e->first = s;
-    e->nwaiting++;
-    pthread_mutex_unlock(&e->lock);
-}
-
-/* ---- the thread ---- */
-
-/* With the lock held. Numbers grow with time. */
-static void enter(struct engine *e, struct sequence *s) {
-    int64_t at = e->nactive++;
-    for (; at > 0 && e->active[at - 1]->id > s->id; at--)
-        e->active[at] = e->active[at - 1];
-    e->active[at] = s;
-}
-
-/* The first that waits, if it may leave the queue now: it is over before it began, or there is a
- * slot for it. */
-static struct sequence *next_waiting(struct engine *e, bool *out_over) {
-    struct sequence *s = e->first;
-    if (!s) return NULL;
-    *out_over = s->cancelled || e->stop || s->job.most <= 0;
-    if (!*out_over && (e->nactive >= e->sizes.slots || !paged_fits(e, s))) return NULL;
-    e->first = s->next;
-    if (!e->first) e->last = &e->first;
-    e->nwaiting--;
-    if (!*out_over) enter(e, s);
-    return s;
-}
-
-static void admit(struct engine *e) {
-    for (;;) {
-        bool over = false;
-        pthread_mutex_lock(&e->lock);
-        struct sequence *s = next_waiting(e, &over);
-        pthread_mutex_unlock(&e->lock);
-        if (!s) return;
-        if (over) {
-            tell_end(s, s->cancelled || e->stop ? ENGINE_CANCELLED : ENGINE_LENGTH, NULL);
-            continue;
-        }
-        slots_take(e, s);
-        if (s->resumed) continue;
-        s->result.started = lm_now();
-        s->result.cached = (int64_t)s->fed;
-        e->stats.asked += (int64_t)s->job.n;
-        e->stats.cached += s->result.cached;
-    }
-}
-
-/* Those that wait behind others are told too, or a client that left would hold a place. */
-static void drop_cancelled(struct engine *e) {
-    struct sequence *dropped = NULL;
-    for (int64_t i = e->nactive; i-- > 0;)
-        if (e->active[i]->cancelled || e->stop)
-            engine_finish(e, e->active[i], ENGINE_CANCELLED, NULL);
-    pthread_mutex_lock(&e->lock);
-    struct sequence **at = &e->first;
-    while (*at) {
-        struct sequence *s = *at;
-        if (!s->cancelled) {
-            at = &s->next;
-            continue;
-        }
-        *at = s->next;
-        s->next = dropped;
-        dropped = s;
-        e->nwaiting--;
-    }
-    e->last = at;
-    pthread_mutex_unlock(&e->lock);
-    while (dropped) {
-        struct sequence *s = dropped;
-        dropped = s->next;
-        tell_end(s, ENGINE_CANCELLED, NULL);
-    }
-}
-
-/* What other threads see of the launches. */
-static void show(struct engine *e) {
-    struct engine_stats *shown = &e->shown_stats;
-    pthread_mutex_lock(&e->lock);
-    *shown = e->stats;
-    shown->used = 0;
-    for (int64_t i = 0; i < e->sizes.slots; i++) {
-        const struct slot *slot = &e->slots[i];
-        const struct sequence *s = slot->owner;
-        e->shown[i] = (struct engine_slot){.held = (int64_t)slot->n};
-        if (!s) continue;
-        shown->used += (int64_t)s->fed;
-        e->shown[i] = (struct engine_slot){s->id,           s->result.prompt,
-                                           (int64_t)s->fed, s->result.generated,
-                                           s->job.most,     (int64_t)s->fed};
-    }
-    if (e->pages) shown->used = paged_used(e);
-    pthread_mutex_unlock(&e->lock);
-}
-
-static void *work(void *user) {
-    struct engine *e = user;
-    for (;;) {
-        drop_cancelled(e);
-        admit(e);
-        show(e);
-        pthread_mutex_lock(&e->lock);
-        while (!e->nactive && !e->first && !e->stop)
-            pthread_cond_wait(&e->wake, &e->lock);
-        bool over = e->stop && !e->nactive && !e->first;
-        pthread_mutex_unlock(&e->lock);
-        if (over) return NULL;
-        if (e->nactive && !e->stop) launch_step(e);
-    }
-}
-
 /* ---- what others ask ---- */
 
 static bool check_room(const struct engine *e, int njobs) {
     /* Slots that are free take some at the next launch. */
-    int64_t room = e->o.waiting + e->sizes.slots - e->nactive;
-    return !e->o.waiting || e->nwaiting + njobs <= room;
+    int64_t room = e->o->waiting + e->sizes.slots - e->nactive;
+    return !e->o->waiting || e->nwaiting + njobs <= room;
 }
 
 enum engine_answer engine_submit(struct engine *e, const struct engine_job *jobs, int njobs,
@@ -233,8 +77,8 @@ enum engine_answer engine_submit(struct engine *e, const struct engine_job *jobs
             ok = llm_fail(err, "out of memory");
     }
     enum engine_answer answer = ok ? ENGINE_TAKEN : ENGINE_REFUSED;
-    pthread_mutex_lock(&e->lock);
-    if (ok && e->stop) {
+    pthread_mutex_lock(&e->launcher->lock);
+    if (ok && e->launcher->stop) {
         ok = llm_fail(err, "the engine is being closed");
         answer = ENGINE_REFUSED;
     }
@@ -242,14 +86,14 @@ enum engine_answer engine_submit(struct engine *e, const struct engine_job *jobs
     if (answer == ENGINE_TAKEN && head) {
         int i = 0;
         for (struct sequence *s = head; s; s = s->next)
-            out_ids[i++] = s->id = ++e->nids;
+            out_ids[i++] = s->id = ++e->launcher->nids;
         *e->last = head;
         e->last = tail;
         e->nwaiting += njobs;
         head = NULL;
-        pthread_cond_signal(&e->wake);
+        pthread_cond_signal(&e->launcher->wake);
     }
-    pthread_mutex_unlock(&e->lock);
+    pthread_mutex_unlock(&e->launcher->lock);
     while (head) {
         struct sequence *s = head;
         head = s->next;
@@ -260,34 +104,34 @@ enum engine_answer engine_submit(struct engine *e, const struct engine_job *jobs
 }
 
 /* The engine's thread may be waiting for a launch. */
-static void ring(const struct engine *e) {
+static void ring(const struct launcher *l) {
     const uint64_t once = 1;
     /* It fails only where the bell has been rung more often than anybody can count. */
-    if (write(e->bell, &once, sizeof once) < 0) return;
+    if (write(l->bell, &once, sizeof once) < 0) return;
 }
 
 void engine_cancel(struct engine *e, uint64_t id) {
-    pthread_mutex_lock(&e->lock);
+    pthread_mutex_lock(&e->launcher->lock);
     for (int64_t i = 0; i < e->nactive; i++)
         if (e->active[i]->id == id) e->active[i]->cancelled = true;
     for (struct sequence *s = e->first; s; s = s->next)
         if (s->id == id) s->cancelled = true;
-    pthread_mutex_unlock(&e->lock);
-    ring(e);
+    pthread_mutex_unlock(&e->launcher->lock);
+    ring(e->launcher);
 }
 
 void engine_stats(struct engine *e, struct engine_stats *out) {
-    pthread_mutex_lock(&e->lock);
+    pthread_mutex_lock(&e->launcher->lock);
     *out = e->shown_stats;
     out->running = e->nactive;
     out->waiting = e->nwaiting;
-    pthread_mutex_unlock(&e->lock);
+    pthread_mutex_unlock(&e->launcher->lock);
 }
 
 void engine_slots(struct engine *e, struct engine_slot *out) {
-    pthread_mutex_lock(&e->lock);
+    pthread_mutex_lock(&e->launcher->lock);
     memcpy(out, e->shown, (size_t)e->sizes.slots * sizeof *out);
-    pthread_mutex_unlock(&e->lock);
+    pthread_mutex_unlock(&e->launcher->lock);
 }
 
 void engine_sizes(const struct engine *e, struct engine_sizes *out) {
@@ -295,17 +139,6 @@ void engine_sizes(const struct engine *e, struct engine_sizes *out) {
 }
 
 /* ---- opening and closing ---- */
-
-static bool copy_options(struct engine *e, const struct engine_options *o) {
-    e->o = *o;
-    e->kernel = strdup(o->kernel);
-    e->model = strdup(o->model);
-    e->device = strdup(o->device);
-    e->stops = calloc((size_t)o->nstops + 1, sizeof *e->stops);
-    if (e->stops && o->nstops) memcpy(e->stops, o->stops, (size_t)o->nstops * sizeof *e->stops);
-    e->o.stops = e->stops;
-    return e->kernel && e->model && e->device && e->stops;
-}
 
 static bool allocate(struct engine *e) {
     size_t slots = (size_t)e->sizes.slots;
@@ -319,70 +152,116 @@ static bool allocate(struct engine *e) {
            (e->pages || !e->sizes.pages);
 }
 
-static bool prepare(struct engine *e, const struct engine_options *o, char *err) {
-    if (!copy_options(e, o)) return llm_fail(err, "out of memory");
-    e->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (e->bell < 0) return llm_fail(err, "cannot make an eventfd: %s", strerror(errno));
-    if (!lm_open(&e->lm, e->kernel, e->model, e->device, err)) return false;
-    snprintf(e->device_name, sizeof e->device_name, "%s", etrt_device_name(e->lm.device));
-    e->sizes = (struct engine_sizes){.vocab = e->lm.vocab,
-                                     .context = e->lm.context,
-                                     .slots = e->lm.slots,
-                                     .max_tokens = e->lm.max_tokens,
-                                     .page = e->lm.page,
-                                     .pages = e->lm.pages,
-                                     .device = e->device_name,
-                                     .emulated = etrt_device_is_emulated(e->lm.device) != 0};
-    const struct lm_start *t = &e->lm.start;
+/* What the decoder is, once it is open. */
+static bool prepare(struct engine *e) {
+    const struct lm_start *t = &e->launcher->kernel.start;
+    e->sizes = (struct engine_sizes){.vocab = e->lm->vocab,
+                                     .context = e->lm->context,
+                                     .slots = e->lm->slots,
+                                     .max_tokens = e->lm->max_tokens,
+                                     .page = e->lm->page,
+                                     .pages = e->lm->pages,
+                                     .device = e->launcher->device_name};
+    e->sizes.emulated = etrt_device_is_emulated(e->launcher->kernel.device) != 0;
     e->stats.start = (struct engine_start){t->device, t->kernel, t->weights, t->session, 0, 0};
-    if (e->o.batch < 1 || e->o.batch > e->lm.max_tokens) e->o.batch = e->lm.max_tokens;
-    if (e->o.chunk < 1) e->o.chunk = (e->o.batch + 3) / 4;
-    if (!allocate(e)) return llm_fail(err, "out of memory");
-    e->has_thread = pthread_create(&e->thread, NULL, work, e) == 0;
-    return e->has_thread || llm_fail(err, "cannot start a thread");
+    bool as_fits = e->o->batch < 1 || e->o->batch > e->lm->max_tokens;
+    e->batch = as_fits ? e->lm->max_tokens : e->o->batch;
+    e->chunk = e->o->chunk < 1 ? (e->batch + 3) / 4 : e->o->chunk;
+    return allocate(e);
 }
 
-bool engine_open(const struct engine_options *o, struct engine **out, char *err) {
-    struct engine *e = calloc(1, sizeof *e);
-    *out = NULL;
-    if (!e) return llm_fail(err, "out of memory");
-    pthread_mutex_init(&e->lock, NULL);
-    pthread_cond_init(&e->wake, NULL);
-    e->last = &e->first;
-    e->bell = -1;
-    if (!prepare(e, o, err)) {
-        engine_close(e);
-        return false;
-    }
-    *out = e;
+static bool copy_model(struct engine *e, const struct engine_model *m) {
+    e->part = m->part ? strdup(m->part) : NULL;
+    e->weights = strdup(m->weights);
+    e->stops = calloc((size_t)m->nstops + 1, sizeof *e->stops);
+    if (!e->weights || !e->stops || (m->part && !e->part)) return false;
+    if (m->nstops) memcpy(e->stops, m->stops, (size_t)m->nstops * sizeof *e->stops);
+    e->nstops = m->nstops;
     return true;
 }
 
-void engine_close(struct engine *e) {
-    if (!e) return;
-    if (e->has_thread) {
-        pthread_mutex_lock(&e->lock);
-        e->stop = true;
-        pthread_cond_signal(&e->wake);
-        pthread_mutex_unlock(&e->lock);
-        ring(e);
-        pthread_join(e->thread, NULL);
+static bool copy_options(struct launcher *l, const struct engine_options *o,
+                         const struct engine_model *models, int n) {
+    l->o = *o;
+    l->o.kernel = l->kernel_file = strdup(o->kernel);
+    l->o.device = l->device = strdup(o->device);
+    l->engines = calloc((size_t)n, sizeof *l->engines);
+    if (!l->kernel_file || !l->device || !l->engines) return false;
+    l->n = n;
+    bool ok = true;
+    for (int i = 0; i < n; i++) {
+        l->engines[i].launcher = l;
+        l->engines[i].o = &l->o;
+        l->engines[i].last = &l->engines[i].first;
+        ok = copy_model(&l->engines[i], &models[i]) && ok;
     }
+    return ok;
+}
+
+static bool open_all(struct launcher *l, const struct engine_options *o,
+                     const struct engine_model *models, int n, char *err) {
+    if (!copy_options(l, o, models, n)) return llm_fail(err, "out of memory");
+    l->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (l->bell < 0) return llm_fail(err, "cannot make an eventfd: %s", strerror(errno));
+    if (!launcher_open(l, err)) return false;
+    snprintf(l->device_name, sizeof l->device_name, "%s", etrt_device_name(l->kernel.device));
+    for (int i = 0; i < n; i++)
+        if (!prepare(&l->engines[i])) return llm_fail(err, "out of memory");
+    return launcher_start(l, err);
+}
+
+static void engine_free(struct engine *e) {
     for (int64_t i = 0; e->slots && i < e->sizes.slots; i++)
         free(e->slots[i].ids);
-    lm_close(&e->lm);
     pages_free(e->pages);
     sampler_free(e->sampler);
-    if (e->bell >= 0) close(e->bell);
-    pthread_mutex_destroy(&e->lock);
-    pthread_cond_destroy(&e->wake);
-    free(e->kernel);
-    free(e->model);
-    free(e->device);
+    free(e->part);
+    free(e->weights);
     free(e->stops);
     free(e->row);
     free(e->slots);
     free(e->active);
     free(e->shown);
-    free(e);
+}
+
+static void close_all(struct launcher *l) {
+    if (l->has_thread) {
+        pthread_mutex_lock(&l->lock);
+        l->stop = true;
+        pthread_cond_signal(&l->wake);
+        pthread_mutex_unlock(&l->lock);
+        ring(l);
+        pthread_join(l->thread, NULL);
+    }
+    lm_close(&l->kernel);
+    for (int i = 0; i < l->n; i++)
+        engine_free(&l->engines[i]);
+    if (l->bell >= 0) close(l->bell);
+    pthread_mutex_destroy(&l->lock);
+    pthread_cond_destroy(&l->wake);
+    free(l->kernel_file);
+    free(l->device);
+    free(l->engines);
+    free(l);
+}
+
+bool engine_open(const struct engine_options *o, const struct engine_model *models, int n,
+                 struct engine **out, char *err) {
+    struct launcher *l = calloc(1, sizeof *l);
+    out[0] = NULL;
+    if (!l) return llm_fail(err, "out of memory");
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_cond_init(&l->wake, NULL);
+    l->bell = -1;
+    if (!open_all(l, o, models, n, err)) {
+        close_all(l);
+        return false;
+    }
+    for (int i = 0; i < n; i++)
+        out[i] = &l->engines[i];
+    return true;
+}
+
+void engine_close(struct engine *e) {
+    if (e) close_all(e->launcher);
 }

@@ -1,4 +1,6 @@
-/* engine.h - continuous batching: one thread that owns a compiled decoder and launches it.
+/* engine.h - continuous batching: one thread that owns a compiled decoder and launches it. Where a
+ * kernel holds several decoders, each is an engine with a queue of its own; the thread is theirs
+ * together, and a launch takes what there is of each.
  *
  * Every launch takes the next token of each sequence that is being written and fills up with
  * pieces of the prompts that are being read, in turn, so that none waits for another to end. A
@@ -20,9 +22,8 @@
 struct engine;
 
 struct engine_options {
-    const char *kernel, *model, *device; /* as lm_open takes them */
-    const int32_t *stops;                /* tokens that end a text; copied */
-    int nstops;
+    const char *kernel, *device; /* as lm_open takes them */
+    /* What follows counts for each decoder by itself. */
     int64_t batch;   /* most tokens per launch; 0: as many as the kernel takes */
     int64_t chunk;   /* most tokens of one prompt per launch while others are written; 0: a quarter
                         of a launch */
@@ -32,6 +33,12 @@ struct engine_options {
     int64_t abort_launch;  /* for tests: launch number N gives up, -N: loses the device; 0: none.
                               Every Nth does with ABORT_AGAIN. */
     bool abort_again;
+};
+
+struct engine_model {
+    const char *part, *weights; /* as of lm_source */
+    const int32_t *stops;       /* tokens that end a text; copied */
+    int nstops;
 };
 
 struct engine_sizes {
@@ -88,8 +95,11 @@ struct engine_job {
     struct engine_sink sink;
 };
 
-bool engine_open(const struct engine_options *, struct engine **out, char *err);
-/* Ends all sequences, ENGINE_CANCELLED, waits for the thread. NULL is fine. */
+/* An engine for each of N models of the kernel. OUT[0] is NULL on failure. */
+bool engine_open(const struct engine_options *, const struct engine_model *models, int n,
+                 struct engine **out, char *err);
+/* All that were opened with this one: ends all sequences, ENGINE_CANCELLED, waits for the thread.
+ * NULL is fine. */
 void engine_close(struct engine *);
 void engine_sizes(const struct engine *, struct engine_sizes *out);
 

@@ -1,4 +1,4 @@
-/* lm.h - a compiled decoder, ready to run: libetrt's device, model and session in one place.
+/* lm.h - compiled decoders, ready to run: libetrt's device, model and session in one place.
  *
  * This file and lm.c are all of etllm that calls libetrt: read them to learn it. Failing calls
  * leave why in ERR, an array of LLM_ERR characters. */
@@ -10,10 +10,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct lm_kernel;
+
+/* A decoder of the kernel, which may hold several: what launches are given of it and give for it.
+ */
 struct lm {
-    etrt_device *device;
-    etrt_model *model;
-    etrt_session *session;
+    struct lm_kernel *kernel;
+    const char *part;   /* its name in the kernel; NULL: the kernel holds no other */
     int64_t max_tokens; /* most one launch takes */
     int64_t slots;      /* sequences whose keys and values fit */
     int64_t context;    /* positions of each, which all the pages must hold where there are pages */
@@ -21,13 +24,9 @@ struct lm {
     int64_t pages;      /* how many there are, for all slots */
     int64_t vocab;
     float *logits; /* [n, vocab] of the last launch */
-    /* Seconds that the parts of lm_open took. */
-    struct lm_start {
-        double device, kernel, weights, session;
-    } start;
 
     /* The tokens of the next launch, any mix of sequences in any order, as long as the tokens of a
-     * sequence come in order of position. */
+     * sequence come in order of position. None: the launch leaves this decoder out. */
     int32_t *tokens, *positions, *slot_of;
     int64_t n, submitted;
     /* Which page has which positions of a slot. */
@@ -36,10 +35,31 @@ struct lm {
     bool table_sent; /* the session has it */
 };
 
-/* KERNEL is the .hsaco, WEIGHTS a checkpoint directory or file, DEVICE as etrt_device_open takes
- * it. Free with lm_close even after a failure. */
-bool lm_open(struct lm *, const char *kernel, const char *weights, const char *device, char *err);
-void lm_close(struct lm *);
+struct lm_kernel {
+    etrt_device *device;
+    etrt_model *model;
+    etrt_session *session;
+    struct lm *models; /* [n] */
+    int n;
+    /* Seconds that the parts of lm_open took. */
+    struct lm_start {
+        double device, kernel, weights, session;
+    } start;
+};
+
+struct lm_source {
+    const char *part; /* as the kernel names it; NULL: the one in its place in the kernel's order */
+    const char *weights; /* a checkpoint directory or file */
+};
+
+/* KERNEL is the .hsaco, DEVICE as etrt_device_open takes it; N decoders of the kernel, which may
+ * hold more: launches leave those out. Close it even after a failure. */
+bool lm_open(struct lm_kernel *, const char *kernel, const char *device,
+             const struct lm_source *sources, int n, char *err);
+/* The same where it shall hold one decoder only. */
+bool lm_open_only(struct lm_kernel *, const char *kernel, const char *weights, const char *device,
+                  struct lm **out, char *err);
+void lm_close(struct lm_kernel *);
 
 /* The row of lm->logits that will belong to this token. There must be room: n < max_tokens. */
 int64_t lm_add(struct lm *, int32_t token, int64_t position, int64_t slot);
@@ -56,19 +76,20 @@ enum lm_result {
     LM_CANCELLED, /* by lm_cancel: the same, but what lay there before the launch still does */
     LM_LOST,      /* the device or the session is no more: close, and open again */
 };
-/* Launch what was added, wait, read the logits. lm->n is 0 again after. */
-enum lm_result lm_run(struct lm *, char *err);
+/* Launch what was added to all of its decoders, wait, read their logits. What was added is gone
+ * after. */
+enum lm_result lm_run(struct lm_kernel *, char *err);
 /* The same in two steps: the launch begins; and wait for its end. What was added may not be changed
  * between them. False: it did not begin, as LM_LOST. */
-bool lm_submit(struct lm *, char *err);
-enum lm_result lm_wait(struct lm *, char *err);
+bool lm_submit(struct lm_kernel *, char *err);
+enum lm_result lm_wait(struct lm_kernel *, char *err);
 /* A descriptor, always the same, that is readable once a launch has ended that was submitted after
  * the first call: then lm_wait does not block. -1: there is none. Not while a launch runs. */
-int lm_fd(struct lm *);
+int lm_fd(struct lm_kernel *);
 /* The launch that was submitted shall end soon. */
-void lm_cancel(struct lm *);
+void lm_cancel(struct lm_kernel *);
 /* Forget all sequences. */
-bool lm_reset(struct lm *, char *err);
+bool lm_reset(struct lm_kernel *, char *err);
 
 /* Seconds of a clock that only goes forward. */
 double lm_now(void);

@@ -25,7 +25,7 @@ static void copy_like(struct engine *e, struct sequence *s, int64_t rest) {
     int32_t like = pages_find_like(e->pages, last_page(s), s->ids + s->npages * size, n, &common);
     if (like < 0) return;
     int32_t own = common * 4 < size ? -1 : pages_take(e->pages);
-    if (own >= 0 && lm_copy_page(&e->lm, own, like, err)) {
+    if (own >= 0 && lm_copy_page(e->lm, own, like, err)) {
         s->pages[s->npages++] = own;
         s->fed += (size_t)common;
     } else if (own >= 0) {
@@ -38,14 +38,14 @@ void paged_begin(struct engine *e, struct sequence *s) {
     int64_t size = e->sizes.page, most = (int64_t)s->n - 1;
     s->npages = s->nkept = 0;
     s->fed = 0;
-    while (!e->o.forget && (s->npages + 1) * size <= most) {
+    while (!e->o->forget && (s->npages + 1) * size <= most) {
         int32_t page = pages_find(e->pages, last_page(s), s->ids + s->npages * size);
         if (page < 0) break;
         s->pages[s->npages++] = page;
     }
     s->nkept = s->npages;
     s->fed = (size_t)(s->npages * size);
-    if (!e->o.forget) copy_like(e, s, most - (int64_t)s->fed);
+    if (!e->o->forget) copy_like(e, s, most - (int64_t)s->fed);
 }
 
 void paged_end(struct engine *e, struct sequence *s) {
@@ -63,7 +63,7 @@ void paged_lost(struct engine *e) {
 
 void paged_keep(struct engine *e, struct sequence *s) {
     int64_t size = e->sizes.page;
-    if (!e->pages || e->o.forget) return;
+    if (!e->pages || e->o->forget) return;
     for (; (s->nkept + 1) * size <= (int64_t)s->fed; s->nkept++) {
         int32_t before = s->nkept ? s->pages[s->nkept - 1] : -1;
         s->pages[s->nkept] =
@@ -89,7 +89,7 @@ bool paged_fits(const struct engine *e, const struct sequence *s) {
     int64_t size = e->sizes.page, shared = 0;
     if (!e->pages || !e->nactive) return true;
     int32_t before = -1;
-    for (int64_t i = 0; !e->o.forget && (i + 1) * size < (int64_t)s->n; i++) {
+    for (int64_t i = 0; !e->o->forget && (i + 1) * size < (int64_t)s->n; i++) {
         before = pages_look(e->pages, before, s->ids + i * size);
         if (before < 0 || !pages_is_held(e->pages, before)) break;
         shared++;

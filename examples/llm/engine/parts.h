@@ -32,35 +32,50 @@ struct slot {
     uint64_t freed; /* a number that grows: the least was freed first */
 };
 
+/* A decoder with its sequences. */
 struct engine {
-    struct engine_options o;
-    char *kernel, *model, *device; /* of the options */
+    struct launcher *launcher;
+    const struct engine_options *o; /* of the launcher */
+    struct lm *lm;                  /* NULL while the device is lost */
+    int64_t batch, chunk;           /* of the options, as its decoder allows */
+    char *part, *weights;
     int32_t *stops;
-    struct lm lm;
-    char device_name[256];
+    int nstops;
     struct engine_sizes sizes; /* of LM, also while it is lost */
     struct sampler *sampler;
     float *row; /* [vocab]: of one sequence, to be changed */
     struct slot *slots;
     struct pages *pages; /* NULL: the kernel has none */
     uint64_t nfreed;
-    struct sequence **active; /* [slots], the oldest first; in the engine's thread, and changed with
-                                 LOCK held */
+    struct sequence **active; /* [slots], the oldest first; in the launcher's thread, and changed
+                                 with its lock held */
     int64_t nactive, turn;
-    int64_t tried;             /* launches */
-    struct engine_stats stats; /* in the engine's thread */
+    struct engine_stats stats; /* in the launcher's thread */
+
+    /* With the launcher's lock held. */
+    struct sequence *first, **last; /* those that wait, in order */
+    int64_t nwaiting;
+    struct engine_stats shown_stats; /* STATS and the slots, as others may see them */
+    struct engine_slot *shown;
+};
+
+/* The thread of the engines of one kernel. */
+struct launcher {
+    struct engine_options o;
+    char *kernel_file, *device; /* of the options */
+    char device_name[256];
+    struct lm_kernel kernel;
+    struct engine *engines; /* [n] */
+    int n;
+    int64_t tried; /* launches */
     pthread_t thread;
     bool has_thread;
 
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    int bell;                       /* an eventfd: the launch in flight may be unwanted by now */
-    struct sequence *first, **last; /* those that wait, in order */
-    int64_t nwaiting;
+    int bell; /* an eventfd: the launch in flight may be unwanted by now */
     uint64_t nids;
     atomic_bool stop;
-    struct engine_stats shown_stats; /* STATS and the slots, as others may see them */
-    struct engine_slot *shown;
 };
 
 /* slots.c: which sequence is where. */
@@ -88,10 +103,29 @@ void paged_reserve(struct engine *);
 /* Positions of pages that are held. */
 int64_t paged_used(const struct engine *);
 
-/* launch.c: one launch, from filling it to the tokens it gave. */
-void launch_step(struct engine *);
+/* launch.c: one engine's share of a launch, from filling it to the tokens it gave. */
+/* Returns how many tokens it has in it. */
+int64_t launch_fill(struct engine *);
+/* It was done, with TOTAL tokens of all engines. */
+void launch_take(struct engine *, int64_t total, double seconds);
+/* It was cancelled: what it wrote, if anything, is written again. */
+void launch_take_back(struct engine *);
+/* It failed: those in it are lost. LOST: and so is what lay in slots. */
+void launch_fail(struct engine *, bool lost, const char *why);
+/* Does anybody still want what it computes? */
+bool launch_is_wanted(const struct engine *);
 
-/* engine.c */
+/* launcher.c: the thread. */
+bool launcher_start(struct launcher *, char *err);
+/* Opens kernel and device anew, or for the first time. */
+bool launcher_open(struct launcher *, char *err);
+
+/* queue.c: who waits, who has a slot, and how they leave. */
+/* Those that were cancelled leave; those that wait get what slots there are. */
+void queue_admit(struct engine *);
+/* What other threads see. */
+void queue_show(struct engine *);
+void sequence_free(struct sequence *);
 /* Tells the end of a sequence that has a slot, and forgets it. */
 void engine_finish(struct engine *, struct sequence *, enum engine_end, const char *why);
 /* Takes its slot away: it waits, before all that came later, and goes on with the same text. */

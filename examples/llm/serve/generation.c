@@ -15,6 +15,7 @@ struct source { /* one of the texts, as the engine knows it */
 
 struct generation {
     struct server *server;
+    struct served *model;
     struct generation *next, **at; /* of the server's list, in order of NUMBER */
     uint64_t number;
     pthread_mutex_t lock; /* of what is below */
@@ -52,7 +53,7 @@ static void wake(struct generation *g) {
 
 static void cancel(struct generation *g) {
     for (int i = 0; i < answer_texts(g->answer); i++)
-        engine_cancel(g->server->engine, g->sources[i].id);
+        engine_cancel(g->model->engine, g->sources[i].id);
 }
 
 /* ---- in the engine's thread ---- */
@@ -69,7 +70,7 @@ static bool take_token(void *user, const struct engine_token *token) {
     struct generation *g = source->generation;
     double now = lm_now();
     if (source->last > 0)
-        metrics_observe(&g->server->metrics, INTER_TOKEN_LATENCY, now - source->last);
+        metrics_observe(&g->model->metrics, INTER_TOKEN_LATENCY, now - source->last);
     source->last = now;
     pthread_mutex_lock(&g->lock);
     bool more = answer_token(g->answer, source->text, token);
@@ -81,8 +82,7 @@ static bool take_token(void *user, const struct engine_token *token) {
 static void take_end(void *user, const struct engine_result *result) {
     struct source *source = user;
     struct generation *g = source->generation;
-    struct server *s = g->server;
-    metrics_end(&s->metrics, result);
+    metrics_end(&g->model->metrics, result);
     pthread_mutex_lock(&g->lock);
     g->complete = answer_end(g->answer, source->text, result);
     if (g->complete || answer_events(g->answer)->n) wake(g);
@@ -185,7 +185,7 @@ static bool submit(struct generation *g, struct fault *f) {
         /* Held until the ids are noted: the engine may bring tokens at once. */
         pthread_mutex_lock(&g->lock);
         g->references += n;
-        enum engine_answer answer = engine_submit(g->server->engine, jobs, n, ids, err);
+        enum engine_answer answer = engine_submit(g->model->engine, jobs, n, ids, err);
         if (answer != ENGINE_TAKEN) g->references -= n;
         for (int i = 0; i < n; i++)
             g->sources[i].id = ids[i];
@@ -231,13 +231,18 @@ static bool prepare(struct exchange *x, enum dialect dialect, struct fault *f) {
         return fault_set(f, 400, NULL, "invalid_json",
                          "the body is not JSON: line %d, column %d: %s", why.line, why.column,
                          why.text);
-    if (!request_read(&s->model, dialect, body, &r, f)) return false;
+    struct served *m = models_choose(s, body, f);
+    if (!m) {
+        json_decref(body);
+        return false;
+    }
+    if (!request_read(&m->model, dialect, body, &r, f)) return false;
     struct generation *g = calloc(1, sizeof *g);
     if (!g) {
         request_free(r);
         return fault_set(f, 500, NULL, NULL, "out of memory");
     }
-    g->answer = answer_make(&s->model, r);
+    g->answer = answer_make(&m->model, r);
     if (!g->answer) {
         free(g);
         return fault_set(f, 500, NULL, NULL, "out of memory");
@@ -246,6 +251,7 @@ static bool prepare(struct exchange *x, enum dialect dialect, struct fault *f) {
         MHD_get_connection_info(x->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     pthread_mutex_init(&g->lock, NULL);
     g->server = s;
+    g->model = m;
     g->references = 1;
     g->connection = x->connection;
     g->fd = info ? info->connect_fd : -1;

@@ -142,7 +142,7 @@ static void completed(void *user, struct MHD_Connection *c, void **request,
     if (!x) return;
     *request = NULL;
     client_waits(x, true);
-    metrics_answer(&s->metrics, x->status, x->status == 429);
+    http_metrics_answer(&s->metrics, x->status, x->status == 429);
     generation_leave(x);
     buffer_free(&x->body);
     free(x);

@@ -1,5 +1,6 @@
 #include "examples/llm/serve/metrics.h"
 #include "examples/llm/engine/lm.h"
+#include <stdio.h>
 #include <string.h>
 
 struct description {
@@ -84,46 +85,35 @@ void metrics_end(struct metrics *m, const struct engine_result *r) {
     pthread_mutex_unlock(&m->lock);
 }
 
-void metrics_answer(struct metrics *m, int status, bool full) {
-    pthread_mutex_lock(&m->lock);
-    if (status >= 100 && status < 600) m->answers[status / 100]++;
-    m->refused += full;
-    pthread_mutex_unlock(&m->lock);
-}
-
 /* ---- text ---- */
 
-struct page {
-    struct buffer *out;
-    char label[300]; /* model_name="..." */
-};
-
-static void value(struct page *p, const char *name, const char *type, const char *help, double v) {
-    buffer_format(p->out, "# HELP %s %s\n# TYPE %s %s\n%s{%s} %.17g\n", name, help, name, type,
-                  name, p->label, v);
+static void head(struct buffer *out, const char *name, const char *type, const char *help) {
+    buffer_format(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-static void write_histogram(struct page *p, const struct description *d,
-                            const struct histogram *h) {
+static void value(struct buffer *out, const char *name, const char *model, double v) {
+    buffer_format(out, "%s{model_name=\"%s\"} %.17g\n", name, model, v);
+}
+
+static void write_histogram(struct buffer *out, const struct description *d,
+                            const struct histogram *h, const char *model) {
     uint64_t sum = 0;
     int i = 0;
-    buffer_format(p->out, "# HELP vllm:%s %s\n# TYPE vllm:%s histogram\n", d->name, d->help,
-                  d->name);
     for (; d->bounds[i] > 0; i++) {
         sum += h->counts[i];
-        buffer_format(p->out, "vllm:%s_bucket{le=\"%.12g\",%s} %llu\n", d->name, d->bounds[i],
-                      p->label, (unsigned long long)sum);
+        buffer_format(out, "vllm:%s_bucket{le=\"%.12g\",model_name=\"%s\"} %llu\n", d->name,
+                      d->bounds[i], model, (unsigned long long)sum);
     }
     sum += h->counts[i];
-    buffer_format(p->out, "vllm:%s_bucket{le=\"+Inf\",%s} %llu\n", d->name, p->label,
-                  (unsigned long long)sum);
-    buffer_format(p->out, "vllm:%s_count{%s} %llu\nvllm:%s_sum{%s} %.17g\n", d->name, p->label,
-                  (unsigned long long)sum, d->name, p->label, h->sum);
+    buffer_format(out,
+                  "vllm:%s_bucket{le=\"+Inf\",model_name=\"%s\"} %llu\n"
+                  "vllm:%s_count{model_name=\"%s\"} %llu\n"
+                  "vllm:%s_sum{model_name=\"%s\"} %.17g\n",
+                  d->name, model, (unsigned long long)sum, d->name, model, (unsigned long long)sum,
+                  d->name, model, h->sum);
 }
 
-static void write_ended(struct page *p, const struct metrics *m) {
-    buffer_text(p->out, "# HELP vllm:request_success_total Texts that were ended, by why.\n"
-                        "# TYPE vllm:request_success_total counter\n");
+static void write_ended(struct buffer *out, const struct metrics *m, const char *model) {
     const struct {
         const char *reason;
         uint64_t n;
@@ -134,60 +124,134 @@ static void write_ended(struct page *p, const struct metrics *m) {
         {"error", m->ended[ENGINE_FAILED]},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        buffer_format(p->out, "vllm:request_success_total{finished_reason=\"%s\",%s} %llu\n",
-                      rows[i].reason, p->label, (unsigned long long)rows[i].n);
+        buffer_format(out,
+                      "vllm:request_success_total{finished_reason=\"%s\",model_name=\"%s\"} %llu\n",
+                      rows[i].reason, model, (unsigned long long)rows[i].n);
 }
 
-static void write_engine(struct page *p, const struct engine_stats *s,
-                         const struct engine_sizes *z) {
-    const char *g = "gauge", *c = "counter";
+/* What is told of an engine. */
+enum of_engine {
+    RUNNING,
+    WAITING,
+    USAGE,
+    OLD_USAGE,
+    PREEMPTIONS,
+    PROMPTS,
+    GENERATED,
+    ASKED,
+    CACHED,
+    LAUNCHES,
+    FAILURES,
+    CANCELLED,
+    PROMPT_SECONDS,
+    TEXT_SECONDS,
+    LAST_TOKENS,
+    NOF_ENGINE,
+};
+
+static const struct {
+    const char *name, *type, *help;
+} of_engine[NOF_ENGINE] = {
+    [RUNNING] = {"vllm:num_requests_running", "gauge", "Texts that have a slot."},
+    [WAITING] = {"vllm:num_requests_waiting", "gauge", "Texts that wait for a slot."},
+    [USAGE] = {"vllm:kv_cache_usage_perc", "gauge",
+               "Share of all positions that is in use; 1 is all."},
+    [OLD_USAGE] = {"vllm:gpu_cache_usage_perc", "gauge", "The same under its older name."},
+    [PREEMPTIONS] = {"vllm:num_preemptions_total", "counter",
+                     "Times that a text lost its slot for want of pages."},
+    [PROMPTS] = {"vllm:prompt_tokens_total", "counter", "Tokens of prompts that were read."},
+    [GENERATED] = {"vllm:generation_tokens_total", "counter", "Tokens that were generated."},
+    [ASKED] = {"vllm:prefix_cache_queries_total", "counter",
+               "Tokens of prompts that were looked for."},
+    [CACHED] = {"vllm:prefix_cache_hits_total", "counter", "Those that had been read already."},
+    [LAUNCHES] = {"etllm_launches_total", "counter", "Launches of the kernel."},
+    [FAILURES] = {"etllm_launch_failures_total", "counter", "Launches that failed."},
+    [CANCELLED] = {"etllm_launches_cancelled_total", "counter",
+                   "Launches that were ended early: nobody wanted them any more."},
+    [PROMPT_SECONDS] = {"etllm_prompt_seconds_total", "counter",
+                        "Time of launches, the share of prompts."},
+    [TEXT_SECONDS] = {"etllm_text_seconds_total", "counter",
+                      "Time of launches, the share of texts."},
+    [LAST_TOKENS] = {"etllm_last_launch_tokens", "gauge", "Tokens fed in the last launch."},
+};
+
+static void fill_values(const struct engine_stats *s, const struct engine_sizes *z,
+                        double v[NOF_ENGINE]) {
     double room = (double)(z->pages ? z->pages * z->page : z->slots * z->context);
-    double used = room > 0 ? (double)s->used / room : 0;
-    value(p, "vllm:num_requests_running", g, "Texts that have a slot.", (double)s->running);
-    value(p, "vllm:num_requests_waiting", g, "Texts that wait for a slot.", (double)s->waiting);
-    value(p, "vllm:kv_cache_usage_perc", g, "Share of all positions that is in use; 1 is all.",
-          used);
-    value(p, "vllm:gpu_cache_usage_perc", g, "The same under its older name.", used);
-    value(p, "vllm:num_preemptions_total", c, "Times that a text lost its slot for want of pages.",
-          (double)s->preempted);
-    value(p, "vllm:prompt_tokens_total", c, "Tokens of prompts that were read.",
-          (double)s->prompts);
-    value(p, "vllm:generation_tokens_total", c, "Tokens that were generated.",
-          (double)s->generated);
-    value(p, "vllm:prefix_cache_queries_total", c, "Tokens of prompts that were looked for.",
-          (double)s->asked);
-    value(p, "vllm:prefix_cache_hits_total", c, "Those that had been read already.",
-          (double)s->cached);
-    value(p, "etllm_launches_total", c, "Launches of the kernel.", (double)s->launches);
-    value(p, "etllm_launch_failures_total", c, "Launches that failed.", (double)s->failures);
-    value(p, "etllm_launches_cancelled_total", c,
-          "Launches that were ended early: nobody wanted them any more, or they took too long.",
-          (double)s->cancelled);
-    value(p, "etllm_prompt_seconds_total", c, "Time of launches, the share of prompts.",
-          s->prompt_seconds);
-    value(p, "etllm_text_seconds_total", c, "Time of launches, the share of texts.",
-          s->text_seconds);
-    value(p, "etllm_last_launch_tokens", g, "Tokens fed in the last launch.",
-          (double)(s->last_prompts + s->last_texts));
+    v[RUNNING] = (double)s->running;
+    v[WAITING] = (double)s->waiting;
+    v[USAGE] = v[OLD_USAGE] = room > 0 ? (double)s->used / room : 0;
+    v[PREEMPTIONS] = (double)s->preempted;
+    v[PROMPTS] = (double)s->prompts;
+    v[GENERATED] = (double)s->generated;
+    v[ASKED] = (double)s->asked;
+    v[CACHED] = (double)s->cached;
+    v[LAUNCHES] = (double)s->launches;
+    v[FAILURES] = (double)s->failures;
+    v[CANCELLED] = (double)s->cancelled;
+    v[PROMPT_SECONDS] = s->prompt_seconds;
+    v[TEXT_SECONDS] = s->text_seconds;
+    v[LAST_TOKENS] = (double)(s->last_prompts + s->last_texts);
 }
 
-void metrics_write(struct metrics *m, const char *model, const struct engine_stats *stats,
-                   const struct engine_sizes *sizes, int64_t log_lost, struct buffer *out) {
-    struct page p = {.out = out};
-    snprintf(p.label, sizeof p.label, "model_name=\"%s\"", model);
-    if (stats) write_engine(&p, stats, sizes);
+static void write_engines(const struct metrics_of *models, int n, struct buffer *out) {
+    double v[NOF_ENGINE];
+    for (int k = 0; models[0].stats && k < NOF_ENGINE; k++) {
+        head(out, of_engine[k].name, of_engine[k].type, of_engine[k].help);
+        for (int i = 0; i < n; i++) {
+            fill_values(models[i].stats, models[i].sizes, v);
+            value(out, of_engine[k].name, models[i].name, v[k]);
+        }
+    }
+}
+
+void metrics_write(const struct metrics_of *models, int n, struct buffer *out) {
+    char name[64];
+    write_engines(models, n, out);
+    head(out, "vllm:request_success_total", "counter", "Texts that were ended, by why.");
+    for (int i = 0; i < n; i++) {
+        pthread_mutex_lock(&models[i].metrics->lock);
+        write_ended(out, models[i].metrics, models[i].name);
+        pthread_mutex_unlock(&models[i].metrics->lock);
+    }
+    for (int k = 0; k < NHISTOGRAMS; k++) {
+        snprintf(name, sizeof name, "vllm:%s", descriptions[k].name);
+        head(out, name, "histogram", descriptions[k].help);
+        for (int i = 0; i < n; i++) {
+            pthread_mutex_lock(&models[i].metrics->lock);
+            write_histogram(out, &descriptions[k], &models[i].metrics->histograms[k],
+                            models[i].name);
+            pthread_mutex_unlock(&models[i].metrics->lock);
+        }
+    }
+}
+
+/* ---- of the whole server ---- */
+
+void http_metrics_init(struct http_metrics *m) {
+    memset(m, 0, sizeof *m);
+    pthread_mutex_init(&m->lock, NULL);
+}
+
+void http_metrics_answer(struct http_metrics *m, int status, bool full) {
     pthread_mutex_lock(&m->lock);
-    write_ended(&p, m);
-    for (int i = 0; i < NHISTOGRAMS; i++)
-        write_histogram(&p, &descriptions[i], &m->histograms[i]);
-    buffer_text(out, "# HELP etllm_http_answers_total Answers by the first digit of their status.\n"
-                     "# TYPE etllm_http_answers_total counter\n");
-    for (int i = 1; i < 6; i++)
-        buffer_format(out, "etllm_http_answers_total{status=\"%dxx\"} %llu\n", i,
-                      (unsigned long long)m->answers[i]);
-    value(&p, "etllm_requests_refused_total", "counter", "Requests refused: the queue was full.",
-          (double)m->refused);
+    if (status >= 100 && status < 600) m->answers[status / 100]++;
+    m->refused += full;
     pthread_mutex_unlock(&m->lock);
-    value(&p, "etllm_log_lines_lost_total", "counter", "Lines that could not be logged.",
-          (double)log_lost);
+}
+
+void http_metrics_write(struct http_metrics *m, const char *models, int64_t log_lost,
+                        struct buffer *out) {
+    const char *answers = "etllm_http_answers_total", *refused = "etllm_requests_refused_total",
+               *lost = "etllm_log_lines_lost_total";
+    pthread_mutex_lock(&m->lock);
+    head(out, answers, "counter", "Answers by the first digit of their status.");
+    for (int i = 1; i < 6; i++)
+        buffer_format(out, "%s{status=\"%dxx\"} %llu\n", answers, i,
+                      (unsigned long long)m->answers[i]);
+    head(out, refused, "counter", "Requests refused: the queue was full.");
+    value(out, refused, models, (double)m->refused);
+    pthread_mutex_unlock(&m->lock);
+    head(out, lost, "counter", "Lines that could not be logged.");
+    value(out, lost, models, (double)log_lost);
 }

@@ -27,12 +27,11 @@ struct histogram {
     double sum;
 };
 
+/* Of one model. */
 struct metrics {
     pthread_mutex_t lock;
     struct histogram histograms[NHISTOGRAMS];
     uint64_t ended[ENGINE_FAILED + 1]; /* sequences, by why */
-    uint64_t refused;                  /* requests, because the queue was full */
-    uint64_t answers[6];               /* of HTTP, by the first digit of their status */
 };
 
 void metrics_init(struct metrics *);
@@ -40,9 +39,28 @@ void metrics_free(struct metrics *);
 void metrics_observe(struct metrics *, enum histogram_name, double value);
 /* A sequence ended. */
 void metrics_end(struct metrics *, const struct engine_result *);
-void metrics_answer(struct metrics *, int status, bool full);
-/* All of it as text. STATS may be NULL: the engine is not there yet. */
-void metrics_write(struct metrics *, const char *model, const struct engine_stats *,
-                   const struct engine_sizes *, int64_t log_lost, struct buffer *out);
+
+/* A model, for what is written of it. */
+struct metrics_of {
+    const char *name;
+    struct metrics *metrics;
+    const struct engine_stats *stats; /* NULL: the engine is not there yet */
+    const struct engine_sizes *sizes;
+};
+/* All of the N models, as text; at least one. */
+void metrics_write(const struct metrics_of *models, int n, struct buffer *out);
+
+/* Of the whole server. */
+struct http_metrics {
+    pthread_mutex_t lock;
+    uint64_t refused;    /* requests, because the queue was full */
+    uint64_t answers[6]; /* by the first digit of their status */
+};
+
+void http_metrics_init(struct http_metrics *);
+void http_metrics_answer(struct http_metrics *, int status, bool full);
+/* MODELS: the label, since all metrics have one. */
+void http_metrics_write(struct http_metrics *, const char *models, int64_t log_lost,
+                        struct buffer *out);
 
 #endif

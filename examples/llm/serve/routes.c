@@ -27,69 +27,85 @@ static enum MHD_Result health(struct exchange *x) {
     }
 }
 
+static json_t *about_model(const struct server *s, const struct served *m) {
+    return json_pack("{s:s, s:s, s:I, s:s, s:I}", "id", m->name, "object", "model", "created",
+                     (json_int_t)s->created, "owned_by", "etllm", "max_model_len",
+                     (json_int_t)m->sizes.context);
+}
+
 static enum MHD_Result models(struct exchange *x) {
-    const struct server *s = x->server;
-    return http_json(x, 200,
-                     json_pack("{s:s, s:[{s:s, s:s, s:I, s:s, s:I}]}", "object", "list", "data",
-                               "id", s->name, "object", "model", "created", (json_int_t)s->created,
-                               "owned_by", "etllm", "max_model_len", (json_int_t)s->sizes.context));
+    json_t *list = json_array();
+    for (int i = 0; i < x->server->nmodels; i++)
+        json_array_append_new(list, about_model(x->server, &x->server->models[i]));
+    return http_json(x, 200, json_pack("{s:s, s:o}", "object", "list", "data", list));
 }
 
 static enum MHD_Result model(struct exchange *x) {
-    const struct server *s = x->server;
-    if (strcmp(x->path + strlen("/v1/models/"), s->name))
-        return refuse(x, 404, "model_not_found", "there is no such model");
-    return http_json(x, 200,
-                     json_pack("{s:s, s:s, s:I, s:s, s:I}", "id", s->name, "object", "model",
-                               "created", (json_int_t)s->created, "owned_by", "etllm",
-                               "max_model_len", (json_int_t)s->sizes.context));
+    const struct served *m = models_find(x->server, x->path + strlen("/v1/models/"));
+    if (!m) return refuse(x, 404, "model_not_found", "there is no such model");
+    return http_json(x, 200, about_model(x->server, m));
 }
 
 static enum MHD_Result metrics(struct exchange *x) {
     struct server *s = x->server;
     struct buffer b = {0};
-    struct engine_stats stats;
+    struct metrics_of of[MAX_MODELS];
+    struct engine_stats stats[MAX_MODELS];
+    char all[4096];
     bool ready = s->state != STATE_LOADING;
-    if (ready) engine_stats(s->engine, &stats);
-    metrics_write(&s->metrics, s->name, ready ? &stats : NULL, &s->sizes, log_lost(s->log), &b);
+    for (int i = 0; i < s->nmodels; i++) {
+        struct served *m = &s->models[i];
+        if (ready) engine_stats(m->engine, &stats[i]);
+        of[i] = (struct metrics_of){m->name, &m->metrics, ready ? &stats[i] : NULL, &m->sizes};
+    }
+    metrics_write(of, s->nmodels, &b);
+    http_metrics_write(&s->metrics, models_list(s, ",", all, sizeof all), log_lost(s->log), &b);
     return http_reply(x, 200, "text/plain; version=0.0.4; charset=utf-8", &b);
 }
 
+/* "?model=NAME", or the first. */
+static const struct served *asked(struct exchange *x) {
+    const char *name = MHD_lookup_connection_value(x->connection, MHD_GET_ARGUMENT_KIND, "model");
+    return name ? models_find(x->server, name) : &x->server->models[0];
+}
+
 static enum MHD_Result props(struct exchange *x) {
-    const struct server *s = x->server;
+    const struct served *m = asked(x);
     struct engine_stats t;
-    engine_stats(s->engine, &t);
-    json_t *sampling =
-        json_pack("{s:f, s:I, s:f, s:f, s:f}", "temperature", s->model.usual.temperature, "top_k",
-                  (json_int_t)s->model.usual.top_k, "top_p", s->model.usual.top_p, "min_p",
-                  s->model.usual.min_p, "repetition_penalty", s->model.usual.repetition);
-    json_t *settings =
-        json_pack("{s:I, s:o}", "n_ctx", (json_int_t)s->sizes.context, "params", sampling);
+    if (!m) return refuse(x, 404, "model_not_found", "there is no such model");
+    const struct engine_sizes *z = &m->sizes;
+    const struct sampling *u = &m->model.usual;
+    engine_stats(m->engine, &t);
+    json_t *sampling = json_pack("{s:f, s:I, s:f, s:f, s:f}", "temperature", u->temperature,
+                                 "top_k", (json_int_t)u->top_k, "top_p", u->top_p, "min_p",
+                                 u->min_p, "repetition_penalty", u->repetition);
+    json_t *settings = json_pack("{s:I, s:o}", "n_ctx", (json_int_t)z->context, "params", sampling);
     return http_json(
         x, 200,
         json_pack("{s:s, s:I, s:o, s:b, s:s, s:s, s:I, s:I, s:I, s:I, s:{s:I, s:I, s:f, s:I, s:I}}",
-                  "model_alias", s->name, "total_slots", (json_int_t)s->sizes.slots,
+                  "model_alias", m->name, "total_slots", (json_int_t)z->slots,
                   "default_generation_settings", settings, "chat_template",
-                  chat_has_template(s->chat), "build_info", "etllm " ETCC_VERSION, "device",
-                  s->sizes.device, "n_vocab", (json_int_t)s->sizes.vocab, "max_launch_tokens",
-                  (json_int_t)s->sizes.max_tokens, "page_tokens", (json_int_t)s->sizes.page,
-                  "pages", (json_int_t)s->sizes.pages, "engine", "launches", (json_int_t)t.launches,
+                  chat_has_template(m->chat), "build_info", "etllm " ETCC_VERSION, "device",
+                  z->device, "n_vocab", (json_int_t)z->vocab, "max_launch_tokens",
+                  (json_int_t)z->max_tokens, "page_tokens", (json_int_t)z->page, "pages",
+                  (json_int_t)z->pages, "engine", "launches", (json_int_t)t.launches,
                   "launch_failures", (json_int_t)t.failures, "last_launch_seconds", t.last_seconds,
                   "last_launch_prompt_tokens", (json_int_t)t.last_prompts,
                   "last_launch_text_tokens", (json_int_t)t.last_texts));
 }
 
 static enum MHD_Result slots(struct exchange *x) {
-    const struct server *s = x->server;
-    struct engine_slot *slot = calloc((size_t)s->sizes.slots + 1, sizeof *slot);
+    const struct served *m = asked(x);
+    if (!m) return refuse(x, 404, "model_not_found", "there is no such model");
+    struct engine_slot *slot = calloc((size_t)m->sizes.slots + 1, sizeof *slot);
     json_t *list = json_array();
-    if (slot) engine_slots(s->engine, slot);
-    for (int64_t i = 0; slot && i < s->sizes.slots; i++)
+    if (slot) engine_slots(m->engine, slot);
+    for (int64_t i = 0; slot && i < m->sizes.slots; i++)
         json_array_append_new(
             list,
             json_pack("{s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "id", (json_int_t)i,
                       "is_processing", slot[i].id != 0, "id_task", (json_int_t)slot[i].id, "n_ctx",
-                      (json_int_t)s->sizes.context, "n_prompt_tokens", (json_int_t)slot[i].prompt,
+                      (json_int_t)m->sizes.context, "n_prompt_tokens", (json_int_t)slot[i].prompt,
                       "n_past", (json_int_t)slot[i].fed, "n_decoded", (json_int_t)slot[i].generated,
                       "n_predict", (json_int_t)slot[i].most, "n_cached", (json_int_t)slot[i].held));
     free(slot);
@@ -109,8 +125,8 @@ static json_t *read_body(struct exchange *x, struct fault *f) {
 }
 
 /* "content" as llama.cpp calls it, or "prompt" as vLLM does. */
-static enum MHD_Result tokenize_body(struct exchange *x, const json_t *body) {
-    const struct server *s = x->server;
+static enum MHD_Result tokenize_body(struct exchange *x, const struct served *s,
+                                     const json_t *body) {
     const json_t *text = json_object_get(body, "content");
     const json_t *special = json_object_get(body, "add_special");
     char err[LLM_ERR];
@@ -134,7 +150,8 @@ static enum MHD_Result tokenize_body(struct exchange *x, const json_t *body) {
                                (json_int_t)s->sizes.context));
 }
 
-static enum MHD_Result detokenize_body(struct exchange *x, const json_t *body) {
+static enum MHD_Result detokenize_body(struct exchange *x, const struct served *s,
+                                       const json_t *body) {
     const json_t *list = json_object_get(body, "tokens");
     struct ids ids = {0};
     char *text = NULL;
@@ -143,12 +160,10 @@ static enum MHD_Result detokenize_body(struct exchange *x, const json_t *body) {
     bool ok = true;
     for (size_t i = 0; ok && i < json_array_size(list); i++) {
         json_int_t id = json_integer_value(json_array_get(list, i));
-        ok = json_is_integer(json_array_get(list, i)) && id >= 0 && id < x->server->sizes.vocab &&
+        ok = json_is_integer(json_array_get(list, i)) && id >= 0 && id < s->sizes.vocab &&
              ids_add(&ids, (int32_t)id);
     }
-    if (ok)
-        ok = tokenizer_decode(x->server->tokenizer, ids.v, ids.n, LM_DECODER_SPECIALS, &text,
-                              &bytes);
+    if (ok) ok = tokenizer_decode(s->tokenizer, ids.v, ids.n, LM_DECODER_SPECIALS, &text, &bytes);
     free(ids.v);
     if (!ok) return refuse(x, 400, NULL, "'tokens' are integers in the vocabulary");
     json_t *answer = json_pack("{s:s%, s:s%}", "content", text, bytes, "prompt", text, bytes);
@@ -157,11 +172,13 @@ static enum MHD_Result detokenize_body(struct exchange *x, const json_t *body) {
 }
 
 static enum MHD_Result with_body(struct exchange *x,
-                                 enum MHD_Result (*then)(struct exchange *, const json_t *)) {
+                                 enum MHD_Result (*then)(struct exchange *, const struct served *,
+                                                         const json_t *)) {
     struct fault f;
     json_t *body = read_body(x, &f);
     if (!body) return http_fault(x, &f);
-    enum MHD_Result result = then(x, body);
+    const struct served *m = models_choose(x->server, body, &f);
+    enum MHD_Result result = m ? then(x, m, body) : http_fault(x, &f);
     json_decref(body);
     return result;
 }

@@ -1,6 +1,5 @@
 /* etllm serve, from start to end: listens, loads, serves, drains. */
 #include "examples/llm/serve/serve.h"
-#include "examples/llm/base/json_file.h"
 #include "examples/llm/engine/lm.h"
 #include "examples/llm/serve/server.h"
 #include <errno.h>
@@ -101,82 +100,6 @@ static void *watch(void *user) {
     return NULL;
 }
 
-/* ---- loading ---- */
-
-/* What clients call the model, in letters that need no quoting anywhere. */
-static void read_name(struct server *s) {
-    char folder[512];
-    const char *name = s->o->name;
-    if (!name) {
-        snprintf(folder, sizeof folder, "%s", s->o->model);
-        for (size_t n = strlen(folder); n > 1 && folder[n - 1] == '/'; n--)
-            folder[n - 1] = 0;
-        const char *slash = strrchr(folder, '/');
-        name = slash && slash[1] ? slash + 1 : folder;
-    }
-    snprintf(s->name, sizeof s->name, "%s", name);
-    for (char *c = s->name; *c; c++)
-        if (*c <= ' ' || *c >= 127 || *c == '"' || *c == '\\') *c = '_';
-}
-
-/* What generation_config.json says counts where a request says nothing. */
-static bool read_usual(struct server *s, char *err) {
-    struct sampling *u = &s->model.usual;
-    json_t *root = json_file(s->o->model, "generation_config.json", true, err);
-    if (!root && *err) return false;
-    *u = sampling_greedy();
-    const json_t *t = json_object_get(root, "temperature");
-    const json_t *k = json_object_get(root, "top_k"), *p = json_object_get(root, "top_p");
-    const json_t *m = json_object_get(root, "min_p");
-    const json_t *r = json_object_get(root, "repetition_penalty");
-    u->temperature = json_is_number(t) && json_number_value(t) >= 0 ? json_number_value(t) : 1;
-    if (json_number_value(k) >= 1 && json_number_value(k) < 1e9)
-        u->top_k = (int64_t)json_number_value(k);
-    if (json_number_value(p) > 0 && json_number_value(p) <= 1) u->top_p = json_number_value(p);
-    if (json_number_value(m) > 0 && json_number_value(m) <= 1) u->min_p = json_number_value(m);
-    if (json_number_value(r) > 0.001 && json_number_value(r) <= 1000)
-        u->repetition = json_number_value(r);
-    json_decref(root);
-    return true;
-}
-
-static bool load(struct server *s, char *err) {
-    const struct serve_options *o = s->o;
-    struct stops *stops = &s->stops;
-    if (!tokenizer_load(o->model, &s->tokenizer, err) || !stops_read(o->model, stops, err) ||
-        !chat_open(o->model, o->template_file, &s->chat, err) || !read_usual(s, err))
-        return false;
-    struct engine_options e = {.kernel = o->kernel,
-                               .model = o->model,
-                               .device = o->device,
-                               .stops = stops->ids,
-                               .nstops = stops->n,
-                               .batch = o->batch,
-                               .chunk = o->chunk,
-                               .waiting = o->queue,
-                               .forget = o->forget,
-                               .launch_seconds = o->launch_seconds,
-                               .abort_launch = o->abort_launch,
-                               .abort_again = o->abort_again};
-    if (!engine_open(&e, &s->engine, err)) return false;
-    engine_sizes(s->engine, &s->sizes);
-    s->model.name = s->name;
-    s->model.tokenizer = s->tokenizer;
-    s->model.chat = s->chat;
-    s->vocabulary = vocabulary_make(s->tokenizer, s->sizes.vocab);
-    if (!s->vocabulary) return llm_fail(err, "out of memory");
-    s->model.vocabulary = s->vocabulary;
-    s->model.stops = stops->ids;
-    s->model.nstops = stops->n;
-    s->model.context = s->sizes.context;
-    s->model.vocab = s->sizes.vocab;
-    s->model.most = o->most;
-    s->model.choices = s->sizes.slots < 128 ? s->sizes.slots : 128;
-    s->model.tools = (enum tool_style)o->tools;
-    s->model.reasoning = o->reasoning;
-    return true;
-}
-
 /* ---- from start to end ---- */
 
 /* Listens before it loads, so that who asks is told what the matter is. */
@@ -191,13 +114,16 @@ static bool begin(struct server *s, char *err) {
         return false;
     }
     say("listening on %s", s->where);
-    if (!load(s, err)) return false;
+    if (!models_load(s, err)) return false;
     s->has_watcher = pthread_create(&s->watcher, NULL, watch, s) == 0;
     if (!s->has_watcher) return llm_fail(err, "cannot start a thread");
     s->state = STATE_READY;
-    say("ready: %s on %s, %lld slots of %lld tokens%s", s->name, s->sizes.device,
-        (long long)s->sizes.slots, (long long)s->sizes.context,
-        s->sizes.emulated ? " (emulated: no GPU is used)" : "");
+    for (int i = 0; i < s->nmodels; i++) {
+        const struct engine_sizes *z = &s->models[i].sizes;
+        say("ready: %s on %s, %lld slots of %lld tokens%s", s->models[i].name, z->device,
+            (long long)z->slots, (long long)z->context,
+            z->emulated ? " (emulated: no GPU is used)" : "");
+    }
     return true;
 }
 
@@ -235,10 +161,7 @@ static void end(struct server *s) {
     s->unwatched = true;
     if (s->has_watcher) pthread_join(s->watcher, NULL);
     http_stop(s);
-    engine_close(s->engine);
-    vocabulary_free(s->vocabulary);
-    chat_close(s->chat);
-    tokenizer_free(s->tokenizer);
+    models_free(s);
     keys_free(s->keys);
 }
 
@@ -252,9 +175,8 @@ int serve(const struct serve_options *o) {
     s.listener = -1;
     pthread_mutex_init(&s.lock, NULL);
     pthread_cond_init(&s.idle, NULL);
-    metrics_init(&s.metrics);
-    read_name(&s);
-    bool ok = begin(&s, err);
+    http_metrics_init(&s.metrics);
+    bool ok = models_name(&s, err) && begin(&s, err);
     if (!ok) llm_complain("%s", err);
     if (ok) ok = wait_for_end(&s);
     end(&s);

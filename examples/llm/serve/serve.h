@@ -5,11 +5,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* One of the models that the kernel holds. */
+struct serve_model {
+    const char *part;   /* its name in the kernel, and for clients; NULL: the one in its place */
+    const char *folder; /* its checkpoint */
+};
+
+enum { MAX_MODELS = 16 };
+
 struct serve_options {
-    const char *kernel, *model, *device;
+    const char *kernel, *device;
+    struct serve_model models[MAX_MODELS];
+    int nmodels;
     const char *host, *unix_path;
     int64_t port;     /* 0: any that is free */
-    const char *name; /* of the model, for clients; NULL: the folder's */
+    const char *name; /* of the only model, for clients; NULL: the folder's */
     const char *key_file, *template_file, *cors, *access_log;
     int tools; /* enum tool_style */
     bool reasoning;

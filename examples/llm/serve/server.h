@@ -19,9 +19,10 @@ struct keys; /* keys.c */
 struct log;  /* log.c */
 struct generation;
 
-struct server {
-    const struct serve_options *o;
-    char name[256];
+/* A model that is served. */
+struct served {
+    char name[256]; /* for clients */
+    const char *folder;
     struct tokenizer *tokenizer;
     struct vocabulary *vocabulary;
     struct stops stops;
@@ -29,9 +30,16 @@ struct server {
     struct api_model model;
     struct engine *engine;
     struct engine_sizes sizes;
+    struct metrics metrics;
+};
+
+struct server {
+    const struct serve_options *o;
+    struct served models[MAX_MODELS];
+    int nmodels;
     struct keys *keys; /* NULL: everybody may */
     struct log *log;
-    struct metrics metrics;
+    struct http_metrics metrics;
     struct MHD_Daemon *daemon;
     int listener;
     char where[300]; /* what it listens to, for people */
@@ -71,6 +79,16 @@ struct exchange {
     uint64_t sent;
     struct generation *generation; /* NULL: it does not generate */
 };
+
+/* models.c: what is served. */
+bool models_name(struct server *, char *err); /* before anything is loaded */
+bool models_load(struct server *, char *err);
+void models_free(struct server *);
+struct served *models_find(struct server *, const char *name); /* NULL: there is none */
+/* The one that a request names; where there is one only, that. NULL with the fault. */
+struct served *models_choose(struct server *, const json_t *body, struct fault *);
+/* "a, b", for people and for labels. */
+const char *models_list(const struct server *, const char *between, char *out, size_t bytes);
 
 /* http.c */
 bool http_start(struct server *, char *err);

@@ -1,0 +1,165 @@
+/* The thread of the engines of one kernel: admits what waits, launches, looks after the launch. */
+#include "examples/llm/engine/parts.h"
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- the device ---- */
+
+bool launcher_open(struct launcher *l, char *err) {
+    struct lm_source *sources = calloc((size_t)l->n, sizeof *sources);
+    if (!sources) return llm_fail(err, "out of memory");
+    for (int i = 0; i < l->n; i++)
+        sources[i] = (struct lm_source){l->engines[i].part, l->engines[i].weights};
+    bool ok = lm_open(&l->kernel, l->kernel_file, l->device, sources, l->n, err);
+    for (int i = 0; ok && i < l->n; i++)
+        l->engines[i].lm = &l->kernel.models[i];
+    free(sources);
+    return ok;
+}
+
+static bool has_changed(const struct engine *e) {
+    const struct engine_sizes *s = &e->sizes;
+    const struct lm *lm = e->lm;
+    return lm->slots != s->slots || lm->vocab != s->vocab || lm->context != s->context ||
+           lm->max_tokens != s->max_tokens || lm->page != s->page || lm->pages != s->pages;
+}
+
+static void close_device(struct launcher *l) {
+    lm_close(&l->kernel);
+    for (int i = 0; i < l->n; i++)
+        l->engines[i].lm = NULL;
+}
+
+/* The device again, after it was lost. Those that were not in the launch go on; where it cannot be
+ * opened all are failed, and those that come later have it tried once more. */
+static bool have_device(struct launcher *l) {
+    char err[LLM_ERR];
+    if (l->kernel.session) return true;
+    bool ok = launcher_open(l, err);
+    for (int i = 0; ok && i < l->n; i++)
+        if (has_changed(&l->engines[i]))
+            ok = llm_fail(err, "%s has changed since it was loaded", l->kernel_file);
+    if (ok) return true;
+    close_device(l);
+    for (int i = 0; i < l->n; i++)
+        for (int64_t k = l->engines[i].nactive; k-- > 0;)
+            engine_finish(&l->engines[i], l->engines[i].active[k], ENGINE_FAILED, err);
+    return false;
+}
+
+/* ---- a launch ---- */
+
+static bool is_wanted(const struct launcher *l) {
+    for (int i = 0; i < l->n; i++)
+        if (launch_is_wanted(&l->engines[i])) return true;
+    return false;
+}
+
+/* Until the launch has ended, or somebody has to look whether it should. */
+static bool has_ended(struct launcher *l, int fd, double seconds) {
+    struct pollfd p[2] = {{.fd = fd, .events = POLLIN}, {.fd = l->bell, .events = POLLIN}};
+    uint64_t rung;
+    int limit = seconds < 0 ? 0 : seconds < 1e6 ? (int)(seconds * 1e3) + 1 : -1;
+    if (poll(p, 2, limit) < 0 && errno != EINTR) return true; /* then by lm_wait */
+    if (p[1].revents && read(l->bell, &rung, sizeof rung) < 0 && errno != EAGAIN) return true;
+    return p[0].revents != 0;
+}
+
+/* Submitted, and cancelled once nobody waits for it any more or it takes too long. */
+static enum lm_result run_watched(struct launcher *l, char *err) {
+    double until = lm_now() + (l->o.launch_seconds > 0 ? l->o.launch_seconds : INFINITY);
+    bool cancelled = false, late = false;
+    int fd = lm_fd(&l->kernel);
+    if (!lm_submit(&l->kernel, err)) return LM_LOST;
+    while (fd >= 0 && !has_ended(l, fd, cancelled ? INFINITY : until - lm_now())) {
+        if (cancelled) continue;
+        late = lm_now() >= until;
+        cancelled = late || !is_wanted(l);
+        if (cancelled) lm_cancel(&l->kernel);
+    }
+    enum lm_result result = lm_wait(&l->kernel, err);
+    if (result != LM_CANCELLED || !late) return result;
+    llm_fail(err, "the launch took more than %g seconds", l->o.launch_seconds);
+    return LM_ABORTED;
+}
+
+/* As options for tests have it. */
+static enum lm_result run_to_fail(struct launcher *l, char *err) {
+    enum lm_result result = LM_LOST;
+    if (lm_submit(&l->kernel, err)) {
+        lm_cancel(&l->kernel);
+        result = lm_wait(&l->kernel, err);
+    }
+    llm_fail(err, "launch %lld was told to fail", (long long)l->tried);
+    return l->o.abort_launch < 0 || result == LM_LOST ? LM_LOST : LM_ABORTED;
+}
+
+static enum lm_result run(struct launcher *l, char *err) {
+    int64_t n = ++l->tried, every = llabs(l->o.abort_launch);
+    bool fails = every && (n == every || (l->o.abort_again && n % every == 0));
+    return fails ? run_to_fail(l, err) : run_watched(l, err);
+}
+
+static void step(struct launcher *l) {
+    char err[LLM_ERR] = "";
+    int64_t total = 0;
+    if (!have_device(l)) return;
+    for (int i = 0; i < l->n; i++)
+        total += launch_fill(&l->engines[i]);
+    double began = lm_now();
+    for (int i = 0; i < l->n; i++)
+        if (!l->engines[i].stats.launches) l->engines[i].stats.start.began = began;
+    enum lm_result result = run(l, err);
+    double seconds = lm_now() - began;
+    if (result == LM_LOST) lm_close(&l->kernel);
+    for (int i = 0; i < l->n; i++)
+        switch (result) {
+        case LM_DONE:
+            launch_take(&l->engines[i], total, seconds);
+            break;
+        case LM_CANCELLED:
+            launch_take_back(&l->engines[i]);
+            break;
+        case LM_ABORTED:
+        case LM_LOST:
+            launch_fail(&l->engines[i], result == LM_LOST, err);
+            break;
+        }
+}
+
+/* ---- the thread ---- */
+
+/* With the lock held. */
+static bool is_idle(const struct launcher *l) {
+    for (int i = 0; i < l->n; i++)
+        if (l->engines[i].nactive || l->engines[i].first) return false;
+    return true;
+}
+
+static void *work(void *user) {
+    struct launcher *l = user;
+    for (;;) {
+        int64_t running = 0;
+        for (int i = 0; i < l->n; i++) {
+            queue_admit(&l->engines[i]);
+            queue_show(&l->engines[i]);
+            running += l->engines[i].nactive;
+        }
+        pthread_mutex_lock(&l->lock);
+        while (is_idle(l) && !l->stop)
+            pthread_cond_wait(&l->wake, &l->lock);
+        bool over = l->stop && is_idle(l);
+        pthread_mutex_unlock(&l->lock);
+        if (over) return NULL;
+        if (running && !l->stop) step(l);
+    }
+}
+
+bool launcher_start(struct launcher *l, char *err) {
+    l->has_thread = pthread_create(&l->thread, NULL, work, l) == 0;
+    return l->has_thread || llm_fail(err, "cannot start a thread");
+}

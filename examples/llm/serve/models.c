@@ -1,0 +1,161 @@
+/* What is served: each model of the kernel, with its tokenizer, its chat template and its engine.
+ */
+#include "examples/llm/base/json_file.h"
+#include "examples/llm/serve/server.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- names ---- */
+
+/* What clients call the model, in letters that need no quoting anywhere. */
+static void set_name(struct served *m, const char *name) {
+    char folder[512];
+    if (!name) {
+        snprintf(folder, sizeof folder, "%s", m->folder);
+        for (size_t n = strlen(folder); n > 1 && folder[n - 1] == '/'; n--)
+            folder[n - 1] = 0;
+        const char *slash = strrchr(folder, '/');
+        name = slash && slash[1] ? slash + 1 : folder;
+    }
+    snprintf(m->name, sizeof m->name, "%s", name);
+    for (char *c = m->name; *c; c++)
+        if (*c <= ' ' || *c >= 127 || *c == '"' || *c == '\\') *c = '_';
+}
+
+/* ---- loading ---- */
+
+/* What generation_config.json says counts where a request says nothing. */
+static bool read_usual(struct served *s, char *err) {
+    struct sampling *u = &s->model.usual;
+    json_t *root = json_file(s->folder, "generation_config.json", true, err);
+    if (!root && *err) return false;
+    *u = sampling_greedy();
+    const json_t *t = json_object_get(root, "temperature");
+    const json_t *k = json_object_get(root, "top_k"), *p = json_object_get(root, "top_p");
+    const json_t *m = json_object_get(root, "min_p");
+    const json_t *r = json_object_get(root, "repetition_penalty");
+    u->temperature = json_is_number(t) && json_number_value(t) >= 0 ? json_number_value(t) : 1;
+    if (json_number_value(k) >= 1 && json_number_value(k) < 1e9)
+        u->top_k = (int64_t)json_number_value(k);
+    if (json_number_value(p) > 0 && json_number_value(p) <= 1) u->top_p = json_number_value(p);
+    if (json_number_value(m) > 0 && json_number_value(m) <= 1) u->min_p = json_number_value(m);
+    if (json_number_value(r) > 0.001 && json_number_value(r) <= 1000)
+        u->repetition = json_number_value(r);
+    json_decref(root);
+    return true;
+}
+
+static bool read_files(struct server *s, struct served *m, char *err) {
+    return tokenizer_load(m->folder, &m->tokenizer, err) && stops_read(m->folder, &m->stops, err) &&
+           chat_open(m->folder, s->o->template_file, &m->chat, err) && read_usual(m, err);
+}
+
+static bool open_engines(struct server *s, char *err) {
+    const struct serve_options *o = s->o;
+    struct engine *engines[MAX_MODELS];
+    struct engine_model models[MAX_MODELS];
+    struct engine_options e = {.kernel = o->kernel,
+                               .device = o->device,
+                               .batch = o->batch,
+                               .chunk = o->chunk,
+                               .waiting = o->queue,
+                               .forget = o->forget,
+                               .launch_seconds = o->launch_seconds,
+                               .abort_launch = o->abort_launch,
+                               .abort_again = o->abort_again};
+    for (int i = 0; i < s->nmodels; i++)
+        models[i] = (struct engine_model){o->models[i].part, s->models[i].folder,
+                                          s->models[i].stops.ids, s->models[i].stops.n};
+    if (!engine_open(&e, models, s->nmodels, engines, err)) return false;
+    for (int i = 0; i < s->nmodels; i++) {
+        s->models[i].engine = engines[i];
+        engine_sizes(engines[i], &s->models[i].sizes);
+    }
+    return true;
+}
+
+/* What requests are read by. */
+static bool describe(const struct serve_options *o, struct served *m, char *err) {
+    struct api_model *a = &m->model;
+    m->vocabulary = vocabulary_make(m->tokenizer, m->sizes.vocab);
+    if (!m->vocabulary) return llm_fail(err, "out of memory");
+    a->name = m->name;
+    a->tokenizer = m->tokenizer;
+    a->chat = m->chat;
+    a->vocabulary = m->vocabulary;
+    a->stops = m->stops.ids;
+    a->nstops = m->stops.n;
+    a->context = m->sizes.context;
+    a->vocab = m->sizes.vocab;
+    a->most = o->most;
+    a->choices = m->sizes.slots < 128 ? m->sizes.slots : 128;
+    a->tools = (enum tool_style)o->tools;
+    a->reasoning = o->reasoning;
+    return true;
+}
+
+bool models_load(struct server *s, char *err) {
+    for (int i = 0; i < s->nmodels; i++)
+        if (!read_files(s, &s->models[i], err)) return false;
+    if (!open_engines(s, err)) return false;
+    for (int i = 0; i < s->nmodels; i++)
+        if (!describe(s->o, &s->models[i], err)) return false;
+    return true;
+}
+
+void models_free(struct server *s) {
+    engine_close(s->models[0].engine); /* and with it those of the others */
+    for (int i = 0; i < s->nmodels; i++) {
+        struct served *m = &s->models[i];
+        vocabulary_free(m->vocabulary);
+        chat_close(m->chat);
+        tokenizer_free(m->tokenizer);
+        metrics_free(&m->metrics);
+    }
+}
+
+bool models_name(struct server *s, char *err) {
+    const struct serve_options *o = s->o;
+    s->nmodels = o->nmodels;
+    for (int i = 0; i < s->nmodels; i++) {
+        struct served *m = &s->models[i];
+        metrics_init(&m->metrics);
+        m->folder = o->models[i].folder;
+        set_name(m, o->models[i].part ? o->models[i].part : s->nmodels == 1 ? o->name : NULL);
+        if (models_find(s, m->name) != m)
+            return llm_fail(err, "two models are called %s: name them, as in NAME=DIR", m->name);
+    }
+    return true;
+}
+
+/* ---- which ---- */
+
+struct served *models_find(struct server *s, const char *name) {
+    for (int i = 0; i < s->nmodels; i++)
+        if (!strcmp(s->models[i].name, name)) return &s->models[i];
+    return NULL;
+}
+
+const char *models_list(const struct server *s, const char *between, char *out, size_t bytes) {
+    size_t n = 0;
+    out[0] = 0;
+    for (int i = 0; i < s->nmodels && n < bytes; i++)
+        n += (size_t)snprintf(out + n, bytes - n, "%s%s", i ? between : "", s->models[i].name);
+    return out;
+}
+
+struct served *models_choose(struct server *s, const json_t *body, struct fault *f) {
+    const json_t *name = json_object_get(body, "model");
+    char all[400];
+    if (s->nmodels == 1) return &s->models[0]; /* if it is another, what reads the body says so */
+    models_list(s, ", ", all, sizeof all);
+    struct served *m = json_is_string(name) ? models_find(s, json_string_value(name)) : NULL;
+    if (m) return m;
+    if (json_is_string(name))
+        fault_set(f, 404, "model", "model_not_found",
+                  "the model '%.200s' is not here; there are %s", json_string_value(name), all);
+    else
+        fault_set(f, 400, "model", NULL, "'model' must be one of %s", all);
+    return NULL;
+}
