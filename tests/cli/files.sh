@@ -153,7 +153,7 @@ writers() { # PATH
 }
 "$bin/etcc" good.etg --to=tiled -o good.tiled || exit 2
 printers() {
-    for tool in etcc etinterp etrun etimport etgguf etbench etllm etfill etmixes etstudy etshapes; do
+    for tool in etcc etinterp etrun etimport etgguf etquant etbench etllm etfill etmixes etstudy etshapes; do
         for what in --help --version --man --completion; do
             echo "$tool $what"
         done

@@ -18,7 +18,7 @@ cmake --install "$build" --prefix "$dir/first" > "$dir/log" || { cat "$dir/log";
 mv "$dir/first" "$dir/usr"
 usr=$dir/usr bin=$dir/usr/bin
 lib=$(dirname "$(find "$usr" -name libetrt.a)")
-for file in "$bin/etcc" "$bin/etimport" "$bin/etgguf" "$bin/etrun" "$bin/etinterp" "$bin/etllm" "$bin/etbench" "$lib/libetrt.so" "$lib/libetemu.so" \
+for file in "$bin/etcc" "$bin/etimport" "$bin/etgguf" "$bin/etquant" "$bin/etrun" "$bin/etinterp" "$bin/etllm" "$bin/etbench" "$lib/libetrt.so" "$lib/libetemu.so" \
     "$lib/pkgconfig/etrt.pc" "$usr/include/etrt.h" "$usr/include/etemu.h" \
     "$usr/share/man/man3/etrt.3" "$usr/share/man/man3/etrt_run.3" "$usr/share/doc/etcc/etrt.html"; do
     [ -f "$file" ] || fail "$file is not installed"
