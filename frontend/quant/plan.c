@@ -5,6 +5,8 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 /* A tensor of the output: one that stays, or tensor WHICH of what WEIGHT becomes. */
 struct part {
@@ -138,11 +140,20 @@ json_t *qnt_plan_left(const struct qnt_plan *p) {
     return list;
 }
 
+/* What is mapped of a tensor need not stay in memory: a checkpoint may be larger than that. */
+static void forget(const struct etrt_st_tensor *t) {
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)t->data;
+    uintptr_t start = (from + page - 1) / page * page, end = (from + t->bytes) / page * page;
+    if (end > start) madvise((void *)start, end - start, MADV_DONTNEED);
+}
+
 static bool give(void *user, size_t index, struct etrt_st_sink *to) {
     struct qnt_plan *p = user;
     const struct part *part = &p->parts[index];
-    if (part->kept) return etrt_st_put(to, part->kept->data, part->kept->bytes);
-    return p->method->give(&part->weight, part->which, to, p->fault);
+    bool ok = part->kept ? etrt_st_put(to, part->kept->data, part->kept->bytes)
+                         : p->method->give(&part->weight, part->which, to, p->fault);
+    forget(part->kept ? part->kept : part->weight.from);
+    return ok;
 }
 
 bool qnt_plan_write(struct qnt_plan *p, const char *path, struct qnt_fault *fault) {
