@@ -45,6 +45,7 @@ static int run_serve(void *o) {
     if (models->n > MAX_MODELS)
         return cli_wrong(&tool, "--models: a kernel holds at most %d", MAX_MODELS);
     s->kernel = all->kernel;
+    s->speculate = all->speculate;
     s->device = all->device;
     s->models[s->nmodels++].folder = all->model;
     if (models->n) s->nmodels = 0;
@@ -114,6 +115,10 @@ static const cli_option options[] = {
      .may = GENERATE},
     {"timings", 0, CLI_FLAG, NULL, TO(timings),
      "say on standard error what the time before the first launch went to", .may = GENERATE},
+    {"speculate", 0, CLI_INT, "N", TO(speculate),
+     "guess up to N tokens from what the text said before, and check them in one launch; the text "
+     "is the same (0)",
+     .hi = 16, .may = GENERATE | SERVE},
     {"seed", 0, CLI_INT, "S", TO(seed), "of what is random", .hi = INT64_MAX, .may = GENERATE},
     {"tokens", 0, CLI_INPUT, "X.safetensors", TO(tokens), "the sequences", .need = SCORE},
     {"ref", 0, CLI_INPUT, "X.safetensors", TO(ref), "the logits that are right", .need = COMPARE},

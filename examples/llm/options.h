@@ -11,7 +11,7 @@ struct options {
     cli_list prompts;
     int64_t count;
     double temperature;
-    int64_t top_k, seed;
+    int64_t top_k, seed, speculate;
     bool timings;
     /* score, compare */
     const char *tokens, *out, *ref;

@@ -28,7 +28,9 @@ struct engine_options {
     int64_t chunk;   /* most tokens of one prompt per launch while others are written; 0: a quarter
                         of a launch */
     int64_t waiting; /* most sequences that wait for a slot; 0: any number */
-    bool forget;     /* do not look whether a slot has the beginning of a prompt already */
+    int64_t speculate; /* most tokens of a text that are guessed and checked in one launch, up to
+                          16; 0: none. The text is the same */
+    bool forget;       /* do not look whether a slot has the beginning of a prompt already */
     double launch_seconds; /* a launch that takes longer is ended, and fails; 0: none is too long */
     int64_t abort_launch;  /* for tests: launch number N gives up, -N: loses the device; 0: none.
                               Every Nth does with ABORT_AGAIN. */
@@ -124,6 +126,7 @@ struct engine_stats {
     int64_t prompts, written; /* tokens fed: of prompts, and of texts */
     int64_t generated;        /* tokens that came out */
     int64_t asked, cached;    /* tokens of prompts that got a slot, and which lay there already */
+    int64_t guessed, right;   /* tokens that were guessed, and that came */
     double prompt_seconds, text_seconds; /* launches' time, shared by tokens fed */
     int64_t last_prompts, last_texts;    /* tokens fed in the last launch */
     double last_seconds;

@@ -25,6 +25,28 @@ static int64_t feed(struct engine *e, struct sequence *s, int64_t most) {
     return fed;
 }
 
+/* Behind the next token of a text what may follow it, where there is room that nobody needs. */
+static void feed_guesses(struct engine *e, struct sequence *s) {
+    const int32_t *guess;
+    int64_t at = (int64_t)s->fed, most = e->o->speculate;
+    int64_t room = e->batch - e->lm->n, left = s->job.most - s->result.generated - 1;
+    if (most > MAX_GUESSES) most = MAX_GUESSES;
+    if (most > room) most = room;
+    if (most > left) most = left; /* more would not be used */
+    if (most > e->sizes.context - at) most = e->sizes.context - at;
+    if (s->row < 0 || most < 1) return;
+    int64_t n = guess_next(s->ids, (int64_t)s->n, most, &guess);
+    n = paged_reach(e, s, at + n) - at;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t row = lm_add(e->lm, guess[i], at + i, s->slot);
+        if (!i) s->guess_row = row;
+        s->guesses[i] = guess[i];
+    }
+    s->nguesses = n > 0 ? n : 0;
+    e->guessed += s->nguesses;
+    if (e->pages) lm_deal(e->lm, s->slot, s->pages, s->npages);
+}
+
 /* Those that are written come first, one token each; then the prompts in turn, a chunk each; and
  * where nobody's next token waits for this launch, the prompts take what room is left. */
 int64_t launch_fill(struct engine *e) {
@@ -34,6 +56,7 @@ int64_t launch_fill(struct engine *e) {
     for (int64_t i = 0; i < e->nactive; i++) {
         e->active[i]->row = -1;
         e->active[i]->launched = false;
+        e->active[i]->nguesses = 0;
         e->active[i]->had = e->active[i]->fed;
     }
     for (int64_t i = 0; i < e->nactive; i++) {
@@ -45,9 +68,13 @@ int64_t launch_fill(struct engine *e) {
             struct sequence *s = e->active[(e->turn + i) % e->nactive];
             if (!s->launched || pass) prompts += feed(e, s, pass ? e->batch : e->chunk);
         }
+    e->guessed = 0;
+    for (int64_t i = 0; i < e->nactive && e->o->speculate; i++)
+        feed_guesses(e, e->active[(e->turn + i) % e->nactive]);
+    e->stats.guessed += e->guessed;
     e->stats.last_texts = texts;
     e->stats.last_prompts = prompts;
-    return texts + prompts;
+    return texts + prompts + e->guessed;
 }
 
 /* ---- what came out ---- */
@@ -64,9 +91,9 @@ static void forbid_stops(const struct engine *e, float *logits) {
         if (e->stops[i] < e->sizes.vocab) logits[e->stops[i]] = -INFINITY;
 }
 
-/* The next token of a sequence from its row of logits. */
-static void extend(struct engine *e, struct sequence *s) {
-    const float *logits = e->lm->logits + s->row * e->sizes.vocab;
+/* The next token of a sequence from a row of logits. False: it has ended, and is no more. */
+static bool extend(struct engine *e, struct sequence *s, int64_t row) {
+    const float *logits = e->lm->logits + row * e->sizes.vocab;
     const struct engine_job *j = &s->job;
     struct engine_token token = {.logprob = NAN};
     struct likelihood top[MAX_TOP_LOGPROBS];
@@ -75,13 +102,13 @@ static void extend(struct engine *e, struct sequence *s) {
     if (*generated < j->least && !j->run_on) forbid_stops(e, e->row);
     if (j->sink.mask && !j->sink.mask(j->sink.user, e->row, e->sizes.vocab)) {
         engine_finish(e, s, ENGINE_STOP, NULL);
-        return;
+        return false;
     }
     struct history h = {s->ids, j->n, s->n};
     token.id = sampler_next(e->sampler, &j->sampling, &h, e->row);
     if (token.id < 0) {
         engine_finish(e, s, ENGINE_FAILED, "the logits are not numbers, or no token may follow");
-        return;
+        return false;
     }
     s->result.last = lm_now();
     if (!*generated) s->result.first = s->result.last;
@@ -90,17 +117,30 @@ static void extend(struct engine *e, struct sequence *s) {
     e->stats.generated++;
     if (is_stop(e, token.id) && !j->run_on) {
         engine_finish(e, s, ENGINE_STOP, NULL);
-        return;
+        return false;
     }
     if (j->top >= 0) {
         token.ntop =
             sampler_logprobs(logits, e->sizes.vocab, token.id, j->top, &token.logprob, top);
         token.top = top;
     }
-    if (!j->sink.token(j->sink.user, &token))
-        engine_finish(e, s, ENGINE_ENOUGH, NULL);
-    else if (*generated >= j->most || (int64_t)s->n > e->sizes.context)
-        engine_finish(e, s, ENGINE_LENGTH, NULL);
+    bool more = j->sink.token(j->sink.user, &token);
+    if (more && *generated < j->most && (int64_t)s->n <= e->sizes.context) return true;
+    engine_finish(e, s, more ? ENGINE_LENGTH : ENGINE_ENOUGH, NULL);
+    return false;
+}
+
+/* Its next token; and while what came is what had been guessed, the one after it: then the model
+ * has seen it already. */
+static void extend_all(struct engine *e, struct sequence *s) {
+    int64_t row = s->row;
+    for (int64_t i = 0; extend(e, s, row) && i < s->nguesses; i++) {
+        if (s->ids[s->n - 1] != s->guesses[i]) return;
+        s->fed++;
+        e->stats.right++;
+        paged_keep(e, s);
+        row = s->guess_row + i;
+    }
 }
 
 static void count(struct engine *e, int64_t total, double seconds) {
@@ -110,7 +150,7 @@ static void count(struct engine *e, int64_t total, double seconds) {
     t->written += t->last_texts;
     t->last_seconds = seconds;
     t->prompt_seconds += seconds * (double)t->last_prompts / (double)total;
-    t->text_seconds += seconds * (double)t->last_texts / (double)total;
+    t->text_seconds += seconds * (double)(t->last_texts + e->guessed) / (double)total;
 }
 
 void launch_take(struct engine *e, int64_t total, double seconds) {
@@ -120,7 +160,7 @@ void launch_take(struct engine *e, int64_t total, double seconds) {
         paged_keep(e, e->active[i]);
     /* From the end, since one that ends leaves the list. */
     for (int64_t i = e->nactive; i-- > 0;)
-        if (e->active[i]->row >= 0) extend(e, e->active[i]);
+        if (e->active[i]->row >= 0) extend_all(e, e->active[i]);
 }
 
 /* ---- when it was not done ---- */

@@ -7,6 +7,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+enum { MAX_GUESSES = 16 };
+
 struct sequence {
     struct sequence *next; /* of those that wait */
     uint64_t id;
@@ -20,6 +22,9 @@ struct sequence {
     int64_t row;           /* of the logits that follow its last token, or -1 */
     bool launched;         /* part of the launch */
     size_t had;            /* FED before the launch */
+    /* What is fed behind its last token, to see whether it comes. Their rows follow each other. */
+    int32_t guesses[MAX_GUESSES];
+    int64_t nguesses, guess_row;
     atomic_bool cancelled;
     struct engine_result result;
 };
@@ -50,6 +55,7 @@ struct engine {
     struct sequence **active; /* [slots], the oldest first; in the launcher's thread, and changed
                                  with its lock held */
     int64_t nactive, turn;
+    int64_t guessed;           /* tokens of the launch that are guesses */
     struct engine_stats stats; /* in the launcher's thread */
 
     /* With the launcher's lock held. */
@@ -102,6 +108,9 @@ int64_t paged_reach(struct engine *, struct sequence *, int64_t until);
 void paged_reserve(struct engine *);
 /* Positions of pages that are held. */
 int64_t paged_used(const struct engine *);
+
+/* guess.c: how N tokens may go on: up to MOST of *OUT, which lie among them. */
+int64_t guess_next(const int32_t *ids, int64_t n, int64_t most, const int32_t **out);
 
 /* launch.c: one engine's share of a launch, from filling it to the tokens it gave. */
 /* Returns how many tokens it has in it. */

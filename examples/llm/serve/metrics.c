@@ -143,6 +143,8 @@ enum of_engine {
     LAUNCHES,
     FAILURES,
     CANCELLED,
+    GUESSED,
+    RIGHT,
     PROMPT_SECONDS,
     TEXT_SECONDS,
     LAST_TOKENS,
@@ -168,6 +170,9 @@ static const struct {
     [FAILURES] = {"etllm_launch_failures_total", "counter", "Launches that failed."},
     [CANCELLED] = {"etllm_launches_cancelled_total", "counter",
                    "Launches that were ended early: nobody wanted them any more."},
+    [GUESSED] = {"vllm:spec_decode_num_draft_tokens_total", "counter", "Tokens that were guessed."},
+    [RIGHT] = {"vllm:spec_decode_num_accepted_tokens_total", "counter",
+               "Those that came as they were guessed."},
     [PROMPT_SECONDS] = {"etllm_prompt_seconds_total", "counter",
                         "Time of launches, the share of prompts."},
     [TEXT_SECONDS] = {"etllm_text_seconds_total", "counter",
@@ -189,6 +194,8 @@ static void fill_values(const struct engine_stats *s, const struct engine_sizes 
     v[LAUNCHES] = (double)s->launches;
     v[FAILURES] = (double)s->failures;
     v[CANCELLED] = (double)s->cancelled;
+    v[GUESSED] = (double)s->guessed;
+    v[RIGHT] = (double)s->right;
     v[PROMPT_SECONDS] = s->prompt_seconds;
     v[TEXT_SECONDS] = s->text_seconds;
     v[LAST_TOKENS] = (double)(s->last_prompts + s->last_texts);

@@ -18,7 +18,7 @@ static void set_name(struct served *m, const char *name) {
         const char *slash = strrchr(folder, '/');
         name = slash && slash[1] ? slash + 1 : folder;
     }
-    snprintf(m->name, sizeof m->name, "%s", name);
+    snprintf(m->name, sizeof m->name, "%.*s", (int)sizeof m->name - 1, name);
     for (char *c = m->name; *c; c++)
         if (*c <= ' ' || *c >= 127 || *c == '"' || *c == '\\') *c = '_';
 }
@@ -60,6 +60,7 @@ static bool open_engines(struct server *s, char *err) {
                                .batch = o->batch,
                                .chunk = o->chunk,
                                .waiting = o->queue,
+                               .speculate = o->speculate,
                                .forget = o->forget,
                                .launch_seconds = o->launch_seconds,
                                .abort_launch = o->abort_launch,
