@@ -194,6 +194,11 @@ cg_addr cg_address_split(cg *, int space, int id, et_expr offset);
 val cg_address(cg *, int space, int id, et_expr offset);
 /* The element at OFFSET, in the byte or bytes at PTR, as f32 or i32. */
 val cg_load_one(cg *, int space, int id, val ptr, et_expr offset);
+/* What a load of N elements of T gives that is made of words, cg_words of all their bits; and one
+ * of a single element at OFFSET, as it is stored, of parts of a byte the byte. */
+LLVMTypeRef cg_words(cg *, int bits);
+void cg_loaded_words(cg *, et_dtype t, val v, int n, val *out);
+val cg_loaded_one(cg *, int space, int id, val v, et_expr offset);
 /* ---- code.c: the code of type T that begins at bit AT (i32) of the i32 WORD, as f32 or i32 ----
  */
 val cg_code(cg *, et_dtype t, val word, val at);
@@ -209,6 +214,9 @@ bool cg_in_range(cg *, const et_node_x *load);
 /* ---- vector.c: an expression at N consecutive values of a variable ---- */
 /* Replace VAR by BASE + j, j in [0, n), in E. */
 void cg_unroll(cg *, et_expr e, int var, et_expr base, int n, et_expr *out);
+/* Bytes that N elements are aligned to which one load brings, at VAR = BASE + j; 0 where none can.
+ */
+int cg_wide_align(cg *, int space, int id, const et_expr *index, int var, et_expr base, int n);
 /* The same, and load what is contiguous in memory with wide loads. Call once for every expression
  * before cg_emit of the results. */
 void cg_unroll_loads(cg *, et_expr e, int var, et_expr base, int n, et_expr *out);

@@ -141,17 +141,48 @@ static val load_raw(cg *g, int space, int id, val ptr, LLVMTypeRef type, int ali
     return v;
 }
 
+LLVMTypeRef cg_words(cg *g, int bits) {
+    et_check(bits == 8 || bits == 16 || bits % 32 == 0);
+    if (bits > 32) return LLVMVectorType(g->i32, (unsigned)bits / 32);
+    return bits == 8 ? g->i8 : bits == 16 ? g->i16 : g->i32;
+}
+
+/* Element I of T in V, words of memory as the low bits of an i32 each. */
+static val word_of(cg *g, et_dtype t, val v, int i, int *out_at) {
+    int at = i * et_dtype_bits(t);
+    *out_at = at % 32;
+    return LLVMTypeOf(v) == g->i32 ? v : cg_extract(g, v, at / 32);
+}
+
+void cg_loaded_words(cg *g, et_dtype t, val v, int n, val *out) {
+    int at;
+    if (n * et_dtype_bits(t) < 32) v = LLVMBuildZExt(g->b, v, g->i32, "");
+    for (int i = 0; i < n; i++) {
+        val w = word_of(g, t, v, i, &at);
+        if (et_dtype_is_code(t)) {
+            out[i] = cg_code(g, t, w, cg_i32(g, at));
+            continue;
+        }
+        if (et_dtype_bits(t) == 16) {
+            w = LLVMBuildTrunc(g->b, LLVMBuildLShr(g->b, w, cg_i32(g, at), ""), g->i16, "");
+        }
+        out[i] = cg_from_storage(g, t, LLVMBuildBitCast(g->b, w, cg_storage(g, t), ""));
+    }
+}
+
 /* N codes at PTR: words of memory, taken apart in registers. */
 static void load_codes(cg *g, int id, val ptr, int n, int align, val *out) {
     et_dtype t = g->p->tensors[id].shape.dtype;
-    int bits = n * et_dtype_bits(t), words = (bits + 31) / 32;
-    LLVMTypeRef type = bits == 8 ? g->i8 : bits == 16 ? g->i16 : g->i32;
-    if (words > 1) type = LLVMVectorType(g->i32, (unsigned)words);
-    et_check(bits == 8 || bits == 16 || bits % 32 == 0);
-    val v = load_raw(g, ET_LOAD_TENSOR, id, ptr, type, align);
-    if (bits < 32) v = LLVMBuildZExt(g->b, v, g->i32, "");
-    for (int i = 0, at = 0; i < n; i++, at += et_dtype_bits(t))
-        out[i] = cg_code(g, t, words > 1 ? cg_extract(g, v, at / 32) : v, cg_i32(g, at % 32));
+    LLVMTypeRef type = cg_words(g, n * et_dtype_bits(t));
+    cg_loaded_words(g, t, load_raw(g, ET_LOAD_TENSOR, id, ptr, type, align), n, out);
+}
+
+val cg_loaded_one(cg *g, int space, int id, val v, et_expr offset) {
+    et_dtype t = cg_place_dtype(g, space, id);
+    if (!et_dtype_is_code(t)) return cg_from_storage(g, t, v);
+    int each = 8 / et_dtype_bits(t);
+    val at = cg_emit_low(g, et_op2(g->x, ET_X_MOD, offset, et_int(g->x, each)));
+    return cg_code(g, t, LLVMBuildZExt(g->b, v, g->i32, ""), cg_muli(g, at, et_dtype_bits(t)));
 }
 
 val cg_load_one(cg *g, int space, int id, val ptr, et_expr offset) {
@@ -161,10 +192,7 @@ val cg_load_one(cg *g, int space, int id, val ptr, et_expr offset) {
         cg_load_n(g, space, id, ptr, 1, 1, &out);
         return out;
     }
-    int each = 8 / et_dtype_bits(t);
-    val at = cg_emit_low(g, et_op2(g->x, ET_X_MOD, offset, et_int(g->x, each)));
-    val byte = LLVMBuildZExt(g->b, load_raw(g, space, id, ptr, g->i8, 1), g->i32, "");
-    return cg_code(g, t, byte, cg_muli(g, at, et_dtype_bits(t)));
+    return cg_loaded_one(g, space, id, load_raw(g, space, id, ptr, g->i8, 1), offset);
 }
 
 void cg_load_n(cg *g, int space, int id, val ptr, int n, int align, val *out) {

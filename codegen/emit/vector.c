@@ -30,6 +30,14 @@ static bool contiguous(cg *g, int n, const et_expr *offset) {
     return true;
 }
 
+int cg_wide_align(cg *g, int space, int id, const et_expr *index, int var, et_expr base, int n) {
+    et_expr off[16];
+    int bits = et_dtype_bits(cg_place_dtype(g, space, id));
+    cg_unroll(g, cg_offset(g, space, id, index), var, base, n, off);
+    int align = alignment(g, off[0], bits, n);
+    return one_load(n, bits) && contiguous(g, n, off) ? align : 0;
+}
+
 struct wide {
     cg *g;
     int var, n;
@@ -39,14 +47,13 @@ struct wide {
 static void widen(struct wide *w, et_expr load) {
     cg *g = w->g;
     et_node_x x = *et_x(g->x, load);
-    et_expr off[16], at[16];
-    cg_unroll(g, cg_offset(g, x.i2, x.i, x.ops), w->var, w->base, w->n, off);
-    int bits = et_dtype_bits(cg_place_dtype(g, x.i2, x.i));
-    int align = alignment(g, off[0], bits, w->n);
-    if (!align || !one_load(w->n, bits) || !contiguous(g, w->n, off)) return;
+    et_expr off, at[16];
+    int align = cg_wide_align(g, x.i2, x.i, x.ops, w->var, w->base, w->n);
+    if (!align) return;
+    off = et_subst_var(g->x, cg_offset(g, x.i2, x.i, x.ops), w->var, w->base);
     cg_unroll(g, load, w->var, w->base, w->n, at);
     val v[16];
-    cg_load_n(g, x.i2, x.i, cg_address(g, x.i2, x.i, off[0]), w->n, align, v);
+    cg_load_n(g, x.i2, x.i, cg_address(g, x.i2, x.i, off), w->n, align, v);
     for (int j = 0; j < w->n; j++)
         cg_remember(g, at[j], v[j]);
 }

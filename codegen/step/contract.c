@@ -3,8 +3,9 @@
  * A wave owns a group of n rows of b and a part of every chunk of k. b comes straight from memory
  * to registers, a chunk at a time, the first even ahead of the tile's waits; against it go the rows
  * of a, sixteen at a time, through LDS. b is the A operand of the instruction, so a lane ends up
- * with a few consecutive n of one m. A b that is not contiguous along k goes through LDS as well,
- * and so do both operands of a step with a ring: contract_ring.c.
+ * with a few consecutive n of one m. A b that is computed of what lies like that is computed in
+ * registers: contract_code.c. One that is not contiguous along k goes through LDS as well, and so
+ * do both operands of a step with a ring: contract_ring.c.
  */
 #include "codegen/step/contract.h"
 #include "ir/base/diag.h"
@@ -52,6 +53,18 @@ static et_expr full_extent(cg *g, const et_step *s, et_expr *out_cond) {
     return x.ops[1];
 }
 
+/* A b that is not as it lies in memory, where registers can be made of it: c->direct then. */
+static void plan_code(cg *g, et_contract *c) {
+    const et_step *s = c->s;
+    const et_local *a = &g->f->locals[s->stage_a];
+    if (c->direct || c->stages || c->streamed) return;
+    int wide = s->wk * c->unit_k, per = c->nsub * c->rows_n * s->nacc;
+    int units = (s->tm * a->pitch / 16 - (a->pitch - s->kc)) / wide;
+    int most = g->t->loads * c->piece / c->lane_k / per;
+    units = units > most ? most : units;
+    c->direct = cg_contract_code(g, c, units < 1 ? 1 : units);
+}
+
 static void plan(cg *g, et_contract *c) {
     const et_step *s = c->s;
     c->fr = et_target_fragment(g->t, s->operand);
@@ -73,12 +86,16 @@ static void plan(cg *g, et_contract *c) {
     c->direct = !c->stages;
     for (int i = 0; i < s->nacc && !c->stages; i++)
         c->direct &= cg_contract_direct(g, s, s->b[i], c->piece);
+    plan_code(g, c);
     if (!c->direct && s->stage_b < 0)
         et_bug("%s: b is not contiguous along k and there is no buffer to stage it", g->f->name);
-    c->kc = s->kc;
-    c->units = kw / c->unit_k;
+    if (!c->coded) c->kc = s->kc;
+    if (!c->coded) c->units = kw / c->unit_k;
     c->pitch_a = g->f->locals[s->stage_a].pitch;
-    if (c->direct) plan_direct(c, &g->f->locals[s->stage_a], g->t->loads, g->p->ring.bytes);
+    if (c->coded)
+        c->pitch_a = c->kc + g->f->locals[s->stage_a].pitch - s->kc;
+    else if (c->direct)
+        plan_direct(c, &g->f->locals[s->stage_a], g->t->loads, g->p->ring.bytes);
     c->chunks = c->k < 0 ? -1 : c->k <= c->kc ? 1 : (c->k + c->kc - 1) / c->kc;
     c->tail = c->k < 0 || c->chunks * c->kc != c->k;
 }
@@ -173,7 +190,7 @@ et_contract *cg_contract_begin(cg *g, const et_step *s) {
     c->m0 = cg_muli(g, c->m0, (int64_t)c->msub * 16);
     c->n0 = cg_muli(g, ng, (int64_t)c->nsub * 16);
     const et_layout *l = c->fr->layout;
-    val group = dealt(g, &l->k);
+    val group = c->group = dealt(g, &l->k);
     c->lane_m = dealt(g, &l->m);
     c->lane_n = dealt(g, &l->n);
     c->lane_k0 = cg_muli(g, group, c->lane_k);
@@ -321,16 +338,24 @@ static void load_next(cg *g, const et_contract *c, val chunk, val chunks, val *o
  * again as soon as they have been used, so the loads run while the next rows of a are staged. */
 static void chunks_direct(cg *g, const et_contract *c, val chunks, val *carried) {
     val chunk = cg_i32(g, 0), *b = carried + cg_contract_sums(c), loaded[ET_MAX_FRAGMENTS];
+    val made[ET_MAX_FRAGMENTS];
     memcpy(b, c->first, (size_t)c->nload * sizeof *b);
     if (c->chunks == 1) {
-        all_pieces(g, c, chunk, b, carried);
+        if (c->coded) cg_contract_decode(g, c, chunk, b, made);
+        all_pieces(g, c, chunk, c->coded ? made : b, carried);
         return;
     }
     cg_for f;
     chunk = cg_for_begin(g, &f, chunk, chunks, cg_i32(g, 1), c->chunks > 0,
                          cg_contract_sums(c) + c->nload, carried);
-    all_pieces(g, c, chunk, b, carried);
-    load_next(g, c, chunk, chunks, loaded);
+    if (c->coded) { /* its registers are free as soon as the fragments are made */
+        cg_contract_decode(g, c, chunk, b, made);
+        load_next(g, c, chunk, chunks, loaded);
+        all_pieces(g, c, chunk, made, carried);
+    } else {
+        all_pieces(g, c, chunk, b, carried);
+        load_next(g, c, chunk, chunks, loaded);
+    }
     memcpy(b, loaded, (size_t)c->nload * sizeof *b);
     cg_for_end(g, &f, carried);
 }

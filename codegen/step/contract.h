@@ -13,22 +13,23 @@ enum {
 struct et_contract {
     const et_step *s;
     const et_fragment *fr;
-    int rows_n, rows_m;   /* of sixteen that a lane holds */
-    bool streamed;        /* b comes through the ring */
-    bool direct;          /* b goes from memory to registers */
-    int stages;           /* chunks in the ring of a and b, see contract_ring.c; or 0 */
-    int size;             /* bytes of an operand element */
-    int lane_k;           /* consecutive k in one fragment of a lane */
-    int piece;            /* of which one load brings so many */
-    int unit_k;           /* k covered by one fragment of all lanes */
-    int results;          /* elements of a sum in one lane */
-    int nsub, msub;       /* 16-row pieces of this wave's n, of m */
-    int kc, units;        /* k per chunk, and units in a wave's part of it */
-    int pitch_a;          /* between staged rows of a */
-    int64_t k, chunks;    /* extent and chunks, -1 when known at run time only */
-    bool tail;            /* the last chunk is not full */
-    int nload;            /* fragments of b in one chunk */
-    et_expr extent, cond; /* k, where cond holds if there is one; elsewhere the sums are zero */
+    int rows_n, rows_m;     /* of sixteen that a lane holds */
+    bool streamed;          /* b comes through the ring */
+    bool direct;            /* b goes from memory to registers */
+    struct et_coded *coded; /* and is computed there of what was loaded; or NULL */
+    int stages;             /* chunks in the ring of a and b, see contract_ring.c; or 0 */
+    int size;               /* bytes of an operand element */
+    int lane_k;             /* consecutive k in one fragment of a lane */
+    int piece;              /* of which one load brings so many */
+    int unit_k;             /* k covered by one fragment of all lanes */
+    int results;            /* elements of a sum in one lane */
+    int nsub, msub;         /* 16-row pieces of this wave's n, of m */
+    int kc, units;          /* k per chunk, and units in a wave's part of it */
+    int pitch_a;            /* between staged rows of a */
+    int64_t k, chunks;      /* extent and chunks, -1 when known at run time only */
+    bool tail;              /* the last chunk is not full */
+    int nload;              /* fragments of b in one chunk, or registers that they are made of */
+    et_expr extent, cond;   /* k, where cond holds if there is one; elsewhere the sums are zero */
     val mlive, nlive, kend;
     /* Few rows of a leave room: 2^slots chunks are staged at once, rows 2^(4 - slots) apart. NULL:
      * one. */
@@ -36,6 +37,8 @@ struct et_contract {
     val nchunks;
     val m0, n0, ks, kpart;                     /* of this wave */
     val lane_m, lane_n, lane_k0;               /* of this lane: first row of a, of b, first k */
+    val group;                                 /* lane_k0 counted in fragments */
+    val row_n[ET_MAX_FRAGMENTS];               /* rows of b, which n */
     val out_n, out_m;                          /* of the first of its sums */
     cg_addr row[ET_MAX_ACC][ET_MAX_FRAGMENTS]; /* rows of b */
     val first[ET_MAX_FRAGMENTS];               /* the first chunk, loaded */
@@ -75,6 +78,13 @@ void cg_contract_load(cg *, const et_contract *, val chunk, val *out);
 /* V, a piece of a row from K on, with its elements from the last k on made zero. */
 val cg_contract_mask(cg *, const et_contract *, val v, val k);
 void cg_contract_rows(cg *, et_contract *); /* addresses of its rows */
+
+/* ---- contract_code.c: a b that is computed of what is loaded ---- */
+/* Can it be, at most MOST units to a chunk? The plan is one for that then. */
+bool cg_contract_code(cg *, et_contract *, int most);
+void cg_contract_raws(cg *, const et_contract *, val chunk,
+                      val *out); /* what is loaded for a chunk */
+void cg_contract_decode(cg *, const et_contract *, val chunk, const val *raw, val *out);
 bool cg_contract_direct(cg *, const et_step *, et_expr b, int lane_k);
 
 #endif

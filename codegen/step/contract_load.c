@@ -110,6 +110,10 @@ void cg_contract_load(cg *g, const et_contract *c, val chunk, val *out) {
         cg_contract_take(g, c, out);
         return;
     }
+    if (c->coded) {
+        cg_contract_raws(g, c, chunk, out);
+        return;
+    }
     val k0 = cg_add(g, cg_muli(g, chunk, c->kc), c->kpart);
     for (int u = 0; u < c->units; u++)
         for (int i = 0; i < c->s->nacc; i++)
@@ -126,6 +130,8 @@ void cg_contract_rows(cg *g, et_contract *c) {
         int64_t live;
         if (!et_is_int(g->x, s->nlive, &live) || live < s->tn) /* rows that are not there */
             n = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){n, last});
+        c->row_n[r] = n;
+        if (c->coded) continue;
         for (int i = 0; i < s->nacc; i++) {
             int mark = cg_scope(g);
             et_node_x x = *et_x(g->x, s->b[i]);
