@@ -86,6 +86,17 @@ static const struct target *matrix_type(const struct gguf_plan *p) {
 
 /* ---- reading ---- */
 
+static bool fail_tensor(const struct gguf *g, const struct gguf_tensor *t, const char *why) {
+    return gguf_fail(g->fault, "%s: tensor \"%s\" %s", g->path, gguf_shown(t->name), why);
+}
+
+static bool all_finite(const float *values, size_t count) {
+    bool finite = true;
+    for (size_t i = 0; i < count; i++)
+        finite &= values[i] - values[i] == 0;
+    return finite;
+}
+
 /* COUNT elements of the part from its FROM on, a multiple of the block, as they will be written. */
 static bool read_values(struct gguf_plan *p, const struct part *part, uint64_t from, size_t count) {
     const struct gguf_format *f = gguf_format(part->from->type);
@@ -93,6 +104,8 @@ static bool read_values(struct gguf_plan *p, const struct part *part, uint64_t f
     uint64_t at = part->from->offset + (part->first + from) / f->elements * f->bytes;
     if (!gguf_read(p->g, at, p->raw, bytes)) return false;
     f->unpack(p->raw, count / f->elements, p->values);
+    if (f->elements > 1 && !all_finite(p->values, count))
+        return fail_tensor(p->g, part->from, "has a scale that is no finite number");
     if (part->change & GGUF_NORM)
         for (size_t i = 0; i < count; i++)
             p->values[i] -= 1;
@@ -108,10 +121,6 @@ static uint64_t row_of(const struct part *part, uint64_t row) {
 }
 
 /* ---- planning ---- */
-
-static bool fail_tensor(const struct gguf *g, const struct gguf_tensor *t, const char *why) {
-    return gguf_fail(g->fault, "%s: tensor \"%s\" %s", g->path, gguf_shown(t->name), why);
-}
 
 /* A head's rows can be put in order where they are rows: of a matrix, or of a bias. */
 static bool find_heads(const struct gguf *g, struct part *part, int64_t heads, int64_t kv_heads) {

@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static bool is_name(const char *s) {
     if (!isalpha((unsigned char)*s) && *s != '_') return false;
@@ -116,6 +117,12 @@ static bool import_config(struct imp_options *o, struct imp_config *c) {
 static bool import(struct imp_options *o, struct imp_report *r) {
     char path[PATH_MAX];
     struct imp_config config;
+    struct stat st;
+    if (stat(o->checkpoint, &st) == 0 && S_ISREG(st.st_mode)) {
+        imp_error(r, o->checkpoint,
+                  "is a file, expected a checkpoint directory (etgguf makes one of a GGUF file)");
+        return false;
+    }
     if (snprintf(path, sizeof path, "%s/config.json", o->checkpoint) >= (int)sizeof path) {
         imp_error(r, "etimport", "the checkpoint's path is too long");
         return false;

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 static int failures;
-
 static void fail(const char *what, const char *got) {
     fprintf(stderr, "FAIL %s: %s\n", what, got);
     failures++;
@@ -401,7 +400,7 @@ static void check_tokenizers(void) {
     }
 }
 
-/* ---- what blocks hold, from their definitions ---- */
+/* ---- what blocks hold ---- */
 
 static uint32_t seed = 1;
 static uint32_t random_word(void) {
@@ -556,6 +555,34 @@ static void check_format(int f, const char *folder, const char *type) {
     unlink(out);
 }
 
+static void check_scale(const char *folder) {
+    char in[4096], out[4096];
+    unsigned char blocks[2][34] = {{0, 0x3c}, {0, 0x7c}};
+    struct writer w;
+    struct gguf g;
+    struct gguf_fault fault = {""};
+    int rounded;
+    snprintf(in, sizeof in, "%s/s.gguf", folder);
+    snprintf(out, sizeof out, "%s/s.safetensors", folder);
+    writer_init(&w);
+    add_model(&w, "llama", NULL);
+    add_tensor(&w, "blk.0.ffn_up.weight", 2, (uint64_t[]){64, 1}, 8, blocks, sizeof blocks);
+    writer_save(&w, in);
+    writer_free(&w);
+    et_arena *arena = et_arena_create();
+    if (!gguf_open(in, arena, &fault, &g)) {
+        fail("scale", fault.text);
+    } else {
+        struct gguf_plan *p = gguf_plan_make(&g, gguf_family_of(&g), NULL, 4, 2, &rounded);
+        if (gguf_plan_write(p, out) ||
+            !strstr(fault.text, "\"blk.0.ffn_up.weight\" has a scale that is no finite number"))
+            fail("scale", fault.text);
+        gguf_close(&g);
+    }
+    et_arena_destroy(arena);
+    unlink(in);
+}
+
 int main(int argc, char **argv) {
     if (argc != 2) return 2;
     check_headers();
@@ -566,6 +593,7 @@ int main(int argc, char **argv) {
         check_format((int)f, argv[1], "F32");
         check_format((int)f, argv[1], "auto");
     }
+    check_scale(argv[1]);
     printf("%d failures\n", failures);
     return failures != 0;
 }

@@ -150,6 +150,8 @@ head -c 5 plain/model.safetensors | bad_file cut_length 'model.safetensors'
     bad_file long_header 'model.safetensors'
 (head -c 8 plain/model.safetensors && head -c $((size - 8)) /dev/zero) |
     bad_file zero_header 'model.safetensors'
+echo GGUF > model.gguf
+refuses model.gguf 'expected a checkpoint directory (etgguf makes one of a GGUF file)'
 mkdir -p no_weights && cp plain/config.json no_weights/
 refuses no_weights 'no_weights'
 
