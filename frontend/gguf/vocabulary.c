@@ -106,9 +106,16 @@ static bool index_tokens(struct gguf_vocabulary *v) {
 
 /* ---- tokens ---- */
 
-/* How many bytes the character at P has, or 0 where it is none. */
+/* How many bytes the character at P has, or 0 where it is none, or the one that ends C's strings.
+ */
 static size_t character(const unsigned char *p, size_t left) {
-    size_t n = *p < 0x80 ? 1 : *p < 0xc2 ? 0 : *p < 0xe0 ? 2 : *p < 0xf0 ? 3 : *p < 0xf5 ? 4 : 0;
+    size_t n = !*p         ? 0
+               : *p < 0x80 ? 1
+               : *p < 0xc2 ? 0
+               : *p < 0xe0 ? 2
+               : *p < 0xf0 ? 3
+               : *p < 0xf5 ? 4
+                           : 0;
     if (n > left) return 0;
     for (size_t i = 1; i < n; i++)
         if ((p[i] & 0xc0) != 0x80) return 0;
@@ -128,7 +135,7 @@ static bool check_token(const struct gguf_vocabulary *v, int i) {
     const struct token *t = &v->tokens[i];
     if (!t->text.bytes) return fail_token(v, i, "is empty");
     if (t->text.bytes > MOST) return fail_token(v, i, "is longer than 1024 bytes");
-    if (!is_text(t->text)) return fail_token(v, i, "is not UTF-8");
+    if (!is_text(t->text)) return fail_token(v, i, "is not UTF-8, or has a byte 0");
     if (t->type < TOKEN_NORMAL || t->type > TOKEN_BYTE)
         return fail_token(v, i, "is of a type that is not known");
     return true;
@@ -229,7 +236,8 @@ static bool read_specials(struct gguf_vocabulary *v) {
     v->add_bos = v->add_bos && v->bos >= 0;
     v->add_eos = v->add_eos && v->eos >= 0;
     if (v->chat.at && !is_text(v->chat))
-        return gguf_fail(g->fault, "%s: metadata \"tokenizer.chat_template\" is not UTF-8",
+        return gguf_fail(g->fault,
+                         "%s: metadata \"tokenizer.chat_template\" is not UTF-8, or has a byte 0",
                          g->path);
     return find_ends(v);
 }
