@@ -33,7 +33,8 @@ static void put_string(FILE *f, const char *s) {
 
 /* Tokens that are found in a text before anything is split. */
 static bool is_added(const struct token *t) {
-    return t->type == TOKEN_CONTROL || t->type == TOKEN_USER || t->type == TOKEN_UNKNOWN;
+    return t->text.bytes &&
+           (t->type == TOKEN_CONTROL || t->type == TOKEN_USER || t->type == TOKEN_UNKNOWN);
 }
 
 static void put_added(const struct gguf_vocabulary *v, FILE *f) {
@@ -238,7 +239,7 @@ static void put_vocabulary(const struct gguf_vocabulary *v, FILE *f) {
     const char *comma = "";
     for (int i = 0; i < v->ntokens; i++) {
         /* Merging must not make of pieces what only the text of a special token may be. */
-        if (v->split && is_added(&v->tokens[i])) continue;
+        if (!v->tokens[i].text.bytes || (v->split && is_added(&v->tokens[i]))) continue;
         fprintf(f, "%s\n", comma);
         put_text(f, v->tokens[i].text);
         fprintf(f, ":%d", i);
@@ -249,7 +250,7 @@ static void put_vocabulary(const struct gguf_vocabulary *v, FILE *f) {
 static int64_t unknown_token(const struct gguf_vocabulary *v) {
     if (v->unknown >= 0) return v->unknown;
     for (int i = 0; i < v->ntokens; i++)
-        if (v->tokens[i].type == TOKEN_UNKNOWN) return i;
+        if (v->tokens[i].type == TOKEN_UNKNOWN && v->tokens[i].text.bytes) return i;
     return -1;
 }
 

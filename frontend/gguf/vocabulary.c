@@ -92,6 +92,7 @@ static bool index_tokens(struct gguf_vocabulary *v) {
     v->slots = et_alloc(v->g->arena, size * sizeof *v->slots);
     for (int i = 0; i < v->ntokens; i++) {
         struct token *t = &v->tokens[i];
+        if (!t->text.bytes) continue;
         t->hash = HASH_START;
         for (size_t k = 0; k < t->text.bytes; k++)
             t->hash = vocabulary_hash(t->hash, (unsigned char)t->text.at[k]);
@@ -133,7 +134,6 @@ static bool is_text(struct gguf_text t) {
 static bool check_token(const struct gguf_vocabulary *v, int i) {
     enum { MOST = 1024 };
     const struct token *t = &v->tokens[i];
-    if (!t->text.bytes) return fail_token(v, i, "is empty");
     if (t->text.bytes > MOST) return fail_token(v, i, "is longer than 1024 bytes");
     if (!is_text(t->text)) return fail_token(v, i, "is not UTF-8, or has a byte 0");
     if (t->type < TOKEN_NORMAL || t->type > TOKEN_BYTE)
@@ -183,6 +183,9 @@ static bool read_tokens(struct gguf_vocabulary *v) {
 
 static bool get_id(const struct gguf_vocabulary *v, const char *key, int64_t *out) {
     if (!gguf_get_int(v->g, key, -1, out)) return false;
+    if (*out >= 0 && *out < v->ntokens && !v->tokens[*out].text.bytes)
+        return gguf_fail(v->g->fault, "%s: metadata \"%s\" is %lld, a token without text",
+                         v->g->path, key, (long long)*out);
     if (*out >= -1 && *out < v->ntokens) return true;
     if (*out == UINT32_MAX) { /* some write no token so */
         *out = -1;

@@ -14,7 +14,7 @@ enum { /* tokenizer.ggml.token_type */
 };
 
 struct token {
-    struct gguf_text text;
+    struct gguf_text text; /* without any, there is no such token */
     uint64_t hash;
     float score;
     int type;

@@ -17,6 +17,11 @@ static bool join(char path[PATH_MAX], const char *folder, const char *name,
            qnt_fail(fault, "%s: the name is too long", folder);
 }
 
+static bool is_turned(const json_t *config) {
+    const char *type = json_string_value(json_object_get(config, "model_type"));
+    return type && !strcmp(type, "gpt2");
+}
+
 json_t *qnt_config_read(const char *from, struct qnt_fault *fault) {
     char path[PATH_MAX], why[ET_WHY];
     size_t bytes;
@@ -33,6 +38,12 @@ json_t *qnt_config_read(const char *from, struct qnt_fault *fault) {
         qnt_note(fault, "%s: line %d: %s", path, e.line, e.text);
     else if (!json_is_object(config))
         qnt_note(fault, "%s: is no object", path);
+    else if (is_turned(config))
+        qnt_note(
+            fault,
+            "%s: field \"model_type\" is \"gpt2\", whose matrices have a row for each input, as "
+            "no layout of quantised weights has them",
+            path);
     else if (json_object_get(config, "quantization_config"))
         qnt_note(fault, "%s: field \"quantization_config\": the checkpoint is quantised already",
                  path);

@@ -41,4 +41,8 @@ void add_key(struct writer *, const char *key, uint32_t type);
 void add_tensor(struct writer *, const char *name, int rank, const uint64_t *dims, uint32_t type,
                 const void *data, size_t bytes);
 
+/* A model of ARCH that is right in all that a test does not change; WITHOUT, a key, is left out, or
+ * NULL. */
+void add_small_model(struct writer *, const char *arch, const char *without);
+
 #endif

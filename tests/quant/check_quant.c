@@ -5,6 +5,7 @@
 #include "runtime/etrt_dtype.h"
 #include <jansson.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -244,7 +245,72 @@ static int check(const char *how, const char *folder, const char *out) {
     return quantised < 2;
 }
 
+/* ---- back again ---- */
+
+static bool ends_in(const char *s, const char *end) {
+    size_t n = strlen(s), k = strlen(end);
+    return n >= k && !strcmp(s + n - k, end);
+}
+
+/* Value I of the weight whose codes T are. */
+static float decoded(const struct etrt_st_tensor *t, const struct etrt_st_tensor *s, int64_t i) {
+    int64_t columns = t->shape[1], across = s->shape[1];
+    uint32_t word;
+    if (!strcmp(t->dtype, "F8_E4M3"))
+        return e4m3(((const unsigned char *)t->data)[i]) *
+               value_at(s, i / columns / 128 * across + i % columns / 128);
+    memcpy(&word, (const char *)t->data + i / 8 * 4, 4);
+    return ((float)(word >> (4 * (i % 8)) & 15) - 8) * value_at(s, i / 128);
+}
+
+static struct etrt_st_tensor dequantised(const struct etrt_st *st, const struct etrt_st_tensor *t) {
+    char base[300], name[320];
+    bool packed = ends_in(t->name, ".weight_packed");
+    size_t cut = strlen(packed ? ".weight_packed" : ".weight");
+    snprintf(base, sizeof base, "%.*s", (int)(strlen(t->name) - cut), t->name);
+    snprintf(name, sizeof name, "%s%s", base, packed ? ".weight_scale" : ".weight_scale_inv");
+    const struct etrt_st_tensor *scales = etrt_st_find(st, name);
+    if (!scales) die(name, "missing");
+    struct etrt_st_tensor out = *t;
+    out.shape[1] *= packed ? 8 : 1;
+    int64_t n = out.shape[0] * out.shape[1];
+    float *values = malloc((size_t)n * sizeof *values);
+    for (int64_t i = 0; i < n; i++)
+        values[i] = decoded(t, scales, i);
+    snprintf(name, sizeof name, "%s.weight", base);
+    out.name = strdup(name);
+    out.dtype = "F32";
+    out.data = values;
+    out.bytes = (size_t)n * sizeof *values;
+    return out;
+}
+
+static int dequantise(const char *folder, const char *to) {
+    static struct etrt_st_tensor out[4096];
+    char path[4096], err[ETRT_ST_ERR];
+    struct etrt_st *st;
+    size_t n = 0;
+    if (!etrt_st_open(folder, &st, err, sizeof err)) die(folder, err);
+    for (size_t i = 0; i < etrt_st_count(st) && n < 4096; i++) {
+        const struct etrt_st_tensor *t = etrt_st_at(st, i);
+        bool codes = !strcmp(t->dtype, "F8_E4M3") || ends_in(t->name, ".weight_packed");
+        if (strstr(t->name, ".weight_s")) continue; /* scales and shapes */
+        out[n++] = codes ? dequantised(st, t) : *t;
+    }
+    snprintf(path, sizeof path, "%s/model.safetensors", to);
+    if (!etrt_st_write(path, out, n, err, sizeof err)) die(path, err);
+    snprintf(path, sizeof path, "%s/config.json", folder);
+    json_t *config = json_load_file(path, 0, NULL);
+    json_object_del(config, "quantization_config");
+    snprintf(path, sizeof path, "%s/config.json", to);
+    if (json_dump_file(config, path, 0) != 0) die(path, "cannot be written");
+    json_decref(config);
+    return 0; /* what was allocated ends with the program */
+}
+
 int main(int argc, char **argv) {
     if (argc != 4) return 2;
-    return !strcmp(argv[1], "make") ? make(argv[2], argv[3]) : check(argv[1], argv[2], argv[3]);
+    if (!strcmp(argv[1], "make")) return make(argv[2], argv[3]);
+    if (!strcmp(argv[1], "dequantise")) return dequantise(argv[2], argv[3]);
+    return check(argv[1], argv[2], argv[3]);
 }

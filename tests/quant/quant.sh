@@ -43,6 +43,7 @@ refuses 1 'quantised already' "$bin/etquant" BF16.fp8 -o out --int4
 refuses 1 'BF16.int4: is there, and has files in it' "$bin/etquant" BF16 -o BF16.int4 --fp8
 refuses 1 'no tensor of the checkpoint is' "$bin/etquant" "$src/tests/golden/gemma2" -o out --int4
 refuses 1 'No such file' "$bin/etquant" absent -o out --fp8
+refuses 1 'a row for each input' "$bin/etquant" "$src/tests/golden/gpt2" -o out --fp8
 mkdir odd
 echo '[]' > odd/config.json
 refuses 1 'is no object' "$bin/etquant" odd -o out --fp8
