@@ -221,6 +221,8 @@ int cg_wide_align(cg *, int space, int id, const et_expr *index, int var, et_exp
  * before cg_emit of the results. */
 void cg_unroll_loads(cg *, et_expr e, int var, et_expr base, int n, et_expr *out);
 /* Emit f32 (or the expression's type) values of E at VAR = BASE + j. */
+/* What divides VAR somewhere in E, a number greater than 1; 0 where nothing does. */
+int64_t cg_divisor(cg *, et_expr e, int var);
 void cg_emit_n(cg *, et_expr e, int var, et_expr base, int n, val *out);
 int cg_fresh_var(cg *, const char *name, int64_t extent);
 

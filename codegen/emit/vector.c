@@ -22,6 +22,41 @@ static bool one_load(int n, int bits) {
     return bits >= 16 || n * bits == 8 || n * bits == 16 || n * bits % 32 == 0;
 }
 
+struct divided {
+    const et_exprs *x;
+    et_expr var;
+    int64_t by;
+};
+
+static void find_divided(void *ctx, et_expr e) {
+    struct divided *d = ctx;
+    const et_node_x *n = et_x(d->x, e);
+    int64_t by;
+    if ((n->op == ET_X_IDIV || n->op == ET_X_MOD) && et_expr_eq(n->ops[0], d->var) &&
+        et_is_int(d->x, n->ops[1], &by) && by > 1 && by < INT32_MAX)
+        d->by = by;
+}
+
+int64_t cg_divisor(cg *g, et_expr e, int var) {
+    struct divided d = {g->x, et_var(g->x, var), 0};
+    et_walk(g->x, e, find_divided, &d);
+    return d.by;
+}
+
+/* E, over VAR, where both digits of that are in it, grows by one with the low one; N values from
+ * BASE on differ in that alone. */
+static bool grows_with_digit(cg *g, et_expr e, int var, et_expr base, int n) {
+    et_exprs *x = g->x;
+    int64_t by = cg_divisor(g, e, var), lo, hi;
+    if (!by || by % n || !cg_divisible(g, base, n) ||
+        !et_bounds(x, et_var_extent(x, var), &lo, &hi) || hi < 1)
+        return false;
+    int high = cg_fresh_var(g, "high", (hi + by - 1) / by), low = cg_fresh_var(g, "low", by);
+    et_expr k = et_add(x, et_mul(x, et_var(x, high), et_int(x, by)), et_var(x, low));
+    et_expr rest = et_sub(x, et_subst_var(x, e, var, k), et_var(x, low));
+    return !et_expr_has_var(x, rest, low);
+}
+
 static bool contiguous(cg *g, int n, const et_expr *offset) {
     for (int j = 1; j < n; j++) {
         int64_t d;
@@ -31,17 +66,22 @@ static bool contiguous(cg *g, int n, const et_expr *offset) {
 }
 
 int cg_wide_align(cg *g, int space, int id, const et_expr *index, int var, et_expr base, int n) {
-    et_expr off[16];
+    et_expr off[16], all = cg_offset(g, space, id, index);
     int bits = et_dtype_bits(cg_place_dtype(g, space, id));
-    cg_unroll(g, cg_offset(g, space, id, index), var, base, n, off);
+    cg_unroll(g, all, var, base, n, off);
     int align = alignment(g, off[0], bits, n);
-    return one_load(n, bits) && contiguous(g, n, off) ? align : 0;
+    bool wide = contiguous(g, n, off) || grows_with_digit(g, all, var, base, n);
+    return one_load(n, bits) && wide ? align : 0;
 }
+
+enum { SEEN = 256 };
 
 struct wide {
     cg *g;
     int var, n;
     et_expr base;
+    uint32_t
+        seen[SEEN]; /* nodes whose loads are wide where they can be, each in a place of its own */
 };
 
 static void widen(struct wide *w, et_expr load) {
@@ -62,7 +102,8 @@ static void widen(struct wide *w, et_expr load) {
  * be loaded one by one, with care. */
 static void visit(struct wide *w, et_expr e, bool sure) {
     et_node_x x = *et_x(w->g->x, e);
-    if (x.nops == 0 || !et_expr_has_var(w->g->x, e, w->var)) return;
+    if (x.nops == 0 || w->seen[e.id % SEEN] == e.id || !et_expr_has_var(w->g->x, e, w->var)) return;
+    if (sure) w->seen[e.id % SEEN] = e.id;
     if (x.op == ET_X_LOAD) {
         for (int i = 0; i < x.nops; i++)
             visit(w, x.ops[i], sure);
@@ -76,7 +117,7 @@ static void visit(struct wide *w, et_expr e, bool sure) {
 
 void cg_unroll_loads(cg *g, et_expr e, int var, et_expr base, int n, et_expr *out) {
     et_check(n <= 16);
-    struct wide w = {g, var, n, base};
+    struct wide w = {g, var, n, base, {0}};
     if (n > 1) visit(&w, e, !g->guard);
     cg_unroll(g, e, var, base, n, out);
 }

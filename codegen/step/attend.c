@@ -7,6 +7,7 @@
  * joins them. Scores are kept in base 2. */
 #include "codegen/step/step.h"
 #include "ir/base/diag.h"
+#include "ir/program/step.h"
 #include <math.h>
 
 /* CHUNK: elements that are loaded at once. */
@@ -213,6 +214,17 @@ static void leave(cg *g, const struct attend *a, val *state) {
     cg_if_end(g, &in);
 }
 
+/* What another part is joined with is not divided; D is the element of it. */
+static void store_part(cg *g, const struct attend *a, val row, val d, val out, val top, val sum) {
+    const et_step *s = a->s;
+    cg_if first;
+    LLVMBuildStore(g->b, out, cg_local_ptr(g, s->out, cg_add(g, row, d)));
+    cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, d, cg_i32(g, 0)));
+    LLVMBuildStore(g->b, top, cg_local_ptr(g, s->out, cg_addi(g, row, s->depth)));
+    LLVMBuildStore(g->b, sum, cg_local_ptr(g, s->out, cg_addi(g, row, s->depth + 1)));
+    cg_if_end(g, &first);
+}
+
 static void merge_waves(cg *g, const struct attend *a) {
     const et_step *s = a->s;
     int waves = g->p->workgroup / g->t->wave;
@@ -241,11 +253,15 @@ static void merge_waves(cg *g, const struct attend *a) {
         sum = cg_fma(g, l, weight, sum);
         out = cg_fma(g, o, weight, out);
     }
-    out = g->family->divide(g, out, sum);
-    val none = LLVMBuildFCmp(g->b, LLVMRealOEQ, sum, cg_f32(g, 0), "");
-    out = cg_select(g, none, cg_f32(g, 0), out);
-    val at = cg_add(g, cg_muli(g, h, g->f->locals[s->out].pitch), d);
-    LLVMBuildStore(g->b, out, cg_local_ptr(g, s->out, at));
+    val row = cg_muli(g, h, g->f->locals[s->out].pitch);
+    if (et_step_is_part(g->f, s)) {
+        store_part(g, a, row, d, out, top, sum);
+    } else {
+        out = g->family->divide(g, out, sum);
+        val none = LLVMBuildFCmp(g->b, LLVMRealOEQ, sum, cg_f32(g, 0), "");
+        out = cg_select(g, none, cg_f32(g, 0), out);
+        LLVMBuildStore(g->b, out, cg_local_ptr(g, s->out, cg_add(g, row, d)));
+    }
     cg_items_end(g, &items);
 }
 

@@ -5,33 +5,15 @@
 
 /* ---- b from memory ---- */
 
-/* What divides a variable somewhere. */
-struct divided {
-    const et_exprs *x;
-    et_expr var;
-    int64_t by;
-};
-
-static void find_divided(void *ctx, et_expr e) {
-    struct divided *d = ctx;
-    const et_node_x *n = et_x(d->x, e);
-    int64_t by;
-    if ((n->op == ET_X_IDIV || n->op == ET_X_MOD) && et_expr_eq(n->ops[0], d->var) &&
-        et_is_int(d->x, n->ops[1], &by) && by > 1 && by < INT32_MAX)
-        d->by = by;
-}
-
 /* OFF grows with KVAR by one: as it is, or where both digits of it make one number again. */
 static bool grows_with(cg *g, et_expr off, int kvar, et_expr at0) {
     et_exprs *x = g->x;
     et_expr k = et_var(x, kvar), rest = et_sub(x, off, k);
     if (!et_expr_has_var(x, rest, kvar)) return rest.id == at0.id;
-    struct divided d = {x, k, 0};
-    et_walk(x, off, find_divided, &d);
-    int64_t lo, hi;
-    if (!d.by || !et_bounds(x, et_var_extent(x, kvar), &lo, &hi) || hi < 1) return false;
-    int high = cg_fresh_var(g, "high", (hi + d.by - 1) / d.by), low = cg_fresh_var(g, "low", d.by);
-    k = et_add(x, et_mul(x, et_var(x, high), et_int(x, d.by)), et_var(x, low));
+    int64_t lo, hi, by = cg_divisor(g, off, kvar);
+    if (!by || !et_bounds(x, et_var_extent(x, kvar), &lo, &hi) || hi < 1) return false;
+    int high = cg_fresh_var(g, "high", (hi + by - 1) / by), low = cg_fresh_var(g, "low", by);
+    k = et_add(x, et_mul(x, et_var(x, high), et_int(x, by)), et_var(x, low));
     rest = et_sub(x, et_subst_var(x, off, kvar, k), k);
     return rest.id == at0.id;
 }

@@ -109,7 +109,14 @@ static struct reduce plan(cg *g, const et_step *s, int64_t rows) {
 
 /* ---- one lane's part of a row ---- */
 
-enum { UNROLL = 4 };
+/* Items of a lane that are loaded at once, and where there are so many: a round trip to memory
+ * less.
+ */
+enum { UNROLL = 4, MANY = 8 };
+
+static int at_once(const struct reduce *r) {
+    return r->extent > 0 && r->extent / r->n >= MANY * r->lanes ? MANY : UNROLL;
+}
 
 /* The values of one item, combined. */
 static void item_values(cg *g, const struct reduce *r, val item, val *v) {
@@ -131,7 +138,7 @@ static void item_values(cg *g, const struct reduce *r, val item, val *v) {
 
 /* N items, ITEM and every r->lanes on: all are loaded before any is combined. */
 static struct best take(cg *g, const struct reduce *r, struct best acc, val item, int n) {
-    val v[UNROLL][16], at[UNROLL];
+    val v[MANY][16], at[MANY];
     if (LLVMTypeOf(item) == g->i64) item = LLVMBuildTrunc(g->b, item, g->i32, "");
     for (int i = 0; i < n; i++) {
         at[i] = cg_addi(g, item, (int64_t)i * r->lanes);
@@ -185,7 +192,7 @@ static val items_of(cg *g, const struct reduce *r, LLVMTypeRef t) {
 static struct best lane_part(cg *g, const struct reduce *r, val sub) {
     struct best acc = identity(g, r);
     bool constant = r->extent >= 0;
-    int carried = indexed(r) ? 2 : 1, many = UNROLL * r->lanes;
+    int carried = indexed(r) ? 2 : 1, many = at_once(r) * r->lanes;
     int64_t items = constant ? r->extent / r->n : -1, whole = constant ? items / many * many : -1;
     LLVMTypeRef t = counter_type(g, r);
     val total = items_of(g, r, t), zero = LLVMConstNull(t);
@@ -201,7 +208,7 @@ static struct best lane_part(cg *g, const struct reduce *r, val sub) {
         if (!constant || whole > many)
             item =
                 cg_add(g, cg_for_begin(g, &f, zero, from, all_at_once, constant, carried, v), sub);
-        acc = take(g, r, (struct best){v[0], v[1]}, item, UNROLL);
+        acc = take(g, r, (struct best){v[0], v[1]}, item, at_once(r));
         v[0] = acc.v;
         v[1] = acc.at;
         if (!constant || whole > many) cg_for_end(g, &f, v);

@@ -263,7 +263,8 @@ void eti_attention(eti_parser *p, const int var[ET_AT_VARS], int keys, int may,
     }
 }
 
-/* attend [h < H, d < D] over p < P [scratch $s]  q = E  k = E  v = E ...  into $out */
+/* attend [h < H, d < D] over p < P [scratch $s]  q = E  k = E  v = E ...  into $out, which is two
+ * elements longer where the result is one part of several. */
 void eti_step_attend(eti_parser *p, et_step *s) {
     int coords = p->nscope, vars[2] = {-1, -1};
     eti_next(p);
@@ -295,7 +296,9 @@ void eti_step_attend(eti_parser *p, et_step *s) {
     et_loc to = p->tok.loc;
     const char *out = eti_need_name(p, ETI_LOCAL, "a local buffer");
     if (!out) return;
-    s->out = buffer(p, out, to, out, ET_F32, 2, (int[]){s->heads, s->depth}, 0);
+    int own = eti_local(p, out), wide = s->depth;
+    if (own >= 0 && p->f->locals[own].rank == 2 && p->f->locals[own].dim[1] == wide + 2) wide += 2;
+    s->out = buffer(p, out, to, out, ET_F32, 2, (int[]){s->heads, wide}, 0);
     int l = scratch ? eti_local(p, scratch) : -1, most = waves(p);
     if (l >= 0 && p->f->locals[l].rank == 3 && are_waves(p, p->f->locals[l].dim[0]))
         most = p->f->locals[l].dim[0];

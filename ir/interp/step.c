@@ -116,8 +116,9 @@ static double scores(struct run *m, const et_step *s, int64_t first, int64_t n, 
     return most;
 }
 
+/* PART: the sum of weights comes after the result, which is not divided by it. */
 static void attend_head(struct run *m, const et_step *s, int64_t first, int64_t n, double *score,
-                        float *out) {
+                        bool part, float *out) {
     bool has_extra = s->part[ET_AT_EXTRA].id != 0;
     double most = scores(m, s, first, n, score), sum = 0;
     double extra = has_extra ? (double)run_eval_f(m, s->part[ET_AT_EXTRA]) : 0;
@@ -126,6 +127,11 @@ static void attend_head(struct run *m, const et_step *s, int64_t first, int64_t 
     for (int64_t p = first; p < n && !none; p++)
         sum += score[p] = exp(score[p] - shift);
     if (has_extra) sum += exp(extra - shift);
+    if (part) {
+        out[s->depth] = none && !has_extra ? -1e38F : (float)(shift * M_LOG2E);
+        out[s->depth + 1] = (float)sum;
+        sum = 1;
+    }
     for (int64_t d = 0; d < s->depth && !m->failed; d++) {
         double total = 0;
         m->vars[s->dvar] = d;
@@ -142,12 +148,13 @@ static void attend(struct run *m, const et_step *s) {
     double *score = malloc((size_t)(n > 0 ? n + 1 : 1) * sizeof *score);
     if (!score) run_fail(m, "out of memory");
     if (first < 0) run_fail(m, "%s: an attention from position %lld", m->f->name, (long long)first);
+    int64_t wide = m->f->locals[s->out].dim[1];
     for (int64_t h = 0; score && h < s->heads && !m->failed; h++) {
         m->vars[s->hvar] = h;
-        attend_head(m, s, first, n, score, m->local[s->out] + h * s->depth);
-        for (int64_t d = 0; d < s->depth; d++) {
-            run_touch(m, ET_LOAD_LOCAL, s->out, h * s->depth + d, true);
-            if (m->written) m->written[s->out][h * s->depth + d] = 1;
+        attend_head(m, s, first, n, score, wide > s->depth, m->local[s->out] + h * wide);
+        for (int64_t d = 0; d < wide; d++) {
+            run_touch(m, ET_LOAD_LOCAL, s->out, h * wide + d, true);
+            if (m->written) m->written[s->out][h * wide + d] = 1;
         }
     }
     free(score);

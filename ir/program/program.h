@@ -106,6 +106,10 @@ typedef struct {
      * and gvar counts those sets. All parts but the mask and the extra term are there. */
     int gvar, pvar, shared;
     et_expr part[ET_AT_PARTS];
+    /* Once it is decided: positions are cut into so many parts, each a tile's, and `to` has an
+     * index for the part before the last one; 0 or 1: they are not. Of so many heads of each set a
+     * tile is, or 0. */
+    int parts, heads;
 } et_group;
 
 /* ---- device functions ---- */
@@ -177,11 +181,16 @@ typedef struct et_step {
     /* ATTEND: out[h][d] as ir/graph/attention.h defines it, with the parts q(h, d), k(p, d),
      * v(p, d), first, end, mask(h, p), score(h, p), extra(h). All but the mask and the extra term
      * are there. FIRST, at least 0, and END may be data-dependent but are uniform over the
-     * workgroup. Keys and values are read at positions in [FIRST, END), whatever the mask says. */
+     * workgroup. Keys and values are read at positions in [FIRST, END), whatever the mask says.
+     *
+     * Where OUT is two elements longer, what it holds can be joined with that of other positions:
+     * the sum of weights times values, not divided by that of the weights, which is out[h][depth +
+     * 1]; all weights are 2 to the power of the score times log2(e) less out[h][depth], the largest
+     * such power, or -1e38 where there is no position. */
     int hvar, dvar, pvar;
     int heads, depth;
     et_expr part[ET_AT_PARTS];
-    int out;     /* local, f32 [heads][depth] */
+    int out;     /* local, f32 [heads][depth], or [heads][depth + 2] */
     int scratch; /* local, f32 [waves][heads][depth + 2]: partial results of the waves */
 } et_step;
 

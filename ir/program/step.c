@@ -98,6 +98,10 @@ int et_step_stages(const et_func *f, const et_step *s) {
     return l->rank == 3 ? l->dim[0] : 0;
 }
 
+bool et_step_is_part(const et_func *f, const et_step *s) {
+    return s->kind == ET_STEP_ATTEND && f->locals[s->out].dim[1] > s->depth;
+}
+
 /* Bits of the variables of rows ROWS, as et_step_vars numbers them. */
 static unsigned vars_of_rows(const et_step *s, unsigned rows) {
     const struct var_row *row = described[s->kind].var;

@@ -54,6 +54,8 @@ int et_step_vars(const et_exprs *, const et_step *, et_step_var out[ET_STEP_VARS
 et_expr et_step_extent(const et_exprs *, const et_step *, int var);
 /* The chunks of a and b that a CONTRACT step's ring holds; 0 where it has none. */
 int et_step_stages(const et_func *, const et_step *);
+/* Does an ATTEND step leave what is to be joined with other positions? */
+bool et_step_is_part(const et_func *, const et_step *);
 /* Where it stores what it computes; NULL where that is always in local buffers of its own. */
 const et_place *et_step_to(const et_step *);
 

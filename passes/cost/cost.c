@@ -121,7 +121,10 @@ et_grid_cost et_grid_cost_at(et_program *p, const et_grid *g, const et_machine *
     struct estimate e = {p, p->g->exprs, f, m, syms, NULL};
     e.vars = calloc((size_t)et_var_count(e.x) + 1, sizeof *e.vars);
     if (!e.vars) et_no_memory();
-    et_tile_cost t = et_tile_cost_of(p, f, et_func_elements(p, f), m, value_fn, &e);
+    et_step_elements *elements = et_func_elements(p, f);
+    for (int i = 0; i < f->nsteps; i++)
+        elements[i].visits = elements[i].usual; /* nobody knows what tensors hold */
+    et_tile_cost t = et_tile_cost_of(p, f, elements, m, value_fn, &e);
     et_grid_cost c = {.tiles = (double)et_eval(e.x, et_grid_tiles(p, g), syms, e.vars)};
     c.slices = g->slice.count;
     c.cache_bytes = t.cache_bytes * c.tiles;

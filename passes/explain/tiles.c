@@ -1,6 +1,7 @@
 /* How every task was cut into tiles, and by which values; the events between them. */
 #include "ir/program/step.h"
 #include "passes/explain/int.h"
+#include "passes/tile/tile.h"
 #include <string.h>
 
 /* "16 x 48 elements of h": what the last step that stores does. */
@@ -20,12 +21,15 @@ static const char *stored(const struct explain *e, const et_func *f) {
                      e->p->tensors[to->id].name);
 }
 
-static void put_products(const struct explain *e, const et_func *f) {
+static void put_products(const struct explain *e, const et_func *f, const et_group *gr) {
     for (int i = 0; i < f->nsteps; i++) {
         const et_step *s = &f->steps[i];
         if (s->kind == ET_STEP_ATTEND)
             fprintf(e->to, "; attention of %d head%s of %d", s->heads, s->heads == 1 ? "" : "s",
                     s->depth);
+        if (et_step_is_part(f, s) && gr)
+            fprintf(e->to, ", positions in %d parts, chosen for a context of %lld", gr->parts,
+                    (long long)et_assumed_context(e->p, gr));
         if (s->kind != ET_STEP_CONTRACT) continue;
         fprintf(e->to, "; ");
         if (s->nacc > 1) fprintf(e->to, "%d ", s->nacc);
@@ -67,7 +71,7 @@ void explain_tiles(struct explain *e) {
             asked |= gr->tile[d] > 0;
         fprintf(e->to, "  %s: %s%s", g->name, what ? what : "nothing stored",
                 asked ? " (asked for)" : "");
-        put_products(e, f);
+        put_products(e, f, gr);
         fputc('\n', e->to);
         put_counts(e, g);
     }

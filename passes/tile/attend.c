@@ -1,4 +1,6 @@
-/* Attention: one tile per query and set of heads that share keys and values. */
+/* Attention: one tile per query and set of heads that share keys and values, or part of its
+ * positions. */
+#include "ir/program/step.h"
 #include "passes/tile/tiler.h"
 
 enum { MAX_HEADS = 8, LANE_DEPTH = 32 /* elements of a head in one lane, at most */ };
@@ -30,14 +32,17 @@ static et_expr rename_var(void *ctx, et_exprs *x, et_expr leaf) {
 
 /* Heads share what a tile loads, and one after the other is done with it. So all that share keys
  * and values are in a tile, unless there are CUs for more tiles in the largest launch: then as few
- * as that allows for. BYTES: of LDS for a head. */
-static int heads_of_tile(et_tiler *t, int heads, int shared, int bytes) {
+ * as that allows for. */
+int et_tile_attend_heads(const et_tiler *t, const et_group *gr) {
     const et_machine *m = t->opt->machine;
-    int per = shared < MAX_HEADS ? shared : MAX_HEADS;
-    int64_t lo, most, tiles;
+    int shared = gr->shared, per = shared < MAX_HEADS ? shared : MAX_HEADS;
+    int64_t lo, most, tiles, heads = 1, depth = 1;
+    et_is_int(t->x, et_var_extent(t->x, gr->axis[1]), &heads);
+    et_is_int(t->x, et_var_extent(t->x, gr->axis[2]), &depth);
+    int64_t bytes = (depth + 2) * 4 * m->waves;
     while (shared % per || (per > 1 && bytes * per > m->lds_bytes / 2))
         per--;
-    if (!et_bounds(t->x, et_tiler_extent(t, 0), &lo, &most) || most > m->cus) return per;
+    if (!et_bounds(t->x, et_var_extent(t->x, gr->axis[0]), &lo, &most) || most > m->cus) return per;
     for (int few = 1; few < per; few++) {
         tiles = most * (heads / few);
         if (shared % few == 0 && tiles <= m->cus) return few;
@@ -45,10 +50,48 @@ static int heads_of_tile(et_tiler *t, int heads, int shared, int bytes) {
     return per;
 }
 
+/* The part of the group for tile S of its parts: as many positions each, or as many less one. The
+ * first part has the term that is no position's. */
+static void cut_positions(et_tiler *t, et_step *s, et_expr part) {
+    et_exprs *x = t->x;
+    et_expr *of = s->part, first = of[ET_AT_FIRST], end = of[ET_AT_END], zero = et_int(x, 0);
+    et_expr all = et_op2(x, ET_X_MAX, zero, et_sub(x, end, first));
+    et_expr each = et_ceil_div(x, all, et_int(x, t->gr->parts));
+    of[ET_AT_FIRST] = et_add(x, first, et_mul(x, part, each));
+    of[ET_AT_END] = et_op2(x, ET_X_MIN, end, et_add(x, of[ET_AT_FIRST], each));
+    if (of[ET_AT_EXTRA].id)
+        of[ET_AT_EXTRA] = et_select(x, et_op2(x, ET_X_EQ, part, zero), of[ET_AT_EXTRA],
+                                    et_float(x, -ET_NO_SCORE));
+}
+
+/* The tile's heads and their elements stored. PART: in front of the last index, where there are
+ * parts; then what it is joined by comes behind the elements. */
+static void store(et_tiler *t, const struct names *names, const et_step *s, et_expr part) {
+    et_exprs *x = t->x;
+    const et_place *to = &t->gr->to;
+    int hvar = s->hvar, out = s->out, wide = t->f.locals[out].dim[1];
+    int dvar = part.id ? et_graph_var(t->p->g, "e", et_int(x, wide)) : s->dvar;
+    struct names by = *names;
+    by.by[2] = et_var(x, dvar);
+    bool many = s->heads > 1;
+    et_step *m = et_tiler_step(t, ET_STEP_MAP);
+    m->nvars = 0;
+    if (many) m->vars[m->nvars++] = hvar;
+    m->vars[m->nvars++] = dvar;
+    m->value = et_load(x, ET_LOAD_LOCAL, out, ET_T_F32, 2, (et_expr[]){et_var(x, hvar), by.by[2]});
+    m->to = *to;
+    for (int k = 0; k < to->rank; k++)
+        m->to.index[k] = et_subst(x, to->index[k], rename_var, &by);
+    if (!part.id) return;
+    m->to.index[to->rank] = m->to.index[to->rank - 1];
+    m->to.index[to->rank - 1] = part;
+    m->to.rank++;
+}
+
 bool et_tile_attend(const et_tiler *common, const et_group *gr) {
     et_tiler t = et_tiler_begin(common, gr);
     et_exprs *x = t.x;
-    int heads, depth, shared = gr->shared;
+    int heads, depth, shared = gr->shared, parts = gr->parts;
     if (!constant(&t, et_tiler_extent(&t, 1), "heads", &heads) ||
         !constant(&t, et_tiler_extent(&t, 2), "elements of a head", &depth))
         return false;
@@ -58,35 +101,30 @@ bool et_tile_attend(const et_tiler *common, const et_group *gr) {
                 "attention: heads of %d elements, at most %d are supported", depth, most);
         return false;
     }
-    int per = heads_of_tile(&t, heads, shared, (depth + 2) * 4 * waves);
+    int per = gr->heads ? gr->heads : et_tile_attend_heads(&t, gr);
     et_expr i = et_tiler_coord(&t, "i0", et_tiler_extent(&t, 0));
     if (gr->slice.count && gr->slice.coord == 1 && !(heads / shared % gr->slice.count))
         et_tiler_slice(&t);
     et_expr g = et_tiler_coord(&t, "g0", et_int(x, heads / shared));
     et_expr c = et_tiler_coord(&t, "h0", et_int(x, shared / per));
+    et_expr part = parts > 1 ? et_tiler_coord(&t, "s0", et_int(x, parts)) : ET_NO_EXPR;
     et_expr first = et_add(x, et_mul(x, g, et_int(x, shared)), et_mul(x, c, et_int(x, per)));
 
-    int hvar = et_graph_var(t.p->g, "h", et_int(x, per));
+    int hvar = et_graph_var(t.p->g, "h", et_int(x, per)), wide = part.id ? depth + 2 : depth;
     int dvar = et_graph_var(t.p->g, "d", et_int(x, depth));
-    int out = et_local_add(t.p, &t.f, "out", ET_F32, 2, (int[]){per, depth}, depth);
+    int to = et_local_add(t.p, &t.f, "out", ET_F32, 2, (int[]){per, wide}, wide);
     int scratch =
         et_local_add(t.p, &t.f, "part", ET_F32, 3, (int[]){waves, per, depth + 2}, depth + 2);
-    et_step *s = et_tiler_step(&t, ET_STEP_ATTEND);
-    s->hvar = hvar, s->dvar = dvar, s->pvar = gr->pvar;
-    s->heads = per, s->depth = depth;
-    s->out = out, s->scratch = scratch;
+    et_step s = et_step_make(ET_STEP_ATTEND);
+    s.hvar = hvar, s.dvar = dvar, s.pvar = gr->pvar;
+    s.heads = per, s.depth = depth;
+    s.out = to, s.scratch = scratch;
     et_expr h = et_add(x, first, et_var(x, hvar)), d = et_var(x, dvar);
     struct names names = {4, {gr->axis[0], gr->axis[1], gr->axis[2], gr->gvar}, {i, h, d, g}};
     for (int k = 0; k < ET_AT_PARTS; k++)
-        if (gr->part[k].id) s->part[k] = et_subst(x, gr->part[k], rename_var, &names);
-
-    et_step *m = et_tiler_step(&t, ET_STEP_MAP);
-    m->nvars = 0;
-    if (per > 1) m->vars[m->nvars++] = hvar;
-    m->vars[m->nvars++] = dvar;
-    m->value = et_load(x, ET_LOAD_LOCAL, out, ET_T_F32, 2, (et_expr[]){et_var(x, hvar), d});
-    m->to = gr->to;
-    for (int k = 0; k < m->to.rank; k++)
-        m->to.index[k] = et_subst(x, m->to.index[k], rename_var, &names);
+        if (gr->part[k].id) s.part[k] = et_subst(x, gr->part[k], rename_var, &names);
+    if (part.id) cut_positions(&t, &s, part);
+    *et_tiler_step(&t, ET_STEP_ATTEND) = s;
+    store(&t, &names, &s, part);
     return et_tiler_end(&t);
 }

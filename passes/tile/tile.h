@@ -16,4 +16,8 @@ typedef struct {
  * way of the groups after it, but for those that are stale by then: P is of no use after that. */
 bool et_tile_program(et_program *p, const et_pass_options *, const et_tile_trial *);
 
+/* The context that the parts of an attention's positions are chosen for, which only a launch knows:
+ * half of the positions there are, and no less than ET_GUESSED_CONTEXT of them. */
+int64_t et_assumed_context(const et_program *, const et_group *);
+
 #endif

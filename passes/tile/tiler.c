@@ -251,6 +251,8 @@ bool et_tile_program(et_program *p, const et_pass_options *opt, const et_tile_tr
 }
 
 bool et_pass_tile(et_pipeline *pl) {
+    et_tiler common = {.p = pl->p, .opt = pl->opt, .x = pl->p->g->exprs};
+    et_tile_parts(&common);
     et_tile_narrow(pl->p);
     return et_tile_program(pl->p, pl->opt, NULL);
 }

@@ -82,5 +82,10 @@ void et_tile_narrow(et_program *);
 bool et_tile_elements(const et_tiler *common, const et_group *);
 bool et_tile_contract(const et_tiler *common, const et_group *);
 bool et_tile_attend(const et_tiler *common, const et_group *);
+/* Heads of a tile that has all positions. */
+int et_tile_attend_heads(const et_tiler *common, const et_group *);
+/* Cut the positions of attentions into parts where that pays, and have what they store read so. */
+void et_tile_parts(const et_tiler *common);
+#define ET_NO_SCORE 1e38 /* less than any score is the negative of this */
 
 #endif

@@ -8,7 +8,16 @@ struct shape {
     int strange_q; /* q computed, not loaded */
     int parts;     /* of those below */
 };
-enum { FIRST = 1, MASK = 2, HEAD_MASK = 4, SCORE = 8, EXTRA = 16, EMPTY = 32, DEAD = 64 };
+enum {
+    FIRST = 1,
+    MASK = 2,
+    HEAD_MASK = 4,
+    SCORE = 8,
+    EXTRA = 16,
+    EMPTY = 32,
+    DEAD = 64,
+    PART = 128
+};
 
 /* What is more than the plain step: LENGTH is data that differs from tile to tile. */
 static void add_parts(kit *k, const struct shape *c, et_step *s, et_expr length) {
@@ -46,17 +55,18 @@ static void attend(const struct shape *c) {
     int64_t syms[] = {6};
     et_expr N = et_sym(x, kit_sym(&k, "N", 1, 9)), H = kit_n(&k, c->heads), D = kit_n(&k, c->depth);
     et_expr C = kit_n(&k, c->ctx);
-    et_expr dq[] = {N, H, D}, dk[] = {kit_n(&k, 8), C, D};
+    int wide = c->parts & PART ? c->depth + 2 : c->depth;
+    et_expr dq[] = {N, H, D}, to[] = {N, H, kit_n(&k, wide)}, dk[] = {kit_n(&k, 8), C, D};
     int len = kit_tensor(&k, ET_TENSOR_INPUT, "len", ET_I32, 1, &N); /* 0 .. 7 */
     int q = kit_tensor(&k, ET_TENSOR_INPUT, "q", c->t, 3, dq);
     int kc = kit_tensor(&k, ET_TENSOR_STATE, "kc", c->t, 3, dk);
     int vc = kit_tensor(&k, ET_TENSOR_STATE, "vc", c->t, 3, dk);
-    int out = kit_tensor(&k, ET_TENSOR_OUTPUT, "out", ET_F32, 3, dq);
+    int out = kit_tensor(&k, ET_TENSOR_OUTPUT, "out", ET_F32, 3, to);
     et_func *f = kit_func(&k, "attend", 1);
     et_expr i = kit_coord(&k, f, 0), length = kit_at(&k, len, 1, &i);
     int h = kit_var(&k, "h", c->heads), d = kit_var(&k, "d", c->depth),
         p = kit_var(&k, "p", c->ctx);
-    int o = et_local_add(k.p, f, "out", ET_F32, 2, (int[]){c->heads, c->depth}, c->depth);
+    int o = et_local_add(k.p, f, "out", ET_F32, 2, (int[]){c->heads, wide}, wide);
     int part = et_local_add(k.p, f, "part", ET_F32, 3,
                             (int[]){kit_waves(&k), c->heads, c->depth + 2}, c->depth + 2);
     et_step *s = kit_step(&k, f, ET_STEP_ATTEND);
@@ -76,9 +86,10 @@ static void attend(const struct shape *c) {
     s->part[ET_AT_K] = kit_at(&k, kc, 3, ki);
     s->part[ET_AT_V] = kit_at(&k, vc, 3, ki);
     add_parts(&k, c, s, length);
-    et_expr oi[] = {et_var(x, h), et_var(x, d)};
-    kit_map(&k, f, 2, (int[]){h, d}, kit_local_at(&k, f, o, 2, oi), ET_NO_EXPR,
-            kit_place(ET_LOAD_TENSOR, out, 3, qi));
+    int e = kit_var(&k, "e", wide);
+    et_expr oi[] = {et_var(x, h), et_var(x, e)}, ti[] = {i, et_var(x, h), et_var(x, e)};
+    kit_map(&k, f, 2, (int[]){h, e}, kit_local_at(&k, f, o, 2, oi), ET_NO_EXPR,
+            kit_place(ET_LOAD_TENSOR, out, 3, ti));
     kit_grid(&k, f, &N, -1);
     k.tolerance = 1e-5;
     kit_check(&k, "cus=2:xcds=1", syms);
@@ -109,6 +120,10 @@ static const struct shape shapes[] = {
     {ET_BF16, 3, 64, 30, 0, DEAD},
     {ET_BF16, 3, 64, 30, 0, DEAD | EXTRA},
     {ET_F32, 1, 1, 9, 0, FIRST | EMPTY},
+    {ET_BF16, 2, 64, 40, 0, PART},
+    {ET_BF16, 3, 80, 33, 1, PART | FIRST | MASK | EMPTY},
+    {ET_F32, 5, 7, 9, 0, PART | HEAD_MASK | SCORE | EXTRA | EMPTY},
+    {ET_BF16, 3, 64, 30, 0, PART | DEAD},
 };
 enum { NSHAPES = sizeof shapes / sizeof *shapes };
 
