@@ -41,7 +41,7 @@ cmp "$(basename "$many").st" "$(basename "$few").st" || die 'other logits from f
 m='"model":"stories-llama","temperature":0'
 kernel=$few
 start
-"$bin/serve_client" together "$address" 16 60 || die 'answers differ'
+"$bin/serve_client" together "$address" 12 30 || die 'answers differ'
 eventually vllm:num_requests_running 0
 eventually vllm:kv_cache_usage_perc 0
 # Six texts of more than 50 tokens want three times as many pages as there are.

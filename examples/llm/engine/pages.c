@@ -110,7 +110,7 @@ void pages_clear(struct pages *p) {
 }
 
 struct pages *pages_make(int64_t count, int64_t size) {
-    if (count < 1 || size < 1 || count > INT32_MAX / 2) return NULL;
+    if (count < 1 || size < 1 || count > INT32_MAX / 2 || size > INT32_MAX / 4) return NULL;
     struct pages *p = calloc(1, sizeof *p);
     if (!p) return NULL;
     p->count = count;
