@@ -287,6 +287,7 @@ static struct etrt_st_tensor dequantised(const struct etrt_st *st, const struct 
 
 static int dequantise(const char *folder, const char *to) {
     static struct etrt_st_tensor out[4096];
+    static bool made_here[4096];
     char path[4096], err[ETRT_ST_ERR];
     struct etrt_st *st;
     size_t n = 0;
@@ -295,6 +296,7 @@ static int dequantise(const char *folder, const char *to) {
         const struct etrt_st_tensor *t = etrt_st_at(st, i);
         bool codes = !strcmp(t->dtype, "F8_E4M3") || ends_in(t->name, ".weight_packed");
         if (strstr(t->name, ".weight_s")) continue; /* scales and shapes */
+        made_here[n] = codes;
         out[n++] = codes ? dequantised(st, t) : *t;
     }
     snprintf(path, sizeof path, "%s/model.safetensors", to);
@@ -305,7 +307,13 @@ static int dequantise(const char *folder, const char *to) {
     snprintf(path, sizeof path, "%s/config.json", to);
     if (json_dump_file(config, path, 0) != 0) die(path, "cannot be written");
     json_decref(config);
-    return 0; /* what was allocated ends with the program */
+    for (size_t i = 0; i < n; i++)
+        if (made_here[i]) {
+            free((void *)(uintptr_t)out[i].name);
+            free((void *)(uintptr_t)out[i].data);
+        }
+    etrt_st_close(st);
+    return 0;
 }
 
 int main(int argc, char **argv) {
