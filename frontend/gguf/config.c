@@ -18,6 +18,7 @@ enum {
     NEED = 1, /* must be there */
     WINDOWS = GGUF_MISTRAL | GGUF_GEMMA2 | GGUF_GEMMA3,
     CAPS = GGUF_GEMMA2 | GGUF_GEMMA3,
+    QWEN_MIXTURE = GGUF_QWEN2_MOE | GGUF_QWEN3_MOE,
 };
 
 static const struct {
@@ -39,9 +40,12 @@ static const struct {
     {"attn_logit_softcapping", "attn_logit_softcapping", REAL, CAPS, 0},
     {"final_logit_softcapping", "final_logit_softcapping", REAL, CAPS, 0},
     {"expert_count", "num_local_experts", INT, GGUF_MIXTRAL, NEED},
-    {"expert_count", "num_experts", INT, GGUF_QWEN3_MOE, NEED},
-    {"expert_used_count", "num_experts_per_tok", INT, GGUF_MIXTRAL | GGUF_QWEN3_MOE, NEED},
-    {"expert_feed_forward_length", "moe_intermediate_size", INT, GGUF_QWEN3_MOE, NEED},
+    {"expert_count", "num_experts", INT, QWEN_MIXTURE, NEED},
+    {"expert_used_count", "num_experts_per_tok", INT, GGUF_MIXTRAL | QWEN_MIXTURE, NEED},
+    {"expert_feed_forward_length", "moe_intermediate_size", INT, QWEN_MIXTURE, NEED},
+    {"expert_shared_feed_forward_length", "shared_expert_intermediate_size", INT, GGUF_QWEN2_MOE,
+     NEED},
+    {"expert_weights_norm", NULL, ELSE, QWEN_MIXTURE, 0},
     {"attention.value_length", NULL, ELSE, GGUF_ALL, 0},
     {"attention.causal", NULL, ELSE, GGUF_ALL, 0},
     {"attention.scale", NULL, ELSE, CAPS, 0},
@@ -56,7 +60,6 @@ static const struct {
     {"rope.scaling.yarn_beta_slow", NULL, ELSE, GGUF_ALL, 0},
     {"rope.scaling.finetuned", NULL, NOTHING, GGUF_ALL, 0},
     {"vocab_size", NULL, NOTHING, GGUF_ALL, 0}, /* the embedding has as many rows */
-    /* Where it is missing, the same layers are the pattern. */
     {"tensor_data_layout", NULL, ELSE, GGUF_ALL, 0},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
@@ -204,7 +207,15 @@ static void put_defaults(const struct gguf_family *f, json_t *config) {
         json_object_set_new(config, "hidden_activation", json_string("gelu_pytorch_tanh"));
     else
         json_object_set_new(config, "hidden_act", json_string("silu"));
-    if (f->bit == GGUF_QWEN3_MOE) json_object_set_new(config, "norm_topk_prob", json_true());
+}
+
+/* Are the weights of the chosen experts made to add up to 1? Files seldom say it. */
+static bool put_experts(const struct gguf *g, const struct gguf_family *f, json_t *config) {
+    bool normed;
+    if (!gguf_get_bool(g, gguf_key(g, f, "expert_weights_norm"), f->bit == GGUF_QWEN3_MOE, &normed))
+        return false;
+    json_object_set_new(config, "norm_topk_prob", json_boolean(normed));
+    return true;
 }
 
 /* Scores are scaled by one over the root of this. Files seldom say it: all sizes of Gemma take the
@@ -301,7 +312,8 @@ static bool put_all(const struct gguf *g, const struct gguf_family *f, json_t *c
     put_defaults(f, config);
     return check_file(g, f) && refuse_unknown(g, f) && put_heads(g, f, config) &&
            (!(f->bit & CAPS) || (put_score_scale(g, f, config) && put_layer_types(g, f, config))) &&
-           put_tensors(g, f, config) && put_tokens(g, config) && gguf_rope(g, f, config);
+           (!(f->bit & QWEN_MIXTURE) || put_experts(g, f, config)) && put_tensors(g, f, config) &&
+           put_tokens(g, config) && gguf_rope(g, f, config);
 }
 
 json_t *gguf_config(const struct gguf *g, const struct gguf_family *f, const char *dtype) {

@@ -19,7 +19,8 @@ enum { /* bits of families */
        GGUF_GEMMA = 64,
        GGUF_GEMMA2 = 128,
        GGUF_GEMMA3 = 256,
-       GGUF_ALL = 511,
+       GGUF_QWEN2_MOE = 512,
+       GGUF_ALL = 1023,
 };
 
 struct gguf_family {
@@ -38,7 +39,10 @@ enum gguf_change {
     GGUF_KEY = 2,     /* the same of k */
     GGUF_NORM = 4,    /* a norm's weight, kept one too large in families that add 1 */
     GGUF_EXPERTS = 8, /* the last dimension is experts, each a tensor of its own */
-    GGUF_ASIDE = 16,  /* says something about the model, and is no tensor of it */
+    GGUF_ROUTER =
+        32,          /* chooses experts: kept in F32 by those who make such files, as vectors are */
+    GGUF_ROW = 64,   /* a matrix of one row, which may be a vector there */
+    GGUF_ASIDE = 16, /* says something about the model, and is no tensor of it */
 };
 /* What the tensor NAME is called in the family, with "{e}" for the number of an expert, and
  * *CHANGE; NULL where the family has none of that name. */

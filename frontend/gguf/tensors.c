@@ -71,13 +71,18 @@ static const struct target *target_of(uint32_t type) {
     return NULL;
 }
 
+/* Was it kept in F32 by those who make such files, whatever type it had? */
+static bool is_widened(const struct part *part) {
+    return part->from->type == 0 && (part->from->rank == 1 || part->change & GGUF_ROUTER);
+}
+
 /* The type that all matrices have; BF16 where there are several, or blocks. */
 static const struct target *matrix_type(const struct gguf_plan *p) {
     const struct target *bf16 = target_called("BF16"), *found = NULL;
     for (int i = 0; i < p->nparts; i++) {
         const struct gguf_tensor *t = p->parts[i].from;
         const struct target *type = target_of(t->type);
-        if (t->rank < 2) continue;
+        if (t->rank < 2 || is_widened(&p->parts[i])) continue;
         if (!type || (found && found != type)) return bf16;
         found = type;
     }
@@ -176,7 +181,7 @@ static bool add_tensor(struct gguf_plan *p, const struct gguf_family *f,
     if (part.change & GGUF_EXPERTS) return add_experts(p, part, name);
     if (t->rank > 2) return fail_tensor(p->g, t, "has more than two dimensions");
     if (!find_heads(p->g, &part, heads, kv_heads)) return false;
-    add_part(p, part, name, t->rank);
+    add_part(p, part, name, part.change & GGUF_ROW ? 2 : t->rank);
     return true;
 }
 
@@ -196,22 +201,19 @@ static bool is_exact(struct gguf_plan *p, const struct part *part, const struct 
     return true;
 }
 
-/* Norms and biases are kept in F32 by those who make such files. They have the type of the matrices
- * again where all of them lose nothing by it, else they stay F32: one kind of weight has one type
- * in all layers. */
+/* What was widened has the type of the matrices again where all of that loses nothing by it, else
+ * it stays F32: one kind of weight has one type in all layers. CHOSEN: the user said the type. */
 static bool choose_types(struct gguf_plan *p, bool chosen, int *rounded) {
     bool exact = true;
     *rounded = 0;
     for (int i = 0; !chosen && exact && i < p->nparts; i++)
-        if (p->parts[i].from->rank == 1 && !is_exact(p, &p->parts[i], p->type, &exact))
-            return false;
+        if (is_widened(&p->parts[i]) && !is_exact(p, &p->parts[i], p->type, &exact)) return false;
     for (int i = 0; i < p->nparts; i++) {
         struct part *part = &p->parts[i];
         const struct target *had = target_of(part->from->type);
-        bool wide = part->from->rank == 1 && !exact;
-        part->to = wide ? target_called("F32") : p->type;
-        *rounded += had && had != part->to && part->to->bytes <= had->bytes &&
-                    (part->from->rank > 1 || chosen);
+        bool back = is_widened(part) && !chosen;
+        part->to = back && !exact ? target_called("F32") : p->type;
+        *rounded += had && had != part->to && part->to->bytes <= had->bytes && !back;
     }
     return true;
 }

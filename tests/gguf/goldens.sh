@@ -8,7 +8,7 @@ rm -rf "$work"
 mkdir -p "$work"
 cd "$work"
 
-for m in llama llama3 linear mistral mixtral qwen2 qwen3 yarn qwen3_moe gemma gemma2 gemma3; do
+for m in llama llama3 linear mistral mixtral qwen2 qwen3 yarn qwen2_moe qwen3_moe gemma gemma2 gemma3; do
     golden=$src/tests/golden/$m
     for type in bf16 f16 f32; do
         "$tools/make_gguf" "$golden" "$m.gguf" $type

@@ -62,6 +62,10 @@ static const char *const names[][2] = {
     {"mlp.up_proj.weight", "ffn_up.weight"},
     {"mlp.down_proj.weight", "ffn_down.weight"},
     {"mlp.gate.weight", "ffn_gate_inp.weight"},
+    {"mlp.shared_expert_gate.weight", "ffn_gate_inp_shexp.weight"},
+    {"mlp.shared_expert.gate_proj", "ffn_gate_shexp"},
+    {"mlp.shared_expert.up_proj", "ffn_up_shexp"},
+    {"mlp.shared_expert.down_proj", "ffn_down_shexp"},
     {"block_sparse_moe.gate.weight", "ffn_gate_inp.weight"},
 };
 
@@ -76,6 +80,11 @@ struct model {
 
 static int64_t number(const struct model *m, const char *name) {
     return json_integer_value(json_object_get(m->config, name));
+}
+
+static int64_t experts_of(const struct model *m) {
+    int64_t n = number(m, "num_local_experts");
+    return n ? n : number(m, "num_experts");
 }
 
 static void name_of(const struct model *m, const char *name, char *out, size_t room) {
@@ -113,7 +122,8 @@ static void add_one(struct model *m, const struct etrt_st_tensor *t) {
     name_of(m, t->name, name, sizeof name);
     for (int d = 0; d < t->rank; d++)
         dims[d] = (uint64_t)t->shape[t->rank - 1 - d];
-    bool norm = strstr(t->name, "norm.weight"), small = t->rank == 1;
+    bool norm = strstr(t->name, "norm.weight"),
+         small = t->rank == 1 || strstr(name, "ffn_gate_inp");
     uint32_t type = small ? F32 : m->type;
     size_t rows = t->rank == 2 ? dims[1] : dims[0], row = t->rank == 2 ? dims[0] : 1;
     bool turned = m->llama && (strstr(name, "attn_q.") || strstr(name, "attn_k."));
@@ -125,7 +135,8 @@ static void add_one(struct model *m, const struct etrt_st_tensor *t) {
             if (norm && m->gemma) x += 1;
             store(type, x, data + (r * row + i) * type_bytes(type));
         }
-    add_tensor(&m->w, name, t->rank, dims, type, data, rows * row * type_bytes(type));
+    int rank = strstr(name, "ffn_gate_inp_shexp") ? 1 : t->rank;
+    add_tensor(&m->w, name, rank, dims, type, data, rows * row * type_bytes(type));
     free(data);
 }
 
@@ -160,7 +171,7 @@ static void add_all_experts(struct model *m) {
         {{"model.layers.%s.block_sparse_moe.experts.%d.w1.weight", "gate"},
          {"model.layers.%s.block_sparse_moe.experts.%d.w3.weight", "up"},
          {"model.layers.%s.block_sparse_moe.experts.%d.w2.weight", "down"}}};
-    int64_t experts = number(m, "num_local_experts");
+    int64_t experts = experts_of(m);
     char layer[24];
     for (int64_t l = 0; experts && l < number(m, "num_hidden_layers"); l++)
         for (int k = 0; k < 3; k++) {
@@ -253,7 +264,7 @@ static void add_windows(struct model *m) {
 }
 
 static void add_values(struct model *m) {
-    bool mixture = number(m, "num_local_experts");
+    bool mixture = experts_of(m);
     add_text(&m->w, "general.architecture", m->arch);
     add_text(&m->w, "general.name", "a model");
     add_u32(&m->w, "general.file_type", 1);
@@ -270,7 +281,8 @@ static void add_values(struct model *m) {
     add_real(m, "attn_logit_softcapping", "attn_logit_softcapping");
     add_real(m, "final_logit_softcapping", "final_logit_softcapping");
     if (mixture) {
-        add_int(m, "expert_count", "num_local_experts");
+        add_u32(&m->w, key(m, "expert_count"), (uint32_t)experts_of(m));
+        add_int(m, "expert_shared_feed_forward_length", "shared_expert_intermediate_size");
         add_int(m, "expert_used_count", "num_experts_per_tok");
         if (!m->llama) add_int(m, "expert_feed_forward_length", "moe_intermediate_size");
     }
@@ -283,9 +295,9 @@ static void add_values(struct model *m) {
 }
 
 static const char *const archs[][2] = {
-    {"llama", "llama"}, {"mistral", "llama"}, {"mixtral", "llama"},
-    {"qwen2", "qwen2"}, {"qwen3", "qwen3"},   {"qwen3_moe", "qwen3moe"},
-    {"gemma", "gemma"}, {"gemma2", "gemma2"}, {"gemma3_text", "gemma3"},
+    {"llama", "llama"},   {"mistral", "llama"},      {"mixtral", "llama"},      {"qwen2", "qwen2"},
+    {"qwen3", "qwen3"},   {"qwen3_moe", "qwen3moe"}, {"qwen2_moe", "qwen2moe"}, {"gemma", "gemma"},
+    {"gemma2", "gemma2"}, {"gemma3_text", "gemma3"},
 };
 
 /* As byte-level BPE with the words of GPT-2, which is what the demo's is. */
