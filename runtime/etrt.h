@@ -213,7 +213,8 @@ etrt_status etrt_memory_needed_file(const char *path, etrt_memory *out_memory);
 /* Load weights from a safetensors file, from every shard of an index (PATH ends in
  * ".safetensors.index.json"), or from a checkpoint directory holding either. Tensors of other names
  * are ignored; every weight must be there with the dtype and shape the model declares. Codes of 8
- * and 4 bits may come as U8 or I32, each holding as many as fit: they are the last dimension then.
+ * and 4 bits may come as U8 or I32, each holding as many as fit: the last dimension is made of them
+ * and of dimensions of the file's.
  * ETRT_RANGE where a code of e4m3 is NaN. */
 etrt_status etrt_model_weights_file(etrt_model *, const char *path);
 /* The same for one of several models that share the kernel, or for the one it is of. */

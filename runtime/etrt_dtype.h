@@ -19,7 +19,7 @@
  * Types of 8 bits and fewer are codes of weights, which kernels read and never write. Two elements
  * of four bits share a byte, the first in its low half. Files have names for few of them: where a
  * file says U8 or I32 instead, each such element holds as many codes as fit, the first in its
- * lowest bits, and they are the last dimension of the tensor (none, where it holds one). */
+ * lowest bits (etrt_dtype_fits). */
 #define ETRT_DTYPES(X)                                                                             \
     X(F32, f32, "F32", 32, 1)                                                                      \
     X(F16, f16, "F16", 16, 1)                                                                      \
@@ -225,11 +225,26 @@ ETRT_INLINE uint32_t etrt_u4_bits(double v) {
 }
 
 /* How many elements of BITS, called OWN in safetensors files, one element called IN_FILE holds; 0
- * where such a file has none. More than one are the last dimension of the tensor. */
+ * where such a file has none. */
 static inline int etrt_dtype_held(int bits, const char *own, const char *in_file) {
     if (strcmp(in_file, own) == 0) return 1;
     if (bits > 8) return 0;
     return strcmp(in_file, "U8") == 0 ? 8 / bits : strcmp(in_file, "I32") == 0 ? 32 / bits : 0;
+}
+
+/* Is a tensor in a file, of shape HAVE, one of shape WANT, where its elements hold HELD each? Where
+ * that is more than one, the last dimension is made of them and of all dimensions of the file's
+ * that are left: [2, 3] of four each is [2, 3, 4] and [2, 12]. */
+static inline int etrt_dtype_fits(int held, int rank, const int64_t *want, int have_rank,
+                                  const int64_t *have) {
+    int same = held == 1 ? rank : rank - 1;
+    int64_t n = held;
+    if (same < 0 || have_rank < same || (held == 1 && have_rank != rank)) return 0;
+    for (int d = 0; d < same; d++)
+        if (have[d] != want[d]) return 0;
+    for (int d = same; d < have_rank; d++)
+        if (__builtin_mul_overflow(n, have[d], &n)) return 0;
+    return held == 1 || n == want[same];
 }
 
 /* Numbers of the rows: those of the enum of etrt.h, and the compiler's. */

@@ -86,38 +86,7 @@ bool cg_reads_mutable(cg *g, et_expr e) {
 }
 
 bool cg_divisible(cg *g, et_expr e, int64_t by) {
-    const et_node_x *x = et_x(g->x, e);
-    if (by == 1) return true;
-    switch (x->op) {
-    case ET_X_INT:
-        return x->n % by == 0;
-    case ET_X_ADD:
-    case ET_X_SUB:
-    case ET_X_MIN:
-    case ET_X_MAX:
-        return cg_divisible(g, x->ops[0], by) && cg_divisible(g, x->ops[1], by);
-    case ET_X_SELECT:
-        return cg_divisible(g, x->ops[1], by) && cg_divisible(g, x->ops[2], by);
-    case ET_X_MUL: {
-        int64_t c;
-        if (et_is_int(g->x, x->ops[1], &c) && c) {
-            int64_t a = by, b = c < 0 ? -c : c;
-            while (b) {
-                int64_t r = a % b;
-                a = b;
-                b = r;
-            }
-            return cg_divisible(g, et_x(g->x, e)->ops[0], by / a);
-        }
-        return cg_divisible(g, x->ops[0], by) || cg_divisible(g, x->ops[1], by);
-    }
-    case ET_X_MOD: {
-        int64_t c;
-        return et_is_int(g->x, x->ops[1], &c) && c % by == 0 && cg_divisible(g, x->ops[0], by);
-    }
-    default:
-        return false;
-    }
+    return et_divides(g->x, by, e);
 }
 
 /* ---- integers ---- */

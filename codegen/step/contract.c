@@ -65,7 +65,8 @@ static void plan_code(cg *g, et_contract *c) {
     c->direct = cg_contract_code(g, c, units < 1 ? 1 : units);
 }
 
-static void plan(cg *g, et_contract *c) {
+/* False where b needs a buffer in LDS and has none. */
+static bool try_plan(cg *g, et_contract *c) {
     const et_step *s = c->s;
     c->fr = et_target_fragment(g->t, s->operand);
     int groups = et_layout_groups(c->fr->layout), kw = s->kc / s->wk;
@@ -87,8 +88,7 @@ static void plan(cg *g, et_contract *c) {
     for (int i = 0; i < s->nacc && !c->stages; i++)
         c->direct &= cg_contract_direct(g, s, s->b[i], c->piece);
     plan_code(g, c);
-    if (!c->direct && s->stage_b < 0)
-        et_bug("%s: b is not contiguous along k and there is no buffer to stage it", g->f->name);
+    if (!c->direct && s->stage_b < 0) return false;
     if (!c->coded) c->kc = s->kc;
     if (!c->coded) c->units = kw / c->unit_k;
     c->pitch_a = g->f->locals[s->stage_a].pitch;
@@ -98,22 +98,17 @@ static void plan(cg *g, et_contract *c) {
         plan_direct(c, &g->f->locals[s->stage_a], g->t->loads, g->p->ring.bytes);
     c->chunks = c->k < 0 ? -1 : c->k <= c->kc ? 1 : (c->k + c->kc - 1) / c->kc;
     c->tail = c->k < 0 || c->chunks * c->kc != c->k;
+    return true;
+}
+
+static void plan(cg *g, et_contract *c) {
+    if (!try_plan(g, c))
+        et_bug("%s: b is not contiguous along k and there is no buffer to stage it", g->f->name);
 }
 
 const char *cg_contract_problem(cg *g, const et_step *s) {
     et_contract c = {.s = s};
-    bool direct = true;
-    c.fr = et_target_fragment(g->t, s->operand);
-    int size = et_dtype_bytes(s->operand);
-    int piece = c.fr->lane_k < 16 / size ? 16 / size : c.fr->lane_k;
-    while (s->kc / s->wk % (piece * et_layout_groups(c.fr->layout)))
-        piece /= 2;
-    piece = piece < 16 / size ? piece : 16 / size;
-    for (int i = 0; i < s->nacc; i++)
-        direct &= cg_contract_direct(g, s, s->b[i], piece);
-    if (!direct && s->stage_b < 0)
-        return "b is not contiguous along k and there is no buffer to stage it";
-    plan(g, &c);
+    if (!try_plan(g, &c)) return "b is not contiguous along k and there is no buffer to stage it";
     if (c.stages) return cg_contract_ring_problem(g, &c);
     int sums = s->nacc * c.msub * c.nsub;
     if (sums <= ET_MAX_SUMS && c.nload <= ET_MAX_FRAGMENTS) return NULL;
@@ -124,8 +119,7 @@ const char *cg_contract_problem(cg *g, const et_step *s) {
 /* The plan of a step whose b comes through the ring; it does where that is a plan for it. */
 static bool plan_stream(cg *g, et_contract *c) {
     c->streamed = true;
-    plan(g, c);
-    return cg_contract_streams(g, c);
+    return try_plan(g, c) && cg_contract_streams(g, c);
 }
 
 bool cg_contract_can_stream(cg *g, const et_step *s) {

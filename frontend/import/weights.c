@@ -56,20 +56,20 @@ static void expand(const et_graph *g, const et_val *w, const int64_t *at,
     buf[n] = 0;
 }
 
-/* The tensor T called NAME, of a weight of codes: what a byte or word of it holds is the weight's
- * last dimension. */
+/* The tensor T called NAME, of a weight of codes, as many of them to an element as it holds. */
 static void check_codes(struct check *c, const struct etrt_st_tensor *t, const char *name,
                         et_dtype declared, int rank, const int64_t *dims) {
     char have[128], want[128];
     const char *own = et_dtype_safetensors(declared), *file = etrt_st_path(c->st, t);
     int held = etrt_dtype_held(et_dtype_bits(declared), own, t->dtype);
-    if (!held || (held > 1 && (!rank || dims[--rank] != held)))
+    if (!held)
         imp_error(c->report, file, "tensor \"%s\" has type %s, which does not hold codes of %s",
                   name, t->dtype, et_dtype_name(declared));
-    else if (!same_shape(t, rank, dims))
-        imp_error(c->report, file, "tensor \"%s\" has shape %s, but config.json makes it %s", name,
-                  etrt_st_shape_text(t->rank, t->shape, have, sizeof have),
-                  etrt_st_shape_text(rank, dims, want, sizeof want));
+    else if (!etrt_dtype_fits(held, rank, dims, t->rank, t->shape))
+        imp_error(c->report, file,
+                  "tensor \"%s\" has shape %s of %d %s each, but config.json makes it %s", name,
+                  etrt_st_shape_text(t->rank, t->shape, have, sizeof have), held,
+                  et_dtype_name(declared), etrt_st_shape_text(rank, dims, want, sizeof want));
 }
 
 /* One tensor of the weight; *DTYPE is that of the first, NULL before it. */

@@ -145,6 +145,9 @@ bool et_may_wrap(const et_exprs *, et_expr);
  * shows. */
 bool et_prove_le(et_exprs *, et_expr a, et_expr b);
 
+/* Is E, an integer, a multiple of BY, as far as its sums and products show? */
+bool et_divides(const et_exprs *, int64_t by, et_expr e);
+
 /* Can an integer be zero, and where? */
 typedef enum {
     ET_ZERO_NEVER,

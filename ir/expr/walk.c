@@ -170,3 +170,38 @@ bool et_expr_has_vars(const et_exprs *p, et_expr e, int n, const int *vars) {
 bool et_expr_is_known(const et_exprs *p, et_expr e) {
     return !et_expr_has_op(p, e, ET_X_VAR) && !et_expr_loads(p, e);
 }
+
+bool et_divides(const et_exprs *p, int64_t by, et_expr e) {
+    const et_node_x *x = et_x(p, e);
+    if (by == 1) return true;
+    switch (x->op) {
+    case ET_X_INT:
+        return x->n % by == 0;
+    case ET_X_ADD:
+    case ET_X_SUB:
+    case ET_X_MIN:
+    case ET_X_MAX:
+        return et_divides(p, by, x->ops[0]) && et_divides(p, by, x->ops[1]);
+    case ET_X_SELECT:
+        return et_divides(p, by, x->ops[1]) && et_divides(p, by, x->ops[2]);
+    case ET_X_MUL: {
+        int64_t c;
+        if (et_is_int(p, x->ops[1], &c) && c) {
+            int64_t a = by, b = c < 0 ? -c : c;
+            while (b) {
+                int64_t r = a % b;
+                a = b;
+                b = r;
+            }
+            return et_divides(p, by / a, et_x(p, e)->ops[0]);
+        }
+        return et_divides(p, by, x->ops[0]) || et_divides(p, by, x->ops[1]);
+    }
+    case ET_X_MOD: {
+        int64_t c;
+        return et_is_int(p, x->ops[1], &c) && c % by == 0 && et_divides(p, by, x->ops[0]);
+    }
+    default:
+        return false;
+    }
+}

@@ -365,6 +365,10 @@ int et_local_bytes(const et_local *);
 /* Is B an element of a tensor of type OPERAND at consecutive KVAR, with every row aligned to 16
  * bytes? Then codegen loads it without a buffer to stage it. */
 bool et_k_contiguous(const et_program *, et_expr b, int kvar, et_dtype operand);
+/* Can codegen compute B in registers, without a buffer to stage it, where a lane has RUN values of
+ * KVAR side by side and all waves together a multiple of what divides ROUND? Each load of B is one
+ * element for a run, or the run's elements side by side. How many loads there are; 0: it cannot. */
+int et_k_computed(const et_program *, et_expr b, int kvar, int run, int round);
 /* The number of tiles of a grid. */
 et_expr et_grid_tiles(et_program *, const et_grid *);
 

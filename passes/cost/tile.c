@@ -38,7 +38,23 @@ static void count_node(void *ctx, et_expr x) {
     e->c.ops += function ? OPS_PER_FUNCTION : 1;
 }
 
-static et_element_cost per_element(const et_program *p, et_expr x) {
+/* At how many values of KVAR side by side LOAD gives the same: scales of groups count once for all.
+ */
+static double repeats(const et_exprs *x, const et_node_x *load, int kvar) {
+    double most = 1e9;
+    int64_t by;
+    for (int i = 0; i < load->nops; i++) {
+        const et_node_x *n = et_x(x, load->ops[i]);
+        if (!et_expr_has_var(x, load->ops[i], kvar)) continue;
+        bool divided = n->op == ET_X_IDIV && et_is_int(x, n->ops[1], &by) && by > 0;
+        if (!divided) return 1;
+        most = (double)by < most ? (double)by : most;
+    }
+    return most;
+}
+
+/* Of an operand's element, or with KVAR below 0 of any. */
+static et_element_cost per_element(const et_program *p, et_expr x, int kvar) {
     struct element e = {.p = p};
     if (x.id) et_walk(p->g->exprs, x, count_node, &e);
     for (int i = 0; i < e.nloads; i++) {
@@ -46,7 +62,8 @@ static et_element_cost per_element(const et_program *p, et_expr x) {
         for (int k = 0; k < e.nindex; k++)
             is_index |= e.index[k] == e.load[i];
         const et_node_x *n = et_x(p->g->exprs, (et_expr){e.load[i]});
-        if (!is_index) e.c.bytes += et_dtype_width(p->tensors[n->i].shape.dtype);
+        double often = kvar < 0 ? 1 : repeats(p->g->exprs, n, kvar);
+        if (!is_index) e.c.bytes += et_dtype_width(p->tensors[n->i].shape.dtype) / often;
     }
     return e.c;
 }
@@ -65,16 +82,16 @@ et_step_elements *et_func_elements(const et_program *p, const et_func *f) {
     for (int i = 0; i < f->nsteps; i++) {
         const et_step *s = &f->steps[i];
         if (s->kind == ET_STEP_CONTRACT) {
-            out[i].a = per_element(p, s->a);
+            out[i].a = per_element(p, s->a, -1);
             for (int k = 0; k < s->nacc; k++)
-                out[i].b[k] = per_element(p, s->b[k]);
+                out[i].b[k] = per_element(p, s->b[k], s->kvar);
         } else if (s->kind == ET_STEP_ATTEND) {
             for (int k = 0; k < ET_AT_PARTS; k++)
-                out[i].part[k] = per_element(p, s->part[k]);
+                out[i].part[k] = per_element(p, s->part[k], -1);
             out[i].visits = et_sub(p->g->exprs, s->part[ET_AT_END], s->part[ET_AT_FIRST]);
             out[i].usual = et_subst(p->g->exprs, out[i].visits, usual_position, NULL);
         } else {
-            out[i].value = per_element(p, s->value);
+            out[i].value = per_element(p, s->value, -1);
         }
     }
     return out;
@@ -126,7 +143,7 @@ static void cost_contract(struct tile *t, const et_step *s, const et_step_elemen
     t->c.vector_flops += m * k * (e->a.ops + 1);
     for (int i = 0; i < s->nacc; i++) {
         t->c.cache_bytes += n * k * e->b[i].bytes;
-        t->c.vector_flops += s->stage_b >= 0 ? n * k * (e->b[i].ops + 1) : 0;
+        t->c.vector_flops += s->stage_b >= 0 || e->b[i].ops > 0 ? n * k * (e->b[i].ops + 1) : 0;
         double slow = s->operand == ET_F32 ? t->m->matrix_tflops / t->m->f32_matrix_tflops : 1;
         t->c.matrix_flops += 2 * m16 * s->tn * k * slow;
     }

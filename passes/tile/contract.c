@@ -37,9 +37,11 @@ struct contract {
     int span;                 /* columns used per tile */
     et_pieces pieces;         /* that these lie in */
     double cus;               /* that tiles may use */
-    bool direct;              /* every right operand is read straight from memory */
-    bool unfit;               /* they do not fit there, and there is no step */
-    bool ring;                /* operands go through a ring of chunks */
+    bool plain;               /* every right operand is read straight from memory */
+    int computed; /* else, loads of one that is computed in registers; 0: not all can be */
+    bool direct;  /* no right operand needs a buffer in local memory */
+    bool unfit;   /* they do not fit there, and there is no step */
+    bool ring;    /* operands go through a ring of chunks */
 };
 
 /* ---- finding the products ---- */
@@ -310,6 +312,7 @@ static void lay_out(struct contract *c, et_step *s) {
     while ((s->tn / 16) % s->wn)
         s->wn /= 2;
     s->wk = waves / s->wn;
+    c->direct = c->plain || et_tile_in_registers(c->computed, s);
     for (int a = 0; a < s->nacc; a++)
         s->acc[a] = et_local_add(p, f, et_printf(c->t.p->g->arena, "acc%d", a), ET_F32, 3,
                                  (int[]){s->wk, s->tm, s->tn}, s->tn + 4);
@@ -412,17 +415,18 @@ static bool contract_step(struct contract *c) {
     et_expr guard = tile_guard(c);
     if (guard.id) s.kextent = et_select(x, guard, s.kextent, et_int(x, 0));
     s.nlive = et_int(x, c->span);
-    c->direct = true;
+    c->plain = true;
     for (int p = 0; p < c->t.gr->nproduct; p++) {
         et_expr n = et_pieces_offset(x, &c->pieces, et_var(x, s.nvar));
         s.b[p] = operand_at(c, p, false, et_add(x, c->base[p], n), et_var(x, s.kvar));
         if (c->pieces.count == 1) /* pieces are all there */
             s.nlive = et_op2(x, ET_X_MIN, s.nlive, et_sub(x, product_columns(c, p), c->base[p]));
-        c->direct &= et_k_contiguous(c->t.p, s.b[p], s.kvar, s.operand);
+        c->plain &= et_k_contiguous(c->t.p, s.b[p], s.kvar, s.operand);
     }
+    c->computed = c->plain ? 0 : et_tile_computed(c->t.p, c->t.opt->machine, &s);
     if (!c->ring)
         lay_out(c, &s);
-    else if (!c->direct || !et_tile_ring(c->t.p, &c->t.f, c->t.opt->machine, &s))
+    else if (!c->plain || !et_tile_ring(c->t.p, &c->t.f, c->t.opt->machine, &s))
         return c->unfit = true;
     *et_tiler_step(&c->t, ET_STEP_CONTRACT) = s;
     return true;
@@ -539,7 +543,7 @@ static bool build_cheapest(struct contract *c, const struct cuts *cuts, const st
     for (int i = 0; i < cuts->n; i++)
         for (size_t r = 0; r < sizeof way / sizeof *way; r++) {
             if (way[r].ring &&
-                (!c->direct || many <= FEW_ROWS || !always_many(c) || way[r].rows >= 2 * many))
+                (!c->plain || many <= FEW_ROWS || !always_many(c) || way[r].rows >= 2 * many))
                 continue;
             if (!build(c, &cuts->v[i], way[r].rows, way[r].ring)) return false;
             if (c->unfit || c->t.f.lds_bytes > c->t.opt->machine->lds_bytes) continue;

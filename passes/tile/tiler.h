@@ -76,6 +76,10 @@ et_expr et_pieces_offset(et_exprs *, const et_pieces *, et_expr n);
 /* Lay out the sums and a ring for the CONTRACT step S, whose tile is set, and deal it to waves;
  * false when it does not fit, and nothing is changed then. */
 bool et_tile_ring(et_program *, et_func *, const et_machine *, et_step *s);
+/* Of how many loads right operands of S are computed, at most, where all can be in registers; else
+ * 0: and does the tile of S leave room for that many? */
+int et_tile_computed(const et_program *, const et_machine *, const et_step *s);
+bool et_tile_in_registers(int loads, const et_step *s);
 /* Results that only products of many rows read get the type of these products' operands. */
 void et_tile_narrow(et_program *);
 

@@ -90,11 +90,7 @@ static bool is_slice(const struct etrt_st_tensor *found, const struct etrt_tenso
                      const int64_t *shape, int rank) {
     int held = etrt_dtype_held((int)etrt_dtype_bits(t->dtype), etrt_dtype_safetensors(t->dtype),
                                found->dtype);
-    if (!held || (held > 1 && (!rank || shape[--rank] != held))) return false;
-    bool same = found->rank == rank;
-    for (int d = 0; same && d < rank; d++)
-        same = found->shape[d] == shape[d];
-    return same;
+    return held && etrt_dtype_fits(held, rank, shape, found->rank, found->shape);
 }
 
 /* The device computes as if no code of e4m3 were NaN. */

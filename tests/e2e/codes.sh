@@ -1,6 +1,6 @@
 #!/bin/sh
-# codes.sh BIN FOLDER: weights of 8 and 4 bits from safetensors files: as bytes, as words, by the names that the format has for
-# them; and files that do not fit, or hold NaN.
+# codes.sh BIN FOLDER: weights of 8 and 4 bits from safetensors files: as bytes, as words, dimensions of them, by the names that the
+# format has for them; and files that do not fit, or hold NaN.
 set -eu
 . "$(dirname "$0")/../support/lib.sh"
 bin=$1 dir=$2/codes
@@ -50,7 +50,14 @@ grep -q '^w: .*= 3 -3 4 16$' out || die "w"
 "$bin/etrun" codes.hsaco --weights good.st --out kernel.st
 cmp interp.st kernel.st
 file bytes.st U8 "$numbers" U8 '[2,4]' '[1,2]'
-refuses 1 'tensor q is U8 [2, 4], weight q must be U4 [2, 8]' "$bin/etrun" codes.hsaco --weights bytes.st
+"$bin/etrun" codes.hsaco --weights bytes.st --out bytes.out.st
+cmp kernel.st bytes.out.st
+file square.st F8_E4M3 "$numbers" I32 '[2,1]' '[1,2]'
+"$bin/etrun" codes.hsaco --weights square.st --out square.out.st
+cmp kernel.st square.out.st
+file deep.st F8_E4M3 "$numbers" I32 '[2,1,1]' '[1,2,1]'
+"$bin/etrun" codes.hsaco --weights deep.st --out deep.out.st
+cmp kernel.st deep.out.st
 file wide.st F8_E4M3 "$numbers" I32 '[1,2]' '[1,2]'
 refuses 1 'tensor q is I32 [1, 2], weight q must be U4 [2, 8]' "$bin/etrun" codes.hsaco --weights wide.st
 file flat.st F8_E4M3 "$numbers" I32 '[2]' '[2]'

@@ -124,13 +124,13 @@ refuses fp8_plain 'tensor "model.layers.1.mlp.up_proj.weight" has shape [256, 25
 quantised packed_groups int4_packed 's/"group_size": 128/"group_size": 32/'
 refuses packed_groups 'q_proj.weight_scale" has shape [256, 2]' 'makes it [256, 8]'
 quantised packed_bits int4_packed 's/"num_bits": 4/"num_bits": 8/'
-refuses packed_bits 'q_proj.weight_packed" has shape [256, 32]' 'makes it [256, 64]'
+refuses packed_bits 'q_proj.weight_packed" has shape [256, 32] of 4 u8 each' 'makes it [256, 256]'
 quantised gptq_groups gptq 's/"group_size": 128/"group_size": 64/'
-refuses gptq_groups 'q_proj.qzeros" has shape [2, 32]' 'makes it [4, 32]'
+refuses gptq_groups 'q_proj.qzeros" has shape [2, 32] of 8 u4 each' 'makes it [4, 256]'
 quantised awq_odd awq 's/"intermediate_size": 256/"intermediate_size": 128/'
-refuses awq_odd 'gate_proj.qweight" has shape [256, 32]' 'makes it [256, 16]'
+refuses awq_odd 'gate_proj.qweight" has shape [256, 32]' 'makes it [256, 128]'
 quantised mxfp4_odd mxfp4 's/"intermediate_size": 96/"intermediate_size": 64/'
-refuses mxfp4_odd 'gate_up_proj_blocks" has shape [4, 192, 4, 16]' 'makes it [4, 128, 4, 16]'
+refuses mxfp4_odd 'gate_up_proj_blocks" has shape [4, 192, 4, 16]' 'makes it [4, 128, 128]'
 
 # ---- safetensors ----
 bad_file() {
