@@ -212,16 +212,22 @@ static bool add_cut(const struct contract *c, struct cuts *cuts, struct cut cut)
     return true;
 }
 
-/* Tiles of so much of AXIS in one piece, or in as few as keep each product's references together.
- */
+/* Do more and narrower tiles pay by more than what each of them does again, rows and events? Across
+ * dies they were only predicted to with few rows: there an event writes back a die's L2. */
+static bool may_be_many(const struct contract *c) {
+    return c->t.opt->machine->dies == 1 || row_tile(c) <= FEW_ROWS / 2;
+}
+
+/* Tiles of so much of AXIS in one piece, or in as few as keep references together. */
 static void add_cuts(const struct contract *c, struct cuts *cuts, const int *tile, int axis) {
     struct cut cut = {.axis = axis, .pieces = 1};
     int64_t whole;
     memcpy(cut.tile, tile, sizeof cut.tile);
     if (add_cut(c, cuts, cut)) return;
-    const et_slice *s = &c->t.gr->slice;
-    if (!et_is_int(c->t.x, et_tiler_extent(&c->t, axis), &whole) || (s->count && s->coord == axis))
-        return;
+    const et_group *gr = c->t.gr;
+    bool fixed = et_is_int(c->t.x, et_tiler_extent(&c->t, axis), &whole);
+    bool sliced = gr->slice.count && gr->slice.coord == axis;
+    if (!fixed || sliced || (!gr->tile[axis] && !may_be_many(c))) return;
     for (cut.pieces = 2; tile[axis] / cut.pieces >= MIN_PIECE; cut.pieces *= 2)
         if (tile[axis] % cut.pieces == 0 && whole % tile[axis] == 0 && whole > tile[axis] &&
             add_cut(c, cuts, cut))
@@ -237,9 +243,9 @@ static void column_cuts(const struct contract *c, struct cuts *cuts) {
         if (c->column[d]) axis[n++] = d;
     for (int d = 0; d < gr->rank; d++)
         tile[d] = d == c->m_axis ? row_tile(c) : 1;
-    struct cut whole_rows = {.pieces = 1};
-    memcpy(whole_rows.tile, tile, sizeof tile);
-    if (n == 0) add_cut(c, cuts, whole_rows);
+    struct cut rows = {.pieces = 1};
+    memcpy(rows.tile, tile, sizeof tile);
+    if (n == 0) add_cut(c, cuts, rows);
     for (int k = 0; k < n; k++) {
         et_expr extent = et_tiler_extent(&c->t, axis[k]);
         int64_t whole = upper(c, extent), constant;
@@ -494,8 +500,9 @@ static double own_cus(const struct contract *c) {
     double own = 0, all = 0, cus = c->t.opt->machine->cus;
     for (int g = 0; g < p->ngroups; g++) {
         const et_group *o = &p->groups[g];
-        if (o != c->t.gr && (!o->nproduct || o->loop != c->t.gr->loop || !o->product[0].left.id ||
-                             o->product[0].left.id != c->t.gr->product[0].left.id))
+        if (o != c->t.gr &&
+            (!may_be_many(c) || !o->nproduct || o->loop != c->t.gr->loop ||
+             !o->product[0].left.id || o->product[0].left.id != c->t.gr->product[0].left.id))
             continue;
         for (int i = 0; i < o->nproduct; i++) {
             all += columns_in(c, &o->product[i]);
@@ -505,8 +512,7 @@ static double own_cus(const struct contract *c) {
     return cus * own / all < 1 ? 1 : cus * own / all;
 }
 
-/* Predicted time of the function just built, relative to REFERENCE at each sample of the symbols.
- */
+/* Predicted time of the function just built, at samples of the symbols relative to REFERENCE. */
 static double built_cost(struct contract *c, double reference[ET_SAMPLES]) {
     et_program *p = c->t.p;
     const et_machine *m = c->t.opt->machine;

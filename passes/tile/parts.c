@@ -8,8 +8,9 @@
 
 enum {
     MOST_PARTS = 16,
-    LEAST = 64,    /* positions of a part */
-    FEW_ROWS = 16, /* of queries: what reads the result has them all in a tile */
+    LEAST = 64,       /* positions of a part */
+    LEAST_DIES = 256, /* where its events go across dies */
+    FEW_ROWS = 16,    /* of queries: what reads the result has them all in a tile */
     MOST_HEADS = 8,
     EACH = 8,     /* elements of a head in a lane */
     AT_ONCE = 4,  /* positions of a lane */
@@ -91,8 +92,9 @@ static void choose(const et_tiler *t, et_group *gr) {
     double least = 0.95;
     int64_t context = et_assumed_context(t->p, gr), depth = depth_of(t->x, gr);
     const et_machine *m = t->opt->machine;
+    int shortest = m->dies > 1 ? LEAST_DIES : LEAST;
     for (int heads = 1; heads <= gr->shared && heads <= MOST_HEADS; heads++)
-        for (int parts = 2; parts <= MOST_PARTS && parts * LEAST <= context; parts *= 2) {
+        for (int parts = 2; parts <= MOST_PARTS && parts * shortest <= context; parts *= 2) {
             double c = cost(t, gr, heads, parts);
             if (gr->shared % heads || heads * (depth + 2) * 4 * m->waves > m->lds_bytes / 2 ||
                 c >= least)
