@@ -3,6 +3,9 @@
 #include <string.h>
 
 enum { MIN_PAD = 16, MAX_PAD = 64, MIN_BLOCK = 64, MAX_BLOCK = 1024, MAX_GROUPS = 1 << 16 };
+enum {
+    FEW_ROWS = 2048
+}; /* counting them anew for each block takes no longer than one more event */
 
 static const et_shape *shape_of(et_sema *s, et_value v) {
     return &et_val_of(s->graph, v)->shape;
@@ -46,6 +49,28 @@ bool et_lower_segment(et_sema *s, const et_call *c, et_elem *out) {
     et_attr attrs[] = {et_attr_of_int("kind", mean ? ET_RED_SUM : c->fn->op),
                        et_attr_of_int("axis", 0), et_attr_of_int("mean", mean)};
     return et_sema_node(s, &et_op_segment, c->loc, 2, c->value, 3, attrs, out);
+}
+
+/* The sums with each element, where the operator has those before each. */
+bool et_lower_cumsum(et_sema *s, const et_call *c, et_elem *out) {
+    const et_shape x = *shape_of(s, c->value[0]);
+    int64_t axis = c->kw[0].i < 0 ? c->kw[0].i + x.rank : c->kw[0].i, drop[ET_MAX_RANK] = {0};
+    if (axis < 0 || axis >= x.rank)
+        return et_sema_error(s, c->kw[0].loc, "axis %lld of %s", (long long)c->kw[0].i,
+                             et_shape_text(s->x, &x));
+    et_expr start[ET_MAX_RANK];
+    for (int d = 0; d < x.rank; d++)
+        start[d] = et_int(s->x, d == axis);
+    et_attr along = et_attr_of_int("axis", axis);
+    et_attr cut[] = {et_attr_of_exprs("start", x.rank, start),
+                     et_attr_of_exprs("size", x.rank, x.dim),
+                     et_attr_of_ints("drop", x.rank, drop)};
+    et_value sums;
+    if (!add(s, c, &et_op_prefix, 1, c->value, 1, &along, NULL, &sums) ||
+        !add(s, c, &et_op_slice, 1, &sums, 3, cut, NULL, &sums))
+        return false;
+    out[0] = et_elem_value(s, sums);
+    return true;
 }
 
 /* ---- topk ---- */
@@ -132,13 +157,22 @@ struct grouping {
     et_value index, count, first, place, owner, rows;
 };
 
-static bool group_nodes(et_sema *s, const et_call *c, int64_t groups, int64_t pad, et_expr blocks,
-                        int64_t block, struct grouping *g) {
-    et_attr of = et_attr_of_int("groups", groups), by = et_attr_of_int("block", block);
+/* Rows of each group before each block of rows: many are counted block by block first. */
+static bool count_rows(et_sema *s, const et_call *c, int64_t groups, int64_t block, bool many,
+                       struct grouping *g) {
+    et_attr by[] = {et_attr_of_int("groups", groups), et_attr_of_int("block", block)};
+    et_attr rows = et_attr_of_int("axis", 0);
+    et_value tally;
+    if (!many) return add(s, c, &et_op_group_count, 1, &g->index, 2, by, "count", &g->count);
+    return add(s, c, &et_op_group_tally, 1, &g->index, 2, by, "tally", &tally) &&
+           add(s, c, &et_op_prefix, 1, &tally, 1, &rows, "count", &g->count);
+}
+
+static bool group_nodes(et_sema *s, const et_call *c, int64_t pad, et_expr blocks, int64_t block,
+                        struct grouping *g) {
+    et_attr by = et_attr_of_int("block", block);
     et_attr padded = et_attr_of_int("pad", pad), many = et_attr_of_exprs("blocks", 1, &blocks);
-    return add(s, c, &et_op_group_count, 1, &g->index, 2, (et_attr[]){of, by}, "count",
-               &g->count) &&
-           add(s, c, &et_op_group_first, 1, &g->count, 1, &padded, NULL, &g->first) &&
+    return add(s, c, &et_op_group_first, 1, &g->count, 1, &padded, NULL, &g->first) &&
            add(s, c, &et_op_group_place, 3, (et_value[]){g->index, g->count, g->first}, 1, &by,
                NULL, &g->place) &&
            add(s, c, &et_op_group_owner, 1, &g->first, 2, (et_attr[]){padded, many}, NULL,
@@ -170,7 +204,10 @@ bool et_lower_group(et_sema *s, const et_call *c, et_elem *out) {
                              (long long)pad);
     et_expr blocks = blocks_of(s, rows, groups, pad);
     if (x.rank > 1 && !reshape(s, c, 1, &rows, &g.index)) return false;
-    if (!group_nodes(s, c, groups, pad, blocks, usual_block(upper(s, rows)), &g)) return false;
+    int64_t most = upper(s, rows), block = usual_block(most);
+    if (!count_rows(s, c, groups, block, most > FEW_ROWS, &g) ||
+        !group_nodes(s, c, pad, blocks, block, &g))
+        return false;
     if (x.rank > 1 && !reshape(s, c, x.rank, x.dim, &g.place)) return false;
     out[0] = et_elem_value(s, g.rows);
     out[1] = et_elem_value(s, g.place);

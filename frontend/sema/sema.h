@@ -248,7 +248,7 @@ et_lower_fn et_lower_op1, et_lower_op2, et_lower_where, et_lower_cast, et_lower_
 
 /* ---- routing.c ---- */
 et_lower_fn et_lower_iota, et_lower_size, et_lower_take, et_lower_rank, et_lower_topk,
-    et_lower_group, et_lower_segment;
+    et_lower_cumsum, et_lower_group, et_lower_segment;
 
 /* ---- prelude.c ---- */
 extern const char et_prelude[]; /* the built-in functions that are defs */

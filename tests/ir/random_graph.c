@@ -231,6 +231,12 @@ static et_value add_segment(fixture *f, et_value x) {
                       attr_int("mean", mean)));
 }
 
+static et_value add_prefix(fixture *f, et_value x) {
+    const et_shape *s = shape(f, x);
+    if (s->rank < 1) return ET_NO_VALUE;
+    return node(f, "prefix", ARGS(x), ATTRS(attr_int("axis", pick(f, s->rank))));
+}
+
 /* Rows of X sorted by the group that a tensor names for each, in blocks. */
 static et_value add_group(fixture *f, et_value x) {
     if (shape(f, x)->rank < 1 || shape(f, x)->rank > 3) return ET_NO_VALUE;
@@ -245,8 +251,10 @@ static et_value add_group(fixture *f, et_value x) {
     index = node(f, "map", ARGS(index, step),
                  ATTRS(attr_expr("body", some), attr_int("dtype", ET_I32)));
     et_expr blocks = et_add(f->p, rows, et_int(f->p, groups));
-    et_value count = node(f, "group_count", ARGS(index),
+    bool twice = pick(f, 2);
+    et_value count = node(f, twice ? "group_tally" : "group_count", ARGS(index),
                           ATTRS(attr_int("groups", groups), attr_int("block", block)));
+    if (twice) count = node(f, "prefix", ARGS(count), ATTRS(attr_int("axis", 0)));
     et_value first = node(f, "group_first", ARGS(count), ATTRS(attr_int("pad", pad)));
     et_value place =
         node(f, "group_place", ARGS(index, count, first), ATTRS(attr_int("block", block)));
@@ -261,7 +269,7 @@ static et_value add_group(fixture *f, et_value x) {
 static et_value (*const add[])(fixture *, et_value) = {
     add_map,  add_contract, add_gather,  add_reduce,    add_norm,   add_softmax,
     add_rope, add_reshape,  add_slice,   add_transpose, add_concat, add_attention,
-    add_take, add_rank,     add_segment, add_group,
+    add_take, add_rank,     add_segment, add_group,     add_prefix,
 };
 
 /* X through nodes that keep its shape: what a loop may carry. */

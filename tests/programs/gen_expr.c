@@ -451,6 +451,15 @@ static gen_ex ordered(const want *w) {
     return with(w, et_printf(g->a, "argmax(%s, axis=%d)", e.text, axis), r);
 }
 
+static gen_ex sums_so_far(const want *w) {
+    gen *g = w->g;
+    if (!w->s->rank) return none;
+    int axis = gen_draw(g, w->s->rank);
+    gen_ex e = gen_fit(g, value_of(w, w->s), w->whole ? 10000 : 32, 2);
+    e.r.max *= gen_high(g, w->s->d[axis]);
+    return with(w, et_printf(g->a, "cumsum(%s, axis=%d)", e.text, axis), e.r);
+}
+
 static gen_ex segments(const want *w) {
     gen *g = w->g;
     gen_shape from = *w->s, at = {1, {gen_number(0)}};
@@ -557,9 +566,10 @@ static gen_ex called(const want *w) {
 
 gen_ex gen_value(gen *g, const gen_shape *s, bool whole, bool exact, int depth) {
     static gen_ex (*const makers[])(const want *) = {
-        binary,   binary,  binary,  unary,   select,   convert, permuted, permuted, gathered,
-        gathered, taken,   sliced,  sliced,  sliced,   joined,  reshaped, reshaped, reduced,
-        reduced,  ordered, product, product, segments, called,  called,   inexact,  inexact};
+        binary,   binary,   binary,      unary,   select,  convert, permuted,
+        permuted, gathered, gathered,    taken,   sliced,  sliced,  sliced,
+        joined,   reshaped, reshaped,    reduced, reduced, ordered, product,
+        product,  segments, sums_so_far, called,  called,  inexact, inexact};
     want w = {g, s, whole, exact || !g->near, depth};
     if (depth <= 0 || gen_chance(g, 20)) return leaf(&w);
     for (int tries = 0; tries < 3; tries++) {
