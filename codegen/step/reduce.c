@@ -84,19 +84,51 @@ bool cg_reduce_meets(cg *g, const et_step *s) {
     return rows_of(g, s, extent) < waves(g);
 }
 
-static struct reduce plan(cg *g, const et_step *s, int64_t rows) {
+enum { MANY_NEIGHBOURS = 8 };
+
+struct neighbours {
+    cg *g;
+    int rvar, row; /* the variable that differs between neighbouring rows */
+    bool together;
+};
+
+/* Do neighbouring rows read the same there, or elements beside each other? */
+static void meet_at(void *ctx, et_expr load) {
+    struct neighbours *n = ctx;
+    et_exprs *x = n->g->x;
+    const et_node_x *l = et_x(x, load);
+    if (l->op != ET_X_LOAD || !et_expr_has_var(x, load, n->rvar) ||
+        !et_expr_has_var(x, load, n->row))
+        return;
+    et_expr at = cg_offset(n->g, l->i2, l->i, l->ops);
+    et_expr next = et_subst_var(x, at, n->row, et_add(x, et_var(x, n->row), et_int(x, 1)));
+    int64_t step;
+    n->together &= et_is_int(x, et_sub(x, next, at), &step) && (step == 0 || step == 1);
+}
+
+/* Rows next to each other meet in memory: then a lane for each is best, since no lanes have to put
+ * their parts together. Else lanes that share a row read what is beside each other. */
+static bool rows_meet(cg *g, const et_step *s, const int64_t *extent) {
+    if (!s->nvars || extent[s->nvars - 1] < MANY_NEIGHBOURS) return false;
+    struct neighbours n = {g, s->rvar, s->vars[s->nvars - 1], true};
+    et_walk(g->x, s->value, meet_at, &n);
+    return n.together;
+}
+
+static struct reduce plan(cg *g, const et_step *s, int64_t rows, const int64_t *extent) {
     struct reduce r = {.s = s, .n = 1};
     r.real = et_x(g->x, s->value)->type != ET_T_I32;
     r.value = r.real ? s->value : et_op1(g->x, ET_X_TO_I32, s->value);
     if (!et_is_int(g->x, s->rextent, &r.extent)) r.extent = -1;
     bool meets = rows < waves(g);
     r.lanes = meets ? g->p->workgroup : g->t->wave;
-    if (r.extent < 1) return r;
-    for (r.n = 8; r.extent % r.n; r.n /= 2) {
+    bool apart = meets || !rows_meet(g, s, extent);
+    if (r.extent < 1 && apart) return r;
+    for (r.n = 8; r.extent < 1 ? r.n > 1 : r.extent % r.n; r.n /= 2) {
     }
     if (!meets) {
         int lanes = 1;
-        while (lanes < g->t->wave && lanes < r.extent / r.n)
+        while (apart && lanes < g->t->wave && lanes < r.extent / r.n)
             lanes *= 2;
         while (lanes < g->t->wave && rows < (int64_t)waves(g) * (g->t->wave / lanes))
             lanes *= 2;
@@ -338,7 +370,7 @@ static void reduce_together(cg *g, const struct reduce *r, int64_t rows, const i
 void cg_step_reduce(cg *g, const et_step *s) {
     int64_t extent[ET_MAX_VARS + 1];
     int64_t rows = rows_of(g, s, extent);
-    struct reduce r = plan(g, s, rows);
+    struct reduce r = plan(g, s, rows, extent);
     if (rows < waves(g))
         reduce_together(g, &r, rows, extent);
     else

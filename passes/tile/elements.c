@@ -6,6 +6,10 @@ enum {
     MIN_ELEMENTS = 256,
     ROW_ELEMENTS = 4096, /* per tile that reduces rows */
     LONG_ROW = 1024,     /* a reduction this long gets a tile of its own */
+    FEW_ROWS = 4,        /* per tile of shorter ones, in whatever launch */
+    MANY_ROWS = 64,
+    ROUNDS = 2, /* of tiles on all CUs there must remain in the largest launch for more than FEW */
+    TILE_WORK = 1 << 16, /* elements that the reductions of a tile look at, where there are rows */
 };
 
 static int64_t upper(et_tiler *t, et_expr e) {
@@ -23,6 +27,7 @@ static int power_below(int64_t n) {
 struct longest {
     et_tiler *t;
     int64_t extent;
+    int64_t work; /* elements that a row's reductions look at */
 };
 
 static void note_extent(void *ctx, et_expr e) {
@@ -31,6 +36,12 @@ static void note_extent(void *ctx, et_expr e) {
     if (n->op != ET_X_REDUCE) return;
     int64_t hi = upper(l->t, n->ops[0]);
     l->extent = hi > l->extent ? hi : l->extent;
+    int last = l->t->gr->rank - 1;
+    int64_t each = last > 0 && et_expr_has_var(l->t->x, e, l->t->gr->axis[last])
+                       ? upper(l->t, et_tiler_extent(l->t, last))
+                       : 1;
+    int64_t work = hi > INT32_MAX / each ? INT32_MAX : hi * each;
+    l->work = work > l->work ? work : l->work;
 }
 
 /* Elements per tile: enough for the work-items, few enough to spread over the device. */
@@ -47,11 +58,28 @@ static int64_t element_budget(et_tiler *t, int64_t reduced) {
     return ROW_ELEMENTS;
 }
 
+/* Reductions per tile. What a tile costs beside its work, an event and a look for the next, is more
+ * than a few short ones take, so where there are enough for all CUs a tile has more. */
+static int64_t rows_of_tile(et_tiler *t, const struct longest *l) {
+    const et_group *gr = t->gr;
+    int64_t all = 1, few = l->extent > LONG_ROW ? 1 : FEW_ROWS, cus = t->opt->machine->cus;
+    for (int d = 0; d < gr->rank; d++) {
+        int64_t n = d < gr->rank - 1 || gr->rank == 1 ? upper(t, et_tiler_extent(t, d)) : 1;
+        all = n > INT32_MAX / all ? INT32_MAX : all * n;
+    }
+    int64_t share = all / (ROUNDS * (cus > 0 ? cus : 1));
+    if (few == 1) return 1;
+    int64_t rows = share <= few ? few : share < MANY_ROWS ? power_below(share) : MANY_ROWS;
+    while (rows > 1 && rows * l->work > TILE_WORK)
+        rows /= 2;
+    return rows;
+}
+
 bool et_tile_elements(const et_tiler *common, const et_group *gr) {
     et_tiler t = et_tiler_begin(common, gr);
-    struct longest l = {&t, 0};
+    struct longest l = {&t, 0, 0};
     et_walk(t.x, gr->value, note_extent, &l);
-    int64_t left = element_budget(&t, l.extent), rows = l.extent > LONG_ROW ? 1 : 4;
+    int64_t left = element_budget(&t, l.extent), rows = rows_of_tile(&t, &l);
     int tile[ET_MAX_RANK];
     for (int d = gr->rank - 1; d >= 0; d--) {
         int64_t n = upper(&t, et_tiler_extent(&t, d)), most = left;

@@ -16,10 +16,6 @@ tune() {
 }
 
 tune
-says '^predicted for the machine model MI300X, us$'
-says '^ *before +after$'
-says '^N=24 +[0-9.]+ +[0-9.]+ [0-9.]+x$'
-says 'Bodies are predicted by the times of the profile'
 says 'm.hsaco: written, compiled with(out)? the profile'
 cp "$out/m.hsaco" "$out/first.hsaco"
 cp "$out/m.prof" "$out/first.prof"
@@ -54,6 +50,10 @@ awk '/^ +at/ { $0 = "  at " $2 " " $3 * 1000 } { print }' "$out/first.prof" > "$
 tune
 says 'used again'
 says 'task z: dynamic, was static'
+says '^predicted for the machine model MI300X, us$'
+says '^ *before +after$'
+says '^N=24 +[0-9.]+ +[0-9.]+ [0-9.]+x$'
+says 'Bodies are predicted by the times of the profile'
 kept "$(which)"
 
 # One that does not fit is made again.
