@@ -9,7 +9,7 @@
 
 /* Counters that a tensor names: two looks of a wave of 64. To wait for more costs a task more than
  * the tensor's own latency, and names most of the tiles there are. */
-enum { POINT_LIMIT = 128 };
+enum { POINT_LIMIT = 128, ASK_LIMIT = 32 };
 
 /* ---- loops ---- */
 
@@ -104,6 +104,14 @@ int64_t events_upper(const struct events *e, et_expr x) {
     return et_bounds(e->x, x, &lo, &hi) ? hi : INT32_MAX;
 }
 
+/* A queue asks the other way round: whoever completes a counter looks, 32 tiles of TO side by side,
+ * at the POINTS counters of each, since any of them may have waited for this one. What it has left
+ * undone the while must be little. */
+static bool asks_little(const struct events *e, const et_grid *to, int64_t points) {
+    int64_t tiles = events_upper(e, et_grid_tiles(e->p, to));
+    return et_is_static(e->pl->opt) || (tiles + 31) / 32 * points <= ASK_LIMIT;
+}
+
 /* Few enough to look at, and few enough that some tile is left out: as many rows as there are tiles
  * name 63 % of them if they are spread evenly, twice as many 86 %. */
 static bool pays(const struct events *e, const et_grid *from, const et_grid *to, int coord,
@@ -112,7 +120,8 @@ static bool pays(const struct events *e, const et_grid *from, const et_grid *to,
     int64_t n = 1;
     for (int i = 0; i < l.n && n <= POINT_LIMIT; i++)
         n *= events_upper(e, et_var_extent(e->x, l.v[i]));
-    return n <= POINT_LIMIT && n < 2 * events_upper(e, from->extent[coord]);
+    return n <= POINT_LIMIT && n < 2 * events_upper(e, from->extent[coord]) &&
+           asks_little(e, to, n);
 }
 
 /* The least (or GREATEST) of E over all coordinates of F but C, which it grows with evenly; or

@@ -1,6 +1,6 @@
 #!/bin/sh
 # scopes.sh ETCC CHECK_PROGRAM CHECK_KERNEL FILE.etg FOLDER: two events of the device are left in a layer, by rows
-# five; the text reads back;
+# six; the text reads back;
 # an event that is said to be of the die though slices meet there is told by the verifier, and by the interpreter; what
 # is of the die has no fence too many.
 set -eu
@@ -14,7 +14,7 @@ fail() {
 }
 "$etcc" "$etg" --slices=8 -d place | grep -q '^# events in an iteration of l: 2 of the device, 8 of the die$' ||
     fail "other scopes"
-"$etcc" "$etg" --slices=rows:8 -d place | grep -q '^# events in an iteration of l: 5 of the device, 3 of the die$' ||
+"$etcc" "$etg" --slices=rows:8 -d place | grep -q '^# events in an iteration of l: 6 of the device, 2 of the die$' ||
     fail "other scopes by rows"
 "$etcc" "$etg" -d place | grep -q '^# events in an iteration of l: 8 of the device$' || fail "scopes without slices"
 "$etcc" "$etg" --slices=8 --variants=1 --to=scheduled -o scheduled.eti
