@@ -153,7 +153,7 @@ typedef enum {
     ET_ZERO_NEVER,
     ET_ZERO_AT,    /* at some dims and variables, or always */
     ET_ZERO_MAYBE, /* there are too many to say */
-    ET_ZERO_DATA,  /* a tensor decides */
+    ET_ZERO_DATA,  /* a tensor decides, or real numbers do */
 } et_zero;
 /* OUT_WHERE: "N = 4, i = 0" for ET_ZERO_AT, in the pool's arena; else, and for a number, empty. */
 et_zero et_find_zero(et_exprs *, et_expr, const char **out_where);

@@ -143,10 +143,11 @@ et_zero et_find_zero(et_exprs *p, et_expr e, const char **out_where) {
     s.vars = calloc((size_t)et_var_count(p) + 1, sizeof *s.vars);
     if (!s.syms || !s.vars) et_no_memory();
     et_walk(p, e, note_leaf, &s);
-    bool found = false, all = !s.many && try_all(&s, &found);
-    if (!all && !s.many) found = try_some(&s);
+    bool search = !s.many && !s.data, found = false, all = search && try_all(&s, &found);
+    if (!all && search) found = try_some(&s);
     if (found) *out_where = where(&s, et_exprs_arena(p));
     free(s.syms);
     free(s.vars);
+    if (s.data) return ET_ZERO_DATA; /* a number that is not whole has a part in it */
     return found ? ET_ZERO_AT : all ? ET_ZERO_NEVER : ET_ZERO_MAYBE;
 }
