@@ -173,3 +173,28 @@ import_only named_pages LlamaForCausalLM '"tie_word_embeddings": true' 'state kc
 for want in 'const PAGES = 7 ' 'input table : i32[SLOTS, CTX/PAGE]' 'state kc, vc : bf16[L, PAGES, NKV, PAGE, D]'; do
     grep -qF "$want" pages.etg || fail "pages.etg has no \"$want\""
 done
+
+# Quantised weights: of compressed-tensors, and blocks that do not divide a matrix. With golden checkpoints the other formats are
+# tried in tests/models.
+group='"quant_method": "compressed-tensors", "ignore": ["lm_head"], "config_groups": {"group_0": {"targets": ["Linear"],'
+codes() { # TYPE SUFFIX SCALE-TYPE SCALE-SHAPE: \2 and \3 are rows and columns of the weight
+    printf '%s' "s/(.*_proj).weight:bf16\[([0-9]+),([0-9]+)\].*/\1.weight:$1[\2,\3]:-9:9\n\1.$2:$3[$4]:0:0.1/"
+}
+checkpoint by_channel "\"quantization_config\": {$group \"weights\": {\"type\": \"int\", \"num_bits\": 8, \"strategy\": \"channel\"}}},
+    \"format\": \"int-quantized\"}" "$(codes i8 weight_scale bf16 '\2,1')"
+accepts by_channel 'wq_codes : i8[NH*D, H] = "model.layers.{l}.self_attn.q_proj.weight"' 'wq_scales : bf16[NH*D, 1]' \
+    'wq = bf16(wq_codes * wq_scales)' 'embed : bf16[V, H]'
+checkpoint by_tensor "\"quantization_config\": {$group \"weights\": {\"type\": \"float\", \"num_bits\": 8, \"strategy\": \"tensor\"}}},
+    \"format\": \"naive-quantized\"}" "$(codes e4m3 weight_scale f32 1)"
+accepts by_tensor 'wd_codes : e4m3[H, F]' 'wd_scale : f32[1]'
+checkpoint by_block '"quantization_config": {"quant_method": "fp8", "weight_block_size": [16, 8], "modules_to_not_convert": ["lm_head"]}' \
+    's/(.*_proj).weight:bf16\[24,24\].*/\1.weight:e4m3[24,24]:-9:9\n\1.weight_scale_inv:f32[2,3]:0:0.1/
+s/(.*_proj).weight:bf16\[12,24\].*/\1.weight:e4m3[12,24]:-9:9\n\1.weight_scale_inv:f32[1,3]:0:0.1/
+s/(.*_proj).weight:bf16\[37,24\].*/\1.weight:e4m3[37,24]:-9:9\n\1.weight_scale_inv:f32[3,3]:0:0.1/
+s/(.*_proj).weight:bf16\[24,37\].*/\1.weight:e4m3[24,37]:-9:9\n\1.weight_scale_inv:f32[2,5]:0:0.1/'
+accepts by_block 'wu_scales : f32[(F + 15)/16, (H + 7)/8]' 'wu = bf16(wu_codes * wu)'
+# Without tensors, the projections of layers are quantised.
+mkdir -p quant_bare
+cp by_channel/config.json quant_bare/
+"$bin/etimport" quant_bare -o quant_bare.etg --config-only --name by_channel || fail "quant_bare: --config-only wants weights"
+grep -q 'wq_codes : i8' quant_bare.etg || fail "quant_bare: nothing is quantised"
