@@ -132,6 +132,7 @@ void cg_tile(cg *g, int grid, val tile) {
         begun = cg_contract_begin(g, &g->f->steps[early]);
     else
         early = -1;
+    cg_ask_ahead(g, g->f);
     cg_waits(g, grid, tile);
     cg_trace_ready(g);
     run_steps(g, early, begun);

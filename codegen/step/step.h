@@ -7,6 +7,8 @@
 /* Matrix operands loaded ahead of a contraction, see contract.c. */
 typedef struct et_contract et_contract;
 
+/* Ask for what the tile whose coordinates are bound will read and can be told by now. */
+void cg_ask_ahead(cg *, const et_func *);
 void cg_step_map(cg *, const et_step *);
 void cg_step_reduce(cg *, const et_step *);
 /* Elements of a head that one lane holds at most: heads are so many waves' widths deep. */

@@ -85,6 +85,10 @@ typedef struct et_family {
     void (*copy_group)(cg *);
     void (*copied)(cg *, int groups);
 
+    /* Have the line at an address of memory brought to the cache that all CUs share; NULL: there is
+     * no asking. */
+    void (*prefetch)(cg *, val at);
+
     /* Arithmetic. */
     /* ACC and the products over LANE_K k's of a lane, which are a multiple of the fragment's own,
      * of the rows that N and M hold: one value, of the operands' bits, for each row of the lane. */

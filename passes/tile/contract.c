@@ -165,7 +165,7 @@ static et_expr product_columns(const struct contract *c, int p) {
     return et_var_extent(c->t.x, c->t.gr->product[p].n);
 }
 
-/* Narrow tiles spread a small product over more CUs; wide ones reuse the staged rows. */
+/* Narrow tiles use more CUs; wide ones reuse the staged rows. */
 static int wanted_span(const struct contract *c) {
     int64_t columns = upper(c, product_columns(c, 0)), cus = c->t.opt->machine->cus;
     for (int d = 0; d < c->t.gr->rank && c->t.gr->slice.count; d++)
@@ -244,8 +244,7 @@ static void column_cuts(const struct contract *c, struct cuts *cuts) {
     for (int d = 0; d < gr->rank; d++)
         tile[d] = d == c->m_axis ? row_tile(c) : 1;
     struct cut rows = {.pieces = 1};
-    memcpy(rows.tile, tile, sizeof tile);
-    if (n == 0) add_cut(c, cuts, rows);
+    if (n == 0) memcpy(rows.tile, tile, sizeof tile), add_cut(c, cuts, rows);
     for (int k = 0; k < n; k++) {
         et_expr extent = et_tiler_extent(&c->t, axis[k]);
         int64_t whole = upper(c, extent), constant;
@@ -383,7 +382,6 @@ static et_expr guard_below(struct contract *c, et_expr e, int *left) {
     return all;
 }
 
-/* The same where it is one condition for the whole tile. */
 static et_expr tile_guard(struct contract *c) {
     int left = MAX_LEAVES * 8;
     et_expr e = guard_below(c, c->t.gr->value, &left);
@@ -485,7 +483,6 @@ static bool build(struct contract *c, const struct cut *cut, int rows, bool ring
     return true;
 }
 
-/* The product's columns, those of all batches. */
 static double columns_in(const struct contract *c, const et_product *p) {
     double n = (double)upper(c, et_var_extent(c->t.x, p->n));
     for (int b = 0; b < p->nbatch; b++)
@@ -563,8 +560,7 @@ static bool build_cheapest(struct contract *c, const struct cuts *cuts, const st
     return build(c, best, best_rows, ring);
 }
 
-/* PLAIN with the sizes the group asks for; false when it asks for none, or for what mixes columns.
- */
+/* PLAIN with the sizes the group asks for; false where it asks for none, or none that do. */
 static bool hinted_cut(const struct contract *c, const struct cut *plain, struct cuts *out) {
     const et_group *gr = c->t.gr;
     int tile[ET_MAX_RANK], last = plain->axis;

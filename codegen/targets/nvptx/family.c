@@ -67,6 +67,7 @@ const et_family et_nvptx = {
     .copy = nvptx_copy,
     .copy_group = nvptx_copy_group,
     .copied = nvptx_copied,
+    .prefetch = nvptx_prefetch,
     .multiply = nvptx_multiply,
     .load_blocks = nvptx_load_blocks,
     .divide = nvptx_divide,

@@ -55,6 +55,7 @@ void nvptx_load_blocks(cg *, val ptr, val word[4]);
 void nvptx_order_loads(cg *);
 void nvptx_copy(cg *, val to, val from, val bytes);
 void nvptx_copy_group(cg *);
+void nvptx_prefetch(cg *, val at);
 void nvptx_copied(cg *, int groups);
 
 /* ---- stream.c ---- */

@@ -62,3 +62,12 @@ void nvptx_copied(cg *g, int groups) {
     val n = cg_i32(g, groups);
     cg_call(g, "llvm.nvvm.cp.async.wait.group", 0, NULL, 1, &n);
 }
+
+/* LLVM has an intrinsic, but not for all that can. */
+void nvptx_prefetch(cg *g, val at) {
+    static const char text[] = "prefetch.global.L2 [$0];";
+    LLVMTypeRef type = LLVMFunctionType(g->none, &g->gptr, 1, false);
+    val ask = LLVMGetInlineAsm(type, text, sizeof text - 1, "l", 1, true, false,
+                               LLVMInlineAsmDialectATT, false);
+    LLVMBuildCall2(g->b, type, ask, &at, 1, "");
+}

@@ -1,0 +1,97 @@
+/* What a tile will read and can be told before its waits, asked for into the cache that all CUs
+ * share: rows of weights beside products, and keys and values. Asking is no access. What is written
+ * in the meantime is written there too, and read from there. */
+#include "codegen/step/step.h"
+#include "ir/program/step.h"
+
+enum { LINE = 128 };
+
+struct ahead {
+    cg *g;
+    const et_step *s;
+    int var; /* that goes through a row */
+};
+
+/* A row of BYTES from ADDRESS, a line each for as many work-items. */
+static void ask_row(cg *g, val address, int64_t bytes) {
+    cg_items items;
+    int64_t lines = (bytes + LINE - 1) / LINE;
+    val i = cg_items_begin(g, &items, cg_i32(g, lines), lines);
+    val at = LLVMBuildZExt(g->b, cg_muli(g, i, LINE), g->i64, "");
+    g->family->prefetch(g, cg_gep(g, address, at));
+    cg_items_end(g, &items);
+}
+
+/* A row of a weight that is the same for all of the tile. */
+static void find_row(void *ctx, et_expr e) {
+    struct ahead *a = ctx;
+    cg *g = a->g;
+    const et_node_x n = *et_x(g->x, e);
+    int64_t extent;
+    et_step_var v[ET_STEP_VARS];
+    if (n.op != ET_X_LOAD || n.i2 != ET_LOAD_TENSOR || cg_reads_mutable(g, e) ||
+        g->p->tensors[n.i].kind != ET_TENSOR_WEIGHT ||
+        !et_is_int(g->x, et_var_extent(g->x, a->var), &extent) ||
+        et_dtype_bits(g->p->tensors[n.i].shape.dtype) < 8)
+        return;
+    if (!et_expr_eq(n.ops[n.nops - 1], et_var(g->x, a->var))) return;
+    for (int i = 0, count = et_step_vars(g->x, a->s, v); i < count; i++)
+        for (int d = 0; d + 1 < n.nops; d++)
+            if (et_expr_has_var(g->x, n.ops[d], v[i].var)) return;
+    et_expr first = et_subst_var(g->x, e, a->var, et_int(g->x, 0));
+    const et_node_x f = *et_x(g->x, first);
+    if (f.op != ET_X_LOAD) return;
+    int mark = cg_scope(g);
+    val at = cg_address(g, f.i2, f.i, cg_offset(g, f.i2, f.i, f.ops));
+    ask_row(g, at, extent * et_dtype_bytes(g->p->tensors[n.i].shape.dtype));
+    cg_scope_end(g, mark);
+}
+
+/* Keys or values of the position that is bound. */
+static void ask_position(cg *g, const et_step *s, et_expr e) {
+    const et_node_x n = *et_x(g->x, et_subst_var(g->x, e, s->dvar, et_int(g->x, 0)));
+    val at = cg_address(g, n.i2, n.i, cg_offset(g, n.i2, n.i, n.ops));
+    int64_t bytes = (int64_t)s->depth * et_dtype_bytes(g->p->tensors[n.i].shape.dtype);
+    for (int64_t b = 0; b < bytes; b += LINE)
+        g->family->prefetch(g, cg_gepi(g, at, b));
+}
+
+static bool can_ask(cg *g, const et_step *s, et_expr e) {
+    const et_node_x *n = et_x(g->x, e);
+    bool ok = n->op == ET_X_LOAD && n->i2 == ET_LOAD_TENSOR &&
+              et_dtype_bits(g->p->tensors[n->i].shape.dtype) >= 8 &&
+              et_expr_eq(n->ops[n->nops - 1], et_var(g->x, s->dvar));
+    for (int d = 0; ok && d < n->nops; d++)
+        ok = !cg_reads_mutable(g, n->ops[d]);
+    return ok;
+}
+
+static void ask_positions(cg *g, const et_step *s) {
+    const et_expr *part = s->part;
+    if (cg_reads_mutable(g, part[ET_AT_FIRST]) || cg_reads_mutable(g, part[ET_AT_END]) ||
+        !can_ask(g, s, part[ET_AT_K]) || !can_ask(g, s, part[ET_AT_V]))
+        return;
+    int mark = cg_scope(g);
+    val none = NULL, first = cg_emit_i32(g, part[ET_AT_FIRST]);
+    val end = cg_emit_i32(g, part[ET_AT_END]);
+    cg_for f;
+    val p = cg_for_begin(g, &f, cg_add(g, first, g->tid), end, cg_i32(g, g->p->workgroup), false, 0,
+                         &none);
+    int inner = cg_scope(g);
+    cg_bind(g, s->pvar, p, true);
+    ask_position(g, s, part[ET_AT_K]);
+    ask_position(g, s, part[ET_AT_V]);
+    cg_scope_end(g, inner);
+    cg_for_end(g, &f, &none);
+    cg_scope_end(g, mark);
+}
+
+void cg_ask_ahead(cg *g, const et_func *f) {
+    if (!g->family->prefetch) return;
+    for (int i = 0; i < f->nsteps; i++) {
+        const et_step *s = &f->steps[i];
+        struct ahead a = {g, s, s->kvar};
+        if (s->kind == ET_STEP_CONTRACT) et_walk(g->x, s->a, find_row, &a);
+        if (s->kind == ET_STEP_ATTEND) ask_positions(g, s);
+    }
+}
