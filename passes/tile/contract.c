@@ -583,7 +583,7 @@ bool et_tile_contract(const et_tiler *common, const et_group *gr) {
     c->t = et_tiler_begin(common, gr);
     if (!share_left(c)) return false;
     et_walk(c->t.x, gr->value, find_leaf, c);
-    struct cuts cuts = {.n = 0};
+    struct cuts cuts = {.n = 0}, hinted = {.n = 0};
     if (c->too_many || !classify(c)) return give_up(c);
     column_cuts(c, &cuts);
     if (!cuts.n && gr->slice.count) {
@@ -593,9 +593,8 @@ bool et_tile_contract(const et_tiler *common, const et_group *gr) {
     }
     if (!cuts.n) return give_up(c);
     const struct cut *plain = plain_cut(c, &cuts);
-    struct cuts hinted = {.n = 0};
     if (hinted_cut(c, plain, &hinted))
         return build(c, &hinted.v[0], MAX_TM, false) && et_tiler_end(&c->t);
-    bool ok = c->t.by_cost ? build_cheapest(c, &cuts, plain) : build(c, plain, MAX_TM, false);
-    return ok && et_tiler_end(&c->t);
+    return (c->t.by_cost ? build_cheapest(c, &cuts, plain) : build(c, plain, MAX_TM, false)) &&
+           et_tiler_end(&c->t);
 }
