@@ -145,6 +145,8 @@ void engine_slots(struct engine *e, struct engine_slot *out) {
 static struct server server;
 
 static void finish(void) {
+    server.unwatched = true;
+    pthread_join(server.watcher, NULL);
     http_stop(&server);
     models_free(&server);
     log_close(server.log);
@@ -163,7 +165,9 @@ static bool begin(void) {
                                      .reasoning = true,
                                      .body_limit = 1 << 16,
                                      .connections = 16,
-                                     .timeout = SECONDS,
+                                     /* The library may not see that a client which has not said
+                                      * all says no more: then it is one that is slow. */
+                                     .timeout = 1,
                                      .ping = SECONDS};
     static bool begun;
     char err[LLM_ERR];
@@ -176,7 +180,8 @@ static bool begin(void) {
     http_metrics_init(&server.metrics);
     begun = o.unix_path && models_name(&server, err) && log_open(o.access_log, &server.log, err) &&
             listen_open(&o, &server.listener, server.where, sizeof server.where, err) &&
-            models_load(&server, err) && http_start(&server, err);
+            models_load(&server, err) && http_start(&server, err) &&
+            pthread_create(&server.watcher, NULL, serve_watch, &server) == 0;
     server.state = STATE_READY;
     if (!begun) fprintf(stderr, "fuzz_http: %s\n", err);
     if (begun) atexit(finish);

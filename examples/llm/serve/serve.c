@@ -89,7 +89,7 @@ static void drop_slow(struct server *s) {
     pthread_mutex_unlock(&s->lock);
 }
 
-static void *watch(void *user) {
+void *serve_watch(void *user) {
     struct server *s = user;
     const struct timespec pause = {0, 200000000};
     while (!s->unwatched) {
@@ -115,7 +115,7 @@ static bool begin(struct server *s, char *err) {
     }
     say("listening on %s", s->where);
     if (!models_load(s, err)) return false;
-    s->has_watcher = pthread_create(&s->watcher, NULL, watch, s) == 0;
+    s->has_watcher = pthread_create(&s->watcher, NULL, serve_watch, s) == 0;
     if (!s->has_watcher) return llm_fail(err, "cannot start a thread");
     s->state = STATE_READY;
     for (int i = 0; i < s->nmodels; i++) {

@@ -90,6 +90,10 @@ struct served *models_choose(struct server *, const json_t *body, struct fault *
 /* "a, b", for people and for labels. */
 const char *models_list(const struct server *, const char *between, char *out, size_t bytes);
 
+/* serve.c: the watcher's thread, given the server: looks after connections that are slow, and those
+ * that have gone, until it is UNWATCHED. */
+void *serve_watch(void *server);
+
 /* http.c */
 bool http_start(struct server *, char *err);
 void http_stop(struct server *);
