@@ -202,11 +202,21 @@ static int connect_to(const char *path) {
 static void send_all(int fd, const uint8_t *data, size_t bytes) {
     while (bytes) {
         ssize_t n = send(fd, data, bytes, MSG_NOSIGNAL);
+        if (n < 0 && errno == EINTR) continue;
         if (n <= 0) break; /* the server wants no more of it */
         data += n;
         bytes -= (size_t)n;
     }
     shutdown(fd, SHUT_WR);
+}
+
+/* A timer of whoever runs this may interrupt it. */
+static ssize_t receive(int fd, char *out, size_t bytes) {
+    ssize_t n;
+    do
+        n = recv(fd, out, bytes, 0);
+    while (n < 0 && errno == EINTR);
+    return n;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
@@ -217,7 +227,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     if (!begin()) return -1;
     int fd = connect_to(server.o->unix_path);
     send_all(fd, data, bytes);
-    while ((n = recv(fd, more, sizeof more, 0)) > 0)
+    while ((n = receive(fd, more, sizeof more)) > 0)
         for (ssize_t i = 0; i < n && got + 1 < sizeof head; i++)
             head[got++] = more[i];
     FUZZ_EXPECT(n == 0 || errno == ECONNRESET);
