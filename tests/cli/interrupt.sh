@@ -6,7 +6,7 @@ bin=$(cd "$1" && pwd) src=$(cd "$2" && pwd) work=$3
 rm -rf "$work"
 mkdir -p "$work" || exit 2
 cd "$work" || exit 2
-times=3
+times=1
 [ -z "${ETCC_LONG-}" ] || times=15
 failed=0 ended=0 state=12345
 
