@@ -37,6 +37,7 @@ struct imp_options {
     const char *cache;                  /* type of kept keys and values, or NULL */
     int64_t page, pages; /* positions of a page, 0: keys and values are kept in slots; pages 0: one
                             for every position of every slot */
+    const char *sample; /* how the next tokens are chosen: "greedy", "all", or NULL: they are not */
     const char *ignored[16]; /* fields of config.json that the user knows not to matter */
     int nignored;
 };

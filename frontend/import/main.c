@@ -45,6 +45,11 @@ static const char *cache_name(int i) {
     return names[i];
 }
 
+static const char *sample_name(int i) {
+    static const char *const names[] = {"greedy", "all", NULL};
+    return names[i];
+}
+
 /* The directory's own name with what a name cannot hold turned into _. */
 static void default_name(struct imp_options *o) {
     char *full = realpath(o->checkpoint, NULL);
@@ -179,6 +184,9 @@ static const cli_option options[] = {
      .lo = 1, .hi = 1 << 20},
     {"pages", 0, CLI_INT, "N", TO(pages),
      "how many pages there are (as many as all slots can fill)", .lo = 1, .hi = 1 << 30},
+    {"sample", 0, CLI_TEXT, NULL, TO(sample),
+     "choose the next tokens on the device: the likeliest, or in all ways that etllm knows",
+     .names = sample_name},
     {"config-only", 0, CLI_FLAG, NULL, TO(config_only),
      "read config.json alone: the weights need not be there"},
     {"template", 0, CLI_INPUT, "FILE", TO(template),

@@ -393,6 +393,8 @@ static void set_options(struct imp_template *t, const char *architecture) {
         {"context", imp_int(o->context)},
         {"page", imp_int(o->page)},
         {"pages", imp_int(o->pages)},
+        {"sample", imp_text(o->sample ? o->sample : "")},
+        {"decoder", imp_bool(false)}, /* a template says otherwise */
         {"wide", imp_bool(o->wide)},
         {"bf16_frequencies", imp_bool(o->bf16_frequencies)},
         {"cache", imp_text(o->cache  ? o->cache
@@ -428,6 +430,7 @@ bool imp_template_fill(const struct imp_source *from, struct imp_config *c,
     bool ok = !imp_config_has(c, "quantization_config") || include(&begin, "quantization");
     struct lines ls = cut(c->arena, from);
     ok &= of_lines(&t, &ls, 0, ls.n);
+    ok &= !o->sample || include(&begin, "sample");
     ok &= imp_quantised_some(&begin);
     if (fclose(t.out)) et_no_memory();
     out->text = et_strndup(c->arena, text, bytes);

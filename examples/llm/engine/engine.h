@@ -126,6 +126,7 @@ struct engine_stats {
     int64_t prompts, written; /* tokens fed: of prompts, and of texts */
     int64_t generated;        /* tokens that came out */
     int64_t asked, cached;    /* tokens of prompts that got a slot, and which lay there already */
+    int64_t read;             /* bytes of what launches gave: logits, and tokens they chose */
     int64_t guessed, right;   /* tokens that were guessed, and that came */
     double prompt_seconds, text_seconds; /* launches' time, shared by tokens fed */
     int64_t last_prompts, last_texts;    /* tokens fed in the last launch */

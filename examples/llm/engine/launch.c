@@ -47,6 +47,48 @@ static void feed_guesses(struct engine *e, struct sequence *s) {
     if (e->pages) lm_deal(e->lm, s->slot, s->pages, s->npages);
 }
 
+/* ---- what is chosen on the device ---- */
+
+/* The first N tokens of a sequence; those that end a text must not come while it is short. */
+static struct history history_of(const struct engine *e, const struct sequence *s, size_t n) {
+    const struct engine_job *j = &s->job;
+    bool early = (int64_t)(n - j->n) < j->least && !j->run_on;
+    return (struct history){s->ids, j->n, n, e->stops, early ? e->nstops : 0};
+}
+
+/* Which tokens may follow, as logits of 0 in e->row. False: there is no saying before the launch.
+ */
+static bool mask_next(struct engine *e, struct sequence *s, size_t n) {
+    memset(e->row, 0, (size_t)e->sizes.vocab * sizeof *e->row);
+    return n == s->n && s->job.sink.mask(s->job.sink.user, e->row, e->sizes.vocab);
+}
+
+/* Has the launch choose what follows the first N tokens of S, or else read the logits of ROW. */
+static int64_t choose(struct engine *e, struct sequence *s, int64_t row, size_t n) {
+    const struct engine_job *j = &s->job;
+    int64_t pick = -1;
+    if ((e->lm->picks.all || e->lm->picks.likeliest) && (!j->sink.mask || mask_next(e, s, n))) {
+        const struct change *changes;
+        struct history h = history_of(e, s, n);
+        struct drawing d = sampler_drawing(&j->sampling, e->sizes.vocab, n - j->n);
+        size_t nchanges = sampler_changes(e->sampler, &j->sampling, &h, &changes);
+        pick = lm_pick(e->lm, row, &d, changes, nchanges, j->sink.mask ? e->row : NULL);
+    }
+    if (pick < 0 || j->top >= 0) lm_want(e->lm, row);
+    return pick;
+}
+
+/* Guesses are written behind its tokens for that, where what comes is written over them. */
+static void choose_all(struct engine *e, struct sequence *s) {
+    if (s->row < 0) return;
+    s->pick = choose(e, s, s->row, s->n);
+    for (int64_t i = 0; i < s->nguesses; i++) {
+        size_t n = s->n + (size_t)i;
+        s->ids[n] = s->guesses[i];
+        s->guess_picks[i] = choose(e, s, s->guess_row + i, n + 1);
+    }
+}
+
 /* Those that are written come first, one token each; then the prompts in turn, a chunk each; and
  * where nobody's next token waits for this launch, the prompts take what room is left. */
 int64_t launch_fill(struct engine *e) {
@@ -71,6 +113,8 @@ int64_t launch_fill(struct engine *e) {
     e->guessed = 0;
     for (int64_t i = 0; i < e->nactive && e->o->speculate; i++)
         feed_guesses(e, e->active[(e->turn + i) % e->nactive]);
+    for (int64_t i = 0; i < e->nactive; i++)
+        choose_all(e, e->active[i]);
     e->stats.guessed += e->guessed;
     e->stats.last_texts = texts;
     e->stats.last_prompts = prompts;
@@ -85,28 +129,33 @@ static bool is_stop(const struct engine *e, int32_t id) {
     return false;
 }
 
-/* The tokens that end a text must not come yet. */
-static void forbid_stops(const struct engine *e, float *logits) {
-    for (int i = 0; i < e->nstops; i++)
-        if (e->stops[i] < e->sizes.vocab) logits[e->stops[i]] = -INFINITY;
+/* What comes after a row of logits; -1 as sampler_next has it. False: nothing may. */
+static bool next_token(struct engine *e, struct sequence *s, int64_t row, int64_t pick,
+                       int32_t *out) {
+    const struct engine_job *j = &s->job;
+    struct history h = history_of(e, s, s->n);
+    if (pick >= 0) {
+        *out = lm_chosen(e->lm, pick);
+        return true;
+    }
+    memcpy(e->row, e->lm->logits + row * e->sizes.vocab, (size_t)e->sizes.vocab * sizeof *e->row);
+    if (j->sink.mask && !j->sink.mask(j->sink.user, e->row, e->sizes.vocab)) return false;
+    *out = sampler_next(e->sampler, &j->sampling, &h, e->row);
+    return true;
 }
 
-/* The next token of a sequence from a row of logits. False: it has ended, and is no more. */
-static bool extend(struct engine *e, struct sequence *s, int64_t row) {
+/* The next token of a sequence, from a row of logits. False: it has ended, and is no more. */
+static bool extend(struct engine *e, struct sequence *s, int64_t row, int64_t pick) {
     const float *logits = e->lm->logits + row * e->sizes.vocab;
     const struct engine_job *j = &s->job;
     struct engine_token token = {.logprob = NAN};
     struct likelihood top[MAX_TOP_LOGPROBS];
     int64_t *generated = &s->result.generated;
-    memcpy(e->row, logits, (size_t)e->sizes.vocab * sizeof *logits);
-    if (*generated < j->least && !j->run_on) forbid_stops(e, e->row);
-    if (j->sink.mask && !j->sink.mask(j->sink.user, e->row, e->sizes.vocab)) {
+    if (!next_token(e, s, row, pick, &token.id)) {
         engine_finish(e, s, ENGINE_STOP, NULL);
         return false;
     }
-    struct history h = {s->ids, j->n, s->n};
-    token.id = sampler_next(e->sampler, &j->sampling, &h, e->row);
-    if (token.id < 0) {
+    if (token.id < 0 || token.id >= e->sizes.vocab) {
         engine_finish(e, s, ENGINE_FAILED, "the logits are not numbers, or no token may follow");
         return false;
     }
@@ -133,13 +182,14 @@ static bool extend(struct engine *e, struct sequence *s, int64_t row) {
 /* Its next token; and while what came is what had been guessed, the one after it: then the model
  * has seen it already. */
 static void extend_all(struct engine *e, struct sequence *s) {
-    int64_t row = s->row;
-    for (int64_t i = 0; extend(e, s, row) && i < s->nguesses; i++) {
+    int64_t row = s->row, pick = s->pick;
+    for (int64_t i = 0; extend(e, s, row, pick) && i < s->nguesses; i++) {
         if (s->ids[s->n - 1] != s->guesses[i]) return;
         s->fed++;
         e->stats.right++;
         paged_keep(e, s);
         row = s->guess_row + i;
+        pick = s->guess_picks[i];
     }
 }
 
@@ -148,6 +198,7 @@ static void count(struct engine *e, int64_t total, double seconds) {
     if (!t->launches++) t->start.first = seconds;
     t->prompts += t->last_prompts;
     t->written += t->last_texts;
+    t->read += e->lm->read;
     t->last_seconds = seconds;
     t->prompt_seconds += seconds * (double)t->last_prompts / (double)total;
     t->text_seconds += seconds * (double)(t->last_texts + e->guessed) / (double)total;

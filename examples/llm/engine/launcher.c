@@ -15,8 +15,10 @@ bool launcher_open(struct launcher *l, char *err) {
     for (int i = 0; i < l->n; i++)
         sources[i] = (struct lm_source){l->engines[i].part, l->engines[i].weights};
     bool ok = lm_open(&l->kernel, l->kernel_file, l->device, sources, l->n, err);
-    for (int i = 0; ok && i < l->n; i++)
+    for (int i = 0; ok && i < l->n; i++) {
         l->engines[i].lm = &l->kernel.models[i];
+        l->engines[i].lm->some = true;
+    }
     free(sources);
     return ok;
 }

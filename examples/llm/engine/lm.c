@@ -5,6 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+enum { CACHE_RANK = 5 }; /* of keys and values */
+
 /* Every call of libetrt returns a status; the text behind it is etrt_last_error(). */
 static bool ok(etrt_status status, const char *doing, char *err) {
     if (status == ETRT_OK) return true;
@@ -19,15 +21,19 @@ static const char *named(const struct lm *lm, const char *name, char out[NAME_BY
     return out;
 }
 
-static bool has_input(const struct lm *lm, const char *name, int rank) {
+static bool has(const struct lm *lm, etrt_kind kind, etrt_dtype type, int rank, const char *name) {
     etrt_tensor_info info;
     char full[NAME_BYTES];
     named(lm, name, full);
     for (int t = 0; etrt_model_tensor(lm->kernel->model, t, &info) == ETRT_OK; t++)
-        if (info.kind == ETRT_INPUT && info.dtype == ETRT_I32 && info.rank == rank &&
+        if (info.kind == kind && info.dtype == type && info.rank == rank &&
             !strcmp(info.name, full))
             return true;
     return false;
+}
+
+static bool has_input(const struct lm *lm, const char *name, int rank) {
+    return has(lm, ETRT_INPUT, ETRT_I32, rank, name);
 }
 
 static bool check_inputs(const struct lm *lm, const char *kernel, char *err) {
@@ -62,25 +68,57 @@ static bool read_cache(struct lm *lm, const int64_t *cache, char *err) {
     return true;
 }
 
+/* The upper bound of a dim, or 0. */
+static int64_t most_of(const struct lm *lm, const char *dim) {
+    etrt_dim_info info;
+    char name[NAME_BYTES];
+    named(lm, dim, name);
+    for (int i = 0; etrt_model_dim(lm->kernel->model, i, &info) == ETRT_OK; i++)
+        if (!strcmp(info.name, name)) return info.hi;
+    return 0;
+}
+
+static bool set_dim(struct lm *lm, const char *dim, int64_t n, char *err) {
+    char name[NAME_BYTES];
+    return ok(etrt_set_dim(lm->kernel->session, named(lm, dim, name), n), name, err);
+}
+
+/* What the kernel can choose, where it is as `etimport --sample` has it. */
+static bool read_picks(struct lm *lm, char *err) {
+    struct lm_picks *p = &lm->picks;
+    int64_t mask[ETRT_MAX_RANK];
+    int rank;
+    p->likeliest = has(lm, ETRT_OUTPUT, ETRT_I32, 1, "likeliest");
+    p->most = most_of(lm, "PICKS");
+    p->most_changes = most_of(lm, "CHANGES");
+    p->most_masks = most_of(lm, "MASKS");
+    p->all = p->most && p->most_changes && p->most_masks &&
+             has(lm, ETRT_OUTPUT, ETRT_I32, 1, "next") && has_input(lm, "pick", 2) &&
+             has(lm, ETRT_INPUT, ETRT_F32, 2, "pick_how") && has_input(lm, "change", 2) &&
+             has(lm, ETRT_INPUT, ETRT_F32, 2, "change_by") && has_input(lm, "mask", 2);
+    if (!p->all) return true;
+    if (!set_dim(lm, "MASKS", 1, err) || !shape(lm, "mask", mask, &rank, err)) return false;
+    p->words = mask[1];
+    return p->words * 32 >= lm->vocab || llm_fail(err, "masks are shorter than the vocabulary");
+}
+
 /* The most tokens a launch takes is the upper bound of N; the rest are shapes. */
 static bool read_sizes(struct lm *lm, const char *kernel, char *err) {
-    etrt_dim_info dim;
     char n[NAME_BYTES];
     int64_t cache[ETRT_MAX_RANK], logits[ETRT_MAX_RANK];
     int cache_rank, logits_rank;
     named(lm, "N", n);
-    for (int i = 0; etrt_model_dim(lm->kernel->model, i, &dim) == ETRT_OK; i++)
-        if (!strcmp(dim.name, n)) lm->max_tokens = dim.hi;
+    lm->max_tokens = most_of(lm, "N");
     if (!lm->max_tokens)
         return llm_fail(err, "%s: no dim \"%s\": not a decoder from etimport", kernel, n);
     if (!ok(etrt_set_dim(lm->kernel->session, n, lm->max_tokens), n, err) ||
         !shape(lm, "kc", cache, &cache_rank, err) ||
         !shape(lm, "logits", logits, &logits_rank, err))
         return false;
-    if (cache_rank != 5 || logits_rank != 2 || logits[0] != lm->max_tokens)
+    if (cache_rank != CACHE_RANK || logits_rank != 2 || logits[0] != lm->max_tokens)
         return llm_fail(err, "%s: kc or logits have other shapes than etimport gives them", kernel);
     lm->vocab = logits[1];
-    return read_cache(lm, cache, err);
+    return read_cache(lm, cache, err) && read_picks(lm, err);
 }
 
 static bool allocate(struct lm *lm, char *err) {
@@ -90,7 +128,9 @@ static bool allocate(struct lm *lm, char *err) {
     lm->positions = calloc(n, sizeof *lm->positions);
     lm->slot_of = calloc(n, sizeof *lm->slot_of);
     lm->table = calloc((size_t)(lm->slots * lm->row) + 1, sizeof *lm->table);
-    return (lm->logits && lm->tokens && lm->positions && lm->slot_of && lm->table) ||
+    lm->wanted = calloc(n, sizeof *lm->wanted);
+    return (lm_picks_allocate(&lm->picks, lm->max_tokens) && lm->wanted && lm->logits &&
+            lm->tokens && lm->positions && lm->slot_of && lm->table) ||
            llm_fail(err, "out of memory");
 }
 
@@ -204,16 +244,30 @@ void lm_close(struct lm_kernel *k) {
         free(k->models[i].positions);
         free(k->models[i].slot_of);
         free(k->models[i].table);
+        free(k->models[i].wanted);
+        lm_picks_free(&k->models[i].picks);
     }
     free(k->models);
     memset(k, 0, sizeof *k);
 }
 
 int64_t lm_add(struct lm *lm, int32_t token, int64_t position, int64_t slot) {
+    if (!lm->n) {
+        memset(lm->wanted, 0, (size_t)lm->max_tokens * sizeof *lm->wanted);
+        lm->picks.n = lm->picks.nchanges = lm->picks.nmasks = 0;
+    }
     lm->tokens[lm->n] = token;
     lm->positions[lm->n] = (int32_t)position;
     lm->slot_of[lm->n] = (int32_t)slot;
     return lm->n++;
+}
+
+void lm_want(struct lm *lm, int64_t row) {
+    lm->wanted[row] = true;
+}
+
+int32_t lm_chosen(const struct lm *lm, int64_t pick) {
+    return lm->picks.next[pick];
 }
 
 void lm_deal(struct lm *lm, int64_t slot, const int32_t *pages, int64_t n) {
@@ -230,17 +284,44 @@ bool lm_copy_page(struct lm *lm, int32_t to, int32_t from, char *err) {
     char prefix[NAME_BYTES];
     named(lm, "", prefix);
     for (int t = 0; etrt_model_tensor(lm->kernel->model, t, &info) == ETRT_OK; t++)
-        if (info.kind == ETRT_STATE && !strncmp(info.name, prefix, strlen(prefix)) &&
+        if (info.kind == ETRT_STATE && info.rank == CACHE_RANK &&
+            !strncmp(info.name, prefix, strlen(prefix)) &&
             !ok(etrt_copy_part(s, s, info.name, 1, to, from, 1), info.name, err))
             return false;
     return true;
 }
 
-static bool bind(struct lm *lm, const char *tensor, const int32_t *data, int64_t n, char *err) {
+/* N numbers of 4 bytes. */
+static bool bind(struct lm *lm, const char *tensor, const void *data, int64_t n, char *err) {
     char name[NAME_BYTES];
-    return ok(
-        etrt_bind(lm->kernel->session, named(lm, tensor, name), data, (size_t)n * sizeof *data),
-        name, err);
+    return ok(etrt_bind(lm->kernel->session, named(lm, tensor, name), data, (size_t)n * 4), name,
+              err);
+}
+
+static int64_t at_least_one(int64_t n) {
+    return n > 0 ? n : 1;
+}
+
+static bool bind_masks(struct lm *lm, char *err) {
+    struct lm_picks *p = &lm->picks;
+    if (!p->nmasks && p->no_mask_sent) return true;
+    p->no_mask_sent = set_dim(lm, "MASKS", at_least_one(p->nmasks), err) &&
+                      bind(lm, "mask", p->masks, at_least_one(p->nmasks) * p->words, err);
+    bool good = p->no_mask_sent;
+    if (p->nmasks) p->no_mask_sent = false;
+    return good;
+}
+
+static bool bind_picks(struct lm *lm, char *err) {
+    struct lm_picks *p = &lm->picks;
+    p->chosen = p->all ? p->n : p->n ? lm->submitted : 0;
+    if (!p->all) return true;
+    int64_t n = at_least_one(p->n), changes = at_least_one(p->nchanges);
+    lm_picks_pad(p);
+    return set_dim(lm, "PICKS", n, err) && set_dim(lm, "CHANGES", changes, err) &&
+           bind(lm, "pick", p->of, n * 3, err) && bind(lm, "pick_how", p->how, n * 4, err) &&
+           bind(lm, "change", p->change, changes * 2, err) &&
+           bind(lm, "change_by", p->change_by, changes * 4, err) && bind_masks(lm, err);
 }
 
 static bool submit_part(struct lm *lm, char *err) {
@@ -252,7 +333,7 @@ static bool submit_part(struct lm *lm, char *err) {
     if (!n) return true;
     if (!ok(etrt_set_dim(s, named(lm, "N", name), n), name, err) ||
         !bind(lm, "tokens", lm->tokens, n, err) || !bind(lm, "positions", lm->positions, n, err) ||
-        !bind(lm, "slots", lm->slot_of, n, err))
+        !bind(lm, "slots", lm->slot_of, n, err) || !bind_picks(lm, err))
         return false;
     if (lm->row && !lm->table_sent)
         lm->table_sent = bind(lm, "table", lm->table, lm->slots * lm->row, err);
@@ -266,12 +347,35 @@ bool lm_submit(struct lm_kernel *k, char *err) {
     return good && ok(etrt_submit(k->session), "launch", err);
 }
 
-static bool read_logits(struct lm *lm, char *err) {
+/* Rows of the logits from FIRST on that are read together. */
+static int64_t rows_from(const struct lm *lm, int64_t first) {
+    int64_t n = 0;
+    while (first + n < lm->submitted && (!lm->some || lm->wanted[first + n]))
+        n++;
+    return n;
+}
+
+static bool read_part(struct lm *lm, const char *tensor, int64_t first, int64_t count, void *out,
+                      int64_t bytes, char *err) {
     char name[NAME_BYTES];
-    size_t bytes = (size_t)(lm->submitted * lm->vocab) * sizeof *lm->logits;
-    return !bytes ||
-           ok(etrt_read(lm->kernel->session, named(lm, "logits", name), lm->logits, bytes), name,
-              err);
+    lm->read += bytes;
+    return ok(etrt_read_part(lm->kernel->session, named(lm, tensor, name), 0, first, count, out,
+                             (size_t)bytes),
+              name, err);
+}
+
+static bool read_outputs(struct lm *lm, char *err) {
+    struct lm_picks *p = &lm->picks;
+    int64_t n = 0, bytes = lm->vocab * (int64_t)sizeof *lm->logits;
+    lm->read = 0;
+    for (int64_t first = 0; first < lm->submitted; first += n + 1) {
+        n = rows_from(lm, first);
+        if (n && !read_part(lm, "logits", first, n, lm->logits + first * lm->vocab, n * bytes, err))
+            return false;
+    }
+    return !lm->submitted || !p->chosen ||
+           read_part(lm, p->all ? "next" : "likeliest", 0, p->chosen, p->next,
+                     p->chosen * (int64_t)sizeof *p->next, err);
 }
 
 /* A launch whose waits ran out, or that was cancelled, leaves the session usable; whatever else
@@ -281,7 +385,7 @@ enum lm_result lm_wait(struct lm_kernel *k, char *err) {
     if (!ok(status, "launch", err))
         return status == ETRT_WAIT ? LM_ABORTED : status == ETRT_CANCELLED ? LM_CANCELLED : LM_LOST;
     for (int i = 0; i < k->n; i++)
-        if (!read_logits(&k->models[i], err)) return LM_LOST;
+        if (!read_outputs(&k->models[i], err)) return LM_LOST;
     return LM_DONE;
 }
 

@@ -7,10 +7,35 @@
 
 #include "etrt.h"
 #include "examples/llm/base/error.h"
+#include "examples/llm/engine/sampler.h"
 #include <stdbool.h>
 #include <stdint.h>
 
 struct lm_kernel;
+
+/* What a launch chooses by itself, as the inputs of a kernel from `etimport --sample` have it. */
+struct lm_picks {
+    bool likeliest; /* it has the output `likeliest`: of each row */
+    bool all;       /* it has the output `next`, and the inputs below */
+    int64_t most, most_changes, most_masks, words;
+    int64_t n, nchanges, nmasks; /* of the next launch */
+    struct lm_pick_of {
+        int32_t row, top_k, mask;
+    } * of; /* [most] */
+    struct lm_pick_how {
+        float cold, far, top_p, uniform;
+    } * how;
+    struct lm_change {
+        int32_t pick, id;
+    } * change; /* [most_changes] */
+    struct lm_change_by {
+        float add, above, below, less;
+    } * change_by;
+    int32_t *masks;    /* [most_masks, words] */
+    bool no_mask_sent; /* the session has one mask, which nothing asks for */
+    int32_t *next;     /* what the last launch chose */
+    int64_t chosen;    /* how many of NEXT the launch that was submitted gives */
+};
 
 /* A decoder of the kernel, which may hold several: what launches are given of it and give for it.
  */
@@ -23,7 +48,11 @@ struct lm {
     int64_t page;       /* positions of a page; 0: each slot has memory of its own */
     int64_t pages;      /* how many there are, for all slots */
     int64_t vocab;
-    float *logits; /* [n, vocab] of the last launch */
+    float *logits; /* [n, vocab] of the last launch; of rows that were wanted, where SOME is set */
+    bool some;     /* only rows that lm_want was called with are read */
+    bool *wanted;  /* [max_tokens] */
+    int64_t read;  /* bytes that were read of the last launch */
+    struct lm_picks picks;
 
     /* The tokens of the next launch, any mix of sequences in any order, as long as the tokens of a
      * sequence come in order of position. None: the launch leaves this decoder out. */
@@ -64,6 +93,16 @@ void lm_close(struct lm_kernel *);
 /* The row of lm->logits that will belong to this token. There must be room: n < max_tokens. */
 int64_t lm_add(struct lm *, int32_t token, int64_t position, int64_t slot);
 
+/* The logits of a row shall be read. */
+void lm_want(struct lm *, int64_t row);
+/* The token after a row shall be chosen by the launch, from its logits with N changes, each of a
+ * token of its own, and of those tokens whose MASK, where it is not NULL, is not -INFINITY.
+ * Returns where lm_chosen has it, or -1: the kernel cannot, or there is no room for more. */
+int64_t lm_pick(struct lm *, int64_t row, const struct drawing *, const struct change *, size_t n,
+                const float *mask);
+/* A token of the launch that was done; -1 where sampler_next gives that. */
+int32_t lm_chosen(const struct lm *, int64_t pick);
+
 /* The first N pages of a slot, from the next launch on. What is fed must lie in them. */
 void lm_deal(struct lm *, int64_t slot, const int32_t *pages, int64_t n);
 /* Page TO becomes what page FROM is. */
@@ -90,6 +129,11 @@ int lm_fd(struct lm_kernel *);
 void lm_cancel(struct lm_kernel *);
 /* Forget all sequences. */
 bool lm_reset(struct lm_kernel *, char *err);
+
+/* picks.c, for lm.c: memory for launches of ROWS tokens; what an empty list is bound as. */
+bool lm_picks_allocate(struct lm_picks *, int64_t rows);
+void lm_picks_free(struct lm_picks *);
+void lm_picks_pad(struct lm_picks *);
 
 /* Seconds of a clock that only goes forward. */
 double lm_now(void);

@@ -20,11 +20,12 @@ struct sequence {
     int64_t npages, nkept; /* NKEPT of them are full, and others may have them too */
     bool resumed;          /* it had a slot before */
     int64_t row;           /* of the logits that follow its last token, or -1 */
+    int64_t pick;          /* of the token that follows it; -1: it is not chosen on the device */
     bool launched;         /* part of the launch */
     size_t had;            /* FED before the launch */
     /* What is fed behind its last token, to see whether it comes. Their rows follow each other. */
     int32_t guesses[MAX_GUESSES];
-    int64_t nguesses, guess_row;
+    int64_t nguesses, guess_row, guess_picks[MAX_GUESSES];
     atomic_bool cancelled;
     struct engine_result result;
 };

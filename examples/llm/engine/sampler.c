@@ -3,13 +3,14 @@
 #include <stdlib.h>
 
 struct choice {
-    float logit;
+    float away; /* of its logit from the best one */
     int32_t id;
 };
 
 struct sampler {
     int64_t vocab;
-    int32_t *counts;        /* [vocab], zero between calls */
+    int32_t *place;         /* [vocab], of a token in CHANGES, from 1 on; zero between calls */
+    struct change *changes; /* [vocab] */
     struct choice *choices; /* [vocab] */
 };
 
@@ -21,16 +22,18 @@ struct sampler *sampler_make(int64_t vocab) {
     struct sampler *s = calloc(1, sizeof *s);
     if (!s) return NULL;
     s->vocab = vocab;
-    s->counts = calloc((size_t)vocab + 1, sizeof *s->counts);
+    s->place = calloc((size_t)vocab + 1, sizeof *s->place);
+    s->changes = calloc((size_t)vocab + 1, sizeof *s->changes);
     s->choices = calloc((size_t)vocab + 1, sizeof *s->choices);
-    if (s->counts && s->choices) return s;
+    if (s->place && s->changes && s->choices) return s;
     sampler_free(s);
     return NULL;
 }
 
 void sampler_free(struct sampler *s) {
     if (!s) return;
-    free(s->counts);
+    free(s->place);
+    free(s->changes);
     free(s->choices);
     free(s);
 }
@@ -46,34 +49,51 @@ static uint64_t mix(uint64_t z) {
 
 /* Number AT of the sequence of SEED, in [0, 1). Mixing the seed first keeps neighbouring seeds from
  * being the same sequence begun at another place. */
-static double uniform(uint64_t seed, uint64_t at) {
+static float uniform(uint64_t seed, uint64_t at) {
     const uint64_t golden = 0x9e3779b97f4a7c15u;
     uint64_t z = mix(mix(seed + golden) + (at + 1) * golden);
-    return (double)(z >> 11) * 0x1p-53;
+    return (float)(z >> 40) * 0x1p-24f;
 }
 
 /* ---- what a request changes in the logits ---- */
 
-static void penalise(struct sampler *s, const struct sampling *p, const struct history *h,
-                     float *logits) {
-    bool repeated = p->repetition != 1, counted = p->frequency != 0 || p->presence != 0;
-    if (repeated) {
-        for (size_t i = 0; i < h->n; i++) {
-            int32_t id = h->ids[i];
-            if (s->counts[id]++ == 0)
-                logits[id] *= (float)(logits[id] > 0 ? 1 / p->repetition : p->repetition);
-        }
-        for (size_t i = 0; i < h->n; i++)
-            s->counts[h->ids[i]] = 0;
+/* That of token ID, which does nothing yet where it is new. */
+static struct change *change_of(struct sampler *s, size_t *n, int32_t id) {
+    if (!s->place[id]) {
+        s->changes[*n] = (struct change){.id = id, .above = 1, .below = 1};
+        s->place[id] = (int32_t)++ * n;
     }
-    if (!counted) return;
-    for (size_t i = h->prompt; i < h->n; i++)
-        s->counts[h->ids[i]]++;
-    for (size_t i = h->prompt; i < h->n; i++) {
-        int32_t id = h->ids[i];
-        if (s->counts[id]) logits[id] -= (float)(p->frequency * s->counts[id] + p->presence);
-        s->counts[id] = 0;
+    return &s->changes[s->place[id] - 1];
+}
+
+size_t sampler_changes(struct sampler *s, const struct sampling *p, const struct history *h,
+                       const struct change **out) {
+    bool counted = p->frequency != 0 || p->presence != 0;
+    size_t n = 0;
+    for (size_t i = 0; i < p->nbias; i++)
+        change_of(s, &n, p->bias[i].id)->add += p->bias[i].bias;
+    for (int i = 0; i < h->nnever; i++)
+        if (h->never[i] >= 0 && h->never[i] < s->vocab)
+            change_of(s, &n, h->never[i])->add = -INFINITY;
+    for (size_t i = 0; i < h->n && p->repetition != 1; i++) {
+        struct change *c = change_of(s, &n, h->ids[i]);
+        c->above = (float)(1 / p->repetition);
+        c->below = (float)p->repetition;
     }
+    for (size_t i = h->prompt; i < h->n && counted; i++)
+        change_of(s, &n, h->ids[i])->less += 1;
+    for (size_t i = 0; i < n; i++) {
+        struct change *c = &s->changes[i];
+        if (c->less > 0) c->less = (float)(p->frequency * c->less + p->presence);
+        s->place[c->id] = 0;
+    }
+    *out = s->changes;
+    return n;
+}
+
+static void apply(const struct change *c, float *logit) {
+    *logit += c->add;
+    *logit = *logit * (*logit > 0 ? c->above : c->below) - c->less;
 }
 
 int32_t sampler_likeliest(const float *logits, int64_t vocab) {
@@ -82,14 +102,25 @@ int32_t sampler_likeliest(const float *logits, int64_t vocab) {
         if (isnan(logits[i])) return -1;
         if (logits[i] > logits[best]) best = (int32_t)i;
     }
-    return logits[best] > -INFINITY ? best : -1;
+    return isfinite(logits[best]) ? best : -1;
 }
 
 /* ---- drawing ---- */
 
+struct drawing sampler_drawing(const struct sampling *p, int64_t vocab, size_t generated) {
+    /* A share below exp(-87) is no normal number of 32 bits. */
+    const float most_cold = 1e30f, farthest = 87;
+    struct drawing d = {.far = farthest, .top_p = (float)p->top_p, .top_k = vocab};
+    if (p->temperature > 0) d.cold = (float)fmin(1 / p->temperature, most_cold);
+    if (p->min_p > 0 && -log(p->min_p) < farthest) d.far = (float)-log(p->min_p);
+    if (p->top_k > 0 && p->top_k < vocab) d.top_k = p->top_k;
+    d.uniform = uniform(p->seed, generated);
+    return d;
+}
+
 /* Ties go to the lower id, so that the order is one. */
 static bool likelier(struct choice a, struct choice b) {
-    return a.logit > b.logit || (a.logit == b.logit && a.id < b.id);
+    return a.away < b.away || (a.away == b.away && a.id < b.id);
 }
 
 static void sift(struct choice *heap, int64_t n, int64_t i) {
@@ -105,70 +136,71 @@ static void sift(struct choice *heap, int64_t n, int64_t i) {
     }
 }
 
-/* Leaves the likeliest MOST of N, in order, at the end of the array: heap[n - 1] is the likeliest.
- * Stops early once those it has are more than SHARE of TOTAL. Linear in N as long as it keeps few,
- * where sorting a vocabulary of 150,000 would take longer than the launch. */
-static int64_t keep_likeliest(struct choice *heap, int64_t n, int64_t most, double share,
-                              double total, double max, double temperature) {
+static double share(float away, const struct drawing *d) {
+    return exp(-(double)(away * d->cold));
+}
+
+/* Those that are near enough, and no further away than MOST; how many. */
+static int64_t collect(struct choice *c, const float *logits, int64_t vocab, float best, float most,
+                       const struct drawing *d) {
+    int64_t n = 0;
+    for (int64_t i = 0; i < vocab; i++) {
+        float away = best - logits[i];
+        if (away <= most && away * d->cold <= d->far) c[n++] = (struct choice){away, (int32_t)i};
+    }
+    return n;
+}
+
+/* How far away the MOSTth of N is, or the one with which the likeliest have a share of NEED. Linear
+ * in N as long as these are few, where sorting a vocabulary of 150,000 would take longer than the
+ * launch. */
+static float reach(struct choice *heap, int64_t n, int64_t most, double need,
+                   const struct drawing *d) {
     double sum = 0;
-    int64_t kept = 0;
+    float away = 0;
     for (int64_t i = n / 2; i-- > 0;)
         sift(heap, n, i);
-    while (kept < most && kept < n && (kept == 0 || sum < share * total)) {
-        struct choice top = heap[0];
+    for (int64_t kept = 0; kept < most && kept < n && (kept == 0 || sum < need); kept++) {
+        away = heap[0].away;
+        sum += share(away, d);
         heap[0] = heap[n - kept - 1];
-        heap[n - kept - 1] = top;
-        kept++;
-        sift(heap, n - kept, 0);
-        sum += exp((top.logit - max) / temperature);
+        sift(heap, n - kept - 1, 0);
     }
-    return kept;
+    return away;
 }
 
-static double sum_of(const struct choice *c, int64_t n, double max, double temperature) {
-    double total = 0;
+static int32_t draw(struct sampler *s, const struct drawing *d, const float *logits, int32_t best) {
+    struct choice *c = s->choices;
+    float from = logits[best], most = INFINITY;
+    double total = 0, sum = 0;
+    int64_t n = collect(c, logits, s->vocab, from, most, d);
+    if (d->top_k < n) {
+        most = reach(c, n, d->top_k, INFINITY, d);
+        n = collect(c, logits, s->vocab, from, most, d);
+    }
     for (int64_t i = 0; i < n; i++)
-        total += exp((c[i].logit - max) / temperature);
-    return total;
-}
-
-static int32_t draw(const struct choice *c, int64_t n, double at, double max, double temperature) {
-    at *= sum_of(c, n, max, temperature);
-    int64_t i = 0;
-    for (; i < n - 1; i++) {
-        at -= exp((c[i].logit - max) / temperature);
-        if (at < 0) break;
+        total += share(c[i].away, d);
+    if (d->top_p < 1) {
+        most = reach(c, n, n, d->top_p * total, d);
+        n = collect(c, logits, s->vocab, from, most, d);
+        total = 0;
+        for (int64_t i = 0; i < n; i++)
+            total += share(c[i].away, d);
     }
-    return c[i].id;
+    for (int64_t i = 0; i < n; i++)
+        if ((sum += share(c[i].away, d)) > d->uniform * total) return c[i].id;
+    return c[n - 1].id;
 }
 
 int32_t sampler_next(struct sampler *s, const struct sampling *p, const struct history *h,
                      float *logits) {
-    for (size_t i = 0; i < p->nbias; i++)
-        logits[p->bias[i].id] += p->bias[i].bias;
-    penalise(s, p, h, logits);
+    const struct change *changes;
+    size_t n = sampler_changes(s, p, h, &changes);
+    for (size_t i = 0; i < n; i++)
+        apply(&changes[i], &logits[changes[i].id]);
     int32_t best = sampler_likeliest(logits, s->vocab);
-    if (best < 0 || p->temperature <= 0) return best;
-    double max = logits[best];
-    double least = p->min_p > 0 ? max + p->temperature * log(p->min_p) : -INFINITY;
-    struct choice *c = s->choices;
-    int64_t n = 0;
-    for (int64_t i = 0; i < s->vocab; i++)
-        if (logits[i] > -INFINITY && logits[i] >= least)
-            c[n++] = (struct choice){logits[i], (int32_t)i};
-    int64_t most = p->top_k > 0 && p->top_k < n ? p->top_k : n;
-    if (most < n) {
-        keep_likeliest(c, n, most, INFINITY, 1, max, p->temperature);
-        c += n - most;
-        n = most;
-    }
-    if (p->top_p < 1) {
-        double total = sum_of(c, n, max, p->temperature);
-        most = keep_likeliest(c, n, n, p->top_p, total, max, p->temperature);
-        c += n - most;
-        n = most;
-    }
-    return draw(c, n, uniform(p->seed, h->n - h->prompt), max, p->temperature);
+    struct drawing d = sampler_drawing(p, s->vocab, h->n - h->prompt);
+    return best < 0 || d.cold <= 0 ? best : draw(s, &d, logits, best);
 }
 
 /* ---- how likely tokens were ---- */

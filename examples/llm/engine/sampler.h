@@ -16,7 +16,8 @@ struct logit_bias {
 };
 
 /* In this order: biases are added, penalties applied, and unless the temperature is 0, min_p, top_k
- * and top_p cut what is unlikely away. */
+ * and top_p cut what is unlikely away; what is as likely as the last one that is kept is kept too.
+ */
 struct sampling {
     double temperature;            /* 0: the most likely token */
     int64_t top_k;                 /* consider this many; 0: all */
@@ -40,10 +41,36 @@ void sampler_free(struct sampler *);
 struct history {
     const int32_t *ids;
     size_t prompt, n;
+    const int32_t *never; /* tokens that must not come next; what is outside the vocabulary is left
+                             out */
+    int nnever;
 };
 
-/* LOGITS are changed; -INFINITY is a token that must not come. -1 when a logit is not a number, or
- * no token may come. */
+/* What a request does to a logit: ADD is added, what is then above 0 multiplied by ABOVE, what is
+ * not by BELOW, and LESS taken off. */
+struct change {
+    int32_t id;
+    float add, above, below, less;
+};
+/* Of each token that the request changes, once. *OUT is good until the next call. */
+size_t sampler_changes(struct sampler *, const struct sampling *, const struct history *,
+                       const struct change **out);
+
+/* How a token is chosen from the logits that come of it. With d the distance of a logit from the
+ * best one and e = d * COLD, those with e <= FAR have a share of exp(-e). Kept are those with no
+ * larger d than the TOP_Kth, then those with no larger one than that up to which they have TOP_P of
+ * the share of all. In order of their ids, the first is taken with which the shares are more than
+ * UNIFORM of those of all that were kept. */
+struct drawing {
+    float cold; /* 0: the best one is taken, the lower id among equals */
+    float far, top_p, uniform;
+    int64_t top_k; /* from 1 to the vocabulary's size */
+};
+/* GENERATED: how many tokens the sequence was given before. */
+struct drawing sampler_drawing(const struct sampling *, int64_t vocab, size_t generated);
+
+/* LOGITS are changed; -INFINITY is a token that must not come. -1 when a logit is not a number or
+ * INFINITY, or no token may come. */
 int32_t sampler_next(struct sampler *, const struct sampling *, const struct history *,
                      float *logits);
 

@@ -143,6 +143,7 @@ enum of_engine {
     LAUNCHES,
     FAILURES,
     CANCELLED,
+    READ,
     GUESSED,
     RIGHT,
     PROMPT_SECONDS,
@@ -170,6 +171,8 @@ static const struct {
     [FAILURES] = {"etllm_launch_failures_total", "counter", "Launches that failed."},
     [CANCELLED] = {"etllm_launches_cancelled_total", "counter",
                    "Launches that were ended early: nobody wanted them any more."},
+    [READ] = {"etllm_read_bytes_total", "counter",
+              "Bytes that were read of launches: logits, and tokens that they chose."},
     [GUESSED] = {"vllm:spec_decode_num_draft_tokens_total", "counter", "Tokens that were guessed."},
     [RIGHT] = {"vllm:spec_decode_num_accepted_tokens_total", "counter",
                "Those that came as they were guessed."},
@@ -194,6 +197,7 @@ static void fill_values(const struct engine_stats *s, const struct engine_sizes 
     v[LAUNCHES] = (double)s->launches;
     v[FAILURES] = (double)s->failures;
     v[CANCELLED] = (double)s->cancelled;
+    v[READ] = (double)s->read;
     v[GUESSED] = (double)s->guessed;
     v[RIGHT] = (double)s->right;
     v[PROMPT_SECONDS] = s->prompt_seconds;

@@ -1,0 +1,203 @@
+/* test_sampler KERNEL WEIGHTS: tokens that a launch chooses are those that the sampler here chooses
+ * from the same logits with the same numbers, alone and with others; and the sampler's are as
+ * likely as its parameters say, worked out another way. KERNEL is a table of logits. */
+#include "examples/llm/engine/lm.h"
+#include "examples/llm/engine/sampler.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LAUNCHES = 24, SAID = 40, MAX_ROWS = 16, MAX_BIAS = 3 };
+
+_Noreturn static void die(const char *what, const char *detail) {
+    fprintf(stderr, "test_sampler: %s %s\n", what, detail);
+    exit(1);
+}
+
+static uint64_t state = 88172645463325252u;
+static uint64_t random_bits(void) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return state >> 11;
+}
+static int64_t below(int64_t n) {
+    return (int64_t)(random_bits() % (uint64_t)n);
+}
+static double between(double lo, double hi) {
+    return lo + (hi - lo) * (double)below(1 << 20) / (1 << 20);
+}
+
+/* A row of a launch. */
+struct wish {
+    struct sampling p;
+    struct logit_bias bias[MAX_BIAS];
+    int32_t said[SAID];
+    struct history h;
+    bool masked;
+    float *mask;
+    int64_t pick;
+    int32_t got;
+};
+
+static void draw_sampling(struct wish *w, int64_t vocab) {
+    static const int64_t few[] = {0, 1, 2, 7, 50};
+    struct sampling *p = &w->p;
+    *p = sampling_greedy();
+    p->seed = random_bits();
+    if (below(4)) p->temperature = below(6) ? between(0.1, 3) : 0.001;
+    if (below(2)) p->top_k = few[below(5)];
+    if (below(2)) p->top_p = below(5) ? between(0.01, 1) : 0;
+    if (below(3) == 0) p->min_p = between(0, 1);
+    if (below(3) == 0) p->repetition = between(0.5, 2);
+    if (below(3) == 0) p->frequency = between(-2, 2);
+    if (below(3) == 0) p->presence = between(-2, 2);
+    p->bias = w->bias;
+    for (size_t i = p->nbias = (size_t)below(MAX_BIAS + 1); i-- > 0;)
+        w->bias[i] = (struct logit_bias){(int32_t)below(vocab), (float)between(-10, 10)};
+}
+
+static void draw_wish(struct wish *w, int64_t vocab, const int32_t *never) {
+    draw_sampling(w, vocab);
+    for (int i = 0; i < SAID; i++)
+        w->said[i] = (int32_t)below(below(2) ? vocab : 12);
+    w->h = (struct history){w->said, (size_t)below(SAID), SAID, never, below(4) == 0 ? 2 : 0};
+    w->masked = below(3) == 0;
+    if (below(20) == 0 && w->p.nbias && !w->masked) w->bias[0].bias = below(2) ? NAN : INFINITY;
+    int64_t share = 1 + below(20);
+    for (int64_t i = 0; i < vocab; i++)
+        w->mask[i] = below(share) == 0 ? 0 : -INFINITY;
+    if (below(30) == 0)
+        for (int64_t i = 0; i < vocab; i++)
+            w->mask[i] = -INFINITY; /* nothing may come */
+}
+
+static void ask(struct lm *lm, struct sampler *s, struct wish *w, int32_t token) {
+    const struct change *changes;
+    struct drawing d = sampler_drawing(&w->p, lm->vocab, w->h.n - w->h.prompt);
+    size_t n = sampler_changes(s, &w->p, &w->h, &changes);
+    int64_t row = lm_add(lm, token, 0, 0);
+    w->pick = lm_pick(lm, row, &d, changes, n, w->masked ? w->mask : NULL);
+    if (w->pick < 0) die("not taken", "");
+}
+
+static void launch(struct lm *lm) {
+    char err[LLM_ERR];
+    if (lm_run(lm->kernel, err) != LM_DONE) die("launch:", err);
+}
+
+static int32_t here(struct lm *lm, struct sampler *s, const struct wish *w, const float *logits) {
+    float *row = malloc((size_t)lm->vocab * sizeof *row);
+    if (!row) die("no memory", "");
+    for (int64_t i = 0; i < lm->vocab; i++)
+        row[i] = w->masked && w->mask[i] < 0 ? -INFINITY : logits[i];
+    int32_t id = sampler_next(s, &w->p, &w->h, row);
+    free(row);
+    return id;
+}
+
+/* Each row of a launch, and some of them again, alone and without their logits. */
+static void compare(struct lm *lm, struct sampler *s, struct wish *w) {
+    const int32_t never[] = {3, 5};
+    int32_t tokens[MAX_ROWS];
+    int64_t rows = 1 + below(lm->max_tokens < MAX_ROWS ? lm->max_tokens : MAX_ROWS);
+    lm->some = false;
+    for (int64_t i = 0; i < rows; i++) {
+        tokens[i] = (int32_t)below(lm->vocab);
+        draw_wish(&w[i], lm->vocab, never);
+        ask(lm, s, &w[i], tokens[i]);
+    }
+    launch(lm);
+    for (int64_t i = 0; i < rows; i++) {
+        int32_t want = here(lm, s, &w[i], lm->logits + i * lm->vocab);
+        w[i].got = lm_chosen(lm, w[i].pick);
+        if (w[i].got == want) continue;
+        fprintf(stderr, "token %d: %d and not %d: %g top_k %lld top_p %g min_p %g mask %d\n",
+                (int)tokens[i], (int)w[i].got, (int)want, w[i].p.temperature,
+                (long long)w[i].p.top_k, w[i].p.top_p, w[i].p.min_p, w[i].masked);
+        die("another token", "");
+    }
+    lm->some = true;
+    int64_t i = below(rows);
+    ask(lm, s, &w[i], tokens[i]);
+    launch(lm);
+    if (lm_chosen(lm, w[i].pick) != w[i].got) die("another token alone", "");
+    if (lm->read != (int64_t)sizeof(int32_t)) die("more than a token is read", "");
+}
+
+/* How often each token comes for numbers that are spread evenly, and how often it should. */
+static int by_logit(const void *a, const void *b) {
+    const struct likelihood *x = a, *y = b;
+    return x->logprob < y->logprob ? 1 : x->logprob > y->logprob ? -1 : x->id - y->id;
+}
+
+static void expect(const struct sampling *p, const float *logits, int n, double *out) {
+    struct likelihood *all = malloc((size_t)n * sizeof *all);
+    double sum = 0, most;
+    int kept = p->top_k && p->top_k < n ? (int)p->top_k : n, last = 0;
+    if (!all) die("no memory", "");
+    for (int i = 0; i < n; i++)
+        all[i] = (struct likelihood){i, logits[i]};
+    qsort(all, (size_t)n, sizeof *all, by_logit);
+    while (kept > 1 && exp((all[kept - 1].logprob - all[0].logprob) / p->temperature) < p->min_p)
+        kept--;
+    for (int i = 0; i < kept; i++)
+        sum += exp((all[i].logprob - all[0].logprob) / p->temperature);
+    for (most = sum * p->top_p, sum = 0; last < kept && (!last || sum < most); last++)
+        sum += exp((all[last].logprob - all[0].logprob) / p->temperature);
+    memset(out, 0, (size_t)n * sizeof *out);
+    for (int i = 0; i < last; i++)
+        out[all[i].id] = exp((all[i].logprob - all[0].logprob) / p->temperature) / sum;
+    free(all);
+}
+
+static void check_shares(void) {
+    enum { N = 30, TRIES = 40000 };
+    struct sampler *s = sampler_make(N);
+    if (!s) die("no memory", "");
+    for (int round = 0; round < 12; round++) {
+        float logits[N], row[N];
+        double want[N];
+        int count[N] = {0};
+        struct history h = {0};
+        struct sampling p = sampling_greedy();
+        p.temperature = between(0.3, 2);
+        p.top_k = round % 3 ? 1 + below(N) : 0;
+        p.top_p = round % 2 ? between(0.2, 1) : 1;
+        p.min_p = round % 4 ? 0 : between(0, 0.3);
+        for (int i = 0; i < N; i++)
+            logits[i] = (float)between(-4, 4);
+        expect(&p, logits, N, want);
+        for (p.seed = 0; p.seed < TRIES; p.seed++) {
+            memcpy(row, logits, sizeof row);
+            count[sampler_next(s, &p, &h, row)]++;
+        }
+        for (int i = 0; i < N; i++) {
+            double spread = sqrt(want[i] * (1 - want[i]) * TRIES);
+            if (fabs(count[i] - want[i] * TRIES) > 5 * spread + 0.5) die("shares are wrong", "");
+        }
+    }
+    sampler_free(s);
+}
+
+int main(int argc, char **argv) {
+    struct lm_kernel kernel;
+    struct lm *lm;
+    char err[LLM_ERR];
+    struct wish *w = calloc(MAX_ROWS, sizeof *w);
+    if (argc != 3) die("usage:", "test_sampler KERNEL WEIGHTS");
+    check_shares();
+    if (!w || !lm_open_only(&kernel, argv[1], argv[2], "auto", &lm, err)) die("open:", err);
+    struct sampler *s = sampler_make(lm->vocab);
+    for (int i = 0; i < MAX_ROWS; i++)
+        w[i].mask = calloc((size_t)lm->vocab, sizeof *w[i].mask);
+    for (int i = 0; s && i < LAUNCHES; i++)
+        compare(lm, s, w);
+    for (int i = 0; i < MAX_ROWS; i++)
+        free(w[i].mask);
+    sampler_free(s);
+    lm_close(&kernel);
+    free(w);
+    return 0;
+}
