@@ -151,6 +151,15 @@ extern const struct eb_metric_info {
     bool emulated;     /* only the emulator tells */
 } eb_metric_info[EB_METRICS];
 
+/* What the tiles of a task ask of memory: memory.c. */
+struct eb_memory {
+    const char *task;           /* the model's */
+    double tiles;               /* in a launch, of all iterations */
+    double bytes, instructions; /* a tile: read from memory, of all waves */
+    double trips;               /* to memory, one after another */
+    double in_flight; /* bytes on their way to the workgroup, for the average byte of them */
+};
+
 struct eb_cell {
     double *sample[EB_METRICS]; /* one per repetition; of PREDICTED one */
     int n[EB_METRICS];
@@ -160,6 +169,8 @@ struct eb_cell {
     char why[ET_SIM_ERR + 32]; /* why there is none */
     bool has_tasks;
     timeline_summary tasks; /* counted by the emulator */
+    struct eb_memory *memory;
+    int nmemory;
 };
 
 /* One choice of values for the dims. */
@@ -224,6 +235,9 @@ bool eb_write_timelines(struct eb_bench *); /* timeline.c */
 timeline *eb_record(struct eb_bench *, struct eb_column *c, const struct eb_point *,
                     const char *title);
 bool eb_overhead(const struct eb_options *); /* overhead.c */
+/* Does the device count by task? One launch more of C at the point that is bound, counted. */
+bool eb_counts_memory(const struct eb_bench *);
+bool eb_count_memory(const struct eb_column *c, struct eb_cell *);
 
 /* ---- profiles: profile.c, widths.c, tune.c ---- */
 

@@ -95,6 +95,17 @@ static json_t *tasks(const timeline_summary *s) {
     return o;
 }
 
+static json_t *memory(const struct eb_memory *m) {
+    json_t *o = json_object();
+    put_text(o, "task", m->task);
+    put(o, "tiles", json_real(m->tiles));
+    put(o, "bytes_read", json_real(m->bytes));
+    put(o, "instructions", json_real(m->instructions));
+    put(o, "round_trips", json_real(m->trips));
+    put(o, "bytes_in_flight", json_real(m->in_flight));
+    return o;
+}
+
 static json_t *cell(const struct eb_bench *b, const struct eb_point *p, int c) {
     const struct eb_cell *data = &p->cell[c];
     json_t *o = json_object();
@@ -103,6 +114,12 @@ static json_t *cell(const struct eb_bench *b, const struct eb_point *p, int c) {
         if (data->n[m])
             put(o, eb_metric_key(b, (enum eb_metric)m), metric(b, p, c, (enum eb_metric)m));
     if (data->has_tasks) put(o, "counted", tasks(&data->tasks));
+    if (data->nmemory) {
+        json_t *all = json_array();
+        for (int i = 0; i < data->nmemory; i++)
+            json_array_append_new(all, memory(&data->memory[i]));
+        put(o, "memory", all);
+    }
     if (data->has_prediction)
         put(o, "prediction", prediction(b, data));
     else if (*data->why)

@@ -116,9 +116,11 @@ bool eb_points_make(struct eb_bench *b) {
 
 void eb_points_free(struct eb_bench *b) {
     for (int i = 0; i < b->npoints; i++) {
-        for (int c = 0; c < b->ncolumns; c++)
+        for (int c = 0; c < b->ncolumns; c++) {
             for (int m = 0; m < EB_METRICS; m++)
                 free(b->point[i].cell[c].sample[m]);
+            free(b->point[i].cell[c].memory);
+        }
         free(b->point[i].cell);
         free(b->point[i].name);
     }

@@ -215,6 +215,41 @@ static bool is_shown(const struct eb_bench *b, int which) {
                                                         : (enum eb_metric)which);
 }
 
+static struct table memory_table(const struct eb_bench *b, const struct eb_point *p, int c) {
+    static const char *const heads[] = {
+        "task",           "tiles", "KB a tile", "wave instructions a KB", "trips to memory",
+        "KB on their way"};
+    const struct eb_cell *cell = &p->cell[c];
+    struct table t = {.rows = cell->nmemory + 1, .columns = 6};
+    t.title =
+        eb_text("%s %s: of a tile of each task, counted from the machine code; trips follow one "
+                "another, bytes on their way to a workgroup are what the average one finds there "
+                "when it is waited for",
+                p->name, b->column[c].name);
+    t.cell = eb_alloc((size_t)(t.rows * t.columns) * sizeof *t.cell);
+    for (int i = 0; i < t.columns; i++)
+        t.cell[i] = eb_text("%s", heads[i]);
+    for (int r = 1; r < t.rows; r++) {
+        const struct eb_memory *m = &cell->memory[r - 1];
+        char **to = &t.cell[(ptrdiff_t)r * t.columns];
+        to[0] = eb_text("%s", m->task);
+        to[1] = eb_text("%.0f", m->tiles);
+        to[2] = eb_text("%.1f", m->bytes / 1024);
+        to[3] = m->bytes > 0 ? eb_text("%.1f", m->instructions * 1024 / m->bytes) : eb_text("-");
+        to[4] = eb_text("%.1f", m->trips);
+        to[5] = eb_text("%.1f", m->in_flight / 1024);
+    }
+    return t;
+}
+
+static void print_table(struct table t, bool markdown, FILE *to) {
+    if (markdown)
+        print_markdown(&t, to);
+    else
+        print_plain(&t, to);
+    free_table(&t);
+}
+
 static void print_all(const struct eb_bench *b, bool markdown, FILE *to) {
     print_head(b, markdown ? "- " : "  ", to);
     static const int order[] = {
@@ -222,13 +257,12 @@ static void print_all(const struct eb_bench *b, bool markdown, FILE *to) {
         EB_TASK_SCHEDULING, EB_READ,          EB_WRITTEN, EB_ATOMICS,      EB_POLLS, EB_BARRIERS};
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
         if (!is_shown(b, order[i])) continue;
-        struct table t = make_table(b, order[i]);
-        if (markdown)
-            print_markdown(&t, to);
-        else
-            print_plain(&t, to);
-        free_table(&t);
+        print_table(make_table(b, order[i]), markdown, to);
     }
+    for (int i = 0; i < b->npoints; i++)
+        for (int c = 0; c < b->nruns; c++)
+            if (b->point[i].cell[c].nmemory)
+                print_table(memory_table(b, &b->point[i], c), markdown, to);
     print_foot(b, to);
 }
 

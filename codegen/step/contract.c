@@ -65,6 +65,14 @@ static void plan_code(cg *g, et_contract *c) {
     c->direct = cg_contract_code(g, c, units < 1 ? 1 : units);
 }
 
+/* Few rows of a, so that two chunks of them are always staged at once. */
+static bool is_deep(const cg *g, const et_contract *c) {
+    int64_t lo, rows;
+    et_span(g->x, c->s->mlive, &lo, &rows);
+    return g->t->deep && c->direct && !c->coded && !c->streamed && c->chunks > 1 && c->msub == 1 &&
+           rows <= 8;
+}
+
 /* False where b needs a buffer in LDS and has none. */
 static bool try_plan(cg *g, et_contract *c) {
     const et_step *s = c->s;
@@ -98,6 +106,7 @@ static bool try_plan(cg *g, et_contract *c) {
         plan_direct(c, &g->f->locals[s->stage_a], g->t->loads, g->p->ring.bytes);
     c->chunks = c->k < 0 ? -1 : c->k <= c->kc ? 1 : (c->k + c->kc - 1) / c->kc;
     c->tail = c->k < 0 || c->chunks * c->kc != c->k;
+    c->deep = is_deep(g, c);
     return true;
 }
 
@@ -161,22 +170,24 @@ static void begin_loads(cg *g, et_contract *c) {
     c->kend = cg_emit_i32(g, c->extent);
     if (!c->direct) return;
     if (!c->streamed) cg_contract_rows(g, c);
-    cg_contract_load(g, c, cg_i32(g, 0), c->first);
+    cg_contract_load(g, c, cg_i32(g, 0), c->first[0]);
+    if (c->deep) cg_contract_load(g, c, cg_i32(g, 1), c->first[1]);
 }
 
-et_contract *cg_contract_shape(cg *g, const et_step *s) {
+static et_contract *planned(cg *g, const et_step *s, bool streamed) {
     et_contract *c = et_alloc(g->arena, sizeof *c);
     c->s = s;
-    c->streamed = true;
+    c->streamed = streamed;
     plan(g, c);
     return c;
 }
 
+et_contract *cg_contract_shape(cg *g, const et_step *s) {
+    return planned(g, s, true);
+}
+
 et_contract *cg_contract_begin(cg *g, const et_step *s) {
-    et_contract *c = et_alloc(g->arena, sizeof *c);
-    c->s = s;
-    c->streamed = s == g->streamed;
-    plan(g, c);
+    et_contract *c = planned(g, s, s == g->streamed);
     val wn = cg_i32(g, s->wn);
     val ng = s->wn == 1 ? cg_i32(g, 0) : LLVMBuildURem(g->b, g->wave, wn, "");
     c->ks = s->wk == 1 ? cg_i32(g, 0) : LLVMBuildUDiv(g->b, g->wave, wn, "");
@@ -312,28 +323,12 @@ static void all_pieces(cg *g, const et_contract *c, val chunk, val *b, val *acc)
     cg_for_end(g, &f, acc);
 }
 
-/* Registers for the chunk after CHUNK, which holds what it will where there is none. */
-static void load_next(cg *g, const et_contract *c, val chunk, val chunks, val *out) {
-    val next = cg_addi(g, chunk, 1);
-    cg_if more;
-    cg_if_begin(g, &more, cg_icmp(g, LLVMIntSLT, next, chunks));
-    cg_contract_load(g, c, next, out);
-    cg_if_end(g, &more);
-    for (int i = 0; i < c->nload; i++) {
-        LLVMTypeRef t = LLVMTypeOf(out[i]);
-        val phi = LLVMBuildPhi(g->b, t, "");
-        LLVMAddIncoming(phi, (val[]){out[i], LLVMGetPoison(t)},
-                        (block[]){more.then, more.otherwise}, 2);
-        out[i] = phi;
-    }
-}
-
-/* Carried from chunk to chunk: the sums, then b of the chunk to come. Its registers are loaded
+/* Carried from chunk to chunk: the sums, then b of the chunks to come. Registers are loaded
  * again as soon as they have been used, so the loads run while the next rows of a are staged. */
 static void chunks_direct(cg *g, const et_contract *c, val chunks, val *carried) {
     val chunk = cg_i32(g, 0), *b = carried + cg_contract_sums(c), loaded[ET_MAX_FRAGMENTS];
     val made[ET_MAX_FRAGMENTS];
-    memcpy(b, c->first, (size_t)c->nload * sizeof *b);
+    memcpy(b, c->first[0], (size_t)c->nload * sizeof *b);
     if (c->chunks == 1) {
         if (c->coded) cg_contract_decode(g, c, chunk, b, made);
         all_pieces(g, c, chunk, c->coded ? made : b, carried);
@@ -342,16 +337,40 @@ static void chunks_direct(cg *g, const et_contract *c, val chunks, val *carried)
     cg_for f;
     chunk = cg_for_begin(g, &f, chunk, chunks, cg_i32(g, 1), c->chunks > 0,
                          cg_contract_sums(c) + c->nload, carried);
+    val next = cg_addi(g, chunk, 1);
     if (c->coded) { /* its registers are free as soon as the fragments are made */
         cg_contract_decode(g, c, chunk, b, made);
-        load_next(g, c, chunk, chunks, loaded);
+        cg_contract_load_later(g, c, next, chunks, loaded);
         all_pieces(g, c, chunk, made, carried);
     } else {
         all_pieces(g, c, chunk, b, carried);
-        load_next(g, c, chunk, chunks, loaded);
+        cg_contract_load_later(g, c, next, chunks, loaded);
     }
     memcpy(b, loaded, (size_t)c->nload * sizeof *b);
     cg_for_end(g, &f, carried);
+}
+
+/* The same with chunks in two halves of the registers, one under way while the other is multiplied;
+ * each has code of its own, since registers are not exchanged before what they wait for is there.
+ * What is staged for an even chunk is enough for the next, too. */
+static void chunks_in_turns(cg *g, const et_contract *c, val chunks, val *carried) {
+    val *b = carried + cg_contract_sums(c), chunk = cg_i32(g, 0);
+    int64_t even = c->chunks & ~INT64_C(1);
+    for (int i = 0; i < ET_DEEP; i++)
+        memcpy(b + (ptrdiff_t)i * c->nload, c->first[i], (size_t)c->nload * sizeof *b);
+    cg_for f;
+    if (even > ET_DEEP)
+        chunk = cg_for_begin(g, &f, chunk, cg_i32(g, even), cg_i32(g, ET_DEEP), true,
+                             cg_contract_sums(c) + ET_DEEP * c->nload, carried);
+    for (int i = 0; i < ET_DEEP; i++) {
+        val *half = b + (ptrdiff_t)i * c->nload;
+        if (!i) one_piece(g, c, chunk, NULL, half, carried);
+        if (i) multiply_direct(g, c, cg_addi(g, chunk, i), half, carried);
+        if (c->chunks > ET_DEEP)
+            cg_contract_load_later(g, c, cg_addi(g, chunk, ET_DEEP + i), chunks, half);
+    }
+    if (even > ET_DEEP) cg_for_end(g, &f, carried);
+    if (even < c->chunks) one_piece(g, c, cg_i32(g, even), NULL, b, carried);
 }
 
 /* ---- b through LDS ---- */
@@ -524,6 +543,8 @@ static void all_chunks(cg *g, et_contract *c, val *carried) {
     if (c->direct && c->chunks != 1) c->slots = slots_of(g, c);
     if (c->stages)
         cg_contract_ring(g, c, carried);
+    else if (c->deep)
+        chunks_in_turns(g, c, c->nchunks, carried);
     else if (c->direct)
         chunks_direct(g, c, c->nchunks, carried);
     else
@@ -551,7 +572,7 @@ static void chunks_if(cg *g, et_contract *c, val *carried) {
 
 void cg_contract_run(cg *g, et_contract *c) {
     const et_step *s = c->s;
-    val carried[ET_MAX_FRAGMENTS + ET_MAX_SUMS];
+    val carried[ET_DEEP * ET_MAX_FRAGMENTS + ET_MAX_SUMS];
     if (cg_contract_sums(c) > ET_MAX_SUMS || c->nload > ET_MAX_FRAGMENTS)
         et_bug("%s: a wave cannot hold %d sums and %d rows", g->f->name, cg_contract_sums(c),
                c->nload);

@@ -5,6 +5,7 @@
 #include "codegen/step/step.h"
 
 enum {
+    ET_DEEP = 2,           /* chunks of b in registers at once, where there is room for two */
     ET_MAX_FRAGMENTS = 64, /* of b in a lane, for one unit of many accumulators */
     ET_MAX_SUMS = 64,      /* 16 x 16 sums of a wave */
     ET_MAX_ROWS = 8,       /* of sixteen in a lane */
@@ -41,7 +42,8 @@ struct et_contract {
     val row_n[ET_MAX_FRAGMENTS];               /* rows of b, which n */
     val out_n, out_m;                          /* of the first of its sums */
     cg_addr row[ET_MAX_ACC][ET_MAX_FRAGMENTS]; /* rows of b */
-    val first[ET_MAX_FRAGMENTS];               /* the first chunk, loaded */
+    bool deep;                                 /* two chunks of b in registers */
+    val first[ET_DEEP][ET_MAX_FRAGMENTS];      /* those that come first, loaded */
 };
 
 /* What to copy to LDS: E at rows row0 + r, r in [0, live), and the k of chunk CHUNK and, with
@@ -75,6 +77,9 @@ val cg_low_bits(cg *, val v, val bits); /* v mod 2^bits */
 LLVMTypeRef cg_fragment_type(cg *, const et_contract *);
 /* b of the wave's part of CHUNK, which is the next of those that come through the ring. */
 void cg_contract_load(cg *, const et_contract *, val chunk, val *out);
+/* The same of a chunk that may be past the last of CHUNKS: the registers hold what they will then.
+ */
+void cg_contract_load_later(cg *, const et_contract *, val chunk, val chunks, val *out);
 /* V, a piece of a row from K on, with its elements from the last k on made zero. */
 val cg_contract_mask(cg *, const et_contract *, val v, val k);
 void cg_contract_rows(cg *, et_contract *); /* addresses of its rows */

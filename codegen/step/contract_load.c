@@ -234,3 +234,17 @@ void cg_contract_stage(cg *g, const et_contract *c, const et_staging *st) {
     cg_if_end(g, &in);
     cg_for_end(g, &f, &none);
 }
+
+void cg_contract_load_later(cg *g, const et_contract *c, val chunk, val chunks, val *out) {
+    cg_if more;
+    cg_if_begin(g, &more, cg_icmp(g, LLVMIntSLT, chunk, chunks));
+    cg_contract_load(g, c, chunk, out);
+    cg_if_end(g, &more);
+    for (int i = 0; i < c->nload; i++) {
+        LLVMTypeRef t = LLVMTypeOf(out[i]);
+        val phi = LLVMBuildPhi(g->b, t, "");
+        LLVMAddIncoming(phi, (val[]){out[i], LLVMGetPoison(t)},
+                        (block[]){more.then, more.otherwise}, 2);
+        out[i] = phi;
+    }
+}

@@ -35,6 +35,7 @@ struct et_target {
     const et_family *family;
     int wave;  /* work-items per wave */
     int loads; /* of 16 bytes that a lane has in flight for a product, when that is large enough */
+    bool deep; /* registers have room for twice as many */
     int simds; /* that share the waves of a workgroup */
     int lds_bytes; /* of what half keeps a second workgroup out, and what one may have */
     bool dies;     /* a workgroup can find out which die it is on */

@@ -74,6 +74,19 @@ struct emu_counters {
     _Atomic uint64_t barriers; /* s_barrier executed, per wave */
 };
 
+/* The same of the tiles of one task, where the device counts by task; a wave adds its own at its
+ * next mark. */
+struct emu_task_counters {
+    uint64_t tiles, waves; /* first waves of a workgroup that came to a tile, and all that did */
+    uint64_t instructions, bytes_read, bytes_written;
+    uint64_t round_trips;       /* to memory, one after another in a wave */
+    uint64_t waits;             /* of a wave for bytes that it asked for */
+    uint64_t in_flight;         /* bytes on their way to the wave when each of these began */
+    uint64_t in_flight_squares; /* the squares of these, added up */
+};
+/* Provided by the machine. */
+void emu_tasks_add(uint32_t task, const struct emu_task_counters *);
+
 enum emu_fault_kind {
     EMU_FAULT_EXCEPTION, /* everything else: a trap, LDS or scratch out of bounds, a wild jump */
     EMU_FAULT_MEMORY,    /* ADDR is not live, or not writable */
@@ -127,6 +140,10 @@ struct emu_group {
     bool counted;  /* the clock its waves read counts their instructions */
     uint64_t time; /* then: what it says when a wave's turn begins */
     uint64_t took; /* and by how much the turn that ended last moved it */
+    bool by_task;  /* what its waves do is counted by task */
+    /* Then: round trips of the deepest wave that came to the last barrier of even number, of odd.
+     */
+    uint32_t depth[2];
 };
 
 /* Bytes one wave state takes, and its initial state: registers as the kernel descriptor enables

@@ -23,10 +23,11 @@ extern "C" {
  * threads=1 the same order every time), starve=WG and slow=DIE (that workgroup, the workgroups of
  * that die, run rarely while others can), coherence=off|caches|model (caches that may be stale; see
  * README.md) and l1=KIB, l2=KIB (their sizes; unlimited without), clock=host|instructions (what the
- * clocks that kernels read count; see README.md), budget=MILLIONS and idle=SECONDS (what a dispatch
- * may do without getting on: instructions, and only sleeping; 0 for anything; see README.md).
- * Without a call, the environment variable ETEMU_DEVICE is used, else "gfx942". Returns 0, or -1
- * with a message in ERR (always terminated). */
+ * clocks that kernels read count; see README.md), count=launches|tasks (etemu_get_task),
+ * budget=MILLIONS and idle=SECONDS (what a dispatch may do without getting on: instructions, and
+ * only sleeping; 0 for anything; see README.md). Without a call, the environment variable
+ * ETEMU_DEVICE is used, else "gfx942". Returns 0, or -1 with a message in ERR (always terminated).
+ */
 int etemu_configure(const char *spec, char *err, size_t err_bytes);
 
 /* Totals since the last hsa_init over all finished dispatches. */
@@ -39,6 +40,24 @@ typedef struct etemu_stats {
     uint64_t busy_ns; /* host time spent executing waves, summed over threads */
 } etemu_stats;
 void etemu_get_stats(etemu_stats *out_stats);
+
+/* What the waves of finished dispatches did in the tiles of one task since the last hsa_init, where
+ * the device was opened with count=tasks. A tile begins where a wave gives s_ttracedata two words,
+ * the task's number and the tile's, and ends where it does so again. */
+typedef struct etemu_task {
+    uint64_t tiles; /* that were computed */
+    uint64_t waves; /* how often a wave came to one of them */
+    uint64_t instructions, bytes_read, bytes_written;
+    /* Trips to memory that follow one another in a wave, of all its tiles together: a wait ends one
+     * if something it waits for was asked for after the one before had ended. */
+    uint64_t round_trips;
+    uint64_t waits; /* trips for bytes that vector instructions load */
+    /* Bytes that were on their way to the wave when it began to wait, added up, and their squares:
+     * the quotient is what a byte finds on its way on the average. */
+    uint64_t in_flight, in_flight_squares;
+} etemu_task;
+/* Zeros for a task that was not seen. Returns 0, or -1 if TASK is 4096 or more. */
+int etemu_get_task(uint32_t task, etemu_task *out);
 
 /* Kernels bound their waits themselves, by SECONDS at most: only beyond that does a dispatch in
  * which all workgroups sleep count as one that never ends (device option idle). */

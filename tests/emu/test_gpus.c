@@ -184,6 +184,46 @@ START_TEST(refuses_other_code) {
 }
 END_TEST
 
+/* Tiles of four tasks on three workgroups of 256. */
+START_TEST(counts_by_task) {
+    enum { GROUPS = 3, LINKS = 256 };
+    char spec[64];
+    snprintf(spec, sizeof spec, "%s:count=tasks", gpus[_i].spec);
+    emu_test_start(spec);
+    uint64_t *chain = emu_test_alloc(LINKS * 8);
+    uint32_t *in = emu_test_alloc(8 * 1024), *out = emu_test_alloc(GROUPS * 1024);
+    for (int i = 0; i < LINKS; i++)
+        chain[i] = P(&chain[(i * 5 + 1) % LINKS]);
+    memset(in, 1, 8 * 1024);
+    ck_assert_int_eq(LAUNCH("trips", GROUPS * 256, 256, P(chain), P(in), P(out)), 0);
+    uint64_t lanes = gpus[_i].lanes, waves = GROUPS * 256 / lanes;
+    static const struct {
+        uint64_t trips, waits, read, in_flight; /* of a wave, bytes of a lane */
+    } want[] = {{5, 5, 40, 40}, {1, 1, 32, 32}, {0, 0, 0, 0}, {0, 0, 0, 0}};
+    for (uint32_t i = 0; i < 4; i++) {
+        etemu_task t;
+        ck_assert_int_eq(etemu_get_task(i, &t), 0);
+        ck_assert_uint_eq(t.tiles, GROUPS);
+        ck_assert_uint_eq(t.waves, waves);
+        ck_assert_uint_eq(t.round_trips, want[i].trips * waves);
+        ck_assert_uint_eq(t.waits, want[i].waits * waves);
+        /* and what scalar loads read of the arguments */
+        ck_assert_uint_ge(t.bytes_read, want[i].read * lanes * waves);
+        ck_assert_uint_le(t.bytes_read, want[i].read * lanes * waves + 64 * waves);
+        ck_assert_uint_eq(t.in_flight, want[i].in_flight * lanes * waves);
+        uint64_t each = want[i].waits ? want[i].in_flight * lanes / want[i].waits : 0;
+        ck_assert_uint_eq(t.in_flight_squares, want[i].waits * each * each * waves);
+        ck_assert_uint_eq(t.bytes_written, i == 2 ? 4 * lanes * waves : 0);
+        ck_assert_uint_gt(t.instructions, 0);
+    }
+    etemu_task none;
+    ck_assert_int_eq(etemu_get_task(4, &none), 0);
+    ck_assert_uint_eq(none.tiles, 0);
+    ck_assert_int_eq(etemu_get_task(4096, &none), -1);
+    emu_test_stop();
+}
+END_TEST
+
 /* Resources that fit, and the same with a byte of LDS too many. */
 START_TEST(limits_of_a_unit) {
     emu_test_start(gpus[_i].spec);
@@ -223,6 +263,7 @@ Suite *gpus_suite(void) {
     tcase_add_loop_test(c, bounded_wait, 0, NGPUS);
     tcase_add_loop_test(c, faults_by_name, 0, NGPUS);
     tcase_add_loop_test(c, refuses_other_code, 0, NGPUS);
+    tcase_add_loop_test(c, counts_by_task, 0, NGPUS);
     tcase_add_loop_test(c, limits_of_a_unit, 0, NGPUS);
     tcase_add_test(c, pairs_are_whole);
     suite_add_tcase(s, c);

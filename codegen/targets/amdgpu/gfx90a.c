@@ -28,6 +28,7 @@ const et_target et_amdgpu_gfx90a = {
     .family = &et_amdgpu,
     .wave = 64,
     .loads = 16,
+    .deep = true,
     .simds = 4,
     .lds_bytes = 65536,
     .fragments = fragments,

@@ -29,6 +29,7 @@ const et_target et_amdgpu_gfx942 = {
     .family = &et_amdgpu,
     .wave = 64,
     .loads = 16,
+    .deep = true,
     .simds = 4,
     .lds_bytes = 65536,
     .fragments = fragments,

@@ -29,6 +29,7 @@ const et_target et_amdgpu_gfx950 = {
     .family = &et_amdgpu,
     .wave = 64,
     .loads = 16,
+    .deep = true,
     .simds = 4,
     .lds_bytes = 163840,
     .fragments = fragments,

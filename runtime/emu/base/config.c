@@ -237,6 +237,13 @@ static bool parse_clock(const char *text, struct emu_config *c, char *err, size_
     return false;
 }
 
+static bool parse_count(const char *text, struct emu_config *c, char *err, size_t n) {
+    c->by_task = !strcmp(text, "tasks");
+    if (c->by_task || !strcmp(text, "launches")) return true;
+    snprintf(err, n, "count=%s: expected launches or tasks", text);
+    return false;
+}
+
 static bool parse_option(char *option, struct emu_config *c, char *err, size_t n) {
     char *value = strchr(option, '=');
     if (!value) {
@@ -255,6 +262,7 @@ static bool parse_option(char *option, struct emu_config *c, char *err, size_t n
     if (!strcmp(option, "seed")) return parse_number("seed", value, 0, INT32_MAX, &c->seed, err, n);
     if (!strcmp(option, "coherence")) return parse_coherence(value, c, err, n);
     if (!strcmp(option, "clock")) return parse_clock(value, c, err, n);
+    if (!strcmp(option, "count")) return parse_count(value, c, err, n);
     if (!strcmp(option, "l1")) return parse_limit("l1", value, &c->l1_limit, err, n);
     if (!strcmp(option, "l2")) return parse_limit("l2", value, &c->l2_limit, err, n);
     if (!strcmp(option, "budget"))
@@ -265,7 +273,7 @@ static bool parse_option(char *option, struct emu_config *c, char *err, size_t n
     snprintf(err, n,
              "unknown device option \"%s\"; there are cus, xcds, firstdie, threads, map, seed, "
              "coherence, "
-             "l1, l2, starve, slow, clock, budget, idle",
+             "l1, l2, starve, slow, clock, count, budget, idle",
              option);
     return false;
 }

@@ -56,6 +56,7 @@ struct emu_config {
     uint32_t starve, slow; /* one more than the workgroup, the die, that runs last; 0: none */
     enum emu_coherence coherence;
     bool counted;                /* clocks count instructions */
+    bool by_task;                /* what waves do is counted by task */
     uint64_t l1_limit, l2_limit; /* bytes; 0: none */
     /* What a dispatch may do without getting on before it counts as one that never ends: so many
      * million instructions, and so many seconds in which all only wait. 0: anything. */

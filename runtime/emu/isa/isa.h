@@ -134,6 +134,25 @@ struct emu_program {
     uint32_t wave_lanes; /* 64 or 32 */
 };
 
+/* Vector memory instructions under way, oldest first: as many as the hardware can count. */
+enum { EMU_ASKED = 64 };
+struct emu_asked {
+    uint32_t bytes; /* of a load */
+    uint32_t depth; /* of the wave when it asked */
+};
+/* See runtime/emu/isa/run/flight.c; nothing where the device does not count by task. */
+struct emu_flight {
+    struct emu_asked asked[EMU_ASKED];
+    uint32_t first, n;
+    uint32_t depth;          /* round trips in a row since the wave began */
+    uint32_t stored;         /* the depth at which what was asked for last is there */
+    uint32_t looked, sleeps; /* the depth when it slept, and how often since it got on */
+    uint32_t barriers;
+    uint32_t traces, task, from;
+    bool marked;
+    struct emu_task_counters now; /* since the last mark */
+};
+
 struct emu_wave {
     uint32_t s[NSGPR] __attribute__((aligned(8)));
     uint32_t (*v)[LANES];    /* VGPRs, then AGPRs; 64-byte aligned */
@@ -162,6 +181,7 @@ struct emu_wave {
     uint64_t awake;            /* and since it slept */
     uint64_t count[C_CLASSES];
     uint64_t bytes_read, bytes_written, lds_bytes_moved, atomics, sleeps, barriers;
+    struct emu_flight flight;
 };
 
 static inline uint64_t get64(const uint32_t *p) {
@@ -204,6 +224,18 @@ const struct emu_op *isa_fault(struct emu_wave *, const struct emu_op *, const c
 const struct emu_op *isa_fault_lane(struct emu_wave *, const struct emu_op *, int lane,
                                     uint64_t addr, uint32_t bytes, const char *verb);
 const struct emu_op *isa_stop(struct emu_wave *, const struct emu_op *next, enum emu_stop);
+
+/* flight.c: the handler of instructions that wait for memory; their row says for what. */
+enum {
+    ISA_WAIT_OTHER,
+    ISA_WAIT_ALL,
+    ISA_WAIT_LOADS,
+    ISA_WAIT_LOADS_LDS,
+    ISA_WAIT_STORES,
+    ISA_WAIT_STORES_LDS,
+    ISA_WAIT_IDLE,
+};
+const struct emu_op *isa_wait(struct emu_wave *, const struct emu_op *);
 
 /* Take M as the MODE register; false after faulting at O when it asks for what is not modelled. */
 bool isa_set_mode(struct emu_wave *, const struct emu_op *, uint32_t mode);

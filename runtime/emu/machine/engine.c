@@ -118,6 +118,8 @@ static void admit(struct run *r) {
             return;
         }
         s->group.counted = engine.config->counted;
+        s->group.by_task = engine.config->by_task;
+        s->group.depth[0] = s->group.depth[1] = 0;
         s->group.time = r->time;
         s->cu = emu_placement_take(&r->place, r->started, &s->group);
         for (uint32_t i = 0; i < 2; i++)

@@ -12,6 +12,9 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static etemu_stats total;
+/* More than a program that etcc accepts has tasks in a kernel that anybody looks at one by one. */
+enum { TASKS = 4096 };
+static struct emu_task_counters by_task[TASKS];
 
 void emu_stats_add(const struct emu_counters *c) {
     pthread_mutex_lock(&lock);
@@ -24,9 +27,26 @@ void emu_stats_add(const struct emu_counters *c) {
     pthread_mutex_unlock(&lock);
 }
 
+void emu_tasks_add(uint32_t task, const struct emu_task_counters *c) {
+    if (task >= TASKS) return;
+    pthread_mutex_lock(&lock);
+    struct emu_task_counters *t = &by_task[task];
+    t->tiles += c->tiles;
+    t->waves += c->waves;
+    t->instructions += c->instructions;
+    t->bytes_read += c->bytes_read;
+    t->bytes_written += c->bytes_written;
+    t->round_trips += c->round_trips;
+    t->waits += c->waits;
+    t->in_flight += c->in_flight;
+    t->in_flight_squares += c->in_flight_squares;
+    pthread_mutex_unlock(&lock);
+}
+
 void emu_stats_clear(void) {
     pthread_mutex_lock(&lock);
     memset(&total, 0, sizeof total);
+    memset(by_task, 0, sizeof by_task);
     pthread_mutex_unlock(&lock);
 }
 
@@ -35,6 +55,23 @@ EMU_EXPORT void etemu_get_stats(etemu_stats *out) {
     *out = total;
     out->busy_ns = emu_engine_busy_ns();
     pthread_mutex_unlock(&lock);
+}
+
+EMU_EXPORT int etemu_get_task(uint32_t task, etemu_task *out) {
+    if (task >= TASKS) return -1;
+    pthread_mutex_lock(&lock);
+    struct emu_task_counters c = by_task[task];
+    pthread_mutex_unlock(&lock);
+    *out = (etemu_task){.tiles = c.tiles,
+                        .waves = c.waves,
+                        .instructions = c.instructions,
+                        .bytes_read = c.bytes_read,
+                        .bytes_written = c.bytes_written,
+                        .round_trips = c.round_trips,
+                        .waits = c.waits,
+                        .in_flight = c.in_flight,
+                        .in_flight_squares = c.in_flight_squares};
+    return 0;
 }
 
 EMU_EXPORT int etemu_clock_counts(void) {

@@ -36,6 +36,34 @@ kernel void vector_add(global const float *a, global const float *b, global floa
     if (i < n) c[i] = a[i] + b[i];
 }
 
+static void mark(uint task, uint tile) {
+    __asm__ volatile("" ::: "memory");
+    __builtin_amdgcn_s_ttracedata((int)task);
+    __builtin_amdgcn_s_ttracedata((int)tile);
+    __asm__ volatile("" ::: "memory");
+}
+
+// Tasks as etcc marks them. 0: five loads, each of which says where the next is. 1: eight loads at
+// once. 2: a store that nobody waits for. 3: nothing.
+kernel void trips(global const ulong *chain, global const uint *in, global uint *out) {
+    uint l = LX();
+    mark(0, 0);
+    global const ulong *p = chain + l;
+    for (int i = 0; i < 5; i++)
+        p = (global const ulong *)*p;
+    __asm__ volatile("" ::"v"(p) : "memory");
+    mark(1, GX());
+    uint part[8], sum = 0;
+    for (int i = 0; i < 8; i++)
+        part[i] = in[i * 256 + l];
+    for (int i = 0; i < 8; i++)
+        sum += part[i];
+    __asm__ volatile("" ::"v"(sum) : "memory");
+    mark(2, GX());
+    out[GX() * 256 + l] = sum;
+    mark(3, 0);
+}
+
 // Sums 256 values per workgroup in a tree through LDS.
 kernel void reduce(global const uint *in, global uint *out) {
     local uint part[256];

@@ -212,6 +212,7 @@ static bool bind_imm(struct emu_decode *d, const struct emu_row *row, const stru
                      struct emu_op *o) {
     (void)d;
     o->fn = row->fn;
+    o->row_arg = row->arg;
     o->flags = t->word[0] & 0xffff;
     return true;
 }
@@ -282,7 +283,7 @@ static const struct emu_row rows[] = {
     {"s_setpc_b64", isa_bind_sig, setpc, "sq", C_OTHER, 0, 0, NULL, {0}},
     {"s_swappc_b64", isa_bind_sig, swappc, "Dqsq", C_OTHER, 0, 0, NULL, {0}},
     IMM(s_nop, nop, C_OTHER),
-    IMM(s_waitcnt, nop, C_OTHER),
+    {"s_waitcnt", bind_imm, isa_wait, "", C_OTHER, ISA_WAIT_ALL, 0, NULL, {0}},
     IMM(s_setprio, nop, C_OTHER),
     IMM(s_sendmsg, nop, C_OTHER),
     IMM(s_icache_inv, nop, C_OTHER),

@@ -1,6 +1,7 @@
 /* run.c - a wave's life: initial state, running, faults, counters. */
 #include "runtime/emu/isa/lanes/lanes.h"
 #include "runtime/emu/isa/ops/memory.h"
+#include "runtime/emu/isa/run/flight.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -261,6 +262,27 @@ uint64_t isa_cycles(const struct emu_wave *w) {
 /* A wave that sleeps again after fewer instructions only looked at what it waits for. */
 enum { LOOK = 1024 };
 
+/* Runs from O on until it stops or LEFT is 0; where it goes on, NULL where it stopped. */
+static const struct emu_op *run(struct emu_wave *w, const struct emu_op *o, uint64_t *left) {
+    for (; *left && o; --*left) {
+        w->count[o->cls]++;
+        o = o->fn(w, o);
+    }
+    return o;
+}
+
+static const struct emu_op *run_by_task(struct emu_wave *w, const struct emu_op *o,
+                                        uint64_t *left) {
+    for (; *left && o; --*left) {
+        const struct emu_op *at = o;
+        uint64_t read = w->bytes_read, written = w->bytes_written;
+        w->count[at->cls]++;
+        o = at->fn(w, at);
+        isa_flight_step(w, at, w->bytes_read - read, w->bytes_written - written);
+    }
+    return o;
+}
+
 enum emu_stop emu_wave_run(struct emu_wave *w, uint64_t budget, struct emu_fault *fault) {
     const struct emu_op *o = w->pc;
     if (!o || atomic_load_explicit(&w->group->dispatch->stop, memory_order_relaxed)) {
@@ -268,6 +290,7 @@ enum emu_stop emu_wave_run(struct emu_wave *w, uint64_t budget, struct emu_fault
         add_counters(w, true);
         return EMU_ENDED;
     }
+    if (w->group->by_task && w->stop == EMU_BARRIER) isa_flight_barrier(w);
     w->fault = fault;
     w->stop = EMU_BUDGET;
     w->pc = NULL;
@@ -275,10 +298,7 @@ enum emu_stop emu_wave_run(struct emu_wave *w, uint64_t budget, struct emu_fault
     if (w->group->counted) w->turn = counted(w);
     if (!isa_set_mode(w, o, w->mode)) return w->stop;
     uint64_t given = budget;
-    for (; budget && o; budget--) {
-        w->count[o->cls]++;
-        o = o->fn(w, o);
-    }
+    o = w->group->by_task ? run_by_task(w, o, &budget) : run(w, o, &budget);
     w->unmarked += given - budget;
     w->awake += given - budget;
     if (w->awake > LOOK) w->group->ran += given - budget;
@@ -286,6 +306,7 @@ enum emu_stop emu_wave_run(struct emu_wave *w, uint64_t budget, struct emu_fault
     bool over = w->stop == EMU_ENDED || w->stop == EMU_FAULT;
     if (o) w->pc = o;
     if (over) w->pc = NULL;
+    if (over && w->group->by_task) isa_flight_end(w);
     if (w->group->counted) w->group->took = counted(w) - w->turn + w->slept;
     add_counters(w, over);
     return w->stop;
