@@ -150,6 +150,14 @@ static bool all_contiguous(eti_parser *p, const et_step *s) {
     return yes;
 }
 
+/* Whether a target's waves divide it so, codegen says. */
+static bool all_computed(eti_parser *p, const et_step *s) {
+    bool yes = true;
+    for (int i = 0; i < s->nacc; i++)
+        yes &= s->b[i].id && et_k_computed(p->p, s->b[i], s->kvar, 8, 8) > 0;
+    return yes;
+}
+
 static void distinct(eti_parser *p, const et_step *s, et_loc loc) {
     int all[ET_MAX_ACC + 2] = {s->stage_a, s->stage_b};
     memcpy(all + 2, s->acc, sizeof s->acc);
@@ -236,7 +244,7 @@ void eti_step_contract(eti_parser *p, et_step *s) {
     bool direct = all_contiguous(p, s);
     if (b || (!a && !direct))
         s->stage_b = buffer(p, b, at, "b", s->operand, 2, (int[]){s->tn, s->kc}, pad);
-    else if (!direct)
+    else if (!direct && !all_computed(p, s))
         eti_error(p, at, "b is not contiguous along k: give a second buffer to stage it");
     distinct(p, s, begin);
 }

@@ -497,10 +497,7 @@ static double own_cus(const struct contract *c) {
     double own = 0, all = 0, cus = c->t.opt->machine->cus;
     for (int g = 0; g < p->ngroups; g++) {
         const et_group *o = &p->groups[g];
-        if (o != c->t.gr &&
-            (!may_be_many(c) || !o->nproduct || o->loop != c->t.gr->loop ||
-             !o->product[0].left.id || o->product[0].left.id != c->t.gr->product[0].left.id))
-            continue;
+        if (o != c->t.gr && (!may_be_many(c) || !et_tile_same_rows(p, o, c->t.gr))) continue;
         for (int i = 0; i < o->nproduct; i++) {
             all += columns_in(c, &o->product[i]);
             own += o == c->t.gr ? columns_in(c, &o->product[i]) : 0;

@@ -80,6 +80,8 @@ bool et_tile_ring(et_program *, et_func *, const et_machine *, et_step *s);
  * 0: and does the tile of S leave room for that many? */
 int et_tile_computed(const et_program *, const et_machine *, const et_step *s);
 bool et_tile_in_registers(int loads, const et_step *s);
+/* Do the first products of both groups, in one loop, read the same tensors on the left? */
+bool et_tile_same_rows(const et_program *, const et_group *, const et_group *);
 /* Results that only products of many rows read get the type of these products' operands. */
 void et_tile_narrow(et_program *);
 
