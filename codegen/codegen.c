@@ -129,6 +129,12 @@ static bool check_lds(cg *g) {
     return true;
 }
 
+static bool check_attend_rows(cg *g, const et_func *f, const et_step *s) {
+    const char *problem = s->rows ? cg_attend_rows_problem(g, f, s) : NULL;
+    if (problem) cg_error(g, "%s: %s", f->name, problem);
+    return !problem;
+}
+
 static bool check_steps(cg *g, const et_program *p) {
     bool ok = true;
     for (int i = 0; i < p->nfuncs; i++) {
@@ -141,6 +147,8 @@ static bool check_steps(cg *g, const et_program *p) {
                 cg_error(g, "%s: heads of %d are too deep, at most %d", f->name, f->steps[k].depth,
                          CG_ATTEND_PER_LANE * g->t->wave);
                 ok = false;
+            } else if (f->steps[k].kind == ET_STEP_ATTEND) {
+                ok &= check_attend_rows(g, f, &f->steps[k]);
             }
     }
     return ok;

@@ -68,7 +68,7 @@ static bool can_ask(cg *g, const et_step *s, et_expr e) {
 
 static void ask_positions(cg *g, const et_step *s) {
     const et_expr *part = s->part;
-    if (cg_reads_mutable(g, part[ET_AT_FIRST]) || cg_reads_mutable(g, part[ET_AT_END]) ||
+    if (s->rows || cg_reads_mutable(g, part[ET_AT_FIRST]) || cg_reads_mutable(g, part[ET_AT_END]) ||
         !can_ask(g, s, part[ET_AT_K]) || !can_ask(g, s, part[ET_AT_V]))
         return;
     int mark = cg_scope(g);

@@ -266,25 +266,29 @@ static void merge_waves(cg *g, const struct attend *a) {
 }
 
 /* A score that is the product times a constant costs nothing: the queries take the factor. */
-static void split_score(cg *g, struct attend *a) {
-    const et_node_x *n = et_x(g->x, a->s->part[ET_AT_SCORE]);
+et_expr cg_attend_score(cg *g, const et_step *s, double *out_factor) {
+    const et_node_x *n = et_x(g->x, s->part[ET_AT_SCORE]);
     et_expr product = et_arg(g->x, ET_ARG_QK, ET_T_F32);
-    a->factor = M_LOG2E;
-    if (et_expr_eq(a->s->part[ET_AT_SCORE], product)) return;
+    *out_factor = M_LOG2E;
+    if (et_expr_eq(s->part[ET_AT_SCORE], product)) return ET_NO_EXPR;
     for (int i = 0; n->op == ET_X_MUL && i < 2; i++) {
         const et_node_x *other = et_x(g->x, n->ops[!i]);
         if (!et_expr_eq(n->ops[i], product) || other->op != ET_X_FLOAT) continue;
-        a->factor *= other->f;
-        return;
+        *out_factor *= other->f;
+        return ET_NO_EXPR;
     }
-    a->factor = 1;
-    a->score = a->s->part[ET_AT_SCORE];
+    *out_factor = 1;
+    return s->part[ET_AT_SCORE];
 }
 
 void cg_step_attend(cg *g, const et_step *s) {
     struct attend a = {.s = s, .lanes = 1, .each = CHUNK};
     et_expr mask = s->part[ET_AT_MASK];
-    split_score(g, &a);
+    if (s->rows) {
+        cg_attend_rows(g, s);
+        return;
+    }
+    a.score = cg_attend_score(g, s, &a.factor);
     a.masked_by_head =
         mask.id && !et_expr_eq(mask, et_subst_var(g->x, mask, s->hvar, et_int(g->x, 0)));
     while (g->t->wave * a.each < s->depth)

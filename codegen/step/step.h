@@ -14,6 +14,11 @@ void cg_step_reduce(cg *, const et_step *);
 /* Elements of a head that one lane holds at most: heads are so many waves' widths deep. */
 enum { CG_ATTEND_PER_LANE = 32 };
 void cg_step_attend(cg *, const et_step *);
+void cg_attend_rows(cg *, const et_step *); /* one of rows */
+/* The score over the product, or none where it is the product times OUT_FACTOR, in base 2. */
+et_expr cg_attend_score(cg *, const et_step *, double *out_factor);
+/* Why such a step of F cannot be emitted, or NULL. */
+const char *cg_attend_rows_problem(cg *, const et_func *, const et_step *);
 et_contract *cg_contract_begin(cg *, const et_step *); /* addresses and the first loads of b */
 void cg_contract_run(cg *, et_contract *);
 /* Why the step cannot be emitted, or NULL; for a step whose sizes divide among the waves. */

@@ -1,5 +1,6 @@
 /* The steps with buffers of their own: contract and attend. Buffers that the text does not name are
  * made here. */
+#include "ir/program/step.h"
 #include "ir/eti/parser.h"
 #include <string.h>
 
@@ -271,8 +272,28 @@ void eti_attention(eti_parser *p, const int var[ET_AT_VARS], int keys, int may,
     }
 }
 
-/* attend [h < H, d < D] over p < P [scratch $s]  q = E  k = E  v = E ...  into $out, which is two
- * elements longer where the result is one part of several. */
+/* A step of rows has no parts, and its buffers are those that matrix instructions need. */
+static void attend_buffers(eti_parser *p, et_step *s, const char *out, et_loc to,
+                           const char *scratch, et_loc at) {
+    int own = eti_local(p, out), wide = s->depth;
+    if (s->rows) {
+        int words = et_attend_slot(s->depth) / 4 / ET_ATTEND_BLOCK;
+        int dim[] = {2, ET_ATTEND_BLOCK, words};
+        s->out = buffer(p, out, to, out, ET_F32, 3, (int[]){s->rows, s->heads, wide}, 0);
+        s->scratch = buffer(p, scratch, at, "part", ET_F32, 3, dim, 0);
+        return;
+    }
+    if (own >= 0 && p->f->locals[own].rank == 2 && p->f->locals[own].dim[1] == wide + 2) wide += 2;
+    s->out = buffer(p, out, to, out, ET_F32, 2, (int[]){s->heads, wide}, 0);
+    int l = scratch ? eti_local(p, scratch) : -1, most = waves(p);
+    if (l >= 0 && p->f->locals[l].rank == 3 && are_waves(p, p->f->locals[l].dim[0]))
+        most = p->f->locals[l].dim[0];
+    int dim[] = {most, s->heads, s->depth + 2};
+    s->scratch = buffer(p, scratch, at, "part", ET_F32, 3, dim, 0);
+}
+
+/* attend [h < H, d < D] [rows [i < R live E]] over p < P [scratch $s]  q = E  k = E  v = E ... into
+ * $out, which is two elements longer where the result is one part of several. */
 void eti_step_attend(eti_parser *p, et_step *s) {
     int coords = p->nscope, vars[2] = {-1, -1};
     eti_next(p);
@@ -282,6 +303,15 @@ void eti_step_attend(eti_parser *p, et_step *s) {
     int n = eti_vars(p, 2, vars, 4096);
     if (n >= 0 && n != 2) eti_error(p, loc, "attention needs a head and an element");
     p->nscope = coords;
+    if (eti_take_word(p, "rows")) {
+        eti_need(p, '[');
+        s->nivar = 1;
+        s->ivar[0] = -1;
+        if (!p->broken) tile_side(p, coords, &s->ivar[0], &s->rows, &s->ilive);
+        eti_need(p, ']');
+        p->broken |= s->ivar[0] < 0;
+        p->nscope = coords;
+    }
     eti_need_word(p, "over");
     s->pvar = p->broken ? -1 : eti_var_over(p, ETI_TENSORS | ETI_LOOPS);
     p->nscope = coords;
@@ -297,20 +327,15 @@ void eti_step_attend(eti_parser *p, et_step *s) {
     et_is_int(p->x, et_var_extent(p->x, s->hvar), &heads);
     et_is_int(p->x, et_var_extent(p->x, s->dvar), &depth);
     s->heads = (int)heads, s->depth = (int)depth;
-    if (s->hvar == s->dvar || s->pvar == s->hvar || s->pvar == s->dvar)
-        eti_error(p, loc, "head, element and position need names of their own");
-    eti_attention(p, (int[]){-1, s->hvar, s->pvar, s->dvar}, -1, PLAIN, s->part);
+    int ivar = s->nivar ? s->ivar[0] : -1;
+    if (s->hvar == s->dvar || s->pvar == s->hvar || s->pvar == s->dvar || ivar == s->hvar ||
+        ivar == s->dvar || ivar == s->pvar)
+        eti_error(p, loc, "head, element, position and row need names of their own");
+    eti_attention(p, (int[]){ivar, s->hvar, s->pvar, s->dvar}, -1, PLAIN, s->part);
     eti_need_word(p, "into");
     et_loc to = p->tok.loc;
     const char *out = eti_need_name(p, ETI_LOCAL, "a local buffer");
     if (!out) return;
-    int own = eti_local(p, out), wide = s->depth;
-    if (own >= 0 && p->f->locals[own].rank == 2 && p->f->locals[own].dim[1] == wide + 2) wide += 2;
-    s->out = buffer(p, out, to, out, ET_F32, 2, (int[]){s->heads, wide}, 0);
-    int l = scratch ? eti_local(p, scratch) : -1, most = waves(p);
-    if (l >= 0 && p->f->locals[l].rank == 3 && are_waves(p, p->f->locals[l].dim[0]))
-        most = p->f->locals[l].dim[0];
-    int dim[] = {most, s->heads, s->depth + 2};
-    s->scratch = buffer(p, scratch, at, "part", ET_F32, 3, dim, 0);
+    attend_buffers(p, s, out, to, scratch, at);
     if (s->out == s->scratch) eti_error(p, to, "one buffer for two purposes");
 }

@@ -143,21 +143,36 @@ static void attend_head(struct run *m, const et_step *s, int64_t first, int64_t 
     }
 }
 
-static void attend(struct run *m, const et_step *s) {
+/* One row; its results begin at element AT of the output. */
+static void attend_row(struct run *m, const et_step *s, int64_t at) {
     int64_t first = run_eval_i(m, s->part[ET_AT_FIRST]), n = run_eval_i(m, s->part[ET_AT_END]);
     double *score = malloc((size_t)(n > 0 ? n + 1 : 1) * sizeof *score);
     if (!score) run_fail(m, "out of memory");
     if (first < 0) run_fail(m, "%s: an attention from position %lld", m->f->name, (long long)first);
-    int64_t wide = m->f->locals[s->out].dim[1];
+    const et_local *to = &m->f->locals[s->out];
+    int64_t wide = to->dim[to->rank - 1];
     for (int64_t h = 0; score && h < s->heads && !m->failed; h++) {
         m->vars[s->hvar] = h;
-        attend_head(m, s, first, n, score, wide > s->depth, m->local[s->out] + h * wide);
+        float *out = m->local[s->out] + at + h * wide;
+        attend_head(m, s, first, n, score, wide > s->depth, out);
         for (int64_t d = 0; d < wide; d++) {
-            run_touch(m, ET_LOAD_LOCAL, s->out, h * wide + d, true);
-            if (m->written) m->written[s->out][h * wide + d] = 1;
+            run_touch(m, ET_LOAD_LOCAL, s->out, at + h * wide + d, true);
+            if (m->written) m->written[s->out][at + h * wide + d] = 1;
         }
     }
     free(score);
+}
+
+static void attend(struct run *m, const et_step *s) {
+    if (!s->rows) {
+        attend_row(m, s, 0);
+        return;
+    }
+    int64_t rows = run_eval_i(m, s->ilive);
+    for (int64_t i = 0; i < rows && i < s->rows && !m->failed; i++) {
+        m->vars[s->ivar[0]] = i;
+        attend_row(m, s, i * s->heads * s->depth);
+    }
 }
 
 static size_t elements(const et_local *l) {

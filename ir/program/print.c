@@ -129,6 +129,11 @@ static void print_attend(struct out *o, const et_step *s) {
     int vars[] = {s->hvar, s->dvar};
     fprintf(o->to, "  attend ");
     print_axes(o, 2, vars);
+    if (s->rows) {
+        fprintf(o->to, " rows [");
+        print_var(o, s->ivar[0]);
+        fprintf(o->to, " live %s]", text(o, s->ilive));
+    }
     fprintf(o->to, " over ");
     print_var(o, s->pvar);
     fprintf(o->to, " scratch $%s\n", local_name(o, s->scratch));

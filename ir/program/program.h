@@ -186,12 +186,21 @@ typedef struct et_step {
      * Where OUT is two elements longer, what it holds can be joined with that of other positions:
      * the sum of weights times values, not divided by that of the weights, which is out[h][depth +
      * 1]; all weights are 2 to the power of the score times log2(e) less out[h][depth], the largest
-     * such power, or -1e38 where there is no position. */
+     * such power, or -1e38 where there is no position.
+     *
+     * With ROWS, of which the first ILIVE are there, this is so for each of them: all parts may be
+     * over IVAR as well, and OUT has a dimension for it in front. Matrix instructions do it, and
+     * rows one after another whose keys and values are the same share what is read of them
+     * (codegen/step/attend_rows.c). */
     int hvar, dvar, pvar;
+    int ivar[1], nivar; /* nivar: 1 with rows, else 0 */
+    int rows;           /* a multiple of 16, or 0 */
+    et_expr ilive;      /* 1 .. rows; uniform over the workgroup */
     int heads, depth;
     et_expr part[ET_AT_PARTS];
-    int out;     /* local, f32 [heads][depth], or [heads][depth + 2] */
-    int scratch; /* local, f32 [waves][heads][depth + 2]: partial results of the waves */
+    int out;     /* local, f32 [heads][depth], or [heads][depth + 2], or [rows][heads][depth] */
+    int scratch; /* local, f32 [waves][heads][depth + 2]: partial results of the waves; with rows
+                    [2][ET_ATTEND_BLOCK][..] of et_attend_slot bytes each */
 } et_step;
 
 typedef struct {

@@ -62,11 +62,13 @@ static const struct description described[] = {
                           .local = {{AT(acc), AT(nacc)}, {AT(stage_a), ONE}, {AT(stage_b), ONE}}},
     [ET_STEP_ATTEND] = {.var = {{AT(hvar), ONE, ET_VAR_EACH, 0},
                                 {AT(dvar), ONE, ET_VAR_EACH, 0},
-                                {AT(pvar), ONE, ET_VAR_POSITION, AT(part[ET_AT_END])}},
-                        .expr = {ATTEND(Q, OPERAND, 1 | 2), ATTEND(K, OPERAND, 2 | 4),
-                                 ATTEND(V, OPERAND, 2 | 4), ATTEND(FIRST, EXTENT, 0),
-                                 ATTEND(END, EXTENT, 0), ATTEND(MASK, MASK, 1 | 4),
-                                 ATTEND(SCORE, OPERAND, 1 | 4), ATTEND(EXTRA, OPERAND, 1)},
+                                {AT(pvar), ONE, ET_VAR_POSITION, AT(part[ET_AT_END])},
+                                {AT(ivar), AT(nivar), ET_VAR_SIDE, AT(ilive)}},
+                        .expr = {ATTEND(Q, OPERAND, 1 | 2 | 8), ATTEND(K, OPERAND, 2 | 4 | 8),
+                                 ATTEND(V, OPERAND, 2 | 4 | 8), ATTEND(FIRST, EXTENT, 8),
+                                 ATTEND(END, EXTENT, 8), ATTEND(MASK, MASK, 1 | 4 | 8),
+                                 ATTEND(SCORE, OPERAND, 1 | 4 | 8), ATTEND(EXTRA, OPERAND, 1 | 8),
+                                 EXPR(ilive, EXTENT, 0)},
                         .local = {{AT(out), ONE}, {AT(scratch), ONE}}},
 };
 
@@ -99,7 +101,7 @@ int et_step_stages(const et_func *f, const et_step *s) {
 }
 
 bool et_step_is_part(const et_func *f, const et_step *s) {
-    return s->kind == ET_STEP_ATTEND && f->locals[s->out].dim[1] > s->depth;
+    return s->kind == ET_STEP_ATTEND && !s->rows && f->locals[s->out].dim[1] > s->depth;
 }
 
 /* Bits of the variables of rows ROWS, as et_step_vars numbers them. */

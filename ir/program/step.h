@@ -54,6 +54,15 @@ int et_step_vars(const et_exprs *, const et_step *, et_step_var out[ET_STEP_VARS
 et_expr et_step_extent(const et_exprs *, const et_step *, int var);
 /* The chunks of a and b that a CONTRACT step's ring holds; 0 where it has none. */
 int et_step_stages(const et_func *, const et_step *);
+/* An ATTEND step of rows takes so many positions at a time; their keys and values in local memory
+ * are so many bytes, of heads of so many elements. */
+enum { ET_ATTEND_BLOCK = 64, ET_ATTEND_KEYS = 8 };
+int et_attend_slot(int depth);
+/* The type of its keys and values, where they are as they lie in tensors of 16 bits; else false. */
+bool et_attend_operand(const et_program *, const et_step *, et_dtype *out);
+/* The integers by which keys and values of the step's rows differ, at most MOST; where they are
+ * equal, rows have the same keys and values. -1 where no two rows have, or there are more. */
+int et_attend_keys(const et_exprs *, const et_step *, int most, et_expr *out);
 /* Does an ATTEND step leave what is to be joined with other positions? */
 bool et_step_is_part(const et_func *, const et_step *);
 /* Where it stores what it computes; NULL where that is always in local buffers of its own. */

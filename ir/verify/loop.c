@@ -223,7 +223,8 @@ static bool is_uniform(struct verify *v, int loop) {
             if (et_expr_has_var(v->x, gr->g->extent[c], var)) return false;
         for (int s = 0; s < gr->f->nsteps; s++) {
             const et_step *st = &gr->f->steps[s];
-            et_expr e[] = {st->mlive, st->nlive, st->kextent, st->rextent, st->part[ET_AT_END]};
+            et_expr e[] = {st->mlive,   st->nlive, st->kextent,
+                           st->rextent, st->ilive, st->part[ET_AT_END]};
             for (size_t i = 0; i < sizeof e / sizeof *e; i++)
                 if (et_expr_has_var(v->x, e[i], var)) return false;
         }

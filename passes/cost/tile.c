@@ -4,6 +4,7 @@
 
 enum {
     OPS_PER_FUNCTION = 20, /* vector instructions of exp, sin, ... */
+    ROW_OPS = 12,          /* and of the weight of a position for a row */
     LOCAL_BYTES = 128,     /* a clock from the local memory of a CU: 32 banks of four */
 };
 
@@ -89,6 +90,9 @@ et_step_elements *et_func_elements(const et_program *p, const et_func *f) {
             for (int k = 0; k < ET_AT_PARTS; k++)
                 out[i].part[k] = per_element(p, s->part[k], -1);
             out[i].visits = et_sub(p->g->exprs, s->part[ET_AT_END], s->part[ET_AT_FIRST]);
+            if (s->rows) /* the last row, whose positions are most where they go on */
+                out[i].visits = et_subst_var(p->g->exprs, out[i].visits, s->ivar[0],
+                                             et_sub(p->g->exprs, s->ilive, et_int(p->g->exprs, 1)));
             out[i].usual = et_subst(p->g->exprs, out[i].visits, usual_position, NULL);
         } else {
             out[i].value = per_element(p, s->value, -1);
@@ -153,6 +157,16 @@ static void cost_attend(struct tile *t, const et_step *s, const et_step_elements
     double n = value(t, e->visits, value(t, e->usual, ET_GUESSED_CONTEXT));
     const et_element_cost *of = e->part;
     if (n < 0) n = 0;
+    if (s->rows) {
+        double rows = (double)s->rows * s->heads;
+        double blocks = (n + ET_ATTEND_BLOCK - 1) / ET_ATTEND_BLOCK;
+        t->c.cache_bytes += n * s->depth * (of[ET_AT_K].bytes + of[ET_AT_V].bytes);
+        t->c.cache_bytes += rows * s->depth * of[ET_AT_Q].bytes;
+        t->c.matrix_flops += blocks * ET_ATTEND_BLOCK * s->depth * rows * 4;
+        t->c.local_bytes += blocks * et_attend_slot(s->depth) * (rows / 16);
+        t->c.vector_flops += n * rows * (ROW_OPS + of[ET_AT_SCORE].ops);
+        return;
+    }
     t->c.cache_bytes += n * s->depth * (of[ET_AT_K].bytes + of[ET_AT_V].bytes);
     t->c.cache_bytes += n * s->heads * (of[ET_AT_MASK].bytes + of[ET_AT_SCORE].bytes);
     t->c.vector_flops += n * s->depth * s->heads * 4;

@@ -27,6 +27,7 @@ static void put_products(const struct explain *e, const et_func *f, const et_gro
         if (s->kind == ET_STEP_ATTEND)
             fprintf(e->to, "; attention of %d head%s of %d", s->heads, s->heads == 1 ? "" : "s",
                     s->depth);
+        if (s->rows) fprintf(e->to, ", %d rows of queries", s->rows);
         if (et_step_is_part(f, s) && gr)
             fprintf(e->to, ", positions in %d parts, chosen for a context of %lld", gr->parts,
                     (long long)et_assumed_context(e->p, gr));

@@ -2,8 +2,16 @@
  * positions. */
 #include "ir/program/step.h"
 #include "passes/tile/tiler.h"
+#include <string.h>
 
-enum { MAX_HEADS = 8, LANE_DEPTH = 32 /* elements of a head in one lane, at most */ };
+enum {
+    MAX_HEADS = 8,
+    LANE_DEPTH = 32,    /* elements of a head in one lane, at most */
+    ROWS_DEPTH = 128,   /* and of one whose sums matrix instructions make, in registers of a wave */
+    MOST_ROWS = 32,     /* of queries in a tile */
+    MANY_ROUNDS = 8,    /* of tiles of a row, above which rows share theirs */
+    LARGE_LDS = 1 << 17 /* for a tile of rows, beside what other tasks' loads need */
+};
 
 static bool constant(const et_tiler *t, et_expr e, const char *what, int *out) {
     int64_t n;
@@ -69,16 +77,25 @@ static void cut_positions(et_tiler *t, et_step *s, et_expr part) {
 static void store(et_tiler *t, const struct names *names, const et_step *s, et_expr part) {
     et_exprs *x = t->x;
     const et_place *to = &t->gr->to;
-    int hvar = s->hvar, out = s->out, wide = t->f.locals[out].dim[1];
+    const et_local *local = &t->f.locals[s->out];
+    int hvar = s->hvar, out = s->out, wide = local->dim[local->rank - 1];
     int dvar = part.id ? et_graph_var(t->p->g, "e", et_int(x, wide)) : s->dvar;
     struct names by = *names;
     by.by[2] = et_var(x, dvar);
     bool many = s->heads > 1;
     et_step *m = et_tiler_step(t, ET_STEP_MAP);
     m->nvars = 0;
+    et_expr at[] = {et_var(x, hvar), by.by[2], et_int(x, 0)};
+    if (s->rows) {
+        et_expr row = et_var(x, s->ivar[0]), in = et_op2(x, ET_X_LT, row, s->ilive);
+        m->vars[m->nvars++] = s->ivar[0];
+        if (et_x(x, in)->op != ET_X_INT) m->mask = in;
+        memmove(at + 1, at, 2 * sizeof *at);
+        at[0] = row;
+    }
     if (many) m->vars[m->nvars++] = hvar;
     m->vars[m->nvars++] = dvar;
-    m->value = et_load(x, ET_LOAD_LOCAL, out, ET_T_F32, 2, (et_expr[]){et_var(x, hvar), by.by[2]});
+    m->value = et_load(x, ET_LOAD_LOCAL, out, ET_T_F32, s->rows ? 3 : 2, at);
     m->to = *to;
     for (int k = 0; k < to->rank; k++)
         m->to.index[k] = et_subst(x, to->index[k], rename_var, &by);
@@ -88,41 +105,115 @@ static void store(et_tiler *t, const struct names *names, const et_step *s, et_e
     m->to.rank++;
 }
 
+/* How many rows of queries are a tile, of PER heads each, so that every wave has sixteen rows of a
+ * head; 0: one row, by itself. Launches that may have a sequence for each row do best with that,
+ * and those of few tiles. */
+static int rows_of(const et_tiler *t, const et_group *gr, int depth, int *out_per) {
+    const et_machine *m = t->opt->machine;
+    int64_t lo, hi, heads = 1;
+    int per = gr->shared;
+    while (gr->shared % per || per > MAX_HEADS || per > m->waves)
+        per--;
+    *out_per = per;
+    et_is_int(t->x, et_tiler_extent(t, 1), &heads);
+    if (gr->parts > 1 || gr->heads || gr->part[ET_AT_MASK].id || gr->slice.count || depth % 32 ||
+        depth > ROWS_DEPTH || m->lds_bytes < LARGE_LDS || m->wave_size < MOST_ROWS ||
+        !et_bounds(t->x, et_tiler_extent(t, 0), &lo, &hi) ||
+        hi * (heads / gr->shared) < (int64_t)MANY_ROUNDS * m->cus)
+        return 0;
+    int rows = m->waves / per * 16;
+    return rows > MOST_ROWS ? MOST_ROWS : rows;
+}
+
+/* Sets S and its buffers up for rows; false where they do not share what they read, or might be
+ * rows of as many sequences. */
+static bool share_rows(et_tiler *t, et_step *s) {
+    et_exprs *x = t->x;
+    et_expr key[ET_ATTEND_KEYS];
+    et_dtype operand;
+    int64_t lo, hi, from, to, sequences = 1;
+    int n = et_attend_keys(x, s, ET_ATTEND_KEYS, key);
+    et_bounds(x, et_tiler_extent(t, 0), &lo, &hi);
+    for (int i = 0; i < n; i++) {
+        bool known = et_bounds(x, key[i], &from, &to);
+        sequences = known && to - from < lo ? sequences * (to - from + 1) : lo;
+        if (sequences >= lo) return false;
+    }
+    return n >= 0 && et_attend_operand(t->p, s, &operand);
+}
+
+static void add_buffers(et_tiler *t, et_step *s) {
+    int heads = s->heads, depth = s->depth, waves = t->opt->machine->waves;
+    int wide = t->gr->parts > 1 ? depth + 2 : depth;
+    if (s->rows) {
+        int words = et_attend_slot(depth) / 4 / ET_ATTEND_BLOCK;
+        s->out = et_local_add(t->p, &t->f, "out", ET_F32, 3, (int[]){s->rows, heads, depth}, depth);
+        s->scratch =
+            et_local_add(t->p, &t->f, "part", ET_F32, 3, (int[]){2, ET_ATTEND_BLOCK, words}, words);
+        return;
+    }
+    s->out = et_local_add(t->p, &t->f, "out", ET_F32, 2, (int[]){heads, wide}, wide);
+    s->scratch =
+        et_local_add(t->p, &t->f, "part", ET_F32, 3, (int[]){waves, heads, depth + 2}, depth + 2);
+}
+
+/* The tile's coordinates and variables, and the parts over them. */
+static et_expr lay_out(et_tiler *t, et_step *s, struct names *names) {
+    const et_group *gr = t->gr;
+    et_exprs *x = t->x;
+    int shared = gr->shared, per = s->heads;
+    int64_t heads = 1;
+    et_expr extent = et_tiler_extent(t, 0), size = et_int(x, s->rows ? s->rows : 1), i;
+    et_is_int(x, et_tiler_extent(t, 1), &heads);
+    i = et_tiler_coord(t, "i0", s->rows ? et_ceil_div(x, extent, size) : extent);
+    if (s->rows) {
+        i = et_mul(x, i, size);
+        s->ivar[0] = et_graph_var(t->p->g, "i", size);
+        s->ilive = et_op2(x, ET_X_MIN, size, et_sub(x, extent, i));
+        i = et_add(x, i, et_var(x, s->ivar[0]));
+    }
+    if (gr->slice.count && gr->slice.coord == 1 && !(heads / shared % gr->slice.count))
+        et_tiler_slice(t);
+    et_expr g = et_tiler_coord(t, "g0", et_int(x, heads / shared));
+    et_expr c = et_tiler_coord(t, "h0", et_int(x, shared / per));
+    et_expr part = gr->parts > 1 ? et_tiler_coord(t, "s0", et_int(x, gr->parts)) : ET_NO_EXPR;
+    et_expr first = et_add(x, et_mul(x, g, et_int(x, shared)), et_mul(x, c, et_int(x, per)));
+    s->hvar = et_graph_var(t->p->g, "h", et_int(x, per));
+    s->dvar = et_graph_var(t->p->g, "d", et_int(x, s->depth));
+    s->pvar = gr->pvar;
+    et_expr h = et_add(x, first, et_var(x, s->hvar)), d = et_var(x, s->dvar);
+    *names = (struct names){4, {gr->axis[0], gr->axis[1], gr->axis[2], gr->gvar}, {i, h, d, g}};
+    for (int k = 0; k < ET_AT_PARTS; k++)
+        s->part[k] = gr->part[k].id ? et_subst(x, gr->part[k], rename_var, names) : ET_NO_EXPR;
+    return part;
+}
+
 bool et_tile_attend(const et_tiler *common, const et_group *gr) {
     et_tiler t = et_tiler_begin(common, gr);
-    et_exprs *x = t.x;
-    int heads, depth, shared = gr->shared, parts = gr->parts;
+    struct names names;
+    et_step s = et_step_make(ET_STEP_ATTEND);
+    int heads, per;
     if (!constant(&t, et_tiler_extent(&t, 1), "heads", &heads) ||
-        !constant(&t, et_tiler_extent(&t, 2), "elements of a head", &depth))
+        !constant(&t, et_tiler_extent(&t, 2), "elements of a head", &s.depth))
         return false;
-    int most = LANE_DEPTH * t.opt->machine->wave_size, waves = t.opt->machine->waves;
-    if (depth > most) {
+    int most = LANE_DEPTH * t.opt->machine->wave_size;
+    if (s.depth > most) {
         et_diag(t.p->g->diags, ET_ERROR, gr->loc,
-                "attention: heads of %d elements, at most %d are supported", depth, most);
+                "attention: heads of %d elements, at most %d are supported", s.depth, most);
         return false;
     }
-    int per = gr->heads ? gr->heads : et_tile_attend_heads(&t, gr);
-    et_expr i = et_tiler_coord(&t, "i0", et_tiler_extent(&t, 0));
-    if (gr->slice.count && gr->slice.coord == 1 && !(heads / shared % gr->slice.count))
-        et_tiler_slice(&t);
-    et_expr g = et_tiler_coord(&t, "g0", et_int(x, heads / shared));
-    et_expr c = et_tiler_coord(&t, "h0", et_int(x, shared / per));
-    et_expr part = parts > 1 ? et_tiler_coord(&t, "s0", et_int(x, parts)) : ET_NO_EXPR;
-    et_expr first = et_add(x, et_mul(x, g, et_int(x, shared)), et_mul(x, c, et_int(x, per)));
-
-    int hvar = et_graph_var(t.p->g, "h", et_int(x, per)), wide = part.id ? depth + 2 : depth;
-    int dvar = et_graph_var(t.p->g, "d", et_int(x, depth));
-    int to = et_local_add(t.p, &t.f, "out", ET_F32, 2, (int[]){per, wide}, wide);
-    int scratch =
-        et_local_add(t.p, &t.f, "part", ET_F32, 3, (int[]){waves, per, depth + 2}, depth + 2);
-    et_step s = et_step_make(ET_STEP_ATTEND);
-    s.hvar = hvar, s.dvar = dvar, s.pvar = gr->pvar;
-    s.heads = per, s.depth = depth;
-    s.out = to, s.scratch = scratch;
-    et_expr h = et_add(x, first, et_var(x, hvar)), d = et_var(x, dvar);
-    struct names names = {4, {gr->axis[0], gr->axis[1], gr->axis[2], gr->gvar}, {i, h, d, g}};
-    for (int k = 0; k < ET_AT_PARTS; k++)
-        if (gr->part[k].id) s.part[k] = et_subst(x, gr->part[k], rename_var, &names);
+    s.rows = rows_of(&t, gr, s.depth, &per);
+    s.nivar = s.rows > 0;
+    s.heads = s.rows ? per : gr->heads ? gr->heads : et_tile_attend_heads(&t, gr);
+    et_expr part = lay_out(&t, &s, &names);
+    if (s.rows && !share_rows(&t, &s)) {
+        t = et_tiler_begin(common, gr);
+        s.rows = s.nivar = 0;
+        s.ilive = ET_NO_EXPR;
+        s.heads = gr->heads ? gr->heads : et_tile_attend_heads(&t, gr);
+        part = lay_out(&t, &s, &names);
+    }
+    add_buffers(&t, &s);
     if (part.id) cut_positions(&t, &s, part);
     *et_tiler_step(&t, ET_STEP_ATTEND) = s;
     store(&t, &names, &s, part);

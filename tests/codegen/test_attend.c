@@ -1,4 +1,5 @@
 /* ATTEND steps: head counts and depths that divide nothing, data-dependent lengths, every part. */
+#include "ir/program/step.h"
 #include "tests/codegen/kit.h"
 #include "tests/codegen/suites.h"
 
@@ -97,6 +98,78 @@ static void attend(const struct shape *c) {
     kit_end(&k);
 }
 
+/* The same for rows of queries: RUN of them, one after another, have the same keys and values. */
+struct rows {
+    struct shape of;
+    int rows, run, n;
+};
+
+static void attend_rows(const struct rows *c) {
+    kit k;
+    kit_begin(&k, "attend");
+    et_exprs *x = k.x;
+    const struct shape *of = &c->of;
+    int64_t syms[] = {c->n};
+    et_expr N = et_sym(x, kit_sym(&k, "N", 1, 100)), H = kit_n(&k, of->heads);
+    et_expr D = kit_n(&k, of->depth), C = kit_n(&k, of->ctx), size = kit_n(&k, c->rows);
+    et_expr dq[] = {N, H, D}, dk[] = {kit_n(&k, 8), C, D};
+    int len = kit_tensor(&k, ET_TENSOR_INPUT, "len", ET_I32, 1, &N); /* 0 .. 7 */
+    int q = kit_tensor(&k, ET_TENSOR_INPUT, "q", of->t, 3, dq);
+    int kc = kit_tensor(&k, ET_TENSOR_STATE, "kc", of->t, 3, dk);
+    int vc = kit_tensor(&k, ET_TENSOR_STATE, "vc", of->t, 3, dk);
+    int out = kit_tensor(&k, ET_TENSOR_OUTPUT, "out", ET_F32, 3, dq);
+    et_func *f = kit_func(&k, "attend", 1);
+    et_expr i0 = et_mul(x, kit_coord(&k, f, 0), size);
+    int row = kit_var(&k, "i", c->rows), h = kit_var(&k, "h", of->heads);
+    int d = kit_var(&k, "d", of->depth), p = kit_var(&k, "p", of->ctx);
+    et_expr i = et_add(x, i0, et_var(x, row)), length = kit_at(&k, len, 1, &i);
+    et_expr first = et_op2(x, ET_X_IDIV, i, kit_n(&k, c->run));
+    first = et_mul(x, first, kit_n(&k, c->run));
+    et_expr slot = et_op2(x, ET_X_MIN, kit_at(&k, len, 1, &first), kit_n(&k, 7));
+    slot = et_op2(x, ET_X_MAX, slot, kit_n(&k, 0));
+    int words = et_attend_slot(of->depth) / 4 / ET_ATTEND_BLOCK;
+    int o =
+        et_local_add(k.p, f, "out", ET_F32, 3, (int[]){c->rows, of->heads, of->depth}, of->depth);
+    int part = et_local_add(k.p, f, "part", ET_F32, 3, (int[]){2, ET_ATTEND_BLOCK, words}, words);
+    et_step *s = kit_step(&k, f, ET_STEP_ATTEND);
+    s->hvar = h, s->dvar = d, s->pvar = p, s->heads = of->heads, s->depth = of->depth;
+    s->ivar[0] = row, s->nivar = 1, s->rows = c->rows;
+    s->ilive = et_op2(x, ET_X_MIN, size, et_sub(x, N, i0));
+    s->out = o, s->scratch = part;
+    s->part[ET_AT_FIRST] = kit_n(&k, 0);
+    s->part[ET_AT_END] =
+        et_add(x, et_op2(x, ET_X_MOD, et_mul(x, length, kit_n(&k, 29)), C), kit_n(&k, 1));
+    et_expr qi[] = {i, et_var(x, h), et_var(x, d)}, ki[] = {slot, et_var(x, p), et_var(x, d)};
+    s->part[ET_AT_SCORE] = et_mul(x, et_arg(x, ET_ARG_QK, ET_T_F32), et_float(x, 0.37));
+    s->part[ET_AT_Q] = kit_at(&k, q, 3, qi);
+    if (of->strange_q) s->part[ET_AT_Q] = et_mul(x, s->part[ET_AT_Q], et_float(x, 2));
+    s->part[ET_AT_K] = kit_at(&k, kc, 3, ki);
+    s->part[ET_AT_V] = kit_at(&k, vc, 3, ki);
+    add_parts(&k, of, s, length);
+    int e = kit_var(&k, "e", of->depth);
+    et_expr oi[] = {et_var(x, row), et_var(x, h), et_var(x, e)},
+            ti[] = {i, et_var(x, h), et_var(x, e)};
+    kit_map(&k, f, 3, (int[]){row, h, e}, kit_local_at(&k, f, o, 3, oi), et_op2(x, ET_X_LT, i, N),
+            kit_place(ET_LOAD_TENSOR, out, 3, ti));
+    et_expr tiles = et_ceil_div(x, N, size);
+    kit_grid(&k, f, &tiles, -1);
+    k.tolerance = of->t == ET_BF16 ? 1e-2 : 2e-3; /* weights are rounded to it */
+    kit_check(&k, "cus=2:xcds=1", syms);
+    ck_assert_int_eq(k.info.scratch_bytes, 0);
+    kit_end(&k);
+}
+
+static const struct rows row_shapes[] = {
+    {{ET_BF16, 2, 64, 40, 0, 0}, 16, 100, 16},
+    {{ET_BF16, 2, 64, 200, 0, 0}, 16, 100, 37},
+    {{ET_BF16, 4, 32, 150, 0, 0}, 16, 5, 100},
+    {{ET_F16, 1, 32, 150, 0, SCORE | EXTRA}, 16, 3, 21},
+    {{ET_F16, 2, 32, 130, 1, FIRST | SCORE}, 32, 7, 70},
+    {{ET_BF16, 1, 64, 70, 0, EMPTY | EXTRA}, 16, 1, 33},
+    {{ET_BF16, 3, 64, 64, 1, EMPTY | FIRST}, 16, 9, 48},
+};
+enum { NROWS = sizeof row_shapes / sizeof *row_shapes };
+
 static const struct shape shapes[] = {
     {ET_BF16, 2, 64, 40, 0, 0},
     {ET_BF16, 1, 64, 512, 1, 0},
@@ -132,11 +205,17 @@ START_TEST(attention) {
 }
 END_TEST
 
+START_TEST(rows_of_queries) {
+    attend_rows(&row_shapes[_i]);
+}
+END_TEST
+
 Suite *attend_suite(void) {
     Suite *s = suite_create("attend");
     TCase *t = tcase_create("attend");
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, attention, 0, NSHAPES);
+    if (kit_wave() == 64) tcase_add_loop_test(t, rows_of_queries, 0, NROWS);
     suite_add_tcase(s, t);
     return s;
 }

@@ -138,7 +138,8 @@ static bool check_sizes(struct steps *s, const et_step *st) {
         return check_size(s, "live rows", st->mlive, 0, st->tm) &&
                check_size(s, "live columns", st->nlive, 1, st->tn);
     if (st->kind == ET_STEP_ATTEND)
-        return check_size(s, "a first position", st->part[ET_AT_FIRST], 0, INT32_MAX);
+        return (!st->rows || check_size(s, "live rows", st->ilive, 1, st->rows)) &&
+               check_size(s, "a first position", st->part[ET_AT_FIRST], 0, INT32_MAX);
     return true;
 }
 

@@ -49,10 +49,14 @@ bool sv_changed(struct steps *s, et_expr e, int from) {
 }
 
 /* Of what a product or an attention writes, what has a meaning: the live rows and columns of the
- * sum over all waves, and all of the result. */
+ * sum over all waves, and all of the result, of the rows that live. */
 static sv_cond unwritten(struct steps *s, const et_step *st, int local, const sv_linear *at) {
     sv_problem *p = s->problem;
-    if (st->kind == ET_STEP_ATTEND) return local == st->out ? sv_never(p) : SV_ANY;
+    if (st->kind == ET_STEP_ATTEND) {
+        if (local != st->out) return SV_ANY;
+        sv_linear rows = st->rows ? sv_form(s->one, st->ilive) : sv_constant(0);
+        return st->rows ? sv_le(p, &rows, &at[0]) : sv_never(p);
+    }
     for (int i = 0; i < st->nacc; i++) {
         if (st->acc[i] != local) continue;
         sv_linear zero = sv_constant(0), rows = sv_form(s->one, st->mlive),
