@@ -34,6 +34,11 @@ static void set(struct symbolic *s, vs_side side, int var, vl_form f) {
     s->var[side][var] = f;
 }
 
+static void know(struct symbolic *s, struct vs_known k) {
+    ET_GROW(s->arena, s->known, s->nknown, s->cknown);
+    s->known[s->nknown++] = k;
+}
+
 int vs_temp(struct symbolic *s) {
     return VS_TEMP + s->ntemps++;
 }
@@ -101,6 +106,21 @@ static vl_form anything(struct symbolic *s, vl_sys *q, et_expr e, bool pred) {
     return settle(s, &h);
 }
 
+static bool same_form(const vl_form *a, const vl_form *b) {
+    bool same = a->n == b->n && a->k == b->k;
+    for (int i = 0; same && i < a->n; i++)
+        same = a->var[i] == b->var[i] && a->by[i] == b->by[i];
+    return same;
+}
+
+/* The variable that stands for floor(F / BY) already, which what was projected can still name; -1.
+ */
+static int quotient_of(const struct symbolic *s, const vl_form *f, int64_t by) {
+    for (int i = s->nknown - 1; i >= 0; i--)
+        if (s->known[i].by == by && same_form(&s->known[i].of, f)) return s->known[i].f.var[0];
+    return -1;
+}
+
 /* floor(f / by). */
 static vl_form divided(struct symbolic *s, vl_sys *q, const vl_form *f, int64_t by) {
     vl_form whole = vl_const(0), rest = vl_const(0), up;
@@ -116,6 +136,11 @@ static vl_form divided(struct symbolic *s, vl_sys *q, const vl_form *f, int64_t 
     whole.k += k;
     rest.k = f->k - k * by;
     if (!rest.n) return whole;
+    int have = quotient_of(s, &rest, by);
+    if (have >= 0) {
+        vl_form x = vl_var(have);
+        return vl_add(&whole, &x, 1);
+    }
     struct home h = make_home(s, q, lasts(&rest));
     vl_form x = vl_var(h.var), low = vl_add(&rest, &x, -by);
     vl_push(h.q, &low, false); /* rest - by * x >= 0 */
@@ -123,6 +148,7 @@ static vl_form divided(struct symbolic *s, vl_sys *q, const vl_form *f, int64_t 
     up.k += by - 1;
     vl_push(h.q, &up, false);
     x = settle(s, &h);
+    if (!h.lasting) know(s, (struct vs_known){.side = -1, .f = x, .of = rest, .by = by});
     return vl_add(&whole, &x, 1);
 }
 
@@ -269,7 +295,7 @@ static vl_form form(struct symbolic *s, vl_sys *q, vs_side side, et_expr e, int 
     bool lasting = !et_expr_has(s->v->x, e, ET_X_VAR, ET_ANY) && f.ok && lasts(&f);
     if (lasting) {
         ET_GROW(s->arena, s->lasting, s->nlasting, s->clasting);
-        s->lasting[s->nlasting++] = (struct vs_known){e, side, f};
+        s->lasting[s->nlasting++] = (struct vs_known){.e = e, .side = side, .f = f};
     } else {
         vs_alias(s, side, e, &f);
     }
@@ -287,8 +313,7 @@ bool vs_knows(const struct symbolic *s, vs_side side, et_expr e) {
 }
 
 void vs_alias(struct symbolic *s, vs_side side, et_expr e, const vl_form *f) {
-    ET_GROW(s->arena, s->known, s->nknown, s->cknown);
-    s->known[s->nknown++] = (struct vs_known){e, side, *f};
+    know(s, (struct vs_known){.e = e, .side = side, .f = *f});
 }
 
 /* ---- tasks ---- */

@@ -23,8 +23,10 @@ typedef enum { VS_EARLIER, VS_LATER, VS_SIDES } vs_side;
 /* What a form stands for: expression E of a task of SIDE. */
 struct vs_known {
     et_expr e;
-    int side;
+    int side; /* -1: no expression, but floor(of / by) */
     vl_form f;
+    vl_form of;
+    int64_t by; /* 0: an expression */
 };
 
 /* A way in which a task is done before another: these rows hold, over VS_A and VS_B. */
