@@ -41,6 +41,14 @@ static double trips(const et_program *p, const et_grid *g) {
     return n;
 }
 
+/* Is b computed, as of codes? A task that does so itself has no registers left for what is to come:
+ * a wave that brings it was measured to be worth what it costs. */
+static bool computes(const et_program *p, const et_grid *g) {
+    const et_func *f = &p->funcs[g->func];
+    const et_step *s = &f->steps[et_stream_step(p, f)];
+    return !et_expr_eq(et_stream_load(p, s, 0), s->b[0]);
+}
+
 /* All or none: a task that loads its weights itself, beside a wave that brings those of others, was
  * measured to be slower than either. */
 static bool pays(et_program *p, const et_machine *m) {
@@ -50,7 +58,7 @@ static bool pays(et_program *p, const et_machine *m) {
         if (et_stream_problem(p, g)) continue;
         double bytes = (double)et_stream_bytes(p, g);
         saved += trips(p, g) * (bytes < room ? bytes : room) / (1e3 * m->hbm_gbs);
-        paid += trips(p, g) * m->stream_us;
+        if (!computes(p, g)) paid += trips(p, g) * m->stream_us;
     }
     return saved > paid;
 }

@@ -14,110 +14,15 @@
 
 /* ---- how the step is cut up ---- */
 
-/* Of WIDE k each: a power of two of them, which all rows of a chunk have room for in a slot. */
-static int ring_units(const et_contract *c, int wide, int bytes) {
-    int64_t of_one = (int64_t)c->s->nacc * c->s->tn * wide * c->size;
-    int units = 1;
-    while (2 * units * of_one <= bytes)
-        units *= 2;
-    return units;
-}
-
-/* The buffer for a holds 16 rows at a time: as much k per chunk as fits there and in registers. */
-static void plan_direct(et_contract *c, const et_local *a, int loads, int ring) {
-    const et_step *s = c->s;
-    int wide = s->wk * c->unit_k, pad = a->pitch - s->kc, per = c->nsub * c->rows_n * s->nacc;
-    int units = (s->tm * a->pitch / 16 - pad) / wide;
-    int most = loads * c->piece / c->lane_k / per;
-    if (c->streamed) most = ring_units(c, wide, ring);
-    if (units > most) units = most;
-    if (units < 1) units = 1;
-    if (c->k > 0) { /* chunks of one size */
-        int64_t all = (c->k + wide - 1) / wide, n = (all + units - 1) / units;
-        units = (int)((all + n - 1) / n);
-    }
-    c->units = units;
-    c->kc = units * wide;
-    c->pitch_a = c->kc + pad;
-    c->nload = units * per;
-}
-
-/* The k of a tile that has any. Where that is a choice between some and none, *OUT_COND says when
- * there is any; else it is none. */
-static et_expr full_extent(cg *g, const et_step *s, et_expr *out_cond) {
-    et_node_x x = *et_x(g->x, s->kextent);
-    int64_t none;
-    *out_cond = ET_NO_EXPR;
-    if (x.op != ET_X_SELECT || !et_is_int(g->x, x.ops[2], &none) || none) return s->kextent;
-    *out_cond = x.ops[0];
-    return x.ops[1];
-}
-
-/* A b that is not as it lies in memory, where registers can be made of it: c->direct then. */
-static void plan_code(cg *g, et_contract *c) {
-    const et_step *s = c->s;
-    const et_local *a = &g->f->locals[s->stage_a];
-    if (c->direct || c->stages || c->streamed) return;
-    int wide = s->wk * c->unit_k, per = c->nsub * c->rows_n * s->nacc;
-    int units = (s->tm * a->pitch / 16 - (a->pitch - s->kc)) / wide;
-    int most = g->t->loads * c->piece / c->lane_k / per;
-    units = units > most ? most : units;
-    c->direct = cg_contract_code(g, c, units < 1 ? 1 : units);
-}
-
-/* Few rows of a, so that two chunks of them are always staged at once. */
-static bool is_deep(const cg *g, const et_contract *c) {
-    int64_t lo, rows;
-    et_span(g->x, c->s->mlive, &lo, &rows);
-    return g->t->deep && c->direct && !c->coded && !c->streamed && c->chunks > 1 && c->msub == 1 &&
-           rows <= 8;
-}
-
-/* False where b needs a buffer in LDS and has none. */
-static bool try_plan(cg *g, et_contract *c) {
-    const et_step *s = c->s;
-    c->fr = et_target_fragment(g->t, s->operand);
-    int groups = et_layout_groups(c->fr->layout), kw = s->kc / s->wk;
-    c->size = et_dtype_bytes(s->operand);
-    c->lane_k = c->fr->lane_k > 16 / c->size ? c->fr->lane_k : 16 / c->size;
-    while (kw % (c->lane_k * groups))
-        c->lane_k /= 2;
-    c->piece = c->lane_k < 16 / c->size ? c->lane_k : 16 / c->size;
-    c->unit_k = c->lane_k * groups;
-    c->results = 256 / g->t->wave;
-    c->rows_n = et_deal_values(&c->fr->layout->n);
-    c->rows_m = et_deal_values(&c->fr->layout->m);
-    c->nsub = s->tn / s->wn / 16;
-    c->msub = s->tm / s->wm / 16;
-    c->stages = et_step_stages(g->f, s);
-    c->extent = full_extent(g, s, &c->cond);
-    if (!et_is_int(g->x, c->extent, &c->k)) c->k = -1;
-    c->direct = !c->stages;
-    for (int i = 0; i < s->nacc && !c->stages; i++)
-        c->direct &= cg_contract_direct(g, s, s->b[i], c->piece);
-    plan_code(g, c);
-    if (!c->direct && s->stage_b < 0) return false;
-    if (!c->coded) c->kc = s->kc;
-    if (!c->coded) c->units = kw / c->unit_k;
-    c->pitch_a = g->f->locals[s->stage_a].pitch;
-    if (c->coded)
-        c->pitch_a = c->kc + g->f->locals[s->stage_a].pitch - s->kc;
-    else if (c->direct)
-        plan_direct(c, &g->f->locals[s->stage_a], g->t->loads, g->p->ring.bytes);
-    c->chunks = c->k < 0 ? -1 : c->k <= c->kc ? 1 : (c->k + c->kc - 1) / c->kc;
-    c->tail = c->k < 0 || c->chunks * c->kc != c->k;
-    c->deep = is_deep(g, c);
-    return true;
-}
-
 static void plan(cg *g, et_contract *c) {
-    if (!try_plan(g, c))
+    if (!cg_contract_plan(g, c))
         et_bug("%s: b is not contiguous along k and there is no buffer to stage it", g->f->name);
 }
 
 const char *cg_contract_problem(cg *g, const et_step *s) {
     et_contract c = {.s = s};
-    if (!try_plan(g, &c)) return "b is not contiguous along k and there is no buffer to stage it";
+    if (!cg_contract_plan(g, &c))
+        return "b is not contiguous along k and there is no buffer to stage it";
     if (c.stages) return cg_contract_ring_problem(g, &c);
     int sums = s->nacc * c.msub * c.nsub;
     if (sums <= ET_MAX_SUMS && c.nload <= ET_MAX_FRAGMENTS) return NULL;
@@ -128,7 +33,7 @@ const char *cg_contract_problem(cg *g, const et_step *s) {
 /* The plan of a step whose b comes through the ring; it does where that is a plan for it. */
 static bool plan_stream(cg *g, et_contract *c) {
     c->streamed = true;
-    return try_plan(g, c) && cg_contract_streams(g, c);
+    return cg_contract_plan(g, c) && cg_contract_streams(g, c);
 }
 
 bool cg_contract_can_stream(cg *g, const et_step *s) {
@@ -169,9 +74,9 @@ static val dealt(cg *g, const et_deal *d) {
 static void begin_loads(cg *g, et_contract *c) {
     c->kend = cg_emit_i32(g, c->extent);
     if (!c->direct) return;
-    if (!c->streamed) cg_contract_rows(g, c);
-    cg_contract_load(g, c, cg_i32(g, 0), c->first[0]);
-    if (c->deep) cg_contract_load(g, c, cg_i32(g, 1), c->first[1]);
+    if (!c->streamed || c->coded) cg_contract_rows(g, c);
+    cg_contract_load(g, c, cg_i32(g, 0), ET_FROM_BOTH, c->first[0]);
+    if (c->deep) cg_contract_load(g, c, cg_i32(g, 1), ET_FROM_BOTH, c->first[1]);
 }
 
 static et_contract *planned(cg *g, const et_step *s, bool streamed) {
@@ -236,6 +141,7 @@ int cg_contract_sums(const et_contract *c) {
 /* The products of 16 rows of a with B into the first piece of every sum. */
 static void multiply_direct(cg *g, const et_contract *c, val chunk, val *b, val *acc) {
     const et_step *s = c->s;
+    val made[ET_MAX_FRAGMENTS];
     val row[ET_MAX_ROWS];
     for (int i = 0; i < c->rows_m; i++) {
         row[i] = cg_addi(g, c->lane_m, et_deal_value(&c->fr->layout->m, i));
@@ -255,12 +161,15 @@ static void multiply_direct(cg *g, const et_contract *c, val chunk, val *b, val 
         }
         /* All of these loads first, or each would be waited for alone. */
         g->family->order_loads(g);
-        for (int u = 0; u < n; u++)
+        for (int u = 0; u < n; u++) {
+            const val *of = c->late ? made : b + (u0 + u) * s->nacc * c->nsub * c->rows_n;
+            if (c->late) cg_contract_decode(g, c, chunk, b, u0 + u, u0 + u + 1, made);
             for (int i = 0; i < s->nacc; i++)
-                for (int ns = 0; ns < c->nsub; ns++, b += c->rows_n) {
+                for (int ns = 0; ns < c->nsub; ns++, of += c->rows_n) {
                     val *sum = &acc[cg_contract_sum(c, i, 0, ns)];
-                    *sum = g->family->multiply(g, c->fr, c->lane_k, b, a[u], *sum);
+                    *sum = g->family->multiply(g, c->fr, c->lane_k, of, a[u], *sum);
                 }
+        }
     }
 }
 
@@ -323,29 +232,43 @@ static void all_pieces(cg *g, const et_contract *c, val chunk, val *b, val *acc)
     cg_for_end(g, &f, acc);
 }
 
+/* One chunk, and the registers of the next into LOADED: those of a b that is loaded, or whose
+ * fragments have all been made, are free once that is so. What is only to become fragments waits
+ * for its turn, what is loaded for the next chunk has its own, and the next slot comes last. */
+static void chunk_direct(cg *g, const et_contract *c, val chunk, val chunks, val *b, val *loaded,
+                         val *acc) {
+    val made[ET_MAX_FRAGMENTS], next = cg_addi(g, chunk, 1);
+    if (!c->coded) {
+        all_pieces(g, c, chunk, b, acc);
+        cg_contract_load_later(g, c, next, chunks, ET_FROM_BOTH, loaded);
+        return;
+    }
+    if (c->late) {
+        cg_contract_load_later(g, c, next, chunks, ET_FROM_MEMORY, loaded);
+        all_pieces(g, c, chunk, b, acc);
+    } else {
+        cg_contract_decode(g, c, chunk, b, 0, c->units, made);
+        cg_contract_load_later(g, c, next, chunks, ET_FROM_MEMORY, loaded);
+        all_pieces(g, c, chunk, made, acc);
+    }
+    if (c->streamed) cg_contract_load_later(g, c, next, chunks, ET_FROM_RING, loaded);
+}
+
 /* Carried from chunk to chunk: the sums, then b of the chunks to come. Registers are loaded
  * again as soon as they have been used, so the loads run while the next rows of a are staged. */
 static void chunks_direct(cg *g, const et_contract *c, val chunks, val *carried) {
     val chunk = cg_i32(g, 0), *b = carried + cg_contract_sums(c), loaded[ET_MAX_FRAGMENTS];
-    val made[ET_MAX_FRAGMENTS];
     memcpy(b, c->first[0], (size_t)c->nload * sizeof *b);
     if (c->chunks == 1) {
-        if (c->coded) cg_contract_decode(g, c, chunk, b, made);
-        all_pieces(g, c, chunk, c->coded ? made : b, carried);
+        bool made = c->coded && !c->late;
+        if (made) cg_contract_decode(g, c, chunk, b, 0, c->units, loaded);
+        all_pieces(g, c, chunk, made ? loaded : b, carried);
         return;
     }
     cg_for f;
     chunk = cg_for_begin(g, &f, chunk, chunks, cg_i32(g, 1), c->chunks > 0,
                          cg_contract_sums(c) + c->nload, carried);
-    val next = cg_addi(g, chunk, 1);
-    if (c->coded) { /* its registers are free as soon as the fragments are made */
-        cg_contract_decode(g, c, chunk, b, made);
-        cg_contract_load_later(g, c, next, chunks, loaded);
-        all_pieces(g, c, chunk, made, carried);
-    } else {
-        all_pieces(g, c, chunk, b, carried);
-        cg_contract_load_later(g, c, next, chunks, loaded);
-    }
+    chunk_direct(g, c, chunk, chunks, b, loaded, carried);
     memcpy(b, loaded, (size_t)c->nload * sizeof *b);
     cg_for_end(g, &f, carried);
 }
@@ -367,7 +290,8 @@ static void chunks_in_turns(cg *g, const et_contract *c, val chunks, val *carrie
         if (!i) one_piece(g, c, chunk, NULL, half, carried);
         if (i) multiply_direct(g, c, cg_addi(g, chunk, i), half, carried);
         if (c->chunks > ET_DEEP)
-            cg_contract_load_later(g, c, cg_addi(g, chunk, ET_DEEP + i), chunks, half);
+            cg_contract_load_later(g, c, cg_addi(g, chunk, ET_DEEP + i), chunks, ET_FROM_BOTH,
+                                   half);
     }
     if (even > ET_DEEP) cg_for_end(g, &f, carried);
     if (even < c->chunks) one_piece(g, c, cg_i32(g, even), NULL, b, carried);

@@ -19,7 +19,10 @@ struct et_contract {
     bool direct;            /* b goes from memory to registers */
     struct et_coded *coded; /* and is computed there of what was loaded; or NULL */
     int stages;             /* chunks in the ring of a and b, see contract_ring.c; or 0 */
+    bool late;              /* each fragment when its turn comes, not all of a chunk at once */
     int size;               /* bytes of an operand element */
+    int bits;               /* of an element of b where it comes from */
+    int apart;              /* a's k's are staged in pairs of such that are so far apart, or 0 */
     int lane_k;             /* consecutive k in one fragment of a lane */
     int piece;              /* of which one load brings so many */
     int unit_k;             /* k covered by one fragment of all lanes */
@@ -57,11 +60,18 @@ typedef struct {
 } et_staging;
 void cg_contract_stage(cg *, const et_contract *, const et_staging *);
 
+/* ---- contract_plan.c: of S and STREAMED; false where b needs a buffer in LDS and has none ---- */
+bool cg_contract_plan(cg *, et_contract *);
+
 /* ---- contract_stream.c ---- */
 /* May the operand come through the ring? The plan is one for that. */
 bool cg_contract_streams(cg *, const et_contract *);
-void cg_contract_take(cg *, const et_contract *, val *out); /* the next chunk of b, from its slot */
-et_contract *cg_contract_shape(cg *, const et_step *);      /* the plan alone, of a streamed step */
+bool cg_contract_fits(cg *, const et_contract *); /* a chunk's pieces, slot and lanes */
+/* The next chunk of b, from its slot: all of it, or of a computed one what comes that way. */
+void cg_contract_take(cg *, const et_contract *, val *out);
+/* The vector of BITS bits from element K of the chunk on, of row N of the lane's of product I. */
+val cg_contract_from_slot(cg *, const et_contract *, val slot, int i, int n, val k, int bits);
+et_contract *cg_contract_shape(cg *, const et_step *); /* the plan alone, of a streamed step */
 
 /* N elements of EXPRESSION from element U * N of CHUNK on, as f32 or i32; zero past the last k. */
 void cg_contract_elements(cg *, const et_contract *, et_expr e, bool divergent, val chunk, val u,
@@ -75,21 +85,42 @@ int cg_contract_sums(const et_contract *);
 
 val cg_low_bits(cg *, val v, val bits); /* v mod 2^bits */
 LLVMTypeRef cg_fragment_type(cg *, const et_contract *);
-/* b of the wave's part of CHUNK, which is the next of those that come through the ring. */
-void cg_contract_load(cg *, const et_contract *, val chunk, val *out);
+/* b of the wave's part of CHUNK, which is the next of those that come through the ring: what does
+ * so, what comes from memory, or both. */
+typedef enum { ET_FROM_MEMORY = 1, ET_FROM_RING = 2, ET_FROM_BOTH = 3 } et_source;
+void cg_contract_load(cg *, const et_contract *, val chunk, et_source, val *out);
 /* The same of a chunk that may be past the last of CHUNKS: the registers hold what they will then.
  */
-void cg_contract_load_later(cg *, const et_contract *, val chunk, val chunks, val *out);
+void cg_contract_load_later(cg *, const et_contract *, val chunk, val chunks, et_source, val *out);
 /* V, a piece of a row from K on, with its elements from the last k on made zero. */
 val cg_contract_mask(cg *, const et_contract *, val v, val k);
 void cg_contract_rows(cg *, et_contract *); /* addresses of its rows */
 
 /* ---- contract_code.c: a b that is computed of what is loaded ---- */
+/* What a load brings: elements for the lane's K values of unit U, or one for all of them. */
+struct et_raw {
+    et_expr load; /* as it stands in b */
+    et_expr node; /* at the first of its k */
+    int u, n, align;
+    bool ring; /* comes through it */
+};
 /* Can it be, at most MOST units to a chunk? The plan is one for that then. */
 bool cg_contract_code(cg *, et_contract *, int most);
-void cg_contract_raws(cg *, const et_contract *, val chunk,
-                      val *out); /* what is loaded for a chunk */
-void cg_contract_decode(cg *, const et_contract *, val chunk, const val *raw, val *out);
+/* What is loaded for a chunk. */
+void cg_contract_raws(cg *, const et_contract *, val chunk, et_source, val *out);
+et_source cg_contract_raw_source(const et_contract *, int i); /* of number I of these */
+/* The fragments of units FROM to TO - 1. */
+void cg_contract_decode(cg *, const et_contract *, val chunk, const val *raw, int from, int to,
+                        val *out);
 bool cg_contract_direct(cg *, const et_step *, et_expr b, int lane_k);
+/* The k's of lane and unit U, the first of them. */
+et_expr cg_contract_k(cg *, const et_contract *, int u);
+
+/* ---- contract_pairs.c: computed in vectors of two bf16 ---- */
+/* How far apart a pair's k's are, 1 or more; 0 where B[I] is not computed so. */
+int cg_contract_pairs(cg *, const et_contract *, int i);
+/* The fragment of unit U of product I. RAW: V[k] is what raw[k] brought. */
+val cg_contract_paired(cg *, const et_contract *, int i, int u, const struct et_raw *raw, int n,
+                       const val *v);
 
 #endif

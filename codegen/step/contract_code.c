@@ -6,23 +6,18 @@
  * words, and one that is the same for all of them, as scales of groups are, one element; an
  * expression with other loads goes through LDS. */
 #include "codegen/step/contract.h"
+#include "ir/program/stream.h"
 #include <string.h>
 
 enum { MAX_RAWS = 24 };
-
-/* What a load brings: elements for the lane's K values of unit U, or one for all of them. */
-struct raw {
-    et_expr load; /* as it stands in b */
-    et_expr node; /* at the first of its k */
-    int u, n, align;
-};
 
 struct et_coded {
     int chunk, part,
         group; /* variables: k = chunk * kc + part * kc / wk + u * unit + group * lane + j */
     int nraws; /* of a row of a product */
-    struct raw raw[ET_MAX_ACC][MAX_RAWS];
+    struct et_raw raw[ET_MAX_ACC][MAX_RAWS];
     int count[ET_MAX_ACC];
+    et_expr streamed[ET_MAX_ACC]; /* the load that comes through the ring */
     et_expr at[ET_MAX_ACC][ET_MAX_FRAGMENTS][16];
 };
 
@@ -54,7 +49,8 @@ static void find_loads(struct leaves *l, et_expr e) {
         l->load[l->n++] = e;
 }
 
-static et_expr k_of(cg *g, const et_contract *c, const struct et_coded *d, int u) {
+et_expr cg_contract_k(cg *g, const et_contract *c, int u) {
+    const struct et_coded *d = c->coded;
     et_exprs *x = g->x;
     et_expr k = et_int(x, (int64_t)u * c->unit_k);
     k = et_add(x, k, et_mul(x, et_var(x, d->chunk), et_int(x, c->kc)));
@@ -64,10 +60,10 @@ static et_expr k_of(cg *g, const et_contract *c, const struct et_coded *d, int u
 
 /* LOAD in unit U as registers of a row of product I; false where it takes too many. */
 static bool add_raw(cg *g, const et_contract *c, struct et_coded *d, int i, et_expr load, int u) {
-    et_expr at[16], k = k_of(g, c, d, u);
+    et_expr at[16], k = cg_contract_k(g, c, u);
     et_node_x x = *et_x(g->x, load);
     int bits = et_dtype_bits(g->p->tensors[x.i].shape.dtype);
-    struct raw r = {.load = load, .u = u, .n = 1};
+    struct et_raw r = {.load = load, .u = u, .n = 1};
     cg_unroll(g, load, c->s->kvar, k, c->lane_k, at);
     bool same = true;
     for (int j = 1; j < c->lane_k; j++)
@@ -78,6 +74,8 @@ static bool add_raw(cg *g, const et_contract *c, struct et_coded *d, int i, et_e
         if (!r.align || r.n * bits > 128) return false;
     }
     r.node = at[0];
+    r.ring = d->streamed[i].id && et_expr_eq(d->streamed[i], load);
+    if (r.ring && (same || r.n * bits % 32)) return false;
     for (int o = 0; o < d->count[i]; o++)
         if (same && et_expr_eq(d->raw[i][o].node, r.node)) return true;
     if (d->count[i] == MAX_RAWS) return false;
@@ -85,25 +83,34 @@ static bool add_raw(cg *g, const et_contract *c, struct et_coded *d, int i, et_e
     return true;
 }
 
-/* Cut into UNITS; NULL where some load is neither. */
-static struct et_coded *coded_of(cg *g, const et_contract *c, int units) {
+/* Cut into UNITS; false where some load is neither. */
+static bool cut(cg *g, et_contract *c, int units) {
     const et_step *s = c->s;
-    struct et_coded *d = et_alloc(g->arena, sizeof *d);
+    struct et_coded *d = c->coded = et_alloc(g->arena, sizeof *d);
     d->chunk = cg_fresh_var(g, "c", c->k / c->kc);
     d->part = cg_fresh_var(g, "w", s->wk);
     d->group = cg_fresh_var(g, "g", c->unit_k / c->lane_k);
     for (int i = 0; i < s->nacc; i++) {
         struct leaves l = {.g = g, .kvar = s->kvar};
         find_loads(&l, s->b[i]);
-        if (l.odd || !l.n) return NULL;
+        if (l.odd || !l.n) return false;
+        if (c->streamed) d->streamed[i] = et_stream_load(g->p, s, i);
         for (int u = 0; u < units; u++) {
-            cg_unroll(g, s->b[i], s->kvar, k_of(g, c, d, u), c->lane_k, d->at[i][u]);
+            cg_unroll(g, s->b[i], s->kvar, cg_contract_k(g, c, u), c->lane_k, d->at[i][u]);
             for (int o = 0; o < l.n; o++)
-                if (!add_raw(g, c, d, i, l.load[o], u)) return NULL;
+                if (!add_raw(g, c, d, i, l.load[o], u)) return false;
         }
         d->nraws += d->count[i];
     }
-    return d;
+    return true;
+}
+
+/* Can all products be computed in pairs, of k's that are as far apart? */
+static int pairs_of(cg *g, const et_contract *c) {
+    int apart = cg_contract_pairs(g, c, 0);
+    for (int i = 1; i < c->s->nacc; i++)
+        if (cg_contract_pairs(g, c, i) != apart) return 0;
+    return apart;
 }
 
 bool cg_contract_code(cg *g, et_contract *c, int most) {
@@ -114,9 +121,10 @@ bool cg_contract_code(cg *g, et_contract *c, int most) {
         if (c->k % ((int64_t)wide * units) || units * rows * s->nacc > ET_MAX_FRAGMENTS) continue;
         c->units = units;
         c->kc = units * wide;
-        c->coded = coded_of(g, c, units);
-        if (!c->coded) return false;
+        if (c->streamed && !cg_contract_fits(g, c)) continue;
+        if (!cut(g, c, units)) break;
         c->nload = c->coded->nraws * rows;
+        c->apart = pairs_of(g, c);
         if (c->nload <= ET_MAX_FRAGMENTS) return true;
     }
     c->coded = NULL;
@@ -138,7 +146,7 @@ static et_expr offset_of(cg *g, et_expr load) {
     return cg_offset(g, x.i2, x.i, x.ops);
 }
 
-static val load_one(cg *g, const struct raw *r) {
+static val load_one(cg *g, const struct et_raw *r) {
     et_node_x x = *et_x(g->x, r->node);
     et_dtype t = g->p->tensors[x.i].shape.dtype;
     int bits = et_dtype_bits(t) * r->n;
@@ -149,19 +157,54 @@ static val load_one(cg *g, const struct raw *r) {
     return v;
 }
 
-void cg_contract_raws(cg *g, const et_contract *c, val chunk, val *out) {
+et_source cg_contract_raw_source(const et_contract *c, int i) {
+    const struct et_coded *d = c->coded;
+    int p = 0, rows = c->nsub * c->rows_n;
+    while (i >= d->count[p] * rows)
+        i -= d->count[p++] * rows;
+    return d->raw[p][i % d->count[p]].ring ? ET_FROM_RING : ET_FROM_MEMORY;
+}
+
+/* What comes through the ring of a row of product I, from SLOT. */
+static void take_row(cg *g, const et_contract *c, val slot, int i, int row, val *out) {
+    const struct et_coded *d = c->coded;
+    val k0 = cg_add(g, c->kpart, c->lane_k0);
+    for (int o = 0; o < d->count[i]; o++) {
+        const struct et_raw *r = &d->raw[i][o];
+        if (!r->ring) continue;
+        val k = cg_addi(g, k0, (int64_t)r->u * c->unit_k);
+        out[o] = cg_contract_from_slot(g, c, slot, i, row, k, r->n * c->bits);
+    }
+}
+
+static void load_row(cg *g, const et_contract *c, val chunk, int i, int row, val *out) {
+    const struct et_coded *d = c->coded;
+    int mark = cg_scope(g);
+    bind(g, c, chunk, row);
+    for (int o = 0; o < d->count[i]; o++)
+        if (!d->raw[i][o].ring) out[o] = load_one(g, &d->raw[i][o]);
+    cg_scope_end(g, mark);
+}
+
+void cg_contract_raws(cg *g, const et_contract *c, val chunk, et_source which, val *out) {
+    int rows = c->nsub * c->rows_n;
+    val *to = out, slot;
+    for (int i = 0; i < c->s->nacc && which & ET_FROM_MEMORY; i++)
+        for (int row = 0; row < rows; row++, to += c->coded->count[i])
+            load_row(g, c, chunk, i, row, to);
+    if (!c->streamed || !(which & ET_FROM_RING)) return;
+    cg_ring r = cg_ring_next(g, &g->taker);
+    cg_ring_take(g, &r);
+    slot = cg_ring_slot(g, &r);
+    to = out;
     for (int i = 0; i < c->s->nacc; i++)
-        for (int row = 0; row < c->nsub * c->rows_n; row++) {
-            int mark = cg_scope(g);
-            bind(g, c, chunk, row);
-            for (int o = 0; o < c->coded->count[i]; o++)
-                *out++ = load_one(g, &c->coded->raw[i][o]);
-            cg_scope_end(g, mark);
-        }
+        for (int row = 0; row < rows; row++, to += c->coded->count[i])
+            take_row(g, c, slot, i, row, to);
+    cg_ring_taken(g, &r);
 }
 
 /* The elements that V brought are what their loads give. */
-static void remember(cg *g, const et_contract *c, const struct raw *r, val v) {
+static void remember(cg *g, const et_contract *c, const struct et_raw *r, val v) {
     et_node_x x = *et_x(g->x, r->node);
     val out[16];
     et_expr at[16];
@@ -170,7 +213,7 @@ static void remember(cg *g, const et_contract *c, const struct raw *r, val v) {
         return;
     }
     cg_loaded_words(g, g->p->tensors[x.i].shape.dtype, v, r->n, out);
-    cg_unroll(g, r->load, c->s->kvar, k_of(g, c, c->coded, r->u), r->n, at);
+    cg_unroll(g, r->load, c->s->kvar, cg_contract_k(g, c, r->u), r->n, at);
     for (int j = 0; j < r->n; j++)
         cg_remember(g, at[j], out[j]);
 }
@@ -183,16 +226,28 @@ static val fragment(cg *g, const et_contract *c, const et_expr *at) {
     return LLVMBuildBitCast(g->b, all, cg_fragment_type(g, c), "");
 }
 
-void cg_contract_decode(cg *g, const et_contract *c, val chunk, const val *raw, val *out) {
-    int rows = c->nsub * c->rows_n;
+/* A row's fragments of units FROM to TO - 1, each PITCH behind the one before. */
+static void decode_row(cg *g, const et_contract *c, int i, const val *raw, int from, int to,
+                       int pitch, val *out) {
+    const struct et_coded *d = c->coded;
+    for (int o = 0; o < d->count[i]; o++) {
+        const struct et_raw *r = &d->raw[i][o];
+        bool needed = r->n == 1 || (r->u >= from && r->u < to && !c->apart);
+        if (needed) remember(g, c, r, raw[o]);
+    }
+    for (int u = from; u < to; u++, out += pitch)
+        *out = c->apart ? cg_contract_paired(g, c, i, u, d->raw[i], d->count[i], raw)
+                        : fragment(g, c, d->at[i][u]);
+}
+
+void cg_contract_decode(cg *g, const et_contract *c, val chunk, const val *raw, int from, int to,
+                        val *out) {
+    int rows = c->nsub * c->rows_n, pitch = rows * c->s->nacc;
     for (int i = 0; i < c->s->nacc; i++)
-        for (int row = 0; row < rows; row++) {
+        for (int row = 0; row < rows; row++, raw += c->coded->count[i]) {
             int mark = cg_scope(g);
             bind(g, c, chunk, row);
-            for (int o = 0; o < c->coded->count[i]; o++)
-                remember(g, c, &c->coded->raw[i][o], *raw++);
-            for (int u = 0; u < c->units; u++)
-                out[(u * c->s->nacc + i) * rows + row] = fragment(g, c, c->coded->at[i][u]);
+            decode_row(g, c, i, raw, from, to, pitch, out + i * rows + row);
             cg_scope_end(g, mark);
         }
 }

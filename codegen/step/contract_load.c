@@ -2,6 +2,7 @@
  * contiguous along k) to LDS. */
 #include "codegen/step/contract.h"
 #include "ir/base/diag.h"
+#include <string.h>
 
 /* ---- b from memory ---- */
 
@@ -87,13 +88,13 @@ static val load_fragment(cg *g, const et_contract *c, const cg_addr *row, val k0
     return cg_vector(g, g->i32, n, words);
 }
 
-void cg_contract_load(cg *g, const et_contract *c, val chunk, val *out) {
-    if (c->streamed) {
-        cg_contract_take(g, c, out);
+void cg_contract_load(cg *g, const et_contract *c, val chunk, et_source which, val *out) {
+    if (c->coded) {
+        cg_contract_raws(g, c, chunk, which, out);
         return;
     }
-    if (c->coded) {
-        cg_contract_raws(g, c, chunk, out);
+    if (c->streamed) {
+        cg_contract_take(g, c, out);
         return;
     }
     val k0 = cg_add(g, cg_muli(g, chunk, c->kc), c->kpart);
@@ -200,7 +201,18 @@ static val load_item(cg *g, const et_contract *c, const et_staging *st, val item
     return cg_local_ptr(g, st->local, at);
 }
 
+/* The elements of pairs next to each other. */
+static void pair_up(const et_contract *c, int n, val *v) {
+    val was[16];
+    memcpy(was, v, (size_t)n * sizeof *v);
+    for (int i = 0; i < n; i++) {
+        int two = 2 * c->apart, in = i % two;
+        v[i] = was[i - in + in / 2 + in % 2 * c->apart];
+    }
+}
+
 static void store_item(cg *g, const et_contract *c, const et_staging *st, val ptr, int n, val *v) {
+    if (c->apart > 1) pair_up(c, n, v);
     cg_store_n(g, ET_LOAD_LOCAL, st->local, ptr, n, st->pitch % n ? c->size : n * c->size, v);
 }
 
@@ -235,12 +247,19 @@ void cg_contract_stage(cg *g, const et_contract *c, const et_staging *st) {
     cg_for_end(g, &f, &none);
 }
 
-void cg_contract_load_later(cg *g, const et_contract *c, val chunk, val chunks, val *out) {
+/* Of a b that is computed: is raw number I from WHICH? */
+static bool is_of(const et_contract *c, int i, et_source which) {
+    return which == ET_FROM_BOTH || cg_contract_raw_source(c, i) == which;
+}
+
+void cg_contract_load_later(cg *g, const et_contract *c, val chunk, val chunks, et_source which,
+                            val *out) {
     cg_if more;
     cg_if_begin(g, &more, cg_icmp(g, LLVMIntSLT, chunk, chunks));
-    cg_contract_load(g, c, chunk, out);
+    cg_contract_load(g, c, chunk, which, out);
     cg_if_end(g, &more);
     for (int i = 0; i < c->nload; i++) {
+        if (!is_of(c, i, which)) continue;
         LLVMTypeRef t = LLVMTypeOf(out[i]);
         val phi = LLVMBuildPhi(g->b, t, "");
         LLVMAddIncoming(phi, (val[]){out[i], LLVMGetPoison(t)},

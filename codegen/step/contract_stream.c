@@ -2,21 +2,49 @@
  * it there, the waves that take it from there.
  *
  * A slot holds the rows of a chunk, those of each product in turn, without gaps. In every second
- * row pieces change places with their neighbours 64 bytes away: lanes that read the same k of two
- * rows at a time then find them in different banks. */
+ * row pieces change places with their neighbours 64 bytes away, and where the lanes of a row read
+ * less than that at a time, in others also with those 32 and 16 bytes away: lanes that read the
+ * same k of several rows at a time then find them in different banks. */
 #include "codegen/step/contract.h"
 #include "ir/program/stream.h"
 
 enum { PIECE = ET_RING_PIECE, SWAP = 64 };
 
 static int row_bytes(const et_contract *c) {
-    return c->kc * c->size;
+    return c->kc * c->bits / 8;
 }
 
-/* Which bit of a place in ROW is turned around. */
+/* What is turned around of a place in rows whose numbers have bit number I of those that lanes
+ * which read at the same time differ in, and which bit that is; 0 where there is none. */
+static int swap_of(const cg *g, const et_contract *c, int i, int *out_bit) {
+    int swap = SWAP >> i, lanes = g->t->wave == 64 ? 6 : 5;
+    if (row_bytes(c) % (2 * SWAP) || swap < PIECE || (i && swap < c->unit_k * c->bits / 8))
+        return 0;
+    for (int l = 0; l < lanes; l++) {
+        *out_bit = c->fr->layout->n.lane[l];
+        if (*out_bit && i-- == 0) return swap;
+    }
+    return 0;
+}
+
 static val swapped(cg *g, const et_contract *c, val row) {
-    if (row_bytes(c) % (2 * SWAP)) return cg_i32(g, 0);
-    return cg_muli(g, LLVMBuildAnd(g->b, row, cg_i32(g, 1), ""), SWAP);
+    val all = cg_i32(g, 0);
+    int swap, bit;
+    for (int i = 0; (swap = swap_of(g, c, i, &bit)); i++) {
+        val is = LLVMBuildAnd(g->b, row, cg_i32(g, bit), "");
+        val by = swap >= bit ? cg_muli(g, is, swap / bit)
+                             : LLVMBuildLShr(g->b, is, cg_i32(g, __builtin_ctz(bit / swap)), "");
+        all = i ? LLVMBuildOr(g->b, all, by, "") : by;
+    }
+    return all;
+}
+
+/* The same of a row that is known. */
+static int swap_at(const cg *g, const et_contract *c, int row) {
+    int all = 0, swap, bit;
+    for (int i = 0; (swap = swap_of(g, c, i, &bit)); i++)
+        all |= row & bit ? swap : 0;
+    return all;
 }
 
 /* Are the rows that lanes bring at a time, from each row on that they begin with, as far apart as
@@ -36,39 +64,46 @@ static int rows_at_once(cg *g, int pieces) {
     return pieces < g->t->wave ? g->t->wave / pieces : 1;
 }
 
-bool cg_contract_streams(cg *g, const et_contract *c) {
+bool cg_contract_fits(cg *g, const et_contract *c) {
     int pieces = row_bytes(c) / PIECE;
     bool even = pieces % g->t->wave == 0 || g->t->wave % (pieces ? pieces : 1) == 0;
-    return c->direct && !c->tail && !c->cond.id && c->chunks > 0 && c->piece * c->size == PIECE &&
-           pieces && even && c->s->nacc * c->s->tn * pieces % g->t->wave == 0 &&
+    return pieces && row_bytes(c) % PIECE == 0 && even &&
+           c->s->nacc * c->s->tn * pieces % g->t->wave == 0 &&
            c->s->nacc * c->s->tn * row_bytes(c) <= g->p->ring.bytes &&
            alike(g, c, rows_at_once(g, pieces));
 }
 
+bool cg_contract_streams(cg *g, const et_contract *c) {
+    return c->direct && !c->tail && !c->cond.id && c->chunks > 0 &&
+           (c->coded || c->piece * c->size == PIECE) && cg_contract_fits(g, c);
+}
+
 /* ---- taken ---- */
 
+val cg_contract_from_slot(cg *g, const et_contract *c, val slot, int i, int n, val k, int bits) {
+    int64_t ahead = n / c->rows_n * 16 + et_deal_value(&c->fr->layout->n, n % c->rows_n);
+    val of_lane = cg_addi(g, c->lane_n, ahead);
+    val row = cg_addi(g, cg_add(g, c->n0, of_lane), (int64_t)i * c->s->tn);
+    val begin = cg_gep(g, slot, cg_muli(g, row, row_bytes(c)));
+    val at = c->bits < 8 ? LLVMBuildLShr(g->b, k, cg_i32(g, c->bits == 4 ? 1 : 2), "")
+                         : cg_muli(g, k, c->bits / 8);
+    at = LLVMBuildXor(g->b, at, swapped(g, c, of_lane), "");
+    val v = LLVMBuildLoad2(g->b, cg_words(g, bits), cg_gep(g, begin, at), "");
+    LLVMSetAlignment(v, (unsigned)bits / 8);
+    return v;
+}
+
 void cg_contract_take(cg *g, const et_contract *c, val *out) {
-    const et_step *s = c->s;
     cg_ring r = cg_ring_next(g, &g->taker);
     cg_ring_take(g, &r);
-    val slot = cg_ring_slot(g, &r), lane = cg_muli(g, c->lane_k0, c->size);
-    val part = cg_muli(g, c->kpart, c->size);
+    val slot = cg_ring_slot(g, &r), k0 = cg_add(g, c->kpart, c->lane_k0), words[16];
     for (int u = 0; u < c->units; u++)
-        for (int i = 0; i < s->nacc; i++)
+        for (int i = 0; i < c->s->nacc; i++)
             for (int n = 0; n < c->nsub * c->rows_n; n++) {
-                int64_t ahead =
-                    n / c->rows_n * 16 + et_deal_value(&c->fr->layout->n, n % c->rows_n);
-                val of_lane = cg_addi(g, c->lane_n, ahead), words[16];
-                val row = cg_addi(g, cg_add(g, c->n0, of_lane), (int64_t)i * s->tn);
-                val begin = cg_gep(g, slot, cg_muli(g, row, row_bytes(c)));
                 int per = c->piece * c->size / 4, count = 0;
                 for (int k = 0; k < c->lane_k; k += c->piece) {
-                    val at = cg_addi(g, part, ((int64_t)u * c->unit_k + k) * c->size);
-                    at = cg_add(g, at, lane);
-                    at = LLVMBuildXor(g->b, at, swapped(g, c, of_lane), "");
-                    LLVMTypeRef type = LLVMVectorType(g->i32, (unsigned)per);
-                    val v = LLVMBuildLoad2(g->b, type, cg_gep(g, begin, at), "");
-                    LLVMSetAlignment(v, PIECE);
+                    val at = cg_addi(g, k0, (int64_t)u * c->unit_k + k);
+                    val v = cg_contract_from_slot(g, c, slot, i, n, at, 32 * per);
                     for (int w = 0; w < per; w++)
                         words[count++] = cg_extract(g, v, w);
                 }
@@ -82,7 +117,7 @@ void cg_contract_take(cg *g, const et_contract *c, val *out) {
 /* Where the lane's first piece of b[I] is in memory: piece `unit` of row `row`, of its own. */
 static val source(cg *g, const et_contract *c, int i, val row, val unit) {
     const et_step *s = c->s;
-    et_node_x x = *et_x(g->x, s->b[i]);
+    et_node_x x = *et_x(g->x, et_stream_load(g->p, s, i));
     int mark = cg_scope(g);
     cg_bind(g, s->nvar, row, true);
     et_expr off = cg_offset(g, x.i2, x.i, x.ops);
@@ -91,23 +126,27 @@ static val source(cg *g, const et_contract *c, int i, val row, val unit) {
     return cg_gep(g, at, LLVMBuildZExt(g->b, cg_muli(g, unit, PIECE), g->i64, ""));
 }
 
+/* ROW is less than what lanes bring at a time, which rows R are multiples of: their bits do not
+ * meet. */
 static void bring_chunk(cg *g, const et_contract *c, val slot, val row, val unit, val *from) {
     const et_step *s = c->s;
     int wave = g->t->wave, pieces = row_bytes(c) / PIECE;
     int per = rows_at_once(g, pieces);
-    val own = cg_muli(g, row, row_bytes(c)), to[2];
-    for (int odd = 0; odd < 2; odd++) {
-        val at =
-            LLVMBuildXor(g->b, cg_muli(g, unit, PIECE), swapped(g, c, cg_addi(g, row, odd)), "");
-        to[odd] = cg_gep(g, slot, cg_add(g, own, at));
-    }
+    val own = cg_muli(g, row, row_bytes(c)), to[2 * SWAP / PIECE] = {NULL};
+    val place = LLVMBuildXor(g->b, cg_muli(g, unit, PIECE), swapped(g, c, row), "");
     for (int i = 0; i < s->nacc; i++)
         for (int r = 0; r < s->tn; r += per) {
-            int64_t ahead = et_stream_row(g->p, s, i, r) * c->size;
+            int64_t ahead = et_stream_row(g->p, s, i, r) * c->bits / 8;
+            int swap = swap_at(g, c, r);
+            val *at = &to[swap / PIECE];
+            if (!*at) {
+                val turned = LLVMBuildXor(g->b, place, cg_i32(g, swap), "");
+                *at = cg_gep(g, slot, cg_add(g, own, turned));
+            }
             for (int u = 0; u < pieces; u += wave)
-                g->family->stream->copy(
-                    g, cg_gepi(g, to[r & 1], (i * s->tn + r) * row_bytes(c) + u * PIECE),
-                    cg_gepi(g, from[i], ahead + u * PIECE));
+                g->family->stream->copy(g,
+                                        cg_gepi(g, *at, (i * s->tn + r) * row_bytes(c) + u * PIECE),
+                                        cg_gepi(g, from[i], ahead + u * PIECE));
         }
 }
 

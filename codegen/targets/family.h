@@ -26,6 +26,17 @@ typedef struct {
     void (*drain)(cg *);                  /* until they are */
 } et_stream_family;
 
+/* Codes of weights made two bf16 at a time, a vector of two each. */
+typedef struct {
+    /* Which codes of a word are in a pair: number p goes with number p + apart, where p counts
+     * those of the word that are not second in a pair already; 1 or half a word's. 0: no pairs are
+     * made of this type. */
+    int (*apart)(const cg *, et_dtype code);
+    /* The pairs of a word of CODEs, an i32. To integers BIAS is added, which keeps them within 256
+     * of zero. */
+    void (*take)(cg *, et_dtype code, val word, int bias, val *out);
+} et_pairs_family;
+
 typedef struct et_family {
     const char *triple;
     const char *(*features)(const cg *); /* of the target, as LLVM has them */
@@ -98,8 +109,9 @@ typedef struct et_family {
      * number lane % 4. MULTIPLY takes words of 16-bit operands that are so dealt. NULL: there is no
      * such. */
     void (*load_blocks)(cg *, val ptr, val word[4]);
-    val (*divide)(cg *, val, val);                   /* f32, to 2.5 ulp */
-    val (*root)(cg *, val);                          /* the square root of an f32, to 2.5 ulp */
+    const et_pairs_family *pairs;  /* NULL: the target multiplies no vectors of bf16 */
+    val (*divide)(cg *, val, val); /* f32, to 2.5 ulp */
+    val (*root)(cg *, val);        /* the square root of an f32, to 2.5 ulp */
     val (*math)(cg *, et_xop, int nargs, val *args); /* exp, log, sin, cos, tanh, erf, pow of f32 */
 
     /* The file. */

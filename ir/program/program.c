@@ -61,7 +61,7 @@ bool et_k_contiguous(const et_program *p, et_expr b, int kvar, et_dtype operand)
     if (n->nops < 1 || t->shape.dtype != operand ||
         !et_expr_eq(n->ops[n->nops - 1], et_var(x, kvar)) ||
         !et_is_int(x, t->shape.dim[n->nops - 1], &pitch) ||
-        pitch * et_dtype_bytes(t->shape.dtype) % 16)
+        pitch * et_dtype_bits(t->shape.dtype) % (8 * 16))
         return false;
     for (int d = 0; d + 1 < n->nops; d++)
         if (et_expr_has_var(x, n->ops[d], kvar)) return false;

@@ -5,15 +5,57 @@
 /* A weight, at a place that no tensor decides. */
 static bool immutable(const et_program *p, et_expr e) {
     const et_node_x *n = et_x(p->g->exprs, e);
-    if (p->tensors[n->i].kind != ET_TENSOR_WEIGHT) return false;
+    if (n->i2 != ET_LOAD_TENSOR || p->tensors[n->i].kind != ET_TENSOR_WEIGHT) return false;
     for (int i = 0; i < n->nops; i++)
         if (et_expr_loads(p->g->exprs, n->ops[i])) return false;
     return true;
 }
 
+/* Is this the load that K, a variable, walks through rows that pieces of a ring can be of? */
+static bool along(const et_program *p, et_expr load, int k) {
+    const et_node_x n = *et_x(p->g->exprs, load);
+    return et_k_contiguous(p, load, k, p->tensors[n.i].shape.dtype);
+}
+
+struct loads {
+    const et_program *p;
+    int k;
+    et_expr found; /* the one along k */
+    bool odd;      /* another, or one that may not be read ahead */
+};
+
+/* What only one arm of a choice reads is not for everybody. */
+static void find_loads(struct loads *l, et_expr e) {
+    const et_node_x n = *et_x(l->p->g->exprs, e);
+    if (n.op == ET_X_SELECT || n.op == ET_X_AND || n.op == ET_X_OR) l->odd = true;
+    if (n.op != ET_X_LOAD) {
+        for (int i = 0; i < n.nops; i++)
+            find_loads(l, n.ops[i]);
+        return;
+    }
+    if (!immutable(l->p, e))
+        l->odd = true;
+    else if (l->found.id && et_expr_eq(l->found, e))
+        return;
+    else if (along(l->p, e, l->k)) {
+        l->odd |= l->found.id;
+        l->found = e;
+    }
+}
+
+et_expr et_stream_load(const et_program *p, const et_step *s, int i) {
+    struct loads l = {.p = p, .k = s->kvar};
+    find_loads(&l, s->b[i]);
+    return l.odd ? ET_NO_EXPR : l.found;
+}
+
+static et_dtype dtype_of(const et_program *p, et_expr load) {
+    return p->tensors[et_x(p->g->exprs, load)->i].shape.dtype;
+}
+
 int64_t et_stream_row(const et_program *p, const et_step *s, int b, int row) {
     et_exprs *x = p->g->exprs;
-    const et_node_x n = *et_x(x, s->b[b]);
+    const et_node_x n = *et_x(x, et_stream_load(p, s, b));
     const et_tensor *t = &p->tensors[n.i];
     int64_t ahead = 0, stride = 1, d, size;
     for (int i = n.nops - 1; i >= 0; i--) {
@@ -40,10 +82,14 @@ static bool streamable(const et_program *p, const et_step *s) {
     et_exprs *x = p->g->exprs;
     int64_t k, n;
     if (!et_is_int(x, s->kextent, &k) || !et_is_int(x, s->nlive, &n) || n != s->tn) return false;
-    for (int b = 0; b < s->nacc; b++)
-        if (!et_k_contiguous(p, s->b[b], s->kvar, s->operand) || !immutable(p, s->b[b]) ||
-            !in_order(p, s, b, k))
-            return false;
+    int bits = 0;
+    for (int b = 0; b < s->nacc; b++) {
+        et_expr load = et_stream_load(p, s, b);
+        if (!load.id || !in_order(p, s, b, k)) return false;
+        if (et_expr_eq(load, s->b[b]) && dtype_of(p, load) != s->operand) return false;
+        if (b && et_dtype_bits(dtype_of(p, load)) != bits) return false;
+        bits = et_dtype_bits(dtype_of(p, load));
+    }
     return true;
 }
 
@@ -71,13 +117,14 @@ int64_t et_stream_bytes(et_program *p, const et_grid *g) {
     et_exprs *x = p->g->exprs;
     const et_func *f = &p->funcs[g->func];
     const et_step *s = &f->steps[et_stream_step(p, f)];
-    int64_t k = 0, bytes = (int64_t)s->nacc * s->tn * et_dtype_bytes(s->operand), lo, hi;
+    int64_t k = 0, lo, hi;
     et_is_int(x, s->kextent, &k);
+    int64_t bytes = s->nacc * s->tn * et_dtype_size(dtype_of(p, et_stream_load(p, s, 0)), k);
     for (int i = 0; i < f->ncoords; i++) {
         bool used = false;
         for (int b = 0; b < s->nacc; b++)
             used |= et_expr_has_var(x, s->b[b], f->coord[i]);
         if (used && et_bounds(x, g->extent[i], &lo, &hi)) bytes *= hi > 1 ? hi : 1;
     }
-    return bytes * k;
+    return bytes;
 }

@@ -18,12 +18,18 @@ enum {
     ET_RING_LINE = 128
 };
 
+/* What of b[I] comes through the ring, a load: b[I] itself, or, where b[I] is computed of weights,
+ * the only one of these that has an element for each k, next to each other in memory, as codes
+ * have; what several k share, as scales, is read by who multiplies. No expression where there is no
+ * such load, or where any place that b[I] reads is decided by a tensor or is no weight's. */
+et_expr et_stream_load(const et_program *, const et_step *, int i);
+
 /* The CONTRACT step of the function whose operand b can be streamed, or -1: the function has one
- * such step, all of whose rows exist, lie so far apart as numbers say in tensors that are weights
- * at places that no tensor decides, and have a number of k. */
+ * such step, all of whose rows exist, lie so far apart as numbers say, have a number of k, and in
+ * all its products elements of as many bits. */
 int et_stream_step(const et_program *, const et_func *);
 
-/* Elements from the first row of b[I] to row N, or -1. */
+/* Elements from the first row of et_stream_load to row N, or -1. */
 int64_t et_stream_row(const et_program *, const et_step *, int i, int n);
 
 /* Why what GRID reads cannot come through the program's ring, or NULL. */

@@ -41,6 +41,25 @@ grep -q '^\.reqntid 288$' much.ptx || die 'a ring of fewer slots than asked for 
 sed 's/^ring .*/ring 2 of 128 flight 1/' scheduled.eti > little.eti
 "$bin/etcc" little.eti --machine=./free.machine -o little.ptx
 ! grep -q 'cp\.async\.cg' little.ptx || die 'chunks that no slot holds are brought'
+# Codes come through it as they are, and their scales do not; what is made of them in pairs of bf16 is, where the target can.
+cat > codes.etg << 'END'
+model codes
+dim N in 1..1
+input x : f32[N, 1024]
+weight a : e4m3[512, 1024]
+weight s : bf16[512, 8]
+h = x @ bf16(a * gather(s.T, idiv(iota(1024), 128)).T).T
+weight b : u4[1024, 512]
+weight t : bf16[1024, 4]
+output y : f32[N, 1024] = h @ bf16((b - 8) * gather(t.T, idiv(iota(512), 128)).T).T
+END
+compile codes.etg codes.ptx
+compile codes.etg codes.eti --to scheduled
+[ "$(grep -c ' streamed$' codes.eti)" = 2 ] || die 'codes are not streamed'
+grep -q 'cp\.async\.cg' codes.ptx || die 'codes are not brought'
+compile codes.eti again.ptx
+cmp codes.ptx again.ptx || die 'other code from the text of a model with codes'
+grep -q 'mul\.rn\.bf16x2' codes.ptx || die 'codes are not computed in pairs'
 for none in --unstreamed --schedule=dynamic; do
     compile "$model" none.ptx $none
     grep -q '^\.reqntid 256$' none.ptx || die "$none: other waves"

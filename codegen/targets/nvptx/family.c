@@ -70,6 +70,7 @@ const et_family et_nvptx = {
     .prefetch = nvptx_prefetch,
     .multiply = nvptx_multiply,
     .load_blocks = nvptx_load_blocks,
+    .pairs = &nvptx_pairs,
     .divide = nvptx_divide,
     .root = nvptx_root,
     .math = nvptx_math,

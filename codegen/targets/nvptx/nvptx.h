@@ -9,6 +9,7 @@ struct nvptx {
      * drivers load the text. */
     const char *features;
     bool try_wait; /* a look at a barrier may take its time */
+    bool pairs;    /* there is arithmetic of vectors of two bf16 */
 };
 
 /* What multiplies: an instruction for 16 rows of m by 8 of n. */
@@ -60,6 +61,9 @@ void nvptx_copied(cg *, int groups);
 
 /* ---- stream.c ---- */
 extern const et_stream_family nvptx_stream;
+
+/* ---- pairs.c ---- */
+extern const et_pairs_family nvptx_pairs;
 
 /* ---- product.c, math.c, object.c ---- */
 val nvptx_multiply(cg *, const et_fragment *, int lane_k, const val *n, const val *m, val acc);

@@ -7,7 +7,7 @@ static const et_fragment fragments[] = {
     {ET_F32, 2, &nvptx_rows, &nvptx_f32},
 };
 
-static const struct nvptx own = {.try_wait = true, .features = "+ptx86"};
+static const struct nvptx own = {.try_wait = true, .pairs = true, .features = "+ptx86"};
 
 extern const et_target et_nvptx_sm_90;
 const et_target et_nvptx_sm_90 = {

@@ -1,0 +1,129 @@
+/* How a CONTRACT step is cut up: chunks of k, units of a chunk, and k's of a lane in a unit; where
+ * b comes from, and whether it goes to registers. */
+#include "codegen/step/contract.h"
+#include "ir/program/step.h"
+#include "ir/program/stream.h"
+
+/* Of WIDE k each: a power of two of them, which all rows of a chunk have room for in a slot. */
+static int ring_units(const et_contract *c, int wide, int bytes) {
+    int64_t of_one = (int64_t)c->s->nacc * c->s->tn * wide * c->bits / 8;
+    int units = 1;
+    while (2 * units * of_one <= bytes)
+        units *= 2;
+    return units;
+}
+
+/* The buffer for a holds 16 rows at a time: as much k per chunk as fits there and in registers. */
+static void plan_direct(et_contract *c, const et_local *a, int loads, int ring) {
+    const et_step *s = c->s;
+    int wide = s->wk * c->unit_k, pad = a->pitch - s->kc, per = c->nsub * c->rows_n * s->nacc;
+    int units = (s->tm * a->pitch / 16 - pad) / wide;
+    int most = loads * c->piece / c->lane_k / per;
+    if (c->streamed) most = ring_units(c, wide, ring);
+    if (units > most) units = most;
+    if (units < 1) units = 1;
+    if (c->k > 0) { /* chunks of one size */
+        int64_t all = (c->k + wide - 1) / wide, n = (all + units - 1) / units;
+        units = (int)((all + n - 1) / n);
+    }
+    c->units = units;
+    c->kc = units * wide;
+    c->pitch_a = c->kc + pad;
+    c->nload = units * per;
+}
+
+/* The k of a tile that has any. Where that is a choice between some and none, *OUT_COND says when
+ * there is any; else it is none. */
+static et_expr full_extent(cg *g, const et_step *s, et_expr *out_cond) {
+    et_node_x x = *et_x(g->x, s->kextent);
+    int64_t none;
+    *out_cond = ET_NO_EXPR;
+    if (x.op != ET_X_SELECT || !et_is_int(g->x, x.ops[2], &none) || none) return s->kextent;
+    *out_cond = x.ops[0];
+    return x.ops[1];
+}
+
+static void set_lane_k(et_contract *c, int lane_k) {
+    c->lane_k = lane_k;
+    c->piece = lane_k < 16 / c->size ? lane_k : 16 / c->size;
+    c->unit_k = lane_k * et_layout_groups(c->fr->layout);
+}
+
+static bool code_units(cg *g, et_contract *c) {
+    const et_step *s = c->s;
+    const et_local *a = &g->f->locals[s->stage_a];
+    int wide = s->wk * c->unit_k, per = c->nsub * c->rows_n * s->nacc;
+    int units = (s->tm * a->pitch / 16 - (a->pitch - s->kc)) / wide;
+    int most = g->t->loads * c->piece / c->lane_k / per;
+    if (c->streamed && c->late) most = ring_units(c, wide, g->p->ring.bytes);
+    units = units > most ? most : units;
+    return cg_contract_code(g, c, units < 1 ? 1 : units);
+}
+
+/* A b that is not as it lies in memory, where registers can be made of it: c->direct then. From a
+ * slot of the ring a lane takes as much as one load brings, if it can. */
+static void plan_code(cg *g, et_contract *c) {
+    if (c->direct || c->stages) return;
+    int lane_k = c->lane_k, kw = c->s->kc / c->s->wk;
+    c->late = c->msub == 1 && g->family->anew;
+    for (int k = c->streamed ? 128 / c->bits : 0; k > lane_k && !c->direct; k /= 2) {
+        if (k > 16 || kw % (k * et_layout_groups(c->fr->layout))) continue;
+        set_lane_k(c, k);
+        c->direct = code_units(g, c);
+    }
+    if (c->direct) return;
+    set_lane_k(c, lane_k);
+    c->direct = code_units(g, c);
+    c->late &= c->direct;
+}
+
+/* Bits of an element of b where it comes from. */
+static int bits_of(cg *g, const et_contract *c) {
+    et_expr load = c->streamed ? et_stream_load(g->p, c->s, 0) : ET_NO_EXPR;
+    if (!load.id) return 8 * c->size;
+    return et_dtype_bits(g->p->tensors[et_x(g->x, load)->i].shape.dtype);
+}
+
+/* Few rows of a, so that two chunks of them are always staged at once. */
+static bool is_deep(const cg *g, const et_contract *c) {
+    int64_t lo, rows;
+    et_span(g->x, c->s->mlive, &lo, &rows);
+    return g->t->deep && c->direct && !c->coded && !c->streamed && c->chunks > 1 && c->msub == 1 &&
+           rows <= 8;
+}
+
+bool cg_contract_plan(cg *g, et_contract *c) {
+    const et_step *s = c->s;
+    c->fr = et_target_fragment(g->t, s->operand);
+    int groups = et_layout_groups(c->fr->layout), kw = s->kc / s->wk;
+    c->size = et_dtype_bytes(s->operand);
+    c->lane_k = c->fr->lane_k > 16 / c->size ? c->fr->lane_k : 16 / c->size;
+    c->bits = bits_of(g, c);
+    while (kw % (c->lane_k * groups))
+        c->lane_k /= 2;
+    set_lane_k(c, c->lane_k);
+    c->results = 256 / g->t->wave;
+    c->rows_n = et_deal_values(&c->fr->layout->n);
+    c->rows_m = et_deal_values(&c->fr->layout->m);
+    c->nsub = s->tn / s->wn / 16;
+    c->msub = s->tm / s->wm / 16;
+    c->stages = et_step_stages(g->f, s);
+    c->extent = full_extent(g, s, &c->cond);
+    if (!et_is_int(g->x, c->extent, &c->k)) c->k = -1;
+    c->direct = !c->stages;
+    for (int i = 0; i < s->nacc && !c->stages; i++)
+        c->direct &= cg_contract_direct(g, s, s->b[i], c->piece);
+    plan_code(g, c);
+    if (!c->direct && s->stage_b < 0) return false;
+    if (!c->coded) c->kc = s->kc;
+    if (!c->coded) c->units = kw / c->unit_k;
+    c->pitch_a = g->f->locals[s->stage_a].pitch;
+    if (c->coded)
+        c->pitch_a = c->kc + g->f->locals[s->stage_a].pitch - s->kc;
+    else if (c->direct)
+        plan_direct(c, &g->f->locals[s->stage_a], g->t->loads, g->p->ring.bytes);
+    c->chunks = c->k < 0 ? -1 : c->k <= c->kc ? 1 : (c->k + c->kc - 1) / c->kc;
+    c->tail = c->k < 0 || c->chunks * c->kc != c->k;
+    c->deep = is_deep(g, c);
+    return true;
+}
