@@ -142,7 +142,7 @@ struct etrt_control {
 
 enum etrt_report_status {
     ETRT_REPORT_OK = 0,
-    ETRT_REPORT_WAIT = 1, /* a wait ran past its bound */
+    ETRT_REPORT_WAIT = 1, /* a wait ran past its bound; `need`: see ETRT_NO_COUNTER */
     /* A workgroup found no task to run for as long: `task` is the first of the region of dynamic
      * tasks, `index` the region's instance, of which `count` tasks of `need` had been taken (0 if
      * it had been promised one that did not come). */
@@ -151,6 +151,9 @@ enum etrt_report_status {
      * `task`: `count` of `need` had. */
     ETRT_REPORT_START = 3,
 };
+
+/* The `need` of a wait for which a tensor names a counter that the event does not have. */
+enum { ETRT_NO_COUNTER = 0x7fffffff };
 
 /* What a kernel whose manifest has a "profile" records, in device memory that the runtime zeroes
  * before a launch. A workgroup takes ETRT_TRACE_CHUNK records at a time: the first it takes are

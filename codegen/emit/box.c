@@ -101,6 +101,36 @@ static int64_t most_of(cg *g, const cg_box *box) {
     return total;
 }
 
+/* Can a tensor make dimension D of a wait without variables begin or end outside the event? */
+static bool may_stray(cg *g, const cg_box *box, int d) {
+    const et_wait *w = box->w;
+    if (w->nvars || !(et_expr_loads(g->x, w->lo[d]) || et_expr_loads(g->x, w->hi[d]))) return false;
+    et_expr last = et_sub(g->x, g->p->events[w->event].dim[d], et_int(g->x, 1));
+    return !et_prove_le(g->x, et_int(g->x, 0), w->lo[d]) || !et_prove_le(g->x, w->hi[d], last);
+}
+
+static et_expr both(cg *g, et_xop op, et_expr a, et_expr b) {
+    return a.id ? et_op2(g->x, op, a, b) : b;
+}
+
+/* What tensors hold is not trusted to name counters of the event. A box that is not empty and
+ * reaches outside of it becomes one counter that is never complete, so that the wait is given up
+ * like any other that lasts too long; nothing outside of the event is looked at. */
+static et_expr stray_of(cg *g, cg_box *box) {
+    const et_event *e = &g->p->events[box->w->event];
+    et_expr outside = ET_NO_EXPR, some = ET_NO_EXPR;
+    for (int d = 0; d < e->rank; d++) {
+        et_expr lo = box->lo[d], hi = box->hi[d];
+        if (!et_expr_eq(lo, hi)) some = both(g, ET_X_AND, some, et_op2(g->x, ET_X_LE, lo, hi));
+        if (!may_stray(g, box, d)) continue;
+        outside = both(g, ET_X_OR, outside, et_op2(g->x, ET_X_LT, lo, et_int(g->x, 0)));
+        outside = both(g, ET_X_OR, outside, et_op2(g->x, ET_X_LE, e->dim[d], hi));
+        if (!et_expr_eq(lo, hi))
+            box->size[d] = et_op2(g->x, ET_X_MIN, at_least_0(g, box->size[d]), e->dim[d]);
+    }
+    return outside.id && some.id ? et_op2(g->x, ET_X_AND, some, outside) : outside;
+}
+
 void cg_box_shape(cg *g, const et_wait *w, cg_box *box) {
     const et_event *e = &g->p->events[w->event];
     et_expr total = et_int(g->x, 1);
@@ -117,8 +147,10 @@ void cg_box_shape(cg *g, const et_wait *w, cg_box *box) {
             box->hi[i] = et_op2(g->x, ET_X_MIN, box->hi[i], last);
         }
         box->size[i] = room(g, box, i);
-        total = et_mul(g->x, total, box->size[i]);
     }
+    box->stray = stray_of(g, box);
+    for (int i = 0; i < e->rank; i++)
+        total = et_mul(g->x, total, box->size[i]);
     box->count = total;
     if (!et_is_int(g->x, total, &box->constant)) box->constant = -1;
     box->most = most_of(g, box);
@@ -129,6 +161,10 @@ void cg_box_emit(cg *g, cg_box *box) {
     if (et_expr_is_known(g->x, g->p->events[event].count))
         box->need = cg_event_need(g, event, NULL);
     box->total = cg_emit_i32(g, box->count);
+    box->astray = NULL;
+    if (!box->stray.id) return;
+    box->astray = cg_emit(g, box->stray);
+    if (box->constant != 1) box->total = cg_select(g, box->astray, cg_i32(g, 1), box->total);
 }
 
 void cg_box_begin(cg *g, const et_wait *w, cg_box *box) {
@@ -163,7 +199,7 @@ static bool is_top(cg *g, const cg_box *box, int d) {
     return top;
 }
 
-/* A box without variables: the index of every item is in the event. */
+/* A box without variables: the index of every item is in the event, or the box has strayed. */
 static val plain_index(cg *g, const cg_box *box, val item, val at[ET_MAX_RANK]) {
     const et_event *e = &g->p->events[box->w->event];
     int64_t stride[ET_MAX_RANK];
@@ -173,6 +209,7 @@ static val plain_index(cg *g, const cg_box *box, val item, val at[ET_MAX_RANK]) 
         at[i] = cg_emit_i32(g, box->lo[i]);
         if (!is_one(g, box->size[i]))
             at[i] = cg_add(g, at[i], digit(g, &item, box->size[i], is_top(g, box, i)));
+        if (box->astray) at[i] = cg_select(g, box->astray, cg_i32(g, 0), at[i]);
         word = cg_add(g, word, cg_muli(g, at[i], stride[i]));
     }
     return word;
@@ -233,6 +270,7 @@ val cg_box_index(cg *g, const cg_box *box, val item, val *out_need) {
     }
     val word = plain_index(g, box, item, at);
     *out_need = box->need ? box->need : cg_event_need(g, box->w->event, at);
+    if (box->astray) *out_need = cg_select(g, box->astray, cg_i32(g, ETRT_NO_COUNTER), *out_need);
     return word;
 }
 
@@ -244,7 +282,7 @@ val cg_box_word(cg *g, const cg_box *box, val item) {
 
 val cg_box_need(cg *g, const cg_box *box, val item) {
     val need;
-    if (box->need && !box->w->nvars) return box->need;
+    if (box->need && !box->w->nvars && !box->astray) return box->need;
     cg_box_index(g, box, item, &need);
     return need;
 }

@@ -270,7 +270,8 @@ typedef struct {
     et_expr lo[ET_MAX_RANK], hi[ET_MAX_RANK], size[ET_MAX_RANK];
     int var[ET_MAX_VARS];               /* in place of those of the wait */
     et_expr extent[ET_MAX_VARS], count; /* COUNT: total, before it is emitted */
-    val total;
+    et_expr stray; /* whether tensors name counters outside the event; ET_NO_EXPR: they cannot */
+    val total, astray;
     int64_t constant; /* total, or -1 if only the launch knows it */
     int64_t most;     /* upper bound of total, or -1 */
     val need;         /* of every counter, or NULL */
@@ -282,7 +283,8 @@ void cg_box_emit(cg *, cg_box *);
 /* The item's word in the event array, with the event's base. */
 val cg_box_word(cg *, const cg_box *, val item);
 /* Arrivals that complete it. 0 for an item that is no counter of the wait: it counts as complete,
- * and its word is some word of the event. Items past the last are such. */
+ * and its word is some word of the event. Items past the last are such. ETRT_NO_COUNTER where a
+ * wait without variables names a counter that the event does not have: it is never complete. */
 val cg_box_need(cg *, const cg_box *, val item);
 /* Both at once, the word without the event's base. */
 val cg_box_index(cg *, const cg_box *, val item, val *out_need);

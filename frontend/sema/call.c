@@ -1,6 +1,7 @@
 /* Calls: of built-in functions by their rows, of defs by expansion. */
 #include "frontend/sema/sema.h"
 #include "runtime/cli/guess.h"
+#include <math.h>
 #include <string.h>
 
 /* ---- defs ---- */
@@ -236,7 +237,10 @@ static bool bind_keyword(et_sema *s, et_call *c, const et_kwarg *kw) {
     }
     if (fn->kw[k].kind == ET_KW_LIST) return bind_list(s, c, k, kw->value);
     if (fn->kw[k].kind == ET_KW_INT) return et_sema_int(s, kw->value, &c->kw[k].i);
-    if (fn->kw[k].kind == ET_KW_FLOAT) return et_sema_number(s, kw->value, &c->kw[k].f);
+    if (fn->kw[k].kind == ET_KW_FLOAT)
+        return et_sema_number(s, kw->value, &c->kw[k].f) &&
+               (isfinite(c->kw[k].f) ||
+                et_sema_error(s, kw->value->loc, "'%s' must be a finite number", kw->name.text));
     if (kw->value->kind != ET_E_STRING)
         return et_sema_error(s, kw->value->loc, "'%s' is given in quotes", kw->name.text);
     c->kw[k].text = kw->value->text;

@@ -125,7 +125,7 @@ static bool constant(et_sema *s, et_loc loc, const et_elem *e, et_value *out) {
         *data = (int32_t)i;
     } else {
         float f = (float)v;
-        if (!isfinite(f)) return et_sema_error(s, loc, "%g does not fit f32", v);
+        if (isfinite(v) && !isfinite(f)) return et_sema_error(s, loc, "%g does not fit f32", v);
         memcpy(data, &f, sizeof f);
     }
     *out = et_graph_value(s->graph, ET_V_CONST, NULL, &e->shape, et_sema_loc(s, loc));

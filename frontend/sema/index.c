@@ -5,6 +5,7 @@ typedef enum { WHOLE, RANGE, SCALAR, TENSOR, POINT } item_kind;
 typedef struct {
     item_kind kind;
     et_expr start, size; /* start: also the scalar index */
+    int64_t step;        /* of a RANGE */
     et_value tensor;
     et_elem point; /* what the index is made of */
 } item;
@@ -52,8 +53,14 @@ static bool range_item(et_sema *s, const et_ast *e, et_expr dim, int axis, item 
     if (!at_least(s, dim, hi, 0)) return outside(s, e->kid[1]->loc, hi, dim, axis);
     if (!at_least(s, hi, lo, 1))
         return et_sema_error(s, e->loc, "%s:%s may be empty", text(s, lo), text(s, hi));
-    bool whole = et_expr_eq(lo, zero) && et_expr_eq(hi, dim);
-    *out = (item){.kind = whole ? WHOLE : RANGE, .start = lo, .size = et_sub(s->x, hi, lo)};
+    int64_t step = 1;
+    if (e->kid[2] && !et_sema_int(s, e->kid[2], &step)) return false;
+    if (step < 1 || step > INT32_MAX)
+        return et_sema_error(s, e->kid[2]->loc, "a step is from 1 to %d, this is %lld", INT32_MAX,
+                             (long long)step);
+    bool whole = et_expr_eq(lo, zero) && et_expr_eq(hi, dim) && step == 1;
+    et_expr size = et_ceil_div(s->x, et_sub(s->x, hi, lo), et_int(s->x, step));
+    *out = (item){.kind = whole ? WHOLE : RANGE, .start = lo, .size = size, .step = step};
     return true;
 }
 
@@ -85,7 +92,7 @@ static bool items(et_sema *s, const et_ast *e, const et_shape *shape, item out[E
                              et_shape_text(s->x, shape));
     bool ok = true;
     for (int i = 0; i < shape->rank; i++) {
-        et_ast whole = {.kind = ET_E_SLICE, .kid = (et_ast *[]){NULL, NULL}, .n = 2};
+        et_ast whole = {.kind = ET_E_SLICE, .kid = (et_ast *[]){NULL, NULL, NULL}, .n = 3};
         const et_ast *kid = i + 1 < e->n ? e->kid[i + 1] : &whole;
         ok &=
             (kid->kind == ET_E_SLICE ? range_item : point_item)(s, kid, shape->dim[i], i, &out[i]);
@@ -133,8 +140,8 @@ bool et_sema_index(et_sema *s, const et_ast *e, et_elem *out) {
     for (int i = 0; i < shape.rank; i++)
         if (it[i].kind == POINT) return element(s, e, v, it, out);
     et_expr start[ET_MAX_RANK], size[ET_MAX_RANK];
-    int64_t drop[ET_MAX_RANK];
-    bool all = true;
+    int64_t drop[ET_MAX_RANK], step[ET_MAX_RANK];
+    bool all = true, steps = false;
     for (int i = 0; i < shape.rank; i++) {
         if (it[i].kind == TENSOR) {
             et_sema_error(s, e->kid[i + 1]->loc, "a tensor cannot be an index here");
@@ -145,6 +152,8 @@ bool et_sema_index(et_sema *s, const et_ast *e, et_elem *out) {
         start[i] = it[i].start;
         size[i] = it[i].size;
         drop[i] = it[i].kind == SCALAR;
+        step[i] = it[i].kind == RANGE ? it[i].step : 1;
+        steps |= step[i] != 1;
         all &= it[i].kind == WHOLE;
     }
     *out = et_elem_value(s, v);
@@ -152,8 +161,9 @@ bool et_sema_index(et_sema *s, const et_ast *e, et_elem *out) {
         et_attr_of_exprs("start", shape.rank, start),
         et_attr_of_exprs("size", shape.rank, size),
         et_attr_of_ints("drop", shape.rank, drop),
+        et_attr_of_ints("step", shape.rank, step),
     };
-    return all || et_sema_node(s, &et_op_slice, e->loc, 1, &v, 3, attrs, out);
+    return all || et_sema_node(s, &et_op_slice, e->loc, 1, &v, steps ? 4 : 3, attrs, out);
 }
 
 /* The value's shape: the index tensors' common dimension, if any, then every ':' in order. */

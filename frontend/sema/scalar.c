@@ -46,8 +46,12 @@ bool et_scalar_int(et_sema *s, et_loc loc, et_xop op, et_expr a, et_expr b, et_e
     return true;
 }
 
-static bool finite_result(et_sema *s, et_loc loc, double v, double *out) {
-    if (!isfinite(v)) return et_sema_error(s, loc, "the result is not a finite number");
+/* What is computed of a finite A is finite, and a number in any case: no infinity comes about that
+ * nobody wrote. */
+static bool result(et_sema *s, et_loc loc, double a, double v, double *out) {
+    if (isnan(v) && !isfinite(a)) return et_sema_error(s, loc, "the result is not a number");
+    if (!isfinite(v) && isfinite(a))
+        return et_sema_error(s, loc, "the result is not a finite number");
     *out = v;
     return true;
 }
@@ -56,27 +60,27 @@ bool et_scalar_fold1(et_sema *s, et_loc loc, et_xop op, double a, double *out, b
     *out_folded = true;
     switch (op) {
     case ET_X_NEG:
-        return finite_result(s, loc, -a, out);
+        return result(s, loc, a, -a, out);
     case ET_X_ABS:
-        return finite_result(s, loc, fabs(a), out);
+        return result(s, loc, a, fabs(a), out);
     case ET_X_EXP:
-        return finite_result(s, loc, exp(a), out);
+        return result(s, loc, a, exp(a), out);
     case ET_X_LOG:
-        return finite_result(s, loc, log(a), out);
+        return result(s, loc, a, log(a), out);
     case ET_X_SQRT:
-        return finite_result(s, loc, sqrt(a), out);
+        return result(s, loc, a, sqrt(a), out);
     case ET_X_RSQRT:
-        return finite_result(s, loc, 1 / sqrt(a), out);
+        return result(s, loc, a, 1 / sqrt(a), out);
     case ET_X_SIN:
-        return finite_result(s, loc, sin(a), out);
+        return result(s, loc, a, sin(a), out);
     case ET_X_COS:
-        return finite_result(s, loc, cos(a), out);
+        return result(s, loc, a, cos(a), out);
     case ET_X_TANH:
-        return finite_result(s, loc, tanh(a), out);
+        return result(s, loc, a, tanh(a), out);
     case ET_X_ERF:
-        return finite_result(s, loc, erf(a), out);
+        return result(s, loc, a, erf(a), out);
     case ET_X_FLOOR:
-        return finite_result(s, loc, floor(a), out);
+        return result(s, loc, a, floor(a), out);
     default:
         *out_folded = false;
         return true;
@@ -85,23 +89,24 @@ bool et_scalar_fold1(et_sema *s, et_loc loc, et_xop op, double a, double *out, b
 
 bool et_scalar_fold2(et_sema *s, et_loc loc, et_xop op, double a, double b, double *out,
                      bool *out_folded) {
+    double of = isfinite(a) ? b : a; /* the one that is infinite, if one is */
     *out_folded = true;
     switch (op) {
     case ET_X_ADD:
-        return finite_result(s, loc, a + b, out);
+        return result(s, loc, of, a + b, out);
     case ET_X_SUB:
-        return finite_result(s, loc, a - b, out);
+        return result(s, loc, of, a - b, out);
     case ET_X_MUL:
-        return finite_result(s, loc, a * b, out);
+        return result(s, loc, of, a * b, out);
     case ET_X_DIV:
         if (b == 0) return et_sema_error(s, loc, "division by zero");
-        return finite_result(s, loc, a / b, out);
+        return result(s, loc, of, a / b, out);
     case ET_X_POW:
-        return finite_result(s, loc, pow(a, b), out);
+        return result(s, loc, of, pow(a, b), out);
     case ET_X_MIN:
-        return finite_result(s, loc, fmin(a, b), out);
+        return result(s, loc, of, fmin(a, b), out);
     case ET_X_MAX:
-        return finite_result(s, loc, fmax(a, b), out);
+        return result(s, loc, of, fmax(a, b), out);
     default:
         *out_folded = false;
         return true;

@@ -25,7 +25,7 @@ typedef enum {
     ET_E_NAME,
     ET_E_CALL,      /* text: function; kid: positional arguments; kw */
     ET_E_INDEX,     /* kid[0]: what is indexed; the rest: expressions and SLICEs */
-    ET_E_SLICE,     /* kid[0], kid[1]: bounds, each may be NULL */
+    ET_E_SLICE,     /* kid[0], kid[1]: bounds, kid[2]: step; each may be NULL */
     ET_E_LIST,      /* [a, b, ...] */
     ET_E_RANGE,     /* text in kid[0]..kid[1]: a dimension of a weight, a variable of attend */
     ET_E_UNARY,     /* op: MINUS or NOT */

@@ -83,6 +83,10 @@ static et_tok lex_name(et_lexer *l, et_tok t) {
     for (int k = ET_TOK_MODEL; k <= ET_TOK_NOT; k++)
         if (strlen(tok_text[k]) == n && memcmp(tok_text[k], l->p, n) == 0) t.kind = (et_tok_kind)k;
     t.text = et_strndup(l->arena, l->p, n);
+    if (t.kind == ET_TOK_NAME && strcmp(t.text, "inf") == 0) {
+        t.kind = ET_TOK_FLOAT;
+        t.f = (double)INFINITY;
+    }
     l->p = q;
     return t;
 }

@@ -114,20 +114,26 @@ static et_ast *call(et_parser *p, const et_ast *name) {
 
 static et_ast *index_item(et_parser *p) {
     et_loc loc = p->tok.loc;
-    et_ast *lo = NULL, *hi = NULL;
+    et_ast *lo = NULL, *hi = NULL, *step = NULL;
     if (p->tok.kind != ET_TOK_COLON) {
         lo = et_parse_expr(p);
         if (!lo || p->tok.kind != ET_TOK_COLON) return lo;
         loc = p->tok.loc;
     }
     et_parser_next(p);
-    if (p->tok.kind != ET_TOK_COMMA && p->tok.kind != ET_TOK_RBRACKET) {
+    if (p->tok.kind != ET_TOK_COMMA && p->tok.kind != ET_TOK_RBRACKET &&
+        p->tok.kind != ET_TOK_COLON) {
         hi = et_parse_expr(p);
         if (!hi) return NULL;
     }
+    if (et_parser_take(p, ET_TOK_COLON)) {
+        step = et_parse_expr(p);
+        if (!step) return NULL;
+    }
     et_ast *slice = node(p, ET_E_SLICE, loc);
     slice = add_kid(p, slice, lo);
-    return slice ? add_kid(p, slice, hi) : NULL;
+    if (slice) slice = add_kid(p, slice, hi);
+    return slice ? add_kid(p, slice, step) : NULL;
 }
 
 static et_ast *subscript(et_parser *p, et_ast *base) {

@@ -33,6 +33,7 @@ static const struct {
     {&et_op_slice, "start", ET_A_EXPRS, REQUIRED},
     {&et_op_slice, "size", ET_A_EXPRS, REQUIRED},
     {&et_op_slice, "drop", ET_A_INTS, REQUIRED},
+    {&et_op_slice, "step", ET_A_INTS, 0},
     {&et_op_transpose, "perm", ET_A_INTS, REQUIRED},
     {&et_op_iota, "shape", ET_A_EXPRS, REQUIRED | ONE_DIM},
     {&et_op_segment, "kind", ET_A_INT, REQUIRED | REDUCE},
@@ -194,7 +195,7 @@ static bool check_map(eti_parser *p, const et_node *n, const et_attr *body, cons
 }
 
 static bool check_slice(eti_parser *p, const et_node *n, const et_attr *size, const et_attr *start,
-                        const et_attr *drop) {
+                        const et_attr *drop, const et_attr *step) {
     for (int i = 0; i < size->n; i++) {
         int64_t v;
         if (!size->exprs[i].id || !start->exprs[i].id)
@@ -202,6 +203,8 @@ static bool check_slice(eti_parser *p, const et_node *n, const et_attr *size, co
         if (drop->ints[i] < 0 || drop->ints[i] > 1) return complain(p, n, "drop holds 0 and 1");
         if (drop->ints[i] && (!et_is_int(p->x, size->exprs[i], &v) || v != 1))
             return complain(p, n, "only a dimension cut to one element can be dropped");
+        if (step && (step->ints[i] < 1 || step->ints[i] > INT32_MAX))
+            return complain(p, n, "a step is 1 or more");
     }
     return true;
 }
@@ -253,7 +256,8 @@ bool eti_check_attrs(eti_parser *p, const et_node *n, int na, const et_attr *a) 
                 et_printf(p->arena, "%s has %d items for %d dimensions", a[i].name, a[i].n, rank));
     if (n->op == &et_op_map) return check_map(p, n, attr(na, a, "body"), attr(na, a, "dtype"));
     if (n->op == &et_op_slice)
-        return check_slice(p, n, attr(na, a, "size"), attr(na, a, "start"), attr(na, a, "drop"));
+        return check_slice(p, n, attr(na, a, "size"), attr(na, a, "start"), attr(na, a, "drop"),
+                           attr(na, a, "step"));
     if (n->op == &et_op_update)
         return check_update(p, n, attr(na, a, "index"), attr(na, a, "scalar"));
     if (n->op == &et_op_reshape) {

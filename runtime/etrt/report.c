@@ -109,6 +109,11 @@ etrt_status etrt_report_wait(const etrt_device *dev, const struct etrt_manifest 
                   "start: %u of %u have; on %s",
                   r->launch, r->workgroup, wait_limit, m->nmodels ? " of " : "",
                   m->nmodels ? (int)strcspn(task, ".") : 0, task, r->count, r->need, where);
+    else if (r->need == ETRT_NO_COUNTER && r->event < (uint32_t)m->nevents)
+        etrt_fail(ETRT_WAIT,
+                  "launch %u: workgroup %u in task %s, tile %u, waits for a counter that event %s "
+                  "does not have: the tensor that says which holds a number outside; on %s",
+                  r->launch, r->workgroup, task, r->tile, m->events[r->event].name, where);
     else
         etrt_fail(
             ETRT_WAIT,

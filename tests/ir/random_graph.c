@@ -150,8 +150,9 @@ static et_value add_reshape(fixture *f, et_value x) {
 static et_value add_slice(fixture *f, et_value x) {
     const et_shape *s = shape(f, x);
     et_expr start[ET_MAX_RANK], size[ET_MAX_RANK];
-    int64_t drop[ET_MAX_RANK], d;
+    int64_t drop[ET_MAX_RANK], step[ET_MAX_RANK], d;
     for (int k = 0; k < s->rank; k++) {
+        step[k] = 1 + pick(f, 3);
         start[k] = et_int(f->p, 0);
         size[k] = s->dim[k];
         drop[k] = pick(f, 4) == 0;
@@ -159,14 +160,17 @@ static et_value add_slice(fixture *f, et_value x) {
         if (et_is_int(f->p, s->dim[k], &d) && pick(f, 2)) {
             int64_t from = pick(f, (int)d);
             start[k] = et_int(f->p, from);
-            if (!drop[k]) size[k] = et_int(f->p, 1 + pick(f, (int)(d - from)));
+            int most = (int)((d - 1 - from) / step[k]) + 1;
+            if (!drop[k]) size[k] = et_int(f->p, 1 + pick(f, most));
         } else if (drop[k]) {
             start[k] = et_sub(f->p, s->dim[k], size[k]); /* the last one */
+        } else {
+            size[k] = et_ceil_div(f->p, s->dim[k], et_int(f->p, step[k]));
         }
     }
     return node(f, "slice", ARGS(x),
                 ATTRS(attr_exprs("start", s->rank, start), attr_exprs("size", s->rank, size),
-                      attr_ints("drop", s->rank, drop)));
+                      attr_ints("drop", s->rank, drop), attr_ints("step", s->rank, step)));
 }
 
 static et_value add_transpose(fixture *f, et_value x) {

@@ -105,6 +105,17 @@ START_TEST(slice_shapes) {
     expect_error(f, "index -1 may leave dimension 0 of [N]");
     slice1(f, x, one, et_sub(f->p, n, one));
     expect_error(f, "the result has shape [N - 1]: dimension N - 1 may be less than 1");
+    int64_t keep = 0, step = 3;
+    et_expr third = et_ceil_div(f->p, n, et_int(f->p, 3)),
+            half = et_ceil_div(f->p, n, et_int(f->p, 2));
+    et_value by3 = node(f, "slice", ARGS(x),
+                        ATTRS(attr_exprs("start", 1, &zero), attr_exprs("size", 1, &third),
+                              attr_ints("drop", 1, &keep), attr_ints("step", 1, &step)));
+    ck_assert_str_eq(shape_text(f, by3), "f32[(N + 2) / 3]");
+    node(f, "slice", ARGS(x),
+         ATTRS(attr_exprs("start", 1, &zero), attr_exprs("size", 1, &half),
+               attr_ints("drop", 1, &keep), attr_ints("step", 1, &step)));
+    expect_error(f, "0:(N + 1) / 2 * 3 - 2 may leave dimension 0 of [N]");
     int loop = et_graph_loop(f->g, f->block, "l", -1, 3, 7, (et_loc){0});
     et_value y = INPUT(f, "y", ET_F32, 4), z = INPUT(f, "z", ET_F32, 3);
     et_expr l = et_var(f->p, f->g->loops[loop].var);

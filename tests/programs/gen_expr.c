@@ -319,6 +319,12 @@ static const char *stretch(gen *g, gen_dim d, gen_dim *from) {
     const char *len = gen_dim_text(g, d);
     *from = d;
     if (d.sym >= 0 && !gen_chance(g, 40)) return ":";
+    if (d.sym < 0 && gen_chance(g, 20)) {
+        int step = 2 + gen_draw(g, 2), first = gen_draw(g, 3);
+        int end = first + (most - 1) * step + 1 + gen_draw(g, step);
+        *from = gen_number(end + gen_draw(g, 2));
+        return et_printf(g->a, "%d:%d:%d", first, end, step);
+    }
     *from = gen_number(most + more);
     for (int i = 0; i < g->nsizes; i++)
         if (g->size[i] >= most && gen_chance(g, 40)) *from = gen_number(g->size[i]);

@@ -1,13 +1,21 @@
 #include "ir/graph/op_util.h"
 #include <string.h>
 
+/* Elements of dimension K that lie between one taken and the next, and one more. */
+static int64_t step_of(const et_node *n, int k) {
+    const et_attr *a = et_attr_find(n, "step");
+    return a ? a->ints[k] : 1;
+}
+
 static bool in_range(et_graph *g, const et_node *n, int k, et_expr start, et_expr size) {
     et_exprs *p = g->exprs;
     const et_shape *x = et_arg_shape(g, n, 0);
-    int64_t lo, hi;
-    et_expr end = et_add(p, start, size);
-    if (et_bounds(p, start, &lo, &hi) && lo >= 0 &&
-        et_bounds(p, et_sub(p, x->dim[k], end), &lo, &hi) && lo >= 0)
+    int64_t lo, hi, step = step_of(n, k);
+    et_expr one = et_int(p, 1);
+    et_expr taken = et_add(p, et_mul(p, et_sub(p, size, one), et_int(p, step)), one);
+    et_expr end = et_add(p, start, taken);
+    bool ends = et_bounds(p, et_sub(p, x->dim[k], end), &lo, &hi) && lo >= 0;
+    if (et_bounds(p, start, &lo, &hi) && lo >= 0 && (ends || et_prove_le(p, end, x->dim[k])))
         return true;
     if (et_is_one(p, size))
         return et_op_error(g, n, "index %s may leave dimension %d of %s",
@@ -39,8 +47,23 @@ static et_expr at(et_lower *lo, const et_node *n, const et_expr *index) {
     const int64_t *drop = et_op_ints(n, "drop", rank);
     et_expr from[ET_MAX_RANK];
     for (int k = 0; k < rank; k++)
-        from[k] = drop[k] ? start[k] : et_add(lo->g->exprs, start[k], index[kept++]);
+        if (drop[k]) {
+            from[k] = start[k];
+        } else {
+            et_expr i = et_mul(lo->g->exprs, index[kept++], et_int(lo->g->exprs, step_of(n, k)));
+            from[k] = et_add(lo->g->exprs, start[k], i);
+        }
     return et_arg_at(lo, n, 0, from);
+}
+
+static bool leaves(const et_interp_args *a, int k, int64_t first, int64_t count) {
+    int64_t dim = a->args[0]->dim[k], step = step_of(a->node, k);
+    if (first >= 0 && count >= 1 && first < dim && (count - 1) <= (dim - 1 - first) / step)
+        return false;
+    et_interp_error(a, "slice %lld:%lld:%lld leaves dimension %d of size %lld", (long long)first,
+                    (long long)(first + (count - 1) * step + 1), (long long)step, k,
+                    (long long)dim);
+    return true;
 }
 
 static bool interp(const et_interp_args *a) {
@@ -52,20 +75,19 @@ static bool interp(const et_interp_args *a) {
     for (int k = 0; k < x->rank; k++) {
         first[k] = et_eval(a->g->exprs, start[k], a->syms, a->vars);
         dim[k] = et_eval(a->g->exprs, size[k], a->syms, a->vars);
-        if (first[k] < 0 || dim[k] < 1 || first[k] > x->dim[k] - dim[k])
-            return et_interp_error(a, "slice %lld:%lld leaves dimension %d of size %lld",
-                                   (long long)first[k], (long long)(first[k] + dim[k]), k,
-                                   (long long)x->dim[k]);
+        if (leaves(a, k, first[k], dim[k])) return false;
     }
     int outer = x->rank; /* dimensions before those that are one run of memory */
     int64_t run = 1;
-    for (bool whole = true; whole && outer > 0;) {
+    for (bool whole = true; whole && outer > 0 && step_of(a->node, outer - 1) == 1;) {
         outer--;
         run *= dim[outer];
         whole = dim[outer] == x->dim[outer];
     }
     const et_word *from = et_words(x) + et_offset(x->rank, stride, first);
     et_word *to = et_words(a->result);
+    for (int k = 0; k < outer; k++)
+        stride[k] *= step_of(a->node, k);
     do {
         memcpy(to, from + et_offset(outer, stride, index), (size_t)run * sizeof *to);
         to += run;
