@@ -1,5 +1,7 @@
 /* etbench - models, schedules and code objects side by side: counted, timed, predicted. */
 #include "bench/etbench/etbench.h"
+#include "ir/base/arena.h"
+#include "runtime/files/output.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -80,5 +82,6 @@ bool eb_do(const struct eb_options *o) {
 
 int main(int argc, char **argv) {
     struct eb_options o = {.device = "auto", .seed = 1, .repeat = -1, .warmup = -1, .variants = 2};
+    et_on_give_up(et_remove_guarded);
     return cli_main(&eb_tool, argc, argv, &o);
 }

@@ -1,6 +1,8 @@
 /* etcc - the command line. */
 #include "codegen/codegen.h"
 #include "frontend/etcc/driver.h"
+#include "ir/base/arena.h"
+#include "runtime/files/output.h"
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -167,5 +169,6 @@ static int run(void *options_read) {
 
 int main(int argc, char **argv) {
     struct command_line c = {.o = {.variants = 2, .notes = true}};
+    et_on_give_up(et_remove_guarded);
     return cli_main(&tool, argc, argv, &c);
 }

@@ -3,10 +3,12 @@
 #include "frontend/etinterp/etinterp.h"
 #include "frontend/frontend.h"
 #include "frontend/syntax/ast.h"
+#include "ir/base/arena.h"
 #include "ir/base/stack.h"
 #include "ir/eti/eti.h"
 #include "passes/passes.h"
 #include "runtime/files/input.h"
+#include "runtime/files/output.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -153,5 +155,6 @@ static const cli_tool tool = {
 
 int main(int argc, char **argv) {
     struct options o = {.orders = 1};
+    et_on_give_up(et_remove_guarded);
     return cli_main(&tool, argc, argv, &o);
 }

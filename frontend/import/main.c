@@ -1,6 +1,7 @@
 /* etimport - a Hugging Face checkpoint directory becomes a readable .etg. */
 #include "frontend/import/import.h"
 #include "frontend/syntax/lex.h"
+#include "ir/base/arena.h"
 #include "runtime/cli/cli.h"
 #include "runtime/etrt/safetensors/etrt_safetensors.h"
 #include "runtime/files/input.h"
@@ -222,5 +223,6 @@ static const cli_tool tool = {
 
 int main(int argc, char **argv) {
     struct imp_options o = {.max_tokens = 64, .slots = 16};
+    et_on_give_up(et_remove_guarded);
     return cli_main(&tool, argc, argv, &o);
 }

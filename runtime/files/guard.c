@@ -46,12 +46,16 @@ static void remove_folder(const char *path) {
 }
 
 /* The last one first: files of a folder come after it. */
-static void on_signal(int number) {
-    int kept = errno;
+void et_remove_guarded(void) {
     for (int i = MOST; i-- > 0;)
         if (atomic_load(&guards.used[i]) && unlink(guards.path[i]) != 0 &&
             (errno == EISDIR || errno == EPERM))
             remove_folder(guards.path[i]);
+}
+
+static void on_signal(int number) {
+    int kept = errno;
+    et_remove_guarded();
     signal(number, SIG_DFL);
     raise(number); /* taken when this returns */
     errno = kept;

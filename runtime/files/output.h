@@ -45,6 +45,9 @@ bool et_same_file(const char *a, const char *b);
 /* From now on, a signal that ends the program removes PATH (kept here as a copy), a file or a
  * folder with files in it. False when there are too many. Threads may call these at once. */
 bool et_guard(const char *path);
+/* What such a signal does before it ends the program, for other ways of ending at once. May be
+ * called anywhere, in a signal handler too. */
+void et_remove_guarded(void);
 /* PATH may stay, or is gone. */
 void et_unguard(const char *path);
 
