@@ -114,16 +114,35 @@ static bool all_apart(struct verify *v, int grid) {
     return true;
 }
 
+const struct vf_pairs *vf_pairs_of(const struct verify *v, int earlier, int later) {
+    static const struct vf_pairs none;
+    const struct vf_row *row = &v->row[earlier];
+    int lo = 0, hi = row->n;
+    while (lo < hi) {
+        int mid = lo + (hi - lo) / 2;
+        if (row->v[mid].later < later)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < row->n && row->v[lo].later == later ? &row->v[lo].pairs : &none;
+}
+
 void vf_list_pairs(struct verify *v) {
     int n = v->p->ngrids;
-    v->pairs = et_alloc(v->arena, (size_t)n * (size_t)n * sizeof *v->pairs + 1);
+    v->row = et_alloc(v->arena, (size_t)n * sizeof *v->row + 1);
     v->within = et_alloc(v->arena, (size_t)n * sizeof *v->within + 1);
     v->apart = et_alloc(v->arena, (size_t)n + 1);
     for (int a = 0; a < n; a++)
-        for (int b = 0; b < n; b++)
-            find_pairs(v, &v->grid[a], &v->grid[b], &v->pairs[a * n + b]);
+        for (int b = 0; b < n; b++) {
+            struct vf_met met = {.later = b};
+            find_pairs(v, &v->grid[a], &v->grid[b], &met.pairs);
+            if (!met.pairs.n) continue;
+            ET_GROW(v->arena, v->row[a].v, v->row[a].n, v->row[a].cap);
+            v->row[a].v[v->row[a].n++] = met;
+        }
     for (int g = 0; g < n; g++) {
-        const struct vf_pairs *all = &v->pairs[g * n + g];
+        const struct vf_pairs *all = vf_pairs_of(v, g, g);
         struct vf_pairs *half = &v->within[g];
         for (int k = 0; k < all->n; k++) {
             if (all->v[k].a > all->v[k].b) continue;
@@ -460,7 +479,7 @@ bool vf_hazards(struct verify *v) {
         if (!v->grid[in->grid].nclasses) continue;
         for (int i = 0; i < j; i++) {
             const struct vf_inst *first = &v->inst[i];
-            const struct vf_pairs *p = &v->pairs[first->grid * v->p->ngrids + in->grid];
+            const struct vf_pairs *p = vf_pairs_of(v, first->grid, in->grid);
             v->report->work++;
             if (!p->n || vf_translated(v, first, in) ||
                 all_set(common + (size_t)j * (size_t)v->words, first->first_group,

@@ -133,6 +133,19 @@ struct vf_pairs {
     int n, cap;
 };
 
+/* Of one grid and a later one, those of each grid in ascending order: where no accesses may
+ * conflict there is nothing, so that memory goes by what conflicts and not by the square of the
+ * grids. */
+struct vf_met {
+    int later;
+    struct vf_pairs pairs;
+};
+
+struct vf_row {
+    struct vf_met *v;
+    int n, cap;
+};
+
 struct verify {
     et_program *p;
     et_exprs *x;
@@ -143,7 +156,7 @@ struct verify {
     struct vf_grid *grid;
     struct vf_loop *loop;    /* by loop of the graph */
     struct vf_event *event;  /* by event */
-    struct vf_pairs *pairs;  /* by earlier grid * ngrids + later grid */
+    struct vf_row *row;      /* by earlier grid; see vf_pairs_of */
     struct vf_pairs *within; /* by grid: of two tiles of one instance */
     bool *apart;             /* by grid: no two tiles conflict, for any value of the symbols */
 
@@ -301,6 +314,8 @@ vf_status vf_order(struct verify *);
 
 /* ---- hazard.c */
 void vf_list_pairs(struct verify *);
+/* Of two grids, or of one with itself; there may be none. */
+const struct vf_pairs *vf_pairs_of(const struct verify *, int earlier, int later);
 /* Two temporaries overlap, at their largest. */
 bool vf_share_memory(const et_program *, int a, int b);
 bool vf_hazards(struct verify *);

@@ -243,7 +243,7 @@ static bool stands_for_middle(const struct symbolic *s, int inst, bool first) {
 static bool check_instances(struct symbolic *s, int i, int j) {
     const struct verify *v = s->v;
     const struct vf_inst *a = &v->inst[i], *b = &v->inst[j];
-    const struct vf_pairs *p = &v->pairs[a->grid * v->p->ngrids + b->grid];
+    const struct vf_pairs *p = vf_pairs_of(v, a->grid, b->grid);
     int la = vs_cut_loop(s, i), lb = vs_cut_loop(s, j);
     bool same = la >= 0 && la == lb;
     if (!p->n || vf_translated(v, a, b)) return true;
