@@ -238,7 +238,7 @@ static long taken, refused;
 static void *ask_once(void *user) {
     struct answer a;
     (void)user;
-    request("{\"prompt\":\"Once\",\"max_tokens\":30,\"ignore_eos\":true}", false, &a);
+    request("{\"prompt\":\"Once\",\"max_tokens\":90,\"ignore_eos\":true}", false, &a);
     pthread_mutex_lock(&lock);
     taken += a.status == 200 && !strcmp(a.finish, "length");
     refused += a.status == 429;
@@ -317,6 +317,28 @@ static int garbage(void) {
     return 0;
 }
 
+/* A client that says no more once it has asked, which is not one that has left: it is told all. */
+static int half(void) {
+    static const char body[] =
+        "{\"prompt\":\"Once\",\"max_tokens\":30,\"ignore_eos\":true,\"stream\":true}";
+    char head[256];
+    double first;
+    int fd = open_connection();
+    snprintf(head, sizeof head,
+             "POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n\r\n",
+             sizeof body - 1);
+    if (!send_all(fd, head, strlen(head)) || !send_all(fd, body, sizeof body - 1))
+        die("cannot send");
+    /* The library is to see the request before its end, which may come in one piece with it. */
+    usleep(100000);
+    shutdown(fd, SHUT_WR);
+    char *answer = read_all(fd, &first);
+    if (!strstr(answer, "data: [DONE]")) die("who says no more is not answered to the end");
+    free(answer);
+    close(fd);
+    return 0;
+}
+
 /* Standard input to the server, and the first N lines that come back. */
 static int lines(long n) {
     char bytes[4096];
@@ -343,6 +365,7 @@ int main(int argc, char **argv) {
     if (!strcmp(argv[1], "full") && argc == 4) return full(strtol(argv[3], NULL, 10));
     if (!strcmp(argv[1], "slow")) return slow();
     if (!strcmp(argv[1], "garbage")) return garbage();
+    if (!strcmp(argv[1], "half")) return half();
     if (!strcmp(argv[1], "lines") && argc == 4) return lines(strtol(argv[3], NULL, 10));
     die("no such mode");
 }

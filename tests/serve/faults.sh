@@ -20,6 +20,7 @@ right
 # Who says nothing, or half of it, is let go; so is who sends a byte now and then.
 "$bin/serve_client" slow "$address" || die 'slow clients'
 "$bin/serve_client" garbage "$address" || die 'garbage'
+"$bin/serve_client" half "$address" || die 'a client that says no more'
 right
 stop
 [ $status -eq 0 ] || die "exit status $status"

@@ -35,6 +35,32 @@ wait $server || status=$?
 server=
 [ $status -eq 0 ] || die "exit status $status"
 
+# The same under load: every client has all of its answer, or was told to come again.
+start
+for i in $(seq 24); do
+    (
+        curl -sS -m 100 -o "load.$i" -w '%{http_code}' "$address/v1/completions" \
+            -d "{$m,\"prompt\":\"The\",\"max_tokens\":12,\"ignore_eos\":true,\"stream\":true}" > "load.$i.code" 2> "load.$i.log" || echo gone >> "load.$i.code"
+    ) &
+    clients="${clients:-} $!"
+done
+for _ in $(seq 100); do
+    [ "$(metric vllm:num_requests_running)" = 0 ] || break
+    sleep 0.05
+done
+stop
+[ $status -eq 0 ] || die "under load: exit status $status"
+# shellcheck disable=SC2086
+wait $clients
+for i in $(seq 24); do
+    case $(cat "load.$i.code") in
+    200) grep -q '"finish_reason":"length"' "load.$i" && grep -q 'data: \[DONE\]' "load.$i" || die "cut: $(cat "load.$i")" ;;
+    503 | 000gone) ;; # it came while the server drained, or when it was no more
+    *) die "under load: $(cat "load.$i.code" "load.$i")" ;;
+    esac
+done
+cat load.*.code | grep -q '^200' || die 'no client was served'
+
 # SIGINT twice ends it at once.
 start
 curl -sS -m 60 -o running "$address/v1/completions" -d "{$m,\"prompt\":\"Once\",\"max_tokens\":400,\"ignore_eos\":true}" \

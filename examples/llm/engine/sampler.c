@@ -96,13 +96,16 @@ static void apply(const struct change *c, float *logit) {
     *logit = *logit * (*logit > 0 ? c->above : c->below) - c->less;
 }
 
+/* No logit is as large, nor the best one as small: the kernels know it by that. */
+#define MOST 1e38f
+
 int32_t sampler_likeliest(const float *logits, int64_t vocab) {
     int32_t best = 0;
     for (int64_t i = 0; i < vocab; i++) {
         if (isnan(logits[i])) return -1;
         if (logits[i] > logits[best]) best = (int32_t)i;
     }
-    return isfinite(logits[best]) ? best : -1;
+    return fabsf(logits[best]) <= MOST ? best : -1;
 }
 
 /* ---- drawing ---- */

@@ -69,8 +69,8 @@ struct drawing {
 /* GENERATED: how many tokens the sequence was given before. */
 struct drawing sampler_drawing(const struct sampling *, int64_t vocab, size_t generated);
 
-/* LOGITS are changed; -INFINITY is a token that must not come. -1 when a logit is not a number or
- * INFINITY, or no token may come. */
+/* LOGITS are changed; -INFINITY is a token that must not come. -1 when a logit is not a number, or
+ * the best one is beyond 1e38, or no token may come. */
 int32_t sampler_next(struct sampler *, const struct sampling *, const struct history *,
                      float *logits);
 

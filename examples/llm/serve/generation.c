@@ -2,6 +2,7 @@
  * send; the engine's, which brings tokens; and the watcher's. */
 #include "examples/llm/engine/lm.h"
 #include "examples/llm/serve/server.h"
+#include <math.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,7 @@ struct generation {
     int fd;
     bool suspended; /* the library sleeps until it is resumed */
     bool complete, gone;
+    bool silent; /* the client says no more, which it also does when it leaves */
     double sent; /* when something was sent last */
 };
 
@@ -293,21 +295,30 @@ void generation_leave(struct exchange *x) {
 
 /* ---- in the watcher's thread ---- */
 
-/* The library does not look at a connection that is suspended. */
-static bool left(int fd) {
-    struct pollfd p = {.fd = fd, .events = POLLRDHUP};
-    return fd >= 0 && poll(&p, 1, 0) == 1 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR));
+/* The library does not look at a connection that is suspended. A client that closes its half of it
+ * may still read, or may be gone: TCP tells only once something was sent to it. To a stream a ping
+ * can be sent; before an answer that comes as a whole nothing can be, and the client counts as
+ * gone. */
+static bool left(struct generation *g) {
+    struct pollfd p = {.fd = g->fd, .events = POLLRDHUP};
+    if (g->fd < 0 || poll(&p, 1, 0) != 1) return false;
+    if (p.revents & (POLLHUP | POLLERR)) return true;
+    if (!(p.revents & POLLRDHUP)) return false;
+    if (!answer_request(g->answer)->stream) return true;
+    if (!g->silent) g->sent = -INFINITY; /* a ping is due */
+    g->silent = true;
+    return false;
 }
 
 static void watch(struct generation *g, double now) {
     struct server *s = g->server;
     pthread_mutex_lock(&g->lock);
-    bool leaves = g->connection && !g->complete && !g->gone && left(g->fd);
+    bool leaves = g->connection && !g->complete && !g->gone && left(g);
     if (leaves) {
         g->gone = true;
         wake(g);
     } else if (!g->complete && answer_request(g->answer)->stream &&
-               now - g->sent > (double)s->o->ping) {
+               now - g->sent > (g->silent ? 1 : (double)s->o->ping)) {
         g->sent = now;
         buffer_text(answer_events(g->answer), ": ping\n\n");
         wake(g);
