@@ -254,7 +254,7 @@ static void chunk_direct(cg *g, const et_contract *c, val chunk, val chunks, val
     if (c->streamed) cg_contract_load_later(g, c, next, chunks, ET_FROM_RING, loaded);
 }
 
-/* Carried from chunk to chunk: the sums, then b of the chunks to come. Registers are loaded
+/* Carried from chunk to chunk: the sums, then b of the chunk to come. Its registers are loaded
  * again as soon as they have been used, so the loads run while the next rows of a are staged. */
 static void chunks_direct(cg *g, const et_contract *c, val chunks, val *carried) {
     val chunk = cg_i32(g, 0), *b = carried + cg_contract_sums(c), loaded[ET_MAX_FRAGMENTS];

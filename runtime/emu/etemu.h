@@ -56,7 +56,8 @@ typedef struct etemu_task {
      * the quotient is what a byte finds on its way on the average. */
     uint64_t in_flight, in_flight_squares;
 } etemu_task;
-/* Zeros for a task that was not seen. Returns 0, or -1 if TASK is 4096 or more. */
+/* Zeros for a task that was not seen. Returns 0, or -1 where nothing is counted by task or TASK is
+ * 4096 or more. */
 int etemu_get_task(uint32_t task, etemu_task *out);
 
 /* Kernels bound their waits themselves, by SECONDS at most: only beyond that does a dispatch in

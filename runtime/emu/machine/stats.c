@@ -58,7 +58,7 @@ EMU_EXPORT void etemu_get_stats(etemu_stats *out) {
 }
 
 EMU_EXPORT int etemu_get_task(uint32_t task, etemu_task *out) {
-    if (task >= TASKS) return -1;
+    if (task >= TASKS || !emu_device()->by_task) return -1;
     pthread_mutex_lock(&lock);
     struct emu_task_counters c = by_task[task];
     pthread_mutex_unlock(&lock);
