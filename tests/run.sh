@@ -2,8 +2,8 @@
 # run.sh [--all]: from a fresh Debian 12 to a verdict. It installs what is needed, builds Release, and runs the
 # tests that a change most likely breaks; what reads bytes from outside is built and tested with the address
 # and undefined-behaviour sanitizers too. --all runs every test at its full length, builds everything a second time,
-# with the sanitizers and assertions, tests that without what takes longest there, and lets every fuzz target
-# run for a while. The last line is "N passed, N failed".
+# with the sanitizers and assertions, tests that at the usual length without what takes longest there, and lets
+# every fuzz target run for a while. The last line is "N passed, N failed".
 # $ETCC_BUILD: where to build (build/ in the source tree); $ETCC_JOBS: how many at once (all cores);
 # $ETCC_FUZZ_SECONDS: how long each fuzz target runs (60).
 set -u
@@ -79,6 +79,7 @@ if [ $# -eq 0 ]; then
     verdict
 fi
 stage "$build" all '' -DCMAKE_BUILD_TYPE=Release -DETCC_SANITIZE=OFF
+unset ETCC_LONG
 stage "$build/sanitized" all "$long" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG='-O1 -g' -DETCC_SANITIZE=ON
 
 # Each fuzz target for a minute; all of them are one test here.
