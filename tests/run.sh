@@ -75,7 +75,8 @@ esac
 sh "$src/.ci/packages" tests || { broken 'packages are missing'; verdict; }
 if [ $# -eq 0 ]; then
     stage "$build" all '-LE long' -DCMAKE_BUILD_TYPE=Release -DETCC_SANITIZE=OFF
-    stage "$build/outside" outside '-L outside' -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=-O0 -DETCC_SANITIZE=ON
+    stage "$build/outside" outside '-L outside' -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=-O0 -DETCC_EMU_OPTIMISE=-O0 \
+        -DETCC_SANITIZE=ON
     verdict
 fi
 stage "$build" all '' -DCMAKE_BUILD_TYPE=Release -DETCC_SANITIZE=OFF

@@ -1,10 +1,10 @@
 #!/bin/sh
 # intact.sh BIN SRC WORK [LAUNCHES]: an intact kernel gives the reference's logits, the same bits
-# each time, in 60 seeded interleavings (1,000 with $ETCC_LONG set) on incoherent caches, some with a
+# each time, in 20 seeded interleavings (1,000 with $ETCC_LONG set) on incoherent caches, some with a
 # workgroup that starves or a die that is slow.
 set -eu
 bin=$1 model=$2/tests/golden/llama launches=${4:-${ETCC_LONG:+1000}}
-launches=${launches:-60}
+launches=${launches:-20}
 . "$(dirname "$0")/../support/lib.sh"
 mkdir -p "$3" && cd "$3"
 k=$(kernel "$bin/etcc" "$2/tests/import/llama.etg" gfx942 static)
