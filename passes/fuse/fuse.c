@@ -364,9 +364,11 @@ static void read_before(et_lowering *lo, const et_node *n, et_group *gr, const e
     }
     if (value) et_force(lo, (int)n->args[1].id);
     bool apart = n->nargs == 2;
+    et_expr any[ET_MAX_RANK];
+    axis_index(lo, gr, any);
     for (int a = 2; a < n->nargs; a++) {
         et_expr at = et_arg_at(&lo->lower, n, a, axis);
-        apart |= et_goes_apart(lo, gr, at);
+        apart |= et_goes_apart(lo, gr, et_arg_at(&lo->lower, n, a, any));
         if (et_reads_what_it_overwrites(lo, gr, at)) et_force(lo, (int)n->args[a].id);
     }
     if (!apart) et_force(lo, (int)n->args[2].id);

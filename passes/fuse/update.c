@@ -7,6 +7,7 @@
  * own. */
 #include "ir/program/step.h"
 #include "passes/fuse/lowering.h"
+#include <stdlib.h>
 
 struct reads {
     et_lowering *lo;
@@ -67,11 +68,46 @@ bool et_reads_what_it_overwrites(et_lowering *lo, const et_group *gr, et_expr e)
     return r.found;
 }
 
+/* How much E grows when the variable does by 1, where that is always as much. */
+static bool grows(et_exprs *x, et_expr e, int var, int64_t *out_step) {
+    et_expr next = et_add(x, et_var(x, var), et_int(x, 1));
+    return et_is_int(x, et_sub(x, et_subst_var(x, e, var, next), e), out_step);
+}
+
+struct apart {
+    et_exprs *x;
+    int var;
+    int64_t extent;
+    bool found;
+};
+
+static bool is_apart(const struct apart *a, et_expr e);
+
+static void find_apart(void *ctx, et_expr e) {
+    struct apart *a = ctx;
+    const et_node_x load = *et_x(a->x, e);
+    for (int i = 0; load.op == ET_X_LOAD && i < load.nops && !a->found; i++)
+        a->found = is_apart(a, load.ops[i]);
+}
+
+static bool is_apart(const struct apart *a, et_expr e) {
+    const et_node_x *n = et_x(a->x, e);
+    int64_t step, limit = INT64_MAX;
+    if (n->op == ET_X_TO_I32 && et_x(a->x, n->ops[0])->type == ET_T_I32) {
+        limit = (int64_t)1 << 32; /* what is so far apart has the same low bits */
+        e = n->ops[0];
+    }
+    if (grows(a->x, e, a->var, &step) && step && llabs(step) < limit / a->extent) return true;
+    struct apart of_loads = *a;
+    et_walk(a->x, e, find_apart, &of_loads);
+    return of_loads.found;
+}
+
 bool et_goes_apart(et_lowering *lo, const et_group *gr, et_expr e) {
     et_exprs *x = lo->g->exprs;
-    int64_t step;
-    if (gr->rank == 0 || et_expr_loads(x, e)) return true;
-    et_expr next = et_add(x, et_var(x, gr->axis[0]), et_int(x, 1));
-    et_expr by = et_sub(x, et_subst_var(x, e, gr->axis[0], next), e);
-    return et_is_int(x, by, &step) && step != 0;
+    int64_t lo_extent, extent;
+    if (gr->rank == 0) return true;
+    et_span(x, et_var_extent(x, gr->axis[0]), &lo_extent, &extent);
+    struct apart a = {.x = x, .var = gr->axis[0], .extent = extent};
+    return extent == 1 || is_apart(&a, e);
 }

@@ -132,6 +132,10 @@ const char *gen_order(gen *g, int k) {
     }
 }
 
+static const char *some_number(gen *g) {
+    return gen_value(g, &(gen_shape){0}, true, true, 0).text;
+}
+
 const char *gen_distinct(gen *g, gen_dim n, int k, bool outside) {
     int most = gen_high(g, n);
     const char *len = gen_dim_text(g, n);
@@ -139,9 +143,12 @@ const char *gen_distinct(gen *g, gen_dim n, int k, bool outside) {
     if (n.sym < 0 && n.add == k && gen_chance(g, 70)) return gen_order(g, k);
     if (most <= k && gen_chance(g, 40))
         return et_printf(g->a, "(%s)[%d:%s + %d]", gen_order(g, k), k - most, len, k - most);
-    switch (gen_draw(g, 4)) {
+    switch (gen_draw(g, 5)) {
     case 0:
         return et_printf(g->a, "((%s - 1) - iota(%s))", len, len);
+    case 3: /* from a place that is data */
+        if (most <= k) return et_printf(g->a, "mod((%s + iota(%s)), %d)", some_number(g), len, k);
+        return et_printf(g->a, "(iota(%s) + %s)", len, some_number(g));
     case 1:
         if (outside) return et_printf(g->a, "((iota(%s) * 2) - %d)", len, gen_draw(g, 4));
         return et_printf(g->a, "(iota(%s) + %d)", len, gen_draw(g, k - most + 1));

@@ -316,6 +316,20 @@ static sv_linear element(sv_frame *f, const et_node_x *n) {
     return sv_of(sv_number(f->p, lo, hi));
 }
 
+/* The low 32 bits: E without as many times 2^32 as bring it into their range. As a sum what two
+ * work-items share cancels. */
+static sv_linear low_bits(sv_frame *f, const et_node_x *n) {
+    const int64_t wrap = (int64_t)1 << 32;
+    int64_t lo, hi;
+    if (et_x(f->x, n->ops[0])->type != ET_T_I32) return element(f, n);
+    sv_linear a = sv_form(f, n->ops[0]), half = sv_constant(wrap / 2);
+    if (!sv_bounds(f->p, &a, &lo, &hi) || lo < -SV_MOST / 2 || hi > SV_MOST / 2)
+        return element(f, n);
+    if (lo >= INT32_MIN && hi <= INT32_MAX) return a;
+    sv_linear above = sv_sum(f, &a, &half, 1), times = sv_quotient(f, &above, wrap);
+    return sv_sum(f, &a, &times, -wrap);
+}
+
 static sv_linear form_of(sv_frame *f, const et_node_x *n) {
     int64_t lo, hi;
     sv_linear a, b, zero = sv_constant(0);
@@ -334,7 +348,7 @@ static sv_linear form_of(sv_frame *f, const et_node_x *n) {
     default:
         break;
     }
-    if (n->op == ET_X_TO_I32) return element(f, n);
+    if (n->op == ET_X_TO_I32) return low_bits(f, n);
     if (n->type != ET_T_I32 || n->nops < 1) return any_number(f);
     a = sv_form(f, n->ops[0]);
     if (n->op == ET_X_NEG) return sv_sum(f, &zero, &a, -1);
