@@ -36,8 +36,6 @@ static bool optimise(cg *g, LLVMTargetMachineRef tm) {
     LLVMDisposeMessage(err);
     LLVMPassBuilderOptionsRef o = LLVMCreatePassBuilderOptions();
     LLVMPassBuilderOptionsSetLoopUnrolling(o, false); /* steps unroll what is worth it */
-    LLVMPassBuilderOptionsSetLoopVectorization(o, false);
-    LLVMPassBuilderOptionsSetSLPVectorization(o, false);
     LLVMErrorRef e = LLVMRunPasses(g->mod, passes, tm, o);
     LLVMDisposePassBuilderOptions(o);
     if (!e) return true;
