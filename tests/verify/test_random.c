@@ -67,8 +67,8 @@ static bool same(fixture *f, et_program *p, void *const *start, uint64_t seed, c
     char *err = et_alloc(f->arena, ET_INTERP_ERR);
     for (int t = 0; t < p->ntensors; t++) {
         if (!start[t]) continue;
-        const et_tensor_data *d = f->tensors[p->tensors[t].value.id];
-        size_t bytes = (size_t)et_dtype_size(d->dtype, et_tensor_count(d));
+        et_tensor_data d = stored(f, &p->tensors[t]);
+        size_t bytes = (size_t)et_dtype_size(d.dtype, et_tensor_count(&d));
         memory[t] = memcpy(et_alloc(f->arena, bytes + 1), start[t], bytes);
         if (p->tensors[t].kind == ET_TENSOR_OUTPUT) memset(memory[t], 0xff, bytes);
     }
