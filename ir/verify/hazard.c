@@ -29,6 +29,7 @@ static void find_pairs(struct verify *v, const struct vf_grid *a, const struct v
 struct linear {
     bool ok;
     int64_t factor[ET_MAX_RANK];
+    et_expr rest;
     int64_t lo, hi; /* of the rest */
 };
 
@@ -54,32 +55,94 @@ static struct linear split(struct verify *v, const struct vf_grid *g, et_expr e)
         if (l.ok)
             sum = et_add(x, sum, et_mul(x, et_var(x, g->f->coord[c]), et_int(x, l.factor[c])));
     }
+    l.rest = rest;
     l.ok = l.ok && et_expr_eq(sum, e) && !et_expr_loads(v->x, rest) &&
            et_bounds(x, without_loops(v, g, rest), &l.lo, &l.hi);
     return l;
 }
 
+/* What loops add to both is the same number: it has no variable that two tiles may differ in. */
 static bool same_in_loops(struct verify *v, const struct vf_grid *g, et_expr a, et_expr b) {
     et_expr da = et_sub(v->x, a, without_loops(v, g, a));
-    return et_expr_eq(da, et_sub(v->x, b, without_loops(v, g, b)));
+    int64_t none;
+    if (!et_expr_eq(da, et_sub(v->x, b, without_loops(v, g, b)))) return false;
+    if (et_is_int(v->x, da, &none)) return true;
+    for (int i = 0; i < et_var_count(v->x); i++) {
+        bool loop = false;
+        for (int k = 0; k < g->depth; k++)
+            loop |= v->p->g->loops[g->path[k]].var == i;
+        if (!loop && et_expr_has_var(v->x, da, i)) return false;
+    }
+    return true;
 }
 
-/* Equal indices in dimension D mean equal coordinate C, for tiles that agree on the coordinates in
- * SAME: one step of C moves further than everything else together. */
-static bool fixes(struct verify *v, const struct vf_grid *g, const struct linear *a,
-                  const struct linear *b, unsigned same, int c) {
-    int64_t step = a->factor[c] < 0 ? -a->factor[c] : a->factor[c];
-    int64_t lo = a->lo < b->lo ? a->lo : b->lo, hi = a->hi > b->hi ? a->hi : b->hi, low, most;
-    if (!step) return false;
+/* The part of the sum E whose terms are no multiples of M: E and it differ by a multiple of M. */
+static et_expr remainder_of(et_exprs *x, et_expr e, int64_t m) {
+    et_node_x n = *et_x(x, e);
+    int64_t by;
+    if (n.op == ET_X_ADD)
+        return et_add(x, remainder_of(x, n.ops[0], m), remainder_of(x, n.ops[1], m));
+    if (n.op == ET_X_INT)
+        by = n.n;
+    else if (n.op != ET_X_MUL || (!et_is_int(x, n.ops[1], &by) && !et_is_int(x, n.ops[0], &by)))
+        return e;
+    return by % m == 0 ? et_int(x, 0) : e;
+}
+
+/* How far apart everything but coordinate C moves the indices of two tiles that agree on the
+ * coordinates in SAME, up to multiples of M where that is not 0; -1 = not known. */
+static int64_t spread(struct verify *v, const struct vf_grid *g, const struct linear *a,
+                      const struct linear *b, unsigned same, int c, int64_t m) {
+    struct vf_range x = {a->lo, a->hi}, y = {b->lo, b->hi};
+    int64_t low, most, wide;
+    if (m && (!et_bounds(v->x, remainder_of(v->x, without_loops(v, g, a->rest), m), &x.lo, &x.hi) ||
+              !et_bounds(v->x, remainder_of(v->x, without_loops(v, g, b->rest), m), &y.lo, &y.hi)))
+        return -1;
+    int64_t lo = x.lo < y.lo ? x.lo : y.lo, hi = x.hi > y.hi ? x.hi : y.hi;
     for (int o = 0; o < g->f->ncoords; o++) {
-        if (a->factor[o] != b->factor[o]) return false;
-        if (o == c || same >> o & 1 || !a->factor[o]) continue;
-        if (!et_bounds(v->x, g->g->extent[o], &low, &most)) return false;
-        if (__builtin_mul_overflow(most - 1, a->factor[o], &most)) return false;
+        if (a->factor[o] != b->factor[o]) return -1;
+        if (o == c || same >> o & 1 || !a->factor[o] || (m && a->factor[o] % m == 0)) continue;
+        if (!et_bounds(v->x, g->g->extent[o], &low, &most)) return -1;
+        if (__builtin_mul_overflow(most - 1, a->factor[o], &most)) return -1;
         lo += most < 0 ? most : 0;
         hi += most > 0 ? most : 0;
     }
-    return hi - lo < step;
+    return __builtin_sub_overflow(hi, lo, &wide) ? -1 : wide;
+}
+
+/* As fixes, where the rest has terms that are multiples of M: then C and what is left of the rest
+ * stay within M, so that the index modulo M tells C. Halves of a head are M apart, and tiles of
+ * them lie in between. */
+static bool fixes_modulo(struct verify *v, const struct vf_grid *g, const struct linear *a,
+                         const struct linear *b, unsigned same, int c, int64_t m) {
+    int64_t step = a->factor[c] < 0 ? -a->factor[c] : a->factor[c], low, most;
+    if (m <= step || !et_bounds(v->x, g->g->extent[c], &low, &most)) return false;
+    int64_t wide = spread(v, g, a, b, same, c, m);
+    return wide >= 0 && wide < step && most - 1 <= (m - 1 - wide) / step;
+}
+
+static bool fixes_by_term(struct verify *v, const struct vf_grid *g, const struct linear *a,
+                          const struct linear *b, unsigned same, int c, et_expr term) {
+    et_node_x n = *et_x(v->x, term);
+    int64_t by;
+    if (n.op == ET_X_ADD)
+        return fixes_by_term(v, g, a, b, same, c, n.ops[0]) ||
+               fixes_by_term(v, g, a, b, same, c, n.ops[1]);
+    if (n.op != ET_X_MUL || (!et_is_int(v->x, n.ops[1], &by) && !et_is_int(v->x, n.ops[0], &by)))
+        return false;
+    return fixes_modulo(v, g, a, b, same, c, by < 0 ? -by : by);
+}
+
+/* Equal indices in dimension D mean equal coordinate C, for tiles that agree on the coordinates in
+ * SAME: one step of C moves further than everything else together, or than what is no multiple of
+ * a term's factor. */
+static bool fixes(struct verify *v, const struct vf_grid *g, const struct linear *a,
+                  const struct linear *b, unsigned same, int c) {
+    int64_t step = a->factor[c] < 0 ? -a->factor[c] : a->factor[c];
+    if (!step) return false;
+    int64_t wide = spread(v, g, a, b, same, c, 0);
+    if (wide >= 0 && wide < step) return true;
+    return fixes_by_term(v, g, a, b, same, c, without_loops(v, g, a->rest));
 }
 
 static bool proved_apart(struct verify *v, const struct vf_grid *g, const struct vf_access *a,
