@@ -88,6 +88,20 @@ static bool rounded(struct imp_scan *s, const struct imp_value *a, struct imp_va
     return true;
 }
 
+/* What a size of the model comes to, which is a number or an expression over variables. */
+static bool size_of(struct imp_scan *s, const struct imp_value *a, struct imp_value *out) {
+    enum { MOST_SIZES = 100 };
+    struct imp_scan inner = *s;
+    *out = *a;
+    if (a->kind == IMP_TEXT) {
+        if (a->foreign || ++inner.depth > MOST_SIZES)
+            return imp_scan_error(s, "size takes no text of config.json");
+        inner.p = a->text;
+        if (!imp_eval(&inner, out) || !imp_scan_end(&inner)) return false;
+    }
+    return out->kind == IMP_INT || imp_scan_error(s, "size takes what comes to an integer");
+}
+
 bool imp_call(struct imp_scan *s, const char *name, int n, const struct imp_value *a,
               struct imp_value *out) {
     et_arena *arena = s->t->arena;
@@ -112,6 +126,7 @@ bool imp_call(struct imp_scan *s, const char *name, int n, const struct imp_valu
         out->foreign = imp_value_foreign(a);
         return true;
     }
+    if (takes(name, n, a, "size", "*")) return size_of(s, a, out);
     if (takes(name, n, a, "round_to", "nt")) return rounded(s, a, out);
     if (takes(name, n, a, "type", "t")) {
         *out = imp_text(type_of(s->t, a->text));

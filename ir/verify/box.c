@@ -131,7 +131,9 @@ void vf_add_access(struct verify *v, struct vf_grid *g, const struct vf_access *
 static void note(void *ctx, const et_step *step, int tensor, bool is_store, const et_expr *index) {
     struct listing *l = ctx;
     struct vf_access a = {.tensor = tensor, .store = is_store, .step = step};
-    memcpy(a.index, index, (size_t)l->v->p->tensors[tensor].shape.rank * sizeof *index);
+    int rank = l->v->p->tensors[tensor].shape.rank;
+    for (int d = 0; d < rank; d++)
+        a.index[d] = index[d];
     vf_add_access(l->v, l->g, &a);
 }
 
