@@ -10,6 +10,7 @@
 #include <llvm-c/TargetMachine.h>
 #include <string.h>
 
+_Static_assert(ET_MAX_MODELS <= ETRT_MAX_MODELS, "every model has a word in the report");
 _Static_assert(ET_EVENT_RESERVED == ETRT_EVENT_FIRST, "events begin after the words of the ABI");
 
 static void on_diagnostic(LLVMDiagnosticInfoRef info, void *ctx) {
@@ -169,10 +170,13 @@ static bool check_queues(cg *g) {
     return true;
 }
 
-/* Each model counts its own workgroups on every die, after all other words. */
+/* Each model counts its own workgroups, on every die and when they are done with it, after all
+ * other words. */
 static void add_meetings(cg *g) {
     g->meet_words = g->event_words;
     if (g->sliced && g->t->dies) g->event_words += ETRT_MAX_DIES * g->whole->g->nmodels;
+    g->done_words = g->event_words;
+    g->event_words += g->whole->g->nmodels;
 }
 
 static bool check_sequence(cg *g) {

@@ -281,7 +281,8 @@ static void put_models(struct out *o) {
         put(o, i ? ", {\"name\": " : "{\"name\": ");
         put_string(o, g->model[i].name);
         et_share s = g->model[i].share;
-        put(o, ", \"from\": %d, \"to\": %d}", s.to ? s.from : 0, s.to ? s.to : 1000000);
+        put(o, ", \"from\": %d, \"to\": %d, \"done\": %zu}", s.to ? s.from : 0,
+            s.to ? s.to : 1000000, offsetof(struct etrt_report, done) + 4 * (size_t)i);
     }
     put(o, "],\n ");
 }

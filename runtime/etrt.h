@@ -239,6 +239,14 @@ const char *etrt_model_part(const etrt_model *, int index);
  * needs no dims, inputs or weights and is not touched; its workgroups run the others. */
 etrt_status etrt_select(etrt_session *, const char *model, int on);
 int etrt_selected(const etrt_session *, const char *model); /* 0 for a name of no model */
+/* Wait for at most SECONDS, 0 to look only, until MODEL of the launch in flight is done: from then
+ * on its outputs can be read, by etrt_read and etrt_read_part, while other models still run.
+ * ETRT_TIMEOUT while it runs itself. A kernel of one model is done when its launch ends. The launch
+ * stays in flight until etrt_wait; where that ends badly, what a model gave that was done by then
+ * stays there. ETRT_INVALID when no launch is in flight or it leaves the model out. Where the
+ * launch ended and the model was not done: ETRT_CANCELLED, ETRT_WAIT or ETRT_FAULT, of which
+ * etrt_wait has the detail. */
+etrt_status etrt_wait_model(etrt_session *, const char *model, double seconds);
 
 /* ---- sessions: state tensors, workspace, events ---- */
 
@@ -301,8 +309,9 @@ etrt_status etrt_launch_seconds(const etrt_session *, double *out_seconds);
 
 /* Copy a tensor out. BYTES must be its size at the current dims. A state can be read at any time
  * and an input once it is bound. An output is there once a launch that ran its model has completed,
- * and until the next one is submitted: before any, and after one that failed, ETRT_INVALID. Where
- * larger dims were set after the launch, what it did not write is NaNs or older. */
+ * or etrt_wait_model was told that the model is done, and until the next one is submitted: before
+ * any, and after one that failed, ETRT_INVALID. Where larger dims were set after the launch, what
+ * it did not write is NaNs or older. */
 etrt_status etrt_read(etrt_session *, const char *name, void *out_data, size_t bytes);
 /* Write a state tensor, whole. */
 etrt_status etrt_write(etrt_session *, const char *name, const void *data, size_t bytes);

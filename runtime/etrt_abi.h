@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ETRT_ABI_VERSION 3
+#define ETRT_ABI_VERSION 4
 
 /* The manifest, JSON text, is in the file of code within a frame: a head of 32 bytes, all ASCII,
  *
@@ -31,10 +31,11 @@
  * The text:
  *
  * {
- *   "abi": 3, "etcc": "0.1.0", "target": "gfx942", "model": "stories_llama",
+ *   "abi": 4, "etcc": "0.1.0", "target": "gfx942", "model": "stories_llama",
  *   "source_hash": "hex", "schedule": "static",     // or "dynamic", "hybrid", "kernels"
  *   "kernel": { "symbol": "NAME", "workgroup": 256, "wavefront": 64, "lds_bytes": 40960 },
- *   "models": [ { "name": "llama", "from": 0, "to": 500000 } ],   // only where there are several
+ *   "models": [                            // only where there are several
+ *     { "name": "llama", "from": 0, "to": 500000, "done": 64 } ],
  *   "symbols": [ { "name": "N", "lo": 1, "hi": 64 } ],
  *   "tensors": [                           // order = order of pointers in the kernarg segment
  *     { "name": "tokens", "kind": "input", "dtype": "i32", "shape": ["N"] },
@@ -61,8 +62,9 @@
  * the slice at index i of dimension 0 is the checkpoint tensor whose name has {l} replaced by
  * lo + i. Event indices in reports are row-major in the event's shape at the symbols' upper
  * bounds. Models that share a kernel have in "from" and "to" their parts of the workgroups when all
- * of them run, in millionths; names of symbols, tensors, events and tasks begin with the name of
- * the model and a dot then. Temporaries lie at "offset" bytes from the start of the workspace,
+ * of them run, in millionths, and in "done" where in struct etrt_report the kernel tells the host
+ * that the model is done; names of symbols, tensors, events and tasks begin with the name of the
+ * model and a dot then. Temporaries lie at "offset" bytes from the start of the workspace,
  * row-major, in launches whose symbol is within "when", both ends included; those that are not
  * needed at the same time may share bytes, and one inside a loop holds what the last iteration
  * left.
@@ -88,8 +90,9 @@ static inline uint32_t etrt_manifest_sum(const char *text, size_t bytes) {
     return ~sum;
 }
 
-/* Dies a device may have. */
+/* Dies a device may have; models that may share a kernel. */
 #define ETRT_MAX_DIES 16
+#define ETRT_MAX_MODELS 16
 
 /* Kernarg segment: this header, then int32 symbols[nsym] in manifest order padded to 8 bytes, then
  * uint64 tensors[ntensor] device pointers in manifest order, then struct etrt_part parts[nmodel] in
@@ -183,7 +186,8 @@ struct etrt_trace {
     struct etrt_trace_record record[];
 };
 
-/* Written by the workgroup that set `abort`; zeroed by the runtime before a launch. */
+/* Zeroed by the runtime before a launch. All but `done` is written by the workgroup that set
+ * `abort`. */
 struct etrt_report {
     uint32_t status;
     uint32_t launch;
@@ -196,6 +200,9 @@ struct etrt_report {
     uint32_t need;      /* arrivals needed */
     uint32_t die, hw_id;
     uint32_t reserved[5];
+    /* 1 + the launch, once all that it has of a model is done and what that wrote can be read; in
+     * kernels of several models, by their order in the manifest. */
+    uint32_t done[ETRT_MAX_MODELS];
 };
 
 #endif

@@ -34,6 +34,7 @@ struct cg {
     uint32_t sliced;             /* models with grids dealt by slice, bit 0 for the only one */
     int event_words;             /* the most that any part needs */
     int meet_words;              /* of several models, where counters of workgroups by die begin */
+    int done_words;              /* and those of workgroups that are done with a model */
     int first_task, first_event; /* what reports add to the variant's own numbers */
     et_kernel *kernels;          /* of a sequence, in the order of the launch; else none */
     int nkernels;

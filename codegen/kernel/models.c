@@ -34,6 +34,32 @@ static void visit_own(cg *g) {
     }
 }
 
+/* The workgroup has done all that it has of the model. The last to say so has seen by then what the
+ * others wrote, and tells the host. */
+static void tell_done(cg *g) {
+    size_t word = offsetof(struct etrt_report, done) + 4 * (size_t)(g->part - 1);
+    unsigned system = g->sync[ET_SCOPE_SYSTEM];
+    g->args = LLVMGetParam(g->fn, 0);
+    cg_load_arguments(g);
+    cg_barrier_drain(g);
+    cg_if me, last;
+    cg_if_begin(g, &me, cg_icmp(g, LLVMIntEQ, g->tid, cg_i32(g, 0)));
+    cg_fence(g, LLVMAtomicOrderingRelease, false);
+    val counter = cg_word(g, cg_i32(g, g->done_words + g->part - 1));
+    val left = cg_addi(g, cg_atomic(g, LLVMAtomicRMWBinOpAdd, counter, cg_i32(g, 1)), 1);
+    cg_if_begin(g, &last, cg_icmp(g, LLVMIntEQ, left, g->nwg));
+    cg_fence(g, LLVMAtomicOrderingAcquire, false);
+    val report = cg_argument(g, offsetof(struct etrt_kernarg, report), g->gptr);
+    val launch = cg_argument(g, offsetof(struct etrt_kernarg, launch), g->i32);
+    LLVMBuildFenceSyncScope(g->b, LLVMAtomicOrderingRelease, system, "");
+    val tell = LLVMBuildStore(g->b, cg_addi(g, launch, 1), cg_gepi(g, report, (int64_t)word));
+    LLVMSetAlignment(tell, 4);
+    LLVMSetOrdering(tell, LLVMAtomicOrderingMonotonic);
+    LLVMSetAtomicSyncScopeID(tell, system);
+    cg_if_end(g, &last);
+    cg_if_end(g, &me);
+}
+
 void cg_models(cg *g) {
     for (int m = 0; m < g->p->g->nmodels; m++) {
         block mine = cg_block(g, "model"), next = cg_block(g, "next");
@@ -49,6 +75,7 @@ void cg_models(cg *g) {
         cg_seed(g);
         if (cg_model_sliced(g, m)) cg_meet(g);
         visit_own(g);
+        tell_done(g);
         cg_br(g, next);
         *g = outside;
         LLVMMoveBasicBlockAfter(next, LLVMGetLastBasicBlock(g->fn));

@@ -74,6 +74,8 @@ static inline uint64_t etrt_control_bytes(const etrt_device *dev) {
 /* session.c: everything a launch needs is set, bound and fits; no launch is in flight, for CALL. */
 etrt_status etrt_session_ready(const etrt_session *);
 etrt_status etrt_session_idle(const etrt_session *, const char *call);
+/* The same, but for an output that is there already: of a model that is done before others. */
+etrt_status etrt_session_settled(const etrt_session *, const char *call, const char *tensor);
 
 /* tensors.c: by name; shape and size at the current dims, which must be set. */
 etrt_status etrt_session_tensor(const etrt_session *, const char *name, int *out);
@@ -88,6 +90,8 @@ etrt_status etrt_session_writable(const etrt_session *, const char *call, int in
  */
 void etrt_watch_launch(etrt_session *);
 bool etrt_watch_yield(etrt_session *, double seconds);
+/* The watcher has the launch in flight; and what it knows of it. */
+bool etrt_watch_has(etrt_session *, bool *out_ended);
 void etrt_watch_end(etrt_session *);
 
 /* weights.c */

@@ -2,12 +2,15 @@
  *
  * With all models each has the part of the workgroups that the compiler gave it. When some are left
  * out, what is theirs alone is cut out and the rest stretched to all workgroups: everybody's part
- * grows by the same factor, and who shared workgroups with whom still does. */
+ * grows by the same factor, and who shared workgroups with whom still does.
+ *
+ * And of a launch in flight, which models are done. */
 #include "runtime/etrt/internal.h"
 
 #include "runtime/etrt/base/error.h"
 
 #include <string.h>
+#include <time.h>
 
 enum { WHOLE = 1000000 };
 
@@ -79,4 +82,69 @@ void etrt_mix_parts(const etrt_session *s, uint32_t workgroups, struct etrt_part
         out[i] = (struct etrt_part){first, s->left_out[i] ? 0 : end - first};
         if (s->left_out[i]) out[i].first = 0;
     }
+}
+
+/* ---- done before the others ---- */
+
+static bool is_done(const etrt_session *s, int model) {
+    const struct etrt_manifest *mf = &s->model->manifest;
+    if (!mf->nmodels) return false; /* until the launch ends */
+    const char *word = (const char *)s->report + mf->models[model].done;
+    return __atomic_load_n((const uint32_t *)(const void *)word, __ATOMIC_ACQUIRE) == s->launch + 1;
+}
+
+static bool has_ended(etrt_session *s) {
+    bool ended;
+    if (etrt_watch_has(s, &ended)) return ended;
+    return etrt_launch_look(s->model->device, s->ticket, s->wait_limit, &s->patience, 0) !=
+           ETRT_RUNNING;
+}
+
+/* Of a launch that has ended, and its report with it. */
+static etrt_status ended(const etrt_session *s, const char *name) {
+    const struct etrt_report *r = s->report;
+    etrt_status st = atomic_load(&s->model->device->broken) ? ETRT_FAULT
+                     : r->status != ETRT_REPORT_OK          ? ETRT_WAIT
+                     : s->cancelled                         ? ETRT_CANCELLED
+                                                            : ETRT_OK;
+    if (st == ETRT_OK) return st;
+    return etrt_fail(st, "the launch ended before model %s was done", name);
+}
+
+/* What a launch writes there is not seen until it is looked at, so the looks get rarer. */
+static void nap(int looks) {
+    const long least = 2000, most = 200000;
+    long ns = looks < 64 ? least : least * looks / 64;
+    nanosleep(&(struct timespec){.tv_nsec = ns < most ? ns : most}, NULL);
+}
+
+/* Until the model is done or the launch has ended: the word is looked at once more after that. */
+static etrt_status wait_done(etrt_session *s, int model, const char *name, double seconds) {
+    double until = etrt_now() + seconds;
+    for (int looks = 0;; looks++) {
+        if (is_done(s, model)) return ETRT_OK;
+        if (has_ended(s)) return is_done(s, model) ? ETRT_OK : ended(s, name);
+        if (etrt_now() >= until)
+            return etrt_fail(ETRT_TIMEOUT, "model %s is not done within %g s", name, seconds);
+        nap(looks);
+    }
+}
+
+etrt_status etrt_wait_model(etrt_session *s, const char *name, double seconds) {
+    static const char call[] = "etrt_wait_model";
+    int model;
+    if (!s || !name) return etrt_fail(ETRT_INVALID, "%s: NULL argument", call);
+    etrt_status st = etrt_device_check(s->model->device);
+    if (st == ETRT_OK) st = etrt_mix_find(&s->model->manifest, name, &model);
+    if (st != ETRT_OK) return st;
+    if (!(seconds >= 0)) return etrt_fail(ETRT_RANGE, "%s: %g seconds", call, seconds);
+    if (!s->in_flight) return etrt_fail(ETRT_INVALID, "%s: no launch is in flight", call);
+    if (s->left_out[model])
+        return etrt_fail(ETRT_INVALID, "%s: the launch leaves out model %s", call, name);
+    st = wait_done(s, model, name, seconds);
+    for (int i = 0; st == ETRT_OK && i < s->model->manifest.ntensors; i++)
+        if (s->model->manifest.tensors[i].kind == ETRT_OUTPUT &&
+            s->model->manifest.tensors[i].model == model)
+            s->written[i] = true;
+    return st;
 }

@@ -40,7 +40,7 @@ static etrt_status find_part(const etrt_session *s, const char *call, int index,
 }
 
 static etrt_status begin(const etrt_session *s, const char *call, const char *name, int *out) {
-    etrt_status st = etrt_session_idle(s, call);
+    etrt_status st = etrt_session_settled(s, call, name);
     return st == ETRT_OK ? etrt_session_tensor(s, name, out) : st;
 }
 

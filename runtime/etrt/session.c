@@ -156,6 +156,14 @@ etrt_status etrt_session_idle(const etrt_session *s, const char *call) {
                         : ETRT_OK;
 }
 
+etrt_status etrt_session_settled(const etrt_session *s, const char *call, const char *tensor) {
+    if (!s || !s->in_flight) return etrt_session_idle(s, call);
+    int i = tensor ? etrt_manifest_tensor(&s->model->manifest, tensor) : -1;
+    bool there = i >= 0 && s->model->manifest.tensors[i].kind == ETRT_OUTPUT && s->written[i] &&
+                 etrt_mix_runs(s, s->model->manifest.tensors[i].model);
+    return there ? etrt_device_check(s->model->device) : etrt_session_idle(s, call);
+}
+
 /* Everything a launch needs is there and fits. */
 etrt_status etrt_session_ready(const etrt_session *s) {
     const struct etrt_manifest *mf = &s->model->manifest;

@@ -105,7 +105,7 @@ etrt_status etrt_bind(etrt_session *s, const char *name, const void *data, size_
 static etrt_status find_to_copy(etrt_session *s, const char *call, const char *name,
                                 const void *data, size_t bytes, int *out) {
     int64_t shape[ETRT_MAX_RANK], need;
-    etrt_status st = etrt_session_idle(s, call);
+    etrt_status st = etrt_session_settled(s, call, name);
     if (st == ETRT_OK) st = etrt_session_tensor(s, name, out);
     if (st == ETRT_OK) st = etrt_session_now(s, &s->model->manifest.tensors[*out], shape, &need);
     if (st == ETRT_OK && bytes != (uint64_t)need)

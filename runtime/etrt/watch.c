@@ -114,6 +114,16 @@ static struct timespec clock_at(double seconds) {
     return (struct timespec){.tv_sec = whole, .tv_nsec = (long)((seconds - (double)whole) * 1e9)};
 }
 
+bool etrt_watch_has(etrt_session *s, bool *out_ended) {
+    struct etrt_watch *w = s->watch;
+    if (!w) return false;
+    pthread_mutex_lock(&w->lock);
+    bool has = w->state != IDLE;
+    *out_ended = w->state == ENDED;
+    pthread_mutex_unlock(&w->lock);
+    return has;
+}
+
 bool etrt_watch_yield(etrt_session *s, double seconds) {
     struct etrt_watch *w = s->watch;
     if (!w) return true;

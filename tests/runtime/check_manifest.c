@@ -39,9 +39,9 @@ static const struct {
     const char *from, *to, *says;
     etrt_status status;
 } lies[] = {
-    {"\"abi\": 3", "\"abi\": 1", "ABI version 1, this runtime version 3", ETRT_UNSUPPORTED},
-    {"\"abi\": 3", "\"abi\": \"1\"", "abi: must be an integer", ETRT_FORMAT},
-    {"\"abi\": 3,", "", "abi: is missing", ETRT_FORMAT},
+    {"\"abi\": 4", "\"abi\": 1", "ABI version 1, this runtime version 4", ETRT_UNSUPPORTED},
+    {"\"abi\": 4", "\"abi\": \"1\"", "abi: must be an integer", ETRT_FORMAT},
+    {"\"abi\": 4,", "", "abi: is missing", ETRT_FORMAT},
     {"\"target\": \"gfx942\"", "\"target\": 942", "target: must be a string", ETRT_FORMAT},
     {"\"model\": \"probe\"", "\"model\": \"\"", "model: must have 1 to 255", ETRT_FORMAT},
     {"\"model\": \"probe\"", "\"model\": \"a\\nb\"", "control character", ETRT_FORMAT},

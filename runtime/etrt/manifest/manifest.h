@@ -13,6 +13,7 @@
 struct etrt_mixed {
     char *name;
     int64_t from, to; /* its part of the workgroups when all run, in millionths */
+    int64_t done;     /* where in struct etrt_report the kernel tells that it is done */
 };
 
 struct etrt_symbol {

@@ -282,6 +282,9 @@ static etrt_status parse_model(struct etrt_parser *p, const struct etrt_json_at 
         st = etrt_json_fail(at, "the name of a model has a dot: \"%s\"", m->name);
     if (st == ETRT_OK) st = etrt_json_int(at, object, "from", 0, 999999, &m->from);
     if (st == ETRT_OK) st = etrt_json_int(at, object, "to", m->from + 1, 1000000, &m->to);
+    int64_t first = offsetof(struct etrt_report, done), last = sizeof(struct etrt_report) - 4;
+    if (st == ETRT_OK) st = etrt_json_int(at, object, "done", first, last, &m->done);
+    if (st == ETRT_OK && m->done % 4) st = etrt_json_fail(at, "\"done\" is the place of no word");
     for (int i = 0; st == ETRT_OK && &p->m->models[i] != m; i++)
         if (strcmp(p->m->models[i].name, m->name) == 0)
             st = etrt_json_fail(at, "a second model %s", m->name);
