@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N = 64, WIDE = 256 };
+enum { N = 16, WIDE = 256 };
 
 static float alone[2][N * WIDE], beside[N * WIDE];
 static const char *const model_name[2] = {"short", "long"}, *const out[2] = {"short.out",

@@ -138,6 +138,38 @@ START_TEST(waits_for_a_while) {
 }
 END_TEST
 
+/* Of a kernel of one model, which is done when the launch ends; tests/mix has those of several. */
+START_TEST(waits_for_a_model) {
+    float y[10];
+    open_session();
+    bind_n(session, 10);
+    fails(ETRT_INVALID, "NULL", etrt_wait_model(NULL, "probe", 1));
+    fails(ETRT_INVALID, "NULL", etrt_wait_model(session, NULL, 1));
+    fails(ETRT_NOT_FOUND, "not of other", etrt_wait_model(session, "other", 1));
+    fails(ETRT_RANGE, "seconds", etrt_wait_model(session, "probe", NAN));
+    fails(ETRT_INVALID, "no launch is in flight", etrt_wait_model(session, "probe", 1));
+    for (int watched = 0, fd; watched < 2; watched++) {
+        bind_n(session, 10);
+        ok(etrt_submit(session));
+        fails(ETRT_INVALID, "in flight", etrt_read(session, "y", y, sizeof y));
+        ok(etrt_wait_model(session, "probe", INFINITY));
+        check_y(session, 10);
+        ok(etrt_wait(session));
+        check_y(session, 10);
+        submit_endless(session);
+        if (launches_last())
+            fails(ETRT_TIMEOUT, "not done within", etrt_wait_model(session, "probe", 0.01));
+        ok(etrt_cancel(session));
+        fails(ETRT_CANCELLED, "before model probe", etrt_wait_model(session, "probe", 60));
+        fails(ETRT_INVALID, "in flight", etrt_read(session, "y", y, sizeof y));
+        fails(ETRT_CANCELLED, "was cancelled", etrt_wait(session));
+        end_well(session);
+        ok(etrt_session_fd(session, &fd));
+    }
+    close_all();
+}
+END_TEST
+
 START_TEST(cancels) {
     float y[10];
     int fd = -1;
@@ -441,6 +473,7 @@ static void add(TCase *tc) {
     tcase_add_test(tc, tells_by_descriptor);
     tcase_add_test(tc, tells_by_call);
     tcase_add_test(tc, waits_for_a_while);
+    tcase_add_test(tc, waits_for_a_model);
     tcase_add_test(tc, cancels);
     tcase_add_test(tc, cancels_one_of_two);
     tcase_add_test(tc, cancels_what_is_waited_for);
