@@ -113,13 +113,6 @@ int etrt_device_is_emulated(const etrt_device *dev) {
     return dev && etrt_device_itself(dev)->emulated;
 }
 
-uint32_t etrt_device_cus(const etrt_device *dev) {
-    return etrt_device_itself(dev)->cus;
-}
-bool etrt_device_counted(const etrt_device *dev) {
-    return etrt_device_itself(dev)->counted;
-}
-
 etrt_status etrt_device_timing(etrt_device *dev, int on) {
     if (!dev) return etrt_fail(ETRT_INVALID, "etrt_device_timing: no device");
     dev = etrt_device_itself(dev);

@@ -122,7 +122,3 @@ void etrt_model_unload(etrt_model *m) {
 const char *etrt_model_name(const etrt_model *m) {
     return m ? m->manifest.model : "";
 }
-
-const struct etrt_manifest *etrt_model_manifest(const etrt_model *m) {
-    return &m->manifest;
-}

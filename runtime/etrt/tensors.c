@@ -147,14 +147,3 @@ etrt_status etrt_write(etrt_session *s, const char *name, const void *data, size
     if (st == ETRT_OK) st = etrt_session_writable(s, "etrt_write", i);
     return st == ETRT_OK ? etrt_mem_write(s->model->device, s->tensors[i], data, bytes) : st;
 }
-
-etrt_status etrt_session_shape(const etrt_session *s, const struct etrt_tensor *t,
-                               int64_t out_shape[ETRT_MAX_RANK], int64_t *out_bytes) {
-    return etrt_tensor_shape(t, s->dims, out_shape, out_bytes);
-}
-
-etrt_status etrt_session_peek(const etrt_session *s, int index, uint64_t offset, void *out,
-                              uint64_t bytes) {
-    const char *from = index == ETRT_WORKSPACE ? s->workspace : s->tensors[index];
-    return etrt_mem_read(s->model->device, out, from + offset, bytes);
-}

@@ -5,6 +5,7 @@
 #include "runtime/etrt/base/file.h"
 #include "runtime/etrt/base/json.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +66,21 @@ static etrt_status read_check(const struct etrt_json_at *up, json_t *object,
     return st;
 }
 
+/* A hexadecimal "0x..." string: addresses of 64 bits do not survive in JSON numbers. */
+static etrt_status read_address(const struct etrt_json_at *up, json_t *object, const char *key,
+                                uint64_t *out) {
+    struct etrt_json_at at = {up, key, 0};
+    const char *s;
+    char *end;
+    etrt_status st = etrt_json_string(up, object, key, &s);
+    if (st != ETRT_OK) return st;
+    errno = 0;
+    *out = strncmp(s, "0x", 2) == 0 && s[2] ? strtoull(s + 2, &end, 16) : (end = NULL, 0);
+    if (!end || *end || errno || s[2] == '-' || s[2] == '+' || s[2] == ' ')
+        return etrt_json_fail(&at, "must be a string like \"0x1f00\"");
+    return ETRT_OK;
+}
+
 /* All but the images. */
 static etrt_status read_region(const struct etrt_json_at *at, json_t *object,
                                struct launch_region *r) {
@@ -72,7 +88,7 @@ static etrt_status read_region(const struct etrt_json_at *at, json_t *object,
     int64_t bytes = 0;
     if (!json_is_object(object)) return etrt_json_fail(at, "must be an object");
     etrt_status st = copy(at, object, "name", &r->name);
-    if (st == ETRT_OK) st = etrt_json_hex(at, object, "address", &r->address);
+    if (st == ETRT_OK) st = read_address(at, object, "address", &r->address);
     if (st == ETRT_OK) st = etrt_json_int(at, object, "bytes", 0, MAX_REGION_BYTES, &bytes);
     if (st == ETRT_OK) st = etrt_json_string(at, object, "memory", &memory);
     if (st != ETRT_OK) return st;

@@ -107,17 +107,3 @@ etrt_status etrt_json_object(const struct etrt_json_at *up, json_t *object, cons
     if (st != ETRT_OK) return st;
     return json_is_object(*out) ? ETRT_OK : etrt_json_fail(&at, "must be an object");
 }
-
-etrt_status etrt_json_hex(const struct etrt_json_at *up, json_t *object, const char *key,
-                          uint64_t *out) {
-    struct etrt_json_at at = {up, key, 0};
-    const char *s;
-    char *end;
-    etrt_status st = etrt_json_string(up, object, key, &s);
-    if (st != ETRT_OK) return st;
-    errno = 0;
-    *out = strncmp(s, "0x", 2) == 0 && s[2] ? strtoull(s + 2, &end, 16) : (end = NULL, 0);
-    if (!end || *end || errno || s[2] == '-' || s[2] == '+' || s[2] == ' ')
-        return etrt_json_fail(&at, "must be a string like \"0x1f00\"");
-    return ETRT_OK;
-}

@@ -34,8 +34,5 @@ etrt_status etrt_json_object(const struct etrt_json_at *, json_t *object, const 
 etrt_status etrt_json_check_string(const struct etrt_json_at *, json_t *value, const char **out);
 etrt_status etrt_json_check_int(const struct etrt_json_at *, json_t *value, int64_t lo, int64_t hi,
                                 int64_t *out);
-/* A hexadecimal "0x..." string: 64-bit addresses do not survive in JSON numbers. */
-etrt_status etrt_json_hex(const struct etrt_json_at *, json_t *object, const char *key,
-                          uint64_t *out);
 
 #endif

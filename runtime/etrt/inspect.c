@@ -1,0 +1,26 @@
+#include "runtime/etrt/inspect.h"
+
+#include "runtime/etrt/internal.h"
+
+const struct etrt_manifest *etrt_model_manifest(const etrt_model *m) {
+    return &m->manifest;
+}
+
+uint32_t etrt_device_cus(const etrt_device *dev) {
+    return etrt_device_itself(dev)->cus;
+}
+
+bool etrt_device_counted(const etrt_device *dev) {
+    return etrt_device_itself(dev)->counted;
+}
+
+etrt_status etrt_session_shape(const etrt_session *s, const struct etrt_tensor *t,
+                               int64_t out_shape[ETRT_MAX_RANK], int64_t *out_bytes) {
+    return etrt_tensor_shape(t, s->dims, out_shape, out_bytes);
+}
+
+etrt_status etrt_session_peek(const etrt_session *s, int index, uint64_t offset, void *out,
+                              uint64_t bytes) {
+    const char *from = index == ETRT_WORKSPACE ? s->workspace : s->tensors[index];
+    return etrt_mem_read(s->model->device, out, from + offset, bytes);
+}
