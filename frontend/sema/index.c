@@ -166,17 +166,12 @@ bool et_sema_index(et_sema *s, const et_ast *e, et_elem *out) {
     return all || et_sema_node(s, &et_op_slice, e->loc, 1, &v, steps ? 4 : 3, attrs, out);
 }
 
-/* The value's shape: the index tensors' common dimension, if any, then every ':' in order. */
+/* The value's shape: the index tensors' common dimension, if any, then every range in order. */
 static bool expected_shape(et_sema *s, const et_ast *e, const et_shape *state, const item *it,
                            et_shape *out) {
     *out = (et_shape){.dtype = state->dtype};
     for (int i = 0; i < state->rank; i++) {
         et_loc loc = i + 1 < e->n ? e->kid[i + 1]->loc : e->loc;
-        if (it[i].kind == RANGE) {
-            et_sema_error(s, loc, "a state is written at an index or along a whole dimension");
-            et_sema_note(s, loc, "write ':' or an index");
-            return false;
-        }
         if (it[i].kind != TENSOR) continue;
         et_shape index = et_val_of(s->graph, it[i].tensor)->shape;
         if (index.rank != 1)
@@ -189,7 +184,7 @@ static bool expected_shape(et_sema *s, const et_ast *e, const et_shape *state, c
         out->dim[0] = index.dim[0];
     }
     for (int i = 0; i < state->rank; i++)
-        if (it[i].kind == WHOLE) out->dim[out->rank++] = state->dim[i];
+        if (it[i].kind == WHOLE || it[i].kind == RANGE) out->dim[out->rank++] = it[i].size;
     return true;
 }
 
@@ -209,19 +204,31 @@ static void update_node(et_sema *s, const et_stm *stm, et_value state, et_value 
                         const item *it, int rank) {
     et_value args[ET_MAX_ARGS] = {state, value};
     int nargs = 2;
-    int64_t index[ET_MAX_RANK];
-    et_expr at[ET_MAX_RANK];
+    int64_t index[ET_MAX_RANK], step[ET_MAX_RANK];
+    et_expr at[ET_MAX_RANK], size[ET_MAX_RANK];
+    bool ranges = false, steps = false;
     for (int i = 0; i < rank; i++) {
-        index[i] = it[i].kind == WHOLE ? -1 : it[i].kind == SCALAR ? -2 : nargs - 2;
-        at[i] = it[i].kind == SCALAR ? it[i].start : et_int(s->x, 0);
+        bool range = it[i].kind == RANGE;
+        index[i] = it[i].kind == WHOLE ? -1 : it[i].kind == SCALAR ? -2 : range ? -3 : nargs - 2;
+        at[i] = it[i].kind == SCALAR || range ? it[i].start : et_int(s->x, 0);
+        size[i] = range ? it[i].size : ET_NO_EXPR;
+        step[i] = range ? it[i].step : 1;
+        ranges |= range;
+        steps |= step[i] != 1;
         if (it[i].kind == TENSOR) args[nargs++] = it[i].tensor;
     }
     et_attr attrs[] = {
         et_attr_of_ints("index", rank, index),
         et_attr_of_exprs("scalar", rank, at),
+        et_attr_of_exprs("size", rank, size),
+        et_attr_of_ints("step", rank, step),
     };
     et_elem none;
-    s->has_effect |= et_sema_node(s, &et_op_update, stm->target->loc, nargs, args, 2, attrs, &none);
+    s->has_effect |= et_sema_node(s, &et_op_update, stm->target->loc, nargs, args,
+                                  steps    ? 4
+                                  : ranges ? 3
+                                           : 2,
+                                  attrs, &none);
 }
 
 void et_sema_update(et_sema *s, const et_stm *stm) {

@@ -53,6 +53,8 @@ static const struct {
     {&et_op_group_rows, "blocks", ET_A_EXPRS, REQUIRED | ONE_DIM},
     {&et_op_update, "index", ET_A_INTS, REQUIRED},
     {&et_op_update, "scalar", ET_A_EXPRS, REQUIRED},
+    {&et_op_update, "size", ET_A_EXPRS, 0},
+    {&et_op_update, "step", ET_A_INTS, 0},
 };
 enum { NATTRIBUTES = sizeof attributes / sizeof *attributes };
 
@@ -210,15 +212,19 @@ static bool check_slice(eti_parser *p, const et_node *n, const et_attr *size, co
 }
 
 static bool check_update(eti_parser *p, const et_node *n, const et_attr *index,
-                         const et_attr *scalar) {
+                         const et_attr *scalar, const et_attr *size, const et_attr *step) {
     int whole = n->nargs > 2;
     for (int i = 0; i < index->n; i++) {
         int64_t k = index->ints[i];
-        if (k < -2 || k >= n->nargs - 2)
-            return complain(p, n, "index holds -1, -2 and the numbers of index tensors");
+        if (k < -3 || k >= n->nargs - 2)
+            return complain(p, n, "index holds -1, -2, -3 and the numbers of index tensors");
         if (k == -2 && !scalar->exprs[i].id)
             return complain(p, n, "a dimension with index -2 needs its scalar");
-        whole += k == -1;
+        if (k == -3 && (!scalar->exprs[i].id || !size || !size->exprs[i].id))
+            return complain(p, n, "a dimension with index -3 needs its scalar and its size");
+        if (step && (step->ints[i] < 1 || step->ints[i] > INT32_MAX))
+            return complain(p, n, "a step is 1 or more");
+        whole += k == -1 || k == -3;
     }
     return whole <= ET_MAX_RANK || complain(p, n, "too many dimensions");
 }
@@ -259,7 +265,8 @@ bool eti_check_attrs(eti_parser *p, const et_node *n, int na, const et_attr *a) 
         return check_slice(p, n, attr(na, a, "size"), attr(na, a, "start"), attr(na, a, "drop"),
                            attr(na, a, "step"));
     if (n->op == &et_op_update)
-        return check_update(p, n, attr(na, a, "index"), attr(na, a, "scalar"));
+        return check_update(p, n, attr(na, a, "index"), attr(na, a, "scalar"), attr(na, a, "size"),
+                            attr(na, a, "step"));
     if (n->op == &et_op_reshape) {
         const et_attr *s = attr(na, a, "shape");
         if (s->n > ET_MAX_RANK) return complain(p, n, "too many dimensions");

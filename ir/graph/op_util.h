@@ -30,6 +30,13 @@ bool et_op_wants_float(et_graph *, const et_node *, int i, const char *what);
 bool et_op_axis(et_graph *, const et_node *, int rank, int *out_axis);
 int et_op_axis_of(const et_graph *, const et_node *); /* the same, of a node that was checked */
 
+/* Attribute "step": elements of dimension K of argument 0 that lie between one taken and the next,
+ * and one more. */
+int64_t et_op_step(const et_node *, int k);
+/* False after an error where SIZE elements of dimension K of argument 0, from START on, may leave
+ * it. */
+bool et_op_in_range(et_graph *, const et_node *, int k, et_expr start, et_expr size);
+
 /* The dimension two dimensions broadcast to; false when neither is 1 and they differ. */
 bool et_broadcast_dim(const et_exprs *, et_expr a, et_expr b, et_expr *out_dim);
 bool et_is_one(const et_exprs *, et_expr);

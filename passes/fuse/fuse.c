@@ -333,21 +333,24 @@ static void node_group(et_lowering *lo, const et_node *n, int loop) {
         set_value(lo, gr, n->op->at(&lo->lower, n, at));
 }
 
-/* Where an update stores: at its axes, at indices that are the same for all elements, and at those
- * that tensors say, which may be outside of the state. */
+/* Where an update stores: at its axes, in ranges of the state, at indices that are the same for all
+ * elements, and at those that tensors say, which may be outside of the state. */
 static void store_into_state(et_lowering *lo, const et_node *n, et_group *gr, const et_expr *axis) {
     et_exprs *x = lo->g->exprs;
     const et_shape *state = &et_val_of(lo->g, n->args[0])->shape;
     const et_attr *kind = et_attr_find(n, "index"), *scalar = et_attr_find(n, "scalar");
+    const et_attr *step = et_attr_find(n, "step");
     int next = n->nargs > 2;
     gr->to.rank = state->rank;
     for (int d = 0; d < state->rank; d++) {
         int64_t k = kind->ints[d];
-        et_expr at = k == -1   ? axis[next++]
-                     : k == -2 ? scalar->exprs[d]
-                               : et_arg_at(&lo->lower, n, 2 + (int)k, axis);
+        et_expr at = k == -1 || k == -3 ? axis[next++]
+                     : k == -2          ? scalar->exprs[d]
+                                        : et_arg_at(&lo->lower, n, 2 + (int)k, axis);
+        if (k == -3)
+            at = et_add(x, scalar->exprs[d], et_mul(x, at, et_int(x, step ? step->ints[d] : 1)));
         gr->to.index[d] = at;
-        if (k == -1) continue;
+        if (k == -1 || k == -3) continue;
         et_expr in = et_op2(x, ET_X_AND, et_op2(x, ET_X_LE, et_int(x, 0), at),
                             et_op2(x, ET_X_LT, at, state->dim[d]));
         gr->mask = gr->mask.id ? et_op2(x, ET_X_AND, gr->mask, in) : in;

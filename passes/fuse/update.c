@@ -30,6 +30,21 @@ static bool has_product_var(const struct reads *r, et_expr e) {
     return has;
 }
 
+/* How much E grows when the variable does by 1, where that is always as much. */
+static bool grows(et_exprs *x, et_expr e, int var, int64_t *out_step) {
+    et_expr next = et_add(x, et_var(x, var), et_int(x, 1));
+    return et_is_int(x, et_sub(x, et_subst_var(x, e, var, next), e), out_step);
+}
+
+/* Is the index INDEX of what is stored that of one value of AXIS alone? */
+static bool says(const struct reads *r, et_expr index, int axis) {
+    et_exprs *x = r->lo->g->exprs;
+    int64_t step;
+    if (!grows(x, index, axis, &step) || step == 0) return false;
+    et_expr rest = et_sub(x, index, et_mul(x, et_var(x, axis), et_int(x, step)));
+    return !has_axis(r, rest) && !et_expr_loads(x, rest);
+}
+
 /* Is what LOAD reads overwritten by no element of the group? So it is where one index of all that
  * is stored is the same and never that of the load. An index of the load that changes within a tile
  * is not looked at: the verifier takes tiles as if they were full. */
@@ -61,17 +76,11 @@ bool et_reads_what_it_overwrites(et_lowering *lo, const et_group *gr, et_expr e)
         et_expr axis = et_var(lo->g->exprs, gr->axis[a]);
         bool alone = !has_axis(&r, axis); /* an index by itself, or with a single value? */
         for (int d = 0; d < gr->to.rank; d++)
-            alone |= et_expr_eq(gr->to.index[d], axis);
+            alone |= says(&r, gr->to.index[d], gr->axis[a]);
         r.scattered |= !alone;
     }
     et_walk(lo->g->exprs, e, find_read, &r);
     return r.found;
-}
-
-/* How much E grows when the variable does by 1, where that is always as much. */
-static bool grows(et_exprs *x, et_expr e, int var, int64_t *out_step) {
-    et_expr next = et_add(x, et_var(x, var), et_int(x, 1));
-    return et_is_int(x, et_sub(x, et_subst_var(x, e, var, next), e), out_step);
 }
 
 struct apart {

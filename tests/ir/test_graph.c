@@ -248,6 +248,17 @@ START_TEST(update_shapes) {
     et_value w = INPUT(f, "w", ET_F32, 3);
     ck_assert(!et_graph_node(f->g, f->block, update, none, ARGS(kc, w, i), 2, attrs, NULL));
     expect_error(f, "the value written here must be [N, 3], found [3]");
+    et_expr from[] = {et_int(f->p, 1), et_int(f->p, 2), ET_NO_EXPR};
+    et_expr size[] = {ET_NO_EXPR, et_int(f->p, 2), ET_NO_EXPR};
+    et_attr part[] = {attr_ints("index", 3, ((int64_t[]){-2, -3, -1})),
+                      attr_exprs("scalar", 3, from), attr_exprs("size", 3, size),
+                      attr_ints("step", 3, ((int64_t[]){1, 2, 1}))};
+    et_value two = INPUT(f, "two", ET_F32, 2, 3);
+    ck_assert(et_graph_node(f->g, f->block, update, none, ARGS(kc, two), 3, part, NULL));
+    ck_assert(!et_graph_node(f->g, f->block, update, none, ARGS(kc, w), 3, part, NULL));
+    expect_error(f, "the value written here must be [2, 3], found [3]");
+    ck_assert(!et_graph_node(f->g, f->block, update, none, ARGS(kc, two), 4, part, NULL));
+    expect_error(f, "2:5 may leave dimension 1 of [2, 4, 3]");
     fixture_destroy(f);
 }
 END_TEST

@@ -138,6 +138,36 @@ START_TEST(update_scatters_and_drops) {
 }
 END_TEST
 
+/* st[1:3, 0:5:2] = m, and then st[0:2, :] = st[1:3, :] of what that left. */
+START_TEST(update_of_a_part) {
+    fixture *f = start();
+    et_value st = STATE(f, "st", ET_I32, 3, 5), m = INPUT(f, "m", ET_I32, 2, 3);
+    et_expr zero = et_int(f->p, 0), one = et_int(f->p, 1), two = et_int(f->p, 2);
+    et_expr three = et_int(f->p, 3), five = et_int(f->p, 5);
+    const et_op *op = et_op_find("update");
+    et_attr part[] = {attr_ints("index", 2, ((int64_t[]){-3, -3})),
+                      attr_exprs("scalar", 2, ((et_expr[]){one, zero})),
+                      attr_exprs("size", 2, ((et_expr[]){two, three})),
+                      attr_ints("step", 2, ((int64_t[]){1, 2}))};
+    ck_assert(et_graph_node(f->g, f->block, op, (et_loc){0}, ARGS(st, m), 4, part, NULL));
+    et_value moved = node(f, "slice", ARGS(st),
+                          ATTRS(attr_exprs("start", 2, ((et_expr[]){one, zero})),
+                                attr_exprs("size", 2, ((et_expr[]){two, five})),
+                                attr_ints("drop", 2, (int64_t[]){0, 0})));
+    et_attr rows[] = {attr_ints("index", 2, ((int64_t[]){-3, -1})),
+                      attr_exprs("scalar", 2, ((et_expr[]){zero, zero})),
+                      attr_exprs("size", 2, ((et_expr[]){two, ET_NO_EXPR}))};
+    ck_assert(et_graph_node(f->g, f->block, op, (et_loc){0}, ARGS(st, moved), 3, rows, NULL));
+    fill(f);
+    set_ints(f, st, (int32_t[]){0, 1, 2, 3, 4, 10, 11, 12, 13, 14, 20, 21, 22, 23, 24});
+    set_ints(f, m, (int32_t[]){-1, -2, -3, -4, -5, -6});
+    run_ok(f);
+    static const int32_t want[] = {-1, 11, -2, 13, -3, -4, 21, -5, 23, -6, -4, 21, -5, 23, -6};
+    ck_assert_mem_eq(tensor(f, st)->i, want, sizeof want);
+    fixture_destroy(f);
+}
+END_TEST
+
 START_TEST(update_whole_and_scalar) {
     fixture *f = start();
     et_value st = STATE(f, "st", ET_I32, 2, 3), row = INPUT(f, "row", ET_I32, 3);
@@ -325,5 +355,5 @@ END_TEST
 
 TEST_MAIN("interp", contract_rounds_to_the_narrower, contract_is_accurate,
           attention_reads_the_right_rows, update_scatters_and_drops, update_whole_and_scalar,
-          carries_swap, integers_have_no_undefined_corner, argmax_first_and_nan, gather_clamps,
-          layernorm_does_not_cancel, what_the_caller_owes, scalar_functions)
+          update_of_a_part, carries_swap, integers_have_no_undefined_corner, argmax_first_and_nan,
+          gather_clamps, layernorm_does_not_cancel, what_the_caller_owes, scalar_functions)

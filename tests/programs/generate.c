@@ -202,15 +202,39 @@ static const char *place_below(gen *g, int k) {
     return et_printf(g->a, "mod(%s + %d, %d)", g->loop[l].name, gen_draw(g, 5), k);
 }
 
+/* "a:b:c", so many elements of K. */
+static const char *part_of(gen *g, int k, gen_dim *out_size) {
+    gen_dim n = gen_any_dim(g);
+    int least = 1 + gen_draw(g, k < 4 ? k : 4), step = 1 + gen_draw(g, gen_chance(g, 40) ? 3 : 1);
+    if (n.sym >= 0 && gen_high(g, n) <= k && gen_chance(g, 50)) { /* as many as a launch says */
+        int from = gen_draw(g, k - gen_high(g, n) + 1);
+        *out_size = n;
+        return et_printf(g->a, "%d:%s + %d", from, gen_dim_text(g, n), from);
+    }
+    int size = gen_chance(g, 50) ? least : 1 + gen_draw(g, k), span = (size - 1) * step + 1;
+    if (span > k) size = 1 + (k - 1) / step, span = (size - 1) * step + 1;
+    *out_size = gen_number(size);
+    int room = k - span, l = g->nloops ? gen_draw(g, g->nloops) : 0;
+    if (g->nloops && g->loop[l].hi - 1 <= room && gen_chance(g, 60))
+        return et_printf(g->a, "%s:%s + %d:%d", g->loop[l].name, g->loop[l].name, span, step);
+    int from = gen_draw(g, room + 1);
+    return et_printf(g->a, "%d:%d:%d", from, from + span, step);
+}
+
 /* "[...]" for an update of S, and the shape of the value it takes. */
 static const char *target(gen *g, const gen_name *s, gen_shape *value) {
     gen_dim lead = gen_any_dim(g);
+    gen_dim size[GEN_RANK];
     bool tensors = false, distinct = false, whole[GEN_RANK] = {false};
     const char *at = "[", *index[GEN_RANK];
     for (int i = 0; i < s->s.rank; i++) {
         int how = gen_draw(g, 100), k = s->s.d[i].add;
         whole[i] = how < 55;
-        index[i] = whole[i] ? ":" : how < 78 ? place_below(g, k) : NULL;
+        size[i] = s->s.d[i];
+        index[i] = how < 25   ? part_of(g, k, &size[i])
+                   : whole[i] ? ":"
+                   : how < 78 ? place_below(g, k)
+                              : NULL;
         if (index[i]) continue;
         if (!distinct) index[i] = gen_distinct(g, lead, k, true);
         if (distinct) {
@@ -222,7 +246,7 @@ static const char *target(gen *g, const gen_name *s, gen_shape *value) {
     *value = (gen_shape){0};
     if (tensors) value->d[value->rank++] = lead;
     for (int i = 0; i < s->s.rank; i++) {
-        if (whole[i]) value->d[value->rank++] = s->s.d[i];
+        if (whole[i]) value->d[value->rank++] = size[i];
         at = et_printf(g->a, "%s%s%s", at, i ? ", " : "", index[i]);
     }
     return et_printf(g->a, "%s]", at);

@@ -1,16 +1,15 @@
 #include "ir/graph/op_util.h"
 #include <string.h>
 
-/* Elements of dimension K that lie between one taken and the next, and one more. */
-static int64_t step_of(const et_node *n, int k) {
+int64_t et_op_step(const et_node *n, int k) {
     const et_attr *a = et_attr_find(n, "step");
     return a ? a->ints[k] : 1;
 }
 
-static bool in_range(et_graph *g, const et_node *n, int k, et_expr start, et_expr size) {
+bool et_op_in_range(et_graph *g, const et_node *n, int k, et_expr start, et_expr size) {
     et_exprs *p = g->exprs;
     const et_shape *x = et_arg_shape(g, n, 0);
-    int64_t lo, hi, step = step_of(n, k);
+    int64_t lo, hi, step = et_op_step(n, k);
     et_expr one = et_int(p, 1);
     et_expr taken = et_add(p, et_mul(p, et_sub(p, size, one), et_int(p, step)), one);
     et_expr end = et_add(p, start, taken);
@@ -32,7 +31,7 @@ static bool shape(et_graph *g, const et_node *n, et_shape *out_shape) {
     const int64_t *drop = et_op_ints(n, "drop", x->rank);
     *out_shape = (et_shape){.dtype = x->dtype};
     for (int k = 0; k < x->rank; k++) {
-        if (!in_range(g, n, k, start[k], size[k])) return false;
+        if (!et_op_in_range(g, n, k, start[k], size[k])) return false;
         if (drop[k])
             et_check(et_is_one(g->exprs, size[k]));
         else
@@ -50,14 +49,14 @@ static et_expr at(et_lower *lo, const et_node *n, const et_expr *index) {
         if (drop[k]) {
             from[k] = start[k];
         } else {
-            et_expr i = et_mul(lo->g->exprs, index[kept++], et_int(lo->g->exprs, step_of(n, k)));
+            et_expr i = et_mul(lo->g->exprs, index[kept++], et_int(lo->g->exprs, et_op_step(n, k)));
             from[k] = et_add(lo->g->exprs, start[k], i);
         }
     return et_arg_at(lo, n, 0, from);
 }
 
 static bool leaves(const et_interp_args *a, int k, int64_t first, int64_t count) {
-    int64_t dim = a->args[0]->dim[k], step = step_of(a->node, k);
+    int64_t dim = a->args[0]->dim[k], step = et_op_step(a->node, k);
     if (first >= 0 && count >= 1 && first < dim && (count - 1) <= (dim - 1 - first) / step)
         return false;
     et_interp_error(a, "slice %lld:%lld:%lld leaves dimension %d of size %lld", (long long)first,
@@ -79,7 +78,7 @@ static bool interp(const et_interp_args *a) {
     }
     int outer = x->rank; /* dimensions before those that are one run of memory */
     int64_t run = 1;
-    for (bool whole = true; whole && outer > 0 && step_of(a->node, outer - 1) == 1;) {
+    for (bool whole = true; whole && outer > 0 && et_op_step(a->node, outer - 1) == 1;) {
         outer--;
         run *= dim[outer];
         whole = dim[outer] == x->dim[outer];
@@ -87,7 +86,7 @@ static bool interp(const et_interp_args *a) {
     const et_word *from = et_words(x) + et_offset(x->rank, stride, first);
     et_word *to = et_words(a->result);
     for (int k = 0; k < outer; k++)
-        stride[k] *= step_of(a->node, k);
+        stride[k] *= et_op_step(a->node, k);
     do {
         memcpy(to, from + et_offset(outer, stride, index), (size_t)run * sizeof *to);
         to += run;

@@ -3,7 +3,11 @@
 #include <string.h>
 
 /* Per dimension of the state, attribute "index": */
-enum { WHOLE = -1, SCALAR = -2 }; /* otherwise the number of an index tensor, argument 2 + k */
+enum {
+    WHOLE = -1,
+    SCALAR = -2, /* at "scalar" */
+    RANGE = -3,  /* "size" elements from "scalar" on, every "step"-th */
+};               /* otherwise the number of an index tensor, argument 2 + k */
 
 static bool check_indices(et_graph *g, const et_node *n, et_expr *out_lead) {
     int tensors = n->nargs - 2;
@@ -22,7 +26,25 @@ static bool check_indices(et_graph *g, const et_node *n, et_expr *out_lead) {
     const et_shape *state = et_arg_shape(g, n, 0);
     const int64_t *index = et_op_ints(n, "index", state->rank);
     for (int k = 0; k < state->rank; k++)
-        et_check(index[k] >= SCALAR && index[k] < tensors);
+        et_check(index[k] >= RANGE && index[k] < tensors);
+    return true;
+}
+
+/* Append to DIM the size of what is written along each dimension that is not one index. */
+static bool add_sizes(et_graph *g, const et_node *n, et_shape *dims) {
+    const et_shape *state = et_arg_shape(g, n, 0);
+    const int64_t *index = et_op_ints(n, "index", state->rank);
+    const et_expr *scalar = et_op_exprs(n, "scalar", state->rank);
+    for (int k = 0; k < state->rank; k++) {
+        if (index[k] != WHOLE && index[k] != RANGE) continue;
+        et_expr size = state->dim[k];
+        if (index[k] == RANGE) {
+            size = et_op_exprs(n, "size", state->rank)[k];
+            if (!et_op_in_range(g, n, k, scalar[k], size)) return false;
+        }
+        et_check(dims->rank < ET_MAX_RANK);
+        dims->dim[dims->rank++] = size;
+    }
     return true;
 }
 
@@ -37,13 +59,7 @@ static bool shape(et_graph *g, const et_node *n, et_shape *out_shape) {
     et_expr lead;
     if (!check_indices(g, n, &lead)) return false;
     if (lead.id) want.dim[want.rank++] = lead;
-    const int64_t *index = et_op_ints(n, "index", state->rank);
-    et_op_exprs(n, "scalar", state->rank);
-    for (int k = 0; k < state->rank; k++)
-        if (index[k] == WHOLE) {
-            et_check(want.rank < ET_MAX_RANK);
-            want.dim[want.rank++] = state->dim[k];
-        }
+    if (!add_sizes(g, n, &want)) return false;
     if (et_dtype_is_float(v->dtype) != et_dtype_is_float(state->dtype))
         return et_op_error(g, n, "a value of type %s written to a state of type %s",
                            et_dtype_name(v->dtype), et_dtype_name(state->dtype));
@@ -56,7 +72,7 @@ static bool shape(et_graph *g, const et_node *n, et_shape *out_shape) {
 struct target {
     const et_interp_args *a;
     const int64_t *index;
-    int64_t fixed[ET_MAX_RANK]; /* of SCALAR dimensions */
+    int64_t fixed[ET_MAX_RANK]; /* of SCALAR and RANGE dimensions */
     int64_t stride[ET_MAX_RANK];
 };
 
@@ -69,6 +85,8 @@ static int64_t place(const struct target *t, const int64_t *at) {
         int64_t i = t->fixed[k];
         if (t->index[k] == WHOLE)
             i = at[next++];
+        else if (t->index[k] == RANGE)
+            i += et_op_step(t->a->node, k) * at[next++];
         else if (t->index[k] >= 0)
             i = t->a->args[2 + t->index[k]]->i[at[0]];
         if (i < 0 || i >= state->dim[k]) return -1;
@@ -84,7 +102,8 @@ static void write_all(const et_interp_args *a) {
     const et_expr *scalar = et_op_exprs(a->node, "scalar", state->rank);
     et_strides(state, t.stride);
     for (int k = 0; k < state->rank; k++)
-        if (t.index[k] == SCALAR) t.fixed[k] = et_eval(a->g->exprs, scalar[k], a->syms, a->vars);
+        if (t.index[k] == SCALAR || t.index[k] == RANGE)
+            t.fixed[k] = et_eval(a->g->exprs, scalar[k], a->syms, a->vars);
     int64_t at[ET_MAX_RANK] = {0}, from = 0;
     do {
         int64_t to = place(&t, at);
