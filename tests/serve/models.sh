@@ -54,6 +54,7 @@ for got in got.*; do
 done
 [ "$(metric 'etllm_launches_total{model_name="stories-moe"')" -gt 0 ] || die 'no launches'
 [ "$(metric 'etllm_launch_failures_total{model_name="stories-llama"')" = 0 ] || die 'launches failed'
+[ "$(metric 'etllm_launches_early_total{model_name="stories-moe"')" -gt 10 ] || die 'no answer left before both models were done'
 [ "$(metric 'vllm:generation_tokens_total{model_name="stories-moe"')" -gt 100 ] || die 'too few tokens'
 grep -c '^# TYPE vllm:num_requests_running ' answer | grep -qx 1 || die 'a metric is described twice'
 stop

@@ -122,7 +122,8 @@ struct engine_stats {
                                    their pages */
     int64_t preempted;          /* times that a sequence lost its slot */
     int64_t launches, failures; /* that were done; that failed */
-    int64_t cancelled;        /* launches that were ended early, mostly since nobody wanted them */
+    int64_t early;     /* of those done, while another model's part of the launch still ran */
+    int64_t cancelled; /* launches that were ended early, mostly since nobody wanted them */
     int64_t prompts, written; /* tokens fed: of prompts, and of texts */
     int64_t generated;        /* tokens that came out */
     int64_t asked, cached;    /* tokens of prompts that got a slot, and which lay there already */

@@ -111,6 +111,7 @@ int64_t launch_fill(struct engine *e) {
             if (!s->launched || pass) prompts += feed(e, s, pass ? e->batch : e->chunk);
         }
     e->guessed = 0;
+    e->is_done = false;
     for (int64_t i = 0; i < e->nactive && e->o->speculate; i++)
         feed_guesses(e, e->active[(e->turn + i) % e->nactive]);
     for (int64_t i = 0; i < e->nactive; i++)
@@ -205,13 +206,16 @@ static void count(struct engine *e, int64_t total, double seconds) {
 }
 
 void launch_take(struct engine *e, int64_t total, double seconds) {
-    if (!e->stats.last_prompts && !e->stats.last_texts) return;
+    if (e->is_done || (!e->stats.last_prompts && !e->stats.last_texts)) return;
+    e->is_done = true;
     count(e, total, seconds);
     for (int64_t i = 0; i < e->nactive; i++)
         paged_keep(e, e->active[i]);
     /* From the end, since one that ends leaves the list. */
-    for (int64_t i = e->nactive; i-- > 0;)
+    for (int64_t i = e->nactive; i-- > 0;) {
+        e->active[i]->launched = false;
         if (e->active[i]->row >= 0) extend_all(e, e->active[i]);
+    }
 }
 
 /* ---- when it was not done ---- */
@@ -223,6 +227,7 @@ bool launch_is_wanted(const struct engine *e) {
 }
 
 void launch_take_back(struct engine *e) {
+    if (e->is_done) return;
     e->stats.cancelled += e->stats.last_prompts || e->stats.last_texts;
     for (int64_t i = 0; i < e->nactive; i++)
         e->active[i]->fed = e->active[i]->had;
@@ -231,7 +236,7 @@ void launch_take_back(struct engine *e) {
 /* Those in the launch are lost, whatever became of it; the others begin again only where the device
  * has to be opened anew, since their keys and values were on it. */
 void launch_fail(struct engine *e, bool lost, const char *why) {
-    e->stats.failures += e->stats.last_prompts || e->stats.last_texts;
+    e->stats.failures += !e->is_done && (e->stats.last_prompts || e->stats.last_texts);
     for (int64_t i = e->nactive; i-- > 0;)
         if (e->active[i]->launched) engine_finish(e, e->active[i], ENGINE_FAILED, why);
     if (!lost) return;

@@ -71,13 +71,36 @@ static bool has_ended(struct launcher *l, int fd, double seconds) {
     return p[0].revents != 0;
 }
 
+/* Takes the tokens of decoders that are done before others are. True: there may be more of them. */
+static bool take_early(struct launcher *l, int64_t total, double began) {
+    int running = 0, done = 0;
+    for (int i = 0; i < l->n; i++)
+        running += !l->engines[i].lm->taken;
+    for (int i = 0; i < l->n && running > 1; i++) {
+        struct engine *e = &l->engines[i];
+        if (e->lm->taken || !lm_take(e->lm)) continue;
+        launch_take(e, total, lm_now() - began);
+        e->stats.early++;
+        done++, running--;
+    }
+    if (done)
+        for (int i = 0; i < l->n; i++)
+            queue_show(&l->engines[i]);
+    return running > 1;
+}
+
 /* Submitted, and cancelled once nobody waits for it any more or it takes too long. */
-static enum lm_result run_watched(struct launcher *l, char *err) {
+static enum lm_result run_watched(struct launcher *l, int64_t total, char *err) {
+    const double look = 1e-3; /* seconds between looks at decoders that may be done */
+    double began = lm_now();
     double until = lm_now() + (l->o.launch_seconds > 0 ? l->o.launch_seconds : INFINITY);
     bool cancelled = false, late = false;
     int fd = lm_fd(&l->kernel);
     if (!lm_submit(&l->kernel, err)) return LM_LOST;
-    while (fd >= 0 && !has_ended(l, fd, cancelled ? INFINITY : until - lm_now())) {
+    for (;;) {
+        bool some = fd >= 0 && take_early(l, total, began);
+        double left = cancelled ? INFINITY : until - lm_now();
+        if (fd < 0 || has_ended(l, fd, some && left > look ? look : left)) break;
         if (cancelled) continue;
         late = lm_now() >= until;
         cancelled = late || !is_wanted(l);
@@ -100,10 +123,10 @@ static enum lm_result run_to_fail(struct launcher *l, char *err) {
     return l->o.abort_launch < 0 || result == LM_LOST ? LM_LOST : LM_ABORTED;
 }
 
-static enum lm_result run(struct launcher *l, char *err) {
+static enum lm_result run(struct launcher *l, int64_t total, char *err) {
     int64_t n = ++l->tried, every = llabs(l->o.abort_launch);
     bool fails = every && (n == every || (l->o.abort_again && n % every == 0));
-    return fails ? run_to_fail(l, err) : run_watched(l, err);
+    return fails ? run_to_fail(l, err) : run_watched(l, total, err);
 }
 
 static void step(struct launcher *l) {
@@ -115,7 +138,7 @@ static void step(struct launcher *l) {
     double began = lm_now();
     for (int i = 0; i < l->n; i++)
         if (!l->engines[i].stats.launches) l->engines[i].stats.start.began = began;
-    enum lm_result result = run(l, err);
+    enum lm_result result = run(l, total, err);
     double seconds = lm_now() - began;
     if (result == LM_LOST) lm_close(&l->kernel);
     for (int i = 0; i < l->n; i++)

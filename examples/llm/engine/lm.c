@@ -329,6 +329,7 @@ static bool submit_part(struct lm *lm, char *err) {
     char name[NAME_BYTES];
     int64_t n = lm->submitted = lm->n;
     lm->n = 0;
+    lm->taken = !n;
     if (lm->part && !ok(etrt_select(s, lm->part, n > 0), lm->part, err)) return false;
     if (!n) return true;
     if (!ok(etrt_set_dim(s, named(lm, "N", name), n), name, err) ||
@@ -378,6 +379,14 @@ static bool read_outputs(struct lm *lm, char *err) {
                      p->chosen * (int64_t)sizeof *p->next, err);
 }
 
+/* What goes wrong here goes wrong in lm_wait again, which says so. */
+bool lm_take(struct lm *lm) {
+    char err[LLM_ERR];
+    if (!lm->taken && lm->part && etrt_wait_model(lm->kernel->session, lm->part, 0) == ETRT_OK)
+        lm->taken = read_outputs(lm, err);
+    return lm->taken;
+}
+
 /* A launch whose waits ran out, or that was cancelled, leaves the session usable; whatever else
  * fails does not for sure. */
 enum lm_result lm_wait(struct lm_kernel *k, char *err) {
@@ -385,7 +394,7 @@ enum lm_result lm_wait(struct lm_kernel *k, char *err) {
     if (!ok(status, "launch", err))
         return status == ETRT_WAIT ? LM_ABORTED : status == ETRT_CANCELLED ? LM_CANCELLED : LM_LOST;
     for (int i = 0; i < k->n; i++)
-        if (!read_outputs(&k->models[i], err)) return LM_LOST;
+        if (!k->models[i].taken && !read_outputs(&k->models[i], err)) return LM_LOST;
     return LM_DONE;
 }
 

@@ -58,6 +58,7 @@ struct lm {
      * sequence come in order of position. None: the launch leaves this decoder out. */
     int32_t *tokens, *positions, *slot_of;
     int64_t n, submitted;
+    bool taken; /* what the launch gave of it has been read */
     /* Which page has which positions of a slot. */
     int32_t *table;  /* [slots, row] */
     int64_t row;     /* pages that a slot can have */
@@ -122,6 +123,9 @@ enum lm_result lm_run(struct lm_kernel *, char *err);
  * between them. False: it did not begin, as LM_LOST. */
 bool lm_submit(struct lm_kernel *, char *err);
 enum lm_result lm_wait(struct lm_kernel *, char *err);
+/* In between: is this decoder done, while others of the launch may still run? Then what the launch
+ * gave of it is read now, as lm_wait would. */
+bool lm_take(struct lm *);
 /* A descriptor, always the same, that is readable once a launch has ended that was submitted after
  * the first call: then lm_wait does not block. -1: there is none. Not while a launch runs. */
 int lm_fd(struct lm_kernel *);

@@ -57,6 +57,7 @@ struct engine {
                                  with its lock held */
     int64_t nactive, turn;
     int64_t guessed;           /* tokens of the launch that are guesses */
+    bool is_done;              /* its part of the launch is, and its tokens are taken */
     struct engine_stats stats; /* in the launcher's thread */
 
     /* With the launcher's lock held. */
@@ -116,7 +117,7 @@ int64_t guess_next(const int32_t *ids, int64_t n, int64_t most, const int32_t **
 /* launch.c: one engine's share of a launch, from filling it to the tokens it gave. */
 /* Returns how many tokens it has in it. */
 int64_t launch_fill(struct engine *);
-/* It was done, with TOTAL tokens of all engines. */
+/* It was done, with TOTAL tokens of all engines; what is below then leaves it alone. */
 void launch_take(struct engine *, int64_t total, double seconds);
 /* It was cancelled: what it wrote, if anything, is written again. */
 void launch_take_back(struct engine *);

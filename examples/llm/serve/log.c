@@ -64,8 +64,8 @@ int64_t log_lost(const struct log *l) {
 
 /* A disk that is full, or a pipe that nobody reads, costs lines and not answers. */
 static void put(struct log *l, const char *line, size_t bytes) {
-    struct pollfd ready = {.fd = l->fd, .events = POLLOUT};
     pthread_mutex_lock(&l->lock);
+    struct pollfd ready = {.fd = l->fd, .events = POLLOUT};
     bool ok = poll(&ready, 1, 0) == 1 && (ready.revents & POLLOUT);
     if (ok && l->cut) ok = write(l->fd, "\n", 1) == 1;
     if (ok) {

@@ -142,6 +142,7 @@ enum of_engine {
     CACHED,
     LAUNCHES,
     FAILURES,
+    EARLY,
     CANCELLED,
     READ,
     GUESSED,
@@ -169,6 +170,8 @@ static const struct {
     [CACHED] = {"vllm:prefix_cache_hits_total", "counter", "Those that had been read already."},
     [LAUNCHES] = {"etllm_launches_total", "counter", "Launches of the kernel."},
     [FAILURES] = {"etllm_launch_failures_total", "counter", "Launches that failed."},
+    [EARLY] = {"etllm_launches_early_total", "counter",
+               "Launches that gave this model's tokens before another model was done."},
     [CANCELLED] = {"etllm_launches_cancelled_total", "counter",
                    "Launches that were ended early: nobody wanted them any more."},
     [READ] = {"etllm_read_bytes_total", "counter",
@@ -196,6 +199,7 @@ static void fill_values(const struct engine_stats *s, const struct engine_sizes 
     v[CACHED] = (double)s->cached;
     v[LAUNCHES] = (double)s->launches;
     v[FAILURES] = (double)s->failures;
+    v[EARLY] = (double)s->early;
     v[CANCELLED] = (double)s->cancelled;
     v[READ] = (double)s->read;
     v[GUESSED] = (double)s->guessed;
