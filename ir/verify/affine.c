@@ -351,7 +351,9 @@ void vs_enter_step(struct symbolic *s, vl_sys *q, vs_side side, const et_step *s
     et_step_var var[ET_STEP_VARS];
     for (int i = 0, n = et_step_vars(s->v->x, st, var); i < n; i++) {
         int x = vs_temp(s);
+        et_expr most = et_var_extent(s->v->x, var[i].var);
         in_range(s, q, side, x, var[i].extent);
+        if (!et_expr_eq(most, var[i].extent)) in_range(s, q, side, x, most); /* steps/bounds.c */
         set(s, side, var[i].var, vl_var(x));
     }
 }

@@ -179,10 +179,15 @@ static void set_var(struct verify *v, int var, et_expr extent) {
     v->var[var] = (struct vf_range){0, vf_eval(v, extent).hi - 1};
 }
 
+/* Where the mask holds a variable is below what it says of itself too: steps/bounds.c. */
 void vf_enter_step(struct verify *v, const et_step *s) {
     et_step_var var[ET_STEP_VARS];
-    for (int i = 0, n = et_step_vars(v->x, s, var); i < n; i++)
+    for (int i = 0, n = et_step_vars(v->x, s, var); i < n; i++) {
+        et_expr most = et_var_extent(v->x, var[i].var);
         set_var(v, var[i].var, var[i].extent);
+        struct vf_range *r = &v->var[var[i].var];
+        if (!et_expr_eq(most, var[i].extent)) r->hi = least(r->hi, vf_eval(v, most).hi - 1);
+    }
 }
 
 /* Elements outside the tensor are never touched: there the step's mask is false. */

@@ -56,8 +56,8 @@ struct vf_bound {
 /* A wait with variables whose index reads one element of a tensor for each of their values. */
 struct vf_point {
     int wait;
-    et_expr load;
-    bool alike; /* apart from it, the wait does not depend on coordinates or unknown numbers */
+    et_expr load; /* or its remainder by a number, where nothing else matters */
+    bool alike;   /* apart from it, the wait does not depend on coordinates or unknown numbers */
 };
 
 struct vf_grid {

@@ -4,6 +4,9 @@
  * value only what goes with it, and the wait is for the counters that go with it too: so each value
  * is looked at by itself.
  *
+ * Where the wait depends on the load by its remainder alone, that is what is looked at in its
+ * place: it has few values.
+ *
  * Nothing else follows from such a wait: there may be no value at all. */
 #include "ir/base/diag.h"
 #include "ir/program/step.h"
@@ -25,6 +28,37 @@ static void note_load(void *ctx, et_expr e) {
     if (n->op == ET_X_LOAD && n->i2 == ET_LOAD_TENSOR) l->load = e;
 }
 
+static et_expr load_in(const struct verify *v, et_expr e) {
+    struct last_load l = {v->x, ET_NO_EXPR};
+    et_walk(v->x, e, note_load, &l);
+    return l.load;
+}
+
+struct first_mod {
+    et_exprs *x;
+    et_expr load, mod;
+};
+
+/* Operands come first: the first one found is the innermost. */
+static void note_mod(void *ctx, et_expr e) {
+    struct first_mod *m = ctx;
+    const et_node_x *n = et_x(m->x, e);
+    int64_t by;
+    if (m->mod.id || n->op != ET_X_MOD || !et_is_int(m->x, n->ops[1], &by) || by <= 0) return;
+    if (!et_expr_eq(et_replace(m->x, e, m->load, et_int(m->x, 0)), e)) m->mod = e;
+}
+
+/* Nothing but E in the wait reads a tensor or has a variable of the wait. */
+static bool is_all(struct verify *v, const et_wait *w, et_expr e) {
+    for (int d = 0; d < v->p->events[w->event].rank; d++)
+        for (int i = 0; i < 2; i++) {
+            et_expr rest = et_replace(v->x, i ? w->hi[d] : w->lo[d], e, et_int(v->x, 0));
+            if (et_expr_loads(v->x, rest) || et_expr_has_vars(v->x, rest, w->nvars, w->vars))
+                return false;
+        }
+    return true;
+}
+
 static bool depends(struct verify *v, const struct vf_grid *g, et_expr e, et_expr load) {
     return vf_coords_in(v, g->f, et_replace(v->x, e, load, et_int(v->x, 0))) != 0;
 }
@@ -38,18 +72,17 @@ bool vf_find_point(struct verify *v, struct vf_grid *g, int wait) {
         et_walk(v->x, w->hi[d], note_load, &l);
     }
     if (!l.load.id || g->npoints == VF_POINTS) return false;
+    struct first_mod m = {v->x, l.load, ET_NO_EXPR};
     for (int d = 0; d < rank; d++) {
-        et_expr e[] = {w->lo[d], w->hi[d]};
-        for (int i = 0; i < 2; i++) {
-            et_expr rest = et_replace(v->x, e[i], l.load, et_int(v->x, 0));
-            if (et_expr_loads(v->x, rest) || et_expr_has_vars(v->x, rest, w->nvars, w->vars))
-                return false;
-        }
+        et_walk(v->x, w->lo[d], note_mod, &m);
+        et_walk(v->x, w->hi[d], note_mod, &m);
     }
+    et_expr load = m.mod.id && is_all(v, w, m.mod) ? m.mod : l.load;
+    if (!is_all(v, w, load)) return false;
     bool moves = false;
     for (int d = 0; d < rank; d++)
-        moves |= depends(v, g, w->lo[d], l.load) || depends(v, g, w->hi[d], l.load);
-    g->point[g->npoints++] = (struct vf_point){wait, l.load, !moves};
+        moves |= depends(v, g, w->lo[d], load) || depends(v, g, w->hi[d], load);
+    g->point[g->npoints++] = (struct vf_point){wait, load, !moves};
     return true;
 }
 
@@ -89,15 +122,14 @@ static bool find_values(struct search *s, int k, et_expr have) {
 
 struct loads {
     const et_exprs *x;
-    int tensor, n;
+    et_xop op;
+    int n;
     et_expr v[MOST_LOADS];
 };
 
 static void collect(void *ctx, et_expr e) {
     struct loads *l = ctx;
-    const et_node_x *n = et_x(l->x, e);
-    if (n->op == ET_X_LOAD && n->i2 == ET_LOAD_TENSOR && n->i == l->tensor && l->n < MOST_LOADS)
-        l->v[l->n++] = e;
+    if (et_x(l->x, e)->op == l->op && et_expr_loads(l->x, e) && l->n < MOST_LOADS) l->v[l->n++] = e;
 }
 
 static bool alike(struct verify *v, const struct vf_grid *g, const struct vf_access *a,
@@ -112,7 +144,7 @@ static void match(struct verify *v, const struct vf_grid *g, struct vf_access *a
     const struct vf_point *pt = &g->point[point];
     struct vf_match *m = &a->match[point];
     struct search s = {v, a->step, &g->g->waits[pt->wait], {0}, ET_NO_EXPR, m->by};
-    struct loads l = {.x = v->x, .tensor = et_x(v->x, pt->load)->i};
+    struct loads l = {.x = v->x, .op = et_x(v->x, pt->load)->op};
     et_expr load = pt->load;
     for (int d = 0; d < v->p->tensors[a->tensor].shape.rank; d++)
         et_walk(v->x, a->index[d], collect, &l);
@@ -137,7 +169,7 @@ void vf_match_points(struct verify *v, struct vf_grid *g) {
 
 /* The load is outside its tensor: there the step's mask is false. */
 static bool is_outside(struct verify *v, et_expr load) {
-    const et_node_x *n = et_x(v->x, load);
+    const et_node_x *n = et_x(v->x, load_in(v, load));
     const et_shape *s = &v->p->tensors[n->i].shape;
     for (int d = 0; d < n->nops; d++) {
         struct vf_range at = vf_eval(v, n->ops[d]);
@@ -242,5 +274,12 @@ static bool cut(struct verify *v, struct vf_cut *c, vf_cut_fn fn, void *ctx) {
 bool vf_each_cut(struct verify *v, const struct vf_inst *in, int klass, unsigned points,
                  vf_cut_fn fn, void *ctx) {
     struct vf_cut c = {.in = in, .klass = klass, .points = points, .x = {-MAX_VALUE, MAX_VALUE}};
+    int64_t by;
+    for (int k = 0; k < v->grid[in->grid].npoints; k++) {
+        const et_node_x *n = et_x(v->x, v->grid[in->grid].point[k].load);
+        if ((points >> k & 1) && n->op == ET_X_MOD && et_is_int(v->x, n->ops[1], &by) &&
+            by <= MAX_VALUE)
+            c.x = (struct vf_range){0, by - 1};
+    }
     return cut(v, &c, fn, ctx);
 }

@@ -99,9 +99,10 @@ static bool holds(const struct context *c, et_xop op, et_expr a, et_expr b) {
 static bool is_below(struct context *c, et_expr e, et_expr dim, int from) {
     et_exprs *x = c->x;
     et_expr zero = et_int(x, 0), one = et_int(x, 1);
+    if (holds(c, ET_X_LT, e, dim)) return true;
     while (from < c->npoints && et_expr_eq(et_subst_var(x, e, c->point[from].by, zero), e))
         from++;
-    if (from == c->npoints) return holds(c, ET_X_LT, e, dim);
+    if (from == c->npoints) return false;
     const struct point_var *v = &c->point[from];
     int64_t step;
     et_expr next = et_subst_var(x, e, v->by, et_add(x, et_var(x, v->by), one));
@@ -113,8 +114,8 @@ static bool is_below(struct context *c, et_expr e, et_expr dim, int from) {
     return false;
 }
 
-/* Where a variable's own extent goes past what the mask says, the load is outside its tensor: it
- * can be seen from the load alone that the rest is not touched. */
+/* Where a variable's own extent goes past what the mask says, LOAD, as the step has it, is outside
+ * its tensor: it can be seen from the load alone that the rest is not touched. */
 static bool leaves_past_mask(struct context *c, const et_node_x *load) {
     et_exprs *x = c->x;
     const et_shape *s = &c->p->tensors[load->i].shape;
@@ -122,10 +123,10 @@ static bool leaves_past_mask(struct context *c, const et_node_x *load) {
         const struct point_var *v = &c->point[i];
         bool used = false, out = et_expr_eq(v->limit[0], v->limit[1]);
         for (int d = 0; d < load->nops; d++) {
-            et_expr e = et_subst_var(x, load->ops[d], v->by, v->limit[1]);
+            et_expr e = et_subst_var(x, load->ops[d], v->var, v->limit[1]);
             used |= !et_expr_eq(e, load->ops[d]);
             for (int k = 0; k < c->npoints; k++)
-                e = et_subst_var(x, e, c->point[k].by, et_int(x, 0));
+                e = et_subst_var(x, e, c->point[k].var, et_int(x, 0));
             out |= holds(c, ET_X_LE, s->dim[d], e);
         }
         if (used && !out) return false;
@@ -135,6 +136,7 @@ static bool leaves_past_mask(struct context *c, const et_node_x *load) {
 
 /* E, a load, over variables of footprints, if it is inside its tensor everywhere; or none. */
 static et_expr over_points(struct context *c, et_expr e, const struct leaves *l, bool use_mask) {
+    et_node_x own = *et_x(c->x, e);
     for (int i = 0; i < l->n; i++) {
         if (is_fixed(c, l->vars[i])) continue;
         int by = point_var(c, l->vars[i], use_mask);
@@ -146,7 +148,7 @@ static et_expr over_points(struct context *c, et_expr e, const struct leaves *l,
     for (int d = 0; d < n.nops; d++)
         if (!holds(c, ET_X_LE, et_int(c->x, 0), n.ops[d]) || !is_below(c, n.ops[d], s->dim[d], 0))
             return ET_NO_EXPR;
-    return use_mask && !leaves_past_mask(c, &n) ? ET_NO_EXPR : e;
+    return use_mask && !leaves_past_mask(c, &own) ? ET_NO_EXPR : e;
 }
 
 static et_interval of_load(struct context *c, et_expr e) {
