@@ -129,12 +129,15 @@ static val wait_one(cg *g, int grid, const et_wait *w, val tile) {
     if (!single) {
         item = cg_add(g, first, g->lane);
         active = cg_icmp(g, LLVMIntSLT, item, box.total);
-        item = cg_select(g, active, item, zero); /* the others poll the first counter too */
+        item = cg_select(g, active, item, zero);
     }
     cg_if on;
     val before = quit;
     if (loop) cg_if_begin(g, &on, cg_icmp(g, LLVMIntEQ, quit, zero));
     s.index = cg_box_index(g, &box, item, &s.need);
+    /* The others poll a counter of the event too: not the box's first, since an empty one may lie
+     * anywhere. */
+    if (active) s.index = cg_select(g, active, s.index, zero);
     val ptr = g->row ? cg_word(g, cg_event_word(g, w->event, s.index))
                      : cg_gep(g, cg_gepi(g, g->events, 4 * (int64_t)e->base),
                               LLVMBuildZExt(g->b, cg_muli(g, s.index, 4), g->i64, ""));
