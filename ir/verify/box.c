@@ -131,9 +131,16 @@ void vf_add_access(struct verify *v, struct vf_grid *g, const struct vf_access *
 static void note(void *ctx, const et_step *step, int tensor, bool is_store, const et_expr *index) {
     struct listing *l = ctx;
     struct vf_access a = {.tensor = tensor, .store = is_store, .step = step};
-    int rank = l->v->p->tensors[tensor].shape.rank;
-    for (int d = 0; d < rank; d++)
+    int rank = l->v->p->tensors[tensor].shape.rank, n = 0;
+    et_exprs *x = l->v->x;
+    et_step_var var[ET_STEP_VARS];
+    if (step) n = et_step_vars(x, step, var);
+    for (int d = 0; d < rank; d++) {
         a.index[d] = index[d];
+        for (int i = 0; i < n; i++) /* what has one value is that, as in the waits made for it */
+            if (et_expr_eq(var[i].extent, et_int(x, 1)))
+                a.index[d] = et_subst_var(x, a.index[d], var[i].var, et_int(x, 0));
+    }
     vf_add_access(l->v, l->g, &a);
 }
 

@@ -43,8 +43,10 @@ struct first_mod {
 static void note_mod(void *ctx, et_expr e) {
     struct first_mod *m = ctx;
     const et_node_x *n = et_x(m->x, e);
-    int64_t by;
-    if (m->mod.id || n->op != ET_X_MOD || !et_is_int(m->x, n->ops[1], &by) || by <= 0) return;
+    int64_t least, most;
+    if (m->mod.id || n->op != ET_X_MOD || et_expr_has(m->x, n->ops[1], ET_X_VAR, ET_ANY) ||
+        et_expr_loads(m->x, n->ops[1]) || !et_bounds(m->x, n->ops[1], &least, &most) || least <= 0)
+        return;
     if (!et_expr_eq(et_replace(m->x, e, m->load, et_int(m->x, 0)), e)) m->mod = e;
 }
 
@@ -274,12 +276,11 @@ static bool cut(struct verify *v, struct vf_cut *c, vf_cut_fn fn, void *ctx) {
 bool vf_each_cut(struct verify *v, const struct vf_inst *in, int klass, unsigned points,
                  vf_cut_fn fn, void *ctx) {
     struct vf_cut c = {.in = in, .klass = klass, .points = points, .x = {-MAX_VALUE, MAX_VALUE}};
-    int64_t by;
     for (int k = 0; k < v->grid[in->grid].npoints; k++) {
         const et_node_x *n = et_x(v->x, v->grid[in->grid].point[k].load);
-        if ((points >> k & 1) && n->op == ET_X_MOD && et_is_int(v->x, n->ops[1], &by) &&
-            by <= MAX_VALUE)
-            c.x = (struct vf_range){0, by - 1};
+        if (!(points >> k & 1) || n->op != ET_X_MOD) continue;
+        int64_t by = vf_eval(v, n->ops[1]).hi;
+        if (by <= MAX_VALUE) c.x = (struct vf_range){0, by - 1};
     }
     return cut(v, &c, fn, ctx);
 }

@@ -7,7 +7,6 @@
 #include <string.h>
 
 enum {
-    WORK = 400000000,
     MAX_PERIOD = 512,
     ALL_VALUES = 1 << 16, /* so many are tried one by one, as long as the work allows */
     MAX_CORNERS = 64,
@@ -373,7 +372,7 @@ bool et_verify(et_program *p, const et_verify_options *opt, et_diags *d,
                et_verify_report *out_report) {
     et_verify_report report = {0};
     struct verify v = {.p = p, .x = p->g->exprs, .opt = opt, .d = d, .report = &report};
-    v.limit = opt->work ? opt->work : WORK;
+    v.limit = opt->work ? opt->work : ET_VERIFY_WORK;
     v.arena = et_arena_create();
     v.round = v.arena;
     v.var = et_alloc(v.arena, (size_t)(et_var_count(v.x) + 1) * sizeof *v.var);

@@ -424,6 +424,7 @@ bool et_pass_events(et_pipeline *pl) {
     find_edges(&e);
     events_drop_implied(&e);
     if (!events_make(&e)) return false;
+    pl->inferred = true;
     tell(&e);
     et_finding *f = et_finding_note(pl->opt, pl->g);
     if (f) note(&e, f);

@@ -10,6 +10,7 @@ typedef struct et_pipeline {
     et_graph *g;
     const et_pass_options *opt;
     et_program *p; /* from fuse on */
+    bool inferred; /* its waits were made here, and not read */
 } et_pipeline;
 
 /* Are all tiles dealt to workgroups at compile time? */
