@@ -37,10 +37,28 @@ bool events_proved(const struct events *e, et_expr p) {
     return n->op == ET_X_INT && n->n;
 }
 
-static bool disjoint(const struct events *e, const et_interval *a, const et_interval *b) {
+/* Coordinates of a tile of GRID that is another than the one they are of. */
+static et_expr of_another(const struct events *e, int grid, et_expr x) {
+    const et_grid *g = &e->p->grids[grid];
+    const et_func *f = &e->p->funcs[g->func];
+    for (int c = 0; c < f->ncoords; c++) {
+        if (!et_expr_has_var(e->x, x, f->coord[c])) continue;
+        int *twin = &e->twin[grid * ET_MAX_RANK + c];
+        if (!*twin) *twin = et_var_add(e->x, et_var_name(e->x, f->coord[c]), g->extent[c]) + 1;
+        x = et_subst_var(e->x, x, f->coord[c], et_var(e->x, *twin - 1));
+    }
+    return x;
+}
+
+/* A, of any tile of FROM, and B, of one of TO. */
+static bool disjoint(const struct events *e, int from, int to, const et_interval *a,
+                     const et_interval *b) {
     if (a->whole || b->whole) return false;
-    return events_proved(e, et_op2(e->x, ET_X_LT, a->hi, b->lo)) ||
-           events_proved(e, et_op2(e->x, ET_X_LT, b->hi, a->lo));
+    et_expr lo = a->lo, hi = a->hi;
+    if (e->p->grids[from].func == e->p->grids[to].func)
+        lo = of_another(e, from, lo), hi = of_another(e, from, hi);
+    return events_proved(e, et_op2(e->x, ET_X_LT, hi, b->lo)) ||
+           events_proved(e, et_op2(e->x, ET_X_LT, b->hi, lo));
 }
 
 static bool share_memory(const et_program *p, int a, int b) {
@@ -266,7 +284,7 @@ static void meet(struct events *e, struct edge *ed, struct edge *points, const e
         et_interval have = in_previous(e, a->dim[d], ed->carried);
         for (int l = common; l < n; l++)
             have = in_any(e, have, loops[l]);
-        if (disjoint(e, &have, &b->dim[d])) return;
+        if (disjoint(e, ed->from, ed->to, &have, &b->dim[d])) return;
         int c;
         struct span s;
         if (!tiles_meeting(e, ed, &have, &b->dim[d], &c, &s)) continue;
@@ -329,7 +347,7 @@ static bool meet_far(const struct events *e, const struct edge *ed, const et_foo
         et_interval have = in_older(e, a->dim[d], ed->carried);
         for (int l = at + 1; l < n; l++)
             have = in_any(e, have, loops[l]);
-        if (disjoint(e, &have, &b->dim[d])) return false;
+        if (disjoint(e, ed->from, ed->to, &have, &b->dim[d])) return false;
     }
     return true;
 }
@@ -418,6 +436,7 @@ bool et_pass_events(et_pipeline *pl) {
     struct events e = {.pl = pl, .p = p, .x = pl->g->exprs};
     e.fp = et_alloc(pl->g->arena, (size_t)p->ngrids * sizeof *e.fp);
     e.position = et_alloc(pl->g->arena, (size_t)p->ngrids * sizeof *e.position);
+    e.twin = et_alloc(pl->g->arena, (size_t)p->ngrids * sizeof(int[ET_MAX_RANK]));
     number_grids(&e, p->first, p->count);
     for (int g = 0; g < p->ngrids; g++)
         et_grid_footprints(p, &p->grids[g], &e.fp[g]);

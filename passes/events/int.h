@@ -36,6 +36,7 @@ struct events {
     et_exprs *x;
     et_footprints *fp; /* by grid */
     int *position;
+    int *twin; /* by grid and coordinate: 1 + the variable that stands for another tile's, or 0 */
     struct edge *edges;
     int nedges, cedges;
     int now;
