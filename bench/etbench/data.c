@@ -13,11 +13,22 @@ static float uniform(uint64_t *state) {
     return (float)((double)(eb_random(state) >> 11) / 4503599627370496.0 - 1);
 }
 
+/* After so many random floats the same come again: models of billions are made in seconds then. It
+ * is twice a prime, so that whole bytes repeat in types of 4 bits, and rows do not. */
+enum { REPEATS_AFTER = 2 * 524287 };
+
 /* Floats about CENTRE. */
 static void fill_floats(void *data, enum etrt_dtype dtype, int64_t count, uint64_t seed,
                         float centre, float spread) {
-    for (int64_t i = 0; i < count; i++)
+    int64_t drawn = count < REPEATS_AFTER ? count : REPEATS_AFTER;
+    for (int64_t i = 0; i < drawn; i++)
         etrt_element_set((int)dtype, data, i, (double)(centre + spread * uniform(&seed)));
+    int64_t have = drawn * (int64_t)etrt_dtype_bits(dtype) / 8,
+            all = count * (int64_t)etrt_dtype_bits(dtype) / 8;
+    for (int64_t more; have < all; have += more) {
+        more = have < all - have ? have : all - have;
+        memcpy((char *)data + have, data, (size_t)more);
+    }
 }
 
 /* Integers LO .. LO + SPAN - 1 shuffled, and again from the start where there are more places than

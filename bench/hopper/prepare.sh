@@ -1,0 +1,177 @@
+#!/bin/sh
+# prepare.sh BIN OUT [MACHINE [ROWS]]
+# Everything that run.sh needs on a machine with a Hopper card, into the new folder OUT: kernels for the rows of ROWS (rows.txt
+# beside this script) made for MACHINE (H100, or another of 'etcc --list-machines'), etbench and what it links beyond libc. The
+# place of LLVM, which measuring does not need, is taken by a library of its names. Under 30 MB. Needs ptxas, gcc and binutils.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+bin=$(cd "$1" && pwd) src=$(cd "$here/../.." && pwd) machine=${3:-H100} rows=$(realpath "${4:-$here/rows.txt}")
+[ ! -e "$2" ] || { echo "prepare.sh: $2 is there already" >&2; exit 1; }
+target=$("$bin/etcc" --list-machines | awk -v m="$machine" '$1 == m { print $2 }')
+case $target in
+'') echo "prepare.sh: 'etcc --list-machines' has no $machine" >&2; exit 1 ;;
+sm_*)
+    PATH=$PATH:/usr/local/cuda/bin
+    command -v ptxas > /dev/null || { echo 'prepare.sh: there is no ptxas, the assembler of a CUDA toolkit' >&2; exit 1; }
+    ;;
+esac
+mkdir -p "$2"
+out=$(cd "$2" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$out"
+mkdir bin lib kernels inputs models
+
+# ---- the tools, without what only debuggers read
+for tool in etbench etrun; do
+    strip -o "bin/$tool" "$bin/$tool"
+    ldd "$bin/$tool"
+done | awk '$2 == "=>" { print $1, $3 }' | sort -u > "$work/linked"
+# What LLVM alone links is left out with it.
+readelf -d "$bin/etbench" "$bin/etrun" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | sort -u > "$work/direct"
+glpk=$(awk '$1 ~ /^libglpk/ { print $2 }' "$work/linked")
+[ -z "$glpk" ] || ldd "$glpk" | awk '$2 == "=>" { print $1 }' >> "$work/direct"
+while read -r name file; do
+    case $name in libc.so* | libm.so* | libdl.so* | libpthread.so* | ld-linux* | libLLVM*) continue ;; esac
+    ! grep -qxF "$name" "$work/direct" || cp -L "$file" lib/
+done < "$work/linked"
+llvm=$(awk '$1 ~ /^libLLVM/ { print $1 }' "$work/linked")
+if [ -n "$llvm" ]; then
+    objdump -T "$bin/etbench" | awk '$NF ~ /^LLVM/ { print "void " $NF "(void) { __builtin_trap(); }" }' | sort -u > "$work/names.c"
+    version=$(objdump -T "$bin/etbench" | sed -n 's/.*(\{0,1\}\(LLVM_[0-9.]*\))\{0,1\} .*/\1/p' | head -n 1)
+    echo "${version:-LLVM} { global: LLVM*; local: *; };" > "$work/names.map"
+    gcc -shared -fPIC -w -Wl,-soname,"$llvm" -Wl,--version-script="$work/names.map" -o "lib/$llvm" "$work/names.c"
+fi
+strip lib/*
+cp "$here/run.sh" "$here/torch_rows.py" .
+
+# ---- models: NAME.MOST[.long|.prompt] is NAME for launches of at most MOST tokens, of 640 positions, of 4224, or of a prompt
+# whose last token alone has logits.
+field() { sed -n "s/.*\"$2\": *\([a-z0-9]*\).*/\1/p" "$1"; }
+
+model_of() { echo "$1" | sed 's/\.[0-9]*\(\.long\|\.prompt\)\{0,1\}$//'; }
+
+source_of() ( # KERNEL
+    if [ "$1" = experts ]; then
+        cp "$src/bench/models/qwen3-30b-a3b/layer.etg" "$work/$1.etg"
+        exit
+    fi
+    name=${1%.prompt} name=${name%.long}
+    most=${name##*.} name=${name%.*} slots=32 context=640
+    [ "$most" -gt 32 ] || slots=$most
+    folder=$src/bench/models/$name
+    [ -d "$folder" ] || folder=$src/tests/golden/$name context=128
+    case $1 in
+    *.long) context=4224 ;;
+    *.prompt) slots=1 context=$((most + 64)) ;;
+    esac
+    [ -f "models/$name.json" ] || cp "$folder/config.json" "models/$name.json"
+    "$bin/etimport" "$folder" --config-only --name=m --slots "$slots" --context "$context" --max-tokens "$most" -o "$work/$1.etg"
+    case $1 in
+    *.prompt)
+        sed -i 's/^input tokens, positions, slots : i32\[N\]/&\ninput last : i32[1]/
+                s/^output logits : f32\[N, V\] = rmsnorm(x,/output logits : f32[1, V] = rmsnorm(gather(x, last),/' "$work/$1.etg"
+        grep -q 'gather(x, last)' "$work/$1.etg" || { echo "prepare.sh: $name has other logits than were expected" >&2; exit 1; }
+        ;;
+    esac
+)
+
+kernel() ( # KERNEL COLUMN
+    case $2 in
+    etcc) set -- "$1" "$2" ;;
+    unstreamed) set -- "$1" "$2" --unstreamed ;;
+    *) set -- "$1" "$2" --schedule="$2" ;;
+    esac
+    object=kernels/$1.$2 source=$work/$1.etg
+    [ ! -e "$object" ] || exit 0
+    case $1 in *.prompt) set -- "$@" --variants=4 ;; esac
+    shift 2
+    "$bin/etcc" "$source" --machine="$machine" -v "$@" -o "$object" 2> "$work/said" || { cat "$work/said" >&2; exit 1; }
+)
+
+# How many units of 64 KiB a step has to read: weights but those of experts that are not chosen and of rows of an embedding
+# that is no head besides, and what is kept of the positions before.
+units() { # KERNEL N CONTEXT
+    if [ "$1" = experts ]; then
+        echo $((8 * 3 * 768 * 2048 * 2 / 65536))
+        return
+    fi
+    config=models/$(model_of "$1").json
+    weights=$("$bin/etrun" "kernels/$1.etcc" --list | sed -n 's/^device memory: \([0-9]*\) bytes of weights.*/\1/p')
+    if [ "$(field "$config" tie_word_embeddings)" = false ]; then
+        weights=$((weights - 2 * $(field "$config" vocab_size) * $(field "$config" hidden_size)))
+    fi
+    head=$(field "$config" head_dim)
+    : "${head:=$(($(field "$config" hidden_size) / $(field "$config" num_attention_heads)))}"
+    kept=$((2 * 2 * $(field "$config" num_hidden_layers) * $(field "$config" num_key_value_heads) * head))
+    echo $(((weights + kept * $2 * $3 + 65535) / 65536))
+}
+
+# The numbers 0 .. N - 1 as the tensor `positions`.
+positions() { # N
+    head="{\"positions\":{\"dtype\":\"I32\",\"shape\":[$1],\"data_offsets\":[0,$(($1 * 4))]}}"
+    # shellcheck disable=SC2059
+    printf "$(printf '\\%03o' ${#head})\\000\\000\\000\\000\\000\\000\\000"
+    printf '%s' "$head"
+    # shellcheck disable=SC2059
+    printf "$(awk -v n="$1" 'BEGIN { for (i = 0; i < n; i++) printf "\\%03o\\%03o\\000\\000", i % 256, int(i / 256) }')"
+}
+
+# ---- rows: name|goal|kernel|N|units|columns|torch|options of etbench
+sed 's/#.*//; s/ *| */|/g; /^ *$/d' "$rows" > "$work/rows"
+small=1 large=1
+: > rows
+while IFS='|' read -r name goal file n context torch more; do
+    [ -f "$work/$file.etg" ] || source_of "$file"
+    columns=etcc
+    for column in etcc kernels $more; do
+        kernel "$file" "$column"
+        [ "$column" = etcc ] || cmp -s "kernels/$file.etcc" "kernels/$file.$column" || columns="$columns $column"
+    done
+    case $file in
+    experts) options= ;;
+    *.prompt)
+        positions "$n" > "inputs/positions.$n"
+        options="--input positions=inputs/positions.$n --range slots=0..0 --range last=$((n - 1))..$((n - 1))"
+        ;;
+    *) options="--range positions=$((context - 1))..$((context - 1))" ;;
+    esac
+    [ "$file" = experts ] || options="$options --range tokens=0..$(($(field "models/$(model_of "$file").json" vocab_size) - 1))"
+    units=$(units "$file" "$n" "$context")
+    if [ "$units" -lt 60000 ]; then [ "$units" -le $small ] || small=$units; else [ "$units" -le $large ] || large=$units; fi
+    [ -z "$torch" ] || torch="$(model_of "$file") $n $context"
+    echo "$name|$goal|$file|$n|$units|$columns|$torch|$options" >> rows
+done < "$work/rows"
+
+# ---- the plain read, of 4 GB at most and of more
+for size in small large; do
+    eval "units=\$$size"
+    [ "$units" -gt 1 ] || continue
+    case $target in
+    sm_*)
+        sed "s/UNITS/$units/" "$here/read.json" > "$work/read.json"
+        {
+            cat "$here/read.ptx"
+            sum=$(gzip -c "$work/read.json" | tail -c 8 | od -An -tx1 -N4 | awk '{ print $4 $3 $2 $1 }')
+            { printf 'ETCC-MANIFEST %08x %s\n' "$(wc -c < "$work/read.json")" "$sum"; cat "$work/read.json"; } > "$work/manifest"
+            printf '.visible .global .align 1 .b8 etcc_manifest[%d] = {' "$(wc -c < "$work/manifest")"
+            od -An -v -tu1 "$work/manifest" | sed 's/  */,/g; 1s/^,//'
+            echo '};'
+        } > "$work/read.ptx"
+        ptxas -arch="$target" "$work/read.ptx" -o "kernels/read.$size"
+        ;;
+    *)
+        printf 'model read\ndim N in 1..%d\ninput x : f32[N, 16384]\noutput y : f32[N] = max(x, axis=1)\n' "$units" > "$work/read.etg"
+        "$bin/etcc" "$work/read.etg" --machine="$machine" -o "kernels/read.$size"
+        ;;
+    esac
+done
+{
+    echo "target $target"
+    echo "machine $machine"
+    echo "commit $(git -C "$src" rev-parse --short HEAD 2> /dev/null || echo unknown)"
+    echo "compiled $(date -u +%Y-%m-%dT%H:%MZ) by $("$bin/etcc" --version)"
+} > about
+size=$(du -sm . | cut -f1)
+echo "$out: $size MB, $(find . -type f | wc -l) files for $machine ($target)"
+[ "$size" -lt 30 ] || { echo 'prepare.sh: that is too much' >&2; exit 1; }
