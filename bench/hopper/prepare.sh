@@ -149,7 +149,7 @@ for size in small large; do
     [ "$units" -gt 1 ] || continue
     case $target in
     sm_*)
-        sed "s/UNITS/$units/" "$here/read.json" > "$work/read.json"
+        sed "s/UNITS/$units/; s/BYTES/$((units * 65536))/" "$here/read.json" > "$work/read.json"
         {
             cat "$here/read.ptx"
             sum=$(gzip -c "$work/read.json" | tail -c 8 | od -An -tx1 -N4 | awk '{ print $4 $3 $2 $1 }')

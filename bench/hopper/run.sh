@@ -80,7 +80,7 @@ read_of() { # UNITS
     if [ ! -s "$work/read.$1" ]; then
         size=small
         [ "$1" -lt 60000 ] || size=large
-        measure 60 kernels/read.$size --set N="$1" --states random > "$work/read.$1" || return 1
+        measure 60 kernels/read.$size --set N="$1" > "$work/read.$1" || return 1
     fi
     cat "$work/read.$1"
 }
@@ -97,8 +97,7 @@ one_row() {
         paste -d ' ' "$work/all" "$work/columns" > "$work/times"
     else
         # All together failed: each by itself, so that what is right is told.
-        log "together: $(cat "$work/why")"
-        : > "$work/times"
+        echo "TOGETHER: $(cat "$work/why")" > "$work/times"
         for column in $columns; do
             # shellcheck disable=SC2086
             if measure 60 "kernels/$kernel.$column" --set N="$n" $options --states zero > "$work/all"; then
@@ -111,7 +110,7 @@ one_row() {
     set +f
     ours=$(awk '$2 == "etcc" { print $1 }' "$work/times")
     [ "$ours" != FAIL ] || failed=$((failed + 1))
-    why=$(awk '$1 == "FAIL" { $1 = ""; print "failed:" $0 ";" }' "$work/times" | tr '\n' ' ')
+    why=$(awk '$1 == "FAIL" { $1 = ""; print "failed:" $0 ";" } $1 == "TOGETHER:" { $1 = ""; print "together:" $0 ";" }' "$work/times" | tr '\n' ' ')
     {
         most=$(printf '%s\n' "$kernel" | sed -n 's/.*[^0-9.]\.\([0-9]*\).*/\1/p')
         for word in "$name" "${most:-4096}" "$read" "$goal" "$ours"; do echo "$word"; done
