@@ -275,13 +275,14 @@ static bool give_weights(struct check *c, etrt_model *m) {
     return ok;
 }
 
-static check_result launch_on(struct check *c, const char *spec, void **first[LAUNCHES]) {
-    etrt_device *d = NULL;
+static check_result launch_on(struct check *c, etrt_device *d, int workgroups,
+                              void **first[LAUNCHES]) {
     etrt_model *m = NULL;
     etrt_session *s = NULL;
     check_result r = CHECK_SAME;
-    if (failed(etrt_device_open(spec, &d)) || failed(etrt_model_load(d, c->o->kernel, &m)) ||
-        !give_weights(c, m) || failed(etrt_session_create(m, &s)))
+    if (failed(etrt_model_load(d, c->o->kernel, &m)) || !give_weights(c, m) ||
+        failed(etrt_session_create(m, &s)) ||
+        (workgroups && failed(etrt_set_workgroups(s, workgroups))))
         r = told(c, CHECK_KERNEL, "%s", etrt_last_error());
     for (int l = 0; !r && l < LAUNCHES; l++) {
         r = give(c, s, l) ? look(c, s, l, first[l])
@@ -290,8 +291,25 @@ static check_result launch_on(struct check *c, const char *spec, void **first[LA
     }
     etrt_session_destroy(s);
     etrt_model_unload(m);
+    return r;
+}
+
+/* On an emulated GPU that is made for this. */
+static check_result launch_emulated(struct check *c, const char *spec, void **first[LAUNCHES]) {
+    etrt_device *d = NULL;
+    if (failed(etrt_device_open(spec, &d))) return told(c, CHECK_KERNEL, "%s", etrt_last_error());
+    check_result r = launch_on(c, d, 0, first);
     etrt_device_close(d);
     return r;
+}
+
+/* On the device that was asked for, on so many of its workgroups. A process opens it once: that
+ * takes longer than a program. */
+static check_result launch_device(struct check *c, int workgroups, void **first[LAUNCHES]) {
+    static etrt_device *d;
+    if (!d && failed(etrt_device_open(c->o->device, &d)))
+        return told(c, CHECK_KERNEL, "%s", etrt_last_error());
+    return launch_on(c, d, workgroups, first);
 }
 
 static void device_text(struct check *c, const char *target, int which, char *out, size_t n) {
@@ -373,9 +391,15 @@ static check_result check_target(struct check *c, const char *target) {
     c->n->kernels += !c->o->interpreters;
     for (int i = 0; !r && !c->o->interpreters && i < DEVICES; i++) {
         char spec[128];
+        if (c->o->device) {
+            int workgroups = i ? 1 + draw(c, 40) : 0;
+            snprintf(c->how, sizeof c->how, "%.120s on %d workgroups", how, workgroups);
+            r = launch_device(c, workgroups, first);
+            continue;
+        }
         device_text(c, target, i, spec, sizeof spec);
         snprintf(c->how, sizeof c->how, "%.120s on %.120s", how, spec);
-        r = launch_on(c, spec, first);
+        r = launch_emulated(c, spec, first);
     }
     return r;
 }
@@ -398,7 +422,8 @@ check_result check_program(const char *text, const check_options *o, check_total
     }
     for (int l = 0; !r && l < LAUNCHES; l++)
         r = interpret_graph(&c, l);
-    for (int t = 0, other = draw(&c, 4); !r && t < TARGETS; t++) {
+    if (!r && o->device) r = check_target(&c, o->target);
+    for (int t = 0, other = draw(&c, 4); !r && !o->device && t < TARGETS; t++) {
         static const char *const others[] = {"gfx90a", "gfx950", "gfx1100", "gfx1201"};
         r = check_target(&c, t ? others[other] : "gfx942");
     }

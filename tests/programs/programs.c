@@ -1,9 +1,10 @@
 /* programs [--programs N] [--seconds S] [--first SEED] [--interpreters] [--big] [--keep FOLDER]
- *          [--tries N] | --show SEED | --file FILE [--first SEED]
+ *          [--device NAME --target ISA] [--tries N] | --show SEED | --file FILE [--first SEED]
  *
  * Random legal programs (generate.h): each must compile, and the graph interpreter, the task
  * interpreter and the kernels of two GPUs must agree (check.h). What fails is made smaller
  * (shrink.h) and kept. Programs run in a process of their own, which is replaced when it dies. */
+#include "codegen/codegen.h"
 #include "tests/programs/check.h"
 #include "tests/programs/generate.h"
 #include "tests/programs/shrink.h"
@@ -22,7 +23,7 @@ enum { SECONDS_PER_PROGRAM = 20, RESULTS = CHECK_DIED + 1, MEMORY_GIB = 8 };
 struct options {
     uint64_t programs, first, show;
     double seconds;
-    const char *keep, *file;
+    const char *keep, *file, *device, *target;
     int tries;
     bool interpreters, big;
     char kernel[4096];
@@ -48,19 +49,24 @@ static char *program_of(const struct options *o, uint64_t seed) {
     return text;
 }
 
-static void limit(void) {
+/* A GPU's driver has addresses for all of its memory. */
+static void limit(const struct options *o) {
     struct rlimit memory = {(rlim_t)MEMORY_GIB << 30, (rlim_t)MEMORY_GIB << 30}, core = {0, 0};
 #ifndef __SANITIZE_ADDRESS__
-    setrlimit(RLIMIT_AS, &memory);
+    if (!o->device) setrlimit(RLIMIT_AS, &memory);
 #endif
-    (void)memory;
+    (void)memory, (void)o;
     setrlimit(RLIMIT_CORE, &core);
 }
 
 static check_result check(const struct options *o, const char *text, uint64_t seed, FILE *why,
                           check_totals *n) {
-    check_options c = {
-        .seed = seed, .kernel = o->kernel, .interpreters = o->interpreters, .why = why};
+    check_options c = {.seed = seed,
+                       .kernel = o->kernel,
+                       .interpreters = o->interpreters,
+                       .device = o->device,
+                       .target = o->target,
+                       .why = why};
     struct itimerval most = {.it_value.tv_sec = SECONDS_PER_PROGRAM};
     setitimer(ITIMER_PROF, &most, NULL); /* of a processor, however busy the machine is */
     return check_program(text, &c, n);
@@ -68,7 +74,7 @@ static check_result check(const struct options *o, const char *text, uint64_t se
 
 /* Check seeds until one fails, or all are done, or the time is up. */
 static void work(const struct options *o, struct shared *s, double until) {
-    limit();
+    limit(o);
     while (s->next - o->first < o->programs && now() < until) {
         char *text = program_of(o, s->next);
         s->result = CHECK_DIED; /* unless it comes back */
@@ -93,7 +99,7 @@ static check_result apart(const struct options *o, const char *text, uint64_t se
     pid_t child = fork();
     if (!child) {
         check_totals n = {0};
-        limit();
+        limit(o);
         if (!why && !freopen("/dev/null", "w", stderr)) _exit(CHECK_DIED);
         check_result r = check(o, text, seed, why, &n);
         fflush(NULL);
@@ -197,12 +203,16 @@ static bool options(struct options *o, int argc, char **argv) {
             o->tries = atoi(v);
         else if (!strcmp(argv[i - 1], "--keep"))
             o->keep = v;
+        else if (!strcmp(argv[i - 1], "--device"))
+            o->device = v;
+        else if (!strcmp(argv[i - 1], "--target"))
+            o->target = v;
         else if (!strcmp(argv[i - 1], "--file"))
             o->file = v;
         else
             return false;
     }
-    return true;
+    return !o->device == !o->target && (!o->target || et_target_find(o->target));
 }
 
 int main(int argc, char **argv) {
