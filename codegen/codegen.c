@@ -227,10 +227,11 @@ static LLVMTargetMachineRef machine(cg *g) {
                                                 LLVMCodeGenLevelDefault,
                                                 LLVMCodeGenLevelAggressive};
     const char *triple = g->family->triple;
+    const char *cpu = g->family->processor ? g->family->processor(g) : g->t->name;
     LLVMTargetRef target;
     char *err = NULL;
     if (!LLVMGetTargetFromTriple(triple, &target, &err))
-        return LLVMCreateTargetMachine(target, triple, g->t->name, g->family->features(g),
+        return LLVMCreateTargetMachine(target, triple, cpu, g->family->features(g),
                                        level[g->opt->opt_level & 3], LLVMRelocPIC,
                                        LLVMCodeModelDefault);
     cg_error(g, "LLVM has no target %s: %s", triple, err);

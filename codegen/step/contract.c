@@ -93,10 +93,14 @@ et_contract *cg_contract_shape(cg *g, const et_step *s) {
 
 et_contract *cg_contract_begin(cg *g, const et_step *s) {
     et_contract *c = planned(g, s, s == g->streamed);
-    val wn = cg_i32(g, s->wn);
+    val wn = cg_i32(g, s->wn), wm = cg_i32(g, s->wm);
     val ng = s->wn == 1 ? cg_i32(g, 0) : LLVMBuildURem(g->b, g->wave, wn, "");
     c->ks = s->wk == 1 ? cg_i32(g, 0) : LLVMBuildUDiv(g->b, g->wave, wn, "");
     c->m0 = s->wm == 1 ? cg_i32(g, 0) : LLVMBuildUDiv(g->b, g->wave, wn, "");
+    if (c->together == ET_GROUP_M) { /* neighbouring waves have neighbouring rows */
+        ng = LLVMBuildUDiv(g->b, g->wave, wm, "");
+        c->m0 = LLVMBuildURem(g->b, g->wave, wm, "");
+    }
     c->m0 = cg_muli(g, c->m0, (int64_t)c->msub * 16);
     c->n0 = cg_muli(g, ng, (int64_t)c->nsub * 16);
     const et_layout *l = c->fr->layout;
@@ -104,8 +108,8 @@ et_contract *cg_contract_begin(cg *g, const et_step *s) {
     c->lane_m = dealt(g, &l->m);
     c->lane_n = dealt(g, &l->n);
     c->lane_k0 = cg_muli(g, group, c->lane_k);
-    c->out_n = dealt(g, &l->sum_n);
-    c->out_m = dealt(g, &l->sum_m);
+    c->out_n = dealt(g, &c->sums->sum_n);
+    c->out_m = dealt(g, &c->sums->sum_m);
     c->kpart = cg_muli(g, c->ks, c->kc / s->wk);
     if (!c->cond.id) begin_loads(g, c);
     return c;
@@ -378,7 +382,7 @@ static void chunks_staged(cg *g, const et_contract *c, val chunks, val *acc) {
 
 /* How many values of a sum, from the first on, are of neighbouring n. */
 static int run_of(const et_contract *c) {
-    const et_layout *l = c->fr->layout;
+    const et_layout *l = c->sums;
     int n = 1;
     while (n < c->results && et_deal_value(&l->sum_n, n) == n && !et_deal_value(&l->sum_m, n))
         n *= 2;
@@ -388,7 +392,7 @@ static int run_of(const et_contract *c) {
 /* The sum SUM of 16 x 16, whose first are M0 and N0. */
 static void write_sum(cg *g, const et_contract *c, int local, val m0, val n0, val sum) {
     const et_local *l = &g->f->locals[local];
-    const et_layout *dealt_as = c->fr->layout;
+    const et_layout *dealt_as = c->sums;
     int run = run_of(c);
     for (int i = 0; i < c->results; i += run) {
         val m = cg_addi(g, m0, et_deal_value(&dealt_as->sum_m, i)), part = sum;
@@ -399,7 +403,8 @@ static void write_sum(cg *g, const et_contract *c, int local, val m0, val n0, va
             part = LLVMBuildShuffleVector(g->b, sum, LLVMGetPoison(LLVMTypeOf(sum)),
                                           LLVMConstVector(at, (unsigned)run), "");
         val to = cg_local_ptr(g, local, cg_add(g, cg_muli(g, m, l->pitch), n));
-        LLVMSetAlignment(LLVMBuildStore(g->b, part, to), run % 4 || l->pitch % 4 ? 4 : 16);
+        LLVMSetAlignment(LLVMBuildStore(g->b, part, to),
+                         run % 4 || l->pitch % 4 ? run % 2 || l->pitch % 2 ? 4 : 8 : 16);
     }
 }
 

@@ -3,6 +3,7 @@
 #define ET_CODEGEN_CONTRACT_H
 
 #include "codegen/step/step.h"
+#include "ir/program/step.h"
 
 enum {
     ET_DEEP = 2,           /* chunks of b in registers at once, where there is room for two */
@@ -19,6 +20,8 @@ struct et_contract {
     bool direct;            /* b goes from memory to registers */
     struct et_coded *coded; /* and is computed there of what was loaded; or NULL */
     int stages;             /* chunks in the ring of a and b, see contract_ring.c; or 0 */
+    et_group_rows together; /* whose rows are the waves' that multiply together */
+    const et_layout *sums;  /* how they are dealt to lanes */
     bool late;              /* each fragment when its turn comes, not all of a chunk at once */
     int size;               /* bytes of an operand element */
     int bits;               /* of an element of b where it comes from */

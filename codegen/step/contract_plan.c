@@ -92,6 +92,19 @@ static bool is_deep(const cg *g, const et_contract *c) {
            rows <= 8;
 }
 
+/* Chunks are multiplied while the next is brought, and one more is on its way. */
+static et_group_rows group_of(const cg *g, const et_contract *c) {
+    enum { MOST_SUMS = 16 }; /* which leave half of the registers */
+    const et_group_family *of = g->t->group;
+    const et_step *s = c->s;
+    et_group_rows rows = of && c->stages >= 3 ? et_step_group(s, of->waves) : ET_GROUP_NONE;
+    if (!rows || cg_contract_sums(c) > MOST_SUMS || g->f->locals[s->stage_a].offset % of->align ||
+        g->f->locals[s->stage_b].offset % of->align)
+        return ET_GROUP_NONE;
+    int columns = rows == ET_GROUP_M ? s->tn / s->wn : s->tm / s->wm;
+    return columns <= of->most ? rows : ET_GROUP_NONE;
+}
+
 bool cg_contract_plan(cg *g, et_contract *c) {
     const et_step *s = c->s;
     c->fr = et_target_fragment(g->t, s->operand);
@@ -108,6 +121,10 @@ bool cg_contract_plan(cg *g, et_contract *c) {
     c->nsub = s->tn / s->wn / 16;
     c->msub = s->tm / s->wm / 16;
     c->stages = et_step_stages(g->f, s);
+    c->together = group_of(g, c);
+    c->sums = !c->together                ? c->fr->layout
+              : c->together == ET_GROUP_M ? g->t->group->rows_m
+                                          : g->t->group->rows_n;
     c->extent = full_extent(g, s, &c->cond);
     if (!et_is_int(g->x, c->extent, &c->k)) c->k = -1;
     c->direct = !c->stages;

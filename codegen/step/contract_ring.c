@@ -6,6 +6,9 @@
  * whether they load the four pieces of two rows or one piece of eight, be those next to each other
  * or two and two of sixteen; and those that fill the ring write whole lines.
  *
+ * Where waves multiply together (et_group_family), they take a chunk's operands from there
+ * themselves, while the waves bring others; where a piece lies is as they want it.
+ *
  * An operand that is a tensor of the operands' type is copied without passing through registers
  * where the family can, as far ahead as the ring is long. Any other is loaded while the chunk
  * before it is multiplied, and stored after that. */
@@ -59,10 +62,10 @@ const char *cg_contract_ring_problem(cg *g, const et_contract *c) {
 }
 
 /* Bytes from a chunk's first row to PIECE of ROW. */
-static val place(cg *g, val row, val piece) {
+static val place(cg *g, const et_contract *c, val row, val piece) {
     val turn = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, row, cg_i32(g, 1), ""), cg_i32(g, 3), "");
     val eight = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, row, cg_i32(g, 3), ""), cg_i32(g, 1), "");
-    turn = LLVMBuildXor(g->b, turn, eight, "");
+    if (!c->together) turn = LLVMBuildXor(g->b, turn, eight, "");
     val at = LLVMBuildShl(g->b, LLVMBuildXor(g->b, piece, turn, ""), cg_i32(g, 4), "");
     return cg_add(g, cg_muli(g, row, ROW), at);
 }
@@ -92,7 +95,7 @@ static void begin_side(cg *g, struct ring *r, struct side *s) {
         if (total % wg && j + 1 == s->n) /* those that have none left copy one once more */
             item = LLVMBuildURem(g->b, item, cg_i32(g, total), "");
         val row = LLVMBuildUDiv(g->b, item, cg_i32(g, PIECES), "");
-        s->to[j] = cg_addi(g, place(g, row, r->piece), s->at);
+        s->to[j] = cg_addi(g, place(g, c, row, r->piece), s->at);
         val last = cg_addi(g, s->live, -1), in = cg_icmp(g, LLVMIntSLT, row, s->live);
         s->row[j] = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){row, last});
         s->there[j] = cg_select(g, in, cg_i32(g, PIECE), cg_i32(g, 0));
@@ -231,10 +234,11 @@ struct staged {
     bool left;
 };
 
-static val row_ptr(cg *g, const struct staged *o, val row16, val row, int part, val piece) {
+static val row_ptr(cg *g, const et_contract *c, const struct staged *o, val row16, val row,
+                   int part, val piece) {
     val at = cg_addi(g, cg_add(g, o->chunk, cg_muli(g, row16, ROW)), part * o->bytes);
     val base = cg_gep(g, cg_gepi(g, g->lds, g->f->locals[o->local].offset), at);
-    return cg_gep(g, base, place(g, row, piece));
+    return cg_gep(g, base, place(g, c, row, piece));
 }
 
 /* This lane's k of unit U of the row that the deal has for value I. */
@@ -245,7 +249,7 @@ static val fragment(cg *g, const et_contract *c, const struct staged *o, val row
     for (int k = 0; k < c->lane_k; k += c->piece) {
         int ahead = (u * c->unit_k + k) / c->piece, part = ahead / PIECES;
         val piece = cg_addi(g, first, ahead % PIECES);
-        val v = LLVMBuildLoad2(g->b, piece_type(g), row_ptr(g, o, row16, row, part, piece), "");
+        val v = LLVMBuildLoad2(g->b, piece_type(g), row_ptr(g, c, o, row16, row, part, piece), "");
         LLVMSetAlignment(v, PIECE);
         if (c->lane_k == c->piece) return v;
         for (int w = 0; w < PIECE / 4; w++)
@@ -262,7 +266,8 @@ static bool in_blocks(const cg *g, const et_contract *c) {
 
 /* Both rows of unit U, each of four words. The words of one instruction are loaded together, in the
  * order in which it takes them: the left operand's blocks by rows first, the right one's by k. */
-static void blocks(cg *g, const struct staged *o, val row16, int u, val out[ET_MAX_ROWS]) {
+static void blocks(cg *g, const et_contract *c, const struct staged *o, val row16, int u,
+                   val out[ET_MAX_ROWS]) {
     val low = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, g->lane, cg_i32(g, 3), ""), cg_i32(g, 1), "");
     val high = LLVMBuildLShr(g->b, g->lane, cg_i32(g, 4), "");
     val half = o->left ? low : high, odd = o->left ? high : low, words[2][4];
@@ -274,7 +279,7 @@ static void blocks(cg *g, const struct staged *o, val row16, int u, val out[ET_M
     }
     for (int p = 0; p < 2; p++) {
         val w[4], piece = cg_addi(g, odd, 2 * p);
-        g->family->load_blocks(g, row_ptr(g, o, row16, row, u, piece), w);
+        g->family->load_blocks(g, row_ptr(g, c, o, row16, row, u, piece), w);
         for (int i = 0; i < 4; i++)
             words[o->left ? i & 1 : i >> 1][2 * p + (o->left ? i >> 1 : i & 1)] = w[i];
     }
@@ -285,7 +290,7 @@ static void blocks(cg *g, const struct staged *o, val row16, int u, val out[ET_M
 static void fragments(cg *g, const et_contract *c, const struct staged *o, val row16, int u,
                       val out[ET_MAX_ROWS]) {
     if (in_blocks(g, c)) {
-        blocks(g, o, row16, u, out);
+        blocks(g, c, o, row16, u, out);
         return;
     }
     for (int i = 0; i < et_deal_values(o->deal); i++)
@@ -319,11 +324,48 @@ static void multiply(cg *g, const struct ring *r, val slot, val *acc) {
         multiply_unit(g, c, &m, &n, u, acc);
 }
 
+/* ---- out of it, by several waves ---- */
+
+/* The first row that products are of, of the operand that BYTES of a slot are of: K k's from the
+ * start of PART on. */
+static val group_rows(cg *g, const struct ring *r, const struct side *s, val slot, val row,
+                      int part, int k) {
+    val at = cg_add(g, cg_muli(g, slot, r->parts * s->bytes), cg_muli(g, row, ROW));
+    val base = cg_gepi(g, g->lds, g->f->locals[s->local].offset);
+    return cg_gepi(g, cg_gep(g, base, at), s->at + part * s->bytes + (int64_t)k * r->c->size);
+}
+
+/* SUM: f32's, of product after product. */
+static void multiply_group(cg *g, const struct ring *r, val slot, val *sum) {
+    const et_contract *c = r->c;
+    const et_group_family *of = g->t->group;
+    int columns = 16 * (c->together == ET_GROUP_M ? c->nsub : c->msub);
+    val all = cg_i32(g, -16 * of->waves);
+    val m = c->together == ET_GROUP_M ? LLVMBuildAnd(g->b, c->m0, all, "") : c->m0;
+    val n = c->together == ET_GROUP_N ? LLVMBuildAnd(g->b, c->n0, all, "") : c->n0;
+    of->begin(g);
+    for (int part = 0; part < r->parts; part++)
+        for (int k = 0; k < ROW / c->size; k += of->k)
+            for (int i = 0; i < c->s->nacc; i++) {
+                val a = group_rows(g, r, &r->side[0], slot, m, part, k);
+                val b = group_rows(g, r, &r->side[1 + i], slot, n, part, k);
+                bool rows_m = c->together == ET_GROUP_M;
+                of->multiply(g, c->s->operand, rows_m ? a : b, rows_m ? b : a, columns,
+                             sum + (ptrdiff_t)i * columns / 2);
+            }
+    of->end(g);
+}
+
 /* ---- the loop ---- */
 
 static val next_slot(cg *g, const struct ring *r, val slot) {
     val next = cg_addi(g, slot, 1), round = cg_icmp(g, LLVMIntEQ, next, cg_i32(g, r->c->stages));
     return cg_select(g, round, cg_i32(g, 0), next);
+}
+
+static val slot_back(cg *g, const struct ring *r, val slot, int n) {
+    val back = cg_addi(g, slot, -n), under = cg_icmp(g, LLVMIntSLT, back, cg_i32(g, 0));
+    return cg_select(g, under, cg_addi(g, back, r->c->stages), back);
 }
 
 /* CHUNK into SLOT, if there is one of that number. */
@@ -335,10 +377,16 @@ static void copy_ahead(cg *g, const struct ring *r, val chunk, val slot) {
     g->family->copy_group(g);
 }
 
+/* How many chunks are copied ahead of the one that is multiplied. Where waves multiply together,
+ * the one before it may still be. */
+static int ahead(const struct ring *r) {
+    return r->c->stages - (r->c->together ? 2 : 1);
+}
+
 static void fill(cg *g, struct ring *r) {
     val zero = cg_i32(g, 0);
     cg_barrier(g); /* what another tile had here has been read */
-    for (int i = 0; i + 1 < r->c->stages && r->async; i++)
+    for (int i = 0; i < ahead(r) && r->async; i++)
         copy_ahead(g, r, cg_i32(g, i), cg_i32(g, i));
     load_chunk(g, r, zero);
     store_chunk(g, r, zero);
@@ -353,13 +401,9 @@ static void turn(cg *g, struct ring *r, val *acc) {
     cg_for f;
     val chunk = cg_for_begin(g, &f, cg_i32(g, 0), c->nchunks, cg_i32(g, 1), true, n + 1, carried);
     val slot = carried[n], next = next_slot(g, r, slot);
-    if (r->async) g->family->copied(g, c->stages - 2);
+    if (r->async) g->family->copied(g, ahead(r) - 1);
     cg_barrier(g); /* the chunk is there, and the one before it has been multiplied */
-    if (r->async) {
-        val free = cg_addi(g, slot, -1), first = cg_icmp(g, LLVMIntEQ, slot, cg_i32(g, 0));
-        free = cg_select(g, first, cg_i32(g, c->stages - 1), free);
-        copy_ahead(g, r, cg_addi(g, chunk, c->stages - 1), free);
-    }
+    if (r->async) copy_ahead(g, r, cg_addi(g, chunk, ahead(r)), slot_back(g, r, slot, 1));
     val then = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){cg_addi(g, chunk, 1), last});
     load_chunk(g, r, then);
     multiply(g, r, slot, carried);
@@ -367,6 +411,36 @@ static void turn(cg *g, struct ring *r, val *acc) {
     carried[n] = next;
     cg_for_end(g, &f, carried);
     memcpy(acc, carried, (size_t)n * sizeof *acc);
+}
+
+/* The same where waves multiply together: while they do, the next chunk is stored, and the one that
+ * they had before is waited for last. */
+static void turn_group(cg *g, struct ring *r, val *acc) {
+    enum { EIGHT = 8 };
+    const et_contract *c = r->c;
+    const et_group_family *of = g->t->group;
+    int n = cg_contract_sums(c) * EIGHT;
+    val carried[ET_MAX_SUMS * EIGHT + 1], last = cg_addi(g, c->nchunks, -1);
+    for (int i = 0; i < n; i++)
+        carried[i] = cg_extract(g, acc[i / EIGHT], i % EIGHT);
+    carried[n] = cg_i32(g, 0);
+    cg_for f;
+    val chunk = cg_for_begin(g, &f, cg_i32(g, 0), c->nchunks, cg_i32(g, 1), true, n + 1, carried);
+    val slot = carried[n], next = next_slot(g, r, slot);
+    if (r->async) g->family->copied(g, ahead(r) - 1);
+    of->written(g);
+    cg_barrier(g); /* the chunk is there, and the one two before it has been multiplied */
+    if (r->async) copy_ahead(g, r, cg_addi(g, chunk, ahead(r)), slot_back(g, r, slot, 2));
+    val then = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){cg_addi(g, chunk, 1), last});
+    load_chunk(g, r, then);
+    multiply_group(g, r, slot, carried);
+    store_chunk(g, r, next);
+    of->over(g, 1, 0, NULL);
+    carried[n] = next;
+    cg_for_end(g, &f, carried);
+    of->over(g, 0, n, carried);
+    for (int i = 0; i < n / EIGHT; i++)
+        acc[i] = cg_vector(g, g->f32, EIGHT, carried + (ptrdiff_t)i * EIGHT);
 }
 
 /* Nothing is read of a tile that has no rows or no k. */
@@ -383,7 +457,10 @@ void cg_contract_ring(cg *g, const et_contract *c, val *acc) {
     int mark = cg_scope(g);
     begin(g, r);
     fill(g, r);
-    turn(g, r, acc);
+    if (c->together)
+        turn_group(g, r, acc);
+    else
+        turn(g, r, acc);
     cg_scope_end(g, mark);
     cg_if_end(g, &any);
     for (int i = 0; i < n; i++) {

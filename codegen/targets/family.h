@@ -37,9 +37,32 @@ typedef struct {
     void (*take)(cg *, et_dtype code, val word, int bias, val *out);
 } et_pairs_family;
 
+/* Products that several waves make together of operands in local memory, and that run on their own:
+ * what they read has to stay, and the sums are nobody else's, until they are over. Operands are
+ * rows of 64 bytes next to each other: of eight rows, the first at a multiple of ALIGN bytes, piece
+ * p, of 16 bytes, of row r lies at place p xor r / 2 % 4. */
+typedef struct {
+    int waves; /* side by side, each with the sums of 16 rows of one operand */
+    int most;  /* rows of the other at a time, a multiple of 16 */
+    int k;     /* at a time, of operands of 16 bits */
+    int align;
+    /* How sums are dealt where the waves' rows are m, and where they are n. */
+    const struct et_layout *rows_m, *rows_n;
+    void (*written)(cg *); /* what was stored and copied so far is seen by products, once all waves
+                              have met after it */
+    void (*begin)(cg *);   /* before the first product */
+    /* SUM, f32's, 8 for each 16 of N rows, and the products: of 16 rows for each wave, from ROWS on
+     * for the first of them, by N from COLUMNS on. */
+    void (*multiply)(cg *, et_dtype operand, val rows, val columns, int n, val *sum);
+    void (*end)(cg *); /* those since the last end are one lot */
+    /* All lots but the last so many are over, and with them N sums. */
+    void (*over)(cg *, int lots, int n, val *sum);
+} et_group_family;
+
 typedef struct et_family {
     const char *triple;
-    const char *(*features)(const cg *); /* of the target, as LLVM has them */
+    const char *(*processor)(const cg *); /* LLVM's name of the target; NULL: its own */
+    const char *(*features)(const cg *);  /* of the target, as LLVM has them */
     unsigned global, local; /* address spaces: of memory, and of what one workgroup shares */
     const char *scope[ET_SCOPE_SYSTEM + 1]; /* LLVM's synchronization scope that holds for each */
     void (*initialize)(void);               /* those parts of LLVM that know the family */

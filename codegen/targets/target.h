@@ -17,7 +17,7 @@ typedef struct {
  * operand by sixteen rows m of the other. A lane holds some k's, next to each other in memory, of
  * each of its rows: those of group number `k`. Values number its rows, where it has several. Sums
  * are a vector of 256 / wave, which values number. */
-typedef struct {
+typedef struct et_layout {
     et_deal k, n, m, sum_n, sum_m;
 } et_layout;
 
@@ -44,7 +44,8 @@ struct et_target {
     bool die_fence;
     const et_fragment *fragments;
     int nfragments;
-    const void *own; /* what only the family knows */
+    const et_group_family *group; /* NULL: every wave multiplies for itself */
+    const void *own;       /* what only the family knows */
 };
 
 /* The instruction for OPERAND, or NULL. */

@@ -100,6 +100,12 @@ int et_step_stages(const et_func *f, const et_step *s) {
     return l->rank == 3 ? l->dim[0] : 0;
 }
 
+et_group_rows et_step_group(const et_step *s, int waves) {
+    if (!waves || s->wk > 1 || et_dtype_bytes(s->operand) != 2) return ET_GROUP_NONE;
+    if (s->wm % waves == 0 && s->tm == 16 * s->wm) return ET_GROUP_M;
+    return s->wn % waves == 0 && s->tn == 16 * s->wn ? ET_GROUP_N : ET_GROUP_NONE;
+}
+
 bool et_step_is_part(const et_func *f, const et_step *s) {
     return s->kind == ET_STEP_ATTEND && !s->rows && f->locals[s->out].dim[1] > s->depth;
 }

@@ -54,6 +54,10 @@ int et_step_vars(const et_exprs *, const et_step *, et_step_var out[ET_STEP_VARS
 et_expr et_step_extent(const et_exprs *, const et_step *, int var);
 /* The chunks of a and b that a CONTRACT step's ring holds; 0 where it has none. */
 int et_step_stages(const et_func *, const et_step *);
+/* Do WAVES waves side by side have 16 rows each of one operand of a CONTRACT step, of m or of n, so
+ * that they may multiply together? */
+typedef enum { ET_GROUP_NONE, ET_GROUP_M, ET_GROUP_N } et_group_rows;
+et_group_rows et_step_group(const et_step *, int waves);
 /* An ATTEND step of rows takes so many positions at a time; their keys and values in local memory
  * are so many bytes, of heads of so many elements. */
 enum { ET_ATTEND_BLOCK = 64, ET_ATTEND_KEYS = 8 };

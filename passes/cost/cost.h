@@ -55,6 +55,9 @@ et_step_elements *et_func_elements(const et_program *, const et_func *); /* by s
 typedef double (*et_value_fn)(void *ctx, et_expr, double guess);
 et_tile_cost et_tile_cost_of(const et_program *, const et_func *, const et_step_elements *,
                              const et_machine *, et_value_fn, void *ctx);
+/* Rows of operands that are read from LDS for the products of a ring's chunk, by all waves of a
+ * CONTRACT step together; GROUP_WAVES as the machine has it. */
+double et_ring_rows(const et_step *, int group_waves);
 /* The time its CU needs once the data is near: caches, matrix and vector units side by side. */
 double et_tile_us(const et_tile_cost *, const et_machine *);
 enum { ET_DEPENDENT_LOADS = 3 }; /* rounds of memory latency in a tile that cannot overlap */

@@ -133,12 +133,20 @@ static double live_share(const struct tile *t, const et_step *s) {
     return share < 1 ? share : 1;
 }
 
+double et_ring_rows(const et_step *s, int group_waves) {
+    double m = s->tm / s->wm, n = (double)s->nacc * s->tn / s->wn, waves = s->wm * s->wn;
+    et_group_rows rows = et_step_group(s, group_waves);
+    if (rows == ET_GROUP_NONE) return waves * (m + n);
+    double together =
+        rows == ET_GROUP_M ? m * group_waves * s->nacc + n : m * s->nacc + n * group_waves;
+    return waves / group_waves * together;
+}
+
 static void cost_contract(struct tile *t, const et_step *s, const et_step_elements *e) {
     double k = value(t, s->kextent, 1), m = value(t, s->mlive, 1), n = value(t, s->nlive, 1);
     bool ring = et_step_stages(t->f, s) > 0;
     double m16 = ring ? s->tm : (double)(((int64_t)m + 15) / 16 * 16);
-    double rows =
-        ring ? (double)s->wm * s->wn * (s->tm / s->wm + s->nacc * s->tn / s->wn) : m16 * s->wn;
+    double rows = ring ? et_ring_rows(s, t->m->group_waves) : m16 * s->wn;
     t->c.local_bytes += rows * k * et_dtype_bytes(s->operand);
     if (ring) t->c.ring += (k + s->kc - 1) / s->kc / (et_step_stages(t->f, s) - 1);
     if (!ring && m16 > 16)

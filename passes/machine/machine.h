@@ -12,8 +12,9 @@ typedef struct {
     int cus, dies;
     int waves; /* per workgroup: one per SIMD of a CU */
     int wave_size;
-    int k_bytes;   /* of a row of an operand that one round of a wave's matrix loads covers */
-    int lds_bytes; /* a workgroup may use */
+    int k_bytes;     /* of a row of an operand that one round of a wave's matrix loads covers */
+    int lds_bytes;   /* a workgroup may use */
+    int group_waves; /* that multiply together what is in LDS; 0: each by itself */
     double clock_ghz;
     double hbm_gbs;           /* bandwidth a streaming kernel reaches, GB/s */
     double cache_gbs_cu;      /* from the nearest shared cache to one CU, GB/s */

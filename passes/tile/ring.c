@@ -1,11 +1,13 @@
 /* Products of many rows: both operands through a ring of chunks in local memory, every wave with a
  * rectangle of the tile's sums in registers. */
 #include "ir/program/step.h"
+#include "passes/cost/cost.h"
 #include "passes/tile/tiler.h"
 
 enum {
     ROW_BYTES = 64, /* of a row in a part of a chunk: four loads of 16 bytes */
     MOST_STAGES = 8,
+    ALIGN = 512,            /* of rows that waves multiply together */
     MOST_PARTS = 2,         /* of so many bytes, which are multiplied between two barriers */
     AHEAD_BYTES = 64 << 10, /* on their way: more does not come sooner */
     SUM_REGISTERS = 128,    /* of a lane, half of what it has */
@@ -14,21 +16,26 @@ enum {
     LDS_SPARE = 4 << 10, /* left for reductions */
 };
 
-/* Waves over m and n such that a wave reads the fewest rows for its sums; false when the sums do
- * not divide among them, or do not fit in registers. */
+/* Waves over m and n such that the fewest rows are read for the sums; false when the sums do not
+ * divide among them, do not fit in registers, or waves could multiply together but not so. */
 static bool divide(et_step *s, const et_machine *m) {
-    int best = 0;
+    double best = 0;
+    int best_wm = 0, groups = et_dtype_bytes(s->operand) == 2 ? m->group_waves : 0;
+    s->wk = 1;
     for (int wn = 1; wn <= m->waves; wn++) {
         int wm = m->waves / wn;
         if (wm * wn != m->waves || s->tm % (16 * wm) || s->tn % (16 * wn)) continue;
-        int rows = s->tm / wm, columns = s->nacc * s->tn / wn;
-        if (rows * columns / m->wave_size > SUM_REGISTERS) continue;
-        if (best && rows + columns >= best) continue;
-        best = rows + columns;
+        int sums = s->tm / wm * (s->nacc * s->tn / wn);
         s->wm = wm;
         s->wn = wn;
+        if (sums / m->wave_size > SUM_REGISTERS || (groups && !et_step_group(s, groups))) continue;
+        double rows = et_ring_rows(s, groups);
+        if (best > 0 && rows >= best) continue;
+        best = rows;
+        best_wm = wm;
     }
-    s->wk = 1;
+    s->wm = best_wm;
+    s->wn = best_wm ? m->waves / best_wm : 1;
     return best > 0;
 }
 
@@ -42,7 +49,8 @@ static int room(const et_machine *m) {
 
 bool et_tile_ring(et_program *p, et_func *f, const et_machine *m, et_step *s) {
     int bytes = et_dtype_bytes(s->operand), columns = s->nacc * s->tn, parts = MOST_PARTS;
-    int sums = s->nacc * s->tm * (s->tn + 4) * 4, part = (s->tm + columns) * ROW_BYTES;
+    int sums = s->nacc * s->tm * (s->tn + 4) * 4 + (m->group_waves ? ALIGN : 0),
+        part = (s->tm + columns) * ROW_BYTES;
     int left = room(m) - f->lds_bytes - sums;
     while (parts > 1 && left / (parts * part) < 3)
         parts /= 2;
@@ -54,6 +62,7 @@ bool et_tile_ring(et_program *p, et_func *f, const et_machine *m, et_step *s) {
     for (int a = 0; a < s->nacc; a++)
         s->acc[a] = et_local_add(p, f, et_printf(p->g->arena, "acc%d", a), ET_F32, 3,
                                  (int[]){1, s->tm, s->tn}, s->tn + 4);
+    if (m->group_waves) f->lds_bytes = (f->lds_bytes + ALIGN - 1) / ALIGN * ALIGN;
     s->stage_a = et_local_add(p, f, "a", s->operand, 3, (int[]){stages, s->tm, s->kc}, s->kc);
     s->stage_b = et_local_add(p, f, "b", s->operand, 3, (int[]){stages, columns, s->kc}, s->kc);
     return true;

@@ -24,6 +24,10 @@ static const char *features(const cg *g) {
     return nvptx_of(g)->features;
 }
 
+const char *nvptx_processor(const cg *g) {
+    return nvptx_of(g)->processor ? nvptx_of(g)->processor : g->t->name;
+}
+
 static void begin_module(cg *g) {
     (void)g;
 }
@@ -36,6 +40,7 @@ const et_family et_nvptx = {
               [ET_SCOPE_DIE] = "device",
               [ET_SCOPE_DEVICE] = "device",
               [ET_SCOPE_SYSTEM] = ""},
+    .processor = nvptx_processor,
     .features = features,
     .initialize = initialize,
     .begin_module = begin_module,

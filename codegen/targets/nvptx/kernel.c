@@ -63,7 +63,7 @@ void nvptx_call_body(cg *g, val call, unsigned divergent) {
 void nvptx_declare_local(cg *g) {
     g->lds = LLVMAddGlobalInAddressSpace(g->mod, LLVMArrayType2(g->i8, 0), "lds", g->family->local);
     LLVMSetLinkage(g->lds, LLVMExternalLinkage);
-    LLVMSetAlignment(g->lds, 16);
+    LLVMSetAlignment(g->lds, 1024);
 }
 
 void nvptx_keep_local(cg *g) {

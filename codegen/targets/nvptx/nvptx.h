@@ -8,8 +8,9 @@ struct nvptx {
     /* The version of PTX, as LLVM's feature: the oldest that has what is used here, so that old
      * drivers load the text. */
     const char *features;
-    bool try_wait; /* a look at a barrier may take its time */
-    bool pairs;    /* there is arithmetic of vectors of two bf16 */
+    const char *processor; /* as LLVM and ptxas call it, where that is not the target's name */
+    bool try_wait;         /* a look at a barrier may take its time */
+    bool pairs;            /* there is arithmetic of vectors of two bf16 */
 };
 
 /* What multiplies: an instruction for 16 rows of m by 8 of n. */
@@ -24,6 +25,7 @@ extern const struct nvptx_product nvptx_bf16, nvptx_f16, nvptx_f32;
 
 extern const et_family et_nvptx;
 const struct nvptx *nvptx_of(const cg *); /* of the target that is being compiled for */
+const char *nvptx_processor(const cg *);
 
 /* ---- kernel.c ---- */
 void nvptx_declare_kernel(cg *, size_t bytes);
@@ -61,6 +63,9 @@ void nvptx_copied(cg *, int groups);
 
 /* ---- stream.c ---- */
 extern const et_stream_family nvptx_stream;
+
+/* ---- group.c ---- */
+extern const et_group_family nvptx_wgmma;
 
 /* ---- pairs.c ---- */
 extern const et_pairs_family nvptx_pairs;

@@ -72,7 +72,7 @@ static void pass_warnings(cg *g, const char *said) {
 static char *assemble(cg *g, const char *ptx, size_t bytes, size_t *out_bytes) {
     const char *ptxas = assembler(g);
     if (!ptxas) return NULL;
-    char *arch = et_printf(g->arena, "-arch=%s", g->t->name);
+    char *arch = et_printf(g->arena, "-arch=%s", nvptx_processor(g));
     const char *argv[] = {ptxas, arch, "-v", "/dev/stdin", "-o", "/dev/stdout", NULL};
     char *said, *file = et_tool_run(g->arena, argv, ptx, bytes, out_bytes, &said);
     if (!file) {

@@ -7,7 +7,9 @@ static const et_fragment fragments[] = {
     {ET_F32, 2, &nvptx_rows, &nvptx_f32},
 };
 
-static const struct nvptx own = {.try_wait = true, .pairs = true, .features = "+ptx86"};
+/* sm_90a is sm_90 with what later GPUs no longer have, wgmma. */
+static const struct nvptx own = {
+    .try_wait = true, .pairs = true, .features = "+ptx86", .processor = "sm_90a"};
 
 extern const et_target et_nvptx_sm_90;
 const et_target et_nvptx_sm_90 = {
@@ -19,5 +21,6 @@ const et_target et_nvptx_sm_90 = {
     .lds_bytes = 232448,
     .fragments = fragments,
     .nfragments = sizeof fragments / sizeof *fragments,
+    .group = &nvptx_wgmma,
     .own = &own,
 };

@@ -1,0 +1,123 @@
+/* Products of four warps together, of operands in shared memory: wgmma.mma_async, whose shape is 64
+ * rows by 8 to 256 columns by 16 k's. Warp w of the four has the sums of rows 16 w to 16 w + 15.
+ * The instruction runs on its own: what it reads must stay, and the registers of its sums belong to
+ * it, until it has been waited for. PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions". */
+#include "codegen/targets/nvptx/nvptx.h"
+#include "ir/base/diag.h"
+#include <string.h>
+
+enum {
+    WARPS = 4,
+    MOST_COLUMNS = 256,
+    K = 16,
+    /* Rows of 64 bytes; eight of them are a pattern of 512 bytes, where piece p of row r lies at
+     * p xor r / 2 % 4: the swizzle of 64 bytes. */
+    PATTERN = 512,
+    SWIZZLE_64 = 2 << 30 /* in the upper half of a descriptor */
+};
+
+/* Lane l has rows l / 4 and l / 4 + 8, and of each eight columns l % 4 * 2 and the next. Of the
+ * values of 16 x 16 the lowest bit counts columns, the next eights of rows, the highest of columns:
+ * the order of the instruction's registers. */
+static const et_layout rows_m = {.sum_m = {{0, 0, 1, 2, 4}, {0, 8}}, .sum_n = {{2, 4}, {1, 0, 8}}};
+static const et_layout rows_n = {.sum_n = {{0, 0, 1, 2, 4}, {0, 8}}, .sum_m = {{2, 4}, {1, 0, 8}}};
+
+/* A call that all warps make together. */
+static val assemble(cg *g, LLVMTypeRef result, const char *text, const char *constraints, int n,
+                    LLVMTypeRef *types, val *args) {
+    static const char name[] = "convergent";
+    LLVMTypeRef type = LLVMFunctionType(result, types, (unsigned)n, false);
+    val a = LLVMGetInlineAsm(type, text, strlen(text), constraints, strlen(constraints), true,
+                             false, LLVMInlineAsmDialectATT, false);
+    val call = LLVMBuildCall2(g->b, type, a, args, (unsigned)n, "");
+    unsigned kind = LLVMGetEnumAttributeKindForName(name, sizeof name - 1);
+    LLVMAddCallSiteAttribute(call, (LLVMAttributeIndex)-1,
+                             LLVMCreateEnumAttribute(g->ctx, kind, 0));
+    return call;
+}
+
+static void plain(cg *g, const char *text) {
+    assemble(g, g->none, text, "~{memory}", 0, NULL, NULL);
+}
+
+/* TEXT, in which the sums are operands $0 on, with REST behind them, of N sums that it changes. */
+static void with_sums(cg *g, const char *text, const char *rest, int n, val *sum, int nrest,
+                      const val *more) {
+    enum { MOST = MOST_COLUMNS / 2 };
+    char constraints[MOST * 12 + 64] = "";
+    LLVMTypeRef types[MOST + 2], out[MOST];
+    val args[MOST + 2];
+    size_t at = 0;
+    et_check(n <= MOST && nrest <= 2);
+    for (int i = 0; i < n; i++)
+        at += (size_t)snprintf(constraints + at, sizeof constraints - at, "=f,");
+    at += (size_t)snprintf(constraints + at, sizeof constraints - at, "%s", rest);
+    for (int i = 0; i < n; i++)
+        at += (size_t)snprintf(constraints + at, sizeof constraints - at, "%d,", i);
+    snprintf(constraints + at, sizeof constraints - at, "~{memory}");
+    for (int i = 0; i < nrest; i++)
+        args[i] = more[i], types[i] = LLVMTypeOf(more[i]);
+    for (int i = 0; i < n; i++)
+        args[nrest + i] = sum[i], types[nrest + i] = out[i] = g->f32;
+    LLVMTypeRef result = LLVMStructTypeInContext(g->ctx, out, (unsigned)n, false);
+    val all = assemble(g, result, text, constraints, nrest + n, types, args);
+    for (int i = 0; i < n; i++)
+        sum[i] = LLVMBuildExtractValue(g->b, all, (unsigned)i, "");
+}
+
+/* What tells the instruction of rows from PTR on, which is at a piece of a first row of eight. */
+static val descriptor(cg *g, val ptr) {
+    val at = LLVMBuildLShr(g->b, LLVMBuildPtrToInt(g->b, ptr, g->i32, ""), cg_i32(g, 4), "");
+    val low = LLVMBuildZExt(g->b, LLVMBuildAnd(g->b, at, cg_i32(g, 0x3fff), ""), g->i64, "");
+    uint64_t high = (uint64_t)((uint32_t)SWIZZLE_64 | PATTERN >> 4) << 32 | 1 << 16;
+    return LLVMBuildOr(g->b, low, LLVMConstInt(g->i64, high, false), "");
+}
+
+static void multiply(cg *g, et_dtype operand, val rows, val columns, int n, val *sum) {
+    const char *type = operand == ET_BF16 ? "bf16" : "f16";
+    char text[MOST_COLUMNS * 3 + 300];
+    int sums = n / 2;
+    size_t at = (size_t)snprintf(text, sizeof text,
+                                 "{ .reg .pred p; setp.eq.b32 p, 0, 0; "
+                                 "wgmma.mma_async.sync.aligned.m64n%dk16.f32.%s.%s {",
+                                 n, type, type);
+    for (int i = 0; i < sums; i++)
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s$%d", i ? ", " : "", i);
+    snprintf(text + at, sizeof text - at, "}, $%d, $%d, p, 1, 1, 0, 0; }", sums, sums + 1);
+    with_sums(g, text, "l,l,", sums, sum, 2, (val[]){descriptor(g, rows), descriptor(g, columns)});
+}
+
+static void written(cg *g) {
+    plain(g, "fence.proxy.async.shared::cta;");
+}
+
+static void begin(cg *g) {
+    plain(g, "wgmma.fence.sync.aligned;");
+}
+
+static void end(cg *g) {
+    plain(g, "wgmma.commit_group.sync.aligned;");
+}
+
+static void over(cg *g, int groups, int n, val *sum) {
+    char text[64];
+    snprintf(text, sizeof text, "wgmma.wait_group.sync.aligned %d;", groups);
+    if (n)
+        with_sums(g, text, "", n, sum, 0, NULL);
+    else
+        plain(g, text);
+}
+
+const et_group_family nvptx_wgmma = {
+    .waves = WARPS,
+    .most = MOST_COLUMNS,
+    .k = K,
+    .align = PATTERN,
+    .rows_m = &rows_m,
+    .rows_n = &rows_n,
+    .written = written,
+    .begin = begin,
+    .multiply = multiply,
+    .end = end,
+    .over = over,
+};
