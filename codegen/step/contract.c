@@ -425,6 +425,18 @@ static void write_acc(cg *g, const et_contract *c, val *acc) {
     }
 }
 
+/* Do sums lie where chunks are? */
+static bool shares_memory(const cg *g, const et_step *s) {
+    const et_local *l = g->f->locals;
+    int stage[] = {s->stage_a, s->stage_b};
+    for (int i = 0; i < s->nacc; i++)
+        for (int k = 0; k < 2 && s->stage_b >= 0; k++)
+            if (l[s->acc[i]].offset < l[stage[k]].offset + et_local_bytes(&l[stage[k]]) &&
+                l[stage[k]].offset < l[s->acc[i]].offset + et_local_bytes(&l[s->acc[i]]))
+                return true;
+    return false;
+}
+
 /* The waves' parts of k, summed in their order into the first. */
 static void sum_parts(cg *g, const et_contract *c) {
     const et_step *s = c->s;
@@ -513,6 +525,7 @@ void cg_contract_run(cg *g, et_contract *c) {
         chunks_if(g, c, carried);
     else
         all_chunks(g, c, carried);
+    if (shares_memory(g, s)) cg_barrier(g); /* all waves have done with the chunks */
     write_acc(g, c, carried);
     if (s->wk > 1) sum_parts(g, c);
 }

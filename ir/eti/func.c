@@ -93,7 +93,8 @@ static void lay_out(eti_parser *p, et_func *f, int lds, et_loc loc) {
         end = last > end ? last : end;
         for (int k = 0; k < i; k++) {
             const et_local *o = &f->locals[k];
-            if (l->offset < o->offset + et_local_bytes(o) && o->offset < last)
+            if (l->offset < o->offset + et_local_bytes(o) && o->offset < last &&
+                !et_locals_may_meet(p->x, f, i, k))
                 eti_error(p, loc, "local buffers $%s and $%s overlap", o->name, l->name);
         }
         if (end > ETI_MAX_LDS) {

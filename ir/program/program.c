@@ -58,11 +58,12 @@ bool et_k_contiguous(const et_program *p, et_expr b, int kvar, et_dtype operand)
     if (n->op != ET_X_LOAD || n->i2 != ET_LOAD_TENSOR) return false;
     const et_tensor *t = &p->tensors[n->i];
     int64_t pitch;
+    const int bits = et_dtype_bits(t->shape.dtype), load = 8 * 16;
     if (n->nops < 1 || t->shape.dtype != operand ||
-        !et_expr_eq(n->ops[n->nops - 1], et_var(x, kvar)) ||
-        !et_is_int(x, t->shape.dim[n->nops - 1], &pitch) ||
-        pitch * et_dtype_bits(t->shape.dtype) % (8 * 16))
+        !et_is_int(x, t->shape.dim[n->nops - 1], &pitch) || pitch * bits % load)
         return false;
+    et_expr from = et_sub(x, n->ops[n->nops - 1], et_var(x, kvar));
+    if (et_expr_has_var(x, from, kvar) || !et_divides(x, load / bits, from)) return false;
     for (int d = 0; d + 1 < n->nops; d++)
         if (et_expr_has_var(x, n->ops[d], kvar)) return false;
     return true;

@@ -372,7 +372,7 @@ int et_local_add(et_program *, et_func *, const char *name, et_dtype, int rank, 
                  int pitch);
 int et_local_bytes(const et_local *);
 /* Is B an element of a tensor of type OPERAND at consecutive KVAR, with every row aligned to 16
- * bytes? Then codegen loads it without a buffer to stage it. */
+ * bytes and begun at a multiple of them? Then codegen loads it without a buffer to stage it. */
 bool et_k_contiguous(const et_program *, et_expr b, int kvar, et_dtype operand);
 /* Can codegen compute B in registers, without a buffer to stage it, where a lane has RUN values of
  * KVAR side by side and all waves together a multiple of what divides ROUND? Each load of B is one

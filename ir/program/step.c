@@ -187,6 +187,43 @@ void et_step_touches(const et_exprs *x, const et_step *s, et_touch_fn fn, void *
         }
 }
 
+struct touched {
+    int local;
+    bool yes;
+};
+
+static void note_local(void *ctx, int space, int id, bool is_store, const et_expr *index) {
+    struct touched *t = ctx;
+    (void)is_store, (void)index;
+    t->yes |= space == ET_LOAD_LOCAL && id == t->local;
+}
+
+static bool is_chunks_of(const et_func *f, const et_step *s, int local) {
+    return et_step_stages(f, s) && (local == s->stage_a || local == s->stage_b);
+}
+
+static bool is_sums_of(const et_step *s, int local) {
+    bool yes = false;
+    for (int i = 0; i < s->nacc; i++)
+        yes |= s->acc[i] == local;
+    return yes;
+}
+
+bool et_locals_may_meet(const et_exprs *x, const et_func *f, int a, int b) {
+    const et_step *of = NULL;
+    int chunks = a;
+    for (int i = 0; i < f->nsteps && !of; i++) {
+        const et_step *s = &f->steps[i];
+        if (s->kind != ET_STEP_CONTRACT) continue;
+        if (is_chunks_of(f, s, a) && is_sums_of(s, b)) of = s;
+        if (is_chunks_of(f, s, b) && is_sums_of(s, a)) of = s, chunks = b;
+    }
+    struct touched t = {chunks, false};
+    for (int i = 0; i < f->nsteps && of; i++)
+        if (&f->steps[i] != of) et_step_touches(x, &f->steps[i], note_local, &t);
+    return of && !t.yes;
+}
+
 struct accesses {
     const et_step *step;
     et_access_fn fn;

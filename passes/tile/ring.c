@@ -10,7 +10,9 @@ enum {
     ALIGN = 512,            /* of rows that waves multiply together */
     MOST_PARTS = 2,         /* of so many bytes, which are multiplied between two barriers */
     AHEAD_BYTES = 64 << 10, /* on their way: more does not come sooner */
-    SUM_REGISTERS = 128,    /* of a lane, half of what it has */
+    GROUP_AHEAD_BYTES = 96 << 10,
+    GROUP_STAGES = 5,
+    SUM_REGISTERS = 128, /* of a lane, half of what it has */
     LARGE_LDS = 64 << 10,
     LDS_WORDS = 1 << 10, /* of codegen and of the hardware */
     LDS_SPARE = 4 << 10, /* left for reductions */
@@ -49,21 +51,29 @@ static int room(const et_machine *m) {
 
 bool et_tile_ring(et_program *p, et_func *f, const et_machine *m, et_step *s) {
     int bytes = et_dtype_bytes(s->operand), columns = s->nacc * s->tn, parts = MOST_PARTS;
-    int sums = s->nacc * s->tm * (s->tn + 4) * 4 + (m->group_waves ? ALIGN : 0),
-        part = (s->tm + columns) * ROW_BYTES;
-    int left = room(m) - f->lds_bytes - sums;
-    while (parts > 1 && left / (parts * part) < 3)
+    int sums = s->nacc * s->tm * (s->tn + 4) * 4, part = (s->tm + columns) * ROW_BYTES;
+    int at = f->lds_bytes, left = room(m);
+    if (m->group_waves) at = (at + ALIGN - 1) / ALIGN * ALIGN;
+    left -= at;
+    if (sums > left || !divide(s, m)) return false;
+    /* Waves that multiply together have two chunks at once. */
+    int busy = m->group_waves && et_step_group(s, m->group_waves) ? 2 : 1;
+    while (parts > 1 && left / (parts * part) < (busy > 1 ? GROUP_STAGES : 3))
         parts /= 2;
-    int chunk = parts * part, stages = left / chunk, enough = AHEAD_BYTES / chunk + 2;
-    if (stages < 2 || !divide(s, m)) return false;
+    int chunk = parts * part, stages = left / chunk;
+    int enough = (busy > 1 ? GROUP_AHEAD_BYTES : AHEAD_BYTES) / chunk + busy + 1;
+    if (stages < 1 + busy) return false;
     if (stages > enough) stages = enough;
     if (stages > MOST_STAGES) stages = MOST_STAGES;
     s->kc = parts * ROW_BYTES / bytes;
+    f->lds_bytes = at;
     for (int a = 0; a < s->nacc; a++)
         s->acc[a] = et_local_add(p, f, et_printf(p->g->arena, "acc%d", a), ET_F32, 3,
                                  (int[]){1, s->tm, s->tn}, s->tn + 4);
-    if (m->group_waves) f->lds_bytes = (f->lds_bytes + ALIGN - 1) / ALIGN * ALIGN;
+    at += sums;
+    f->lds_bytes -= sums; /* the chunks are in the same place: et_locals_may_meet */
     s->stage_a = et_local_add(p, f, "a", s->operand, 3, (int[]){stages, s->tm, s->kc}, s->kc);
     s->stage_b = et_local_add(p, f, "b", s->operand, 3, (int[]){stages, columns, s->kc}, s->kc);
+    if (f->lds_bytes < at) f->lds_bytes = at;
     return true;
 }

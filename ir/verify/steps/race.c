@@ -198,7 +198,9 @@ static bool check_layout(struct steps *s) {
         }
         for (int b = 0; b < a; b++) {
             const et_local *y = &s->f->locals[b];
-            if (x->offset >= y->offset + et_local_bytes(y) || y->offset >= end) continue;
+            if (x->offset >= y->offset + et_local_bytes(y) || y->offset >= end ||
+                et_locals_may_meet(s->x, s->f, a, b))
+                continue;
             sv_error(s, "has $%s and $%s in the same local memory", y->name, x->name);
             return false;
         }
