@@ -45,7 +45,7 @@ struct et_target {
     const et_fragment *fragments;
     int nfragments;
     const et_group_family *group; /* NULL: every wave multiplies for itself */
-    const void *own;       /* what only the family knows */
+    const void *own;              /* what only the family knows */
 };
 
 /* The instruction for OPERAND, or NULL. */

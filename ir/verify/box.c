@@ -182,8 +182,10 @@ void vf_enter_class(struct verify *v, const struct vf_inst *in, int klass) {
     vf_know(v, g, klass % g->values);
 }
 
+/* One that goes nowhere is 0, as where waits are made: then nothing is touched, and a range whose
+ * ends are the wrong way round would be one of others. */
 static void set_var(struct verify *v, int var, et_expr extent) {
-    v->var[var] = (struct vf_range){0, vf_eval(v, extent).hi - 1};
+    v->var[var] = (struct vf_range){0, most_of(vf_eval(v, extent).hi - 1, 0)};
 }
 
 /* Where the mask holds a variable is below what it says of itself too: steps/bounds.c. */
@@ -193,7 +195,8 @@ void vf_enter_step(struct verify *v, const et_step *s) {
         et_expr most = et_var_extent(v->x, var[i].var);
         set_var(v, var[i].var, var[i].extent);
         struct vf_range *r = &v->var[var[i].var];
-        if (!et_expr_eq(most, var[i].extent)) r->hi = least(r->hi, vf_eval(v, most).hi - 1);
+        if (!et_expr_eq(most, var[i].extent))
+            r->hi = least(r->hi, most_of(vf_eval(v, most).hi - 1, 0));
     }
 }
 

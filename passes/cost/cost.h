@@ -35,6 +35,7 @@ enum { ET_GUESSED_CONTEXT = 256 };
 typedef struct {
     double cache_bytes; /* from or to the nearest cache */
     double matrix_flops, vector_flops;
+    double after_flops; /* of the latter, those that begin when a ring's products are done */
     double local_bytes; /* of operands, from local memory to the matrix unit */
     double ring;  /* round trips of memory that the chunks of a ring take, one after another */
     double turns; /* rows that are fetched only when those before them have been multiplied */

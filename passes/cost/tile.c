@@ -186,6 +186,7 @@ static void cost_map_or_reduce(struct tile *t, const et_step *s, const et_step_e
     if (s->kind == ET_STEP_REDUCE) n *= value(t, s->rextent, 1);
     t->c.cache_bytes += n * e->value.bytes;
     t->c.vector_flops += n * (e->value.ops + 1);
+    if (t->c.matrix_flops > 0) t->c.after_flops += n * (e->value.ops + 1);
     if (s->to.space == ET_LOAD_TENSOR)
         t->c.cache_bytes += stored * et_dtype_bytes(t->p->tensors[s->to.id].shape.dtype);
 }
@@ -212,7 +213,8 @@ double et_tile_us(const et_tile_cost *c, const et_machine *m) {
     double local = c->local_bytes / (LOCAL_BYTES * m->clock_ghz * 1e3);
     double near = most(local, c->cache_bytes / (m->cache_gbs_cu * 1e3));
     near = most(near, c->ring * m->latency_us);
-    return c->turns * m->latency_us +
+    double vector_rate = m->vector_tflops / m->cus * 1e6 / 2;
+    return c->turns * m->latency_us + c->after_flops / vector_rate +
            most(near, most(c->matrix_flops / (m->matrix_tflops / m->cus * 1e6),
-                           c->vector_flops * 2 / (m->vector_tflops / m->cus * 1e6)));
+                           (c->vector_flops - c->after_flops) / vector_rate));
 }

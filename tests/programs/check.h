@@ -23,9 +23,10 @@ typedef struct {
     uint64_t seed;      /* of tensors, dims, targets, schedules, devices */
     const char *kernel; /* path for code objects */
     bool interpreters;  /* no kernels */
-    const char *device; /* the kernels run there, for TARGET alone; NULL: two emulated GPUs of two */
+    const char
+        *device; /* the kernels run there, for TARGET alone; NULL: two emulated GPUs of two */
     const char *target;
-    FILE *why;          /* what differs is told here, or NULL */
+    FILE *why; /* what differs is told here, or NULL */
 } check_options;
 
 typedef struct {

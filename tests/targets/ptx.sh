@@ -8,6 +8,8 @@ rm -rf "$work"
 mkdir -p "$work"
 cd "$work"
 
+processor=$target
+[ "$target" != sm_90 ] || processor=sm_90a # which has wgmma
 release=release acquire=acquire
 [ "$target" != sm_80 ] || release=acq_rel acquire=acq_rel # it has none that does one of them
 
@@ -30,11 +32,11 @@ for schedule in static dynamic; do
         ptx=$(basename "$model").$schedule.ptx
         "$bin/etcc" "$src/$model.etg" --target="$target" --schedule=$schedule -o "$ptx"
         has "^\.version $version\$"
-        has "^\.target $target\$"
+        has "^\.target $processor\$"
         has '^\.visible \.entry'
         has '^\.reqntid 256$'
         has '^\.minnctapersm 1$'
-        has '^\.extern \.shared \.align 16 \.b8 lds\[\];'
+        has '^\.extern \.shared \.align 1024 \.b8 lds\[\];'
         has '^\.visible \.global \.align 1 \.b8 etcc_manifest\['
         "$bin/etrun" "$ptx" --list > list.txt
         grep -q "for $target, compiled by etcc" list.txt || die "$ptx: $(head -1 list.txt)"
@@ -88,3 +90,34 @@ for how in release acquire; do
     "$bin/etcc" "$src/tests/import/llama.etg" --target="$target" -o $ptx --weaken=$how:x
     [ "$(count "fence\.$fence\.gpu")" -lt "$all" ] || die "--weaken=$how:x takes no fence away"
 done
+
+# Products of many rows, of operands that are copied and that are computed: four warps multiply together, between the fence that
+# makes what was stored seen, a barrier, and the wait for what they began; the registers of sums are nobody else's meanwhile.
+cat > many.etg <<'ETG'
+model many
+dim N in 65..300
+weight w : bf16[4096, 320] = "w"
+weight v : bf16[4096, 320] = "v"
+weight u : f16[520, 4096] = "u"
+input x : bf16[N, 320]
+input y : f16[N, 4096]
+output p = (x @ w.T) * silu(x @ v.T)
+output q = f16(y * 2) @ u.T
+ETG
+ptx=many.ptx
+"$bin/etcc" many.etg --target="$target" -o $ptx
+if [ "$target" != sm_90 ]; then
+    lacks wgmma
+else
+    has 'wgmma\.mma_async\.sync\.aligned\.m64n[0-9]+k16\.f32\.bf16\.bf16'
+    has 'wgmma\.mma_async\.sync\.aligned\.m64n[0-9]+k16\.f32\.f16\.f16'
+    order=$(awk '/fence\.proxy\.async/ { print "F" } /bar\.sync/ { print "B" } /wgmma\.fence/ { print "W" }
+        /wgmma\.mma_async/ { print "M" } /wgmma\.commit_group/ { print "C" } /wgmma\.wait_group/ { print $2 + 0 }' $ptx |
+        tr -d '\n')
+    times=$(echo "$order" | grep -o F | grep -c .)
+    [ "$times" -ge 2 ] || die "$ptx: $times loops of wgmma"
+    for part in FB 'WM*C1' 0; do
+        [ "$(echo "$order" | grep -oE "$part" | grep -c .)" -eq "$times" ] || die "$ptx: not $times times $part in $order"
+    done
+    [ "$(echo "$order" | tr -dc M)" = "$(echo "$order" | grep -oE 'WM+C' | tr -dc M)" ] || die "$ptx: products outside of a lot in $order"
+fi

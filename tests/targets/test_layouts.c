@@ -124,10 +124,35 @@ START_TEST(of_targets) {
 }
 END_TEST
 
+/* Of waves that multiply together each has sixteen rows of one operand: its own by sixteen of the
+ * other, every sum in one place. Registers are four for each eight of the other: two neighbours, in
+ * both rows. */
+START_TEST(of_groups) {
+    int n = 0;
+    for (int i = 0; et_target_name(i); i++) {
+        const et_target *t = et_target_find(et_target_name(i));
+        for (int swapped = 0; t->group && swapped < 2; swapped++, n++) {
+            const et_layout *l = swapped ? t->group->rows_n : t->group->rows_m;
+            const et_deal *own = swapped ? &l->sum_n : &l->sum_m;
+            const et_deal *other = swapped ? &l->sum_m : &l->sum_n;
+            for (int lane = 0; lane < t->wave; lane++)
+                for (int v = 0; v < 256 / t->wave; v++) {
+                    ck_assert_int_eq(et_deal_lane(own, lane) + et_deal_value(own, v),
+                                     lane / 4 + v / 2 % 2 * 8);
+                    ck_assert_int_eq(et_deal_lane(other, lane) + et_deal_value(other, v),
+                                     v / 4 * 8 + lane % 4 * 2 + v % 2);
+                }
+        }
+    }
+    ck_assert_int_eq(n, 2); /* sm_90's */
+}
+END_TEST
+
 int main(void) {
     Suite *s = suite_create("layouts");
     TCase *c = tcase_create("layouts");
     tcase_add_test(c, of_targets);
+    tcase_add_test(c, of_groups);
     suite_add_tcase(s, c);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_NORMAL);

@@ -193,14 +193,14 @@ static void **memory_of(et_arena *a, et_program *p, const int64_t *syms, struct 
     return memory;
 }
 
-static bool overlap(const et_func *f) {
+static bool overlap(const et_exprs *ex, const et_func *f) {
     for (int a = 0; a < f->nlocals; a++) {
         const et_local *x = &f->locals[a];
         if (x->offset + et_local_bytes(x) > f->lds_bytes) return true;
         for (int b = 0; b < a; b++) {
             const et_local *y = &f->locals[b];
             if (x->offset < y->offset + et_local_bytes(y) &&
-                y->offset < x->offset + et_local_bytes(x))
+                y->offset < x->offset + et_local_bytes(x) && !et_locals_may_meet(ex, f, a, b))
                 return true;
         }
     }
@@ -218,7 +218,7 @@ static bool runs_well(et_program *p, const int64_t *syms, char why[ET_INTERP_ERR
     if (ok && r->why[0]) snprintf(why, ET_INTERP_ERR, "%s", r->why);
     ok &= !r->why[0];
     for (int i = 0; i < p->nfuncs; i++)
-        if (ok && overlap(&p->funcs[i])) {
+        if (ok && overlap(p->g->exprs, &p->funcs[i])) {
             snprintf(why, ET_INTERP_ERR, "local buffers overlap or leave their memory");
             ok = false;
         }
