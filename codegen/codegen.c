@@ -89,36 +89,45 @@ static bool has_streams(const cg *g) {
     return any && !cg_is_sequence(g) && !g->whole->g->nmodels;
 }
 
-/* As many slots as there is room for; parts of the program use them in turn. */
+/* Bytes of LDS that functions have, of all parts or of those that stream. */
+static int most_locals(const cg *g, bool streaming) {
+    int most = 0;
+    const et_program *p;
+    for (int k = 0; (p = et_program_part(g->whole, k)); k++)
+        for (int i = 0; i < p->nfuncs && (p->ring.slots || !streaming); i++)
+            if (p->funcs[i].lds_bytes > most) most = p->funcs[i].lds_bytes;
+    return (most + 15) & ~15;
+}
+
+/* What codegen has in LDS for itself, from AT on. */
+static void place_words(cg *g, int at) {
+    g->flag_at = at;
+    g->reduce_at = at + CG_FLAG_BYTES;
+    if (g->sliced && g->p->g->nmodels) g->reduce_at += CG_ORDER_BYTES;
+    g->trace_at = g->reduce_at + 16 * (g->p->workgroup / g->t->wave);
+    g->lds_bytes = g->trace_at + cg_trace_lds(g);
+}
+
+/* As many slots as there is room for; parts of the program use them in turn, and those that do not
+ * stream have their locals there. */
 static void add_ring(cg *g) {
-    int at = (g->lds_bytes + 127) & ~127, most = 0;
+    int at = (most_locals(g, true) + 127) & ~127, most = 0;
     et_program *p;
     if (!has_streams(g)) return;
     for (int k = 0; (p = et_program_part(g->whole, k)); k++) {
-        int slots = cg_ring_slots(g, p, g->t->lds_bytes - at);
+        int slots = cg_ring_slots(g, p, g->t->lds_bytes - (g->lds_bytes - g->flag_at) - at);
         if (!slots) continue;
         g->ring_slots = !g->ring_slots || slots < g->ring_slots ? slots : g->ring_slots;
         if (cg_ring_lds(p, slots) > most) most = cg_ring_lds(p, slots);
     }
     g->ring_at = at;
-    if (most) g->lds_bytes = at + most;
+    if (at + most > g->flag_at) place_words(g, at + most);
 }
 
-/* LDS: every function's locals share the front; codegen's own words follow. More than half of what
- * a CU has keeps a second workgroup out. */
+/* LDS: every function's locals share the front; codegen's own words come last. More than half of
+ * what a CU has keeps a second workgroup out. */
 static bool check_lds(cg *g) {
-    int most = 0;
-    for (int k = 0; et_program_part(g->whole, k); k++) {
-        const et_program *p = et_program_part(g->whole, k);
-        for (int i = 0; i < p->nfuncs; i++)
-            if (p->funcs[i].lds_bytes > most) most = p->funcs[i].lds_bytes;
-    }
-    most = (most + 15) & ~15;
-    g->flag_at = most;
-    g->reduce_at = most + CG_FLAG_BYTES;
-    if (g->sliced && g->p->g->nmodels) g->reduce_at += CG_ORDER_BYTES;
-    g->trace_at = g->reduce_at + 16 * (g->p->workgroup / g->t->wave);
-    g->lds_bytes = g->trace_at + cg_trace_lds(g);
+    place_words(g, most_locals(g, false));
     if (g->lds_bytes > g->t->lds_bytes) {
         cg_error(g, "the program needs %d bytes of local memory, %s has %d", g->lds_bytes,
                  g->t->name, g->t->lds_bytes);

@@ -91,16 +91,25 @@ et_contract *cg_contract_shape(cg *g, const et_step *s) {
     return planned(g, s, true);
 }
 
+/* REST modulo N, of which the quotient is left. */
+static val digit(cg *g, val *rest, int n) {
+    val by = cg_i32(g, n), all = *rest;
+    if (n == 1) return cg_i32(g, 0);
+    *rest = LLVMBuildUDiv(g->b, all, by, "");
+    return LLVMBuildURem(g->b, all, by, "");
+}
+
 et_contract *cg_contract_begin(cg *g, const et_step *s) {
     et_contract *c = planned(g, s, s == g->streamed);
-    val wn = cg_i32(g, s->wn), wm = cg_i32(g, s->wm);
-    val ng = s->wn == 1 ? cg_i32(g, 0) : LLVMBuildURem(g->b, g->wave, wn, "");
-    c->ks = s->wk == 1 ? cg_i32(g, 0) : LLVMBuildUDiv(g->b, g->wave, wn, "");
-    c->m0 = s->wm == 1 ? cg_i32(g, 0) : LLVMBuildUDiv(g->b, g->wave, wn, "");
+    val rest = g->wave, ng;
     if (c->together == ET_GROUP_M) { /* neighbouring waves have neighbouring rows */
-        ng = LLVMBuildUDiv(g->b, g->wave, wm, "");
-        c->m0 = LLVMBuildURem(g->b, g->wave, wm, "");
+        c->m0 = digit(g, &rest, s->wm);
+        ng = digit(g, &rest, s->wn);
+    } else {
+        ng = digit(g, &rest, s->wn);
+        c->m0 = digit(g, &rest, s->wm);
     }
+    c->ks = digit(g, &rest, s->wk);
     c->m0 = cg_muli(g, c->m0, (int64_t)c->msub * 16);
     c->n0 = cg_muli(g, ng, (int64_t)c->nsub * 16);
     const et_layout *l = c->fr->layout;

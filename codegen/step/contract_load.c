@@ -19,13 +19,23 @@ static bool grows_with(cg *g, et_expr off, int kvar, et_expr at0) {
     return rest.id == at0.id;
 }
 
+/* Does a load of BY elements that begins inside of the tensor at a multiple of them, or at one of
+ * the step's k's, end there? */
+static bool ends_inside(cg *g, const et_step *s, const et_shape *t, int by) {
+    et_expr count = et_int(g->x, 1);
+    for (int d = 0; d < t->rank; d++)
+        count = et_mul(g->x, count, t->dim[d]);
+    return cg_divisible(g, et_var_extent(g->x, s->kvar), by) || cg_divisible(g, count, by);
+}
+
 bool cg_contract_direct(cg *g, const et_step *s, et_expr b, int lane_k) {
     et_node_x x = *et_x(g->x, b);
     if (x.op != ET_X_LOAD || x.i2 != ET_LOAD_TENSOR) return false;
     if (g->p->tensors[x.i].shape.dtype != s->operand) return false;
     et_expr off = cg_offset(g, x.i2, x.i, x.ops);
     et_expr at0 = et_subst_var(g->x, off, s->kvar, et_int(g->x, 0));
-    return grows_with(g, off, s->kvar, at0) && cg_divisible(g, at0, lane_k);
+    return grows_with(g, off, s->kvar, at0) && cg_divisible(g, at0, lane_k) &&
+           ends_inside(g, s, &g->p->tensors[x.i].shape, lane_k);
 }
 
 static LLVMTypeRef bits_type(cg *g, int bytes) {

@@ -102,7 +102,10 @@ static et_group_rows group_of(const cg *g, const et_contract *c) {
         g->f->locals[s->stage_b].offset % of->align)
         return ET_GROUP_NONE;
     int columns = rows == ET_GROUP_M ? s->tn / s->wn : s->tm / s->wm;
-    return columns <= of->most ? rows : ET_GROUP_NONE;
+    /* A part has two: waves have all of some parts, or one of one part. */
+    int steps = s->kc / of->k, own = steps / s->wk;
+    bool whole = steps % s->wk == 0 && (own % 2 == 0 || steps == 2);
+    return columns <= of->most && whole ? rows : ET_GROUP_NONE;
 }
 
 bool cg_contract_plan(cg *g, et_contract *c) {

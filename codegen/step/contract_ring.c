@@ -48,7 +48,7 @@ static int items(const cg *g, int rows) {
 const char *cg_contract_ring_problem(cg *g, const et_contract *c) {
     const et_step *s = c->s;
     int sums = cg_contract_sums(c);
-    if (s->wk > 1 || s->stage_b < 0 || s->kc * c->size % ROW ||
+    if ((s->wk > 1 && !c->together) || s->stage_b < 0 || s->kc * c->size % ROW ||
         s->kc * c->size / ROW > MOST_PARTS || c->piece * c->size != PIECE ||
         g->p->workgroup % PIECES)
         return "a ring's chunks have 64 bytes of each row, or two to four times that, and all "
@@ -326,13 +326,18 @@ static void multiply(cg *g, const struct ring *r, val slot, val *acc) {
 
 /* ---- out of it, by several waves ---- */
 
-/* The first row that products are of, of the operand that BYTES of a slot are of: K k's from the
- * start of PART on. */
-static val group_rows(cg *g, const struct ring *r, const struct side *s, val slot, val row,
-                      int part, int k) {
+/* ROW of an operand, at the k's of step J of these waves: each part has STEPS of them. */
+static val group_rows(cg *g, const struct ring *r, const struct side *s, val slot, val row, int j,
+                      int steps) {
+    const et_contract *c = r->c;
+    int own = r->parts * steps / c->s->wk, bytes = ROW / steps;
     val at = cg_add(g, cg_muli(g, slot, r->parts * s->bytes), cg_muli(g, row, ROW));
     val base = cg_gepi(g, g->lds, g->f->locals[s->local].offset);
-    return cg_gepi(g, cg_gep(g, base, at), s->at + part * s->bytes + (int64_t)k * r->c->size);
+    if (own % steps == 0) /* whole parts */
+        at = cg_add(g, at, cg_muli(g, c->ks, own / steps * s->bytes));
+    else
+        at = cg_add(g, at, cg_muli(g, c->ks, (int64_t)own * bytes));
+    return cg_gepi(g, cg_gep(g, base, at), s->at + j / steps * s->bytes + j % steps * bytes);
 }
 
 /* SUM: f32's, of product after product. */
@@ -343,16 +348,16 @@ static void multiply_group(cg *g, const struct ring *r, val slot, val *sum) {
     val all = cg_i32(g, -16 * of->waves);
     val m = c->together == ET_GROUP_M ? LLVMBuildAnd(g->b, c->m0, all, "") : c->m0;
     val n = c->together == ET_GROUP_N ? LLVMBuildAnd(g->b, c->n0, all, "") : c->n0;
+    int steps = ROW / c->size / of->k;
     of->begin(g);
-    for (int part = 0; part < r->parts; part++)
-        for (int k = 0; k < ROW / c->size; k += of->k)
-            for (int i = 0; i < c->s->nacc; i++) {
-                val a = group_rows(g, r, &r->side[0], slot, m, part, k);
-                val b = group_rows(g, r, &r->side[1 + i], slot, n, part, k);
-                bool rows_m = c->together == ET_GROUP_M;
-                of->multiply(g, c->s->operand, rows_m ? a : b, rows_m ? b : a, columns,
-                             sum + (ptrdiff_t)i * columns / 2);
-            }
+    for (int j = 0; j < r->parts * steps / c->s->wk; j++)
+        for (int i = 0; i < c->s->nacc; i++) {
+            val a = group_rows(g, r, &r->side[0], slot, m, j, steps);
+            val b = group_rows(g, r, &r->side[1 + i], slot, n, j, steps);
+            bool rows_m = c->together == ET_GROUP_M;
+            of->multiply(g, c->s->operand, rows_m ? a : b, rows_m ? b : a, columns,
+                         sum + (ptrdiff_t)i * columns / 2);
+        }
     of->end(g);
 }
 

@@ -176,10 +176,9 @@ static bool ring(eti_parser *p, et_step *s, const char *a, const char *b, et_loc
         return s->wm > 1;
     }
     int stages = l->dim[0];
-    if (!b || s->wk > 1 || stages < 2 || !all_contiguous(p, s)) {
+    if (!b || stages < 2 || !all_contiguous(p, s)) {
         eti_error(p, loc,
-                  "a ring is of two chunks or more of both operands, each contiguous along "
-                  "k, and all waves take the same k");
+                  "a ring is of two chunks or more of both operands, each contiguous along k");
         return true;
     }
     s->stage_a = buffer(p, a, loc, "a", s->operand, 3, (int[]){stages, s->tm, s->kc}, 0);

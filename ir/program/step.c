@@ -101,7 +101,7 @@ int et_step_stages(const et_func *f, const et_step *s) {
 }
 
 et_group_rows et_step_group(const et_step *s, int waves) {
-    if (!waves || s->wk > 1 || et_dtype_bytes(s->operand) != 2) return ET_GROUP_NONE;
+    if (!waves || et_dtype_bytes(s->operand) != 2) return ET_GROUP_NONE;
     if (s->wm % waves == 0 && s->tm == 16 * s->wm) return ET_GROUP_M;
     return s->wn % waves == 0 && s->tn == 16 * s->wn ? ET_GROUP_N : ET_GROUP_NONE;
 }

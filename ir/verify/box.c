@@ -182,10 +182,8 @@ void vf_enter_class(struct verify *v, const struct vf_inst *in, int klass) {
     vf_know(v, g, klass % g->values);
 }
 
-/* One that goes nowhere is 0, as where waits are made: then nothing is touched, and a range whose
- * ends are the wrong way round would be one of others. */
 static void set_var(struct verify *v, int var, et_expr extent) {
-    v->var[var] = (struct vf_range){0, most_of(vf_eval(v, extent).hi - 1, 0)};
+    v->var[var] = (struct vf_range){0, vf_eval(v, extent).hi - 1};
 }
 
 /* Where the mask holds a variable is below what it says of itself too: steps/bounds.c. */
@@ -195,9 +193,18 @@ void vf_enter_step(struct verify *v, const et_step *s) {
         et_expr most = et_var_extent(v->x, var[i].var);
         set_var(v, var[i].var, var[i].extent);
         struct vf_range *r = &v->var[var[i].var];
-        if (!et_expr_eq(most, var[i].extent))
-            r->hi = least(r->hi, most_of(vf_eval(v, most).hi - 1, 0));
+        if (!et_expr_eq(most, var[i].extent)) r->hi = least(r->hi, vf_eval(v, most).hi - 1);
     }
+}
+
+/* Does the access have a variable that goes nowhere? Then nothing is touched. */
+static bool never_made(const struct verify *v, const struct vf_access *a) {
+    et_step_var var[ET_STEP_VARS];
+    int rank = v->p->tensors[a->tensor].shape.rank;
+    for (int i = 0, n = a->step ? et_step_vars(v->x, a->step, var) : 0; i < n; i++)
+        for (int d = 0; d < rank && v->var[var[i].var].hi < 0; d++)
+            if (et_expr_has_var(v->x, a->index[d], var[i].var)) return true;
+    return false;
 }
 
 /* Elements outside the tensor are never touched: there the step's mask is false. */
@@ -214,6 +221,7 @@ struct vf_box vf_box_of(struct verify *v, const struct vf_access *a) {
         b.d[d] = (struct vf_range){most_of(r.lo, 0), least(r.hi, last)};
         b.empty |= b.d[d].lo > b.d[d].hi;
     }
+    b.empty |= never_made(v, a);
     return b;
 }
 

@@ -5,7 +5,8 @@ enum {
     MAX_ELEMENTS = 1024, /* per tile, when there is plenty of work */
     MIN_ELEMENTS = 256,
     ROW_ELEMENTS = 4096, /* per tile that reduces rows */
-    LONG_ROW = 1024,     /* a reduction this long gets a tile of its own */
+    LONG_ROW = 1024,     /* a reduction this long gets a tile of its own, */
+    LONG_ROWS = 4,       /* or where each CU would have several in any launch so many share one */
     FEW_ROWS = 4,        /* per tile of shorter ones, in whatever launch */
     MANY_ROWS = 64,
     ROUNDS = 2, /* of tiles on all CUs there must remain in the largest launch for more than FEW */
@@ -15,6 +16,11 @@ enum {
 static int64_t upper(et_tiler *t, et_expr e) {
     int64_t lo, hi;
     return et_bounds(t->x, e, &lo, &hi) ? hi : INT64_MAX;
+}
+
+static int64_t lower(et_tiler *t, et_expr e) {
+    int64_t lo, hi;
+    return et_bounds(t->x, e, &lo, &hi) && lo > 0 ? lo : 1;
 }
 
 static int power_below(int64_t n) {
@@ -62,13 +68,17 @@ static int64_t element_budget(et_tiler *t, int64_t reduced) {
  * than a few short ones take, so where there are enough for all CUs a tile has more. */
 static int64_t rows_of_tile(et_tiler *t, const struct longest *l) {
     const et_group *gr = t->gr;
-    int64_t all = 1, few = l->extent > LONG_ROW ? 1 : FEW_ROWS, cus = t->opt->machine->cus;
+    int64_t all = 1, least = 1, few = l->extent > LONG_ROW ? 1 : FEW_ROWS;
+    int64_t cus = t->opt->machine->cus;
     for (int d = 0; d < gr->rank; d++) {
-        int64_t n = d < gr->rank - 1 || gr->rank == 1 ? upper(t, et_tiler_extent(t, d)) : 1;
+        et_expr rows = d < gr->rank - 1 || gr->rank == 1 ? et_tiler_extent(t, d) : et_int(t->x, 1);
+        int64_t n = upper(t, rows), lo = lower(t, rows);
         all = n > INT32_MAX / all ? INT32_MAX : all * n;
+        least = lo > INT32_MAX / least ? INT32_MAX : least * lo;
     }
     int64_t share = all / (ROUNDS * (cus > 0 ? cus : 1));
-    if (few == 1) return 1;
+    if (few == 1 && (cus <= 0 || least <= cus)) return 1;
+    if (few == 1) return power_below(all / cus < LONG_ROWS ? (all + cus - 1) / cus : LONG_ROWS);
     int64_t rows = share <= few ? few : share < MANY_ROWS ? power_below(share) : MANY_ROWS;
     while (rows > 1 && rows * l->work > TILE_WORK)
         rows /= 2;
@@ -80,6 +90,7 @@ bool et_tile_elements(const et_tiler *common, const et_group *gr) {
     struct longest l = {&t, 0, 0};
     et_walk(t.x, gr->value, note_extent, &l);
     int64_t left = element_budget(&t, l.extent), rows = rows_of_tile(&t, &l);
+    if (l.extent > LONG_ROW) left *= rows;
     int tile[ET_MAX_RANK];
     for (int d = gr->rank - 1; d >= 0; d--) {
         int64_t n = upper(&t, et_tiler_extent(&t, d)), most = left;

@@ -8,7 +8,8 @@ enum {
     ROW_BYTES = 64, /* of a row in a part of a chunk: four loads of 16 bytes */
     MOST_STAGES = 8,
     ALIGN = 512,            /* of rows that waves multiply together */
-    MOST_PARTS = 2,         /* of so many bytes, which are multiplied between two barriers */
+    MOST_PARTS = 2,         /* of so many bytes, which are multiplied between two barriers, */
+    GROUP_PARTS = 4,        /* or so many where waves multiply together */
     AHEAD_BYTES = 64 << 10, /* on their way: more does not come sooner */
     GROUP_AHEAD_BYTES = 96 << 10,
     GROUP_STAGES = 5,
@@ -18,27 +19,33 @@ enum {
     LDS_SPARE = 4 << 10, /* left for reductions */
 };
 
-/* Waves over m and n such that the fewest rows are read for the sums; false when the sums do not
- * divide among them, do not fit in registers, or waves could multiply together but not so. */
+/* Do the waves divide the sums, do these fit in registers, and, where waves could multiply
+ * together, do they? */
+static bool fits(const et_step *s, const et_machine *m, int groups) {
+    if (s->wm * s->wn * s->wk != m->waves || s->tm % (16 * s->wm) || s->tn % (16 * s->wn))
+        return false;
+    int sums = s->tm / s->wm * (s->nacc * s->tn / s->wn);
+    return sums / m->wave_size <= SUM_REGISTERS && (!groups || et_step_group(s, groups));
+}
+
+/* Waves over m and n such that the fewest rows are read for the sums. Only where too few are left
+ * to multiply together, groups of them take parts of k. */
 static bool divide(et_step *s, const et_machine *m) {
-    double best = 0;
-    int best_wm = 0, groups = et_dtype_bytes(s->operand) == 2 ? m->group_waves : 0;
-    s->wk = 1;
-    for (int wn = 1; wn <= m->waves; wn++) {
-        int wm = m->waves / wn;
-        if (wm * wn != m->waves || s->tm % (16 * wm) || s->tn % (16 * wn)) continue;
-        int sums = s->tm / wm * (s->nacc * s->tn / wn);
-        s->wm = wm;
-        s->wn = wn;
-        if (sums / m->wave_size > SUM_REGISTERS || (groups && !et_step_group(s, groups))) continue;
-        double rows = et_ring_rows(s, groups);
-        if (best > 0 && rows >= best) continue;
-        best = rows;
-        best_wm = wm;
-    }
-    s->wm = best_wm;
-    s->wn = best_wm ? m->waves / best_wm : 1;
-    return best > 0;
+    int groups = et_dtype_bytes(s->operand) == 2 ? m->group_waves : 0,
+        most = groups ? GROUP_PARTS : 1;
+    et_step best = {0}, try = *s;
+    double least = 0;
+    for (try.wk = 1; try.wk <= most && !best.wm; try.wk *= 2)
+        for (try.wn = 1; try.wn * try.wk <= m->waves; try.wn++) {
+            try.wm = m->waves / (try.wn * try.wk);
+            if (!fits(&try, m, groups)) continue;
+            double rows = et_ring_rows(&try, groups);
+            if (best.wm && rows >= least) continue;
+            least = rows;
+            best = try;
+        }
+    if (best.wm) s->wm = best.wm, s->wn = best.wn, s->wk = best.wk;
+    return best.wm > 0;
 }
 
 /* Where local memory is large it is cut from what also holds loads that are under way, of which the
@@ -50,15 +57,18 @@ static int room(const et_machine *m) {
 }
 
 bool et_tile_ring(et_program *p, et_func *f, const et_machine *m, et_step *s) {
-    int bytes = et_dtype_bytes(s->operand), columns = s->nacc * s->tn, parts = MOST_PARTS;
-    int sums = s->nacc * s->tm * (s->tn + 4) * 4, part = (s->tm + columns) * ROW_BYTES;
+    int bytes = et_dtype_bytes(s->operand), columns = s->nacc * s->tn;
+    int part = (s->tm + columns) * ROW_BYTES;
     int at = f->lds_bytes, left = room(m);
     if (m->group_waves) at = (at + ALIGN - 1) / ALIGN * ALIGN;
     left -= at;
-    if (sums > left || !divide(s, m)) return false;
+    if (!divide(s, m)) return false;
+    int sums = s->wk * s->nacc * s->tm * (s->tn + 4) * 4;
+    if (sums > left) return false;
     /* Waves that multiply together have two chunks at once. */
     int busy = m->group_waves && et_step_group(s, m->group_waves) ? 2 : 1;
-    while (parts > 1 && left / (parts * part) < (busy > 1 ? GROUP_STAGES : 3))
+    int parts = busy > 1 ? GROUP_PARTS : MOST_PARTS;
+    while (parts > s->wk && left / (parts * part) < (busy > 1 ? GROUP_STAGES : 3))
         parts /= 2;
     int chunk = parts * part, stages = left / chunk;
     int enough = (busy > 1 ? GROUP_AHEAD_BYTES : AHEAD_BYTES) / chunk + busy + 1;
@@ -69,7 +79,7 @@ bool et_tile_ring(et_program *p, et_func *f, const et_machine *m, et_step *s) {
     f->lds_bytes = at;
     for (int a = 0; a < s->nacc; a++)
         s->acc[a] = et_local_add(p, f, et_printf(p->g->arena, "acc%d", a), ET_F32, 3,
-                                 (int[]){1, s->tm, s->tn}, s->tn + 4);
+                                 (int[]){s->wk, s->tm, s->tn}, s->tn + 4);
     at += sums;
     f->lds_bytes -= sums; /* the chunks are in the same place: et_locals_may_meet */
     s->stage_a = et_local_add(p, f, "a", s->operand, 3, (int[]){stages, s->tm, s->kc}, s->kc);
