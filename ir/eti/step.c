@@ -176,9 +176,11 @@ static bool ring(eti_parser *p, et_step *s, const char *a, const char *b, et_loc
         return s->wm > 1;
     }
     int stages = l->dim[0];
-    if (!b || stages < 2 || !all_contiguous(p, s)) {
-        eti_error(p, loc,
-                  "a ring is of two chunks or more of both operands, each contiguous along k");
+    if (!b || stages < 2 || (!all_contiguous(p, s) && !all_computed(p, s))) {
+        eti_error(
+            p, loc,
+            "a ring is of two chunks or more of both operands, each contiguous along k or computed "
+            "of what is");
         return true;
     }
     s->stage_a = buffer(p, a, loc, "a", s->operand, 3, (int[]){stages, s->tm, s->kc}, 0);

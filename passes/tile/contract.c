@@ -191,6 +191,12 @@ static int row_tile(const struct contract *c) {
     return rows < MAX_RING_TM ? (int)rows : MAX_RING_TM;
 }
 
+/* What is brought to a ring as it is, or is computed on its way there of what lies as it is read.
+ */
+static bool may_ring(const struct contract *c) {
+    return c->plain || c->computed > 0;
+}
+
 static int round16(int n) {
     return (n + 15) & ~15;
 }
@@ -430,7 +436,7 @@ static bool contract_step(struct contract *c) {
     c->computed = c->plain ? 0 : et_tile_computed(c->t.p, c->t.opt->machine, &s);
     if (!c->ring)
         lay_out(c, &s);
-    else if (!c->plain || !et_tile_ring(c->t.p, &c->t.f, c->t.opt->machine, &s))
+    else if (!may_ring(c) || !et_tile_ring(c->t.p, &c->t.f, c->t.opt->machine, &s))
         return c->unfit = true;
     *et_tiler_step(&c->t, ET_STEP_CONTRACT) = s;
     return true;
@@ -543,7 +549,7 @@ static bool build_cheapest(struct contract *c, const struct cuts *cuts, const st
     for (int i = 0; i < cuts->n; i++)
         for (size_t r = 0; r < sizeof way / sizeof *way; r++) {
             if (way[r].ring &&
-                (!c->plain || many <= FEW_ROWS || !always_many(c) || way[r].rows >= 2 * many))
+                (!may_ring(c) || many <= FEW_ROWS || !always_many(c) || way[r].rows >= 2 * many))
                 continue;
             if (!build(c, &cuts->v[i], way[r].rows, way[r].ring)) return false;
             if (c->unfit || c->t.f.lds_bytes > c->t.opt->machine->lds_bytes) continue;

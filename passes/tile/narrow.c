@@ -3,7 +3,7 @@
 #include "ir/program/step.h"
 #include "passes/tile/tiler.h"
 
-enum { FEW_ROWS = 32 }; /* up to here a product takes as long as its weights take to be read */
+enum { FEW_ROWS = 1 }; /* up to here a product takes as long as its weights take to be read */
 
 /* Of each tensor, the type all its readers round it to; or what it cannot be narrowed for. */
 enum { UNREAD = -1, WIDE = -2 };
