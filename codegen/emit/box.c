@@ -174,11 +174,15 @@ void cg_box_begin(cg *g, const et_wait *w, cg_box *box) {
 
 /* ---- one of them ---- */
 
-/* The last digit of ITEM, which it loses; ITEM has others before it unless TOP. */
+/* The last digit of ITEM, which it loses; ITEM has others before it unless TOP. A box that may be
+ * empty has no digits, and still none is divided by nothing. */
 static val digit(cg *g, val *item, et_expr size, bool top) {
     val d = *item;
+    int64_t lo, hi;
     if (top) return d;
     val s = cg_emit_i32(g, size);
+    if (!et_bounds(g->x, size, &lo, &hi) || lo < 1)
+        s = cg_call(g, "llvm.smax", 1, &g->i32, 2, (val[]){s, cg_i32(g, 1)});
     d = LLVMBuildURem(g->b, *item, s, "");
     *item = LLVMBuildUDiv(g->b, *item, s, "");
     return d;

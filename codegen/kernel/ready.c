@@ -107,12 +107,19 @@ void cg_put_cell(cg *g, const struct cell *c) {
 
 /* ---- is a cell ready? ---- */
 
-/* Lanes whose counter lacks arrivals. */
+/* Lanes whose counter lacks arrivals. Those that are not active look at the event's first: where
+ * the box is empty its own may lie anywhere. */
 static val lacking(cg *g, const struct cell *c, const cg_box *box, val item, val active) {
     const et_event *e = &g->p->events[box->w->event];
-    val word = cg_box_word(g, box, item);
+    val word = cg_box_word(g, box, item), outer = g->guard;
     if (c->begun) word = cg_addi(g, word, g->queues.begun[box->w->event] - e->base);
+    if (active) {
+        val base = cg_i32(g, c->begun ? g->queues.begun[box->w->event] : e->base);
+        word = cg_select(g, active, word, base);
+        g->guard = outer ? LLVMBuildAnd(g->b, outer, active, "") : active;
+    }
     val need = cg_box_need(g, box, item), seen = cg_atomic_load(g, cg_word(g, word));
+    g->guard = outer;
     val less = cg_icmp(g, LLVMIntSLT, seen, need);
     return cg_ballot(g, active ? LLVMBuildAnd(g->b, less, active, "") : less);
 }
