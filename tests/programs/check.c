@@ -152,13 +152,23 @@ static check_result interpret_graph(struct check *c, int launch) {
 
 /* ---- comparing ---- */
 
+/* Is all that differs what is left where numbers of the programs' size cancel? */
+static bool is_noise(const struct check *c, const et_tensor_data *want, const void *got) {
+    double most = 0;
+    for (int64_t i = 0; i < et_tensor_count(want); i++) {
+        double d = fabs(etrt_element((int)want->dtype, got, i) - (double)want->f[i]);
+        if (!(d <= most)) most = d;
+    }
+    return most <= c->bound / 100;
+}
+
 static check_result compare(const struct check *c, int v, int launch, const void *got,
                             check_result r) {
     const et_val *val = &c->g->vals[v];
     const et_tensor_data *t = c->want[launch][v];
     if (is_near(c, val->name)) {
         double e = tm_relative_error(t, got);
-        return e <= c->bound
+        return e <= c->bound || is_noise(c, t, got)
                    ? CHECK_SAME
                    : told(c, r, "launch %d: %s has a relative error of %g", launch, val->name, e);
     }

@@ -117,8 +117,11 @@ static void declarations(gen *g) {
 
 /* ---- statements ---- */
 
+/* None where a loop's variable may be one number: `x * i` is x then, and nothing is computed. */
 static void hint(gen *g, const gen_shape *s) {
     if (gen_chance(g, 88) || !s->rank) return;
+    for (int i = 0; i < g->nloops; i++)
+        if (g->loop[i].hi - g->loop[i].lo == 1) return;
     static const int tiles[] = {0, 1, 2, 4, 16, 5};
     const char *t = "@tile(";
     switch (gen_draw(g, 4)) {
