@@ -10,6 +10,7 @@ enum {
     MAX_TM = 64, /* rows of a tile without a ring, and with one */
     MAX_RING_TM = 256,
     FEW_ROWS = 32,          /* so few need no ring */
+    RULE_ROWS = 128,        /* of a tile with one, where costs are not looked at */
     MAX_SPAN = 256,         /* columns of a product per tile */
     ACC_BYTES = 32 << 10,   /* local memory for sums */
     STAGE_BYTES = 36 << 10, /* and for staged operands */
@@ -276,37 +277,11 @@ static const struct cut *plain_cut(const struct contract *c, const struct cuts *
     return best;
 }
 
-/* ---- operands ---- */
-
-/* The product's variables in terms of the tile's. */
-struct operand {
-    const et_product *p;
-    const et_node_x *leaf;
-    et_expr row, column, k;
-};
-
-static et_expr operand_var(void *ctx, et_exprs *x, et_expr e) {
-    struct operand *o = ctx;
-    const et_node_x *n = et_x(x, e);
-    if (n->op != ET_X_VAR) return ET_NO_EXPR;
-    for (int b = 0; b < o->p->nbatch; b++)
-        if (n->i == o->p->batch[b]) return o->leaf->ops[b];
-    return n->i == o->p->m   ? o->row
-           : n->i == o->p->n ? o->column
-           : n->i == o->p->k ? o->k
-                             : ET_NO_EXPR;
-}
-
-static et_expr operand_at(struct contract *c, int p, bool left, et_expr at, et_expr k) {
+static et_expr operand_of(struct contract *c, int p, bool left, et_expr at, et_expr k) {
     int l = 0;
     while (c->leaf[l].product != p)
         l++;
-    struct operand o = {.p = &c->t.gr->product[p],
-                        .leaf = et_x(c->t.x, c->leaf[l].e),
-                        .row = at,
-                        .column = at,
-                        .k = k};
-    return et_tiler_subst(&c->t, et_subst(c->t.x, left ? o.p->a : o.p->b, operand_var, &o));
+    return et_tiler_operand(&c->t, &c->t.gr->product[p], et_x(c->t.x, c->leaf[l].e), left, at, k);
 }
 
 /* ---- local memory ---- */
@@ -415,7 +390,7 @@ static bool contract_step(struct contract *c) {
     et_expr first = c->m_axis < 0 ? et_int(x, 0) : c->t.outer[c->m_axis];
     et_expr rows = et_var_extent(x, first_product->m);
     s.mlive = c->m_axis < 0 ? et_int(x, 1) : live(x, c->t.tile[c->m_axis], rows, first);
-    s.a = operand_at(c, 0, true, et_add(x, first, et_var(x, s.mvar)), et_var(x, s.kvar));
+    s.a = operand_of(c, 0, true, et_add(x, first, et_var(x, s.mvar)), et_var(x, s.kvar));
     int from = c->t.f.nsteps;
     s.a = et_tiler_reductions(&c->t, s.a, 1, &s.mvar, s.kvar);
     if (!s.a.id) return et_tiler_force(&c->t, first_product->left, "the left operand");
@@ -428,7 +403,7 @@ static bool contract_step(struct contract *c) {
     c->plain = true;
     for (int p = 0; p < c->t.gr->nproduct; p++) {
         et_expr n = et_pieces_offset(x, &c->pieces, et_var(x, s.nvar));
-        s.b[p] = operand_at(c, p, false, et_add(x, c->base[p], n), et_var(x, s.kvar));
+        s.b[p] = operand_of(c, p, false, et_add(x, c->base[p], n), et_var(x, s.kvar));
         if (c->pieces.count == 1) /* pieces are all there */
             s.nlive = et_op2(x, ET_X_MIN, s.nlive, et_sub(x, product_columns(c, p), c->base[p]));
         c->plain &= et_k_contiguous(c->t.p, s.b[p], s.kvar, s.operand);
@@ -581,6 +556,21 @@ static bool hinted_cut(const struct contract *c, const struct cut *plain, struct
     return out->n > 0;
 }
 
+/* Without costs, where waves multiply together and there are always many rows: with a ring, in the
+ * widest tiles of RULE_ROWS rows that are no wider than that. False where there is none; OK is
+ * false after an error. */
+static bool ring_by_rule(struct contract *c, const struct cuts *cuts, bool *ok) {
+    const struct cut *best = NULL;
+    if (!c->t.opt->machine->group_waves || row_tile(c) <= FEW_ROWS || !always_many(c)) return false;
+    for (int i = 0; i < cuts->n; i++) {
+        int span = round16(cuts->v[i].span) * c->t.gr->nproduct;
+        if (span <= RULE_ROWS && (!best || cuts->v[i].span > best->span)) best = &cuts->v[i];
+    }
+    if (!best) return false;
+    *ok = build(c, best, RULE_ROWS, true);
+    return !*ok || (!c->unfit && c->t.f.lds_bytes <= c->t.opt->machine->lds_bytes);
+}
+
 bool et_tile_contract(const et_tiler *common, const et_group *gr) {
     struct contract *c = et_alloc(common->p->g->arena, sizeof *c);
     c->t = et_tiler_begin(common, gr);
@@ -598,6 +588,10 @@ bool et_tile_contract(const et_tiler *common, const et_group *gr) {
     const struct cut *plain = plain_cut(c, &cuts);
     if (hinted_cut(c, plain, &hinted))
         return build(c, &hinted.v[0], MAX_TM, false) && et_tiler_end(&c->t);
-    return (c->t.by_cost ? build_cheapest(c, &cuts, plain) : build(c, plain, MAX_TM, false)) &&
-           et_tiler_end(&c->t);
+    bool ok = true;
+    if (c->t.by_cost)
+        ok = build_cheapest(c, &cuts, plain);
+    else if (!ring_by_rule(c, &cuts, &ok))
+        ok = build(c, plain, MAX_TM, false);
+    return ok && et_tiler_end(&c->t);
 }

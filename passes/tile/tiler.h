@@ -80,6 +80,10 @@ bool et_tile_ring(et_program *, et_func *, const et_machine *, et_step *s);
  * 0: and does the tile of S leave room for that many? */
 int et_tile_computed(const et_program *, const et_machine *, const et_step *s);
 bool et_tile_in_registers(int loads, const et_step *s);
+/* The left or the right operand of a product at row or column AT and K, where LEAF, a reference to
+ * an element of it, says which batch. */
+et_expr et_tiler_operand(et_tiler *, const et_product *, const et_node_x *leaf, bool left,
+                         et_expr at, et_expr k);
 /* Do the first products of both groups, in one loop, read the same tensors on the left? */
 bool et_tile_same_rows(const et_program *, const et_group *, const et_group *);
 /* Results that only products of many rows read get the type of these products' operands. */
