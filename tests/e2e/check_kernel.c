@@ -77,6 +77,15 @@ static const char *source_name(struct slices *s, const et_val *val, const int64_
     return name;
 }
 
+/* Codes of few bits are in words, or in bytes where the last dimension has too few: it counts those
+ * then, or is left out where one holds all of it. */
+static void pack(struct etrt_st_tensor *t, int bits) {
+    int64_t *last = &t->shape[t->rank - 1], per = *last * bits % 32 ? 8 / bits : 32 / bits;
+    t->dtype = per == 32 / bits ? "I32" : "U8";
+    *last /= per;
+    if (*last == 1) t->rank--;
+}
+
 static void add_weight(struct slices *s, int v) {
     const et_val *val = &s->c->g->vals[v];
     const et_tensor_data *d = s->c->data[v];
@@ -92,9 +101,8 @@ static void add_weight(struct slices *s, int v) {
         *t = (struct etrt_st_tensor){.name = source_name(s, val, at),
                                      .dtype = et_dtype_safetensors(val->shape.dtype),
                                      .rank = d->rank - val->nloops};
-        if (et_dtype_bits(val->shape.dtype) < 8) /* in bytes or words: the last dimension */
-            t->dtype = d->dim[val->nloops + --t->rank] == 2 ? "U8" : "I32";
         memcpy(t->shape, d->dim + val->nloops, (size_t)t->rank * sizeof *t->shape);
+        if (et_dtype_bits(val->shape.dtype) < 8) pack(t, et_dtype_bits(val->shape.dtype));
         t->bytes = bytes_of(s->c, v) / (size_t)slices;
         t->data = (const char *)s->c->start[v] + (size_t)i * t->bytes;
     }

@@ -164,6 +164,7 @@ START_TEST(waits_for_a_model) {
         fails(ETRT_INVALID, "in flight", etrt_read(session, "y", y, sizeof y));
         fails(ETRT_CANCELLED, "was cancelled", etrt_wait(session));
         end_well(session);
+        if (!launches_last()) break; /* who watches may look before it is cancelled */
         ok(etrt_session_fd(session, &fd));
     }
     close_all();
