@@ -177,6 +177,8 @@ val cg_emit_low(cg *, et_expr); /* its low 32 bits */
 val cg_emit_i64(cg *, et_expr);
 val cg_to_f32(cg *, val);       /* of whatever cg_emit gives */
 val cg_emit_f32(cg *, et_expr); /* converted to f32 if it is not */
+/* philox.c: a random number of 32 bits, by a seed and the counter's two words, of 32 bits each. */
+val cg_philox(cg *, val seed, val i, val j);
 bool cg_is_uniform(cg *, et_expr);
 bool cg_divisible(cg *, et_expr, int64_t by);
 bool cg_reads_mutable(cg *, et_expr);

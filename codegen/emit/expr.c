@@ -374,6 +374,9 @@ static val emit_op(cg *g, et_expr e, const et_node_x *x) {
     if (x->op == ET_X_TO_I32 && et_x(g->x, x->ops[0])->type == ET_T_I32)
         return cg_emit_low(g, x->ops[0]);
     if (x->op == ET_X_TO_I32) return convert(g, cg_emit(g, x->ops[0]), ET_T_I32);
+    if (x->op == ET_X_PHILOX)
+        return cg_philox(g, cg_emit_low(g, x->ops[0]), cg_emit_low(g, x->ops[1]),
+                         cg_emit_low(g, x->ops[2]));
     if (x->type == ET_T_I32) return emit_whole(g, e, x);
     val a = cg_emit(g, x->ops[0]), b = x->nops > 1 ? cg_emit(g, x->ops[1]) : NULL;
     if (x->op == ET_X_TO_F32) return convert(g, a, ET_T_F32);

@@ -32,6 +32,7 @@ static const et_builtin builtins[] = {
     OP2("idiv", ET_X_IDIV),
     OP2("mod", ET_X_MOD),
     {"where", "cee", et_lower_where, 0, {{0}}, NULL},
+    {"random_bits", "eee", et_lower_random, 0, {{0}}, "write random_bits(seed, i, j)"},
     CAST("f32", ET_F32),
     CAST("f16", ET_F16),
     CAST("bf16", ET_BF16),

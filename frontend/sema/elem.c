@@ -378,6 +378,20 @@ bool et_elem_select(et_sema *s, et_loc loc, const et_elem *c, const et_elem *a, 
     return done(s, body, out);
 }
 
+bool et_elem_random(et_sema *s, et_loc loc, const et_elem *seed, const et_elem *i, const et_elem *j,
+                    et_elem *out) {
+    et_elem e[] = {*seed, *i, *j};
+    for (int k = 0; k < 3; k++) {
+        if (!wants_number(s, loc, &e[k])) return false;
+        if (e[k].type != ET_T_I32)
+            return et_sema_error(s, loc, "a seed and a counter are i32, this is %s",
+                                 et_sema_shape_text(s, &e[k]));
+        if (!fits(s, loc, &e[k])) return false;
+    }
+    return combine(s, loc, 3, (et_elem *[]){&e[0], &e[1], &e[2]}, out) &&
+           done(s, et_philox_x(s->x, e[0].body, e[1].body, e[2].body), out);
+}
+
 bool et_elem_cast(et_sema *s, et_loc loc, et_dtype dtype, const et_elem *a, et_elem *out) {
     static const et_xop op[] = {ET_X_TO_F32, ET_X_TO_F16, ET_X_TO_BF16, ET_X_TO_I32};
     et_elem e = *a;

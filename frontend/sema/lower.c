@@ -13,6 +13,10 @@ bool et_lower_where(et_sema *s, const et_call *c, et_elem *out) {
     return et_elem_select(s, c->loc, &c->arg[0], &c->arg[1], &c->arg[2], out);
 }
 
+bool et_lower_random(et_sema *s, const et_call *c, et_elem *out) {
+    return et_elem_random(s, c->loc, &c->arg[0], &c->arg[1], &c->arg[2], out);
+}
+
 bool et_lower_cast(et_sema *s, const et_call *c, et_elem *out) {
     return et_elem_cast(s, c->loc, (et_dtype)c->fn->op, &c->arg[0], out);
 }

@@ -137,6 +137,9 @@ bool et_elem_op1(et_sema *, et_loc, et_xop, const et_elem *, et_elem *out);
 bool et_elem_op2(et_sema *, et_loc, et_xop, const et_elem *, const et_elem *, et_elem *out);
 bool et_elem_select(et_sema *, et_loc, const et_elem *c, const et_elem *a, const et_elem *b,
                     et_elem *out);
+/* A random number of 32 bits. */
+bool et_elem_random(et_sema *, et_loc, const et_elem *seed, const et_elem *i, const et_elem *j,
+                    et_elem *out);
 bool et_elem_cast(et_sema *, et_loc, et_dtype, const et_elem *, et_elem *out);
 /* As a graph value, adding a map node (or a constant) where it is not one yet. */
 bool et_elem_place(et_sema *, et_loc, const et_elem *, et_value *out);
@@ -241,10 +244,10 @@ const et_builtin *et_builtin_at(int i); /* NULL past the end */
 
 /* ---- lower.c, rope.c, attend.c: what the rows of the table call ---- */
 typedef bool et_lower_fn(et_sema *, const et_call *, et_elem *out);
-et_lower_fn et_lower_op1, et_lower_op2, et_lower_where, et_lower_cast, et_lower_reduce,
-    et_lower_mean, et_lower_softmax, et_lower_rmsnorm, et_lower_layernorm, et_lower_rope,
-    et_lower_attention, et_lower_attend, et_lower_gather, et_lower_reshape, et_lower_transpose,
-    et_lower_concat;
+et_lower_fn et_lower_op1, et_lower_op2, et_lower_where, et_lower_random, et_lower_cast,
+    et_lower_reduce, et_lower_mean, et_lower_softmax, et_lower_rmsnorm, et_lower_layernorm,
+    et_lower_rope, et_lower_attention, et_lower_attend, et_lower_gather, et_lower_reshape,
+    et_lower_transpose, et_lower_concat;
 
 /* ---- routing.c ---- */
 et_lower_fn et_lower_iota, et_lower_size, et_lower_take, et_lower_rank, et_lower_topk,

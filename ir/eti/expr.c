@@ -338,8 +338,13 @@ static et_expr apply(eti_parser *p, et_xop op, int n, const et_expr *a, et_loc l
                       want ? "a predicate such as a < b" : "a number");
             return ET_NO_EXPR;
         }
+        if (op == ET_X_PHILOX && type_of(p, a[i]) != ET_T_I32) {
+            eti_error(p, loc, "operand %d of %s must be an integer", i + 1, et_xop_text(op));
+            return ET_NO_EXPR;
+        }
     }
     if (op == ET_X_SELECT) return et_select(p->x, a[0], a[1], a[2]);
+    if (op == ET_X_PHILOX) return et_philox_x(p->x, a[0], a[1], a[2]);
     return n == 1 ? et_op1(p->x, op, a[0]) : et_op2(p->x, op, a[0], a[1]);
 }
 

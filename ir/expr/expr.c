@@ -433,6 +433,11 @@ et_expr et_select(et_exprs *p, et_expr c, et_expr a, et_expr b) {
     return node(p, ET_X_SELECT, t, 3, (et_expr[]){c, a, b});
 }
 
+et_expr et_philox_x(et_exprs *p, et_expr seed, et_expr i, et_expr j) {
+    et_expr ops[] = {to_i32(p, seed), to_i32(p, i), to_i32(p, j)};
+    return node(p, ET_X_PHILOX, ET_T_I32, 3, ops);
+}
+
 et_expr et_ceil_div(et_exprs *p, et_expr a, et_expr b) {
     return et_op2(p, ET_X_IDIV, et_add(p, a, et_sub(p, b, et_int(p, 1))), b);
 }

@@ -114,6 +114,7 @@ et_expr et_arg(et_exprs *, int index, et_type);
 et_expr et_op1(et_exprs *, et_xop, et_expr);
 et_expr et_op2(et_exprs *, et_xop, et_expr, et_expr);
 et_expr et_select(et_exprs *, et_expr cond, et_expr a, et_expr b);
+et_expr et_philox_x(et_exprs *, et_expr seed, et_expr i, et_expr j); /* of integers */
 et_expr et_load(et_exprs *, int space, int tensor, et_type, int rank, const et_expr *index);
 et_expr et_reduce_x(et_exprs *, et_reduce, int var, et_expr extent, et_expr body);
 et_expr et_contract_x(et_exprs *, int value, int rank, const et_expr *index);

@@ -1,6 +1,7 @@
 #include "ir/expr/tape.h"
 #include "ir/base/diag.h"
 #include "ir/expr/int_ops.h"
+#include "ir/expr/philox.h"
 #include "ir/expr/scalar.h"
 #include <stdlib.h>
 
@@ -94,6 +95,7 @@ static bool is_logic(et_xop op) {
 static et_scalar run_step(const step *s, const et_scalar *v) {
     et_scalar a = v[s->src[0]], b = v[s->src[1]];
     if (s->op == ET_X_SELECT) return v[s->src[a.i ? 1 : 2]];
+    if (s->op == ET_X_PHILOX) return whole(et_philox_value(a.i, b.i, v[s->src[2]].i));
     if (s->op == ET_X_TO_I32 && s->from == ET_T_F32) return whole(etrt_to_i32((double)a.f));
     if (is_logic(s->op) && s->from == ET_T_F32) return whole(et_compare_op(s->op, a.f, b.f));
     if (s->type != ET_T_F32) return whole(et_int_total(s->op, a.i, b.i));

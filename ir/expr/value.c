@@ -1,6 +1,7 @@
 /* Values and bounds of expressions. */
 #include "ir/base/diag.h"
 #include "ir/expr/int_ops.h"
+#include "ir/expr/philox.h"
 #include "ir/expr/pool.h"
 #include <stdlib.h>
 
@@ -64,6 +65,8 @@ void et_note_range(const et_exprs *p, et_node_x *x) {
     case ET_X_LOAD:
     case ET_X_CONTRACT:
     case ET_X_REDUCE:
+    case ET_X_PHILOX: /* as if a tensor held it: nothing is known of it, and no size is made of it
+                       */
         note(x, ET_FROM_DATA, i32);
         return;
     default:
@@ -134,6 +137,11 @@ static int64_t eval_of(struct walk *w, et_expr e) {
     if (x->nops < 1 || x->op == ET_X_LOAD) et_bug("cannot evaluate %s", et_xop_text(x->op));
     int64_t a = eval(w, x->ops[0]);
     if (x->op == ET_X_SELECT) return a == ET_UNKNOWN ? a : eval(w, x->ops[a ? 1 : 2]);
+    if (x->op == ET_X_PHILOX) {
+        int64_t i = eval(w, x->ops[1]), j = eval(w, x->ops[2]);
+        bool none = a == ET_UNKNOWN || i == ET_UNKNOWN || j == ET_UNKNOWN;
+        return none ? ET_UNKNOWN : et_philox_value(a, i, j);
+    }
     return et_int_value(x->op, a, x->nops > 1 ? eval(w, x->ops[1]) : 0);
 }
 

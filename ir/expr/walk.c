@@ -56,6 +56,8 @@ static et_expr rebuild(et_exprs *p, const et_node_x *x, const et_expr *ops) {
         return et_reduce_x(p, (et_reduce)x->i, x->i2, ops[0], ops[1]);
     case ET_X_SELECT:
         return et_select(p, ops[0], ops[1], ops[2]);
+    case ET_X_PHILOX:
+        return et_philox_x(p, ops[0], ops[1], ops[2]);
     default:
         return x->nops == 1 ? et_op1(p, x->op, ops[0]) : et_op2(p, x->op, ops[0], ops[1]);
     }

@@ -1,5 +1,6 @@
 /* Scalar values: expressions, elements of tensors and local buffers. */
 #include "ir/expr/int_ops.h"
+#include "ir/expr/philox.h"
 #include "ir/expr/scalar.h"
 #include "ir/interp/run.h"
 #include <string.h>
@@ -103,6 +104,9 @@ int64_t run_eval_i(struct run *m, et_expr e) {
         if (et_x(m->x, n->ops[0])->type == ET_T_F32)
             return etrt_to_i32((double)run_eval_f(m, n->ops[0]));
         return et_int_low(run_eval_i(m, n->ops[0]));
+    case ET_X_PHILOX:
+        return et_philox_value(run_eval_i(m, n->ops[0]), run_eval_i(m, n->ops[1]),
+                               run_eval_i(m, n->ops[2]));
     default:
         return et_int_total(n->op, run_eval_i(m, n->ops[0]),
                             n->nops > 1 ? run_eval_i(m, n->ops[1]) : 0);

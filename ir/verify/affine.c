@@ -258,7 +258,7 @@ static vl_form of_two(struct symbolic *s, vl_sys *q, const et_node_x *n, const v
 /* An operation of integers, none of which can wrap around or be without a value. */
 static bool of_integers(struct symbolic *s, et_expr e, const et_node_x *n) {
     if (n->type == ET_T_F32 || n->nops < 1 || n->op == ET_X_LOAD || n->op == ET_X_TO_I32 ||
-        n->known == ET_UNSURE || et_may_wrap(s->v->x, e))
+        n->op == ET_X_PHILOX || n->known == ET_UNSURE || et_may_wrap(s->v->x, e))
         return false;
     for (int i = 0; i < n->nops; i++)
         if (et_x(s->v->x, n->ops[i])->type == ET_T_F32) return false;

@@ -4,6 +4,7 @@
 
 enum {
     OPS_PER_FUNCTION = 20, /* vector instructions of exp, sin, ... */
+    OPS_PER_PHILOX = 150,  /* of 20 products of 64 bits, at a quarter of the rate, and the rest */
     ROW_OPS = 12,          /* and of the weight of a position for a row */
     LOCAL_BYTES = 128,     /* a clock from the local memory of a CU: 32 banks of four */
 };
@@ -34,6 +35,7 @@ static void count_node(void *ctx, et_expr x) {
         for (int i = 0; i < n->nops; i++)
             et_walk(e->p->g->exprs, n->ops[i], note_index, e);
     }
+    if (n->op == ET_X_PHILOX) e->c.ops += OPS_PER_PHILOX;
     if (n->type != ET_T_F32 || n->nops == 0 || n->op == ET_X_LOAD) return;
     bool function = n->op >= ET_X_EXP && n->op <= ET_X_POW && n->op != ET_X_FLOOR;
     e->c.ops += function ? OPS_PER_FUNCTION : 1;

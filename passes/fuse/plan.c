@@ -81,7 +81,7 @@ static void count_reads(et_lowering *lo, const et_block *b, int depth, int *posi
 
 static bool is_costly(et_xop op) {
     return op == ET_X_EXP || op == ET_X_LOG || op == ET_X_SIN || op == ET_X_COS ||
-           op == ET_X_TANH || op == ET_X_ERF || op == ET_X_POW;
+           op == ET_X_TANH || op == ET_X_ERF || op == ET_X_POW || op == ET_X_PHILOX;
 }
 
 struct costly {

@@ -2,7 +2,7 @@
 #include "tests/codegen/kit.h"
 #include "tests/codegen/suites.h"
 
-enum { J = 48, CASES = 26 };
+enum { J = 48, CASES = 28 };
 
 /* Expression number I over a float A, its neighbour B and an integer C in 0 .. 7. */
 static et_expr build(et_exprs *x, int i, et_expr a, et_expr b, et_expr c) {
@@ -45,6 +45,10 @@ static et_expr build(et_exprs *x, int i, et_expr a, et_expr b, et_expr c) {
         return et_select(x, et_op2(x, ET_X_OR, p, et_op1(x, ET_X_NOT, p)), et_select(x, p, a, b),
                          a);
     }
+    case 25: /* of what the launch knows, data and numbers beyond 32 bits */
+        return et_philox_x(x, et_mul(x, low, et_int(x, 1234567891011)), c, five);
+    case 26:
+        return et_op2(x, ET_X_MOD, et_philox_x(x, five, et_sub(x, low, five), low), et_int(x, 100));
     default:
         return et_sub(x, et_op1(x, ET_X_TO_F32, c), et_op2(x, ET_X_MAX, a, b));
     }

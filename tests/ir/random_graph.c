@@ -32,9 +32,14 @@ static bool is_float(fixture *f, et_value v) {
 static et_expr random_body(fixture *f, et_expr a, et_expr b) {
     et_exprs *p = f->p;
     a = et_op1(p, ET_X_TO_F32, a);
-    switch (pick(f, 6)) {
+    switch (pick(f, 7)) {
     case 0:
         return et_add(p, a, b);
+    case 5: { /* left out by chance */
+        et_expr place = et_op1(p, ET_X_TO_I32, et_mul(p, b, et_float(p, 64)));
+        et_expr bits = et_philox_x(p, et_int(p, 7), place, et_int(p, -1));
+        return et_select(p, et_op2(p, ET_X_LT, bits, et_int(p, 0)), a, b);
+    }
     case 1:
         return et_mul(p, a, et_op1(p, ET_X_TANH, b));
     case 2:

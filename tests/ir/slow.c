@@ -1,4 +1,5 @@
 #include "tests/ir/slow.h"
+#include "ir/expr/philox.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -196,6 +197,8 @@ static double apply(const et_node_x *x, double a, double b, double c) {
         return a != b;
     case ET_X_SELECT:
         return a != 0 ? b : c;
+    case ET_X_PHILOX:
+        return (double)et_philox_value((int64_t)a, (int64_t)b, (int64_t)c);
     case ET_X_TO_F32:
         return (double)(float)a;
     case ET_X_TO_I32:

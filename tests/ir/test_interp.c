@@ -1,4 +1,5 @@
 /* The reference interpreter against numbers worked out another way. */
+#include "ir/expr/philox.h"
 #include "ir/expr/tape.h"
 #include "tests/ir/build.h"
 #include "tests/ir/main.h"
@@ -323,6 +324,43 @@ static double value_of(const et_exprs *p, et_expr e, const double *args, const i
     return et_x(p, e)->type == ET_T_F32 ? (double)v.f : (double)v.i;
 }
 
+/* The vectors that the authors of Philox publish with it (kat_vectors of Random123), and the
+ * operator.
+ */
+START_TEST(random_numbers) {
+    static const struct {
+        uint32_t counter[4], key[2], want[4];
+    } known[] = {{{0, 0, 0, 0}, {0, 0}, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
+                 {{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff},
+                  {0xffffffff, 0xffffffff},
+                  {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
+                 {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344},
+                  {0xa4093822, 0x299f31d0},
+                  {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}}};
+    for (int i = 0; i < 3; i++) {
+        uint32_t got[4];
+        et_philox(known[i].counter, known[i].key, got);
+        ck_assert_mem_eq(got, known[i].want, sizeof got);
+    }
+    fixture *f = start();
+    et_exprs *p = f->p;
+    int64_t high = (int64_t)5 << 32, lo, hi;
+    et_expr zero = et_int(p, 0), a = et_arg(p, 0, ET_T_I32);
+    et_expr e = et_philox_x(p, et_add(p, a, et_int(p, high)), zero, zero);
+    double args[] = {0, 7};
+    ck_assert_double_eq(value_of(p, e, args, NULL, NULL),
+                        (int32_t)0x6627e8d5); /* low 32 bits count */
+    uint32_t got[4];
+    et_philox((uint32_t[]){7, (uint32_t)-3, 0, 0}, (uint32_t[]){12, 0}, got);
+    e = et_philox_x(p, et_int(p, 12), et_arg(p, 1, ET_T_I32), et_int(p, -3));
+    ck_assert_double_eq(value_of(p, e, args, NULL, NULL), (int32_t)got[0]);
+    e = et_philox_x(p, et_int(p, 12), et_int(p, 7), et_int(p, -3));
+    ck_assert_int_eq(et_eval(p, e, NULL, NULL), (int32_t)got[0]);
+    ck_assert(!et_bounds(p, e, &lo, &hi)); /* no size is made of it */
+    fixture_destroy(f);
+}
+END_TEST
+
 /* Each function of expr.def against the host's, one argument and two. */
 START_TEST(scalar_functions) {
     fixture *f = start();
@@ -355,5 +393,6 @@ END_TEST
 
 TEST_MAIN("interp", contract_rounds_to_the_narrower, contract_is_accurate,
           attention_reads_the_right_rows, update_scatters_and_drops, update_whole_and_scalar,
-          update_of_a_part, carries_swap, integers_have_no_undefined_corner, argmax_first_and_nan,
-          gather_clamps, layernorm_does_not_cancel, what_the_caller_owes, scalar_functions)
+          update_of_a_part, random_numbers, carries_swap, integers_have_no_undefined_corner,
+          argmax_first_and_nan, gather_clamps, layernorm_does_not_cancel, what_the_caller_owes,
+          scalar_functions)

@@ -211,6 +211,17 @@ static gen_ex unary(const want *w) {
     }
 }
 
+/* A random number by a seed and a counter that are data, places or numbers. */
+static gen_ex chance(const want *w) {
+    want c = {w->g, w->s, true, true, w->depth};
+    int most = 1 + gen_draw(w->g, 60);
+    const char *form =
+        w->whole ? "mod(random_bits(%s, %s, %s), %d)" : "floor((random(%s, %s, %s) * %d))";
+    const char *seed = operand(&c).text, *at = value_of(&c, w->s).text, *j = operand(&c).text;
+    return with(w, et_printf(w->g->a, form, seed, at, j, most),
+                (gen_range){w->whole, true, most, 0});
+}
+
 static const char *condition(const want *w) {
     static const char *const ops[] = {"<", "<=", ">", ">=", "==", "!="};
     gen *g = w->g;
@@ -572,10 +583,10 @@ static gen_ex called(const want *w) {
 
 gen_ex gen_value(gen *g, const gen_shape *s, bool whole, bool exact, int depth) {
     static gen_ex (*const makers[])(const want *) = {
-        binary,   binary,   binary,      unary,   select,  convert, permuted,
-        permuted, gathered, gathered,    taken,   sliced,  sliced,  sliced,
-        joined,   reshaped, reshaped,    reduced, reduced, ordered, product,
-        product,  segments, sums_so_far, called,  called,  inexact, inexact};
+        binary,   binary,   binary,  unary,   select,  convert, permuted, permuted,
+        gathered, gathered, taken,   sliced,  sliced,  sliced,  joined,   reshaped,
+        reshaped, reduced,  reduced, ordered, product, product, segments, sums_so_far,
+        called,   called,   inexact, inexact, chance};
     want w = {g, s, whole, exact || !g->near, depth};
     if (depth <= 0 || gen_chance(g, 20)) return leaf(&w);
     for (int tries = 0; tries < 3; tries++) {
