@@ -46,6 +46,7 @@ static int run_serve(void *o) {
         return cli_wrong(&tool, "--models: a kernel holds at most %d", MAX_MODELS);
     s->kernel = all->kernel;
     s->speculate = all->speculate;
+    s->timed = all->timings;
     s->device = all->device;
     s->models[s->nmodels++].folder = all->model;
     if (models->n) s->nmodels = 0;
@@ -114,7 +115,9 @@ static const cli_option options[] = {
     {"top-k", 0, CLI_INT, "K", TO(top_k), "among the K likeliest", .hi = INT32_MAX,
      .may = GENERATE},
     {"timings", 0, CLI_FLAG, NULL, TO(timings),
-     "say on standard error what the time before the first launch went to", .may = GENERATE},
+     "say on standard error what the time before the first launch went to; serve: have the device "
+     "tell for /metrics how long it works",
+     .may = GENERATE | SERVE},
     {"speculate", 0, CLI_INT, "N", TO(speculate),
      "guess up to N tokens from what the text said before, and check them in one launch; the text "
      "is the same (0)",

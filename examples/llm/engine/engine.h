@@ -31,6 +31,7 @@ struct engine_options {
     int64_t speculate; /* most tokens of a text that are guessed and checked in one launch, up to
                           16; 0: none. The text is the same */
     bool forget;       /* do not look whether a slot has the beginning of a prompt already */
+    bool timed;        /* have the device tell how long it works on each launch */
     double launch_seconds; /* a launch that takes longer is ended, and fails; 0: none is too long */
     int64_t abort_launch;  /* for tests: launch number N gives up, -N: loses the device; 0: none.
                               Every Nth does with ABORT_AGAIN. */
@@ -130,7 +131,14 @@ struct engine_stats {
     int64_t read;             /* bytes of what launches gave: logits, and tokens they chose */
     int64_t guessed, right;   /* tokens that were guessed, and that came */
     double prompt_seconds, text_seconds; /* launches' time, shared by tokens fed */
-    int64_t last_prompts, last_texts;    /* tokens fed in the last launch */
+    /* What the thread's seconds of launches that were done went to, the launches of all decoders of
+     * the kernel together: making room and telling what there is; filling; giving it to the device;
+     * waiting; reading what came; making texts of it. DEVICE: how long the device worked meanwhile;
+     * 0: it was not asked. */
+    struct engine_steps {
+        double admit, fill, submit, wait, read, take, device;
+    } steps;
+    int64_t last_prompts, last_texts; /* tokens fed in the last launch */
     double last_seconds;
     /* Seconds of opening; when the first launch began, by lm_now, and its seconds. */
     struct engine_start {

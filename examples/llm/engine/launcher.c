@@ -14,7 +14,8 @@ bool launcher_open(struct launcher *l, char *err) {
     if (!sources) return llm_fail(err, "out of memory");
     for (int i = 0; i < l->n; i++)
         sources[i] = (struct lm_source){l->engines[i].part, l->engines[i].weights};
-    bool ok = lm_open(&l->kernel, l->kernel_file, l->device, sources, l->n, err);
+    bool ok = lm_open(&l->kernel, l->kernel_file, l->device, sources, l->n, err) &&
+              (!l->o.timed || lm_time(&l->kernel, err));
     for (int i = 0; ok && i < l->n; i++) {
         l->engines[i].lm = &l->kernel.models[i];
         l->engines[i].lm->some = true;
@@ -129,18 +130,8 @@ static enum lm_result run(struct launcher *l, int64_t total, char *err) {
     return fails ? run_to_fail(l, err) : run_watched(l, total, err);
 }
 
-static void step(struct launcher *l) {
-    char err[LLM_ERR] = "";
-    int64_t total = 0;
-    if (!have_device(l)) return;
-    for (int i = 0; i < l->n; i++)
-        total += launch_fill(&l->engines[i]);
-    double began = lm_now();
-    for (int i = 0; i < l->n; i++)
-        if (!l->engines[i].stats.launches) l->engines[i].stats.start.began = began;
-    enum lm_result result = run(l, total, err);
-    double seconds = lm_now() - began;
-    if (result == LM_LOST) lm_close(&l->kernel);
+static void take(struct launcher *l, enum lm_result result, int64_t total, double seconds,
+                 const char *why) {
     for (int i = 0; i < l->n; i++)
         switch (result) {
         case LM_DONE:
@@ -151,9 +142,38 @@ static void step(struct launcher *l) {
             break;
         case LM_ABORTED:
         case LM_LOST:
-            launch_fail(&l->engines[i], result == LM_LOST, err);
+            launch_fail(&l->engines[i], result == LM_LOST, why);
             break;
         }
+}
+
+/* SECONDS of the launch, BEFORE it and AFTER it. */
+static void count_steps(struct launcher *l, double before, double seconds, double after) {
+    const struct lm_spent *spent = &l->kernel.spent;
+    struct engine_steps *s = &l->steps;
+    s->fill += before;
+    s->submit += spent->submit;
+    s->wait += seconds - spent->submit - spent->read;
+    s->read += spent->read;
+    s->take += after;
+    s->device += spent->device;
+}
+
+static void step(struct launcher *l) {
+    char err[LLM_ERR] = "";
+    int64_t total = 0;
+    if (!have_device(l)) return;
+    double from = lm_now();
+    for (int i = 0; i < l->n; i++)
+        total += launch_fill(&l->engines[i]);
+    double began = lm_now();
+    for (int i = 0; i < l->n; i++)
+        if (!l->engines[i].stats.launches) l->engines[i].stats.start.began = began;
+    enum lm_result result = run(l, total, err);
+    double ended = lm_now();
+    if (result == LM_LOST) lm_close(&l->kernel);
+    take(l, result, total, ended - began, err);
+    if (result == LM_DONE) count_steps(l, began - from, ended - began, lm_now() - ended);
 }
 
 /* ---- the thread ---- */
@@ -169,11 +189,13 @@ static void *work(void *user) {
     struct launcher *l = user;
     for (;;) {
         int64_t running = 0;
+        double from = lm_now();
         for (int i = 0; i < l->n; i++) {
             queue_admit(&l->engines[i]);
             queue_show(&l->engines[i]);
             running += l->engines[i].nactive;
         }
+        if (running) l->steps.admit += lm_now() - from;
         pthread_mutex_lock(&l->lock);
         while (is_idle(l) && !l->stop)
             pthread_cond_wait(&l->wake, &l->lock);

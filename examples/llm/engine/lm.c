@@ -251,6 +251,10 @@ void lm_close(struct lm_kernel *k) {
     memset(k, 0, sizeof *k);
 }
 
+bool lm_time(struct lm_kernel *k, char *err) {
+    return ok(etrt_device_timing(k->device, 1), "timing", err);
+}
+
 int64_t lm_add(struct lm *lm, int32_t token, int64_t position, int64_t slot) {
     if (!lm->n) {
         memset(lm->wanted, 0, (size_t)lm->max_tokens * sizeof *lm->wanted);
@@ -342,10 +346,13 @@ static bool submit_part(struct lm *lm, char *err) {
 }
 
 bool lm_submit(struct lm_kernel *k, char *err) {
+    double began = lm_now();
     bool good = true;
     for (int i = 0; i < k->n; i++)
         good = submit_part(&k->models[i], err) && good;
-    return good && ok(etrt_submit(k->session), "launch", err);
+    good = good && ok(etrt_submit(k->session), "launch", err);
+    k->spent = (struct lm_spent){.submit = lm_now() - began};
+    return good;
 }
 
 /* Rows of the logits from FIRST on that are read together. */
@@ -365,7 +372,7 @@ static bool read_part(struct lm *lm, const char *tensor, int64_t first, int64_t 
               name, err);
 }
 
-static bool read_outputs(struct lm *lm, char *err) {
+static bool read_all(struct lm *lm, char *err) {
     struct lm_picks *p = &lm->picks;
     int64_t n = 0, bytes = lm->vocab * (int64_t)sizeof *lm->logits;
     lm->read = 0;
@@ -377,6 +384,13 @@ static bool read_outputs(struct lm *lm, char *err) {
     return !lm->submitted || !p->chosen ||
            read_part(lm, p->all ? "next" : "likeliest", 0, p->chosen, p->next,
                      p->chosen * (int64_t)sizeof *p->next, err);
+}
+
+static bool read_outputs(struct lm *lm, char *err) {
+    double began = lm_now();
+    bool good = read_all(lm, err);
+    lm->kernel->spent.read += lm_now() - began;
+    return good;
 }
 
 /* What goes wrong here goes wrong in lm_wait again, which says so. */
@@ -395,6 +409,8 @@ enum lm_result lm_wait(struct lm_kernel *k, char *err) {
         return status == ETRT_WAIT ? LM_ABORTED : status == ETRT_CANCELLED ? LM_CANCELLED : LM_LOST;
     for (int i = 0; i < k->n; i++)
         if (!k->models[i].taken && !read_outputs(&k->models[i], err)) return LM_LOST;
+    /* It is not there where nobody asked for it. */
+    if (etrt_launch_seconds(k->session, &k->spent.device) != ETRT_OK) k->spent.device = 0;
     return LM_DONE;
 }
 

@@ -71,6 +71,11 @@ struct lm_kernel {
     etrt_session *session;
     struct lm *models; /* [n] */
     int n;
+    /* Seconds of the last launch: of lm_submit, and of its outputs' way to the host. DEVICE: what
+     * the device worked on it; 0 unless lm_time was called. */
+    struct lm_spent {
+        double submit, read, device;
+    } spent;
     /* Seconds that the parts of lm_open took. */
     struct lm_start {
         double device, kernel, weights, session;
@@ -90,6 +95,9 @@ bool lm_open(struct lm_kernel *, const char *kernel, const char *device,
 bool lm_open_only(struct lm_kernel *, const char *kernel, const char *weights, const char *device,
                   struct lm **out, char *err);
 void lm_close(struct lm_kernel *);
+
+/* Have the device tell how long it works on each launch from now on. */
+bool lm_time(struct lm_kernel *, char *err);
 
 /* The row of lm->logits that will belong to this token. There must be room: n < max_tokens. */
 int64_t lm_add(struct lm *, int32_t token, int64_t position, int64_t slot);

@@ -62,6 +62,7 @@ static bool open_engines(struct server *s, char *err) {
                                .waiting = o->queue,
                                .speculate = o->speculate,
                                .forget = o->forget,
+                               .timed = o->timed,
                                .launch_seconds = o->launch_seconds,
                                .abort_launch = o->abort_launch,
                                .abort_again = o->abort_again};

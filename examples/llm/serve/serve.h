@@ -24,7 +24,7 @@ struct serve_options {
     int tools; /* enum tool_style */
     bool reasoning;
     int64_t queue, batch, chunk, most, speculate;
-    bool forget;
+    bool forget, timed;
     double launch_seconds;
     int64_t body_limit;             /* bytes */
     int64_t connections;            /* most at once */

@@ -1,0 +1,109 @@
+#!/bin/sh
+# prepare.sh BIN OUT [MACHINE [ROWS]]
+# Everything that run.sh needs on a machine with a GPU, into the new folder OUT: kernels for the rows of ROWS (rows.txt beside this
+# script) made for MACHINE (H200, or another of 'etcc --list-machines'), what their weights are to be filled with, a tokenizer of
+# as many tokens as the model has, etllm and the client, and what they link beyond libc. Under 35 MB. Needs ptxas for an sm_ machine.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+bin=$(cd "$1" && pwd) src=$(cd "$here/../.." && pwd) machine=${3:-H200} rows=$(realpath "${4:-$here/rows.txt}")
+[ ! -e "$2" ] || { echo "prepare.sh: $2 is there already" >&2; exit 1; }
+target=$("$bin/etcc" --list-machines | awk -v m="$machine" '$1 == m { print $2 }')
+case $target in
+'') echo "prepare.sh: 'etcc --list-machines' has no $machine" >&2; exit 1 ;;
+sm_*)
+    PATH=$PATH:/usr/local/cuda/bin
+    command -v ptxas > /dev/null || { echo 'prepare.sh: there is no ptxas, the assembler of a CUDA toolkit' >&2; exit 1; }
+    ;;
+esac
+mkdir -p "$2"
+out=$(cd "$2" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$out"
+mkdir bin lib kernels models
+
+# ---- the tools, without what only debuggers read
+for tool in etllm etfill etrun etload; do
+    strip -o "bin/$tool" "$bin/$tool"
+    ldd "$bin/$tool" | awk '$2 == "=>" { print $3 }' | grep -v -E '/(libc|libm|libdl|libpthread|ld-linux[^/]*)\.so' || true
+done | sort -u | while read -r library; do
+    cp -L "$library" lib/
+done
+cp "$here/run.sh" .
+
+# ---- models
+field() { sed -n "s/.*\"$2\": *\([a-z0-9]*\).*/\1/p" "$1"; }
+
+# A byte-level tokenizer of N tokens without merges: a text has as many tokens as bytes, and every token beyond the first 256 is a
+# word, so that each has a text of its own.
+tokenizer() { # N
+    awk -v n="$1" '
+        function name(i,  c) {
+            c = ""
+            for (; i > 0; i = int((i - 1) / 26)) c = sprintf("%c", 97 + (i - 1) % 26) c
+            return "\\u0120" c
+        }
+        BEGIN {
+            printf "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[],\"normalizer\":null,"
+            level = "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"trim_offsets\":true,\"use_regex\":true}"
+            printf "\"pre_tokenizer\":%s,\"post_processor\":null,\"decoder\":%s,\"model\":{\"type\":\"BPE\",\"dropout\":null,", level, level
+            printf "\"unk_token\":null,\"continuing_subword_prefix\":null,\"end_of_word_suffix\":null,\"fuse_unk\":false,"
+            printf "\"byte_fallback\":false,\"ignore_merges\":false,\"vocab\":{"
+            for (i = 0; i < 256; i++) {
+                shown = (i >= 33 && i <= 126) || (i >= 161 && i <= 172) || i >= 174
+                printf "%s\"\\u%04x\":%d", i ? "," : "", shown ? i : 256 + others++, i
+            }
+            for (; i < n; i++) printf ",\"%s\":%d", name(i - 255), i
+            print "},\"merges\":[]}}"
+        }'
+}
+
+# The weights of a kernel as etfill takes them, by what `etrun --list` says of them. Norms are around 1, but for the last one, which makes the logits
+# as far apart as a trained model has them.
+weights() { # KERNEL
+    "$bin/etrun" "$1" --list | awk '
+        function put(name, type, dims) {
+            range = ":-0.035:0.035"
+            if (dims !~ /,/) range = name ~ /layers/ ? ":0.8:1.2" : ":6:10"
+            print name ":" type "[" dims "]" range
+        }
+        $1 == "weight" {
+            line = $0
+            type = line; sub(/^[^:]*: */, "", type); sub(/\[.*/, "", type)
+            dims = line; sub(/^[^[]*\[/, "", dims); sub(/\].*/, "", dims); gsub(/ /, "", dims)
+            name = line; sub(/^[^"]*"/, "", name); sub(/".*/, "", name)
+            if (line !~ / in [0-9]+\.\.[0-9]+$/) { put(name, type, dims); next }
+            n = line; sub(/.*\.\./, "", n)
+            sub(/^[0-9]+,/, "", dims)
+            for (i = 0; i < n + 0; i++) { each = name; sub(/\{[a-z]+\}/, i, each); put(each, type, dims) }
+        }'
+}
+
+# ---- rows: name|kernel|model|more of each request|clients:requests ...
+sed 's/^#.*//; s/ *| */|/g; /^ *$/d' "$rows" > "$work/rows"
+: > rows
+while IFS='|' read -r name folder options fields loads; do
+    model=$(basename "$folder") kernel=$(printf '%s' "$folder $options" | cksum | cut -d' ' -f1)
+    if [ ! -d "models/$model" ]; then
+        mkdir "models/$model"
+        cp "$src/$folder/config.json" "models/$model/"
+        tokenizer "$(field "$src/$folder/config.json" vocab_size)" > "models/$model/tokenizer.json"
+        echo '{}' > "models/$model/tokenizer_config.json"
+    fi
+    if [ ! -e "kernels/$kernel" ]; then
+        # shellcheck disable=SC2086
+        "$bin/etimport" "$src/$folder" --config-only --name=m $options -o "$work/m.etg"
+        "$bin/etcc" "$work/m.etg" --machine="$machine" --variants=4 -v -o "kernels/$kernel" 2> "$work/said" || { cat "$work/said" >&2; exit 1; }
+    fi
+    [ -e "models/$model.weights" ] || weights "kernels/$kernel" > "models/$model.weights"
+    echo "$name|$kernel|$model|$fields|$loads" >> rows
+done < "$work/rows"
+{
+    echo "target $target"
+    echo "machine $machine"
+    echo "commit $(git -C "$src" rev-parse --short HEAD 2> /dev/null || echo unknown)"
+    echo "compiled $(date -u +%Y-%m-%dT%H:%MZ) by $("$bin/etcc" --version)"
+} > about
+size=$(du -sm . | cut -f1)
+echo "$out: $size MB, $(find . -type f | wc -l) files for $machine ($target)"
+[ "$size" -lt 35 ] || { echo 'prepare.sh: that is too much' >&2; exit 1; }
