@@ -232,7 +232,15 @@ static void put_run(struct out *o, const et_program *p, int first, int count, in
             continue;
         }
         const et_loop *l = &p->g->loops[it->index];
-        put(o, "{\"times\": %" PRId64 ", \"run\": ", l->hi - l->lo);
+        et_expr times[] = {et_int(p->g->exprs, l->hi - l->lo), l->trips};
+        o->x = p->g->exprs;
+        put(o, "{\"times\": ");
+        if (et_loop_varies(p->g, l))
+            put_dims(o, 2, times);
+        else
+            put(o, "%" PRId64, l->hi - l->lo);
+        o->x = o->g->x;
+        put(o, ", \"run\": ");
         put_run(o, p, it->first, it->count, kernel);
         put(o, "}");
     }

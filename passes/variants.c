@@ -17,6 +17,7 @@ struct variants {
     const et_pass_options *opt;
     et_narrow_fn narrow;
     void *ctx;
+    int at; /* the symbol they go by */
     const char *sym;
     int64_t sample[MAX_SAMPLES];
     double alone[MAX_SAMPLES]; /* predicted time of the program for this value only */
@@ -26,7 +27,7 @@ struct variants {
 static double cost_at(const struct variants *v, et_program *p, int64_t value) {
     int64_t syms[ET_SAMPLES][ET_MAX_SYMS];
     et_sample_symbols(v->g->exprs, syms);
-    syms[1][0] = value;
+    syms[1][v->at] = value;
     return et_cost_at(p, v->opt->machine, syms[1], 0).us;
 }
 
@@ -96,11 +97,30 @@ static et_program *build(const struct variants *v, int64_t lo, int64_t hi, const
         lo = to + 1;
     }
     base->nvariants = n;
+    base->variant_sym = v->at;
     for (int i = 0; i < n; i++) { /* what they have to say is heard, now and from here on */
         et_diag_pass_on(part[i]->g->diags, v->g->diags);
         part[i]->g->diags = v->g->diags;
     }
     return base;
+}
+
+static void note_symbol(void *ctx, et_expr e) {
+    const struct variants *v = ((void **)ctx)[0];
+    const et_node_x *n = et_x(v->g->exprs, e);
+    if (n->op == ET_X_SYM) ((bool *)((void **)ctx)[1])[n->i] = true;
+}
+
+/* The first symbol that no loop goes by: tensors of one for each iteration are as many in all
+ * variants. -1: there is none. */
+static int symbol_of(const struct variants *v) {
+    bool counts[ET_MAX_SYMS] = {false};
+    int n = et_sym_count(v->g->exprs), i = 0;
+    for (int l = 0; l < v->g->nloops; l++)
+        et_walk(v->g->exprs, v->g->loops[l].trips, note_symbol, (void *[]){(void *)v, counts});
+    while (i < n && counts[i])
+        i++;
+    return i < n ? i : -1;
 }
 
 et_program *et_make_variants(et_graph *g, const et_pass_options *opt, int most, et_narrow_fn narrow,
@@ -111,8 +131,10 @@ et_program *et_make_variants(et_graph *g, const et_pass_options *opt, int most, 
     et_check(most <= ET_MAX_VARIANTS);
     if (et_sym_count(g->exprs) == 0 || et_sym_count(g->exprs) > ET_MAX_SYMS || most < 2)
         return NULL;
-    v.sym = et_sym_name(g->exprs, 0);
-    et_sym_range(g->exprs, 0, &lo, &hi);
+    v.at = symbol_of(&v);
+    if (v.at < 0) return NULL;
+    v.sym = et_sym_name(g->exprs, v.at);
+    et_sym_range(g->exprs, v.at, &lo, &hi);
     if (lo == hi) return NULL;
     choose_samples(&v, lo, hi);
     if (!predict_alone(&v)) return NULL;

@@ -71,8 +71,9 @@
  *
  * With "schedule": "kernels" a launch is not one kernel but a sequence of them, each begun when the
  * one before has ended: the first of "sequences" whose "upto" the symbol does not pass, all of
- * which "run" names, in order, by their places in "kernels", loops as often as they say. "kernel"
- * is the first of "kernels" then. A kernel has as many workgroups as "tiles" multiply to, one at
+ * which "run" names, in order, by their places in "kernels", loops as often as they say: "times" is
+ * a number, or [most, times], most a number and times a dimension of 0 to most. "kernel" is the
+ * first of "kernels" then. A kernel has as many workgroups as "tiles" multiply to, one at
  * least, or fewer, and where that is left out no more than can be resident at once. */
 #define ETRT_MANIFEST_SECTION ".etcc.manifest"
 #define ETRT_MANIFEST_ARRAY "etcc_manifest"

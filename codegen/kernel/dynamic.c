@@ -55,11 +55,14 @@ static void dispatch(cg *g, const int *grids, int n, val task, block next) {
 }
 
 /* The region's tasks of one instance, at the symbols of this launch. */
-static val count_tasks(cg *g, const int *grids, int n) {
+static val count_tasks(cg *g, const et_region *r, const int *grids, int n) {
     val all = cg_i32(g, 0);
     for (int i = 0; i < n; i++) {
-        val tiles = cg_emit_i32(g, et_grid_tiles(g->p, &g->p->grids[grids[i]]));
-        all = cg_add(g, all, cg_muli(g, tiles, g->queues.grid[grids[i]].inner));
+        const et_grid *gr = &g->p->grids[grids[i]];
+        val tasks = cg_emit_i32(g, et_grid_tiles(g->p, gr));
+        for (int l = gr->loop; l >= 0 && l != r->loop; l = g->p->g->loops[l].parent)
+            tasks = cg_mul(g, tasks, cg_emit_i32(g, g->p->g->loops[l].trips));
+        all = cg_add(g, all, tasks);
     }
     return all;
 }
@@ -88,7 +91,7 @@ void cg_region(cg *g, int region) {
         }
     int mark = cg_scope(g);
     cg_load_arguments(g);
-    cg_none_left what = {grids[0], instance_here(g, r->loop), count_tasks(g, grids, n)};
+    cg_none_left what = {grids[0], instance_here(g, r->loop), count_tasks(g, r, grids, n)};
     block head = cg_block(g, "region"), got = cg_block(g, "got"), run = cg_block(g, "run"),
           next = cg_block(g, "next"), over = cg_block(g, "over");
     cg_br(g, head);

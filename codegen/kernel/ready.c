@@ -32,7 +32,7 @@ static void begin_cell(cg *g, struct cell *c, int grid) {
         up[n++] = l;
     for (int i = n - 1; i >= 0; i--) {
         const et_loop *l = &g->p->g->loops[up[i]];
-        c->var[c->nvars++] = (struct cell_var){l->var, cg_i32(g, l->hi - l->lo)};
+        c->var[c->nvars++] = (struct cell_var){l->var, cg_emit_i32(g, l->trips)};
     }
     for (int k = 0; k < c->f->ncoords; k++)
         if (c->q->fixed >> k & 1)

@@ -90,9 +90,12 @@ void cg_visit(cg *g, int first, int count) {
         }
         const et_loop *l = &g->p->g->loops[it->index];
         cg_for f;
-        val v = cg_for_begin(g, &f, cg_i32(g, 0), cg_i32(g, l->hi - l->lo), cg_i32(g, 1), true, 1,
-                             &g->base);
         int mark = cg_scope(g);
+        if (et_loop_varies(g->p->g, l)) cg_load_arguments(g);
+        val trips = cg_emit_i32(g, l->trips);
+        cg_scope_end(g, mark);
+        val v = cg_for_begin(g, &f, cg_i32(g, 0), trips, cg_i32(g, 1), true, 1, &g->base);
+        mark = cg_scope(g);
         cg_bind(g, l->var, v, false);
         cg_visit(g, it->first, it->count);
         cg_scope_end(g, mark);

@@ -22,7 +22,7 @@ val cg_applies(cg *g, const et_grid *gr, et_when when) {
     case ET_LATER_ITERATIONS:
         return cg_icmp(g, LLVMIntNE, i, cg_i32(g, 0));
     default:
-        return cg_icmp(g, LLVMIntEQ, i, cg_i32(g, l->hi - l->lo - 1));
+        return cg_icmp(g, LLVMIntEQ, i, cg_addi(g, cg_emit_i32(g, l->trips), -1));
     }
 }
 

@@ -16,7 +16,9 @@ static const char *text(et_sema *s, et_expr e) {
 
 static bool at_least(et_sema *s, et_expr a, et_expr b, int64_t least) {
     int64_t lo, hi;
-    return et_bounds(s->x, et_sub(s->x, a, b), &lo, &hi) && lo >= least;
+    if (et_bounds(s->x, et_sub(s->x, a, b), &lo, &hi) && lo >= least) return true;
+    /* A loop's variable is below what ends the loop, which bounds do not tell. */
+    return et_prove_le(s->x, et_add(s->x, b, et_int(s->x, least)), a);
 }
 
 static bool outside(et_sema *s, et_loc loc, et_expr i, et_expr dim, int axis) {

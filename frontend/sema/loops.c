@@ -27,22 +27,36 @@ static void find_carries(et_sema *s, const et_stm *stm, carries *c) {
     }
 }
 
-static bool bounds(et_sema *s, const et_stm *stm, int64_t *lo, int64_t *hi) {
+/* Where a loop ends, END, in the launches that reach furthest, *HI. */
+static bool check_end(et_sema *s, et_loc loc, et_expr end, int64_t lo, int64_t *hi) {
+    int64_t least;
+    char *text = et_expr_text(s->x, end, NULL, NULL);
+    if (!et_bounds(s->x, end, &least, hi)) return false;
+    if (!et_expr_is_known(s->x, end))
+        return et_sema_error(s, loc, "a loop ends where consts and dims say, this is %s", text);
+    if (*hi > INT32_MAX) return et_sema_error(s, loc, "more than %d iterations", INT32_MAX);
+    if (lo < least) return true;
+    if (least == *hi)
+        return et_sema_error(s, loc,
+                             "a loop from %lld up to but not including %lld has no iterations",
+                             (long long)lo, (long long)*hi);
+    return et_sema_error(s, loc,
+                         "a loop from %lld up to but not including %s has no iterations where "
+                         "that is %lld: every launch needs one",
+                         (long long)lo, text, (long long)least);
+}
+
+static bool bounds(et_sema *s, const et_stm *stm, int64_t *lo, int64_t *hi, et_expr *trips) {
+    et_expr end;
     if (!stm->lo || !stm->hi) return false;
     bool ok = et_sema_int(s, stm->lo, lo);
-    ok &= et_sema_int(s, stm->hi, hi);
+    ok &= et_sema_size(s, stm->hi, &end);
     if (!ok) return false;
     if (*lo < 0)
         return et_sema_error(s, stm->lo->loc, "a loop starts at 0 or above, this is %lld",
                              (long long)*lo);
-    if (*lo >= *hi)
-        return et_sema_error(s, stm->hi->loc,
-                             "a loop from %lld up to but not including %lld has no "
-                             "iterations",
-                             (long long)*lo, (long long)*hi);
-    if (*hi > INT32_MAX)
-        return et_sema_error(s, stm->hi->loc, "more than %d iterations", INT32_MAX);
-    return true;
+    *trips = et_sub(s->x, end, et_int(s->x, *lo));
+    return check_end(s, stm->hi->loc, end, *lo, hi);
 }
 
 /* Before the loop: what each carried name starts as, placed in the block around the loop. */
@@ -123,7 +137,9 @@ static void bind_variable(et_sema *s, const et_stm *stm, int loop, int64_t lo) {
 
 void et_sema_loop(et_sema *s, const et_stm *stm) {
     int64_t lo = 0, hi = 1;
-    if (!bounds(s, stm, &lo, &hi)) lo = 0, hi = 1; /* go on, for what is wrong in the body */
+    et_expr trips;
+    if (!bounds(s, stm, &lo, &hi, &trips)) /* go on, for what is wrong in the body */
+        lo = 0, hi = 1, trips = et_int(s->x, 1);
     if (s->nloops == ET_MAX_LOOPS) {
         et_sema_error(s, stm->loc, "more than %d loops within each other", ET_MAX_LOOPS);
         return;
@@ -132,8 +148,9 @@ void et_sema_loop(et_sema *s, const et_stm *stm) {
     find_carries(s, stm, &c);
     place_initial(s, &c);
     int outer = s->loop;
-    int loop = et_graph_loop(s->graph, et_sema_block(s, outer),
-                             stm->nnames ? stm->names[0].text : "", outer, lo, hi, stm->loc);
+    int loop =
+        et_graph_loop_until(s->graph, et_sema_block(s, outer),
+                            stm->nnames ? stm->names[0].text : "", outer, lo, hi, trips, stm->loc);
     s->loop = loop;
     s->nloops++;
     open_carries(s, loop, &c);

@@ -237,7 +237,7 @@ static void check_carries(eti_parser *p, int l, et_loc loc) {
             eti_error(p, loc, "carry %d of this loop has no next", i);
 }
 
-/* for LABEL in 0..TRIPS [from FIRST] { carries, statements, nexts } */
+/* for LABEL in 0..TRIPS [until ITERATIONS] [from FIRST] { carries, statements, nexts } */
 static void for_loop(eti_parser *p) {
     eti_next(p);
     et_loc loc = p->tok.loc;
@@ -246,6 +246,7 @@ static void for_loop(eti_parser *p) {
     eti_need_int(p, 0, 0, "where the variable starts");
     eti_need(p, ETI_OP2('.', '.'));
     int64_t trips = eti_need_int(p, 1, INT32_MAX, "the number of iterations"), from = 0;
+    et_expr until = eti_until(p, trips);
     if (eti_take_word(p, "from")) from = eti_need_int(p, 0, INT32_MAX - trips, "what is added");
     eti_need(p, '{');
     if (p->broken || !label) return;
@@ -259,8 +260,8 @@ static void for_loop(eti_parser *p) {
     }
     if (!eti_known(p, 'l', label)) eti_declare(p, 'l', label, loc, p->g->nloops);
     uint32_t first = (uint32_t)p->g->nvals;
-    p->loop = et_graph_loop(p->g, block(p), et_model_plain(p->g, eti_plain_name(p, label)), outer,
-                            from, from + trips, loc);
+    p->loop = et_graph_loop_until(p->g, block(p), et_model_plain(p->g, eti_plain_name(p, label)),
+                                  outer, from, from + trips, until, loc);
     if (eti_known(p, 'n', label))
         eti_error(p, loc, "'%s' is a dim", label);
     else

@@ -262,7 +262,7 @@ static void dim(eti_parser *p) {
         et_sym_add(p->x, name, narrowed ? p->narrow_lo : lo, narrowed ? p->narrow_hi : hi);
 }
 
-/* loop LABEL in 0..TRIPS [from FIRST] [within LABEL] */
+/* loop LABEL in 0..TRIPS [until ITERATIONS] [from FIRST] [within LABEL] */
 static void loop(eti_parser *p) {
     eti_next(p);
     et_loc loc = p->tok.loc;
@@ -271,6 +271,7 @@ static void loop(eti_parser *p) {
     eti_need_int(p, 0, 0, "where the variable starts");
     eti_need(p, ETI_OP2('.', '.'));
     int64_t trips = eti_need_int(p, 1, INT32_MAX, "the number of iterations"), from = 0;
+    et_expr until = eti_until(p, trips);
     if (eti_take_word(p, "from")) from = eti_need_int(p, 0, INT32_MAX - trips, "what is added");
     int parent = eti_take_word(p, "within") ? eti_loop_named(p) : -1;
     if (!label) return;
@@ -286,9 +287,10 @@ static void loop(eti_parser *p) {
     ET_GROW(g->arena, g->loops, g->nloops, g->cloops);
     g->loops[g->nloops++] = (et_loop){.name = et_model_plain(g, eti_plain_name(p, label)),
                                       .model = g->building,
-                                      .var = et_var_add(p->x, label, et_int(p->x, trips)),
+                                      .var = et_var_add(p->x, label, until),
                                       .lo = from,
                                       .hi = from + trips,
+                                      .trips = until,
                                       .parent = parent,
                                       .loc = loc};
 }
@@ -413,10 +415,17 @@ static bool same_dims(const eti_parser *p, const eti_parser *q, int64_t lo, int6
         int64_t a, b, u, v;
         et_sym_range(p->x, s, &a, &b);
         et_sym_range(q->x, s, &u, &v);
-        if (s == 0) a = lo, b = hi;
+        if (s == p->p->variant_sym) a = lo, b = hi;
         if (strcmp(et_sym_name(p->x, s), et_sym_name(q->x, s)) != 0 || u > a || v < b) return false;
     }
     return true;
+}
+
+static int dim_called(const eti_parser *p, const char *name) {
+    int s = et_sym_count(p->x) - 1;
+    while (s >= 0 && strcmp(et_sym_name(p->x, s), name) != 0)
+        s--;
+    return s;
 }
 
 /* variant N up to 4 { a whole program } */
@@ -424,7 +433,7 @@ static void variant(eti_parser *p) {
     et_program *pr = p->p, *part;
     eti_next(p);
     et_loc loc = p->tok.loc;
-    const char *name = eti_need_name(p, ETI_NAME, "the first dim");
+    const char *name = eti_need_name(p, ETI_NAME, "a dim");
     eti_need_word(p, "up");
     eti_need_word(p, "to");
     int64_t upto = eti_need_int(p, 0, INT32_MAX, "the largest value of the dim"), lo = 0, hi = 0;
@@ -432,10 +441,12 @@ static void variant(eti_parser *p) {
         eti_need(p, '{');
         return;
     }
-    if (!et_sym_count(p->x) || strcmp(et_sym_name(p->x, 0), name) != 0) {
-        eti_error(p, loc, "variants go by the value of the first dim");
+    int sym = dim_called(p, name);
+    if (sym < 0 || (pr->nvariants && sym != pr->variant_sym)) {
+        eti_error(p, loc, "variants go by the value of one dim");
     } else {
-        et_sym_range(p->x, 0, &lo, &hi);
+        pr->variant_sym = sym;
+        et_sym_range(p->x, sym, &lo, &hi);
         if (pr->nvariants) lo = pr->variant[pr->nvariants - 1].upto + 1;
         if (upto < lo || upto > hi)
             eti_error(p, loc, "this variant must be for values from %lld up to at most %lld",

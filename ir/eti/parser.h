@@ -188,6 +188,8 @@ void eti_over(eti_parser *, const et_shape *, int *out_n, int loops[ET_MAX_LOOPS
 /* "e in 0..8", after "each": what its tensors are stacked by, after the N loops. */
 void eti_each(eti_parser *, const et_shape *, int *n, int loops[ET_MAX_LOOPS]);
 void eti_tensor(eti_parser *);
+/* [until EXPRESSION]: the iterations of a launch, MOST at most; MOST where nothing is said. */
+et_expr eti_until(eti_parser *, int64_t most);
 /* A loop declared so far, by label; -1 after an error. */
 int eti_loop_named(eti_parser *);
 /* The user's name in a label: what is before ".2". */

@@ -155,6 +155,16 @@ void eti_each(eti_parser *p, const et_shape *s, int *n, int loops[ET_MAX_LOOPS])
     } while (eti_take(p, ','));
 }
 
+et_expr eti_until(eti_parser *p, int64_t most) {
+    et_expr all = et_int(p->x, most);
+    if (!eti_take_word(p, "until")) return all;
+    et_loc loc = p->tok.loc;
+    et_expr e = eti_expr_of(p, 0, ET_T_I32, "the iterations of a launch");
+    bool ok = e.id && eti_symbols_only(p, e, loc, "the iterations of a launch") &&
+              eti_in_bounds(p, e, loc, 1, most, "the iterations of a launch");
+    return ok ? e : all;
+}
+
 /* ---- the statement ---- */
 
 static bool constant_dims(eti_parser *p, const et_shape *s) {

@@ -226,26 +226,32 @@ int et_graph_var(et_graph *g, const char *name, et_expr extent) {
     return et_var_add(g->exprs, name, extent);
 }
 
-static int new_loop(et_graph *g, const char *name, int parent, int64_t lo, int64_t hi, et_loc loc) {
+static int new_loop(et_graph *g, const char *name, int parent, int64_t lo, int64_t hi,
+                    et_expr trips, et_loc loc) {
     et_check(lo < hi);
     ET_GROW(g->arena, g->loops, g->nloops, g->cloops);
     g->loops[g->nloops] =
         (et_loop){.name = et_strdup(g->arena, name),
                   .model = g->building,
-                  .var = et_var_add(g->exprs, loop_label(g, et_graph_name(g, name)),
-                                    et_int(g->exprs, hi - lo)),
+                  .var = et_var_add(g->exprs, loop_label(g, et_graph_name(g, name)), trips),
                   .lo = lo,
                   .hi = hi,
+                  .trips = trips,
                   .parent = parent,
                   .loc = loc};
     return g->nloops++;
 }
 
-int et_graph_loop(et_graph *g, et_block *block, const char *name, int parent, int64_t lo,
-                  int64_t hi, et_loc loc) {
+int et_graph_loop_until(et_graph *g, et_block *block, const char *name, int parent, int64_t lo,
+                        int64_t hi, et_expr trips, et_loc loc) {
     /* The statement first: growing the array of loops moves BLOCK when it is a loop's body. */
     add_stmt(g, block, (et_stmt){ET_S_LOOP, g->nloops});
-    return new_loop(g, name, parent, lo, hi, loc);
+    return new_loop(g, name, parent, lo, hi, trips, loc);
+}
+
+int et_graph_loop(et_graph *g, et_block *block, const char *name, int parent, int64_t lo,
+                  int64_t hi, et_loc loc) {
+    return et_graph_loop_until(g, block, name, parent, lo, hi, et_int(g->exprs, hi - lo), loc);
 }
 
 int et_graph_stack(et_graph *g, const char *name, int64_t lo, int64_t hi, et_loc loc) {
@@ -255,7 +261,7 @@ int et_graph_stack(et_graph *g, const char *name, int64_t lo, int64_t hi, et_loc
             strcmp(o->name, name) == 0)
             return l;
     }
-    int l = new_loop(g, name, -1, lo, hi, loc);
+    int l = new_loop(g, name, -1, lo, hi, et_int(g->exprs, hi - lo), loc);
     g->loops[l].stacks = true;
     return l;
 }
@@ -274,6 +280,18 @@ double et_loop_trips(const et_graph *g, int loop) {
     for (; loop >= 0; loop = g->loops[loop].parent)
         n *= (double)(g->loops[loop].hi - g->loops[loop].lo);
     return n;
+}
+
+double et_loop_trips_at(const et_graph *g, int loop, const int64_t *syms) {
+    double n = 1;
+    for (; loop >= 0; loop = g->loops[loop].parent)
+        n *= (double)et_eval(g->exprs, g->loops[loop].trips, syms, NULL);
+    return n;
+}
+
+bool et_loop_varies(const et_graph *g, const et_loop *l) {
+    int64_t n;
+    return !et_is_int(g->exprs, l->trips, &n);
 }
 
 et_value et_graph_carry(et_graph *g, int loop, et_value init) {

@@ -105,8 +105,9 @@ typedef struct {
 typedef struct {
     const char *name; /* the user's, for names of weights */
     int model;
-    int var;        /* over [0, hi - lo); its name tells loops of one name apart */
+    int var;        /* over [0, trips); its name tells loops of one name apart */
     int64_t lo, hi; /* half open; at least one iteration */
+    et_expr trips;  /* how many of them a launch runs, by its symbols: 1 .. hi - lo, the first */
     int parent;     /* enclosing loop or -1 */
     et_block body;
     et_carry *carry;
@@ -179,15 +180,22 @@ bool et_graph_node(et_graph *, et_block *, const et_op *, et_loc, int nargs, con
 /* Append a loop to BLOCK; fill its body through et_graph_loop_body. */
 int et_graph_loop(et_graph *, et_block *, const char *name, int parent, int64_t lo, int64_t hi,
                   et_loc);
+/* The same with TRIPS iterations, an expression over symbols that is 1 .. HI - LO for certain. */
+int et_graph_loop_until(et_graph *, et_block *, const char *name, int parent, int64_t lo,
+                        int64_t hi, et_expr trips, et_loc);
 /* Valid until the next loop is added: ask again after that. */
 et_block *et_graph_loop_body(et_graph *, int loop);
 /* A loop that runs nothing, for a weight of one tensor per iteration: the same one every time. */
 int et_graph_stack(et_graph *, const char *name, int64_t lo, int64_t hi, et_loc);
 /* " each e in 0..8": the loops of a weight that only stack. */
 void et_stacks_print(const et_graph *, int nloops, const int *loops, FILE *);
-/* How often the body of LOOP runs in a launch, those of the loops around it multiplied in; 1 for
- * -1. */
+/* How often the body of LOOP runs in a launch at most, those of the loops around it multiplied in;
+ * 1 for -1. */
 double et_loop_trips(const et_graph *, int loop);
+/* The same in a launch with these values of the symbols. */
+double et_loop_trips_at(const et_graph *, int loop, const int64_t *syms);
+/* Does the number of iterations differ from launch to launch? */
+bool et_loop_varies(const et_graph *, const et_loop *);
 /* Make INIT loop-carried in LOOP; returns the value the body reads. */
 et_value et_graph_carry(et_graph *, int loop, et_value init);
 /* Close the carry whose body value is IN with what an iteration leaves; shapes must be equal (false

@@ -115,10 +115,11 @@ static bool run_block(run *r, const et_block *b);
 static bool run_loop(run *r, const et_loop *l) {
     for (int i = 0; i < l->ncarry; i++)
         if (!copy(r, l->carry[i].in, l->carry[i].init)) return false;
-    for (int64_t k = 0; k < l->hi - l->lo; k++) {
+    int64_t trips = et_eval(r->g->exprs, l->trips, r->syms, r->vars);
+    for (int64_t k = 0; k < trips; k++) {
         r->vars[l->var] = k;
         if (!run_block(r, &l->body)) return false;
-        if (k + 1 < l->hi - l->lo && !turn_carries(r, l)) return false;
+        if (k + 1 < trips && !turn_carries(r, l)) return false;
     }
     for (int i = 0; i < l->ncarry; i++)
         if (!copy(r, l->carry[i].result, l->carry[i].out)) return false;

@@ -139,6 +139,8 @@ static void put_loop(printer *p, const et_loop *l, int depth) {
     indent(p, depth);
     fprintf(p->out, "for %s in 0..%lld", et_var_name(p->g->exprs, l->var),
             (long long)(l->hi - l->lo));
+    if (et_loop_varies(p->g, l))
+        fprintf(p->out, " until %s", et_expr_text(p->g->exprs, l->trips, NULL, NULL));
     if (l->lo) /* the variable counts from 0; names of weights add this */
         fprintf(p->out, " from %lld", (long long)l->lo);
     fputs(" {\n", p->out);

@@ -16,7 +16,7 @@ static bool applies(struct run *m, const et_grid *g, et_when when) {
     if (when == ET_ALWAYS || g->loop < 0) return true;
     const et_loop *l = &m->p->g->loops[g->loop];
     int64_t i = m->vars[l->var];
-    if (when == ET_LAST_ITERATION) return i == l->hi - l->lo - 1;
+    if (when == ET_LAST_ITERATION) return i == run_whole(m, l->trips) - 1;
     return (i == 0) == (when == ET_FIRST_ITERATION);
 }
 

@@ -110,7 +110,8 @@ static void list_instances(struct run *m, int first, int count, int64_t *loop, i
             run_fail(m, "loops nested too deeply");
             return;
         }
-        for (loop[depth] = 0; loop[depth] < l->hi - l->lo; loop[depth]++)
+        int64_t trips = run_whole(m, l->trips);
+        for (loop[depth] = 0; loop[depth] < trips; loop[depth]++)
             list_instances(m, it->first, it->count, loop, depth + 1);
     }
 }

@@ -34,6 +34,7 @@ static const char *loop_label(const struct out *o, int loop) {
 static void print_loop(struct out *o, const et_loop *l) {
     if (l->stacks) return; /* told by the weights */
     fprintf(o->to, "loop %s in 0..%" PRId64, et_var_name(o->p->g->exprs, l->var), l->hi - l->lo);
+    if (et_loop_varies(o->p->g, l)) fprintf(o->to, " until %s", text(o, l->trips));
     if (l->lo) fprintf(o->to, " from %" PRId64, l->lo);
     if (l->parent >= 0) fprintf(o->to, " within %s", loop_label(o, l->parent));
     fprintf(o->to, "\n");

@@ -96,7 +96,8 @@ static bool arrivals_of(struct symbolic *s, const struct vf_grid *g, const et_no
         const et_loop *l = &s->v->p->g->loops[g->path[k]];
         for (int c = 0; c < g->f->ncoords; c++)
             if (et_expr_has_var(x, g->g->extent[c], l->var)) return false;
-        if (!(loops >> k & 1)) a->tasks = et_mul(x, a->tasks, et_int(x, l->hi - l->lo));
+        if (!(loops >> k & 1))
+            a->tasks = et_mul(x, a->tasks, et_int(x, s->v->loop[g->path[k]].trips));
     }
     return true;
 }

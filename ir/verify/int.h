@@ -160,6 +160,8 @@ struct verify {
     struct vf_pairs *within; /* by grid: of two tiles of one instance */
     bool *apart;             /* by grid: no two tiles conflict, for any value of the symbols */
 
+    bool *is_fixed; /* by symbol: only one value of it is looked at for now ... */
+    int64_t *fixed; /* ... this one */
     int64_t *syms;
     struct vf_range *var; /* by variable */
     struct vf_inst *inst;
@@ -263,6 +265,16 @@ bool vf_promises(struct verify *);
 bool vf_vouched(struct verify *, const struct vf_inst *first, const int64_t *coord,
                 const struct vf_inst *second, int klass);
 bool vf_is_loose(struct verify *, const et_notify *);
+
+/* ---- trips.c */
+/* For each number of iterations of loops that a launch decides: sets loops and what is fixed, and
+ * calls PROVE, which proves for all values of the other symbols and fills in the report. False
+ * where that is false or there are too many. */
+bool vf_each_trips(struct verify *, bool (*prove)(struct verify *));
+/* The values of a symbol to be looked at now. */
+void vf_sym_range(const struct verify *, int sym, int64_t *out_lo, int64_t *out_hi);
+/* Has E one value, whatever the symbols that are not fixed? */
+bool vf_is_int(const struct verify *, et_expr e, int64_t *out);
 
 /* ---- loop.c */
 void vf_shorten_loops(struct verify *);

@@ -64,12 +64,12 @@ static bool reaches(struct verify *v, et_expr e, int loop) {
 static bool uniform_bound(struct verify *v, et_expr e, int loop, bool inside, bool lower) {
     int64_t c, last = v->loop[loop].trips - 1;
     const et_node_x *n = et_x(v->x, e);
-    if (!inside) return et_is_int(v->x, e, &c) && (c == 0 || c == last);
+    if (!inside) return vf_is_int(v, e, &c) && (c == 0 || c == last);
     if (reaches(v, e, loop)) return true;
-    if (et_is_int(v->x, e, &c)) return lower && c == 0;
+    if (vf_is_int(v, e, &c)) return lower && c == 0;
     if (n->op != ET_X_MAX && n->op != ET_X_MIN) return false;
     for (int i = 0; i < 2; i++) /* a clamp */
-        if (et_is_int(v->x, n->ops[i], &c) && c == (n->op == ET_X_MAX ? 0 : last))
+        if (vf_is_int(v, n->ops[i], &c) && c == (n->op == ET_X_MAX ? 0 : last))
             return reaches(v, n->ops[!i], loop);
     return false;
 }
@@ -93,7 +93,7 @@ static int counted_loop(struct verify *v, int event, int d) {
     }
     int64_t n;
     bool whole =
-        loop >= 0 && et_is_int(v->x, v->p->events[event].dim[d], &n) && n == v->loop[loop].trips;
+        loop >= 0 && vf_is_int(v, v->p->events[event].dim[d], &n) && n == v->loop[loop].trips;
     return whole ? loop : -1;
 }
 
@@ -182,6 +182,9 @@ static bool sees_kept(struct verify *v, const struct vf_grid *g, const struct vf
                       int loop) {
     int64_t lo, hi, last = v->loop[loop].trips - 1;
     if (a->loops || vf_coords_in(v, g->f, a->index[d])) return false;
+    if (vf_is_int(v, a->index[d], &lo)) return lo < 1 || lo >= last;
+    if (et_expr_has(v->x, a->index[d], ET_X_SYM, ET_ANY))
+        return false;                                         /* one here, another there */
     if (!et_bounds(v->x, a->index[d], &lo, &hi)) return true; /* anything */
     return (lo <= 0 && hi >= 1 + MAX_REACH) || hi < 1 || lo >= last;
 }

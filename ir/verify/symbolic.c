@@ -67,7 +67,7 @@ static bool set_up(struct symbolic *s) {
         s->var[side] = et_alloc(s->arena, (size_t)(s->nvars + 1) * sizeof *s->var[side]);
     for (int i = 0; i < syms; i++) {
         int64_t lo, hi;
-        et_sym_range(v->x, i, &lo, &hi);
+        vf_sym_range(v, i, &lo, &hi);
         int p = s->of_sym[i] = s->nparams++;
         vl_form x = vl_var(p), from = x, to = vl_const(hi);
         from.k = -lo;
@@ -322,7 +322,7 @@ bool vf_symbolic(struct verify *v, const char **out_stuck, int64_t **out_example
         *out_example = et_alloc(v->arena, (size_t)(n + 1) * sizeof **out_example);
         for (int i = 0; i < n; i++) {
             int64_t lo, hi, at = s->example[s->of_sym[i]];
-            et_sym_range(v->x, i, &lo, &hi);
+            vf_sym_range(v, i, &lo, &hi);
             (*out_example)[i] = at < lo ? lo : at > hi ? hi : at;
         }
     }

@@ -38,9 +38,10 @@ const char *vf_task(struct verify *v, const struct vf_inst *in, unsigned known,
 void vf_error(struct verify *v, int grid, const char *fmt, ...) {
     char at[256] = "";
     int n = 0;
-    for (int s = 0; v->syms && s < et_sym_count(v->x) && n < 200; s++)
-        n += snprintf(at + n, sizeof at - (size_t)n, "%s%.20s = %" PRId64, s ? ", " : " (with ",
-                      et_sym_name(v->x, s), v->syms[s]);
+    for (int s = 0; s < et_sym_count(v->x) && n < 200; s++)
+        if (v->syms || v->is_fixed[s])
+            n += snprintf(at + n, sizeof at - (size_t)n, "%s%.20s = %" PRId64, n ? ", " : " (with ",
+                          et_sym_name(v->x, s), v->syms ? v->syms[s] : v->fixed[s]);
     if (n) snprintf(at + n, sizeof at - (size_t)n, ")");
     va_list ap;
     va_start(ap, fmt);
@@ -248,7 +249,7 @@ static bool look_around(struct verify *v) {
     }
     find_divisors(v, &d);
     for (int i = 0; i < s.n; i++) {
-        et_sym_range(v->x, i, &s.lo[i], &s.hi[i]);
+        vf_sym_range(v, i, &s.lo[i], &s.hi[i]);
         find_corners(&d, s.lo[i], s.hi[i], &s.corner[i]);
         int64_t n = s.hi[i] - s.lo[i] + 1;
         s.all = n > ALL_VALUES || s.all > ALL_VALUES ? ALL_VALUES + 1 : s.all * n;
@@ -282,10 +283,8 @@ static void set_up(struct verify *v) {
     v->grid = et_alloc(v->arena, (size_t)(p->ngrids + 1) * sizeof *v->grid);
     v->loop = et_alloc(v->arena, (size_t)(p->g->nloops + 1) * sizeof *v->loop);
     v->event = et_alloc(v->arena, (size_t)(p->nevents + 1) * sizeof *v->event);
-    for (int l = 0; l < p->g->nloops; l++) {
-        int64_t trips = p->g->loops[l].hi - p->g->loops[l].lo;
-        v->loop[l] = (struct vf_loop){trips, (int)trips, 1, false};
-    }
+    v->fixed = et_alloc(v->arena, (size_t)(et_sym_count(v->x) + 1) * sizeof *v->fixed);
+    v->is_fixed = et_alloc(v->arena, (size_t)et_sym_count(v->x) + 1);
     for (int i = 0; i < p->ngrids; i++) {
         struct vf_grid *g = &v->grid[i];
         int up[ET_MAX_LOOPS];
@@ -377,11 +376,10 @@ bool et_verify(et_program *p, const et_verify_options *opt, et_diags *d,
     v.round = v.arena;
     v.var = et_alloc(v.arena, (size_t)(et_var_count(v.x) + 1) * sizeof *v.var);
     set_up(&v);
-    vf_shorten_loops(&v);
     bool ok = check_streams(&v) && vf_layout(&v) && vf_promises(&v) &&
               et_verify_steps(p, d, &report.step_work);
     if (ok) vf_list_pairs(&v);
-    ok = ok && prove(&v);
+    ok = ok && vf_each_trips(&v, prove);
     if (out_report) *out_report = report;
     et_arena_destroy(v.arena);
     return ok && !v.errors;

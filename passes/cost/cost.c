@@ -215,7 +215,7 @@ static void cost_items(const struct launch *la, int first, int count, double tri
         if (it->kind == ET_P_LOOP) {
             const et_loop *l = &p->g->loops[it->index];
             flush(&s, m, trips, out);
-            int64_t n = la->trips ? la->trips : l->hi - l->lo;
+            int64_t n = la->trips ? la->trips : et_eval(p->g->exprs, l->trips, la->syms, NULL);
             cost_items(la, it->first, it->count, trips * (double)n, out);
             continue;
         }

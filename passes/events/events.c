@@ -88,7 +88,8 @@ static et_interval in_any(const struct events *e, et_interval i, int loop) {
         if (!et_is_int(x, et_sub(x, et_subst_var(x, end[k], l->var, next), end[k]), &step))
             return (et_interval){.whole = true};
         bool last = (step > 0) == (k == 1);
-        end[k] = et_subst_var(x, end[k], l->var, et_int(x, last ? l->hi - l->lo - 1 : 0));
+        et_expr at = last ? et_sub(x, l->trips, et_int(x, 1)) : et_int(x, 0);
+        end[k] = et_subst_var(x, end[k], l->var, at);
     }
     i.lo = end[0], i.hi = end[1];
     return i;

@@ -77,7 +77,7 @@ static int add_event(struct events *e, int grid, unsigned set) {
     int loops[ET_MAX_RANK], n = events_loops(p, g->loop, loops);
     for (int l = 0; l < n; l++) {
         const et_loop *lp = &p->g->loops[loops[l]];
-        ev->dim[ev->rank] = et_int(e->x, lp->hi - lp->lo);
+        ev->dim[ev->rank] = lp->trips;
         no.index[ev->rank++] = et_var(e->x, lp->var);
     }
     struct split s = split_of(e, g, set, n + __builtin_popcount(set));
@@ -121,7 +121,7 @@ static void add_wait(struct events *e, const struct edge *ed, int event, unsigne
     int carried_at = -1, m = events_loops(p, to->loop, mine);
     for (int l = 0; l < n; l++, d++) {
         const et_loop *lp = &p->g->loops[loops[l]];
-        et_expr last = et_int(e->x, lp->hi - lp->lo - 1), var = et_var(e->x, lp->var);
+        et_expr last = et_sub(e->x, lp->trips, et_int(e->x, 1)), var = et_var(e->x, lp->var);
         bool inside = l < shared && carried_at < 0;
         if (inside && loops[l] == ed->carried) {
             /* An empty box where there is no previous iteration. */

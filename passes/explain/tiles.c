@@ -114,7 +114,8 @@ static void put_loop(const struct explain *e, int loop) {
     if (loop < 0)
         fprintf(e->to, "  Outside of loops:");
     else
-        fprintf(e->to, "  In each of the %.0f iterations of %s%s%s:", et_loop_trips(e->p->g, loop),
+        fprintf(e->to, "  In each of the %s%.0f iterations of %s%s%s:",
+                et_loop_varies(g, &g->loops[loop]) ? "at most " : "", et_loop_trips(g, loop),
                 e->p->g->loops[loop].name, model ? " of " : "", model ? model : "");
     if (before)
         fprintf(e->to,

@@ -119,7 +119,7 @@ static void put_part(struct explain *e, const struct timing *tm, const struct sp
                      double total) {
     const et_grid *g = &e->p->grids[s - tm->grid];
     struct explain_bound b = explain_bound_of(e, g, e->syms[e->middle]);
-    double trips = et_loop_trips(e->p->g, g->loop);
+    double trips = et_loop_trips_at(e->p->g, g->loop, e->syms[e->middle]);
     const et_group *gr = explain_group(e, g);
     fprintf(e->to, "  %2d. %-16s %5.1f %%  %s", rank, g->name, 100 * s->us / total,
             explain_us(e, s->us));

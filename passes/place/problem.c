@@ -172,8 +172,8 @@ static void build_model(struct place *s, int i, int n) {
         const et_grid *g = &p->grids[s->grid[i][k]];
         cost_group(s, g, us + k * s->nranges, &memory[k], &bytes[k]);
         if (g->loop != last)
-            segment[nsegments++] =
-                (et_assign_segment){k, 0, (int)fmin(et_loop_trips(p->g, g->loop), MOST_TRIPS)};
+            segment[nsegments++] = (et_assign_segment){
+                k, 0, (int)fmin(et_loop_trips_at(p->g, g->loop, s->syms), MOST_TRIPS)};
         segment[nsegments - 1].count++;
         last = g->loop;
         sliced |= g->slice.count > 0;

@@ -17,7 +17,7 @@ bool et_pass_share(et_pipeline *pl) {
     for (int i = 0; i < p->ngrids && g->nmodels; i++) {
         const et_grid *gr = &p->grids[i];
         double us = et_grid_cost_profiled(p, gr, pl->opt->machine, pl->opt->profile, syms[1]).us;
-        work[gr->model] += us * et_loop_trips(g, gr->loop) * g->model[gr->model].weight;
+        work[gr->model] += us * et_loop_trips_at(g, gr->loop, syms[1]) * g->model[gr->model].weight;
     }
     for (int m = 0; m < g->nmodels; m++)
         all += work[m];

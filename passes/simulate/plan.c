@@ -212,7 +212,8 @@ static void add_items(struct sim *s, int first, int count, int region) {
             continue;
         }
         const et_loop *l = &s->p->g->loops[it->index];
-        for (int64_t k = 0; k < l->hi - l->lo && s->tiles < MOST_TASKS; k++) {
+        int64_t trips = et_eval(s->x, l->trips, s->syms, s->vars);
+        for (int64_t k = 0; k < trips && s->tiles < MOST_TASKS; k++) {
             s->vars[l->var] = k;
             add_items(s, it->first, it->count, region);
         }
@@ -312,5 +313,5 @@ bool sim_applies(const struct sim *s, const struct sim_instance *in, et_when whe
     int64_t i = in->loop[g->nloop - 1];
     return when == ET_FIRST_ITERATION    ? i == 0
            : when == ET_LATER_ITERATIONS ? i > 0
-                                         : i == l->hi - l->lo - 1;
+                                         : i == et_eval(s->x, l->trips, s->syms, s->vars) - 1;
 }

@@ -12,7 +12,7 @@ struct known {
     int64_t dim[ET_MAX_RANK];
     int rank;
     int64_t count, iterations;
-    int32_t *v; /* [iterations][count], or the caller's */
+    int32_t *v; /* of so many ITERATIONS that ran [count], or the caller's */
     bool is_given;
 };
 
@@ -235,10 +235,10 @@ static void keep_result(void *ctx, const et_node *n, const int64_t *vars, const 
             k->rank = r->rank;
             for (int d = 0; d < r->rank; d++)
                 k->count *= k->dim[d] = r->dim[d];
-            k->iterations = all;
             k->v = calloc((size_t)(all * k->count), sizeof *k->v);
             if (!k->v) et_no_memory();
         }
+        if (now >= k->iterations) k->iterations = now + 1;
         memcpy(k->v + now * k->count, r->i, (size_t)k->count * sizeof *k->v);
     }
 }

@@ -66,11 +66,11 @@ static int64_t value(struct link *l, et_expr e) {
 
 /* ---- waits and notifications ---- */
 
-static bool applies(const struct link *l, const et_grid *g, et_when when) {
+static bool applies(struct link *l, const et_grid *g, et_when when) {
     if (when == ET_ALWAYS || g->loop < 0) return true;
     const et_loop *loop = &l->p->g->loops[g->loop];
     int64_t i = l->vars[loop->var];
-    if (when == ET_LAST_ITERATION) return i == loop->hi - loop->lo - 1;
+    if (when == ET_LAST_ITERATION) return i == value(l, loop->trips) - 1;
     return (i == 0) == (when == ET_FIRST_ITERATION);
 }
 

@@ -29,8 +29,8 @@ static double *count_tasks(et_program *p, const int64_t *syms) {
     int64_t *vars = et_alloc(p->g->arena, ((size_t)et_var_count(x) + 1) * sizeof *vars);
     for (int i = 0; i < p->ngrids; i++) {
         const et_grid *g = &p->grids[i];
-        n[g->model] +=
-            (double)et_eval(x, et_grid_tiles(p, g), syms, vars) * et_loop_trips(p->g, g->loop);
+        n[g->model] += (double)et_eval(x, et_grid_tiles(p, g), syms, vars) *
+                       et_loop_trips_at(p->g, g->loop, syms);
     }
     return n;
 }

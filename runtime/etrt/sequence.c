@@ -75,8 +75,11 @@ static etrt_status unroll(struct unroll *u, int from, int to) {
             st = add(u, step->kernel);
             continue;
         }
+        int64_t times;
+        st = etrt_step_times(step, u->s->dims, &times);
+        if (st != ETRT_OK) break;
         int32_t *at = u->iteration + u->depth++;
-        for (*at = 0; *at < step->times && st == ETRT_OK; ++*at)
+        for (*at = 0; *at < times && st == ETRT_OK; ++*at)
             st = unroll(u, i + 1, i + 1 + step->count);
         u->depth--;
         i += step->count;

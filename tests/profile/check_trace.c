@@ -174,7 +174,7 @@ static int64_t expected_tasks(struct trace_check *c) {
     for (int k = 0; k < p->ngrids; k++) {
         int64_t n = et_eval(p->g->exprs, et_grid_tiles(c->part, &p->grids[k]), c->syms, NULL);
         for (int l = p->grids[k].loop; l >= 0; l = p->g->loops[l].parent)
-            n *= p->g->loops[l].hi - p->g->loops[l].lo;
+            n *= et_eval(p->g->exprs, p->g->loops[l].trips, c->syms, NULL);
         all += n;
     }
     return all;

@@ -325,6 +325,20 @@ static void attend(gen *g) {
 
 static void statement(gen *g);
 
+/* Where a loop ends, and the most that comes to: a number, or what a launch says. */
+static const char *loop_end(gen *g, int *lo, int *hi) {
+    int sym = g->nsyms ? gen_draw(g, g->nsyms) : -1, by = 1 + gen_draw(g, 4);
+    *hi = *lo + 1 + gen_draw(g, 3);
+    if (sym < 0 || gen_chance(g, 40)) return et_printf(g->a, "%d", *hi);
+    while ((g->hi[sym] + by - 1) / by > 9)
+        by++;
+    int least = (g->lo[sym] + by - 1) / by;
+    if (least <= *lo) *lo = least - 1;
+    *hi = (g->hi[sym] + by - 1) / by;
+    const char *name = sym ? "M" : "N";
+    return by == 1 ? name : et_printf(g->a, "(%s + %d) / %d", name, by - 1, by);
+}
+
 static void loop(gen *g) {
     if (g->nloops == 2) {
         update(g);
@@ -338,8 +352,9 @@ static void loop(gen *g) {
     for (int i = 0; i < n; i++)
         again |= !strcmp(g->loop[i].name, var);
     if (again) return;
-    int hi = lo + 1 + gen_draw(g, 3);
-    line(g, et_printf(g->a, "for %s in %d..%d {", var, lo, hi));
+    int hi;
+    const char *end = loop_end(g, &lo, &hi);
+    line(g, et_printf(g->a, "for %s in %d..%s {", var, lo, end));
     g->loop[g->nloops].name = var;
     g->loop[g->nloops].lo = lo;
     g->loop[g->nloops++].hi = hi;

@@ -160,6 +160,19 @@ static const struct {
      "times: -1", ETRT_FORMAT},
     {"\"tasks\"",
      "\"kernels\": [{\"symbol\": \"k\", \"task\": 0, \"lds_bytes\": 0}], \"sequences\": [{\"run\": "
+     "[{\"times\": [4], \"run\": [0]}]}], \"tasks\"",
+     "times: must be a number or [most, iterations of a launch]", ETRT_FORMAT},
+    {"\"tasks\"",
+     "\"kernels\": [{\"symbol\": \"k\", \"task\": 0, \"lds_bytes\": 0}], \"sequences\": [{\"run\": "
+     "[{\"times\": [4, \"Q\"], \"run\": [0]}]}], \"tasks\"",
+     "times[1]", ETRT_FORMAT},
+    {"\"tasks\"",
+     "\"kernels\": [{\"symbol\": \"k\", \"task\": 0, \"lds_bytes\": 0}], \"sequences\": [{\"run\": "
+     "[{\"times\": [4, \"N\"], \"run\": [0]}, {\"times\": [-1, \"N\"], \"run\": []}]}], "
+     "\"tasks\"",
+     "times[0]: -1", ETRT_FORMAT},
+    {"\"tasks\"",
+     "\"kernels\": [{\"symbol\": \"k\", \"task\": 0, \"lds_bytes\": 0}], \"sequences\": [{\"run\": "
      "[{\"times\": 1048576, \"run\": [0, 0]}]}], \"tasks\"",
      "more than 1048576 launches", ETRT_FORMAT},
     {"\"tasks\"",

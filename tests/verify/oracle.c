@@ -69,7 +69,8 @@ static void list_tasks(oracle *o, int first, int count, int64_t *loop, int depth
             continue;
         }
         const et_loop *l = &o->p->g->loops[it->index];
-        for (loop[depth] = 0; loop[depth] < l->hi - l->lo; loop[depth]++)
+        int64_t trips = et_eval(o->p->g->exprs, l->trips, o->syms, NULL);
+        for (loop[depth] = 0; loop[depth] < trips; loop[depth]++)
             list_tasks(o, it->first, it->count, loop, depth + 1);
     }
 }
@@ -250,9 +251,10 @@ static bool applies(const struct check *c, int task, et_when when) {
     if (g->loop < 0 || when == ET_ALWAYS) return true;
     const et_loop *l = &c->p->g->loops[g->loop];
     int64_t i = c->o->vars[l->var];
-    return when == ET_FIRST_ITERATION  ? i == 0
-           : when == ET_LAST_ITERATION ? i == l->hi - l->lo - 1
-                                       : i > 0;
+    return when == ET_FIRST_ITERATION ? i == 0
+           : when == ET_LAST_ITERATION
+               ? i == et_eval(c->o->p->g->exprs, l->trips, c->o->syms, NULL) - 1
+               : i > 0;
 }
 
 static int64_t value(struct check *c, et_expr e);

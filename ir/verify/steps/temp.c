@@ -110,7 +110,7 @@ static void add_var(struct store *st, int var, et_expr extent) {
 }
 
 static et_expr trips(struct steps *s, int loop) {
-    return et_int(s->x, s->p->g->loops[loop].hi - s->p->g->loops[loop].lo);
+    return s->p->g->loops[loop].trips;
 }
 
 /* Loops of the store that the reader is not in the same iteration of. What comes of it that this

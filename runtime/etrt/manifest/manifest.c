@@ -136,8 +136,11 @@ void etrt_manifest_free(struct etrt_manifest *m) {
         for (int d = 0; d < ETRT_MAX_RANK; d++)
             etrt_expr_free(&m->kernels[i].tiles[d]);
     }
-    for (int i = 0; i < m->nsequences; i++)
+    for (int i = 0; i < m->nsequences; i++) {
+        for (int k = 0; k < m->sequences[i].nsteps; k++)
+            if (m->sequences[i].steps[k].varies) etrt_expr_free(&m->sequences[i].steps[k].until);
         free(m->sequences[i].steps);
+    }
     free(m->kernels);
     free(m->sequences);
     free(m->models);

@@ -67,10 +67,13 @@ struct etrt_kernel {
     struct etrt_expr tiles[ETRT_MAX_RANK];
 };
 
-/* A kernel, or TIMES times the COUNT steps that follow. */
+/* A kernel, or TIMES times the COUNT steps that follow; as many as UNTIL says where it VARIES,
+ * TIMES at most. */
 struct etrt_step {
     int kernel; /* -1: a loop */
     int64_t times;
+    bool varies;
+    struct etrt_expr until;
     int count;
 };
 
@@ -108,6 +111,8 @@ struct etrt_manifest {
 /* The sequence that launches at these VALUES of the symbols run. */
 const struct etrt_sequence *etrt_manifest_sequence(const struct etrt_manifest *,
                                                    const int64_t *values);
+/* How often the steps of a loop run. */
+etrt_status etrt_step_times(const struct etrt_step *, const int64_t *values, int64_t *out);
 /* Workgroups of a kernel whose tiles are counted. Fails where they are out of reason. */
 etrt_status etrt_kernel_tiles(const struct etrt_kernel *, const int64_t *values,
                               uint32_t *out_tiles);

@@ -56,6 +56,21 @@ static etrt_status add_step(const struct etrt_json_at *at, struct etrt_sequence 
     return ETRT_OK;
 }
 
+/* "times" of a loop: a number, or [most, iterations of a launch]. */
+static etrt_status parse_times(struct etrt_parser *p, const struct etrt_json_at *up, json_t *object,
+                               struct etrt_step *step) {
+    struct etrt_json_at at = {up, "times", 0}, first = {&at, NULL, 0}, second = {&at, NULL, 1};
+    json_t *v = json_object_get(object, "times");
+    if (!json_is_array(v)) return etrt_json_int(up, object, "times", 0, MAX_LAUNCHES, &step->times);
+    if (json_array_size(v) != 2)
+        return etrt_json_fail(&at, "must be a number or [most, iterations of a launch]");
+    etrt_status st =
+        etrt_json_check_int(&first, json_array_get(v, 0), 0, MAX_LAUNCHES, &step->times);
+    if (st == ETRT_OK) st = etrt_parse_dim(p, &second, json_array_get(v, 1), &step->until);
+    step->varies = st == ETRT_OK;
+    return st;
+}
+
 /* The steps of array "run" of OBJECT. *OUT is how many kernels they launch; DEPTH loops are around
  * them, of which ETRT_MAX_DEPTH bounds the recursion. */
 static etrt_status parse_run(struct etrt_parser *p, const struct etrt_json_at *up, json_t *object,
@@ -78,8 +93,10 @@ static etrt_status parse_run(struct etrt_parser *p, const struct etrt_json_at *u
             if (st == ETRT_OK) st = add_step(&at, s, step);
         } else {
             int mine = s->nsteps;
-            st = etrt_json_int(&at, v, "times", 0, MAX_LAUNCHES, &step.times);
-            if (st == ETRT_OK) st = add_step(&at, s, step);
+            st = parse_times(p, &at, v, &step);
+            etrt_status added = st == ETRT_OK ? add_step(&at, s, step) : st;
+            if (st == ETRT_OK && added != ETRT_OK && step.varies) etrt_expr_free(&step.until);
+            st = added;
             if (st == ETRT_OK) st = parse_run(p, &at, v, depth + 1, s, &inside);
             if (st == ETRT_OK) s->steps[mine].count = s->nsteps - mine - 1;
             inside *= step.times; /* both are at most MAX_LAUNCHES */
@@ -149,6 +166,17 @@ const struct etrt_sequence *etrt_manifest_sequence(const struct etrt_manifest *m
            values[m->sequences[i].symbol] > m->sequences[i].upto)
         i++;
     return &m->sequences[i];
+}
+
+etrt_status etrt_step_times(const struct etrt_step *step, const int64_t *values, int64_t *out) {
+    *out = step->times;
+    if (!step->varies) return ETRT_OK;
+    if (!etrt_expr_eval(&step->until, values, out) || *out < 0 || *out > step->times)
+        return etrt_fail(ETRT_RANGE,
+                         "a loop of at most %lld iterations: how many there are in "
+                         "this launch has no value in range",
+                         (long long)step->times);
+    return ETRT_OK;
 }
 
 etrt_status etrt_kernel_tiles(const struct etrt_kernel *k, const int64_t *values,
