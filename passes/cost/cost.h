@@ -50,6 +50,9 @@ typedef struct {
     et_expr visits, usual; /* ATTEND: positions looked at, and as far as can be guessed */
 } et_step_elements;
 et_step_elements *et_func_elements(const et_program *, const et_func *); /* by step */
+/* At how many values of KVAR side by side LOAD gives the same: scales of groups count once for all.
+ */
+double et_load_repeats(const et_exprs *, const et_node_x *load, int kvar);
 
 /* The value of an integer expression in the tile that is asked about, or GUESS where nobody knows.
  */

@@ -41,9 +41,7 @@ static void count_node(void *ctx, et_expr x) {
     e->c.ops += function ? OPS_PER_FUNCTION : 1;
 }
 
-/* At how many values of KVAR side by side LOAD gives the same: scales of groups count once for all.
- */
-static double repeats(const et_exprs *x, const et_node_x *load, int kvar) {
+double et_load_repeats(const et_exprs *x, const et_node_x *load, int kvar) {
     double most = 1e9;
     int64_t by;
     for (int i = 0; i < load->nops; i++) {
@@ -65,7 +63,7 @@ static et_element_cost per_element(const et_program *p, et_expr x, int kvar) {
         for (int k = 0; k < e.nindex; k++)
             is_index |= e.index[k] == e.load[i];
         const et_node_x *n = et_x(p->g->exprs, (et_expr){e.load[i]});
-        double often = kvar < 0 ? 1 : repeats(p->g->exprs, n, kvar);
+        double often = kvar < 0 ? 1 : et_load_repeats(p->g->exprs, n, kvar);
         if (!is_index) e.c.bytes += et_dtype_width(p->tensors[n->i].shape.dtype) / often;
     }
     return e.c;

@@ -65,6 +65,7 @@ static void explain_part(et_program *p, const et_explain_options *opt, et_arena 
     if (p->stage >= ET_STAGE_TILED) explain_time(&e);
     explain_fusion(&e);
     if (p->stage >= ET_STAGE_TILED) explain_tiles(&e);
+    if (p->stage >= ET_STAGE_TILED) explain_codes(&e);
     if (p->stage >= ET_STAGE_EVENTED) explain_events(&e);
     if (p->stage >= ET_STAGE_PLACED) explain_place(&e);
 }

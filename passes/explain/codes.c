@@ -1,0 +1,147 @@
+/* Products of quantised weights: what it takes to make numbers of codes, beside the time that their
+ * bytes take to come. */
+#include "passes/explain/int.h"
+#include <math.h>
+#include <string.h>
+
+enum { FUNCTION = 20, MOST_NAMES = 8, MOST_NODES = 512 };
+
+/* One weight of a product. */
+struct weight {
+    const struct explain *e;
+    const et_step *step;
+    double ops, bytes;
+    const et_tensor *code;
+    const et_tensor *other[MOST_NAMES];           /* weights read with it: scales, zero points */
+    double along[MOST_NAMES], across[MOST_NAMES]; /* one of them for so many weights of k, of n */
+    int nothers;
+    uint32_t seen[MOST_NODES];
+    int nseen;
+};
+
+static bool is_new(struct weight *w, et_expr x) {
+    for (int i = 0; i < w->nseen; i++)
+        if (w->seen[i] == x.id) return false;
+    if (w->nseen < MOST_NODES) w->seen[w->nseen++] = x.id;
+    return true;
+}
+
+/* An element of a tensor; *OUT_FOR is the number of weights side by side that it is for. Where it
+ * is, is not counted. */
+static double count_load(struct weight *w, const et_node_x *n) {
+    if (n->i2 != ET_LOAD_TENSOR) return 1;
+    const et_tensor *t = &w->e->p->tensors[n->i];
+    double often = et_load_repeats(w->e->x, n, w->step->kvar);
+    double across = et_load_repeats(w->e->x, n, w->step->nvar);
+    bool code = et_dtype_is_code(t->shape.dtype);
+    if (t->kind == ET_TENSOR_WEIGHT) w->bytes += et_dtype_width(t->shape.dtype) / often / across;
+    bool is_weight = t->kind == ET_TENSOR_WEIGHT && code && often == 1 && !w->code;
+    if (is_weight)
+        w->code = t;
+    else if (t->kind == ET_TENSOR_WEIGHT && w->nothers < MOST_NAMES) {
+        w->along[w->nothers] = often;
+        w->across[w->nothers] = across;
+        w->other[w->nothers++] = t;
+    }
+    if (t->shape.dtype != ET_F32 && t->shape.dtype != ET_I32) w->ops += 1 / often;
+    return often;
+}
+
+/* Adds what X costs, once; gives the number of weights side by side that it is for. */
+static double count(struct weight *w, et_expr x) {
+    et_node_x n = *et_x(w->e->x, x);
+    bool fresh = is_new(w, x);
+    if (n.op == ET_X_LOAD)
+        return fresh ? count_load(w, &n) : et_load_repeats(w->e->x, &n, w->step->kvar);
+    double often = n.op == ET_X_VAR && n.i == w->step->kvar ? 1 : HUGE_VAL;
+    for (int i = 0; i < n.nops; i++)
+        often = fmin(often, count(w, n.ops[i]));
+    bool function = n.op >= ET_X_EXP && n.op <= ET_X_POW && n.op != ET_X_FLOOR;
+    /* Integers have 32 bits in a tile, to which TO_I32 brings them back in meaning. */
+    if (n.nops && fresh && n.op != ET_X_TO_I32) w->ops += (function ? FUNCTION : 1) / often;
+    return often;
+}
+
+/* In how many tiles of a launch a weight is made a number again: those that differ in coordinates
+ * that it does not go by. */
+static double tiles_each(const struct explain *e, const et_grid *g, et_expr b,
+                         const int64_t *syms) {
+    const et_func *f = &e->p->funcs[g->func];
+    double n = 1;
+    for (int c = 0; c < f->ncoords; c++)
+        if (!et_expr_has_var(e->x, b, f->coord[c]))
+            n *= (double)et_eval(e->x, g->extent[c], syms, NULL);
+    return n;
+}
+
+static double budget(const et_machine *m) {
+    return m->vector_tflops * 1e3 / 2 / m->hbm_gbs;
+}
+
+static void put_run(const struct explain *e, double n, const char *before) {
+    if (n > 1 && n < 1e9)
+        fprintf(e->to, "%s%.0f", before, n);
+    else if (n > 1)
+        fprintf(e->to, "%sa row", before);
+}
+
+static void put_weight(const struct explain *e, const et_grid *g, et_expr b,
+                       const struct weight *w) {
+    double ops = w->ops / w->bytes, most = budget(e->m);
+    fprintf(e->to, "  %s: %s of %s", g->name, et_dtype_name(w->code->shape.dtype), w->code->name);
+    for (int i = 0; i < w->nothers; i++) {
+        fprintf(e->to, ", %s of %s", et_dtype_name(w->other[i]->shape.dtype), w->other[i]->name);
+        put_run(e, w->across[i], " for ");
+        put_run(e, w->along[i], w->across[i] > 1 ? " x " : " for ");
+    }
+    fprintf(e->to, "; %.3g bytes and %.3g operations a weight: %.3g a byte, %.0f %% of %.3g\n",
+            w->bytes, w->ops, ops, 100 * ops / most, most);
+    double before = 1;
+    for (int s = 0; s < e->nsamples; s++) {
+        double again = tiles_each(e, g, b, e->syms[s]);
+        if (again == before) continue;
+        fprintf(e->to, "    %s: in %.0f tiles of rows each: %.3g a byte that comes from memory\n",
+                explain_dims(e, e->syms[s]), again, ops * again);
+        before = again;
+    }
+}
+
+static bool look_at(const struct explain *e, et_expr b, const et_step *step, struct weight *w) {
+    *w = (struct weight){.e = e, .step = step};
+    count(w, b);
+    return w->code != NULL;
+}
+
+static void put_head(const struct explain *e) {
+    fprintf(
+        e->to,
+        "\nCODES: operations for each byte of quantised weights\n"
+        "  Counted, not measured: what the dequantisation says as it is written, for one weight "
+        "in one lane; every conversion and rounding is one operation, taking a code out of its "
+        "bits one, and what weights side by side share is counted once for all of them. Not "
+        "counted: addresses, loads, matrix instructions, and what the target has more or fewer "
+        "instructions for: where none rounds to bf16, that alone takes four or five.");
+    if (strncmp(e->m->target, "gfx", 3) == 0)
+        fprintf(e->to, " Instructions of the machine code: etbench --device emu:%s:count=tasks.",
+                e->m->target);
+    fprintf(e->to,
+            "\n  While a byte comes from memory the vector units do %.3g operations at most, if "
+            "nothing else holds them up (vector_tflops / 2 / hbm_gbs of the machine).\n",
+            budget(e->m));
+}
+
+void explain_codes(struct explain *e) {
+    bool any = false;
+    for (int i = 0; i < e->p->ngrids; i++) {
+        const et_grid *g = &e->p->grids[i];
+        const et_func *f = &e->p->funcs[g->func];
+        for (int s = 0; s < f->nsteps; s++)
+            for (int k = 0; f->steps[s].kind == ET_STEP_CONTRACT && k < f->steps[s].nacc; k++) {
+                struct weight w;
+                if (!look_at(e, f->steps[s].b[k], &f->steps[s], &w)) continue;
+                if (!any) put_head(e);
+                any = true;
+                put_weight(e, g, f->steps[s].b[k], &w);
+            }
+    }
+}
