@@ -93,6 +93,13 @@ static void check_tensor(struct check *c, const char *name, et_dtype declared, i
         imp_error(c->report, file, "tensor \"%s\" has shape %s, but config.json makes it %s", name,
                   etrt_st_shape_text(t->rank, t->shape, have, sizeof have),
                   etrt_st_shape_text(rank, dims, want, sizeof want));
+    if (declared == ET_I32) { /* which has one type in files: what it says is the template's */
+        if (strcmp(t->dtype, "I32") != 0)
+            imp_error(c->report, file, "tensor \"%s\" has type %s, but config.json makes it I32",
+                      name, t->dtype);
+        *dtype = "i32";
+        return;
+    }
     const char *type = etg_type(t->dtype);
     if (!type)
         imp_error(c->report, file, "tensor \"%s\" has type %s; supported: BF16, F16, F32", name,

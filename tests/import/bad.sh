@@ -41,7 +41,7 @@ bad_config quant_field '"quantization_config": {"quant_method": "mxfp4", "wobble
 bad_config quant_none '"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 128}' \
     'no weight of the model has a tensor "*.qweight"'
 bad_config quant_text '"quantization_config": "fp8"' '"quantization_config.quant_method" is missing'
-bad_config quant_order '"quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 128, "desc_act": true}' \
+bad_config quant_order '"quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 128, "desc_act": 7}' \
     'field "quantization_config.desc_act"'
 bad_config quant_bits '"quantization_config": {"quant_method": "gptq", "bits": 3, "group_size": 128}' '"quantization_config.bits" is 3'
 bad_config quant_group '"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 0}' '"quantization_config.group_size" is 0'

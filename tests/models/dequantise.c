@@ -77,8 +77,9 @@ static double int4_packed(int64_t n, int64_t k) {
 
 static double gptq(int64_t n, int64_t k) {
     int code = four(tensor(".qweight"), k / 8 * rows + n, k % 8);
-    int zero = four(tensor(".qzeros"), k / 128 * (rows / 8) + n / 8, n % 8) + 1;
-    return (code - zero) * real(tensor(".scales"), k / 128 * rows + n);
+    int32_t group = ((const int32_t *)tensor(".g_idx")->data)[k];
+    int zero = four(tensor(".qzeros"), group * (rows / 8) + n / 8, n % 8) + 1;
+    return (code - zero) * real(tensor(".scales"), group * rows + n);
 }
 
 static double awq(int64_t n, int64_t k) {
