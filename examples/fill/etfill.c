@@ -49,10 +49,14 @@ static void put(int type, void *data, int64_t i, double lo, double range, double
         etrt_element_set(type, data, i, types[type].is_float ? lo + r * range : (double)whole);
 }
 
-/* "[3,40]" -> shape and count; moves *TEXT past it. */
+/* "[3,40]", or "[]" of one element -> shape and count; moves *TEXT past it. */
 static bool parse_shape(const char **text, struct etrt_st_tensor *t, int64_t *out_count) {
     const char *p = *text;
     *out_count = 1;
+    if (p[1] == ']') {
+        *text = p + 2;
+        return true;
+    }
     do {
         char *end;
         long long d = strtoll(++p, &end, 10);
@@ -127,7 +131,7 @@ static const cli_tool tool = {
     .usage = "OUT.safetensors [--seed=S] NAME:TYPE[DIM,DIM,...]:LO:HI ...",
     .about = "Writes tensors of uniform random numbers, weights and inputs for trying a model "
              "out.\nTYPE is f32, bf16, f16, i32 or i64. Values lie between LO and HI, both "
-             "included for integers.",
+             "included for integers. NAME:TYPE[]:LO:HI is a tensor without dimensions, one number.",
     .options = options,
     .rest = &rest,
     .notes = "For example: etfill w.safetensors 'w1:bf16[101,37]:-0.2:0.2' 'x:i32[3]:0:9'\n"

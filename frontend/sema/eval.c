@@ -149,6 +149,13 @@ bool et_sema_eval(et_sema *s, const et_ast *e, et_mode mode, et_elem *out) {
     return ok;
 }
 
+bool et_sema_settled(et_sema *s, et_loc loc, et_expr e) {
+    return !et_expr_has_op(s->x, e, ET_X_PHILOX) ||
+           et_sema_error(s, loc,
+                         "a random number is no size, index or const: those are known before a "
+                         "launch; it can be an element of an i32 tensor that gather or take reads");
+}
+
 bool et_sema_size(et_sema *s, const et_ast *e, et_expr *out) {
     et_elem v;
     int64_t lo, hi;
@@ -156,6 +163,7 @@ bool et_sema_size(et_sema *s, const et_ast *e, et_expr *out) {
     if (v.nargs > 0)
         return et_sema_error(s, e->loc, "a size must be an integer of consts and dims, this is %s",
                              et_sema_shape_text(s, &v));
+    if (!et_sema_settled(s, e->loc, v.body)) return false;
     if (v.type != ET_T_I32 || !et_bounds(s->x, v.body, &lo, &hi))
         return et_sema_error(s, e->loc, "%s is not an integer",
                              et_expr_text(s->x, v.body, NULL, NULL));

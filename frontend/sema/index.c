@@ -69,6 +69,7 @@ static bool range_item(et_sema *s, const et_ast *e, et_expr dim, int axis, item 
 static bool point_item(et_sema *s, const et_ast *e, et_expr dim, int axis, item *out) {
     et_elem v;
     if (!et_sema_eval(s, e, ET_IN_SIZE, &v)) return false;
+    if (!v.nargs && !et_elem_is_point(s, &v) && !et_sema_settled(s, e->loc, v.body)) return false;
     if (v.type != ET_T_I32)
         return et_sema_error(s, e->loc, "an index must be i32, this is %s",
                              et_sema_shape_text(s, &v));

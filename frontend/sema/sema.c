@@ -35,6 +35,7 @@ static void constant(et_sema *s, const et_stm *stm) {
     et_elem v;
     double ignored;
     bool ok = et_sema_eval(s, stm->expr, ET_IN_VALUE, &v);
+    ok = ok && et_sema_settled(s, stm->expr->loc, v.body);
     if (ok && !et_elem_is_number(s, &v, &ignored))
         ok = et_sema_error(s, stm->expr->loc,
                            "a const is a number known when the program is "

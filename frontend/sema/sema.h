@@ -153,7 +153,9 @@ bool et_scalar_fold2(et_sema *, et_loc, et_xop, double a, double b, double *out,
 
 /* ---- eval.c ---- */
 bool et_sema_eval(et_sema *, const et_ast *, et_mode, et_elem *out);
-bool et_sema_size(et_sema *, const et_ast *, et_expr *out);  /* integer expression */
+bool et_sema_size(et_sema *, const et_ast *, et_expr *out); /* integer expression */
+/* False with an error where a random number decides what has to be known before the launch. */
+bool et_sema_settled(et_sema *, et_loc, et_expr);
 bool et_sema_int(et_sema *, const et_ast *, int64_t *out);   /* known at compile time */
 bool et_sema_number(et_sema *, const et_ast *, double *out); /* likewise */
 bool et_sema_type(et_sema *, const et_type_ast *, et_shape *out);

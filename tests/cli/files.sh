@@ -287,6 +287,16 @@ printf '# two\nx:f32[2]:0:1\n\ny:i32[3]:0:9\n' > list
 piped list etfill o.safetensors -
 "$bin/etfill" p.safetensors 'x:f32[2]:0:1' 'y:i32[3]:0:9'
 cmp o.safetensors p.safetensors || failed=1
+# A tensor without dimensions is one number, which a program reads as such.
+printf 'model one\ninput y : i32\noutput z : i32 = y - 2\n' > one.etg
+"$bin/etfill" y.safetensors 'y:i32[]:7:7'
+"$bin/etfill" z.safetensors 'z:i32[]:5:5'
+"$bin/etinterp" one.etg --in y.safetensors --out o.safetensors
+cmp o.safetensors z.safetensors || { echo "FAIL etfill: a tensor without dimensions"; failed=1; }
+for no in 'y:i32[' 'y:i32[,]:1:2' 'y:i32[1,]:1:2' 'y:i32[]' 'y:i32[]]:1:2' 'y:i32:1:2'; do
+    if "$bin/etfill" n.safetensors "$no" 2> said; then echo "FAIL etfill took $no"; failed=1; fi
+    grep -q 'is not NAME:TYPE' said || { echo "FAIL etfill $no"; failed=1; }
+done
 piped good.etg etcc /dev/stdin -o o.hsaco
 
 # Nothing but what was asked for.
