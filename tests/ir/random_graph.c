@@ -287,11 +287,11 @@ static et_value loop_body(fixture *f, et_value x, int loop) {
     int64_t drop[ET_MAX_RANK] = {1};
     et_expr start[ET_MAX_RANK], size[ET_MAX_RANK];
     et_value y = x;
-    int trip = (int)(f->g->loops[loop].hi - f->g->loops[loop].lo);
+    const et_loop *l = &f->g->loops[loop];
     w.rank = s.rank + 1;
     start[0] = et_var(f->p, f->g->loops[loop].var);
     size[0] = et_int(f->p, 1);
-    w.dim[0] = et_int(f->p, trip);
+    w.dim[0] = pick(f, 2) ? l->trips : et_int(f->p, l->hi - l->lo);
     for (int k = 0; k < s.rank; k++) {
         w.dim[k + 1] = size[k + 1] = s.dim[k];
         start[k + 1] = et_int(f->p, 0);
@@ -304,15 +304,28 @@ static et_value loop_body(fixture *f, et_value x, int loop) {
     return map2(f, ET_X_ADD, y, weight);
 }
 
+/* Runs so often, or as often as a symbol says. */
+static int some_loop(fixture *f, const char *name, int outer, int64_t lo, int64_t trips) {
+    int64_t least;
+    et_expr n = et_int(f->p, trips);
+    if (pick(f, 3) == 0) {
+        n = et_sym(f->p, pick(f, 2));
+        if (pick(f, 3) == 0) n = et_ceil_div(f->p, n, et_int(f->p, 2));
+        et_bounds(f->p, n, &least, &trips);
+        trips += pick(f, 2);
+    }
+    return et_graph_loop_until(f->g, f->block, name, outer, lo, lo + trips, n, (et_loc){0});
+}
+
 static et_value add_loop(fixture *f, et_value x) {
     if (shape(f, x)->dtype != ET_F32 || shape(f, x)->rank == ET_MAX_RANK) return ET_NO_VALUE;
     et_value result, inner;
-    int outer = et_graph_loop(f->g, f->block, "l", -1, 2, 2 + 1 + pick(f, 3), (et_loc){0});
+    int outer = some_loop(f, "l", -1, 2, 1 + pick(f, 3));
     et_value in = et_graph_carry(f->g, outer, x);
     f->block = et_graph_loop_body(f->g, outer);
     inner = loop_body(f, in, outer);
     if (pick(f, 2)) {
-        int loop = et_graph_loop(f->g, f->block, "m", outer, 0, 2, (et_loc){0});
+        int loop = some_loop(f, "m", outer, 0, 2);
         et_value carried = et_graph_carry(f->g, loop, inner);
         f->block = et_graph_loop_body(f->g, loop);
         et_value left = map2(f, ET_X_SUB, loop_body(f, carried, loop), in);

@@ -64,7 +64,7 @@ slow *slow_create(fixture *f) {
     s->depth = calloc(n, sizeof *s->depth);
     find_depths(s);
     for (int i = 0; i < f->g->nloops; i++) /* tensors hold what the last iteration left */
-        s->vars[f->g->loops[i].var] = f->g->loops[i].hi - f->g->loops[i].lo - 1;
+        s->vars[f->g->loops[i].var] = et_eval(f->p, f->g->loops[i].trips, f->syms, NULL) - 1;
     return s;
 }
 
