@@ -1,6 +1,7 @@
 /* test_sampler KERNEL WEIGHTS: tokens that a launch chooses are those that the sampler here chooses
  * from the same logits with the same numbers, alone and with others; and the sampler's are as
- * likely as its parameters say, worked out another way. KERNEL is a table of logits. */
+ * likely as its parameters say, and those of its definition, worked out another way. KERNEL is a
+ * table of logits. */
 #include "examples/llm/engine/lm.h"
 #include "examples/llm/engine/sampler.h"
 #include <math.h>
@@ -181,6 +182,89 @@ static void check_shares(void) {
     sampler_free(s);
 }
 
+/* ---- long rows, against the definition of struct drawing word by word ---- */
+
+static double share_at(const struct drawing *d, float away) {
+    return away * d->cold <= d->far ? exp(-(double)(away * d->cold)) : 0;
+}
+
+/* How many of ALL, the likeliest first, are kept: those up to the LAST one and its equals. */
+static int with_equals(const struct likelihood *all, int n, int last) {
+    while (last < n && all[last].logprob == all[last - 1].logprob)
+        last++;
+    return last;
+}
+
+static int32_t by_definition(const struct drawing *d, const float *logits, int n) {
+    struct likelihood *all = malloc((size_t)n * sizeof *all);
+    double sum = 0, total = 0;
+    int kept, last = 0;
+    int32_t id = -1;
+    if (!all) die("no memory", "");
+    for (int i = 0; i < n; i++)
+        all[i] = (struct likelihood){i, logits[i]};
+    qsort(all, (size_t)n, sizeof *all, by_logit);
+    float best = all[0].logprob;
+    kept = d->cold > 0 ? with_equals(all, n, (int)d->top_k) : 1;
+    for (int i = 0; i < kept; i++)
+        total += share_at(d, best - all[i].logprob);
+    for (; last < kept && (!last || d->top_p >= 1 || sum < (double)d->top_p * total); last++)
+        sum += share_at(d, best - all[last].logprob);
+    last = d->cold > 0 ? with_equals(all, n, last) : 1;
+    float least = all[last - 1].logprob;
+    for (total = 0, kept = 0; kept < last; kept++)
+        total += share_at(d, best - all[kept].logprob);
+    for (kept = 0, sum = 0; kept < n && (id < 0 || sum <= d->uniform * total); kept++) {
+        if (logits[kept] < least || share_at(d, best - logits[kept]) <= 0) continue;
+        sum += share_at(d, best - logits[kept]);
+        id = kept;
+    }
+    if (d->cold <= 0) id = all[0].id;
+    free(all);
+    return id;
+}
+
+/* A bell, steps with many equals, half of it forbidden, or all the same. */
+static void draw_logits(float *row, int n, int round) {
+    double wide = between(0.1, 8);
+    for (int i = 0; i < n; i++) {
+        double x = wide * (between(-1, 1) + between(-1, 1) + between(-1, 1));
+        row[i] = (float)x;
+        if (round % 4 == 1) row[i] = (float)(floor(x * 2) / 2);
+        if (round % 4 == 2 && below(2)) row[i] = -INFINITY;
+        if (round % 40 == 3) row[i] = 0.25F;
+    }
+}
+
+static void check_long_rows(void) {
+    enum { MOST = 20011, ROUNDS = 240 };
+    float *row = malloc(MOST * sizeof *row);
+    struct history h = {0};
+    if (!row) die("no memory", "");
+    for (int round = 0; round < ROUNDS; round++) {
+        int n = round % 8 ? 1 + (int)below(900) : MOST;
+        struct wish w;
+        struct sampler *s = sampler_make(n);
+        if (!s) die("no memory", "");
+        draw_sampling(&w, n);
+        w.p.repetition = 1;
+        w.p.frequency = w.p.presence = 0;
+        w.p.nbias = 0;
+        if (round % 5 == 0) w.p.top_k = 1 + below(n);
+        draw_logits(row, n, round);
+        struct drawing d = sampler_drawing(&w.p, n, 0);
+        int32_t want = by_definition(&d, row, n), got = sampler_next(s, &w.p, &h, row);
+        if (got != want) {
+            fprintf(stderr, "row %d of %d: %d and not %d\n", round, n, (int)got, (int)want);
+            die("another token than the definition's", "");
+        }
+        row[below(n)] = NAN;
+        if (sampler_next(s, &w.p, &h, row) != -1) die("not a number", "and a token");
+        sampler_free(s);
+    }
+    free(row);
+}
+
 int main(int argc, char **argv) {
     struct lm_kernel kernel;
     struct lm *lm;
@@ -188,6 +272,7 @@ int main(int argc, char **argv) {
     struct wish *w = calloc(MAX_ROWS, sizeof *w);
     if (argc != 3) die("usage:", "test_sampler KERNEL WEIGHTS");
     check_shares();
+    check_long_rows();
     if (!w || !lm_open_only(&kernel, argv[1], argv[2], "auto", &lm, err)) die("open:", err);
     struct sampler *s = sampler_make(lm->vocab);
     for (int i = 0; i < MAX_ROWS; i++)

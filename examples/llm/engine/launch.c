@@ -139,9 +139,11 @@ static bool next_token(struct engine *e, struct sequence *s, int64_t row, int64_
         *out = lm_chosen(e->lm, pick);
         return true;
     }
-    memcpy(e->row, e->lm->logits + row * e->sizes.vocab, (size_t)e->sizes.vocab * sizeof *e->row);
-    if (j->sink.mask && !j->sink.mask(j->sink.user, e->row, e->sizes.vocab)) return false;
-    *out = sampler_next(e->sampler, &j->sampling, &h, e->row);
+    float *logits = e->lm->logits + row * e->sizes.vocab;
+    if (j->top >= 0) /* they are asked for again, as they came */
+        logits = memcpy(e->row, logits, (size_t)e->sizes.vocab * sizeof *e->row);
+    if (j->sink.mask && !j->sink.mask(j->sink.user, logits, e->sizes.vocab)) return false;
+    *out = sampler_next(e->sampler, &j->sampling, &h, logits);
     return true;
 }
 
@@ -170,8 +172,7 @@ static bool extend(struct engine *e, struct sequence *s, int64_t row, int64_t pi
         return false;
     }
     if (j->top >= 0) {
-        token.ntop =
-            sampler_logprobs(logits, e->sizes.vocab, token.id, j->top, &token.logprob, top);
+        token.ntop = sampler_logprobs(e->sampler, logits, token.id, j->top, &token.logprob, top);
         token.top = top;
     }
     bool more = j->sink.token(j->sink.user, &token);

@@ -1,17 +1,21 @@
 #include "examples/llm/engine/sampler.h"
+#include "examples/llm/engine/scan.h"
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-struct choice {
-    float away; /* of its logit from the best one */
-    int32_t id;
-};
+/* Shares are put into buckets by how far away they are, which ends at FARTHEST. */
+enum { FARTHEST = 87, PER_E = 16, BUCKETS = FARTHEST * PER_E + 1 };
 
 struct sampler {
-    int64_t vocab;
+    int64_t vocab, blocks;
     int32_t *place;         /* [vocab], of a token in CHANGES, from 1 on; zero between calls */
     struct change *changes; /* [vocab] */
-    struct choice *choices; /* [vocab] */
+    float *away;            /* [vocab], a heap */
+    float *shares;          /* [blocks, SCAN_BLOCK]; of blocks whose SUMS is 0 there are none */
+    float *highest;         /* [blocks] */
+    double *sums;           /* [blocks] */
+    double mass[BUCKETS];
 };
 
 struct sampling sampling_greedy(void) {
@@ -22,10 +26,14 @@ struct sampler *sampler_make(int64_t vocab) {
     struct sampler *s = calloc(1, sizeof *s);
     if (!s) return NULL;
     s->vocab = vocab;
+    s->blocks = scan_blocks(vocab);
     s->place = calloc((size_t)vocab + 1, sizeof *s->place);
     s->changes = calloc((size_t)vocab + 1, sizeof *s->changes);
-    s->choices = calloc((size_t)vocab + 1, sizeof *s->choices);
-    if (s->place && s->changes && s->choices) return s;
+    s->away = calloc((size_t)vocab + 1, sizeof *s->away);
+    s->shares = calloc((size_t)s->blocks * SCAN_BLOCK + 1, sizeof *s->shares);
+    s->highest = calloc((size_t)s->blocks + 1, sizeof *s->highest);
+    s->sums = calloc((size_t)s->blocks + 1, sizeof *s->sums);
+    if (s->place && s->changes && s->away && s->shares && s->highest && s->sums) return s;
     sampler_free(s);
     return NULL;
 }
@@ -34,7 +42,10 @@ void sampler_free(struct sampler *s) {
     if (!s) return;
     free(s->place);
     free(s->changes);
-    free(s->choices);
+    free(s->away);
+    free(s->shares);
+    free(s->highest);
+    free(s->sums);
     free(s);
 }
 
@@ -99,20 +110,20 @@ static void apply(const struct change *c, float *logit) {
 /* No logit is as large, nor the best one as small: the kernels know it by that. */
 #define MOST 1e38f
 
+static int32_t likeliest(const float *logits, int64_t vocab, float *highest) {
+    int64_t best = scan_highest(logits, vocab, highest);
+    return best >= 0 && fabsf(logits[best]) <= MOST ? (int32_t)best : -1;
+}
+
 int32_t sampler_likeliest(const float *logits, int64_t vocab) {
-    int32_t best = 0;
-    for (int64_t i = 0; i < vocab; i++) {
-        if (isnan(logits[i])) return -1;
-        if (logits[i] > logits[best]) best = (int32_t)i;
-    }
-    return fabsf(logits[best]) <= MOST ? best : -1;
+    return likeliest(logits, vocab, NULL);
 }
 
 /* ---- drawing ---- */
 
 struct drawing sampler_drawing(const struct sampling *p, int64_t vocab, size_t generated) {
     /* A share below exp(-87) is no normal number of 32 bits. */
-    const float most_cold = 1e30f, farthest = 87;
+    const float most_cold = 1e30f, farthest = FARTHEST;
     struct drawing d = {.far = farthest, .top_p = (float)p->top_p, .top_k = vocab};
     if (p->temperature > 0) d.cold = (float)fmin(1 / p->temperature, most_cold);
     if (p->min_p > 0 && -log(p->min_p) < farthest) d.far = (float)-log(p->min_p);
@@ -121,78 +132,141 @@ struct drawing sampler_drawing(const struct sampling *p, int64_t vocab, size_t g
     return d;
 }
 
-/* Ties go to the lower id, so that the order is one. */
-static bool likelier(struct choice a, struct choice b) {
-    return a.away < b.away || (a.away == b.away && a.id < b.id);
-}
-
-static void sift(struct choice *heap, int64_t n, int64_t i) {
+static void sift(float *heap, int64_t n, int64_t i) {
     for (;;) {
         int64_t child = 2 * i + 1, best = i;
         for (int64_t c = child; c < child + 2 && c < n; c++)
-            if (likelier(heap[c], heap[best])) best = c;
+            if (heap[c] < heap[best]) best = c;
         if (best == i) return;
-        struct choice swap = heap[i];
+        float swap = heap[i];
         heap[i] = heap[best];
         heap[best] = swap;
         i = best;
     }
 }
 
-static double share(float away, const struct drawing *d) {
-    return exp(-(double)(away * d->cold));
+static void make_heap(float *heap, int64_t n) {
+    for (int64_t i = n / 2; i-- > 0;)
+        sift(heap, n, i);
 }
 
-/* Those that are near enough, and no further away than MOST; how many. */
-static int64_t collect(struct choice *c, const float *logits, int64_t vocab, float best, float most,
-                       const struct drawing *d) {
+/* The least of N, which is taken out. */
+static float pop(float *heap, int64_t n) {
+    float least = heap[0];
+    heap[0] = heap[n - 1];
+    sift(heap, n - 1, 0);
+    return least;
+}
+
+static float pop_many(float *heap, int64_t n, int64_t many) {
+    float last = 0;
+    make_heap(heap, n);
+    for (int64_t i = 0; i < many; i++)
+        last = pop(heap, n - i);
+    return last;
+}
+
+static int64_t end_of(const struct sampler *s, int64_t block) {
+    int64_t end = (block + 1) * SCAN_BLOCK;
+    return end < s->vocab ? end : s->vocab;
+}
+
+/* How far away the MOSTth is. As many blocks have one that is no further away than the MOSTth of
+ * the nearest of each block, so only what is no further away than that is looked at. */
+static float reach_many(struct sampler *s, const float *logits, float from, int64_t most) {
+    float bound = INFINITY;
     int64_t n = 0;
-    for (int64_t i = 0; i < vocab; i++) {
-        float away = best - logits[i];
-        if (away <= most && away * d->cold <= d->far) c[n++] = (struct choice){away, (int32_t)i};
+    for (int64_t b = 0; b < s->blocks; b++)
+        s->away[b] = from - s->highest[b];
+    if (most <= s->blocks) bound = pop_many(s->away, s->blocks, most);
+    for (int64_t b = 0; b < s->blocks; b++)
+        for (int64_t i = b * SCAN_BLOCK; from - s->highest[b] <= bound && i < end_of(s, b); i++)
+            if (from - logits[i] <= bound) s->away[n++] = from - logits[i];
+    return pop_many(s->away, n, most);
+}
+
+/* The shares of those within the limits; their sum. */
+static double weigh(struct sampler *s, const float *logits, const struct scan_limits *l) {
+    double total = 0;
+    for (int64_t b = 0; b < s->blocks; b++) {
+        int64_t at = b * SCAN_BLOCK;
+        bool near = scan_is_near(l, s->highest[b]);
+        s->sums[b] = near ? scan_shares(logits + at, end_of(s, b) - at, l, s->shares + at) : 0;
+        total += s->sums[b];
     }
+    return total;
+}
+
+static int bucket_of(float away, const struct scan_limits *l) {
+    float at = away * l->cold * PER_E;
+    return (int)(at < BUCKETS - 1 ? at : BUCKETS - 1);
+}
+
+/* Of blocks that have a share of at least LEAST: puts each share into its bucket. */
+static void fill_buckets(struct sampler *s, const float *logits, const struct scan_limits *l,
+                         double least) {
+    memset(s->mass, 0, sizeof s->mass);
+    for (int64_t b = 0; b < s->blocks; b++)
+        for (int64_t i = b * SCAN_BLOCK; s->sums[b] >= least && i < end_of(s, b); i++)
+            s->mass[bucket_of(l->from - logits[i], l)] += (double)s->shares[i];
+}
+
+/* Puts how far away those of a bucket are into the heap; how many. */
+static int64_t take_bucket(struct sampler *s, const float *logits, const struct scan_limits *l,
+                           double least, int bucket) {
+    int64_t n = 0;
+    for (int64_t b = 0; b < s->blocks; b++)
+        for (int64_t i = b * SCAN_BLOCK; s->sums[b] >= least && i < end_of(s, b); i++)
+            if (bucket_of(l->from - logits[i], l) == bucket && s->shares[i] > 0)
+                s->away[n++] = l->from - logits[i];
+    make_heap(s->away, n);
     return n;
 }
 
-/* How far away the MOSTth of N is, or the one with which the likeliest have a share of NEED. Linear
- * in N as long as these are few, where sorting a vocabulary of 150,000 would take longer than the
- * launch. */
-static float reach(struct choice *heap, int64_t n, int64_t most, double need,
-                   const struct drawing *d) {
-    double sum = 0;
-    float away = 0;
-    for (int64_t i = n / 2; i-- > 0;)
-        sift(heap, n, i);
-    for (int64_t kept = 0; kept < most && kept < n && (kept == 0 || sum < need); kept++) {
-        away = heap[0].away;
-        sum += share(away, d);
-        heap[0] = heap[n - kept - 1];
-        sift(heap, n - kept - 1, 0);
+/* How far away the one is with which the likeliest have a share of TOP_P of TOTAL. Blocks that have
+ * too little to come to the rest of it, were they all, have only what lies further away. */
+static float reach_share(struct sampler *s, const float *logits, const struct scan_limits *l,
+                         double top_p, double total) {
+    const double careful = 0.5; /* sums are rounded */
+    double least = fmax(careful * (1 - top_p) * total / (double)s->vocab, 0x1p-126);
+    double need = top_p * total, sum = 0;
+    int bucket = 0;
+    fill_buckets(s, logits, l, least);
+    for (; bucket < BUCKETS && (s->mass[bucket] <= 0 || sum + s->mass[bucket] < need); bucket++)
+        sum += s->mass[bucket];
+    if (bucket == BUCKETS) return l->most;
+    float away = l->most;
+    int64_t n = take_bucket(s, logits, l, least, bucket);
+    for (bool first = true; n > 0 && (first || sum < need); n--, first = false) {
+        away = pop(s->away, n);
+        sum += exp(-(double)(away * l->cold));
     }
     return away;
 }
 
+/* The first with which the shares are more than AT, which is less than their sum. */
+static int32_t find(const struct sampler *s, double at) {
+    double sum = 0;
+    int64_t b = 0, found = -1;
+    while (b < s->blocks - 1 && sum + s->sums[b] <= at)
+        sum += s->sums[b++];
+    for (int64_t i = b * SCAN_BLOCK; i < end_of(s, b) && (found < 0 || sum <= at); i++) {
+        if (s->shares[i] <= 0) continue;
+        found = i;
+        sum += (double)s->shares[i];
+    }
+    return (int32_t)found;
+}
+
 static int32_t draw(struct sampler *s, const struct drawing *d, const float *logits, int32_t best) {
-    struct choice *c = s->choices;
-    float from = logits[best], most = INFINITY;
-    double total = 0, sum = 0;
-    int64_t n = collect(c, logits, s->vocab, from, most, d);
-    if (d->top_k < n) {
-        most = reach(c, n, d->top_k, INFINITY, d);
-        n = collect(c, logits, s->vocab, from, most, d);
-    }
-    for (int64_t i = 0; i < n; i++)
-        total += share(c[i].away, d);
+    struct scan_limits l = {logits[best], INFINITY, d->cold, d->far};
+    if (d->top_k < s->vocab) l.most = reach_many(s, logits, l.from, d->top_k);
+    double total = weigh(s, logits, &l);
     if (d->top_p < 1) {
-        most = reach(c, n, n, d->top_p * total, d);
-        n = collect(c, logits, s->vocab, from, most, d);
-        total = 0;
-        for (int64_t i = 0; i < n; i++)
-            total += share(c[i].away, d);
+        l.most = reach_share(s, logits, &l, (double)d->top_p, total);
+        total = weigh(s, logits, &l);
     }
-    for (int64_t i = 0; i < n; i++)
-        if ((sum += share(c[i].away, d)) > d->uniform * total) return c[i].id;
-    return c[n - 1].id;
+    return find(s, (double)d->uniform * total);
 }
 
 int32_t sampler_next(struct sampler *s, const struct sampling *p, const struct history *h,
@@ -201,25 +275,29 @@ int32_t sampler_next(struct sampler *s, const struct sampling *p, const struct h
     size_t n = sampler_changes(s, p, h, &changes);
     for (size_t i = 0; i < n; i++)
         apply(&changes[i], &logits[changes[i].id]);
-    int32_t best = sampler_likeliest(logits, s->vocab);
+    int32_t best = likeliest(logits, s->vocab, s->highest);
     struct drawing d = sampler_drawing(p, s->vocab, h->n - h->prompt);
     return best < 0 || d.cold <= 0 ? best : draw(s, &d, logits, best);
 }
 
 /* ---- how likely tokens were ---- */
 
-int sampler_logprobs(const float *logits, int64_t vocab, int32_t id, int top, float *out_logprob,
-                     struct likelihood *out_top) {
-    double max = -INFINITY, total = 0;
+int sampler_logprobs(struct sampler *s, const float *logits, int32_t id, int top,
+                     float *out_logprob, struct likelihood *out_top) {
+    int64_t best = scan_highest(logits, s->vocab, s->highest);
     int n = 0;
-    for (int64_t i = 0; i < vocab; i++)
-        if (logits[i] > max) max = logits[i];
-    for (int64_t i = 0; i < vocab; i++)
-        total += exp(logits[i] - max);
-    double log_total = log(total) + max;
-    *out_logprob = (float)(logits[id] - log_total);
-    for (int64_t i = 0; i < vocab && top > 0; i++) {
-        float logprob = (float)(logits[i] - log_total);
+    *out_logprob = NAN;
+    if (best < 0) return 0;
+    struct scan_limits l = {logits[best], INFINITY, 1, FARTHEST};
+    double log_total = log(weigh(s, logits, &l)) + (double)l.from;
+    *out_logprob = (float)((double)logits[id] - log_total);
+    for (int64_t i = 0; i < s->vocab && top > 0; i++) {
+        float high = (float)((double)s->highest[i / SCAN_BLOCK] - log_total);
+        if (n == top && !(high > out_top[n - 1].logprob)) {
+            i += SCAN_BLOCK - 1 - i % SCAN_BLOCK; /* the next block */
+            continue;
+        }
+        float logprob = (float)((double)logits[i] - log_total);
         if (n == top && !(logprob > out_top[n - 1].logprob)) continue;
         int at = n < top ? n++ : n - 1;
         for (; at > 0 && logprob > out_top[at - 1].logprob; at--)

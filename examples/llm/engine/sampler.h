@@ -84,8 +84,9 @@ struct likelihood {
     float logprob;
 };
 /* Of token ID, and of the TOP likeliest, in order, with the lower id first among equals. Returns
- * how many there are: TOP or the vocabulary's size. */
-int sampler_logprobs(const float *logits, int64_t vocab, int32_t id, int top, float *out_logprob,
+ * how many there are: TOP or the vocabulary's size; where a logit is not a number, none, and that
+ * of ID is NaN. */
+int sampler_logprobs(struct sampler *, const float *logits, int32_t id, int top, float *out_logprob,
                      struct likelihood *out_top);
 
 #endif
