@@ -21,10 +21,10 @@ static bool variable(et_sema *s, const et_ast *e, int which, int64_t *out_var) {
     if (!et_sema_size(s, e->kid[0], &first) || !et_sema_size(s, e->kid[1], &size)) return false;
     if (!et_is_int(s->x, first, &lo) || lo != 0)
         return et_sema_error(s, e->kid[0]->loc, "'%s' runs from 0, not from %s", e->text,
-                             et_expr_text(s->x, first, NULL, NULL));
+                             et_sema_text(s, first));
     if (!et_bounds(s->x, size, &lo, &hi) || lo < 1 || hi > INT32_MAX)
         return et_sema_error(s, e->kid[1]->loc, "'%s' must take at least one value, this is %s",
-                             e->text, et_expr_text(s->x, size, NULL, NULL));
+                             e->text, et_sema_text(s, size));
     if ((which == ET_AT_H || which == ET_AT_D) && lo != hi)
         return et_sema_error(s, e->kid[1]->loc, "the number of %s must be a constant",
                              which == ET_AT_H ? "heads" : "elements of a head");
@@ -191,16 +191,15 @@ static bool check_cache(et_sema *s, const et_call *c) {
     if (!et_is_int(s->x, q->dim[1], &heads) || !et_is_int(s->x, k->dim[1], &kv_heads) ||
         heads % kv_heads != 0)
         return et_sema_error(s, c->loc, "%s query heads must be a multiple of %s cached heads",
-                             et_expr_text(s->x, q->dim[1], NULL, NULL),
-                             et_expr_text(s->x, k->dim[1], NULL, NULL));
+                             et_sema_text(s, q->dim[1]), et_sema_text(s, k->dim[1]));
     for (int i = 3; i < 5; i++) {
         const et_shape *of = shape_of(s, c, i);
         if (of->rank != 1 || !et_expr_eq(of->dim[0], q->dim[0]))
             return et_sema_error(s, c->loc,
                                  "the %s of attention must be [%s], one per query, "
                                  "found %s",
-                                 i == 3 ? "slots" : "positions",
-                                 et_expr_text(s->x, q->dim[0], NULL, NULL), dims(s, of));
+                                 i == 3 ? "slots" : "positions", et_sema_text(s, q->dim[0]),
+                                 dims(s, of));
     }
     return true;
 }
@@ -223,7 +222,7 @@ static bool check_options(et_sema *s, const et_call *c) {
     if (c->kw[WINDOW].given &&
         (!et_bounds(s->x, c->kw[WINDOW].size, &lo, &hi) || lo < 1 || hi > INT32_MAX))
         return et_sema_error(s, c->kw[WINDOW].loc, "a window is at least 1 position, this is %s",
-                             et_expr_text(s->x, c->kw[WINDOW].size, NULL, NULL));
+                             et_sema_text(s, c->kw[WINDOW].size));
     if (c->kw[SOFTCAP].given && !(c->kw[SOFTCAP].f > 0))
         return et_sema_error(s, c->kw[SOFTCAP].loc, "a soft cap is above 0, this is %g",
                              c->kw[SOFTCAP].f);
@@ -233,7 +232,7 @@ static bool check_options(et_sema *s, const et_call *c) {
     if (sink->dtype != ET_I32 && sink->rank == 1 && et_expr_eq(sink->dim[0], heads)) return true;
     return et_sema_error(s, c->kw[SINK].loc,
                          "the sinks must be floats [%s], one per head, found %s",
-                         et_expr_text(s->x, heads, NULL, NULL), et_shape_text(s->x, sink));
+                         et_sema_text(s, heads), et_shape_text(s->x, sink));
 }
 
 static et_expr score_of(et_sema *s, const et_call *c) {

@@ -208,10 +208,10 @@ static bool broadcast(et_sema *s, et_loc loc, et_elem *out, const et_elem *e) {
         et_expr *d = &both.dim[both.rank - k];
         *d = et_expr_eq(x, one) ? y : x;
         if (!et_expr_eq(x, y) && !et_expr_eq(x, one) && !et_expr_eq(y, one))
-            return et_sema_error(
-                s, loc, "%s and %s do not broadcast: dimensions %s and %s differ",
-                et_dims_text(s->x, a->rank, a->dim), et_dims_text(s->x, b->rank, b->dim),
-                et_expr_text(s->x, x, NULL, NULL), et_expr_text(s->x, y, NULL, NULL));
+            return et_sema_error(s, loc, "%s and %s do not broadcast: dimensions %s and %s differ",
+                                 et_dims_text(s->x, a->rank, a->dim),
+                                 et_dims_text(s->x, b->rank, b->dim), et_sema_text(s, x),
+                                 et_sema_text(s, y));
     }
     out->shape = both;
     return true;
@@ -338,7 +338,7 @@ static bool divides(et_sema *s, et_loc loc, et_xop op, const et_elem *a, const e
     const char *where;
     if (b->nargs == 0 && et_find_zero(s->x, b->body, &where) == ET_ZERO_AT)
         return et_sema_error(s, loc, "division by zero: the divisor %s is 0 where %s",
-                             et_expr_text(s->x, b->body, NULL, NULL), where);
+                             et_sema_text(s, b->body), where);
     return et_sema_error(s, loc,
                          "whole-number division needs a positive divisor known to be so: a "
                          "const, a dim or an expression of these");

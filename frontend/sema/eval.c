@@ -165,8 +165,7 @@ bool et_sema_size(et_sema *s, const et_ast *e, et_expr *out) {
                              et_sema_shape_text(s, &v));
     if (!et_sema_settled(s, e->loc, v.body)) return false;
     if (v.type != ET_T_I32 || !et_bounds(s->x, v.body, &lo, &hi))
-        return et_sema_error(s, e->loc, "%s is not an integer",
-                             et_expr_text(s->x, v.body, NULL, NULL));
+        return et_sema_error(s, e->loc, "%s is not an integer", et_sema_text(s, v.body));
     *out = v.body;
     return true;
 }
@@ -176,7 +175,7 @@ bool et_sema_int(et_sema *s, const et_ast *e, int64_t *out) {
     if (!et_sema_size(s, e, &size)) return false;
     if (et_is_int(s->x, size, out)) return true;
     return et_sema_error(s, e->loc, "%s is not known when the program is compiled",
-                         et_expr_text(s->x, size, NULL, NULL));
+                         et_sema_text(s, size));
 }
 
 bool et_sema_number(et_sema *s, const et_ast *e, double *out) {

@@ -11,7 +11,7 @@ typedef struct {
 } item;
 
 static const char *text(et_sema *s, et_expr e) {
-    return et_expr_text(s->x, e, NULL, NULL);
+    return et_sema_text(s, e);
 }
 
 static bool at_least(et_sema *s, et_expr a, et_expr b, int64_t least) {

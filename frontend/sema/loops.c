@@ -30,7 +30,7 @@ static void find_carries(et_sema *s, const et_stm *stm, carries *c) {
 /* Where a loop ends, END, in the launches that reach furthest, *HI. */
 static bool check_end(et_sema *s, et_loc loc, et_expr end, int64_t lo, int64_t *hi) {
     int64_t least;
-    char *text = et_expr_text(s->x, end, NULL, NULL);
+    const char *text = et_sema_text(s, end);
     if (!et_bounds(s->x, end, &least, hi)) return false;
     if (!et_expr_is_known(s->x, end))
         return et_sema_error(s, loc, "a loop ends where consts and dims say, this is %s", text);

@@ -194,7 +194,7 @@ bool et_lower_rope(et_sema *s, const et_call *c, et_elem *out) {
                              et_shape_text(s->x, x));
     if (!et_is_int(s->x, x->dim[x->rank - 1], &head) || head % 2 != 0 || head > MAX_HEAD)
         return et_sema_error(s, c->loc, "rope pairs the halves of each head: %s must be even%s",
-                             et_expr_text(s->x, x->dim[x->rank - 1], NULL, NULL),
+                             et_sema_text(s, x->dim[x->rank - 1]),
                              head > MAX_HEAD ? " and at most 8192" : "");
     et_value args[2] = {c->value[0]};
     if (!check_scaling(s, c, head) || !table_of(s, c, head, &args[1]) ||

@@ -113,7 +113,7 @@ bool et_lower_topk(et_sema *s, const et_call *c, et_elem *out) {
         k > n)
         return et_sema_error(s, c->loc,
                              "topk takes some of a constant number of elements: %s of %s",
-                             et_expr_text(s->x, c->size, NULL, NULL), et_shape_text(s->x, x));
+                             et_sema_text(s, c->size), et_shape_text(s->x, x));
     if (!add(s, c, &et_op_rank, 1, c->value, 0, NULL, NULL, &place) ||
         !indices(s, c, place, k, &index) ||
         !add(s, c, &et_op_take, 2, (et_value[]){c->value[0], index}, 0, NULL, NULL, &value))

@@ -33,10 +33,10 @@ bool et_scalar_int(et_sema *s, et_loc loc, et_xop op, et_expr a, et_expr b, et_e
         if (blo == 0 && bhi == 0) return et_sema_error(s, loc, "division by zero");
         if (blo < 1 && et_find_zero(s->x, b, &where) == ET_ZERO_AT)
             return et_sema_error(s, loc, "division by zero: the divisor %s is 0 where %s",
-                                 et_expr_text(s->x, b, NULL, NULL), where);
+                                 et_sema_text(s, b), where);
         if (blo < 1)
             return et_sema_error(s, loc, "the divisor %s may be zero or negative",
-                                 et_expr_text(s->x, b, NULL, NULL));
+                                 et_sema_text(s, b));
     }
     if (!in_range(op, alo, ahi, blo, bhi))
         return et_sema_error(s, loc, "this integer may go beyond %lld", (long long)ET_MAX_INT);

@@ -40,8 +40,7 @@ static void constant(et_sema *s, const et_stm *stm) {
         ok = et_sema_error(s, stm->expr->loc,
                            "a const is a number known when the program is "
                            "compiled, this is %s",
-                           v.nargs ? et_sema_shape_text(s, &v)
-                                   : et_expr_text(s->x, v.body, NULL, NULL));
+                           v.nargs ? et_sema_shape_text(s, &v) : et_sema_text(s, v.body));
     et_binding *b = et_name_add(s, &stm->names[0], ET_N_CONST);
     if (!b) return;
     b->poison = !ok;

@@ -116,6 +116,7 @@ void et_sema_note(et_sema *, et_loc, const char *fmt, ...) __attribute__((format
 et_loc et_sema_loc(const et_sema *, et_loc);
 void et_sema_note_calls(et_sema *);                         /* the defs being expanded */
 const char *et_sema_shape_text(et_sema *, const et_elem *); /* "f32[N, 8]", "a number" */
+const char *et_sema_text(et_sema *, et_expr); /* as the user would write it, loops by their names */
 
 /* ---- names.c ---- */
 et_binding *et_name_find(et_sema *, const char *name); /* live, or NULL */

@@ -23,7 +23,7 @@ static bool eval_dim(et_sema *s, const et_ast *e, et_expr *out, int64_t *count) 
     int64_t lo, hi;
     if (!et_sema_size(s, e, out)) return false;
     et_bounds(s->x, *out, &lo, &hi);
-    const char *text = et_expr_text(s->x, *out, NULL, NULL);
+    const char *text = et_sema_text(s, *out);
     if (lo == hi && lo < 1)
         return et_sema_error(s, e->loc, "a dimension must be at least 1, this is %lld",
                              (long long)lo);

@@ -153,7 +153,7 @@ static bool constant_shape(et_sema *s, const et_stm *stm, const et_shape *shape)
         if (!et_is_int(s->x, shape->dim[i], &n))
             return et_sema_error(s, stm->type.dims->kid[i]->loc,
                                  "%s changes from launch to launch: a weight cannot have it",
-                                 et_expr_text(s->x, shape->dim[i], NULL, NULL));
+                                 et_sema_text(s, shape->dim[i]));
     return true;
 }
 
