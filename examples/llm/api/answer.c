@@ -258,6 +258,7 @@ void answer_free(struct answer *a) {
         part_free(&a->parts[i]);
     free(a->parts);
     buffer_free(&a->events);
+    buffer_free(&a->frame);
     request_free(a->request);
     free(a);
 }

@@ -55,8 +55,10 @@ struct answer {
     struct part *parts;
     int nparts, nended;
     struct buffer events;
-    bool failed;   /* memory ran out */
-    char why[256]; /* a text failed; "": none */
+    struct buffer frame; /* of a chunk of chat and completions, as JSON with empty choices */
+    size_t framed;       /* bytes of it before those; 0: it is not made yet */
+    bool failed;         /* memory ran out */
+    char why[256];       /* a text failed; "": none */
 };
 
 /* ---- for the dialects ---- */

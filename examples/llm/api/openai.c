@@ -27,10 +27,31 @@ static json_t *envelope(const struct answer *a, json_t *choices) {
                      (json_int_t)a->created, "model", a->model->name, "choices", choices);
 }
 
-static void send(struct answer *a, json_t *choices) {
-    json_t *chunk = envelope(a, choices);
+/* What is around the choices of each chunk is written once; in no string is a quote without a
+ * backslash. */
+static bool frame(struct answer *a) {
+    static const char mark[] = "\"choices\":[]";
+    if (a->framed) return true;
+    json_t *chunk = envelope(a, json_array());
     if (a->request->usage) json_object_set_new(chunk, "usage", json_null());
-    answer_event(a, NULL, chunk);
+    buffer_json(&a->frame, chunk);
+    const char *at = a->frame.failed ? NULL : strstr(a->frame.data, mark);
+    if (!at) return false;
+    a->framed = (size_t)(at - a->frame.data) + sizeof mark - sizeof "[]"; /* before the brackets */
+    return true;
+}
+
+static void send(struct answer *a, json_t *choices) {
+    if (!choices || !frame(a)) {
+        a->failed = true;
+        json_decref(choices);
+        return;
+    }
+    buffer_text(&a->events, "data: ");
+    buffer_add(&a->events, a->frame.data, a->framed);
+    buffer_json(&a->events, choices);
+    buffer_text(&a->events, a->frame.data + a->framed + sizeof "[]" - 1);
+    buffer_text(&a->events, "\n\n");
 }
 
 static void close_stream(struct answer *a) {

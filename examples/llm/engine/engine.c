@@ -2,12 +2,9 @@
 #include "examples/llm/engine/engine.h"
 #include "examples/llm/engine/pages.h"
 #include "examples/llm/engine/parts.h"
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 /* ---- sequences ---- */
 
@@ -103,13 +100,6 @@ enum engine_answer engine_submit(struct engine *e, const struct engine_job *jobs
     return answer;
 }
 
-/* The engine's thread may be waiting for a launch. */
-static void ring(const struct launcher *l) {
-    const uint64_t once = 1;
-    /* It fails only where the bell has been rung more often than anybody can count. */
-    if (write(l->bell, &once, sizeof once) < 0) return;
-}
-
 void engine_cancel(struct engine *e, uint64_t id) {
     pthread_mutex_lock(&e->launcher->lock);
     for (int64_t i = 0; i < e->nactive; i++)
@@ -117,7 +107,6 @@ void engine_cancel(struct engine *e, uint64_t id) {
     for (struct sequence *s = e->first; s; s = s->next)
         if (s->id == id) s->cancelled = true;
     pthread_mutex_unlock(&e->launcher->lock);
-    ring(e->launcher);
 }
 
 void engine_stats(struct engine *e, struct engine_stats *out) {
@@ -201,8 +190,6 @@ static bool copy_options(struct launcher *l, const struct engine_options *o,
 static bool open_all(struct launcher *l, const struct engine_options *o,
                      const struct engine_model *models, int n, char *err) {
     if (!copy_options(l, o, models, n)) return llm_fail(err, "out of memory");
-    l->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (l->bell < 0) return llm_fail(err, "cannot make an eventfd: %s", strerror(errno));
     if (!launcher_open(l, err)) return false;
     snprintf(l->device_name, sizeof l->device_name, "%s", etrt_device_name(l->kernel.device));
     for (int i = 0; i < n; i++)
@@ -230,13 +217,11 @@ static void close_all(struct launcher *l) {
         l->stop = true;
         pthread_cond_signal(&l->wake);
         pthread_mutex_unlock(&l->lock);
-        ring(l);
         pthread_join(l->thread, NULL);
     }
     lm_close(&l->kernel);
     for (int i = 0; i < l->n; i++)
         engine_free(&l->engines[i]);
-    if (l->bell >= 0) close(l->bell);
     pthread_mutex_destroy(&l->lock);
     pthread_cond_destroy(&l->wake);
     free(l->kernel_file);
@@ -252,7 +237,6 @@ bool engine_open(const struct engine_options *o, const struct engine_model *mode
     if (!l) return llm_fail(err, "out of memory");
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->wake, NULL);
-    l->bell = -1;
     if (!open_all(l, o, models, n, err)) {
         close_all(l);
         return false;

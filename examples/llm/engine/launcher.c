@@ -1,11 +1,8 @@
 /* The thread of the engines of one kernel: admits what waits, launches, looks after the launch. */
 #include "examples/llm/engine/parts.h"
-#include <errno.h>
 #include <math.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* ---- the device ---- */
 
@@ -62,16 +59,6 @@ static bool is_wanted(const struct launcher *l) {
     return false;
 }
 
-/* Until the launch has ended, or somebody has to look whether it should. */
-static bool has_ended(struct launcher *l, int fd, double seconds) {
-    struct pollfd p[2] = {{.fd = fd, .events = POLLIN}, {.fd = l->bell, .events = POLLIN}};
-    uint64_t rung;
-    int limit = seconds < 0 ? 0 : seconds < 1e6 ? (int)(seconds * 1e3) + 1 : -1;
-    if (poll(p, 2, limit) < 0 && errno != EINTR) return true; /* then by lm_wait */
-    if (p[1].revents && read(l->bell, &rung, sizeof rung) < 0 && errno != EAGAIN) return true;
-    return p[0].revents != 0;
-}
-
 /* Takes the tokens of decoders that are done before others are. True: there may be more of them. */
 static bool take_early(struct launcher *l, int64_t total, double began) {
     int running = 0, done = 0;
@@ -90,24 +77,28 @@ static bool take_early(struct launcher *l, int64_t total, double began) {
     return running > 1;
 }
 
+/* How long to wait before somebody has to look whether the launch should go on. On a GPU libetrt
+ * does not sleep for so short a time, and a thread that sleeps until the device is done wakes so
+ * late that launches of a few milliseconds would be a few percent longer. */
+static double patience(double waited, bool early) {
+    const double look = 1e-3, eager = 5e-3, rest = 1e-2;
+    return early || waited < eager ? look : rest;
+}
+
 /* Submitted, and cancelled once nobody waits for it any more or it takes too long. */
 static enum lm_result run_watched(struct launcher *l, int64_t total, char *err) {
-    const double look = 1e-3; /* seconds between looks at decoders that may be done */
-    double began = lm_now();
-    double until = lm_now() + (l->o.launch_seconds > 0 ? l->o.launch_seconds : INFINITY);
+    double began = lm_now(), waited = 0;
+    double limit = l->o.launch_seconds > 0 ? l->o.launch_seconds : INFINITY;
     bool cancelled = false, late = false;
-    int fd = lm_fd(&l->kernel);
+    enum lm_result result;
     if (!lm_submit(&l->kernel, err)) return LM_LOST;
-    for (;;) {
-        bool some = fd >= 0 && take_early(l, total, began);
-        double left = cancelled ? INFINITY : until - lm_now();
-        if (fd < 0 || has_ended(l, fd, some && left > look ? look : left)) break;
+    while (!lm_wait_for(&l->kernel, patience(waited, take_early(l, total, began)), &result, err)) {
+        waited = lm_now() - began;
         if (cancelled) continue;
-        late = lm_now() >= until;
+        late = waited >= limit;
         cancelled = late || !is_wanted(l);
         if (cancelled) lm_cancel(&l->kernel);
     }
-    enum lm_result result = lm_wait(&l->kernel, err);
     if (result != LM_CANCELLED || !late) return result;
     llm_fail(err, "the launch took more than %g seconds", l->o.launch_seconds);
     return LM_ABORTED;

@@ -403,8 +403,7 @@ bool lm_take(struct lm *lm) {
 
 /* A launch whose waits ran out, or that was cancelled, leaves the session usable; whatever else
  * fails does not for sure. */
-enum lm_result lm_wait(struct lm_kernel *k, char *err) {
-    etrt_status status = etrt_wait(k->session);
+static enum lm_result ended(struct lm_kernel *k, etrt_status status, char *err) {
     if (!ok(status, "launch", err))
         return status == ETRT_WAIT ? LM_ABORTED : status == ETRT_CANCELLED ? LM_CANCELLED : LM_LOST;
     for (int i = 0; i < k->n; i++)
@@ -414,13 +413,19 @@ enum lm_result lm_wait(struct lm_kernel *k, char *err) {
     return LM_DONE;
 }
 
-enum lm_result lm_run(struct lm_kernel *k, char *err) {
-    return lm_submit(k, err) ? lm_wait(k, err) : LM_LOST;
+enum lm_result lm_wait(struct lm_kernel *k, char *err) {
+    return ended(k, etrt_wait(k->session), err);
 }
 
-int lm_fd(struct lm_kernel *k) {
-    int fd;
-    return etrt_session_fd(k->session, &fd) == ETRT_OK ? fd : -1;
+bool lm_wait_for(struct lm_kernel *k, double seconds, enum lm_result *out, char *err) {
+    etrt_status status = etrt_wait_for(k->session, seconds);
+    if (status == ETRT_TIMEOUT) return false;
+    *out = ended(k, status, err);
+    return true;
+}
+
+enum lm_result lm_run(struct lm_kernel *k, char *err) {
+    return lm_submit(k, err) ? lm_wait(k, err) : LM_LOST;
 }
 
 void lm_cancel(struct lm_kernel *k) {

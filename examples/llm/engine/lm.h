@@ -131,12 +131,11 @@ enum lm_result lm_run(struct lm_kernel *, char *err);
  * between them. False: it did not begin, as LM_LOST. */
 bool lm_submit(struct lm_kernel *, char *err);
 enum lm_result lm_wait(struct lm_kernel *, char *err);
+/* The second step, for at most SECONDS. False: the launch still runs, and *OUT is as it was. */
+bool lm_wait_for(struct lm_kernel *, double seconds, enum lm_result *out, char *err);
 /* In between: is this decoder done, while others of the launch may still run? Then what the launch
  * gave of it is read now, as lm_wait would. */
 bool lm_take(struct lm *);
-/* A descriptor, always the same, that is readable once a launch has ended that was submitted after
- * the first call: then lm_wait does not block. -1: there is none. Not while a launch runs. */
-int lm_fd(struct lm_kernel *);
 /* The launch that was submitted shall end soon. */
 void lm_cancel(struct lm_kernel *);
 /* Forget all sequences. */

@@ -82,7 +82,6 @@ struct launcher {
 
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    int bell; /* an eventfd: the launch in flight may be unwanted by now */
     uint64_t nids;
     atomic_bool stop;
 };
