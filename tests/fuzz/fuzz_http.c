@@ -50,6 +50,7 @@ static void write_text(struct engine *e, struct made_up *m) {
             token.id = (token.id + 1) % VOCAB;
         result.generated++;
         if (logits[token.id] < 0 || !sink->token(sink->user, &token)) break;
+        if (sink->later) sink->later(sink->user);
         result.end = ENGINE_LENGTH;
     }
     sink->end(sink->user, &result);

@@ -85,6 +85,9 @@ struct engine_sink {
      * may follow, the text is complete (ENGINE_STOP). The model's own end is STOPS of the options.
      */
     bool (*mask)(void *user, float *logits, int64_t vocab);
+    /* May be NULL. After calls of TOKEN, unless END comes before: the next launch is on its way, so
+     * that what takes time takes none of the device's. */
+    void (*later)(void *user);
 };
 
 struct engine_job {

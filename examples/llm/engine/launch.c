@@ -176,6 +176,7 @@ static bool extend(struct engine *e, struct sequence *s, int64_t row, int64_t pi
         token.top = top;
     }
     bool more = j->sink.token(j->sink.user, &token);
+    s->told = true;
     if (more && *generated < j->most && (int64_t)s->n <= e->sizes.context) return true;
     engine_finish(e, s, more ? ENGINE_LENGTH : ENGINE_ENOUGH, NULL);
     return false;
@@ -217,6 +218,16 @@ void launch_take(struct engine *e, int64_t total, double seconds) {
         e->active[i]->launched = false;
         if (e->active[i]->row >= 0) extend_all(e, e->active[i]);
     }
+}
+
+void sequence_tell(struct sequence *s) {
+    if (s->told && s->job.sink.later) s->job.sink.later(s->job.sink.user);
+    s->told = false;
+}
+
+void launch_tell(struct engine *e) {
+    for (int64_t i = 0; i < e->nactive; i++)
+        sequence_tell(e->active[i]);
 }
 
 /* ---- when it was not done ---- */

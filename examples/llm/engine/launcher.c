@@ -68,6 +68,7 @@ static bool take_early(struct launcher *l, int64_t total, double began) {
         struct engine *e = &l->engines[i];
         if (e->lm->taken || !lm_take(e->lm)) continue;
         launch_take(e, total, lm_now() - began);
+        launch_tell(e);
         e->stats.early++;
         done++, running--;
     }
@@ -92,6 +93,8 @@ static enum lm_result run_watched(struct launcher *l, int64_t total, char *err) 
     bool cancelled = false, late = false;
     enum lm_result result;
     if (!lm_submit(&l->kernel, err)) return LM_LOST;
+    for (int i = 0; i < l->n; i++)
+        launch_tell(&l->engines[i]);
     while (!lm_wait_for(&l->kernel, patience(waited, take_early(l, total, began)), &result, err)) {
         waited = lm_now() - began;
         if (cancelled) continue;

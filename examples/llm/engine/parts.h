@@ -22,6 +22,7 @@ struct sequence {
     int64_t row;           /* of the logits that follow its last token, or -1 */
     int64_t pick;          /* of the token that follows it; -1: it is not chosen on the device */
     bool launched;         /* part of the launch */
+    bool told;             /* its sink was given tokens, and LATER is due */
     size_t had;            /* FED before the launch */
     /* What is fed behind its last token, to see whether it comes. Their rows follow each other. */
     int32_t guesses[MAX_GUESSES];
@@ -119,6 +120,9 @@ int64_t guess_next(const int32_t *ids, int64_t n, int64_t most, const int32_t **
 int64_t launch_fill(struct engine *);
 /* It was done, with TOTAL tokens of all engines; what is below then leaves it alone. */
 void launch_take(struct engine *, int64_t total, double seconds);
+/* Calls LATER of the sinks that tokens were given to. */
+void launch_tell(struct engine *);
+void sequence_tell(struct sequence *);
 /* It was cancelled: what it wrote, if anything, is written again. */
 void launch_take_back(struct engine *);
 /* It failed: those in it are lost. LOST: and so is what lay in slots. */

@@ -37,6 +37,7 @@ void engine_finish(struct engine *e, struct sequence *s, enum engine_end end, co
 }
 
 void engine_preempt(struct engine *e, struct sequence *s) {
+    sequence_tell(s);
     slots_give(e, s, true);
     s->fed = 0;
     s->resumed = true;

@@ -76,9 +76,17 @@ static bool take_token(void *user, const struct engine_token *token) {
     source->last = now;
     pthread_mutex_lock(&g->lock);
     bool more = answer_token(g->answer, source->text, token);
-    if (answer_events(g->answer)->n) wake(g);
     pthread_mutex_unlock(&g->lock);
     return more;
+}
+
+/* Waking the library takes longer than making the text of a token. */
+static void send_later(void *user) {
+    struct source *source = user;
+    struct generation *g = source->generation;
+    pthread_mutex_lock(&g->lock);
+    if (answer_events(g->answer)->n) wake(g);
+    pthread_mutex_unlock(&g->lock);
 }
 
 static void take_end(void *user, const struct engine_result *result) {
@@ -180,7 +188,7 @@ static bool submit(struct generation *g, struct fault *f) {
             .run_on = r->run_on,
             .top = r->logprobs ? (int)r->top : -1,
             .sampling = r->sampling,
-            .sink = {&g->sources[i], take_token, take_end, r->grammar ? mask : NULL}};
+            .sink = {&g->sources[i], take_token, take_end, r->grammar ? mask : NULL, send_later}};
         jobs[i].sampling.seed += (uint64_t)(i % (int)r->n);
     }
     if (ok) {
