@@ -64,9 +64,20 @@ static bool emit(cg *g, LLVMTargetMachineRef tm) {
     return write_ir(g);
 }
 
+static void count_products(cg *g, LLVMTargetMachineRef tm, et_codegen_info *info) {
+    et_program *p;
+    if (!g->opt->count || !g->family->count) return;
+    for (int i = 0; (p = et_program_part(g->whole, i)); i++)
+        info->ncode += p->ngrids;
+    info->code = et_alloc(g->whole->g->arena, (size_t)(info->ncode + 1) * sizeof *info->code);
+    if (!g->family->count(g, tm, info->code, info->ncode)) info->code = NULL;
+    cg_stage(g, "count");
+}
+
 /* Into F what is loaded; false with an error, or when F cannot take it, which closing it tells. */
 static bool package(cg *g, LLVMTargetMachineRef tm, et_codegen_info *info, et_output *f) {
     size_t bytes;
+    count_products(g, tm, info);
     char *file = g->family->package(g, tm, &bytes);
     if (!file) return false;
     g->family->inspect(g, file, bytes, info);

@@ -28,14 +28,24 @@ typedef struct {
                                  many; NULL = none */
     bool time_passes;         /* report LLVM's stages to stderr */
     bool profile;             /* the kernel records when and where every task ran */
+    bool count;               /* machine code of products is counted, where the family does that */
     et_weaken weaken;         /* fault injection: the fences of task grids that wait on or notify */
     const char *weaken_event; /* events of this name lack this */
 } et_codegen_options;
+
+/* The blocks of a task's machine code that have matrix instructions in them: what a wave runs of
+ * them for a tile, and, [1], each time around a loop. */
+typedef struct et_product_code {
+    int64_t instructions[2], flops[2]; /* flops: of the matrix instructions */
+    bool deeper;                       /* some are in loops of loops */
+} et_product_code;
 
 /* Facts about what was made, for -v and tests. */
 typedef struct et_codegen_info {
     int vgprs, agprs, sgprs, lds_bytes, scratch_bytes;
     int64_t text_bytes, file_bytes;
+    et_product_code *code; /* by task of all variants, where it was counted; else NULL */
+    int ncode;
 } et_codegen_info;
 
 #endif

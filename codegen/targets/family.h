@@ -11,6 +11,7 @@ typedef LLVMValueRef val;
 typedef struct cg cg; /* the state of one code generation: codegen/emit/emit.h */
 typedef struct et_fragment et_fragment;
 typedef struct et_codegen_info et_codegen_info;
+typedef struct et_product_code et_product_code;
 
 /* What streams of weights need (ir/program/stream.h): barriers in local memory, of eight bytes,
  * whose phases end when so many have arrived, and copies into local memory that nobody waits for.
@@ -136,6 +137,10 @@ typedef struct et_family {
     val (*divide)(cg *, val, val); /* f32, to 2.5 ulp */
     val (*root)(cg *, val);        /* the square root of an f32, to 2.5 ulp */
     val (*math)(cg *, et_xop, int nargs, val *args); /* exp, log, sin, cos, tanh, erf, pow of f32 */
+
+    /* Adds up in OUT, by task, of which there are N, what the machine code of their products is.
+     * False where it is not known; NULL: never is. */
+    bool (*count)(cg *, LLVMTargetMachineRef, et_product_code *out, int n);
 
     /* The file. */
     bool (*link_math)(cg *);                   /* into the module, before LLVM optimises it */

@@ -86,9 +86,21 @@ static bool is_page(const char *path) {
 
 /* What was decided, or the floor plan. */
 static bool explain(et_program *p, const et_options *o, const et_pass_options *passes,
-                    et_diags *d) {
+                    const et_codegen_info *made, et_diags *d) {
     if (!o->explain) return true;
-    struct explained e = {p, {o->input, passes->machine, o->times, passes->findings}};
+    int n = made && made->code ? made->ncode : 0;
+    et_explain_code *code = et_alloc(p->g->arena, (size_t)(n + 1) * sizeof *code);
+    for (int i = 0; i < n; i++) {
+        const et_product_code *c = &made->code[i];
+        code[i] = (et_explain_code){
+            {c->instructions[0], c->instructions[1]}, {c->flops[0], c->flops[1]}, c->deeper};
+    }
+    struct explained e = {p,
+                          {.input = o->input,
+                           .machine = passes->machine,
+                           .profile = o->times,
+                           .findings = passes->findings,
+                           .code = n ? code : NULL}};
     return write_text(is_page(o->explain) ? floor_plan : explanation, &e, o->explain, d);
 }
 
@@ -210,9 +222,9 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
         for (int i = 0; i < p->nvariants; i++)
             fprintf(stderr, "%s: variant for %s up to %lld\n", o->input,
                     et_sym_name(g->exprs, p->variant_sym), (long long)p->variant[i].upto);
-    if (o->to) return write_text(program_text, p, o->output, d) && explain(p, o, &passes, d);
+    if (o->to) return write_text(program_text, p, o->output, d) && explain(p, o, &passes, NULL, d);
     if (o->out_program) *o->out_program = p;
-    if (!o->output && !o->emit_llvm) return explain(p, o, &passes, d);
+    if (!o->output && !o->emit_llvm) return explain(p, o, &passes, NULL, d);
     if (!find_event(p, o->break_event, d)) return false;
     et_codegen_options codegen = {.target = et_target_find(o->target),
                                   .output = o->output,
@@ -222,11 +234,12 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
                                   .device_libs = o->device_libs,
                                   .assembler = o->assembler,
                                   .profile = o->profile_kernel,
+                                  .count = o->explain && !is_page(o->explain),
                                   .time_passes = o->time_passes};
     if (!find_weaken(p, o->weaken, d, &codegen)) return false;
     et_codegen_info info;
     if (!et_codegen(p, &codegen, &info)) return false;
     if (o->verbose) tell_made(o->output ? o->output : o->emit_llvm, &info);
     if (o->verbose) tell_memory(o->output ? o->output : o->emit_llvm, p);
-    return explain(p, o, &passes, d);
+    return explain(p, o, &passes, &info, d);
 }

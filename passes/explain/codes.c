@@ -112,6 +112,34 @@ static bool look_at(const struct explain *e, et_expr b, const et_step *step, str
     return w->code != NULL;
 }
 
+/* How many times a tile goes around the loop with matrix instructions in it, so that these are as
+ * many as its products take; -1 where that cannot be. */
+static int64_t rounds_of(const et_explain_code *c, double flops) {
+    double rest = flops - (double)c->flops[0];
+    if (c->deeper || c->flops[0] + c->flops[1] == 0) return -1;
+    if (!c->flops[1]) return rest == 0 ? 0 : -1;
+    double n = rest / (double)c->flops[1];
+    return n >= 1 && n == floor(n) ? (int64_t)n : -1;
+}
+
+/* BYTES of weights that a tile's products read, in FLOPS of all waves. */
+static void put_code(const struct explain *e, int grid, double bytes, double flops) {
+    int waves = e->p->workgroup / e->m->wave_size;
+    if (!e->opt->code || bytes <= 0) return;
+    const et_explain_code *c = &e->opt->code[e->first_task + grid];
+    int64_t rounds = rounds_of(c, flops / waves);
+    if (rounds < 0) {
+        fputs("    machine code: which of it a tile runs how often is not known\n", e->to);
+        return;
+    }
+    double all = (double)c->instructions[0] + (double)rounds * (double)c->instructions[1];
+    fprintf(e->to, "    machine code: %.0f instructions of each of %d waves", all, waves);
+    if (rounds > 1)
+        fprintf(e->to, ", %lld times %lld in a loop", (long long)rounds,
+                (long long)c->instructions[1]);
+    fprintf(e->to, ": %.3g a byte\n", all * waves * e->m->wave_size / bytes);
+}
+
 static void put_head(const struct explain *e) {
     fprintf(
         e->to,
@@ -121,27 +149,48 @@ static void put_head(const struct explain *e) {
         "bits one, and what weights side by side share is counted once for all of them. Not "
         "counted: addresses, loads, matrix instructions, and what the target has more or fewer "
         "instructions for: where none rounds to bf16, that alone takes four or five.");
-    if (strncmp(e->m->target, "gfx", 3) == 0)
-        fprintf(e->to, " Instructions of the machine code: etbench --device emu:%s:count=tasks.",
-                e->m->target);
+    if (e->opt->code)
+        fputs(" Counted in the machine code: all instructions of the blocks that have matrix "
+              "instructions in them, for a lane and for each byte of weights that a tile "
+              "multiplies by.",
+              e->to);
+    else if (strncmp(e->m->target, "gfx", 3) == 0)
+        fputs(" With -o, instructions are counted in the machine code as well.", e->to);
     fprintf(e->to,
             "\n  While a byte comes from memory the vector units do %.3g operations at most, if "
             "nothing else holds them up (vector_tflops / 2 / hbm_gbs of the machine).\n",
             budget(e->m));
 }
 
+/* The products of one task; true where one is of quantised weights. */
+static bool put_task(const struct explain *e, int grid, bool any) {
+    const et_grid *g = &e->p->grids[grid];
+    const et_func *f = &e->p->funcs[g->func];
+    bool some = false, all = true;
+    double bytes = 0, flops = 0;
+    for (int i = 0; i < f->nsteps; i++) {
+        const et_step *s = &f->steps[i];
+        int64_t k = 0;
+        if (s->kind != ET_STEP_CONTRACT) continue;
+        all &= et_is_int(e->x, s->kextent, &k);
+        for (int n = 0; n < s->nacc; n++) {
+            struct weight w;
+            bool code = look_at(e, s->b[n], s, &w);
+            bytes += w.bytes * s->tn * (double)k;
+            flops += 2.0 * s->tm * s->tn * (double)k;
+            all &= w.bytes > 0;
+            if (!code) continue;
+            if (!any && !some) put_head(e);
+            some = true;
+            put_weight(e, g, s->b[n], &w);
+        }
+    }
+    if (some && all) put_code(e, grid, bytes, flops);
+    return some;
+}
+
 void explain_codes(struct explain *e) {
     bool any = false;
-    for (int i = 0; i < e->p->ngrids; i++) {
-        const et_grid *g = &e->p->grids[i];
-        const et_func *f = &e->p->funcs[g->func];
-        for (int s = 0; s < f->nsteps; s++)
-            for (int k = 0; f->steps[s].kind == ET_STEP_CONTRACT && k < f->steps[s].nacc; k++) {
-                struct weight w;
-                if (!look_at(e, f->steps[s].b[k], &f->steps[s], &w)) continue;
-                if (!any) put_head(e);
-                any = true;
-                put_weight(e, g, f->steps[s].b[k], &w);
-            }
-    }
+    for (int i = 0; i < e->p->ngrids; i++)
+        any |= put_task(e, i, any);
 }

@@ -53,13 +53,15 @@ static void choose_samples(struct explain *e) {
     }
 }
 
-static void explain_part(et_program *p, const et_explain_options *opt, et_arena *arena, FILE *to) {
+static void explain_part(et_program *p, int first_task, const et_explain_options *opt,
+                         et_arena *arena, FILE *to) {
     struct explain e = {.p = p,
                         .x = p->g->exprs,
                         .arena = arena,
                         .opt = opt,
                         .m = opt->machine,
                         .found = et_finding_of(opt->findings, p->g),
+                        .first_task = first_task,
                         .to = to};
     choose_samples(&e);
     if (p->stage >= ET_STAGE_TILED) explain_time(&e);
@@ -107,6 +109,7 @@ static void put_head(const et_program *p, const et_explain_options *opt, FILE *t
 static void put_all(et_program *p, const et_explain_options *opt, FILE *to) {
     et_arena *arena = et_arena_create();
     et_program *part;
+    int tasks = 0;
     put_head(p, opt, to);
     if (p->nvariants)
         fprintf(to,
@@ -120,7 +123,8 @@ static void put_all(et_program *p, const et_explain_options *opt, FILE *to) {
             fprintf(to, "\n======== %s in %lld..%lld ========\n",
                     et_sym_name(p->g->exprs, p->variant_sym), (long long)lo, (long long)hi);
         }
-        explain_part(part, opt, arena, to);
+        explain_part(part, tasks, opt, arena, to);
+        tasks += part->ngrids;
     }
     et_arena_destroy(arena);
 }

@@ -15,6 +15,7 @@ struct explain {
     FILE *to;
     int nsamples; /* values of the dims that differ: the least, the middle, the largest */
     int64_t syms[ET_SAMPLES][ET_MAX_SYMS];
+    int first_task;        /* of this program, among those of all */
     int middle;            /* the sample that decisions were made at */
     const char *hints[16]; /* given so far */
     int nhints;

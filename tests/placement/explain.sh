@@ -100,7 +100,8 @@ END
 whole codes.txt $all CODES
 says codes.txt 'u4 of c, f16 of g for 64; 0.531 bytes and 5.02 operations a weight: 9.44 a byte, 50 % of 19$' \
     'e4m3 of q, f32 of s for 128; 1.03 bytes and 3 operations a weight: 2.91 a byte, 15 % of 19$' \
-    'vector units do 19 operations' 'emu:gfx942:count=tasks' 'N = 64: in 4 tiles of rows each: 37.8 a byte'
+    'vector units do 19 operations' 'With -o, ' 'N = 64: in 4 tiles of rows each: 37.8 a byte'
+! grep -q 'machine code: ' codes.txt || die 'machine code where none was made'
 ! grep -q '^CODES' mlp.txt || die 'codes where there are none'
 
 # A loop's iterations, and a kernel with several tilings.

@@ -58,6 +58,7 @@ const et_family et_amdgpu = {
     .math = amdgpu_math,
     .link_math = amdgpu_link_math,
     .embed = amdgpu_embed,
+    .count = amdgpu_count,
     .package = amdgpu_package,
     .inspect = amdgpu_inspect,
 };

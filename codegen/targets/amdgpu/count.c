@@ -1,0 +1,96 @@
+/* What machine code a task multiplies by: the instructions of the blocks in which its matrix
+ * instructions stand. LLVM's text of the code says of each block how many loops it is in; a tile's
+ * code begins with its mark (amdgpu_mark), which holds the task's number. */
+#include "codegen/emit/emit.h"
+#include "codegen/targets/amdgpu/amdgpu.h"
+#include <stdlib.h>
+#include <string.h>
+
+struct reader {
+    et_product_code *code;
+    int ncode;
+    int task, depth;             /* of the last mark; -1 where it is none that is known */
+    bool tile;                   /* the next mark is a tile's */
+    long long m0;                /* what was put there last, -1: not a number */
+    int block;                   /* loops around it */
+    int64_t instructions, flops; /* of the block so far */
+};
+
+static void end_block(struct reader *r) {
+    bool known = r->task >= 0 && r->task < r->ncode && r->flops > 0;
+    int in_loop = r->block > r->depth;
+    if (known && r->block <= r->depth + 1) {
+        r->code[r->task].instructions[in_loop] += r->instructions;
+        r->code[r->task].flops[in_loop] += r->flops;
+    } else if (known) {
+        r->code[r->task].deeper = true;
+    }
+    r->instructions = r->flops = 0;
+    r->block = 0;
+}
+
+/* "v_mfma_f32_16x16x32_bf16": of the products, in all lanes together. */
+static int64_t flops_of(const char *name) {
+    int m, n, k;
+    if (strncmp(name, "v_mfma", 6) != 0 && strncmp(name, "v_wmma", 6) != 0) return 0;
+    for (const char *p = strchr(name, '_'); p; p = strchr(p + 1, '_'))
+        if (sscanf(p, "_%dx%dx%d", &m, &n, &k) == 3) return 2LL * m * n * k;
+    return 0;
+}
+
+static void mark(struct reader *r) {
+    if (!r->tile) {
+        r->task = r->m0 < 0 || r->m0 > INT32_MAX ? -1 : (int)r->m0;
+        r->depth = r->block;
+    }
+    r->tile = !r->tile;
+}
+
+static void instruction(struct reader *r, const char *text) {
+    char to[8], from[32];
+    r->instructions++;
+    r->flops += flops_of(text);
+    if (strncmp(text, "s_mov_b32", 9) == 0 &&
+        sscanf(text, "s_mov_b32 %7[^,], %31s", to, from) == 2 && strcmp(to, "m0") == 0) {
+        char *end;
+        r->m0 = strtoll(from, &end, 0);
+        if (*end || end == from) r->m0 = -1;
+    } else if (strncmp(text, "s_ttracedata", 12) == 0) {
+        mark(r);
+    }
+}
+
+static void read_line(struct reader *r, const char *line, size_t n) {
+    const char *depth = NULL;
+    for (const char *p = line; p + 6 < line + n; p++)
+        if (memcmp(p, "Depth=", 6) == 0) depth = p + 6;
+    bool function = n > 0 && !strchr("\t ;.", *line);
+    if (function || *line == '.' || (n > 5 && memcmp(line, "; %bb.", 6) == 0)) end_block(r);
+    if (function) r->task = -1, r->tile = false;
+    if (depth && atoi(depth) > r->block) r->block = atoi(depth);
+    if (*line == '\t' && n > 1 && line[1] >= 'a' && line[1] <= 'z') instruction(r, line + 1);
+}
+
+bool amdgpu_count(cg *g, LLVMTargetMachineRef tm, et_product_code *out, int n) {
+    struct reader r = {.code = out, .ncode = n, .task = -1, .m0 = -1};
+    LLVMModuleRef copy = LLVMCloneModule(g->mod); /* which making code of changes */
+    LLVMMemoryBufferRef text = NULL;
+    char *err = NULL;
+    LLVMSetTargetMachineAsmVerbosity(tm, true);
+    bool ok = !LLVMTargetMachineEmitToMemoryBuffer(tm, copy, LLVMAssemblyFile, &err, &text);
+    LLVMSetTargetMachineAsmVerbosity(tm, false);
+    if (!ok) LLVMDisposeMessage(err);
+    if (ok) {
+        const char *at = LLVMGetBufferStart(text), *end = at + LLVMGetBufferSize(text);
+        while (at < end) {
+            const char *stop = memchr(at, '\n', (size_t)(end - at));
+            if (!stop) break; /* the last line ends in one */
+            read_line(&r, at, (size_t)(stop - at));
+            at = stop + 1;
+        }
+        end_block(&r);
+        LLVMDisposeMemoryBuffer(text);
+    }
+    LLVMDisposeModule(copy);
+    return ok;
+}
