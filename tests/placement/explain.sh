@@ -64,6 +64,8 @@ says mix.txt 'moe gets [0-9]* CUs' 'its time counts 2 times' 'because: ' '(taken
 "$etcc" "$e/mlp/mlp.etg" "$e/moe/moe.etg" --placement=all --explain > one_by_one.txt
 says one_by_one.txt 'mlp gets 304 CUs' 'All share all CUs' 'placement=all'
 "$etcc" "$e/mlp/mlp.etg" "$e/moe/moe.etg" --schedule=dynamic --explain > queued.txt
+"$etcc" "$e/mlp/mlp.etg" --schedule=kernels --explain > kernels.txt
+says kernels.txt 'Schedule: kernels, a launch is a kernel for each task'
 ! grep -q slices queued.txt || die 'a hint that queues cannot follow'
 says queued.txt 'Schedule: dynamic' 'cannot be played (dynamic tasks of several models'
 "$etcc" "$source/tests/passes/ranges.etg" --explain > ranges.txt
