@@ -103,7 +103,7 @@ static void compare(struct lm *lm, struct sampler *s, struct wish *w) {
     const int32_t never[] = {3, 5};
     int32_t tokens[MAX_ROWS];
     int64_t rows = 1 + below(lm->max_tokens < MAX_ROWS ? lm->max_tokens : MAX_ROWS);
-    lm->some = false;
+    lm->by_row = false;
     for (int64_t i = 0; i < rows; i++) {
         tokens[i] = (int32_t)below(lm->vocab);
         draw_wish(&w[i], lm->vocab, never);
@@ -119,7 +119,7 @@ static void compare(struct lm *lm, struct sampler *s, struct wish *w) {
                 (long long)w[i].p.top_k, w[i].p.top_p, w[i].p.min_p, w[i].masked);
         die("another token", "");
     }
-    lm->some = true;
+    lm->by_row = true;
     int64_t i = below(rows);
     ask(lm, s, &w[i], tokens[i]);
     launch(lm);

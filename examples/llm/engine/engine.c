@@ -133,11 +133,12 @@ static bool allocate(struct engine *e) {
     size_t slots = (size_t)e->sizes.slots;
     e->sampler = sampler_make(e->sizes.vocab);
     e->row = calloc((size_t)e->sizes.vocab + 1, sizeof *e->row);
+    e->kept = calloc((size_t)e->sizes.vocab + 1, sizeof *e->kept);
     e->slots = calloc(slots + 1, sizeof *e->slots);
     e->active = calloc(slots + 1, sizeof *e->active);
     e->shown = calloc(slots + 1, sizeof *e->shown);
     if (e->sizes.pages) e->pages = pages_make(e->sizes.pages, e->sizes.page);
-    return e->sampler && e->row && e->slots && e->active && e->shown &&
+    return e->sampler && e->row && e->kept && e->slots && e->active && e->shown &&
            (e->pages || !e->sizes.pages);
 }
 
@@ -206,6 +207,7 @@ static void engine_free(struct engine *e) {
     free(e->weights);
     free(e->stops);
     free(e->row);
+    free(e->kept);
     free(e->slots);
     free(e->active);
     free(e->shown);

@@ -63,7 +63,7 @@ static bool mask_next(struct engine *e, struct sequence *s, size_t n) {
     return n == s->n && s->job.sink.mask(s->job.sink.user, e->row, e->sizes.vocab);
 }
 
-/* Has the launch choose what follows the first N tokens of S, or else read the logits of ROW. */
+/* Has the launch choose what follows the first N tokens of S; -1: from the logits of ROW here. */
 static int64_t choose(struct engine *e, struct sequence *s, int64_t row, size_t n) {
     const struct engine_job *j = &s->job;
     int64_t pick = -1;
@@ -74,7 +74,6 @@ static int64_t choose(struct engine *e, struct sequence *s, int64_t row, size_t 
         size_t nchanges = sampler_changes(e->sampler, &j->sampling, &h, &changes);
         pick = lm_pick(e->lm, row, &d, changes, nchanges, j->sink.mask ? e->row : NULL);
     }
-    if (pick < 0 || j->top >= 0) lm_want(e->lm, row);
     return pick;
 }
 
@@ -130,31 +129,42 @@ static bool is_stop(const struct engine *e, int32_t id) {
     return false;
 }
 
-/* What comes after a row of logits; -1 as sampler_next has it. False: nothing may. */
-static bool next_token(struct engine *e, struct sequence *s, int64_t row, int64_t pick,
-                       int32_t *out) {
+/* What a token needs of the logits of its row: to be chosen from them, which changes them, and to
+ * tell how likely it was. They are sampled while they are still in the core's cache. */
+static bool read_logits(struct engine *e, const struct sequence *s, int64_t row, int64_t pick,
+                        char *err) {
+    bool told = s->job.top >= 0;
+    if (pick >= 0) return !told || lm_read_row(e->lm, row, e->kept, err);
+    if (!lm_read_row(e->lm, row, e->row, err)) return false;
+    if (told) memcpy(e->kept, e->row, (size_t)e->sizes.vocab * sizeof *e->row);
+    return true;
+}
+
+/* What comes after it; -1 as sampler_next has it. False: nothing may. */
+static bool next_token(struct engine *e, struct sequence *s, int64_t pick, int32_t *out) {
     const struct engine_job *j = &s->job;
     struct history h = history_of(e, s, s->n);
     if (pick >= 0) {
         *out = lm_chosen(e->lm, pick);
         return true;
     }
-    float *logits = e->lm->logits + row * e->sizes.vocab;
-    if (j->top >= 0) /* they are asked for again, as they came */
-        logits = memcpy(e->row, logits, (size_t)e->sizes.vocab * sizeof *e->row);
-    if (j->sink.mask && !j->sink.mask(j->sink.user, logits, e->sizes.vocab)) return false;
-    *out = sampler_next(e->sampler, &j->sampling, &h, logits);
+    if (j->sink.mask && !j->sink.mask(j->sink.user, e->row, e->sizes.vocab)) return false;
+    *out = sampler_next(e->sampler, &j->sampling, &h, e->row);
     return true;
 }
 
 /* The next token of a sequence, from a row of logits. False: it has ended, and is no more. */
 static bool extend(struct engine *e, struct sequence *s, int64_t row, int64_t pick) {
-    const float *logits = e->lm->logits + row * e->sizes.vocab;
     const struct engine_job *j = &s->job;
+    char err[LLM_ERR];
     struct engine_token token = {.logprob = NAN};
     struct likelihood top[MAX_TOP_LOGPROBS];
     int64_t *generated = &s->result.generated;
-    if (!next_token(e, s, row, pick, &token.id)) {
+    if (!read_logits(e, s, row, pick, err)) {
+        engine_finish(e, s, ENGINE_FAILED, err);
+        return false;
+    }
+    if (!next_token(e, s, pick, &token.id)) {
         engine_finish(e, s, ENGINE_STOP, NULL);
         return false;
     }
@@ -172,7 +182,7 @@ static bool extend(struct engine *e, struct sequence *s, int64_t row, int64_t pi
         return false;
     }
     if (j->top >= 0) {
-        token.ntop = sampler_logprobs(e->sampler, logits, token.id, j->top, &token.logprob, top);
+        token.ntop = sampler_logprobs(e->sampler, e->kept, token.id, j->top, &token.logprob, top);
         token.top = top;
     }
     bool more = j->sink.token(j->sink.user, &token);
@@ -201,7 +211,6 @@ static void count(struct engine *e, int64_t total, double seconds) {
     if (!t->launches++) t->start.first = seconds;
     t->prompts += t->last_prompts;
     t->written += t->last_texts;
-    t->read += e->lm->read;
     t->last_seconds = seconds;
     t->prompt_seconds += seconds * (double)t->last_prompts / (double)total;
     t->text_seconds += seconds * (double)(t->last_texts + e->guessed) / (double)total;
@@ -218,6 +227,7 @@ void launch_take(struct engine *e, int64_t total, double seconds) {
         e->active[i]->launched = false;
         if (e->active[i]->row >= 0) extend_all(e, e->active[i]);
     }
+    e->stats.read += e->lm->read;
 }
 
 void sequence_tell(struct sequence *s) {

@@ -15,7 +15,7 @@ bool launcher_open(struct launcher *l, char *err) {
               (!l->o.timed || lm_time(&l->kernel, err));
     for (int i = 0; ok && i < l->n; i++) {
         l->engines[i].lm = &l->kernel.models[i];
-        l->engines[i].lm->some = true;
+        l->engines[i].lm->by_row = true;
     }
     free(sources);
     return ok;
@@ -141,15 +141,16 @@ static void take(struct launcher *l, enum lm_result result, int64_t total, doubl
         }
 }
 
-/* SECONDS of the launch, BEFORE it and AFTER it. */
-static void count_steps(struct launcher *l, double before, double seconds, double after) {
+/* SECONDS of the launch, of which READ went to reading; BEFORE it and AFTER it. */
+static void count_steps(struct launcher *l, double before, double seconds, double read,
+                        double after) {
     const struct lm_spent *spent = &l->kernel.spent;
     struct engine_steps *s = &l->steps;
     s->fill += before;
     s->submit += spent->submit;
-    s->wait += seconds - spent->submit - spent->read;
+    s->wait += seconds - spent->submit - read;
     s->read += spent->read;
-    s->take += after;
+    s->take += after - (spent->read - read);
     s->device += spent->device;
 }
 
@@ -164,10 +165,10 @@ static void step(struct launcher *l) {
     for (int i = 0; i < l->n; i++)
         if (!l->engines[i].stats.launches) l->engines[i].stats.start.began = began;
     enum lm_result result = run(l, total, err);
-    double ended = lm_now();
+    double ended = lm_now(), read = l->kernel.spent.read;
     if (result == LM_LOST) lm_close(&l->kernel);
     take(l, result, total, ended - began, err);
-    if (result == LM_DONE) count_steps(l, began - from, ended - began, lm_now() - ended);
+    if (result == LM_DONE) count_steps(l, began - from, ended - began, read, lm_now() - ended);
 }
 
 /* ---- the thread ---- */

@@ -128,9 +128,8 @@ static bool allocate(struct lm *lm, char *err) {
     lm->positions = calloc(n, sizeof *lm->positions);
     lm->slot_of = calloc(n, sizeof *lm->slot_of);
     lm->table = calloc((size_t)(lm->slots * lm->row) + 1, sizeof *lm->table);
-    lm->wanted = calloc(n, sizeof *lm->wanted);
-    return (lm_picks_allocate(&lm->picks, lm->max_tokens) && lm->wanted && lm->logits &&
-            lm->tokens && lm->positions && lm->slot_of && lm->table) ||
+    return (lm_picks_allocate(&lm->picks, lm->max_tokens) && lm->logits && lm->tokens &&
+            lm->positions && lm->slot_of && lm->table) ||
            llm_fail(err, "out of memory");
 }
 
@@ -244,7 +243,6 @@ void lm_close(struct lm_kernel *k) {
         free(k->models[i].positions);
         free(k->models[i].slot_of);
         free(k->models[i].table);
-        free(k->models[i].wanted);
         lm_picks_free(&k->models[i].picks);
     }
     free(k->models);
@@ -256,18 +254,11 @@ bool lm_time(struct lm_kernel *k, char *err) {
 }
 
 int64_t lm_add(struct lm *lm, int32_t token, int64_t position, int64_t slot) {
-    if (!lm->n) {
-        memset(lm->wanted, 0, (size_t)lm->max_tokens * sizeof *lm->wanted);
-        lm->picks.n = lm->picks.nchanges = lm->picks.nmasks = 0;
-    }
+    if (!lm->n) lm->picks.n = lm->picks.nchanges = lm->picks.nmasks = 0;
     lm->tokens[lm->n] = token;
     lm->positions[lm->n] = (int32_t)position;
     lm->slot_of[lm->n] = (int32_t)slot;
     return lm->n++;
-}
-
-void lm_want(struct lm *lm, int64_t row) {
-    lm->wanted[row] = true;
 }
 
 int32_t lm_chosen(const struct lm *lm, int64_t pick) {
@@ -355,14 +346,6 @@ bool lm_submit(struct lm_kernel *k, char *err) {
     return good;
 }
 
-/* Rows of the logits from FIRST on that are read together. */
-static int64_t rows_from(const struct lm *lm, int64_t first) {
-    int64_t n = 0;
-    while (first + n < lm->submitted && (!lm->some || lm->wanted[first + n]))
-        n++;
-    return n;
-}
-
 static bool read_part(struct lm *lm, const char *tensor, int64_t first, int64_t count, void *out,
                       int64_t bytes, char *err) {
     char name[NAME_BYTES];
@@ -374,13 +357,10 @@ static bool read_part(struct lm *lm, const char *tensor, int64_t first, int64_t 
 
 static bool read_all(struct lm *lm, char *err) {
     struct lm_picks *p = &lm->picks;
-    int64_t n = 0, bytes = lm->vocab * (int64_t)sizeof *lm->logits;
+    int64_t n = lm->submitted, bytes = lm->vocab * (int64_t)sizeof *lm->logits;
     lm->read = 0;
-    for (int64_t first = 0; first < lm->submitted; first += n + 1) {
-        n = rows_from(lm, first);
-        if (n && !read_part(lm, "logits", first, n, lm->logits + first * lm->vocab, n * bytes, err))
-            return false;
-    }
+    if (n && !lm->by_row && !read_part(lm, "logits", 0, n, lm->logits, n * bytes, err))
+        return false;
     return !lm->submitted || !p->chosen ||
            read_part(lm, p->all ? "next" : "likeliest", 0, p->chosen, p->next,
                      p->chosen * (int64_t)sizeof *p->next, err);
@@ -389,6 +369,13 @@ static bool read_all(struct lm *lm, char *err) {
 static bool read_outputs(struct lm *lm, char *err) {
     double began = lm_now();
     bool good = read_all(lm, err);
+    lm->kernel->spent.read += lm_now() - began;
+    return good;
+}
+
+bool lm_read_row(struct lm *lm, int64_t row, float *out, char *err) {
+    double began = lm_now();
+    bool good = read_part(lm, "logits", row, 1, out, lm->vocab * (int64_t)sizeof *lm->logits, err);
     lm->kernel->spent.read += lm_now() - began;
     return good;
 }

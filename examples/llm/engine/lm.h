@@ -48,9 +48,8 @@ struct lm {
     int64_t page;       /* positions of a page; 0: each slot has memory of its own */
     int64_t pages;      /* how many there are, for all slots */
     int64_t vocab;
-    float *logits; /* [n, vocab] of the last launch; of rows that were wanted, where SOME is set */
-    bool some;     /* only rows that lm_want was called with are read */
-    bool *wanted;  /* [max_tokens] */
+    float *logits; /* [n, vocab] of the last launch, unless BY_ROW is set */
+    bool by_row;   /* rows are read by lm_read_row alone */
     int64_t read;  /* bytes that were read of the last launch */
     struct lm_picks picks;
 
@@ -71,8 +70,8 @@ struct lm_kernel {
     etrt_session *session;
     struct lm *models; /* [n] */
     int n;
-    /* Seconds of the last launch: of lm_submit, and of its outputs' way to the host. DEVICE: what
-     * the device worked on it; 0 unless lm_time was called. */
+    /* Seconds of the last launch: of lm_submit, and of its outputs' way to the host up to now.
+     * DEVICE: what the device worked on it; 0 unless lm_time was called. */
     struct lm_spent {
         double submit, read, device;
     } spent;
@@ -102,13 +101,13 @@ bool lm_time(struct lm_kernel *, char *err);
 /* The row of lm->logits that will belong to this token. There must be room: n < max_tokens. */
 int64_t lm_add(struct lm *, int32_t token, int64_t position, int64_t slot);
 
-/* The logits of a row shall be read. */
-void lm_want(struct lm *, int64_t row);
 /* The token after a row shall be chosen by the launch, from its logits with N changes, each of a
  * token of its own, and of those tokens whose MASK, where it is not NULL, is not -INFINITY.
  * Returns where lm_chosen has it, or -1: the kernel cannot, or there is no room for more. */
 int64_t lm_pick(struct lm *, int64_t row, const struct drawing *, const struct change *, size_t n,
                 const float *mask);
+/* A row of logits of the launch that was done, to OUT[vocab], until the next one begins. */
+bool lm_read_row(struct lm *, int64_t row, float *out, char *err);
 /* A token of the launch that was done; -1 where sampler_next gives that. */
 int32_t lm_chosen(const struct lm *, int64_t pick);
 

@@ -50,7 +50,8 @@ struct engine {
     int nstops;
     struct engine_sizes sizes; /* of LM, also while it is lost */
     struct sampler *sampler;
-    float *row; /* [vocab]: of one sequence, to be changed */
+    float *row;  /* [vocab]: of one sequence, to be changed */
+    float *kept; /* [vocab]: the same as it came, where that is asked for too */
     struct slot *slots;
     struct pages *pages; /* NULL: the kernel has none */
     uint64_t nfreed;
