@@ -275,6 +275,8 @@ bool vf_each_trips(struct verify *, bool (*prove)(struct verify *));
 void vf_sym_range(const struct verify *, int sym, int64_t *out_lo, int64_t *out_hi);
 /* Has E one value, whatever the symbols that are not fixed? */
 bool vf_is_int(const struct verify *, et_expr e, int64_t *out);
+/* Is it over a symbol of which only one value is looked at now? */
+bool vf_mentions_fixed(const struct verify *, et_expr);
 
 /* ---- loop.c */
 void vf_shorten_loops(struct verify *);

@@ -183,8 +183,7 @@ static bool sees_kept(struct verify *v, const struct vf_grid *g, const struct vf
     int64_t lo, hi, last = v->loop[loop].trips - 1;
     if (a->loops || vf_coords_in(v, g->f, a->index[d])) return false;
     if (vf_is_int(v, a->index[d], &lo)) return lo < 1 || lo >= last;
-    if (et_expr_has(v->x, a->index[d], ET_X_SYM, ET_ANY))
-        return false;                                         /* one here, another there */
+    if (vf_mentions_fixed(v, a->index[d])) return false; /* bounds are those of other values, too */
     if (!et_bounds(v->x, a->index[d], &lo, &hi)) return true; /* anything */
     return (lo <= 0 && hi >= 1 + MAX_REACH) || hi < 1 || lo >= last;
 }

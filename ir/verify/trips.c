@@ -15,8 +15,8 @@ void vf_sym_range(const struct verify *v, int sym, int64_t *out_lo, int64_t *out
 
 struct symbols {
     const struct verify *v;
-    bool *found; /* by symbol, or NULL: all must be fixed */
-    bool free;
+    bool *found; /* by symbol, or NULL */
+    bool free, fixed;
 };
 
 static void note_symbol(void *ctx, et_expr e) {
@@ -25,6 +25,7 @@ static void note_symbol(void *ctx, et_expr e) {
     if (n->op != ET_X_SYM) return;
     if (s->found) s->found[n->i] = true;
     s->free |= !s->v->is_fixed[n->i];
+    s->fixed |= s->v->is_fixed[n->i];
 }
 
 bool vf_is_int(const struct verify *v, et_expr e, int64_t *out) {
@@ -35,6 +36,12 @@ bool vf_is_int(const struct verify *v, et_expr e, int64_t *out) {
     if (s.free) return false;
     *out = et_eval(v->x, e, v->fixed, NULL);
     return *out != ET_UNKNOWN;
+}
+
+bool vf_mentions_fixed(const struct verify *v, et_expr e) {
+    struct symbols s = {.v = v};
+    et_walk(v->x, e, note_symbol, &s);
+    return s.fixed;
 }
 
 /* The symbols that decide how often some loop runs, and how many values they have together. */
