@@ -94,6 +94,10 @@ const char *etrt_last_error(void);
  *              was compiled for, else "emu". It stays that; until then etrt_device_isa is ""
  *   "hsa"      AMD's first GPU, "hsa:1" the second, or ETRT_NO_DEVICE
  *   "cuda"     NVIDIA's, likewise
+ *   "cuda:current"
+ *              the CUDA context that is current in the calling thread, which may be a green one
+ *              with a part of the SMs, for libraries that share their memory, or to run beside
+ *              others. The caller destroys it, after the device is closed
  *   "emu"      the emulator. It becomes the GPU that the first model loaded was compiled for, and
  *              stays that; until then etrt_device_isa is "". The environment variable
  *              ETEMU_DEVICE decides before any model does, and so does an emulator that this

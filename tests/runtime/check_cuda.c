@@ -2,6 +2,7 @@
  * too, does not reach. Every call that can fail does so in turn; copies are late; launches do not
  * end. */
 #include "runtime/etrt.h"
+#include "runtime/etrt/cuda/library.h"
 #include "runtime/etrt/driver/driver.h"
 #include "tests/runtime/fake_cuda.h"
 #include "tests/runtime/support.h"
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *probe, *amd_probe;
+static const char *probe, *amd_probe, *spec = "cuda";
 
 #define ok(call)                                                                                   \
     do {                                                                                           \
@@ -137,7 +138,7 @@ static void use(etrt_device **dev, etrt_model **m, etrt_session **s, etrt_status
     double seconds;
 #define then(call)                                                                                 \
     if (*st == ETRT_OK) *st = (call)
-    then(etrt_device_open("cuda", dev));
+    then(etrt_device_open(spec, dev));
     then(etrt_device_timing(*dev, 1));
     then(etrt_model_load(*dev, probe, m));
     then(etrt_model_weights_file(*m, scratch("w.safetensors")));
@@ -223,6 +224,34 @@ START_TEST(every_call_fails) {
     }
     ck_assert_int_gt(failed, 60);
     ok(use_all());
+}
+END_TEST
+
+/* The program's context: used while nothing else is current, with the SMs it has, and left alone.
+ */
+START_TEST(borrowed_context) {
+    etrt_device *dev;
+    CUcontext context, out;
+    fails(ETRT_NO_DEVICE, "no CUDA context is current", etrt_device_open("cuda:current", &dev));
+    void *library = dlopen(getenv("ETRT_CUDA_LIB"), RTLD_NOW | RTLD_LOCAL);
+    struct etrt_cuda cu;
+#define FIND(name) *(void **)&cu.name = dlsym(library, #name)
+    FIND(cuCtxCreate_v2);
+    FIND(cuCtxPopCurrent_v2);
+    FIND(cuCtxDestroy_v2);
+#undef FIND
+    ck_assert_int_eq(cu.cuCtxCreate_v2(&context, 0, 0), CUDA_SUCCESS);
+    ok(etrt_device_open("cuda:current", &dev));
+    ck_assert_str_eq(etrt_device_name(dev), "Fake GPU 0 (sm_90, 3 SMs)");
+    etrt_device_close(dev);
+    write_weights();
+    spec = "cuda:current";
+    ok(use_all());
+    cu.cuCtxPopCurrent_v2(&out);
+    ck_assert_ptr_eq(out, context);
+    ck_assert_int_eq(fake()->live, 1);
+    cu.cuCtxDestroy_v2(context);
+    ck_assert_int_eq(fake()->live, 0);
 }
 END_TEST
 
@@ -378,6 +407,7 @@ static void add(TCase *tc) {
     tcase_add_test(tc, no_gpu);
     tcase_add_test(tc, lists_devices);
     tcase_add_test(tc, takes_targets);
+    tcase_add_test(tc, borrowed_context);
     tcase_add_test(tc, automatic);
     tcase_add_loop_test(tc, every_call_fails, 0, 3);
     tcase_add_test(tc, copies);

@@ -429,6 +429,26 @@ int cuCtxPopCurrent_v2(CUcontext *out) {
     return CUDA_SUCCESS;
 }
 
+int cuCtxGetCurrent(CUcontext *out) {
+    BEGIN(false);
+    *out = current();
+    return end(CUDA_SUCCESS);
+}
+
+int cuCtxGetDevice(CUdevice *out) {
+    BEGIN(true);
+    *out = 0;
+    return end(CUDA_SUCCESS);
+}
+
+/* Every context has one multiprocessor less than the GPU. */
+int cuCtxGetDevResource(CUcontext c, struct CUdevResource *out, int type) {
+    BEGIN(false);
+    if (!c || type != CU_DEV_RESOURCE_TYPE_SM) abort();
+    out->multiprocessors = SMS - 1;
+    return end(CUDA_SUCCESS);
+}
+
 /* ---- memory ---- */
 
 /* The device's address is nothing that the host can read. */

@@ -80,6 +80,7 @@ static void describe(struct cuda_device *dev) {
     struct etrt_device *base = &dev->base;
     char product[128] = "";
     size_t memory = 0;
+    struct CUdevResource part;
     if (cu->cuDeviceGetName(product, sizeof product, dev->gpu) != CUDA_SUCCESS)
         snprintf(product, sizeof product, "NVIDIA GPU");
     if (cu->cuDeviceTotalMem_v2(&memory, dev->gpu) == CUDA_SUCCESS) base->memory_bytes = memory;
@@ -88,6 +89,9 @@ static void describe(struct cuda_device *dev) {
     int sms = ask(cu, dev->gpu, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     int shared = ask(cu, dev->gpu, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
     base->cus = sms ? (uint32_t)sms : 1;
+    if (dev->borrowed && cu->cuCtxGetDevResource &&
+        cu->cuCtxGetDevResource(dev->context, &part, CU_DEV_RESOURCE_TYPE_SM) == CUDA_SUCCESS)
+        base->cus = part.multiprocessors;
     base->dies = 1;
     base->lds_bytes = shared ? (uint32_t)shared : 48 << 10;
     base->realtime_hz = REALTIME_HZ;
@@ -112,6 +116,16 @@ static etrt_status list(int index, etrt_device_info *out) {
 
 /* ---- open and close ---- */
 
+/* The context that is current in the calling thread: it may have a part of the GPU. */
+static etrt_status borrow(struct cuda_device *dev) {
+    int result = dev->cu->cuCtxGetCurrent(&dev->context);
+    dev->borrowed = true;
+    if (result == CUDA_SUCCESS && !dev->context)
+        return etrt_fail(ETRT_NO_DEVICE, "no CUDA context is current in this thread");
+    if (result == CUDA_SUCCESS) result = dev->cu->cuCtxGetDevice(&dev->gpu);
+    return cuda_status(dev, result, ETRT_NO_DEVICE);
+}
+
 /* A context of its own: after a fault it is thrown away, and nothing of the program's goes with it.
  * The library makes it current, which is the program's business. */
 static etrt_status start(struct cuda_device *dev) {
@@ -120,13 +134,14 @@ static etrt_status start(struct cuda_device *dev) {
     if (!ask(cu, dev->gpu, CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING))
         return etrt_fail(ETRT_NO_DEVICE, "%s: host and device do not share addresses",
                          dev->base.name);
-    int result = cu->cuCtxCreate_v2(&dev->context, CU_CTX_SCHED_AUTO, dev->gpu);
+    int result = dev->borrowed ? cuda_enter(dev)
+                               : cu->cuCtxCreate_v2(&dev->context, CU_CTX_SCHED_AUTO, dev->gpu);
     if (result == CUDA_SUCCESS) {
         result = cu->cuStreamCreate(&dev->launches, CU_STREAM_NON_BLOCKING);
         if (result == CUDA_SUCCESS)
             result = cu->cuStreamCreate(&dev->copies, CU_STREAM_NON_BLOCKING);
         cu->cuCtxPopCurrent_v2(&out);
-    } else
+    } else if (!dev->borrowed)
         dev->context = NULL;
     if (result == CUDA_SUCCESS) return ETRT_OK;
     cuda_status(dev, result, ETRT_NO_DEVICE);
@@ -146,7 +161,7 @@ static void close_device(etrt_device *base) {
         if (dev->launches) dev->cu->cuStreamDestroy_v2(dev->launches);
         cuda_leave(dev);
     }
-    if (dev->context && !silent) dev->cu->cuCtxDestroy_v2(dev->context);
+    if (dev->context && !silent && !dev->borrowed) dev->cu->cuCtxDestroy_v2(dev->context);
     for (struct host_block *b = dev->blocks, *next; b; b = next) {
         next = b->next;
         free(b);
@@ -157,8 +172,9 @@ static void close_device(etrt_device *base) {
 }
 
 static etrt_status open_device(const char *spec, etrt_device **out) {
-    int ordinal;
-    etrt_status st = etrt_spec_number(spec, &ordinal);
+    int ordinal = 0;
+    bool current = strcmp(spec, "cuda:current") == 0;
+    etrt_status st = current ? ETRT_OK : etrt_spec_number(spec, &ordinal);
     if (st != ETRT_OK) return st;
     struct cuda_device *dev = calloc(1, sizeof *dev);
     if (!dev) return etrt_no_memory();
@@ -167,7 +183,7 @@ static etrt_status open_device(const char *spec, etrt_device **out) {
     dev->base.driver = &etrt_cuda_driver;
     dev->last = &dev->first;
     st = etrt_cuda_open(&dev->cu);
-    if (st == ETRT_OK) st = find(dev->cu, ordinal, &dev->gpu);
+    if (st == ETRT_OK) st = current ? borrow(dev) : find(dev->cu, ordinal, &dev->gpu);
     if (st == ETRT_OK) {
         describe(dev);
         st = start(dev);

@@ -29,6 +29,7 @@ struct cuda_device {
     const struct etrt_cuda *cu;
     CUdevice gpu;
     CUcontext context;
+    bool borrowed;    /* it is the program's, which destroys it */
     int major, minor; /* compute capability */
     CUstream launches, copies;
     _Atomic int launching; /* threads that want the lock for a launch: who waits lets them pass */

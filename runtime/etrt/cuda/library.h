@@ -68,6 +68,19 @@ enum { /* options of the compiler of PTX */
 };
 
 enum { CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1 };
+
+/* What a context may use: of its multiprocessors, how many. */
+enum { CU_DEV_RESOURCE_TYPE_SM = 1 };
+struct CUdevResource {
+    int type;
+    unsigned char padding[92];
+    union {
+        unsigned multiprocessors;
+        unsigned char room[48];
+    };
+    void *next; /* of later versions */
+};
+
 enum { CU_CTX_SCHED_AUTO = 0, CU_STREAM_NON_BLOCKING = 1, CU_EVENT_DEFAULT = 0 };
 enum { CU_EVENT_DISABLE_TIMING = 2 };
 enum { CU_MEMHOSTALLOC_PORTABLE = 1, CU_MEMHOSTALLOC_DEVICEMAP = 2 };
@@ -91,6 +104,8 @@ enum { CU_MEMHOSTALLOC_PORTABLE = 1, CU_MEMHOSTALLOC_DEVICEMAP = 2 };
     X(cuCtxDestroy_v2, (CUcontext))                                                                \
     X(cuCtxPushCurrent_v2, (CUcontext))                                                            \
     X(cuCtxPopCurrent_v2, (CUcontext * out))                                                       \
+    X(cuCtxGetCurrent, (CUcontext * out))                                                          \
+    X(cuCtxGetDevice, (CUdevice * out))                                                            \
     X(cuMemAlloc_v2, (CUdeviceptr * out, size_t bytes))                                            \
     X(cuMemFree_v2, (CUdeviceptr))                                                                 \
     X(cuMemHostAlloc, (void **out, size_t bytes, unsigned flags))                                  \
@@ -121,9 +136,10 @@ enum { CU_MEMHOSTALLOC_PORTABLE = 1, CU_MEMHOSTALLOC_DEVICEMAP = 2 };
                        unsigned block_x, unsigned block_y, unsigned block_z,                       \
                        unsigned dynamic_shared, CUstream, void **arguments, void **extra))
 
-/* NULL where the library does not have them. The first came with CUDA 12.4; the others, of which
- * the last came with 12.0, are for launches of several kernels, which go without. */
+/* NULL where the library does not have them. The first two came with CUDA 12.4; the others, of
+ * which the last came with 12.0, are for launches of several kernels, which go without. */
 #define ETRT_CUDA_OPTIONAL(X)                                                                      \
+    X(cuCtxGetDevResource, (CUcontext, struct CUdevResource * out, int type))                      \
     X(cuFuncGetParamInfo, (CUfunction, size_t index, size_t * out_offset, size_t * out_bytes))     \
     X(cuStreamBeginCapture_v2, (CUstream, int mode))                                               \
     X(cuStreamEndCapture, (CUstream, CUgraph * out))                                               \
