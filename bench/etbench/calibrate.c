@@ -3,6 +3,7 @@
  * stays as it is in the machine that is the base, and says so. */
 #include "bench/etbench/calibrate.h"
 
+#include "bench/etbench/fill.h"
 #include "frontend/etcc/driver.h"
 
 #include <math.h>

@@ -1,68 +1,14 @@
 /* Weights, inputs and states: the same bytes for every column. */
 #include "bench/etbench/etbench.h"
+#include "bench/etbench/fill.h"
 
 #include "runtime/etrt/safetensors/etrt_safetensors.h"
 #include "runtime/etrt_dtype.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A number from -1 to 1. */
-static float uniform(uint64_t *state) {
-    return (float)((double)(eb_random(state) >> 11) / 4503599627370496.0 - 1);
-}
-
-/* After so many random floats the same come again: models of billions are made in seconds then. It
- * is twice a prime, so that whole bytes repeat in types of 4 bits, and rows do not. */
-enum { REPEATS_AFTER = 2 * 524287 };
-
-/* Floats about CENTRE. */
-static void fill_floats(void *data, enum etrt_dtype dtype, int64_t count, uint64_t seed,
-                        float centre, float spread) {
-    int64_t drawn = count < REPEATS_AFTER ? count : REPEATS_AFTER;
-    for (int64_t i = 0; i < drawn; i++)
-        etrt_element_set((int)dtype, data, i, (double)(centre + spread * uniform(&seed)));
-    int64_t have = drawn * (int64_t)etrt_dtype_bits(dtype) / 8,
-            all = count * (int64_t)etrt_dtype_bits(dtype) / 8;
-    for (int64_t more; have < all; have += more) {
-        more = have < all - have ? have : all - have;
-        memcpy((char *)data + have, data, (size_t)more);
-    }
-}
-
-/* Integers LO .. LO + SPAN - 1 shuffled, and again from the start where there are more places than
- * numbers. So rows that are named by several such inputs together, slot and position, do not
- * collide before they must. */
-static void fill_indices(int32_t *data, int64_t count, uint64_t seed, int64_t lo, int64_t span) {
-    int64_t used = span < count ? span : count;
-    for (int64_t i = 0; i < used; i++)
-        data[i] = (int32_t)(lo + (int64_t)((__uint128_t)i * (uint64_t)span / (uint64_t)used));
-    for (int64_t i = used - 1; i > 0; i--) {
-        int64_t k = (int64_t)(eb_random(&seed) % (uint64_t)(i + 1));
-        int32_t swap = data[i];
-        data[i] = data[k];
-        data[k] = swap;
-    }
-    for (int64_t i = used; i < count; i++)
-        data[i] = data[i - used];
-}
-
 /* ---- weights ---- */
-
-/* Products of such weights keep the size of what they are multiplied with; gains and biases of
- * norms are about one. */
-static void fill_weight(const struct etrt_tensor *t, const int64_t *shape, uint64_t seed,
-                        void *data, int64_t count) {
-    uint64_t state = eb_seed(seed, t->name);
-    int rank = t->rank - t->nloops;
-    if (t->dtype == ETRT_I32)
-        fill_indices(data, count, state, 0, count > 0 ? count : 1);
-    else if (rank <= 1)
-        fill_floats(data, t->dtype, count, state, 1, 0.1f);
-    else
-        fill_floats(data, t->dtype, count, state, 0, sqrtf(3.0f / (float)shape[t->rank - 1]));
-}
 
 static bool weight_bytes(const struct eb_column *c, const struct etrt_tensor *t, int64_t *bytes) {
     int64_t shape[ETRT_MAX_RANK];
@@ -76,7 +22,7 @@ static bool random_weight(const struct eb_bench *b, struct eb_column *c,
     int64_t shape[ETRT_MAX_RANK], bytes;
     etrt_status st = etrt_tensor_shape(t, NULL, shape, &bytes);
     if (st != ETRT_OK) return eb_fail_status(c->name, st);
-    fill_weight(t, shape, b->o->seed, data, bytes * 8 / (int64_t)etrt_dtype_bits(t->dtype));
+    eb_fill_weight(t, shape, b->o->seed, data, bytes * 8 / (int64_t)etrt_dtype_bits(t->dtype));
     st = etrt_model_weight(c->model, t->name, data, (size_t)bytes);
     return st == ETRT_OK || eb_fail_status(c->name, st);
 }
@@ -157,12 +103,12 @@ static bool make_input(struct eb_bench *b, const struct eb_point *p, const struc
     if (in && in->file) return read_input(in, t, shape, data, (size_t)bytes);
     if (t->dtype == ETRT_I32) {
         index_range(b, p, t->name, count, &lo, &span);
-        fill_indices(data, count, seed, lo, span);
+        eb_fill_indices(data, count, seed, lo, span);
     } else if (in) {
-        fill_floats(data, t->dtype, count, seed, (float)(in->lo + in->hi) / 2,
-                    (float)(in->hi - in->lo) / 2);
+        eb_fill_floats(data, t->dtype, count, seed, (float)(in->lo + in->hi) / 2,
+                       (float)(in->hi - in->lo) / 2);
     } else {
-        fill_floats(data, t->dtype, count, seed, 0, 1);
+        eb_fill_floats(data, t->dtype, count, seed, 0, 1);
     }
     return true;
 }
@@ -174,15 +120,15 @@ static void make_state(const struct eb_options *o, const struct etrt_tensor *t, 
     else if (o->states == EB_STATES_ZERO || t->dtype == ETRT_I32)
         memset(data, 0, (size_t)bytes);
     else
-        fill_floats(data, t->dtype, bytes * 8 / (int64_t)etrt_dtype_bits(t->dtype),
-                    eb_seed(o->seed, t->name), 0, 1);
+        eb_fill_floats(data, t->dtype, bytes * 8 / (int64_t)etrt_dtype_bits(t->dtype),
+                       eb_seed(o->seed, t->name), 0, 1);
 }
 
 bool eb_make_first(struct eb_bench *b, const struct eb_point *p, const struct etrt_tensor *t,
                    const int64_t *shape, void *data, int64_t bytes) {
     if (t->kind == ETRT_INPUT) return make_input(b, p, t, shape, data, bytes);
     if (t->kind == ETRT_WEIGHT)
-        fill_weight(t, shape, b->o->seed, data, bytes * 8 / (int64_t)etrt_dtype_bits(t->dtype));
+        eb_fill_weight(t, shape, b->o->seed, data, bytes * 8 / (int64_t)etrt_dtype_bits(t->dtype));
     else
         make_state(b->o, t, data, bytes);
     return true;

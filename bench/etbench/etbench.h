@@ -280,10 +280,6 @@ struct eb_ratio {
     double value, lo, hi;
 };
 struct eb_ratio eb_ratio_of(const double *a, int na, const double *b, int nb, uint64_t seed);
-/* A random number, and the state after it. */
-uint64_t eb_random(uint64_t *state);
-/* A state for things called NAME. */
-uint64_t eb_seed(uint64_t seed, const char *name);
 
 /* ---- reports: text.c, json.c, plot.c ---- */
 

@@ -1,21 +1,10 @@
 /* Medians, quartiles, and how sure a ratio of medians is. */
 #include "bench/etbench/etbench.h"
-#include "ir/base/table.h"
+#include "bench/etbench/fill.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-uint64_t eb_random(uint64_t *state) {
-    uint64_t x = *state += 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
-
-uint64_t eb_seed(uint64_t seed, const char *name) {
-    return et_hash(ET_HASH ^ seed, name, strlen(name));
-}
 
 static int compare(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;

@@ -37,6 +37,9 @@ struct mix_times {
 
 void mix_queue(const struct mix_service *, const struct mix_load *, struct mix_times *out);
 
+/* When N requests come, from 0 on, RATE in a unit of time, Poisson. */
+void mix_arrivals(double rate, int64_t n, uint64_t seed, double *out);
+
 /* Speeds from the times at which the models of each set are done when all begin together, by what
  * is known of the smaller sets: until the first is done each goes at the speed of the whole set. */
 void mix_speeds(int nmodels, const double done[MIX_SETS][MIX_MODELS],

@@ -26,13 +26,17 @@ static double uniform(uint64_t *state) { /* splitmix64 */
     return ((double)((z ^ z >> 31) >> 11) + 0.5) / 9007199254740992.0;
 }
 
-static void arrive(struct line *l, double rate, int64_t n, uint64_t seed) {
+void mix_arrivals(double rate, int64_t n, uint64_t seed, double *out) {
     double t = 0;
+    for (int64_t i = 0; i < n; i++)
+        out[i] = t -= log(uniform(&seed)) / rate;
+}
+
+static void arrive(struct line *l, double rate, int64_t n, uint64_t seed) {
     *l =
         (struct line){malloc((size_t)n * sizeof(double)), malloc((size_t)n * sizeof(double)), n, 0};
     if (!l->arrival || !l->response) et_bug("out of memory");
-    for (int64_t i = 0; i < n; i++)
-        l->arrival[i] = t -= log(uniform(&seed)) / rate;
+    mix_arrivals(rate, n, seed, l->arrival);
 }
 
 /* ---- serving ---- */

@@ -1,5 +1,6 @@
 /* The parts of etbench that can be tried alone. */
 #include "bench/etbench/etbench.h"
+#include "bench/etbench/fill.h"
 #include "tests/runtime/support.h"
 
 #include "frontend/etcc/driver.h"

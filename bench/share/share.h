@@ -1,0 +1,126 @@
+/* share.h - models that share a GPU, measured: what the files of etshare have in common. What can
+ * fail has printed why and returns false. */
+#ifndef BENCH_SHARE_H
+#define BENCH_SHARE_H
+
+#include "runtime/cli/cli.h"
+#include "runtime/etrt.h"
+#include "runtime/etrt/inspect.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { SH_MODELS = 3, SH_POLICIES = 16, SH_LOADS = 8, SH_OUTPUTS = 16 };
+
+/* How models get at the GPU. */
+enum sh_kind {
+    SH_ONE,   /* one kernel of all models: a launch takes a request of each that has one waiting */
+    SH_TURNS, /* a kernel each, one launch after the other, first come first served */
+    SH_STREAMS, /* a kernel each, launched side by side as the hardware sees fit */
+    SH_PARTS    /* the same, each on SMs that nobody else has (CUDA's green contexts) */
+};
+extern const char *const sh_kind_name[]; /* ends with NULL */
+
+/* What one model gave under one policy and one way of asking. */
+struct sh_answers {
+    int64_t n;
+    double *seconds; /* from arrival to answer, in the order of arrival */
+    double rate;     /* answers a second */
+};
+
+/* A run: everybody asks again once answered, or requests come at random. */
+struct sh_run {
+    struct sh_answers of[SH_MODELS];
+    double watts; /* of the whole GPU; NAN where nobody tells */
+    bool grows;   /* more came than was served: the times mean nothing */
+};
+
+struct sh_options {
+    const char *device, *markdown, *json;
+    cli_list policies; /* NAME=KIND:FILE[@CUS],... */
+    cli_list sets, ranges, loads;
+    double seconds, wait_limit;
+    int64_t seed;
+    bool check, quiet;
+    double load[SH_LOADS];
+    int nloads;
+    int gpu; /* number of the NVIDIA GPU that DEVICE names; -1: it is none */
+};
+
+/* A model under a policy. */
+struct sh_model {
+    char name[64]; /* its own, or what the kernel of several calls it */
+    int index;     /* among the models of the kernel */
+    etrt_model *kernel;
+    etrt_session *session;
+    int cus; /* that its launches take */
+    void *output[SH_OUTPUTS];
+    size_t bytes[SH_OUTPUTS]; /* of them, as the first launch gave them */
+};
+
+struct sh_policy {
+    const char *name;
+    enum sh_kind kind;
+    char *file[SH_MODELS];
+    int asked[SH_MODELS]; /* CUs after @; 0: all, or all that is left */
+    int nfiles, nmodels;
+    char device[128]; /* what it ran on, for people */
+    struct sh_model model[SH_MODELS];
+    etrt_device *opened[SH_MODELS];
+    double alone[SH_MODELS]; /* seconds, when nobody else asks */
+    struct sh_run closed, open[SH_LOADS];
+};
+
+/* "etshare: MESSAGE" on stderr; returns false. */
+bool sh_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The library's last error; true for ETRT_OK. */
+bool sh_ok(const char *what, etrt_status);
+/* Memory, or the end of the program. */
+void *sh_alloc(size_t bytes);
+double sh_now(void); /* seconds of a clock that only goes on */
+
+/* ---- policy.c: models loaded, filled and tried ---- */
+
+/* Parse "NAME=KIND:FILE[@CUS],..." */
+bool sh_policy_read(const cli_item *, struct sh_policy *);
+void sh_policy_free(struct sh_policy *);
+/* Open its devices, load its kernels, give weights and inputs, launch every model once. */
+bool sh_policy_open(const struct sh_options *, struct sh_policy *);
+void sh_policy_close(struct sh_policy *);
+/* Are the outputs of a model, which is done, those that it gave first? Keeps them the first time.
+ */
+bool sh_same_outputs(struct sh_model *);
+
+/* ---- context.c: CUDA contexts for the device that is opened next ---- */
+
+/* Make the GPU's primary context current (CUS 0), or one with at least CUS of its SMs that no other
+ * has that was made since sh_contexts_end; -1: with all that are left. */
+bool sh_context_begin(int ordinal, int cus);
+void sh_contexts_end(void);
+
+/* ---- energy.c ---- */
+
+/* Joules the GPU of this number has taken since some moment; NAN where NVML does not tell. */
+double sh_joules(int ordinal);
+
+/* ---- play.c ---- */
+
+/* The models of MASK ask again as soon as they are answered, for SECONDS. */
+bool sh_play_closed(const struct sh_options *, struct sh_policy *, unsigned mask, double seconds,
+                    struct sh_run *);
+/* Requests of each model come at random (Poisson) at RATE a second, for SECONDS. The first tenth is
+ * not counted. The same seed gives every policy the same arrivals. */
+bool sh_play_open(const struct sh_options *, struct sh_policy *, double rate, double seconds,
+                  struct sh_run *);
+void sh_run_free(struct sh_run *);
+
+/* ---- report.c ---- */
+
+/* The value that a share P of sorted answers does not exceed. */
+double sh_quantile(const struct sh_answers *, double p);
+void sh_print(const struct sh_options *, const struct sh_policy *, int n, FILE *);
+/* The same table, or JSON, as a file. */
+bool sh_write(const struct sh_options *, const struct sh_policy *, int n, const char *path,
+              bool json);
+
+#endif
