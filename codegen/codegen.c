@@ -86,16 +86,19 @@ static bool has_streams(const cg *g) {
             any |= p->grids[i].streamed;
             if (p->grids[i].dynamic || p->grids[i].slice.count) return false;
         }
-    return any && !cg_is_sequence(g) && !g->whole->g->nmodels;
+    return any && !cg_is_sequence(g);
 }
 
-/* Bytes of LDS that functions have, of all parts or of those that stream. */
+/* Bytes of LDS that functions have, of all models and parts or of those that stream. */
 static int most_locals(const cg *g, bool streaming) {
     int most = 0;
     const et_program *p;
     for (int k = 0; (p = et_program_part(g->whole, k)); k++)
-        for (int i = 0; i < p->nfuncs && (p->ring.slots || !streaming); i++)
-            if (p->funcs[i].lds_bytes > most) most = p->funcs[i].lds_bytes;
+        for (int i = 0; i < p->ngrids; i++) {
+            int bytes = p->funcs[p->grids[i].func].lds_bytes;
+            if (streaming && !cg_model_streams(p, p->grids[i].model)) continue;
+            if (bytes > most) most = bytes;
+        }
     return (most + 15) & ~15;
 }
 
@@ -108,20 +111,24 @@ static void place_words(cg *g, int at) {
     g->lds_bytes = g->trace_at + cg_trace_lds(g);
 }
 
-/* As many slots as there is room for; parts of the program use them in turn, and those that do not
- * stream have their locals there. */
+/* As many slots as there is room for; parts of the program use them in turn, and parts and models
+ * that do not stream have their locals there. The ring's barriers are nobody else's. */
 static void add_ring(cg *g) {
-    int at = (most_locals(g, true) + 127) & ~127, most = 0;
+    int words = g->lds_bytes - g->flag_at, end = g->flag_at, bytes = 0;
     et_program *p;
+    g->slots_at = (most_locals(g, true) + 127) & ~127;
     if (!has_streams(g)) return;
     for (int k = 0; (p = et_program_part(g->whole, k)); k++) {
-        int slots = cg_ring_slots(g, p, g->t->lds_bytes - (g->lds_bytes - g->flag_at) - at);
+        int slots = cg_ring_slots(g, p, g->t->lds_bytes - words - g->slots_at);
         if (!slots) continue;
         g->ring_slots = !g->ring_slots || slots < g->ring_slots ? slots : g->ring_slots;
-        if (cg_ring_lds(p, slots) > most) most = cg_ring_lds(p, slots);
+        bytes = p->ring.bytes > bytes ? p->ring.bytes : bytes;
     }
-    g->ring_at = at;
-    if (at + most > g->flag_at) place_words(g, at + most);
+    if (g->slots_at + g->ring_slots * bytes > end) end = g->slots_at + g->ring_slots * bytes;
+    g->ring_at = end;
+    if (end + cg_ring_words(g->ring_slots) + words > g->t->lds_bytes)
+        g->ring_slots = 0; /* somebody's locals leave no room for the barriers */
+    if (g->ring_slots) place_words(g, end + cg_ring_words(g->ring_slots));
 }
 
 /* LDS: every function's locals share the front; codegen's own words come last. More than half of

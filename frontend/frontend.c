@@ -52,7 +52,8 @@ et_graph *et_parse_etg_narrow(et_arena *arena, et_diags *diags, const char *file
     return et_diag_errors(diags) > before ? NULL : g;
 }
 
-et_graph *et_parse_etg_mix(et_arena *arena, et_diags *diags, int n, const et_source *sources) {
+et_graph *et_parse_etg_mix(et_arena *arena, et_diags *diags, int n, const et_source *sources,
+                           const et_dim_range *narrow) {
     int before = et_diag_errors(diags);
     et_graph *g = et_graph_create(arena, diags);
     uint64_t h = ET_HASH;
@@ -61,6 +62,7 @@ et_graph *et_parse_etg_mix(et_arena *arena, et_diags *diags, int n, const et_sou
         const et_source *from = &sources[i];
         et_sema s = {
             .arena = arena, .diags = diags, .graph = g, .x = g->exprs, .loop = -1, .mix = true};
+        if (narrow) s.narrow = narrow->dim, s.narrow_lo = narrow->lo, s.narrow_hi = narrow->hi;
         parse(&s, from->name, from->text, from->bytes);
         h = et_hash(h, from->text, from->bytes);
     }

@@ -22,7 +22,9 @@ typedef struct {
     const char *name, *text; /* NAME: of the file */
     size_t bytes;
 } et_source;
-/* The graph of N programs, each a model of its own: what there is of one, it calls "MODEL.name". */
-et_graph *et_parse_etg_mix(et_arena *, et_diags *, int n, const et_source *);
+/* The graph of N programs, each a model of its own: what there is of one, it calls "MODEL.name".
+ * NARROW, which may be NULL, is about a dim of that name. */
+et_graph *et_parse_etg_mix(et_arena *, et_diags *, int n, const et_source *,
+                           const et_dim_range *narrow);
 
 #endif

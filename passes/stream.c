@@ -1,7 +1,8 @@
 /* Which grids' weights come through a ring, and how large that is (ir/program/stream.h): as many
  * slots as fit beside what tasks keep in LDS, and the grids for which that pays. What a ring holds
  * of a grid's weights has come when its tasks begin, so the time that takes is saved; against that
- * stands what the ring costs a task. */
+ * stands what the ring costs a task. Of several models some may stream: a workgroup is busy with
+ * one at a time, and a model that does not has its locals where the ring is. */
 #include "ir/program/stream.h"
 #include "ir/program/step.h"
 #include "passes/pipeline/pipeline.h"
@@ -16,14 +17,25 @@ static bool brings_itself(const et_func *f) {
     return any;
 }
 
-static et_ring ring_of(const et_program *p, const et_machine *m) {
+/* Which models could stream, as bits: none of their tasks brings its weights itself. */
+static uint32_t candidates(const et_program *p) {
+    uint32_t models = 0, never = 0;
+    for (int i = 0; i < p->ngrids; i++) {
+        uint32_t bit = (uint32_t)1 << p->grids[i].model;
+        models |= bit;
+        if (brings_itself(&p->funcs[p->grids[i].func])) never |= bit;
+    }
+    return models & ~never;
+}
+
+static et_ring ring_of(const et_program *p, const et_machine *m, uint32_t models) {
     et_ring r = {.bytes = m->stream_kb << 10};
     int most = 0;
-    for (int i = 0; i < p->nfuncs; i++) {
-        if (brings_itself(&p->funcs[i])) return (et_ring){0};
-        if (p->funcs[i].lds_bytes > most) most = p->funcs[i].lds_bytes;
+    for (int i = 0; i < p->ngrids; i++) {
+        int bytes = p->funcs[p->grids[i].func].lds_bytes;
+        if (models >> p->grids[i].model & 1 && bytes > most) most = bytes;
     }
-    if (!r.bytes) return r;
+    if (!r.bytes || !models) return (et_ring){0};
     r.slots = (m->lds_bytes - OWN - most) / r.bytes;
     if (r.slots > ET_RING_MAX_SLOTS) r.slots = ET_RING_MAX_SLOTS;
     if (r.slots < ET_RING_MIN_SLOTS) r.slots = 0;
@@ -49,13 +61,13 @@ static bool computes(const et_program *p, const et_grid *g) {
     return !et_expr_eq(et_stream_load(p, s, 0), s->b[0]);
 }
 
-/* All or none: a task that loads its weights itself, beside a wave that brings those of others, was
- * measured to be slower than either. */
-static bool pays(et_program *p, const et_machine *m) {
+/* All of a model or none: a task that loads its weights itself, beside a wave that brings those of
+ * others, was measured to be slower than either. */
+static bool pays(et_program *p, const et_machine *m, int model) {
     double room = (double)p->ring.slots * p->ring.bytes * m->cus, saved = 0, paid = 0;
     for (int i = 0; i < p->ngrids; i++) {
         const et_grid *g = &p->grids[i];
-        if (et_stream_problem(p, g)) continue;
+        if (g->model != model || et_stream_problem(p, g)) continue;
         double bytes = (double)et_stream_bytes(p, g);
         saved += trips(p, g) * (bytes < room ? bytes : room) / (1e3 * m->hbm_gbs);
         if (!computes(p, g)) paid += trips(p, g) * m->stream_us;
@@ -65,10 +77,14 @@ static bool pays(et_program *p, const et_machine *m) {
 
 bool et_pass_stream(et_pipeline *pl) {
     et_program *p = pl->p;
-    p->ring = ring_of(p, pl->opt->machine);
-    if (!et_is_static(pl->opt) || pl->opt->unstreamed || !pays(p, pl->opt->machine))
-        p->ring = (et_ring){0};
+    const et_machine *m = pl->opt->machine;
+    uint32_t models = et_is_static(pl->opt) && !pl->opt->unstreamed ? candidates(p) : 0;
+    p->ring = ring_of(p, m, models);
+    for (int i = 0; i < ET_MAX_MODELS; i++)
+        if (models >> i & 1 && !pays(p, m, i)) models &= ~((uint32_t)1 << i);
+    p->ring = ring_of(p, m, models);
     for (int i = 0; i < p->ngrids; i++)
-        p->grids[i].streamed = !et_stream_problem(p, &p->grids[i]);
+        p->grids[i].streamed =
+            models >> p->grids[i].model & 1 && !et_stream_problem(p, &p->grids[i]);
     return true;
 }

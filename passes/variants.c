@@ -6,6 +6,7 @@
 #include "ir/base/diag.h"
 #include "passes/cost/cost.h"
 #include "passes/passes.h"
+#include "passes/pipeline/findings.h"
 #include "passes/trial/trial.h"
 #include <string.h>
 
@@ -17,8 +18,9 @@ struct variants {
     const et_pass_options *opt;
     et_narrow_fn narrow;
     void *ctx;
-    int at; /* the symbol they go by */
-    const char *sym;
+    int sym;
+    et_model model[ET_MAX_MODELS]; /* with their workgroups, which all variants have */
+    const et_finding *placed;      /* why they have them, or NULL */
     int64_t sample[MAX_SAMPLES];
     double alone[MAX_SAMPLES]; /* predicted time of the program for this value only */
     int n;
@@ -27,8 +29,16 @@ struct variants {
 static double cost_at(const struct variants *v, et_program *p, int64_t value) {
     int64_t syms[ET_SAMPLES][ET_MAX_SYMS];
     et_sample_symbols(v->g->exprs, syms);
-    syms[1][v->at] = value;
+    syms[1][v->sym] = value;
     return et_cost_at(p, v->opt->machine, syms[1], 0).us;
+}
+
+/* The graph for values LO..HI, or NULL. */
+static et_graph *narrowed(const struct variants *v, int64_t lo, int64_t hi) {
+    et_graph *g = v->narrow(v->ctx, et_sym_name(v->g->exprs, v->sym), lo, hi);
+    for (int m = 0; g && m < g->nmodels; m++)
+        g->model[m].share = v->model[m].share;
+    return g;
 }
 
 static void choose_samples(struct variants *v, int64_t lo, int64_t hi) {
@@ -44,7 +54,7 @@ static bool price(const struct variants *v, int64_t lo, int64_t hi, int first, i
                   double out[MAX_SAMPLES]) {
     et_trial t;
     et_trial_begin(&t, v->g, NULL, v->opt);
-    t.g = v->narrow(v->ctx, v->sym, lo, hi);
+    t.g = narrowed(v, lo, hi);
     bool ok = t.g && et_trial_lower(&t, ET_STAGE_SCHEDULED);
     for (int i = first; ok && i <= last; i++)
         out[i] = cost_at(v, t.p, v->sample[i]);
@@ -81,23 +91,62 @@ static bool predict_alone(struct variants *v) {
     return true;
 }
 
+/* Which workgroups are whose, decided for these values of the symbol, as all variants have them;
+ * false where that cannot be done, or says more of single tasks. */
+static bool place_models(struct variants *v, int64_t lo, int64_t hi, bool verbose) {
+    if (!v->g->nmodels) return true;
+    et_pass_options opt = et_quiet_options(v->opt);
+    opt.quick = false;
+    opt.verbose = verbose;
+    opt.findings = v->opt->findings;
+    et_program *p;
+    et_graph *g = v->narrow(v->ctx, et_sym_name(v->g->exprs, v->sym), lo, hi);
+    if (!g || !et_passes_run(g, &opt, &p)) return false;
+    for (int i = 0; i < p->ngrids; i++)
+        if (p->grids[i].range.to) return false;
+    memcpy(v->model, g->model, sizeof v->model);
+    v->placed = et_finding_of(opt.findings, g);
+    return true;
+}
+
+/* The same for the range that the middle of the symbol's values is in. */
+static bool place_middle(struct variants *v, const int *end, int n) {
+    int64_t syms[ET_SAMPLES][ET_MAX_SYMS], lo, hi;
+    et_sample_symbols(v->g->exprs, syms);
+    et_sym_range(v->g->exprs, v->sym, &lo, &hi);
+    int i = 0;
+    while (i < n - 1 && v->sample[end[i]] < syms[1][v->sym])
+        i++;
+    if (i) lo = v->sample[end[i - 1]] + 1;
+    if (i < n - 1) hi = v->sample[end[i]];
+    return place_models(v, lo, hi, v->opt->verbose);
+}
+
 /* The program whose variants are those for the ranges; NULL where one of them cannot be lowered. */
-static et_program *build(const struct variants *v, int64_t lo, int64_t hi, const int *end, int n) {
+static et_program *build(struct variants *v, const int *end, int n) {
     et_program *base, *part[ET_MAX_VARIANTS];
     et_pass_options quiet = et_quiet_options(v->opt);
+    int64_t lo, hi;
+    if (!place_middle(v, end, n)) return NULL;
+    for (int m = 0; m < v->g->nmodels; m++)
+        v->g->model[m].share = v->model[m].share;
     if (!et_passes_run(v->g, &quiet, &base)) return NULL;
+    et_sym_range(v->g->exprs, v->sym, &lo, &hi);
     for (int i = 0; i < n; i++) {
         int64_t to = i == n - 1 ? hi : v->sample[end[i]];
         if (v->opt->dump)
-            fprintf(v->opt->dump_to, "# variant for %s in %lld..%lld\n", v->sym, (long long)lo,
-                    (long long)to);
-        et_graph *g = v->narrow(v->ctx, v->sym, lo, to);
-        if (!g || !et_passes_run(g, v->opt, &part[i])) return NULL;
+            fprintf(v->opt->dump_to, "# variant for %s in %lld..%lld\n",
+                    et_sym_name(v->g->exprs, v->sym), (long long)lo, (long long)to);
+        et_graph *g = narrowed(v, lo, to);
+        if (!g) return NULL;
+        et_finding *f = v->placed ? et_finding_note(v->opt, g) : NULL;
+        if (f) f->place = v->placed->place;
+        if (!et_passes_run(g, v->opt, &part[i])) return NULL;
         base->variant[i] = (et_variant){to, part[i]};
         lo = to + 1;
     }
+    base->variant_sym = v->sym;
     base->nvariants = n;
-    base->variant_sym = v->at;
     for (int i = 0; i < n; i++) { /* what they have to say is heard, now and from here on */
         et_diag_pass_on(part[i]->g->diags, v->g->diags);
         part[i]->g->diags = v->g->diags;
@@ -111,16 +160,36 @@ static void note_symbol(void *ctx, et_expr e) {
     if (n->op == ET_X_SYM) ((bool *)((void **)ctx)[1])[n->i] = true;
 }
 
-/* The first symbol that no loop goes by: tensors of one for each iteration are as many in all
- * variants. -1: there is none. */
-static int symbol_of(const struct variants *v) {
+/* Samples of symbol SYM, and how far one program for all of them is from the best of each, at
+ * worst; 0 where there is nothing to choose from. */
+static double look_at(struct variants *v, int sym) {
+    int64_t lo, hi;
+    v->sym = sym;
+    v->n = 0;
+    et_sym_range(v->g->exprs, sym, &lo, &hi);
+    if (lo == hi) return 0;
+    choose_samples(v, lo, hi);
+    return predict_alone(v) ? worst_ratio(v, 0, v->n - 1, lo) : 0;
+}
+
+/* The symbol by whose values variants differ: of a model alone the first one, of several models
+ * that which one program serves worst. None that a loop goes by: tensors of one for each iteration
+ * are as many in all variants. False where there is none. */
+static bool choose_symbol(struct variants *v) {
     bool counts[ET_MAX_SYMS] = {false};
-    int n = et_sym_count(v->g->exprs), i = 0;
+    double worst = 0;
+    struct variants best = *v;
     for (int l = 0; l < v->g->nloops; l++)
-        et_walk(v->g->exprs, v->g->loops[l].trips, note_symbol, (void *[]){(void *)v, counts});
-    while (i < n && counts[i])
-        i++;
-    return i < n ? i : -1;
+        et_walk(v->g->exprs, v->g->loops[l].trips, note_symbol, (void *[]){v, counts});
+    for (int s = 0, looked = 0; s < et_sym_count(v->g->exprs); s++) {
+        if (counts[s] || (looked++ && !v->g->nmodels)) continue;
+        double ratio = look_at(v, s);
+        if (ratio <= worst) continue;
+        worst = ratio;
+        best = *v;
+    }
+    *v = best;
+    return worst > 0;
 }
 
 et_program *et_make_variants(et_graph *g, const et_pass_options *opt, int most, et_narrow_fn narrow,
@@ -131,15 +200,11 @@ et_program *et_make_variants(et_graph *g, const et_pass_options *opt, int most, 
     et_check(most <= ET_MAX_VARIANTS);
     if (et_sym_count(g->exprs) == 0 || et_sym_count(g->exprs) > ET_MAX_SYMS || most < 2)
         return NULL;
-    v.at = symbol_of(&v);
-    if (v.at < 0) return NULL;
-    v.sym = et_sym_name(g->exprs, v.at);
-    et_sym_range(g->exprs, v.at, &lo, &hi);
-    if (lo == hi) return NULL;
-    choose_samples(&v, lo, hi);
-    if (!predict_alone(&v)) return NULL;
+    et_sym_range(g->exprs, 0, &lo, &hi);
+    if (!place_models(&v, lo, hi, false) || !choose_symbol(&v)) return NULL;
+    et_sym_range(g->exprs, v.sym, &lo, &hi);
     for (double limit = tolerance; n > most; limit *= 1.02)
         n = grow(&v, lo, limit, end);
     /* What cannot be lowered for some range is lowered for all of it, or says then why not. */
-    return n > 1 ? build(&v, lo, hi, end, n) : NULL;
+    return n > 1 ? build(&v, end, n) : NULL;
 }

@@ -38,7 +38,7 @@ static et_graph *parse(const struct mix *m, et_arena *a, et_diags *d) {
     et_source source[MIX_MODELS];
     for (int i = 0; i < m->nmodels; i++)
         source[i] = (et_source){m->file[i], m->text[i], m->bytes[i]};
-    return et_parse_etg_mix(a, d, m->nmodels, source);
+    return et_parse_etg_mix(a, d, m->nmodels, source, NULL);
 }
 
 struct mix_program *mix_compile(const struct mix *m, et_arena *a, et_placement placement) {

@@ -16,7 +16,7 @@ static const cli_option options[] = {
     {"set", 0, CLI_DIMS, "[MODEL.]DIM=VALUE", TO(sets),
      "value of a dim, of one model or of all; others take their largest", .commas = true},
     {"range", 0, CLI_PAIRS, "[MODEL.]NAME=LO..HI", TO(ranges),
-     "random integers for an input (default: from 0 up to its elements)"},
+     "integers for an input: LO, LO + 1 ... HI, and again (default: from 0 on)"},
     {"wait-limit", 0, CLI_REAL, "SECONDS", TO(wait_limit), "bound of every wait inside a kernel",
      .hi = 1000000, .above = true},
     {"check", 0, CLI_FLAG, NULL, TO(check),

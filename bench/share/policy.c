@@ -111,7 +111,8 @@ static bool give_input(const struct sh_options *o, const struct sh_model *m,
     uint64_t seed = eb_seed((uint64_t)o->seed, own_name(m, t->name));
     if (t->dtype == ETRT_I32) {
         if (!range_of(o, m, t->name, count, &lo, &hi)) return false;
-        eb_fill_indices(data, count, seed, lo, hi - lo + 1);
+        for (int64_t i = 0; i < count; i++)
+            ((int32_t *)data)[i] = (int32_t)(lo + i % (hi - lo + 1));
     } else
         eb_fill_floats(data, t->dtype, count, seed, 0, 1);
     return sh_ok(t->name, etrt_bind(m->session, t->name, data, bytes));

@@ -94,10 +94,10 @@ struct cg {
     const et_func *f; /* the function being emitted: names the locals */
 
     /* The ring that weights come through: no slots, no ring. */
-    int ring_slots, ring_at;
-    cg_ring_state taker;              /* where the waves are that take from it */
-    const struct cg_bringer *bringer; /* the wave that brings is being emitted */
-    const et_step *streamed;          /* of the tile being emitted, or NULL */
+    int ring_slots, ring_at, slots_at; /* its barriers; its slots */
+    cg_ring_state taker;               /* where the waves are that take from it */
+    const struct cg_bringer *bringer;  /* the wave that brings is being emitted */
+    const et_step *streamed;           /* of the tile being emitted, or NULL */
 
     val reached, ready, done; /* moments of the tile being emitted, when profiling */
 };

@@ -141,6 +141,17 @@ void cg_enter_program(cg *g, et_program *p) {
     cg_plan_bodies(g);
 }
 
+/* All that this workgroup, or the wave that brings weights, has of the program. */
+static void visit_program(cg *g) {
+    g->base = cg_i32(g, 0);
+    if (g->p->g->nmodels) {
+        cg_models(g);
+        return;
+    }
+    if (!g->bringer) cg_seed(g);
+    cg_visit(g, g->p->first, g->p->count);
+}
+
 /* Variants: the first whose bound the symbol does not pass runs. */
 static void emit_variants(cg *g, block exit) {
     et_program *whole = g->whole;
@@ -156,9 +167,7 @@ static void emit_variants(cg *g, block exit) {
         cg_enter_program(g, whole->variant[i].program);
         g->args = LLVMGetParam(g->fn, 0);
         cg_load_arguments(g);
-        g->base = cg_i32(g, 0);
-        if (!g->bringer) cg_seed(g);
-        cg_visit(g, g->p->first, g->p->count);
+        visit_program(g);
         cg_br(g, exit);
         g->first_task += g->p->ngrids;
         g->first_event += g->p->nevents;
@@ -173,11 +182,10 @@ static void emit_variants(cg *g, block exit) {
 /* What the wave that brings weights visits. */
 static void visit_all(cg *g) {
     block out = cg_block(g, "all_brought");
-    g->base = cg_i32(g, 0);
     if (g->whole->nvariants) {
         emit_variants(g, out);
     } else {
-        cg_visit(g, g->p->first, g->p->count);
+        visit_program(g);
         cg_br(g, out);
     }
     LLVMMoveBasicBlockAfter(out, LLVMGetLastBasicBlock(g->fn));
@@ -199,14 +207,8 @@ void cg_kernel(cg *g) {
     prologue(g, number);
     if (g->whole->nvariants) {
         emit_variants(g, g->exit);
-    } else if (g->p->g->nmodels) {
-        g->base = cg_i32(g, 0);
-        cg_models(g);
-        cg_br(g, g->exit);
     } else {
-        g->base = cg_i32(g, 0);
-        cg_seed(g);
-        cg_visit(g, g->p->first, g->p->count);
+        visit_program(g);
         cg_br(g, g->exit);
     }
     LLVMMoveBasicBlockAfter(g->failed, LLVMGetLastBasicBlock(g->fn));

@@ -95,6 +95,9 @@ void cg_bind_tile(cg *, const et_grid *, val tile); /* coordinates of TILE, i32 
 void cg_begin_producer(cg *, void (*visit)(cg *));
 /* While that is emitted: true, and what TILE needs is brought. */
 bool cg_brings(cg *, int grid, val tile);
+bool cg_model_streams(const et_program *, int model); /* any grid of it */
+/* Before the first task of a model; false where the wave that brings has nothing to do there. */
+bool cg_ring_enters(cg *, int model);
 /* The step whose b comes through the ring, or NULL. */
 const et_step *cg_streamed(cg *, int grid);
 

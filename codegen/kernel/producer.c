@@ -17,6 +17,23 @@ const et_step *cg_streamed(cg *g, int grid) {
     return can ? s : NULL;
 }
 
+bool cg_model_streams(const et_program *p, int model) {
+    bool any = false;
+    for (int i = 0; i < p->ngrids; i++)
+        any |= p->grids[i].model == model && p->grids[i].streamed;
+    return any;
+}
+
+/* What is brought of a model may lie where those before it had their locals. */
+bool cg_ring_enters(cg *g, int model) {
+    bool streams = g->ring_slots && g->p->ring.slots && cg_model_streams(g->p, model);
+    if (streams && g->bringer)
+        cg_ring_await_model(g, g->bringer->models, g->bringer->quit);
+    else if (streams)
+        cg_ring_model_begins(g);
+    return streams || !g->bringer;
+}
+
 static void bring_tile(cg *g, int grid, val tile) {
     const et_grid *gr = &g->p->grids[grid];
     int mark = cg_scope(g);
@@ -57,6 +74,7 @@ void cg_begin_producer(cg *g, void (*visit)(cg *)) {
     cg_ring_begin(g, &by.next);
     cg_ring_begin(g, &by.oldest);
     by.flying = cg_ring_count(g);
+    by.models = cg_ring_count(g);
     g->bringer = &by;
     visit(g);
 

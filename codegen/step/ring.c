@@ -7,20 +7,17 @@
 
 enum { BARRIER = 8, ALIGN = 128 };
 
-static int barrier_bytes(int slots) {
-    return (2 * slots * BARRIER + ALIGN - 1) / ALIGN * ALIGN;
+/* One more tells that a model begins. */
+int cg_ring_words(int slots) {
+    return ((2 * slots + 1) * BARRIER + ALIGN - 1) / ALIGN * ALIGN;
 }
 
 int cg_ring_slots(const cg *g, const et_program *p, int room) {
     int slots = p->ring.slots;
     if (!g->family->stream) return 0;
-    while (slots && barrier_bytes(slots) + slots * p->ring.bytes > room)
+    while (slots && cg_ring_words(slots) + slots * p->ring.bytes > room)
         slots--;
     return slots < ET_RING_MIN_SLOTS ? 0 : slots;
-}
-
-int cg_ring_lds(const et_program *p, int slots) {
-    return slots ? barrier_bytes(slots) + slots * p->ring.bytes : 0;
 }
 
 static val of_slot(cg *g, int at, val slot, int64_t size) {
@@ -35,8 +32,12 @@ static val empty(cg *g, val slot) {
     return of_slot(g, g->ring_at + g->ring_slots * BARRIER, slot, BARRIER);
 }
 
+static val begun(cg *g) {
+    return cg_gepi(g, g->lds, g->ring_at + 2 * g->ring_slots * BARRIER);
+}
+
 val cg_ring_slot(cg *g, const cg_ring *r) {
-    return of_slot(g, g->ring_at + barrier_bytes(g->ring_slots), r->slot, g->p->ring.bytes);
+    return of_slot(g, g->slots_at, r->slot, g->p->ring.bytes);
 }
 
 void cg_ring_init(cg *g) {
@@ -45,6 +46,7 @@ void cg_ring_init(cg *g) {
         g->family->stream->init(g, full(g, slot), g->t->wave);
         g->family->stream->init(g, empty(g, slot), g->p->workgroup / g->t->wave);
     }
+    g->family->stream->init(g, begun(g), g->p->workgroup / g->t->wave);
 }
 
 /* ---- where one is ---- */
@@ -104,13 +106,27 @@ void cg_ring_take(cg *g, const cg_ring *r) {
     until(g, full(g, r->slot), r->turn, NULL);
 }
 
-void cg_ring_taken(cg *g, const cg_ring *r) {
+static void arrive(cg *g, val barrier) {
     cg_if first;
     cg_wave_meets(g);
     cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, g->lane, cg_i32(g, 0)));
-    g->family->stream->arrive(g, empty(g, r->slot));
+    g->family->stream->arrive(g, barrier);
     cg_if_end(g, &first);
     cg_wave_meets(g);
+}
+
+void cg_ring_taken(cg *g, const cg_ring *r) {
+    arrive(g, empty(g, r->slot));
+}
+
+void cg_ring_model_begins(cg *g) {
+    arrive(g, begun(g));
+}
+
+void cg_ring_await_model(cg *g, val turn, block quit) {
+    val now = LLVMBuildLoad2(g->b, g->i32, turn, "");
+    until(g, begun(g), now, quit);
+    LLVMBuildStore(g->b, LLVMBuildXor(g->b, now, cg_i32(g, 1), ""), turn);
 }
 
 /* A slot is free for its first turn from the start. */

@@ -35,14 +35,19 @@ typedef struct cg_bringer {
     int flight; /* chunks on their way at most */
     cg_ring_state next, oldest;
     val flying; /* a word: how many were ever on their way at once, at most `flight` */
+    val models; /* a word: turns of cg_ring_await_model */
 } cg_bringer;
 int cg_ring_slots(const cg *, const et_program *, int room); /* that fit; 0: no ring */
-int cg_ring_lds(const et_program *, int slots);              /* bytes */
+int cg_ring_words(int slots);                                /* bytes of its barriers */
 void cg_ring_init(cg *);                                     /* by one work-item */
 void cg_ring_begin(cg *, cg_ring_state *);
 val cg_ring_count(cg *); /* a word, zero */
 cg_ring cg_ring_next(cg *, const cg_ring_state *);
 val cg_ring_slot(cg *, const cg_ring *); /* its address */
+/* Of several models: the wave that arrives has done all of those before. By who brings, that all
+ * waves have; TURN is a word that takes turns. */
+void cg_ring_model_begins(cg *);
+void cg_ring_await_model(cg *, val turn, block quit);
 /* Taking: wait until the slot is full; by all lanes of a wave, which has read it. */
 void cg_ring_take(cg *, const cg_ring *);
 void cg_ring_taken(cg *, const cg_ring *);

@@ -29,18 +29,27 @@ struct source {
     et_arena *arena;
     const char *name, *text;
     size_t bytes;
+    const et_options *o;
+    et_source *mix; /* of several models, or NULL */
+    int nmix;
 };
+
+static bool give_weights(et_graph *, et_diags *, const et_options *);
 
 /* The text was parsed without errors before: diagnostics here would only repeat warnings. */
 static et_graph *narrow(void *ctx, const char *dim, int64_t lo, int64_t hi) {
     const struct source *s = ctx;
     et_dim_range range = {dim, lo, hi};
     et_program *p;
-    if (et_eti_looks(s->text, s->bytes))
-        return et_eti_parse_narrow(s->arena, et_diags_create(s->arena), s->name, s->text, s->bytes,
-                                   dim, lo, hi, &p);
-    return et_parse_etg_narrow(s->arena, et_diags_create(s->arena), s->name, s->text, s->bytes,
-                               &range);
+    et_diags *quiet = et_diags_create(s->arena);
+    et_graph *g;
+    if (s->mix)
+        g = et_parse_etg_mix(s->arena, quiet, s->nmix, s->mix, &range);
+    else if (et_eti_looks(s->text, s->bytes))
+        g = et_eti_parse_narrow(s->arena, quiet, s->name, s->text, s->bytes, dim, lo, hi, &p);
+    else
+        g = et_parse_etg_narrow(s->arena, quiet, s->name, s->text, s->bytes, &range);
+    return g && give_weights(g, quiet, s->o) ? g : NULL;
 }
 
 /* PATH with ".TARGET" before its extension. */
@@ -156,24 +165,25 @@ static bool give_weights(et_graph *g, et_diags *d, const et_options *o) {
     return ok;
 }
 
-static et_graph *read_mix(et_arena *arena, et_diags *d, const et_options *o) {
-    et_source source[ET_MAX_MODELS];
+static et_graph *read_mix(et_arena *arena, et_diags *d, const et_options *o, struct source *out) {
     if (o->nothers >= ET_MAX_MODELS) {
         et_diag(d, ET_ERROR, (et_loc){0}, "%d models: at most %d share a kernel", o->nothers + 1,
                 ET_MAX_MODELS);
         return NULL;
     }
-    for (int i = 0; i <= o->nothers; i++) {
-        et_source *s = &source[i];
+    if (!out->mix) out->mix = et_alloc(arena, ET_MAX_MODELS * sizeof *out->mix);
+    out->nmix = o->nothers + 1;
+    for (int i = 0; i < out->nmix; i++) {
+        et_source *s = &out->mix[i];
         s->name = i ? o->others[i - 1] : o->input;
-        s->text = read_input(arena, d, s->name, &s->bytes);
+        if (!s->text) s->text = read_input(arena, d, s->name, &s->bytes);
         if (!s->text) return NULL;
         if (!et_eti_looks(s->text, s->bytes)) continue;
         complain(d, s->name, "models that are to share a kernel are given as .etg");
         et_diag(d, ET_NOTE, (et_loc){0}, "one .eti can hold several models: see 'part' in ETI.md");
         return NULL;
     }
-    return et_parse_etg_mix(arena, d, o->nothers + 1, source);
+    return et_parse_etg_mix(arena, d, out->nmix, out->mix, NULL);
 }
 
 /* What O names, at whatever stage it is: *OUT_PROGRAM is NULL for a graph. */
@@ -182,7 +192,7 @@ static et_graph *read_program(et_arena *arena, et_diags *d, const et_options *o,
     et_graph *g;
     *out_program = NULL;
     if (o->nothers) {
-        g = read_mix(arena, d, o);
+        g = read_mix(arena, d, o, s);
     } else {
         if (!s->text) s->text = read_input(arena, d, o->input, &s->bytes);
         if (!s->text) return NULL;
@@ -199,7 +209,7 @@ static bool run(et_arena *arena, et_diags *d, const et_options *given) {
     int targets = resolve(arena, d, &options) ? each_target(arena, d, o, each) : 0;
     if (!targets) return false;
     double t = et_seconds();
-    struct source source = {.arena = arena, .name = o->input};
+    struct source source = {.arena = arena, .name = o->input, .o = o};
     et_program *p = NULL;
     et_graph *g = read_program(arena, d, o, &source, &p);
     if (!g) return false;
@@ -211,7 +221,7 @@ static bool run(et_arena *arena, et_diags *d, const et_options *given) {
         et_graph_print(g, stdout);
         return true;
     }
-    bool variants = !p && !g->nmodels; /* they go by a dim of the one model */
+    bool variants = !p;
     for (int i = 0; i < targets; i++) {
         if (i && !variants) g = read_program(arena, d, o, &source, &p); /* passes change it */
         if (!g || !et_compile(g, p, &each[i], d, variants ? narrow : NULL, &source)) return false;

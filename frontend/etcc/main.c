@@ -62,8 +62,8 @@ static const cli_option options[] = {
      .names = machine_name},
     {"variants", 0, CLI_INT, "K", TO(variants),
      "at most K (1 to 4, default 2) tilings of everything, chosen at launch by the value of the "
-     "first dim that no loop runs by; fewer where fewer will do, one where several models share "
-     "the kernel",
+     "first dim that no loop runs by, of several models of the one that asks for it most; fewer "
+     "where fewer will do",
      .lo = 1, .hi = ET_MAX_VARIANTS},
     {"emit-llvm", 0, CLI_OUTPUT, "FILE", TO(emit_llvm), "write the kernel's LLVM IR"},
     {"profile-kernel", 0, CLI_FLAG, NULL, TO(profile_kernel),

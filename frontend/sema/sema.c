@@ -25,9 +25,9 @@ static void dim(et_sema *s, const et_stm *stm) {
                            b->name, (long long)lo, (long long)hi);
     if (ok && hi > INT32_MAX) ok = et_sema_error(s, stm->hi->loc, "a dim is at most %d", INT32_MAX);
     b->poison = !ok;
-    if (ok && s->narrow && strcmp(s->narrow, b->name) == 0) lo = s->narrow_lo, hi = s->narrow_hi;
     if (!ok) return;
     const char *name = et_graph_name(s->graph, b->name);
+    if (s->narrow && strcmp(s->narrow, name) == 0) lo = s->narrow_lo, hi = s->narrow_hi;
     b->elem = et_elem_scalar(s, et_sym(s->x, et_sym_add(s->x, name, lo, hi)));
 }
 

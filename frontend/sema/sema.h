@@ -88,7 +88,7 @@ typedef struct {
     et_binding *locals; /* live names of the open loops, innermost first */
     int loop;           /* the innermost open loop, or -1 */
     bool mix;           /* the graph is to hold several models: this is one of them */
-    const char *narrow; /* a dim whose bounds are those below, or NULL */
+    const char *narrow; /* a dim, as the graph calls it, whose bounds are those below, or NULL */
     int64_t narrow_lo, narrow_hi;
     int nloops; /* open loops */
     const et_frame *frame;

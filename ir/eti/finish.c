@@ -95,7 +95,7 @@ static void check_overlap(eti_parser *p) {
 static void check_variants(eti_parser *p) {
     et_program *pr = p->p;
     int64_t lo, hi;
-    et_sym_range(p->x, 0, &lo, &hi);
+    et_sym_range(p->x, pr->variant_sym, &lo, &hi);
     if (pr->variant[pr->nvariants - 1].upto != hi)
         error(p, "the last variant of %s is not for the largest value of the dim", pr->g->name);
     if (eti_known(p, 's', "schedule") || pr->nfuncs || pr->ngroups || pr->nevents)

@@ -409,13 +409,13 @@ static bool same_tensors(const et_program *a, const et_program *b) {
     }
 }
 
-static bool same_dims(const eti_parser *p, const eti_parser *q, int64_t lo, int64_t hi) {
+static bool same_dims(const eti_parser *p, const eti_parser *q, int sym, int64_t lo, int64_t hi) {
     if (et_sym_count(p->x) != et_sym_count(q->x)) return false;
     for (int s = 0; s < et_sym_count(p->x); s++) {
         int64_t a, b, u, v;
         et_sym_range(p->x, s, &a, &b);
         et_sym_range(q->x, s, &u, &v);
-        if (s == p->p->variant_sym) a = lo, b = hi;
+        if (s == sym) a = lo, b = hi;
         if (strcmp(et_sym_name(p->x, s), et_sym_name(q->x, s)) != 0 || u > a || v < b) return false;
     }
     return true;
@@ -426,6 +426,16 @@ static int dim_called(const eti_parser *p, const char *name) {
     while (s >= 0 && strcmp(et_sym_name(p->x, s), name) != 0)
         s--;
     return s;
+}
+
+/* Which workgroups are whose is decided before the variant is. */
+static bool same_models(const et_graph *a, const et_graph *b) {
+    bool same = a->nmodels == b->nmodels;
+    for (int i = 0; same && i < a->nmodels; i++)
+        same = strcmp(a->model[i].name, b->model[i].name) == 0 &&
+               a->model[i].share.from == b->model[i].share.from &&
+               a->model[i].share.to == b->model[i].share.to;
+    return same;
 }
 
 /* variant N up to 4 { a whole program } */
@@ -454,8 +464,8 @@ static void variant(eti_parser *p) {
     }
     if (pr->nvariants == ET_MAX_VARIANTS)
         eti_error(p, loc, "more than %d variants", ET_MAX_VARIANTS);
-    if (p->inside || p->g->nmodels) {
-        eti_error(p, loc, p->inside ? "a variant within a variant" : "a variant of several models");
+    if (p->inside) {
+        eti_error(p, loc, "a variant within a variant");
         p->broken = true;
         return;
     }
@@ -467,8 +477,10 @@ static void variant(eti_parser *p) {
     eti_need(p, '}');
     p->errors += q->errors;
     if (!g || p->broken || p->errors) return;
-    if (q->stage != p->stage || !same_dims(p, q, lo, upto) || !same_tensors(pr, part)) {
-        eti_error(p, loc, "a variant has the stage, the dims and the tensors of the program");
+    if (q->stage != p->stage || !same_dims(p, q, pr->variant_sym, lo, upto) ||
+        !same_tensors(pr, part) || !same_models(p->g, g)) {
+        eti_error(p, loc,
+                  "a variant has the stage, the dims, the tensors and the parts of the program");
         return;
     }
     pr->variant[pr->nvariants++] = (et_variant){upto, part};

@@ -107,7 +107,6 @@ int et_stream_step(const et_program *p, const et_func *f) {
 const char *et_stream_problem(const et_program *p, const et_grid *g) {
     if (g->dynamic || g->slice.count) return "its tiles are not known from the start of a launch";
     if (!p->ring.slots) return "there is no ring";
-    if (p->g->nmodels) return "several models share the kernel";
     if (et_stream_step(p, &p->funcs[g->func]) < 0)
         return "it has no product with rows of weights that are known from the start of a launch";
     return NULL;

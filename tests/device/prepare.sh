@@ -72,7 +72,7 @@ for how in $schedules; do
         "$bin/etcc" "$src/examples/$m/$m.etg" --target="$target" --variants=1 --schedule=$how -o mix/$m.$how
     done
     "$bin/etcc" "$src/examples/mlp/mlp.etg" "$src/examples/moe/moe.etg" "$src/examples/mlp/mlp.etg" \
-        --target="$target" --weight=moe=2 --schedule=$how -o mix/mix.$how
+        --target="$target" --variants=1 --weight=moe=2 --schedule=$how -o mix/mix.$how
 done
 if [ -z "$few" ]; then
     "$bin/etcc" "$src/tests/import/stories-llama.etg" "$src/tests/import/stories-moe.etg" \

@@ -31,7 +31,7 @@ static void compile(et_arena *arena, const char *text, size_t bytes) {
     uint32_t sum = sum_of(text, bytes);
     const et_source twice[] = {{"fuzz.etg", text, bytes}, {"again.etg", text, bytes}};
     et_graph *g = sum / 8 % 4 ? et_parse_etg(arena, diags, "fuzz.etg", text, bytes)
-                              : et_parse_etg_mix(arena, diags, 2, twice);
+                              : et_parse_etg_mix(arena, diags, 2, twice, NULL);
     FUZZ_EXPECT((g != NULL) == (et_diag_errors(diags) == 0));
     if (g) {
         et_graph_print(g, fuzz_sink());

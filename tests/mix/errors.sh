@@ -50,8 +50,6 @@ printf 'eti 1 tiled\nmodel one\npart a\npart a\n' | eti 'declared twice'
 printf 'eti 1 tiled\nmodel one\npart a weight 0\n' | eti 'a weight is above 0'
 printf 'eti 1 tiled\nmodel one\npart a range [0.5, 0.25]\n' | eti 'a range is a part'
 printf 'eti 1 tiled\nmodel one\ndim N in 1..4\npart a\n' | eti 'before anything they have'
-printf 'eti 1 tiled\nmodel one\npart a\ndim a.N in 1..4\nvariant a.N up to 4 {\n}\n' |
-    eti 'a variant of several models'
 
 # The runtime.
 "$bin/etcc" "$mlp" "$moe" -o mix.hsaco

@@ -17,7 +17,7 @@ for slices in 2 4 8; do # 4: below
         "$bin/etcc" "$src/tests/slices/$m.etg" --variants=1 --slices=$slices -o ${m}_$slices.hsaco
     done
     [ $slices -eq 4 ] && continue
-    "$bin/etcc" "$layers" "$decoder" --slices=$slices -o mix.hsaco
+    "$bin/etcc" "$layers" "$decoder" --variants=1 --slices=$slices -o mix.hsaco
     as_alone mix.hsaco $slices 6 cus=16:xcds=8:coherence=model:seed=1 cus=24:xcds=8:map=shuffle-1:coherence=model:seed=2 \
         cus=7+1+3+2:map=shuffle-2:coherence=model:seed=3 cus=12:xcds=4:map=fill-2:coherence=model:seed=4 \
         cus=12:xcds=4:firstdie=3:coherence=model:seed=5:starve=5 cus=3:xcds=1 cus=2:xcds=2 cus=1
@@ -25,7 +25,7 @@ done
 
 # Only one of them comes in slices.
 "$bin/etcc" "$moe" --variants=1 -o moe.hsaco
-"$bin/etcc" "$moe" "$decoder" --slices=4 --to=scheduled -o one.eti
+"$bin/etcc" "$moe" "$decoder" --variants=1 --slices=4 --to=scheduled -o one.eti
 ! grep -q '^ *task @moe.* slice ' one.eti || die 'moe is in slices: take another model'
 "$bin/etcc" one.eti -o mix.hsaco
 for device in cus=16:xcds=4:coherence=model:seed=1 cus=6+1+4:map=shuffle-4:coherence=model:seed=2; do
@@ -33,7 +33,7 @@ for device in cus=16:xcds=4:coherence=model:seed=1 cus=6+1+4:map=shuffle-4:coher
 done
 
 # Parts that overlap; in one of them the tasks that are in no slices are dynamic.
-"$bin/etcc" "$layers" "$decoder" --slices=4 --to=scheduled -o disjoint.eti
+"$bin/etcc" "$layers" "$decoder" --variants=1 --slices=4 --to=scheduled -o disjoint.eti
 sed -e 's/^\(part layers .*range\).*/\1 [0, 0.625]/' -e 's/^\(part decoder .*range\).*/\1 [0.375, 1]/' disjoint.eti > over.eti
 grep -q 'slice' over.eti || die 'no slices'
 sed -e '/slice/!s/^\( *task @layers.*\]\)$/\1 dynamic/' -e 's/^schedule static/schedule hybrid/' over.eti > hybrid.eti

@@ -3,11 +3,11 @@
 # without it does; the interpreter runs it, in orders that race where something is not ordered.
 . "$(dirname "$0")/lib.sh"
 e=$src/examples
-set -- "$e/mlp/mlp.etg" "$e/moe/moe.etg" "$e/encoder/encoder.etg" "$e/mlp/mlp.etg" --weight moe=2.5
+set -- "$e/mlp/mlp.etg" "$e/moe/moe.etg" "$e/encoder/encoder.etg" "$e/mlp/mlp.etg" --weight moe=2.5 --variants=1
 "$bin/etcc" "$@" --to=graph -o graph.eti
 for stage in graph fused tiled evented placed scheduled; do
     "$bin/etcc" "$@" --to=$stage -o one.eti
-    "$bin/etcc" graph.eti --to=$stage -o two.eti
+    "$bin/etcc" graph.eti --variants=1 --to=$stage -o two.eti
     cmp one.eti two.eti || die "$stage: other text by way of the graph's"
     "$bin/etcc" one.eti --to=$stage -o two.eti
     cmp one.eti two.eti || die "$stage: reads back as something else"
@@ -26,7 +26,7 @@ functions() { # FILE PREFIX
 }
 i=$src/tests/import
 "$bin/etcc" "$i/stories-llama.etg" "$i/stories-moe.etg" "$i/qwen3.etg" \
-    --to=tiled -o mix.eti
+    --variants=1 --to=tiled -o mix.eti
 for m in stories-llama stories-moe qwen3; do
     name=$(sed -n 's/^model //p' "$i/$m.etg")
     "$bin/etcc" "$i/$m.etg" --variants=1 --to=tiled -o alone.eti
@@ -42,6 +42,6 @@ done
     'layer2.weight:bf16[67,101]:-0.3:0.3' 'layer2.bias:bf16[67]:-0.5:0.5' \
     'layer3.weight:f32[11,67]:-0.3:0.3'
 "$bin/etfill" in.st --seed 2 'mlp.x:f32[5,37]:-2:2' 'moe.x:f32[9,64]:-2:2' 'mlp_2.x:f32[33,37]:-2:2'
-"$bin/etcc" "$e/mlp/mlp.etg" "$e/moe/moe.etg" "$e/mlp/mlp.etg" --to=scheduled -o run.eti
+"$bin/etcc" "$e/mlp/mlp.etg" "$e/moe/moe.etg" "$e/mlp/mlp.etg" --variants=1 --to=scheduled -o run.eti
 "$bin/etinterp" run.eti --in in.st --weights weights.st --set mlp.N=5 --set moe.N=9 --set mlp_2.N=33 \
     --check-races --seed 1 --orders 4 --out out.st
