@@ -9,7 +9,8 @@
 enum {
     MAX_TM = 64, /* rows of a tile without a ring, and with one */
     MAX_RING_TM = 256,
-    FEW_ROWS = 32,          /* so few need no ring */
+    FEW_ROWS = 16,          /* so few need no ring, */
+    FEW_ALONE = 32,         /* or these, where each wave multiplies for itself */
     RULE_ROWS = 128,        /* of a tile with one, where costs are not looked at */
     MAX_SPAN = 256,         /* columns of a product per tile */
     ACC_BYTES = 32 << 10,   /* local memory for sums */
@@ -222,7 +223,7 @@ static bool add_cut(const struct contract *c, struct cuts *cuts, struct cut cut)
 /* Do more and narrower tiles pay by more than what each of them does again, rows and events? Across
  * dies they were only predicted to with few rows: there an event writes back a die's L2. */
 static bool may_be_many(const struct contract *c) {
-    return c->t.opt->machine->dies == 1 || row_tile(c) <= FEW_ROWS / 2;
+    return c->t.opt->machine->dies == 1 || row_tile(c) <= FEW_ROWS;
 }
 
 /* Tiles of so much of AXIS in one piece, or in as few as keep references together. */
@@ -516,7 +517,8 @@ static bool build_cheapest(struct contract *c, const struct cuts *cuts, const st
                {128, true}, {64, true},  {32, true}};
     const struct cut *best = plain;
     double reference[ET_SAMPLES] = {0}, least;
-    int best_rows = MAX_TM, many = row_tile(c);
+    int best_rows = MAX_TM, many = row_tile(c),
+        few = c->t.opt->machine->group_waves ? FEW_ROWS : FEW_ALONE;
     c->cus = own_cus(c);
     bool ring = false;
     if (!build(c, plain, MAX_TM, false)) return false;
@@ -524,7 +526,7 @@ static bool build_cheapest(struct contract *c, const struct cuts *cuts, const st
     for (int i = 0; i < cuts->n; i++)
         for (size_t r = 0; r < sizeof way / sizeof *way; r++) {
             if (way[r].ring &&
-                (!may_ring(c) || many <= FEW_ROWS || !always_many(c) || way[r].rows >= 2 * many))
+                (!may_ring(c) || many <= few || !always_many(c) || way[r].rows >= 2 * many))
                 continue;
             if (!build(c, &cuts->v[i], way[r].rows, way[r].ring)) return false;
             if (c->unfit || c->t.f.lds_bytes > c->t.opt->machine->lds_bytes) continue;
@@ -561,7 +563,8 @@ static bool hinted_cut(const struct contract *c, const struct cut *plain, struct
  * false after an error. */
 static bool ring_by_rule(struct contract *c, const struct cuts *cuts, bool *ok) {
     const struct cut *best = NULL;
-    if (!c->t.opt->machine->group_waves || row_tile(c) <= FEW_ROWS || !always_many(c)) return false;
+    if (!c->t.opt->machine->group_waves || row_tile(c) <= FEW_ALONE || !always_many(c))
+        return false;
     for (int i = 0; i < cuts->n; i++) {
         int span = round16(cuts->v[i].span) * c->t.gr->nproduct;
         if (span <= RULE_ROWS && (!best || cuts->v[i].span > best->span)) best = &cuts->v[i];

@@ -100,8 +100,8 @@ etrt_status etrt_report_wait(const etrt_device *dev, const struct etrt_manifest 
         snprintf(event, sizeof event, "#%u word %u", r->event, r->index);
     if (r->status == ETRT_REPORT_IDLE)
         etrt_fail(ETRT_WAIT,
-                  "launch %u: workgroup %u found nothing to do for longer than %g s among the "
-                  "tasks from %s on: %u of %u taken in run %u of them; on %s",
+                  "launch %u: workgroup %u found nothing to do for longer than %g s among "
+                  "tasks from %s on: %u of %u taken in run %u; on %s",
                   r->launch, r->workgroup, wait_limit, task, r->count, r->need, r->index, where);
     else if (r->status == ETRT_REPORT_START)
         etrt_fail(ETRT_WAIT,
@@ -112,7 +112,7 @@ etrt_status etrt_report_wait(const etrt_device *dev, const struct etrt_manifest 
     else if (r->need == ETRT_NO_COUNTER && r->event < (uint32_t)m->nevents)
         etrt_fail(ETRT_WAIT,
                   "launch %u: workgroup %u in task %s, tile %u, waits for a counter that event %s "
-                  "does not have: the tensor that says which holds a number outside; on %s",
+                  "does not have, as a tensor says; on %s",
                   r->launch, r->workgroup, task, r->tile, m->events[r->event].name, where);
     else
         etrt_fail(

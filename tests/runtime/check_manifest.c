@@ -39,7 +39,7 @@ static const struct {
     const char *from, *to, *says;
     etrt_status status;
 } lies[] = {
-    {"\"abi\": 4", "\"abi\": 1", "ABI version 1, this runtime version 4", ETRT_UNSUPPORTED},
+    {"\"abi\": 4", "\"abi\": 1", "ABI version 1, this runtime 4", ETRT_UNSUPPORTED},
     {"\"abi\": 4", "\"abi\": \"1\"", "abi: must be an integer", ETRT_FORMAT},
     {"\"abi\": 4,", "", "abi: is missing", ETRT_FORMAT},
     {"\"target\": \"gfx942\"", "\"target\": 942", "target: must be a string", ETRT_FORMAT},

@@ -118,11 +118,9 @@ static etrt_status list(int index, etrt_device_info *out) {
 
 /* The context that is current in the calling thread: it may have a part of the GPU. */
 static etrt_status borrow(struct cuda_device *dev) {
-    int result = dev->cu->cuCtxGetCurrent(&dev->context);
+    int result = dev->cu->cuCtxGetDevice(&dev->gpu);
+    if (result == CUDA_SUCCESS) result = dev->cu->cuCtxGetCurrent(&dev->context);
     dev->borrowed = true;
-    if (result == CUDA_SUCCESS && !dev->context)
-        return etrt_fail(ETRT_NO_DEVICE, "no CUDA context is current in this thread");
-    if (result == CUDA_SUCCESS) result = dev->cu->cuCtxGetDevice(&dev->gpu);
     return cuda_status(dev, result, ETRT_NO_DEVICE);
 }
 
@@ -134,14 +132,14 @@ static etrt_status start(struct cuda_device *dev) {
     if (!ask(cu, dev->gpu, CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING))
         return etrt_fail(ETRT_NO_DEVICE, "%s: host and device do not share addresses",
                          dev->base.name);
-    int result = dev->borrowed ? cuda_enter(dev)
+    int result = dev->borrowed ? CUDA_SUCCESS
                                : cu->cuCtxCreate_v2(&dev->context, CU_CTX_SCHED_AUTO, dev->gpu);
     if (result == CUDA_SUCCESS) {
         result = cu->cuStreamCreate(&dev->launches, CU_STREAM_NON_BLOCKING);
         if (result == CUDA_SUCCESS)
             result = cu->cuStreamCreate(&dev->copies, CU_STREAM_NON_BLOCKING);
-        cu->cuCtxPopCurrent_v2(&out);
-    } else if (!dev->borrowed)
+        if (!dev->borrowed) cu->cuCtxPopCurrent_v2(&out);
+    } else
         dev->context = NULL;
     if (result == CUDA_SUCCESS) return ETRT_OK;
     cuda_status(dev, result, ETRT_NO_DEVICE);

@@ -420,8 +420,7 @@ static etrt_status parse_head(struct etrt_manifest *m, json_t *root) {
     if (st != ETRT_OK) return st;
     if (abi != ETRT_ABI_VERSION)
         return etrt_fail(ETRT_UNSUPPORTED,
-                         "the model speaks ABI version %lld, this runtime version %d: compile it "
-                         "again with the etcc of this runtime",
+                         "the model speaks ABI version %lld, this runtime %d: compile it again",
                          (long long)abi, ETRT_ABI_VERSION);
     st = etrt_parse_copy(NULL, root, "etcc", &m->etcc);
     if (st == ETRT_OK) st = etrt_parse_copy(NULL, root, "target", &m->target);

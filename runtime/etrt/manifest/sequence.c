@@ -172,9 +172,7 @@ etrt_status etrt_step_times(const struct etrt_step *step, const int64_t *values,
     *out = step->times;
     if (!step->varies) return ETRT_OK;
     if (!etrt_expr_eval(&step->until, values, out) || *out < 0 || *out > step->times)
-        return etrt_fail(ETRT_RANGE,
-                         "a loop of at most %lld iterations: how many there are in "
-                         "this launch has no value in range",
+        return etrt_fail(ETRT_RANGE, "a loop has no number of iterations up to %lld",
                          (long long)step->times);
     return ETRT_OK;
 }
