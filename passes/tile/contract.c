@@ -563,8 +563,7 @@ static bool hinted_cut(const struct contract *c, const struct cut *plain, struct
  * false after an error. */
 static bool ring_by_rule(struct contract *c, const struct cuts *cuts, bool *ok) {
     const struct cut *best = NULL;
-    if (!c->t.opt->machine->group_waves || row_tile(c) <= FEW_ALONE || !always_many(c))
-        return false;
+    if (!c->t.opt->machine->group_waves || row_tile(c) <= FEW_ROWS || !always_many(c)) return false;
     for (int i = 0; i < cuts->n; i++) {
         int span = round16(cuts->v[i].span) * c->t.gr->nproduct;
         if (span <= RULE_ROWS && (!best || cuts->v[i].span > best->span)) best = &cuts->v[i];
