@@ -223,7 +223,8 @@ static bool run(et_arena *arena, et_diags *d, const et_options *given) {
     }
     bool variants = !p;
     for (int i = 0; i < targets; i++) {
-        if (i && !variants) g = read_program(arena, d, o, &source, &p); /* passes change it */
+        /* Passes change it, and placement what several models have of the workgroups. */
+        if (i && (!variants || g->nmodels)) g = read_program(arena, d, o, &source, &p);
         if (!g || !et_compile(g, p, &each[i], d, variants ? narrow : NULL, &source)) return false;
     }
     return true;

@@ -10,6 +10,9 @@ e=$src/examples
 "$bin/etcc" mix.eti --to=scheduled -o again.eti
 cmp mix.eti again.eti
 "$bin/etcc" "$e/mlp/mlp.etg" "$e/moe/moe.etg" --to=graph -o graph.eti
+"$bin/etcc" "$e/mlp/mlp.etg" "$e/moe/moe.etg" --variants=3 --target=gfx1100,gfx942 -o two.hsaco
+"$bin/etcc" "$e/mlp/mlp.etg" "$e/moe/moe.etg" --variants=3 --target=gfx942 -o one.hsaco
+cmp two.gfx942.hsaco one.hsaco || die 'another kernel after one for another target'
 
 "$bin/etfill" w.safetensors --seed 3 'layer1.weight:bf16[101,37]:-1:1' 'layer1.bias:f32[101]:-1:1' 'norm.weight:f32[101]:-1:1' \
     'norm.bias:f32[101]:-1:1' 'layer2.weight:bf16[67,101]:-1:1' 'layer2.bias:bf16[67]:-1:1' 'layer3.weight:f32[11,67]:-1:1' \
