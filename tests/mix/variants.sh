@@ -1,12 +1,13 @@
 #!/bin/sh
-# Two models in a kernel that has several tilings, by a dim of one of them, whichever runs: what the interpreter computes, and the
+# Two models in a kernel that has several tilings, by a dim of one of them, static and dynamic: what the interpreter computes, and the
 # same workgroups for a model in every tiling.
 . "$(dirname "$0")/lib.sh"
 e=$src/examples
 "$bin/etcc" "$e/mlp/mlp.etg" "$e/moe/moe.etg" --variants=3 --to=scheduled -o mix.eti
 [ "$(grep -c '^variant moe.N up to' mix.eti)" -ge 2 ] || die "no variants by moe.N: $(grep ^variant mix.eti)"
 [ "$(grep '^part moe ' mix.eti | sort -u | wc -l)" = 1 ] || die "moe has other workgroups somewhere: $(grep '^part' mix.eti)"
-"$bin/etcc" mix.eti -o mix.hsaco
+"$bin/etcc" mix.eti -o static.hsaco
+"$bin/etcc" "$e/mlp/mlp.etg" "$e/moe/moe.etg" --variants=3 --schedule=dynamic -o dynamic.hsaco
 "$bin/etcc" mix.eti --to=scheduled -o again.eti
 cmp mix.eti again.eti
 "$bin/etcc" "$e/mlp/mlp.etg" "$e/moe/moe.etg" --to=graph -o graph.eti
@@ -20,10 +21,12 @@ cmp two.gfx942.hsaco one.hsaco || die 'another kernel after one for another targ
 for n in 1 2 7 100; do
     "$bin/etfill" in.safetensors --seed $n 'mlp.x:f32[5,37]:-1:1' "moe.x:f32[$n,64]:-1:1"
     "$bin/etinterp" graph.eti --weights w.safetensors --set mlp.N=5 --set moe.N=$n --in in.safetensors --out want.safetensors
-    "$bin/etrun" mix.hsaco --device emu:gfx942:cus=8:xcds=2:coherence=model:seed=$n --weights mlp=w.safetensors --weights moe=w.safetensors \
-        --dim mlp.N=5,moe.N=$n --in in.safetensors --out both.safetensors > said
-    "$bin/etsame" want.safetensors both.safetensors 1e-3
-    "$bin/etrun" mix.hsaco --device emu:gfx942:cus=3 --only moe --weights moe=w.safetensors --dim moe.N=$n --in in.safetensors \
-        --out one.safetensors > said
-    "$bin/etsame" one.safetensors both.safetensors 0
+    for how in static dynamic; do
+        "$bin/etrun" $how.hsaco --device emu:gfx942:cus=8:xcds=2:coherence=model:seed=$n --weights mlp=w.safetensors --weights moe=w.safetensors \
+            --dim mlp.N=5,moe.N=$n --in in.safetensors --out both.safetensors > said
+        "$bin/etsame" want.safetensors both.safetensors 1e-3
+        "$bin/etrun" $how.hsaco --device emu:gfx942:cus=3 --only moe --weights moe=w.safetensors --dim moe.N=$n --in in.safetensors \
+            --out one.safetensors > said
+        "$bin/etsame" one.safetensors both.safetensors 0
+    done
 done
