@@ -151,15 +151,16 @@ int cg_contract_sums(const et_contract *c) {
 
 /* ---- b in registers ---- */
 
-/* The products of 16 rows of a with B into the first piece of every sum. */
-static void multiply_direct(cg *g, const et_contract *c, val chunk, val *b, val *acc) {
+/* The products of 16 rows of a with B into the first piece of every sum. The rows are staged FROM
+ * elements on, or NULL: from the first. */
+static void multiply_direct(cg *g, const et_contract *c, val chunk, val from, val *b, val *acc) {
     const et_step *s = c->s;
     val made[ET_MAX_FRAGMENTS];
     val row[ET_MAX_ROWS];
     for (int i = 0; i < c->rows_m; i++) {
         row[i] = cg_addi(g, c->lane_m, et_deal_value(&c->fr->layout->m, i));
         if (!c->slots) continue; /* rows past the slot's repeat: nobody looks at their sums */
-        val apart = LLVMBuildSub(g->b, cg_i32(g, 4), c->slots, ""),
+        val apart = LLVMBuildSub(g->b, cg_i32(g, 4 + c->room), c->slots, ""),
             slot = cg_low_bits(g, chunk, c->slots);
         row[i] = cg_add(g, cg_low_bits(g, row[i], apart), LLVMBuildShl(g->b, slot, apart, ""));
     }
@@ -169,6 +170,7 @@ static void multiply_direct(cg *g, const et_contract *c, val chunk, val *b, val 
         int n = c->units - u0 < ahead ? c->units - u0 : ahead;
         for (int u = 0; u < n; u++) {
             val k = cg_addi(g, c->kpart, (int64_t)(u0 + u) * c->unit_k);
+            if (from) k = cg_add(g, k, from);
             for (int i = 0; i < c->rows_m; i++)
                 a[u][i] = staged_row(g, c, s->stage_a, c->pitch_a, row[i], k);
         }
@@ -200,8 +202,8 @@ static void rotate(const et_contract *c, val *acc) {
 static void stage_piece(cg *g, const et_contract *c, val chunk, val row0) {
     const et_step *s = c->s;
     if (c->chunks != 1 || c->msub > 1) cg_barrier(g); /* what was staged before has been read */
-    et_staging st = {s->a,       s->mvar,    16,    row0,     c->mlive,
-                     s->stage_a, c->pitch_a, chunk, c->slots, c->nchunks};
+    et_staging st = {s->a,       s->mvar, 16,       row0,       c->mlive, s->stage_a,
+                     c->pitch_a, chunk,   c->slots, c->nchunks, c->room};
     if (row0) {
         val left = LLVMBuildSub(g->b, c->mlive, row0, "");
         st.live = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){left, cg_i32(g, 16)});
@@ -212,13 +214,17 @@ static void stage_piece(cg *g, const et_contract *c, val chunk, val row0) {
 
 static void one_piece(cg *g, const et_contract *c, val chunk, val row0, val *b, val *acc) {
     cg_if due;
+    if (c->turns) {
+        multiply_direct(g, c, chunk, cg_contract_ahead(g, c, chunk), b, acc);
+        return;
+    }
     if (c->slots) {
         val slot = cg_low_bits(g, chunk, c->slots);
         cg_if_begin(g, &due, cg_icmp(g, LLVMIntEQ, slot, cg_i32(g, 0)));
     }
     stage_piece(g, c, chunk, row0);
     if (c->slots) cg_if_end(g, &due);
-    multiply_direct(g, c, chunk, b, acc);
+    multiply_direct(g, c, chunk, NULL, b, acc);
 }
 
 static void all_pieces(cg *g, const et_contract *c, val chunk, val *b, val *acc) {
@@ -301,7 +307,7 @@ static void chunks_in_turns(cg *g, const et_contract *c, val chunks, val *carrie
     for (int i = 0; i < ET_DEEP; i++) {
         val *half = b + (ptrdiff_t)i * c->nload;
         if (!i) one_piece(g, c, chunk, NULL, half, carried);
-        if (i) multiply_direct(g, c, cg_addi(g, chunk, i), half, carried);
+        if (i) multiply_direct(g, c, cg_addi(g, chunk, i), NULL, half, carried);
         if (c->chunks > ET_DEEP)
             cg_contract_load_later(g, c, cg_addi(g, chunk, ET_DEEP + i), chunks, ET_FROM_BOTH,
                                    half);
@@ -355,8 +361,8 @@ static void one_staged(cg *g, const et_contract *c, int i, val chunk, val *acc) 
     int pitch_b = g->f->locals[s->stage_b].pitch, units = c->units, some = units < 4 ? units : 4;
     while (units % some)
         some--;
-    et_staging st = {s->b[i],    s->nvar, s->tn, NULL, c->nlive,
-                     s->stage_b, pitch_b, chunk, NULL, NULL};
+    et_staging st = {s->b[i], s->nvar, s->tn, NULL, c->nlive, s->stage_b,
+                     pitch_b, chunk,   NULL,  NULL, 0};
     cg_contract_stage(g, c, &st);
     cg_barrier(g);
     val u = cg_i32(g, 0);
@@ -377,8 +383,8 @@ static void chunks_staged(cg *g, const et_contract *c, val chunks, val *acc) {
                              acc);
         cg_barrier(g);
     }
-    et_staging st = {s->a,       s->mvar,    s->tm, NULL, c->mlive,
-                     s->stage_a, c->pitch_a, chunk, NULL, NULL};
+    et_staging st = {s->a,       s->mvar, s->tm, NULL, c->mlive, s->stage_a,
+                     c->pitch_a, chunk,   NULL,  NULL, 0};
     cg_contract_stage(g, c, &st);
     for (int i = 0; i < s->nacc; i++) {
         if (i) cg_barrier(g); /* the rows of the product before have been read */
@@ -482,7 +488,7 @@ static val log2_of(cg *g, val n) {
 /* log2 of the chunks of a that are staged at once: as many as fit where 16 rows of one do, and no
  * more than there are. */
 static val slots_of(cg *g, const et_contract *c) {
-    val room = LLVMBuildSub(g->b, cg_i32(g, 4), log2_of(g, c->mlive), "");
+    val room = LLVMBuildSub(g->b, cg_i32(g, 4 + c->room), log2_of(g, c->mlive), "");
     return cg_call(g, "llvm.umin", 1, &g->i32, 2, (val[]){room, log2_of(g, c->nchunks)});
 }
 
@@ -490,7 +496,10 @@ static void all_chunks(cg *g, et_contract *c, val *carried) {
     c->nchunks = cg_i32(g, c->chunks);
     if (c->chunks < 0)
         c->nchunks = LLVMBuildSDiv(g->b, cg_addi(g, c->kend, c->kc - 1), cg_i32(g, c->kc), "");
-    if (c->direct && c->chunks != 1) c->slots = slots_of(g, c);
+    if (c->turns)
+        cg_contract_ahead_begin(g, c);
+    else if (c->direct && c->chunks != 1)
+        c->slots = slots_of(g, c);
     if (c->stages)
         cg_contract_ring(g, c, carried);
     else if (c->deep)

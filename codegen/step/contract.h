@@ -10,7 +10,16 @@ enum {
     ET_MAX_FRAGMENTS = 64, /* of b in a lane, for one unit of many accumulators */
     ET_MAX_SUMS = 64,      /* 16 x 16 sums of a wave */
     ET_MAX_ROWS = 8,       /* of sixteen in a lane */
+    ET_FEW_ROWS = 4,       /* of a: their chunks are staged several at a time */
+    ET_MAX_AHEAD = 8,      /* pieces of a chunk of a that a work-item copies */
 };
+
+/* A work-item's pieces of a's rows: where they come from, bytes there are of each in a whole chunk,
+ * its k and its place, in elements, within a chunk. */
+typedef struct {
+    cg_addr from[ET_MAX_AHEAD];
+    val there[ET_MAX_AHEAD], k[ET_MAX_AHEAD], to[ET_MAX_AHEAD];
+} et_ahead;
 
 struct et_contract {
     const et_step *s;
@@ -38,9 +47,12 @@ struct et_contract {
     int nload;              /* fragments of b in one chunk, or registers that they are made of */
     et_expr extent, cond;   /* k, where cond holds if there is one; elsewhere the sums are zero */
     val mlive, nlive, kend;
-    /* Few rows of a leave room: 2^slots chunks are staged at once, rows 2^(4 - slots) apart. NULL:
-     * one. */
+    /* Few rows of a leave room, and so does a buffer that is larger than they: 2^slots chunks are
+     * staged at once, 2^(4 + room - slots) rows apart. NULL: one. */
     val slots;
+    int room;  /* log2 of how many times 16 rows of a chunk the buffer for a holds */
+    int turns; /* chunks of a that are there or on their way at once (contract_ahead.c); 0: none */
+    et_ahead *ahead;
     val nchunks;
     val m0, n0, ks, kpart;                     /* of this wave */
     val lane_m, lane_n, lane_k0;               /* of this lane: first row of a, of b, first k */
@@ -60,11 +72,19 @@ typedef struct {
     val row0, live;   /* row0 NULL: 0 */
     int local, pitch;
     val chunk, slots, chunks; /* chunks: how many there are, with slots */
+    int room;                 /* with slots: as of the contraction */
 } et_staging;
 void cg_contract_stage(cg *, const et_contract *, const et_staging *);
 
 /* ---- contract_plan.c: of S and STREAMED; false where b needs a buffer in LDS and has none ---- */
 bool cg_contract_plan(cg *, et_contract *);
+
+/* ---- contract_ahead.c: a's rows, copied before their turn ---- */
+/* Of how many chunks the buffer is a ring; 0: rows are staged when their turn comes. */
+int cg_contract_turns(cg *, const et_contract *);
+void cg_contract_ahead_begin(cg *, et_contract *); /* after the tile's waits; by all waves */
+/* CHUNK has come: where its rows begin in the buffer, in elements. The next is asked for. */
+val cg_contract_ahead(cg *, const et_contract *, val chunk);
 
 /* ---- contract_stream.c ---- */
 /* May the operand come through the ring? The plan is one for that. */

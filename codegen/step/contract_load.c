@@ -196,7 +196,7 @@ static val load_item(cg *g, const et_contract *c, const et_staging *st, val item
     val row = LLVMBuildUDiv(g->b, item, per_row, ""), chunk = st->chunk, at = row;
     int mark = cg_scope(g);
     if (st->slots) {
-        val slot = cg_low_bits(g, row, st->slots), apart = cg_i32(g, 4);
+        val slot = cg_low_bits(g, row, st->slots), apart = cg_i32(g, 4 + st->room);
         apart = LLVMBuildSub(g->b, apart, st->slots, "");
         row = LLVMBuildLShr(g->b, row, st->slots, "");
         at = cg_add(g, LLVMBuildShl(g->b, slot, apart, ""), row);
@@ -234,7 +234,7 @@ void cg_contract_stage(cg *g, const et_contract *c, const et_staging *st) {
         n /= 2;
     val total = cg_muli(g, st->live, c->kc / n), whole = cg_i32(g, 0), none = NULL;
     if (st->slots) total = LLVMBuildShl(g->b, total, st->slots, "");
-    int64_t most = (int64_t)st->rows * (c->kc / n) / wg;
+    int64_t most = ((int64_t)st->rows << st->room) * (c->kc / n) / wg;
     int many = most < UNROLL ? (int)most : UNROLL;
     cg_for f;
     if (many > 1) {

@@ -13,10 +13,16 @@ static int ring_units(const et_contract *c, int wide, int bytes) {
     return units;
 }
 
+/* Elements between the rows of a, so that neighbours begin in other banks. */
+static int pad_of(const et_contract *c, const et_local *a) {
+    int pad = a->pitch - c->s->kc, most = 16 / c->size;
+    return pad < most ? pad : most;
+}
+
 /* The buffer for a holds 16 rows at a time: as much k per chunk as fits there and in registers. */
 static void plan_direct(et_contract *c, const et_local *a, int loads, int ring) {
     const et_step *s = c->s;
-    int wide = s->wk * c->unit_k, pad = a->pitch - s->kc, per = c->nsub * c->rows_n * s->nacc;
+    int wide = s->wk * c->unit_k, pad = pad_of(c, a), per = c->nsub * c->rows_n * s->nacc;
     int units = (s->tm * a->pitch / 16 - pad) / wide;
     int most = loads * c->piece / c->lane_k / per;
     if (c->streamed) most = ring_units(c, wide, ring);
@@ -53,7 +59,7 @@ static bool code_units(cg *g, et_contract *c) {
     const et_step *s = c->s;
     const et_local *a = &g->f->locals[s->stage_a];
     int wide = s->wk * c->unit_k, per = c->nsub * c->rows_n * s->nacc;
-    int units = (s->tm * a->pitch / 16 - (a->pitch - s->kc)) / wide;
+    int units = (s->tm * a->pitch / 16 - pad_of(c, a)) / wide;
     int most = g->t->loads * c->piece / c->lane_k / per;
     if (c->streamed && c->late) most = ring_units(c, wide, g->p->ring.bytes);
     units = units > most ? most : units;
@@ -90,6 +96,18 @@ static bool is_deep(const cg *g, const et_contract *c) {
     et_span(g->x, c->s->mlive, &lo, &rows);
     return g->t->deep && c->direct && !c->coded && !c->streamed && c->chunks > 1 && c->msub == 1 &&
            rows <= 8;
+}
+
+/* Of the rows of a that are staged at once, where those of one chunk leave some. With few rows
+ * there is enough without: more would only begin the products later. */
+static int room_of(const cg *g, const et_contract *c) {
+    int64_t all = (int64_t)c->s->tm * g->f->locals[c->s->stage_a].pitch, lo, rows;
+    int room = 0;
+    et_span(g->x, c->s->mlive, &lo, &rows);
+    if (!c->direct || c->msub > 1 || c->deep || rows <= ET_FEW_ROWS) return 0;
+    while ((32LL << room) * c->pitch_a <= all)
+        room++;
+    return room;
 }
 
 /* Chunks are multiplied while the next is brought, and one more is on its way. */
@@ -139,11 +157,13 @@ bool cg_contract_plan(cg *g, et_contract *c) {
     if (!c->coded) c->units = kw / c->unit_k;
     c->pitch_a = g->f->locals[s->stage_a].pitch;
     if (c->coded)
-        c->pitch_a = c->kc + g->f->locals[s->stage_a].pitch - s->kc;
+        c->pitch_a = c->kc + pad_of(c, &g->f->locals[s->stage_a]);
     else if (c->direct)
         plan_direct(c, &g->f->locals[s->stage_a], g->t->loads, g->p->ring.bytes);
     c->chunks = c->k < 0 ? -1 : c->k <= c->kc ? 1 : (c->k + c->kc - 1) / c->kc;
     c->tail = c->k < 0 || c->chunks * c->kc != c->k;
     c->deep = is_deep(g, c);
+    c->turns = cg_contract_turns(g, c);
+    c->room = room_of(g, c);
     return true;
 }

@@ -591,6 +591,7 @@ bool et_pass_fuse(et_pipeline *pl) {
         et_search_fusion(lo, pl->opt);
         if (!et_lower_graph(lo, pl->opt)) return false;
     }
+    et_order_groups(lo);
     pl->p = lo->p;
     pl->p->nfuncs = pl->p->ngrids = 0;
     return true;

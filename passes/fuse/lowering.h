@@ -56,6 +56,10 @@ bool et_lower_graph(et_lowering *, const et_pass_options *);
 /* Choose by cost (search.c); leaves the best choices in lo->choice. */
 void et_search_fusion(et_lowering *, const et_pass_options *);
 
+/* Put first what waits for less (order.c). Tilings and notes of what is folded go by the order
+ * before. */
+void et_order_groups(et_lowering *);
+
 /* Decide which values are materialised (plan.c). */
 void et_plan_materialise(et_lowering *);
 /* Ask for VALUE to be materialised and the lowering started over. */
