@@ -1,6 +1,7 @@
-/* Codes of weights, as they lie in words, to numbers. Shifts, masks and a multiplication each:
- * where the bits of a small float stand in an f32, sign at the sign and exponent at the low end of
- * the exponent, the f32 is the value but for a power of two, subnormal values included. */
+/* Codes of weights, as they lie in words, to numbers, and numbers rounded to those that have a
+ * code. Shifts, masks and a multiplication each: where the bits of a small float stand in an f32,
+ * sign at the sign and exponent at the low end of the exponent, the f32 is the value but for a
+ * power of two, subnormal values included. */
 #include "codegen/emit/emit.h"
 #include "ir/base/diag.h"
 #include <math.h>
@@ -57,4 +58,20 @@ val cg_code(cg *g, et_dtype t, val word, val at) {
     default:
         et_bug("%s is no code", et_dtype_name(t));
     }
+}
+
+/* V as it is after adding and taking away what makes its last bit count as much as that of an e4m3
+ * of V's size: 2^20 times V's power of two, or that of the least normal number. Both steps round
+ * once, and neither may become a part of another operation. */
+val cg_round_e4m3(cg *g, val v) {
+    enum { EXPONENT = 0x7f800000, LEAST = (127 - 6) << 23, UP = (23 - 3) << 23 };
+    val size = cg_call(g, "llvm.fabs", 1, &g->f32, 1, &v);
+    val most = cg_f32(g, 448), none = LLVMBuildFCmp(g->b, LLVMRealUNO, v, v, "");
+    val m = cg_select(g, LLVMBuildFCmp(g->b, LLVMRealOLT, size, most, ""), size, most);
+    val power = LLVMBuildAnd(g->b, LLVMBuildBitCast(g->b, m, g->i32, ""), cg_i32(g, EXPONENT), "");
+    power = cg_call(g, "llvm.umax", 1, &g->i32, 2, (val[]){power, cg_i32(g, LEAST)});
+    val add = LLVMBuildBitCast(g->b, cg_addi(g, power, UP), g->f32, "");
+    m = LLVMBuildFSub(g->b, LLVMBuildFAdd(g->b, m, add, ""), add, "");
+    LLVMTypeRef t = g->f32;
+    return cg_select(g, none, v, cg_call(g, "llvm.copysign", 1, &t, 2, (val[]){m, v}));
 }

@@ -205,6 +205,7 @@ val cg_loaded_one(cg *, int space, int id, val v, et_expr offset);
 /* ---- code.c: the code of type T that begins at bit AT (i32) of the i32 WORD, as f32 or i32 ----
  */
 val cg_code(cg *, et_dtype t, val word, val at);
+val cg_round_e4m3(cg *, val v); /* an f32 to the nearest e4m3, as an f32: 448 where it is beyond */
 /* N elements at PTR, as f32 or i32 scalars in OUT; codes that fill whole bytes. What is stored may
  * be whatever cg_emit gives. */
 void cg_load_n(cg *, int space, int id, val ptr, int n, int align, val *out);

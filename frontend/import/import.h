@@ -38,6 +38,8 @@ struct imp_options {
     int64_t page, pages; /* positions of a page, 0: keys and values are kept in slots; pages 0: one
                             for every position of every slot */
     const char *sample; /* how the next tokens are chosen: "greedy", "all", or NULL: they are not */
+    const char *activations; /* what products of quantised weights round their rows to: "fp8", or
+                                NULL: they do not */
     const char *ignored[16]; /* fields of config.json that the user knows not to matter */
     int nignored;
 };

@@ -51,6 +51,11 @@ static const char *sample_name(int i) {
     return names[i];
 }
 
+static const char *activations_name(int i) {
+    static const char *const names[] = {"fp8", NULL};
+    return names[i];
+}
+
 /* The directory's own name with what a name cannot hold turned into _. */
 static void default_name(struct imp_options *o) {
     char *full = realpath(o->checkpoint, NULL);
@@ -188,6 +193,10 @@ static const cli_option options[] = {
     {"sample", 0, CLI_TEXT, NULL, TO(sample),
      "choose the next tokens on the device: the likeliest, or in all ways that etllm knows",
      .names = sample_name},
+    {"activations", 0, CLI_TEXT, NULL, TO(activations),
+     "fp8: quantise the rows that meet quantised weights too, where config.json says that they are "
+     "(as a rule they are not)",
+     .names = activations_name},
     {"config-only", 0, CLI_FLAG, NULL, TO(config_only),
      "read config.json alone: the weights need not be there"},
     {"template", 0, CLI_INPUT, "FILE", TO(template),

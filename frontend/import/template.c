@@ -109,7 +109,27 @@ static bool quantised_line(struct imp_scan *s, const char *indent, bool *out_don
     t->indent = indent;
     bool ok = include(s, part);
     t->indent = NULL;
+    imp_rows_note(t);
     return ok;
+}
+
+/* What products of quantised rows are written with comes before the first loop. */
+static bool define_rows(struct imp_scan *s) {
+    struct imp_template *t = s->t;
+    const struct imp_value *part = imp_variable(t, "q_functions");
+    if (t->rows_defined || t->capturing || !part || strncmp(s->p, "for ", 4) != 0) return true;
+    t->rows_defined = true;
+    return include(s, part->text);
+}
+
+/* A line of the model that declares nothing. */
+static bool put_model_line(struct imp_scan *s) {
+    struct imp_template *t = s->t;
+    if (!t->nrows || t->capturing || t->indent) return put_line(s, false);
+    const char *text = message(s, false);
+    if (!text || !(text = imp_rows_line(s, text))) return false;
+    put(t, text);
+    return true;
 }
 
 static bool text_line(struct imp_scan *s) {
@@ -120,10 +140,12 @@ static bool text_line(struct imp_scan *s) {
     const char *indent = et_strndup(t->arena, start, (size_t)(s->p - start));
     if (!quantised_line(s, indent, &done)) return false;
     if (done) return true;
+    if (!define_rows(s)) return false;
     if (t->indent) put(t, t->indent);
     for (const char *p = start; p < s->p; p++)
         put(t, *p == '\t' ? "\t" : " ");
-    bool ok = put_weight(s) && put_line(s, false);
+    bool weight = !strncmp(s->p, "weight ", 7);
+    bool ok = weight ? put_weight(s) && put_line(s, false) : put_model_line(s);
     put(t, "\n");
     if (ftell(t->out) > MAX_TEXT) return imp_scan_error(s, "a model of more than 8 MB");
     return ok;
@@ -395,6 +417,8 @@ static void set_options(struct imp_template *t, const char *architecture) {
         {"pages", imp_int(o->pages)},
         {"sample", imp_text(o->sample ? o->sample : "")},
         {"decoder", imp_bool(false)}, /* a template says otherwise */
+        {"experts", imp_int(0)},      /* likewise */
+        {"activations", imp_text(o->activations ? o->activations : "")},
         {"wide", imp_bool(o->wide)},
         {"bf16_frequencies", imp_bool(o->bf16_frequencies)},
         {"cache", imp_text(o->cache  ? o->cache
@@ -432,6 +456,11 @@ bool imp_template_fill(const struct imp_source *from, struct imp_config *c,
     ok &= of_lines(&t, &ls, 0, ls.n);
     ok &= !o->sample || include(&begin, "sample");
     ok &= imp_quantised_some(&begin);
+    if (o->activations && !imp_config_has(c, "quantization_config"))
+        imp_error(c->report, c->path,
+                  "there is no field \"quantization_config\" that says how activations are "
+                  "quantised, which --activations %s asks for",
+                  o->activations);
     if (fclose(t.out)) et_no_memory();
     out->text = et_strndup(c->arena, text, bytes);
     out->bytes = bytes;

@@ -46,6 +46,13 @@ struct imp_template {
     bool capturing;     /* into a %text */
     int quantised;      /* weights whose format's lines took their place */
     const char *indent; /* of a line that is replaced by those of its format, or NULL */
+    struct imp_rows {   /* weights whose products quantise their rows, too */
+        const char *name, *codes, *scales; /* the latter two in terms of the model */
+        const char *input;                 /* the rows' scale where that is a weight, or empty */
+        bool by_row;                       /* there are scales for each row */
+    } * rows;
+    int nrows, crows;
+    bool rows_defined; /* what such products are written with has been put */
 };
 
 /* A place in a line of a template, from which expressions are read. */
@@ -107,6 +114,14 @@ bool imp_field(struct imp_scan *);
 bool imp_quantised(struct imp_scan *, const char *line, const char **out_part);
 /* Has a weight been quantised, where config.json says that weights are? Else an error. */
 bool imp_quantised_some(struct imp_scan *);
+
+/* ---- products.c ---- */
+/* The lines of the format of a weight have been put: remembers it where its products quantise their
+ * rows, which they do where those lines give $q_scales. */
+void imp_rows_note(struct imp_template *);
+/* LINE of a model with every product of such a weight in terms of the functions of the part
+ * `quantised_rows`; NULL after an error. */
+const char *imp_rows_line(struct imp_scan *, const char *line);
 
 enum { IMP_MAX_LIST = 1 << 14, IMP_MAX_STEPS = 4 << 20 };
 

@@ -37,6 +37,7 @@ static const et_builtin builtins[] = {
     CAST("f16", ET_F16),
     CAST("bf16", ET_BF16),
     CAST("i32", ET_I32),
+    CAST("e4m3", ET_E4M3),
     {"sum", "t", et_lower_reduce, ET_RED_SUM, {AXIS, KEEP}, NULL},
     {"mean", "f", et_lower_mean, 0, {AXIS, KEEP}, NULL},
     {"max",

@@ -393,7 +393,7 @@ bool et_elem_random(et_sema *s, et_loc loc, const et_elem *seed, const et_elem *
 }
 
 bool et_elem_cast(et_sema *s, et_loc loc, et_dtype dtype, const et_elem *a, et_elem *out) {
-    static const et_xop op[] = {ET_X_TO_F32, ET_X_TO_F16, ET_X_TO_BF16, ET_X_TO_I32};
+    static const et_xop op[] = {ET_X_TO_F32, ET_X_TO_F16, ET_X_TO_BF16, ET_X_TO_I32, ET_X_TO_E4M3};
     et_elem e = *a;
     double v;
     if (e.type != ET_T_PRED && e.nargs > 0 && e.shape.dtype == dtype) {
@@ -415,6 +415,6 @@ bool et_elem_cast(et_sema *s, et_loc loc, et_dtype dtype, const et_elem *a, et_e
     }
     if (!combine(s, loc, 1, (et_elem *[]){&e}, out)) return false;
     done(s, et_op1(s->x, op[dtype], e.body), out);
-    out->shape.dtype = dtype;
+    out->shape.dtype = dtype == ET_E4M3 ? ET_BF16 : dtype; /* which has all of its values */
     return true;
 }

@@ -340,8 +340,9 @@ et_expr et_op1(et_exprs *p, et_xop op, et_expr a) {
         }
         break;
     case ET_X_TO_BF16:
-    case ET_X_TO_F16:
-        if (x->op == op || (x->op == ET_X_FLOAT && x->f == 0)) return a;
+    case ET_X_TO_F16: /* either has all that e4m3 has */
+    case ET_X_TO_E4M3:
+        if (x->op == op || x->op == ET_X_TO_E4M3 || (x->op == ET_X_FLOAT && x->f == 0)) return a;
         break;
     default:
         break;

@@ -39,6 +39,8 @@ float et_float_op(et_xop op, float a, float b) {
         return et_round_to(ET_F16, a);
     case ET_X_TO_BF16:
         return et_round_to(ET_BF16, a);
+    case ET_X_TO_E4M3:
+        return et_round_to(ET_E4M3, a);
     case ET_X_ADD:
         return a + b;
     case ET_X_SUB:

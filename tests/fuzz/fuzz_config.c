@@ -3,15 +3,18 @@
 #include "frontend/import/import.h"
 #include "tests/fuzz/fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
+static void import(const char *activations) {
     struct imp_report report = {0, 0};
-    struct imp_options o = {.checkpoint = "checkpoint", .name = "m", .max_tokens = 4, .slots = 1};
+    struct imp_options o = {.checkpoint = "checkpoint",
+                            .name = "m",
+                            .max_tokens = 4,
+                            .slots = 1,
+                            .activations = activations};
     struct imp_config config;
     struct imp_source from;
     struct imp_filled filled;
     bool is_type;
     const char *said;
-    if (!fuzz_file("config.json", data, bytes)) return -1;
     et_arena *arena = et_arena_create();
     if (imp_config_open(&config, arena, fuzz_path("config.json"), &report)) {
         if ((said = imp_config_architecture(&config, &is_type)) &&
@@ -24,5 +27,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     }
     imp_config_close(&config);
     et_arena_destroy(arena);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
+    if (!fuzz_file("config.json", data, bytes)) return -1;
+    import(NULL);
+    import("fp8");
     return 0;
 }

@@ -132,6 +132,46 @@ refuses awq_odd 'gate_proj.qweight" has shape [256, 32]' 'makes it [256, 128]'
 quantised mxfp4_odd mxfp4 's/"intermediate_size": 96/"intermediate_size": 64/'
 refuses mxfp4_odd 'gate_up_proj_blocks" has shape [4, 192, 4, 16]' 'makes it [4, 128, 128]'
 
+# ---- rows that are quantised, too ----
+options='--activations fp8'
+refuses plain 'there is no field "quantization_config"'
+checkpoint rows_silent "$(rows null "$by_channel")" "$(codes e4m3 weight_scale bf16 '\2,1')"
+refuses rows_silent 'says nothing of activations'
+bad_rows() { # NAME INPUT_ACTIVATIONS WHAT...
+    checkpoint "$1" "$(rows "$2" "$by_channel")" "$(codes e4m3 weight_scale bf16 '\2,1')"
+    name=$1
+    shift 2
+    refuses "$name" "$@"
+}
+bad_rows rows_int '{"type": "int", "num_bits": 8, "strategy": "token", "dynamic": true}' 'input_activations": 8 bits ("int") are not supported'
+bad_rows rows_four '{"type": "float", "num_bits": 4, "strategy": "token", "dynamic": true}' '4 bits ("float") are not supported'
+bad_rows rows_zeros '{"type": "float", "num_bits": 8, "strategy": "token", "dynamic": true, "symmetric": false}' 'zero points'
+bad_rows rows_fixed '{"type": "float", "num_bits": 8, "strategy": "token", "dynamic": false}' 'a scale for each "token" that is not dynamic'
+bad_rows rows_local '{"type": "float", "num_bits": 8, "strategy": "token", "dynamic": "local"}' 'input_activations.dynamic" is a string'
+bad_rows rows_strategy '{"type": "float", "num_bits": 8, "strategy": "attn_head", "dynamic": true}' 'input_activations.strategy" is "attn_head"'
+bad_rows rows_sizeless '{"type": "float", "num_bits": 8, "strategy": "group", "dynamic": true}' 'input_activations.group_size" is missing'
+bad_rows rows_small '{"type": "float", "num_bits": 8, "strategy": "group", "group_size": 8, "dynamic": true}' 'for each 8 columns'
+bad_rows rows_odd '{"type": "float", "num_bits": 8, "strategy": "group", "group_size": 16, "dynamic": true}' \
+    'the 24 columns of "model.layers.{l}.self_attn.q_proj.weight" are no whole number of groups of 16'
+bad_rows rows_more '{"type": "float", "num_bits": 8, "strategy": "token", "dynamic": true, "wobble": 1}' 'input_activations.wobble" may change'
+bad_rows rows_text '"yes"' 'says nothing of activations'
+checkpoint rows_unscaled "$(rows '{"type": "float", "num_bits": 8, "strategy": "tensor", "dynamic": false}' "$by_channel")" \
+    "$(codes e4m3 weight_scale bf16 '\2,1')"
+refuses rows_unscaled 'tensor "model.layers.0.self_attn.q_proj.input_scale" is missing'
+checkpoint rows_of_int "$(rows "$token" "$by_channel" | sed 's/"float"/"int"/; s/float-/int-/')" "$(codes i8 weight_scale bf16 '\2,1')"
+refuses rows_of_int '--activations fp8 is for weights of e4m3, these are "i8"'
+quantised rows_scheme fp8_block 's/"dynamic"/"sometimes"/'
+refuses rows_scheme 'field "quantization_config.activation_scheme" is "sometimes"' 'supported: dynamic, static'
+quantised rows_none fp8_block '/activation_scheme/d'
+refuses rows_none 'says nothing of activations'
+quantised rows_static fp8_block 's/"dynamic"/"static"/'
+refuses rows_static 'q_proj.activation_scale" is missing'
+quantised rows_four_bits int4_packed 's/"LlamaForCausalLM"/"MistralForCausalLM"/'
+refuses rows_four_bits 'says nothing of activations'
+options='--activations int8' want_status=2
+refuses plain 'activations'
+unset options want_status
+
 # ---- safetensors ----
 bad_file() {
     name=$1

@@ -198,3 +198,34 @@ mkdir -p quant_bare
 cp by_channel/config.json quant_bare/
 "$bin/etimport" quant_bare -o quant_bare.etg --config-only --name by_channel || fail "quant_bare: --config-only wants weights"
 grep -q 'wq_codes : i8' quant_bare.etg || fail "quant_bare: nothing is quantised"
+
+# Rows that are quantised, too.
+options='--activations fp8'
+rows() { # INPUT_ACTIVATIONS WEIGHTS' FIELDS
+    printf '%s' "\"quantization_config\": {$group \"weights\": {\"type\": \"float\", \"num_bits\": 8, $2},
+    \"input_activations\": $1}}, \"format\": \"float-quantized\"}"
+}
+by_channel='"strategy": "channel"'
+token='{"type": "float", "num_bits": 8, "strategy": "token", "dynamic": true, "observer": null}'
+checkpoint rows_token "$(rows "$token" "$by_channel")" "$(codes e4m3 weight_scale bf16 '\2,1')"
+accepts rows_token 'def quantised(x, w, t) = scaled(x, row_scales(x), w, t)' 'q = reshape(quantised(h, wq_codes, wq_scales), [N, NH, D])' \
+    'x = x + quantised(gated(quantised(h2, wg_codes, wg_scales), quantised(h2, wu_codes, wu_scales)), wd_codes, wd_scales)' \
+    'x = x + quantised(reshape(a, [N, NH*D]), wo_codes, wo_scales)' 'rmsnorm(x, gf, eps=1e-5) @ embed.T'
+checkpoint rows_tensor "$(rows '{"type": "float", "num_bits": 8, "strategy": "tensor", "dynamic": false}' '"strategy": "tensor"')" \
+    "$(codes e4m3 weight_scale f32 1)
+s/^(.*)\n(.*)weight_scale(:.*)$/\1\n\2weight_scale\3\n\2input_scale\3/"
+accepts rows_tensor 'wq_scales = reshape(wq_scale, [1, 1])' 'wq_input : f32[1]' 'q_proj.input_scale"' \
+    'k = reshape(quantised(h, wk_codes, wk_scales, wk_input), [N, NKV, D])'
+# What products of a mixture become is compiled.
+mkdir -p rows_experts
+cp "$src/tests/golden/mixtral/config.json" rows_experts/
+sed -i '1s/{/{"quantization_config": {"quant_method": "fp8", "activation_scheme": "dynamic", "weight_block_size": [128, 128]},/' rows_experts/config.json
+sed 's/dynamic/static/' rows_experts/config.json > rows_experts/static.json
+mkdir -p rows_experts_static rows_experts_token
+mv rows_experts/static.json rows_experts_static/config.json
+sed "s/\"quantization_config\": {.*},\$/$(rows "$token" "$by_channel" | tr -d '\n'),/" rows_experts/config.json > rows_experts_token/config.json
+for d in rows_experts rows_experts_static rows_experts_token; do
+    "$bin/etimport" $d -o $d.etg --config-only $options > $d.out 2>&1 || fail "$d: $(cat $d.out)"
+    grep -q 'quantised(reshape(a, \[N, NH\*D\]), wo_codes' $d.etg || fail "$d: rows are not quantised"
+done
+unset options

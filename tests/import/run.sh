@@ -66,7 +66,8 @@ checkpoint() {
 accepts() {
     dir=$1
     shift
-    if ! "$bin/etimport" "$dir" -o "$dir.etg" > "$dir.out" 2>&1; then
+    # shellcheck disable=SC2086
+    if ! "$bin/etimport" "$dir" -o "$dir.etg" ${options:-} > "$dir.out" 2>&1; then
         fail "$dir was refused: $(cat "$dir.out")"
         return
     fi

@@ -207,6 +207,8 @@ static double apply(const et_node_x *x, double a, double b, double c) {
         return (double)et_round_to(ET_F16, (float)a);
     case ET_X_TO_BF16:
         return (double)et_round_to(ET_BF16, (float)a);
+    case ET_X_TO_E4M3:
+        return (double)et_round_to(ET_E4M3, (float)a);
     case ET_X_EXP:
         return exp(a);
     case ET_X_SQRT:

@@ -1,0 +1,143 @@
+/* quantise - rows rounded to e4m3, and products of such rows with codes of weights, in as few lines
+ * as that takes, and without anything of etcc's but the reader of files.
+ *
+ *     quantise inputs X.safetensors                  numbers that are hard to round, as `x`
+ *     quantise codes X.safetensors OUT.safetensors   `y`, each of them as the nearest e4m3
+ *     quantise product CHECKPOINT TENSOR X.safetensors Y.safetensors
+ *
+ * The last holds `y` to the product of `x`, quantised, with TENSOR.weight, scaled by its channels
+ * or its blocks of 128 x 128: it is wrong where y is off by more than 1e-5 of all of it. */
+#include "runtime/etrt/safetensors/etrt_safetensors.h"
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { INPUTS = 3 * 65536 + 4 * 256, COLUMNS = 256 };
+
+/* The nearest of all that e4m3 has, found by looking at each; the even one of two as near. */
+static double nearest(double x) {
+    double best = 0, off = INFINITY;
+    if (isnan(x)) return x;
+    for (int code = 0; code < 127; code++) {
+        int e = code >> 3, f = code & 7;
+        double v = e ? ldexp(8 + f, e - 10) : ldexp(f, -9), d = fabs(fabs(x) - v);
+        if (isinf(x) ? code == 126 : d < off || (d == off && !(code & 1))) best = v, off = d;
+    }
+    return copysign(best, x);
+}
+
+static double code_value(int code) {
+    int e = code >> 3 & 15, f = code & 7;
+    double v = e ? ldexp(8 + f, e - 10) : ldexp(f, -9);
+    return code & 128 ? -v : v;
+}
+
+static const struct etrt_st_tensor *find(const char *path, const char *name, const char *suffix) {
+    char err[ETRT_ST_ERR], full[512];
+    struct etrt_st *st;
+    const struct etrt_st_tensor *t = NULL;
+    snprintf(full, sizeof full, "%s%s", name, suffix);
+    if (etrt_st_open(path, &st, err, sizeof err)) t = etrt_st_find(st, full);
+    if (!t && !strcmp(suffix, ".weight")) fprintf(stderr, "quantise: no %s in %s\n", full, path);
+    return t; /* the file stays open as long as the program runs */
+}
+
+static int write_rows(const char *path, const char *name, float *v) {
+    char err[ETRT_ST_ERR];
+    struct etrt_st_tensor t = {.name = name,
+                               .dtype = "F32",
+                               .rank = 2,
+                               .shape = {INPUTS / COLUMNS, COLUMNS},
+                               .data = v,
+                               .bytes = INPUTS * sizeof *v};
+    return etrt_st_write(path, &t, 1, err, sizeof err) ? 0 : 2;
+}
+
+static float numbers[INPUTS];
+
+static float of_bits(uint32_t bits) {
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+/* Upper halves of all f32 but NaN, also with one bit more and one less below; what lies between
+ * each two codes and beside that. */
+static int inputs(const char *path) {
+    int n = 0;
+    for (uint32_t high = 0; high < 65536; high++)
+        for (int by = -1; by <= 1; by++) {
+            float f = of_bits((high << 16) + (uint32_t)by);
+            numbers[n++] = isnan(f) ? 1 : f;
+        }
+    for (int code = 0; code < 256; code++) {
+        float middle = (float)((code_value(code) + code_value(code + ((code & 127) < 126))) / 2);
+        numbers[n++] = middle;
+        numbers[n++] = nextafterf(middle, 1000);
+        numbers[n++] = nextafterf(middle, -1000);
+        numbers[n++] = (float)code_value(code);
+    }
+    return write_rows(path, "x", numbers);
+}
+
+static int codes(const char *from, const char *to) {
+    const struct etrt_st_tensor *x = find(from, "x", "");
+    if (!x || x->bytes != sizeof numbers) return 2;
+    for (int i = 0; i < INPUTS; i++)
+        numbers[i] = (float)nearest((double)((const float *)x->data)[i]);
+    return write_rows(to, "y", numbers);
+}
+
+static double scale_of(const struct etrt_st_tensor *t, int64_t i) {
+    if (!strcmp(t->dtype, "F32")) return (double)((const float *)t->data)[i];
+    return (double)of_bits((uint32_t)((const uint16_t *)t->data)[i] << 16);
+}
+
+/* One element of the product: groups of GROUP columns, with their scales. */
+static double sum_of(const float *x, const uint8_t *w, const struct etrt_st_tensor *scales,
+                     int64_t at, int64_t columns, int64_t group) {
+    double all = 0;
+    for (int64_t g = 0; g < columns / group; g++) {
+        double most = 0, sum = 0;
+        for (int64_t k = g * group; k < (g + 1) * group; k++)
+            most = fmax(most, fabs((double)x[k]));
+        float s = (float)fmax(most, 1e-10) / 448.0F;
+        for (int64_t k = g * group; k < (g + 1) * group; k++)
+            sum += nearest((double)(x[k] / s)) * code_value(w[k]);
+        all += sum * (double)s * scale_of(scales, at + g);
+    }
+    return all;
+}
+
+static int product(const char *checkpoint, const char *tensor, const char *in, const char *out) {
+    const struct etrt_st_tensor *w = find(checkpoint, tensor, ".weight"), *x = find(in, "x", ""),
+                                *y = find(out, "y", ""),
+                                *s = find(checkpoint, tensor, ".weight_scale_inv");
+    bool blocks = s != NULL;
+    if (!blocks) s = find(checkpoint, tensor, ".weight_scale");
+    if (!w || !s || !x || !y) return 2;
+    int64_t rows = w->shape[0], columns = w->shape[1], m = x->shape[0];
+    double off = 0, all = 0;
+    if (x->shape[1] != columns || y->shape[0] != m || y->shape[1] != rows) return 2;
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t n = 0; n < rows; n++) {
+            double want =
+                sum_of((const float *)x->data + i * columns, (const uint8_t *)w->data + n * columns,
+                       s, blocks ? n / 128 * (columns / 128) : n, columns, blocks ? 128 : columns);
+            double d = want - (double)((const float *)y->data)[i * rows + n];
+            off += d * d;
+            all += want * want;
+        }
+    printf("quantise: off by %.2g\n", sqrt(off / all));
+    return sqrt(off / all) <= 1e-5 ? 0 : 1;
+}
+
+int main(int argc, char **argv) {
+    if (argc == 3 && !strcmp(argv[1], "inputs")) return inputs(argv[2]);
+    if (argc == 4 && !strcmp(argv[1], "codes")) return codes(argv[2], argv[3]);
+    if (argc == 6 && !strcmp(argv[1], "product"))
+        return product(argv[2], argv[3], argv[4], argv[5]);
+    return 2;
+}
