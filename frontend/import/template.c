@@ -107,9 +107,10 @@ static bool quantised_line(struct imp_scan *s, const char *indent, bool *out_don
     *out_done = true;
     t->quantised++;
     t->indent = indent;
-    bool ok = include(s, part);
+    const struct imp_value *input = imp_variable(t, "q_input_lines");
+    bool ok = include(s, part) && (!input || include(s, input->text));
     t->indent = NULL;
-    imp_rows_note(t);
+    if (input) imp_rows_note(t);
     return ok;
 }
 
@@ -123,11 +124,11 @@ static bool define_rows(struct imp_scan *s) {
 }
 
 /* A line of the model that declares nothing. */
-static bool put_model_line(struct imp_scan *s) {
+static bool put_model_line(struct imp_scan *s, const char *indent) {
     struct imp_template *t = s->t;
     if (!t->nrows || t->capturing || t->indent) return put_line(s, false);
     const char *text = message(s, false);
-    if (!text || !(text = imp_rows_line(s, text))) return false;
+    if (!text || !(text = imp_rows_line(s, indent, text))) return false;
     put(t, text);
     return true;
 }
@@ -145,7 +146,7 @@ static bool text_line(struct imp_scan *s) {
     for (const char *p = start; p < s->p; p++)
         put(t, *p == '\t' ? "\t" : " ");
     bool weight = !strncmp(s->p, "weight ", 7);
-    bool ok = weight ? put_weight(s) && put_line(s, false) : put_model_line(s);
+    bool ok = weight ? put_weight(s) && put_line(s, false) : put_model_line(s, indent);
     put(t, "\n");
     if (ftell(t->out) > MAX_TEXT) return imp_scan_error(s, "a model of more than 8 MB");
     return ok;

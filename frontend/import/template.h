@@ -47,11 +47,14 @@ struct imp_template {
     int quantised;      /* weights whose format's lines took their place */
     const char *indent; /* of a line that is replaced by those of its format, or NULL */
     struct imp_rows {   /* weights whose products quantise their rows, too */
-        const char *name, *codes, *scales; /* the latter two in terms of the model */
-        const char *input;                 /* the rows' scale where that is a weight, or empty */
-        bool by_row;                       /* there are scales for each row */
+        const char *name;
+        const char *input; /* the rows' scale where that is a weight, or empty */
+        bool codes;        /* products are of codes */
+        bool by_row;       /* there are scales for each row of the weight */
     } * rows;
     int nrows, crows;
+    const char **named; /* values whose quantised rows have a name */
+    int nnamed, cnamed;
     bool rows_defined; /* what such products are written with has been put */
 };
 
@@ -116,12 +119,11 @@ bool imp_quantised(struct imp_scan *, const char *line, const char **out_part);
 bool imp_quantised_some(struct imp_scan *);
 
 /* ---- products.c ---- */
-/* The lines of the format of a weight have been put: remembers it where its products quantise their
- * rows, which they do where those lines give $q_scales. */
+/* The lines of a weight's format have been put, and those of its rows' scale: remembers it. */
 void imp_rows_note(struct imp_template *);
-/* LINE of a model with every product of such a weight in terms of the functions of the part
- * `quantised_rows`; NULL after an error. */
-const char *imp_rows_line(struct imp_scan *, const char *line);
+/* LINE of a model, behind INDENT, with every product of such a weight in terms of the functions of
+ * the part `quantised_rows`, and before it lines of what these need; NULL after an error. */
+const char *imp_rows_line(struct imp_scan *, const char *indent, const char *line);
 
 enum { IMP_MAX_LIST = 1 << 14, IMP_MAX_STEPS = 4 << 20 };
 

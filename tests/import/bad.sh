@@ -150,7 +150,6 @@ bad_rows rows_fixed '{"type": "float", "num_bits": 8, "strategy": "token", "dyna
 bad_rows rows_local '{"type": "float", "num_bits": 8, "strategy": "token", "dynamic": "local"}' 'input_activations.dynamic" is a string'
 bad_rows rows_strategy '{"type": "float", "num_bits": 8, "strategy": "attn_head", "dynamic": true}' 'input_activations.strategy" is "attn_head"'
 bad_rows rows_sizeless '{"type": "float", "num_bits": 8, "strategy": "group", "dynamic": true}' 'input_activations.group_size" is missing'
-bad_rows rows_small '{"type": "float", "num_bits": 8, "strategy": "group", "group_size": 8, "dynamic": true}' 'for each 8 columns'
 bad_rows rows_odd '{"type": "float", "num_bits": 8, "strategy": "group", "group_size": 16, "dynamic": true}' \
     'the 24 columns of "model.layers.{l}.self_attn.q_proj.weight" are no whole number of groups of 16'
 bad_rows rows_more '{"type": "float", "num_bits": 8, "strategy": "token", "dynamic": true, "wobble": 1}' 'input_activations.wobble" may change'
@@ -168,6 +167,8 @@ quantised rows_static fp8_block 's/"dynamic"/"static"/'
 refuses rows_static 'q_proj.activation_scale" is missing'
 quantised rows_four_bits int4_packed 's/"LlamaForCausalLM"/"MistralForCausalLM"/'
 refuses rows_four_bits 'says nothing of activations'
+options='--activations fp8 --config-only'
+refuses rows_deepseek_v2 'the quantised weight wb stands in no product that can quantise its rows'
 options='--activations int8' want_status=2
 refuses plain 'activations'
 unset options want_status

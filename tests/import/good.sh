@@ -208,8 +208,8 @@ rows() { # INPUT_ACTIVATIONS WEIGHTS' FIELDS
 by_channel='"strategy": "channel"'
 token='{"type": "float", "num_bits": 8, "strategy": "token", "dynamic": true, "observer": null}'
 checkpoint rows_token "$(rows "$token" "$by_channel")" "$(codes e4m3 weight_scale bf16 '\2,1')"
-accepts rows_token 'def quantised(x, w, t) = scaled(x, row_scales(x), w, t)' 'q = reshape(quantised(h, wq_codes, wq_scales), [N, NH, D])' \
-    'x = x + quantised(gated(quantised(h2, wg_codes, wg_scales), quantised(h2, wu_codes, wu_scales)), wd_codes, wd_scales)' \
+accepts rows_token 'def quantised(x, w, t) = scaled(x, row_scales(x), w, t)' 'q = reshape(product(h_codes, h_scales, wq_codes, wq_scales), [N, NH, D])' \
+    'x = x + quantised(gated(product(h2_codes, h2_scales, wg_codes, wg_scales), product(h2_codes, h2_scales, wu_codes, wu_scales)), wd_codes, wd_scales)' \
     'x = x + quantised(reshape(a, [N, NH*D]), wo_codes, wo_scales)' 'rmsnorm(x, gf, eps=1e-5) @ embed.T'
 checkpoint rows_tensor "$(rows '{"type": "float", "num_bits": 8, "strategy": "tensor", "dynamic": false}' '"strategy": "tensor"')" \
     "$(codes e4m3 weight_scale f32 1)
@@ -218,14 +218,31 @@ accepts rows_tensor 'wq_scales = reshape(wq_scale, [1, 1])' 'wq_input : f32[1]' 
     'k = reshape(quantised(h, wk_codes, wk_scales, wk_input), [N, NKV, D])'
 # What products of a mixture become is compiled.
 mkdir -p rows_experts
-cp "$src/tests/golden/mixtral/config.json" rows_experts/
+sed 's/"moe_intermediate_size": .*/"moe_intermediate_size": 128,/' "$src/tests/golden/qwen3_moe/config.json" > rows_experts/config.json
 sed -i '1s/{/{"quantization_config": {"quant_method": "fp8", "activation_scheme": "dynamic", "weight_block_size": [128, 128]},/' rows_experts/config.json
 sed 's/dynamic/static/' rows_experts/config.json > rows_experts/static.json
 mkdir -p rows_experts_static rows_experts_token
 mv rows_experts/static.json rows_experts_static/config.json
 sed "s/\"quantization_config\": {.*},\$/$(rows "$token" "$by_channel" | tr -d '\n'),/" rows_experts/config.json > rows_experts_token/config.json
-for d in rows_experts rows_experts_static rows_experts_token; do
-    "$bin/etimport" $d -o $d.etg --config-only $options > $d.out 2>&1 || fail "$d: $(cat $d.out)"
-    grep -q 'quantised(reshape(a, \[N, NH\*D\]), wo_codes' $d.etg || fail "$d: rows are not quantised"
+imports() { # DIR LINE...
+    dir=$1
+    shift
+    # shellcheck disable=SC2086
+    "$bin/etimport" "$dir" -o "$dir.etg" --config-only $options > "$dir.out" 2>&1 || fail "$dir: $(cat "$dir.out")"
+    for want in "$@"; do
+        grep -qF -- "$want" "$dir.etg" || fail "$dir.etg has no \"$want\""
+    done
+}
+imports rows_experts 'x = x + quantised(reshape(a, [N, NH*D])) @ wo.T' '  t_rounded = quantised_blocks(t)' \
+    'y = grouped(quantised_blocks(gated(grouped(t_rounded, wg, owner), grouped(t_rounded, wu, owner))), wd, owner)'
+imports rows_experts_static 'k = reshape(quantised(h, wk_input) @ wk.T, [N, NKV, D])' 'grouped(quantised_blocks(t, wg_input, owner), wg, owner)'
+imports rows_experts_token 'product_of_blocks(t_codes, t_scales, wg_codes, wg_scales, owner)' ', wd_codes, wd_scales, owner)'
+# A part of a fused weight, and a value that changes between two products.
+for m in phi3 olmo2 deepseek_v2; do
+    mkdir -p rows_$m
+    sed "1s/{/{$(rows "$token" "$by_channel" | tr -d '\n'),/" "$src/tests/golden/$m/config.json" > rows_$m/config.json
 done
+imports rows_phi3 'product(h_codes, h_scales, wqkv_codes[0:NH*D], wqkv_scales[0:NH*D])'
+imports rows_olmo2 'x_codes = coded(x, x_scales)'
+[ "$(grep -c 'x_codes = coded(x, x_scales)' rows_olmo2.etg)" = 2 ] || fail 'rows_olmo2: x changes between two products'
 unset options

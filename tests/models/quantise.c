@@ -5,8 +5,9 @@
  *     quantise codes X.safetensors OUT.safetensors   `y`, each of them as the nearest e4m3
  *     quantise product CHECKPOINT TENSOR X.safetensors Y.safetensors
  *
- * The last holds `y` to the product of `x`, quantised, with TENSOR.weight, scaled by its channels
- * or its blocks of 128 x 128: it is wrong where y is off by more than 1e-5 of all of it. */
+ * The last holds `y` to the product of `x`, quantised, with TENSOR.weight, of codes where that has
+ * scales by channel, and of what codes mean, rounded to bf16, where it has them by blocks of 128 x
+ * 128: it is wrong where y is off by more than 1e-5 of all of it. */
 #include "runtime/etrt/safetensors/etrt_safetensors.h"
 #include <math.h>
 #include <stdint.h>
@@ -95,18 +96,28 @@ static double scale_of(const struct etrt_st_tensor *t, int64_t i) {
     return (double)of_bits((uint32_t)((const uint16_t *)t->data)[i] << 16);
 }
 
+static double to_bf16(double v) {
+    float f = (float)v;
+    uint32_t word;
+    memcpy(&word, &f, sizeof word);
+    return (double)of_bits((word + 0x7fff + (word >> 16 & 1)) & 0xffff0000);
+}
+
 /* One element of the product: groups of GROUP columns, with their scales. */
 static double sum_of(const float *x, const uint8_t *w, const struct etrt_st_tensor *scales,
                      int64_t at, int64_t columns, int64_t group) {
     double all = 0;
     for (int64_t g = 0; g < columns / group; g++) {
-        double most = 0, sum = 0;
+        double most = 0, sum = 0, t = scale_of(scales, at + g);
         for (int64_t k = g * group; k < (g + 1) * group; k++)
             most = fmax(most, fabs((double)x[k]));
         float s = (float)fmax(most, 1e-10) / 448.0F;
-        for (int64_t k = g * group; k < (g + 1) * group; k++)
-            sum += nearest((double)(x[k] / s)) * code_value(w[k]);
-        all += sum * (double)s * scale_of(scales, at + g);
+        for (int64_t k = g * group; k < (g + 1) * group; k++) {
+            double a = nearest((double)(x[k] / s)), b = code_value(w[k]);
+            sum +=
+                group == columns ? a * b * (double)s * t : to_bf16(a * (double)s) * to_bf16(b * t);
+        }
+        all += sum;
     }
     return all;
 }

@@ -34,7 +34,8 @@ for m in fp8_channel fp8_block; do
         echo "input x : f32[N, F]"
         grep '^def' "$text"
         sed -n "s/^  *\(weight wd_.*\)/\1/p; s/^  *\(wd[_a-z0-9]* = .*\)/\1/p" "$text" | sed 's/{l}/1/g'
-        sed -n 's/.*\(quantised(\)gated(.*, \(wd_codes, wd_[a-z]*)\).*/output y = \1x, \2/p' "$text"
+        sed -n 's/.*quantised(gated(.*)\(, wd_codes, .*\)/output y = quantised(x\1/p
+s/.*quantised(gated(.*) @ wd.T/output y = quantised(x) @ wd.T/p' "$text"
     } >one.etg
     "$bin/etfill" in.safetensors "x:f32[20,256]:-3:3"
     "$bin/etinterp" one.etg --set N=20 --in in.safetensors --weights "$golden" --out got.safetensors
