@@ -206,8 +206,19 @@ static bool check_sequence(cg *g) {
     return false;
 }
 
+/* The parser sees to it, and passes do; a kernel without would be wrong. */
+static bool check_tags(cg *g) {
+    const char *problem = et_tags_shared_problem(g->whole);
+    for (int i = 0; !problem && et_program_part(g->whole, i); i++)
+        problem = et_tags_problem(et_program_part(g->whole, i));
+    if (problem) cg_error(g, "%s", problem);
+    g->tags = et_tags_of(g->whole);
+    return !problem;
+}
+
 /* What codegen cannot do, told before it starts. */
 static bool check(cg *g) {
+    if (!check_tags(g)) return false;
     g->sliced = cg_sliced_models(g->whole);
     bool ok = check_sequence(g) && check_lds(g) && check_queues(g);
     add_meetings(g);

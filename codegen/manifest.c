@@ -137,7 +137,7 @@ static void put_temporaries(struct out *o, const et_program *part, int64_t from,
     o->x = part->g->exprs;
     for (int i = 0; i < part->ntensors; i++) {
         const et_tensor *t = &part->tensors[i];
-        if (t->kind != ET_TENSOR_TEMP || !used[i]) continue;
+        if (t->kind != ET_TENSOR_TEMP || !used[i] || t->tagged) continue;
         put(o, *any ? ",\n  {\"name\": " : "\n  {\"name\": ");
         put_string(o, t->name);
         put(o, ", \"dtype\": \"%s\", \"shape\": ", et_dtype_name(t->shape.dtype));
@@ -158,8 +158,14 @@ static void put_parts(struct out *o) {
     int64_t workspace = 0;
     for (int i = 0; (p = et_program_part(o->g->whole, i)); i++)
         workspace = p->workspace_bytes > workspace ? p->workspace_bytes : workspace;
-    put(o, "],\n \"workspace_bytes\": %" PRId64 ", \"event_words\": %d,\n \"temporaries\": [",
-        workspace, o->g->event_words);
+    put(o, "],\n \"workspace_bytes\": %" PRId64 ", \"event_words\": %d,\n ", workspace,
+        o->g->event_words);
+    if (o->g->tags.bytes)
+        put(o,
+            "\"tags\": {\"offset\": %" PRId64 ", \"bytes\": %" PRId64 ", \"launches\": %" PRId64
+            "},\n ",
+            o->g->tags.offset, o->g->tags.bytes, o->g->tags.launches);
+    put(o, "\"temporaries\": [");
     bool any = false;
     int64_t from = 0, upto = 0;
     if (o->g->whole->nvariants) et_sym_range(o->g->x, o->g->whole->variant_sym, &from, &upto);
@@ -305,8 +311,8 @@ char *cg_manifest(cg *g) {
     const et_program *p = g->p;
     struct out o;
     begin(&o, g);
-    put(&o, "{\"abi\": %d, \"etcc\": \"%s\", \"target\": \"%s\", \"model\": ", ETRT_ABI_VERSION,
-        ETCC_VERSION, g->t->name);
+    put(&o, "{\"abi\": %d, \"etcc\": \"%s\", \"target\": \"%s\", \"model\": ",
+        g->tags.bytes ? ETRT_ABI_TAGS : ETRT_ABI_VERSION, ETCC_VERSION, g->t->name);
     put_string(&o, p->g->name ? p->g->name : "");
     put(&o, ",\n \"source_hash\": ");
     put_string(&o, p->source_hash && *p->source_hash ? p->source_hash : "none");

@@ -7,7 +7,7 @@
  *   - two arrays of event words, both zero before the first launch. Launch i counts in one and
  *     zeroes the other for launch i+1. After an aborted launch the runtime zeroes both and the
  *     control block.
- *   - a workspace of manifest "workspace_bytes", contents arbitrary.
+ *   - a workspace of manifest "workspace_bytes", contents arbitrary, but for what "tags" says.
  */
 #ifndef ETRT_ABI_H
 #define ETRT_ABI_H
@@ -16,6 +16,9 @@
 #include <stdint.h>
 
 #define ETRT_ABI_VERSION 4
+/* What the manifest of a kernel with "tags" says instead: a runtime that knows nothing of them must
+ * not run it. */
+#define ETRT_ABI_TAGS 5
 
 /* The manifest, JSON text, is in the file of code within a frame: a head of 32 bytes, all ASCII,
  *
@@ -46,6 +49,7 @@
  *   "temporaries": [                       // what is in the workspace, for whoever looks at it
  *     { "name": "h", "dtype": "f32", "shape": ["N", 256], "offset": 4096,
  *       "when": ["N", 1, 16] } ],          // only where launches differ by the value of a symbol
+ *   "tags": { "offset": 8192, "bytes": 4096, "launches": 1024 }, // only with ABI ETRT_ABI_TAGS
  *   "event_words": 64,                     // including the ETRT_EVENT_FIRST reserved ones
  *   "events": [ { "name": "e3", "base": 48, "shape": [4, "N 15 + 16 /"] } ],
  *   "tasks": [ { "name": "qkv" } ],        // task ids in reports index this
@@ -67,7 +71,9 @@
  * model and a dot then. Temporaries lie at "offset" bytes from the start of the workspace,
  * row-major, in launches whose symbol is within "when", both ends included; those that are not
  * needed at the same time may share bytes, and one inside a loop holds what the last iteration
- * left.
+ * left. What "tags" names of the workspace is none of "temporaries": words that hold numbers made
+ * of that of the launch, modulo "launches", a power of 2. They are all zero before a launch whose
+ * number is a multiple of that, and before one that follows a launch that has not ended.
  *
  * With "schedule": "kernels" a launch is not one kernel but a sequence of them, each begun when the
  * one before has ended: the first of "sequences" whose "upto" the symbol does not pass, all of
@@ -154,6 +160,9 @@ enum etrt_report_status {
     /* A workgroup waited as long for all to start, of several models for all that run the one of
      * `task`: `count` of `need` had. */
     ETRT_REPORT_START = 3,
+    /* What a task takes of a tagged temporary did not come in as long: step number `event` of it,
+     * from 0, where the word of work-item `index` has the tag `count`, and `need` was to come. */
+    ETRT_REPORT_WORD = 4,
 };
 
 /* The `need` of a wait for which a tensor names a counter that the event does not have. */

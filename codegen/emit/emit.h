@@ -6,6 +6,7 @@
 #include "codegen/emit/options.h"
 #include "codegen/targets/target.h"
 #include "ir/program/queue.h"
+#include "ir/program/tags.h"
 #include "runtime/etrt_abi.h"
 #include <llvm-c/Core.h>
 
@@ -31,6 +32,7 @@ struct cg {
     et_program *p;
     et_exprs *x;
     et_queues queues;            /* of p */
+    et_tags tags;                /* of whole */
     uint32_t sliced;             /* models with grids dealt by slice, bit 0 for the only one */
     int event_words;             /* the most that any part needs */
     int meet_words;              /* of several models, where counters of workgroups by die begin */
@@ -98,6 +100,12 @@ struct cg {
     cg_ring_state taker;               /* where the waves are that take from it */
     const struct cg_bringer *bringer;  /* the wave that brings is being emitted */
     const et_step *streamed;           /* of the tile being emitted, or NULL */
+
+    /* Of the tile being emitted, where it has tags: what is added to them; who takes words, for
+     * reports. */
+    val first_tag;
+    int taking;
+    val taking_tile;
 
     val reached, ready, done; /* moments of the tile being emitted, when profiling */
 };
@@ -214,6 +222,16 @@ val cg_to_storage(cg *, et_dtype, val);
 val cg_from_storage(cg *, et_dtype, val);
 val cg_local_ptr(cg *, int local, val elements); /* elements: offset in elements, i32 */
 bool cg_in_range(cg *, const et_node_x *load);
+
+/* ---- word.c: tagged temporaries; ELEMENT by number, i64 ---- */
+val cg_word_at(cg *, int tensor, val element); /* its address */
+val cg_word_load(cg *, int tensor, val ptr);
+val cg_word_tag(cg *, val word);
+val cg_word_data(cg *, val word); /* as an integer of the element's size */
+/* The tag of the step in this launch. */
+val cg_tag(cg *, const et_step *);
+/* V is whatever cg_emit gives. */
+void cg_word_store(cg *, int tensor, val element, val v, val tag);
 
 /* ---- vector.c: an expression at N consecutive values of a variable ---- */
 /* Replace VAR by BASE + j, j in [0, n), in E. */

@@ -13,6 +13,8 @@ typedef enum {
     ET_WEAKEN_SCOPE,   /* both order the workgroup only */
     ET_WEAKEN_RELEASE, /* the one before arrivals */
     ET_WEAKEN_ACQUIRE, /* the one after waits */
+    ET_WEAKEN_HINT,    /* of a carried event: no task waits for it; nothing may come of that */
+    ET_WEAKEN_TAG,     /* nor do those that would look at the tags of what they take */
 } et_weaken;
 
 typedef struct {

@@ -20,11 +20,12 @@ enum {
     CG_RANK,   /* the workgroup's own, for the prologue only */
     CG_DIE,    /* of those that have workgroups, this one's number and how many there are */
     CG_MEMBER, /* the workgroup's number on its die and how many there are; 16 bits each */
+    CG_WORD,   /* whether all words of tagged temporaries have come, as CG_QUIT says it of waits */
     CG_FLAG_BYTES = 48,
     CG_ORDER = CG_FLAG_BYTES / 4, /* of several models in slices: that number, for each model */
     CG_ORDER_BYTES = 4 * ET_MAX_MODELS,
 };
-_Static_assert(4 * (CG_MEMBER + 1) <= CG_FLAG_BYTES, "the words have their place in local memory");
+_Static_assert(4 * (CG_WORD + 1) <= CG_FLAG_BYTES, "the words have their place in local memory");
 enum { CG_GO_ON, CG_ABORTED, CG_EXPIRED };
 val cg_flag(cg *, int word);
 /* True where an edge applies in this iteration of the grid's loop; NULL = always. */
@@ -38,6 +39,12 @@ void cg_waits(cg *, int grid, val tile);
 void cg_failed(cg *);
 void cg_begin(cg *, int grid); /* tell early grids that this one's tile has begun */
 void cg_notifies(cg *, int grid);
+
+/* ---- take.c: what is read of tagged temporaries ---- */
+bool cg_takes(const cg *, const et_step *); /* is it a step that does? */
+void cg_step_take(cg *, const et_step *);
+void cg_taking(cg *, int grid, val tile); /* before the waits of a tile whose function is g->f */
+void cg_taken_all(cg *); /* after such steps: a barrier, and not to g->failed if all has come */
 
 /* ---- trace.c: nothing at all unless the options ask for a profile ---- */
 int cg_trace_lds(const cg *); /* bytes of LDS it needs */

@@ -57,16 +57,27 @@ static void run_steps(cg *g, int early, et_contract *begun) {
     };
     int n = g->f->nlocals + g->p->ntensors;
     struct touched t = {et_alloc(g->arena, (size_t)n), et_alloc(g->arena, (size_t)n)};
+    bool took = false;
     for (int i = 0; i < g->f->nsteps; i++) {
         const et_step *s = &g->f->steps[i];
-        order(g, s, &t);
         int mark = cg_scope(g);
-        if (i == early)
+        bool takes = cg_takes(g, s);
+        if (took && !takes) {
+            cg_taken_all(g);
+            memset(t.read, 0, (size_t)n);
+            memset(t.written, 0, (size_t)n);
+        }
+        took = takes;
+        order(g, s, &t);
+        if (took)
+            cg_step_take(g, s);
+        else if (i == early)
             cg_contract_run(g, begun);
         else
             run[s->kind](g, s);
         cg_scope_end(g, mark);
     }
+    if (took) cg_taken_all(g);
 }
 
 /* ---- the tile ---- */
@@ -133,6 +144,7 @@ void cg_tile(cg *g, int grid, val tile) {
     else
         early = -1;
     cg_ask_ahead(g, g->f);
+    cg_taking(g, grid, tile);
     cg_waits(g, grid, tile);
     cg_trace_ready(g);
     run_steps(g, early, begun);

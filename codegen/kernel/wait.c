@@ -63,7 +63,7 @@ void cg_failed(cg *g) {
     report_store(g, report, offsetof(struct etrt_report, hw_id), g->family->hardware_id(g));
     LLVMBuildFenceSyncScope(g->b, LLVMAtomicOrderingRelease, g->sync[ET_SCOPE_SYSTEM], "");
     val status = cg_i32(g, ETRT_REPORT_WAIT);
-    if (g->queues.nregions || g->sliced)
+    if (g->queues.nregions || g->sliced || g->tags.bytes)
         status = LLVMBuildLoad2(g->b, g->i32, cg_flag(g, CG_STATUS), "");
     report_store(g, report, offsetof(struct etrt_report, status), status);
     cg_br(g, g->exit);
@@ -81,7 +81,7 @@ static void expire(cg *g, const struct poll *w, val mask) {
                  [CG_NEED] = w->need};
     for (int i = CG_TASK; i <= CG_NEED; i++)
         LLVMBuildStore(g->b, say[i], cg_flag(g, i));
-    if (g->queues.nregions || g->sliced)
+    if (g->queues.nregions || g->sliced || g->tags.bytes)
         LLVMBuildStore(g->b, cg_i32(g, ETRT_REPORT_WAIT), cg_flag(g, CG_STATUS));
     cg_if_end(g, &me);
 }
@@ -242,12 +242,13 @@ void cg_waits(cg *g, int grid, val tile) {
         quit = q;
     }
     cg_scope_end(g, mark);
-    bool weak = false, within = true;
+    bool weak = false, within = true, fenced = false;
     for (int i = 0; i < gr->nwaits; i++) {
         weak |= cg_weakened(g, gr->waits[i].event);
         within &= cg_within_die(g, gr->waits[i].event);
+        fenced |= !g->p->events[gr->waits[i].event].carried;
     }
-    if (g->family->cumulative) cg_fence(g, LLVMAtomicOrderingAcquire, weak);
+    if (g->family->cumulative && fenced) cg_fence(g, LLVMAtomicOrderingAcquire, weak);
     LLVMBuildStore(g->b, quit, flag);
     cg_if_end(g, &first);
     cg_barrier(g);
@@ -255,7 +256,7 @@ void cg_waits(cg *g, int grid, val tile) {
     block go = cg_block(g, "ready");
     cg_cond(g, cg_icmp(g, LLVMIntNE, seen, cg_i32(g, 0)), g->failed, go);
     cg_at(g, go);
-    if (g->family->cumulative) return;
+    if (g->family->cumulative || !fenced) return;
     if (within)
         cg_die_acquire(g, weak);
     else
@@ -365,16 +366,21 @@ void cg_notifies(cg *g, int grid) {
         return;
     }
     struct teller by = {false, false};
-    bool weak = false, within = true;
+    bool weak = false, within = true, fenced = false;
     for (int i = 0; i < gr->nnotifies; i++) {
         weak |= cg_weakened(g, gr->notifies[i].event);
         within &= cg_within_die(g, gr->notifies[i].event);
+        fenced |= !g->p->events[gr->notifies[i].event].carried;
         by.wave |= gr->notifies[i].nvars > 0 || cg_wakes(g, gr->notifies[i].event, false);
     }
-    cg_barrier_drain(g);
+    if (fenced)
+        cg_barrier_drain(g);
+    else
+        cg_barrier(g);
     cg_if me;
     cg_if_begin(g, &me, cg_icmp(g, LLVMIntEQ, by.wave ? g->wave : g->tid, cg_i32(g, 0)));
-    if (!within) /* else the barrier saw to it that all stores have reached the die's cache */
+    if (!within &&
+        fenced) /* else the barrier saw to it that all stores have reached the die's cache */
         cg_fence(g, LLVMAtomicOrderingRelease, weak);
     notify_all(g, gr, &by);
     cg_if_end(g, &me);

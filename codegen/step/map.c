@@ -56,7 +56,7 @@ static bool same_mask(cg *g, et_expr mask, int var, et_expr base, int n) {
 /* Elements per work-item: as many as fill a 16-byte store, divide the row, keep the mask whole and
  * leave enough work for the workgroup. */
 static int width(cg *g, const et_step *s, int64_t last, int64_t total, et_dtype to) {
-    if (!s->nvars) return 1;
+    if (!s->nvars || s->tag.id) return 1;
     int var = s->vars[s->nvars - 1];
     for (int n = 16 / et_dtype_bytes(to); n > 1; n /= 2) {
         if (last % n || total / n < g->p->workgroup / 2) continue;
@@ -111,6 +111,10 @@ static void map_item(cg *g, const et_step *s, val item, int n, int64_t *extent) 
     if (n > 1) {
         cg_emit_n(g, s->value, var, base, n, v);
         store_all(g, s, var, base, n, v);
+    } else if (s->tag.id) {
+        et_expr off = cg_offset(g, s->to.space, s->to.id, s->to.index);
+        v[0] = cg_emit(g, s->value);
+        cg_word_store(g, s->to.id, cg_emit_i64(g, off), v[0], cg_tag(g, s));
     } else {
         v[0] = cg_emit(g, s->value);
         et_expr off = cg_offset(g, s->to.space, s->to.id, s->to.index);

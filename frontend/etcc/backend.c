@@ -24,23 +24,39 @@ static bool find_event(et_program *whole, const char *name, et_diags *d) {
     return false;
 }
 
+/* Nobody waits for the carried event NAME any more. */
+static void leave_out_waits(et_program *whole, const char *name) {
+    et_program *p;
+    for (int k = 0; (p = et_program_part(whole, k)); k++)
+        for (int i = 0; i < p->ngrids; i++) {
+            et_grid *g = &p->grids[i];
+            int n = 0;
+            for (int w = 0; w < g->nwaits; w++) {
+                const et_event *e = &p->events[g->waits[w].event];
+                if (!e->carried || strcmp(e->name, name) != 0) g->waits[n++] = g->waits[w];
+            }
+            g->nwaits = n;
+        }
+}
+
 /* "HOW:EVENT" into the options for codegen; false after an error. */
 static bool find_weaken(et_program *p, const char *text, et_diags *d, et_codegen_options *out) {
-    static const char *const how[] = {[ET_WEAKEN_FENCE] = "fence",
-                                      [ET_WEAKEN_SCOPE] = "scope",
-                                      [ET_WEAKEN_RELEASE] = "release",
-                                      [ET_WEAKEN_ACQUIRE] = "acquire"};
+    static const char *const how[] = {
+        [ET_WEAKEN_FENCE] = "fence",     [ET_WEAKEN_SCOPE] = "scope",
+        [ET_WEAKEN_RELEASE] = "release", [ET_WEAKEN_ACQUIRE] = "acquire",
+        [ET_WEAKEN_HINT] = "hint",       [ET_WEAKEN_TAG] = "tag"};
     if (!text) return true;
     const char *colon = strchr(text, ':');
-    for (int i = ET_WEAKEN_FENCE; colon && i <= ET_WEAKEN_ACQUIRE; i++) {
+    for (int i = ET_WEAKEN_FENCE; colon && i <= ET_WEAKEN_TAG; i++) {
         size_t n = strlen(how[i]);
         if (strncmp(text, how[i], n) != 0 || text + n != colon) continue;
         out->weaken = (et_weaken)i;
         out->weaken_event = colon + 1;
+        if (out->weaken >= ET_WEAKEN_HINT) leave_out_waits(p, colon + 1);
         return find_event(p, colon + 1, d);
     }
     et_diag(d, ET_ERROR, (et_loc){0},
-            "--weaken takes fence, scope, release or acquire, a colon and an event");
+            "--weaken takes fence, scope, release, acquire, hint or tag, a colon and an event");
     return false;
 }
 

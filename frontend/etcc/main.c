@@ -116,7 +116,8 @@ static const cli_option options[] = {
      "reports"},
     {"weaken", 0, CLI_TEXT, "HOW:EVENT", TO(weaken),
      "for testing: the fences that go with EVENT are left out (HOW is fence, release or acquire) "
-     "or order the workgroup only (scope)"},
+     "or order the workgroup only (scope); of a carried EVENT, that no task waits for it (hint), "
+     "and takes what goes with it as it finds it (tag)"},
     {0},
 };
 static const cli_option models = {

@@ -1,6 +1,6 @@
 /* What the whole program must satisfy, and what the text may leave out. */
 #include "ir/eti/parser.h"
-#include "ir/program/step.h"
+#include "ir/program/tags.h"
 #include <stdlib.h>
 
 enum { ALIGN = 256, LINE_WORDS = 32 };
@@ -95,6 +95,8 @@ static void check_overlap(eti_parser *p) {
 static void check_variants(eti_parser *p) {
     et_program *pr = p->p;
     int64_t lo, hi;
+    const char *problem = et_tags_shared_problem(pr);
+    if (problem) error(p, "%s", problem);
     et_sym_range(p->x, pr->variant_sym, &lo, &hi);
     if (pr->variant[pr->nvariants - 1].upto != hi)
         error(p, "the last variant of %s is not for the largest value of the dim", pr->g->name);
@@ -129,6 +131,8 @@ void eti_finish(eti_parser *p) {
     }
     check_program(p);
     plan_workspace(p);
+    const char *problem = et_tags_problem(p->p);
+    if (problem) error(p, "%s", problem);
     if (p->stage < ET_STAGE_EVENTED) return;
     place_events(p);
     check_overlap(p);

@@ -162,8 +162,8 @@ static bool reduce_kind(eti_parser *p, et_reduce *out) {
     return false;
 }
 
-/* map [vars] [where mask] target = value; reduce KIND [vars] [where mask] over r < E [extent X]
- * target = value */
+/* map [vars] [where mask] [tag E] target = value; reduce KIND [vars] [where mask] over r < E
+ * [extent X] target = value */
 static void map_or_reduce(eti_parser *p, et_step *s) {
     int coords = p->nscope;
     eti_next(p);
@@ -182,6 +182,12 @@ static void map_or_reduce(eti_parser *p, et_step *s) {
             if (s->vars[i] >= 0) eti_bind_var(p, s->vars[i]);
         if (s->rvar >= 0 && eti_take_word(p, "extent"))
             s->rextent = eti_expr_of(p, PLAIN, ET_T_I32, "an extent");
+    }
+    if (s->kind == ET_STEP_MAP && eti_take_word(p, "tag")) {
+        int inner = p->nscope;
+        p->nscope = 0; /* one number for the whole task, and all tasks of an iteration */
+        s->tag = eti_expr_of(p, ETI_LOOPS, ET_T_I32, "a tag");
+        p->nscope = inner;
     }
     eti_target(p, PLAIN, &s->to);
     eti_need(p, '=');

@@ -1,5 +1,6 @@
 /* Declarations of tensors. */
 #include "ir/eti/parser.h"
+#include "ir/program/tags.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -216,6 +217,7 @@ static void clauses(eti_parser *p, et_tensor *t, int index) {
         eti_each(p, &t->shape, &t->nloops, t->loops);
     if (t->kind == ET_TENSOR_TEMP && eti_take_word(p, "carried"))
         t->carried = eti_loop_named(p) + 1;
+    if (t->kind == ET_TENSOR_TEMP) t->tagged = eti_take_word(p, "tagged");
     if (eti_take_word(p, "at")) place(p, t, index);
 }
 
@@ -248,7 +250,7 @@ void eti_tensor(eti_parser *p) {
         eti_poison(p, '%', name, loc);
         return;
     }
-    t.max_bytes = et_shape_max_bytes(p->x, &t.shape);
+    t.max_bytes = et_tagged_bytes(&t, et_shape_max_bytes(p->x, &t.shape));
     ET_GROW(p->arena, p->p->tensors, p->p->ntensors, p->p->ctensors);
     p->p->tensors[p->p->ntensors++] = t;
 }

@@ -42,7 +42,10 @@ bool run_events_create(struct run *m) {
     m->need = calloc(n, sizeof *m->need);
     m->counter = calloc((size_t)p->event_words + 1, sizeof *m->counter);
     m->words = (m->ntasks + 63) / 64;
-    m->past = calloc((size_t)m->words + 1, sizeof *m->past);
+    for (int e = 0; e < p->nevents; e++)
+        if (p->events[e].carried) m->fenced = m->words;
+    m->room = m->words + m->fenced;
+    m->past = calloc((size_t)m->room + 1, sizeof *m->past);
     if (!m->stride || !m->edim || !m->need || !m->counter || !m->past) return false;
     for (int w = 0; w < p->event_words; w++)
         m->counter[w] =
@@ -222,22 +225,23 @@ int run_first_short(struct run *m, const et_grid *g, int *out_event) {
 /* What boxes and counts read is ordered by the waits before. */
 static void join_past(struct run *m, const et_wait *w, uint64_t *all) {
     struct box b;
-    int from = place(m, m->now, m->p->events[w->event].scope);
+    const et_event *e = &m->p->events[w->event];
+    int from = place(m, m->now, e->scope), words = e->carried ? m->words : m->room;
     if (!box_begin(m, w, &b)) return;
     do {
         int word = word_of(m, w->event, b.at, "waits for");
         if (word < 0) return;
         if (m->need[w->event] == UNTOLD) need_of(m, w->event, b.at, word);
         uint64_t *const *clock = m->counter[word].clock;
-        for (int k = 0; clock && clock[from] && k < m->words; k++)
+        for (int k = 0; clock && clock[from] && k < words; k++)
             all[k] |= clock[from][k];
     } while (box_next(m, &b));
 }
 
 void run_collect_past(struct run *m, const et_grid *g) {
-    size_t bytes = (size_t)m->words * sizeof *m->past;
+    size_t bytes = (size_t)m->room * sizeof *m->past;
     memset(m->past, 0, bytes);
-    uint64_t *all = calloc((size_t)m->words + 1, sizeof *all);
+    uint64_t *all = calloc((size_t)m->room + 1, sizeof *all);
     if (!all) run_fail(m, "out of memory");
     for (int i = 0; i < g->nwaits && !m->failed; i++) {
         if (!applies(m, g, g->waits[i].when)) continue;
@@ -250,11 +254,12 @@ void run_collect_past(struct run *m, const et_grid *g) {
 static bool note_arrival(struct run *m, struct run_counter *c, et_scope scope) {
     int from = place(m, m->now, scope);
     if (!c->clock) c->clock = calloc(MAX_PLACES, sizeof *c->clock);
-    if (c->clock && !c->clock[from]) c->clock[from] = calloc((size_t)m->words, sizeof(uint64_t));
+    if (c->clock && !c->clock[from]) c->clock[from] = calloc((size_t)m->room, sizeof(uint64_t));
     if (!c->clock || !c->clock[from]) return false;
-    for (int k = 0; k < m->words; k++)
+    for (int k = 0; k < m->room; k++)
         c->clock[from][k] |= m->past[k];
     c->clock[from][m->now >> 6] |= (uint64_t)1 << (m->now & 63);
+    c->clock[from][m->fenced + (m->now >> 6)] |= (uint64_t)1 << (m->now & 63);
     return true;
 }
 

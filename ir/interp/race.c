@@ -147,19 +147,21 @@ static void report(struct run *m, const char *does, const char *did, int other, 
              run_task_name(m, other, b), did);
 }
 
-static bool ordered(const struct run *m, int task) {
-    return task == m->now || run_before(m, task);
+/* Elements with a tag show by themselves whether they have come; for all others it takes fences. */
+static bool ordered(const struct run *m, int task, int tensor) {
+    return task == m->now || run_before(m, task, !m->p->tensors[tensor].tagged);
 }
 
 static void check_readers(struct run *m, struct run_cell *c, int tensor, int64_t element) {
     struct set *set = m->shadow->set;
-    for (int s = c->readers; s && set[s].seen != m->now + 1; s = set[s].rest) {
-        if (!ordered(m, set[s].task)) {
+    bool tagged = m->p->tensors[tensor].tagged; /* what was SEEN is about all others */
+    for (int s = c->readers; s && (tagged || set[s].seen != m->now + 1); s = set[s].rest) {
+        if (!ordered(m, set[s].task, tensor)) {
             report(m, "writes", "reads", set[s].task, tensor, element);
             return;
         }
     }
-    for (int s = c->readers; s && set[s].seen != m->now + 1; s = set[s].rest)
+    for (int s = c->readers; s && !tagged && set[s].seen != m->now + 1; s = set[s].rest)
         set[s].seen = m->now + 1;
 }
 
@@ -187,7 +189,7 @@ void run_shadow_read(struct run *m, int tensor, int64_t element) {
         if (writer < 0 && t->kind != ET_TENSOR_STATE)
             run_fail(m, "task %s reads %s, which nothing has written", run_task_name(m, m->now, a),
                      element_name(m, tensor, element, e));
-        else if (writer >= 0 && !ordered(m, writer))
+        else if (writer >= 0 && !ordered(m, writer, tensor))
             report(m, "reads", "writes", writer, tensor, element);
         else if (t->kind == ET_TENSOR_TEMP && m->shadow->through[first + i] != tensor)
             run_fail(m, "task %s reads %s, but task %s has written that memory as %%%s",
@@ -210,7 +212,7 @@ void run_shadow_write(struct run *m, int tensor, int64_t element) {
                  element_name(m, tensor, element, e));
     for (int i = 0; c && i < n && !m->failed; i++) {
         int writer = c[i].writer - 1;
-        if (writer >= 0 && !ordered(m, writer))
+        if (writer >= 0 && !ordered(m, writer, tensor))
             report(m, "writes", "writes", writer, tensor, element);
         check_readers(m, &c[i], tensor, element);
         c[i].writer = m->now + 1;

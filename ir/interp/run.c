@@ -276,6 +276,25 @@ static void bind(struct run *m, void *const *tensor) {
     }
 }
 
+static bool make_tags(struct run *m) {
+    m->tag = calloc((size_t)m->p->ntensors + 1, sizeof *m->tag);
+    for (int t = 0; m->tag && t < m->p->ntensors; t++) {
+        size_t elements = 1;
+        for (int d = 0; d < m->p->tensors[t].shape.rank; d++)
+            elements *= (size_t)m->dim[t][d];
+        if (!m->p->tensors[t].tagged) continue;
+        m->tag[t] = calloc(elements + 1, sizeof **m->tag);
+        if (!m->tag[t]) return false;
+    }
+    return m->tag != NULL;
+}
+
+static void free_tags(struct run *m) {
+    for (int t = 0; m->tag && t < m->p->ntensors; t++)
+        free(m->tag[t]);
+    free(m->tag);
+}
+
 static void execute(struct run *m, void *const *tensor) {
     et_program *p = m->p;
     int64_t loop[ET_MAX_LOOPS] = {0};
@@ -296,7 +315,7 @@ static void execute(struct run *m, void *const *tensor) {
     list_instances(m, p->first, p->count, loop, 0);
     if (m->failed || !measure_tensors(m)) return;
     bind(m, tensor);
-    if (!list_tasks(m) || !run_events_create(m) ||
+    if (!make_tags(m) || !list_tasks(m) || !run_events_create(m) ||
         (m->opt->races && (!run_shadow_create(m) || !run_items_create(m))))
         run_fail(m, "out of memory");
     else
@@ -315,6 +334,7 @@ bool et_program_run(et_program *p, const int64_t *syms, void *const *tensor,
     run_shadow_destroy(&m);
     run_items_destroy(&m);
     if (m.counter) run_events_destroy(&m);
+    free_tags(&m);
     free(m.inst);
     free(m.task);
     free(m.ready);

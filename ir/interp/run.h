@@ -68,9 +68,13 @@ struct run {
     int ntasks, now; /* now: the running task */
     int *ready;      /* heap */
     int nready;
-    int woken;                 /* first of the tasks to look at again, linked by `next` */
-    int words;                 /* of a clock */
+    int woken; /* first of the tasks to look at again, linked by `next` */
+    int words; /* of a set of tasks */
+    /* A clock is a set of tasks, and, where there are carried events, from word FENCED on a second
+     * one: those that fences order too. ROOM: words of both. */
+    int fenced, room;
     uint64_t *past;            /* of the running task */
+    int32_t **tag;             /* by tensor: of each element, 0 until it is stored; or NULL */
     struct run_shadow *shadow; /* NULL: races are not looked for */
     char *err;
     bool failed;
@@ -125,8 +129,9 @@ int64_t run_need(const struct run *, int event, int word);
 /* After all tasks: every counter has what its event says. */
 void run_check_counts(struct run *);
 const char *run_counter_name(struct run *, int event, int word, char buf[160]);
-static inline bool run_before(const struct run *m, int task) {
-    return m->past[task >> 6] >> (task & 63) & 1;
+/* By events of any kind, or by those with fences alone. */
+static inline bool run_before(const struct run *m, int task, bool fenced) {
+    return m->past[(fenced ? m->fenced : 0) + (task >> 6)] >> (task & 63) & 1;
 }
 
 /* ---- race.c: called for each element an entered task touches, at AT within TENSOR */

@@ -5,6 +5,21 @@
 #include "ir/interp/run.h"
 #include <string.h>
 
+/* A load that finds another number than it asks for would wait in vain on a device, or never end.
+ */
+static void check_tag(struct run *m, int tensor, int64_t at, bool is_store) {
+    int32_t *tag = &m->tag[tensor][at];
+    int64_t now = m->step->tag.id ? run_eval_i(m, m->step->tag) + 1 : 0;
+    char task[160];
+    if (is_store && now > *tag)
+        *tag = (int32_t)now;
+    else if (is_store || *tag != now)
+        run_fail(m, "task %s, step %d, %s element %lld of %%%s with tag %lld, where there is %d",
+                 run_task_name(m, m->now, task), (int)(m->step - m->f->steps) + 1,
+                 is_store ? "stores" : "takes", (long long)at, m->p->tensors[tensor].name,
+                 (long long)now - 1, *tag - 1);
+}
+
 /* The place of an element, which is number *OUT_AT there; NULL outside of the tensor. */
 static char *element(struct run *m, int tensor, const et_expr *index, bool is_store,
                      int64_t *out_at) {
@@ -27,6 +42,7 @@ static char *element(struct run *m, int tensor, const et_expr *index, bool is_st
         run_shadow_write(m, tensor, at);
     else if (m->shadow)
         run_shadow_read(m, tensor, at);
+    if (t->tagged && !m->failed && m->step) check_tag(m, tensor, at, is_store);
     *out_at = at;
     return m->memory[tensor];
 }

@@ -120,8 +120,8 @@ static void put_rest(struct keys *k, const et_grid *g, int grid, const et_task_k
     fprintf(to, "model %d loop %d slice %d\n", g->model, g->loop, g->slice.count ? grid : -1);
     for (int i = 0; i < key->ntensors; i++) {
         const et_tensor *t = &p->tensors[key->tensor[i]];
-        fprintf(to, "%d %s%s\n", t->kind, et_shape_text(p->g->exprs, &t->shape),
-                k->stored[key->tensor[i]] ? " stored" : "");
+        fprintf(to, "%d %s%s%s\n", t->kind, et_shape_text(p->g->exprs, &t->shape),
+                k->stored[key->tensor[i]] ? " stored" : "", t->tagged ? " tagged" : "");
     }
 }
 

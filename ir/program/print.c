@@ -53,6 +53,7 @@ static void print_tensor(struct out *o, const et_tensor *t) {
     et_stacks_print(o->p->g, t->nloops, t->loops, o->to);
     if (t->kind == ET_TENSOR_CONST) et_shape_data_print(o->p->g->exprs, &t->shape, t->data, o->to);
     if (t->carried) fprintf(o->to, " carried %s", loop_label(o, t->carried - 1));
+    if (t->tagged) fprintf(o->to, " tagged");
     if (t->kind == ET_TENSOR_TEMP && o->p->workspace_bytes)
         fprintf(o->to, " at %" PRId64, t->offset);
     fprintf(o->to, "\n");
@@ -153,6 +154,7 @@ static void print_map_or_reduce(struct out *o, const et_step *s) {
         print_var(o, s->rvar);
         print_extent(o, s->rvar, s->rextent);
     }
+    if (s->tag.id) fprintf(o->to, " tag %s", text(o, s->tag));
     fprintf(o->to, "\n    ");
     print_place(o, &s->to);
     fprintf(o->to, " = %s\n", text(o, s->value));
@@ -316,8 +318,9 @@ static void print_event(struct out *o, const et_event *e) {
         if (e->var[k]) fprintf(o->to, "%s < ", et_var_name(o->p->g->exprs, e->var[k] - 1));
         fprintf(o->to, "%s", text(o, e->dim[k]));
     }
-    fprintf(o->to, "] count %s%s scope %s at %d\n", text(o, e->count),
-            e->promised ? " promised" : "", et_scope_name(e->scope), e->base);
+    fprintf(o->to, "] count %s%s%s scope %s at %d\n", text(o, e->count),
+            e->promised ? " promised" : "", e->carried ? " carried" : "", et_scope_name(e->scope),
+            e->base);
 }
 
 void et_func_print(et_program *p, const et_func *f, FILE *to) {

@@ -38,6 +38,8 @@ typedef struct {
     int nloops;
     int loops[ET_MAX_LOOPS];
     int carried; /* TEMP: 1 + the loop whose iterations hand it on to one another, or 0 */
+    bool tagged; /* TEMP: each element lies in memory beside a number that says which store of this
+                    launch it is of (tags.h); max_bytes has room for both */
 } et_tensor;
 
 /* An element of a tensor or of a local buffer. */
@@ -149,6 +151,8 @@ typedef struct et_step {
         value;   /* MAP: stored value. REDUCE: the body over `rvar`. No REDUCE or CONTRACT nodes. */
     et_place to; /* stores convert to the destination's dtype, rounding to nearest even. An index
                     of `to` may be out of range only where `mask` is false. */
+    et_expr tag;   /* MAP: the number that goes with the elements it stores to a tagged tensor, or
+                      that those it loads from one must have (tags.h); else none */
 
     /* REDUCE: to[...] = reduce over rvar in [0, rextent) of value; ARGMAX yields the first index of
      * the maximum as i32. rextent may be symbolic. An empty MAX is -inf, MIN +inf, SUM 0. */
@@ -232,6 +236,9 @@ typedef struct {
      * that notifies the event through a tensor notifies every counter that tasks wait for which
      * must come after it. */
     bool promised;
+    /* It orders no memory but tagged tensors: arrivals and waits go without fences, and what tasks
+     * hand over by it shows by itself that it has come (tags.h). */
+    bool carried;
     et_scope scope;
     int base; /* first word in the event array; element strides from the dims at upper bounds */
     int words;

@@ -43,6 +43,7 @@ static const struct description described[] = {
                      .var = {{AT(vars), AT(nvars), ET_VAR_EACH, 0}},
                      .expr = {EXPR(mask, MASK, 1),
                               EXPR(value, VALUE, 1),
+                              EXPR(tag, EXTENT, 0),
                               {"to", ET_PART_INDEX, AT(to.index), AT(to.rank), 1}}},
     [ET_STEP_REDUCE] = {.to = AT(to),
                         .var = {{AT(vars), AT(nvars), ET_VAR_EACH, 0},

@@ -335,7 +335,8 @@ static bool narrow(struct verify *v, struct side *a, struct side *b) {
     if (a->in == b->in) {
         const struct vf_grid *g = &v->grid[a->in->grid];
         if (number(g, a->relevant, a->coord) == number(g, b->relevant, b->coord)) return true;
-        if (ordered_within(v, a, b) || ordered_within(v, b, a)) return true;
+        bool tagged = v->p->tensors[a->a->tensor].tagged; /* two of one tag: to be apart */
+        if (!tagged && (ordered_within(v, a, b) || ordered_within(v, b, a))) return true;
     } else if (in_set(b->past, group_of(v, a)) ||
                (!b->a->early && vf_vouched(v, a->in, a->coord, b->in, b->klass))) {
         return true;
@@ -527,6 +528,7 @@ static bool check_pair(struct verify *v, const struct vf_inst *first, const stru
 static bool check_within(struct verify *v, const struct vf_inst *in, const struct vf_pair *p) {
     const struct vf_grid *g = &v->grid[in->grid];
     if (p->a == p->b && g->access[p->a].data) return true;
+    if (!vf_is_now(v, g->access[p->a].tensor)) return true;
     unsigned all = (1u << g->f->ncoords) - 1;
     struct side a = {.in = in, .a = &g->access[p->a], .value = -1, .relevant = all};
     struct side b = {.in = in, .a = &g->access[p->b], .value = -1, .relevant = all};
@@ -549,7 +551,9 @@ bool vf_hazards(struct verify *v) {
                         v->grid[first->grid].ngroups))
                 continue;
             for (int k = 0; k < p->n; k++)
-                if (!check_pair(v, first, in, &p->v[k])) return false;
+                if (vf_is_now(v, v->grid[first->grid].access[p->v[k].a].tensor) &&
+                    !check_pair(v, first, in, &p->v[k]))
+                    return false;
             v->glued = 0;
         }
         for (int k = 0; k < v->within[in->grid].n && !v->apart[in->grid]; k++)

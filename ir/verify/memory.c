@@ -1,5 +1,6 @@
 /* Where events and temporaries are, and that a read finds what was last written as its tensor. */
 #include "ir/base/diag.h"
+#include "ir/program/tags.h"
 #include "ir/verify/int.h"
 #include <inttypes.h>
 
@@ -36,7 +37,7 @@ static bool check_event(struct verify *v, int e) {
 
 static bool check_temp(struct verify *v, int t) {
     const et_tensor *x = &v->p->tensors[t];
-    int64_t bytes = et_shape_max_bytes(v->x, &x->shape);
+    int64_t bytes = et_tagged_bytes(x, et_shape_max_bytes(v->x, &x->shape));
     if (x->kind != ET_TENSOR_TEMP) return true;
     if (bytes <= x->max_bytes && x->offset >= 0 && x->offset % 16 == 0 &&
         bytes <= v->p->workspace_bytes - x->offset)
@@ -46,6 +47,17 @@ static bool check_temp(struct verify *v, int t) {
              " bytes or is not aligned",
              x->name, bytes, x->offset, v->p->workspace_bytes);
     return false;
+}
+
+/* A word of a tagged tensor holds one tag after another, whatever else there is. */
+static bool check_alone(struct verify *v, int t) {
+    for (int o = 0; o < v->p->ntensors; o++) {
+        if (!v->p->tensors[t].tagged || !vf_share_memory(v->p, t, o)) continue;
+        vf_error(v, -1, "%%%s is tagged and shares memory with %%%s", v->p->tensors[t].name,
+                 v->p->tensors[o].name);
+        return false;
+    }
+    return true;
 }
 
 static bool check_stores(struct verify *v, int grid) {
@@ -65,7 +77,7 @@ bool vf_layout(struct verify *v) {
     for (int e = 0; e < v->p->nevents; e++)
         if (!check_event(v, e)) return false;
     for (int t = 0; t < v->p->ntensors; t++)
-        if (!check_temp(v, t)) return false;
+        if (!check_temp(v, t) || !check_alone(v, t)) return false;
     for (int g = 0; g < v->p->ngrids; g++)
         if (!check_stores(v, g)) return false;
     return true;

@@ -205,7 +205,7 @@ unsigned vf_covering(struct verify *v, const struct vf_inst *in, int klass,
     for (int k = 0; k < g->npoints && a->step; k++) {
         const et_wait *w = &g->g->waits[g->point[k].wait];
         const struct vf_match *m = &a->match[k];
-        if (!m->load.id || !vf_applies(v, in, w->when)) continue;
+        if (!m->load.id || vf_is_out(v, w->event) || !vf_applies(v, in, w->when)) continue;
         if (load.id && !et_expr_eq(load, m->load)) continue;
         vf_enter_class(v, in, klass);
         vf_enter_step(v, a->step);

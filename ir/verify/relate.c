@@ -291,7 +291,7 @@ bool vs_list_edges(struct symbolic *s) {
         s->first_edge[to] = -1;
         for (int w = 0; w < g->nwaits; w++) {
             const et_wait *wt = &g->waits[w];
-            bool any = vf_applies(v, &v->inst[to], wt->when);
+            bool any = !vf_is_out(v, wt->event) && vf_applies(v, &v->inst[to], wt->when);
             for (int d = 0; d < v->p->events[wt->event].rank && any; d++) {
                 if (v->event[wt->event].loop[d] < 0) continue;
                 if (!iterations(s, to, wt, d, &lo[d], &hi[d])) return false;

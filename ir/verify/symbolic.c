@@ -251,6 +251,7 @@ static bool check_instances(struct symbolic *s, int i, int j) {
     bool middle = !same && (la >= 0 || lb >= 0) && (la < 0 || stands_for_middle(s, i, false)) &&
                   (lb < 0 || stands_for_middle(s, j, true));
     for (int k = 0; k < p->n; k++) {
+        if (!vf_is_now(v, v->grid[a->grid].access[p->v[k].a].tensor)) continue;
         if (!check_pair(s, i, j, &p->v[k], same ? VS_LOCAL : VS_WHOLE)) return false;
         if (middle && !check_middle(s, i, j, &p->v[k])) return false;
         if (vl_spent(s->work)) return vs_fail(s, "anything in the time there is");
@@ -268,6 +269,7 @@ static bool tiles_ordered(struct symbolic *s, int i, const struct vf_access *a,
     struct vs_relation own = *vs_before(s, i, i, VS_WHOLE);
     for (int e = s->first_edge[i]; e >= 0; e = s->edge[e].next)
         if (s->edge[e].from == i && s->edge[e].rel->told) vs_add_all(&own, s->edge[e].rel);
+    if (s->v->p->tensors[a->tensor].tagged) own.n = 0; /* two of one tag: order is not enough */
     for (int c = 0; c < g->f->ncoords; c++) {
         vl_sys *q = vs_system(s);
         push_conflict(s, q, i, i, a, b, false);
@@ -288,7 +290,7 @@ static bool check_within(struct symbolic *s, int i) {
     for (int k = 0; k < v->within[grid].n && !v->apart[grid]; k++) {
         const struct vf_pair *p = &v->within[grid].v[k];
         const struct vf_access *a = &g->access[p->a], *b = &g->access[p->b];
-        if (p->a == p->b && a->data) continue;
+        if ((p->a == p->b && a->data) || !vf_is_now(v, a->tensor)) continue;
         if (!tiles_ordered(s, i, a, b) || (p->a != p->b && !tiles_ordered(s, i, b, a)))
             return false;
     }
@@ -304,17 +306,32 @@ static bool check_order(struct symbolic *s) {
     return true;
 }
 
-bool vf_symbolic(struct verify *v, const char **out_stuck, int64_t **out_example) {
+static struct symbolic *create(struct verify *v) {
     struct symbolic *s = et_alloc(v->arena, sizeof *s);
-    v->round = et_arena_create();
     s->v = v;
     s->arena = v->round;
     s->context.arena = v->round;
     s->work = vl_work_create(s->arena, WORK);
     s->searching = true;
+    return s;
+}
+
+/* The order of what takes fences: carried events make no edges. */
+static bool check_fenced(struct verify *v, struct symbolic **out) {
+    struct symbolic *s = *out = create(v);
+    v->fenced = true;
+    bool ok = set_up(s) && vs_list_edges(s) && check_order(s);
+    v->fenced = false;
+    return ok && !vl_spent(s->work);
+}
+
+bool vf_symbolic(struct verify *v, const char **out_stuck, int64_t **out_example) {
+    v->round = et_arena_create();
+    struct symbolic *s = create(v);
     bool ok = set_up(s) && vs_list_edges(s) && vs_waits(s) && vs_counts(s) && check_order(s) &&
               vs_contents(s) && vs_queues(s);
     ok &= !vl_spent(s->work);
+    if (ok && v->carried) ok = check_fenced(v, &s);
     *out_stuck = s->stuck;
     *out_example = NULL;
     if (s->example) {

@@ -1,6 +1,7 @@
 /* The verifier: which values of the symbols to look at, and what to say. */
 #include "ir/base/diag.h"
 #include "ir/program/stream.h"
+#include "ir/program/tags.h"
 #include "ir/verify/steps/steps.h"
 #include "ir/verify/symbolic.h"
 #include <inttypes.h>
@@ -132,16 +133,29 @@ static void find_corners(const struct divisors *d, int64_t lo, int64_t hi, struc
 
 /* ---- one value ---- */
 
-static bool look(struct verify *v) {
-    v->round = et_arena_create();
+static vf_status order_tasks(struct verify *v) {
     vf_status s = vf_order(v);
     bool settled = s == VF_OK && vf_loops_settled(v);
-    if (s == VF_OK && !settled) {
-        for (int l = 0; l < v->p->g->nloops; l++)
-            v->loop[l] = (struct vf_loop){v->loop[l].trips, (int)v->loop[l].trips, 1, false};
-        s = vf_order(v);
-    }
+    if (s != VF_OK || settled) return s;
+    for (int l = 0; l < v->p->g->nloops; l++)
+        v->loop[l] = (struct vf_loop){v->loop[l].trips, (int)v->loop[l].trips, 1, false};
+    return vf_order(v);
+}
+
+/* The order of what takes fences: carried events do not count. */
+static vf_status look_at_fenced(struct verify *v, bool *ok) {
+    v->fenced = true;
+    vf_status s = order_tasks(v);
+    *ok = s == VF_OK && vf_hazards(v);
+    v->fenced = false;
+    return s;
+}
+
+static bool look(struct verify *v) {
+    v->round = et_arena_create();
+    vf_status s = order_tasks(v);
     bool ok = s == VF_OK && vf_queues(v) && vf_hazards(v) && vf_contents(v);
+    if (ok && v->carried) s = look_at_fenced(v, &ok);
     if (s == VF_TOO_LARGE) ok = !vf_instances(v) || vf_contents(v);
     int64_t tasks = 0;
     for (int i = 0; ok && i < v->ninst; i++)
@@ -332,6 +346,7 @@ static int64_t count_tasks(struct verify *v) {
 static bool prove(struct verify *v) {
     const char *stuck = NULL;
     int64_t *example = NULL;
+    if (!vf_tags(v)) return false;
     if (v->opt->how != ET_VERIFY_BY_VALUE && vf_symbolic(v, &stuck, &example)) {
         v->report->proved = true;
         v->report->tasks = count_tasks(v);
@@ -367,6 +382,13 @@ static bool check_streams(struct verify *v) {
     return !v->errors;
 }
 
+static bool check_tags(struct verify *v) {
+    const char *problem = et_tags_problem(v->p);
+    if (problem) vf_error(v, -1, "%s", problem);
+    v->carried = vf_has_carried(v->p);
+    return !problem;
+}
+
 bool et_verify(et_program *p, const et_verify_options *opt, et_diags *d,
                et_verify_report *out_report) {
     et_verify_report report = {0};
@@ -376,7 +398,7 @@ bool et_verify(et_program *p, const et_verify_options *opt, et_diags *d,
     v.round = v.arena;
     v.var = et_alloc(v.arena, (size_t)(et_var_count(v.x) + 1) * sizeof *v.var);
     set_up(&v);
-    bool ok = check_streams(&v) && vf_layout(&v) && vf_promises(&v) &&
+    bool ok = check_tags(&v) && check_streams(&v) && vf_layout(&v) && vf_promises(&v) &&
               et_verify_steps(p, d, &report.step_work);
     if (ok) vf_list_pairs(&v);
     ok = ok && vf_each_trips(&v, prove);

@@ -48,6 +48,7 @@ struct etrt_session {
     struct etrt_ticket *ticket;
     double seconds;  /* of the last launch, negative when it was not timed */
     uint32_t launch; /* running number of the next launch */
+    bool tags_open;  /* a launch of that number has begun: there may be tags of it */
     uint32_t workgroups_wanted;
     uint32_t workgroups; /* of the launch in flight or the last one */
     double wait_limit;

@@ -47,11 +47,20 @@ static void write_kernarg(etrt_session *s) {
     etrt_mix_parts(s, s->workgroups, (struct etrt_part *)(void *)p);
 }
 
+/* So that no tag is found that a launch to come would take for its own. */
+static etrt_status clear_tags(etrt_session *s) {
+    const struct etrt_manifest *mf = &s->model->manifest;
+    if (!mf->tags_bytes || (!s->tags_open && s->launch % mf->tags_launches)) return ETRT_OK;
+    return etrt_mem_fill(s->model->device, (char *)s->workspace + mf->tags_at, 0, mf->tags_bytes);
+}
+
 static etrt_status start(etrt_session *s) {
     etrt_device *dev = s->model->device;
     s->workgroups = s->workgroups_wanted ? s->workgroups_wanted : dev->cus;
-    etrt_status st = etrt_trace_begin(s);
+    etrt_status st = clear_tags(s);
+    if (st == ETRT_OK) st = etrt_trace_begin(s);
     if (st != ETRT_OK) return st;
+    s->tags_open = true;
     memset(s->report, 0, sizeof *s->report);
     write_kernarg(s);
     st = etrt_capture_begin(s);
@@ -133,6 +142,7 @@ static etrt_status succeeded(etrt_session *s) {
     mark_outputs(s, true);
     s->events_now = !s->events_now;
     s->launch++;
+    s->tags_open = false;
     if (st == ETRT_OK && dev->timing) st = dev->driver->seconds(dev, s->ticket, &s->seconds);
     return st;
 }
@@ -144,12 +154,13 @@ static etrt_status finish(etrt_session *s) {
     if (report.status == ETRT_REPORT_OK && !s->cancelled) return succeeded(s);
     etrt_status st = report.status == ETRT_REPORT_OK
                          ? etrt_fail(ETRT_CANCELLED, "launch %u was cancelled", s->launch)
-                     : report.status >= ETRT_REPORT_WAIT && report.status <= ETRT_REPORT_START
+                     : report.status >= ETRT_REPORT_WAIT && report.status <= ETRT_REPORT_WORD
                          ? explain_wait(s, &report)
                          : etrt_fail(ETRT_DEVICE, "the kernel reports status %u, which is unknown",
                                      report.status);
     st = etrt_capture_end(s, st);
     s->launch++;
+    s->tags_open = false;
     etrt_status cleaned = clean_up(s);
     return cleaned == ETRT_OK ? st : cleaned;
 }

@@ -109,6 +109,12 @@ etrt_status etrt_report_wait(const etrt_device *dev, const struct etrt_manifest 
                   "start: %u of %u have; on %s",
                   r->launch, r->workgroup, wait_limit, m->nmodels ? " of " : "",
                   m->nmodels ? (int)strcspn(task, ".") : 0, task, r->count, r->need, where);
+    else if (r->status == ETRT_REPORT_WORD)
+        etrt_fail(ETRT_WAIT,
+                  "launch %u: workgroup %u waited longer than %g s in task %s, tile %u, for what "
+                  "step %u takes: work-item %u finds tag %u where %u was to come; on %s",
+                  r->launch, r->workgroup, wait_limit, task, r->tile, r->event + 1, r->index,
+                  r->count, r->need, where);
     else if (r->need == ETRT_NO_COUNTER && r->event < (uint32_t)m->nevents)
         etrt_fail(ETRT_WAIT,
                   "launch %u: workgroup %u in task %s, tile %u, waits for a counter that event %s "

@@ -17,7 +17,7 @@ struct saved {
 
 const char *const mutate_kind_name[MUTATE_KINDS] = {
     "waits",  "notifies", "wait maps", "notify maps", "one size", "counts",
-    "scopes", "counters", "memory",    "extents",     "order"};
+    "scopes", "counters", "memory",    "extents",     "order",    "carried"};
 
 struct mutation {
     et_program *p;
@@ -507,6 +507,42 @@ static void mutate_extra(struct mutation *m, int from, int to) {
     }
 }
 
+/* ---- carried events ---- */
+
+static void mutate_tag(struct mutation *m, const et_func *f, et_step *s) {
+    et_step was = *s;
+    for (int64_t by = -1; by <= 1; by += 2) {
+        s->tag = plus(m, was.tag, by);
+        emit(m, moved, "%s: step %d has a tag one %s", f->name, (int)(s - f->steps) + 1,
+             by < 0 ? "less" : "more");
+    }
+    s->tag = et_int(m->x, 0);
+    emit(m, moved, "%s: step %d has tag 0", f->name, (int)(s - f->steps) + 1);
+    s->tag = et_mul(m->x, was.tag, et_int(m->x, 2));
+    emit(m, moved, "%s: step %d has twice the tag", f->name, (int)(s - f->steps) + 1);
+    for (int l = 0; l < m->p->g->nloops; l++) {
+        et_expr at = et_var(m->x, m->p->g->loops[l].var);
+        s->tag = et_subst_var(m->x, was.tag, m->p->g->loops[l].var,
+                              et_op2(m->x, ET_X_MIN, at, et_int(m->x, 1)));
+        emit(m, moved, "%s: step %d has one tag from the second iteration on", f->name,
+             (int)(s - f->steps) + 1);
+    }
+    *s = was;
+}
+
+static void mutate_carried(struct mutation *m) {
+    et_program *p = m->p;
+    for (int e = 0; e < p->nevents; e++) {
+        bool was = p->events[e].carried;
+        p->events[e].carried = !was;
+        emit(m, was ? same : other, "event %s %s fences", p->events[e].name,
+             was ? "has" : "is without");
+    }
+    for (int i = 0; i < p->nfuncs; i++)
+        for (int k = 0; k < p->funcs[i].nsteps; k++)
+            if (p->funcs[i].steps[k].tag.id) mutate_tag(m, &p->funcs[i], &p->funcs[i].steps[k]);
+}
+
 void mutate_all(et_program *p, mutant_fn fn, void *ctx) {
     struct mutation m = {.p = p, .x = p->g->exprs, .fn = fn, .ctx = ctx};
     save(&m);
@@ -536,4 +572,6 @@ void mutate_all(et_program *p, mutant_fn fn, void *ctx) {
     m.kind = MUTATE_MEMORY;
     for (int t = 0; t < p->ntensors; t++)
         mutate_memory(&m, t);
+    m.kind = MUTATE_CARRIED;
+    mutate_carried(&m);
 }

@@ -18,6 +18,7 @@ typedef enum {
     MUTATE_MEMORY,   /* where temporaries are */
     MUTATE_EXTENT,   /* how many tiles a grid has */
     MUTATE_ORDER,    /* of grids in the program */
+    MUTATE_CARRIED,  /* which events have fences, and tags */
     MUTATE_KINDS
 } mutate_kind;
 extern const char *const mutate_kind_name[MUTATE_KINDS];

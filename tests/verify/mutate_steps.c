@@ -42,7 +42,7 @@ static void replace(struct mutation *m, et_expr from, et_expr by) {
     et_expr *at[64];
     int n = 0;
     at[n++] = &s->mask, at[n++] = &s->value, at[n++] = &s->rextent, at[n++] = &s->mlive;
-    at[n++] = &s->nlive, at[n++] = &s->kextent, at[n++] = &s->a;
+    at[n++] = &s->nlive, at[n++] = &s->kextent, at[n++] = &s->a, at[n++] = &s->tag;
     for (int d = 0; d < s->to.rank; d++)
         at[n++] = &s->to.index[d];
     for (int i = 0; i < s->nacc; i++)

@@ -24,8 +24,10 @@ struct oracle {
         *held; /* by tensor: what it holds at the end, of integer tensors that the caller owns */
     struct task *task;
     int ntasks, ctasks;
+    /* Sets of tasks, twice: for what takes fences, then for what has tags. Of those before a task,
+     * the first set is by events with fences, the second by all. */
     int words;
-    uint64_t *pair; /* [later][earlier] */
+    uint64_t *pair; /* [later][2][earlier] */
     int64_t npairs;
     struct cell **cell; /* by tensor; of the workspace at [ntensors], a cell for two bytes */
     int64_t *ncells;
@@ -77,18 +79,22 @@ static void list_tasks(oracle *o, int first, int count, int64_t *loop, int depth
 
 /* ---- pairs ---- */
 
-static void need(oracle *o, int earlier, int later) {
-    uint64_t *w = &o->pair[(size_t)later * (size_t)o->words + (size_t)(earlier >> 6)];
+static uint64_t *set_of(uint64_t *all, const oracle *o, int task, int which) {
+    return all + (2 * (size_t)task + (size_t)which) * (size_t)o->words;
+}
+
+static void need(oracle *o, int earlier, int later, bool tagged) {
+    uint64_t *w = &set_of(o->pair, o, later, tagged)[earlier >> 6];
     uint64_t bit = (uint64_t)1 << (earlier & 63);
     if (earlier == later || *w & bit) return;
     *w |= bit;
     o->npairs++;
 }
 
-static void touch_cell(oracle *o, struct cell *c, int task, bool store) {
-    if (c->writer) need(o, c->writer - 1, task);
+static void touch_cell(oracle *o, struct cell *c, int task, bool store, bool tagged) {
+    if (c->writer) need(o, c->writer - 1, task, tagged);
     for (int i = 0; store && i < c->nreaders; i++)
-        need(o, c->reader[i], task);
+        need(o, c->reader[i], task, tagged);
     if (store) {
         c->writer = task + 1;
         c->nreaders = 0;
@@ -106,13 +112,14 @@ static void touch(void *ctx, const et_interp_touch *at) {
     if (at->space != ET_LOAD_TENSOR) return;
     const et_tensor *t = &o->p->tensors[at->id];
     if (t->kind != ET_TENSOR_TEMP) {
-        if (o->cell[at->id]) touch_cell(o, &o->cell[at->id][at->element], at->task, at->is_store);
+        if (o->cell[at->id])
+            touch_cell(o, &o->cell[at->id][at->element], at->task, at->is_store, false);
         return;
     }
     int half = et_dtype_bytes(t->shape.dtype) / 2;
     for (int i = 0; i < half; i++)
         touch_cell(o, &o->cell[o->p->ntensors][t->offset / 2 + at->element * half + i], at->task,
-                   at->is_store);
+                   at->is_store, t->tagged);
 }
 
 static void note_store(void *ctx, const et_step *step, int tensor, bool is_store,
@@ -185,7 +192,7 @@ oracle *oracle_create(et_program *p, const int64_t *syms, void *const *memory, i
     o->words = (o->ntasks + 63) / 64;
     bool ok = o->ntasks <= most;
     if (ok) {
-        o->pair = calloc((size_t)o->ntasks * (size_t)o->words + 1, sizeof *o->pair);
+        o->pair = calloc(2 * (size_t)o->ntasks * (size_t)o->words + 1, sizeof *o->pair);
         make_cells(o);
         et_interp_options opt = {.touch = touch, .ctx = o};
         ok = et_program_run(p, syms, memory, &opt, err);
@@ -392,7 +399,6 @@ static bool reaches(struct check *c, et_scope scope, int a, int b) {
 static bool join(struct check *c, int task, int event, const int64_t *at, uint64_t *past) {
     const oracle *o = c->o;
     const et_event *ev = &c->p->events[event];
-    uint64_t *to = past + (size_t)task * (size_t)o->words;
     int w = word_of(c, event, at);
     if (w < 0) return wrong(c, "wait outside", task, ev->name);
     if (c->word[w].n != need_of(c, ev, at) || c->astray) return wrong(c, "count", task, ev->name);
@@ -400,10 +406,12 @@ static bool join(struct check *c, int task, int event, const int64_t *at, uint64
         int a = c->word[w].arrived[i];
         if (a >= task) return wrong(c, "waits for a later task", task, ev->name);
         if (!reaches(c, ev->scope, a, task)) continue;
-        const uint64_t *from = past + (size_t)a * (size_t)o->words;
-        for (int k = 0; k < o->words; k++)
-            to[k] |= from[k];
-        to[a >> 6] |= (uint64_t)1 << (a & 63);
+        for (int which = ev->carried; which < 2; which++) {
+            uint64_t *to = set_of(past, o, task, which), *from = set_of(past, o, a, which);
+            for (int k = 0; k < o->words; k++)
+                to[k] |= from[k];
+            to[a >> 6] |= (uint64_t)1 << (a & 63);
+        }
     }
     return true;
 }
@@ -445,12 +453,10 @@ static bool check_task(struct check *c, int task, uint64_t *past) {
     enter(c, task);
     for (int i = 0; i < g->nwaits; i++)
         if (applies(c, task, g->waits[i].when) && !wait(c, task, &g->waits[i], past)) return false;
-    for (int k = 0; k < o->words; k++) {
-        size_t at = (size_t)task * (size_t)o->words + (size_t)k;
-        uint64_t missing = o->pair[at] & ~past[at];
-        if (missing)
-            return wrong(c, "unordered", task,
-                         c->p->grids[o->task[64 * k + __builtin_ctzll(missing)].grid].name);
+    for (int k = 0; k < 2 * o->words; k++) {
+        uint64_t missing = set_of(o->pair, o, task, 0)[k] & ~set_of(past, o, task, 0)[k];
+        int other = 64 * (k % o->words) + (missing ? __builtin_ctzll(missing) : 0);
+        if (missing) return wrong(c, "unordered", task, c->p->grids[o->task[other].grid].name);
     }
     return true;
 }
@@ -462,7 +468,7 @@ bool oracle_accepts(oracle *o, const et_program *p, char why[256]) {
     struct check c = {.o = o, .p = p, .why = why};
     bool ok = true;
     c.word = calloc((size_t)p->event_words + 1, sizeof *c.word);
-    uint64_t *past = calloc((size_t)o->ntasks * (size_t)o->words + 1, sizeof *past);
+    uint64_t *past = calloc(2 * (size_t)o->ntasks * (size_t)o->words + 1, sizeof *past);
     for (int t = 0; ok && t < o->ntasks; t++)
         ok = arrive(&c, t);
     for (int t = 0; ok && t < o->ntasks; t++)

@@ -179,6 +179,14 @@ static bool decided_by_past(struct steps *s, const struct way *y, const et_step 
     return m.yes;
 }
 
+/* Of a tagged tensor: the store has another tag than the one that is asked for. */
+static sv_cond other_tag(struct steps *s, sv_frame *frame, const et_step *store) {
+    const et_step *own = &s->f->steps[s->at];
+    if (!own->tag.id || !store->tag.id) return sv_never(s->problem);
+    sv_linear is = sv_form(frame, store->tag), asked = sv_form(s->one, own->tag);
+    return sv_either(s->problem, sv_lt(s->problem, &is, &asked), sv_lt(s->problem, &asked, &is));
+}
+
 /* One more way in which it may have been written. */
 static void try_way(struct reading *r, const struct way *y) {
     struct steps *s = r->s;
@@ -197,6 +205,7 @@ static void try_way(struct reading *r, const struct way *y) {
     for (int i = 0; i < st->nvars; i++)
         add_var(&store, st->vars[i], et_var_extent(s->x, st->vars[i]));
     out = sv_either(s->problem, out, sv_uncovered(s, frame, &store, r->at));
+    out = sv_either(s->problem, out, other_tag(s, frame, st));
     if (y->loop == EARLIER) {
         int path[ET_MAX_LOOPS];
         path_of(s, g->loop, path);

@@ -90,6 +90,8 @@ struct etrt_manifest {
     char *etcc, *target, *model, *source_hash, *schedule, *kernel;
     uint32_t workgroup, wavefront, lds_bytes;
     uint64_t workspace_bytes;
+    uint64_t tags_at, tags_bytes; /* of the workspace: to be zeroed every so many launches */
+    uint32_t tags_launches;
     uint32_t event_words;
     int nsymbols, ntensors, ntemporaries, nevents, ntasks;
     int nmodels; /* 0: the kernel is of one model, `model` */

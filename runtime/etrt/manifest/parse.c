@@ -398,6 +398,23 @@ static etrt_status parse_profile(struct etrt_manifest *m, json_t *root) {
     return etrt_json_int(&at, profile, "tasks", 0, ETRT_TRACE_MAX_TASKS, &m->profile_tasks);
 }
 
+static etrt_status parse_tags(struct etrt_manifest *m, json_t *root) {
+    const struct etrt_json_at at = {NULL, "tags", 0};
+    json_t *tags;
+    int64_t offset = 0, bytes = 0, launches = 1, most = (int64_t)m->workspace_bytes;
+    if (!json_object_get(root, "tags")) return ETRT_OK;
+    etrt_status st = etrt_json_object(NULL, root, "tags", &tags);
+    if (st == ETRT_OK) st = etrt_json_int(&at, tags, "offset", 0, most, &offset);
+    if (st == ETRT_OK) st = etrt_json_int(&at, tags, "bytes", 0, most - offset, &bytes);
+    if (st == ETRT_OK) st = etrt_json_int(&at, tags, "launches", 1, (int64_t)1 << 31, &launches);
+    if (st != ETRT_OK) return st;
+    if (launches & (launches - 1)) return etrt_json_fail(&at, "launches is no power of 2");
+    m->tags_at = (uint64_t)offset;
+    m->tags_bytes = (uint64_t)bytes;
+    m->tags_launches = (uint32_t)launches;
+    return ETRT_OK;
+}
+
 static etrt_status parse_kernel(struct etrt_manifest *m, json_t *root) {
     const struct etrt_json_at at = {NULL, "kernel", 0};
     json_t *kernel;
@@ -418,7 +435,7 @@ static etrt_status parse_head(struct etrt_manifest *m, json_t *root) {
     int64_t abi, workspace, words;
     etrt_status st = etrt_json_int(NULL, root, "abi", 0, INT32_MAX, &abi);
     if (st != ETRT_OK) return st;
-    if (abi != ETRT_ABI_VERSION)
+    if (abi != ETRT_ABI_VERSION && abi != ETRT_ABI_TAGS)
         return etrt_fail(ETRT_UNSUPPORTED,
                          "the model speaks ABI version %lld, this runtime %d: compile it again",
                          (long long)abi, ETRT_ABI_VERSION);
@@ -461,6 +478,7 @@ etrt_status etrt_manifest_parse(const char *json, size_t bytes, struct etrt_mani
     if (st == ETRT_OK) st = parse_temporaries(p, root);
     if (st == ETRT_OK) st = parse_events(p, root);
     if (st == ETRT_OK) st = parse_tasks(p, root);
+    if (st == ETRT_OK) st = parse_tags(out, root);
     if (st == ETRT_OK) st = parse_profile(out, root);
     if (st == ETRT_OK) st = etrt_parse_sequences(p, root);
     out->kernarg_bytes = kernarg_bytes(out);

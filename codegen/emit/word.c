@@ -1,0 +1,56 @@
+/* Words of tagged temporaries (ir/program/tags.h): an element in the low half, its tag in the high
+ * one. All accesses are relaxed atomics of the device: no fence goes with them, and nothing else is
+ * ordered by them. */
+#include "codegen/emit/emit.h"
+
+static int bits_of(const cg *g, int tensor) {
+    return et_dtype_bits(g->p->tensors[tensor].shape.dtype);
+}
+
+static LLVMTypeRef word_type(const cg *g, int tensor) {
+    return bits_of(g, tensor) == 16 ? g->i32 : g->i64;
+}
+
+static val half_of(const cg *g, val word) {
+    return LLVMConstInt(LLVMTypeOf(word), LLVMTypeOf(word) == g->i64 ? 32 : 16, false);
+}
+
+val cg_word_at(cg *g, int tensor, val element) {
+    int64_t size = bits_of(g, tensor) / 4;
+    return cg_gep(g, g->tensor[tensor], LLVMBuildMul(g->b, element, cg_i64(g, size), ""));
+}
+
+val cg_word_load(cg *g, int tensor, val ptr) {
+    val v = LLVMBuildLoad2(g->b, word_type(g, tensor), ptr, "");
+    LLVMSetAlignment(v, (unsigned)bits_of(g, tensor) / 4);
+    LLVMSetOrdering(v, LLVMAtomicOrderingMonotonic);
+    LLVMSetAtomicSyncScopeID(v, g->sync[ET_SCOPE_DEVICE]);
+    return v;
+}
+
+val cg_word_tag(cg *g, val word) {
+    val tag = LLVMBuildLShr(g->b, word, half_of(g, word), "");
+    return LLVMTypeOf(tag) == g->i64 ? LLVMBuildTrunc(g->b, tag, g->i32, "") : tag;
+}
+
+val cg_word_data(cg *g, val word) {
+    return LLVMBuildTrunc(g->b, word, LLVMTypeOf(word) == g->i64 ? g->i32 : g->i16, "");
+}
+
+val cg_tag(cg *g, const et_step *s) {
+    return cg_add(g, g->first_tag, cg_emit_i32(g, s->tag));
+}
+
+/* A maximum, and no store: one that reaches memory late changes nothing that came after it. */
+void cg_word_store(cg *g, int tensor, val element, val v, val tag) {
+    et_dtype t = g->p->tensors[tensor].shape.dtype;
+    LLVMTypeRef word = word_type(g, tensor);
+    val low = cg_to_storage(g, t, v), high = tag;
+    low = LLVMBuildBitCast(g->b, low, word == g->i64 ? g->i32 : g->i16, "");
+    low = LLVMBuildZExt(g->b, low, word, "");
+    if (word == g->i64) high = LLVMBuildZExt(g->b, high, word, "");
+    high = LLVMBuildShl(g->b, high, half_of(g, low), "");
+    LLVMBuildAtomicRMWSyncScope(g->b, LLVMAtomicRMWBinOpUMax, cg_word_at(g, tensor, element),
+                                LLVMBuildOr(g->b, high, low, ""), LLVMAtomicOrderingMonotonic,
+                                g->sync[ET_SCOPE_DEVICE]);
+}

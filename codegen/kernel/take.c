@@ -1,0 +1,220 @@
+/* Steps that take elements of tagged temporaries to local buffers, once they have come.
+ *
+ * A wave takes as many words at a time as a lane has registers for, looks at all of their tags, and
+ * loads all of them again where one of them is another: the counter that the task has waited for
+ * said when to look, so that is seldom. */
+#include "codegen/kernel/kernel.h"
+#include "codegen/step/step.h"
+#include "ir/program/tags.h"
+#include <stddef.h>
+
+enum { AT_ONCE = 32 };
+
+/* ---- a wave's words ---- */
+
+struct take {
+    const et_step *s;
+    const et_node_x *load;
+    et_expr from, to; /* the word, the element of the buffer, by number of the step's variables */
+    bool dense;       /* from and to count elements, and are not by the variables */
+    int64_t extent[ET_MAX_VARS + 1], total;
+    val tag;
+    bool untested; /* for a test: words are taken as they are */
+};
+
+/* What is taken is stored by tasks that notify the event which the options weaken. */
+static bool is_untested(cg *g, int tensor) {
+    bool yes = false, store;
+    for (int i = 0; i < g->p->ngrids && g->opt->weaken == ET_WEAKEN_TAG; i++) {
+        const et_grid *gr = &g->p->grids[i];
+        const et_func *f = &g->p->funcs[gr->func];
+        bool tells = false;
+        for (int n = 0; n < gr->nnotifies; n++)
+            tells |= cg_weakened(g, gr->notifies[n].event);
+        for (int k = 0; k < f->nsteps && tells; k++)
+            yes |= et_step_tagged(g->p, &f->steps[k], &store) == tensor && store;
+    }
+    return yes;
+}
+
+/* E less the number of an element among those the step goes through, where that is free of them. */
+static bool is_dense(cg *g, const struct take *t, et_expr e, et_expr *out) {
+    et_expr n = et_int(g->x, 0);
+    for (int i = 0; i < t->s->nvars; i++)
+        n = et_add(g->x, et_mul(g->x, n, et_int(g->x, t->extent[i])), et_var(g->x, t->s->vars[i]));
+    *out = et_sub(g->x, e, n);
+    return !et_expr_has_vars(g->x, *out, t->s->nvars, t->s->vars);
+}
+
+static void prepare(cg *g, struct take *t) {
+    const et_step *s = t->s;
+    t->total = 1;
+    for (int i = 0; i < s->nvars; i++) {
+        if (!et_is_int(g->x, et_var_extent(g->x, s->vars[i]), &t->extent[i]))
+            et_bug("the extent of %s in a map step is not constant", et_var_name(g->x, s->vars[i]));
+        t->total *= t->extent[i];
+    }
+    t->load = et_x(g->x, s->value);
+    et_expr index[ET_MAX_RANK], from, to;
+    for (int i = 0; i < t->load->nops; i++)
+        index[i] = t->load->ops[i];
+    int tensor = t->load->i;
+    t->from = cg_offset(g, ET_LOAD_TENSOR, tensor, index);
+    t->to = cg_offset(g, ET_LOAD_LOCAL, s->to.id, s->to.index);
+    t->dense = !s->mask.id && is_dense(g, t, t->from, &from) && is_dense(g, t, t->to, &to);
+    if (t->dense) t->from = from, t->to = to;
+    t->load = et_x(g->x, s->value);
+}
+
+/* One element of a lane. */
+struct element {
+    val ptr, to, have; /* where its word is, where it goes; i1: it is there, NULL: it always is */
+    val word;
+};
+
+static void place(cg *g, const struct take *t, val first, int64_t number, struct element *out) {
+    int mark = cg_scope(g), tensor = t->load->i;
+    val item = cg_addi(g, first, number);
+    *out = (struct element){NULL};
+    if (t->total % g->p->workgroup) {
+        out->have = cg_icmp(g, LLVMIntULT, item, cg_i32(g, t->total));
+        item = cg_select(g, out->have, item, cg_i32(g, 0));
+    }
+    if (t->dense) {
+        val from =
+            LLVMBuildAdd(g->b, cg_emit_i64(g, t->from), LLVMBuildZExt(g->b, item, g->i64, ""), "");
+        out->ptr = cg_word_at(g, tensor, from);
+        out->to = cg_local_ptr(g, t->s->to.id, cg_add(g, cg_emit_low(g, t->to), item));
+    } else {
+        cg_decode(g, item, t->s->nvars, t->s->vars, t->extent);
+        if (t->s->mask.id) { /* its index may be outside of the tensor where it is false */
+            val there = cg_emit(g, t->s->mask);
+            out->have = out->have ? LLVMBuildAnd(g->b, out->have, there, "") : there;
+        }
+        val at = cg_emit_i64(g, t->from);
+        if (t->s->mask.id) at = cg_select(g, out->have, at, cg_i64(g, 0));
+        out->ptr = cg_word_at(g, tensor, at);
+        out->to = cg_local_ptr(g, t->s->to.id, cg_emit_low(g, t->to));
+    }
+    cg_scope_end(g, mark);
+}
+
+/* Bits in which the tag of a word is not the one asked for; none where the lane asks for none. */
+static val differs(cg *g, const struct take *t, const struct element *e) {
+    val d = LLVMBuildXor(g->b, cg_word_tag(g, e->word), t->tag, "");
+    return e->have ? cg_select(g, e->have, d, cg_i32(g, 0)) : d;
+}
+
+static void keep(cg *g, const struct take *t, const struct element *e) {
+    et_dtype type = g->p->tensors[t->load->i].shape.dtype;
+    cg_if there;
+    if (e->have) cg_if_begin(g, &there, e->have);
+    val st = LLVMBuildStore(g->b, cg_word_data(g, e->word), e->to);
+    LLVMSetAlignment(st, (unsigned)et_dtype_bytes(type));
+    if (e->have) cg_if_end(g, &there);
+}
+
+/* After the bound: the first lane that misses something tells what it found in its first word. */
+static void give_up(cg *g, const struct take *t, val mask, const struct element *first) {
+    cg_if me;
+    cg_if_begin(g, &me, cg_icmp(g, LLVMIntEQ, g->lane, cg_first_lane(g, mask)));
+    val tag = cg_word_tag(g, first->word);
+    val say[] = {[CG_TASK] = cg_task_number(g, g->taking),
+                 [CG_TILE] = g->taking_tile,
+                 [CG_EVENT] = cg_i32(g, (int64_t)(t->s - g->f->steps)),
+                 [CG_INDEX] = g->tid,
+                 [CG_COUNT] = tag,
+                 [CG_NEED] = t->tag,
+                 [CG_STATUS] = cg_i32(g, ETRT_REPORT_WORD)};
+    for (int i = CG_TASK; i <= CG_STATUS; i++)
+        LLVMBuildStore(g->b, say[i], cg_flag(g, i));
+    cg_if_end(g, &me);
+    LLVMBuildStore(g->b, cg_i32(g, CG_EXPIRED), cg_flag(g, CG_WORD));
+}
+
+/* N elements of each lane, from FIRST on and then a workgroup's width apart. */
+static void take_some(cg *g, const struct take *t, val first, int n) {
+    struct element e[AT_ONCE];
+    block slow = cg_block(g, "not_yet"), met = cg_block(g, "come"), out = cg_block(g, "taken");
+    for (int i = 0; i < n; i++)
+        place(g, t, first, (int64_t)i * g->p->workgroup, &e[i]);
+    cg_spin s;
+    cg_spin_begin(g, &s);
+    val missing = cg_i32(g, 0);
+    for (int i = 0; i < n; i++)
+        e[i].word = cg_word_load(g, t->load->i, e[i].ptr);
+    for (int i = 0; i < n; i++)
+        missing = LLVMBuildOr(g->b, missing, differs(g, t, &e[i]), "");
+    val mask = cg_ballot(g, cg_icmp(g, LLVMIntNE, missing, cg_i32(g, 0)));
+    val enough = t->untested ? LLVMConstInt(g->i1, 1, false) : cg_none(g, mask);
+    cg_cond(g, enough, met, slow);
+    cg_at(g, slow);
+    cg_spin_again(g, &s);
+    cg_at(g, s.expired);
+    give_up(g, t, mask, &e[0]);
+    cg_br(g, out);
+    cg_at(g, s.aborted);
+    LLVMBuildStore(g->b, cg_i32(g, CG_ABORTED), cg_flag(g, CG_WORD));
+    cg_br(g, out);
+    cg_at(g, met);
+    for (int i = 0; i < n; i++)
+        keep(g, t, &e[i]);
+    cg_br(g, out);
+    cg_at(g, out);
+}
+
+void cg_step_take(cg *g, const et_step *s) {
+    struct take t = {.s = s};
+    prepare(g, &t);
+    t.tag = cg_tag(g, s);
+    t.untested = is_untested(g, t.load->i);
+    int wg = g->p->workgroup;
+    int64_t each = (t.total + wg - 1) / wg;
+    cg_for f;
+    if (each <= AT_ONCE) {
+        take_some(g, &t, g->tid, (int)each);
+        return;
+    }
+    val at = cg_for_begin(g, &f, cg_i32(g, 0), cg_i32(g, each * wg), cg_i32(g, AT_ONCE * wg), true,
+                          0, NULL);
+    take_some(g, &t, cg_add(g, at, g->tid), AT_ONCE);
+    cg_for_end(g, &f, NULL);
+}
+
+/* ---- the tile around them ---- */
+
+static bool has_tags(const et_func *f) {
+    bool any = false;
+    for (int i = 0; i < f->nsteps; i++)
+        any |= f->steps[i].tag.id != 0;
+    return any;
+}
+
+bool cg_takes(const cg *g, const et_step *s) {
+    bool store;
+    return et_step_tagged(g->p, s, &store) >= 0 && !store;
+}
+
+/* Numbers of an earlier launch, of those that can be told apart, are all less. */
+void cg_taking(cg *g, int grid, val tile) {
+    const et_grid *gr = &g->p->grids[grid];
+    g->taking = grid;
+    g->taking_tile = tile;
+    if (!has_tags(g->f)) return;
+    val launch = cg_argument(g, offsetof(struct etrt_kernarg, launch), g->i32);
+    launch = LLVMBuildAnd(g->b, launch, cg_i32(g, g->tags.launches - 1), "");
+    g->first_tag = cg_addi(g, cg_muli(g, launch, g->tags.numbers), 1);
+    LLVMBuildStore(g->b, cg_i32(g, CG_GO_ON), cg_flag(g, CG_WORD));
+    if (!gr->nwaits) cg_barrier(g);
+}
+
+void cg_taken_all(cg *g) {
+    block gone = cg_block(g, "missing"), go = cg_block(g, "all_there");
+    cg_barrier(g);
+    val seen = cg_uniform(g, LLVMBuildLoad2(g->b, g->i32, cg_flag(g, CG_WORD), ""));
+    cg_cond(g, cg_icmp(g, LLVMIntNE, seen, cg_i32(g, CG_GO_ON)), gone, go);
+    cg_at(g, gone);
+    LLVMBuildStore(g->b, seen, cg_flag(g, CG_QUIT));
+    cg_br(g, g->failed);
+    cg_at(g, go);
+}

@@ -1,0 +1,242 @@
+/* Tagged temporaries and carried events: what they may be. */
+#include "ir/program/tags.h"
+#include "ir/base/arena.h"
+
+enum { LEAST_LAUNCHES = 64 };
+
+/* ---- what is touched ---- */
+
+struct seen {
+    const et_program *p;
+    bool any;
+};
+
+static void note_load(void *ctx, et_expr e) {
+    struct seen *s = ctx;
+    const et_node_x *n = et_x(s->p->g->exprs, e);
+    s->any |= n->op == ET_X_LOAD && n->i2 == ET_LOAD_TENSOR && s->p->tensors[n->i].tagged;
+}
+
+static bool loads_tagged(const et_program *p, et_expr e) {
+    struct seen s = {p, false};
+    if (e.id) et_walk(p->g->exprs, e, note_load, &s);
+    return s.any;
+}
+
+static void note_touch(void *ctx, int space, int id, bool is_store, const et_expr *index) {
+    struct seen *s = ctx;
+    (void)is_store, (void)index;
+    s->any |= space == ET_LOAD_TENSOR && s->p->tensors[id].tagged;
+}
+
+int et_step_tagged(const et_program *p, const et_step *s, bool *out_store) {
+    const et_node_x *v;
+    *out_store = false;
+    if (s->kind != ET_STEP_MAP || !s->tag.id) return -1;
+    if (s->to.space == ET_LOAD_TENSOR) {
+        *out_store = true;
+        return p->tensors[s->to.id].tagged ? s->to.id : -1;
+    }
+    v = et_x(p->g->exprs, s->value);
+    bool takes = v->op == ET_X_LOAD && v->i2 == ET_LOAD_TENSOR && p->tensors[v->i].tagged;
+    return takes ? v->i : -1;
+}
+
+/* ---- steps ---- */
+
+/* The step has a tag: it touches one tagged tensor, at one place. */
+static const char *tagged_problem(const et_program *p, const et_func *f, const et_step *s) {
+    bool store, others = loads_tagged(p, s->mask);
+    int64_t lo, hi;
+    int tensor = et_step_tagged(p, s, &store);
+    if (tensor < 0)
+        return et_printf(p->g->arena,
+                         "@%s: a step with a tag stores to a tagged tensor or takes one to a "
+                         "local buffer, element by element",
+                         f->name);
+    for (int i = 0; i < s->to.rank; i++)
+        others |= loads_tagged(p, s->to.index[i]);
+    if (store) {
+        others |= loads_tagged(p, s->value);
+        for (int i = 0; i < s->to.rank; i++)
+            if (et_expr_loads(p->g->exprs, s->to.index[i]))
+                return et_printf(p->g->arena, "@%s: a tensor says where it stores what is tagged",
+                                 f->name);
+    } else {
+        const et_node_x *v = et_x(p->g->exprs, s->value);
+        for (int i = 0; i < v->nops; i++)
+            others |= loads_tagged(p, v->ops[i]);
+        if (f->locals[s->to.id].dtype != p->tensors[tensor].shape.dtype)
+            return et_printf(p->g->arena, "@%s takes a tagged tensor to a buffer of another type",
+                             f->name);
+    }
+    if (others) return et_printf(p->g->arena, "@%s reads a tagged tensor beside another", f->name);
+    if (et_expr_loads(p->g->exprs, s->tag) ||
+        et_expr_has_vars(p->g->exprs, s->tag, f->ncoords, f->coord) ||
+        et_expr_has_vars(p->g->exprs, s->tag, s->nvars, s->vars) ||
+        !et_bounds(p->g->exprs, s->tag, &lo, &hi) || lo < 0 || hi > INT32_MAX / LEAST_LAUNCHES)
+        return et_printf(p->g->arena, "@%s has a tag that is not from 0 to a small number",
+                         f->name);
+    return NULL;
+}
+
+static const char *step_problem(const et_program *p, const et_func *f, const et_step *s) {
+    struct seen touched = {p, false};
+    if (s->tag.id) return tagged_problem(p, f, s);
+    et_step_touches(p->g->exprs, s, note_touch, &touched);
+    return touched.any ? et_printf(p->g->arena,
+                                   "@%s touches a tagged tensor in a step without a tag", f->name)
+                       : NULL;
+}
+
+/* Of a tensor that the function stores to: another step of it touches the tensor too. Which of two
+ * elements of one task a tag is of could not be told. */
+static bool twice(const et_program *p, const et_func *f, int step) {
+    bool store, other;
+    int tensor = et_step_tagged(p, &f->steps[step], &store);
+    if (!store) return false;
+    for (int i = 0; i < f->nsteps; i++)
+        if (i != step && et_step_tagged(p, &f->steps[i], &other) == tensor) return true;
+    return false;
+}
+
+static const char *func_problem(const et_program *p, const et_func *f) {
+    for (int i = 0; i < f->nsteps; i++) {
+        const char *problem = step_problem(p, f, &f->steps[i]);
+        if (problem) return problem;
+        if (twice(p, f, i))
+            return et_printf(p->g->arena, "@%s stores to a tagged tensor that it touches elsewhere",
+                             f->name);
+    }
+    return NULL;
+}
+
+/* ---- events ---- */
+
+static bool vars_load_tagged(const et_program *p, int n, const int *vars) {
+    bool any = false;
+    for (int i = 0; i < n; i++)
+        any |= loads_tagged(p, et_var_extent(p->g->exprs, vars[i]));
+    return any;
+}
+
+/* What a wait or a notify does with tags: INDEX is of an event of rank N. */
+static const char *edge_problem(const et_program *p, const et_grid *g, int event, const et_expr *lo,
+                                const et_expr *hi, int nvars, const int *vars) {
+    const et_event *e = &p->events[event];
+    bool loads = vars_load_tagged(p, nvars, vars) || loads_tagged(p, e->count);
+    for (int d = 0; d < e->rank; d++)
+        loads |= loads_tagged(p, lo[d]) || loads_tagged(p, hi[d]);
+    if (loads)
+        return et_printf(p->g->arena, "@%s reads a tagged tensor to find a counter", g->name);
+    if (e->carried && (g->dynamic || g->slice.count))
+        return et_printf(p->g->arena, "@%s is dynamic or in slices, and has a carried event",
+                         g->name);
+    return NULL;
+}
+
+static const char *grid_problem(const et_program *p, const et_grid *g) {
+    const char *problem = NULL;
+    for (int i = 0; i < g->nwaits && !problem; i++) {
+        const et_wait *w = &g->waits[i];
+        problem = edge_problem(p, g, w->event, w->lo, w->hi, w->nvars, w->vars);
+    }
+    for (int i = 0; i < g->nnotifies && !problem; i++) {
+        const et_notify *n = &g->notifies[i];
+        problem = edge_problem(p, g, n->event, n->index, n->index, n->nvars, n->vars);
+    }
+    return problem;
+}
+
+static bool may_be_tagged(const et_tensor *t) {
+    return t->kind == ET_TENSOR_TEMP && !et_dtype_is_code(t->shape.dtype) &&
+           (et_dtype_bits(t->shape.dtype) == 16 || et_dtype_bits(t->shape.dtype) == 32);
+}
+
+static bool has_any(const et_program *p) {
+    bool any = false;
+    for (int i = 0; i < p->ntensors; i++)
+        any |= p->tensors[i].tagged;
+    for (int i = 0; i < p->nevents; i++)
+        any |= p->events[i].carried;
+    for (int i = 0; i < p->nfuncs; i++)
+        for (int k = 0; k < p->funcs[i].nsteps; k++)
+            any |= p->funcs[i].steps[k].tag.id != 0;
+    return any;
+}
+
+const char *et_tags_problem(et_program *p) {
+    const char *problem = NULL;
+    if (!has_any(p)) return NULL;
+    if (p->stage < ET_STAGE_EVENTED) return "tags and carried events come with events";
+    if (p->schedule == ET_SCHEDULE_KERNELS)
+        return "tasks of kernels of their own have no carried events";
+    for (int i = 0; i < p->ntensors; i++)
+        if (p->tensors[i].tagged && !may_be_tagged(&p->tensors[i]))
+            return et_printf(p->g->arena,
+                             "%%%s is tagged, but no temporary of elements of 16 or 32 bits",
+                             p->tensors[i].name);
+    for (int i = 0; i < p->nevents; i++)
+        if (p->events[i].carried && (p->events[i].promised || p->events[i].scope < ET_SCOPE_DEVICE))
+            return et_printf(p->g->arena,
+                             "event %%%s is carried, but promised or of less than the device",
+                             p->events[i].name);
+    for (int i = 0; i < p->nfuncs && !problem; i++)
+        problem = func_problem(p, &p->funcs[i]);
+    for (int i = 0; i < p->ngrids && !problem; i++)
+        problem = grid_problem(p, &p->grids[i]);
+    if (!problem && et_tags_of(p).launches < LEAST_LAUNCHES)
+        problem = "so many tags do not fit beside elements of 16 bits";
+    return problem;
+}
+
+/* ---- all of them ---- */
+
+static void note_tags(const et_program *p, et_tags *t, int *bits) {
+    int64_t end = t->offset + t->bytes, lo, hi;
+    for (int i = 0; i < p->ntensors; i++) {
+        const et_tensor *x = &p->tensors[i];
+        if (!x->tagged) continue;
+        if (!t->bytes || x->offset < t->offset) t->offset = x->offset;
+        if (!t->bytes || x->offset + x->max_bytes > end) end = x->offset + x->max_bytes;
+        t->bytes = end - t->offset;
+        if (et_dtype_bits(x->shape.dtype) < *bits) *bits = et_dtype_bits(x->shape.dtype);
+    }
+    for (int i = 0; i < p->nfuncs; i++)
+        for (int k = 0; k < p->funcs[i].nsteps; k++) {
+            et_expr tag = p->funcs[i].steps[k].tag;
+            if (tag.id && et_bounds(p->g->exprs, tag, &lo, &hi) && hi >= t->numbers)
+                t->numbers = hi + 1;
+        }
+}
+
+et_tags et_tags_of(et_program *whole) {
+    et_tags t = {.launches = 1};
+    int bits = 32;
+    et_program *p;
+    for (int i = 0; (p = et_program_part(whole, i)); i++)
+        note_tags(p, &t, &bits);
+    /* 0 is what the runtime leaves, and no tag. */
+    while (t.numbers > 0 && 2 * t.launches * t.numbers < (int64_t)1 << bits)
+        t.launches *= 2;
+    return t;
+}
+
+static bool overlap(const et_tensor *a, const et_tensor *b) {
+    return a->kind == ET_TENSOR_TEMP && b->kind == ET_TENSOR_TEMP && (a->tagged || b->tagged) &&
+           a->offset < b->offset + b->max_bytes && b->offset < a->offset + a->max_bytes;
+}
+
+const char *et_tags_shared_problem(et_program *whole) {
+    const et_program *p, *q;
+    for (int i = 0; (p = et_program_part(whole, i)); i++)
+        for (int k = 0; k < i && (q = et_program_part(whole, k)); k++)
+            for (int a = 0; a < p->ntensors; a++)
+                for (int b = 0; b < q->ntensors; b++)
+                    if (overlap(&p->tensors[a], &q->tensors[b]))
+                        return et_printf(whole->g->arena,
+                                         "%%%s and %%%s of two variants share memory, and one of "
+                                         "them is tagged",
+                                         p->tensors[a].name, q->tensors[b].name);
+    return NULL;
+}
