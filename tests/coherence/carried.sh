@@ -27,9 +27,10 @@ for model in carried handed; do
         done
     done
 done
-weak() { # HOW EVENT
+weak() { # HOW EVENT [options]
     "$bin/etcc" "$good/$model.eti" -o weak.hsaco --weaken="$1:$2"
-    run weak.hsaco emu:gfx942:cus=9:xcds=3:seed=$seed weak.got
+    shift 2
+    run weak.hsaco emu:gfx942:cus=9:xcds=3:seed=$seed weak.got "$@"
 }
 model=carried
 for event in started scaled added; do
@@ -37,18 +38,19 @@ for event in started scaled added; do
     weak hint $event
     cmp carried.want weak.got
     wrong=0
-    for seed in 1 2 3 4; do # some orders of waves are right by themselves
-        weak tag $event
-        cmp -s carried.want weak.got || wrong=$((wrong + 1))
+    for seed in 1 2 3; do # some orders of waves are right by themselves; others end in a wait
+        rm -f weak.got
+        if weak tag $event --wait-limit=0.01 2> weak.err && cmp -s carried.want weak.got; then continue; fi
+        wrong=$((wrong + 1))
     done
-    echo "without the tags of $event: wrong in $wrong of 4 orders"
+    echo "without the tags of $event: wrong in $wrong of 3 orders"
     test $wrong -ge 2
 done
 # A tag that is never stored: the parser and the verifier would not have it.
 sed '/^func @sum/,/^}/ s/tag 6/tag 5/' "$good/carried.eti" > missing.eti
 if "$bin/etcc" missing.eti -o missing.hsaco 2> missing.err; then exit 1; fi
-grep -q 'schedule is wrong: task sum takes %h with tag 5, where 6 was stored before it' missing.err
+grep -q 'task sum, step 1 (map) reads %h.*which nothing before it is shown to have written' missing.err
 "$bin/etcc" missing.eti -o missing.hsaco --unverified
-if run missing.hsaco emu:gfx942:cus=9:xcds=3 missing.got --wait-limit=0.2 2> missing.err; then exit 1; fi
+if run missing.hsaco emu:gfx942:cus=9:xcds=3 missing.got --wait-limit=0.02 2> missing.err; then exit 1; fi
 grep -q 'in task sum, tile [0-9]*, for what step 1 takes: work-item [0-9]* finds tag 7 where 6 was to come' missing.err
 echo "carried events: right on all targets, wrong without tags, reported where a word does not come"
