@@ -151,8 +151,8 @@ typedef struct et_step {
         value;   /* MAP: stored value. REDUCE: the body over `rvar`. No REDUCE or CONTRACT nodes. */
     et_place to; /* stores convert to the destination's dtype, rounding to nearest even. An index
                     of `to` may be out of range only where `mask` is false. */
-    et_expr tag;   /* MAP: the number that goes with the elements it stores to a tagged tensor, or
-                      that those it loads from one must have (tags.h); else none */
+    et_expr tag; /* MAP: the number that goes with the elements it stores to a tagged tensor, or
+                    that those it loads from one must have (tags.h); else none */
 
     /* REDUCE: to[...] = reduce over rvar in [0, rextent) of value; ARGMAX yields the first index of
      * the maximum as i32. rextent may be symbolic. An empty MAX is -inf, MIN +inf, SUM 0. */
