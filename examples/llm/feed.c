@@ -16,15 +16,18 @@ struct group {
     int32_t *list; /* pages of one sequence */
 };
 
+static bool has_room(const struct lm *lm) {
+    return lm->n < lm->max_tokens && lm_rows_left(lm) > 0;
+}
+
 /* Up to ->chunk tokens of every sequence, as many as fit in a launch. */
 static void fill(struct feed *f, struct group *g) {
     int64_t chunk = f->chunk ? f->chunk : INT64_MAX;
     for (int64_t i = 0; i < g->count; i++) {
         int64_t sequence = g->first + i, length = f->length(f->user, sequence);
-        for (int64_t k = 0; k < chunk && g->fed[i] < length && f->lm->n < f->lm->max_tokens;
-             k++, g->fed[i]++) {
+        for (int64_t k = 0; k < chunk && g->fed[i] < length && has_room(f->lm); k++, g->fed[i]++) {
             int32_t token = f->token(f->user, sequence, g->fed[i]);
-            int64_t row = lm_add(f->lm, token, g->fed[i], i);
+            int64_t row = lm_ask(f->lm, lm_add(f->lm, token, g->fed[i], i));
             g->places[row] = (struct place){sequence, g->fed[i]};
         }
     }

@@ -44,17 +44,25 @@ static int64_t slots_of(const struct model *m) {
     return n > 0 ? n : m->sequences;
 }
 
-/* N of a launch: as many tokens as its bounds allow, of sequences that have slots of their own. */
-static bool set_tokens(struct model *m) {
+/* The upper bound of a dim; INT64_MAX where there is none of that name. */
+static int64_t most_of(const struct model *m, const char *dim) {
     int64_t lo, hi = INT64_MAX;
     for (int i = 0; i < et_sym_count(m->g->exprs); i++)
-        if (strcmp(et_sym_name(m->g->exprs, i), "N") == 0) et_sym_range(m->g->exprs, i, &lo, &hi);
+        if (strcmp(et_sym_name(m->g->exprs, i), dim) == 0) et_sym_range(m->g->exprs, i, &lo, &hi);
+    return hi;
+}
+
+/* N of a launch: as many tokens as its bounds allow, of sequences that have slots of their own. A
+ * decoder that is asked for logits is asked for those of each. */
+static bool set_tokens(struct model *m) {
+    int64_t hi = most_of(m, "N"), rows = most_of(m, "ROWS");
+    if (rows < hi) hi = rows;
     m->slots = slots_of(m);
     int64_t group = m->slots * m->length, all = m->sequences * m->length;
     int64_t end = (m->at / (group ? group : 1) + 1) * group;
     if (end > all) end = all;
     m->count = end - m->at < hi ? end - m->at : hi;
-    return set_dim(m, "N", m->count);
+    return set_dim(m, "N", m->count) && (rows == INT64_MAX || set_dim(m, "ROWS", m->count));
 }
 
 /* What --set says; N of a decoder from input_ids; for the rest the lowest value. */
@@ -151,7 +159,7 @@ static bool load_weight(struct model *m, struct tensor *t) {
     return true;
 }
 
-/* tokens, positions and slots of sequences laid one after the other. */
+/* tokens, positions and slots of sequences laid one after the other; asked: all of them. */
 static bool load_decoder_input(struct model *m, struct tensor *t) {
     const struct etrt_st_tensor *ids = etrt_st_find(m->in, "input_ids");
     if (t->dtype != ET_I32 || t->count != m->count)
@@ -159,6 +167,7 @@ static bool load_decoder_input(struct model *m, struct tensor *t) {
     for (int64_t i = 0; i < t->count; i++) {
         int64_t token = m->at + i, sequence = token / m->length;
         int32_t v = (int32_t)(*t->name == 'p' ? token % m->length : sequence % m->slots);
+        if (!strcmp(t->name, "asked")) v = (int32_t)i;
         if (!strcmp(t->name, "tokens")) memcpy(&v, (const char *)ids->data + token * 4, 4);
         memcpy(t->bytes + i * 4, &v, 4);
     }

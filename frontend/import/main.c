@@ -56,6 +56,11 @@ static const char *activations_name(int i) {
     return names[i];
 }
 
+static const char *logits_name(int i) {
+    static const char *const names[] = {"all", "asked", NULL};
+    return names[i];
+}
+
 /* The directory's own name with what a name cannot hold turned into _. */
 static void default_name(struct imp_options *o) {
     char *full = realpath(o->checkpoint, NULL);
@@ -197,6 +202,11 @@ static const cli_option options[] = {
      "fp8: quantise the rows that meet quantised weights too, where config.json says that they are "
      "(as a rule they are not)",
      .names = activations_name},
+    {"logits", 0, CLI_CHOICE, NULL, TO(asked),
+     "whose logits a launch gives: all of its tokens', or those of the tokens that the input "
+     "`asked` "
+     "names, so that a prompt does not pay for logits that nobody reads",
+     .names = logits_name},
     {"config-only", 0, CLI_FLAG, NULL, TO(config_only),
      "read config.json alone: the weights need not be there"},
     {"template", 0, CLI_INPUT, "FILE", TO(template),

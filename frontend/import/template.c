@@ -420,6 +420,9 @@ static void set_options(struct imp_template *t, const char *architecture) {
         {"decoder", imp_bool(false)}, /* a template says otherwise */
         {"experts", imp_int(0)},      /* likewise */
         {"activations", imp_text(o->activations ? o->activations : "")},
+        {"logits", imp_text(o->asked ? "asked" : "all")},
+        {"rows", imp_text("N")}, /* of the logits; a template says otherwise */
+        {"whose", imp_text(o->asked ? "asked[i]" : "i")},
         {"wide", imp_bool(o->wide)},
         {"bf16_frequencies", imp_bool(o->bf16_frequencies)},
         {"cache", imp_text(o->cache  ? o->cache
@@ -455,6 +458,7 @@ bool imp_template_fill(const struct imp_source *from, struct imp_config *c,
     bool ok = !imp_config_has(c, "quantization_config") || include(&begin, "quantization");
     struct lines ls = cut(c->arena, from);
     ok &= of_lines(&t, &ls, 0, ls.n);
+    ok &= !o->asked || include(&begin, "asked_everywhere");
     ok &= !o->sample || include(&begin, "sample");
     ok &= imp_quantised_some(&begin);
     if (o->activations && !imp_config_has(c, "quantization_config"))

@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 moe=$src/examples/models/stories-moe
 "$bin/etimport" "$stories" -o llama.etg --paged 8 --pages 40 --name stories_llama
-"$bin/etimport" "$moe" -o moe.etg --name stories_moe
+"$bin/etimport" "$moe" -o moe.etg --logits asked --name stories_moe
 "$bin/etcc" llama.etg moe.etg -o mix.hsaco
 
 # What each says alone, in a kernel of its own.

@@ -78,7 +78,7 @@ static void ask(struct lm *lm, struct sampler *s, struct wish *w, int32_t token)
     const struct change *changes;
     struct drawing d = sampler_drawing(&w->p, lm->vocab, w->h.n - w->h.prompt);
     size_t n = sampler_changes(s, &w->p, &w->h, &changes);
-    int64_t row = lm_add(lm, token, 0, 0);
+    int64_t row = lm_ask(lm, lm_add(lm, token, 0, 0));
     w->pick = lm_pick(lm, row, &d, changes, n, w->masked ? w->mask : NULL);
     if (w->pick < 0) die("not taken", "");
 }

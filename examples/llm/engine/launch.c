@@ -12,14 +12,17 @@ static bool is_reading(const struct sequence *s) {
 }
 
 static int64_t feed(struct engine *e, struct sequence *s, int64_t most) {
-    int64_t fed = 0;
+    int64_t fed = 0, last = -1;
     int64_t room = e->batch - e->lm->n;
     if (most > room) most = room;
     if (most > (int64_t)(s->n - s->fed)) most = (int64_t)(s->n - s->fed);
     most = paged_reach(e, s, (int64_t)s->fed + most) - (int64_t)s->fed;
+    /* The last one waits where its logits have no place. */
+    if (most == (int64_t)(s->n - s->fed) && !lm_rows_left(e->lm)) most--;
     for (; fed < most; fed++, s->fed++)
-        s->row = lm_add(e->lm, s->ids[s->fed], (int64_t)s->fed, s->slot);
-    if (s->fed < s->n) s->row = -1; /* its last token is still to come */
+        last = lm_add(e->lm, s->ids[s->fed], (int64_t)s->fed, s->slot);
+    /* Otherwise its last token is still to come. */
+    if (fed && s->fed == s->n) s->row = lm_ask(e->lm, last);
     if (fed) s->launched = true;
     if (fed && e->pages) lm_deal(e->lm, s->slot, s->pages, s->npages);
     return fed;
@@ -33,12 +36,13 @@ static void feed_guesses(struct engine *e, struct sequence *s) {
     if (most > MAX_GUESSES) most = MAX_GUESSES;
     if (most > room) most = room;
     if (most > left) most = left; /* more would not be used */
+    if (most > lm_rows_left(e->lm)) most = lm_rows_left(e->lm);
     if (most > e->sizes.context - at) most = e->sizes.context - at;
     if (s->row < 0 || most < 1) return;
     int64_t n = guess_next(s->ids, (int64_t)s->n, most, &guess);
     n = paged_reach(e, s, at + n) - at;
     for (int64_t i = 0; i < n; i++) {
-        int64_t row = lm_add(e->lm, guess[i], at + i, s->slot);
+        int64_t row = lm_ask(e->lm, lm_add(e->lm, guess[i], at + i, s->slot));
         if (!i) s->guess_row = row;
         s->guesses[i] = guess[i];
     }

@@ -102,6 +102,15 @@ static bool read_picks(struct lm *lm, char *err) {
     return p->words * 32 >= lm->vocab || llm_fail(err, "masks are shorter than the vocabulary");
 }
 
+/* How many rows of logits a launch gives: one for each token, or for each that is asked for. */
+static bool read_rows(struct lm *lm, char *err) {
+    lm->max_rows = most_of(lm, "ROWS");
+    lm->by_asking = lm->max_rows && has_input(lm, "asked", 1);
+    if (lm->by_asking) return set_dim(lm, "ROWS", lm->max_rows, err);
+    lm->max_rows = lm->max_tokens;
+    return true;
+}
+
 /* The most tokens a launch takes is the upper bound of N; the rest are shapes. */
 static bool read_sizes(struct lm *lm, const char *kernel, char *err) {
     char n[NAME_BYTES];
@@ -111,11 +120,11 @@ static bool read_sizes(struct lm *lm, const char *kernel, char *err) {
     lm->max_tokens = most_of(lm, "N");
     if (!lm->max_tokens)
         return llm_fail(err, "%s: no dim \"%s\": not a decoder from etimport", kernel, n);
-    if (!ok(etrt_set_dim(lm->kernel->session, n, lm->max_tokens), n, err) ||
+    if (!ok(etrt_set_dim(lm->kernel->session, n, lm->max_tokens), n, err) || !read_rows(lm, err) ||
         !shape(lm, "kc", cache, &cache_rank, err) ||
         !shape(lm, "logits", logits, &logits_rank, err))
         return false;
-    if (cache_rank != CACHE_RANK || logits_rank != 2 || logits[0] != lm->max_tokens)
+    if (cache_rank != CACHE_RANK || logits_rank != 2 || logits[0] != lm->max_rows)
         return llm_fail(err, "%s: kc or logits have other shapes than etimport gives them", kernel);
     lm->vocab = logits[1];
     return read_cache(lm, cache, err) && read_picks(lm, err);
@@ -123,12 +132,13 @@ static bool read_sizes(struct lm *lm, const char *kernel, char *err) {
 
 static bool allocate(struct lm *lm, char *err) {
     size_t n = (size_t)lm->max_tokens;
-    lm->logits = calloc(n * (size_t)lm->vocab, sizeof *lm->logits);
+    lm->logits = calloc((size_t)lm->max_rows * (size_t)lm->vocab, sizeof *lm->logits);
+    lm->asked = calloc((size_t)lm->max_rows, sizeof *lm->asked);
     lm->tokens = calloc(n, sizeof *lm->tokens);
     lm->positions = calloc(n, sizeof *lm->positions);
     lm->slot_of = calloc(n, sizeof *lm->slot_of);
     lm->table = calloc((size_t)(lm->slots * lm->row) + 1, sizeof *lm->table);
-    return (lm_picks_allocate(&lm->picks, lm->max_tokens) && lm->logits && lm->tokens &&
+    return (lm_picks_allocate(&lm->picks, lm->max_rows) && lm->logits && lm->asked && lm->tokens &&
             lm->positions && lm->slot_of && lm->table) ||
            llm_fail(err, "out of memory");
 }
@@ -239,6 +249,7 @@ void lm_close(struct lm_kernel *k) {
     etrt_device_close(k->device);
     for (int i = 0; i < k->n; i++) {
         free(k->models[i].logits);
+        free(k->models[i].asked);
         free(k->models[i].tokens);
         free(k->models[i].positions);
         free(k->models[i].slot_of);
@@ -254,11 +265,24 @@ bool lm_time(struct lm_kernel *k, char *err) {
 }
 
 int64_t lm_add(struct lm *lm, int32_t token, int64_t position, int64_t slot) {
-    if (!lm->n) lm->picks.n = lm->picks.nchanges = lm->picks.nmasks = 0;
+    if (!lm->n) lm->nrows = lm->picks.n = lm->picks.nchanges = lm->picks.nmasks = 0;
     lm->tokens[lm->n] = token;
     lm->positions[lm->n] = (int32_t)position;
     lm->slot_of[lm->n] = (int32_t)slot;
     return lm->n++;
+}
+
+int64_t lm_rows_left(const struct lm *lm) {
+    return lm->by_asking ? lm->max_rows - (lm->n ? lm->nrows : 0) : lm->max_tokens;
+}
+
+int64_t lm_ask(struct lm *lm, int64_t token) {
+    if (!lm->by_asking) {
+        if (token >= lm->nrows) lm->nrows = token + 1;
+        return token;
+    }
+    lm->asked[lm->nrows] = (int32_t)token;
+    return lm->nrows++;
 }
 
 int32_t lm_chosen(const struct lm *lm, int64_t pick) {
@@ -309,7 +333,7 @@ static bool bind_masks(struct lm *lm, char *err) {
 
 static bool bind_picks(struct lm *lm, char *err) {
     struct lm_picks *p = &lm->picks;
-    p->chosen = p->all ? p->n : p->n ? lm->submitted : 0;
+    p->chosen = p->all ? p->n : p->n ? lm->submitted_rows : 0;
     if (!p->all) return true;
     int64_t n = at_least_one(p->n), changes = at_least_one(p->nchanges);
     lm_picks_pad(p);
@@ -317,6 +341,15 @@ static bool bind_picks(struct lm *lm, char *err) {
            bind(lm, "pick", p->of, n * 3, err) && bind(lm, "pick_how", p->how, n * 4, err) &&
            bind(lm, "change", p->change, changes * 2, err) &&
            bind(lm, "change_by", p->change_by, changes * 4, err) && bind_masks(lm, err);
+}
+
+/* A launch gives one row at least: that of its first token, where nobody wants any. */
+static bool bind_rows(struct lm *lm, char *err) {
+    lm->submitted_rows = lm->nrows;
+    if (!lm->by_asking) return true;
+    int64_t n = at_least_one(lm->nrows);
+    if (!lm->nrows) lm->asked[0] = 0;
+    return set_dim(lm, "ROWS", n, err) && bind(lm, "asked", lm->asked, n, err);
 }
 
 static bool submit_part(struct lm *lm, char *err) {
@@ -329,7 +362,7 @@ static bool submit_part(struct lm *lm, char *err) {
     if (!n) return true;
     if (!ok(etrt_set_dim(s, named(lm, "N", name), n), name, err) ||
         !bind(lm, "tokens", lm->tokens, n, err) || !bind(lm, "positions", lm->positions, n, err) ||
-        !bind(lm, "slots", lm->slot_of, n, err) || !bind_picks(lm, err))
+        !bind(lm, "slots", lm->slot_of, n, err) || !bind_rows(lm, err) || !bind_picks(lm, err))
         return false;
     if (lm->row && !lm->table_sent)
         lm->table_sent = bind(lm, "table", lm->table, lm->slots * lm->row, err);
@@ -357,7 +390,8 @@ static bool read_part(struct lm *lm, const char *tensor, int64_t first, int64_t 
 
 static bool read_all(struct lm *lm, char *err) {
     struct lm_picks *p = &lm->picks;
-    int64_t n = lm->submitted, bytes = lm->vocab * (int64_t)sizeof *lm->logits;
+    int64_t n = lm->submitted ? lm->submitted_rows : 0;
+    int64_t bytes = lm->vocab * (int64_t)sizeof *lm->logits;
     lm->read = 0;
     if (n && !lm->by_row && !read_part(lm, "logits", 0, n, lm->logits, n * bytes, err))
         return false;

@@ -48,7 +48,7 @@ struct lm {
     int64_t page;       /* positions of a page; 0: each slot has memory of its own */
     int64_t pages;      /* how many there are, for all slots */
     int64_t vocab;
-    float *logits; /* [n, vocab] of the last launch, unless BY_ROW is set */
+    float *logits; /* [rows, vocab] of the last launch, unless BY_ROW is set */
     bool by_row;   /* rows are read by lm_read_row alone */
     int64_t read;  /* bytes that were read of the last launch */
     struct lm_picks picks;
@@ -57,6 +57,13 @@ struct lm {
      * sequence come in order of position. None: the launch leaves this decoder out. */
     int32_t *tokens, *positions, *slot_of;
     int64_t n, submitted;
+    /* Of a kernel that gives logits of those tokens only that are asked for (`etimport --logits
+     * asked`): which they are, in the order of the rows of its logits. */
+    bool by_asking;
+    int32_t *asked;   /* [max_rows] */
+    int64_t max_rows; /* of logits that a launch gives: max_tokens, unless BY_ASKING is set */
+    int64_t nrows;    /* that the next launch gives and somebody wants */
+    int64_t submitted_rows;
     bool taken; /* what the launch gave of it has been read */
     /* Which page has which positions of a slot. */
     int32_t *table;  /* [slots, row] */
@@ -98,8 +105,13 @@ void lm_close(struct lm_kernel *);
 /* Have the device tell how long it works on each launch from now on. */
 bool lm_time(struct lm_kernel *, char *err);
 
-/* The row of lm->logits that will belong to this token. There must be room: n < max_tokens. */
+/* One more token of the next launch: returns which. There must be room: n < max_tokens. */
 int64_t lm_add(struct lm *, int32_t token, int64_t position, int64_t slot);
+/* The logits of that token are wanted: returns the row of lm->logits that will be theirs. Each
+ * token is asked for once at most. There must be room: lm_rows_left is not 0. */
+int64_t lm_ask(struct lm *, int64_t token);
+/* How many more tokens of the next launch may be asked for. */
+int64_t lm_rows_left(const struct lm *);
 
 /* The token after a row shall be chosen by the launch, from its logits with N changes, each of a
  * token of its own, and of those tokens whose MASK, where it is not NULL, is not -INFINITY.
@@ -123,8 +135,8 @@ enum lm_result {
     LM_CANCELLED, /* by lm_cancel: the same, but what lay there before the launch still does */
     LM_LOST,      /* the device or the session is no more: close, and open again */
 };
-/* Launch what was added to all of its decoders, wait, read their logits. What was added is gone
- * after. */
+/* Launch what was added to all of its decoders, wait, read the logits that were asked for. What was
+ * added is gone after. */
 enum lm_result lm_run(struct lm_kernel *, char *err);
 /* The same in two steps: the launch begins; and wait for its end. What was added may not be changed
  * between them. False: it did not begin, as LM_LOST. */
