@@ -40,6 +40,7 @@ typedef struct {
 typedef struct et_product_code {
     int64_t instructions[2], flops[2]; /* flops: of the matrix instructions */
     bool deeper;                       /* some are in loops of loops */
+    bool codes;                        /* some multiply codes of 8 bits */
 } et_product_code;
 
 /* Facts about what was made, for -v and tests. */

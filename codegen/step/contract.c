@@ -129,7 +129,8 @@ et_contract *cg_contract_begin(cg *g, const et_step *s) {
 /* The fragment of a staged row at k within the chunk. */
 static val staged_row(cg *g, const et_contract *c, int local, int pitch, val row, val k) {
     val at = cg_add(g, cg_muli(g, row, pitch), cg_add(g, k, c->lane_k0));
-    val v = LLVMBuildLoad2(g->b, cg_fragment_type(g, c), cg_local_ptr(g, local, at), "");
+    val v =
+        LLVMBuildLoad2(g->b, cg_fragment_type(g, c), cg_contract_staged_ptr(g, c, local, at), "");
     LLVMSetAlignment(v, (unsigned)(pitch % c->piece ? c->size : c->piece * c->size));
     return v;
 }
@@ -544,6 +545,7 @@ void cg_contract_run(cg *g, et_contract *c) {
     else
         all_chunks(g, c, carried);
     if (shares_memory(g, s)) cg_barrier(g); /* all waves have done with the chunks */
+    if (c->codes) cg_contract_scale(g, c, carried);
     write_acc(g, c, carried);
     if (s->wk > 1) sum_parts(g, c);
 }

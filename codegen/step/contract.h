@@ -32,6 +32,7 @@ struct et_contract {
     et_group_rows together; /* whose rows are the waves' that multiply together */
     const et_layout *sums;  /* how they are dealt to lanes */
     bool late;              /* each fragment when its turn comes, not all of a chunk at once */
+    bool codes;             /* both operands are codes of e4m3 */
     int size;               /* bytes of an operand element */
     int bits;               /* of an element of b where it comes from */
     int apart;              /* a's k's are staged in pairs of such that are so far apart, or 0 */
@@ -138,6 +139,17 @@ void cg_contract_decode(cg *, const et_contract *, val chunk, const val *raw, in
 bool cg_contract_direct(cg *, const et_step *, et_expr b, int lane_k);
 /* The k's of lane and unit U, the first of them. */
 et_expr cg_contract_k(cg *, const et_contract *, int u);
+
+/* ---- contract_codes.c: products of codes of e4m3 ---- */
+/* S as such a product, in the arena; NULL where it is none, or the target has none. */
+const et_step *cg_contract_codes(cg *, const et_step *);
+/* The codes of N values of e4m3 to PTR. */
+void cg_contract_store_codes(cg *, val ptr, int n, int align, const val *v);
+void cg_contract_scale(cg *, const et_contract *, val *sums); /* to what the codes mean */
+/* How many operand elements there are from one staged row of a to the next in its buffer. */
+int cg_contract_pitch(const cg *, const et_contract *);
+/* Of operand elements in the buffer of a or b. */
+val cg_contract_staged_ptr(cg *, const et_contract *, int local, val elements);
 
 /* ---- contract_pairs.c: computed in vectors of two bf16 ---- */
 /* How far apart a pair's k's are, 1 or more; 0 where B[I] is not computed so. */

@@ -15,7 +15,6 @@ static int items(const cg *g, const et_contract *c) {
 }
 
 int cg_contract_turns(cg *g, const et_contract *c) {
-    const et_local *l = &g->f->locals[c->s->stage_a];
     int64_t lo, rows;
     et_span(g->x, c->s->mlive, &lo, &rows);
     if (!g->family->copy || !c->direct || c->chunks < 2 || c->msub > 1 || c->deep || c->apart ||
@@ -23,7 +22,7 @@ int cg_contract_turns(cg *g, const et_contract *c) {
         c->pitch_a % c->piece || items(g, c) > ET_MAX_AHEAD ||
         !cg_contract_direct(g, c->s, c->s->a, c->piece))
         return 0;
-    int64_t turns = (int64_t)c->s->tm * l->pitch / (16 * c->pitch_a);
+    int64_t turns = (int64_t)c->s->tm * cg_contract_pitch(g, c) / (16 * c->pitch_a);
     if (turns > c->chunks) turns = c->chunks;
     return turns < 2 ? 0 : turns > MOST_TURNS ? MOST_TURNS : (int)turns;
 }

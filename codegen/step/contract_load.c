@@ -50,7 +50,7 @@ val cg_contract_mask(cg *g, const et_contract *c, val v, val k) {
     val zero = LLVMConstNull(LLVMTypeOf(v));
     if (c->k >= 0 && c->k % c->piece == 0)
         return cg_select(g, cg_icmp(g, LLVMIntSLT, k, c->kend), v, zero);
-    LLVMTypeRef e = c->size == 2 ? g->i16 : g->i32;
+    LLVMTypeRef e = c->size == 1 ? g->i8 : c->size == 2 ? g->i16 : g->i32;
     LLVMTypeRef vt = LLVMVectorType(e, (unsigned)c->piece);
     val elems = LLVMBuildBitCast(g->b, v, vt, "");
     val keep[16];
@@ -208,7 +208,7 @@ static val load_item(cg *g, const et_contract *c, const et_staging *st, val item
     cg_contract_elements(g, c, st->e, st->slots != NULL, chunk, u, n, v);
     cg_scope_end(g, mark);
     at = cg_add(g, cg_muli(g, at, st->pitch), cg_muli(g, u, n));
-    return cg_local_ptr(g, st->local, at);
+    return cg_contract_staged_ptr(g, c, st->local, at);
 }
 
 /* The elements of pairs next to each other. */
@@ -222,8 +222,12 @@ static void pair_up(const et_contract *c, int n, val *v) {
 }
 
 static void store_item(cg *g, const et_contract *c, const et_staging *st, val ptr, int n, val *v) {
+    int align = st->pitch % n ? c->size : n * c->size;
     if (c->apart > 1) pair_up(c, n, v);
-    cg_store_n(g, ET_LOAD_LOCAL, st->local, ptr, n, st->pitch % n ? c->size : n * c->size, v);
+    if (c->codes)
+        cg_contract_store_codes(g, ptr, n, align, v);
+    else
+        cg_store_n(g, ET_LOAD_LOCAL, st->local, ptr, n, align, v);
 }
 
 /* Several items at a time while every work-item has them, so that their loads overlap. */

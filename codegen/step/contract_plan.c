@@ -13,17 +13,23 @@ static int ring_units(const et_contract *c, int wide, int bytes) {
     return units;
 }
 
-/* Elements between the rows of a, so that neighbours begin in other banks. */
-static int pad_of(const et_contract *c, const et_local *a) {
-    int pad = a->pitch - c->s->kc, most = 16 / c->size;
+int cg_contract_pitch(const cg *g, const et_contract *c) {
+    const et_local *l = &g->f->locals[c->s->stage_a];
+    return l->pitch * et_dtype_bytes(l->dtype) / c->size;
+}
+
+/* Elements between the rows of a, PITCH from one to the next, so that neighbours begin in other
+ * banks. */
+static int pad_of(const et_contract *c, int pitch) {
+    int pad = pitch - c->s->kc, most = 16 / c->size;
     return pad < most ? pad : most;
 }
 
 /* The buffer for a holds 16 rows at a time: as much k per chunk as fits there and in registers. */
-static void plan_direct(et_contract *c, const et_local *a, int loads, int ring) {
+static void plan_direct(et_contract *c, int pitch, int loads, int ring) {
     const et_step *s = c->s;
-    int wide = s->wk * c->unit_k, pad = pad_of(c, a), per = c->nsub * c->rows_n * s->nacc;
-    int units = (s->tm * a->pitch / 16 - pad) / wide;
+    int wide = s->wk * c->unit_k, pad = pad_of(c, pitch), per = c->nsub * c->rows_n * s->nacc;
+    int units = (s->tm * pitch / 16 - pad) / wide;
     int most = loads * c->piece / c->lane_k / per;
     if (c->streamed) most = ring_units(c, wide, ring);
     if (units > most) units = most;
@@ -57,9 +63,9 @@ static void set_lane_k(et_contract *c, int lane_k) {
 
 static bool code_units(cg *g, et_contract *c) {
     const et_step *s = c->s;
-    const et_local *a = &g->f->locals[s->stage_a];
+    int pitch = cg_contract_pitch(g, c);
     int wide = s->wk * c->unit_k, per = c->nsub * c->rows_n * s->nacc;
-    int units = (s->tm * a->pitch / 16 - pad_of(c, a)) / wide;
+    int units = (s->tm * pitch / 16 - pad_of(c, pitch)) / wide;
     int most = g->t->loads * c->piece / c->lane_k / per;
     if (c->streamed && c->late) most = ring_units(c, wide, g->p->ring.bytes);
     units = units > most ? most : units;
@@ -101,7 +107,7 @@ static bool is_deep(const cg *g, const et_contract *c) {
 /* Of the rows of a that are staged at once, where those of one chunk leave some. With few rows
  * there is enough without: more would only begin the products later. */
 static int room_of(const cg *g, const et_contract *c) {
-    int64_t all = (int64_t)c->s->tm * g->f->locals[c->s->stage_a].pitch, lo, rows;
+    int64_t all = (int64_t)c->s->tm * cg_contract_pitch(g, c), lo, rows;
     int room = 0;
     et_span(g->x, c->s->mlive, &lo, &rows);
     if (!c->direct || c->msub > 1 || c->deep || rows <= ET_FEW_ROWS) return 0;
@@ -126,7 +132,7 @@ static et_group_rows group_of(const cg *g, const et_contract *c) {
     return columns <= of->most && whole ? rows : ET_GROUP_NONE;
 }
 
-bool cg_contract_plan(cg *g, et_contract *c) {
+static bool plan_step(cg *g, et_contract *c) {
     const et_step *s = c->s;
     c->fr = et_target_fragment(g->t, s->operand);
     int groups = et_layout_groups(c->fr->layout), kw = s->kc / s->wk;
@@ -155,15 +161,28 @@ bool cg_contract_plan(cg *g, et_contract *c) {
     if (!c->direct && s->stage_b < 0) return false;
     if (!c->coded) c->kc = s->kc;
     if (!c->coded) c->units = kw / c->unit_k;
-    c->pitch_a = g->f->locals[s->stage_a].pitch;
+    c->pitch_a = cg_contract_pitch(g, c);
     if (c->coded)
-        c->pitch_a = c->kc + pad_of(c, &g->f->locals[s->stage_a]);
+        c->pitch_a = c->kc + pad_of(c, c->pitch_a);
     else if (c->direct)
-        plan_direct(c, &g->f->locals[s->stage_a], g->t->loads, g->p->ring.bytes);
+        plan_direct(c, c->pitch_a, g->t->loads, g->p->ring.bytes);
     c->chunks = c->k < 0 ? -1 : c->k <= c->kc ? 1 : (c->k + c->kc - 1) / c->kc;
     c->tail = c->k < 0 || c->chunks * c->kc != c->k;
     c->deep = is_deep(g, c);
     c->turns = cg_contract_turns(g, c);
     c->room = room_of(g, c);
     return true;
+}
+
+bool cg_contract_plan(cg *g, et_contract *c) {
+    const et_contract as_it_is = {.s = c->s, .streamed = c->streamed};
+    const et_step *codes =
+        c->streamed || et_step_stages(g->f, c->s) ? NULL : cg_contract_codes(g, c->s);
+    if (codes) {
+        c->s = codes;
+        c->codes = true;
+        if (plan_step(g, c) && c->direct && !c->coded && c->piece * c->size == 16) return true;
+        *c = as_it_is;
+    }
+    return plan_step(g, c);
 }

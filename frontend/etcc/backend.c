@@ -108,8 +108,10 @@ static bool explain(et_program *p, const et_options *o, const et_pass_options *p
     et_explain_code *code = et_alloc(p->g->arena, (size_t)(n + 1) * sizeof *code);
     for (int i = 0; i < n; i++) {
         const et_product_code *c = &made->code[i];
-        code[i] = (et_explain_code){
-            {c->instructions[0], c->instructions[1]}, {c->flops[0], c->flops[1]}, c->deeper};
+        code[i] = (et_explain_code){{c->instructions[0], c->instructions[1]},
+                                    {c->flops[0], c->flops[1]},
+                                    c->deeper,
+                                    c->codes};
     }
     struct explained e = {p,
                           {.input = o->input,

@@ -137,7 +137,8 @@ static void put_code(const struct explain *e, int grid, double bytes, double flo
     if (rounds > 1)
         fprintf(e->to, ", %lld times %lld in a loop", (long long)rounds,
                 (long long)c->instructions[1]);
-    fprintf(e->to, ": %.3g a byte\n", all * waves * e->m->wave_size / bytes);
+    fprintf(e->to, ": %.3g a byte%s\n", all * waves * e->m->wave_size / bytes,
+            c->codes ? ", which are multiplied as codes" : "");
 }
 
 static void put_head(const struct explain *e) {

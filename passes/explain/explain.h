@@ -10,6 +10,7 @@
 typedef struct {
     int64_t instructions[2], flops[2];
     bool deeper;
+    bool codes; /* some matrix instructions multiply codes of 8 bits */
 } et_explain_code;
 
 typedef struct {

@@ -3,6 +3,7 @@
  *
  *     quantise inputs X.safetensors                  numbers that are hard to round, as `x`
  *     quantise codes X.safetensors OUT.safetensors   `y`, each of them as the nearest e4m3
+ *     quantise weight ROWS COLUMNS OUT.safetensors   `all.weight` of all codes, with scales by row
  *     quantise product CHECKPOINT TENSOR X.safetensors Y.safetensors
  *
  * The last holds `y` to the product of `x`, quantised, with TENSOR.weight, of codes where that has
@@ -91,6 +92,40 @@ static int codes(const char *from, const char *to) {
     return write_rows(to, "y", numbers);
 }
 
+/* All codes but those that are no number, minus zero among them, in no order. */
+static int weight(int64_t rows, int64_t columns, const char *path) {
+    char err[ETRT_ST_ERR];
+    if (rows < 1 || rows > 1024 || columns < 1 || columns > 1 << 16) return 2;
+    size_t n = (size_t)(rows * columns);
+    uint8_t *codes = malloc(n);
+    float *scales = malloc((size_t)rows * sizeof *scales);
+    if (!codes || !scales) return 2;
+    uint32_t word = 1;
+    for (size_t i = 0; i < n; i++) {
+        word = word * 1664525 + 1013904223;
+        codes[i] = (uint8_t)(word >> 24);
+        if ((codes[i] & 127) == 127) codes[i] = 0x80;
+    }
+    for (int64_t r = 0; r < rows; r++)
+        scales[r] = (float)(r + 3) / 1000;
+    struct etrt_st_tensor t[] = {{.name = "all.weight",
+                                  .dtype = "F8_E4M3",
+                                  .rank = 2,
+                                  .shape = {rows, columns},
+                                  .data = codes,
+                                  .bytes = n},
+                                 {.name = "all.weight_scale",
+                                  .dtype = "F32",
+                                  .rank = 2,
+                                  .shape = {rows, 1},
+                                  .data = scales,
+                                  .bytes = (size_t)rows * sizeof *scales}};
+    bool ok = etrt_st_write(path, t, 2, err, sizeof err);
+    free(codes);
+    free(scales);
+    return ok ? 0 : 2;
+}
+
 static double scale_of(const struct etrt_st_tensor *t, int64_t i) {
     if (!strcmp(t->dtype, "F32")) return (double)((const float *)t->data)[i];
     return (double)of_bits((uint32_t)((const uint16_t *)t->data)[i] << 16);
@@ -148,6 +183,8 @@ static int product(const char *checkpoint, const char *tensor, const char *in, c
 int main(int argc, char **argv) {
     if (argc == 3 && !strcmp(argv[1], "inputs")) return inputs(argv[2]);
     if (argc == 4 && !strcmp(argv[1], "codes")) return codes(argv[2], argv[3]);
+    if (argc == 5 && !strcmp(argv[1], "weight"))
+        return weight(atoll(argv[2]), atoll(argv[3]), argv[4]);
     if (argc == 6 && !strcmp(argv[1], "product"))
         return product(argv[2], argv[3], argv[4], argv[5]);
     return 2;

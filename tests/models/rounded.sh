@@ -47,3 +47,32 @@ s/.*quantised(gated(.*) @ wd.T/output y = quantised(x) @ wd.T/p' "$text"
         "$bin/quantise" product "$golden" model.layers.1.mlp.down_proj in.safetensors got.safetensors
     done
 done
+
+# Weights of all codes, in widths that fill chunks and do not, by few rows and many.
+for columns in 96 256 1040; do
+    rm -rf all
+    mkdir all
+    "$bin/quantise" weight 80 $columns all/model.safetensors
+    {
+        echo "model one"
+        echo "dim N in 1..64"
+        echo "input x : f32[N, $columns]"
+        grep '^def' "$src/tests/models/fp8_channel.fp8.etg"
+        echo "weight w : e4m3[80, $columns] = \"all.weight\""
+        echo 'weight t : f32[80, 1] = "all.weight_scale"'
+        echo "output y = quantised(x, w, t)"
+    } >all.etg
+    for target; do
+        "$bin/etcc" all.etg --target="$target" -o all.hsaco --explain >explained
+        case $target.$columns in # other widths go through local memory
+        gfx942.256 | gfx950.256 | gfx1201.256) grep -q 'which are multiplied as codes' explained || die "$target: not multiplied as codes" ;;
+        gfx90a.* | gfx1100.*) ! grep -q 'multiplied as codes' explained || die "$target has no such instruction" ;;
+        esac
+        for n in 1 5 64; do
+            "$bin/etfill" in.safetensors "x:f32[$n,$columns]:-3:3"
+            "$bin/etrun" all.hsaco --device "emu:$target:cus=4" --set N=$n --weights all --in in.safetensors \
+                --out got.safetensors >out
+            "$bin/quantise" product all all in.safetensors got.safetensors
+        done
+    done
+done

@@ -94,18 +94,20 @@ static const struct {
     const char *target;
     et_dtype operand;
     void (*place)(const struct product *, int lane, int value, int *n, int *m);
-} known[] = {{"gfx90a", ET_BF16, mfma},        {"gfx90a", ET_F16, mfma},
-             {"gfx90a", ET_F32, mfma},         {"gfx942", ET_BF16, mfma},
-             {"gfx942", ET_F16, mfma},         {"gfx942", ET_F32, mfma},
-             {"gfx950", ET_BF16, mfma},        {"gfx950", ET_F16, mfma},
-             {"gfx950", ET_F32, mfma},         {"gfx1100", ET_BF16, wmma_gfx11},
-             {"gfx1100", ET_F16, wmma_gfx11},  {"gfx1100", ET_F32, row_share},
-             {"gfx1201", ET_BF16, wmma_gfx12}, {"gfx1201", ET_F16, wmma_gfx12},
-             {"gfx1201", ET_F32, row_share},   {"sm_80", ET_BF16, mma_sync},
-             {"sm_80", ET_F16, mma_sync},      {"sm_80", ET_F32, mma_sync},
-             {"sm_90", ET_BF16, mma_sync},     {"sm_90", ET_F16, mma_sync},
-             {"sm_90", ET_F32, mma_sync},      {"sm_100", ET_BF16, mma_sync},
-             {"sm_100", ET_F16, mma_sync},     {"sm_100", ET_F32, mma_sync}};
+} known[] = {{"gfx942", ET_E4M3, mfma},        {"gfx950", ET_E4M3, mfma},
+             {"gfx1201", ET_E4M3, wmma_gfx12}, {"gfx90a", ET_BF16, mfma},
+             {"gfx90a", ET_F16, mfma},         {"gfx90a", ET_F32, mfma},
+             {"gfx942", ET_BF16, mfma},        {"gfx942", ET_F16, mfma},
+             {"gfx942", ET_F32, mfma},         {"gfx950", ET_BF16, mfma},
+             {"gfx950", ET_F16, mfma},         {"gfx950", ET_F32, mfma},
+             {"gfx1100", ET_BF16, wmma_gfx11}, {"gfx1100", ET_F16, wmma_gfx11},
+             {"gfx1100", ET_F32, row_share},   {"gfx1201", ET_BF16, wmma_gfx12},
+             {"gfx1201", ET_F16, wmma_gfx12},  {"gfx1201", ET_F32, row_share},
+             {"sm_80", ET_BF16, mma_sync},     {"sm_80", ET_F16, mma_sync},
+             {"sm_80", ET_F32, mma_sync},      {"sm_90", ET_BF16, mma_sync},
+             {"sm_90", ET_F16, mma_sync},      {"sm_90", ET_F32, mma_sync},
+             {"sm_100", ET_BF16, mma_sync},    {"sm_100", ET_F16, mma_sync},
+             {"sm_100", ET_F32, mma_sync}};
 enum { KNOWN = sizeof known / sizeof *known };
 
 START_TEST(of_targets) {

@@ -33,7 +33,9 @@ struct amdgpu_product {
                         lane number %d of these sixteen * $2 */
     } kind;
     const char *name; /* of the intrinsic, or the text */
-    enum { AMDGPU_F32, AMDGPU_F16, AMDGPU_BF16, AMDGPU_I16 } element; /* as the intrinsic has it */
+    /* As the intrinsic has it; CODES: eight in 64 bits, FNUZ the same where the code of minus zero
+     * is none of a number. */
+    enum { AMDGPU_F32, AMDGPU_F16, AMDGPU_BF16, AMDGPU_I16, AMDGPU_CODES, AMDGPU_FNUZ } element;
 };
 
 /* With 64 lanes; with 32; where the halves of 32 lanes both hold all k and the instruction deals

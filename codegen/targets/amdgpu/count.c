@@ -14,6 +14,7 @@ struct reader {
     long long m0;                /* what was put there last, -1: not a number */
     int block;                   /* loops around it */
     int64_t instructions, flops; /* of the block so far */
+    bool codes;
 };
 
 static void end_block(struct reader *r) {
@@ -22,10 +23,12 @@ static void end_block(struct reader *r) {
     if (known && r->block <= r->depth + 1) {
         r->code[r->task].instructions[in_loop] += r->instructions;
         r->code[r->task].flops[in_loop] += r->flops;
+        r->code[r->task].codes |= r->codes;
     } else if (known) {
         r->code[r->task].deeper = true;
     }
     r->instructions = r->flops = 0;
+    r->codes = false;
     r->block = 0;
 }
 
@@ -48,8 +51,10 @@ static void mark(struct reader *r) {
 
 static void instruction(struct reader *r, const char *text) {
     char to[8], from[32];
+    int64_t flops = flops_of(text);
     r->instructions++;
-    r->flops += flops_of(text);
+    r->flops += flops;
+    r->codes |= flops && strstr(text, "_fp8_fp8");
     if (strncmp(text, "s_mov_b32", 9) == 0 &&
         sscanf(text, "s_mov_b32 %7[^,], %31s", to, from) == 2 && strcmp(to, "m0") == 0) {
         char *end;

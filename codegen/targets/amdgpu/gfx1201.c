@@ -7,10 +7,13 @@ static const struct amdgpu_product f16 = {AMDGPU_WMMA, "llvm.amdgcn.wmma.f32.16x
                                           AMDGPU_F16};
 static const struct amdgpu_product f32 = {
     AMDGPU_FMA, "v_fmac_f32_dpp $0, $1, $2 row_share:%d row_mask:0xf bank_mask:0xf", AMDGPU_F32};
+static const struct amdgpu_product e4m3 = {AMDGPU_WMMA, "llvm.amdgcn.wmma.f32.16x16x16.fp8.fp8",
+                                           AMDGPU_CODES};
 static const et_fragment fragments[] = {
     {ET_BF16, 8, &amdgpu_rows_32, &bf16},
     {ET_F16, 8, &amdgpu_rows_32, &f16},
     {ET_F32, 1, &amdgpu_rows_turned, &f32},
+    {ET_E4M3, 8, &amdgpu_rows_32, &e4m3},
 };
 
 static const struct amdgpu own = {
@@ -32,5 +35,6 @@ const et_target et_amdgpu_gfx1201 = {
     .lds_bytes = 65536,
     .fragments = fragments,
     .nfragments = sizeof fragments / sizeof *fragments,
+    .codes = {1, 0x7f},
     .own = &own,
 };

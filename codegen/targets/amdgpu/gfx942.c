@@ -7,10 +7,13 @@ static const struct amdgpu_product f16 = {AMDGPU_MFMA, "llvm.amdgcn.mfma.f32.16x
                                           AMDGPU_F16};
 static const struct amdgpu_product f32 = {AMDGPU_MFMA, "llvm.amdgcn.mfma.f32.16x16x4f32",
                                           AMDGPU_F32};
+static const struct amdgpu_product e4m3 = {AMDGPU_MFMA, "llvm.amdgcn.mfma.f32.16x16x32.fp8.fp8",
+                                           AMDGPU_FNUZ};
 static const et_fragment fragments[] = {
     {ET_BF16, 4, &amdgpu_rows_64, &bf16},
     {ET_F16, 4, &amdgpu_rows_64, &f16},
     {ET_F32, 1, &amdgpu_rows_64, &f32},
+    {ET_E4M3, 8, &amdgpu_rows_64, &e4m3},
 };
 
 static const struct amdgpu own = {
@@ -34,6 +37,7 @@ const et_target et_amdgpu_gfx942 = {
     .lds_bytes = 65536,
     .fragments = fragments,
     .nfragments = sizeof fragments / sizeof *fragments,
+    .codes = {4, 0x80}, /* e4m3 as OCP has it is half as much here, of either operand */
     .dies = true,
     .die_fence = true,
     .own = &own,

@@ -28,9 +28,30 @@ const et_layout amdgpu_rows_turned = {.n = {{1, 2, 4, 8, 8}},
                                       .sum_n = {{0, 0, 0, 0, 8}, {1, 2, 4}},
                                       .sum_m = {{1, 2, 4, 8}}};
 
-/* Part I, of LANE_K k's, as the instruction takes it. */
-static val operand(cg *g, const et_fragment *fr, int lane_k, val v, int i) {
+/* A word of four codes, with zero for minus zero. Bit 7 of each sum below is set where bits 0 to 6
+ * are not all zero. */
+static val without_minus_zero(cg *g, val word) {
+    val rest = cg_i32(g, 0x7f7f7f7f), sum = cg_add(g, LLVMBuildAnd(g->b, word, rest, ""), rest);
+    return LLVMBuildAnd(g->b, word, LLVMBuildOr(g->b, sum, rest, ""), "");
+}
+
+/* Part I of codes, of which eight are one operand. CLEAN: they may hold minus zero. */
+static val operand_codes(cg *g, const struct amdgpu_product *p, int lane_k, val v, int i,
+                         bool clean) {
+    val word[2];
+    v = LLVMBuildBitCast(g->b, v, LLVMVectorType(g->i32, (unsigned)lane_k / 4), "");
+    for (int w = 0; w < 2; w++) {
+        word[w] = cg_extract(g, v, 2 * i + w);
+        if (clean && p->element == AMDGPU_FNUZ) word[w] = without_minus_zero(g, word[w]);
+    }
+    val two = cg_vector(g, g->i32, 2, word);
+    return p->kind == AMDGPU_WMMA ? two : LLVMBuildBitCast(g->b, two, g->i64, "");
+}
+
+/* Part I, of LANE_K k's, as the instruction takes it. WEIGHT: it comes from memory as it lies. */
+static val operand(cg *g, const et_fragment *fr, int lane_k, val v, int i, bool weight) {
     const struct amdgpu_product *p = fr->own;
+    if (p->element >= AMDGPU_CODES) return operand_codes(g, p, lane_k, v, i, weight);
     const LLVMTypeRef type[] = {[AMDGPU_F32] = g->f32,
                                 [AMDGPU_F16] = g->f16,
                                 [AMDGPU_BF16] = g->bf16,
@@ -71,8 +92,12 @@ val amdgpu_multiply(cg *g, const et_fragment *fr, int lane_k, const val *n, cons
     const struct amdgpu_product *p = fr->own;
     val zero = cg_i32(g, 0);
     for (int i = 0; i < lane_k / fr->lane_k; i++) {
-        val args[] = {
-            operand(g, fr, lane_k, *n, i), operand(g, fr, lane_k, *m, i), acc, zero, zero, zero};
+        val args[] = {operand(g, fr, lane_k, *n, i, true),
+                      operand(g, fr, lane_k, *m, i, false),
+                      acc,
+                      zero,
+                      zero,
+                      zero};
         LLVMTypeRef types[] = {LLVMTypeOf(acc), LLVMTypeOf(args[0])};
         switch (p->kind) {
         case AMDGPU_MFMA:
