@@ -7,6 +7,7 @@
 #include "passes/cost/cost.h"
 #include "passes/passes.h"
 #include "passes/pipeline/findings.h"
+#include "passes/take.h"
 #include "passes/trial/trial.h"
 #include <string.h>
 
@@ -147,6 +148,7 @@ static et_program *build(struct variants *v, const int *end, int n) {
     }
     base->variant_sym = v->sym;
     base->nvariants = n;
+    et_place_tagged(base);
     for (int i = 0; i < n; i++) { /* what they have to say is heard, now and from here on */
         et_diag_pass_on(part[i]->g->diags, v->g->diags);
         part[i]->g->diags = v->g->diags;

@@ -41,8 +41,8 @@ void cg_begin(cg *, int grid); /* tell early grids that this one's tile has begu
 void cg_notifies(cg *, int grid);
 
 /* ---- take.c: what is read of tagged temporaries ---- */
-bool cg_takes(const cg *, const et_step *); /* is it a step that does? */
-void cg_step_take(cg *, const et_step *);
+bool cg_takes(const cg *, const et_step *);       /* is it a step that does? */
+void cg_step_takes(cg *, const et_step *, int n); /* N of them, one after the other */
 void cg_taking(cg *, int grid, val tile); /* before the waits of a tile whose function is g->f */
 void cg_taken_all(cg *); /* after such steps: a barrier, and not to g->failed if all has come */
 

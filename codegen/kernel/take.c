@@ -66,8 +66,13 @@ static void prepare(cg *g, struct take *t) {
     t->load = et_x(g->x, s->value);
 }
 
+static int64_t per_lane(const cg *g, const struct take *t) {
+    return (t->total + g->p->workgroup - 1) / g->p->workgroup;
+}
+
 /* One element of a lane. */
 struct element {
+    const struct take *of;
     val ptr, to, have; /* where its word is, where it goes; i1: it is there, NULL: it always is */
     val word;
 };
@@ -75,7 +80,7 @@ struct element {
 static void place(cg *g, const struct take *t, val first, int64_t number, struct element *out) {
     int mark = cg_scope(g), tensor = t->load->i;
     val item = cg_addi(g, first, number);
-    *out = (struct element){NULL};
+    *out = (struct element){.of = t};
     if (t->total % g->p->workgroup) {
         out->have = cg_icmp(g, LLVMIntULT, item, cg_i32(g, t->total));
         item = cg_select(g, out->have, item, cg_i32(g, 0));
@@ -100,13 +105,13 @@ static void place(cg *g, const struct take *t, val first, int64_t number, struct
 }
 
 /* Bits in which the tag of a word is not the one asked for; none where the lane asks for none. */
-static val differs(cg *g, const struct take *t, const struct element *e) {
-    val d = LLVMBuildXor(g->b, cg_word_tag(g, e->word), t->tag, "");
+static val differs(cg *g, const struct element *e) {
+    val d = LLVMBuildXor(g->b, cg_word_tag(g, e->word), e->of->tag, "");
     return e->have ? cg_select(g, e->have, d, cg_i32(g, 0)) : d;
 }
 
-static void keep(cg *g, const struct take *t, const struct element *e) {
-    et_dtype type = g->p->tensors[t->load->i].shape.dtype;
+static void keep(cg *g, const struct element *e) {
+    et_dtype type = g->p->tensors[e->of->load->i].shape.dtype;
     cg_if there;
     if (e->have) cg_if_begin(g, &there, e->have);
     val st = LLVMBuildStore(g->b, cg_word_data(g, e->word), e->to);
@@ -115,16 +120,16 @@ static void keep(cg *g, const struct take *t, const struct element *e) {
 }
 
 /* After the bound: the first lane that misses something tells what it found in its first word. */
-static void give_up(cg *g, const struct take *t, val mask, const struct element *first) {
+static void give_up(cg *g, val mask, const struct element *first) {
     cg_if me;
     cg_if_begin(g, &me, cg_icmp(g, LLVMIntEQ, g->lane, cg_first_lane(g, mask)));
     val tag = cg_word_tag(g, first->word);
     val say[] = {[CG_TASK] = cg_task_number(g, g->taking),
                  [CG_TILE] = g->taking_tile,
-                 [CG_EVENT] = cg_i32(g, (int64_t)(t->s - g->f->steps)),
+                 [CG_EVENT] = cg_i32(g, (int64_t)(first->of->s - g->f->steps)),
                  [CG_INDEX] = g->tid,
                  [CG_COUNT] = tag,
-                 [CG_NEED] = t->tag,
+                 [CG_NEED] = first->of->tag,
                  [CG_STATUS] = cg_i32(g, ETRT_REPORT_WORD)};
     for (int i = CG_TASK; i <= CG_STATUS; i++)
         LLVMBuildStore(g->b, say[i], cg_flag(g, i));
@@ -132,53 +137,71 @@ static void give_up(cg *g, const struct take *t, val mask, const struct element 
     LLVMBuildStore(g->b, cg_i32(g, CG_EXPIRED), cg_flag(g, CG_WORD));
 }
 
-/* N elements of each lane, from FIRST on and then a workgroup's width apart. */
-static void take_some(cg *g, const struct take *t, val first, int n) {
-    struct element e[AT_ONCE];
+/* N elements of each lane, of one step or several. */
+static void take_all(cg *g, struct element *e, int n) {
     block slow = cg_block(g, "not_yet"), met = cg_block(g, "come"), out = cg_block(g, "taken");
-    for (int i = 0; i < n; i++)
-        place(g, t, first, (int64_t)i * g->p->workgroup, &e[i]);
     cg_spin s;
     cg_spin_begin(g, &s);
     val missing = cg_i32(g, 0);
     for (int i = 0; i < n; i++)
-        e[i].word = cg_word_load(g, t->load->i, e[i].ptr);
+        e[i].word = cg_word_load(g, e[i].of->load->i, e[i].ptr);
     for (int i = 0; i < n; i++)
-        missing = LLVMBuildOr(g->b, missing, differs(g, t, &e[i]), "");
+        if (!e[i].of->untested) missing = LLVMBuildOr(g->b, missing, differs(g, &e[i]), "");
     val mask = cg_ballot(g, cg_icmp(g, LLVMIntNE, missing, cg_i32(g, 0)));
-    val enough = t->untested ? LLVMConstInt(g->i1, 1, false) : cg_none(g, mask);
-    cg_cond(g, enough, met, slow);
+    cg_cond(g, cg_none(g, mask), met, slow);
     cg_at(g, slow);
     cg_spin_again(g, &s);
     cg_at(g, s.expired);
-    give_up(g, t, mask, &e[0]);
+    give_up(g, mask, &e[0]);
     cg_br(g, out);
     cg_at(g, s.aborted);
     LLVMBuildStore(g->b, cg_i32(g, CG_ABORTED), cg_flag(g, CG_WORD));
     cg_br(g, out);
     cg_at(g, met);
     for (int i = 0; i < n; i++)
-        keep(g, t, &e[i]);
+        keep(g, &e[i]);
     cg_br(g, out);
     cg_at(g, out);
 }
 
-void cg_step_take(cg *g, const et_step *s) {
-    struct take t = {.s = s};
-    prepare(g, &t);
-    t.tag = cg_tag(g, s);
-    t.untested = is_untested(g, t.load->i);
+/* Of one step, as many elements as there are, some at a time. */
+static void take_many(cg *g, const struct take *t) {
     int wg = g->p->workgroup;
-    int64_t each = (t.total + wg - 1) / wg;
+    struct element e[AT_ONCE];
     cg_for f;
-    if (each <= AT_ONCE) {
-        take_some(g, &t, g->tid, (int)each);
-        return;
-    }
+    int64_t each = per_lane(g, t);
     val at = cg_for_begin(g, &f, cg_i32(g, 0), cg_i32(g, each * wg), cg_i32(g, AT_ONCE * wg), true,
                           0, NULL);
-    take_some(g, &t, cg_add(g, at, g->tid), AT_ONCE);
+    for (int i = 0; i < AT_ONCE; i++)
+        place(g, t, cg_add(g, at, g->tid), (int64_t)i * wg, &e[i]);
+    take_all(g, e, AT_ONCE);
     cg_for_end(g, &f, NULL);
+}
+
+void cg_step_takes(cg *g, const et_step *s, int n) {
+    struct take *t = et_alloc(g->arena, (size_t)n * sizeof *t);
+    struct element e[AT_ONCE];
+    int have = 0;
+    for (int i = 0; i < n; i++) {
+        t[i] = (struct take){.s = &s[i]};
+        prepare(g, &t[i]);
+        t[i].tag = cg_tag(g, &s[i]);
+        t[i].untested = is_untested(g, t[i].load->i);
+    }
+    for (int i = 0; i < n; i++) {
+        int64_t each = per_lane(g, &t[i]);
+        if (have + each > AT_ONCE && have) {
+            take_all(g, e, have);
+            have = 0;
+        }
+        if (each > AT_ONCE) {
+            take_many(g, &t[i]);
+            continue;
+        }
+        for (int64_t k = 0; k < each; k++)
+            place(g, &t[i], g->tid, k * g->p->workgroup, &e[have++]);
+    }
+    if (have) take_all(g, e, have);
 }
 
 /* ---- the tile around them ---- */

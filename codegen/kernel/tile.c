@@ -48,6 +48,14 @@ static void run_contract(cg *g, const et_step *s) {
     cg_contract_run(g, cg_contract_begin(g, s));
 }
 
+/* Steps from number *AT on that take, all together; *AT is the last of them afterwards. */
+static int takes_from(cg *g, int *at, struct touched *t) {
+    int n = 1;
+    for (; *at + 1 < g->f->nsteps && cg_takes(g, &g->f->steps[*at + 1]); n++)
+        order(g, &g->f->steps[++*at], t);
+    return n;
+}
+
 static void run_steps(cg *g, int early, et_contract *begun) {
     static void (*const run[])(cg *, const et_step *) = {
         [ET_STEP_MAP] = cg_step_map,
@@ -70,7 +78,7 @@ static void run_steps(cg *g, int early, et_contract *begun) {
         took = takes;
         order(g, s, &t);
         if (took)
-            cg_step_take(g, s);
+            cg_step_takes(g, s, takes_from(g, &i, &t));
         else if (i == early)
             cg_contract_run(g, begun);
         else

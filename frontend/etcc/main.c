@@ -81,6 +81,11 @@ static const cli_option options[] = {
     {"unstreamed", 0, CLI_FLAG, NULL, TO(unstreamed),
      "no weights come ahead of the tasks that read them through a ring in LDS, as they do under a "
      "static schedule where the machine has one"},
+    {"carried", 0, CLI_CHOICE, NULL, TO(carried),
+     "events whose data shows by itself that it has come, and that have no fences: auto (the "
+     "default: where the machine says what that costs, and it is predicted to pay), all (wherever "
+     "it can be), or none; under a static schedule",
+     .names = et_carried_name},
     {"placement", 0, CLI_CHOICE, NULL, TO(placement),
      "which CUs each task gets, and each of several models: ilp (the default: an integer program), "
      "greedy, fixed (a part of its own for each model), or all (all CUs)",

@@ -64,7 +64,8 @@ static et_element_cost per_element(const et_program *p, et_expr x, int kvar) {
             is_index |= e.index[k] == e.load[i];
         const et_node_x *n = et_x(p->g->exprs, (et_expr){e.load[i]});
         double often = kvar < 0 ? 1 : et_load_repeats(p->g->exprs, n, kvar);
-        if (!is_index) e.c.bytes += et_dtype_width(p->tensors[n->i].shape.dtype) / often;
+        double words = p->tensors[n->i].tagged ? 2 : 1; /* of an element and its tag */
+        if (!is_index) e.c.bytes += words * et_dtype_width(p->tensors[n->i].shape.dtype) / often;
     }
     return e.c;
 }
@@ -188,7 +189,8 @@ static void cost_map_or_reduce(struct tile *t, const et_step *s, const et_step_e
     t->c.vector_flops += n * (e->value.ops + 1);
     if (t->c.matrix_flops > 0) t->c.after_flops += n * (e->value.ops + 1);
     if (s->to.space == ET_LOAD_TENSOR)
-        t->c.cache_bytes += stored * et_dtype_bytes(t->p->tensors[s->to.id].shape.dtype);
+        t->c.cache_bytes += stored * et_dtype_bytes(t->p->tensors[s->to.id].shape.dtype) *
+                            (t->p->tensors[s->to.id].tagged ? 2 : 1);
 }
 
 et_tile_cost et_tile_cost_of(const et_program *p, const et_func *f, const et_step_elements *e,

@@ -36,6 +36,8 @@ typedef struct {
     double arrival_us;     /* between arrivals at one counter: atomics at one address queue up */
     double release_us;     /* to make a workgroup's stores visible to other dies */
     double acquire_us;     /* to forget what other dies have written since */
+    double carry_us;       /* that a task takes longer whose words show that they have come (carried
+                              events); 0: not known, none does */
     double fence_die_us;   /* either, within a die */
     double atomic_us;      /* there and back */
     double pop_us;         /* to take a task from a ring that has one */

@@ -47,6 +47,7 @@ static const struct field fields[] = {
     {AT(counter_us), NUMBER, 1e-4, 1e4, "us, the same across dies"},
     {AT(arrival_us), NUMBER, 1e-4, 1e4, "us between arrivals at one counter"},
     {AT(release_us), NUMBER, 1e-4, 1e4, "us to make stores visible to other dies"},
+    {AT(carry_us), NUMBER, 0, 1e4, "us that a task takes longer for taking words with tags"},
     {AT(acquire_us), NUMBER, 1e-4, 1e4, "us to forget what other dies have written"},
     {AT(fence_die_us), NUMBER, 1e-4, 1e4, "us, either within a die"},
     {AT(atomic_us), NUMBER, 1e-4, 1e4, "us, there and back"},

@@ -15,6 +15,14 @@ typedef enum {
 } et_placement;
 const char *et_placement_name(int); /* NULL past the last one */
 
+/* Where events go without fences (ir/program/tags.h). */
+typedef enum {
+    ET_CARRIED_AUTO, /* where that is predicted to be faster */
+    ET_CARRIED_ALL,  /* wherever it can be */
+    ET_CARRIED_NONE
+} et_carried;
+const char *et_carried_name(int); /* NULL past the last one */
+
 typedef struct {
     const et_machine *machine;
     const char *dump; /* a pass's name or "all": print what it leaves; NULL = nothing */
@@ -26,6 +34,7 @@ typedef struct {
     et_stage to;               /* stop at this stage; none: the last */
     et_schedule_kind schedule; /* none: static */
     et_placement placement;
+    et_carried carried;
     bool unstreamed;              /* no weights come ahead through a ring */
     const et_profile *profile;    /* times that replace predicted ones, or NULL */
     int slices;                   /* operators are cut into so many; 0: not; ET_SLICES_AUTO */

@@ -29,6 +29,11 @@ const char *et_placement_name(int i) {
     return i >= 0 && i <= ET_PLACEMENT_ALL ? names[i] : NULL;
 }
 
+const char *et_carried_name(int i) {
+    static const char *const names[] = {"auto", "all", "none"};
+    return i >= 0 && i <= ET_CARRIED_NONE ? names[i] : NULL;
+}
+
 static void dump(const et_pipeline *pl, const char *pass) {
     const et_pass_options *o = pl->opt;
     if (!et_is_dumped(o, pass)) return;

@@ -208,6 +208,14 @@ static bool within_die(const struct sim *s, const struct sim_grid *g) {
     return true;
 }
 
+/* No fence follows; the task looks at the words it takes. */
+static bool all_carried(const struct sim *s, const struct sim_grid *g) {
+    bool all = true;
+    for (int i = 0; i < g->g->nwaits; i++)
+        all &= s->p->events[g->g->waits[i].event].carried;
+    return all;
+}
+
 void sim_waits(struct sim *s, int wg) {
     struct sim_workgroup *w = &s->wg[wg];
     const struct sim_instance *in = &s->inst[w->instance];
@@ -237,7 +245,10 @@ void sim_waits(struct sim *s, int wg) {
         }
     }
     wait_over(s, w);
-    double fence = !w->any ? 0 : within_die(s, g) ? s->m->fence_die_us : s->m->acquire_us;
+    double fence = !w->any             ? 0
+                   : within_die(s, g)  ? s->m->fence_die_us
+                   : all_carried(s, g) ? s->m->carry_us
+                                       : s->m->acquire_us;
     s->schedule += fence;
     s->r.held += w->held;
     sim_go(s, wg, SIM_BODY, w->chain + fence);

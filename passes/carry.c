@@ -1,0 +1,290 @@
+/* Carried events (ir/program/tags.h): which temporaries are tagged, and which events then need no
+ * fences. A fence costs most while weights stream, for it waits behind their loads; words that show
+ * by themselves that they have come are twice as large, and are looked at one by one.
+ *
+ * All temporaries that can be tagged are, for one that is not needs a path of events with fences
+ * from those who read it to who writes it next, and in a loop that path goes all the way around.
+ * Events are carried as far as the verifier finds everything else ordered without them. Then what
+ * is tagged for nothing is not. The whole is kept where it is predicted to pay, or is asked for. */
+#include "ir/base/diag.h"
+#include "ir/program/tags.h"
+#include "ir/verify/verify.h"
+#include "passes/pipeline/pipeline.h"
+#include "passes/take.h"
+#include <string.h>
+
+enum { OWN = 1024, ALIGN = 256, WORK = ET_VERIFY_WORK / 16 };
+
+/* What the pass changes, as it was. */
+struct before {
+    et_tensor *tensors;
+    et_event *events;
+    et_func *funcs;
+    int64_t workspace;
+};
+
+struct carry {
+    et_pipeline *pl;
+    et_program *p;
+    struct before was;
+    bool *tagged, *carried; /* by tensor, by event: what is tried */
+    int tries;
+};
+
+/* ---- changes ---- */
+
+static void *copy(et_arena *a, const void *from, size_t bytes) {
+    return bytes ? memcpy(et_alloc(a, bytes), from, bytes) : NULL;
+}
+
+static void put_back(struct carry *c) {
+    et_program *p = c->p;
+    p->tensors = c->was.tensors;
+    p->events = c->was.events;
+    p->funcs = c->was.funcs;
+    p->workspace_bytes = c->was.workspace;
+}
+
+/* Tagged temporaries lie behind all others, each for itself. */
+static void place(et_program *p) {
+    int64_t end = (p->workspace_bytes + ALIGN - 1) / ALIGN * ALIGN;
+    for (int t = 0; t < p->ntensors; t++) {
+        if (!p->tensors[t].tagged) continue;
+        p->tensors[t].offset = end;
+        end += (p->tensors[t].max_bytes + ALIGN - 1) / ALIGN * ALIGN;
+    }
+    p->workspace_bytes = end;
+}
+
+static void apply(struct carry *c) {
+    et_program *p = c->p;
+    et_arena *a = c->pl->g->arena;
+    put_back(c);
+    p->tensors = copy(a, p->tensors, (size_t)p->ctensors * sizeof *p->tensors);
+    p->events = copy(a, p->events, (size_t)p->cevents * sizeof *p->events);
+    p->funcs = copy(a, p->funcs, (size_t)p->cfuncs * sizeof *p->funcs);
+    for (int i = 0; i < p->nfuncs; i++) {
+        et_func *f = &p->funcs[i];
+        f->steps = copy(a, f->steps, (size_t)f->nsteps * sizeof *f->steps);
+        f->locals = copy(a, f->locals, (size_t)f->nlocals * sizeof *f->locals);
+        f->csteps = f->nsteps;
+        f->clocals = f->nlocals;
+    }
+    for (int t = 0; t < p->ntensors; t++)
+        if (c->tagged[t]) et_tag(p, t);
+    for (int e = 0; e < p->nevents; e++)
+        p->events[e].carried = c->carried[e];
+    place(p);
+}
+
+/* With this, everything is ordered. What the verifier has to say is for nobody. */
+static bool proves(struct carry *c) {
+    et_verify_options opt = {.dies = c->pl->opt->machine->dies, .work = WORK};
+    et_diags *said = et_diags_create(c->pl->g->arena);
+    apply(c);
+    c->tries++;
+    for (int t = 0; t < c->p->ntensors; t++) {
+        int lds = c->pl->opt->machine->lds_bytes - OWN;
+        for (int f = 0; f < c->p->nfuncs; f++)
+            if (c->tagged[t] && c->p->funcs[f].lds_bytes > lds) return false;
+    }
+    return !et_tags_problem(c->p) && et_verify(c->p, &opt, said, NULL);
+}
+
+/* ---- choosing ---- */
+
+/* Tasks at its ends share nothing that takes a fence, at once: what follows over other tasks is for
+ * the verifier to say. */
+struct shared {
+    const struct carry *c;
+    bool *stored, *touched;
+};
+
+static void note(void *ctx, const et_step *step, int tensor, bool is_store, const et_expr *index) {
+    struct shared *s = ctx;
+    (void)step, (void)index;
+    if (s->c->tagged[tensor]) return;
+    s->touched[tensor] = true;
+    if (is_store) s->stored[tensor] = true;
+}
+
+static bool hands_over(struct carry *c, int event) {
+    const et_program *p = c->p;
+    size_t n = (size_t)p->ntensors + 1;
+    struct shared from = {c, et_alloc(c->pl->g->arena, n), et_alloc(c->pl->g->arena, n)};
+    struct shared to = {c, et_alloc(c->pl->g->arena, n), et_alloc(c->pl->g->arena, n)};
+    for (int i = 0; i < p->ngrids; i++) {
+        const et_grid *g = &p->grids[i];
+        bool tells = false, waits = false;
+        for (int k = 0; k < g->nnotifies; k++)
+            tells |= g->notifies[k].event == event;
+        for (int k = 0; k < g->nwaits; k++)
+            waits |= g->waits[k].event == event;
+        if (tells) et_func_accesses(p, &p->funcs[g->func], note, &from);
+        if (waits) et_func_accesses(p, &p->funcs[g->func], note, &to);
+    }
+    for (int t = 0; t < p->ntensors; t++)
+        if ((from.stored[t] && to.touched[t]) || (from.touched[t] && to.stored[t])) return true;
+    return false;
+}
+
+static bool may_be_carried(const et_program *p, int event) {
+    const et_event *e = &p->events[event];
+    bool ok = !e->promised && e->scope >= ET_SCOPE_DEVICE;
+    for (int i = 0; i < p->ngrids; i++) {
+        const et_grid *g = &p->grids[i];
+        bool uses = false;
+        for (int k = 0; k < g->nwaits; k++)
+            uses |= g->waits[k].event == event;
+        for (int k = 0; k < g->nnotifies; k++)
+            uses |= g->notifies[k].event == event;
+        ok &= !uses || !(g->dynamic || g->slice.count);
+    }
+    return ok;
+}
+
+/* Events without fences, as many as can be. */
+static bool choose_events(struct carry *c) {
+    int n = c->p->nevents;
+    bool any = false;
+    bool *may = et_alloc(c->pl->g->arena, (size_t)n + 1);
+    for (int e = 0; e < n; e++) {
+        may[e] = may_be_carried(c->p, e) && !hands_over(c, e);
+        c->carried[e] = may[e];
+        any |= may[e];
+    }
+    if (!any) return false;
+    if (proves(c)) return true;
+    memset(c->carried, 0, (size_t)n);
+    if (!proves(c)) return false; /* tags alone are wrong */
+    any = false;
+    for (int e = 0; e < n; e++) {
+        if (!may[e]) continue;
+        c->carried[e] = true;
+        c->carried[e] = proves(c);
+        any |= c->carried[e];
+    }
+    return any;
+}
+
+/* Tensors need no tags that are ordered as they are. */
+static void drop_tensors(struct carry *c) {
+    for (int t = 0; t < c->p->ntensors; t++) {
+        if (!c->tagged[t]) continue;
+        c->tagged[t] = false;
+        c->tagged[t] = !proves(c);
+    }
+}
+
+/* ---- what it is worth ---- */
+
+/* How many of its tiles a workgroup runs in a launch. */
+static double turns(const struct carry *c, const et_grid *g) {
+    et_program *p = c->p;
+    int64_t lo, hi;
+    int cus = c->pl->opt->machine->cus;
+    double n = 1;
+    if (et_bounds(p->g->exprs, et_grid_tiles(p, g), &lo, &hi) && hi > cus)
+        n = (double)((hi + cus - 1) / cus);
+    for (int l = g->loop; l >= 0; l = p->g->loops[l].parent)
+        n *= (double)(p->g->loops[l].hi - p->g->loops[l].lo);
+    return n;
+}
+
+static bool all_carried(const et_program *p, const et_grid *g, bool notifies) {
+    bool all = true;
+    for (int i = 0; i < (notifies ? g->nnotifies : g->nwaits); i++)
+        all &= p->events[notifies ? g->notifies[i].event : g->waits[i].event].carried;
+    return all && (notifies ? g->nnotifies : g->nwaits) > 0;
+}
+
+/* Of a launch, one task after the other: fences that are gone; words that are twice as large, and
+ * steps that take them. */
+static void price(const struct carry *c, double *out_saved, double *out_paid) {
+    const et_program *p = c->p;
+    const et_machine *m = c->pl->opt->machine;
+    *out_saved = *out_paid = 0;
+    for (int i = 0; i < p->ngrids; i++) {
+        const et_grid *g = &p->grids[i];
+        double bytes = 0, n = turns(c, g);
+        for (int k = 0; k < p->funcs[g->func].nsteps; k++) {
+            bool store;
+            const et_step *s = &p->funcs[g->func].steps[k];
+            int t = et_step_tagged(p, s, &store);
+            double elements = 1;
+            int64_t extent;
+            for (int v = 0; v < s->nvars && t >= 0 && !store; v++)
+                if (et_is_int(p->g->exprs, et_var_extent(p->g->exprs, s->vars[v]), &extent))
+                    elements *= (double)extent;
+            if (t < 0 || store) continue;
+            bytes += elements * (2 * et_dtype_bytes(p->tensors[t].shape.dtype) -
+                                 et_dtype_bytes(c->was.tensors[t].shape.dtype));
+        }
+        *out_saved += n * (all_carried(p, g, true) ? m->release_us : 0);
+        *out_saved += n * (all_carried(p, g, false) ? m->acquire_us : 0);
+        *out_paid += n * bytes / (m->cache_gbs_cu * 1e3);
+        if (bytes != 0) *out_paid += n * m->carry_us;
+    }
+}
+
+static void tell(const struct carry *c, bool kept, double saved, double paid) {
+    FILE *f = c->pl->opt->dump_to;
+    const et_program *p = c->p;
+    fprintf(f,
+            "# carried events%s: fences that are left out take %.1f us of a launch, words %.1f us "
+            "more (predicted)\n",
+            kept ? "" : " do not pay", saved, paid);
+    for (int e = 0; e < p->nevents; e++)
+        if (p->events[e].carried) fprintf(f, "# %%%s has no fences\n", p->events[e].name);
+    for (int t = 0; t < p->ntensors; t++)
+        if (p->tensors[t].tagged) fprintf(f, "# %%%s is tagged\n", p->tensors[t].name);
+}
+
+bool et_pass_carry(et_pipeline *pl) {
+    et_program *p = pl->p;
+    const et_pass_options *o = pl->opt;
+    struct carry c = {pl, p, {p->tensors, p->events, p->funcs, p->workspace_bytes}, NULL, NULL, 0};
+    bool any = false;
+    if (!et_is_static(o) || o->quick || o->carried == ET_CARRIED_NONE ||
+        (o->carried == ET_CARRIED_AUTO && o->machine->carry_us <= 0))
+        return true;
+    c.tagged = et_alloc(pl->g->arena, (size_t)p->ntensors + 1);
+    c.carried = et_alloc(pl->g->arena, (size_t)p->nevents + 1);
+    for (int t = 0; t < p->ntensors; t++)
+        any |= c.tagged[t] = et_can_tag(p, t, o->machine->lds_bytes - OWN);
+    bool can = any && choose_events(&c);
+    if (can) drop_tensors(&c);
+    if (can) can = proves(&c);
+    double saved = 0, paid = 0;
+    if (can) price(&c, &saved, &paid);
+    bool kept = can && (o->carried == ET_CARRIED_ALL || saved > paid);
+    if (et_is_dumped(o, "carry") && can) tell(&c, kept, saved, paid);
+    if (et_is_dumped(o, "carry") && !can) fprintf(o->dump_to, "# no event can do without fences\n");
+    if (!kept) put_back(&c);
+    return true;
+}
+
+/* ---- variants share a workspace ---- */
+
+void et_place_tagged(et_program *whole) {
+    int64_t end = 0;
+    et_program *p;
+    bool any = false;
+    for (int i = 0; (p = et_program_part(whole, i)); i++)
+        for (int t = 0; t < p->ntensors; t++) {
+            const et_tensor *x = &p->tensors[t];
+            any |= x->tagged;
+            if (x->kind == ET_TENSOR_TEMP && !x->tagged && x->offset + x->max_bytes > end)
+                end = x->offset + x->max_bytes;
+        }
+    for (int i = 0; any && (p = et_program_part(whole, i)); i++) {
+        if (p->workspace_bytes < end) p->workspace_bytes = end;
+        for (int t = 0; t < p->ntensors; t++) {
+            et_tensor *x = &p->tensors[t];
+            if (!x->tagged) continue;
+            x->offset = (end + ALIGN - 1) / ALIGN * ALIGN;
+            end = x->offset + (x->max_bytes + ALIGN - 1) / ALIGN * ALIGN;
+            p->workspace_bytes = end;
+        }
+    }
+}

@@ -1,0 +1,19 @@
+/* take.h - what makes a temporary a tagged one (ir/program/tags.h): its stores get tags, and tasks
+ * take what they read of it to local buffers first. */
+#ifndef ET_TAKE_H
+#define ET_TAKE_H
+
+#include "ir/program/program.h"
+
+/* Could tensor T be tagged, with local buffers of LDS bytes at most in every function? */
+bool et_can_tag(et_program *, int t, int lds);
+/* Do so. It may have another type afterwards: that to which all who read it round it. */
+void et_tag(et_program *, int t);
+/* Elements that a tile of the function takes of tensor T, or 0. */
+int64_t et_taken(const et_program *, const et_func *, int t);
+
+/* carry.c: of variants, which share a workspace: what is tagged in one lies apart from all of the
+ * others. */
+void et_place_tagged(et_program *whole);
+
+#endif
