@@ -174,6 +174,13 @@ static bool plan_step(cg *g, et_contract *c) {
     return true;
 }
 
+/* A plan of codes takes twice as many k at once as one of bf16: where waves would have none of the
+ * last ones, that is not better. */
+static bool takes_codes(const et_contract *c) {
+    return c->direct && !c->coded && c->piece * c->size == 16 && c->k > 0 &&
+           c->k % (c->s->wk * c->unit_k) == 0;
+}
+
 bool cg_contract_plan(cg *g, et_contract *c) {
     const et_contract as_it_is = {.s = c->s, .streamed = c->streamed};
     const et_step *codes =
@@ -181,7 +188,7 @@ bool cg_contract_plan(cg *g, et_contract *c) {
     if (codes) {
         c->s = codes;
         c->codes = true;
-        if (plan_step(g, c) && c->direct && !c->coded && c->piece * c->size == 16) return true;
+        if (plan_step(g, c) && takes_codes(c)) return true;
         *c = as_it_is;
     }
     return plan_step(g, c);
