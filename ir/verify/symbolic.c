@@ -33,14 +33,20 @@ static void list(struct symbolic *s, int first, int count, int *at, int depth) {
     }
 }
 
-/* Loops that are shortened stand alone: none is around or inside them. */
-static bool simple_loops(const struct symbolic *s) {
-    const et_graph *g = s->v->p->g;
+static void unfold(struct vf_loop *l) {
+    l->shortened = false;
+    l->kept = (int)l->trips;
+}
+
+/* Loops that are shortened stand alone: one that is around or inside another has all of its
+ * iterations here. */
+static void unfold_nests(struct verify *v) {
+    const et_graph *g = v->p->g;
     for (int l = 0; l < g->nloops; l++) {
-        int up = g->loops[l].parent;
-        if (up >= 0 && (s->v->loop[l].shortened || s->v->loop[up].shortened)) return false;
+        if (g->loops[l].parent < 0) continue;
+        unfold(&v->loop[l]);
+        unfold(&v->loop[g->loops[l].parent]);
     }
-    return true;
 }
 
 static bool set_up(struct symbolic *s) {
@@ -48,7 +54,6 @@ static bool set_up(struct symbolic *s) {
     int at[ET_MAX_LOOPS] = {0}, syms = et_sym_count(v->x);
     v->ninst = v->cinst = 0;
     v->inst = NULL;
-    if (!simple_loops(s)) return vs_fail(s, "loops inside loops of many iterations");
     list(s, v->p->first, v->p->count, at, 0);
     if (v->ninst > MAX_INSTANCES)
         return vs_fail(s, "more than %d tasks in iterations of loops", MAX_INSTANCES);
@@ -328,10 +333,15 @@ static bool check_fenced(struct verify *v, struct symbolic **out) {
 bool vf_symbolic(struct verify *v, const char **out_stuck, int64_t **out_example) {
     v->round = et_arena_create();
     struct symbolic *s = create(v);
+    size_t loops = (size_t)v->p->g->nloops * sizeof *v->loop;
+    struct vf_loop *was = et_alloc(s->arena, loops + 1);
+    memcpy(was, v->loop, loops);
+    unfold_nests(v);
     bool ok = set_up(s) && vs_list_edges(s) && vs_waits(s) && vs_counts(s) && check_order(s) &&
               vs_contents(s) && vs_queues(s);
     ok &= !vl_spent(s->work);
     if (ok && v->carried) ok = check_fenced(v, &s);
+    memcpy(v->loop, was, loops);
     *out_stuck = s->stuck;
     *out_example = NULL;
     if (s->example) {

@@ -300,7 +300,7 @@ static void meet(struct events *e, struct edge *ed, struct edge *points, const e
     add_box(e, loads ? points : ed, box, f->ncoords, every);
 }
 
-static void add_edge(struct events *e, const struct edge *ed) {
+void events_add(struct events *e, const struct edge *ed) {
     ET_GROW(e->pl->g->arena, e->edges, e->nedges, e->cedges);
     e->edges[e->nedges++] = *ed;
 }
@@ -311,11 +311,11 @@ void events_find_edge(struct events *e, int from, int to, int carried) {
     for (int i = 0; i < e->fp[from].n; i++)
         for (int k = 0; k < e->fp[to].n; k++)
             meet(e, &ed, &points, &e->fp[from].v[i], &e->fp[to].v[k]);
-    if (ed.needed) add_edge(e, &ed);
+    if (ed.needed) events_add(e, &ed);
     bool whole = ed.needed && ed.every >= points.every;
     for (int c = 0; c < e->p->funcs[e->p->grids[from].func].ncoords; c++)
         whole &= ed.box[c].all;
-    if (points.needed && !whole) add_edge(e, &points);
+    if (points.needed && !whole) events_add(e, &points);
 }
 
 /* I in all iterations of LOOP but this one and the last. */
@@ -361,7 +361,7 @@ void events_find_far(struct events *e, int from, int to, int loop) {
     for (int i = 0; i < e->fp[from].n && l->hi - l->lo > 2; i++)
         for (int k = 0; k < e->fp[to].n && !ed.needed; k++)
             ed.needed = meet_far(e, &ed, &e->fp[from].v[i], &e->fp[to].v[k]);
-    if (ed.needed) add_edge(e, &ed);
+    if (ed.needed) events_add(e, &ed);
 }
 
 static void number_grids(struct events *e, int first, int count) {
@@ -442,6 +442,7 @@ bool et_pass_events(et_pipeline *pl) {
     for (int g = 0; g < p->ngrids; g++)
         et_grid_footprints(p, &p->grids[g], &e.fp[g]);
     find_edges(&e);
+    events_close_gates(&e);
     events_drop_implied(&e);
     if (!events_make(&e)) return false;
     pl->inferred = true;

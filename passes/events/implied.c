@@ -82,6 +82,11 @@ static bool compose(const struct events *e, const struct edge *ac, const struct 
     }
     /* Where A is in a loop that B is not in, "every iteration" must be kept. */
     out->every = c == a ? cb->every : ac->every;
+    /* A and C in the same iteration of all their loops, and B in the next one of a loop around. */
+    if (c == a && ac->carried < 0 && cb->carried >= 0) {
+        out->carried = cb->carried;
+        return true;
+    }
     return ac->carried < 0 && cb->carried < 0 && (c == a || c == b);
 }
 
@@ -142,7 +147,7 @@ static int first_to(const struct events *e, int from, int to) {
 }
 
 /* May it be a link of a chain? */
-static bool orders(const struct edge *ed) {
+bool events_orders(const struct edge *ed) {
     return !ed->points && !ed->far && !ed->gaps;
 }
 
@@ -156,17 +161,18 @@ static bool implied(const struct events *e, const struct edge *ab) {
     bool known;
     if (ab->far) return false;
     for (int i = e->begin[ab->from]; i < e->begin[ab->from + 1] && r.n < MAX_REACHED; i++)
-        if (orders(&e->edges[e->order[i]]) && length(e, &e->edges[e->order[i]]) < length(e, ab))
+        if (events_orders(&e->edges[e->order[i]]) &&
+            length(e, &e->edges[e->order[i]]) < length(e, ab))
             reach(e, &r, &e->edges[e->order[i]]);
     for (int i = 0; i < r.n; i++)
         for (int k = first_to(e, r.v[i].to, ab->to); k < e->begin[r.v[i].to + 1]; k++) {
             const struct edge *cb = &e->edges[e->order[k]];
             if (cb->to != ab->to) break;
-            if (orders(cb) && follows(e, ab, &r.v[i], cb, &on, &known)) return true;
+            if (events_orders(cb) && follows(e, ab, &r.v[i], cb, &on, &known)) return true;
         }
     for (int i = 0; i < r.n; i++)
         for (int k = e->begin[r.v[i].to]; k < e->begin[r.v[i].to + 1]; k++) {
-            if (!orders(&e->edges[e->order[k]])) continue;
+            if (!events_orders(&e->edges[e->order[k]])) continue;
             if (follows(e, ab, &r.v[i], &e->edges[e->order[k]], &on, &known)) return true;
             if (known) reach(e, &r, &on);
         }
@@ -191,7 +197,7 @@ static void sort_edges(struct events *e) {
 /* Every tile of ED's grid waits for itself in the iteration before. */
 static bool waits_for_itself(const struct events *e, const struct edge *ed) {
     const et_func *f = &e->p->funcs[e->p->grids[ed->from].func];
-    bool own = ed->from == ed->to && ed->carried >= 0 && orders(ed);
+    bool own = ed->from == ed->to && ed->carried >= 0 && events_orders(ed);
     for (int c = 0; c < f->ncoords && own; c++) {
         et_expr var = et_var(e->x, f->coord[c]);
         own = ed->box[c].all || (et_expr_eq(ed->box[c].lo, var) && et_expr_eq(ed->box[c].hi, var));
@@ -228,10 +234,14 @@ static bool has_gaps(const struct events *e, const struct edge *ed) {
     return false;
 }
 
-void events_drop_implied(struct events *e) {
-    sort_edges(e);
+void events_find_gaps(struct events *e) {
     for (int i = 0; i < e->nedges; i++)
         e->edges[i].gaps = has_gaps(e, &e->edges[i]);
+}
+
+void events_drop_implied(struct events *e) {
+    sort_edges(e);
+    events_find_gaps(e);
     for (int i = 0; i < e->nedges; i++)
         e->edges[i].needed = !implied(e, &e->edges[i]) && !repeats(e, &e->edges[i]);
 }

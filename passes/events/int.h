@@ -73,6 +73,14 @@ void events_find_far(struct events *, int from, int to, int loop);
 enum { EVENTS_MANY = 64 };
 void events_find_many(struct events *);
 
+/* May it be a link of a chain? Its GAPS are known. */
+bool events_orders(const struct edge *);
+/* Which edges have gaps. */
+void events_find_gaps(struct events *);
+void events_add(struct events *, const struct edge *);
+/* Waits for the iteration before, of a loop around others, where one task can wait for all. */
+void events_close_gates(struct events *);
+
 /* Marks the edges that follow from others as not needed. */
 void events_drop_implied(struct events *);
 /* Event tensors, notifications and waits for the edges that are needed, and their counters in
