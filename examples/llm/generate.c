@@ -169,8 +169,10 @@ static bool generate_all(struct run *r) {
     r->tokenizer_seconds = lm_now() - r->begun;
     r->decoder = lm_decoder_new(r->tokenizer, 0);
     if (!r->decoder) return llm_complain("out of memory");
-    struct engine_options o = {
-        .kernel = r->o->kernel, .device = r->o->device, .speculate = r->o->speculate};
+    struct engine_options o = {.kernel = r->o->kernel,
+                               .device = r->o->device,
+                               .speculate = r->o->speculate,
+                               .steps = r->o->steps};
     struct engine_model m = {.weights = r->o->model, .stops = stops.ids, .nstops = stops.n};
     if (!engine_open(&o, &m, 1, &r->engine, err)) return llm_complain("%s", err);
     if (!submit_all(r) || !print_all(r)) return false;

@@ -46,6 +46,7 @@ static int run_serve(void *o) {
         return cli_wrong(&tool, "--models: a kernel holds at most %d", MAX_MODELS);
     s->kernel = all->kernel;
     s->speculate = all->speculate;
+    s->steps = all->steps;
     s->timed = all->timings;
     s->device = all->device;
     s->models[s->nmodels++].folder = all->model;
@@ -122,6 +123,10 @@ static const cli_option options[] = {
      "guess up to N tokens from what the text said before, and check them in one launch; the text "
      "is the same (0)",
      .hi = 16, .may = GENERATE | SERVE},
+    {"steps", 0, CLI_INT, "N", TO(steps),
+     "most tokens of a text in one launch of a kernel imported with --steps, while nobody waits; "
+     "the text is the same (as many as the kernel can)",
+     .lo = 1, .hi = INT32_MAX, .may = GENERATE | SERVE},
     {"seed", 0, CLI_INT, "S", TO(seed), "of what is random", .hi = INT64_MAX, .may = GENERATE},
     {"tokens", 0, CLI_INPUT, "X.safetensors", TO(tokens), "the sequences", .need = SCORE},
     {"ref", 0, CLI_INPUT, "X.safetensors", TO(ref), "the logits that are right", .need = COMPARE},

@@ -11,7 +11,7 @@ struct options {
     cli_list prompts;
     int64_t count;
     double temperature;
-    int64_t top_k, seed, speculate;
+    int64_t top_k, seed, speculate, steps;
     bool timings;
     /* score, compare */
     const char *tokens, *out, *ref;

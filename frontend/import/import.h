@@ -40,7 +40,9 @@ struct imp_options {
     const char *sample; /* how the next tokens are chosen: "greedy", "all", or NULL: they are not */
     const char *activations; /* what products of quantised weights round their rows to: "fp8", or
                                 NULL: they do not */
-    int asked; /* 1: there are logits of the tokens alone whose logits a launch asks for */
+    int asked;     /* 1: there are logits of the tokens alone whose logits a launch asks for */
+    int64_t steps; /* at most so many in a launch, each with the tokens that the one before chose;
+                      0: a launch is one */
     const char *ignored[16]; /* fields of config.json that the user knows not to matter */
     int nignored;
 };

@@ -207,6 +207,10 @@ static const cli_option options[] = {
      "`asked` "
      "names, so that a prompt does not pay for logits that nobody reads",
      .names = logits_name},
+    {"steps", 0, CLI_INT, "S", TO(steps),
+     "up to so many steps in a launch, the tokens chosen in one being those of the next; with "
+     "--logits asked --sample greedy",
+     .lo = 1, .hi = 64},
     {"config-only", 0, CLI_FLAG, NULL, TO(config_only),
      "read config.json alone: the weights need not be there"},
     {"template", 0, CLI_INPUT, "FILE", TO(template),

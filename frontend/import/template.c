@@ -422,6 +422,9 @@ static void set_options(struct imp_template *t, const char *architecture) {
         {"activations", imp_text(o->activations ? o->activations : "")},
         {"logits", imp_text(o->asked ? "asked" : "all")},
         {"rows", imp_text("N")}, /* of the logits; a template says otherwise */
+        {"result", imp_text("output logits : f32[N, V]")}, /* likewise */
+        {"steps", imp_int(o->steps)},
+        {"first", imp_text(o->steps ? "first_" : "")},
         {"whose", imp_text(o->asked ? "asked[i]" : "i")},
         {"wide", imp_bool(o->wide)},
         {"bf16_frequencies", imp_bool(o->bf16_frequencies)},
@@ -458,7 +461,7 @@ bool imp_template_fill(const struct imp_source *from, struct imp_config *c,
     bool ok = !imp_config_has(c, "quantization_config") || include(&begin, "quantization");
     struct lines ls = cut(c->arena, from);
     ok &= of_lines(&t, &ls, 0, ls.n);
-    ok &= !o->asked || include(&begin, "asked_everywhere");
+    ok &= !(o->asked || o->steps) || include(&begin, "asked_everywhere");
     ok &= !o->sample || include(&begin, "sample");
     ok &= imp_quantised_some(&begin);
     if (o->activations && !imp_config_has(c, "quantization_config"))

@@ -30,8 +30,11 @@ struct engine_options {
     int64_t waiting; /* most sequences that wait for a slot; 0: any number */
     int64_t speculate; /* most tokens of a text that are guessed and checked in one launch, up to
                           16; 0: none. The text is the same */
-    bool forget;       /* do not look whether a slot has the beginning of a prompt already */
-    bool timed;        /* have the device tell how long it works on each launch */
+    int64_t steps; /* most tokens that each text gets of one launch of a kernel that can go on by
+                      itself, while nobody waits; 0: as many as the kernel can. The text is the
+                      same */
+    bool forget;   /* do not look whether a slot has the beginning of a prompt already */
+    bool timed;    /* have the device tell how long it works on each launch */
     double launch_seconds; /* a launch that takes longer is ended, and fails; 0: none is too long */
     int64_t abort_launch;  /* for tests: launch number N gives up, -N: loses the device; 0: none.
                               Every Nth does with ABORT_AGAIN. */

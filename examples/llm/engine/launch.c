@@ -92,6 +92,44 @@ static void choose_all(struct engine *e, struct sequence *s) {
     }
 }
 
+/* ---- several steps ---- */
+
+/* Are all of its next tokens, whatever they are, the likeliest ones of logits as they come? */
+static bool is_plain(const struct engine_job *j) {
+    const struct sampling *p = &j->sampling;
+    return p->temperature == 0 && p->repetition == 1 && p->frequency == 0 && p->presence == 0 &&
+           !p->nbias && !j->sink.mask && j->top < 0;
+}
+
+/* How many steps S can go, up to MOST: while it may have more tokens, and has places for them. */
+static int64_t steps_of(struct engine *e, struct sequence *s, int64_t most) {
+    int64_t left = s->job.most - s->result.generated, fed = (int64_t)s->fed;
+    if (s->row < 0 || s->pick < 0 || !is_plain(&s->job)) return 1;
+    if (most > left) most = left;
+    if (most > e->sizes.context - fed + 1) most = e->sizes.context - fed + 1;
+    return most;
+}
+
+/* A launch of nothing but texts, while nobody else waits, goes on by itself. Pages are taken once
+ * it is known how far. */
+static int64_t repeat(struct engine *e, int64_t texts, int64_t prompts) {
+    int64_t steps = e->lm->max_steps;
+    if (e->o->steps && steps > e->o->steps) steps = e->o->steps;
+    if (prompts || e->guessed || !texts || queue_waits(e)) return 1;
+    for (int64_t i = 0; i < e->nactive && steps > 1; i++)
+        steps = steps_of(e, e->active[i], steps);
+    for (int64_t i = 0; i < e->nactive && steps > 1; i++) {
+        struct sequence *s = e->active[i];
+        int64_t fed = (int64_t)s->fed, reach = paged_reach(e, s, fed + steps - 1);
+        if (reach < fed + steps - 1) steps = reach - fed + 1;
+    }
+    if (steps < 2) return 1;
+    for (int64_t i = 0; i < e->nactive && e->pages; i++)
+        lm_deal(e->lm, e->active[i]->slot, e->active[i]->pages, e->active[i]->npages);
+    lm_repeat(e->lm, steps);
+    return steps;
+}
+
 /* Those that are written come first, one token each; then the prompts in turn, a chunk each; and
  * where nobody's next token waits for this launch, the prompts take what room is left. */
 int64_t launch_fill(struct engine *e) {
@@ -119,6 +157,7 @@ int64_t launch_fill(struct engine *e) {
         feed_guesses(e, e->active[(e->turn + i) % e->nactive]);
     for (int64_t i = 0; i < e->nactive; i++)
         choose_all(e, e->active[i]);
+    e->steps = repeat(e, texts, prompts);
     e->stats.guessed += e->guessed;
     e->stats.last_texts = texts;
     e->stats.last_prompts = prompts;
@@ -196,6 +235,17 @@ static bool extend(struct engine *e, struct sequence *s, int64_t row, int64_t pi
     return false;
 }
 
+/* Its next token, and those of the launch's further steps: the model has seen what came before. */
+static void extend_by_steps(struct engine *e, struct sequence *s) {
+    int64_t row = s->row, pick = s->pick;
+    for (int64_t step = 0; extend(e, s, row, lm_pick_in(e->lm, step, pick));) {
+        if (++step == e->steps) return;
+        s->fed++;
+        e->stats.written++;
+        paged_keep(e, s);
+    }
+}
+
 /* Its next token; and while what came is what had been guessed, the one after it: then the model
  * has seen it already. */
 static void extend_all(struct engine *e, struct sequence *s) {
@@ -229,7 +279,11 @@ void launch_take(struct engine *e, int64_t total, double seconds) {
     /* From the end, since one that ends leaves the list. */
     for (int64_t i = e->nactive; i-- > 0;) {
         e->active[i]->launched = false;
-        if (e->active[i]->row >= 0) extend_all(e, e->active[i]);
+        if (e->active[i]->row < 0) continue;
+        if (e->steps > 1)
+            extend_by_steps(e, e->active[i]);
+        else
+            extend_all(e, e->active[i]);
     }
     e->stats.read += e->lm->read;
 }

@@ -36,8 +36,18 @@ static bool has_input(const struct lm *lm, const char *name, int rank) {
     return has(lm, ETRT_INPUT, ETRT_I32, rank, name);
 }
 
+/* What the tokens and positions of a launch are called: of one of several steps, those of its
+ * first. */
+static const char *tokens_of(const struct lm *lm) {
+    return has_input(lm, "first_tokens", 1) ? "first_tokens" : "tokens";
+}
+
+static const char *positions_of(const struct lm *lm) {
+    return has_input(lm, "first_positions", 1) ? "first_positions" : "positions";
+}
+
 static bool check_inputs(const struct lm *lm, const char *kernel, char *err) {
-    static const char *const names[] = {"tokens", "positions", "slots"};
+    const char *const names[] = {tokens_of(lm), positions_of(lm), "slots"};
     for (size_t i = 0; i < 3; i++)
         if (!has_input(lm, names[i], 1))
             return llm_fail(err, "%s: no input \"%s\" : i32[N]: not a decoder from etimport",
@@ -83,12 +93,27 @@ static bool set_dim(struct lm *lm, const char *dim, int64_t n, char *err) {
     return ok(etrt_set_dim(lm->kernel->session, named(lm, dim, name), n), name, err);
 }
 
+/* How many steps a launch may have. */
+static bool read_steps(struct lm *lm, const char *kernel, char *err) {
+    int64_t chosen[ETRT_MAX_RANK];
+    int rank;
+    lm->steps = 1;
+    lm->max_steps = most_of(lm, "STEPS");
+    if (!lm->max_steps || !has(lm, ETRT_STATE, ETRT_I32, 2, "likeliest")) {
+        lm->max_steps = 0;
+        return true;
+    }
+    if (!set_dim(lm, "STEPS", 1, err) || !shape(lm, "likeliest", chosen, &rank, err)) return false;
+    return (chosen[0] == lm->max_steps && chosen[1] == lm->max_rows) ||
+           llm_fail(err, "%s: likeliest has another shape than etimport gives it", kernel);
+}
+
 /* What the kernel can choose, where it is as `etimport --sample` has it. */
 static bool read_picks(struct lm *lm, char *err) {
     struct lm_picks *p = &lm->picks;
     int64_t mask[ETRT_MAX_RANK];
     int rank;
-    p->likeliest = has(lm, ETRT_OUTPUT, ETRT_I32, 1, "likeliest");
+    p->likeliest = lm->max_steps > 0 || has(lm, ETRT_OUTPUT, ETRT_I32, 1, "likeliest");
     p->most = most_of(lm, "PICKS");
     p->most_changes = most_of(lm, "CHANGES");
     p->most_masks = most_of(lm, "MASKS");
@@ -127,7 +152,7 @@ static bool read_sizes(struct lm *lm, const char *kernel, char *err) {
     if (cache_rank != CACHE_RANK || logits_rank != 2 || logits[0] != lm->max_rows)
         return llm_fail(err, "%s: kc or logits have other shapes than etimport gives them", kernel);
     lm->vocab = logits[1];
-    return read_cache(lm, cache, err) && read_picks(lm, err);
+    return read_cache(lm, cache, err) && read_steps(lm, kernel, err) && read_picks(lm, err);
 }
 
 static bool allocate(struct lm *lm, char *err) {
@@ -138,8 +163,9 @@ static bool allocate(struct lm *lm, char *err) {
     lm->positions = calloc(n, sizeof *lm->positions);
     lm->slot_of = calloc(n, sizeof *lm->slot_of);
     lm->table = calloc((size_t)(lm->slots * lm->row) + 1, sizeof *lm->table);
-    return (lm_picks_allocate(&lm->picks, lm->max_rows) && lm->logits && lm->asked && lm->tokens &&
-            lm->positions && lm->slot_of && lm->table) ||
+    int64_t steps = lm->max_steps ? lm->max_steps : 1;
+    return (lm_picks_allocate(&lm->picks, steps * lm->max_rows) && lm->logits && lm->asked &&
+            lm->tokens && lm->positions && lm->slot_of && lm->table) ||
            llm_fail(err, "out of memory");
 }
 
@@ -289,6 +315,14 @@ int32_t lm_chosen(const struct lm *lm, int64_t pick) {
     return lm->picks.next[pick];
 }
 
+int64_t lm_pick_in(const struct lm *lm, int64_t step, int64_t pick) {
+    return step * lm->max_rows + pick;
+}
+
+void lm_repeat(struct lm *lm, int64_t n) {
+    lm->steps = n;
+}
+
 void lm_deal(struct lm *lm, int64_t slot, const int32_t *pages, int64_t n) {
     int32_t *row = lm->table + slot * lm->row;
     size_t bytes = (size_t)n * sizeof *row;
@@ -352,6 +386,12 @@ static bool bind_rows(struct lm *lm, char *err) {
     return set_dim(lm, "ROWS", n, err) && bind(lm, "asked", lm->asked, n, err);
 }
 
+static bool bind_steps(struct lm *lm, char *err) {
+    lm->submitted_steps = lm->steps;
+    lm->steps = 1;
+    return !lm->max_steps || set_dim(lm, "STEPS", lm->submitted_steps, err);
+}
+
 static bool submit_part(struct lm *lm, char *err) {
     etrt_session *s = lm->kernel->session;
     char name[NAME_BYTES];
@@ -361,7 +401,8 @@ static bool submit_part(struct lm *lm, char *err) {
     if (lm->part && !ok(etrt_select(s, lm->part, n > 0), lm->part, err)) return false;
     if (!n) return true;
     if (!ok(etrt_set_dim(s, named(lm, "N", name), n), name, err) ||
-        !bind(lm, "tokens", lm->tokens, n, err) || !bind(lm, "positions", lm->positions, n, err) ||
+        !bind(lm, tokens_of(lm), lm->tokens, n, err) ||
+        !bind(lm, positions_of(lm), lm->positions, n, err) || !bind_steps(lm, err) ||
         !bind(lm, "slots", lm->slot_of, n, err) || !bind_rows(lm, err) || !bind_picks(lm, err))
         return false;
     if (lm->row && !lm->table_sent)
@@ -395,8 +436,11 @@ static bool read_all(struct lm *lm, char *err) {
     lm->read = 0;
     if (n && !lm->by_row && !read_part(lm, "logits", 0, n, lm->logits, n * bytes, err))
         return false;
-    return !lm->submitted || !p->chosen ||
-           read_part(lm, p->all ? "next" : "likeliest", 0, p->chosen, p->next,
+    if (!lm->submitted || !p->chosen) return true;
+    if (lm->max_steps)
+        return read_part(lm, "likeliest", 0, lm->submitted_steps, p->next,
+                         lm->submitted_steps * lm->max_rows * (int64_t)sizeof *p->next, err);
+    return read_part(lm, p->all ? "next" : "likeliest", 0, p->chosen, p->next,
                      p->chosen * (int64_t)sizeof *p->next, err);
 }
 

@@ -33,7 +33,7 @@ struct lm_picks {
     } * change_by;
     int32_t *masks;    /* [most_masks, words] */
     bool no_mask_sent; /* the session has one mask, which nothing asks for */
-    int32_t *next;     /* what the last launch chose */
+    int32_t *next;     /* what the last launch chose; [steps, max_rows] where it may have several */
     int64_t chosen;    /* how many of NEXT the launch that was submitted gives */
 };
 
@@ -64,6 +64,9 @@ struct lm {
     int64_t max_rows; /* of logits that a launch gives: max_tokens, unless BY_ASKING is set */
     int64_t nrows;    /* that the next launch gives and somebody wants */
     int64_t submitted_rows;
+    /* Of a kernel that may go on by itself with what it chose (`etimport --steps`): how many steps
+     * a launch may have, 0 where it cannot; of the next one, and of the last. */
+    int64_t max_steps, steps, submitted_steps;
     bool taken; /* what the launch gave of it has been read */
     /* Which page has which positions of a slot. */
     int32_t *table;  /* [slots, row] */
@@ -122,6 +125,13 @@ int64_t lm_pick(struct lm *, int64_t row, const struct drawing *, const struct c
 bool lm_read_row(struct lm *, int64_t row, float *out, char *err);
 /* A token of the launch that was done; -1 where sampler_next gives that. */
 int32_t lm_chosen(const struct lm *, int64_t pick);
+
+/* The next launch goes on by itself, so that it has N steps, up to max_steps: what was chosen after
+ * each of its tokens is the token at the next position of that slot. All were asked for, in their
+ * order, and are chosen by the launch. */
+void lm_repeat(struct lm *, int64_t n);
+/* Where lm_chosen has what that was in another step than the first. */
+int64_t lm_pick_in(const struct lm *, int64_t step, int64_t pick);
 
 /* The first N pages of a slot, from the next launch on. What is fed must lie in them. */
 void lm_deal(struct lm *, int64_t slot, const int32_t *pages, int64_t n);

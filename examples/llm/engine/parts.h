@@ -58,6 +58,7 @@ struct engine {
     struct sequence **active; /* [slots], the oldest first; in the launcher's thread, and changed
                                  with its lock held */
     int64_t nactive, turn;
+    int64_t steps;             /* of the launch */
     int64_t guessed;           /* tokens of the launch that are guesses */
     bool is_done;              /* its part of the launch is, and its tokens are taken */
     struct engine_stats stats; /* in the launcher's thread */
@@ -139,6 +140,8 @@ bool launcher_open(struct launcher *, char *err);
 /* queue.c: who waits, who has a slot, and how they leave. */
 /* Those that were cancelled leave; those that wait get what slots there are. */
 void queue_admit(struct engine *);
+/* Does anybody wait for a slot? */
+bool queue_waits(struct engine *);
 /* What other threads see. */
 void queue_show(struct engine *);
 void sequence_free(struct sequence *);

@@ -52,6 +52,13 @@ void engine_preempt(struct engine *e, struct sequence *s) {
     pthread_mutex_unlock(&e->launcher->lock);
 }
 
+bool queue_waits(struct engine *e) {
+    pthread_mutex_lock(&e->launcher->lock);
+    bool waits = e->first;
+    pthread_mutex_unlock(&e->launcher->lock);
+    return waits;
+}
+
 /* With the lock held. Numbers grow with time. */
 static void enter(struct engine *e, struct sequence *s) {
     int64_t at = e->nactive++;

@@ -61,6 +61,7 @@ static bool open_engines(struct server *s, char *err) {
                                .chunk = o->chunk,
                                .waiting = o->queue,
                                .speculate = o->speculate,
+                               .steps = o->steps,
                                .forget = o->forget,
                                .timed = o->timed,
                                .launch_seconds = o->launch_seconds,

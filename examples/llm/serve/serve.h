@@ -23,7 +23,7 @@ struct serve_options {
     const char *key_file, *template_file, *cors, *access_log;
     int tools; /* enum tool_style */
     bool reasoning;
-    int64_t queue, batch, chunk, most, speculate;
+    int64_t queue, batch, chunk, most, speculate, steps;
     bool forget, timed;
     double launch_seconds;
     int64_t body_limit;             /* bytes */
