@@ -134,11 +134,32 @@ static void put_loop(const struct explain *e, int loop) {
             made.waits == 1 ? "" : "s", made.waits == 1 ? "s" : "");
 }
 
+/* Events without fences, and what they hand over. */
+static void put_carried(struct explain *e) {
+    const et_program *p = e->p;
+    int events = 0;
+    const char *sep = " Tagged for that:";
+    for (int i = 0; i < p->nevents; i++)
+        events += p->events[i].carried;
+    if (!events) return;
+    fprintf(e->to,
+            "  %d event%s carried: no fences go with %s; what is handed over shows by itself "
+            "that it has come.",
+            events, events == 1 ? " is" : "s are", events == 1 ? "it" : "them");
+    for (int i = 0; i < p->ntensors; i++) {
+        if (!p->tensors[i].tagged) continue;
+        fprintf(e->to, "%s %%%s", sep, p->tensors[i].name);
+        sep = ",";
+    }
+    fprintf(e->to, ". Without: --carried=none\n");
+}
+
 void explain_events(struct explain *e) {
     fprintf(e->to,
             "\nEVENTS: what orders tasks, before and after what is redundant was left out\n");
     for (int l = -1; l < e->p->g->nloops; l++)
         put_loop(e, l);
+    put_carried(e);
     fprintf(e->to, "  An event across the chip is predicted to take %s, %s within a die.\n",
             explain_us(e, e->m->event_us),
             explain_us(e, e->m->counter_die_us + 2 * e->m->fence_die_us));
