@@ -72,28 +72,11 @@ const et_step *cg_contract_codes(cg *g, const et_step *s) {
 
 /* ---- a ---- */
 
-/* The code of V, a value of e4m3. Zero has no sign: in the hardware of some that code is NaN. Where
- * the bits of a small float stand in an f32, that is the value but for a power of two. */
-static val code_of(cg *g, val v) {
-    val none = LLVMBuildFCmp(g->b, LLVMRealUNO, v, v, "");
-    v = LLVMBuildFAdd(g->b, v, cg_f32(g, 0), "");
-    v = LLVMBuildFMul(g->b, v, cg_f32(g, 0x1p-120), "");
-    v = LLVMBuildLShr(g->b, LLVMBuildBitCast(g->b, v, g->i32, ""), cg_i32(g, 20), "");
-    val sign = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, v, cg_i32(g, 4), ""), cg_i32(g, 0x80), "");
-    v = LLVMBuildOr(g->b, LLVMBuildAnd(g->b, v, cg_i32(g, 0x7f), ""), sign, "");
-    return cg_select(g, none, cg_i32(g, g->t->codes.nan), v);
-}
-
 void cg_contract_store_codes(cg *g, val ptr, int n, int align, const val *v) {
     val words[4];
     et_check(n % 4 == 0 && n <= 16);
-    for (int w = 0; w < n / 4; w++) {
-        words[w] = code_of(g, v[4 * w]);
-        for (int i = 1; i < 4; i++) {
-            val c = LLVMBuildShl(g->b, code_of(g, v[4 * w + i]), cg_i32(g, 8 * i), "");
-            words[w] = LLVMBuildOr(g->b, words[w], c, "");
-        }
-    }
+    for (int w = 0; w < n / 4; w++)
+        words[w] = g->family->codes(g, v + (ptrdiff_t)4 * w);
     val all = n == 4 ? words[0] : cg_vector(g, g->i32, n / 4, words);
     LLVMSetAlignment(LLVMBuildStore(g->b, all, ptr), (unsigned)align);
 }
@@ -106,10 +89,10 @@ val cg_contract_staged_ptr(cg *g, const et_contract *c, int local, val elements)
 /* ---- sums ---- */
 
 void cg_contract_scale(cg *g, const et_contract *c, val *sums) {
-    val times = cg_f32(g, g->t->codes.times), each[16];
+    val times = cg_f32(g, g->t->codes_times), each[16];
     for (int i = 0; i < c->results; i++)
         each[i] = times;
     val all = LLVMConstVector(each, (unsigned)c->results);
-    for (int i = 0; i < cg_contract_sums(c) && g->t->codes.times != 1; i++)
+    for (int i = 0; i < cg_contract_sums(c) && g->t->codes_times != 1; i++)
         sums[i] = LLVMBuildFMul(g->b, sums[i], all, "");
 }

@@ -128,6 +128,9 @@ typedef struct et_family {
     /* ACC and the products over LANE_K k's of a lane, which are a multiple of the fragment's own,
      * of the rows that N and M hold: one value, of the operands' bits, for each row of the lane. */
     val (*multiply)(cg *, const et_fragment *, int lane_k, const val *n, const val *m, val acc);
+    /* A word of the codes of four values of e4m3, as the instruction takes them. Of families that
+     * have targets with a fragment for those. */
+    val (*codes)(cg *, const val v[4]);
     /* Of four blocks of eight rows of 16 bytes in local memory, of which lanes 8 i to 8 i + 7 say
      * by PTR where block i's rows are, WORD[i] is this lane's part: of row lane / 4 the word of
      * number lane % 4. MULTIPLY takes words of 16-bit operands that are so dealt. NULL: there is no

@@ -44,12 +44,8 @@ struct et_target {
     bool die_fence;
     const et_fragment *fragments;
     int nfragments;
-    /* Of codes of e4m3, where there is a fragment for them: what a sum of products is to be
-     * multiplied by, and the code of what is no number. */
-    struct {
-        float times;
-        unsigned char nan;
-    } codes;
+    float codes_times; /* what a sum of products of codes of e4m3 has to be multiplied by, where
+                          there is a fragment for them */
     const et_group_family *group; /* NULL: every wave multiplies for itself */
     const void *own;              /* what only the family knows */
 };

@@ -53,6 +53,7 @@ const et_family et_amdgpu = {
     .mark = amdgpu_mark,
     .order_loads = amdgpu_order_loads,
     .multiply = amdgpu_multiply,
+    .codes = amdgpu_codes,
     .divide = amdgpu_divide,
     .root = amdgpu_root,
     .math = amdgpu_math,

@@ -35,6 +35,6 @@ const et_target et_amdgpu_gfx1201 = {
     .lds_bytes = 65536,
     .fragments = fragments,
     .nfragments = sizeof fragments / sizeof *fragments,
-    .codes = {1, 0x7f},
+    .codes_times = 1,
     .own = &own,
 };

@@ -113,3 +113,15 @@ val amdgpu_multiply(cg *g, const et_fragment *fr, int lane_k, const val *n, cons
     }
     return acc;
 }
+
+/* Where codes mean half as much, of half the value; and of zero without its sign. */
+val amdgpu_codes(cg *g, const val v[4]) {
+    val word = cg_i32(g, 0), half[4];
+    for (int i = 0; i < 4; i++)
+        half[i] = g->t->codes_times == 1 ? v[i] : cg_fma(g, v[i], cg_f32(g, 0.5), cg_f32(g, 0));
+    for (int i = 0; i < 2; i++) {
+        val args[] = {half[2 * i], half[2 * i + 1], word, LLVMConstInt(g->i1, (unsigned)i, false)};
+        word = cg_call(g, "llvm.amdgcn.cvt.pk.fp8.f32", 0, NULL, 4, args);
+    }
+    return word;
+}
