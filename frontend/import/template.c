@@ -424,7 +424,7 @@ static void set_options(struct imp_template *t, const char *architecture) {
         {"rows", imp_text("N")}, /* of the logits; a template says otherwise */
         {"result", imp_text("output logits : f32[N, V]")}, /* likewise */
         {"steps", imp_int(o->steps)},
-        {"first", imp_text(o->steps ? "first_" : "")},
+        {"first_step", imp_text(o->steps ? "first_" : "")},
         {"whose", imp_text(o->asked ? "asked[i]" : "i")},
         {"wide", imp_bool(o->wide)},
         {"bf16_frequencies", imp_bool(o->bf16_frequencies)},

@@ -22,3 +22,9 @@ for schedule in static dynamic; do
         "$bin/etllm" compare --ref "$golden/golden.safetensors" --out "$m.asked.safetensors" --tolerance "$tolerance" --gap 0.1
     done
 done
+# Several steps, in pages too.
+for options in '' '--paged 8'; do
+    # shellcheck disable=SC2086
+    "$bin/etimport" "$golden" -o "$m.steps.etg" --logits asked --sample greedy --steps 3 $options
+    "$bin/etcc" "$m.steps.etg" --to evented -o "$m.steps.eti"
+done
