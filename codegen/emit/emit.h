@@ -209,6 +209,7 @@ val cg_load_one(cg *, int space, int id, val ptr, et_expr offset);
  * of a single element at OFFSET, as it is stored, of parts of a byte the byte. */
 LLVMTypeRef cg_words(cg *, int bits);
 void cg_loaded_words(cg *, et_dtype t, val v, int n, val *out);
+val cg_load_words(cg *, int space, int id, val ptr, int bits, int align); /* cg_words of BITS */
 val cg_loaded_one(cg *, int space, int id, val v, et_expr offset);
 /* ---- code.c: the code of type T that begins at bit AT (i32) of the i32 WORD, as f32 or i32 ----
  */

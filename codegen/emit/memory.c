@@ -147,6 +147,10 @@ LLVMTypeRef cg_words(cg *g, int bits) {
     return bits == 8 ? g->i8 : bits == 16 ? g->i16 : g->i32;
 }
 
+val cg_load_words(cg *g, int space, int id, val ptr, int bits, int align) {
+    return load_raw(g, space, id, ptr, cg_words(g, bits), align);
+}
+
 /* Element I of T in V, words of memory as the low bits of an i32 each. */
 static val word_of(cg *g, et_dtype t, val v, int i, int *out_at) {
     int at = i * et_dtype_bits(t);
@@ -154,13 +158,20 @@ static val word_of(cg *g, et_dtype t, val v, int i, int *out_at) {
     return LLVMTypeOf(v) == g->i32 ? v : cg_extract(g, v, at / 32);
 }
 
+/* The bf16 that begins at bit AT of W: the upper half of its f32. */
+static val bf16_at(cg *g, val w, int at) {
+    w = at ? LLVMBuildAnd(g->b, w, cg_i32(g, 0xffff0000), "")
+           : LLVMBuildShl(g->b, w, cg_i32(g, 16), "");
+    return LLVMBuildBitCast(g->b, w, g->f32, "");
+}
+
 void cg_loaded_words(cg *g, et_dtype t, val v, int n, val *out) {
     int at;
     if (n * et_dtype_bits(t) < 32) v = LLVMBuildZExt(g->b, v, g->i32, "");
     for (int i = 0; i < n; i++) {
         val w = word_of(g, t, v, i, &at);
-        if (et_dtype_is_code(t)) {
-            out[i] = cg_code(g, t, w, cg_i32(g, at));
+        if (et_dtype_is_code(t) || t == ET_BF16) {
+            out[i] = t == ET_BF16 ? bf16_at(g, w, at) : cg_code(g, t, w, cg_i32(g, at));
             continue;
         }
         if (et_dtype_bits(t) == 16) {
@@ -207,15 +218,8 @@ void cg_load_n(cg *g, int space, int id, val ptr, int n, int align, val *out) {
         out[0] = cg_from_storage(g, t, load_raw(g, space, id, ptr, cg_storage(g, t), align));
         return;
     }
-    if (t == ET_BF16 && n % 2 == 0) { /* a bf16 is the upper half of its f32 */
-        val v = load_raw(g, space, id, ptr,
-                         n == 2 ? g->i32 : LLVMVectorType(g->i32, (unsigned)n / 2), align);
-        for (int i = 0; i < n; i++) {
-            val w = n == 2 ? v : cg_extract(g, v, i / 2);
-            w = i % 2 ? LLVMBuildAnd(g->b, w, cg_i32(g, 0xffff0000), "")
-                      : LLVMBuildShl(g->b, w, cg_i32(g, 16), "");
-            out[i] = LLVMBuildBitCast(g->b, w, g->f32, "");
-        }
+    if (t == ET_BF16 && n % 2 == 0) {
+        cg_loaded_words(g, t, cg_load_words(g, space, id, ptr, 16 * n, align), n, out);
         return;
     }
     val v = load_raw(g, space, id, ptr, LLVMVectorType(cg_storage(g, t), (unsigned)n), align);

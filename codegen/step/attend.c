@@ -9,9 +9,17 @@
 #include "ir/base/diag.h"
 #include "ir/program/step.h"
 #include <math.h>
+#include <string.h>
 
-/* CHUNK: elements that are loaded at once. */
-enum { CHUNK = 8, MAX_PER_LANE = CG_ATTEND_PER_LANE, MAX_HEADS = 8, MAX_UNROLL = 4 };
+/* CHUNK: elements that are loaded at once; MOST_CHUNKS: of a lane's keys and values on their way.
+ */
+enum {
+    CHUNK = 8,
+    MAX_PER_LANE = CG_ATTEND_PER_LANE,
+    MAX_HEADS = 8,
+    MAX_UNROLL = 4,
+    MOST_CHUNKS = 8
+};
 
 struct attend {
     const et_step *s;
@@ -28,6 +36,8 @@ struct attend {
     double factor;       /* of the product, multiplied into the queries */
     et_expr score;       /* over the product, or none where the factor is all there is to it */
     bool masked_by_head; /* the mask is not the same for all heads */
+    int unroll;          /* positions of a lane group that are looked at together */
+    bool ahead;          /* keys and values are loaded while those before them are looked at */
     val q[MAX_HEADS][MAX_PER_LANE];
 };
 
@@ -143,33 +153,156 @@ static void absorb(cg *g, const struct attend *a, int n, const struct position *
     }
 }
 
-static void scan_positions(cg *g, const struct attend *a, val *state) {
+/* ---- positions ---- */
+
+static int stride(const cg *g, const struct attend *a) {
+    return g->p->workgroup / g->t->wave * a->per_wave;
+}
+
+/* The position of lane group and turn I in the block that begins at AT0, at most LAST. */
+static struct position position(cg *g, const struct attend *a, val at0, int i, val last) {
+    val p = cg_add(g, cg_addi(g, at0, (int64_t)i * stride(g, a)), a->part);
+    val valid = cg_icmp(g, LLVMIntSLT, p, a->end);
+    p = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){p, last});
+    return (struct position){.p = p, .valid = valid};
+}
+
+static void apply_mask(cg *g, const struct attend *a, struct position *at) {
+    et_expr mask = a->s->part[ET_AT_MASK];
+    if (mask.id && !a->masked_by_head)
+        at->valid = LLVMBuildAnd(g->b, at->valid, cg_emit(g, mask), "");
+}
+
+static void load_block(cg *g, const struct attend *a, val at0, struct position *at) {
     const et_step *s = a->s;
-    int waves = g->p->workgroup / g->t->wave;
-    int unroll = (a->nheads * a->each <= 4 * CHUNK ? MAX_UNROLL : 2) * CHUNK / a->each;
-    if (unroll < 1) unroll = 1;
-    val first = cg_muli(g, g->wave, a->per_wave);
-    if (a->first) first = cg_add(g, a->first, first);
-    int stride = waves * a->per_wave;
-    cg_for f;
-    val block0 = cg_for_begin(g, &f, first, a->end, cg_i32(g, (int64_t)stride * unroll), false,
-                              a->nheads * state_size(a), state);
-    struct position at[MAX_UNROLL];
     val last = cg_addi(g, a->end, -1);
-    for (int i = 0; i < unroll; i++) {
+    for (int i = 0; i < a->unroll; i++) {
+        at[i] = position(g, a, at0, i, last);
         int mark = cg_scope(g);
-        val p = cg_add(g, cg_addi(g, block0, (int64_t)i * stride), a->part);
-        at[i].valid = cg_icmp(g, LLVMIntSLT, p, a->end);
-        at[i].p = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){p, last});
         cg_bind(g, s->pvar, at[i].p, true);
         load_slice(g, a, s->part[ET_AT_K], at[i].k);
         load_slice(g, a, s->part[ET_AT_V], at[i].v);
-        if (s->part[ET_AT_MASK].id && !a->masked_by_head)
-            at[i].valid = LLVMBuildAnd(g->b, at[i].valid, cg_emit(g, s->part[ET_AT_MASK]), "");
+        apply_mask(g, a, &at[i]);
         cg_scope_end(g, mark);
     }
-    absorb(g, a, unroll, at, state);
-    cg_for_end(g, &f, state);
+}
+
+/* ---- keys and values that wait in registers as they lie in memory ---- */
+
+/* Bytes a lane's chunk of E is aligned to; 0 where it is not loaded as a whole, as it is. */
+static int whole(cg *g, const struct attend *a, et_expr e) {
+    const et_step *s = a->s;
+    et_node_x x = *et_x(g->x, e);
+    if (x.op != ET_X_LOAD || x.i2 != ET_LOAD_TENSOR || s->depth % a->each || g->guard ||
+        et_dtype_bits(g->p->tensors[x.i].shape.dtype) != 16)
+        return 0;
+    int u = cg_fresh_var(g, "u", s->depth / a->each);
+    et_expr first = et_mul(g->x, et_var(g->x, u), et_int(g->x, a->each));
+    return cg_wide_align(g, x.i2, x.i, x.ops, s->dvar, first, CHUNK);
+}
+
+static void load_words(cg *g, const struct attend *a, et_expr e, val *out) {
+    const et_step *s = a->s;
+    et_node_x x = *et_x(g->x, e);
+    int align = whole(g, a, e), u = cg_fresh_var(g, "u", s->depth / a->each);
+    cg_bind(g, u, a->clamped, a->lanes > 1);
+    et_expr first = et_mul(g->x, et_var(g->x, u), et_int(g->x, a->each));
+    for (int j = 0; j < a->each; j += CHUNK) {
+        et_expr d = et_add(g->x, first, et_int(g->x, j));
+        et_expr off = et_subst_var(g->x, cg_offset(g, x.i2, x.i, x.ops), s->dvar, d);
+        val ptr = cg_address(g, x.i2, x.i, off);
+        *out++ = cg_load_words(g, x.i2, x.i, ptr, 16 * CHUNK, align);
+    }
+}
+
+static int block_words(const struct attend *a) {
+    return 2 * a->unroll * a->each / CHUNK;
+}
+
+/* Of the block at AT0, past its end the last position again. */
+static void load_ahead(cg *g, const struct attend *a, val at0, val *words) {
+    const et_step *s = a->s;
+    val last = cg_addi(g, a->end, -1);
+    for (int i = 0; i < a->unroll; i++) {
+        int mark = cg_scope(g), n = a->each / CHUNK;
+        cg_bind(g, s->pvar, position(g, a, at0, i, last).p, true);
+        load_words(g, a, s->part[ET_AT_K], words);
+        load_words(g, a, s->part[ET_AT_V], words + n);
+        words += 2 * n;
+        cg_scope_end(g, mark);
+    }
+}
+
+static void values_of(cg *g, const struct attend *a, et_expr e, const val *words, val *out) {
+    et_dtype t = g->p->tensors[et_x(g->x, e)->i].shape.dtype;
+    for (int j = 0; j < a->each; j += CHUNK)
+        cg_loaded_words(g, t, words[j / CHUNK], CHUNK, out + j);
+    for (int j = 0; a->owns && j < a->each; j++)
+        out[j] = cg_select(g, a->owns, out[j], cg_f32(g, 0));
+}
+
+static void block_of(cg *g, const struct attend *a, val at0, const val *words,
+                     struct position *at) {
+    const et_step *s = a->s;
+    val last = cg_addi(g, a->end, -1);
+    for (int i = 0; i < a->unroll; i++) {
+        int mark = cg_scope(g), n = a->each / CHUNK;
+        at[i] = position(g, a, at0, i, last);
+        cg_bind(g, s->pvar, at[i].p, true);
+        values_of(g, a, s->part[ET_AT_K], words, at[i].k);
+        values_of(g, a, s->part[ET_AT_V], words + n, at[i].v);
+        words += 2 * n;
+        apply_mask(g, a, &at[i]);
+        cg_scope_end(g, mark);
+    }
+}
+
+/* The same where AT0 is before the end; elsewhere nobody looks at them. */
+static void load_if_any(cg *g, const struct attend *a, val at0, val *words) {
+    cg_if more;
+    cg_if_begin(g, &more, cg_icmp(g, LLVMIntSLT, at0, a->end));
+    load_ahead(g, a, at0, words);
+    cg_if_end(g, &more);
+    for (int i = 0; i < block_words(a); i++) {
+        val phi = LLVMBuildPhi(g->b, LLVMTypeOf(words[i]), "");
+        val none = LLVMGetPoison(LLVMTypeOf(words[i]));
+        LLVMAddIncoming(phi, (val[]){words[i], none}, (block[]){more.then, more.otherwise}, 2);
+        words[i] = phi;
+    }
+}
+
+/* Carried from block to block: the state, then what was loaded ahead. */
+static void scan_positions(cg *g, const struct attend *a, val *state) {
+    val first = cg_muli(g, g->wave, a->per_wave), carried[MAX_HEADS * (2 + CHUNK) + MOST_CHUNKS];
+    int n = a->nheads * state_size(a), words = a->ahead ? block_words(a) : 0;
+    val step = cg_i32(g, (int64_t)stride(g, a) * a->unroll);
+    if (a->first) first = cg_add(g, a->first, first);
+    memcpy(carried, state, (size_t)n * sizeof *state);
+    if (a->ahead) load_if_any(g, a, first, carried + n);
+    cg_for f;
+    val at0 = cg_for_begin(g, &f, first, a->end, step, false, n + words, carried);
+    struct position at[MAX_UNROLL];
+    if (a->ahead) {
+        val now[MOST_CHUNKS];
+        memcpy(now, carried + n, (size_t)words * sizeof *now);
+        load_if_any(g, a, cg_add(g, at0, step), carried + n);
+        g->family->order_loads(g);
+        block_of(g, a, at0, now, at);
+    } else {
+        load_block(g, a, at0, at);
+    }
+    absorb(g, a, a->unroll, at, carried);
+    cg_for_end(g, &f, carried);
+    memcpy(state, carried, (size_t)n * sizeof *state);
+}
+
+static void plan_positions(cg *g, struct attend *a) {
+    const et_step *s = a->s;
+    bool few = a->nheads * a->each <= 4 * CHUNK;
+    a->unroll = (few ? MAX_UNROLL : 2) * CHUNK / a->each;
+    if (a->unroll < 1) a->unroll = 1;
+    a->ahead = few && block_words(a) <= MOST_CHUNKS && whole(g, a, s->part[ET_AT_K]) &&
+               whole(g, a, s->part[ET_AT_V]);
 }
 
 /* Merge the state of the lane MASK away into this one's. */
@@ -312,6 +445,7 @@ void cg_step_attend(cg *g, const et_step *s) {
         a.nheads = s->heads - a.head0 < most ? s->heads - a.head0 : most;
         int mark = cg_scope(g);
         val state[MAX_HEADS * (2 + CHUNK)]; /* as many with fewer heads of more elements */
+        plan_positions(g, &a);
         load_queries(g, &a);
         for (int i = 0; i < a.nheads * state_size(&a); i++)
             state[i] = cg_f32(g, i % state_size(&a) ? 0 : least());

@@ -213,10 +213,13 @@ static void stage_piece(cg *g, const et_contract *c, val chunk, val row0) {
     cg_barrier(g);
 }
 
-static void one_piece(cg *g, const et_contract *c, val chunk, val row0, val *b, val *acc) {
+/* FROM: where the rows of the chunk are that came ahead, or NULL. */
+static void one_piece(cg *g, const et_contract *c, val chunk, val row0, val from, val *b,
+                      val *acc) {
     cg_if due;
-    if (c->turns) {
-        multiply_direct(g, c, chunk, cg_contract_ahead(g, c, chunk), b, acc);
+    if (from) {
+        if (row0) from = cg_add(g, from, cg_muli(g, row0, c->pitch_a));
+        multiply_direct(g, c, chunk, from, b, acc);
         return;
     }
     if (c->slots) {
@@ -229,8 +232,9 @@ static void one_piece(cg *g, const et_contract *c, val chunk, val row0, val *b, 
 }
 
 static void all_pieces(cg *g, const et_contract *c, val chunk, val *b, val *acc) {
+    val from = c->turns ? cg_contract_ahead(g, c, chunk) : NULL;
     if (c->msub == 1) {
-        one_piece(g, c, chunk, NULL, b, acc);
+        one_piece(g, c, chunk, NULL, from, b, acc);
         return;
     }
     cg_for f;
@@ -240,7 +244,7 @@ static void all_pieces(cg *g, const et_contract *c, val chunk, val *b, val *acc)
     memcpy(old, acc, (size_t)cg_contract_sums(c) * sizeof *old);
     cg_if live;
     cg_if_begin(g, &live, cg_icmp(g, LLVMIntSLT, row0, c->mlive));
-    one_piece(g, c, chunk, row0, b, acc);
+    one_piece(g, c, chunk, row0, from, b, acc);
     cg_if_end(g, &live);
     for (int i = 0; i < cg_contract_sums(c); i++) {
         if (acc[i] == old[i]) continue;
@@ -307,14 +311,14 @@ static void chunks_in_turns(cg *g, const et_contract *c, val chunks, val *carrie
                              cg_contract_sums(c) + ET_DEEP * c->nload, carried);
     for (int i = 0; i < ET_DEEP; i++) {
         val *half = b + (ptrdiff_t)i * c->nload;
-        if (!i) one_piece(g, c, chunk, NULL, half, carried);
+        if (!i) one_piece(g, c, chunk, NULL, NULL, half, carried);
         if (i) multiply_direct(g, c, cg_addi(g, chunk, i), NULL, half, carried);
         if (c->chunks > ET_DEEP)
             cg_contract_load_later(g, c, cg_addi(g, chunk, ET_DEEP + i), chunks, ET_FROM_BOTH,
                                    half);
     }
     if (even > ET_DEEP) cg_for_end(g, &f, carried);
-    if (even < c->chunks) one_piece(g, c, cg_i32(g, even), NULL, b, carried);
+    if (even < c->chunks) one_piece(g, c, cg_i32(g, even), NULL, NULL, b, carried);
 }
 
 /* ---- b through LDS ---- */

@@ -11,7 +11,7 @@ enum {
     ET_MAX_SUMS = 64,      /* 16 x 16 sums of a wave */
     ET_MAX_ROWS = 8,       /* of sixteen in a lane */
     ET_FEW_ROWS = 4,       /* of a: their chunks are staged several at a time */
-    ET_MAX_AHEAD = 8,      /* pieces of a chunk of a that a work-item copies */
+    ET_MAX_AHEAD = 16,     /* pieces of a chunk of a that a work-item copies */
 };
 
 /* A work-item's pieces of a's rows: where they come from, bytes there are of each in a whole chunk,
@@ -81,6 +81,7 @@ void cg_contract_stage(cg *, const et_contract *, const et_staging *);
 bool cg_contract_plan(cg *, et_contract *);
 
 /* ---- contract_ahead.c: a's rows, copied before their turn ---- */
+bool cg_contract_may_turn(cg *, const et_contract *); /* rows and operand are such that they may */
 /* Of how many chunks the buffer is a ring; 0: rows are staged when their turn comes. */
 int cg_contract_turns(cg *, const et_contract *);
 void cg_contract_ahead_begin(cg *, et_contract *); /* after the tile's waits; by all waves */

@@ -10,28 +10,32 @@
 enum { PIECE = 16, MOST_TURNS = 8 };
 
 static int items(const cg *g, const et_contract *c) {
-    int pieces = 16 * c->kc * c->size / PIECE;
+    int pieces = c->s->tm * c->kc * c->size / PIECE;
     return (pieces + g->p->workgroup - 1) / g->p->workgroup;
 }
 
-int cg_contract_turns(cg *g, const et_contract *c) {
+bool cg_contract_may_turn(cg *g, const et_contract *c) {
     int64_t lo, rows;
     et_span(g->x, c->s->mlive, &lo, &rows);
-    if (!g->family->copy || !c->direct || c->chunks < 2 || c->msub > 1 || c->deep || c->apart ||
-        rows <= ET_FEW_ROWS || c->piece * c->size != PIECE || c->kc % c->piece ||
-        c->pitch_a % c->piece || items(g, c) > ET_MAX_AHEAD ||
-        !cg_contract_direct(g, c->s, c->s->a, c->piece))
+    return g->family->copy && rows > ET_FEW_ROWS && c->piece * c->size == PIECE &&
+           cg_contract_direct(g, c->s, c->s->a, c->piece);
+}
+
+int cg_contract_turns(cg *g, const et_contract *c) {
+    if (!c->direct || c->chunks < 2 || c->deep || c->apart || c->kc % c->piece ||
+        c->pitch_a % c->piece || items(g, c) > ET_MAX_AHEAD || !cg_contract_may_turn(g, c))
         return 0;
-    int64_t turns = (int64_t)c->s->tm * cg_contract_pitch(g, c) / (16 * c->pitch_a);
-    if (turns > c->chunks) turns = c->chunks;
-    return turns < 2 ? 0 : turns > MOST_TURNS ? MOST_TURNS : (int)turns;
+    int turns = cg_contract_pitch(g, c) / c->pitch_a;
+    if (turns > c->chunks) turns = (int)c->chunks;
+    return turns < 2 ? 0 : turns > MOST_TURNS ? MOST_TURNS : turns;
 }
 
 static void begin_item(cg *g, const et_contract *c, et_ahead *a, int j) {
     int per = c->kc / c->piece;
     val item = cg_addi(g, g->tid, (int64_t)j * g->p->workgroup);
-    if (16 * per % g->p->workgroup) /* those that have none left copy one once more */
-        item = LLVMBuildURem(g->b, item, cg_i32(g, 16 * per), "");
+    int all = c->s->tm * per;
+    if (all % g->p->workgroup) /* those that have none left copy one once more */
+        item = LLVMBuildURem(g->b, item, cg_i32(g, all), "");
     val row = LLVMBuildUDiv(g->b, item, cg_i32(g, per), "");
     val k = cg_muli(g, LLVMBuildURem(g->b, item, cg_i32(g, per), ""), c->piece);
     val in = cg_icmp(g, LLVMIntSLT, row, c->mlive), last = cg_addi(g, c->mlive, -1);
@@ -54,7 +58,7 @@ static void begin_item(cg *g, const et_contract *c, et_ahead *a, int j) {
 /* Where CHUNK's rows begin, in elements. */
 static val turn_of(cg *g, const et_contract *c, val chunk) {
     val turn = LLVMBuildURem(g->b, chunk, cg_i32(g, c->turns), "");
-    return cg_muli(g, turn, (int64_t)16 * c->pitch_a);
+    return cg_muli(g, turn, (int64_t)c->s->tm * c->pitch_a);
 }
 
 /* Bytes of the item's piece of CHUNK that there are. */

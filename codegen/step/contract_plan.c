@@ -26,13 +26,14 @@ static int pad_of(const et_contract *c, int pitch) {
 }
 
 /* The buffer for a holds 16 rows at a time: as much k per chunk as fits there and in registers. */
-static void plan_direct(et_contract *c, int pitch, int loads, int ring) {
+static void plan_direct(cg *g, et_contract *c, int pitch) {
     const et_step *s = c->s;
     int wide = s->wk * c->unit_k, pad = pad_of(c, pitch), per = c->nsub * c->rows_n * s->nacc;
     int units = (s->tm * pitch / 16 - pad) / wide;
-    int most = loads * c->piece / c->lane_k / per;
-    if (c->streamed) most = ring_units(c, wide, ring);
+    int most = g->t->loads * c->piece / c->lane_k / per, half = (pitch / 2 - pad) / wide;
+    if (c->streamed) most = ring_units(c, wide, g->p->ring.bytes);
     if (units > most) units = most;
+    if (s->tm > 16 && units > half && half > 0 && cg_contract_may_turn(g, c)) units = half;
     if (units < 1) units = 1;
     if (c->k > 0) { /* chunks of one size */
         int64_t all = (c->k + wide - 1) / wide, n = (all + units - 1) / units;
@@ -165,7 +166,7 @@ static bool plan_step(cg *g, et_contract *c) {
     if (c->coded)
         c->pitch_a = c->kc + pad_of(c, c->pitch_a);
     else if (c->direct)
-        plan_direct(c, c->pitch_a, g->t->loads, g->p->ring.bytes);
+        plan_direct(g, c, c->pitch_a);
     c->chunks = c->k < 0 ? -1 : c->k <= c->kc ? 1 : (c->k + c->kc - 1) / c->kc;
     c->tail = c->k < 0 || c->chunks * c->kc != c->k;
     c->deep = is_deep(g, c);

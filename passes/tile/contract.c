@@ -16,7 +16,7 @@ enum {
     ACC_BYTES = 32 << 10,   /* local memory for sums */
     STAGE_BYTES = 36 << 10, /* and for staged operands */
     LDS_SPARE = 4 << 10,    /* left for reductions */
-    PADS = 2,               /* after a row, so that it may be staged in two halves */
+    LARGE_LDS = 1 << 17,    /* where another chunk of staged rows may be on its way */
     MIN_PIECE = 8,          /* columns of a piece */
     MAX_LEAVES = 64,
     MAX_CUTS = 24,
@@ -194,8 +194,7 @@ static int row_tile(const struct contract *c) {
     return rows < MAX_RING_TM ? (int)rows : MAX_RING_TM;
 }
 
-/* What is brought to a ring as it is, or is computed on its way there of what lies as it is read.
- */
+/* What is brought to a ring as it is, or is computed on its way of what lies as it is read. */
 static bool may_ring(const struct contract *c) {
     return c->plain || c->computed > 0;
 }
@@ -308,12 +307,13 @@ static void lay_out(struct contract *c, et_step *s) {
         pad = 16 / bytes;
     int left = c->t.opt->machine->lds_bytes - f->lds_bytes - LDS_SPARE;
     left = left < STAGE_BYTES ? left : STAGE_BYTES;
-    int most = round_down(left / (rows * bytes) - PADS * pad, unit);
+    int most = round_down(left / (rows * bytes) - 2 * pad, unit);
     most = most > unit ? most : unit;
     int64_t k = upper(c, s->kextent), chunks = (k + most - 1) / most;
     s->kc = (int)((k + chunks * unit - 1) / (chunks * unit)) * unit; /* chunks of one size */
     int dim_a[] = {s->tm, s->kc}, dim_b[] = {s->tn, s->kc};
-    s->stage_a = et_local_add(p, f, "a", s->operand, 2, dim_a, s->kc + PADS * pad);
+    bool two = c->direct && s->tm > 16 && c->t.opt->machine->lds_bytes >= LARGE_LDS;
+    s->stage_a = et_local_add(p, f, "a", s->operand, 2, dim_a, (two ? 2 : 1) * s->kc + 2 * pad);
     if (!c->direct) s->stage_b = et_local_add(p, f, "b", s->operand, 2, dim_b, s->kc + pad);
 }
 
