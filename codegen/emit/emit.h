@@ -110,9 +110,9 @@ struct cg {
     val reached, ready, done; /* moments of the tile being emitted, when profiling */
 };
 
-/* Of a workgroup, with the wave that brings weights. */
+/* Of a workgroup, with the wave that brings weights and what comes with it. */
 static inline int cg_workitems(const cg *g) {
-    return g->p->workgroup + (g->ring_slots ? g->t->wave : 0);
+    return g->p->workgroup + (g->ring_slots ? g->family->stream->waves(g) * g->t->wave : 0);
 }
 
 /* ---- builder.c ---- */

@@ -64,10 +64,16 @@ void cg_begin_producer(cg *g, void (*visit)(cg *)) {
     if (!g->ring_slots) return;
     make_ring(g);
     block other = cg_block(g, "bring"), go = cg_block(g, "work"), quit = cg_block(g, "drain");
-    val is = cg_icmp(g, LLVMIntEQ, g->wave, cg_i32(g, g->p->workgroup / g->t->wave));
-    cg_cond(g, is, other, go);
+    val first = cg_i32(g, g->p->workgroup / g->t->wave);
+    cg_cond(g, cg_icmp(g, LLVMIntSGE, g->wave, first), other, go);
     cg_at(g, other);
     cg outside = *g;
+    g->family->stream->registers(g, true);
+    if (g->family->stream->waves(g) > 1) {
+        block brings = cg_block(g, "brings");
+        cg_cond(g, cg_icmp(g, LLVMIntEQ, g->wave, first), brings, g->exit);
+        cg_at(g, brings);
+    }
     cg_bringer by = {.quit = quit, .flight = g->p->ring.flight};
     cg_isolate(g);
     g->wg = g->rank = g->family->workgroup(g);
@@ -85,5 +91,6 @@ void cg_begin_producer(cg *g, void (*visit)(cg *)) {
 
     *g = outside;
     cg_at(g, go);
+    g->family->stream->registers(g, false);
     cg_ring_begin(g, &g->taker);
 }

@@ -25,6 +25,10 @@ typedef struct {
     void (*copy)(cg *, val to, val from); /* 16 bytes, by each lane its own */
     void (*copied)(cg *, val barrier);    /* arrives when the lane's copies so far are done */
     void (*drain)(cg *);                  /* until they are */
+    /* Waves that a workgroup has more for the one that brings, by itself one; and registers handed
+     * over where that is more: by all of those, with LESS, and by all the others. */
+    int (*waves)(const cg *);
+    void (*registers)(cg *, bool less);
 } et_stream_family;
 
 /* Codes of weights made two bf16 at a time, a vector of two each. */

@@ -21,7 +21,7 @@ compile() { # FILE OPTIONS...
 }
 
 compile "$model" ring.ptx
-for what in '^\.reqntid 288$' 'cp\.async\.cg\.shared\.global .*, 16;' 'cp\.async\.mbarrier\.arrive\.noinc\.shared' \
+for what in '^\.reqntid 384$' 'setmaxnreg\.dec' 'setmaxnreg\.inc' 'cp\.async\.cg\.shared\.global .*, 16;' 'cp\.async\.mbarrier\.arrive\.noinc\.shared' \
     'cp\.async\.wait_all' 'mbarrier\.try_wait\.parity' 'bar(rier)?\.sync[^;]*1, 256;'; do
     grep -qE "$what" ring.ptx || die "no $what"
 done
@@ -37,7 +37,7 @@ done
 # A text may ask for more than there is room for, or for too little to be of use.
 sed 's/^ring .*/ring 64 of 32768 flight 64/' scheduled.eti > much.eti
 "$bin/etcc" much.eti --machine=./free.machine -o much.ptx
-grep -q '^\.reqntid 288$' much.ptx || die 'a ring of fewer slots than asked for is none'
+grep -q '^\.reqntid 384$' much.ptx || die 'a ring of fewer slots than asked for is none'
 sed 's/^ring .*/ring 2 of 128 flight 1/' scheduled.eti > little.eti
 "$bin/etcc" little.eti --machine=./free.machine -o little.ptx
 ! grep -q 'cp\.async\.cg' little.ptx || die 'chunks that no slot holds are brought'

@@ -9,6 +9,7 @@ struct nvptx {
      * drivers load the text. */
     const char *features;
     const char *processor; /* as LLVM and ptxas call it, where that is not the target's name */
+    bool hand_over;        /* registers, from warps to warps (setmaxnreg) */
     bool try_wait;         /* a look at a barrier may take its time */
     bool pairs;            /* there is arithmetic of vectors of two bf16 */
 };

@@ -8,8 +8,11 @@ static const et_fragment fragments[] = {
 };
 
 /* sm_90a is sm_90 with what later GPUs no longer have, wgmma. */
-static const struct nvptx own = {
-    .try_wait = true, .pairs = true, .features = "+ptx86", .processor = "sm_90a"};
+static const struct nvptx own = {.try_wait = true,
+                                 .pairs = true,
+                                 .hand_over = true,
+                                 .features = "+ptx86",
+                                 .processor = "sm_90a"};
 
 extern const et_target et_nvptx_sm_90;
 const et_target et_nvptx_sm_90 = {

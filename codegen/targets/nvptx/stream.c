@@ -54,6 +54,23 @@ static void drain(cg *g) {
     assemble(g, g->none, "cp.async.wait_all;", "~{memory}", 0, NULL);
 }
 
+/* Registers are dealt to four warps at a time, so that with one more warp eight have no more than
+ * twelve would. With four more, all but what these need may go to the eight. */
+enum { WAVES = 4, LESS = 56, MORE = 224 };
+
+static int waves(const cg *g) {
+    return nvptx_of(g)->hand_over ? WAVES : 1;
+}
+
+static void registers(cg *g, bool less) {
+    if (!nvptx_of(g)->hand_over) return;
+    val n = cg_i32(g, less ? LESS : MORE);
+    cg_call(g,
+            less ? "llvm.nvvm.setmaxnreg.dec.sync.aligned.u32"
+                 : "llvm.nvvm.setmaxnreg.inc.sync.aligned.u32",
+            0, NULL, 1, &n);
+}
+
 const et_stream_family nvptx_stream = {
     .init = init,
     .meet = meet,
@@ -62,4 +79,6 @@ const et_stream_family nvptx_stream = {
     .copy = copy,
     .copied = copied,
     .drain = drain,
+    .waves = waves,
+    .registers = registers,
 };
