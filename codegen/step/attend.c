@@ -5,40 +5,19 @@
  * blocks of positions in turn. Every group of lanes keeps its own running maximum, sum and weighted
  * values; groups are merged lane by lane, waves through LDS in their order, where the extra term
  * joins them. Scores are kept in base 2. */
-#include "codegen/step/step.h"
+#include "codegen/step/attend.h"
 #include "ir/base/diag.h"
-#include "ir/program/step.h"
 #include <math.h>
 #include <string.h>
 
 /* CHUNK: elements that are loaded at once; MOST_CHUNKS: of a lane's keys and values on their way.
  */
 enum {
-    CHUNK = 8,
+    CHUNK = CG_ATTEND_CHUNK,
     MAX_PER_LANE = CG_ATTEND_PER_LANE,
-    MAX_HEADS = 8,
+    MAX_HEADS = CG_ATTEND_HEADS,
     MAX_UNROLL = 4,
     MOST_CHUNKS = 8
-};
-
-struct attend {
-    const et_step *s;
-    int each;     /* elements of a head in one lane: 8, 16 or 32 */
-    int lanes;    /* holding one position */
-    int per_wave; /* positions */
-    int nheads;   /* in this pass */
-    int head0;
-    val slice;   /* of d: 0 .. lanes - 1 */
-    val owns;    /* this lane's d exist; NULL = always */
-    val clamped; /* slice, at most the last that exists */
-    val part;    /* lane group within the wave */
-    val first, end;
-    double factor;       /* of the product, multiplied into the queries */
-    et_expr score;       /* over the product, or none where the factor is all there is to it */
-    bool masked_by_head; /* the mask is not the same for all heads */
-    int unroll;          /* positions of a lane group that are looked at together */
-    bool ahead;          /* keys and values are loaded while those before them are looked at */
-    val q[MAX_HEADS][MAX_PER_LANE];
 };
 
 /* One position per lane group. */
@@ -48,16 +27,12 @@ struct position {
 };
 
 /* Running state of one head: maximum, sum, values. Laid out flat so that loops can carry it. */
-static int state_size(const struct attend *a) {
+static int state_size(const et_attend *a) {
     return 2 + a->each;
 }
 
-static double least(void) {
-    return -1e38; /* below any score, and its difference to any score is finite */
-}
-
 /* E(d) at this lane's d, zero where there are none. */
-static void load_slice(cg *g, const struct attend *a, et_expr e, val *out) {
+static void load_slice(cg *g, const et_attend *a, et_expr e, val *out) {
     const et_step *s = a->s;
     if (s->depth % a->each == 0) {
         int u = cg_fresh_var(g, "u", s->depth / a->each);
@@ -81,11 +56,11 @@ static void load_slice(cg *g, const struct attend *a, et_expr e, val *out) {
     }
 }
 
-static et_expr of_head(cg *g, const struct attend *a, int h, et_expr e) {
+static et_expr of_head(cg *g, const et_attend *a, int h, et_expr e) {
     return et_subst_var(g->x, e, a->s->hvar, et_int(g->x, a->head0 + h));
 }
 
-static void load_queries(cg *g, struct attend *a) {
+static void load_queries(cg *g, et_attend *a) {
     for (int h = 0; h < a->nheads; h++) {
         int mark = cg_scope(g);
         load_slice(g, a, of_head(g, a, h, a->s->part[ET_AT_Q]), a->q[h]);
@@ -95,7 +70,7 @@ static void load_queries(cg *g, struct attend *a) {
     }
 }
 
-static val score(cg *g, const struct attend *a, int h, const struct position *at, val valid) {
+static val score(cg *g, const et_attend *a, int h, const struct position *at, val valid) {
     val sum = cg_fmul(g, a->q[h][0], at->k[0]);
     for (int j = 1; j < a->each; j++)
         sum = cg_fma(g, a->q[h][j], at->k[j], sum);
@@ -108,11 +83,11 @@ static val score(cg *g, const struct attend *a, int h, const struct position *at
         sum = cg_fmul(g, cg_emit_f32(g, of_head(g, a, h, a->score)), cg_f32(g, M_LOG2E));
         cg_scope_end(g, mark);
     }
-    return cg_select(g, valid, sum, cg_f32(g, least()));
+    return cg_select(g, valid, sum, cg_f32(g, cg_attend_least()));
 }
 
 /* Does the position count for head H? */
-static val counts(cg *g, const struct attend *a, int h, const struct position *at) {
+static val counts(cg *g, const et_attend *a, int h, const struct position *at) {
     if (!a->masked_by_head) return at->valid;
     int mark = cg_scope(g);
     cg_bind(g, a->s->pvar, at->p, true);
@@ -126,12 +101,12 @@ static val minus(cg *g, val x, val y) {
 }
 
 /* A value that the mask hides may be anything, and 0 times infinity is no number. */
-static val value_at(cg *g, const struct attend *a, const struct position *at, val valid, int j) {
+static val value_at(cg *g, const et_attend *a, const struct position *at, val valid, int j) {
     return a->s->part[ET_AT_MASK].id ? cg_select(g, valid, at->v[j], cg_f32(g, 0)) : at->v[j];
 }
 
 /* Take N positions per lane group into the state. */
-static void absorb(cg *g, const struct attend *a, int n, const struct position *at, val *state) {
+static void absorb(cg *g, const et_attend *a, int n, const struct position *at, val *state) {
     for (int h = 0; h < a->nheads; h++) {
         val *st = state + h * state_size(a), s[MAX_UNROLL], valid[MAX_UNROLL], top = st[0];
         for (int i = 0; i < n; i++) {
@@ -155,25 +130,25 @@ static void absorb(cg *g, const struct attend *a, int n, const struct position *
 
 /* ---- positions ---- */
 
-static int stride(const cg *g, const struct attend *a) {
+static int stride(const cg *g, const et_attend *a) {
     return g->p->workgroup / g->t->wave * a->per_wave;
 }
 
 /* The position of lane group and turn I in the block that begins at AT0, at most LAST. */
-static struct position position(cg *g, const struct attend *a, val at0, int i, val last) {
+static struct position position(cg *g, const et_attend *a, val at0, int i, val last) {
     val p = cg_add(g, cg_addi(g, at0, (int64_t)i * stride(g, a)), a->part);
     val valid = cg_icmp(g, LLVMIntSLT, p, a->end);
     p = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){p, last});
     return (struct position){.p = p, .valid = valid};
 }
 
-static void apply_mask(cg *g, const struct attend *a, struct position *at) {
+static void apply_mask(cg *g, const et_attend *a, struct position *at) {
     et_expr mask = a->s->part[ET_AT_MASK];
     if (mask.id && !a->masked_by_head)
         at->valid = LLVMBuildAnd(g->b, at->valid, cg_emit(g, mask), "");
 }
 
-static void load_block(cg *g, const struct attend *a, val at0, struct position *at) {
+static void load_block(cg *g, const et_attend *a, val at0, struct position *at) {
     const et_step *s = a->s;
     val last = cg_addi(g, a->end, -1);
     for (int i = 0; i < a->unroll; i++) {
@@ -189,8 +164,7 @@ static void load_block(cg *g, const struct attend *a, val at0, struct position *
 
 /* ---- keys and values that wait in registers as they lie in memory ---- */
 
-/* Bytes a lane's chunk of E is aligned to; 0 where it is not loaded as a whole, as it is. */
-static int whole(cg *g, const struct attend *a, et_expr e) {
+int cg_attend_whole(cg *g, const et_attend *a, et_expr e) {
     const et_step *s = a->s;
     et_node_x x = *et_x(g->x, e);
     if (x.op != ET_X_LOAD || x.i2 != ET_LOAD_TENSOR || s->depth % a->each || g->guard ||
@@ -201,26 +175,30 @@ static int whole(cg *g, const struct attend *a, et_expr e) {
     return cg_wide_align(g, x.i2, x.i, x.ops, s->dvar, first, CHUNK);
 }
 
-static void load_words(cg *g, const struct attend *a, et_expr e, val *out) {
-    const et_step *s = a->s;
+val cg_attend_words(cg *g, const et_attend *a, et_expr e, val slice, int n, int d) {
     et_node_x x = *et_x(g->x, e);
-    int align = whole(g, a, e), u = cg_fresh_var(g, "u", s->depth / a->each);
-    cg_bind(g, u, a->clamped, a->lanes > 1);
-    et_expr first = et_mul(g->x, et_var(g->x, u), et_int(g->x, a->each));
-    for (int j = 0; j < a->each; j += CHUNK) {
-        et_expr d = et_add(g->x, first, et_int(g->x, j));
-        et_expr off = et_subst_var(g->x, cg_offset(g, x.i2, x.i, x.ops), s->dvar, d);
-        val ptr = cg_address(g, x.i2, x.i, off);
-        *out++ = cg_load_words(g, x.i2, x.i, ptr, 16 * CHUNK, align);
-    }
+    int u = cg_fresh_var(g, "u", n), align = cg_attend_whole(g, a, e);
+    cg_bind(g, u, slice, true);
+    et_expr first = et_mul(g->x, et_var(g->x, u), et_int(g->x, CHUNK));
+    first = et_add(g->x, first, et_int(g->x, d));
+    et_expr off = et_subst_var(g->x, cg_offset(g, x.i2, x.i, x.ops), a->s->dvar, first);
+    return cg_load_words(g, x.i2, x.i, cg_address(g, x.i2, x.i, off), 16 * CHUNK, align);
 }
 
-static int block_words(const struct attend *a) {
+static void load_words(cg *g, const et_attend *a, et_expr e, val *out) {
+    const et_step *s = a->s;
+    int slices = s->depth / a->each, per = a->each / CHUNK;
+    val slice = cg_muli(g, a->clamped, per);
+    for (int j = 0; j < per; j++)
+        *out++ = cg_attend_words(g, a, e, slice, (slices - 1) * per + 1, j * CHUNK);
+}
+
+static int block_words(const et_attend *a) {
     return 2 * a->unroll * a->each / CHUNK;
 }
 
 /* Of the block at AT0, past its end the last position again. */
-static void load_ahead(cg *g, const struct attend *a, val at0, val *words) {
+static void load_ahead(cg *g, const et_attend *a, val at0, val *words) {
     const et_step *s = a->s;
     val last = cg_addi(g, a->end, -1);
     for (int i = 0; i < a->unroll; i++) {
@@ -233,7 +211,7 @@ static void load_ahead(cg *g, const struct attend *a, val at0, val *words) {
     }
 }
 
-static void values_of(cg *g, const struct attend *a, et_expr e, const val *words, val *out) {
+static void values_of(cg *g, const et_attend *a, et_expr e, const val *words, val *out) {
     et_dtype t = g->p->tensors[et_x(g->x, e)->i].shape.dtype;
     for (int j = 0; j < a->each; j += CHUNK)
         cg_loaded_words(g, t, words[j / CHUNK], CHUNK, out + j);
@@ -241,8 +219,7 @@ static void values_of(cg *g, const struct attend *a, et_expr e, const val *words
         out[j] = cg_select(g, a->owns, out[j], cg_f32(g, 0));
 }
 
-static void block_of(cg *g, const struct attend *a, val at0, const val *words,
-                     struct position *at) {
+static void block_of(cg *g, const et_attend *a, val at0, const val *words, struct position *at) {
     const et_step *s = a->s;
     val last = cg_addi(g, a->end, -1);
     for (int i = 0; i < a->unroll; i++) {
@@ -258,7 +235,7 @@ static void block_of(cg *g, const struct attend *a, val at0, const val *words,
 }
 
 /* The same where AT0 is before the end; elsewhere nobody looks at them. */
-static void load_if_any(cg *g, const struct attend *a, val at0, val *words) {
+static void load_if_any(cg *g, const et_attend *a, val at0, val *words) {
     cg_if more;
     cg_if_begin(g, &more, cg_icmp(g, LLVMIntSLT, at0, a->end));
     load_ahead(g, a, at0, words);
@@ -272,7 +249,7 @@ static void load_if_any(cg *g, const struct attend *a, val at0, val *words) {
 }
 
 /* Carried from block to block: the state, then what was loaded ahead. */
-static void scan_positions(cg *g, const struct attend *a, val *state) {
+static void scan_positions(cg *g, const et_attend *a, val *state) {
     val first = cg_muli(g, g->wave, a->per_wave), carried[MAX_HEADS * (2 + CHUNK) + MOST_CHUNKS];
     int n = a->nheads * state_size(a), words = a->ahead ? block_words(a) : 0;
     val step = cg_i32(g, (int64_t)stride(g, a) * a->unroll);
@@ -296,17 +273,17 @@ static void scan_positions(cg *g, const struct attend *a, val *state) {
     memcpy(state, carried, (size_t)n * sizeof *state);
 }
 
-static void plan_positions(cg *g, struct attend *a) {
+static void plan_positions(cg *g, et_attend *a) {
     const et_step *s = a->s;
     bool few = a->nheads * a->each <= 4 * CHUNK;
     a->unroll = (few ? MAX_UNROLL : 2) * CHUNK / a->each;
     if (a->unroll < 1) a->unroll = 1;
-    a->ahead = few && block_words(a) <= MOST_CHUNKS && whole(g, a, s->part[ET_AT_K]) &&
-               whole(g, a, s->part[ET_AT_V]);
+    a->ahead = few && block_words(a) <= MOST_CHUNKS && cg_attend_whole(g, a, s->part[ET_AT_K]) &&
+               cg_attend_whole(g, a, s->part[ET_AT_V]);
 }
 
 /* Merge the state of the lane MASK away into this one's. */
-static void merge_lanes(cg *g, const struct attend *a, int mask, val *state) {
+static void merge_lanes(cg *g, const et_attend *a, int mask, val *state) {
     for (int h = 0; h < a->nheads; h++) {
         val *st = state + h * state_size(a), other = cg_shuffle_xor(g, st[0], mask);
         val top = cg_fmax(g, st[0], other);
@@ -319,14 +296,14 @@ static void merge_lanes(cg *g, const struct attend *a, int mask, val *state) {
     }
 }
 
-static val scratch_ptr(cg *g, const struct attend *a, val wave, val head, val d) {
+val cg_attend_left(cg *g, const et_attend *a, val wave, val head, val d) {
     const et_local *l = &g->f->locals[a->s->scratch];
     val row = cg_add(g, cg_muli(g, wave, l->dim[1]), head);
     return cg_local_ptr(g, a->s->scratch, cg_add(g, cg_muli(g, row, l->pitch), d));
 }
 
 /* Lane group 0 of each wave leaves the wave's state in scratch. */
-static void leave(cg *g, const struct attend *a, val *state) {
+static void leave(cg *g, const et_attend *a, val *state) {
     const et_step *s = a->s;
     cg_if in, own;
     cg_if_begin(g, &in, cg_icmp(g, LLVMIntEQ, a->part, cg_i32(g, 0)));
@@ -336,19 +313,19 @@ static void leave(cg *g, const struct attend *a, val *state) {
             val d = cg_addi(g, cg_muli(g, a->slice, a->each), j);
             bool sure = s->depth == a->lanes * a->each;
             if (!sure) cg_if_begin(g, &own, cg_icmp(g, LLVMIntSLT, d, cg_i32(g, s->depth)));
-            LLVMBuildStore(g->b, st[2 + j], scratch_ptr(g, a, g->wave, head, d));
+            LLVMBuildStore(g->b, st[2 + j], cg_attend_left(g, a, g->wave, head, d));
             if (!sure) cg_if_end(g, &own);
         }
         cg_if_begin(g, &own, cg_icmp(g, LLVMIntEQ, a->slice, cg_i32(g, 0)));
-        LLVMBuildStore(g->b, st[0], scratch_ptr(g, a, g->wave, head, cg_i32(g, s->depth)));
-        LLVMBuildStore(g->b, st[1], scratch_ptr(g, a, g->wave, head, cg_i32(g, s->depth + 1)));
+        LLVMBuildStore(g->b, st[0], cg_attend_left(g, a, g->wave, head, cg_i32(g, s->depth)));
+        LLVMBuildStore(g->b, st[1], cg_attend_left(g, a, g->wave, head, cg_i32(g, s->depth + 1)));
         cg_if_end(g, &own);
     }
     cg_if_end(g, &in);
 }
 
 /* What another part is joined with is not divided; D is the element of it. */
-static void store_part(cg *g, const struct attend *a, val row, val d, val out, val top, val sum) {
+static void store_part(cg *g, const et_attend *a, val row, val d, val out, val top, val sum) {
     const et_step *s = a->s;
     cg_if first;
     LLVMBuildStore(g->b, out, cg_local_ptr(g, s->out, cg_add(g, row, d)));
@@ -358,7 +335,7 @@ static void store_part(cg *g, const struct attend *a, val row, val d, val out, v
     cg_if_end(g, &first);
 }
 
-static void merge_waves(cg *g, const struct attend *a) {
+static void merge_waves(cg *g, const et_attend *a) {
     const et_step *s = a->s;
     int waves = g->p->workgroup / g->t->wave;
     int64_t total = (int64_t)s->heads * s->depth;
@@ -368,7 +345,7 @@ static void merge_waves(cg *g, const struct attend *a) {
     val m[64], top = NULL, sum = cg_f32(g, 0), out = cg_f32(g, 0);
     et_check(waves <= 64);
     for (int w = 0; w < waves; w++) {
-        m[w] = LLVMBuildLoad2(g->b, g->f32, scratch_ptr(g, a, cg_i32(g, w), h, depth), "");
+        m[w] = LLVMBuildLoad2(g->b, g->f32, cg_attend_left(g, a, cg_i32(g, w), h, depth), "");
         top = top ? cg_fmax(g, top, m[w]) : m[w];
     }
     if (s->part[ET_AT_EXTRA].id) {
@@ -381,8 +358,9 @@ static void merge_waves(cg *g, const struct attend *a) {
     }
     for (int w = 0; w < waves; w++) {
         val weight = cg_exp2(g, minus(g, m[w], top)), wave = cg_i32(g, w);
-        val l = LLVMBuildLoad2(g->b, g->f32, scratch_ptr(g, a, wave, h, cg_addi(g, depth, 1)), "");
-        val o = LLVMBuildLoad2(g->b, g->f32, scratch_ptr(g, a, wave, h, d), "");
+        val l =
+            LLVMBuildLoad2(g->b, g->f32, cg_attend_left(g, a, wave, h, cg_addi(g, depth, 1)), "");
+        val o = LLVMBuildLoad2(g->b, g->f32, cg_attend_left(g, a, wave, h, d), "");
         sum = cg_fma(g, l, weight, sum);
         out = cg_fma(g, o, weight, out);
     }
@@ -414,8 +392,21 @@ et_expr cg_attend_score(cg *g, const et_step *s, double *out_factor) {
     return s->part[ET_AT_SCORE];
 }
 
+/* Every lane group with positions of its own. */
+static void by_lanes(cg *g, et_attend *a) {
+    val state[MAX_HEADS * (2 + CHUNK)]; /* as many with fewer heads of more elements */
+    plan_positions(g, a);
+    load_queries(g, a);
+    for (int i = 0; i < a->nheads * state_size(a); i++)
+        state[i] = cg_f32(g, i % state_size(a) ? 0 : cg_attend_least());
+    scan_positions(g, a, state);
+    for (int m = a->lanes; m < g->t->wave; m *= 2)
+        merge_lanes(g, a, m, state);
+    leave(g, a, state);
+}
+
 void cg_step_attend(cg *g, const et_step *s) {
-    struct attend a = {.s = s, .lanes = 1, .each = CHUNK};
+    et_attend a = {.s = s, .lanes = 1, .each = CHUNK};
     et_expr mask = s->part[ET_AT_MASK];
     if (s->rows) {
         cg_attend_rows(g, s);
@@ -444,15 +435,10 @@ void cg_step_attend(cg *g, const et_step *s) {
     for (a.head0 = 0; a.head0 < s->heads; a.head0 += most) {
         a.nheads = s->heads - a.head0 < most ? s->heads - a.head0 : most;
         int mark = cg_scope(g);
-        val state[MAX_HEADS * (2 + CHUNK)]; /* as many with fewer heads of more elements */
-        plan_positions(g, &a);
-        load_queries(g, &a);
-        for (int i = 0; i < a.nheads * state_size(&a); i++)
-            state[i] = cg_f32(g, i % state_size(&a) ? 0 : least());
-        scan_positions(g, &a, state);
-        for (int m = a.lanes; m < g->t->wave; m *= 2)
-            merge_lanes(g, &a, m, state);
-        leave(g, &a, state);
+        if (cg_attend_may_multiply(g, &a))
+            cg_attend_heads(g, &a);
+        else
+            by_lanes(g, &a);
         cg_scope_end(g, mark);
     }
     cg_barrier(g);

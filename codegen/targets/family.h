@@ -140,6 +140,12 @@ typedef struct et_family {
      * number lane % 4. MULTIPLY takes words of 16-bit operands that are so dealt. NULL: there is no
      * such. */
     void (*load_blocks)(cg *, val ptr, val word[4]);
+    /* SUM and the products of 16 rows by 8 columns, over 16 k's of a type of 16 bits, two to a
+     * word. Lane l has of the left operand rows l / 4 and l / 4 + 8: in M[0] and M[1] two k's of
+     * each, in M[2] and M[3] two more; of the right one, in N, the same k's of column l / 4; of the
+     * sums columns l % 4 * 2 and the next of the first row, then of the other. NULL: there is none.
+     */
+    void (*multiply8)(cg *, et_dtype, const val m[4], const val n[2], val sum[4]);
     const et_pairs_family *pairs;  /* NULL: the target multiplies no vectors of bf16 */
     val (*divide)(cg *, val, val); /* f32, to 2.5 ulp */
     val (*root)(cg *, val);        /* the square root of an f32, to 2.5 ulp */

@@ -75,6 +75,7 @@ const et_family et_nvptx = {
     .prefetch = nvptx_prefetch,
     .multiply = nvptx_multiply,
     .load_blocks = nvptx_load_blocks,
+    .multiply8 = nvptx_multiply8,
     .pairs = &nvptx_pairs,
     .divide = nvptx_divide,
     .root = nvptx_root,

@@ -91,6 +91,21 @@ val nvptx_multiply(cg *g, const et_fragment *fr, int lane_k, const val *n, const
     return acc;
 }
 
+void nvptx_multiply8(cg *g, et_dtype t, const val m[4], const val n[2], val sum[4]) {
+    const struct nvptx_product *p = t == ET_F16 ? &nvptx_f16 : &nvptx_bf16;
+    val args[10];
+    for (int i = 0; i < 6; i++) {
+        args[i] = i < 4 ? m[i] : n[i - 4];
+        if (p->operands == NVPTX_F16_PAIRS)
+            args[i] = LLVMBuildBitCast(g->b, args[i], LLVMVectorType(g->f16, 2), "");
+    }
+    for (int i = 0; i < 4; i++)
+        args[6 + i] = sum[i];
+    val all = cg_call(g, p->name, 0, NULL, 10, args);
+    for (int i = 0; i < 4; i++)
+        sum[i] = LLVMBuildExtractValue(g->b, all, (unsigned)i, "");
+}
+
 void nvptx_load_blocks(cg *g, val ptr, val word[4]) {
     LLVMTypeRef t = LLVMTypeOf(ptr);
     val all = cg_call(g, "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16", 1, &t, 1, &ptr);

@@ -1,0 +1,347 @@
+/* Attention of one row of queries by matrix instructions that multiply 16 rows by 8 columns (the
+ * family's multiply8): up to eight heads that share keys and values are looked at together, and
+ * memory is what it waits for, not arithmetic.
+ *
+ * A wave takes sixteen positions at a time. Of an instruction's fragments lane l has row l / 4 of
+ * the left operand, column l / 4 of the right one, and of the sums rows l / 4 and l / 4 + 8,
+ * columns l % 4 * 2 and the next. Which k is which is nobody's business as long as both operands
+ * agree, so a lane's eight elements in a row, one load, are its k's of two instructions.
+ *
+ *   scores:  queries by keys. Rows are heads, columns positions, k elements. A query is the sum of
+ *            two numbers of the keys' type; the second ones are rows 8 to 15, so that sums are as
+ *            good as with queries of f32.
+ *   values:  values by weights. Rows are elements, columns heads, k positions: two each of a lane's
+ *            four. Weights are sums of two numbers as well, by an instruction each.
+ *
+ * The lanes that have a head's scores have its maximum, and the weights as the next instruction
+ * takes them; only how much sums shrink goes from lane to lane. */
+#include "codegen/step/attend.h"
+#include <string.h>
+
+enum {
+    POSITIONS = 16, /* at a time */
+    ROWS = 4,       /* of values, in a lane: two positions next to each other, and two more */
+    TILES = 2,      /* of eight columns of scores */
+    WORDS = 4,      /* of eight elements */
+    KEYS = 32,      /* elements of a key that four lanes load at a time */
+    VALUES = 64,    /* and of values, eight */
+    MOST_DEPTH = 128,
+    MOST_CHUNKS = 16, /* that a lane loads of all these */
+};
+
+/* What a lane knows of its place, and of the queries. */
+struct heads {
+    const et_attend *a;
+    et_dtype type;
+    int depth, nkeys, nvalues; /* chunks of a key, and of values, in a lane */
+    val column, quad;          /* lane / 4, lane % 4 */
+    val head;                  /* of this column, at most the last that there is */
+    val q[MOST_DEPTH / KEYS][WORDS], rest[MOST_DEPTH / KEYS][WORDS];
+};
+
+/* Of one head's scores, and of two heads' sums. */
+struct state {
+    val top, sum;
+    val out[MOST_DEPTH / 16][4];
+};
+
+enum { STATE = sizeof(struct state) / sizeof(val) };
+
+bool cg_attend_may_multiply(cg *g, const et_attend *a) {
+    const et_step *s = a->s;
+    et_expr k = s->part[ET_AT_K], v = s->part[ET_AT_V];
+    return g->family->multiply8 && g->t->wave == 32 && s->depth % VALUES == 0 &&
+           s->depth <= MOST_DEPTH && !a->masked_by_head && cg_attend_whole(g, a, k) &&
+           cg_attend_whole(g, a, v) &&
+           g->p->tensors[et_x(g->x, k)->i].shape.dtype ==
+               g->p->tensors[et_x(g->x, v)->i].shape.dtype;
+}
+
+/* ---- numbers of 16 bits, two to a word ---- */
+
+static val packed(cg *g, et_dtype t, val a, val b) {
+    LLVMTypeRef two = LLVMVectorType(g->f32, 2);
+    val v = LLVMBuildInsertElement(g->b, LLVMGetPoison(two), a, cg_i32(g, 0), "");
+    v = LLVMBuildInsertElement(g->b, v, b, cg_i32(g, 1), "");
+    v = LLVMBuildFPTrunc(g->b, v, LLVMVectorType(cg_storage(g, t), 2), "");
+    return LLVMBuildBitCast(g->b, v, g->i32, "");
+}
+
+/* A and B to the type, and what that leaves out of them. */
+static void split(cg *g, et_dtype t, val a, val b, val *out, val *out_rest) {
+    val is[2];
+    *out = packed(g, t, a, b);
+    cg_loaded_words(g, t, *out, 2, is);
+    *out_rest = packed(g, t, LLVMBuildFSub(g->b, a, is[0], ""), LLVMBuildFSub(g->b, b, is[1], ""));
+}
+
+/* The lower halves of A and B, and the upper ones. */
+static void transpose(cg *g, val a, val b, val *out_low, val *out_high) {
+    val half = cg_i32(g, 16), low = LLVMBuildAnd(g->b, a, cg_i32(g, 0xffff), "");
+    val high = LLVMBuildAnd(g->b, b, cg_i32(g, 0xffff0000), "");
+    *out_low = LLVMBuildOr(g->b, low, LLVMBuildShl(g->b, b, half, ""), "");
+    *out_high = LLVMBuildOr(g->b, high, LLVMBuildLShr(g->b, a, half, ""), "");
+}
+
+static val word(cg *g, val v, int i) {
+    return cg_extract(g, v, i);
+}
+
+/* ---- queries ---- */
+
+static void load_query(cg *g, struct heads *h, int u) {
+    const et_attend *a = h->a;
+    const et_step *s = a->s;
+    val q[CG_ATTEND_CHUNK];
+    int mark = cg_scope(g), var = cg_fresh_var(g, "u", KEYS / CG_ATTEND_CHUNK);
+    cg_bind(g, var, h->quad, true);
+    cg_bind(g, s->hvar, h->head, true);
+    et_expr first = et_mul(g->x, et_var(g->x, var), et_int(g->x, CG_ATTEND_CHUNK));
+    first = et_add(g->x, first, et_int(g->x, (int64_t)u * KEYS));
+    cg_emit_n(g, s->part[ET_AT_Q], s->dvar, first, CG_ATTEND_CHUNK, q);
+    val is = cg_icmp(g, LLVMIntSLT, h->column, cg_i32(g, a->nheads));
+    for (int j = 0; j < CG_ATTEND_CHUNK; j++) {
+        q[j] = cg_to_f32(g, q[j]);
+        if (a->factor != 1) q[j] = cg_fmul(g, q[j], cg_f32(g, a->factor));
+        if (a->nheads < CG_ATTEND_HEADS) q[j] = cg_select(g, is, q[j], cg_f32(g, 0));
+    }
+    for (int w = 0; w < WORDS; w++)
+        split(g, h->type, q[2 * w], q[2 * w + 1], &h->q[u][w], &h->rest[u][w]);
+    cg_scope_end(g, mark);
+}
+
+static struct heads begin(cg *g, const et_attend *a) {
+    et_expr k = a->s->part[ET_AT_K];
+    struct heads h = {.a = a,
+                      .type = g->p->tensors[et_x(g->x, k)->i].shape.dtype,
+                      .depth = a->s->depth,
+                      .nkeys = TILES * a->s->depth / KEYS,
+                      .nvalues = ROWS * a->s->depth / VALUES};
+    h.column = LLVMBuildLShr(g->b, g->lane, cg_i32(g, 2), "");
+    h.quad = LLVMBuildAnd(g->b, g->lane, cg_i32(g, 3), "");
+    val last[] = {h.column, cg_i32(g, a->nheads - 1)};
+    h.head = cg_addi(g, cg_call(g, "llvm.umin", 1, &g->i32, 2, last), a->head0);
+    for (int u = 0; u < h.depth / KEYS; u++)
+        load_query(g, &h, u);
+    return h;
+}
+
+/* ---- keys and values ---- */
+
+/* AT0 + P, or the last position that counts. */
+static val clamped(cg *g, const et_attend *a, val at0, val p) {
+    val args[] = {cg_add(g, at0, p), cg_addi(g, a->end, -1)};
+    return cg_call(g, "llvm.smin", 1, &g->i32, 2, args);
+}
+
+static void load_keys(cg *g, const struct heads *h, val at0, val *out) {
+    const et_step *s = h->a->s;
+    for (int tile = 0; tile < TILES; tile++) {
+        int mark = cg_scope(g);
+        cg_bind(g, s->pvar, clamped(g, h->a, at0, cg_addi(g, h->column, 8 * tile)), true);
+        for (int u = 0; u < h->depth / KEYS; u++)
+            *out++ = cg_attend_words(g, h->a, s->part[ET_AT_K], h->quad, KEYS / CG_ATTEND_CHUNK,
+                                     u * KEYS);
+        cg_scope_end(g, mark);
+    }
+}
+
+/* Number I of a lane's positions, from the first of sixteen on. */
+static val own_position(cg *g, const struct heads *h, int i) {
+    return cg_addi(g, cg_muli(g, h->quad, 2), i / 2 * 8 + i % 2);
+}
+
+static void load_values(cg *g, const struct heads *h, val at0, val *out) {
+    const et_step *s = h->a->s;
+    for (int r = 0; r < ROWS; r++) {
+        int mark = cg_scope(g);
+        cg_bind(g, s->pvar, clamped(g, h->a, at0, own_position(g, h, r)), true);
+        for (int c = 0; c < h->depth / VALUES; c++)
+            *out++ = cg_attend_words(g, h->a, s->part[ET_AT_V], h->column, VALUES / CG_ATTEND_CHUNK,
+                                     c * VALUES);
+        cg_scope_end(g, mark);
+    }
+}
+
+typedef void (*load_fn)(cg *, const struct heads *, val at0, val *out);
+
+/* What LOAD loads of the positions from AT0 on, where that is before the end; elsewhere nobody
+ * looks at it. */
+static void load_if_any(cg *g, const struct heads *h, load_fn load, int n, val at0, val *words) {
+    cg_if more;
+    cg_if_begin(g, &more, cg_icmp(g, LLVMIntSLT, at0, h->a->end));
+    load(g, h, at0, words);
+    cg_if_end(g, &more);
+    for (int i = 0; i < n; i++) {
+        val phi = LLVMBuildPhi(g->b, LLVMTypeOf(words[i]), "");
+        val none = LLVMGetPoison(LLVMTypeOf(words[i]));
+        LLVMAddIncoming(phi, (val[]){words[i], none}, (block[]){more.then, more.otherwise}, 2);
+        words[i] = phi;
+    }
+}
+
+/* ---- scores ---- */
+
+/* Products of all queries and the keys of a tile's column: this lane's two, of its head. */
+static void multiply_keys(cg *g, const struct heads *h, const val *keys, val out[2]) {
+    val sum[4];
+    for (int i = 0; i < 4; i++)
+        sum[i] = cg_f32(g, 0);
+    for (int u = 0; u < h->depth / KEYS; u++)
+        for (int w = 0; w < WORDS; w += 2) {
+            val q[] = {h->q[u][w], h->rest[u][w], h->q[u][w + 1], h->rest[u][w + 1]};
+            val k[] = {word(g, keys[u], w), word(g, keys[u], w + 1)};
+            g->family->multiply8(g, h->type, q, k, sum);
+        }
+    out[0] = cg_fadd(g, sum[0], sum[2]);
+    out[1] = cg_fadd(g, sum[1], sum[3]);
+}
+
+/* The score of the product at a position, in base 2, and whether that counts. */
+static val score(cg *g, const struct heads *h, val at0, int i, val product, val *out_counts) {
+    const et_attend *a = h->a;
+    const et_step *s = a->s;
+    val own = own_position(g, h, i);
+    int mark = cg_scope(g);
+    *out_counts = cg_icmp(g, LLVMIntSLT, cg_add(g, at0, own), a->end);
+    cg_bind(g, s->pvar, clamped(g, a, at0, own), true);
+    if (s->part[ET_AT_MASK].id)
+        *out_counts = LLVMBuildAnd(g->b, *out_counts, cg_emit(g, s->part[ET_AT_MASK]), "");
+    if (a->score.id) {
+        cg_bind(g, s->hvar, h->head, true);
+        cg_remember(g, et_arg(g->x, ET_ARG_QK, ET_T_F32), product);
+        product = cg_fmul(g, cg_emit_f32(g, a->score), cg_f32(g, 1.4426950408889634));
+    }
+    cg_scope_end(g, mark);
+    return cg_select(g, *out_counts, product, cg_f32(g, cg_attend_least()));
+}
+
+/* ---- values ---- */
+
+/* How much the sums of this lane's two heads shrink, from where their scores are. */
+static void scale(cg *g, const struct heads *h, val shrink, val out[2]) {
+    val bits = LLVMBuildBitCast(g->b, shrink, g->i32, "");
+    for (int i = 0; i < 2; i++) {
+        val from = cg_addi(g, cg_muli(g, h->quad, 8), (int64_t)4 * i);
+        out[i] = LLVMBuildBitCast(g->b, g->family->read_lane(g, bits, from), g->f32, "");
+    }
+}
+
+static void multiply_values(cg *g, const struct heads *h, const val *values, const val counts[ROWS],
+                            const val weight[2], const val rest[2], struct state *st) {
+    int chunks = h->depth / VALUES;
+    bool masked = h->a->s->part[ET_AT_MASK].id != 0;
+    for (int c = 0; c < chunks; c++)
+        for (int w = 0; w < WORDS; w++) {
+            val v[ROWS], row[4];
+            for (int r = 0; r < ROWS; r++) { /* a value that the mask hides may be anything */
+                v[r] = word(g, values[r * chunks + c], w);
+                if (masked) v[r] = cg_select(g, counts[r], v[r], cg_i32(g, 0));
+            }
+            transpose(g, v[0], v[1], &row[0], &row[1]);
+            transpose(g, v[2], v[3], &row[2], &row[3]);
+            g->family->multiply8(g, h->type, row, weight, st->out[c * WORDS + w]);
+            g->family->multiply8(g, h->type, row, rest, st->out[c * WORDS + w]);
+        }
+}
+
+/* ---- the loop ---- */
+
+static val of_quad(cg *g, val v, val (*both)(cg *, val, val)) {
+    v = both(g, v, cg_shuffle_xor(g, v, 1));
+    return both(g, v, cg_shuffle_xor(g, v, 2));
+}
+
+/* Sixteen positions from AT0 on; PRODUCT: this lane's, of its head. */
+static void absorb(cg *g, const struct heads *h, val at0, const val product[ROWS],
+                   const val *values, struct state *st) {
+    val s[ROWS], counts[ROWS], top = st->top, p[ROWS], by[2], weight[2], rest[2];
+    for (int i = 0; i < ROWS; i++) {
+        s[i] = score(g, h, at0, i, product[i], &counts[i]);
+        top = cg_fmax(g, top, s[i]);
+    }
+    top = of_quad(g, top, cg_fmax);
+    val shrink = cg_exp2(g, LLVMBuildFSub(g->b, st->top, top, ""));
+    st->top = top;
+    st->sum = cg_fmul(g, st->sum, shrink);
+    for (int i = 0; i < ROWS; i++) {
+        p[i] = cg_exp2(g, LLVMBuildFSub(g->b, s[i], top, ""));
+        p[i] = cg_select(g, counts[i], p[i], cg_f32(g, 0));
+        st->sum = cg_fadd(g, st->sum, p[i]);
+    }
+    for (int i = 0; i < 2; i++)
+        split(g, h->type, p[2 * i], p[2 * i + 1], &weight[i], &rest[i]);
+    scale(g, h, shrink, by);
+    for (int j = 0; j < h->depth / 16; j++)
+        for (int i = 0; i < 4; i++)
+            st->out[j][i] = cg_fmul(g, st->out[j][i], by[i % 2]);
+    multiply_values(g, h, values, counts, weight, rest, st);
+}
+
+/* Carried: the state, then keys and values of the next positions, which are loaded as soon as their
+ * registers are free. */
+static void scan(cg *g, const struct heads *h, struct state *st) {
+    const et_attend *a = h->a;
+    int n = 2 + h->depth / 16 * 4, waves = g->p->workgroup / g->t->wave;
+    val carried[STATE + MOST_CHUNKS], *keys = carried + n, *values = keys + h->nkeys;
+    val at0 = cg_muli(g, g->wave, POSITIONS), step = cg_i32(g, (int64_t)waves * POSITIONS);
+    if (a->first) at0 = cg_add(g, a->first, at0);
+    memcpy(carried, st, (size_t)n * sizeof *carried);
+    load_if_any(g, h, load_keys, h->nkeys, at0, keys);
+    load_if_any(g, h, load_values, h->nvalues, at0, values);
+    cg_for f;
+    at0 = cg_for_begin(g, &f, at0, a->end, step, false, n + h->nkeys + h->nvalues, carried);
+    memcpy(st, carried, (size_t)n * sizeof *carried);
+    val product[ROWS], next = cg_add(g, at0, step);
+    for (int tile = 0; tile < TILES; tile++)
+        multiply_keys(g, h, keys + (ptrdiff_t)tile * h->depth / KEYS, product + 2 * tile);
+    load_if_any(g, h, load_keys, h->nkeys, next, keys);
+    absorb(g, h, at0, product, values, st);
+    load_if_any(g, h, load_values, h->nvalues, next, values);
+    memcpy(carried, st, (size_t)n * sizeof *carried);
+    cg_for_end(g, &f, carried);
+    memcpy(st, carried, (size_t)n * sizeof *carried);
+}
+
+/* ---- what the wave leaves ---- */
+
+static val plus(cg *g, val a, val b) {
+    return cg_fadd(g, a, b);
+}
+
+/* Two elements next to each other of each of this lane's two heads, for each sum. */
+static void leave_sums(cg *g, const struct heads *h, const struct state *st) {
+    const et_attend *a = h->a;
+    for (int i = 0; i < 2; i++) {
+        val column = cg_addi(g, cg_muli(g, h->quad, 2), i);
+        cg_if own;
+        cg_if_begin(g, &own, cg_icmp(g, LLVMIntSLT, column, cg_i32(g, a->nheads)));
+        val head = cg_addi(g, column, a->head0);
+        for (int j = 0; j < h->depth / 16; j++) {
+            val d = cg_addi(g, cg_muli(g, h->column, CG_ATTEND_CHUNK),
+                            (int64_t)j / WORDS * VALUES + (int64_t)j % WORDS * 2);
+            for (int k = 0; k < 2; k++)
+                LLVMBuildStore(g->b, st->out[j][2 * k + i],
+                               cg_attend_left(g, a, g->wave, head, cg_addi(g, d, k)));
+        }
+        cg_if_end(g, &own);
+    }
+}
+
+void cg_attend_heads(cg *g, et_attend *a) {
+    struct heads h = begin(g, a);
+    struct state st = {.top = cg_f32(g, cg_attend_least()), .sum = cg_f32(g, 0)};
+    for (int j = 0; j < h.depth / 16; j++)
+        for (int i = 0; i < 4; i++)
+            st.out[j][i] = cg_f32(g, 0);
+    scan(g, &h, &st);
+    st.sum = of_quad(g, st.sum, plus);
+    leave_sums(g, &h, &st);
+    cg_if own;
+    val first = cg_icmp(g, LLVMIntEQ, h.quad, cg_i32(g, 0));
+    val is = cg_icmp(g, LLVMIntSLT, h.column, cg_i32(g, a->nheads));
+    cg_if_begin(g, &own, LLVMBuildAnd(g->b, first, is, ""));
+    LLVMBuildStore(g->b, st.top, cg_attend_left(g, a, g->wave, h.head, cg_i32(g, h.depth)));
+    LLVMBuildStore(g->b, st.sum, cg_attend_left(g, a, g->wave, h.head, cg_i32(g, h.depth + 1)));
+    cg_if_end(g, &own);
+}
