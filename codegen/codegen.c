@@ -89,17 +89,23 @@ static bool has_streams(const cg *g) {
     return any && !cg_is_sequence(g);
 }
 
-/* Bytes of LDS that functions have, of all models and parts or of those that stream. */
+/* Bytes of LDS that the functions of a part have, of all models or of those that stream. */
+static int locals_of(const et_program *p, bool streaming) {
+    int most = 0;
+    for (int i = 0; i < p->ngrids; i++) {
+        int bytes = p->funcs[p->grids[i].func].lds_bytes;
+        if (streaming && !cg_model_streams(p, p->grids[i].model)) continue;
+        if (bytes > most) most = bytes;
+    }
+    return (most + 15) & ~15;
+}
+
 static int most_locals(const cg *g, bool streaming) {
     int most = 0;
     const et_program *p;
     for (int k = 0; (p = et_program_part(g->whole, k)); k++)
-        for (int i = 0; i < p->ngrids; i++) {
-            int bytes = p->funcs[p->grids[i].func].lds_bytes;
-            if (streaming && !cg_model_streams(p, p->grids[i].model)) continue;
-            if (bytes > most) most = bytes;
-        }
-    return (most + 15) & ~15;
+        if (locals_of(p, streaming) > most) most = locals_of(p, streaming);
+    return most;
 }
 
 /* What codegen has in LDS for itself, from AT on. */
@@ -109,6 +115,33 @@ static void place_words(cg *g, int at) {
     if (g->sliced && g->p->g->nmodels) g->reduce_at += CG_ORDER_BYTES;
     g->trace_at = g->reduce_at + 16 * (g->p->workgroup / g->t->wave);
     g->lds_bytes = g->trace_at + cg_trace_lds(g);
+}
+
+/* Bytes that a launch of the part asks for. */
+int cg_part_lds(const cg *g, const et_program *p) {
+    int half = g->t->lds_bytes / 2 + 512, slots = g->slots_at + g->ring_slots * p->ring.bytes;
+    bool streams = locals_of(p, true) > 0 || cg_model_streams(p, 0);
+    int bytes = g->front + (streams && slots > locals_of(p, false) ? slots : locals_of(p, false));
+    return bytes < half ? half : bytes;
+}
+
+/* The words in front of the locals, so that variants which do not stream need not ask for what
+ * the ring takes: the cache of a CU is what is left of the same memory. */
+static void words_first(cg *g) {
+    enum { ALIGN = 1024 };
+    const et_program *p;
+    int words = g->lds_bytes - g->flag_at, ring = cg_ring_words(g->ring_slots), most = 0;
+    int front = (words + ring + ALIGN - 1) / ALIGN * ALIGN, was = g->front;
+    g->front = front;
+    for (int k = 0; (p = et_program_part(g->whole, k)); k++)
+        if (cg_part_lds(g, p) > most) most = cg_part_lds(g, p);
+    if (most > g->t->lds_bytes) {
+        g->front = was;
+        return;
+    }
+    g->ring_at = -front;
+    place_words(g, ring - front);
+    g->lds_bytes = most;
 }
 
 /* As many slots as there is room for; parts of the program use them in turn, and parts and models
@@ -128,7 +161,9 @@ static void add_ring(cg *g) {
     g->ring_at = end;
     if (end + cg_ring_words(g->ring_slots) + words > g->t->lds_bytes)
         g->ring_slots = 0; /* somebody's locals leave no room for the barriers */
-    if (g->ring_slots) place_words(g, end + cg_ring_words(g->ring_slots));
+    if (!g->ring_slots) return;
+    place_words(g, end + cg_ring_words(g->ring_slots));
+    if (g->whole->nvariants && !g->p->g->nmodels) words_first(g);
 }
 
 /* LDS: every function's locals share the front; codegen's own words come last. More than half of

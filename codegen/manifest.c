@@ -253,10 +253,26 @@ static void put_run(struct out *o, const et_program *p, int first, int count, in
     put(o, "]");
 }
 
+/* Launches of one kernel that ask for more or less LDS, by variant. */
+static void put_lds(struct out *o) {
+    cg *g = o->g;
+    const et_program *p;
+    put(o, ",\n \"kernels\": [");
+    for (int i = 0, task = 0; (p = et_program_part(g->whole, i)); i++, task += p->ngrids)
+        put(o, "%s{\"symbol\": \"%s\", \"task\": %d, \"lds_bytes\": %d}", i ? ", " : "", g->symbol,
+            task, cg_part_lds(g, p));
+    put(o, "],\n \"sequences\": [");
+    for (int i = 0; i < g->whole->nvariants; i++)
+        put(o, "%s{\"upto\": [\"%s\", %" PRId64 "], \"run\": [%d]}", i ? ", " : "",
+            et_sym_name(g->x, g->whole->variant_sym), g->whole->variant[i].upto, i);
+    put(o, "]");
+}
+
 /* Of a launch that is a sequence of kernels: which there are, and in what order they run. */
 static void put_sequence(struct out *o) {
     cg *g = o->g;
     const et_program *p;
+    if (g->front) put_lds(o);
     if (!g->nkernels) return;
     put(o, ",\n \"kernels\": [");
     for (int i = 0, k = 0, task = 0; (p = et_program_part(g->whole, i)); i++, task += p->ngrids)

@@ -80,7 +80,9 @@
  * which "run" names, in order, by their places in "kernels", loops as often as they say: "times" is
  * a number, or [most, times], most a number and times a dimension of 0 to most. "kernel" is the
  * first of "kernels" then. A kernel has as many workgroups as "tiles" multiply to, one at
- * least, or fewer, and where that is left out no more than can be resident at once. */
+ * least, or fewer, and where that is left out no more than can be resident at once. With other
+ * schedules each of "sequences" runs one of "kernels", all of which are the kernel: they say how
+ * much local memory a launch needs for some values of the symbol. */
 #define ETRT_MANIFEST_SECTION ".etcc.manifest"
 #define ETRT_MANIFEST_ARRAY "etcc_manifest"
 #define ETRT_MANIFEST_MAGIC "ETCC-MANIFEST "

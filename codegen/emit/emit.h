@@ -62,7 +62,8 @@ struct cg {
     char *told; /* by the tool that made the file, or NULL */
     char *symbol;
     int lds_bytes;
-    int flag_at, reduce_at, trace_at; /* LDS codegen uses for itself, after all locals */
+    int flag_at, reduce_at, trace_at; /* LDS codegen uses for itself, after all locals, */
+    int front;                        /* or in so many bytes before them, from -front on */
     block exit, failed;
 
     val wg, nwg, tid, lane, wave; /* wave and everything of the workgroup is uniform; wg: a rank */

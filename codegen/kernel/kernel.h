@@ -140,6 +140,7 @@ void cg_identify(cg *); /* the work-item: who it is, and its arguments */
 void cg_enter_program(cg *, et_program *);
 void cg_clear_next_events(cg *, val number);
 size_t cg_part_args(const cg *); /* where arguments of the models begin, in bytes */
+int cg_part_lds(const cg *, const et_program *part); /* bytes that a launch of it asks for */
 void cg_load_arguments(cg *);
 val cg_argument(cg *, size_t offset, LLVMTypeRef);
 /* Where a temporary is in the workspace, or the address of another tensor among the arguments. */

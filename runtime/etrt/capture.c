@@ -186,7 +186,7 @@ static etrt_status write_start(etrt_session *s, struct etrt_capture *c) {
 etrt_status etrt_capture_begin(etrt_session *s) {
     etrt_status st = take_environment(s);
     if (st != ETRT_OK || !s->capture_dir) return st;
-    if (s->model->manifest.nkernels)
+    if (etrt_launch_kernels(&s->model->manifest) > 1)
         return etrt_fail(ETRT_UNSUPPORTED, "capture: the launch is a sequence of %lld kernels",
                          (long long)etrt_launch_kernels(&s->model->manifest));
     s->capture = calloc(1, sizeof *s->capture);

@@ -197,16 +197,18 @@ void cuda_ticket_free(etrt_device *base, struct etrt_ticket *t) {
 
 /* ---- launches: with `lock` held, in the context ---- */
 
-/* Let the kernel have its shared memory, and count the workgroups that are resident with it: those
- * that were not would never be, since the others wait for them. */
+/* Let the kernel have its shared memory, as much as there is: launches of one may ask for more and
+ * for less, and what each has is told by its launch. And count the workgroups that are resident
+ * with it: those that were not would never be, since the others wait for them. */
 static etrt_status make_room(struct cuda_device *dev, const struct etrt_dispatch *d,
                              struct loaded *l, uint32_t dynamic) {
     const struct etrt_cuda *cu = dev->cu;
     if (l->resident == 0 || l->workgroup_size != d->workgroup_size ||
         l->group_bytes != d->group_bytes) {
+        int most = (int)(dev->base.lds_bytes - d->code->group_bytes);
         l->resident = 0;
-        int result = cu->cuFuncSetAttribute(
-            l->function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)dynamic);
+        int result = cu->cuFuncSetAttribute(l->function,
+                                            CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, most);
         if (result == CUDA_SUCCESS)
             result = cu->cuOccupancyMaxActiveBlocksPerMultiprocessor(
                 &l->resident, l->function, (int)d->workgroup_size, dynamic);
