@@ -44,8 +44,8 @@ static et_expr value_at(et_lower *l, et_value v, const et_expr *index) {
 
 /* ---- tensors ---- */
 
-static int add_tensor(et_lowering *lo, et_tensor_kind kind, const char *name, et_value v,
-                      const et_shape *shape) {
+int et_add_tensor(et_lowering *lo, et_tensor_kind kind, const char *name, et_value v,
+                  const et_shape *shape) {
     et_program *p = lo->p;
     ET_GROW(lo->g->arena, p->tensors, p->ntensors, p->ctensors);
     et_tensor *t = &p->tensors[p->ntensors];
@@ -79,7 +79,7 @@ int et_temp_for(et_lowering *lo, et_value v) {
     shape.dtype = et_dtype_stored(shape.dtype);
     for (int d = 0; d < shape.rank; d++)
         shape.dim[d] = et_most(lo, shape.dim[d]);
-    return add_tensor(lo, ET_TENSOR_TEMP, name_of(lo, v), v, &shape);
+    return et_add_tensor(lo, ET_TENSOR_TEMP, name_of(lo, v), v, &shape);
 }
 
 static void add_leaf_tensors(et_lowering *lo) {
@@ -94,9 +94,9 @@ static void add_leaf_tensors(et_lowering *lo) {
         for (int i = 1; i < lo->g->nvals; i++) {
             const et_val *v = &lo->g->vals[i];
             if (v->kind != kinds[k].from) continue;
-            int t = add_tensor(lo, kinds[k].to,
-                               v->name ? v->name : et_model_name(lo->g, v->model, "const"),
-                               (et_value){(uint32_t)i}, &v->shape);
+            int t = et_add_tensor(lo, kinds[k].to,
+                                  v->name ? v->name : et_model_name(lo->g, v->model, "const"),
+                                  (et_value){(uint32_t)i}, &v->shape);
             et_tensor *tensor = &lo->p->tensors[t];
             tensor->data = v->data;
             tensor->source = v->source;
@@ -111,7 +111,8 @@ static void add_output_tensors(et_lowering *lo) {
     for (int i = 0; i < lo->g->noutputs; i++) {
         et_value v = lo->g->outputs[i];
         const et_val *val = et_val_of(lo->g, v);
-        int t = add_tensor(lo, ET_TENSOR_OUTPUT, val->name ? val->name : "output", v, &val->shape);
+        int t =
+            et_add_tensor(lo, ET_TENSOR_OUTPUT, val->name ? val->name : "output", v, &val->shape);
         if (val->kind == ET_V_NODE && lo->info[v.id].tensor < 0) lo->info[v.id].tensor = t;
     }
 }
@@ -591,6 +592,7 @@ bool et_pass_fuse(et_pipeline *pl) {
         et_search_fusion(lo, pl->opt);
         if (!et_lower_graph(lo, pl->opt)) return false;
     }
+    if (!pl->opt->quick) et_split_products(lo, pl->opt);
     et_order_groups(lo);
     pl->p = lo->p;
     pl->p->nfuncs = pl->p->ngrids = 0;

@@ -56,6 +56,10 @@ bool et_lower_graph(et_lowering *, const et_pass_options *);
 /* Choose by cost (search.c); leaves the best choices in lo->choice. */
 void et_search_fusion(et_lowering *, const et_pass_options *);
 
+/* A new tensor of SHAPE, called NAME or nearly so; V, of which it holds something. */
+int et_add_tensor(et_lowering *, et_tensor_kind, const char *name, et_value v, const et_shape *);
+/* Cut products along k where that pays (split.c). Numbers of groups are others afterwards. */
+void et_split_products(et_lowering *, const et_pass_options *);
 /* Put first what waits for less (order.c). Tilings and notes of what is folded go by the order
  * before. */
 void et_order_groups(et_lowering *);
