@@ -205,10 +205,11 @@ static etrt_status make_room(struct cuda_device *dev, const struct etrt_dispatch
     const struct etrt_cuda *cu = dev->cu;
     if (l->resident == 0 || l->workgroup_size != d->workgroup_size ||
         l->group_bytes != d->group_bytes) {
-        int most = (int)(dev->base.lds_bytes - d->code->group_bytes);
+        uint32_t most = dev->base.lds_bytes - d->code->group_bytes;
+        if (most < dynamic) most = dynamic; /* which the driver will refuse */
         l->resident = 0;
-        int result = cu->cuFuncSetAttribute(l->function,
-                                            CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, most);
+        int result = cu->cuFuncSetAttribute(
+            l->function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)most);
         if (result == CUDA_SUCCESS)
             result = cu->cuOccupancyMaxActiveBlocksPerMultiprocessor(
                 &l->resident, l->function, (int)d->workgroup_size, dynamic);
