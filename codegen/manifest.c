@@ -5,6 +5,7 @@
 #include "ir/base/diag.h"
 #include "ir/base/text.h"
 #include "ir/program/step.h"
+#include "ir/program/zeros.h"
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -85,7 +86,30 @@ static void put_dims(struct out *o, int rank, const et_expr *dim) {
     put(o, "]");
 }
 
-static void put_tensor(struct out *o, const et_tensor *t) {
+static bool is_argument(const et_tensor *t) {
+    return t->kind != ET_TENSOR_TEMP && t->kind != ET_TENSOR_CONST;
+}
+
+/* Columns of a piece of argument number N, where a product of some part reads its map; else 0. */
+static int64_t zeros_of(const struct out *o, int n) {
+    const et_program *p;
+    et_zeros z;
+    for (int i = 0; o->g->opt->sparse && (p = et_program_part(o->g->whole, i)); i++)
+        for (int t = 0, k = 0; t < p->ntensors; t++)
+            if (is_argument(&p->tensors[t]) && k++ == n && et_zeros_used(p, t) &&
+                et_zeros_of(p, t, &z))
+                return INT64_C(1) << z.log2_columns;
+    return 0;
+}
+
+static bool has_zeros(const struct out *o) {
+    const et_program *p = o->g->p;
+    for (int i = 0, k = 0; i < p->ntensors; i++)
+        if (is_argument(&p->tensors[i]) && zeros_of(o, k++)) return true;
+    return false;
+}
+
+static void put_tensor(struct out *o, const et_tensor *t, int64_t zeros) {
     static const char *const kind[] = {"input", "output", "weight", "state"};
     put(o, "{\"name\": ");
     put_string(o, t->name ? t->name : "");
@@ -105,6 +129,7 @@ static void put_tensor(struct out *o, const et_tensor *t) {
             }
             put(o, "]");
         }
+        if (zeros) put(o, ", \"zeros\": %" PRId64, zeros);
     }
     put(o, "}");
 }
@@ -328,7 +353,10 @@ char *cg_manifest(cg *g) {
     struct out o;
     begin(&o, g);
     put(&o, "{\"abi\": %d, \"etcc\": \"%s\", \"target\": \"%s\", \"model\": ",
-        g->tags.bytes ? ETRT_ABI_TAGS : ETRT_ABI_VERSION, ETCC_VERSION, g->t->name);
+        has_zeros(&o)   ? ETRT_ABI_ZEROS
+        : g->tags.bytes ? ETRT_ABI_TAGS
+                        : ETRT_ABI_VERSION,
+        ETCC_VERSION, g->t->name);
     put_string(&o, p->g->name ? p->g->name : "");
     put(&o, ",\n \"source_hash\": ");
     put_string(&o, p->source_hash && *p->source_hash ? p->source_hash : "none");
@@ -349,9 +377,9 @@ char *cg_manifest(cg *g) {
     }
     put(&o, "],\n \"tensors\": [");
     for (int i = 0, k = 0; i < p->ntensors; i++) {
-        if (p->tensors[i].kind == ET_TENSOR_TEMP || p->tensors[i].kind == ET_TENSOR_CONST) continue;
-        put(&o, k++ ? ",\n  " : "\n  ");
-        put_tensor(&o, &p->tensors[i]);
+        if (!is_argument(&p->tensors[i])) continue;
+        put(&o, k ? ",\n  " : "\n  ");
+        put_tensor(&o, &p->tensors[i], zeros_of(&o, k++));
     }
     put_parts(&o);
     put(&o, "]");

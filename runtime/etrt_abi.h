@@ -19,6 +19,8 @@
 /* What the manifest of a kernel with "tags" says instead: a runtime that knows nothing of them must
  * not run it. */
 #define ETRT_ABI_TAGS 5
+/* And what that of a kernel says whose weights have "zeros", be there tags or not. */
+#define ETRT_ABI_ZEROS 6
 
 /* The manifest, JSON text, is in the file of code within a frame: a head of 32 bytes, all ASCII,
  *
@@ -43,7 +45,8 @@
  *   "tensors": [                           // order = order of pointers in the kernarg segment
  *     { "name": "tokens", "kind": "input", "dtype": "i32", "shape": ["N"] },
  *     { "name": "wq", "kind": "weight", "dtype": "bf16", "shape": [4, 256, 256],
- *       "source": "model.layers.{l}.self_attn.q_proj.weight", "loops": [["l", 0, 4]] },
+ *       "source": "model.layers.{l}.self_attn.q_proj.weight", "loops": [["l", 0, 4]],
+ *       "zeros": 64 },                     // only with ABI ETRT_ABI_ZEROS
  *     { "name": "kc", "kind": "state",  ... }, { "name": "logits", "kind": "output", ... } ],
  *   "workspace_bytes": 123456,
  *   "temporaries": [                       // what is in the workspace, for whoever looks at it
@@ -98,6 +101,12 @@ static inline uint32_t etrt_manifest_sum(const char *text, size_t bytes) {
     }
     return ~sum;
 }
+
+/* Behind a weight that has "zeros": C, at the next multiple of 16 bytes from its begin, lies its
+ * map. It has a 64-bit word for every ETRT_ZERO_ROWS rows of every matrix of the last two
+ * dimensions, the last word of a matrix for those that are left, and in it from the lowest a bit
+ * for every C columns: 0 where all that these have is zero, whatever its sign. */
+enum { ETRT_ZERO_ROWS = 16, ETRT_ZERO_BITS = 64 };
 
 /* Dies a device may have; models that may share a kernel. */
 #define ETRT_MAX_DIES 16

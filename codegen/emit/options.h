@@ -30,6 +30,7 @@ typedef struct {
                                  many; NULL = none */
     bool time_passes;         /* report LLVM's stages to stderr */
     bool profile;             /* the kernel records when and where every task ran */
+    bool sparse;              /* products leave out weights that are zero (ir/program/zeros.h) */
     bool count;               /* machine code of products is counted, where the family does that */
     et_weaken weaken;         /* fault injection: the fences of task grids that wait on or notify */
     const char *weaken_event; /* events of this name lack this */

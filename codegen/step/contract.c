@@ -75,7 +75,13 @@ static void begin_loads(cg *g, et_contract *c) {
     c->kend = cg_emit_i32(g, c->extent);
     if (!c->direct) return;
     if (!c->streamed || c->coded) cg_contract_rows(g, c);
-    cg_contract_load(g, c, cg_i32(g, 0), ET_FROM_BOTH, c->first[0]);
+    cg_contract_find_zeros(g, c);
+    c->begin = cg_contract_next(g, c, cg_i32(g, 0));
+    if (c->zeros) {
+        cg_contract_load_later(g, c, c->begin, cg_i32(g, c->chunks), ET_FROM_BOTH, c->first[0]);
+        return;
+    }
+    cg_contract_load(g, c, c->begin, ET_FROM_BOTH, c->first[0]);
     if (c->deep) cg_contract_load(g, c, cg_i32(g, 1), ET_FROM_BOTH, c->first[1]);
 }
 
@@ -222,11 +228,17 @@ static void one_piece(cg *g, const et_contract *c, val chunk, val row0, val from
         multiply_direct(g, c, chunk, from, b, acc);
         return;
     }
-    if (c->slots) {
+    val window = chunk;
+    if (c->slots && c->zeros) {
+        val was = LLVMBuildAShr(g->b, c->before, c->slots, "");
+        val is = LLVMBuildAShr(g->b, chunk, c->slots, "");
+        cg_if_begin(g, &due, cg_icmp(g, LLVMIntNE, was, is));
+        window = LLVMBuildShl(g->b, is, c->slots, "");
+    } else if (c->slots) {
         val slot = cg_low_bits(g, chunk, c->slots);
         cg_if_begin(g, &due, cg_icmp(g, LLVMIntEQ, slot, cg_i32(g, 0)));
     }
-    stage_piece(g, c, chunk, row0);
+    stage_piece(g, c, window, row0);
     if (c->slots) cg_if_end(g, &due);
     multiply_direct(g, c, chunk, NULL, b, acc);
 }
@@ -259,13 +271,13 @@ static void all_pieces(cg *g, const et_contract *c, val chunk, val *b, val *acc)
 /* One chunk, and the registers of the next into LOADED: those of a b that is loaded, or whose
  * fragments have all been made, are free once that is so. What is only to become fragments waits
  * for its turn, what is loaded for the next chunk has its own, and the next slot comes last. */
-static void chunk_direct(cg *g, const et_contract *c, val chunk, val chunks, val *b, val *loaded,
-                         val *acc) {
-    val made[ET_MAX_FRAGMENTS], next = cg_addi(g, chunk, 1);
+static val chunk_direct(cg *g, const et_contract *c, val chunk, val chunks, val *b, val *loaded,
+                        val *acc) {
+    val made[ET_MAX_FRAGMENTS], next = cg_contract_next(g, c, cg_addi(g, chunk, 1));
     if (!c->coded) {
         all_pieces(g, c, chunk, b, acc);
         cg_contract_load_later(g, c, next, chunks, ET_FROM_BOTH, loaded);
-        return;
+        return next;
     }
     if (c->late) {
         cg_contract_load_later(g, c, next, chunks, ET_FROM_MEMORY, loaded);
@@ -276,6 +288,24 @@ static void chunk_direct(cg *g, const et_contract *c, val chunk, val chunks, val
         all_pieces(g, c, chunk, made, acc);
     }
     if (c->streamed) cg_contract_load_later(g, c, next, chunks, ET_FROM_RING, loaded);
+    return next;
+}
+
+/* Those chunks that have any weights: b of the first is on its way already. Carried are also b and
+ * which chunk was the last. */
+static void chunks_with_weights(cg *g, et_contract *c, val chunks, val *carried) {
+    int sums = cg_contract_sums(c), n = sums + c->nload;
+    val *b = carried + sums, loaded[ET_MAX_FRAGMENTS];
+    memcpy(b, c->first[0], (size_t)c->nload * sizeof *b);
+    carried[n] = cg_i32(g, -1);
+    cg_for f;
+    val chunk = cg_for_begin(g, &f, c->begin, chunks, cg_i32(g, 1), false, n + 1, carried);
+    c->before = carried[n];
+    val next = chunk_direct(g, c, chunk, chunks, b, loaded, carried);
+    memcpy(b, loaded, (size_t)c->nload * sizeof *b);
+    carried[n] = chunk;
+    f.step = LLVMBuildSub(g->b, next, chunk, "");
+    cg_for_end(g, &f, carried);
 }
 
 /* Carried from chunk to chunk: the sums, then b of the chunk to come. Its registers are loaded
@@ -507,6 +537,8 @@ static void all_chunks(cg *g, et_contract *c, val *carried) {
         c->slots = slots_of(g, c);
     if (c->stages)
         cg_contract_ring(g, c, carried);
+    else if (c->zeros)
+        chunks_with_weights(g, c, c->nchunks, carried);
     else if (c->deep)
         chunks_in_turns(g, c, c->nchunks, carried);
     else if (c->direct)
@@ -536,7 +568,7 @@ static void chunks_if(cg *g, et_contract *c, val *carried) {
 
 void cg_contract_run(cg *g, et_contract *c) {
     const et_step *s = c->s;
-    val carried[ET_DEEP * ET_MAX_FRAGMENTS + ET_MAX_SUMS];
+    val carried[ET_DEEP * ET_MAX_FRAGMENTS + ET_MAX_SUMS + 1];
     if (cg_contract_sums(c) > ET_MAX_SUMS || c->nload > ET_MAX_FRAGMENTS)
         et_bug("%s: a wave cannot hold %d sums and %d rows", g->f->name, cg_contract_sums(c),
                c->nload);

@@ -55,11 +55,15 @@ struct et_contract {
     int turns; /* chunks of a that are there or on their way at once (contract_ahead.c); 0: none */
     et_ahead *ahead;
     val nchunks;
-    val m0, n0, ks, kpart;                     /* of this wave */
-    val lane_m, lane_n, lane_k0;               /* of this lane: first row of a, of b, first k */
-    val group;                                 /* lane_k0 counted in fragments */
-    val row_n[ET_MAX_FRAGMENTS];               /* rows of b, which n */
-    val out_n, out_m;                          /* of the first of its sums */
+    bool zeros;                  /* chunks whose weights are zero are left out (zeros.c) */
+    val some;                    /* with zeros: the bits of columns where there is anything */
+    val begin;                   /* the first chunk that is multiplied */
+    val before;                  /* with zeros: the one before this, or -1 */
+    val m0, n0, ks, kpart;       /* of this wave */
+    val lane_m, lane_n, lane_k0; /* of this lane: first row of a, of b, first k */
+    val group;                   /* lane_k0 counted in fragments */
+    val row_n[ET_MAX_FRAGMENTS]; /* rows of b, which n */
+    val out_n, out_m;            /* of the first of its sums */
     cg_addr row[ET_MAX_ACC][ET_MAX_FRAGMENTS]; /* rows of b */
     bool deep;                                 /* two chunks of b in registers */
     val first[ET_DEEP][ET_MAX_FRAGMENTS];      /* those that come first, loaded */
@@ -87,6 +91,12 @@ int cg_contract_turns(cg *, const et_contract *);
 void cg_contract_ahead_begin(cg *, et_contract *); /* after the tile's waits; by all waves */
 /* CHUNK has come: where its rows begin in the buffer, in elements. The next is asked for. */
 val cg_contract_ahead(cg *, const et_contract *, val chunk);
+
+/* ---- zeros.c ---- */
+bool cg_contract_zeros(cg *, const et_contract *); /* are there words of what is zero? */
+void cg_contract_find_zeros(cg *, et_contract *);  /* loads those of the tile */
+/* The first chunk from CHUNK on that is to be multiplied; how many there are, where none is. */
+val cg_contract_next(cg *, const et_contract *, val chunk);
 
 /* ---- contract_stream.c ---- */
 /* May the operand come through the ring? The plan is one for that. */

@@ -169,8 +169,9 @@ static bool plan_step(cg *g, et_contract *c) {
         plan_direct(g, c, c->pitch_a);
     c->chunks = c->k < 0 ? -1 : c->k <= c->kc ? 1 : (c->k + c->kc - 1) / c->kc;
     c->tail = c->k < 0 || c->chunks * c->kc != c->k;
-    c->deep = is_deep(g, c);
-    c->turns = cg_contract_turns(g, c);
+    c->zeros = cg_contract_zeros(g, c);
+    c->deep = !c->zeros && is_deep(g, c);
+    c->turns = c->zeros ? 0 : cg_contract_turns(g, c);
     c->room = room_of(g, c);
     return true;
 }

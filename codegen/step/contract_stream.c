@@ -150,6 +150,37 @@ static void bring_chunk(cg *g, const et_contract *c, val slot, val row, val unit
         }
 }
 
+static void bring_next(cg *g, const et_contract *c, const cg_bringer *by, val row, val unit,
+                       val *from) {
+    cg_ring r = cg_ring_next(g, &by->next);
+    cg_ring_free(g, &r, by->quit);
+    cg_bring_few(g, by);
+    bring_chunk(g, c, cg_ring_slot(g, &r), row, unit, from);
+    cg_ring_brought(g, &r);
+}
+
+static void bring_chunks(cg *g, const et_contract *c, const cg_bringer *by, val row, val unit,
+                         val *from) {
+    val zero = cg_i32(g, 0), one = cg_i32(g, 1), chunks = cg_i32(g, c->chunks), at[ET_MAX_ACC];
+    int n = c->s->nacc;
+    cg_for f;
+    if (!c->zeros) {
+        cg_for_begin(g, &f, zero, chunks, one, true, n, from);
+        bring_next(g, c, by, row, unit, from);
+        for (int i = 0; i < n; i++)
+            from[i] = cg_gepi(g, from[i], row_bytes(c));
+        cg_for_end(g, &f, from);
+        return;
+    }
+    val chunk = cg_for_begin(g, &f, cg_contract_next(g, c, zero), chunks, one, false, 0, at);
+    val ahead = LLVMBuildZExt(g->b, cg_muli(g, chunk, row_bytes(c)), g->i64, "");
+    for (int i = 0; i < n; i++)
+        at[i] = cg_gep(g, from[i], ahead);
+    bring_next(g, c, by, row, unit, at);
+    f.step = LLVMBuildSub(g->b, cg_contract_next(g, c, cg_addi(g, chunk, 1)), chunk, "");
+    cg_for_end(g, &f, at);
+}
+
 void cg_contract_bring(cg *g, const et_step *s, const cg_bringer *by) {
     et_contract *c = cg_contract_shape(g, s);
     int wave = g->t->wave, pieces = row_bytes(c) / PIECE;
@@ -159,16 +190,8 @@ void cg_contract_bring(cg *g, const et_step *s, const cg_bringer *by) {
     val unit = shared ? LLVMBuildURem(g->b, g->lane, cg_i32(g, pieces), "") : g->lane;
     for (int i = 0; i < s->nacc; i++)
         from[i] = source(g, c, i, row, unit);
-    cg_for f;
-    cg_for_begin(g, &f, zero, cg_i32(g, c->chunks), cg_i32(g, 1), true, s->nacc, from);
-    cg_ring r = cg_ring_next(g, &by->next);
-    cg_ring_free(g, &r, by->quit);
-    cg_bring_few(g, by);
-    bring_chunk(g, c, cg_ring_slot(g, &r), row, unit, from);
-    cg_ring_brought(g, &r);
-    for (int i = 0; i < s->nacc; i++)
-        from[i] = cg_gepi(g, from[i], row_bytes(c));
-    cg_for_end(g, &f, from);
+    cg_contract_find_zeros(g, c);
+    bring_chunks(g, c, by, row, unit, from);
 }
 
 void cg_bring_few(cg *g, const cg_bringer *by) {

@@ -252,6 +252,7 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
                                   .break_event = o->break_event,
                                   .device_libs = o->device_libs,
                                   .assembler = o->assembler,
+                                  .sparse = o->sparse,
                                   .profile = o->profile_kernel,
                                   .count = o->explain && !is_page(o->explain),
                                   .time_passes = o->time_passes};

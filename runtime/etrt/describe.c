@@ -126,7 +126,7 @@ etrt_status etrt_manifest_memory(const struct etrt_manifest *mf, const int64_t *
         *(weight                  ? &r.weights
           : t->kind == ETRT_STATE ? &r.states
           : t->kind == ETRT_INPUT ? &r.inputs
-                                  : &r.outputs) += (uint64_t)(weight ? t->max_bytes : bytes);
+                                  : &r.outputs) += weight ? etrt_tensor_memory(t) : (uint64_t)bytes;
     }
     free(values);
     r.session += r.workspace + 2 * etrt_events_bytes(mf) + sizeof(struct etrt_control) +

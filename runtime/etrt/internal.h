@@ -101,6 +101,10 @@ bool etrt_weights_loaded(const etrt_model *, int model);
 /* The checkpoint's name of slice SLICE of a weight, row-major in its loops. */
 etrt_status etrt_slice_name(const struct etrt_tensor *, int64_t slice, char *out, size_t bytes);
 
+/* zeros.c: the words of the map of MATRICES of T whose elements are DATA. */
+void etrt_zeros_find(const struct etrt_tensor *t, const void *data, int64_t matrices,
+                     uint64_t *out);
+
 /* mix.c: several models in one kernel. */
 etrt_status etrt_mix_find(const struct etrt_manifest *, const char *name, int *out_model);
 /* Does the next launch run what is MODEL's? */

@@ -49,7 +49,7 @@ etrt_status etrt_session_regions(const etrt_session *s, struct etrt_region **out
     for (int i = 0; i < mf->ntensors; i++) {
         char name[160];
         snprintf(name, sizeof name, "tensor.%s", mf->tensors[i].name);
-        add(r, &n, name, s->tensors[i], (uint64_t)mf->tensors[i].max_bytes);
+        add(r, &n, name, s->tensors[i], etrt_tensor_memory(&mf->tensors[i]));
         r[n - 1].tensor = &mf->tensors[i];
     }
     *out_count = n;

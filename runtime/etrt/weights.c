@@ -22,7 +22,7 @@ etrt_status etrt_weights_alloc(etrt_model *m) {
     for (int i = 0; i < mf->ntensors; i++) {
         const struct etrt_tensor *t = &mf->tensors[i];
         if (t->kind != ETRT_WEIGHT) continue;
-        etrt_status st = etrt_mem_alloc(m->device, ETRT_ON_DEVICE, (uint64_t)t->max_bytes, t->name,
+        etrt_status st = etrt_mem_alloc(m->device, ETRT_ON_DEVICE, etrt_tensor_memory(t), t->name,
                                         &m->weights[i]);
         if (st != ETRT_OK) return st;
     }
@@ -135,6 +135,7 @@ struct jobs {
     struct job *at;
     size_t count, room;
     uint64_t total;
+    uint64_t **maps; /* of what is zero, per tensor, or NULL */
 };
 
 /* As pieces, so that there is a word of progress between one and the next, and work to share. */
@@ -224,11 +225,22 @@ static etrt_status visit(etrt_model *m, int index, const struct etrt_st *ck, con
     struct slices s;
     const struct etrt_st_tensor *found = NULL;
     etrt_status st = describe_slices(&m->manifest.tensors[index], &s);
+    const struct etrt_zeros *z = &s.tensor->zeros;
+    uint64_t *map = NULL;
+    if (st == ETRT_OK && z->columns) {
+        map = jobs->maps[index] = malloc(z->bytes);
+        if (!map) return etrt_no_memory();
+    }
     for (int64_t k = 0; st == ETRT_OK && k < s.count; k++) {
         st = find_slice(&s, k, ck, path, &found);
         if (st == ETRT_OK)
             st = add_jobs(jobs, (char *)m->weights[index] + k * s.bytes, found->data, found->bytes);
+        if (st == ETRT_OK && z->columns)
+            etrt_zeros_find(s.tensor, found->data, z->matrices / s.count,
+                            map + k * (int64_t)(z->bytes / 8) / s.count);
     }
+    if (st == ETRT_OK && z->columns)
+        st = add_jobs(jobs, (char *)m->weights[index] + z->at, (const char *)map, z->bytes);
     return st;
 }
 
@@ -251,11 +263,15 @@ static etrt_status load_from(etrt_model *m, int model, const char *path) {
     if (!etrt_st_open(path, &ck, err, sizeof err)) return etrt_fail(ETRT_FORMAT, "%s", err);
     /* All is checked before anything is copied, so that a bad file leaves the weights as they
      * were. */
-    struct jobs jobs = {0};
+    struct jobs jobs = {.maps = calloc((size_t)mf->ntensors + 1, sizeof *jobs.maps)};
+    if (!jobs.maps) st = etrt_no_memory();
     for (int i = 0; st == ETRT_OK && i < mf->ntensors; i++)
         if (mf->tensors[i].kind == ETRT_WEIGHT && mf->tensors[i].model == model)
             st = visit(m, i, ck, path, &jobs);
     if (st == ETRT_OK) st = copy_all(m, &jobs);
+    for (int i = 0; jobs.maps && i < mf->ntensors; i++)
+        free(jobs.maps[i]);
+    free(jobs.maps);
     free(jobs.at);
     etrt_st_close(ck);
     if (st != ETRT_OK) return st;
@@ -288,6 +304,17 @@ etrt_status etrt_model_weights_of(etrt_model *m, const char *name, const char *p
     return st == ETRT_OK ? load_from(m, model, path) : st;
 }
 
+static etrt_status write_map(etrt_model *m, int i, const void *data) {
+    const struct etrt_zeros *z = &m->manifest.tensors[i].zeros;
+    if (!z->columns) return ETRT_OK;
+    uint64_t *map = malloc(z->bytes);
+    if (!map) return etrt_no_memory();
+    etrt_zeros_find(&m->manifest.tensors[i], data, z->matrices, map);
+    etrt_status st = etrt_mem_write(m->device, (char *)m->weights[i] + z->at, map, z->bytes);
+    free(map);
+    return st;
+}
+
 etrt_status etrt_model_weight(etrt_model *m, const char *name, const void *data, size_t bytes) {
     if (!m || !name || !data) return etrt_fail(ETRT_INVALID, "etrt_model_weight: NULL argument");
     etrt_status st = etrt_device_check(m->device);
@@ -304,6 +331,7 @@ etrt_status etrt_model_weight(etrt_model *m, const char *name, const void *data,
                          (long long)t->max_bytes);
     st = check_codes(t, name, data, bytes);
     if (st == ETRT_OK) st = etrt_mem_write(m->device, m->weights[i], data, bytes);
+    if (st == ETRT_OK) st = write_map(m, i, data);
     m->weight_given[i] |= st == ETRT_OK;
     return st;
 }

@@ -3,6 +3,7 @@
 
 #include "runtime/etrt/base/file.h"
 #include "runtime/etrt/inspect.h"
+#include "runtime/etrt_abi.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,6 +15,8 @@ static void print_tensor(const struct etrt_manifest *m, const struct etrt_tensor
     if (t->source) printf(" = \"%s\"", t->source);
     for (int k = 0; k < t->nloops; k++)
         printf(" %s in %" PRId64 "..%" PRId64, t->loops[k].name, t->loops[k].lo, t->loops[k].hi);
+    if (t->zeros.columns)
+        printf(", less its zero pieces of %d x %" PRId64, ETRT_ZERO_ROWS, t->zeros.columns);
     printf("\n");
 }
 

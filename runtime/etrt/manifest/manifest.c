@@ -92,6 +92,10 @@ etrt_status etrt_tensor_shape(const struct etrt_tensor *t, const int64_t *values
     return ETRT_OK;
 }
 
+uint64_t etrt_tensor_memory(const struct etrt_tensor *t) {
+    return t->zeros.columns ? t->zeros.at + t->zeros.bytes : (uint64_t)t->max_bytes;
+}
+
 etrt_status etrt_manifest_of_code(const void *file, size_t bytes, struct etrt_manifest *out) {
     const char *text;
     char *owned;

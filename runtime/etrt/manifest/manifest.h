@@ -27,6 +27,13 @@ struct etrt_loop {
     int64_t lo, hi; /* [lo, hi) */
 };
 
+/* The map of what is zero in a weight (etrt_abi.h), in BYTES at AT from its begin. */
+struct etrt_zeros {
+    int64_t columns; /* of a piece; 0: there is no map */
+    int64_t matrices, rows, k;
+    uint64_t at, bytes;
+};
+
 struct etrt_tensor {
     char *name;
     int model; /* it is of; 0 where there is one */
@@ -38,6 +45,7 @@ struct etrt_tensor {
     char *source; /* weights: the checkpoint name, with {loop} where loops are */
     int nloops;
     struct etrt_loop loops[ETRT_MAX_RANK];
+    struct etrt_zeros zeros; /* of a weight */
 };
 
 /* A tensor in the workspace. */
@@ -140,6 +148,9 @@ bool etrt_dtype_find(const char *name, enum etrt_dtype *out);
  * size is out of reason. */
 etrt_status etrt_tensor_shape(const struct etrt_tensor *, const int64_t *values,
                               int64_t out_shape[ETRT_MAX_RANK], int64_t *out_bytes);
+
+/* What a tensor takes of device memory, its map included. */
+uint64_t etrt_tensor_memory(const struct etrt_tensor *);
 
 /* Its shape as people write it: "N, (N + 15) / 16, 256". */
 void etrt_shape_print(FILE *, const struct etrt_manifest *, const struct etrt_tensor *);

@@ -161,6 +161,32 @@ static etrt_status parse_kind(const struct etrt_json_at *up, json_t *object, enu
     return etrt_json_fail(&at, "\"%s\" is not known", s);
 }
 
+/* "zeros" of a weight whose size is known. */
+static etrt_status parse_zeros(const struct etrt_json_at *up, json_t *object, struct etrt_tensor *t,
+                               const int64_t *shape) {
+    struct etrt_json_at at = {up, "zeros", 0};
+    struct etrt_zeros *z = &t->zeros;
+    int64_t columns;
+    if (!json_object_get(object, "zeros")) return ETRT_OK;
+    etrt_status st = etrt_json_int(up, object, "zeros", 1, (int64_t)1 << 40, &columns);
+    if (st != ETRT_OK) return st;
+    if (t->kind != ETRT_WEIGHT || t->rank - t->nloops < 2 || !t->max_bytes)
+        return etrt_json_fail(&at, "%s is no weight that has rows in every slice", t->name);
+    z->rows = shape[t->rank - 2];
+    z->k = shape[t->rank - 1];
+    if (columns % 8 || (z->k - 1) / columns >= ETRT_ZERO_BITS ||
+        z->k * (int64_t)etrt_dtype_bits(t->dtype) % 8)
+        return etrt_json_fail(&at, "rows of %lld are not %d pieces of %lld at most",
+                              (long long)z->k, ETRT_ZERO_BITS, (long long)columns);
+    z->matrices = 1;
+    for (int d = 0; d + 2 < t->rank; d++)
+        z->matrices *= shape[d];
+    z->columns = columns;
+    z->at = ((uint64_t)t->max_bytes + 15) / 16 * 16;
+    z->bytes = (uint64_t)(z->matrices * ((z->rows - 1) / ETRT_ZERO_ROWS + 1)) * 8;
+    return ETRT_OK;
+}
+
 static etrt_status parse_tensor(struct etrt_parser *p, const struct etrt_json_at *at,
                                 json_t *object, struct etrt_tensor *t) {
     int64_t shape[ETRT_MAX_RANK];
@@ -176,7 +202,8 @@ static etrt_status parse_tensor(struct etrt_parser *p, const struct etrt_json_at
         st = etrt_json_fail(at, "%s: only weights are %s", t->name, etrt_dtype_name(t->dtype));
     if (st != ETRT_OK) return st;
     st = etrt_tensor_shape(t, p->upper, shape, &t->max_bytes);
-    return st == ETRT_OK ? st : etrt_json_fail(at, "%s", etrt_last_error());
+    if (st != ETRT_OK) return etrt_json_fail(at, "%s", etrt_last_error());
+    return parse_zeros(at, object, t, shape);
 }
 
 static etrt_status parse_when(struct etrt_parser *p, const struct etrt_json_at *up, json_t *object,
@@ -435,7 +462,7 @@ static etrt_status parse_head(struct etrt_manifest *m, json_t *root) {
     int64_t abi, workspace, words;
     etrt_status st = etrt_json_int(NULL, root, "abi", 0, INT32_MAX, &abi);
     if (st != ETRT_OK) return st;
-    if (abi != ETRT_ABI_VERSION && abi != ETRT_ABI_TAGS)
+    if (abi != ETRT_ABI_VERSION && abi != ETRT_ABI_TAGS && abi != ETRT_ABI_ZEROS)
         return etrt_fail(ETRT_UNSUPPORTED,
                          "the model speaks ABI version %lld, this runtime %d: compile it again",
                          (long long)abi, ETRT_ABI_VERSION);
