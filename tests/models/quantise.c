@@ -36,14 +36,24 @@ static double code_value(int code) {
     return code & 128 ? -v : v;
 }
 
+/* Tensors point into their files, which stay open until the program ends. */
+static struct etrt_st *opened[8];
+static int opened_n;
+
+static void close_all(void) {
+    while (opened_n)
+        etrt_st_close(opened[--opened_n]);
+}
+
 static const struct etrt_st_tensor *find(const char *path, const char *name, const char *suffix) {
     char err[ETRT_ST_ERR], full[512];
-    struct etrt_st *st;
     const struct etrt_st_tensor *t = NULL;
     snprintf(full, sizeof full, "%s%s", name, suffix);
-    if (etrt_st_open(path, &st, err, sizeof err)) t = etrt_st_find(st, full);
+    if (opened_n < (int)(sizeof opened / sizeof *opened) &&
+        etrt_st_open(path, &opened[opened_n], err, sizeof err))
+        t = etrt_st_find(opened[opened_n++], full);
     if (!t && !strcmp(suffix, ".weight")) fprintf(stderr, "quantise: no %s in %s\n", full, path);
-    return t; /* the file stays open as long as the program runs */
+    return t;
 }
 
 static int write_rows(const char *path, const char *name, float *v) {
@@ -181,6 +191,7 @@ static int product(const char *checkpoint, const char *tensor, const char *in, c
 }
 
 int main(int argc, char **argv) {
+    atexit(close_all);
     if (argc == 3 && !strcmp(argv[1], "inputs")) return inputs(argv[2]);
     if (argc == 4 && !strcmp(argv[1], "codes")) return codes(argv[2], argv[3]);
     if (argc == 5 && !strcmp(argv[1], "weight"))
