@@ -566,6 +566,30 @@ static void chunks_if(cg *g, et_contract *c, val *carried) {
     }
 }
 
+/* The sets of a sum, added up. */
+static val together(cg *g, const et_contract *c, val sum) {
+    for (int n = c->results * c->sets / 2; n >= c->results; n /= 2) {
+        val low[ET_MAX_FRAGMENTS], high[ET_MAX_FRAGMENTS], none = LLVMGetPoison(LLVMTypeOf(sum));
+        for (int i = 0; i < n; i++) {
+            low[i] = cg_i32(g, i);
+            high[i] = cg_i32(g, n + i);
+        }
+        val a = LLVMBuildShuffleVector(g->b, sum, none, LLVMConstVector(low, (unsigned)n), "");
+        val b = LLVMBuildShuffleVector(g->b, sum, none, LLVMConstVector(high, (unsigned)n), "");
+        sum = LLVMBuildFAdd(g->b, a, b, "");
+    }
+    return sum;
+}
+
+/* A sum, multiplied by what its operands were divided by. */
+static val scaled(cg *g, const et_contract *c, val sum) {
+    val each[16];
+    if (c->times == 1) return sum;
+    for (int i = 0; i < c->results; i++)
+        each[i] = cg_f32(g, c->times);
+    return LLVMBuildFMul(g->b, sum, LLVMConstVector(each, (unsigned)c->results), "");
+}
+
 void cg_contract_run(cg *g, et_contract *c) {
     const et_step *s = c->s;
     val carried[ET_DEEP * ET_MAX_FRAGMENTS + ET_MAX_SUMS + 1];
@@ -575,13 +599,14 @@ void cg_contract_run(cg *g, et_contract *c) {
     c->mlive = cg_emit_i32(g, s->mlive);
     c->nlive = cg_emit_i32(g, s->nlive);
     for (int i = 0; i < cg_contract_sums(c); i++)
-        carried[i] = LLVMConstNull(LLVMVectorType(g->f32, (unsigned)c->results));
+        carried[i] = LLVMConstNull(LLVMVectorType(g->f32, (unsigned)(c->results * c->sets)));
     if (c->cond.id)
         chunks_if(g, c, carried);
     else
         all_chunks(g, c, carried);
     if (shares_memory(g, s)) cg_barrier(g); /* all waves have done with the chunks */
-    if (c->codes) cg_contract_scale(g, c, carried);
+    for (int i = 0; i < cg_contract_sums(c); i++)
+        carried[i] = scaled(g, c, together(g, c, carried[i]));
     write_acc(g, c, carried);
     if (s->wk > 1) sum_parts(g, c);
 }

@@ -40,6 +40,8 @@ struct et_contract {
     int piece;              /* of which one load brings so many */
     int unit_k;             /* k covered by one fragment of all lanes */
     int results;            /* elements of a sum in one lane */
+    int sets;               /* of such, a power of two, which are added up at the end */
+    float times;            /* what they are to be multiplied by then */
     int nsub, msub;         /* 16-row pieces of this wave's n, of m */
     int kc, units;          /* k per chunk, and units in a wave's part of it */
     int pitch_a;            /* between staged rows of a */
@@ -156,7 +158,6 @@ et_expr cg_contract_k(cg *, const et_contract *, int u);
 const et_step *cg_contract_codes(cg *, const et_step *);
 /* The codes of N values of e4m3 to PTR. */
 void cg_contract_store_codes(cg *, val ptr, int n, int align, const val *v);
-void cg_contract_scale(cg *, const et_contract *, val *sums); /* to what the codes mean */
 /* How many operand elements there are from one staged row of a to the next in its buffer. */
 int cg_contract_pitch(const cg *, const et_contract *);
 /* Of operand elements in the buffer of a or b. */
@@ -165,8 +166,9 @@ val cg_contract_staged_ptr(cg *, const et_contract *, int local, val elements);
 /* ---- contract_pairs.c: computed in vectors of two bf16 ---- */
 /* How far apart a pair's k's are, 1 or more; 0 where B[I] is not computed so. */
 int cg_contract_pairs(cg *, const et_contract *, int i);
-/* The fragment of unit U of product I. RAW: V[k] is what raw[k] brought. */
-val cg_contract_paired(cg *, const et_contract *, int i, int u, const struct et_raw *raw, int n,
+/* The fragment of unit U of product I, divided by TIMES. RAW: V[k] is what raw[k] brought. */
+val cg_contract_paired(cg *, const et_contract *, int i, int u, const struct et_raw *raw,
                        const val *v);
+float cg_contract_pairs_times(void);
 
 #endif

@@ -125,9 +125,11 @@ bool cg_contract_code(cg *g, et_contract *c, int most) {
         if (!cut(g, c, units)) break;
         c->nload = c->coded->nraws * rows;
         c->apart = pairs_of(g, c);
+        c->times = c->apart ? cg_contract_pairs_times() : 1;
         if (c->nload <= ET_MAX_FRAGMENTS) return true;
     }
     c->coded = NULL;
+    c->times = 1;
     return false;
 }
 
@@ -236,8 +238,8 @@ static void decode_row(cg *g, const et_contract *c, int i, const val *raw, int f
         if (needed) remember(g, c, r, raw[o]);
     }
     for (int u = from; u < to; u++, out += pitch)
-        *out = c->apart ? cg_contract_paired(g, c, i, u, d->raw[i], d->count[i], raw)
-                        : fragment(g, c, d->at[i][u]);
+        *out =
+            c->apart ? cg_contract_paired(g, c, i, u, d->raw[i], raw) : fragment(g, c, d->at[i][u]);
 }
 
 void cg_contract_decode(cg *g, const et_contract *c, val chunk, const val *raw, int from, int to,

@@ -85,14 +85,3 @@ val cg_contract_staged_ptr(cg *g, const et_contract *c, int local, val elements)
     return c->codes ? cg_gep(g, cg_gepi(g, g->lds, g->f->locals[local].offset), elements)
                     : cg_local_ptr(g, local, elements);
 }
-
-/* ---- sums ---- */
-
-void cg_contract_scale(cg *g, const et_contract *c, val *sums) {
-    val times = cg_f32(g, g->t->codes_times), each[16];
-    for (int i = 0; i < c->results; i++)
-        each[i] = times;
-    val all = LLVMConstVector(each, (unsigned)c->results);
-    for (int i = 0; i < cg_contract_sums(c) && g->t->codes_times != 1; i++)
-        sums[i] = LLVMBuildFMul(g->b, sums[i], all, "");
-}

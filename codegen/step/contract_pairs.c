@@ -1,20 +1,33 @@
 /* A computed b in vectors of two bf16, where that gives the same bits as computing it in f32 and
- * rounding the result: what it is made of fits eight significant bits, as codes, scales of bf16 and
- * small integers do. A product of two of these is exact in f32, so rounding it once is what the
- * vector's product does, and sums of small integers are exact in either. */
+ * rounding the result: codes, a small integer added or not, times a scale. Each of these fits eight
+ * significant bits, so the product is exact in f32, and rounding it once is what the vector's
+ * product does, or its fused sum of products.
+ *
+ * What a word of codes becomes without arithmetic are numbers a power of two smaller than the codes
+ * (et_pairs_family). The scale makes up for that, but for 2^SMALLER, which all of b and then the
+ * sums are divided by: so neither the codes nor the scale, which is 2^-60 to 2^58 or zero, need an
+ * instruction of their own to come to where bf16 has numbers. */
 #include "codegen/step/contract.h"
+#include <math.h>
 
-enum { EXACT = 256 }; /* integers up to here are bf16 */
+enum { EXACT = 256, SMALLER = 60 }; /* integers up to EXACT are bf16 */
 
 struct pairs {
     cg *g;
     const et_contract *c;
     int i, u;
-    /* When they are made. */
     const struct et_raw *raw;
-    int n;
     const val *v;
-    int apart; /* when it is asked for: of the loads so far, or -1 where some are not alike */
+};
+
+/* bf16(times * (load + add_1 + ...)): what a row of b is. */
+struct scaled {
+    et_expr times; /* the same for all k's of a lane; none: 1 */
+    et_expr load;  /* of codes */
+    et_expr add[4];
+    bool less[4]; /* is taken away */
+    int n;
+    int64_t more; /* and a number */
 };
 
 /* E at the lane's first k, where it is the same for all of them; else none. */
@@ -26,8 +39,13 @@ static et_expr same(const struct pairs *p, et_expr e) {
     return at[0];
 }
 
-static et_dtype dtype_of(const struct pairs *p, const et_node_x *load) {
-    return p->g->p->tensors[load->i].shape.dtype;
+static et_dtype dtype_of(const struct pairs *p, et_expr load) {
+    return p->g->p->tensors[et_x(p->g->x, load)->i].shape.dtype;
+}
+
+static bool is_load(const struct pairs *p, et_expr e) {
+    const et_node_x *x = et_x(p->g->x, e);
+    return x->op == ET_X_LOAD && x->i2 == ET_LOAD_TENSOR;
 }
 
 /* Integers that are far from any limit, or LIMIT where they may not be. */
@@ -37,8 +55,8 @@ enum { LIMIT = 1 << 20 };
 static int64_t reach(const struct pairs *p, et_expr e) {
     et_node_x x = *et_x(p->g->x, e);
     int64_t lo, hi, a, b, all;
-    if (x.op == ET_X_LOAD && x.i2 == ET_LOAD_TENSOR && et_dtype_is_code(dtype_of(p, &x)))
-        return (1 << et_dtype_bits(dtype_of(p, &x))) - 1;
+    if (is_load(p, e) && et_dtype_is_code(dtype_of(p, e)))
+        return (1 << et_dtype_bits(dtype_of(p, e))) - 1;
     if (x.op == ET_X_TO_I32) return reach(p, x.ops[0]);
     if (x.op == ET_X_ADD || x.op == ET_X_SUB || x.op == ET_X_MUL) {
         a = reach(p, x.ops[0]);
@@ -50,123 +68,150 @@ static int64_t reach(const struct pairs *p, et_expr e) {
     return lo <= -LIMIT || hi >= LIMIT ? LIMIT : hi > -lo ? hi : -lo;
 }
 
-static bool small(const struct pairs *p, et_expr e) {
-    return reach(p, e) <= EXACT;
+static bool is_small(const struct pairs *p, et_expr e) {
+    return et_x(p->g->x, e)->type == ET_T_I32 && reach(p, e) <= EXACT;
 }
 
 /* ---- what can be ---- */
 
-/* A load that is the same for all k's. */
 static bool fits(et_dtype t) {
     return t == ET_BF16 || t == ET_E4M3 || t == ET_E5M2 || t == ET_E2M1 || t == ET_UE8M0 ||
            t == ET_I8 || t == ET_U8 || t == ET_I4 || t == ET_U4;
 }
 
-static bool paired_load(struct pairs *p, const et_node_x *x) {
-    int apart = p->g->family->pairs->apart(p->g, dtype_of(p, x));
-    if (p->apart && apart != p->apart) return false;
-    p->apart = apart;
-    return apart;
+/* E without conversions that change nothing of what fits eight bits. */
+static et_expr inside(const struct pairs *p, et_expr e) {
+    const et_node_x *x = et_x(p->g->x, e);
+    while (x->op == ET_X_TO_BF16 || x->op == ET_X_TO_F32 || x->op == ET_X_TO_I32) {
+        bool whole = et_x(p->g->x, x->ops[0])->type == ET_T_I32;
+        if (x->op != ET_X_TO_BF16 && !whole) break;
+        e = x->ops[0], x = et_x(p->g->x, e);
+    }
+    return e;
 }
 
-static bool rounds(struct pairs *p, et_expr e);
-
-/* Is every value of E a bf16, and can it be computed as that? */
-static bool exact(struct pairs *p, et_expr e) {
-    et_node_x x = *et_x(p->g->x, e);
-    if (x.op == ET_X_LOAD)
-        return x.i2 == ET_LOAD_TENSOR &&
-               (same(p, e).id ? fits(dtype_of(p, &x)) : paired_load(p, &x));
-    if (x.op == ET_X_TO_BF16) return rounds(p, x.ops[0]);
-    if (x.op == ET_X_NEG) return exact(p, x.ops[0]);
-    bool whole = x.nops && et_x(p->g->x, x.ops[0])->type == ET_T_I32;
-    if (x.op == ET_X_TO_F32 || x.op == ET_X_TO_I32) return whole && exact(p, x.ops[0]);
-    if (x.type != ET_T_I32 || !small(p, e)) return false;
-    if (same(p, e).id) return true;
-    return (x.op == ET_X_ADD || x.op == ET_X_SUB || x.op == ET_X_MUL) && exact(p, x.ops[0]) &&
-           exact(p, x.ops[1]);
+/* Is E, which is the same for all k's, a bf16 whatever it is made of? */
+static bool is_scale(const struct pairs *p, et_expr e) {
+    e = inside(p, e);
+    return is_load(p, e) ? fits(dtype_of(p, e)) : is_small(p, e);
 }
 
-/* Is E, rounded to bf16, what comes of computing it so? */
-static bool rounds(struct pairs *p, et_expr e) {
+/* E as a load of codes and small integers added to it. */
+static bool sum_of(const struct pairs *p, et_expr e, struct scaled *out) {
+    e = inside(p, e);
     et_node_x x = *et_x(p->g->x, e);
-    if (x.op == ET_X_NEG) return rounds(p, x.ops[0]);
-    if (x.op == ET_X_MUL && x.type == ET_T_F32) return exact(p, x.ops[0]) && exact(p, x.ops[1]);
-    return exact(p, e);
+    int64_t n;
+    if (is_load(p, e)) {
+        out->load = e;
+        return p->g->family->pairs->apart(p->g, dtype_of(p, e)) > 0 && !same(p, e).id;
+    }
+    if ((x.op != ET_X_ADD && x.op != ET_X_SUB) || !is_small(p, e)) return false;
+    int at = x.op == ET_X_ADD && same(p, x.ops[0]).id ? 0 : 1;
+    et_expr add = x.ops[at];
+    if (!is_small(p, add) || !same(p, add).id || !sum_of(p, x.ops[!at], out)) return false;
+    if (et_is_int(p->g->x, add, &n)) {
+        out->more += x.op == ET_X_SUB ? -n : n;
+        return true;
+    }
+    if (out->n == (int)(sizeof out->add / sizeof *out->add)) return false;
+    out->less[out->n] = x.op == ET_X_SUB;
+    out->add[out->n++] = add;
+    return true;
+}
+
+static bool match(const struct pairs *p, et_expr e, struct scaled *out) {
+    *out = (struct scaled){0};
+    e = inside(p, e);
+    et_node_x x = *et_x(p->g->x, e);
+    if (x.op == ET_X_MUL && x.type == ET_T_F32) {
+        int at = same(p, x.ops[0]).id ? 0 : 1;
+        out->times = x.ops[at];
+        if (!same(p, out->times).id || !is_scale(p, out->times)) return false;
+        e = x.ops[!at];
+    }
+    return sum_of(p, e, out) && out->more >= -EXACT && out->more <= EXACT;
 }
 
 int cg_contract_pairs(cg *g, const et_contract *c, int i) {
     struct pairs p = {.g = g, .c = c, .i = i};
+    struct scaled s;
     if (!g->family->pairs || c->s->operand != ET_BF16 || c->lane_k % 8) return 0;
-    return rounds(&p, c->s->b[i]) && p.apart > 0 ? p.apart : 0;
+    return match(&p, c->s->b[i], &s) ? g->family->pairs->apart(g, dtype_of(&p, s.load)) : 0;
+}
+
+float cg_contract_pairs_times(void) {
+    return ldexpf(1, SMALLER);
 }
 
 /* ---- how ---- */
 
 static val both(cg *g, val v) {
-    v = LLVMBuildFPTrunc(g->b, cg_to_f32(g, v), g->bf16, "");
     return cg_vector(g, g->bf16, 2, (val[]){v, v});
 }
 
-/* Codes and BIAS, which is 0 where they are no integers. */
-static void take(const struct pairs *p, et_expr load, int bias, val *out) {
-    et_node_x x = *et_x(p->g->x, load);
-    et_dtype t = dtype_of(p, &x);
-    int per = 32 / et_dtype_bits(t), k = 0;
-    while (p->raw[k].u != p->u || p->raw[k].n == 1 || !et_expr_eq(p->raw[k].load, load))
-        k++;
-    bool one = LLVMTypeOf(p->v[k]) == p->g->i32;
-    for (int j = 0; j < p->c->lane_k; j += per, out += per / 2) {
-        val word = one ? p->v[k] : cg_extract(p->g, p->v[k], j / per);
-        p->g->family->pairs->take(p->g, t, word, bias, out);
-    }
+static val power(cg *g, int of_two) {
+    return both(g, LLVMConstReal(g->bf16, ldexp(1, of_two)));
 }
 
-/* Where E is a load and a number: both. */
-static bool is_biased(const struct pairs *p, const et_node_x *x, et_expr *load, int *bias) {
-    int64_t n = 0;
-    if (x->op != ET_X_ADD && x->op != ET_X_SUB) return false;
-    int at = x->op == ET_X_ADD && et_x(p->g->x, x->ops[0])->op != ET_X_LOAD;
-    *load = x->ops[at];
-    if (et_x(p->g->x, *load)->op != ET_X_LOAD || same(p, *load).id ||
-        !et_is_int(p->g->x, x->ops[!at], &n) || n < -EXACT || n > EXACT)
-        return false;
-    *bias = (int)(x->op == ET_X_SUB ? -n : n);
-    return true;
+/* E, the same for all k's, twice. */
+static val twice(const struct pairs *p, et_expr e) {
+    val v = cg_to_f32(p->g, cg_emit(p->g, same(p, e)));
+    return both(p->g, LLVMBuildFPTrunc(p->g->b, v, p->g->bf16, ""));
 }
 
-static void make(const struct pairs *p, et_expr e, val *out) {
+/* V times 2^N, which may be less than bf16 has; V is an integer and the product at least a
+ * multiple of the least there is. */
+static val moved(cg *g, val v, int n) {
+    if (n < -120) v = LLVMBuildFMul(g->b, v, power(g, n + 120), "");
+    return LLVMBuildFMul(g->b, v, power(g, n < -120 ? -120 : n), "");
+}
+
+/* What codes, divided by 2^DOWN, are to be increased by, and MORE. */
+static val increase(const struct pairs *p, const struct scaled *s, int64_t more, int down) {
     cg *g = p->g;
-    et_node_x x = *et_x(g->x, e);
-    int pairs = p->c->lane_k / 2, bias;
-    et_expr one = same(p, e), load;
-    val a[8], b[8];
-    if (one.id) {
-        val v = both(g, cg_emit(g, one));
-        for (int j = 0; j < pairs; j++)
-            out[j] = v;
-        return;
-    }
-    if (x.op == ET_X_LOAD || is_biased(p, &x, &load, &bias)) {
-        take(p, x.op == ET_X_LOAD ? e : load, x.op == ET_X_LOAD ? 0 : bias, out);
-        return;
-    }
-    make(p, x.ops[0], a);
-    if (x.nops > 1) make(p, x.ops[1], b);
-    for (int j = 0; j < pairs; j++)
-        out[j] = x.op == ET_X_MUL   ? LLVMBuildFMul(g->b, a[j], b[j], "")
-                 : x.op == ET_X_ADD ? LLVMBuildFAdd(g->b, a[j], b[j], "")
-                 : x.op == ET_X_SUB ? LLVMBuildFSub(g->b, a[j], b[j], "")
-                 : x.op == ET_X_NEG ? LLVMBuildFNeg(g->b, a[j], "")
-                                    : a[j]; /* a conversion of what is exact */
+    val sum = both(g, LLVMConstReal(g->bf16, (double)more));
+    for (int i = 0; i < s->n; i++)
+        sum = s->less[i] ? LLVMBuildFSub(g->b, sum, twice(p, s->add[i]), "")
+                         : LLVMBuildFAdd(g->b, sum, twice(p, s->add[i]), "");
+    return moved(g, sum, -down);
 }
 
-val cg_contract_paired(cg *g, const et_contract *c, int i, int u, const struct et_raw *raw, int n,
+static bool is_power(int64_t n) {
+    return n && !((n < 0 ? -n : n) & ((n < 0 ? -n : n) - 1));
+}
+
+/* (V * 2^DOWN + what is added) * scale / 2^SMALLER. Where a power of two is added, its product with
+ * the scale is exact, and so the sum is rounded once. */
+static val product(const struct pairs *p, const struct scaled *s, int64_t more, int down, val v) {
+    cg *g = p->g;
+    val times = s->times.id ? twice(p, s->times) : power(g, 0);
+    val by = LLVMBuildFMul(g->b, times, power(g, down - SMALLER), "");
+    if (s->n || (more && !is_power(more)))
+        v = LLVMBuildFAdd(g->b, v, increase(p, s, more, down), "");
+    if (s->n || !is_power(more)) return LLVMBuildFMul(g->b, v, by, "");
+    val add = both(g, LLVMConstReal(g->bf16, ldexp((double)more, -SMALLER)));
+    LLVMTypeRef t = LLVMTypeOf(v);
+    return cg_call(g, "llvm.fma", 1, &t, 3, (val[]){v, by, LLVMBuildFMul(g->b, times, add, "")});
+}
+
+val cg_contract_paired(cg *g, const et_contract *c, int i, int u, const struct et_raw *raw,
                        const val *v) {
-    struct pairs p = {.g = g, .c = c, .i = i, .u = u, .raw = raw, .n = n, .v = v};
-    val out[8], words[8];
-    make(&p, c->s->b[i], out);
-    for (int j = 0; j < c->lane_k / 2; j++)
-        words[j] = LLVMBuildBitCast(g->b, out[j], g->i32, "");
+    struct pairs p = {.g = g, .c = c, .i = i, .u = u, .raw = raw, .v = v};
+    struct scaled s;
+    val words[8], out[4];
+    int k = 0, n = 0;
+    et_check(match(&p, c->s->b[i], &s));
+    et_dtype t = dtype_of(&p, s.load);
+    while (raw[k].u != u || raw[k].n == 1 || !et_expr_eq(raw[k].load, s.load))
+        k++;
+    bool one = LLVMTypeOf(v[k]) == g->i32;
+    int64_t more = s.more - g->family->pairs->excess(t);
+    for (int w = 0; n < c->lane_k / 2; w++) {
+        g->family->pairs->take(g, t, one ? v[k] : cg_extract(g, v[k], w), out);
+        for (int j = 0; j < 16 / et_dtype_bits(t); j++, n++) {
+            val pair = product(&p, &s, more, g->family->pairs->power(t, j), out[j]);
+            words[n] = LLVMBuildBitCast(g->b, pair, g->i32, "");
+        }
+    }
     return cg_vector(g, g->i32, c->lane_k / 2, words);
 }

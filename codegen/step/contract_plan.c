@@ -133,8 +133,33 @@ static et_group_rows group_of(const cg *g, const et_contract *c) {
     return columns <= of->most && whole ? rows : ET_GROUP_NONE;
 }
 
+/* Elements of a sum in one lane. */
+static int results_of(const et_layout *l) {
+    int n = 0;
+    for (int i = 0; i < (int)sizeof l->sum_n.value; i++)
+        if (l->sum_n.value[i] || l->sum_m.value[i]) n = i + 1;
+    return 1 << n;
+}
+
+/* Where no tile has more than eight rows of a, b in registers is multiplied with these alone, and
+ * into several sums in turn: a wave has one row of sixteens, so its products wait for each other
+ * otherwise. */
+static void take_few(cg *g, et_contract *c) {
+    enum { SETS = 4, MOST_RESULTS = 64 };
+    int64_t lo, rows;
+    et_span(g->x, c->s->mlive, &lo, &rows);
+    c->sets = 1;
+    if (!c->direct || !c->fr->few || c->msub > 1 || rows > 8) return;
+    c->fr = c->fr->few;
+    c->sums = c->fr->layout;
+    c->rows_m = et_deal_values(&c->fr->layout->m);
+    for (c->sets = SETS; c->sets * results_of(c->sums) * cg_contract_sums(c) > MOST_RESULTS;)
+        c->sets /= 2;
+}
+
 static bool plan_step(cg *g, et_contract *c) {
     const et_step *s = c->s;
+    if (!c->codes) c->times = 1;
     c->fr = et_target_fragment(g->t, s->operand);
     int groups = et_layout_groups(c->fr->layout), kw = s->kc / s->wk;
     c->size = et_dtype_bytes(s->operand);
@@ -143,7 +168,6 @@ static bool plan_step(cg *g, et_contract *c) {
     while (kw % (c->lane_k * groups))
         c->lane_k /= 2;
     set_lane_k(c, c->lane_k);
-    c->results = 256 / g->t->wave;
     c->rows_n = et_deal_values(&c->fr->layout->n);
     c->rows_m = et_deal_values(&c->fr->layout->m);
     c->nsub = s->tn / s->wn / 16;
@@ -173,6 +197,8 @@ static bool plan_step(cg *g, et_contract *c) {
     c->deep = !c->zeros && is_deep(g, c);
     c->turns = c->zeros ? 0 : cg_contract_turns(g, c);
     c->room = room_of(g, c);
+    take_few(g, c);
+    c->results = results_of(c->sums);
     return true;
 }
 
@@ -190,6 +216,7 @@ bool cg_contract_plan(cg *g, et_contract *c) {
     if (codes) {
         c->s = codes;
         c->codes = true;
+        c->times = g->t->codes_times;
         if (plan_step(g, c) && takes_codes(c)) return true;
         *c = as_it_is;
     }

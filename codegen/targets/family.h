@@ -37,9 +37,11 @@ typedef struct {
      * those of the word that are not second in a pair already; 1 or half a word's. 0: no pairs are
      * made of this type. */
     int (*apart)(const cg *, et_dtype code);
-    /* The pairs of a word of CODEs, an i32. To integers BIAS is added, which keeps them within 256
-     * of zero. */
-    void (*take)(cg *, et_dtype code, val word, int bias, val *out);
+    /* The pairs of a word of CODEs, an i32: their values and EXCESS, an integer below 9, divided by
+     * 2^POWER of pair number P. They may be less than the least normal number. */
+    void (*take)(cg *, et_dtype code, val word, val *out);
+    int (*power)(et_dtype code, int p);
+    int (*excess)(et_dtype code);
 } et_pairs_family;
 
 /* Products that several waves make together of operands in local memory, and that run on their own:
@@ -130,7 +132,9 @@ typedef struct et_family {
 
     /* Arithmetic. */
     /* ACC and the products over LANE_K k's of a lane, which are a multiple of the fragment's own,
-     * of the rows that N and M hold: one value, of the operands' bits, for each row of the lane. */
+     * of the rows that N and M hold: one value, of the operands' bits, for each row of the lane.
+     * ACC may be several vectors of sums one behind the other, a power of two: products that follow
+     * each other go to them in turn, so that none waits for the one before. */
     val (*multiply)(cg *, const et_fragment *, int lane_k, const val *n, const val *m, val acc);
     /* A word of the codes of four values of e4m3, as the instruction takes them. Of families that
      * have targets with a fragment for those. */

@@ -16,7 +16,7 @@ typedef struct {
 /* What the lanes of a wave hold of one matrix product: f32 sums over k of sixteen rows n of one
  * operand by sixteen rows m of the other. A lane holds some k's, next to each other in memory, of
  * each of its rows: those of group number `k`. Values number its rows, where it has several. Sums
- * are a vector of 256 / wave, which values number. */
+ * are a vector of 256 / wave, or of what there are of fewer rows, which values number. */
 typedef struct et_layout {
     et_deal k, n, m, sum_n, sum_m;
 } et_layout;
@@ -27,7 +27,8 @@ struct et_fragment {
     et_dtype operand;
     int lane_k; /* how many k of a row a lane holds */
     const et_layout *layout;
-    const void *own; /* what only the family knows: its instruction */
+    const void *own;        /* what only the family knows: its instruction */
+    const et_fragment *few; /* of the same operand, but with sums of eight rows m alone; or NULL */
 };
 
 struct et_target {

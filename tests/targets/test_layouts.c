@@ -15,6 +15,7 @@ struct held {
 struct product {
     const et_layout *l;
     int wave, lane_k;
+    int rows_m; /* 16, or fewer */
     struct held n[LANES], m[LANES];
     /* Which row of n and of m the sum of a lane's value is of, by what the instruction does. */
     void (*place)(const struct product *, int lane, int value, int *n, int *m);
@@ -32,7 +33,7 @@ static void fill(struct product *p) {
 }
 
 /* Every k of every row is held; by as many lanes as any other. */
-static void check_held(const struct product *p, const struct held *held, int rows) {
+static void check_held(const struct product *p, const struct held *held, int all, int rows) {
     int count[ROWS][MOST_K] = {{0}}, k = et_layout_groups(p->l) * p->lane_k;
     for (int lane = 0; lane < p->wave; lane++)
         for (int i = 0; i < rows; i++)
@@ -40,16 +41,16 @@ static void check_held(const struct product *p, const struct held *held, int row
                 count[held[lane].row[i]][held[lane].k0 + j]++;
     for (int r = 0; r < ROWS; r++)
         for (int j = 0; j < k; j++)
-            ck_assert_int_eq(count[r][j], p->wave * rows * p->lane_k / (ROWS * k));
+            ck_assert_int_eq(count[r][j], r < all ? p->wave * rows * p->lane_k / (all * k) : 0);
 }
 
 static void check(struct product *p) {
     bool seen[ROWS][ROWS] = {{false}};
     fill(p);
-    check_held(p, p->n, et_deal_values(&p->l->n));
-    check_held(p, p->m, et_deal_values(&p->l->m));
+    check_held(p, p->n, ROWS, et_deal_values(&p->l->n));
+    check_held(p, p->m, p->rows_m, et_deal_values(&p->l->m));
     for (int lane = 0; lane < p->wave; lane++)
-        for (int v = 0; v < 256 / p->wave; v++) {
+        for (int v = 0; v < ROWS * p->rows_m / p->wave; v++) {
             int n, m;
             p->place(p, lane, v, &n, &m);
             ck_assert_int_eq(n, et_deal_lane(&p->l->sum_n, lane) + et_deal_value(&p->l->sum_n, v));
@@ -90,6 +91,12 @@ static void mma_sync(const struct product *p, int lane, int v, int *n, int *m) {
     *m = p->m[lane / 4 * 4].row[v / 4];
 }
 
+/* The other way around: rows are n, columns m. */
+static void mma_few(const struct product *p, int lane, int v, int *n, int *m) {
+    *n = p->n[lane / 4 * 4].row[v / 2];
+    *m = p->m[(lane % 4 * 2 + v % 2) * 4].row[0];
+}
+
 static const struct {
     const char *target;
     et_dtype operand;
@@ -111,18 +118,25 @@ static const struct {
 enum { KNOWN = sizeof known / sizeof *known };
 
 START_TEST(of_targets) {
-    int n = 0;
+    int n = 0, few = 0;
     for (int i = 0; i < KNOWN; i++) {
         const et_target *t = et_target_find(known[i].target);
         ck_assert_ptr_nonnull(t);
         const et_fragment *f = et_target_fragment(t, known[i].operand);
         ck_assert_ptr_nonnull(f);
-        struct product p = {f->layout, t->wave, f->lane_k, .place = known[i].place};
+        struct product p = {f->layout, t->wave, f->lane_k, ROWS, .place = known[i].place};
         check(&p);
+        if (!f->few) continue;
+        ck_assert_int_eq(f->few->operand, f->operand);
+        ck_assert_int_eq(f->few->lane_k, f->lane_k);
+        p = (struct product){f->few->layout, t->wave, f->lane_k, 8, .place = mma_few};
+        check(&p);
+        few++;
     }
     for (int i = 0; et_target_name(i); i++)
         n += et_target_find(et_target_name(i))->nfragments;
     ck_assert_int_eq(n, KNOWN);
+    ck_assert_int_eq(few, 6); /* of bf16 and f16, of NVIDIA's */
 }
 END_TEST
 

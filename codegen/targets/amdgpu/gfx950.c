@@ -10,10 +10,10 @@ static const struct amdgpu_product f32 = {AMDGPU_MFMA, "llvm.amdgcn.mfma.f32.16x
 static const struct amdgpu_product e4m3 = {AMDGPU_MFMA, "llvm.amdgcn.mfma.f32.16x16x32.fp8.fp8",
                                            AMDGPU_CODES};
 static const et_fragment fragments[] = {
-    {ET_BF16, 8, &amdgpu_rows_64, &bf16},
-    {ET_F16, 8, &amdgpu_rows_64, &f16},
-    {ET_F32, 1, &amdgpu_rows_64, &f32},
-    {ET_E4M3, 8, &amdgpu_rows_64, &e4m3},
+    {ET_BF16, 8, &amdgpu_rows_64, &bf16, NULL},
+    {ET_F16, 8, &amdgpu_rows_64, &f16, NULL},
+    {ET_F32, 1, &amdgpu_rows_64, &f32, NULL},
+    {ET_E4M3, 8, &amdgpu_rows_64, &e4m3, NULL},
 };
 
 static const struct amdgpu own = {

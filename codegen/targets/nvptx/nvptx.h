@@ -22,6 +22,7 @@ struct nvptx_product {
 };
 
 extern const et_layout nvptx_rows;
+extern const et_fragment nvptx_few_bf16, nvptx_few_f16;
 extern const struct nvptx_product nvptx_bf16, nvptx_f16, nvptx_f32;
 
 extern const et_family et_nvptx;

@@ -11,10 +11,21 @@ const et_layout nvptx_rows = {.k = {{1, 2}},
                               .sum_n = {{4, 8}, {1, 2}},
                               .sum_m = {{0, 0, 1, 2, 4}, {0, 0, 8}}};
 
+/* The other way around, and one instruction: rows are n, columns are m, of which there are eight.
+ */
+static const et_layout few_rows = {.k = {{1, 2}},
+                                   .n = {{0, 0, 1, 2, 4}, {8}},
+                                   .m = {{0, 0, 1, 2, 4}},
+                                   .sum_n = {{0, 0, 1, 2, 4}, {0, 8}},
+                                   .sum_m = {{2, 4}, {1}}};
+
 const struct nvptx_product nvptx_bf16 = {"llvm.nvvm.mma.m16n8k16.row.col.bf16", NVPTX_WORDS, false};
 const struct nvptx_product nvptx_f16 = {"llvm.nvvm.mma.m16n8k16.row.col.f32.f32", NVPTX_F16_PAIRS,
                                         false};
 const struct nvptx_product nvptx_f32 = {"llvm.nvvm.mma.m16n8k8.row.col.tf32", NVPTX_WORDS, true};
+
+const et_fragment nvptx_few_bf16 = {ET_BF16, 4, &few_rows, &nvptx_bf16, NULL};
+const et_fragment nvptx_few_f16 = {ET_F16, 4, &few_rows, &nvptx_f16, NULL};
 
 enum { ROWS = 2, INSTRUCTIONS = 2, WORDS = 2 }; /* of m; of n; of a row that a lane has */
 
@@ -76,7 +87,33 @@ static val split_products(cg *g, const struct nvptx_product *p, const struct ope
     return products(g, p, &high, &high, acc);
 }
 
+/* ACC and the products of few rows m, each with the next of the vectors of sums. */
+static val few_products(cg *g, const et_fragment *fr, int lane_k, const val *n, const val *m,
+                        val acc) {
+    enum { SUMS = 4 };
+    const struct nvptx_product *p = fr->own;
+    int steps = lane_k / fr->lane_k, words = steps * WORDS;
+    int all = (int)LLVMGetVectorSize(LLVMTypeOf(acc));
+    for (int s = 0; s < steps; s++) {
+        int first = s * SUMS % all;
+        val args[10];
+        for (int i = 0; i < 4; i++)
+            args[i] = word(g, p, words, n[i % 2], s * WORDS + i / 2);
+        for (int k = 0; k < WORDS; k++)
+            args[4 + k] = word(g, p, words, m[0], s * WORDS + k);
+        for (int i = 0; i < SUMS; i++)
+            args[6 + i] = cg_extract(g, acc, first + i);
+        val sum = cg_call(g, p->name, 0, NULL, 10, args);
+        for (int i = 0; i < SUMS; i++)
+            acc =
+                LLVMBuildInsertElement(g->b, acc, LLVMBuildExtractValue(g->b, sum, (unsigned)i, ""),
+                                       cg_i32(g, first + i), "");
+    }
+    return acc;
+}
+
 val nvptx_multiply(cg *g, const et_fragment *fr, int lane_k, const val *n, const val *m, val acc) {
+    if (fr->layout == &few_rows) return few_products(g, fr, lane_k, n, m, acc);
     const struct nvptx_product *p = fr->own;
     int steps = lane_k / fr->lane_k, words = steps * WORDS;
     for (int s = 0; s < steps; s++) {
