@@ -112,9 +112,7 @@ val cg_fmax(cg *g, val a, val b) {
 }
 
 val cg_exp2(cg *g, val a) {
-    val v = cg_call(g, "llvm.exp2", 1, &g->f32, 1, &a);
-    LLVMSetFastMathFlags(v, LLVMFastMathApproxFunc);
-    return v;
+    return g->family->exp2(g, a);
 }
 
 val cg_gep(cg *g, val ptr, val bytes) {

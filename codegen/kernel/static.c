@@ -45,6 +45,13 @@ static val in_range(cg *g, et_share s, val ntiles, val *out_step) {
     return cg_select(g, inside, as_wide(g, first, ntiles), ntiles);
 }
 
+/* How far it is from a workgroup's first tile to its second, where tiles are dealt back and forth.
+ */
+static val to_second(cg *g, val first, val step) {
+    val two = LLVMBuildAdd(g->b, step, step, "");
+    return LLVMBuildSub(g->b, cg_addi(g, two, -1), LLVMBuildAdd(g->b, first, first, ""), "");
+}
+
 void cg_own_tiles(cg *g, int index) {
     const et_grid *gr = &g->p->grids[index];
     if (gr->slice.count) {
@@ -58,10 +65,15 @@ void cg_own_tiles(cg *g, int index) {
     else
         first = round_robin(g, ntiles, &step);
     cg_for tiles;
-    val none = NULL;
-    val tile = cg_for_begin(g, &tiles, first, ntiles, step, false, 0, &none);
+    bool folds = et_grid_folds(g->p, gr);
+    val by = folds ? to_second(g, first, step) : step;
+    val tile = cg_for_begin(g, &tiles, first, ntiles, step, false, folds, &by);
     cg_tile(g, index, tile);
-    cg_for_end(g, &tiles, &none);
+    if (folds) {
+        tiles.step = by;
+        by = LLVMBuildSub(g->b, LLVMBuildAdd(g->b, step, step, ""), by, "");
+    }
+    cg_for_end(g, &tiles, &by);
 }
 
 static void static_grid(cg *g, int index) {

@@ -153,6 +153,7 @@ typedef struct et_family {
     const et_pairs_family *pairs;  /* NULL: the target multiplies no vectors of bf16 */
     val (*divide)(cg *, val, val); /* f32, to 2.5 ulp */
     val (*root)(cg *, val);        /* the square root of an f32, to 2.5 ulp */
+    val (*exp2)(cg *, val);        /* of an f32, to 2 ulp; denormal results become zero */
     val (*math)(cg *, et_xop, int nargs, val *args); /* exp, log, sin, cos, tanh, erf, pow of f32 */
 
     /* Adds up in OUT, by task, of which there are N, what the machine code of their products is.

@@ -71,6 +71,10 @@ bool et_attend_operand(const et_program *, const et_step *, et_dtype *out);
 /* The integers by which keys and values of the step's rows differ, at most MOST; where they are
  * equal, rows have the same keys and values. -1 where no two rows have, or there are more. */
 int et_attend_keys(const et_exprs *, const et_step *, int most, et_expr *out);
+/* Are tiles of the grid dealt back and forth, each second round from the last workgroup to the
+ * first? Tiles of rows of queries are: the later rows of a prompt see more positions, and whoever
+ * has the longest tile of a round has the shortest of the next. */
+bool et_grid_folds(const et_program *, const et_grid *);
 /* Does an ATTEND step leave what is to be joined with other positions? */
 bool et_step_is_part(const et_func *, const et_step *);
 /* Where it stores what it computes; NULL where that is always in local buffers of its own. */

@@ -13,11 +13,13 @@
 
 enum {
     MOST_PARTS = 8,
-    LEAST_K = 512,  /* of a part */
-    MOST_ROWS = 64, /* more have other tiles, and sums that cost more than they save */
+    LEAST_K = 512, /* of a part */
+    FEW_ROWS = 64, /* so many are in a tile, all of them */
     LEAST_COLUMNS = 16,
-    MOST_COLUMNS = 128, /* of a tile */
-    TASK_LOADS = 3,     /* round trips of a task that adds up: its event, what it reads, its own */
+    FEW_COLUMNS = 128,     /* of a tile of few rows, at most */
+    MOST_COLUMNS = 256,    /* and of more */
+    MOST_SUMS = 128 * 256, /* of a tile */
+    TASK_LOADS = 3, /* round trips of a task that adds up: its event, what it reads, its own */
 };
 
 static int64_t upper(const et_exprs *x, et_expr e) {
@@ -32,15 +34,23 @@ struct size {
     double cus;                     /* that are its */
 };
 
-/* The fastest tiles of any width: what a CU reads, and what it leaves of parts. */
+/* Tiles of HIGH rows and WIDE columns: what a CU reads, and what it leaves of parts. */
+static double rounds_us(const struct size *s, int parts, double high, double wide,
+                        const et_machine *m) {
+    double tiles = ceil(s->rows / high) * ceil(s->columns / wide) * parts, k = s->k / parts;
+    double bytes = k * (wide * s->bytes + high * 2) + (parts > 1 ? high * wide * 4 : 0);
+    return ceil(tiles / s->cus) * bytes / (m->cache_gbs_cu * 1e3);
+}
+
+/* The fastest tiles of any size. */
 static double tiles_us(const struct size *s, int parts, const et_machine *m) {
-    double least = INFINITY;
-    for (double w = LEAST_COLUMNS; w <= MOST_COLUMNS; w *= 2) {
-        double rounds = ceil(ceil(s->columns / w) * parts / s->cus), k = s->k / parts;
-        double bytes = k * (w * s->bytes + s->rows * 2) + (parts > 1 ? s->rows * w * 4 : 0);
-        double us = rounds * bytes / (m->cache_gbs_cu * 1e3);
-        least = us < least ? us : least;
-    }
+    bool few = s->rows <= FEW_ROWS;
+    double least = INFINITY, most = few ? FEW_COLUMNS : MOST_COLUMNS;
+    for (double wide = LEAST_COLUMNS; wide <= most; wide *= 2)
+        for (double high = few ? s->rows : FEW_ROWS; high * wide <= MOST_SUMS; high *= 2) {
+            least = fmin(least, rounds_us(s, parts, high, wide, m));
+            if (high >= s->rows) break;
+        }
     return least;
 }
 
@@ -105,8 +115,7 @@ static bool may_be_cut(const et_lowering *lo, const et_group *gr) {
         return false;
     for (int d = 0; d < gr->rank; d++)
         if (gr->tile[d]) return false;
-    return et_is_int(x, et_var_extent(x, p->k), &k) &&
-           upper(x, et_var_extent(x, p->m)) <= MOST_ROWS;
+    return et_is_int(x, et_var_extent(x, p->k), &k);
 }
 
 /* ---- the cut ---- */

@@ -5,6 +5,7 @@
  * CU's own work and its share of memory, plus a chain of dependent loads. Memory is a fluid: all
  * loads in flight receive the same, up to what one CU takes. */
 #include "ir/base/diag.h"
+#include "ir/program/step.h"
 #include "passes/simulate/int.h"
 #include <stdarg.h>
 #include <stdlib.h>
@@ -294,6 +295,14 @@ static int64_t first_tile(const struct sim *s, int wg, struct sim_part part) {
     return rotates ? (wg - from + n - in->first % n) % n : wg - from;
 }
 
+/* The one that the workgroup takes after its next. */
+static int64_t tile_after(const struct sim *s, int wg, struct sim_part part) {
+    const struct sim_instance *in = &s->inst[s->wg[wg].item];
+    int64_t tile = s->wg[wg].tile, n = part.count;
+    if (!et_grid_folds(s->p, &s->p->grids[in->grid])) return tile + n;
+    return tile + 2 * (n - 1 - tile % n) + 1;
+}
+
 /* TILE of the workgroup's item is the next it runs, if there is such a tile, and then the one that
  * NEXT stands for; else the item is over. */
 static bool next_of(struct sim *s, int wg, int64_t tile, int64_t next) {
@@ -335,7 +344,7 @@ static void next_task(struct sim *s, int wg) {
         }
         struct sim_part part = sim_part_of(s, w->item);
         if (w->tile < 0) w->tile = first_tile(s, wg, part);
-        if (next_of(s, wg, w->tile, w->tile + part.count)) return;
+        if (next_of(s, wg, w->tile, tile_after(s, wg, part))) return;
     }
     w->state = SIM_OVER;
 }

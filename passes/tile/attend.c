@@ -9,7 +9,7 @@ enum {
     LANE_DEPTH = 32,    /* elements of a head in one lane, at most */
     ROWS_DEPTH = 128,   /* and of one whose sums matrix instructions make, in registers of a wave */
     MOST_ROWS = 32,     /* of queries in a tile */
-    MANY_ROUNDS = 8,    /* of tiles of a row, above which rows share theirs */
+    MANY_ROUNDS = 3,    /* of tiles of a row, from which on rows share theirs */
     LARGE_LDS = 1 << 17 /* for a tile of rows, beside what other tasks' loads need */
 };
 
@@ -106,8 +106,8 @@ static void store(et_tiler *t, const struct names *names, const et_step *s, et_e
 }
 
 /* How many rows of queries are a tile, of PER heads each, so that every wave has sixteen rows of a
- * head; 0: one row, by itself. Launches that may have a sequence for each row do best with that,
- * and those of few tiles. */
+ * head, or each two have, where there are CUs for such tiles; 0: one row, by itself. Launches that
+ * may have a sequence for each row do best with that, and those of few tiles. */
 static int rows_of(const et_tiler *t, const et_group *gr, int depth, int *out_per) {
     const et_machine *m = t->opt->machine;
     int64_t lo, hi, heads = 1;
@@ -121,8 +121,9 @@ static int rows_of(const et_tiler *t, const et_group *gr, int depth, int *out_pe
         !et_bounds(t->x, et_tiler_extent(t, 0), &lo, &hi) ||
         hi * (heads / gr->shared) < (int64_t)MANY_ROUNDS * m->cus)
         return 0;
-    int rows = m->waves / per * 16;
-    return rows > MOST_ROWS ? MOST_ROWS : rows;
+    int64_t rows = m->waves / per * 16, tiles = (hi + 15) / 16 * (heads / gr->shared);
+    if (rows > MOST_ROWS) rows = MOST_ROWS;
+    return tiles <= m->cus ? 16 : (int)rows;
 }
 
 /* Sets S and its buffers up for rows; false where they do not share what they read, or might be

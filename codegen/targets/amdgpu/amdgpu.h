@@ -77,6 +77,7 @@ void amdgpu_order_loads(cg *);
 val amdgpu_multiply(cg *, const et_fragment *, int lane_k, const val *n, const val *m, val acc);
 val amdgpu_codes(cg *, const val v[4]);
 val amdgpu_divide(cg *, val a, val b);
+val amdgpu_exp2(cg *, val);
 val amdgpu_root(cg *, val a);
 val amdgpu_math(cg *, et_xop, int nargs, val *args);
 bool amdgpu_link_math(cg *);

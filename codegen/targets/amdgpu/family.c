@@ -56,6 +56,7 @@ const et_family et_amdgpu = {
     .codes = amdgpu_codes,
     .divide = amdgpu_divide,
     .root = amdgpu_root,
+    .exp2 = amdgpu_exp2,
     .math = amdgpu_math,
     .link_math = amdgpu_link_math,
     .embed = amdgpu_embed,

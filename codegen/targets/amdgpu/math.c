@@ -27,6 +27,12 @@ val amdgpu_root(cg *g, val a) {
     return loose(g, cg_call(g, "llvm.sqrt", 1, &g->f32, 1, &a));
 }
 
+val amdgpu_exp2(cg *g, val a) {
+    val v = cg_call(g, "llvm.exp2", 1, &g->f32, 1, &a);
+    LLVMSetFastMathFlags(v, LLVMFastMathApproxFunc);
+    return v;
+}
+
 val amdgpu_math(cg *g, et_xop op, int nargs, val *args) {
     static const struct {
         et_xop op;

@@ -79,6 +79,7 @@ const et_family et_nvptx = {
     .pairs = &nvptx_pairs,
     .divide = nvptx_divide,
     .root = nvptx_root,
+    .exp2 = nvptx_exp2,
     .math = nvptx_math,
     .link_math = nvptx_link_math,
     .embed = nvptx_embed,

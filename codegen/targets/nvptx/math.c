@@ -51,6 +51,11 @@ val nvptx_root(cg *g, val a) {
     return cg_call(g, "llvm.nvvm.sqrt.approx.f", 0, NULL, 1, &a);
 }
 
+/* LLVM's own scales what is small, so that denormal results are right. */
+val nvptx_exp2(cg *g, val a) {
+    return cg_call(g, "llvm.nvvm.ex2.approx.ftz", 1, &g->f32, 1, &a);
+}
+
 /* ---- functions of the module ---- */
 
 struct made {

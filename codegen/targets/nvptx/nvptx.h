@@ -77,6 +77,7 @@ extern const et_pairs_family nvptx_pairs;
 val nvptx_multiply(cg *, const et_fragment *, int lane_k, const val *n, const val *m, val acc);
 val nvptx_divide(cg *, val a, val b);
 val nvptx_root(cg *, val a);
+val nvptx_exp2(cg *, val a);
 val nvptx_math(cg *, et_xop, int nargs, val *args);
 bool nvptx_link_math(cg *);
 void nvptx_embed(cg *, const char *manifest);

@@ -1,0 +1,291 @@
+/* A block of positions, of ATTEND steps of several rows: keys and values on their way to LDS, and
+ * what becomes of them there. */
+#include "codegen/step/attend_rows.h"
+
+enum { PIECE = 2 * CG_ROWS_EACH, MAX_SUMS = ET_ATTEND_BLOCK / 16 };
+
+/* The score of a position that does not count: its weight is zero beside CG_ROWS_LEAST, too. */
+static const double hidden = -1e38;
+
+/* Which of the lane's rows value V of a sum is of. */
+int cg_rows_row_of(const et_layout *l, int v) {
+    for (int j = 0; j < et_deal_values(&l->m); j++)
+        if (et_deal_value(&l->m, j) == et_deal_value(&l->sum_m, v)) return j;
+    return -1;
+}
+
+val cg_rows_at_most(cg *g, val v, val most) {
+    return cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){v, most});
+}
+
+val cg_rows_at_least(cg *g, val v, val few) {
+    return cg_call(g, "llvm.smax", 1, &g->i32, 2, (val[]){v, few});
+}
+
+static LLVMTypeRef piece_type(cg *g) {
+    return LLVMVectorType(g->i32, PIECE / 4);
+}
+
+/* Elements of E from CG_ROWS_EACH times PIECE on, in the operands' type. */
+val cg_rows_load_piece(cg *g, const et_rows *r, et_expr e, val piece) {
+    const et_step *s = r->s;
+    val v[CG_ROWS_EACH];
+    int mark = cg_scope(g), u = cg_fresh_var(g, "u", s->depth / CG_ROWS_EACH);
+    cg_bind(g, u, piece, true);
+    cg_emit_n(g, e, s->dvar, et_mul(g->x, et_var(g->x, u), et_int(g->x, CG_ROWS_EACH)),
+              CG_ROWS_EACH, v);
+    for (int i = 0; i < CG_ROWS_EACH; i++)
+        v[i] = cg_to_storage(g, r->operand, v[i]);
+    cg_scope_end(g, mark);
+    val all = cg_vector(g, cg_storage(g, r->operand), CG_ROWS_EACH, v);
+    return LLVMBuildBitCast(g->b, all, piece_type(g), "");
+}
+
+/* The lane's row number J, or the last one that lives. */
+void cg_rows_bind(cg *g, const et_rows *r, int j) {
+    cg_bind(g, r->s->hvar, r->head, false);
+    cg_bind(g, r->s->ivar[0], cg_rows_at_most(g, r->row[j], cg_addi(g, r->live, -1)), true);
+}
+
+/* ---- keys and values on their way ---- */
+
+/* Work-item's load number I of TOTAL; those that have none do one twice. */
+static val item_of(cg *g, int i, int total) {
+    val item = cg_addi(g, g->tid, (int64_t)i * g->p->workgroup);
+    return total % g->p->workgroup ? LLVMBuildURem(g->b, item, cg_i32(g, total), "") : item;
+}
+
+static val load_at(cg *g, const et_rows *r, int part, val position, val piece) {
+    int mark = cg_scope(g);
+    cg_bind(g, r->s->ivar[0], r->run, false);
+    position = cg_rows_at_most(g, position, cg_addi(g, r->end, -1));
+    cg_bind(g, r->s->pvar, cg_rows_at_least(g, position, cg_i32(g, 0)), true);
+    val v = cg_rows_load_piece(g, r, r->s->part[part], piece);
+    cg_scope_end(g, mark);
+    return v;
+}
+
+/* The block from position P0 on: keys, then values of two positions each. */
+void cg_rows_load_block(cg *g, const et_rows *r, val p0, val *out) {
+    int pieces = r->s->depth / CG_ROWS_EACH;
+    for (int i = 0; i < r->nk; i++) {
+        val item = item_of(g, i, ET_ATTEND_BLOCK * pieces), of = cg_i32(g, pieces);
+        val p = cg_add(g, p0, LLVMBuildUDiv(g->b, item, of, ""));
+        *out++ = load_at(g, r, ET_AT_K, p, LLVMBuildURem(g->b, item, of, ""));
+    }
+    for (int i = 0; i < r->nv; i++) {
+        val item = item_of(g, i, ET_ATTEND_BLOCK / 2 * pieces), of = cg_i32(g, ET_ATTEND_BLOCK / 2);
+        val piece = LLVMBuildUDiv(g->b, item, of, "");
+        val p = cg_add(g, p0, cg_muli(g, LLVMBuildURem(g->b, item, of, ""), 2));
+        for (int k = 0; k < 2; k++)
+            *out++ = load_at(g, r, ET_AT_V, cg_addi(g, p, k), piece);
+    }
+}
+
+val cg_rows_scratch(cg *g, const et_rows *r, val bytes) {
+    return cg_gep(g, cg_gepi(g, g->lds, g->f->locals[r->s->scratch].offset), bytes);
+}
+
+static val slot_at(cg *g, const et_rows *r, val slot, val bytes) {
+    return cg_rows_scratch(g, r, cg_add(g, cg_muli(g, slot, et_attend_slot(r->s->depth)), bytes));
+}
+
+/* Where in a row of values the position P of a block is, in elements. */
+static val place_of(cg *g, const et_rows *r, val p) {
+    val unit = cg_i32(g, r->unit), sixteen = cg_i32(g, 16), columns = cg_i32(g, r->columns);
+    val in = LLVMBuildURem(g->b, p, unit, ""), first = LLVMBuildSub(g->b, p, in, "");
+    val sixth = LLVMBuildUDiv(g->b, in, sixteen, ""), of = LLVMBuildURem(g->b, in, sixteen, "");
+    val group = LLVMBuildUDiv(g->b, of, columns, ""), j = LLVMBuildURem(g->b, of, columns, "");
+    val at = cg_add(g, cg_muli(g, group, CG_ROWS_EACH), cg_muli(g, sixth, r->columns));
+    return cg_add(g, first, cg_add(g, at, j));
+}
+
+/* The elements of two positions side by side, a word for each element of the piece. */
+static void store_pairs(cg *g, const et_rows *r, val slot, val item, const val two[2]) {
+    LLVMTypeRef of = LLVMVectorType(g->i16, CG_ROWS_EACH);
+    val a = LLVMBuildBitCast(g->b, two[0], of, ""), b = LLVMBuildBitCast(g->b, two[1], of, "");
+    val pair = LLVMBuildURem(g->b, item, cg_i32(g, ET_ATTEND_BLOCK / 2), "");
+    val piece = LLVMBuildUDiv(g->b, item, cg_i32(g, ET_ATTEND_BLOCK / 2), "");
+    val at = cg_muli(g, place_of(g, r, cg_muli(g, pair, 2)), 2);
+    at = cg_addi(g, at, (int64_t)ET_ATTEND_BLOCK * r->key);
+    at = cg_add(g, at, cg_muli(g, piece, (int64_t)CG_ROWS_EACH * r->value));
+    val to = slot_at(g, r, slot, at);
+    for (int i = 0; i < CG_ROWS_EACH; i++) {
+        val word = cg_vector(g, g->i16, 2, (val[]){cg_extract(g, a, i), cg_extract(g, b, i)});
+        val store = LLVMBuildStore(g->b, word, cg_gepi(g, to, (int64_t)i * r->value));
+        LLVMSetAlignment(store, 4);
+    }
+}
+
+void cg_rows_store_block(cg *g, const et_rows *r, val slot, const val *in) {
+    int pieces = r->s->depth / CG_ROWS_EACH;
+    for (int i = 0; i < r->nk; i++) {
+        val item = item_of(g, i, ET_ATTEND_BLOCK * pieces), of = cg_i32(g, pieces);
+        val at = cg_muli(g, LLVMBuildUDiv(g->b, item, of, ""), r->key);
+        at = cg_add(g, at, cg_muli(g, LLVMBuildURem(g->b, item, of, ""), PIECE));
+        LLVMSetAlignment(LLVMBuildStore(g->b, *in++, slot_at(g, r, slot, at)), PIECE);
+    }
+    for (int i = 0; i < r->nv; i++, in += 2)
+        store_pairs(g, r, slot, item_of(g, i, ET_ATTEND_BLOCK / 2 * pieces), in);
+}
+
+/* ---- products ---- */
+
+/* The lane's part of unit U of sixteen rows, PITCH bytes apart, the first of them at AT. */
+static void fragment(cg *g, const et_rows *r, val slot, val at, int pitch, val u, val *out) {
+    const et_deal *n = &r->fr->layout->n;
+    val k = cg_muli(g, cg_add(g, cg_muli(g, u, r->groups), r->group), PIECE);
+    for (int i = 0; i < et_deal_values(n); i++) {
+        val row = cg_addi(g, r->lane_n, et_deal_value(n, i));
+        val byte = cg_add(g, at, cg_add(g, k, cg_muli(g, row, pitch)));
+        out[i] = LLVMBuildLoad2(g->b, piece_type(g), slot_at(g, r, slot, byte), "");
+        LLVMSetAlignment(out[i], PIECE);
+    }
+}
+
+val cg_rows_sums(cg *g, const et_rows *r) {
+    return LLVMConstNull(LLVMVectorType(g->f32, (unsigned)r->results));
+}
+
+/* The first position of the wave's sum number B, of those from P0 on. */
+static val first_of(cg *g, const et_rows *r, val p0, int b) {
+    int blocks = r->unit / 16;
+    val unit = cg_addi(g, r->wave_p, (int64_t)(b / blocks) * r->waves_p);
+    return cg_add(g, p0, cg_addi(g, cg_muli(g, unit, r->unit), (int64_t)(b % blocks) * 16));
+}
+
+/* The position of value V of the sum for those from P0 on. */
+static val position_of(cg *g, const et_rows *r, val p0, int v) {
+    val group = cg_add(g, p0, cg_muli(g, r->group, r->columns));
+    return cg_addi(g, group, et_deal_value(&r->fr->layout->sum_n, v));
+}
+
+/* The scores of the sum for positions from P0 on, over the factor. */
+static void score(cg *g, const et_rows *r, val p0, val product, val *out) {
+    for (int v = 0; v < r->results; v++) {
+        int mark = cg_scope(g);
+        val s = cg_extract(g, product, v);
+        if (r->score.id) {
+            val p = position_of(g, r, p0, v);
+            cg_rows_bind(g, r, cg_rows_row_of(r->fr->layout, v));
+            cg_bind(g, r->s->pvar, cg_rows_at_most(g, p, cg_addi(g, r->end, -1)), true);
+            cg_remember(g, et_arg(g->x, ET_ARG_QK, ET_T_F32), s);
+            s = cg_emit_f32(g, r->score);
+        }
+        out[v] = r->before == 1 ? s : cg_fmul(g, s, cg_f32(g, r->before));
+        cg_scope_end(g, mark);
+    }
+}
+
+/* The N scores of those from P0 on that do not count are hidden. */
+static void hide(cg *g, const et_rows *r, val p0, int n, val s[][16]) {
+    const et_layout *l = r->fr->layout;
+    val shown[MAX_SUMS][16];
+    val in = LLVMBuildAnd(g->b, cg_icmp(g, LLVMIntSGE, p0, r->all_from),
+                          cg_icmp(g, LLVMIntSLE, cg_addi(g, p0, ET_ATTEND_BLOCK), r->all_to), "");
+    cg_if edge;
+    cg_if_begin(g, &edge, LLVMBuildNot(g->b, in, ""));
+    for (int b = 0; b < n; b++)
+        for (int v = 0; v < r->results; v++) {
+            int j = cg_rows_row_of(l, v);
+            val p = position_of(g, r, first_of(g, r, p0, b), v);
+            val counts = LLVMBuildAnd(g->b, cg_icmp(g, LLVMIntSGE, p, r->from[j]),
+                                      cg_icmp(g, LLVMIntSLT, p, r->to[j]), "");
+            shown[b][v] = cg_select(g, counts, s[b][v], cg_f32(g, hidden));
+        }
+    cg_if_end(g, &edge);
+    for (int b = 0; b < n; b++)
+        for (int v = 0; v < r->results; v++) {
+            val phi = LLVMBuildPhi(g->b, g->f32, "");
+            LLVMAddIncoming(phi, (val[]){shown[b][v], s[b][v]},
+                            (block[]){edge.then, edge.otherwise}, 2);
+            s[b][v] = phi;
+        }
+}
+
+val cg_rows_minus(cg *g, val x, val y) {
+    return LLVMBuildFSub(g->b, x, y, "");
+}
+
+/* 2^(X - Y), of scores over the factor; 1 where they are the same, as two that are least. */
+val cg_rows_power(cg *g, const et_rows *r, val x, val y) {
+    return cg_exp2(g, cg_fmul(g, cg_rows_minus(g, x, y), cg_f32(g, r->factor)));
+}
+
+/* Over the lanes that have other columns of the same rows. */
+val cg_rows_over_columns(cg *g, const et_rows *r, val v, bool add) {
+    for (int m = 1; m < g->t->wave; m *= 2) {
+        if (!et_deal_lane(&r->fr->layout->k, m)) continue;
+        val other = cg_shuffle_xor(g, v, m);
+        v = add ? cg_fadd(g, v, other) : cg_fmax(g, v, other);
+    }
+    return v;
+}
+
+val cg_rows_scaled(cg *g, const et_rows *r, val sum, const val *by) {
+    for (int v = 0; v < r->results; v++) {
+        val x = cg_fmul(g, cg_extract(g, sum, v), by[cg_rows_row_of(r->fr->layout, v)]);
+        sum = LLVMBuildInsertElement(g->b, sum, x, cg_i32(g, v), "");
+    }
+    return sum;
+}
+
+/* The weights of blocks B to B + n - 1, as the operand for unit of these positions. */
+static void weights(cg *g, const et_rows *r, int n, val p[][16], val *out) {
+    const et_layout *l = r->fr->layout;
+    for (int j = 0; j < r->nrows; j++) {
+        val each[CG_ROWS_EACH];
+        for (int b = 0; b < n; b++)
+            for (int v = 0; v < r->results; v++)
+                if (cg_rows_row_of(l, v) == j)
+                    each[b * r->columns + et_deal_value(&l->sum_n, v)] =
+                        cg_to_storage(g, r->operand, p[b][v]);
+        val all = cg_vector(g, cg_storage(g, r->operand), CG_ROWS_EACH, each);
+        out[j] = LLVMBuildBitCast(g->b, all, piece_type(g), "");
+    }
+}
+
+/* STATE: of each row the largest score and the lane's sum of weights, then sums of values. */
+void cg_rows_multiply(cg *g, const et_rows *r, val slot, val p0, val *state) {
+    int units = ET_ATTEND_BLOCK / r->unit / r->waves_p, blocks = r->unit / 16, n = units * blocks;
+    int deep = r->s->depth / 16;
+    val s[MAX_SUMS][16], *o = state + 2 * r->nrows, old[CG_ROWS_OF_LANE], shift[CG_ROWS_OF_LANE];
+    for (int b = 0; b < n; b++) {
+        val first = first_of(g, r, cg_i32(g, 0), b), sum = cg_rows_sums(g, r), k[8];
+        for (int u = 0; u * r->unit < r->s->depth; u++) {
+            fragment(g, r, slot, cg_muli(g, first, r->key), r->key, cg_i32(g, u), k);
+            sum = g->family->multiply(g, r->fr, CG_ROWS_EACH, k, r->q[u], sum);
+        }
+        score(g, r, cg_add(g, p0, first), sum, s[b]);
+    }
+    hide(g, r, p0, n, s);
+    memcpy(old, state, (size_t)r->nrows * sizeof *old);
+    for (int b = 0; b < n; b++)
+        for (int v = 0; v < r->results; v++) {
+            int j = cg_rows_row_of(r->fr->layout, v);
+            state[j] = cg_fmax(g, state[j], s[b][v]);
+        }
+    for (int j = 0; j < r->nrows; j++) {
+        state[j] = cg_rows_over_columns(g, r, state[j], false);
+        old[j] = cg_rows_power(g, r, old[j], state[j]);
+        state[r->nrows + j] = cg_fmul(g, state[r->nrows + j], old[j]);
+        shift[j] = LLVMBuildFNeg(g->b, cg_fmul(g, state[j], cg_f32(g, r->factor)), "");
+    }
+    for (int b = 0; b < n; b++)
+        for (int v = 0; v < r->results; v++) {
+            int j = cg_rows_row_of(r->fr->layout, v);
+            s[b][v] = cg_exp2(g, cg_fma(g, s[b][v], cg_f32(g, r->factor), shift[j]));
+            state[r->nrows + j] = cg_fadd(g, state[r->nrows + j], s[b][v]);
+        }
+    for (int d = 0; d < deep; d++)
+        o[d] = cg_rows_scaled(g, r, o[d], old);
+    for (int u = 0; u < units; u++) {
+        val p[CG_ROWS_OF_LANE], v[8], unit = cg_addi(g, r->wave_p, (int64_t)u * r->waves_p);
+        weights(g, r, blocks, s + u * blocks, p);
+        for (int d = 0; d < deep; d++) {
+            int64_t at = (int64_t)ET_ATTEND_BLOCK * r->key + (int64_t)16 * d * r->value;
+            fragment(g, r, slot, cg_i32(g, at), r->value, unit, v);
+            o[d] = g->family->multiply(g, r->fr, CG_ROWS_EACH, v, p, o[d]);
+        }
+    }
+}

@@ -1,0 +1,57 @@
+/* attend_rows.h - what the files of ATTEND steps of several rows share. */
+#ifndef ET_CODEGEN_ATTEND_ROWS_H
+#define ET_CODEGEN_ATTEND_ROWS_H
+
+#include "codegen/step/step.h"
+#include "ir/program/step.h"
+
+enum {
+    CG_ROWS_EACH = 8,     /* elements of a load, of 16 bytes */
+    CG_ROWS_ITEMS = 8,    /* loads of a work-item for a block */
+    CG_ROWS_OF_LANE = 2,  /* of sixteen in a lane */
+    CG_ROWS_UNITS = 16,   /* of a head */
+    CG_ROWS_DEPTH16 = 16, /* sixteens of a head */
+    CG_ROWS_STATE = 2 * CG_ROWS_OF_LANE + CG_ROWS_DEPTH16,
+};
+
+typedef struct {
+    const et_step *s;
+    const et_fragment *fr;
+    et_dtype operand;
+    int groups, columns, nrows, results; /* of a lane: columns of a sum, its rows, both together */
+    int unit;                            /* k of an operand of CG_ROWS_EACH a lane */
+    int waves_p, fragments;              /* waves that share a sixteen of rows; these */
+    int nk, nv;                          /* loads of a work-item */
+    int key, value;                      /* bytes between rows in LDS */
+    val lane_m, lane_n, group;           /* of this lane; group: of k */
+    val wave_p, head, row16, writes;     /* of this wave */
+    val live;
+    /* What a product is multiplied by to be its score in base 2: before anything else is done with
+     * it, where that does not keep the order of scores or leaves the range of f32, and then. */
+    double before, factor;
+    et_expr score; /* over the product, or none where the factors are all there is to it */
+    val row[CG_ROWS_OF_LANE], q[CG_ROWS_UNITS][CG_ROWS_OF_LANE];
+    val from[CG_ROWS_OF_LANE], to[CG_ROWS_OF_LANE]; /* positions of a row, in this run */
+    val all_from, all_to;                           /* those that all rows of the wave have */
+    val run, end;                                   /* its first row; the position after its last */
+} et_rows;
+
+#define CG_ROWS_LEAST (-1e37) /* the largest score of a row where none has been seen */
+
+/* ---- attend_block.c ---- */
+int cg_rows_row_of(const et_layout *, int v); /* which of the lane's rows value V of a sum is of */
+val cg_rows_at_most(cg *, val v, val most);
+val cg_rows_at_least(cg *, val v, val few);
+val cg_rows_minus(cg *, val x, val y);
+val cg_rows_power(cg *, const et_rows *, val x, val y);
+val cg_rows_over_columns(cg *, const et_rows *, val v, bool add);
+val cg_rows_scaled(cg *, const et_rows *, val sum, const val *by);
+val cg_rows_sums(cg *, const et_rows *);
+val cg_rows_load_piece(cg *, const et_rows *, et_expr e, val piece);
+void cg_rows_bind(cg *, const et_rows *, int j);
+val cg_rows_scratch(cg *, const et_rows *, val bytes); /* an address in the step's scratch */
+void cg_rows_load_block(cg *, const et_rows *, val p0, val *out);
+void cg_rows_store_block(cg *, const et_rows *, val slot, const val *in);
+void cg_rows_multiply(cg *, const et_rows *, val slot, val p0, val *state);
+
+#endif
