@@ -64,20 +64,31 @@ static bool emit(cg *g, LLVMTargetMachineRef tm) {
     return write_ir(g);
 }
 
-static void count_products(cg *g, LLVMTargetMachineRef tm, et_codegen_info *info) {
+static bool count_products(cg *g, LLVMTargetMachineRef tm, et_codegen_info *info) {
     et_program *p;
-    if (!g->opt->count || !g->family->count) return;
+    bool ok = true;
+    et_output f;
+    if (!g->opt->count && !g->opt->emit_loops) return true;
+    if (!g->family->count) {
+        if (g->opt->emit_loops) cg_error(g, "LLVM has no text of %s's machine code", g->t->name);
+        return !g->opt->emit_loops;
+    }
+    if (g->opt->emit_loops && !et_output_open(&f, g->opt->emit_loops)) ok = false;
     for (int i = 0; (p = et_program_part(g->whole, i)); i++)
         info->ncode += p->ngrids;
     info->code = et_alloc(g->whole->g->arena, (size_t)(info->ncode + 1) * sizeof *info->code);
-    if (!g->family->count(g, tm, info->code, info->ncode)) info->code = NULL;
+    FILE *loops = ok && g->opt->emit_loops ? f.to : NULL;
+    if (!g->family->count(g, tm, info->code, info->ncode, loops)) info->code = NULL;
+    if (loops) ok = et_output_close(&f, !ferror(loops));
+    if (!ok) cg_error(g, "cannot write %s: %s", g->opt->emit_loops, strerror(errno));
     cg_stage(g, "count");
+    return ok;
 }
 
 /* Into F what is loaded; false with an error, or when F cannot take it, which closing it tells. */
 static bool package(cg *g, LLVMTargetMachineRef tm, et_codegen_info *info, et_output *f) {
     size_t bytes;
-    count_products(g, tm, info);
+    if (!count_products(g, tm, info)) return false;
     char *file = g->family->package(g, tm, &bytes);
     if (!file) return false;
     g->family->inspect(g, file, bytes, info);

@@ -158,6 +158,11 @@ struct eb_memory {
     double bytes, instructions; /* a tile: read from memory, of all waves */
     double trips;               /* to memory, one after another */
     double in_flight; /* bytes on their way to the workgroup, for the average byte of them */
+    double told;      /* trips from a tile's last store until it has told of it, 0: none does */
+    double used; /* and from looking for what was told until the first load after that is there */
+    double cus;  /* workgroups with a tile, each time the task runs; 0: the program is not known */
+    double runs; /* of the task in a launch */
+    double code; /* bytes of the instructions that its tiles came to, 0 where nobody counts them */
 };
 
 struct eb_cell {
@@ -237,7 +242,8 @@ timeline *eb_record(struct eb_bench *, struct eb_column *c, const struct eb_poin
 bool eb_overhead(const struct eb_options *); /* overhead.c */
 /* Does the device count by task? One launch more of C at the point that is bound, counted. */
 bool eb_counts_memory(const struct eb_bench *);
-bool eb_count_memory(const struct eb_column *c, struct eb_cell *);
+bool eb_count_memory(const struct eb_bench *, const struct eb_point *, const struct eb_column *c,
+                     struct eb_cell *);
 
 /* ---- profiles: profile.c, widths.c, tune.c ---- */
 

@@ -103,6 +103,11 @@ static json_t *memory(const struct eb_memory *m) {
     put(o, "instructions", json_real(m->instructions));
     put(o, "round_trips", json_real(m->trips));
     put(o, "bytes_in_flight", json_real(m->in_flight));
+    put(o, "told_trips", json_real(m->told));
+    put(o, "used_trips", json_real(m->used));
+    put(o, "cus", json_real(m->cus));
+    put(o, "runs", json_real(m->runs));
+    put(o, "code_bytes", json_real(m->code));
     return o;
 }
 

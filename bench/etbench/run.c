@@ -70,7 +70,7 @@ static bool run_point(struct eb_bench *b, struct eb_point *p) {
         if ((rep == 0 || rep == warm + reps - 1) && !compare_all(b, p)) return false;
     }
     for (int c = 0; eb_counts_memory(b) && c < b->nruns; c++)
-        if (!eb_count_memory(&b->column[c], &p->cell[c])) return false;
+        if (!eb_count_memory(b, p, &b->column[c], &p->cell[c])) return false;
     return true;
 }
 

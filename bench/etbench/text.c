@@ -216,15 +216,25 @@ static bool is_shown(const struct eb_bench *b, int which) {
 }
 
 static struct table memory_table(const struct eb_bench *b, const struct eb_point *p, int c) {
-    static const char *const heads[] = {
-        "task",           "tiles", "KB a tile", "wave instructions a KB", "trips to memory",
-        "KB on their way"};
+    static const char *const heads[] = {"task",
+                                        "tiles",
+                                        "KB a tile",
+                                        "wave instructions a KB",
+                                        "trips to memory",
+                                        "KB on their way",
+                                        "trips to tell",
+                                        "trips to use",
+                                        "runs",
+                                        "CUs",
+                                        "code KB"};
     const struct eb_cell *cell = &p->cell[c];
-    struct table t = {.rows = cell->nmemory + 1, .columns = 6};
+    struct table t = {.rows = cell->nmemory + 1, .columns = 11};
     t.title =
         eb_text("%s %s: of a tile of each task, counted from the machine code; trips follow one "
                 "another, bytes on their way to a workgroup are what the average one finds there "
-                "when it is waited for",
+                "when it is waited for; trips to tell: from its last store until that is told, "
+                "to use: from looking for what was told until the first load after that is there; "
+                "CUs have a tile of it when it runs; code is what its tiles came to",
                 p->name, b->column[c].name);
     t.cell = eb_alloc((size_t)(t.rows * t.columns) * sizeof *t.cell);
     for (int i = 0; i < t.columns; i++)
@@ -238,6 +248,11 @@ static struct table memory_table(const struct eb_bench *b, const struct eb_point
         to[3] = m->bytes > 0 ? eb_text("%.1f", m->instructions * 1024 / m->bytes) : eb_text("-");
         to[4] = eb_text("%.1f", m->trips);
         to[5] = eb_text("%.1f", m->in_flight / 1024);
+        to[6] = m->told > 0 ? eb_text("%.1f", m->told) : eb_text("-");
+        to[7] = m->used > 0 ? eb_text("%.1f", m->used) : eb_text("-");
+        to[8] = m->runs > 0 ? eb_text("%.0f", m->runs) : eb_text("-");
+        to[9] = m->runs > 0 ? eb_text("%.0f", m->cus) : eb_text("-");
+        to[10] = m->code > 0 ? eb_text("%.1f", m->code / 1024) : eb_text("-");
     }
     return t;
 }

@@ -22,6 +22,8 @@ typedef struct {
     const char
         *output; /* path of the code object, or NULL; written to a temporary name and renamed */
     const char *emit_llvm; /* path for the optimised LLVM IR text, or NULL */
+    /* The same for the machine code of loops with matrix instructions, as regions of llvm-mca. */
+    const char *emit_loops;
     const char
         *device_libs;      /* folder of the target's mathematical functions, NULL = as configured */
     const char *assembler; /* of the target's family, where it needs one; NULL = looked for */

@@ -157,8 +157,9 @@ typedef struct et_family {
     val (*math)(cg *, et_xop, int nargs, val *args); /* exp, log, sin, cos, tanh, erf, pow of f32 */
 
     /* Adds up in OUT, by task, of which there are N, what the machine code of their products is.
-     * False where it is not known; NULL: never is. */
-    bool (*count)(cg *, LLVMTargetMachineRef, et_product_code *out, int n);
+     * False where it is not known; NULL: never is. LOOPS, where given, gets that of their loops as
+     * text for llvm-mca. */
+    bool (*count)(cg *, LLVMTargetMachineRef, et_product_code *out, int n, FILE *loops);
 
     /* The file. */
     bool (*link_math)(cg *);                   /* into the module, before LLVM optimises it */

@@ -66,7 +66,7 @@ enum { MAX_TARGETS = 16 };
 /* Inputs are read before anything is written, and then an output would be gone: nothing of O may be
  * another. */
 static bool check_files(et_diags *d, const et_options *o) {
-    const char *out[] = {o->output, o->emit_llvm, o->explain};
+    const char *out[] = {o->output, o->emit_llvm, o->emit_loops, o->explain};
     enum { OUTS = sizeof out / sizeof *out };
     for (int i = 0; i < OUTS; i++) {
         for (int k = 0; out[i] && k < i; k++)
@@ -111,6 +111,7 @@ static int each_target(et_arena *arena, et_diags *d, const et_options *o,
         if (list) {
             out[n].output = path_for(arena, o->output, name);
             out[n].emit_llvm = path_for(arena, o->emit_llvm, name);
+            out[n].emit_loops = path_for(arena, o->emit_loops, name);
             out[n].explain = path_for(arena, o->explain, name);
         }
         if (!check_files(d, &out[n])) return 0;

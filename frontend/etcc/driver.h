@@ -22,6 +22,7 @@ typedef struct et_options {
     const char *explain;     /* path for what was decided, or for the page where it ends in .html;
                                 or NULL */
     const char *emit_llvm;   /* path for LLVM IR, or NULL */
+    const char *emit_loops;  /* path for the machine code of products' loops, or NULL */
     const char *device_libs; /* folder of the ROCm device libraries' bitcode, or NULL */
     const char *assembler;   /* of a CUDA toolkit, or NULL: looked for */
     const char *weaken;      /* fault injection: "HOW:EVENT", see --help, or NULL */

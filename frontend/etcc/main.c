@@ -66,6 +66,9 @@ static const cli_option options[] = {
      "where fewer will do",
      .lo = 1, .hi = ET_MAX_VARIANTS},
     {"emit-llvm", 0, CLI_OUTPUT, "FILE", TO(emit_llvm), "write the kernel's LLVM IR"},
+    {"emit-loops", 0, CLI_OUTPUT, "FILE", TO(emit_loops),
+     "with -o, for AMD's GPUs: write the machine code of loops that multiply by matrix "
+     "instructions, a region of llvm-mca's for each, named after its task"},
     {"profile-kernel", 0, CLI_FLAG, NULL, TO(profile_kernel),
      "the kernel can record when and where every task ran"},
     CLI_HEADING("How it is scheduled"),
@@ -163,6 +166,8 @@ static int run(void *options_read) {
         return cli_wrong(
             &tool, "nothing to make of %s: give -o FILE, --emit-llvm=FILE, -d PASS or --explain",
             c->models.at[0].text);
+    if (o->emit_loops && !o->output)
+        return cli_wrong(&tool, "--emit-loops tells of the code that -o FILE writes");
     if (o->output && strcmp(o->output, "-") == 0 && o->target && strchr(o->target, ','))
         return cli_wrong(&tool, "several targets cannot all go to standard output");
     char **others = calloc((size_t)c->models.n, sizeof *others);

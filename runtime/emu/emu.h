@@ -83,6 +83,9 @@ struct emu_task_counters {
     uint64_t waits;             /* of a wave for bytes that it asked for */
     uint64_t in_flight;         /* bytes on their way to the wave when each of these began */
     uint64_t in_flight_squares; /* the squares of these, added up */
+    uint64_t told, told_trips;  /* tiles that told of stores, and trips from the last store on */
+    uint64_t used, used_trips;  /* that loaded after a look at a counter, and trips from it on */
+    uint64_t code;              /* bytes of instructions that no wave had come to in this task */
 };
 /* Provided by the machine. */
 void emu_tasks_add(uint32_t task, const struct emu_task_counters *);

@@ -55,6 +55,14 @@ typedef struct etemu_task {
     /* Bytes that were on their way to the wave when it began to wait, added up, and their squares:
      * the quotient is what a byte finds on its way on the average. */
     uint64_t in_flight, in_flight_squares;
+    /* Between a tile and one that waits for it. TOLD: how often a wave added to a counter after it
+     * had stored, and the trips from its last store until that addition is in memory. USED: how
+     * often a wave loaded something after a look at a counter, and the trips from that look until
+     * it is there. */
+    uint64_t told, told_trips, used, used_trips;
+    /* Of instructions that any wave came to, since the code was loaded, not the last hsa_init; 0
+     * for tasks from number 64 on. */
+    uint64_t code_bytes;
 } etemu_task;
 /* Zeros for a task that was not seen. Returns 0, or -1 where nothing is counted by task or TASK is
  * 4096 or more. */

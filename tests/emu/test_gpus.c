@@ -216,7 +216,32 @@ START_TEST(counts_by_task) {
         ck_assert_uint_eq(t.bytes_written, i == 2 ? 4 * lanes * waves : 0);
         ck_assert_uint_gt(t.instructions, 0);
     }
-    etemu_task none;
+    etemu_task none, tells[2];
+    uint32_t *counter = emu_test_alloc(4);
+    *counter = 0;
+    uint64_t code = 0;
+    for (int launch = 0; launch < 2; launch++) {
+        uint64_t told = 0, used = 0;
+        for (uint32_t i = 0; i < 2; i++) {
+            ck_assert_int_eq(etemu_get_task(i, &tells[i]), 0);
+            told += tells[i].told, used += tells[i].used;
+        }
+        ck_assert_uint_eq(told + used, 2 * waves * (uint64_t)launch);
+        ck_assert_int_eq(LAUNCH("tells", GROUPS * 256, 256, P(out), P(counter)), 0);
+        for (uint32_t i = 0; i < 2; i++)
+            ck_assert_int_eq(etemu_get_task(i, &tells[i]), 0);
+        ck_assert_uint_eq(tells[0].told, waves * (uint64_t)(launch + 1));
+        ck_assert_uint_eq(tells[1].used, waves * (uint64_t)(launch + 1));
+        ck_assert_uint_eq(tells[0].used + tells[1].told, 0);
+        /* The store has been answered, and the cache written back where there is need, when the
+         * addition goes out. Looking comes before loading. */
+        ck_assert_uint_eq(tells[0].told_trips, 2 * tells[0].told);
+        ck_assert_uint_eq(tells[1].used_trips, 2 * tells[1].used);
+        /* Code is new only once. */
+        ck_assert_uint_gt(tells[0].code_bytes, 0);
+        if (launch) ck_assert_uint_eq(tells[0].code_bytes, code);
+        code = tells[0].code_bytes;
+    }
     ck_assert_int_eq(etemu_get_task(4, &none), 0);
     ck_assert_uint_eq(none.tiles, 0);
     ck_assert_int_eq(etemu_get_task(4096, &none), -1);

@@ -84,6 +84,6 @@ bool amdgpu_link_math(cg *);
 void amdgpu_embed(cg *, const char *manifest);
 char *amdgpu_package(cg *, LLVMTargetMachineRef, size_t *out_bytes);
 void amdgpu_inspect(cg *, const char *file, size_t bytes, et_codegen_info *);
-bool amdgpu_count(cg *, LLVMTargetMachineRef, et_product_code *out, int n);
+bool amdgpu_count(cg *, LLVMTargetMachineRef, et_product_code *out, int n, FILE *loops);
 
 #endif

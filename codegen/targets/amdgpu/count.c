@@ -1,6 +1,7 @@
 /* What machine code a task multiplies by: the instructions of the blocks in which its matrix
  * instructions stand. LLVM's text of the code says of each block how many loops it is in; a tile's
- * code begins with its mark (amdgpu_mark), which holds the task's number. */
+ * code begins with its mark (amdgpu_mark), which holds the task's number. Those of them that are in
+ * loops are also the regions of what llvm-mca reads. */
 #include "codegen/emit/emit.h"
 #include "codegen/targets/amdgpu/amdgpu.h"
 #include <stdlib.h>
@@ -15,11 +16,28 @@ struct reader {
     int block;                   /* loops around it */
     int64_t instructions, flops; /* of the block so far */
     bool codes;
+    const char *block_text, *at; /* of LLVM's text: where the block began, and how far it is read */
+    FILE *loops;                 /* for llvm-mca, or NULL */
+    et_program *whole;
 };
+
+static const char *task_name(const struct reader *r) {
+    const et_program *p;
+    for (int k = 0, first = 0; (p = et_program_part(r->whole, k)); first += p->ngrids, k++)
+        if (r->task < first + p->ngrids) return p->grids[r->task - first].name;
+    return "?";
+}
+
+static void write_region(const struct reader *r) {
+    fprintf(r->loops, "# LLVM-MCA-BEGIN %s\n", task_name(r));
+    fwrite(r->block_text, 1, (size_t)(r->at - r->block_text), r->loops);
+    fprintf(r->loops, "# LLVM-MCA-END\n");
+}
 
 static void end_block(struct reader *r) {
     bool known = r->task >= 0 && r->task < r->ncode && r->flops > 0;
     int in_loop = r->block > r->depth;
+    if (known && in_loop && r->loops) write_region(r);
     if (known && r->block <= r->depth + 1) {
         r->code[r->task].instructions[in_loop] += r->instructions;
         r->code[r->task].flops[in_loop] += r->flops;
@@ -70,14 +88,19 @@ static void read_line(struct reader *r, const char *line, size_t n) {
     for (const char *p = line; p + 6 < line + n; p++)
         if (memcmp(p, "Depth=", 6) == 0) depth = p + 6;
     bool function = n > 0 && !strchr("\t ;.", *line);
-    if (function || *line == '.' || (n > 5 && memcmp(line, "; %bb.", 6) == 0)) end_block(r);
+    if (function || *line == '.' || (n > 5 && memcmp(line, "; %bb.", 6) == 0)) {
+        end_block(r);
+        r->block_text = line;
+    }
     if (function) r->task = -1, r->tile = false;
     if (depth && atoi(depth) > r->block) r->block = atoi(depth);
     if (*line == '\t' && n > 1 && line[1] >= 'a' && line[1] <= 'z') instruction(r, line + 1);
+    r->at = line + n + 1;
 }
 
-bool amdgpu_count(cg *g, LLVMTargetMachineRef tm, et_product_code *out, int n) {
-    struct reader r = {.code = out, .ncode = n, .task = -1, .m0 = -1};
+bool amdgpu_count(cg *g, LLVMTargetMachineRef tm, et_product_code *out, int n, FILE *loops) {
+    struct reader r = {
+        .code = out, .ncode = n, .task = -1, .m0 = -1, .loops = loops, .whole = g->whole};
     LLVMModuleRef copy = LLVMCloneModule(g->mod); /* which making code of changes */
     LLVMMemoryBufferRef text = NULL;
     char *err = NULL;
@@ -87,6 +110,7 @@ bool amdgpu_count(cg *g, LLVMTargetMachineRef tm, et_product_code *out, int n) {
     if (!ok) LLVMDisposeMessage(err);
     if (ok) {
         const char *at = LLVMGetBufferStart(text), *end = at + LLVMGetBufferSize(text);
+        r.block_text = r.at = at;
         while (at < end) {
             const char *stop = memchr(at, '\n', (size_t)(end - at));
             if (!stop) break; /* the last line ends in one */

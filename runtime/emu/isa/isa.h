@@ -126,6 +126,7 @@ struct emu_program {
     uint8_t *text; /* a copy, to name a faulting instruction later */
     struct emu_op *ops;
     size_t nops;
+    _Atomic uint64_t *ran; /* by op: a bit for each of the first 64 tasks that came to it */
     uint32_t *index;       /* per dword of the text: op, or UINT32_MAX */
     uint32_t nvgpr, nagpr; /* registers any instruction names */
     struct emu_pool *pool; /* constants and exts */
@@ -139,6 +140,7 @@ enum { EMU_ASKED = 64 };
 struct emu_asked {
     uint32_t bytes; /* of a load */
     uint32_t depth; /* of the wave when it asked */
+    bool own;       /* a load that the CU's own cache may answer: of data, not of counters */
 };
 /* See runtime/emu/isa/run/flight.c; nothing where the device does not count by task. */
 struct emu_flight {
@@ -147,6 +149,9 @@ struct emu_flight {
     uint32_t depth;          /* round trips in a row since the wave began */
     uint32_t stored;         /* the depth at which what was asked for last is there */
     uint32_t looked, sleeps; /* the depth when it slept, and how often since it got on */
+    uint32_t look;           /* the depth at which it asked for a counter last */
+    uint32_t left;           /* and at which it stored last */
+    bool looks, leaves;      /* it did, and has not used what it waited for, not told of it */
     uint32_t barriers;
     uint32_t traces, task, from;
     bool marked;

@@ -40,6 +40,11 @@ void emu_tasks_add(uint32_t task, const struct emu_task_counters *c) {
     t->waits += c->waits;
     t->in_flight += c->in_flight;
     t->in_flight_squares += c->in_flight_squares;
+    t->told += c->told;
+    t->told_trips += c->told_trips;
+    t->used += c->used;
+    t->used_trips += c->used_trips;
+    t->code += c->code;
     pthread_mutex_unlock(&lock);
 }
 
@@ -70,7 +75,12 @@ EMU_EXPORT int etemu_get_task(uint32_t task, etemu_task *out) {
                         .round_trips = c.round_trips,
                         .waits = c.waits,
                         .in_flight = c.in_flight,
-                        .in_flight_squares = c.in_flight_squares};
+                        .in_flight_squares = c.in_flight_squares,
+                        .told = c.told,
+                        .told_trips = c.told_trips,
+                        .used = c.used,
+                        .used_trips = c.used_trips,
+                        .code_bytes = c.code};
     return 0;
 }
 

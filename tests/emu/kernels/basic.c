@@ -64,6 +64,19 @@ kernel void trips(global const ulong *chain, global const uint *in, global uint 
     mark(3, 0);
 }
 
+// 0: every lane stores, then tells. 1: it looks, then loads what may have been stored.
+kernel void tells(global uint *data, global uint *counter) {
+    uint at = GX() * 256 + LX();
+    mark(0, GX());
+    data[at] = at;
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent");
+    __scoped_atomic_fetch_add(counter, 1, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
+    mark(1, GX());
+    uint seen = __scoped_atomic_load_n(counter, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent");
+    __asm__ volatile("" ::"v"(seen + data[at ^ 1]) : "memory");
+}
+
 // Sums 256 values per workgroup in a tree through LDS.
 kernel void reduce(global const uint *in, global uint *out) {
     local uint part[256];

@@ -148,7 +148,8 @@ static bool decode(struct emu_program *p, LLVMDisasmContextRef dc, char err[256]
     size_t words = p->bytes / 4;
     p->ops = malloc((words + 1) * sizeof *p->ops);
     p->index = malloc((words + 1) * sizeof *p->index);
-    if (!p->ops || !p->index) d.failed = true;
+    p->ran = calloc(words + 1, sizeof *p->ran);
+    if (!p->ops || !p->index || !p->ran) d.failed = true;
     for (size_t at = 0, bytes; !d.failed && at + 4 <= p->bytes; at += bytes) {
         memset(&p->index[at / 4], 0xff, 4);
         decode_text(&d, dc, at, &bytes, &p->ops[p->nops]);
@@ -214,6 +215,7 @@ void emu_program_destroy(struct emu_program *p) {
     free(p->text);
     free(p->ops);
     free(p->index);
+    free(p->ran);
     free(p);
 }
 

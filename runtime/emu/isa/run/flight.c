@@ -24,11 +24,17 @@ static void reach(struct emu_flight *f, uint32_t depth) {
 static void wait_vector(struct emu_flight *f, uint32_t left) {
     if (f->n <= left) return;
     uint64_t bytes = 0;
-    uint32_t depth = f->depth;
+    uint32_t depth = f->depth, look = f->look;
     for (uint32_t i = 0; i < f->n; i++)
         bytes += f->asked[(f->first + i) % EMU_ASKED].bytes;
     while (f->n > left) {
-        reach(f, f->asked[f->first].depth + 1);
+        const struct emu_asked *came = &f->asked[f->first];
+        if (f->looks && came->own && came->depth > look) {
+            f->now.used++;
+            f->now.used_trips += came->depth + 1 - look;
+            f->looks = false;
+        }
+        reach(f, came->depth + 1);
         f->first = (f->first + 1) % EMU_ASKED;
         f->n--;
     }
@@ -38,19 +44,37 @@ static void wait_vector(struct emu_flight *f, uint32_t left) {
     f->now.in_flight_squares += bytes * bytes;
 }
 
-static void ask_vector(struct emu_flight *f, uint64_t bytes) {
+static void ask_vector(struct emu_flight *f, uint64_t bytes, bool own) {
     wait_vector(f, EMU_ASKED - 1); /* the counter has no room for more */
-    f->asked[(f->first + f->n++) % EMU_ASKED] = (struct emu_asked){(uint32_t)bytes, f->depth};
+    f->asked[(f->first + f->n++) % EMU_ASKED] = (struct emu_asked){(uint32_t)bytes, f->depth, own};
 }
 
-static void vector(struct emu_wave *w, const struct emu_op *o, uint64_t read, uint64_t written) {
+/* Atomic additions tell others of the stores before them. Loads that the CU's own cache may not
+ * answer look for what others told. */
+static void note_events(struct emu_flight *f, const struct emu_op *o, bool store, bool atomic) {
+    if (atomic && f->leaves) {
+        f->now.told++;
+        f->now.told_trips += f->depth + 1 - f->left;
+        f->leaves = false;
+    } else if (store && !atomic) {
+        f->left = f->depth;
+        f->leaves = true;
+    } else if (!store && !atomic && o->level != EMU_NEAR) {
+        f->look = f->depth;
+        f->looks = true;
+    }
+}
+
+static void vector(struct emu_wave *w, const struct emu_op *o, uint64_t read, uint64_t written,
+                   bool atomic) {
     struct emu_flight *f = &w->flight;
     if (!read && !written && !wave_exec(w)) return; /* back at once */
     bool store = !read || (written && !o->d_vgpr);
     if (store && w->program->gen >= GEN_11)
         f->stored = f->depth + 1;
     else
-        ask_vector(f, store ? 0 : read);
+        ask_vector(f, store ? 0 : read, read && !store && o->level == EMU_NEAR);
+    if (read || written) note_events(f, o, store, atomic);
 }
 
 /* ---- waits ---- */
@@ -96,6 +120,17 @@ static void flush(struct emu_wave *w) {
     if (f->marked) emu_tasks_add(f->task, &f->now);
     f->from = f->depth;
     f->now = (struct emu_task_counters){.waves = 1, .tiles = w->index == 0};
+    f->looks = f->leaves = false;
+}
+
+/* Which instructions a task has. */
+static void note_code(struct emu_flight *f, const struct emu_program *p, const struct emu_op *o) {
+    _Atomic uint64_t *ran = &p->ran[o - p->ops];
+    if (!f->marked || f->task >= 64) return;
+    uint64_t me = UINT64_C(1) << f->task;
+    if (atomic_load_explicit(ran, memory_order_relaxed) & me) return;
+    uint64_t before = atomic_fetch_or_explicit(ran, me, memory_order_relaxed);
+    if (!(before & me)) f->now.code += o[1].at - o->at;
 }
 
 /* Between two sleeps a wave only looks whether to go on: how often depends on the others, so only
@@ -114,12 +149,14 @@ static void at_barrier(struct emu_wave *w) {
     f->sleeps = 0;
 }
 
-void isa_flight_step(struct emu_wave *w, const struct emu_op *o, uint64_t read, uint64_t written) {
+void isa_flight_step(struct emu_wave *w, const struct emu_op *o, uint64_t read, uint64_t written,
+                     bool atomic) {
     struct emu_flight *f = &w->flight;
     f->now.instructions++;
+    note_code(f, w->program, o);
     f->now.bytes_read += read;
     f->now.bytes_written += written;
-    if (o->cls == C_VMEM) vector(w, o, read, written);
+    if (o->cls == C_VMEM) vector(w, o, read, written, atomic);
     if (o->fn == isa_wait) wait_for(w, o);
     if (w->stop == EMU_SLEEP) slept(f);
     if (w->stop == EMU_BARRIER) at_barrier(w);

@@ -275,10 +275,11 @@ static const struct emu_op *run_by_task(struct emu_wave *w, const struct emu_op 
                                         uint64_t *left) {
     for (; *left && o; --*left) {
         const struct emu_op *at = o;
-        uint64_t read = w->bytes_read, written = w->bytes_written;
+        uint64_t read = w->bytes_read, written = w->bytes_written, atomics = w->atomics;
         w->count[at->cls]++;
         o = at->fn(w, at);
-        isa_flight_step(w, at, w->bytes_read - read, w->bytes_written - written);
+        isa_flight_step(w, at, w->bytes_read - read, w->bytes_written - written,
+                        w->atomics != atomics);
     }
     return o;
 }
