@@ -2,7 +2,7 @@
 # gfx942.sh BIN [TARGET...]: what the machine code for AMD's large GPUs (gfx942 gfx950) asks of memory, task by task, and what
 # part of a product's loop its matrix instructions are, for the dimensions of Llama-3.2-1B: as bench/results/gfx942.md keeps it.
 # Two of the sixteen layers run on the emulator; what a tile does depends on no other layer. Needs llvm-mca, 8 GB of memory and
-# some minutes. ONE=WORD counts only the tables whose titles have WORD, and MCA=only only what needs no emulator.
+# ten minutes. ONE=WORD counts only the tables whose titles have WORD, and MCA=only only what needs no emulator.
 set -eu
 src=$(cd "$(dirname "$0")/.." && pwd)
 bin=$(cd "$1" && pwd)
@@ -16,41 +16,41 @@ config=$src/bench/models/llama-3.2-1b/config.json
 mkdir two
 sed 's/"num_hidden_layers": *[0-9]*/"num_hidden_layers": 2/' "$config" > two/config.json
 
-model() { # FOLDER CONTEXT TOKENS OUT
-    "$bin/etimport" "$1" --config-only --slots 4 --context "$2" --max-tokens "$3" --logits asked -o "$4.all"
-    sed "s/^dim N in 1\.\.$3 /dim N in $3..$3 /; s/^dim ROWS in 1\.\.[0-9]*/dim ROWS in 1..$rows/" "$4.all" > "$4"
-}
-
 # Of what llvm-mca says of each region: cycles of an iteration, and of them those of the matrix unit.
 shares() {
+    printf '\n| loop of | instructions | cycles | of the matrix unit | share |\n| --- | --- | --- | --- | --- |\n'
     awk '/Code Region - / { sub(/.*Code Region - /, ""); task = $0 }
         /^Iterations:/ { n = $2 } /^Total Cycles:/ { cycles = $3 / n } /^Instructions:/ { count = $2 / n }
-        /- HW(XDL|MFMA|WMMA)/ { split($1, a, /[][]/); unit = a[2] }
-        after { printf "| %s | %d | %.0f | %s | %.0f %% |\n", task, count, cycles, $(unit + 1), 100 * $(unit + 1) / cycles; after = 0 }
+        /- HWXDL/ { split($1, a, /[][]/); unit = a[2] + 1 }
+        after { printf "| %s | %d | %.0f | %d | %.0f %% |\n", task, count, cycles, $unit, 100 * $unit / cycles; after = 0 }
         pressure { after = 1; pressure = 0 } /^Resource pressure per iteration/ { pressure = 1 }'
 }
 
-# One table of a target: TITLE CONTEXT POSITIONS TOKENS CUS
+# One table of a target: TITLE CONTEXT POSITIONS TOKENS CUS. A prompt has logits for its last token, and code for its length alone.
 tasks() {
-    title=$1 context=$2 positions=$3 tokens=$4 cus=$5 rows=$4
+    title=$1 context=$2 positions=$3 tokens=$4 cus=$5 logits=all dims="N = $4"
     case $title in *"${ONE:-}"*) ;; *) return 0 ;; esac
-    [ "$tokens" -lt 64 ] || rows=1
-    model "$(dirname "$config")" "$context" "$tokens" whole.etg
-    model two "$context" "$tokens" two.etg
+    case $title in *prompt*) logits=asked dims="N = $4, ROWS = 1" ;; esac
+    for from in "$(dirname "$config")" two; do
+        "$bin/etimport" "$from" --config-only --slots 4 --context "$context" --max-tokens "$tokens" --logits $logits -o made.etg
+        to=$([ "$from" = two ] && echo two.etg || echo whole.etg)
+        if [ $logits = all ]; then mv made.etg $to; else
+            sed "s/^dim N in 1\.\.$tokens /dim N in $tokens..$tokens /; s/^dim ROWS in 1\.\.[0-9]*/dim ROWS in 1..1/" made.etg > $to
+        fi
+    done
     "$bin/etcc" whole.etg --target="$target" --variants=1 -v --explain --emit-loops=loops -o whole.hsaco > explain 2> said
     printf '\n## %s, %s\n\n' "$target" "$title"
-    sed -n "s/^ *N = $tokens, ROWS = $rows: \([0-9.]* [mu]s predicted\).*/All sixteen layers: \1 for a launch by the simulator; /p" explain |
-        tr -d '\n'
+    sed -n "s/^ *$dims: \([0-9.]* [mu]s predicted\).*/All sixteen layers: \1 for a launch by the simulator; /p" explain | tr -d '\n'
     sed -n 's/.*\.text \([0-9]*\); \([0-9]* VGPRs, [0-9]* AGPRs\).*/\1 bytes of code, \2./p' said
-    if [ "${MCA:-}" != only ]; then
-        "$bin/etbench" two.etg --device "emu:$target:cus=$cus:xcds=8:count=tasks" --variants 1 --set "N=$tokens" --set ROWS=$rows \
-            --range "positions=$positions" --range tokens=0..1000 --range slots=0..0 --range "asked=0..$((tokens - 1))" \
-            --states zero --no-predictions --no-tasks --repeat 1 --quiet --markdown table > log
-        sed -n '/^| task/,$p' table | sed '/^$/,$d'
-        awk -F' *[|] *' '$10 > 1 { code += $12 } END { printf "\nThe layer loop has %.1f KB of code.\n", code }' table
-    fi
-    printf '\n| loop of | instructions | cycles | of the matrix unit | share |\n| --- | --- | --- | --- | --- |\n'
-    "$mca" -mtriple=amdgcn-amd-amdhsa -mcpu="$target" -iterations=100 loops 2> /dev/null | shares
+    [ $logits = all ] || "$mca" -mtriple=amdgcn-amd-amdhsa -mcpu="$target" -iterations=100 loops 2> /dev/null | shares
+    [ "${MCA:-}" != only ] || return 0
+    "$bin/etbench" two.etg --device "emu:$target:cus=$cus:xcds=8:count=tasks" --variants 1 --set "N=$tokens" \
+        --range "positions=$positions" --range tokens=0..1000 --states zero --no-predictions --no-tasks --repeat 1 --quiet \
+        $([ $logits = all ] || echo --set ROWS=1 --range slots=0..0 --range "asked=$((tokens - 1))..$((tokens - 1))") \
+        --markdown table > log 2>&1 || { cat log >&2; exit 1; }
+    printf '\n'
+    sed -n '/^| task/,$p' table | sed '/^$/,$d'
+    awk -F' *[|] *' '$10 > 1 { code += $12 } END { printf "\nThe layer loop has %.1f KB of code.\n", code }' table
 }
 
 for target; do
