@@ -28,9 +28,9 @@ shares() {
 
 # One table of a target: TITLE CONTEXT POSITIONS TOKENS CUS. A prompt has logits for its last token, and code for its length alone.
 tasks() {
-    title=$1 context=$2 positions=$3 tokens=$4 cus=$5 logits=all dims="N = $4"
+    title=$1 context=$2 positions=$3 tokens=$4 cus=$5 logits=all asked=
     case $title in *"${ONE:-}"*) ;; *) return 0 ;; esac
-    case $title in *prompt*) logits=asked dims="N = $4, ROWS = 1" ;; esac
+    case $title in *prompt*) logits=asked asked="--set ROWS=1 --range slots=0..0 --range asked=$(($4 - 1))..$(($4 - 1))" ;; esac
     for from in "$(dirname "$config")" two; do
         "$bin/etimport" "$from" --config-only --slots 4 --context "$context" --max-tokens "$tokens" --logits $logits -o made.etg
         to=$([ "$from" = two ] && echo two.etg || echo whole.etg)
@@ -38,15 +38,16 @@ tasks() {
             sed "s/^dim N in 1\.\.$tokens /dim N in $tokens..$tokens /; s/^dim ROWS in 1\.\.[0-9]*/dim ROWS in 1..1/" made.etg > $to
         fi
     done
-    "$bin/etcc" whole.etg --target="$target" --variants=1 -v --explain --emit-loops=loops -o whole.hsaco > explain 2> said
+    "$bin/etcc" whole.etg --target="$target" --variants=1 -v --emit-loops=loops -o whole.hsaco 2> said
+    launch="--variants 1 --set N=$tokens --range positions=$positions --range tokens=0..1000 --states zero --quiet $asked"
+    "$bin/etbench" whole.etg --device none --target "$target" $launch --no-unfused --markdown predicted > log 2>&1 ||
+        { cat log >&2; exit 1; }
     printf '\n## %s, %s\n\n' "$target" "$title"
-    sed -n "s/^ *$dims: \([0-9.]* [mu]s predicted\).*/All sixteen layers: \1 for a launch by the simulator; /p" explain | tr -d '\n'
+    awk -F' *[|] *' '/^[|] N=/ { printf "All sixteen layers: %s us predicted for a launch by the simulator; ", $3; exit }' predicted
     sed -n 's/.*\.text \([0-9]*\); \([0-9]* VGPRs, [0-9]* AGPRs\).*/\1 bytes of code, \2./p' said
     [ $logits = all ] || "$mca" -mtriple=amdgcn-amd-amdhsa -mcpu="$target" -iterations=100 loops 2> /dev/null | shares
     [ "${MCA:-}" != only ] || return 0
-    "$bin/etbench" two.etg --device "emu:$target:cus=$cus:xcds=8:count=tasks" --variants 1 --set "N=$tokens" \
-        --range "positions=$positions" --range tokens=0..1000 --states zero --no-predictions --no-tasks --repeat 1 --quiet \
-        $([ $logits = all ] || echo --set ROWS=1 --range slots=0..0 --range "asked=$((tokens - 1))..$((tokens - 1))") \
+    "$bin/etbench" two.etg --device "emu:$target:cus=$cus:xcds=8:count=tasks" $launch --no-predictions --no-tasks --repeat 1 \
         --markdown table > log 2>&1 || { cat log >&2; exit 1; }
     printf '\n'
     sed -n '/^| task/,$p' table | sed '/^$/,$d'
