@@ -39,9 +39,7 @@ static et_ring ring_of(const et_program *p, const et_machine *m, uint32_t models
     r.slots = (m->lds_bytes - OWN - most) / r.bytes;
     if (r.slots > ET_RING_MAX_SLOTS) r.slots = ET_RING_MAX_SLOTS;
     if (r.slots < ET_RING_MIN_SLOTS) r.slots = 0;
-    r.flight = (int)(m->load_kb * 1024) / r.bytes;
-    if (r.flight < 1) r.flight = 1;
-    if (r.flight > r.slots) r.flight = r.slots;
+    r.flight = m->flight_kb << 10;
     return r;
 }
 

@@ -226,6 +226,7 @@ val cg_local_ptr(cg *, int local, val elements); /* elements: offset in elements
 bool cg_in_range(cg *, const et_node_x *load);
 
 /* ---- word.c: tagged temporaries; ELEMENT by number, i64 ---- */
+LLVMTypeRef cg_word_type(const cg *, int tensor);
 val cg_word_at(cg *, int tensor, val element); /* its address */
 val cg_word_load(cg *, int tensor, val ptr);
 val cg_word_tag(cg *, val word);
@@ -277,7 +278,8 @@ void cg_wave_meets(cg *);
 /* What any lane of the wave has read of events, all of them have: the fence that goes with it. */
 void cg_acquire_wave(cg *, bool weak);
 /* A loop, uniform, that others end. AGAIN naps and goes back to BEGIN; where the launch was aborted
- * or wait_ticks have passed since the first time it goes to blocks that the caller fills. */
+ * or wait_ticks have passed since the first time it goes to blocks that the caller fills. It does
+ * so each time that the family's `looks` have been in vain, and else goes back at once. */
 enum { CG_NAP = 64 }; /* clocks, of the shortest */
 typedef struct {
     block head, aborted, expired;

@@ -113,13 +113,22 @@ void cg_spin_begin(cg *g, cg_spin *s) {
 
 void cg_spin_again(cg *g, cg_spin *s) {
     val zero = cg_i32(g, 0);
-    block late = cg_block(g, "late"), nap = cg_block(g, "nap"), brief = cg_block(g, "brief"),
-          longer = cg_block(g, "longer"), again = cg_block(g, "again");
+    block here = cg_here(g), look = cg_block(g, "look"), late = cg_block(g, "late"),
+          nap = cg_block(g, "nap"), brief = cg_block(g, "brief"), longer = cg_block(g, "longer"),
+          again = cg_block(g, "again");
+    int looks = g->family->looks;
+    if (looks > 1) {
+        val some = LLVMBuildAnd(g->b, s->tries, cg_i32(g, looks - 1), "");
+        cg_cond(g, cg_icmp(g, LLVMIntEQ, some, cg_i32(g, looks - 1)), look, again);
+    } else {
+        cg_br(g, look);
+    }
+    cg_at(g, look);
     s->expired = cg_block(g, "expired");
     s->aborted = cg_block(g, "quit");
     val aborted = cg_uniform(g, cg_atomic_load(g, g->control));
     val now = g->family->clock(g);
-    val since = cg_select(g, cg_icmp(g, LLVMIntEQ, s->tries, zero), now, s->start);
+    val since = cg_select(g, cg_icmp(g, LLVMIntEQ, s->start, cg_i64(g, 0)), now, s->start);
     cg_cond(g, cg_icmp(g, LLVMIntNE, aborted, zero), s->aborted, late);
 
     cg_at(g, late);
@@ -127,7 +136,7 @@ void cg_spin_again(cg *g, cg_spin *s) {
     cg_cond(g, cg_icmp(g, LLVMIntUGT, waited, g->wait_ticks), s->expired, nap);
 
     cg_at(g, nap); /* short naps first: most waits end within a microsecond */
-    cg_cond(g, cg_icmp(g, LLVMIntULT, s->tries, cg_i32(g, 16)), brief, longer);
+    cg_cond(g, cg_icmp(g, LLVMIntULT, s->tries, cg_i32(g, 16LL * looks)), brief, longer);
     cg_at(g, brief);
     g->family->nap(g, CG_NAP);
     cg_br(g, again);
@@ -135,8 +144,13 @@ void cg_spin_again(cg *g, cg_spin *s) {
     g->family->nap(g, 16 * CG_NAP);
     cg_br(g, again);
     cg_at(g, again);
+    val begun = since;
+    if (looks > 1) {
+        begun = LLVMBuildPhi(g->b, g->i64, "");
+        LLVMAddIncoming(begun, (val[]){s->start, since, since}, (block[]){here, brief, longer}, 3);
+    }
     val more = cg_addi(g, s->tries, 1);
     cg_br(g, s->head);
-    LLVMAddIncoming(s->start, &since, &again, 1);
+    LLVMAddIncoming(s->start, &begun, &again, 1);
     LLVMAddIncoming(s->tries, &more, &again, 1);
 }

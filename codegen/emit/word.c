@@ -7,7 +7,7 @@ static int bits_of(const cg *g, int tensor) {
     return et_dtype_bits(g->p->tensors[tensor].shape.dtype);
 }
 
-static LLVMTypeRef word_type(const cg *g, int tensor) {
+LLVMTypeRef cg_word_type(const cg *g, int tensor) {
     return bits_of(g, tensor) == 16 ? g->i32 : g->i64;
 }
 
@@ -21,7 +21,7 @@ val cg_word_at(cg *g, int tensor, val element) {
 }
 
 val cg_word_load(cg *g, int tensor, val ptr) {
-    val v = LLVMBuildLoad2(g->b, word_type(g, tensor), ptr, "");
+    val v = LLVMBuildLoad2(g->b, cg_word_type(g, tensor), ptr, "");
     LLVMSetAlignment(v, (unsigned)bits_of(g, tensor) / 4);
     LLVMSetOrdering(v, LLVMAtomicOrderingMonotonic);
     LLVMSetAtomicSyncScopeID(v, g->sync[ET_SCOPE_DEVICE]);
@@ -44,7 +44,7 @@ val cg_tag(cg *g, const et_step *s) {
 /* A maximum, and no store: one that reaches memory late changes nothing that came after it. */
 void cg_word_store(cg *g, int tensor, val element, val v, val tag) {
     et_dtype t = g->p->tensors[tensor].shape.dtype;
-    LLVMTypeRef word = word_type(g, tensor);
+    LLVMTypeRef word = cg_word_type(g, tensor);
     val low = cg_to_storage(g, t, v), high = tag;
     low = LLVMBuildBitCast(g->b, low, word == g->i64 ? g->i32 : g->i16, "");
     low = LLVMBuildZExt(g->b, low, word, "");

@@ -74,12 +74,10 @@ void cg_begin_producer(cg *g, void (*visit)(cg *)) {
         cg_cond(g, cg_icmp(g, LLVMIntEQ, g->wave, first), brings, g->exit);
         cg_at(g, brings);
     }
-    cg_bringer by = {.quit = quit, .flight = g->p->ring.flight};
+    cg_bringer by = {.quit = quit};
     cg_isolate(g);
     g->wg = g->rank = g->family->workgroup(g);
     cg_ring_begin(g, &by.next);
-    cg_ring_begin(g, &by.oldest);
-    by.flying = cg_ring_count(g);
     by.models = cg_ring_count(g);
     g->bringer = &by;
     visit(g);

@@ -8,16 +8,18 @@
 #include "ir/program/tags.h"
 #include <stddef.h>
 
-enum { AT_ONCE = 32 };
+enum { AT_ONCE = 32 /* words of a lane */, MOST_WIDE = 4 };
 
 /* ---- a wave's words ---- */
 
 struct take {
     const et_step *s;
     const et_node_x *load;
-    et_expr from, to; /* the word, the element of the buffer, by number of the step's variables */
-    bool dense;       /* from and to count elements, and are not by the variables */
-    int64_t extent[ET_MAX_VARS + 1], total;
+    et_expr from, to; /* the first word, the first element of the buffer, by the variables */
+    bool dense;       /* from and to are what is added to WIDE times the number of an item */
+    int wide;         /* words of an item, one behind the other, as elements of the buffer are */
+    int var[ET_MAX_VARS + 1];
+    int64_t extent[ET_MAX_VARS + 1], total; /* of items */
     val tag;
     bool untested; /* for a test: words are taken as they are */
 };
@@ -37,13 +39,41 @@ static bool is_untested(cg *g, int tensor) {
     return yes;
 }
 
-/* E less the number of an element among those the step goes through, where that is free of them. */
+/* E less WIDE times the number of an item, where that is free of the variables. */
 static bool is_dense(cg *g, const struct take *t, et_expr e, et_expr *out) {
     et_expr n = et_int(g->x, 0);
     for (int i = 0; i < t->s->nvars; i++)
-        n = et_add(g->x, et_mul(g->x, n, et_int(g->x, t->extent[i])), et_var(g->x, t->s->vars[i]));
-    *out = et_sub(g->x, e, n);
-    return !et_expr_has_vars(g->x, *out, t->s->nvars, t->s->vars);
+        n = et_add(g->x, et_mul(g->x, n, et_int(g->x, t->extent[i])), et_var(g->x, t->var[i]));
+    *out = et_sub(g->x, e, et_mul(g->x, n, et_int(g->x, t->wide)));
+    return !et_expr_has_vars(g->x, *out, t->s->nvars, t->var);
+}
+
+/* E is a multiple of N wherever VAR is, and counts as it does. */
+static bool counts(cg *g, et_expr e, int var, int n) {
+    et_expr rest = et_sub(g->x, e, et_var(g->x, var));
+    return !et_expr_has_var(g->x, rest, var) && cg_divisible(g, rest, n);
+}
+
+/* Items of as many words as the family loads at once, along the last variable. */
+static void widen(cg *g, struct take *t) {
+    const et_step *s = t->s;
+    int last = s->nvars - 1, tensor = t->load->i;
+    int bytes = et_dtype_bytes(g->p->tensors[tensor].shape.dtype);
+    const et_local *to = &g->f->locals[s->to.id];
+    t->wide = 1;
+    if (!g->family->load_words || s->mask.id || last < 0) return;
+    for (t->wide = 16 / (2 * bytes); t->wide > 1; t->wide /= 2)
+        if (t->extent[last] % t->wide == 0 && to->offset % (t->wide * bytes) == 0 &&
+            counts(g, t->from, t->var[last], t->wide) && counts(g, t->to, t->var[last], t->wide))
+            break;
+    if (t->wide == 1) return;
+    t->extent[last] /= t->wide;
+    t->total /= t->wide;
+    int piece = cg_fresh_var(g, "piece", t->extent[last]);
+    et_expr first = et_mul(g->x, et_var(g->x, piece), et_int(g->x, t->wide));
+    t->from = et_subst_var(g->x, t->from, t->var[last], first);
+    t->to = et_subst_var(g->x, t->to, t->var[last], first);
+    t->var[last] = piece;
 }
 
 static void prepare(cg *g, struct take *t) {
@@ -52,6 +82,7 @@ static void prepare(cg *g, struct take *t) {
     for (int i = 0; i < s->nvars; i++) {
         if (!et_is_int(g->x, et_var_extent(g->x, s->vars[i]), &t->extent[i]))
             et_bug("the extent of %s in a map step is not constant", et_var_name(g->x, s->vars[i]));
+        t->var[i] = s->vars[i];
         t->total *= t->extent[i];
     }
     t->load = et_x(g->x, s->value);
@@ -61,6 +92,7 @@ static void prepare(cg *g, struct take *t) {
     int tensor = t->load->i;
     t->from = cg_offset(g, ET_LOAD_TENSOR, tensor, index);
     t->to = cg_offset(g, ET_LOAD_LOCAL, s->to.id, s->to.index);
+    widen(g, t);
     t->dense = !s->mask.id && is_dense(g, t, t->from, &from) && is_dense(g, t, t->to, &to);
     if (t->dense) t->from = from, t->to = to;
     t->load = et_x(g->x, s->value);
@@ -70,28 +102,29 @@ static int64_t per_lane(const cg *g, const struct take *t) {
     return (t->total + g->p->workgroup - 1) / g->p->workgroup;
 }
 
-/* One element of a lane. */
-struct element {
+/* One item of a lane. */
+struct item {
     const struct take *of;
-    val ptr, to, have; /* where its word is, where it goes; i1: it is there, NULL: it always is */
-    val word;
+    val ptr, to, have; /* where its words are, where they go; i1: it is there, NULL: it always is */
+    val word[MOST_WIDE];
 };
 
-static void place(cg *g, const struct take *t, val first, int64_t number, struct element *out) {
+static void place(cg *g, const struct take *t, val first, int64_t number, struct item *out) {
     int mark = cg_scope(g), tensor = t->load->i;
     val item = cg_addi(g, first, number);
-    *out = (struct element){.of = t};
+    *out = (struct item){.of = t};
     if (t->total % g->p->workgroup) {
         out->have = cg_icmp(g, LLVMIntULT, item, cg_i32(g, t->total));
         item = cg_select(g, out->have, item, cg_i32(g, 0));
     }
     if (t->dense) {
+        item = cg_muli(g, item, t->wide);
         val from =
             LLVMBuildAdd(g->b, cg_emit_i64(g, t->from), LLVMBuildZExt(g->b, item, g->i64, ""), "");
         out->ptr = cg_word_at(g, tensor, from);
         out->to = cg_local_ptr(g, t->s->to.id, cg_add(g, cg_emit_low(g, t->to), item));
     } else {
-        cg_decode(g, item, t->s->nvars, t->s->vars, t->extent);
+        cg_decode(g, item, t->s->nvars, t->var, t->extent);
         if (t->s->mask.id) { /* its index may be outside of the tensor where it is false */
             val there = cg_emit(g, t->s->mask);
             out->have = out->have ? LLVMBuildAnd(g->b, out->have, there, "") : there;
@@ -104,26 +137,41 @@ static void place(cg *g, const struct take *t, val first, int64_t number, struct
     cg_scope_end(g, mark);
 }
 
-/* Bits in which the tag of a word is not the one asked for; none where the lane asks for none. */
-static val differs(cg *g, const struct element *e) {
-    val d = LLVMBuildXor(g->b, cg_word_tag(g, e->word), e->of->tag, "");
-    return e->have ? cg_select(g, e->have, d, cg_i32(g, 0)) : d;
+static void look(cg *g, struct item *e) {
+    int tensor = e->of->load->i;
+    if (e->of->wide > 1)
+        g->family->load_words(g, cg_word_type(g, tensor), e->ptr, e->of->wide, e->word);
+    else
+        e->word[0] = cg_word_load(g, tensor, e->ptr);
 }
 
-static void keep(cg *g, const struct element *e) {
-    et_dtype type = g->p->tensors[e->of->load->i].shape.dtype;
+/* Bits in which the tag of a word is not the one asked for; none where the lane asks for none. */
+static val differs(cg *g, const struct item *e) {
+    val all = NULL;
+    for (int i = 0; i < e->of->wide; i++) {
+        val d = LLVMBuildXor(g->b, cg_word_tag(g, e->word[i]), e->of->tag, "");
+        all = all ? LLVMBuildOr(g->b, all, d, "") : d;
+    }
+    return e->have ? cg_select(g, e->have, all, cg_i32(g, 0)) : all;
+}
+
+static void keep(cg *g, const struct item *e) {
+    int n = e->of->wide, bytes = et_dtype_bytes(g->p->tensors[e->of->load->i].shape.dtype);
+    val data[MOST_WIDE];
     cg_if there;
     if (e->have) cg_if_begin(g, &there, e->have);
-    val st = LLVMBuildStore(g->b, cg_word_data(g, e->word), e->to);
-    LLVMSetAlignment(st, (unsigned)et_dtype_bytes(type));
+    for (int i = 0; i < n; i++)
+        data[i] = cg_word_data(g, e->word[i]);
+    val v = n > 1 ? cg_vector(g, LLVMTypeOf(data[0]), n, data) : data[0];
+    LLVMSetAlignment(LLVMBuildStore(g->b, v, e->to), (unsigned)(n * bytes));
     if (e->have) cg_if_end(g, &there);
 }
 
 /* After the bound: the first lane that misses something tells what it found in its first word. */
-static void give_up(cg *g, val mask, const struct element *first) {
+static void give_up(cg *g, val mask, const struct item *first) {
     cg_if me;
     cg_if_begin(g, &me, cg_icmp(g, LLVMIntEQ, g->lane, cg_first_lane(g, mask)));
-    val tag = cg_word_tag(g, first->word);
+    val tag = cg_word_tag(g, first->word[0]);
     val say[] = {[CG_TASK] = cg_task_number(g, g->taking),
                  [CG_TILE] = g->taking_tile,
                  [CG_EVENT] = cg_i32(g, (int64_t)(first->of->s - g->f->steps)),
@@ -137,14 +185,14 @@ static void give_up(cg *g, val mask, const struct element *first) {
     LLVMBuildStore(g->b, cg_i32(g, CG_EXPIRED), cg_flag(g, CG_WORD));
 }
 
-/* N elements of each lane, of one step or several. */
-static void take_all(cg *g, struct element *e, int n) {
+/* N items of each lane, of one step or several. */
+static void take_all(cg *g, struct item *e, int n) {
     block slow = cg_block(g, "not_yet"), met = cg_block(g, "come"), out = cg_block(g, "taken");
     cg_spin s;
     cg_spin_begin(g, &s);
     val missing = cg_i32(g, 0);
     for (int i = 0; i < n; i++)
-        e[i].word = cg_word_load(g, e[i].of->load->i, e[i].ptr);
+        look(g, &e[i]);
     for (int i = 0; i < n; i++)
         if (!e[i].of->untested) missing = LLVMBuildOr(g->b, missing, differs(g, &e[i]), "");
     val mask = cg_ballot(g, cg_icmp(g, LLVMIntNE, missing, cg_i32(g, 0)));
@@ -164,24 +212,24 @@ static void take_all(cg *g, struct element *e, int n) {
     cg_at(g, out);
 }
 
-/* Of one step, as many elements as there are, some at a time. */
+/* Of one step, as many items as there are, some at a time. */
 static void take_many(cg *g, const struct take *t) {
-    int wg = g->p->workgroup;
-    struct element e[AT_ONCE];
+    int wg = g->p->workgroup, some = AT_ONCE / t->wide;
+    struct item e[AT_ONCE];
     cg_for f;
     int64_t each = per_lane(g, t);
-    val at = cg_for_begin(g, &f, cg_i32(g, 0), cg_i32(g, each * wg), cg_i32(g, AT_ONCE * wg), true,
-                          0, NULL);
-    for (int i = 0; i < AT_ONCE; i++)
+    val at = cg_for_begin(g, &f, cg_i32(g, 0), cg_i32(g, each * wg), cg_i32(g, (int64_t)some * wg),
+                          true, 0, NULL);
+    for (int i = 0; i < some; i++)
         place(g, t, cg_add(g, at, g->tid), (int64_t)i * wg, &e[i]);
-    take_all(g, e, AT_ONCE);
+    take_all(g, e, some);
     cg_for_end(g, &f, NULL);
 }
 
 void cg_step_takes(cg *g, const et_step *s, int n) {
     struct take *t = et_alloc(g->arena, (size_t)n * sizeof *t);
-    struct element e[AT_ONCE];
-    int have = 0;
+    struct item e[AT_ONCE];
+    int have = 0, words = 0;
     for (int i = 0; i < n; i++) {
         t[i] = (struct take){.s = &s[i]};
         prepare(g, &t[i]);
@@ -190,14 +238,15 @@ void cg_step_takes(cg *g, const et_step *s, int n) {
     }
     for (int i = 0; i < n; i++) {
         int64_t each = per_lane(g, &t[i]);
-        if (have + each > AT_ONCE && have) {
+        if (words + each * t[i].wide > AT_ONCE && have) {
             take_all(g, e, have);
-            have = 0;
+            have = words = 0;
         }
-        if (each > AT_ONCE) {
+        if (each * t[i].wide > AT_ONCE) {
             take_many(g, &t[i]);
             continue;
         }
+        words += (int)each * t[i].wide;
         for (int64_t k = 0; k < each; k++)
             place(g, &t[i], g->tid, k * g->p->workgroup, &e[have++]);
     }

@@ -8,7 +8,7 @@
 #include "codegen/step/contract.h"
 #include "ir/program/stream.h"
 
-enum { PIECE = ET_RING_PIECE, SWAP = 64 };
+enum { PIECE = ET_RING_PIECE, SWAP = 64, COPIES = 8, MOST_LOTS = 63 };
 
 static int row_bytes(const et_contract *c) {
     return c->kc * c->bits / 8;
@@ -126,12 +126,35 @@ static val source(cg *g, const et_contract *c, int i, val row, val unit) {
     return cg_gep(g, at, LLVMBuildZExt(g->b, cg_muli(g, unit, PIECE), g->i64, ""));
 }
 
+/* Copies are waited for some together, these LOTs one after the other: as many lots as the ring has
+ * of bytes in flight are on their way when the next one is asked for. So they flow without a gap,
+ * and what the workgroup's other waves ask of memory, which comes behind them, is not kept long. */
+struct lots {
+    int copies, most; /* of a lot; lots on their way beside the one that is asked for */
+    int asked;        /* copies so far */
+};
+
+static struct lots lots_of(cg *g, const et_contract *c) {
+    int copy = g->t->wave * PIECE, all = c->s->nacc * c->s->tn * row_bytes(c) / copy;
+    struct lots l = {.copies = all < COPIES ? all : COPIES};
+    l.most = g->p->ring.flight / (l.copies * copy) - 1;
+    if (l.most < 0) l.most = 0;
+    return l;
+}
+
+static void asked(cg *g, struct lots *l) {
+    if (++l->asked % l->copies) return;
+    g->family->copy_group(g);
+    if (l->most <= MOST_LOTS) g->family->copied(g, l->most);
+}
+
 /* ROW is less than what lanes bring at a time, which rows R are multiples of: their bits do not
  * meet. */
 static void bring_chunk(cg *g, const et_contract *c, val slot, val row, val unit, val *from) {
     const et_step *s = c->s;
     int wave = g->t->wave, pieces = row_bytes(c) / PIECE;
     int per = rows_at_once(g, pieces);
+    struct lots lots = lots_of(g, c);
     val own = cg_muli(g, row, row_bytes(c)), to[2 * SWAP / PIECE] = {NULL};
     val place = LLVMBuildXor(g->b, cg_muli(g, unit, PIECE), swapped(g, c, row), "");
     for (int i = 0; i < s->nacc; i++)
@@ -143,10 +166,12 @@ static void bring_chunk(cg *g, const et_contract *c, val slot, val row, val unit
                 val turned = LLVMBuildXor(g->b, place, cg_i32(g, swap), "");
                 *at = cg_gep(g, slot, cg_add(g, own, turned));
             }
-            for (int u = 0; u < pieces; u += wave)
+            for (int u = 0; u < pieces; u += wave) {
                 g->family->stream->copy(g,
                                         cg_gepi(g, *at, (i * s->tn + r) * row_bytes(c) + u * PIECE),
                                         cg_gepi(g, from[i], ahead + u * PIECE));
+                asked(g, &lots);
+            }
         }
 }
 
@@ -154,7 +179,6 @@ static void bring_next(cg *g, const et_contract *c, const cg_bringer *by, val ro
                        val *from) {
     cg_ring r = cg_ring_next(g, &by->next);
     cg_ring_free(g, &r, by->quit);
-    cg_bring_few(g, by);
     bring_chunk(g, c, cg_ring_slot(g, &r), row, unit, from);
     cg_ring_brought(g, &r);
 }
@@ -192,16 +216,4 @@ void cg_contract_bring(cg *g, const et_step *s, const cg_bringer *by) {
         from[i] = source(g, c, i, row, unit);
     cg_contract_find_zeros(g, c);
     bring_chunks(g, c, by, row, unit, from);
-}
-
-void cg_bring_few(cg *g, const cg_bringer *by) {
-    if (by->flight >= g->ring_slots) return;
-    val n = LLVMBuildLoad2(g->b, g->i32, by->flying, "");
-    val many = cg_icmp(g, LLVMIntUGE, n, cg_i32(g, by->flight));
-    cg_if wait;
-    LLVMBuildStore(g->b, cg_select(g, many, n, cg_addi(g, n, 1)), by->flying);
-    cg_if_begin(g, &wait, many);
-    cg_ring r = cg_ring_next(g, &by->oldest);
-    cg_ring_come(g, &r, by->quit);
-    cg_if_end(g, &wait);
 }

@@ -134,10 +134,6 @@ void cg_ring_free(cg *g, const cg_ring *r, block quit) {
     until(g, empty(g, r->slot), LLVMBuildXor(g->b, r->turn, cg_i32(g, 1), ""), quit);
 }
 
-void cg_ring_come(cg *g, const cg_ring *r, block quit) {
-    until(g, full(g, r->slot), r->turn, quit);
-}
-
 void cg_ring_brought(cg *g, const cg_ring *r) {
     g->family->stream->copied(g, full(g, r->slot));
 }

@@ -32,9 +32,7 @@ typedef struct {
 } cg_ring;
 typedef struct cg_bringer {
     block quit; /* where the wave goes that need bring no more */
-    int flight; /* chunks on their way at most */
-    cg_ring_state next, oldest;
-    val flying; /* a word: how many were ever on their way at once, at most `flight` */
+    cg_ring_state next;
     val models; /* a word: turns of cg_ring_await_model */
 } cg_bringer;
 int cg_ring_slots(const cg *, const et_program *, int room); /* that fit; 0: no ring */
@@ -51,14 +49,12 @@ void cg_ring_await_model(cg *, val turn, block quit);
 /* Taking: wait until the slot is full; by all lanes of a wave, which has read it. */
 void cg_ring_take(cg *, const cg_ring *);
 void cg_ring_taken(cg *, const cg_ring *);
-/* Bringing: wait until the slot is free; or has come; say that all is on its way. */
+/* Bringing: wait until the slot is free; say that all is on its way. */
 void cg_ring_free(cg *, const cg_ring *, block quit);
-void cg_ring_come(cg *, const cg_ring *, block quit);
 void cg_ring_brought(cg *, const cg_ring *);
 bool cg_contract_can_stream(cg *, const et_step *);
 /* All chunks of the tile whose coordinates are bound. */
 void cg_contract_bring(cg *, const et_step *, const cg_bringer *);
-void cg_bring_few(cg *, const cg_bringer *); /* wait while too many are on their way */
 
 /* Work-items of the workgroup share [0, total): the body runs once per item with I = item. */
 typedef struct {

@@ -112,9 +112,13 @@ typedef struct et_family {
     /* What the workgroup's waves did in their memory before is seen by all after it. DRAIN: so that
      * a fence of the device by one of them afterwards covers the stores of all. */
     void (*barrier)(cg *, bool drain);
-    void (*die_acquire)(cg *);      /* of targets with `die_fence` */
-    val (*clock)(cg *);             /* i64, of a rate that the runtime knows */
-    void (*nap)(cg *, int clocks);  /* about so many; others run in the meantime */
+    void (*die_acquire)(cg *);     /* of targets with `die_fence` */
+    val (*clock)(cg *);            /* i64, of a rate that the runtime knows */
+    void (*nap)(cg *, int clocks); /* about so many; others run in the meantime */
+    int looks; /* in vain at what others write, a power of 2, before the clock is looked at */
+    /* N words of type T, one behind the other, which 16 bytes hold: each as one relaxed atomic load
+     * of the device has it. NULL: they are loaded one by one. */
+    void (*load_words)(cg *, LLVMTypeRef t, val ptr, int n, val *words);
     void (*mark)(cg *, val word);   /* i32 for a trace that the hardware may be recording */
     const et_stream_family *stream; /* NULL: there are none */
     void (*order_loads)(cg *);      /* loads before this are issued before anything after it */

@@ -321,7 +321,7 @@ static void workspace(eti_parser *p) {
     p->planned |= p->p->workspace_bytes > 0;
 }
 
-/* ring SLOTS of BYTES flight CHUNKS */
+/* ring SLOTS of BYTES flight BYTES */
 static void ring(eti_parser *p) {
     et_ring r;
     eti_next(p);
@@ -332,7 +332,7 @@ static void ring(eti_parser *p) {
     if (r.bytes % ET_RING_LINE)
         eti_error(p, loc, "a slot's bytes are a multiple of %d", ET_RING_LINE);
     eti_need_word(p, "flight");
-    r.flight = (int)eti_need_int(p, 1, r.slots, "the chunks on their way");
+    r.flight = (int)eti_need_int(p, ET_RING_LINE, INT64_C(1) << 26, "the bytes on their way");
     if (!p->broken) p->p->ring = r;
 }
 

@@ -279,8 +279,8 @@ typedef struct {
 /* ---- streams ---- */
 
 /* Slots in LDS, at most so many of so many bytes, through which weights of streamed grids come
- * ahead of the tiles that read them (stream.h). FLIGHT: chunks on their way at most. No slots: no
- * ring. */
+ * ahead of the tiles that read them (stream.h). FLIGHT: bytes on their way at most, as near as
+ * copies that are waited for together let it be. No slots: no ring. */
 typedef struct {
     int slots, bytes, flight;
 } et_ring;

@@ -50,6 +50,7 @@ const et_family et_amdgpu = {
     .die_acquire = amdgpu_die_acquire,
     .clock = amdgpu_clock,
     .nap = amdgpu_nap,
+    .looks = 1,
     .mark = amdgpu_mark,
     .order_loads = amdgpu_order_loads,
     .multiply = amdgpu_multiply,

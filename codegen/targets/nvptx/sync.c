@@ -1,5 +1,6 @@
 /* Barriers, the clock and naps, copies that are not waited for. */
 #include "codegen/targets/nvptx/nvptx.h"
+#include <string.h>
 
 void nvptx_wave_meets(cg *g) {
     val everyone = cg_i32(g, -1);
@@ -37,6 +38,28 @@ val nvptx_clock(cg *g) {
 void nvptx_nap(cg *g, int clocks) {
     val ns = cg_i32(g, clocks / 2);
     cg_call(g, "llvm.nvvm.nanosleep", 0, NULL, 1, &ns);
+}
+
+/* LLVM has no atomic loads of vectors. To PTX one is as many loads of its elements. */
+void nvptx_load_words(cg *g, LLVMTypeRef t, val ptr, int n, val *words) {
+    static const char *const text[2][2] = {
+        {"ld.relaxed.gpu.global.v2.b32 {$0, $1}, [$2];",
+         "ld.relaxed.gpu.global.v4.b32 {$0, $1, $2, $3}, [$4];"},
+        {"ld.relaxed.gpu.global.v2.b64 {$0, $1}, [$2];"},
+    };
+    bool wide = t == g->i64;
+    const char *code = text[wide][n > 2];
+    const char *constraints = wide    ? "=l,=l,l,~{memory}"
+                              : n > 2 ? "=r,=r,=r,=r,l,~{memory}"
+                                      : "=r,=r,l,~{memory}";
+    LLVMTypeRef each[] = {t, t, t, t}, at = LLVMTypeOf(ptr);
+    LLVMTypeRef all = LLVMStructTypeInContext(g->ctx, each, (unsigned)n, false);
+    LLVMTypeRef type = LLVMFunctionType(all, &at, 1, false);
+    val load = LLVMGetInlineAsm(type, code, strlen(code), constraints, strlen(constraints), true,
+                                false, LLVMInlineAsmDialectATT, false);
+    val v = LLVMBuildCall2(g->b, type, load, &ptr, 1, "");
+    for (int i = 0; i < n; i++)
+        words[i] = LLVMBuildExtractValue(g->b, v, (unsigned)i, "");
 }
 
 void nvptx_mark(cg *g, val word) {
