@@ -1,5 +1,6 @@
-/* REDUCE steps. A row is shared by a power of two of lanes, or by the whole workgroup when there
- * are fewer rows than waves. The order of every sum follows from the step alone. */
+/* REDUCE steps. A row is shared by a power of two of lanes, or, where there are no more than half
+ * as many rows as waves, by several of these. The order of every sum follows from the step alone.
+ */
 #include "codegen/step/step.h"
 #include "ir/base/diag.h"
 #include <limits.h>
@@ -11,7 +12,7 @@ struct reduce {
     et_expr value;  /* an integer as an element keeps it */
     int64_t extent; /* of rvar, -1 when only known at run time */
     int n;          /* consecutive k per lane and turn */
-    int lanes;      /* sharing one row: at most a wave, or the workgroup */
+    int lanes;      /* sharing one row: at most a wave, or several waves */
 };
 
 /* A running result: the value, and for ARGMAX its index. */
@@ -79,9 +80,17 @@ static int waves(cg *g) {
     return g->p->workgroup / g->t->wave;
 }
 
+/* Rows that are reduced side by side, each by as many waves; a power of two. */
+static int beside(cg *g, int64_t rows) {
+    int n = 1;
+    while (n < rows && n < waves(g))
+        n *= 2;
+    return n;
+}
+
 bool cg_reduce_meets(cg *g, const et_step *s) {
     int64_t extent[ET_MAX_VARS];
-    return rows_of(g, s, extent) < waves(g);
+    return beside(g, rows_of(g, s, extent)) < waves(g);
 }
 
 enum { MANY_NEIGHBOURS = 8 };
@@ -120,8 +129,8 @@ static struct reduce plan(cg *g, const et_step *s, int64_t rows, const int64_t *
     r.real = et_x(g->x, s->value)->type != ET_T_I32;
     r.value = r.real ? s->value : et_op1(g->x, ET_X_TO_I32, s->value);
     if (!et_is_int(g->x, s->rextent, &r.extent)) r.extent = -1;
-    bool meets = rows < waves(g);
-    r.lanes = meets ? g->p->workgroup : g->t->wave;
+    bool meets = beside(g, rows) < waves(g);
+    r.lanes = meets ? g->p->workgroup / beside(g, rows) : g->t->wave;
     bool apart = meets || !rows_meet(g, s, extent);
     if (r.extent < 1 && apart) return r;
     for (r.n = 8; r.extent < 1 ? r.n > 1 : r.extent % r.n; r.n /= 2) {
@@ -324,18 +333,22 @@ static void reduce_in_waves(cg *g, const struct reduce *r, int64_t rows, const i
     if (looped) cg_for_end(g, &f, &none);
 }
 
-/* Partial results of the waves meet in LDS and are combined in the order of the waves. */
-static struct best meet(cg *g, const struct reduce *r, struct best b) {
-    val slots = cg_gepi(g, g->lds, g->reduce_at);
+/* The result of a wave's part of a row, to where those of the row's waves meet in LDS. */
+static void leave(cg *g, const struct reduce *r, struct best b) {
     cg_if first;
     cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, g->lane, cg_i32(g, 0)));
-    val mine = cg_gep(g, slots, cg_muli(g, g->wave, 8));
+    val mine = cg_gep(g, cg_gepi(g, g->lds, g->reduce_at), cg_muli(g, g->wave, 8));
     LLVMSetAlignment(LLVMBuildStore(g->b, b.v, mine), 4);
     if (indexed(r)) LLVMSetAlignment(LLVMBuildStore(g->b, b.at, cg_gepi(g, mine, 4)), 4);
     cg_if_end(g, &first);
-    cg_barrier(g);
-    LLVMTypeRef t = LLVMTypeOf(b.v);
-    for (int w = 0; w < waves(g); w++) {
+}
+
+/* What the N waves from FIRST on have left, combined in their order. */
+static struct best meet(cg *g, const struct reduce *r, val first, int n) {
+    val slots = cg_gep(g, cg_gepi(g, g->lds, g->reduce_at), cg_muli(g, first, 8));
+    LLVMTypeRef t = r->real ? g->f32 : g->i32;
+    struct best b = {NULL, NULL};
+    for (int w = 0; w < n; w++) {
         val at = cg_gepi(g, slots, 8 * w);
         struct best o = {LLVMBuildLoad2(g->b, t, at, ""), NULL};
         if (indexed(r)) o.at = LLVMBuildLoad2(g->b, g->i32, cg_gepi(g, at, 4), "");
@@ -344,34 +357,57 @@ static struct best meet(cg *g, const struct reduce *r, struct best b) {
     return b;
 }
 
-static void reduce_together(cg *g, const struct reduce *r, int64_t rows, const int64_t *extent) {
-    val row = cg_i32(g, 0), none = NULL;
-    cg_for f;
-    if (rows > 1) row = cg_for_begin(g, &f, row, cg_i32(g, rows), cg_i32(g, 1), true, 0, &none);
-    int mark = cg_scope(g);
+/* The row that the wave has a part in, bound, if there is one: returns where its code ends. */
+struct row {
+    cg_if in, masked;
+    bool guarded;
+    int mark, inner;
+};
+
+static struct row row_begin(cg *g, const struct reduce *r, val row, int64_t rows,
+                            const int64_t *extent) {
+    struct row at = {.guarded = beside(g, rows) != rows};
+    if (at.guarded) cg_if_begin(g, &at.in, cg_icmp(g, LLVMIntSLT, row, cg_i32(g, rows)));
+    at.mark = cg_scope(g);
     cg_decode(g, row, r->s->nvars, r->s->vars, extent);
     for (int i = 0; i < r->s->nvars; i++)
         g->divergent[r->s->vars[i]] = false;
-    cg_if masked, first;
-    if (r->s->mask.id) cg_if_begin(g, &masked, cg_emit(g, r->s->mask));
-    int inner = cg_scope(g);
-    struct best b = fold_lanes(g, r, lane_part(g, r, g->tid), g->t->wave);
-    b = meet(g, r, b);
-    cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, g->tid, cg_i32(g, 0)));
+    if (r->s->mask.id) cg_if_begin(g, &at.masked, cg_emit(g, r->s->mask));
+    at.inner = cg_scope(g);
+    return at;
+}
+
+static void row_end(cg *g, const struct reduce *r, struct row *at) {
+    cg_scope_end(g, at->inner);
+    if (r->s->mask.id) cg_if_end(g, &at->masked);
+    cg_scope_end(g, at->mark);
+    if (at->guarded) cg_if_end(g, &at->in);
+}
+
+static void reduce_together(cg *g, const struct reduce *r, int64_t rows, const int64_t *extent) {
+    int n = waves(g) / beside(g, rows);
+    val row = beside(g, rows) == 1 ? cg_i32(g, 0) : LLVMBuildUDiv(g->b, g->wave, cg_i32(g, n), "");
+    val first = cg_muli(g, row, n), sub = g->tid;
+    if (beside(g, rows) > 1) sub = LLVMBuildURem(g->b, g->tid, cg_i32(g, r->lanes), "");
+    struct row part = row_begin(g, r, row, rows, extent);
+    leave(g, r, fold_lanes(g, r, lane_part(g, r, sub), g->t->wave));
+    row_end(g, r, &part);
+    cg_barrier(g);
+    struct row whole = row_begin(g, r, row, rows, extent);
+    struct best b = meet(g, r, first, n);
+    cg_if one;
+    cg_if_begin(g, &one, cg_icmp(g, LLVMIntEQ, sub, cg_i32(g, 0)));
     store_result(g, r, b);
-    cg_if_end(g, &first);
-    cg_barrier(g); /* the slots are free again */
-    cg_scope_end(g, inner);
-    if (r->s->mask.id) cg_if_end(g, &masked);
-    cg_scope_end(g, mark);
-    if (rows > 1) cg_for_end(g, &f, &none);
+    cg_if_end(g, &one);
+    row_end(g, r, &whole);
+    cg_barrier(g); /* what waves have left has been read */
 }
 
 void cg_step_reduce(cg *g, const et_step *s) {
     int64_t extent[ET_MAX_VARS + 1];
     int64_t rows = rows_of(g, s, extent);
     struct reduce r = plan(g, s, rows, extent);
-    if (rows < waves(g))
+    if (beside(g, rows) < waves(g))
         reduce_together(g, &r, rows, extent);
     else
         reduce_in_waves(g, &r, rows, extent);

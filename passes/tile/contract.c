@@ -398,7 +398,8 @@ static bool contract_step(struct contract *c) {
     if (!s.a.id) return et_tiler_force(&c->t, first_product->left, "the left operand");
     et_expr in = et_op2(x, ET_X_LT, et_var(x, s.mvar), s.mlive);
     for (int i = from; i < c->t.f.nsteps; i++)
-        if (c->t.f.steps[i].nvars && et_x(x, in)->op != ET_X_INT) c->t.f.steps[i].mask = in;
+        et_tiler_rows(&c->t, &c->t.f.steps[i], s.mvar, in,
+                      c->m_axis < 0 ? 1 : c->t.tile[c->m_axis]);
     et_expr guard = tile_guard(c);
     if (guard.id) s.kextent = et_select(x, guard, s.kextent, et_int(x, 0));
     s.nlive = et_int(x, c->span);

@@ -194,6 +194,18 @@ et_expr et_tiler_reductions(et_tiler *t, et_expr e, int nvars, const int *vars, 
     }
 }
 
+void et_tiler_rows(et_tiler *t, et_step *s, int var, et_expr in, int rows) {
+    if (s->nvars && et_x(t->x, in)->op != ET_X_INT) s->mask = in;
+    if (rows % 16 == 0 || s->nvars != 1 || s->vars[0] != var) return;
+    s->vars[0] = et_graph_var(t->p->g, "m", et_int(t->x, rows));
+    et_expr row = et_var(t->x, s->vars[0]);
+    s->value = et_subst_var(t->x, s->value, var, row);
+    s->rextent = et_subst_var(t->x, s->rextent, var, row);
+    if (s->mask.id) s->mask = et_subst_var(t->x, s->mask, var, row);
+    for (int i = 0; i < s->to.rank; i++)
+        s->to.index[i] = et_subst_var(t->x, s->to.index[i], var, row);
+}
+
 /* ---- the end of a function ---- */
 
 int et_tiler_inner(const et_tiler *t, int vars[ET_MAX_VARS]) {

@@ -54,6 +54,9 @@ et_expr et_tiler_mask(et_tiler *, int nvars, const int *vars, et_expr mask);
  * on; returns E reading the results. FORBIDDEN (or -1) is a variable none may depend on; then no
  * expression is returned. */
 et_expr et_tiler_reductions(et_tiler *, et_expr e, int nvars, const int *vars, int forbidden);
+/* A REDUCE step over VAR, the rows of sixteens, has those that are IN, and of these no more than
+ * the ROWS that a tile may have: where they are few several waves share one. */
+void et_tiler_rows(et_tiler *, et_step *, int var, et_expr in, int rows);
 /* The variables inside the tile, those of the last axis last; their number. */
 int et_tiler_inner(const et_tiler *, int vars[ET_MAX_VARS]);
 /* The final MAP step: the group's value and place over the inner variables. */
