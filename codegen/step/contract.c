@@ -166,7 +166,9 @@ static void multiply_direct(cg *g, const et_contract *c, val chunk, val from, va
     val row[ET_MAX_ROWS];
     for (int i = 0; i < c->rows_m; i++) {
         row[i] = cg_addi(g, c->lane_m, et_deal_value(&c->fr->layout->m, i));
-        if (!c->slots) continue; /* rows past the slot's repeat: nobody looks at their sums */
+        /* Rows past those that there is room for repeat: nobody looks at their sums. */
+        if (!c->slots && c->room < 0) row[i] = cg_low_bits(g, row[i], cg_i32(g, 4 + c->room));
+        if (!c->slots) continue;
         val apart = LLVMBuildSub(g->b, cg_i32(g, 4 + c->room), c->slots, ""),
             slot = cg_low_bits(g, chunk, c->slots);
         row[i] = cg_add(g, cg_low_bits(g, row[i], apart), LLVMBuildShl(g->b, slot, apart, ""));

@@ -238,7 +238,8 @@ void cg_contract_stage(cg *g, const et_contract *c, const et_staging *st) {
         n /= 2;
     val total = cg_muli(g, st->live, c->kc / n), whole = cg_i32(g, 0), none = NULL;
     if (st->slots) total = LLVMBuildShl(g->b, total, st->slots, "");
-    int64_t most = ((int64_t)st->rows << st->room) * (c->kc / n) / wg;
+    int64_t rows = st->room < 0 ? st->rows >> -st->room : (int64_t)st->rows << st->room;
+    int64_t most = rows * (c->kc / n) / wg;
     int many = most < UNROLL ? (int)most : UNROLL;
     cg_for f;
     if (many > 1) {

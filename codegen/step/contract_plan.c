@@ -105,12 +105,19 @@ static bool is_deep(const cg *g, const et_contract *c) {
            rows <= 8;
 }
 
-/* Of the rows of a that are staged at once, where those of one chunk leave some. With few rows
- * there is enough without: more would only begin the products later. */
+/* Of the rows of a that are staged at once, where those of one chunk leave some, or where there is
+ * room for fewer than sixteen. With few rows there is enough without: more would only begin the
+ * products later. */
 static int room_of(const cg *g, const et_contract *c) {
-    int64_t all = (int64_t)c->s->tm * cg_contract_pitch(g, c), lo, rows;
+    int64_t held = g->f->locals[c->s->stage_a].dim[0], lo, rows;
+    int64_t all = held * cg_contract_pitch(g, c);
     int room = 0;
     et_span(g->x, c->s->mlive, &lo, &rows);
+    if (held < 16) {
+        while (room > -4 && (16LL >> -room) * c->pitch_a > all)
+            room--;
+        return room;
+    }
     if (!c->direct || c->msub > 1 || c->deep || rows <= ET_FEW_ROWS) return 0;
     while ((32LL << room) * c->pitch_a <= all)
         room++;

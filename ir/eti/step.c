@@ -193,6 +193,17 @@ static bool ring(eti_parser *p, et_step *s, const char *a, const char *b, et_loc
     return true;
 }
 
+/* Rows of the buffer for a of one chunk: as many as the tile has, or fewer that are given and hold
+ * all that exist, where b needs no buffer. */
+static int staged(eti_parser *p, const et_step *s, const char *a, const char *b) {
+    int have = a && !b ? eti_local(p, a) : -1;
+    const et_local *l = have >= 0 ? &p->f->locals[have] : NULL;
+    int64_t lo, rows;
+    if (!l || l->rank != 2 || l->dim[0] >= 16 || s->tm != 16 || !s->mlive.id) return s->tm;
+    et_span(p->x, s->mlive, &lo, &rows);
+    return l->dim[0] >= rows ? l->dim[0] : s->tm;
+}
+
 /* contract TYPE [m < TM [live E], n < TN [live E]] over k < K [extent E] [by KC]
  * [waves WN * WK [* WM]] [stage $a [, $b]]  a = E  $acc += a * E ... */
 void eti_step_contract(eti_parser *p, et_step *s) {
@@ -242,7 +253,7 @@ void eti_step_contract(eti_parser *p, et_step *s) {
         return;
     }
     int pad = 16 / et_dtype_bytes(s->operand);
-    s->stage_a = buffer(p, a, at, "a", s->operand, 2, (int[]){s->tm, s->kc}, pad);
+    s->stage_a = buffer(p, a, at, "a", s->operand, 2, (int[]){staged(p, s, a, b), s->kc}, pad);
     bool direct = all_contiguous(p, s);
     if (b || (!a && !direct))
         s->stage_b = buffer(p, b, at, "b", s->operand, 2, (int[]){s->tn, s->kc}, pad);

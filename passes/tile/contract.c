@@ -291,6 +291,17 @@ static int round_down(int n, int to) {
     return n / to * to;
 }
 
+/* Rows of the buffer for a: those of all chunks where they are so few that fewer than sixteen hold
+ * them, and some for what lies between them should codegen cut k into more chunks. */
+static int staged_rows(const struct contract *c, const et_step *s) {
+    int most = c->m_axis < 0 ? 1 : c->t.tile[c->m_axis], rows = 1, chunks = 1;
+    while (rows < most)
+        rows *= 2;
+    while ((int64_t)chunks * s->kc < upper(c, s->kextent) && chunks < 16)
+        chunks *= 2;
+    return c->direct && rows * (chunks + 1) < s->tm ? rows * (chunks + 1) : s->tm;
+}
+
 static void lay_out(struct contract *c, et_step *s) {
     et_program *p = c->t.p;
     et_func *f = &c->t.f;
@@ -311,7 +322,7 @@ static void lay_out(struct contract *c, et_step *s) {
     most = most > unit ? most : unit;
     int64_t k = upper(c, s->kextent), chunks = (k + most - 1) / most;
     s->kc = (int)((k + chunks * unit - 1) / (chunks * unit)) * unit; /* chunks of one size */
-    int dim_a[] = {s->tm, s->kc}, dim_b[] = {s->tn, s->kc};
+    int dim_a[] = {staged_rows(c, s), s->kc}, dim_b[] = {s->tn, s->kc};
     bool two = c->direct && s->tm > 16 && c->t.opt->machine->lds_bytes >= LARGE_LDS;
     s->stage_a = et_local_add(p, f, "a", s->operand, 2, dim_a, (two ? 2 : 1) * s->kc + 2 * pad);
     if (!c->direct) s->stage_b = et_local_add(p, f, "b", s->operand, 2, dim_b, s->kc + pad);
