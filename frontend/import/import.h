@@ -93,6 +93,7 @@ struct imp_filled {
     struct imp_auto { /* where a weight's type is to be what the checkpoint has */
         int line;
         size_t at;
+        bool fine; /* f16 in the place of bf16 */
     } * autos;
     int nautos, cautos;
     const char **spare; /* patterns of tensors that may be there and are not used */

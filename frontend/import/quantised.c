@@ -13,9 +13,10 @@
 
 enum { MOST_DIMS = 8 };
 
-/* A line "weight NAME : auto[DIMS] = "SOURCE"". */
+/* A line "weight NAME : auto[DIMS] = "SOURCE"", or `fine` in place of `auto`. */
 struct line {
     const char *name, *source;
+    bool fine;
     const char *dim[MOST_DIMS];
     int ndims;
 };
@@ -53,9 +54,15 @@ static const char *read_dims(et_arena *arena, const char *p, struct line *out) {
     return NULL;
 }
 
+const char *imp_type_to_settle(const char *line, bool *out_fine) {
+    const char *type = strstr(line, ": auto["), *fine = strstr(line, ": fine[");
+    *out_fine = !type && fine;
+    return type ? type : fine;
+}
+
 static bool read_line(et_arena *arena, const char *text, struct line *out) {
     *out = (struct line){0};
-    const char *type = strstr(text, ": auto[");
+    const char *type = imp_type_to_settle(text, &out->fine);
     if (strncmp(text, "weight ", 7) != 0 || !type) return false;
     out->name = trimmed(arena, text + 7, type);
     const char *p = read_dims(arena, type + 7, out);
@@ -117,6 +124,9 @@ static bool set_variables(struct imp_scan *s, const struct line *l, const char *
         lead = et_printf(t->arena, "%s%s, ", lead, size);
         count = et_printf(t->arena, "%s%s * ", count, factor(t->arena, size));
     }
+    /* Rows that are quantised have a type of their own. */
+    bool fine = l->fine && !t->options->activations;
+    set_text(t, "q_product", t->options->wide ? "f32" : fine ? "f16" : "bf16");
     set_text(t, "q_name", l->name);
     set_text(t, "q_base", base);
     set_text(t, "q_stack", stack);

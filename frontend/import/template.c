@@ -79,14 +79,15 @@ static bool put_line(struct imp_scan *s, bool message) {
 /* "weight NAME : auto[...]": remembers where the type stands, and writes one in its place. */
 static bool put_weight(struct imp_scan *s) {
     struct imp_template *t = s->t;
-    const char *type = strstr(s->p, ": auto[");
+    bool fine;
+    const char *type = imp_type_to_settle(s->p, &fine);
     imp_scan_space(s);
     if (strncmp(s->p, "weight ", 7) != 0 || !type || t->capturing) return true;
     if (!put_until(s, type + 2, false)) return false;
     fflush(t->out);
     struct imp_filled *f = t->filled;
     ET_GROW(t->arena, f->autos, f->nautos, f->cautos);
-    f->autos[f->nautos++] = (struct imp_auto){t->line, (size_t)ftell(t->out)};
+    f->autos[f->nautos++] = (struct imp_auto){t->line, (size_t)ftell(t->out), fine};
     put(t, "bf16");
     s->p += 4;
     return true;
@@ -431,6 +432,7 @@ static void set_options(struct imp_template *t, const char *architecture) {
         {"cache", imp_text(o->cache  ? o->cache
                            : o->wide ? "f32"
                                      : "bf16")},
+        {"cache_asked", imp_bool(o->cache)},
     };
     for (size_t i = 0; i < sizeof vars / sizeof *vars; i++)
         imp_variable_set(t, vars[i].name, &vars[i].value);

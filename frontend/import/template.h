@@ -112,6 +112,8 @@ void imp_variable_set(struct imp_template *, const char *name, const struct imp_
 bool imp_field(struct imp_scan *);
 
 /* ---- quantised.c ---- */
+/* Where ": auto[" is in LINE, or ": fine[", in whose place f16 stands for bf16; NULL. */
+const char *imp_type_to_settle(const char *line, bool *out_fine);
 /* LINE, of a model: where it declares a weight that the checkpoint holds quantised, *OUT_PART is
  * the template of its format and variables tell that of the weight; else NULL. */
 bool imp_quantised(struct imp_scan *, const char *line, const char **out_part);

@@ -218,6 +218,7 @@ static void put_type(char *at, const char *type) {
 static void settle_type(struct check *c, const et_val *w, const char *found) {
     struct imp_auto *a = auto_at(c->filled, w->loc.line);
     const char *declared = et_dtype_name(w->shape.dtype);
+    if (a && a->fine && !strcmp(found, "bf16")) found = "f16";
     if (a)
         put_type(c->filled->text + a->at, c->wide ? "f32" : found);
     else if (!c->wide && strcmp(declared, found) != 0)
@@ -251,7 +252,8 @@ bool imp_check_weights(struct imp_filled *f, et_arena *arena, const char *name,
         const char *dtype =
             st ? check_weight(&c, &g->vals[i]) : et_dtype_name(g->vals[i].shape.dtype);
         if (dtype) settle_type(&c, &g->vals[i], dtype);
-        other |= o->wide || (dtype && strcmp(dtype, "bf16") != 0);
+        struct imp_auto *a = auto_at(f, g->vals[i].loc.line);
+        other |= o->wide || (dtype && strcmp(dtype, "bf16") != 0) || (a && a->fine);
     }
     if (st) check_surplus(&c);
     if (report->errors > errors) return false;

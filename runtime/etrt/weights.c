@@ -85,11 +85,17 @@ etrt_status etrt_slice_name(const struct etrt_tensor *t, int64_t slice, char *ou
     return etrt_fail(ETRT_FORMAT, "weight %s: its source name is too long", t->name);
 }
 
+/* Is FOUND bf16 where weight T is f16? */
+static bool is_converted(const struct etrt_st_tensor *found, const struct etrt_tensor *t) {
+    return t->dtype == ETRT_F16 && !strcmp(found->dtype, etrt_dtype_safetensors(ETRT_BF16));
+}
+
 /* Is FOUND what a slice of T, of this SHAPE, is in a checkpoint? */
 static bool is_slice(const struct etrt_st_tensor *found, const struct etrt_tensor *t,
                      const int64_t *shape, int rank) {
     int held = etrt_dtype_held((int)etrt_dtype_bits(t->dtype), etrt_dtype_safetensors(t->dtype),
                                found->dtype);
+    if (is_converted(found, t)) held = 1;
     return held && etrt_dtype_fits(held, rank, shape, found->rank, found->shape);
 }
 
@@ -100,6 +106,24 @@ static etrt_status check_codes(const struct etrt_tensor *t, const char *name,
     for (size_t i = 0; t->dtype == ETRT_E4M3 && i < bytes; i++)
         bad |= (code[i] & 0x7f) == 0x7f;
     return bad ? etrt_fail(ETRT_RANGE, "weight %s holds NaN", name) : ETRT_OK;
+}
+
+/* bf16 that f16 has, but for the rounding of what is below 2^-14. */
+static etrt_status check_halves(const char *name, const unsigned char *brain, size_t bytes) {
+    const unsigned first_beyond = 0x4780; /* 65536 */
+    unsigned bad = 0;
+    for (size_t i = 0; i + 1 < bytes; i += 2)
+        bad |= (brain[i] | (brain[i + 1] & 0x7fu) << 8) >= first_beyond;
+    return bad ? etrt_fail(ETRT_RANGE, "weight %s holds numbers beyond those of f16", name)
+               : ETRT_OK;
+}
+
+static void halve(unsigned char *out, const unsigned char *brain, size_t bytes) {
+    for (size_t i = 0; i + 1 < bytes; i += 2) {
+        uint32_t half = etrt_f32_to_f16(etrt_bf16_to_f32(brain[i] | (uint32_t)brain[i + 1] << 8));
+        out[i] = (unsigned char)half;
+        out[i + 1] = (unsigned char)(half >> 8);
+    }
 }
 
 /* Find slice NUMBER in the checkpoint and check what it is. */
@@ -122,7 +146,8 @@ static etrt_status find_slice(const struct slices *s, int64_t number, const stru
                          etrt_st_shape_text(found->rank, found->shape, have, sizeof have), t->name,
                          etrt_dtype_safetensors(t->dtype), want);
     *out = found;
-    return check_codes(t, name, found->data, found->bytes);
+    return is_converted(found, t) ? check_halves(name, found->data, found->bytes)
+                                  : check_codes(t, name, found->data, found->bytes);
 }
 
 /* A slice to be copied, and all of them. */
@@ -130,6 +155,7 @@ struct job {
     char *to;
     const char *from;
     uint64_t bytes;
+    bool halves; /* bf16 that becomes f16 */
 };
 struct jobs {
     struct job *at;
@@ -139,7 +165,8 @@ struct jobs {
 };
 
 /* As pieces, so that there is a word of progress between one and the next, and work to share. */
-static etrt_status add_jobs(struct jobs *j, char *to, const char *from, uint64_t bytes) {
+static etrt_status add_jobs(struct jobs *j, char *to, const char *from, uint64_t bytes,
+                            bool halves) {
     enum { PIECE = 16 << 20 };
     for (uint64_t at = 0, n; at < bytes; at += n) {
         if (j->count == j->room) {
@@ -150,7 +177,7 @@ static etrt_status add_jobs(struct jobs *j, char *to, const char *from, uint64_t
             j->room = room;
         }
         n = bytes - at < PIECE ? bytes - at : PIECE;
-        j->at[j->count++] = (struct job){to + at, from + at, n};
+        j->at[j->count++] = (struct job){to + at, from + at, n, halves};
         j->total += n;
     }
     return ETRT_OK;
@@ -167,11 +194,21 @@ struct copying {
     char why[512];
 };
 
+static etrt_status copy_job(etrt_device *device, const struct job *j) {
+    if (!j->halves) return etrt_mem_send(device, j->to, j->from, j->bytes);
+    unsigned char *halves = malloc(j->bytes);
+    if (!halves) return etrt_no_memory();
+    halve(halves, (const unsigned char *)j->from, j->bytes);
+    etrt_status st = etrt_mem_send(device, j->to, halves, j->bytes);
+    free(halves);
+    return st;
+}
+
 static bool copy_next(struct copying *c) {
     size_t k = atomic_fetch_add(&c->next, 1);
     if (k >= c->jobs->count || atomic_load(&c->failed)) return false;
     const struct job *j = &c->jobs->at[k];
-    etrt_status st = etrt_mem_send(c->device, j->to, j->from, j->bytes);
+    etrt_status st = copy_job(c->device, j);
     if (st == ETRT_OK)
         atomic_fetch_add(&c->done, j->bytes);
     else if (!atomic_exchange(&c->failed, true)) {
@@ -234,13 +271,14 @@ static etrt_status visit(etrt_model *m, int index, const struct etrt_st *ck, con
     for (int64_t k = 0; st == ETRT_OK && k < s.count; k++) {
         st = find_slice(&s, k, ck, path, &found);
         if (st == ETRT_OK)
-            st = add_jobs(jobs, (char *)m->weights[index] + k * s.bytes, found->data, found->bytes);
+            st = add_jobs(jobs, (char *)m->weights[index] + k * s.bytes, found->data, found->bytes,
+                          is_converted(found, s.tensor));
         if (st == ETRT_OK && z->columns)
             etrt_zeros_find(s.tensor, found->data, z->matrices / s.count,
                             map + k * (int64_t)(z->bytes / 8) / s.count);
     }
     if (st == ETRT_OK && z->columns)
-        st = add_jobs(jobs, (char *)m->weights[index] + z->at, (const char *)map, z->bytes);
+        st = add_jobs(jobs, (char *)m->weights[index] + z->at, (const char *)map, z->bytes, false);
     return st;
 }
 
