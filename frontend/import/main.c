@@ -186,8 +186,8 @@ static const cli_option options[] = {
      "bf16: round rope's frequencies, as PyTorch does to a model that is cast to bf16 as a whole "
      "(not when it is loaded in bf16)",
      .names = frequency_name},
-    {"cache", 0, CLI_TEXT, NULL, TO(cache), "the type of kept keys and values (bf16 as a rule)",
-     .names = cache_name},
+    {"cache", 0, CLI_TEXT, NULL, TO(cache),
+     "the type of kept keys and values (bf16 as a rule, of mixtures f16)", .names = cache_name},
     {"paged", 0, CLI_INT, "POSITIONS", TO(page),
      "keep keys and values in pages of so many positions each, which the input `table` deals to "
      "the "
