@@ -52,7 +52,7 @@ sizes='const E = 3, F = 16, H = 128'
 [ "$(grep -c wg all.etg)" -ge 8 ] || die "no lines of experts"
 {
     printf 'model third\n%s\n' "$sizes"
-    sed -n 's/^  \(weight wq_\)/\1/p; s/^  \(wq[_a-z]* = .*\)/\1/p' moe.etg | sed 's/NH\*D/F/g; s/"model.*q_proj/"x.2.gate_proj/'
+    sed -n 's/^  \(weight wq_\)/\1/p; s/^  \(wq[_a-z]* = .*\)/\1/p' moe.etg | sed 's/NH\*D/F/g; s/"model.*q_proj/"x.2.gate_proj/; s/ f16(/ bf16(/' # attention's is f16
     echo 'output y = f32(wq)'
 } >third.etg
 set --
