@@ -86,6 +86,21 @@ static void unpack_q5_1(const unsigned char *b, size_t count, float *to) {
             to[i] = (float)five_bits(b + 8, word(b + 4), i) * half(b) + half(b + 2);
 }
 
+/* What a code of IQ4 stands for: integers that lie closer together near zero. */
+static const signed char uneven[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                       1,    13,   25,  38,  53,  69,  89,  113};
+
+/* d (f16), 16 bytes of codes */
+static void unpack_iq4_nl(const unsigned char *b, size_t count, float *to) {
+    for (; count--; b += 18, to += 32) {
+        float d = half(b);
+        for (int i = 0; i < 16; i++) {
+            to[i] = d * (float)uneven[b[2 + i] & 15];
+            to[i + 16] = d * (float)uneven[b[2 + i] >> 4];
+        }
+    }
+}
+
 /* An exponent of 8 bits, bias 127, and 16 bytes of e2m1. 255 is NaN in the OCP's format; here it is
  * the exponent that it says, as ggml has it. Twice the values stand in the table, so that they are
  * integers, with half the scale. */
@@ -132,6 +147,54 @@ static void unpack_groups(const unsigned char *b, const unsigned char *fifth,
     }
 }
 
+/* Where the codes of two bits of element I lie, in 64 bytes, and how far up. */
+static int two_bits(const unsigned char *codes, int i) {
+    return codes[i / 128 * 32 + i % 32] >> (i % 128 / 32 * 2) & 3;
+}
+
+/* Sixteen groups of 16: 16 bytes with a scale in the low nibble and a minimum in the high one, 64
+ * of codes, d, dmin (f16). */
+static void unpack_q2_k(const unsigned char *b, size_t count, float *to) {
+    for (; count--; b += 84, to += 256) {
+        float all = half(b + 80), mins = half(b + 82);
+        for (int i = 0; i < 256; i++) {
+            float d = all * (float)(b[i / 16] & 15), m = mins * (float)(b[i / 16] >> 4);
+            to[i] = d * (float)two_bits(b + 16, i) - m;
+        }
+    }
+}
+
+/* Sixteen groups of 16: 32 bytes with a third bit of each code, 0 where it is less 4, 64 with two,
+ * 12 of scales of six bits less 32, d (f16). Of a scale four bits lie in a nibble of the first
+ * eight bytes, two in the last four. */
+static void unpack_q3_k(const unsigned char *b, size_t count, float *to) {
+    for (; count--; b += 110, to += 256) {
+        const unsigned char *s = b + 96;
+        float all = half(b + 108);
+        for (int i = 0; i < 256; i++) {
+            int g = i / 16, low = s[g % 8] >> (g / 8 * 4) & 15,
+                high = s[8 + g % 4] >> (g / 4 * 2) & 3;
+            float d = all * (float)((low | high << 4) - 32);
+            int third = b[i % 32] >> (i / 32) & 1;
+            to[i] = d * (float)(two_bits(b + 32, i) - (third ? 0 : 4));
+        }
+    }
+}
+
+/* Eight groups of 32: d (f16), a word with two upper bits of each scale, four bytes with the four
+ * lower ones, 128 bytes of codes. */
+static void unpack_iq4_xs(const unsigned char *b, size_t count, float *to) {
+    for (; count--; b += 136, to += 256)
+        for (int g = 0; g < 8; g++) {
+            uint32_t high = half_word(b + 2) >> (2 * g) & 3, low = b[4 + g / 2] >> (g % 2 * 4) & 15;
+            float d = half(b) * (float)((int)(low | high << 4) - 32);
+            for (int i = 0; i < 16; i++) {
+                to[g * 32 + i] = d * (float)uneven[b[8 + g * 16 + i] & 15];
+                to[g * 32 + i + 16] = d * (float)uneven[b[8 + g * 16 + i] >> 4];
+            }
+        }
+}
+
 static void unpack_q4_k(const unsigned char *b, size_t count, float *to) {
     for (; count--; b += 144, to += 256)
         unpack_groups(b, NULL, b + 16, to);
@@ -158,12 +221,22 @@ static void unpack_q6_k(const unsigned char *b, size_t count, float *to) {
 }
 
 static const struct gguf_format formats[] = {
-    {0, "F32", 1, 4, unpack_f32},        {1, "F16", 1, 2, unpack_f16},
-    {2, "Q4_0", 32, 18, unpack_q4_0},    {3, "Q4_1", 32, 20, unpack_q4_1},
-    {6, "Q5_0", 32, 22, unpack_q5_0},    {7, "Q5_1", 32, 24, unpack_q5_1},
-    {8, "Q8_0", 32, 34, unpack_q8_0},    {12, "Q4_K", 256, 144, unpack_q4_k},
-    {13, "Q5_K", 256, 176, unpack_q5_k}, {14, "Q6_K", 256, 210, unpack_q6_k},
-    {30, "BF16", 1, 2, unpack_bf16},     {39, "MXFP4", 32, 17, unpack_mxfp4},
+    {0, "F32", 1, 4, unpack_f32},
+    {1, "F16", 1, 2, unpack_f16},
+    {2, "Q4_0", 32, 18, unpack_q4_0},
+    {3, "Q4_1", 32, 20, unpack_q4_1},
+    {6, "Q5_0", 32, 22, unpack_q5_0},
+    {7, "Q5_1", 32, 24, unpack_q5_1},
+    {8, "Q8_0", 32, 34, unpack_q8_0},
+    {10, "Q2_K", 256, 84, unpack_q2_k},
+    {11, "Q3_K", 256, 110, unpack_q3_k},
+    {12, "Q4_K", 256, 144, unpack_q4_k},
+    {13, "Q5_K", 256, 176, unpack_q5_k},
+    {14, "Q6_K", 256, 210, unpack_q6_k},
+    {20, "IQ4_NL", 32, 18, unpack_iq4_nl},
+    {23, "IQ4_XS", 256, 136, unpack_iq4_xs},
+    {30, "BF16", 1, 2, unpack_bf16},
+    {39, "MXFP4", 32, 17, unpack_mxfp4},
 };
 
 const struct gguf_format *gguf_format_at(int i) {
@@ -178,10 +251,10 @@ const struct gguf_format *gguf_format(uint32_t type) {
 
 /* Those that there are no rows for, so that messages can name them. */
 static const char *const others[] = {
-    [9] = "Q8_1",    [10] = "Q2_K",    [11] = "Q3_K",  [15] = "Q8_K",   [16] = "IQ2_XXS",
-    [17] = "IQ2_XS", [18] = "IQ3_XXS", [19] = "IQ1_S", [20] = "IQ4_NL", [21] = "IQ3_S",
-    [22] = "IQ2_S",  [23] = "IQ4_XS",  [24] = "I8",    [25] = "I16",    [26] = "I32",
-    [27] = "I64",    [28] = "F64",     [29] = "IQ1_M", [34] = "TQ1_0",  [35] = "TQ2_0",
+    [9] = "Q8_1",     [15] = "Q8_K",  [16] = "IQ2_XXS", [17] = "IQ2_XS",
+    [18] = "IQ3_XXS", [19] = "IQ1_S", [21] = "IQ3_S",   [22] = "IQ2_S",
+    [24] = "I8",      [25] = "I16",   [26] = "I32",     [27] = "I64",
+    [28] = "F64",     [29] = "IQ1_M", [34] = "TQ1_0",   [35] = "TQ2_0",
 };
 
 const char *gguf_format_name(uint32_t type) {

@@ -80,6 +80,43 @@ static float q6_k(const unsigned char *b, int i) {
     return half_at(b + 208) * (float)scale * (float)(low + 16 * high - 32);
 }
 
+/* Each group of 16 of these two has its four in turn: elements 0..31 of a half in the lowest bits.
+ */
+static int quarter_of(const unsigned char *codes, int i) {
+    return codes[32 * (i / 128) + i % 32] / (1 << 2 * (i / 32 % 4)) % 4;
+}
+static float q2_k(const unsigned char *b, int i) {
+    int scale = b[i / 16] % 16, min = b[i / 16] / 16;
+    return half_at(b + 80) * (float)scale * (float)quarter_of(b + 16, i) -
+           half_at(b + 82) * (float)min;
+}
+static float q3_k(const unsigned char *b, int i) {
+    /* As ggml takes the twelve bytes apart: three words, the third shared out among four. */
+    uint32_t aux[4], out[4];
+    memcpy(aux, b + 96, 12);
+    out[0] = (aux[0] & 0x0f0f0f0f) | (aux[2] & 0x03030303) << 4;
+    out[1] = (aux[1] & 0x0f0f0f0f) | (aux[2] >> 2 & 0x03030303) << 4;
+    out[2] = (aux[0] >> 4 & 0x0f0f0f0f) | (aux[2] >> 4 & 0x03030303) << 4;
+    out[3] = (aux[1] >> 4 & 0x0f0f0f0f) | (aux[2] >> 6 & 0x03030303) << 4;
+    int scale = (int)(out[i / 64] >> i / 16 % 4 * 8 & 63) - 32;
+    int code = quarter_of(b + 32, i) + 4 * (b[i % 32] >> i / 32 & 1) - 4;
+    return half_at(b + 108) * (float)scale * (float)code;
+}
+static int iq4(int code) {
+    static const int of[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                               1,    13,   25,  38,  53,  69,  89,  113};
+    return of[code];
+}
+static float iq4_nl(const unsigned char *b, int i) {
+    return half_at(b) * (float)iq4(i < 16 ? b[2 + i] % 16 : b[2 + i - 16] / 16);
+}
+static float iq4_xs(const unsigned char *b, int i) {
+    int group = i / 32, high = (b[2] + 256 * b[3]) >> 2 * group & 3;
+    int low = group % 2 ? b[4 + group / 2] / 16 : b[4 + group / 2] % 16;
+    int byte = b[8 + 16 * group + i % 16], code = i % 32 < 16 ? byte % 16 : byte / 16;
+    return half_at(b) * (float)(low + 16 * high - 32) * (float)iq4(code);
+}
+
 static const struct {
     uint32_t type;
     int elements, bytes, halves[3]; /* where halves are, which must be numbers */
@@ -89,7 +126,9 @@ static const struct {
     {6, 32, 22, {0, -1}, q5_0},       {7, 32, 24, {0, 2, -1}, q5_1},
     {8, 32, 34, {0, -1}, q8_0},       {39, 32, 17, {-1}, mxfp4},
     {12, 256, 144, {0, 2, -1}, q4_k}, {13, 256, 176, {0, 2, -1}, q5_k},
-    {14, 256, 210, {208, -1}, q6_k},
+    {14, 256, 210, {208, -1}, q6_k},  {10, 256, 84, {80, 82, -1}, q2_k},
+    {11, 256, 110, {108, -1}, q3_k},  {20, 32, 18, {0, -1}, iq4_nl},
+    {23, 256, 136, {0, -1}, iq4_xs},
 };
 
 enum { TENSORS = 2 };
