@@ -221,22 +221,14 @@ static void unpack_q6_k(const unsigned char *b, size_t count, float *to) {
 }
 
 static const struct gguf_format formats[] = {
-    {0, "F32", 1, 4, unpack_f32},
-    {1, "F16", 1, 2, unpack_f16},
-    {2, "Q4_0", 32, 18, unpack_q4_0},
-    {3, "Q4_1", 32, 20, unpack_q4_1},
-    {6, "Q5_0", 32, 22, unpack_q5_0},
-    {7, "Q5_1", 32, 24, unpack_q5_1},
-    {8, "Q8_0", 32, 34, unpack_q8_0},
-    {10, "Q2_K", 256, 84, unpack_q2_k},
-    {11, "Q3_K", 256, 110, unpack_q3_k},
-    {12, "Q4_K", 256, 144, unpack_q4_k},
-    {13, "Q5_K", 256, 176, unpack_q5_k},
-    {14, "Q6_K", 256, 210, unpack_q6_k},
-    {20, "IQ4_NL", 32, 18, unpack_iq4_nl},
-    {23, "IQ4_XS", 256, 136, unpack_iq4_xs},
-    {30, "BF16", 1, 2, unpack_bf16},
-    {39, "MXFP4", 32, 17, unpack_mxfp4},
+    {0, "F32", 1, 4, unpack_f32},          {1, "F16", 1, 2, unpack_f16},
+    {2, "Q4_0", 32, 18, unpack_q4_0},      {3, "Q4_1", 32, 20, unpack_q4_1},
+    {6, "Q5_0", 32, 22, unpack_q5_0},      {7, "Q5_1", 32, 24, unpack_q5_1},
+    {8, "Q8_0", 32, 34, unpack_q8_0},      {10, "Q2_K", 256, 84, unpack_q2_k},
+    {11, "Q3_K", 256, 110, unpack_q3_k},   {12, "Q4_K", 256, 144, unpack_q4_k},
+    {13, "Q5_K", 256, 176, unpack_q5_k},   {14, "Q6_K", 256, 210, unpack_q6_k},
+    {20, "IQ4_NL", 32, 18, unpack_iq4_nl}, {23, "IQ4_XS", 256, 136, unpack_iq4_xs},
+    {30, "BF16", 1, 2, unpack_bf16},       {39, "MXFP4", 32, 17, unpack_mxfp4},
 };
 
 const struct gguf_format *gguf_format_at(int i) {
