@@ -68,7 +68,9 @@ void cg_own_tiles(cg *g, int index) {
     bool folds = et_grid_folds(g->p, gr);
     val by = folds ? to_second(g, first, step) : step;
     val tile = cg_for_begin(g, &tiles, first, ntiles, step, false, folds, &by);
+    g->again = cg_icmp(g, LLVMIntNE, tile, first);
     cg_tile(g, index, tile);
+    g->again = NULL;
     if (folds) {
         tiles.step = by;
         by = LLVMBuildSub(g->b, LLVMBuildAdd(g->b, step, step, ""), by, "");

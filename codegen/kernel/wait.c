@@ -174,6 +174,34 @@ static int together(cg *g, const et_grid *gr, int first) {
     return n;
 }
 
+/* Does every tile of the grid wait for the same? Then a workgroup does so before its first one. */
+static bool is_common(cg *g, const et_grid *gr, const et_wait *w) {
+    const et_func *f = &g->p->funcs[gr->func];
+    bool same = !cg_wait_reads(g, w);
+    for (int i = 0; i < g->p->events[w->event].rank && same; i++)
+        same = !et_expr_has_vars(g->x, w->lo[i], f->ncoords, f->coord) &&
+               !et_expr_has_vars(g->x, w->hi[i], f->ncoords, f->coord);
+    for (int i = 0; i < w->nvars && same; i++)
+        same = !et_expr_has_vars(g->x, et_var_extent(g->x, w->vars[i]), f->ncoords, f->coord);
+    return same;
+}
+
+static bool are_common(cg *g, const et_grid *gr, int first, int n) {
+    bool all = true;
+    for (int i = first; i < first + n; i++)
+        all &= is_common(g, gr, &gr->waits[i]);
+    return all;
+}
+
+/* Is it not over yet in this tile? NULL: nobody knows. */
+static val still(cg *g, bool common) {
+    return common && g->again ? LLVMBuildNot(g->b, g->again, "") : NULL;
+}
+
+static val both(cg *g, val a, val b) {
+    return a && b ? LLVMBuildAnd(g->b, a, b, "") : a ? a : b;
+}
+
 /* Waits FIRST to FIRST + N, each with lanes of its own. */
 static val wait_together(cg *g, int grid, int first, int n, val tile) {
     const et_grid *gr = &g->p->grids[grid];
@@ -182,7 +210,7 @@ static val wait_together(cg *g, int grid, int first, int n, val tile) {
     int64_t from = 0;
     for (int k = 0; k < n; k++) {
         const et_wait *w = &gr->waits[first + k];
-        val when = cg_applies(g, gr, w->when), need;
+        val when = both(g, cg_applies(g, gr, w->when), still(g, is_common(g, gr, w))), need;
         cg_box box;
         cg_box_begin(g, w, &box);
         val item = from ? cg_addi(g, g->lane, -from) : g->lane;
@@ -216,9 +244,8 @@ bool cg_wait_reads(cg *g, const et_wait *w) {
     return cg_reads_mutable(g, e->count);
 }
 
-void cg_waits(cg *g, int grid, val tile) {
+static void wait_all(cg *g, int grid, val tile) {
     const et_grid *gr = &g->p->grids[grid];
-    if (!gr->nwaits) return;
     val flag = cg_flag(g, CG_QUIT);
     cg_if first;
     cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, g->wave, cg_i32(g, 0)));
@@ -227,8 +254,8 @@ void cg_waits(cg *g, int grid, val tile) {
     for (int i = 0, n; i < gr->nwaits; i += n) {
         n = together(g, gr, i);
         val when = n > 1 ? NULL : cg_applies(g, gr, gr->waits[i].when), zero = cg_i32(g, 0);
-        val go = cg_icmp(g, LLVMIntEQ, quit, zero);
-        if (when) go = LLVMBuildAnd(g->b, go, when, "");
+        val go = both(g, cg_icmp(g, LLVMIntEQ, quit, zero), when);
+        go = both(g, go, still(g, are_common(g, gr, i, n)));
         cg_if s;
         cg_if_begin(g, &s, go);
         int inner = cg_scope(g);
@@ -261,6 +288,18 @@ void cg_waits(cg *g, int grid, val tile) {
         cg_die_acquire(g, weak);
     else
         cg_fence(g, LLVMAtomicOrderingAcquire, weak);
+}
+
+void cg_waits(cg *g, int grid, val tile) {
+    const et_grid *gr = &g->p->grids[grid];
+    if (!gr->nwaits) return;
+    cg_if s;
+    val some = still(g, are_common(g, gr, 0, gr->nwaits));
+    int mark = cg_scope(g);
+    if (some) cg_if_begin(g, &s, some);
+    wait_all(g, grid, tile);
+    cg_scope_end(g, mark);
+    if (some) cg_if_end(g, &s);
 }
 
 /* ---- notifications ---- */
