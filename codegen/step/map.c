@@ -1,6 +1,7 @@
 /* MAP steps, and how work-items share the iterations of any step. */
 #include "codegen/step/step.h"
 #include "ir/base/diag.h"
+#include <string.h>
 
 val cg_items_begin(cg *g, cg_items *s, val total, int64_t constant) {
     int wg = g->p->workgroup;
@@ -88,40 +89,153 @@ static void store_all(cg *g, const et_step *s, int var, et_expr base, int n, val
                    &v[j]);
 }
 
-static void map_item(cg *g, const et_step *s, val item, int n, int64_t *extent) {
-    int vars[ET_MAX_VARS], last = s->nvars - 1;
-    et_expr base = ET_NO_EXPR;
-    int var = -1;
-    for (int i = 0; i < s->nvars; i++)
-        vars[i] = s->vars[i];
-    if (n > 1) {
-        var = vars[last];
-        vars[last] = cg_fresh_var(g, "u", extent[last] / n);
-        base = et_mul(g->x, et_var(g->x, vars[last]), et_int(g->x, n));
-        extent[last] /= n;
+/* A map at work: N elements of an item along VAR, from BASE on, or one. */
+struct map {
+    const et_step *s;
+    int n, var, nvars, vars[ET_MAX_VARS];
+    int64_t extent[ET_MAX_VARS + 1];
+    et_expr base;
+};
+
+static struct map begin_map(cg *g, const et_step *s, int n, const int64_t *extent) {
+    struct map m = {.s = s, .n = n, .var = -1, .nvars = s->nvars};
+    int last = s->nvars - 1;
+    memcpy(m.vars, s->vars, sizeof m.vars);
+    memcpy(m.extent, extent, sizeof m.extent);
+    if (n == 1) return m;
+    m.var = m.vars[last];
+    m.vars[last] = cg_fresh_var(g, "u", extent[last] / n);
+    m.base = et_mul(g->x, et_var(g->x, m.vars[last]), et_int(g->x, n));
+    m.extent[last] /= n;
+    return m;
+}
+
+static val mask_of(cg *g, const struct map *m) {
+    et_expr mask = m->s->mask;
+    return cg_emit(g, m->n > 1 ? et_subst_var(g->x, mask, m->var, m->base) : mask);
+}
+
+static void values_of(cg *g, const struct map *m, val *v) {
+    if (m->n > 1)
+        cg_emit_n(g, m->s->value, m->var, m->base, m->n, v);
+    else
+        v[0] = cg_emit(g, m->s->value);
+}
+
+static void store_values(cg *g, const struct map *m, val *v) {
+    const et_step *s = m->s;
+    if (m->n > 1) {
+        store_all(g, s, m->var, m->base, m->n, v);
+        return;
     }
-    cg_decode(g, item, s->nvars, vars, extent);
-    int mark = cg_scope(g);
-    cg_if masked;
-    if (s->mask.id) {
-        et_expr m = n > 1 ? et_subst_var(g->x, s->mask, var, base) : s->mask;
-        cg_if_begin(g, &masked, cg_emit(g, m));
-    }
-    val v[16];
-    if (n > 1) {
-        cg_emit_n(g, s->value, var, base, n, v);
-        store_all(g, s, var, base, n, v);
-    } else if (s->tag.id) {
-        et_expr off = cg_offset(g, s->to.space, s->to.id, s->to.index);
-        v[0] = cg_emit(g, s->value);
+    et_expr off = cg_offset(g, s->to.space, s->to.id, s->to.index);
+    if (s->tag.id)
         cg_word_store(g, s->to.id, cg_emit_i64(g, off), v[0], cg_tag(g, s));
-    } else {
-        v[0] = cg_emit(g, s->value);
-        et_expr off = cg_offset(g, s->to.space, s->to.id, s->to.index);
+    else
         cg_store_n(g, s->to.space, s->to.id, cg_address(g, s->to.space, s->to.id, off), 1, 1, v);
-    }
-    if (s->mask.id) cg_if_end(g, &masked);
+}
+
+static void map_item(cg *g, const struct map *m, val item) {
+    val v[16];
+    cg_if masked;
+    cg_decode(g, item, m->nvars, m->vars, m->extent);
+    int mark = cg_scope(g);
+    if (m->s->mask.id) cg_if_begin(g, &masked, mask_of(g, m));
+    values_of(g, m, v);
+    store_values(g, m, v);
+    if (m->s->mask.id) cg_if_end(g, &masked);
     cg_scope_end(g, mark);
+}
+
+/* ---- several items of a work-item at once ---- */
+
+enum { MOST_AT_ONCE = 4, LOADED = 80 /* registers of what is loaded for them */ };
+
+static void count_load(void *ctx, et_expr e) {
+    struct map *m = ((void **)ctx)[0];
+    int *elements = ((void **)ctx)[1];
+    const cg *g = ((void **)ctx)[2];
+    if (et_x(g->x, e)->op == ET_X_LOAD && et_expr_has_vars(g->x, e, m->s->nvars, m->s->vars))
+        *elements += m->n;
+}
+
+/* How many items of a work-item are loaded before the first is stored: a round trip to memory for
+ * all of them in place of one for each. */
+static int at_once(cg *g, struct map *m, int64_t items) {
+    int elements = 0, n = MOST_AT_ONCE;
+    et_walk(g->x, m->s->value, count_load, (void *[]){m, &elements, g});
+    if (!elements || m->s->tag.id || items % g->p->workgroup) return 1;
+    while (n > 1 && (items / g->p->workgroup % n || n * elements > LOADED))
+        n /= 2;
+    return n;
+}
+
+static val decode_nth(cg *g, const struct map *m, val item, int i) {
+    item = cg_addi(g, item, (int64_t)i * g->p->workgroup);
+    cg_decode(g, item, m->nvars, m->vars, m->extent);
+    return item;
+}
+
+static void load_and_store(cg *g, const struct map *m, val item, int n) {
+    val v[MOST_AT_ONCE][16];
+    for (int i = 0; i < n; i++) {
+        int mark = cg_scope(g);
+        decode_nth(g, m, item, i);
+        values_of(g, m, v[i]);
+        cg_scope_end(g, mark);
+    }
+    for (int i = 0; i < n; i++) {
+        int mark = cg_scope(g);
+        decode_nth(g, m, item, i);
+        store_values(g, m, v[i]);
+        cg_scope_end(g, mark);
+    }
+}
+
+/* Where the mask leaves out one of the items, they are looked at one by one. */
+static void map_items(cg *g, const struct map *m, val item, int n) {
+    val all = NULL, step = cg_i32(g, g->p->workgroup);
+    if (!m->s->mask.id) {
+        load_and_store(g, m, item, n);
+        return;
+    }
+    for (int i = 0; i < n; i++) {
+        int mark = cg_scope(g);
+        decode_nth(g, m, item, i);
+        val in = mask_of(g, m);
+        all = all ? LLVMBuildAnd(g->b, all, in, "") : in;
+        cg_scope_end(g, mark);
+    }
+    cg_if some, each;
+    cg_for f;
+    cg_if_begin(g, &some, all);
+    load_and_store(g, m, item, n);
+    cg_if_end(g, &some);
+    cg_if_begin(g, &each, LLVMBuildNot(g->b, all, ""));
+    val end = cg_addi(g, item, (int64_t)n * g->p->workgroup);
+    val one = cg_for_begin(g, &f, item, end, step, true, 0, NULL);
+    int mark = cg_scope(g);
+    map_item(g, m, one);
+    cg_scope_end(g, mark);
+    cg_for_end(g, &f, NULL);
+    cg_if_end(g, &each);
+}
+
+static void map_all(cg *g, const et_step *s, int n, const int64_t *extent, int64_t total) {
+    struct map m = begin_map(g, s, n, extent);
+    int many = at_once(g, &m, total / n);
+    if (many == 1) {
+        cg_items items;
+        val item = cg_items_begin(g, &items, cg_i32(g, total / n), total / n);
+        map_item(g, &m, item);
+        cg_items_end(g, &items);
+        return;
+    }
+    cg_for f;
+    val zero = cg_i32(g, 0), end = cg_i32(g, total / n), by = cg_i32(g, many * g->p->workgroup);
+    val first = cg_for_begin(g, &f, zero, end, by, true, 0, NULL);
+    map_items(g, &m, cg_add(g, first, g->tid), many);
+    cg_for_end(g, &f, NULL);
 }
 
 void cg_step_map(cg *g, const et_step *s) {
@@ -143,10 +257,7 @@ void cg_step_map(cg *g, const et_step *s) {
         copy.mask = ET_NO_EXPR;
     }
     int n = s->nvars ? width(g, &copy, extent[s->nvars - 1], total, to) : 1;
-    cg_items items;
-    val item = cg_items_begin(g, &items, cg_i32(g, total / n), total / n);
-    map_item(g, &copy, item, n, extent);
-    cg_items_end(g, &items);
+    map_all(g, &copy, n, extent, total);
     if (once) cg_if_end(g, &outer);
     cg_scope_end(g, mark);
 }

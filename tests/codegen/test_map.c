@@ -25,7 +25,7 @@ static void map_rows(int J, et_dtype t, const char *device, int64_t n) {
 }
 
 START_TEST(map_rows_all) {
-    static const int widths[] = {1, 3, 64, 250, 256, 257, 1024};
+    static const int widths[] = {1, 3, 64, 250, 256, 257, 1024, 4096};
     static const et_dtype types[] = {ET_F32, ET_BF16, ET_F16};
     static const int rows[] = {17, 40, 1};
     map_rows(widths[_i / 3], types[_i % 3], "cus=3:xcds=1", rows[_i % 3]);
@@ -87,7 +87,7 @@ Suite *map_suite(void) {
     Suite *s = suite_create("map");
     TCase *t = tcase_create("map");
     tcase_set_timeout(t, 120);
-    tcase_add_loop_test(t, map_rows_all, 0, 21);
+    tcase_add_loop_test(t, map_rows_all, 0, 24);
     tcase_add_loop_test(t, events, 0, 18);
     tcase_add_loop_test(t, broken_box, 0, 2);
     suite_add_tcase(s, t);
