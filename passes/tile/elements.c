@@ -2,14 +2,15 @@
 #include "passes/tile/tiler.h"
 
 enum {
-    MAX_ELEMENTS = 1024, /* per tile, when there is plenty of work */
-    MIN_ELEMENTS = 256,
-    ROW_ELEMENTS = 4096, /* per tile that reduces rows */
-    LONG_ROW = 1024,     /* a reduction this long gets a tile of its own, */
+    MIN_ELEMENTS = 256,   /* per tile, */
+    MANY_ELEMENTS = 1024, /* as many where that is less than each CU has, */
+    MAX_ELEMENTS = 8192, /* and these, so that each CU has one tile, when there is plenty of work */
+    ROW_ELEMENTS = 4096, /* per tile that reduces long rows, */
+    SHORT_ELEMENTS = 16384, /* and short ones */
+    LONG_ROW = 1024,        /* a reduction this long gets a tile of its own, */
     LONG_ROWS = 4,       /* or where each CU would have several in any launch so many share one */
     FEW_ROWS = 4,        /* per tile of shorter ones, in whatever launch */
-    MANY_ROWS = 64,
-    ROUNDS = 2, /* of tiles on all CUs there must remain in the largest launch for more than FEW */
+    MANY_ROWS = 128,     /* or so many, if each CU has one tile in the largest launch */
     TILE_WORK = 1 << 16, /* elements that the reductions of a tile look at, where there are rows */
 };
 
@@ -50,7 +51,16 @@ static void note_extent(void *ctx, et_expr e) {
     l->work = work > l->work ? work : l->work;
 }
 
-/* Elements per tile: enough for the work-items, few enough to spread over the device. */
+static int power_above(int64_t n, int most) {
+    int p = 1;
+    while (p < n && p < most)
+        p *= 2;
+    return p;
+}
+
+/* Elements per tile: enough for the work-items, few enough to spread over the device, and no more
+ * tiles than that takes, since what a tile costs beside its elements is as much as a few thousand.
+ */
 static int64_t element_budget(et_tiler *t, int64_t reduced) {
     int64_t total = 1, cus = t->opt->machine->cus;
     for (int d = 0; d < t->gr->rank; d++) {
@@ -59,9 +69,10 @@ static int64_t element_budget(et_tiler *t, int64_t reduced) {
     }
     if (reduced == 0) {
         int64_t share = total / (cus > 0 ? cus : 1);
-        return share < MIN_ELEMENTS ? MIN_ELEMENTS : share > MAX_ELEMENTS ? MAX_ELEMENTS : share;
+        if (share > MANY_ELEMENTS) return power_above(share, MAX_ELEMENTS);
+        return share < MIN_ELEMENTS ? MIN_ELEMENTS : share;
     }
-    return ROW_ELEMENTS;
+    return reduced > LONG_ROW ? ROW_ELEMENTS : SHORT_ELEMENTS;
 }
 
 /* Reductions per tile. What a tile costs beside its work, an event and a look for the next, is more
@@ -76,10 +87,10 @@ static int64_t rows_of_tile(et_tiler *t, const struct longest *l) {
         all = n > INT32_MAX / all ? INT32_MAX : all * n;
         least = lo > INT32_MAX / least ? INT32_MAX : least * lo;
     }
-    int64_t share = all / (ROUNDS * (cus > 0 ? cus : 1));
+    int64_t share = all / (cus > 0 ? cus : 1);
     if (few == 1 && (cus <= 0 || least <= cus)) return 1;
     if (few == 1) return power_below(all / cus < LONG_ROWS ? (all + cus - 1) / cus : LONG_ROWS);
-    int64_t rows = share <= few ? few : share < MANY_ROWS ? power_below(share) : MANY_ROWS;
+    int64_t rows = share <= few ? few : power_above(share, MANY_ROWS);
     while (rows > 1 && rows * l->work > TILE_WORK)
         rows /= 2;
     return rows;

@@ -1,0 +1,36 @@
+#!/bin/sh
+# elements.sh ETCC FOLDER: elementwise work and short reductions have as many tiles as the GPU has CUs, or fewer, where a tile that large
+# is still small; less work is spread over as many CUs as it is enough for.
+set -eu
+etcc=$1 folder=$2
+rm -rf "$folder"
+mkdir -p "$folder"
+cd "$folder"
+fail() {
+    echo "elements.sh: $*" >&2
+    exit 1
+}
+tiles() { # ROWS TASK: of TASK with so many rows
+    sed "s/ROWS/$1/g" elements.etg > "$1.etg"
+    "$etcc" "$1.etg" --machine=H100 --variants=1 --to=tiled -o "$1.eti"
+    sed -n "s/^ *task @$2 = .*\[\(.*\)\].*/\1/p; s/^ *task @$2 \[\(.*\)\].*/\1/p" "$1.eti" | head -n 1 |
+        awk -F '<' '{ n = 1; for (i = 2; i <= NF; i++) n *= $i + 0; print n }'
+}
+cat > elements.etg << 'ETG'
+model elements
+input x, y : f32[ROWS, 2048]
+input q : f32[ROWS, 32, 64]
+input g : f32[64]
+output s : f32[ROWS, 2048] = x + y
+output n : f32[ROWS, 32, 64] = rmsnorm(q, g, eps = 1e-5)
+ETG
+for rows in 256 512; do
+    n=$(tiles $rows s)
+    [ "$n" -gt 66 ] && [ "$n" -le 132 ] || fail "$rows rows to add: $n tiles"
+    n=$(tiles $rows n)
+    [ "$n" -gt 66 ] && [ "$n" -le 132 ] || fail "sums of $rows rows: $n tiles"
+done
+n=$(tiles 4096 s)
+[ "$n" = 1024 ] || fail "4096 rows to add: $n tiles"
+n=$(tiles 16 s)
+[ "$n" -gt 66 ] || fail "16 rows to add: $n tiles"
