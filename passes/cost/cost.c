@@ -189,13 +189,16 @@ static bool must_wait(const et_program *p, const et_grid *g) {
 
 struct side_by_side {
     int grid[32], n;
-    double sum_memory, sum_tile_us, longest;
+    double sum_memory, longest;
+    double tiles, tiles_us; /* of a CU, one tile after another */
 };
 
 static void flush(struct side_by_side *s, const et_machine *m, double trips, et_cost *out) {
     if (!s->n) return;
     double us = most(s->longest, s->sum_memory / (m->hbm_gbs * 1e3));
-    out->us += trips * most(us, s->sum_tile_us);
+    /* CUs go on with the next grid's tiles, but each has a number of tiles. */
+    double rounds = ceiling(s->tiles, m->cus) * s->tiles_us / s->tiles;
+    out->us += trips * most(us, rounds);
     *s = (struct side_by_side){0};
 }
 
@@ -230,7 +233,8 @@ static void cost_items(const struct launch *la, int first, int count, double tri
         s.grid[s.n++] = it->index;
         s.sum_memory += c.memory_bytes;
         s.longest = most(s.longest, c.us);
-        s.sum_tile_us += c.us * c.tiles / (ceiling(c.tiles, m->cus) * m->cus);
+        s.tiles += c.tiles;
+        s.tiles_us += c.tiles * c.us / ceiling(c.tiles, m->cus);
         out->memory_bytes += trips * c.memory_bytes;
         out->tasks += (int)trips;
     }
