@@ -10,13 +10,16 @@
  * themselves, while the waves bring others; where a piece lies is as they want it.
  *
  * An operand that is a tensor of the operands' type is copied without passing through registers
- * where the family can, as far ahead as the ring is long. Any other is loaded while the chunk
- * before it is multiplied, and stored after that. */
+ * where the family can, as far ahead as the ring is long. Where it cannot, and all operands are
+ * such, several chunks are on their way in registers, and one is stored while the one before it is
+ * multiplied. Any other operand is loaded while the chunk before it is multiplied, and stored after
+ * that. */
 #include "codegen/step/contract.h"
 #include "ir/base/diag.h"
 #include <string.h>
 
 enum { PIECE = 16, ROW = 64, PIECES = ROW / PIECE, MOST_ITEMS = 8, MOST_PARTS = 4 };
+enum { MOST_VALUES = 2 * (ET_MAX_ROWS + ET_MAX_SUMS) * ET_MAX_ROWS }; /* of a wave's unit */
 
 /* An operand on its way into the ring. Work-items have the same pieces of every chunk. */
 struct side {
@@ -297,31 +300,45 @@ static void fragments(cg *g, const et_contract *c, const struct staged *o, val r
         out[i] = fragment(g, c, o, row16, i, u);
 }
 
-static void multiply_unit(cg *g, const et_contract *c, const struct staged *m,
-                          const struct staged *n, int u, val *acc) {
-    const et_step *s = c->s;
-    val a[2 * ET_MAX_ROWS][ET_MAX_ROWS], b[ET_MAX_ROWS];
-    for (int ms = 0; ms < c->msub; ms++)
-        fragments(g, c, m, cg_addi(g, c->m0, 16 * ms), u, a[ms]);
-    for (int p = 0; p < s->nacc; p++)
-        for (int ns = 0; ns < c->nsub; ns++) {
-            fragments(g, c, n, cg_addi(g, c->n0, (int64_t)p * s->tn + 16 * ns), u, b);
-            for (int ms = 0; ms < c->msub; ms++) {
-                val *sum = &acc[cg_contract_sum(c, p, ms, ns)];
-                *sum = g->family->multiply(g, c->fr, c->lane_k, b, a[ms], *sum);
-            }
-        }
-}
-
-static void multiply(cg *g, const struct ring *r, val slot, val *acc) {
+/* What a wave reads of a chunk's unit U, one after the other in OUT: the fragments of a, then those
+ * of each b. */
+static void read_unit(cg *g, const struct ring *r, val slot, int u, val *out) {
     const et_contract *c = r->c;
     const int64_t a = r->side[0].bytes, b = r->side[1].bytes;
     struct staged m = {c->s->stage_a,     a,   cg_muli(g, slot, r->parts * a), c->lane_m,
                        &c->fr->layout->m, true};
     struct staged n = {c->s->stage_b,     b,    cg_muli(g, slot, r->parts * b), c->lane_n,
                        &c->fr->layout->n, false};
-    for (int u = 0; u < c->units; u++)
-        multiply_unit(g, c, &m, &n, u, acc);
+    for (int ms = 0; ms < c->msub; ms++, out += c->rows_m)
+        fragments(g, c, &m, cg_addi(g, c->m0, 16 * ms), u, out);
+    for (int i = 0; i < c->s->nacc * c->nsub; i++, out += c->rows_n) {
+        int64_t first = (int64_t)(i / c->nsub) * c->s->tn + 16 * (i % c->nsub);
+        fragments(g, c, &n, cg_addi(g, c->n0, first), u, out);
+    }
+}
+
+/* How many that are. */
+static int unit_values(const et_contract *c) {
+    return c->msub * c->rows_m + c->s->nacc * c->nsub * c->rows_n;
+}
+
+static void multiply_unit(cg *g, const et_contract *c, const val *of, val *acc) {
+    const val *b = of + (ptrdiff_t)c->msub * c->rows_m;
+    for (int p = 0; p < c->s->nacc; p++)
+        for (int ns = 0; ns < c->nsub; ns++, b += c->rows_n)
+            for (int ms = 0; ms < c->msub; ms++) {
+                val *sum = &acc[cg_contract_sum(c, p, ms, ns)];
+                *sum = g->family->multiply(g, c->fr, c->lane_k, b, of + (ptrdiff_t)ms * c->rows_m,
+                                           *sum);
+            }
+}
+
+static void multiply(cg *g, const struct ring *r, val slot, val *acc) {
+    val of[MOST_VALUES];
+    for (int u = 0; u < r->c->units; u++) {
+        read_unit(g, r, slot, u, of);
+        multiply_unit(g, r->c, of, acc);
+    }
 }
 
 /* ---- out of it, by several waves ---- */
@@ -418,6 +435,127 @@ static void turn(cg *g, struct ring *r, val *acc) {
     memcpy(acc, carried, (size_t)n * sizeof *acc);
 }
 
+/* ---- the loop, with what is on its way in registers ---- */
+
+enum { SLOTS = 2, MOST_SETS = 4 };
+
+/* Where all operands are tensors that pass through registers, so many chunks are on their way at
+ * once as the target has loads for, each in a set of registers. 0: they are not, or nobody knows
+ * how many chunks there are. */
+static int sets(cg *g, struct ring *r) {
+    int items = 0, n = MOST_SETS;
+    for (int i = 0; i < r->nsides; i++) {
+        if (!r->side[i].plain || r->side[i].async) return 0;
+        items += r->side[i].n * r->parts;
+    }
+    while (n > 1 && (n * items > g->t->loads || n > r->c->chunks))
+        n /= 2;
+    if (!g->family->load_if || r->c->chunks < 0 || r->c->together) return 0;
+    for (int i = 0; i < r->nsides; i++)
+        for (int j = 0; j < r->side[i].n; j++)
+            r->side[i].from[j].base = cg_uniform(g, r->side[i].from[j].base);
+    return n;
+}
+
+/* A piece of CHUNK, if ANY: there is a chunk of that number. */
+static val load_held(cg *g, const struct ring *r, const struct side *s, int j, val chunk, int part,
+                     val any) {
+    const et_contract *c = r->c;
+    val lane = s->from[j].lane, k = first_k(g, r, chunk, part);
+    val ahead = cg_muli(g, LLVMBuildSExt(g->b, chunk, g->i64, ""), (int64_t)r->parts * ROW);
+    val off = cg_addi(g, cg_add(g, lane, cg_muli(g, r->piece, PIECE)), (int64_t)part * ROW);
+    if (c->tail) off = cg_select(g, cg_icmp(g, LLVMIntSLT, k, c->kend), off, lane);
+    val v = g->family->load_if(g, any, s->from[j].base, ahead, off);
+    return c->tail ? cg_contract_mask(g, c, v, k) : v;
+}
+
+/* CHUNK into a set of registers; their number. */
+static int load_set(cg *g, const struct ring *r, val chunk, val *set) {
+    val any = cg_icmp(g, LLVMIntSLT, chunk, r->c->nchunks);
+    int n = 0;
+    for (int i = 0; i < r->nsides; i++)
+        for (int j = 0; j < r->side[i].n; j++)
+            for (int part = 0; part < r->parts; part++)
+                set[n++] = load_held(g, r, &r->side[i], j, chunk, part, any);
+    return n;
+}
+
+static void store_set(cg *g, struct ring *r, int slot, const val *set) {
+    for (int i = 0; i < r->nsides; i++)
+        for (int j = 0; j < r->side[i].n; j++)
+            for (int part = 0; part < r->parts; part++)
+                r->side[i].bits[j][part] = *set++;
+    store_chunk(g, r, cg_i32(g, slot));
+}
+
+/* What goes from chunk to chunk. */
+struct turning {
+    int sums, nsets, n, of; /* n: registers of a set; of: what is read of a unit */
+    val v[ET_MAX_SUMS + MOST_SETS * (1 + ET_MAX_ACC) * MOST_ITEMS * MOST_PARTS + MOST_VALUES];
+};
+
+/* The registers of set number I. */
+static val *set_of(struct turning *t, int i) {
+    return t->v + t->sums + (ptrdiff_t)(i % t->nsets) * t->n;
+}
+
+/* CHUNK, whose number is I but for a multiple of the sets, is multiplied: its first unit has been
+ * read. The next one goes to the other slot, and its registers to the one that is as many chunks
+ * after it as there are sets. While a unit is multiplied the next one is read, be that of the next
+ * chunk. */
+static void turn_once(cg *g, struct ring *r, val chunk, int i, struct turning *t) {
+    const et_contract *c = r->c;
+    val *set = set_of(t, i + 1), *of = t->v + t->sums + (ptrdiff_t)t->nsets * t->n;
+    for (int u = 1; u <= c->units; u++) {
+        et_mix mix = {.products = t->sums, .reads = t->of * c->lane_k / c->piece};
+        bool last = u == c->units;
+        val next[MOST_VALUES];
+        if (!last) read_unit(g, r, cg_i32(g, i % SLOTS), u, next);
+        if (u == 1) {
+            store_set(g, r, (i + 1) % SLOTS, set);
+            load_set(g, r, cg_addi(g, chunk, 1 + t->nsets), set);
+            mix.writes = mix.loads = t->n;
+        }
+        if (last) {
+            cg_barrier(g); /* the next chunk is there, and this one has been read */
+            read_unit(g, r, cg_i32(g, (i + 1) % SLOTS), 0, next);
+        }
+        multiply_unit(g, c, of, t->v);
+        g->family->mix(g, c->fr, c->lane_k, &mix);
+        g->family->order_loads(g);
+        memcpy(of, next, (size_t)t->of * sizeof *of);
+    }
+}
+
+/* Registers do not change places before what they wait for is there, so each set has code of its
+ * own. */
+static void turn_sets(cg *g, struct ring *r, int nsets, val *acc) {
+    const et_contract *c = r->c;
+    struct turning *t = et_alloc(g->arena, sizeof *t);
+    int by = nsets < SLOTS ? SLOTS : nsets;
+    int64_t whole = c->chunks / by * by;
+    *t = (struct turning){.sums = cg_contract_sums(c), .nsets = nsets, .of = unit_values(c)};
+    memcpy(t->v, acc, (size_t)t->sums * sizeof *acc);
+    for (int i = 0; i < nsets; i++)
+        t->n = load_set(g, r, cg_i32(g, i), set_of(t, i));
+    cg_barrier(g); /* what another tile had here has been read */
+    store_set(g, r, 0, set_of(t, 0));
+    load_set(g, r, cg_i32(g, nsets), set_of(t, 0));
+    cg_barrier(g);
+    read_unit(g, r, cg_i32(g, 0), 0, t->v + t->sums + (ptrdiff_t)nsets * t->n);
+    if (whole) {
+        cg_for f;
+        val chunk = cg_for_begin(g, &f, cg_i32(g, 0), cg_i32(g, whole), cg_i32(g, by), true,
+                                 t->sums + nsets * t->n + t->of, t->v);
+        for (int i = 0; i < by; i++)
+            turn_once(g, r, cg_addi(g, chunk, i), i, t);
+        cg_for_end(g, &f, t->v);
+    }
+    for (int i = 0; i < c->chunks - whole; i++)
+        turn_once(g, r, cg_i32(g, whole + i), i, t);
+    memcpy(acc, t->v, (size_t)t->sums * sizeof *acc);
+}
+
 /* The same where waves multiply together: while they do, the next chunk is stored, and the one that
  * they had before is waited for last. */
 static void turn_group(cg *g, struct ring *r, val *acc) {
@@ -461,9 +599,12 @@ void cg_contract_ring(cg *g, const et_contract *c, val *acc) {
                 LLVMBuildAnd(g->b, rows, cg_icmp(g, LLVMIntSGT, c->nchunks, cg_i32(g, 0)), ""));
     int mark = cg_scope(g);
     begin(g, r);
-    fill(g, r);
+    int nsets = sets(g, r);
+    if (!nsets) fill(g, r);
     if (c->together)
         turn_group(g, r, acc);
+    else if (nsets)
+        turn_sets(g, r, nsets, acc);
     else
         turn(g, r, acc);
     cg_scope_end(g, mark);

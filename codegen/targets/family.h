@@ -66,6 +66,12 @@ typedef struct {
     void (*over)(cg *, int lots, int n, val *sum);
 } et_group_family;
 
+/* What was emitted since the scheduler last had to keep an order: products of fragments, and 16
+ * bytes at a time of local memory read and written and of memory loaded. */
+typedef struct {
+    int products, reads, writes, loads;
+} et_mix;
+
 typedef struct et_family {
     const char *triple;
     const char *(*processor)(const cg *); /* LLVM's name of the target; NULL: its own */
@@ -129,6 +135,15 @@ typedef struct et_family {
     void (*copy)(cg *, val to, val from, val bytes);
     void (*copy_group)(cg *);
     void (*copied)(cg *, int groups);
+
+    /* Products of LANE_K k's of a lane take turns with the rest, in the order of et_mix: each
+     * begins while the one before it runs. Beside `load_if`. */
+    void (*mix)(cg *, const et_fragment *, int lane_k, const et_mix *);
+
+    /* 16 bytes of memory, as four i32, that are AHEAD (i64) and OFFSET (i32) bytes after BASE,
+     * where COND; else of no meaning, and nothing is asked for, or nothing but what is at BASE. All
+     * but OFFSET are the same in all lanes. NULL where there is `copy`. */
+    val (*load_if)(cg *, val cond, val base, val ahead, val offset);
 
     /* Have the line at an address of memory brought to the cache that all CUs share; NULL: there is
      * no asking. */

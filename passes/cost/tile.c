@@ -143,13 +143,25 @@ double et_ring_rows(const et_step *s, int group_waves) {
     return waves / group_waves * together;
 }
 
+/* Chunks of a ring that are on their way while one is multiplied, as codegen has them: those of the
+ * ring, or as many as registers are loaded with. */
+static int ahead(const struct tile *t, const et_step *s) {
+    double chunk = (double)(s->tm + s->nacc * s->tn) * s->kc * et_dtype_bytes(s->operand);
+    int n = 4;
+    if (t->m->local_copies) return et_step_stages(t->f, s) - 1;
+    while (n > 1 && n * chunk > t->m->load_kb * 1024)
+        n /= 2;
+    return n;
+}
+
 static void cost_contract(struct tile *t, const et_step *s, const et_step_elements *e) {
     double k = value(t, s->kextent, 1), m = value(t, s->mlive, 1), n = value(t, s->nlive, 1);
     bool ring = et_step_stages(t->f, s) > 0;
     double m16 = ring ? s->tm : (double)(((int64_t)m + 15) / 16 * 16);
     double rows = ring ? et_ring_rows(s, t->m->group_waves) : m16 * s->wn;
+    if (ring && !t->m->local_copies) rows += s->tm + s->nacc * s->tn; /* that are stored */
     t->c.local_bytes += rows * k * et_dtype_bytes(s->operand);
-    if (ring) t->c.ring += (k + s->kc - 1) / s->kc / (et_step_stages(t->f, s) - 1);
+    if (ring) t->c.ring += (k + s->kc - 1) / s->kc / ahead(t, s);
     if (!ring && m16 > 16)
         t->c.turns += (m16 / 16 - 1) * (double)(int64_t)((k + s->kc - 1) / s->kc);
     t->c.cache_bytes += m * k * e->a.bytes;

@@ -88,12 +88,13 @@ static bool fits_target(et_diags *d, const et_machine *m) {
     const et_machine *first = et_machine_for(m->target);
     if (!first || (m->waves == first->waves && m->wave_size == first->wave_size &&
                    m->k_bytes == first->k_bytes && m->lds_bytes == first->lds_bytes &&
-                   m->group_waves == first->group_waves))
+                   m->group_waves == first->group_waves && m->local_copies == first->local_copies))
         return true;
     et_diag(d, ET_ERROR, (et_loc){0},
-            "%s: code for %s has waves %d, wave_size %d, k_bytes %d, lds_bytes %d, group_waves %d",
+            "%s: code for %s has waves %d, wave_size %d, k_bytes %d, lds_bytes %d, group_waves %d, "
+            "local_copies %d",
             m->file, m->target, first->waves, first->wave_size, first->k_bytes, first->lds_bytes,
-            first->group_waves);
+            first->group_waves, first->local_copies);
     return false;
 }
 

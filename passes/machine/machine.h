@@ -12,9 +12,10 @@ typedef struct {
     int cus, dies;
     int waves; /* per workgroup: one per SIMD of a CU */
     int wave_size;
-    int k_bytes;     /* of a row of an operand that one round of a wave's matrix loads covers */
-    int lds_bytes;   /* a workgroup may use */
-    int group_waves; /* that multiply together what is in LDS; 0: each by itself */
+    int k_bytes;      /* of a row of an operand that one round of a wave's matrix loads covers */
+    int lds_bytes;    /* a workgroup may use */
+    int group_waves;  /* that multiply together what is in LDS; 0: each by itself */
+    int local_copies; /* 1: memory is copied to local memory without passing through registers */
     double clock_ghz;
     double hbm_gbs;           /* bandwidth a streaming kernel reaches, GB/s */
     double cache_gbs_cu;      /* from the nearest shared cache to one CU, GB/s */

@@ -27,6 +27,7 @@ static const struct field fields[] = {
     {AT(wave_size), COUNT, 32, 64, "lanes of a wave"},
     {AT(k_bytes), COUNT, 16, 1024, "bytes of a row that a round of matrix loads covers"},
     {AT(group_waves), COUNT, 0, 16, "waves that multiply together, 0 where each does by itself"},
+    {AT(local_copies), COUNT, 0, 1, "1: memory is copied to LDS past the registers"},
     {AT(lds_bytes), COUNT, 16384, 1 << 20, "bytes of LDS that a workgroup may use"},
     {AT(clock_ghz), NUMBER, 0.1, 20, "GHz"},
     {AT(issue_cycles), NUMBER, 0.1, 100, "clocks between instructions of a wave"},

@@ -56,6 +56,40 @@ static int room(const et_machine *m) {
     return all < least ? all : least;
 }
 
+/* How many parts a chunk has, of PART bytes of local memory of which LEFT are left, and how many
+ * chunks there are; 0: they do not fit. */
+static int copied(const et_step *s, const et_machine *m, int left, int part, int *stages) {
+    /* Waves that multiply together have two chunks at once. */
+    int busy = m->group_waves && et_step_group(s, m->group_waves) ? 2 : 1;
+    int parts = busy > 1 ? GROUP_PARTS : MOST_PARTS;
+    while (parts > s->wk && left / (parts * part) < (busy > 1 ? GROUP_STAGES : 3))
+        parts /= 2;
+    int chunk = parts * part;
+    int enough = (busy > 1 ? GROUP_AHEAD_BYTES : AHEAD_BYTES) / chunk + busy + 1;
+    *stages = left / chunk;
+    if (*stages < 1 + busy) return 0;
+    if (*stages > enough) *stages = enough;
+    if (*stages > MOST_STAGES) *stages = MOST_STAGES;
+    return parts;
+}
+
+/* The same where what is on its way is in registers: one chunk is multiplied while another is
+ * stored, and the larger they are the fewer barriers there are; but at least two are on their way,
+ * and none is in part past the last k. */
+static int loaded(const et_exprs *x, const et_step *s, const et_machine *m, int left, int part,
+                  int *stages) {
+    enum { STAGES = 2, ON_THEIR_WAY = 2 };
+    int64_t k = 0;
+    int parts = GROUP_PARTS;
+    et_is_int(x, s->kextent, &k);
+    while (parts > 1 && (STAGES * parts * part > left ||
+                         ON_THEIR_WAY * parts * part > (int)(m->load_kb * 1024) ||
+                         k * et_dtype_bytes(s->operand) % (parts * ROW_BYTES)))
+        parts /= 2;
+    *stages = STAGES;
+    return STAGES * parts * part <= left ? parts : 0;
+}
+
 bool et_tile_ring(et_program *p, et_func *f, const et_machine *m, et_step *s) {
     int bytes = et_dtype_bytes(s->operand), columns = s->nacc * s->tn;
     int part = (s->tm + columns) * ROW_BYTES;
@@ -65,16 +99,9 @@ bool et_tile_ring(et_program *p, et_func *f, const et_machine *m, et_step *s) {
     if (!divide(s, m)) return false;
     int sums = s->wk * s->nacc * s->tm * (s->tn + 4) * 4;
     if (sums > left) return false;
-    /* Waves that multiply together have two chunks at once. */
-    int busy = m->group_waves && et_step_group(s, m->group_waves) ? 2 : 1;
-    int parts = busy > 1 ? GROUP_PARTS : MOST_PARTS;
-    while (parts > s->wk && left / (parts * part) < (busy > 1 ? GROUP_STAGES : 3))
-        parts /= 2;
-    int chunk = parts * part, stages = left / chunk;
-    int enough = (busy > 1 ? GROUP_AHEAD_BYTES : AHEAD_BYTES) / chunk + busy + 1;
-    if (stages < 1 + busy) return false;
-    if (stages > enough) stages = enough;
-    if (stages > MOST_STAGES) stages = MOST_STAGES;
+    int stages, parts = m->local_copies ? copied(s, m, left, part, &stages)
+                                        : loaded(p->g->exprs, s, m, left, part, &stages);
+    if (!parts) return false;
     s->kc = parts * ROW_BYTES / bytes;
     f->lds_bytes = at;
     for (int a = 0; a < s->nacc; a++)

@@ -43,9 +43,10 @@ refuses "unknown machine 'mi1'" "$model" --to=scheduled -o "$out/m.eti" --machin
 sed 's/^cus .*/cus many/' "$out/mine.machine" > "$out/bad.machine"
 refuses 'bad.machine:7:5: error: cus is a whole number' \
     "$model" --to=scheduled -o "$out/m.eti" --machine="$out/bad.machine"
-for wrong in 'waves 8' 'wave_size 32' 'k_bytes 128' 'lds_bytes 32768' 'group_waves 2'; do
+for wrong in 'waves 8' 'wave_size 32' 'k_bytes 128' 'lds_bytes 32768' 'group_waves 2' \
+    'local_copies 1'; do
     sed "s/^${wrong% *} .*/$wrong/" "$out/mine.machine" > "$out/bad.machine"
-    refuses 'bad.machine: code for gfx942 has waves 4, wave_size 64, k_bytes 64, lds_bytes 65536, group_waves 0' \
+    refuses 'bad.machine: code for gfx942 has waves 4, wave_size 64, k_bytes 64, lds_bytes 65536, group_waves 0, local_copies 0' \
         "$model" --to=scheduled -o "$out/m.eti" --machine="$out/bad.machine"
 done
 sed 's/^target .*/target gfx900/' "$out/mine.machine" > "$out/bad.machine"

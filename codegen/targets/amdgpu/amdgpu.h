@@ -18,6 +18,9 @@ struct amdgpu {
     /* Forgets what this CU's own caches hold: enough to see what another workgroup of the die wrote
      * and had answered. Of targets with die_fence. */
     const char *die_acquire;
+    /* The last word of a descriptor of plain memory, which loads are made with that there may be
+     * none of; 0: they are made in another way. */
+    unsigned buffer;
     const char *features;
     /* Functions are given their uniform arguments in vector registers. LLVM 22 has a caller and a
      * callee disagree about scalar ones where scratch is reached through a descriptor in s[0:3]. */
@@ -72,6 +75,10 @@ val amdgpu_clock(cg *);
 void amdgpu_nap(cg *, int clocks);
 void amdgpu_mark(cg *, val word);
 void amdgpu_order_loads(cg *);
+void amdgpu_mix(cg *, const et_fragment *, int lane_k, const et_mix *);
+
+/* ---- memory.c ---- */
+val amdgpu_load_if(cg *, val cond, val base, val ahead, val offset);
 
 /* ---- product.c, math.c, object.c ---- */
 val amdgpu_multiply(cg *, const et_fragment *, int lane_k, const val *n, const val *m, val acc);

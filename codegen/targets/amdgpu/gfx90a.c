@@ -18,6 +18,7 @@ static const struct amdgpu own = {
     .hw_id = {4, 0, 32}, /* HW_ID */
     .clock = "llvm.amdgcn.s.memrealtime",
     .drain = "s_waitcnt vmcnt(0)",
+    .buffer = 0x27000, /* 32 bits, no swizzling */
     .features = "",
     .vector_arguments = true,
 };

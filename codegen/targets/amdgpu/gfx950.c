@@ -23,6 +23,7 @@ static const struct amdgpu own = {
     .clock = "llvm.amdgcn.s.memrealtime",
     .drain = "s_waitcnt vmcnt(0)",
     .die_acquire = "buffer_inv sc0",
+    .buffer = 0x27000, /* 32 bits, no swizzling */
     .features = "",
 };
 

@@ -42,3 +42,21 @@ void amdgpu_order_loads(cg *g) {
     val nothing_passes = cg_i32(g, 0);
     cg_call(g, "llvm.amdgcn.sched.barrier", 0, NULL, 1, &nothing_passes);
 }
+
+static void group(cg *g, int mask, int n) {
+    const val args[] = {cg_i32(g, mask), cg_i32(g, n), cg_i32(g, 0)};
+    if (n) cg_call(g, "llvm.amdgcn.sched.group.barrier", 0, NULL, 3, (val *)args);
+}
+
+void amdgpu_mix(cg *g, const et_fragment *fr, int lane_k, const et_mix *m) {
+    enum { PRODUCT = 0x8, LOAD = 0x20, READ = 0x100, WRITE = 0x200 }; /* LLVM's masks */
+    const struct { int mask, n; } kind[] = {{READ, m->reads}, {WRITE, m->writes}, {LOAD, m->loads}};
+    int products = m->products * lane_k / fr->lane_k, rest = m->reads + m->writes + m->loads;
+    for (int k = 0, done = 0, made = 0; k < 3; k++)
+        for (int i = 0; i < kind[k].n; i++) {
+            int due = ++done * products / rest;
+            group(g, kind[k].mask, 1);
+            group(g, PRODUCT, due - made);
+            made = due;
+        }
+}

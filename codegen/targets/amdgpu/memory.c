@@ -1,0 +1,32 @@
+/* Loads that there may be none of. */
+#include "codegen/targets/amdgpu/amdgpu.h"
+
+static LLVMTypeRef words(cg *g) {
+    return LLVMVectorType(g->i32, 4);
+}
+
+/* Through a descriptor of no bytes, where there is nothing to load; its addresses take no vector
+ * instructions, either. */
+static val from_buffer(cg *g, val cond, val base, val ahead, val offset) {
+    const int64_t all = INT64_C(1) << 31; /* that an offset may count */
+    val from = cg_gep(g, base, ahead);
+    val none = LLVMConstInt(g->i64, 0, false);
+    val records = cg_select(g, cond, LLVMConstInt(g->i64, (uint64_t)all, false), none);
+    val stride = LLVMConstInt(g->i16, 0, false), word = cg_i32(g, amdgpu_of(g)->buffer);
+    LLVMTypeRef descriptor = LLVMPointerTypeInContext(g->ctx, 8), type = words(g);
+    val args[] = {from, stride, records, word};
+    val buffer = cg_call(g, "llvm.amdgcn.make.buffer.rsrc", 2,
+                         (LLVMTypeRef[]){descriptor, LLVMTypeOf(base)}, 4, args);
+    return cg_call(g, "llvm.amdgcn.raw.ptr.buffer.load", 1, &type, 4,
+                   (val[]){buffer, offset, cg_i32(g, 0), cg_i32(g, 0)});
+}
+
+val amdgpu_load_if(cg *g, val cond, val base, val ahead, val offset) {
+    if (amdgpu_of(g)->buffer) return from_buffer(g, cond, base, ahead, offset);
+    /* All lanes ask for the same instead. */
+    ahead = cg_select(g, cond, ahead, LLVMConstInt(g->i64, 0, false));
+    offset = LLVMBuildZExt(g->b, cg_select(g, cond, offset, cg_i32(g, 0)), g->i64, "");
+    val v = LLVMBuildLoad2(g->b, words(g), cg_gep(g, cg_gep(g, base, ahead), offset), "");
+    LLVMSetAlignment(v, 16);
+    return v;
+}
