@@ -44,10 +44,6 @@ static void order(cg *g, const et_step *st, struct touched *sofar) {
     }
 }
 
-static void run_contract(cg *g, const et_step *s) {
-    cg_contract_run(g, cg_contract_begin(g, s));
-}
-
 /* Steps from number *AT on that take, all together; *AT is the last of them afterwards. */
 static int takes_from(cg *g, int *at, struct touched *t) {
     int n = 1;
@@ -60,15 +56,16 @@ static void run_steps(cg *g, int early, et_contract *begun) {
     static void (*const run[])(cg *, const et_step *) = {
         [ET_STEP_MAP] = cg_step_map,
         [ET_STEP_REDUCE] = cg_step_reduce,
-        [ET_STEP_CONTRACT] = run_contract,
         [ET_STEP_ATTEND] = cg_step_attend,
     };
     int n = g->f->nlocals + g->p->ntensors;
     struct touched t = {et_alloc(g->arena, (size_t)n), et_alloc(g->arena, (size_t)n)};
     bool took = false;
+    cg_slices *slices = NULL;
+    int after, row, sliced = -1; /* of a product whose sums come in slices */
+    if (et_func_slices(g->x, g->f, &after, &row) > 1) sliced = after - 1;
     for (int i = 0; i < g->f->nsteps; i++) {
         const et_step *s = &g->f->steps[i];
-        int mark = cg_scope(g);
         bool takes = cg_takes(g, s);
         if (took && !takes) {
             cg_taken_all(g);
@@ -77,15 +74,21 @@ static void run_steps(cg *g, int early, et_contract *begun) {
         }
         took = takes;
         order(g, s, &t);
+        if (i == sliced) {
+            slices = cg_slices_begin(g, i == early ? begun : cg_contract_begin(g, s));
+            continue;
+        }
+        int mark = cg_scope(g);
         if (took)
             cg_step_takes(g, s, takes_from(g, &i, &t));
-        else if (i == early)
-            cg_contract_run(g, begun);
+        else if (s->kind == ET_STEP_CONTRACT)
+            cg_contract_run(g, i == early ? begun : cg_contract_begin(g, s));
         else
             run[s->kind](g, s);
         cg_scope_end(g, mark);
     }
     if (took) cg_taken_all(g);
+    if (slices) cg_slices_end(g, slices);
 }
 
 /* ---- the tile ---- */

@@ -23,6 +23,8 @@ const char *cg_contract_problem(cg *g, const et_step *s) {
     et_contract c = {.s = s};
     if (!cg_contract_plan(g, &c))
         return "b is not contiguous along k and there is no buffer to stage it";
+    const char *slices = cg_slices_problem(g, &c);
+    if (slices) return slices;
     if (c.stages) return cg_contract_ring_problem(g, &c);
     int sums = s->nacc * c.msub * c.nsub;
     if (sums <= ET_MAX_SUMS && c.nload <= ET_MAX_FRAGMENTS) return NULL;
@@ -116,7 +118,7 @@ et_contract *cg_contract_begin(cg *g, const et_step *s) {
         c->m0 = digit(g, &rest, s->wm);
     }
     c->ks = digit(g, &rest, s->wk);
-    c->m0 = cg_muli(g, c->m0, (int64_t)c->msub * 16);
+    c->m0 = cg_muli(g, c->m0, c->slices > 1 ? 16 : (int64_t)c->msub * 16);
     c->n0 = cg_muli(g, ng, (int64_t)c->nsub * 16);
     const et_layout *l = c->fr->layout;
     val group = c->group = dealt(g, &l->k);
@@ -460,13 +462,14 @@ static void write_sum(cg *g, const et_contract *c, int local, val m0, val n0, va
     }
 }
 
-static void write_acc(cg *g, const et_contract *c, val *acc) {
+void cg_contract_write(cg *g, const et_contract *c, val row0, const val *acc) {
     const et_step *s = c->s;
-    for (int ms = 0; ms < c->msub; ms++) {
+    for (int ms = 0; ms < c->msub / c->slices; ms++) {
         cg_if live;
-        val m16 = cg_addi(g, c->m0, 16 * ms);
-        bool sure = !ms && s->wm == 1;
-        if (!sure) cg_if_begin(g, &live, cg_icmp(g, LLVMIntSLT, m16, c->mlive));
+        val m16 = cg_addi(g, c->m0, (int64_t)c->next_m * ms),
+            row = row0 ? cg_add(g, row0, m16) : m16;
+        bool sure = !ms && s->wm == 1 && !row0;
+        if (!sure) cg_if_begin(g, &live, cg_icmp(g, LLVMIntSLT, row, c->mlive));
         for (int i = 0; i < s->nacc; i++)
             for (int ns = 0; ns < c->nsub; ns++) {
                 val m = cg_add(g, cg_add(g, cg_muli(g, c->ks, s->tm), m16), c->out_m);
@@ -592,7 +595,7 @@ static val scaled(cg *g, const et_contract *c, val sum) {
     return LLVMBuildFMul(g->b, sum, LLVMConstVector(each, (unsigned)c->results), "");
 }
 
-void cg_contract_run(cg *g, et_contract *c) {
+void cg_contract_multiply(cg *g, et_contract *c, val *out) {
     const et_step *s = c->s;
     val carried[ET_DEEP * ET_MAX_FRAGMENTS + ET_MAX_SUMS + 1];
     if (cg_contract_sums(c) > ET_MAX_SUMS || c->nload > ET_MAX_FRAGMENTS)
@@ -608,7 +611,12 @@ void cg_contract_run(cg *g, et_contract *c) {
         all_chunks(g, c, carried);
     if (shares_memory(g, s)) cg_barrier(g); /* all waves have done with the chunks */
     for (int i = 0; i < cg_contract_sums(c); i++)
-        carried[i] = scaled(g, c, together(g, c, carried[i]));
-    write_acc(g, c, carried);
-    if (s->wk > 1) sum_parts(g, c);
+        out[i] = scaled(g, c, together(g, c, carried[i]));
+}
+
+void cg_contract_run(cg *g, et_contract *c) {
+    val sums[ET_MAX_SUMS];
+    cg_contract_multiply(g, c, sums);
+    cg_contract_write(g, c, NULL, sums);
+    if (c->s->wk > 1) sum_parts(g, c);
 }

@@ -310,7 +310,7 @@ static void read_unit(cg *g, const struct ring *r, val slot, int u, val *out) {
     struct staged n = {c->s->stage_b,     b,    cg_muli(g, slot, r->parts * b), c->lane_n,
                        &c->fr->layout->n, false};
     for (int ms = 0; ms < c->msub; ms++, out += c->rows_m)
-        fragments(g, c, &m, cg_addi(g, c->m0, 16 * ms), u, out);
+        fragments(g, c, &m, cg_addi(g, c->m0, (int64_t)c->next_m * ms), u, out);
     for (int i = 0; i < c->s->nacc * c->nsub; i++, out += c->rows_n) {
         int64_t first = (int64_t)(i / c->nsub) * c->s->tn + 16 * (i % c->nsub);
         fragments(g, c, &n, cg_addi(g, c->n0, first), u, out);

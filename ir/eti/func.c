@@ -48,7 +48,7 @@ static void local_dims(eti_parser *p, int *out_rank, int dim[ET_MAX_RANK]) {
     eti_need(p, ']');
 }
 
-/* local $name : f32[16, 64] [pitch 68] [at 0] */
+/* local $name : f32[16, 64] [pitch 68] [rows 8] [at 0] */
 static void local(eti_parser *p) {
     eti_next(p);
     et_loc loc = p->tok.loc;
@@ -73,6 +73,12 @@ static void local(eti_parser *p) {
     if (eti_take_word(p, "pitch"))
         l->pitch = (int)eti_need_int(p, ok ? dim[rank - 1] : 1, ETI_MAX_LDS, "the pitch");
     at = p->tok.loc;
+    if (eti_take_word(p, "rows")) {
+        int all = ok && rank > 1 ? dim[rank - 2] : 1;
+        l->rows = (int)eti_need_int(p, 1, all, "the rows that are there at a time");
+        if (all % (l->rows ? l->rows : 1)) eti_error(p, at, "that many rows do not divide %d", all);
+    }
+    at = p->tok.loc;
     if (eti_take_word(p, "at")) {
         l->offset = (int)eti_need_int(p, 0, ETI_MAX_LDS, "an offset in local memory");
         if (l->offset % 16) eti_error(p, at, "an offset in local memory is a multiple of 16");
@@ -81,6 +87,25 @@ static void local(eti_parser *p) {
         eti_error(p, loc, "a local buffer of more than %d bytes", ETI_MAX_LDS);
         l->rank = -1;
     }
+}
+
+/* Only sums may be there in part, and all of a product's alike. */
+static void check_slices(eti_parser *p, const et_func *f, et_loc loc) {
+    int after, row, rows = 0;
+    bool alike = true, sums[1000] = {false};
+    for (int i = 0; i < f->nsteps; i++)
+        for (int k = 0; k < f->steps[i].nacc; k++) {
+            if (f->steps[i].acc[k] < 0) return;
+            sums[f->steps[i].acc[k]] = true;
+            alike &= f->locals[f->steps[i].acc[k]].rows == f->locals[f->steps[i].acc[0]].rows;
+        }
+    for (int i = 0; i < f->nlocals; i++) {
+        alike &= !f->locals[i].rows || sums[i];
+        rows |= f->locals[i].rows;
+    }
+    if (!alike) eti_error(p, loc, "only sums are there in part, and all of a product's alike");
+    if (alike && rows && et_func_slices(p->x, f, &after, &row) > 1 && row < 0)
+        eti_error(p, loc, "the steps after sums that are there in part do not go by their rows");
 }
 
 /* Buffers without an offset follow those before them. */
@@ -253,6 +278,7 @@ void eti_function(eti_parser *p) {
     if (open) body(p, p->nscope);
     if (open) eti_need(p, '}');
     if (p->errors == before && !p->broken) lay_out(p, &f, lds, loc);
+    if (p->errors == before && !p->broken) check_slices(p, &f, loc);
     if (p->errors == before && !p->broken && !f.nsteps)
         eti_error(p, loc, "a function without steps");
     p->f = NULL;

@@ -238,7 +238,9 @@ static void print_func(struct out *o, const et_func *f) {
         fprintf(o->to, "  local $%s : %s[", l->name, et_dtype_name(l->dtype));
         for (int k = 0; k < l->rank; k++)
             fprintf(o->to, "%s%d", k ? ", " : "", l->dim[k]);
-        fprintf(o->to, "] pitch %d at %d\n", l->pitch, l->offset);
+        fprintf(o->to, "] pitch %d", l->pitch);
+        if (l->rows) fprintf(o->to, " rows %d", l->rows);
+        fprintf(o->to, " at %d\n", l->offset);
     }
     for (int i = 0; i < f->nsteps; i++)
         print_step(o, &f->steps[i]);

@@ -225,6 +225,80 @@ bool et_locals_may_meet(const et_exprs *x, const et_func *f, int a, int b) {
     return of && !t.yes;
 }
 
+/* ---- slices ---- */
+
+struct slices {
+    const et_exprs *x;
+    const et_func *f;
+    const et_step *of;
+    int var;
+    bool ok;
+    bool *made; /* locals that the steps have stored to, with the place of VAR among the indices */
+    int *place;
+};
+
+static bool is_var(const et_exprs *x, et_expr e, int var) {
+    const et_node_x *n = et_x(x, e);
+    return n->op == ET_X_VAR && n->i == var;
+}
+
+static void note_slice(void *ctx, int space, int id, bool is_store, const et_expr *index) {
+    struct slices *s = ctx;
+    if (space != ET_LOAD_LOCAL) return;
+    const et_local *l = &s->f->locals[id];
+    if (is_sums_of(s->of, id)) {
+        s->ok &= !is_store && index && is_var(s->x, index[1], s->var);
+        return;
+    }
+    if (is_store && index) {
+        int at = 0;
+        while (at < l->rank && !is_var(s->x, index[at], s->var))
+            at++;
+        s->ok &= at < l->rank && (!s->made[id] || s->place[id] == at);
+        s->made[id] = true;
+        s->place[id] = at;
+    } else if (s->made[id]) {
+        s->ok &= index && is_var(s->x, index[s->place[id]], s->var);
+    }
+}
+
+static bool has_var(const et_step *s, int var) {
+    for (int i = 0; i < s->nvars; i++)
+        if (s->vars[i] == var) return true;
+    return false;
+}
+
+/* May VAR count the rows of the steps from number FIRST on? */
+static bool counts_rows(struct slices *s, int first, int var) {
+    enum { MOST = 64 };
+    bool made[MOST] = {false};
+    int place[MOST] = {0};
+    int64_t n;
+    s->var = var, s->made = made, s->place = place;
+    s->ok =
+        s->f->nlocals <= MOST && et_is_int(s->x, et_var_extent(s->x, var), &n) && n == s->of->tm;
+    for (int i = first; i < s->f->nsteps && s->ok; i++) {
+        const et_step *st = &s->f->steps[i];
+        s->ok = (st->kind == ET_STEP_MAP || st->kind == ET_STEP_REDUCE) && has_var(st, var);
+        if (s->ok) et_step_touches(s->x, st, note_slice, s);
+    }
+    return s->ok;
+}
+
+int et_func_slices(const et_exprs *x, const et_func *f, int *out_after, int *out_var) {
+    *out_var = -1;
+    for (int i = 0; i < f->nsteps; i++) {
+        struct slices s = {.x = x, .f = f, .of = &f->steps[i]};
+        if (s.of->kind != ET_STEP_CONTRACT || !s.of->nacc || !f->locals[s.of->acc[0]].rows)
+            continue;
+        *out_after = i + 1;
+        for (int v = 0; i + 1 < f->nsteps && v < f->steps[i + 1].nvars && *out_var < 0; v++)
+            if (counts_rows(&s, i + 1, f->steps[i + 1].vars[v])) *out_var = f->steps[i + 1].vars[v];
+        return s.of->tm / f->locals[s.of->acc[0]].rows;
+    }
+    return 1;
+}
+
 struct accesses {
     const et_step *step;
     et_access_fn fn;

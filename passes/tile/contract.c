@@ -474,7 +474,9 @@ static bool build(struct contract *c, const struct cut *cut, int rows, bool ring
     c->unfit = false;
     apply(c, cut, rows);
     if (!contract_step(c)) return false;
+    int after, row;
     if (!c->unfit) epilogue(c);
+    c->unfit |= et_func_slices(c->t.x, &c->t.f, &after, &row) > 1 && row < 0;
     return true;
 }
 

@@ -48,10 +48,12 @@ static bool divide(et_step *s, const et_machine *m) {
     return best.wm > 0;
 }
 
-/* Where local memory is large it is cut from what also holds loads that are under way, of which the
+/* Local memory that is copied to is cut from what also holds loads that are under way, of which the
  * other tasks of the kernel need theirs. */
 static int room(const et_machine *m) {
-    int all = m->lds_bytes - LDS_SPARE, shared = m->lds_bytes - (int)m->load_kb * 1024 - LDS_WORDS;
+    int all = m->lds_bytes - LDS_SPARE;
+    if (!m->local_copies) return all;
+    int shared = m->lds_bytes - (int)m->load_kb * 1024 - LDS_WORDS;
     int least = shared > LARGE_LDS ? shared : LARGE_LDS;
     return all < least ? all : least;
 }
@@ -74,8 +76,8 @@ static int copied(const et_step *s, const et_machine *m, int left, int part, int
 }
 
 /* The same where what is on its way is in registers: one chunk is multiplied while another is
- * stored, and the larger they are the fewer barriers there are; but at least two are on their way,
- * and none is in part past the last k. */
+ * stored, and the larger they are the fewer barriers there are; but two are on their way where a
+ * chunk has more than two parts, and none is in part past the last k. */
 static int loaded(const et_exprs *x, const et_step *s, const et_machine *m, int left, int part,
                   int *stages) {
     enum { STAGES = 2, ON_THEIR_WAY = 2 };
@@ -83,7 +85,7 @@ static int loaded(const et_exprs *x, const et_step *s, const et_machine *m, int 
     int parts = GROUP_PARTS;
     et_is_int(x, s->kextent, &k);
     while (parts > 1 && (STAGES * parts * part > left ||
-                         ON_THEIR_WAY * parts * part > (int)(m->load_kb * 1024) ||
+                         (parts > 2 ? ON_THEIR_WAY : 1) * parts * part > (int)(m->load_kb * 1024) ||
                          k * et_dtype_bytes(s->operand) % (parts * ROW_BYTES)))
         parts /= 2;
     *stages = STAGES;
@@ -97,16 +99,23 @@ bool et_tile_ring(et_program *p, et_func *f, const et_machine *m, et_step *s) {
     if (m->group_waves) at = (at + ALIGN - 1) / ALIGN * ALIGN;
     left -= at;
     if (!divide(s, m)) return false;
-    int sums = s->wk * s->nacc * s->tm * (s->tn + 4) * 4;
+    int rows = s->tm, of_row = s->wk * s->nacc * (s->tn + 4) * 4;
+    while (!m->local_copies && rows * of_row > left && rows % (32 * s->wm) == 0)
+        rows /= 2;
+    int sums = rows * of_row;
     if (sums > left) return false;
     int stages, parts = m->local_copies ? copied(s, m, left, part, &stages)
                                         : loaded(p->g->exprs, s, m, left, part, &stages);
     if (!parts) return false;
     s->kc = parts * ROW_BYTES / bytes;
     f->lds_bytes = at;
-    for (int a = 0; a < s->nacc; a++)
+    for (int a = 0; a < s->nacc; a++) {
         s->acc[a] = et_local_add(p, f, et_printf(p->g->arena, "acc%d", a), ET_F32, 3,
                                  (int[]){s->wk, s->tm, s->tn}, s->tn + 4);
+        et_local *l = &f->locals[s->acc[a]];
+        l->rows = rows < s->tm ? rows : 0;
+        f->lds_bytes = l->offset + et_local_bytes(l);
+    }
     at += sums;
     f->lds_bytes -= sums; /* the chunks are in the same place: et_locals_may_meet */
     s->stage_a = et_local_add(p, f, "a", s->operand, 3, (int[]){stages, s->tm, s->kc}, s->kc);

@@ -13,6 +13,7 @@ struct shape {
     int stages; /* of a ring, or 0: kc is in parts of 64 bytes, and wn waves lie over n, the rest
                    over m */
     bool wide;  /* a is of f32, and more than a load */
+    int slice;  /* rows of sums that are there at a time, times wm; 0: all */
 };
 
 static int local(kit *k, et_func *f, const char *name, et_dtype t, int rank, const int *dim,
@@ -73,6 +74,9 @@ static void product(const struct shape *wanted, const char *device) {
         et_expr at[] = {nv, kv}, ta[] = {kv, nv};
         s->b[i] = kit_at(&k, b[i], 2, c->transposed ? ta : at);
         s->acc[i] = local(&k, f, "acc", ET_F32, 3, (int[]){wk, c->tm, c->tn}, c->tn + 4);
+        et_local *l = &f->locals[s->acc[i]];
+        l->rows = c->slice * s->wm;
+        f->lds_bytes = l->offset + et_local_bytes(l);
     }
     if (c->stages) {
         s->stage_a = local(&k, f, "a", c->t, 3, (int[]){c->stages, c->tm, s->kc}, s->kc);
@@ -86,8 +90,8 @@ static void product(const struct shape *wanted, const char *device) {
     int acc[4];
     for (int i = 0; i < c->nacc; i++)
         acc[i] = con->acc[i];
+    int vars[] = {kit_var(&k, "i", c->tm), kit_var(&k, "j", c->tn)};
     for (int i = 0; i < c->nacc; i++) {
-        int vars[] = {kit_var(&k, "i", c->tm), kit_var(&k, "j", c->tn)};
         et_expr i0 = et_var(x, vars[0]), j0 = et_var(x, vars[1]);
         et_expr r = et_add(x, m0, i0), col = et_add(x, n0, j0);
         et_expr at[] = {zero, i0, j0}, to[] = {kit_n(&k, i), r, col};
@@ -105,45 +109,49 @@ static void product(const struct shape *wanted, const char *device) {
 }
 
 static const struct shape shapes[] = {
-    {ET_BF16, 1, 64, 256, 16, 64, 4, 256, 1, false, false, 0, false},
-    {ET_BF16, 16, 64, 256, 16, 64, 4, 64, 1, false, false, 0, false},
-    {ET_BF16, 17, 100, 768, 16, 64, 4, 256, 1, false, false, 0, false},
-    {ET_BF16, 37, 64, 1024, 48, 32, 1, 256, 1, false, false, 0, false},
-    {ET_BF16, 64, 96, 264, 64, 32, 2, 128, 2, false, false, 0, false},
-    {ET_BF16, 5, 33, 40, 16, 16, 1, 128, 3, false, false, 0, false},
-    {ET_BF16, 70, 128, 2048, 64, 64, 4, 256, 1, false, false, 0, false},
-    {ET_BF16, 7, 65, 129, 16, 64, 4, 64, 1, true, false, 0, false},
-    {ET_BF16, 33, 31, 7, 48, 32, 2, 64, 2, true, false, 0, false},
-    {ET_BF16, 9, 48, 200, 16, 16, 1, 256, 1, false, true, 0, false},
-    {ET_BF16, 9, 48, 129, 16, 48, 1, 256, 1, false, true, 0, false},
-    {ET_BF16, 1, 32, 4096, 16, 16, 1, 256, 1, false, false, 0, false},
-    {ET_BF16, 2, 16, 3000, 64, 16, 1, 256, 1, false, false, 0, false},
-    {ET_BF16, 3, 100, 2056, 32, 64, 4, 128, 2, false, false, 0, false},
-    {ET_BF16, 7, 16, 5000, 16, 16, 1, 256, 1, false, false, 0, false},
-    {ET_BF16, 3, 24, 500, 16, 16, 1, 128, 1, false, true, 0, false},
-    {ET_F32, 4, 20, 1000, 16, 16, 1, 64, 1, false, false, 0, false},
-    {ET_F16, 20, 80, 96, 32, 64, 4, 96, 1, false, false, 0, false},
-    {ET_F16, 20, 80, 100, 32, 64, 4, 64, 1, true, false, 0, false},
-    {ET_F32, 3, 64, 256, 16, 64, 4, 64, 1, false, false, 0, false},
-    {ET_F32, 35, 50, 52, 16, 32, 2, 64, 2, false, false, 0, false},
-    {ET_F32, 13, 17, 31, 16, 32, 1, 64, 1, true, false, 0, false},
-    {ET_F32, 13, 17, 1, 16, 32, 1, 64, 1, true, false, 0, false},
-    {ET_F32, 13, 17, 300, 16, 32, 1, 128, 1, true, true, 0, false},
-    {ET_BF16, 64, 64, 256, 64, 64, 2, 1, 1, false, false, 2, false},
-    {ET_BF16, 80, 200, 2056, 64, 64, 4, 2, 1, false, false, 2, false},
-    {ET_BF16, 77, 65, 32, 128, 32, 1, 1, 1, false, false, 3, false},
-    {ET_BF16, 1, 33, 1000, 128, 64, 1, 1, 1, false, false, 2, false},
-    {ET_BF16, 70, 64, 8, 64, 32, 1, 2, 2, false, false, 2, false},
-    {ET_BF16, 35, 100, 136, 128, 16, 1, 1, 3, false, false, 2, false},
-    {ET_BF16, 50, 70, 129, 64, 32, 2, 2, 1, false, true, 3, false},
-    {ET_BF16, 80, 64, 512, 64, 64, 2, 1, 1, false, true, 2, true},
-    {ET_BF16, 66, 96, 44, 64, 32, 1, 1, 2, false, false, 2, true},
-    {ET_BF16, 80, 128, 640, 64, 64, 2, 2, 1, false, false, 2, false},
-    {ET_BF16, 70, 100, 352, 128, 64, 2, 1, 1, false, false, 2, false},
-    {ET_BF16, 40, 48, 384, 64, 32, 1, 4, 1, false, false, 2, false},
-    {ET_F16, 40, 80, 100, 64, 64, 4, 2, 1, false, false, 2, false},
-    {ET_F32, 70, 50, 52, 64, 32, 2, 4, 1, false, false, 2, false},
-    {ET_F32, 13, 65, 300, 128, 32, 1, 1, 1, false, true, 2, false},
+    {ET_BF16, 1, 64, 256, 16, 64, 4, 256, 1, false, false, 0, false, 0},
+    {ET_BF16, 16, 64, 256, 16, 64, 4, 64, 1, false, false, 0, false, 0},
+    {ET_BF16, 17, 100, 768, 16, 64, 4, 256, 1, false, false, 0, false, 0},
+    {ET_BF16, 37, 64, 1024, 48, 32, 1, 256, 1, false, false, 0, false, 0},
+    {ET_BF16, 64, 96, 264, 64, 32, 2, 128, 2, false, false, 0, false, 0},
+    {ET_BF16, 5, 33, 40, 16, 16, 1, 128, 3, false, false, 0, false, 0},
+    {ET_BF16, 70, 128, 2048, 64, 64, 4, 256, 1, false, false, 0, false, 0},
+    {ET_BF16, 7, 65, 129, 16, 64, 4, 64, 1, true, false, 0, false, 0},
+    {ET_BF16, 33, 31, 7, 48, 32, 2, 64, 2, true, false, 0, false, 0},
+    {ET_BF16, 9, 48, 200, 16, 16, 1, 256, 1, false, true, 0, false, 0},
+    {ET_BF16, 9, 48, 129, 16, 48, 1, 256, 1, false, true, 0, false, 0},
+    {ET_BF16, 1, 32, 4096, 16, 16, 1, 256, 1, false, false, 0, false, 0},
+    {ET_BF16, 2, 16, 3000, 64, 16, 1, 256, 1, false, false, 0, false, 0},
+    {ET_BF16, 3, 100, 2056, 32, 64, 4, 128, 2, false, false, 0, false, 0},
+    {ET_BF16, 7, 16, 5000, 16, 16, 1, 256, 1, false, false, 0, false, 0},
+    {ET_BF16, 3, 24, 500, 16, 16, 1, 128, 1, false, true, 0, false, 0},
+    {ET_F32, 4, 20, 1000, 16, 16, 1, 64, 1, false, false, 0, false, 0},
+    {ET_F16, 20, 80, 96, 32, 64, 4, 96, 1, false, false, 0, false, 0},
+    {ET_F16, 20, 80, 100, 32, 64, 4, 64, 1, true, false, 0, false, 0},
+    {ET_F32, 3, 64, 256, 16, 64, 4, 64, 1, false, false, 0, false, 0},
+    {ET_F32, 35, 50, 52, 16, 32, 2, 64, 2, false, false, 0, false, 0},
+    {ET_F32, 13, 17, 31, 16, 32, 1, 64, 1, true, false, 0, false, 0},
+    {ET_F32, 13, 17, 1, 16, 32, 1, 64, 1, true, false, 0, false, 0},
+    {ET_F32, 13, 17, 300, 16, 32, 1, 128, 1, true, true, 0, false, 0},
+    {ET_BF16, 64, 64, 256, 64, 64, 2, 1, 1, false, false, 2, false, 0},
+    {ET_BF16, 80, 200, 2056, 64, 64, 4, 2, 1, false, false, 2, false, 0},
+    {ET_BF16, 77, 65, 32, 128, 32, 1, 1, 1, false, false, 3, false, 0},
+    {ET_BF16, 1, 33, 1000, 128, 64, 1, 1, 1, false, false, 2, false, 0},
+    {ET_BF16, 70, 64, 8, 64, 32, 1, 2, 2, false, false, 2, false, 0},
+    {ET_BF16, 35, 100, 136, 128, 16, 1, 1, 3, false, false, 2, false, 0},
+    {ET_BF16, 50, 70, 129, 64, 32, 2, 2, 1, false, true, 3, false, 0},
+    {ET_BF16, 80, 64, 512, 64, 64, 2, 1, 1, false, true, 2, true, 0},
+    {ET_BF16, 66, 96, 44, 64, 32, 1, 1, 2, false, false, 2, true, 0},
+    {ET_BF16, 80, 128, 640, 64, 64, 2, 2, 1, false, false, 2, false, 0},
+    {ET_BF16, 70, 100, 352, 128, 64, 2, 1, 1, false, false, 2, false, 0},
+    {ET_BF16, 40, 48, 384, 64, 32, 1, 4, 1, false, false, 2, false, 0},
+    {ET_BF16, 80, 100, 640, 128, 64, 2, 1, 1, false, false, 2, false, 16},
+    {ET_BF16, 80, 128, 96, 128, 32, 1, 1, 2, false, false, 2, false, 16},
+    {ET_BF16, 33, 100, 72, 128, 32, 1, 2, 1, false, true, 2, true, 16},
+    {ET_F16, 40, 80, 100, 64, 64, 4, 2, 1, false, false, 2, false, 32},
+    {ET_F16, 40, 80, 100, 64, 64, 4, 2, 1, false, false, 2, false, 0},
+    {ET_F32, 70, 50, 52, 64, 32, 2, 4, 1, false, false, 2, false, 0},
+    {ET_F32, 13, 65, 300, 128, 32, 1, 1, 1, false, true, 2, false, 0},
 };
 enum { NSHAPES = sizeof shapes / sizeof *shapes };
 
