@@ -61,9 +61,9 @@ static void run_steps(cg *g, int early, et_contract *begun) {
     int n = g->f->nlocals + g->p->ntensors;
     struct touched t = {et_alloc(g->arena, (size_t)n), et_alloc(g->arena, (size_t)n)};
     bool took = false;
-    cg_slices *slices = NULL;
-    int after, row, sliced = -1; /* of a product whose sums come in slices */
-    if (et_func_slices(g->x, g->f, &after, &row) > 1) sliced = after - 1;
+    cg_bands *bands = NULL;
+    int after, row, banded = -1; /* of a product whose sums come in bands */
+    if (et_func_bands(g->x, g->f, &after, &row) > 1) banded = after - 1;
     for (int i = 0; i < g->f->nsteps; i++) {
         const et_step *s = &g->f->steps[i];
         bool takes = cg_takes(g, s);
@@ -74,8 +74,8 @@ static void run_steps(cg *g, int early, et_contract *begun) {
         }
         took = takes;
         order(g, s, &t);
-        if (i == sliced) {
-            slices = cg_slices_begin(g, i == early ? begun : cg_contract_begin(g, s));
+        if (i == banded) {
+            bands = cg_bands_begin(g, i == early ? begun : cg_contract_begin(g, s));
             continue;
         }
         int mark = cg_scope(g);
@@ -88,7 +88,7 @@ static void run_steps(cg *g, int early, et_contract *begun) {
         cg_scope_end(g, mark);
     }
     if (took) cg_taken_all(g);
-    if (slices) cg_slices_end(g, slices);
+    if (bands) cg_bands_end(g, bands);
 }
 
 /* ---- the tile ---- */

@@ -23,8 +23,8 @@ const char *cg_contract_problem(cg *g, const et_step *s) {
     et_contract c = {.s = s};
     if (!cg_contract_plan(g, &c))
         return "b is not contiguous along k and there is no buffer to stage it";
-    const char *slices = cg_slices_problem(g, &c);
-    if (slices) return slices;
+    const char *bands = cg_bands_problem(g, &c);
+    if (bands) return bands;
     if (c.stages) return cg_contract_ring_problem(g, &c);
     int sums = s->nacc * c.msub * c.nsub;
     if (sums <= ET_MAX_SUMS && c.nload <= ET_MAX_FRAGMENTS) return NULL;
@@ -118,7 +118,7 @@ et_contract *cg_contract_begin(cg *g, const et_step *s) {
         c->m0 = digit(g, &rest, s->wm);
     }
     c->ks = digit(g, &rest, s->wk);
-    c->m0 = cg_muli(g, c->m0, c->slices > 1 ? 16 : (int64_t)c->msub * 16);
+    c->m0 = cg_muli(g, c->m0, c->bands > 1 ? 16 : (int64_t)c->msub * 16);
     c->n0 = cg_muli(g, ng, (int64_t)c->nsub * 16);
     const et_layout *l = c->fr->layout;
     val group = c->group = dealt(g, &l->k);
@@ -464,7 +464,7 @@ static void write_sum(cg *g, const et_contract *c, int local, val m0, val n0, va
 
 void cg_contract_write(cg *g, const et_contract *c, val row0, const val *acc) {
     const et_step *s = c->s;
-    for (int ms = 0; ms < c->msub / c->slices; ms++) {
+    for (int ms = 0; ms < c->msub / c->bands; ms++) {
         cg_if live;
         val m16 = cg_addi(g, c->m0, (int64_t)c->next_m * ms),
             row = row0 ? cg_add(g, row0, m16) : m16;

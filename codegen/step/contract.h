@@ -44,7 +44,7 @@ struct et_contract {
     float times;            /* what they are to be multiplied by then */
     int nsub, msub;         /* 16-row pieces of this wave's n, of m */
     int next_m;             /* rows from one of the latter to the next */
-    int slices;             /* in which they are put into local memory, one after the other */
+    int bands;              /* in which they are put into local memory, one after the other */
     int kc, units;          /* k per chunk, and units in a wave's part of it */
     int pitch_a;            /* between staged rows of a */
     int64_t k, chunks;      /* extent and chunks, -1 when known at run time only */
@@ -119,11 +119,11 @@ void cg_contract_elements(cg *, const et_contract *, et_expr e, bool divergent, 
 /* All chunks through the ring, into the sums ACC. */
 void cg_contract_ring(cg *, const et_contract *, val *acc);
 const char *cg_contract_ring_problem(cg *, const et_contract *);
-/* All sums of the tile, and those of the first slice, whose rows begin at ROW0 (NULL: all, from 0),
+/* All sums of the tile, and those of the first band, whose rows begin at ROW0 (NULL: all, from 0),
  * into local memory. */
 void cg_contract_multiply(cg *, et_contract *, val *sums);
 void cg_contract_write(cg *, const et_contract *, val row0, const val *sums);
-const char *cg_slices_problem(cg *, const et_contract *);
+const char *cg_bands_problem(cg *, const et_contract *);
 int cg_contract_sum(const et_contract *, int i, int ms, int ns); /* its place among the sums */
 int cg_contract_sums(const et_contract *);
 

@@ -180,8 +180,8 @@ static bool plan_step(cg *g, et_contract *c) {
     c->nsub = s->tn / s->wn / 16;
     c->msub = s->tm / s->wm / 16;
     c->stages = et_step_stages(g->f, s);
-    c->slices = g->f->locals[s->acc[0]].rows ? s->tm / g->f->locals[s->acc[0]].rows : 1;
-    c->next_m = c->slices > 1 ? 16 * s->wm : 16; /* a slice's rows are next to each other */
+    c->bands = g->f->locals[s->acc[0]].rows ? s->tm / g->f->locals[s->acc[0]].rows : 1;
+    c->next_m = c->bands > 1 ? 16 * s->wm : 16; /* a band's rows are next to each other */
     c->together = group_of(g, c);
     c->sums = !c->together                ? c->fr->layout
               : c->together == ET_GROUP_M ? g->t->group->rows_m

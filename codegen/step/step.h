@@ -21,11 +21,11 @@ et_expr cg_attend_score(cg *, const et_step *, double *out_factor);
 const char *cg_attend_rows_problem(cg *, const et_func *, const et_step *);
 et_contract *cg_contract_begin(cg *, const et_step *); /* addresses and the first loads of b */
 void cg_contract_run(cg *, et_contract *);
-/* The same where the sums go to local memory in slices, else NULL: the function's steps from here
- * to the end are those of a slice. No scope that END is in may end in between. */
-typedef struct cg_slices cg_slices;
-cg_slices *cg_slices_begin(cg *, et_contract *);
-void cg_slices_end(cg *, cg_slices *);
+/* The same where the sums go to local memory in bands, else NULL: the function's steps from here
+ * to the end are those of a band. No scope that END is in may end in between. */
+typedef struct cg_bands cg_bands;
+cg_bands *cg_bands_begin(cg *, et_contract *);
+void cg_bands_end(cg *, cg_bands *);
 /* Why the step cannot be emitted, or NULL; for a step whose sizes divide among the waves. */
 const char *cg_contract_problem(cg *, const et_step *);
 bool cg_contract_early(cg *, const et_step *); /* BEGIN may come before the tile's waits */

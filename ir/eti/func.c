@@ -90,7 +90,7 @@ static void local(eti_parser *p) {
 }
 
 /* Only sums may be there in part, and all of a product's alike. */
-static void check_slices(eti_parser *p, const et_func *f, et_loc loc) {
+static void check_bands(eti_parser *p, const et_func *f, et_loc loc) {
     int after, row, rows = 0;
     bool alike = true, sums[1000] = {false};
     for (int i = 0; i < f->nsteps; i++)
@@ -104,7 +104,7 @@ static void check_slices(eti_parser *p, const et_func *f, et_loc loc) {
         rows |= f->locals[i].rows;
     }
     if (!alike) eti_error(p, loc, "only sums are there in part, and all of a product's alike");
-    if (alike && rows && et_func_slices(p->x, f, &after, &row) > 1 && row < 0)
+    if (alike && rows && et_func_bands(p->x, f, &after, &row) > 1 && row < 0)
         eti_error(p, loc, "the steps after sums that are there in part do not go by their rows");
 }
 
@@ -278,7 +278,7 @@ void eti_function(eti_parser *p) {
     if (open) body(p, p->nscope);
     if (open) eti_need(p, '}');
     if (p->errors == before && !p->broken) lay_out(p, &f, lds, loc);
-    if (p->errors == before && !p->broken) check_slices(p, &f, loc);
+    if (p->errors == before && !p->broken) check_bands(p, &f, loc);
     if (p->errors == before && !p->broken && !f.nsteps)
         eti_error(p, loc, "a function without steps");
     p->f = NULL;

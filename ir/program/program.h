@@ -125,7 +125,7 @@ typedef struct {
     int dim[ET_MAX_RANK];
     int pitch; /* elements between rows of the last dimension, >= dim[rank - 1] */
     int rows;  /* of the dimension before that, so many are there at a time, a part of them; 0: all.
-                  Only sums of a CONTRACT step are so (et_func_slices) */
+                  Only sums of a CONTRACT step are so (et_func_bands) */
     int offset; /* bytes in LDS, a multiple of 16 */
 } et_local;
 

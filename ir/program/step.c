@@ -225,9 +225,9 @@ bool et_locals_may_meet(const et_exprs *x, const et_func *f, int a, int b) {
     return of && !t.yes;
 }
 
-/* ---- slices ---- */
+/* ---- bands of rows ---- */
 
-struct slices {
+struct bands {
     const et_exprs *x;
     const et_func *f;
     const et_step *of;
@@ -242,8 +242,8 @@ static bool is_var(const et_exprs *x, et_expr e, int var) {
     return n->op == ET_X_VAR && n->i == var;
 }
 
-static void note_slice(void *ctx, int space, int id, bool is_store, const et_expr *index) {
-    struct slices *s = ctx;
+static void note_band(void *ctx, int space, int id, bool is_store, const et_expr *index) {
+    struct bands *s = ctx;
     if (space != ET_LOAD_LOCAL) return;
     const et_local *l = &s->f->locals[id];
     if (is_sums_of(s->of, id)) {
@@ -269,7 +269,7 @@ static bool has_var(const et_step *s, int var) {
 }
 
 /* May VAR count the rows of the steps from number FIRST on? */
-static bool counts_rows(struct slices *s, int first, int var) {
+static bool counts_rows(struct bands *s, int first, int var) {
     enum { MOST = 64 };
     bool made[MOST] = {false};
     int place[MOST] = {0};
@@ -280,15 +280,15 @@ static bool counts_rows(struct slices *s, int first, int var) {
     for (int i = first; i < s->f->nsteps && s->ok; i++) {
         const et_step *st = &s->f->steps[i];
         s->ok = (st->kind == ET_STEP_MAP || st->kind == ET_STEP_REDUCE) && has_var(st, var);
-        if (s->ok) et_step_touches(s->x, st, note_slice, s);
+        if (s->ok) et_step_touches(s->x, st, note_band, s);
     }
     return s->ok;
 }
 
-int et_func_slices(const et_exprs *x, const et_func *f, int *out_after, int *out_var) {
+int et_func_bands(const et_exprs *x, const et_func *f, int *out_after, int *out_var) {
     *out_var = -1;
     for (int i = 0; i < f->nsteps; i++) {
-        struct slices s = {.x = x, .f = f, .of = &f->steps[i]};
+        struct bands s = {.x = x, .f = f, .of = &f->steps[i]};
         if (s.of->kind != ET_STEP_CONTRACT || !s.of->nacc || !f->locals[s.of->acc[0]].rows)
             continue;
         *out_after = i + 1;

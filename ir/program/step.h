@@ -58,11 +58,11 @@ int et_step_stages(const et_func *, const et_step *);
  * which no other step touches, and the other sums of the same step: those are stored when all
  * chunks have been multiplied. */
 bool et_locals_may_meet(const et_exprs *, const et_func *, int a, int b);
-/* The sums of a CONTRACT step may be in local memory a slice of rows at a time: the steps after it,
- * *OUT_AFTER the first, run for one slice after the other. Returns how many slices, 1 where there
+/* The sums of a CONTRACT step may be in local memory a band of rows at a time: the steps after it,
+ * *OUT_AFTER the first, run for one band after the other. Returns how many bands, 1 where there
  * is no such step. *OUT_VAR is the variable of all of these steps that counts the rows, in whose
  * row of sums and of each other's results they read; -1 where they are not such. */
-int et_func_slices(const et_exprs *, const et_func *, int *out_after, int *out_var);
+int et_func_bands(const et_exprs *, const et_func *, int *out_after, int *out_var);
 /* Do WAVES waves side by side have 16 rows each of one operand of a CONTRACT step, of m or of n, so
  * that they may multiply together? */
 typedef enum { ET_GROUP_NONE, ET_GROUP_M, ET_GROUP_N } et_group_rows;

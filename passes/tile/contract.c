@@ -476,7 +476,7 @@ static bool build(struct contract *c, const struct cut *cut, int rows, bool ring
     if (!contract_step(c)) return false;
     int after, row;
     if (!c->unfit) epilogue(c);
-    c->unfit |= et_func_slices(c->t.x, &c->t.f, &after, &row) > 1 && row < 0;
+    c->unfit |= et_func_bands(c->t.x, &c->t.f, &after, &row) > 1 && row < 0;
     return true;
 }
 

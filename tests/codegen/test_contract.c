@@ -13,7 +13,7 @@ struct shape {
     int stages; /* of a ring, or 0: kc is in parts of 64 bytes, and wn waves lie over n, the rest
                    over m */
     bool wide;  /* a is of f32, and more than a load */
-    int slice;  /* rows of sums that are there at a time, times wm; 0: all */
+    int band;   /* rows of sums that are there at a time, times wm; 0: all */
 };
 
 static int local(kit *k, et_func *f, const char *name, et_dtype t, int rank, const int *dim,
@@ -75,7 +75,7 @@ static void product(const struct shape *wanted, const char *device) {
         s->b[i] = kit_at(&k, b[i], 2, c->transposed ? ta : at);
         s->acc[i] = local(&k, f, "acc", ET_F32, 3, (int[]){wk, c->tm, c->tn}, c->tn + 4);
         et_local *l = &f->locals[s->acc[i]];
-        l->rows = c->slice * s->wm;
+        l->rows = c->band * s->wm;
         f->lds_bytes = l->offset + et_local_bytes(l);
     }
     if (c->stages) {

@@ -1,10 +1,10 @@
-/* Sums of which local memory has room for a slice of rows alone: the steps after the product run in
- * a loop over slices. Sums stay in registers meanwhile, those of the next slice where those of the
+/* Sums of which local memory has room for a band of rows alone: the steps after the product run in
+ * a loop over bands. Sums stay in registers meanwhile, those of the next band where those of the
  * first one were. */
 #include "codegen/step/contract.h"
 #include <string.h>
 
-struct cg_slices {
+struct cg_bands {
     et_contract *c;
     const et_func *whole; /* the function, whose rows are all there */
     cg_for loop;
@@ -12,38 +12,37 @@ struct cg_slices {
     val sums[ET_MAX_SUMS];
 };
 
-const char *cg_slices_problem(cg *g, const et_contract *c) {
-    int after, row, n = et_func_slices(g->x, g->f, &after, &row);
+const char *cg_bands_problem(cg *g, const et_contract *c) {
+    int after, row, n = et_func_bands(g->x, g->f, &after, &row);
     if (n == 1) return NULL;
     if (!c->stages || c->together || c->s->wk > 1 || c->msub % n)
-        return "sums that are there a slice at a time are of a ring, and waves have rows of each";
-    return row < 0 ? "the steps after sums that are there a slice at a time go by their rows"
-                   : NULL;
+        return "sums that are there a band at a time are of a ring, and waves have rows of each";
+    return row < 0 ? "the steps after sums that are there a band at a time go by their rows" : NULL;
 }
 
-/* ---- steps of a slice ---- */
+/* ---- steps of a band ---- */
 
 struct turn {
     const et_step *of;
     int row;              /* the variable */
-    et_expr first, inner; /* row of the slice; and in it */
+    et_expr first, inner; /* row of the band; and in it */
 };
 
-static et_expr in_slice(void *ctx, et_exprs *x, et_expr e) {
+static et_expr in_band(void *ctx, et_exprs *x, et_expr e) {
     const struct turn *t = ctx;
     et_node_x n = *et_x(x, e);
     if (n.op == ET_X_VAR && n.i == t->row) return et_add(x, t->first, t->inner);
     if (n.op != ET_X_LOAD || n.i2 != ET_LOAD_LOCAL) return ET_NO_EXPR;
     for (int i = 0; i < t->of->nacc; i++) {
         if (t->of->acc[i] != n.i) continue;
-        et_expr at[] = {n.ops[0], t->inner, et_subst(x, n.ops[2], in_slice, ctx)};
+        et_expr at[] = {n.ops[0], t->inner, et_subst(x, n.ops[2], in_band, ctx)};
         return et_load(x, n.i2, n.i, n.type, 3, at);
     }
     return ET_NO_EXPR;
 }
 
 static et_expr turned(cg *g, struct turn *t, et_expr e) {
-    return e.id ? et_subst(g->x, e, in_slice, t) : e;
+    return e.id ? et_subst(g->x, e, in_band, t) : e;
 }
 
 static et_step step_of(cg *g, struct turn *t, const et_step *whole) {
@@ -59,16 +58,16 @@ static et_step step_of(cg *g, struct turn *t, const et_step *whole) {
     return s;
 }
 
-/* The function with its steps from number AFTER on as they are for the slice that FIRST is the
+/* The function with its steps from number AFTER on as they are for the band that FIRST is the
  * first row of. */
 static et_func *func_of(cg *g, const et_contract *c, et_expr first) {
-    int after = 0, rows = c->s->tm / c->slices;
+    int after = 0, rows = c->s->tm / c->bands;
     et_func *f = et_alloc(g->arena, sizeof *f);
     struct turn t = {.of = c->s, .first = first};
     t.inner = et_var(g->x, cg_fresh_var(g, "i", rows));
     *f = *g->f;
     f->steps = et_alloc(g->arena, (size_t)f->nsteps * sizeof *f->steps);
-    et_func_slices(g->x, g->f, &after, &t.row);
+    et_func_bands(g->x, g->f, &after, &t.row);
     for (int i = 0; i < f->nsteps; i++)
         f->steps[i] = i < after ? g->f->steps[i] : step_of(g, &t, &g->f->steps[i]);
     return f;
@@ -76,32 +75,32 @@ static et_func *func_of(cg *g, const et_contract *c, et_expr first) {
 
 /* ---- the loop ---- */
 
-cg_slices *cg_slices_begin(cg *g, et_contract *c) {
-    if (c->slices == 1) return NULL;
-    cg_slices *s = et_alloc(g->arena, sizeof *s);
+cg_bands *cg_bands_begin(cg *g, et_contract *c) {
+    if (c->bands == 1) return NULL;
+    cg_bands *s = et_alloc(g->arena, sizeof *s);
     s->c = c;
     s->whole = g->f;
     cg_contract_multiply(g, c, s->sums);
-    val i = cg_for_begin(g, &s->loop, cg_i32(g, 0), cg_i32(g, c->slices), cg_i32(g, 1), true,
+    val i = cg_for_begin(g, &s->loop, cg_i32(g, 0), cg_i32(g, c->bands), cg_i32(g, 1), true,
                          cg_contract_sums(c), s->sums);
     s->mark = cg_scope(g);
-    int number = cg_fresh_var(g, "slice", c->slices), rows = c->s->tm / c->slices;
+    int number = cg_fresh_var(g, "band", c->bands), rows = c->s->tm / c->bands;
     cg_bind(g, number, i, false);
     cg_contract_write(g, c, cg_muli(g, i, rows), s->sums);
     g->f = func_of(g, c, et_mul(g->x, et_var(g->x, number), et_int(g->x, rows)));
     return s;
 }
 
-void cg_slices_end(cg *g, cg_slices *s) {
+void cg_bands_end(cg *g, cg_bands *s) {
     const et_contract *c = s->c;
-    int per = c->msub / c->slices;
+    int per = c->msub / c->bands;
     val next[ET_MAX_SUMS];
     for (int p = 0; p < c->s->nacc; p++)
         for (int ms = 0; ms < c->msub; ms++)
             for (int ns = 0; ns < c->nsub; ns++)
                 next[cg_contract_sum(c, p, ms, ns)] =
                     s->sums[cg_contract_sum(c, p, (ms + per) % c->msub, ns)];
-    cg_barrier(g); /* the slice has been read */
+    cg_barrier(g); /* the band has been read */
     cg_scope_end(g, s->mark);
     cg_for_end(g, &s->loop, next);
     g->f = s->whole;
