@@ -111,6 +111,7 @@ static bool rows_fastest(const struct contract *c) {
 struct cut {
     int tile[ET_MAX_RANK], span;
     int axis, pieces; /* of which tiles have so many pieces; 1: they are in one */
+    bool odd;         /* tried with a ring alone, and where costs are looked at */
 };
 
 static et_tiler try_tiles(const struct contract *c, const struct cut *cut) {
@@ -263,6 +264,22 @@ static void column_cuts(const struct contract *c, struct cuts *cuts) {
         }
         if (!et_is_int(c->t.x, extent, &constant) || constant > MAX_SPAN) break;
         tile[axis[k]] = (int)constant;
+    }
+}
+
+/* Where neither way of cutting rows and columns in halves makes as many tiles as CUs have turns for,
+ * tiles that are a little narrower than such may. */
+static void odd_cuts(const struct contract *c, struct cuts *cuts) {
+    static const int sizes[] = {48, 96, 112, 224};
+    struct cut cut = {.pieces = 1, .odd = true};
+    int axis = -1;
+    for (int d = 0; d < c->t.gr->rank; d++) {
+        cut.tile[d] = d == c->m_axis ? row_tile(c) : 1;
+        if (c->column[d]) axis = d;
+    }
+    for (size_t i = 0; axis >= 0 && i < sizeof sizes / sizeof *sizes; i++) {
+        cut.tile[axis] = sizes[i];
+        if (upper(c, et_tiler_extent(&c->t, axis)) > sizes[i]) add_cut(c, cuts, cut);
     }
 }
 
@@ -540,6 +557,7 @@ static bool build_cheapest(struct contract *c, const struct cuts *cuts, const st
     least = built_cost(c, reference) * 0.98;
     for (int i = 0; i < cuts->n; i++)
         for (size_t r = 0; r < sizeof way / sizeof *way; r++) {
+            if (cuts->v[i].odd && !way[r].ring) continue;
             if (way[r].ring &&
                 (!may_ring(c) || many <= few || !always_many(c) || way[r].rows >= 2 * many))
                 continue;
@@ -606,6 +624,7 @@ bool et_tile_contract(const et_tiler *common, const et_group *gr) {
     if (hinted_cut(c, plain, &hinted))
         return build(c, &hinted.v[0], MAX_TM, false) && et_tiler_end(&c->t);
     bool ok = true;
+    if (c->t.by_cost && !c->t.opt->machine->local_copies) odd_cuts(c, &cuts);
     if (c->t.by_cost)
         ok = build_cheapest(c, &cuts, plain);
     else if (!ring_by_rule(c, &cuts, &ok))
