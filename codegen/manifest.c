@@ -102,13 +102,6 @@ static int64_t zeros_of(const struct out *o, int n) {
     return 0;
 }
 
-static bool has_zeros(const struct out *o) {
-    const et_program *p = o->g->p;
-    for (int i = 0, k = 0; i < p->ntensors; i++)
-        if (is_argument(&p->tensors[i]) && zeros_of(o, k++)) return true;
-    return false;
-}
-
 static void put_tensor(struct out *o, const et_tensor *t, int64_t zeros) {
     static const char *const kind[] = {"input", "output", "weight", "state"};
     put(o, "{\"name\": ");
@@ -353,7 +346,7 @@ char *cg_manifest(cg *g) {
     struct out o;
     begin(&o, g);
     put(&o, "{\"abi\": %d, \"etcc\": \"%s\", \"target\": \"%s\", \"model\": ",
-        has_zeros(&o)   ? ETRT_ABI_ZEROS
+        cg_has_zeros(g) ? ETRT_ABI_ZEROS
         : g->tags.bytes ? ETRT_ABI_TAGS
                         : ETRT_ABI_VERSION,
         ETCC_VERSION, g->t->name);

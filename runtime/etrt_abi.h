@@ -20,7 +20,7 @@
  * not run it. */
 #define ETRT_ABI_TAGS 5
 /* And what that of a kernel says whose weights have "zeros", be there tags or not. */
-#define ETRT_ABI_ZEROS 6
+#define ETRT_ABI_ZEROS 7
 
 /* The manifest, JSON text, is in the file of code within a frame: a head of 32 bytes, all ASCII,
  *
@@ -105,7 +105,9 @@ static inline uint32_t etrt_manifest_sum(const char *text, size_t bytes) {
 /* Behind a weight that has "zeros": C, at the next multiple of 16 bytes from its begin, lies its
  * map. It has a 64-bit word for every ETRT_ZERO_ROWS rows of every matrix of the last two
  * dimensions, the last word of a matrix for those that are left, and in it from the lowest a bit
- * for every C columns: 0 where all that these have is zero, whatever its sign. */
+ * for every C columns: 0 where all that these have is zero, whatever its sign. A word among the
+ * kernel's arguments says whether it is worth looking at maps; what is zero is multiplied by
+ * otherwise, as in a kernel without them. */
 enum { ETRT_ZERO_ROWS = 16, ETRT_ZERO_BITS = 64 };
 
 /* Dies a device may have; models that may share a kernel. */
@@ -114,7 +116,8 @@ enum { ETRT_ZERO_ROWS = 16, ETRT_ZERO_BITS = 64 };
 
 /* Kernarg segment: this header, then int32 symbols[nsym] in manifest order padded to 8 bytes, then
  * uint64 tensors[ntensor] device pointers in manifest order, then struct etrt_part parts[nmodel] in
- * manifest order, where there are models. In a sequence of kernels int32 iterations[] follow: of
+ * manifest order, where there are models, then, with ABI ETRT_ABI_ZEROS, uint64 zeros, 1 or 0. In a
+ * sequence of kernels int32 iterations[] follow: of
  * the loops around the kernel, from 0, outermost first; `workgroups` and `place` are the kernel's.
  */
 struct etrt_kernarg {

@@ -1,5 +1,6 @@
 /* The persistent kernel: prologue, arguments, variants; what comes between is static.c. */
 #include "codegen/kernel/kernel.h"
+#include "ir/program/zeros.h"
 #include <stddef.h>
 #include <string.h>
 
@@ -152,6 +153,45 @@ static void visit_program(cg *g) {
     cg_visit(g, g->p->first, g->p->count);
 }
 
+bool cg_has_zeros(const cg *g) {
+    const et_program *p;
+    et_zeros z;
+    for (int i = 0; g->opt->sparse && (p = et_program_part(g->whole, i)); i++)
+        for (int t = 0; t < p->ntensors; t++)
+            if (has_argument(&p->tensors[t]) && et_zeros_used(p, t) && et_zeros_of(p, t, &z))
+                return true;
+    return false;
+}
+
+size_t cg_zeros_arg(const cg *g) {
+    return cg_part_args(g) + (size_t)g->whole->g->nmodels * sizeof(struct etrt_part);
+}
+
+/* The program twice, where products can leave out weights that are zero: a launch takes the way
+ * without that, which costs nothing, unless there are enough of them. */
+static void visit_ways(cg *g) {
+    if (!cg_has_zeros(g)) {
+        visit_program(g);
+        return;
+    }
+    block way[2] = {cg_block(g, "all"), cg_block(g, "some")}, out = cg_block(g, "either");
+    g->args = LLVMGetParam(g->fn, 0);
+    val zeros = cg_argument(g, cg_zeros_arg(g), g->i32);
+    cg_cond(g, cg_icmp(g, LLVMIntEQ, zeros, cg_i32(g, 0)), way[0], way[1]);
+    for (int i = 0; i < 2; i++) {
+        cg_at(g, way[i]);
+        g->leave_out = i == 1;
+        cg_enter_program(g, g->p);
+        g->args = LLVMGetParam(g->fn, 0);
+        cg_load_arguments(g);
+        visit_program(g);
+        cg_br(g, out);
+    }
+    g->leave_out = false;
+    LLVMMoveBasicBlockAfter(out, LLVMGetLastBasicBlock(g->fn));
+    cg_at(g, out);
+}
+
 /* Variants: the first whose bound the symbol does not pass runs. */
 static void emit_variants(cg *g, block exit) {
     et_program *whole = g->whole;
@@ -167,7 +207,7 @@ static void emit_variants(cg *g, block exit) {
         cg_enter_program(g, whole->variant[i].program);
         g->args = LLVMGetParam(g->fn, 0);
         cg_load_arguments(g);
-        visit_program(g);
+        visit_ways(g);
         cg_br(g, exit);
         g->first_task += g->p->ngrids;
         g->first_event += g->p->nevents;
@@ -185,7 +225,7 @@ static void visit_all(cg *g) {
     if (g->whole->nvariants) {
         emit_variants(g, out);
     } else {
-        visit_program(g);
+        visit_ways(g);
         cg_br(g, out);
     }
     LLVMMoveBasicBlockAfter(out, LLVMGetLastBasicBlock(g->fn));
@@ -212,7 +252,7 @@ void cg_kernel(cg *g) {
     if (g->whole->nvariants) {
         emit_variants(g, g->exit);
     } else {
-        visit_program(g);
+        visit_ways(g);
         cg_br(g, g->exit);
     }
     LLVMMoveBasicBlockAfter(g->failed, LLVMGetLastBasicBlock(g->fn));

@@ -26,7 +26,7 @@ int cg_sequence_depth(const cg *g) {
 }
 
 size_t cg_iteration_args(const cg *g) {
-    return cg_part_args(g) + (size_t)g->whole->g->nmodels * sizeof(struct etrt_part);
+    return cg_zeros_arg(g) + (cg_has_zeros(g) ? 8 : 0);
 }
 
 /* ---- events within a kernel ---- */
@@ -147,6 +147,7 @@ static void emit_items(cg *g, int first, int count, int begin) {
 
 void cg_sequence(cg *g) {
     int n = 0;
+    g->leave_out = g->opt->sparse;
     et_program *p;
     for (int i = 0; (p = et_program_part(g->whole, i)); i++)
         n += p->ngrids;

@@ -6,7 +6,7 @@
 #include "codegen/step/contract.h"
 
 bool cg_contract_zeros(cg *g, const et_contract *c) {
-    if (!g->opt->sparse || !c->direct || c->codes || c->chunks < 1) return false;
+    if (!g->leave_out || !c->direct || c->codes || c->chunks < 1) return false;
     for (int i = 0; i < c->s->nacc; i++) {
         et_expr load = et_zeros_load(g->p, c->s, i);
         if (!load.id) return false;

@@ -86,7 +86,8 @@ static const cli_option options[] = {
      "static schedule where the machine has one"},
     {"sparse", 0, CLI_FLAG, NULL, TO(sparse),
      "products leave out pieces of weights, 16 rows by 64 columns or more, that are zero all over, "
-     "as libetrt finds when it loads them: neither read nor multiplied"},
+     "as libetrt finds when it loads them: neither read nor multiplied. The kernel has a way with "
+     "that and one without, which a launch takes unless an eighth is zero"},
     {"carried", 0, CLI_CHOICE, NULL, TO(carried),
      "events whose data shows by itself that it has come, and that have no fences: auto (the "
      "default: where the machine says what that costs, and it is predicted to pay), all (wherever "

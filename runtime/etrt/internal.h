@@ -19,6 +19,7 @@ struct etrt_model {
     struct etrt_code *kernels; /* of a sequence, by number; `code` is the first */
     void **weights;            /* per tensor; NULL for what is no weight */
     bool *weight_given;        /* per tensor */
+    uint64_t *weight_zero;     /* per tensor: bytes of pieces that are zero, where it has a map */
     etrt_progress tell;        /* of weights that are loaded, or NULL */
     void *tell_user;
 };
@@ -101,9 +102,13 @@ bool etrt_weights_loaded(const etrt_model *, int model);
 /* The checkpoint's name of slice SLICE of a weight, row-major in its loops. */
 etrt_status etrt_slice_name(const struct etrt_tensor *, int64_t slice, char *out, size_t bytes);
 
-/* zeros.c: the words of the map of MATRICES of T whose elements are DATA. */
-void etrt_zeros_find(const struct etrt_tensor *t, const void *data, int64_t matrices,
-                     uint64_t *out);
+/* zeros.c: the words of the map of MATRICES of T whose elements are DATA. Returns how many bytes of
+ * them are in pieces that are zero. */
+uint64_t etrt_zeros_find(const struct etrt_tensor *t, const void *data, int64_t matrices,
+                         uint64_t *out);
+/* Are so many pieces zero, an eighth of those that there are maps of, that a kernel is faster where
+ * it looks at maps? */
+bool etrt_zeros_worth_it(const etrt_model *);
 
 /* mix.c: several models in one kernel. */
 etrt_status etrt_mix_find(const struct etrt_manifest *, const char *name, int *out_model);

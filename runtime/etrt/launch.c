@@ -45,6 +45,9 @@ static void write_kernarg(etrt_session *s) {
     }
     p += 8 * mf->ntensors;
     etrt_mix_parts(s, s->workgroups, (struct etrt_part *)(void *)p);
+    if (!mf->zeros) return;
+    uint64_t look = etrt_zeros_worth_it(s->model);
+    memcpy(p + (size_t)mf->nmodels * sizeof(struct etrt_part), &look, sizeof look);
 }
 
 /* So that no tag is found that a launch to come would take for its own. */

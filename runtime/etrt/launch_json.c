@@ -85,9 +85,9 @@ static void pointers(FILE *f, const struct etrt_manifest *mf) {
     for (size_t at = 0; at <= offsetof(struct etrt_kernarg, workspace); at += 8)
         fprintf(f, "%zu, ", at);
     fprintf(f, "%zu", offsetof(struct etrt_kernarg, trace));
-    size_t parts = sizeof(struct etrt_part) * (size_t)mf->nmodels;
-    for (int i = mf->ntensors; i > 0; i--)
-        fprintf(f, ", %zu", mf->kernarg_bytes - parts - 8 * (size_t)i);
+    size_t first = sizeof(struct etrt_kernarg) + ((size_t)mf->nsymbols * 4 + 7) / 8 * 8;
+    for (int i = 0; i < mf->ntensors; i++)
+        fprintf(f, ", %zu", first + 8 * (size_t)i);
 }
 
 static void device(FILE *f, const etrt_model *m) {

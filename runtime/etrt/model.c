@@ -111,6 +111,7 @@ void etrt_model_unload(etrt_model *m) {
         etrt_mem_free(m->device, m->weights[i]);
     free(m->weights);
     free(m->weight_given);
+    free(m->weight_zero);
     etrt_code_unload(m->device, &m->code);
     etrt_manifest_free(&m->manifest);
     free(m->kernels);

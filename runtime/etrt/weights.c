@@ -18,7 +18,8 @@ etrt_status etrt_weights_alloc(etrt_model *m) {
     const struct etrt_manifest *mf = &m->manifest;
     m->weights = calloc((size_t)mf->ntensors + 1, sizeof *m->weights);
     m->weight_given = calloc((size_t)mf->ntensors + 1, sizeof *m->weight_given);
-    if (!m->weights || !m->weight_given) return etrt_no_memory();
+    m->weight_zero = calloc((size_t)mf->ntensors + 1, sizeof *m->weight_zero);
+    if (!m->weights || !m->weight_given || !m->weight_zero) return etrt_no_memory();
     for (int i = 0; i < mf->ntensors; i++) {
         const struct etrt_tensor *t = &mf->tensors[i];
         if (t->kind != ETRT_WEIGHT) continue;
@@ -162,6 +163,7 @@ struct jobs {
     size_t count, room;
     uint64_t total;
     uint64_t **maps; /* of what is zero, per tensor, or NULL */
+    uint64_t *zero;  /* bytes that are, per tensor */
 };
 
 /* As pieces, so that there is a word of progress between one and the next, and work to share. */
@@ -274,8 +276,8 @@ static etrt_status visit(etrt_model *m, int index, const struct etrt_st *ck, con
             st = add_jobs(jobs, (char *)m->weights[index] + k * s.bytes, found->data, found->bytes,
                           is_converted(found, s.tensor));
         if (st == ETRT_OK && z->columns)
-            etrt_zeros_find(s.tensor, found->data, z->matrices / s.count,
-                            map + k * (int64_t)(z->bytes / 8) / s.count);
+            jobs->zero[index] += etrt_zeros_find(s.tensor, found->data, z->matrices / s.count,
+                                                 map + k * (int64_t)(z->bytes / 8) / s.count);
     }
     if (st == ETRT_OK && z->columns)
         st = add_jobs(jobs, (char *)m->weights[index] + z->at, (const char *)map, z->bytes, false);
@@ -301,8 +303,9 @@ static etrt_status load_from(etrt_model *m, int model, const char *path) {
     if (!etrt_st_open(path, &ck, err, sizeof err)) return etrt_fail(ETRT_FORMAT, "%s", err);
     /* All is checked before anything is copied, so that a bad file leaves the weights as they
      * were. */
-    struct jobs jobs = {.maps = calloc((size_t)mf->ntensors + 1, sizeof *jobs.maps)};
-    if (!jobs.maps) st = etrt_no_memory();
+    struct jobs jobs = {.maps = calloc((size_t)mf->ntensors + 1, sizeof *jobs.maps),
+                        .zero = calloc((size_t)mf->ntensors + 1, sizeof *jobs.zero)};
+    if (!jobs.maps || !jobs.zero) st = etrt_no_memory();
     for (int i = 0; st == ETRT_OK && i < mf->ntensors; i++)
         if (mf->tensors[i].kind == ETRT_WEIGHT && mf->tensors[i].model == model)
             st = visit(m, i, ck, path, &jobs);
@@ -312,9 +315,13 @@ static etrt_status load_from(etrt_model *m, int model, const char *path) {
     free(jobs.maps);
     free(jobs.at);
     etrt_st_close(ck);
+    for (int i = 0; st == ETRT_OK && i < mf->ntensors; i++) {
+        if (mf->tensors[i].kind != ETRT_WEIGHT || mf->tensors[i].model != model) continue;
+        m->weight_given[i] = true;
+        m->weight_zero[i] = jobs.zero[i];
+    }
+    free(jobs.zero);
     if (st != ETRT_OK) return st;
-    for (int i = 0; i < mf->ntensors; i++)
-        m->weight_given[i] |= mf->tensors[i].kind == ETRT_WEIGHT && mf->tensors[i].model == model;
     if (m->tell) m->tell(m->tell_user, jobs.total, jobs.total);
     return ETRT_OK;
 }
@@ -347,8 +354,9 @@ static etrt_status write_map(etrt_model *m, int i, const void *data) {
     if (!z->columns) return ETRT_OK;
     uint64_t *map = malloc(z->bytes);
     if (!map) return etrt_no_memory();
-    etrt_zeros_find(&m->manifest.tensors[i], data, z->matrices, map);
+    uint64_t zero = etrt_zeros_find(&m->manifest.tensors[i], data, z->matrices, map);
     etrt_status st = etrt_mem_write(m->device, (char *)m->weights[i] + z->at, map, z->bytes);
+    if (st == ETRT_OK) m->weight_zero[i] = zero;
     free(map);
     return st;
 }

@@ -43,12 +43,13 @@ static bool any(const unsigned char *at, uint64_t pitch, int64_t rows, uint64_t 
     return false;
 }
 
-void etrt_zeros_find(const struct etrt_tensor *t, const void *data, int64_t matrices,
-                     uint64_t *out) {
+uint64_t etrt_zeros_find(const struct etrt_tensor *t, const void *data, int64_t matrices,
+                         uint64_t *out) {
     const struct etrt_zeros *z = &t->zeros;
     uint64_t bits = etrt_dtype_bits(t->dtype);
     uint64_t pitch = (uint64_t)z->k * bits / 8, piece = (uint64_t)z->columns * bits / 8;
     const unsigned char *at = data;
+    uint64_t zero = 0;
     unsigned char mask[8];
     for (size_t i = 0; i < sizeof mask; i++)
         mask[i] = something(t->dtype, i);
@@ -59,8 +60,23 @@ void etrt_zeros_find(const struct etrt_tensor *t, const void *data, int64_t matr
             uint64_t word = 0;
             for (uint64_t k = 0, bit = 0; k < pitch; k += piece, bit++) {
                 uint64_t bytes = pitch - k < piece ? pitch - k : piece;
-                word |= (uint64_t)any(first + k, pitch, rows, bytes, mask) << bit;
+                bool is = any(first + k, pitch, rows, bytes, mask);
+                word |= (uint64_t)is << bit;
+                if (!is) zero += (uint64_t)rows * bytes;
             }
             *out++ = word;
         }
+    return zero;
+}
+
+bool etrt_zeros_worth_it(const etrt_model *m) {
+    const uint64_t part = 8;
+    uint64_t all = 0, zero = 0;
+    for (int i = 0; i < m->manifest.ntensors; i++) {
+        const struct etrt_tensor *t = &m->manifest.tensors[i];
+        if (!t->zeros.columns) continue;
+        all += (uint64_t)t->max_bytes;
+        zero += m->weight_zero[i];
+    }
+    return zero && zero >= all / part;
 }

@@ -115,6 +115,7 @@ struct etrt_manifest {
     struct etrt_kernel *kernels;
     struct etrt_sequence *sequences;
     int depth;              /* loops around a kernel, at most */
+    bool zeros;             /* the kernel's arguments say whether to look at maps of what is zero */
     uint32_t kernarg_bytes; /* of the segment as etrt_abi.h lays it out */
 };
 

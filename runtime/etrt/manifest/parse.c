@@ -466,6 +466,7 @@ static etrt_status parse_head(struct etrt_manifest *m, json_t *root) {
         return etrt_fail(ETRT_UNSUPPORTED,
                          "the model speaks ABI version %lld, this runtime %d: compile it again",
                          (long long)abi, ETRT_ABI_VERSION);
+    m->zeros = abi == ETRT_ABI_ZEROS;
     st = etrt_parse_copy(NULL, root, "etcc", &m->etcc);
     if (st == ETRT_OK) st = etrt_parse_copy(NULL, root, "target", &m->target);
     if (st == ETRT_OK) st = etrt_parse_copy(NULL, root, "model", &m->model);
@@ -485,7 +486,8 @@ static etrt_status parse_head(struct etrt_manifest *m, json_t *root) {
 static uint32_t kernarg_bytes(const struct etrt_manifest *m) {
     uint32_t symbols = ((uint32_t)m->nsymbols * 4 + 7) / 8 * 8;
     return (uint32_t)sizeof(struct etrt_kernarg) + symbols + (uint32_t)m->ntensors * 8 +
-           (uint32_t)m->nmodels * (uint32_t)sizeof(struct etrt_part) + (uint32_t)m->depth * 4;
+           (uint32_t)m->nmodels * (uint32_t)sizeof(struct etrt_part) + (m->zeros ? 8 : 0) +
+           (uint32_t)m->depth * 4;
 }
 
 etrt_status etrt_manifest_parse(const char *json, size_t bytes, struct etrt_manifest *out) {
