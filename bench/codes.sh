@@ -34,7 +34,7 @@ row() { # NAME FOLDER TOKENS [OPTION...]
     shift 3
     "$bin/etimport" "$folder" --config-only --max-tokens "$tokens" --context 512 --slots 1 -o model.etg "$@"
     "$bin/etcc" model.etg --target="$target" --variants=1 -o model.hsaco --explain > explained
-    awk -v name="$name" -v tokens="$tokens" '
+    awk -v name="$name" -v tokens="$tokens" -v f16="$(grep -c '^  wd = f16(' model.etg || true)" '
         function done() {
             gsub(/ +/, " ", line)
             if (line ~ /^ mlp\.down: / && line ~ /machine code/ && !told++) {
@@ -43,6 +43,7 @@ row() { # NAME FOLDER TOKENS [OPTION...]
                 code = line; sub(/.*machine code: /, "", code)
                 each = code; sub(/ a byte.*/, "", each); sub(/.*: /, "", each)
                 how = code ~ /as codes/ ? "codes of 8 bits" : "bf16"
+                if (how == "bf16" && f16) how = "f16"
                 if (code ~ /not known/) each = how = "not known"
                 printf "| %s | %s | %s | %s | %s | %s |\n", name, tokens, bytes, ops, each, how
             }
@@ -66,5 +67,11 @@ for target; do
         row 'u4, groups of 32' int4_32 $tokens
         row 'u4, GPTQ, groups of 128' gptq $tokens
         row 'u4, AWQ, groups of 128' awq $tokens
+        row 'e4m3, blocks of 128 x 128' fp8_block $tokens --products f16
+        row 'e4m3, channels' fp8_channel $tokens --products f16
+        row 'i8, channels' int8_channel $tokens --products f16
+        row 'u4, groups of 128' int4_128 $tokens --products f16
+        row 'u4, GPTQ, groups of 128' gptq $tokens --products f16
+        row 'u4, AWQ, groups of 128' awq $tokens --products f16
     done
 done

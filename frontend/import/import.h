@@ -35,6 +35,7 @@ struct imp_options {
     bool wide;                          /* weights and states are declared f32 */
     int bf16_frequencies;               /* 1: rope's are rounded to bf16 */
     const char *cache;                  /* type of kept keys and values, or NULL */
+    int f16_products;                   /* 1: quantised weights are f16 in products, not bf16 */
     int64_t page, pages; /* positions of a page, 0: keys and values are kept in slots; pages 0: one
                             for every position of every slot */
     const char *sample; /* how the next tokens are chosen: "greedy", "all", or NULL: they are not */

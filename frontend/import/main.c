@@ -41,6 +41,11 @@ static const char *frequency_name(int i) {
     return names[i];
 }
 
+static const char *product_name(int i) {
+    static const char *const names[] = {"bf16", "f16", NULL};
+    return names[i];
+}
+
 static const char *cache_name(int i) {
     static const char *const names[] = {"bf16", "f16", "f32", NULL};
     return names[i];
@@ -186,6 +191,10 @@ static const cli_option options[] = {
      "bf16: round rope's frequencies, as PyTorch does to a model that is cast to bf16 as a whole "
      "(not when it is loaded in bf16)",
      .names = frequency_name},
+    {"products", 0, CLI_CHOICE, NULL, TO(f16_products),
+     "what quantised weights are converted to where rows are multiplied by them: bf16 (the "
+     "default) or f16, with which rows stay below 65504",
+     .names = product_name},
     {"cache", 0, CLI_TEXT, NULL, TO(cache),
      "the type of kept keys and values (bf16 as a rule, of mixtures f16)", .names = cache_name},
     {"paged", 0, CLI_INT, "POSITIONS", TO(page),

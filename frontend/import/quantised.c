@@ -125,7 +125,7 @@ static bool set_variables(struct imp_scan *s, const struct line *l, const char *
         count = et_printf(t->arena, "%s%s * ", count, factor(t->arena, size));
     }
     /* Rows that are quantised have a type of their own. */
-    bool fine = l->fine && !t->options->activations;
+    bool fine = (l->fine || t->options->f16_products) && !t->options->activations;
     set_text(t, "q_product", t->options->wide ? "f32" : fine ? "f16" : "bf16");
     set_text(t, "q_name", l->name);
     set_text(t, "q_base", base);

@@ -100,12 +100,14 @@ static bool is_slice(const struct etrt_st_tensor *found, const struct etrt_tenso
     return held && etrt_dtype_fits(held, rank, shape, found->rank, found->shape);
 }
 
-/* The device computes as if no code of e4m3 were NaN. */
+/* The device computes as if no code of e4m3 and no exponent were NaN. */
 static etrt_status check_codes(const struct etrt_tensor *t, const char *name,
                                const unsigned char *code, size_t bytes) {
     unsigned bad = 0;
     for (size_t i = 0; t->dtype == ETRT_E4M3 && i < bytes; i++)
         bad |= (code[i] & 0x7f) == 0x7f;
+    for (size_t i = 0; t->dtype == ETRT_UE8M0 && i < bytes; i++)
+        bad |= code[i] == 0xff;
     return bad ? etrt_fail(ETRT_RANGE, "weight %s holds NaN", name) : ETRT_OK;
 }
 

@@ -21,7 +21,7 @@ output w : f32[4] = reshape(m * reshape(s, [1, 2, 1]), [4])
 ETG
 "$bin/etcc" codes.etg -o codes.hsaco
 
-# file OUT A-DTYPE A-BYTES Q-DTYPE Q-SHAPE M-SHAPE: bytes in octal
+# file OUT A-DTYPE A-BYTES Q-DTYPE Q-SHAPE M-SHAPE [S-BYTES]: bytes in octal
 file() {
     header=$(printf '%s' "{\"a\":{\"dtype\":\"$2\",\"shape\":[6],\"data_offsets\":[0,6]}," \
         "\"q\":{\"dtype\":\"$4\",\"shape\":$5,\"data_offsets\":[6,14]}," \
@@ -36,7 +36,7 @@ file() {
         printf '\020\062\124\166\230\272\334\376' # q: 0 1 2 ... 15
         printf '\207\360\021'                     # i: 7 -8 0 -1 1 1
         printf '\367\101'                         # m: 6 -6 0.5 2
-        printf '\176\202'                         # s: 1/2 8
+        printf "${7:-\176\202}"                  # s: 1/2 8
     } >>"$1"
 }
 numbers='\001\270\000\176\277\010' # 2^-9 -1 0 448 -1.875 2^-6
@@ -66,3 +66,5 @@ file other.st F8_E5M2 "$numbers" I32 '[2]' '[1,2]'
 refuses 1 'tensor a is F8_E5M2 [6], weight a must be F8_E4M3 [6]' "$bin/etrun" codes.hsaco --weights other.st
 file nan.st F8_E4M3 '\001\270\377\176\277\010' I32 '[2]' '[1,2]'
 refuses 1 'weight a holds NaN' "$bin/etrun" codes.hsaco --weights nan.st
+file nan.st F8_E4M3 "$numbers" I32 '[2]' '[1,2]' '\176\377'
+refuses 1 'weight s holds NaN' "$bin/etrun" codes.hsaco --weights nan.st
