@@ -2,8 +2,8 @@
  *
  * A wave owns a group of n rows of b and a part of every chunk of k. b comes straight from memory
  * to registers, a chunk at a time, the first even ahead of the tile's waits; against it go the rows
- * of a, sixteen at a time, through LDS. b is the A operand of the instruction, so a lane ends up
- * with a few consecutive n of one m. A b that is computed of what lies like that is computed in
+ * of a, sixteen at a time: contract_direct.c. b is the A operand of the instruction, so a lane ends
+ * up with a few consecutive n of one m. A b that is computed of what lies like that is computed in
  * registers: contract_code.c. One that is not contiguous along k goes through LDS as well, and so
  * do both operands of a step with a ring: contract_ring.c.
  */
@@ -135,7 +135,7 @@ et_contract *cg_contract_begin(cg *g, const et_step *s) {
 /* ---- products ---- */
 
 /* The fragment of a staged row at k within the chunk. */
-static val staged_row(cg *g, const et_contract *c, int local, int pitch, val row, val k) {
+val cg_contract_staged(cg *g, const et_contract *c, int local, int pitch, val row, val k) {
     val at = cg_add(g, cg_muli(g, row, pitch), cg_add(g, k, c->lane_k0));
     val v =
         LLVMBuildLoad2(g->b, cg_fragment_type(g, c), cg_contract_staged_ptr(g, c, local, at), "");
@@ -147,7 +147,7 @@ static val staged_row(cg *g, const et_contract *c, int local, int pitch, val row
 static void staged_fragment(cg *g, const et_contract *c, const et_deal *deal, int local, int pitch,
                             val row, val k, val *out) {
     for (int i = 0; i < et_deal_values(deal); i++)
-        out[i] = staged_row(g, c, local, pitch, cg_addi(g, row, et_deal_value(deal, i)), k);
+        out[i] = cg_contract_staged(g, c, local, pitch, cg_addi(g, row, et_deal_value(deal, i)), k);
 }
 
 int cg_contract_sum(const et_contract *c, int i, int ms, int ns) {
@@ -156,203 +156,6 @@ int cg_contract_sum(const et_contract *c, int i, int ms, int ns) {
 
 int cg_contract_sums(const et_contract *c) {
     return c->s->nacc * c->msub * c->nsub;
-}
-
-/* ---- b in registers ---- */
-
-/* The products of 16 rows of a with B into the first piece of every sum. The rows are staged FROM
- * elements on, or NULL: from the first. */
-static void multiply_direct(cg *g, const et_contract *c, val chunk, val from, val *b, val *acc) {
-    const et_step *s = c->s;
-    val made[ET_MAX_FRAGMENTS];
-    val row[ET_MAX_ROWS];
-    for (int i = 0; i < c->rows_m; i++) {
-        row[i] = cg_addi(g, c->lane_m, et_deal_value(&c->fr->layout->m, i));
-        /* Rows past those that there is room for repeat: nobody looks at their sums. */
-        if (!c->slots && c->room < 0) row[i] = cg_low_bits(g, row[i], cg_i32(g, 4 + c->room));
-        if (!c->slots) continue;
-        val apart = LLVMBuildSub(g->b, cg_i32(g, 4 + c->room), c->slots, ""),
-            slot = cg_low_bits(g, chunk, c->slots);
-        row[i] = cg_add(g, cg_low_bits(g, row[i], apart), LLVMBuildShl(g->b, slot, apart, ""));
-    }
-    int ahead = g->t->loads / 2 * c->piece / c->lane_k;
-    for (int u0 = 0; u0 < c->units; u0 += ahead) {
-        val a[ET_MAX_FRAGMENTS][ET_MAX_ROWS];
-        int n = c->units - u0 < ahead ? c->units - u0 : ahead;
-        for (int u = 0; u < n; u++) {
-            val k = cg_addi(g, c->kpart, (int64_t)(u0 + u) * c->unit_k);
-            if (from) k = cg_add(g, k, from);
-            for (int i = 0; i < c->rows_m; i++)
-                a[u][i] = staged_row(g, c, s->stage_a, c->pitch_a, row[i], k);
-        }
-        /* All of these loads first, or each would be waited for alone. */
-        g->family->order_loads(g);
-        for (int u = 0; u < n; u++) {
-            const val *of = c->late ? made : b + (u0 + u) * s->nacc * c->nsub * c->rows_n;
-            if (c->late) cg_contract_decode(g, c, chunk, b, u0 + u, u0 + u + 1, made);
-            for (int i = 0; i < s->nacc; i++)
-                for (int ns = 0; ns < c->nsub; ns++, of += c->rows_n) {
-                    val *sum = &acc[cg_contract_sum(c, i, 0, ns)];
-                    *sum = g->family->multiply(g, c->fr, c->lane_k, of, a[u], *sum);
-                }
-        }
-    }
-}
-
-/* The pieces of m take turns in the first place, so that one body serves them all. */
-static void rotate(const et_contract *c, val *acc) {
-    for (int i = 0; i < c->s->nacc; i++)
-        for (int ns = 0; ns < c->nsub; ns++) {
-            val first = acc[cg_contract_sum(c, i, 0, ns)];
-            for (int ms = 0; ms + 1 < c->msub; ms++)
-                acc[cg_contract_sum(c, i, ms, ns)] = acc[cg_contract_sum(c, i, ms + 1, ns)];
-            acc[cg_contract_sum(c, i, c->msub - 1, ns)] = first;
-        }
-}
-
-static void stage_piece(cg *g, const et_contract *c, val chunk, val row0) {
-    const et_step *s = c->s;
-    if (c->chunks != 1 || c->msub > 1) cg_barrier(g); /* what was staged before has been read */
-    et_staging st = {s->a,       s->mvar, 16,       row0,       c->mlive, s->stage_a,
-                     c->pitch_a, chunk,   c->slots, c->nchunks, c->room};
-    if (row0) {
-        val left = LLVMBuildSub(g->b, c->mlive, row0, "");
-        st.live = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){left, cg_i32(g, 16)});
-    }
-    cg_contract_stage(g, c, &st);
-    cg_barrier(g);
-}
-
-/* FROM: where the rows of the chunk are that came ahead, or NULL. */
-static void one_piece(cg *g, const et_contract *c, val chunk, val row0, val from, val *b,
-                      val *acc) {
-    cg_if due;
-    if (from) {
-        if (row0) from = cg_add(g, from, cg_muli(g, row0, c->pitch_a));
-        multiply_direct(g, c, chunk, from, b, acc);
-        return;
-    }
-    val window = chunk;
-    if (c->slots && c->zeros) {
-        val was = LLVMBuildAShr(g->b, c->before, c->slots, "");
-        val is = LLVMBuildAShr(g->b, chunk, c->slots, "");
-        cg_if_begin(g, &due, cg_icmp(g, LLVMIntNE, was, is));
-        window = LLVMBuildShl(g->b, is, c->slots, "");
-    } else if (c->slots) {
-        val slot = cg_low_bits(g, chunk, c->slots);
-        cg_if_begin(g, &due, cg_icmp(g, LLVMIntEQ, slot, cg_i32(g, 0)));
-    }
-    stage_piece(g, c, window, row0);
-    if (c->slots) cg_if_end(g, &due);
-    multiply_direct(g, c, chunk, NULL, b, acc);
-}
-
-static void all_pieces(cg *g, const et_contract *c, val chunk, val *b, val *acc) {
-    val from = c->turns ? cg_contract_ahead(g, c, chunk) : NULL;
-    if (c->msub == 1) {
-        one_piece(g, c, chunk, NULL, from, b, acc);
-        return;
-    }
-    cg_for f;
-    val row0 = cg_for_begin(g, &f, cg_i32(g, 0), cg_i32(g, c->s->tm), cg_i32(g, 16), true,
-                            cg_contract_sums(c), acc);
-    val old[ET_MAX_SUMS];
-    memcpy(old, acc, (size_t)cg_contract_sums(c) * sizeof *old);
-    cg_if live;
-    cg_if_begin(g, &live, cg_icmp(g, LLVMIntSLT, row0, c->mlive));
-    one_piece(g, c, chunk, row0, from, b, acc);
-    cg_if_end(g, &live);
-    for (int i = 0; i < cg_contract_sums(c); i++) {
-        if (acc[i] == old[i]) continue;
-        val phi = LLVMBuildPhi(g->b, LLVMTypeOf(old[i]), "");
-        LLVMAddIncoming(phi, (val[]){acc[i], old[i]}, (block[]){live.then, live.otherwise}, 2);
-        acc[i] = phi;
-    }
-    rotate(c, acc);
-    cg_for_end(g, &f, acc);
-}
-
-/* One chunk, and the registers of the next into LOADED: those of a b that is loaded, or whose
- * fragments have all been made, are free once that is so. What is only to become fragments waits
- * for its turn, what is loaded for the next chunk has its own, and the next slot comes last. */
-static val chunk_direct(cg *g, const et_contract *c, val chunk, val chunks, val *b, val *loaded,
-                        val *acc) {
-    val made[ET_MAX_FRAGMENTS], next = cg_contract_next(g, c, cg_addi(g, chunk, 1));
-    if (!c->coded) {
-        all_pieces(g, c, chunk, b, acc);
-        cg_contract_load_later(g, c, next, chunks, ET_FROM_BOTH, loaded);
-        return next;
-    }
-    if (c->late) {
-        cg_contract_load_later(g, c, next, chunks, ET_FROM_MEMORY, loaded);
-        all_pieces(g, c, chunk, b, acc);
-    } else {
-        cg_contract_decode(g, c, chunk, b, 0, c->units, made);
-        cg_contract_load_later(g, c, next, chunks, ET_FROM_MEMORY, loaded);
-        all_pieces(g, c, chunk, made, acc);
-    }
-    if (c->streamed) cg_contract_load_later(g, c, next, chunks, ET_FROM_RING, loaded);
-    return next;
-}
-
-/* Those chunks that have any weights: b of the first is on its way already. Carried are also b and
- * which chunk was the last. */
-static void chunks_with_weights(cg *g, et_contract *c, val chunks, val *carried) {
-    int sums = cg_contract_sums(c), n = sums + c->nload;
-    val *b = carried + sums, loaded[ET_MAX_FRAGMENTS];
-    memcpy(b, c->first[0], (size_t)c->nload * sizeof *b);
-    carried[n] = cg_i32(g, -1);
-    cg_for f;
-    val chunk = cg_for_begin(g, &f, c->begin, chunks, cg_i32(g, 1), false, n + 1, carried);
-    c->before = carried[n];
-    val next = chunk_direct(g, c, chunk, chunks, b, loaded, carried);
-    memcpy(b, loaded, (size_t)c->nload * sizeof *b);
-    carried[n] = chunk;
-    f.step = LLVMBuildSub(g->b, next, chunk, "");
-    cg_for_end(g, &f, carried);
-}
-
-/* Carried from chunk to chunk: the sums, then b of the chunk to come. Its registers are loaded
- * again as soon as they have been used, so the loads run while the next rows of a are staged. */
-static void chunks_direct(cg *g, const et_contract *c, val chunks, val *carried) {
-    val chunk = cg_i32(g, 0), *b = carried + cg_contract_sums(c), loaded[ET_MAX_FRAGMENTS];
-    memcpy(b, c->first[0], (size_t)c->nload * sizeof *b);
-    if (c->chunks == 1) {
-        bool made = c->coded && !c->late;
-        if (made) cg_contract_decode(g, c, chunk, b, 0, c->units, loaded);
-        all_pieces(g, c, chunk, made ? loaded : b, carried);
-        return;
-    }
-    cg_for f;
-    chunk = cg_for_begin(g, &f, chunk, chunks, cg_i32(g, 1), c->chunks > 0,
-                         cg_contract_sums(c) + c->nload, carried);
-    chunk_direct(g, c, chunk, chunks, b, loaded, carried);
-    memcpy(b, loaded, (size_t)c->nload * sizeof *b);
-    cg_for_end(g, &f, carried);
-}
-
-/* The same with chunks in two halves of the registers, one under way while the other is multiplied;
- * each has code of its own, since registers are not exchanged before what they wait for is there.
- * What is staged for an even chunk is enough for the next, too. */
-static void chunks_in_turns(cg *g, const et_contract *c, val chunks, val *carried) {
-    val *b = carried + cg_contract_sums(c), chunk = cg_i32(g, 0);
-    int64_t even = c->chunks & ~INT64_C(1);
-    for (int i = 0; i < ET_DEEP; i++)
-        memcpy(b + (ptrdiff_t)i * c->nload, c->first[i], (size_t)c->nload * sizeof *b);
-    cg_for f;
-    if (even > ET_DEEP)
-        chunk = cg_for_begin(g, &f, chunk, cg_i32(g, even), cg_i32(g, ET_DEEP), true,
-                             cg_contract_sums(c) + ET_DEEP * c->nload, carried);
-    for (int i = 0; i < ET_DEEP; i++) {
-        val *half = b + (ptrdiff_t)i * c->nload;
-        if (!i) one_piece(g, c, chunk, NULL, NULL, half, carried);
-        if (i) multiply_direct(g, c, cg_addi(g, chunk, i), NULL, half, carried);
-        if (c->chunks > ET_DEEP)
-            cg_contract_load_later(g, c, cg_addi(g, chunk, ET_DEEP + i), chunks, ET_FROM_BOTH,
-                                   half);
-    }
-    if (even > ET_DEEP) cg_for_end(g, &f, carried);
-    if (even < c->chunks) one_piece(g, c, cg_i32(g, even), NULL, NULL, b, carried);
 }
 
 /* ---- b through LDS ---- */
@@ -538,16 +341,12 @@ static void all_chunks(cg *g, et_contract *c, val *carried) {
         c->nchunks = LLVMBuildSDiv(g->b, cg_addi(g, c->kend, c->kc - 1), cg_i32(g, c->kc), "");
     if (c->turns)
         cg_contract_ahead_begin(g, c);
-    else if (c->direct && c->chunks != 1)
+    else if (c->direct && c->chunks != 1 && !c->deep_a)
         c->slots = slots_of(g, c);
     if (c->stages)
         cg_contract_ring(g, c, carried);
-    else if (c->zeros)
-        chunks_with_weights(g, c, c->nchunks, carried);
-    else if (c->deep)
-        chunks_in_turns(g, c, c->nchunks, carried);
     else if (c->direct)
-        chunks_direct(g, c, c->nchunks, carried);
+        cg_contract_chunks(g, c, c->nchunks, carried);
     else
         chunks_staged(g, c, c->nchunks, carried);
 }

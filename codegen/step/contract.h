@@ -21,6 +21,14 @@ typedef struct {
     val there[ET_MAX_AHEAD], k[ET_MAX_AHEAD], to[ET_MAX_AHEAD];
 } et_ahead;
 
+/* Rows of a that go to a wave's registers: where they are, and those of each chunk that is there or
+ * on its way, of which number TURN is multiplied. */
+typedef struct {
+    cg_addr row[ET_MAX_ROWS];
+    val *of;
+    int turn;
+} et_own;
+
 struct et_contract {
     const et_step *s;
     const et_fragment *fr;
@@ -58,6 +66,10 @@ struct et_contract {
     int room;  /* log2 of how many times 16 rows of a chunk the buffer for a holds */
     int turns; /* chunks of a that are there or on their way at once (contract_ahead.c); 0: none */
     et_ahead *ahead;
+    /* Chunks whose rows of a are in registers or on their way there, where a wave has a part of k
+     * to itself (contract_own.c); 0: rows go through LDS. */
+    int deep_a;
+    et_own *own;
     val nchunks;
     bool zeros;                  /* chunks whose weights are zero are left out (zeros.c) */
     val some;                    /* with zeros: the bits of columns where there is anything */
@@ -95,6 +107,21 @@ int cg_contract_turns(cg *, const et_contract *);
 void cg_contract_ahead_begin(cg *, et_contract *); /* after the tile's waits; by all waves */
 /* CHUNK has come: where its rows begin in the buffer, in elements. The next is asked for. */
 val cg_contract_ahead(cg *, const et_contract *, val chunk);
+
+/* ---- contract_own.c: a's rows straight to registers ---- */
+bool cg_contract_may_own(cg *, const et_contract *); /* rows, waves and operand are such */
+/* Units of a chunk then: at most MOST, and a whole number of chunks in ALL. */
+int cg_contract_own_units(const et_contract *, int64_t all, int most);
+/* Of how many chunks; 0: they are not a wave's own, or there is no room. */
+int cg_contract_deep_a(cg *, const et_contract *);
+/* The first chunks, behind sums and b in CARRIED; returns how many values they are. */
+int cg_contract_own_begin(cg *, et_contract *, val *carried);
+val *cg_contract_own(const et_contract *); /* fragments of the chunk: by unit, piece and row */
+/* CHUNK has been multiplied: the registers are loaded again. */
+void cg_contract_own_next(cg *, const et_contract *, val chunk);
+
+/* ---- contract_direct.c: products with b in registers ---- */
+void cg_contract_chunks(cg *, et_contract *, val chunks, val *carried);
 
 /* ---- zeros.c ---- */
 bool cg_contract_zeros(cg *, const et_contract *); /* are there words of what is zero? */
@@ -139,6 +166,10 @@ void cg_contract_load_later(cg *, const et_contract *, val chunk, val chunks, et
 /* V, a piece of a row from K on, with its elements from the last k on made zero. */
 val cg_contract_mask(cg *, const et_contract *, val v, val k);
 void cg_contract_rows(cg *, et_contract *); /* addresses of its rows */
+/* Where E, an operand that is read as it is, has row R of variable ROWVAR for this lane. */
+cg_addr cg_contract_row(cg *, const et_contract *, et_expr e, int rowvar, val r);
+/* The fragment of unit U there, of the wave's part of the chunk that begins at K0. */
+val cg_contract_fragment(cg *, const et_contract *, const cg_addr *, val k0, int u);
 
 /* ---- contract_code.c: a b that is computed of what is loaded ---- */
 /* What a load brings: elements for the lane's K values of unit U, or one for all of them. */
@@ -167,6 +198,8 @@ const et_step *cg_contract_codes(cg *, const et_step *);
 void cg_contract_store_codes(cg *, val ptr, int n, int align, const val *v);
 /* How many operand elements there are from one staged row of a to the next in its buffer. */
 int cg_contract_pitch(const cg *, const et_contract *);
+/* A fragment of staged row ROW at k within the chunk. */
+val cg_contract_staged(cg *, const et_contract *, int local, int pitch, val row, val k);
 /* Of operand elements in the buffer of a or b. */
 val cg_contract_staged_ptr(cg *, const et_contract *, int local, val elements);
 

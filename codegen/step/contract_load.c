@@ -85,7 +85,7 @@ static val load_piece(cg *g, const et_contract *c, const cg_addr *row, val k0, i
     return c->tail ? cg_contract_mask(g, c, v, k) : v;
 }
 
-static val load_fragment(cg *g, const et_contract *c, const cg_addr *row, val k0, int u) {
+val cg_contract_fragment(cg *g, const et_contract *c, const cg_addr *row, val k0, int u) {
     int64_t ahead = (int64_t)u * c->unit_k;
     val v = load_piece(g, c, row, k0, ahead), words[16];
     if (c->lane_k == c->piece) return v;
@@ -111,7 +111,20 @@ void cg_contract_load(cg *g, const et_contract *c, val chunk, et_source which, v
     for (int u = 0; u < c->units; u++)
         for (int i = 0; i < c->s->nacc; i++)
             for (int r = 0; r < c->nsub * c->rows_n; r++)
-                *out++ = load_fragment(g, c, &c->row[i][r], k0, u);
+                *out++ = cg_contract_fragment(g, c, &c->row[i][r], k0, u);
+}
+
+cg_addr cg_contract_row(cg *g, const et_contract *c, et_expr e, int rowvar, val r) {
+    int mark = cg_scope(g);
+    et_node_x x = *et_x(g->x, e);
+    cg_bind(g, rowvar, r, true);
+    et_expr off = cg_offset(g, x.i2, x.i, x.ops);
+    off = et_subst_var(g->x, off, c->s->kvar, et_int(g->x, 0));
+    cg_addr a = cg_address_split(g, x.i2, x.i, off);
+    val lane = cg_muli(g, c->lane_k0, c->size);
+    a.lane = a.lane ? cg_add(g, a.lane, lane) : lane;
+    cg_scope_end(g, mark);
+    return a;
 }
 
 void cg_contract_rows(cg *g, et_contract *c) {
@@ -125,18 +138,8 @@ void cg_contract_rows(cg *g, et_contract *c) {
             n = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){n, last});
         c->row_n[r] = n;
         if (c->coded) continue;
-        for (int i = 0; i < s->nacc; i++) {
-            int mark = cg_scope(g);
-            et_node_x x = *et_x(g->x, s->b[i]);
-            cg_bind(g, s->nvar, n, true);
-            et_expr off = cg_offset(g, x.i2, x.i, x.ops);
-            off = et_subst_var(g->x, off, s->kvar, et_int(g->x, 0));
-            cg_addr a = cg_address_split(g, x.i2, x.i, off);
-            val lane = cg_muli(g, c->lane_k0, c->size);
-            a.lane = a.lane ? cg_add(g, a.lane, lane) : lane;
-            c->row[i][r] = a;
-            cg_scope_end(g, mark);
-        }
+        for (int i = 0; i < s->nacc; i++)
+            c->row[i][r] = cg_contract_row(g, c, s->b[i], s->nvar, n);
     }
 }
 

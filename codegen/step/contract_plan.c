@@ -35,8 +35,11 @@ static void plan_direct(cg *g, et_contract *c, int pitch) {
     if (units > most) units = most;
     if (s->tm > 16 && units > half && half > 0 && cg_contract_may_turn(g, c)) units = half;
     if (units < 1) units = 1;
-    if (c->k > 0) { /* chunks of one size */
-        int64_t all = (c->k + wide - 1) / wide, n = (all + units - 1) / units;
+    int64_t all = (c->k + wide - 1) / wide;
+    if (c->k > 0 && c->k % wide == 0 && cg_contract_may_own(g, c)) {
+        units = cg_contract_own_units(c, all, most);
+    } else if (c->k > 0) { /* chunks of one size */
+        int64_t n = (all + units - 1) / units;
         units = (int)((all + n - 1) / n);
     }
     c->units = units;
@@ -208,6 +211,8 @@ static bool plan_step(cg *g, et_contract *c) {
     c->room = room_of(g, c);
     take_few(g, c);
     c->results = results_of(c->sums);
+    c->deep_a = cg_contract_deep_a(g, c);
+    if (c->deep_a) c->turns = c->room = 0;
     return true;
 }
 

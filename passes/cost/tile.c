@@ -162,7 +162,8 @@ static void cost_contract(struct tile *t, const et_step *s, const et_step_elemen
     if (ring && !t->m->local_copies) rows += s->tm + s->nacc * s->tn; /* that are stored */
     t->c.local_bytes += rows * k * et_dtype_bytes(s->operand);
     if (ring) t->c.ring += (k + s->kc - 1) / s->kc / ahead(t, s);
-    if (!ring && m16 > 16)
+    bool own = s->wn == 1 && t->m->stream_kb; /* rows of a wave, which waits for no other's */
+    if (!ring && !own && m16 > 16)
         t->c.turns += (m16 / 16 - 1) * (double)(int64_t)((k + s->kc - 1) / s->kc);
     t->c.cache_bytes += m * k * e->a.bytes;
     t->c.vector_flops += m * k * (e->a.ops + 1);

@@ -14,6 +14,7 @@ enum {
     RULE_ROWS = 128,        /* of a tile with one, where costs are not looked at */
     MAX_SPAN = 256,         /* columns of a product per tile */
     ACC_BYTES = 32 << 10,   /* local memory for sums */
+    ACC_STREAM = 36 << 10,  /* where weights come ahead */
     STAGE_BYTES = 36 << 10, /* and for staged operands */
     LDS_SPARE = 4 << 10,    /* left for reductions */
     LARGE_LDS = 1 << 17,    /* where another chunk of staged rows may be on its way */
@@ -267,8 +268,8 @@ static void column_cuts(const struct contract *c, struct cuts *cuts) {
     }
 }
 
-/* Where neither way of cutting rows and columns in halves makes as many tiles as CUs have turns for,
- * tiles that are a little narrower than such may. */
+/* Where neither way of cutting rows and columns in halves makes as many tiles as CUs have turns
+ * for, tiles that are a little narrower than such may. */
 static void odd_cuts(const struct contract *c, struct cuts *cuts) {
     static const int sizes[] = {48, 96, 112, 224};
     struct cut cut = {.pieces = 1, .odd = true};
@@ -323,7 +324,8 @@ static void lay_out(struct contract *c, et_step *s) {
     et_program *p = c->t.p;
     et_func *f = &c->t.f;
     int waves = c->t.opt->machine->waves, bytes = et_dtype_bytes(s->operand);
-    s->wn = waves;
+    bool own = c->plain && et_tile_own_rows(&c->t, s);
+    s->wn = own ? 1 : waves;
     while ((s->tn / 16) % s->wn)
         s->wn /= 2;
     s->wk = waves / s->wn;
@@ -339,8 +341,10 @@ static void lay_out(struct contract *c, et_step *s) {
     most = most > unit ? most : unit;
     int64_t k = upper(c, s->kextent), chunks = (k + most - 1) / most;
     s->kc = (int)((k + chunks * unit - 1) / (chunks * unit)) * unit; /* chunks of one size */
+    if (own) s->kc = unit;
     int dim_a[] = {staged_rows(c, s), s->kc}, dim_b[] = {s->tn, s->kc};
-    bool two = c->direct && s->tm > 16 && c->t.opt->machine->lds_bytes >= LARGE_LDS;
+    bool two = c->direct && s->tm > 16 && !et_tile_streams(c->t.opt) &&
+               c->t.opt->machine->lds_bytes >= LARGE_LDS;
     s->stage_a = et_local_add(p, f, "a", s->operand, 2, dim_a, (two ? 2 : 1) * s->kc + 2 * pad);
     if (!c->direct) s->stage_b = et_local_add(p, f, "b", s->operand, 2, dim_b, s->kc + pad);
 }
@@ -472,6 +476,10 @@ static bool share_left(const struct contract *c) {
     return ok;
 }
 
+static int sums_room(const struct contract *c) {
+    return et_tile_streams(c->t.opt) ? ACC_STREAM : ACC_BYTES;
+}
+
 /* Set the tiler to CUT with at most ROWS rows, fewer where the sums would not fit in their share of
  * local memory. */
 static void apply(struct contract *c, const struct cut *cut, int rows) {
@@ -479,7 +487,7 @@ static void apply(struct contract *c, const struct cut *cut, int rows) {
     int *tile = by.tile, waves = c->t.opt->machine->waves, m = c->m_axis;
     while (m >= 0 && tile[m] > 16 &&
            (tile[m] > rows ||
-            (!c->ring && acc_bytes(c, round16(tile[m]), round16(cut->span), waves) > ACC_BYTES)))
+            (!c->ring && acc_bytes(c, round16(tile[m]), round16(cut->span), waves) > sums_room(c))))
         tile[m] = round16(round16(tile[m]) / 2);
     c->t = try_tiles(c, &by);
     c->pieces = pieces_of(&c->t, &by);
@@ -550,7 +558,7 @@ static bool build_cheapest(struct contract *c, const struct cuts *cuts, const st
     const struct cut *best = plain;
     double reference[ET_SAMPLES] = {0}, least;
     int best_rows = MAX_TM, many = row_tile(c),
-        few = c->t.opt->machine->group_waves ? FEW_ROWS : FEW_ALONE;
+        few = c->t.opt->machine->group_waves && !et_tile_streams(c->t.opt) ? FEW_ROWS : FEW_ALONE;
     c->cus = own_cus(c);
     bool ring = false;
     if (!build(c, plain, MAX_TM, false)) return false;

@@ -83,6 +83,10 @@ bool et_tile_ring(et_program *, et_func *, const et_machine *, et_step *s);
  * 0: and does the tile of S leave room for that many? */
 int et_tile_computed(const et_program *, const et_machine *, const et_step *s);
 bool et_tile_in_registers(int loads, const et_step *s);
+/* Under these options, may weights come ahead of tasks through a ring? */
+bool et_tile_streams(const et_pass_options *);
+/* Had each wave better have a part of k, and the rows of the left operand with it? */
+bool et_tile_own_rows(const et_tiler *, const et_step *);
 /* The left or the right operand of a product at row or column AT and K, where LEAF, a reference to
  * an element of it, says which batch. */
 et_expr et_tiler_operand(et_tiler *, const et_product *, const et_node_x *leaf, bool left,

@@ -60,6 +60,12 @@ grep -q 'cp\.async\.cg' codes.ptx || die 'codes are not brought'
 compile codes.eti again.ptx
 cmp codes.ptx again.ptx || die 'other code from the text of a model with codes'
 grep -q 'mul\.rn\.bf16x2' codes.ptx || die 'codes are not computed in pairs'
+# Of few rows those go straight to the registers of a wave that has a part of k to itself: nothing copies them to LDS.
+sed 's/N in .*/N in 9..16/' "$src/tests/passes/own_rows.etg" > rows.etg
+compile rows.etg rows.ptx
+compile rows.etg rows.eti --to scheduled
+[ "$(grep -c ' waves 1 \* 8 ' rows.eti)" = 3 ] || die 'waves do not have parts of k to themselves'
+! grep -qE 'cp\.async\.cg\.shared\.global .*, 16, ' rows.ptx || die 'rows are copied to LDS'
 for none in --unstreamed --schedule=dynamic; do
     compile "$model" none.ptx $none
     grep -q '^\.reqntid 256$' none.ptx || die "$none: other waves"

@@ -1,0 +1,86 @@
+/* The rows of a of products with few of them, straight from memory to registers.
+ *
+ * Where waves share a tile's k and none of its columns, no row of a is read by two of them, so LDS
+ * would only hold up what a wave wants: a trip to the L2 and two barriers for each chunk, or as
+ * little on its way as LDS has room for. Registers have more, and no wave waits for another. Each
+ * lane loads what it multiplies, some chunks ahead. Rows that are not there are the last again:
+ * nobody looks at their sums. */
+#include "codegen/step/contract.h"
+#include "ir/program/step.h"
+
+enum { ROOM = 16 }; /* pieces of 16 bytes in a lane */
+
+/* Fragments of a chunk. */
+static int fragments(const et_contract *c) {
+    return c->units * c->msub * c->rows_m;
+}
+
+bool cg_contract_may_own(cg *g, const et_contract *c) {
+    const et_step *s = c->s;
+    return c->direct && !c->coded && !c->codes && s->wn == 1 && s->wm == 1 &&
+           c->msub * c->rows_m <= ET_MAX_ROWS && cg_contract_may_turn(g, c);
+}
+
+/* Two chunks at least have to be in registers. */
+int cg_contract_own_units(const et_contract *c, int64_t all, int most) {
+    int room = ROOM / 2 * c->piece / (c->msub * c->rows_m * c->lane_k);
+    if (most > room) most = room;
+    while (most > 1 && all % most)
+        most--;
+    return most;
+}
+
+int cg_contract_deep_a(cg *g, const et_contract *c) {
+    if (c->tail || c->zeros || c->deep || !cg_contract_may_own(g, c)) return 0;
+    int deep = ROOM * c->piece / (fragments(c) * c->lane_k);
+    if (deep > c->chunks) deep = (int)c->chunks;
+    while (deep > 1 && c->chunks % deep)
+        deep--;
+    return deep > 1 || (deep && c->chunks == 1) ? deep : 0;
+}
+
+static void load(cg *g, const et_contract *c, val chunk, val *out) {
+    val k0 = cg_add(g, cg_muli(g, chunk, c->kc), c->kpart);
+    for (int u = 0; u < c->units; u++)
+        for (int i = 0; i < c->msub * c->rows_m; i++)
+            *out++ = cg_contract_fragment(g, c, &c->own->row[i], k0, u);
+}
+
+int cg_contract_own_begin(cg *g, et_contract *c, val *carried) {
+    et_own *o = c->own = et_alloc(g->arena, sizeof *c->own);
+    val last = cg_addi(g, c->mlive, -1);
+    for (int ms = 0; ms < c->msub; ms++)
+        for (int i = 0; i < c->rows_m; i++) {
+            int64_t ahead = 16 * ms + et_deal_value(&c->fr->layout->m, i);
+            val row = cg_addi(g, c->lane_m, ahead);
+            row = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){row, last});
+            row = cg_call(g, "llvm.smax", 1, &g->i32, 2, (val[]){row, cg_i32(g, 0)});
+            o->row[ms * c->rows_m + i] = cg_contract_row(g, c, c->s->a, c->s->mvar, row);
+        }
+    o->of = carried + cg_contract_sums(c) + c->nload;
+    for (int i = 0; i < c->deep_a; i++)
+        load(g, c, cg_i32(g, i), o->of + (ptrdiff_t)i * fragments(c));
+    cg_barrier(g); /* what the tile before left in LDS has been read */
+    return c->deep_a * fragments(c);
+}
+
+val *cg_contract_own(const et_contract *c) {
+    return c->own->of + (ptrdiff_t)c->own->turn * fragments(c);
+}
+
+void cg_contract_own_next(cg *g, const et_contract *c, val chunk) {
+    val *of = cg_contract_own(c);
+    cg_if more;
+    if (c->chunks <= c->deep_a) return;
+    chunk = cg_addi(g, chunk, c->deep_a);
+    cg_if_begin(g, &more, cg_icmp(g, LLVMIntSLT, chunk, c->nchunks));
+    load(g, c, chunk, of);
+    cg_if_end(g, &more);
+    for (int i = 0; i < fragments(c); i++) {
+        LLVMTypeRef t = LLVMTypeOf(of[i]);
+        val phi = LLVMBuildPhi(g->b, t, "");
+        LLVMAddIncoming(phi, (val[]){of[i], LLVMGetPoison(t)}, (block[]){more.then, more.otherwise},
+                        2);
+        of[i] = phi;
+    }
+}
