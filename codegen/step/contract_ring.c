@@ -490,13 +490,19 @@ static void store_set(cg *g, struct ring *r, int slot, const val *set) {
 
 /* What goes from chunk to chunk. */
 struct turning {
-    int sums, nsets, n, of; /* n: registers of a set; of: what is read of a unit */
+    int sums, nsets, n, of; /* n: registers of a set; of: what is read of a unit, or 0 */
     val v[ET_MAX_SUMS + MOST_SETS * (1 + ET_MAX_ACC) * MOST_ITEMS * MOST_PARTS + MOST_VALUES];
 };
 
 /* The registers of set number I. */
 static val *set_of(struct turning *t, int i) {
     return t->v + t->sums + (ptrdiff_t)(i % t->nsets) * t->n;
+}
+
+/* A wave that has a SIMD for itself reads operands while it multiplies others; elsewhere the waves
+ * of a SIMD do so for each other. */
+static bool is_alone(const cg *g) {
+    return g->p->workgroup / g->t->wave <= g->t->simds;
 }
 
 /* CHUNK, whose number is I but for a multiple of the sets, is multiplied: its first unit has been
@@ -506,6 +512,13 @@ static val *set_of(struct turning *t, int i) {
 static void turn_once(cg *g, struct ring *r, val chunk, int i, struct turning *t) {
     const et_contract *c = r->c;
     val *set = set_of(t, i + 1), *of = t->v + t->sums + (ptrdiff_t)t->nsets * t->n;
+    if (!t->of) {
+        store_set(g, r, (i + 1) % SLOTS, set);
+        load_set(g, r, cg_addi(g, chunk, 1 + t->nsets), set);
+        multiply(g, r, cg_i32(g, i % SLOTS), t->v);
+        cg_barrier(g); /* the next chunk is there, and this one has been multiplied */
+        return;
+    }
     for (int u = 1; u <= c->units; u++) {
         et_mix mix = {.products = t->sums, .reads = t->of * c->lane_k / c->piece};
         bool last = u == c->units;
@@ -534,7 +547,8 @@ static void turn_sets(cg *g, struct ring *r, int nsets, val *acc) {
     struct turning *t = et_alloc(g->arena, sizeof *t);
     int by = nsets < SLOTS ? SLOTS : nsets;
     int64_t whole = c->chunks / by * by;
-    *t = (struct turning){.sums = cg_contract_sums(c), .nsets = nsets, .of = unit_values(c)};
+    *t = (struct turning){
+        .sums = cg_contract_sums(c), .nsets = nsets, .of = is_alone(g) ? unit_values(c) : 0};
     memcpy(t->v, acc, (size_t)t->sums * sizeof *acc);
     for (int i = 0; i < nsets; i++)
         t->n = load_set(g, r, cg_i32(g, i), set_of(t, i));
@@ -542,7 +556,7 @@ static void turn_sets(cg *g, struct ring *r, int nsets, val *acc) {
     store_set(g, r, 0, set_of(t, 0));
     load_set(g, r, cg_i32(g, nsets), set_of(t, 0));
     cg_barrier(g);
-    read_unit(g, r, cg_i32(g, 0), 0, t->v + t->sums + (ptrdiff_t)nsets * t->n);
+    if (t->of) read_unit(g, r, cg_i32(g, 0), 0, t->v + t->sums + (ptrdiff_t)nsets * t->n);
     if (whole) {
         cg_for f;
         val chunk = cg_for_begin(g, &f, cg_i32(g, 0), cg_i32(g, whole), cg_i32(g, by), true,

@@ -19,13 +19,24 @@ enum {
     LDS_SPARE = 4 << 10, /* left for reductions */
 };
 
+/* Registers for sums, for two units' fragments and for what is on its way, of which three quarters
+ * of a lane's may be taken: it has 512 in waves of 64, and 256 in such of 32. */
+static bool holds(const et_step *s, const et_machine *m, int sums) {
+    int lanes = m->waves * m->wave_size, fragment = 16 * m->k_bytes / m->wave_size / 4;
+    int fragments = (s->tm / s->wm + s->nacc * s->tn / s->wn) / 16;
+    int loaded = (int)(m->load_kb * 1024) / (4 * lanes);
+    return sums + 2 * fragments * fragment + loaded <= m->wave_size * 6;
+}
+
 /* Do the waves divide the sums, do these fit in registers, and, where waves could multiply
  * together, do they? */
 static bool fits(const et_step *s, const et_machine *m, int groups) {
     if (s->wm * s->wn * s->wk != m->waves || s->tm % (16 * s->wm) || s->tn % (16 * s->wn))
         return false;
     int sums = s->tm / s->wm * (s->nacc * s->tn / s->wn);
-    return sums / m->wave_size <= SUM_REGISTERS && (!groups || et_step_group(s, groups));
+    sums /= m->wave_size;
+    return sums <= SUM_REGISTERS && (m->local_copies || holds(s, m, sums)) &&
+           (!groups || et_step_group(s, groups));
 }
 
 /* Waves over m and n such that the fewest rows are read for the sums. Only where too few are left
