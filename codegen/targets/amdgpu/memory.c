@@ -8,10 +8,10 @@ static LLVMTypeRef words(cg *g) {
 /* Through a descriptor of no bytes, where there is nothing to load; its addresses take no vector
  * instructions, either. */
 static val from_buffer(cg *g, val cond, val base, val ahead, val offset) {
-    const int64_t all = INT64_C(1) << 31; /* that an offset may count */
+    const uint64_t all = UINT32_MAX; /* that an offset may count */
     val from = cg_gep(g, base, ahead);
     val none = LLVMConstInt(g->i64, 0, false);
-    val records = cg_select(g, cond, LLVMConstInt(g->i64, (uint64_t)all, false), none);
+    val records = cg_select(g, cond, LLVMConstInt(g->i64, all, false), none);
     val stride = LLVMConstInt(g->i16, 0, false), word = cg_i32(g, amdgpu_of(g)->buffer);
     LLVMTypeRef descriptor = LLVMPointerTypeInContext(g->ctx, 8), type = words(g);
     val args[] = {from, stride, records, word};
