@@ -12,7 +12,9 @@ etg=$src/tests/targets/rows.etg
 "$bin/etcc" "$etg" --machine=./two.machine --variants=1 --to=scheduled -o rows.eti
 [ "$(grep -c '^  local $acc.* rows ' rows.eti)" = 3 ] || die "all sums have room: $(grep local rows.eti)"
 sed -n '/^  contract/,/^}/p' rows.eti | grep -q '^  reduce' || die "no steps between the sums and the results"
-"$bin/etcc" "$etg" --machine=./two.machine --variants=1 -o rows.hsaco
+"$bin/etcc" "$etg" --machine=./two.machine --variants=1 --emit-loops=loops -o rows.hsaco
+[ "$(grep -c '^# LLVM-MCA-BEGIN' loops)" = 2 ] || die "products are in loops of several blocks: $(grep BEGIN loops)"
+! grep -q v_readfirstlane loops || die "what all lanes have alike is not known to be that in a product's loop"
 for n in 250 384 512; do
     "$bin/check_kernel" "$etg" rows.hsaco --runs 1 --device "emu:$target:cus=6" \
         --device "emu:$target:cus=32:coherence=model" --set "N=$n"

@@ -8,7 +8,8 @@ static LLVMTypeRef words(cg *g) {
 /* Through a descriptor of no bytes, where there is nothing to load; its addresses take no vector
  * instructions, either. */
 static val from_buffer(cg *g, val cond, val base, val ahead, val offset) {
-    const uint64_t all = UINT32_MAX; /* that an offset may count */
+    /* Not all ones: LLVM makes those of COND in vector registers, and a loop around each load. */
+    const uint64_t all = UINT32_MAX - 15;
     val from = cg_gep(g, base, ahead);
     val none = LLVMConstInt(g->i64, 0, false);
     val records = cg_select(g, cond, LLVMConstInt(g->i64, all, false), none);
