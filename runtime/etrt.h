@@ -219,7 +219,8 @@ etrt_status etrt_memory_needed_file(const char *path, etrt_memory *out_memory);
  * are ignored; every weight must be there with the dtype and shape the model declares. Codes of 8
  * and 4 bits may come as U8 or I32, each holding as many as fit: the last dimension is made of them
  * and of dimensions of the file's. bf16 becomes f16 where the model declares that.
- * ETRT_RANGE where a code of e4m3 or ue8m0 is NaN, and where f16 has no such number (beyond 65504). */
+ * ETRT_RANGE where a code of e4m3 or ue8m0 is NaN, and where f16 has no such number (beyond 65504).
+ */
 etrt_status etrt_model_weights_file(etrt_model *, const char *path);
 /* The same for one of several models that share the kernel, or for the one it is of. */
 etrt_status etrt_model_weights_of(etrt_model *, const char *model, const char *path);
