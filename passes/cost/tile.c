@@ -7,6 +7,7 @@ enum {
     OPS_PER_PHILOX = 150,  /* of 20 products of 64 bits, at a quarter of the rate, and the rest */
     ROW_OPS = 12,          /* and of the weight of a position for a row */
     LOCAL_BYTES = 128,     /* a clock from the local memory of a CU: 32 banks of four */
+    TOGETHER = 4,          /* rows that are staged once for all chunks of k */
 };
 
 /* ---- one element of an expression ---- */
@@ -154,6 +155,17 @@ static int ahead(const struct tile *t, const et_step *s) {
     return n;
 }
 
+/* How often all waves of a tile wait for rows of K that they stage together. Where weights come
+ * ahead of tasks this shows, and a wave may have rows of its own instead. */
+static double rows_waited_for(const struct tile *t, const et_step *s, const et_step_elements *e,
+                              double m, double k) {
+    double pieces = (double)(((int64_t)m + 15) / 16), fills = k / s->kc, n = 0;
+    bool ahead = t->m->stream_kb > 0, own = ahead && s->wn == 1;
+    if (ahead && m > TOGETHER && e->a.ops > 0) n += pieces * fills; /* they are computed */
+    if (!own && pieces > 1) n += (pieces - 1) * (double)(int64_t)((k + s->kc - 1) / s->kc);
+    return n;
+}
+
 static void cost_contract(struct tile *t, const et_step *s, const et_step_elements *e) {
     double k = value(t, s->kextent, 1), m = value(t, s->mlive, 1), n = value(t, s->nlive, 1);
     bool ring = et_step_stages(t->f, s) > 0;
@@ -162,9 +174,7 @@ static void cost_contract(struct tile *t, const et_step *s, const et_step_elemen
     if (ring && !t->m->local_copies) rows += s->tm + s->nacc * s->tn; /* that are stored */
     t->c.local_bytes += rows * k * et_dtype_bytes(s->operand);
     if (ring) t->c.ring += (k + s->kc - 1) / s->kc / ahead(t, s);
-    bool own = s->wn == 1 && t->m->stream_kb; /* rows of a wave, which waits for no other's */
-    if (!ring && !own && m16 > 16)
-        t->c.turns += (m16 / 16 - 1) * (double)(int64_t)((k + s->kc - 1) / s->kc);
+    if (!ring) t->c.turns += rows_waited_for(t, s, e, m, k);
     t->c.cache_bytes += m * k * e->a.bytes;
     t->c.vector_flops += m * k * (e->a.ops + 1);
     for (int i = 0; i < s->nacc; i++) {
