@@ -19,7 +19,7 @@ enum {
     FEW_COLUMNS = 128,     /* of a tile of few rows, at most */
     MOST_COLUMNS = 256,    /* and of more */
     MOST_SUMS = 128 * 256, /* of a tile */
-    TASK_LOADS = 3, /* round trips of a task that adds up: its event, what it reads, its own */
+    TASK_LOADS = 3,        /* round trips of a task: its event, what it reads, its own */
 };
 
 static int64_t upper(const et_exprs *x, et_expr e) {
@@ -39,7 +39,8 @@ static double rounds_us(const struct size *s, int parts, double high, double wid
                         const et_machine *m) {
     double tiles = ceil(s->rows / high) * ceil(s->columns / wide) * parts, k = s->k / parts;
     double bytes = k * (wide * s->bytes + high * 2) + (parts > 1 ? high * wide * 4 : 0);
-    return ceil(tiles / s->cus) * bytes / (m->cache_gbs_cu * 1e3);
+    double us = bytes / (m->cache_gbs_cu * 1e3) + TASK_LOADS * m->latency_us;
+    return ceil(tiles / s->cus) * us;
 }
 
 /* The fastest tiles of any size. */
@@ -77,7 +78,7 @@ static double own_cus(const et_lowering *lo, const et_group *gr, double cus) {
     return cus * own / all < 1 ? 1 : cus * own / all;
 }
 
-/* The parts that cost least over the samples, clearly less than none. */
+/* The parts that cost least over the samples, clearly less than none and than fewer do. */
 static int parts_of(const et_lowering *lo, const et_group *gr, const et_machine *m) {
     const et_exprs *x = lo->g->exprs;
     const et_product *p = &gr->product[0];
@@ -98,7 +99,7 @@ static int parts_of(const et_lowering *lo, const et_group *gr, const et_machine 
             sum += us_of(&s, parts, m) / us_of(&s, 1, m) / ET_SAMPLES;
         }
         if (k % parts || k / parts % LEAST_K || sum >= least) continue;
-        least = sum;
+        least = 0.98 * sum;
         best = parts;
     }
     return best;
