@@ -1,10 +1,14 @@
 /* What a tile will read and can be told before its waits, asked for into the cache that all CUs
  * share: rows of weights beside products, and keys and values. Asking is no access. What is written
  * in the meantime is written there too, and read from there. */
-#include "codegen/step/step.h"
+#include "codegen/step/contract.h"
 #include "ir/program/step.h"
 
-enum { LINE = 128 };
+enum {
+    LINE = 128,
+    WEIGHTS = 64 << 10, /* bytes of a tile's weights: more would only stand in line for memory */
+    READERS = 2,        /* tiles that read the same of them, at most */
+};
 
 struct ahead {
     cg *g;
@@ -44,6 +48,45 @@ static void find_row(void *ctx, et_expr e) {
     int mark = cg_scope(g);
     val at = cg_address(g, f.i2, f.i, cg_offset(g, f.i2, f.i, f.ops));
     ask_row(g, at, extent * et_dtype_bytes(g->p->tensors[n.i].shape.dtype));
+    cg_scope_end(g, mark);
+}
+
+/* How many tiles read the same as this one. */
+static int64_t readers(cg *g, const et_func *f, et_expr e) {
+    int64_t lo, hi, n = 1;
+    for (int i = 0; i < f->ncoords; i++) {
+        if (et_expr_has_var(g->x, e, f->coord[i])) continue;
+        if (!et_bounds(g->x, et_var_extent(g->x, f->coord[i]), &lo, &hi)) hi = READERS + 1;
+        n *= hi < READERS + 1 ? hi : READERS + 1;
+    }
+    return n;
+}
+
+/* The first k of a product's weights, which come through a ring after the waits: with few tiles
+ * that read the same they come from memory, which has nothing to do until then. */
+static void ask_weights(cg *g, const et_func *f, const et_step *s, et_expr b) {
+    const et_node_x n = *et_x(g->x, b);
+    int bytes = et_dtype_bytes(s->operand);
+    int64_t k, lines = WEIGHTS / LINE / (s->nacc * s->tn);
+    if (cg_reads_mutable(g, b) || cg_reads_mutable(g, s->nlive) ||
+        !cg_contract_direct(g, s, b, 16 / bytes) || g->p->tensors[n.i].kind != ET_TENSOR_WEIGHT ||
+        !et_is_int(g->x, s->kextent, &k) || readers(g, f, b) > READERS)
+        return;
+    if (lines > k * bytes / LINE) lines = k * bytes / LINE;
+    if (lines < 1) return;
+    int mark = cg_scope(g);
+    val last = cg_addi(g, cg_emit_i32(g, s->nlive), -1);
+    cg_items items;
+    val item = cg_items_begin(g, &items, cg_i32(g, s->tn * lines), s->tn * lines);
+    int inner = cg_scope(g);
+    val row = LLVMBuildUDiv(g->b, item, cg_i32(g, lines), "");
+    val line = LLVMBuildURem(g->b, item, cg_i32(g, lines), "");
+    cg_bind(g, s->nvar, cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){row, last}), true);
+    et_expr first = et_subst_var(g->x, cg_offset(g, n.i2, n.i, n.ops), s->kvar, et_int(g->x, 0));
+    val ahead = LLVMBuildZExt(g->b, cg_muli(g, line, LINE), g->i64, "");
+    g->family->prefetch(g, cg_gep(g, cg_address(g, n.i2, n.i, first), ahead));
+    cg_scope_end(g, inner);
+    cg_items_end(g, &items);
     cg_scope_end(g, mark);
 }
 
@@ -92,6 +135,8 @@ void cg_ask_ahead(cg *g, const et_func *f) {
         const et_step *s = &f->steps[i];
         struct ahead a = {g, s, s->kvar};
         if (s->kind == ET_STEP_CONTRACT) et_walk(g->x, s->a, find_row, &a);
+        for (int b = 0; s->kind == ET_STEP_CONTRACT && et_step_stages(f, s) && b < s->nacc; b++)
+            ask_weights(g, f, s, s->b[b]);
         if (s->kind == ET_STEP_ATTEND) ask_positions(g, s);
     }
 }

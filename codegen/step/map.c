@@ -151,21 +151,30 @@ static void map_item(cg *g, const struct map *m, val item) {
 
 enum { MOST_AT_ONCE = 4, LOADED = 80 /* registers of what is loaded for them */ };
 
+/* What is loaded for an item, and is any of it from memory? */
+struct loaded {
+    const cg *g;
+    const struct map *m;
+    int elements;
+    bool far;
+};
+
 static void count_load(void *ctx, et_expr e) {
-    struct map *m = ((void **)ctx)[0];
-    int *elements = ((void **)ctx)[1];
-    const cg *g = ((void **)ctx)[2];
-    if (et_x(g->x, e)->op == ET_X_LOAD && et_expr_has_vars(g->x, e, m->s->nvars, m->s->vars))
-        *elements += m->n;
+    struct loaded *l = ctx;
+    const et_node_x *n = et_x(l->g->x, e);
+    if (n->op != ET_X_LOAD || !et_expr_has_vars(l->g->x, e, l->m->s->nvars, l->m->s->vars)) return;
+    l->elements += l->m->n;
+    l->far |= n->i2 == ET_LOAD_TENSOR;
 }
 
 /* How many items of a work-item are loaded before the first is stored: a round trip to memory for
  * all of them in place of one for each. */
-static int at_once(cg *g, struct map *m, int64_t items) {
-    int elements = 0, n = MOST_AT_ONCE;
-    et_walk(g->x, m->s->value, count_load, (void *[]){m, &elements, g});
-    if (!elements || m->s->tag.id || items % g->p->workgroup) return 1;
-    while (n > 1 && (items / g->p->workgroup % n || n * elements > LOADED))
+static int at_once(cg *g, const struct map *m, int64_t items) {
+    struct loaded l = {g, m, 0, false};
+    int n = MOST_AT_ONCE;
+    et_walk(g->x, m->s->value, count_load, &l);
+    if (!l.far || m->s->tag.id || items % g->p->workgroup) return 1;
+    while (n > 1 && (items / g->p->workgroup % n || n * l.elements > LOADED))
         n /= 2;
     return n;
 }
