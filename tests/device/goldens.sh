@@ -3,7 +3,8 @@
 # golden.safetensors) for TARGET, static and dynamic, and this script, which on a machine with such a GPU,
 #     sh OUT/goldens.sh run OUT RESULTS [DEVICE]
 # writes RESULTS/goldens.txt: for each, fed in pieces of 1, 7 and 40 tokens, its relative error and at how many positions the likeliest
-# token is PyTorch's. DEVICE is cuda, hsa (as TARGET says), or an emulated one, emu:gfx942:cus=8.
+# token is PyTorch's. DEVICE is cuda, hsa (as TARGET says), or an emulated one, emu:gfx942:cus=8, for which ETRT_EMU_LIB says where
+# libetemu.so is. JOBS: how many at once (6).
 set -eu
 
 prepare() { # BIN OUT TARGET GOLDEN...
