@@ -115,9 +115,8 @@ static void report(struct emu_queue *q, const struct emu_failure *f) {
 
 /* Every packet type has its completion signal last. That of a packet that failed, or was stopped
  * with its queue, goes to -1: who waits for less than 1 goes on and can tell. */
-static void complete(const void *packet, bool ok, uint64_t start) {
+static void complete(hsa_signal_t handle, bool ok, uint64_t start) {
     bool bad = false;
-    hsa_signal_t handle = ((const hsa_kernel_dispatch_packet_t *)packet)->completion_signal;
     struct emu_signal *s = packet_signal(handle, &bad);
     if (!s) return;
     s->start = start;
@@ -139,10 +138,12 @@ static void process(struct emu_queue *q, void *packet, uint16_t header, uint64_t
         report(q, f);
     }
     free(f);
-    complete(packet, ok && !stopped, start);
+    /* Who has waited for the packet finds its place free. */
+    hsa_signal_t done = ((const hsa_kernel_dispatch_packet_t *)packet)->completion_signal;
     atomic_store_explicit((_Atomic uint16_t *)packet, HSA_PACKET_TYPE_INVALID,
                           memory_order_release);
     store_read_index(q, id + 1);
+    complete(done, ok && !stopped, start);
 }
 
 void *emu_queue_thread(void *arg) {
