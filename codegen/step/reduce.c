@@ -1,6 +1,6 @@
 /* REDUCE steps. A row is shared by a power of two of lanes, or, where there are no more than half
- * as many rows as waves, by several of these. The order of every sum follows from the step alone.
- */
+ * as many rows as waves, by several of these: by all, where only some of the rows may be there and
+ * each is long. The order of every sum follows from the step alone. */
 #include "codegen/step/step.h"
 #include "ir/base/diag.h"
 #include <limits.h>
@@ -93,6 +93,18 @@ bool cg_reduce_meets(cg *g, const et_step *s) {
     return beside(g, rows_of(g, s, extent)) < waves(g);
 }
 
+enum { MOST_ROWS = 4 /* of several waves each, whose parts LDS has room for */ };
+
+/* Does every wave have a part of every row? One that is there alone is then done as soon as if
+ * there were no others. That is for long rows, of which the first ones are there. */
+static bool by_all(cg *g, const et_step *s, int64_t rows, int64_t row_extent) {
+    if (!s->mask.id || s->nvars != 1 || s->red == ET_RED_ARGMAX) return false;
+    const et_node_x *mask = et_x(g->x, s->mask);
+    return rows > 1 && rows <= MOST_ROWS && row_extent >= g->p->workgroup && mask->op == ET_X_LT &&
+           et_expr_eq(mask->ops[0], et_var(g->x, s->vars[0])) &&
+           !et_expr_has_var(g->x, mask->ops[1], s->vars[0]);
+}
+
 enum { MANY_NEIGHBOURS = 8 };
 
 struct neighbours {
@@ -129,8 +141,8 @@ static struct reduce plan(cg *g, const et_step *s, int64_t rows, const int64_t *
     r.real = et_x(g->x, s->value)->type != ET_T_I32;
     r.value = r.real ? s->value : et_op1(g->x, ET_X_TO_I32, s->value);
     if (!et_is_int(g->x, s->rextent, &r.extent)) r.extent = -1;
-    bool meets = beside(g, rows) < waves(g);
-    r.lanes = meets ? g->p->workgroup / beside(g, rows) : g->t->wave;
+    bool meets = beside(g, rows) < waves(g), all = meets && by_all(g, s, rows, r.extent);
+    r.lanes = !meets ? g->t->wave : all ? g->p->workgroup : g->p->workgroup / beside(g, rows);
     bool apart = meets || !rows_meet(g, s, extent);
     if (r.extent < 1 && apart) return r;
     for (r.n = 8; r.extent < 1 ? r.n > 1 : r.extent % r.n; r.n /= 2) {
@@ -256,20 +268,22 @@ static struct best lane_part(cg *g, const struct reduce *r, val sub) {
     }
     if (constant && whole == items) return (struct best){v[0], v[1]};
     val item = cg_add(g, from, sub);
-    bool looped = !constant || items - whole > r->lanes;
-    if (looped)
-        item = cg_add(g,
-                      cg_for_begin(g, &f, from, total, LLVMConstInt(t, (uint64_t)r->lanes, false),
-                                   constant, carried, v),
-                      sub);
     acc = (struct best){v[0], v[1]};
-    if (constant && items % r->lanes == 0)
-        acc = take(g, r, acc, item, 1);
-    else
-        acc = take_inside(g, r, acc, item, total);
+    if (constant) { /* fewer than MANY: those that all lanes have at once, too */
+        int rest = (int)((items - whole) / r->lanes);
+        if (rest) acc = take(g, r, acc, item, rest);
+        if (items % r->lanes == 0) return acc;
+        item = cg_addi(g, item, (int64_t)rest * r->lanes);
+        return take_inside(g, r, acc, item, total);
+    }
+    item = cg_add(g,
+                  cg_for_begin(g, &f, from, total, LLVMConstInt(t, (uint64_t)r->lanes, false),
+                               constant, carried, v),
+                  sub);
+    acc = take_inside(g, r, (struct best){v[0], v[1]}, item, total);
     v[0] = acc.v;
     v[1] = acc.at;
-    if (looped) cg_for_end(g, &f, v);
+    cg_for_end(g, &f, v);
     return (struct best){v[0], v[1]};
 }
 
@@ -403,11 +417,88 @@ static void reduce_together(cg *g, const struct reduce *r, int64_t rows, const i
     cg_barrier(g); /* what waves have left has been read */
 }
 
+/* ---- rows that may not be there ---- */
+
+/* Row ROW, or the first one in place of a row that is not there; OUT_IN: whether it is. */
+static int bind_row(cg *g, const et_step *s, int row, val *out_in) {
+    cg_bind(g, s->vars[0], cg_i32(g, row), false);
+    int mark = cg_scope(g);
+    *out_in = cg_emit(g, s->mask);
+    cg_scope_end(g, mark);
+    if (row) cg_bind(g, s->vars[0], cg_select(g, *out_in, cg_i32(g, row), cg_i32(g, 0)), false);
+    return mark;
+}
+
+static val left_by(cg *g, int row, val wave) {
+    val at = cg_addi(g, wave, (int64_t)row * waves(g));
+    return cg_gep(g, cg_gepi(g, g->lds, g->reduce_at), cg_muli(g, at, 4));
+}
+
+/* Parts of all lanes in the first ROWS rows: what is loaded of one is on its way with the others.
+ */
+static void parts_of(cg *g, const struct reduce *r, int rows) {
+    struct best b[MOST_ROWS];
+    val in;
+    for (int i = 0; i < rows; i++) {
+        int mark = bind_row(g, r->s, i, &in);
+        b[i] = lane_part(g, r, g->tid);
+        cg_scope_end(g, mark);
+    }
+    for (int i = 0; i < rows; i++)
+        b[i] = fold_lanes(g, r, b[i], g->t->wave);
+    cg_if first;
+    cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, g->lane, cg_i32(g, 0)));
+    for (int i = 0; i < rows; i++)
+        LLVMSetAlignment(LLVMBuildStore(g->b, b[i].v, left_by(g, i, g->wave)), 4);
+    cg_if_end(g, &first);
+}
+
+/* Row ROW of what the waves have left, in their order, by wave number ROW. */
+static void meet_row(cg *g, const struct reduce *r, int row) {
+    cg_if mine;
+    val in, by = cg_icmp(g, LLVMIntEQ, g->tid, cg_i32(g, (int64_t)row * g->t->wave));
+    int mark = bind_row(g, r->s, row, &in);
+    cg_if_begin(g, &mine, LLVMBuildAnd(g->b, by, in, ""));
+    struct best b = {NULL, NULL};
+    for (int w = 0; w < waves(g); w++) {
+        struct best o = {
+            LLVMBuildLoad2(g->b, r->real ? g->f32 : g->i32, left_by(g, row, cg_i32(g, w)), ""),
+            NULL};
+        b = w ? combine(g, r, b, o) : o;
+    }
+    store_result(g, r, b);
+    cg_if_end(g, &mine);
+    cg_scope_end(g, mark);
+}
+
+/* Code for the first row by itself and for all of them: most launches of a program for a few have
+ * one. */
+static void reduce_by_all(cg *g, const struct reduce *r, int rows) {
+    val first, second;
+    cg_if any, alone, more;
+    cg_scope_end(g, bind_row(g, r->s, 1, &second));
+    cg_scope_end(g, bind_row(g, r->s, 0, &first));
+    cg_if_begin(g, &any, first);
+    cg_if_begin(g, &alone, LLVMBuildNot(g->b, second, ""));
+    parts_of(g, r, 1);
+    cg_if_end(g, &alone);
+    cg_if_begin(g, &more, second);
+    parts_of(g, r, rows);
+    cg_if_end(g, &more);
+    cg_if_end(g, &any);
+    cg_barrier(g);
+    for (int i = 0; i < rows; i++)
+        meet_row(g, r, i);
+    cg_barrier(g); /* what waves have left has been read */
+}
+
 void cg_step_reduce(cg *g, const et_step *s) {
     int64_t extent[ET_MAX_VARS + 1];
     int64_t rows = rows_of(g, s, extent);
     struct reduce r = plan(g, s, rows, extent);
-    if (beside(g, rows) < waves(g))
+    if (cg_reduce_meets(g, s) && by_all(g, s, rows, r.extent))
+        reduce_by_all(g, &r, (int)rows);
+    else if (beside(g, rows) < waves(g))
         reduce_together(g, &r, rows, extent);
     else
         reduce_in_waves(g, &r, rows, extent);
