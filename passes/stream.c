@@ -5,9 +5,8 @@
  * one at a time, and a model that does not has its locals where the ring is. */
 #include "ir/program/stream.h"
 #include "ir/program/step.h"
+#include "passes/cost/cost.h"
 #include "passes/pipeline/pipeline.h"
-
-enum { OWN = 1024 }; /* bytes of LDS that codegen has for itself */
 
 /* A product of many rows brings its weights itself, and the rows with them. */
 static bool brings_itself(const et_func *f) {
@@ -36,7 +35,7 @@ static et_ring ring_of(const et_program *p, const et_machine *m, uint32_t models
         if (models >> p->grids[i].model & 1 && bytes > most) most = bytes;
     }
     if (!r.bytes || !models) return (et_ring){0};
-    r.slots = (m->lds_bytes - OWN - most) / r.bytes;
+    r.slots = et_machine_slots(m, most);
     if (r.slots > ET_RING_MAX_SLOTS) r.slots = ET_RING_MAX_SLOTS;
     if (r.slots < ET_RING_MIN_SLOTS) r.slots = 0;
     r.flight = m->flight_kb << 10;
@@ -57,6 +56,38 @@ static bool computes(const et_program *p, const et_grid *g) {
     const et_func *f = &p->funcs[g->func];
     const et_step *s = &f->steps[et_stream_step(p, f)];
     return !et_expr_eq(et_stream_load(p, s, 0), s->b[0]);
+}
+
+/* Time that the stream takes by itself, and how much of the predicted cost of tasks it saves. */
+struct streamed {
+    double us, saved_us;
+};
+
+static struct streamed streamed(et_program *p, const et_machine *m) {
+    double room = (double)p->ring.slots * p->ring.bytes * m->cus;
+    struct streamed all = {0, 0};
+    for (int i = 0; i < p->ngrids; i++) {
+        const et_grid *g = &p->grids[i];
+        if (!g->streamed) continue;
+        double bytes = (double)et_stream_bytes(p, g), each = trips(p, g) / (1e3 * m->hbm_gbs);
+        all.us += each * bytes;
+        all.saved_us += each * (bytes < room ? bytes : room);
+    }
+    return all;
+}
+
+/* Bytes on their way are the rate at which they come times how long each takes. A launch in which
+ * tasks wait for each other longer than for weights needs these at a lower rate than the machine
+ * has; and the fewer there are, the sooner comes what tasks wait for. */
+static int flight_of(et_program *p, const et_machine *m) {
+    enum { LOT = 4 << 10 }; /* that copies are asked for in (codegen/step/contract_stream.c) */
+    int64_t syms[ET_SAMPLES][ET_MAX_SYMS];
+    struct streamed s = streamed(p, m);
+    et_sample_symbols(p->g->exprs, syms);
+    double rest = et_cost_at(p, m, syms[1], 0).us - s.saved_us;
+    double share = rest > s.us ? s.us / rest : 1;
+    int lots = (int)(share * (m->flight_kb << 10) / LOT + 0.999);
+    return lots * LOT < m->flight_kb << 10 ? lots * LOT : m->flight_kb << 10;
 }
 
 /* All of a model or none: a task that loads its weights itself, beside a wave that brings those of
@@ -84,5 +115,6 @@ bool et_pass_stream(et_pipeline *pl) {
     for (int i = 0; i < p->ngrids; i++)
         p->grids[i].streamed =
             models >> p->grids[i].model & 1 && !et_stream_problem(p, &p->grids[i]);
+    if (p->ring.slots) p->ring.flight = flight_of(p, m);
     return true;
 }

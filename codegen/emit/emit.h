@@ -102,6 +102,8 @@ struct cg {
     cg_ring_state taker;               /* where the waves are that take from it */
     const struct cg_bringer *bringer;  /* the wave that brings is being emitted */
     const et_step *streamed;           /* of the tile being emitted, or NULL */
+    struct cg_ahead *ahead; /* maps of that tile of which something has been loaded, a list */
+    bool hold;              /* what is loaded never changes, and is loaded here all the same */
     val again; /* i1: the tile being emitted is not the workgroup's first of this grid, or NULL */
 
     /* Of the tile being emitted, where it has tags: what is added to them; who takes words, for

@@ -135,7 +135,7 @@ val cg_from_storage(cg *g, et_dtype t, val v) {
 static val load_raw(cg *g, int space, int id, val ptr, LLVMTypeRef type, int align) {
     val v = LLVMBuildLoad2(g->b, type, ptr, "");
     LLVMSetAlignment(v, (unsigned)align);
-    if (space == ET_LOAD_TENSOR && !g->stored[id])
+    if (space == ET_LOAD_TENSOR && !g->stored[id] && !g->hold)
         LLVMSetMetadata(v, g->md_invariant,
                         LLVMMetadataAsValue(g->ctx, LLVMMDNodeInContext2(g->ctx, NULL, 0)));
     return v;

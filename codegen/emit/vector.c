@@ -107,7 +107,8 @@ static void visit(struct wide *w, et_expr e, bool sure) {
     if (x.op == ET_X_LOAD) {
         for (int i = 0; i < x.nops; i++)
             visit(w, x.ops[i], sure);
-        if (sure || cg_in_range(w->g, et_x(w->g->x, e))) widen(w, e);
+        bool now = !w->g->hold || !cg_reads_mutable(w->g, e);
+        if (now && (sure || cg_in_range(w->g, et_x(w->g->x, e)))) widen(w, e);
         return;
     }
     bool choice = x.op == ET_X_SELECT || x.op == ET_X_AND || x.op == ET_X_OR;

@@ -60,7 +60,7 @@ static void run_steps(cg *g, int early, et_contract *begun) {
     };
     int n = g->f->nlocals + g->p->ntensors;
     struct touched t = {et_alloc(g->arena, (size_t)n), et_alloc(g->arena, (size_t)n)};
-    bool took = false;
+    bool took = false, asked = false; /* for copies to LDS that nobody has waited for */
     cg_bands *bands = NULL;
     int after, row, banded = -1; /* of a product whose sums come in bands */
     if (et_func_bands(g->x, g->f, &after, &row) > 1) banded = after - 1;
@@ -73,6 +73,14 @@ static void run_steps(cg *g, int early, et_contract *begun) {
             memset(t.written, 0, (size_t)n);
         }
         took = takes;
+        if (cg_comes_early(g, i)) {
+            t.written[s->to.id] = asked = true;
+            continue;
+        }
+        if (asked && s->kind == ET_STEP_CONTRACT) {
+            g->family->copied(g, 0);
+            asked = false;
+        }
         order(g, s, &t);
         if (i == banded) {
             bands = cg_bands_begin(g, i == early ? begun : cg_contract_begin(g, s));
@@ -146,6 +154,7 @@ void cg_tile(cg *g, int grid, val tile) {
     mark_tile(g, grid, tile);
     cg_trace_reached(g);
     cg_begin(g, grid);
+    cg_ask_early(g);
     int early = 0;
     while (early < g->f->nsteps && g->f->steps[early].kind != ET_STEP_CONTRACT)
         early++;
@@ -155,9 +164,11 @@ void cg_tile(cg *g, int grid, val tile) {
     else
         early = -1;
     cg_ask_ahead(g, g->f);
+    cg_maps_ahead(g, g->f);
     cg_taking(g, grid, tile);
     cg_waits(g, grid, tile);
     cg_trace_ready(g);
+    cg_maps_ahead_waited(g);
     run_steps(g, early, begun);
     cg_trace_done(g);
     cg_notifies(g, grid);

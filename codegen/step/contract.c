@@ -288,7 +288,7 @@ static bool shares_memory(const cg *g, const et_step *s) {
     const et_local *l = g->f->locals;
     int stage[] = {s->stage_a, s->stage_b};
     for (int i = 0; i < s->nacc; i++)
-        for (int k = 0; k < 2 && s->stage_b >= 0; k++)
+        for (int k = 0; k < (s->stage_b < 0 ? 1 : 2); k++)
             if (l[s->acc[i]].offset < l[stage[k]].offset + et_local_bytes(&l[stage[k]]) &&
                 l[stage[k]].offset < l[s->acc[i]].offset + et_local_bytes(&l[s->acc[i]]))
                 return true;

@@ -230,14 +230,19 @@ static void map_items(cg *g, const struct map *m, val item, int n) {
     cg_if_end(g, &each);
 }
 
+/* Items of which each is seen to by itself. */
+static void map_each(cg *g, const struct map *m, int64_t all) {
+    cg_items items;
+    val item = cg_items_begin(g, &items, cg_i32(g, all), all);
+    map_item(g, m, item);
+    cg_items_end(g, &items);
+}
+
 static void map_all(cg *g, const et_step *s, int n, const int64_t *extent, int64_t total) {
     struct map m = begin_map(g, s, n, extent);
     int many = at_once(g, &m, total / n);
     if (many == 1) {
-        cg_items items;
-        val item = cg_items_begin(g, &items, cg_i32(g, total / n), total / n);
-        map_item(g, &m, item);
-        cg_items_end(g, &items);
+        map_each(g, &m, total / n);
         return;
     }
     cg_for f;
@@ -247,26 +252,200 @@ static void map_all(cg *g, const et_step *s, int n, const int64_t *extent, int64
     cg_for_end(g, &f, NULL);
 }
 
-void cg_step_map(cg *g, const et_step *s) {
-    int64_t extent[ET_MAX_VARS + 1], total = 1;
+/* A map as it is emitted, and how its iterations are shared out. */
+struct whole {
+    et_step s;
+    bool once; /* the mask is the same for all of them, and no part of S */
+    int n;
+    int64_t extent[ET_MAX_VARS + 1], total;
+};
+
+static struct whole whole_of(cg *g, const et_step *s) {
+    struct whole w = {.s = *s, .n = 1, .total = 1};
     for (int i = 0; i < s->nvars; i++) {
-        if (!et_is_int(g->x, et_var_extent(g->x, s->vars[i]), &extent[i]))
+        if (!et_is_int(g->x, et_var_extent(g->x, s->vars[i]), &w.extent[i]))
             et_bug("the extent of %s in a map step is not constant", et_var_name(g->x, s->vars[i]));
-        total *= extent[i];
+        w.total *= w.extent[i];
     }
-    cg_if outer;
-    et_step copy = *s;
     et_dtype to = cg_place_dtype(g, s->to.space, s->to.id);
     if (to == ET_I32 && et_x(g->x, s->value)->type == ET_T_I32)
-        copy.value = et_op1(g->x, ET_X_TO_I32, s->value);
-    bool once = s->mask.id && !et_expr_has_vars(g->x, s->mask, s->nvars, s->vars);
-    int mark = cg_scope(g);
-    if (once) {
-        cg_if_begin(g, &outer, cg_emit(g, s->mask));
-        copy.mask = ET_NO_EXPR;
+        w.s.value = et_op1(g->x, ET_X_TO_I32, s->value);
+    w.once = s->mask.id && !et_expr_has_vars(g->x, s->mask, s->nvars, s->vars);
+    if (w.once) w.s.mask = ET_NO_EXPR;
+    if (s->nvars) w.n = width(g, &w.s, w.extent[s->nvars - 1], w.total, to);
+    return w;
+}
+
+/* ---- what maps read, loaded before the steps in front of them ----
+ *
+ * Where weights come ahead of tasks, a task is as long as its trips to memory, one behind the
+ * other. So what maps read is on its way while the product or the reductions before them run, and
+ * what nobody writes while the tile waits. */
+
+enum { MOST_AHEAD = 48 };
+
+struct cg_ahead {
+    const et_step *s;
+    struct whole w;
+    struct map m;
+    int n; /* expressions whose values are known, at the work-item's only item */
+    et_expr e[MOST_AHEAD];
+    val v[MOST_AHEAD];
+    struct cg_ahead *next;
+};
+
+static void know(cg *g, struct cg_ahead *a, et_expr e) {
+    for (int i = 0; i < a->n; i++)
+        if (a->e[i].id == e.id) return;
+    if (a->n == MOST_AHEAD) return;
+    a->v[a->n] = cg_emit(g, e);
+    a->e[a->n++] = e;
+}
+
+/* The same of what is computed, here and not where it is used. */
+static void know_computed(cg *g, struct cg_ahead *a, et_expr e) {
+    int n = a->n;
+    know(g, a, e);
+    if (n == a->n || !g->family->anew || LLVMTypeOf(a->v[n]) != g->f32) return;
+    val bits = g->family->anew(g, LLVMBuildBitCast(g->b, a->v[n], g->i32, ""));
+    a->v[n] = LLVMBuildBitCast(g->b, bits, g->f32, "");
+}
+
+static void recall_all(cg *g, const struct cg_ahead *a) {
+    for (int i = 0; i < a->n; i++)
+        cg_remember(g, a->e[i], a->v[i]);
+}
+
+/* May the element that S loads from tensor ID be loaded before all steps? It is written by none but
+ * S, whose work-items read what they write themselves or what is not written. */
+static bool may_come_ahead(cg *g, const et_step *s, int id) {
+    if (g->p->tensors[id].tagged) return false;
+    for (int i = 0; i < g->f->nsteps; i++) {
+        const et_place *to = et_step_to(&g->f->steps[i]);
+        if (&g->f->steps[i] != s && to && to->space == ET_LOAD_TENSOR && to->id == id) return false;
     }
-    int n = s->nvars ? width(g, &copy, extent[s->nvars - 1], total, to) : 1;
-    map_all(g, &copy, n, extent, total);
-    if (once) cg_if_end(g, &outer);
+    return true;
+}
+
+struct find_ahead {
+    cg *g;
+    struct cg_ahead *a;
+    bool waited, ready, inside;
+    int left; /* nodes to look at: expressions share parts */
+};
+
+static void note_ready(void *ctx, et_expr e) {
+    struct find_ahead *f = ctx;
+    const et_node_x *n = et_x(f->g->x, e);
+    if (n->op != ET_X_LOAD) return;
+    f->ready &= n->i2 == ET_LOAD_TENSOR && may_come_ahead(f->g, f->a->s, n->i);
+    f->inside &= cg_in_range(f->g, et_x(f->g->x, e));
+}
+
+/* Is all that E loads there before the tile's steps, or before its waits? */
+static bool is_ready(struct find_ahead *f, et_expr e) {
+    f->ready = f->waited || !cg_reads_mutable(f->g, e);
+    f->inside = true;
+    et_walk(f->g->x, e, note_ready, f);
+    return f->ready;
+}
+
+static bool is_function(et_xop op) {
+    return op >= ET_X_EXP && op <= ET_X_POW && op != ET_X_FLOOR;
+}
+
+/* Loads of E that happen whatever the launch's data, or may happen without harm; before the waits
+ * functions of them, too. */
+static void find_loads(struct find_ahead *f, et_expr e, bool sure) {
+    cg *g = f->g;
+    et_node_x x = *et_x(g->x, e);
+    if (--f->left < 0 || !x.nops) return;
+    bool choice = x.op == ET_X_SELECT || x.op == ET_X_AND || x.op == ET_X_OR;
+    if (!f->waited && is_function(x.op) && et_expr_has_op(g->x, e, ET_X_LOAD) && is_ready(f, e) &&
+        (sure || f->inside)) {
+        know_computed(g, f->a, e);
+        return;
+    }
+    if (x.op == ET_X_LOAD) {
+        if (is_ready(f, e) && (sure || cg_in_range(g, et_x(g->x, e)))) know(g, f->a, e);
+        return;
+    }
+    for (int i = 0; i < x.nops; i++)
+        find_loads(f, x.ops[i], sure && (!choice || i == 0));
+}
+
+/* Binds the work-item's item: a work-item without one has the first. */
+static void bind_only(cg *g, const struct cg_ahead *a) {
+    int64_t items = a->w.total / a->w.n;
+    val item = g->tid;
+    if (items < g->p->workgroup)
+        item = cg_select(g, cg_icmp(g, LLVMIntULT, item, cg_i32(g, items)), item, cg_i32(g, 0));
+    cg_decode(g, item, a->m.nvars, a->m.vars, a->m.extent);
+}
+
+static void load_ahead(cg *g, struct cg_ahead *a, bool waited) {
+    struct find_ahead f = {g, a, waited, true, true, 400};
+    et_expr at[16] = {a->w.s.value}, mask = a->s->mask;
+    int mark = cg_scope(g);
+    bind_only(g, a);
+    recall_all(g, a);
+    if (mask.id && a->m.n > 1) mask = et_subst_var(g->x, mask, a->m.var, a->m.base);
+    val outer = g->guard;
+    if (mask.id && !waited && !cg_reads_mutable(g, mask)) know(g, a, mask);
+    bool sure = mask.id && a->n && a->e[0].id == mask.id;
+    if (sure) g->guard = a->v[0];
+    if (sure || !mask.id) {
+        if (a->m.n > 1 && !waited)
+            cg_unroll_loads(g, a->w.s.value, a->m.var, a->m.base, a->m.n, at);
+        else if (a->m.n > 1)
+            cg_unroll(g, a->w.s.value, a->m.var, a->m.base, a->m.n, at);
+        for (int j = 0; j < a->m.n; j++)
+            find_loads(&f, at[j], true);
+    }
+    g->guard = outer;
+    cg_scope_end(g, mark);
+}
+
+void cg_maps_ahead(cg *g, const et_func *f) {
+    bool begun = g->ring_slots > 0;
+    g->ahead = NULL;
+    for (int i = 0; i < f->nsteps; i++)
+        begun &= f->steps[i].kind == ET_STEP_REDUCE || f->steps[i].kind == ET_STEP_MAP;
+    for (int i = 0; i < f->nsteps; i++) {
+        const et_step *s = &f->steps[i];
+        begun |= s == g->streamed;
+        if (!begun || s->kind != ET_STEP_MAP || s->tag.id) continue;
+        struct cg_ahead *a = et_alloc(g->arena, sizeof *a);
+        a->s = s;
+        a->w = whole_of(g, s);
+        a->m = begin_map(g, &a->w.s, a->w.n, a->w.extent);
+        if (a->w.total / a->w.n > g->p->workgroup) continue;
+        g->hold = true;
+        load_ahead(g, a, false);
+        g->hold = false;
+        a->next = g->ahead;
+        g->ahead = a;
+    }
+}
+
+void cg_maps_ahead_waited(cg *g) {
+    for (struct cg_ahead *a = g->ahead; a; a = a->next)
+        load_ahead(g, a, true);
+}
+
+void cg_step_map(cg *g, const et_step *s) {
+    struct cg_ahead *a = g->ahead;
+    while (a && a->s != s)
+        a = a->next;
+    cg_if outer;
+    int mark = cg_scope(g);
+    if (a) recall_all(g, a);
+    struct whole w = a ? a->w : whole_of(g, s);
+    if (w.once) cg_if_begin(g, &outer, cg_emit(g, s->mask));
+    if (a)
+        map_each(g, &a->m, w.total / w.n);
+    else
+        map_all(g, &w.s, w.n, w.extent, w.total);
+    if (w.once) cg_if_end(g, &outer);
     cg_scope_end(g, mark);
 }

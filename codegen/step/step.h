@@ -9,7 +9,16 @@ typedef struct et_contract et_contract;
 
 /* Ask for what the tile whose coordinates are bound will read and can be told by now. */
 void cg_ask_ahead(cg *, const et_func *);
+/* Step number STEP of the function being emitted is a map that copies weights to LDS, and has been
+ * asked for when the tile begins, by the second: before the product it is only waited for. */
+bool cg_comes_early(cg *, int step);
+void cg_ask_early(cg *);
 void cg_step_map(cg *, const et_step *);
+/* Where the kernel has a ring: what the maps after the tile's streamed product load, or those of a
+ * tile of maps and reductions, as far as a work-item has one item of them; what nobody writes
+ * before the tile's waits, the rest after these. */
+void cg_maps_ahead(cg *, const et_func *);
+void cg_maps_ahead_waited(cg *);
 void cg_step_reduce(cg *, const et_step *);
 /* Elements of a head that one lane holds at most: heads are so many waves' widths deep. */
 enum { CG_ATTEND_PER_LANE = 32 };

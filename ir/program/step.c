@@ -199,8 +199,8 @@ static void note_local(void *ctx, int space, int id, bool is_store, const et_exp
     t->yes |= space == ET_LOAD_LOCAL && id == t->local;
 }
 
-static bool is_chunks_of(const et_func *f, const et_step *s, int local) {
-    return et_step_stages(f, s) && (local == s->stage_a || local == s->stage_b);
+static bool is_chunks_of(const et_step *s, int local) {
+    return local == s->stage_a || local == s->stage_b;
 }
 
 static bool is_sums_of(const et_step *s, int local) {
@@ -216,8 +216,8 @@ bool et_locals_may_meet(const et_exprs *x, const et_func *f, int a, int b) {
     for (int i = 0; i < f->nsteps && !of; i++) {
         const et_step *s = &f->steps[i];
         if (s->kind != ET_STEP_CONTRACT) continue;
-        if (is_chunks_of(f, s, a) && is_sums_of(s, b)) of = s;
-        if (is_chunks_of(f, s, b) && is_sums_of(s, a)) of = s, chunks = b;
+        if (is_chunks_of(s, a) && is_sums_of(s, b)) of = s;
+        if (is_chunks_of(s, b) && is_sums_of(s, a)) of = s, chunks = b;
     }
     struct touched t = {chunks, false};
     for (int i = 0; i < f->nsteps && of; i++)

@@ -54,9 +54,9 @@ int et_step_vars(const et_exprs *, const et_step *, et_step_var out[ET_STEP_VARS
 et_expr et_step_extent(const et_exprs *, const et_step *, int var);
 /* The chunks of a and b that a CONTRACT step's ring holds; 0 where it has none. */
 int et_step_stages(const et_func *, const et_step *);
-/* May locals A and B of the function lie in the same memory? Where one has the chunks of a ring,
- * which no other step touches, and the other sums of the same step: those are stored when all
- * chunks have been multiplied. */
+/* May locals A and B of the function lie in the same memory? Where one has chunks of a product's
+ * operand, which no other step touches, and the other sums of the same step: those are stored when
+ * all chunks have been multiplied. */
 bool et_locals_may_meet(const et_exprs *, const et_func *, int a, int b);
 /* The sums of a CONTRACT step may be in local memory a band of rows at a time: the steps after it,
  * *OUT_AFTER the first, run for one band after the other. Returns how many bands, 1 where there

@@ -119,3 +119,9 @@ void et_machine_list(FILE *to) {
         fprintf(to, "%-12s %-8s %4d %9d %12d %5.2f %6.0f %7.0f  %s\n", m->name, m->target, m->cus,
                 m->dies, m->shader_engines, m->clock_ghz, m->hbm_gbs, m->matrix_tflops, m->source);
 }
+
+int et_machine_slots(const et_machine *m, int locals) {
+    enum { OWN = 1024 }; /* bytes of LDS that codegen has for itself */
+    int slot = m->stream_kb << 10, left = m->lds_bytes - OWN - locals;
+    return slot && left > 0 ? left / slot : 0;
+}

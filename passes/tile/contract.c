@@ -330,6 +330,7 @@ static void lay_out(struct contract *c, et_step *s) {
         s->wn /= 2;
     s->wk = waves / s->wn;
     c->direct = c->plain || et_tile_in_registers(c->computed, s);
+    int at = f->lds_bytes;
     for (int a = 0; a < s->nacc; a++)
         s->acc[a] = et_local_add(p, f, et_printf(c->t.p->g->arena, "acc%d", a), ET_F32, 3,
                                  (int[]){s->wk, s->tm, s->tn}, s->tn + 4);
@@ -345,8 +346,28 @@ static void lay_out(struct contract *c, et_step *s) {
     int dim_a[] = {staged_rows(c, s), s->kc}, dim_b[] = {s->tn, s->kc};
     bool two = c->direct && s->tm > 16 && !et_tile_streams(c->t.opt) &&
                c->t.opt->machine->lds_bytes >= LARGE_LDS;
+    int end = f->lds_bytes;
+    bool meet = c->direct && et_tile_streams(c->t.opt); /* so that the ring has more slots */
+    if (meet) f->lds_bytes = at;                        /* et_locals_may_meet */
     s->stage_a = et_local_add(p, f, "a", s->operand, 2, dim_a, (two ? 2 : 1) * s->kc + 2 * pad);
     if (!c->direct) s->stage_b = et_local_add(p, f, "b", s->operand, 2, dim_b, s->kc + pad);
+    if (f->lds_bytes < end) f->lds_bytes = end;
+}
+
+/* Weights beside rows are copied to local memory where that takes no slot from the ring. */
+static void lay_out_beside(struct contract *c, et_step *s) {
+    const et_machine *m = c->t.opt->machine;
+    const et_func f = c->t.f;
+    const et_step was = *s;
+    s->a = et_tile_beside(&c->t, s);
+    bool beside = s->a.id != was.a.id;
+    int copied = c->t.f.lds_bytes - f.lds_bytes;
+    lay_out(c, s);
+    int slots = et_machine_slots(m, c->t.f.lds_bytes);
+    if (!beside || slots == et_machine_slots(m, c->t.f.lds_bytes - copied)) return;
+    c->t.f = f;
+    *s = was;
+    lay_out(c, s);
 }
 
 static int acc_bytes(const struct contract *c, int tm, int tn, int waves) {
@@ -445,7 +466,7 @@ static bool contract_step(struct contract *c) {
     }
     c->computed = c->plain ? 0 : et_tile_computed(c->t.p, c->t.opt->machine, &s);
     if (!c->ring)
-        lay_out(c, &s);
+        lay_out_beside(c, &s);
     else if (!may_ring(c) || !et_tile_ring(c->t.p, &c->t.f, c->t.opt->machine, &s))
         return c->unfit = true;
     *et_tiler_step(&c->t, ET_STEP_CONTRACT) = s;

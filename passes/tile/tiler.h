@@ -85,6 +85,9 @@ int et_tile_computed(const et_program *, const et_machine *, const et_step *s);
 bool et_tile_in_registers(int loads, const et_step *s);
 /* Under these options, may weights come ahead of tasks through a ring? */
 bool et_tile_streams(const et_pass_options *);
+/* The left operand of S, where its weights for each k are copied to local memory by a step of their
+ * own, if weights come ahead of tasks. */
+et_expr et_tile_beside(et_tiler *, const et_step *s);
 /* Had each wave better have a part of k, and the rows of the left operand with it? */
 bool et_tile_own_rows(const et_tiler *, const et_step *);
 /* The left or the right operand of a product at row or column AT and K, where LEAF, a reference to

@@ -40,7 +40,24 @@ sed 's/^ring .*/ring 64 of 32768 flight 65536/' scheduled.eti > much.eti
 grep -q '^\.reqntid 384$' much.ptx || die 'a ring of fewer slots than asked for is none'
 sed 's/^ring .*/ring 2 of 128 flight 128/' scheduled.eti > little.eti
 "$bin/etcc" little.eti --machine=./free.machine -o little.ptx
-! grep -q 'cp\.async\.cg' little.ptx || die 'chunks that no slot holds are brought'
+! grep -q 'cp\.async\.cg\.shared\.global .*\], 16;' little.ptx || die 'chunks that no slot holds are brought'
+# Of few rows, weights beside them are copied to LDS before the tile waits, and nothing that tasks wrote is loaded between products and stores.
+sed 's/N in .*/N in 1..2/' "$model" > few.etg
+compile few.etg few.ptx
+compile few.etg few.eti --to scheduled
+[ "$(grep -cE '^ *\$g[0-9a-z_]*\[w\] = %' few.eti)" -ge 3 ] || die 'weights beside rows are not copied'
+grep -qE 'cp\.async\.cg\.shared\.global .*, 16, ' few.ptx || die 'weights beside rows do not come ahead'
+late() { awk '/mma\.sync/ { on = 1 } /st\.global/ { on = 0 } /ld\.global\.b32/ && on { n++ } END { print n + 0 }' "$1"; } # of what other tasks wrote
+[ "$(late few.ptx)" = 0 ] || die "$(late few.ptx) loads between products and stores"
+compile few.etg apart.ptx --unstreamed
+[ "$(late apart.ptx)" -gt 0 ] || die 'what is counted is not there without a ring either'
+# The less of the time is the stream's, the less of it is on its way.
+flight() { # HBM_GBS
+    sed "s/^hbm_gbs .*/hbm_gbs $1/; s/^die_gbs .*/die_gbs $1/; s/^cross_gbs .*/cross_gbs $1/" free.machine > other.machine
+    "$bin/etcc" few.etg --machine=./other.machine --variants=1 --to scheduled -o - | sed -n 's/^ring .* flight //p'
+}
+[ "$(flight 3)" = $((36 << 10)) ] || die "a stream that takes all the time has $(flight 3) bytes on their way"
+[ "$(flight 3000)" -lt "$(flight 3)" ] || die 'a stream that takes little time has as much on its way'
 # Codes come through it as they are, and their scales do not; what is made of them in pairs of bf16 is, where the target can.
 cat > codes.etg << 'END'
 model codes
