@@ -198,7 +198,7 @@ et_program *et_make_variants(et_graph *g, const et_pass_options *opt, int most, 
                              void *ctx) {
     struct variants v = {.g = g, .opt = opt, .narrow = narrow, .ctx = ctx};
     int64_t lo, hi;
-    int end[MAX_SAMPLES], n = MAX_SAMPLES;
+    int end[MAX_SAMPLES], n = MAX_SAMPLES + 1;
     et_check(most <= ET_MAX_VARIANTS);
     if (et_sym_count(g->exprs) == 0 || et_sym_count(g->exprs) > ET_MAX_SYMS || most < 2)
         return NULL;

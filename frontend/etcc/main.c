@@ -61,7 +61,7 @@ static const cli_option options[] = {
      "your own (passes/machines/README.md)",
      .names = machine_name},
     {"variants", 0, CLI_INT, "K", TO(variants),
-     "at most K (1 to 8, default 2) tilings of everything, chosen at launch by the value of the "
+     "at most K (1 to 12, default 2) tilings of everything, chosen at launch by the value of the "
      "first dim that no loop runs by, of several models of the one that asks for it most; fewer "
      "where fewer will do",
      .lo = 1, .hi = ET_MAX_VARIANTS},

@@ -313,7 +313,7 @@ typedef struct {
     int first, count; /* LOOP: its body is items[first .. first + count) of the program */
 } et_item;
 
-#define ET_MAX_VARIANTS 8
+#define ET_MAX_VARIANTS 12
 
 typedef struct et_program et_program;
 

@@ -15,6 +15,17 @@ cmp mix.eti again.eti
 "$bin/etcc" "$e/mlp/mlp.etg" "$e/moe/moe.etg" --variants=3 --target=gfx942 -o one.hsaco
 cmp two.gfx942.hsaco one.hsaco || die 'another kernel after one for another target'
 
+# A large launch has a tiling of its own: one for up to 1024 rows cuts the product's k for all CUs, which more rows fill anyway.
+cat > large.etg << 'ETG'
+model large
+dim N in 1..2048
+weight w : bf16[2048, 8192] = "w"
+input x : bf16[N, 8192]
+output y = x @ w.T
+ETG
+"$bin/etcc" large.etg --machine=H100 --variants=12 --to=scheduled -o large.eti
+grep -q '^variant N up to 1024 ' large.eti || die "none for the largest launches: $(grep '^variant' large.eti)"
+
 "$bin/etfill" w.safetensors --seed 3 'layer1.weight:bf16[101,37]:-1:1' 'layer1.bias:f32[101]:-1:1' 'norm.weight:f32[101]:-1:1' \
     'norm.bias:f32[101]:-1:1' 'layer2.weight:bf16[67,101]:-1:1' 'layer2.bias:bf16[67]:-1:1' 'layer3.weight:f32[11,67]:-1:1' \
     'router:f32[8,64]:-1:1' 'gate:bf16[8,96,64]:-1:1' 'up:bf16[8,96,64]:-1:1' 'down:bf16[8,64,96]:-1:1'
