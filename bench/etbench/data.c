@@ -16,30 +16,45 @@ static bool weight_bytes(const struct eb_column *c, const struct etrt_tensor *t,
     return st == ETRT_OK || eb_fail_status(c->name, st);
 }
 
-/* DATA: room for it. */
-static bool random_weight(const struct eb_bench *b, struct eb_column *c,
-                          const struct etrt_tensor *t, void *data) {
-    int64_t shape[ETRT_MAX_RANK], bytes;
+/* Of a weight all of which is made at once, or one of the pieces of a weight that repeats itself:
+ * so models of billions take little memory here, and a system takes longer to give new pages than
+ * to fill them. */
+enum { PIECE = 32 << 20 };
+
+static int64_t piece_of(const struct etrt_tensor *t, int64_t bytes) {
+    int64_t period = eb_weight_period(t->dtype);
+    return t->zeros.columns || !period || bytes <= PIECE ? bytes : PIECE / period * period;
+}
+
+/* DATA: room for a piece. */
+static bool random_weight(const struct eb_bench *b, struct eb_column *c, int index, char *data) {
+    const struct etrt_tensor *t = &etrt_model_manifest(c->model)->tensors[index];
+    int64_t shape[ETRT_MAX_RANK], bytes, n;
     etrt_status st = etrt_tensor_shape(t, NULL, shape, &bytes);
     if (st != ETRT_OK) return eb_fail_status(c->name, st);
-    eb_fill_weight(t, shape, b->o->seed, data, bytes * 8 / (int64_t)etrt_dtype_bits(t->dtype));
-    st = etrt_model_weight(c->model, t->name, data, (size_t)bytes);
+    int64_t piece = piece_of(t, bytes);
+    eb_fill_weight(t, shape, b->o->seed, data, piece * 8 / (int64_t)etrt_dtype_bits(t->dtype));
+    if (piece == bytes) st = etrt_model_weight(c->model, t->name, data, (size_t)bytes);
+    for (int64_t at = 0; piece < bytes && at < bytes && st == ETRT_OK; at += n) {
+        n = bytes - at < piece ? bytes - at : piece;
+        st = etrt_model_poke(c->model, index, (uint64_t)at, data, (uint64_t)n);
+    }
     return st == ETRT_OK || eb_fail_status(c->name, st);
 }
 
-/* All through one piece of memory: a system takes longer to give new pages than to fill them. */
 static bool random_weights(const struct eb_bench *b, struct eb_column *c) {
     const struct etrt_manifest *m = etrt_model_manifest(c->model);
     int64_t most = 0, bytes = 0;
     for (int i = 0; i < m->ntensors; i++) {
         if (m->tensors[i].kind != ETRT_WEIGHT) continue;
         if (!weight_bytes(c, &m->tensors[i], &bytes)) return false;
-        most = bytes > most ? bytes : most;
+        int64_t piece = piece_of(&m->tensors[i], bytes);
+        most = piece > most ? piece : most;
     }
-    void *data = eb_alloc((size_t)most);
+    char *data = eb_alloc((size_t)most);
     bool ok = true;
     for (int i = 0; ok && i < m->ntensors; i++)
-        if (m->tensors[i].kind == ETRT_WEIGHT) ok = random_weight(b, c, &m->tensors[i], data);
+        if (m->tensors[i].kind == ETRT_WEIGHT) ok = random_weight(b, c, i, data);
     free(data);
     return ok;
 }

@@ -54,6 +54,10 @@ void eb_fill_indices(int32_t *data, int64_t count, uint64_t seed, int64_t lo, in
         data[i] = data[i - used];
 }
 
+int64_t eb_weight_period(enum etrt_dtype dtype) {
+    return dtype == ETRT_I32 ? 0 : REPEATS_AFTER * (int64_t)etrt_dtype_bits(dtype) / 8;
+}
+
 void eb_fill_weight(const struct etrt_tensor *t, const int64_t *shape, uint64_t seed, void *data,
                     int64_t count) {
     uint64_t state = eb_seed(seed, t->name);

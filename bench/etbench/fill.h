@@ -19,8 +19,10 @@ void eb_fill_floats(void *data, enum etrt_dtype, int64_t count, uint64_t seed, f
  * numbers. So rows that are named by several such inputs together, slot and position, do not
  * collide before they must. */
 void eb_fill_indices(int32_t *data, int64_t count, uint64_t seed, int64_t lo, int64_t span);
+/* After so many bytes of a random weight the same come again; 0: never. */
+int64_t eb_weight_period(enum etrt_dtype);
 /* Products of such weights keep the size of what they are multiplied with; gains and biases of
- * norms are about one. */
+ * norms are about one. COUNT: of its elements, from the first on. */
 void eb_fill_weight(const struct etrt_tensor *, const int64_t *shape, uint64_t seed, void *data,
                     int64_t count);
 

@@ -24,3 +24,12 @@ etrt_status etrt_session_peek(const etrt_session *s, int index, uint64_t offset,
     const char *from = index == ETRT_WORKSPACE ? s->workspace : s->tensors[index];
     return etrt_mem_read(s->model->device, out, from + offset, bytes);
 }
+
+etrt_status etrt_model_poke(etrt_model *m, int index, uint64_t offset, const void *data,
+                            uint64_t bytes) {
+    char *to = m->weights[index];
+    etrt_status st = etrt_mem_write(m->device, to + offset, data, bytes);
+    bool last = offset + bytes == (uint64_t)m->manifest.tensors[index].max_bytes;
+    m->weight_given[index] |= st == ETRT_OK && last;
+    return st;
+}

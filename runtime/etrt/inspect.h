@@ -25,6 +25,11 @@ enum { ETRT_WORKSPACE = -1 };
 etrt_status etrt_session_peek(const etrt_session *, int index, uint64_t offset, void *out,
                               uint64_t bytes);
 
+/* Copy BYTES to weight INDEX, which has no map of what is zero, from OFFSET on, without a look at
+ * what they are. The weight is given with its last byte. */
+etrt_status etrt_model_poke(etrt_model *, int index, uint64_t offset, const void *data,
+                            uint64_t bytes);
+
 /* Text for people out of what an aborted launch left. EVENTS (host copies) may be NULL. */
 struct etrt_report;
 struct etrt_control;

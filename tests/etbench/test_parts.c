@@ -64,6 +64,28 @@ START_TEST(seeds) {
 END_TEST
 
 /* What a token, a position and a slot may be, by what is done with them. */
+/* What comes after the period of a weight is what began it. */
+START_TEST(weights_repeat) {
+    const struct {
+        enum etrt_dtype type;
+        int bits;
+    } of[] = {{ETRT_BF16, 16}, {ETRT_E4M3, 8}, {ETRT_U4, 4}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        int64_t period = eb_weight_period(of[i].type), more = 4096;
+        const int64_t shape[] = {64, (period + more) * 8 / of[i].bits / 64};
+        struct etrt_tensor t = {.name = "w", .dtype = of[i].type, .rank = 2};
+        unsigned char *all = calloc(1, (size_t)(period + more)), *one = calloc(1, (size_t)period);
+        eb_fill_weight(&t, shape, 1, all, (period + more) * 8 / of[i].bits);
+        eb_fill_weight(&t, shape, 1, one, period * 8 / of[i].bits);
+        ck_assert_mem_eq(all, one, (size_t)period);
+        ck_assert_mem_eq(all + period, one, (size_t)more);
+        free(all);
+        free(one);
+    }
+    ck_assert_int_eq(eb_weight_period(ETRT_I32), 0);
+}
+END_TEST
+
 START_TEST(bounds_of_indices) {
     const char *const text = "model m\ndim N in 1..8\ninput token, slot, position, other : i32[N]\n"
                              "weight e : f32[50, 16] = \"e\"\nstate kc : f32[3, 20, 16]\n"
@@ -132,6 +154,7 @@ static void add(TCase *tc) {
     tcase_add_test(tc, ratios);
     tcase_add_test(tc, intervals_hold_the_truth);
     tcase_add_test(tc, seeds);
+    tcase_add_test(tc, weights_repeat);
     tcase_add_test(tc, bounds_of_indices);
 }
 

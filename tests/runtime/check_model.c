@@ -222,6 +222,31 @@ START_TEST(copies_in_parallel) {
 }
 END_TEST
 
+/* A weight that comes in pieces is given when the last has come. */
+START_TEST(takes_pieces) {
+    size_t bytes, each = (size_t)COLUMNS * 4;
+    if (strcmp(spec, "null") != 0) return;
+    char *image = large_probe(&bytes);
+    uint32_t *w = malloc(2 * each), *back = malloc(2 * each);
+    for (size_t i = 0; i < 2 * (size_t)COLUMNS; i++)
+        w[i] = (uint32_t)i * 2654435761u;
+    ok(etrt_device_open(spec, &device));
+    ok(etrt_model_load_memory(device, image, bytes, &model));
+    ok(etrt_session_create(model, &session));
+    ok(etrt_model_poke(model, 1, 0, w, each - 4));
+    ck_assert_int_eq(etrt_run(session), ETRT_UNBOUND);
+    ck_assert_ptr_nonnull(strstr(etrt_last_error(), "are not loaded"));
+    ok(etrt_model_poke(model, 1, each - 4, (char *)w + each - 4, each + 4));
+    ck_assert(etrt_run(session) == ETRT_OK || !strstr(etrt_last_error(), "are not loaded"));
+    ok(etrt_session_peek(session, 1, 0, back, 2 * each));
+    ck_assert_mem_eq(back, w, 2 * each);
+    free(image);
+    free(back);
+    free(w);
+    close_all();
+}
+END_TEST
+
 static void add(TCase *tc) {
     tcase_add_test(tc, version);
     tcase_add_test(tc, loads_from_memory);
@@ -230,6 +255,7 @@ static void add(TCase *tc) {
     tcase_add_test(tc, shapes_at_dims);
     tcase_add_test(tc, tells_memory);
     tcase_add_test(tc, copies_in_parallel);
+    tcase_add_test(tc, takes_pieces);
 }
 
 int main(int argc, char **argv) {
