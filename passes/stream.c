@@ -27,6 +27,20 @@ static uint32_t candidates(const et_program *p) {
     return models & ~never;
 }
 
+/* Bytes of a slot for what lies beside the codes that fill it: what the grids of MODELS have most
+ * of. */
+static int beside(const et_program *p, int bytes, uint32_t models) {
+    int64_t most = 0;
+    for (int i = 0; i < p->ngrids; i++) {
+        const et_func *f = &p->funcs[p->grids[i].func];
+        int step = et_stream_step(p, f);
+        if (step < 0 || !(models >> p->grids[i].model & 1)) continue;
+        int64_t more = et_stream_beside_bytes(p, &f->steps[step], bytes);
+        most = more > most ? more : most;
+    }
+    return (int)(most + ET_RING_LINE - 1) / ET_RING_LINE * ET_RING_LINE;
+}
+
 static et_ring ring_of(const et_program *p, const et_machine *m, uint32_t models) {
     et_ring r = {.bytes = m->stream_kb << 10};
     int most = 0;
@@ -35,7 +49,8 @@ static et_ring ring_of(const et_program *p, const et_machine *m, uint32_t models
         if (models >> p->grids[i].model & 1 && bytes > most) most = bytes;
     }
     if (!r.bytes || !models) return (et_ring){0};
-    r.slots = et_machine_slots(m, most);
+    r.bytes += beside(p, r.bytes, models);
+    r.slots = et_machine_slots(m, most, r.bytes);
     if (r.slots > ET_RING_MAX_SLOTS) r.slots = ET_RING_MAX_SLOTS;
     if (r.slots < ET_RING_MIN_SLOTS) r.slots = 0;
     r.flight = m->flight_kb << 10;

@@ -4,14 +4,16 @@
 
 #include "codegen/step/step.h"
 #include "ir/program/step.h"
+#include "ir/program/stream.h"
 
 enum {
-    ET_DEEP = 2,           /* chunks of b in registers at once, where there is room for two */
-    ET_MAX_FRAGMENTS = 64, /* of b in a lane, for one unit of many accumulators */
-    ET_MAX_SUMS = 64,      /* 16 x 16 sums of a wave */
-    ET_MAX_ROWS = 8,       /* of sixteen in a lane */
-    ET_FEW_ROWS = 4,       /* of a: their chunks are staged several at a time */
-    ET_MAX_AHEAD = 16,     /* pieces of a chunk of a that a work-item copies */
+    ET_DEEP = 2,             /* chunks of b in registers at once, where there is room for two */
+    ET_MAX_FRAGMENTS = 64,   /* of b in a lane, for one unit of many accumulators */
+    ET_MAX_SUMS = 64,        /* 16 x 16 sums of a wave */
+    ET_MAX_ROWS = 8,         /* of sixteen in a lane */
+    ET_FEW_ROWS = 4,         /* of a: their chunks are staged several at a time */
+    ET_MAX_AHEAD = 16,       /* pieces of a chunk of a that a work-item copies */
+    ET_MOST_SIDE_COPIES = 8, /* of a chunk that a lane makes of what lies beside codes */
 };
 
 /* A work-item's pieces of a's rows: where they come from, bytes there are of each in a whole chunk,
@@ -29,6 +31,20 @@ typedef struct {
     int turn;
 } et_own;
 
+/* What comes beside the codes of a product (contract_beside.c). */
+typedef struct {
+    et_expr load;
+    int group;  /* k's that share an element */
+    int bytes;  /* of a row of a chunk, */
+    int piece;  /* that one copy brings so many of */
+    int copies; /* a lane makes for a chunk */
+    int at;     /* in a slot, the first row's */
+} et_side;
+struct et_sides {
+    et_side of[ET_MAX_ACC][ET_MOST_BESIDE];
+    int count[ET_MAX_ACC], copies; /* of all */
+};
+
 struct et_contract {
     const et_step *s;
     const et_fragment *fr;
@@ -36,6 +52,7 @@ struct et_contract {
     bool streamed;          /* b comes through the ring */
     bool direct;            /* b goes from memory to registers */
     struct et_coded *coded; /* and is computed there of what was loaded; or NULL */
+    struct et_sides *sides; /* some of which comes through the ring beside b; or NULL */
     int stages;             /* chunks in the ring of a and b, see contract_ring.c; or 0 */
     et_group_rows together; /* whose rows are the waves' that multiply together */
     const et_layout *sums;  /* how they are dealt to lanes */
@@ -133,6 +150,7 @@ val cg_contract_next(cg *, const et_contract *, val chunk);
 /* May the operand come through the ring? The plan is one for that. */
 bool cg_contract_streams(cg *, const et_contract *);
 bool cg_contract_fits(cg *, const et_contract *); /* a chunk's pieces, slot and lanes */
+int cg_contract_slot_bytes(const et_contract *);  /* of a slot, that a chunk of b takes */
 /* The next chunk of b, from its slot: all of it, or of a computed one what comes that way. */
 void cg_contract_take(cg *, const et_contract *, val *out);
 /* The vector of BITS bits from element K of the chunk on, of row N of the lane's of product I. */
@@ -171,13 +189,26 @@ cg_addr cg_contract_row(cg *, const et_contract *, et_expr e, int rowvar, val r)
 /* The fragment of unit U there, of the wave's part of the chunk that begins at K0. */
 val cg_contract_fragment(cg *, const et_contract *, const cg_addr *, val k0, int u);
 
+/* ---- contract_beside.c: what comes through the ring beside codes ---- */
+/* What does, where chunks have CODES bytes of these. */
+void cg_contract_plan_sides(cg *, et_contract *, int codes);
+const et_side *cg_contract_side(const et_contract *, int i, et_expr load); /* or NULL */
+/* The element of the k's about element K of the chunk, of the lane's row number ROW. */
+val cg_contract_side_value(cg *, const et_contract *, const et_side *, val slot, int row, val k);
+/* Where the lane's copies of the first chunk come FROM, and how many there are; a chunk's copies;
+ * and on by so many CHUNKS, NULL: by one. */
+int cg_contract_begin_sides(cg *, const et_contract *, val *from);
+void cg_contract_bring_sides(cg *, const et_contract *, val slot, val *from);
+void cg_contract_move_sides(cg *, const et_contract *, val chunks, val *from);
+
 /* ---- contract_code.c: a b that is computed of what is loaded ---- */
 /* What a load brings: elements for the lane's K values of unit U, or one for all of them. */
 struct et_raw {
     et_expr load; /* as it stands in b */
     et_expr node; /* at the first of its k */
     int u, n, align;
-    bool ring; /* comes through it */
+    bool ring;           /* comes through it, */
+    const et_side *side; /* beside that; or NULL */
 };
 /* Can it be, at most MOST units to a chunk? The plan is one for that then. */
 bool cg_contract_code(cg *, et_contract *, int most);

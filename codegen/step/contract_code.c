@@ -76,6 +76,7 @@ static bool add_raw(cg *g, const et_contract *c, struct et_coded *d, int i, et_e
     r.node = at[0];
     r.ring = d->streamed[i].id && et_expr_eq(d->streamed[i], load);
     if (r.ring && (same || r.n * bits % 32)) return false;
+    if (same) r.side = cg_contract_side(c, i, load);
     for (int o = 0; o < d->count[i]; o++)
         if (same && et_expr_eq(d->raw[i][o].node, r.node)) return true;
     if (d->count[i] == MAX_RAWS) return false;
@@ -87,6 +88,8 @@ static bool add_raw(cg *g, const et_contract *c, struct et_coded *d, int i, et_e
 static bool cut(cg *g, et_contract *c, int units) {
     const et_step *s = c->s;
     struct et_coded *d = c->coded = et_alloc(g->arena, sizeof *d);
+    c->sides = NULL;
+    if (c->streamed) cg_contract_plan_sides(g, c, cg_contract_slot_bytes(c));
     d->chunk = cg_fresh_var(g, "c", c->k / c->kc);
     d->part = cg_fresh_var(g, "w", s->wk);
     d->group = cg_fresh_var(g, "g", c->unit_k / c->lane_k);
@@ -164,7 +167,8 @@ et_source cg_contract_raw_source(const et_contract *c, int i) {
     int p = 0, rows = c->nsub * c->rows_n;
     while (i >= d->count[p] * rows)
         i -= d->count[p++] * rows;
-    return d->raw[p][i % d->count[p]].ring ? ET_FROM_RING : ET_FROM_MEMORY;
+    const struct et_raw *r = &d->raw[p][i % d->count[p]];
+    return r->ring || r->side ? ET_FROM_RING : ET_FROM_MEMORY;
 }
 
 /* What comes through the ring of a row of product I, from SLOT. */
@@ -173,9 +177,12 @@ static void take_row(cg *g, const et_contract *c, val slot, int i, int row, val 
     val k0 = cg_add(g, c->kpart, c->lane_k0);
     for (int o = 0; o < d->count[i]; o++) {
         const struct et_raw *r = &d->raw[i][o];
-        if (!r->ring) continue;
+        if (!r->ring && !r->side) continue;
         val k = cg_addi(g, k0, (int64_t)r->u * c->unit_k);
-        out[o] = cg_contract_from_slot(g, c, slot, i, row, k, r->n * c->bits);
+        if (r->side)
+            out[o] = cg_contract_side_value(g, c, r->side, slot, row, k);
+        else
+            out[o] = cg_contract_from_slot(g, c, slot, i, row, k, r->n * c->bits);
     }
 }
 
@@ -184,7 +191,7 @@ static void load_row(cg *g, const et_contract *c, val chunk, int i, int row, val
     int mark = cg_scope(g);
     bind(g, c, chunk, row);
     for (int o = 0; o < d->count[i]; o++)
-        if (!d->raw[i][o].ring) out[o] = load_one(g, &d->raw[i][o]);
+        if (!d->raw[i][o].ring && !d->raw[i][o].side) out[o] = load_one(g, &d->raw[i][o]);
     cg_scope_end(g, mark);
 }
 

@@ -7,11 +7,22 @@
  * same k of several rows at a time then find them in different banks. */
 #include "codegen/step/contract.h"
 #include "ir/program/stream.h"
+#include <string.h>
 
-enum { PIECE = ET_RING_PIECE, SWAP = 64, COPIES = 8, MOST_LOTS = 63 };
+enum {
+    PIECE = ET_RING_PIECE,
+    SWAP = 64,
+    COPIES = 8,
+    MOST_LOTS = 63,
+    MOST_FROM = ET_MAX_ACC + ET_MOST_SIDE_COPIES
+};
 
 static int row_bytes(const et_contract *c) {
     return c->kc * c->bits / 8;
+}
+
+int cg_contract_slot_bytes(const et_contract *c) {
+    return c->s->nacc * c->s->tn * row_bytes(c);
 }
 
 /* What is turned around of a place in rows whose numbers have bit number I of those that lanes
@@ -69,8 +80,7 @@ bool cg_contract_fits(cg *g, const et_contract *c) {
     bool even = pieces % g->t->wave == 0 || g->t->wave % (pieces ? pieces : 1) == 0;
     return pieces && row_bytes(c) % PIECE == 0 && even &&
            c->s->nacc * c->s->tn * pieces % g->t->wave == 0 &&
-           c->s->nacc * c->s->tn * row_bytes(c) <= g->p->ring.bytes &&
-           alike(g, c, rows_at_once(g, pieces));
+           cg_contract_slot_bytes(c) <= g->p->ring.bytes && alike(g, c, rows_at_once(g, pieces));
 }
 
 bool cg_contract_streams(cg *g, const et_contract *c) {
@@ -135,7 +145,7 @@ struct lots {
 };
 
 static struct lots lots_of(cg *g, const et_contract *c) {
-    int copy = g->t->wave * PIECE, all = c->s->nacc * c->s->tn * row_bytes(c) / copy;
+    int copy = g->t->wave * PIECE, all = cg_contract_slot_bytes(c) / copy;
     struct lots l = {.copies = all < COPIES ? all : COPIES};
     l.most = g->p->ring.flight / (l.copies * copy) - 1;
     if (l.most < 0) l.most = 0;
@@ -157,6 +167,7 @@ static void bring_chunk(cg *g, const et_contract *c, val slot, val row, val unit
     struct lots lots = lots_of(g, c);
     val own = cg_muli(g, row, row_bytes(c)), to[2 * SWAP / PIECE] = {NULL};
     val place = LLVMBuildXor(g->b, cg_muli(g, unit, PIECE), swapped(g, c, row), "");
+    cg_contract_bring_sides(g, c, slot, from + s->nacc);
     for (int i = 0; i < s->nacc; i++)
         for (int r = 0; r < s->tn; r += per) {
             int64_t ahead = et_stream_row(g->p, s, i, r) * c->bits / 8;
@@ -169,7 +180,7 @@ static void bring_chunk(cg *g, const et_contract *c, val slot, val row, val unit
             for (int u = 0; u < pieces; u += wave) {
                 g->family->stream->copy(g,
                                         cg_gepi(g, *at, (i * s->tn + r) * row_bytes(c) + u * PIECE),
-                                        cg_gepi(g, from[i], ahead + u * PIECE));
+                                        cg_gepi(g, from[i], ahead + u * PIECE), PIECE);
                 asked(g, &lots);
             }
         }
@@ -185,14 +196,15 @@ static void bring_next(cg *g, const et_contract *c, const cg_bringer *by, val ro
 
 static void bring_chunks(cg *g, const et_contract *c, const cg_bringer *by, val row, val unit,
                          val *from) {
-    val zero = cg_i32(g, 0), one = cg_i32(g, 1), chunks = cg_i32(g, c->chunks), at[ET_MAX_ACC];
-    int n = c->s->nacc;
+    val zero = cg_i32(g, 0), one = cg_i32(g, 1), chunks = cg_i32(g, c->chunks), at[MOST_FROM];
+    int n = c->s->nacc, all = n + (c->sides ? c->sides->copies : 0);
     cg_for f;
     if (!c->zeros) {
-        cg_for_begin(g, &f, zero, chunks, one, true, n, from);
+        cg_for_begin(g, &f, zero, chunks, one, true, all, from);
         bring_next(g, c, by, row, unit, from);
         for (int i = 0; i < n; i++)
             from[i] = cg_gepi(g, from[i], row_bytes(c));
+        cg_contract_move_sides(g, c, NULL, from + n);
         cg_for_end(g, &f, from);
         return;
     }
@@ -200,6 +212,8 @@ static void bring_chunks(cg *g, const et_contract *c, const cg_bringer *by, val 
     val ahead = LLVMBuildZExt(g->b, cg_muli(g, chunk, row_bytes(c)), g->i64, "");
     for (int i = 0; i < n; i++)
         at[i] = cg_gep(g, from[i], ahead);
+    memcpy(at + n, from + n, (size_t)(all - n) * sizeof *at);
+    cg_contract_move_sides(g, c, chunk, at + n);
     bring_next(g, c, by, row, unit, at);
     f.step = LLVMBuildSub(g->b, cg_contract_next(g, c, cg_addi(g, chunk, 1)), chunk, "");
     cg_for_end(g, &f, at);
@@ -209,11 +223,12 @@ void cg_contract_bring(cg *g, const et_step *s, const cg_bringer *by) {
     et_contract *c = cg_contract_shape(g, s);
     int wave = g->t->wave, pieces = row_bytes(c) / PIECE;
     bool shared = pieces < wave;
-    val zero = cg_i32(g, 0), from[ET_MAX_ACC];
+    val zero = cg_i32(g, 0), from[MOST_FROM];
     val row = shared ? LLVMBuildUDiv(g->b, g->lane, cg_i32(g, pieces), "") : zero;
     val unit = shared ? LLVMBuildURem(g->b, g->lane, cg_i32(g, pieces), "") : g->lane;
     for (int i = 0; i < s->nacc; i++)
         from[i] = source(g, c, i, row, unit);
+    cg_contract_begin_sides(g, c, from + s->nacc);
     cg_contract_find_zeros(g, c);
     bring_chunks(g, c, by, row, unit, from);
 }

@@ -22,9 +22,10 @@ typedef struct {
     /* i1: the phase of this parity has ended, and what was done before is seen. */
     val (*passed)(cg *, val barrier, val parity);
     void (*arrive)(cg *, val barrier);
-    void (*copy)(cg *, val to, val from); /* 16 bytes, by each lane its own */
-    void (*copied)(cg *, val barrier);    /* arrives when the lane's copies so far are done */
-    void (*drain)(cg *);                  /* until they are */
+    /* 4, 8 or 16 bytes, by each lane its own. */
+    void (*copy)(cg *, val to, val from, int bytes);
+    void (*copied)(cg *, val barrier); /* arrives when the lane's copies so far are done */
+    void (*drain)(cg *);               /* until they are */
     /* Waves that a workgroup has more for the one that brings, by itself one; and registers handed
      * over where that is more: by all of those, with LESS, and by all the others. */
     int (*waves)(const cg *);

@@ -1,6 +1,7 @@
 /* What can be streamed. */
 #include "ir/program/stream.h"
 #include "ir/program/step.h"
+#include <string.h>
 
 /* A weight, at a place that no tensor decides. */
 static bool immutable(const et_program *p, et_expr e) {
@@ -17,12 +18,34 @@ static bool along(const et_program *p, et_expr load, int k) {
     return et_k_contiguous(p, load, k, p->tensors[n.i].shape.dtype);
 }
 
+/* How many k of a row share an element of LOAD, which has the next ones' beside it; or 0. */
+static int group_of(const et_program *p, et_expr load, int k) {
+    et_exprs *x = p->g->exprs;
+    const et_node_x n = *et_x(x, load);
+    for (int d = 0; d + 1 < n.nops; d++)
+        if (et_expr_has_var(x, n.ops[d], k)) return 0;
+    const et_node_x last = n.nops ? *et_x(x, n.ops[n.nops - 1]) : n;
+    int64_t by, all;
+    if (last.op != ET_X_IDIV || !et_expr_eq(last.ops[0], et_var(x, k))) return 0;
+    if (!et_is_int(x, last.ops[1], &by) || !et_is_int(x, et_var_extent(x, k), &all)) return 0;
+    return by > 1 && by <= all && !(by & (by - 1)) && all % by == 0 ? (int)by : 0;
+}
+
 struct loads {
     const et_program *p;
     int k;
     et_expr found; /* the one along k */
     bool odd;      /* another, or one that may not be read ahead */
+    et_beside beside[ET_MOST_BESIDE];
+    int n;
 };
+
+static void note_beside(struct loads *l, et_expr load) {
+    int group = group_of(l->p, load, l->k);
+    for (int i = 0; i < l->n; i++)
+        if (et_expr_eq(l->beside[i].load, load)) return;
+    if (group && l->n < ET_MOST_BESIDE) l->beside[l->n++] = (et_beside){load, group};
+}
 
 /* What only one arm of a choice reads is not for everybody. */
 static void find_loads(struct loads *l, et_expr e) {
@@ -40,6 +63,8 @@ static void find_loads(struct loads *l, et_expr e) {
     else if (along(l->p, e, l->k)) {
         l->odd |= l->found.id;
         l->found = e;
+    } else {
+        note_beside(l, e);
     }
 }
 
@@ -51,6 +76,29 @@ et_expr et_stream_load(const et_program *p, const et_step *s, int i) {
 
 static et_dtype dtype_of(const et_program *p, et_expr load) {
     return p->tensors[et_x(p->g->exprs, load)->i].shape.dtype;
+}
+
+int et_stream_beside(const et_program *p, const et_step *s, int i, et_beside *out) {
+    struct loads l = {.p = p, .k = s->kvar};
+    find_loads(&l, s->b[i]);
+    if (l.odd || !l.found.id) return 0;
+    memcpy(out, l.beside, sizeof l.beside);
+    return l.n;
+}
+
+int64_t et_stream_beside_bytes(const et_program *p, const et_step *s, int64_t bytes) {
+    int64_t most = 0;
+    for (int i = 0; i < s->nacc; i++) {
+        et_beside beside[ET_MOST_BESIDE];
+        int n = et_stream_beside(p, s, i, beside);
+        int64_t all = 0;
+        for (int b = 0; b < n; b++) {
+            int64_t k = bytes * 8 / et_dtype_bits(dtype_of(p, et_stream_load(p, s, i)));
+            all += et_dtype_size(dtype_of(p, beside[b].load), k / beside[b].group);
+        }
+        most = all > most ? all : most;
+    }
+    return most;
 }
 
 int64_t et_stream_row(const et_program *p, const et_step *s, int b, int row) {

@@ -20,9 +20,24 @@ enum {
 
 /* What of b[I] comes through the ring, a load: b[I] itself, or, where b[I] is computed of weights,
  * the only one of these that has an element for each k, next to each other in memory, as codes
- * have; what several k share, as scales, is read by who multiplies. No expression where there is no
- * such load, or where any place that b[I] reads is decided by a tensor or is no weight's. */
+ * have. No expression where there is no such load, or where any place that b[I] reads is decided by
+ * a tensor or is no weight's. */
 et_expr et_stream_load(const et_program *, const et_step *, int i);
+
+/* What several k of a row share beside that load, as the scales of groups: elements next to each
+ * other, one for each GROUP of k's, a power of two that divides those that there are. They come
+ * with the codes that they belong to, where whole groups do; the others are read by who multiplies.
+ */
+typedef struct {
+    et_expr load;
+    int group;
+} et_beside;
+enum { ET_MOST_BESIDE = 2 };
+/* OUT: room for ET_MOST_BESIDE. */
+int et_stream_beside(const et_program *, const et_step *, int i, et_beside *out);
+
+/* Bytes of these that belong to BYTES of the loads that they are beside. */
+int64_t et_stream_beside_bytes(const et_program *, const et_step *, int64_t bytes);
 
 /* The CONTRACT step of the function whose operand b can be streamed, or -1: the function has one
  * such step, all of whose rows exist, lie so far apart as numbers say, have a number of k, and in

@@ -120,8 +120,8 @@ void et_machine_list(FILE *to) {
                 m->dies, m->shader_engines, m->clock_ghz, m->hbm_gbs, m->matrix_tflops, m->source);
 }
 
-int et_machine_slots(const et_machine *m, int locals) {
+int et_machine_slots(const et_machine *m, int locals, int slot) {
     enum { OWN = 1024 }; /* bytes of LDS that codegen has for itself */
-    int slot = m->stream_kb << 10, left = m->lds_bytes - OWN - locals;
-    return slot && left > 0 ? left / slot : 0;
+    int left = m->lds_bytes - OWN - locals;
+    return slot > 0 && left > 0 ? left / slot : 0;
 }

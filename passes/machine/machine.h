@@ -83,8 +83,8 @@ void et_machine_print(const et_machine *, FILE *, et_machine_comment, void *ctx)
 /* A line for every machine that comes with etcc. */
 void et_machine_list(FILE *);
 
-/* Slots that a ring of weights has room for beside so many bytes of a task's locals; 0 where the
- * machine has no ring. */
-int et_machine_slots(const et_machine *, int locals);
+/* Slots of SLOT bytes that a ring of weights has room for beside so many bytes of locals; 0 where
+ * there is no ring. */
+int et_machine_slots(const et_machine *, int locals, int slot);
 
 #endif

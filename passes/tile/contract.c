@@ -363,8 +363,8 @@ static void lay_out_beside(struct contract *c, et_step *s) {
     bool beside = s->a.id != was.a.id;
     int copied = c->t.f.lds_bytes - f.lds_bytes;
     lay_out(c, s);
-    int slots = et_machine_slots(m, c->t.f.lds_bytes);
-    if (!beside || slots == et_machine_slots(m, c->t.f.lds_bytes - copied)) return;
+    int slot = m->stream_kb << 10, slots = et_machine_slots(m, c->t.f.lds_bytes, slot);
+    if (!beside || slots == et_machine_slots(m, c->t.f.lds_bytes - copied, slot)) return;
     c->t.f = f;
     *s = was;
     lay_out(c, s);

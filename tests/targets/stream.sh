@@ -21,7 +21,13 @@ compile() { # FILE OPTIONS...
 }
 
 compile "$model" ring.ptx
-for what in '^\.reqntid 384$' 'setmaxnreg\.dec' 'setmaxnreg\.inc' 'cp\.async\.cg\.shared\.global .*, 16;' 'cp\.async\.mbarrier\.arrive\.noinc\.shared' \
+# Where waves hand registers over four more do so together, of which one brings.
+threads=288
+if [ "$target" = sm_90 ]; then
+    threads=384
+    grep -q 'setmaxnreg\.dec' ring.ptx && grep -q 'setmaxnreg\.inc' ring.ptx || die 'no registers are handed over'
+fi
+for what in "^\.reqntid $threads\$" 'cp\.async\.cg\.shared\.global .*, 16;' 'cp\.async\.mbarrier\.arrive\.noinc\.shared' \
     'cp\.async\.wait_all' 'mbarrier\.try_wait\.parity' 'bar(rier)?\.sync[^;]*1, 256;'; do
     grep -qE "$what" ring.ptx || die "no $what"
 done
@@ -37,7 +43,7 @@ done
 # A text may ask for more than there is room for, or for too little to be of use.
 sed 's/^ring .*/ring 64 of 32768 flight 65536/' scheduled.eti > much.eti
 "$bin/etcc" much.eti --machine=./free.machine -o much.ptx
-grep -q '^\.reqntid 384$' much.ptx || die 'a ring of fewer slots than asked for is none'
+grep -q "^\.reqntid $threads\$" much.ptx || die 'a ring of fewer slots than asked for is none'
 sed 's/^ring .*/ring 2 of 128 flight 128/' scheduled.eti > little.eti
 "$bin/etcc" little.eti --machine=./free.machine -o little.ptx
 ! grep -q 'cp\.async\.cg\.shared\.global .*\], 16;' little.ptx || die 'chunks that no slot holds are brought'
@@ -58,7 +64,7 @@ flight() { # HBM_GBS
 }
 [ "$(flight 3)" = $((36 << 10)) ] || die "a stream that takes all the time has $(flight 3) bytes on their way"
 [ "$(flight 3000)" -lt "$(flight 3)" ] || die 'a stream that takes little time has as much on its way'
-# Codes come through it as they are, and their scales do not; what is made of them in pairs of bf16 is, where the target can.
+# Codes come through it as they are, with the scales that belong to a chunk beside them; what is made of them in pairs of bf16 is, where the target can.
 cat > codes.etg << 'END'
 model codes
 dim N in 1..1
@@ -77,6 +83,19 @@ grep -q 'cp\.async\.cg' codes.ptx || die 'codes are not brought'
 compile codes.eti again.ptx
 cmp codes.ptx again.ptx || die 'other code from the text of a model with codes'
 grep -q 'mul\.rn\.bf16x2' codes.ptx || die 'codes are not computed in pairs'
+slot=$(sed -n 's/^ring [0-9]* of \([0-9]*\) .*/\1/p' codes.eti)
+[ "$slot" = $((32768 + 1024)) ] || die "slots of $slot bytes have no room for an f16 to 128 codes of 4 bits"
+grep -qE 'cp\.async\.ca\.shared\.global .*, 8;' codes.ptx || die 'scales are not brought'
+! grep -q 'ld\.global\.b16' codes.ptx || die 'scales that are brought are loaded'
+# Not those of a slot that has no room for them, nor those that lie beside other rows'.
+sed "s/^\(ring [0-9]* of\) $slot /\1 4096 /" codes.eti > tight.eti
+"$bin/etcc" tight.eti --machine=./free.machine -o tight.ptx
+sed 's/t : bf16\[1024, 4\]/t : bf16[4, 1024]/; s/gather(t\.T, \(.*\))\.T)\.T$/gather(t, \1).T).T/' codes.etg > across.etg
+compile across.etg across.ptx
+for some in tight across; do
+    grep -q 'cp\.async\.cg' $some.ptx || die "$some: codes are not brought"
+    grep -q 'ld\.global\.b16' $some.ptx || die "$some: scales are not loaded"
+done
 # Of few rows those go straight to the registers of a wave that has a part of k to itself: nothing copies them to LDS.
 sed 's/N in .*/N in 9..16/' "$src/tests/passes/own_rows.etg" > rows.etg
 compile rows.etg rows.ptx

@@ -40,9 +40,11 @@ static void arrive(cg *g, val barrier) {
              &barrier);
 }
 
-static void copy(cg *g, val to, val from) {
-    assemble(g, g->none, "cp.async.cg.shared.global [$0], [$1], 16;", "r,l,~{memory}", 2,
-             (val[]){to, from});
+static void copy(cg *g, val to, val from, int bytes) {
+    static const char *const text[] = {"cp.async.ca.shared.global [$0], [$1], 4;",
+                                       "cp.async.ca.shared.global [$0], [$1], 8;",
+                                       "cp.async.cg.shared.global [$0], [$1], 16;"};
+    assemble(g, g->none, text[bytes / 8], "r,l,~{memory}", 2, (val[]){to, from});
 }
 
 static void copied(cg *g, val barrier) {

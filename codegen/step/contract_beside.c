@@ -1,0 +1,140 @@
+/* What several k of codes share, as the scales of groups, brought through the ring with the codes:
+ * who multiplies would wait for it, a chunk ahead at most, behind all that the stream has on its
+ * way. In a slot it follows the codes, product by product, row by row, in the order of memory. */
+#include "codegen/step/contract.h"
+
+enum { PIECE = ET_RING_PIECE };
+
+static int dtype_bits(cg *g, et_expr load) {
+    return et_dtype_bits(g->p->tensors[et_x(g->x, load)->i].shape.dtype);
+}
+
+/* The largest piece that copies of a row's BYTES are made of; 0: none is. */
+static int piece_of(int bytes) {
+    for (int piece = PIECE; piece >= 4; piece /= 2)
+        if (bytes % piece == 0) return piece;
+    return 0;
+}
+
+/* Does the first element of each chunk, of all rows, lie at a multiple of COUNT? */
+static bool aligned(cg *g, const et_contract *c, et_expr load, int count) {
+    et_node_x x = *et_x(g->x, load);
+    et_expr chunk = et_var(g->x, cg_fresh_var(g, "c", c->k / c->kc));
+    et_expr k = et_mul(g->x, chunk, et_int(g->x, c->kc));
+    et_expr off = cg_offset(g, x.i2, x.i, x.ops);
+    return cg_divisible(g, et_subst_var(g->x, off, c->s->kvar, k), count);
+}
+
+static bool plan_side(cg *g, const et_contract *c, const et_beside *b, int at, et_side *out) {
+    int bits = dtype_bits(g, b->load), wave = g->t->wave;
+    if (c->kc % b->group || bits % 8) return false;
+    int bytes = c->kc / b->group * bits / 8, piece = piece_of(bytes);
+    if (!piece || !aligned(g, c, b->load, piece * 8 / bits)) return false;
+    int items = c->s->tn * (bytes / piece);
+    *out = (et_side){.load = b->load, .group = b->group, .bytes = bytes, .piece = piece, .at = at};
+    out->copies = (items + wave - 1) / wave;
+    return items % wave == 0 || wave % items == 0;
+}
+
+void cg_contract_plan_sides(cg *g, et_contract *c, int codes) {
+    int at = (codes + PIECE - 1) / PIECE * PIECE;
+    c->sides = et_alloc(g->arena, sizeof *c->sides);
+    for (int i = 0; i < c->s->nacc; i++) {
+        et_beside b[ET_MOST_BESIDE];
+        int n = et_stream_beside(g->p, c->s, i, b);
+        for (int j = 0; j < n; j++) {
+            et_side *side = &c->sides->of[i][c->sides->count[i]];
+            if (!plan_side(g, c, &b[j], at, side)) continue;
+            int end = at + c->s->tn * side->bytes;
+            if (end > g->p->ring.bytes || c->sides->copies + side->copies > ET_MOST_SIDE_COPIES)
+                continue;
+            c->sides->count[i]++;
+            c->sides->copies += side->copies;
+            at = (end + PIECE - 1) / PIECE * PIECE;
+        }
+    }
+}
+
+const et_side *cg_contract_side(const et_contract *c, int i, et_expr load) {
+    for (int j = 0; c->sides && j < c->sides->count[i]; j++)
+        if (et_expr_eq(c->sides->of[i][j].load, load)) return &c->sides->of[i][j];
+    return NULL;
+}
+
+/* ---- taken ---- */
+
+val cg_contract_side_value(cg *g, const et_contract *c, const et_side *side, val slot, int row,
+                           val k) {
+    et_node_x x = *et_x(g->x, side->load);
+    int bytes = dtype_bits(g, side->load) / 8;
+    val group = LLVMBuildLShr(g->b, k, cg_i32(g, __builtin_ctz((unsigned)side->group)), "");
+    val at = cg_add(g, cg_muli(g, c->row_n[row], side->bytes), cg_muli(g, group, bytes));
+    LLVMTypeRef t = cg_storage(g, g->p->tensors[x.i].shape.dtype);
+    val v = LLVMBuildLoad2(g->b, t, cg_gepi(g, cg_gep(g, slot, at), side->at), "");
+    LLVMSetAlignment(v, (unsigned)bytes);
+    return v;
+}
+
+/* ---- brought ---- */
+
+/* Which of a side's copies of a chunk is the lane's, of those that begin at number FIRST. */
+static val item_of(cg *g, const et_contract *c, const et_side *side, int first) {
+    int items = c->s->tn * (side->bytes / side->piece);
+    val lane = g->lane;
+    if (items < g->t->wave) lane = LLVMBuildAnd(g->b, lane, cg_i32(g, items - 1), "");
+    return cg_addi(g, lane, first);
+}
+
+static val source(cg *g, const et_contract *c, const et_side *side, val item) {
+    et_node_x x = *et_x(g->x, side->load);
+    val pieces = cg_i32(g, side->bytes / side->piece);
+    int mark = cg_scope(g);
+    cg_bind(g, c->s->nvar, LLVMBuildUDiv(g->b, item, pieces, ""), true);
+    et_expr off = cg_offset(g, x.i2, x.i, x.ops);
+    val at = cg_address(g, x.i2, x.i, et_subst_var(g->x, off, c->s->kvar, et_int(g->x, 0)));
+    cg_scope_end(g, mark);
+    val ahead = cg_muli(g, LLVMBuildURem(g->b, item, pieces, ""), side->piece);
+    return cg_gep(g, at, LLVMBuildZExt(g->b, ahead, g->i64, ""));
+}
+
+/* F for each copy of a chunk that a lane makes, with where it comes from. */
+static void each(cg *g, const et_contract *c,
+                 void (*f)(cg *, const et_contract *, const et_side *, int, void *, val *),
+                 void *ctx, val *from) {
+    for (int i = 0; c->sides && i < c->s->nacc; i++)
+        for (int j = 0; j < c->sides->count[i]; j++)
+            for (int k = 0; k < c->sides->of[i][j].copies; k++)
+                f(g, c, &c->sides->of[i][j], k * g->t->wave, ctx, from++);
+}
+
+static void begin(cg *g, const et_contract *c, const et_side *side, int first, void *none,
+                  val *from) {
+    (void)none;
+    *from = source(g, c, side, item_of(g, c, side, first));
+}
+
+static void bring(cg *g, const et_contract *c, const et_side *side, int first, void *slot,
+                  val *from) {
+    val at = cg_muli(g, item_of(g, c, side, first), side->piece);
+    g->family->stream->copy(g, cg_gepi(g, cg_gep(g, slot, at), side->at), *from, side->piece);
+}
+
+static void move(cg *g, const et_contract *c, const et_side *side, int first, void *by, val *from) {
+    (void)c, (void)first;
+    val chunks = by ? LLVMBuildZExt(g->b, cg_muli(g, by, side->bytes), g->i64, "")
+                    : LLVMConstInt(g->i64, (unsigned)side->bytes, false);
+    *from = cg_gep(g, *from, chunks);
+}
+
+int cg_contract_begin_sides(cg *g, const et_contract *c, val *from) {
+    each(g, c, begin, NULL, from);
+    return c->sides ? c->sides->copies : 0;
+}
+
+void cg_contract_bring_sides(cg *g, const et_contract *c, val slot, val *from) {
+    each(g, c, bring, slot, from);
+}
+
+void cg_contract_move_sides(cg *g, const et_contract *c, val chunks, val *from) {
+    each(g, c, move, chunks, from);
+}
