@@ -23,6 +23,7 @@ struct emu_lane_row {
 
 /* What the lanes of a matrix instruction hold, in runtime/emu/isa/ops/mfma.c. */
 struct emu_mfma_row;
+struct emu_smfmac_row;
 struct emu_wmma_row; /* runtime/emu/isa/lanes/wmma.h */
 struct emu_wmma_how;
 
@@ -57,6 +58,9 @@ struct emu_lane_table {
     /* C_STRIDE is 64, or 0 when C is one array for every register */
     void (*mfma)(const struct emu_mfma_row *, uint32_t *d, const uint32_t *a, const uint32_t *b,
                  const uint32_t *c, int c_stride);
+    /* The bits that count of INDEX's lanes begin at SHIFT. */
+    void (*smfmac)(const struct emu_smfmac_row *, uint32_t *d, const uint32_t *a, const uint32_t *b,
+                   const uint32_t *index, int shift);
     /* CONSTANT: C is one array of 64 for every register */
     void (*wmma)(const struct emu_wmma_row *, uint32_t *d, const uint32_t *a, const uint32_t *b,
                  const uint32_t *c, bool constant, const struct emu_wmma_how *);

@@ -21,6 +21,15 @@ struct emu_mfma_row {
     uint8_t a, b; /* enum mfma_type */
 };
 
+/* D += A * B where A holds two of every four elements of a row, and an index register says by two
+ * bits each, from the lowest, which: of DIM x DIM, depth K. A: as above, of half the depth; B, D:
+ * as above.
+ */
+struct emu_smfmac_row {
+    const char *name;
+    uint8_t dim, k, type; /* enum mfma_type, of 16 bits */
+};
+
 /* Registers per lane. */
 static inline int mfma_size(int type) {
     return type == M_F64                     ? 8

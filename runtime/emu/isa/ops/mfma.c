@@ -120,9 +120,46 @@ static bool bind_mfma(struct emu_decode *d, const struct emu_row *row, const str
     return bind_range(d, c, acc, &o->s[2]);
 }
 
+static const struct emu_smfmac_row sparse[] = {
+    {"v_smfmac_f32_16x16x32_f16", 16, 32, M_F16},
+    {"v_smfmac_f32_16x16x32_bf16", 16, 32, M_BF16},
+    {"v_smfmac_f32_32x32x16_f16", 32, 16, M_F16},
+    {"v_smfmac_f32_32x32x16_bf16", 32, 16, M_BF16},
+};
+enum { NSPARSE = sizeof sparse / sizeof *sparse };
+
+/* EXEC does not matter. The kernel copies A and B before D is written. */
+static const struct emu_op *h_smfmac(struct emu_wave *w, const struct emu_op *o) {
+    w->lanes->smfmac(&sparse[o->mfma], w->v[o->d], w->v[o->s[0].reg], w->v[o->s[1].reg],
+                     w->v[o->s[2].reg], o->offset);
+    return o + 1;
+}
+
+/* Without cbsz, abid says which of four bytes the index is; with it the first. */
+static bool bind_smfmac(struct emu_decode *d, const struct emu_row *row, const struct emu_text *t,
+                        struct emu_op *o) {
+    (void)row;
+    size_t i = 0;
+    while (i < NSPARSE && strcmp(sparse[i].name, t->name))
+        i++;
+    if (i == NSPARSE || t->ntok != 4 || t->words != 2 || t->word[1] >> 29) return false;
+    unsigned cbsz = t->word[0] >> 8 & 7, abid = t->word[0] >> 11 & 15;
+    if (abid > 3) return false;
+    o->fn = h_smfmac;
+    o->mfma = (uint16_t)i;
+    o->nsrc = 3;
+    o->offset = cbsz ? 0 : 8 * (int)abid;
+    return isa_bind_vdst(d, &t->tok[0], sparse[i].dim * sparse[i].dim / LANES, o) &&
+           bind_range(d, &t->tok[1], 2, &o->s[0]) && bind_range(d, &t->tok[2], 4, &o->s[1]) &&
+           bind_range(d, &t->tok[3], 1, &o->s[2]);
+}
+
 const struct emu_table *isa_mfma_table(void) {
-    static struct emu_row rows[NSHAPES];
-    static const struct emu_table t = {rows, NSHAPES};
+    static struct emu_row rows[NSHAPES + NSPARSE];
+    static const struct emu_table t = {rows, NSHAPES + NSPARSE};
+    for (size_t i = 0; i < NSPARSE; i++)
+        rows[NSHAPES + i] =
+            (struct emu_row){.name = sparse[i].name, .bind = bind_smfmac, .cls = C_MFMA};
     for (size_t i = 0; i < NSHAPES; i++)
         rows[i] = (struct emu_row){.name = shapes[i].name, .bind = bind_mfma, .cls = C_MFMA};
     return &t;
