@@ -331,6 +331,7 @@ bool et_codegen(et_program *p, const et_codegen_options *opt, et_codegen_info *o
             .t = t,
             .family = t->family};
     et_codegen_info info = {0};
+    g.packed = et_alloc(g.arena, (size_t)(p->ntensors + 1) * sizeof *g.packed);
     if (!check(&g)) return false;
     LLVMResetFatalErrorHandler();
     LLVMInstallFatalErrorHandler(on_fatal);
@@ -346,6 +347,13 @@ bool et_codegen(et_program *p, const et_codegen_options *opt, et_codegen_info *o
     if (g.mod) LLVMDisposeModule(g.mod);
     LLVMContextDispose(g.ctx);
     et_arena_destroy(g.texts);
+    for (int i = 0; i < p->ntensors; i++)
+        info.packed |= g.packed[i];
     if (ok && out_info) *out_info = info;
     return ok;
+}
+
+const char *et_sparse_name(int i) {
+    static const char *const names[] = {"none", "zeros", "2:4"};
+    return i >= 0 && i <= ET_SPARSE_2_4 ? names[i] : NULL;
 }

@@ -4,12 +4,19 @@
 #include "codegen/object.h"
 #include "ir/base/diag.h"
 #include "ir/base/text.h"
+#include "ir/program/packed.h"
 #include "ir/program/step.h"
 #include "ir/program/zeros.h"
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+
+_Static_assert((int)ET_PACKED_ROWS == (int)ETRT_PACKED_ROWS &&
+                   (int)ET_PACKED_K == (int)ETRT_PACKED_K &&
+                   (int)ET_PACKED_BYTES == (int)ETRT_PACKED_BYTES &&
+                   (int)ET_PACKED_ALIGN == (int)ETRT_PACKED_ALIGN,
+               "blocks are of one size for who packs and who reads them");
 
 struct out {
     cg *g;
@@ -94,7 +101,8 @@ static bool is_argument(const et_tensor *t) {
 static int64_t zeros_of(const struct out *o, int n) {
     const et_program *p;
     et_zeros z;
-    for (int i = 0; o->g->opt->sparse && (p = et_program_part(o->g->whole, i)); i++)
+    for (int i = 0; o->g->opt->sparse == ET_SPARSE_ZEROS && (p = et_program_part(o->g->whole, i));
+         i++)
         for (int t = 0, k = 0; t < p->ntensors; t++)
             if (is_argument(&p->tensors[t]) && k++ == n && et_zeros_used(p, t) &&
                 et_zeros_of(p, t, &z))
@@ -102,7 +110,7 @@ static int64_t zeros_of(const struct out *o, int n) {
     return 0;
 }
 
-static void put_tensor(struct out *o, const et_tensor *t, int64_t zeros) {
+static void put_tensor(struct out *o, const et_tensor *t, int64_t zeros, bool packed) {
     static const char *const kind[] = {"input", "output", "weight", "state"};
     put(o, "{\"name\": ");
     put_string(o, t->name ? t->name : "");
@@ -123,6 +131,7 @@ static void put_tensor(struct out *o, const et_tensor *t, int64_t zeros) {
             put(o, "]");
         }
         if (zeros) put(o, ", \"zeros\": %" PRId64, zeros);
+        if (packed) put(o, ", \"packed\": %d", ETRT_PACKED_K);
     }
     put(o, "}");
 }
@@ -341,14 +350,21 @@ static char *framed(cg *g, const char *text) {
                      etrt_manifest_sum(text, n), text);
 }
 
+static bool any_packed(const cg *g) {
+    for (int i = 0; i < g->whole->ntensors; i++)
+        if (g->packed[i]) return true;
+    return false;
+}
+
 char *cg_manifest(cg *g) {
     const et_program *p = g->p;
     struct out o;
     begin(&o, g);
     put(&o, "{\"abi\": %d, \"etcc\": \"%s\", \"target\": \"%s\", \"model\": ",
-        cg_has_zeros(g) ? ETRT_ABI_ZEROS
-        : g->tags.bytes ? ETRT_ABI_TAGS
-                        : ETRT_ABI_VERSION,
+        any_packed(g)     ? ETRT_ABI_PACKED
+        : cg_has_zeros(g) ? ETRT_ABI_ZEROS
+        : g->tags.bytes   ? ETRT_ABI_TAGS
+                          : ETRT_ABI_VERSION,
         ETCC_VERSION, g->t->name);
     put_string(&o, p->g->name ? p->g->name : "");
     put(&o, ",\n \"source_hash\": ");
@@ -372,7 +388,8 @@ char *cg_manifest(cg *g) {
     for (int i = 0, k = 0; i < p->ntensors; i++) {
         if (!is_argument(&p->tensors[i])) continue;
         put(&o, k ? ",\n  " : "\n  ");
-        put_tensor(&o, &p->tensors[i], zeros_of(&o, k++));
+        put_tensor(&o, &p->tensors[i], zeros_of(&o, k), g->packed[k]);
+        k++;
     }
     put_parts(&o);
     put(&o, "]");

@@ -21,6 +21,8 @@
 #define ETRT_ABI_TAGS 5
 /* And what that of a kernel says whose weights have "zeros", be there tags or not. */
 #define ETRT_ABI_ZEROS 7
+/* And that of one whose weights have "packed". */
+#define ETRT_ABI_PACKED 8
 
 /* The manifest, JSON text, is in the file of code within a frame: a head of 32 bytes, all ASCII,
  *
@@ -47,6 +49,7 @@
  *     { "name": "wq", "kind": "weight", "dtype": "bf16", "shape": [4, 256, 256],
  *       "source": "model.layers.{l}.self_attn.q_proj.weight", "loops": [["l", 0, 4]],
  *       "zeros": 64 },                     // only with ABI ETRT_ABI_ZEROS
+ *                                          // or, with ETRT_ABI_PACKED, "packed": 64
  *     { "name": "kc", "kind": "state",  ... }, { "name": "logits", "kind": "output", ... } ],
  *   "workspace_bytes": 123456,
  *   "temporaries": [                       // what is in the workspace, for whoever looks at it
@@ -109,6 +112,25 @@ static inline uint32_t etrt_manifest_sum(const char *text, size_t bytes) {
  * kernel's arguments says whether it is worth looking at maps; what is zero is multiplied by
  * otherwise, as in a kernel without them. */
 enum { ETRT_ZERO_ROWS = 16, ETRT_ZERO_BITS = 64 };
+
+/* Behind a weight of bf16 or f16 that has "packed": K, at the next multiple of ETRT_PACKED_ALIGN
+ * bytes from its begin, lie its matrices, of the last two dimensions, packed, and behind all of
+ * them a 32-bit word for each: 1 where of every four neighbours of a row, from its begin, at most
+ * two are not zero, whatever the sign of zeros; else 0, and what lies there for the matrix has no
+ * meaning. A kernel multiplies each matrix packed or as it is by that word.
+ *
+ * A packed matrix is blocks of ETRT_PACKED_ROWS rows by K columns, those of the same rows one
+ * behind the other, then those of the next rows; what is past the last row or column is zero. Each
+ * has ETRT_PACKED_BYTES: for each of four quarters of its columns, and in that for each row, eight
+ * elements, of each four columns two; then for each in the same order 16 bits, from the lowest two
+ * for each of the eight, that say which of its four columns it is, the first of two the lower.
+ * Where fewer than two are not zero, zeros are among the two. */
+enum {
+    ETRT_PACKED_ROWS = 16,
+    ETRT_PACKED_K = 64,
+    ETRT_PACKED_BYTES = 1152,
+    ETRT_PACKED_ALIGN = 128
+};
 
 /* Dies a device may have; models that may share a kernel. */
 #define ETRT_MAX_DIES 16

@@ -78,6 +78,7 @@ struct cg {
     struct cg_bodies *bodies; /* of p, where tiles are in functions of their own: body.c */
     int nbodies;              /* functions of tiles that differ, of all programs */
     bool in_body;             /* it is such a function that is being emitted */
+    bool *packed;             /* per argument that is a tensor: some product reads it packed */
     bool leave_out;           /* products that are being emitted leave out weights that are zero */
     val row;         /* of the table of tasks, in a function that several grids share; else NULL */
     et_arena *texts; /* what is kept of the text of tasks */

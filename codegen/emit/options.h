@@ -17,6 +17,14 @@ typedef enum {
     ET_WEAKEN_TAG,     /* nor do those that would look at the tags of what they take */
 } et_weaken;
 
+/* What of weights that have zeros products leave out. */
+typedef enum {
+    ET_SPARSE_NONE,
+    ET_SPARSE_ZEROS, /* pieces that are zero all over (ir/program/zeros.h) */
+    ET_SPARSE_2_4,   /* two of every four, where the target multiplies so (ir/program/packed.h) */
+} et_sparse;
+const char *et_sparse_name(int); /* "none", ...; NULL past the last */
+
 typedef struct {
     const et_target *target;
     const char
@@ -28,11 +36,11 @@ typedef struct {
         *device_libs;      /* folder of the target's mathematical functions, NULL = as configured */
     const char *assembler; /* of the target's family, where it needs one; NULL = looked for */
     int opt_level;         /* 0..3 */
-    const char *break_event;  /* fault injection: waits on events of this name need one arrival too
-                                 many; NULL = none */
-    bool time_passes;         /* report LLVM's stages to stderr */
-    bool profile;             /* the kernel records when and where every task ran */
-    bool sparse;              /* products leave out weights that are zero (ir/program/zeros.h) */
+    const char *break_event; /* fault injection: waits on events of this name need one arrival too
+                                many; NULL = none */
+    bool time_passes;        /* report LLVM's stages to stderr */
+    bool profile;            /* the kernel records when and where every task ran */
+    et_sparse sparse;
     bool count;               /* machine code of products is counted, where the family does that */
     et_weaken weaken;         /* fault injection: the fences of task grids that wait on or notify */
     const char *weaken_event; /* events of this name lack this */
@@ -52,6 +60,7 @@ typedef struct et_codegen_info {
     int64_t text_bytes, file_bytes;
     et_product_code *code; /* by task of all variants, where it was counted; else NULL */
     int ncode;
+    bool packed; /* some product reads weights packed, where they are */
 } et_codegen_info;
 
 #endif

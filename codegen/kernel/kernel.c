@@ -156,7 +156,7 @@ static void visit_program(cg *g) {
 bool cg_has_zeros(const cg *g) {
     const et_program *p;
     et_zeros z;
-    for (int i = 0; g->opt->sparse && (p = et_program_part(g->whole, i)); i++)
+    for (int i = 0; g->opt->sparse == ET_SPARSE_ZEROS && (p = et_program_part(g->whole, i)); i++)
         for (int t = 0; t < p->ntensors; t++)
             if (has_argument(&p->tensors[t]) && et_zeros_used(p, t) && et_zeros_of(p, t, &z))
                 return true;

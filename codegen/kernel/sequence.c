@@ -147,7 +147,7 @@ static void emit_items(cg *g, int first, int count, int begin) {
 
 void cg_sequence(cg *g) {
     int n = 0;
-    g->leave_out = g->opt->sparse;
+    g->leave_out = g->opt->sparse == ET_SPARSE_ZEROS;
     et_program *p;
     for (int i = 0; (p = et_program_part(g->whole, i)); i++)
         n += p->ngrids;

@@ -12,6 +12,8 @@
 #include "ir/program/step.h"
 #include <string.h>
 
+enum { MOST_CARRIED = ET_DEEP * ET_MAX_FRAGMENTS + ET_MAX_SUMS + 1 };
+
 /* ---- how the step is cut up ---- */
 
 static void plan(cg *g, et_contract *c) {
@@ -73,10 +75,12 @@ static val dealt(cg *g, const et_deal *d) {
     return place ? place : cg_i32(g, 0);
 }
 
-static void begin_loads(cg *g, et_contract *c) {
+static void addresses(cg *g, et_contract *c) {
     c->kend = cg_emit_i32(g, c->extent);
-    if (!c->direct) return;
-    if (!c->streamed || c->coded) cg_contract_rows(g, c);
+    if (c->direct && (!c->streamed || c->coded)) cg_contract_rows(g, c);
+}
+
+static void first_loads(cg *g, et_contract *c) {
     cg_contract_find_zeros(g, c);
     c->begin = cg_contract_next(g, c, cg_i32(g, 0));
     if (c->zeros) {
@@ -85,6 +89,66 @@ static void begin_loads(cg *g, et_contract *c) {
     }
     cg_contract_load(g, c, c->begin, ET_FROM_BOTH, c->first[0]);
     if (c->deep) cg_contract_load(g, c, cg_i32(g, 1), ET_FROM_BOTH, c->first[1]);
+}
+
+/* ---- a step with two plans ---- */
+
+struct ways {
+    block way[2], end[2], join;
+    int mark;
+};
+
+/* Into the way of the plan for a packed b, then that of the other, then on from both. */
+static void ways_begin(cg *g, struct ways *w, val is_packed) {
+    for (int i = 0; i < 2; i++)
+        w->way[i] = cg_block(g, i ? "dense" : "packed");
+    w->join = cg_block(g, "either");
+    cg_cond(g, is_packed, w->way[0], w->way[1]);
+    cg_at(g, w->way[0]);
+    w->mark = cg_scope(g);
+}
+
+static void way_ends(cg *g, struct ways *w, int i) {
+    cg_scope_end(g, w->mark);
+    w->end[i] = cg_here(g);
+    cg_br(g, w->join);
+    cg_at(g, i ? w->join : w->way[1]);
+    if (!i) w->mark = cg_scope(g);
+}
+
+static val of_ways(cg *g, struct ways *w, val packed, val dense) {
+    val phi = LLVMBuildPhi(g->b, LLVMTypeOf(packed ? packed : dense), "");
+    val none = LLVMGetPoison(LLVMTypeOf(phi));
+    LLVMAddIncoming(phi, (val[]){packed ? packed : none, dense ? dense : none}, w->end, 2);
+    return phi;
+}
+
+/* The first loads of either plan: what the other's are, nobody reads. */
+static void first_loads_of(cg *g, et_contract *c) {
+    struct ways w;
+    et_contract *o = c->other;
+    c->is_packed = cg_contract_is_packed(g, o);
+    ways_begin(g, &w, c->is_packed);
+    first_loads(g, o);
+    way_ends(g, &w, 0);
+    first_loads(g, c);
+    way_ends(g, &w, 1);
+    for (int d = 0; d < ET_DEEP; d++) {
+        for (int i = 0; i < o->nload && (!d || o->deep); i++)
+            o->first[d][i] = of_ways(g, &w, o->first[d][i], NULL);
+        for (int i = 0; i < c->nload && (!d || c->deep); i++)
+            c->first[d][i] = of_ways(g, &w, NULL, c->first[d][i]);
+    }
+}
+
+static void begin_loads(cg *g, et_contract *c) {
+    addresses(g, c);
+    if (c->other) {
+        addresses(g, c->other);
+        first_loads_of(g, c);
+    } else if (c->direct) {
+        first_loads(g, c);
+    }
 }
 
 static et_contract *planned(cg *g, const et_step *s, bool streamed) {
@@ -107,8 +171,9 @@ static val digit(cg *g, val *rest, int n) {
     return LLVMBuildURem(g->b, all, by, "");
 }
 
-et_contract *cg_contract_begin(cg *g, const et_step *s) {
-    et_contract *c = planned(g, s, s == g->streamed);
+/* Where this wave and lane are in it. */
+static void place(cg *g, et_contract *c) {
+    const et_step *s = c->s;
     val rest = g->wave, ng;
     if (c->together == ET_GROUP_M) { /* neighbouring waves have neighbouring rows */
         c->m0 = digit(g, &rest, s->wm);
@@ -128,6 +193,13 @@ et_contract *cg_contract_begin(cg *g, const et_step *s) {
     c->out_n = dealt(g, &c->sums->sum_n);
     c->out_m = dealt(g, &c->sums->sum_m);
     c->kpart = cg_muli(g, c->ks, c->kc / s->wk);
+}
+
+et_contract *cg_contract_begin(cg *g, const et_step *s) {
+    et_contract *c = planned(g, s, s == g->streamed);
+    place(g, c);
+    c->other = cg_contract_other(g, c);
+    if (c->other) place(g, c->other);
     if (!c->cond.id) begin_loads(g, c);
     return c;
 }
@@ -351,6 +423,27 @@ static void all_chunks(cg *g, et_contract *c, val *carried) {
         chunks_staged(g, c, c->nchunks, carried);
 }
 
+/* By the plan that goes with what b is. */
+static void all_ways(cg *g, et_contract *c, val *carried) {
+    if (!c->other) {
+        all_chunks(g, c, carried);
+        return;
+    }
+    struct ways w;
+    int sums = cg_contract_sums(c);
+    val packed[MOST_CARRIED];
+    memcpy(packed, carried, (size_t)sums * sizeof *packed);
+    c->other->mlive = c->mlive;
+    c->other->nlive = c->nlive;
+    ways_begin(g, &w, c->is_packed);
+    all_chunks(g, c->other, packed);
+    way_ends(g, &w, 0);
+    all_chunks(g, c, carried);
+    way_ends(g, &w, 1);
+    for (int i = 0; i < sums; i++)
+        carried[i] = of_ways(g, &w, packed[i], carried[i]);
+}
+
 /* Where the tile has k at all; all its waves find the same. */
 static void chunks_if(cg *g, et_contract *c, val *carried) {
     val old[ET_MAX_SUMS];
@@ -360,7 +453,7 @@ static void chunks_if(cg *g, et_contract *c, val *carried) {
     cg_if_begin(g, &some, cg_icmp(g, LLVMIntNE, cg_uniform(g, any), cg_i32(g, 0)));
     int mark = cg_scope(g);
     begin_loads(g, c);
-    all_chunks(g, c, carried);
+    all_ways(g, c, carried);
     cg_scope_end(g, mark);
     cg_if_end(g, &some);
     for (int i = 0; i < cg_contract_sums(c); i++) {
@@ -396,7 +489,7 @@ static val scaled(cg *g, const et_contract *c, val sum) {
 
 void cg_contract_multiply(cg *g, et_contract *c, val *out) {
     const et_step *s = c->s;
-    val carried[ET_DEEP * ET_MAX_FRAGMENTS + ET_MAX_SUMS + 1];
+    val carried[MOST_CARRIED];
     if (cg_contract_sums(c) > ET_MAX_SUMS || c->nload > ET_MAX_FRAGMENTS)
         et_bug("%s: a wave cannot hold %d sums and %d rows", g->f->name, cg_contract_sums(c),
                c->nload);
@@ -407,7 +500,7 @@ void cg_contract_multiply(cg *g, et_contract *c, val *out) {
     if (c->cond.id)
         chunks_if(g, c, carried);
     else
-        all_chunks(g, c, carried);
+        all_ways(g, c, carried);
     if (shares_memory(g, s)) cg_barrier(g); /* all waves have done with the chunks */
     for (int i = 0; i < cg_contract_sums(c); i++)
         out[i] = scaled(g, c, together(g, c, carried[i]));

@@ -88,6 +88,9 @@ struct et_contract {
     int deep_a;
     et_own *own;
     val nchunks;
+    bool packed;                 /* b is read packed (contract_packed.c) */
+    struct et_contract *other;   /* the plan for that of a step that can, or NULL */
+    val is_packed;               /* with it: b is packed, an i1 */
     bool zeros;                  /* chunks whose weights are zero are left out (zeros.c) */
     val some;                    /* with zeros: the bits of columns where there is anything */
     val begin;                   /* the first chunk that is multiplied */
@@ -145,6 +148,15 @@ bool cg_contract_zeros(cg *, const et_contract *); /* are there words of what is
 void cg_contract_find_zeros(cg *, et_contract *);  /* loads those of the tile */
 /* The first chunk from CHUNK on that is to be multiplied; how many there are, where none is. */
 val cg_contract_next(cg *, const et_contract *, val chunk);
+
+/* ---- contract_packed.c: b packed, or as it is, as the load found it ---- */
+/* The plan for a packed b beside C, or NULL. */
+et_contract *cg_contract_other(cg *, const et_contract *c);
+void cg_contract_packed_rows(cg *, et_contract *); /* addresses of its rows */
+val cg_contract_is_packed(cg *, const et_contract *);
+/* B of the wave's part of a chunk: of each unit, product and sixteen rows what a lane has of its
+ * rows, then the index of each. */
+void cg_contract_packed(cg *, const et_contract *, val chunk, val *out);
 
 /* ---- contract_stream.c ---- */
 /* May the operand come through the ring? The plan is one for that. */

@@ -16,18 +16,26 @@ static void staged_rows(cg *g, const et_contract *c, val chunk, val *row) {
     }
 }
 
+/* Values that are the lane's rows of sixteen of b. */
+static int values_of(const et_contract *c) {
+    return c->packed ? 2 * c->rows_n : c->rows_n;
+}
+
 /* The products of unit U of b, OF, with rows A into sums of piece MS. */
 static void multiply_unit(cg *g, const et_contract *c, int ms, const val *of, val *a, val *acc) {
     for (int i = 0; i < c->s->nacc; i++)
-        for (int ns = 0; ns < c->nsub; ns++, of += c->rows_n) {
+        for (int ns = 0; ns < c->nsub; ns++, of += values_of(c)) {
             val *sum = &acc[cg_contract_sum(c, i, ms, ns)];
-            *sum = g->family->multiply(g, c->fr, c->lane_k, of, a, *sum);
+            if (c->packed)
+                *sum = g->family->multiply_packed(g, c->fr, of, of + c->rows_n, a, *sum);
+            else
+                *sum = g->family->multiply(g, c->fr, c->lane_k, of, a, *sum);
         }
 }
 
 /* B's fragments of unit U, or those made of it. */
 static const val *unit_of(cg *g, const et_contract *c, val chunk, int u, const val *b, val *made) {
-    if (!c->late) return b + u * c->s->nacc * c->nsub * c->rows_n;
+    if (!c->late) return b + u * c->s->nacc * c->nsub * values_of(c);
     cg_contract_decode(g, c, chunk, b, u, u + 1, made);
     return made;
 }

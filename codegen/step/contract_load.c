@@ -107,6 +107,10 @@ void cg_contract_load(cg *g, const et_contract *c, val chunk, et_source which, v
         cg_contract_take(g, c, out);
         return;
     }
+    if (c->packed) {
+        cg_contract_packed(g, c, chunk, out);
+        return;
+    }
     val k0 = cg_add(g, cg_muli(g, chunk, c->kc), c->kpart);
     for (int u = 0; u < c->units; u++)
         for (int i = 0; i < c->s->nacc; i++)
@@ -129,6 +133,10 @@ cg_addr cg_contract_row(cg *g, const et_contract *c, et_expr e, int rowvar, val 
 
 void cg_contract_rows(cg *g, et_contract *c) {
     const et_step *s = c->s;
+    if (c->packed) {
+        cg_contract_packed_rows(g, c);
+        return;
+    }
     val last = cg_addi(g, cg_emit_i32(g, s->nlive), -1);
     for (int r = 0; r < c->nsub * c->rows_n; r++) {
         int64_t ahead = r / c->rows_n * 16 + et_deal_value(&c->fr->layout->n, r % c->rows_n);

@@ -1,6 +1,7 @@
 /* How a CONTRACT step is cut up: chunks of k, units of a chunk, and k's of a lane in a unit; where
  * b comes from, and whether it goes to registers. */
 #include "codegen/step/contract.h"
+#include "ir/program/packed.h"
 #include "ir/program/step.h"
 #include "ir/program/stream.h"
 
@@ -31,6 +32,7 @@ static void plan_direct(cg *g, et_contract *c, int pitch) {
     int wide = s->wk * c->unit_k, pad = pad_of(c, pitch), per = c->nsub * c->rows_n * s->nacc;
     int units = (s->tm * pitch / 16 - pad) / wide;
     int most = g->t->loads * c->piece / c->lane_k / per, half = (pitch / 2 - pad) / wide;
+    if (c->packed) most = g->t->loads / per; /* a load brings a lane's k's */
     if (c->streamed) most = ring_units(c, wide, g->p->ring.bytes);
     if (units > most) units = most;
     if (s->tm > 16 && units > half && half > 0 && cg_contract_may_turn(g, c)) units = half;
@@ -45,7 +47,7 @@ static void plan_direct(cg *g, et_contract *c, int pitch) {
     c->units = units;
     c->kc = units * wide;
     c->pitch_a = c->kc + pad;
-    c->nload = units * per;
+    c->nload = c->packed ? 2 * units * per : units * per;
 }
 
 /* The k of a tile that has any. Where that is a choice between some and none, *OUT_COND says when
@@ -177,7 +179,7 @@ static bool plan_step(cg *g, et_contract *c) {
     c->bits = bits_of(g, c);
     while (kw % (c->lane_k * groups))
         c->lane_k /= 2;
-    set_lane_k(c, c->lane_k);
+    set_lane_k(c, c->packed ? ET_PACKED_LANE_K : c->lane_k);
     c->rows_n = et_deal_values(&c->fr->layout->n);
     c->rows_m = et_deal_values(&c->fr->layout->m);
     c->nsub = s->tn / s->wn / 16;
@@ -192,7 +194,7 @@ static bool plan_step(cg *g, et_contract *c) {
     c->extent = full_extent(g, s, &c->cond);
     if (!et_is_int(g->x, c->extent, &c->k)) c->k = -1;
     c->direct = !c->stages;
-    for (int i = 0; i < s->nacc && !c->stages; i++)
+    for (int i = 0; i < s->nacc && !c->stages && !c->packed; i++)
         c->direct &= cg_contract_direct(g, s, s->b[i], c->piece);
     plan_code(g, c);
     if (!c->direct && s->stage_b < 0) return false;
@@ -216,6 +218,15 @@ static bool plan_step(cg *g, et_contract *c) {
     return true;
 }
 
+/* The buffer for a holds what waves multiply of a unit. */
+static bool fits_packed(const cg *g, const et_contract *c) {
+    const et_step *s = c->s;
+    const et_local *l = &g->f->locals[s->stage_a];
+    int wide = s->wk * ET_PACKED_K, pitch = l->pitch * et_dtype_bytes(l->dtype) / 2,
+        pad = pitch - s->kc;
+    return wide + (pad < 8 ? pad : 8) <= s->tm * pitch / 16;
+}
+
 /* A plan of codes takes twice as many k at once as one of bf16: where waves would have none of the
  * last ones, that is not better. */
 static bool takes_codes(const et_contract *c) {
@@ -225,6 +236,7 @@ static bool takes_codes(const et_contract *c) {
 
 bool cg_contract_plan(cg *g, et_contract *c) {
     const et_contract as_it_is = {.s = c->s, .streamed = c->streamed};
+    if (c->packed) return fits_packed(g, c) && plan_step(g, c);
     const et_step *codes =
         c->streamed || et_step_stages(g->f, c->s) ? NULL : cg_contract_codes(g, c->s);
     if (codes) {

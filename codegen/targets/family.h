@@ -156,6 +156,11 @@ typedef struct et_family {
      * ACC may be several vectors of sums one behind the other, a power of two: products that follow
      * each other go to them in turn, so that none waits for the one before. */
     val (*multiply)(cg *, const et_fragment *, int lane_k, const val *n, const val *m, val acc);
+    /* The same of 16 k's of a lane where of four that follow each other N holds but two, eight in
+     * all, and INDEX, an i32, in its lower half 2 bits for each, which of the four: of fragments
+     * that have `packed`. NULL: no target has such. */
+    val (*multiply_packed)(cg *, const et_fragment *, const val *n, const val *index, const val *m,
+                           val acc);
     /* A word of the codes of four values of e4m3, as the instruction takes them. Of families that
      * have targets with a fragment for those. */
     val (*codes)(cg *, const val v[4]);

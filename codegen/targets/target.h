@@ -29,6 +29,7 @@ struct et_fragment {
     const et_layout *layout;
     const void *own;        /* what only the family knows: its instruction */
     const et_fragment *few; /* of the same operand, but with sums of eight rows m alone; or NULL */
+    const void *packed;     /* as `own`, for `multiply_packed`; NULL: there is none */
 };
 
 struct et_target {

@@ -253,13 +253,17 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
                                   .break_event = o->break_event,
                                   .device_libs = o->device_libs,
                                   .assembler = o->assembler,
-                                  .sparse = o->sparse,
+                                  .sparse = (et_sparse)o->sparse,
                                   .profile = o->profile_kernel,
                                   .count = o->explain && !is_page(o->explain),
                                   .time_passes = o->time_passes};
     if (!find_weaken(p, o->weaken, d, &codegen)) return false;
     et_codegen_info info;
     if (!et_codegen(p, &codegen, &info)) return false;
+    if (o->sparse == ET_SPARSE_2_4 && !info.packed)
+        fprintf(stderr,
+                "%s: note: --sparse=2:4 changes nothing: no product for %s reads weights packed\n",
+                o->input, passes.machine->target);
     if (o->verbose) tell_made(o->output ? o->output : o->emit_llvm, &info);
     if (o->verbose) tell_memory(o->output ? o->output : o->emit_llvm, p);
     return explain(p, o, &passes, &info, d);

@@ -84,10 +84,14 @@ static const cli_option options[] = {
     {"unstreamed", 0, CLI_FLAG, NULL, TO(unstreamed),
      "no weights come ahead of the tasks that read them through a ring in LDS, as they do under a "
      "static schedule where the machine has one"},
-    {"sparse", 0, CLI_FLAG, NULL, TO(sparse),
-     "products leave out pieces of weights, 16 rows by 64 columns or more, that are zero all over, "
-     "as libetrt finds when it loads them: neither read nor multiplied. The kernel has a way with "
-     "that and one without, which a launch takes unless an eighth is zero"},
+    {"sparse", 0, CLI_CHOICE, NULL, TO(sparse),
+     "products leave out weights that are zero, as libetrt finds when it loads them: zeros (what "
+     "--sparse alone means) pieces of 16 rows by 64 columns or more that are zero all over, "
+     "neither "
+     "read nor multiplied, unless less than an eighth is; 2:4 two of every four columns, in "
+     "matrices that have so many zeros everywhere, read packed and multiplied by sparse matrix "
+     "instructions; none (the default)",
+     .names = et_sparse_name, .otherwise = "zeros"},
     {"carried", 0, CLI_CHOICE, NULL, TO(carried),
      "events whose data shows by itself that it has come, and that have no fences: auto (the "
      "default: where the machine says what that costs, and it is predicted to pay), all (wherever "

@@ -103,9 +103,9 @@ void cli_print_rows(const cli_tool *tool, FILE *to) {
             fprintf(to, "%s\t%c\t%s\t%s\t%s\t%lld\t%lld\t%s\n", o->name ? o->name : "",
                     o->letter ? o->letter : ' ', kinds[o->kind],
                     cli_takes_value(o) ? cli_form(o, form, sizeof form) : "",
-                    closed         ? "closed"
-                    : o->otherwise ? "optional"
-                                   : "open",
+                    o->otherwise ? "optional"
+                    : closed     ? "closed"
+                                 : "open",
                     (long long)o->lo, (long long)o->hi, o->help);
         }
 }

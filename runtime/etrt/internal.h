@@ -110,6 +110,10 @@ uint64_t etrt_zeros_find(const struct etrt_tensor *t, const void *data, int64_t 
  * it looks at maps? */
 bool etrt_zeros_worth_it(const etrt_model *);
 
+/* packed.c: MATRIX packed to OUT, of D's `block` bytes; false, and nothing that counts, where it is
+ * not 2:4. */
+bool etrt_packed_make(const struct etrt_packed *d, const void *matrix, void *out);
+
 /* mix.c: several models in one kernel. */
 etrt_status etrt_mix_find(const struct etrt_manifest *, const char *name, int *out_model);
 /* Does the next launch run what is MODEL's? */

@@ -159,6 +159,9 @@ struct job {
     const char *from;
     uint64_t bytes;
     bool halves; /* bf16 that becomes f16 */
+    /* Not the bytes as they are, but the matrix that they are packed, and to WORD whether it is. */
+    const struct etrt_packed *packed;
+    char *word;
 };
 struct jobs {
     struct job *at;
@@ -168,21 +171,42 @@ struct jobs {
     uint64_t *zero;  /* bytes that are, per tensor */
 };
 
+static etrt_status add_job(struct jobs *j, struct job job) {
+    if (j->count == j->room) {
+        size_t room = j->room ? 2 * j->room : 64;
+        struct job *more = realloc(j->at, room * sizeof *more);
+        if (!more) return etrt_no_memory();
+        j->at = more;
+        j->room = room;
+    }
+    j->at[j->count++] = job;
+    j->total += job.bytes;
+    return ETRT_OK;
+}
+
 /* As pieces, so that there is a word of progress between one and the next, and work to share. */
 static etrt_status add_jobs(struct jobs *j, char *to, const char *from, uint64_t bytes,
                             bool halves) {
     enum { PIECE = 16 << 20 };
     for (uint64_t at = 0, n; at < bytes; at += n) {
-        if (j->count == j->room) {
-            size_t room = j->room ? 2 * j->room : 64;
-            struct job *more = realloc(j->at, room * sizeof *more);
-            if (!more) return etrt_no_memory();
-            j->at = more;
-            j->room = room;
-        }
         n = bytes - at < PIECE ? bytes - at : PIECE;
-        j->at[j->count++] = (struct job){to + at, from + at, n, halves};
-        j->total += n;
+        etrt_status st = add_job(j, (struct job){to + at, from + at, n, halves, NULL, NULL});
+        if (st != ETRT_OK) return st;
+    }
+    return ETRT_OK;
+}
+
+/* The matrices at FROM, of which T's from number FIRST on are packed. */
+static etrt_status add_packed(struct jobs *j, const struct etrt_tensor *t, char *weight,
+                              const char *from, int64_t first, int64_t matrices, bool halves) {
+    const struct etrt_packed *d = &t->packed;
+    uint64_t bytes = (uint64_t)(d->rows * d->k) * 2;
+    for (int64_t m = 0; m < matrices; m++) {
+        char *to = weight + d->at + (uint64_t)(first + m) * d->block;
+        char *word = weight + d->words + 4 * (first + m);
+        etrt_status st =
+            add_job(j, (struct job){to, from + (uint64_t)m * bytes, bytes, halves, d, word});
+        if (st != ETRT_OK) return st;
     }
     return ETRT_OK;
 }
@@ -198,12 +222,27 @@ struct copying {
     char why[512];
 };
 
+/* A matrix that is not 2:4 is not sent. */
+static etrt_status send_packed(etrt_device *device, const struct job *j, const void *matrix) {
+    void *packed = malloc(j->packed->block);
+    if (!packed) return etrt_no_memory();
+    uint32_t is = etrt_packed_make(j->packed, matrix, packed);
+    etrt_status st = is ? etrt_mem_send(device, j->to, packed, j->packed->block) : ETRT_OK;
+    if (st == ETRT_OK) st = etrt_mem_write(device, j->word, &is, sizeof is);
+    free(packed);
+    return st;
+}
+
+static etrt_status send(etrt_device *device, const struct job *j, const void *from) {
+    return j->packed ? send_packed(device, j, from) : etrt_mem_send(device, j->to, from, j->bytes);
+}
+
 static etrt_status copy_job(etrt_device *device, const struct job *j) {
-    if (!j->halves) return etrt_mem_send(device, j->to, j->from, j->bytes);
+    if (!j->halves) return send(device, j, j->from);
     unsigned char *halves = malloc(j->bytes);
     if (!halves) return etrt_no_memory();
     halve(halves, (const unsigned char *)j->from, j->bytes);
-    etrt_status st = etrt_mem_send(device, j->to, halves, j->bytes);
+    etrt_status st = send(device, j, halves);
     free(halves);
     return st;
 }
@@ -267,6 +306,7 @@ static etrt_status visit(etrt_model *m, int index, const struct etrt_st *ck, con
     const struct etrt_st_tensor *found = NULL;
     etrt_status st = describe_slices(&m->manifest.tensors[index], &s);
     const struct etrt_zeros *z = &s.tensor->zeros;
+    const struct etrt_packed *d = &s.tensor->packed;
     uint64_t *map = NULL;
     if (st == ETRT_OK && z->columns) {
         map = jobs->maps[index] = malloc(z->bytes);
@@ -277,6 +317,10 @@ static etrt_status visit(etrt_model *m, int index, const struct etrt_st *ck, con
         if (st == ETRT_OK)
             st = add_jobs(jobs, (char *)m->weights[index] + k * s.bytes, found->data, found->bytes,
                           is_converted(found, s.tensor));
+        if (st == ETRT_OK && d->matrices)
+            st = add_packed(jobs, s.tensor, m->weights[index], found->data,
+                            k * (d->matrices / s.count), d->matrices / s.count,
+                            is_converted(found, s.tensor));
         if (st == ETRT_OK && z->columns)
             jobs->zero[index] += etrt_zeros_find(s.tensor, found->data, z->matrices / s.count,
                                                  map + k * (int64_t)(z->bytes / 8) / s.count);
@@ -363,6 +407,17 @@ static etrt_status write_map(etrt_model *m, int i, const void *data) {
     return st;
 }
 
+static etrt_status write_packed(etrt_model *m, int i, const void *data) {
+    const struct etrt_packed *d = &m->manifest.tensors[i].packed;
+    struct jobs jobs = {0};
+    etrt_status st =
+        add_packed(&jobs, &m->manifest.tensors[i], m->weights[i], data, 0, d->matrices, false);
+    for (size_t k = 0; st == ETRT_OK && k < jobs.count; k++)
+        st = copy_job(m->device, &jobs.at[k]);
+    free(jobs.at);
+    return st;
+}
+
 etrt_status etrt_model_weight(etrt_model *m, const char *name, const void *data, size_t bytes) {
     if (!m || !name || !data) return etrt_fail(ETRT_INVALID, "etrt_model_weight: NULL argument");
     etrt_status st = etrt_device_check(m->device);
@@ -380,6 +435,7 @@ etrt_status etrt_model_weight(etrt_model *m, const char *name, const void *data,
     st = check_codes(t, name, data, bytes);
     if (st == ETRT_OK) st = etrt_mem_write(m->device, m->weights[i], data, bytes);
     if (st == ETRT_OK) st = write_map(m, i, data);
+    if (st == ETRT_OK) st = write_packed(m, i, data);
     m->weight_given[i] |= st == ETRT_OK;
     return st;
 }

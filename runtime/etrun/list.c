@@ -17,6 +17,7 @@ static void print_tensor(const struct etrt_manifest *m, const struct etrt_tensor
         printf(" %s in %" PRId64 "..%" PRId64, t->loops[k].name, t->loops[k].lo, t->loops[k].hi);
     if (t->zeros.columns)
         printf(", less its zero pieces of %d x %" PRId64, ETRT_ZERO_ROWS, t->zeros.columns);
+    if (t->packed.matrices) printf(", packed where it is 2:4");
     printf("\n");
 }
 

@@ -30,10 +30,11 @@ struct amdgpu {
 /* What multiplies. */
 struct amdgpu_product {
     enum {
-        AMDGPU_MFMA, /* (A, B, C, cbsz, abid, blgp) */
-        AMDGPU_WMMA, /* (A, B, C), overloaded by the types of the result and of A */
-        AMDGPU_FMA,  /* no such instruction: a lane's products one by one. The text of $0 += $1 of
-                        lane number %d of these sixteen * $2 */
+        AMDGPU_MFMA,   /* (A, B, C, cbsz, abid, blgp) */
+        AMDGPU_SMFMAC, /* (A, B, C, index, cbsz, abid): A of half the k */
+        AMDGPU_WMMA,   /* (A, B, C), overloaded by the types of the result and of A */
+        AMDGPU_FMA,    /* no such instruction: a lane's products one by one. The text of $0 += $1 of
+                          lane number %d of these sixteen * $2 */
     } kind;
     const char *name; /* of the intrinsic, or the text */
     /* As the intrinsic has it; CODES: eight in 64 bits, FNUZ the same where the code of minus zero
@@ -82,6 +83,8 @@ val amdgpu_load_if(cg *, val cond, val base, val ahead, val offset);
 
 /* ---- product.c, math.c, object.c ---- */
 val amdgpu_multiply(cg *, const et_fragment *, int lane_k, const val *n, const val *m, val acc);
+val amdgpu_multiply_packed(cg *, const et_fragment *, const val *n, const val *index, const val *m,
+                           val acc);
 val amdgpu_codes(cg *, const val v[4]);
 val amdgpu_divide(cg *, val a, val b);
 val amdgpu_exp2(cg *, val);

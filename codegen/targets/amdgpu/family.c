@@ -56,6 +56,7 @@ const et_family et_amdgpu = {
     .mix = amdgpu_mix,
     .load_if = amdgpu_load_if,
     .multiply = amdgpu_multiply,
+    .multiply_packed = amdgpu_multiply_packed,
     .codes = amdgpu_codes,
     .divide = amdgpu_divide,
     .root = amdgpu_root,

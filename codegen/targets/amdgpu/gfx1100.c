@@ -8,9 +8,9 @@ static const struct amdgpu_product f16 = {AMDGPU_WMMA, "llvm.amdgcn.wmma.f32.16x
 static const struct amdgpu_product f32 = {
     AMDGPU_FMA, "v_fmac_f32_dpp $0, $1, $2 row_share:%d row_mask:0xf bank_mask:0xf", AMDGPU_F32};
 static const et_fragment fragments[] = {
-    {ET_BF16, 16, &amdgpu_rows_paired, &bf16, NULL},
-    {ET_F16, 16, &amdgpu_rows_paired, &f16, NULL},
-    {ET_F32, 1, &amdgpu_rows_turned, &f32, NULL},
+    {ET_BF16, 16, &amdgpu_rows_paired, &bf16, NULL, NULL},
+    {ET_F16, 16, &amdgpu_rows_paired, &f16, NULL, NULL},
+    {ET_F32, 1, &amdgpu_rows_turned, &f32, NULL, NULL},
 };
 
 static const struct amdgpu own = {

@@ -10,10 +10,10 @@ static const struct amdgpu_product f32 = {
 static const struct amdgpu_product e4m3 = {AMDGPU_WMMA, "llvm.amdgcn.wmma.f32.16x16x16.fp8.fp8",
                                            AMDGPU_CODES};
 static const et_fragment fragments[] = {
-    {ET_BF16, 8, &amdgpu_rows_32, &bf16, NULL},
-    {ET_F16, 8, &amdgpu_rows_32, &f16, NULL},
-    {ET_F32, 1, &amdgpu_rows_turned, &f32, NULL},
-    {ET_E4M3, 8, &amdgpu_rows_32, &e4m3, NULL},
+    {ET_BF16, 8, &amdgpu_rows_32, &bf16, NULL, NULL},
+    {ET_F16, 8, &amdgpu_rows_32, &f16, NULL, NULL},
+    {ET_F32, 1, &amdgpu_rows_turned, &f32, NULL, NULL},
+    {ET_E4M3, 8, &amdgpu_rows_32, &e4m3, NULL, NULL},
 };
 
 static const struct amdgpu own = {

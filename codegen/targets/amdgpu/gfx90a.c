@@ -8,9 +8,9 @@ static const struct amdgpu_product f16 = {AMDGPU_MFMA, "llvm.amdgcn.mfma.f32.16x
 static const struct amdgpu_product f32 = {AMDGPU_MFMA, "llvm.amdgcn.mfma.f32.16x16x4f32",
                                           AMDGPU_F32};
 static const et_fragment fragments[] = {
-    {ET_BF16, 4, &amdgpu_rows_64, &bf16, NULL},
-    {ET_F16, 4, &amdgpu_rows_64, &f16, NULL},
-    {ET_F32, 1, &amdgpu_rows_64, &f32, NULL},
+    {ET_BF16, 4, &amdgpu_rows_64, &bf16, NULL, NULL},
+    {ET_F16, 4, &amdgpu_rows_64, &f16, NULL, NULL},
+    {ET_F32, 1, &amdgpu_rows_64, &f32, NULL, NULL},
 };
 
 static const struct amdgpu own = {

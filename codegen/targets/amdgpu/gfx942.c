@@ -9,11 +9,15 @@ static const struct amdgpu_product f32 = {AMDGPU_MFMA, "llvm.amdgcn.mfma.f32.16x
                                           AMDGPU_F32};
 static const struct amdgpu_product e4m3 = {AMDGPU_MFMA, "llvm.amdgcn.mfma.f32.16x16x32.fp8.fp8",
                                            AMDGPU_FNUZ};
+static const struct amdgpu_product sparse_bf16 = {
+    AMDGPU_SMFMAC, "llvm.amdgcn.smfmac.f32.16x16x32.bf16", AMDGPU_I16};
+static const struct amdgpu_product sparse_f16 = {AMDGPU_SMFMAC,
+                                                 "llvm.amdgcn.smfmac.f32.16x16x32.f16", AMDGPU_F16};
 static const et_fragment fragments[] = {
-    {ET_BF16, 4, &amdgpu_rows_64, &bf16, NULL},
-    {ET_F16, 4, &amdgpu_rows_64, &f16, NULL},
-    {ET_F32, 1, &amdgpu_rows_64, &f32, NULL},
-    {ET_E4M3, 8, &amdgpu_rows_64, &e4m3, NULL},
+    {ET_BF16, 4, &amdgpu_rows_64, &bf16, NULL, &sparse_bf16},
+    {ET_F16, 4, &amdgpu_rows_64, &f16, NULL, &sparse_f16},
+    {ET_F32, 1, &amdgpu_rows_64, &f32, NULL, NULL},
+    {ET_E4M3, 8, &amdgpu_rows_64, &e4m3, NULL, NULL},
 };
 
 static const struct amdgpu own = {

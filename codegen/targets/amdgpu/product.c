@@ -100,6 +100,7 @@ val amdgpu_multiply(cg *g, const et_fragment *fr, int lane_k, const val *n, cons
                       zero};
         LLVMTypeRef types[] = {LLVMTypeOf(acc), LLVMTypeOf(args[0])};
         switch (p->kind) {
+        case AMDGPU_SMFMAC: /* of `packed` */
         case AMDGPU_MFMA:
             acc = cg_call(g, p->name, 0, NULL, 6, args);
             break;
@@ -111,6 +112,29 @@ val amdgpu_multiply(cg *g, const et_fragment *fr, int lane_k, const val *n, cons
             break;
         }
     }
+    return acc;
+}
+
+/* N of V's elements, of 16 bits as the instruction takes them, from number FROM on. */
+static val elements(cg *g, const struct amdgpu_product *p, val v, int from, int n) {
+    LLVMTypeRef e = p->element == AMDGPU_F16 ? g->f16 : g->i16;
+    int all = (int)LLVMGetVectorSize(LLVMTypeOf(v)) * 2;
+    val at[8];
+    v = LLVMBuildBitCast(g->b, v, LLVMVectorType(e, (unsigned)all), "");
+    for (int i = 0; i < n; i++)
+        at[i] = cg_i32(g, from + i);
+    return LLVMBuildShuffleVector(g->b, v, LLVMGetPoison(LLVMTypeOf(v)),
+                                  LLVMConstVector(at, (unsigned)n), "");
+}
+
+/* Two instructions, which find their part of the index at its first and second byte. */
+val amdgpu_multiply_packed(cg *g, const et_fragment *fr, const val *n, const val *index,
+                           const val *m, val acc) {
+    const struct amdgpu_product *p = fr->packed;
+    for (int i = 0; i < 2; i++)
+        acc = cg_call(g, p->name, 0, NULL, 6,
+                      (val[]){elements(g, p, *n, 4 * i, 4), elements(g, p, *m, 8 * i, 8), acc,
+                              *index, cg_i32(g, 0), cg_i32(g, i)});
     return acc;
 }
 

@@ -24,8 +24,8 @@ const struct nvptx_product nvptx_f16 = {"llvm.nvvm.mma.m16n8k16.row.col.f32.f32"
                                         false};
 const struct nvptx_product nvptx_f32 = {"llvm.nvvm.mma.m16n8k8.row.col.tf32", NVPTX_WORDS, true};
 
-const et_fragment nvptx_few_bf16 = {ET_BF16, 4, &few_rows, &nvptx_bf16, NULL};
-const et_fragment nvptx_few_f16 = {ET_F16, 4, &few_rows, &nvptx_f16, NULL};
+const et_fragment nvptx_few_bf16 = {ET_BF16, 4, &few_rows, &nvptx_bf16, NULL, NULL};
+const et_fragment nvptx_few_f16 = {ET_F16, 4, &few_rows, &nvptx_f16, NULL, NULL};
 
 enum { ROWS = 2, INSTRUCTIONS = 2, WORDS = 2 }; /* of m; of n; of a row that a lane has */
 

@@ -2,9 +2,9 @@
 #include "codegen/targets/nvptx/nvptx.h"
 
 static const et_fragment fragments[] = {
-    {ET_BF16, 4, &nvptx_rows, &nvptx_bf16, &nvptx_few_bf16},
-    {ET_F16, 4, &nvptx_rows, &nvptx_f16, &nvptx_few_f16},
-    {ET_F32, 2, &nvptx_rows, &nvptx_f32, NULL},
+    {ET_BF16, 4, &nvptx_rows, &nvptx_bf16, &nvptx_few_bf16, NULL},
+    {ET_F16, 4, &nvptx_rows, &nvptx_f16, &nvptx_few_f16, NULL},
+    {ET_F32, 2, &nvptx_rows, &nvptx_f32, NULL, NULL},
 };
 
 /* sm_90a is sm_90 with what later GPUs no longer have, wgmma. */

@@ -93,6 +93,7 @@ etrt_status etrt_tensor_shape(const struct etrt_tensor *t, const int64_t *values
 }
 
 uint64_t etrt_tensor_memory(const struct etrt_tensor *t) {
+    if (t->packed.matrices) return t->packed.at + t->packed.bytes;
     return t->zeros.columns ? t->zeros.at + t->zeros.bytes : (uint64_t)t->max_bytes;
 }
 

@@ -34,6 +34,14 @@ struct etrt_zeros {
     uint64_t at, bytes;
 };
 
+/* A weight's matrices, packed (etrt_abi.h), in BYTES at AT from its begin; of BLOCK bytes each, and
+ * from WORDS on whether they are. */
+struct etrt_packed {
+    int64_t matrices; /* 0: it is not packed */
+    int64_t rows, k;
+    uint64_t at, block, words, bytes;
+};
+
 struct etrt_tensor {
     char *name;
     int model; /* it is of; 0 where there is one */
@@ -45,7 +53,8 @@ struct etrt_tensor {
     char *source; /* weights: the checkpoint name, with {loop} where loops are */
     int nloops;
     struct etrt_loop loops[ETRT_MAX_RANK];
-    struct etrt_zeros zeros; /* of a weight */
+    struct etrt_zeros zeros; /* of a weight, as is what follows */
+    struct etrt_packed packed;
 };
 
 /* A tensor in the workspace. */

@@ -187,6 +187,31 @@ static etrt_status parse_zeros(const struct etrt_json_at *up, json_t *object, st
     return ETRT_OK;
 }
 
+/* "packed" likewise. */
+static etrt_status parse_packed(const struct etrt_json_at *up, json_t *object,
+                                struct etrt_tensor *t, const int64_t *shape) {
+    struct etrt_json_at at = {up, "packed", 0};
+    struct etrt_packed *d = &t->packed;
+    int64_t columns, blocks;
+    if (!json_object_get(object, "packed")) return ETRT_OK;
+    etrt_status st = etrt_json_int(up, object, "packed", ETRT_PACKED_K, ETRT_PACKED_K, &columns);
+    if (st != ETRT_OK) return st;
+    if (t->kind != ETRT_WEIGHT || t->rank - t->nloops < 2 || !t->max_bytes ||
+        (t->dtype != ETRT_BF16 && t->dtype != ETRT_F16) || t->zeros.columns)
+        return etrt_json_fail(&at, "%s is no weight of 16 bits that has rows in every slice",
+                              t->name);
+    d->rows = shape[t->rank - 2];
+    d->k = shape[t->rank - 1];
+    d->matrices = t->max_bytes / 2 / d->rows / d->k;
+    blocks = ((d->rows - 1) / ETRT_PACKED_ROWS + 1) * ((d->k - 1) / columns + 1);
+    d->block = (uint64_t)blocks * ETRT_PACKED_BYTES;
+    d->at =
+        ((uint64_t)t->max_bytes + ETRT_PACKED_ALIGN - 1) / ETRT_PACKED_ALIGN * ETRT_PACKED_ALIGN;
+    d->words = d->at + (uint64_t)d->matrices * d->block;
+    d->bytes = d->words - d->at + (uint64_t)d->matrices * 4;
+    return ETRT_OK;
+}
+
 static etrt_status parse_tensor(struct etrt_parser *p, const struct etrt_json_at *at,
                                 json_t *object, struct etrt_tensor *t) {
     int64_t shape[ETRT_MAX_RANK];
@@ -203,7 +228,8 @@ static etrt_status parse_tensor(struct etrt_parser *p, const struct etrt_json_at
     if (st != ETRT_OK) return st;
     st = etrt_tensor_shape(t, p->upper, shape, &t->max_bytes);
     if (st != ETRT_OK) return etrt_json_fail(at, "%s", etrt_last_error());
-    return parse_zeros(at, object, t, shape);
+    st = parse_zeros(at, object, t, shape);
+    return st == ETRT_OK ? parse_packed(at, object, t, shape) : st;
 }
 
 static etrt_status parse_when(struct etrt_parser *p, const struct etrt_json_at *up, json_t *object,
@@ -462,7 +488,8 @@ static etrt_status parse_head(struct etrt_manifest *m, json_t *root) {
     int64_t abi, workspace, words;
     etrt_status st = etrt_json_int(NULL, root, "abi", 0, INT32_MAX, &abi);
     if (st != ETRT_OK) return st;
-    if (abi != ETRT_ABI_VERSION && abi != ETRT_ABI_TAGS && abi != ETRT_ABI_ZEROS)
+    if (abi != ETRT_ABI_VERSION && abi != ETRT_ABI_TAGS && abi != ETRT_ABI_ZEROS &&
+        abi != ETRT_ABI_PACKED)
         return etrt_fail(ETRT_UNSUPPORTED,
                          "the model speaks ABI version %lld, this runtime %d: compile it again",
                          (long long)abi, ETRT_ABI_VERSION);

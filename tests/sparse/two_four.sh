@@ -1,0 +1,65 @@
+#!/bin/sh
+# two_four.sh BIN TOOL SRC TARGET SCHEDULE SEED WORK: kernels of --sparse=2:4 compute what the model means, be all matrices
+# 2:4, some or none; where all are they read fewer bytes, where none is as many as kernels without.
+set -eu
+. "$(dirname "$0")/../support/lib.sh"
+bin=$1 tool=$2 src=$3 target=$4 schedule=$5 seed=$6 work=$7
+rm -rf "$work"
+mkdir -p "$work"
+cd "$work"
+
+for model in mlp experts; do
+    "$bin/etcc" "$src/$model.etg" --target="$target" --schedule="$schedule" -o $model.dense.hsaco
+    "$bin/etcc" "$src/$model.etg" --target="$target" --schedule="$schedule" --sparse=2:4 -o $model.packed.hsaco 2> said
+    ! grep -q 'changes nothing' said || die "$(cat said)"
+    "$bin/etrun" $model.packed.hsaco --list > list
+    grep -q 'packed where it is 2:4' list || die "nothing packed in $(cat list)"
+done
+
+echo 'head:bf16[250,512]:-0.1:0.1' > mlp.weights
+for l in 0 1; do
+    printf "layers.$l.%s\n" 'wg:bf16[320,512]:-0.1:0.1' 'wu:bf16[320,512]:-0.1:0.1' 'down:bf16[512,320]:-0.1:0.1'
+done >> mlp.weights
+printf '%s\n' 'wg:bf16[8,128,256]:-0.1:0.1' 'wu:bf16[8,128,256]:-0.1:0.1' > experts.weights
+for e in 0 1 2 3 4 5 6 7; do
+    echo "experts.$e.down:bf16[256,128]:-0.1:0.1"
+done >> experts.weights
+for model in mlp experts; do
+    "$bin/etfill" $model.none.st --seed "$seed" - < $model.weights
+    "$tool" $model.none.st $model.all.st "$seed" ''
+done
+"$tool" mlp.none.st mlp.some.st "$seed" layers.1.down
+"$tool" mlp.none.st mlp.pairs.st "$seed" layers.0.wu # of two products at once one cannot
+"$tool" experts.none.st experts.pairs.st "$seed" wg
+
+# run KERNEL MODEL WEIGHTS ROWS DEVICE: the bytes it read.
+run() {
+    "$bin/etrun" "$2.$1.hsaco" --device "emu:$target$5" --set "N=$4" --in "$2.in" --weights "$2.$3.st" --out "$2.$1.out" --stats > said ||
+        die "$(cat said)"
+    sed -n 's/^memory: \([0-9]*\) bytes read.*/\1/p' said
+}
+# compare MODEL WEIGHTS ROWS AT_LEAST AT_MOST: what comes out is right, the bytes so many percent.
+compare() {
+    "$bin/etfill" "$1.in" --seed "$((seed + $3))" "x:bf16[$3,$(if [ $1 = mlp ]; then echo 512; else echo 256; fi)]:-1:1" \
+        $(if [ $1 = experts ]; then echo "scores:f32[$3,8]:-1:1"; fi)
+    "$bin/etinterp" "$src/$1.etg" --stage=graph --set "N=$3" --in "$1.in" --weights "$1.$2.st" --out want
+    run packed "$1" "$2" "$3" '' > read
+    "$bin/etsame" want "$1.packed.out" 0.004 || die "$1 with weights $2, $3 rows"
+    dense=$(run dense "$1" "$2" "$3" :cus=1)
+    packed=$(run packed "$1" "$2" "$3" :cus=1)
+    "$bin/etsame" want "$1.packed.out" 0.004 || die "$1 with weights $2, $3 rows, one workgroup"
+    part=$((100 * packed / dense))
+    echo "$1 $2 $3: $dense to $packed bytes"
+    [ "$part" -ge "$4" ] && [ "$part" -le "$5" ] || die "$1 with weights $2, $3 rows: $dense bytes became $packed"
+}
+for rows in 1 3 9 16 24; do
+    compare mlp none $rows 99 101
+    compare mlp all $rows 50 90
+    compare mlp some $rows 50 92
+    compare mlp pairs $rows 60 98
+done
+for rows in 1 5 24; do
+    compare experts none $rows 99 102
+    compare experts all $rows 50 95
+    compare experts pairs $rows 90 102
+done
