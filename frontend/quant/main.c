@@ -10,12 +10,12 @@
 
 struct options {
     const char *input, *output;
-    bool fp8, int4;
+    bool fp8, int4, two_of_four;
     cli_list keep;
 };
 
 static const struct qnt_method *method_of(const struct options *o) {
-    return o->fp8 ? &qnt_fp8 : &qnt_int4;
+    return o->fp8 ? &qnt_fp8 : o->int4 ? &qnt_int4 : &qnt_2_4;
 }
 
 static bool write_folder(const struct options *o, struct qnt_plan *p, json_t *config,
@@ -53,7 +53,7 @@ static bool quantise(const struct options *o, et_arena *arena, struct qnt_fault 
         return qnt_fail(fault, "%s", err);
     }
     struct qnt_plan *p = qnt_plan_make(arena, st, method_of(o), keep, o->keep.n, fault);
-    if (p) {
+    if (p && method_of(o)->config) {
         json_t *left = qnt_plan_left(p);
         json_object_set_new(config, "quantization_config", method_of(o)->config(left));
         json_decref(left);
@@ -73,6 +73,10 @@ static const cli_option options[] = {
      "8 bits: e4m3 with a scale for each 128 rows by 128 columns"},
     {"int4", 0, CLI_FLAG, NULL, TO(int4),
      "4 bits: integers with a scale for each 128 columns of a row"},
+    {"24", 0, CLI_FLAG, NULL, TO(two_of_four),
+     "no codes, but of every four neighbours of a row all but the two of the largest magnitude "
+     "made "
+     "zero, for etcc --sparse=2:4"},
     {"keep", 0, CLI_LIST, "PATTERN", TO(keep),
      "tensors that stay as they are, * standing for anything; may be repeated"},
     {0},
@@ -85,7 +89,8 @@ static const cli_tool tool;
 static int run(void *read) {
     const struct options *o = read;
     struct qnt_fault fault = {""};
-    if (o->fp8 == o->int4) return cli_wrong(&tool, "one of --fp8 and --int4 must be given");
+    if (o->fp8 + o->int4 + o->two_of_four != 1)
+        return cli_wrong(&tool, "one of --fp8, --int4 and --24 must be given");
     et_arena *arena = et_arena_create();
     bool ok = quantise(o, arena, &fault);
     et_arena_destroy(arena);
@@ -96,7 +101,7 @@ static int run(void *read) {
 static const cli_tool tool = {
     .name = "etquant",
     .summary = "quantise the weights of a Hugging Face checkpoint",
-    .usage = "CHECKPOINT_DIR -o DIR --fp8|--int4 [options]",
+    .usage = "CHECKPOINT_DIR -o DIR --fp8|--int4|--24 [options]",
     .about = "Rounds the matrices of a checkpoint's layers to codes with scales, in the layouts "
              "that published checkpoints have, and writes a checkpoint with them. Embeddings, "
              "heads, norms, biases and what chooses experts stay as they are. What it costs is "

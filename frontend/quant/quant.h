@@ -36,10 +36,11 @@ struct qnt_method {
     bool (*give)(const struct qnt_weight *, int which, struct etrt_st_sink *, struct qnt_fault *);
     /* Columns are a multiple of this, or the weight stays. */
     int64_t columns;
-    /* "quantization_config", new; LEFT are names of matrices that stay. */
+    /* "quantization_config", new; LEFT are names of matrices that stay. NULL: weights are weights
+     * still, and none is written. */
     struct json_t *(*config)(struct json_t *left);
 };
-extern const struct qnt_method qnt_fp8, qnt_int4;
+extern const struct qnt_method qnt_fp8, qnt_int4, qnt_2_4;
 
 /* ---- rows.c: values of a weight ---- */
 

@@ -245,6 +245,54 @@ static int check(const char *how, const char *folder, const char *out) {
     return quantised < 2;
 }
 
+/* ---- pruned ---- */
+
+/* Of the N values from I on two are as they were, at most, and the largest; the others are zero. */
+static void check_four(const struct etrt_st_tensor *a, const struct etrt_st_tensor *b, int64_t i,
+                       int64_t n) {
+    float least = HUGE_VALF, most = 0;
+    int kept = 0, nonzero = 0;
+    for (int64_t k = i; k < i + n; k++) {
+        float was = fabsf(value_at(a, k));
+        if (value_at(b, k) != 0 && value_at(b, k) != value_at(a, k))
+            die(a->name, "has another value");
+        nonzero += was > 0;
+        if (value_at(b, k) != 0) {
+            kept++;
+            least = fminf(least, was);
+        } else {
+            most = fmaxf(most, was);
+        }
+    }
+    if (kept > 2 || most > least || kept < (nonzero < 2 ? nonzero : 2))
+        die(a->name, "does not have the two largest of four");
+}
+
+static int check_pruned(const char *folder, const char *to) {
+    char err[ETRT_ST_ERR];
+    struct etrt_st *a, *b;
+    int pruned = 0;
+    if (!etrt_st_open(folder, &a, err, sizeof err)) die(folder, err);
+    if (!etrt_st_open(to, &b, err, sizeof err)) die(to, err);
+    for (size_t i = 0; i < etrt_st_count(a); i++) {
+        const struct etrt_st_tensor *t = etrt_st_at(a, i), *is = etrt_st_find(b, t->name);
+        if (!is || is->bytes != t->bytes || strcmp(is->dtype, t->dtype))
+            die(t->name, "is another tensor");
+        if (!memcmp(is->data, t->data, t->bytes)) continue;
+        if (t->rank != 2 || strstr(t->name, "embed") || strstr(t->name, "lm_head") ||
+            strstr(t->name, ".gate."))
+            die(t->name, "did not stay");
+        for (int64_t r = 0; r < t->shape[0]; r++)
+            for (int64_t c = 0; c < t->shape[1]; c += 4)
+                check_four(t, is, r * t->shape[1] + c, t->shape[1] - c < 4 ? t->shape[1] - c : 4);
+        pruned++;
+    }
+    etrt_st_close(a);
+    etrt_st_close(b);
+    printf("%d weights\n", pruned);
+    return pruned < 2;
+}
+
 /* ---- back again ---- */
 
 static bool ends_in(const char *s, const char *end) {
@@ -320,5 +368,6 @@ int main(int argc, char **argv) {
     if (argc != 4) return 2;
     if (!strcmp(argv[1], "make")) return make(argv[2], argv[3]);
     if (!strcmp(argv[1], "dequantise")) return dequantise(argv[2], argv[3]);
+    if (!strcmp(argv[1], "24")) return check_pruned(argv[2], argv[3]);
     return check(argv[1], argv[2], argv[3]);
 }

@@ -11,7 +11,7 @@ for type in BF16 F16 F32; do
     mkdir "$type"
     echo '{"model_type": "none"}' > "$type/config.json"
     "$tools/check_quant" make "$type" "$type"
-    for how in fp8 int4; do
+    for how in 24 fp8 int4; do
         "$bin/etquant" "$type" -o "$type.$how" --$how > said || die "$type $how"
         "$tools/check_quant" $how "$type" "$type.$how"
     done
@@ -20,7 +20,7 @@ grep -qE 'F32.int4: 3 weights to int4, 1\.[0-9] MB to 0\.[0-9] MB' said || die "
 
 # Real ones, with their tokenizers and all.
 for m in examples/models/stories-llama tests/golden/qwen3 tests/golden/mixtral tests/golden/gemma2; do
-    for how in fp8 int4; do
+    for how in 24 fp8 int4; do
         rm -rf made
         [ $m$how != tests/golden/gemma2int4 ] || continue # widths that are no multiple of 128
         "$bin/etquant" "$src/$m" -o made --$how > said || die "$m $how"
@@ -37,8 +37,8 @@ grep -q '2 weights to fp8' said || die "$(cat said)"
 grep -q '"model.layers.0.self_attn.q_proj"' kept/config.json || die 'not listed'
 
 misused() { refuses 2 "$@"; }
-misused 'one of --fp8 and --int4' "$bin/etquant" BF16 -o out
-misused 'one of --fp8 and --int4' "$bin/etquant" BF16 -o out --fp8 --int4
+misused 'one of --fp8, --int4 and --24' "$bin/etquant" BF16 -o out
+misused 'one of --fp8, --int4 and --24' "$bin/etquant" BF16 -o out --fp8 --int4
 refuses 1 'quantised already' "$bin/etquant" BF16.fp8 -o out --int4
 refuses 1 'BF16.int4: is there, and has files in it' "$bin/etquant" BF16 -o BF16.int4 --fp8
 refuses 1 'no tensor of the checkpoint is' "$bin/etquant" "$src/tests/golden/gemma2" -o out --int4
@@ -56,4 +56,5 @@ cp F32/model.safetensors odd/
 printf '\377\377\377\377' | dd of=odd/model.safetensors bs=1 seek=$(($(wc -c < odd/model.safetensors) - 4)) conv=notrunc 2> said
 refuses 1 'has values that are no finite numbers' "$bin/etquant" odd -o out --fp8
 refuses 1 'has values that are no finite numbers' "$bin/etquant" odd -o out --int4
+refuses 1 'has values that are no finite numbers' "$bin/etquant" odd -o out --24
 [ -z "$(ls -d out ./*.tmp 2> said)" ] || die 'something was left'
