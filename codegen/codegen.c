@@ -4,6 +4,7 @@
 #include "codegen/object.h"
 #include "codegen/step/step.h"
 #include "ir/base/diag.h"
+#include "ir/program/packed.h"
 #include <ctype.h>
 #include <dlfcn.h>
 #include <llvm-c/ErrorHandling.h>
@@ -301,6 +302,20 @@ static LLVMTargetMachineRef machine(cg *g) {
     return NULL;
 }
 
+/* A body that serves several grids reads packed what any of them multiplies by, where one does. */
+static void pack_alike(cg *g) {
+    const et_program *p;
+    bool any = false;
+    for (int i = 0; i < g->whole->ntensors; i++)
+        any |= g->packed[i];
+    for (int i = 0; any && g->nbodies && (p = et_program_part(g->whole, i)); i++)
+        for (int t = 0, k = 0; t < p->ntensors; t++) {
+            if (p->tensors[t].kind == ET_TENSOR_TEMP || p->tensors[t].kind == ET_TENSOR_CONST)
+                continue;
+            g->packed[k++] |= et_packed_used(p, t);
+        }
+}
+
 static bool generate(cg *g, et_codegen_info *info) {
     LLVMTargetMachineRef tm = machine(g);
     if (!tm) return false;
@@ -315,6 +330,7 @@ static bool generate(cg *g, et_codegen_info *info) {
         cg_sequence(g);
     else
         cg_kernel(g);
+    pack_alike(g);
     g->family->embed(g, cg_manifest(g));
     bool ok = cg_object(g, tm, info);
     LLVMDisposeTargetMachine(tm);

@@ -63,3 +63,24 @@ for rows in 1 5 24; do
     compare experts all $rows 50 95
     compare experts pairs $rows 90 102
 done
+
+# So many products that one body serves them: each by its own weights.
+{
+    printf 'model many\ndim N in 1..8\nconst H = 256\ninput x : bf16[N, H]\nh = x\n'
+    i=0
+    while [ $i -lt 70 ]; do
+        printf 'weight w%d : bf16[H, H]\nh = bf16(0.5 * h + 0.1 * (h @ w%d.T))\n' $i $i
+        echo "w$i:bf16[256,256]:-0.1:0.1" >&3
+        i=$((i + 1))
+    done
+    printf 'weight z : bf16[H, H]\noutput y : f32[N, H] = h @ z.T\n'
+    echo 'z:bf16[256,256]:-0.1:0.1' >&3
+} > many.etg 3> many.weights
+"$bin/etfill" many.none.st --seed "$seed" - < many.weights
+"$tool" many.none.st many.some.st "$seed" w33
+"$bin/etfill" many.in --seed "$seed" 'x:bf16[5,256]:-1:1'
+"$bin/etcc" many.etg --target="$target" --schedule="$schedule" --sparse=2:4 -o many.packed.hsaco
+[ "$("$bin/etrun" many.packed.hsaco --list | grep -c 'packed where')" -eq 71 ] || die "weights of a body are left out"
+"$bin/etinterp" many.etg --stage=graph --set N=5 --in many.in --weights many.some.st --out want
+run packed many some 5 '' > read
+"$bin/etsame" want many.packed.out 0.004 || die "many products"
