@@ -7,7 +7,8 @@
  * or two and two of sixteen; and those that fill the ring write whole lines.
  *
  * Where waves multiply together (et_group_family), they take a chunk's operands from there
- * themselves, while the waves bring others; where a piece lies is as they want it.
+ * themselves, while the waves bring others; where a piece lies is as they want it, and parts have
+ * twice as much of a row where the chunk has.
  *
  * An operand that is a tensor of the operands' type is copied without passing through registers
  * where the family can, as far ahead as the ring is long. Where it cannot, and all operands are
@@ -39,38 +40,47 @@ struct ring {
     const et_contract *c;
     struct side side[1 + ET_MAX_ACC];
     int nsides;
+    int wide;   /* bytes of a row in a part */
     int parts;  /* of a chunk */
     bool async; /* some are */
     val piece;  /* of a row, that this work-item has */
 };
 
-static int items(const cg *g, int rows) {
-    return (rows * PIECES + g->p->workgroup - 1) / g->p->workgroup;
+/* Rows of a part are twice as long where waves multiply together and a chunk has as much of each:
+ * memory is asked for whole lines then. */
+static int row_bytes(const et_contract *c) {
+    return c->together && c->s->kc * c->size % (2 * ROW) == 0 ? 2 * ROW : ROW;
+}
+
+static int items(const cg *g, int rows, int wide) {
+    return (rows * (wide / PIECE) + g->p->workgroup - 1) / g->p->workgroup;
 }
 
 const char *cg_contract_ring_problem(cg *g, const et_contract *c) {
     const et_step *s = c->s;
-    int sums = cg_contract_sums(c);
+    int sums = cg_contract_sums(c), wide = row_bytes(c);
     if ((s->wk > 1 && !c->together) || s->stage_b < 0 || s->kc * c->size % ROW ||
         s->kc * c->size / ROW > MOST_PARTS || c->piece * c->size != PIECE ||
-        g->p->workgroup % PIECES)
+        g->p->workgroup % (wide / PIECE))
         return "a ring's chunks have 64 bytes of each row, or two to four times that, and all "
                "waves "
                "take the same k";
-    if (items(g, s->tm) > MOST_ITEMS || items(g, s->tn) > MOST_ITEMS || c->msub > ET_MAX_ROWS * 2)
+    if (items(g, s->tm, wide) > MOST_ITEMS || items(g, s->tn, wide) > MOST_ITEMS ||
+        c->msub > ET_MAX_ROWS * 2)
         return "a ring's chunks are too large";
     if (sums > ET_MAX_SUMS)
         return et_printf(g->arena, "a wave cannot hold %d sums of 16 x 16", sums);
     return NULL;
 }
 
-/* Bytes from a chunk's first row to PIECE of ROW. */
-static val place(cg *g, const et_contract *c, val row, val piece) {
+/* Bytes from a chunk's first row to PIECE of ROW, of so many bytes. */
+static val place(cg *g, const et_contract *c, int wide, val row, val piece) {
     val turn = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, row, cg_i32(g, 1), ""), cg_i32(g, 3), "");
     val eight = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, row, cg_i32(g, 3), ""), cg_i32(g, 1), "");
     if (!c->together) turn = LLVMBuildXor(g->b, turn, eight, "");
+    if (wide > ROW) turn = LLVMBuildAnd(g->b, row, cg_i32(g, 7), "");
     val at = LLVMBuildShl(g->b, LLVMBuildXor(g->b, piece, turn, ""), cg_i32(g, 4), "");
-    return cg_add(g, cg_muli(g, row, ROW), at);
+    return cg_add(g, cg_muli(g, row, wide), at);
 }
 
 /* ---- into the ring ---- */
@@ -88,8 +98,8 @@ static void address(cg *g, const struct ring *r, struct side *s, int j) {
 
 static void begin_side(cg *g, struct ring *r, struct side *s) {
     const et_contract *c = r->c;
-    int total = s->rows * PIECES, wg = g->p->workgroup;
-    s->n = items(g, s->rows);
+    int pieces = r->wide / PIECE, total = s->rows * pieces, wg = g->p->workgroup;
+    s->n = items(g, s->rows, r->wide);
     s->plain = cg_contract_direct(g, c->s, s->e, c->piece);
     s->async = s->plain && g->family->copy;
     r->async |= s->async;
@@ -97,8 +107,8 @@ static void begin_side(cg *g, struct ring *r, struct side *s) {
         val item = cg_addi(g, g->tid, (int64_t)j * wg);
         if (total % wg && j + 1 == s->n) /* those that have none left copy one once more */
             item = LLVMBuildURem(g->b, item, cg_i32(g, total), "");
-        val row = LLVMBuildUDiv(g->b, item, cg_i32(g, PIECES), "");
-        s->to[j] = cg_addi(g, place(g, c, row, r->piece), s->at);
+        val row = LLVMBuildUDiv(g->b, item, cg_i32(g, pieces), "");
+        s->to[j] = cg_addi(g, place(g, c, r->wide, row, r->piece), s->at);
         val last = cg_addi(g, s->live, -1), in = cg_icmp(g, LLVMIntSLT, row, s->live);
         s->row[j] = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){row, last});
         s->there[j] = cg_select(g, in, cg_i32(g, PIECE), cg_i32(g, 0));
@@ -109,18 +119,19 @@ static void begin_side(cg *g, struct ring *r, struct side *s) {
 static void begin(cg *g, struct ring *r) {
     const et_contract *c = r->c;
     const et_step *s = c->s;
-    r->piece = LLVMBuildAnd(g->b, g->tid, cg_i32(g, PIECES - 1), "");
+    r->wide = row_bytes(c);
+    r->piece = LLVMBuildAnd(g->b, g->tid, cg_i32(g, r->wide / PIECE - 1), "");
     r->nsides = 1 + s->nacc;
-    r->parts = c->kc * c->size / ROW;
+    r->parts = c->kc * c->size / r->wide;
     r->side[0] = (struct side){.e = s->a, .var = s->mvar, .rows = s->tm, .local = s->stage_a};
     r->side[0].live = c->mlive;
-    r->side[0].bytes = (int64_t)s->tm * ROW;
+    r->side[0].bytes = (int64_t)s->tm * r->wide;
     for (int i = 0; i < s->nacc; i++) {
         struct side *b = &r->side[1 + i];
         *b = (struct side){.e = s->b[i], .var = s->nvar, .rows = s->tn, .local = s->stage_b};
         b->live = c->nlive;
-        b->at = (int64_t)i * s->tn * ROW;
-        b->bytes = (int64_t)s->nacc * s->tn * ROW;
+        b->at = (int64_t)i * s->tn * r->wide;
+        b->bytes = (int64_t)s->nacc * s->tn * r->wide;
     }
     for (int i = 0; i < r->nsides; i++)
         begin_side(g, r, &r->side[i]);
@@ -135,16 +146,16 @@ static val ring_ptr(cg *g, const struct ring *r, const struct side *s, int j, va
 static val first_k(cg *g, const struct ring *r, val chunk, int part) {
     const et_contract *c = r->c;
     val k = cg_add(g, cg_muli(g, chunk, c->kc), cg_muli(g, r->piece, c->piece));
-    return cg_addi(g, k, (int64_t)part * ROW / c->size);
+    return cg_addi(g, k, (int64_t)part * r->wide / c->size);
 }
 
 static val memory_ptr(cg *g, const struct ring *r, const struct side *s, int j, val chunk,
                       int part) {
-    val ahead = cg_muli(g, LLVMBuildSExt(g->b, chunk, g->i64, ""), (int64_t)r->parts * ROW);
+    val ahead = cg_muli(g, LLVMBuildSExt(g->b, chunk, g->i64, ""), (int64_t)r->parts * r->wide);
     val lane = cg_add(g, s->from[j].lane, cg_muli(g, r->piece, PIECE));
     val base = cg_gep(g, s->from[j].base, ahead);
     base = cg_gep(g, base, LLVMBuildZExt(g->b, lane, g->i64, ""));
-    return cg_gepi(g, base, (int64_t)part * ROW);
+    return cg_gepi(g, base, (int64_t)part * r->wide);
 }
 
 /* How many bytes of this work-item's piece there are. */
@@ -196,7 +207,7 @@ static val load_computed(cg *g, const struct ring *r, const struct side *s, int 
     val v[16];
     int mark = cg_scope(g);
     cg_bind(g, s->var, s->row[j], true);
-    val piece = cg_addi(g, r->piece, part * PIECES);
+    val piece = cg_addi(g, r->piece, part * (r->wide / PIECE));
     cg_contract_elements(g, c, s->e, false, chunk, piece, c->piece, v);
     cg_scope_end(g, mark);
     for (int k = 0; k < c->piece; k++)
@@ -241,7 +252,7 @@ static val row_ptr(cg *g, const et_contract *c, const struct staged *o, val row1
                    int part, val piece) {
     val at = cg_addi(g, cg_add(g, o->chunk, cg_muli(g, row16, ROW)), part * o->bytes);
     val base = cg_gep(g, cg_gepi(g, g->lds, g->f->locals[o->local].offset), at);
-    return cg_gep(g, base, place(g, c, row, piece));
+    return cg_gep(g, base, place(g, c, ROW, row, piece));
 }
 
 /* This lane's k of unit U of the row that the deal has for value I. */
@@ -347,13 +358,16 @@ static void multiply(cg *g, const struct ring *r, val slot, val *acc) {
 static val group_rows(cg *g, const struct ring *r, const struct side *s, val slot, val row, int j,
                       int steps) {
     const et_contract *c = r->c;
-    int own = r->parts * steps / c->s->wk, bytes = ROW / steps;
-    val at = cg_add(g, cg_muli(g, slot, r->parts * s->bytes), cg_muli(g, row, ROW));
+    int own = r->parts * steps / c->s->wk, bytes = r->wide / steps;
+    val at = cg_add(g, cg_muli(g, slot, r->parts * s->bytes), cg_muli(g, row, r->wide));
     val base = cg_gepi(g, g->lds, g->f->locals[s->local].offset);
-    if (own % steps == 0) /* whole parts */
+    if (own % steps == 0) { /* whole parts */
         at = cg_add(g, at, cg_muli(g, c->ks, own / steps * s->bytes));
-    else
-        at = cg_add(g, at, cg_muli(g, c->ks, (int64_t)own * bytes));
+    } else {
+        val first = cg_muli(g, c->ks, own), of = cg_i32(g, steps);
+        at = cg_add(g, at, cg_muli(g, LLVMBuildUDiv(g->b, first, of, ""), s->bytes));
+        at = cg_add(g, at, cg_muli(g, LLVMBuildURem(g->b, first, of, ""), bytes));
+    }
     return cg_gepi(g, cg_gep(g, base, at), s->at + j / steps * s->bytes + j % steps * bytes);
 }
 
@@ -365,14 +379,14 @@ static void multiply_group(cg *g, const struct ring *r, val slot, val *sum) {
     val all = cg_i32(g, -16 * of->waves);
     val m = c->together == ET_GROUP_M ? LLVMBuildAnd(g->b, c->m0, all, "") : c->m0;
     val n = c->together == ET_GROUP_N ? LLVMBuildAnd(g->b, c->n0, all, "") : c->n0;
-    int steps = ROW / c->size / of->k;
+    int steps = r->wide / c->size / of->k;
     of->begin(g);
     for (int j = 0; j < r->parts * steps / c->s->wk; j++)
         for (int i = 0; i < c->s->nacc; i++) {
             val a = group_rows(g, r, &r->side[0], slot, m, j, steps);
             val b = group_rows(g, r, &r->side[1 + i], slot, n, j, steps);
             bool rows_m = c->together == ET_GROUP_M;
-            of->multiply(g, c->s->operand, rows_m ? a : b, rows_m ? b : a, columns,
+            of->multiply(g, c->s->operand, r->wide, rows_m ? a : b, rows_m ? b : a, columns,
                          sum + (ptrdiff_t)i * columns / 2);
         }
     of->end(g);
@@ -462,8 +476,8 @@ static val load_held(cg *g, const struct ring *r, const struct side *s, int j, v
                      val any) {
     const et_contract *c = r->c;
     val lane = s->from[j].lane, k = first_k(g, r, chunk, part);
-    val ahead = cg_muli(g, LLVMBuildSExt(g->b, chunk, g->i64, ""), (int64_t)r->parts * ROW);
-    val off = cg_addi(g, cg_add(g, lane, cg_muli(g, r->piece, PIECE)), (int64_t)part * ROW);
+    val ahead = cg_muli(g, LLVMBuildSExt(g->b, chunk, g->i64, ""), (int64_t)r->parts * r->wide);
+    val off = cg_addi(g, cg_add(g, lane, cg_muli(g, r->piece, PIECE)), (int64_t)part * r->wide);
     if (c->tail) off = cg_select(g, cg_icmp(g, LLVMIntSLT, k, c->kend), off, lane);
     val v = g->family->load_if(g, any, s->from[j].base, ahead, off);
     return c->tail ? cg_contract_mask(g, c, v, k) : v;

@@ -47,8 +47,8 @@ typedef struct {
 
 /* Products that several waves make together of operands in local memory, and that run on their own:
  * what they read has to stay, and the sums are nobody else's, until they are over. Operands are
- * rows of 64 bytes next to each other: of eight rows, the first at a multiple of ALIGN bytes, piece
- * p, of 16 bytes, of row r lies at place p xor r / 2 % 4. */
+ * rows of 64 or 128 bytes next to each other: of eight rows, the first at a multiple of ALIGN
+ * bytes, piece p, of 16 bytes, of row r lies at place p xor r / 2 % 4, of 128 bytes p xor r % 8. */
 typedef struct {
     int waves; /* side by side, each with the sums of 16 rows of one operand */
     int most;  /* rows of the other at a time, a multiple of 16 */
@@ -60,8 +60,8 @@ typedef struct {
                               have met after it */
     void (*begin)(cg *);   /* before the first product */
     /* SUM, f32's, 8 for each 16 of N rows, and the products: of 16 rows for each wave, from ROWS on
-     * for the first of them, by N from COLUMNS on. */
-    void (*multiply)(cg *, et_dtype operand, val rows, val columns, int n, val *sum);
+     * for the first of them, by N from COLUMNS on, in rows of BYTES. */
+    void (*multiply)(cg *, et_dtype operand, int bytes, val rows, val columns, int n, val *sum);
     void (*end)(cg *); /* those since the last end are one lot */
     /* All lots but the last so many are over, and with them N sums. */
     void (*over)(cg *, int lots, int n, val *sum);

@@ -7,7 +7,7 @@
 enum {
     ROW_BYTES = 64, /* of a row in a part of a chunk: four loads of 16 bytes */
     MOST_STAGES = 8,
-    ALIGN = 512,            /* of rows that waves multiply together */
+    ALIGN = 1024,           /* of rows that waves multiply together */
     MOST_PARTS = 2,         /* of so many bytes, which are multiplied between two barriers, */
     GROUP_PARTS = 4,        /* or so many where waves multiply together */
     AHEAD_BYTES = 64 << 10, /* on their way: more does not come sooner */

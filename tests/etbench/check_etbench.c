@@ -323,7 +323,7 @@ START_TEST(usage) {
     refuses(2, "write two numbers", mlp, "--range", "x=3..1");
     refuses(2, "NAME=FILE", mlp, "--input", "x=");
     refuses(2, "--repeat 0", mlp, "--repeat", "0");
-    refuses(2, "--variants 9", mlp, "--variants", "9");
+    refuses(2, "--variants 13", mlp, "--variants", "13");
     refuses(2, "random|zero|poison", mlp, "--states", "one");
     refuses(2, "standard output", mlp, "--json", "-", "--markdown", "-");
     refuses(2, "--target", mlp, "--target", "gfx942");

@@ -111,6 +111,7 @@ if [ "$target" != sm_90 ]; then
 else
     has 'wgmma\.mma_async\.sync\.aligned\.m64n[0-9]+k16\.f32\.bf16\.bf16'
     has 'wgmma\.mma_async\.sync\.aligned\.m64n[0-9]+k16\.f32\.f16\.f16'
+    has "or\.b64.*, $((0x4000004000010000));" # chunks of 128 bytes of a row: the swizzle of as many, and the next eight rows 1024 bytes on
     order=$(awk '/fence\.proxy\.async/ { print "F" } /bar\.sync/ { print "B" } /wgmma\.fence/ { print "W" }
         /wgmma\.mma_async/ { print "M" } /wgmma\.commit_group/ { print "C" } /wgmma\.wait_group/ { print $2 + 0 }' $ptx |
         tr -d '\n')

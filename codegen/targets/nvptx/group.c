@@ -10,10 +10,13 @@ enum {
     WARPS = 4,
     MOST_COLUMNS = 256,
     K = 16,
-    /* Rows of 64 bytes; eight of them are a pattern of 512 bytes, where piece p of row r lies at
-     * p xor r / 2 % 4: the swizzle of 64 bytes. */
-    PATTERN = 512,
-    SWIZZLE_64 = 2 << 30 /* in the upper half of a descriptor */
+    /* Eight rows of 64 or 128 bytes are a pattern, where piece p of row r lies at p xor r / 2 % 4
+     * or p xor r % 8: the swizzles of 64 and 128 bytes, in the upper half of a descriptor. */
+    ROW = 64,
+    ROWS = 8,
+    SWIZZLE_64 = 2 << 30,
+    SWIZZLE_128 = 1 << 30,
+    ALIGN = 2 * ROW * ROWS
 };
 
 /* Lane l has rows l / 4 and l / 4 + 8, and of each eight columns l % 4 * 2 and the next. Of the
@@ -65,15 +68,17 @@ static void with_sums(cg *g, const char *text, const char *rest, int n, val *sum
         sum[i] = LLVMBuildExtractValue(g->b, all, (unsigned)i, "");
 }
 
-/* What tells the instruction of rows from PTR on, which is at a piece of a first row of eight. */
-static val descriptor(cg *g, val ptr) {
+/* What tells the instruction of rows of BYTES from PTR on, which is at a piece of a first row of
+ * eight. */
+static val descriptor(cg *g, int bytes, val ptr) {
     val at = LLVMBuildLShr(g->b, LLVMBuildPtrToInt(g->b, ptr, g->i32, ""), cg_i32(g, 4), "");
     val low = LLVMBuildZExt(g->b, LLVMBuildAnd(g->b, at, cg_i32(g, 0x3fff), ""), g->i64, "");
-    uint64_t high = (uint64_t)((uint32_t)SWIZZLE_64 | PATTERN >> 4) << 32 | 1 << 16;
+    uint32_t swizzle = bytes == ROW ? SWIZZLE_64 : SWIZZLE_128;
+    uint64_t high = (uint64_t)(swizzle | (uint32_t)(ROWS * bytes) >> 4) << 32 | 1 << 16;
     return LLVMBuildOr(g->b, low, LLVMConstInt(g->i64, high, false), "");
 }
 
-static void multiply(cg *g, et_dtype operand, val rows, val columns, int n, val *sum) {
+static void multiply(cg *g, et_dtype operand, int bytes, val rows, val columns, int n, val *sum) {
     const char *type = operand == ET_BF16 ? "bf16" : "f16";
     char text[MOST_COLUMNS * 3 + 300];
     int sums = n / 2;
@@ -84,7 +89,8 @@ static void multiply(cg *g, et_dtype operand, val rows, val columns, int n, val 
     for (int i = 0; i < sums; i++)
         at += (size_t)snprintf(text + at, sizeof text - at, "%s$%d", i ? ", " : "", i);
     snprintf(text + at, sizeof text - at, "}, $%d, $%d, p, 1, 1, 0, 0; }", sums, sums + 1);
-    with_sums(g, text, "l,l,", sums, sum, 2, (val[]){descriptor(g, rows), descriptor(g, columns)});
+    with_sums(g, text, "l,l,", sums, sum, 2,
+              (val[]){descriptor(g, bytes, rows), descriptor(g, bytes, columns)});
 }
 
 static void written(cg *g) {
@@ -112,7 +118,7 @@ const et_group_family nvptx_wgmma = {
     .waves = WARPS,
     .most = MOST_COLUMNS,
     .k = K,
-    .align = PATTERN,
+    .align = ALIGN,
     .rows_m = &rows_m,
     .rows_n = &rows_n,
     .written = written,
