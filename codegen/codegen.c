@@ -101,11 +101,11 @@ static int locals_of(const et_program *p, bool streaming) {
     return (most + 15) & ~15;
 }
 
-static int most_locals(const cg *g, bool streaming) {
+static int most_locals(const cg *g) {
     int most = 0;
     const et_program *p;
     for (int k = 0; (p = et_program_part(g->whole, k)); k++)
-        if (locals_of(p, streaming) > most) most = locals_of(p, streaming);
+        if (locals_of(p, false) > most) most = locals_of(p, false);
     return most;
 }
 
@@ -118,11 +118,29 @@ static void place_words(cg *g, int at) {
     g->lds_bytes = g->trace_at + cg_trace_lds(g);
 }
 
+/* Where slots begin in the locals of a part, and how many there are. */
+static int slots_from(const et_program *p) {
+    return (locals_of(p, true) + 127) & ~127;
+}
+
+static int slots_of(const cg *g, const et_program *p) {
+    return g->ring_slots ? cg_ring_slots(g, p, g->ring_room - slots_from(p)) : 0;
+}
+
+static int bytes_with_ring(const cg *g, const et_program *p) {
+    int slots = slots_of(g, p), end = slots_from(p) + slots * p->ring.bytes;
+    return slots && end > locals_of(p, false) ? end : locals_of(p, false);
+}
+
+void cg_ring_enter(cg *g, const et_program *part) {
+    g->slots_at = slots_from(part);
+    g->slots_here = slots_of(g, part);
+}
+
 /* Bytes that a launch of the part asks for. */
 int cg_part_lds(const cg *g, const et_program *p) {
-    int half = g->t->lds_bytes / 2 + 512, slots = g->slots_at + g->ring_slots * p->ring.bytes;
-    bool streams = locals_of(p, true) > 0 || cg_model_streams(p, 0);
-    int bytes = g->front + (streams && slots > locals_of(p, false) ? slots : locals_of(p, false));
+    int half = g->t->lds_bytes / 2 + 512;
+    int bytes = g->front + bytes_with_ring(g, p);
     return bytes < half ? half : bytes;
 }
 
@@ -132,12 +150,12 @@ static void words_first(cg *g) {
     enum { ALIGN = 1024 };
     const et_program *p;
     int words = g->lds_bytes - g->flag_at, ring = cg_ring_words(g->ring_slots), most = 0;
-    int front = (words + ring + ALIGN - 1) / ALIGN * ALIGN, was = g->front;
+    int front = (words + ring + ALIGN - 1) / ALIGN * ALIGN;
     g->front = front;
     for (int k = 0; (p = et_program_part(g->whole, k)); k++)
         if (cg_part_lds(g, p) > most) most = cg_part_lds(g, p);
     if (most > g->t->lds_bytes) {
-        g->front = was;
+        g->front = 0;
         return;
     }
     g->ring_at = -front;
@@ -145,32 +163,37 @@ static void words_first(cg *g) {
     g->lds_bytes = most;
 }
 
-/* As many slots as there is room for; parts of the program use them in turn, and parts and models
- * that do not stream have their locals there. The ring's barriers are nobody else's. */
+/* As many slots as there is room for, of each part as many as it has room for itself: what does not
+ * stream of it has its locals there. The ring's barriers are nobody else's. */
 static void add_ring(cg *g) {
-    int words = g->lds_bytes - g->flag_at, end = g->flag_at, bytes = 0;
+    int words = g->lds_bytes - g->flag_at, end = g->flag_at, most = 0;
+    bool some = false; /* and not all */
     et_program *p;
-    g->slots_at = (most_locals(g, true) + 127) & ~127;
     if (!has_streams(g)) return;
     for (int k = 0; (p = et_program_part(g->whole, k)); k++) {
-        int slots = cg_ring_slots(g, p, g->t->lds_bytes - words - g->slots_at);
-        if (!slots) continue;
-        g->ring_slots = !g->ring_slots || slots < g->ring_slots ? slots : g->ring_slots;
-        bytes = p->ring.bytes > bytes ? p->ring.bytes : bytes;
+        if (p->ring.slots > most) most = p->ring.slots;
+        some |= !p->ring.slots;
     }
-    if (g->slots_at + g->ring_slots * bytes > end) end = g->slots_at + g->ring_slots * bytes;
+    g->ring_slots = most;
+    g->ring_room = g->t->lds_bytes - words - cg_ring_words(most);
+    for (int k = most = 0; (p = et_program_part(g->whole, k)); k++) {
+        int slots = slots_of(g, p), bytes = bytes_with_ring(g, p);
+        if (slots > most) most = slots;
+        if (bytes > end) end = bytes;
+    }
     g->ring_at = end;
-    if (end + cg_ring_words(g->ring_slots) + words > g->t->lds_bytes)
+    g->ring_slots = most;
+    if (end + cg_ring_words(most) + words > g->t->lds_bytes)
         g->ring_slots = 0; /* somebody's locals leave no room for the barriers */
     if (!g->ring_slots) return;
-    place_words(g, end + cg_ring_words(g->ring_slots));
-    if (g->whole->nvariants && !g->p->g->nmodels) words_first(g);
+    place_words(g, end + cg_ring_words(most));
+    if (some && !g->p->g->nmodels) words_first(g);
 }
 
 /* LDS: every function's locals share the front; codegen's own words come last. More than half of
  * what a CU has keeps a second workgroup out. */
 static bool check_lds(cg *g) {
-    place_words(g, most_locals(g, false));
+    place_words(g, most_locals(g));
     if (g->lds_bytes > g->t->lds_bytes) {
         cg_error(g, "the program needs %d bytes of local memory, %s has %d", g->lds_bytes,
                  g->t->name, g->t->lds_bytes);

@@ -2,7 +2,10 @@
  *
  * Costs are predicted at the powers of two within the bounds. From the smallest on, a range is
  * grown while the program compiled for the whole range stays close to the one compiled for each
- * sample alone; if that gives too many ranges, the tolerance is relaxed until it does not. */
+ * sample alone; if that gives too many ranges, the tolerance is relaxed until it does not. The
+ * value 1 has a program of its own where weights stream: with one row there are no loops over rows,
+ * no tests which of them are there, and all waves share a row's reduction. Costs do not show that,
+ * and a stream, which hides what else a task loads, does not hide it. */
 #include "ir/base/diag.h"
 #include "passes/cost/cost.h"
 #include "passes/passes.h"
@@ -24,6 +27,7 @@ struct variants {
     const et_finding *placed;      /* why they have them, or NULL */
     int64_t sample[MAX_SAMPLES];
     double alone[MAX_SAMPLES]; /* predicted time of the program for this value only */
+    bool single;               /* the first sample is 1, and weights stream in its program */
     int n;
 };
 
@@ -51,7 +55,7 @@ static void choose_samples(struct variants *v, int64_t lo, int64_t hi) {
 
 /* Predicted times at samples FIRST..LAST of the program for LO..HI, lowered as a trial; false where
  * that cannot be done. */
-static bool price(const struct variants *v, int64_t lo, int64_t hi, int first, int last,
+static bool price(struct variants *v, int64_t lo, int64_t hi, int first, int last,
                   double out[MAX_SAMPLES]) {
     et_trial t;
     et_trial_begin(&t, v->g, NULL, v->opt);
@@ -59,12 +63,13 @@ static bool price(const struct variants *v, int64_t lo, int64_t hi, int first, i
     bool ok = t.g && et_trial_lower(&t, ET_STAGE_SCHEDULED);
     for (int i = first; ok && i <= last; i++)
         out[i] = cost_at(v, t.p, v->sample[i]);
+    if (ok && hi == 1) v->single = t.p->ring.slots > 0;
     et_trial_end(&t);
     return ok;
 }
 
 /* The worst ratio of samples first..last under one program, against each alone. */
-static double worst_ratio(const struct variants *v, int first, int last, int64_t lo) {
+static double worst_ratio(struct variants *v, int first, int last, int64_t lo) {
     double us[MAX_SAMPLES], worst = 0;
     if (!price(v, lo, v->sample[last], first, last, us)) return 1e30;
     for (int i = first; i <= last; i++)
@@ -73,12 +78,13 @@ static double worst_ratio(const struct variants *v, int first, int last, int64_t
 }
 
 /* Ends (indices of samples) of the ranges grown under LIMIT; returns how many. */
-static int grow(const struct variants *v, int64_t lo, double limit, int end[MAX_SAMPLES]) {
+static int grow(struct variants *v, int64_t lo, double limit, int end[MAX_SAMPLES]) {
     int n = 0;
     for (int first = 0; first < v->n;) {
         int last = first;
         int64_t from = first ? v->sample[first - 1] + 1 : lo;
-        while (last + 1 < v->n && worst_ratio(v, first, last + 1, from) <= limit)
+        bool alone = v->single && !first;
+        while (!alone && last + 1 < v->n && worst_ratio(v, first, last + 1, from) <= limit)
             last++;
         end[n++] = last;
         first = last + 1;
@@ -168,6 +174,7 @@ static double look_at(struct variants *v, int sym) {
     int64_t lo, hi;
     v->sym = sym;
     v->n = 0;
+    v->single = false;
     et_sym_range(v->g->exprs, sym, &lo, &hi);
     if (lo == hi) return 0;
     choose_samples(v, lo, hi);
@@ -205,6 +212,7 @@ et_program *et_make_variants(et_graph *g, const et_pass_options *opt, int most, 
     et_sym_range(g->exprs, 0, &lo, &hi);
     if (!place_models(&v, lo, hi, false) || !choose_symbol(&v)) return NULL;
     et_sym_range(g->exprs, v.sym, &lo, &hi);
+    if (v.single && most < ET_MAX_VARIANTS) most++;
     for (double limit = tolerance; n > most; limit *= 1.02)
         n = grow(&v, lo, limit, end);
     /* What cannot be lowered for some range is lowered for all of it, or says then why not. */

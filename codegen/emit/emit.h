@@ -99,10 +99,12 @@ struct cg {
     const et_func *f; /* the function being emitted: names the locals */
 
     /* The ring that weights come through: no slots, no ring. */
-    int ring_slots, ring_at, slots_at; /* its barriers; its slots */
-    cg_ring_state taker;               /* where the waves are that take from it */
-    const struct cg_bringer *bringer;  /* the wave that brings is being emitted */
-    const et_step *streamed;           /* of the tile being emitted, or NULL */
+    int ring_slots, ring_at;          /* at most so many slots; its barriers */
+    int slots_here, slots_at;         /* those of this part, 0 where it does not stream */
+    int ring_room;                    /* for locals and slots */
+    cg_ring_state taker;              /* where the waves are that take from it */
+    const struct cg_bringer *bringer; /* the wave that brings is being emitted */
+    const et_step *streamed;          /* of the tile being emitted, or NULL */
     struct cg_ahead *ahead; /* maps of that tile of which something has been loaded, a list */
     bool hold;              /* what is loaded never changes, and is loaded here all the same */
     val again; /* i1: the tile being emitted is not the workgroup's first of this grid, or NULL */

@@ -1,5 +1,6 @@
 /* The persistent kernel: prologue, arguments, variants; what comes between is static.c. */
 #include "codegen/kernel/kernel.h"
+#include "codegen/step/step.h"
 #include "ir/program/zeros.h"
 #include <stddef.h>
 #include <string.h>
@@ -137,6 +138,7 @@ void cg_enter_program(cg *g, et_program *p) {
         g->tensor_at[i] = (int64_t)at;
         at += has_argument(&p->tensors[i]) ? 8 : 0;
     }
+    cg_ring_enter(g, p);
     cg_find_stored(g);
     et_queues_plan(g->arena, p, &g->queues);
     cg_plan_bodies(g);

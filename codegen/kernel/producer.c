@@ -7,7 +7,7 @@
 
 const et_step *cg_streamed(cg *g, int grid) {
     const et_grid *gr = &g->p->grids[grid];
-    if (!g->ring_slots || !g->p->ring.slots || !gr->streamed) return NULL;
+    if (!g->slots_here || !gr->streamed) return NULL;
     const et_func *f = &g->p->funcs[gr->func];
     const et_step *s = &f->steps[et_stream_step(g->p, f)];
     const et_func *was = g->f;
@@ -26,7 +26,7 @@ bool cg_model_streams(const et_program *p, int model) {
 
 /* What is brought of a model may lie where those before it had their locals. */
 bool cg_ring_enters(cg *g, int model) {
-    bool streams = g->ring_slots && g->p->ring.slots && cg_model_streams(g->p, model);
+    bool streams = g->slots_here && cg_model_streams(g->p, model);
     if (streams && g->bringer)
         cg_ring_await_model(g, g->bringer->models, g->bringer->quit);
     else if (streams)

@@ -14,9 +14,8 @@ int cg_ring_words(int slots) {
 
 int cg_ring_slots(const cg *g, const et_program *p, int room) {
     int slots = p->ring.slots;
-    if (!g->family->stream) return 0;
-    while (slots && cg_ring_words(slots) + slots * p->ring.bytes > room)
-        slots--;
+    if (!g->family->stream || !slots) return 0;
+    if (slots > room / p->ring.bytes) slots = room / p->ring.bytes;
     return slots < ET_RING_MIN_SLOTS ? 0 : slots;
 }
 
@@ -72,7 +71,7 @@ cg_ring cg_ring_next(cg *g, const cg_ring_state *s) {
     cg_ring r = {LLVMBuildLoad2(g->b, g->i32, s->slot, ""),
                  LLVMBuildLoad2(g->b, g->i32, s->turn, "")};
     val next = cg_addi(g, r.slot, 1), zero = cg_i32(g, 0);
-    val around = cg_icmp(g, LLVMIntEQ, next, cg_i32(g, g->ring_slots));
+    val around = cg_icmp(g, LLVMIntEQ, next, cg_i32(g, g->slots_here));
     LLVMBuildStore(g->b, cg_select(g, around, zero, next), s->slot);
     val other = LLVMBuildXor(g->b, r.turn, cg_i32(g, 1), "");
     LLVMBuildStore(g->b, cg_select(g, around, other, r.turn), s->turn);

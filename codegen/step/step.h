@@ -49,9 +49,11 @@ typedef struct cg_bringer {
     cg_ring_state next;
     val models; /* a word: turns of cg_ring_await_model */
 } cg_bringer;
-int cg_ring_slots(const cg *, const et_program *, int room); /* that fit; 0: no ring */
-int cg_ring_words(int slots);                                /* bytes of its barriers */
-void cg_ring_init(cg *);                                     /* by one work-item */
+int cg_ring_slots(const cg *, const et_program *, int room); /* that fit there; 0: no ring */
+/* The ring as this part of the program has it (codegen.c). */
+void cg_ring_enter(cg *, const et_program *part);
+int cg_ring_words(int slots); /* bytes of its barriers */
+void cg_ring_init(cg *);      /* by one work-item */
 void cg_ring_begin(cg *, cg_ring_state *);
 val cg_ring_count(cg *); /* a word, zero */
 cg_ring cg_ring_next(cg *, const cg_ring_state *);

@@ -63,7 +63,7 @@ static const cli_option options[] = {
     {"variants", 0, CLI_INT, "K", TO(variants),
      "at most K (1 to 12, default 2) tilings of everything, chosen at launch by the value of the "
      "first dim that no loop runs by, of several models of the one that asks for it most; fewer "
-     "where fewer will do",
+     "where fewer will do, and one more for a value of 1 where weights stream",
      .lo = 1, .hi = ET_MAX_VARIANTS},
     {"emit-llvm", 0, CLI_OUTPUT, "FILE", TO(emit_llvm), "write the kernel's LLVM IR"},
     {"emit-loops", 0, CLI_OUTPUT, "FILE", TO(emit_loops),

@@ -57,6 +57,22 @@ late() { awk '/mma\.sync/ { on = 1 } /st\.global/ { on = 0 } /ld\.global\.b32/ &
 [ "$(late few.ptx)" = 0 ] || die "$(late few.ptx) loads between products and stores"
 compile few.etg apart.ptx --unstreamed
 [ "$(late apart.ptx)" -gt 0 ] || die 'what is counted is not there without a ring either'
+# One token has a variant of its own, beside those that costs ask for, and each variant as many slots as it has room for itself: with those
+# for many tokens the kernel has no fewer barriers than the kernel for one token. Slots in turn: as many as barriers, and fewer.
+mkdir one
+sed 's/"num_hidden_layers": [0-9]*/"num_hidden_layers": 1/' "$src/bench/models/llama-3.2-1b/config.json" > one/config.json
+slots() { # FILE
+    echo $((($(grep -c 'mbarrier\.init' "$1") - 1) / 2))
+}
+"$bin/etimport" one --config-only --slots 32 --context 64 --max-tokens 32 -o many.etg
+sed 's/N in 1\.\.32/N in 1..1/' many.etg > single.etg
+compile single.etg single.ptx
+"$bin/etcc" many.etg --machine=./free.machine --variants=2 -o many.ptx -d schedule > many.txt
+[ "$(grep -c '^# variant for N in' many.txt)" = 3 ] || die 'not two variants beside that of one token'
+grep -q '^# variant for N in 1\.\.1$' many.txt || die 'one token has no variant of its own'
+[ "$(slots many.ptx)" = "$(slots single.ptx)" ] || die 'variants for many tokens take slots from that for one'
+[ "$(grep -cE "setp\.eq\.b32 .*, $(slots many.ptx);" many.ptx)" -gt 0 ] || die 'no ring has all slots'
+[ "$(grep -cE "setp\.eq\.b32 .*, $(($(slots many.ptx) - 1));" many.ptx)" -gt 0 ] || die 'no variant has fewer slots'
 # The less of the time is the stream's, the less of it is on its way.
 flight() { # HBM_GBS
     sed "s/^hbm_gbs .*/hbm_gbs $1/; s/^die_gbs .*/die_gbs $1/; s/^cross_gbs .*/cross_gbs $1/" free.machine > other.machine
