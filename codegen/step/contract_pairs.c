@@ -8,9 +8,10 @@
  * sums are divided by: so neither the codes nor the scale, which is 2^-60 to 2^58 or zero, need an
  * instruction of their own to come to where bf16 has numbers. */
 #include "codegen/step/contract.h"
+#include "ir/program/scaled.h"
 #include <math.h>
 
-enum { EXACT = 256, SMALLER = 60 }; /* integers up to EXACT are bf16 */
+enum { SMALLER = 60 };
 
 struct pairs {
     cg *g;
@@ -18,16 +19,6 @@ struct pairs {
     int i, u;
     const struct et_raw *raw;
     const val *v;
-};
-
-/* bf16(times * (load + add_1 + ...)): what a row of b is. */
-struct scaled {
-    et_expr times; /* the same for all k's of a lane; none: 1 */
-    et_expr load;  /* of codes */
-    et_expr add[4];
-    bool less[4]; /* is taken away */
-    int n;
-    int64_t more; /* and a number */
 };
 
 /* E at the lane's first k, where it is the same for all of them; else none. */
@@ -43,100 +34,19 @@ static et_dtype dtype_of(const struct pairs *p, et_expr load) {
     return p->g->p->tensors[et_x(p->g->x, load)->i].shape.dtype;
 }
 
-static bool is_load(const struct pairs *p, et_expr e) {
-    const et_node_x *x = et_x(p->g->x, e);
-    return x->op == ET_X_LOAD && x->i2 == ET_LOAD_TENSOR;
+static bool is_same(const void *pairs, et_expr e) {
+    return same(pairs, e).id;
 }
 
-/* Integers that are far from any limit, or LIMIT where they may not be. */
-enum { LIMIT = 1 << 20 };
-
-/* How far from zero an integer may be: of codes as far as their bits go. */
-static int64_t reach(const struct pairs *p, et_expr e) {
-    et_node_x x = *et_x(p->g->x, e);
-    int64_t lo, hi, a, b, all;
-    if (is_load(p, e) && et_dtype_is_code(dtype_of(p, e)))
-        return (1 << et_dtype_bits(dtype_of(p, e))) - 1;
-    if (x.op == ET_X_TO_I32) return reach(p, x.ops[0]);
-    if (x.op == ET_X_ADD || x.op == ET_X_SUB || x.op == ET_X_MUL) {
-        a = reach(p, x.ops[0]);
-        b = reach(p, x.ops[1]);
-        all = x.op == ET_X_MUL ? a * b : a + b;
-        return all < LIMIT ? all : LIMIT;
-    }
-    et_span(p->g->x, e, &lo, &hi);
-    return lo <= -LIMIT || hi >= LIMIT ? LIMIT : hi > -lo ? hi : -lo;
-}
-
-static bool is_small(const struct pairs *p, et_expr e) {
-    return et_x(p->g->x, e)->type == ET_T_I32 && reach(p, e) <= EXACT;
-}
-
-/* ---- what can be ---- */
-
-static bool fits(et_dtype t) {
-    return t == ET_BF16 || t == ET_E4M3 || t == ET_E5M2 || t == ET_E2M1 || t == ET_UE8M0 ||
-           t == ET_I8 || t == ET_U8 || t == ET_I4 || t == ET_U4;
-}
-
-/* E without conversions that change nothing of what fits eight bits. */
-static et_expr inside(const struct pairs *p, et_expr e) {
-    const et_node_x *x = et_x(p->g->x, e);
-    while (x->op == ET_X_TO_BF16 || x->op == ET_X_TO_F32 || x->op == ET_X_TO_I32) {
-        bool whole = et_x(p->g->x, x->ops[0])->type == ET_T_I32;
-        if (x->op != ET_X_TO_BF16 && !whole) break;
-        e = x->ops[0], x = et_x(p->g->x, e);
-    }
-    return e;
-}
-
-/* Is E, which is the same for all k's, a bf16 whatever it is made of? */
-static bool is_scale(const struct pairs *p, et_expr e) {
-    e = inside(p, e);
-    return is_load(p, e) ? fits(dtype_of(p, e)) : is_small(p, e);
-}
-
-/* E as a load of codes and small integers added to it. */
-static bool sum_of(const struct pairs *p, et_expr e, struct scaled *out) {
-    e = inside(p, e);
-    et_node_x x = *et_x(p->g->x, e);
-    int64_t n;
-    if (is_load(p, e)) {
-        out->load = e;
-        return p->g->family->pairs->apart(p->g, dtype_of(p, e)) > 0 && !same(p, e).id;
-    }
-    if ((x.op != ET_X_ADD && x.op != ET_X_SUB) || !is_small(p, e)) return false;
-    int at = x.op == ET_X_ADD && same(p, x.ops[0]).id ? 0 : 1;
-    et_expr add = x.ops[at];
-    if (!is_small(p, add) || !same(p, add).id || !sum_of(p, x.ops[!at], out)) return false;
-    if (et_is_int(p->g->x, add, &n)) {
-        out->more += x.op == ET_X_SUB ? -n : n;
-        return true;
-    }
-    if (out->n == (int)(sizeof out->add / sizeof *out->add)) return false;
-    out->less[out->n] = x.op == ET_X_SUB;
-    out->add[out->n++] = add;
-    return true;
-}
-
-static bool match(const struct pairs *p, et_expr e, struct scaled *out) {
-    *out = (struct scaled){0};
-    e = inside(p, e);
-    et_node_x x = *et_x(p->g->x, e);
-    if (x.op == ET_X_MUL && x.type == ET_T_F32) {
-        int at = same(p, x.ops[0]).id ? 0 : 1;
-        out->times = x.ops[at];
-        if (!same(p, out->times).id || !is_scale(p, out->times)) return false;
-        e = x.ops[!at];
-    }
-    return sum_of(p, e, out) && out->more >= -EXACT && out->more <= EXACT;
+static bool match(const struct pairs *p, et_scaled *out) {
+    return et_scaled_codes(p->g->p, p->c->s->b[p->i], is_same, p, out);
 }
 
 int cg_contract_pairs(cg *g, const et_contract *c, int i) {
     struct pairs p = {.g = g, .c = c, .i = i};
-    struct scaled s;
+    et_scaled s;
     if (!g->family->pairs || c->s->operand != ET_BF16 || c->lane_k % 8) return 0;
-    return match(&p, c->s->b[i], &s) ? g->family->pairs->apart(g, dtype_of(&p, s.load)) : 0;
+    return match(&p, &s) ? g->family->pairs->apart(g, dtype_of(&p, s.load)) : 0;
 }
 
 float cg_contract_pairs_times(void) {
@@ -167,7 +77,7 @@ static val moved(cg *g, val v, int n) {
 }
 
 /* What codes, divided by 2^DOWN, are to be increased by, and MORE. */
-static val increase(const struct pairs *p, const struct scaled *s, int64_t more, int down) {
+static val increase(const struct pairs *p, const et_scaled *s, int64_t more, int down) {
     cg *g = p->g;
     val sum = both(g, LLVMConstReal(g->bf16, (double)more));
     for (int i = 0; i < s->n; i++)
@@ -182,7 +92,7 @@ static bool is_power(int64_t n) {
 
 /* (V * 2^DOWN + what is added) * scale / 2^SMALLER. Where a power of two is added, its product with
  * the scale is exact, and so the sum is rounded once. */
-static val product(const struct pairs *p, const struct scaled *s, int64_t more, int down, val v) {
+static val product(const struct pairs *p, const et_scaled *s, int64_t more, int down, val v) {
     cg *g = p->g;
     val times = s->times.id ? twice(p, s->times) : power(g, 0);
     val by = LLVMBuildFMul(g->b, times, power(g, down - SMALLER), "");
@@ -197,10 +107,10 @@ static val product(const struct pairs *p, const struct scaled *s, int64_t more, 
 val cg_contract_paired(cg *g, const et_contract *c, int i, int u, const struct et_raw *raw,
                        const val *v) {
     struct pairs p = {.g = g, .c = c, .i = i, .u = u, .raw = raw, .v = v};
-    struct scaled s;
+    et_scaled s;
     val words[8], out[4];
     int k = 0, n = 0;
-    et_check(match(&p, c->s->b[i], &s));
+    et_check(match(&p, &s));
     et_dtype t = dtype_of(&p, s.load);
     while (raw[k].u != u || raw[k].n == 1 || !et_expr_eq(raw[k].load, s.load))
         k++;

@@ -44,6 +44,7 @@ typedef struct {
 /* Operations and bytes of one element of each expression of a step: the same for every tile. */
 typedef struct {
     double ops, bytes;
+    int code_bits; /* of a right operand that is codes times a scale (ir/program/scaled.h); or 0 */
 } et_element_cost;
 typedef struct {
     et_element_cost value, a, b[ET_MAX_ACC], part[ET_AT_PARTS];

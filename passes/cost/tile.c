@@ -1,4 +1,5 @@
 /* What one tile does, step by step: bytes it asks the caches for and operations. */
+#include "ir/program/scaled.h"
 #include "ir/program/step.h"
 #include "passes/cost/cost.h"
 
@@ -86,8 +87,11 @@ et_step_elements *et_func_elements(const et_program *p, const et_func *f) {
         const et_step *s = &f->steps[i];
         if (s->kind == ET_STEP_CONTRACT) {
             out[i].a = per_element(p, s->a, -1);
-            for (int k = 0; k < s->nacc; k++)
+            for (int k = 0; k < s->nacc; k++) {
                 out[i].b[k] = per_element(p, s->b[k], s->kvar);
+                if (s->operand == ET_BF16 && s->stage_b < 0)
+                    out[i].b[k].code_bits = et_scaled_bits(p, s->b[k], s->kvar);
+            }
         } else if (s->kind == ET_STEP_ATTEND) {
             for (int k = 0; k < ET_AT_PARTS; k++)
                 out[i].part[k] = per_element(p, s->part[k], -1);
@@ -166,6 +170,13 @@ static double rows_waited_for(const struct tile *t, const et_step *s, const et_s
     return n;
 }
 
+/* Operations of a vector unit for an element of b. */
+static double b_ops(const struct tile *t, const et_step *s, const et_element_cost *b) {
+    double code = b->code_bits == 8 ? t->m->code8_ops : b->code_bits == 4 ? t->m->code4_ops : 0;
+    if (code > 0) return code;
+    return s->stage_b >= 0 || b->ops > 0 ? b->ops + 1 : 0;
+}
+
 static void cost_contract(struct tile *t, const et_step *s, const et_step_elements *e) {
     double k = value(t, s->kextent, 1), m = value(t, s->mlive, 1), n = value(t, s->nlive, 1);
     bool ring = et_step_stages(t->f, s) > 0;
@@ -179,7 +190,7 @@ static void cost_contract(struct tile *t, const et_step *s, const et_step_elemen
     t->c.vector_flops += m * k * (e->a.ops + 1);
     for (int i = 0; i < s->nacc; i++) {
         t->c.cache_bytes += n * k * e->b[i].bytes;
-        t->c.vector_flops += s->stage_b >= 0 || e->b[i].ops > 0 ? n * k * (e->b[i].ops + 1) : 0;
+        t->c.vector_flops += n * k * b_ops(t, s, &e->b[i]);
         double slow = s->operand == ET_F32 ? t->m->matrix_tflops / t->m->f32_matrix_tflops : 1;
         t->c.matrix_flops += 2 * m16 * s->tn * k * slow;
     }

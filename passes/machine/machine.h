@@ -22,9 +22,13 @@ typedef struct {
     double matrix_tflops;     /* dense bf16, whole chip */
     double f32_matrix_tflops; /* the same of f32 operands */
     double vector_tflops;     /* f32 fused multiply-add, whole chip */
-    double event_us;          /* from a notify on one die to a waiter on another going on */
-    double latency_us;        /* of a dependent load from memory */
-    double launch_us;         /* of a kernel */
+    double code8_ops; /* instructions of a lane for a weight of 8 bits that is multiplied by a scale
+                         in vectors of two bf16, all that its product takes counted; 0: as many as
+                         its expression has operations */
+    double code4_ops; /* the same of 4 bits */
+    double event_us;  /* from a notify on one die to a waiter on another going on */
+    double latency_us; /* of a dependent load from memory */
+    double launch_us;  /* of a kernel */
 
     /* What the simulator of schedules (simulate.h) needs besides. */
     double cache_mb;  /* in front of memory, for the whole chip */

@@ -34,6 +34,8 @@ static const struct field fields[] = {
     {AT(matrix_tflops), NUMBER, 0.01, 1e6, "dense bf16, whole chip"},
     {AT(f32_matrix_tflops), NUMBER, 0.01, 1e6, "f32 products, whole chip"},
     {AT(vector_tflops), NUMBER, 0.01, 1e6, "f32 vector operations, whole chip"},
+    {AT(code8_ops), NUMBER, 0, 100, "instructions for a weight of 8 bits, 0 for its expression's"},
+    {AT(code4_ops), NUMBER, 0, 100, "instructions for a weight of 4 bits, 0 for its expression's"},
     {AT(hbm_gbs), NUMBER, 0.1, 1e6, "GB/s that streaming reaches"},
     {AT(die_gbs), NUMBER, 0.1, 1e6, "GB/s from memory to one die alone"},
     {AT(cross_gbs), NUMBER, 0.1, 1e6, "GB/s from other dies to one"},

@@ -52,6 +52,23 @@ done
 sed 's/^target .*/target gfx900/' "$out/mine.machine" > "$out/bad.machine"
 refuses "unknown target 'gfx900'" "$model" --to=scheduled -o "$out/m.eti" --machine="$out/bad.machine"
 
+# What a code of four bits costs is the machine's word; 0 leaves it to its expression.
+cat > "$out/codes.etg" << 'EOF'
+model codes
+dim N in 1..1
+input x : bf16[N, 4096]
+weight c : u4[8192, 4096]
+weight s : bf16[8192, 32]
+d = c - 8
+w = bf16(d * gather(s.T, idiv(iota(4096), 128)).T)
+output y : f32[N, 8192] = x @ w.T
+EOF
+for ops in 2:memory '0:the vector units' '20:the vector units'; do
+    sed "s/^code4_ops .*/code4_ops ${ops%%:*}/" "$source/passes/machines/h100.machine" > "$out/codes.machine"
+    works "$out/codes.etg" --machine="$out/codes.machine" --explain
+    grep -A1 '1\. y ' "$out/log" | grep -qF "bound by ${ops#*:}" || fail "code4_ops ${ops%%:*}: not bound by ${ops#*:}"
+done
+
 # Profiles that are none, or not of this model.
 refuses 'none.prof: No such file' "$model" --to=scheduled -o "$out/m.eti" --profile="$out/none.prof"
 echo 'not one' > "$out/bad.prof"

@@ -1,0 +1,143 @@
+/* Which right operands are codes times a scale. */
+#include "ir/program/scaled.h"
+
+enum { EXACT = 256 }; /* integers up to it are bf16 */
+
+struct codes {
+    const et_program *p;
+    et_exprs *x;
+    et_same_fn *is_same;
+    const void *ctx;
+};
+
+static et_dtype dtype_of(const struct codes *c, et_expr load) {
+    return c->p->tensors[et_x(c->x, load)->i].shape.dtype;
+}
+
+static bool is_load(const struct codes *c, et_expr e) {
+    const et_node_x *x = et_x(c->x, e);
+    return x->op == ET_X_LOAD && x->i2 == ET_LOAD_TENSOR;
+}
+
+static bool same(const struct codes *c, et_expr e) {
+    return c->is_same(c->ctx, e);
+}
+
+/* Integers that are far from any limit, or LIMIT where they may not be. */
+enum { LIMIT = 1 << 20 };
+
+/* How far from zero an integer may be: of codes as far as their bits go. */
+static int64_t reach(const struct codes *c, et_expr e) {
+    et_node_x x = *et_x(c->x, e);
+    int64_t lo, hi, a, b, all;
+    if (is_load(c, e) && et_dtype_is_code(dtype_of(c, e)))
+        return (1 << et_dtype_bits(dtype_of(c, e))) - 1;
+    if (x.op == ET_X_TO_I32) return reach(c, x.ops[0]);
+    if (x.op == ET_X_ADD || x.op == ET_X_SUB || x.op == ET_X_MUL) {
+        a = reach(c, x.ops[0]);
+        b = reach(c, x.ops[1]);
+        all = x.op == ET_X_MUL ? a * b : a + b;
+        return all < LIMIT ? all : LIMIT;
+    }
+    et_span(c->x, e, &lo, &hi);
+    return lo <= -LIMIT || hi >= LIMIT ? LIMIT : hi > -lo ? hi : -lo;
+}
+
+static bool is_small(const struct codes *c, et_expr e) {
+    return et_x(c->x, e)->type == ET_T_I32 && reach(c, e) <= EXACT;
+}
+
+/* ---- what can be ---- */
+
+static bool fits(et_dtype t) {
+    return t == ET_BF16 || t == ET_E4M3 || t == ET_E5M2 || t == ET_E2M1 || t == ET_UE8M0 ||
+           t == ET_I8 || t == ET_U8 || t == ET_I4 || t == ET_U4;
+}
+
+/* Some bits of an integer that stand where a bf16 has them are what these are. */
+static bool is_code(et_dtype t) {
+    return t == ET_E4M3 || t == ET_I4 || t == ET_U4;
+}
+
+/* E without conversions that change nothing of what fits eight bits. */
+static et_expr inside(const struct codes *c, et_expr e) {
+    const et_node_x *x = et_x(c->x, e);
+    while (x->op == ET_X_TO_BF16 || x->op == ET_X_TO_F32 || x->op == ET_X_TO_I32) {
+        bool whole = et_x(c->x, x->ops[0])->type == ET_T_I32;
+        if (x->op != ET_X_TO_BF16 && !whole) break;
+        e = x->ops[0], x = et_x(c->x, e);
+    }
+    return e;
+}
+
+/* Is E, which is the same for all k's, a bf16 whatever it is made of? */
+static bool is_scale(const struct codes *c, et_expr e) {
+    e = inside(c, e);
+    return is_load(c, e) ? fits(dtype_of(c, e)) : is_small(c, e);
+}
+
+/* E as a load of codes and small integers added to it. */
+static bool sum_of(const struct codes *c, et_expr e, et_scaled *out) {
+    e = inside(c, e);
+    et_node_x x = *et_x(c->x, e);
+    int64_t n;
+    if (is_load(c, e)) {
+        out->load = e;
+        return is_code(dtype_of(c, e)) && !same(c, e);
+    }
+    if ((x.op != ET_X_ADD && x.op != ET_X_SUB) || !is_small(c, e)) return false;
+    int at = x.op == ET_X_ADD && same(c, x.ops[0]) ? 0 : 1;
+    et_expr add = x.ops[at];
+    if (!is_small(c, add) || !same(c, add) || !sum_of(c, x.ops[!at], out)) return false;
+    if (et_is_int(c->x, add, &n)) {
+        out->more += x.op == ET_X_SUB ? -n : n;
+        return true;
+    }
+    if (out->n == (int)(sizeof out->add / sizeof *out->add)) return false;
+    out->less[out->n] = x.op == ET_X_SUB;
+    out->add[out->n++] = add;
+    return true;
+}
+
+bool et_scaled_codes(const et_program *p, et_expr e, et_same_fn *is_same, const void *ctx,
+                     et_scaled *out) {
+    const struct codes of = {p, p->g->exprs, is_same, ctx}, *c = &of;
+    *out = (et_scaled){0};
+    e = inside(c, e);
+    et_node_x x = *et_x(c->x, e);
+    if (x.op == ET_X_MUL && x.type == ET_T_F32) {
+        int at = same(c, x.ops[0]) ? 0 : 1;
+        out->times = x.ops[at];
+        if (!same(c, out->times) || !is_scale(c, out->times)) return false;
+        e = x.ops[!at];
+    }
+    return sum_of(c, e, out) && out->more >= -EXACT && out->more <= EXACT;
+}
+
+/* ---- for costs ---- */
+
+struct runs {
+    const et_exprs *x;
+    int kvar;
+};
+
+/* Numbers of k appear in E only divided by such as RUN divides. */
+static bool in_runs(const void *ctx, et_expr e) {
+    enum { RUN = 16 };
+    const struct runs *r = ctx;
+    et_node_x x = *et_x(r->x, e);
+    int64_t by;
+    if (!et_expr_has_var(r->x, e, r->kvar)) return true;
+    if (x.op == ET_X_VAR) return false;
+    if (x.op == ET_X_IDIV && et_is_int(r->x, x.ops[1], &by) && by > 0 && by % RUN == 0) return true;
+    for (int i = 0; i < x.nops; i++)
+        if (!in_runs(r, x.ops[i])) return false;
+    return true;
+}
+
+int et_scaled_bits(const et_program *p, et_expr e, int kvar) {
+    struct runs r = {p->g->exprs, kvar};
+    et_scaled s;
+    if (!et_scaled_codes(p, e, in_runs, &r, &s)) return 0;
+    return et_dtype_bits(p->tensors[et_x(r.x, s.load)->i].shape.dtype);
+}
