@@ -119,6 +119,42 @@ static bool pays(et_program *p, const et_machine *m, int model) {
     return saved > paid;
 }
 
+/* ---- staged rows that stay for the next tile ---- */
+
+static bool meet(const et_local *a, const et_local *b) {
+    return a->offset < b->offset + et_local_bytes(b) && b->offset < a->offset + et_local_bytes(a);
+}
+
+/* Does a workgroup run several tiles of the grid? */
+static bool has_rounds(et_program *p, const et_grid *g, const et_machine *m) {
+    int64_t lo, hi;
+    return !et_bounds(p->g->exprs, et_grid_tiles(p, g), &lo, &hi) || hi > m->cus;
+}
+
+/* Rows that a product's waves have staged may lie where its sums come to (et_locals_may_meet), so
+ * that there are more slots. Where there are as many without that, they have a place of their own,
+ * and a workgroup need not stage them again for its next tile (codegen/step/again.c). */
+static void move_apart(et_program *p, const et_grid *g, const et_machine *m) {
+    et_func *f = &p->funcs[g->func];
+    const et_step *s = &f->steps[et_stream_step(p, f)];
+    et_local *l = f->locals, *a = &l[s->stage_a];
+    int rows = et_local_bytes(a), sums = 0;
+    bool meets = false;
+    for (int i = 0; i < s->nacc; i++) {
+        meets |= meet(a, &l[s->acc[i]]);
+        sums += et_local_bytes(&l[s->acc[i]]);
+    }
+    int more = rows < sums ? rows : sums, end = f->lds_bytes + more;
+    if (!meets || !has_rounds(p, g, m) || et_machine_slots(m, end, p->ring.bytes) < p->ring.slots)
+        return;
+    if (rows < sums) a->offset = f->lds_bytes;
+    for (int i = 0, at = f->lds_bytes; i < s->nacc && rows >= sums; i++) {
+        l[s->acc[i]].offset = at;
+        at += et_local_bytes(&l[s->acc[i]]);
+    }
+    f->lds_bytes = end;
+}
+
 bool et_pass_stream(et_pipeline *pl) {
     et_program *p = pl->p;
     const et_machine *m = pl->opt->machine;
@@ -130,6 +166,9 @@ bool et_pass_stream(et_pipeline *pl) {
     for (int i = 0; i < p->ngrids; i++)
         p->grids[i].streamed =
             models >> p->grids[i].model & 1 && !et_stream_problem(p, &p->grids[i]);
-    if (p->ring.slots) p->ring.flight = flight_of(p, m);
+    if (!p->ring.slots) return true;
+    p->ring.flight = flight_of(p, m);
+    for (int i = 0; i < p->ngrids; i++)
+        if (p->grids[i].streamed) move_apart(p, &p->grids[i], m);
     return true;
 }

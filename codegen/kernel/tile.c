@@ -87,6 +87,9 @@ static void run_steps(cg *g, int early, et_contract *begun) {
             continue;
         }
         int mark = cg_scope(g);
+        cg_if first;
+        bool once = !took && cg_still_there(g, s);
+        if (once) cg_if_begin(g, &first, LLVMBuildNot(g->b, g->again, ""));
         if (took)
             cg_step_takes(g, s, takes_from(g, &i, &t));
         else if (s->kind == ET_STEP_CONTRACT)
@@ -94,6 +97,7 @@ static void run_steps(cg *g, int early, et_contract *begun) {
         else
             run[s->kind](g, s);
         cg_scope_end(g, mark);
+        if (once) cg_if_end(g, &first);
     }
     if (took) cg_taken_all(g);
     if (bands) cg_bands_end(g, bands);

@@ -117,6 +117,10 @@ typedef struct {
 } et_staging;
 void cg_contract_stage(cg *, const et_contract *, const et_staging *);
 
+/* Are the rows that the tile before has staged for the step there, where it had the same; all of
+ * those of a chunk? */
+bool cg_rows_still_there(cg *, const et_contract *);
+
 /* ---- contract_plan.c: of S and STREAMED; false where b needs a buffer in LDS and has none ---- */
 bool cg_contract_plan(cg *, et_contract *);
 

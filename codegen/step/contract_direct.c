@@ -99,6 +99,12 @@ static void stage_piece(cg *g, const et_contract *c, val chunk, val row0) {
     cg_barrier(g);
 }
 
+/* Are fewer chunks staged at once than there are? */
+static val in_turns(cg *g, const et_contract *c) {
+    val once = LLVMBuildShl(g->b, cg_i32(g, 1), c->slots, "");
+    return cg_icmp(g, LLVMIntULT, once, c->nchunks);
+}
+
 /* FROM: where the rows of the chunk are that came ahead, or NULL. */
 static void one_piece(cg *g, const et_contract *c, val chunk, val row0, val from, val *b,
                       val *acc) {
@@ -108,18 +114,22 @@ static void one_piece(cg *g, const et_contract *c, val chunk, val row0, val from
         multiply_direct(g, c, chunk, from, b, acc);
         return;
     }
-    val window = chunk;
+    val window = chunk, fresh = NULL; /* fresh: not what the tile before has left */
+    if (cg_rows_still_there(g, c)) fresh = LLVMBuildNot(g->b, g->again, "");
     if (c->slots && c->zeros) {
         val was = LLVMBuildAShr(g->b, c->before, c->slots, "");
         val is = LLVMBuildAShr(g->b, chunk, c->slots, "");
         cg_if_begin(g, &due, cg_icmp(g, LLVMIntNE, was, is));
         window = LLVMBuildShl(g->b, is, c->slots, "");
     } else if (c->slots) {
-        val slot = cg_low_bits(g, chunk, c->slots);
-        cg_if_begin(g, &due, cg_icmp(g, LLVMIntEQ, slot, cg_i32(g, 0)));
+        val is = cg_icmp(g, LLVMIntEQ, cg_low_bits(g, chunk, c->slots), cg_i32(g, 0));
+        if (fresh) is = LLVMBuildAnd(g->b, is, LLVMBuildOr(g->b, fresh, in_turns(g, c), ""), "");
+        cg_if_begin(g, &due, is);
+    } else if (fresh) {
+        cg_if_begin(g, &due, fresh);
     }
     stage_piece(g, c, window, row0);
-    if (c->slots) cg_if_end(g, &due);
+    if (c->slots || fresh) cg_if_end(g, &due);
     multiply_direct(g, c, chunk, NULL, b, acc);
 }
 

@@ -13,6 +13,9 @@ void cg_ask_ahead(cg *, const et_func *);
  * asked for when the tile begins, by the second: before the product it is only waited for. */
 bool cg_comes_early(cg *, int step);
 void cg_ask_early(cg *);
+/* Is what STEP of the function being emitted leaves in local memory the same in all tiles of a
+ * grid, and still there in the next one? Then it is left out where g->again. */
+bool cg_still_there(cg *, const et_step *);
 void cg_step_map(cg *, const et_step *);
 /* Where the kernel has a ring: what the maps after the tile's streamed product load, or those of a
  * tile of maps and reductions, as far as a work-item has one item of them; what nobody writes
