@@ -114,12 +114,16 @@ static void ask_positions(cg *g, const et_step *s) {
     if (s->rows || cg_reads_mutable(g, part[ET_AT_FIRST]) || cg_reads_mutable(g, part[ET_AT_END]) ||
         !can_ask(g, s, part[ET_AT_K]) || !can_ask(g, s, part[ET_AT_V]))
         return;
-    int mark = cg_scope(g);
+    /* Not by the first wave, which would not poll before it knows how many there are. */
+    int mark = cg_scope(g), asked = g->p->workgroup - g->t->wave;
+    cg_if others;
+    if (asked) cg_if_begin(g, &others, cg_icmp(g, LLVMIntNE, g->wave, cg_i32(g, 0)));
     val none = NULL, first = cg_emit_i32(g, part[ET_AT_FIRST]);
-    val end = cg_emit_i32(g, part[ET_AT_END]);
+    val end = cg_emit_i32(g, part[ET_AT_END]), own = g->tid;
+    if (asked) own = cg_addi(g, own, -g->t->wave);
     cg_for f;
-    val p = cg_for_begin(g, &f, cg_add(g, first, g->tid), end, cg_i32(g, g->p->workgroup), false, 0,
-                         &none);
+    val p = cg_for_begin(g, &f, cg_add(g, first, own), end,
+                         cg_i32(g, asked ? asked : g->p->workgroup), false, 0, &none);
     int inner = cg_scope(g);
     cg_bind(g, s->pvar, p, true);
     ask_position(g, s, part[ET_AT_K]);
@@ -127,6 +131,7 @@ static void ask_positions(cg *g, const et_step *s) {
     cg_scope_end(g, inner);
     cg_for_end(g, &f, &none);
     cg_scope_end(g, mark);
+    if (asked) cg_if_end(g, &others);
 }
 
 void cg_ask_ahead(cg *g, const et_func *f) {

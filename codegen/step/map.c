@@ -238,6 +238,16 @@ static void map_each(cg *g, const struct map *m, int64_t all) {
     cg_items_end(g, &items);
 }
 
+/* The same where a work-item has one, ITEM, if that is less than ALL. */
+static void map_own(cg *g, const struct map *m, val item, int64_t all) {
+    cg_if in;
+    cg_if_begin(g, &in, cg_icmp(g, LLVMIntULT, item, cg_i32(g, all)));
+    int mark = cg_scope(g);
+    map_item(g, m, item);
+    cg_scope_end(g, mark);
+    cg_if_end(g, &in);
+}
+
 static void map_all(cg *g, const et_step *s, int n, const int64_t *extent, int64_t total) {
     struct map m = begin_map(g, s, n, extent);
     int many = at_once(g, &m, total / n);
@@ -280,7 +290,8 @@ static struct whole whole_of(cg *g, const et_step *s) {
  *
  * Where weights come ahead of tasks, a task is as long as its trips to memory, one behind the
  * other. So what maps read is on its way while the product or the reductions before them run, and
- * what nobody writes while the tile waits. */
+ * what nobody writes while the tile waits. The first wave, which polls, has no items where the
+ * others are enough for all: its polls would come behind its loads. */
 
 enum { MOST_AHEAD = 48 };
 
@@ -288,7 +299,8 @@ struct cg_ahead {
     const et_step *s;
     struct whole w;
     struct map m;
-    int n; /* expressions whose values are known, at the work-item's only item */
+    bool others; /* the first wave has no items */
+    int n;       /* expressions whose values are known, at the work-item's only item */
     et_expr e[MOST_AHEAD];
     val v[MOST_AHEAD];
     struct cg_ahead *next;
@@ -374,10 +386,14 @@ static void find_loads(struct find_ahead *f, et_expr e, bool sure) {
         find_loads(f, x.ops[i], sure && (!choice || i == 0));
 }
 
+static val own_item(cg *g, const struct cg_ahead *a) {
+    return a->others ? cg_addi(g, g->tid, -g->t->wave) : g->tid;
+}
+
 /* Binds the work-item's item: a work-item without one has the first. */
 static void bind_only(cg *g, const struct cg_ahead *a) {
     int64_t items = a->w.total / a->w.n;
-    val item = g->tid;
+    val item = own_item(g, a);
     if (items < g->p->workgroup)
         item = cg_select(g, cg_icmp(g, LLVMIntULT, item, cg_i32(g, items)), item, cg_i32(g, 0));
     cg_decode(g, item, a->m.nvars, a->m.vars, a->m.extent);
@@ -406,6 +422,23 @@ static void load_ahead(cg *g, struct cg_ahead *a, bool waited) {
     cg_scope_end(g, mark);
 }
 
+static void load_before_waits(cg *g, struct cg_ahead *a) {
+    cg_if some;
+    if (a->others) cg_if_begin(g, &some, cg_icmp(g, LLVMIntNE, g->wave, cg_i32(g, 0)));
+    g->hold = true;
+    load_ahead(g, a, false);
+    g->hold = false;
+    if (!a->others) return;
+    cg_if_end(g, &some);
+    for (int i = 0; i < a->n; i++) {
+        LLVMTypeRef t = LLVMTypeOf(a->v[i]);
+        val phi = LLVMBuildPhi(g->b, t, "");
+        LLVMAddIncoming(phi, (val[]){a->v[i], LLVMConstNull(t)},
+                        (block[]){some.then, some.otherwise}, 2);
+        a->v[i] = phi;
+    }
+}
+
 void cg_maps_ahead(cg *g, const et_func *f) {
     bool begun = g->ring_slots > 0;
     g->ahead = NULL;
@@ -420,9 +453,8 @@ void cg_maps_ahead(cg *g, const et_func *f) {
         a->w = whole_of(g, s);
         a->m = begin_map(g, &a->w.s, a->w.n, a->w.extent);
         if (a->w.total / a->w.n > g->p->workgroup) continue;
-        g->hold = true;
-        load_ahead(g, a, false);
-        g->hold = false;
+        a->others = a->w.total / a->w.n <= g->p->workgroup - g->t->wave;
+        load_before_waits(g, a);
         a->next = g->ahead;
         g->ahead = a;
     }
@@ -442,7 +474,9 @@ void cg_step_map(cg *g, const et_step *s) {
     if (a) recall_all(g, a);
     struct whole w = a ? a->w : whole_of(g, s);
     if (w.once) cg_if_begin(g, &outer, cg_emit(g, s->mask));
-    if (a)
+    if (a && a->others)
+        map_own(g, &a->m, own_item(g, a), w.total / w.n);
+    else if (a)
         map_each(g, &a->m, w.total / w.n);
     else
         map_all(g, &w.s, w.n, w.extent, w.total);

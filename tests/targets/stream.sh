@@ -57,6 +57,9 @@ late() { awk '/mma\.sync/ { on = 1 } /st\.global/ { on = 0 } /ld\.global\.b32/ &
 [ "$(late few.ptx)" = 0 ] || die "$(late few.ptx) loads between products and stores"
 compile few.etg apart.ptx --unstreamed
 [ "$(late apart.ptx)" -gt 0 ] || die 'what is counted is not there without a ring either'
+# The wave that polls does not work out first what a position turns by: a branch leads past it.
+awk '/@%p[0-9]+ bra/ { to = $NF; sub(";", "", to) } /^\$L.*:/ { sub(":", ""); seen[$1] = 1 } /cvt\.rn\.f32\.s32/ { exit }
+    END { exit seen[to] }' few.ptx || die 'who polls works out angles before'
 # One token has a variant of its own, beside those that costs ask for, and each variant as many slots as it has room for itself: with those
 # for many tokens the kernel has no fewer barriers than the kernel for one token. Slots in turn: as many as barriers, and fewer.
 mkdir one
