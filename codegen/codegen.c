@@ -149,7 +149,7 @@ int cg_part_lds(const cg *g, const et_program *p) {
 static void words_first(cg *g) {
     enum { ALIGN = 1024 };
     const et_program *p;
-    int words = g->lds_bytes - g->flag_at, ring = cg_ring_words(g->ring_slots), most = 0;
+    int words = g->lds_bytes - g->flag_at, ring = cg_ring_words(g, g->ring_slots), most = 0;
     int front = (words + ring + ALIGN - 1) / ALIGN * ALIGN;
     g->front = front;
     for (int k = 0; (p = et_program_part(g->whole, k)); k++)
@@ -175,7 +175,7 @@ static void add_ring(cg *g) {
         some |= !p->ring.slots;
     }
     g->ring_slots = most;
-    g->ring_room = g->t->lds_bytes - words - cg_ring_words(most);
+    g->ring_room = g->t->lds_bytes - words - cg_ring_words(g, most);
     for (int k = most = 0; (p = et_program_part(g->whole, k)); k++) {
         int slots = slots_of(g, p), bytes = bytes_with_ring(g, p);
         if (slots > most) most = slots;
@@ -183,10 +183,10 @@ static void add_ring(cg *g) {
     }
     g->ring_at = end;
     g->ring_slots = most;
-    if (end + cg_ring_words(most) + words > g->t->lds_bytes)
+    if (end + cg_ring_words(g, most) + words > g->t->lds_bytes)
         g->ring_slots = 0; /* somebody's locals leave no room for the barriers */
     if (!g->ring_slots) return;
-    place_words(g, end + cg_ring_words(most));
+    place_words(g, end + cg_ring_words(g, most));
     if (some && !g->p->g->nmodels) words_first(g);
 }
 

@@ -24,9 +24,11 @@ bool cg_model_streams(const et_program *p, int model) {
     return any;
 }
 
-/* What is brought of a model may lie where those before it had their locals. */
+/* What is brought of a model may lie where those before it had their locals; what is only asked for
+ * does not. */
 bool cg_ring_enters(cg *g, int model) {
     bool streams = g->slots_here && cg_model_streams(g->p, model);
+    if (g->bringer && g->bringer->asks) return streams;
     if (streams && g->bringer)
         cg_ring_await_model(g, g->bringer->models, g->bringer->quit);
     else if (streams)
@@ -46,7 +48,8 @@ static void bring_tile(cg *g, int grid, val tile) {
 /* Called where the other waves would run a tile. */
 bool cg_brings(cg *g, int grid, val tile) {
     if (!g->bringer) return false;
-    if (cg_streamed(g, grid)) bring_tile(g, grid, tile);
+    bool any = !g->bringer->asks || g->p->ring.ahead;
+    if (any && cg_streamed(g, grid)) bring_tile(g, grid, tile);
     return true;
 }
 
@@ -59,7 +62,22 @@ static void make_ring(cg *g) {
     g->family->stream->meet(g);
 }
 
-/* Goes on as the waves that run tasks; the other one brings and is done. */
+/* What the wave that brings visits, or the one that asks ahead of it. */
+static void visit_as(cg *g, cg_bringer *by, bool asks, void (*visit)(cg *)) {
+    cg outside = *g;
+    cg_isolate(g);
+    g->wg = g->rank = g->family->workgroup(g);
+    by->asks = asks;
+    by->chunks = cg_ring_count(g);
+    if (!asks) cg_ring_begin(g, &by->next);
+    if (!asks) by->models = cg_ring_count(g);
+    g->bringer = by;
+    visit(g);
+    cg_br(g, by->quit);
+    *g = outside;
+}
+
+/* Goes on as the waves that run tasks; the other ones bring, ask, and are done. */
 void cg_begin_producer(cg *g, void (*visit)(cg *)) {
     if (!g->ring_slots) return;
     make_ring(g);
@@ -67,27 +85,27 @@ void cg_begin_producer(cg *g, void (*visit)(cg *)) {
     val first = cg_i32(g, g->p->workgroup / g->t->wave);
     cg_cond(g, cg_icmp(g, LLVMIntSGE, g->wave, first), other, go);
     cg_at(g, other);
-    cg outside = *g;
     g->family->stream->registers(g, true);
+    cg_bringer brings = {.quit = quit}, asks = {.quit = quit};
+    block rest = g->exit;
+    if (cg_ring_asks(g)) rest = cg_block(g, "others");
     if (g->family->stream->waves(g) > 1) {
-        block brings = cg_block(g, "brings");
-        cg_cond(g, cg_icmp(g, LLVMIntEQ, g->wave, first), brings, g->exit);
-        cg_at(g, brings);
+        block bring = cg_block(g, "brings");
+        cg_cond(g, cg_icmp(g, LLVMIntEQ, g->wave, first), bring, rest);
+        cg_at(g, bring);
     }
-    cg_bringer by = {.quit = quit};
-    cg_isolate(g);
-    g->wg = g->rank = g->family->workgroup(g);
-    cg_ring_begin(g, &by.next);
-    by.models = cg_ring_count(g);
-    g->bringer = &by;
-    visit(g);
-
-    cg_br(g, quit);
+    visit_as(g, &brings, false, visit);
+    if (cg_ring_asks(g)) {
+        block ask = cg_block(g, "asks");
+        cg_at(g, rest);
+        cg_cond(g, cg_icmp(g, LLVMIntEQ, g->wave, cg_addi(g, first, 1)), ask, g->exit);
+        cg_at(g, ask);
+        visit_as(g, &asks, true, visit);
+    }
     cg_at(g, quit);
     g->family->stream->drain(g);
     cg_br(g, g->exit);
 
-    *g = outside;
     cg_at(g, go);
     g->family->stream->registers(g, false);
     cg_ring_begin(g, &g->taker);

@@ -167,6 +167,13 @@ void cg_contract_packed(cg *, const et_contract *, val chunk, val *out);
 bool cg_contract_streams(cg *, const et_contract *);
 bool cg_contract_fits(cg *, const et_contract *); /* a chunk's pieces, slot and lanes */
 int cg_contract_slot_bytes(const et_contract *);  /* of a slot, that a chunk of b takes */
+int cg_contract_row_bytes(const et_contract *);   /* of a row of that */
+/* Are the rows that lanes bring PER at a time, from each row on that they begin with, as far apart
+ * as the first ones? */
+bool cg_contract_alike(cg *, const et_contract *, int per);
+/* ---- contract_ask.c: the next chunk asked for; FROM: where the lane's first line is, of each b
+ * ---- */
+void cg_contract_ask(cg *, const et_contract *, const cg_bringer *, const val *from);
 /* The next chunk of b, from its slot: all of it, or of a computed one what comes that way. */
 void cg_contract_take(cg *, const et_contract *, val *out);
 /* The vector of BITS bits from element K of the chunk on, of row N of the lane's of product I. */

@@ -17,19 +17,20 @@ enum {
     MOST_FROM = ET_MAX_ACC + ET_MOST_SIDE_COPIES
 };
 
-static int row_bytes(const et_contract *c) {
+int cg_contract_row_bytes(const et_contract *c) {
     return c->kc * c->bits / 8;
 }
 
 int cg_contract_slot_bytes(const et_contract *c) {
-    return c->s->nacc * c->s->tn * row_bytes(c);
+    return c->s->nacc * c->s->tn * cg_contract_row_bytes(c);
 }
 
 /* What is turned around of a place in rows whose numbers have bit number I of those that lanes
  * which read at the same time differ in, and which bit that is; 0 where there is none. */
 static int swap_of(const cg *g, const et_contract *c, int i, int *out_bit) {
     int swap = SWAP >> i, lanes = g->t->wave == 64 ? 6 : 5;
-    if (row_bytes(c) % (2 * SWAP) || swap < PIECE || (i && swap < c->unit_k * c->bits / 8))
+    if (cg_contract_row_bytes(c) % (2 * SWAP) || swap < PIECE ||
+        (i && swap < c->unit_k * c->bits / 8))
         return 0;
     for (int l = 0; l < lanes; l++) {
         *out_bit = c->fr->layout->n.lane[l];
@@ -58,9 +59,7 @@ static int swap_at(const cg *g, const et_contract *c, int row) {
     return all;
 }
 
-/* Are the rows that lanes bring at a time, from each row on that they begin with, as far apart as
- * the first ones? */
-static bool alike(cg *g, const et_contract *c, int per) {
+bool cg_contract_alike(cg *g, const et_contract *c, int per) {
     const et_step *s = c->s;
     for (int i = 0; i < s->nacc; i++)
         for (int r = 0; r < s->tn; r += per)
@@ -76,11 +75,12 @@ static int rows_at_once(cg *g, int pieces) {
 }
 
 bool cg_contract_fits(cg *g, const et_contract *c) {
-    int pieces = row_bytes(c) / PIECE;
+    int pieces = cg_contract_row_bytes(c) / PIECE;
     bool even = pieces % g->t->wave == 0 || g->t->wave % (pieces ? pieces : 1) == 0;
-    return pieces && row_bytes(c) % PIECE == 0 && even &&
+    return pieces && cg_contract_row_bytes(c) % PIECE == 0 && even &&
            c->s->nacc * c->s->tn * pieces % g->t->wave == 0 &&
-           cg_contract_slot_bytes(c) <= g->p->ring.bytes && alike(g, c, rows_at_once(g, pieces));
+           cg_contract_slot_bytes(c) <= g->p->ring.bytes &&
+           cg_contract_alike(g, c, rows_at_once(g, pieces));
 }
 
 bool cg_contract_streams(cg *g, const et_contract *c) {
@@ -94,7 +94,7 @@ val cg_contract_from_slot(cg *g, const et_contract *c, val slot, int i, int n, v
     int64_t ahead = n / c->rows_n * 16 + et_deal_value(&c->fr->layout->n, n % c->rows_n);
     val of_lane = cg_addi(g, c->lane_n, ahead);
     val row = cg_addi(g, cg_add(g, c->n0, of_lane), (int64_t)i * c->s->tn);
-    val begin = cg_gep(g, slot, cg_muli(g, row, row_bytes(c)));
+    val begin = cg_gep(g, slot, cg_muli(g, row, cg_contract_row_bytes(c)));
     val at = c->bits < 8 ? LLVMBuildLShr(g->b, k, cg_i32(g, c->bits == 4 ? 1 : 2), "")
                          : cg_muli(g, k, c->bits / 8);
     at = LLVMBuildXor(g->b, at, swapped(g, c, of_lane), "");
@@ -124,8 +124,8 @@ void cg_contract_take(cg *g, const et_contract *c, val *out) {
 
 /* ---- brought ---- */
 
-/* Where the lane's first piece of b[I] is in memory: piece `unit` of row `row`, of its own. */
-static val source(cg *g, const et_contract *c, int i, val row, val unit) {
+/* Where the lane's first piece of b[I] is in memory: PIECE of ROW, of so many BYTES. */
+static val source(cg *g, const et_contract *c, int i, val row, val piece, int bytes) {
     const et_step *s = c->s;
     et_node_x x = *et_x(g->x, et_stream_load(g->p, s, i));
     int mark = cg_scope(g);
@@ -133,7 +133,7 @@ static val source(cg *g, const et_contract *c, int i, val row, val unit) {
     et_expr off = cg_offset(g, x.i2, x.i, x.ops);
     val at = cg_address(g, x.i2, x.i, et_subst_var(g->x, off, s->kvar, et_int(g->x, 0)));
     cg_scope_end(g, mark);
-    return cg_gep(g, at, LLVMBuildZExt(g->b, cg_muli(g, unit, PIECE), g->i64, ""));
+    return cg_gep(g, at, LLVMBuildZExt(g->b, cg_muli(g, piece, bytes), g->i64, ""));
 }
 
 /* Copies are waited for some together, these LOTs one after the other: as many lots as the ring has
@@ -162,10 +162,10 @@ static void asked(cg *g, struct lots *l) {
  * meet. */
 static void bring_chunk(cg *g, const et_contract *c, val slot, val row, val unit, val *from) {
     const et_step *s = c->s;
-    int wave = g->t->wave, pieces = row_bytes(c) / PIECE;
+    int wave = g->t->wave, pieces = cg_contract_row_bytes(c) / PIECE;
     int per = rows_at_once(g, pieces);
     struct lots lots = lots_of(g, c);
-    val own = cg_muli(g, row, row_bytes(c)), to[2 * SWAP / PIECE] = {NULL};
+    val own = cg_muli(g, row, cg_contract_row_bytes(c)), to[2 * SWAP / PIECE] = {NULL};
     val place = LLVMBuildXor(g->b, cg_muli(g, unit, PIECE), swapped(g, c, row), "");
     cg_contract_bring_sides(g, c, slot, from + s->nacc);
     for (int i = 0; i < s->nacc; i++)
@@ -178,9 +178,9 @@ static void bring_chunk(cg *g, const et_contract *c, val slot, val row, val unit
                 *at = cg_gep(g, slot, cg_add(g, own, turned));
             }
             for (int u = 0; u < pieces; u += wave) {
-                g->family->stream->copy(g,
-                                        cg_gepi(g, *at, (i * s->tn + r) * row_bytes(c) + u * PIECE),
-                                        cg_gepi(g, from[i], ahead + u * PIECE), PIECE);
+                g->family->stream->copy(
+                    g, cg_gepi(g, *at, (i * s->tn + r) * cg_contract_row_bytes(c) + u * PIECE),
+                    cg_gepi(g, from[i], ahead + u * PIECE), PIECE);
                 asked(g, &lots);
             }
         }
@@ -188,8 +188,12 @@ static void bring_chunk(cg *g, const et_contract *c, val slot, val row, val unit
 
 static void bring_next(cg *g, const et_contract *c, const cg_bringer *by, val row, val unit,
                        val *from) {
+    if (by->asks) {
+        cg_contract_ask(g, c, by, from);
+        return;
+    }
     cg_ring r = cg_ring_next(g, &by->next);
-    cg_ring_free(g, &r, by->quit);
+    cg_ring_free(g, &r, by);
     bring_chunk(g, c, cg_ring_slot(g, &r), row, unit, from);
     cg_ring_brought(g, &r);
 }
@@ -203,13 +207,13 @@ static void bring_chunks(cg *g, const et_contract *c, const cg_bringer *by, val 
         cg_for_begin(g, &f, zero, chunks, one, true, all, from);
         bring_next(g, c, by, row, unit, from);
         for (int i = 0; i < n; i++)
-            from[i] = cg_gepi(g, from[i], row_bytes(c));
+            from[i] = cg_gepi(g, from[i], cg_contract_row_bytes(c));
         cg_contract_move_sides(g, c, NULL, from + n);
         cg_for_end(g, &f, from);
         return;
     }
     val chunk = cg_for_begin(g, &f, cg_contract_next(g, c, zero), chunks, one, false, 0, at);
-    val ahead = LLVMBuildZExt(g->b, cg_muli(g, chunk, row_bytes(c)), g->i64, "");
+    val ahead = LLVMBuildZExt(g->b, cg_muli(g, chunk, cg_contract_row_bytes(c)), g->i64, "");
     for (int i = 0; i < n; i++)
         at[i] = cg_gep(g, from[i], ahead);
     memcpy(at + n, from + n, (size_t)(all - n) * sizeof *at);
@@ -221,13 +225,15 @@ static void bring_chunks(cg *g, const et_contract *c, const cg_bringer *by, val 
 
 void cg_contract_bring(cg *g, const et_step *s, const cg_bringer *by) {
     et_contract *c = cg_contract_shape(g, s);
-    int wave = g->t->wave, pieces = row_bytes(c) / PIECE;
+    int wave = g->t->wave, bytes = by->asks ? ET_ASK_LINE : PIECE;
+    int pieces = cg_contract_row_bytes(c) > bytes ? cg_contract_row_bytes(c) / bytes : 1;
     bool shared = pieces < wave;
     val zero = cg_i32(g, 0), from[MOST_FROM];
     val row = shared ? LLVMBuildUDiv(g->b, g->lane, cg_i32(g, pieces), "") : zero;
     val unit = shared ? LLVMBuildURem(g->b, g->lane, cg_i32(g, pieces), "") : g->lane;
+    if (by->asks) c->sides = NULL; /* too small to be worth it */
     for (int i = 0; i < s->nacc; i++)
-        from[i] = source(g, c, i, row, unit);
+        from[i] = source(g, c, i, row, unit, bytes);
     cg_contract_begin_sides(g, c, from + s->nacc);
     cg_contract_find_zeros(g, c);
     bring_chunks(g, c, by, row, unit, from);

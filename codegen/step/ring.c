@@ -5,11 +5,24 @@
 #include "codegen/step/step.h"
 #include "ir/program/stream.h"
 
-enum { BARRIER = 8, ALIGN = 128 };
+enum { BARRIER = 8, ALIGN = 128, PIECE = ET_RING_PIECE };
 
-/* One more tells that a model begins. */
-int cg_ring_words(int slots) {
-    return ((2 * slots + 1) * BARRIER + ALIGN - 1) / ALIGN * ALIGN;
+/* One more tells that a model begins, and then there is a word. */
+static int barriers(int slots) {
+    return ((2 * slots + 2) * BARRIER + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+bool cg_ring_asks(const cg *g) {
+    const et_stream_family *of = g->family->stream;
+    bool any = false;
+    const et_program *p;
+    for (int k = 0; (p = et_program_part(g->whole, k)); k++)
+        any |= p->ring.slots && p->ring.ahead;
+    return any && of && of->ask && of->waves(g) > 1;
+}
+
+int cg_ring_words(const cg *g, int slots) {
+    return barriers(slots) + (cg_ring_asks(g) ? g->t->wave * PIECE : 0);
 }
 
 int cg_ring_slots(const cg *g, const et_program *p, int room) {
@@ -35,11 +48,22 @@ static val begun(cg *g) {
     return cg_gepi(g, g->lds, g->ring_at + 2 * g->ring_slots * BARRIER);
 }
 
+/* A word: how many chunks have been brought or are on their way. */
+static val brought(cg *g) {
+    return cg_gepi(g, g->lds, g->ring_at + (2 * g->ring_slots + 1) * BARRIER);
+}
+
+val cg_ring_scrap(cg *g) {
+    val own = cg_muli(g, g->lane, PIECE);
+    return cg_gep(g, cg_gepi(g, g->lds, g->ring_at + barriers(g->ring_slots)), own);
+}
+
 val cg_ring_slot(cg *g, const cg_ring *r) {
     return of_slot(g, g->slots_at, r->slot, g->p->ring.bytes);
 }
 
 void cg_ring_init(cg *g) {
+    LLVMBuildStore(g->b, cg_i32(g, 0), brought(g));
     for (int i = 0; i < g->ring_slots; i++) {
         val slot = cg_i32(g, i);
         g->family->stream->init(g, full(g, slot), g->t->wave);
@@ -128,9 +152,52 @@ void cg_ring_await_model(cg *g, val turn, block quit) {
     LLVMBuildStore(g->b, LLVMBuildXor(g->b, now, cg_i32(g, 1), ""), turn);
 }
 
+static val counted(cg *g, val word) {
+    val n = LLVMBuildLoad2(g->b, g->i32, word, "");
+    LLVMBuildStore(g->b, cg_addi(g, n, 1), word);
+    return n;
+}
+
 /* A slot is free for its first turn from the start. */
-void cg_ring_free(cg *g, const cg_ring *r, block quit) {
-    until(g, empty(g, r->slot), LLVMBuildXor(g->b, r->turn, cg_i32(g, 1), ""), quit);
+void cg_ring_free(cg *g, const cg_ring *r, const cg_bringer *by) {
+    until(g, empty(g, r->slot), LLVMBuildXor(g->b, r->turn, cg_i32(g, 1), ""), by->quit);
+    if (!cg_ring_asks(g)) return;
+    val n = cg_addi(g, counted(g, by->chunks), 1);
+    cg_if first;
+    cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, g->lane, cg_i32(g, 0)));
+    LLVMSetVolatile(LLVMBuildStore(g->b, n, brought(g)), true);
+    cg_if_end(g, &first);
+    cg_wave_meets(g);
+}
+
+static val seen(cg *g, val word) {
+    val v = LLVMBuildLoad2(g->b, g->i32, word, "");
+    LLVMSetVolatile(v, true);
+    return v;
+}
+
+/* What is brought, or will be at once for the first slots, need not be asked for; what slots and
+ * AHEAD have no room for yet is waited for. */
+void cg_ring_ask(cg *g, const cg_bringer *by, int ahead, block asked) {
+    enum { NAP = 256 };
+    block look = cg_block(g, "look"), near = cg_block(g, "near"), far = cg_block(g, "far");
+    block nap = cg_block(g, "nap"), ask = cg_block(g, "ask");
+    val n = counted(g, by->chunks);
+    cg_br(g, look);
+    cg_at(g, look);
+    val b = seen(g, brought(g));
+    val from = cg_call(g, "llvm.smax", 1, &g->i32, 2, (val[]){b, cg_i32(g, g->slots_here)});
+    cg_cond(g, cg_icmp(g, LLVMIntSLT, n, from), asked, near);
+    cg_at(g, near);
+    cg_cond(g, cg_icmp(g, LLVMIntSLT, n, cg_addi(g, b, ahead)), ask, far);
+    cg_at(g, far);
+    val flag = seen(g, cg_gepi(g, g->lds, g->flag_at));
+    cg_cond(g, cg_icmp(g, LLVMIntNE, flag, cg_i32(g, 0)), by->quit, nap);
+    cg_at(g, nap);
+    g->family->nap(g, NAP);
+    cg_br(g, look);
+    cg_at(g, ask);
+    cg_wave_meets(g);
 }
 
 void cg_ring_brought(cg *g, const cg_ring *r) {

@@ -51,12 +51,19 @@ typedef struct cg_bringer {
     block quit; /* where the wave goes that need bring no more */
     cg_ring_state next;
     val models; /* a word: turns of cg_ring_await_model */
+    val chunks; /* a word: how many so far */
+    bool asks; /* it only has them come to the cache that all CUs share, ahead of who brings them */
 } cg_bringer;
 int cg_ring_slots(const cg *, const et_program *, int room); /* that fit there; 0: no ring */
 /* The ring as this part of the program has it (codegen.c). */
 void cg_ring_enter(cg *, const et_program *part);
-int cg_ring_words(int slots); /* bytes of its barriers */
-void cg_ring_init(cg *);      /* by one work-item */
+int cg_ring_words(const cg *, int slots); /* bytes of its barriers, and what belongs to them */
+bool cg_ring_asks(const cg *);            /* is there a wave that asks for weights ahead? */
+val cg_ring_scrap(cg *); /* the lane's 16 bytes that nobody reads, for what it asks for */
+/* On where the next chunk is to be asked for, up to AHEAD after those that are brought; at ASKED
+ * where it need not be. */
+void cg_ring_ask(cg *, const cg_bringer *, int ahead, block asked);
+void cg_ring_init(cg *); /* by one work-item */
 void cg_ring_begin(cg *, cg_ring_state *);
 val cg_ring_count(cg *); /* a word, zero */
 cg_ring cg_ring_next(cg *, const cg_ring_state *);
@@ -69,7 +76,7 @@ void cg_ring_await_model(cg *, val turn, block quit);
 void cg_ring_take(cg *, const cg_ring *);
 void cg_ring_taken(cg *, const cg_ring *);
 /* Bringing: wait until the slot is free; say that all is on its way. */
-void cg_ring_free(cg *, const cg_ring *, block quit);
+void cg_ring_free(cg *, const cg_ring *, const cg_bringer *);
 void cg_ring_brought(cg *, const cg_ring *);
 bool cg_contract_can_stream(cg *, const et_step *);
 /* All chunks of the tile whose coordinates are bound. */

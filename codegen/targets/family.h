@@ -25,7 +25,10 @@ typedef struct {
     /* 4, 8 or 16 bytes, by each lane its own. */
     void (*copy)(cg *, val to, val from, int bytes);
     void (*copied)(cg *, val barrier); /* arrives when the lane's copies so far are done */
-    void (*drain)(cg *);               /* until they are */
+    /* A copy of 16 bytes, with which the aligned ET_ASK_LINE bytes that they are of come to the
+     * cache that all CUs share. Counted by copy_group as other copies are. NULL: there is none. */
+    void (*ask)(cg *, val to, val from);
+    void (*drain)(cg *); /* until they are */
     /* Waves that a workgroup has more for the one that brings, by itself one; and registers handed
      * over where that is more: by all of those, with LESS, and by all the others. */
     int (*waves)(const cg *);

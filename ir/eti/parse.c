@@ -321,9 +321,9 @@ static void workspace(eti_parser *p) {
     p->planned |= p->p->workspace_bytes > 0;
 }
 
-/* ring SLOTS of BYTES flight BYTES */
+/* ring SLOTS of BYTES flight BYTES [ahead BYTES] */
 static void ring(eti_parser *p) {
-    et_ring r;
+    et_ring r = {0};
     eti_next(p);
     r.slots = (int)eti_need_int(p, ET_RING_MIN_SLOTS, ET_RING_MAX_SLOTS, "the slots of a ring");
     eti_need_word(p, "of");
@@ -333,6 +333,8 @@ static void ring(eti_parser *p) {
         eti_error(p, loc, "a slot's bytes are a multiple of %d", ET_RING_LINE);
     eti_need_word(p, "flight");
     r.flight = (int)eti_need_int(p, ET_RING_LINE, INT64_C(1) << 26, "the bytes on their way");
+    if (eti_take_word(p, "ahead"))
+        r.ahead = (int)eti_need_int(p, ET_RING_LINE, INT64_C(1) << 26, "the bytes asked for ahead");
     if (!p->broken) p->p->ring = r;
 }
 

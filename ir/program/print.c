@@ -357,6 +357,12 @@ static void print_variants(struct out *o) {
     }
 }
 
+static void print_ring(const et_ring *r, FILE *to) {
+    fprintf(to, "ring %d of %d flight %d", r->slots, r->bytes, r->flight);
+    if (r->ahead) fprintf(to, " ahead %d", r->ahead);
+    fputc('\n', to);
+}
+
 void et_program_print(et_program *p, FILE *to) {
     struct out o = {.p = p, .to = to};
     et_header_print(p->g, et_stage_name(p->stage), to);
@@ -366,8 +372,7 @@ void et_program_print(et_program *p, FILE *to) {
     }
     fprintf(to, "workgroup %d\n", p->workgroup);
     if (p->workspace_bytes) fprintf(to, "workspace %" PRId64 "\n", p->workspace_bytes);
-    if (p->ring.slots)
-        fprintf(to, "ring %d of %d flight %d\n", p->ring.slots, p->ring.bytes, p->ring.flight);
+    if (p->ring.slots) print_ring(&p->ring, to);
     for (int i = 0; i < p->g->nloops; i++)
         print_loop(&o, &p->g->loops[i]);
     for (int i = 0; i < p->ntensors; i++)

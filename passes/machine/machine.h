@@ -35,6 +35,8 @@ typedef struct {
     double load_kb;   /* of weights that a workgroup's loads in flight bring at once */
     double stream_us; /* that a task whose weights come through the ring takes longer for that */
     int flight_kb;    /* KiB of weights that are on their way through that ring at most */
+    int ahead_kb;     /* KiB of a CU's weights that are asked for ahead of that ring, into the cache
+                         that all CUs share; 0: none are */
     int stream_kb; /* KiB of a slot of the ring that weights come through (ir/program/stream.h); 0:
                       none do */
     double counter_die_us; /* from an arrival until a poller on the same die has seen it */

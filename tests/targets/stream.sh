@@ -33,7 +33,7 @@ for what in "^\.reqntid $threads\$" 'cp\.async\.cg\.shared\.global .*, 16;' 'cp\
 done
 [ "$(grep -cE 'bar(rier)?\.sync[[:space:]]+0;' ring.ptx)" = 1 ] || die 'more than one barrier counts all waves'
 "$bin/etcc" "$model" --machine=./free.machine --variants=1 -d stream > stream.txt
-grep -qE '^ring [0-9]+ of 32768 flight [0-9]*$' stream.txt || die 'no ring in the text'
+grep -qE '^ring [0-9]+ of 32768 flight [0-9]*( ahead [0-9]*)?$' stream.txt || die 'no ring in the text'
 [ "$(grep -c ' streamed$' stream.txt)" = 7 ] || die 'not all seven products are streamed'
 for stage in placed scheduled; do
     compile "$model" $stage.eti --to $stage
@@ -79,10 +79,26 @@ grep -q '^# variant for N in 1\.\.1$' many.txt || die 'one token has no variant 
 # The less of the time is the stream's, the less of it is on its way.
 flight() { # HBM_GBS
     sed "s/^hbm_gbs .*/hbm_gbs $1/; s/^die_gbs .*/die_gbs $1/; s/^cross_gbs .*/cross_gbs $1/" free.machine > other.machine
-    "$bin/etcc" few.etg --machine=./other.machine --variants=1 --to scheduled -o - | sed -n 's/^ring .* flight //p'
+    "$bin/etcc" few.etg --machine=./other.machine --variants=1 --to scheduled -o - | sed -n 's/^ring .* flight \([0-9]*\).*/\1/p'
 }
-[ "$(flight 3)" = $((36 << 10)) ] || die "a stream that takes all the time has $(flight 3) bytes on their way"
+[ "$(flight 3)" = $(($(sed -n 's/^flight_kb  *\([0-9]*\) .*/\1/p' free.machine) << 10)) ] || die "a stream that takes all the time has $(flight 3) bytes on their way"
 [ "$(flight 3000)" -lt "$(flight 3)" ] || die 'a stream that takes little time has as much on its way'
+# Where it takes most of the time, what slots have no room for is asked for by one more of the waves that have handed registers over.
+ask='cp\.async\.cg\.shared\.global\.L2::256B'
+for ahead in 0 192; do
+    sed "s/^ahead_kb .*/ahead_kb $ahead/; s/^hbm_gbs .*/hbm_gbs 3/; s/^die_gbs .*/die_gbs 3/; s/^cross_gbs .*/cross_gbs 3/" free.machine > ask.machine
+    "$bin/etcc" few.etg --machine=./ask.machine --variants=1 -o ask.$ahead.ptx
+    "$bin/etcc" few.etg --machine=./ask.machine --variants=1 --to scheduled -o ask.$ahead.eti
+    "$bin/etcc" ask.$ahead.eti --machine=./ask.machine -o again.ptx
+    cmp ask.$ahead.ptx again.ptx || die "other code from the text with $ahead KB ahead"
+done
+! grep -q ' ahead ' ask.0.eti && ! grep -q "$ask" ask.0.ptx || die 'weights are asked for ahead where none are to be'
+grep -q '^ring .* ahead 196608$' ask.192.eti || die 'no weights are asked for ahead'
+[ "$target" != sm_90 ] || [ "$(grep -c "$ask" ask.192.ptx)" -ge 7 ] || die 'not all seven products are asked for'
+[ "$target" = sm_90 ] || ! grep -q "$ask" ask.192.ptx || die 'there is a wave too many'
+sed "s/^hbm_gbs .*/hbm_gbs 3000/; s/^die_gbs .*/die_gbs 3000/; s/^cross_gbs .*/cross_gbs 3000/; s/^ahead_kb .*/ahead_kb 192/" free.machine > ask.machine
+"$bin/etcc" few.etg --machine=./ask.machine --variants=1 --to scheduled -o ask.eti
+! grep -q ' ahead ' ask.eti || die 'a stream that takes little time asks ahead'
 # Codes come through it as they are, with the scales that belong to a chunk beside them; what is made of them in pairs of bf16 is, where the target can.
 cat > codes.etg << 'END'
 model codes

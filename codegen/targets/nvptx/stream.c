@@ -47,6 +47,11 @@ static void copy(cg *g, val to, val from, int bytes) {
     assemble(g, g->none, text[bytes / 8], "r,l,~{memory}", 2, (val[]){to, from});
 }
 
+static void ask(cg *g, val to, val from) {
+    assemble(g, g->none, "cp.async.cg.shared.global.L2::256B [$0], [$1], 16;", "r,l,~{memory}", 2,
+             (val[]){to, from});
+}
+
 static void copied(cg *g, val barrier) {
     assemble(g, g->none, "cp.async.mbarrier.arrive.noinc.shared.b64 [$0];", "r,~{memory}", 1,
              &barrier);
@@ -80,6 +85,7 @@ const et_stream_family nvptx_stream = {
     .arrive = arrive,
     .copy = copy,
     .copied = copied,
+    .ask = ask,
     .drain = drain,
     .waves = waves,
     .registers = registers,
