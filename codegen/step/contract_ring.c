@@ -380,7 +380,7 @@ static void multiply_group(cg *g, const struct ring *r, val slot, val *sum) {
     val m = c->together == ET_GROUP_M ? LLVMBuildAnd(g->b, c->m0, all, "") : c->m0;
     val n = c->together == ET_GROUP_N ? LLVMBuildAnd(g->b, c->n0, all, "") : c->n0;
     int steps = r->wide / c->size / of->k;
-    of->begin(g);
+    of->begin(g, 0, NULL, 0, NULL);
     for (int j = 0; j < r->parts * steps / c->s->wk; j++)
         for (int i = 0; i < c->s->nacc; i++) {
             val a = group_rows(g, r, &r->side[0], slot, m, j, steps);

@@ -61,10 +61,22 @@ typedef struct {
     const struct et_layout *rows_m, *rows_n;
     void (*written)(cg *); /* what was stored and copied so far is seen by products, once all waves
                               have met after it */
-    void (*begin)(cg *);   /* before the first product */
+    /* Before the first product: what is known of N sums and of so many WORDS that they hold
+     * as rows has been computed. */
+    void (*begin)(cg *, int n, val *sum, int words, const val *word);
     /* SUM, f32's, 8 for each 16 of N rows, and the products: of 16 rows for each wave, from ROWS on
      * for the first of them, by N from COLUMNS on, in rows of BYTES. */
     void (*multiply)(cg *, et_dtype operand, int bytes, val rows, val columns, int n, val *sum);
+    /* The same of one product whose 16 rows are in the registers of each wave: word w of a lane has
+     * the row of values 2 w and 2 w + 1 of a sum of rows_m, at the k's that are their columns.
+     * ACROSS 0: the columns are rows of BYTES in local memory, as before. Else these rows are k's:
+     * as many columns as BYTES have, of k's ACROSS bytes long, and then the next. FRESH: what SUM
+     * was does not count. */
+    void (*multiply_held)(cg *, et_dtype operand, int bytes, const val rows[4], val columns,
+                          int across, bool fresh, int n, val *sum);
+    /* N words that are held and stay the same in a loop, for the products of this time around.
+     * LEFT: not negative, and another each time. */
+    void (*anew)(cg *, val left, int n, val *word);
     void (*end)(cg *); /* those since the last end are one lot */
     /* All lots but the last so many are over, and with them N sums. */
     void (*over)(cg *, int lots, int n, val *sum);

@@ -197,7 +197,7 @@ typedef struct et_step {
      * With ROWS, of which the first ILIVE are there, this is so for each of them: all parts may be
      * over IVAR as well, and OUT has a dimension for it in front. Matrix instructions do it, and
      * rows one after another whose keys and values are the same share what is read of them
-     * (codegen/step/attend_rows.c). */
+     * (codegen/step/attend/rows.c). */
     int hvar, dvar, pvar;
     int ivar[1], nivar; /* nivar: 1 with rows, else 0 */
     int rows;           /* a multiple of 16, or 0 */

@@ -122,3 +122,30 @@ else
     done
     [ "$(echo "$order" | tr -dc M)" = "$(echo "$order" | grep -oE 'WM+C' | tr -dc M)" ] || die "$ptx: products outside of a lot in $order"
 fi
+
+# Rows of queries: those are in registers, keys are rows in shared memory, and values are read across rows there.
+cat > rows.etg << 'ETG'
+model rows
+const NH=8, NKV=2, D=64, SLOTS=2, CTX=576
+dim N in 257..512
+input q : bf16[N, NH, D]
+input slots, positions : i32[N]
+state kc, vc : bf16[SLOTS, NKV, CTX, D]
+output y = attention(q, kc, vc, slots, positions, scale=1/8)
+ETG
+ptx=rows.ptx
+"$bin/etcc" rows.etg --target="$target" -o $ptx
+if [ "$target" != sm_90 ]; then
+    lacks wgmma
+else
+    has 'setp\.ne\.b32 p, 0, 0; wgmma\.mma_async\.sync\.aligned\.m64n[0-9]+k16\.f32\.bf16\.bf16 .*\}, \{(%r[0-9]+, ){3}%r[0-9]+\}, %rd[0-9]+, p, 1, 1, 0;'
+    has 'setp\.eq\.b32 p, 0, 0; wgmma\.mma_async\.sync\.aligned\.m64n64k16\.f32\.bf16\.bf16 .*\}, \{(%r[0-9]+, ){3}%r[0-9]+\}, %rd[0-9]+, p, 1, 1, 1;'
+    lacks 'mma\.sync'
+    has 'cp\.async\.cg\.shared\.global'
+    # What stays the same in a loop is made anew there: ptxas 13.0 would give its registers to the weights.
+    held=$(sed -n 's/.*p, 0, 0; wgmma.*}, {\(%r[0-9]*\), .* p, 1, 1, 0; }.*/\1/p' $ptx)
+    [ -n "$held" ] || die "$ptx: no rows of queries in registers"
+    for reg in $held; do
+        grep -A4 'begin inline asm' $ptx | grep -q "xor\.b32 $reg, " || die "$ptx: $reg, of a row of queries, is the same in all of a loop"
+    done
+fi

@@ -46,12 +46,12 @@ static void plain(cg *g, const char *text) {
 /* TEXT, in which the sums are operands $0 on, with REST behind them, of N sums that it changes. */
 static void with_sums(cg *g, const char *text, const char *rest, int n, val *sum, int nrest,
                       const val *more) {
-    enum { MOST = MOST_COLUMNS / 2 };
-    char constraints[MOST * 12 + 64] = "";
-    LLVMTypeRef types[MOST + 2], out[MOST];
-    val args[MOST + 2];
+    enum { MOST = MOST_COLUMNS / 2, MOST_REST = 16 };
+    char constraints[MOST * 12 + MOST_REST * 2 + 64] = "";
+    LLVMTypeRef types[MOST + MOST_REST], out[MOST];
+    val args[MOST + MOST_REST];
     size_t at = 0;
-    et_check(n <= MOST && nrest <= 2);
+    et_check(n <= MOST && nrest <= MOST_REST);
     for (int i = 0; i < n; i++)
         at += (size_t)snprintf(constraints + at, sizeof constraints - at, "=f,");
     at += (size_t)snprintf(constraints + at, sizeof constraints - at, "%s", rest);
@@ -69,36 +69,73 @@ static void with_sums(cg *g, const char *text, const char *rest, int n, val *sum
 }
 
 /* What tells the instruction of rows of BYTES from PTR on, which is at a piece of a first row of
- * eight. */
-static val descriptor(cg *g, int bytes, val ptr) {
+ * eight. ACROSS: from these bytes of each row to its next, or no matter. */
+static val descriptor(cg *g, int bytes, val ptr, int across) {
     val at = LLVMBuildLShr(g->b, LLVMBuildPtrToInt(g->b, ptr, g->i32, ""), cg_i32(g, 4), "");
     val low = LLVMBuildZExt(g->b, LLVMBuildAnd(g->b, at, cg_i32(g, 0x3fff), ""), g->i64, "");
     uint32_t swizzle = bytes == ROW ? SWIZZLE_64 : SWIZZLE_128;
-    uint64_t high = (uint64_t)(swizzle | (uint32_t)(ROWS * bytes) >> 4) << 32 | 1 << 16;
+    uint64_t lead = across ? (uint64_t)across >> 4 : 1;
+    uint64_t high = (uint64_t)(swizzle | (uint32_t)(ROWS * bytes) >> 4) << 32 | lead << 16;
     return LLVMBuildOr(g->b, low, LLVMConstInt(g->i64, high, false), "");
 }
 
-static void multiply(cg *g, et_dtype operand, int bytes, val rows, val columns, int n, val *sum) {
+/* The instruction up to its sums, of N columns; of FRESH sums, which are not added to. */
+static size_t instruction(char *text, size_t room, et_dtype operand, int n, bool fresh) {
     const char *type = operand == ET_BF16 ? "bf16" : "f16";
-    char text[MOST_COLUMNS * 3 + 300];
-    int sums = n / 2;
-    size_t at = (size_t)snprintf(text, sizeof text,
-                                 "{ .reg .pred p; setp.eq.b32 p, 0, 0; "
+    size_t at = (size_t)snprintf(text, room,
+                                 "{ .reg .pred p; setp.%s.b32 p, 0, 0; "
                                  "wgmma.mma_async.sync.aligned.m64n%dk16.f32.%s.%s {",
-                                 n, type, type);
-    for (int i = 0; i < sums; i++)
-        at += (size_t)snprintf(text + at, sizeof text - at, "%s$%d", i ? ", " : "", i);
+                                 fresh ? "ne" : "eq", n, type, type);
+    for (int i = 0; i < n / 2; i++)
+        at += (size_t)snprintf(text + at, room - at, "%s$%d", i ? ", " : "", i);
+    return at;
+}
+
+enum { TEXT = MOST_COLUMNS * 3 + 300 };
+
+static void multiply(cg *g, et_dtype operand, int bytes, val rows, val columns, int n, val *sum) {
+    char text[TEXT];
+    int sums = n / 2;
+    size_t at = instruction(text, sizeof text, operand, n, false);
     snprintf(text + at, sizeof text - at, "}, $%d, $%d, p, 1, 1, 0, 0; }", sums, sums + 1);
     with_sums(g, text, "l,l,", sums, sum, 2,
-              (val[]){descriptor(g, bytes, rows), descriptor(g, bytes, columns)});
+              (val[]){descriptor(g, bytes, rows, 0), descriptor(g, bytes, columns, 0)});
+}
+
+static void multiply_held(cg *g, et_dtype operand, int bytes, const val rows[4], val columns,
+                          int across, bool fresh, int n, val *sum) {
+    char text[TEXT];
+    int s = n / 2;
+    size_t at = instruction(text, sizeof text, operand, n, fresh);
+    for (int i = 0; fresh && i < s; i++)
+        sum[i] = LLVMGetUndef(g->f32);
+    snprintf(text + at, sizeof text - at, "}, {$%d, $%d, $%d, $%d}, $%d, p, 1, 1, %d; }", s, s + 1,
+             s + 2, s + 3, s + 4, across != 0);
+    with_sums(g, text, "r,r,r,r,l,", s, sum, 5,
+              (val[]){rows[0], rows[1], rows[2], rows[3], descriptor(g, bytes, columns, across)});
 }
 
 static void written(cg *g) {
     plain(g, "fence.proxy.async.shared::cta;");
 }
 
-static void begin(cg *g) {
-    plain(g, "wgmma.fence.sync.aligned;");
+static void begin(cg *g, int n, val *sum, int words, const val *word) {
+    static const char text[] = "wgmma.fence.sync.aligned;",
+                      each[] = "r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,";
+    if (n)
+        with_sums(g, text, each + sizeof each - 1 - (size_t)(2 * words), n, sum, words, word);
+    else
+        plain(g, text);
+}
+
+/* ptxas 13.0 gives the registers of an operand that stays the same in a loop to one that is made
+ * in it. So the former is made there, too, of a zero that is not known to be one. */
+static void anew(cg *g, val left, int n, val *word) {
+    LLVMTypeRef two[] = {g->i32, g->i32};
+    val zero = assemble(g, g->i32, "shr.u32 $0, $1, 31;", "=r,r", 1, two, &left);
+    for (int i = 0; i < n; i++)
+        word[i] =
+            assemble(g, g->i32, "xor.b32 $0, $1, $2;", "=r,r,r", 2, two, (val[]){word[i], zero});
 }
 
 static void end(cg *g) {
@@ -124,6 +161,8 @@ const et_group_family nvptx_wgmma = {
     .written = written,
     .begin = begin,
     .multiply = multiply,
+    .multiply_held = multiply_held,
+    .anew = anew,
     .end = end,
     .over = over,
 };

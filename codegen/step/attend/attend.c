@@ -5,7 +5,7 @@
  * blocks of positions in turn. Every group of lanes keeps its own running maximum, sum and weighted
  * values; groups are merged lane by lane, waves through LDS in their order, where the extra term
  * joins them. Scores are kept in base 2. */
-#include "codegen/step/attend.h"
+#include "codegen/step/attend/attend.h"
 #include "ir/base/diag.h"
 #include <math.h>
 #include <string.h>

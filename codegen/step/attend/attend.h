@@ -40,7 +40,7 @@ val cg_attend_words(cg *, const et_attend *, et_expr e, val slice, int n, int d)
 /* Element D of the state of HEAD that WAVE leaves: behind its elements the maximum and the sum. */
 val cg_attend_left(cg *, const et_attend *, val wave, val head, val d);
 
-/* ---- attend_heads.c ---- */
+/* ---- heads.c ---- */
 /* Can heads be the columns of matrix instructions? */
 bool cg_attend_may_multiply(cg *, const et_attend *);
 /* All positions of the wave, whose state is left. */

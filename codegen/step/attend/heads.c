@@ -15,7 +15,7 @@
  *
  * The lanes that have a head's scores have its maximum, and the weights as the next instruction
  * takes them; only how much sums shrink goes from lane to lane. */
-#include "codegen/step/attend.h"
+#include "codegen/step/attend/attend.h"
 #include <string.h>
 
 enum {

@@ -6,7 +6,7 @@
  * next block while this one's are multiplied. A lane's scores of two or more blocks of sixteen
  * positions are, side by side, what it needs of an operand for the sums: so values lie in LDS with
  * positions side by side, in that order. */
-#include "codegen/step/attend_rows.h"
+#include "codegen/step/attend/rows.h"
 #include "ir/base/diag.h"
 #include <math.h>
 #include <string.h>
@@ -63,6 +63,7 @@ static void begin(cg *g, et_rows *r) {
     if (!et_attend_operand(g->p, s, &r->operand)) et_bug("%s: no type of operands", g->f->name);
     r->fr = et_target_fragment(g->t, r->operand);
     l = r->fr->layout;
+    r->sums = l;
     r->groups = et_layout_groups(l);
     r->columns = 16 / r->groups;
     r->nrows = et_deal_values(&l->m);
@@ -72,16 +73,22 @@ static void begin(cg *g, et_rows *r) {
     r->waves_p = 1;
     while (2 * r->waves_p * r->fragments <= waves && 2 * r->waves_p * r->unit <= ET_ATTEND_BLOCK)
         r->waves_p *= 2;
+    r->together = cg_rows_may_group(g, g->f, s, r->fragments, r->waves_p);
+    if (r->together) r->sums = g->t->group->rows_m;
     r->value = 2 * ET_ATTEND_BLOCK + 64;
     r->key = (et_attend_slot(s->depth) - s->depth * r->value) / ET_ATTEND_BLOCK;
     r->nk = (ET_ATTEND_BLOCK * s->depth / CG_ROWS_EACH + g->p->workgroup - 1) / g->p->workgroup;
     r->nv = (ET_ATTEND_BLOCK / 2 * s->depth / CG_ROWS_EACH + g->p->workgroup - 1) / g->p->workgroup;
     et_check(r->nk + 2 * r->nv <= 2 * CG_ROWS_ITEMS);
     r->lane_m = dealt(g, &l->m);
+    r->column = dealt(g, &r->sums->sum_n);
     r->lane_n = dealt(g, &l->n);
     r->group = dealt(g, &l->k);
-    val fragment = LLVMBuildUDiv(g->b, g->wave, cg_i32(g, r->waves_p), "");
-    r->wave_p = LLVMBuildURem(g->b, g->wave, cg_i32(g, r->waves_p), "");
+    val by = cg_i32(g, r->together ? r->fragments : r->waves_p);
+    val high = LLVMBuildUDiv(g->b, g->wave, by, ""), low = LLVMBuildURem(g->b, g->wave, by, "");
+    val fragment = r->together ? low : high;
+    r->wave_p = r->together ? high : low;
+    r->partner = r->together ? r->fragments : 1;
     val some = cg_icmp(g, LLVMIntSLT, fragment, cg_i32(g, r->fragments));
     r->writes = LLVMBuildAnd(g->b, some, cg_icmp(g, LLVMIntEQ, r->wave_p, cg_i32(g, 0)), "");
     fragment = cg_rows_at_most(g, fragment, cg_i32(g, r->fragments - 1));
@@ -97,6 +104,10 @@ static void begin(cg *g, et_rows *r) {
 }
 
 static void load_queries(cg *g, et_rows *r) {
+    if (r->together) {
+        cg_rows_hold_queries(g, r);
+        return;
+    }
     for (int j = 0; j < r->nrows; j++) {
         int mark = cg_scope(g);
         cg_rows_bind(g, r, j);
@@ -178,21 +189,33 @@ static int state_size(const et_rows *r) {
     return 2 * r->nrows + r->s->depth / 16;
 }
 
+/* The block from P0 on, on its way to a slot, or to registers. */
+static void bring(cg *g, const et_rows *r, val p0, val slot, val *out) {
+    if (r->together)
+        cg_rows_group_copy(g, r, p0, slot);
+    else
+        cg_rows_load_block(g, r, p0, out);
+}
+
 static void scan(cg *g, const et_rows *r, val first, val *state) {
     int n = state_size(r);
     val carried[CG_ROWS_STATE + 2 * CG_ROWS_ITEMS + 1], next[2 * CG_ROWS_ITEMS];
     memcpy(carried, state, (size_t)n * sizeof *state);
-    cg_rows_load_block(g, r, first, next);
-    cg_rows_store_block(g, r, cg_i32(g, 0), next);
+    bring(g, r, first, cg_i32(g, 0), next);
+    if (!r->together) cg_rows_store_block(g, r, cg_i32(g, 0), next);
     carried[n] = cg_i32(g, 0);
     cg_for f;
     val p0 = cg_for_begin(g, &f, first, r->end, cg_i32(g, ET_ATTEND_BLOCK), false, n + 1, carried);
     val slot = carried[n], other = LLVMBuildXor(g->b, slot, cg_i32(g, 1), "");
+    if (r->together) cg_rows_group_copied(g);
     cg_barrier(g); /* the block is there, and the one before it has been multiplied */
     int mark = cg_scope(g);
-    cg_rows_load_block(g, r, cg_addi(g, p0, ET_ATTEND_BLOCK), next);
+    bring(g, r, cg_addi(g, p0, ET_ATTEND_BLOCK), other, next);
     cg_rows_multiply(g, r, slot, p0, carried);
-    cg_rows_store_block(g, r, other, next);
+    if (r->together)
+        cg_rows_group_over(g, r, carried + 2 * r->nrows);
+    else
+        cg_rows_store_block(g, r, other, next);
     cg_scope_end(g, mark);
     carried[n] = other;
     cg_for_end(g, &f, carried);
@@ -222,7 +245,8 @@ static val left_by(cg *g, const et_rows *r, val wave, int i) {
 
 /* What the wave W of those that share the rows has left joins the state. */
 static void join(cg *g, const et_rows *r, int w, val *state) {
-    val wave = cg_addi(g, g->wave, w), mine[CG_ROWS_OF_LANE], theirs[CG_ROWS_OF_LANE];
+    val wave = cg_addi(g, g->wave, (int64_t)w * r->partner), mine[CG_ROWS_OF_LANE],
+        theirs[CG_ROWS_OF_LANE];
     for (int j = 0; j < r->nrows; j++) {
         val top = left_by(g, r, wave, j), most = cg_fmax(g, state[j], top);
         mine[j] = cg_rows_power(g, r, state[j], most);
@@ -236,7 +260,7 @@ static void join(cg *g, const et_rows *r, int w, val *state) {
         *o = cg_rows_scaled(g, r, *o, mine);
         for (int v = 0; v < r->results; v++) {
             val x = left_by(g, r, wave, 2 * r->nrows + d * r->results + v);
-            x = cg_fma(g, x, theirs[cg_rows_row_of(r->fr->layout, v)], cg_extract(g, *o, v));
+            x = cg_fma(g, x, theirs[cg_rows_row(r, v)], cg_extract(g, *o, v));
             *o = LLVMBuildInsertElement(g->b, *o, x, cg_i32(g, v), "");
         }
     }
@@ -263,25 +287,47 @@ static void finish(cg *g, const et_rows *r, val *state) {
         state[2 * r->nrows + d] = cg_rows_scaled(g, r, state[2 * r->nrows + d], by);
 }
 
+/* Those of the lane's values of a sum that are of row J and columns that follow each other, from
+ * its column number AT on; how many. */
+static int neighbours(const et_rows *r, int j, int at, int v[16]) {
+    int n = 0;
+    for (int c = at; c < 16; c++) {
+        int found = -1;
+        for (int i = 0; i < r->results; i++)
+            if (cg_rows_row(r, i) == j && et_deal_value(&r->sums->sum_n, i) == c) found = i;
+        if (found < 0) break;
+        v[n++] = found;
+    }
+    return n;
+}
+
+/* Of row J those of sixteen elements, SUM, to TO, where the lane's first column of them is. */
+static void write_sum(cg *g, const et_rows *r, int j, val sum, val to) {
+    int v[16], n;
+    for (int at = 0; at < 16; at += n ? n : 1) {
+        val each[16];
+        n = neighbours(r, j, at, v);
+        for (int i = 0; i < n; i++)
+            each[i] = cg_extract(g, sum, v[i]);
+        if (n)
+            LLVMSetAlignment(
+                LLVMBuildStore(g->b, cg_vector(g, g->f32, n, each), cg_gepi(g, to, 4L * at)),
+                4 * (unsigned)n);
+    }
+}
+
 /* Rows of the run, up to END. */
 static void write(cg *g, const et_rows *r, val end, const val *state) {
-    const et_layout *l = r->fr->layout;
     for (int j = 0; j < r->nrows; j++) {
         cg_if in;
         cg_if_begin(g, &in,
                     LLVMBuildAnd(g->b, cg_icmp(g, LLVMIntSGE, r->row[j], r->run),
                                  cg_icmp(g, LLVMIntSLT, r->row[j], end), ""));
         val at = cg_add(g, cg_muli(g, r->row[j], r->s->heads), r->head);
-        at = cg_add(g, cg_muli(g, at, r->s->depth), cg_muli(g, r->group, r->columns));
-        for (int d = 0; d < r->s->depth / 16; d++) {
-            val each[16];
-            for (int v = 0; v < r->results; v++)
-                if (cg_rows_row_of(l, v) == j)
-                    each[et_deal_value(&l->sum_n, v)] = cg_extract(g, state[2 * r->nrows + d], v);
-            val all = cg_vector(g, g->f32, r->columns, each);
-            val to = cg_local_ptr(g, r->s->out, cg_addi(g, at, (int64_t)16 * d));
-            LLVMSetAlignment(LLVMBuildStore(g->b, all, to), 4 * (unsigned)r->columns);
-        }
+        at = cg_add(g, cg_muli(g, at, r->s->depth), r->column);
+        for (int d = 0; d < r->s->depth / 16; d++)
+            write_sum(g, r, j, state[2 * r->nrows + d],
+                      cg_local_ptr(g, r->s->out, cg_addi(g, at, (int64_t)16 * d)));
         cg_if_end(g, &in);
     }
 }
@@ -295,7 +341,8 @@ static void one_run(cg *g, et_rows *r, val end) {
     scan(g, r, first, state);
     for (int j = 0; j < r->nrows; j++)
         state[r->nrows + j] = cg_rows_over_columns(g, r, state[r->nrows + j], true);
-    cg_barrier(g); /* all blocks have been multiplied */
+    if (r->together) cg_rows_group_copied(g); /* where there are no positions */
+    cg_barrier(g);                            /* all blocks have been multiplied */
     if (r->waves_p > 1) {
         leave(g, r, state);
         cg_barrier(g);

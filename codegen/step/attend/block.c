@@ -1,6 +1,6 @@
 /* A block of positions, of ATTEND steps of several rows: keys and values on their way to LDS, and
  * what becomes of them there. */
-#include "codegen/step/attend_rows.h"
+#include "codegen/step/attend/rows.h"
 
 enum { PIECE = 2 * CG_ROWS_EACH, MAX_SUMS = ET_ATTEND_BLOCK / 16 };
 
@@ -11,6 +11,13 @@ static const double hidden = -1e38;
 int cg_rows_row_of(const et_layout *l, int v) {
     for (int j = 0; j < et_deal_values(&l->m); j++)
         if (et_deal_value(&l->m, j) == et_deal_value(&l->sum_m, v)) return j;
+    return -1;
+}
+
+int cg_rows_row(const et_rows *r, int v) {
+    const et_deal *m = &r->fr->layout->m;
+    for (int j = 0; j < r->nrows; j++)
+        if (et_deal_value(m, j) == et_deal_value(&r->sums->sum_m, v)) return j;
     return -1;
 }
 
@@ -86,7 +93,7 @@ val cg_rows_scratch(cg *g, const et_rows *r, val bytes) {
     return cg_gep(g, cg_gepi(g, g->lds, g->f->locals[r->s->scratch].offset), bytes);
 }
 
-static val slot_at(cg *g, const et_rows *r, val slot, val bytes) {
+val cg_rows_slot(cg *g, const et_rows *r, val slot, val bytes) {
     return cg_rows_scratch(g, r, cg_add(g, cg_muli(g, slot, et_attend_slot(r->s->depth)), bytes));
 }
 
@@ -109,7 +116,7 @@ static void store_pairs(cg *g, const et_rows *r, val slot, val item, const val t
     val at = cg_muli(g, place_of(g, r, cg_muli(g, pair, 2)), 2);
     at = cg_addi(g, at, (int64_t)ET_ATTEND_BLOCK * r->key);
     at = cg_add(g, at, cg_muli(g, piece, (int64_t)CG_ROWS_EACH * r->value));
-    val to = slot_at(g, r, slot, at);
+    val to = cg_rows_slot(g, r, slot, at);
     for (int i = 0; i < CG_ROWS_EACH; i++) {
         val word = cg_vector(g, g->i16, 2, (val[]){cg_extract(g, a, i), cg_extract(g, b, i)});
         val store = LLVMBuildStore(g->b, word, cg_gepi(g, to, (int64_t)i * r->value));
@@ -123,7 +130,7 @@ void cg_rows_store_block(cg *g, const et_rows *r, val slot, const val *in) {
         val item = item_of(g, i, ET_ATTEND_BLOCK * pieces), of = cg_i32(g, pieces);
         val at = cg_muli(g, LLVMBuildUDiv(g->b, item, of, ""), r->key);
         at = cg_add(g, at, cg_muli(g, LLVMBuildURem(g->b, item, of, ""), PIECE));
-        LLVMSetAlignment(LLVMBuildStore(g->b, *in++, slot_at(g, r, slot, at)), PIECE);
+        LLVMSetAlignment(LLVMBuildStore(g->b, *in++, cg_rows_slot(g, r, slot, at)), PIECE);
     }
     for (int i = 0; i < r->nv; i++, in += 2)
         store_pairs(g, r, slot, item_of(g, i, ET_ATTEND_BLOCK / 2 * pieces), in);
@@ -138,7 +145,7 @@ static void fragment(cg *g, const et_rows *r, val slot, val at, int pitch, val u
     for (int i = 0; i < et_deal_values(n); i++) {
         val row = cg_addi(g, r->lane_n, et_deal_value(n, i));
         val byte = cg_add(g, at, cg_add(g, k, cg_muli(g, row, pitch)));
-        out[i] = LLVMBuildLoad2(g->b, piece_type(g), slot_at(g, r, slot, byte), "");
+        out[i] = LLVMBuildLoad2(g->b, piece_type(g), cg_rows_slot(g, r, slot, byte), "");
         LLVMSetAlignment(out[i], PIECE);
     }
 }
@@ -156,30 +163,28 @@ static val first_of(cg *g, const et_rows *r, val p0, int b) {
 
 /* The position of value V of the sum for those from P0 on. */
 static val position_of(cg *g, const et_rows *r, val p0, int v) {
-    val group = cg_add(g, p0, cg_muli(g, r->group, r->columns));
-    return cg_addi(g, group, et_deal_value(&r->fr->layout->sum_n, v));
+    return cg_addi(g, cg_add(g, p0, r->column), et_deal_value(&r->sums->sum_n, v));
 }
 
-/* The scores of the sum for positions from P0 on, over the factor. */
-static void score(cg *g, const et_rows *r, val p0, val product, val *out) {
+/* The products of a sum for positions from P0 on become scores over the factor. */
+static void score(cg *g, const et_rows *r, val p0, val *of) {
     for (int v = 0; v < r->results; v++) {
         int mark = cg_scope(g);
-        val s = cg_extract(g, product, v);
+        val s = of[v];
         if (r->score.id) {
             val p = position_of(g, r, p0, v);
-            cg_rows_bind(g, r, cg_rows_row_of(r->fr->layout, v));
+            cg_rows_bind(g, r, cg_rows_row(r, v));
             cg_bind(g, r->s->pvar, cg_rows_at_most(g, p, cg_addi(g, r->end, -1)), true);
             cg_remember(g, et_arg(g->x, ET_ARG_QK, ET_T_F32), s);
             s = cg_emit_f32(g, r->score);
         }
-        out[v] = r->before == 1 ? s : cg_fmul(g, s, cg_f32(g, r->before));
+        of[v] = r->before == 1 ? s : cg_fmul(g, s, cg_f32(g, r->before));
         cg_scope_end(g, mark);
     }
 }
 
 /* The N scores of those from P0 on that do not count are hidden. */
 static void hide(cg *g, const et_rows *r, val p0, int n, val s[][16]) {
-    const et_layout *l = r->fr->layout;
     val shown[MAX_SUMS][16];
     val in = LLVMBuildAnd(g->b, cg_icmp(g, LLVMIntSGE, p0, r->all_from),
                           cg_icmp(g, LLVMIntSLE, cg_addi(g, p0, ET_ATTEND_BLOCK), r->all_to), "");
@@ -187,7 +192,7 @@ static void hide(cg *g, const et_rows *r, val p0, int n, val s[][16]) {
     cg_if_begin(g, &edge, LLVMBuildNot(g->b, in, ""));
     for (int b = 0; b < n; b++)
         for (int v = 0; v < r->results; v++) {
-            int j = cg_rows_row_of(l, v);
+            int j = cg_rows_row(r, v);
             val p = position_of(g, r, first_of(g, r, p0, b), v);
             val counts = LLVMBuildAnd(g->b, cg_icmp(g, LLVMIntSGE, p, r->from[j]),
                                       cg_icmp(g, LLVMIntSLT, p, r->to[j]), "");
@@ -224,7 +229,7 @@ val cg_rows_over_columns(cg *g, const et_rows *r, val v, bool add) {
 
 val cg_rows_scaled(cg *g, const et_rows *r, val sum, const val *by) {
     for (int v = 0; v < r->results; v++) {
-        val x = cg_fmul(g, cg_extract(g, sum, v), by[cg_rows_row_of(r->fr->layout, v)]);
+        val x = cg_fmul(g, cg_extract(g, sum, v), by[cg_rows_row(r, v)]);
         sum = LLVMBuildInsertElement(g->b, sum, x, cg_i32(g, v), "");
     }
     return sum;
@@ -245,24 +250,30 @@ static void weights(cg *g, const et_rows *r, int n, val p[][16], val *out) {
     }
 }
 
-/* STATE: of each row the largest score and the lane's sum of weights, then sums of values. */
-void cg_rows_multiply(cg *g, const et_rows *r, val slot, val p0, val *state) {
-    int units = ET_ATTEND_BLOCK / r->unit / r->waves_p, blocks = r->unit / 16, n = units * blocks;
-    int deep = r->s->depth / 16;
-    val s[MAX_SUMS][16], *o = state + 2 * r->nrows, old[CG_ROWS_OF_LANE], shift[CG_ROWS_OF_LANE];
+/* Products of the block's keys and the wave's queries, N sums of sixteen positions. */
+static void scores(cg *g, const et_rows *r, val slot, val p0, int n, val s[][16]) {
+    if (r->together) {
+        cg_rows_group_scores(g, r, slot, p0, first_of(g, r, cg_i32(g, 0), 0), n, s);
+        return;
+    }
     for (int b = 0; b < n; b++) {
         val first = first_of(g, r, cg_i32(g, 0), b), sum = cg_rows_sums(g, r), k[8];
         for (int u = 0; u * r->unit < r->s->depth; u++) {
             fragment(g, r, slot, cg_muli(g, first, r->key), r->key, cg_i32(g, u), k);
             sum = g->family->multiply(g, r->fr, CG_ROWS_EACH, k, r->q[u], sum);
         }
-        score(g, r, cg_add(g, p0, first), sum, s[b]);
+        for (int v = 0; v < r->results; v++)
+            s[b][v] = cg_extract(g, sum, v);
     }
-    hide(g, r, p0, n, s);
+}
+
+/* What the N sums of scores S weigh, in their place, and STATE with that but for the values. */
+static void weigh(cg *g, const et_rows *r, int n, val s[][16], val *state) {
+    val *o = state + 2 * r->nrows, old[CG_ROWS_OF_LANE], shift[CG_ROWS_OF_LANE];
     memcpy(old, state, (size_t)r->nrows * sizeof *old);
     for (int b = 0; b < n; b++)
         for (int v = 0; v < r->results; v++) {
-            int j = cg_rows_row_of(r->fr->layout, v);
+            int j = cg_rows_row(r, v);
             state[j] = cg_fmax(g, state[j], s[b][v]);
         }
     for (int j = 0; j < r->nrows; j++) {
@@ -273,19 +284,40 @@ void cg_rows_multiply(cg *g, const et_rows *r, val slot, val p0, val *state) {
     }
     for (int b = 0; b < n; b++)
         for (int v = 0; v < r->results; v++) {
-            int j = cg_rows_row_of(r->fr->layout, v);
+            int j = cg_rows_row(r, v);
             s[b][v] = cg_exp2(g, cg_fma(g, s[b][v], cg_f32(g, r->factor), shift[j]));
             state[r->nrows + j] = cg_fadd(g, state[r->nrows + j], s[b][v]);
         }
-    for (int d = 0; d < deep; d++)
+    for (int d = 0; d < r->s->depth / 16; d++)
         o[d] = cg_rows_scaled(g, r, o[d], old);
-    for (int u = 0; u < units; u++) {
+}
+
+/* Products of the block's values and the weights of N sums, added to O. */
+static void values(cg *g, const et_rows *r, val slot, int n, val s[][16], val *o) {
+    int blocks = r->unit / 16;
+    if (r->together) {
+        cg_rows_group_values(g, r, slot, first_of(g, r, cg_i32(g, 0), 0), n, s, o);
+        return;
+    }
+    for (int u = 0; u < n / blocks; u++) {
         val p[CG_ROWS_OF_LANE], v[8], unit = cg_addi(g, r->wave_p, (int64_t)u * r->waves_p);
         weights(g, r, blocks, s + u * blocks, p);
-        for (int d = 0; d < deep; d++) {
+        for (int d = 0; d < r->s->depth / 16; d++) {
             int64_t at = (int64_t)ET_ATTEND_BLOCK * r->key + (int64_t)16 * d * r->value;
             fragment(g, r, slot, cg_i32(g, at), r->value, unit, v);
             o[d] = g->family->multiply(g, r->fr, CG_ROWS_EACH, v, p, o[d]);
         }
     }
+}
+
+/* STATE: of each row the largest score and the lane's sum of weights, then sums of values. */
+void cg_rows_multiply(cg *g, const et_rows *r, val slot, val p0, val *state) {
+    int n = ET_ATTEND_BLOCK / 16 / r->waves_p;
+    val s[MAX_SUMS][16];
+    scores(g, r, slot, p0, n, s);
+    for (int b = 0; b < n; b++)
+        score(g, r, cg_add(g, p0, first_of(g, r, cg_i32(g, 0), b)), s[b]);
+    hide(g, r, p0, n, s);
+    weigh(g, r, n, s, state);
+    values(g, r, slot, n, s, state + 2 * r->nrows);
 }
