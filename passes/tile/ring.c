@@ -12,7 +12,7 @@ enum {
     GROUP_PARTS = 4,        /* or so many where waves multiply together */
     AHEAD_BYTES = 64 << 10, /* on their way: more does not come sooner */
     GROUP_AHEAD_BYTES = 96 << 10,
-    GROUP_STAGES = 5,
+    GROUP_STAGES = 4,
     SUM_REGISTERS = 128, /* of a lane, half of what it has */
     LARGE_LDS = 64 << 10,
     LDS_WORDS = 1 << 10, /* of codegen and of the hardware */
@@ -60,11 +60,13 @@ static bool divide(et_step *s, const et_machine *m) {
 }
 
 /* Local memory that is copied to is cut from what also holds loads that are under way, of which the
- * other tasks of the kernel need theirs. */
+ * other tasks of the kernel need theirs: half as much where waves multiply together, who have four
+ * chunks of whole lines of their largest tiles then. */
 static int room(const et_machine *m) {
     int all = m->lds_bytes - LDS_SPARE;
     if (!m->local_copies) return all;
-    int shared = m->lds_bytes - (int)m->load_kb * 1024 - LDS_WORDS;
+    int loads = (int)m->load_kb * 1024 / (m->group_waves ? 2 : 1);
+    int shared = m->lds_bytes - loads - LDS_WORDS;
     int least = shared > LARGE_LDS ? shared : LARGE_LDS;
     return all < least ? all : least;
 }
