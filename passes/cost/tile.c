@@ -4,7 +4,8 @@
 #include "passes/cost/cost.h"
 
 enum {
-    OPS_PER_FUNCTION = 20, /* vector instructions of exp, sin, ... */
+    OPS_PER_FUNCTION = 20, /* vector instructions of exp, tanh, ... */
+    OPS_PER_ANGLE = 75,    /* of sin and cos, called for each: 19 us of 16384 elements on an H100 */
     OPS_PER_PHILOX = 150,  /* of 20 products of 64 bits, at a quarter of the rate, and the rest */
     ROW_OPS = 12,          /* and of the weight of a position for a row */
     LOCAL_BYTES = 128,     /* a clock from the local memory of a CU: 32 banks of four */
@@ -40,7 +41,8 @@ static void count_node(void *ctx, et_expr x) {
     if (n->op == ET_X_PHILOX) e->c.ops += OPS_PER_PHILOX;
     if (n->type != ET_T_F32 || n->nops == 0 || n->op == ET_X_LOAD) return;
     bool function = n->op >= ET_X_EXP && n->op <= ET_X_POW && n->op != ET_X_FLOOR;
-    e->c.ops += function ? OPS_PER_FUNCTION : 1;
+    bool angle = n->op == ET_X_SIN || n->op == ET_X_COS;
+    e->c.ops += angle ? OPS_PER_ANGLE : function ? OPS_PER_FUNCTION : 1;
 }
 
 double et_load_repeats(const et_exprs *x, const et_node_x *load, int kvar) {
@@ -56,8 +58,23 @@ double et_load_repeats(const et_exprs *x, const et_node_x *load, int kvar) {
     return most;
 }
 
-/* Of an operand's element, or with KVAR below 0 of any. */
-static et_element_cost per_element(const et_program *p, et_expr x, int kvar) {
+/* For how many elements of a MAP or REDUCE step the caches are asked for what LOAD gives once: those
+ * that differ in variables of the step which it does not have. */
+static double shared_by(const et_program *p, const et_step *s, const et_node_x *load) {
+    const et_exprs *x = p->g->exprs;
+    double n = 1;
+    for (int v = 0; v < s->nvars; v++) {
+        int64_t extent = 1;
+        bool has = false;
+        for (int i = 0; i < load->nops; i++)
+            has |= et_expr_has_var(x, load->ops[i], s->vars[v]);
+        if (!has && et_is_int(x, et_var_extent(x, s->vars[v]), &extent)) n *= (double)extent;
+    }
+    return n;
+}
+
+/* Of an operand's element, or with KVAR below 0 of any; of the MAP or REDUCE step S, or of none. */
+static et_element_cost per_element(const et_program *p, et_expr x, int kvar, const et_step *s) {
     struct element e = {.p = p};
     if (x.id) et_walk(p->g->exprs, x, count_node, &e);
     for (int i = 0; i < e.nloads; i++) {
@@ -66,6 +83,7 @@ static et_element_cost per_element(const et_program *p, et_expr x, int kvar) {
             is_index |= e.index[k] == e.load[i];
         const et_node_x *n = et_x(p->g->exprs, (et_expr){e.load[i]});
         double often = kvar < 0 ? 1 : et_load_repeats(p->g->exprs, n, kvar);
+        if (s) often *= shared_by(p, s, n);
         double words = p->tensors[n->i].tagged ? 2 : 1; /* of an element and its tag */
         if (!is_index) e.c.bytes += words * et_dtype_width(p->tensors[n->i].shape.dtype) / often;
     }
@@ -86,22 +104,22 @@ et_step_elements *et_func_elements(const et_program *p, const et_func *f) {
     for (int i = 0; i < f->nsteps; i++) {
         const et_step *s = &f->steps[i];
         if (s->kind == ET_STEP_CONTRACT) {
-            out[i].a = per_element(p, s->a, -1);
+            out[i].a = per_element(p, s->a, -1, NULL);
             for (int k = 0; k < s->nacc; k++) {
-                out[i].b[k] = per_element(p, s->b[k], s->kvar);
+                out[i].b[k] = per_element(p, s->b[k], s->kvar, NULL);
                 if (s->operand == ET_BF16 && s->stage_b < 0)
                     out[i].b[k].code_bits = et_scaled_bits(p, s->b[k], s->kvar);
             }
         } else if (s->kind == ET_STEP_ATTEND) {
             for (int k = 0; k < ET_AT_PARTS; k++)
-                out[i].part[k] = per_element(p, s->part[k], -1);
+                out[i].part[k] = per_element(p, s->part[k], -1, NULL);
             out[i].visits = et_sub(p->g->exprs, s->part[ET_AT_END], s->part[ET_AT_FIRST]);
             if (s->rows) /* the last row, whose positions are most where they go on */
                 out[i].visits = et_subst_var(p->g->exprs, out[i].visits, s->ivar[0],
                                              et_sub(p->g->exprs, s->ilive, et_int(p->g->exprs, 1)));
             out[i].usual = et_subst(p->g->exprs, out[i].visits, usual_position, NULL);
         } else {
-            out[i].value = per_element(p, s->value, -1);
+            out[i].value = per_element(p, s->value, -1, s);
         }
     }
     return out;
