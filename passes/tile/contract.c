@@ -41,6 +41,7 @@ struct contract {
     int span;                 /* columns used per tile */
     et_pieces pieces;         /* that these lie in */
     double cus;               /* that tiles may use */
+    bool pooled;              /* which depends on other groups' tiles */
     bool plain;               /* every right operand is read straight from memory */
     int computed; /* else, loads of one that is computed in registers; 0: not all can be */
     bool direct;  /* no right operand needs a buffer in local memory */
@@ -526,26 +527,19 @@ static bool build(struct contract *c, const struct cut *cut, int rows, bool ring
     return true;
 }
 
-static double columns_in(const struct contract *c, const et_product *p) {
-    double n = (double)upper(c, et_var_extent(c->t.x, p->n));
-    for (int b = 0; b < p->nbatch; b++)
-        n *= (double)upper(c, et_var_extent(c->t.x, p->batch[b]));
-    return n;
-}
-
 /* Groups that multiply the same rows have nothing to wait for but those, so they run side by side:
  * the CUs that are the group's part of them, by columns. */
-static double own_cus(const struct contract *c) {
+static double own_cus(struct contract *c) {
     const et_program *p = c->t.p;
     double own = 0, all = 0, cus = c->t.opt->machine->cus;
     for (int g = 0; g < p->ngroups; g++) {
         const et_group *o = &p->groups[g];
         if (o != c->t.gr && (!may_be_many(c) || !et_tile_same_rows(p, o, c->t.gr))) continue;
-        for (int i = 0; i < o->nproduct; i++) {
-            all += columns_in(c, &o->product[i]);
-            own += o == c->t.gr ? columns_in(c, &o->product[i]) : 0;
-        }
+        all += et_tile_columns(p, o);
+        own += o == c->t.gr ? et_tile_columns(p, o) : 0;
     }
+    c->pooled = c->t.opt->machine->group_waves && c->t.opt->machine->dies == 1 && all > own &&
+                always_many(c) && row_tile(c) > FEW_ROWS;
     return cus * own / all < 1 ? 1 : cus * own / all;
 }
 
@@ -561,7 +555,8 @@ static double built_cost(struct contract *c, double reference[ET_SAMPLES]) {
     et_sample_symbols(c->t.x, syms);
     for (int i = 0; i < ET_SAMPLES; i++) {
         et_grid_cost cost = et_grid_cost_at(p, &c->t.grid, m, syms[i]);
-        double us = et_grid_us_on(&cost, m, c->cus, m->dies);
+        double us = c->pooled ? et_tile_pool_us(p, c->t.gr, &cost, m, syms[i])
+                              : et_grid_us_on(&cost, m, c->cus, m->dies);
         if (reference[i] == 0) reference[i] = us;
         sum += us / reference[i];
     }
@@ -653,7 +648,8 @@ bool et_tile_contract(const et_tiler *common, const et_group *gr) {
     if (hinted_cut(c, plain, &hinted))
         return build(c, &hinted.v[0], MAX_TM, false) && et_tiler_end(&c->t);
     bool ok = true;
-    if (c->t.by_cost && !c->t.opt->machine->local_copies) odd_cuts(c, &cuts);
+    if (c->t.by_cost && (!c->t.opt->machine->local_copies || c->t.opt->machine->group_waves))
+        odd_cuts(c, &cuts);
     if (c->t.by_cost)
         ok = build_cheapest(c, &cuts, plain);
     else if (!ring_by_rule(c, &cuts, &ok))

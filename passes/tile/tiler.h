@@ -2,6 +2,7 @@
 #ifndef ET_TILER_H
 #define ET_TILER_H
 
+#include "passes/cost/cost.h"
 #include "passes/tile/tile.h"
 
 /* One group on its way to a device function. An axis is covered by a tile coordinate (unless one
@@ -96,6 +97,13 @@ et_expr et_tiler_operand(et_tiler *, const et_product *, const et_node_x *leaf, 
                          et_expr at, et_expr k);
 /* Do the first products of both groups, in one loop, read the same tensors on the left? */
 bool et_tile_same_rows(const et_program *, const et_group *, const et_group *);
+
+/* ---- pool.c ---- */
+double et_tile_columns(const et_program *, const et_group *); /* of its products, at most */
+/* The time of a group with OWN cost and of those that multiply the same rows: those before it have
+ * their tiles, those after it are taken to have such as it. */
+double et_tile_pool_us(et_program *, const et_group *, const et_grid_cost *own, const et_machine *,
+                       const int64_t *syms);
 /* Results that only products of many rows read get the type of these products' operands. */
 void et_tile_narrow(et_program *);
 
