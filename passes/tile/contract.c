@@ -648,8 +648,7 @@ bool et_tile_contract(const et_tiler *common, const et_group *gr) {
     if (hinted_cut(c, plain, &hinted))
         return build(c, &hinted.v[0], MAX_TM, false) && et_tiler_end(&c->t);
     bool ok = true;
-    if (c->t.by_cost && (!c->t.opt->machine->local_copies || c->t.opt->machine->group_waves))
-        odd_cuts(c, &cuts);
+    if (c->t.by_cost && !c->t.opt->machine->local_copies) odd_cuts(c, &cuts);
     if (c->t.by_cost)
         ok = build_cheapest(c, &cuts, plain);
     else if (!ring_by_rule(c, &cuts, &ok))

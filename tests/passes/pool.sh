@@ -1,0 +1,53 @@
+#!/bin/sh
+# pool.sh ETCC FOLDER: products of the same rows are cut for the CUs that the others leave; and what sine and cosine cost, and what many
+# elements load alike, decides whether a rotary embedding's table is a tensor.
+set -eu
+etcc=$1 folder=$2
+rm -rf "$folder"
+mkdir -p "$folder"
+cd "$folder"
+fail() {
+    echo "pool.sh: $*" >&2
+    exit 1
+}
+tile() { # FILE TASK: rows and columns of its product's tile
+    sed -n "/^func @$2 /,/^}/s/.*contract bf16 \[m < \([0-9]*\) .*, n < \([0-9]*\) .*/\1x\2/p" "$1"
+}
+cat > pool.etg << 'ETG'
+model pool
+input x : bf16[2048, 2048]
+weight q : bf16[2048, 2048] = "q"
+weight k : bf16[512, 2048] = "k"
+weight v : bf16[512, 2048] = "v"
+output a : f32[2048, 2048] = x @ q.T
+output b : f32[2048, 512] = x @ k.T
+output c : f32[2048, 512] = x @ v.T
+ETG
+"$etcc" pool.etg --machine=H100 --variants=1 --to=tiled -o pool.eti
+case $(tile pool.eti a) in
+256x128 | 128x256) ;;
+*) fail "2048 columns are in tiles of $(tile pool.eti a)" ;;
+esac
+# One round of 128 tiles leaves four of 132 CUs: 64 tiles for each of the others are a second one, of half as long.
+for task in b c; do
+    [ "$(tile pool.eti $task)" = 128x128 ] || fail "$task of 512 columns beside them is in tiles of $(tile pool.eti $task)"
+done
+
+cat > angle.etg << 'ETG'
+model angle
+const NH=32, D=128
+dim N in 512..512
+input x : bf16[N, NH*D]
+input positions : i32[N]
+weight g : bf16[D] = "g"
+weight w : bf16[3, NH*D, NH*D] = "w"
+y = x
+for l in 0..3 {
+  h = reshape(y @ w[l].T, [N, NH, D])
+  h = rope(rmsnorm(h, g, eps=1e-6), positions, theta=1000000)
+  y = bf16(reshape(h, [N, NH*D]))
+}
+output z : bf16[N, NH*D] = y
+ETG
+"$etcc" angle.etg --machine=H100 --variants=1 --to=tiled -o angle.eti
+grep -q '^func @.*rope_table' angle.eti || fail "angles of 512 tokens, the same in all loops, have no table"
