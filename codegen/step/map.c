@@ -286,6 +286,61 @@ static struct whole whole_of(cg *g, const et_step *s) {
     return w;
 }
 
+/* The conjunct of MASK that bounds rows, `... + row < rows`, with no tensor in it; and what is left
+ * of MASK, or none. */
+static et_expr bound_of(cg *g, et_expr mask, int row, et_expr *rest) {
+    et_node_x x = *et_x(g->x, mask);
+    *rest = ET_NO_EXPR;
+    if (x.op == ET_X_LT && et_expr_has_var(g->x, x.ops[0], row) &&
+        !et_expr_has_var(g->x, x.ops[1], row) && !et_expr_loads(g->x, mask))
+        return mask;
+    if (x.op != ET_X_AND) return ET_NO_EXPR;
+    for (int i = 0; i < 2; i++) {
+        et_expr left, bound = bound_of(g, x.ops[i], row, &left);
+        if (!bound.id) continue;
+        *rest = left.id ? et_op2(g->x, ET_X_AND, left, x.ops[1 - i]) : x.ops[1 - i];
+        return bound;
+    }
+    return ET_NO_EXPR;
+}
+
+/* Tiles of many rows, most of which are full: these have code of their own, in which nobody looks
+ * at rows, so that more of it is under way at once. False: there is no such. */
+static bool map_full(cg *g, const struct whole *w) {
+    const et_step *s = &w->s;
+    int64_t step;
+    et_expr rest, bound;
+    bool ring = false;
+    for (int i = 0; i < g->f->nsteps; i++)
+        ring |= g->f->steps[i].kind == ET_STEP_CONTRACT && et_step_stages(g->f, &g->f->steps[i]);
+    if (!ring || !s->mask.id || !s->nvars || s->tag.id) return false;
+    int row = s->vars[0];
+    bound = bound_of(g, s->mask, row, &rest);
+    if (!bound.id) return false;
+    const et_expr at = et_x(g->x, bound)->ops[0], limit = et_x(g->x, bound)->ops[1];
+    et_expr first = et_subst_var(g->x, at, row, et_int(g->x, 0));
+    if (!et_is_int(g->x, et_sub(g->x, et_sub(g->x, at, first), et_var(g->x, row)), &step) || step)
+        return false;
+    for (int v = 0; v < s->nvars; v++)
+        if (et_expr_has_var(g->x, first, s->vars[v])) return false;
+    et_expr last = et_add(g->x, first, et_int(g->x, w->extent[0] - 1));
+    val all = cg_emit(g, et_op2(g->x, ET_X_LT, last, limit));
+    struct whole full = *w;
+    full.s.mask = rest;
+    cg_if whole, part;
+    cg_if_begin(g, &whole, all);
+    int mark = cg_scope(g);
+    map_all(g, &full.s, full.n, full.extent, full.total);
+    cg_scope_end(g, mark);
+    cg_if_end(g, &whole);
+    cg_if_begin(g, &part, LLVMBuildNot(g->b, all, ""));
+    mark = cg_scope(g);
+    map_all(g, s, w->n, w->extent, w->total);
+    cg_scope_end(g, mark);
+    cg_if_end(g, &part);
+    return true;
+}
+
 /* ---- what maps read, loaded before the steps in front of them ----
  *
  * Where weights come ahead of tasks, a task is as long as its trips to memory, one behind the
@@ -478,7 +533,7 @@ void cg_step_map(cg *g, const et_step *s) {
         map_own(g, &a->m, own_item(g, a), w.total / w.n);
     else if (a)
         map_each(g, &a->m, w.total / w.n);
-    else
+    else if (!map_full(g, &w))
         map_all(g, &w.s, w.n, w.extent, w.total);
     if (w.once) cg_if_end(g, &outer);
     cg_scope_end(g, mark);

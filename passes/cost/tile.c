@@ -99,6 +99,13 @@ static et_expr usual_position(void *ctx, et_exprs *x, et_expr leaf) {
     return load ? et_int(x, ET_GUESSED_CONTEXT - 1) : ET_NO_EXPR;
 }
 
+/* Behind a product all work-items load at the same time, and wait for what each of them asks for. */
+static bool multiplies(const et_func *f) {
+    for (int i = 0; i < f->nsteps; i++)
+        if (f->steps[i].kind == ET_STEP_CONTRACT) return true;
+    return false;
+}
+
 et_step_elements *et_func_elements(const et_program *p, const et_func *f) {
     et_step_elements *out = et_alloc(p->g->arena, (size_t)(f->nsteps + 1) * sizeof *out);
     for (int i = 0; i < f->nsteps; i++) {
@@ -119,7 +126,7 @@ et_step_elements *et_func_elements(const et_program *p, const et_func *f) {
                                              et_sub(p->g->exprs, s->ilive, et_int(p->g->exprs, 1)));
             out[i].usual = et_subst(p->g->exprs, out[i].visits, usual_position, NULL);
         } else {
-            out[i].value = per_element(p, s->value, -1, s);
+            out[i].value = per_element(p, s->value, -1, multiplies(f) ? NULL : s);
         }
     }
     return out;

@@ -553,7 +553,9 @@ static double built_cost(struct contract *c, double reference[ET_SAMPLES]) {
     p->funcs[p->nfuncs] = c->t.f;
     c->t.grid.func = p->nfuncs;
     et_sample_symbols(c->t.x, syms);
-    for (int i = 0; i < ET_SAMPLES; i++) {
+    /* The smallest size of a range is one row more than the range before has: in tiles of many it
+     * says little of the others. */
+    for (int i = c->pooled ? 1 : 0; i < ET_SAMPLES; i++) {
         et_grid_cost cost = et_grid_cost_at(p, &c->t.grid, m, syms[i]);
         double us = c->pooled ? et_tile_pool_us(p, c->t.gr, &cost, m, syms[i])
                               : et_grid_us_on(&cost, m, c->cus, m->dies);
