@@ -583,7 +583,9 @@ static bool build_cheapest(struct contract *c, const struct cuts *cuts, const st
     least = built_cost(c, reference) * 0.98;
     for (int i = 0; i < cuts->n; i++)
         for (size_t r = 0; r < sizeof way / sizeof *way; r++) {
-            if (cuts->v[i].odd && !way[r].ring) continue;
+            /* Weights that go to registers are read by every 16 rows: who would only fill the time
+             * that others take would take it from them. */
+            if ((cuts->v[i].odd || (c->pooled && may_ring(c))) && !way[r].ring) continue;
             if (way[r].ring &&
                 (!may_ring(c) || many <= few || !always_many(c) || way[r].rows >= 2 * many))
                 continue;
