@@ -78,12 +78,19 @@ void cg_own_tiles(cg *g, int index) {
     cg_for_end(g, &tiles, &by);
 }
 
+/* How many tiles there are, and rows in each, goes by symbols. */
+static void know_symbols(cg *g) {
+    for (int i = 0; g->family->same && i < et_sym_count(g->x); i++)
+        g->sym[i] = g->family->same(g, g->sym[i]);
+}
+
 static void static_grid(cg *g, int index) {
     int mark = cg_scope(g);
     if (g->bodies) {
         cg_call_body(g, index);
     } else {
         cg_load_arguments(g);
+        know_symbols(g);
         cg_own_tiles(g, index);
     }
     cg_scope_end(g, mark);

@@ -112,6 +112,9 @@ typedef struct et_family {
     /* V, an i32, which LLVM no longer knows to be that: what is computed of it is computed here and
      * not kept from elsewhere. NULL: there is room for all of it. */
     val (*anew)(cg *, val v);
+    /* V, an i32 that is the same in all lanes, which the assembler then knows, too. NULL: it knows.
+     */
+    val (*same)(cg *, val v);
     val (*workgroup)(cg *);   /* the workgroup's number in the dispatch */
     val (*workitem)(cg *);    /* the work-item's in the workgroup */
     val (*die)(cg *);         /* the hardware's number of the die; of targets with `dies` */

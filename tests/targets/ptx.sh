@@ -135,6 +135,7 @@ output y = attention(q, kc, vc, slots, positions, scale=1/8)
 ETG
 ptx=rows.ptx
 "$bin/etcc" rows.etg --target="$target" -o $ptx
+has 'redux\.sync\.or\.b32' # of N, which parameters are not known to be the same in all lanes for
 if [ "$target" != sm_90 ]; then
     lacks wgmma
 else

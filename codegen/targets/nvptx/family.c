@@ -51,6 +51,7 @@ const et_family et_nvptx = {
     .keep_local = nvptx_keep_local,
     .hide = nvptx_hide,
     .anew = nvptx_anew,
+    .same = nvptx_same,
     .workgroup = nvptx_workgroup,
     .workitem = nvptx_workitem,
     .die = nvptx_die,

@@ -85,6 +85,14 @@ val nvptx_anew(cg *g, val v) {
     return LLVMBuildCall2(g->b, type, move, &v, 1, "");
 }
 
+/* What ptxas 13.0 takes for different in the lanes of a warp, as it does parameters, is so for all
+ * that follows from it and in all that is done where it says so: addresses in the descriptors of
+ * wgmma are then computed by each lane. A reduction's result is the same. */
+val nvptx_same(cg *g, val v) {
+    val args[] = {v, cg_i32(g, -1)};
+    return cg_call(g, "llvm.nvvm.redux.sync.or", 0, NULL, 2, args);
+}
+
 static val read_register(cg *g, const char *name) {
     return cg_call(g, name, 0, NULL, 0, NULL);
 }

@@ -63,6 +63,7 @@ void nvptx_order_loads(cg *);
 void nvptx_copy(cg *, val to, val from, val bytes);
 void nvptx_copy_group(cg *);
 void nvptx_prefetch(cg *, val at);
+val nvptx_same(cg *, val v);
 void nvptx_copied(cg *, int groups);
 
 /* ---- stream.c ---- */
