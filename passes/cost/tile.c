@@ -58,8 +58,8 @@ double et_load_repeats(const et_exprs *x, const et_node_x *load, int kvar) {
     return most;
 }
 
-/* For how many elements of a MAP or REDUCE step the caches are asked for what LOAD gives once: those
- * that differ in variables of the step which it does not have. */
+/* For how many elements of a MAP or REDUCE step the caches are asked for what LOAD gives once:
+ * those that differ in variables of the step which it does not have. */
 static double shared_by(const et_program *p, const et_step *s, const et_node_x *load) {
     const et_exprs *x = p->g->exprs;
     double n = 1;
@@ -99,7 +99,8 @@ static et_expr usual_position(void *ctx, et_exprs *x, et_expr leaf) {
     return load ? et_int(x, ET_GUESSED_CONTEXT - 1) : ET_NO_EXPR;
 }
 
-/* Behind a product all work-items load at the same time, and wait for what each of them asks for. */
+/* Behind a product all work-items load at the same time, and wait for what each of them asks for.
+ */
 static bool multiplies(const et_func *f) {
     for (int i = 0; i < f->nsteps; i++)
         if (f->steps[i].kind == ET_STEP_CONTRACT) return true;
