@@ -35,6 +35,7 @@ struct longest {
     et_tiler *t;
     int64_t extent;
     int64_t work; /* elements that a row's reductions look at */
+    bool each;    /* every element of a row has one of its own: work-items share it by elements */
 };
 
 static void note_extent(void *ctx, et_expr e) {
@@ -44,9 +45,9 @@ static void note_extent(void *ctx, et_expr e) {
     int64_t hi = upper(l->t, n->ops[0]);
     l->extent = hi > l->extent ? hi : l->extent;
     int last = l->t->gr->rank - 1;
-    int64_t each = last > 0 && et_expr_has_var(l->t->x, e, l->t->gr->axis[last])
-                       ? upper(l->t, et_tiler_extent(l->t, last))
-                       : 1;
+    bool of_element = last > 0 && et_expr_has_var(l->t->x, e, l->t->gr->axis[last]);
+    int64_t each = of_element ? upper(l->t, et_tiler_extent(l->t, last)) : 1;
+    l->each |= of_element;
     int64_t work = hi > INT32_MAX / each ? INT32_MAX : hi * each;
     l->work = work > l->work ? work : l->work;
 }
@@ -61,18 +62,18 @@ static int power_above(int64_t n, int most) {
 /* Elements per tile: enough for the work-items, few enough to spread over the device, and no more
  * tiles than that takes, since what a tile costs beside its elements is as much as a few thousand.
  */
-static int64_t element_budget(et_tiler *t, int64_t reduced) {
+static int64_t element_budget(et_tiler *t, const struct longest *l) {
     int64_t total = 1, cus = t->opt->machine->cus;
     for (int d = 0; d < t->gr->rank; d++) {
         int64_t n = upper(t, et_tiler_extent(t, d));
         total = n > INT32_MAX / total ? INT32_MAX : total * n;
     }
-    if (reduced == 0) {
+    if (!l->extent || (l->each && l->extent <= LONG_ROW)) {
         int64_t share = total / (cus > 0 ? cus : 1);
         if (share > MANY_ELEMENTS) return power_above(share, MAX_ELEMENTS);
         return share < MIN_ELEMENTS ? MIN_ELEMENTS : share;
     }
-    return reduced > LONG_ROW ? ROW_ELEMENTS : SHORT_ELEMENTS;
+    return l->extent > LONG_ROW ? ROW_ELEMENTS : SHORT_ELEMENTS;
 }
 
 /* Reductions per tile. What a tile costs beside its work, an event and a look for the next, is more
@@ -98,9 +99,9 @@ static int64_t rows_of_tile(et_tiler *t, const struct longest *l) {
 
 bool et_tile_elements(const et_tiler *common, const et_group *gr) {
     et_tiler t = et_tiler_begin(common, gr);
-    struct longest l = {&t, 0, 0};
+    struct longest l = {.t = &t};
     et_walk(t.x, gr->value, note_extent, &l);
-    int64_t left = element_budget(&t, l.extent), rows = rows_of_tile(&t, &l);
+    int64_t left = element_budget(&t, &l), rows = rows_of_tile(&t, &l);
     if (l.extent > LONG_ROW) left *= rows;
     int tile[ET_MAX_RANK];
     for (int d = gr->rank - 1; d >= 0; d--) {

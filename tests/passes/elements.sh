@@ -1,6 +1,6 @@
 #!/bin/sh
 # elements.sh ETCC FOLDER: elementwise work and short reductions have as many tiles as the GPU has CUs, or fewer, where a tile that large
-# is still small; less work is spread over as many CUs as it is enough for.
+# is still small; less work is spread over as many CUs as it is enough for, sums that every element has for itself among it.
 set -eu
 etcc=$1 folder=$2
 rm -rf "$folder"
@@ -23,6 +23,8 @@ input q : f32[ROWS, 32, 64]
 input g : f32[64]
 output s : f32[ROWS, 2048] = x + y
 output n : f32[ROWS, 32, 64] = rmsnorm(q, g, eps = 1e-5)
+input e : f32[ROWS, 8, 2048]
+output c : f32[ROWS, 2048] = sum(e, axis = 1)
 ETG
 for rows in 256 512; do
     n=$(tiles $rows s)
@@ -34,3 +36,5 @@ n=$(tiles 4096 s)
 [ "$n" = 1024 ] || fail "4096 rows to add: $n tiles"
 n=$(tiles 16 s)
 [ "$n" -gt 66 ] || fail "16 rows to add: $n tiles"
+n=$(tiles 1 c)
+[ "$n" = 8 ] || fail "sums of one row's elements: $n tiles"
