@@ -165,6 +165,8 @@ void cg_tile(cg *g, int grid, val tile) {
     et_contract *begun = NULL;
     if (early < g->f->nsteps && cg_contract_early(g, &g->f->steps[early]))
         begun = cg_contract_begin(g, &g->f->steps[early]);
+    else if (early < g->f->nsteps && cg_contract_may_guess(g, gr, &g->f->steps[early]))
+        cg_contract_guess(g, begun = cg_contract_begin(g, &g->f->steps[early]));
     else
         early = -1;
     cg_ask_ahead(g, g->f);

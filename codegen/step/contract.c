@@ -452,7 +452,12 @@ static void chunks_if(cg *g, et_contract *c, val *carried) {
     cg_if some;
     cg_if_begin(g, &some, cg_icmp(g, LLVMIntNE, cg_uniform(g, any), cg_i32(g, 0)));
     int mark = cg_scope(g);
-    begin_loads(g, c);
+    if (c->guess) {
+        addresses(g, c);
+        cg_contract_guessed(g, c);
+    } else {
+        begin_loads(g, c);
+    }
     all_ways(g, c, carried);
     cg_scope_end(g, mark);
     cg_if_end(g, &some);

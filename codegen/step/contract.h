@@ -101,6 +101,7 @@ struct et_contract {
     val row_n[ET_MAX_FRAGMENTS]; /* rows of b, which n */
     val out_n, out_m;            /* of the first of its sums */
     cg_addr row[ET_MAX_ACC][ET_MAX_FRAGMENTS]; /* rows of b */
+    struct et_guess *guess;                    /* of whose weights the first are; or NULL */
     bool deep;                                 /* two chunks of b in registers */
     val first[ET_DEEP][ET_MAX_FRAGMENTS];      /* those that come first, loaded */
 };
@@ -204,6 +205,8 @@ void cg_contract_load(cg *, const et_contract *, val chunk, et_source, val *out)
 /* The same of a chunk that may be past the last of CHUNKS: the registers hold what they will then.
  */
 void cg_contract_load_later(cg *, const et_contract *, val chunk, val chunks, et_source, val *out);
+/* Of a step with a guess, after the tile's waits and with the rows' addresses: its first loads. */
+void cg_contract_guessed(cg *, et_contract *);
 /* V, a piece of a row from K on, with its elements from the last k on made zero. */
 val cg_contract_mask(cg *, const et_contract *, val v, val k);
 void cg_contract_rows(cg *, et_contract *); /* addresses of its rows */

@@ -41,6 +41,9 @@ void cg_bands_end(cg *, cg_bands *);
 /* Why the step cannot be emitted, or NULL; for a step whose sizes divide among the waves. */
 const char *cg_contract_problem(cg *, const et_step *);
 bool cg_contract_early(cg *, const et_step *); /* BEGIN may come before the tile's waits */
+/* It may not, since a tensor says which weights the first are, but GUESS them; then and there. */
+bool cg_contract_may_guess(cg *, const et_grid *, const et_step *);
+void cg_contract_guess(cg *, et_contract *);
 /* REDUCE shares its rows among waves so that partial results meet in LDS. */
 bool cg_reduce_meets(cg *, const et_step *);
 /* ---- ring.c, contract_stream.c: weights through the ring ---- */

@@ -1,6 +1,7 @@
 #!/bin/sh
 # ahead.sh BIN WORK TARGET MACHINE: tiles of products of many rows ask for the first of their weights before their waits, where few
-# tiles read the same of them, and not where many do.
+# tiles read the same of them, and not where many do. Those of experts ask for the first of theirs before their waits where the wait
+# for whose they are is implied by others.
 set -eu
 bin=$1 work=$2 target=$3 machine=$4
 rm -rf "$work"
@@ -27,3 +28,19 @@ ptx 33 64
 awk '/prefetch\.global\.L2/ { asked++ } /ld\.relaxed\.gpu\.global/ { exit } END { exit !asked }' ahead.ptx || die 'nothing is asked for'
 ptx 1025 2048
 ! grep -q 'prefetch\.global\.L2' ahead.ptx || die 'what many tiles read is asked for'
+
+cat > experts.etg << 'X'
+model experts
+input x : bf16[1, 2048]
+input scores : f32[1, 64]
+weight up : bf16[64, 768, 2048]
+weight down : bf16[64, 2048, 768]
+w, expert = topk(softmax(scores), 4)
+rows, place, owner, first = group(expert, 64)
+h = bf16(silu(grouped(gather(x, idiv(rows, 4)), up, owner)))
+y = grouped(h, down, owner)
+output out = sum(reshape(w, [1, 4, 1]) * gather(reshape(y, [size(rows, axis=0) * size(rows, axis=1), 2048]), place), axis=1)
+X
+"$bin/etcc" experts.etg --machine="$machine" --target="$target" --variants=1 -o experts.ptx
+awk '/ld\.global\.v4\./ { n++ } /mma\.sync|bar\.sync/ { n = 0 } /ld\.relaxed\.gpu\.global/ { if (n >= 8) found = 1; n = 0 } END { exit !found }' \
+    experts.ptx || die 'no weights of experts are asked for before a wait'
