@@ -120,6 +120,8 @@ bool et_lower_topk(et_sema *s, const et_call *c, et_elem *out) {
         return false;
     out[0] = et_elem_value(s, value);
     out[1] = et_elem_value(s, index);
+    ET_GROW(s->arena, s->chosen, s->nchosen, s->cchosen);
+    s->chosen[s->nchosen++] = index;
     return true;
 }
 
@@ -130,11 +132,25 @@ static int64_t upper(et_sema *s, et_expr e) {
     return et_bounds(s->x, e, &lo, &hi) ? hi : INT32_MAX;
 }
 
-/* About the rows that a group has at most on average: blocks of more would be padding mostly. */
-static int64_t usual_pad(int64_t rows, int64_t groups) {
+/* The rows that one group may have: of what topk has chosen, one for each row of that. Should there
+ * be more, as with scores that are no numbers, they take more blocks. */
+static int64_t most_of_group(et_sema *s, et_value index, int64_t rows) {
+    const et_shape *x = shape_of(s, index);
+    int64_t each;
+    for (int i = 0; i < s->nchosen; i++)
+        if (s->chosen[i].id == index.id && et_is_int(s->x, x->dim[x->rank - 1], &each))
+            return rows / each;
+    return rows;
+}
+
+/* About the rows that a group has at most on average, of all ROWS: blocks of more would be padding
+ * mostly. No more than MOST, which it may have. */
+static int64_t usual_pad(int64_t rows, int64_t groups, int64_t most) {
     int64_t pad = MIN_PAD;
     while (pad < MAX_PAD && pad * groups < rows)
         pad *= 2;
+    while (pad > 1 && pad / 2 >= most)
+        pad /= 2;
     return pad;
 }
 
@@ -198,7 +214,10 @@ bool et_lower_group(et_sema *s, const et_call *c, et_elem *out) {
                              MAX_GROUPS);
     for (int d = 0; d < x.rank; d++)
         rows = et_mul(s->x, rows, x.dim[d]);
-    if (!c->kw[0].given) pad = usual_pad(upper(s, rows), groups);
+    if (!c->kw[0].given) {
+        int64_t all = upper(s, rows);
+        pad = usual_pad(all, groups, most_of_group(s, g.index, all));
+    }
     if (pad < 1 || pad > 4096)
         return et_sema_error(s, c->kw[0].loc, "groups padded to %lld rows: from 1 to 4096",
                              (long long)pad);

@@ -99,6 +99,8 @@ typedef struct {
     int nhome, chome;
     et_rope_entry *ropes;
     int nropes, cropes;
+    et_value *chosen; /* by topk: no two of a row are the same, where they are chosen by numbers */
+    int nchosen, cchosen;
     bool has_effect; /* an output or a state update was met */
     bool has_model;
 } et_sema;
