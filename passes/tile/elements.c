@@ -97,6 +97,19 @@ static int64_t rows_of_tile(et_tiler *t, const struct longest *l) {
     return rows;
 }
 
+/* The function and the grid, of tiles of so many elements of each axis. */
+static bool cover(et_tiler *t, const int tile[ET_MAX_RANK]) {
+    const et_group *gr = t->gr;
+    for (int d = 0; d < gr->rank; d++)
+        et_tiler_axis(t, d, tile[d]);
+    int vars[ET_MAX_VARS], n = 0;
+    for (int d = 0; d < gr->rank; d++)
+        if (t->inner[d] >= 0) vars[n++] = t->inner[d];
+    et_expr value = et_tiler_reductions(t, et_tiler_subst(t, gr->value), n, vars, -1);
+    et_tiler_store(t, value);
+    return et_tiler_end(t);
+}
+
 bool et_tile_elements(const et_tiler *common, const et_group *gr) {
     et_tiler t = et_tiler_begin(common, gr);
     struct longest l = {.t = &t};
@@ -119,12 +132,20 @@ bool et_tile_elements(const et_tiler *common, const et_group *gr) {
         left = left > 0 ? left : 1;
         rows = rows > 0 ? rows : 1;
     }
-    for (int d = 0; d < gr->rank; d++)
-        et_tiler_axis(&t, d, tile[d]);
-    int vars[ET_MAX_VARS], n = 0;
-    for (int d = 0; d < gr->rank; d++)
-        if (t.inner[d] >= 0) vars[n++] = t.inner[d];
-    et_expr value = et_tiler_reductions(&t, et_tiler_subst(&t, gr->value), n, vars, -1);
-    et_tiler_store(&t, value);
-    return et_tiler_end(&t);
+    return cover(&t, tile);
+}
+
+bool et_tile_whole(const et_tiler *common, const et_group *gr) {
+    et_tiler t = et_tiler_begin(common, gr);
+    struct longest l = {.t = &t};
+    et_walk(t.x, gr->value, note_extent, &l);
+    int64_t work = l.extent ? l.extent : 1;
+    int tile[ET_MAX_RANK];
+    for (int d = 0; d < gr->rank; d++) {
+        int64_t n = upper(&t, et_tiler_extent(&t, d));
+        if (n < 1 || n > TILE_WORK / work) return false;
+        work *= n;
+        tile[d] = (int)n;
+    }
+    return cover(&t, tile);
 }

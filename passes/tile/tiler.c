@@ -266,5 +266,7 @@ bool et_pass_tile(et_pipeline *pl) {
     et_tiler common = {.p = pl->p, .opt = pl->opt, .x = pl->p->g->exprs};
     et_tile_parts(&common);
     et_tile_narrow(pl->p);
-    return et_tile_program(pl->p, pl->opt, NULL);
+    if (!et_tile_program(pl->p, pl->opt, NULL)) return false;
+    et_tile_join(&common);
+    return true;
 }

@@ -108,10 +108,14 @@ double et_tile_pool_us(et_program *, const et_group *, const et_grid_cost *own, 
 void et_tile_narrow(et_program *);
 
 bool et_tile_elements(const et_tiler *common, const et_group *);
+/* The same as one tile; false, and nothing is made, where that is too much for one. */
+bool et_tile_whole(const et_tiler *common, const et_group *);
 bool et_tile_contract(const et_tiler *common, const et_group *);
 bool et_tile_attend(const et_tiler *common, const et_group *);
 /* Heads of a tile that has all positions. */
 int et_tile_attend_heads(const et_tiler *common, const et_group *);
+/* Tasks of one tile that need one another's results become one. */
+void et_tile_join(const et_tiler *common);
 /* Cut the positions of attentions into parts where that pays, and have what they store read so. */
 void et_tile_parts(const et_tiler *common);
 #define ET_NO_SCORE 1e38 /* less than any score is the negative of this */

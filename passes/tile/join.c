@@ -1,0 +1,349 @@
+/* Tasks of one tile that follow one another, each reading what those before it wrote, as one task
+ * of several steps. The router of experts is eight and more of them, each so short that the event
+ * in front of it takes longer. Between steps is a barrier of the workgroup (codegen/kernel/tile.c),
+ * and what one leaves for another is in local memory too. */
+#include "ir/program/step.h"
+#include "passes/cost/cost.h"
+#include "passes/tile/tiler.h"
+#include <string.h>
+
+enum { ROOM = 16 << 10 }; /* bytes of local memory, of which others have more anyway */
+
+/* A task that becomes part of another: GRID, which as one tile runs FUNC and writes TENSOR. */
+struct member {
+    int grid, func, tensor;
+    /* Steps behind it find element [.., i, ..] in a local buffer, where DIM says that the index
+     * counts; -1: there is none. */
+    int local;
+    bool counts[ET_MAX_RANK];
+};
+
+struct join {
+    const et_tiler *common;
+    et_program *p;
+    et_exprs *x;
+    et_arena *mem;
+    int64_t syms[ET_SAMPLES][ET_MAX_SYMS];
+    struct member *member; /* those that are to be one task so far, in their order */
+    int nmembers, cmembers;
+    et_grid whole; /* the first of them as one tile */
+    int bytes;     /* of their local memory, at most */
+    et_func f;     /* what they become */
+};
+
+/* ---- does one read what the other wrote? ---- */
+
+struct reader {
+    const struct join *j;
+    int from, to; /* members */
+    bool yes;
+};
+
+static void note_read(void *ctx, const et_step *s, int tensor, bool is_store,
+                      const et_expr *index) {
+    (void)s, (void)index;
+    struct reader *r = ctx;
+    for (int i = r->from; i < r->to; i++)
+        r->yes |= !is_store && r->j->member[i].tensor == tensor;
+}
+
+/* Does the function read what one of the members FROM to TO - 1 writes? */
+static bool reads(const struct join *j, int func, int from, int to) {
+    struct reader r = {j, from, to, false};
+    et_func_accesses(j->p, &j->p->funcs[func], note_read, &r);
+    return r.yes;
+}
+
+static bool is_member(const struct join *j, int grid) {
+    for (int i = 0; i < j->nmembers; i++)
+        if (j->member[i].grid == grid) return true;
+    return false;
+}
+
+static bool read_inside(const struct join *j, int member) {
+    for (int i = member + 1; i < j->nmembers; i++)
+        if (reads(j, j->member[i].func, member, member + 1)) return true;
+    return false;
+}
+
+static bool read_outside(const struct join *j, int member) {
+    for (int g = 0; g < j->p->ngrids; g++)
+        if (!is_member(j, g) && reads(j, j->p->grids[g].func, member, member + 1)) return true;
+    return false;
+}
+
+/* ---- tasks of one tile ---- */
+
+static bool is_hinted(const et_group *gr) {
+    bool any = gr->hint != ET_HINT_NONE || gr->slice.count || gr->range.to;
+    for (int d = 0; d < gr->rank; d++)
+        any |= gr->tile[d] != 0;
+    return any;
+}
+
+static bool alone_writes(const et_program *p, const et_group *gr) {
+    int writers = 0;
+    for (int i = 0; i < p->ngroups; i++)
+        writers += p->groups[i].to.space == ET_LOAD_TENSOR && p->groups[i].to.id == gr->to.id;
+    return writers == 1;
+}
+
+/* Each element of a temporary once, at the place that the axes say. */
+static bool may_join(const struct join *j, const et_group *gr) {
+    if (gr->kind != ET_GROUP_STORE || gr->nproduct || is_hinted(gr) ||
+        gr->to.space != ET_LOAD_TENSOR)
+        return false;
+    const et_tensor *t = &j->p->tensors[gr->to.id];
+    if (t->kind != ET_TENSOR_TEMP || t->carried || gr->to.rank != gr->rank ||
+        !alone_writes(j->p, gr))
+        return false;
+    for (int d = 0; d < gr->rank; d++) {
+        int64_t n;
+        bool one = et_is_int(j->x, gr->to.index[d], &n) && n == 0;
+        if (!one && !et_expr_eq(gr->to.index[d], et_var(j->x, gr->axis[d]))) return false;
+    }
+    return true;
+}
+
+static bool is_one(const struct join *j, const et_grid *g) {
+    int64_t n;
+    return et_is_int(j->x, et_grid_tiles(j->p, g), &n) && n == 1;
+}
+
+/* GRID of GROUP as one tile: the grid, whose function is the last there is or its own. */
+static bool as_one(const struct join *j, const et_group *gr, const et_grid *grid, et_grid *out) {
+    et_program *p = j->p;
+    int ngrids = p->ngrids;
+    *out = *grid;
+    if (!may_join(j, gr)) return false;
+    if (is_one(j, grid)) return true;
+    if (!et_tile_whole(j->common, gr)) return false;
+    *out = p->grids[ngrids];
+    p->ngrids = ngrids;
+    return is_one(j, out);
+}
+
+/* Is GRID better done as one tile, WHOLE, behind the steps of another task than with an event in
+ * between? */
+static bool pays(const struct join *j, const et_grid *grid, const et_grid *whole) {
+    const et_machine *m = j->common->opt->machine;
+    for (int i = 0; i < ET_SAMPLES; i++) {
+        et_grid_cost apart = et_grid_cost_at(j->p, grid, m, j->syms[i]);
+        et_grid_cost one = et_grid_cost_at(j->p, whole, m, j->syms[i]);
+        if (one.tile_us + m->latency_us > apart.us + m->event_us) return false;
+    }
+    return true;
+}
+
+/* ---- one function of several ---- */
+
+struct move {
+    const struct join *j;
+    int by; /* so many locals come before */
+};
+
+static const struct member *kept(const struct join *j, int tensor) {
+    for (int i = 0; i < j->nmembers; i++)
+        if (j->member[i].tensor == tensor && j->member[i].local >= 0) return &j->member[i];
+    return NULL;
+}
+
+/* What steps before left in local memory is read from there; indices have been seen to. */
+static et_expr move_load(void *ctx, et_exprs *x, et_expr leaf) {
+    const struct move *m = ctx;
+    et_node_x n = *et_x(x, leaf);
+    et_expr index[ET_MAX_RANK];
+    int rank = 0;
+    if (n.op != ET_X_LOAD) return ET_NO_EXPR;
+    const struct member *k = n.i2 == ET_LOAD_TENSOR ? kept(m->j, n.i) : NULL;
+    if (!k && n.i2 == ET_LOAD_TENSOR) return ET_NO_EXPR;
+    for (int d = 0; d < n.nops; d++)
+        if (!k || k->counts[d]) index[rank++] = n.ops[d];
+    if (!rank) index[rank++] = et_int(x, 0);
+    return et_load(x, ET_LOAD_LOCAL, k ? k->local : n.i + m->by, n.type, rank, index);
+}
+
+static et_expr moved(const struct move *m, et_expr e) {
+    return e.id ? et_subst(m->j->x, e, move_load, (void *)m) : e;
+}
+
+static void add_step(struct join *j, const et_step *s) {
+    ET_GROW(j->mem, j->f.steps, j->f.nsteps, j->f.csteps);
+    j->f.steps[j->f.nsteps++] = *s;
+}
+
+/* A buffer for what the step S, which stores to a tensor, leaves; what an element of it is read as.
+ */
+static et_expr keep(struct join *j, struct member *k, const et_step *s, et_place *to) {
+    const et_tensor *t = &j->p->tensors[k->tensor];
+    int dim[ET_MAX_RANK];
+    *to = (et_place){.space = ET_LOAD_LOCAL};
+    for (int d = 0; d < s->to.rank; d++) {
+        const et_node_x *n = et_x(j->x, s->to.index[d]);
+        int64_t extent;
+        k->counts[d] = n->op == ET_X_VAR && et_is_int(j->x, et_var_extent(j->x, n->i), &extent);
+        if (!k->counts[d]) continue;
+        dim[to->rank] = (int)extent;
+        to->index[to->rank++] = s->to.index[d];
+    }
+    if (!to->rank) dim[0] = 1, to->index[to->rank++] = et_int(j->x, 0);
+    to->id = k->local = et_local_add(j->p, &j->f, et_printf(j->mem, "t%d", j->f.nlocals),
+                                     t->shape.dtype, to->rank, dim, dim[to->rank - 1]);
+    return et_load(j->x, ET_LOAD_LOCAL, to->id, t->shape.dtype == ET_I32 ? ET_T_I32 : ET_T_F32,
+                   to->rank, to->index);
+}
+
+/* A member's last step: into local memory for those behind it, and for other tasks to the tensor.
+ */
+static void store(struct join *j, int member, et_step s) {
+    struct member *k = &j->member[member];
+    bool inside = read_inside(j, member);
+    if (inside) {
+        et_step local = s;
+        s.value = keep(j, k, &s, &local.to);
+        add_step(j, &local);
+    }
+    if (!inside || read_outside(j, member)) add_step(j, &s);
+}
+
+/* The steps of a member behind those that there are. */
+static void append(struct join *j, int member) {
+    const et_func *g = &j->p->funcs[j->member[member].func];
+    struct move m = {j, j->f.nlocals};
+    int from = j->f.lds_bytes;
+    for (int i = 0; i < g->nlocals; i++) {
+        et_local l = g->locals[i];
+        l.name = et_printf(j->mem, "r%d", j->f.nlocals);
+        l.offset += from;
+        ET_GROW(j->mem, j->f.locals, j->f.nlocals, j->f.clocals);
+        j->f.locals[j->f.nlocals++] = l;
+    }
+    j->f.lds_bytes += g->lds_bytes;
+    for (int i = 0; i < g->nsteps; i++) {
+        et_step s = g->steps[i];
+        s.mask = moved(&m, s.mask);
+        s.value = moved(&m, s.value);
+        s.rextent = moved(&m, s.rextent);
+        for (int d = 0; d < s.to.rank; d++)
+            s.to.index[d] = moved(&m, s.to.index[d]);
+        if (s.to.space == ET_LOAD_LOCAL) {
+            s.to.id += m.by;
+            add_step(j, &s);
+        } else {
+            store(j, member, s);
+        }
+    }
+}
+
+/* ---- which ones ---- */
+
+/* The members become one task, called after the last, in place of the first. */
+static void close_task(struct join *j) {
+    et_program *p = j->p;
+    if (j->nmembers > 1) {
+        const struct member *first = &j->member[0], *last = &j->member[j->nmembers - 1];
+        j->f = (et_func){.name = p->funcs[last->func].name};
+        for (int i = 0; i < j->nmembers; i++)
+            append(j, i);
+        ET_GROW(j->mem, p->funcs, p->nfuncs, p->cfuncs);
+        p->funcs[p->nfuncs] = j->f;
+        j->whole.func = p->nfuncs++;
+        j->whole.name = p->grids[last->grid].name;
+        p->grids[first->grid] = j->whole;
+        p->groups[first->grid] = p->groups[last->grid];
+    }
+    j->nmembers = 0;
+    j->bytes = 0;
+}
+
+static void add_member(struct join *j, int g, const et_grid *whole) {
+    const et_program *p = j->p;
+    if (!j->nmembers) j->whole = *whole;
+    ET_GROW(j->mem, j->member, j->nmembers, j->cmembers);
+    j->member[j->nmembers++] =
+        (struct member){.grid = g, .func = whole->func, .tensor = p->groups[g].to.id, .local = -1};
+    j->bytes += 2 * p->funcs[whole->func].lds_bytes; /* no more is kept than there are sums */
+}
+
+/* Whether grid G becomes part of the task before it in its list. */
+static bool joins(struct join *j, int g) {
+    et_program *p = j->p;
+    et_grid whole;
+    if (!as_one(j, &p->groups[g], &p->grids[g], &whole)) {
+        close_task(j);
+        return false;
+    }
+    bool with = j->nmembers && whole.model == j->whole.model && whole.loop == j->whole.loop &&
+                j->bytes + 2 * p->funcs[whole.func].lds_bytes <= ROOM &&
+                reads(j, whole.func, 0, j->nmembers) && pays(j, &p->grids[g], &whole);
+    if (!with) close_task(j);
+    add_member(j, g, &whole);
+    return with;
+}
+
+/* Which items of a list are part of those before them. */
+static void join_list(struct join *j, int first, int count, bool *gone) {
+    for (int i = first; i < first + count; i++) {
+        const et_item *it = &j->p->items[i];
+        if (it->kind == ET_P_GRID)
+            gone[i] = joins(j, it->index);
+        else
+            close_task(j);
+    }
+    close_task(j);
+}
+
+/* Take out the items that are GONE, and their grids and groups. */
+static void take_out(struct join *j, const bool *gone) {
+    et_program *p = j->p;
+    int *item_at = et_alloc(j->mem, (size_t)(p->nitems + 1) * sizeof *item_at);
+    int *grid_at = et_alloc(j->mem, (size_t)(p->ngrids + 1) * sizeof *grid_at);
+    for (int i = 0; i < p->nitems; i++) {
+        item_at[i + 1] = item_at[i] + !gone[i];
+        if (gone[i]) grid_at[p->items[i].index + 1] = -1;
+    }
+    for (int g = 0; g < p->ngrids; g++) {
+        grid_at[g + 1] = grid_at[g] + 1 + grid_at[g + 1];
+        p->grids[grid_at[g]] = p->grids[g];
+        p->groups[grid_at[g]] = p->groups[g];
+    }
+    p->count = item_at[p->first + p->count] - item_at[p->first];
+    p->first = item_at[p->first];
+    for (int i = 0; i < p->nitems; i++) {
+        et_item it = p->items[i];
+        if (it.kind == ET_P_GRID) {
+            it.index = grid_at[it.index];
+        } else {
+            it.count = item_at[it.first + it.count] - item_at[it.first];
+            it.first = item_at[it.first];
+        }
+        if (!gone[i]) p->items[item_at[i]] = it;
+    }
+    p->nitems = item_at[p->nitems];
+    p->ngrids = p->ngroups = grid_at[p->ngrids];
+}
+
+/* Functions that no grid has any more, and those of grids that were tried as one tile. */
+static void drop_functions(et_program *p) {
+    int n = 0;
+    et_func *all = et_alloc(p->g->arena, (size_t)(p->nfuncs + 1) * sizeof *all);
+    memcpy(all, p->funcs, (size_t)p->nfuncs * sizeof *all);
+    for (int g = 0; g < p->ngrids; g++) {
+        p->funcs[n] = all[p->grids[g].func];
+        p->grids[g].func = n++;
+    }
+    p->nfuncs = n;
+}
+
+void et_tile_join(const et_tiler *common) {
+    et_program *p = common->p;
+    struct join *j = et_alloc(p->g->arena, sizeof *j);
+    *j = (struct join){.common = common, .p = p, .x = p->g->exprs, .mem = p->g->arena};
+    bool *gone = et_alloc(p->g->arena, (size_t)p->nitems + 1);
+    et_sample_symbols(j->x, j->syms);
+    join_list(j, p->first, p->count, gone);
+    for (int i = 0; i < p->nitems; i++)
+        if (p->items[i].kind == ET_P_LOOP) join_list(j, p->items[i].first, p->items[i].count, gone);
+    take_out(j, gone);
+    drop_functions(p);
+}
