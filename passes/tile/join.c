@@ -123,28 +123,19 @@ static bool as_one(const struct join *j, const et_group *gr, const et_grid *grid
     return is_one(j, out);
 }
 
-/* Is GRID better done as one tile, WHOLE, behind the steps of another task than with an event in
- * between? */
-static bool pays(const struct join *j, const et_grid *grid, const et_grid *whole) {
-    const et_machine *m = j->common->opt->machine;
-    for (int i = 0; i < ET_SAMPLES; i++) {
-        et_grid_cost apart = et_grid_cost_at(j->p, grid, m, j->syms[i]);
-        et_grid_cost one = et_grid_cost_at(j->p, whole, m, j->syms[i]);
-        if (one.tile_us + m->latency_us > apart.us + m->event_us) return false;
-    }
-    return true;
-}
-
 /* ---- one function of several ---- */
 
 struct move {
     const struct join *j;
-    int by; /* so many locals come before */
+    int by;    /* so many locals come before */
+    bool cost; /* that is all that is asked for: where in local memory it is does not matter */
 };
 
-static const struct member *kept(const struct join *j, int tensor) {
+static const struct member *kept(const struct move *m, int tensor) {
+    const struct join *j = m->j;
     for (int i = 0; i < j->nmembers; i++)
-        if (j->member[i].tensor == tensor && j->member[i].local >= 0) return &j->member[i];
+        if (j->member[i].tensor == tensor && (m->cost || j->member[i].local >= 0))
+            return &j->member[i];
     return NULL;
 }
 
@@ -155,7 +146,7 @@ static et_expr move_load(void *ctx, et_exprs *x, et_expr leaf) {
     et_expr index[ET_MAX_RANK];
     int rank = 0;
     if (n.op != ET_X_LOAD) return ET_NO_EXPR;
-    const struct member *k = n.i2 == ET_LOAD_TENSOR ? kept(m->j, n.i) : NULL;
+    const struct member *k = n.i2 == ET_LOAD_TENSOR ? kept(m, n.i) : NULL;
     if (!k && n.i2 == ET_LOAD_TENSOR) return ET_NO_EXPR;
     for (int d = 0; d < n.nops; d++)
         if (!k || k->counts[d]) index[rank++] = n.ops[d];
@@ -209,7 +200,7 @@ static void store(struct join *j, int member, et_step s) {
 /* The steps of a member behind those that there are. */
 static void append(struct join *j, int member) {
     const et_func *g = &j->p->funcs[j->member[member].func];
-    struct move m = {j, j->f.nlocals};
+    struct move m = {j, j->f.nlocals, false};
     int from = j->f.lds_bytes;
     for (int i = 0; i < g->nlocals; i++) {
         et_local l = g->locals[i];
@@ -236,6 +227,39 @@ static void append(struct join *j, int member) {
 }
 
 /* ---- which ones ---- */
+
+/* Predicted time of WHOLE behind the members that there are, of which it finds in local memory what
+ * they wrote; or alone, as FIRST. */
+static double us_of(struct join *j, const et_grid *whole, bool first, const int64_t *syms) {
+    et_program *p = j->p;
+    const et_machine *m = j->common->opt->machine;
+    if (first) return et_grid_cost_at(p, whole, m, syms).us;
+    struct move mv = {j, 0, true};
+    et_grid grid = *whole;
+    et_func f = p->funcs[whole->func];
+    et_step *steps = et_alloc(j->mem, (size_t)(f.nsteps + 1) * sizeof *steps);
+    for (int i = 0; i < f.nsteps; i++) {
+        steps[i] = f.steps[i];
+        steps[i].value = moved(&mv, steps[i].value);
+    }
+    f.steps = steps;
+    ET_GROW(j->mem, p->funcs, p->nfuncs, p->cfuncs);
+    p->funcs[p->nfuncs] = f;
+    grid.func = p->nfuncs;
+    return et_grid_cost_at(p, &grid, m, syms).tile_us + m->latency_us;
+}
+
+/* Is GRID better done as one tile, WHOLE, behind the members than with an event in between? As the
+ * FIRST of them it may be one if that takes no longer. */
+static bool pays(struct join *j, const et_grid *grid, const et_grid *whole, bool first) {
+    const et_machine *m = j->common->opt->machine;
+    if (first && is_one(j, grid)) return true;
+    for (int i = 0; i < ET_SAMPLES; i++) {
+        double apart = et_grid_cost_at(j->p, grid, m, j->syms[i]).us + (first ? 0 : m->event_us);
+        if (us_of(j, whole, first, j->syms[i]) > apart) return false;
+    }
+    return true;
+}
 
 /* The members become one task, called after the last, in place of the first. */
 static void close_task(struct join *j) {
@@ -269,15 +293,13 @@ static void add_member(struct join *j, int g, const et_grid *whole) {
 static bool joins(struct join *j, int g) {
     et_program *p = j->p;
     et_grid whole;
-    if (!as_one(j, &p->groups[g], &p->grids[g], &whole)) {
-        close_task(j);
-        return false;
-    }
-    bool with = j->nmembers && whole.model == j->whole.model && whole.loop == j->whole.loop &&
+    bool one = as_one(j, &p->groups[g], &p->grids[g], &whole);
+    bool with = one && j->nmembers && whole.model == j->whole.model &&
+                whole.loop == j->whole.loop &&
                 j->bytes + 2 * p->funcs[whole.func].lds_bytes <= ROOM &&
-                reads(j, whole.func, 0, j->nmembers) && pays(j, &p->grids[g], &whole);
+                reads(j, whole.func, 0, j->nmembers) && pays(j, &p->grids[g], &whole, false);
     if (!with) close_task(j);
-    add_member(j, g, &whole);
+    if (with || (one && pays(j, &p->grids[g], &whole, true))) add_member(j, g, &whole);
     return with;
 }
 
