@@ -3,9 +3,10 @@
  * Costs are predicted at the powers of two within the bounds. From the smallest on, a range is
  * grown while the program compiled for the whole range stays close to the one compiled for each
  * sample alone; if that gives too many ranges, the tolerance is relaxed until it does not. The
- * value 1 has a program of its own where weights stream: with one row there are no loops over rows,
- * no tests which of them are there, and all waves share a row's reduction. Costs do not show that,
- * and a stream, which hides what else a task loads, does not hide it. */
+ * value 1 has a program of its own where weights stream, or would if tensors did not choose them:
+ * with one row there are no loops over rows, no tests which of them are there, and all waves share
+ * a row's reduction. Costs do not show that, and a stream, which hides what else a task loads, does
+ * not hide it. */
 #include "ir/base/diag.h"
 #include "passes/cost/cost.h"
 #include "passes/passes.h"
@@ -27,7 +28,7 @@ struct variants {
     const et_finding *placed;      /* why they have them, or NULL */
     int64_t sample[MAX_SAMPLES];
     double alone[MAX_SAMPLES]; /* predicted time of the program for this value only */
-    bool single;               /* the first sample is 1, and weights stream in its program */
+    bool single;               /* the first sample is 1, and it is to have its own program */
     int n;
 };
 
@@ -53,6 +54,20 @@ static void choose_samples(struct variants *v, int64_t lo, int64_t hi) {
     v->sample[v->n++] = most;
 }
 
+/* Is any right operand of a product read where a tensor says, as experts' weights are? */
+static bool chooses_weights(const et_program *p) {
+    for (int f = 0; f < p->nfuncs; f++)
+        for (int i = 0; i < p->funcs[f].nsteps; i++) {
+            const et_step *s = &p->funcs[f].steps[i];
+            for (int k = 0; s->kind == ET_STEP_CONTRACT && k < s->nacc; k++) {
+                const et_node_x *b = et_x(p->g->exprs, s->b[k]);
+                for (int d = 0; b->op == ET_X_LOAD && d < b->nops; d++)
+                    if (et_expr_has_op(p->g->exprs, b->ops[d], ET_X_LOAD)) return true;
+            }
+        }
+    return false;
+}
+
 /* Predicted times at samples FIRST..LAST of the program for LO..HI, lowered as a trial; false where
  * that cannot be done. */
 static bool price(struct variants *v, int64_t lo, int64_t hi, int first, int last,
@@ -63,7 +78,8 @@ static bool price(struct variants *v, int64_t lo, int64_t hi, int first, int las
     bool ok = t.g && et_trial_lower(&t, ET_STAGE_SCHEDULED);
     for (int i = first; ok && i <= last; i++)
         out[i] = cost_at(v, t.p, v->sample[i]);
-    if (ok && hi == 1) v->single = t.p->ring.slots > 0;
+    if (ok && hi == 1)
+        v->single = t.p->ring.slots > 0 || (v->opt->machine->stream_kb && chooses_weights(t.p));
     et_trial_end(&t);
     return ok;
 }

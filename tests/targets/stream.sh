@@ -76,6 +76,10 @@ grep -q '^# variant for N in 1\.\.1$' many.txt || die 'one token has no variant 
 [ "$(slots many.ptx)" = "$(slots single.ptx)" ] || die 'variants for many tokens take slots from that for one'
 [ "$(grep -cE "setp\.eq\.b32 .*, $(slots many.ptx);" many.ptx)" -gt 0 ] || die 'no ring has all slots'
 [ "$(grep -cE "setp\.eq\.b32 .*, $(($(slots many.ptx) - 1));" many.ptx)" -gt 0 ] || die 'no variant has fewer slots'
+"$bin/etcc" "$src/tests/passes/experts.etg" --machine=./free.machine --variants=2 -d schedule > experts.txt
+grep -q '^# variant for N in 1\.\.1$' experts.txt || die "one token's experts have no variant of their own"
+"$bin/etcc" "$src/tests/passes/experts.etg" --variants=2 -d schedule > experts.txt
+! grep -q '^# variant for N in 1\.\.1$' experts.txt || die 'they have on a machine that has no ring'
 # The less of the time is the stream's, the less of it is on its way.
 flight() { # HBM_GBS
     sed "s/^hbm_gbs .*/hbm_gbs $1/; s/^die_gbs .*/die_gbs $1/; s/^cross_gbs .*/cross_gbs $1/" free.machine > other.machine
