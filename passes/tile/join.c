@@ -5,6 +5,7 @@
 #include "ir/program/step.h"
 #include "passes/cost/cost.h"
 #include "passes/tile/tiler.h"
+#include <math.h>
 #include <string.h>
 
 enum { ROOM = 16 << 10 }; /* bytes of local memory, of which others have more anyway */
@@ -12,6 +13,7 @@ enum { ROOM = 16 << 10 }; /* bytes of local memory, of which others have more an
 /* A task that becomes part of another: GRID, which as one tile runs FUNC and writes TENSOR. */
 struct member {
     int grid, func, tensor;
+    bool needed; /* by another task, or by a needed member behind it */
     /* Steps behind it find element [.., i, ..] in a local buffer, where DIM says that the index
      * counts; -1: there is none. */
     int local;
@@ -62,7 +64,7 @@ static bool is_member(const struct join *j, int grid) {
 
 static bool read_inside(const struct join *j, int member) {
     for (int i = member + 1; i < j->nmembers; i++)
-        if (reads(j, j->member[i].func, member, member + 1)) return true;
+        if (j->member[i].needed && reads(j, j->member[i].func, member, member + 1)) return true;
     return false;
 }
 
@@ -127,15 +129,12 @@ static bool as_one(const struct join *j, const et_group *gr, const et_grid *grid
 
 struct move {
     const struct join *j;
-    int by;    /* so many locals come before */
-    bool cost; /* that is all that is asked for: where in local memory it is does not matter */
+    int by; /* so many locals come before */
 };
 
-static const struct member *kept(const struct move *m, int tensor) {
-    const struct join *j = m->j;
+static const struct member *kept(const struct join *j, int tensor) {
     for (int i = 0; i < j->nmembers; i++)
-        if (j->member[i].tensor == tensor && (m->cost || j->member[i].local >= 0))
-            return &j->member[i];
+        if (j->member[i].tensor == tensor && j->member[i].local >= 0) return &j->member[i];
     return NULL;
 }
 
@@ -146,7 +145,7 @@ static et_expr move_load(void *ctx, et_exprs *x, et_expr leaf) {
     et_expr index[ET_MAX_RANK];
     int rank = 0;
     if (n.op != ET_X_LOAD) return ET_NO_EXPR;
-    const struct member *k = n.i2 == ET_LOAD_TENSOR ? kept(m, n.i) : NULL;
+    const struct member *k = n.i2 == ET_LOAD_TENSOR ? kept(m->j, n.i) : NULL;
     if (!k && n.i2 == ET_LOAD_TENSOR) return ET_NO_EXPR;
     for (int d = 0; d < n.nops; d++)
         if (!k || k->counts[d]) index[rank++] = n.ops[d];
@@ -200,7 +199,7 @@ static void store(struct join *j, int member, et_step s) {
 /* The steps of a member behind those that there are. */
 static void append(struct join *j, int member) {
     const et_func *g = &j->p->funcs[j->member[member].func];
-    struct move m = {j, j->f.nlocals, false};
+    struct move m = {j, j->f.nlocals};
     int from = j->f.lds_bytes;
     for (int i = 0; i < g->nlocals; i++) {
         et_local l = g->locals[i];
@@ -228,47 +227,75 @@ static void append(struct join *j, int member) {
 
 /* ---- which ones ---- */
 
-/* Predicted time of WHOLE behind the members that there are, of which it finds in local memory what
- * they wrote; or alone, as FIRST. */
-static double us_of(struct join *j, const et_grid *whole, bool first, const int64_t *syms) {
-    et_program *p = j->p;
-    const et_machine *m = j->common->opt->machine;
-    if (first) return et_grid_cost_at(p, whole, m, syms).us;
-    struct move mv = {j, 0, true};
-    et_grid grid = *whole;
-    et_func f = p->funcs[whole->func];
-    et_step *steps = et_alloc(j->mem, (size_t)(f.nsteps + 1) * sizeof *steps);
-    for (int i = 0; i < f.nsteps; i++) {
-        steps[i] = f.steps[i];
-        steps[i].value = moved(&mv, steps[i].value);
-    }
-    f.steps = steps;
-    ET_GROW(j->mem, p->funcs, p->nfuncs, p->cfuncs);
-    p->funcs[p->nfuncs] = f;
-    grid.func = p->nfuncs;
-    return et_grid_cost_at(p, &grid, m, syms).tile_us + m->latency_us;
+static void count_node(void *ctx, et_expr e) {
+    (void)e;
+    ++*(double *)ctx;
 }
 
-/* Is GRID better done as one tile, WHOLE, behind the members than with an event in between? As the
- * FIRST of them it may be one if that takes no longer. */
-static bool pays(struct join *j, const et_grid *grid, const et_grid *whole, bool first) {
+static double ceiling(double n, double by) {
+    return (double)(int64_t)((n + by - 1) / by);
+}
+
+static double most(const struct join *j, et_expr e) {
+    int64_t lo, hi;
+    return et_bounds(j->x, e, &lo, &hi) ? (double)hi : INT32_MAX;
+}
+
+/* What the steps of a tile take by their instructions: waves share the elements of a map, and rows
+ * that are reduced, whose lanes' parts are then added up in turn. */
+static double steps_us(const struct join *j, int func) {
+    const et_func *f = &j->p->funcs[func];
     const et_machine *m = j->common->opt->machine;
-    if (first && is_one(j, grid)) return true;
+    double n = 0;
+    for (int i = 0; i < f->nsteps; i++) {
+        const et_step *s = &f->steps[i];
+        double rows = 1, nodes = 0, lanes = m->wave_size;
+        for (int v = 0; v < s->nvars; v++)
+            rows *= most(j, et_var_extent(j->x, s->vars[v]));
+        et_walk(j->x, s->value, count_node, &nodes);
+        if (s->kind == ET_STEP_REDUCE)
+            n += ceiling(rows, m->waves) *
+                 (ceiling(most(j, s->rextent), lanes) * nodes + 2 * log2(lanes));
+        else
+            n += ceiling(rows, m->waves * lanes) * nodes;
+    }
+    return n * m->issue_cycles / (m->clock_ghz * 1e3);
+}
+
+/* Is GRID better done as one tile, WHOLE, behind the members than with an event in between? */
+static bool pays(const struct join *j, const et_grid *grid, const et_grid *whole) {
+    const et_machine *m = j->common->opt->machine;
+    double one = steps_us(j, whole->func) + m->latency_us, tile = steps_us(j, grid->func);
     for (int i = 0; i < ET_SAMPLES; i++) {
-        double apart = et_grid_cost_at(j->p, grid, m, j->syms[i]).us + (first ? 0 : m->event_us);
-        if (us_of(j, whole, first, j->syms[i]) > apart) return false;
+        double tiles = et_grid_cost_at(j->p, grid, m, j->syms[i]).tiles;
+        double apart = ceiling(tiles, m->cus) * (tile + ET_DEPENDENT_LOADS * m->latency_us);
+        if (one > apart + m->event_us) return false;
     }
     return true;
+}
+
+/* Which members are needed: where rows are the only ones there are, nobody asks which they are.
+ * Returns the last. */
+static const struct member *find_needed(struct join *j) {
+    const struct member *last = NULL;
+    for (int i = j->nmembers - 1; i >= 0; i--) {
+        struct member *k = &j->member[i];
+        k->needed = read_outside(j, i) || read_inside(j, i);
+        if (k->needed && !last) last = k;
+    }
+    if (last) return last;
+    j->member[j->nmembers - 1].needed = true;
+    return &j->member[j->nmembers - 1];
 }
 
 /* The members become one task, called after the last, in place of the first. */
 static void close_task(struct join *j) {
     et_program *p = j->p;
     if (j->nmembers > 1) {
-        const struct member *first = &j->member[0], *last = &j->member[j->nmembers - 1];
+        const struct member *first = &j->member[0], *last = find_needed(j);
         j->f = (et_func){.name = p->funcs[last->func].name};
         for (int i = 0; i < j->nmembers; i++)
-            append(j, i);
+            if (j->member[i].needed) append(j, i);
         ET_GROW(j->mem, p->funcs, p->nfuncs, p->cfuncs);
         p->funcs[p->nfuncs] = j->f;
         j->whole.func = p->nfuncs++;
@@ -297,9 +324,9 @@ static bool joins(struct join *j, int g) {
     bool with = one && j->nmembers && whole.model == j->whole.model &&
                 whole.loop == j->whole.loop &&
                 j->bytes + 2 * p->funcs[whole.func].lds_bytes <= ROOM &&
-                reads(j, whole.func, 0, j->nmembers) && pays(j, &p->grids[g], &whole, false);
+                reads(j, whole.func, 0, j->nmembers) && pays(j, &p->grids[g], &whole);
     if (!with) close_task(j);
-    if (with || (one && pays(j, &p->grids[g], &whole, true))) add_member(j, g, &whole);
+    if (with || (one && is_one(j, &p->grids[g]))) add_member(j, g, &whole);
     return with;
 }
 

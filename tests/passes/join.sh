@@ -38,6 +38,8 @@ n=$(tasks 1 '')
 for tensor in rank count; do
     ! grep -q "^ *%[a-z.]*$tensor\[.*\] = " join.eti || fail "$tensor is stored: $(grep "%[a-z.]*$tensor\[" join.eti)"
 done
+# Of one row nobody asks which it is.
+! grep -q '^ *%h\.map\[.*\] = ' join.eti || fail 'what nobody reads is computed'
 grep -q '^ *%owner\[.*\] = ' join.eti || fail 'nobody is told of owners'
 apart=$(tasks 1 '@tile(1, 32)')
 [ "$apart" -gt "$n" ] || fail "a task with tiles of its own: $apart tasks, as without"
