@@ -14,6 +14,7 @@ enum {
     SWAP = 64,
     COPIES = 8,
     MOST_LOTS = 63,
+    CALM = 16 << 10,
     MOST_FROM = ET_MAX_ACC + ET_MOST_SIDE_COPIES
 };
 
@@ -138,10 +139,15 @@ static val source(cg *g, const et_contract *c, int i, val row, val piece, int by
 
 /* Copies are waited for some together, these LOTs one after the other: as many lots as the ring has
  * of bytes in flight are on their way when the next one is asked for. So they flow without a gap,
- * and what the workgroup's other waves ask of memory, which comes behind them, is not kept long. */
+ * and what the workgroup's other waves ask of memory, which comes behind them, is not kept long.
+ * While half of the ring is full there is no hurry, and half as many are, but no fewer than of CALM
+ * bytes, which memory's latency hides at the rate of one of many; not for a stream that is asked
+ * for ahead, which takes all the time there is. */
 struct lots {
     int copies, most; /* of a lot; lots on their way beside the one that is asked for */
+    int calm;         /* the same while the ring is not LOW */
     int asked;        /* copies so far */
+    val low;
 };
 
 static struct lots lots_of(cg *g, const et_contract *c) {
@@ -149,6 +155,9 @@ static struct lots lots_of(cg *g, const et_contract *c) {
     struct lots l = {.copies = all < COPIES ? all : COPIES};
     l.most = g->p->ring.flight / (l.copies * copy) - 1;
     if (l.most < 0) l.most = 0;
+    int half = g->p->ring.flight / 2 > CALM ? g->p->ring.flight / 2 : CALM;
+    l.calm = g->p->ring.ahead ? l.most : half / (l.copies * copy) - 1;
+    if (l.calm < 0) l.calm = 0;
     return l;
 }
 
@@ -156,15 +165,22 @@ static void asked(cg *g, struct lots *l) {
     if (++l->asked % l->copies) return;
     g->family->copy_group(g);
     if (l->most <= MOST_LOTS) g->family->copied(g, l->most);
+    if (l->calm >= l->most) return;
+    cg_if calm;
+    cg_if_begin(g, &calm, LLVMBuildNot(g->b, l->low, ""));
+    g->family->copied(g, l->calm);
+    cg_if_end(g, &calm);
 }
 
 /* ROW is less than what lanes bring at a time, which rows R are multiples of: their bits do not
  * meet. */
-static void bring_chunk(cg *g, const et_contract *c, val slot, val row, val unit, val *from) {
+static void bring_chunk(cg *g, const et_contract *c, val slot, val low, val row, val unit,
+                        val *from) {
     const et_step *s = c->s;
     int wave = g->t->wave, pieces = cg_contract_row_bytes(c) / PIECE;
     int per = rows_at_once(g, pieces);
     struct lots lots = lots_of(g, c);
+    lots.low = low;
     val own = cg_muli(g, row, cg_contract_row_bytes(c)), to[2 * SWAP / PIECE] = {NULL};
     val place = LLVMBuildXor(g->b, cg_muli(g, unit, PIECE), swapped(g, c, row), "");
     cg_contract_bring_sides(g, c, slot, from + s->nacc);
@@ -194,7 +210,8 @@ static void bring_next(cg *g, const et_contract *c, const cg_bringer *by, val ro
     }
     cg_ring r = cg_ring_next(g, &by->next);
     cg_ring_free(g, &r, by);
-    bring_chunk(g, c, cg_ring_slot(g, &r), row, unit, from);
+    val low = cg_ring_is_low(g, &r, g->slots_here / 2);
+    bring_chunk(g, c, cg_ring_slot(g, &r), low, row, unit, from);
     cg_ring_brought(g, &r);
 }
 

@@ -200,6 +200,14 @@ void cg_ring_ask(cg *g, const cg_bringer *by, int ahead, block asked) {
     cg_wave_meets(g);
 }
 
+val cg_ring_is_low(cg *g, const cg_ring *r, int ahead) {
+    val at = cg_addi(g, r->slot, ahead), slots = cg_i32(g, g->slots_here);
+    val around = cg_icmp(g, LLVMIntSGE, at, slots);
+    at = cg_select(g, around, LLVMBuildSub(g->b, at, slots, ""), at);
+    val one = cg_i32(g, 1), other = LLVMBuildXor(g->b, r->turn, one, "");
+    return g->family->stream->is_past(g, empty(g, at), cg_select(g, around, r->turn, other));
+}
+
 void cg_ring_brought(cg *g, const cg_ring *r) {
     g->family->stream->copied(g, full(g, r->slot));
 }

@@ -81,6 +81,8 @@ void cg_ring_taken(cg *, const cg_ring *);
 /* Bringing: wait until the slot is free; say that all is on its way. */
 void cg_ring_free(cg *, const cg_ring *, const cg_bringer *);
 void cg_ring_brought(cg *, const cg_ring *);
+/* Is the slot that comes AHEAD slots after it free, too? Nobody waits for that. */
+val cg_ring_is_low(cg *, const cg_ring *, int ahead);
 bool cg_contract_can_stream(cg *, const et_step *);
 /* All chunks of the tile whose coordinates are bound. */
 void cg_contract_bring(cg *, const et_step *, const cg_bringer *);

@@ -21,6 +21,7 @@ typedef struct {
     void (*meet)(cg *);                         /* all waves, also the one that brings */
     /* i1: the phase of this parity has ended, and what was done before is seen. */
     val (*passed)(cg *, val barrier, val parity);
+    val (*is_past)(cg *, val barrier, val parity); /* the same, without waiting a while */
     void (*arrive)(cg *, val barrier);
     /* 4, 8 or 16 bytes, by each lane its own. */
     void (*copy)(cg *, val to, val from, int bytes);

@@ -1,9 +1,7 @@
-/* Results that nothing but products of many rows reads are kept as the products round them: half
- * the bytes, and copied to local memory as they are. The sums have the same bits. */
+/* Results that nothing but products read are kept as the products round them: half the bytes, and
+ * copied to local memory as they are. The sums have the same bits. */
 #include "ir/program/step.h"
 #include "passes/tile/tiler.h"
-
-enum { FEW_ROWS = 1 }; /* up to here a product takes as long as its weights take to be read */
 
 /* Of each tensor, the type all its readers round it to; or what it cannot be narrowed for. */
 enum { UNREAD = -1, WIDE = -2 };
@@ -23,17 +21,11 @@ static void note_wide(void *ctx, et_expr e) {
     if (t >= 0) r->type[t] = WIDE;
 }
 
-static bool many_rows(const et_program *p, const et_product *product) {
-    int64_t lo, hi;
-    return !et_bounds(p->g->exprs, et_var_extent(p->g->exprs, product->m), &lo, &hi) ||
-           hi > FEW_ROWS;
-}
-
 /* The left operand of PRODUCT, where it is a tensor as it is. */
 static void note_left(struct readers *r, const et_product *product) {
     const et_exprs *x = r->p->g->exprs;
     int t = tensor_of(x, product->a);
-    if (t < 0 || et_dtype_bytes(product->operand) >= 4 || !many_rows(r->p, product)) {
+    if (t < 0 || et_dtype_bytes(product->operand) >= 4) {
         et_walk(x, product->a, note_wide, r);
         return;
     }

@@ -40,6 +40,12 @@ for stage in placed scheduled; do
     "$bin/etcc" $stage.eti --machine=./free.machine -o again.ptx
     cmp ring.ptx again.ptx || die "other code from stage $stage"
 done
+# While half of the ring is full half as many lots of 4 KB are on their way.
+sed 's/^ring .*/ring 4 of 32768 flight 32768/' scheduled.eti > calm.eti
+"$bin/etcc" calm.eti --machine=./free.machine -o calm.ptx
+for what in 'mbarrier\.test_wait\.parity' 'cp\.async\.wait_group[[:space:]]*7;' 'cp\.async\.wait_group[[:space:]]*3;'; do
+    grep -q "$what" calm.ptx || die "no $what where a ring is filled in a hurry or without"
+done
 # A text may ask for more than there is room for, or for too little to be of use.
 sed 's/^ring .*/ring 64 of 32768 flight 65536/' scheduled.eti > much.eti
 "$bin/etcc" much.eti --machine=./free.machine -o much.ptx
@@ -103,6 +109,10 @@ grep -q '^ring .* ahead 196608$' ask.192.eti || die 'no weights are asked for ah
 sed "s/^hbm_gbs .*/hbm_gbs 3000/; s/^die_gbs .*/die_gbs 3000/; s/^cross_gbs .*/cross_gbs 3000/; s/^ahead_kb .*/ahead_kb 192/" free.machine > ask.machine
 "$bin/etcc" few.etg --machine=./ask.machine --variants=1 --to scheduled -o ask.eti
 ! grep -q ' ahead ' ask.eti || die 'a stream that takes little time asks ahead'
+# Between the two tasks take much of the time by themselves: nothing is asked for then, though all of the time is the stream's where it hides them.
+sed "s/^hbm_gbs .*/hbm_gbs 100/; s/^die_gbs .*/die_gbs 100/; s/^cross_gbs .*/cross_gbs 100/; s/^ahead_kb .*/ahead_kb 192/" free.machine > ask.machine
+"$bin/etcc" few.etg --machine=./ask.machine --variants=1 --to scheduled -o ask.eti
+[ "$target" != sm_90 ] || grep -q '^ring .* flight 36864$' ask.eti || die "$(grep '^ring' ask.eti), where tasks take half of the time"
 # Codes come through it as they are, with the scales that belong to a chunk beside them; what is made of them in pairs of bf16 is, where the target can.
 cat > codes.etg << 'END'
 model codes

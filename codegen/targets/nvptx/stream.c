@@ -35,6 +35,14 @@ static val passed(cg *g, val barrier, val parity) {
     return cg_icmp(g, LLVMIntNE, is, cg_i32(g, 0));
 }
 
+static val is_past(cg *g, val barrier, val parity) {
+    val is = assemble(g, g->i32,
+                      "{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [$1], $2; "
+                      "selp.b32 $0, 1, 0, p; }",
+                      "=r,r,r,~{memory}", 2, (val[]){barrier, parity});
+    return cg_icmp(g, LLVMIntNE, is, cg_i32(g, 0));
+}
+
 static void arrive(cg *g, val barrier) {
     assemble(g, g->none, "{ .reg .b64 t; mbarrier.arrive.shared.b64 t, [$0]; }", "r,~{memory}", 1,
              &barrier);
@@ -82,6 +90,7 @@ const et_stream_family nvptx_stream = {
     .init = init,
     .meet = meet,
     .passed = passed,
+    .is_past = is_past,
     .arrive = arrive,
     .copy = copy,
     .copied = copied,
