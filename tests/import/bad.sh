@@ -32,6 +32,10 @@ bad_config tie '"tie_word_embeddings": 1' 'field "tie_word_embeddings" is an int
 bad_config window '"use_sliding_window": true' '"use_sliding_window" is true'
 bad_config layer_types '"layer_types": ["full_attention", "sliding_attention"]' 'layer 1' \
     'sliding_attention'
+bad_config window_untold '"architectures": ["Qwen2MoeForCausalLM"], "num_experts": 3, "num_experts_per_tok": 2, "moe_intermediate_size": 5,
+    "shared_expert_intermediate_size": 7, "use_sliding_window": true, "sliding_window": 9' '"use_sliding_window" is true, and there is no "layer_types"'
+bad_config window_against '"architectures": ["Qwen3MoeForCausalLM"], "num_experts": 3, "num_experts_per_tok": 2, "moe_intermediate_size": 5,
+    "layer_types": ["full_attention", "sliding_attention"]' 'layer 1 is "sliding_attention", but "use_sliding_window" is false'
 bad_config quantized '"quantization_config": {"quant_method": "awq"}' \
     'field "quantization_config.bits" is missing' '"quantization_config.group_size" is missing'
 bad_config quant_method '"quantization_config": {"quant_method": "bitsandbytes"}' \

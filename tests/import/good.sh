@@ -164,6 +164,12 @@ import_only no_window MistralForCausalLM '"sliding_window": 99' 'scale=0.4082482
 import_only upper MistralForCausalLM '"sliding_window": null' 'scale=0.4082482904638631)'
 import_only some_layers Qwen2ForCausalLM '"use_sliding_window": true, "sliding_window": 9, "max_window_layers": 1' \
     'window=where(l >= 1, 9, CTX)'
+import_only some_told Qwen3ForCausalLM '"use_sliding_window": true, "sliding_window": 9, "layer_types": ["sliding_attention", "full_attention"]' \
+    'window=where(l < 1, 9, CTX)'
+import_only all_experts Qwen3MoeForCausalLM "${moe_of}, \"moe_intermediate_size\": 5, \"use_sliding_window\": true, \"sliding_window\": 9" ', window=9)'
+import_only told_experts Qwen2MoeForCausalLM "${moe_of}, \"moe_intermediate_size\": 5, \"shared_expert_intermediate_size\": 7,
+    \"use_sliding_window\": true, \"sliding_window\": 9, \"layer_types\": [\"full_attention\", \"sliding_attention\"]" 'window=where(l >= 1, 9, CTX)'
+import_only swish GptOssForCausalLM "${moe_of}, \"swiglu_alpha\": 0.5" 'a * sigmoid(0.5 * a)'
 import_only dynamic LlamaForCausalLM '"rope_scaling": {"type": "dynamic", "factor": 2.0}' 'rope(q, positions, theta=10000)'
 import_only linear LlamaForCausalLM '"rope_scaling": {"type": "linear", "factor": 2.0}' 'scaling="linear", factor=2)'
 import_only few_marks SmolLM3ForCausalLM '"no_rope_layers": [1, 0]' 'where(l < 1, rope(q'
@@ -193,6 +199,13 @@ s/(.*_proj).weight:bf16\[12,24\].*/\1.weight:e4m3[12,24]:-9:9\n\1.weight_scale_i
 s/(.*_proj).weight:bf16\[37,24\].*/\1.weight:e4m3[37,24]:-9:9\n\1.weight_scale_inv:f32[3,3]:0:0.1/
 s/(.*_proj).weight:bf16\[24,37\].*/\1.weight:e4m3[24,37]:-9:9\n\1.weight_scale_inv:f32[2,5]:0:0.1/'
 accepts by_block 'wu_scales : f32[(F + 15)/16, (H + 7)/8]' 'wu = bf16(wu_codes * wu)'
+# One group of all columns, of which a product of sizes says how many.
+whole='"num_key_value_heads": 4, "intermediate_size": 40, "quantization_config": {"quant_method":'
+for m in 'gptq", "bits": 4' 'awq", "bits": 4'; do
+    import_only one_group LlamaForCausalLM "$whole \"$m, \"group_size\": -1}" 'wo_scales : bf16[NH*D/(NH*D), H]' 'wd_scales : bf16[F/(F), H]'
+done
+import_only one_packed LlamaForCausalLM "$whole \"compressed-tensors\", \"format\": \"pack-quantized\", \"config_groups\": {\"group_0\":
+    {\"weights\": {\"type\": \"int\", \"num_bits\": 4, \"strategy\": \"channel\"}}}}" 'wo_scales : bf16[H, NH*D/(NH*D)]'
 # Without tensors, the projections of layers are quantised.
 mkdir -p quant_bare
 cp by_channel/config.json quant_bare/
