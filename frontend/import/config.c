@@ -116,6 +116,14 @@ void imp_config_use(struct imp_config *c, const char *path) {
     c->used[c->nused++] = path;
 }
 
+/* What PARENT has by the name KEY: of a list, its items are called 0, 1, and so on. */
+static const json_t *child(const json_t *parent, const char *key) {
+    if (!json_is_array(parent)) return json_object_get(parent, key);
+    char *end;
+    unsigned long at = strtoul(key, &end, 10);
+    return strspn(key, "0123456789") && !*end ? json_array_get(parent, at) : NULL;
+}
+
 const json_t *imp_config_find(struct imp_config *c, const char *path) {
     const json_t *j = c->root;
     char key[256];
@@ -125,7 +133,7 @@ const json_t *imp_config_find(struct imp_config *c, const char *path) {
         if (n >= sizeof key) return NULL;
         memcpy(key, p, n);
         key[n] = 0;
-        j = json_object_get(j, key);
+        j = child(j, key);
         if (!p[n]) break;
         p += n + 1;
     }

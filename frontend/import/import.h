@@ -99,6 +99,11 @@ struct imp_filled {
     int nautos, cautos;
     const char **spare; /* patterns of tensors that may be there and are not used */
     int nspare, cspare;
+    struct imp_below { /* the integers of these tensors are from 0 up to but not including LIMIT */
+        const char *source;
+        int64_t limit;
+    } * below;
+    int nbelow, cbelow;
 };
 /* ST may be NULL. */
 bool imp_template_fill(const struct imp_source *, struct imp_config *, const struct imp_options *,

@@ -213,6 +213,20 @@ static bool do_unused(struct imp_scan *s) {
     return true;
 }
 
+/* "below TENSOR : LIMIT" */
+static bool do_below(struct imp_scan *s) {
+    struct imp_filled *f = s->t->filled;
+    struct imp_value tensor, limit;
+    if (!imp_eval(s, &tensor) || !imp_scan_want(s, ":") || !imp_eval(s, &limit) || !imp_scan_end(s))
+        return false;
+    if (limit.kind == IMP_NULL) return true; /* which was an error */
+    if (tensor.kind != IMP_TEXT || limit.kind != IMP_INT)
+        return imp_scan_error(s, "a line 'below' is of the name of a tensor and an integer");
+    ET_GROW(s->t->arena, f->below, f->nbelow, f->cbelow);
+    f->below[f->nbelow++] = (struct imp_below){tensor.text, limit.i};
+    return true;
+}
+
 static struct lines cut(et_arena *arena, const struct imp_source *from) {
     struct lines ls = {.file = from->name};
     for (const char *p = from->text; *p;) {
@@ -366,6 +380,7 @@ static bool directive(struct imp_template *t, const struct lines *ls, int i) {
     if (is_directive(ls, i, "warning")) return do_complaint(&s, false);
     if (is_directive(ls, i, "ignore")) return do_ignore(&s);
     if (is_directive(ls, i, "unused")) return do_unused(&s);
+    if (is_directive(ls, i, "below")) return do_below(&s);
     if (is_directive(ls, i, "include")) return do_include(&s);
     if (is_directive(ls, i, "architecture") || is_directive(ls, i, "#")) return true;
     return imp_scan_error(&s, "not a line of a template: \"%.40s\"", ls->line[i]);

@@ -72,9 +72,27 @@ static void check_codes(struct check *c, const struct etrt_st_tensor *t, const c
                   et_dtype_name(declared), etrt_st_shape_text(rank, dims, want, sizeof want));
 }
 
-/* One tensor of the weight; *DTYPE is that of the first, NULL before it. */
-static void check_tensor(struct check *c, const char *name, et_dtype declared, int rank,
+/* Integers that are indices choose among something: a number that is none of it is a lie. */
+static void check_below(struct check *c, const struct etrt_st_tensor *t, const char *source) {
+    for (int i = 0; i < c->filled->nbelow; i++) {
+        const struct imp_below *b = &c->filled->below[i];
+        if (strcmp(b->source, source) != 0) continue;
+        for (size_t at = 0; at < t->bytes / sizeof(int32_t); at++) {
+            int32_t v;
+            memcpy(&v, (const char *)t->data + at * sizeof v, sizeof v);
+            if (v >= 0 && v < b->limit) continue;
+            imp_error(c->report, etrt_st_path(c->st, t),
+                      "tensor \"%s\": number %zu is %ld, expected 0 to %lld", t->name, at, (long)v,
+                      (long long)b->limit - 1);
+            return;
+        }
+    }
+}
+
+/* One tensor of the weight W; *DTYPE is that of the first, NULL before it. */
+static void check_tensor(struct check *c, const char *name, const et_val *w, int rank,
                          const int64_t *dims, const char **dtype) {
+    et_dtype declared = w->shape.dtype;
     char have[128], want[128];
     const struct etrt_st_tensor *t = etrt_st_find(c->st, name);
     if (!t) {
@@ -97,6 +115,8 @@ static void check_tensor(struct check *c, const char *name, et_dtype declared, i
         if (strcmp(t->dtype, "I32") != 0)
             imp_error(c->report, file, "tensor \"%s\" has type %s, but config.json makes it I32",
                       name, t->dtype);
+        else
+            check_below(c, t, w->source);
         *dtype = "i32";
         return;
     }
@@ -125,7 +145,7 @@ static const char *check_weight(struct check *c, const et_val *w) {
     for (;;) {
         int i = w->nloops - 1;
         expand(c->g, w, at, name);
-        check_tensor(c, name, w->shape.dtype, rank, dims, &dtype);
+        check_tensor(c, name, w, rank, dims, &dtype);
         for (; i >= 0 && ++at[i] == c->g->loops[w->loops[i]].hi; i--)
             at[i] = c->g->loops[w->loops[i]].lo;
         if (i < 0 || c->report->errors - first > GIVE_UP) return dtype;

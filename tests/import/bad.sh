@@ -51,9 +51,14 @@ bad_config quant_bits '"quantization_config": {"quant_method": "gptq", "bits": 3
 bad_config quant_group '"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 0}' '"quantization_config.group_size" is 0'
 bad_config quant_block '"quantization_config": {"quant_method": "fp8", "weight_block_size": [128]}' \
     '"quantization_config.weight_block_size" has 1 numbers'
-bad_config quant_block_text '"quantization_config": {"quant_method": "fp8", "weight_block_size": ["a", 128]}' 'quantization_fp8.etg.in'
+bad_config quant_block_text '"quantization_config": {"quant_method": "fp8", "weight_block_size": ["a", 128]}' \
+    'field "quantization_config.weight_block_size.0" is a string, expected an integer'
+bad_config quant_block_list '"quantization_config": {"quant_method": "fp8", "weight_block_size": [[128], 128.5]}' \
+    '"quantization_config.weight_block_size.0" is a list, expected an integer' '"quantization_config.weight_block_size.1" is a real number'
+bad_config quant_block_null '"quantization_config": {"quant_method": "fp8", "weight_block_size": [128, null]}' \
+    '"quantization_config.weight_block_size.1" is missing'
 bad_config quant_block_zero '"quantization_config": {"quant_method": "fp8", "weight_block_size": [0, 128]}' \
-    '"quantization_config.weight_block_size" is [0, 128]'
+    '"quantization_config.weight_block_size.0" is 0, expected 1 to'
 bad_config quant_zeros '"quantization_config": {"quant_method": "compressed-tensors", "format": "pack-quantized", "config_groups":
     {"group_0": {"weights": {"type": "int", "num_bits": 4, "strategy": "group", "group_size": 32, "symmetric": false}}}}' 'zero points'
 bad_config quant_three '"quantization_config": {"quant_method": "compressed-tensors", "format": "pack-quantized", "config_groups":
@@ -131,6 +136,19 @@ quantised packed_bits int4_packed 's/"num_bits": 4/"num_bits": 8/'
 refuses packed_bits 'q_proj.weight_packed" has shape [256, 32] of 4 u8 each' 'makes it [256, 256]'
 quantised gptq_groups gptq 's/"group_size": 128/"group_size": 64/'
 refuses gptq_groups 'q_proj.qzeros" has shape [2, 32] of 8 u4 each' 'makes it [4, 256]'
+# Columns of a group that is not there.
+ordered() { # NAME FIRST LAST
+    checkpoint "$1" '"num_key_value_heads": 4, "intermediate_size": 40,
+    "quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 8, "desc_act": true}' "s/\[12,24\]/[24,24]/; s/37/40/
+        s/(.*_proj).weight:bf16\[([0-9]+),([0-9]+)\].*/\1.qweight:i32[@\3,\2]:-9:9\n\1.qzeros:i32[@\3,@\2]:-9:9\n\1.scales:f16[@\3,\2]:0:1\n\1.g_idx:i32[\3]:$2:$3/
+        s/@24/3/g; s/@40/5/g"
+}
+ordered in_groups 0 2
+accepts in_groups 'wo_order : i32[NH*D] = "model.layers.{l}.self_attn.o_proj.g_idx"'
+ordered beyond_groups 0 200
+refuses beyond_groups 'tensor "model.layers.0.self_attn.q_proj.g_idx": number ' ', expected 0 to 2' 'down_proj.g_idx' ', expected 0 to 4'
+ordered before_groups -9 0
+refuses before_groups 'q_proj.g_idx": number ' ' is -' ', expected 0 to 2'
 quantised awq_odd awq 's/"intermediate_size": 256/"intermediate_size": 128/'
 refuses awq_odd 'gate_proj.qweight" has shape [256, 32]' 'makes it [256, 128]'
 quantised mxfp4_odd mxfp4 's/"intermediate_size": 96/"intermediate_size": 64/'

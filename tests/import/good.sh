@@ -169,6 +169,7 @@ import_only some_told Qwen3ForCausalLM '"use_sliding_window": true, "sliding_win
 import_only all_experts Qwen3MoeForCausalLM "${moe_of}, \"moe_intermediate_size\": 5, \"use_sliding_window\": true, \"sliding_window\": 9" ', window=9)'
 import_only told_experts Qwen2MoeForCausalLM "${moe_of}, \"moe_intermediate_size\": 5, \"shared_expert_intermediate_size\": 7,
     \"use_sliding_window\": true, \"sliding_window\": 9, \"layer_types\": [\"full_attention\", \"sliding_attention\"]" 'window=where(l >= 1, 9, CTX)'
+import_only usual MixtralForCausalLM "$moe_of, \"rms_norm_eps\": null" 'rmsnorm(x, g1, eps=1e-5)' 'theta=1000000)'
 import_only swish GptOssForCausalLM "${moe_of}, \"swiglu_alpha\": 0.5" 'a * sigmoid(0.5 * a)'
 import_only dynamic LlamaForCausalLM '"rope_scaling": {"type": "dynamic", "factor": 2.0}' 'rope(q, positions, theta=10000)'
 import_only linear LlamaForCausalLM '"rope_scaling": {"type": "linear", "factor": 2.0}' 'scaling="linear", factor=2)'
