@@ -76,35 +76,50 @@ printf '%s\n' "$every" > beside/part.etg.in
 "$bin/etimport" plain -o mine.etg --template beside/mine.etg.in || fail 'a part beside a template'
 
 # 16 GB of which only the headers are read: with 64 MB of memory and in 2 s of a processor's time.
-mkdir -p large
-config '"hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32, "num_key_value_heads": 8,
-    "num_hidden_layers": 32, "vocab_size": 128256, "tie_word_embeddings": false' > large/config.json
-{
-    printf 'model.embed_tokens.weight 128256,4096\nlm_head.weight 128256,4096\nmodel.norm.weight 4096\n'
-    for l in $(seq 0 31); do
-        p=model.layers.$l
-        printf '%s.input_layernorm.weight 4096\n%s.post_attention_layernorm.weight 4096\n' $p $p
-        printf '%s.self_attn.q_proj.weight 4096,4096\n%s.self_attn.o_proj.weight 4096,4096\n' $p $p
-        printf '%s.self_attn.k_proj.weight 1024,4096\n%s.self_attn.v_proj.weight 1024,4096\n' $p $p
-        printf '%s.mlp.gate_proj.weight 14336,4096\n%s.mlp.up_proj.weight 14336,4096\n' $p $p
-        printf '%s.mlp.down_proj.weight 4096,14336\n' $p
-    done
-} | awk 'BEGIN { printf "{" }
+hollow() { # DIR: lines of NAME TYPE BITS SIZES as its tensors, all of them holes
+    awk -v file="$1/bytes" 'BEGIN { printf "{" }
     {
-        n = split($2, d, ","); bytes = 2
+        n = split($4, d, ","); bytes = $3 / 8
         for (i = 1; i <= n; i++) bytes *= d[i]
-        printf "%s\"%s\":{\"dtype\":\"BF16\",\"shape\":[%s],\"data_offsets\":[%.0f,%.0f]}", (NR > 1 ? "," : ""), $1, $2, at, at + bytes
+        printf "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[%s],\"data_offsets\":[%.0f,%.0f]}", (NR > 1 ? "," : ""), $1, $2, $4, at, at + bytes
         at += bytes
     }
-    END { printf "}"; printf "%.0f", at > "large/bytes" }' > large/header
-header=$(wc -c < large/header)
-{
-    # shellcheck disable=SC2059
-    printf "\\$(printf %03o $((header % 256)))\\$(printf %03o $((header / 256 % 256)))\\0\\0\\0\\0\\0\\0"
-    cat large/header
-} > large/model.safetensors
-truncate -s $((8 + header + $(cat large/bytes))) large/model.safetensors
+    END { printf "}"; printf "%.0f", at > file }' > "$1/header"
+    header=$(wc -c < "$1/header")
+    {
+        for byte in $((header % 256)) $((header / 256 % 256)) $((header / 65536)) 0 0 0 0 0; do
+            # shellcheck disable=SC2059
+            printf "\\$(printf %03o $byte)"
+        done
+        cat "$1/header"
+    } > "$1/model.safetensors"
+    truncate -s $((8 + header + $(cat "$1/bytes"))) "$1/model.safetensors"
+}
+layers() { # COUNT: tensors beside the projections, and NAME ROWS COLUMNS of these
+    printf 'model.embed_tokens.weight BF16 16 128256,4096\nlm_head.weight BF16 16 128256,4096\nmodel.norm.weight BF16 16 4096\n'
+    for l in $(seq 0 $(($1 - 1))); do
+        p=model.layers.$l
+        printf '%s.input_layernorm.weight BF16 16 4096\n%s.post_attention_layernorm.weight BF16 16 4096\n' $p $p
+        printf '%s.self_attn.q_proj 4096 4096\n%s.self_attn.o_proj 4096 4096\n' $p $p
+        printf '%s.self_attn.k_proj 1024 4096\n%s.self_attn.v_proj 1024 4096\n' $p $p
+        printf '%s.mlp.gate_proj 14336 4096\n%s.mlp.up_proj 14336 4096\n%s.mlp.down_proj 4096 14336\n' $p $p $p
+    done
+}
+large='"hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256,
+    "tie_word_embeddings": false, "num_hidden_layers":'
+mkdir -p large large_codes
+config "$large 32" > large/config.json
+layers 32 | awk '/_proj/ { $0 = $1 ".weight BF16 16 " $2 "," $3 } 1' | hollow large
+# Where columns have an order of their own, that is read, and nothing around it.
+config "$large 125, \"quantization_config\": {\"quant_method\": \"gptq\", \"bits\": 4, \"group_size\": 128, \"desc_act\": true}" > large_codes/config.json
+layers 125 | awk '/_proj/ {
+        print $1 ".qweight I32 32 " $3 / 8 "," $2; print $1 ".qzeros I32 32 " $3 / 128 "," $2 / 8
+        print $1 ".scales F16 16 " $3 / 128 "," $2; print $1 ".g_idx I32 32 " $3; next
+    } 1' | hollow large_codes
 limit='ulimit -d 65536' # which the sanitizers, whose memory is no smaller, do not live with
 (ulimit -d 65536 && "$bin/etimport" --version) > /dev/null 2>&1 || limit=:
-($limit && ulimit -t 2 && "$bin/etimport" large -o large.etg) || fail 'large'
+for m in large large_codes; do
+    [ "$(cat $m/bytes)" -gt 16000000000 ] || fail "$m: $(cat $m/bytes) bytes"
+    ($limit && ulimit -t 2 && "$bin/etimport" $m -o $m.etg) || fail $m
+done
 grep -q 'const L     = 32 ' large.etg || fail 'large.etg'
