@@ -39,6 +39,7 @@ struct contract {
     bool batch[ET_MAX_RANK], column[ET_MAX_RANK];
     et_expr base[ET_MAX_ACC]; /* first column of the tile in each product */
     int span;                 /* columns used per tile */
+    int grain;                /* of which a tile has a multiple of so many */
     et_pieces pieces;         /* that these lie in */
     double cus;               /* that tiles may use */
     bool pooled;              /* which depends on other groups' tiles */
@@ -202,8 +203,12 @@ static bool may_ring(const struct contract *c) {
     return c->plain || c->computed > 0;
 }
 
+static int round_up(int n, int to) {
+    return (n + to - 1) / to * to;
+}
+
 static int round16(int n) {
-    return (n + 15) & ~15;
+    return round_up(n, 16);
 }
 
 struct cuts {
@@ -436,7 +441,7 @@ static et_expr tile_guard(struct contract *c) {
 static bool contract_step(struct contract *c) {
     et_exprs *x = c->t.x;
     const et_product *first_product = &c->t.gr->product[0];
-    int tm = round16(c->m_axis < 0 ? 1 : c->t.tile[c->m_axis]), tn = round16(c->span);
+    int tm = round16(c->m_axis < 0 ? 1 : c->t.tile[c->m_axis]), tn = round_up(c->span, c->grain);
     et_step s = et_step_make(ET_STEP_CONTRACT);
     s.tm = tm, s.tn = tn, s.operand = first_product->operand, s.nacc = c->t.gr->nproduct;
     s.kextent = et_var_extent(x, first_product->k);
@@ -516,7 +521,8 @@ static void apply(struct contract *c, const struct cut *cut, int rows) {
     c->span = columns_of(c, &c->t, &c->pieces, c->base);
 }
 
-static bool build(struct contract *c, const struct cut *cut, int rows, bool ring) {
+static bool build_in(struct contract *c, const struct cut *cut, int rows, bool ring, int grain) {
+    c->grain = grain;
     c->ring = ring;
     c->unfit = false;
     apply(c, cut, rows);
@@ -525,6 +531,15 @@ static bool build(struct contract *c, const struct cut *cut, int rows, bool ring
     if (!c->unfit) epilogue(c);
     c->unfit |= et_func_bands(c->t.x, &c->t.f, &after, &row) > 1 && row < 0;
     return true;
+}
+
+/* Waves that have no columns of their own share in sums, each with a copy. Where these do not fit,
+ * columns that nobody needs are added, so that every wave has some. */
+static bool build(struct contract *c, const struct cut *cut, int rows, bool ring) {
+    const et_machine *m = c->t.opt->machine;
+    if (!build_in(c, cut, rows, ring, 16)) return false;
+    if (ring || c->t.f.lds_bytes <= m->lds_bytes) return true;
+    return build_in(c, cut, rows, ring, 16 * m->waves);
 }
 
 /* Groups that multiply the same rows have nothing to wait for but those, so they run side by side:
