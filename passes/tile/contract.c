@@ -554,7 +554,7 @@ static double own_cus(struct contract *c) {
         own += o == c->t.gr ? et_tile_columns(p, o) : 0;
     }
     c->pooled = c->t.opt->machine->group_waves && c->t.opt->machine->dies == 1 && all > own &&
-                always_many(c) && row_tile(c) > FEW_ROWS;
+                always_many(c) && row_tile(c) > FEW_ALONE;
     return cus * own / all < 1 ? 1 : cus * own / all;
 }
 
