@@ -109,7 +109,7 @@ grep -q '^ring .* ahead 196608$' ask.192.eti || die 'no weights are asked for ah
 sed "s/^hbm_gbs .*/hbm_gbs 3000/; s/^die_gbs .*/die_gbs 3000/; s/^cross_gbs .*/cross_gbs 3000/; s/^ahead_kb .*/ahead_kb 192/" free.machine > ask.machine
 "$bin/etcc" few.etg --machine=./ask.machine --variants=1 --to scheduled -o ask.eti
 ! grep -q ' ahead ' ask.eti || die 'a stream that takes little time asks ahead'
-# Between the two tasks take much of the time by themselves: nothing is asked for then, though all of the time is the stream's where it hides them.
+# Between the two tasks take much of the time by themselves, and nothing is asked for, though the stream has all that is not hidden by it.
 sed "s/^hbm_gbs .*/hbm_gbs 100/; s/^die_gbs .*/die_gbs 100/; s/^cross_gbs .*/cross_gbs 100/; s/^ahead_kb .*/ahead_kb 192/" free.machine > ask.machine
 "$bin/etcc" few.etg --machine=./ask.machine --variants=1 --to scheduled -o ask.eti
 [ "$target" != sm_90 ] || grep -q '^ring .* flight 36864$' ask.eti || die "$(grep '^ring' ask.eti), where tasks take half of the time"
