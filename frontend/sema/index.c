@@ -140,8 +140,12 @@ bool et_sema_index(et_sema *s, const et_ast *e, et_elem *out) {
     et_shape shape = et_val_of(s->graph, v)->shape;
     item it[ET_MAX_RANK];
     if (!items(s, e, &shape, it)) return false;
-    for (int i = 0; i < shape.rank; i++)
-        if (it[i].kind == POINT) return element(s, e, v, it, out);
+    bool point = false, numbers = s->points > 0; /* as a variable is that takes one value only */
+    for (int i = 0; i < shape.rank; i++) {
+        point |= it[i].kind == POINT;
+        numbers &= it[i].kind == SCALAR;
+    }
+    if (point || numbers) return element(s, e, v, it, out);
     et_expr start[ET_MAX_RANK], size[ET_MAX_RANK];
     int64_t drop[ET_MAX_RANK], step[ET_MAX_RANK];
     bool all = true, steps = false;

@@ -176,6 +176,7 @@ import_only linear LlamaForCausalLM '"rope_scaling": {"type": "linear", "factor"
 import_only few_marks SmolLM3ForCausalLM '"no_rope_layers": [1, 0]' 'where(l < 1, rope(q'
 import_only of_four SmolLM3ForCausalLM '"num_hidden_layers": 9' 'where(mod(l, 4) != 3, rope(q'
 import_only named_pages LlamaForCausalLM '"tie_word_embeddings": true' 'state kc, vc : bf16[L, SLOTS'
+"$bin/etimport" plain -o page.etg --max-tokens 1 --paged 1 || fail 'pages for one token'
 "$bin/etimport" plain -o pages.etg --paged 11 --pages 7 || fail 'pages'
 for want in 'const PAGES = 7 ' 'input table : i32[SLOTS, CTX/PAGE]' 'state kc, vc : bf16[L, PAGES, NKV, PAGE, D]'; do
     grep -qF "$want" pages.etg || fail "pages.etg has no \"$want\""
