@@ -94,11 +94,12 @@ static struct streamed streamed(et_program *p, const et_machine *m) {
 /* Bytes on their way are the rate at which they come times how long each takes. A launch in which
  * tasks wait for each other longer than for weights needs these at a lower rate than the machine
  * has; and the fewer there are, the sooner comes what tasks wait for. Only where weights take most
- * of all the time is memory asked for what slots have no room for; elsewhere what tasks read should
- * not stand in line behind that. */
+ * of all the time is memory asked for what slots have no room for; with less, what tasks read
+ * should not stand in line behind that, and with more memory hardly ever stands still. */
 static void pace(et_program *p, const et_machine *m) {
-    enum { LOT = 4 << 10 };   /* that copies are asked for in (codegen/step/contract_stream.c) */
-    const double most = 0.75; /* between launches that were measured to lose and to gain */
+    enum { LOT = 4 << 10 }; /* that copies are asked for in (codegen/step/contract_stream.c) */
+    /* Of all the time: between launches that were measured to lose, to gain, and to lose. */
+    const double from = 0.75, to = 0.875;
     int64_t syms[ET_SAMPLES][ET_MAX_SYMS];
     struct streamed s = streamed(p, m);
     et_sample_symbols(p->g->exprs, syms);
@@ -106,7 +107,8 @@ static void pace(et_program *p, const et_machine *m) {
     double share = rest > s.us ? s.us / rest : 1;
     int lots = (int)(share * (m->flight_kb << 10) / LOT + 0.999);
     p->ring.flight = lots * LOT < m->flight_kb << 10 ? lots * LOT : m->flight_kb << 10;
-    p->ring.ahead = s.us >= most * all ? m->ahead_kb << 10 : 0;
+    bool gains = s.us >= from * all && s.us <= to * all;
+    p->ring.ahead = gains ? m->ahead_kb << 10 : 0;
 }
 
 /* All of a model or none: a task that loads its weights itself, beside a wave that brings those of

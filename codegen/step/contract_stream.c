@@ -142,7 +142,8 @@ static val source(cg *g, const et_contract *c, int i, val row, val piece, int by
  * and what the workgroup's other waves ask of memory, which comes behind them, is not kept long.
  * While half of the ring is full there is no hurry, and half as many are, but no fewer than of CALM
  * bytes, which memory's latency hides at the rate of one of many; not for a stream that is asked
- * for ahead, which takes all the time there is. */
+ * for ahead, which takes all the time there is, nor for one of more than a few rows, with which
+ * tasks take as long as their weights. */
 struct lots {
     int copies, most; /* of a lot; lots on their way beside the one that is asked for */
     int calm;         /* the same while the ring is not LOW */
@@ -156,7 +157,10 @@ static struct lots lots_of(cg *g, const et_contract *c) {
     l.most = g->p->ring.flight / (l.copies * copy) - 1;
     if (l.most < 0) l.most = 0;
     int half = g->p->ring.flight / 2 > CALM ? g->p->ring.flight / 2 : CALM;
-    l.calm = g->p->ring.ahead ? l.most : half / (l.copies * copy) - 1;
+    int64_t lo, rows;
+    et_span(g->x, c->s->mlive, &lo, &rows);
+    bool hurries = g->p->ring.ahead || rows > ET_FEW_ROWS;
+    l.calm = hurries ? l.most : half / (l.copies * copy) - 1;
     if (l.calm < 0) l.calm = 0;
     return l;
 }

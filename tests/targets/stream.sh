@@ -40,12 +40,6 @@ for stage in placed scheduled; do
     "$bin/etcc" $stage.eti --machine=./free.machine -o again.ptx
     cmp ring.ptx again.ptx || die "other code from stage $stage"
 done
-# While half of the ring is full half as many lots of 4 KB are on their way.
-sed 's/^ring .*/ring 4 of 32768 flight 32768/' scheduled.eti > calm.eti
-"$bin/etcc" calm.eti --machine=./free.machine -o calm.ptx
-for what in 'mbarrier\.test_wait\.parity' 'cp\.async\.wait_group[[:space:]]*7;' 'cp\.async\.wait_group[[:space:]]*3;'; do
-    grep -q "$what" calm.ptx || die "no $what where a ring is filled in a hurry or without"
-done
 # A text may ask for more than there is room for, or for too little to be of use.
 sed 's/^ring .*/ring 64 of 32768 flight 65536/' scheduled.eti > much.eti
 "$bin/etcc" much.eti --machine=./free.machine -o much.ptx
@@ -57,6 +51,15 @@ sed 's/^ring .*/ring 2 of 128 flight 128/' scheduled.eti > little.eti
 sed 's/N in .*/N in 1..2/' "$model" > few.etg
 compile few.etg few.ptx
 compile few.etg few.eti --to scheduled
+# While half of the ring is full half as many lots of 4 KB are on their way, not of products of many rows.
+sed 's/^ring .*/ring 4 of 32768 flight 32768/' few.eti > calm.eti
+"$bin/etcc" calm.eti --machine=./free.machine -o calm.ptx
+for what in 'mbarrier\.test_wait\.parity' 'cp\.async\.wait_group[[:space:]]*7;' 'cp\.async\.wait_group[[:space:]]*3;'; do
+    grep -q "$what" calm.ptx || die "no $what where a ring is filled in a hurry or without"
+done
+sed 's/^ring .*/ring 4 of 32768 flight 32768/' scheduled.eti > calm.eti
+"$bin/etcc" calm.eti --machine=./free.machine -o calm.ptx
+! grep -q 'cp\.async\.wait_group[[:space:]]*3;' calm.ptx || die 'rows of many tokens wait for a calm stream'
 [ "$(grep -cE '^ *\$g[0-9a-z_]*\[w\] = %' few.eti)" -ge 3 ] || die 'weights beside rows are not copied'
 grep -qE 'cp\.async\.cg\.shared\.global .*, 16, ' few.ptx || die 'weights beside rows do not come ahead'
 late() { awk '/mma\.sync/ { on = 1 } /st\.global/ { on = 0 } /ld\.global\.b32/ && on { n++ } END { print n + 0 }' "$1"; } # of what other tasks wrote
@@ -106,6 +109,8 @@ done
 grep -q '^ring .* ahead 196608$' ask.192.eti || die 'no weights are asked for ahead'
 [ "$target" != sm_90 ] || [ "$(grep -c "$ask" ask.192.ptx)" -ge 7 ] || die 'not all seven products are asked for'
 [ "$target" = sm_90 ] || ! grep -q "$ask" ask.192.ptx || die 'there is a wave too many'
+"$bin/etcc" single.etg --machine=./ask.machine --variants=1 --to scheduled -o ask.eti
+! grep -q ' ahead ' ask.eti || die 'a stream that takes all the time asks ahead'
 sed "s/^hbm_gbs .*/hbm_gbs 3000/; s/^die_gbs .*/die_gbs 3000/; s/^cross_gbs .*/cross_gbs 3000/; s/^ahead_kb .*/ahead_kb 192/" free.machine > ask.machine
 "$bin/etcc" few.etg --machine=./ask.machine --variants=1 --to scheduled -o ask.eti
 ! grep -q ' ahead ' ask.eti || die 'a stream that takes little time asks ahead'
