@@ -621,10 +621,12 @@ void cg_contract_ring(cg *g, const et_contract *c, val *acc) {
     val old[ET_MAX_SUMS];
     memcpy(old, acc, (size_t)n * sizeof *old);
     r->c = c;
-    /* Where no tensor says how many rows there are, tiles are only of such as have some; a choice
-     * that is none leaves more of the loop to what is the same in all lanes. */
-    val rows = et_expr_loads(g->x, c->s->mlive) ? cg_icmp(g, LLVMIntSGT, c->mlive, cg_i32(g, 0))
-                                                : LLVMConstInt(g->i1, 1, false);
+    /* Where no tensor says how many rows there are, tiles are only of such as have some. A choice
+     * that is none leaves more of the loop to what is the same in all lanes, which waves that
+     * multiply together wait for; others are given so much to keep that registers do not do. */
+    bool sure = c->together && !et_expr_loads(g->x, c->s->mlive);
+    val rows =
+        sure ? LLVMConstInt(g->i1, 1, false) : cg_icmp(g, LLVMIntSGT, c->mlive, cg_i32(g, 0));
     cg_if any;
     cg_if_begin(g, &any,
                 LLVMBuildAnd(g->b, rows, cg_icmp(g, LLVMIntSGT, c->nchunks, cg_i32(g, 0)), ""));

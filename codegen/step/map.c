@@ -304,8 +304,9 @@ static et_expr bound_of(cg *g, et_expr mask, int row, et_expr *rest) {
     return ET_NO_EXPR;
 }
 
-/* Tiles of many rows, most of which are full: these have code of their own, in which nobody looks
- * at rows, so that more of it is under way at once. False: there is no such. */
+/* Tiles of many rows, most of which are full: where waves multiply together, so that a tile is as
+ * large as registers allow, these have code of their own, in which nobody looks at rows and more is
+ * under way at once. False: there is no such. */
 static bool map_full(cg *g, const struct whole *w) {
     const et_step *s = &w->s;
     int64_t step;
@@ -313,7 +314,7 @@ static bool map_full(cg *g, const struct whole *w) {
     bool ring = false;
     for (int i = 0; i < g->f->nsteps; i++)
         ring |= g->f->steps[i].kind == ET_STEP_CONTRACT && et_step_stages(g->f, &g->f->steps[i]);
-    if (!ring || !s->mask.id || !s->nvars || s->tag.id) return false;
+    if (!ring || !g->t->group || !s->mask.id || !s->nvars || s->tag.id) return false;
     int row = s->vars[0];
     bound = bound_of(g, s->mask, row, &rest);
     if (!bound.id) return false;

@@ -58,8 +58,9 @@ for rows in 1 3 9 16 24; do
     compare mlp some $rows 50 92
     compare mlp pairs $rows 60 98
 done
+# The first weights of experts are asked for by what the tensor that chooses them held before, where they are not packed, and then anew.
 for rows in 1 5 24; do
-    compare experts none $rows 99 102
+    compare experts none $rows 95 102
     compare experts all $rows 50 95
     compare experts pairs $rows 90 102
 done
