@@ -210,6 +210,21 @@ START_TEST(destroyed_while_running) {
 }
 END_TEST
 
+/* Whether the queue has come to it or not, whoever waits for a packet hears of it. */
+START_TEST(destroyed_at_once) {
+    for (int i = 0; i < 200; i++) {
+        struct emu_launch l = {.kernel = "no_arguments", .grid = {64}, .group = {64}};
+        hsa_queue_t *q = emu_test_queue(64);
+        hsa_signal_t done[4];
+        for (int k = 0; k < 4; k++)
+            done[k] = emu_test_submit(q, &l);
+        OK(hsa_queue_destroy(q));
+        for (int k = 0; k < 4; k++)
+            ck_assert_int_lt(emu_test_wait(done[k]), 1);
+    }
+}
+END_TEST
+
 static void destroy_in_callback(hsa_status_t status, hsa_queue_t *q, void *data) {
     *(_Atomic hsa_status_t *)data = status;
     OK(hsa_queue_destroy(q));
@@ -250,6 +265,7 @@ Suite *queue_suite(void) {
     tcase_add_test(t, bad_kernel_object_and_type);
     tcase_add_test(t, bad_queues);
     tcase_add_test(t, destroyed_while_running);
+    tcase_add_test(t, destroyed_at_once);
     tcase_add_test(t, destroyed_from_its_callback);
     tcase_add_test(t, dispatch_times);
     suite_add_tcase(s, t);

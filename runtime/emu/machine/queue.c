@@ -148,17 +148,20 @@ static void process(struct emu_queue *q, void *packet, uint16_t header, uint64_t
 
 void *emu_queue_thread(void *arg) {
     struct emu_queue *q = arg;
-    for (uint64_t id = 0; !atomic_load(&q->stop);) {
+    for (uint64_t id = 0;;) {
+        /* Packets that were there when the queue was stopped are told so, not forgotten. */
+        bool stop = atomic_load(&q->stop);
         uint32_t seen = emu_event_read(&q->event);
         hsa_kernel_dispatch_packet_t *packet = &q->ring[id & (q->size - 1)];
         uint16_t header = load_header(packet);
         bool there = id < load_write_index(q) && (header & 0xff) != HSA_PACKET_TYPE_INVALID;
         if (there)
             process(q, packet, header, id++);
+        else if (stop)
+            return NULL;
         else if (!atomic_load(&q->stop))
             emu_event_wait(&q->event, seen, SPIN_NS, UINT64_MAX);
     }
-    return NULL;
 }
 
 void emu_queue_stop(struct emu_queue *q) {
