@@ -69,8 +69,17 @@ bool et_k_contiguous(const et_program *p, et_expr b, int kvar, et_dtype operand)
     return true;
 }
 
-int et_local_add(et_program *p, et_func *f, const char *name, et_dtype t, int rank, const int *dim,
-                 int pitch) {
+static bool is_local(const et_func *f, const char *name) {
+    for (int i = 0; i < f->nlocals; i++)
+        if (strcmp(f->locals[i].name, name) == 0) return true;
+    return false;
+}
+
+int et_local_add(et_program *p, et_func *f, const char *wanted, et_dtype t, int rank,
+                 const int *dim, int pitch) {
+    const char *name = wanted;
+    for (int i = 1; is_local(f, name); i++)
+        name = et_printf(p->g->arena, "%s_%d", wanted, i);
     ET_GROW(p->g->arena, f->locals, f->nlocals, f->clocals);
     et_local *l = &f->locals[f->nlocals];
     *l = (et_local){.name = name, .dtype = t, .rank = rank, .pitch = pitch, .offset = f->lds_bytes};

@@ -378,6 +378,8 @@ et_schedule_kind et_program_schedule(const et_program *);
 /* The model of a grid or of all that is in a loop. Items of a model come after those of the models
  * before it. */
 int et_item_model(const et_program *, const et_item *);
+/* A new local of the function, of this name, or of one made of it where another local has it, as
+ * one that is called like a tensor may; its number. */
 int et_local_add(et_program *, et_func *, const char *name, et_dtype, int rank, const int *dim,
                  int pitch);
 int et_local_bytes(const et_local *);

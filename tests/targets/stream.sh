@@ -61,6 +61,11 @@ sed 's/^ring .*/ring 4 of 32768 flight 32768/' scheduled.eti > calm.eti
 "$bin/etcc" calm.eti --machine=./free.machine -o calm.ptx
 ! grep -q 'cp\.async\.wait_group[[:space:]]*3;' calm.ptx || die 'rows of many tokens wait for a calm stream'
 [ "$(grep -cE '^ *\$g[0-9a-z_]*\[w\] = %' few.eti)" -ge 3 ] || die 'weights beside rows are not copied'
+sed 's/\<g1\>/acc0/g' few.etg > named.etg # as another local is called
+compile named.etg named.ptx
+compile named.etg named.eti --to scheduled
+compile named.eti again.ptx
+cmp named.ptx again.ptx || die 'a copy that is called like another local does not read back'
 grep -qE 'cp\.async\.cg\.shared\.global .*, 16, ' few.ptx || die 'weights beside rows do not come ahead'
 late() { awk '/mma\.sync/ { on = 1 } /st\.global/ { on = 0 } /ld\.global\.b32/ && on { n++ } END { print n + 0 }' "$1"; } # of what other tasks wrote
 [ "$(late few.ptx)" = 0 ] || die "$(late few.ptx) loads between products and stores"
