@@ -172,9 +172,6 @@ int cg_contract_row_bytes(const et_contract *);   /* of a row of that */
 /* Are the rows that lanes bring PER at a time, from each row on that they begin with, as far apart
  * as the first ones? */
 bool cg_contract_alike(cg *, const et_contract *, int per);
-/* ---- contract_ask.c: the next chunk asked for; FROM: where the lane's first line is, of each b
- * ---- */
-void cg_contract_ask(cg *, const et_contract *, const cg_bringer *, const val *from);
 /* The next chunk of b, from its slot: all of it, or of a computed one what comes that way. */
 void cg_contract_take(cg *, const et_contract *, val *out);
 /* The vector of BITS bits from element K of the chunk on, of row N of the lane's of product I. */
@@ -214,6 +211,9 @@ void cg_contract_rows(cg *, et_contract *); /* addresses of its rows */
 cg_addr cg_contract_row(cg *, const et_contract *, et_expr e, int rowvar, val r);
 /* The fragment of unit U there, of the wave's part of the chunk that begins at K0. */
 val cg_contract_fragment(cg *, const et_contract *, const cg_addr *, val k0, int u);
+
+/* ---- contract_ask.c: the next chunk, asked for; FROM has the lane's first line of each b ---- */
+void cg_contract_ask(cg *, const et_contract *, const cg_bringer *, const val *from);
 
 /* ---- contract_beside.c: what comes through the ring beside codes ---- */
 /* What does, where chunks have CODES bytes of these. */

@@ -176,22 +176,23 @@ static void asked(cg *g, struct lots *l) {
     cg_if_end(g, &calm);
 }
 
-/* ROW is less than what lanes bring at a time, which rows R are multiples of: their bits do not
+/* ROW is less than what lanes bring at a time, which rows N are multiples of: their bits do not
  * meet. */
-static void bring_chunk(cg *g, const et_contract *c, val slot, val low, val row, val unit,
+static void bring_chunk(cg *g, const et_contract *c, const cg_ring *r, val row, val unit,
                         val *from) {
     const et_step *s = c->s;
     int wave = g->t->wave, pieces = cg_contract_row_bytes(c) / PIECE;
     int per = rows_at_once(g, pieces);
     struct lots lots = lots_of(g, c);
-    lots.low = low;
+    val slot = cg_ring_slot(g, r);
+    if (lots.calm < lots.most) lots.low = cg_ring_is_low(g, r, g->slots_here / 2);
     val own = cg_muli(g, row, cg_contract_row_bytes(c)), to[2 * SWAP / PIECE] = {NULL};
     val place = LLVMBuildXor(g->b, cg_muli(g, unit, PIECE), swapped(g, c, row), "");
     cg_contract_bring_sides(g, c, slot, from + s->nacc);
     for (int i = 0; i < s->nacc; i++)
-        for (int r = 0; r < s->tn; r += per) {
-            int64_t ahead = et_stream_row(g->p, s, i, r) * c->bits / 8;
-            int swap = swap_at(g, c, r);
+        for (int n = 0; n < s->tn; n += per) {
+            int64_t ahead = et_stream_row(g->p, s, i, n) * c->bits / 8;
+            int swap = swap_at(g, c, n);
             val *at = &to[swap / PIECE];
             if (!*at) {
                 val turned = LLVMBuildXor(g->b, place, cg_i32(g, swap), "");
@@ -199,7 +200,7 @@ static void bring_chunk(cg *g, const et_contract *c, val slot, val low, val row,
             }
             for (int u = 0; u < pieces; u += wave) {
                 g->family->stream->copy(
-                    g, cg_gepi(g, *at, (i * s->tn + r) * cg_contract_row_bytes(c) + u * PIECE),
+                    g, cg_gepi(g, *at, (i * s->tn + n) * cg_contract_row_bytes(c) + u * PIECE),
                     cg_gepi(g, from[i], ahead + u * PIECE), PIECE);
                 asked(g, &lots);
             }
@@ -214,8 +215,7 @@ static void bring_next(cg *g, const et_contract *c, const cg_bringer *by, val ro
     }
     cg_ring r = cg_ring_next(g, &by->next);
     cg_ring_free(g, &r, by);
-    val low = cg_ring_is_low(g, &r, g->slots_here / 2);
-    bring_chunk(g, c, cg_ring_slot(g, &r), low, row, unit, from);
+    bring_chunk(g, c, &r, row, unit, from);
     cg_ring_brought(g, &r);
 }
 

@@ -17,14 +17,7 @@ for model in mlp experts; do
     grep -q 'less its zero pieces of 16 x 64' list || die "no map in $(cat list)"
 done
 
-echo 'head:bf16[250,512]:-0.1:0.1' > mlp.weights
-for l in 0 1; do
-    printf "layers.$l.%s\n" 'wg:bf16[320,512]:-0.1:0.1' 'wu:bf16[320,512]:-0.1:0.1' 'down:bf16[512,320]:-0.1:0.1'
-done >> mlp.weights
-printf '%s\n' 'wg:bf16[8,128,256]:-0.1:0.1' 'wu:bf16[8,128,256]:-0.1:0.1' > experts.weights
-for e in 0 1 2 3 4 5 6 7; do
-    echo "experts.$e.down:bf16[256,128]:-0.1:0.1"
-done >> experts.weights
+. "$src/weights.sh"
 for model in mlp experts; do
     "$bin/etfill" $model.100 --seed "$seed" - < $model.weights
     "$tool" $model.100 $model.scattered.st 50 "$seed" 16 64 # mostly beside others that have something
