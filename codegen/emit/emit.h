@@ -27,6 +27,11 @@ typedef struct {
     val slot, turn;
 } cg_ring_state;
 
+/* An element of a local is the sum of so many in it, so many bytes apart; 0: it is itself. */
+typedef struct {
+    int count, apart;
+} cg_parts;
+
 struct cg {
     et_program *whole; /* what was asked for; p is it, or the variant being emitted */
     et_program *p;
@@ -97,6 +102,7 @@ struct cg {
     val guard; /* i1: loads outside it read a harmless address instead; NULL = always */
 
     const et_func *f; /* the function being emitted: names the locals */
+    cg_parts *parts;  /* per local, while its steps are emitted: what an element is the sum of */
 
     /* The ring that weights come through: no slots, no ring. */
     int ring_slots, ring_at;          /* at most so many slots; its barriers */

@@ -206,6 +206,16 @@ val cg_load_one(cg *g, int space, int id, val ptr, et_expr offset) {
     return cg_loaded_one(g, space, id, load_raw(g, space, id, ptr, g->i8, 1), offset);
 }
 
+/* The same of a local whose elements are sums: in the order of their parts. */
+static val load_parts(cg *g, int id, val ptr, LLVMTypeRef type, int align) {
+    val sum = load_raw(g, ET_LOAD_LOCAL, id, ptr, type, align);
+    for (int i = 1; i < g->parts[id].count; i++) {
+        val at = cg_gepi(g, ptr, (int64_t)i * g->parts[id].apart);
+        sum = LLVMBuildFAdd(g->b, sum, load_raw(g, ET_LOAD_LOCAL, id, at, type, align), "");
+    }
+    return sum;
+}
+
 void cg_load_n(cg *g, int space, int id, val ptr, int n, int align, val *out) {
     et_dtype t = cg_place_dtype(g, space, id);
     if (et_dtype_is_code(t)) {
@@ -214,6 +224,13 @@ void cg_load_n(cg *g, int space, int id, val ptr, int n, int align, val *out) {
     }
     int size = et_dtype_bytes(t);
     if (align < size) align = size;
+    if (space == ET_LOAD_LOCAL && g->parts && g->parts[id].count) {
+        LLVMTypeRef type = n == 1 ? g->f32 : LLVMVectorType(g->f32, (unsigned)n);
+        val sum = load_parts(g, id, ptr, type, align);
+        for (int i = 0; i < n; i++)
+            out[i] = n == 1 ? sum : cg_extract(g, sum, i);
+        return;
+    }
     if (n == 1) {
         out[0] = cg_from_storage(g, t, load_raw(g, space, id, ptr, cg_storage(g, t), align));
         return;

@@ -60,6 +60,7 @@ static void run_steps(cg *g, int early, et_contract *begun) {
     };
     int n = g->f->nlocals + g->p->ntensors;
     struct touched t = {et_alloc(g->arena, (size_t)n), et_alloc(g->arena, (size_t)n)};
+    g->parts = et_alloc(g->arena, (size_t)g->f->nlocals * sizeof *g->parts);
     bool took = false, asked = false; /* for copies to LDS that nobody has waited for */
     cg_bands *bands = NULL;
     int after, row, banded = -1; /* of a product whose sums come in bands */
@@ -101,6 +102,7 @@ static void run_steps(cg *g, int early, et_contract *begun) {
     }
     if (took) cg_taken_all(g);
     if (bands) cg_bands_end(g, bands);
+    g->parts = NULL;
 }
 
 /* ---- the tile ---- */
@@ -169,6 +171,7 @@ void cg_tile(cg *g, int grid, val tile) {
         cg_contract_guess(g, begun = cg_contract_begin(g, &g->f->steps[early]));
     else
         early = -1;
+    cg_know_ahead(g, g->f);
     cg_ask_ahead(g, g->f);
     cg_maps_ahead(g, g->f);
     cg_taking(g, grid, tile);

@@ -515,5 +515,8 @@ void cg_contract_run(cg *g, et_contract *c) {
     val sums[ET_MAX_SUMS];
     cg_contract_multiply(g, c, sums);
     cg_contract_write(g, c, NULL, sums);
-    if (c->s->wk > 1) sum_parts(g, c);
+    if (c->s->wk > 1 && cg_sums_as_read(g, c->s))
+        cg_sums_begin(g, c->s);
+    else if (c->s->wk > 1)
+        sum_parts(g, c);
 }

@@ -215,6 +215,10 @@ val cg_contract_fragment(cg *, const et_contract *, const cg_addr *, val k0, int
 /* ---- contract_ask.c: the next chunk, asked for; FROM has the lane's first line of each b ---- */
 void cg_contract_ask(cg *, const et_contract *, const cg_bringer *, const val *from);
 
+/* ---- sums.c: the waves' parts of k, added up where their sums are read ---- */
+bool cg_sums_as_read(cg *, const et_step *);
+void cg_sums_begin(cg *, const et_step *); /* from now on, in the function that is emitted */
+
 /* ---- contract_beside.c: what comes through the ring beside codes ---- */
 /* What does, where chunks have CODES bytes of these. */
 void cg_contract_plan_sides(cg *, et_contract *, int codes);
