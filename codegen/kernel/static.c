@@ -15,30 +15,13 @@ static val as_wide(cg *g, val v, val like) {
     return LLVMTypeOf(like) == g->i64 ? LLVMBuildZExt(g->b, v, g->i64, "") : v;
 }
 
-/* N modulo BY, of which it is up to twice as much in most launches: a division takes longer than
- * all else that is between one task and the next. LLVM, which would make one of all of this, is not
- * to know that what is divided is the same. */
-static val modulo(cg *g, val n, val by) {
-    enum { TURNS = 2 };
-    if (LLVMTypeOf(n) == g->i64 || !g->family->anew) return LLVMBuildURem(g->b, n, by, "");
-    for (int i = 0; i < TURNS; i++)
-        n = cg_call(g, "llvm.umin", 1, &g->i32, 2, (val[]){n, LLVMBuildSub(g->b, n, by, "")});
-    cg_if many;
-    cg_if_begin(g, &many, cg_icmp(g, LLVMIntUGE, n, by));
-    val rest = LLVMBuildURem(g->b, g->family->anew(g, n), by, "");
-    cg_if_end(g, &many);
-    val phi = LLVMBuildPhi(g->b, g->i32, "");
-    LLVMAddIncoming(phi, (val[]){rest, n}, (block[]){many.then, many.otherwise}, 2);
-    return phi;
-}
-
 /* The first of NTILES tiles that this workgroup runs, and how far it is to the next. */
 static val round_robin(cg *g, val ntiles, val *out_step) {
     val first = LLVMBuildSub(g->b, g->wg, g->base, ""), zero = cg_i32(g, 0);
     first = cg_select(g, cg_icmp(g, LLVMIntSLT, first, zero), cg_add(g, first, g->nwg), first);
     *out_step = as_wide(g, g->nwg, ntiles);
     val next = cg_add(g, as_wide(g, g->base, ntiles), ntiles);
-    g->base = modulo(g, next, *out_step);
+    g->base = LLVMBuildURem(g->b, next, *out_step, "");
     if (LLVMTypeOf(next) == g->i64) g->base = LLVMBuildTrunc(g->b, g->base, g->i32, "");
     return as_wide(g, first, ntiles);
 }

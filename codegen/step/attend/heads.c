@@ -36,7 +36,6 @@ struct heads {
     int depth, nkeys, nvalues; /* chunks of a key, and of values, in a lane */
     val column, quad;          /* lane / 4, lane % 4 */
     val head;                  /* of this column, at most the last that there is */
-    val loaded[MOST_DEPTH / KEYS][CG_ATTEND_CHUNK];
     val q[MOST_DEPTH / KEYS][WORDS], rest[MOST_DEPTH / KEYS][WORDS];
 };
 
@@ -91,20 +90,15 @@ static val word(cg *g, val v, int i) {
 /* ---- queries ---- */
 
 static void load_query(cg *g, struct heads *h, int u) {
-    const et_step *s = h->a->s;
+    const et_attend *a = h->a;
+    const et_step *s = a->s;
+    val q[CG_ATTEND_CHUNK];
     int mark = cg_scope(g), var = cg_fresh_var(g, "u", KEYS / CG_ATTEND_CHUNK);
     cg_bind(g, var, h->quad, true);
     cg_bind(g, s->hvar, h->head, true);
     et_expr first = et_mul(g->x, et_var(g->x, var), et_int(g->x, CG_ATTEND_CHUNK));
     first = et_add(g->x, first, et_int(g->x, (int64_t)u * KEYS));
-    cg_emit_n(g, s->part[ET_AT_Q], s->dvar, first, CG_ATTEND_CHUNK, h->loaded[u]);
-    cg_scope_end(g, mark);
-}
-
-/* What has been loaded of a query, as the products take it. */
-static void convert_query(cg *g, struct heads *h, int u) {
-    const et_attend *a = h->a;
-    val *q = h->loaded[u];
+    cg_emit_n(g, s->part[ET_AT_Q], s->dvar, first, CG_ATTEND_CHUNK, q);
     val is = cg_icmp(g, LLVMIntSLT, h->column, cg_i32(g, a->nheads));
     for (int j = 0; j < CG_ATTEND_CHUNK; j++) {
         q[j] = cg_to_f32(g, q[j]);
@@ -113,6 +107,7 @@ static void convert_query(cg *g, struct heads *h, int u) {
     }
     for (int w = 0; w < WORDS; w++)
         split(g, h->type, q[2 * w], q[2 * w + 1], &h->q[u][w], &h->rest[u][w]);
+    cg_scope_end(g, mark);
 }
 
 static struct heads begin(cg *g, const et_attend *a) {
@@ -285,7 +280,7 @@ static void absorb(cg *g, const struct heads *h, val at0, const val product[ROWS
 
 /* Carried: the state, then keys and values of the next positions, which are loaded as soon as their
  * registers are free. */
-static void scan(cg *g, struct heads *h, struct state *st) {
+static void scan(cg *g, const struct heads *h, struct state *st) {
     const et_attend *a = h->a;
     int n = 2 + h->depth / 16 * 4, waves = g->p->workgroup / g->t->wave;
     val carried[STATE + MOST_CHUNKS], *keys = carried + n, *values = keys + h->nkeys;
@@ -294,8 +289,6 @@ static void scan(cg *g, struct heads *h, struct state *st) {
     memcpy(carried, st, (size_t)n * sizeof *carried);
     load_if_any(g, h, load_keys, h->nkeys, at0, keys);
     load_if_any(g, h, load_values, h->nvalues, at0, values);
-    for (int u = 0; u < h->depth / KEYS; u++) /* which waits for queries, and so comes last */
-        convert_query(g, h, u);
     cg_for f;
     at0 = cg_for_begin(g, &f, at0, a->end, step, false, n + h->nkeys + h->nvalues, carried);
     memcpy(st, carried, (size_t)n * sizeof *carried);
