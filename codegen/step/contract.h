@@ -53,7 +53,7 @@ struct et_contract {
     bool direct;            /* b goes from memory to registers */
     struct et_coded *coded; /* and is computed there of what was loaded; or NULL */
     struct et_sides *sides; /* some of which comes through the ring beside b; or NULL */
-    int stages;             /* chunks in the ring of a and b, see contract_ring.c; or 0 */
+    int stages;             /* chunks in the ring of a and b, see contract_chunk.h; or 0 */
     et_group_rows together; /* whose rows are the waves' that multiply together */
     const et_layout *sums;  /* how they are dealt to lanes */
     bool late;              /* each fragment when its turn comes, not all of a chunk at once */

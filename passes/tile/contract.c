@@ -1,70 +1,37 @@
 /* Groups with matrix products: operands through matrix instructions, everything around them in the
  * same tile. All products of a group share their left operand; what the group computes from them
  * (bias, activation, rotary embedding, per-head norm) reads the sums from local memory. */
+#include "passes/tile/contract.h"
 #include "ir/program/step.h"
 #include "passes/cost/cost.h"
-#include "passes/tile/tiler.h"
 #include <string.h>
 
 enum {
-    MAX_TM = 64, /* rows of a tile without a ring, and with one */
-    MAX_RING_TM = 256,
-    FEW_ROWS = 16,          /* so few need no ring, */
-    FEW_ALONE = 32,         /* or these, where each wave multiplies for itself */
+    MAX_TM = 64,            /* rows of a tile without a ring */
+    FEW_ALONE = 32,         /* so few need no ring, where each wave multiplies for itself */
     RULE_ROWS = 128,        /* of a tile with one, where costs are not looked at */
-    MAX_SPAN = 256,         /* columns of a product per tile */
     ACC_BYTES = 32 << 10,   /* local memory for sums */
     ACC_STREAM = 36 << 10,  /* where weights come ahead */
     STAGE_BYTES = 36 << 10, /* and for staged operands */
     LDS_SPARE = 4 << 10,    /* left for reductions */
     LARGE_LDS = 1 << 17,    /* where another chunk of staged rows may be on its way */
-    MIN_PIECE = 8,          /* columns of a piece */
-    MAX_LEAVES = 64,
-    MAX_CUTS = 24,
-};
-
-/* A reference to an element of a product. */
-struct leaf {
-    et_expr e;
-    int product; /* index below */
-    et_expr m, n;
-};
-
-struct contract {
-    et_tiler t;
-    struct leaf leaf[MAX_LEAVES];
-    int nleaf;
-    bool too_many;
-    int m_axis; /* -1: a single row */
-    bool batch[ET_MAX_RANK], column[ET_MAX_RANK];
-    et_expr base[ET_MAX_ACC]; /* first column of the tile in each product */
-    int span;                 /* columns used per tile */
-    int grain;                /* of which a tile has a multiple of so many */
-    et_pieces pieces;         /* that these lie in */
-    double cus;               /* that tiles may use */
-    bool pooled;              /* which depends on other groups' tiles */
-    bool plain;               /* every right operand is read straight from memory */
-    int computed; /* else, loads of one that is computed in registers; 0: not all can be */
-    bool direct;  /* no right operand needs a buffer in local memory */
-    bool unfit;   /* they do not fit there, and there is no step */
-    bool ring;    /* operands go through a ring of chunks */
 };
 
 /* ---- finding the products ---- */
 
 static void find_leaf(void *ctx, et_expr e) {
-    struct contract *c = ctx;
+    et_contract_tiler *c = ctx;
     const et_node_x *x = et_x(c->t.x, e);
     if (x->op != ET_X_CONTRACT) return;
-    if (c->nleaf == MAX_LEAVES) {
+    if (c->nleaf == ET_TILE_LEAVES) {
         c->too_many = true;
         return;
     }
     c->leaf[c->nleaf++] =
-        (struct leaf){.e = e, .product = x->i, .m = x->ops[x->nops - 2], .n = x->ops[x->nops - 1]};
+        (et_leaf){.e = e, .product = x->i, .m = x->ops[x->nops - 2], .n = x->ops[x->nops - 1]};
 }
 
-static int axis_of(const struct contract *c, et_expr e) {
+static int axis_of(const et_contract_tiler *c, et_expr e) {
     const et_node_x *x = et_x(c->t.x, e);
     for (int d = 0; x->op == ET_X_VAR && d < c->t.gr->rank; d++)
         if (x->i == c->t.gr->axis[d]) return d;
@@ -72,7 +39,7 @@ static int axis_of(const struct contract *c, et_expr e) {
 }
 
 /* Which axes of the group are rows, columns and batches of the products. */
-static bool classify(struct contract *c) {
+static bool classify(et_contract_tiler *c) {
     const et_group *gr = c->t.gr;
     c->m_axis = axis_of(c, c->leaf[0].m);
     if (c->m_axis < 0 && et_x(c->t.x, c->leaf[0].m)->op != ET_X_INT) return false;
@@ -93,216 +60,20 @@ static bool classify(struct contract *c) {
     return true;
 }
 
-/* ---- columns of a tile ---- */
-
-static int64_t upper(const struct contract *c, et_expr e) {
-    int64_t lo, hi;
-    return et_bounds(c->t.x, e, &lo, &hi) ? hi : INT32_MAX;
-}
-
-/* Neighbouring tiles run at the same time and share the operand that both read: the larger one, so
- * that it comes from memory once. With more columns than rows that is the right one, and rows are
- * the coordinate that changes fastest. */
-static bool rows_fastest(const struct contract *c) {
-    int64_t columns = 1;
-    for (int d = 0; d < c->t.gr->rank; d++)
-        if (c->column[d]) columns *= upper(c, et_tiler_extent(&c->t, d));
-    return c->m_axis >= 0 && upper(c, et_tiler_extent(&c->t, c->m_axis)) < columns;
-}
-
-/* A way to cut the group's axes into tiles. */
-struct cut {
-    int tile[ET_MAX_RANK], span;
-    int axis, pieces; /* of which tiles have so many pieces; 1: they are in one */
-    bool odd;         /* tried with a ring alone, and where costs are looked at */
-};
-
-static et_tiler try_tiles(const struct contract *c, const struct cut *cut) {
-    et_tiler t = et_tiler_begin(&c->t, c->t.gr);
-    int last = rows_fastest(c) ? c->m_axis : -1;
-    for (int d = 0; d < t.gr->rank; d++) {
-        if (d == last) continue;
-        if (cut->pieces > 1 && d == cut->axis)
-            et_tiler_pieces(&t, d, cut->pieces, cut->tile[d] / cut->pieces);
-        else
-            et_tiler_axis(&t, d, cut->tile[d]);
-    }
-    if (last >= 0) et_tiler_axis(&t, last, cut->tile[last]);
-    return t;
-}
-
-static et_pieces pieces_of(const et_tiler *t, const struct cut *cut) {
-    int64_t whole = 0;
-    if (cut->pieces == 1) return (et_pieces){.count = 1, .var = -1};
-    et_is_int(t->x, et_tiler_extent(t, cut->axis), &whole);
-    return (et_pieces){.count = cut->pieces,
-                       .width = cut->tile[cut->axis] / cut->pieces,
-                       .var = t->piece[cut->axis],
-                       .apart = whole / cut->pieces};
-}
-
-/* Where each product's tile of columns starts, such that every reference is one of the span in its
- * pieces from there. Returns the span, or 0 when these tiles mix columns of several. */
-static int columns_of(const struct contract *c, et_tiler *t, const et_pieces *pieces,
-                      et_expr base[ET_MAX_ACC]) {
-    int span = 0;
-    for (int p = 0; p < c->t.gr->nproduct; p++) {
-        base[p] = ET_NO_EXPR;
-        for (int l = 0; l < c->nleaf && !base[p].id; l++) {
-            if (c->leaf[l].product != p) continue;
-            et_expr from = et_tiler_subst_first(t, c->leaf[l].n);
-            int64_t hi = 0, most = 0;
-            bool fits = true;
-            for (int k = 0; k < c->nleaf && fits; k++) {
-                if (c->leaf[k].product != p) continue;
-                et_expr off = et_sub(t->x, et_tiler_subst(t, c->leaf[k].n), from);
-                fits = et_pieces_column(t->x, pieces, off, &hi).id && hi < MAX_SPAN;
-                most = hi > most ? hi : most;
-            }
-            if (!fits) continue;
-            base[p] = from;
-            span = (int)most + 1 > span ? (int)most + 1 : span;
-        }
-        if (!base[p].id) return 0;
-    }
-    return span;
-}
-
-static et_expr product_columns(const struct contract *c, int p) {
-    return et_var_extent(c->t.x, c->t.gr->product[p].n);
-}
-
-/* Narrow tiles use more CUs; wide ones reuse the staged rows. */
-static int wanted_span(const struct contract *c) {
-    int64_t columns = upper(c, product_columns(c, 0)), cus = c->t.opt->machine->cus;
-    for (int d = 0; d < c->t.gr->rank && c->t.gr->slice.count; d++)
-        if (c->batch[d]) columns *= upper(c, et_tiler_extent(&c->t, d));
-    int span = 64;
-    while (span > 16 && columns / span < cus)
-        span /= 2;
-    return span;
-}
-
 /* Are there always more rows than of one matrix instruction? With fewer a ring is slower than
  * weights that go to registers, and what has both, few rows and many, is compiled in variants. */
-static bool always_many(const struct contract *c) {
+static bool always_many(const et_contract_tiler *c) {
     int64_t lo, hi;
     return c->m_axis >= 0 && et_bounds(c->t.x, et_tiler_extent(&c->t, c->m_axis), &lo, &hi) &&
            lo > 16;
 }
 
-/* As many rows as a tile may have. */
-static int row_tile(const struct contract *c) {
-    if (c->m_axis < 0) return 1;
-    int64_t rows = upper(c, et_tiler_extent(&c->t, c->m_axis));
-    return rows < MAX_RING_TM ? (int)rows : MAX_RING_TM;
-}
-
 /* What is brought to a ring as it is, or is computed on its way of what lies as it is read. */
-static bool may_ring(const struct contract *c) {
+static bool may_ring(const et_contract_tiler *c) {
     return c->plain || c->computed > 0;
 }
 
-static int round_up(int n, int to) {
-    return (n + to - 1) / to * to;
-}
-
-static int round16(int n) {
-    return round_up(n, 16);
-}
-
-struct cuts {
-    struct cut v[MAX_CUTS];
-    int n;
-};
-
-static bool add_cut(const struct contract *c, struct cuts *cuts, struct cut cut) {
-    for (int d = 0; d < c->t.gr->rank; d++)
-        if (et_tiler_straddles(&c->t, d, cut.tile[d])) return false;
-    et_tiler t = try_tiles(c, &cut);
-    et_pieces pieces = pieces_of(&t, &cut);
-    et_expr base[ET_MAX_ACC];
-    cut.span = columns_of(c, &t, &pieces, base);
-    if (!cut.span || cuts->n == MAX_CUTS) return false;
-    cuts->v[cuts->n++] = cut;
-    return true;
-}
-
-/* Do more and narrower tiles pay by more than what each of them does again, rows and events? Across
- * dies they were only predicted to with few rows: there an event writes back a die's L2. */
-static bool may_be_many(const struct contract *c) {
-    return c->t.opt->machine->dies == 1 || row_tile(c) <= FEW_ROWS;
-}
-
-/* Tiles of so much of AXIS in one piece, or in as few as keep references together. */
-static void add_cuts(const struct contract *c, struct cuts *cuts, const int *tile, int axis) {
-    struct cut cut = {.axis = axis, .pieces = 1};
-    int64_t whole;
-    memcpy(cut.tile, tile, sizeof cut.tile);
-    if (add_cut(c, cuts, cut)) return;
-    const et_group *gr = c->t.gr;
-    bool fixed = et_is_int(c->t.x, et_tiler_extent(&c->t, axis), &whole);
-    bool sliced = gr->slice.count && gr->slice.coord == axis;
-    if (!fixed || sliced || (!gr->tile[axis] && !may_be_many(c))) return;
-    for (cut.pieces = 2; tile[axis] / cut.pieces >= MIN_PIECE; cut.pieces *= 2)
-        if (tile[axis] % cut.pieces == 0 && whole % tile[axis] == 0 && whole > tile[axis] &&
-            add_cut(c, cuts, cut))
-            return;
-}
-
-/* Tiles of columns that keep each product's references together: part of the last axis, all of it,
- * all of it and part of the axis before, and so on. */
-static void column_cuts(const struct contract *c, struct cuts *cuts) {
-    const et_group *gr = c->t.gr;
-    int axis[ET_MAX_RANK], n = 0, tile[ET_MAX_RANK] = {0};
-    for (int d = gr->rank - 1; d >= 0; d--)
-        if (c->column[d]) axis[n++] = d;
-    for (int d = 0; d < gr->rank; d++)
-        tile[d] = d == c->m_axis ? row_tile(c) : 1;
-    struct cut rows = {.pieces = 1};
-    if (n == 0) memcpy(rows.tile, tile, sizeof tile), add_cut(c, cuts, rows);
-    for (int k = 0; k < n; k++) {
-        et_expr extent = et_tiler_extent(&c->t, axis[k]);
-        int64_t whole = upper(c, extent), constant;
-        for (int size = k ? 2 : 16;; size *= 2) {
-            tile[axis[k]] = size < whole ? size : (int)whole;
-            add_cuts(c, cuts, tile, axis[k]);
-            if (size >= whole || size >= MAX_SPAN) break;
-        }
-        if (!et_is_int(c->t.x, extent, &constant) || constant > MAX_SPAN) break;
-        tile[axis[k]] = (int)constant;
-    }
-}
-
-/* Where neither way of cutting rows and columns in halves makes as many tiles as CUs have turns
- * for, tiles that are a little narrower than such may. */
-static void odd_cuts(const struct contract *c, struct cuts *cuts) {
-    static const int sizes[] = {48, 96, 112, 224};
-    struct cut cut = {.pieces = 1, .odd = true};
-    int axis = -1;
-    for (int d = 0; d < c->t.gr->rank; d++) {
-        cut.tile[d] = d == c->m_axis ? row_tile(c) : 1;
-        if (c->column[d]) axis = d;
-    }
-    for (size_t i = 0; axis >= 0 && i < sizeof sizes / sizeof *sizes; i++) {
-        cut.tile[axis] = sizes[i];
-        if (upper(c, et_tiler_extent(&c->t, axis)) > sizes[i]) add_cut(c, cuts, cut);
-    }
-}
-
-/* Without costs: the widest cut that is not wider than wanted, else the narrowest. */
-static const struct cut *plain_cut(const struct contract *c, const struct cuts *cuts) {
-    const struct cut *best = &cuts->v[0];
-    int wanted = wanted_span(c);
-    for (int i = 1; i < cuts->n; i++) {
-        const struct cut *o = &cuts->v[i];
-        bool fits = round16(o->span) <= wanted;
-        if (fits ? o->span > best->span || best->span > wanted : o->span < best->span) best = o;
-    }
-    return best;
-}
-
-static et_expr operand_of(struct contract *c, int p, bool left, et_expr at, et_expr k) {
+static et_expr operand_of(et_contract_tiler *c, int p, bool left, et_expr at, et_expr k) {
     int l = 0;
     while (c->leaf[l].product != p)
         l++;
@@ -317,16 +88,16 @@ static int round_down(int n, int to) {
 
 /* Rows of the buffer for a: those of all chunks where they are so few that fewer than sixteen hold
  * them, and some for what lies between them should codegen cut k into more chunks. */
-static int staged_rows(const struct contract *c, const et_step *s) {
+static int staged_rows(const et_contract_tiler *c, const et_step *s) {
     int most = c->m_axis < 0 ? 1 : c->t.tile[c->m_axis], rows = 1, chunks = 1;
     while (rows < most)
         rows *= 2;
-    while ((int64_t)chunks * s->kc < upper(c, s->kextent) && chunks < 16)
+    while ((int64_t)chunks * s->kc < et_cut_upper(c, s->kextent) && chunks < 16)
         chunks *= 2;
     return c->direct && rows * (chunks + 1) < s->tm ? rows * (chunks + 1) : s->tm;
 }
 
-static void lay_out(struct contract *c, et_step *s) {
+static void lay_out(et_contract_tiler *c, et_step *s) {
     et_program *p = c->t.p;
     et_func *f = &c->t.f;
     int waves = c->t.opt->machine->waves, bytes = et_dtype_bytes(s->operand);
@@ -346,7 +117,7 @@ static void lay_out(struct contract *c, et_step *s) {
     left = left < STAGE_BYTES ? left : STAGE_BYTES;
     int most = round_down(left / (rows * bytes) - 2 * pad, unit);
     most = most > unit ? most : unit;
-    int64_t k = upper(c, s->kextent), chunks = (k + most - 1) / most;
+    int64_t k = et_cut_upper(c, s->kextent), chunks = (k + most - 1) / most;
     s->kc = (int)((k + chunks * unit - 1) / (chunks * unit)) * unit; /* chunks of one size */
     if (own) s->kc = unit;
     int dim_a[] = {staged_rows(c, s), s->kc}, dim_b[] = {s->tn, s->kc};
@@ -361,7 +132,7 @@ static void lay_out(struct contract *c, et_step *s) {
 }
 
 /* Weights beside rows are copied to local memory where that takes no slot from the ring. */
-static void lay_out_beside(struct contract *c, et_step *s) {
+static void lay_out_beside(et_contract_tiler *c, et_step *s) {
     const et_machine *m = c->t.opt->machine;
     const et_func f = c->t.f;
     const et_step was = *s;
@@ -376,7 +147,7 @@ static void lay_out_beside(struct contract *c, et_step *s) {
     lay_out(c, s);
 }
 
-static int acc_bytes(const struct contract *c, int tm, int tn, int waves) {
+static int acc_bytes(const et_contract_tiler *c, int tm, int tn, int waves) {
     int wn = waves;
     while ((tn / 16) % wn)
         wn /= 2;
@@ -386,7 +157,7 @@ static int acc_bytes(const struct contract *c, int tm, int tn, int waves) {
 /* ---- the function ---- */
 
 static et_expr sum_of_leaf(void *ctx, et_exprs *x, et_expr e) {
-    struct contract *c = ctx;
+    et_contract_tiler *c = ctx;
     const et_node_x *n = et_x(x, e);
     if (n->op != ET_X_CONTRACT) return ET_NO_EXPR;
     /* The step that made the accumulators is found through its function: steps may move. */
@@ -409,7 +180,7 @@ static et_expr live(et_exprs *x, int most, et_expr extent, et_expr from) {
 
 /* Where products of E matter: the condition under which E reads any, or none where it always does.
  * LEFT bounds the work, for expressions that share parts. */
-static et_expr guard_below(struct contract *c, et_expr e, int *left) {
+static et_expr guard_below(et_contract_tiler *c, et_expr e, int *left) {
     et_node_x x = *et_x(c->t.x, e);
     et_expr all = ET_NO_EXPR;
     if (x.op == ET_X_CONTRACT || --*left < 0) return ET_NO_EXPR;
@@ -424,8 +195,8 @@ static et_expr guard_below(struct contract *c, et_expr e, int *left) {
     return all;
 }
 
-static et_expr tile_guard(struct contract *c) {
-    int left = MAX_LEAVES * 8;
+static et_expr tile_guard(et_contract_tiler *c) {
+    int left = ET_TILE_LEAVES * 8;
     et_expr e = guard_below(c, c->t.gr->value, &left);
     if (!e.id) return e;
     e = et_tiler_subst(&c->t, e);
@@ -438,10 +209,11 @@ static et_expr tile_guard(struct contract *c) {
 }
 
 /* The CONTRACT step, after the reductions its left operand needs. */
-static bool contract_step(struct contract *c) {
+static bool contract_step(et_contract_tiler *c) {
     et_exprs *x = c->t.x;
     const et_product *first_product = &c->t.gr->product[0];
-    int tm = round16(c->m_axis < 0 ? 1 : c->t.tile[c->m_axis]), tn = round_up(c->span, c->grain);
+    int tm = et_round16(c->m_axis < 0 ? 1 : c->t.tile[c->m_axis]),
+        tn = et_round_up(c->span, c->grain);
     et_step s = et_step_make(ET_STEP_CONTRACT);
     s.tm = tm, s.tn = tn, s.operand = first_product->operand, s.nacc = c->t.gr->nproduct;
     s.kextent = et_var_extent(x, first_product->k);
@@ -467,7 +239,8 @@ static bool contract_step(struct contract *c) {
         et_expr n = et_pieces_offset(x, &c->pieces, et_var(x, s.nvar));
         s.b[p] = operand_of(c, p, false, et_add(x, c->base[p], n), et_var(x, s.kvar));
         if (c->pieces.count == 1) /* pieces are all there */
-            s.nlive = et_op2(x, ET_X_MIN, s.nlive, et_sub(x, product_columns(c, p), c->base[p]));
+            s.nlive =
+                et_op2(x, ET_X_MIN, s.nlive, et_sub(x, et_cut_product_columns(c, p), c->base[p]));
         c->plain &= et_k_contiguous(c->t.p, s.b[p], s.kvar, s.operand);
     }
     c->computed = c->plain ? 0 : et_tile_computed(c->t.p, c->t.opt->machine, &s);
@@ -479,7 +252,7 @@ static bool contract_step(struct contract *c) {
     return true;
 }
 
-static void epilogue(struct contract *c) {
+static void epilogue(et_contract_tiler *c) {
     int vars[ET_MAX_VARS], n = et_tiler_inner(&c->t, vars);
     et_expr value = et_tiler_subst(&c->t, c->t.gr->value);
     value = et_subst(c->t.x, value, sum_of_leaf, c);
@@ -487,14 +260,14 @@ static void epilogue(struct contract *c) {
 }
 
 /* Fusion went too far for one tile: the products get tensors of their own. */
-static bool give_up(const struct contract *c) {
+static bool give_up(const et_contract_tiler *c) {
     for (int p = 0; p < c->t.gr->nproduct; p++)
         et_tiler_force(&c->t, c->t.gr->product[p].value, "the product");
     return false;
 }
 
 /* Products that cannot share a tile with the first one: another left operand or operand type. */
-static bool share_left(const struct contract *c) {
+static bool share_left(const et_contract_tiler *c) {
     const et_product *p = c->t.gr->product;
     bool ok = true;
     for (int i = 1; i < c->t.gr->nproduct; i++)
@@ -503,25 +276,23 @@ static bool share_left(const struct contract *c) {
     return ok;
 }
 
-static int sums_room(const struct contract *c) {
+static int sums_room(const et_contract_tiler *c) {
     return et_tile_streams(c->t.opt) ? ACC_STREAM : ACC_BYTES;
 }
 
 /* Set the tiler to CUT with at most ROWS rows, fewer where the sums would not fit in their share of
  * local memory. */
-static void apply(struct contract *c, const struct cut *cut, int rows) {
-    struct cut by = *cut;
+static void apply(et_contract_tiler *c, const et_tile_cut *cut, int rows) {
+    et_tile_cut by = *cut;
     int *tile = by.tile, waves = c->t.opt->machine->waves, m = c->m_axis;
     while (m >= 0 && tile[m] > 16 &&
-           (tile[m] > rows ||
-            (!c->ring && acc_bytes(c, round16(tile[m]), round16(cut->span), waves) > sums_room(c))))
-        tile[m] = round16(round16(tile[m]) / 2);
-    c->t = try_tiles(c, &by);
-    c->pieces = pieces_of(&c->t, &by);
-    c->span = columns_of(c, &c->t, &c->pieces, c->base);
+           (tile[m] > rows || (!c->ring && acc_bytes(c, et_round16(tile[m]), et_round16(cut->span),
+                                                     waves) > sums_room(c))))
+        tile[m] = et_round16(et_round16(tile[m]) / 2);
+    et_cut_apply(c, &by);
 }
 
-static bool build_in(struct contract *c, const struct cut *cut, int rows, bool ring, int grain) {
+static bool build_in(et_contract_tiler *c, const et_tile_cut *cut, int rows, bool ring, int grain) {
     c->grain = grain;
     c->ring = ring;
     c->unfit = false;
@@ -535,7 +306,7 @@ static bool build_in(struct contract *c, const struct cut *cut, int rows, bool r
 
 /* Waves that have no columns of their own share in sums, each with a copy. Where these do not fit,
  * columns that nobody needs are added, so that every wave has some. */
-static bool build(struct contract *c, const struct cut *cut, int rows, bool ring) {
+static bool build(et_contract_tiler *c, const et_tile_cut *cut, int rows, bool ring) {
     const et_machine *m = c->t.opt->machine;
     if (!build_in(c, cut, rows, ring, 16)) return false;
     if (ring || c->t.f.lds_bytes <= m->lds_bytes) return true;
@@ -544,22 +315,22 @@ static bool build(struct contract *c, const struct cut *cut, int rows, bool ring
 
 /* Groups that multiply the same rows have nothing to wait for but those, so they run side by side:
  * the CUs that are the group's part of them, by columns. */
-static double own_cus(struct contract *c) {
+static double own_cus(et_contract_tiler *c) {
     const et_program *p = c->t.p;
     double own = 0, all = 0, cus = c->t.opt->machine->cus;
     for (int g = 0; g < p->ngroups; g++) {
         const et_group *o = &p->groups[g];
-        if (o != c->t.gr && (!may_be_many(c) || !et_tile_same_rows(p, o, c->t.gr))) continue;
+        if (o != c->t.gr && (!et_cut_may_be_many(c) || !et_tile_same_rows(p, o, c->t.gr))) continue;
         all += et_tile_columns(p, o);
         own += o == c->t.gr ? et_tile_columns(p, o) : 0;
     }
     c->pooled = c->t.opt->machine->group_waves && c->t.opt->machine->dies == 1 && all > own &&
-                always_many(c) && row_tile(c) > FEW_ALONE;
+                always_many(c) && et_cut_rows(c) > FEW_ALONE;
     return cus * own / all < 1 ? 1 : cus * own / all;
 }
 
 /* Predicted time of the function just built, at samples of the symbols relative to REFERENCE. */
-static double built_cost(struct contract *c, double reference[ET_SAMPLES]) {
+static double built_cost(et_contract_tiler *c, double reference[ET_SAMPLES]) {
     et_program *p = c->t.p;
     const et_machine *m = c->t.opt->machine;
     int64_t syms[ET_SAMPLES][ET_MAX_SYMS];
@@ -582,16 +353,18 @@ static double built_cost(struct contract *c, double reference[ET_SAMPLES]) {
 
 /* Every cut with every number of rows, and where there are many also with a ring; the plain choice
  * stays unless another is clearly better. */
-static bool build_cheapest(struct contract *c, const struct cuts *cuts, const struct cut *plain) {
+static bool build_cheapest(et_contract_tiler *c, const et_tile_cuts *cuts,
+                           const et_tile_cut *plain) {
     static const struct {
         int rows;
         bool ring;
     } way[] = {{64, false}, {32, false}, {16, false}, {256, true},
                {128, true}, {64, true},  {32, true}};
-    const struct cut *best = plain;
+    const et_tile_cut *best = plain;
     double reference[ET_SAMPLES] = {0}, least;
-    int best_rows = MAX_TM, many = row_tile(c),
-        few = c->t.opt->machine->group_waves && !et_tile_streams(c->t.opt) ? FEW_ROWS : FEW_ALONE;
+    int best_rows = MAX_TM, many = et_cut_rows(c),
+        few =
+            c->t.opt->machine->group_waves && !et_tile_streams(c->t.opt) ? ET_TILE_FEW : FEW_ALONE;
     c->cus = own_cus(c);
     bool ring = false;
     if (!build(c, plain, MAX_TM, false)) return false;
@@ -616,32 +389,15 @@ static bool build_cheapest(struct contract *c, const struct cuts *cuts, const st
     return build(c, best, best_rows, ring);
 }
 
-/* PLAIN with the sizes the group asks for; false where it asks for none, or none that do. */
-static bool hinted_cut(const struct contract *c, const struct cut *plain, struct cuts *out) {
-    const et_group *gr = c->t.gr;
-    int tile[ET_MAX_RANK], last = plain->axis;
-    bool any = false;
-    memcpy(tile, plain->tile, sizeof tile);
-    for (int d = 0; d < gr->rank; d++) {
-        if (c->column[d]) last = d;
-        bool of_tile = d == c->m_axis || c->column[d];
-        int64_t whole = upper(c, et_tiler_extent(&c->t, d));
-        if (!gr->tile[d] || !of_tile) continue;
-        any = true;
-        tile[d] = gr->tile[d] < whole ? gr->tile[d] : (int)whole;
-    }
-    if (any) add_cuts(c, out, tile, last);
-    return out->n > 0;
-}
-
 /* Without costs, where waves multiply together and there are always many rows: with a ring, in the
  * widest tiles of RULE_ROWS rows that are no wider than that. False where there is none; OK is
  * false after an error. */
-static bool ring_by_rule(struct contract *c, const struct cuts *cuts, bool *ok) {
-    const struct cut *best = NULL;
-    if (!c->t.opt->machine->group_waves || row_tile(c) <= FEW_ROWS || !always_many(c)) return false;
+static bool ring_by_rule(et_contract_tiler *c, const et_tile_cuts *cuts, bool *ok) {
+    const et_tile_cut *best = NULL;
+    if (!c->t.opt->machine->group_waves || et_cut_rows(c) <= ET_TILE_FEW || !always_many(c))
+        return false;
     for (int i = 0; i < cuts->n; i++) {
-        int span = round16(cuts->v[i].span) * c->t.gr->nproduct;
+        int span = et_round16(cuts->v[i].span) * c->t.gr->nproduct;
         if (span <= RULE_ROWS && (!best || cuts->v[i].span > best->span)) best = &cuts->v[i];
     }
     if (!best) return false;
@@ -650,24 +406,24 @@ static bool ring_by_rule(struct contract *c, const struct cuts *cuts, bool *ok) 
 }
 
 bool et_tile_contract(const et_tiler *common, const et_group *gr) {
-    struct contract *c = et_alloc(common->p->g->arena, sizeof *c);
+    et_contract_tiler *c = et_alloc(common->p->g->arena, sizeof *c);
     c->t = et_tiler_begin(common, gr);
     if (!share_left(c)) return false;
     et_walk(c->t.x, gr->value, find_leaf, c);
-    struct cuts cuts = {.n = 0}, hinted = {.n = 0};
+    et_tile_cuts cuts = {.n = 0}, hinted = {.n = 0};
     if (c->too_many || !classify(c)) return give_up(c);
-    column_cuts(c, &cuts);
+    et_cuts_of_columns(c, &cuts);
     if (!cuts.n && gr->slice.count) {
         et_group whole = *gr;
         whole.slice.count = 0;
         return et_tile_contract(common, &whole);
     }
     if (!cuts.n) return give_up(c);
-    const struct cut *plain = plain_cut(c, &cuts);
-    if (hinted_cut(c, plain, &hinted))
+    const et_tile_cut *plain = et_cut_plain(c, &cuts);
+    if (et_cut_hinted(c, plain, &hinted))
         return build(c, &hinted.v[0], MAX_TM, false) && et_tiler_end(&c->t);
     bool ok = true;
-    if (c->t.by_cost && !c->t.opt->machine->local_copies) odd_cuts(c, &cuts);
+    if (c->t.by_cost && !c->t.opt->machine->local_copies) et_cuts_odd(c, &cuts);
     if (c->t.by_cost)
         ok = build_cheapest(c, &cuts, plain);
     else if (!ring_by_rule(c, &cuts, &ok))

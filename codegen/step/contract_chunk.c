@@ -1,0 +1,327 @@
+/* Chunks of both operands of a CONTRACT step of many rows, in LDS: how they get there, and what
+ * each wave reads of them.
+ *
+ * A chunk has one part or several, each of ROW bytes of every row: four pieces of 16. Where piece q
+ * of row r lies is turned by bits 1 to 3 of r, so that eight neighbouring lanes meet no bank twice,
+ * whether they load the four pieces of two rows or one piece of eight, be those next to each other
+ * or two and two of sixteen; and those that fill the ring write whole lines. Where waves multiply
+ * together (et_group_family), where a piece lies is as they want it, and parts have twice as much
+ * of a row where the chunk has. */
+#include "codegen/step/contract_chunk.h"
+#include "ir/base/diag.h"
+
+enum { PIECE = 16, ROW = 64, PIECES = ROW / PIECE };
+
+/* Rows of a part are twice as long where waves multiply together and a chunk has as much of each:
+ * memory is asked for whole lines then. */
+static int row_bytes(const et_contract *c) {
+    return c->together && c->s->kc * c->size % (2 * ROW) == 0 ? 2 * ROW : ROW;
+}
+
+static int items(const cg *g, int rows, int wide) {
+    return (rows * (wide / PIECE) + g->p->workgroup - 1) / g->p->workgroup;
+}
+
+const char *cg_contract_ring_problem(cg *g, const et_contract *c) {
+    const et_step *s = c->s;
+    int sums = cg_contract_sums(c), wide = row_bytes(c);
+    if ((s->wk > 1 && !c->together) || s->stage_b < 0 || s->kc * c->size % ROW ||
+        s->kc * c->size / ROW > ET_CHUNK_PARTS || c->piece * c->size != PIECE ||
+        g->p->workgroup % (wide / PIECE))
+        return "a ring's chunks have 64 bytes of each row, or two to four times that, and all "
+               "waves "
+               "take the same k";
+    if (items(g, s->tm, wide) > ET_CHUNK_ITEMS || items(g, s->tn, wide) > ET_CHUNK_ITEMS ||
+        c->msub > ET_MAX_ROWS * 2)
+        return "a ring's chunks are too large";
+    if (sums > ET_MAX_SUMS)
+        return et_printf(g->arena, "a wave cannot hold %d sums of 16 x 16", sums);
+    return NULL;
+}
+
+/* Bytes from a chunk's first row to PIECE of ROW, of so many bytes. */
+static val place(cg *g, const et_contract *c, int wide, val row, val piece) {
+    val turn = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, row, cg_i32(g, 1), ""), cg_i32(g, 3), "");
+    val eight = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, row, cg_i32(g, 3), ""), cg_i32(g, 1), "");
+    if (!c->together) turn = LLVMBuildXor(g->b, turn, eight, "");
+    if (wide > ROW) turn = LLVMBuildAnd(g->b, row, cg_i32(g, 7), "");
+    val at = LLVMBuildShl(g->b, LLVMBuildXor(g->b, piece, turn, ""), cg_i32(g, 4), "");
+    return cg_add(g, cg_muli(g, row, wide), at);
+}
+
+/* ---- into the ring ---- */
+
+static void address(cg *g, const et_chunks *r, et_chunk_side *s, int j) {
+    int mark = cg_scope(g);
+    et_node_x x = *et_x(g->x, s->e);
+    cg_bind(g, s->var, s->row[j], true);
+    et_expr off = cg_offset(g, x.i2, x.i, x.ops);
+    s->from[j] =
+        cg_address_split(g, x.i2, x.i, et_subst_var(g->x, off, r->c->s->kvar, et_int(g->x, 0)));
+    if (!s->from[j].lane) s->from[j].lane = cg_i32(g, 0);
+    cg_scope_end(g, mark);
+}
+
+static void begin_side(cg *g, et_chunks *r, et_chunk_side *s) {
+    const et_contract *c = r->c;
+    int pieces = r->wide / PIECE, total = s->rows * pieces, wg = g->p->workgroup;
+    s->n = items(g, s->rows, r->wide);
+    s->plain = cg_contract_direct(g, c->s, s->e, c->piece);
+    s->async = s->plain && g->family->copy;
+    r->async |= s->async;
+    for (int j = 0; j < s->n; j++) {
+        val item = cg_addi(g, g->tid, (int64_t)j * wg);
+        if (total % wg && j + 1 == s->n) /* those that have none left copy one once more */
+            item = LLVMBuildURem(g->b, item, cg_i32(g, total), "");
+        val row = LLVMBuildUDiv(g->b, item, cg_i32(g, pieces), "");
+        s->to[j] = cg_addi(g, place(g, c, r->wide, row, r->piece), s->at);
+        val last = cg_addi(g, s->live, -1), in = cg_icmp(g, LLVMIntSLT, row, s->live);
+        s->row[j] = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){row, last});
+        s->there[j] = cg_select(g, in, cg_i32(g, PIECE), cg_i32(g, 0));
+        if (s->plain) address(g, r, s, j);
+    }
+}
+
+void cg_chunks_begin(cg *g, et_chunks *r) {
+    const et_contract *c = r->c;
+    const et_step *s = c->s;
+    r->wide = row_bytes(c);
+    r->piece = LLVMBuildAnd(g->b, g->tid, cg_i32(g, r->wide / PIECE - 1), "");
+    r->nsides = 1 + s->nacc;
+    r->parts = c->kc * c->size / r->wide;
+    r->side[0] = (et_chunk_side){.e = s->a, .var = s->mvar, .rows = s->tm, .local = s->stage_a};
+    r->side[0].live = c->mlive;
+    r->side[0].bytes = (int64_t)s->tm * r->wide;
+    for (int i = 0; i < s->nacc; i++) {
+        et_chunk_side *b = &r->side[1 + i];
+        *b = (et_chunk_side){.e = s->b[i], .var = s->nvar, .rows = s->tn, .local = s->stage_b};
+        b->live = c->nlive;
+        b->at = (int64_t)i * s->tn * r->wide;
+        b->bytes = (int64_t)s->nacc * s->tn * r->wide;
+    }
+    for (int i = 0; i < r->nsides; i++)
+        begin_side(g, r, &r->side[i]);
+}
+
+static val ring_ptr(cg *g, const et_chunks *r, const et_chunk_side *s, int j, val slot, int part) {
+    const et_local *l = &g->f->locals[s->local];
+    val at = cg_add(g, s->to[j], cg_muli(g, slot, r->parts * s->bytes));
+    return cg_gepi(g, cg_gep(g, cg_gepi(g, g->lds, l->offset), at), part * s->bytes);
+}
+
+static val first_k(cg *g, const et_chunks *r, val chunk, int part) {
+    const et_contract *c = r->c;
+    val k = cg_add(g, cg_muli(g, chunk, c->kc), cg_muli(g, r->piece, c->piece));
+    return cg_addi(g, k, (int64_t)part * r->wide / c->size);
+}
+
+static val memory_ptr(cg *g, const et_chunks *r, const et_chunk_side *s, int j, val chunk,
+                      int part) {
+    val ahead = cg_muli(g, LLVMBuildSExt(g->b, chunk, g->i64, ""), (int64_t)r->parts * r->wide);
+    val lane = cg_add(g, s->from[j].lane, cg_muli(g, r->piece, PIECE));
+    val base = cg_gep(g, s->from[j].base, ahead);
+    base = cg_gep(g, base, LLVMBuildZExt(g->b, lane, g->i64, ""));
+    return cg_gepi(g, base, (int64_t)part * r->wide);
+}
+
+/* How many bytes of this work-item's piece there are. */
+static val piece_bytes(cg *g, const et_chunks *r, val chunk, int part) {
+    const et_contract *c = r->c;
+    if (!c->tail) return cg_i32(g, PIECE);
+    val left = LLVMBuildSub(g->b, c->kend, first_k(g, r, chunk, part), "");
+    left = cg_call(g, "llvm.smax", 1, &g->i32, 2, (val[]){left, cg_i32(g, 0)});
+    left = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){left, cg_i32(g, c->piece)});
+    return cg_muli(g, left, c->size);
+}
+
+void cg_chunk_copy(cg *g, const et_chunks *r, val chunk, val slot) {
+    for (int part = 0; part < r->parts; part++) {
+        val bytes = piece_bytes(g, r, chunk, part);
+        for (int i = 0; i < r->nsides; i++) {
+            const et_chunk_side *s = &r->side[i];
+            for (int j = 0; j < s->n && s->async; j++) {
+                val to = ring_ptr(g, r, s, j, slot, part);
+                val from = memory_ptr(g, r, s, j, chunk, part), n[] = {bytes, s->there[j]};
+                g->family->copy(g, to, from, cg_call(g, "llvm.umin", 1, &g->i32, 2, n));
+            }
+        }
+    }
+}
+
+static LLVMTypeRef piece_type(cg *g) {
+    return LLVMVectorType(g->i32, PIECE / 4);
+}
+
+/* Past the end of a row that ends within the chunk: its first elements instead, then zero. */
+static val load_plain(cg *g, const et_chunks *r, const et_chunk_side *s, int j, val chunk,
+                      int part) {
+    const et_contract *c = r->c;
+    val ptr = memory_ptr(g, r, s, j, chunk, part), k = first_k(g, r, chunk, part);
+    if (c->tail) {
+        val start = LLVMBuildZExt(g->b, s->from[j].lane, g->i64, "");
+        val in = cg_icmp(g, LLVMIntSLT, k, c->kend);
+        ptr = cg_select(g, in, ptr, cg_gep(g, s->from[j].base, start));
+    }
+    val v = LLVMBuildLoad2(g->b, piece_type(g), ptr, "");
+    LLVMSetAlignment(v, PIECE);
+    return c->tail ? cg_contract_mask(g, c, v, k) : v;
+}
+
+static val load_computed(cg *g, const et_chunks *r, const et_chunk_side *s, int j, val chunk,
+                         int part) {
+    const et_contract *c = r->c;
+    val v[16];
+    int mark = cg_scope(g);
+    cg_bind(g, s->var, s->row[j], true);
+    val piece = cg_addi(g, r->piece, part * (r->wide / PIECE));
+    cg_contract_elements(g, c, s->e, false, chunk, piece, c->piece, v);
+    cg_scope_end(g, mark);
+    for (int k = 0; k < c->piece; k++)
+        v[k] = cg_to_storage(g, c->s->operand, v[k]);
+    val all = cg_vector(g, cg_storage(g, c->s->operand), c->piece, v);
+    return LLVMBuildBitCast(g->b, all, piece_type(g), "");
+}
+
+void cg_chunk_load(cg *g, et_chunks *r, val chunk) {
+    for (int i = 0; i < r->nsides; i++) {
+        et_chunk_side *s = &r->side[i];
+        for (int j = 0; j < s->n && !s->async; j++)
+            for (int part = 0; part < r->parts; part++)
+                s->bits[j][part] = s->plain ? load_plain(g, r, s, j, chunk, part)
+                                            : load_computed(g, r, s, j, chunk, part);
+    }
+}
+
+void cg_chunk_store(cg *g, const et_chunks *r, val slot) {
+    for (int i = 0; i < r->nsides; i++) {
+        const et_chunk_side *s = &r->side[i];
+        for (int j = 0; j < s->n && !s->async; j++)
+            for (int part = 0; part < r->parts; part++) {
+                val to = ring_ptr(g, r, s, j, slot, part);
+                LLVMSetAlignment(LLVMBuildStore(g->b, s->bits[j][part], to), PIECE);
+            }
+    }
+}
+
+val cg_chunk_held(cg *g, const et_chunks *r, const et_chunk_side *s, int j, val chunk, int part,
+                  val any) {
+    const et_contract *c = r->c;
+    val lane = s->from[j].lane, k = first_k(g, r, chunk, part);
+    val ahead = cg_muli(g, LLVMBuildSExt(g->b, chunk, g->i64, ""), (int64_t)r->parts * r->wide);
+    val off = cg_addi(g, cg_add(g, lane, cg_muli(g, r->piece, PIECE)), (int64_t)part * r->wide);
+    if (c->tail) off = cg_select(g, cg_icmp(g, LLVMIntSLT, k, c->kend), off, lane);
+    val v = g->family->load_if(g, any, s->from[j].base, ahead, off);
+    return c->tail ? cg_contract_mask(g, c, v, k) : v;
+}
+
+/* ---- out of it ---- */
+
+/* One of the operands in a chunk, whose first byte is at CHUNK in the local. */
+struct staged {
+    int local;
+    int64_t bytes;   /* of a part of it */
+    val chunk, lane; /* lane: of sixteen rows, the first that this lane has */
+    const et_deal *deal;
+    bool left;
+};
+
+static val row_ptr(cg *g, const et_contract *c, const struct staged *o, val row16, val row,
+                   int part, val piece) {
+    val at = cg_addi(g, cg_add(g, o->chunk, cg_muli(g, row16, ROW)), part * o->bytes);
+    val base = cg_gep(g, cg_gepi(g, g->lds, g->f->locals[o->local].offset), at);
+    return cg_gep(g, base, place(g, c, ROW, row, piece));
+}
+
+/* This lane's k of unit U of the row that the deal has for value I. */
+static val fragment(cg *g, const et_contract *c, const struct staged *o, val row16, int i, int u) {
+    val row = cg_addi(g, o->lane, et_deal_value(o->deal, i)), words[16];
+    val first = LLVMBuildUDiv(g->b, c->lane_k0, cg_i32(g, c->piece), "");
+    int n = 0;
+    for (int k = 0; k < c->lane_k; k += c->piece) {
+        int ahead = (u * c->unit_k + k) / c->piece, part = ahead / PIECES;
+        val piece = cg_addi(g, first, ahead % PIECES);
+        val v = LLVMBuildLoad2(g->b, piece_type(g), row_ptr(g, c, o, row16, row, part, piece), "");
+        LLVMSetAlignment(v, PIECE);
+        if (c->lane_k == c->piece) return v;
+        for (int w = 0; w < PIECE / 4; w++)
+            words[n++] = cg_extract(g, v, w);
+    }
+    return cg_vector(g, g->i32, n, words);
+}
+
+/* A lane's k's lie apart in blocks, two and two; both operands have the same. */
+static bool in_blocks(const cg *g, const et_contract *c) {
+    return g->family->load_blocks && c->size == 2 && c->lane_k == c->piece &&
+           c->unit_k * c->size == ROW && c->rows_m == 2 && c->rows_n == 2;
+}
+
+/* Both rows of unit U, each of four words. The words of one instruction are loaded together, in the
+ * order in which it takes them: the left operand's blocks by rows first, the right one's by k. */
+static void blocks(cg *g, const et_contract *c, const struct staged *o, val row16, int u,
+                   val out[ET_MAX_ROWS]) {
+    val low = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, g->lane, cg_i32(g, 3), ""), cg_i32(g, 1), "");
+    val high = LLVMBuildLShr(g->b, g->lane, cg_i32(g, 4), "");
+    val half = o->left ? low : high, odd = o->left ? high : low, words[2][4];
+    val row = cg_muli(g, half, et_deal_value(o->deal, 1));
+    for (int i = 0; i < 3; i++) { /* of a block, that of those lanes that get its words */
+        val bit = LLVMBuildLShr(g->b, g->lane, cg_i32(g, i), "");
+        bit = LLVMBuildAnd(g->b, bit, cg_i32(g, 1), "");
+        row = cg_add(g, row, cg_muli(g, bit, et_deal_lane(o->deal, 4 << i)));
+    }
+    for (int p = 0; p < 2; p++) {
+        val w[4], piece = cg_addi(g, odd, 2 * p);
+        g->family->load_blocks(g, row_ptr(g, c, o, row16, row, u, piece), w);
+        for (int i = 0; i < 4; i++)
+            words[o->left ? i & 1 : i >> 1][2 * p + (o->left ? i >> 1 : i & 1)] = w[i];
+    }
+    for (int i = 0; i < 2; i++)
+        out[i] = cg_vector(g, g->i32, 4, words[i]);
+}
+
+static void fragments(cg *g, const et_contract *c, const struct staged *o, val row16, int u,
+                      val out[ET_MAX_ROWS]) {
+    if (in_blocks(g, c)) {
+        blocks(g, c, o, row16, u, out);
+        return;
+    }
+    for (int i = 0; i < et_deal_values(o->deal); i++)
+        out[i] = fragment(g, c, o, row16, i, u);
+}
+
+void cg_chunk_unit(cg *g, const et_chunks *r, val slot, int u, val *out) {
+    const et_contract *c = r->c;
+    const int64_t a = r->side[0].bytes, b = r->side[1].bytes;
+    struct staged m = {c->s->stage_a,     a,   cg_muli(g, slot, r->parts * a), c->lane_m,
+                       &c->fr->layout->m, true};
+    struct staged n = {c->s->stage_b,     b,    cg_muli(g, slot, r->parts * b), c->lane_n,
+                       &c->fr->layout->n, false};
+    for (int ms = 0; ms < c->msub; ms++, out += c->rows_m)
+        fragments(g, c, &m, cg_addi(g, c->m0, (int64_t)c->next_m * ms), u, out);
+    for (int i = 0; i < c->s->nacc * c->nsub; i++, out += c->rows_n) {
+        int64_t first = (int64_t)(i / c->nsub) * c->s->tn + 16 * (i % c->nsub);
+        fragments(g, c, &n, cg_addi(g, c->n0, first), u, out);
+    }
+}
+
+int cg_chunk_unit_values(const et_contract *c) {
+    return c->msub * c->rows_m + c->s->nacc * c->nsub * c->rows_n;
+}
+
+void cg_chunk_multiply_unit(cg *g, const et_contract *c, const val *of, val *acc) {
+    const val *b = of + (ptrdiff_t)c->msub * c->rows_m;
+    for (int p = 0; p < c->s->nacc; p++)
+        for (int ns = 0; ns < c->nsub; ns++, b += c->rows_n)
+            for (int ms = 0; ms < c->msub; ms++) {
+                val *sum = &acc[cg_contract_sum(c, p, ms, ns)];
+                *sum = g->family->multiply(g, c->fr, c->lane_k, b, of + (ptrdiff_t)ms * c->rows_m,
+                                           *sum);
+            }
+}
+
+void cg_chunk_multiply(cg *g, const et_chunks *r, val slot, val *acc) {
+    val of[ET_UNIT_VALUES];
+    for (int u = 0; u < r->c->units; u++) {
+        cg_chunk_unit(g, r, slot, u, of);
+        cg_chunk_multiply_unit(g, r->c, of, acc);
+    }
+}

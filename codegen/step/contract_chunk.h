@@ -1,0 +1,60 @@
+/* contract_chunk.h - chunks of both operands of a CONTRACT step of many rows, in a ring in LDS:
+ * what brings and reads one (contract_chunk.c), and the loops over them (contract_ring.c). */
+#ifndef ET_CODEGEN_CONTRACT_CHUNK_H
+#define ET_CODEGEN_CONTRACT_CHUNK_H
+
+#include "codegen/step/contract.h"
+
+enum {
+    ET_CHUNK_ITEMS = 8, /* pieces of a work-item, at most */
+    ET_CHUNK_PARTS = 4, /* of a chunk */
+    ET_UNIT_VALUES = 2 * (ET_MAX_ROWS + ET_MAX_SUMS) * ET_MAX_ROWS, /* of a wave's unit */
+};
+
+/* An operand on its way into the ring. Work-items have the same pieces of every chunk. */
+typedef struct {
+    et_expr e;
+    int var, rows, local;
+    int64_t at, bytes; /* of its first row in a part of the local, and of such a part */
+    val live;          /* rows: those after them are not read */
+    bool plain;        /* a tensor, as it is */
+    bool async;        /* and copied */
+    int n;             /* pieces of a work-item */
+    cg_addr from[ET_CHUNK_ITEMS];
+    val there[ET_CHUNK_ITEMS]; /* bytes of a piece: none of a row that is not live */
+    val row[ET_CHUNK_ITEMS], to[ET_CHUNK_ITEMS], bits[ET_CHUNK_ITEMS][ET_CHUNK_PARTS];
+} et_chunk_side;
+
+typedef struct {
+    const et_contract *c;
+    et_chunk_side side[1 + ET_MAX_ACC];
+    int nsides;
+    int wide;   /* bytes of a row in a part */
+    int parts;  /* of a chunk */
+    bool async; /* some are */
+    val piece;  /* of a row, that this work-item has */
+} et_chunks;
+
+/* The ring, for what the tile has of both operands; C is set. */
+void cg_chunks_begin(cg *, et_chunks *);
+
+/* ---- into the ring ---- */
+/* CHUNK, of the operands that are copied, into SLOT. */
+void cg_chunk_copy(cg *, const et_chunks *, val chunk, val slot);
+/* CHUNK, of the others, into registers of theirs; and from there into SLOT. */
+void cg_chunk_load(cg *, et_chunks *, val chunk);
+void cg_chunk_store(cg *, const et_chunks *, val slot);
+/* A piece of CHUNK, if ANY: there is a chunk of that number. */
+val cg_chunk_held(cg *, const et_chunks *, const et_chunk_side *, int j, val chunk, int part,
+                  val any);
+
+/* ---- out of it, by each wave for itself ---- */
+/* What a wave reads of a chunk's unit U, one after the other in OUT: the fragments of a, then those
+ * of each b. How many that are. */
+void cg_chunk_unit(cg *, const et_chunks *, val slot, int u, val *out);
+int cg_chunk_unit_values(const et_contract *);
+/* OF, such a unit, multiplied; and all units of a chunk. */
+void cg_chunk_multiply_unit(cg *, const et_contract *, const val *of, val *acc);
+void cg_chunk_multiply(cg *, const et_chunks *, val slot, val *acc);
+
+#endif

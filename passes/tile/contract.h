@@ -1,0 +1,83 @@
+/* contract.h - what the files that turn groups with matrix products into tiles share. */
+#ifndef ET_TILE_CONTRACT_H
+#define ET_TILE_CONTRACT_H
+
+#include "passes/tile/tiler.h"
+
+enum {
+    ET_RING_ROWS = 256, /* of a tile with a ring, at most */
+    ET_TILE_FEW = 16,   /* so few need no ring */
+    ET_TILE_LEAVES = 64,
+    ET_TILE_CUTS = 24,
+};
+
+/* A reference to an element of a product. */
+typedef struct {
+    et_expr e;
+    int product; /* index below */
+    et_expr m, n;
+} et_leaf;
+
+/* A group with products on its way. */
+typedef struct {
+    et_tiler t;
+    et_leaf leaf[ET_TILE_LEAVES];
+    int nleaf;
+    bool too_many;
+    int m_axis; /* -1: a single row */
+    bool batch[ET_MAX_RANK], column[ET_MAX_RANK];
+    et_expr base[ET_MAX_ACC]; /* first column of the tile in each product */
+    int span;                 /* columns used per tile */
+    int grain;                /* of which a tile has a multiple of so many */
+    et_pieces pieces;         /* that these lie in */
+    double cus;               /* that tiles may use */
+    bool pooled;              /* which depends on other groups' tiles */
+    bool plain;               /* every right operand is read straight from memory */
+    int computed; /* else, loads of one that is computed in registers; 0: not all can be */
+    bool direct;  /* no right operand needs a buffer in local memory */
+    bool unfit;   /* they do not fit there, and there is no step */
+    bool ring;    /* operands go through a ring of chunks */
+} et_contract_tiler;
+
+static inline int et_round_up(int n, int to) {
+    return (n + to - 1) / to * to;
+}
+
+static inline int et_round16(int n) {
+    return et_round_up(n, 16);
+}
+
+/* ---- cut.c ---- */
+
+/* A way to cut the group's axes into tiles. */
+typedef struct {
+    int tile[ET_MAX_RANK], span;
+    int axis, pieces; /* of which tiles have so many pieces; 1: they are in one */
+    bool odd;         /* tried with a ring alone, and where costs are looked at */
+} et_tile_cut;
+
+typedef struct {
+    et_tile_cut v[ET_TILE_CUTS];
+    int n;
+} et_tile_cuts;
+
+int64_t et_cut_upper(const et_contract_tiler *, et_expr); /* its largest value */
+et_expr et_cut_product_columns(const et_contract_tiler *, int p);
+int et_cut_rows(const et_contract_tiler *); /* as many as a tile may have */
+/* Do more and narrower tiles pay by more than what each of them does again, rows and events? Across
+ * dies they were only predicted to with few rows: there an event writes back a die's L2. */
+bool et_cut_may_be_many(const et_contract_tiler *);
+/* Tiles of columns that keep each product's references together: part of the last axis, all of it,
+ * all of it and part of the axis before, and so on. */
+void et_cuts_of_columns(const et_contract_tiler *, et_tile_cuts *);
+/* Where neither way of cutting rows and columns in halves makes as many tiles as CUs have turns
+ * for, tiles that are a little narrower than such may. */
+void et_cuts_odd(const et_contract_tiler *, et_tile_cuts *);
+/* Without costs: the widest cut that is not wider than wanted, else the narrowest. */
+const et_tile_cut *et_cut_plain(const et_contract_tiler *, const et_tile_cuts *);
+/* PLAIN with the sizes the group asks for; false where it asks for none, or none that do. */
+bool et_cut_hinted(const et_contract_tiler *, const et_tile_cut *plain, et_tile_cuts *out);
+/* Set the tiler to the cut. */
+void et_cut_apply(et_contract_tiler *, const et_tile_cut *);
+
+#endif
