@@ -1,6 +1,7 @@
 /* The static schedule: every workgroup visits the grids in program order and takes the tiles that
  * are its own, by closed-form loops. */
 #include "codegen/kernel/kernel.h"
+#include "ir/program/step.h"
 
 /* Tiles are counted in 32 bits where so many there are at most, and a step past the last fits too.
  */
@@ -78,9 +79,21 @@ void cg_own_tiles(cg *g, int index) {
     cg_for_end(g, &tiles, &by);
 }
 
-/* How many tiles there are, and rows in each, goes by symbols. */
-static void know_symbols(cg *g) {
-    for (int i = 0; g->family->same && i < et_sym_count(g->x); i++)
+/* Are there steps whose waves multiply together, of operands that both come through local memory?
+ */
+static bool multiplies_together(const cg *g, const et_func *f) {
+    bool yes = false;
+    for (int i = 0; g->t->group && i < f->nsteps; i++)
+        yes |= et_step_stages(f, &f->steps[i]) > 0 || f->steps[i].rows > 0;
+    return yes;
+}
+
+/* How many tiles there are, and rows in each, goes by symbols. Such waves are to know that they are
+ * the same in all lanes; elsewhere an assembler that knows computes what follows from them more
+ * slowly. */
+static void know_symbols(cg *g, int index) {
+    if (!g->family->same || !multiplies_together(g, &g->p->funcs[g->p->grids[index].func])) return;
+    for (int i = 0; i < et_sym_count(g->x); i++)
         g->sym[i] = g->family->same(g, g->sym[i]);
 }
 
@@ -90,7 +103,7 @@ static void static_grid(cg *g, int index) {
         cg_call_body(g, index);
     } else {
         cg_load_arguments(g);
-        know_symbols(g);
+        know_symbols(g, index);
         cg_own_tiles(g, index);
     }
     cg_scope_end(g, mark);
