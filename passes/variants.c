@@ -2,11 +2,14 @@
  *
  * Costs are predicted at the powers of two within the bounds. From the smallest on, a range is
  * grown while the program compiled for the whole range stays close to the one compiled for each
- * sample alone; if that gives too many ranges, the tolerance is relaxed until it does not. The
- * value 1 has a program of its own where weights stream, or would if tensors did not choose them:
- * with one row there are no loops over rows, no tests which of them are there, and all waves share
- * a row's reduction. Costs do not show that, and a stream, which hides what else a task loads, does
- * not hide it. */
+ * sample alone; if that gives too many ranges, the tolerance is relaxed until it does not.
+ *
+ * Where weights stream, or would if tensors did not choose them, a range also ends at the value 1
+ * and, of more than two, at FEW. With one row there are no loops over rows, no tests which of them
+ * are there, and all waves share a row's reduction; with up to FEW rows matrix instructions have
+ * them on their narrow side. Costs do not show that, and a stream, which hides what else a task
+ * loads, does not hide it.
+ */
 #include "ir/base/diag.h"
 #include "passes/cost/cost.h"
 #include "passes/passes.h"
@@ -15,7 +18,7 @@
 #include "passes/trial/trial.h"
 #include <string.h>
 
-enum { MAX_SAMPLES = 12 };
+enum { MAX_SAMPLES = 12, FEW = 8 };
 static const double tolerance = 1.03;
 
 struct variants {
@@ -28,7 +31,8 @@ struct variants {
     const et_finding *placed;      /* why they have them, or NULL */
     int64_t sample[MAX_SAMPLES];
     double alone[MAX_SAMPLES]; /* predicted time of the program for this value only */
-    bool single;               /* the first sample is 1, and it is to have its own program */
+    bool streams;              /* the programs for up to FEW do, or would */
+    bool few;                  /* there are enough ranges for one that ends there */
     int n;
 };
 
@@ -78,8 +82,8 @@ static bool price(struct variants *v, int64_t lo, int64_t hi, int first, int las
     bool ok = t.g && et_trial_lower(&t, ET_STAGE_SCHEDULED);
     for (int i = first; ok && i <= last; i++)
         out[i] = cost_at(v, t.p, v->sample[i]);
-    if (ok && hi == 1)
-        v->single = t.p->ring.slots > 0 || (v->opt->machine->stream_kb && chooses_weights(t.p));
+    if (ok && lo == hi && hi <= FEW)
+        v->streams |= t.p->ring.slots > 0 || (v->opt->machine->stream_kb && chooses_weights(t.p));
     et_trial_end(&t);
     return ok;
 }
@@ -93,14 +97,20 @@ static double worst_ratio(struct variants *v, int first, int last, int64_t lo) {
     return worst;
 }
 
+/* Does a range end at sample I, whatever follows? */
+static bool ends_at(const struct variants *v, int i) {
+    bool ends = v->sample[i] == 1 || (v->few && v->sample[i] == FEW);
+    return v->streams && ends && i + 1 < v->n;
+}
+
 /* Ends (indices of samples) of the ranges grown under LIMIT; returns how many. */
 static int grow(struct variants *v, int64_t lo, double limit, int end[MAX_SAMPLES]) {
     int n = 0;
     for (int first = 0; first < v->n;) {
         int last = first;
         int64_t from = first ? v->sample[first - 1] + 1 : lo;
-        bool alone = v->single && !first;
-        while (!alone && last + 1 < v->n && worst_ratio(v, first, last + 1, from) <= limit)
+        while (!ends_at(v, last) && last + 1 < v->n &&
+               worst_ratio(v, first, last + 1, from) <= limit)
             last++;
         end[n++] = last;
         first = last + 1;
@@ -190,7 +200,7 @@ static double look_at(struct variants *v, int sym) {
     int64_t lo, hi;
     v->sym = sym;
     v->n = 0;
-    v->single = false;
+    v->streams = false;
     et_sym_range(v->g->exprs, sym, &lo, &hi);
     if (lo == hi) return 0;
     choose_samples(v, lo, hi);
@@ -219,7 +229,7 @@ static bool choose_symbol(struct variants *v) {
 
 et_program *et_make_variants(et_graph *g, const et_pass_options *opt, int most, et_narrow_fn narrow,
                              void *ctx) {
-    struct variants v = {.g = g, .opt = opt, .narrow = narrow, .ctx = ctx};
+    struct variants v = {.g = g, .opt = opt, .narrow = narrow, .ctx = ctx, .few = most > 2};
     int64_t lo, hi;
     int end[MAX_SAMPLES], n = MAX_SAMPLES + 1;
     et_check(most <= ET_MAX_VARIANTS);
@@ -228,7 +238,7 @@ et_program *et_make_variants(et_graph *g, const et_pass_options *opt, int most, 
     et_sym_range(g->exprs, 0, &lo, &hi);
     if (!place_models(&v, lo, hi, false) || !choose_symbol(&v)) return NULL;
     et_sym_range(g->exprs, v.sym, &lo, &hi);
-    if (v.single && most < ET_MAX_VARIANTS) most++;
+    if (ends_at(&v, 0) && v.sample[0] == 1 && most < ET_MAX_VARIANTS) most++;
     for (double limit = tolerance; n > most; limit *= 1.02)
         n = grow(&v, lo, limit, end);
     /* What cannot be lowered for some range is lowered for all of it, or says then why not. */
