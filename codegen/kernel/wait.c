@@ -26,9 +26,15 @@ val cg_applies(cg *g, const et_grid *gr, et_when when) {
     }
 }
 
+enum { MOST_SETS = 4 }; /* of counters, of which each lane has one */
+
 struct poll {
     int grid;
-    val tile, event, index, count, need; /* per lane */
+    val tile;
+    int n; /* sets */
+    struct {
+        val event, index, count, need, ptr, active, lacking; /* per lane; active: NULL: all are */
+    } of[MOST_SETS];
 };
 
 val cg_flag(cg *g, int i) {
@@ -73,12 +79,17 @@ void cg_failed(cg *g) {
 static void expire(cg *g, const struct poll *w, val mask) {
     cg_if me;
     cg_if_begin(g, &me, cg_icmp(g, LLVMIntEQ, g->lane, cg_first_lane(g, mask)));
-    val say[] = {[CG_TASK] = cg_task_number(g, w->grid),
-                 [CG_TILE] = w->tile,
-                 [CG_EVENT] = w->event,
-                 [CG_INDEX] = w->index,
-                 [CG_COUNT] = w->count,
-                 [CG_NEED] = w->need};
+    val say[] = {[CG_TASK] = cg_task_number(g, w->grid), [CG_TILE] = w->tile,
+                 [CG_EVENT] = w->of[w->n - 1].event,     [CG_INDEX] = w->of[w->n - 1].index,
+                 [CG_COUNT] = w->of[w->n - 1].count,     [CG_NEED] = w->of[w->n - 1].need};
+    for (int i = w->n - 2; i >= 0; i--) {
+        val short_of[] = {[CG_EVENT] = w->of[i].event,
+                          [CG_INDEX] = w->of[i].index,
+                          [CG_COUNT] = w->of[i].count,
+                          [CG_NEED] = w->of[i].need};
+        for (int k = CG_EVENT; k <= CG_NEED; k++)
+            say[k] = cg_select(g, w->of[i].lacking, short_of[k], say[k]);
+    }
     for (int i = CG_TASK; i <= CG_NEED; i++)
         LLVMBuildStore(g->b, say[i], cg_flag(g, i));
     if (g->queues.nregions || g->sliced || g->tags.bytes)
@@ -86,14 +97,20 @@ static void expire(cg *g, const struct poll *w, val mask) {
     cg_if_end(g, &me);
 }
 
-/* Poll this lane's counter until no lane's is short. Returns whether to give up, uniform. */
-static val poll_lanes(cg *g, struct poll *w, val active, val ptr) {
+/* Poll this lane's counters until no lane's is short. Returns whether to give up, uniform. */
+static val poll_lanes(cg *g, struct poll *w) {
     block slow = cg_block(g, "short"), met = cg_block(g, "met"), out = cg_block(g, "polled");
     cg_spin s;
     cg_spin_begin(g, &s);
-    w->count = cg_atomic_load(g, ptr);
-    val lacking = cg_icmp(g, LLVMIntULT, w->count, w->need);
-    if (active) lacking = LLVMBuildAnd(g->b, lacking, active, "");
+    val lacking = NULL;
+    for (int i = 0; i < w->n; i++)
+        w->of[i].count = cg_atomic_load(g, w->of[i].ptr);
+    for (int i = 0; i < w->n; i++) {
+        val less = cg_icmp(g, LLVMIntULT, w->of[i].count, w->of[i].need);
+        if (w->of[i].active) less = LLVMBuildAnd(g->b, less, w->of[i].active, "");
+        w->of[i].lacking = less;
+        lacking = i ? LLVMBuildOr(g->b, lacking, less, "") : less;
+    }
     val mask = cg_ballot(g, lacking);
     cg_cond(g, cg_none(g, mask), met, slow);
 
@@ -117,7 +134,8 @@ static val poll_lanes(cg *g, struct poll *w, val active, val ptr) {
 
 static val wait_one(cg *g, int grid, const et_wait *w, val tile) {
     const et_event *e = &g->p->events[w->event];
-    struct poll s = {grid, tile, cg_event_number(g, w->event), NULL, NULL, NULL};
+    struct poll s = {.grid = grid, .tile = tile, .n = 1};
+    s.of[0].event = cg_event_number(g, w->event);
     cg_box box;
     cg_box_begin(g, w, &box);
     val zero = cg_i32(g, 0), quit = zero;
@@ -134,14 +152,16 @@ static val wait_one(cg *g, int grid, const et_wait *w, val tile) {
     cg_if on;
     val before = quit;
     if (loop) cg_if_begin(g, &on, cg_icmp(g, LLVMIntEQ, quit, zero));
-    s.index = cg_box_index(g, &box, item, &s.need);
+    val index = cg_box_index(g, &box, item, &s.of[0].need);
     /* The others poll a counter of the event too: not the box's first, since an empty one may lie
      * anywhere. */
-    if (active) s.index = cg_select(g, active, s.index, zero);
-    val ptr = g->row ? cg_word(g, cg_event_word(g, w->event, s.index))
-                     : cg_gep(g, cg_gepi(g, g->events, 4 * (int64_t)e->base),
-                              LLVMBuildZExt(g->b, cg_muli(g, s.index, 4), g->i64, ""));
-    quit = poll_lanes(g, &s, active, ptr);
+    if (active) index = cg_select(g, active, index, zero);
+    s.of[0].index = index;
+    s.of[0].active = active;
+    s.of[0].ptr = g->row ? cg_word(g, cg_event_word(g, w->event, index))
+                         : cg_gep(g, cg_gepi(g, g->events, 4 * (int64_t)e->base),
+                                  LLVMBuildZExt(g->b, cg_muli(g, index, 4), g->i64, ""));
+    quit = poll_lanes(g, &s);
     if (!loop) return quit;
     cg_if_end(g, &on);
     val phi = LLVMBuildPhi(g->b, g->i32, "");
@@ -157,21 +177,29 @@ static bool is_harmless(cg *g, const et_wait *w) {
     return w->when == ET_ALWAYS || !et_wait_loads(g->p, w);
 }
 
-/* How many waits from number FIRST on are looked at together: the lanes of a wave are enough for
- * their counters, and none reads what another is for. At least one. */
+/* Where the counters of a box are among those that are looked at together, of which AT come before
+ * it: in one set, or from the first lane of one on. */
+static int64_t place_of(const cg *g, int64_t at, int64_t most) {
+    int64_t wave = g->t->wave, in = at % wave;
+    return in && in + most > wave ? at + wave - in : at;
+}
+
+/* How many waits from number FIRST on are looked at together: there are lanes enough for their
+ * counters in as many sets as the family loads at once, and none reads what another is for. 0: the
+ * first is looked at by itself. */
 static int together(cg *g, const et_grid *gr, int first) {
-    int64_t lanes = 0;
+    int64_t all = 0, room = (int64_t)g->family->sets * g->t->wave;
     int n = 0;
     for (; first + n < gr->nwaits; n++) {
         const et_wait *w = &gr->waits[first + n];
         cg_box box;
         cg_box_shape(g, w, &box);
-        bool fits = box.most >= 0 && box.most <= g->t->wave - lanes && is_harmless(g, w);
-        if (n > 0 && (!fits || cg_wait_reads(g, w))) break;
-        if (!fits) return 1;
-        lanes += box.most;
+        int64_t from = place_of(g, all, box.most < 0 ? 0 : box.most);
+        bool fits = box.most >= 0 && from + box.most <= room && is_harmless(g, w);
+        if (!fits || (n > 0 && cg_wait_reads(g, w))) break;
+        all = from + box.most;
     }
-    return n;
+    return n > 1 || all > g->t->wave ? n : 0;
 }
 
 /* Does every tile of the grid wait for the same? Then a workgroup does so before its first one. */
@@ -202,33 +230,44 @@ static val both(cg *g, val a, val b) {
     return a && b ? LLVMBuildAnd(g->b, a, b, "") : a ? a : b;
 }
 
+/* The counters of a wait that lanes have in set I; BOX begins at FROM. */
+static void add_to_set(cg *g, struct poll *s, int i, const et_wait *w, const cg_box *box,
+                       int64_t from, val when) {
+    int64_t ahead = from - (int64_t)i * g->t->wave;
+    val item = ahead ? cg_addi(g, g->lane, -ahead) : g->lane, zero = cg_i32(g, 0), need;
+    val mine = cg_icmp(g, LLVMIntULT, item, cg_i32(g, box->most));
+    if (box->constant != box->most) /* a box may be empty, its size less than nothing */
+        mine = LLVMBuildAnd(g->b, mine, cg_icmp(g, LLVMIntSLT, item, box->total), "");
+    if (when) mine = LLVMBuildAnd(g->b, mine, when, "");
+    item = cg_select(g, mine, item, zero);
+    val index = cg_select(g, mine, cg_box_index(g, box, item, &need), zero);
+    val word = cg_event_word(g, w->event, index), event = cg_event_number(g, w->event);
+    bool more = s->of[i].active != NULL;
+    s->of[i].active = more ? LLVMBuildOr(g->b, s->of[i].active, mine, "") : mine;
+    s->of[i].ptr = more ? cg_select(g, mine, word, s->of[i].ptr) : word;
+    s->of[i].index = more ? cg_select(g, mine, index, s->of[i].index) : index;
+    s->of[i].need = more ? cg_select(g, mine, need, s->of[i].need) : need;
+    s->of[i].event = more ? cg_select(g, mine, event, s->of[i].event) : event;
+}
+
 /* Waits FIRST to FIRST + N, each with lanes of its own. */
 static val wait_together(cg *g, int grid, int first, int n, val tile) {
     const et_grid *gr = &g->p->grids[grid];
-    struct poll s = {grid, tile, NULL, NULL, NULL, NULL};
-    val active = NULL, ptr = NULL, zero = cg_i32(g, 0);
-    int64_t from = 0;
+    struct poll s = {.grid = grid, .tile = tile};
+    int64_t from = 0, wave = g->t->wave;
     for (int k = 0; k < n; k++) {
         const et_wait *w = &gr->waits[first + k];
-        val when = both(g, cg_applies(g, gr, w->when), still(g, is_common(g, gr, w))), need;
+        val when = both(g, cg_applies(g, gr, w->when), still(g, is_common(g, gr, w)));
         cg_box box;
         cg_box_begin(g, w, &box);
-        val item = from ? cg_addi(g, g->lane, -from) : g->lane;
-        val mine = cg_icmp(g, LLVMIntULT, item, cg_i32(g, box.most));
-        if (box.constant != box.most) /* a box may be empty, its size less than nothing */
-            mine = LLVMBuildAnd(g->b, mine, cg_icmp(g, LLVMIntSLT, item, box.total), "");
-        if (when) mine = LLVMBuildAnd(g->b, mine, when, "");
-        item = cg_select(g, mine, item, zero);
-        val index = cg_select(g, mine, cg_box_index(g, &box, item, &need), zero);
-        val word = cg_event_word(g, w->event, index), event = cg_event_number(g, w->event);
-        active = k ? LLVMBuildOr(g->b, active, mine, "") : mine;
-        ptr = k ? cg_select(g, mine, word, ptr) : word;
-        s.index = k ? cg_select(g, mine, index, s.index) : index;
-        s.need = k ? cg_select(g, mine, need, s.need) : need;
-        s.event = k ? cg_select(g, mine, event, s.event) : event;
+        from = place_of(g, from, box.most);
+        for (int64_t i = from / wave; i * wave < from + box.most; i++)
+            add_to_set(g, &s, (int)i, w, &box, from, when);
         from += box.most;
     }
-    return poll_lanes(g, &s, active, cg_word(g, ptr));
+    for (; s.n < MOST_SETS && s.of[s.n].active; s.n++)
+        s.of[s.n].ptr = cg_word(g, s.of[s.n].ptr);
+    return s.n ? poll_lanes(g, &s) : cg_i32(g, 0);
 }
 
 bool cg_weakened(cg *g, int event) {
@@ -252,8 +291,9 @@ static void wait_all(cg *g, int grid, val tile) {
     val quit = cg_i32(g, 0);
     int mark = cg_scope(g);
     for (int i = 0, n; i < gr->nwaits; i += n) {
-        n = together(g, gr, i);
-        val when = n > 1 ? NULL : cg_applies(g, gr, gr->waits[i].when), zero = cg_i32(g, 0);
+        int many = together(g, gr, i);
+        n = many ? many : 1;
+        val when = many ? NULL : cg_applies(g, gr, gr->waits[i].when), zero = cg_i32(g, 0);
         val go = both(g, cg_icmp(g, LLVMIntEQ, quit, zero), when);
         go = both(g, go, still(g, are_common(g, gr, i, n)));
         cg_if s;
@@ -261,7 +301,7 @@ static void wait_all(cg *g, int grid, val tile) {
         int inner = cg_scope(g);
         if (cg_wait_reads(g, &gr->waits[i]))
             cg_acquire_wave(g, i > 0 && cg_weakened(g, gr->waits[i - 1].event));
-        val r = n > 1 ? wait_together(g, grid, i, n, tile) : wait_one(g, grid, &gr->waits[i], tile);
+        val r = many ? wait_together(g, grid, i, n, tile) : wait_one(g, grid, &gr->waits[i], tile);
         cg_scope_end(g, inner);
         cg_if_end(g, &s);
         val q = LLVMBuildPhi(g->b, g->i32, "");
@@ -398,6 +438,15 @@ void cg_begin(cg *g, int grid) {
     cg_if_end(g, &me);
 }
 
+/* The wave that tells others of a tile. Where nothing streams, the last one: what its fence waits
+ * for, and what the first wave polls for the next tile, is then on its way at once. A trace has
+ * what the first one does. */
+static int telling_wave(const cg *g) {
+    bool last = g->family->cumulative && !g->queues.nregions && !g->p->ring.slots &&
+                !g->opt->profile && !g->tags.bytes;
+    return last ? g->p->workgroup / g->t->wave - 1 : 0;
+}
+
 void cg_notifies(cg *g, int grid) {
     const et_grid *gr = &g->p->grids[grid];
     if (!gr->nnotifies) {
@@ -416,8 +465,10 @@ void cg_notifies(cg *g, int grid) {
         cg_barrier_drain(g);
     else
         cg_barrier(g);
+    int wave = telling_wave(g);
+    val teller = by.wave ? cg_i32(g, wave) : cg_i32(g, wave * g->t->wave);
     cg_if me;
-    cg_if_begin(g, &me, cg_icmp(g, LLVMIntEQ, by.wave ? g->wave : g->tid, cg_i32(g, 0)));
+    cg_if_begin(g, &me, cg_icmp(g, LLVMIntEQ, by.wave ? g->wave : g->tid, teller));
     if (!within &&
         fenced) /* else the barrier saw to it that all stores have reached the die's cache */
         cg_fence(g, LLVMAtomicOrderingRelease, weak);

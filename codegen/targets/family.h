@@ -110,7 +110,7 @@ typedef struct et_family {
     void (*declare_local)(cg *); /* makes g->lds, g->lds_bytes of local memory, aligned to 16 */
     void (*keep_local)(cg *);    /* LLVM must not make that smaller, used or not */
     val (*hide)(cg *, val ptr);  /* PTR, which LLVM no longer knows to be that; uniform */
-    /* V, an i32, which LLVM no longer knows to be that: what is computed of it is computed here and
+    /* V, an i32 or i64, which LLVM no longer knows to be that: what is computed of it is computed here and
      * not kept from elsewhere. NULL: there is room for all of it. */
     val (*anew)(cg *, val v);
     /* V, an i32 that is the same in all lanes, which the assembler then knows, too. NULL: it knows.
@@ -142,6 +142,7 @@ typedef struct et_family {
     val (*clock)(cg *);            /* i64, of a rate that the runtime knows */
     void (*nap)(cg *, int clocks); /* about so many; others run in the meantime */
     int looks; /* in vain at what others write, a power of 2, before the clock is looked at */
+    int sets;  /* of counters, one in each lane, that are loaded for one look */
     /* N words of type T, one behind the other, which 16 bytes hold: each as one relaxed atomic load
      * of the device has it. NULL: they are loaded one by one. */
     void (*load_words)(cg *, LLVMTypeRef t, val ptr, int n, val *words);

@@ -51,6 +51,7 @@ const et_family et_amdgpu = {
     .clock = amdgpu_clock,
     .nap = amdgpu_nap,
     .looks = 1,
+    .sets = 1,
     .mark = amdgpu_mark,
     .order_loads = amdgpu_order_loads,
     .mix = amdgpu_mix,

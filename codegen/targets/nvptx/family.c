@@ -68,6 +68,7 @@ const et_family et_nvptx = {
     .clock = nvptx_clock,
     .nap = nvptx_nap,
     .looks = 8,
+    .sets = 4,
     .load_words = nvptx_load_words,
     .mark = nvptx_mark,
     .stream = &nvptx_stream,
