@@ -8,7 +8,8 @@ enum {
     ROW_ELEMENTS = 4096, /* per tile that reduces long rows, */
     SHORT_ELEMENTS = 16384, /* and short ones */
     LONG_ROW = 1024,        /* a reduction this long gets a tile of its own, */
-    LONG_ROWS = 4,       /* or where each CU would have several in any launch so many share one */
+    LONG_ROWS = 4,       /* or where each CU would have several in any launch so many share one, */
+    MOST_LONG_ROWS = 16, /* or so many where products are of many rows, so that each CU has one */
     FEW_ROWS = 4,        /* per tile of shorter ones, in whatever launch */
     MANY_ROWS = 128,     /* or so many, if each CU has one tile in the largest launch */
     TILE_WORK = 1 << 16, /* elements that the reductions of a tile look at, where there are rows */
@@ -71,6 +72,8 @@ static int64_t element_budget(et_tiler *t, const struct longest *l) {
     if (!l->extent || (l->each && l->extent <= LONG_ROW)) {
         int64_t share = total / (cus > 0 ? cus : 1);
         if (share > MANY_ELEMENTS) return power_above(share, MAX_ELEMENTS);
+        if (share > MIN_ELEMENTS && t->opt->machine->group_waves)
+            return power_above(share, MANY_ELEMENTS);
         return share < MIN_ELEMENTS ? MIN_ELEMENTS : share;
     }
     return l->extent > LONG_ROW ? ROW_ELEMENTS : SHORT_ELEMENTS;
@@ -89,6 +92,8 @@ static int64_t rows_of_tile(et_tiler *t, const struct longest *l) {
         least = lo > INT32_MAX / least ? INT32_MAX : least * lo;
     }
     int64_t share = all / (cus > 0 ? cus : 1);
+    if (few == 1 && cus > 0 && t->opt->machine->group_waves && 2 * least > cus)
+        return power_above((all + cus - 1) / cus, MOST_LONG_ROWS);
     if (few == 1 && (cus <= 0 || least <= cus)) return 1;
     if (few == 1) return power_below(all / cus < LONG_ROWS ? (all + cus - 1) / cus : LONG_ROWS);
     int64_t rows = share <= few ? few : power_above(share, MANY_ROWS);

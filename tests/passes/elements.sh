@@ -25,12 +25,21 @@ output s : f32[ROWS, 2048] = x + y
 output n : f32[ROWS, 32, 64] = rmsnorm(q, g, eps = 1e-5)
 input e : f32[ROWS, 8, 2048]
 output c : f32[ROWS, 2048] = sum(e, axis = 1)
+input w : f32[2048]
+output r : f32[ROWS, 2048] = rmsnorm(x, w, eps = 1e-5)
 ETG
 for rows in 256 512; do
     n=$(tiles $rows s)
     [ "$n" -gt 66 ] && [ "$n" -le 132 ] || fail "$rows rows to add: $n tiles"
     n=$(tiles $rows n)
     [ "$n" -gt 66 ] && [ "$n" -le 132 ] || fail "sums of $rows rows: $n tiles"
+done
+# Not two rounds of tiles where one is enough, of a few elements each and of long rows.
+n=$(tiles 64 s)
+[ "$n" -gt 66 ] && [ "$n" -le 132 ] || fail "64 rows to add: $n tiles"
+for rows in 128 256 2048; do
+    n=$(tiles $rows r)
+    [ "$n" -gt 66 ] && [ "$n" -le 132 ] || fail "$rows long rows: $n tiles"
 done
 n=$(tiles 4096 s)
 [ "$n" = 1024 ] || fail "4096 rows to add: $n tiles"
