@@ -169,6 +169,8 @@ void cg_tile(cg *g, int grid, val tile) {
         begun = cg_contract_begin(g, &g->f->steps[early]);
     else if (early < g->f->nsteps && cg_contract_may_guess(g, gr, &g->f->steps[early]))
         cg_contract_guess(g, begun = cg_contract_begin(g, &g->f->steps[early]));
+    else if (early < g->f->nsteps && cg_contract_ring_early(g, &g->f->steps[early]))
+        cg_contract_ring_begin(g, begun = cg_contract_begin(g, &g->f->steps[early]));
     else
         early = -1;
     cg_know_ahead(g, g->f);

@@ -80,11 +80,13 @@ static void ask_weights(cg *g, const et_func *f, const et_step *s, et_expr b) {
     const et_node_x n = *et_x(g->x, b);
     int bytes = et_dtype_bytes(s->operand);
     int64_t k, lines = WEIGHTS / LINE / (s->nacc * s->tn);
+    int64_t from = cg_contract_early_k(g, s) * bytes / LINE;
     if (cg_reads_mutable(g, b) || cg_reads_mutable(g, s->nlive) ||
         !cg_contract_direct(g, s, b, 16 / bytes) || g->p->tensors[n.i].kind != ET_TENSOR_WEIGHT ||
         !et_is_int(g->x, s->kextent, &k) || readers(g, f, b) > READERS)
         return;
     if (lines > k * bytes / LINE) lines = k * bytes / LINE;
+    lines -= from;
     if (lines < 1) return;
     int mark = cg_scope(g);
     val last = cg_addi(g, cg_emit_i32(g, s->nlive), -1);
@@ -95,7 +97,7 @@ static void ask_weights(cg *g, const et_func *f, const et_step *s, et_expr b) {
     val line = LLVMBuildURem(g->b, item, cg_i32(g, lines), "");
     cg_bind(g, s->nvar, cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){row, last}), true);
     et_expr first = et_subst_var(g->x, cg_offset(g, n.i2, n.i, n.ops), s->kvar, et_int(g->x, 0));
-    val ahead = LLVMBuildZExt(g->b, cg_muli(g, line, LINE), g->i64, "");
+    val ahead = LLVMBuildZExt(g->b, cg_muli(g, cg_addi(g, line, from), LINE), g->i64, "");
     g->family->prefetch(g, cg_gep(g, cg_address(g, n.i2, n.i, first), ahead));
     cg_scope_end(g, inner);
     cg_items_end(g, &items);

@@ -28,7 +28,7 @@ const char *cg_contract_problem(cg *g, const et_step *s) {
     const char *bands = cg_bands_problem(g, &c);
     if (bands) return bands;
     if (c.stages) return cg_contract_ring_problem(g, &c);
-    int sums = s->nacc * c.msub * c.nsub;
+    int sums = cg_contract_sums(&c);
     if (sums <= ET_MAX_SUMS && c.nload <= ET_MAX_FRAGMENTS) return NULL;
     return et_printf(g->arena, "a wave cannot hold %d sums of 16 x 16 and %d rows of b", sums,
                      c.nload);
@@ -185,6 +185,11 @@ static void place(cg *g, et_contract *c) {
     c->ks = digit(g, &rest, s->wk);
     c->m0 = cg_muli(g, c->m0, c->bands > 1 ? 16 : (int64_t)c->msub * 16);
     c->n0 = cg_muli(g, ng, (int64_t)c->nsub * 16);
+    if (c->products < s->nacc) {
+        val columns = cg_i32(g, s->tn);
+        c->product = LLVMBuildUDiv(g->b, c->n0, columns, "");
+        c->n0 = LLVMBuildURem(g->b, c->n0, columns, "");
+    }
     const et_layout *l = c->fr->layout;
     val group = c->group = dealt(g, &l->k);
     c->lane_m = dealt(g, &l->m);
@@ -227,7 +232,7 @@ int cg_contract_sum(const et_contract *c, int i, int ms, int ns) {
 }
 
 int cg_contract_sums(const et_contract *c) {
-    return c->s->nacc * c->msub * c->nsub;
+    return c->products * c->msub * c->nsub;
 }
 
 /* ---- b through LDS ---- */
@@ -318,9 +323,23 @@ static int run_of(const et_contract *c) {
     return n;
 }
 
-/* The sum SUM of 16 x 16, whose first are M0 and N0. */
-static void write_sum(cg *g, const et_contract *c, int local, val m0, val n0, val sum) {
-    const et_local *l = &g->f->locals[local];
+/* Where element AT of product I's sums is, or of the one product that this wave has. */
+static val sum_ptr(cg *g, const et_contract *c, int i, val at) {
+    const et_local *l = g->f->locals;
+    const int *acc = c->s->acc;
+    val ptr = cg_local_ptr(g, acc[i], at);
+    for (int k = 1; c->product && k < c->s->nacc; k++) {
+        val other = cg_local_ptr(g, acc[k], at);
+        val it = cg_icmp(g, LLVMIntEQ, c->product, cg_i32(g, k));
+        et_check(l[acc[k]].pitch == l[acc[0]].pitch);
+        ptr = cg_select(g, it, other, ptr);
+    }
+    return ptr;
+}
+
+/* The sum SUM of 16 x 16 of product P, whose first are M0 and N0. */
+static void write_sum(cg *g, const et_contract *c, int p, val m0, val n0, val sum) {
+    const et_local *l = &g->f->locals[c->s->acc[p]];
     const et_layout *dealt_as = c->sums;
     int run = run_of(c);
     for (int i = 0; i < c->results; i += run) {
@@ -331,7 +350,7 @@ static void write_sum(cg *g, const et_contract *c, int local, val m0, val n0, va
         if (run < c->results)
             part = LLVMBuildShuffleVector(g->b, sum, LLVMGetPoison(LLVMTypeOf(sum)),
                                           LLVMConstVector(at, (unsigned)run), "");
-        val to = cg_local_ptr(g, local, cg_add(g, cg_muli(g, m, l->pitch), n));
+        val to = sum_ptr(g, c, p, cg_add(g, cg_muli(g, m, l->pitch), n));
         LLVMSetAlignment(LLVMBuildStore(g->b, part, to),
                          run % 4 || l->pitch % 4 ? run % 2 || l->pitch % 2 ? 4 : 8 : 16);
     }
@@ -343,13 +362,13 @@ void cg_contract_write(cg *g, const et_contract *c, val row0, const val *acc) {
         cg_if live;
         val m16 = cg_addi(g, c->m0, (int64_t)c->next_m * ms),
             row = row0 ? cg_add(g, row0, m16) : m16;
-        bool sure = !ms && s->wm == 1 && !row0;
+        bool sure = !row0 && (c->together || (!ms && s->wm == 1)); /* else few may be there */
         if (!sure) cg_if_begin(g, &live, cg_icmp(g, LLVMIntSLT, row, c->mlive));
-        for (int i = 0; i < s->nacc; i++)
+        for (int i = 0; i < c->products; i++)
             for (int ns = 0; ns < c->nsub; ns++) {
                 val m = cg_add(g, cg_add(g, cg_muli(g, c->ks, s->tm), m16), c->out_m);
                 val n = cg_add(g, cg_addi(g, c->n0, 16 * ns), c->out_n);
-                write_sum(g, c, s->acc[i], m, n, acc[cg_contract_sum(c, i, ms, ns)]);
+                write_sum(g, c, i, m, n, acc[cg_contract_sum(c, i, ms, ns)]);
             }
         if (!sure) cg_if_end(g, &live);
     }

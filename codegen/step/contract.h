@@ -67,6 +67,7 @@ struct et_contract {
     int results;            /* elements of a sum in one lane */
     int sets;               /* of such, a power of two, which are added up at the end */
     float times;            /* what they are to be multiplied by then */
+    int products;           /* that a wave has sums of: all, or one */
     int nsub, msub;         /* 16-row pieces of this wave's n, of m */
     int next_m;             /* rows from one of the latter to the next */
     int bands;              /* in which they are put into local memory, one after the other */
@@ -88,6 +89,7 @@ struct et_contract {
     int deep_a;
     et_own *own;
     val nchunks;
+    struct et_chunks *ring;      /* what was begun before the tile's waits; or NULL */
     bool packed;                 /* b is read packed (contract_packed.c) */
     struct et_contract *other;   /* the plan for that of a step that can, or NULL */
     val is_packed;               /* with it: b is packed, an i1 */
@@ -96,6 +98,7 @@ struct et_contract {
     val begin;                   /* the first chunk that is multiplied */
     val before;                  /* with zeros: the one before this, or -1 */
     val m0, n0, ks, kpart;       /* of this wave */
+    val product;                 /* that it has, where it has one of several; or NULL */
     val lane_m, lane_n, lane_k0; /* of this lane: first row of a, of b, first k */
     val group;                   /* lane_k0 counted in fragments */
     val row_n[ET_MAX_FRAGMENTS]; /* rows of b, which n */

@@ -34,6 +34,8 @@ const char *cg_contract_ring_problem(cg *g, const et_contract *c) {
     if (items(g, s->tm, wide) > ET_CHUNK_ITEMS || items(g, s->tn, wide) > ET_CHUNK_ITEMS ||
         c->msub > ET_MAX_ROWS * 2)
         return "a ring's chunks are too large";
+    if (c->products < s->nacc && !c->together)
+        return "waves that multiply for themselves have columns of each product";
     if (sums > ET_MAX_SUMS)
         return et_printf(g->arena, "a wave cannot hold %d sums of 16 x 16", sums);
     return NULL;
@@ -115,9 +117,15 @@ static val first_k(cg *g, const et_chunks *r, val chunk, int part) {
     return cg_addi(g, k, (int64_t)part * r->wide / c->size);
 }
 
+val cg_chunk_first(cg *g, const et_chunks *r, const et_chunk_side *s, int j) {
+    val lane = cg_add(g, s->from[j].lane, cg_muli(g, r->piece, PIECE));
+    return cg_gep(g, s->from[j].base, LLVMBuildZExt(g->b, lane, g->i64, ""));
+}
+
 static val memory_ptr(cg *g, const et_chunks *r, const et_chunk_side *s, int j, val chunk,
                       int part) {
     val ahead = cg_muli(g, LLVMBuildSExt(g->b, chunk, g->i64, ""), (int64_t)r->parts * r->wide);
+    if (s->first[j]) return cg_gepi(g, cg_gep(g, s->first[j], ahead), (int64_t)part * r->wide);
     val lane = cg_add(g, s->from[j].lane, cg_muli(g, r->piece, PIECE));
     val base = cg_gep(g, s->from[j].base, ahead);
     base = cg_gep(g, base, LLVMBuildZExt(g->b, lane, g->i64, ""));
@@ -134,10 +142,10 @@ static val piece_bytes(cg *g, const et_chunks *r, val chunk, int part) {
     return cg_muli(g, left, c->size);
 }
 
-void cg_chunk_copy(cg *g, const et_chunks *r, val chunk, val slot) {
+void cg_chunk_copy(cg *g, const et_chunks *r, val chunk, val slot, int first, int last) {
     for (int part = 0; part < r->parts; part++) {
         val bytes = piece_bytes(g, r, chunk, part);
-        for (int i = 0; i < r->nsides; i++) {
+        for (int i = first; i <= last; i++) {
             const et_chunk_side *s = &r->side[i];
             for (int j = 0; j < s->n && s->async; j++) {
                 val to = ring_ptr(g, r, s, j, slot, part);

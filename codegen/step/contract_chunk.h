@@ -1,5 +1,6 @@
 /* contract_chunk.h - chunks of both operands of a CONTRACT step of many rows, in a ring in LDS:
- * what brings and reads one (contract_chunk.c), and the loops over them (contract_ring.c). */
+ * what brings and reads one (contract_chunk.c), and the loops over them (contract_ring.c,
+ * contract_group.c). */
 #ifndef ET_CODEGEN_CONTRACT_CHUNK_H
 #define ET_CODEGEN_CONTRACT_CHUNK_H
 
@@ -21,11 +22,12 @@ typedef struct {
     bool async;        /* and copied */
     int n;             /* pieces of a work-item */
     cg_addr from[ET_CHUNK_ITEMS];
+    val first[ET_CHUNK_ITEMS]; /* the same of an async one as a pointer, of the first chunk */
     val there[ET_CHUNK_ITEMS]; /* bytes of a piece: none of a row that is not live */
     val row[ET_CHUNK_ITEMS], to[ET_CHUNK_ITEMS], bits[ET_CHUNK_ITEMS][ET_CHUNK_PARTS];
 } et_chunk_side;
 
-typedef struct {
+typedef struct et_chunks {
     const et_contract *c;
     et_chunk_side side[1 + ET_MAX_ACC];
     int nsides;
@@ -33,20 +35,35 @@ typedef struct {
     int parts;  /* of a chunk */
     bool async; /* some are */
     val piece;  /* of a row, that this work-item has */
+    val early;  /* of so many chunks right operands are on their way before any row is; or NULL */
 } et_chunks;
 
 /* The ring, for what the tile has of both operands; C is set. */
 void cg_chunks_begin(cg *, et_chunks *);
 
 /* ---- into the ring ---- */
-/* CHUNK, of the operands that are copied, into SLOT. */
-void cg_chunk_copy(cg *, const et_chunks *, val chunk, val slot);
+/* Where an operand that is copied begins, for a work-item's piece number J. */
+val cg_chunk_first(cg *, const et_chunks *, const et_chunk_side *, int j);
+/* CHUNK, of the operands FIRST to LAST that are copied, into SLOT. */
+void cg_chunk_copy(cg *, const et_chunks *, val chunk, val slot, int first, int last);
 /* CHUNK, of the others, into registers of theirs; and from there into SLOT. */
 void cg_chunk_load(cg *, et_chunks *, val chunk);
 void cg_chunk_store(cg *, const et_chunks *, val slot);
 /* A piece of CHUNK, if ANY: there is a chunk of that number. */
 val cg_chunk_held(cg *, const et_chunks *, const et_chunk_side *, int j, val chunk, int part,
                   val any);
+
+/* ---- the ring: contract_ring.c ---- */
+/* How many chunks are copied ahead of the one that is multiplied. Where waves multiply together,
+ * the one before it may still be. */
+int cg_chunks_ahead(const et_contract *);
+val cg_chunks_next(cg *, const et_chunks *, val slot);
+val cg_chunks_back(cg *, const et_chunks *, val slot, int n);
+/* CHUNK, of all operands that are not on their way, if there is one of that number. */
+void cg_chunks_copy(cg *, const et_chunks *, val chunk, val slot);
+/* Every tile has some, as nobody has to ask: contract_group.c. */
+bool cg_chunks_have_rows(const cg *, const et_contract *);
+void cg_chunks_together(cg *, et_chunks *, val *acc); /* all chunks, by waves together */
 
 /* ---- out of it, by each wave for itself ---- */
 /* What a wave reads of a chunk's unit U, one after the other in OUT: the fragments of a, then those

@@ -182,7 +182,8 @@ static bool plan_step(cg *g, et_contract *c) {
     set_lane_k(c, c->packed ? ET_PACKED_LANE_K : c->lane_k);
     c->rows_n = et_deal_values(&c->fr->layout->n);
     c->rows_m = et_deal_values(&c->fr->layout->m);
-    c->nsub = s->tn / s->wn / 16;
+    c->products = et_step_products(s);
+    c->nsub = (c->products < s->nacc ? s->nacc : 1) * s->tn / s->wn / 16;
     c->msub = s->tm / s->wm / 16;
     c->stages = et_step_stages(g->f, s);
     c->bands = g->f->locals[s->acc[0]].rows ? s->tm / g->f->locals[s->acc[0]].rows : 1;

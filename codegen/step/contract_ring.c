@@ -1,9 +1,6 @@
 /* CONTRACT steps of many rows: both operands go through a ring of chunks in LDS (contract_chunk.c),
  * ahead of the products, and every wave has a rectangle of the tile's sums.
  *
- * Where waves multiply together (et_group_family), they take a chunk's operands from there
- * themselves, while the waves bring others.
- *
  * An operand that is a tensor of the operands' type is copied without passing through registers
  * where the family can, as far ahead as the ring is long. Where it cannot, and all operands are
  * such, several chunks are on their way in registers, and one is stored while the one before it is
@@ -14,36 +11,38 @@
 
 /* ---- the loop ---- */
 
-static val next_slot(cg *g, const et_chunks *r, val slot) {
+val cg_chunks_next(cg *g, const et_chunks *r, val slot) {
     val next = cg_addi(g, slot, 1), round = cg_icmp(g, LLVMIntEQ, next, cg_i32(g, r->c->stages));
     return cg_select(g, round, cg_i32(g, 0), next);
 }
 
-static val slot_back(cg *g, const et_chunks *r, val slot, int n) {
+val cg_chunks_back(cg *g, const et_chunks *r, val slot, int n) {
     val back = cg_addi(g, slot, -n), under = cg_icmp(g, LLVMIntSLT, back, cg_i32(g, 0));
     return cg_select(g, under, cg_addi(g, back, r->c->stages), back);
 }
 
-/* CHUNK into SLOT, if there is one of that number. */
-static void copy_ahead(cg *g, const et_chunks *r, val chunk, val slot) {
-    cg_if some;
+void cg_chunks_copy(cg *g, const et_chunks *r, val chunk, val slot) {
+    cg_if some, late;
     cg_if_begin(g, &some, cg_icmp(g, LLVMIntSLT, chunk, r->c->nchunks));
-    cg_chunk_copy(g, r, chunk, slot);
+    cg_chunk_copy(g, r, chunk, slot, 0, r->early ? 0 : r->nsides - 1);
+    if (r->early) {
+        cg_if_begin(g, &late, cg_icmp(g, LLVMIntSGE, chunk, r->early));
+        cg_chunk_copy(g, r, chunk, slot, 1, r->nsides - 1);
+        cg_if_end(g, &late);
+    }
     cg_if_end(g, &some);
     g->family->copy_group(g);
 }
 
-/* How many chunks are copied ahead of the one that is multiplied. Where waves multiply together,
- * the one before it may still be. */
-static int ahead(const et_chunks *r) {
-    return r->c->stages - (r->c->together ? 2 : 1);
+int cg_chunks_ahead(const et_contract *c) {
+    return c->stages - (c->together ? 2 : 1);
 }
 
 static void fill(cg *g, et_chunks *r) {
     val zero = cg_i32(g, 0);
     cg_barrier(g); /* what another tile had here has been read */
-    for (int i = 0; i < ahead(r) && r->async; i++)
-        copy_ahead(g, r, cg_i32(g, i), cg_i32(g, i));
+    for (int i = 0; i < cg_chunks_ahead(r->c) && r->async; i++)
+        cg_chunks_copy(g, r, cg_i32(g, i), cg_i32(g, i));
     cg_chunk_load(g, r, zero);
     cg_chunk_store(g, r, zero);
 }
@@ -56,10 +55,12 @@ static void turn(cg *g, et_chunks *r, val *acc) {
     carried[n] = cg_i32(g, 0);
     cg_for f;
     val chunk = cg_for_begin(g, &f, cg_i32(g, 0), c->nchunks, cg_i32(g, 1), true, n + 1, carried);
-    val slot = carried[n], next = next_slot(g, r, slot);
-    if (r->async) g->family->copied(g, ahead(r) - 1);
+    val slot = carried[n], next = cg_chunks_next(g, r, slot);
+    if (r->async) g->family->copied(g, cg_chunks_ahead(r->c) - 1);
     cg_barrier(g); /* the chunk is there, and the one before it has been multiplied */
-    if (r->async) copy_ahead(g, r, cg_addi(g, chunk, ahead(r)), slot_back(g, r, slot, 1));
+    if (r->async)
+        cg_chunks_copy(g, r, cg_addi(g, chunk, cg_chunks_ahead(r->c)),
+                       cg_chunks_back(g, r, slot, 1));
     val then = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){cg_addi(g, chunk, 1), last});
     cg_chunk_load(g, r, then);
     cg_chunk_multiply(g, r, slot, carried);
@@ -194,98 +195,27 @@ static void turn_sets(cg *g, et_chunks *r, int nsets, val *acc) {
     memcpy(acc, t->v, (size_t)t->sums * sizeof *acc);
 }
 
-/* ---- the loop, by several waves together ---- */
-
-/* ROW of an operand, at the k's of step J of these waves: each part has STEPS of them. */
-static val group_rows(cg *g, const et_chunks *r, const et_chunk_side *s, val slot, val row, int j,
-                      int steps) {
-    const et_contract *c = r->c;
-    int own = r->parts * steps / c->s->wk, bytes = r->wide / steps;
-    val at = cg_add(g, cg_muli(g, slot, r->parts * s->bytes), cg_muli(g, row, r->wide));
-    val base = cg_gepi(g, g->lds, g->f->locals[s->local].offset);
-    if (own % steps == 0) { /* whole parts */
-        at = cg_add(g, at, cg_muli(g, c->ks, own / steps * s->bytes));
-    } else {
-        val first = cg_muli(g, c->ks, own), of = cg_i32(g, steps);
-        at = cg_add(g, at, cg_muli(g, LLVMBuildUDiv(g->b, first, of, ""), s->bytes));
-        at = cg_add(g, at, cg_muli(g, LLVMBuildURem(g->b, first, of, ""), bytes));
-    }
-    return cg_gepi(g, cg_gep(g, base, at), s->at + j / steps * s->bytes + j % steps * bytes);
-}
-
-/* SUM: f32's, of product after product. */
-static void multiply_group(cg *g, const et_chunks *r, val slot, val *sum) {
-    const et_contract *c = r->c;
-    const et_group_family *of = g->t->group;
-    int columns = 16 * (c->together == ET_GROUP_M ? c->nsub : c->msub);
-    val all = cg_i32(g, -16 * of->waves);
-    val m = c->together == ET_GROUP_M ? LLVMBuildAnd(g->b, c->m0, all, "") : c->m0;
-    val n = c->together == ET_GROUP_N ? LLVMBuildAnd(g->b, c->n0, all, "") : c->n0;
-    int steps = r->wide / c->size / of->k;
-    of->begin(g, 0, NULL, 0, NULL);
-    for (int j = 0; j < r->parts * steps / c->s->wk; j++)
-        for (int i = 0; i < c->s->nacc; i++) {
-            val a = group_rows(g, r, &r->side[0], slot, m, j, steps);
-            val b = group_rows(g, r, &r->side[1 + i], slot, n, j, steps);
-            bool rows_m = c->together == ET_GROUP_M;
-            of->multiply(g, c->s->operand, r->wide, rows_m ? a : b, rows_m ? b : a, columns,
-                         sum + (ptrdiff_t)i * columns / 2);
-        }
-    of->end(g);
-}
-
-/* The same where waves multiply together: while they do, the next chunk is stored, and the one that
- * they had before is waited for last. */
-static void turn_group(cg *g, et_chunks *r, val *acc) {
-    enum { EIGHT = 8 };
-    const et_contract *c = r->c;
-    const et_group_family *of = g->t->group;
-    int n = cg_contract_sums(c) * EIGHT;
-    val carried[ET_MAX_SUMS * EIGHT + 1], last = cg_addi(g, c->nchunks, -1);
-    for (int i = 0; i < n; i++)
-        carried[i] = cg_extract(g, acc[i / EIGHT], i % EIGHT);
-    carried[n] = cg_i32(g, 0);
-    cg_for f;
-    val chunk = cg_for_begin(g, &f, cg_i32(g, 0), c->nchunks, cg_i32(g, 1), true, n + 1, carried);
-    val slot = carried[n], next = next_slot(g, r, slot);
-    if (r->async) g->family->copied(g, ahead(r) - 1);
-    of->written(g);
-    cg_barrier(g); /* the chunk is there, and the one two before it has been multiplied */
-    if (r->async) copy_ahead(g, r, cg_addi(g, chunk, ahead(r)), slot_back(g, r, slot, 2));
-    val then = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){cg_addi(g, chunk, 1), last});
-    cg_chunk_load(g, r, then);
-    multiply_group(g, r, slot, carried);
-    cg_chunk_store(g, r, next);
-    of->over(g, 1, 0, NULL);
-    carried[n] = next;
-    cg_for_end(g, &f, carried);
-    of->over(g, 0, n, carried);
-    for (int i = 0; i < n / EIGHT; i++)
-        acc[i] = cg_vector(g, g->f32, EIGHT, carried + (ptrdiff_t)i * EIGHT);
-}
-
 /* Nothing is read of a tile that has no rows or no k. */
 void cg_contract_ring(cg *g, const et_contract *c, val *acc) {
-    et_chunks *r = et_alloc(g->arena, sizeof *r);
+    et_chunks *r = c->ring ? c->ring : et_alloc(g->arena, sizeof *r);
     int n = cg_contract_sums(c);
     val old[ET_MAX_SUMS];
     memcpy(old, acc, (size_t)n * sizeof *old);
     r->c = c;
-    /* Where no tensor says how many rows there are, tiles are only of such as have some. A choice
-     * that is none leaves more of the loop to what is the same in all lanes, which waves that
-     * multiply together wait for; others are given so much to keep that registers do not do. */
-    bool sure = c->together && !et_expr_loads(g->x, c->s->mlive);
-    val rows =
-        sure ? LLVMConstInt(g->i1, 1, false) : cg_icmp(g, LLVMIntSGT, c->mlive, cg_i32(g, 0));
+    /* A choice that is none leaves more of the loop to what is the same in all lanes, which waves
+     * that multiply together wait for; others are given so much to keep that registers do not do.
+     */
+    val rows = cg_chunks_have_rows(g, c) ? LLVMConstInt(g->i1, 1, false)
+                                         : cg_icmp(g, LLVMIntSGT, c->mlive, cg_i32(g, 0));
     cg_if any;
     cg_if_begin(g, &any,
                 LLVMBuildAnd(g->b, rows, cg_icmp(g, LLVMIntSGT, c->nchunks, cg_i32(g, 0)), ""));
     int mark = cg_scope(g);
-    cg_chunks_begin(g, r);
+    if (!c->ring) cg_chunks_begin(g, r);
     int nsets = sets(g, r);
     if (!nsets) fill(g, r);
     if (c->together)
-        turn_group(g, r, acc);
+        cg_chunks_together(g, r, acc);
     else if (nsets)
         turn_sets(g, r, nsets, acc);
     else

@@ -82,7 +82,7 @@ static void tile_side(eti_parser *p, int scope, int *out_var, int *out_size, et_
 
 /* [by KC] [waves WN * WK [* WM]], else chosen: one wave per 16 columns, as much k as half the
  * memory. */
-static void division(eti_parser *p, et_step *s) {
+static et_loc division(eti_parser *p, et_step *s) {
     et_loc loc = p->tok.loc;
     int unit = 64 / et_dtype_bytes(s->operand);
     int64_t lo, hi, k = INT32_MAX;
@@ -99,15 +99,13 @@ static void division(eti_parser *p, et_step *s) {
         s->wk = (int)eti_need_int(p, 1, 32, "the waves side by side over k");
         if (eti_take(p, '*')) s->wm = (int)eti_need_int(p, 1, 32, "the waves side by side over m");
     }
-    if (p->broken) return;
+    if (p->broken) return loc;
     int before = p->errors;
     if (!are_waves(p, s->wn * s->wk * s->wm))
         eti_error(p, loc, "%d * %d waves: a workgroup of %d has %d, or %d of 32", s->wn * s->wm,
                   s->wk, p->p->workgroup, p->p->workgroup / 64, p->p->workgroup / 32);
     else if (s->wm > 1 && s->tm % (16 * s->wm))
         eti_error(p, loc, "%d rows do not divide among %d waves by 16", s->tm, s->wm);
-    else if (s->tn % (16 * s->wn))
-        eti_error(p, loc, "%d columns do not divide among %d waves by 16", s->tn, s->wn);
     unit *= s->wk;
     int least = 8 / et_dtype_bytes(s->operand) * s->wk;
     if (!s->kc)
@@ -115,6 +113,7 @@ static void division(eti_parser *p, et_step *s) {
     if (s->kc % least)
         eti_error(p, loc, "k is staged in multiples of %d here, not %d", least, s->kc);
     p->broken |= p->errors > before; /* the buffers depend on it */
+    return loc;
 }
 
 static void sums(eti_parser *p, et_step *s, const int dim[3]) {
@@ -157,6 +156,11 @@ static bool all_computed(eti_parser *p, const et_step *s) {
     for (int i = 0; i < s->nacc; i++)
         yes &= s->b[i].id && et_k_computed(p->p, s->b[i], s->kvar, 8, 8) > 0;
     return yes;
+}
+
+static void columns(eti_parser *p, const et_step *s, et_loc loc) {
+    if (!p->broken && !et_step_divides_columns(s))
+        eti_error(p, loc, "%d columns do not divide among %d waves by 16", s->tn, s->wn);
 }
 
 static void distinct(eti_parser *p, const et_step *s, et_loc loc) {
@@ -229,7 +233,7 @@ void eti_step_contract(eti_parser *p, et_step *s) {
     p->nscope = coords;
     if (s->kvar >= 0 && eti_take_word(p, "extent"))
         s->kextent = eti_expr_of(p, ETI_TENSORS | ETI_LOOPS, ET_T_I32, "an extent");
-    division(p, s);
+    et_loc waves = division(p, s);
     if (eti_take_word(p, "stage")) {
         at = p->tok.loc;
         a = eti_need_name(p, ETI_LOCAL, "a local buffer");
@@ -249,6 +253,7 @@ void eti_step_contract(eti_parser *p, et_step *s) {
     sums(p, s, (int[]){s->wk, s->tm, s->tn});
     if (p->broken) return;
     if (ring(p, s, a, b, at)) {
+        columns(p, s, waves);
         distinct(p, s, begin);
         return;
     }
@@ -259,6 +264,7 @@ void eti_step_contract(eti_parser *p, et_step *s) {
         s->stage_b = buffer(p, b, at, "b", s->operand, 2, (int[]){s->tn, s->kc}, pad);
     else if (!direct && !all_computed(p, s))
         eti_error(p, at, "b is not contiguous along k: give a second buffer to stage it");
+    columns(p, s, waves);
     distinct(p, s, begin);
 }
 

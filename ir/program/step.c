@@ -104,7 +104,19 @@ int et_step_stages(const et_func *f, const et_step *s) {
 et_group_rows et_step_group(const et_step *s, int waves) {
     if (!waves || et_dtype_bytes(s->operand) != 2) return ET_GROUP_NONE;
     if (s->wm % waves == 0 && s->tm == 16 * s->wm) return ET_GROUP_M;
-    return s->wn % waves == 0 && s->tn == 16 * s->wn ? ET_GROUP_N : ET_GROUP_NONE;
+    bool apart = et_step_products(s) < s->nacc;
+    int columns = apart ? s->nacc * s->tn : s->tn;
+    if (s->wn % waves || columns != 16 * s->wn || s->tn % (16 * waves)) return ET_GROUP_NONE;
+    return ET_GROUP_N;
+}
+
+bool et_step_divides_columns(const et_step *s) {
+    bool apart = s->stage_b >= 0 && s->nacc > 1 && s->nacc * s->tn == 16 * s->wn;
+    return s->tn % (16 * s->wn) == 0 || apart;
+}
+
+int et_step_products(const et_step *s) {
+    return s->tn % (16 * s->wn) == 0 ? s->nacc : 1;
 }
 
 bool et_step_is_part(const et_func *f, const et_step *s) {

@@ -169,8 +169,8 @@ double et_ring_rows(const et_step *s, int group_waves) {
     double m = s->tm / s->wm, n = (double)s->nacc * s->tn / s->wn, waves = s->wm * s->wn;
     et_group_rows rows = et_step_group(s, group_waves);
     if (rows == ET_GROUP_NONE) return waves * (m + n);
-    double together =
-        rows == ET_GROUP_M ? m * group_waves * s->nacc + n : m * s->nacc + n * group_waves;
+    int own = et_step_products(s);
+    double together = rows == ET_GROUP_M ? m * group_waves * own + n : m * own + n * group_waves;
     return waves / group_waves * together;
 }
 

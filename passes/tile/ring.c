@@ -29,9 +29,12 @@ static bool holds(const et_step *s, const et_machine *m, int sums) {
 }
 
 /* Do the waves divide the sums, do these fit in registers, and, where waves could multiply
- * together, do they? */
+ * together, do they? Of several products each such wave may have one: then fewer groups read a
+ * row. */
 static bool fits(const et_step *s, const et_machine *m, int groups) {
-    if (s->wm * s->wn * s->wk != m->waves || s->tm % (16 * s->wm) || s->tn % (16 * s->wn))
+    bool apart = groups && s->nacc > 1 && s->nacc * s->tn == 16 * s->wn;
+    if (s->wm * s->wn * s->wk != m->waves || s->tm % (16 * s->wm) ||
+        (s->tn % (16 * s->wn) && !apart))
         return false;
     int sums = s->tm / s->wm * (s->nacc * s->tn / s->wn);
     sums /= m->wave_size;
@@ -112,7 +115,10 @@ bool et_tile_ring(et_program *p, et_func *f, const et_machine *m, et_step *s) {
     if (m->group_waves) at = (at + ALIGN - 1) / ALIGN * ALIGN;
     left -= at;
     if (!divide(s, m)) return false;
-    int rows = s->tm, of_row = s->wk * s->nacc * (s->tn + 4) * 4;
+    /* Rows begin in other banks than those next to them: where lanes store two sums at a time, four
+     * rows that are stored at once fill all. */
+    int pad = m->group_waves && et_step_group(s, m->group_waves) ? 8 : 4;
+    int rows = s->tm, of_row = s->wk * s->nacc * (s->tn + pad) * 4;
     while (!m->local_copies && rows * of_row > left && rows % (32 * s->wm) == 0)
         rows /= 2;
     int sums = rows * of_row;
@@ -124,7 +130,7 @@ bool et_tile_ring(et_program *p, et_func *f, const et_machine *m, et_step *s) {
     f->lds_bytes = at;
     for (int a = 0; a < s->nacc; a++) {
         s->acc[a] = et_local_add(p, f, et_printf(p->g->arena, "acc%d", a), ET_F32, 3,
-                                 (int[]){s->wk, s->tm, s->tn}, s->tn + 4);
+                                 (int[]){s->wk, s->tm, s->tn}, s->tn + pad);
         et_local *l = &f->locals[s->acc[a]];
         l->rows = rows < s->tm ? rows : 0;
         f->lds_bytes = l->offset + et_local_bytes(l);

@@ -33,6 +33,20 @@ for task in b c; do
     [ "$(tile pool.eti $task)" = 128x128 ] || fail "$task of 512 columns beside them is in tiles of $(tile pool.eti $task)"
 done
 
+# Two products of the same rows whose tiles waves multiply together: each group of waves has one of them, with all rows.
+cat > apart.etg << 'ETG'
+model apart
+input x : bf16[2048, 2048]
+weight g : bf16[8192, 2048] = "g"
+weight u : bf16[8192, 2048] = "u"
+output y : bf16[2048, 8192] = bf16(silu(x @ g.T) * (x @ u.T))
+ETG
+"$etcc" apart.etg --machine=H100 --variants=1 --to=tiled -o apart.eti
+grep -q 'contract bf16 \[m < 256 live 256, n < 64 live 64\] over k < 2048 by 64 waves 8 \* 1 stage' apart.eti ||
+    fail "two products: $(grep contract apart.eti)"
+"$etcc" apart.eti --from=tiled --target=sm_90 --to=tiled -o again.eti
+cmp apart.eti again.eti || fail "two products are not read as they were printed"
+
 cat > angle.etg << 'ETG'
 model angle
 const NH=32, D=128

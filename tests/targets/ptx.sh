@@ -123,6 +123,23 @@ else
     [ "$(echo "$order" | tr -dc M)" = "$(echo "$order" | grep -oE 'WM+C' | tr -dc M)" ] || die "$ptx: products outside of a lot in $order"
 fi
 
+# Weights and where all operands are come before the waits, whose counters are loaded together; then rows, then products.
+cat > early.etg << 'ETG'
+model early
+dim N in 257..2048
+weight v : bf16[4096, 4096] = "v"
+input x : f32[N, 4096]
+h = bf16(softmax(x))
+output y = h @ v.T
+ETG
+ptx=early.ptx
+"$bin/etcc" early.etg --target="$target" --machine=H100 -o $ptx 2> early.txt || "$bin/etcc" early.etg --target="$target" -o $ptx
+if [ "$target" = sm_90 ]; then
+    order=$(awk '/cp\.async\.cg/ { print "C" } /ld\.relaxed\.gpu\.global\.b32/ { print "P" } /membar|fence\.acquire/ { print "A" }
+        /wgmma\.mma_async/ { print "M" }' $ptx | tr -d '\n')
+    echo "$order" | grep -qE 'CC+P+.*A.*CC+.*M' || die "$ptx: weights do not come before the waits: $order"
+fi
+
 # Rows of queries: those are in registers, keys are rows in shared memory, and values are read across rows there.
 cat > rows.etg << 'ETG'
 model rows

@@ -78,10 +78,11 @@ val nvptx_hide(cg *g, val ptr) {
 }
 
 val nvptx_anew(cg *g, val v) {
-    LLVMTypeRef type = LLVMFunctionType(g->i32, &g->i32, 1, false);
-    static const char text[] = "mov.b32 $0, $1;";
-    val move = LLVMGetInlineAsm(type, text, sizeof text - 1, "=r,r", 4, true, false,
-                                LLVMInlineAsmDialectATT, false);
+    LLVMTypeRef of = LLVMTypeOf(v), type = LLVMFunctionType(of, &of, 1, false);
+    static const char text[2][16] = {"mov.b32 $0, $1;", "mov.b64 $0, $1;"};
+    bool wide = of == g->i64;
+    val move = LLVMGetInlineAsm(type, text[wide], sizeof text[0] - 1, wide ? "=l,l" : "=r,r", 4,
+                                true, false, LLVMInlineAsmDialectATT, false);
     return LLVMBuildCall2(g->b, type, move, &v, 1, "");
 }
 
