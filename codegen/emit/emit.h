@@ -99,7 +99,8 @@ struct cg {
     int nmemo;
     uint32_t *trail;
     int ntrail, ctrail;
-    val guard; /* i1: loads outside it read a harmless address instead; NULL = always */
+    val guard;     /* i1: loads outside it read a harmless address instead; NULL = always */
+    et_expr below; /* `index < dimension` that holds here, or none */
 
     const et_func *f; /* the function being emitted: names the locals */
     cg_parts *parts;  /* per local, while its steps are emitted: what an element is the sum of */

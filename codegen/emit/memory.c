@@ -37,15 +37,22 @@ et_expr cg_offset(cg *g, int space, int id, const et_expr *index) {
     return off;
 }
 
+/* Is index E known to be below DIM here? */
+static bool is_below(cg *g, et_expr e, et_expr dim) {
+    int64_t yes;
+    const et_node_x *known = g->below.id ? et_x(g->x, g->below) : NULL;
+    if (known && et_expr_eq(known->ops[0], e) && et_expr_eq(known->ops[1], dim)) return true;
+    return et_is_int(g->x, et_op2(g->x, ET_X_LT, e, dim), &yes) && yes;
+}
+
 bool cg_in_range(cg *g, const et_node_x *load) {
     if (load->i2 == ET_LOAD_LOCAL) return true; /* LDS has no neighbour to trap on */
     et_node_x l = *load;
     const et_shape *s = &g->p->tensors[l.i].shape;
     for (int i = 0; i < l.nops; i++) {
         et_expr lo = et_op2(g->x, ET_X_LE, et_int(g->x, 0), l.ops[i]);
-        et_expr hi = et_op2(g->x, ET_X_LT, l.ops[i], s->dim[i]);
-        int64_t a, b;
-        if (!et_is_int(g->x, lo, &a) || !et_is_int(g->x, hi, &b) || !a || !b) return false;
+        int64_t yes;
+        if (!et_is_int(g->x, lo, &yes) || !yes || !is_below(g, l.ops[i], s->dim[i])) return false;
     }
     return true;
 }

@@ -331,7 +331,9 @@ static bool map_full(cg *g, const struct whole *w) {
     cg_if whole, part;
     cg_if_begin(g, &whole, all);
     int mark = cg_scope(g);
+    g->below = bound;
     map_all(g, &full.s, full.n, full.extent, full.total);
+    g->below = ET_NO_EXPR;
     cg_scope_end(g, mark);
     cg_if_end(g, &whole);
     cg_if_begin(g, &part, LLVMBuildNot(g->b, all, ""));
@@ -344,10 +346,10 @@ static bool map_full(cg *g, const struct whole *w) {
 
 /* ---- what maps read, loaded before the steps in front of them ----
  *
- * Where weights come ahead of tasks, a task is as long as its trips to memory, one behind the
- * other. So what maps read is on its way while the product or the reductions before them run, and
- * what nobody writes while the tile waits. The first wave, which polls, has no items where the
- * others are enough for all: its polls would come behind its loads. */
+ * Where weights come ahead of tasks, or the first of them, a task is as long as its trips to
+ * memory, one behind the other. So what maps read is on its way while the product or the reductions
+ * before them run, and what nobody writes while the tile waits. The first wave, which polls, has no
+ * items where the others are enough for all: its polls would come behind its loads. */
 
 enum { MOST_AHEAD = 48 };
 
@@ -502,7 +504,7 @@ void cg_maps_ahead(cg *g, const et_func *f) {
         begun &= f->steps[i].kind == ET_STEP_REDUCE || f->steps[i].kind == ET_STEP_MAP;
     for (int i = 0; i < f->nsteps; i++) {
         const et_step *s = &f->steps[i];
-        begun |= s == g->streamed;
+        begun |= s == g->streamed || cg_contract_ring_early(g, s);
         if (!begun || s->kind != ET_STEP_MAP || s->tag.id) continue;
         struct cg_ahead *a = et_alloc(g->arena, sizeof *a);
         a->s = s;
