@@ -84,7 +84,7 @@ kernel() ( # KERNEL COLUMN
     esac
     object=kernels/$1.$2 source=$work/$1.etg
     [ ! -e "$object" ] || exit 0
-    case $1 in *.prompt) set -- "$@" --variants=10 ;; *.64) set -- "$@" --variants=4 ;; esac
+    case $1 in *.prompt) set -- "$@" --variants=12 ;; *.64) set -- "$@" --variants=4 ;; esac
     shift 2
     "$bin/etcc" "$source" --machine="$machine" -v "$@" -o "$object" 2> "$work/said" || { cat "$work/said" >&2; exit 1; }
 )
