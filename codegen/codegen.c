@@ -361,21 +361,22 @@ static bool generate(cg *g, et_codegen_info *info) {
 }
 
 bool et_codegen(et_program *p, const et_codegen_options *opt, et_codegen_info *out_info) {
-    const et_target *t = opt->target;
+    et_target t = *opt->target;
+    if (et_is_without(opt->without, ET_FEATURE_GROUP)) t.group = NULL;
     cg g = {.whole = p,
             .p = p,
             .x = p->g->exprs,
             .arena = p->g->arena,
             .opt = opt,
-            .t = t,
-            .family = t->family};
+            .t = &t,
+            .family = t.family};
     et_codegen_info info = {0};
     g.packed = et_alloc(g.arena, (size_t)(p->ntensors + 1) * sizeof *g.packed);
     if (!check(&g)) return false;
     LLVMResetFatalErrorHandler();
     LLVMInstallFatalErrorHandler(on_fatal);
     find_memory_handlers();
-    t->family->initialize();
+    t.family->initialize();
     g.texts = et_arena_create();
     g.ctx = LLVMContextCreate();
     LLVMContextSetDiagnosticHandler(g.ctx, on_diagnostic, &g);

@@ -96,7 +96,8 @@ static struct streamed streamed(et_program *p, const et_machine *m) {
  * has; and the fewer there are, the sooner comes what tasks wait for. Only where weights take most
  * of all the time is memory asked for what slots have no room for; with less, what tasks read
  * should not stand in line behind that, and with more memory hardly ever stands still. */
-static void pace(et_program *p, const et_machine *m) {
+static void pace(et_program *p, const et_pass_options *opt) {
+    const et_machine *m = opt->machine;
     enum { LOT = 4 << 10 }; /* that copies are asked for in (codegen/step/contract_stream.c) */
     /* Of all the time: between launches that were measured to lose, to gain, and to lose. */
     const double from = 0.75, to = 0.875;
@@ -107,7 +108,8 @@ static void pace(et_program *p, const et_machine *m) {
     double share = rest > s.us ? s.us / rest : 1;
     int lots = (int)(share * (m->flight_kb << 10) / LOT + 0.999);
     p->ring.flight = lots * LOT < m->flight_kb << 10 ? lots * LOT : m->flight_kb << 10;
-    bool gains = s.us >= from * all && s.us <= to * all;
+    bool gains =
+        s.us >= from * all && s.us <= to * all && !et_is_without(opt->without, ET_FEATURE_AHEAD);
     p->ring.ahead = gains ? m->ahead_kb << 10 : 0;
 }
 
@@ -164,7 +166,7 @@ static void move_apart(et_program *p, const et_grid *g, const et_machine *m) {
 bool et_pass_stream(et_pipeline *pl) {
     et_program *p = pl->p;
     const et_machine *m = pl->opt->machine;
-    uint32_t models = et_is_static(pl->opt) && !pl->opt->unstreamed ? candidates(p) : 0;
+    uint32_t models = et_may_stream(pl->opt) ? candidates(p) : 0;
     p->ring = ring_of(p, m, models);
     for (int i = 0; i < ET_MAX_MODELS; i++)
         if (models >> i & 1 && !pays(p, m, i)) models &= ~((uint32_t)1 << i);
@@ -173,7 +175,7 @@ bool et_pass_stream(et_pipeline *pl) {
         p->grids[i].streamed =
             models >> p->grids[i].model & 1 && !et_stream_problem(p, &p->grids[i]);
     if (!p->ring.slots) return true;
-    pace(p, m);
+    pace(p, pl->opt);
     for (int i = 0; i < p->ngrids; i++)
         if (p->grids[i].streamed) move_apart(p, &p->grids[i], m);
     return true;

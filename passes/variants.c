@@ -82,7 +82,7 @@ static bool price(struct variants *v, int64_t lo, int64_t hi, int first, int las
     bool ok = t.g && et_trial_lower(&t, ET_STAGE_SCHEDULED);
     for (int i = first; ok && i <= last; i++)
         out[i] = cost_at(v, t.p, v->sample[i]);
-    if (ok && lo == hi && hi <= FEW)
+    if (ok && lo == hi && hi <= FEW && !et_is_without(v->opt->without, ET_FEATURE_SINGLE))
         v->streams |= t.p->ring.slots > 0 || (v->opt->machine->stream_kb && chooses_weights(t.p));
     et_trial_end(&t);
     return ok;

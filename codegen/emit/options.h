@@ -3,6 +3,7 @@
 #define ET_CODEGEN_OPTIONS_H
 
 #include "codegen/targets/targets.h"
+#include "ir/program/features.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -41,6 +42,7 @@ typedef struct {
     bool time_passes;        /* report LLVM's stages to stderr */
     bool profile;            /* the kernel records when and where every task ran */
     et_sparse sparse;
+    et_features without;      /* what is left out */
     bool count;               /* machine code of products is counted, where the family does that */
     et_weaken weaken;         /* fault injection: the fences of task grids that wait on or notify */
     const char *weaken_event; /* events of this name lack this */

@@ -53,6 +53,17 @@ static val to_second(cg *g, val first, val step) {
     return LLVMBuildSub(g->b, cg_addi(g, two, -1), LLVMBuildAdd(g->b, first, first, ""), "");
 }
 
+/* The tile that a workgroup runs in place of number TILE of NTILES where its tiles are side by
+ * side: as many as there are from FIRST on, each STEP from the one before. They stay in their
+ * order, so that none waits for a later one. */
+static val beside(cg *g, val tile, val first, val step, val ntiles) {
+    val each = LLVMBuildUDiv(g->b, ntiles, step, ""), more = LLVMBuildURem(g->b, ntiles, step, "");
+    val longer = cg_select(g, cg_icmp(g, LLVMIntULT, first, more), first, more);
+    val begin = LLVMBuildAdd(g->b, LLVMBuildMul(g->b, first, each, ""), longer, "");
+    val turn = LLVMBuildUDiv(g->b, LLVMBuildSub(g->b, tile, first, ""), step, "");
+    return LLVMBuildAdd(g->b, begin, turn, "");
+}
+
 void cg_own_tiles(cg *g, int index) {
     const et_grid *gr = &g->p->grids[index];
     if (gr->slice.count) {
@@ -69,8 +80,10 @@ void cg_own_tiles(cg *g, int index) {
     bool folds = et_grid_folds(g->p, gr);
     val by = folds ? to_second(g, first, step) : step;
     val tile = cg_for_begin(g, &tiles, first, ntiles, step, false, folds, &by);
-    g->again = cg_icmp(g, LLVMIntNE, tile, first);
-    cg_tile(g, index, tile);
+    bool turns = folds || !et_is_without(g->opt->without, ET_FEATURE_ORDER);
+    if (!et_is_without(g->opt->without, ET_FEATURE_AGAIN))
+        g->again = cg_icmp(g, LLVMIntNE, tile, first);
+    cg_tile(g, index, turns ? tile : beside(g, tile, first, step, ntiles));
     g->again = NULL;
     if (folds) {
         tiles.step = by;

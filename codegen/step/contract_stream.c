@@ -159,7 +159,8 @@ static struct lots lots_of(cg *g, const et_contract *c) {
     int half = g->p->ring.flight / 2 > CALM ? g->p->ring.flight / 2 : CALM;
     int64_t lo, rows;
     et_span(g->x, c->s->mlive, &lo, &rows);
-    bool hurries = g->p->ring.ahead || rows > ET_FEW_ROWS;
+    bool hurries =
+        g->p->ring.ahead || rows > ET_FEW_ROWS || et_is_without(g->opt->without, ET_FEATURE_CALM);
     l.calm = hurries ? l.most : half / (l.copies * copy) - 1;
     if (l.calm < 0) l.calm = 0;
     return l;

@@ -217,14 +217,16 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
         return false;
     if (o->to == ET_STAGE_GRAPH) return write_text(graph_text, g, o->output, d);
     et_findings findings = {0};
-    et_pass_options passes = {.machine = o->on ? o->on : et_machine_for(o->target),
+    et_machine on = *(o->on ? o->on : et_machine_for(o->target));
+    if (et_is_without(o->without, ET_FEATURE_GROUP)) on.group_waves = 0; /* as codegen.c has it */
+    et_pass_options passes = {.machine = &on,
                               .dump = o->dump,
                               .dump_to = stdout,
                               .time_passes = o->time_passes,
                               .verbose = o->verbose,
                               .unverified = o->unverified,
                               .schedule = o->schedule,
-                              .unstreamed = o->unstreamed,
+                              .without = o->without,
                               .carried = o->carried,
                               .slices = o->slices,
                               .slice_rows = o->slice_rows,
@@ -254,6 +256,7 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
                                   .device_libs = o->device_libs,
                                   .assembler = o->assembler,
                                   .sparse = (et_sparse)o->sparse,
+                                  .without = o->without,
                                   .profile = o->profile_kernel,
                                   .count = o->explain && !is_page(o->explain),
                                   .time_passes = o->time_passes};

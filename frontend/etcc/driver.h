@@ -29,7 +29,7 @@ typedef struct et_options {
     const char *break_event; /* fault injection: waits on this event are never satisfied, or NULL */
     int variants;        /* at most this many tilings by the value of a dim: 1..ET_MAX_VARIANTS */
     int sparse;          /* an et_sparse, as of et_codegen_options */
-    bool unstreamed;     /* as of et_pass_options */
+    et_features without; /* as of et_pass_options */
     et_carried carried;  /* likewise */
     int slices;          /* as of et_pass_options */
     bool slice_rows;     /* the same */

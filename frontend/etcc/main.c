@@ -10,6 +10,8 @@
 struct command_line {
     et_options o;
     cli_list models;
+    const char *without;
+    bool unstreamed;
 };
 
 static bool take_slices(void *options, const char *text) {
@@ -44,6 +46,12 @@ static const char *machine_name(int i) {
 static void list_machines(const cli_tool *tool, FILE *to) {
     (void)tool;
     et_machine_list(to);
+}
+
+static void list_features(const cli_tool *tool, FILE *to) {
+    (void)tool;
+    for (int i = 0; et_feature_name(i); i++)
+        fprintf(to, "%-10s %s\n", et_feature_name(i), et_feature_help(i));
 }
 
 #define TO(field) CLI_AT(struct command_line, o.field)
@@ -81,7 +89,7 @@ static const cli_option options[] = {
      .help = "operators in so many slices that each stay on one die, products cut along what they "
              "sum over, which then has another order; rows: only rows are cut; auto: one slice per "
              "die, cut as is predicted to be faster; none (the default)"},
-    {"unstreamed", 0, CLI_FLAG, NULL, TO(unstreamed),
+    {"unstreamed", 0, CLI_FLAG, NULL, CLI_AT(struct command_line, unstreamed),
      "no weights come ahead of the tasks that read them through a ring in LDS, as they do under a "
      "static schedule where the machine has one"},
     {"sparse", 0, CLI_CHOICE, NULL, TO(sparse),
@@ -108,6 +116,9 @@ static const cli_option options[] = {
      "times of tasks that replace predicted ones: what 'etbench --profile' writes"},
     {"unverified", 0, CLI_FLAG, NULL, TO(unverified),
      "make the kernel even if its schedule cannot be proved right; nothing of it is checked then"},
+    {"without", 0, CLI_TEXT, NULL, CLI_AT(struct command_line, without),
+     "leave out what makes kernels faster, to see what it is worth: what --list-features tells of",
+     .names = et_feature_name, .commas = true},
     CLI_HEADING("What is told"),
     {"explain", 0, CLI_OUTPUT, "FILE", TO(explain),
      "say what was decided and why, what the time goes to and what can be done about it, as "
@@ -121,6 +132,8 @@ static const cli_option options[] = {
     {"verbose", 'v', CLI_FLAG, NULL, TO(verbose), "say what was made"},
     {"time-passes", 0, CLI_FLAG, NULL, TO(time_passes), "say how long each pass took"},
     {"list-machines", 0, CLI_PRINT, .print = list_machines, .help = "print the machines there are"},
+    {"list-features", 0, CLI_PRINT, .print = list_features,
+     .help = "print what --without can leave out"},
     CLI_HEADING("Seldom needed"),
     {"rocm-device-lib-path", 0, CLI_FOLDER, "DIR", TO(device_libs),
      "where the ROCm device libraries' bitcode is"},
@@ -182,6 +195,8 @@ static int run(void *options_read) {
     o->input = c->models.at[0].text;
     o->others = others;
     o->nothers = c->models.n - 1;
+    o->without = et_features_named(c->without);
+    if (c->unstreamed) o->without |= (et_features)1 << ET_FEATURE_STREAM;
     bool ok = et_drive(o);
     free(others);
     return ok ? 0 : 1;

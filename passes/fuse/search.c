@@ -89,7 +89,8 @@ static int find(struct search *s, int v) {
 
 static bool is_choice(const struct search *s, int v) {
     const et_val *val = &s->lo->g->vals[v];
-    if (val->kind != ET_V_NODE || s->info[v].must || s->info[v].uses == 0) return false;
+    if (val->kind != ET_V_NODE || s->info[v].must || s->info[v].uses == 0 || s->lo->choice[v] >= 0)
+        return false;
     const et_node *n = &s->lo->g->nodes[val->node];
     const et_op *op = n->op;
     /* What is made of weights is read where they lie: storing it would copy them in every launch.

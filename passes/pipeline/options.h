@@ -2,6 +2,7 @@
 #ifndef ET_PASS_OPTIONS_H
 #define ET_PASS_OPTIONS_H
 
+#include "ir/program/features.h"
 #include "ir/program/program.h"
 #include "passes/machine/machine.h"
 #include "passes/machine/profile.h"
@@ -35,7 +36,7 @@ typedef struct {
     et_schedule_kind schedule; /* none: static */
     et_placement placement;
     et_carried carried;
-    bool unstreamed;              /* no weights come ahead through a ring */
+    et_features without;          /* what is left out */
     const et_profile *profile;    /* times that replace predicted ones, or NULL */
     int slices;                   /* operators are cut into so many; 0: not; ET_SLICES_AUTO */
     bool slice_rows;              /* by rows only: no product is cut along what it sums over */

@@ -18,6 +18,12 @@ static inline bool et_is_static(const et_pass_options *o) {
     return o->schedule <= ET_SCHEDULE_STATIC;
 }
 
+/* May weights come ahead of tasks through a ring? */
+static inline bool et_may_stream(const et_pass_options *o) {
+    return o->machine->stream_kb && et_is_static(o) &&
+           !et_is_without(o->without, ET_FEATURE_STREAM);
+}
+
 /* Is what PASS does to be printed? */
 static inline bool et_is_dumped(const et_pass_options *o, const char *pass) {
     return o->dump && (strcmp(o->dump, pass) == 0 || strcmp(o->dump, "all") == 0);

@@ -3,6 +3,7 @@
  * else; then these weights are copied to local memory by a step of their own, which has nothing to
  * wait for and so can come ahead as well (codegen/step/ahead.c). */
 #include "ir/program/step.h"
+#include "passes/pipeline/pipeline.h"
 #include "passes/tile/tiler.h"
 
 enum { MOST_BYTES = 16 << 10, MOST = 4 };
@@ -71,7 +72,7 @@ static et_expr from_local(void *ctx, et_exprs *x, et_expr leaf) {
 
 et_expr et_tile_beside(et_tiler *t, const et_step *s) {
     struct beside b = {.t = t, .s = s};
-    if (!et_tile_streams(t->opt)) return s->a;
+    if (!et_may_stream(t->opt) || et_is_without(t->opt->without, ET_FEATURE_BESIDE)) return s->a;
     et_walk(t->x, s->a, note, &b);
     for (int i = 0; i < b.n; i++)
         copy(&b, i);

@@ -4,6 +4,7 @@
 #include "passes/tile/contract.h"
 #include "ir/program/step.h"
 #include "passes/cost/cost.h"
+#include "passes/pipeline/pipeline.h"
 #include <string.h>
 
 enum {
@@ -70,7 +71,7 @@ static bool always_many(const et_contract_tiler *c) {
 
 /* What is brought to a ring as it is, or is computed on its way of what lies as it is read. */
 static bool may_ring(const et_contract_tiler *c) {
-    return c->plain || c->computed > 0;
+    return (c->plain || c->computed > 0) && !et_is_without(c->t.opt->without, ET_FEATURE_CHUNKS);
 }
 
 static et_expr operand_of(et_contract_tiler *c, int p, bool left, et_expr at, et_expr k) {
@@ -121,11 +122,11 @@ static void lay_out(et_contract_tiler *c, et_step *s) {
     s->kc = (int)((k + chunks * unit - 1) / (chunks * unit)) * unit; /* chunks of one size */
     if (own) s->kc = unit;
     int dim_a[] = {staged_rows(c, s), s->kc}, dim_b[] = {s->tn, s->kc};
-    bool two = c->direct && s->tm > 16 && !et_tile_streams(c->t.opt) &&
+    bool two = c->direct && s->tm > 16 && !et_may_stream(c->t.opt) &&
                c->t.opt->machine->lds_bytes >= LARGE_LDS;
     int end = f->lds_bytes;
-    bool meet = c->direct && et_tile_streams(c->t.opt); /* so that the ring has more slots */
-    if (meet) f->lds_bytes = at;                        /* et_locals_may_meet */
+    bool meet = c->direct && et_may_stream(c->t.opt); /* so that the ring has more slots */
+    if (meet) f->lds_bytes = at;                      /* et_locals_may_meet */
     s->stage_a = et_local_add(p, f, "a", s->operand, 2, dim_a, (two ? 2 : 1) * s->kc + 2 * pad);
     if (!c->direct) s->stage_b = et_local_add(p, f, "b", s->operand, 2, dim_b, s->kc + pad);
     if (f->lds_bytes < end) f->lds_bytes = end;
@@ -277,7 +278,7 @@ static bool share_left(const et_contract_tiler *c) {
 }
 
 static int sums_room(const et_contract_tiler *c) {
-    return et_tile_streams(c->t.opt) ? ACC_STREAM : ACC_BYTES;
+    return et_may_stream(c->t.opt) ? ACC_STREAM : ACC_BYTES;
 }
 
 /* Set the tiler to CUT with at most ROWS rows, fewer where the sums would not fit in their share of
@@ -363,8 +364,7 @@ static bool build_cheapest(et_contract_tiler *c, const et_tile_cuts *cuts,
     const et_tile_cut *best = plain;
     double reference[ET_SAMPLES] = {0}, least;
     int best_rows = MAX_TM, many = et_cut_rows(c),
-        few =
-            c->t.opt->machine->group_waves && !et_tile_streams(c->t.opt) ? ET_TILE_FEW : FEW_ALONE;
+        few = c->t.opt->machine->group_waves && !et_may_stream(c->t.opt) ? ET_TILE_FEW : FEW_ALONE;
     c->cus = own_cus(c);
     bool ring = false;
     if (!build(c, plain, MAX_TM, false)) return false;

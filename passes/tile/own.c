@@ -12,10 +12,6 @@ enum {
     TOGETHER = 4,      /* rows that are staged together whatever waves do */
 };
 
-bool et_tile_streams(const et_pass_options *opt) {
-    return opt->machine->stream_kb && et_is_static(opt) && !opt->unstreamed;
-}
-
 /* Does E, an element of a tensor of the operands' type, lie behind the one before for each k, be
  * that in two digits? */
 static bool along_k(const et_tiler *t, const et_step *s, et_expr e) {
@@ -46,7 +42,7 @@ bool et_tile_own_rows(const et_tiler *t, const et_step *s) {
     const et_machine *m = t->opt->machine;
     int unit = m->waves * m->k_bytes / et_dtype_bytes(s->operand);
     int64_t lo, rows, k;
-    return et_tile_streams(t->opt) && s->tm <= MOST_ROWS && s->nacc * s->tn <= MOST_COLUMNS &&
+    return et_may_stream(t->opt) && s->tm <= MOST_ROWS && s->nacc * s->tn <= MOST_COLUMNS &&
            et_bounds(t->x, s->mlive, &lo, &rows) && rows > TOGETHER &&
            et_is_int(t->x, s->kextent, &k) && k % unit == 0 && along_k(t, s, s->a);
 }

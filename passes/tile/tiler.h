@@ -84,8 +84,6 @@ bool et_tile_ring(et_program *, et_func *, const et_machine *, et_step *s);
  * 0: and does the tile of S leave room for that many? */
 int et_tile_computed(const et_program *, const et_machine *, const et_step *s);
 bool et_tile_in_registers(int loads, const et_step *s);
-/* Under these options, may weights come ahead of tasks through a ring? */
-bool et_tile_streams(const et_pass_options *);
 /* The left operand of S, where its weights for each k are copied to local memory by a step of their
  * own, if weights come ahead of tasks. */
 et_expr et_tile_beside(et_tiler *, const et_step *s);

@@ -1,0 +1,26 @@
+/* features.h - what makes kernels faster and can be left out of one: the rows of features.def. */
+#ifndef ET_FEATURES_H
+#define ET_FEATURES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum {
+#define X(id, name, help) ET_FEATURE_##id,
+#include "ir/program/features.def"
+#undef X
+} et_feature;
+
+typedef uint32_t et_features; /* a bit for each */
+
+static inline bool et_is_without(et_features without, et_feature f) {
+    return without >> f & 1;
+}
+
+/* "stream", and what that is; NULL past the last one. */
+const char *et_feature_name(int);
+const char *et_feature_help(int);
+/* Those that NAMES has, with commas between them; names that there are not count for nothing. */
+et_features et_features_named(const char *names);
+
+#endif
