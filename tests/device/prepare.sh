@@ -2,8 +2,8 @@
 # prepare.sh BIN OUT [TARGET [few]]
 # Everything that run.sh needs on a machine with a GPU, into the new folder OUT: the tools of BIN (build/bin, built with
 # tests) and what they link beyond libc, kernels for TARGET (sm_90) in every schedule, models, inputs and what is right.
-# `few`: one of everything. RANDOM_PROGRAMS: how many of them (60). MODELS=no leaves the checkpoints out, where run.sh is to find them
-# in a checkout of the sources. Under 60 MB.
+# `few`: one of everything. RANDOM_PROGRAMS: how many of them (60). DECODERS: which (all; `goldens.sh` has golden checkpoints as well).
+# MODELS=no leaves the checkpoints out, where run.sh is to find them in a checkout of the sources. Under 60 MB.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 bin=$(cd "$1" && pwd) src=$(cd "$here/../.." && pwd) target=${3:-sm_90} few=${4:-}
@@ -34,7 +34,7 @@ schedules='static dynamic hybrid'
 if [ -n "$few" ]; then
     decoders='llama' programs='examples/mlp/mlp.etg'
 else
-    decoders='llama llama3 qwen3 mixtral qwen3_moe stories-llama stories-moe'
+    decoders=${DECODERS-llama llama3 qwen3 mixtral qwen3_moe stories-llama stories-moe}
     programs=$(cd "$src" && ls examples/*/*.etg tests/passes/*.etg)
 fi
 
@@ -74,7 +74,7 @@ for how in $schedules; do
     "$bin/etcc" "$src/examples/mlp/mlp.etg" "$src/examples/moe/moe.etg" "$src/examples/mlp/mlp.etg" \
         --target="$target" --variants=1 --weight=moe=2 --schedule=$how -o mix/mix.$how
 done
-if [ -z "$few" ]; then
+if [ -e models/stories-llama ] && [ -e models/stories-moe ]; then
     "$bin/etcc" "$src/tests/import/stories-llama.etg" "$src/tests/import/stories-moe.etg" \
         --target="$target" -o mix/stories
 fi
