@@ -302,6 +302,24 @@ static bool check_inputs(const struct eb_bench *b) {
     return true;
 }
 
+/* What is launched in between, with the largest values of its dims. */
+static bool load_between(struct eb_bench *b) {
+    struct eb_column *c = &b->between;
+    etrt_dim_info dim;
+    if (!b->o->between) return true;
+    if (!b->device) return eb_fail("--between: nothing is run");
+    if (!eb_is_code(b->o->between)) return eb_fail("%s is no code object", b->o->between);
+    c->file = b->o->between;
+    c->name = eb_text("%s", base_name(c->file));
+    c->code = eb_text("%s", c->file);
+    if (!eb_column_load(b, c) || !eb_weights(b, c)) return false;
+    for (int i = 0; eb_column_dim(c, i, &dim); i++) {
+        etrt_status st = etrt_set_dim(c->session, dim.name, dim.hi);
+        if (st != ETRT_OK) return eb_fail_status(c->name, st);
+    }
+    return true;
+}
+
 bool eb_columns_make(struct eb_bench *b) {
     for (int i = 0; i < b->o->nfiles; i++)
         if (!check_file(b->o->files[i])) return false;
@@ -312,7 +330,7 @@ bool eb_columns_make(struct eb_bench *b) {
     if (!add_unfused(b) || !eb_columns_agree(b) || !check_inputs(b)) return false;
     for (int i = 0; b->device && i < b->nruns; i++)
         if (!eb_weights(b, &b->column[i])) return false;
-    return true;
+    return load_between(b);
 }
 
 static void free_column(struct eb_column *c) {
@@ -327,6 +345,7 @@ static void free_column(struct eb_column *c) {
 }
 
 void eb_columns_free(struct eb_bench *b) {
+    free_column(&b->between);
     for (int i = 0; i < b->ncolumns; i++)
         free_column(&b->column[i]);
     etrt_device_close(b->device);

@@ -59,6 +59,7 @@ struct eb_options {
     double wait_limit;
     bool unfused, no_unfused, no_predictions, predicted, no_tasks, overhead, quiet;
     bool tune, calibrate;
+    const char *between; /* a code object, or NULL */
     const char *kernels; /* the folder of --calibrate's, or NULL */
     bool one_kernel;     /* of all models together: they are one column */
     struct {
@@ -108,7 +109,8 @@ struct eb_bench {
     char *folder;              /* for code objects, removed at the end */
     struct eb_column column[EB_MAX_COLUMNS + 1];
     int ncolumns, ncompiled;
-    int nruns; /* columns that are run: the first ones */
+    int nruns;                /* columns that are run: the first ones */
+    struct eb_column between; /* launched before each launch of those; no session: nothing is */
     struct eb_point *point;
     int npoints;
 };

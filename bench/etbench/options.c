@@ -42,6 +42,9 @@ static const cli_option options[] = {
      .hi = 1000000},
     {"wait-limit", 0, CLI_REAL, "SECONDS", TO(wait_limit), "bound of every wait inside the kernel",
      .hi = 1000000, .above = true},
+    {"between", 0, CLI_INPUT, "CODE", TO(between),
+     "a code object without inputs, launched before each launch of a column and not measured: so "
+     "that caches hold nothing of the launch before"},
     CLI_HEADING("Data"),
     {"weights", 0, CLI_INPUT, "PATH", TO(weights),
      "safetensors, index or checkpoint directory (default: random)"},

@@ -23,8 +23,10 @@ static void add(struct eb_cell *cell, enum eb_metric m, double value) {
 static bool launch(struct eb_bench *b, struct eb_column *c, struct eb_cell *cell) {
     etrt_stats before, after;
     double seconds;
+    etrt_status st = b->between.session ? etrt_run(b->between.session) : ETRT_OK;
+    if (st != ETRT_OK) return eb_fail_status(b->between.name, st);
     etrt_device_stats(b->device, &before);
-    etrt_status st = etrt_run(c->session);
+    st = etrt_run(c->session);
     if (st == ETRT_OK) st = etrt_launch_seconds(c->session, &seconds);
     if (st != ETRT_OK) return eb_fail_status(c->name, st);
     etrt_device_stats(b->device, &after);

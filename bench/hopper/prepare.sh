@@ -3,6 +3,7 @@
 # Everything that run.sh needs on a machine with a Hopper card, into the new folder OUT: kernels for the rows of ROWS (rows.txt
 # beside this script) made for MACHINE (H100, or another of 'etcc --list-machines'), etbench and what it links beyond libc. The
 # place of LLVM, which measuring does not need, is taken by a library of its names. Under 30 MB. Needs ptxas, gcc and binutils.
+# ROWS may be features.txt: then what run.sh makes is a table of what each feature of 'etcc --list-features' is worth.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 bin=$(cd "$1" && pwd) src=$(cd "$here/../.." && pwd) machine=${3:-H100} rows=$(realpath "${4:-$here/rows.txt}")
@@ -45,29 +46,33 @@ fi
 strip lib/*
 cp "$here/run.sh" "$here/torch_rows.py" .
 
-# ---- models: NAME.MOST[.long|.prompt] is NAME for launches of at most MOST tokens, of 640 positions, of 4224, or of a prompt
-# whose last token alone has logits.
+# ---- models: NAME.MOST[.long|.prompt][.only] is NAME for launches of at most MOST tokens, or of so many only, of 640 positions, of
+# 4224, or of a prompt whose last token alone has logits; experts[.MOST] is a layer of them.
 field() { sed -n "s/.*\"$2\": *\([a-z0-9]*\).*/\1/p" "$1"; }
 
-model_of() { echo "$1" | sed 's/\.[0-9]*\(\.long\|\.prompt\)\{0,1\}$//'; }
+model_of() { echo "${1%.only}" | sed 's/\.[0-9]*\(\.long\|\.prompt\)\{0,1\}$//'; }
 
 source_of() ( # KERNEL
-    if [ "$1" = experts ]; then
-        cp "$src/bench/models/qwen3-30b-a3b/layer.etg" "$work/$1.etg"
+    case $1 in
+    experts*)
+        most=${1#experts}
+        sed "s/^\(dim N in 1\).*/\1..${most#.}/; s/\.\.\$/..4096/" "$src/bench/models/qwen3-30b-a3b/layer.etg" > "$work/$1.etg"
         exit
-    fi
-    name=${1%.prompt} name=${name%.long}
+        ;;
+    esac
+    name=${1%.only} name=${name%.prompt} name=${name%.long}
     most=${name##*.} name=${name%.*} slots=32 context=640
     [ "$most" -gt 32 ] || slots=$most
     folder=$src/bench/models/$name
     [ -d "$folder" ] || folder=$src/tests/golden/$name context=128
-    case $1 in
+    case ${1%.only} in
     *.long) context=4224 ;;
     *.prompt) slots=1 context=$((most + 64)) ;;
     esac
     [ -f "models/$name.json" ] || cp "$folder/config.json" "models/$name.json"
     "$bin/etimport" "$folder" --config-only --name=m --slots "$slots" --context "$context" --max-tokens "$most" -o "$work/$1.etg"
-    case $1 in
+    case $1 in *.only) sed -i "s/^\(dim N in\) .*/\1 $most..$most/" "$work/$1.etg" ;; esac
+    case ${1%.only} in
     *.prompt)
         sed -i 's/^input tokens, positions, slots : i32\[N\]/&\ninput last : i32[1]/
                 s/^output logits : f32\[N, V\] = rmsnorm(x,/output logits : f32[1, V] = rmsnorm(gather(x, last),/' "$work/$1.etg"
@@ -76,10 +81,21 @@ source_of() ( # KERNEL
     esac
 )
 
+features=$("$bin/etcc" --list-features | awk '{ print $1 }')
+# Columns of a row that asks for `features`: each left out alone, and all of them, and what is off unless asked for.
+feature_columns() {
+    # shellcheck disable=SC2086
+    printf ' without-%s' $features all
+    echo ' carried'
+}
+
 kernel() ( # KERNEL COLUMN
     case $2 in
     etcc) set -- "$1" "$2" ;;
     unstreamed) set -- "$1" "$2" --unstreamed ;;
+    carried) set -- "$1" "$2" --carried=all ;;
+    without-all) set -- "$1" "$2" --without="$(echo $features | tr ' ' ,)" ;;
+    without-*) set -- "$1" "$2" --without="${2#without-}" ;;
     *) set -- "$1" "$2" --schedule="$2" ;;
     esac
     object=kernels/$1.$2 source=$work/$1.etg
@@ -92,7 +108,7 @@ kernel() ( # KERNEL COLUMN
 # How many units of 64 KiB a step has to read: weights but those of experts that are not chosen and of rows of an embedding
 # that is no head besides, and what is kept of the positions before.
 units() { # KERNEL N CONTEXT
-    if [ "$1" = experts ]; then
+    if [ "${1%%.*}" = experts ]; then
         echo $((8 * 3 * 768 * 2048 * 2 / 65536))
         return
     fi
@@ -124,19 +140,25 @@ small=1 large=1
 while IFS='|' read -r name goal file n context torch more; do
     [ -f "$work/$file.etg" ] || source_of "$file"
     columns=etcc
-    for column in etcc kernels $more; do
+    case $more in features) more=$(feature_columns) ;; *) more="kernels $more" ;; esac
+    for column in etcc $more; do
         kernel "$file" "$column"
-        [ "$column" = etcc ] || cmp -s "kernels/$file.etcc" "kernels/$file.$column" || columns="$columns $column"
+        [ "$column" != etcc ] || continue
+        if cmp -s "kernels/$file.etcc" "kernels/$file.$column"; then
+            rm "kernels/$file.$column"
+        else
+            columns="$columns $column"
+        fi
     done
     case $file in
-    experts) options= ;;
-    *.prompt)
+    experts*) options= ;;
+    *.prompt | *.prompt.only)
         positions "$n" > "inputs/positions.$n"
         options="--input positions=inputs/positions.$n --range slots=0..0 --range last=$((n - 1))..$((n - 1))"
         ;;
     *) options="--range positions=$((context - 1))..$((context - 1))" ;;
     esac
-    [ "$file" = experts ] || options="$options --range tokens=0..$(($(field "models/$(model_of "$file").json" vocab_size) - 1))"
+    [ "${file%%.*}" = experts ] || options="$options --range tokens=0..$(($(field "models/$(model_of "$file").json" vocab_size) - 1))"
     units=$(units "$file" "$n" "$context")
     if [ "$units" -lt 60000 ]; then [ "$units" -le $small ] || small=$units; else [ "$units" -le $large ] || large=$units; fi
     [ -z "$torch" ] || torch="$(model_of "$file") $n $context"
@@ -145,6 +167,7 @@ done < "$work/rows"
 
 # ---- the plain read, of 4 GB at most and of more
 for size in small large; do
+    ! grep -q '| *features *$' "$work/rows" || break
     eval "units=\$$size"
     [ "$units" -gt 1 ] || continue
     case $target in
@@ -171,6 +194,7 @@ done
     echo "machine $machine"
     echo "commit $(git -C "$src" rev-parse --short HEAD 2> /dev/null || echo unknown)"
     echo "compiled $(date -u +%Y-%m-%dT%H:%MZ) by $("$bin/etcc" --version)"
+    if grep -q '| *features *$' "$work/rows"; then "$bin/etcc" --list-features | sed 's/^/feature /'; fi
 } > about
 size=$(du -sm . | cut -f1)
 echo "$out: $size MB, $(find . -type f | wc -l) files for $machine ($target)"

@@ -42,9 +42,11 @@ if [ -z "$device" ]; then
     echo "FAIL: no GPU here runs $target"
     exit 1
 fi
+features=$(sed -n 's/^feature //p' about) repeats=30
+[ -z "$features" ] || repeats=20 ETCC_TORCH=no
 case $device in
 emu*) figure='bytes read' unit='bytes that were read (emulated: no times)' scale=1 repeat='--repeat 1 --warmup 1 --no-tasks' launches= ;;
-*) figure='time by the device' unit='ms by the device'\''s timestamps' scale=0.001 repeat='--repeat 30 --warmup 5' launches=', medians of 30 launches after 5' ;;
+*) figure='time by the device' unit='ms by the device'\''s timestamps' scale=0.001 repeat="--repeat $repeats --warmup 5" launches=", medians of $repeats launches after 5" ;;
 esac
 
 # measure LIMIT OPTIONS...: medians of the columns, one after another; nothing, and status 1, where it failed.
@@ -85,29 +87,38 @@ read_of() { # UNITS
     cat "$work/read.$1"
 }
 
+each_alone() {
+    for column in $columns; do
+        # shellcheck disable=SC2086
+        if measure 60 "kernels/$kernel.$column" --set N="$n" $options --states zero > "$work/all"; then
+            echo "$(cat "$work/all") $column" >> "$work/times"
+        else
+            echo "FAIL $column $(cat "$work/why")" >> "$work/times"
+        fi
+    done
+}
+
 one_row() {
-    read=$(read_of "$units") || { read=- ; log "no plain read: $(cat "$work/why")"; }
+    read=-
+    [ -n "$features" ] || read=$(read_of "$units") || { read=- ; log "no plain read: $(cat "$work/why")"; }
     files=
     for column in $columns; do
         files="$files kernels/$kernel.$column"
     done
     set -f
+    : > "$work/times"
     # shellcheck disable=SC2086
-    if measure 90 $files --set N="$n" $options --states zero > "$work/all"; then
+    if [ -n "$features" ]; then
+        each_alone
+    elif measure 90 $files --set N="$n" $options --states zero > "$work/all"; then
         paste -d ' ' "$work/all" "$work/columns" > "$work/times"
     else
         # All together failed: each by itself, so that what is right is told.
         echo "TOGETHER: $(cat "$work/why")" > "$work/times"
-        for column in $columns; do
-            # shellcheck disable=SC2086
-            if measure 60 "kernels/$kernel.$column" --set N="$n" $options --states zero > "$work/all"; then
-                echo "$(cat "$work/all") $column" >> "$work/times"
-            else
-                echo "FAIL $column $(cat "$work/why")" >> "$work/times"
-            fi
-        done
+        each_alone
     fi
     set +f
+    cp "$work/times" "$work/times.$count"
     ours=$(awk '$2 == "etcc" { print $1 }' "$work/times")
     [ "$ours" != FAIL ] || failed=$((failed + 1))
     why=$(awk '$1 == "FAIL" { $1 = ""; print "failed:" $0 ";" } $1 == "TOGETHER:" { $1 = ""; print "together:" $0 ";" }' "$work/times" | tr '\n' ' ')
@@ -146,6 +157,43 @@ if [ "${ETCC_TORCH:-yes}" = yes ] && [ "$(left)" -gt 20 ]; then
         ;;
     esac
     tail -n 20 "$work/log" >> "$results/logs.txt"
+fi
+
+# ---- the table of features: a line for each, a column for each row ----
+told() { # ROW COLUMN: ms, and how many times what the row takes with all features; nothing where the code is the same
+    awk -v c="$2" '$2 == c { t = $1 } $2 == "etcc" { all = $1 }
+        END { if (t == "FAIL") printf "FAIL"; else if (t != "") {
+            printf t < 1000 ? "%.3f" : "%.0f", t
+            if (c != "etcc") printf ", **%.2f**", t / all
+        } }' "$work/times.$1"
+}
+line() { # COLUMN WHAT
+    at=0 text="| $2 |"
+    while [ $at -lt $count ]; do
+        at=$((at + 1))
+        text="$text $(told $at "$1") |"
+    done
+    say "$text"
+}
+feature_table() {
+    say "Compiled for $(sed -n 's/^machine //p' about), run $(date -u +%Y-%m-%dT%H:%MZ) on ${card:-$device}${cus:+, $cus CUs}; commit $(sed -n 's/^commit //p' about)."
+    say "$unit$launches, each kernel alone; behind it, times what it takes with all features. Empty: the code is the same."
+    say ''
+    say "| left out |$(cut -d '|' -f 1 rows | sed 's/.*/ & |/' | tr -d '\n')"
+    say "| --- |$(sed 's/.*/ --- |/' rows | tr -d '\n')"
+    line etcc nothing
+    sed -n 's/^feature //p' about | while read -r name what; do
+        line "without-$name" "\`$name\`: $what"
+    done
+    line without-all 'all of these'
+    line carried 'nothing, and events carried (`--carried=all`)'
+    say ''
+    say "$((count - failed)) of $rows columns measured in $(($(date +%s) - began)) s"
+}
+if [ -n "$features" ]; then
+    feature_table
+    [ $failed -eq 0 ] && [ "$count" -eq "$rows" ]
+    exit
 fi
 
 # ---- the table ----

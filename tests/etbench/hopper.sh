@@ -6,7 +6,7 @@ bin=$1 src=$2 work=$3 here=$(cd "$(dirname "$0")" && pwd)
 rm -rf "$work"
 mkdir -p "$work"
 cd "$work"
-prepare() { sh "$src/bench/hopper/prepare.sh" "$bin" "$1" "$2" "$here/hopper_rows.txt" > prepared.txt 2>&1; }
+prepare() { sh "$src/bench/hopper/prepare.sh" "$bin" "$1" "$2" "$here/${3:-hopper_rows.txt}" > prepared.txt 2>&1; }
 fail() { echo "hopper.sh: $*" >&2; cat prepared.txt rows.txt results/logs.txt >&2 || true; exit 1; }
 prepare bundle MI300X || fail 'not prepared'
 if prepare bundle MI300X; then fail 'into a folder that was there'; fi
@@ -35,6 +35,18 @@ rm bundle/lib/libLLVM* # which the emulator does need
 run 0 '2 of 2 rows measured' $on "$emulator"
 grep -q '^| Small, 2 | 4 | [0-9]* | 1.5x | [0-9]* | [0-9.]* | [0-9.]* | [0-9]* |  | [0-9]* |  |  |  |$' results/table.md || fail 'the first row'
 grep -q '^| Small, prompt of 8 | 32 | [0-9]* | 0.1 | [0-9]* | [0-9.]* | [0-9.]* | [0-9]* |  |  |  |  |  |$' results/table.md || fail 'the second row'
+
+# What each feature is worth: those that change the code have a figure, and the others none.
+mv bundle rows
+prepare bundle MI300X hopper_features.txt || fail 'features are not prepared'
+rm bundle/lib/libLLVM*
+run 0 '2 of 2 columns measured' $on "$emulator"
+grep -q '^| nothing | [0-9]* | [0-9]* |$' results/table.md || fail 'all features'
+grep -q '^| `again`: .* | [0-9]*, \*\*[0-9.]*\*\* | [0-9]*, \*\*[0-9.]*\*\* |$' results/table.md || fail 'a feature'
+grep -q '^| `ahead`: .* |  |  |$' results/table.md || fail 'a feature that these kernels have not'
+rm -r bundle
+mv rows bundle
+
 cp bundle/about bundle/kernels/llama.4.kernels
 run 0 '^| Small, 2 .* | [0-9.]* | FAIL |.*failed: kernels ' $on "$emulator"
 cp bundle/about bundle/kernels/llama.32.prompt.etcc
