@@ -1,5 +1,6 @@
 /* CONTRACT steps: shapes that divide nothing, every operand type, staged and direct b, waves over
  * k, symbolic k, several accumulators. */
+#include "codegen/targets/target.h"
 #include "tests/codegen/kit.h"
 #include "tests/codegen/suites.h"
 
@@ -31,10 +32,15 @@ static int rows_that_fit(const kit *k, const struct shape *c) {
     return tm;
 }
 
-/* MEET: chunks lie where the sums are. */
-static void product(const struct shape *wanted, bool meet, const char *device) {
+/* MEET: chunks lie where the sums are. GROUP: the GPU's waves could multiply together, which those
+ * of an emulated one cannot: a ring has too few chunks for that here. Returns the bytes of its
+ * code. */
+static int64_t product(const struct shape *wanted, bool meet, bool group, const char *device) {
+    static const et_group_family none;
     kit k;
     kit_begin(&k, "product");
+    et_target target = *k.opt.target;
+    if (group) target.group = &none, k.opt.target = &target;
     struct shape fitting = *wanted, *c = &fitting;
     while (c->stages && c->tm % (16 * kit_waves(&k) / c->wn))
         c->wn *= 2;
@@ -111,6 +117,7 @@ static void product(const struct shape *wanted, bool meet, const char *device) {
     kit_check(&k, device, syms);
     ck_assert_int_eq(k.info.scratch_bytes, 0);
     kit_end(&k);
+    return k.info.text_bytes;
 }
 
 static const struct shape shapes[] = {
@@ -161,12 +168,24 @@ static const struct shape shapes[] = {
 enum { NSHAPES = sizeof shapes / sizeof *shapes };
 
 START_TEST(products) {
-    product(&shapes[_i], false, "cus=4:xcds=1");
+    product(&shapes[_i], false, false, "cus=4:xcds=1");
 }
 END_TEST
 
 START_TEST(products_where_chunks_were) {
-    if (!shapes[_i].band) product(&shapes[_i], true, "cus=4:xcds=1");
+    if (!shapes[_i].band) product(&shapes[_i], true, false, "cus=4:xcds=1");
+}
+END_TEST
+
+/* Where waves could multiply together, tiles that are full have code of their own after the
+ * product: one of two, all, none; of columns, too. */
+START_TEST(tiles_that_are_full) {
+    static const int rows[] = {80, 64, 33}, columns[] = {128, 100};
+    struct shape s = {ET_BF16, 0, 0, 96, 64, 64, 2, 1, 1, false, false, 2, false, 0};
+    s.n = rows[_i / 2];
+    s.N = columns[_i % 2];
+    int64_t one = product(&s, true, false, "cus=4:xcds=1");
+    ck_assert_int_gt(product(&s, true, true, "cus=4:xcds=1"), one);
 }
 END_TEST
 
@@ -176,6 +195,7 @@ Suite *contract_suite(void) {
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, products, 0, NSHAPES);
     tcase_add_loop_test(t, products_where_chunks_were, 0, NSHAPES);
+    tcase_add_loop_test(t, tiles_that_are_full, 0, 6);
     suite_add_tcase(s, t);
     return s;
 }
