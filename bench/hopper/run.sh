@@ -200,7 +200,7 @@ fi
 say "$(sed -n 's/^machine /Compiled for /p' about), run $(date -u +%Y-%m-%dT%H:%MZ) on ${card:-$device}${cus:+, $cus CUs}; commit $(sed -n 's/^commit //p' about); $torch_said."
 say "By \`sh bench/h100.sh\`; $unit$launches. *unstreamed*, *dynamic* and *kernels* are etcc with"
 say "\`--unstreamed\`, \`--schedule=dynamic\` and \`--schedule=kernels\` (a kernel for each task, in a graph); empty where the code is the same or"
-say 'was not asked for. Other features have no switch: parts of attention, tiles, what is asked for ahead, the ring of products of many rows.'
+say 'was not asked for. What other features are worth is a table of its own (`features.txt`).'
 say ''
 say '| | made for up to | plain read | goal | etcc | of the read | of the goal | kernels | unstreamed | dynamic | PyTorch, graph | compiled, graph | |'
 say '| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |'
