@@ -140,7 +140,11 @@ small=1 large=1
 while IFS='|' read -r name goal file n context torch more; do
     [ -f "$work/$file.etg" ] || source_of "$file"
     columns=etcc
-    case $more in features) more=$(feature_columns) ;; *) more="kernels $more" ;; esac
+    case $more in
+    features) more=$(feature_columns) ;;
+    features:*) more=without-$(echo "${more#*:}" | sed 's/,/ without-/g') ;;
+    *) more="kernels $more" ;;
+    esac
     for column in etcc $more; do
         kernel "$file" "$column"
         [ "$column" != etcc ] || continue
@@ -167,7 +171,7 @@ done < "$work/rows"
 
 # ---- the plain read, of 4 GB at most and of more
 for size in small large; do
-    ! grep -q '| *features *$' "$work/rows" || break
+    ! grep -q '| *features[^|]*$' "$work/rows" || break
     eval "units=\$$size"
     [ "$units" -gt 1 ] || continue
     case $target in
@@ -194,7 +198,7 @@ done
     echo "machine $machine"
     echo "commit $(git -C "$src" rev-parse --short HEAD 2> /dev/null || echo unknown)"
     echo "compiled $(date -u +%Y-%m-%dT%H:%MZ) by $("$bin/etcc" --version)"
-    if grep -q '| *features *$' "$work/rows"; then "$bin/etcc" --list-features | sed 's/^/feature /'; fi
+    if grep -q '| *features[^|]*$' "$work/rows"; then "$bin/etcc" --list-features | sed 's/^/feature /'; fi
 } > about
 size=$(du -sm . | cut -f1)
 echo "$out: $size MB, $(find . -type f | wc -l) files for $machine ($target)"

@@ -163,7 +163,7 @@ fi
 told() { # ROW COLUMN: ms, and how many times what the row takes with all features; nothing where the code is the same
     awk -v c="$2" '$2 == c { t = $1 } $2 == "etcc" { all = $1 }
         END { if (t == "FAIL") printf "FAIL"; else if (t != "") {
-            printf t < 1000 ? "%.3f" : "%.0f", t
+            printf t < 0.1 ? "%.4f" : t < 1000 ? "%.3f" : "%.0f", t
             if (c != "etcc") printf ", **%.2f**", t / all
         } }' "$work/times.$1"
 }

@@ -52,6 +52,14 @@ for m in $decoders; do
     done
 done
 
+# ---- what can be left out, where that is other code
+if [ -e models/stories-llama ]; then
+    for feature in $("$bin/etcc" --list-features | awk '{ print $1 }'); do
+        other=$(kernel "$bin/etcc" "$(imported "$bin" "$src" stories-llama)" "$target" static --without="$feature")
+        cmp -s "$other" kernels/stories-llama.static || cp "$other" "kernels/stories-llama.without-$feature"
+    done
+fi
+
 # ---- small programs
 for p in $programs; do
     cp "$src/$p" programs/

@@ -129,6 +129,9 @@ for m in models/stories-*; do
         test_row "golden.$m.$how" 30 decoder "$m" $how
     done
     test_row "story.$m" 30 story "$m"
+    for k in kernels/"$m".without-*; do
+        [ ! -e "$k" ] || test_row "golden.${k#kernels/}" 30 decoder "$m" "${k#kernels/"$m".}"
+    done
 done
 for p in programs/*.etg; do
     p=$(basename "$p" .etg)
