@@ -194,42 +194,29 @@ static void visit_ways(cg *g) {
     cg_at(g, out);
 }
 
-static void emit_variant(cg *g, int index, block exit) {
-    int task = g->first_task, event = g->first_event;
-    for (int i = 0; i < index; i++) {
-        g->first_task += g->whole->variant[i].program->ngrids;
-        g->first_event += g->whole->variant[i].program->nevents;
-    }
-    cg_enter_program(g, g->whole->variant[index].program);
-    g->args = LLVMGetParam(g->fn, 0);
-    cg_load_arguments(g);
-    visit_ways(g);
-    cg_br(g, exit);
-    g->first_task = task;
-    g->first_event = event;
-}
-
-/* Variants: the first whose bound the symbol does not pass runs. The code of one and that by which
- * its weights are brought are in the CU's cache of instructions together, which holds little more
- * than both; so those of the first variants, which have the least time for anything else, lie side
- * by side: the last of those that bring, and the first of the others. */
+/* Variants: the first whose bound the symbol does not pass runs. */
 static void emit_variants(cg *g, block exit) {
     et_program *whole = g->whole;
     val value = g->sym[whole->variant_sym];
-    int n = whole->nvariants;
-    for (int k = 0; k < n; k++) {
-        int i = g->bringer ? n - 1 - k : k;
+    for (int i = 0; i < whole->nvariants; i++) {
         block mine = cg_block(g, "variant"), next = cg_block(g, "next");
-        val bound = cg_i32(g, whole->variant[g->bringer && i ? i - 1 : i].upto);
-        if (k + 1 < n)
-            cg_cond(g, cg_icmp(g, g->bringer ? LLVMIntSLE : LLVMIntSGT, value, bound), next, mine);
+        val bound = cg_i32(g, whole->variant[i].upto);
+        if (i + 1 < whole->nvariants)
+            cg_cond(g, cg_icmp(g, LLVMIntSLE, value, bound), mine, next);
         else
             cg_br(g, mine);
         cg_at(g, mine);
-        emit_variant(g, i, exit);
-        LLVMMoveBasicBlockAfter(next, LLVMGetLastBasicBlock(g->fn));
-        cg_at(g, next);
-        if (k + 1 == n) LLVMDeleteBasicBlock(next);
+        cg_enter_program(g, whole->variant[i].program);
+        g->args = LLVMGetParam(g->fn, 0);
+        cg_load_arguments(g);
+        visit_ways(g);
+        cg_br(g, exit);
+        g->first_task += g->p->ngrids;
+        g->first_event += g->p->nevents;
+        if (i + 1 < whole->nvariants)
+            cg_at(g, next);
+        else
+            LLVMDeleteBasicBlock(next);
     }
     cg_enter_program(g, whole);
 }
