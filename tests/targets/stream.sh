@@ -87,6 +87,9 @@ compile single.etg single.ptx
 "$bin/etcc" many.etg --machine=./free.machine --variants=2 -o many.ptx -d schedule > many.txt
 [ "$(grep -c '^# variant for N in' many.txt)" = 3 ] || die 'not two variants beside that of one token'
 grep -q '^# variant for N in 1\.\.1$' many.txt || die 'one token has no variant of its own'
+# Of more than two beside it, one ends where matrix instructions have all rows on their narrow side.
+"$bin/etcc" many.etg --machine=./free.machine --variants=3 -o more.ptx -d schedule > more.txt
+grep -q '^# variant for N in 2\.\.8$' more.txt || die "no variant ends at eight tokens: $(grep '^# variant' more.txt)"
 [ "$(slots many.ptx)" = "$(slots single.ptx)" ] || die 'variants for many tokens take slots from that for one'
 [ "$(grep -cE "setp\.eq\.b32 .*, $(slots many.ptx);" many.ptx)" -gt 0 ] || die 'no ring has all slots'
 [ "$(grep -cE "setp\.eq\.b32 .*, $(($(slots many.ptx) - 1));" many.ptx)" -gt 0 ] || die 'no variant has fewer slots'
