@@ -1,7 +1,7 @@
 #!/bin/sh
 # ahead.sh BIN WORK TARGET MACHINE: tiles of products of many rows ask for the first of their weights before their waits, where few
 # tiles read the same of them, and not where many do. Those of experts ask for the first of theirs before their waits where the wait
-# for whose they are is implied by others.
+# for whose they are is implied by others. Attention knows before its waits where its keys are.
 set -eu
 bin=$1 work=$2 target=$3 machine=$4
 rm -rf "$work"
@@ -44,3 +44,18 @@ X
 "$bin/etcc" experts.etg --machine="$machine" --target="$target" --variants=1 -o experts.ptx
 awk '/ld\.global\.v4\./ { n++ } /mma\.sync|bar\.sync/ { n = 0 } /ld\.relaxed\.gpu\.global/ { if (n >= 8) found = 1; n = 0 } END { exit !found }' \
     experts.ptx || die 'no weights of experts are asked for before a wait'
+
+cat > know.etg << 'X'
+model know
+dim N in 1..1
+input x : bf16[N, 512]
+input slots, positions : i32[N]
+weight wq : bf16[512, 512]
+state kc : bf16[4, 8, 64, 64]
+state vc : bf16[4, 8, 64, 64]
+q = reshape(x @ wq.T, [N, 8, 64])
+output y : f32[N, 8, 64] = attention(q, kc, vc, slots, positions, scale=1/8)
+X
+"$bin/etcc" know.etg --machine="$machine" --target="$target" --variants=1 -o know.ptx
+awk '/ld\.global\.nc\.b32/ { known++ } /ld\.relaxed\.gpu\.global/ { before = known } END { exit !(before == 2 && known == 2) }' know.ptx ||
+    die 'positions and slots are loaded after a wait'
