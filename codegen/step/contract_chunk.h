@@ -35,7 +35,7 @@ typedef struct et_chunks {
     int parts;  /* of a chunk */
     bool async; /* some are */
     val piece;  /* of a row, that this work-item has */
-    val early;  /* of so many chunks right operands are on their way before any row is; or NULL */
+    bool early; /* right operands of the first chunks are on their way before any row is */
 } et_chunks;
 
 /* The ring, for what the tile has of both operands; C is set. */
@@ -59,8 +59,8 @@ val cg_chunk_held(cg *, const et_chunks *, const et_chunk_side *, int j, val chu
 int cg_chunks_ahead(const et_contract *);
 val cg_chunks_next(cg *, const et_chunks *, val slot);
 val cg_chunks_back(cg *, const et_chunks *, val slot, int n);
-/* CHUNK, of all operands that are not on their way, if there is one of that number. */
-void cg_chunks_copy(cg *, const et_chunks *, val chunk, val slot);
+/* CHUNK, of operands up to LAST, if there is one of that number. */
+void cg_chunks_copy(cg *, const et_chunks *, val chunk, val slot, int last);
 /* Every tile has some, as nobody has to ask: contract_group.c. */
 bool cg_chunks_have_rows(const cg *, const et_contract *);
 void cg_chunks_together(cg *, et_chunks *, val *acc); /* all chunks, by waves together */

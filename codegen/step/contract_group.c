@@ -64,7 +64,7 @@ void cg_chunks_together(cg *g, et_chunks *r, val *acc) {
     cg_barrier(g); /* the chunk is there, and the one two before it has been multiplied */
     if (r->async)
         cg_chunks_copy(g, r, cg_addi(g, chunk, cg_chunks_ahead(r->c)),
-                       cg_chunks_back(g, r, slot, 2));
+                       cg_chunks_back(g, r, slot, 2), r->nsides - 1);
     val then = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){cg_addi(g, chunk, 1), last});
     cg_chunk_load(g, r, then);
     multiply_group(g, r, slot, carried);
@@ -93,26 +93,20 @@ static bool is_placed(cg *g, const et_contract *c, et_expr e) {
     return true;
 }
 
-/* How many chunks of its right operands come before the waits: as many as are on their way later,
- * or as there are slots. */
-static int early_chunks(cg *g, const et_contract *c, bool slots) {
+/* How many chunks of its right operands come before the waits: as many as are on their way later.
+ */
+static int early_chunks(cg *g, const et_contract *c) {
     bool weights = true;
     for (int i = 0; i < c->s->nacc; i++)
         weights &= !cg_reads_mutable(g, c->s->b[i]);
-    int n = slots ? c->stages : cg_chunks_ahead(c);
+    int n = cg_chunks_ahead(c);
     return !weights ? 0 : n < c->chunks ? n : (int)c->chunks;
-}
-
-/* Tiles of so few rows take as long as memory does for their weights. */
-static bool has_few_rows(const et_contract *c) {
-    enum { FEW = 128 };
-    return c->s->tm <= FEW;
 }
 
 int64_t cg_contract_early_k(cg *g, const et_step *s) {
     et_contract c = {.s = s};
     if (!cg_contract_ring_early(g, s) || !cg_contract_plan(g, &c)) return 0;
-    return (int64_t)early_chunks(g, &c, has_few_rows(&c)) * c.kc;
+    return (int64_t)early_chunks(g, &c) * c.kc;
 }
 
 bool cg_contract_ring_early(cg *g, const et_step *s) {
@@ -124,24 +118,6 @@ bool cg_contract_ring_early(cg *g, const et_step *s) {
     for (int i = 0; i < s->nacc; i++)
         if (!is_placed(g, &c, s->b[i])) return false;
     return true;
-}
-
-/* The first tile of a grid that a workgroup has is mostly there before its rows are, so all slots
- * are filled. Later ones have been waited for: what is not needed yet would come before rows. */
-static void copy_early(cg *g, et_chunks *r) {
-    const et_contract *c = r->c;
-    int n = early_chunks(g, c, false), all = early_chunks(g, c, has_few_rows(c));
-    cg_if first;
-    if (!n) return;
-    for (int i = 0; i < n; i++)
-        cg_chunk_copy(g, r, cg_i32(g, i), cg_i32(g, i), 1, r->nsides - 1);
-    r->early = cg_i32(g, n);
-    if (all == n) return;
-    r->early = g->again ? cg_select(g, g->again, cg_i32(g, n), cg_i32(g, all)) : cg_i32(g, all);
-    if (g->again) cg_if_begin(g, &first, LLVMBuildNot(g->b, g->again, ""));
-    for (int i = n; i < all; i++)
-        cg_chunk_copy(g, r, cg_i32(g, i), cg_i32(g, i), 1, r->nsides - 1);
-    if (g->again) cg_if_end(g, &first);
 }
 
 /* What LLVM would otherwise compute where it is first used, behind the waits, is computed here.
@@ -162,5 +138,8 @@ void cg_contract_ring_begin(cg *g, et_contract *c) {
         }
     }
     c->ring = r;
-    copy_early(g, r);
+    int n = early_chunks(g, c);
+    r->early = n > 0;
+    for (int i = 0; i < n; i++)
+        cg_chunk_copy(g, r, cg_i32(g, i), cg_i32(g, i), 1, r->nsides - 1);
 }

@@ -21,15 +21,10 @@ val cg_chunks_back(cg *g, const et_chunks *r, val slot, int n) {
     return cg_select(g, under, cg_addi(g, back, r->c->stages), back);
 }
 
-void cg_chunks_copy(cg *g, const et_chunks *r, val chunk, val slot) {
-    cg_if some, late;
+void cg_chunks_copy(cg *g, const et_chunks *r, val chunk, val slot, int last) {
+    cg_if some;
     cg_if_begin(g, &some, cg_icmp(g, LLVMIntSLT, chunk, r->c->nchunks));
-    cg_chunk_copy(g, r, chunk, slot, 0, r->early ? 0 : r->nsides - 1);
-    if (r->early) {
-        cg_if_begin(g, &late, cg_icmp(g, LLVMIntSGE, chunk, r->early));
-        cg_chunk_copy(g, r, chunk, slot, 1, r->nsides - 1);
-        cg_if_end(g, &late);
-    }
+    cg_chunk_copy(g, r, chunk, slot, 0, last);
     cg_if_end(g, &some);
     g->family->copy_group(g);
 }
@@ -42,7 +37,7 @@ static void fill(cg *g, et_chunks *r) {
     val zero = cg_i32(g, 0);
     cg_barrier(g); /* what another tile had here has been read */
     for (int i = 0; i < cg_chunks_ahead(r->c) && r->async; i++)
-        cg_chunks_copy(g, r, cg_i32(g, i), cg_i32(g, i));
+        cg_chunks_copy(g, r, cg_i32(g, i), cg_i32(g, i), r->early ? 0 : r->nsides - 1);
     cg_chunk_load(g, r, zero);
     cg_chunk_store(g, r, zero);
 }
@@ -60,7 +55,7 @@ static void turn(cg *g, et_chunks *r, val *acc) {
     cg_barrier(g); /* the chunk is there, and the one before it has been multiplied */
     if (r->async)
         cg_chunks_copy(g, r, cg_addi(g, chunk, cg_chunks_ahead(r->c)),
-                       cg_chunks_back(g, r, slot, 1));
+                       cg_chunks_back(g, r, slot, 1), r->nsides - 1);
     val then = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){cg_addi(g, chunk, 1), last});
     cg_chunk_load(g, r, then);
     cg_chunk_multiply(g, r, slot, carried);

@@ -346,7 +346,7 @@ static bool map_full(cg *g, const struct whole *w) {
 
 /* ---- what maps read, loaded before the steps in front of them ----
  *
- * Where weights come ahead of tasks, or the first of them, a task is as long as its trips to
+ * Where weights come ahead of tasks, a task is as long as its trips to
  * memory, one behind the other. So what maps read is on its way while the product or the reductions
  * before them run, and what nobody writes while the tile waits. The first wave, which polls, has no
  * items where the others are enough for all: its polls would come behind its loads. */
@@ -504,7 +504,7 @@ void cg_maps_ahead(cg *g, const et_func *f) {
         begun &= f->steps[i].kind == ET_STEP_REDUCE || f->steps[i].kind == ET_STEP_MAP;
     for (int i = 0; i < f->nsteps; i++) {
         const et_step *s = &f->steps[i];
-        begun |= s == g->streamed || cg_contract_ring_early(g, s);
+        begun |= s == g->streamed;
         if (!begun || s->kind != ET_STEP_MAP || s->tag.id) continue;
         struct cg_ahead *a = et_alloc(g->arena, sizeof *a);
         a->s = s;
