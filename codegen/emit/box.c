@@ -74,15 +74,25 @@ static et_expr room(cg *g, const cg_box *box, int d) {
     return known ? et_int(g->x, hi > 0 ? hi : 0) : e->dim[d];
 }
 
+/* The two that E is the larger, or smaller, of, as OP says; else E twice, and false. */
+static bool either(const cg *g, et_expr e, et_xop op, et_expr out[2]) {
+    const et_node_x *x = et_x(g->x, e);
+    for (int i = 0; i < 2; i++)
+        out[i] = x->op == op ? x->ops[i] : e;
+    return x->op == op;
+}
+
 /* SIZE's most, or -1. Where a range begins at the larger of two places, it is no longer than from
- * either: bounds of the difference alone do not see that `max(0, l - 1) .. l - 1` is one place. */
+ * either: bounds of the difference alone do not see that `max(0, l - 1) .. l - 1` is one place. The
+ * same of one that ends at the smaller of two, where that is worth to know: as many counters as it
+ * has are looked at together. */
 static int64_t most_places(cg *g, et_expr size, et_expr first, et_expr last) {
     int64_t lo, hi, most = et_bounds(g->x, size, &lo, &hi) ? hi : -1;
-    const et_node_x *x = et_x(g->x, first);
-    if (x->op != ET_X_MAX) return most;
-    et_expr from[2] = {x->ops[0], x->ops[1]};
-    for (int i = 0; i < 2; i++) {
-        et_expr n = et_add(g->x, et_sub(g->x, last, from[i]), et_int(g->x, 1));
+    et_expr from[2], to[2] = {last, last};
+    bool some = either(g, first, ET_X_MAX, from);
+    if (g->family->sets > 1) some |= either(g, last, ET_X_MIN, to);
+    for (int i = 0; some && i < 4; i++) {
+        et_expr n = et_add(g->x, et_sub(g->x, to[i & 1], from[i >> 1]), et_int(g->x, 1));
         if (et_bounds(g->x, n, &lo, &hi) && (most < 0 || hi < most)) most = hi > 0 ? hi : 0;
     }
     return most;
