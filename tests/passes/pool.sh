@@ -44,7 +44,7 @@ ETG
 "$etcc" apart.etg --machine=H100 --variants=1 --to=tiled -o apart.eti
 grep -q 'contract bf16 \[m < 256 live 256, n < 64 live 64\] over k < 2048 by 64 waves 8 \* 1 stage' apart.eti ||
     fail "two products: $(grep contract apart.eti)"
-"$etcc" apart.eti --from=tiled --target=sm_90 --to=tiled -o again.eti
+"$etcc" apart.eti --machine=H100 --to=tiled -o again.eti
 cmp apart.eti again.eti || fail "two products are not read as they were printed"
 
 cat > angle.etg << 'ETG'
