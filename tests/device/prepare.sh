@@ -67,6 +67,13 @@ for p in $programs; do
     for how in $schedules; do
         cp "$(kernel "$bin/etcc" "$src/$p" "$target" $how)" "kernels/$name.$how"
     done
+    # Where weights stream, other waves may have a part of k under a static schedule: sums of another order.
+    for how in static dynamic; do
+        "$bin/etcc" "$src/$p" --target="$target" --schedule=$how --to=tiled -o tiled
+        sed -n 's/^  contract .* over \(k < .*\) by \([0-9]* waves\)\( [0-9* ]*\).*/\1 \2\3/p' tiled > order.$how
+    done
+    cmp -s order.static order.dynamic || : > "programs/$name.apart"
+    rm tiled order.*
     dims 2 "$src/$p" | tr '\n' ' ' > "programs/$name.low"
     dims 3 "$src/$p" | tr '\n' ' ' > "programs/$name.high"
 done

@@ -13,13 +13,21 @@ decoder() { # MODEL SCHEDULE OPTIONS...: logits against PyTorch's
 }
 
 program() { # NAME: all schedules, at the corners of the dims and between, on few workgroups and all
-    n=$1 etg=programs/$1.etg
-    set -- --also "kernels/$n.dynamic" --also "kernels/$n.hybrid" --device "$DEVICE" --runs 1 --workgroups 0 --workgroups 1 \
-        --workgroups $((CUS / 2 + 1))
-    check_kernel "$etg" "kernels/$n.static" "$@" || return
+    if [ ! -e "programs/$1.apart" ]; then
+        corners "$1" "kernels/$1.static" --also "kernels/$1.dynamic" --also "kernels/$1.hybrid"
+    else
+        corners "$1" "kernels/$1.static" && corners "$1" "kernels/$1.dynamic" --also "kernels/$1.hybrid"
+    fi
+}
+
+corners() { # NAME KERNEL OPTION...
+    n=$1
+    shift
+    set -- "programs/$n.etg" "$@" --device "$DEVICE" --runs 1 --workgroups 0 --workgroups 1 --workgroups $((CUS / 2 + 1))
+    check_kernel "$@" || return
     for bound in low high; do
         # shellcheck disable=SC2046
-        check_kernel "$etg" "kernels/$n.static" "$@" $(cat "programs/$n.$bound") || return
+        check_kernel "$@" $(cat "programs/$n.$bound") || return
     done
 }
 
