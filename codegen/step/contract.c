@@ -434,12 +434,14 @@ static void all_chunks(cg *g, et_contract *c, val *carried) {
         cg_contract_ahead_begin(g, c);
     else if (c->direct && c->chunks != 1 && !c->deep_a)
         c->slots = slots_of(g, c);
+    if (c->halves) cg_contract_begin_halves(g, c);
     if (c->stages)
         cg_contract_ring(g, c, carried);
     else if (c->direct)
         cg_contract_chunks(g, c, c->nchunks, carried);
     else
         chunks_staged(g, c, c->nchunks, carried);
+    if (c->halves) cg_contract_end_halves(g, c, carried);
 }
 
 /* By the plan that goes with what b is. */

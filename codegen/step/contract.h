@@ -45,38 +45,47 @@ struct et_sides {
     int count[ET_MAX_ACC], copies; /* of all */
 };
 
+struct et_scaled;
+
+/* Of rows of products. */
+struct et_scales {
+    val of[ET_MAX_ACC][ET_MAX_FRAGMENTS];
+};
+
 struct et_contract {
     const et_step *s;
     const et_fragment *fr;
-    int rows_n, rows_m;     /* of sixteen that a lane holds */
-    bool streamed;          /* b comes through the ring */
-    bool direct;            /* b goes from memory to registers */
-    struct et_coded *coded; /* and is computed there of what was loaded; or NULL */
-    struct et_sides *sides; /* some of which comes through the ring beside b; or NULL */
-    int stages;             /* chunks in the ring of a and b, see contract_chunk.h; or 0 */
-    et_group_rows together; /* whose rows are the waves' that multiply together */
-    const et_layout *sums;  /* how they are dealt to lanes */
-    bool late;              /* each fragment when its turn comes, not all of a chunk at once */
-    bool codes;             /* both operands are codes of e4m3 */
-    int size;               /* bytes of an operand element */
-    int bits;               /* of an element of b where it comes from */
-    int apart;              /* a's k's are staged in pairs of such that are so far apart, or 0 */
-    int lane_k;             /* consecutive k in one fragment of a lane */
-    int piece;              /* of which one load brings so many */
-    int unit_k;             /* k covered by one fragment of all lanes */
-    int results;            /* elements of a sum in one lane */
-    int sets;               /* of such, a power of two, which are added up at the end */
-    float times;            /* what they are to be multiplied by then */
-    int products;           /* that a wave has sums of: all, or one */
-    int nsub, msub;         /* 16-row pieces of this wave's n, of m */
-    int next_m;             /* rows from one of the latter to the next */
-    int bands;              /* in which they are put into local memory, one after the other */
-    int kc, units;          /* k per chunk, and units in a wave's part of it */
-    int pitch_a;            /* between staged rows of a */
-    int64_t k, chunks;      /* extent and chunks, -1 when known at run time only */
-    bool tail;              /* the last chunk is not full */
-    int nload;              /* fragments of b in one chunk, or registers that they are made of */
-    et_expr extent, cond;   /* k, where cond holds if there is one; elsewhere the sums are zero */
+    int rows_n, rows_m;      /* of sixteen that a lane holds */
+    bool streamed;           /* b comes through the ring */
+    bool direct;             /* b goes from memory to registers */
+    struct et_coded *coded;  /* and is computed there of what was loaded; or NULL */
+    struct et_sides *sides;  /* some of which comes through the ring beside b; or NULL */
+    int stages;              /* chunks in the ring of a and b, see contract_chunk.h; or 0 */
+    et_group_rows together;  /* whose rows are the waves' that multiply together */
+    const et_layout *sums;   /* how they are dealt to lanes */
+    bool late;               /* each fragment when its turn comes, not all of a chunk at once */
+    bool codes;              /* both operands are codes of e4m3 */
+    int size;                /* bytes of an operand element */
+    int bits;                /* of an element of b where it comes from */
+    bool halves;             /* codes and the row are multiplied as f16 (contract_halves.c) */
+    struct et_scales *scale; /* with that: those that are the same for all k */
+    int apart;               /* a's k's are staged in pairs of such that are so far apart, or 0 */
+    int lane_k;              /* consecutive k in one fragment of a lane */
+    int piece;               /* of which one load brings so many */
+    int unit_k;              /* k covered by one fragment of all lanes */
+    int results;             /* elements of a sum in one lane */
+    int sets;                /* of such, a power of two, which are added up at the end */
+    float times;             /* what they are to be multiplied by then */
+    int products;            /* that a wave has sums of: all, or one */
+    int nsub, msub;          /* 16-row pieces of this wave's n, of m */
+    int next_m;              /* rows from one of the latter to the next */
+    int bands;               /* in which they are put into local memory, one after the other */
+    int kc, units;           /* k per chunk, and units in a wave's part of it */
+    int pitch_a;             /* between staged rows of a */
+    int64_t k, chunks;       /* extent and chunks, -1 when known at run time only */
+    bool tail;               /* the last chunk is not full */
+    int nload;               /* fragments of b in one chunk, or registers that they are made of */
+    et_expr extent, cond;    /* k, where cond holds if there is one; elsewhere the sums are zero */
     val mlive, nlive, kend;
     /* Few rows of a leave room, and so does a buffer that is larger than they: 2^slots chunks are
      * staged at once, 2^(4 + room - slots) rows apart. NULL: one. */
@@ -255,6 +264,13 @@ bool cg_contract_direct(cg *, const et_step *, et_expr b, int lane_k);
 /* The k's of lane and unit U, the first of them. */
 et_expr cg_contract_k(cg *, const et_contract *, int u);
 
+/* E at unit U, where it is the same for all of its k's; else none. */
+et_expr cg_contract_of_unit(cg *, const et_contract *, et_expr e, int u);
+/* E, made of what is the same for a lane's k's, for each of the lane's rows of product I; RAW is
+ * what was loaded for the chunk, or NULL: E has no k. */
+void cg_contract_of_rows(cg *, const et_contract *, val chunk, const val *raw, int i, et_expr e,
+                         val *out);
+
 /* ---- contract_codes.c: products of codes of e4m3 ---- */
 /* S as such a product, in the arena; NULL where it is none, or the target has none. */
 const et_step *cg_contract_codes(cg *, const et_step *);
@@ -274,5 +290,28 @@ int cg_contract_pairs(cg *, const et_contract *, int i);
 val cg_contract_paired(cg *, const et_contract *, int i, int u, const struct et_raw *raw,
                        const val *v);
 float cg_contract_pairs_times(void);
+/* Is B[I] codes times a scale that is the same for a lane's k's? */
+bool cg_contract_scaled(cg *, const et_contract *, int i, struct et_scaled *out);
+/* The fragment of unit U of product I, codes as f16. */
+val cg_contract_halved(cg *, const et_contract *, int i, int u, const struct et_raw *raw,
+                       const val *v);
+
+/* ---- contract_halves.c: codes without their scale, as f16, by one row ---- */
+/* The plan is one for that, where it can be. */
+bool cg_contract_take_halves(cg *, et_contract *);
+/* Bytes behind the row that hold the largest element that each wave has found, and what to multiply
+ * sums by. */
+int cg_contract_kept(const cg *);
+/* The largest of MOST and the sizes of N elements. */
+val cg_contract_larger(cg *, val most, int n, const val *v);
+/* What to multiply the row's elements by, of which MOST is the largest that the work-item has; with
+ * a barrier, of all waves. */
+val cg_contract_row_factor(cg *, const et_contract *, val most);
+val cg_contract_halve(cg *, int n, val words, val by); /* N bf16 as f16, times BY */
+/* Unit U's products of fragments OF with row A. PART: the sums of k's that share a scale. */
+void cg_contract_multiply_halves(cg *, const et_contract *, val chunk, int u, const val *raw,
+                                 const val *of, val *a, val *part, val *acc);
+void cg_contract_begin_halves(cg *, et_contract *); /* before the first chunk */
+void cg_contract_end_halves(cg *, const et_contract *, val *acc);
 
 #endif

@@ -58,6 +58,14 @@ et_expr cg_contract_k(cg *g, const et_contract *c, int u) {
     return et_add(x, k, et_mul(x, et_var(x, d->group), et_int(x, c->lane_k)));
 }
 
+et_expr cg_contract_of_unit(cg *g, const et_contract *c, et_expr e, int u) {
+    et_expr at[16], k = cg_contract_k(g, c, u);
+    cg_unroll(g, e, c->s->kvar, k, c->lane_k, at);
+    for (int j = 1; j < c->lane_k; j++)
+        if (!et_expr_eq(at[j], at[0])) return ET_NO_EXPR;
+    return et_expr_has_var(g->x, at[0], c->coded->group) ? ET_NO_EXPR : at[0];
+}
+
 /* LOAD in unit U as registers of a row of product I; false where it takes too many. */
 static bool add_raw(cg *g, const et_contract *c, struct et_coded *d, int i, et_expr load, int u) {
     et_expr at[16], k = cg_contract_k(g, c, u);
@@ -242,11 +250,28 @@ static void decode_row(cg *g, const et_contract *c, int i, const val *raw, int f
     for (int o = 0; o < d->count[i]; o++) {
         const struct et_raw *r = &d->raw[i][o];
         bool needed = r->n == 1 || (r->u >= from && r->u < to && !c->apart);
-        if (needed) remember(g, c, r, raw[o]);
+        if (needed && !c->halves) remember(g, c, r, raw[o]);
     }
     for (int u = from; u < to; u++, out += pitch)
-        *out =
-            c->apart ? cg_contract_paired(g, c, i, u, d->raw[i], raw) : fragment(g, c, d->at[i][u]);
+        *out = c->halves  ? cg_contract_halved(g, c, i, u, d->raw[i], raw)
+               : c->apart ? cg_contract_paired(g, c, i, u, d->raw[i], raw)
+                          : fragment(g, c, d->at[i][u]);
+}
+
+void cg_contract_of_rows(cg *g, const et_contract *c, val chunk, const val *raw, int i, et_expr e,
+                         val *out) {
+    const struct et_coded *d = c->coded;
+    int rows = c->nsub * c->rows_n;
+    for (int k = 0; raw && k < i; k++)
+        raw += (ptrdiff_t)rows * d->count[k];
+    for (int row = 0; row < rows; row++) {
+        int mark = cg_scope(g);
+        bind(g, c, chunk, row);
+        for (int o = 0; raw && o < d->count[i]; o++)
+            if (d->raw[i][o].n == 1) remember(g, c, &d->raw[i][o], raw[row * d->count[i] + o]);
+        out[row] = cg_emit_f32(g, e);
+        cg_scope_end(g, mark);
+    }
 }
 
 void cg_contract_decode(cg *g, const et_contract *c, val chunk, const val *raw, int from, int to,

@@ -44,7 +44,7 @@ static const val *unit_of(cg *g, const et_contract *c, val chunk, int u, const v
  * elements on, or NULL: from the first. */
 static void multiply_direct(cg *g, const et_contract *c, val chunk, val from, val *b, val *acc) {
     const et_step *s = c->s;
-    val made[ET_MAX_FRAGMENTS], row[ET_MAX_ROWS];
+    val made[ET_MAX_FRAGMENTS], part[ET_MAX_SUMS], row[ET_MAX_ROWS];
     staged_rows(g, c, chunk, row);
     int ahead = g->t->loads / 2 * c->piece / c->lane_k;
     for (int u0 = 0; u0 < c->units; u0 += ahead) {
@@ -58,8 +58,13 @@ static void multiply_direct(cg *g, const et_contract *c, val chunk, val from, va
         }
         /* All of these loads first, or each would be waited for alone. */
         g->family->order_loads(g);
-        for (int u = 0; u < n; u++)
-            multiply_unit(g, c, 0, unit_of(g, c, chunk, u0 + u, b, made), a[u], acc);
+        for (int u = 0; u < n; u++) {
+            const val *of = unit_of(g, c, chunk, u0 + u, b, made);
+            if (c->halves)
+                cg_contract_multiply_halves(g, c, chunk, u0 + u, b, of, a[u], part, acc);
+            else
+                multiply_unit(g, c, 0, of, a[u], acc);
+        }
     }
 }
 

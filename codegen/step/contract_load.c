@@ -200,12 +200,28 @@ void cg_contract_elements(cg *g, const et_contract *c, et_expr e, bool divergent
     }
 }
 
-/* Load ITEM; returns where it goes. Items are shared with k fastest, then the slot, then the row.
- */
-static val load_item(cg *g, const et_contract *c, const et_staging *st, val item, int n, val *v) {
-    val per_row = cg_i32(g, c->kc / n), u = LLVMBuildURem(g->b, item, per_row, "");
-    val row = LLVMBuildUDiv(g->b, item, per_row, ""), chunk = st->chunk, at = row;
-    int mark = cg_scope(g);
+/* What is done with all items of a staging: first one thing with some of them, so that their loads
+ * overlap, and then the other. */
+struct staging {
+    cg *g;
+    const et_contract *c;
+    const et_staging *st;
+    int n, align; /* elements of an item */
+    val most;     /* with halves: the work-item's largest element so far; else NULL */
+    val by;       /* what elements are multiplied by then */
+};
+struct item {
+    val row, at, chunk, u, ptr, v[16];
+};
+typedef void each_fn(struct staging *, struct item *);
+
+/* What item number I is. Items are shared with k fastest, then the slot, then the
+ * row. */
+static void find_item(const struct staging *s, val i, struct item *out) {
+    cg *g = s->g;
+    const et_staging *st = s->st;
+    val per_row = cg_i32(g, s->c->kc / s->n), u = LLVMBuildURem(g->b, i, per_row, "");
+    val row = LLVMBuildUDiv(g->b, i, per_row, ""), chunk = st->chunk, at = row;
     if (st->slots) {
         val slot = cg_low_bits(g, row, st->slots), apart = cg_i32(g, 4 + st->room);
         apart = LLVMBuildSub(g->b, apart, st->slots, "");
@@ -215,11 +231,23 @@ static val load_item(cg *g, const et_contract *c, const et_staging *st, val item
         val last = LLVMBuildSub(g->b, st->chunks, cg_i32(g, 1), "");
         chunk = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){chunk, last});
     }
-    cg_bind(g, st->rowvar, st->row0 ? cg_add(g, row, st->row0) : row, true);
-    cg_contract_elements(g, c, st->e, st->slots != NULL, chunk, u, n, v);
+    *out = (struct item){.row = row, .at = at, .chunk = chunk, .u = u};
+}
+
+static void find_place(const struct staging *s, struct item *it) {
+    cg *g = s->g;
+    val at = cg_add(g, cg_muli(g, it->at, s->st->pitch), cg_muli(g, it->u, s->n));
+    it->ptr = cg_contract_staged_ptr(g, s->c, s->st->local, at);
+}
+
+static void load_item(struct staging *s, struct item *it) {
+    cg *g = s->g;
+    const et_staging *st = s->st;
+    int mark = cg_scope(g);
+    cg_bind(g, st->rowvar, st->row0 ? cg_add(g, it->row, st->row0) : it->row, true);
+    cg_contract_elements(g, s->c, st->e, st->slots != NULL, it->chunk, it->u, s->n, it->v);
     cg_scope_end(g, mark);
-    at = cg_add(g, cg_muli(g, at, st->pitch), cg_muli(g, u, n));
-    return cg_contract_staged_ptr(g, c, st->local, at);
+    find_place(s, it);
 }
 
 /* The elements of pairs next to each other. */
@@ -232,45 +260,80 @@ static void pair_up(const et_contract *c, int n, val *v) {
     }
 }
 
-static void store_item(cg *g, const et_contract *c, const et_staging *st, val ptr, int n, val *v) {
-    int align = st->pitch % n ? c->size : n * c->size;
-    if (c->apart > 1) pair_up(c, n, v);
-    if (c->codes)
-        cg_contract_store_codes(g, ptr, n, align, v);
+static void store_item(struct staging *s, struct item *it) {
+    if (s->most) s->most = cg_contract_larger(s->g, s->most, s->n, it->v);
+    if (s->c->apart > 1) pair_up(s->c, s->n, it->v);
+    if (s->c->codes)
+        cg_contract_store_codes(s->g, it->ptr, s->n, s->align, it->v);
     else
-        cg_store_n(g, ET_LOAD_LOCAL, st->local, ptr, n, align, v);
+        cg_store_n(s->g, ET_LOAD_LOCAL, s->st->local, it->ptr, s->n, s->align, it->v);
 }
 
-/* Several items at a time while every work-item has them, so that their loads overlap. */
-void cg_contract_stage(cg *g, const et_contract *c, const et_staging *st) {
+static void load_staged(struct staging *s, struct item *it) {
+    find_place(s, it);
+    it->v[0] = LLVMBuildLoad2(s->g->b, cg_words(s->g, 16 * s->n), it->ptr, "");
+    LLVMSetAlignment(it->v[0], (unsigned)s->align);
+}
+
+static void store_halves(struct staging *s, struct item *it) {
+    val all = cg_contract_halve(s->g, s->n, it->v[0], s->by);
+    LLVMSetAlignment(LLVMBuildStore(s->g->b, all, it->ptr), (unsigned)s->align);
+}
+
+/* Several items at a time while every work-item has them. */
+static void each_item(struct staging *s, each_fn *first, each_fn *then) {
     enum { UNROLL = 4 };
-    int n = 16 / c->size, wg = g->p->workgroup;
-    while (c->kc % n)
-        n /= 2;
-    val total = cg_muli(g, st->live, c->kc / n), whole = cg_i32(g, 0), none = NULL;
+    cg *g = s->g;
+    const et_staging *st = s->st;
+    int wg = g->p->workgroup, carried = s->most != NULL;
+    val total = cg_muli(g, st->live, s->c->kc / s->n), whole = cg_i32(g, 0);
     if (st->slots) total = LLVMBuildShl(g->b, total, st->slots, "");
     int64_t rows = st->room < 0 ? st->rows >> -st->room : (int64_t)st->rows << st->room;
-    int64_t most = rows * (c->kc / n) / wg;
+    int64_t most = rows * (s->c->kc / s->n) / wg;
     int many = most < UNROLL ? (int)most : UNROLL;
+    struct item it[UNROLL];
     cg_for f;
     if (many > 1) {
         val block_items = cg_i32(g, (int64_t)many * wg);
         whole = LLVMBuildSub(g->b, total, LLVMBuildURem(g->b, total, block_items, ""), "");
-        val i = cg_for_begin(g, &f, cg_i32(g, 0), whole, block_items, false, 0, &none);
-        val first = cg_add(g, i, g->tid), v[UNROLL][16], ptr[UNROLL];
+        val i = cg_for_begin(g, &f, cg_i32(g, 0), whole, block_items, false, carried, &s->most);
+        val at = cg_add(g, i, g->tid);
+        for (int j = 0; j < many; j++) {
+            find_item(s, cg_addi(g, at, (int64_t)j * wg), &it[j]);
+            first(s, &it[j]);
+        }
         for (int j = 0; j < many; j++)
-            ptr[j] = load_item(g, c, st, cg_addi(g, first, (int64_t)j * wg), n, v[j]);
-        for (int j = 0; j < many; j++)
-            store_item(g, c, st, ptr[j], n, v[j]);
-        cg_for_end(g, &f, &none);
+            then(s, &it[j]);
+        cg_for_end(g, &f, &s->most);
     }
-    val i = cg_for_begin(g, &f, whole, total, cg_i32(g, wg), false, 0, &none), v[16];
+    val i = cg_for_begin(g, &f, whole, total, cg_i32(g, wg), false, carried, &s->most);
     val item = cg_add(g, i, g->tid);
     cg_if in;
+    val old = s->most;
     cg_if_begin(g, &in, cg_icmp(g, LLVMIntULT, item, total));
-    store_item(g, c, st, load_item(g, c, st, item, n, v), n, v);
+    find_item(s, item, &it[0]);
+    first(s, &it[0]);
+    then(s, &it[0]);
     cg_if_end(g, &in);
-    cg_for_end(g, &f, &none);
+    if (carried) {
+        val phi = LLVMBuildPhi(g->b, g->f32, "");
+        LLVMAddIncoming(phi, (val[]){s->most, old}, (block[]){in.then, in.otherwise}, 2);
+        s->most = phi;
+    }
+    cg_for_end(g, &f, &s->most);
+}
+
+void cg_contract_stage(cg *g, const et_contract *c, const et_staging *st) {
+    struct staging s = {.g = g, .c = c, .st = st, .n = 16 / c->size};
+    while (c->kc % s.n)
+        s.n /= 2;
+    s.align = st->pitch % s.n ? c->size : s.n * c->size;
+    if (c->halves) s.most = cg_f32(g, 0);
+    each_item(&s, load_item, store_item);
+    if (!c->halves) return;
+    s.by = cg_contract_row_factor(g, c, s.most);
+    s.most = NULL;
+    each_item(&s, load_staged, store_halves);
 }
 
 /* Of a b that is computed: is raw number I from WHICH? */

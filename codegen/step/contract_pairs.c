@@ -39,7 +39,12 @@ static bool is_same(const void *pairs, et_expr e) {
 }
 
 static bool match(const struct pairs *p, et_scaled *out) {
-    return et_scaled_codes(p->g->p, p->c->s->b[p->i], is_same, p, out);
+    return et_scaled_codes(p->g->p, p->c->s->b[p->i], is_same, p, out) && out->exact;
+}
+
+bool cg_contract_scaled(cg *g, const et_contract *c, int i, et_scaled *out) {
+    struct pairs p = {.g = g, .c = c, .i = i};
+    return et_scaled_codes(g->p, c->s->b[i], is_same, &p, out);
 }
 
 int cg_contract_pairs(cg *g, const et_contract *c, int i) {
@@ -104,16 +109,37 @@ static val product(const struct pairs *p, const et_scaled *s, int64_t more, int 
     return cg_call(g, "llvm.fma", 1, &t, 3, (val[]){v, by, LLVMBuildFMul(g->b, times, add, "")});
 }
 
+/* Which of RAW is what unit U has of the codes. */
+static int codes_of(const struct et_raw *raw, int u, const et_scaled *s) {
+    int k = 0;
+    while (raw[k].u != u || raw[k].n == 1 || !et_expr_eq(raw[k].load, s->load))
+        k++;
+    return k;
+}
+
+val cg_contract_halved(cg *g, const et_contract *c, int i, int u, const struct et_raw *raw,
+                       const val *v) {
+    struct pairs p = {.g = g, .c = c, .i = i, .u = u, .raw = raw, .v = v};
+    et_scaled s;
+    val words[8];
+    et_check(et_scaled_codes(g->p, c->s->b[i], is_same, &p, &s));
+    val all = v[codes_of(raw, u, &s)];
+    for (int w = 0; w < c->lane_k / 4; w++) {
+        val of = LLVMTypeOf(all) == g->i32 ? all : cg_extract(g, all, w);
+        g->family->pairs->halves(g, dtype_of(&p, s.load), of, words + (ptrdiff_t)2 * w);
+    }
+    return cg_vector(g, g->i32, c->lane_k / 2, words);
+}
+
 val cg_contract_paired(cg *g, const et_contract *c, int i, int u, const struct et_raw *raw,
                        const val *v) {
     struct pairs p = {.g = g, .c = c, .i = i, .u = u, .raw = raw, .v = v};
     et_scaled s;
     val words[8], out[4];
-    int k = 0, n = 0;
+    int n = 0;
     et_check(match(&p, &s));
     et_dtype t = dtype_of(&p, s.load);
-    while (raw[k].u != u || raw[k].n == 1 || !et_expr_eq(raw[k].load, s.load))
-        k++;
+    int k = codes_of(raw, u, &s);
     bool one = LLVMTypeOf(v[k]) == g->i32;
     int64_t more = s.more - g->family->pairs->excess(t);
     for (int w = 0; n < c->lane_k / 2; w++) {

@@ -67,13 +67,24 @@ static void set_lane_k(et_contract *c, int lane_k) {
     c->unit_k = lane_k * et_layout_groups(c->fr->layout);
 }
 
+/* Elements of a row that the buffer for a has room for: of sixteen rows, or of one, where there are
+ * never more and codes come in slots, which as many fill as sixteen rows have no room for. */
+static int room_of_row(cg *g, const et_contract *c, bool ring) {
+    const et_local *l = &g->f->locals[c->s->stage_a];
+    int pitch = cg_contract_pitch(g, c), all = c->s->tm * pitch / 16;
+    int one = (int)l->dim[0] * pitch - cg_contract_kept(g) / c->size;
+    int64_t lo, rows;
+    et_span(g->x, c->s->mlive, &lo, &rows);
+    return (ring && rows == 1 && one > all ? one : all) - pad_of(c, pitch);
+}
+
 static bool code_units(cg *g, et_contract *c) {
     const et_step *s = c->s;
-    int pitch = cg_contract_pitch(g, c);
+    bool ring = c->streamed && c->late;
     int wide = s->wk * c->unit_k, per = c->nsub * c->rows_n * s->nacc;
-    int units = (s->tm * pitch / 16 - pad_of(c, pitch)) / wide;
+    int units = room_of_row(g, c, ring) / wide;
     int most = g->t->loads * c->piece / c->lane_k / per;
-    if (c->streamed && c->late) most = ring_units(c, wide, g->p->ring.bytes);
+    if (ring) most = ring_units(c, wide, g->p->ring.bytes);
     units = units > most ? most : units;
     return cg_contract_code(g, c, units < 1 ? 1 : units);
 }
@@ -118,11 +129,9 @@ static int room_of(const cg *g, const et_contract *c) {
     int64_t all = held * cg_contract_pitch(g, c);
     int room = 0;
     et_span(g->x, c->s->mlive, &lo, &rows);
-    if (held < 16) {
-        while (room > -4 && (16LL >> -room) * c->pitch_a > all)
-            room--;
-        return room;
-    }
+    while (room > -4 && (16LL >> -room) * c->pitch_a > all)
+        room--;
+    if (held < 16 || room < 0) return room;
     if (!c->direct || c->msub > 1 || c->deep || rows <= ET_FEW_ROWS) return 0;
     while ((32LL << room) * c->pitch_a <= all)
         room++;
@@ -213,6 +222,7 @@ static bool plan_step(cg *g, et_contract *c) {
     c->turns = c->zeros ? 0 : cg_contract_turns(g, c);
     c->room = room_of(g, c);
     take_few(g, c);
+    cg_contract_take_halves(g, c);
     c->results = results_of(c->sums);
     c->deep_a = cg_contract_deep_a(g, c);
     if (c->deep_a) c->turns = c->room = 0;

@@ -47,6 +47,11 @@ typedef struct {
     void (*take)(cg *, et_dtype code, val word, val *out);
     int (*power)(et_dtype code, int p);
     int (*excess)(et_dtype code);
+    /* Has the target an instruction that makes f16 of these, of the same value? The four of a word
+     * as two words, then. */
+    bool (*has_halves)(const cg *, et_dtype code);
+    void (*halves)(cg *, et_dtype code, val word, val out[2]);
+    val (*most)(cg *, val word); /* the largest of the wave's lanes, which are all here, unsigned */
 } et_pairs_family;
 
 /* Products that several waves make together of operands in local memory, and that run on their own:

@@ -102,13 +102,14 @@ static bool sum_of(const struct codes *c, et_expr e, et_scaled *out) {
 bool et_scaled_codes(const et_program *p, et_expr e, et_same_fn *is_same, const void *ctx,
                      et_scaled *out) {
     const struct codes of = {p, p->g->exprs, is_same, ctx}, *c = &of;
-    *out = (et_scaled){0};
+    *out = (et_scaled){.exact = true};
     e = inside(c, e);
     et_node_x x = *et_x(c->x, e);
     if (x.op == ET_X_MUL && x.type == ET_T_F32) {
         int at = same(c, x.ops[0]) ? 0 : 1;
         out->times = x.ops[at];
-        if (!same(c, out->times) || !is_scale(c, out->times)) return false;
+        if (!same(c, out->times)) return false;
+        out->exact = is_scale(c, out->times);
         e = x.ops[!at];
     }
     return sum_of(c, e, out) && out->more >= -EXACT && out->more <= EXACT;
@@ -118,26 +119,28 @@ bool et_scaled_codes(const et_program *p, et_expr e, et_same_fn *is_same, const 
 
 struct runs {
     const et_exprs *x;
-    int kvar;
+    int kvar, run;
 };
 
-/* Numbers of k appear in E only divided by such as RUN divides. */
+/* Numbers of k appear in E only divided by such as the run divides. */
 static bool in_runs(const void *ctx, et_expr e) {
-    enum { RUN = 16 };
     const struct runs *r = ctx;
     et_node_x x = *et_x(r->x, e);
     int64_t by;
     if (!et_expr_has_var(r->x, e, r->kvar)) return true;
     if (x.op == ET_X_VAR) return false;
-    if (x.op == ET_X_IDIV && et_is_int(r->x, x.ops[1], &by) && by > 0 && by % RUN == 0) return true;
+    if (x.op == ET_X_IDIV && et_is_int(r->x, x.ops[1], &by) && by > 0 && by % r->run == 0)
+        return true;
     for (int i = 0; i < x.nops; i++)
         if (!in_runs(r, x.ops[i])) return false;
     return true;
 }
 
-int et_scaled_bits(const et_program *p, et_expr e, int kvar) {
-    struct runs r = {p->g->exprs, kvar};
+int et_scaled_bits(const et_program *p, et_expr e, int kvar, bool *out_plain) {
+    struct runs of16 = {p->g->exprs, kvar, 16}, of64 = {p->g->exprs, kvar, 64};
     et_scaled s;
-    if (!et_scaled_codes(p, e, in_runs, &r, &s)) return 0;
-    return et_dtype_bits(p->tensors[et_x(r.x, s.load)->i].shape.dtype);
+    *out_plain = et_scaled_codes(p, e, in_runs, &of64, &s) && !s.n && !s.more &&
+                 p->tensors[et_x(of64.x, s.load)->i].shape.dtype == ET_E4M3;
+    if (!et_scaled_codes(p, e, in_runs, &of16, &s) || !s.exact) return 0;
+    return et_dtype_bits(p->tensors[et_x(of16.x, s.load)->i].shape.dtype);
 }

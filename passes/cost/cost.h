@@ -46,6 +46,7 @@ typedef struct {
 typedef struct {
     double ops, bytes;
     int code_bits; /* of a right operand that is codes times a scale (ir/program/scaled.h); or 0 */
+    bool plain;    /* as is said there */
 } et_element_cost;
 typedef struct {
     et_element_cost value, a, b[ET_MAX_ACC], part[ET_AT_PARTS];

@@ -116,7 +116,7 @@ et_step_elements *et_func_elements(const et_program *p, const et_func *f) {
             for (int k = 0; k < s->nacc; k++) {
                 out[i].b[k] = per_element(p, s->b[k], s->kvar, NULL);
                 if (s->operand == ET_BF16 && s->stage_b < 0)
-                    out[i].b[k].code_bits = et_scaled_bits(p, s->b[k], s->kvar);
+                    out[i].b[k].code_bits = et_scaled_bits(p, s->b[k], s->kvar, &out[i].b[k].plain);
             }
         } else if (s->kind == ET_STEP_ATTEND) {
             for (int k = 0; k < ET_AT_PARTS; k++)
@@ -196,8 +196,9 @@ static double rows_waited_for(const struct tile *t, const et_step *s, const et_s
     return n;
 }
 
-/* Operations of a vector unit for an element of b. */
-static double b_ops(const struct tile *t, const et_step *s, const et_element_cost *b) {
+/* Operations of a vector unit for an element of b, by which M rows are multiplied. */
+static double b_ops(const struct tile *t, const et_step *s, const et_element_cost *b, double m) {
+    if (b->plain && m <= 1 && t->m->code8_one_ops > 0) return t->m->code8_one_ops;
     double code = b->code_bits == 8 ? t->m->code8_ops : b->code_bits == 4 ? t->m->code4_ops : 0;
     if (code > 0) return code;
     return s->stage_b >= 0 || b->ops > 0 ? b->ops + 1 : 0;
@@ -216,7 +217,7 @@ static void cost_contract(struct tile *t, const et_step *s, const et_step_elemen
     t->c.vector_flops += m * k * (e->a.ops + 1);
     for (int i = 0; i < s->nacc; i++) {
         t->c.cache_bytes += n * k * e->b[i].bytes;
-        t->c.vector_flops += n * k * b_ops(t, s, &e->b[i]);
+        t->c.vector_flops += n * k * b_ops(t, s, &e->b[i], m);
         double slow = s->operand == ET_F32 ? t->m->matrix_tflops / t->m->f32_matrix_tflops : 1;
         t->c.matrix_flops += 2 * m16 * s->tn * k * slow;
     }

@@ -27,9 +27,10 @@ typedef struct {
                          in vectors of two bf16, all that its product takes counted; 0: as many as
                          its expression has operations */
     double code4_ops; /* the same of 4 bits */
-    double event_us;  /* from a notify on one die to a waiter on another going on */
-    double latency_us; /* of a dependent load from memory */
-    double launch_us;  /* of a kernel */
+    double code8_one_ops; /* of 8 bits with one row, multiplied without its scale; or 0 */
+    double event_us;      /* from a notify on one die to a waiter on another going on */
+    double latency_us;    /* of a dependent load from memory */
+    double launch_us;     /* of a kernel */
 
     /* What the simulator of schedules (simulate.h) needs besides. */
     double cache_mb;  /* in front of memory, for the whole chip */

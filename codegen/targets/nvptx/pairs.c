@@ -47,5 +47,28 @@ static void take(cg *g, et_dtype code, val word, val *out) {
     }
 }
 
-const et_pairs_family nvptx_pairs = {
-    .apart = apart, .power = power, .excess = excess, .take = take};
+static bool has_halves(const cg *g, et_dtype code) {
+    return nvptx_of(g)->pairs && code == ET_E4M3;
+}
+
+static void halves(cg *g, et_dtype code, val word, val out[2]) {
+    val two = LLVMBuildBitCast(g->b, word, LLVMVectorType(g->i16, 2), "");
+    et_check(code == ET_E4M3);
+    for (int i = 0; i < 2; i++) {
+        val codes = cg_extract(g, two, i);
+        val v = cg_call(g, "llvm.nvvm.e4m3x2.to.f16x2.rn", 0, NULL, 1, &codes);
+        out[i] = LLVMBuildBitCast(g->b, v, g->i32, "");
+    }
+}
+
+static val most(cg *g, val word) {
+    return cg_call(g, "llvm.nvvm.redux.sync.umax", 0, NULL, 2, (val[]){word, cg_i32(g, -1)});
+}
+
+const et_pairs_family nvptx_pairs = {.apart = apart,
+                                     .power = power,
+                                     .excess = excess,
+                                     .take = take,
+                                     .has_halves = has_halves,
+                                     .halves = halves,
+                                     .most = most};

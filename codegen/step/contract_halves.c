@@ -1,0 +1,228 @@
+/* Weights that are codes times a scale, multiplied without the scale, by one row: codes become f16,
+ * which has all of their values, by one instruction for two of them, and what the sums of a run of
+ * k's that share a scale are multiplied by is that scale, in f32. So no weight is rounded at all.
+ *
+ * f16 has not the range of a's row. Once it is staged its elements are multiplied by a power of two
+ * that brings the largest of them to where f16 ends, and become f16 where they lie: all bits of a
+ * bf16 stay, except of elements below 2^-31 of the largest, which become multiples of 2^-38 of it.
+ * Sums are multiplied by what makes up for that. For several rows this takes longer than is gained:
+ * each has to be looked through, by all waves, before its first product. */
+#include "codegen/step/contract.h"
+#include "ir/program/scaled.h"
+#include <string.h>
+
+enum {
+    SETS = 2,            /* of sums, which do not wait for each other */
+    BIAS = 127,          /* of exponents of f32, */
+    MANTISSA = 23,       /* above so many bits */
+    LARGEST = 14,        /* the exponent of the largest element as f16 */
+    LEAST = LARGEST + 1, /* of what elements are counted as, so that both powers are normal */
+};
+
+/* ---- whether ---- */
+
+static et_scaled of_product(cg *g, const et_contract *c, int i) {
+    et_scaled s;
+    et_check(cg_contract_scaled(g, c, i, &s));
+    return s;
+}
+
+/* Is product I's scale the same for all k's? */
+static bool is_one(cg *g, const et_contract *c, int i) {
+    et_scaled s = of_product(g, c, i);
+    return !s.times.id || !et_expr_has_var(g->x, s.times, c->s->kvar);
+}
+
+/* Product I's scale in unit U, which all lanes share, but for that of all k's; none: there is no
+ * such. */
+static et_expr scale_of(cg *g, const et_contract *c, int i, int u) {
+    if (is_one(g, c, i)) return et_int(g->x, 1);
+    return cg_contract_of_unit(g, c, of_product(g, c, i).times, u);
+}
+
+static bool suits(cg *g, const et_contract *c, int i) {
+    et_scaled s;
+    if (!cg_contract_scaled(g, c, i, &s) || s.n || s.more ||
+        !g->family->pairs->has_halves(g, g->p->tensors[et_x(g->x, s.load)->i].shape.dtype))
+        return false;
+    for (int u = 0; u < c->units; u++)
+        if (!scale_of(g, c, i, u).id) return false;
+    return true;
+}
+
+/* Has a lane codes of the rows n that it has sums of, two for each? */
+static bool fits(const et_layout *l) {
+    return !memcmp(l->n.lane, l->sum_n.lane, sizeof l->n.lane) && et_deal_values(&l->n) == 2 &&
+           et_deal_value(&l->n, 1) == et_deal_value(&l->sum_n, 2) && !et_deal_value(&l->sum_n, 1) &&
+           !et_deal_value(&l->sum_m, 2);
+}
+
+static int waves(const cg *g) {
+    return g->p->workgroup / g->t->wave;
+}
+
+int cg_contract_kept(const cg *g) {
+    return 4 * waves(g) + 16;
+}
+
+static int kept_at(const cg *g, const et_contract *c) {
+    return (et_local_bytes(&g->f->locals[c->s->stage_a]) - cg_contract_kept(g)) / 16 * 16;
+}
+
+static int rows_of(int room) {
+    return room < 0 ? 16 >> -room : 16 << room;
+}
+
+bool cg_contract_take_halves(cg *g, et_contract *c) {
+    const et_fragment *f16 = et_target_fragment(g->t, ET_F16);
+    int room = c->room;
+    int64_t lo, rows;
+    et_span(g->x, c->s->mlive, &lo, &rows);
+    while (room > -4 && rows_of(room) * c->pitch_a * c->size > kept_at(g, c))
+        room--;
+    if (!c->coded || !c->late || !g->family->pairs || c->s->operand != ET_BF16 || c->zeros ||
+        c->turns || !f16 || !f16->few || !fits(f16->few->layout) || rows != 1 || c->msub > 1 ||
+        waves(g) % 4 || c->lane_k % f16->few->lane_k || c->kc % (g->t->wave * 16 / c->size) ||
+        rows_of(room) * c->pitch_a * c->size > kept_at(g, c))
+        return false;
+    for (int i = 0; i < c->s->nacc; i++)
+        if (!suits(g, c, i)) return false;
+    c->halves = true;
+    c->room = room;
+    c->times = 1;
+    c->fr = f16->few;
+    c->sums = c->fr->layout;
+    c->rows_m = et_deal_values(&c->fr->layout->m);
+    c->sets = SETS;
+    return true;
+}
+
+/* ---- the row of a ---- */
+
+/* WORD words of four bytes into what is kept. */
+static val kept(cg *g, const et_contract *c, val word) {
+    int64_t at = g->f->locals[c->s->stage_a].offset + kept_at(g, c);
+    return cg_gep(g, cg_gepi(g, g->lds, at), cg_muli(g, word, 4));
+}
+
+val cg_contract_larger(cg *g, val most, int n, const val *v) {
+    for (int i = 0; i < n; i++) {
+        val size = cg_call(g, "llvm.fabs", 1, &g->f32, 1, (val[]){v[i]});
+        most = cg_call(g, "llvm.maxnum", 1, &g->f32, 2, (val[]){most, size});
+    }
+    return most;
+}
+
+/* The largest element's exponent, LEAST at least, of what each wave has found. */
+static val exponent(cg *g, const et_contract *c) {
+    val most = cg_i32(g, LEAST << MANTISSA);
+    for (int w = 0; w < waves(g); w += 4) {
+        LLVMTypeRef v4 = LLVMVectorType(g->i32, 4);
+        val four = LLVMBuildLoad2(g->b, v4, kept(g, c, cg_i32(g, w)), "");
+        LLVMSetAlignment(four, 16);
+        for (int i = 0; i < 4; i++)
+            most = cg_call(g, "llvm.umax", 1, &g->i32, 2, (val[]){most, cg_extract(g, four, i)});
+    }
+    return LLVMBuildLShr(g->b, most, cg_i32(g, MANTISSA), "");
+}
+
+static val power(cg *g, val biased) {
+    val bits = LLVMBuildShl(g->b, biased, cg_i32(g, MANTISSA), "");
+    return LLVMBuildBitCast(g->b, bits, g->f32, "");
+}
+
+val cg_contract_row_factor(cg *g, const et_contract *c, val most) {
+    val word = LLVMBuildBitCast(g->b, most, g->i32, "");
+    cg_if one;
+    word = g->family->pairs->most(g, word);
+    cg_if_begin(g, &one, cg_icmp(g, LLVMIntEQ, g->lane, cg_i32(g, 0)));
+    LLVMSetAlignment(LLVMBuildStore(g->b, word, kept(g, c, g->wave)), 4);
+    cg_if_end(g, &one);
+    cg_barrier(g);
+    val e = exponent(g, c);
+    cg_if_begin(g, &one, cg_icmp(g, LLVMIntEQ, g->tid, cg_i32(g, 0)));
+    val by = power(g, cg_addi(g, e, -LARGEST));
+    LLVMSetAlignment(LLVMBuildStore(g->b, by, kept(g, c, cg_i32(g, waves(g)))), 4);
+    cg_if_end(g, &one);
+    return power(g, LLVMBuildSub(g->b, cg_i32(g, 2 * BIAS + LARGEST), e, ""));
+}
+
+val cg_contract_halve(cg *g, int n, val words, val by) {
+    val v[16], out[8];
+    cg_loaded_words(g, ET_BF16, words, n, v);
+    for (int i = 0; i < n; i += 2) {
+        val h[2];
+        for (int k = 0; k < 2; k++) {
+            val moved = LLVMBuildFMul(g->b, cg_to_f32(g, v[i + k]), by, "");
+            h[k] = LLVMBuildFPTrunc(g->b, moved, g->f16, "");
+        }
+        out[i / 2] = LLVMBuildBitCast(g->b, cg_vector(g, g->f16, 2, h), g->i32, "");
+    }
+    return n == 2 ? out[0] : cg_vector(g, g->i32, n / 2, out);
+}
+
+/* ---- products ---- */
+
+/* What the sums of the lane's two rows of b are multiplied by: N, or nothing, times M, or nothing.
+ */
+static val factors(cg *g, const et_contract *c, const val *n, val m) {
+    int all = c->sets * c->results;
+    val v[16], each[2];
+    for (int r = 0; r < 2; r++)
+        each[r] = !n ? m : m ? LLVMBuildFMul(g->b, n[r], m, "") : n[r];
+    for (int j = 0; j < all; j++)
+        v[j] = each[j / 2 % 2];
+    return cg_vector(g, g->f32, all, v);
+}
+
+static bool as_before(cg *g, const et_contract *c, int i, int u) {
+    return u > 0 && et_expr_eq(scale_of(g, c, i, u - 1), scale_of(g, c, i, u));
+}
+
+static val of_row(cg *g, const et_contract *c) {
+    val m = LLVMBuildLoad2(g->b, g->f32, kept(g, c, cg_i32(g, waves(g))), "");
+    LLVMSetAlignment(m, 4);
+    return m;
+}
+
+void cg_contract_multiply_halves(cg *g, const et_contract *c, val chunk, int u, const val *raw,
+                                 const val *of, val *a, val *part, val *acc) {
+    for (int i = 0; i < c->s->nacc; i++) {
+        bool one = is_one(g, c, i), first = !as_before(g, c, i, u),
+             last = u + 1 == c->units || !as_before(g, c, i, u + 1);
+        val n[ET_MAX_FRAGMENTS], m = last ? of_row(g, c) : NULL;
+        if (last && !one) cg_contract_of_rows(g, c, chunk, raw, i, scale_of(g, c, i, u), n);
+        for (int ns = 0; ns < c->nsub; ns++, of += c->rows_n) {
+            int at = cg_contract_sum(c, i, 0, ns);
+            if (first) part[at] = LLVMConstNull(LLVMTypeOf(acc[at]));
+            part[at] = g->family->multiply(g, c->fr, c->lane_k, of, a, part[at]);
+            if (!last) continue;
+            LLVMTypeRef t = LLVMTypeOf(acc[at]);
+            val by = factors(g, c, one ? NULL : n + (ptrdiff_t)ns * c->rows_n, m);
+            acc[at] = cg_call(g, "llvm.fma", 1, &t, 3, (val[]){part[at], by, acc[at]});
+        }
+    }
+}
+
+/* ---- scales of all k's ---- */
+
+static bool has_one(cg *g, const et_contract *c, int i) {
+    return is_one(g, c, i) && of_product(g, c, i).times.id;
+}
+
+void cg_contract_begin_halves(cg *g, et_contract *c) {
+    c->scale = et_alloc(g->arena, sizeof *c->scale);
+    for (int i = 0; i < c->s->nacc; i++)
+        if (has_one(g, c, i))
+            cg_contract_of_rows(g, c, cg_i32(g, 0), NULL, i, of_product(g, c, i).times,
+                                c->scale->of[i]);
+}
+
+void cg_contract_end_halves(cg *g, const et_contract *c, val *acc) {
+    for (int i = 0; i < c->s->nacc; i++)
+        for (int ns = 0; ns < c->nsub && has_one(g, c, i); ns++) {
+            val *sum = &acc[cg_contract_sum(c, i, 0, ns)];
+            const val *n = c->scale->of[i] + (ptrdiff_t)ns * c->rows_n;
+            *sum = LLVMBuildFMul(g->b, *sum, factors(g, c, n, NULL), "");
+        }
+}

@@ -1,0 +1,44 @@
+#!/bin/sh
+# halves.sh BIN WORK TARGET MACHINE: products of one row by codes of e4m3 are made without their scale, of f16, where 64 k's or more
+# share one, whatever its type; of more rows, with scales of fewer k's, with something added to the codes, and on a target that
+# does not make f16 of codes, they are not.
+set -eu
+bin=$1 work=$2 target=$3 machine=$4
+rm -rf "$work"
+mkdir -p "$work"
+cd "$work"
+die() {
+    echo "halves.sh: $target: $*" >&2
+    exit 1
+}
+ptx() { # ROWS, SCALES: type and group, WEIGHTS, and MACHINE
+    cat > halves.etg << X
+model halves
+dim N in 1..$1
+input x : bf16[N, 2048]
+weight codes : e4m3[2048, 2048]
+weight scales : $2[2048, 2048 / $3]
+each = gather(scales.T, idiv(iota(2048), $3)).T
+output y : f32[N, 2048] = x @ bf16($4).T
+X
+    "$bin/etcc" halves.etg --machine="${5:-$machine}" --variants=1 -o halves.ptx
+}
+halves() { grep -q 'cvt\.rn\.f16x2\.e4m3x2' halves.ptx; }
+
+for scales in bf16 f32; do
+    for group in 64 128 2048; do
+        ptx 1 $scales $group 'codes * each'
+        halves || die "scales of $group: codes are not made f16"
+        grep -q 'mma\.sync.*\.f16\.f16\.f32' halves.ptx || die "scales of $group: no products of f16"
+        grep -q 'redux\.sync\.max\.u32' halves.ptx || die 'nobody looks for the largest element of the row'
+        ! grep -q 'mma\.sync.*\.bf16' halves.ptx || die 'products of bf16'
+    done
+    ptx 2 $scales 128 'codes * each'
+    ! halves || die 'two rows'
+    ptx 1 $scales 32 'codes * each'
+    ! halves || die 'scales of 32'
+done
+ptx 1 bf16 128 '(codes + 1) * each'
+! halves || die 'one is added'
+ptx 1 bf16 128 'codes * each' A100
+! halves || die 'sm_80 has no such instruction'
