@@ -80,9 +80,10 @@ bool cg_contract_take_halves(cg *g, et_contract *c) {
     et_span(g->x, c->s->mlive, &lo, &rows);
     while (room > -4 && rows_of(room) * c->pitch_a * c->size > kept_at(g, c))
         room--;
-    if (!c->coded || !c->late || !g->family->pairs || c->s->operand != ET_BF16 || c->zeros ||
-        c->turns || !f16 || !f16->few || !fits(f16->few->layout) || rows != 1 || c->msub > 1 ||
-        waves(g) % 4 || c->lane_k % f16->few->lane_k || c->kc % (g->t->wave * 16 / c->size) ||
+    if (et_is_without(g->opt->without, ET_FEATURE_HALVES) || !c->coded || !c->late ||
+        !g->family->pairs || c->s->operand != ET_BF16 || c->zeros || c->turns || !f16 ||
+        !f16->few || !fits(f16->few->layout) || rows != 1 || c->msub > 1 || waves(g) % 4 ||
+        c->lane_k % f16->few->lane_k || c->kc % (g->t->wave * 16 / c->size) ||
         rows_of(room) * c->pitch_a * c->size > kept_at(g, c))
         return false;
     for (int i = 0; i < c->s->nacc; i++)

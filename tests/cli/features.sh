@@ -58,6 +58,14 @@ sed 's/^cus .*/cus 2/; s/^dies .*/dies 1/; s/^event_us .*/event_us 200/; s/^hbm_
     "$src/passes/machines/mi300x.machine" > two.machine
 runs chunks many.etg --variants=1 --machine=./two.machine
 changes group many.etg --variants=1 --machine=H100
+cat > halves.etg << 'X'
+model halves
+input x : bf16[1, 1024]
+weight w : e4m3[1024, 1024]
+weight scale : f32[1024]
+output y : f32[1, 1024] = x @ bf16(w * reshape(scale, [1024, 1])).T
+X
+changes halves halves.etg --variants=1 --machine=H100
 
 # What tests/passes/split.sh cuts.
 sed 's/^cus .*/cus 64/; s/^dies .*/dies 1/; s/^event_us .*/event_us 0.02/; s/^release_us .*/release_us 0.01/
