@@ -286,6 +286,11 @@ static struct whole whole_of(cg *g, const et_step *s) {
     return w;
 }
 
+struct query_choice {
+    const cg *g;
+    bool yes;
+};
+
 /* The conjunct of MASK that bounds rows, `... + row < rows`, with no tensor in it; and what is left
  * of MASK, or none. */
 static et_expr bound_of(cg *g, et_expr mask, int row, et_expr *rest) {
@@ -304,20 +309,43 @@ static et_expr bound_of(cg *g, et_expr mask, int row, et_expr *rest) {
     return ET_NO_EXPR;
 }
 
+static void find_choice(void *ctx, et_expr e) {
+    struct query_choice *q = ctx;
+    const et_node_x *n = et_x(q->g->x, e);
+    for (int i = 1; n->op == ET_X_SELECT && i < n->nops; i++)
+        q->yes |= et_expr_loads(q->g->x, n->ops[i]);
+}
+
+enum { FEW = 16 }; /* rows, at least, of tiles that are looked at one by one */
+
+static int64_t lower(const cg *g, et_expr e) {
+    int64_t lo, hi;
+    return et_bounds(g->x, e, &lo, &hi) ? lo : 0;
+}
+
+/* Does the map load what only one arm of a choice reads, as rotary embeddings do? */
+static bool chooses_loads(const cg *g, const et_step *s) {
+    struct query_choice q = {g, false};
+    et_walk(g->x, s->value, find_choice, &q);
+    return q.yes;
+}
+
 /* Tiles of many rows, most of which are full: where waves multiply together, so that a tile is as
- * large as registers allow, these have code of their own, in which nobody looks at rows and more is
- * under way at once. False: there is no such. */
+ * large as registers allow, and where loads depend on choices, these have code of their own, in
+ * which nobody looks at rows and more is under way at once. False: there is no such. */
 static bool map_full(cg *g, const struct whole *w) {
     const et_step *s = &w->s;
     int64_t step;
     et_expr rest, bound;
-    bool ring = false;
+    bool many = false;
     for (int i = 0; i < g->f->nsteps; i++)
-        ring |= g->f->steps[i].kind == ET_STEP_CONTRACT && et_step_stages(g->f, &g->f->steps[i]);
-    if (!ring || !g->t->group || !s->mask.id || !s->nvars || s->tag.id) return false;
+        many |= g->f->steps[i].kind == ET_STEP_CONTRACT && et_step_stages(g->f, &g->f->steps[i]);
+    if (!g->t->group || !s->mask.id || !s->nvars || s->tag.id) return false;
     int row = s->vars[0];
     bound = bound_of(g, s->mask, row, &rest);
     if (!bound.id) return false;
+    many |= lower(g, et_x(g->x, bound)->ops[1]) > FEW && chooses_loads(g, s);
+    if (!many) return false;
     const et_expr at = et_x(g->x, bound)->ops[0], limit = et_x(g->x, bound)->ops[1];
     et_expr first = et_subst_var(g->x, at, row, et_int(g->x, 0));
     if (!et_is_int(g->x, et_sub(g->x, et_sub(g->x, at, first), et_var(g->x, row)), &step) || step)

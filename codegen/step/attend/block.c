@@ -251,7 +251,11 @@ static void weights(cg *g, const et_rows *r, int n, val p[][16], val *out) {
 }
 
 /* Products of the block's keys and the wave's queries, N sums of sixteen positions. */
-static void scores(cg *g, const et_rows *r, val slot, int n, val s[][16]) {
+static void scores(cg *g, const et_rows *r, val slot, val p0, int n, val s[][16]) {
+    if (r->together) {
+        cg_rows_group_scores(g, r, slot, p0, first_of(g, r, cg_i32(g, 0), 0), n, s);
+        return;
+    }
     for (int b = 0; b < n; b++) {
         val first = first_of(g, r, cg_i32(g, 0), b), sum = cg_rows_sums(g, r), k[8];
         for (int u = 0; u * r->unit < r->s->depth; u++) {
@@ -291,6 +295,10 @@ static void weigh(cg *g, const et_rows *r, int n, val s[][16], val *state) {
 /* Products of the block's values and the weights of N sums, added to O. */
 static void values(cg *g, const et_rows *r, val slot, int n, val s[][16], val *o) {
     int blocks = r->unit / 16;
+    if (r->together) {
+        cg_rows_group_values(g, r, slot, first_of(g, r, cg_i32(g, 0), 0), n, s, o);
+        return;
+    }
     for (int u = 0; u < n / blocks; u++) {
         val p[CG_ROWS_OF_LANE], v[8], unit = cg_addi(g, r->wave_p, (int64_t)u * r->waves_p);
         weights(g, r, blocks, s + u * blocks, p);
@@ -302,27 +310,14 @@ static void values(cg *g, const et_rows *r, val slot, int n, val s[][16], val *o
     }
 }
 
-int cg_rows_sixteens(const et_rows *r) {
-    return ET_ATTEND_BLOCK / 16 / r->waves_p;
-}
-
-val cg_rows_first(cg *g, const et_rows *r) {
-    return first_of(g, r, cg_i32(g, 0), 0);
-}
-
-void cg_rows_weigh(cg *g, const et_rows *r, val p0, val s[][16], val *state) {
-    int n = cg_rows_sixteens(r);
+/* STATE: of each row the largest score and the lane's sum of weights, then sums of values. */
+void cg_rows_multiply(cg *g, const et_rows *r, val slot, val p0, val *state) {
+    int n = ET_ATTEND_BLOCK / 16 / r->waves_p;
+    val s[MAX_SUMS][16];
+    scores(g, r, slot, p0, n, s);
     for (int b = 0; b < n; b++)
         score(g, r, cg_add(g, p0, first_of(g, r, cg_i32(g, 0), b)), s[b]);
     hide(g, r, p0, n, s);
     weigh(g, r, n, s, state);
-}
-
-/* STATE: of each row the largest score and the lane's sum of weights, then sums of values. */
-void cg_rows_multiply(cg *g, const et_rows *r, val slot, val p0, val *state) {
-    int n = cg_rows_sixteens(r);
-    val s[MAX_SUMS][16];
-    scores(g, r, slot, n, s);
-    cg_rows_weigh(g, r, p0, s, state);
     values(g, r, slot, n, s, state + 2 * r->nrows);
 }

@@ -84,40 +84,44 @@ static val piece_ptr(cg *g, const et_rows *r, int part, val position, val piece)
     return ptr;
 }
 
-void cg_rows_group_copy(cg *g, const et_rows *r, int part, val p0, val slot) {
-    int64_t of = part == ET_AT_V ? 2L * ET_ATTEND_BLOCK * r->s->depth : 0;
+void cg_rows_group_copy(cg *g, const et_rows *r, val p0, val slot) {
     cg_if any;
     cg_if_begin(g, &any, cg_icmp(g, LLVMIntSLT, p0, r->end));
-    for (int i = 0; i < r->nk; i++) {
-        struct item it = item_of(g, r, i);
-        val to = cg_rows_slot(g, r, slot, cg_addi(g, it.to, of));
-        val from = piece_ptr(g, r, part, cg_add(g, p0, it.position), it.piece);
-        g->family->copy(g, to, from, cg_i32(g, PIECE));
-    }
+    for (int part = 0; part < 2; part++)
+        for (int i = 0; i < r->nk; i++) {
+            struct item it = item_of(g, r, i);
+            int64_t of = part ? 2L * ET_ATTEND_BLOCK * r->s->depth : 0;
+            val to = cg_rows_slot(g, r, slot, cg_addi(g, it.to, of));
+            val from =
+                piece_ptr(g, r, part ? ET_AT_V : ET_AT_K, cg_add(g, p0, it.position), it.piece);
+            g->family->copy(g, to, from, cg_i32(g, PIECE));
+        }
     cg_if_end(g, &any);
+    g->family->copy_group(g);
 }
 
-void cg_rows_group_copied(cg *g, int groups) {
-    g->family->copied(g, groups);
+void cg_rows_group_copied(cg *g) {
+    g->family->copied(g, 0);
     g->t->group->written(g);
 }
 
 /* ---- products ---- */
 
-void cg_rows_group_scores(cg *g, const et_rows *r, val slot, val left, val first, int sixteens,
+void cg_rows_group_scores(cg *g, const et_rows *r, val slot, val p0, val first, int sixteens,
                           val s[][16]) {
     const et_group_family *of = g->t->group;
     val held[CG_ROWS_DEPTH16][WORDS];
     val sum[ET_ATTEND_BLOCK / 2], base = cg_rows_slot(g, r, slot, cg_muli(g, first, ROW));
     int per = COLUMNS / of->k;
     memcpy(held, r->held, sizeof held);
-    of->anew(g, left, r->s->depth / of->k * WORDS, held[0]);
+    of->anew(g, LLVMBuildSub(g->b, r->end, p0, ""), r->s->depth / of->k * WORDS, held[0]);
     of->begin(g, 0, NULL, 0, NULL);
     for (int u = 0; u < r->s->depth / of->k; u++) {
         val keys = cg_gepi(g, base, (int64_t)u / per * PART + u % per * (ROW / per));
         of->multiply_held(g, r->operand, ROW, held[u], keys, 0, u == 0, 16 * sixteens, sum);
     }
     of->end(g);
+    of->over(g, 0, EIGHT * sixteens, sum);
     for (int i = 0; i < EIGHT * sixteens; i++)
         s[i / EIGHT][i % EIGHT] = sum[i];
 }
@@ -156,13 +160,9 @@ void cg_rows_group_values(cg *g, const et_rows *r, val slot, val first, int sixt
     deep(g, r, all, sum);
 }
 
-void cg_rows_group_over(cg *g, const et_rows *r, val *sum, int sixteens, val s[][16]) {
-    val all[MOST_SUMS + ET_ATTEND_BLOCK / 2], *scores = all;
-    if (sum) flat(g, r, sum, all), scores += r->s->depth / 2;
-    for (int i = 0; i < EIGHT * sixteens; i++)
-        scores[i] = s[i / EIGHT][i % EIGHT];
-    g->t->group->over(g, 0, (int)(scores - all) + EIGHT * sixteens, all);
-    if (sum) deep(g, r, all, sum);
-    for (int i = 0; i < EIGHT * sixteens; i++)
-        s[i / EIGHT][i % EIGHT] = scores[i];
+void cg_rows_group_over(cg *g, const et_rows *r, val *sum) {
+    val all[MOST_SUMS];
+    flat(g, r, sum, all);
+    g->t->group->over(g, 0, r->s->depth / 2, all);
+    deep(g, r, all, sum);
 }

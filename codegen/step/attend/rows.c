@@ -189,67 +189,35 @@ static int state_size(const et_rows *r) {
     return 2 * r->nrows + r->s->depth / 16;
 }
 
+/* The block from P0 on, on its way to a slot, or to registers. */
+static void bring(cg *g, const et_rows *r, val p0, val slot, val *out) {
+    if (r->together)
+        cg_rows_group_copy(g, r, p0, slot);
+    else
+        cg_rows_load_block(g, r, p0, out);
+}
+
 static void scan(cg *g, const et_rows *r, val first, val *state) {
     int n = state_size(r);
     val carried[CG_ROWS_STATE + 2 * CG_ROWS_ITEMS + 1], next[2 * CG_ROWS_ITEMS];
     memcpy(carried, state, (size_t)n * sizeof *state);
-    cg_rows_load_block(g, r, first, next);
-    cg_rows_store_block(g, r, cg_i32(g, 0), next);
+    bring(g, r, first, cg_i32(g, 0), next);
+    if (!r->together) cg_rows_store_block(g, r, cg_i32(g, 0), next);
     carried[n] = cg_i32(g, 0);
     cg_for f;
     val p0 = cg_for_begin(g, &f, first, r->end, cg_i32(g, ET_ATTEND_BLOCK), false, n + 1, carried);
     val slot = carried[n], other = LLVMBuildXor(g->b, slot, cg_i32(g, 1), "");
+    if (r->together) cg_rows_group_copied(g);
     cg_barrier(g); /* the block is there, and the one before it has been multiplied */
     int mark = cg_scope(g);
-    cg_rows_load_block(g, r, cg_addi(g, p0, ET_ATTEND_BLOCK), next);
+    bring(g, r, cg_addi(g, p0, ET_ATTEND_BLOCK), other, next);
     cg_rows_multiply(g, r, slot, p0, carried);
-    cg_rows_store_block(g, r, other, next);
+    if (r->together)
+        cg_rows_group_over(g, r, carried + 2 * r->nrows);
+    else
+        cg_rows_store_block(g, r, other, next);
     cg_scope_end(g, mark);
     carried[n] = other;
-    cg_for_end(g, &f, carried);
-    memcpy(state, carried, (size_t)n * sizeof *state);
-}
-
-/* Where waves multiply together, the scores of the next block are on their way while those of this
- * one are made weights: its keys are there a block before its values, in slots that take turns. */
-static void scan_together(cg *g, const et_rows *r, val first, val *state) {
-    enum { SCORES = ET_ATTEND_BLOCK / 16, EIGHT = 8, BLOCK = ET_ATTEND_BLOCK };
-    int n = state_size(r), sixteens = cg_rows_sixteens(r), all = n + 1 + sixteens * EIGHT;
-    val carried[CG_ROWS_STATE + 1 + SCORES * EIGHT], s[2][SCORES][16], zero = cg_i32(g, 0);
-    val left = LLVMBuildSub(g->b, r->end, first, "");
-    memcpy(carried, state, (size_t)n * sizeof *state);
-    cg_rows_group_copy(g, r, ET_AT_K, first, zero);
-    g->family->copy_group(g);
-    cg_rows_group_copy(g, r, ET_AT_K, cg_addi(g, first, BLOCK), cg_i32(g, 1));
-    cg_rows_group_copy(g, r, ET_AT_V, first, zero);
-    g->family->copy_group(g);
-    cg_rows_group_copied(g, 1);
-    cg_barrier(g);
-    cg_rows_group_scores(g, r, zero, left, cg_rows_first(g, r), sixteens, s[0]);
-    cg_rows_group_over(g, r, NULL, sixteens, s[0]);
-    carried[n] = zero;
-    for (int i = 0; i < sixteens * EIGHT; i++)
-        carried[n + 1 + i] = s[0][i / EIGHT][i % EIGHT];
-    cg_for f;
-    val p0 = cg_for_begin(g, &f, first, r->end, cg_i32(g, BLOCK), false, all, carried);
-    val slot = carried[n], other = LLVMBuildXor(g->b, slot, cg_i32(g, 1), "");
-    for (int i = 0; i < sixteens * EIGHT; i++)
-        s[0][i / EIGHT][i % EIGHT] = carried[n + 1 + i];
-    cg_rows_group_copied(g, 0);
-    cg_barrier(g); /* they are there, and the block before has been multiplied */
-    int mark = cg_scope(g);
-    cg_rows_group_copy(g, r, ET_AT_K, cg_addi(g, p0, 2L * BLOCK), slot);
-    cg_rows_group_copy(g, r, ET_AT_V, cg_addi(g, p0, BLOCK), other);
-    g->family->copy_group(g);
-    left = LLVMBuildSub(g->b, r->end, p0, "");
-    cg_rows_group_scores(g, r, other, left, cg_rows_first(g, r), sixteens, s[1]);
-    cg_rows_weigh(g, r, p0, s[0], carried);
-    cg_rows_group_values(g, r, slot, cg_rows_first(g, r), sixteens, s[0], carried + 2 * r->nrows);
-    cg_rows_group_over(g, r, carried + 2 * r->nrows, sixteens, s[1]);
-    cg_scope_end(g, mark);
-    carried[n] = other;
-    for (int i = 0; i < sixteens * EIGHT; i++)
-        carried[n + 1 + i] = s[1][i / EIGHT][i % EIGHT];
     cg_for_end(g, &f, carried);
     memcpy(state, carried, (size_t)n * sizeof *state);
 }
@@ -370,14 +338,11 @@ static void one_run(cg *g, et_rows *r, val end) {
         state[j] = cg_f32(g, CG_ROWS_LEAST), state[r->nrows + j] = cg_f32(g, 0);
     for (int d = 0; d < r->s->depth / 16; d++)
         state[2 * r->nrows + d] = cg_rows_sums(g, r);
-    if (r->together)
-        scan_together(g, r, first, state);
-    else
-        scan(g, r, first, state);
+    scan(g, r, first, state);
     for (int j = 0; j < r->nrows; j++)
         state[r->nrows + j] = cg_rows_over_columns(g, r, state[r->nrows + j], true);
-    if (r->together) cg_rows_group_copied(g, 0); /* where there are no positions */
-    cg_barrier(g);                               /* all blocks have been multiplied */
+    if (r->together) cg_rows_group_copied(g); /* where there are no positions */
+    cg_barrier(g);                            /* all blocks have been multiplied */
     if (r->waves_p > 1) {
         leave(g, r, state);
         cg_barrier(g);

@@ -46,18 +46,16 @@ typedef struct {
 /* Can they? Of FRAGMENTS sixteens of rows, each of which so many waves share. */
 bool cg_rows_may_group(cg *, const et_func *, const et_step *, int fragments, int waves_p);
 void cg_rows_hold_queries(cg *, et_rows *);
-/* Keys or values, PART, of the block from position P0 on, if there is one, into a slot; and all
- * copies are there but those of the last GROUPS. */
-void cg_rows_group_copy(cg *, const et_rows *, int part, val p0, val slot);
-void cg_rows_group_copied(cg *, int groups);
-/* Products with keys begin: sums of so many sixteens of positions from FIRST of the slot's block
- * on. LEFT is not below zero, which nobody knows. */
-void cg_rows_group_scores(cg *, const et_rows *, val slot, val left, val first, int sixteens,
+/* The block from position P0 on, if there is one, into a slot; and what was asked for is there. */
+void cg_rows_group_copy(cg *, const et_rows *, val p0, val slot);
+void cg_rows_group_copied(cg *);
+/* Products with keys: sums of so many sixteens of positions from FIRST of the block at P0 on. */
+void cg_rows_group_scores(cg *, const et_rows *, val slot, val p0, val first, int sixteens,
                           val s[][16]);
-/* Those with values begin; and all that did are over. SUM: of sixteens of elements, or NULL. */
+/* Those with values, which begin; and all that did is over. SUM: of sixteens of elements. */
 void cg_rows_group_values(cg *, const et_rows *, val slot, val first, int sixteens, val p[][16],
                           val *sum);
-void cg_rows_group_over(cg *, const et_rows *, val *sum, int sixteens, val s[][16]);
+void cg_rows_group_over(cg *, const et_rows *, val *sum);
 
 /* ---- block.c ---- */
 int cg_rows_row_of(const et_layout *, int v); /* which of the lane's rows value V of a sum is of */
@@ -76,11 +74,5 @@ val cg_rows_slot(cg *, const et_rows *, val slot, val bytes); /* and in a slot o
 void cg_rows_load_block(cg *, const et_rows *, val p0, val *out);
 void cg_rows_store_block(cg *, const et_rows *, val slot, const val *in);
 void cg_rows_multiply(cg *, const et_rows *, val slot, val p0, val *state);
-/* The same in parts: the first position of a block that is the wave's, and its SIXTEENS; what the
- * scores S of the block from P0 on weigh, in their place, and STATE with that but for the values.
- */
-int cg_rows_sixteens(const et_rows *);
-val cg_rows_first(cg *, const et_rows *);
-void cg_rows_weigh(cg *, const et_rows *, val p0, val s[][16], val *state);
 
 #endif
