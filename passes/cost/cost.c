@@ -132,7 +132,6 @@ et_grid_cost et_grid_cost_at(et_program *p, const et_grid *g, const et_machine *
     c.vector_flops = t.vector_flops * c.tiles;
     memory_traffic(&e, g, &c);
     c.tile_us = et_tile_us(&t, m);
-    c.cache_us = et_tile_cache_us(&t, m);
     double tile = c.tile_us + ET_DEPENDENT_LOADS * m->latency_us;
     c.us = most(c.memory_bytes / (m->hbm_gbs * 1e3), rounds_of(&c, m->cus, m->dies) * tile);
     free(e.vars);

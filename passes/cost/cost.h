@@ -11,10 +11,9 @@ typedef struct {
     double memory_bytes; /* from or to memory by all tiles: each tensor once */
     double cache_bytes;  /* from the shared caches by all tiles */
     double matrix_flops, vector_flops;
-    double tile_us;  /* predicted time of a CU for one tile, once its data is near, */
-    double cache_us; /* and of what it asks the caches for */
-    double us;       /* predicted time of the grid alone */
-    int slices;      /* that its tiles are dealt in, or 0 */
+    double tile_us; /* predicted time of a CU for one tile, once its data is near */
+    double us;      /* predicted time of the grid alone */
+    int slices;     /* that its tiles are dealt in, or 0 */
 } et_grid_cost;
 
 typedef struct {
@@ -67,7 +66,6 @@ et_tile_cost et_tile_cost_of(const et_program *, const et_func *, const et_step_
 double et_ring_rows(const et_step *, int group_waves);
 /* The time its CU needs once the data is near: caches, matrix and vector units side by side. */
 double et_tile_us(const et_tile_cost *, const et_machine *);
-double et_tile_cache_us(const et_tile_cost *, const et_machine *); /* of what it asks caches for */
 enum { ET_DEPENDENT_LOADS = 3 }; /* rounds of memory latency in a tile that cannot overlap */
 
 /* One tile grid of P at these values of the symbols, run once. */

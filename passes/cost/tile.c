@@ -272,14 +272,9 @@ static double most(double a, double b) {
     return a > b ? a : b;
 }
 
-double et_tile_cache_us(const et_tile_cost *c, const et_machine *m) {
-    bool ring = c->ring > 0 && m->ring_gbs_cu > 0;
-    return c->cache_bytes / ((ring ? m->ring_gbs_cu : m->cache_gbs_cu) * 1e3);
-}
-
 double et_tile_us(const et_tile_cost *c, const et_machine *m) {
     double local = c->local_bytes / (LOCAL_BYTES * m->clock_ghz * 1e3);
-    double near = most(local, et_tile_cache_us(c, m));
+    double near = most(local, c->cache_bytes / (m->cache_gbs_cu * 1e3));
     near = most(near, c->ring * m->latency_us);
     double vector_rate = m->vector_tflops / m->cus * 1e6 / 2;
     return c->turns * m->latency_us + c->after_flops / vector_rate +

@@ -16,7 +16,7 @@ struct explain_bound explain_bound_of(const struct explain *e, const et_grid *g,
     struct explain_bound b = {.tiles = c.tiles, .cus = explain_cus(e, g)};
     b.memory_bytes = c.memory_bytes;
     b.rounds = ceil(n / b.cus);
-    double part[] = {[EXPLAIN_CACHE] = c.cache_us,
+    double part[] = {[EXPLAIN_CACHE] = c.cache_bytes / n / (m->cache_gbs_cu * 1e3),
                      [EXPLAIN_MATRIX] = c.matrix_flops / n / (m->matrix_tflops / cu * 1e6),
                      [EXPLAIN_VECTOR] = c.vector_flops / n * 2 / (m->vector_tflops / cu * 1e6),
                      [EXPLAIN_LATENCY] = ET_DEPENDENT_LOADS * m->latency_us};

@@ -18,8 +18,7 @@ typedef struct {
     int local_copies; /* 1: memory is copied to local memory without passing through registers */
     double clock_ghz;
     double hbm_gbs;           /* bandwidth a streaming kernel reaches, GB/s */
-    double cache_gbs_cu;      /* from the nearest shared cache to one CU, GB/s, */
-    double ring_gbs_cu;       /* and for tiles with a ring of both operands; 0: the same */
+    double cache_gbs_cu;      /* from the nearest shared cache to one CU, GB/s */
     double matrix_tflops;     /* dense bf16, whole chip */
     double f32_matrix_tflops; /* the same of f32 operands */
     double vector_tflops;     /* f32 fused multiply-add, whole chip */

@@ -42,7 +42,6 @@ static const struct field fields[] = {
     {AT(cross_gbs), NUMBER, 0.1, 1e6, "GB/s from other dies to one"},
     {AT(cache_mb), NUMBER, 0.01, 1e6, "MB in front of memory"},
     {AT(cache_gbs_cu), NUMBER, 0.1, 1e6, "GB/s from the nearest cache to a CU"},
-    {AT(ring_gbs_cu), NUMBER, 0, 1e6, "GB/s from there for tiles with a ring of both operands"},
     {AT(load_kb), NUMBER, 0.1, 1e5, "KiB that a workgroup has in flight"},
     {AT(stream_kb), COUNT, 0, 64, "KiB of a slot of a ring of weights, 0 for no ring"},
     {AT(flight_kb), COUNT, 1, 1 << 10, "KiB of weights on their way through a ring at most"},

@@ -16,7 +16,6 @@ enum {
     STAGE_BYTES = 36 << 10, /* and for staged operands */
     LDS_SPARE = 4 << 10,    /* left for reductions */
     LARGE_LDS = 1 << 17,    /* where another chunk of staged rows may be on its way */
-    LATE_PART = 8,          /* of what tiles have to do, where that hides what is late */
 };
 
 /* ---- finding the products ---- */
@@ -326,9 +325,8 @@ static double own_cus(et_contract_tiler *c) {
         all += et_tile_columns(p, o);
         own += o == c->t.gr ? et_tile_columns(p, o) : 0;
     }
-    c->many = c->t.opt->machine->group_waves && c->t.opt->machine->dies == 1 && always_many(c) &&
-              et_cut_rows(c) > FEW_ALONE;
-    c->pooled = c->many && all > own;
+    c->pooled = c->t.opt->machine->group_waves && c->t.opt->machine->dies == 1 && all > own &&
+                always_many(c) && et_cut_rows(c) > FEW_ALONE;
     return cus * own / all < 1 ? 1 : cus * own / all;
 }
 
@@ -348,8 +346,6 @@ static double built_cost(et_contract_tiler *c, double reference[ET_SAMPLES]) {
         et_grid_cost cost = et_grid_cost_at(p, &c->t.grid, m, syms[i]);
         double us = c->pooled ? et_tile_pool_us(p, c->t.gr, &cost, m, syms[i])
                               : et_grid_us_on(&cost, m, c->cus, m->dies);
-        /* Of two ways that memory bounds, that with less to do has more time for what is late. */
-        if (c->many && !c->pooled) us += cost.tiles * cost.tile_us / c->cus / LATE_PART;
         if (reference[i] == 0) reference[i] = us;
         sum += us / reference[i];
     }

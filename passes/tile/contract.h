@@ -31,7 +31,6 @@ typedef struct {
     int grain;                /* of which a tile has a multiple of so many */
     et_pieces pieces;         /* that these lie in */
     double cus;               /* that tiles may use */
-    bool many;                /* tiles of many rows, that waves multiply together */
     bool pooled;              /* which depends on other groups' tiles */
     bool plain;               /* every right operand is read straight from memory */
     int computed; /* else, loads of one that is computed in registers; 0: not all can be */
