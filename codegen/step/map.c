@@ -286,11 +286,6 @@ static struct whole whole_of(cg *g, const et_step *s) {
     return w;
 }
 
-struct query_choice {
-    const cg *g;
-    bool yes;
-};
-
 /* The conjunct of MASK that bounds rows, `... + row < rows`, with no tensor in it; and what is left
  * of MASK, or none. */
 static et_expr bound_of(cg *g, et_expr mask, int row, et_expr *rest) {
@@ -309,11 +304,16 @@ static et_expr bound_of(cg *g, et_expr mask, int row, et_expr *rest) {
     return ET_NO_EXPR;
 }
 
+struct choice {
+    const cg *g;
+    bool loads;
+};
+
 static void find_choice(void *ctx, et_expr e) {
-    struct query_choice *q = ctx;
+    struct choice *q = ctx;
     const et_node_x *n = et_x(q->g->x, e);
     for (int i = 1; n->op == ET_X_SELECT && i < n->nops; i++)
-        q->yes |= et_expr_loads(q->g->x, n->ops[i]);
+        q->loads |= et_expr_loads(q->g->x, n->ops[i]);
 }
 
 enum { FEW = 16 }; /* rows, at least, of tiles that are looked at one by one */
@@ -325,9 +325,9 @@ static int64_t lower(const cg *g, et_expr e) {
 
 /* Does the map load what only one arm of a choice reads, as rotary embeddings do? */
 static bool chooses_loads(const cg *g, const et_step *s) {
-    struct query_choice q = {g, false};
+    struct choice q = {g, false};
     et_walk(g->x, s->value, find_choice, &q);
-    return q.yes;
+    return q.loads;
 }
 
 /* Tiles of many rows, most of which are full: where waves multiply together, so that a tile is as
