@@ -115,8 +115,8 @@ typedef struct et_family {
     void (*declare_local)(cg *); /* makes g->lds, g->lds_bytes of local memory, aligned to 16 */
     void (*keep_local)(cg *);    /* LLVM must not make that smaller, used or not */
     val (*hide)(cg *, val ptr);  /* PTR, which LLVM no longer knows to be that; uniform */
-    /* V, an i32 or i64, which LLVM no longer knows to be that: what is computed of it is computed here and
-     * not kept from elsewhere. NULL: there is room for all of it. */
+    /* V, an i32 or i64, which LLVM no longer knows to be that: what is computed of it is computed
+     * here and not kept from elsewhere. NULL: there is room for all of it. */
     val (*anew)(cg *, val v);
     /* V, an i32 that is the same in all lanes, which the assembler then knows, too. NULL: it knows.
      */
