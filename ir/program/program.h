@@ -110,7 +110,8 @@ typedef struct {
     et_expr part[ET_AT_PARTS];
     /* Once it is decided: positions are cut into so many parts, each a tile's, and `to` has an
      * index for the part before the last one; 0 or 1: they are not. Of so many heads of each set a
-     * tile is, or 0. */
+     * tile is, or 0. STORE: so many parts of what the product sums over, an index in front of the
+     * others of `to` (passes/tile/sums.c). */
     int parts, heads;
 } et_group;
 

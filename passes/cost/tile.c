@@ -16,12 +16,18 @@ enum {
 
 /* Loads of a value, and loads that only say which element another one reads: those are few, and the
  * same ones for many elements. */
-enum { MOST_LOADS = 64 };
+enum { MOST_LOADS = 64, MOST_NODES = 256, NEAR = 8 };
 struct element {
     const et_program *p;
     et_element_cost c;
     uint32_t load[MOST_LOADS], index[MOST_LOADS];
+    double part[MOST_LOADS]; /* of a load, that is made for each element */
     int nloads, nindex;
+    int along; /* a variable of whose values neighbours are computed together, or -1 */
+    /* Nodes that have it, and for how many of its values side by side they are the same. */
+    uint32_t node[MOST_NODES];
+    double same[MOST_NODES];
+    int nnodes;
 };
 
 static void note_index(void *ctx, et_expr x) {
@@ -30,11 +36,40 @@ static void note_index(void *ctx, et_expr x) {
         e->index[e->nindex++] = x.id;
 }
 
+static double same_of(const struct element *e, et_expr x) {
+    for (int i = e->nnodes - 1; i >= 0; i--)
+        if (e->node[i] == x.id) return e->same[i];
+    return 0;
+}
+
+/* What it comes to of each element: neighbours share what they have alike, as the parts of an
+ * attention's head are. Operands have been looked at before. */
+static double part_of(struct element *e, et_expr x) {
+    const et_node_x *n = et_x(e->p->g->exprs, x);
+    double least = n->op == ET_X_VAR && n->i == e->along ? 1 : 0;
+    int64_t by;
+    for (int i = 0; i < n->nops; i++) {
+        double same = same_of(e, n->ops[i]);
+        least = same > 0 && (least == 0 || same < least) ? same : least;
+    }
+    if (least == 0) return 1;
+    if (n->op == ET_X_IDIV && et_is_int(e->p->g->exprs, n->ops[1], &by) && by > 0)
+        least *= (double)by;
+    if (e->nnodes == MOST_NODES) return 1;
+    e->node[e->nnodes] = x.id;
+    e->same[e->nnodes++] = least;
+    return 1 / (least < NEAR ? least : NEAR);
+}
+
 static void count_node(void *ctx, et_expr x) {
     struct element *e = ctx;
     const et_node_x *n = et_x(e->p->g->exprs, x);
+    double part = e->along < 0 ? 1 : part_of(e, x);
     if (n->op == ET_X_LOAD) {
-        if (n->i2 == ET_LOAD_TENSOR && e->nloads < MOST_LOADS) e->load[e->nloads++] = x.id;
+        if (n->i2 == ET_LOAD_TENSOR && e->nloads < MOST_LOADS) {
+            e->part[e->nloads] = part;
+            e->load[e->nloads++] = x.id;
+        }
         for (int i = 0; i < n->nops; i++)
             et_walk(e->p->g->exprs, n->ops[i], note_index, e);
     }
@@ -42,7 +77,7 @@ static void count_node(void *ctx, et_expr x) {
     if (n->type != ET_T_F32 || n->nops == 0 || n->op == ET_X_LOAD) return;
     bool function = n->op >= ET_X_EXP && n->op <= ET_X_POW && n->op != ET_X_FLOOR;
     bool angle = n->op == ET_X_SIN || n->op == ET_X_COS;
-    e->c.ops += angle ? OPS_PER_ANGLE : function ? OPS_PER_FUNCTION : 1;
+    e->c.ops += part * (angle ? OPS_PER_ANGLE : function ? OPS_PER_FUNCTION : 1);
 }
 
 double et_load_repeats(const et_exprs *x, const et_node_x *load, int kvar) {
@@ -73,16 +108,18 @@ static double shared_by(const et_program *p, const et_step *s, const et_node_x *
     return n;
 }
 
-/* Of an operand's element, or with KVAR below 0 of any; of the MAP or REDUCE step S, or of none. */
-static et_element_cost per_element(const et_program *p, et_expr x, int kvar, const et_step *s) {
-    struct element e = {.p = p};
+/* Of a right operand's element, whose KVAR is not -1; of a left one's, whose neighbours ALONG that
+ * are computed together; or of any, of the MAP or REDUCE step S, or of none. */
+static et_element_cost per_element(const et_program *p, et_expr x, int kvar, int along,
+                                   const et_step *s) {
+    struct element e = {.p = p, .along = along};
     if (x.id) et_walk(p->g->exprs, x, count_node, &e);
     for (int i = 0; i < e.nloads; i++) {
         bool is_index = false;
         for (int k = 0; k < e.nindex; k++)
             is_index |= e.index[k] == e.load[i];
         const et_node_x *n = et_x(p->g->exprs, (et_expr){e.load[i]});
-        double often = kvar < 0 ? 1 : et_load_repeats(p->g->exprs, n, kvar);
+        double often = kvar < 0 ? 1 / e.part[i] : et_load_repeats(p->g->exprs, n, kvar);
         if (s) often *= shared_by(p, s, n);
         double words = p->tensors[n->i].tagged ? 2 : 1; /* of an element and its tag */
         if (!is_index) e.c.bytes += words * et_dtype_width(p->tensors[n->i].shape.dtype) / often;
@@ -112,22 +149,22 @@ et_step_elements *et_func_elements(const et_program *p, const et_func *f) {
     for (int i = 0; i < f->nsteps; i++) {
         const et_step *s = &f->steps[i];
         if (s->kind == ET_STEP_CONTRACT) {
-            out[i].a = per_element(p, s->a, -1, NULL);
+            out[i].a = per_element(p, s->a, -1, s->kvar, NULL);
             for (int k = 0; k < s->nacc; k++) {
-                out[i].b[k] = per_element(p, s->b[k], s->kvar, NULL);
+                out[i].b[k] = per_element(p, s->b[k], s->kvar, -1, NULL);
                 if (s->operand == ET_BF16 && s->stage_b < 0)
                     out[i].b[k].code_bits = et_scaled_bits(p, s->b[k], s->kvar, &out[i].b[k].plain);
             }
         } else if (s->kind == ET_STEP_ATTEND) {
             for (int k = 0; k < ET_AT_PARTS; k++)
-                out[i].part[k] = per_element(p, s->part[k], -1, NULL);
+                out[i].part[k] = per_element(p, s->part[k], -1, -1, NULL);
             out[i].visits = et_sub(p->g->exprs, s->part[ET_AT_END], s->part[ET_AT_FIRST]);
             if (s->rows) /* the last row, whose positions are most where they go on */
                 out[i].visits = et_subst_var(p->g->exprs, out[i].visits, s->ivar[0],
                                              et_sub(p->g->exprs, s->ilive, et_int(p->g->exprs, 1)));
             out[i].usual = et_subst(p->g->exprs, out[i].visits, usual_position, NULL);
         } else {
-            out[i].value = per_element(p, s->value, -1, multiplies(f) ? NULL : s);
+            out[i].value = per_element(p, s->value, -1, -1, multiplies(f) ? NULL : s);
         }
     }
     return out;

@@ -254,8 +254,28 @@ static void points_last(const struct events *e, et_grid *g) {
     }
 }
 
+/* Half of the tiles, or more, and more counters than are looked at together: where all of them run
+ * at the same time whoever waits for the rest as well waits no longer, and looks at few; if the
+ * arrivals that queue up at these take less than a part of what a look does. */
+static void coarsen(const struct events *e, struct edge *ed) {
+    const et_grid *g = &e->p->grids[ed->from];
+    const et_machine *m = e->pl->opt->machine;
+    int64_t n;
+    if (!ed->needed || g->slice.count || !et_is_static(e->pl->opt) ||
+        tiles_along(e, g, ~0u) > m->cus || m->arrival_us * FEW_ARRIVALS > m->counter_us / 4)
+        return;
+    for (int c = 0; c < e->p->funcs[g->func].ncoords; c++) {
+        struct span *box = &ed->box[c];
+        if (box->all || box->load.id || !et_is_int(e->x, g->extent[c], &n)) continue;
+        int64_t own = events_upper(e, et_sub(e->x, box->hi, box->lo)) + 1;
+        if (own > MERGE_LIMIT && own < n && 2 * own >= n) *box = (struct span){.all = true};
+    }
+}
+
 bool events_make(struct events *e) {
     e->names = et_names_create(e->pl->g->arena);
+    for (int i = 0; i < e->nedges; i++)
+        coarsen(e, &e->edges[i]);
     for (int g = 0; g < e->p->ngrids; g++)
         make_events(e, g);
     for (int g = 0; g < e->p->ngrids; g++)

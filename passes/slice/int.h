@@ -2,6 +2,7 @@
 #ifndef ET_SLICE_INT_H
 #define ET_SLICE_INT_H
 
+#include "passes/tile/apart.h"
 #include "passes/tile/tiler.h"
 
 enum { WHOLE = -1 };
@@ -27,8 +28,6 @@ struct known {
 struct known sl_know(struct slicing *, int var);
 /* Then INDEX is in the same slice of 0 .. SIZE - 1. */
 bool sl_follows(struct slicing *, et_expr index, int64_t size, const struct known *);
-/* E as a product plus the rest, or none; false when it is not such a sum. */
-bool sl_take_apart(struct slicing *, et_expr e, et_expr *product, et_expr *rest);
 void sl_rewrite(struct slicing *);
 
 #endif

@@ -23,17 +23,6 @@ struct rewrite {
 
 /* ---- sums ---- */
 
-static et_expr add_up(struct slicing *s, int tensor, et_type type, int rank, const et_expr *at) {
-    et_expr index[ET_MAX_RANK], sum = ET_NO_EXPR;
-    memcpy(index + 1, at, (size_t)rank * sizeof *index);
-    for (int i = 0; i < s->count; i++) {
-        index[0] = et_int(s->x, i);
-        et_expr one = et_load(s->x, ET_LOAD_TENSOR, tensor, type, rank + 1, index);
-        sum = i ? et_add(s->x, sum, one) : one;
-    }
-    return sum;
-}
-
 static bool is_split(const struct slicing *s, const et_node_x *n) {
     return n->op == ET_X_LOAD && n->i2 == ET_LOAD_TENSOR && n->i < s->ntensors && s->split[n->i];
 }
@@ -51,7 +40,7 @@ static et_expr read_sum(void *ctx, et_exprs *x, et_expr leaf) {
     }
     if (!r->direct && sums->of_all >= 0)
         return et_load(x, ET_LOAD_TENSOR, sums->of_all, n.type, n.nops, n.ops);
-    return add_up(r->s, n.i, n.type, n.nops, n.ops);
+    return et_add_parts_up(x, n.i, n.type, n.nops, n.ops, r->s->count);
 }
 
 /* PRODUCT: the slice as products know it; AXES: as the axes tell. */
@@ -64,27 +53,7 @@ static void read_all_sums(struct rewrite *r, et_group *gr, et_expr product, et_e
     }
 }
 
-/* ---- one more axis in front ---- */
-
-static et_expr add_axis(struct slicing *s, et_group *gr) {
-    memmove(gr->axis + 1, gr->axis, (size_t)gr->rank * sizeof *gr->axis);
-    memmove(gr->tile + 1, gr->tile, (size_t)gr->rank * sizeof *gr->tile);
-    gr->rank++;
-    gr->axis[0] = et_graph_var(s->p->g, "s", et_int(s->x, s->count));
-    gr->tile[0] = 0;
-    return et_var(s->x, gr->axis[0]);
-}
-
-static void store_in_slice(et_group *gr, et_expr slice) {
-    memmove(gr->to.index + 1, gr->to.index, (size_t)gr->to.rank * sizeof *gr->to.index);
-    gr->to.rank++;
-    gr->to.index[0] = slice;
-}
-
-static et_expr in_first(struct slicing *s, et_expr slice, et_expr e) {
-    et_expr first = et_op2(s->x, ET_X_EQ, slice, et_int(s->x, 0));
-    return et_select(s->x, first, e, et_float(s->x, 0));
-}
+/* ---- products of a sliced group as a batch, one for each slice ---- */
 
 static int64_t size_of(const struct slicing *s, int var) {
     int64_t n = 0;
@@ -95,30 +64,6 @@ static int64_t size_of(const struct slicing *s, int var) {
 static et_expr at_slice(struct slicing *s, et_expr slice, int64_t size, int within) {
     return et_add(s->x, et_mul(s->x, slice, et_int(s->x, size / s->count)), et_var(s->x, within));
 }
-
-/* ---- products cut along what they sum over ---- */
-
-static void cut_product(struct slicing *s, et_group *gr, et_expr slice) {
-    et_product *p = &gr->product[0];
-    et_expr product = ET_NO_EXPR, rest = ET_NO_EXPR, index[ET_MAX_RANK];
-    bool sum = sl_take_apart(s, gr->value, &product, &rest);
-    et_check(sum);
-    int64_t k = size_of(s, p->k);
-    int short_k = et_graph_var(s->p->g, "k", et_int(s->x, k / s->count));
-    p->batch[p->nbatch++] = et_graph_var(s->p->g, "b0", et_int(s->x, s->count));
-    et_expr at = at_slice(s, et_var(s->x, p->batch[0]), k, short_k);
-    p->a = et_subst_var(s->x, p->a, p->k, at);
-    p->b = et_subst_var(s->x, p->b, p->k, at);
-    p->k = short_k;
-    p->value = p->left = (et_value){0};
-    et_node_x n = *et_x(s->x, product);
-    index[0] = slice;
-    memcpy(index + 1, n.ops, (size_t)n.nops * sizeof *index);
-    gr->value = et_contract_x(s->x, n.i, n.nops + 1, index);
-    if (rest.id) gr->value = et_add(s->x, in_first(s, slice, rest), gr->value);
-}
-
-/* ---- products of a sliced group as a batch, one for each slice ---- */
 
 struct leaves {
     struct slicing *s;
@@ -181,7 +126,7 @@ static et_expr batch_products(struct slicing *s, et_group *gr, int axis) {
         p->value = p->left = (et_value){0};
     }
     gr->axis[axis] = within;
-    b.slice = add_axis(s, gr);
+    b.slice = et_add_part_axis(s->p, gr, s->count);
     b.at = at_slice(s, b.slice, size, within);
     gr->value = et_subst(s->x, gr->value, to_batch, &b);
     if (gr->mask.id) gr->mask = et_subst(s->x, gr->mask, to_batch, &b);
@@ -225,9 +170,10 @@ static int add_sum(struct rewrite *r, int tensor, bool sliced, int loop, et_loc 
         gr->axis[d] = et_graph_var(p->g, (char[]){letter[d], 0}, t->shape.dim[d]);
         gr->to.index[d] = et_var(s->x, gr->axis[d]);
     }
-    gr->value = add_up(s, tensor, et_dtype_type(t->shape.dtype), gr->rank, gr->to.index);
+    et_type type = et_dtype_type(t->shape.dtype);
+    gr->value = et_add_parts_up(s->x, tensor, type, gr->rank, gr->to.index, s->count);
     if (sliced) {
-        store_in_slice(gr, add_axis(s, gr));
+        et_store_in_part(gr, et_add_part_axis(p, gr, s->count));
         gr->slice = (et_slice){0, s->count};
         memmove(t->shape.dim + 1, t->shape.dim, (size_t)t->shape.rank * sizeof *t->shape.dim);
         t->shape.dim[0] = et_int(s->x, s->count);
@@ -292,16 +238,16 @@ static void rewrite_group(struct rewrite *r, int group, struct list *to) {
     }
     bool split = gr->to.space == ET_LOAD_TENSOR && s->split[gr->to.id];
     if (split) {
-        et_expr slice = add_axis(s, gr);
+        et_expr slice = et_add_part_axis(s->p, gr, s->count);
         if (s->cut[group]) {
-            cut_product(s, gr, slice);
+            et_cut_product(s->p, gr, s->count, slice);
             product = et_var(s->x, gr->product[0].batch[0]);
             axes = slice;
         } else {
-            gr->value = in_first(s, slice, gr->value);
+            gr->value = et_in_first(s->x, slice, gr->value);
             if (gr->slice.count) gr->slice.coord++;
         }
-        store_in_slice(gr, slice);
+        et_store_in_part(gr, slice);
         r->sums[gr->to.id] = (struct sums){-1, -1};
     }
     r->direct = axis != WHOLE || !gr->nproduct;
@@ -336,14 +282,6 @@ static void rewrite_list(struct rewrite *r, const et_item *items, int *first, in
     }
 }
 
-static void split_tensor(struct slicing *s, et_tensor *t) {
-    memmove(t->shape.dim + 1, t->shape.dim, (size_t)t->shape.rank * sizeof *t->shape.dim);
-    t->shape.dim[0] = et_int(s->x, s->count);
-    t->shape.rank++;
-    t->max_bytes *= s->count;
-    t->value = (et_value){0};
-}
-
 /* Groups are numbered in program order. */
 static void renumber(et_program *p, const et_group *old, int first, int count) {
     for (int i = first; i < first + count; i++) {
@@ -372,5 +310,5 @@ void sl_rewrite(struct slicing *s) {
     p->ngroups = p->cgroups = 0;
     renumber(p, groups, p->first, p->count);
     for (int t = 0; t < s->ntensors; t++)
-        if (s->split[t]) split_tensor(s, &p->tensors[t]);
+        if (s->split[t]) et_split_tensor(s->x, &p->tensors[t], s->count);
 }

@@ -131,25 +131,6 @@ static bool slice_group(struct slicing *s, int group, int axis) {
 
 /* ---- which products are cut ---- */
 
-static bool has_product(const struct slicing *s, et_expr e) {
-    return et_expr_has_op(s->x, e, ET_X_CONTRACT);
-}
-
-bool sl_take_apart(struct slicing *s, et_expr e, et_expr *product, et_expr *rest) {
-    et_node_x n = *et_x(s->x, e);
-    if (n.op == ET_X_CONTRACT) {
-        *product = e;
-        *rest = ET_NO_EXPR;
-        return true;
-    }
-    if (n.op != ET_X_ADD) return false;
-    bool left = has_product(s, n.ops[0]);
-    if (left == has_product(s, n.ops[1])) return false;
-    if (!sl_take_apart(s, n.ops[!left], product, rest)) return false;
-    *rest = rest->id ? et_add(s->x, *rest, n.ops[left]) : n.ops[left];
-    return true;
-}
-
 struct marking {
     const et_exprs *x;
     bool *read; /* by tensor */
@@ -204,8 +185,8 @@ static bool operand_in_slices(struct slicing *s, int group, struct known *k) {
 static bool may_cut(struct slicing *s, int group, const struct known *k) {
     const et_group *gr = &s->p->groups[group];
     et_expr product, rest;
-    return k->extent / s->count >= LEAST_COLUMNS && sl_take_apart(s, gr->value, &product, &rest) &&
-           may_split(s, gr->to.id);
+    return k->extent / s->count >= LEAST_COLUMNS &&
+           et_take_apart(s->x, gr->value, &product, &rest) && may_split(s, gr->to.id);
 }
 
 static bool try_cut(struct slicing *s, int group, et_cut cut) {

@@ -116,6 +116,9 @@ int et_tile_attend_heads(const et_tiler *common, const et_group *);
 void et_tile_join(const et_tiler *common);
 /* Cut the positions of attentions into parts where that pays, and have what they store read so. */
 void et_tile_parts(const et_tiler *common);
+/* Cut products of a few rows along k where that pays, and have what they store added up where it is
+ * read. */
+void et_tile_sums(const et_tiler *common);
 #define ET_NO_SCORE 1e38 /* less than any score is the negative of this */
 
 #endif

@@ -1,0 +1,202 @@
+/* Products of a few rows that have fewer tiles than there are CUs, cut along k: more CUs have a
+ * tile, and each reads a part of the rows. The parts of a sum are a row each of the tensor, and
+ * whoever reads that adds them up, always in the same order; what the product is added to is in the
+ * first. So there is no task and no event more, and what a reader loads is what it costs.
+ *
+ * Every product that may be is tried, with all of its model tiled as it would be then. */
+#include "ir/program/step.h"
+#include "passes/tile/apart.h"
+#include "passes/tile/tiler.h"
+#include "passes/trial/trial.h"
+#include <string.h>
+
+enum {
+    MOST_PARTS = 4,
+    LEAST_K = 512,   /* of a part */
+    FEW_ROWS = 16,   /* what reads the sums has them all in a tile */
+    MOST_TRIED = 32, /* products */
+    LOOP_TRIPS = 16, /* what is cut is the same for any depth */
+};
+/* What a cut must bring of its model's time: less is noise of the costs. */
+static const double least_gain = 0.005;
+
+static int64_t upper(const et_exprs *x, et_expr e) {
+    int64_t lo, hi;
+    return et_bounds(x, e, &lo, &hi) ? hi : INT32_MAX;
+}
+
+/* ---- what may be cut ---- */
+
+struct search {
+    const et_exprs *x;
+    int tensor;
+    bool found;
+};
+
+static void find_load(void *ctx, et_expr e) {
+    struct search *s = ctx;
+    const et_node_x *n = et_x(s->x, e);
+    s->found |= n->op == ET_X_LOAD && n->i2 == ET_LOAD_TENSOR && n->i == s->tensor;
+}
+
+static bool reads(const et_exprs *x, et_expr e, int tensor) {
+    struct search s = {x, tensor, false};
+    if (e.id) et_walk(x, e, find_load, &s);
+    return s.found;
+}
+
+/* Does the group leave the tensor alone, or read and write it such that it could be in parts? Who
+ * writes it says which part the rest is in; a right operand is read as it lies in memory. */
+static bool bears_parts(et_program *p, et_group *gr, int tensor) {
+    const et_exprs *x = p->g->exprs;
+    et_expr *e[ET_GROUP_EXPRS];
+    bool any = false, writes = gr->to.space == ET_LOAD_TENSOR && gr->to.id == tensor;
+    for (int i = 0, n = et_group_exprs(gr, e); i < n; i++)
+        any |= reads(x, *e[i], tensor);
+    for (int i = 0; i < gr->nproduct; i++)
+        if (reads(x, gr->product[i].b, tensor)) return false;
+    if (any && (writes || gr->kind != ET_GROUP_STORE)) return false;
+    return !writes || (gr->kind == ET_GROUP_STORE && gr->rank < ET_MAX_RANK && !gr->slice.count);
+}
+
+static bool is_asked_for(const et_group *gr) {
+    for (int d = 0; d < gr->rank; d++)
+        if (gr->tile[d]) return true;
+    return gr->range.to || gr->hint != ET_HINT_NONE;
+}
+
+/* K of the group's product, or 0 where it cannot be cut. */
+static int64_t may_be_cut(et_program *p, const et_group *gr) {
+    et_exprs *x = p->g->exprs;
+    const et_product *of = &gr->product[0];
+    et_expr product, rest;
+    int64_t k;
+    if (gr->kind != ET_GROUP_STORE || gr->nproduct != 1 || of->nbatch || gr->slice.count ||
+        gr->mask.id || gr->to.space != ET_LOAD_TENSOR || is_asked_for(gr) ||
+        upper(x, et_var_extent(x, of->m)) > FEW_ROWS || !et_is_int(x, et_var_extent(x, of->k), &k))
+        return 0;
+    const et_tensor *t = &p->tensors[gr->to.id];
+    if (t->kind != ET_TENSOR_TEMP || t->shape.dtype != ET_F32 || t->shape.rank >= ET_MAX_RANK ||
+        !et_take_apart(x, gr->value, &product, &rest))
+        return 0;
+    for (int i = 0; i < p->ngroups; i++) {
+        et_group *o = &p->groups[i];
+        bool another = o != gr && o->to.space == ET_LOAD_TENSOR && o->to.id == gr->to.id;
+        if (!bears_parts(p, o, gr->to.id) || (another && o->nproduct)) return 0;
+    }
+    return k;
+}
+
+/* ---- the cut ---- */
+
+struct adding {
+    int tensor, parts;
+};
+
+static et_expr add_up(void *ctx, et_exprs *x, et_expr leaf) {
+    const struct adding *a = ctx;
+    et_node_x n = *et_x(x, leaf);
+    if (n.op != ET_X_LOAD || n.i2 != ET_LOAD_TENSOR || n.i != a->tensor) return ET_NO_EXPR;
+    return et_add_parts_up(x, n.i, n.type, n.nops, n.ops, a->parts);
+}
+
+/* Parts of the same columns are dealt to CUs side by side. */
+static et_expr add_last_axis(et_program *p, et_group *gr, int parts) {
+    gr->tile[gr->rank] = 0;
+    gr->axis[gr->rank] = et_graph_var(p->g, "s", et_int(p->g->exprs, parts));
+    return et_var(p->g->exprs, gr->axis[gr->rank++]);
+}
+
+static void cut(et_program *p, int group, int parts) {
+    et_exprs *x = p->g->exprs;
+    struct adding a = {p->groups[group].to.id, parts};
+    for (int i = 0; i < p->ngroups; i++) {
+        et_group *gr = &p->groups[i];
+        et_expr *e[ET_GROUP_EXPRS];
+        for (int k = 0, n = et_group_exprs(gr, e); k < n; k++)
+            *e[k] = et_subst(x, *e[k], add_up, &a);
+        if (gr->to.space != ET_LOAD_TENSOR || gr->to.id != a.tensor) continue;
+        et_expr part = ET_NO_EXPR;
+        if (i == group) {
+            part = add_last_axis(p, gr, parts);
+            et_cut_product(p, gr, parts, part);
+        } else {
+            part = et_add_part_axis(p, gr, parts);
+            gr->value = et_in_first(x, part, gr->value);
+        }
+        et_store_in_part(gr, part);
+    }
+    et_split_tensor(x, &p->tensors[a.tensor], parts);
+    p->groups[group].parts = parts;
+}
+
+/* ---- what it costs ---- */
+
+/* Nothing but MODEL: what is done to it does not depend on others. */
+static void keep_model(et_program *p, int model) {
+    int first = p->nitems;
+    for (int i = p->first; i < p->first + p->count; i++) {
+        et_item it = p->items[i];
+        int of = it.kind == ET_P_LOOP ? p->g->loops[it.index].model : p->grids[it.index].model;
+        if (of != model) continue;
+        ET_GROW(p->g->arena, p->items, p->nitems, p->citems);
+        p->items[p->nitems++] = it;
+    }
+    p->count = p->nitems - first;
+    p->first = first;
+}
+
+/* Predicted times of the model of GROUP, that group cut into so many parts, and how many tiles it
+ * has at most; false where that cannot be tiled. */
+static bool price(const et_tiler *t, int group, int parts, double us[ET_SAMPLES], double *tiles) {
+    et_graph *g = t->p->g;
+    int64_t syms[ET_SAMPLES][ET_MAX_SYMS];
+    et_trial trial;
+    et_trial_begin(&trial, g, t->p, t->opt);
+    et_program *p = trial.p;
+    int model = et_model_of(g, p->groups[group].name);
+    if (parts > 1) cut(p, group, parts);
+    et_tile_narrow(p);
+    bool ok = et_tile_program(p, &trial.opt, NULL);
+    if (ok) keep_model(p, model);
+    et_sample_symbols(g->exprs, syms);
+    for (int i = 0; ok && i < ET_SAMPLES; i++) {
+        *tiles = et_grid_cost_at(p, &p->grids[group], t->opt->machine, syms[i]).tiles;
+        us[i] = et_cost_at(p, t->opt->machine, syms[i], LOOP_TRIPS).us;
+    }
+    et_trial_end(&trial);
+    return ok;
+}
+
+/* The parts that cost least; no more than make as many tiles as there are CUs: that a tile reads
+ * less of the rows does not pay by itself. */
+static int parts_of(const et_tiler *t, int group, int64_t k) {
+    double whole[ET_SAMPLES], us[ET_SAMPLES], least = 1 - least_gain, tiles, now;
+    int best = 1;
+    if (!price(t, group, 1, whole, &tiles)) return 1;
+    for (int parts = 2; parts <= MOST_PARTS && k / parts >= LEAST_K; parts *= 2) {
+        double sum = 0;
+        if (k % (parts * LEAST_K / 2) || parts * tiles > t->opt->machine->cus ||
+            !price(t, group, parts, us, &now))
+            continue;
+        for (int i = 0; i < ET_SAMPLES; i++)
+            sum += us[i] / whole[i] / ET_SAMPLES;
+        if (sum >= least) continue;
+        least = sum - least_gain;
+        best = parts;
+    }
+    return best;
+}
+
+void et_tile_sums(const et_tiler *common) {
+    et_program *p = common->p;
+    int tried = 0;
+    if (common->opt->quick) return;
+    for (int i = 0; i < p->ngroups && tried < MOST_TRIED; i++) {
+        int64_t k = may_be_cut(p, &p->groups[i]);
+        if (k < 2 * LEAST_K) continue;
+        tried++;
+        int parts = parts_of(common, i, k);
+        if (parts > 1) cut(p, i, parts);
+    }
+}

@@ -1,0 +1,35 @@
+#!/bin/sh
+# sums.sh ETCC CHECK_KERNEL FILE.etg FOLDER SRC: products of few rows with fewer tiles than CUs are cut along k, whoever reads the result
+# adds the parts up, no task is added, and the kernel computes what it should on any number of CUs; with few CUs or many rows they
+# are whole, and so are those that a hint gives tiles.
+set -eu
+etcc=$1 check=$2 etg=$3 folder=$4 src=$5
+rm -rf "$folder"
+mkdir -p "$folder"
+cd "$folder"
+fail() {
+    echo "sums.sh: $*" >&2
+    exit 1
+}
+"$etcc" "$etg" --variants=1 --to=tiled -o tiled.eti
+for name in b d; do
+    grep -q "^func @$name \[.*s0 < " tiled.eti || fail "$name is whole: $(grep '^func' tiled.eti)"
+done
+[ "$(grep -c '^func' tiled.eti)" = 8 ] || fail "other tasks: $(grep '^func' tiled.eti)"
+grep -q '= select(s0 == 0, ' tiled.eti || fail 'no part has what is added'
+grep -q '^func @whole \[j0 < ' tiled.eti || fail 'an output is in parts'
+"$etcc" "$etg" -o k.hsaco --explain > said
+tr '\n' ' ' < said | tr -s ' ' | grep -q 'in [24] parts of k that whoever reads it adds up' || fail "$(grep -A2 ' b: ' said)"
+"$check" "$etg" k.hsaco --device emu:gfx942:cus=16:xcds=4:coherence=model:seed=1 --device emu:gfx942:cus=100
+"$etcc" "$etg" --target=gfx1201 -o k12.hsaco
+"$check" "$etg" k12.hsaco --device emu:gfx1201:cus=6
+none() { # FILE MACHINE
+    "$etcc" "$1" --machine="$2" --variants=1 --to=tiled -o none.eti
+    ! grep -q '^func @[bd] \[.*s0 < ' none.eti || fail "parts: $(grep '^func' none.eti)"
+}
+sed 's/^cus .*/cus 2/; s/^dies .*/dies 1/' "$src/passes/machines/mi300x.machine" > two.machine
+none "$etg" ./two.machine
+sed 's/N in 1..2/N in 1..20/' "$etg" > many.etg
+none many.etg "$src/passes/machines/mi300x.machine"
+sed 's/^  [mx] = /  @tile(0, 16)\n&/' "$etg" > asked.etg
+none asked.etg "$src/passes/machines/mi300x.machine"
