@@ -1,4 +1,4 @@
-/* apart.h - products cut along what they sum over, for whoever decides to (sums.c, passes/slice). */
+/* apart.h - products cut along what they sum over, for who decides to (sums.c, passes/slice). */
 #ifndef ET_APART_H
 #define ET_APART_H
 
