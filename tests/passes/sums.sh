@@ -21,6 +21,8 @@ grep -q '^func @whole \[j0 < ' tiled.eti || fail 'an output is in parts'
 "$etcc" "$etg" -o k.hsaco --explain > said
 tr '\n' ' ' < said | tr -s ' ' | grep -q 'in [24] parts of k that whoever reads it adds up' || fail "$(grep -A2 ' b: ' said)"
 "$check" "$etg" k.hsaco --device emu:gfx942:cus=16:xcds=4:coherence=model:seed=1 --device emu:gfx942:cus=100
+"$etcc" "$etg" --schedule=dynamic -o dynamic.hsaco
+"$check" "$etg" dynamic.hsaco --device emu:gfx942:cus=16:xcds=4:coherence=model:seed=2
 "$etcc" "$etg" --target=gfx1201 -o k12.hsaco
 "$check" "$etg" k12.hsaco --device emu:gfx1201:cus=6
 none() { # FILE MACHINE
