@@ -65,18 +65,21 @@ static bool is_asked_for(const et_group *gr) {
     return gr->range.to || gr->hint != ET_HINT_NONE;
 }
 
-/* K of the group's product, or 0 where it cannot be cut. */
-static int64_t may_be_cut(et_program *p, const et_group *gr) {
+/* K of the group's product, or 0 where it cannot be cut, or need not be: where weights come ahead
+ * of tasks several rows are better whole, which costs do not show. */
+static int64_t may_be_cut(const et_tiler *t, const et_group *gr) {
+    int64_t most = et_may_stream(t->opt) ? 1 : FEW_ROWS;
+    et_program *p = t->p;
     et_exprs *x = p->g->exprs;
     const et_product *of = &gr->product[0];
     et_expr product, rest;
     int64_t k;
     if (gr->kind != ET_GROUP_STORE || gr->nproduct != 1 || of->nbatch || gr->slice.count ||
         gr->mask.id || gr->to.space != ET_LOAD_TENSOR || is_asked_for(gr) ||
-        upper(x, et_var_extent(x, of->m)) > FEW_ROWS || !et_is_int(x, et_var_extent(x, of->k), &k))
+        upper(x, et_var_extent(x, of->m)) > most || !et_is_int(x, et_var_extent(x, of->k), &k))
         return 0;
-    const et_tensor *t = &p->tensors[gr->to.id];
-    if (t->kind != ET_TENSOR_TEMP || t->shape.dtype != ET_F32 || t->shape.rank >= ET_MAX_RANK ||
+    const et_tensor *to = &p->tensors[gr->to.id];
+    if (to->kind != ET_TENSOR_TEMP || to->shape.dtype != ET_F32 || to->shape.rank >= ET_MAX_RANK ||
         !et_take_apart(x, gr->value, &product, &rest))
         return 0;
     for (int i = 0; i < p->ngroups; i++) {
@@ -193,7 +196,7 @@ void et_tile_sums(const et_tiler *common) {
     int tried = 0;
     if (common->opt->quick) return;
     for (int i = 0; i < p->ngroups && tried < MOST_TRIED; i++) {
-        int64_t k = may_be_cut(p, &p->groups[i]);
+        int64_t k = may_be_cut(common, &p->groups[i]);
         if (k < 2 * LEAST_K) continue;
         tried++;
         int parts = parts_of(common, i, k);
