@@ -227,7 +227,7 @@ val cg_contract_fragment(cg *, const et_contract *, const cg_addr *, val k0, int
 /* ---- contract_ask.c: the next chunk, asked for; FROM has the lane's first line of each b ---- */
 void cg_contract_ask(cg *, const et_contract *, const cg_bringer *, const val *from);
 
-/* ---- sums.c: the waves' parts of k, added up where their sums are read ---- */
+/* ---- contract_plan.c: the waves' parts of k, added up where their sums are read ---- */
 bool cg_sums_as_read(cg *, const et_step *);
 void cg_sums_begin(cg *, const et_step *); /* from now on, in the function that is emitted */
 
