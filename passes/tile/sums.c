@@ -66,7 +66,7 @@ static bool is_asked_for(const et_group *gr) {
 }
 
 /* K of the group's product, or 0 where it cannot be cut, or need not be: where weights come ahead
- * of tasks several rows are better whole, which costs do not show. */
+ * of tasks several rows gain little by it, and eight lose, which costs do not show. */
 static int64_t may_be_cut(const et_tiler *t, const et_group *gr) {
     int64_t most = et_may_stream(t->opt) ? 1 : FEW_ROWS;
     et_program *p = t->p;
