@@ -579,12 +579,6 @@ bool et_lower_graph(et_lowering *lo, const et_pass_options *opt) {
     return true;
 }
 
-/* What rope() needs of a position is computed where it is read. */
-static void leave_out_tables(et_lowering *lo) {
-    for (int n = 0; n < lo->g->nnodes; n++)
-        if (lo->g->nodes[n].op == &et_op_rope_table) lo->choice[lo->g->nodes[n].result.id] = 0;
-}
-
 bool et_pass_fuse(et_pipeline *pl) {
     et_lowering *lo = et_alloc(pl->g->arena, sizeof *lo);
     size_t n = (size_t)pl->g->nvals;
@@ -593,14 +587,13 @@ bool et_pass_fuse(et_pipeline *pl) {
     lo->forced = et_alloc(pl->g->arena, n * sizeof *lo->forced);
     lo->seen = et_alloc(pl->g->arena, 2 * n * sizeof *lo->seen);
     lo->choice = memset(et_alloc(pl->g->arena, n), -1, n);
-    if (et_is_without(pl->opt->without, ET_FEATURE_ANGLES)) leave_out_tables(lo);
+    et_leave_out_choices(lo, pl->opt);
     if (!et_lower_graph(lo, pl->opt)) return false;
     if (!pl->opt->quick) {
         et_search_fusion(lo, pl->opt);
         if (!et_lower_graph(lo, pl->opt)) return false;
     }
-    if (!pl->opt->quick && !et_is_without(pl->opt->without, ET_FEATURE_PARTS))
-        et_split_products(lo, pl->opt);
+    if (!pl->opt->quick) et_split_products(lo, pl->opt);
     et_order_groups(lo);
     pl->p = lo->p;
     pl->p->nfuncs = pl->p->ngrids = 0;

@@ -53,6 +53,8 @@ typedef struct et_lowering {
 /* Lower the graph to groups, tiled as a trial, under the choices in lo->choice; false after a
  * diagnostic (fuse.c). */
 bool et_lower_graph(et_lowering *, const et_pass_options *);
+/* Choose what the options leave no choice of (search.c). */
+void et_leave_out_choices(et_lowering *, const et_pass_options *);
 /* Choose by cost (search.c); leaves the best choices in lo->choice. */
 void et_search_fusion(et_lowering *, const et_pass_options *);
 

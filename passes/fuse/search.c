@@ -357,6 +357,12 @@ static void search_model(et_lowering *lo, const et_pass_options *opt, int model)
     compare_extremes(&s, model);
 }
 
+/* Without a table of angles, what rope() needs of a position is computed where it is read. */
+void et_leave_out_choices(et_lowering *lo, const et_pass_options *opt) {
+    for (int n = 0; n < lo->g->nnodes && et_is_without(opt->without, ET_FEATURE_ANGLES); n++)
+        if (lo->g->nodes[n].op == &et_op_rope_table) lo->choice[lo->g->nodes[n].result.id] = 0;
+}
+
 /* One model at a time, without the others: what is best for it is what is best where it is alone.
  */
 void et_search_fusion(et_lowering *lo, const et_pass_options *opt) {
