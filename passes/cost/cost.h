@@ -51,6 +51,7 @@ typedef struct {
     et_element_cost value, a, b[ET_MAX_ACC], part[ET_AT_PARTS];
     et_expr visits, usual; /* ATTEND: positions looked at, and as far as can be guessed */
 } et_step_elements;
+et_element_cost et_element_of(const et_program *, et_expr value);        /* outside of any step */
 et_step_elements *et_func_elements(const et_program *, const et_func *); /* by step */
 /* At how many values of KVAR side by side LOAD gives the same: scales of groups count once for all.
  */

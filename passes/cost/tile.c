@@ -127,6 +127,10 @@ static et_element_cost per_element(const et_program *p, et_expr x, int kvar, int
     return e.c;
 }
 
+et_element_cost et_element_of(const et_program *p, et_expr value) {
+    return per_element(p, value, -1, -1, NULL);
+}
+
 /* Where only the launch knows positions, they are those of a query with a context as it is guessed.
  */
 static et_expr usual_position(void *ctx, et_exprs *x, et_expr leaf) {

@@ -6,6 +6,7 @@
 #include "passes/fuse/lowering.h"
 #include "passes/pipeline/findings.h"
 #include "passes/pipeline/names.h"
+#include "passes/tile/tiler.h"
 #include "passes/trial/trial.h"
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,7 @@ struct search {
     int64_t trips; /* of every loop, 0 for their own */
     int evaluated;
     bool cut_off;        /* some partition was not searched to the end */
+    bool by_cost;        /* tilings are those that will be, not those by rule */
     int nodes;           /* that a plan lowers */
     double floor;        /* of the cost of any plan, relative to the plan by rule */
     et_finding *note;    /* or NULL */
@@ -52,6 +54,8 @@ struct tried {
 static bool lower_and_cost(struct search *s, const et_trial *t, et_cost out[ET_SAMPLES]) {
     et_lowering *lo = s->lo;
     if (!et_lower_graph(lo, &t->opt)) return false;
+    if (s->by_cost) et_tile_narrow(lo->p);
+    if (s->by_cost && !et_tile_program(lo->p, &t->opt, NULL)) return false;
     for (int i = 0; i < ET_SAMPLES; i++)
         out[i] = et_cost_at(lo->p, s->opt->machine, s->syms[i], s->trips);
     return true;
@@ -281,6 +285,66 @@ static void search_all(struct search *s) {
     }
 }
 
+/* ---- products of many rows, once more ---- */
+
+enum { FEW_ROWS = 16, MOST_TOGETHER = 3 };
+/* What another choice must bring then. */
+static const double least_gain = 0.01;
+
+static bool is_product_of_many(const struct search *s, int v) {
+    const et_val *val = &s->lo->g->vals[v];
+    double rows = 1;
+    if (!s->part[v] || s->lo->g->nodes[val->node].op != &et_op_contract) return false;
+    for (int d = 0; d < val->shape.rank - 1; d++) {
+        int64_t lo, hi;
+        rows *= et_bounds(s->lo->g->exprs, val->shape.dim[d], &lo, &hi) ? (double)hi : INT32_MAX;
+    }
+    return rows > FEW_ROWS;
+}
+
+static uint32_t rows_of(const struct search *s, int v) {
+    return et_node_of(s->lo->g, (et_value){(uint32_t)v})->args[0].id;
+}
+
+/* All ways to store or fold the values V. */
+static void try_ways(struct search *s, const int *v, int n, double *best) {
+    unsigned start = 0, best_way;
+    for (int i = 0; i < n; i++)
+        start |= (unsigned)(s->lo->choice[v[i]] == 1) << i;
+    best_way = start;
+    for (unsigned way = 0; way < 1u << n; way++) {
+        if (way == start) continue;
+        for (int i = 0; i < n; i++)
+            s->lo->choice[v[i]] = (signed char)(way >> i & 1);
+        double now = evaluate(s, NULL);
+        if (now >= *best * (best_way == start ? 1 - least_gain : 1)) continue;
+        *best = now;
+        best_way = way;
+    }
+    for (int i = 0; i < n; i++)
+        s->lo->choice[v[i]] = (signed char)(best_way >> i & 1);
+}
+
+/* Where waves multiply together, tiles by rule are far from those that will be: what must have all
+ * columns of a head, since the head's norm is computed with it, is wider than by rule. So products
+ * of many rows are tried once more with tiles as they will be, those of the same rows together:
+ * their tiles run side by side, and what one alone would gain another still loses. */
+static void try_by_cost(struct search *s) {
+    char *done = et_alloc(s->lo->g->arena, (size_t)s->lo->g->nvals);
+    double best = 0;
+    s->by_cost = s->opt->machine->group_waves != 0;
+    for (int v = 1; s->by_cost && v < s->lo->g->nvals; v++) {
+        int of[MOST_TOGETHER], n = 0;
+        if (done[v] || !is_product_of_many(s, v)) continue;
+        for (int o = v; o < s->lo->g->nvals && n < MOST_TOGETHER; o++)
+            if (!done[o] && is_product_of_many(s, o) && rows_of(s, o) == rows_of(s, v))
+                done[o] = 1, of[n++] = o;
+        if (best == 0) best = evaluate(s, NULL);
+        try_ways(s, of, n, &best);
+    }
+    s->by_cost = false;
+}
+
 /* ---- the extremes, for comparison ---- */
 
 /* The plan chosen, or all values stored or folded that can be. False when it cannot be lowered. */
@@ -354,6 +418,7 @@ static void search_model(et_lowering *lo, const et_pass_options *opt, int model)
     for (size_t v = 1; v < n; v++)
         if (s.part[v]) lo->choice[v] = (signed char)info[v].keep;
     search_all(&s);
+    try_by_cost(&s);
     compare_extremes(&s, model);
 }
 

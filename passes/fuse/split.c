@@ -107,7 +107,7 @@ static int parts_of(const et_lowering *lo, const et_group *gr, const et_machine 
 
 /* ---- what may be cut ---- */
 
-static bool may_be_cut(const et_lowering *lo, const et_group *gr) {
+static bool may_be_cut(const et_lowering *lo, const et_group *gr, const et_pass_options *opt) {
     const et_exprs *x = lo->g->exprs;
     const et_product *p = &gr->product[0];
     int64_t k;
@@ -116,7 +116,8 @@ static bool may_be_cut(const et_lowering *lo, const et_group *gr) {
         return false;
     for (int d = 0; d < gr->rank; d++)
         if (gr->tile[d]) return false;
-    return et_is_int(x, et_var_extent(x, p->k), &k);
+    et_tiler t = {.p = lo->p, .opt = opt, .x = lo->g->exprs};
+    return et_is_int(x, et_var_extent(x, p->k), &k) && !et_tile_sums_k(&t, gr);
 }
 
 /* ---- the cut ---- */
@@ -220,7 +221,7 @@ void et_split_products(et_lowering *lo, const et_pass_options *opt) {
     for (int i = 0; i < p->nitems; i++) {
         if (p->items[i].kind != ET_P_GRID) continue;
         const et_group *gr = &p->groups[p->items[i].index];
-        if (!may_be_cut(lo, gr)) continue;
+        if (!may_be_cut(lo, gr, opt)) continue;
         int parts = parts_of(lo, gr, opt->machine);
         if (parts < 2) continue;
         cut(lo, i, parts);

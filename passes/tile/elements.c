@@ -64,7 +64,7 @@ static int power_above(int64_t n, int most) {
  * tiles than that takes, since what a tile costs beside its elements is as much as a few thousand.
  */
 static int64_t element_budget(et_tiler *t, const struct longest *l) {
-    int64_t total = 1, cus = t->opt->machine->cus;
+    int64_t total = 1, cus = et_tile_own_cus(t->p, t->gr, t->opt->machine->cus);
     for (int d = 0; d < t->gr->rank; d++) {
         int64_t n = upper(t, et_tiler_extent(t, d));
         total = n > INT32_MAX / total ? INT32_MAX : total * n;
@@ -84,7 +84,7 @@ static int64_t element_budget(et_tiler *t, const struct longest *l) {
 static int64_t rows_of_tile(et_tiler *t, const struct longest *l) {
     const et_group *gr = t->gr;
     int64_t all = 1, least = 1, few = l->extent > LONG_ROW ? 1 : FEW_ROWS;
-    int64_t cus = t->opt->machine->cus;
+    int64_t cus = et_tile_own_cus(t->p, t->gr, t->opt->machine->cus);
     for (int d = 0; d < gr->rank; d++) {
         et_expr rows = d < gr->rank - 1 || gr->rank == 1 ? et_tiler_extent(t, d) : et_int(t->x, 1);
         int64_t n = upper(t, rows), lo = lower(t, rows);

@@ -1,5 +1,6 @@
-/* Products of a few rows that have fewer tiles than there are CUs, cut along k: more CUs have a
- * tile, and each reads a part of the rows. The parts of a sum are a row each of the tensor, and
+/* Products cut along k: of a few rows where these have fewer tiles than there are CUs, so that more
+ * CUs have a tile, and of many where tiles enough for all CUs are narrow, so that the same number
+ * is wider. Each reads a part of the rows. The parts of a sum are a row each of the tensor, and
  * whoever reads that adds them up, always in the same order; what the product is added to is in the
  * first. So there is no task and no event more, and what a reader loads is what it costs.
  *
@@ -11,14 +12,14 @@
 #include <string.h>
 
 enum {
-    MOST_PARTS = 4,
-    LEAST_K = 512,   /* of a part */
-    FEW_ROWS = 16,   /* what reads the sums has them all in a tile */
-    MOST_TRIED = 32, /* products */
-    LOOP_TRIPS = 16, /* what is cut is the same for any depth */
+    MOST_PARTS = 4,   /* of a few rows, */
+    MOST_OF_MANY = 2, /* and of more, of which each part is as much to write and read as the rows */
+    LEAST_K = 512,    /* of a part */
+    MOST_TRIED = 32,  /* products */
+    LOOP_TRIPS = 16,  /* what is cut is the same for any depth */
 };
 /* What a cut must bring of its model's time: less is noise of the costs. */
-static const double least_gain = 0.005;
+static const double least_gain = 0.005, least_of_many = 0.008;
 
 static int64_t upper(const et_exprs *x, et_expr e) {
     int64_t lo, hi;
@@ -27,24 +28,6 @@ static int64_t upper(const et_exprs *x, et_expr e) {
 
 /* ---- what may be cut ---- */
 
-struct search {
-    const et_exprs *x;
-    int tensor;
-    bool found;
-};
-
-static void find_load(void *ctx, et_expr e) {
-    struct search *s = ctx;
-    const et_node_x *n = et_x(s->x, e);
-    s->found |= n->op == ET_X_LOAD && n->i2 == ET_LOAD_TENSOR && n->i == s->tensor;
-}
-
-static bool reads(const et_exprs *x, et_expr e, int tensor) {
-    struct search s = {x, tensor, false};
-    if (e.id) et_walk(x, e, find_load, &s);
-    return s.found;
-}
-
 /* Does the group leave the tensor alone, or read and write it such that it could be in parts? Who
  * writes it says which part the rest is in; a right operand is read as it lies in memory. */
 static bool bears_parts(et_program *p, et_group *gr, int tensor) {
@@ -52,9 +35,9 @@ static bool bears_parts(et_program *p, et_group *gr, int tensor) {
     et_expr *e[ET_GROUP_EXPRS];
     bool any = false, writes = gr->to.space == ET_LOAD_TENSOR && gr->to.id == tensor;
     for (int i = 0, n = et_group_exprs(gr, e); i < n; i++)
-        any |= reads(x, *e[i], tensor);
+        any |= et_tile_loads(x, *e[i], tensor);
     for (int i = 0; i < gr->nproduct; i++)
-        if (reads(x, gr->product[i].b, tensor)) return false;
+        if (et_tile_loads(x, gr->product[i].b, tensor)) return false;
     if (any && (writes || gr->kind != ET_GROUP_STORE)) return false;
     return !writes || (gr->kind == ET_GROUP_STORE && gr->rank < ET_MAX_RANK && !gr->slice.count);
 }
@@ -65,10 +48,19 @@ static bool is_asked_for(const et_group *gr) {
     return gr->range.to || gr->hint != ET_HINT_NONE;
 }
 
-/* K of the group's product, or 0 where it cannot be cut, or need not be: where weights come ahead
- * of tasks several rows gain little by it, and eight lose, which costs do not show. */
-static int64_t may_be_cut(const et_tiler *t, const et_group *gr) {
-    int64_t most = et_may_stream(t->opt) ? 1 : FEW_ROWS;
+/* So many rows are few: what reads the sums has them all in a tile, and who multiplies them, too.
+ */
+static int64_t few_rows(const et_pass_options *opt) {
+    return et_may_stream(opt) ? 8 : 16;
+}
+
+/* Are parts of k tried for so many rows? Where weights come ahead of tasks a few rows gain little
+ * by them, and eight lose, which costs do not show. */
+static bool suits(const et_pass_options *opt, int64_t rows) {
+    return rows == 1 || rows > few_rows(opt) || !et_may_stream(opt);
+}
+
+int64_t et_tile_sums_k(const et_tiler *t, const et_group *gr) {
     et_program *p = t->p;
     et_exprs *x = p->g->exprs;
     const et_product *of = &gr->product[0];
@@ -76,7 +68,8 @@ static int64_t may_be_cut(const et_tiler *t, const et_group *gr) {
     int64_t k;
     if (gr->kind != ET_GROUP_STORE || gr->nproduct != 1 || of->nbatch || gr->slice.count ||
         gr->mask.id || gr->to.space != ET_LOAD_TENSOR || is_asked_for(gr) ||
-        upper(x, et_var_extent(x, of->m)) > most || !et_is_int(x, et_var_extent(x, of->k), &k))
+        !suits(t->opt, upper(x, et_var_extent(x, of->m))) ||
+        !et_is_int(x, et_var_extent(x, of->k), &k))
         return 0;
     const et_tensor *to = &p->tensors[gr->to.id];
     if (to->kind != ET_TENSOR_TEMP || to->shape.dtype != ET_F32 || to->shape.rank >= ET_MAX_RANK ||
@@ -171,21 +164,24 @@ static bool price(const et_tiler *t, int group, int parts, double us[ET_SAMPLES]
     return ok;
 }
 
-/* The parts that cost least; no more than make as many tiles as there are CUs: that a tile reads
- * less of the rows does not pay by itself. */
+/* The parts that cost least; of a few rows no more than make as many tiles as there are CUs: that a
+ * tile reads less of them does not pay by itself. */
 static int parts_of(const et_tiler *t, int group, int64_t k) {
-    double whole[ET_SAMPLES], us[ET_SAMPLES], least = 1 - least_gain, tiles, now;
-    int best = 1;
+    double whole[ET_SAMPLES], us[ET_SAMPLES], tiles, now;
+    const et_product *of = &t->p->groups[group].product[0];
+    bool few = upper(t->x, et_var_extent(t->x, of->m)) <= few_rows(t->opt);
+    double gain = few ? least_gain : least_of_many, least = 1 - gain;
+    int best = 1, most = few ? MOST_PARTS : MOST_OF_MANY;
     if (!price(t, group, 1, whole, &tiles)) return 1;
-    for (int parts = 2; parts <= MOST_PARTS && k / parts >= LEAST_K; parts *= 2) {
+    for (int parts = 2; parts <= most && k / parts >= LEAST_K; parts *= 2) {
         double sum = 0;
-        if (k % (parts * LEAST_K / 2) || parts * tiles > t->opt->machine->cus ||
+        if (k % (parts * LEAST_K / 2) || (few && parts * tiles > t->opt->machine->cus) ||
             !price(t, group, parts, us, &now))
             continue;
         for (int i = 0; i < ET_SAMPLES; i++)
             sum += us[i] / whole[i] / ET_SAMPLES;
         if (sum >= least) continue;
-        least = sum - least_gain;
+        least = sum - gain;
         best = parts;
     }
     return best;
@@ -196,7 +192,7 @@ void et_tile_sums(const et_tiler *common) {
     int tried = 0;
     if (common->opt->quick) return;
     for (int i = 0; i < p->ngroups && tried < MOST_TRIED; i++) {
-        int64_t k = may_be_cut(common, &p->groups[i]);
+        int64_t k = et_tile_sums_k(common, &p->groups[i]);
         if (k < 2 * LEAST_K) continue;
         tried++;
         int parts = parts_of(common, i, k);

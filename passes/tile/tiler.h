@@ -105,6 +105,12 @@ double et_tile_pool_us(et_program *, const et_group *, const et_grid_cost *own, 
 /* Results that only products of many rows read get the type of these products' operands. */
 void et_tile_narrow(et_program *);
 
+/* Does the expression load of the tensor? */
+bool et_tile_loads(const et_exprs *, et_expr, int tensor);
+/* How many of so many CUs a group without products has to itself: all, or those left to it by such
+ * groups before and behind it as run at the same time, by what each has to do (round.c). */
+int et_tile_own_cus(const et_program *, const et_group *, int cus);
+
 bool et_tile_elements(const et_tiler *common, const et_group *);
 /* The same as one tile; false, and nothing is made, where that is too much for one. */
 bool et_tile_whole(const et_tiler *common, const et_group *);
@@ -116,7 +122,9 @@ int et_tile_attend_heads(const et_tiler *common, const et_group *);
 void et_tile_join(const et_tiler *common);
 /* Cut the positions of attentions into parts where that pays, and have what they store read so. */
 void et_tile_parts(const et_tiler *common);
-/* Cut products of a few rows along k where that pays, and have what they store added up where it is
+/* K of the group's product, where et_tile_sums tries to cut it; else 0. */
+int64_t et_tile_sums_k(const et_tiler *common, const et_group *);
+/* Cut products along k where that pays, and have what they store added up where it is
  * read. */
 void et_tile_sums(const et_tiler *common);
 #define ET_NO_SCORE 1e38 /* less than any score is the negative of this */

@@ -1,7 +1,7 @@
 #!/bin/sh
 # sums.sh ETCC CHECK_KERNEL FILE.etg FOLDER SRC: products of few rows with fewer tiles than CUs are cut along k, whoever reads the result
-# adds the parts up, no task is added, and the kernel computes what it should on any number of CUs; with few CUs or many rows they
-# are whole, and so are those that a hint gives tiles.
+# adds the parts up, no task is added, and the kernel computes what it should on any number of CUs; of many rows there are
+# no more than two parts. With few CUs they are whole, and so are those that a hint gives tiles.
 set -eu
 etcc=$1 check=$2 etg=$3 folder=$4 src=$5
 rm -rf "$folder"
@@ -32,6 +32,11 @@ none() { # FILE MACHINE
 sed 's/^cus .*/cus 2/; s/^dies .*/dies 1/' "$src/passes/machines/mi300x.machine" > two.machine
 none "$etg" ./two.machine
 sed 's/N in 1..2/N in 1..20/' "$etg" > many.etg
-none many.etg "$src/passes/machines/mi300x.machine"
+"$etcc" many.etg --variants=1 --to=tiled -o many.eti
+for name in b d; do
+    grep -q "^func @$name \[.*s0 < 2\b" many.eti || fail "of many rows: $(grep '^func' many.eti)"
+done
+"$etcc" many.etg --variants=1 -o many.hsaco
+"$check" many.etg many.hsaco --device emu:gfx942:cus=16:xcds=4:coherence=model:seed=3
 sed 's/^  [mx] = /  @tile(0, 16)\n&/' "$etg" > asked.etg
 none asked.etg "$src/passes/machines/mi300x.machine"
