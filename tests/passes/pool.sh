@@ -65,3 +65,18 @@ output z : bf16[N, NH*D] = y
 ETG
 "$etcc" angle.etg --machine=H100 --variants=1 --to=tiled -o angle.eti
 grep -q '^func @.*rope_table' angle.eti || fail "angles of 512 tokens, the same in all loops, have no table"
+
+# Products of many rows are fused with what follows by the tiles that they will have: by rule the norm of a head's columns would be a
+# task behind narrow tiles.
+cat > norms.etg << 'ETG'
+model norms
+dim N in 64..64
+input x : bf16[N, 4096]
+weight wq : bf16[4096, 4096]
+weight wk : bf16[1024, 4096]
+weight g : bf16[128]
+output q : f32[N, 32, 128] = rmsnorm(reshape(x @ wq.T, [N, 32, 128]), g, eps = 1e-6)
+output k : f32[N, 8, 128] = rmsnorm(reshape(x @ wk.T, [N, 8, 128]), g, eps = 1e-6)
+ETG
+"$etcc" norms.etg --machine=H100 --variants=1 --to=tiled -o norms.eti
+[ "$(grep -c '^func' norms.eti)" = 2 ] || fail "norms by themselves: $(grep '^func' norms.eti)"
