@@ -185,7 +185,7 @@ static void place(cg *g, et_contract *c) {
     c->ks = digit(g, &rest, s->wk);
     c->m0 = cg_muli(g, c->m0, c->bands > 1 ? 16 : (int64_t)c->msub * 16);
     c->n0 = cg_muli(g, ng, (int64_t)c->nsub * 16);
-    if (c->products < s->nacc) {
+    if (c->products < s->nacc && !c->side_by_side) {
         val columns = cg_i32(g, s->tn);
         c->product = LLVMBuildUDiv(g->b, c->n0, columns, "");
         c->n0 = LLVMBuildURem(g->b, c->n0, columns, "");
@@ -323,14 +323,14 @@ static int run_of(const et_contract *c) {
     return n;
 }
 
-/* Where element AT of product I's sums is, or of the one product that this wave has. */
-static val sum_ptr(cg *g, const et_contract *c, int i, val at) {
+/* Where element AT of product I's sums is, or of number PRODUCT, where that is not NULL. */
+static val sum_ptr(cg *g, const et_contract *c, int i, val product, val at) {
     const et_local *l = g->f->locals;
     const int *acc = c->s->acc;
     val ptr = cg_local_ptr(g, acc[i], at);
-    for (int k = 1; c->product && k < c->s->nacc; k++) {
+    for (int k = 1; product && k < c->s->nacc; k++) {
         val other = cg_local_ptr(g, acc[k], at);
-        val it = cg_icmp(g, LLVMIntEQ, c->product, cg_i32(g, k));
+        val it = cg_icmp(g, LLVMIntEQ, product, cg_i32(g, k));
         et_check(l[acc[k]].pitch == l[acc[0]].pitch);
         ptr = cg_select(g, it, other, ptr);
     }
@@ -347,10 +347,15 @@ static void write_sum(cg *g, const et_contract *c, int p, val m0, val n0, val su
         val n = cg_addi(g, n0, et_deal_value(&dealt_as->sum_n, i)), at[16];
         for (int k = 0; k < run; k++)
             at[k] = cg_i32(g, i + k);
+        val product = c->product, columns = cg_i32(g, c->s->tn);
+        if (c->side_by_side) {
+            product = LLVMBuildUDiv(g->b, n, columns, "");
+            n = LLVMBuildURem(g->b, n, columns, "");
+        }
         if (run < c->results)
             part = LLVMBuildShuffleVector(g->b, sum, LLVMGetPoison(LLVMTypeOf(sum)),
                                           LLVMConstVector(at, (unsigned)run), "");
-        val to = sum_ptr(g, c, p, cg_add(g, cg_muli(g, m, l->pitch), n));
+        val to = sum_ptr(g, c, p, product, cg_add(g, cg_muli(g, m, l->pitch), n));
         LLVMSetAlignment(LLVMBuildStore(g->b, part, to),
                          run % 4 || l->pitch % 4 ? run % 2 || l->pitch % 2 ? 4 : 8 : 16);
     }

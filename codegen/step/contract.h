@@ -77,6 +77,7 @@ struct et_contract {
     int sets;                /* of such, a power of two, which are added up at the end */
     float times;             /* what they are to be multiplied by then */
     int products;            /* that a wave has sums of: all, or one */
+    bool side_by_side;       /* one, which is all of them (et_step_side_by_side) */
     int nsub, msub;          /* 16-row pieces of this wave's n, of m */
     int next_m;              /* rows from one of the latter to the next */
     int bands;               /* in which they are put into local memory, one after the other */

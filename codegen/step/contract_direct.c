@@ -23,7 +23,7 @@ static int values_of(const et_contract *c) {
 
 /* The products of unit U of b, OF, with rows A into sums of piece MS. */
 static void multiply_unit(cg *g, const et_contract *c, int ms, const val *of, val *a, val *acc) {
-    for (int i = 0; i < c->s->nacc; i++)
+    for (int i = 0; i < c->products; i++)
         for (int ns = 0; ns < c->nsub; ns++, of += values_of(c)) {
             val *sum = &acc[cg_contract_sum(c, i, ms, ns)];
             if (c->packed)
@@ -35,7 +35,7 @@ static void multiply_unit(cg *g, const et_contract *c, int ms, const val *of, va
 
 /* B's fragments of unit U, or those made of it. */
 static const val *unit_of(cg *g, const et_contract *c, val chunk, int u, const val *b, val *made) {
-    if (!c->late) return b + u * c->s->nacc * c->nsub * values_of(c);
+    if (!c->late) return b + u * c->products * c->nsub * values_of(c);
     cg_contract_decode(g, c, chunk, b, u, u + 1, made);
     return made;
 }
@@ -82,7 +82,7 @@ static void multiply_own(cg *g, const et_contract *c, val chunk, val *b, val *ac
 
 /* The pieces of m take turns in the first place, so that one body serves them all. */
 static void rotate(const et_contract *c, val *acc) {
-    for (int i = 0; i < c->s->nacc; i++)
+    for (int i = 0; i < c->products; i++)
         for (int ns = 0; ns < c->nsub; ns++) {
             val first = acc[cg_contract_sum(c, i, 0, ns)];
             for (int ms = 0; ms + 1 < c->msub; ms++)

@@ -113,7 +113,7 @@ void cg_contract_load(cg *g, const et_contract *c, val chunk, et_source which, v
     }
     val k0 = cg_add(g, cg_muli(g, chunk, c->kc), c->kpart);
     for (int u = 0; u < c->units; u++)
-        for (int i = 0; i < c->s->nacc; i++)
+        for (int i = 0; i < c->products; i++)
             for (int r = 0; r < c->nsub * c->rows_n; r++)
                 *out++ = cg_contract_fragment(g, c, &c->row[i][r], k0, u);
 }
@@ -131,6 +131,24 @@ cg_addr cg_contract_row(cg *g, const et_contract *c, et_expr e, int rowvar, val 
     return a;
 }
 
+/* Row N of those of all products one behind the other, which neighbouring lanes may have of two. */
+static cg_addr row_of_all(cg *g, const et_contract *c, val n) {
+    const et_step *s = c->s;
+    val last = cg_addi(g, cg_emit_i32(g, s->nlive), -1), at = NULL;
+    cg_addr all = {.lane = cg_muli(g, c->lane_k0, c->size)};
+    for (int i = 0; i < s->nacc; i++) {
+        val row = cg_addi(g, n, -(int64_t)i * s->tn);
+        val own = cg_icmp(g, LLVMIntSGE, row, cg_i32(g, 0));
+        row = cg_call(g, "llvm.smax", 1, &g->i32, 2, (val[]){row, cg_i32(g, 0)});
+        row = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){row, last});
+        cg_addr a = cg_contract_row(g, c, s->b[i], s->nvar, row);
+        val lane = LLVMBuildSub(g->b, a.lane, all.lane, "");
+        at = cg_gep(g, a.base, LLVMBuildZExt(g->b, lane, g->i64, ""));
+        all.base = i ? cg_select(g, own, at, all.base) : at;
+    }
+    return all;
+}
+
 void cg_contract_rows(cg *g, et_contract *c) {
     const et_step *s = c->s;
     if (c->packed) {
@@ -142,6 +160,10 @@ void cg_contract_rows(cg *g, et_contract *c) {
         int64_t ahead = r / c->rows_n * 16 + et_deal_value(&c->fr->layout->n, r % c->rows_n);
         val n = cg_addi(g, cg_add(g, c->n0, c->lane_n), ahead);
         int64_t live;
+        if (c->side_by_side) {
+            c->row[0][r] = row_of_all(g, c, n);
+            continue;
+        }
         if (!et_is_int(g->x, s->nlive, &live) || live < s->tn) /* rows that are not there */
             n = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){n, last});
         c->row_n[r] = n;

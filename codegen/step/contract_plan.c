@@ -29,7 +29,7 @@ static int pad_of(const et_contract *c, int pitch) {
 /* The buffer for a holds 16 rows at a time: as much k per chunk as fits there and in registers. */
 static void plan_direct(cg *g, et_contract *c, int pitch) {
     const et_step *s = c->s;
-    int wide = s->wk * c->unit_k, pad = pad_of(c, pitch), per = c->nsub * c->rows_n * s->nacc;
+    int wide = s->wk * c->unit_k, pad = pad_of(c, pitch), per = c->nsub * c->rows_n * c->products;
     int units = (s->tm * pitch / 16 - pad) / wide;
     int most = g->t->loads * c->piece / c->lane_k / per, half = (pitch / 2 - pad) / wide;
     if (c->packed) most = g->t->loads / per; /* a load brings a lane's k's */
@@ -92,7 +92,7 @@ static bool code_units(cg *g, et_contract *c) {
 /* A b that is not as it lies in memory, where registers can be made of it: c->direct then. From a
  * slot of the ring a lane takes as much as one load brings, if it can. */
 static void plan_code(cg *g, et_contract *c) {
-    if (c->direct || c->stages) return;
+    if (c->direct || c->stages || c->side_by_side) return;
     int lane_k = c->lane_k, kw = c->s->kc / c->s->wk;
     c->late = c->msub == 1 && g->family->anew;
     for (int k = c->streamed ? 128 / c->bits : 0; k > lane_k && !c->direct; k /= 2) {
@@ -192,6 +192,7 @@ static bool plan_step(cg *g, et_contract *c) {
     c->rows_n = et_deal_values(&c->fr->layout->n);
     c->rows_m = et_deal_values(&c->fr->layout->m);
     c->products = et_step_products(s);
+    c->side_by_side = et_step_side_by_side(s);
     c->nsub = (c->products < s->nacc ? s->nacc : 1) * s->tn / s->wn / 16;
     c->msub = s->tm / s->wm / 16;
     c->stages = et_step_stages(g->f, s);

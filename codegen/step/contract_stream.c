@@ -109,7 +109,7 @@ void cg_contract_take(cg *g, const et_contract *c, val *out) {
     cg_ring_take(g, &r);
     val slot = cg_ring_slot(g, &r), k0 = cg_add(g, c->kpart, c->lane_k0), words[16];
     for (int u = 0; u < c->units; u++)
-        for (int i = 0; i < c->s->nacc; i++)
+        for (int i = 0; i < c->products; i++)
             for (int n = 0; n < c->nsub * c->rows_n; n++) {
                 int per = c->piece * c->size / 4, count = 0;
                 for (int k = 0; k < c->lane_k; k += c->piece) {

@@ -53,13 +53,14 @@ static int buffer(eti_parser *p, const char *name, et_loc loc, const char *fallb
 }
 
 /* name < extent [live E]: a side of the tile. E may read what is uniform over the workgroup. */
-static void tile_side(eti_parser *p, int scope, int *out_var, int *out_size, et_expr *out_live) {
+static void tile_side(eti_parser *p, int scope, int grain, int *out_var, int *out_size,
+                      et_expr *out_live) {
     et_loc loc = p->tok.loc;
     int64_t n = 0;
     *out_var = eti_var(p, 4096);
     if (*out_var >= 0) et_is_int(p->x, et_var_extent(p->x, *out_var), &n);
-    if (n % 16) {
-        eti_error(p, loc, "the sides of a tile are multiples of 16, this is %d", (int)n);
+    if (n % grain) {
+        eti_error(p, loc, "the sides of a tile are multiples of %d, this is %d", grain, (int)n);
         *out_var = -1;
     }
     *out_size = (int)n;
@@ -222,9 +223,9 @@ void eti_step_contract(eti_parser *p, et_step *s) {
         s->operand = ET_F32;
     }
     eti_need(p, '[');
-    if (!p->broken) tile_side(p, coords, &s->mvar, &s->tm, &s->mlive);
+    if (!p->broken) tile_side(p, coords, 16, &s->mvar, &s->tm, &s->mlive);
     eti_need(p, ',');
-    if (!p->broken) tile_side(p, coords, &s->nvar, &s->tn, &s->nlive);
+    if (!p->broken) tile_side(p, coords, 8, &s->nvar, &s->tn, &s->nlive);
     eti_need(p, ']');
     eti_need_word(p, "over");
     p->nscope = coords;
@@ -325,7 +326,7 @@ void eti_step_attend(eti_parser *p, et_step *s) {
         eti_need(p, '[');
         s->nivar = 1;
         s->ivar[0] = -1;
-        if (!p->broken) tile_side(p, coords, &s->ivar[0], &s->rows, &s->ilive);
+        if (!p->broken) tile_side(p, coords, 16, &s->ivar[0], &s->rows, &s->ilive);
         eti_need(p, ']');
         p->broken |= s->ivar[0] < 0;
         p->nscope = coords;

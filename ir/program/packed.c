@@ -25,7 +25,7 @@ bool et_packed_of(const et_program *p, int tensor, et_packed *out) {
 bool et_packed_can(const et_program *p, const et_step *s, int i) {
     et_packed packed;
     et_expr load = et_zeros_load(p, s, i);
-    if (!load.id || !et_expr_eq(load, s->b[i])) return false;
+    if (!load.id || !et_expr_eq(load, s->b[i]) || et_step_side_by_side(s)) return false;
     int tensor = et_x(p->g->exprs, load)->i;
     return p->tensors[tensor].shape.dtype == s->operand && et_packed_of(p, tensor, &packed);
 }

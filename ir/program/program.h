@@ -166,7 +166,7 @@ typedef struct et_step {
     /* CONTRACT: for each i, acc[i][m][n] = sum over k of a(m, k) * b[i](n, k), m in [0, tm), n in
      * [0, tn), k in [0, kextent). Rows m >= mlive read as zero and rows n >= nlive are not read;
      * what lands there is unspecified but the accumulator memory is written. tm and tn are
-     * multiples of 16. */
+     * multiples of 16, or tn one of 8 (et_step_side_by_side). */
     int mvar, nvar, kvar;
     int tm, tn;
     et_expr mlive, nlive; /* 1 .. tm, 1 .. tn; uniform over the workgroup */

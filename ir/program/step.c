@@ -112,7 +112,13 @@ et_group_rows et_step_group(const et_step *s, int waves) {
 
 bool et_step_divides_columns(const et_step *s) {
     bool apart = s->stage_b >= 0 && s->nacc > 1 && s->nacc * s->tn == 16 * s->wn;
-    return s->tn % (16 * s->wn) == 0 || apart;
+    return s->tn % (16 * s->wn) == 0 || apart || et_step_side_by_side(s);
+}
+
+bool et_step_side_by_side(const et_step *s) {
+    enum { EIGHT = 8 }; /* of a lane's columns, whose places in local memory depend on them */
+    return s->stage_b < 0 && s->wm == 1 && s->tn % (16 * s->wn) && s->tn % EIGHT == 0 &&
+           s->nacc * s->tn % (16 * s->wn) == 0;
 }
 
 int et_step_products(const et_step *s) {

@@ -67,9 +67,11 @@ int et_func_bands(const et_exprs *, const et_func *, int *out_after, int *out_va
  * that they may multiply together? */
 typedef enum { ET_GROUP_NONE, ET_GROUP_M, ET_GROUP_N } et_group_rows;
 et_group_rows et_step_group(const et_step *, int waves);
-/* Do the waves over n of a CONTRACT step divide its columns by 16: those of each product, or, with
- * a ring, those of all products one behind the other, so that a wave has sixteen of one? */
+/* Do the waves over n of a CONTRACT step divide its columns by 16: those of each product, or those
+ * of all products one behind the other; with a ring so that a wave has sixteen of one? */
 bool et_step_divides_columns(const et_step *);
+/* Without a ring, and not those of each product: a wave may have columns of two. */
+bool et_step_side_by_side(const et_step *);
 int et_step_products(const et_step *); /* how many products each wave has sums of */
 /* An ATTEND step of rows takes so many positions at a time; their keys and values in local memory
  * are so many bytes, of heads of so many elements. */

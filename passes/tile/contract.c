@@ -104,7 +104,7 @@ static void lay_out(et_contract_tiler *c, et_step *s) {
     int waves = c->t.opt->machine->waves, bytes = et_dtype_bytes(s->operand);
     bool own = c->plain && et_tile_own_rows(&c->t, s);
     s->wn = own ? 1 : waves;
-    while ((s->tn / 16) % s->wn)
+    while (c->narrow ? s->nacc * s->tn % (16 * s->wn) : (s->tn / 16) % s->wn)
         s->wn /= 2;
     s->wk = waves / s->wn;
     c->direct = c->plain || et_tile_in_registers(c->computed, s);
@@ -150,7 +150,7 @@ static void lay_out_beside(et_contract_tiler *c, et_step *s) {
 
 static int acc_bytes(const et_contract_tiler *c, int tm, int tn, int waves) {
     int wn = waves;
-    while ((tn / 16) % wn)
+    while (c->narrow ? c->t.gr->nproduct * tn % (16 * wn) : (tn / 16) % wn)
         wn /= 2;
     return c->t.gr->nproduct * (waves / wn) * tm * (tn + 4) * 4;
 }
@@ -214,7 +214,7 @@ static bool contract_step(et_contract_tiler *c) {
     et_exprs *x = c->t.x;
     const et_product *first_product = &c->t.gr->product[0];
     int tm = et_round16(c->m_axis < 0 ? 1 : c->t.tile[c->m_axis]),
-        tn = et_round_up(c->span, c->grain);
+        tn = c->narrow ? c->span : et_round_up(c->span, c->grain);
     et_step s = et_step_make(ET_STEP_CONTRACT);
     s.tm = tm, s.tn = tn, s.operand = first_product->operand, s.nacc = c->t.gr->nproduct;
     s.kextent = et_var_extent(x, first_product->k);
@@ -244,6 +244,7 @@ static bool contract_step(et_contract_tiler *c) {
                 et_op2(x, ET_X_MIN, s.nlive, et_sub(x, et_cut_product_columns(c, p), c->base[p]));
         c->plain &= et_k_contiguous(c->t.p, s.b[p], s.kvar, s.operand);
     }
+    if (c->narrow && !c->plain) return true;
     c->computed = c->plain ? 0 : et_tile_computed(c->t.p, c->t.opt->machine, &s);
     if (!c->ring)
         lay_out_beside(c, &s);
@@ -293,12 +294,26 @@ static void apply(et_contract_tiler *c, const et_tile_cut *cut, int rows) {
     et_cut_apply(c, &by);
 }
 
+/* Are the columns of all products shared by the waves, where those of each alone do not go round?
+ */
+static bool is_narrow(const et_contract_tiler *c) {
+    bool power = (c->span & (c->span - 1)) == 0;
+    return et_may_stream(c->t.opt) && !power && c->span % 8 == 0 &&
+           c->t.gr->nproduct * c->span % 16 == 0;
+}
+
 static bool build_in(et_contract_tiler *c, const et_tile_cut *cut, int rows, bool ring, int grain) {
     c->grain = grain;
     c->ring = ring;
     c->unfit = false;
     apply(c, cut, rows);
+    c->narrow = !ring && grain == 16 && is_narrow(c);
     if (!contract_step(c)) return false;
+    if (c->narrow && !c->plain) {
+        c->narrow = false;
+        apply(c, cut, rows);
+        if (!contract_step(c)) return false;
+    }
     int after, row;
     if (!c->unfit) epilogue(c);
     c->unfit |= et_func_bands(c->t.x, &c->t.f, &after, &row) > 1 && row < 0;
@@ -373,12 +388,17 @@ static bool build_cheapest(et_contract_tiler *c, const et_tile_cuts *cuts,
         for (size_t r = 0; r < sizeof way / sizeof *way; r++) {
             /* Weights that go to registers are read by every 16 rows: who would only fill the time
              * that others take would take it from them. */
-            if ((cuts->v[i].odd || (c->pooled && may_ring(c))) && !way[r].ring) continue;
+            bool narrow = cuts->v[i].odd && et_may_stream(c->t.opt);
+            if (narrow ? way[r].ring
+                       : (cuts->v[i].odd || (c->pooled && may_ring(c))) && !way[r].ring)
+                continue;
             if (way[r].ring &&
                 (!may_ring(c) || many <= few || !always_many(c) || way[r].rows >= 2 * many))
                 continue;
             if (!build(c, &cuts->v[i], way[r].rows, way[r].ring)) return false;
-            if (c->unfit || c->t.f.lds_bytes > c->t.opt->machine->lds_bytes) continue;
+            if (c->unfit || c->t.f.lds_bytes > c->t.opt->machine->lds_bytes ||
+                (narrow && !c->narrow))
+                continue;
             double cost = built_cost(c, reference);
             if (cost >= least) continue;
             least = cost;
@@ -423,7 +443,7 @@ bool et_tile_contract(const et_tiler *common, const et_group *gr) {
     if (et_cut_hinted(c, plain, &hinted))
         return build(c, &hinted.v[0], MAX_TM, false) && et_tiler_end(&c->t);
     bool ok = true;
-    if (c->t.by_cost && !c->t.opt->machine->local_copies) et_cuts_odd(c, &cuts);
+    if (c->t.by_cost) et_cuts_odd(c, &cuts);
     if (c->t.by_cost)
         ok = build_cheapest(c, &cuts, plain);
     else if (!ring_by_rule(c, &cuts, &ok))

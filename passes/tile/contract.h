@@ -29,6 +29,7 @@ typedef struct {
     et_expr base[ET_MAX_ACC]; /* first column of the tile in each product */
     int span;                 /* columns used per tile */
     int grain;                /* of which a tile has a multiple of so many */
+    bool narrow;              /* columns of all products are the waves' together */
     et_pieces pieces;         /* that these lie in */
     double cus;               /* that tiles may use */
     bool pooled;              /* which depends on other groups' tiles */
@@ -70,8 +71,9 @@ bool et_cut_may_be_many(const et_contract_tiler *);
 /* Tiles of columns that keep each product's references together: part of the last axis, all of it,
  * all of it and part of the axis before, and so on. */
 void et_cuts_of_columns(const et_contract_tiler *, et_tile_cuts *);
-/* Where neither way of cutting rows and columns in halves makes as many tiles as CUs have turns
- * for, tiles that are a little narrower than such may. */
+/* Where no way of cutting rows and columns in halves makes as many tiles as CUs have turns
+ * for, tiles that are a little narrower than such may: with a ring of chunks of both operands,
+ * where the machine does not copy these, and of few rows, where weights stream. */
 void et_cuts_odd(const et_contract_tiler *, et_tile_cuts *);
 /* Without costs: the widest cut that is not wider than wanted, else the narrowest. */
 const et_tile_cut *et_cut_plain(const et_contract_tiler *, const et_tile_cuts *);

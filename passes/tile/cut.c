@@ -148,17 +148,28 @@ void et_cuts_of_columns(const et_contract_tiler *c, et_tile_cuts *cuts) {
     }
 }
 
+/* Are tiles of so much of AXIS full, and their columns of all products sixteens? */
+static bool divides(const et_contract_tiler *c, int axis, int size) {
+    int64_t whole;
+    return et_is_int(c->t.x, et_tiler_extent(&c->t, axis), &whole) && whole % size == 0 &&
+           c->t.gr->nproduct * size % 16 == 0;
+}
+
 void et_cuts_odd(const et_contract_tiler *c, et_tile_cuts *cuts) {
-    static const int sizes[] = {48, 96, 112, 224};
+    static const int many[] = {48, 96, 112, 224, 0}, few[] = {24, 48, 96, 0};
+    bool streams = et_may_stream(c->t.opt);
+    if (streams ? et_cut_rows(c) > ET_TILE_FEW : c->t.opt->machine->local_copies) return;
+    const int *sizes = streams ? few : many;
     et_tile_cut cut = {.pieces = 1, .odd = true};
     int axis = -1;
     for (int d = 0; d < c->t.gr->rank; d++) {
         cut.tile[d] = d == c->m_axis ? et_cut_rows(c) : 1;
         if (c->column[d]) axis = d;
     }
-    for (size_t i = 0; axis >= 0 && i < sizeof sizes / sizeof *sizes; i++) {
+    for (int i = 0; axis >= 0 && sizes[i]; i++) {
+        int64_t whole = et_cut_upper(c, et_tiler_extent(&c->t, axis));
         cut.tile[axis] = sizes[i];
-        if (et_cut_upper(c, et_tiler_extent(&c->t, axis)) > sizes[i]) add_cut(c, cuts, cut);
+        if (whole > sizes[i] && (!streams || divides(c, axis, sizes[i]))) add_cut(c, cuts, cut);
     }
 }
 

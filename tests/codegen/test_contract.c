@@ -164,6 +164,12 @@ static const struct shape shapes[] = {
     {ET_F16, 40, 80, 100, 64, 64, 4, 2, 1, false, false, 2, false, 0},
     {ET_F32, 70, 50, 52, 64, 32, 2, 4, 1, false, false, 2, false, 0},
     {ET_F32, 13, 65, 300, 128, 32, 1, 1, 1, false, true, 2, false, 0},
+    /* columns of all products one behind the other */
+    {ET_BF16, 7, 65, 256, 16, 24, 1, 256, 2, false, false, 0, false, 0},
+    {ET_BF16, 20, 100, 520, 32, 48, 2, 128, 2, false, false, 0, false, 0},
+    {ET_BF16, 3, 96, 512, 16, 24, 2, 256, 4, false, true, 0, false, 0},
+    {ET_F16, 16, 40, 136, 16, 8, 1, 128, 2, false, false, 0, false, 0},
+    {ET_F32, 5, 50, 64, 16, 24, 1, 64, 2, false, false, 0, false, 0},
 };
 enum { NSHAPES = sizeof shapes / sizeof *shapes };
 
