@@ -11,7 +11,7 @@ enum { LINE = ET_ASK_LINE, FLIGHT = 2 /* copies on their way, each of a line a l
 static bool can(cg *g, const et_contract *c, int lines, int per) {
     int wave = g->t->wave;
     return (lines % wave == 0 || wave % lines == 0) && c->s->tn % per == 0 &&
-           cg_contract_alike(g, c, per);
+           (per <= 16 || et_stream_is_full(g->p, c->s)) && cg_contract_alike(g, c, per);
 }
 
 void cg_contract_ask(cg *g, const et_contract *c, const cg_bringer *by, const val *from) {
@@ -21,8 +21,10 @@ void cg_contract_ask(cg *g, const et_contract *c, const cg_bringer *by, const va
     block asked = cg_block(g, "asked");
     cg_ring_ask(g, by, g->p->ring.ahead / g->p->ring.bytes, asked);
     val to = cg_ring_scrap(g);
-    for (int i = 0; i < s->nacc && can(g, c, lines, per); i++)
+    for (int i = 0; i < s->nacc && can(g, c, lines, per); i++) {
+        block past = cg_block(g, "past");
         for (int r = 0; r < s->tn; r += per) {
+            cg_contract_skip(g, c, r, past);
             int64_t row = et_stream_row(g->p, s, i, r) * c->bits / 8;
             for (int l = 0; l < lines; l += wave) {
                 g->family->stream->ask(g, to, cg_gepi(g, from[i], row + l * LINE));
@@ -30,6 +32,9 @@ void cg_contract_ask(cg *g, const et_contract *c, const cg_bringer *by, const va
                 g->family->copied(g, FLIGHT - 1);
             }
         }
+        cg_br(g, past);
+        cg_at(g, past);
+    }
     cg_br(g, asked);
     cg_at(g, asked);
     cg_wave_meets(g);

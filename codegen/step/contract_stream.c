@@ -85,8 +85,10 @@ bool cg_contract_fits(cg *g, const et_contract *c) {
 }
 
 bool cg_contract_streams(cg *g, const et_contract *c) {
+    bool full = et_stream_is_full(g->p, c->s);
     return c->direct && !c->tail && !c->cond.id && c->chunks > 0 &&
-           (c->coded || c->piece * c->size == PIECE) && cg_contract_fits(g, c);
+           (c->coded ? full : c->piece * c->size == PIECE) && cg_contract_fits(g, c) &&
+           (full || rows_at_once(g, cg_contract_row_bytes(c) / PIECE) <= 16);
 }
 
 /* ---- taken ---- */
@@ -177,6 +179,13 @@ static void asked(cg *g, struct lots *l) {
     cg_if_end(g, &calm);
 }
 
+void cg_contract_skip(cg *g, const et_contract *c, int n, block past) {
+    if (!n || n % 16 || et_stream_is_full(g->p, c->s)) return;
+    block here = cg_block(g, "rows");
+    cg_cond(g, cg_icmp(g, LLVMIntSGT, c->nlive, cg_i32(g, n)), here, past);
+    cg_at(g, here);
+}
+
 /* ROW is less than what lanes bring at a time, which rows N are multiples of: their bits do not
  * meet. */
 static void bring_chunk(cg *g, const et_contract *c, const cg_ring *r, val row, val unit,
@@ -190,8 +199,10 @@ static void bring_chunk(cg *g, const et_contract *c, const cg_ring *r, val row, 
     val own = cg_muli(g, row, cg_contract_row_bytes(c)), to[2 * SWAP / PIECE] = {NULL};
     val place = LLVMBuildXor(g->b, cg_muli(g, unit, PIECE), swapped(g, c, row), "");
     cg_contract_bring_sides(g, c, slot, from + s->nacc);
-    for (int i = 0; i < s->nacc; i++)
+    for (int i = 0; i < s->nacc; i++) {
+        block past = cg_block(g, "past");
         for (int n = 0; n < s->tn; n += per) {
+            cg_contract_skip(g, c, n, past);
             int64_t ahead = et_stream_row(g->p, s, i, n) * c->bits / 8;
             int swap = swap_at(g, c, n);
             val *at = &to[swap / PIECE];
@@ -206,6 +217,9 @@ static void bring_chunk(cg *g, const et_contract *c, const cg_ring *r, val row, 
                 asked(g, &lots);
             }
         }
+        cg_br(g, past);
+        cg_at(g, past);
+    }
 }
 
 static void bring_next(cg *g, const et_contract *c, const cg_bringer *by, val row, val unit,
@@ -257,6 +271,7 @@ void cg_contract_bring(cg *g, const et_step *s, const cg_bringer *by) {
     for (int i = 0; i < s->nacc; i++)
         from[i] = source(g, c, i, row, unit, bytes);
     cg_contract_begin_sides(g, c, from + s->nacc);
+    c->nlive = cg_emit_i32(g, s->nlive);
     cg_contract_find_zeros(g, c);
     bring_chunks(g, c, by, row, unit, from);
 }

@@ -126,10 +126,28 @@ static bool in_order(const et_program *p, const et_step *s, int b, int64_t k) {
     return true;
 }
 
+/* Is it a multiple of 16, whatever its variables are? */
+static bool sixteens(const et_exprs *x, et_expr e) {
+    const et_node_x *n = et_x(x, e);
+    int some = 0;
+    for (int i = 0; i < n->nops; i++)
+        some += sixteens(x, n->ops[i]);
+    if (n->op == ET_X_INT) return n->n % 16 == 0;
+    if (n->op == ET_X_MUL) return some > 0;
+    return (n->op == ET_X_ADD || n->op == ET_X_SUB || n->op == ET_X_MIN) && some == n->nops;
+}
+
+bool et_stream_is_full(const et_program *p, const et_step *s) {
+    int64_t n;
+    return et_is_int(p->g->exprs, s->nlive, &n) && n == s->tn;
+}
+
 static bool streamable(const et_program *p, const et_step *s) {
     et_exprs *x = p->g->exprs;
-    int64_t k, n;
-    if (!et_is_int(x, s->kextent, &k) || !et_is_int(x, s->nlive, &n) || n != s->tn) return false;
+    int64_t k;
+    if (!et_is_int(x, s->kextent, &k) ||
+        (!et_stream_is_full(p, s) && (s->tn % 16 || !sixteens(x, s->nlive))))
+        return false;
     int bits = 0;
     for (int b = 0; b < s->nacc; b++) {
         et_expr load = et_stream_load(p, s, b);

@@ -41,9 +41,10 @@ int et_stream_beside(const et_program *, const et_step *, int i, et_beside *out)
 int64_t et_stream_beside_bytes(const et_program *, const et_step *, int64_t bytes);
 
 /* The CONTRACT step of the function whose operand b can be streamed, or -1: the function has one
- * such step, all of whose rows exist, lie so far apart as numbers say, have a number of k, and in
- * all its products elements of as many bits. */
+ * such step, of whose rows all exist or all of as many sixteens, lie so far apart as numbers say,
+ * have a number of k, and in all its products elements of as many bits. */
 int et_stream_step(const et_program *, const et_func *);
+bool et_stream_is_full(const et_program *, const et_step *); /* do all rows exist in all tiles? */
 
 /* Elements from the first row of et_stream_load to row N, or -1. */
 int64_t et_stream_row(const et_program *, const et_step *, int i, int n);

@@ -151,6 +151,18 @@ double et_grid_us_on(const et_grid_cost *c, const et_machine *m, double cus, dou
                 rounds_of(c, cus, dies) * (c->tile_us + ET_DEPENDENT_LOADS * m->latency_us));
 }
 
+double et_grid_us_in_rounds(const et_grid_cost *c, const et_machine *m, double cus) {
+    enum { LATE_PART = 8 };
+    double tile = c->tile_us + ET_DEPENDENT_LOADS * m->latency_us;
+    double whole = cus < 1 ? 1 : (double)(int64_t)cus, us = 0, busy = 0;
+    for (double left = c->tiles; left > 0; left -= whole) {
+        double now = left < whole ? left : whole;
+        us += most(now / c->tiles * c->memory_bytes / (m->hbm_gbs * 1e3), tile);
+        busy += tile;
+    }
+    return us + busy / LATE_PART;
+}
+
 /* ---- a launch ---- */
 
 struct tensor_set {

@@ -77,6 +77,9 @@ et_grid_cost et_grid_cost_profiled(et_program *, const et_grid *, const et_machi
                                    const et_profile *, const int64_t *syms);
 /* Its time on CUS compute units of DIES dies, when the others leave it the bus. */
 double et_grid_us_on(const et_grid_cost *, const et_machine *, double cus, double dies);
+/* The same of a few rounds, on a machine of one die: a last one that few CUs have does not use all
+ * of memory. Of two ways that end at the same time, that with less to do leaves CUs to others. */
+double et_grid_us_in_rounds(const et_grid_cost *, const et_machine *, double cus);
 /* One launch of a program at stage tiled or later. Neighbouring grids that do not read one
  * another's results overlap. Loops count TRIPS iterations, or as many as they have if TRIPS is 0:
  * decisions that must not depend on depth fix it. */

@@ -3,6 +3,7 @@
  * (bias, activation, rotary embedding, per-head norm) reads the sums from local memory. */
 #include "passes/tile/contract.h"
 #include "ir/program/step.h"
+#include "ir/program/stream.h"
 #include "passes/cost/cost.h"
 #include "passes/pipeline/pipeline.h"
 #include <string.h>
@@ -359,12 +360,24 @@ static double built_cost(et_contract_tiler *c, double reference[ET_SAMPLES]) {
      * says little of the others. */
     for (int i = c->pooled ? 1 : 0; i < ET_SAMPLES; i++) {
         et_grid_cost cost = et_grid_cost_at(p, &c->t.grid, m, syms[i]);
-        double us = c->pooled ? et_tile_pool_us(p, c->t.gr, &cost, m, syms[i])
-                              : et_grid_us_on(&cost, m, c->cus, m->dies);
+        double us = c->pooled   ? et_tile_pool_us(p, c->t.gr, &cost, m, syms[i])
+                    : c->rounds ? et_grid_us_in_rounds(&cost, m, c->cus)
+                                : et_grid_us_on(&cost, m, c->cus, m->dies);
         if (reference[i] == 0) reference[i] = us;
         sum += us / reference[i];
     }
     return sum;
+}
+
+/* Of few rows, whose weights stream, in so few rounds that CUs end each of them together? */
+static bool has_few_rounds(const et_contract_tiler *c) {
+    enum { FEW_ROUNDS = 4 };
+    const et_machine *m = c->t.opt->machine;
+    int64_t lo, tiles;
+    return et_may_stream(c->t.opt) && m->dies == 1 && et_cut_rows(c) <= ET_TILE_FEW &&
+           et_stream_step(c->t.p, &c->t.f) >= 0 &&
+           et_bounds(c->t.x, et_grid_tiles(c->t.p, &c->t.grid), &lo, &tiles) &&
+           tiles <= FEW_ROUNDS * m->cus;
 }
 
 /* Every cut with every number of rows, and where there are many also with a ring; the plain choice
@@ -383,7 +396,13 @@ static bool build_cheapest(et_contract_tiler *c, const et_tile_cuts *cuts,
     c->cus = own_cus(c);
     bool ring = false;
     if (!build(c, plain, MAX_TM, false)) return false;
-    least = built_cost(c, reference) * 0.98;
+    least = built_cost(c, reference);
+    if (has_few_rounds(c)) { /* which are compared otherwise */
+        c->rounds = true;
+        memset(reference, 0, sizeof reference);
+        least = built_cost(c, reference);
+    }
+    least *= 0.98;
     for (int i = 0; i < cuts->n; i++)
         for (size_t r = 0; r < sizeof way / sizeof *way; r++) {
             /* Weights that go to registers are read by every 16 rows: who would only fill the time

@@ -33,6 +33,7 @@ typedef struct {
     et_pieces pieces;         /* that these lie in */
     double cus;               /* that tiles may use */
     bool pooled;              /* which depends on other groups' tiles */
+    bool rounds;              /* of few rows, whose weights take the time: round by round */
     bool plain;               /* every right operand is read straight from memory */
     int computed; /* else, loads of one that is computed in registers; 0: not all can be */
     bool direct;  /* no right operand needs a buffer in local memory */

@@ -148,15 +148,16 @@ void et_cuts_of_columns(const et_contract_tiler *c, et_tile_cuts *cuts) {
     }
 }
 
-/* Are tiles of so much of AXIS full, and their columns of all products sixteens? */
+/* Do tiles of so much of AXIS have sixteens of columns, or each as many and all products together
+ * such? */
 static bool divides(const et_contract_tiler *c, int axis, int size) {
     int64_t whole;
-    return et_is_int(c->t.x, et_tiler_extent(&c->t, axis), &whole) && whole % size == 0 &&
-           c->t.gr->nproduct * size % 16 == 0;
+    if (!et_is_int(c->t.x, et_tiler_extent(&c->t, axis), &whole)) return false;
+    return whole % size ? whole % 16 == 0 && size % 16 == 0 : c->t.gr->nproduct * size % 16 == 0;
 }
 
 void et_cuts_odd(const et_contract_tiler *c, et_tile_cuts *cuts) {
-    static const int many[] = {48, 96, 112, 224, 0}, few[] = {24, 48, 96, 0};
+    static const int many[] = {48, 96, 112, 224, 0}, few[] = {48, 96, 0};
     bool streams = et_may_stream(c->t.opt);
     if (streams ? et_cut_rows(c) > ET_TILE_FEW : c->t.opt->machine->local_copies) return;
     const int *sizes = streams ? few : many;

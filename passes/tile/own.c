@@ -8,7 +8,7 @@
 
 enum {
     MOST_ROWS = 32,    /* of a tile */
-    MOST_COLUMNS = 32, /* of all its products */
+    MOST_COLUMNS = 48, /* of all its products */
     TOGETHER = 4,      /* rows that are staged together whatever waves do */
 };
 

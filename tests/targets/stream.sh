@@ -164,6 +164,13 @@ compile rows.etg rows.ptx
 compile rows.etg rows.eti --to scheduled
 [ "$(grep -c ' waves 1 \* 8 ' rows.eti)" = 3 ] || die 'waves do not have parts of k to themselves'
 ! grep -qE 'cp\.async\.cg\.shared\.global .*, 16, ' rows.ptx || die 'rows are copied to LDS'
+# Columns that are no power of two, or fewer in the last tile, stream, and the text makes the same code.
+sed 's/N in .*/N in 9..16/' "$src/tests/passes/between.etg" > between.etg
+compile between.etg between.ptx
+compile between.etg between.eti --to scheduled
+[ "$(grep -c ' streamed$' between.eti)" = 3 ] || die 'not all columns between powers of two are streamed'
+"$bin/etcc" between.eti --machine=./free.machine -o again.ptx
+cmp between.ptx again.ptx || die 'other code from the text of columns between powers of two'
 for none in --unstreamed --schedule=dynamic; do
     compile "$model" none.ptx $none
     grep -q '^\.reqntid 256$' none.ptx || die "$none: other waves"
