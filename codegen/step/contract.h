@@ -190,8 +190,11 @@ void cg_contract_take(cg *, const et_contract *, val *out);
 /* The vector of BITS bits from element K of the chunk on, of row N of the lane's of product I. */
 val cg_contract_from_slot(cg *, const et_contract *, val slot, int i, int n, val k, int bits);
 et_contract *cg_contract_shape(cg *, const et_step *); /* the plan alone, of a streamed step */
-/* Rows of a product that is brought, of N on: past them where there are none. */
+/* Rows of a product that is brought, those from N on: on to PAST where there are none, which is
+ * NULL where all tiles have all; and there. */
+block cg_contract_past(cg *, const et_contract *);
 void cg_contract_skip(cg *, const et_contract *, int n, block past);
+void cg_contract_pass(cg *, block past);
 
 /* N elements of EXPRESSION from element U * N of CHUNK on, as f32 or i32; zero past the last k. */
 void cg_contract_elements(cg *, const et_contract *, et_expr e, bool divergent, val chunk, val u,

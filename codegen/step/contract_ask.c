@@ -22,7 +22,7 @@ void cg_contract_ask(cg *g, const et_contract *c, const cg_bringer *by, const va
     cg_ring_ask(g, by, g->p->ring.ahead / g->p->ring.bytes, asked);
     val to = cg_ring_scrap(g);
     for (int i = 0; i < s->nacc && can(g, c, lines, per); i++) {
-        block past = cg_block(g, "past");
+        block past = cg_contract_past(g, c);
         for (int r = 0; r < s->tn; r += per) {
             cg_contract_skip(g, c, r, past);
             int64_t row = et_stream_row(g->p, s, i, r) * c->bits / 8;
@@ -32,8 +32,7 @@ void cg_contract_ask(cg *g, const et_contract *c, const cg_bringer *by, const va
                 g->family->copied(g, FLIGHT - 1);
             }
         }
-        cg_br(g, past);
-        cg_at(g, past);
+        cg_contract_pass(g, past);
     }
     cg_br(g, asked);
     cg_at(g, asked);

@@ -179,11 +179,21 @@ static void asked(cg *g, struct lots *l) {
     cg_if_end(g, &calm);
 }
 
+block cg_contract_past(cg *g, const et_contract *c) {
+    return et_stream_is_full(g->p, c->s) ? NULL : cg_block(g, "past");
+}
+
 void cg_contract_skip(cg *g, const et_contract *c, int n, block past) {
-    if (!n || n % 16 || et_stream_is_full(g->p, c->s)) return;
+    if (!past || !n || n % 16) return;
     block here = cg_block(g, "rows");
     cg_cond(g, cg_icmp(g, LLVMIntSGT, c->nlive, cg_i32(g, n)), here, past);
     cg_at(g, here);
+}
+
+void cg_contract_pass(cg *g, block past) {
+    if (!past) return;
+    cg_br(g, past);
+    cg_at(g, past);
 }
 
 /* ROW is less than what lanes bring at a time, which rows N are multiples of: their bits do not
@@ -200,7 +210,7 @@ static void bring_chunk(cg *g, const et_contract *c, const cg_ring *r, val row, 
     val place = LLVMBuildXor(g->b, cg_muli(g, unit, PIECE), swapped(g, c, row), "");
     cg_contract_bring_sides(g, c, slot, from + s->nacc);
     for (int i = 0; i < s->nacc; i++) {
-        block past = cg_block(g, "past");
+        block past = cg_contract_past(g, c);
         for (int n = 0; n < s->tn; n += per) {
             cg_contract_skip(g, c, n, past);
             int64_t ahead = et_stream_row(g->p, s, i, n) * c->bits / 8;
@@ -217,8 +227,7 @@ static void bring_chunk(cg *g, const et_contract *c, const cg_ring *r, val row, 
                 asked(g, &lots);
             }
         }
-        cg_br(g, past);
-        cg_at(g, past);
+        cg_contract_pass(g, past);
     }
 }
 
@@ -271,7 +280,7 @@ void cg_contract_bring(cg *g, const et_step *s, const cg_bringer *by) {
     for (int i = 0; i < s->nacc; i++)
         from[i] = source(g, c, i, row, unit, bytes);
     cg_contract_begin_sides(g, c, from + s->nacc);
-    c->nlive = cg_emit_i32(g, s->nlive);
+    if (!et_stream_is_full(g->p, s)) c->nlive = cg_emit_i32(g, s->nlive);
     cg_contract_find_zeros(g, c);
     bring_chunks(g, c, by, row, unit, from);
 }

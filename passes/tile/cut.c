@@ -157,7 +157,7 @@ static bool divides(const et_contract_tiler *c, int axis, int size) {
 }
 
 void et_cuts_odd(const et_contract_tiler *c, et_tile_cuts *cuts) {
-    static const int many[] = {48, 96, 112, 224, 0}, few[] = {48, 96, 0};
+    static const int many[] = {48, 96, 112, 224, 0}, few[] = {48, 0};
     bool streams = et_may_stream(c->t.opt);
     if (streams ? et_cut_rows(c) > ET_TILE_FEW : c->t.opt->machine->local_copies) return;
     const int *sizes = streams ? few : many;

@@ -183,12 +183,33 @@ static et_expr keep(struct join *j, struct member *k, const et_step *s, et_place
                    to->rank, to->index);
 }
 
+/* Is what the step S leaves a local buffer as it is, so that who reads it may read that? */
+static bool is_kept(struct join *j, struct member *k, const et_step *s) {
+    et_node_x n = *et_x(j->x, s->value);
+    int64_t extent;
+    int rank = 0;
+    if (!j->common->opt->machine->group_waves || s->mask.id || n.op != ET_X_LOAD ||
+        n.i2 != ET_LOAD_LOCAL || j->f.locals[n.i].dtype != j->p->tensors[k->tensor].shape.dtype)
+        return false;
+    for (int d = 0; d < s->to.rank; d++) {
+        const et_node_x *at = et_x(j->x, s->to.index[d]);
+        k->counts[d] = at->op == ET_X_VAR && et_is_int(j->x, et_var_extent(j->x, at->i), &extent);
+        if (!k->counts[d]) continue;
+        if (rank == n.nops || !et_expr_eq(n.ops[rank], s->to.index[d]) ||
+            j->f.locals[n.i].dim[rank++] != extent)
+            return false;
+    }
+    if (rank != n.nops) return false;
+    k->local = n.i;
+    return true;
+}
+
 /* A member's last step: into local memory for those behind it, and for other tasks to the tensor.
  */
 static void store(struct join *j, int member, et_step s) {
     struct member *k = &j->member[member];
     bool inside = read_inside(j, member);
-    if (inside) {
+    if (inside && !is_kept(j, k, &s)) {
         et_step local = s;
         s.value = keep(j, k, &s, &local.to);
         add_step(j, &local);
