@@ -94,18 +94,22 @@ void cg_own_tiles(cg *g, int index) {
 
 /* Are there steps whose waves multiply together, of operands that both come through local memory?
  */
-static bool multiplies_together(const cg *g, const et_func *f) {
+static bool multiply_together(const cg *g) {
     bool yes = false;
-    for (int i = 0; g->t->group && i < f->nsteps; i++)
-        yes |= et_step_stages(f, &f->steps[i]) > 0 || f->steps[i].rows > 0;
+    for (int i = 0; g->t->group && i < g->p->ngrids; i++) {
+        const et_func *f = &g->p->funcs[g->p->grids[i].func];
+        for (int k = 0; k < f->nsteps; k++)
+            yes |= et_step_stages(f, &f->steps[k]) > 0 || f->steps[k].rows > 0;
+    }
     return yes;
 }
 
 /* How many tiles there are, and rows in each, goes by symbols. Such waves are to know that they are
- * the same in all lanes; elsewhere an assembler that knows computes what follows from them more
- * slowly. */
-static void know_symbols(cg *g, int index) {
-    if (!g->family->same || !multiplies_together(g, &g->p->funcs[g->p->grids[index].func])) return;
+ * the same in all lanes, and in all grids: an assembler that takes one grid's tiles for different
+ * in lanes may take the loop over layers around them, and so all in it, for such. In programs
+ * without such waves one that knows computes what follows from symbols more slowly. */
+static void know_symbols(cg *g) {
+    if (!g->family->same || !multiply_together(g)) return;
     for (int i = 0; i < et_sym_count(g->x); i++)
         g->sym[i] = g->family->same(g, g->sym[i]);
 }
@@ -116,7 +120,7 @@ static void static_grid(cg *g, int index) {
         cg_call_body(g, index);
     } else {
         cg_load_arguments(g);
-        know_symbols(g, index);
+        know_symbols(g);
         cg_own_tiles(g, index);
     }
     cg_scope_end(g, mark);
