@@ -346,6 +346,20 @@ static double own_cus(et_contract_tiler *c) {
     return cus * own / all < 1 ? 1 : cus * own / all;
 }
 
+/* Waves that multiply together have tiles of odd widths only where groups share the CUs, and those
+ * that come after this one can be cut alike: costs are of such. */
+static bool odd_fits(const et_contract_tiler *c, const et_tile_cut *cut) {
+    const et_program *p = c->t.p;
+    int64_t lo, hi;
+    if (!c->t.opt->machine->local_copies) return true;
+    for (const et_group *o = c->t.gr + 1; c->pooled && o < p->groups + p->ngroups; o++)
+        if (et_tile_same_rows(p, o, c->t.gr) &&
+            et_bounds(c->t.x, et_var_extent(c->t.x, o->axis[o->rank - 1]), &lo, &hi) &&
+            hi < cut->span)
+            return false;
+    return c->pooled;
+}
+
 /* Predicted time of the function just built, at samples of the symbols relative to REFERENCE. */
 static double built_cost(et_contract_tiler *c, double reference[ET_SAMPLES]) {
     et_program *p = c->t.p;
@@ -360,7 +374,7 @@ static double built_cost(et_contract_tiler *c, double reference[ET_SAMPLES]) {
      * says little of the others. */
     for (int i = c->pooled ? 1 : 0; i < ET_SAMPLES; i++) {
         et_grid_cost cost = et_grid_cost_at(p, &c->t.grid, m, syms[i]);
-        double us = c->pooled   ? et_tile_pool_us(p, c->t.gr, &cost, m, syms[i])
+        double us = c->pooled   ? et_tile_pool_us(p, c->t.gr, c->span, &cost, m, syms[i])
                     : c->rounds ? et_grid_us_in_rounds(&cost, m, c->cus)
                                 : et_grid_us_on(&cost, m, c->cus, m->dies);
         if (reference[i] == 0) reference[i] = us;
@@ -407,7 +421,8 @@ static bool build_cheapest(et_contract_tiler *c, const et_tile_cuts *cuts,
         for (size_t r = 0; r < sizeof way / sizeof *way; r++) {
             /* Weights that go to registers are read by every 16 rows: who would only fill the time
              * that others take would take it from them. */
-            bool narrow = cuts->v[i].odd && et_may_stream(c->t.opt);
+            bool narrow = cuts->v[i].odd && et_may_stream(c->t.opt) && many <= ET_TILE_FEW;
+            if (cuts->v[i].odd && !narrow && !odd_fits(c, &cuts->v[i])) continue;
             if (narrow ? way[r].ring
                        : (cuts->v[i].odd || (c->pooled && may_ring(c))) && !way[r].ring)
                 continue;

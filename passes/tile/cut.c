@@ -157,10 +157,12 @@ static bool divides(const et_contract_tiler *c, int axis, int size) {
 }
 
 void et_cuts_odd(const et_contract_tiler *c, et_tile_cuts *cuts) {
-    static const int many[] = {48, 96, 112, 224, 0}, few[] = {48, 0};
-    bool streams = et_may_stream(c->t.opt);
-    if (streams ? et_cut_rows(c) > ET_TILE_FEW : c->t.opt->machine->local_copies) return;
-    const int *sizes = streams ? few : many;
+    static const int many[] = {48, 96, 112, 224, 0}, few[] = {48, 0},
+                     together[] = {96, 112, 160, 176, 192, 208, 224, 0};
+    const et_machine *m = c->t.opt->machine;
+    bool streams = et_may_stream(c->t.opt), narrow = streams && et_cut_rows(c) <= ET_TILE_FEW;
+    if (!narrow && !m->group_waves && (streams || m->local_copies)) return;
+    const int *sizes = narrow ? few : m->group_waves ? together : many;
     et_tile_cut cut = {.pieces = 1, .odd = true};
     int axis = -1;
     for (int d = 0; d < c->t.gr->rank; d++) {
@@ -170,7 +172,7 @@ void et_cuts_odd(const et_contract_tiler *c, et_tile_cuts *cuts) {
     for (int i = 0; axis >= 0 && sizes[i]; i++) {
         int64_t whole = et_cut_upper(c, et_tiler_extent(&c->t, axis));
         cut.tile[axis] = sizes[i];
-        if (whole > sizes[i] && (!streams || divides(c, axis, sizes[i]))) add_cut(c, cuts, cut);
+        if (whole > sizes[i] && (!narrow || divides(c, axis, sizes[i]))) add_cut(c, cuts, cut);
     }
 }
 

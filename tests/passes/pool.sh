@@ -33,6 +33,22 @@ for task in b c; do
     [ "$(tile pool.eti $task)" = 128x128 ] || fail "$task of 512 columns beside them is in tiles of $(tile pool.eti $task)"
 done
 
+# With 512 rows 6144 columns are 96 tiles of 256 x 128, which leave 36 CUs; in tiles of 128 x 208 they keep 120 busy, for less.
+cat > odd.etg << 'ETG'
+model odd
+input x : bf16[512, 4096]
+weight q : bf16[4096, 4096] = "q"
+weight k : bf16[1024, 4096] = "k"
+weight v : bf16[1024, 4096] = "v"
+output a : f32[512, 4096] = x @ q.T
+output b : f32[512, 1024] = x @ k.T
+output c : f32[512, 1024] = x @ v.T
+ETG
+"$etcc" odd.etg --machine=H100 --variants=1 --to=tiled -o odd.eti
+for task in a b c; do
+    [ "$(tile odd.eti $task)" = 128x208 ] || fail "$task of 512 rows is in tiles of $(tile odd.eti $task)"
+done
+
 # Two products of the same rows whose tiles waves multiply together: each group of waves has one of them, with all rows.
 cat > apart.etg << 'ETG'
 model apart
