@@ -346,8 +346,9 @@ static double own_cus(et_contract_tiler *c) {
     return cus * own / all < 1 ? 1 : cus * own / all;
 }
 
-/* Waves that multiply together have tiles of odd widths only where groups share the CUs, and those
- * that come after this one can be cut alike: costs are of such. */
+/* Waves that multiply together have tiles of odd widths where groups share the CUs, and those that
+ * come after this one can be cut alike: costs are of such. Alone a group has them where one round
+ * of tiles is on more CUs then (built_cost). */
 static bool odd_fits(const et_contract_tiler *c, const et_tile_cut *cut) {
     const et_program *p = c->t.p;
     int64_t lo, hi;
@@ -357,11 +358,13 @@ static bool odd_fits(const et_contract_tiler *c, const et_tile_cut *cut) {
             et_bounds(c->t.x, et_var_extent(c->t.x, o->axis[o->rank - 1]), &lo, &hi) &&
             hi < cut->span)
             return false;
-    return c->pooled;
+    return true;
 }
 
 /* Predicted time of the function just built, at samples of the symbols relative to REFERENCE. */
 static double built_cost(et_contract_tiler *c, double reference[ET_SAMPLES]) {
+    enum { TILE_PART = 16 };
+    c->tiles = 0;
     et_program *p = c->t.p;
     const et_machine *m = c->t.opt->machine;
     int64_t syms[ET_SAMPLES][ET_MAX_SYMS];
@@ -377,6 +380,11 @@ static double built_cost(et_contract_tiler *c, double reference[ET_SAMPLES]) {
         double us = c->pooled   ? et_tile_pool_us(p, c->t.gr, c->span, &cost, m, syms[i])
                     : c->rounds ? et_grid_us_in_rounds(&cost, m, c->cus)
                                 : et_grid_us_on(&cost, m, c->cus, m->dies);
+        /* Memory is not all that a round waits for: smaller tiles on more CUs are a little faster.
+         */
+        if (!c->pooled && c->ring && m->group_waves && cost.tiles <= m->cus)
+            us += cost.tile_us / TILE_PART;
+        if (cost.tiles > c->tiles) c->tiles = cost.tiles;
         if (reference[i] == 0) reference[i] = us;
         sum += us / reference[i];
     }
@@ -392,6 +400,13 @@ static bool has_few_rounds(const et_contract_tiler *c) {
            et_stream_step(c->t.p, &c->t.f) >= 0 &&
            et_bounds(c->t.x, et_grid_tiles(c->t.p, &c->t.grid), &lo, &tiles) &&
            tiles <= FEW_ROUNDS * m->cus;
+}
+
+/* Alone, where no others share the CUs, a group of waves that multiply together has tiles of odd
+ * widths only where they are one round, which is on more CUs then. */
+static bool odd_suits(const et_contract_tiler *c) {
+    const et_machine *m = c->t.opt->machine;
+    return c->pooled || !m->local_copies || c->tiles <= m->cus;
 }
 
 /* Every cut with every number of rows, and where there are many also with a ring; the plain choice
@@ -434,7 +449,7 @@ static bool build_cheapest(et_contract_tiler *c, const et_tile_cuts *cuts,
                 (narrow && !c->narrow))
                 continue;
             double cost = built_cost(c, reference);
-            if (cost >= least) continue;
+            if (cost >= least || (cuts->v[i].odd && !narrow && !odd_suits(c))) continue;
             least = cost;
             best = &cuts->v[i];
             best_rows = way[r].rows;

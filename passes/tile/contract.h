@@ -32,6 +32,7 @@ typedef struct {
     bool narrow;              /* columns of all products are the waves' together */
     et_pieces pieces;         /* that these lie in */
     double cus;               /* that tiles may use */
+    double tiles;             /* at most, of what was costed last */
     bool pooled;              /* which depends on other groups' tiles */
     bool rounds;              /* of few rows, whose weights take the time: round by round */
     bool plain;               /* every right operand is read straight from memory */
