@@ -346,21 +346,6 @@ static double own_cus(et_contract_tiler *c) {
     return cus * own / all < 1 ? 1 : cus * own / all;
 }
 
-/* Waves that multiply together have tiles of odd widths where groups share the CUs, and those that
- * come after this one can be cut alike: costs are of such. Alone a group has them where one round
- * of tiles is on more CUs then (built_cost). */
-static bool odd_fits(const et_contract_tiler *c, const et_tile_cut *cut) {
-    const et_program *p = c->t.p;
-    int64_t lo, hi;
-    if (!c->t.opt->machine->local_copies) return true;
-    for (const et_group *o = c->t.gr + 1; c->pooled && o < p->groups + p->ngroups; o++)
-        if (et_tile_same_rows(p, o, c->t.gr) &&
-            et_bounds(c->t.x, et_var_extent(c->t.x, o->axis[o->rank - 1]), &lo, &hi) &&
-            hi < cut->span)
-            return false;
-    return true;
-}
-
 /* Predicted time of the function just built, at samples of the symbols relative to REFERENCE. */
 static double built_cost(et_contract_tiler *c, double reference[ET_SAMPLES]) {
     enum { TILE_PART = 16 };
@@ -377,7 +362,7 @@ static double built_cost(et_contract_tiler *c, double reference[ET_SAMPLES]) {
      * says little of the others. */
     for (int i = c->pooled ? 1 : 0; i < ET_SAMPLES; i++) {
         et_grid_cost cost = et_grid_cost_at(p, &c->t.grid, m, syms[i]);
-        double us = c->pooled   ? et_tile_pool_us(p, c->t.gr, c->span, &cost, m, syms[i])
+        double us = c->pooled   ? et_tile_pool_us(p, c->t.gr, &cost, m, syms[i])
                     : c->rounds ? et_grid_us_in_rounds(&cost, m, c->cus)
                                 : et_grid_us_on(&cost, m, c->cus, m->dies);
         /* Memory is not all that a round waits for: smaller tiles on more CUs are a little faster.
@@ -402,11 +387,11 @@ static bool has_few_rounds(const et_contract_tiler *c) {
            tiles <= FEW_ROUNDS * m->cus;
 }
 
-/* Alone, where no others share the CUs, a group of waves that multiply together has tiles of odd
- * widths only where they are one round, which is on more CUs then. */
+/* Waves that multiply together have tiles of odd widths only where these are one round, which is on
+ * more CUs then, and no others share the CUs. */
 static bool odd_suits(const et_contract_tiler *c) {
     const et_machine *m = c->t.opt->machine;
-    return c->pooled || !m->local_copies || c->tiles <= m->cus;
+    return !m->local_copies || (!c->pooled && c->tiles <= m->cus);
 }
 
 /* Every cut with every number of rows, and where there are many also with a ring; the plain choice
@@ -437,7 +422,6 @@ static bool build_cheapest(et_contract_tiler *c, const et_tile_cuts *cuts,
             /* Weights that go to registers are read by every 16 rows: who would only fill the time
              * that others take would take it from them. */
             bool narrow = cuts->v[i].odd && et_may_stream(c->t.opt) && many <= ET_TILE_FEW;
-            if (cuts->v[i].odd && !narrow && !odd_fits(c, &cuts->v[i])) continue;
             if (narrow ? way[r].ring
                        : (cuts->v[i].odd || (c->pooled && may_ring(c))) && !way[r].ring)
                 continue;

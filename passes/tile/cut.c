@@ -158,7 +158,7 @@ static bool divides(const et_contract_tiler *c, int axis, int size) {
 
 void et_cuts_odd(const et_contract_tiler *c, et_tile_cuts *cuts) {
     static const int many[] = {48, 96, 112, 224, 0}, few[] = {48, 0},
-                     together[] = {96, 112, 160, 176, 192, 208, 224, 0};
+                     together[] = {96, 112, 160, 192, 224, 0};
     const et_machine *m = c->t.opt->machine;
     bool streams = et_may_stream(c->t.opt), narrow = streams && et_cut_rows(c) <= ET_TILE_FEW;
     if (!narrow && !m->group_waves && (streams || m->local_copies)) return;

@@ -1,7 +1,6 @@
 /* pool.c - groups that multiply the same rows run side by side, and their tiles are dealt to CUs
  * one group after the other: what tiles of one cost depends on those of the others. */
 #include "passes/tile/tiler.h"
-#include <math.h>
 #include <stdlib.h>
 
 static double columns_of(const et_program *p, const et_product *of) {
@@ -26,34 +25,28 @@ struct pool {
 };
 
 static void deal(struct pool *o, double tiles, double us) {
-    int64_t n = llround(tiles), each = n / o->cus, rest = n % o->cus;
+    int64_t n = (int64_t)tiles, each = n / o->cus, rest = n % o->cus;
     for (int i = 0; i < o->cus; i++)
         o->busy[(o->next + i) % o->cus] += us * (double)(each + (i < rest));
     o->next = (int)((o->next + rest) % o->cus);
     o->all += us * (double)n;
 }
 
-/* With those after GR in tiles of 1 / PARTS of its columns. */
-static double pool_us(et_program *p, const et_group *gr, int span, int parts,
-                      const et_grid_cost *own, const et_machine *m, const int64_t *syms) {
+double et_tile_pool_us(et_program *p, const et_group *gr, const et_grid_cost *own,
+                       const et_machine *m, const int64_t *syms) {
     enum { LATE_PART = 8 };
     struct pool o = {.cus = m->cus, .busy = calloc((size_t)m->cus, sizeof *o.busy)};
-    double latency = ET_DEPENDENT_LOADS * m->latency_us, most = 0;
-    double wide = (double)span * gr->nproduct, mine = ceil(et_tile_columns(p, gr) / wide);
+    double latency = ET_DEPENDENT_LOADS * m->latency_us, mine = et_tile_columns(p, gr), most = 0;
     if (!o.busy) et_no_memory();
     for (int g = 0; g < p->ngroups; g++) {
         const et_group *of = &p->groups[g];
         if (of != gr && !et_tile_same_rows(p, of, gr)) continue;
         et_grid_cost c = *own;
         bool known = of < gr && g < p->ngrids;
-        double columns = et_tile_columns(p, of), share = 1, us = 1;
-        if (of > gr) {
-            share = ceil(columns * parts / wide) / mine;
-            us = (1 + 2.0 / parts) / 3; /* of half as many rows as columns */
-        }
+        double share = known ? 1 : et_tile_columns(p, of) / mine;
         if (known) c = et_grid_cost_at(p, &p->grids[g], m, syms);
-        deal(&o, c.tiles * share, c.tile_us * us + latency);
-        o.memory += c.memory_bytes * columns / (known ? columns : et_tile_columns(p, gr));
+        deal(&o, c.tiles * share, c.tile_us + latency);
+        o.memory += c.memory_bytes * share;
     }
     for (int i = 0; i < o.cus; i++)
         most = o.busy[i] > most ? o.busy[i] : most;
@@ -61,11 +54,4 @@ static double pool_us(et_program *p, const et_group *gr, int span, int parts,
     double memory = o.memory / (m->hbm_gbs * 1e3);
     /* Of two ways that end at the same time, that with less to do leaves CUs to what follows. */
     return (memory > most ? memory : most) + o.all / o.cus / LATE_PART;
-}
-
-double et_tile_pool_us(et_program *p, const et_group *gr, int span, const et_grid_cost *own,
-                       const et_machine *m, const int64_t *syms) {
-    double alike = pool_us(p, gr, span, 1, own, m, syms),
-           finer = pool_us(p, gr, span, 2, own, m, syms);
-    return alike < finer ? alike : finer;
 }

@@ -98,10 +98,10 @@ bool et_tile_same_rows(const et_program *, const et_group *, const et_group *);
 
 /* ---- pool.c ---- */
 double et_tile_columns(const et_program *, const et_group *); /* of its products, at most */
-/* The time of a group in tiles of SPAN columns and OWN cost, and of those that multiply the same
- * rows: those before it have their tiles, those after it are taken to have such as it. */
-double et_tile_pool_us(et_program *, const et_group *, int span, const et_grid_cost *own,
-                       const et_machine *, const int64_t *syms);
+/* The time of a group with OWN cost and of those that multiply the same rows: those before it have
+ * their tiles, those after it are taken to have such as it. */
+double et_tile_pool_us(et_program *, const et_group *, const et_grid_cost *own, const et_machine *,
+                       const int64_t *syms);
 /* Results that only products of many rows read get the type of these products' operands. */
 void et_tile_narrow(et_program *);
 

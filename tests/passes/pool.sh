@@ -33,22 +33,6 @@ for task in b c; do
     [ "$(tile pool.eti $task)" = 128x128 ] || fail "$task of 512 columns beside them is in tiles of $(tile pool.eti $task)"
 done
 
-# With 512 rows 6144 columns are 96 tiles of 256 x 128, which leave 36 CUs; in tiles of 128 x 208 they keep 120 busy, for less.
-cat > odd.etg << 'ETG'
-model odd
-input x : bf16[512, 4096]
-weight q : bf16[4096, 4096] = "q"
-weight k : bf16[1024, 4096] = "k"
-weight v : bf16[1024, 4096] = "v"
-output a : f32[512, 4096] = x @ q.T
-output b : f32[512, 1024] = x @ k.T
-output c : f32[512, 1024] = x @ v.T
-ETG
-"$etcc" odd.etg --machine=H100 --variants=1 --to=tiled -o odd.eti
-for task in a b c; do
-    [ "$(tile odd.eti $task)" = 128x208 ] || fail "$task of 512 rows is in tiles of $(tile odd.eti $task)"
-done
-
 # Two products of the same rows whose tiles waves multiply together: each group of waves has one of them, with all rows.
 cat > apart.etg << 'ETG'
 model apart
@@ -96,3 +80,14 @@ output k : f32[N, 8, 128] = rmsnorm(reshape(x @ wk.T, [N, 8, 128]), g, eps = 1e-
 ETG
 "$etcc" norms.etg --machine=H100 --variants=1 --to=tiled -o norms.eti
 [ "$(grep -c '^func' norms.eti)" = 2 ] || fail "norms by themselves: $(grep '^func' norms.eti)"
+# Of tiles that are one round, those are better that more CUs have, though their columns are no power of two.
+cat > round.etg << 'ETG'
+model round
+dim N in 64..64
+input x : bf16[N, 4096]
+weight g : bf16[12288, 4096]
+weight u : bf16[12288, 4096]
+output y : f32[N, 12288] = silu(x @ g.T) * (x @ u.T)
+ETG
+"$etcc" round.etg --machine=H100 --variants=1 --to=tiled -o round.eti
+[ "$(tile round.eti y)" = 64x96 ] || fail "one round: $(grep '^func' round.eti)"
