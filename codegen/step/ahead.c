@@ -246,7 +246,12 @@ void cg_ask_early(cg *g) {
     bool any = false;
     for (int i = 0; i < g->f->nsteps; i++) {
         if (!cg_comes_early(g, i)) continue;
-        copy_all(g, &g->f->steps[i]);
+        const et_step *s = &g->f->steps[i];
+        cg_if first;
+        bool once = cg_still_there(g, s);
+        if (once) cg_if_begin(g, &first, LLVMBuildNot(g->b, g->again, ""));
+        copy_all(g, s);
+        if (once) cg_if_end(g, &first);
         any = true;
     }
     if (any) g->family->copy_group(g);
