@@ -534,7 +534,8 @@ void cg_contract_multiply(cg *g, et_contract *c, val *out) {
         all_ways(g, c, carried);
     if (shares_memory(g, s)) cg_barrier(g); /* all waves have done with the chunks */
     for (int i = 0; i < cg_contract_sums(c); i++)
-        out[i] = scaled(g, c, together(g, c, carried[i]));
+        out[i] = scaled(
+            g, c, c->spread ? cg_contract_gathered(g, c, carried[i]) : together(g, c, carried[i]));
 }
 
 void cg_contract_run(cg *g, et_contract *c) {

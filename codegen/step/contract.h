@@ -75,6 +75,7 @@ struct et_contract {
     int unit_k;              /* k covered by one fragment of all lanes */
     int results;             /* elements of a sum in one lane */
     int sets;                /* of such, a power of two, which are added up at the end */
+    int spread;              /* a single row's k is dealt to so many rows of an operand; or 0 */
     float times;             /* what they are to be multiplied by then */
     int products;            /* that a wave has sums of: all, or one */
     bool side_by_side;       /* one, which is all of them (et_step_side_by_side) */
@@ -159,6 +160,14 @@ val *cg_contract_own(const et_contract *); /* fragments of the chunk: by unit, p
 void cg_contract_own_next(cg *, const et_contract *, val chunk);
 
 /* ---- contract_direct.c: products with b in registers ---- */
+/* The plan is one for a single row whose pieces are spread, where it can be. */
+void cg_contract_spread(cg *, et_contract *);
+/* Unit U's products with the pieces A, into SUM; and what all sets of that are together. */
+val cg_contract_multiply_spread(cg *, const et_contract *, int u, const val *of, const val *a,
+                                val sum);
+val cg_contract_gathered(cg *, const et_contract *, val sum);
+/* Which value of a sum, of the first row of b, is set J's; the second row's is two behind it. */
+int cg_contract_spread_value(const et_contract *, int j);
 void cg_contract_chunks(cg *, et_contract *, val chunks, val *carried);
 
 /* ---- zeros.c ---- */
@@ -314,9 +323,10 @@ val cg_contract_larger(cg *, val most, int n, const val *v);
  * a barrier, of all waves. */
 val cg_contract_row_factor(cg *, const et_contract *, val most);
 val cg_contract_halve(cg *, int n, val words, val by); /* N bf16 as f16, times BY */
-/* Unit U's products of fragments OF with row A. PART: the sums of k's that share a scale. */
+/* Unit U's products of fragments OF with row A, or number IN_A of the units whose pieces A are.
+ * PART: the sums of k's that share a scale. */
 void cg_contract_multiply_halves(cg *, const et_contract *, val chunk, int u, const val *raw,
-                                 const val *of, val *a, val *part, val *acc);
+                                 const val *of, const val *a, int in_a, val *part, val *acc);
 void cg_contract_begin_halves(cg *, et_contract *); /* before the first chunk */
 void cg_contract_end_halves(cg *, const et_contract *, val *acc);
 

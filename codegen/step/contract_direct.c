@@ -3,10 +3,121 @@
 #include "codegen/step/contract.h"
 #include <string.h>
 
+/* ---- one row ----
+ *
+ * Products of few rows have room for eight. Were there one, lanes of all eight would load the same
+ * of it, which takes local memory as long as if it were different. So the operand's rows get pieces
+ * of that row's k, one each: a load brings as many pieces as there are rows that have any. Each
+ * piece is multiplied into a set of sums in which no other row's sum is any good. */
+
+enum { PIECE = 16, ROWS = 4, RESULTS = 4 };
+
+static int pieces_of(const et_contract *c) {
+    return c->lane_k * c->size / PIECE;
+}
+
+static int units_ahead(cg *g, const et_contract *c) {
+    return g->t->loads / 2 * c->piece / c->lane_k;
+}
+
+/* Has each pair of the rows up to ROW its sums in the same lanes, which the two lowest bits of a
+ * lane's number decide, as the low bit of a value does which row of the pair it is of? */
+static bool has_rows(const et_layout *l, int row) {
+    int lanes = l->sum_m.lane[0] | l->sum_m.lane[1];
+    return et_deal_value(&l->sum_m, 1) == 1 && !et_deal_value(&l->sum_m, 2) &&
+           !(row & ~(lanes | 1)) && et_deal_values(&l->m) == 1;
+}
+
+void cg_contract_spread(cg *g, et_contract *c) {
+    int64_t lo, rows;
+    const et_fragment *fr = et_target_fragment(g->t, c->halves ? ET_F16 : c->s->operand);
+    et_span(g->x, c->s->mlive, &lo, &rows);
+    if (rows != 1 || !c->direct || c->packed || c->other || c->deep_a || c->size != 2 || !fr ||
+        c->fr != fr->few || c->lane_k * c->size % PIECE || c->pitch_a % (PIECE / c->size) ||
+        et_is_without(g->opt->without, ET_FEATURE_SPREAD))
+        return;
+    int pieces = pieces_of(c), n = c->halves ? ROWS : c->sets, ahead = units_ahead(g, c);
+    while (n > 1 && (c->units * pieces % n || ahead * pieces % n))
+        n /= 2;
+    if (n < 2 || pieces > n || c->results != RESULTS || !has_rows(c->sums, n - 1)) return;
+    if (c->halves) c->sets = n;
+    c->spread = n;
+}
+
+/* The lane's pieces of UNITS units from K on, of which as many follow each other as there are rows.
+ */
+static void load_spread(cg *g, const et_contract *c, val row, val k, int units, val *a) {
+    int pieces = pieces_of(c), n = units * pieces / c->spread;
+    val which = LLVMBuildAnd(g->b, c->lane_m, cg_i32(g, c->spread - 1), "");
+    val unit = LLVMBuildUDiv(g->b, which, cg_i32(g, pieces), "");
+    val piece = LLVMBuildURem(g->b, which, cg_i32(g, pieces), "");
+    val at = cg_add(g, cg_muli(g, unit, c->unit_k), cg_muli(g, piece, PIECE / c->size));
+    at = cg_add(g, cg_add(g, cg_muli(g, row, c->pitch_a), c->lane_k0), cg_add(g, at, k));
+    for (int i = 0; i < n; i++) {
+        val to = cg_addi(g, at, (int64_t)i * c->spread / pieces * c->unit_k);
+        a[i] = LLVMBuildLoad2(g->b, cg_words(g, 8 * PIECE),
+                              cg_contract_staged_ptr(g, c, c->s->stage_a, to), "");
+        LLVMSetAlignment(a[i], PIECE);
+    }
+}
+
+/* Values FROM to FROM + N - 1 of V. */
+static val some_of(cg *g, val v, int from, int n) {
+    val at[16];
+    for (int i = 0; i < n; i++)
+        at[i] = cg_i32(g, from + i);
+    return LLVMBuildShuffleVector(g->b, v, LLVMGetPoison(LLVMTypeOf(v)),
+                                  LLVMConstVector(at, (unsigned)n), "");
+}
+
+val cg_contract_multiply_spread(cg *g, const et_contract *c, int u, const val *of, const val *a,
+                                val sum) {
+    enum { WORDS = PIECE / 4 };
+    int pieces = pieces_of(c);
+    for (int s = 0; s < pieces; s++) {
+        int p = u * pieces + s, j = p % c->sets;
+        val b[ET_MAX_ROWS];
+        for (int r = 0; r < c->rows_n; r++) {
+            val words = LLVMBuildBitCast(g->b, of[r], cg_words(g, 8 * PIECE * pieces), "");
+            b[r] = some_of(g, words, s * WORDS, WORDS);
+        }
+        val set = some_of(g, sum, j * RESULTS, RESULTS);
+        set = g->family->multiply(g, c->fr, PIECE / c->size, b, a + p / c->spread, set);
+        for (int i = 0; i < RESULTS; i++)
+            sum = LLVMBuildInsertElement(g->b, sum, cg_extract(g, set, i),
+                                         cg_i32(g, j * RESULTS + i), "");
+    }
+    return sum;
+}
+
+int cg_contract_spread_value(const et_contract *c, int j) {
+    return j * c->results + (j % c->spread & et_deal_value(&c->sums->sum_m, 1));
+}
+
+val cg_contract_gathered(cg *g, const et_contract *c, val sum) {
+    const et_layout *l = c->sums;
+    val out = LLVMConstNull(LLVMVectorType(g->f32, (unsigned)c->results));
+    for (int n = 0; n < c->results; n += 2) {
+        val all = cg_f32(g, 0);
+        for (int j = 0; j < c->sets; j += 2) {
+            val own = LLVMBuildFAdd(g->b, cg_extract(g, sum, cg_contract_spread_value(c, j) + n),
+                                    cg_extract(g, sum, cg_contract_spread_value(c, j + 1) + n), "");
+            val is = cg_icmp(g, LLVMIntEQ, c->out_m, cg_i32(g, j % c->spread));
+            all = LLVMBuildFAdd(g->b, all, cg_select(g, is, own, cg_f32(g, 0)), "");
+        }
+        for (int b = 0; b < 2; b++)
+            if (l->sum_m.lane[b] < c->spread)
+                all = LLVMBuildFAdd(g->b, all, cg_shuffle_xor(g, all, 1 << b), "");
+        out = LLVMBuildInsertElement(g->b, out, all, cg_i32(g, n), "");
+    }
+    return out;
+}
+
 /* Which staged rows are the lane's. */
 static void staged_rows(cg *g, const et_contract *c, val chunk, val *row) {
     for (int i = 0; i < c->rows_m; i++) {
-        row[i] = cg_addi(g, c->lane_m, et_deal_value(&c->fr->layout->m, i));
+        val first = c->spread ? cg_i32(g, 0) : c->lane_m;
+        row[i] = cg_addi(g, first, et_deal_value(&c->fr->layout->m, i));
         /* Rows past those that there is room for repeat: nobody looks at their sums. */
         if (!c->slots && c->room < 0) row[i] = cg_low_bits(g, row[i], cg_i32(g, 4 + c->room));
         if (!c->slots) continue;
@@ -22,11 +133,14 @@ static int values_of(const et_contract *c) {
 }
 
 /* The products of unit U of b, OF, with rows A into sums of piece MS. */
-static void multiply_unit(cg *g, const et_contract *c, int ms, const val *of, val *a, val *acc) {
+static void multiply_unit(cg *g, const et_contract *c, int ms, int u, const val *of, val *a,
+                          val *acc) {
     for (int i = 0; i < c->products; i++)
         for (int ns = 0; ns < c->nsub; ns++, of += values_of(c)) {
             val *sum = &acc[cg_contract_sum(c, i, ms, ns)];
-            if (c->packed)
+            if (c->spread)
+                *sum = cg_contract_multiply_spread(g, c, u, of, a, *sum);
+            else if (c->packed)
                 *sum = g->family->multiply_packed(g, c->fr, of, of + c->rows_n, a, *sum);
             else
                 *sum = g->family->multiply(g, c->fr, c->lane_k, of, a, *sum);
@@ -46,13 +160,15 @@ static void multiply_direct(cg *g, const et_contract *c, val chunk, val from, va
     const et_step *s = c->s;
     val made[ET_MAX_FRAGMENTS], part[ET_MAX_SUMS], row[ET_MAX_ROWS];
     staged_rows(g, c, chunk, row);
-    int ahead = g->t->loads / 2 * c->piece / c->lane_k;
+    int ahead = units_ahead(g, c);
     for (int u0 = 0; u0 < c->units; u0 += ahead) {
         val a[ET_MAX_FRAGMENTS][ET_MAX_ROWS];
         int n = c->units - u0 < ahead ? c->units - u0 : ahead;
-        for (int u = 0; u < n; u++) {
-            val k = cg_addi(g, c->kpart, (int64_t)(u0 + u) * c->unit_k);
-            if (from) k = cg_add(g, k, from);
+        val k0 = cg_addi(g, c->kpart, (int64_t)u0 * c->unit_k), spread[ET_MAX_FRAGMENTS];
+        if (from) k0 = cg_add(g, k0, from);
+        if (c->spread) load_spread(g, c, row[0], k0, n, spread);
+        for (int u = 0; u < n && !c->spread; u++) {
+            val k = cg_addi(g, k0, (int64_t)u * c->unit_k);
             for (int i = 0; i < c->rows_m; i++)
                 a[u][i] = cg_contract_staged(g, c, s->stage_a, c->pitch_a, row[i], k);
         }
@@ -61,9 +177,10 @@ static void multiply_direct(cg *g, const et_contract *c, val chunk, val from, va
         for (int u = 0; u < n; u++) {
             const val *of = unit_of(g, c, chunk, u0 + u, b, made);
             if (c->halves)
-                cg_contract_multiply_halves(g, c, chunk, u0 + u, b, of, a[u], part, acc);
+                cg_contract_multiply_halves(g, c, chunk, u0 + u, b, of, c->spread ? spread : a[u],
+                                            u, part, acc);
             else
-                multiply_unit(g, c, 0, of, a[u], acc);
+                multiply_unit(g, c, 0, u, of, c->spread ? spread : a[u], acc);
         }
     }
 }
@@ -75,7 +192,7 @@ static void multiply_own(cg *g, const et_contract *c, val chunk, val *b, val *ac
     for (int u = 0; u < c->units; u++) {
         const val *of = unit_of(g, c, chunk, u, b, made);
         for (int ms = 0; ms < c->msub; ms++, a += c->rows_m)
-            multiply_unit(g, c, ms, of, a, acc);
+            multiply_unit(g, c, ms, u, of, a, acc);
     }
     cg_contract_own_next(g, c, chunk);
 }

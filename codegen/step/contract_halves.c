@@ -176,6 +176,21 @@ static val factors(cg *g, const et_contract *c, const val *n, val m) {
     return cg_vector(g, g->f32, all, v);
 }
 
+/* SUM, and what is any good of PART times what the lane's two rows of b are multiplied by: N and M.
+ */
+static val spread_scaled(cg *g, const et_contract *c, val part, const val *n, val m, val sum) {
+    val by = factors(g, c, n, m);
+    for (int j = 0; j < c->sets; j++)
+        for (int r = 0; r < c->results; r += 2) {
+            int at = cg_contract_spread_value(c, j) + r;
+            val v = cg_call(
+                g, "llvm.fma", 1, &g->f32, 3,
+                (val[]){cg_extract(g, part, at), cg_extract(g, by, at), cg_extract(g, sum, at)});
+            sum = LLVMBuildInsertElement(g->b, sum, v, cg_i32(g, at), "");
+        }
+    return sum;
+}
+
 static bool as_before(cg *g, const et_contract *c, int i, int u) {
     return u > 0 && et_expr_eq(scale_of(g, c, i, u - 1), scale_of(g, c, i, u));
 }
@@ -187,7 +202,7 @@ static val of_row(cg *g, const et_contract *c) {
 }
 
 void cg_contract_multiply_halves(cg *g, const et_contract *c, val chunk, int u, const val *raw,
-                                 const val *of, val *a, val *part, val *acc) {
+                                 const val *of, const val *a, int in_a, val *part, val *acc) {
     for (int i = 0; i < c->s->nacc; i++) {
         bool one = is_one(g, c, i), first = !as_before(g, c, i, u),
              last = u + 1 == c->units || !as_before(g, c, i, u + 1);
@@ -196,8 +211,14 @@ void cg_contract_multiply_halves(cg *g, const et_contract *c, val chunk, int u, 
         for (int ns = 0; ns < c->nsub; ns++, of += c->rows_n) {
             int at = cg_contract_sum(c, i, 0, ns);
             if (first) part[at] = LLVMConstNull(LLVMTypeOf(acc[at]));
-            part[at] = g->family->multiply(g, c->fr, c->lane_k, of, a, part[at]);
+            part[at] = c->spread ? cg_contract_multiply_spread(g, c, in_a, of, a, part[at])
+                                 : g->family->multiply(g, c->fr, c->lane_k, of, a, part[at]);
             if (!last) continue;
+            if (c->spread) {
+                acc[at] = spread_scaled(g, c, part[at], one ? NULL : n + (ptrdiff_t)ns * c->rows_n,
+                                        m, acc[at]);
+                continue;
+            }
             LLVMTypeRef t = LLVMTypeOf(acc[at]);
             val by = factors(g, c, one ? NULL : n + (ptrdiff_t)ns * c->rows_n, m);
             acc[at] = cg_call(g, "llvm.fma", 1, &t, 3, (val[]){part[at], by, acc[at]});

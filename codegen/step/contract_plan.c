@@ -227,6 +227,7 @@ static bool plan_step(cg *g, et_contract *c) {
     c->results = results_of(c->sums);
     c->deep_a = cg_contract_deep_a(g, c);
     if (c->deep_a) c->turns = c->room = 0;
+    cg_contract_spread(g, c);
     return true;
 }
 

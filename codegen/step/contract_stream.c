@@ -239,6 +239,7 @@ static void bring_next(cg *g, const et_contract *c, const cg_bringer *by, val ro
     }
     cg_ring r = cg_ring_next(g, &by->next);
     cg_ring_free(g, &r, by);
+    r.slot = g->family->stream->own(g, r.slot);
     bring_chunk(g, c, &r, row, unit, from);
     cg_ring_brought(g, &r);
 }

@@ -23,8 +23,12 @@ typedef struct {
     val (*passed)(cg *, val barrier, val parity);
     val (*is_past)(cg *, val barrier, val parity); /* the same, without waiting a while */
     void (*arrive)(cg *, val barrier);
-    /* 4, 8 or 16 bytes, by each lane its own. */
+    /* 4, 8 or 16 bytes, by each lane its own; 16 are read once in a launch, and need not stay near.
+     */
     void (*copy)(cg *, val to, val from, int bytes);
+    /* An i32 that all lanes have, as one that each of them has its own of: of it, the place that
+     * `copy` copies to is made. */
+    val (*own)(cg *, val);
     void (*copied)(cg *, val barrier); /* arrives when the lane's copies so far are done */
     /* A copy of 16 bytes, with which the aligned ET_ASK_LINE bytes that they are of come to the
      * cache that all CUs share. Counted by copy_group as other copies are. NULL: there is none. */

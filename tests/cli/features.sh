@@ -66,6 +66,7 @@ weight scale : f32[1024]
 output y : f32[1, 1024] = x @ bf16(w * reshape(scale, [1024, 1])).T
 X
 changes halves halves.etg --variants=1 --machine=H100
+changes spread halves.etg --variants=1 --machine=H100
 
 # What tests/passes/split.sh cuts.
 sed 's/^cus .*/cus 64/; s/^dies .*/dies 1/; s/^event_us .*/event_us 0.02/; s/^release_us .*/release_us 0.01/
@@ -103,7 +104,7 @@ output z : f32[N, 2048] = y
 X
 sed 's/^ahead_kb .*/ahead_kb 0/' "$src/passes/machines/h100.machine" > calm.machine
 changes calm stream.etg --machine=./calm.machine
-for feature in stream ahead beside single; do
+for feature in stream ahead beside single once; do
     changes $feature stream.etg --machine=H100
 done
 

@@ -27,7 +27,7 @@ if [ "$target" = sm_90 ]; then
     threads=384
     grep -q 'setmaxnreg\.dec' ring.ptx && grep -q 'setmaxnreg\.inc' ring.ptx || die 'no registers are handed over'
 fi
-for what in "^\.reqntid $threads\$" 'cp\.async\.cg\.shared\.global .*, 16;' 'cp\.async\.mbarrier\.arrive\.noinc\.shared' \
+for what in "^\.reqntid $threads\$" 'cp\.async\.cg\.shared\.global\.L2::cache_hint .*, 16, %' 'createpolicy\.fractional\.L2::evict_first\.b64' 'cp\.async\.mbarrier\.arrive\.noinc\.shared' \
     'cp\.async\.wait_all' 'mbarrier\.try_wait\.parity' 'bar(rier)?\.sync[^;]*1, 256;'; do
     grep -qE "$what" ring.ptx || die "no $what"
 done
@@ -46,7 +46,7 @@ sed 's/^ring .*/ring 64 of 32768 flight 65536/' scheduled.eti > much.eti
 grep -q "^\.reqntid $threads\$" much.ptx || die 'a ring of fewer slots than asked for is none'
 sed 's/^ring .*/ring 2 of 128 flight 128/' scheduled.eti > little.eti
 "$bin/etcc" little.eti --machine=./free.machine -o little.ptx
-! grep -q 'cp\.async\.cg\.shared\.global .*\], 16;' little.ptx || die 'chunks that no slot holds are brought'
+! grep -q 'cp\.async\.cg\.shared\.global\.L2::cache_hint' little.ptx || die 'chunks that no slot holds are brought'
 # Of few rows, weights beside them are copied to LDS before the tile waits, and nothing that tasks wrote is loaded between products and stores.
 sed 's/N in .*/N in 1..2/' "$model" > few.etg
 compile few.etg few.ptx
@@ -145,6 +145,10 @@ grep -q 'cp\.async\.cg' codes.ptx || die 'codes are not brought'
 compile codes.eti again.ptx
 cmp codes.ptx again.ptx || die 'other code from the text of a model with codes'
 grep -q 'mul\.rn\.bf16x2' codes.ptx || die 'codes are not computed in pairs'
+# Of one row lanes load different pieces.
+compile codes.etg same.ptx --without=spread
+pieces=$(grep -c 'ld\.shared\.v4' codes.ptx) same=$(grep -c 'ld\.shared\.v4' same.ptx)
+[ "$pieces" -lt "$same" ] || die "$pieces loads of 16 bytes from LDS, and $same where lanes load the same of a row"
 slot=$(sed -n 's/^ring [0-9]* of \([0-9]*\) .*/\1/p' codes.eti)
 [ "$slot" = $((32768 + 1024)) ] || die "slots of $slot bytes have no room for an f16 to 128 codes of 4 bits"
 grep -qE 'cp\.async\.ca\.shared\.global .*, 8;' codes.ptx || die 'scales are not brought'

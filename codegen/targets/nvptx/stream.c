@@ -48,11 +48,35 @@ static void arrive(cg *g, val barrier) {
              &barrier);
 }
 
+/* How what is read once goes through the L2: it is the first to leave. Else what tasks write for
+ * each other, and keys and values, which the next launch reads again, would leave it as often. */
+static val once(cg *g) {
+    static const char text[] = "createpolicy.fractional.L2::evict_first.b64 $0, 1.0;";
+    LLVMTypeRef type = LLVMFunctionType(g->i64, NULL, 0, false);
+    val a = LLVMGetInlineAsm(type, text, strlen(text), "=l", 2, false, false,
+                             LLVMInlineAsmDialectATT, false);
+    return LLVMBuildCall2(g->b, type, a, NULL, 0, "");
+}
+
 static void copy(cg *g, val to, val from, int bytes) {
     static const char *const text[] = {"cp.async.ca.shared.global [$0], [$1], 4;",
                                        "cp.async.ca.shared.global [$0], [$1], 8;",
                                        "cp.async.cg.shared.global [$0], [$1], 16;"};
-    assemble(g, g->none, text[bytes / 8], "r,l,~{memory}", 2, (val[]){to, from});
+    if (bytes == 16 && !et_is_without(g->opt->without, ET_FEATURE_ONCE))
+        assemble(g, g->none, "cp.async.cg.shared.global.L2::cache_hint [$0], [$1], 16, $2;",
+                 "r,l,l,~{memory}", 3, (val[]){to, from, once(g)});
+    else
+        assemble(g, g->none, text[bytes / 8], "r,l,~{memory}", 2, (val[]){to, from});
+}
+
+/* Where it can, ptxas (13.0) adds what is the same in all lanes to the others' part of a place in
+ * shared memory by the copy itself, and with a policy beside that encodes an instruction that there
+ * is none of. What another lane has made of its own number is nothing that it finds to be the same.
+ */
+static val own(cg *g, val v) {
+    enum { NEXT = 1 };
+    val other = LLVMBuildXor(g->b, g->lane, cg_i32(g, NEXT), "");
+    return LLVMBuildSub(g->b, cg_shuffle_xor(g, cg_add(g, v, g->lane), NEXT), other, "");
 }
 
 static void ask(cg *g, val to, val from) {
@@ -93,6 +117,7 @@ const et_stream_family nvptx_stream = {
     .is_past = is_past,
     .arrive = arrive,
     .copy = copy,
+    .own = own,
     .copied = copied,
     .ask = ask,
     .drain = drain,
