@@ -41,7 +41,8 @@ static int beside(const et_program *p, int bytes, uint32_t models) {
     return (int)(most + ET_RING_LINE - 1) / ET_RING_LINE * ET_RING_LINE;
 }
 
-static et_ring ring_of(const et_program *p, const et_machine *m, uint32_t models) {
+static et_ring ring_of(const et_program *p, const et_pass_options *opt, uint32_t models) {
+    const et_machine *m = opt->machine;
     et_ring r = {.bytes = m->stream_kb << 10};
     int most = 0;
     for (int i = 0; i < p->ngrids; i++) {
@@ -50,6 +51,7 @@ static et_ring ring_of(const et_program *p, const et_machine *m, uint32_t models
     }
     if (!r.bytes || !models) return (et_ring){0};
     r.bytes += beside(p, r.bytes, models);
+    if (opt->packed) r.bytes += r.bytes / 8; /* which of four columns elements are of */
     r.slots = et_machine_slots(m, most, r.bytes);
     if (r.slots > ET_RING_MAX_SLOTS) r.slots = ET_RING_MAX_SLOTS;
     if (r.slots < ET_RING_MIN_SLOTS) r.slots = 0;
@@ -167,10 +169,10 @@ bool et_pass_stream(et_pipeline *pl) {
     et_program *p = pl->p;
     const et_machine *m = pl->opt->machine;
     uint32_t models = et_may_stream(pl->opt) ? candidates(p) : 0;
-    p->ring = ring_of(p, m, models);
+    p->ring = ring_of(p, pl->opt, models);
     for (int i = 0; i < ET_MAX_MODELS; i++)
         if (models >> i & 1 && !pays(p, m, i)) models &= ~((uint32_t)1 << i);
-    p->ring = ring_of(p, m, models);
+    p->ring = ring_of(p, pl->opt, models);
     for (int i = 0; i < p->ngrids; i++)
         p->grids[i].streamed =
             models >> p->grids[i].model & 1 && !et_stream_problem(p, &p->grids[i]);

@@ -23,7 +23,9 @@ enum { PIECE = 32 << 20 };
 
 static int64_t piece_of(const struct etrt_tensor *t, int64_t bytes) {
     int64_t period = eb_weight_period(t->dtype);
-    return t->zeros.columns || !period || bytes <= PIECE ? bytes : PIECE / period * period;
+    return t->zeros.columns || t->packed.matrices || !period || bytes <= PIECE
+               ? bytes
+               : PIECE / period * period;
 }
 
 /* DATA: room for a piece. */
@@ -33,7 +35,9 @@ static bool random_weight(const struct eb_bench *b, struct eb_column *c, int ind
     etrt_status st = etrt_tensor_shape(t, NULL, shape, &bytes);
     if (st != ETRT_OK) return eb_fail_status(c->name, st);
     int64_t piece = piece_of(t, bytes);
-    eb_fill_weight(t, shape, b->o->seed, data, piece * 8 / (int64_t)etrt_dtype_bits(t->dtype));
+    int64_t count = piece * 8 / (int64_t)etrt_dtype_bits(t->dtype);
+    eb_fill_weight(t, shape, b->o->seed, data, count);
+    if (b->o->two_of_four) eb_prune_weight(t, data, count);
     if (piece == bytes) st = etrt_model_weight(c->model, t->name, data, (size_t)bytes);
     for (int64_t at = 0; piece < bytes && at < bytes && st == ETRT_OK; at += n) {
         n = bytes - at < piece ? bytes - at : piece;
@@ -142,10 +146,13 @@ static void make_state(const struct eb_options *o, const struct etrt_tensor *t, 
 bool eb_make_first(struct eb_bench *b, const struct eb_point *p, const struct etrt_tensor *t,
                    const int64_t *shape, void *data, int64_t bytes) {
     if (t->kind == ETRT_INPUT) return make_input(b, p, t, shape, data, bytes);
-    if (t->kind == ETRT_WEIGHT)
-        eb_fill_weight(t, shape, b->o->seed, data, bytes * 8 / (int64_t)etrt_dtype_bits(t->dtype));
-    else
+    if (t->kind != ETRT_WEIGHT) {
         make_state(b->o, t, data, bytes);
+        return true;
+    }
+    int64_t count = bytes * 8 / (int64_t)etrt_dtype_bits(t->dtype);
+    eb_fill_weight(t, shape, b->o->seed, data, count);
+    if (b->o->two_of_four) eb_prune_weight(t, data, count);
     return true;
 }
 

@@ -54,6 +54,7 @@ struct eb_options {
     const char *profile, *output;                      /* the same */
     enum eb_states states;
     uint64_t seed;
+    bool two_of_four;       /* weights */
     int64_t repeat, warmup; /* -1: the default of the device */
     int64_t workgroups, variants;
     double wait_limit;

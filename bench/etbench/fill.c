@@ -69,3 +69,10 @@ void eb_fill_weight(const struct etrt_tensor *t, const int64_t *shape, uint64_t 
     else
         eb_fill_floats(data, t->dtype, count, state, 0, sqrtf(3.0f / (float)shape[t->rank - 1]));
 }
+
+void eb_prune_weight(const struct etrt_tensor *t, void *data, int64_t count) {
+    uint16_t *of = data;
+    if (t->rank - t->nloops < 2 || (t->dtype != ETRT_BF16 && t->dtype != ETRT_F16)) return;
+    for (int64_t i = 1; i < count; i += 2)
+        of[i] = 0;
+}

@@ -25,5 +25,7 @@ int64_t eb_weight_period(enum etrt_dtype);
  * norms are about one. COUNT: of its elements, from the first on. */
 void eb_fill_weight(const struct etrt_tensor *, const int64_t *shape, uint64_t seed, void *data,
                     int64_t count);
+/* Every second one zero, of matrices of 16 bits: two in every four columns. */
+void eb_prune_weight(const struct etrt_tensor *, void *data, int64_t count);
 
 #endif

@@ -55,6 +55,9 @@ static const cli_option options[] = {
     {"states", 0, CLI_CHOICE, NULL, TO(states), "what states hold at first (default: random)",
      .names = state_name},
     {"seed", 0, CLI_INT, "N", TO(seed), "of everything random (default 1)", .hi = INT64_MAX},
+    {"24", 0, CLI_FLAG, NULL, TO(two_of_four),
+     "random weights have two zeros in every four columns, as kernels of etcc --sparse=2:4 read "
+     "packed"},
     CLI_HEADING("Predictions"),
     {"machine", 0, CLI_INPUT, "NAME|FILE", TO(machine),
      "machine model, as etcc has it (default: the device's)"},

@@ -123,11 +123,13 @@ static val of_ways(cg *g, struct ways *w, val packed, val dense) {
     return phi;
 }
 
-/* The first loads of either plan: what the other's are, nobody reads. */
+/* The first loads of either plan: what the other's are, nobody reads. From a slot of the ring it is
+ * not far: those wait until the way is gone, so that registers need not hold both. */
 static void first_loads_of(cg *g, et_contract *c) {
     struct ways w;
     et_contract *o = c->other;
     c->is_packed = cg_contract_is_packed(g, o);
+    if (c->streamed) return;
     ways_begin(g, &w, c->is_packed);
     first_loads(g, o);
     way_ends(g, &w, 0);
@@ -211,8 +213,21 @@ et_contract *cg_contract_begin(cg *g, const et_step *s) {
 
 /* ---- products ---- */
 
+/* The same where neighbouring lanes have K's between the lane's. */
+static val staged_apart(cg *g, const et_contract *c, int local, val row, val k) {
+    int some = g->t->spread, next = some * et_layout_groups(c->fr->layout), n = c->lane_k / some;
+    val word[16], at = cg_add(g, row, cg_add(g, k, cg_muli(g, c->group, some)));
+    for (int i = 0; i < n; i++) {
+        val ptr = cg_contract_staged_ptr(g, c, local, cg_addi(g, at, (int64_t)i * next));
+        word[i] = LLVMBuildLoad2(g->b, g->i32, ptr, "");
+        LLVMSetAlignment(word[i], 4);
+    }
+    return cg_vector(g, g->i32, n, word);
+}
+
 /* The fragment of a staged row at k within the chunk. */
 val cg_contract_staged(cg *g, const et_contract *c, int local, int pitch, val row, val k) {
+    if (c->packed && g->t->spread) return staged_apart(g, c, local, cg_muli(g, row, pitch), k);
     val at = cg_add(g, cg_muli(g, row, pitch), cg_add(g, k, c->lane_k0));
     val v =
         LLVMBuildLoad2(g->b, cg_fragment_type(g, c), cg_contract_staged_ptr(g, c, local, at), "");
@@ -462,8 +477,10 @@ static void all_ways(cg *g, et_contract *c, val *carried) {
     c->other->mlive = c->mlive;
     c->other->nlive = c->nlive;
     ways_begin(g, &w, c->is_packed);
+    if (c->streamed) first_loads(g, c->other);
     all_chunks(g, c->other, packed);
     way_ends(g, &w, 0);
+    if (c->streamed) first_loads(g, c);
     all_chunks(g, c, carried);
     way_ends(g, &w, 1);
     for (int i = 0; i < sums; i++)

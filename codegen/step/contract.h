@@ -102,6 +102,7 @@ struct et_contract {
     val nchunks;
     struct et_chunks *ring;      /* what was begun before the tile's waits; or NULL */
     bool packed;                 /* b is read packed (contract_packed.c) */
+    bool either;                 /* b may be, as it turns out: sums are where those would be */
     struct et_contract *other;   /* the plan for that of a step that can, or NULL */
     val is_packed;               /* with it: b is packed, an i1 */
     bool zeros;                  /* chunks whose weights are zero are left out (zeros.c) */
@@ -177,10 +178,17 @@ void cg_contract_find_zeros(cg *, et_contract *);  /* loads those of the tile */
 val cg_contract_next(cg *, const et_contract *, val chunk);
 
 /* ---- contract_packed.c: b packed, or as it is, as the load found it ---- */
+/* May C's b be? The plan is one for a b as it is. */
+bool cg_contract_may_pack(cg *, const et_contract *);
 /* The plan for a packed b beside C, or NULL. */
 et_contract *cg_contract_other(cg *, const et_contract *c);
 void cg_contract_packed_rows(cg *, et_contract *); /* addresses of its rows */
 val cg_contract_is_packed(cg *, const et_contract *);
+/* Of sixteen rows of a chunk, one after the other. */
+int cg_contract_packed_bytes(const et_contract *);
+int cg_contract_packed_units(const et_contract *, int bytes); /* that a slot has room for */
+/* Where the sixteen rows that begin with row N of product I begin. */
+val cg_contract_packed_at(cg *, const et_contract *, int i, val n);
 /* B of the wave's part of a chunk: of each unit, product and sixteen rows what a lane has of its
  * rows, then the index of each. */
 void cg_contract_packed(cg *, const et_contract *, val chunk, val *out);
@@ -241,6 +249,8 @@ val cg_contract_fragment(cg *, const et_contract *, const cg_addr *, val k0, int
 
 /* ---- contract_ask.c: the next chunk, asked for; FROM has the lane's first line of each b ---- */
 void cg_contract_ask(cg *, const et_contract *, const cg_bringer *, const val *from);
+/* The same of a packed b, where each sixteen rows begin. */
+void cg_contract_ask_packed(cg *, const et_contract *, const cg_bringer *, const val *from);
 
 /* ---- contract_plan.c: the waves' parts of k, added up where their sums are read ---- */
 bool cg_sums_as_read(cg *, const et_step *);

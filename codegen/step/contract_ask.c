@@ -14,6 +14,29 @@ static bool can(cg *g, const et_contract *c, int lines, int per) {
            (per <= 16 || et_stream_is_full(g->p, c->s)) && cg_contract_alike(g, c, per);
 }
 
+static void ask(cg *g, val to, val from) {
+    g->family->stream->ask(g, to, from);
+    g->family->copy_group(g);
+    g->family->copied(g, FLIGHT - 1);
+}
+
+void cg_contract_ask_packed(cg *g, const et_contract *c, const cg_bringer *by, const val *from) {
+    int all = cg_contract_packed_bytes(c), wave = g->t->wave;
+    block asked = cg_block(g, "asked");
+    cg_ring_ask(g, by, g->p->ring.ahead / g->p->ring.bytes, asked);
+    val to = cg_ring_scrap(g), own = cg_muli(g, g->lane, LINE);
+    for (int i = 0; i < cg_contract_slot_bytes(c) / all; i++)
+        for (int at = 0; at < all; at += wave * LINE) {
+            val last = cg_i32(g, all - at - ET_RING_PIECE);
+            val line = cg_call(g, "llvm.umin", 1, &g->i32, 2, (val[]){own, last});
+            line = LLVMBuildZExt(g->b, line, g->i64, "");
+            ask(g, to, cg_gepi(g, cg_gep(g, from[i], line), at));
+        }
+    cg_br(g, asked);
+    cg_at(g, asked);
+    cg_wave_meets(g);
+}
+
 void cg_contract_ask(cg *g, const et_contract *c, const cg_bringer *by, const val *from) {
     const et_step *s = c->s;
     int bytes = cg_contract_row_bytes(c), lines = bytes > LINE ? bytes / LINE : 1;
@@ -27,9 +50,7 @@ void cg_contract_ask(cg *g, const et_contract *c, const cg_bringer *by, const va
             cg_contract_skip(g, c, r, past);
             int64_t row = et_stream_row(g->p, s, i, r) * c->bits / 8;
             for (int l = 0; l < lines; l += wave) {
-                g->family->stream->ask(g, to, cg_gepi(g, from[i], row + l * LINE));
-                g->family->copy_group(g);
-                g->family->copied(g, FLIGHT - 1);
+                ask(g, to, cg_gepi(g, from[i], row + l * LINE));
             }
         }
         cg_contract_pass(g, past);

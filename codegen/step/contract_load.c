@@ -103,12 +103,12 @@ void cg_contract_load(cg *g, const et_contract *c, val chunk, et_source which, v
         cg_contract_raws(g, c, chunk, which, out);
         return;
     }
-    if (c->streamed) {
-        cg_contract_take(g, c, out);
-        return;
-    }
     if (c->packed) {
         cg_contract_packed(g, c, chunk, out);
+        return;
+    }
+    if (c->streamed) {
+        cg_contract_take(g, c, out);
         return;
     }
     val k0 = cg_add(g, cg_muli(g, chunk, c->kc), c->kpart);

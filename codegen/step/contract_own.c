@@ -17,8 +17,8 @@ static int fragments(const et_contract *c) {
 
 bool cg_contract_may_own(cg *g, const et_contract *c) {
     const et_step *s = c->s;
-    return c->direct && !c->coded && !c->codes && s->wn == 1 && s->wm == 1 &&
-           c->msub * c->rows_m <= ET_MAX_ROWS && cg_contract_may_turn(g, c);
+    return c->direct && !c->coded && !c->codes && !(c->packed && g->t->spread) && s->wn == 1 &&
+           s->wm == 1 && c->msub * c->rows_m <= ET_MAX_ROWS && cg_contract_may_turn(g, c);
 }
 
 /* Two chunks at least have to be in registers. */

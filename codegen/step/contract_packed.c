@@ -7,7 +7,13 @@
 #include "ir/program/packed.h"
 #include "ir/program/step.h"
 
-enum { PIECE = 16, INDEX = 2, VALUES = ET_PACKED_BYTES - ET_PACKED_BYTES / 9 };
+enum {
+    PIECE = 16,
+    INDEX = 2,
+    VALUES = ET_PACKED_BYTES - ET_PACKED_BYTES / 9,
+    WORDS = PIECE / 4,
+    QUARTER = VALUES / WORDS
+};
 
 static et_packed shape_of(cg *g, const et_contract *c, int i) {
     et_packed p;
@@ -20,9 +26,9 @@ static int64_t bytes_of(const et_packed *p) {
     return p->high * p->wide * ET_PACKED_BYTES;
 }
 
-static bool can(cg *g, const et_contract *c) {
-    if (g->opt->sparse != ET_SPARSE_2_4 || !c->direct || c->coded || c->codes || c->streamed ||
-        !c->fr->packed || et_layout_groups(c->fr->layout) != 4)
+bool cg_contract_may_pack(cg *g, const et_contract *c) {
+    if (g->opt->sparse != ET_SPARSE_2_4 || !c->direct || c->coded || c->codes ||
+        !et_target_either(g->t, c->s->operand) || et_layout_groups(c->fr->layout) != 4)
         return false;
     for (int i = 0; i < c->s->nacc; i++) {
         if (!et_packed_can(g->p, c->s, i)) return false;
@@ -42,11 +48,12 @@ static int argument_of(const cg *g, int tensor) {
 }
 
 et_contract *cg_contract_other(cg *g, const et_contract *c) {
-    if (!can(g, c)) return NULL;
+    if (!cg_contract_may_pack(g, c)) return NULL;
     et_contract *o = et_alloc(g->arena, sizeof *o);
-    *o = (et_contract){.s = c->s, .packed = true};
-    bool fits = cg_contract_plan(g, o) && o->nload <= ET_MAX_FRAGMENTS &&
-                o->results * o->sets == c->results * c->sets;
+    *o = (et_contract){.s = c->s, .streamed = c->streamed, .packed = true, .either = c->either};
+    bool fits = cg_contract_plan(g, o) && o->nload <= ET_MAX_FRAGMENTS && o->sums == c->sums &&
+                o->results * o->sets == c->results * c->sets &&
+                (!c->streamed || cg_contract_streams(g, o));
     if (!fits) return NULL;
     for (int i = 0; i < c->s->nacc; i++)
         g->packed[argument_of(g, et_x(g->x, c->s->b[i])->i)] = true;
@@ -77,9 +84,8 @@ val cg_contract_is_packed(cg *g, const et_contract *c) {
     return cg_icmp(g, LLVMIntNE, cg_uniform(g, all), cg_i32(g, 0));
 }
 
-/* Where the blocks of the sixteen rows begin that begin with row N of product I; of the last ones,
- * for rows that are not there. */
-static val blocks_of(cg *g, const et_contract *c, int i, val n) {
+/* Of the last ones, for rows that are not there. */
+val cg_contract_packed_at(cg *g, const et_contract *c, int i, val n) {
     const et_node_x x = *et_x(g->x, c->s->b[i]);
     et_packed p = shape_of(g, c, i);
     int64_t rows, bytes = p.wide * ET_PACKED_BYTES;
@@ -94,47 +100,107 @@ static val blocks_of(cg *g, const et_contract *c, int i, val n) {
     return cg_gep(g, cg_gepi(g, g->tensor[x.i], p.at), at);
 }
 
+/* Which row of sixteen the lane has number IN of, and its part of a block. */
+static val lane_of(cg *g, const et_contract *c, int in) {
+    val row = cg_addi(g, c->lane_n, et_deal_value(&c->fr->layout->n, in));
+    return cg_add(g, cg_muli(g, c->group, ET_PACKED_ROWS), row);
+}
+
 void cg_contract_packed_rows(cg *g, et_contract *c) {
-    for (int i = 0; i < c->s->nacc; i++)
+    for (int i = 0; i < c->s->nacc && !c->streamed; i++)
         for (int r = 0; r < c->nsub * c->rows_n; r++) {
             cg_addr *a = &c->row[i][r];
             int in = r % c->rows_n;
             a->base = in ? c->row[i][r - in].base
-                         : blocks_of(g, c, i, cg_addi(g, c->n0, 16 * (r / c->rows_n)));
-            val row = cg_addi(g, c->lane_n, et_deal_value(&c->fr->layout->n, in));
-            a->lane = cg_add(g, cg_muli(g, c->group, ET_PACKED_ROWS), row);
+                         : cg_contract_packed_at(g, c, i, cg_addi(g, c->n0, 16 * (r / c->rows_n)));
         }
 }
 
-/* BYTES of the lane's part, which lies SKIP bytes into the block at AT. */
-static val part(cg *g, val at, const cg_addr *row, int64_t skip, int bytes) {
-    val off = LLVMBuildZExt(g->b, cg_muli(g, row->lane, bytes), g->i64, "");
-    val v = LLVMBuildLoad2(g->b, bytes == INDEX ? g->i16 : LLVMVectorType(g->i32, PIECE / 4),
-                           cg_gepi(g, cg_gep(g, at, off), skip), "");
+static val load(cg *g, LLVMTypeRef t, val at, int64_t skip, int bytes) {
+    val v = LLVMBuildLoad2(g->b, t, cg_gepi(g, at, skip), "");
     LLVMSetAlignment(v, (unsigned)bytes);
     return v;
 }
 
+static val ahead(cg *g, val at, val parts, int bytes) {
+    return cg_gep(g, at, LLVMBuildZExt(g->b, cg_muli(g, parts, bytes), g->i64, ""));
+}
+
+/* What the lane multiplies by of the block at AT, LANE its part of that: one piece, or, where lanes
+ * of a row have every fourth word, one of each quarter. */
+static val values(cg *g, const et_contract *c, val at, val lane) {
+    val word[WORDS];
+    if (!g->t->spread)
+        return load(g, LLVMVectorType(g->i32, WORDS), ahead(g, at, lane, PIECE), 0, PIECE);
+    val row = LLVMBuildAnd(g->b, lane, cg_i32(g, ET_PACKED_ROWS - 1), "");
+    val own = cg_add(g, cg_muli(g, row, WORDS), c->group);
+    for (int q = 0; q < WORDS; q++)
+        word[q] = load(g, g->i32, ahead(g, at, own, 4), (int64_t)q * QUARTER, 4);
+    return cg_vector(g, g->i32, WORDS, word);
+}
+
+static val index_at(cg *g, val at, val lane) {
+    return LLVMBuildZExt(g->b, load(g, g->i16, ahead(g, at, lane, INDEX), VALUES, INDEX), g->i32,
+                         "");
+}
+
+/* ---- from memory ---- */
+
 /* Past the last block there is the row's first, made zero. */
-void cg_contract_packed(cg *g, const et_contract *c, val chunk, val *out) {
+static void from_memory(cg *g, const et_contract *c, val chunk, val *out) {
     val first = LLVMBuildLShr(g->b, c->kpart, cg_i32(g, 6), "");
     first = cg_add(g, first, cg_muli(g, chunk, c->kc / ET_PACKED_K));
     for (int u = 0; u < c->units; u++)
         for (int i = 0; i < c->s->nacc; i++)
             for (int r = 0; r < c->nsub * c->rows_n; r++) {
-                const cg_addr *row = &c->row[i][r];
+                val lane = lane_of(g, c, r % c->rows_n);
                 val number = cg_addi(g, first, u), in = NULL;
                 if (c->tail) {
                     in = cg_icmp(g, LLVMIntSLT, number, cg_i32(g, shape_of(g, c, i).wide));
                     number = cg_select(g, in, number, cg_i32(g, 0));
                 }
-                number = LLVMBuildZExt(g->b, cg_muli(g, number, ET_PACKED_BYTES), g->i64, "");
-                val at = cg_gep(g, row->base, number), v = part(g, at, row, 0, PIECE);
+                val at = ahead(g, c->row[i][r].base, number, ET_PACKED_BYTES);
+                val v = values(g, c, at, lane);
                 if (in) v = cg_select(g, in, v, LLVMConstNull(LLVMTypeOf(v)));
-                val index = LLVMBuildZExt(g->b, part(g, at, row, VALUES, INDEX), g->i32, "");
                 val *to = out + r / c->rows_n * 2 * c->rows_n + r % c->rows_n;
                 to[0] = v;
-                to[c->rows_n] = index;
+                to[c->rows_n] = index_at(g, at, lane);
                 if (r + 1 == c->nsub * c->rows_n) out += 2 * c->nsub * c->rows_n;
             }
+}
+
+/* ---- through the ring: of each product each sixteen rows' blocks of the chunk ---- */
+
+int cg_contract_packed_bytes(const et_contract *c) {
+    return c->kc / ET_PACKED_K * ET_PACKED_BYTES;
+}
+
+int cg_contract_packed_units(const et_contract *c, int bytes) {
+    return bytes / (c->s->nacc * c->s->tn / ET_PACKED_ROWS * c->s->wk * ET_PACKED_BYTES);
+}
+
+static void from_ring(cg *g, const et_contract *c, val *out) {
+    cg_ring r = cg_ring_next(g, &g->taker);
+    cg_ring_take(g, &r);
+    int all = cg_contract_packed_bytes(c);
+    val at = ahead(g, cg_ring_slot(g, &r), LLVMBuildLShr(g->b, c->n0, cg_i32(g, 4), ""), all);
+    at = ahead(g, at, LLVMBuildLShr(g->b, c->kpart, cg_i32(g, 6), ""), ET_PACKED_BYTES);
+    for (int u = 0; u < c->units; u++)
+        for (int i = 0; i < c->s->nacc; i++)
+            for (int ns = 0; ns < c->nsub; ns++, out += 2 * c->rows_n) {
+                int64_t rows = (int64_t)i * (c->s->tn / ET_PACKED_ROWS) + ns;
+                val begin = cg_gepi(g, at, rows * all + (int64_t)u * ET_PACKED_BYTES);
+                for (int in = 0; in < c->rows_n; in++) {
+                    out[in] = values(g, c, begin, lane_of(g, c, in));
+                    out[c->rows_n + in] = index_at(g, begin, lane_of(g, c, in));
+                }
+            }
+    cg_ring_taken(g, &r);
+}
+
+void cg_contract_packed(cg *g, const et_contract *c, val chunk, val *out) {
+    if (c->streamed)
+        from_ring(g, c, out);
+    else
+        from_memory(g, c, chunk, out);
 }

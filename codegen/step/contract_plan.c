@@ -33,13 +33,19 @@ static void plan_direct(cg *g, et_contract *c, int pitch) {
     int units = (s->tm * pitch / 16 - pad) / wide;
     int most = g->t->loads * c->piece / c->lane_k / per, half = (pitch / 2 - pad) / wide;
     if (c->packed) most = g->t->loads / per; /* a load brings a lane's k's */
-    if (c->streamed) most = ring_units(c, wide, g->p->ring.bytes);
+    if (c->streamed && c->packed)
+        most = cg_contract_packed_units(c, g->p->ring.bytes);
+    else if (c->streamed)
+        most = ring_units(c, wide, g->p->ring.bytes);
     if (units > most) units = most;
     if (s->tm > 16 && units > half && half > 0 && cg_contract_may_turn(g, c)) units = half;
     if (units < 1) units = 1;
     int64_t all = (c->k + wide - 1) / wide;
     if (c->k > 0 && c->k % wide == 0 && cg_contract_may_own(g, c)) {
         units = cg_contract_own_units(c, all, most);
+    } else if (c->packed && c->streamed) { /* of which none is less than full */
+        while (units > 1 && all % units)
+            units--;
     } else if (c->k > 0) { /* chunks of one size */
         int64_t n = (all + units - 1) / units;
         units = (int)((all + n - 1) / n);
@@ -182,6 +188,7 @@ static bool plan_step(cg *g, et_contract *c) {
     const et_step *s = c->s;
     if (!c->codes) c->times = 1;
     c->fr = et_target_fragment(g->t, s->operand);
+    if (c->either) c->fr = et_target_either(g->t, s->operand);
     int groups = et_layout_groups(c->fr->layout), kw = s->kc / s->wk;
     c->size = et_dtype_bytes(s->operand);
     c->lane_k = c->fr->lane_k > 16 / c->size ? c->fr->lane_k : 16 / c->size;
@@ -259,6 +266,10 @@ bool cg_contract_plan(cg *g, et_contract *c) {
         if (plan_step(g, c) && takes_codes(c)) return true;
         *c = as_it_is;
     }
+    if (!plan_step(g, c)) return false;
+    if (!cg_contract_may_pack(g, c) || c->fr->packed) return true;
+    *c = as_it_is;
+    c->either = true;
     return plan_step(g, c);
 }
 

@@ -6,6 +6,7 @@
  * less than that at a time, in others also with those 32 and 16 bytes away: lanes that read the
  * same k of several rows at a time then find them in different banks. */
 #include "codegen/step/contract.h"
+#include "ir/program/packed.h"
 #include "ir/program/stream.h"
 #include <string.h>
 
@@ -15,6 +16,7 @@ enum {
     COPIES = 8,
     MOST_LOTS = 63,
     CALM = 16 << 10,
+    MOST_PACKED = 16, /* rows' sixteens of a chunk that is packed */
     MOST_FROM = ET_MAX_ACC + ET_MOST_SIDE_COPIES
 };
 
@@ -23,6 +25,7 @@ int cg_contract_row_bytes(const et_contract *c) {
 }
 
 int cg_contract_slot_bytes(const et_contract *c) {
+    if (c->packed) return c->s->nacc * c->s->tn / ET_PACKED_ROWS * cg_contract_packed_bytes(c);
     return c->s->nacc * c->s->tn * cg_contract_row_bytes(c);
 }
 
@@ -76,6 +79,9 @@ static int rows_at_once(cg *g, int pieces) {
 }
 
 bool cg_contract_fits(cg *g, const et_contract *c) {
+    if (c->packed)
+        return c->s->nacc * c->s->tn / ET_PACKED_ROWS <= MOST_PACKED &&
+               cg_contract_slot_bytes(c) <= g->p->ring.bytes;
     int pieces = cg_contract_row_bytes(c) / PIECE;
     bool even = pieces % g->t->wave == 0 || g->t->wave % (pieces ? pieces : 1) == 0;
     return pieces && cg_contract_row_bytes(c) % PIECE == 0 && even &&
@@ -269,8 +275,49 @@ static void bring_chunks(cg *g, const et_contract *c, const cg_bringer *by, val 
     cg_for_end(g, &f, at);
 }
 
-void cg_contract_bring(cg *g, const et_step *s, const cg_bringer *by) {
-    et_contract *c = cg_contract_shape(g, s);
+/* Packed, of each product each sixteen rows' blocks: FROM has the lane's first piece of these. */
+static void bring_packed_chunk(cg *g, const et_contract *c, const cg_ring *r, const val *from) {
+    int wave = g->t->wave, all = cg_contract_packed_bytes(c),
+        runs = cg_contract_slot_bytes(c) / all;
+    struct lots lots = lots_of(g, c);
+    val slot = cg_ring_slot(g, r), own = cg_muli(g, g->lane, PIECE);
+    if (lots.calm < lots.most) lots.low = cg_ring_is_low(g, r, g->slots_here / 2);
+    for (int i = 0; i < runs; i++)
+        for (int at = 0; at < all; at += wave * PIECE) {
+            val by = own; /* lanes past the last piece bring that once more */
+            if (all - at < wave * PIECE)
+                by = cg_call(g, "llvm.umin", 1, &g->i32, 2,
+                             (val[]){own, cg_i32(g, all - at - PIECE)});
+            val more = LLVMBuildZExt(g->b, by, g->i64, "");
+            g->family->stream->copy(g, cg_gepi(g, cg_gep(g, slot, by), (int64_t)i * all + at),
+                                    cg_gepi(g, cg_gep(g, from[i], more), at), PIECE);
+            asked(g, &lots);
+        }
+}
+
+static void bring_packed(cg *g, const et_contract *c, const cg_bringer *by) {
+    int all = cg_contract_packed_bytes(c), high = c->s->tn / ET_PACKED_ROWS;
+    int runs = c->s->nacc * high;
+    val from[MOST_PACKED];
+    for (int i = 0; i < runs; i++)
+        from[i] = cg_contract_packed_at(g, c, i / high, cg_i32(g, i % high * ET_PACKED_ROWS));
+    cg_for f;
+    cg_for_begin(g, &f, cg_i32(g, 0), cg_i32(g, c->chunks), cg_i32(g, 1), true, runs, from);
+    if (by->asks) {
+        cg_contract_ask_packed(g, c, by, from);
+    } else {
+        cg_ring r = cg_ring_next(g, &by->next);
+        cg_ring_free(g, &r, by);
+        bring_packed_chunk(g, c, &r, from);
+        cg_ring_brought(g, &r);
+    }
+    for (int i = 0; i < runs; i++)
+        from[i] = cg_gepi(g, from[i], all);
+    cg_for_end(g, &f, from);
+}
+
+static void bring_dense(cg *g, et_contract *c, const cg_bringer *by) {
+    const et_step *s = c->s;
     int wave = g->t->wave, bytes = by->asks ? ET_ASK_LINE : PIECE;
     int pieces = cg_contract_row_bytes(c) > bytes ? cg_contract_row_bytes(c) / bytes : 1;
     bool shared = pieces < wave;
@@ -284,4 +331,26 @@ void cg_contract_bring(cg *g, const et_step *s, const cg_bringer *by) {
     if (!et_stream_is_full(g->p, s)) c->nlive = cg_emit_i32(g, s->nlive);
     cg_contract_find_zeros(g, c);
     bring_chunks(g, c, by, row, unit, from);
+}
+
+void cg_contract_bring(cg *g, const et_step *s, const cg_bringer *by) {
+    et_contract *c = cg_contract_shape(g, s), *other = cg_contract_other(g, c);
+    block packed, dense, over;
+    if (!other) {
+        bring_dense(g, c, by);
+        return;
+    }
+    packed = cg_block(g, "packed"), dense = cg_block(g, "dense"), over = cg_block(g, "either");
+    cg_cond(g, cg_contract_is_packed(g, other), packed, dense);
+    for (int i = 0; i < 2; i++) {
+        cg_at(g, i ? dense : packed);
+        int mark = cg_scope(g);
+        if (i)
+            bring_dense(g, c, by);
+        else
+            bring_packed(g, other, by);
+        cg_scope_end(g, mark);
+        cg_br(g, over);
+    }
+    cg_at(g, over);
 }

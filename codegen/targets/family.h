@@ -187,7 +187,9 @@ typedef struct et_family {
     val (*multiply)(cg *, const et_fragment *, int lane_k, const val *n, const val *m, val acc);
     /* The same of 16 k's of a lane where of four that follow each other N holds but two, eight in
      * all, and INDEX, an i32, in its lower half 2 bits for each, which of the four: of fragments
-     * that have `packed`. NULL: no target has such. */
+     * that have `packed`. NULL: no target has such. With `spread` of the target N has of each of
+     * the four groups of sixteen k's the two that are the lane's of all that there are, M the
+     * lane's so many of each 4 * `spread`, and INDEX is still that of the lane's group. */
     val (*multiply_packed)(cg *, const et_fragment *, const val *n, const val *index, const val *m,
                            val acc);
     /* A word of the codes of four values of e4m3, as the instruction takes them. Of families that

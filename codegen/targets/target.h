@@ -46,6 +46,12 @@ struct et_target {
     bool die_fence;
     const et_fragment *fragments;
     int nfragments;
+    /* The same for steps that multiply either way, as it is or packed, with sums in the same
+     * places: of operands whose fragment above has no `packed`. */
+    const et_fragment *either;
+    int neither;
+    int spread; /* a lane of `multiply_packed` has its k's so many at a time, those of other lanes
+                   between; 0: all next to each other */
     float codes_times; /* what a sum of products of codes of e4m3 has to be multiplied by, where
                           there is a fragment for them */
     const et_group_family *group; /* NULL: every wave multiplies for itself */
@@ -54,6 +60,8 @@ struct et_target {
 
 /* The instruction for OPERAND, or NULL. */
 const et_fragment *et_target_fragment(const et_target *, et_dtype operand);
+/* The one of a step that multiplies either way, or NULL. */
+const et_fragment *et_target_either(const et_target *, et_dtype operand);
 
 /* How many values a lane's places are of, and the part that value number I has in a place. */
 int et_deal_values(const et_deal *);

@@ -23,10 +23,19 @@ const char *et_target_name(int i) {
     return i >= 0 && i < NTARGETS ? targets[i]->name : NULL;
 }
 
-const et_fragment *et_target_fragment(const et_target *t, et_dtype operand) {
-    for (int i = 0; i < t->nfragments; i++)
-        if (t->fragments[i].operand == operand) return &t->fragments[i];
+static const et_fragment *of_operand(const et_fragment *f, int n, et_dtype operand) {
+    for (int i = 0; i < n; i++)
+        if (f[i].operand == operand) return &f[i];
     return NULL;
+}
+
+const et_fragment *et_target_fragment(const et_target *t, et_dtype operand) {
+    return of_operand(t->fragments, t->nfragments, operand);
+}
+
+const et_fragment *et_target_either(const et_target *t, et_dtype operand) {
+    const et_fragment *f = et_target_fragment(t, operand);
+    return f && f->packed ? f : of_operand(t->either, t->neither, operand);
 }
 
 static int sum_of_bits(const unsigned char *of, int n, int number) {

@@ -37,6 +37,7 @@ typedef struct {
     et_placement placement;
     et_carried carried;
     et_features without;          /* what is left out */
+    bool packed;                  /* weights may turn out to be packed (ir/program/packed.h) */
     const et_profile *profile;    /* times that replace predicted ones, or NULL */
     int slices;                   /* operators are cut into so many; 0: not; ET_SLICES_AUTO */
     bool slice_rows;              /* by rows only: no product is cut along what it sums over */

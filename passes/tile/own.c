@@ -2,7 +2,8 @@
  *
  * Where weights come ahead of a task, what it waits for are its rows. These go straight to the
  * registers of the wave whose k they have then, more of them on their way than local memory has
- * room for (codegen/step/contract_own.c). It takes sums of each wave. */
+ * room for (codegen/step/contract_own.c). It takes sums of each wave. Weights that are read packed
+ * want them in another order than memory has them, so they go through local memory then. */
 #include "passes/pipeline/pipeline.h"
 #include "passes/tile/tiler.h"
 
@@ -42,7 +43,8 @@ bool et_tile_own_rows(const et_tiler *t, const et_step *s) {
     const et_machine *m = t->opt->machine;
     int unit = m->waves * m->k_bytes / et_dtype_bytes(s->operand);
     int64_t lo, rows, k;
-    return et_may_stream(t->opt) && s->tm <= MOST_ROWS && s->nacc * s->tn <= MOST_COLUMNS &&
-           et_bounds(t->x, s->mlive, &lo, &rows) && rows > TOGETHER &&
-           et_is_int(t->x, s->kextent, &k) && k % unit == 0 && along_k(t, s, s->a);
+    return et_may_stream(t->opt) && !t->opt->packed && s->tm <= MOST_ROWS &&
+           s->nacc * s->tn <= MOST_COLUMNS && et_bounds(t->x, s->mlive, &lo, &rows) &&
+           rows > TOGETHER && et_is_int(t->x, s->kextent, &k) && k % unit == 0 &&
+           along_k(t, s, s->a);
 }

@@ -78,6 +78,7 @@ const et_family et_nvptx = {
     .copied = nvptx_copied,
     .prefetch = nvptx_prefetch,
     .multiply = nvptx_multiply,
+    .multiply_packed = nvptx_multiply_packed,
     .load_blocks = nvptx_load_blocks,
     .multiply8 = nvptx_multiply8,
     .pairs = &nvptx_pairs,

@@ -12,6 +12,7 @@ struct nvptx {
     bool hand_over;        /* registers, from warps to warps (setmaxnreg) */
     bool try_wait;         /* a look at a barrier may take its time */
     bool pairs;            /* there is arithmetic of vectors of two bf16 */
+    bool ordered;          /* indices of a packed operand may be said to be in order */
 };
 
 /* What multiplies: an instruction for 16 rows of m by 8 of n. */
@@ -21,8 +22,16 @@ struct nvptx_product {
     bool split; /* f32 operands, each as the sum of two of less precision */
 };
 
+/* What multiplies 16 rows of n of which two of every four k's are there by 8 of m. */
+struct nvptx_packed {
+    const char *name, *ordered; /* of the intrinsic; and of the one for indices in order */
+    bool f16;
+};
+
 extern const et_layout nvptx_rows;
 extern const et_fragment nvptx_few_bf16, nvptx_few_f16;
+enum { NVPTX_EITHER = 2 };
+extern const et_fragment nvptx_either[NVPTX_EITHER];
 extern const struct nvptx_product nvptx_bf16, nvptx_f16, nvptx_f32;
 
 extern const et_family et_nvptx;
@@ -77,6 +86,8 @@ extern const et_pairs_family nvptx_pairs;
 
 /* ---- product.c, math.c, object.c ---- */
 val nvptx_multiply(cg *, const et_fragment *, int lane_k, const val *n, const val *m, val acc);
+val nvptx_multiply_packed(cg *, const et_fragment *, const val *n, const val *index, const val *m,
+                          val acc);
 val nvptx_divide(cg *, val a, val b);
 val nvptx_root(cg *, val a);
 val nvptx_exp2(cg *, val a);

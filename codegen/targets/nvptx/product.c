@@ -1,4 +1,5 @@
-/* Matrix products: mma.sync, two of 16 x 8 side by side for the 16 x 16 of a fragment. */
+/* Matrix products: mma.sync, two of 16 x 8 side by side for the 16 x 16 of a fragment; and mma.sp,
+ * where one operand has two of every four k's. */
 #include "codegen/targets/nvptx/nvptx.h"
 
 /* Rows of the instruction are m: lane l has l / 4 and l / 4 + 8. Its columns are n: column l / 4 of
@@ -19,15 +20,34 @@ static const et_layout few_rows = {.k = {{1, 2}},
                                    .sum_n = {{0, 0, 1, 2, 4}, {0, 8}},
                                    .sum_m = {{2, 4}, {1}}};
 
+/* All of the rows m like that, by two instructions. */
+static const et_layout either_rows = {.k = {{1, 2}},
+                                      .n = {{0, 0, 1, 2, 4}, {8}},
+                                      .m = {{0, 0, 1, 2, 4}, {8}},
+                                      .sum_n = {{0, 0, 1, 2, 4}, {0, 8}},
+                                      .sum_m = {{2, 4}, {1, 0, 8}}};
+
 const struct nvptx_product nvptx_bf16 = {"llvm.nvvm.mma.m16n8k16.row.col.bf16", NVPTX_WORDS, false};
 const struct nvptx_product nvptx_f16 = {"llvm.nvvm.mma.m16n8k16.row.col.f32.f32", NVPTX_F16_PAIRS,
                                         false};
 const struct nvptx_product nvptx_f32 = {"llvm.nvvm.mma.m16n8k8.row.col.tf32", NVPTX_WORDS, true};
 
-const et_fragment nvptx_few_bf16 = {ET_BF16, 4, &few_rows, &nvptx_bf16, NULL, NULL};
-const et_fragment nvptx_few_f16 = {ET_F16, 4, &few_rows, &nvptx_f16, NULL, NULL};
+static const struct nvptx_packed packed_bf16 = {
+    "llvm.nvvm.mma.sp.m16n8k32.row.col.bf16",
+    "llvm.nvvm.mma.sp.ordered.metadata.m16n8k32.row.col.bf16", false};
+static const struct nvptx_packed packed_f16 = {
+    "llvm.nvvm.mma.sp.m16n8k32.row.col.f32.f32",
+    "llvm.nvvm.mma.sp.ordered.metadata.m16n8k32.row.col.f32.f32", true};
+
+const et_fragment nvptx_few_bf16 = {ET_BF16, 4, &few_rows, &nvptx_bf16, NULL, &packed_bf16};
+const et_fragment nvptx_few_f16 = {ET_F16, 4, &few_rows, &nvptx_f16, NULL, &packed_f16};
+const et_fragment nvptx_either[NVPTX_EITHER] = {
+    {ET_BF16, 4, &either_rows, &nvptx_bf16, &nvptx_few_bf16, &packed_bf16},
+    {ET_F16, 4, &either_rows, &nvptx_f16, &nvptx_few_f16, &packed_f16},
+};
 
 enum { ROWS = 2, INSTRUCTIONS = 2, WORDS = 2 }; /* of m; of n; of a row that a lane has */
+enum { SUMS = 4 };                              /* of an instruction in a lane */
 
 /* The operands of one instruction, in words. */
 struct operands {
@@ -87,33 +107,38 @@ static val split_products(cg *g, const struct nvptx_product *p, const struct ope
     return products(g, p, &high, &high, acc);
 }
 
-/* ACC and the products of few rows m, each with the next of the vectors of sums. */
-static val few_products(cg *g, const et_fragment *fr, int lane_k, const val *n, const val *m,
-                        val acc) {
-    enum { SUMS = 4 };
+/* An instruction, of whose ARGS NSUM come before the sums, number FIRST of ACC and the next. */
+static val into(cg *g, const char *name, int nargs, val *args, int nsum, val acc, int first) {
+    for (int i = 0; i < SUMS; i++)
+        args[nsum + i] = cg_extract(g, acc, first + i);
+    val sum = cg_call(g, name, 0, NULL, nargs, args);
+    for (int i = 0; i < SUMS; i++)
+        acc = LLVMBuildInsertElement(g->b, acc, LLVMBuildExtractValue(g->b, sum, (unsigned)i, ""),
+                                     cg_i32(g, first + i), "");
+    return acc;
+}
+
+/* ACC and the products with rows n the instruction's, each of few rows m with the next of the
+ * vectors of sums. */
+static val turned_products(cg *g, const et_fragment *fr, int lane_k, const val *n, const val *m,
+                           val acc) {
     const struct nvptx_product *p = fr->own;
-    int steps = lane_k / fr->lane_k, words = steps * WORDS;
+    int steps = lane_k / fr->lane_k, words = steps * WORDS, cols = et_deal_values(&fr->layout->m);
     int all = (int)LLVMGetVectorSize(LLVMTypeOf(acc));
-    for (int s = 0; s < steps; s++) {
-        int first = s * SUMS % all;
-        val args[10];
-        for (int i = 0; i < 4; i++)
-            args[i] = word(g, p, words, n[i % 2], s * WORDS + i / 2);
-        for (int k = 0; k < WORDS; k++)
-            args[4 + k] = word(g, p, words, m[0], s * WORDS + k);
-        for (int i = 0; i < SUMS; i++)
-            args[6 + i] = cg_extract(g, acc, first + i);
-        val sum = cg_call(g, p->name, 0, NULL, 10, args);
-        for (int i = 0; i < SUMS; i++)
-            acc =
-                LLVMBuildInsertElement(g->b, acc, LLVMBuildExtractValue(g->b, sum, (unsigned)i, ""),
-                                       cg_i32(g, first + i), "");
-    }
+    for (int s = 0; s < steps; s++)
+        for (int j = 0; j < cols; j++) {
+            val args[10];
+            for (int i = 0; i < 4; i++)
+                args[i] = word(g, p, words, n[i % 2], s * WORDS + i / 2);
+            for (int k = 0; k < WORDS; k++)
+                args[4 + k] = word(g, p, words, m[j], s * WORDS + k);
+            acc = into(g, p->name, 10, args, 6, acc, (s * cols + j) * SUMS % all);
+        }
     return acc;
 }
 
 val nvptx_multiply(cg *g, const et_fragment *fr, int lane_k, const val *n, const val *m, val acc) {
-    if (fr->layout == &few_rows) return few_products(g, fr, lane_k, n, m, acc);
+    if (fr->layout != &nvptx_rows) return turned_products(g, fr, lane_k, n, m, acc);
     const struct nvptx_product *p = fr->own;
     int steps = lane_k / fr->lane_k, words = steps * WORDS;
     for (int s = 0; s < steps; s++) {
@@ -125,6 +150,35 @@ val nvptx_multiply(cg *g, const et_fragment *fr, int lane_k, const val *n, const
             }
         acc = p->split ? split_products(g, p, &o, acc) : products(g, p, &o, &o, acc);
     }
+    return acc;
+}
+
+/* Word I of V, as an instruction of packed operands takes it. */
+static val packed_word(cg *g, const struct nvptx_packed *p, val v, int i) {
+    val w = cg_extract(g, v, i);
+    return p->f16 ? LLVMBuildBitCast(g->b, w, LLVMVectorType(g->f16, 2), "") : w;
+}
+
+/* Two instructions, each of 32 k's: of four lanes the first two have the indices of one, the others
+ * those of the other, both rows in a word. */
+val nvptx_multiply_packed(cg *g, const et_fragment *fr, const val *n, const val *index,
+                          const val *m, val acc) {
+    enum { OPERANDS = 8, ARGS = 14 };
+    const struct nvptx_packed *p = fr->packed;
+    const char *name = nvptx_of(g)->ordered ? p->ordered : p->name;
+    int cols = et_deal_values(&fr->layout->m), all = (int)LLVMGetVectorSize(LLVMTypeOf(acc));
+    val rows = LLVMBuildOr(g->b, index[0], LLVMBuildShl(g->b, index[1], cg_i32(g, 16), ""), "");
+    for (int s = 0; s < 2; s++)
+        for (int j = 0; j < cols; j++) {
+            val args[ARGS];
+            for (int i = 0; i < 4; i++) {
+                args[i] = packed_word(g, p, n[i % 2], 2 * s + i / 2);
+                args[4 + i] = packed_word(g, p, m[j], 4 * s + i);
+            }
+            args[ARGS - 2] = rows;
+            args[ARGS - 1] = cg_i32(g, s);
+            acc = into(g, name, ARGS, args, OPERANDS, acc, (s * cols + j) * SUMS % all);
+        }
     return acc;
 }
 

@@ -7,7 +7,8 @@ static const et_fragment fragments[] = {
     {ET_F32, 2, &nvptx_rows, &nvptx_f32, NULL, NULL},
 };
 
-static const struct nvptx own = {.try_wait = true, .pairs = true, .features = "+ptx86"};
+static const struct nvptx own = {
+    .try_wait = true, .pairs = true, .ordered = true, .features = "+ptx86"};
 
 extern const et_target et_nvptx_sm_100;
 const et_target et_nvptx_sm_100 = {
@@ -19,5 +20,8 @@ const et_target et_nvptx_sm_100 = {
     .lds_bytes = 232448,
     .fragments = fragments,
     .nfragments = sizeof fragments / sizeof *fragments,
+    .either = nvptx_either,
+    .neither = NVPTX_EITHER,
+    .spread = 2,
     .own = &own,
 };

@@ -19,5 +19,8 @@ const et_target et_nvptx_sm_80 = {
     .lds_bytes = 166912,
     .fragments = fragments,
     .nfragments = sizeof fragments / sizeof *fragments,
+    .either = nvptx_either,
+    .neither = NVPTX_EITHER,
+    .spread = 2,
     .own = &own,
 };

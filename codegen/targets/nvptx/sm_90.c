@@ -10,6 +10,7 @@ static const et_fragment fragments[] = {
 /* sm_90a is sm_90 with what later GPUs no longer have, wgmma. */
 static const struct nvptx own = {.try_wait = true,
                                  .pairs = true,
+                                 .ordered = true,
                                  .hand_over = true,
                                  .features = "+ptx86",
                                  .processor = "sm_90a"};
@@ -24,6 +25,9 @@ const et_target et_nvptx_sm_90 = {
     .lds_bytes = 232448,
     .fragments = fragments,
     .nfragments = sizeof fragments / sizeof *fragments,
+    .either = nvptx_either,
+    .neither = NVPTX_EITHER,
+    .spread = 2,
     .group = &nvptx_wgmma,
     .own = &own,
 };
