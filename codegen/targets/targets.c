@@ -38,6 +38,10 @@ const et_fragment *et_target_either(const et_target *t, et_dtype operand) {
     return f && f->packed ? f : of_operand(t->either, t->neither, operand);
 }
 
+bool et_target_packs(const et_target *t) {
+    return et_target_either(t, ET_BF16) != NULL;
+}
+
 static int sum_of_bits(const unsigned char *of, int n, int number) {
     int sum = 0;
     for (int i = 0; i < n; i++)

@@ -12,10 +12,10 @@ mkdir -p "$2"
 out=$(cd "$2" && pwd)
 . "$here/../support/lib.sh"
 cd "$out"
-mkdir bin lib kernels models programs random broken mix small
+mkdir bin lib kernels models programs random broken mix small pruned
 
 # ---- tools, without what only debuggers read
-tools='etrun etllm etfill check_kernel check_mix check_stories check_text device_play runtime_launch runtime_model runtime_session'
+tools='etrun etllm etfill etsame check_kernel check_mix check_stories check_text device_play runtime_launch runtime_model runtime_session'
 for tool in $tools; do
     strip -o "bin/$tool" "$bin/$tool"
     ldd "$bin/$tool" | awk '$2 == "=>" { print $3 }' | grep -v -E '/(libc|libm|libdl|libpthread|ld-linux[^/]*)\.so' || true
@@ -108,6 +108,22 @@ ETG
 for how in $schedules; do
     "$bin/etcc" broken/m.etg --target="$target" --schedule=$how --break-event=y -o broken/bad.$how
     "$bin/etcc" broken/m.etg --target="$target" --schedule=$how -o broken/good.$how
+done
+
+# ---- weights of which all, some or no matrices are 2:4, read packed where they are
+cp "$src/tests/sparse/mlp.etg" pruned/
+(cd pruned && . "$src/tests/sparse/weights.sh")
+"$bin/etfill" pruned/none.st --seed 7 - < pruned/mlp.weights
+"$bin/../tests/sparse/two_of_four" pruned/none.st pruned/all.st 7 ''
+"$bin/../tests/sparse/two_of_four" pruned/none.st pruned/some.st 7 layers.1.down
+for n in 1 7 16 24; do
+    "$bin/etfill" pruned/$n.in --seed $n "x:bf16[$n,512]:-1:1"
+    for w in all some none; do
+        "$bin/etinterp" pruned/mlp.etg --stage=graph --set N=$n --in pruned/$n.in --weights pruned/$w.st --out pruned/$n.$w.want
+    done
+done
+for how in $schedules; do
+    "$bin/etcc" pruned/mlp.etg --target="$target" --schedule=$how --sparse=2:4 -o pruned/$how
 done
 
 # ---- random programs

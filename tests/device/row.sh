@@ -80,6 +80,15 @@ wait_in_vain() { # SCHEDULE: a report that names what was waited for; and the GP
     etrun "broken/good.$how" "$@"
 }
 
+pruned() { # SCHEDULE: what the graph interpreter makes of weights that are 2:4, or not
+    for n in 1 7 16 24; do
+        for w in all some none; do
+            etrun "pruned/$1" --set N=$n --in pruned/$n.in --weights pruned/$w.st --device "$DEVICE" --out "$WORK/out" &&
+                etsame "pruned/$n.$w.want" "$WORK/out" 0.004 || { echo "N=$n, weights $w"; return 1; }
+        done
+    done
+}
+
 # shellcheck disable=SC2086
 random() { # SEED...: ROUNDS rounds of all kernels of these programs
     list=''

@@ -140,6 +140,9 @@ done
 for how in $schedules; do
     test_row "wait.$how" 30 wait_in_vain $how
 done
+for how in $schedules; do
+    test_row "pruned.$how" 60 pruned $how
+done
 
 # Launches of random programs, 10,000 and more: of four kernels of each, six in a round.
 seeds=$(for c in random/*.safetensors; do basename "$c" .safetensors; done | sort -n)

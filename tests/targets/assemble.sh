@@ -13,9 +13,10 @@ die() {
     exit 1
 }
 
-assemble() { # MODEL SCHEDULE
-    k=$(basename "$1" .etg).$2.cubin
-    "$bin/etcc" "$1" --target="$target" --schedule="$2" -o "$k" --ptxas="$ptxas" -v 2> said.txt || { cat said.txt; exit 1; }
+assemble() { # MODEL SCHEDULE OPTION...
+    model=$1 schedule=$2 k=$(basename "$1" .etg).$2.cubin
+    shift 2
+    "$bin/etcc" "$model" --target="$target" --schedule="$schedule" "$@" -o "$k" --ptxas="$ptxas" -v 2> said.txt || { cat said.txt; exit 1; }
     grep -qE "^$k: .* registers, LDS [0-9]+, scratch 0\$" said.txt || die "$k: spills: $(tail -1 said.txt)"
     ! grep warning said.txt >&2 || die "$k: warnings"
     "$bin/etrun" "$k" --list | grep -q "for $target, compiled by etcc" || die "$k: no manifest"
@@ -23,6 +24,7 @@ assemble() { # MODEL SCHEDULE
 
 assemble "$src/examples/mlp/mlp.etg" dynamic
 assemble "$src/tests/import/stories-llama.etg" static
+assemble "$src/tests/sparse/mlp.etg" static --sparse=2:4
 [ -n "${ETCC_LONG-}" ] || exit 0
 for model in "$src"/tests/passes/*.etg "$src"/tests/import/*.etg "$src"/examples/*/*.etg; do
     for schedule in static dynamic; do
