@@ -213,11 +213,24 @@ et_contract *cg_contract_begin(cg *g, const et_step *s) {
 
 /* ---- products ---- */
 
-/* The same where neighbouring lanes have K's between the lane's. */
+bool cg_contract_in_blocks(const cg *g, const et_contract *c) {
+    int piece = g->t->spread * et_layout_groups(c->fr->layout);
+    return c->packed && g->t->spread && g->family->load_blocks && piece * c->size == 16 &&
+           c->pitch_a % piece == 0;
+}
+
+/* The same where neighbouring lanes have K's between the lane's: in blocks of eight rows, of which
+ * ROW is the one whose piece the lane names (cg_contract_in_blocks), or one by one. */
 static val staged_apart(cg *g, const et_contract *c, int local, val row, val k) {
     int some = g->t->spread, next = some * et_layout_groups(c->fr->layout), n = c->lane_k / some;
-    val word[16], at = cg_add(g, row, cg_add(g, k, cg_muli(g, c->group, some)));
-    for (int i = 0; i < n; i++) {
+    bool blocks = cg_contract_in_blocks(g, c);
+    val own = blocks ? cg_muli(g, LLVMBuildLShr(g->b, g->lane, cg_i32(g, 3), ""), next)
+                     : cg_muli(g, c->group, some);
+    val word[16], at = cg_add(g, row, cg_add(g, k, own));
+    for (int i = 0; i < n && blocks; i += 4)
+        g->family->load_blocks(
+            g, cg_contract_staged_ptr(g, c, local, cg_addi(g, at, (int64_t)i * next)), word + i);
+    for (int i = 0; i < n && !blocks; i++) {
         val ptr = cg_contract_staged_ptr(g, c, local, cg_addi(g, at, (int64_t)i * next));
         word[i] = LLVMBuildLoad2(g->b, g->i32, ptr, "");
         LLVMSetAlignment(word[i], 4);

@@ -303,6 +303,8 @@ const et_step *cg_contract_codes(cg *, const et_step *);
 void cg_contract_store_codes(cg *, val ptr, int n, int align, const val *v);
 /* How many operand elements there are from one staged row of a to the next in its buffer. */
 int cg_contract_pitch(const cg *, const et_contract *);
+/* Are fragments read as blocks of eight rows, of which the lane names a piece? */
+bool cg_contract_in_blocks(const cg *, const et_contract *);
 /* A fragment of staged row ROW at k within the chunk. */
 val cg_contract_staged(cg *, const et_contract *, int local, int pitch, val row, val k);
 /* Of operand elements in the buffer of a or b. */

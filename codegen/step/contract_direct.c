@@ -115,8 +115,9 @@ val cg_contract_gathered(cg *g, const et_contract *c, val sum) {
 
 /* Which staged rows are the lane's. */
 static void staged_rows(cg *g, const et_contract *c, val chunk, val *row) {
+    val first = c->spread ? cg_i32(g, 0) : c->lane_m;
+    if (cg_contract_in_blocks(g, c)) first = LLVMBuildAnd(g->b, g->lane, cg_i32(g, 7), "");
     for (int i = 0; i < c->rows_m; i++) {
-        val first = c->spread ? cg_i32(g, 0) : c->lane_m;
         row[i] = cg_addi(g, first, et_deal_value(&c->fr->layout->m, i));
         /* Rows past those that there is room for repeat: nobody looks at their sums. */
         if (!c->slots && c->room < 0) row[i] = cg_low_bits(g, row[i], cg_i32(g, 4 + c->room));
