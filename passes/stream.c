@@ -51,7 +51,8 @@ static et_ring ring_of(const et_program *p, const et_pass_options *opt, uint32_t
     }
     if (!r.bytes || !models) return (et_ring){0};
     r.bytes += beside(p, r.bytes, models);
-    if (opt->packed) r.bytes += r.bytes / 8; /* which of four columns elements are of */
+    /* Of as many k's: half of them, and which of four columns they are of. */
+    if (opt->packed) r.bytes = r.bytes / 2 + r.bytes / 16;
     r.slots = et_machine_slots(m, most, r.bytes);
     if (r.slots > ET_RING_MAX_SLOTS) r.slots = ET_RING_MAX_SLOTS;
     if (r.slots < ET_RING_MIN_SLOTS) r.slots = 0;

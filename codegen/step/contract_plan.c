@@ -31,14 +31,18 @@ static void plan_direct(cg *g, et_contract *c, int pitch) {
     const et_step *s = c->s;
     int wide = s->wk * c->unit_k, pad = pad_of(c, pitch), per = c->nsub * c->rows_n * c->products;
     int units = (s->tm * pitch / 16 - pad) / wide;
-    int most = g->t->loads * c->piece / c->lane_k / per, half = (pitch / 2 - pad) / wide;
+    int most = g->t->loads * c->piece / c->lane_k / per;
     if (c->packed) most = g->t->loads / per; /* a load brings a lane's k's */
     if (c->streamed && c->packed)
         most = cg_contract_packed_units(c, g->p->ring.bytes);
     else if (c->streamed)
         most = ring_units(c, wide, g->p->ring.bytes);
     if (units > most) units = most;
-    if (s->tm > 16 && units > half && half > 0 && cg_contract_may_turn(g, c)) units = half;
+    int turns = c->packed ? 4 : s->tm > 16 ? 2 : 1; /* of rows in the buffer, or fewer */
+    while (turns > 1 && pitch / turns - pad < wide)
+        turns /= 2;
+    if (turns > 1 && units > (pitch / turns - pad) / wide && cg_contract_may_turn(g, c))
+        units = (pitch / turns - pad) / wide;
     if (units < 1) units = 1;
     int64_t all = (c->k + wide - 1) / wide;
     if (c->k > 0 && c->k % wide == 0 && cg_contract_may_own(g, c)) {

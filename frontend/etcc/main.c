@@ -98,7 +98,7 @@ static const cli_option options[] = {
      "neither "
      "read nor multiplied, unless less than an eighth is; 2:4 two of every four columns, in "
      "matrices that have so many zeros everywhere, read packed and multiplied by sparse matrix "
-     "instructions; none (the default)",
+     "instructions, where the GPU has them; none (the default)",
      .names = et_sparse_name, .otherwise = "zeros"},
     {"carried", 0, CLI_CHOICE, NULL, TO(carried),
      "events whose data shows by itself that it has come, and that have no fences: auto (the "

@@ -99,6 +99,14 @@ static int staged_rows(const et_contract_tiler *c, const et_step *s) {
     return c->direct && rows * (chunks + 1) < s->tm ? rows * (chunks + 1) : s->tm;
 }
 
+/* Where rows cannot go to the registers of the wave that has their k (et_tile_own_rows), four
+ * chunks of half as many k's have room, of which three are on their way. */
+static bool turns(const et_contract_tiler *c, const et_step *s) {
+    int64_t lo, rows;
+    return c->t.opt->packed && c->plain && et_may_stream(c->t.opt) && s->tm <= 32 &&
+           et_bounds(c->t.x, s->mlive, &lo, &rows) && rows > 4;
+}
+
 static void lay_out(et_contract_tiler *c, et_step *s) {
     et_program *p = c->t.p;
     et_func *f = &c->t.f;
@@ -125,10 +133,12 @@ static void lay_out(et_contract_tiler *c, et_step *s) {
     int dim_a[] = {staged_rows(c, s), s->kc}, dim_b[] = {s->tn, s->kc};
     bool two = c->direct && s->tm > 16 && !et_may_stream(c->t.opt) &&
                c->t.opt->machine->lds_bytes >= LARGE_LDS;
+    bool four = turns(c, s);
     int end = f->lds_bytes;
     bool meet = c->direct && et_may_stream(c->t.opt); /* so that the ring has more slots */
     if (meet) f->lds_bytes = at;                      /* et_locals_may_meet */
-    s->stage_a = et_local_add(p, f, "a", s->operand, 2, dim_a, (two ? 2 : 1) * s->kc + 2 * pad);
+    s->stage_a = et_local_add(p, f, "a", s->operand, 2, dim_a,
+                              four ? 2 * s->kc + 4 * pad : (two ? 2 : 1) * s->kc + 2 * pad);
     if (!c->direct) s->stage_b = et_local_add(p, f, "b", s->operand, 2, dim_b, s->kc + pad);
     if (f->lds_bytes < end) f->lds_bytes = end;
 }
