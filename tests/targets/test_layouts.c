@@ -97,6 +97,12 @@ static void mma_few(const struct product *p, int lane, int v, int *n, int *m) {
     *m = p->m[(lane % 4 * 2 + v % 2) * 4].row[0];
 }
 
+/* Two of those, side by side. */
+static void mma_either(const struct product *p, int lane, int v, int *n, int *m) {
+    *n = p->n[lane / 4 * 4].row[v / 2 % 2];
+    *m = p->m[(lane % 4 * 2 + v % 2) * 4].row[v / 4];
+}
+
 static const struct {
     const char *target;
     et_dtype operand;
@@ -140,6 +146,27 @@ START_TEST(of_targets) {
 }
 END_TEST
 
+/* Products by weights that may be packed have the operands that way around, packed or not. */
+START_TEST(of_either) {
+    int n = 0;
+    for (int i = 0; et_target_name(i); i++) {
+        const et_target *t = et_target_find(et_target_name(i));
+        for (int k = 0; k < t->neither; k++, n++) {
+            const et_fragment *f = &t->either[k], *own = et_target_fragment(t, f->operand);
+            struct product p = {f->layout, t->wave, f->lane_k, ROWS, .place = mma_either};
+            check(&p);
+            ck_assert_ptr_eq(et_target_either(t, f->operand), f);
+            ck_assert_ptr_null(own->packed);
+            ck_assert_ptr_eq(own->few, f->few);
+            ck_assert_ptr_eq(f->few->packed, f->packed);
+        }
+    }
+    ck_assert_int_eq(n, 6); /* of bf16 and f16, of NVIDIA's */
+    ck_assert(et_target_packs(et_target_find("gfx942")));
+    ck_assert(!et_target_packs(et_target_find("gfx90a")));
+}
+END_TEST
+
 /* Of waves that multiply together each has sixteen rows of one operand: its own by sixteen of the
  * other, every sum in one place. Registers are four for each eight of the other: two neighbours, in
  * both rows. */
@@ -168,6 +195,7 @@ int main(void) {
     Suite *s = suite_create("layouts");
     TCase *c = tcase_create("layouts");
     tcase_add_test(c, of_targets);
+    tcase_add_test(c, of_either);
     tcase_add_test(c, of_groups);
     suite_add_tcase(s, c);
     SRunner *r = srunner_create(s);
