@@ -4,6 +4,7 @@
  * stands what the ring costs a task. Of several models some may stream: a workgroup is busy with
  * one at a time, and a model that does not has its locals where the ring is. */
 #include "ir/program/stream.h"
+#include "ir/program/packed.h"
 #include "ir/program/step.h"
 #include "passes/cost/cost.h"
 #include "passes/pipeline/pipeline.h"
@@ -76,18 +77,30 @@ static bool computes(const et_program *p, const et_grid *g) {
     return !et_expr_eq(et_stream_load(p, s, 0), s->b[0]);
 }
 
-/* Time that the stream takes by itself, and how much of the predicted cost of tasks it saves. */
+/* What is left of a grid's bytes, where they may be packed: they are taken to be. */
+static double packed_part(const et_program *p, const et_grid *g, const et_pass_options *opt) {
+    const et_func *f = &p->funcs[g->func];
+    const et_step *s = &f->steps[et_stream_step(p, f)];
+    return opt->packed && et_packed_can(p, s, 0) ? 9.0 / 16 : 1;
+}
+
+/* Time that the stream takes by itself, and how much of the predicted cost of tasks it saves; and
+ * what that is too much, where weights are packed. */
 struct streamed {
-    double us, saved_us;
+    double us, saved_us, less_us;
 };
 
-static struct streamed streamed(et_program *p, const et_machine *m) {
+static struct streamed streamed(et_program *p, const et_pass_options *opt) {
+    const et_machine *m = opt->machine;
     double room = (double)p->ring.slots * p->ring.bytes * m->cus;
-    struct streamed all = {0, 0};
+    struct streamed all = {0, 0, 0};
     for (int i = 0; i < p->ngrids; i++) {
         const et_grid *g = &p->grids[i];
         if (!g->streamed) continue;
         double bytes = (double)et_stream_bytes(p, g), each = trips(p, g) / (1e3 * m->hbm_gbs);
+        double part = packed_part(p, g, opt);
+        all.less_us += each * bytes * (1 - part);
+        bytes *= part;
         all.us += each * bytes;
         all.saved_us += each * (bytes < room ? bytes : room);
     }
@@ -105,9 +118,9 @@ static void pace(et_program *p, const et_pass_options *opt) {
     /* Of all the time: between launches that were measured to lose, to gain, and to lose. */
     const double from = 0.75, to = 0.875;
     int64_t syms[ET_SAMPLES][ET_MAX_SYMS];
-    struct streamed s = streamed(p, m);
+    struct streamed s = streamed(p, opt);
     et_sample_symbols(p->g->exprs, syms);
-    double all = et_cost_at(p, m, syms[1], 0).us, rest = all - s.saved_us;
+    double all = et_cost_at(p, m, syms[1], 0).us - s.less_us, rest = all - s.saved_us;
     double share = rest > s.us ? s.us / rest : 1;
     int lots = (int)(share * (m->flight_kb << 10) / LOT + 0.999);
     p->ring.flight = lots * LOT < m->flight_kb << 10 ? lots * LOT : m->flight_kb << 10;
