@@ -386,12 +386,13 @@ static double built_cost(et_contract_tiler *c, double reference[ET_SAMPLES]) {
     return sum;
 }
 
-/* Of few rows, whose weights stream, in so few rounds that CUs end each of them together? */
+/* Of few rows, whose weights stream as they are, in so few rounds that CUs end each of them
+ * together? Codes keep a CU busy: it does not wait for memory alone. */
 static bool has_few_rounds(const et_contract_tiler *c) {
     enum { FEW_ROUNDS = 4 };
     const et_machine *m = c->t.opt->machine;
     int64_t lo, tiles;
-    return et_may_stream(c->t.opt) && m->dies == 1 && et_cut_rows(c) <= ET_TILE_FEW &&
+    return c->plain && et_may_stream(c->t.opt) && m->dies == 1 && et_cut_rows(c) <= ET_TILE_FEW &&
            et_stream_step(c->t.p, &c->t.f) >= 0 &&
            et_bounds(c->t.x, et_grid_tiles(c->t.p, &c->t.grid), &lo, &tiles) &&
            tiles <= FEW_ROUNDS * m->cus;
