@@ -210,7 +210,8 @@ static void bring_chunk(cg *g, const et_contract *c, const cg_ring *r, val row, 
     int wave = g->t->wave, pieces = cg_contract_row_bytes(c) / PIECE;
     int per = rows_at_once(g, pieces);
     struct lots lots = lots_of(g, c);
-    val slot = cg_ring_slot(g, r);
+    cg_ring mine = {g->family->stream->own(g, r->slot), r->turn};
+    val slot = cg_ring_slot(g, &mine);
     if (lots.calm < lots.most) lots.low = cg_ring_is_low(g, r, g->slots_here / 2);
     val own = cg_muli(g, row, cg_contract_row_bytes(c)), to[2 * SWAP / PIECE] = {NULL};
     val place = LLVMBuildXor(g->b, cg_muli(g, unit, PIECE), swapped(g, c, row), "");
@@ -245,7 +246,6 @@ static void bring_next(cg *g, const et_contract *c, const cg_bringer *by, val ro
     }
     cg_ring r = cg_ring_next(g, &by->next);
     cg_ring_free(g, &r, by);
-    r.slot = g->family->stream->own(g, r.slot);
     bring_chunk(g, c, &r, row, unit, from);
     cg_ring_brought(g, &r);
 }
