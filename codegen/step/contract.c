@@ -123,13 +123,18 @@ static val of_ways(cg *g, struct ways *w, val packed, val dense) {
     return phi;
 }
 
-/* The first loads of either plan: what the other's are, nobody reads. From a slot of the ring it is
- * not far: those wait until the way is gone, so that registers need not hold both. */
+/* From a slot of the ring it is not far, and registers that hold the first loads of both plans are
+ * more than a lane has where words are read one by one: those wait until the way is gone. */
+static bool loads_late(const cg *g, const et_contract *c) {
+    return c->streamed || g->t->spread;
+}
+
+/* The first loads of either plan: what the other's are, nobody reads. */
 static void first_loads_of(cg *g, et_contract *c) {
     struct ways w;
     et_contract *o = c->other;
     c->is_packed = cg_contract_is_packed(g, o);
-    if (c->streamed) return;
+    if (loads_late(g, c)) return;
     ways_begin(g, &w, c->is_packed);
     first_loads(g, o);
     way_ends(g, &w, 0);
@@ -490,10 +495,10 @@ static void all_ways(cg *g, et_contract *c, val *carried) {
     c->other->mlive = c->mlive;
     c->other->nlive = c->nlive;
     ways_begin(g, &w, c->is_packed);
-    if (c->streamed) first_loads(g, c->other);
+    if (loads_late(g, c)) first_loads(g, c->other);
     all_chunks(g, c->other, packed);
     way_ends(g, &w, 0);
-    if (c->streamed) first_loads(g, c);
+    if (loads_late(g, c)) first_loads(g, c);
     all_chunks(g, c, carried);
     way_ends(g, &w, 1);
     for (int i = 0; i < sums; i++)
