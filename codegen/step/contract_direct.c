@@ -32,9 +32,9 @@ void cg_contract_spread(cg *g, et_contract *c) {
     int64_t lo, rows;
     const et_fragment *fr = et_target_fragment(g->t, c->halves ? ET_F16 : c->s->operand);
     et_span(g->x, c->s->mlive, &lo, &rows);
-    if (rows != 1 || !c->direct || c->packed || c->other || c->deep_a || c->size != 2 || !fr ||
-        c->fr != fr->few || c->lane_k * c->size % PIECE || c->pitch_a % (PIECE / c->size) ||
-        et_is_without(g->opt->without, ET_FEATURE_SPREAD))
+    if (rows != 1 || !c->direct || c->packed || cg_contract_may_pack(g, c) || c->deep_a ||
+        c->size != 2 || !fr || c->fr != fr->few || c->lane_k * c->size % PIECE ||
+        c->pitch_a % (PIECE / c->size) || et_is_without(g->opt->without, ET_FEATURE_SPREAD))
         return;
     int pieces = pieces_of(c), n = c->halves ? ROWS : c->sets, ahead = units_ahead(g, c);
     while (n > 1 && (c->units * pieces % n || ahead * pieces % n))
