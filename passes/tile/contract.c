@@ -351,8 +351,9 @@ static double own_cus(et_contract_tiler *c) {
         all += et_tile_columns(p, o);
         own += o == c->t.gr ? et_tile_columns(p, o) : 0;
     }
-    c->pooled = c->t.opt->machine->group_waves && c->t.opt->machine->dies == 1 && all > own &&
-                always_many(c) && et_cut_rows(c) > FEW_ALONE;
+    c->many = c->t.opt->machine->group_waves && c->t.opt->machine->dies == 1 && always_many(c) &&
+              et_cut_rows(c) > FEW_ALONE;
+    c->pooled = c->many && all > own;
     return cus * own / all < 1 ? 1 : cus * own / all;
 }
 
@@ -370,7 +371,7 @@ static double built_cost(et_contract_tiler *c, double reference[ET_SAMPLES]) {
     et_sample_symbols(c->t.x, syms);
     /* The smallest size of a range is one row more than the range before has: in tiles of many it
      * says little of the others. */
-    for (int i = c->pooled ? 1 : 0; i < ET_SAMPLES; i++) {
+    for (int i = c->many ? 1 : 0; i < ET_SAMPLES; i++) {
         et_grid_cost cost = et_grid_cost_at(p, &c->t.grid, m, syms[i]);
         double us = c->pooled   ? et_tile_pool_us(p, c->t.gr, &cost, m, syms[i])
                     : c->rounds ? et_grid_us_in_rounds(&cost, m, c->cus)

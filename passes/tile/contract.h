@@ -33,6 +33,7 @@ typedef struct {
     et_pieces pieces;         /* that these lie in */
     double cus;               /* that tiles may use */
     double tiles;             /* at most, of what was costed last */
+    bool many;                /* rows, always, of which waves multiply tiles together */
     bool pooled;              /* which depends on other groups' tiles */
     bool rounds;              /* of few rows, whose weights take the time: round by round */
     bool plain;               /* every right operand is read straight from memory */

@@ -91,3 +91,18 @@ output y : f32[N, 12288] = silu(x @ g.T) * (x @ u.T)
 ETG
 "$etcc" round.etg --machine=H100 --variants=1 --to=tiled -o round.eti
 [ "$(tile round.eti y)" = 64x96 ] || fail "one round: $(grep '^func' round.eti)"
+
+# Of a range of many rows the smallest number, one more than the range before has, says little of the others: tiles of 128 x 32 are
+# better than such of 64 x 64 for 65 rows alone.
+cat > range.etg << 'ETG'
+model range
+dim N in 65..128
+input x : bf16[N, 8192]
+weight w : bf16[2048, 8192]
+input z : f32[N, 2048]
+weight g : bf16[2048]
+y = z + x @ w.T
+output n : f32[N, 2048] = rmsnorm(y, g, eps = 1e-5)
+ETG
+"$etcc" range.etg --machine=H100 --variants=1 --to=tiled -o range.eti
+[ "$(tile range.eti y.w)" = 64x64 ] || fail "a range of rows: $(grep '^func' range.eti)"
