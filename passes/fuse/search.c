@@ -333,7 +333,7 @@ static void try_by_cost(struct search *s) {
     char *done = et_alloc(s->lo->g->arena, (size_t)s->lo->g->nvals);
     double best = 0;
     s->by_cost = s->opt->machine->group_waves != 0;
-    for (int v = 1; s->by_cost && v < s->lo->g->nvals; v++) {
+    for (int v = 1; s->by_cost && v < s->lo->g->nvals && !spent(s); v++) {
         int of[MOST_TOGETHER], n = 0;
         if (done[v] || !is_product_of_many(s, v)) continue;
         for (int o = v; o < s->lo->g->nvals && n < MOST_TOGETHER; o++)

@@ -80,6 +80,7 @@ output k : f32[N, 8, 128] = rmsnorm(reshape(x @ wk.T, [N, 8, 128]), g, eps = 1e-
 ETG
 "$etcc" norms.etg --machine=H100 --variants=1 --to=tiled -o norms.eti
 [ "$(grep -c '^func' norms.eti)" = 2 ] || fail "norms by themselves: $(grep '^func' norms.eti)"
+
 # Of tiles that are one round, those are better that more CUs have, though their columns are no power of two.
 cat > round.etg << 'ETG'
 model round
