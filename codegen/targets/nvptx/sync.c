@@ -71,10 +71,17 @@ void nvptx_order_loads(cg *g) {
     (void)g;
 }
 
-/* Past L1, which no other warp would find them in. */
+/* Past L1, which no other warp would find them in. What lies beside them is read next: memory gives
+ * 256 bytes of a row at a time faster than twice 128. */
 void nvptx_copy(cg *g, val to, val from, val bytes) {
+    static const char text[] = "cp.async.cg.shared.global.L2::256B [$0], [$1], 16, $2;",
+                      constraints[] = "r,l,r,~{memory}";
     val args[] = {to, from, bytes};
-    cg_call(g, "llvm.nvvm.cp.async.cg.shared.global.16.s", 0, NULL, 3, args);
+    LLVMTypeRef t[] = {LLVMTypeOf(to), LLVMTypeOf(from), g->i32};
+    LLVMTypeRef type = LLVMFunctionType(g->none, t, 3, false);
+    val copy = LLVMGetInlineAsm(type, text, sizeof text - 1, constraints, sizeof constraints - 1,
+                                true, false, LLVMInlineAsmDialectATT, false);
+    LLVMBuildCall2(g->b, type, copy, args, 3, "");
 }
 
 void nvptx_copy_group(cg *g) {
