@@ -120,7 +120,8 @@ static void place_words(cg *g, int at) {
 
 /* Where slots begin in the locals of a part, and how many there are. */
 static int slots_from(const et_program *p) {
-    return (locals_of(p, true) + 127) & ~127;
+    enum { ALIGN = 1024 }; /* of rows that waves multiply together */
+    return (locals_of(p, true) + ALIGN - 1) / ALIGN * ALIGN;
 }
 
 static int slots_of(const cg *g, const et_program *p) {
@@ -211,8 +212,25 @@ static bool check_attend_rows(cg *g, const et_func *f, const et_step *s) {
     return !problem;
 }
 
+/* Tiles whose weights nobody brings would wait for them for ever. */
+static bool check_slots(cg *g, const et_program *p) {
+    bool ok = true;
+    for (int i = 0; i < p->ngrids; i++) {
+        const et_func *f = &p->funcs[p->grids[i].func];
+        bool wants = false;
+        for (int k = 0; k < f->nlocals; k++)
+            wants |= f->locals[k].slot;
+        if (!wants || cg_streamed(g, i)) continue;
+        cg_error(g, "%s: its weights come in slots of a ring, and there is none for them",
+                 p->grids[i].name);
+        ok = false;
+    }
+    return ok;
+}
+
 static bool check_steps(cg *g, const et_program *p) {
     bool ok = true;
+    cg_ring_enter(g, p);
     for (int i = 0; i < p->nfuncs; i++) {
         const et_func *f = &p->funcs[i];
         for (int k = 0; k < f->nsteps; k++)
@@ -292,7 +310,7 @@ static bool check(cg *g) {
         cg of = *g;
         of.p = p;
         of.x = p->g->exprs;
-        ok &= check_steps(&of, p);
+        ok = ok && check_steps(&of, p) && check_slots(&of, p);
     }
     return ok;
 }

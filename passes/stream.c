@@ -8,6 +8,7 @@
 #include "ir/program/step.h"
 #include "passes/cost/cost.h"
 #include "passes/pipeline/pipeline.h"
+#include "passes/slots.h"
 
 /* A product of many rows brings its weights itself, and the rows with them. */
 static bool brings_itself(const et_func *f) {
@@ -17,15 +18,30 @@ static bool brings_itself(const et_func *f) {
     return any;
 }
 
-/* Which models could stream, as bits: none of their tasks brings its weights itself. */
-static uint32_t candidates(const et_program *p) {
-    uint32_t models = 0, never = 0;
+static uint32_t bit_of(const et_grid *g) {
+    return (uint32_t)1 << g->model;
+}
+
+/* Which models have tasks that bring their weights themselves, as bits; and all of them. */
+static uint32_t with_chunks(const et_program *p, uint32_t *all) {
+    uint32_t some = 0;
     for (int i = 0; i < p->ngrids; i++) {
-        uint32_t bit = (uint32_t)1 << p->grids[i].model;
-        models |= bit;
-        if (brings_itself(&p->funcs[p->grids[i].func])) never |= bit;
+        *all |= bit_of(&p->grids[i]);
+        if (brings_itself(&p->funcs[p->grids[i].func])) some |= bit_of(&p->grids[i]);
     }
-    return models & ~never;
+    return some;
+}
+
+/* Which models could stream; of MANY, which bring weights themselves, those of which no task need,
+ * and none does afterwards. */
+static uint32_t candidates(et_program *p, const et_pass_options *opt, uint32_t *many) {
+    uint32_t all = 0, chunks = *many = with_chunks(p, &all);
+    for (int i = 0; i < ET_MAX_MODELS; i++)
+        if (chunks >> i & 1 && !et_slots_suit(p, opt, i)) *many &= ~((uint32_t)1 << i);
+    for (int i = 0; i < p->ngrids; i++)
+        if (bit_of(&p->grids[i]) & *many)
+            et_slots_take(p, &p->funcs[p->grids[i].func], opt->machine);
+    return (all & ~chunks) | *many;
 }
 
 /* Bytes of a slot for what lies beside the codes that fill it: what the grids of MODELS have most
@@ -43,6 +59,7 @@ static int beside(const et_program *p, int bytes, uint32_t models) {
 }
 
 static et_ring ring_of(const et_program *p, const et_pass_options *opt, uint32_t models) {
+    enum { ALIGN = 1024 }; /* of rows that waves multiply together */
     const et_machine *m = opt->machine;
     et_ring r = {.bytes = m->stream_kb << 10};
     int most = 0;
@@ -54,6 +71,7 @@ static et_ring ring_of(const et_program *p, const et_pass_options *opt, uint32_t
     r.bytes += beside(p, r.bytes, models);
     /* Of as many k's: half of them, and which of four columns they are of. */
     if (opt->packed) r.bytes = r.bytes / 2 + r.bytes / 16;
+    if (with_chunks(p, &(uint32_t){0})) r.bytes = (r.bytes + ALIGN - 1) / ALIGN * ALIGN;
     r.slots = et_machine_slots(m, most, r.bytes);
     if (r.slots > ET_RING_MAX_SLOTS) r.slots = ET_RING_MAX_SLOTS;
     if (r.slots < ET_RING_MIN_SLOTS) r.slots = 0;
@@ -112,7 +130,7 @@ static struct streamed streamed(et_program *p, const et_pass_options *opt) {
  * has; and the fewer there are, the sooner comes what tasks wait for. Only where weights take most
  * of all the time is memory asked for what slots have no room for; with less, what tasks read
  * should not stand in line behind that, and with more memory hardly ever stands still. */
-static void pace(et_program *p, const et_pass_options *opt) {
+static void pace(et_program *p, const et_pass_options *opt, bool many) {
     const et_machine *m = opt->machine;
     enum { LOT = 4 << 10 }; /* that copies are asked for in (codegen/step/contract_stream.c) */
     /* Of all the time: between launches that were measured to lose, to gain, and to lose. */
@@ -124,9 +142,10 @@ static void pace(et_program *p, const et_pass_options *opt) {
     double share = rest > s.us ? s.us / rest : 1;
     int lots = (int)(share * (m->flight_kb << 10) / LOT + 0.999);
     p->ring.flight = lots * LOT < m->flight_kb << 10 ? lots * LOT : m->flight_kb << 10;
-    bool gains =
-        s.us >= from * all && s.us <= to * all && !et_is_without(opt->without, ET_FEATURE_AHEAD);
-    p->ring.ahead = gains ? m->ahead_kb << 10 : 0;
+    bool gains = many || (s.us >= from * all && s.us <= to * all);
+    bool asks = gains && !et_is_without(opt->without, ET_FEATURE_AHEAD);
+    p->ring.ahead = asks ? m->ahead_kb << 10 : 0;
+    if (many) p->ring.flight = m->flight_kb << 10;
 }
 
 /* All of a model or none: a task that loads its weights itself, beside a wave that brings those of
@@ -162,6 +181,7 @@ static void move_apart(et_program *p, const et_grid *g, const et_machine *m) {
     et_func *f = &p->funcs[g->func];
     const et_step *s = &f->steps[et_stream_step(p, f)];
     et_local *l = f->locals, *a = &l[s->stage_a];
+    if (et_step_stages(f, s)) return;
     int rows = et_local_bytes(a), sums = 0;
     bool meets = false;
     for (int i = 0; i < s->nacc; i++) {
@@ -182,16 +202,16 @@ static void move_apart(et_program *p, const et_grid *g, const et_machine *m) {
 bool et_pass_stream(et_pipeline *pl) {
     et_program *p = pl->p;
     const et_machine *m = pl->opt->machine;
-    uint32_t models = et_may_stream(pl->opt) ? candidates(p) : 0;
+    uint32_t many = 0, models = et_may_stream(pl->opt) ? candidates(p, pl->opt, &many) : 0;
     p->ring = ring_of(p, pl->opt, models);
     for (int i = 0; i < ET_MAX_MODELS; i++)
-        if (models >> i & 1 && !pays(p, m, i)) models &= ~((uint32_t)1 << i);
+        if ((models & ~many) >> i & 1 && !pays(p, m, i)) models &= ~((uint32_t)1 << i);
     p->ring = ring_of(p, pl->opt, models);
     for (int i = 0; i < p->ngrids; i++)
         p->grids[i].streamed =
             models >> p->grids[i].model & 1 && !et_stream_problem(p, &p->grids[i]);
     if (!p->ring.slots) return true;
-    pace(p, pl->opt);
+    pace(p, pl->opt, many != 0);
     for (int i = 0; i < p->ngrids; i++)
         if (p->grids[i].streamed) move_apart(p, &p->grids[i], m);
     return true;

@@ -83,6 +83,7 @@ struct et_contract {
     int next_m;              /* rows from one of the latter to the next */
     int bands;               /* in which they are put into local memory, one after the other */
     int kc, units;           /* k per chunk, and units in a wave's part of it */
+    int slot_k;              /* k of a slot, of several chunks, where only b comes in them; or 0 */
     int pitch_a;             /* between staged rows of a */
     int64_t k, chunks;       /* extent and chunks, -1 when known at run time only */
     bool tail;               /* the last chunk is not full */
@@ -217,6 +218,8 @@ void cg_contract_pass(cg *, block past);
 void cg_contract_elements(cg *, const et_contract *, et_expr e, bool divergent, val chunk, val u,
                           int n, val *v);
 
+/* Every tile has rows, as nobody has to ask where waves multiply together: contract_group.c. */
+bool cg_chunks_have_rows(const cg *, const et_contract *);
 /* All chunks through the ring, into the sums ACC. */
 void cg_contract_ring(cg *, const et_contract *, val *acc);
 const char *cg_contract_ring_problem(cg *, const et_contract *);

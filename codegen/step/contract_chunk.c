@@ -89,7 +89,7 @@ void cg_chunks_begin(cg *g, et_chunks *r) {
     const et_step *s = c->s;
     r->wide = row_bytes(c);
     r->piece = LLVMBuildAnd(g->b, g->tid, cg_i32(g, r->wide / PIECE - 1), "");
-    r->nsides = 1 + s->nacc;
+    r->nsides = c->slot_k ? 1 : 1 + s->nacc;
     r->parts = c->kc * c->size / r->wide;
     r->side[0] = (et_chunk_side){.e = s->a, .var = s->mvar, .rows = s->tm, .local = s->stage_a};
     r->side[0].live = c->mlive;

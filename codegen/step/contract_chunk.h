@@ -61,8 +61,6 @@ val cg_chunks_next(cg *, const et_chunks *, val slot);
 val cg_chunks_back(cg *, const et_chunks *, val slot, int n);
 /* CHUNK, of operands up to LAST, if there is one of that number. */
 void cg_chunks_copy(cg *, const et_chunks *, val chunk, val slot, int last);
-/* Every tile has some, as nobody has to ask: contract_group.c. */
-bool cg_chunks_have_rows(const cg *, const et_contract *);
 void cg_chunks_together(cg *, et_chunks *, val *acc); /* all chunks, by waves together */
 
 /* ---- out of it, by each wave for itself ---- */

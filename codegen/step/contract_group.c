@@ -3,15 +3,23 @@
  * first weights, comes before its waits. */
 #include "codegen/step/contract_chunk.h"
 
+enum { EIGHT = 8 };
+
 /* ---- out of it, by several waves ---- */
 
-/* ROW of an operand, at the k's of step J of these waves: each part has STEPS of them. */
-static val group_rows(cg *g, const et_chunks *r, const et_chunk_side *s, val slot, val row, int j,
+/* Where the first part of a chunk in SLOT begins. */
+static val chunk_at(cg *g, const et_chunks *r, const et_chunk_side *s, val slot) {
+    val base = cg_gepi(g, g->lds, g->f->locals[s->local].offset);
+    return cg_gep(g, base, cg_muli(g, slot, r->parts * s->bytes));
+}
+
+/* ROW of an operand whose chunk is at BASE, at the k's of step J of these waves: each part has
+ * STEPS of them. */
+static val group_rows(cg *g, const et_chunks *r, const et_chunk_side *s, val base, val row, int j,
                       int steps) {
     const et_contract *c = r->c;
     int own = r->parts * steps / c->s->wk, bytes = r->wide / steps;
-    val at = cg_add(g, cg_muli(g, slot, r->parts * s->bytes), cg_muli(g, row, r->wide));
-    val base = cg_gepi(g, g->lds, g->f->locals[s->local].offset);
+    val at = cg_muli(g, row, r->wide);
     if (own % steps == 0) { /* whole parts */
         at = cg_add(g, at, cg_muli(g, c->ks, own / steps * s->bytes));
     } else {
@@ -24,8 +32,8 @@ static val group_rows(cg *g, const et_chunks *r, const et_chunk_side *s, val slo
     return cg_gepi(g, cg_gep(g, base, at), s->at + j / steps * s->bytes + j % steps * bytes);
 }
 
-/* SUM: f32's, of product after product. */
-static void multiply_group(cg *g, const et_chunks *r, val slot, val *sum) {
+/* SUM: f32's, of product after product. ROWS, COLUMNS: where the chunk of either operand is. */
+static void multiply_group(cg *g, const et_chunks *r, val rows, val cols, val *sum) {
     const et_contract *c = r->c;
     const et_group_family *of = g->t->group;
     int columns = 16 * (c->together == ET_GROUP_M ? c->nsub : c->msub);
@@ -36,8 +44,8 @@ static void multiply_group(cg *g, const et_chunks *r, val slot, val *sum) {
     of->begin(g, 0, NULL, 0, NULL);
     for (int j = 0; j < r->parts * steps / c->s->wk; j++)
         for (int i = 0; i < c->products; i++) {
-            val a = group_rows(g, r, &r->side[0], slot, m, j, steps);
-            val b = group_rows(g, r, &r->side[1 + i], slot, n, j, steps);
+            val a = group_rows(g, r, &r->side[0], rows, m, j, steps);
+            val b = group_rows(g, r, &r->side[1 + i], cols, n, j, steps);
             bool rows_m = c->together == ET_GROUP_M;
             of->multiply(g, c->s->operand, r->wide, rows_m ? a : b, rows_m ? b : a, columns,
                          sum + (ptrdiff_t)i * columns / 2);
@@ -45,36 +53,81 @@ static void multiply_group(cg *g, const et_chunks *r, val slot, val *sum) {
     of->end(g);
 }
 
+/* What goes from chunk to chunk. */
+struct turning {
+    int sums; /* f32's of a lane, in V, with a slot of the chunks' ring and one of weights behind */
+    val v[ET_MAX_SUMS * EIGHT + 2];
+};
+
 /* While they multiply a chunk the next is stored, and the one that they had before is waited for
- * last. */
-void cg_chunks_together(cg *g, et_chunks *r, val *acc) {
-    enum { EIGHT = 8 };
-    const et_contract *c = r->c;
-    const et_group_family *of = g->t->group;
-    int n = cg_contract_sums(c) * EIGHT;
-    val carried[ET_MAX_SUMS * EIGHT + 1], last = cg_addi(g, c->nchunks, -1);
-    for (int i = 0; i < n; i++)
-        carried[i] = cg_extract(g, acc[i / EIGHT], i % EIGHT);
-    carried[n] = cg_i32(g, 0);
-    cg_for f;
-    val chunk = cg_for_begin(g, &f, cg_i32(g, 0), c->nchunks, cg_i32(g, 1), true, n + 1, carried);
-    val slot = carried[n], next = cg_chunks_next(g, r, slot);
+ * last. WEIGHTS: where those of CHUNK are, which have come, or NULL: in the same slot. */
+static void turn(cg *g, et_chunks *r, val chunk, val weights, struct turning *t) {
+    val slot = t->v[t->sums], next = cg_chunks_next(g, r, slot);
+    val last = cg_addi(g, r->c->nchunks, -1);
     if (r->async) g->family->copied(g, cg_chunks_ahead(r->c) - 1);
-    of->written(g);
+    g->t->group->written(g);
     cg_barrier(g); /* the chunk is there, and the one two before it has been multiplied */
     if (r->async)
         cg_chunks_copy(g, r, cg_addi(g, chunk, cg_chunks_ahead(r->c)),
                        cg_chunks_back(g, r, slot, 2), r->nsides - 1);
     val then = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){cg_addi(g, chunk, 1), last});
     cg_chunk_load(g, r, then);
-    multiply_group(g, r, slot, carried);
+    val rows = chunk_at(g, r, &r->side[0], slot);
+    multiply_group(g, r, rows, weights ? weights : chunk_at(g, r, &r->side[1], slot), t->v);
     cg_chunk_store(g, r, next);
-    of->over(g, 1, 0, NULL);
-    carried[n] = next;
-    cg_for_end(g, &f, carried);
-    of->over(g, 0, n, carried);
+    g->t->group->over(g, 1, 0, NULL);
+    t->v[t->sums] = next;
+}
+
+static void turn_chunks(cg *g, et_chunks *r, struct turning *t) {
+    cg_for f;
+    int n = t->sums + 1;
+    val chunk = cg_for_begin(g, &f, cg_i32(g, 0), r->c->nchunks, cg_i32(g, 1), true, n, t->v);
+    turn(g, r, chunk, NULL, t);
+    cg_for_end(g, &f, t->v);
+}
+
+/* The same, of weights that come through the program's ring, several chunks in a slot of that. It
+ * is free when the first chunk of the next one is being multiplied. (With a slot's chunks one after
+ * the other in one loop ptxas (13.0) has no uniform registers left for what the products of all of
+ * them read, nor for any others of the kernel.) */
+static void turn_slots(cg *g, et_chunks *r, struct turning *t) {
+    const et_contract *c = r->c;
+    int each = c->slot_k / c->kc, n = t->sums + 1;
+    val zero = cg_i32(g, 0), one = cg_i32(g, 1), slots = cg_i32(g, c->k / c->slot_k);
+    cg_for f, of_slot;
+    cg_if second;
+    val at = cg_for_begin(g, &f, zero, slots, one, true, n + 1, t->v);
+    cg_ring now = cg_ring_next(g, &g->taker), before = {t->v[n], NULL};
+    val weights = cg_ring_slot(g, &now), i = zero;
+    cg_ring_take(g, &now);
+    if (each > 1) i = cg_for_begin(g, &of_slot, zero, cg_i32(g, each), one, true, n, t->v);
+    val part = cg_gep(g, weights, cg_muli(g, i, r->parts * r->side[1].bytes));
+    turn(g, r, cg_add(g, cg_muli(g, at, each), i), part, t);
+    val is =
+        LLVMBuildAnd(g->b, cg_icmp(g, LLVMIntSGT, at, zero), cg_icmp(g, LLVMIntEQ, i, zero), "");
+    cg_if_begin(g, &second, is);
+    cg_ring_taken(g, &before);
+    cg_if_end(g, &second);
+    if (each > 1) cg_for_end(g, &of_slot, t->v);
+    t->v[n] = now.slot;
+    cg_for_end(g, &f, t->v);
+}
+
+void cg_chunks_together(cg *g, et_chunks *r, val *acc) {
+    struct turning *t = et_alloc(g->arena, sizeof *t);
+    int n = t->sums = cg_contract_sums(r->c) * EIGHT;
+    for (int i = 0; i < n; i++)
+        t->v[i] = cg_extract(g, acc[i / EIGHT], i % EIGHT);
+    t->v[n] = t->v[n + 1] = cg_i32(g, 0);
+    if (r->c->slot_k)
+        turn_slots(g, r, t);
+    else
+        turn_chunks(g, r, t);
+    g->t->group->over(g, 0, n, t->v);
+    if (r->c->slot_k) cg_ring_taken(g, &(cg_ring){t->v[n + 1], NULL});
     for (int i = 0; i < n / EIGHT; i++)
-        acc[i] = cg_vector(g, g->f32, EIGHT, carried + (ptrdiff_t)i * EIGHT);
+        acc[i] = cg_vector(g, g->f32, EIGHT, t->v + (ptrdiff_t)i * EIGHT);
 }
 
 /* ---- before the tile's waits ---- */
@@ -96,7 +149,7 @@ static bool is_placed(cg *g, const et_contract *c, et_expr e) {
 /* How many chunks of its right operands come before the waits: as many as are on their way later.
  */
 static int early_chunks(cg *g, const et_contract *c) {
-    bool weights = true;
+    bool weights = !c->slot_k; /* they are on their way already */
     for (int i = 0; i < c->s->nacc; i++)
         weights &= !cg_reads_mutable(g, c->s->b[i]);
     int n = cg_chunks_ahead(c);

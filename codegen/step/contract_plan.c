@@ -194,6 +194,10 @@ static bool plan_step(cg *g, et_contract *c) {
     c->fr = et_target_fragment(g->t, s->operand);
     if (c->either) c->fr = et_target_either(g->t, s->operand);
     int groups = et_layout_groups(c->fr->layout), kw = s->kc / s->wk;
+    if (s->stage_b >= 0 && g->f->locals[s->stage_b].slot) {
+        c->slot_k = g->f->locals[s->stage_b].dim[2];
+        c->streamed = true;
+    }
     c->size = et_dtype_bytes(s->operand);
     c->lane_k = c->fr->lane_k > 16 / c->size ? c->fr->lane_k : 16 / c->size;
     c->bits = bits_of(g, c);

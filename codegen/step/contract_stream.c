@@ -17,11 +17,18 @@ enum {
     MOST_LOTS = 63,
     CALM = 16 << 10,
     MOST_PACKED = 16, /* rows' sixteens of a chunk that is packed */
-    MOST_FROM = ET_MAX_ACC + ET_MOST_SIDE_COPIES
+    MOST_FROM = ET_MAX_ACC + ET_MOST_SIDE_COPIES,
+    LINE = 128, /* of a row, where waves multiply together: as chunks of both operands have it */
+    ROWS = 4,   /* that lanes bring so much of at a time */
 };
 
 int cg_contract_row_bytes(const et_contract *c) {
-    return c->kc * c->bits / 8;
+    return (c->slot_k ? c->slot_k : c->kc) * c->bits / 8;
+}
+
+/* Slots that the tile's k is in. */
+static int slots_of(const et_contract *c) {
+    return (int)(c->slot_k ? c->k / c->slot_k : c->chunks);
 }
 
 int cg_contract_slot_bytes(const et_contract *c) {
@@ -90,7 +97,16 @@ bool cg_contract_fits(cg *g, const et_contract *c) {
            cg_contract_alike(g, c, rows_at_once(g, pieces));
 }
 
+/* Where waves multiply together lanes bring four rows at a time, LINE of each. */
+static bool streams_together(cg *g, const et_contract *c) {
+    return c->together && c->k > 0 && c->k % c->slot_k == 0 && cg_chunks_have_rows(g, c) &&
+           c->s->tn % (2 * ROWS) == 0 && et_stream_is_full(g->p, c->s) &&
+           c->kc * c->size % LINE == 0 && g->t->wave == ROWS * LINE / PIECE &&
+           cg_contract_slot_bytes(c) <= g->p->ring.bytes && cg_contract_alike(g, c, ROWS);
+}
+
 bool cg_contract_streams(cg *g, const et_contract *c) {
+    if (c->slot_k) return streams_together(g, c);
     bool full = et_stream_is_full(g->p, c->s);
     return c->direct && !c->tail && !c->cond.id && c->chunks > 0 &&
            (c->coded ? full : c->piece * c->size == PIECE) && cg_contract_fits(g, c) &&
@@ -238,6 +254,34 @@ static void bring_chunk(cg *g, const et_contract *c, const cg_ring *r, val row, 
     }
 }
 
+/* The same for waves that multiply together: a LINE of all rows, then the next one, each in the
+ * places that a ring of chunks of both operands has them in (contract_chunk.c). */
+static void bring_lines(cg *g, const et_contract *c, const cg_ring *r, val row, val unit,
+                        val *from) {
+    enum { PIECES = LINE / PIECE };
+    const et_step *s = c->s;
+    int lines = cg_contract_row_bytes(c) / LINE, rows = s->nacc * s->tn;
+    struct lots lots = lots_of(g, c);
+    cg_ring mine = {g->family->stream->own(g, r->slot), r->turn};
+    val slot = cg_ring_slot(g, &mine), to[2];
+    if (lots.calm < lots.most) lots.low = cg_ring_is_low(g, r, g->slots_here / 2);
+    for (int i = 0; i < 2; i++) {
+        val turned = LLVMBuildXor(g->b, unit, cg_addi(g, row, (int64_t)i * ROWS), "");
+        to[i] = cg_add(g, cg_muli(g, row, LINE), cg_muli(g, turned, PIECE));
+        to[i] = cg_gep(g, slot, to[i]);
+    }
+    for (int i = 0; i < s->nacc; i++)
+        for (int n = 0; n < s->tn; n += ROWS) {
+            int64_t ahead = et_stream_row(g->p, s, i, n) * c->size;
+            for (int line = 0; line < lines; line++) {
+                int at = (line * rows + i * s->tn + n) * LINE;
+                g->family->stream->copy(g, cg_gepi(g, to[n / ROWS % 2], at),
+                                        cg_gepi(g, from[i], ahead + line * LINE), PIECE);
+                asked(g, &lots);
+            }
+        }
+}
+
 static void bring_next(cg *g, const et_contract *c, const cg_bringer *by, val row, val unit,
                        val *from) {
     if (by->asks) {
@@ -246,13 +290,16 @@ static void bring_next(cg *g, const et_contract *c, const cg_bringer *by, val ro
     }
     cg_ring r = cg_ring_next(g, &by->next);
     cg_ring_free(g, &r, by);
-    bring_chunk(g, c, &r, row, unit, from);
+    if (c->slot_k)
+        bring_lines(g, c, &r, row, unit, from);
+    else
+        bring_chunk(g, c, &r, row, unit, from);
     cg_ring_brought(g, &r);
 }
 
 static void bring_chunks(cg *g, const et_contract *c, const cg_bringer *by, val row, val unit,
                          val *from) {
-    val zero = cg_i32(g, 0), one = cg_i32(g, 1), chunks = cg_i32(g, c->chunks), at[MOST_FROM];
+    val zero = cg_i32(g, 0), one = cg_i32(g, 1), chunks = cg_i32(g, slots_of(c)), at[MOST_FROM];
     int n = c->s->nacc, all = n + (c->sides ? c->sides->copies : 0);
     cg_for f;
     if (!c->zeros) {
@@ -320,6 +367,7 @@ static void bring_dense(cg *g, et_contract *c, const cg_bringer *by) {
     const et_step *s = c->s;
     int wave = g->t->wave, bytes = by->asks ? ET_ASK_LINE : PIECE;
     int pieces = cg_contract_row_bytes(c) > bytes ? cg_contract_row_bytes(c) / bytes : 1;
+    if (c->slot_k && !by->asks) pieces = LINE / PIECE;
     bool shared = pieces < wave;
     val zero = cg_i32(g, 0), from[MOST_FROM];
     val row = shared ? LLVMBuildUDiv(g->b, g->lane, cg_i32(g, pieces), "") : zero;

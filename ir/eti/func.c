@@ -48,7 +48,7 @@ static void local_dims(eti_parser *p, int *out_rank, int dim[ET_MAX_RANK]) {
     eti_need(p, ']');
 }
 
-/* local $name : f32[16, 64] [pitch 68] [rows 8] [at 0] */
+/* local $name : f32[16, 64] [pitch 68] [rows 8] [at 0 | slot] */
 static void local(eti_parser *p) {
     eti_next(p);
     et_loc loc = p->tok.loc;
@@ -79,7 +79,10 @@ static void local(eti_parser *p) {
         if (all % (l->rows ? l->rows : 1)) eti_error(p, at, "that many rows do not divide %d", all);
     }
     at = p->tok.loc;
-    if (eti_take_word(p, "at")) {
+    if (eti_take_word(p, "slot")) {
+        l->slot = true;
+        l->offset = 0;
+    } else if (eti_take_word(p, "at")) {
         l->offset = (int)eti_need_int(p, 0, ETI_MAX_LDS, "an offset in local memory");
         if (l->offset % 16) eti_error(p, at, "an offset in local memory is a multiple of 16");
     }

@@ -188,11 +188,17 @@ static bool ring(eti_parser *p, et_step *s, const char *a, const char *b, et_loc
             "of what is");
         return true;
     }
+    have = eti_local(p, b);
+    const et_local *of = have >= 0 ? &p->f->locals[have] : NULL;
+    bool slot = of && of->slot && of->rank == 3;
+    int k = slot ? of->dim[2] : s->kc;
     s->stage_a = buffer(p, a, loc, "a", s->operand, 3, (int[]){stages, s->tm, s->kc}, 0);
-    s->stage_b = buffer(p, b, loc, "b", s->operand, 3, (int[]){stages, s->nacc * s->tn, s->kc}, 0);
+    s->stage_b =
+        buffer(p, b, loc, "b", s->operand, 3, (int[]){slot ? 1 : stages, s->nacc * s->tn, k}, 0);
+    if (k % s->kc) eti_error(p, loc, "a slot holds whole chunks of %d", s->kc);
     for (int i = 0; i < 2 && !p->broken; i++) {
         const et_local *r = &p->f->locals[i ? s->stage_b : s->stage_a];
-        if (r->rank == 3 && r->pitch != s->kc)
+        if (r->rank == 3 && r->pitch != (i ? k : s->kc))
             eti_error(p, loc, "the rows of a ring lie next to each other");
     }
     return true;

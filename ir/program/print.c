@@ -240,7 +240,10 @@ static void print_func(struct out *o, const et_func *f) {
             fprintf(o->to, "%s%d", k ? ", " : "", l->dim[k]);
         fprintf(o->to, "] pitch %d", l->pitch);
         if (l->rows) fprintf(o->to, " rows %d", l->rows);
-        fprintf(o->to, " at %d\n", l->offset);
+        if (l->slot)
+            fprintf(o->to, " slot\n");
+        else
+            fprintf(o->to, " at %d\n", l->offset);
     }
     for (int i = 0; i < f->nsteps; i++)
         print_step(o, &f->steps[i]);

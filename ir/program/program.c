@@ -46,6 +46,7 @@ int et_item_model(const et_program *p, const et_item *it) {
 }
 
 int et_local_bytes(const et_local *l) {
+    if (l->slot) return 0;
     int n = l->pitch * et_dtype_bytes(l->dtype);
     for (int i = 0; i + 1 < l->rank; i++)
         n *= l->rows && i + 2 == l->rank ? l->rows : l->dim[i];

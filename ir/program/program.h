@@ -128,6 +128,7 @@ typedef struct {
     int rows;  /* of the dimension before that, so many are there at a time, a part of them; 0: all.
                   Only sums of a CONTRACT step are so (et_func_bands) */
     int offset; /* bytes in LDS, a multiple of 16 */
+    bool slot;  /* its place is a slot of the program's ring (stream.h), of which LDS has others */
 } et_local;
 
 typedef enum {
@@ -183,7 +184,8 @@ typedef struct et_step {
                     ring of chunks, [stages][tm][kc], with one of b: how its elements lie there is
                     up to codegen */
     int stage_b; /* local [tn][kc] for a b that is not k-contiguous in memory, or -1; with a ring
-                    [stages][nacc * tn][kc] */
+                    [stages][nacc * tn][kc], or, where weights come through the program's ring, a
+                    slot of that, [1][nacc * tn][k's], which several chunks of a share */
 
     /* ATTEND: out[h][d] as ir/graph/attention.h defines it, with the parts q(h, d), k(p, d),
      * v(p, d), first, end, mask(h, p), score(h, p), extra(h). All but the mask and the extra term

@@ -163,8 +163,9 @@ int et_stream_step(const et_program *p, const et_func *f) {
     int found = -1;
     for (int i = 0; i < f->nsteps; i++) {
         if (f->steps[i].kind != ET_STEP_CONTRACT) continue;
-        if (found >= 0 || et_step_stages(f, &f->steps[i]) || !streamable(p, &f->steps[i]))
-            return -1;
+        const et_step *s = &f->steps[i];
+        bool itself = et_step_stages(f, s) && !f->locals[s->stage_b].slot;
+        if (found >= 0 || itself || !streamable(p, s)) return -1;
         found = i;
     }
     return found;

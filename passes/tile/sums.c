@@ -6,17 +6,20 @@
  *
  * Every product that may be is tried, with all of its model tiled as it would be then. */
 #include "ir/program/step.h"
+#include "passes/slots.h"
 #include "passes/tile/apart.h"
 #include "passes/tile/tiler.h"
 #include "passes/trial/trial.h"
 #include <string.h>
 
 enum {
-    MOST_PARTS = 4,   /* of a few rows, */
-    MOST_OF_MANY = 2, /* and of more, of which each part is as much to write and read as the rows */
-    LEAST_K = 512,    /* of a part */
-    MOST_TRIED = 32,  /* products */
-    LOOP_TRIPS = 16,  /* what is cut is the same for any depth */
+    MOST_PARTS = 4, /* of a few rows, */
+    MOST_OF_MANY =
+        2, /* and of more, of which each part is as much to write and read as the rows; */
+    MOST_OF_SLOTS = 4, /* with weights that are there before these are */
+    LEAST_K = 512,     /* of a part */
+    MOST_TRIED = 32,   /* products */
+    LOOP_TRIPS = 16,   /* what is cut is the same for any depth */
 };
 /* What a cut must bring of its model's time: less is noise of the costs. */
 static const double least_gain = 0.005, least_of_many = 0.008;
@@ -142,9 +145,11 @@ static void keep_model(et_program *p, int model) {
     p->first = first;
 }
 
-/* Predicted times of the model of GROUP, that group cut into so many parts, and how many tiles it
- * has at most; false where that cannot be tiled. */
-static bool price(const et_tiler *t, int group, int parts, double us[ET_SAMPLES], double *tiles) {
+/* Predicted times of the model of GROUP, that group cut into so many parts, how many tiles it has
+ * at most, and whether its products had better have slots (passes/slots.h); false where that cannot
+ * be tiled. */
+static bool price(const et_tiler *t, int group, int parts, double us[ET_SAMPLES], double *tiles,
+                  bool *slots) {
     et_graph *g = t->p->g;
     int64_t syms[ET_SAMPLES][ET_MAX_SYMS];
     et_trial trial;
@@ -155,6 +160,7 @@ static bool price(const et_tiler *t, int group, int parts, double us[ET_SAMPLES]
     et_tile_narrow(p);
     bool ok = et_tile_program(p, &trial.opt, NULL);
     if (ok) keep_model(p, model);
+    *slots = ok && et_slots_suit(p, &trial.opt, model);
     et_sample_symbols(g->exprs, syms);
     for (int i = 0; ok && i < ET_SAMPLES; i++) {
         *tiles = et_grid_cost_at(p, &p->grids[group], t->opt->machine, syms[i]).tiles;
@@ -171,12 +177,13 @@ static int parts_of(const et_tiler *t, int group, int64_t k) {
     const et_product *of = &t->p->groups[group].product[0];
     bool few = upper(t->x, et_var_extent(t->x, of->m)) <= few_rows(t->opt);
     double gain = few ? least_gain : least_of_many, least = 1 - gain;
-    int best = 1, most = few ? MOST_PARTS : MOST_OF_MANY;
-    if (!price(t, group, 1, whole, &tiles)) return 1;
+    int best = 1, most = few ? MOST_PARTS : MOST_OF_SLOTS;
+    bool slots;
+    if (!price(t, group, 1, whole, &tiles, &slots)) return 1;
     for (int parts = 2; parts <= most && k / parts >= LEAST_K; parts *= 2) {
         double sum = 0;
         if (k % (parts * LEAST_K / 2) || (few && parts * tiles > t->opt->machine->cus) ||
-            !price(t, group, parts, us, &now))
+            !price(t, group, parts, us, &now, &slots) || (!few && parts > MOST_OF_MANY && !slots))
             continue;
         for (int i = 0; i < ET_SAMPLES; i++)
             sum += us[i] / whole[i] / ET_SAMPLES;

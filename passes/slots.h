@@ -1,0 +1,14 @@
+/* slots.h - products of many rows whose weights come through the program's ring. */
+#ifndef ET_SLOTS_H
+#define ET_SLOTS_H
+
+#include "passes/pipeline/pipeline.h"
+
+/* Had the products of MODEL, of which some have a ring of chunks of both operands, better have one
+ * of rows alone, with weights in slots of the program's ring? The program is tiled. */
+bool et_slots_suit(const et_program *, const et_pass_options *, int model);
+
+/* They have from here on. */
+void et_slots_take(const et_program *, et_func *, const et_machine *);
+
+#endif
