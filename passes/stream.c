@@ -129,7 +129,8 @@ static struct streamed streamed(et_program *p, const et_pass_options *opt) {
  * tasks wait for each other longer than for weights needs these at a lower rate than the machine
  * has; and the fewer there are, the sooner comes what tasks wait for. Only where weights take most
  * of all the time is memory asked for what slots have no room for; with less, what tasks read
- * should not stand in line behind that, and with more memory hardly ever stands still. */
+ * should not stand in line behind that, and with more memory hardly ever stands still. MANY rows
+ * take so long to read that memory would stand still whatever the share. */
 static void pace(et_program *p, const et_pass_options *opt, bool many) {
     const et_machine *m = opt->machine;
     enum { LOT = 4 << 10 }; /* that copies are asked for in (codegen/step/contract_stream.c) */
