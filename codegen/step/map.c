@@ -374,19 +374,20 @@ static bool map_full(cg *g, const struct whole *w) {
 
 /* ---- what maps read, loaded before the steps in front of them ----
  *
- * Where weights come ahead of tasks, a task is as long as its trips to
+ * A task of few steps, and where weights come ahead of tasks any, is as long as its trips to
  * memory, one behind the other. So what maps read is on its way while the product or the reductions
  * before them run, and what nobody writes while the tile waits. The first wave, which polls, has no
  * items where the others are enough for all: its polls would come behind its loads. */
 
-enum { MOST_AHEAD = 48 };
+enum { MOST_AHEAD = 48, MOST_TURNS = 2, MOST_NODES = 400 };
 
 struct cg_ahead {
     const et_step *s;
     struct whole w;
     struct map m;
     bool others; /* the first wave has no items */
-    int n;       /* expressions whose values are known, at the work-item's only item */
+    int turn;    /* which of the work-item's items this is */
+    int n;       /* expressions whose values are known there */
     et_expr e[MOST_AHEAD];
     val v[MOST_AHEAD];
     struct cg_ahead *next;
@@ -428,7 +429,8 @@ static bool may_come_ahead(cg *g, const et_step *s, int id) {
 struct find_ahead {
     cg *g;
     struct cg_ahead *a;
-    bool waited, ready, inside;
+    bool waited, wide; /* of all elements of the item, at once where they are side by side */
+    bool ready, inside;
     int left; /* nodes to look at: expressions share parts */
 };
 
@@ -459,13 +461,18 @@ static void find_loads(struct find_ahead *f, et_expr e, bool sure) {
     et_node_x x = *et_x(g->x, e);
     if (--f->left < 0 || !x.nops) return;
     bool choice = x.op == ET_X_SELECT || x.op == ET_X_AND || x.op == ET_X_OR;
-    if (!f->waited && is_function(x.op) && et_expr_has_op(g->x, e, ET_X_LOAD) && is_ready(f, e) &&
-        (sure || f->inside)) {
+    if (!f->waited && !f->wide && is_function(x.op) && et_expr_has_op(g->x, e, ET_X_LOAD) &&
+        is_ready(f, e) && (sure || f->inside)) {
         know_computed(g, f->a, e);
         return;
     }
     if (x.op == ET_X_LOAD) {
-        if (is_ready(f, e) && (sure || cg_in_range(g, et_x(g->x, e)))) know(g, f->a, e);
+        et_expr at[16];
+        bool now = is_ready(f, e) && (sure || cg_in_range(g, et_x(g->x, e)));
+        if (now && f->wide)
+            cg_unroll_loads(g, e, f->a->m.var, f->a->m.base, f->a->m.n, at);
+        else if (now)
+            know(g, f->a, e);
         return;
     }
     for (int i = 0; i < x.nops; i++)
@@ -473,20 +480,21 @@ static void find_loads(struct find_ahead *f, et_expr e, bool sure) {
 }
 
 static val own_item(cg *g, const struct cg_ahead *a) {
-    return a->others ? cg_addi(g, g->tid, -g->t->wave) : g->tid;
+    int64_t first = a->others ? -g->t->wave : (int64_t)a->turn * g->p->workgroup;
+    return first ? cg_addi(g, g->tid, first) : g->tid;
 }
 
 /* Binds the work-item's item: a work-item without one has the first. */
 static void bind_only(cg *g, const struct cg_ahead *a) {
     int64_t items = a->w.total / a->w.n;
     val item = own_item(g, a);
-    if (items < g->p->workgroup)
+    if (items < (int64_t)(a->turn + 1) * g->p->workgroup)
         item = cg_select(g, cg_icmp(g, LLVMIntULT, item, cg_i32(g, items)), item, cg_i32(g, 0));
     cg_decode(g, item, a->m.nvars, a->m.vars, a->m.extent);
 }
 
 static void load_ahead(cg *g, struct cg_ahead *a, bool waited) {
-    struct find_ahead f = {g, a, waited, true, true, 400};
+    struct find_ahead f = {g, a, waited, true, true, true, MOST_NODES};
     et_expr at[16] = {a->w.s.value}, mask = a->s->mask;
     int mark = cg_scope(g);
     bind_only(g, a);
@@ -497,10 +505,10 @@ static void load_ahead(cg *g, struct cg_ahead *a, bool waited) {
     bool sure = mask.id && a->n && a->e[0].id == mask.id;
     if (sure) g->guard = a->v[0];
     if (sure || !mask.id) {
-        if (a->m.n > 1 && !waited)
-            cg_unroll_loads(g, a->w.s.value, a->m.var, a->m.base, a->m.n, at);
-        else if (a->m.n > 1)
-            cg_unroll(g, a->w.s.value, a->m.var, a->m.base, a->m.n, at);
+        if (a->m.n > 1) find_loads(&f, a->w.s.value, true);
+        f.wide = false;
+        f.left = MOST_NODES;
+        if (a->m.n > 1) cg_unroll(g, a->w.s.value, a->m.var, a->m.base, a->m.n, at);
         for (int j = 0; j < a->m.n; j++)
             find_loads(&f, at[j], true);
     }
@@ -525,24 +533,37 @@ static void load_before_waits(cg *g, struct cg_ahead *a) {
     }
 }
 
+/* Turns in which the workgroup sees to all items; 0: what they load has no room in registers. */
+static int turns_of(const cg *g, const struct whole *w, const struct map *m) {
+    int64_t turns = (w->total / w->n + g->p->workgroup - 1) / g->p->workgroup;
+    struct loaded l = {g, m, 0, false};
+    if (turns > 1) et_walk(g->x, m->s->value, count_load, &l);
+    return turns > MOST_TURNS || turns * l.elements > LOADED ? 0 : (int)turns;
+}
+
+static void map_ahead(cg *g, const et_step *s) {
+    struct whole w = whole_of(g, s);
+    struct map m = begin_map(g, &w.s, w.n, w.extent);
+    int turns = turns_of(g, &w, &m);
+    for (int i = 0; i < turns; i++) {
+        struct cg_ahead *a = et_alloc(g->arena, sizeof *a);
+        *a = (struct cg_ahead){.s = s, .w = w, .m = m, .turn = i, .next = g->ahead};
+        a->m.s = &a->w.s;
+        a->others = w.total / w.n <= g->p->workgroup - g->t->wave;
+        load_before_waits(g, a);
+        g->ahead = a;
+    }
+}
+
 void cg_maps_ahead(cg *g, const et_func *f) {
-    bool begun = g->ring_slots > 0;
+    bool begun = g->family->stream != NULL;
     g->ahead = NULL;
     for (int i = 0; i < f->nsteps; i++)
         begun &= f->steps[i].kind == ET_STEP_REDUCE || f->steps[i].kind == ET_STEP_MAP;
     for (int i = 0; i < f->nsteps; i++) {
         const et_step *s = &f->steps[i];
         begun |= s == g->streamed;
-        if (!begun || s->kind != ET_STEP_MAP || s->tag.id) continue;
-        struct cg_ahead *a = et_alloc(g->arena, sizeof *a);
-        a->s = s;
-        a->w = whole_of(g, s);
-        a->m = begin_map(g, &a->w.s, a->w.n, a->w.extent);
-        if (a->w.total / a->w.n > g->p->workgroup) continue;
-        a->others = a->w.total / a->w.n <= g->p->workgroup - g->t->wave;
-        load_before_waits(g, a);
-        a->next = g->ahead;
-        g->ahead = a;
+        if (begun && s->kind == ET_STEP_MAP && !s->tag.id) map_ahead(g, s);
     }
 }
 
@@ -551,21 +572,28 @@ void cg_maps_ahead_waited(cg *g) {
         load_ahead(g, a, true);
 }
 
-void cg_step_map(cg *g, const et_step *s) {
-    struct cg_ahead *a = g->ahead;
-    while (a && a->s != s)
-        a = a->next;
+/* A map, all of it or what is known AHEAD of it. */
+static void map_whole(cg *g, const et_step *s, const struct cg_ahead *ahead) {
     cg_if outer;
     int mark = cg_scope(g);
-    if (a) recall_all(g, a);
-    struct whole w = a ? a->w : whole_of(g, s);
+    if (ahead) recall_all(g, ahead);
+    struct whole w = ahead ? ahead->w : whole_of(g, s);
     if (w.once) cg_if_begin(g, &outer, cg_emit(g, s->mask));
-    if (a && a->others)
-        map_own(g, &a->m, own_item(g, a), w.total / w.n);
-    else if (a)
-        map_each(g, &a->m, w.total / w.n);
+    if (ahead && w.total / w.n < (int64_t)(ahead->turn + 1) * g->p->workgroup)
+        map_own(g, &ahead->m, own_item(g, ahead), w.total / w.n);
+    else if (ahead)
+        map_item(g, &ahead->m, own_item(g, ahead));
     else if (!map_full(g, &w))
         map_all(g, &w.s, w.n, w.extent, w.total);
     if (w.once) cg_if_end(g, &outer);
     cg_scope_end(g, mark);
+}
+
+void cg_step_map(cg *g, const et_step *s) {
+    bool known = false;
+    for (const struct cg_ahead *a = g->ahead; a; a = a->next) {
+        if (a->s == s) map_whole(g, s, a);
+        known |= a->s == s;
+    }
+    if (!known) map_whole(g, s, NULL);
 }
