@@ -113,6 +113,7 @@ struct cg {
     const struct cg_bringer *bringer; /* the wave that brings is being emitted */
     const et_step *streamed;          /* of the tile being emitted, or NULL */
     struct cg_ahead *ahead; /* maps of that tile of which something has been loaded, a list */
+    struct cg_rows *rows;   /* attention of rows of which the first are known, or NULL */
     bool hold;              /* what is loaded never changes, and is loaded here all the same */
     val again; /* i1: the tile being emitted is not the workgroup's first of this grid, or NULL */
 

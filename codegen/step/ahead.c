@@ -162,8 +162,10 @@ static void know(void *ctx, et_expr e) {
 }
 
 void cg_know_ahead(cg *g, const et_func *f) {
+    g->rows = NULL;
     for (int i = 0; i < f->nsteps; i++) {
         struct ahead a = {.g = g, .s = &f->steps[i]};
+        if (a.s->kind == ET_STEP_ATTEND && a.s->rows && !g->rows) cg_attend_rows_ahead(g, a.s);
         for (int k = 0; k < ET_AT_PARTS && a.s->kind == ET_STEP_ATTEND; k++)
             if (a.s->part[k].id) et_walk(g->x, a.s->part[k], know, &a);
     }

@@ -29,6 +29,8 @@ void cg_step_reduce(cg *, const et_step *);
 enum { CG_ATTEND_PER_LANE = 32 };
 void cg_step_attend(cg *, const et_step *);
 void cg_attend_rows(cg *, const et_step *); /* one of rows */
+/* What can be known of it before the tile's waits. */
+void cg_attend_rows_ahead(cg *, const et_step *);
 /* The score over the product, or none where it is the product times OUT_FACTOR, in base 2. */
 et_expr cg_attend_score(cg *, const et_step *, double *out_factor);
 /* Why such a step of F cannot be emitted, or NULL. */

@@ -1,7 +1,8 @@
 #!/bin/sh
 # ahead.sh BIN WORK TARGET MACHINE: tiles of products of many rows ask for the first of their weights before their waits, where few
 # tiles read the same of them, and not where many do. Those of experts ask for the first of theirs before their waits where the wait
-# for whose they are is implied by others. Attention knows before its waits where its keys are.
+# for whose they are is implied by others. Attention knows before its waits where its keys are, and which of its rows have the same.
+# A norm's weights are loaded before its waits, and what it scales once, 16 bytes at a time.
 set -eu
 bin=$1 work=$2 target=$3 machine=$4
 rm -rf "$work"
@@ -59,3 +60,29 @@ X
 "$bin/etcc" know.etg --machine="$machine" --target="$target" --variants=1 -o know.ptx
 awk '/ld\.global\.nc\.b32/ { known++ } /ld\.relaxed\.gpu\.global/ { before = known } END { exit !(before == 2 && known == 2) }' know.ptx ||
     die 'positions and slots are loaded after a wait'
+
+# Of rows of queries no position is left to be loaded after a wait but those of the rows after the first that have the same keys.
+sed 's/1\.\.1$/33..64/; s/4, 8, 64, 64/1, 8, 64, 64/' know.etg > rows.etg
+"$bin/etcc" rows.etg --machine="$machine" --target="$target" --variants=1 -o rows.ptx
+awk '/ld\.global\.b32/ { known++ } /ld\.relaxed\.gpu\.global/ { before = known } /wgmma/ { exit } END { exit !(before >= 3 && known == before) }' rows.ptx ||
+    die 'which positions rows have is loaded after a wait'
+
+cat > norm.etg <<'X'
+model norm
+dim N in 33..64
+input x : bf16[N, 2048]
+weight w : bf16[H, 2048]
+weight g : bf16[H]
+output y : f32[N, H] = x @ w.T
+output z : bf16[N, H] = bf16(rmsnorm(y, g, eps=1e-5))
+X
+for h in 2048 4096; do
+    sed "s/H/$h/g" norm.etg > norm.$h.etg
+    "$bin/etcc" norm.$h.etg --machine="$machine" --target="$target" --variants=1 -o norm.ptx
+    awk -v need=$((h / 2048)) '
+        /bar\.sync/ && !polled { n = 0 }
+        /ld\.global\.v4/ { if (polled) rows++; else n++ }
+        /ld\.global\.b32/ && polled { alone++ }
+        /ld\.relaxed\.gpu\.global/ { weights = n; polled = 1; rows = alone = 0 }
+        END { exit !(weights == need && rows == 2 * need && !alone) }' norm.ptx || die "a norm of $h is loaded otherwise"
+done

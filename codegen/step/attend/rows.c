@@ -157,20 +157,20 @@ static val over_lanes(cg *g, val v, bool most) {
     return cg_uniform(g, v);
 }
 
-/* Positions of rows r->run to END - 1: of each of the lane's, and the first of them all. */
-static val positions(cg *g, et_rows *r, val end) {
+/* Positions of rows r->run to r->after - 1: of each of the lane's, and of them all. */
+static void positions(cg *g, et_rows *r) {
     const et_step *s = r->s;
     int mark = cg_scope(g);
-    val row = cg_rows_at_most(g, cg_rows_at_least(g, g->lane, r->run), cg_addi(g, end, -1));
+    val row = cg_rows_at_most(g, cg_rows_at_least(g, g->lane, r->run), cg_addi(g, r->after, -1));
     cg_bind(g, s->ivar[0], row, true);
-    val first = over_lanes(g, cg_emit_i32(g, s->part[ET_AT_FIRST]), false);
+    r->first = over_lanes(g, cg_emit_i32(g, s->part[ET_AT_FIRST]), false);
     r->end = over_lanes(g, cg_emit_i32(g, s->part[ET_AT_END]), true);
     cg_scope_end(g, mark);
     for (int j = 0; j < r->nrows; j++) {
         mark = cg_scope(g);
         cg_rows_bind(g, r, j);
         val in = LLVMBuildAnd(g->b, cg_icmp(g, LLVMIntSGE, r->row[j], r->run),
-                              cg_icmp(g, LLVMIntSLT, r->row[j], end), "");
+                              cg_icmp(g, LLVMIntSLT, r->row[j], r->after), "");
         r->from[j] = cg_emit_i32(g, s->part[ET_AT_FIRST]);
         r->to[j] = cg_select(g, in, cg_emit_i32(g, s->part[ET_AT_END]), cg_i32(g, 0));
         cg_scope_end(g, mark);
@@ -182,7 +182,11 @@ static val positions(cg *g, et_rows *r, val end) {
     }
     r->all_from = over_lanes(g, r->all_from, true);
     r->all_to = over_lanes(g, r->all_to, false);
-    return first;
+}
+
+static void know_run(cg *g, et_rows *r) {
+    r->after = run_end(g, r);
+    positions(g, r);
 }
 
 static int state_size(const et_rows *r) {
@@ -197,15 +201,16 @@ static void bring(cg *g, const et_rows *r, val p0, val slot, val *out) {
         cg_rows_load_block(g, r, p0, out);
 }
 
-static void scan(cg *g, const et_rows *r, val first, val *state) {
+static void scan(cg *g, const et_rows *r, val *state) {
     int n = state_size(r);
     val carried[CG_ROWS_STATE + 2 * CG_ROWS_ITEMS + 1], next[2 * CG_ROWS_ITEMS];
     memcpy(carried, state, (size_t)n * sizeof *state);
-    bring(g, r, first, cg_i32(g, 0), next);
+    bring(g, r, r->first, cg_i32(g, 0), next);
     if (!r->together) cg_rows_store_block(g, r, cg_i32(g, 0), next);
     carried[n] = cg_i32(g, 0);
     cg_for f;
-    val p0 = cg_for_begin(g, &f, first, r->end, cg_i32(g, ET_ATTEND_BLOCK), false, n + 1, carried);
+    val by = cg_i32(g, ET_ATTEND_BLOCK);
+    val p0 = cg_for_begin(g, &f, r->first, r->end, by, false, n + 1, carried);
     val slot = carried[n], other = LLVMBuildXor(g->b, slot, cg_i32(g, 1), "");
     if (r->together) cg_rows_group_copied(g);
     cg_barrier(g); /* the block is there, and the one before it has been multiplied */
@@ -316,13 +321,13 @@ static void write_sum(cg *g, const et_rows *r, int j, val sum, val to) {
     }
 }
 
-/* Rows of the run, up to END. */
-static void write(cg *g, const et_rows *r, val end, const val *state) {
+/* Rows of the run. */
+static void write(cg *g, const et_rows *r, const val *state) {
     for (int j = 0; j < r->nrows; j++) {
         cg_if in;
         cg_if_begin(g, &in,
                     LLVMBuildAnd(g->b, cg_icmp(g, LLVMIntSGE, r->row[j], r->run),
-                                 cg_icmp(g, LLVMIntSLT, r->row[j], end), ""));
+                                 cg_icmp(g, LLVMIntSLT, r->row[j], r->after), ""));
         val at = cg_add(g, cg_muli(g, r->row[j], r->s->heads), r->head);
         at = cg_add(g, cg_muli(g, at, r->s->depth), r->column);
         for (int d = 0; d < r->s->depth / 16; d++)
@@ -332,13 +337,13 @@ static void write(cg *g, const et_rows *r, val end, const val *state) {
     }
 }
 
-static void one_run(cg *g, et_rows *r, val end) {
-    val state[CG_ROWS_STATE], first = positions(g, r, end);
+static void one_run(cg *g, et_rows *r) {
+    val state[CG_ROWS_STATE];
     for (int j = 0; j < r->nrows; j++)
         state[j] = cg_f32(g, CG_ROWS_LEAST), state[r->nrows + j] = cg_f32(g, 0);
     for (int d = 0; d < r->s->depth / 16; d++)
         state[2 * r->nrows + d] = cg_rows_sums(g, r);
-    scan(g, r, first, state);
+    scan(g, r, state);
     for (int j = 0; j < r->nrows; j++)
         state[r->nrows + j] = cg_rows_over_columns(g, r, state[r->nrows + j], true);
     if (r->together) cg_rows_group_copied(g); /* where there are no positions */
@@ -352,25 +357,88 @@ static void one_run(cg *g, et_rows *r, val end) {
     for (int w = 1; w < r->waves_p; w++)
         join(g, r, w, state);
     finish(g, r, state);
-    write(g, r, end, state);
+    write(g, r, state);
     cg_if_end(g, &writes);
     if (r->waves_p > 1) cg_barrier(g);
 }
 
-void cg_attend_rows(cg *g, const et_step *s) {
+/* ---- the first run, known before the tile's waits ----
+ *
+ * Where its rows begin and end, and which positions they have, is decided by what nobody writes:
+ * two trips to memory and to other lanes before the first key can be asked for. */
+
+enum { RUN_VALUES = 5 + 2 * CG_ROWS_OF_LANE };
+
+static int run_values(et_rows *r, val **of) {
+    int n = 0;
+    of[n++] = &r->after, of[n++] = &r->first, of[n++] = &r->end;
+    of[n++] = &r->all_from, of[n++] = &r->all_to;
+    for (int j = 0; j < r->nrows; j++)
+        of[n++] = &r->from[j], of[n++] = &r->to[j];
+    return n;
+}
+
+void cg_attend_rows_ahead(cg *g, const et_step *s) {
+    et_expr key[ET_ATTEND_KEYS];
+    bool fixed = g->family->stream && !cg_reads_mutable(g, s->part[ET_AT_FIRST]) &&
+                 !cg_reads_mutable(g, s->part[ET_AT_END]) && !cg_reads_mutable(g, s->ilive);
+    for (int i = et_attend_keys(g->x, s, ET_ATTEND_KEYS, key) - 1; i >= 0; i--)
+        fixed &= !cg_reads_mutable(g, key[i]);
+    if (!fixed) return;
     et_rows *r = et_alloc(g->arena, sizeof *r);
     r->s = s;
+    g->hold = true;
     begin(g, r);
+    r->run = cg_i32(g, 0);
+    know_run(g, r);
+    g->hold = false;
+    g->rows = r;
+}
+
+/* The values at OF as they are when the loop begins, and in each turn of it. */
+static void carry(cg *g, val **of, int n, block before) {
+    for (int i = 0; i < n; i++) {
+        val was = *of[i];
+        *of[i] = LLVMBuildPhi(g->b, LLVMTypeOf(was), "");
+        LLVMAddIncoming(*of[i], &was, &before, 1);
+    }
+}
+
+void cg_attend_rows(cg *g, const et_step *s) {
+    val *of[RUN_VALUES], phi[RUN_VALUES];
+    bool known = g->rows && g->rows->s == s;
+    et_rows *r = known ? g->rows : et_alloc(g->arena, sizeof *r);
+    r->s = s;
+    if (!known) begin(g, r);
+    int n = known ? run_values(r, of) : 0;
     load_queries(g, r);
     block before = cg_here(g), head = cg_block(g, "run"), done = cg_block(g, "runs");
     cg_br(g, head);
     cg_at(g, head);
-    r->run = LLVMBuildPhi(g->b, g->i32, "");
+    val run = r->run = LLVMBuildPhi(g->b, g->i32, "");
+    carry(g, of, n, before);
+    for (int i = 0; i < n; i++)
+        phi[i] = *of[i];
     int mark = cg_scope(g);
-    val end = run_end(g, r);
-    one_run(g, r, end);
+    if (!known) know_run(g, r);
+    one_run(g, r);
     cg_scope_end(g, mark);
-    LLVMAddIncoming(r->run, (val[]){cg_i32(g, 0), end}, (block[]){before, cg_here(g)}, 2);
-    cg_cond(g, cg_icmp(g, LLVMIntSLT, end, r->live), head, done);
+    val end = r->after, more = cg_icmp(g, LLVMIntSLT, end, r->live);
+    if (known) {
+        block next = cg_block(g, "next_run");
+        cg_cond(g, more, next, done);
+        cg_at(g, next);
+        mark = cg_scope(g);
+        r->run = end;
+        know_run(g, r);
+        cg_scope_end(g, mark);
+        for (int i = 0; i < n; i++)
+            LLVMAddIncoming(phi[i], of[i], (block[]){cg_here(g)}, 1);
+    }
+    LLVMAddIncoming(run, (val[]){cg_i32(g, 0), end}, (block[]){before, cg_here(g)}, 2);
+    if (known)
+        cg_br(g, head);
+    else
+        cg_cond(g, more, head, done);
     cg_at(g, done);
 }

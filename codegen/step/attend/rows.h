@@ -14,7 +14,7 @@ enum {
     CG_ROWS_STATE = 2 * CG_ROWS_OF_LANE + CG_ROWS_DEPTH16,
 };
 
-typedef struct {
+typedef struct cg_rows {
     const et_step *s;
     const et_fragment *fr;
     const et_layout *sums; /* how they are dealt to lanes */
@@ -37,7 +37,8 @@ typedef struct {
     val held[CG_ROWS_DEPTH16][4];                   /* the same where waves multiply together */
     val from[CG_ROWS_OF_LANE], to[CG_ROWS_OF_LANE]; /* positions of a row, in this run */
     val all_from, all_to;                           /* those that all rows of the wave have */
-    val run, end;                                   /* its first row; the position after its last */
+    val run, after;                                 /* its first row, and the one after its last */
+    val first, end; /* of the positions of all its rows, and the one after the last */
 } et_rows;
 
 #define CG_ROWS_LEAST (-1e37) /* the largest score of a row where none has been seen */
