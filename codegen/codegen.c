@@ -7,6 +7,7 @@
 #include "ir/program/packed.h"
 #include <ctype.h>
 #include <dlfcn.h>
+#include <inttypes.h>
 #include <llvm-c/ErrorHandling.h>
 #include <llvm-c/TargetMachine.h>
 #include <string.h>
@@ -138,43 +139,14 @@ void cg_ring_enter(cg *g, const et_program *part) {
     g->slots_here = slots_of(g, part);
 }
 
-/* Bytes that a launch of the part asks for. */
-int cg_part_lds(const cg *g, const et_program *p) {
-    int half = g->t->lds_bytes / 2 + 512;
-    int bytes = g->front + bytes_with_ring(g, p);
-    return bytes < half ? half : bytes;
-}
-
-/* The words in front of the locals, so that variants which do not stream need not ask for what
- * the ring takes: the cache of a CU is what is left of the same memory. */
-static void words_first(cg *g) {
-    enum { ALIGN = 1024 };
-    const et_program *p;
-    int words = g->lds_bytes - g->flag_at, ring = cg_ring_words(g, g->ring_slots), most = 0;
-    int front = (words + ring + ALIGN - 1) / ALIGN * ALIGN;
-    g->front = front;
-    for (int k = 0; (p = et_program_part(g->whole, k)); k++)
-        if (cg_part_lds(g, p) > most) most = cg_part_lds(g, p);
-    if (most > g->t->lds_bytes) {
-        g->front = 0;
-        return;
-    }
-    g->ring_at = -front;
-    place_words(g, ring - front);
-    g->lds_bytes = most;
-}
-
 /* As many slots as there is room for, of each part as many as it has room for itself: what does not
  * stream of it has its locals there. The ring's barriers are nobody else's. */
 static void add_ring(cg *g) {
     int words = g->lds_bytes - g->flag_at, end = g->flag_at, most = 0;
-    bool some = false; /* and not all */
     et_program *p;
     if (!has_streams(g)) return;
-    for (int k = 0; (p = et_program_part(g->whole, k)); k++) {
+    for (int k = 0; (p = et_program_part(g->whole, k)); k++)
         if (p->ring.slots > most) most = p->ring.slots;
-        some |= !p->ring.slots;
-    }
     g->ring_slots = most;
     g->ring_room = g->t->lds_bytes - words - cg_ring_words(g, most);
     for (int k = most = 0; (p = et_program_part(g->whole, k)); k++) {
@@ -188,7 +160,6 @@ static void add_ring(cg *g) {
         g->ring_slots = 0; /* somebody's locals leave no room for the barriers */
     if (!g->ring_slots) return;
     place_words(g, end + cg_ring_words(g, most));
-    if (some && !g->p->g->nmodels) words_first(g);
 }
 
 /* LDS: every function's locals share the front; codegen's own words come last. More than half of
@@ -357,6 +328,38 @@ static void pack_alike(cg *g) {
         }
 }
 
+/* A kernel for each variant, where the family has them so. In one of all, who runs a variant has
+ * the registers and the waves that others need, and its code lies among theirs: with instructions
+ * that come late once a layer and task, that costs 2 %. */
+static void emit_apart(cg *g) {
+    et_program *whole = g->whole;
+    char *symbol = g->symbol;
+    int lds = 0, slots = 0;
+    g->kernels = et_alloc(g->arena, (size_t)whole->nvariants * sizeof *g->kernels);
+    for (int i = 0; i < whole->nvariants; i++) {
+        const et_variant *v = &whole->variant[i];
+        g->whole = g->p = v->program;
+        g->x = g->p->g->exprs;
+        g->ring_slots = 0;
+        check_lds(g);
+        if (i) g->symbol = et_printf(g->arena, "%s_%" PRId64, symbol, v->upto);
+        cg_kernel(g);
+        g->kernels[i] =
+            (et_kernel){.symbol = g->symbol, .p = g->p, .lds_bytes = g->lds_bytes, .grid = -1};
+        g->kernels[i].workitems = cg_workitems(g);
+        if (!i) symbol = g->symbol;
+        if (g->lds_bytes > lds) lds = g->lds_bytes;
+        if (g->ring_slots > slots) slots = g->ring_slots;
+        g->first_task += v->program->ngrids;
+        g->first_event += v->program->nevents;
+    }
+    g->whole = whole;
+    g->symbol = symbol;
+    g->lds_bytes = lds;
+    g->ring_slots = slots;
+    cg_enter_program(g, whole);
+}
+
 static bool generate(cg *g, et_codegen_info *info) {
     LLVMTargetMachineRef tm = machine(g);
     if (!tm) return false;
@@ -369,6 +372,8 @@ static bool generate(cg *g, et_codegen_info *info) {
     g->family->begin_module(g);
     if (cg_is_sequence(g))
         cg_sequence(g);
+    else if (g->family->variants && g->whole->nvariants)
+        emit_apart(g);
     else
         cg_kernel(g);
     pack_alike(g);

@@ -280,14 +280,16 @@ static void put_run(struct out *o, const et_program *p, int first, int count, in
     put(o, "]");
 }
 
-/* Launches of one kernel that ask for more or less LDS, by variant. */
-static void put_lds(struct out *o) {
+/* Where each variant has a kernel of its own. */
+static void put_variants(struct out *o) {
     cg *g = o->g;
     const et_program *p;
     put(o, ",\n \"kernels\": [");
-    for (int i = 0, task = 0; (p = et_program_part(g->whole, i)); i++, task += p->ngrids)
-        put(o, "%s{\"symbol\": \"%s\", \"task\": %d, \"lds_bytes\": %d}", i ? ", " : "", g->symbol,
-            task, cg_part_lds(g, p));
+    for (int i = 0, task = 0; (p = et_program_part(g->whole, i)); i++, task += p->ngrids) {
+        const et_kernel *k = &g->kernels[i];
+        put(o, "%s\n  {\"symbol\": \"%s\", \"task\": %d, \"workgroup\": %d, \"lds_bytes\": %d}",
+            i ? "," : "", k->symbol, task, k->workitems, k->lds_bytes);
+    }
     put(o, "],\n \"sequences\": [");
     for (int i = 0; i < g->whole->nvariants; i++)
         put(o, "%s{\"upto\": [\"%s\", %" PRId64 "], \"run\": [%d]}", i ? ", " : "",
@@ -299,7 +301,7 @@ static void put_lds(struct out *o) {
 static void put_sequence(struct out *o) {
     cg *g = o->g;
     const et_program *p;
-    if (g->front) put_lds(o);
+    if (g->kernels && !g->nkernels) put_variants(o);
     if (!g->nkernels) return;
     put(o, ",\n \"kernels\": [");
     for (int i = 0, k = 0, task = 0; (p = et_program_part(g->whole, i)); i++, task += p->ngrids)

@@ -87,8 +87,9 @@
  * a number, or [most, times], most a number and times a dimension of 0 to most. "kernel" is the
  * first of "kernels" then. A kernel has as many workgroups as "tiles" multiply to, one at
  * least, or fewer, and where that is left out no more than can be resident at once. With other
- * schedules each of "sequences" runs one of "kernels", all of which are the kernel: they say how
- * much local memory a launch needs for some values of the symbol. */
+ * schedules each of "sequences" runs one of "kernels", which is for some values of the symbol; what
+ * that needs of local memory and of work-items, "workgroup", it says itself, and "kernel" the most
+ * that any needs. */
 #define ETRT_MANIFEST_SECTION ".etcc.manifest"
 #define ETRT_MANIFEST_ARRAY "etcc_manifest"
 #define ETRT_MANIFEST_MAGIC "ETCC-MANIFEST "

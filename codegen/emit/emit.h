@@ -13,13 +13,14 @@
 typedef LLVMBasicBlockRef block;
 
 /* One kernel of a launch that is a sequence of them: the tiles of one grid in one iteration of the
- * loops around it. */
+ * loops around it. Or that of a variant. */
 typedef struct {
     const char *symbol;
     et_program *p; /* the part it is of */
     int grid;
     int lds_bytes;
-    bool waits; /* for tasks of its own: all its workgroups have to be resident */
+    int workitems; /* of a workgroup */
+    bool waits;    /* for tasks of its own: all its workgroups have to be resident */
 } et_kernel;
 
 /* Where a wave is in the ring: words of its own, which LLVM makes registers of. */
@@ -43,8 +44,8 @@ struct cg {
     int meet_words;              /* of several models, where counters of workgroups by die begin */
     int done_words;              /* and those of workgroups that are done with a model */
     int first_task, first_event; /* what reports add to the variant's own numbers */
-    et_kernel *kernels;          /* of a sequence, in the order of the launch; else none */
-    int nkernels;
+    et_kernel *kernels;          /* of a sequence, in the order of the launch, or one a variant */
+    int nkernels;                /* of a sequence */
     et_arena *arena;
     const et_codegen_options *opt;
     const et_target *t;
@@ -67,8 +68,7 @@ struct cg {
     char *told; /* by the tool that made the file, or NULL */
     char *symbol;
     int lds_bytes;
-    int flag_at, reduce_at, trace_at; /* LDS codegen uses for itself, after all locals, */
-    int front;                        /* or in so many bytes before them, from -front on */
+    int flag_at, reduce_at, trace_at; /* LDS codegen uses for itself, after all locals */
     block exit, failed;
 
     val wg, nwg, tid, lane, wave; /* wave and everything of the workgroup is uniform; wg: a rank */

@@ -238,10 +238,6 @@ void cg_kernel(cg *g) {
     g->family->declare_kernel(g, cg_part_args(g) +
                                      (size_t)g->p->g->nmodels * sizeof(struct etrt_part));
     g->family->declare_local(g);
-    if (g->front) {
-        val at = cg_i64(g, g->front);
-        g->lds = LLVMConstGEP2(g->i8, g->lds, &at, 1);
-    }
     block entry = cg_block(g, "entry");
     g->exit = cg_block(g, "exit");
     g->failed = cg_block(g, "failed");

@@ -157,6 +157,7 @@ typedef struct et_family {
     void (*load_words)(cg *, LLVMTypeRef t, val ptr, int n, val *words);
     void (*mark)(cg *, val word);   /* i32 for a trace that the hardware may be recording */
     const et_stream_family *stream; /* NULL: there are none */
+    bool variants;                  /* each has a kernel of its own */
     void (*order_loads)(cg *);      /* loads before this are issued before anything after it */
 
     /* 16 bytes of memory to the workgroup's own, of which all but the first BYTES, an i32, become

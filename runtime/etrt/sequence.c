@@ -57,7 +57,7 @@ static etrt_status add(struct unroll *u, int number) {
         .kernarg = args,
         .kernarg_bytes = mf->kernarg_bytes,
         .workgroups = workgroups,
-        .workgroup_size = mf->workgroup,
+        .workgroup_size = k->workgroup,
         .group_bytes = k->lds_bytes,
         .private_bytes = s->model->kernels[number].private_bytes,
         .wait_limit = s->wait_limit,

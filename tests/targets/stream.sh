@@ -74,8 +74,8 @@ compile few.etg apart.ptx --unstreamed
 # The wave that polls does not work out first what a position turns by: a branch leads past it.
 awk '/@%p[0-9]+ bra/ { to = $NF; sub(";", "", to) } /^\$L.*:/ { sub(":", ""); seen[$1] = 1 } /cvt\.rn\.f32\.s32/ { exit }
     END { exit seen[to] }' few.ptx || die 'who polls works out angles before'
-# One token has a variant of its own, beside those that costs ask for, and each variant as many slots as it has room for itself: with those
-# for many tokens the kernel has no fewer barriers than the kernel for one token. Slots in turn: as many as barriers, and fewer.
+# One token has a variant of its own, beside those that costs ask for, and each variant as many slots as it has room for itself, since it has
+# a kernel of its own: that for one token has as many as where there is no other.
 mkdir one
 sed 's/"num_hidden_layers": [0-9]*/"num_hidden_layers": 1/' "$src/bench/models/llama-3.2-1b/config.json" > one/config.json
 slots() { # FILE
@@ -90,9 +90,19 @@ grep -q '^# variant for N in 1\.\.1$' many.txt || die 'one token has no variant 
 # Of more than two beside it, one ends where matrix instructions have all rows on their narrow side.
 "$bin/etcc" many.etg --machine=./free.machine --variants=3 -o more.ptx -d schedule > more.txt
 grep -q '^# variant for N in 2\.\.8$' more.txt || die "no variant ends at eight tokens: $(grep '^# variant' more.txt)"
-[ "$(slots many.ptx)" = "$(slots single.ptx)" ] || die 'variants for many tokens take slots from that for one'
-[ "$(grep -cE "setp\.eq\.b32 .*, $(slots many.ptx);" many.ptx)" -gt 0 ] || die 'no ring has all slots'
-[ "$(grep -cE "setp\.eq\.b32 .*, $(($(slots many.ptx) - 1));" many.ptx)" -gt 0 ] || die 'no variant has fewer slots'
+kernel() { # FILE NUMBER
+    awk -v n="$2" '/\.entry/ { at++ } at == n' "$1" > kernel.ptx
+}
+[ "$(grep -c '^\.visible \.entry' many.ptx)" = 3 ] || die 'not a kernel for each variant'
+kernel many.ptx 1
+[ "$(slots kernel.ptx)" = "$(slots single.ptx)" ] || die 'variants for many tokens take slots from that for one'
+kernel many.ptx 3
+[ "$(slots kernel.ptx)" -gt 0 ] && [ "$(slots kernel.ptx)" -lt "$(slots single.ptx)" ] || die 'no variant has fewer slots'
+# One that does not stream has no waves but those that run tasks, and what it needs of local memory.
+sed 's/N in 1\.\.32/N in 17..64/' many.etg > both.etg
+"$bin/etcc" both.etg --machine=./free.machine --variants=2 -o both.ptx
+[ "$(grep '^\.reqntid' both.ptx | tr -dc '0-9 \n' | tr '\n' ' ')" = " $threads  256 " ] || die "$(grep '^\.reqntid' both.ptx), where one of two variants streams"
+"$bin/etrun" both.ptx --list | grep -q " $threads work-items" || die 'the kernel is not said to have the most work-items that any has'
 "$bin/etcc" "$src/tests/passes/experts.etg" --machine=./free.machine --variants=2 -d schedule > experts.txt
 grep -q '^# variant for N in 1\.\.1$' experts.txt || die "one token's experts have no variant of their own"
 "$bin/etcc" "$src/tests/passes/experts.etg" --variants=2 -d schedule > experts.txt

@@ -72,6 +72,7 @@ const et_family et_nvptx = {
     .load_words = nvptx_load_words,
     .mark = nvptx_mark,
     .stream = &nvptx_stream,
+    .variants = true,
     .order_loads = nvptx_order_loads,
     .copy = nvptx_copy,
     .copy_group = nvptx_copy_group,

@@ -77,7 +77,7 @@ enum { ETRT_MAX_DEPTH = 16 }; /* of loops in one another */
 /* One kernel of a launch that is a sequence of them. */
 struct etrt_kernel {
     char *symbol;
-    uint32_t lds_bytes;
+    uint32_t lds_bytes, workgroup;
     bool counted; /* a workgroup for each of its tiles, whose number is the product of TILES; else
                      as many as can be resident */
     int rank;

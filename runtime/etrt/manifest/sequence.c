@@ -12,13 +12,16 @@ enum { MAX_KERNELS = 65536, MAX_SEQUENCES = 64, MAX_STEPS = 1 << 20 };
 
 static etrt_status parse_kernel(struct etrt_parser *p, const struct etrt_json_at *at,
                                 json_t *object, struct etrt_kernel *k) {
-    int64_t task, lds;
+    int64_t task, lds, workgroup = p->m->workgroup;
     if (!json_is_object(object)) return etrt_json_fail(at, "must be an object");
     etrt_status st = etrt_parse_copy(at, object, "symbol", &k->symbol);
     if (st == ETRT_OK) st = etrt_json_int(at, object, "task", 0, p->m->ntasks - 1, &task);
     if (st == ETRT_OK) st = etrt_json_int(at, object, "lds_bytes", 0, p->m->lds_bytes, &lds);
+    if (st == ETRT_OK && json_object_get(object, "workgroup"))
+        st = etrt_json_int(at, object, "workgroup", 1, p->m->workgroup, &workgroup);
     if (st != ETRT_OK) return st;
     k->lds_bytes = (uint32_t)lds;
+    k->workgroup = (uint32_t)workgroup;
     k->counted = json_object_get(object, "tiles") != NULL;
     return k->counted ? etrt_parse_dims(p, at, object, "tiles", k->tiles, &k->rank) : ETRT_OK;
 }
