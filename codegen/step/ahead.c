@@ -63,8 +63,8 @@ static void find_row(void *ctx, et_expr e) {
     cg_scope_end(g, mark);
 }
 
-/* How many tiles read the same as this one. */
-static int64_t readers(cg *g, const et_func *f, et_expr e) {
+int64_t cg_readers(cg *g, et_expr e) {
+    const et_func *f = g->f;
     int64_t lo, hi, n = 1;
     for (int i = 0; i < f->ncoords; i++) {
         if (et_expr_has_var(g->x, e, f->coord[i])) continue;
@@ -76,14 +76,14 @@ static int64_t readers(cg *g, const et_func *f, et_expr e) {
 
 /* The first k of a product's weights, which come through a ring after the waits: with few tiles
  * that read the same they come from memory, which has nothing to do until then. */
-static void ask_weights(cg *g, const et_func *f, const et_step *s, et_expr b) {
+static void ask_weights(cg *g, const et_step *s, et_expr b) {
     const et_node_x n = *et_x(g->x, b);
     int bytes = et_dtype_bytes(s->operand);
     int64_t k, lines = WEIGHTS / LINE / (s->nacc * s->tn);
     int64_t from = cg_contract_early_k(g, s) * bytes / LINE;
     if (g->f->locals[s->stage_b].slot || cg_reads_mutable(g, b) || cg_reads_mutable(g, s->nlive) ||
         !cg_contract_direct(g, s, b, 16 / bytes) || g->p->tensors[n.i].kind != ET_TENSOR_WEIGHT ||
-        !et_is_int(g->x, s->kextent, &k) || readers(g, f, b) > READERS)
+        !et_is_int(g->x, s->kextent, &k) || cg_readers(g, b) > READERS)
         return;
     if (lines > k * bytes / LINE) lines = k * bytes / LINE;
     lines -= from;
@@ -178,7 +178,7 @@ void cg_ask_ahead(cg *g, const et_func *f) {
         struct ahead a = {g, s, s->kvar};
         if (s->kind == ET_STEP_CONTRACT) et_walk(g->x, s->a, find_row, &a);
         for (int b = 0; s->kind == ET_STEP_CONTRACT && et_step_stages(f, s) && b < s->nacc; b++)
-            ask_weights(g, f, s, s->b[b]);
+            ask_weights(g, s, s->b[b]);
         if (s->kind == ET_STEP_ATTEND) ask_positions(g, s);
     }
 }

@@ -64,12 +64,20 @@ static void address(cg *g, const et_chunks *r, et_chunk_side *s, int j) {
     cg_scope_end(g, mark);
 }
 
+/* What is read once would have rows and results of tasks, and instructions, leave the L2 before it.
+ */
+static bool is_once(cg *g, et_expr e) {
+    return g->family->stream && !et_is_without(g->opt->without, ET_FEATURE_ONCE) &&
+           g->p->tensors[et_x(g->x, e)->i].kind == ET_TENSOR_WEIGHT && cg_readers(g, e) == 1;
+}
+
 static void begin_side(cg *g, et_chunks *r, et_chunk_side *s) {
     const et_contract *c = r->c;
     int pieces = r->wide / PIECE, total = s->rows * pieces, wg = g->p->workgroup;
     s->n = items(g, s->rows, r->wide);
     s->plain = cg_contract_direct(g, c->s, s->e, c->piece);
     s->async = s->plain && g->family->copy;
+    s->once = s->async && is_once(g, s->e);
     r->async |= s->async;
     for (int j = 0; j < s->n; j++) {
         val item = cg_addi(g, g->tid, (int64_t)j * wg);
@@ -105,9 +113,13 @@ void cg_chunks_begin(cg *g, et_chunks *r) {
         begin_side(g, r, &r->side[i]);
 }
 
-static val ring_ptr(cg *g, const et_chunks *r, const et_chunk_side *s, int j, val slot, int part) {
+static val slot_at(cg *g, const et_chunks *r, const et_chunk_side *s, val slot) {
+    return cg_muli(g, slot, r->parts * s->bytes);
+}
+
+static val ring_ptr(cg *g, const et_chunk_side *s, int j, val at, int part) {
     const et_local *l = &g->f->locals[s->local];
-    val at = cg_add(g, s->to[j], cg_muli(g, slot, r->parts * s->bytes));
+    at = cg_add(g, s->to[j], at);
     return cg_gepi(g, cg_gep(g, cg_gepi(g, g->lds, l->offset), at), part * s->bytes);
 }
 
@@ -147,10 +159,14 @@ void cg_chunk_copy(cg *g, const et_chunks *r, val chunk, val slot, int first, in
         val bytes = piece_bytes(g, r, chunk, part);
         for (int i = first; i <= last; i++) {
             const et_chunk_side *s = &r->side[i];
+            void (*copy)(cg *, val, val, val) =
+                s->once ? g->family->stream->copy_some : g->family->copy;
+            val at = slot_at(g, r, s, slot);
+            if (s->once) at = g->family->stream->own(g, at);
             for (int j = 0; j < s->n && s->async; j++) {
-                val to = ring_ptr(g, r, s, j, slot, part);
+                val to = ring_ptr(g, s, j, at, part);
                 val from = memory_ptr(g, r, s, j, chunk, part), n[] = {bytes, s->there[j]};
-                g->family->copy(g, to, from, cg_call(g, "llvm.umin", 1, &g->i32, 2, n));
+                copy(g, to, from, cg_call(g, "llvm.umin", 1, &g->i32, 2, n));
             }
         }
     }
@@ -205,7 +221,7 @@ void cg_chunk_store(cg *g, const et_chunks *r, val slot) {
         const et_chunk_side *s = &r->side[i];
         for (int j = 0; j < s->n && !s->async; j++)
             for (int part = 0; part < r->parts; part++) {
-                val to = ring_ptr(g, r, s, j, slot, part);
+                val to = ring_ptr(g, s, j, slot_at(g, r, s, slot), part);
                 LLVMSetAlignment(LLVMBuildStore(g->b, s->bits[j][part], to), PIECE);
             }
     }

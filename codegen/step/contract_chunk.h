@@ -20,6 +20,7 @@ typedef struct {
     val live;          /* rows: those after them are not read */
     bool plain;        /* a tensor, as it is */
     bool async;        /* and copied */
+    bool once;         /* weights that one tile reads, copied as what is the first to leave */
     int n;             /* pieces of a work-item */
     cg_addr from[ET_CHUNK_ITEMS];
     val first[ET_CHUNK_ITEMS]; /* the same of an async one as a pointer, of the first chunk */
@@ -35,7 +36,7 @@ typedef struct et_chunks {
     int parts;  /* of a chunk */
     bool async; /* some are */
     val piece;  /* of a row, that this work-item has */
-    bool early; /* right operands of the first chunks are on their way before any row is */
+    int early;  /* of so many chunks right operands are on their way before any row is */
 } et_chunks;
 
 /* The ring, for what the tile has of both operands; C is set. */

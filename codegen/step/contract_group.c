@@ -146,13 +146,17 @@ static bool is_placed(cg *g, const et_contract *c, et_expr e) {
     return true;
 }
 
-/* How many chunks of its right operands come before the waits: as many as are on their way later.
- */
+enum { EARLY = 32 << 10 };
+
+/* How many chunks of its right operands come before the waits: as many as are on their way later,
+ * and one, or EARLY bytes: first looks at counters, and rows, stand in line behind them. */
 static int early_chunks(cg *g, const et_contract *c) {
     bool weights = !c->slot_k; /* they are on their way already */
     for (int i = 0; i < c->s->nacc; i++)
         weights &= !cg_reads_mutable(g, c->s->b[i]);
-    int n = cg_chunks_ahead(c);
+    int n = cg_chunks_ahead(c), most = EARLY / (c->kc * c->size * c->s->nacc * c->s->tn);
+    if (most < 1) most = 1;
+    if (n > most) n = most;
     return !weights ? 0 : n < c->chunks ? n : (int)c->chunks;
 }
 
@@ -192,7 +196,7 @@ void cg_contract_ring_begin(cg *g, et_contract *c) {
     }
     c->ring = r;
     int n = early_chunks(g, c);
-    r->early = n > 0;
+    r->early = n;
     for (int i = 0; i < n; i++)
         cg_chunk_copy(g, r, cg_i32(g, i), cg_i32(g, i), 1, r->nsides - 1);
 }

@@ -37,7 +37,7 @@ static void fill(cg *g, et_chunks *r) {
     val zero = cg_i32(g, 0);
     cg_barrier(g); /* what another tile had here has been read */
     for (int i = 0; i < cg_chunks_ahead(r->c) && r->async; i++)
-        cg_chunks_copy(g, r, cg_i32(g, i), cg_i32(g, i), r->early ? 0 : r->nsides - 1);
+        cg_chunks_copy(g, r, cg_i32(g, i), cg_i32(g, i), i < r->early ? 0 : r->nsides - 1);
     cg_chunk_load(g, r, zero);
     cg_chunk_store(g, r, zero);
 }

@@ -26,8 +26,10 @@ typedef struct {
     /* 4, 8 or 16 bytes, by each lane its own; 16 are read once in a launch, and need not stay near.
      */
     void (*copy)(cg *, val to, val from, int bytes);
+    /* 16 bytes of which the first BYTES are FROM's, the others zero; likewise. */
+    void (*copy_some)(cg *, val to, val from, val bytes);
     /* An i32 that all lanes have, as one that each of them has its own of: of it, the place that
-     * `copy` copies to is made. */
+     * these copy to is made. */
     val (*own)(cg *, val);
     void (*copied)(cg *, val barrier); /* arrives when the lane's copies so far are done */
     /* A copy of 16 bytes, with which the aligned ET_ASK_LINE bytes that they are of come to the

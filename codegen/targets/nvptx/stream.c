@@ -69,6 +69,11 @@ static void copy(cg *g, val to, val from, int bytes) {
         assemble(g, g->none, text[bytes / 8], "r,l,~{memory}", 2, (val[]){to, from});
 }
 
+static void copy_some(cg *g, val to, val from, val bytes) {
+    assemble(g, g->none, "cp.async.cg.shared.global.L2::cache_hint [$0], [$1], 16, $2, $3;",
+             "r,l,r,l,~{memory}", 4, (val[]){to, from, bytes, once(g)});
+}
+
 /* Where it can, ptxas (13.0) adds what is the same in all lanes to the others' part of a place in
  * shared memory by the copy itself, and with a policy beside that encodes an instruction that there
  * is none of. What another lane has made of its own number is nothing that it finds to be the same.
@@ -117,6 +122,7 @@ const et_stream_family nvptx_stream = {
     .is_past = is_past,
     .arrive = arrive,
     .copy = copy,
+    .copy_some = copy_some,
     .own = own,
     .copied = copied,
     .ask = ask,
