@@ -63,7 +63,8 @@ static void find_row(void *ctx, et_expr e) {
     cg_scope_end(g, mark);
 }
 
-int64_t cg_readers(cg *g, et_expr e) {
+/* How many tiles read the same as this one. */
+static int64_t readers(cg *g, et_expr e) {
     const et_func *f = g->f;
     int64_t lo, hi, n = 1;
     for (int i = 0; i < f->ncoords; i++) {
@@ -83,7 +84,7 @@ static void ask_weights(cg *g, const et_step *s, et_expr b) {
     int64_t from = cg_contract_early_k(g, s) * bytes / LINE;
     if (g->f->locals[s->stage_b].slot || cg_reads_mutable(g, b) || cg_reads_mutable(g, s->nlive) ||
         !cg_contract_direct(g, s, b, 16 / bytes) || g->p->tensors[n.i].kind != ET_TENSOR_WEIGHT ||
-        !et_is_int(g->x, s->kextent, &k) || cg_readers(g, b) > READERS)
+        !et_is_int(g->x, s->kextent, &k) || readers(g, b) > READERS)
         return;
     if (lines > k * bytes / LINE) lines = k * bytes / LINE;
     lines -= from;

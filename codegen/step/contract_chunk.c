@@ -64,11 +64,11 @@ static void address(cg *g, const et_chunks *r, et_chunk_side *s, int j) {
     cg_scope_end(g, mark);
 }
 
-/* What is read once would have rows and results of tasks, and instructions, leave the L2 before it.
- */
+/* Weights are done with when the tiles that share them are, which run at the same time: if they
+ * stayed, rows and results of tasks, and instructions, would leave the L2 in their place. */
 static bool is_once(cg *g, et_expr e) {
     return g->family->stream && !et_is_without(g->opt->without, ET_FEATURE_ONCE) &&
-           g->p->tensors[et_x(g->x, e)->i].kind == ET_TENSOR_WEIGHT && cg_readers(g, e) == 1;
+           g->p->tensors[et_x(g->x, e)->i].kind == ET_TENSOR_WEIGHT;
 }
 
 static void begin_side(cg *g, et_chunks *r, et_chunk_side *s) {

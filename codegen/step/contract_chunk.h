@@ -20,7 +20,7 @@ typedef struct {
     val live;          /* rows: those after them are not read */
     bool plain;        /* a tensor, as it is */
     bool async;        /* and copied */
-    bool once;         /* weights that one tile reads, copied as what is the first to leave */
+    bool once;         /* weights, copied as what is the first to leave the L2 */
     int n;             /* pieces of a work-item */
     cg_addr from[ET_CHUNK_ITEMS];
     val first[ET_CHUNK_ITEMS]; /* the same of an async one as a pointer, of the first chunk */

@@ -9,8 +9,6 @@ typedef struct et_contract et_contract;
 
 /* Ask for what the tile whose coordinates are bound will read and can be told by now. */
 void cg_ask_ahead(cg *, const et_func *);
-/* How many tiles read the same of E as the one being emitted, or too many to count. */
-int64_t cg_readers(cg *, et_expr e);
 /* Load what decides where its attention reads, for as long as the tile lasts. */
 void cg_know_ahead(cg *, const et_func *);
 /* Step number STEP of the function being emitted is a map that copies weights to LDS, and has been
