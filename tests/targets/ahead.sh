@@ -23,16 +23,16 @@ y = relu(x @ wa.T)
 output z : f32[N, 2048] = y @ wb.T
 X
     shift 2
-    "$bin/etcc" ahead.etg --machine="$machine" --target="$target" --variants=1 -o ahead.ptx "$@"
+    "$bin/etcc" ahead.etg --machine="$machine" --target="$target" --variants=1 --unstreamed -o ahead.ptx "$@"
 }
 ptx 33 64
 # The first of them come before the first look at a counter.
 awk '/prefetch\.global\.L2/ { asked++ } /ld\.relaxed\.gpu\.global/ { exit } END { exit !asked }' ahead.ptx || die 'nothing is asked for'
 # So do the first copies of them, 32 KB at most, which are the first to leave the L2; rows are not.
-once='cp\.async\.cg\.shared\.global\.L2::cache_hint .*, 16, %r'
+once='cp\.async\.cg\.shared\.global\.L2::cache_hint\.L2::256B .*, 16, %r'
 first=$(awk -v once="$once" '$0 ~ once { n++ } /wgmma/ { n = 0 } /ld\.relaxed\.gpu\.global/ { exit } END { print n + 0 }' ahead.ptx)
 [ "$first" -gt 0 ] && [ "$first" -le 8 ] || die "$first copies of weights by each work-item before the first look at a counter"
-grep -q 'cp\.async\.cg\.shared\.global \[' ahead.ptx || die 'rows leave the L2 first, too'
+grep -q 'cp\.async\.cg\.shared\.global\.L2::256B \[' ahead.ptx || die 'rows leave the L2 first, too'
 ptx 33 64 --without=once
 ! grep -q "$once" ahead.ptx || die 'weights leave the L2 first where they are not to'
 ptx 1025 2048
