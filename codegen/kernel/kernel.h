@@ -140,7 +140,7 @@ void cg_identify(cg *); /* the work-item: who it is, and its arguments */
 void cg_enter_program(cg *, et_program *);
 void cg_clear_next_events(cg *, val number);
 size_t cg_part_args(const cg *); /* where arguments of the models begin, in bytes */
-bool cg_has_zeros(const cg *);                       /* has a weight a map of what is zero in it? */
+bool cg_has_zeros(const cg *);   /* has a weight a map of what is zero in it? */
 size_t cg_zeros_arg(const cg *); /* where, then, the word is that says whether to look at it */
 void cg_load_arguments(cg *);
 val cg_argument(cg *, size_t offset, LLVMTypeRef);

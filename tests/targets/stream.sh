@@ -66,7 +66,7 @@ compile named.etg named.ptx
 compile named.etg named.eti --to scheduled
 compile named.eti again.ptx
 cmp named.ptx again.ptx || die 'a copy that is called like another local does not read back'
-grep -qE 'cp\.async\.cg\.shared\.global .*, 16, ' few.ptx || die 'weights beside rows do not come ahead'
+grep -qE 'cp\.async\.cg\.shared\.global\.L2::256B .*, 16, ' few.ptx || die 'weights beside rows do not come ahead'
 late() { awk '/mma\.sync/ { on = 1 } /st\.global/ { on = 0 } /ld\.global\.b32/ && on { n++ } END { print n + 0 }' "$1"; } # of what other tasks wrote
 [ "$(late few.ptx)" = 0 ] || die "$(late few.ptx) loads between products and stores"
 compile few.etg apart.ptx --unstreamed

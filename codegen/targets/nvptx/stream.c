@@ -70,7 +70,8 @@ static void copy(cg *g, val to, val from, int bytes) {
 }
 
 static void copy_some(cg *g, val to, val from, val bytes) {
-    assemble(g, g->none, "cp.async.cg.shared.global.L2::cache_hint.L2::256B [$0], [$1], 16, $2, $3;",
+    assemble(g, g->none,
+             "cp.async.cg.shared.global.L2::cache_hint.L2::256B [$0], [$1], 16, $2, $3;",
              "r,l,r,l,~{memory}", 4, (val[]){to, from, bytes, once(g)});
 }
 
