@@ -541,11 +541,11 @@ static int turns_of(const cg *g, const struct whole *w, const struct map *m) {
     return turns > MOST_TURNS || turns * l.elements > LOADED ? 0 : (int)turns;
 }
 
-static void map_ahead(cg *g, const et_step *s) {
+static void map_ahead(cg *g, const et_step *s, int most) {
     struct whole w = whole_of(g, s);
     struct map m = begin_map(g, &w.s, w.n, w.extent);
     int turns = turns_of(g, &w, &m);
-    for (int i = 0; i < turns; i++) {
+    for (int i = 0; i < turns && turns <= most; i++) {
         struct cg_ahead *a = et_alloc(g->arena, sizeof *a);
         *a = (struct cg_ahead){.s = s, .w = w, .m = m, .turn = i, .next = g->ahead};
         a->m.s = &a->w.s;
@@ -560,10 +560,10 @@ void cg_maps_ahead(cg *g, const et_func *f) {
     g->ahead = NULL;
     for (int i = 0; i < f->nsteps; i++)
         begun &= f->steps[i].kind == ET_STEP_REDUCE || f->steps[i].kind == ET_STEP_MAP;
-    for (int i = 0; i < f->nsteps; i++) {
+    for (int i = 0, most = begun ? MOST_TURNS : 1; i < f->nsteps; i++) {
         const et_step *s = &f->steps[i];
         begun |= s == g->streamed;
-        if (begun && s->kind == ET_STEP_MAP && !s->tag.id) map_ahead(g, s);
+        if (begun && s->kind == ET_STEP_MAP && !s->tag.id) map_ahead(g, s, most);
     }
 }
 
