@@ -115,7 +115,7 @@ flight() { # HBM_GBS
 [ "$(flight 3)" = $(($(sed -n 's/^flight_kb  *\([0-9]*\) .*/\1/p' free.machine) << 10)) ] || die "a stream that takes all the time has $(flight 3) bytes on their way"
 [ "$(flight 3000)" -lt "$(flight 3)" ] || die 'a stream that takes little time has as much on its way'
 # Where it takes most of the time, what slots have no room for is asked for by one more of the waves that have handed registers over.
-ask='cp\.async\.cg\.shared\.global\.L2::256B'
+ask='cp\.async\.cg\.shared\.global\.L2::256B .*, 16;'
 for ahead in 0 192; do
     sed "s/^ahead_kb .*/ahead_kb $ahead/; s/^hbm_gbs .*/hbm_gbs 3/; s/^die_gbs .*/die_gbs 3/; s/^cross_gbs .*/cross_gbs 3/" free.machine > ask.machine
     "$bin/etcc" few.etg --machine=./ask.machine --variants=1 -o ask.$ahead.ptx
