@@ -14,6 +14,13 @@ struct linear {
     bool overflow; /* more terms than fit, or a coefficient beyond int64: leave the node as it is */
 };
 
+/* The terms are left as they are: there is room for many, and few are used. */
+static void clear(struct linear *l) {
+    l->n = 0;
+    l->k = 0;
+    l->overflow = false;
+}
+
 static int64_t quotient(int64_t a, int64_t b) {
     return et_int_value(ET_X_IDIV, a, b);
 }
@@ -119,7 +126,10 @@ static et_expr mul_terms(et_exprs *p, et_expr a, et_expr b) {
 }
 
 static et_expr mul(et_exprs *p, et_expr a, et_expr b) {
-    struct linear x = {0}, y = {0}, z = {0};
+    struct linear x, y, z;
+    clear(&x);
+    clear(&y);
+    clear(&z);
     collect(p, &x, a, 1);
     collect(p, &y, b, 1);
     if (x.overflow || y.overflow || (x.n + 1) * (y.n + 1) > MAX_TERMS)
@@ -166,7 +176,8 @@ static bool prove_quotients(et_exprs *p, const struct linear *d) {
         return false;
     u = other / gcd(c, other);
     v = c / gcd(c, other);
-    struct linear l = {0};
+    struct linear l;
+    clear(&l);
     if (!etrt_int_mul(u, c, &k) || !etrt_int_mul(d->k, k, &k) || !etrt_int_add(k, u - 1, &l.k))
         return false;
     collect(p, &l, x->ops[0], u);
@@ -192,7 +203,8 @@ static bool prove_without_quotient(et_exprs *p, const struct linear *d) {
 }
 
 bool et_prove_le(et_exprs *p, et_expr a, et_expr b) {
-    struct linear d = {0};
+    struct linear d;
+    clear(&d);
     if (et_may_wrap(p, a) || et_may_wrap(p, b)) return false;
     collect(p, &d, b, 1);
     collect(p, &d, a, -1);
@@ -222,7 +234,10 @@ bool et_prove_le(et_exprs *p, et_expr a, et_expr b) {
 
 /* e = q * d + r with r holding the terms that do not divide. */
 static bool split(et_exprs *p, et_expr e, et_expr d, et_expr *out_q, et_expr *out_r) {
-    struct linear x = {0}, q = {0}, r = {0};
+    struct linear x, q, r;
+    clear(&x);
+    clear(&q);
+    clear(&r);
     collect(p, &x, e, 1);
     if (x.overflow) return false;
     int64_t dc;
@@ -235,7 +250,8 @@ static bool split(et_exprs *p, et_expr e, et_expr d, et_expr *out_q, et_expr *ou
         q.k = quotient(x.k, dc);
         r.k = et_int_value(ET_X_MOD, x.k, dc);
     } else {
-        struct linear y = {0};
+        struct linear y;
+        clear(&y);
         collect(p, &y, d, 1);
         if (y.overflow || y.n != 1 || y.k != 0 || y.coef[0] < 1) return false;
         et_expr df[MAX_FACTORS];
@@ -269,7 +285,9 @@ static et_expr min_max(et_exprs *p, et_xop op, et_expr a, et_expr b);
 /* floor((g * A + k) / (g * B)) = floor((A + floor(k / g)) / B): *A and *B without what all of the
  * divisor and all of the dividend but its constant can be divided by, if there is anything. */
 static bool reduce(et_exprs *p, et_expr *a, et_expr *b) {
-    struct linear x = {0}, y = {0};
+    struct linear x, y;
+    clear(&x);
+    clear(&y);
     int64_t lo, hi;
     collect(p, &x, *a, 1);
     collect(p, &y, *b, 1);
@@ -334,7 +352,8 @@ static et_expr min_max(et_exprs *p, et_xop op, et_expr a, et_expr b) {
 }
 
 et_expr et_int_op2(et_exprs *p, et_xop op, et_expr a, et_expr b) {
-    struct linear l = {0};
+    struct linear l;
+    clear(&l);
     switch (op) {
     case ET_X_ADD:
     case ET_X_SUB:

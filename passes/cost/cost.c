@@ -165,42 +165,51 @@ double et_grid_us_in_rounds(const et_grid_cost *c, const et_machine *m, double c
 
 /* ---- a launch ---- */
 
-struct tensor_set {
-    char *read, *written;
+struct uses {
+    et_program *p;
+    et_task_cost *to;
 };
 
-static void note_access(void *ctx, const et_step *step, int tensor, bool is_store,
-                        const et_expr *index) {
+static void note_use(void *ctx, const et_step *step, int tensor, bool is_store,
+                     const et_expr *index) {
     (void)step, (void)index;
-    struct tensor_set *s = ctx;
-    (is_store ? s->written : s->read)[tensor] = 1;
+    struct uses *u = ctx;
+    et_task_cost *to = u->to;
+    for (int i = 0; i < to->nuses; i++)
+        if (to->use[i].tensor == tensor && to->use[i].is_store == is_store) return;
+    ET_GROW(u->p->g->arena, to->use, to->nuses, to->cuses);
+    to->use[to->nuses++] = (et_use){tensor, is_store};
 }
 
-/* Does the grid read what one of the group writes? */
-static bool depends(const et_program *p, const et_grid *g, const int *group, int n) {
-    size_t nt = (size_t)p->ntensors;
-    struct tensor_set before = {et_alloc(p->g->arena, nt), et_alloc(p->g->arena, nt)};
-    struct tensor_set now = {et_alloc(p->g->arena, nt), et_alloc(p->g->arena, nt)};
+void et_task_uses(et_program *p, const et_grid *g, et_task_cost *to) {
+    struct uses u = {p, to};
+    et_func_accesses(p, &p->funcs[g->func], note_use, &u);
+}
+
+static bool uses(const et_task_cost *t, int tensor, bool is_store) {
+    for (int i = 0; i < t->nuses; i++)
+        if (t->use[i].tensor == tensor && t->use[i].is_store == is_store) return true;
+    return false;
+}
+
+/* Does the task read what one of the others writes? */
+static bool depends(const et_task_cost *t, const et_task_cost *const *other, int n) {
     for (int i = 0; i < n; i++)
-        et_func_accesses(p, &p->funcs[p->grids[group[i]].func], note_access, &before);
-    et_func_accesses(p, &p->funcs[g->func], note_access, &now);
-    for (size_t t = 0; t < nt; t++)
-        if (before.written[t] && now.read[t]) return true;
+        for (int k = 0; k < other[i]->nuses; k++)
+            if (other[i]->use[k].is_store && uses(t, other[i]->use[k].tensor, false)) return true;
     return false;
 }
 
 /* Is anything it reads computed by this kernel? */
-static bool must_wait(const et_program *p, const et_grid *g) {
-    size_t nt = (size_t)p->ntensors;
-    struct tensor_set now = {et_alloc(p->g->arena, nt), et_alloc(p->g->arena, nt)};
-    et_func_accesses(p, &p->funcs[g->func], note_access, &now);
-    for (size_t t = 0; t < nt; t++)
-        if (now.read[t] && p->tensors[t].kind == ET_TENSOR_TEMP) return true;
+static bool must_wait(const et_program *p, const et_task_cost *t) {
+    for (int i = 0; i < t->nuses; i++)
+        if (!t->use[i].is_store && p->tensors[t->use[i].tensor].kind == ET_TENSOR_TEMP) return true;
     return false;
 }
 
 struct side_by_side {
-    int grid[32], n;
+    const et_task_cost *task[32];
+    int n;
     double sum_memory, longest;
     double tiles, tiles_us; /* of a CU, one tile after another */
 };
@@ -219,7 +228,17 @@ struct launch {
     const et_machine *m;
     const int64_t *syms;
     int64_t trips;
+    const et_task_cost *task; /* by grid, or NULL */
 };
+
+static const et_task_cost *task_of(const struct launch *la, int grid) {
+    et_program *p = la->p;
+    if (la->task) return &la->task[grid];
+    et_task_cost *t = et_alloc(p->g->arena, sizeof *t);
+    t->cost = et_grid_cost_at(p, &p->grids[grid], la->m, la->syms);
+    et_task_uses(p, &p->grids[grid], t);
+    return t;
+}
 
 static void cost_items(const struct launch *la, int first, int count, double trips, et_cost *out) {
     et_program *p = la->p;
@@ -234,15 +253,15 @@ static void cost_items(const struct launch *la, int first, int count, double tri
             cost_items(la, it->first, it->count, trips * (double)n, out);
             continue;
         }
-        const et_grid *g = &p->grids[it->index];
-        et_grid_cost c = et_grid_cost_at(p, g, m, la->syms);
-        if (s.n == 32 || depends(p, g, s.grid, s.n)) flush(&s, m, trips, out);
-        if (!s.n && must_wait(p, g)) {
+        const et_task_cost *t = task_of(la, it->index);
+        et_grid_cost c = t->cost;
+        if (s.n == 32 || depends(t, s.task, s.n)) flush(&s, m, trips, out);
+        if (!s.n && must_wait(p, t)) {
             out->events++;
             out->events_us += trips * m->event_us;
             out->us += trips * m->event_us;
         }
-        s.grid[s.n++] = it->index;
+        s.task[s.n++] = t;
         s.sum_memory += c.memory_bytes;
         s.longest = most(s.longest, c.us);
         s.tiles += c.tiles;
@@ -253,9 +272,14 @@ static void cost_items(const struct launch *la, int first, int count, double tri
     flush(&s, m, trips, out);
 }
 
-et_cost et_cost_at(et_program *p, const et_machine *m, const int64_t *syms, int64_t trips) {
+et_cost et_cost_of(et_program *p, const et_task_cost *task, const et_machine *m,
+                   const int64_t *syms, int64_t trips) {
     et_cost c = {0};
-    struct launch la = {p, m, syms, trips};
+    struct launch la = {p, m, syms, trips, task};
     cost_items(&la, p->first, p->count, 1, &c);
     return c;
+}
+
+et_cost et_cost_at(et_program *p, const et_machine *m, const int64_t *syms, int64_t trips) {
+    return et_cost_of(p, NULL, m, syms, trips);
 }

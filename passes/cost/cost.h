@@ -80,6 +80,21 @@ double et_grid_us_on(const et_grid_cost *, const et_machine *, double cus, doubl
 /* The same of a few rounds, on a machine of one die: a last one that few CUs have does not use all
  * of memory. Of two ways that end at the same time, that with less to do leaves CUs to others. */
 double et_grid_us_in_rounds(const et_grid_cost *, const et_machine *, double cus);
+/* A grid's cost, and the tensors that it reads and those that it writes, each once. */
+typedef struct {
+    int tensor;
+    bool is_store;
+} et_use;
+typedef struct {
+    et_grid_cost cost;
+    et_use *use;
+    int nuses, cuses;
+} et_task_cost;
+/* Add to the uses; the memory is the program's. */
+void et_task_uses(et_program *, const et_grid *, et_task_cost *);
+/* What et_cost_at says, of tasks whose costs at the same values are known, by grid. */
+et_cost et_cost_of(et_program *, const et_task_cost *, const et_machine *, const int64_t *syms,
+                   int64_t trips);
 /* One launch of a program at stage tiled or later. Neighbouring grids that do not read one
  * another's results overlap. Loops count TRIPS iterations, or as many as they have if TRIPS is 0:
  * decisions that must not depend on depth fix it. */

@@ -4,7 +4,10 @@
 
 #include "ir/graph/ops.h"
 #include "ir/program/program.h"
+#include "passes/cost/cost.h"
 #include "passes/pipeline/options.h"
+
+typedef struct et_prices et_prices;
 
 /* What a value's own expression holds once everything it inlines is counted. */
 struct et_inline_facts {
@@ -46,17 +49,28 @@ typedef struct et_lowering {
     struct et_folded *folded; /* which values each group holds, in the order of the groups */
     int nfolded, cfolded;
     struct et_names *tensor_names, *group_names;
-    int64_t asked;    /* elements of values, since the beginning */
-    int *seen, visit; /* two marks per value: met by visit number `visit` over the graph */
+    et_prices *prices; /* of groups of plans, while plans are compared; or NULL */
+    int64_t asked;     /* elements of values, since the beginning */
+    int *seen, visit;  /* two marks per value: met by visit number `visit` over the graph */
 } et_lowering;
 
 /* Lower the graph to groups, tiled as a trial, under the choices in lo->choice; false after a
  * diagnostic (fuse.c). */
 bool et_lower_graph(et_lowering *, const et_pass_options *);
+/* Make the groups of the plan in lo->choice and lo->forced (groups.c). */
+void et_build_groups(et_lowering *);
 /* Choose what the options leave no choice of (search.c). */
 void et_leave_out_choices(et_lowering *, const et_pass_options *);
 /* Choose by cost (search.c); leaves the best choices in lo->choice. */
 void et_search_fusion(et_lowering *, const et_pass_options *);
+
+/* What groups cost, tiled by rule, by what they compute: most groups of a plan are those of the
+ * plans before it, and are neither tiled nor costed again (prices.c). */
+et_prices *et_prices_create(const et_machine *, int64_t syms[ET_SAMPLES][ET_MAX_SYMS]);
+void et_prices_free(et_prices *);
+bool et_price_is_known(et_prices *, et_program *, int group);
+/* What a launch of P costs, of which the groups with a known price have no functions. */
+void et_prices_add_up(et_prices *, et_program *p, int64_t trips, et_cost out[ET_SAMPLES]);
 
 /* A new tensor of SHAPE, called NAME or nearly so; V, of which it holds something. */
 int et_add_tensor(et_lowering *, et_tensor_kind, const char *name, et_value v, const et_shape *);

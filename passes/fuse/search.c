@@ -54,8 +54,12 @@ struct tried {
 static bool lower_and_cost(struct search *s, const et_trial *t, et_cost out[ET_SAMPLES]) {
     et_lowering *lo = s->lo;
     if (!et_lower_graph(lo, &t->opt)) return false;
-    if (s->by_cost) et_tile_narrow(lo->p);
-    if (s->by_cost && !et_tile_program(lo->p, &t->opt, NULL)) return false;
+    if (!s->by_cost) {
+        et_prices_add_up(lo->prices, lo->p, s->trips, out);
+        return true;
+    }
+    et_tile_narrow(lo->p);
+    if (!et_tile_program(lo->p, &t->opt, NULL)) return false;
     for (int i = 0; i < ET_SAMPLES; i++)
         out[i] = et_cost_at(lo->p, s->opt->machine, s->syms[i], s->trips);
     return true;
@@ -396,8 +400,7 @@ static void compare_extremes(struct search *s, int model) {
     if (told) fprintf(s->opt->dump_to, "# %d plans evaluated\n", s->evaluated);
 }
 
-/* The graph holds nothing but MODEL. */
-static void search_model(et_lowering *lo, const et_pass_options *opt, int model) {
+static void search(et_lowering *lo, const et_pass_options *opt, int model) {
     struct search s = {
         .lo = lo, .opt = opt, .best = 1, .trips = LOOP_TRIPS, .note = et_finding_note(opt, lo->g)};
     for (int i = 0; i < lo->g->nnodes; i++)
@@ -406,6 +409,7 @@ static void search_model(et_lowering *lo, const et_pass_options *opt, int model)
     s.part = et_alloc(lo->g->arena, n * sizeof *s.part);
     s.seen = et_alloc(lo->g->arena, n * sizeof *s.seen);
     et_sample_symbols(lo->g->exprs, s.syms);
+    lo->prices = et_prices_create(opt->machine, s.syms);
     et_cost rule[ET_SAMPLES];
     if (evaluate(&s, rule) > 1e29) return;
     for (int i = 0; i < ET_SAMPLES; i++)
@@ -420,6 +424,13 @@ static void search_model(et_lowering *lo, const et_pass_options *opt, int model)
     search_all(&s);
     try_by_cost(&s);
     compare_extremes(&s, model);
+}
+
+/* The graph holds nothing but MODEL. */
+static void search_model(et_lowering *lo, const et_pass_options *opt, int model) {
+    search(lo, opt, model);
+    et_prices_free(lo->prices);
+    lo->prices = NULL;
 }
 
 /* Without a table of angles, what rope() needs of a position is computed where it is read. */

@@ -8,6 +8,7 @@
 typedef struct {
     void (*force)(void *ctx, et_value);  /* asked to materialise the value that is in the way */
     bool (*stale)(void *ctx, int group); /* does it hold a value that was forced? */
+    bool (*known)(void *ctx, int group); /* is it needless to tile it? its grid has no function */
     void *ctx;
 } et_tile_trial;
 

@@ -257,6 +257,11 @@ bool et_tile_program(et_program *p, const et_pass_options *opt, const et_tile_tr
     for (int i = 0; i < p->ngroups; i++) {
         int before = forced;
         if (before && trial->stale(trial->ctx, i)) continue;
+        if (trial && trial->known(trial->ctx, i)) {
+            ET_GROW(p->g->arena, p->grids, p->ngrids, p->cgrids);
+            p->grids[p->ngrids++] = (et_grid){.name = p->groups[i].name, .func = -1};
+            continue;
+        }
         if (!tile_group(&common, &p->groups[i]) && forced == before) return false;
     }
     return true;
