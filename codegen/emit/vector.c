@@ -57,20 +57,26 @@ static bool grows_with_digit(cg *g, et_expr e, int var, et_expr base, int n) {
     return !et_expr_has_var(x, rest, low);
 }
 
-static bool contiguous(cg *g, int n, const et_expr *offset) {
+/* Is E, where VAR is one of N values from BASE on, one more for each? Of what grows evenly two
+ * tell.
+ */
+static bool contiguous(cg *g, et_expr e, int var, et_expr base, int n) {
+    et_exprs *x = g->x;
+    et_expr first = et_subst_var(x, e, var, base);
+    if (et_growth_of(x, e, var) <= ET_EVEN && n > 2) n = 2;
     for (int j = 1; j < n; j++) {
         int64_t d;
-        if (!et_is_int(g->x, et_sub(g->x, offset[j], offset[0]), &d) || d != j) return false;
+        et_expr at = et_subst_var(x, e, var, et_add(x, base, et_int(x, j)));
+        if (!et_is_int(x, et_sub(x, at, first), &d) || d != j) return false;
     }
     return true;
 }
 
 int cg_wide_align(cg *g, int space, int id, const et_expr *index, int var, et_expr base, int n) {
-    et_expr off[16], all = cg_offset(g, space, id, index);
+    et_expr all = cg_offset(g, space, id, index);
     int bits = et_dtype_bits(cg_place_dtype(g, space, id));
-    cg_unroll(g, all, var, base, n, off);
-    int align = alignment(g, off[0], bits, n);
-    bool wide = contiguous(g, n, off) || grows_with_digit(g, all, var, base, n);
+    int align = alignment(g, et_subst_var(g->x, all, var, base), bits, n);
+    bool wide = contiguous(g, all, var, base, n) || grows_with_digit(g, all, var, base, n);
     return one_load(n, bits) && wide ? align : 0;
 }
 

@@ -18,7 +18,6 @@ struct et_coded {
     struct et_raw raw[ET_MAX_ACC][MAX_RAWS];
     int count[ET_MAX_ACC];
     et_expr streamed[ET_MAX_ACC]; /* the load that comes through the ring */
-    et_expr at[ET_MAX_ACC][ET_MAX_FRAGMENTS][16];
 };
 
 /* ---- which loads there are ---- */
@@ -59,29 +58,23 @@ et_expr cg_contract_k(cg *g, const et_contract *c, int u) {
 }
 
 et_expr cg_contract_of_unit(cg *g, const et_contract *c, et_expr e, int u) {
-    et_expr at[16], k = cg_contract_k(g, c, u);
-    cg_unroll(g, e, c->s->kvar, k, c->lane_k, at);
-    for (int j = 1; j < c->lane_k; j++)
-        if (!et_expr_eq(at[j], at[0])) return ET_NO_EXPR;
-    return et_expr_has_var(g->x, at[0], c->coded->group) ? ET_NO_EXPR : at[0];
+    et_expr one = et_same_in_run(g->x, e, c->s->kvar, cg_contract_k(g, c, u), c->lane_k);
+    return one.id && et_expr_has_var(g->x, one, c->coded->group) ? ET_NO_EXPR : one;
 }
 
 /* LOAD in unit U as registers of a row of product I; false where it takes too many. */
 static bool add_raw(cg *g, const et_contract *c, struct et_coded *d, int i, et_expr load, int u) {
-    et_expr at[16], k = cg_contract_k(g, c, u);
+    et_expr k = cg_contract_k(g, c, u), one = et_same_in_run(g->x, load, c->s->kvar, k, c->lane_k);
     et_node_x x = *et_x(g->x, load);
     int bits = et_dtype_bits(g->p->tensors[x.i].shape.dtype);
     struct et_raw r = {.load = load, .u = u, .n = 1};
-    cg_unroll(g, load, c->s->kvar, k, c->lane_k, at);
-    bool same = true;
-    for (int j = 1; j < c->lane_k; j++)
-        same &= et_expr_eq(at[j], at[0]);
+    bool same = one.id;
     if (!same) {
         r.n = c->lane_k;
         r.align = cg_wide_align(g, x.i2, x.i, x.ops, c->s->kvar, k, c->lane_k);
         if (!r.align || r.n * bits > 128) return false;
     }
-    r.node = at[0];
+    r.node = same ? one : et_subst_var(g->x, load, c->s->kvar, k);
     r.ring = d->streamed[i].id && et_expr_eq(d->streamed[i], load);
     if (r.ring && (same || r.n * bits % 32)) return false;
     if (same) r.side = cg_contract_side(c, i, load);
@@ -107,7 +100,6 @@ static bool cut(cg *g, et_contract *c, int units) {
         if (l.odd || !l.n) return false;
         if (c->streamed) d->streamed[i] = et_stream_load(g->p, s, i);
         for (int u = 0; u < units; u++) {
-            cg_unroll(g, s->b[i], s->kvar, cg_contract_k(g, c, u), c->lane_k, d->at[i][u]);
             for (int o = 0; o < l.n; o++)
                 if (!add_raw(g, c, d, i, l.load[o], u)) return false;
         }
@@ -235,8 +227,10 @@ static void remember(cg *g, const et_contract *c, const struct et_raw *r, val v)
         cg_remember(g, at[j], out[j]);
 }
 
-static val fragment(cg *g, const et_contract *c, const et_expr *at) {
+static val fragment(cg *g, const et_contract *c, int i, int u) {
     val v[16];
+    et_expr at[16];
+    cg_unroll(g, c->s->b[i], c->s->kvar, cg_contract_k(g, c, u), c->lane_k, at);
     for (int j = 0; j < c->lane_k; j++)
         v[j] = cg_to_storage(g, c->s->operand, cg_emit(g, at[j]));
     val all = cg_vector(g, cg_storage(g, c->s->operand), c->lane_k, v);
@@ -255,7 +249,7 @@ static void decode_row(cg *g, const et_contract *c, int i, const val *raw, int f
     for (int u = from; u < to; u++, out += pitch)
         *out = c->halves  ? cg_contract_halved(g, c, i, u, d->raw[i], raw)
                : c->apart ? cg_contract_paired(g, c, i, u, d->raw[i], raw)
-                          : fragment(g, c, d->at[i][u]);
+                          : fragment(g, c, i, u);
 }
 
 void cg_contract_of_rows(cg *g, const et_contract *c, val chunk, const val *raw, int i, et_expr e,

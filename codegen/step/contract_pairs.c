@@ -23,11 +23,8 @@ struct pairs {
 
 /* E at the lane's first k, where it is the same for all of them; else none. */
 static et_expr same(const struct pairs *p, et_expr e) {
-    et_expr at[16];
-    cg_unroll(p->g, e, p->c->s->kvar, cg_contract_k(p->g, p->c, p->u), p->c->lane_k, at);
-    for (int j = 1; j < p->c->lane_k; j++)
-        if (!et_expr_eq(at[j], at[0])) return ET_NO_EXPR;
-    return at[0];
+    et_expr k = cg_contract_k(p->g, p->c, p->u);
+    return et_same_in_run(p->g->x, e, p->c->s->kvar, k, p->c->lane_k);
 }
 
 static et_dtype dtype_of(const struct pairs *p, et_expr load) {

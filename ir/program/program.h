@@ -389,6 +389,12 @@ int et_local_bytes(const et_local *);
 /* Is B an element of a tensor of type OPERAND at consecutive KVAR, with every row aligned to 16
  * bytes and begun at a multiple of them? Then codegen loads it without a buffer to stage it. */
 bool et_k_contiguous(const et_program *, et_expr b, int kvar, et_dtype operand);
+/* How E, an integer, changes as VAR grows by one: not at all, by as much each time, never one way
+ * and then the other, or nobody knows. */
+typedef enum { ET_STILL, ET_EVEN, ET_STEADY, ET_ANYHOW } et_growth;
+et_growth et_growth_of(const et_exprs *, et_expr e, int var);
+/* E where VAR is K, if it is the same for all of RUN numbers from K on; else none. */
+et_expr et_same_in_run(et_exprs *, et_expr e, int var, et_expr k, int run);
 /* Can codegen compute B in registers, without a buffer to stage it, where a lane has RUN values of
  * KVAR side by side and all waves together a multiple of what divides ROUND? Each load of B is one
  * element for a run, or the run's elements side by side. How many loads there are; 0: it cannot. */

@@ -2,6 +2,7 @@
  * have the values of what was written. */
 #include "ir/base/arena.h"
 #include "ir/expr/expr.h"
+#include "ir/program/program.h"
 #include "tests/ir/main.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -174,5 +175,46 @@ START_TEST(random_values) {
 }
 END_TEST
 
+/* An index of k: now and then one that goes up and down, or that two k's have and those between
+ * have not. */
+static et_expr random_index(struct pool *s, et_expr k, int depth) {
+    static const et_xop op[] = {ET_X_ADD, ET_X_SUB, ET_X_MUL, ET_X_IDIV, ET_X_IDIV, ET_X_MOD};
+    if (depth == 0 || below(6) == 0) return below(3) ? k : et_int(s->p, below(40) - 8);
+    et_xop o = op[below(6)];
+    et_expr a = random_index(s, k, depth - 1);
+    if (o == ET_X_IDIV || o == ET_X_MOD) return et_op2(s->p, o, a, et_int(s->p, 1 + below(40)));
+    return et_op2(s->p, o, a, random_index(s, k, depth - 1));
+}
+
+START_TEST(the_same_in_runs) {
+    enum { RUN = 16 };
+    int found = 0;
+    for (int t = 0; t < RANDOM / 10; t++) {
+        struct pool s = start();
+        int k = et_var_add(s.p, "k", et_int(s.p, 4096));
+        et_expr index = random_index(&s, et_var(s.p, k), 3);
+        et_expr load = et_load(s.p, ET_LOAD_TENSOR, 0, ET_T_F32, 1, &index);
+        et_expr from = below(2) ? et_int(s.p, below(200)) : times(&s, s.j, RUN);
+        et_expr e = below(2) ? load : et_mul(s.p, load, et_float(s.p, 3));
+        bool each = true;
+        for (int j = 1; j < RUN; j++)
+            each &= et_expr_eq(et_subst_var(s.p, e, k, plus(&s, from, j)),
+                               et_subst_var(s.p, e, k, from));
+        bool got = et_same_in_run(s.p, e, k, from, RUN).id;
+        ck_assert(got || !each);
+        found += got && et_expr_has_var(s.p, e, k);
+        int64_t syms[] = {4096, 0}, vars[] = {0, below(100), 0}, first = 0;
+        for (int j = 0; got && j < RUN; j++) {
+            vars[2] = et_eval(s.p, from, syms, vars) + j;
+            int64_t at = et_eval(s.p, index, syms, vars);
+            ck_assert_msg(!j || at == first, "%s", et_expr_text(s.p, index, NULL, NULL));
+            first = at;
+        }
+        et_arena_destroy(s.arena);
+    }
+    ck_assert_int_gt(found, 20);
+}
+END_TEST
+
 TEST_MAIN("expr", common_factors, loads_keep_their_factors, quotients_compare, limits,
-          random_values)
+          random_values, the_same_in_runs)
