@@ -236,6 +236,7 @@ val cg_round_e4m3(cg *, val v); /* an f32 to the nearest e4m3, as an f32: 448 wh
 void cg_load_n(cg *, int space, int id, val ptr, int n, int align, val *out);
 void cg_store_n(cg *, int space, int id, val ptr, int n, int align, val *v);
 val cg_to_storage(cg *, et_dtype, val);
+val cg_to_bf16(cg *, val f32);
 val cg_from_storage(cg *, et_dtype, val);
 val cg_local_ptr(cg *, int local, val elements); /* elements: offset in elements, i32 */
 bool cg_in_range(cg *, const et_node_x *load);

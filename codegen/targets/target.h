@@ -38,9 +38,10 @@ struct et_target {
     int wave;  /* work-items per wave */
     int loads; /* of 16 bytes that a lane has in flight for a product, when that is large enough */
     bool deep; /* registers have room for twice as many */
-    int simds; /* that share the waves of a workgroup */
-    int lds_bytes; /* of what half keeps a second workgroup out, and what one may have */
-    bool dies;     /* a workgroup can find out which die it is on */
+    bool rounds_apart; /* there is no instruction that rounds to bf16 */
+    int simds;         /* that share the waves of a workgroup */
+    int lds_bytes;     /* of what half keeps a second workgroup out, and what one may have */
+    bool dies;         /* a workgroup can find out which die it is on */
     /* There is a fence that makes seen what workgroups of the same die have written and had
      * answered, and is less than that of the device. */
     bool die_fence;

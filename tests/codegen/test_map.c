@@ -1,6 +1,7 @@
 /* MAP steps, schedules, events and loops. */
 #include "tests/codegen/kit.h"
 #include "tests/codegen/suites.h"
+#include <math.h>
 
 /* out[n, j] = f(in[n, j]) in tiles of 4 x J, N symbolic. */
 static void map_rows(int J, et_dtype t, const char *device, int64_t n) {
@@ -23,6 +24,47 @@ static void map_rows(int J, et_dtype t, const char *device, int64_t n) {
     ck_assert_int_eq(k.info.scratch_bytes, 0);
     kit_end(&k);
 }
+
+/* out[i] = mid[i] * codes[i], all bits of it, where mid has numbers, infinities and what is not a
+ * number, of either sign: products of bf16 and integers that bf16 has to round. */
+START_TEST(rounds_products) {
+    enum { B = 256 };
+    kit k;
+    int64_t n = 1;
+    kit_begin(&k, "rounds");
+    et_exprs *x = k.x;
+    kit_sym(&k, "N", 1, 1);
+    et_expr all = kit_n(&k, B), zero = kit_n(&k, 0);
+    int in = kit_tensor(&k, ET_TENSOR_INPUT, "in", ET_BF16, 1, &all);
+    int codes = kit_tensor(&k, ET_TENSOR_INPUT, "codes", ET_I32, 1, &all);
+    int mid = kit_tensor(&k, ET_TENSOR_TEMP, "mid", ET_BF16, 1, &all);
+    int out = kit_tensor(&k, ET_TENSOR_OUTPUT, "out", ET_BF16, 1, &all);
+    int done = kit_event(&k, "done", 1, (et_expr[]){kit_n(&k, 1)}, kit_n(&k, 1));
+    for (int step = 0; step < 2; step++) {
+        et_func *f = kit_func(&k, step ? "times" : "odd", 1);
+        int var = kit_var(&k, "i", B);
+        et_expr i = et_var(x, var), four = et_op2(x, ET_X_MOD, i, kit_n(&k, 4));
+        et_expr v = kit_at(&k, step ? mid : in, 1, &i), odd;
+        if (step) {
+            v = et_mul(x, v, et_op1(x, ET_X_TO_F32, kit_at(&k, codes, 1, &i)));
+        } else {
+            odd = et_sub(x, et_float(x, -1), et_mul(x, v, v));
+            odd = et_select(x, et_op2(x, ET_X_EQ, four, zero), et_op1(x, ET_X_SQRT, odd),
+                            et_mul(x, v, et_float(x, INFINITY)));
+            v = et_select(x, et_op2(x, ET_X_LT, four, kit_n(&k, 2)), odd, v);
+        }
+        kit_map(&k, f, 1, &var, v, ET_NO_EXPR, kit_place(ET_LOAD_TENSOR, step ? out : mid, 1, &i));
+        int grid = kit_grid(&k, f, (et_expr[]){kit_n(&k, 1)}, -1);
+        if (step)
+            kit_wait(&k, grid, done, &zero, &zero, ET_ALWAYS);
+        else
+            kit_notify(&k, grid, done, &zero, ET_ALWAYS);
+    }
+    k.tolerance = 0;
+    kit_check(&k, "cus=2:xcds=1", &n);
+    kit_end(&k);
+}
+END_TEST
 
 START_TEST(map_rows_all) {
     static const int widths[] = {1, 3, 64, 250, 256, 257, 1024, 4096};
@@ -87,6 +129,7 @@ Suite *map_suite(void) {
     Suite *s = suite_create("map");
     TCase *t = tcase_create("map");
     tcase_set_timeout(t, 120);
+    tcase_add_test(t, rounds_products);
     tcase_add_loop_test(t, map_rows_all, 0, 24);
     tcase_add_loop_test(t, events, 0, 18);
     tcase_add_loop_test(t, broken_box, 0, 2);

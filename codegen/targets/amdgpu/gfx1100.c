@@ -28,6 +28,7 @@ const et_target et_amdgpu_gfx1100 = {
     .family = &et_amdgpu,
     .wave = 32,
     .loads = 8,
+    .rounds_apart = true,
     .simds = 2, /* of one CU: +cumode keeps a workgroup there */
     .lds_bytes = 65536,
     .fragments = fragments,

@@ -30,6 +30,7 @@ const et_target et_amdgpu_gfx90a = {
     .wave = 64,
     .loads = 16,
     .deep = true,
+    .rounds_apart = true,
     .simds = 4,
     .lds_bytes = 65536,
     .fragments = fragments,
