@@ -26,13 +26,31 @@ static bool is_new(struct weight *w, et_expr x) {
     return true;
 }
 
+/* At how many values of VAR side by side LOAD gives the same, where parts of products begin
+ * elsewhere, too: what is added to an index without VAR changes nothing of that. */
+static double repeats(const struct weight *w, const et_node_x *load, int var) {
+    const et_exprs *x = w->e->x;
+    et_expr index[ET_MAX_RANK];
+    et_node_x n = *load;
+    for (int i = 0; i < load->nops; i++) {
+        const et_node_x *at = et_x(x, index[i] = load->ops[i]);
+        while (at->op == ET_X_ADD &&
+               et_expr_has_var(x, at->ops[0], var) != et_expr_has_var(x, at->ops[1], var)) {
+            index[i] = at->ops[!et_expr_has_var(x, at->ops[0], var)];
+            at = et_x(x, index[i]);
+        }
+    }
+    n.ops = index;
+    return et_load_repeats(x, &n, var);
+}
+
 /* An element of a tensor; *OUT_FOR is the number of weights side by side that it is for. Where it
  * is, is not counted. */
 static double count_load(struct weight *w, const et_node_x *n) {
     if (n->i2 != ET_LOAD_TENSOR) return 1;
     const et_tensor *t = &w->e->p->tensors[n->i];
-    double often = et_load_repeats(w->e->x, n, w->step->kvar);
-    double across = et_load_repeats(w->e->x, n, w->step->nvar);
+    double often = repeats(w, n, w->step->kvar);
+    double across = repeats(w, n, w->step->nvar);
     bool code = et_dtype_is_code(t->shape.dtype);
     if (t->kind == ET_TENSOR_WEIGHT) w->bytes += et_dtype_width(t->shape.dtype) / often / across;
     bool is_weight = t->kind == ET_TENSOR_WEIGHT && code && often == 1 && !w->code;
@@ -51,8 +69,7 @@ static double count_load(struct weight *w, const et_node_x *n) {
 static double count(struct weight *w, et_expr x) {
     et_node_x n = *et_x(w->e->x, x);
     bool fresh = is_new(w, x);
-    if (n.op == ET_X_LOAD)
-        return fresh ? count_load(w, &n) : et_load_repeats(w->e->x, &n, w->step->kvar);
+    if (n.op == ET_X_LOAD) return fresh ? count_load(w, &n) : repeats(w, &n, w->step->kvar);
     double often = n.op == ET_X_VAR && n.i == w->step->kvar ? 1 : HUGE_VAL;
     for (int i = 0; i < n.nops; i++)
         often = fmin(often, count(w, n.ops[i]));
