@@ -3,13 +3,8 @@
 # memory; a task of several tiles is not part of it, nor one that is asked to have tiles of its own, and with many rows they stay apart.
 set -eu
 etcc=$1 folder=$2
-rm -rf "$folder"
-mkdir -p "$folder"
-cd "$folder"
-fail() {
-    echo "join.sh: $*" >&2
-    exit 1
-}
+. "$(dirname "$0")/../support/lib.sh"
+fresh "$folder"
 source() { # ROWS HINT
     cat << ETG
 model join
@@ -33,15 +28,15 @@ tasks() { # ROWS HINT: how many there are
     grep -c '^ *task @' join.eti
 }
 n=$(tasks 1 '')
-[ "$n" = 3 ] || fail "one row: $n tasks"
+[ "$n" = 3 ] || die "one row: $n tasks"
 # Which has what place, and how many rows each expert has, nobody else reads.
 for tensor in rank count; do
-    ! grep -q "^ *%[a-z.]*$tensor\[.*\] = " join.eti || fail "$tensor is stored: $(grep "%[a-z.]*$tensor\[" join.eti)"
+    ! grep -q "^ *%[a-z.]*$tensor\[.*\] = " join.eti || die "$tensor is stored: $(grep "%[a-z.]*$tensor\[" join.eti)"
 done
 # Of one row nobody asks which it is.
-! grep -q '^ *%h\.map\[.*\] = ' join.eti || fail 'what nobody reads is computed'
-grep -q '^ *%owner\[.*\] = ' join.eti || fail 'nobody is told of owners'
+! grep -q '^ *%h\.map\[.*\] = ' join.eti || die 'what nobody reads is computed'
+grep -q '^ *%owner\[.*\] = ' join.eti || die 'nobody is told of owners'
 apart=$(tasks 1 '@tile(1, 32)')
-[ "$apart" -gt "$n" ] || fail "a task with tiles of its own: $apart tasks, as without"
+[ "$apart" -gt "$n" ] || die "a task with tiles of its own: $apart tasks, as without"
 many=$(tasks 4096 '')
-[ "$many" -ge 8 ] || fail "4096 rows: $many tasks"
+[ "$many" -ge 8 ] || die "4096 rows: $many tasks"

@@ -3,15 +3,10 @@
 # part, as narrow as is asked for, and the kernel computes what it should; where a machine has few CUs heads stay in one piece.
 set -eu
 etcc=$1 check=$2 etg=$3 folder=$4
-rm -rf "$folder"
-mkdir -p "$folder"
-cd "$folder"
-fail() {
-    echo "pieces.sh: $*" >&2
-    exit 1
-}
+. "$(dirname "$0")/../support/lib.sh"
+fresh "$folder"
 "$etcc" "$etg" --variants=1 --to=tiled -o tiled.eti
-has() { grep -Fq "$1" tiled.eti || fail "no '$1' in $(grep -E 'func|acc0 \+=' tiled.eti)"; }
+has() { grep -Fq "$1" tiled.eti || die "no '$1' in $(grep -E 'func|acc0 \+=' tiled.eti)"; }
 has 'u0 * 8 + n / 8 * 32 + n % 8, k]'   # 16 of 64
 has 'u0 * 16 + n / 16 * 32 + n % 16, k]' # 32 of 64
 has 'u0 * 16 + n / 16 * 48 + n % 16, k]' # 32 of 96
@@ -25,5 +20,5 @@ for cus in 8 32; do
     grep -v '^@tile' "$etg" > plain.etg
     "$etcc" plain.etg --machine=./some.machine --variants=1 --to=tiled -o "$cus.eti"
 done
-grep -Fq 'n / ' 32.eti || fail "one piece for 32 CUs"
-! grep -Fq 'n / ' 8.eti || fail "pieces for 8 CUs"
+grep -Fq 'n / ' 32.eti || die "one piece for 32 CUs"
+! grep -Fq 'n / ' 8.eti || die "pieces for 8 CUs"

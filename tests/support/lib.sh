@@ -45,6 +45,13 @@ die() {
     exit 1
 }
 
+# fresh FOLDER: it is empty, and where the test is.
+fresh() {
+    rm -rf "$1"
+    mkdir -p "$1"
+    cd "$1"
+}
+
 # refuses STATUS WORDS COMMAND...: the command's exit status, and words in what it says, which is in $refused then.
 refuses() {
     _want=$1 _words=$2 _status=0
