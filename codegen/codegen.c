@@ -115,7 +115,8 @@ static void place_words(cg *g, int at) {
     g->flag_at = at;
     g->reduce_at = at + CG_FLAG_BYTES;
     if (g->sliced && g->p->g->nmodels) g->reduce_at += CG_ORDER_BYTES;
-    g->trace_at = g->reduce_at + 16 * (g->p->workgroup / g->t->wave);
+    g->bulk_at = g->reduce_at + 16 * (g->p->workgroup / g->t->wave);
+    g->trace_at = g->bulk_at + g->bulk_bytes;
     g->lds_bytes = g->trace_at + cg_trace_lds(g);
 }
 
@@ -165,7 +166,12 @@ static void add_ring(cg *g) {
 /* LDS: every function's locals share the front; codegen's own words come last. More than half of
  * what a CU has keeps a second workgroup out. */
 static bool check_lds(cg *g) {
+    g->bulk_bytes = cg_bulk_bytes(g);
     place_words(g, most_locals(g));
+    if (g->bulk_bytes && g->lds_bytes > g->t->lds_bytes) {
+        g->bulk_bytes = 0; /* operands go another way, then */
+        place_words(g, most_locals(g));
+    }
     if (g->lds_bytes > g->t->lds_bytes) {
         cg_error(g, "the program needs %d bytes of local memory, %s has %d", g->lds_bytes,
                  g->t->name, g->t->lds_bytes);
@@ -386,6 +392,7 @@ static bool generate(cg *g, et_codegen_info *info) {
 bool et_codegen(et_program *p, const et_codegen_options *opt, et_codegen_info *out_info) {
     et_target t = *opt->target;
     if (et_is_without(opt->without, ET_FEATURE_GROUP)) t.group = NULL;
+    if (et_is_without(opt->without, ET_FEATURE_BULK)) t.bulk = NULL;
     cg g = {.whole = p,
             .p = p,
             .x = p->g->exprs,

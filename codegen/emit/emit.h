@@ -112,9 +112,11 @@ struct cg {
     cg_ring_state taker;              /* where the waves are that take from it */
     const struct cg_bringer *bringer; /* the wave that brings is being emitted */
     const et_step *streamed;          /* of the tile being emitted, or NULL */
-    struct cg_ahead *ahead; /* maps of that tile of which something has been loaded, a list */
-    struct cg_rows *rows;   /* attention of rows of which the first are known, or NULL */
-    bool hold;              /* what is loaded never changes, and is loaded here all the same */
+    struct cg_ahead *ahead;  /* maps of that tile of which something has been loaded, a list */
+    struct cg_rows *rows;    /* attention of rows of which the first are known, or NULL */
+    struct cg_maps *maps;    /* of matrices that are copied by rectangles, or NULL: none are */
+    int bulk_at, bulk_bytes; /* LDS for barriers that tell of such copies; 0: there are none */
+    bool hold;               /* what is loaded never changes, and is loaded here all the same */
     val again; /* i1: the tile being emitted is not the workgroup's first of this grid, or NULL */
 
     /* Of the tile being emitted, where it has tags: what is added to them; who takes words, for
@@ -271,6 +273,16 @@ int cg_fresh_var(cg *, const char *name, int64_t extent);
 val cg_task_number(cg *, int grid);            /* for reports */
 val cg_event_number(cg *, int event);          /* likewise */
 val cg_event_word(cg *, int event, val index); /* word INDEX of the event, in the event array */
+
+/* ---- codegen/kernel/maps.c: copies of rectangles (et_bulk_family) ---- */
+enum { CG_BULK_SLOTS = 9 };   /* that a ring may have */
+bool cg_has_map(cg *, int n); /* may there be N more, in what is being emitted? */
+/* The address of the map M of what the tensor begins with. */
+val cg_map(cg *, int tensor, const et_bulk_map *m);
+/* i1: this is the work-item that asks for them. */
+val cg_bulk_one(cg *);
+val cg_bulk_barrier(cg *, val slot);
+val cg_bulk_turns(cg *); /* a word beside them, 0 at first */
 
 /* ---- sync.c: relaxed atomics at agent scope ---- */
 val cg_word(cg *, val index); /* address of a word of the event array */

@@ -147,12 +147,14 @@ void cg_enter_program(cg *g, et_program *p) {
 /* All that this workgroup, or the wave that brings weights, has of the program. */
 static void visit_program(cg *g) {
     g->base = cg_i32(g, 0);
+    cg_maps_begin(g);
     if (g->p->g->nmodels) {
         cg_models(g);
-        return;
+    } else {
+        if (!g->bringer) cg_seed(g);
+        cg_visit(g, g->p->first, g->p->count);
     }
-    if (!g->bringer) cg_seed(g);
-    cg_visit(g, g->p->first, g->p->count);
+    cg_maps_end(g);
 }
 
 bool cg_has_zeros(const cg *g) {

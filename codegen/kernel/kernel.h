@@ -37,7 +37,8 @@ bool cg_weakened(cg *, int event); /* by the options */
 bool cg_wait_reads(cg *, const et_wait *);
 void cg_waits(cg *, int grid, val tile);
 void cg_failed(cg *);
-void cg_begin(cg *, int grid); /* tell early grids that this one's tile has begun */
+int cg_telling_wave(const cg *); /* the one that tells whom a tile notifies */
+void cg_begin(cg *, int grid);   /* tell early grids that this one's tile has begun */
 void cg_notifies(cg *, int grid);
 
 /* ---- take.c: what is read of tagged temporaries ---- */
@@ -116,6 +117,13 @@ void cg_call_task(cg *, int grid, val task); /* of a dynamic grid */
 bool cg_wants(const cg *, int tensor);
 /* What cg_tensor_at gives, for whichever grid the function runs; NULL where it is for one. */
 val cg_tensor_place(cg *, int tensor);
+
+/* ---- maps.c ---- */
+int cg_bulk_bytes(cg *); /* of local memory, for barriers of copies of rectangles */
+/* Before a program is emitted, and after: what it needs of maps is made at the begin. */
+void cg_maps_begin(cg *);
+void cg_maps_end(cg *);
+void cg_maps_settle(cg *); /* before a workgroup gives up */
 
 /* ---- models.c ---- */
 /* All models of the program that the launch runs and this workgroup has a part in. */

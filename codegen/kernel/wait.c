@@ -44,6 +44,7 @@ val cg_flag(cg *g, int i) {
 /* Where waves go that were told to quit. The workgroup that raises `abort` reports. */
 void cg_failed(cg *g) {
     block report_it = cg_block(g, "report"), won = cg_block(g, "won");
+    cg_maps_settle(g);
     val quit = LLVMBuildLoad2(g->b, g->i32, cg_flag(g, CG_QUIT), "");
     val mine = cg_icmp(g, LLVMIntEQ, quit, cg_i32(g, CG_EXPIRED));
     mine = LLVMBuildAnd(g->b, mine, cg_icmp(g, LLVMIntEQ, g->tid, cg_i32(g, 0)), "");
@@ -441,7 +442,7 @@ void cg_begin(cg *g, int grid) {
 /* The wave that tells others of a tile. Where nothing streams, the last one: what its fence waits
  * for, and what the first wave polls for the next tile, is then on its way at once. A trace has
  * what the first one does. */
-static int telling_wave(const cg *g) {
+int cg_telling_wave(const cg *g) {
     bool last = g->family->cumulative && !g->queues.nregions && !g->p->ring.slots &&
                 !g->opt->profile && !g->tags.bytes;
     return last ? g->p->workgroup / g->t->wave - 1 : 0;
@@ -465,7 +466,7 @@ void cg_notifies(cg *g, int grid) {
         cg_barrier_drain(g);
     else
         cg_barrier(g);
-    int wave = telling_wave(g);
+    int wave = cg_telling_wave(g);
     val teller = by.wave ? cg_i32(g, wave) : cg_i32(g, wave * g->t->wave);
     cg_if me;
     cg_if_begin(g, &me, cg_icmp(g, LLVMIntEQ, by.wave ? g->wave : g->tid, teller));

@@ -289,6 +289,8 @@ et_source cg_contract_raw_source(const et_contract *, int i); /* of number I of 
 void cg_contract_decode(cg *, const et_contract *, val chunk, const val *raw, int from, int to,
                         val *out);
 bool cg_contract_direct(cg *, const et_step *, et_expr b, int lane_k);
+/* OFF, which is AT0 where VAR is 0, grows with VAR by TIMES. */
+bool cg_grows_with(cg *, et_expr off, int var, int64_t times, et_expr at0);
 /* The k's of lane and unit U, the first of them. */
 et_expr cg_contract_k(cg *, const et_contract *, int u);
 

@@ -51,7 +51,164 @@ static val place(cg *g, const et_contract *c, int wide, val row, val piece) {
     return cg_add(g, cg_muli(g, row, wide), at);
 }
 
-/* ---- into the ring ---- */
+/* ---- into the ring, by rectangles ---- */
+
+/* An operand as a matrix, of which the tile has a rectangle: its first row and element. */
+struct matrix {
+    int tensor;
+    et_bulk_map map;
+    et_expr row, column;
+};
+
+/* Elements of T that there are at each launch: who launches may have less of an argument than the
+ * most that there can be. */
+static int64_t elements(cg *g, const et_tensor *t) {
+    et_expr all = et_int(g->x, 1);
+    int64_t n;
+    for (int d = 0; d < t->shape.rank; d++)
+        all = et_mul(g->x, all, t->shape.dim[d]);
+    if (et_is_int(g->x, all, &n)) return n;
+    return t->kind == ET_TENSOR_TEMP ? t->max_bytes / et_dtype_bytes(t->shape.dtype) : 0;
+}
+
+static bool is_matrix(cg *g, const et_contract *c, et_expr e, int var, int rows,
+                      struct matrix *out) {
+    et_exprs *x = g->x;
+    et_node_x load = *et_x(x, e);
+    int64_t pitch, lo, hi;
+    if (!cg_contract_direct(g, c->s, e, c->piece) || rows > g->t->bulk->most_rows || c->size != 2)
+        return false;
+    const et_tensor *t = &g->p->tensors[load.i];
+    et_expr none = et_int(x, 0), one = et_int(x, 1);
+    et_expr off = et_subst_var(x, cg_offset(g, load.i2, load.i, load.ops), c->s->kvar, none);
+    et_expr at0 = et_subst_var(x, off, var, none);
+    et_expr apart = et_sub(x, et_subst_var(x, off, var, one), at0);
+    if (!et_is_int(x, apart, &pitch) || pitch < 1 || pitch * c->size % PIECE ||
+        !cg_grows_with(g, off, var, pitch, at0))
+        return false;
+    out->tensor = load.i;
+    out->row = et_op2(x, ET_X_IDIV, at0, et_int(x, pitch));
+    out->column = et_op2(x, ET_X_MOD, at0, et_int(x, pitch));
+    out->map = (et_bulk_map){.pitch = pitch * c->size,
+                             .rows = elements(g, t) / pitch,
+                             .box_rows = rows,
+                             .box_bytes = row_bytes(c)};
+    return t->kind != ET_TENSOR_CONST && out->map.rows > 0 && out->map.rows <= INT32_MAX &&
+           et_bounds(x, out->row, &lo, &hi) && lo >= 0 && hi <= INT32_MAX &&
+           et_bounds(x, out->column, &lo, &hi) && lo >= 0 && hi + c->k <= pitch;
+}
+
+/* Weights that one tile reads come from memory, and so faster by pieces, which ask the L2 for more
+ * of a row than they are; and what tiles of few rows wait for is that their first chunks come. */
+static bool suits(cg *g, const et_step *s, et_expr row) {
+    enum { ROWS = 128 };
+    bool shared = false;
+    for (int i = 0; i < g->f->ncoords; i++)
+        shared |= et_expr_has_var(g->x, row, g->f->coord[i]);
+    return shared && s->tm >= ROWS;
+}
+
+static bool all_matrices(cg *g, const et_contract *c) {
+    const et_step *s = c->s;
+    struct matrix m;
+    if (!g->t->bulk || !c->together || c->slot_k || c->tail || c->stages > CG_BULK_SLOTS)
+        return false;
+    bool all = is_matrix(g, c, s->a, s->mvar, s->tm, &m) && suits(g, s, m.row);
+    for (int i = 0; i < s->nacc && all; i++)
+        all = is_matrix(g, c, s->b[i], s->nvar, s->tn, &m);
+    return all;
+}
+
+bool cg_contract_may_bulk(cg *g, const et_step *s) {
+    et_contract c = {.s = s};
+    return s->kind == ET_STEP_CONTRACT && et_target_fragment(g->t, s->operand) &&
+           et_step_stages(g->f, s) && cg_contract_plan(g, &c) && all_matrices(g, &c);
+}
+
+/* Weights are done with when the tiles that share them are, which run at the same time: if they
+ * stayed, rows and results of tasks, and instructions, would leave the L2 in their place. */
+static bool is_once(cg *g, et_expr e) {
+    return g->family->stream && !et_is_without(g->opt->without, ET_FEATURE_ONCE) &&
+           g->p->tensors[et_x(g->x, e)->i].kind == ET_TENSOR_WEIGHT;
+}
+
+static void begin_matrix(cg *g, et_chunks *r, et_chunk_side *s) {
+    struct matrix m;
+    bool is = is_matrix(g, r->c, s->e, s->var, s->rows, &m);
+    et_check(is);
+    s->plain = s->async = true;
+    s->once = is_once(g, s->e);
+    s->map = cg_map(g, m.tensor, &m.map);
+    s->begin = g->family->anew(g, cg_emit_i32(g, m.row));
+    s->column = g->family->anew(g, cg_emit_i32(g, m.column));
+}
+
+val cg_chunks_turns(cg *g) {
+    val v = LLVMBuildLoad2(g->b, g->i32, cg_bulk_turns(g), "");
+    LLVMSetAlignment(v, 4);
+    return v;
+}
+
+void cg_chunks_turned(cg *g, val turns) {
+    LLVMSetAlignment(LLVMBuildStore(g->b, turns, cg_bulk_turns(g)), 4);
+}
+
+void cg_chunk_await(cg *g, val slot, val turns) {
+    val turn = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, turns, slot, ""), cg_i32(g, 1), "");
+    g->t->bulk->await(g, cg_bulk_barrier(g, slot), turn);
+    cg_wave_meets(g);
+}
+
+/* Rows are the last to be asked for, where weights are before them. */
+static void copy_matrices(cg *g, const et_chunks *r, val chunk, val slot, int first, int last) {
+    const et_contract *c = r->c;
+    val barrier = cg_bulk_barrier(g, slot);
+    int64_t bytes = 0;
+    for (int i = first; i <= last; i++)
+        bytes += (int64_t)r->parts * r->side[i].rows * r->wide;
+    g->t->bulk->expect(g, barrier, (int)bytes, first == 0);
+    for (int part = 0; part < r->parts; part++)
+        for (int i = first; i <= last; i++) {
+            const et_chunk_side *s = &r->side[i];
+            val at = cg_addi(g, cg_muli(g, slot, r->parts * s->bytes), s->at + part * s->bytes);
+            val to = cg_gep(g, cg_gepi(g, g->lds, g->f->locals[s->local].offset), at);
+            val column = cg_add(g, s->column, cg_muli(g, chunk, c->kc));
+            column = cg_addi(g, column, (int64_t)part * r->wide / c->size);
+            g->t->bulk->copy(g, to, s->map, column, s->begin, barrier, s->once);
+        }
+}
+
+/* The branch is for the one work-item alone: where it is for something else, too, ptxas (13.0) has
+ * a loop around each copy, over lanes that it takes to be several. */
+static void begin_one(cg *g, cg_if *one) {
+    cg_if_begin(g, one, cg_bulk_one(g));
+}
+
+static void end_one(cg *g, cg_if *one) {
+    cg_if_end(g, one);
+    cg_wave_meets(g);
+}
+
+void cg_chunks_fill(cg *g, const et_chunks *r, int from, int end, int first, int last) {
+    cg_if one;
+    if (from >= end) return;
+    begin_one(g, &one);
+    g->t->bulk->order(g);
+    for (int i = from; i < end && i < r->c->chunks; i++)
+        copy_matrices(g, r, cg_i32(g, i), cg_i32(g, i), first, last);
+    end_one(g, &one);
+}
+
+void cg_chunks_refill(cg *g, const et_chunks *r, val chunk, val slot) {
+    cg_if some, one;
+    cg_if_begin(g, &some, cg_icmp(g, LLVMIntSLT, chunk, r->c->nchunks));
+    begin_one(g, &one);
+    copy_matrices(g, r, chunk, slot, 0, r->nsides - 1);
+    end_one(g, &one);
+    cg_if_end(g, &some);
+}
+
+/* ---- into the ring, by pieces ---- */
 
 static void address(cg *g, const et_chunks *r, et_chunk_side *s, int j) {
     int mark = cg_scope(g);
@@ -62,13 +219,6 @@ static void address(cg *g, const et_chunks *r, et_chunk_side *s, int j) {
         cg_address_split(g, x.i2, x.i, et_subst_var(g->x, off, r->c->s->kvar, et_int(g->x, 0)));
     if (!s->from[j].lane) s->from[j].lane = cg_i32(g, 0);
     cg_scope_end(g, mark);
-}
-
-/* Weights are done with when the tiles that share them are, which run at the same time: if they
- * stayed, rows and results of tasks, and instructions, would leave the L2 in their place. */
-static bool is_once(cg *g, et_expr e) {
-    return g->family->stream && !et_is_without(g->opt->without, ET_FEATURE_ONCE) &&
-           g->p->tensors[et_x(g->x, e)->i].kind == ET_TENSOR_WEIGHT;
 }
 
 static void begin_side(cg *g, et_chunks *r, et_chunk_side *s) {
@@ -109,8 +259,12 @@ void cg_chunks_begin(cg *g, et_chunks *r) {
         b->at = (int64_t)i * s->tn * r->wide;
         b->bytes = (int64_t)s->nacc * s->tn * r->wide;
     }
+    r->bulk = g->bulk_bytes && cg_has_map(g, r->nsides) && all_matrices(g, c);
     for (int i = 0; i < r->nsides; i++)
-        begin_side(g, r, &r->side[i]);
+        if (r->bulk)
+            begin_matrix(g, r, &r->side[i]);
+        else
+            begin_side(g, r, &r->side[i]);
 }
 
 static val slot_at(cg *g, const et_chunks *r, const et_chunk_side *s, val slot) {

@@ -26,6 +26,7 @@ typedef struct {
     val first[ET_CHUNK_ITEMS]; /* the same of an async one as a pointer, of the first chunk */
     val there[ET_CHUNK_ITEMS]; /* bytes of a piece: none of a row that is not live */
     val row[ET_CHUNK_ITEMS], to[ET_CHUNK_ITEMS], bits[ET_CHUNK_ITEMS][ET_CHUNK_PARTS];
+    val map, begin, column; /* of one that is copied by rectangles: its first row and element */
 } et_chunk_side;
 
 typedef struct et_chunks {
@@ -35,6 +36,7 @@ typedef struct et_chunks {
     int wide;   /* bytes of a row in a part */
     int parts;  /* of a chunk */
     bool async; /* some are */
+    bool bulk;  /* or all are, by rectangles: no work-item has pieces */
     val piece;  /* of a row, that this work-item has */
     int early;  /* of so many chunks right operands are on their way before any row is */
 } et_chunks;
@@ -53,6 +55,18 @@ void cg_chunk_store(cg *, const et_chunks *, val slot);
 /* A piece of CHUNK, if ANY: there is a chunk of that number. */
 val cg_chunk_held(cg *, const et_chunks *, const et_chunk_side *, int j, val chunk, int part,
                   val any);
+
+/* ---- by rectangles ---- */
+/* Chunks FROM to END, those that the ring begins with, of operands FIRST to LAST, those on the left
+ * after the others. What was in the ring has been read. */
+void cg_chunks_fill(cg *, const et_chunks *, int from, int end, int first, int last);
+void cg_chunks_refill(cg *, const et_chunks *, val chunk, val slot); /* if there is one */
+/* A bit for each slot, which changes with each chunk that has come there: as the tile before has
+ * left them, by all before the first barrier of the loop; and as this one leaves them, by all after
+ * its last. */
+val cg_chunks_turns(cg *);
+void cg_chunks_turned(cg *, val turns);
+void cg_chunk_await(cg *, val slot, val turns); /* until the chunk in SLOT is there */
 
 /* ---- the ring: contract_ring.c ---- */
 /* How many chunks are copied ahead of the one that is multiplied. Where waves multiply together,

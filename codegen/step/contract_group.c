@@ -55,7 +55,8 @@ static void multiply_group(cg *g, const et_chunks *r, val rows, val cols, val *s
 
 /* What goes from chunk to chunk. */
 struct turning {
-    int sums; /* f32's of a lane, in V, with a slot of the chunks' ring and one of weights behind */
+    int sums; /* f32's of a lane, in V, with a slot of the chunks' ring and, behind it, one of
+                 weights or what cg_chunks_turns gives */
     val v[ET_MAX_SUMS * EIGHT + 2];
 };
 
@@ -65,11 +66,16 @@ static void turn(cg *g, et_chunks *r, val chunk, val weights, struct turning *t)
     val slot = t->v[t->sums], next = cg_chunks_next(g, r, slot);
     val last = cg_addi(g, r->c->nchunks, -1);
     if (r->async) g->family->copied(g, cg_chunks_ahead(r->c) - 1);
-    g->t->group->written(g);
+    if (!r->bulk) g->t->group->written(g);
     cg_barrier(g); /* the chunk is there, and the one two before it has been multiplied */
-    if (r->async)
-        cg_chunks_copy(g, r, cg_addi(g, chunk, cg_chunks_ahead(r->c)),
-                       cg_chunks_back(g, r, slot, 2), r->nsides - 1);
+    val later = cg_addi(g, chunk, cg_chunks_ahead(r->c)), to = cg_chunks_back(g, r, slot, 2);
+    if (r->async) cg_chunks_copy(g, r, later, to, r->nsides - 1);
+    if (r->bulk) {
+        val *turns = &t->v[t->sums + 1], one = LLVMBuildShl(g->b, cg_i32(g, 1), slot, "");
+        cg_chunks_refill(g, r, later, to);
+        cg_chunk_await(g, slot, *turns);
+        *turns = LLVMBuildXor(g->b, *turns, one, "");
+    }
     val then = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){cg_addi(g, chunk, 1), last});
     cg_chunk_load(g, r, then);
     val rows = chunk_at(g, r, &r->side[0], slot);
@@ -81,7 +87,8 @@ static void turn(cg *g, et_chunks *r, val chunk, val weights, struct turning *t)
 
 static void turn_chunks(cg *g, et_chunks *r, struct turning *t) {
     cg_for f;
-    int n = t->sums + 1;
+    int n = t->sums + 1 + r->bulk;
+    if (r->bulk) t->v[n - 1] = cg_chunks_turns(g);
     val chunk = cg_for_begin(g, &f, cg_i32(g, 0), r->c->nchunks, cg_i32(g, 1), true, n, t->v);
     turn(g, r, chunk, NULL, t);
     cg_for_end(g, &f, t->v);
@@ -125,6 +132,7 @@ void cg_chunks_together(cg *g, et_chunks *r, val *acc) {
     else
         turn_chunks(g, r, t);
     g->t->group->over(g, 0, n, t->v);
+    if (r->bulk) cg_chunks_turned(g, t->v[n + 1]);
     if (r->c->slot_k) cg_ring_taken(g, &(cg_ring){t->v[n + 1], NULL});
     for (int i = 0; i < n / EIGHT; i++)
         acc[i] = cg_vector(g, g->f32, EIGHT, t->v + (ptrdiff_t)i * EIGHT);
@@ -187,7 +195,7 @@ void cg_contract_ring_begin(cg *g, et_contract *c) {
     cg_chunks_begin(g, r);
     for (int i = 0; i < r->nsides; i++) {
         et_chunk_side *s = &r->side[i];
-        for (int j = 0; j < s->n; j++) {
+        for (int j = 0; j < s->n && !r->bulk; j++) {
             val first = LLVMBuildPtrToInt(g->b, cg_chunk_first(g, r, s, j), g->i64, "");
             first = g->family->anew(g, first);
             s->first[j] = LLVMBuildIntToPtr(g->b, first, g->gptr, "");
@@ -197,6 +205,7 @@ void cg_contract_ring_begin(cg *g, et_contract *c) {
     c->ring = r;
     int n = early_chunks(g, c);
     r->early = n;
-    for (int i = 0; i < n; i++)
+    if (r->bulk) cg_chunks_fill(g, r, 0, n, 1, r->nsides - 1);
+    for (int i = 0; i < n && !r->bulk; i++)
         cg_chunk_copy(g, r, cg_i32(g, i), cg_i32(g, i), 1, r->nsides - 1);
 }

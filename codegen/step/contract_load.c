@@ -6,16 +6,17 @@
 
 /* ---- b from memory ---- */
 
-/* OFF grows with KVAR by one: as it is, or where both digits of it make one number again. */
-static bool grows_with(cg *g, et_expr off, int kvar, et_expr at0) {
+/* As it is, or where both digits of VAR make one number again. */
+bool cg_grows_with(cg *g, et_expr off, int var, int64_t times, et_expr at0) {
     et_exprs *x = g->x;
-    et_expr k = et_var(x, kvar), rest = et_sub(x, off, k);
-    if (!et_expr_has_var(x, rest, kvar)) return rest.id == at0.id;
-    int64_t lo, hi, by = cg_divisor(g, off, kvar);
-    if (!by || !et_bounds(x, et_var_extent(x, kvar), &lo, &hi) || hi < 1) return false;
+    et_expr k = et_var(x, var), each = et_int(x, times);
+    et_expr rest = et_sub(x, off, et_mul(x, k, each));
+    if (!et_expr_has_var(x, rest, var)) return rest.id == at0.id;
+    int64_t lo, hi, by = cg_divisor(g, off, var);
+    if (!by || !et_bounds(x, et_var_extent(x, var), &lo, &hi) || hi < 1) return false;
     int high = cg_fresh_var(g, "high", (hi + by - 1) / by), low = cg_fresh_var(g, "low", by);
     k = et_add(x, et_mul(x, et_var(x, high), et_int(x, by)), et_var(x, low));
-    rest = et_sub(x, et_subst_var(x, off, kvar, k), k);
+    rest = et_sub(x, et_subst_var(x, off, var, k), et_mul(x, k, each));
     return rest.id == at0.id;
 }
 
@@ -34,7 +35,7 @@ bool cg_contract_direct(cg *g, const et_step *s, et_expr b, int lane_k) {
     if (g->p->tensors[x.i].shape.dtype != s->operand) return false;
     et_expr off = cg_offset(g, x.i2, x.i, x.ops);
     et_expr at0 = et_subst_var(g->x, off, s->kvar, et_int(g->x, 0));
-    return grows_with(g, off, s->kvar, at0) && cg_divisible(g, at0, lane_k) &&
+    return cg_grows_with(g, off, s->kvar, 1, at0) && cg_divisible(g, at0, lane_k) &&
            ends_inside(g, s, &g->p->tensors[x.i].shape, lane_k);
 }
 

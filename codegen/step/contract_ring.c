@@ -35,9 +35,16 @@ int cg_chunks_ahead(const et_contract *c) {
 
 static void fill(cg *g, et_chunks *r) {
     val zero = cg_i32(g, 0);
-    cg_barrier(g); /* what another tile had here has been read */
-    for (int i = 0; i < cg_chunks_ahead(r->c) && r->async; i++)
-        cg_chunks_copy(g, r, cg_i32(g, i), cg_i32(g, i), i < r->early ? 0 : r->nsides - 1);
+    int all = r->nsides - 1, ahead = cg_chunks_ahead(r->c);
+    /* What another tile had here has been read; before the waits it has been, too. */
+    if (!r->bulk || !r->c->ring) cg_barrier(g);
+    if (r->bulk) {
+        cg_chunks_fill(g, r, 0, r->early, 0, 0);
+        cg_chunks_fill(g, r, r->early, ahead, 0, all);
+        return;
+    }
+    for (int i = 0; i < ahead && r->async; i++)
+        cg_chunks_copy(g, r, cg_i32(g, i), cg_i32(g, i), i < r->early ? 0 : all);
     cg_chunk_load(g, r, zero);
     cg_chunk_store(g, r, zero);
 }

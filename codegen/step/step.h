@@ -49,6 +49,8 @@ bool cg_contract_early(cg *, const et_step *); /* BEGIN may come before the tile
  * where its operands are. */
 bool cg_contract_ring_early(cg *, const et_step *);
 void cg_contract_ring_begin(cg *, et_contract *);
+/* Are its operands copied by rectangles (et_bulk_family), where there is a map for each? */
+bool cg_contract_may_bulk(cg *, const et_step *);
 int64_t cg_contract_early_k(cg *, const et_step *); /* of a row of weights, that it brings then */
 /* It may not, since a tensor says which weights the first are, but GUESS them; then and there. */
 bool cg_contract_may_guess(cg *, const et_grid *, const et_step *);

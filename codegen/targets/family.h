@@ -94,6 +94,34 @@ typedef struct {
     void (*over)(cg *, int lots, int n, val *sum);
 } et_group_family;
 
+/* A matrix of elements of 16 bits in memory, and the rectangles that are copied of it. */
+typedef struct {
+    int64_t pitch; /* bytes of a row, a multiple of 16 */
+    int64_t rows;
+    int box_rows, box_bytes; /* of a rectangle: 64 or 128 bytes of a row */
+} et_bulk_map;
+
+/* Copies of such rectangles to local memory, where pieces of their rows lie as et_group_family has
+ * them, and those of rows that the matrix has not are zero. One work-item asks for a copy, a unit
+ * beside the waves makes it, by a map of the matrix in memory. Who needs it waits at a barrier in
+ * local memory, of eight bytes, whose phases end when what was told of has come. */
+typedef struct {
+    int map_bytes; /* and what maps are aligned to */
+    int most_rows; /* of a rectangle */
+    /* By all lanes of a wave: MAP, of what begins at MATRIX, by way of local memory at SCRATCH of
+     * as many bytes and as aligned. Several may make the same one at the same time. */
+    void (*make)(cg *, const et_bulk_map *, val matrix, val map, val scratch);
+    void (*init)(cg *, val barrier); /* as the rest, by the one work-item; before `order` */
+    /* What was done before, by whomever this one has heard of, is before copies after it. */
+    void (*order)(cg *);
+    /* So many bytes more are to come in the phase. LAST: and then it ends. */
+    void (*expect)(cg *, val barrier, int bytes, bool last);
+    /* From element COLUMN of row ROW on, to TO; ONCE: it need not stay near. */
+    void (*copy)(cg *, val to, val map, val column, val row, val barrier, bool once);
+    /* By all: until the phase of this parity has ended, the first being of parity 0. */
+    void (*await)(cg *, val barrier, val parity);
+} et_bulk_family;
+
 /* What was emitted since the scheduler last had to keep an order: products of fragments, and 16
  * bytes at a time of local memory read and written and of memory loaded. */
 typedef struct {

@@ -56,6 +56,7 @@ struct et_target {
     float codes_times; /* what a sum of products of codes of e4m3 has to be multiplied by, where
                           there is a fragment for them */
     const et_group_family *group; /* NULL: every wave multiplies for itself */
+    const et_bulk_family *bulk;   /* NULL: rows are copied by the lanes */
     const void *own;              /* what only the family knows */
 };
 

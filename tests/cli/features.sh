@@ -58,6 +58,15 @@ sed 's/^cus .*/cus 2/; s/^dies .*/dies 1/; s/^event_us .*/event_us 200/; s/^hbm_
     "$src/passes/machines/mi300x.machine" > two.machine
 runs chunks many.etg --variants=1 --machine=./two.machine
 changes group many.etg --variants=1 --machine=H100
+cat > bulk.etg << 'X'
+model bulk
+dim N in 400..500
+input x : f32[N, 512]
+weight w : bf16[1024, 512]
+h = bf16(softmax(x))
+output y : f32[N, 1024] = h @ w.T
+X
+changes bulk bulk.etg --variants=1 --machine=H100
 cat > halves.etg << 'X'
 model halves
 input x : bf16[1, 1024]

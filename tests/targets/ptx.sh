@@ -134,10 +134,26 @@ output y = h @ v.T
 ETG
 ptx=early.ptx
 if [ "$target" = sm_90 ]; then
-    "$bin/etcc" early.etg --target="$target" -o $ptx
+    "$bin/etcc" early.etg --target="$target" --without=bulk -o $ptx
+    lacks 'cp\.async\.bulk|tensormap'
     order=$(awk '/cp\.async\.cg/ { print "C" } /ld\.relaxed\.gpu\.global\.b32/ { print "P" } /membar|fence\.acquire/ { print "A" }
         /wgmma\.mma_async/ { print "M" }' $ptx | tr -d '\n')
     echo "$order" | grep -qE 'CC+P+.*A.*CC+.*M' || die "$ptx: weights do not come before the waits: $order"
+fi
+
+# By rectangles: their maps are made first, and slots' barriers; in
+# the loop the slot is refilled behind the barrier of all, then the chunk is waited for. Fences order rows before copies, and none is the device's.
+if [ "$target" = sm_90 ]; then
+    "$bin/etcc" early.etg --target="$target" --variants=1 -o $ptx
+    has 'cp\.async\.bulk\.tensor\.2d\.shared::cluster\.global\.tile\.mbarrier::complete_tx::bytes'
+    has 'tensormap\.replace\.tile\.swizzle_mode\.shared::cta\.b1024\.b32 \[%r[0-9]+\], 3;'
+    lacks 'cp\.async\.cg|fence\.proxy\.async;'
+    [ "$(grep -c cp_fenceproxy $ptx)" -eq 2 ] || die "$ptx: not a map for each of two operands"
+    order=$(awk '/cp_fenceproxy/ { print "T" } /mbarrier\.init/ { print "I" } /fence\.proxy\.async\.global/ { print "F" } /bar\.sync/ { print "B" }
+        /mbarrier\.expect_tx/ { print "e" } /arrive\.expect_tx/ { print "E" } /bulk\.tensor/ { print "C" }
+        /ld\.relaxed\.gpu\.global\.b32/ { print "P" } /membar|fence\.acquire/ { print "A" }
+        /try_wait/ { print "L" } /wgmma\.mma_async/ { print "M" }' $ptx | tr -d '\n')
+    echo "$order" | grep -qE 'TTI+FB.*F(eC+)+P+A+BF(EC+)+LM+BEC+' || die "$ptx: copies are not in their order: $order"
 fi
 
 # Rows of queries: those are in registers, keys are rows in shared memory, and values are read across rows there.

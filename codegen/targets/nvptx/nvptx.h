@@ -70,6 +70,7 @@ void nvptx_multiply8(cg *, et_dtype, const val m[4], const val n[2], val sum[4])
 void nvptx_load_blocks(cg *, val ptr, val word[4]);
 void nvptx_order_loads(cg *);
 void nvptx_copy(cg *, val to, val from, val bytes);
+val nvptx_once(cg *); /* how what is read once goes through the L2 */
 void nvptx_copy_group(cg *);
 void nvptx_prefetch(cg *, val at);
 val nvptx_same(cg *, val v);
@@ -80,6 +81,9 @@ extern const et_stream_family nvptx_stream;
 
 /* ---- group.c ---- */
 extern const et_group_family nvptx_wgmma;
+
+/* ---- bulk.c ---- */
+extern const et_bulk_family nvptx_bulk;
 
 /* ---- pairs.c ---- */
 extern const et_pairs_family nvptx_pairs;

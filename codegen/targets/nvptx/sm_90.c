@@ -29,5 +29,6 @@ const et_target et_nvptx_sm_90 = {
     .neither = NVPTX_EITHER,
     .spread = 2,
     .group = &nvptx_wgmma,
+    .bulk = &nvptx_bulk,
     .own = &own,
 };

@@ -50,7 +50,7 @@ static void arrive(cg *g, val barrier) {
 
 /* How what is read once goes through the L2: it is the first to leave. Else what tasks write for
  * each other, and keys and values, which the next launch reads again, would leave it as often. */
-static val once(cg *g) {
+val nvptx_once(cg *g) {
     static const char text[] = "createpolicy.fractional.L2::evict_first.b64 $0, 1.0;";
     LLVMTypeRef type = LLVMFunctionType(g->i64, NULL, 0, false);
     val a = LLVMGetInlineAsm(type, text, strlen(text), "=l", 2, false, false,
@@ -64,7 +64,7 @@ static void copy(cg *g, val to, val from, int bytes) {
                                        "cp.async.cg.shared.global [$0], [$1], 16;"};
     if (bytes == 16 && !et_is_without(g->opt->without, ET_FEATURE_ONCE))
         assemble(g, g->none, "cp.async.cg.shared.global.L2::cache_hint [$0], [$1], 16, $2;",
-                 "r,l,l,~{memory}", 3, (val[]){to, from, once(g)});
+                 "r,l,l,~{memory}", 3, (val[]){to, from, nvptx_once(g)});
     else
         assemble(g, g->none, text[bytes / 8], "r,l,~{memory}", 2, (val[]){to, from});
 }
@@ -72,7 +72,7 @@ static void copy(cg *g, val to, val from, int bytes) {
 static void copy_some(cg *g, val to, val from, val bytes) {
     assemble(g, g->none,
              "cp.async.cg.shared.global.L2::cache_hint.L2::256B [$0], [$1], 16, $2, $3;",
-             "r,l,r,l,~{memory}", 4, (val[]){to, from, bytes, once(g)});
+             "r,l,r,l,~{memory}", 4, (val[]){to, from, bytes, nvptx_once(g)});
 }
 
 /* Where it can, ptxas (13.0) adds what is the same in all lanes to the others' part of a place in

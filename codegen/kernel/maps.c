@@ -1,0 +1,152 @@
+/* Maps of matrices that are copied to local memory by rectangles (et_bulk_family). They lie in
+ * memory of the kernel's own. Each workgroup makes those of the program that the launch runs before
+ * it runs any of it, all the same and in the same place: so none waits for another. */
+#include "codegen/kernel/kernel.h"
+#include "codegen/step/step.h"
+#include "ir/base/diag.h"
+#include <stddef.h>
+
+enum { MOST = 64, BARRIER = 8 };
+
+struct map {
+    int tensor;
+    et_bulk_map m;
+};
+
+struct cg_maps {
+    struct map of[MOST];
+    int n, first; /* first: of the program being emitted */
+    val all;
+    block make, go;
+};
+
+static bool is_same(const struct map *a, const struct map *b) {
+    return a->tensor == b->tensor && a->m.pitch == b->m.pitch && a->m.rows == b->m.rows &&
+           a->m.box_rows == b->m.box_rows && a->m.box_bytes == b->m.box_bytes;
+}
+
+static val place_of(cg *g, int i) {
+    return cg_gepi(g, g->maps->all, (int64_t)i * g->t->bulk->map_bytes);
+}
+
+bool cg_has_map(cg *g, int n) {
+    return g->maps && !g->row && !g->bringer && g->maps->n + n <= MOST;
+}
+
+val cg_map(cg *g, int tensor, const et_bulk_map *m) {
+    struct cg_maps *all = g->maps;
+    struct map own = {tensor, *m};
+    int i = all->first;
+    while (i < all->n && !is_same(&all->of[i], &own))
+        i++;
+    et_check(i < MOST);
+    if (i == all->n) all->of[all->n++] = own;
+    return place_of(g, i);
+}
+
+/* One of the wave that tells whom the tile before notifies. What it asks for before a tile's waits
+ * is then behind that: the fence would otherwise take as long as weights take to come. */
+val cg_bulk_one(cg *g) {
+    return cg_icmp(g, LLVMIntEQ, g->tid, cg_i32(g, (int64_t)cg_telling_wave(g) * g->t->wave));
+}
+
+val cg_bulk_barrier(cg *g, val slot) {
+    return cg_gep(g, cg_gepi(g, g->lds, g->bulk_at), cg_muli(g, slot, BARRIER));
+}
+
+val cg_bulk_turns(cg *g) {
+    return cg_gepi(g, g->lds, g->bulk_at + CG_BULK_SLOTS * BARRIER);
+}
+
+/* ---- before the program ---- */
+
+static val begin_of(cg *g, int tensor) {
+    const et_tensor *t = &g->p->tensors[tensor];
+    cg of = *g;
+    of.args = LLVMGetParam(g->fn, 0);
+    if (t->kind != ET_TENSOR_TEMP) return cg_argument(&of, (size_t)g->tensor_at[tensor], g->gptr);
+    val workspace = cg_argument(&of, offsetof(struct etrt_kernarg, workspace), g->gptr);
+    return cg_gepi(g, workspace, t->offset);
+}
+
+void cg_maps_begin(cg *g) {
+    if (!g->bulk_bytes || g->bringer) return;
+    if (!g->maps) g->maps = et_alloc(g->arena, sizeof *g->maps);
+    struct cg_maps *all = g->maps;
+    if (!all->all) {
+        LLVMTypeRef type = LLVMArrayType2(g->i8, (uint64_t)MOST * (uint64_t)g->t->bulk->map_bytes);
+        all->all = LLVMAddGlobalInAddressSpace(g->mod, type, "maps", g->family->global);
+        LLVMSetInitializer(all->all, LLVMConstNull(type));
+        LLVMSetLinkage(all->all, LLVMInternalLinkage);
+        LLVMSetAlignment(all->all, (unsigned)g->t->bulk->map_bytes);
+    }
+    all->first = all->n;
+    all->make = cg_block(g, "maps");
+    all->go = cg_block(g, "mapped");
+    cg_br(g, all->make);
+    cg_at(g, all->go);
+}
+
+/* Maps are dealt to waves, and made by way of where tiles have their locals later. */
+static void make_all(cg *g) {
+    const struct cg_maps *all = g->maps;
+    int waves = g->p->workgroup / g->t->wave;
+    val scratch = cg_gep(g, g->lds, cg_muli(g, g->wave, g->t->bulk->map_bytes));
+    for (int w = 0; w < waves && all->first + w < all->n; w++) {
+        cg_if own;
+        cg_if_begin(g, &own, cg_icmp(g, LLVMIntEQ, g->wave, cg_i32(g, w)));
+        for (int i = all->first + w; i < all->n; i += waves)
+            g->t->bulk->make(g, &all->of[i].m, begin_of(g, all->of[i].tensor), place_of(g, i),
+                             scratch);
+        cg_if_end(g, &own);
+    }
+    cg_if one;
+    cg_if_begin(g, &one, cg_bulk_one(g));
+    for (int i = 0; i < CG_BULK_SLOTS; i++)
+        g->t->bulk->init(g, cg_bulk_barrier(g, cg_i32(g, i)));
+    LLVMBuildStore(g->b, cg_i32(g, 0), cg_bulk_turns(g));
+    g->t->bulk->order(g);
+    cg_if_end(g, &one);
+    cg_barrier(g);
+}
+
+void cg_maps_end(cg *g) {
+    struct cg_maps *all = g->maps;
+    if (!all || g->bringer) return;
+    block here = cg_here(g);
+    cg_at(g, all->make);
+    if (all->n > all->first) make_all(g);
+    cg_br(g, all->go);
+    cg_at(g, here);
+}
+
+/* What is on its way to a workgroup that gives up has come before it ends. */
+void cg_maps_settle(cg *g) {
+    enum { CLOCKS = 40000 };
+    if (g->maps && g->maps->n) g->family->nap(g, CLOCKS);
+}
+
+/* ---- what it takes of local memory ---- */
+
+static bool uses(cg *g, const et_func *f, const et_step *s) {
+    const et_func *was = g->f;
+    g->f = f;
+    bool is = cg_contract_may_bulk(g, s);
+    g->f = was;
+    return is;
+}
+
+int cg_bulk_bytes(cg *g) {
+    et_program *p;
+    bool any = false;
+    if (!g->t->bulk || cg_is_sequence(g)) return 0;
+    for (int k = 0; (p = et_program_part(g->whole, k)); k++) {
+        cg of = *g;
+        of.p = p;
+        of.x = p->g->exprs;
+        for (int i = 0; i < p->nfuncs; i++)
+            for (int n = 0; n < p->funcs[i].nsteps; n++)
+                any = any || uses(&of, &p->funcs[i], &p->funcs[i].steps[n]);
+    }
+    return any ? (CG_BULK_SLOTS + 1) * BARRIER : 0;
+}

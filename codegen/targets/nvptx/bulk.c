@@ -1,0 +1,117 @@
+/* Copies of rectangles of a matrix to shared memory by the unit for tensors, which one thread asks
+ * for: cp.async.bulk.tensor. What matrix it is the unit reads from a map of 128 bytes in memory,
+ * which is made here, in the kernel (tensormap.replace), so that neither the file nor the runtime
+ * has to know of it. PTX ISA, "Tensor-map" and "Data Movement and Conversion". */
+#include "codegen/targets/nvptx/nvptx.h"
+#include <string.h>
+
+enum { MAP = 128, WORD = 4, MOST_ROWS = 256, ROW = 64 };
+
+/* A call that is no other lane's where one asks, and all lanes' where it says `aligned`. */
+static void assemble(cg *g, const char *text, const char *constraints, int n, const val *args) {
+    enum { MOST = 8 };
+    static const char name[] = "convergent";
+    LLVMTypeRef t[MOST];
+    val a[MOST];
+    for (int i = 0; i < n; i++)
+        a[i] = args[i], t[i] = LLVMTypeOf(args[i]);
+    LLVMTypeRef type = LLVMFunctionType(g->none, t, (unsigned)n, false);
+    val code = LLVMGetInlineAsm(type, text, strlen(text), constraints, strlen(constraints), true,
+                                false, LLVMInlineAsmDialectATT, false);
+    val call = LLVMBuildCall2(g->b, type, code, a, (unsigned)n, "");
+    unsigned kind = LLVMGetEnumAttributeKindForName(name, sizeof name - 1);
+    LLVMAddCallSiteAttribute(call, (LLVMAttributeIndex)-1,
+                             LLVMCreateEnumAttribute(g->ctx, kind, 0));
+}
+
+/* FIELD of the map at SCRATCH, of 32 or, where VALUE is an address or i64, 64 bits; with no VALUE
+ * it is a number, which the text has. */
+static void put(cg *g, val scratch, const char *field, const char *number, val value) {
+    char text[128];
+    bool wide = value && LLVMTypeOf(value) != g->i32;
+    snprintf(text, sizeof text, "tensormap.replace.tile.%s.shared::cta.b1024.b%d [$0], %s%s;",
+             field, wide ? 64 : 32, number, value ? "$1" : "");
+    val of[] = {scratch, value};
+    assemble(g, text,
+             !value ? "r,~{memory}"
+             : wide ? "r,l,~{memory}"
+                    : "r,r,~{memory}",
+             value ? 2 : 1, of);
+}
+
+/* Of a map that is zero all fields but how it goes through the L2. Elements are of 16 bits, of
+ * whatever type: they are only copied. */
+static void fields(cg *g, const et_bulk_map *m, val matrix, val scratch) {
+    static const char *const numbers[][2] = {
+        {"rank", "1"}, {"elemtype", "1"}, {"interleave_layout", "0"}, {"fill_mode", "0"}};
+    put(g, scratch, "global_address", "", matrix);
+    put(g, scratch, "global_dim", "0, ", cg_i32(g, m->pitch / 2));
+    put(g, scratch, "global_dim", "1, ", cg_i32(g, m->rows));
+    put(g, scratch, "global_stride", "0, ", cg_i64(g, m->pitch));
+    put(g, scratch, "box_dim", "0, ", cg_i32(g, m->box_bytes / 2));
+    put(g, scratch, "box_dim", "1, ", cg_i32(g, m->box_rows));
+    put(g, scratch, "element_stride", "0, ", cg_i32(g, 1));
+    put(g, scratch, "element_stride", "1, ", cg_i32(g, 1));
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        put(g, scratch, numbers[i][0], numbers[i][1], NULL);
+    put(g, scratch, "swizzle_mode", m->box_bytes == ROW ? "2" : "3", NULL);
+}
+
+static void make(cg *g, const et_bulk_map *m, val matrix, val map, val scratch) {
+    cg_if one;
+    LLVMBuildStore(g->b, cg_i32(g, 0), cg_gep(g, scratch, cg_muli(g, g->lane, WORD)));
+    nvptx_wave_meets(g);
+    cg_if_begin(g, &one, cg_icmp(g, LLVMIntEQ, g->lane, cg_i32(g, 0)));
+    fields(g, m, matrix, scratch);
+    cg_if_end(g, &one);
+    nvptx_wave_meets(g);
+    assemble(g,
+             "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync."
+             "aligned [$0], [$1], 128; "
+             "fence.proxy.tensormap::generic.acquire.gpu [$0], 128;",
+             "l,r,~{memory}", 2, (val[]){map, scratch});
+}
+
+static void init(cg *g, val barrier) {
+    assemble(g, "mbarrier.init.shared.b64 [$0], 1;", "r,~{memory}", 1, &barrier);
+}
+
+/* For one state space at a time: of both at once ptxas (13.0) makes a fence of the device, too. */
+static void order(cg *g) {
+    assemble(g, "fence.proxy.async.shared::cta; fence.proxy.async.global;", "~{memory}", 0, NULL);
+}
+
+static void expect(cg *g, val barrier, int bytes, bool last) {
+    static const char all[] = "mbarrier.arrive.expect_tx.shared.b64 _, [$0], $1;",
+                      some[] = "mbarrier.expect_tx.relaxed.cta.shared.b64 [$0], $1;";
+    assemble(g, last ? all : some, "r,r,~{memory}", 2, (val[]){barrier, cg_i32(g, bytes)});
+}
+
+static void copy(cg *g, val to, val map, val column, val row, val barrier, bool once) {
+#define COPY "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+    static const char plain[] = COPY " [$0], [$1, {$2, $3}], [$4];",
+                      hinted[] = COPY ".L2::cache_hint [$0], [$1, {$2, $3}], [$4], $5;";
+#undef COPY
+    val args[] = {to, map, column, row, barrier, once ? nvptx_once(g) : NULL};
+    const char *constraints = once ? "r,l,r,r,r,l,~{memory}" : "r,l,r,r,r,~{memory}";
+    assemble(g, once ? hinted : plain, constraints, once ? 6 : 5, args);
+}
+
+/* One instruction to LLVM: products are on their way. */
+static void await(cg *g, val barrier, val parity) {
+    assemble(g,
+             "{ .reg .pred p; look: mbarrier.try_wait.parity.shared.b64 p, [$0], $1; @!p bra look; "
+             "}",
+             "r,r,~{memory}", 2, (val[]){barrier, parity});
+}
+
+const et_bulk_family nvptx_bulk = {
+    .map_bytes = MAP,
+    .most_rows = MOST_ROWS,
+    .make = make,
+    .init = init,
+    .order = order,
+    .expect = expect,
+    .copy = copy,
+    .await = await,
+};
