@@ -66,7 +66,7 @@ weight w : bf16[1024, 512]
 h = bf16(softmax(x))
 output y : f32[N, 1024] = h @ w.T
 X
-changes bulk bulk.etg --variants=1 --machine=H100
+changes bulk bulk.etg --variants=1 --machine=H100 --unstreamed
 cat > halves.etg << 'X'
 model halves
 input x : bf16[1, 1024]
