@@ -7,8 +7,8 @@
 #include "ir/program/packed.h"
 #include "ir/program/step.h"
 #include "passes/cost/cost.h"
+#include "passes/cost/slots.h"
 #include "passes/pipeline/pipeline.h"
-#include "passes/slots.h"
 
 /* A product of many rows brings its weights itself, and the rows with them. */
 static bool brings_itself(const et_func *f) {
@@ -36,8 +36,10 @@ static uint32_t with_chunks(const et_program *p, uint32_t *all) {
  * and none does afterwards. */
 static uint32_t candidates(et_program *p, const et_pass_options *opt, uint32_t *many) {
     uint32_t all = 0, chunks = *many = with_chunks(p, &all);
+    bool may = et_may_have_slots(opt);
     for (int i = 0; i < ET_MAX_MODELS; i++)
-        if (chunks >> i & 1 && !et_slots_suit(p, opt, i)) *many &= ~((uint32_t)1 << i);
+        if (chunks >> i & 1 && !(may && et_slots_suit(p, opt->machine, i)))
+            *many &= ~((uint32_t)1 << i);
     for (int i = 0; i < p->ngrids; i++)
         if (bit_of(&p->grids[i]) & *many)
             et_slots_take(p, &p->funcs[p->grids[i].func], opt->machine);

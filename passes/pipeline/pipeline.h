@@ -24,6 +24,11 @@ static inline bool et_may_stream(const et_pass_options *o) {
            !et_is_without(o->without, ET_FEATURE_STREAM);
 }
 
+/* Those of products of many rows, too (passes/cost/slots.h)? */
+static inline bool et_may_have_slots(const et_pass_options *o) {
+    return et_may_stream(o) && !o->packed && !et_is_without(o->without, ET_FEATURE_SLOTS);
+}
+
 /* Is what PASS does to be printed? */
 static inline bool et_is_dumped(const et_pass_options *o, const char *pass) {
     return o->dump && (strcmp(o->dump, pass) == 0 || strcmp(o->dump, "all") == 0);

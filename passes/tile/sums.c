@@ -6,7 +6,7 @@
  *
  * Every product that may be is tried, with all of its model tiled as it would be then. */
 #include "ir/program/step.h"
-#include "passes/slots.h"
+#include "passes/cost/slots.h"
 #include "passes/tile/apart.h"
 #include "passes/tile/tiler.h"
 #include "passes/trial/trial.h"
@@ -146,8 +146,8 @@ static void keep_model(et_program *p, int model) {
 }
 
 /* Predicted times of the model of GROUP, that group cut into so many parts, how many tiles it has
- * at most, and whether its products had better have slots (passes/slots.h); false where that cannot
- * be tiled. */
+ * at most, and whether its products had better have slots (passes/cost/slots.h); false where that
+ * cannot be tiled. */
 static bool price(const et_tiler *t, int group, int parts, double us[ET_SAMPLES], double *tiles,
                   bool *slots) {
     et_graph *g = t->p->g;
@@ -160,7 +160,7 @@ static bool price(const et_tiler *t, int group, int parts, double us[ET_SAMPLES]
     et_tile_narrow(p);
     bool ok = et_tile_program(p, &trial.opt, NULL);
     if (ok) keep_model(p, model);
-    *slots = ok && et_slots_suit(p, &trial.opt, model);
+    *slots = ok && et_may_have_slots(t->opt) && et_slots_suit(p, t->opt->machine, model);
     et_sample_symbols(g->exprs, syms);
     for (int i = 0; ok && i < ET_SAMPLES; i++) {
         *tiles = et_grid_cost_at(p, &p->grids[group], t->opt->machine, syms[i]).tiles;

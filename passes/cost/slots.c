@@ -3,7 +3,7 @@
  * which is empty when it ends. Where weights come in slots of the program's ring instead, they are
  * on their way before the tile begins, and only rows, which other tasks write, are brought by who
  * multiplies. */
-#include "passes/slots.h"
+#include "passes/cost/slots.h"
 #include "ir/program/step.h"
 #include "ir/program/stream.h"
 #include <string.h>
@@ -133,12 +133,9 @@ static int lds_of(const et_program *p, const et_func *f, const et_machine *m) {
     return of.lds_bytes;
 }
 
-bool et_slots_suit(const et_program *p, const et_pass_options *opt, int model) {
-    const et_machine *m = opt->machine;
+bool et_slots_suit(const et_program *p, const et_machine *m, int model) {
     int most = 0;
     bool any = false;
-    if (!et_may_stream(opt) || opt->packed || et_is_without(opt->without, ET_FEATURE_SLOTS))
-        return false;
     for (int i = 0; i < p->ngrids && most >= 0; i++) {
         const et_grid *g = &p->grids[i];
         const et_func *f = &p->funcs[g->func];
