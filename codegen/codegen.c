@@ -334,7 +334,7 @@ static void pack_alike(cg *g) {
         }
 }
 
-/* A kernel for each variant, where the family has them so. In one of all, who runs a variant has
+/* A kernel for each variant, where the family has them so and there is one model. In one of all, who runs a variant has
  * the registers and the waves that others need, and its code lies among theirs: with instructions
  * that come late once a layer and task, that costs 2 %. */
 static void emit_apart(cg *g) {
@@ -378,7 +378,7 @@ static bool generate(cg *g, et_codegen_info *info) {
     g->family->begin_module(g);
     if (cg_is_sequence(g))
         cg_sequence(g);
-    else if (g->family->variants && g->whole->nvariants)
+    else if (g->family->variants && g->whole->nvariants && !g->p->g->nmodels)
         emit_apart(g);
     else
         cg_kernel(g);
