@@ -334,9 +334,9 @@ static void pack_alike(cg *g) {
         }
 }
 
-/* A kernel for each variant, where the family has them so and there is one model. In one of all, who runs a variant has
- * the registers and the waves that others need, and its code lies among theirs: with instructions
- * that come late once a layer and task, that costs 2 %. */
+/* A kernel for each variant, where the family has them so and there is one model. In one of all,
+ * who runs a variant has the registers and the waves that others need, and its code lies among
+ * theirs: with instructions that come late once a layer and task, that costs 2 %. */
 static void emit_apart(cg *g) {
     et_program *whole = g->whole;
     char *symbol = g->symbol;

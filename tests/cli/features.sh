@@ -61,13 +61,13 @@ changes group many.etg --variants=1 --machine=H100
 cat > bulk.etg << 'X'
 model bulk
 dim N in 400..500
-input x : f32[N, 512]
-weight w : bf16[1024, 512]
+input x : f32[N, 2048]
+weight w : bf16[8192, 2048]
 h = bf16(softmax(x))
-output y : f32[N, 1024] = h @ w.T
+output y : f32[N, 8192] = h @ w.T
 X
 changes bulk bulk.etg --variants=1 --machine=H100 --unstreamed
-changes slots "$src/tests/passes/cost/slots.etg" --variants=1 --machine=H100
+changes slots "$src/tests/passes/slots.etg" --variants=1 --machine=H100
 cat > halves.etg << 'X'
 model halves
 input x : bf16[1, 1024]
