@@ -67,7 +67,7 @@ h = bf16(softmax(x))
 output y : f32[N, 8192] = h @ w.T
 X
 changes bulk bulk.etg --variants=1 --machine=H100 --unstreamed
-changes slots "$src/tests/passes/slots.etg" --variants=1 --machine=H100
+changes slots "$src/tests/targets/slots.etg" --variants=1 --machine=H100
 cat > halves.etg << 'X'
 model halves
 input x : bf16[1, 1024]
