@@ -287,7 +287,8 @@ static bool check(cg *g) {
         cg of = *g;
         of.p = p;
         of.x = p->g->exprs;
-        ok = ok && check_steps(&of, p) && check_slots(&of, p);
+        ok &= check_steps(&of, p);
+        ok = ok && check_slots(&of, p);
     }
     return ok;
 }

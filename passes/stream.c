@@ -206,6 +206,8 @@ bool et_pass_stream(et_pipeline *pl) {
     et_program *p = pl->p;
     const et_machine *m = pl->opt->machine;
     uint32_t many = 0, models = et_may_stream(pl->opt) ? candidates(p, pl->opt, &many) : 0;
+    /* Beside models whose locals leave so few slots, those that need some would have none. */
+    if (many && ring_of(p, pl->opt, models).slots <= ET_RING_MIN_SLOTS) models = many;
     p->ring = ring_of(p, pl->opt, models);
     for (int i = 0; i < ET_MAX_MODELS; i++)
         if ((models & ~many) >> i & 1 && !pays(p, m, i)) models &= ~((uint32_t)1 << i);

@@ -258,7 +258,6 @@ static void bring_chunk(cg *g, const et_contract *c, const cg_ring *r, val row, 
  * places that a ring of chunks of both operands has them in (contract_chunk.c). */
 static void bring_lines(cg *g, const et_contract *c, const cg_ring *r, val row, val unit,
                         val *from) {
-    enum { PIECES = LINE / PIECE };
     const et_step *s = c->s;
     int lines = cg_contract_row_bytes(c) / LINE, rows = s->nacc * s->tn;
     struct lots lots = lots_of(g, c);

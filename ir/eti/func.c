@@ -111,6 +111,33 @@ static void check_bands(eti_parser *p, const et_func *f, et_loc loc) {
         eti_error(p, loc, "the steps after sums that are there in part do not go by their rows");
 }
 
+struct slot_use {
+    int local, times;
+};
+
+static void count_use(void *ctx, int space, int id, bool is_store, const et_expr *index) {
+    struct slot_use *u = ctx;
+    (void)is_store, (void)index;
+    u->times += space == ET_LOAD_LOCAL && id == u->local;
+}
+
+/* What lies in a slot takes no local memory: it is the right operand of one product, which has a
+ * ring for its rows, and nothing else is there. */
+static void check_slots(eti_parser *p, const et_func *f, et_loc loc) {
+    for (int i = 0; i < f->nlocals; i++) {
+        struct slot_use u = {i, 0};
+        bool is = false;
+        for (int k = 0; k < f->nsteps && f->locals[i].slot; k++) {
+            const et_step *s = &f->steps[k];
+            is |= s->kind == ET_STEP_CONTRACT && s->stage_b == i && et_step_stages(f, s);
+            et_step_touches(p->x, s, count_use, &u);
+        }
+        if (f->locals[i].slot && (!is || u.times != 1))
+            eti_error(p, loc, "$%s is a slot, but not just for the right operand of a ring",
+                      f->locals[i].name);
+    }
+}
+
 /* Buffers without an offset follow those before them. */
 static void lay_out(eti_parser *p, et_func *f, int lds, et_loc loc) {
     int64_t end = 0;
@@ -282,6 +309,7 @@ void eti_function(eti_parser *p) {
     if (open) eti_need(p, '}');
     if (p->errors == before && !p->broken) lay_out(p, &f, lds, loc);
     if (p->errors == before && !p->broken) check_bands(p, &f, loc);
+    if (p->errors == before && !p->broken) check_slots(p, &f, loc);
     if (p->errors == before && !p->broken && !f.nsteps)
         eti_error(p, loc, "a function without steps");
     p->f = NULL;

@@ -52,11 +52,9 @@ static bool cut(const et_program *p, const et_step *s, int bytes, struct cut *ou
 static bool fits(const et_program *p, const et_step *s, const et_machine *m) {
     enum { EIGHT = 8 };
     struct cut by;
-    int64_t lo, rows;
     if (!m->group_waves || !et_step_group(s, m->group_waves) ||
         et_expr_loads(p->g->exprs, s->mlive))
         return false;
-    et_span(p->g->exprs, s->mlive, &lo, &rows);
     for (int i = 0; i < s->nacc; i++) {
         et_expr load = et_stream_load(p, s, i);
         if (!load.id || !et_expr_eq(load, s->b[i])) return false;

@@ -7,21 +7,8 @@
 
 enum { MAP = 128, WORD = 4, MOST_ROWS = 256, ROW = 64 };
 
-/* A call that is no other lane's where one asks, and all lanes' where it says `aligned`. */
-static void assemble(cg *g, const char *text, const char *constraints, int n, const val *args) {
-    enum { MOST = 8 };
-    static const char name[] = "convergent";
-    LLVMTypeRef t[MOST];
-    val a[MOST];
-    for (int i = 0; i < n; i++)
-        a[i] = args[i], t[i] = LLVMTypeOf(args[i]);
-    LLVMTypeRef type = LLVMFunctionType(g->none, t, (unsigned)n, false);
-    val code = LLVMGetInlineAsm(type, text, strlen(text), constraints, strlen(constraints), true,
-                                false, LLVMInlineAsmDialectATT, false);
-    val call = LLVMBuildCall2(g->b, type, code, a, (unsigned)n, "");
-    unsigned kind = LLVMGetEnumAttributeKindForName(name, sizeof name - 1);
-    LLVMAddCallSiteAttribute(call, (LLVMAttributeIndex)-1,
-                             LLVMCreateEnumAttribute(g->ctx, kind, 0));
+static void assemble(cg *g, const char *text, const char *constraints, int n, val *args) {
+    nvptx_together(g, g->none, text, constraints, n, args);
 }
 
 /* FIELD of the map at SCRATCH, of 32 or, where VALUE is an address or i64, 64 bits; with no VALUE

@@ -26,9 +26,12 @@ static const et_layout rows_m = {.sum_m = {{0, 0, 1, 2, 4}, {0, 8}}, .sum_n = {{
 static const et_layout rows_n = {.sum_n = {{0, 0, 1, 2, 4}, {0, 8}}, .sum_m = {{2, 4}, {1, 0, 8}}};
 
 /* A call that all warps make together. */
-static val assemble(cg *g, LLVMTypeRef result, const char *text, const char *constraints, int n,
-                    LLVMTypeRef *types, val *args) {
+val nvptx_together(cg *g, LLVMTypeRef result, const char *text, const char *constraints, int n,
+                   val *args) {
     static const char name[] = "convergent";
+    LLVMTypeRef *types = et_alloc(g->arena, ((size_t)n + 1) * sizeof *types);
+    for (int i = 0; i < n; i++)
+        types[i] = LLVMTypeOf(args[i]);
     LLVMTypeRef type = LLVMFunctionType(result, types, (unsigned)n, false);
     val a = LLVMGetInlineAsm(type, text, strlen(text), constraints, strlen(constraints), true,
                              false, LLVMInlineAsmDialectATT, false);
@@ -40,7 +43,7 @@ static val assemble(cg *g, LLVMTypeRef result, const char *text, const char *con
 }
 
 static void plain(cg *g, const char *text) {
-    assemble(g, g->none, text, "~{memory}", 0, NULL, NULL);
+    nvptx_together(g, g->none, text, "~{memory}", 0, NULL);
 }
 
 /* TEXT, in which the sums are operands $0 on, with REST behind them, of N sums that it changes. */
@@ -48,7 +51,7 @@ static void with_sums(cg *g, const char *text, const char *rest, int n, val *sum
                       const val *more) {
     enum { MOST = MOST_COLUMNS / 2, MOST_REST = 16 };
     char constraints[MOST * 12 + MOST_REST * 2 + 64] = "";
-    LLVMTypeRef types[MOST + MOST_REST], out[MOST];
+    LLVMTypeRef out[MOST];
     val args[MOST + MOST_REST];
     size_t at = 0;
     et_check(n <= MOST && nrest <= MOST_REST);
@@ -59,11 +62,11 @@ static void with_sums(cg *g, const char *text, const char *rest, int n, val *sum
         at += (size_t)snprintf(constraints + at, sizeof constraints - at, "%d,", i);
     snprintf(constraints + at, sizeof constraints - at, "~{memory}");
     for (int i = 0; i < nrest; i++)
-        args[i] = more[i], types[i] = LLVMTypeOf(more[i]);
+        args[i] = more[i];
     for (int i = 0; i < n; i++)
-        args[nrest + i] = sum[i], types[nrest + i] = out[i] = g->f32;
+        args[nrest + i] = sum[i], out[i] = g->f32;
     LLVMTypeRef result = LLVMStructTypeInContext(g->ctx, out, (unsigned)n, false);
-    val all = assemble(g, result, text, constraints, nrest + n, types, args);
+    val all = nvptx_together(g, result, text, constraints, nrest + n, args);
     for (int i = 0; i < n; i++)
         sum[i] = LLVMBuildExtractValue(g->b, all, (unsigned)i, "");
 }
@@ -131,11 +134,10 @@ static void begin(cg *g, int n, val *sum, int words, const val *word) {
 /* ptxas 13.0 gives the registers of an operand that stays the same in a loop to one that is made
  * in it. So the former is made there, too, of a zero that is not known to be one. */
 static void anew(cg *g, val left, int n, val *word) {
-    LLVMTypeRef two[] = {g->i32, g->i32};
-    val zero = assemble(g, g->i32, "shr.u32 $0, $1, 31;", "=r,r", 1, two, &left);
+    val zero = nvptx_together(g, g->i32, "shr.u32 $0, $1, 31;", "=r,r", 1, &left);
     for (int i = 0; i < n; i++)
         word[i] =
-            assemble(g, g->i32, "xor.b32 $0, $1, $2;", "=r,r,r", 2, two, (val[]){word[i], zero});
+            nvptx_together(g, g->i32, "xor.b32 $0, $1, $2;", "=r,r,r", 2, (val[]){word[i], zero});
 }
 
 static void end(cg *g) {

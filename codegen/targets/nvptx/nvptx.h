@@ -70,6 +70,9 @@ void nvptx_multiply8(cg *, et_dtype, const val m[4], const val n[2], val sum[4])
 void nvptx_load_blocks(cg *, val ptr, val word[4]);
 void nvptx_order_loads(cg *);
 void nvptx_copy(cg *, val to, val from, val bytes);
+/* Assembler that LLVM neither moves to other lanes nor makes twice: group.c. */
+val nvptx_together(cg *, LLVMTypeRef result, const char *text, const char *constraints, int n,
+                   val *args);
 val nvptx_once(cg *); /* how what is read once goes through the L2 */
 void nvptx_copy_group(cg *);
 void nvptx_prefetch(cg *, val at);
