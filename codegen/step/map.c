@@ -149,32 +149,35 @@ static void map_item(cg *g, const struct map *m, val item) {
 
 /* ---- several items of a work-item at once ---- */
 
-enum { MOST_AT_ONCE = 4, LOADED = 80 /* registers of what is loaded for them */ };
+enum { MOST_AT_ONCE = 4, LOADED = 80 /* registers of what is loaded for them from memory */ };
 
-/* What is loaded for an item, and is any of it from memory? */
+/* What is loaded from memory for an item. */
 struct loaded {
     const cg *g;
     const struct map *m;
     int elements;
-    bool far;
 };
 
 static void count_load(void *ctx, et_expr e) {
     struct loaded *l = ctx;
     const et_node_x *n = et_x(l->g->x, e);
-    if (n->op != ET_X_LOAD || !et_expr_has_vars(l->g->x, e, l->m->s->nvars, l->m->s->vars)) return;
-    l->elements += l->m->n;
-    l->far |= n->i2 == ET_LOAD_TENSOR;
+    if (n->op == ET_X_LOAD && n->i2 == ET_LOAD_TENSOR &&
+        et_expr_has_vars(l->g->x, e, l->m->s->nvars, l->m->s->vars))
+        l->elements += l->m->n;
+}
+
+static int elements_of(const cg *g, const struct map *m) {
+    struct loaded l = {g, m, 0};
+    et_walk(g->x, m->s->value, count_load, &l);
+    return l.elements;
 }
 
 /* How many items of a work-item are loaded before the first is stored: a round trip to memory for
  * all of them in place of one for each. */
 static int at_once(cg *g, const struct map *m, int64_t items) {
-    struct loaded l = {g, m, 0, false};
-    int n = MOST_AT_ONCE;
-    et_walk(g->x, m->s->value, count_load, &l);
-    if (!l.far || m->s->tag.id || items % g->p->workgroup) return 1;
-    while (n > 1 && (items / g->p->workgroup % n || n * l.elements > LOADED))
+    int n = MOST_AT_ONCE, elements = elements_of(g, m);
+    if (!elements || m->s->tag.id || items % g->p->workgroup) return 1;
+    while (n > 1 && (items / g->p->workgroup % n || n * elements > LOADED))
         n /= 2;
     return n;
 }
@@ -536,9 +539,7 @@ static void load_before_waits(cg *g, struct cg_ahead *a) {
 /* Turns in which the workgroup sees to all items; 0: what they load has no room in registers. */
 static int turns_of(const cg *g, const struct whole *w, const struct map *m) {
     int64_t turns = (w->total / w->n + g->p->workgroup - 1) / g->p->workgroup;
-    struct loaded l = {g, m, 0, false};
-    if (turns > 1) et_walk(g->x, m->s->value, count_load, &l);
-    return turns > MOST_TURNS || turns * l.elements > LOADED ? 0 : (int)turns;
+    return turns > MOST_TURNS || (turns > 1 && turns * elements_of(g, m) > LOADED) ? 0 : (int)turns;
 }
 
 static void map_ahead(cg *g, const et_step *s, int most) {

@@ -93,7 +93,10 @@ bool cg_reduce_meets(cg *g, const et_step *s) {
     return beside(g, rows_of(g, s, extent)) < waves(g);
 }
 
-enum { MOST_ROWS = 4 /* of several waves each, whose parts LDS has room for */ };
+enum {
+    MOST_TOGETHER = 4,        /* rows that a lane has parts of at once */
+    MOST_ROWS = MOST_TOGETHER /* of several waves each, whose parts LDS has room for */
+};
 
 /* Does every wave have a part of every row? One that is there alone is then done as soon as if
  * there were no others. That is for long rows, of which the first ones are there. */
@@ -287,12 +290,17 @@ static struct best lane_part(cg *g, const struct reduce *r, val sub) {
     return (struct best){v[0], v[1]};
 }
 
-static struct best fold_lanes(cg *g, const struct reduce *r, struct best b, int lanes) {
+/* Parts of N rows that LANES side by side have, each combined in all of these. */
+static void fold_lanes(cg *g, const struct reduce *r, struct best *b, int n, int lanes) {
     for (int m = 1; m < lanes; m *= 2) {
-        struct best o = {cg_shuffle_xor(g, b.v, m), indexed(r) ? cg_shuffle_xor(g, b.at, m) : NULL};
-        b = combine(g, r, b, o);
+        struct best o[MOST_TOGETHER];
+        for (int i = 0; i < n; i++) {
+            o[i].v = cg_shuffle_xor(g, b[i].v, m);
+            o[i].at = indexed(r) ? cg_shuffle_xor(g, b[i].at, m) : NULL;
+        }
+        for (int i = 0; i < n; i++)
+            b[i] = combine(g, r, b[i], o[i]);
     }
-    return b;
 }
 
 static void store_result(cg *g, const struct reduce *r, struct best b) {
@@ -308,42 +316,126 @@ static void store_result(cg *g, const struct reduce *r, struct best b) {
 
 /* ---- the two ways ---- */
 
-static void reduce_in_waves(cg *g, const struct reduce *r, int64_t rows, const int64_t *extent) {
+struct sources {
+    cg *g;
+    bool lds; /* all is read from there, and of what is read and computed nothing is out of range */
+};
+
+static void find_source(void *ctx, et_expr e) {
+    struct sources *q = ctx;
+    const et_exprs *x = q->g->x;
+    const et_node_x *n = et_x(x, e);
+    int64_t lo, hi;
+    if (n->op == ET_X_IDIV || n->op == ET_X_MOD) q->lds &= et_is_int(x, n->ops[1], &lo);
+    if (n->op != ET_X_LOAD) return;
+    q->lds &= n->i2 == ET_LOAD_LOCAL && !q->g->f->locals[n->i].rows;
+    for (int i = 0; i < n->nops && q->lds; i++)
+        q->lds = et_bounds(x, n->ops[i], &lo, &hi) && lo >= 0 && hi < q->g->f->locals[n->i].dim[i];
+}
+
+/* May rows that are not there be reduced like the others, if nobody stores what comes of it? Then
+ * all lanes take every step together, which shuffles are faster for. */
+static bool may_reduce_all(cg *g, const struct reduce *r) {
+    struct sources q = {g, true};
+    et_walk(g->x, r->value, find_source, &q);
+    return q.lds;
+}
+
+/* How rows of the step are shared out among lanes that are a wave at most. */
+struct in_waves {
+    int many; /* rows that a lane has a part of at once */
+    int64_t per_turn;
+    const int64_t *extent;
+    val row, sub;
+    bool whole, guarded; /* every row is reduced; there may be fewer than lanes have turns */
+};
+
+static struct in_waves share_out(cg *g, const struct reduce *r, int64_t rows,
+                                 const int64_t *extent) {
     int per_wave = g->t->wave / r->lanes;
-    int64_t per_turn = (int64_t)waves(g) * per_wave;
-    val row = g->wave, sub = g->lane, none = NULL;
-    if (per_wave > 1) {
-        row = cg_add(g, cg_muli(g, g->wave, per_wave),
-                     LLVMBuildUDiv(g->b, g->lane, cg_i32(g, r->lanes), ""));
-        sub = LLVMBuildURem(g->b, g->lane, cg_i32(g, r->lanes), "");
-    }
-    cg_for f;
-    bool looped = rows > per_turn;
-    if (looped) {
-        val i =
-            cg_for_begin(g, &f, cg_i32(g, 0), cg_i32(g, rows), cg_i32(g, per_turn), true, 0, &none);
-        row = cg_add(g, i, row);
-    }
-    cg_if in, masked, first;
-    bool guarded = rows % per_turn != 0;
-    if (guarded) cg_if_begin(g, &in, cg_icmp(g, LLVMIntSLT, row, cg_i32(g, rows)));
+    struct in_waves w = {.many = 1, .extent = extent, .row = g->wave, .sub = g->lane};
+    w.per_turn = (int64_t)waves(g) * per_wave;
+    w.guarded = rows % w.per_turn != 0;
+    w.whole = per_wave > 1 && r->extent > 0 && !w.guarded && may_reduce_all(g, r);
+    bool straight = r->extent > 0 && r->extent / r->n <= r->lanes;
+    while (w.whole && straight && w.many < MOST_TOGETHER && rows % (2 * w.many * w.per_turn) == 0)
+        w.many *= 2;
+    if (per_wave == 1) return w;
+    w.row = cg_add(g, cg_muli(g, g->wave, per_wave),
+                   LLVMBuildUDiv(g->b, g->lane, cg_i32(g, r->lanes), ""));
+    w.sub = LLVMBuildURem(g->b, g->lane, cg_i32(g, r->lanes), "");
+    return w;
+}
+
+static int bind_turn(cg *g, const struct reduce *r, const struct in_waves *w, val row, int turn) {
     int mark = cg_scope(g);
-    cg_decode(g, row, r->s->nvars, r->s->vars, extent);
-    for (int i = 0; per_wave == 1 && i < r->s->nvars; i++)
+    cg_decode(g, cg_addi(g, row, turn * w->per_turn), r->s->nvars, r->s->vars, w->extent);
+    for (int i = 0; r->lanes == g->t->wave && i < r->s->nvars; i++)
         g->divergent[r->s->vars[i]] = false;
-    if (r->s->mask.id) cg_if_begin(g, &masked, cg_emit(g, r->s->mask));
-    int inner = cg_scope(g);
-    struct best b = lane_part(g, r, sub);
-    g->apart = per_wave > 1 && (guarded || r->s->mask.id);
-    b = fold_lanes(g, r, b, r->lanes);
-    g->apart = false;
-    cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, sub, cg_i32(g, 0)));
+    return mark;
+}
+
+static void store_first(cg *g, const struct reduce *r, const struct in_waves *w, struct best b) {
+    cg_if first;
+    cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, w->sub, cg_i32(g, 0)));
     store_result(g, r, b);
     cg_if_end(g, &first);
+}
+
+/* One row of each lane, if it is there. */
+static void reduce_row(cg *g, const struct reduce *r, const struct in_waves *w, val row) {
+    cg_if masked;
+    int mark = bind_turn(g, r, w, row, 0);
+    if (r->s->mask.id) cg_if_begin(g, &masked, cg_emit(g, r->s->mask));
+    int inner = cg_scope(g);
+    struct best b = lane_part(g, r, w->sub);
+    g->apart = r->lanes < g->t->wave && (w->guarded || r->s->mask.id);
+    fold_lanes(g, r, &b, 1, r->lanes);
+    g->apart = false;
+    store_first(g, r, w, b);
     cg_scope_end(g, inner);
     if (r->s->mask.id) cg_if_end(g, &masked);
     cg_scope_end(g, mark);
-    if (guarded) cg_if_end(g, &in);
+}
+
+/* Several, of which those that are there are stored. */
+static void reduce_rows(cg *g, const struct reduce *r, const struct in_waves *w, val row) {
+    struct best b[MOST_TOGETHER];
+    for (int i = 0; i < w->many; i++) {
+        int mark = bind_turn(g, r, w, row, i);
+        b[i] = lane_part(g, r, w->sub);
+        cg_scope_end(g, mark);
+    }
+    fold_lanes(g, r, b, w->many, r->lanes);
+    for (int i = 0; i < w->many; i++) {
+        cg_if masked;
+        int mark = bind_turn(g, r, w, row, i);
+        if (r->s->mask.id) cg_if_begin(g, &masked, cg_emit(g, r->s->mask));
+        int inner = cg_scope(g);
+        store_first(g, r, w, b[i]);
+        cg_scope_end(g, inner);
+        if (r->s->mask.id) cg_if_end(g, &masked);
+        cg_scope_end(g, mark);
+    }
+}
+
+static void reduce_in_waves(cg *g, const struct reduce *r, int64_t rows, const int64_t *extent) {
+    struct in_waves w = share_out(g, r, rows, extent);
+    int64_t step = w.many * w.per_turn;
+    val row = w.row, none = NULL;
+    cg_for f;
+    cg_if in;
+    bool looped = rows > step;
+    if (looped)
+        row = cg_add(
+            g, cg_for_begin(g, &f, cg_i32(g, 0), cg_i32(g, rows), cg_i32(g, step), true, 0, &none),
+            row);
+    if (w.guarded) cg_if_begin(g, &in, cg_icmp(g, LLVMIntSLT, row, cg_i32(g, rows)));
+    if (w.whole)
+        reduce_rows(g, r, &w, row);
+    else
+        reduce_row(g, r, &w, row);
+    if (w.guarded) cg_if_end(g, &in);
     if (looped) cg_for_end(g, &f, &none);
 }
 
@@ -404,7 +496,9 @@ static void reduce_together(cg *g, const struct reduce *r, int64_t rows, const i
     val first = cg_muli(g, row, n), sub = g->tid;
     if (beside(g, rows) > 1) sub = LLVMBuildURem(g->b, g->tid, cg_i32(g, r->lanes), "");
     struct row part = row_begin(g, r, row, rows, extent);
-    leave(g, r, fold_lanes(g, r, lane_part(g, r, sub), g->t->wave));
+    struct best mine = lane_part(g, r, sub);
+    fold_lanes(g, r, &mine, 1, g->t->wave);
+    leave(g, r, mine);
     row_end(g, r, &part);
     cg_barrier(g);
     struct row whole = row_begin(g, r, row, rows, extent);
@@ -444,8 +538,7 @@ static void parts_of(cg *g, const struct reduce *r, int rows) {
         b[i] = lane_part(g, r, g->tid);
         cg_scope_end(g, mark);
     }
-    for (int i = 0; i < rows; i++)
-        b[i] = fold_lanes(g, r, b[i], g->t->wave);
+    fold_lanes(g, r, b, rows, g->t->wave);
     cg_if first;
     cg_if_begin(g, &first, cg_icmp(g, LLVMIntEQ, g->lane, cg_i32(g, 0)));
     for (int i = 0; i < rows; i++)

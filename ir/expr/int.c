@@ -309,6 +309,22 @@ static bool reduce(et_exprs *p, et_expr *a, et_expr *b) {
     return true;
 }
 
+/* (g * A + k) mod (g * c) = (g * A + k - t) mod (g * c) + t, where t is k mod g: *A without that,
+ * and t, which is 0 where there is no such g. */
+static int64_t rest_of(et_exprs *p, et_expr *a, int64_t c) {
+    struct linear x;
+    clear(&x);
+    collect(p, &x, *a, 1);
+    if (x.overflow || !x.n) return 0;
+    int64_t g = c;
+    for (int i = 0; i < x.n; i++)
+        g = gcd(g, x.coef[i] < 0 ? -x.coef[i] : x.coef[i]);
+    int64_t t = et_int_value(ET_X_MOD, x.k, g);
+    if (!t || !etrt_int_sub(x.k, t, &x.k)) return 0;
+    *a = build(p, &x);
+    return t;
+}
+
 static et_expr div_mod(et_exprs *p, et_xop op, et_expr a, et_expr b) {
     int64_t x, y, lo, hi;
     bool constant = et_is_int(p, b, &y);
@@ -333,7 +349,10 @@ static et_expr div_mod(et_exprs *p, et_xop op, et_expr a, et_expr b) {
     if (et_may_wrap(p, q) || et_may_wrap(p, r)) return raw(p, op, a, b);
     if (et_prove_le(p, et_int(p, 0), r) && et_prove_le(p, et_add(p, r, et_int(p, 1)), b))
         return op == ET_X_IDIV ? q : r;
-    if (op == ET_X_MOD) return raw(p, op, r, b);
+    if (op == ET_X_MOD) {
+        int64_t t = constant ? rest_of(p, &r, y) : 0;
+        return et_add(p, raw(p, op, r, b), et_int(p, t));
+    }
     if (reduce(p, &r, &b)) return et_add(p, q, div_mod(p, op, r, b));
     const et_node_x *rx = et_x(p, r);
     int64_t z;

@@ -115,9 +115,9 @@ bool et_tile_ring(et_program *p, et_func *f, const et_machine *m, et_step *s) {
     if (m->group_waves) at = (at + ALIGN - 1) / ALIGN * ALIGN;
     left -= at;
     if (!divide(s, m)) return false;
-    /* Rows begin in other banks than those next to them: where lanes store two sums at a time, four
-     * rows that are stored at once fill all. */
-    int pad = m->group_waves && et_step_group(s, m->group_waves) ? 8 : 4;
+    /* Rows begin in other banks than those next to them: where lanes store two sums of a row at a
+     * time, four rows that are stored at once fill all, and where one, four that are two apart. */
+    int pad = m->group_waves && et_step_group(s, m->group_waves) == ET_GROUP_M ? 8 : 4;
     int rows = s->tm, of_row = s->wk * s->nacc * (s->tn + pad) * 4;
     while (!m->local_copies && rows * of_row > left && rows % (32 * s->wm) == 0)
         rows /= 2;
