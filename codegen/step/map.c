@@ -149,7 +149,11 @@ static void map_item(cg *g, const struct map *m, val item) {
 
 /* ---- several items of a work-item at once ---- */
 
-enum { MOST_AT_ONCE = 4, LOADED = 80 /* registers of what is loaded for them from memory */ };
+enum {
+    MOST_AT_ONCE = 8, /* in tiles that are full, which have the less code for it, */
+    SOME_AT_ONCE = 4, /* and in others */
+    LOADED = 80,      /* registers of what is loaded for them from memory */
+};
 
 /* What is loaded from memory for an item. */
 struct loaded {
@@ -175,7 +179,7 @@ static int elements_of(const cg *g, const struct map *m) {
 /* How many items of a work-item are loaded before the first is stored: a round trip to memory for
  * all of them in place of one for each. */
 static int at_once(cg *g, const struct map *m, int64_t items) {
-    int n = MOST_AT_ONCE, elements = elements_of(g, m);
+    int n = g->below.id ? MOST_AT_ONCE : SOME_AT_ONCE, elements = elements_of(g, m);
     if (!elements || m->s->tag.id || items % g->p->workgroup) return 1;
     while (n > 1 && (items / g->p->workgroup % n || n * elements > LOADED))
         n /= 2;
