@@ -250,11 +250,6 @@ cg_addr cg_contract_row(cg *, const et_contract *, et_expr e, int rowvar, val r)
 /* The fragment of unit U there, of the wave's part of the chunk that begins at K0. */
 val cg_contract_fragment(cg *, const et_contract *, const cg_addr *, val k0, int u);
 
-/* ---- contract_ask.c: the next chunk, asked for; FROM has the lane's first line of each b ---- */
-void cg_contract_ask(cg *, const et_contract *, const cg_bringer *, const val *from);
-/* The same of a packed b, where each sixteen rows begin. */
-void cg_contract_ask_packed(cg *, const et_contract *, const cg_bringer *, const val *from);
-
 /* ---- contract_plan.c: the waves' parts of k, added up where their sums are read ---- */
 bool cg_sums_as_read(cg *, const et_step *);
 void cg_sums_begin(cg *, const et_step *); /* from now on, in the function that is emitted */

@@ -147,6 +147,71 @@ void cg_contract_take(cg *g, const et_contract *c, val *out) {
     cg_ring_taken(g, &r);
 }
 
+/* ---- chunks that are asked for before there is a slot for them ----
+ *
+ * A lane copies 16 bytes of a line to where nobody reads them, and the cache that all CUs share
+ * takes in the whole of it. So memory is read on while all slots are full, which is when tasks wait
+ * for each other, and the ring is filled from that cache, at twice the rate, when they do not.
+ * Copies by the engine that asks for blocks (cp.async.bulk.prefetch) and `prefetch` are dropped
+ * when many are under way; these are not. */
+
+enum { FLIGHT = 2 /* copies on their way, each of a line a lane */ };
+
+/* Do lines and lanes come out even? Where they do not, chunks are only counted. */
+static bool can_ask(cg *g, const et_contract *c, int lines, int per) {
+    int wave = g->t->wave;
+    return (lines % wave == 0 || wave % lines == 0) && c->s->tn % per == 0 &&
+           (per <= 16 || et_stream_is_full(g->p, c->s)) && cg_contract_alike(g, c, per);
+}
+
+static void ask(cg *g, val to, val from) {
+    g->family->stream->ask(g, to, from);
+    g->family->copy_group(g);
+    g->family->copied(g, FLIGHT - 1);
+}
+
+/* The next chunk; FROM has the lane's first line of each b. */
+static void ask_chunk(cg *g, const et_contract *c, const cg_bringer *by, const val *from) {
+    const et_step *s = c->s;
+    int bytes = cg_contract_row_bytes(c), lines = bytes > ET_ASK_LINE ? bytes / ET_ASK_LINE : 1;
+    int wave = g->t->wave, per = lines < wave ? wave / lines : 1;
+    block asked = cg_block(g, "asked");
+    cg_ring_ask(g, by, g->p->ring.ahead / g->p->ring.bytes, asked);
+    val to = cg_ring_scrap(g);
+    for (int i = 0; i < s->nacc && can_ask(g, c, lines, per); i++) {
+        block past = cg_contract_past(g, c);
+        for (int r = 0; r < s->tn; r += per) {
+            cg_contract_skip(g, c, r, past);
+            int64_t row = et_stream_row(g->p, s, i, r) * c->bits / 8;
+            for (int l = 0; l < lines; l += wave) {
+                ask(g, to, cg_gepi(g, from[i], row + l * ET_ASK_LINE));
+            }
+        }
+        cg_contract_pass(g, past);
+    }
+    cg_br(g, asked);
+    cg_at(g, asked);
+    cg_wave_meets(g);
+}
+
+/* The same of a packed b, where each sixteen rows begin. */
+static void ask_packed(cg *g, const et_contract *c, const cg_bringer *by, const val *from) {
+    int all = cg_contract_packed_bytes(c), wave = g->t->wave;
+    block asked = cg_block(g, "asked");
+    cg_ring_ask(g, by, g->p->ring.ahead / g->p->ring.bytes, asked);
+    val to = cg_ring_scrap(g), own = cg_muli(g, g->lane, ET_ASK_LINE);
+    for (int i = 0; i < cg_contract_slot_bytes(c) / all; i++)
+        for (int at = 0; at < all; at += wave * ET_ASK_LINE) {
+            val last = cg_i32(g, all - at - ET_RING_PIECE);
+            val line = cg_call(g, "llvm.umin", 1, &g->i32, 2, (val[]){own, last});
+            line = LLVMBuildZExt(g->b, line, g->i64, "");
+            ask(g, to, cg_gepi(g, cg_gep(g, from[i], line), at));
+        }
+    cg_br(g, asked);
+    cg_at(g, asked);
+    cg_wave_meets(g);
+}
+
 /* ---- brought ---- */
 
 /* Where the lane's first piece of b[I] is in memory: PIECE of ROW, of so many BYTES. */
@@ -284,7 +349,7 @@ static void bring_lines(cg *g, const et_contract *c, const cg_ring *r, val row, 
 static void bring_next(cg *g, const et_contract *c, const cg_bringer *by, val row, val unit,
                        val *from) {
     if (by->asks) {
-        cg_contract_ask(g, c, by, from);
+        ask_chunk(g, c, by, from);
         return;
     }
     cg_ring r = cg_ring_next(g, &by->next);
@@ -350,7 +415,7 @@ static void bring_packed(cg *g, const et_contract *c, const cg_bringer *by) {
     cg_for f;
     cg_for_begin(g, &f, cg_i32(g, 0), cg_i32(g, c->chunks), cg_i32(g, 1), true, runs, from);
     if (by->asks) {
-        cg_contract_ask_packed(g, c, by, from);
+        ask_packed(g, c, by, from);
     } else {
         cg_ring r = cg_ring_next(g, &by->next);
         cg_ring_free(g, &r, by);
