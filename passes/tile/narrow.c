@@ -1,5 +1,6 @@
 /* Results that nothing but products read are kept as the products round them: half the bytes, and
- * copied to local memory as they are. The sums have the same bits. */
+ * copied to local memory as they are. The sums have the same bits. So are queries, where attention
+ * multiplies rows of them, which is known when tiles are. */
 #include "ir/program/step.h"
 #include "passes/tile/tiler.h"
 
@@ -50,14 +51,53 @@ static void note_group(struct readers *r, et_group *gr) {
     }
 }
 
-void et_tile_narrow(et_program *p) {
+static struct readers begin(et_program *p) {
     struct readers r = {p, et_alloc(p->g->arena, ((size_t)p->ntensors + 1) * sizeof *r.type)};
     for (int t = 0; t < p->ntensors; t++)
         r.type[t] = UNREAD;
+    return r;
+}
+
+static void narrow(const struct readers *r) {
+    for (int t = 0; t < r->p->ntensors; t++) {
+        et_tensor *v = &r->p->tensors[t];
+        if (v->kind != ET_TENSOR_TEMP || v->shape.dtype != ET_F32 || r->type[t] < 0) continue;
+        v->shape.dtype = (et_dtype)r->type[t];
+        v->max_bytes = et_shape_max_bytes(r->p->g->exprs, &v->shape);
+    }
+}
+
+void et_tile_narrow(et_program *p) {
+    struct readers r = begin(p);
     for (int i = 0; i < p->ngroups; i++)
         note_group(&r, &p->groups[i]);
-    for (int t = 0; t < p->ntensors; t++)
-        if (p->tensors[t].kind == ET_TENSOR_TEMP && p->tensors[t].shape.dtype == ET_F32 &&
-            r.type[t] >= 0)
-            p->tensors[t].shape.dtype = (et_dtype)r.type[t];
+    narrow(&r);
+}
+
+/* ---- queries ---- */
+
+static bool is_query(const et_exprs *x, const et_step *s, int tensor) {
+    if (s->kind != ET_STEP_ATTEND || !s->rows || tensor_of(x, s->part[ET_AT_Q]) != tensor)
+        return false;
+    for (int k = 0; k < ET_AT_PARTS; k++)
+        if (k != ET_AT_Q && et_tile_loads(x, s->part[k], tensor)) return false;
+    return true;
+}
+
+static void note_access(void *ctx, const et_step *s, int tensor, bool is_store,
+                        const et_expr *index) {
+    (void)index;
+    struct readers *r = ctx;
+    int *type = &r->type[tensor];
+    et_dtype operand;
+    if (is_store) return;
+    bool is = is_query(r->p->g->exprs, s, tensor) && et_attend_operand(r->p, s, &operand);
+    *type = is && (*type == UNREAD || *type == (int)operand) ? (int)operand : WIDE;
+}
+
+void et_tile_narrow_queries(et_program *p) {
+    struct readers r = begin(p);
+    for (int i = 0; i < p->ngrids; i++)
+        et_func_accesses(p, &p->funcs[p->grids[i].func], note_access, &r);
+    narrow(&r);
 }

@@ -273,6 +273,7 @@ bool et_pass_tile(et_pipeline *pl) {
     if (!et_is_without(pl->opt->without, ET_FEATURE_PARTS)) et_tile_sums(&common);
     et_tile_narrow(pl->p);
     if (!et_tile_program(pl->p, pl->opt, NULL)) return false;
+    et_tile_narrow_queries(pl->p);
     if (!et_is_without(pl->opt->without, ET_FEATURE_JOIN)) et_tile_join(&common);
     return true;
 }

@@ -104,6 +104,8 @@ double et_tile_pool_us(et_program *, const et_group *, const et_grid_cost *own, 
                        const int64_t *syms);
 /* Results that only products of many rows read get the type of these products' operands. */
 void et_tile_narrow(et_program *);
+/* The same of queries that only attention over rows of them reads, once tiles are known. */
+void et_tile_narrow_queries(et_program *);
 
 /* Does the expression load of the tensor? */
 bool et_tile_loads(const et_exprs *, et_expr, int tensor);
