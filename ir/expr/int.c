@@ -317,11 +317,15 @@ static int64_t rest_of(et_exprs *p, et_expr *a, int64_t c) {
     collect(p, &x, *a, 1);
     if (x.overflow || !x.n) return 0;
     int64_t g = c;
-    for (int i = 0; i < x.n; i++)
+    for (int i = 0; i < x.n; i++) {
+        if (x.coef[i] == INT64_MIN) return 0;
         g = gcd(g, x.coef[i] < 0 ? -x.coef[i] : x.coef[i]);
+    }
     int64_t t = et_int_value(ET_X_MOD, x.k, g);
     if (!t || !etrt_int_sub(x.k, t, &x.k)) return 0;
-    *a = build(p, &x);
+    et_expr less = build(p, &x);
+    if (et_may_wrap(p, less)) return 0;
+    *a = less;
     return t;
 }
 
