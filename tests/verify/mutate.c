@@ -16,8 +16,8 @@ struct saved {
 };
 
 const char *const mutate_kind_name[MUTATE_KINDS] = {
-    "waits",  "notifies", "wait maps", "notify maps", "one size", "counts",
-    "scopes", "counters", "memory",    "extents",     "order",    "carried"};
+    "waits",    "notifies", "wait maps", "notify maps", "one size", "counts", "scopes",
+    "counters", "memory",   "extents",   "order",       "carried",  "streams"};
 
 struct mutation {
     et_program *p;

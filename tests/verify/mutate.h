@@ -19,6 +19,7 @@ typedef enum {
     MUTATE_EXTENT,   /* how many tiles a grid has */
     MUTATE_ORDER,    /* of grids in the program */
     MUTATE_CARRIED,  /* which events have fences, and tags */
+    MUTATE_STREAM,   /* which weights come ahead of tasks, and from where */
     MUTATE_KINDS
 } mutate_kind;
 extern const char *const mutate_kind_name[MUTATE_KINDS];
@@ -29,6 +30,7 @@ typedef struct {
     bool memory; /* what tasks there are, or what they touch, is another matter than before */
     bool other;  /* a program that computes something else may be right too */
     bool same;   /* known to mean the same as before */
+    bool wrong;  /* whatever the oracle says, which runs no stream */
 } mutant;
 
 /* Called with P mutated; it is put back afterwards. */
@@ -36,5 +38,7 @@ typedef void (*mutant_fn)(void *ctx, et_program *p, const mutant *);
 
 /* Every wait, notify, event and temporary, each in all the ways listed in mutate.c. */
 void mutate_all(et_program *p, mutant_fn, void *ctx);
+/* The same of streams: mutate_streams.c. */
+void mutate_streams(et_program *p, mutant_fn, void *ctx);
 
 #endif

@@ -222,7 +222,7 @@ static void judge(void *ctx, et_program *p, const mutant *m) {
         judge_same(t, p, m);
         return;
     }
-    bool at_once, meant = oracle_allows(t, p, m, why);
+    bool at_once, meant = !m->wrong && oracle_allows(t, p, m, why);
     bool verifier = verifier_allows(t, p, &at_once, text, sizeof text);
     t->n.of_kind[m->kind][meant ? 2 : 0]++;
     t->n.of_kind[m->kind][meant ? 3 : 1] += verifier == meant;
@@ -281,6 +281,7 @@ static bool run(const char *path, const struct how *how, struct score *sum) {
         t.dies = opt.machine->dies;
         choose_sizes(&t);
         mutate_all(t.p, judge, &t);
+        mutate_streams(t.p, judge, &t);
     }
     const struct score *n = &t.n;
     printf(
