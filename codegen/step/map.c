@@ -115,8 +115,8 @@ static void map_item(cg *g, const struct map *m, val item) {
 /* ---- several items of a work-item at once ---- */
 
 enum {
-    MOST_AT_ONCE = 8, /* in tiles that are full, which have the less code for it, */
-    SOME_AT_ONCE = 4, /* and in others */
+    MOST_AT_ONCE = 8, /* in tiles that are full, whose code looks at no row, */
+    SOME_AT_ONCE = 4, /* and in others, whose longer code costs more than it saves */
     LOADED = 80,      /* registers of what is loaded for them from memory */
 };
 

@@ -61,6 +61,21 @@ START_TEST(common_factors) {
 }
 END_TEST
 
+/* What all terms but the constant and the divisor have in common is left below. */
+START_TEST(remainders_of_neighbours) {
+    struct pool s = start();
+    et_expr m = et_int(s.p, 128), four = times(&s, s.i, 4);
+    is(&s, et_op2(s.p, ET_X_MOD, plus(&s, four, 67), m), "(i * 4 + 64) % 128 + 3");
+    is(&s, et_op2(s.p, ET_X_MOD, plus(&s, four, -1), m), "(i * 4 + 124) % 128 + 3");
+    is(&s, et_op2(s.p, ET_X_MOD, plus(&s, times(&s, s.i, 3), 65), m), "(i * 3 + 65) % 128");
+    is(&s,
+       et_sub(s.p, et_op2(s.p, ET_X_MOD, plus(&s, four, 66), m),
+              et_op2(s.p, ET_X_MOD, plus(&s, four, 64), m)),
+       "2");
+    et_arena_destroy(s.arena);
+}
+END_TEST
+
 /* Loads may hold anything: their products wrap around. */
 START_TEST(loads_keep_their_factors) {
     struct pool s = start();
@@ -216,5 +231,5 @@ START_TEST(the_same_in_runs) {
 }
 END_TEST
 
-TEST_MAIN("expr", common_factors, loads_keep_their_factors, quotients_compare, limits,
-          random_values, the_same_in_runs)
+TEST_MAIN("expr", common_factors, remainders_of_neighbours, loads_keep_their_factors,
+          quotients_compare, limits, random_values, the_same_in_runs)

@@ -5,9 +5,7 @@
 set -eu
 . "$(dirname "$0")/../support/lib.sh"
 bin=$1 work=$2 target=$3 machine=$4
-rm -rf "$work"
-mkdir -p "$work"
-cd "$work"
+fresh "$work"
 stores() { # LEAST OPTION...: of a launch of LEAST to 512 rows
     cat > full.etg << X
 model full

@@ -5,9 +5,7 @@
 set -eu
 . "$(dirname "$0")/../support/lib.sh"
 bin=$1 work=$2 target=$3 machine=$4
-rm -rf "$work"
-mkdir -p "$work"
-cd "$work"
+fresh "$work"
 cat > heads.etg << X
 model heads
 dim N in 300..512
