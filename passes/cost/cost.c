@@ -8,6 +8,7 @@
 #include "passes/cost/footprint.h"
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 void et_sample_symbols(const et_exprs *x, int64_t syms[ET_SAMPLES][ET_MAX_SYMS]) {
     for (int i = 0; i < et_sym_count(x) && i < ET_MAX_SYMS; i++) {
@@ -87,14 +88,13 @@ static double touched(const struct estimate *e, const et_footprint *fp, int loop
 }
 
 /* Gathered tables and caches are touched where the tiles say, not whole. */
-static void memory_traffic(const struct estimate *e, const et_grid *g, et_grid_cost *c) {
-    et_footprints fps = {0};
-    et_grid_footprints(e->p, g, &fps);
-    for (int i = 0; i < fps.n; i++) {
+static void memory_traffic(const struct estimate *e, const et_grid *g, const et_footprints *fps,
+                           et_grid_cost *c) {
+    for (int i = 0; i < fps->n; i++) {
         bool again = false;
         for (int k = 0; k < i; k++)
-            again |= fps.v[k].tensor == fps.v[i].tensor;
-        double all = touched(e, &fps.v[i], g->loop);
+            again |= fps->v[k].tensor == fps->v[i].tensor;
+        double all = touched(e, &fps->v[i], g->loop);
         if (!again) c->memory_bytes += all < c->cache_bytes ? all : c->cache_bytes;
     }
     if (c->memory_bytes > c->cache_bytes) c->memory_bytes = c->cache_bytes;
@@ -115,27 +115,57 @@ static double rounds_of(const et_grid_cost *c, double cus, double dies) {
     return ceiling(c->slices, dies) * ceiling(ceiling(c->tiles, c->slices), per_die);
 }
 
-et_grid_cost et_grid_cost_at(et_program *p, const et_grid *g, const et_machine *m,
-                             const int64_t *syms) {
+/* What is the same at all values of the symbols, of which AT is looked at. */
+struct grid_estimate {
+    struct estimate at;
+    const et_grid *grid;
+    et_step_elements *elements;
+    et_footprints fps;
+};
+
+static struct grid_estimate begin(et_program *p, const et_grid *g, const et_machine *m) {
     const et_func *f = &p->funcs[g->func];
-    struct estimate e = {p, p->g->exprs, f, m, syms, NULL};
-    e.vars = calloc((size_t)et_var_count(e.x) + 1, sizeof *e.vars);
-    if (!e.vars) et_no_memory();
-    et_step_elements *elements = et_func_elements(p, f);
+    struct grid_estimate e = {{p, p->g->exprs, f, m, NULL, NULL}, g, et_func_elements(p, f), {0}};
     for (int i = 0; i < f->nsteps; i++)
-        elements[i].visits = elements[i].usual; /* nobody knows what tensors hold */
-    et_tile_cost t = et_tile_cost_of(p, f, elements, m, value_fn, &e);
-    et_grid_cost c = {.tiles = (double)et_eval(e.x, et_grid_tiles(p, g), syms, e.vars)};
-    c.slices = g->slice.count;
+        e.elements[i].visits = e.elements[i].usual; /* nobody knows what tensors hold */
+    et_grid_footprints(p, g, &e.fps);
+    e.at.vars = calloc((size_t)et_var_count(e.at.x) + 1, sizeof *e.at.vars);
+    if (!e.at.vars) et_no_memory();
+    return e;
+}
+
+static et_grid_cost cost_at(struct grid_estimate *e, const int64_t *syms) {
+    const et_machine *m = e->at.m;
+    e->at.syms = syms;
+    et_tile_cost t = et_tile_cost_of(e->at.p, e->at.f, e->elements, m, value_fn, &e->at);
+    et_grid_cost c = {
+        .tiles = (double)et_eval(e->at.x, et_grid_tiles(e->at.p, e->grid), syms, e->at.vars)};
+    c.slices = e->grid->slice.count;
     c.cache_bytes = t.cache_bytes * c.tiles;
     c.matrix_flops = t.matrix_flops * c.tiles;
     c.vector_flops = t.vector_flops * c.tiles;
-    memory_traffic(&e, g, &c);
+    memory_traffic(&e->at, e->grid, &e->fps, &c);
     c.tile_us = et_tile_us(&t, m);
     double tile = c.tile_us + ET_DEPENDENT_LOADS * m->latency_us;
     c.us = most(c.memory_bytes / (m->hbm_gbs * 1e3), rounds_of(&c, m->cus, m->dies) * tile);
-    free(e.vars);
     return c;
+}
+
+et_grid_cost et_grid_cost_at(et_program *p, const et_grid *g, const et_machine *m,
+                             const int64_t *syms) {
+    struct grid_estimate e = begin(p, g, m);
+    et_grid_cost c = cost_at(&e, syms);
+    free(e.at.vars);
+    return c;
+}
+
+void et_grid_costs(et_program *p, const et_grid *g, const et_machine *m,
+                   int64_t syms[ET_SAMPLES][ET_MAX_SYMS], et_grid_cost out[ET_SAMPLES]) {
+    struct grid_estimate e = begin(p, g, m);
+    size_t set = (size_t)et_sym_count(e.at.x) * sizeof **syms;
+    for (int i = 0; i < ET_SAMPLES; i++)
+        out[i] = i && !memcmp(syms[i], syms[i - 1], set) ? out[i - 1] : cost_at(&e, syms[i]);
+    free(e.at.vars);
 }
 
 et_grid_cost et_grid_cost_profiled(et_program *p, const et_grid *g, const et_machine *m,

@@ -295,10 +295,7 @@ static void price_group(et_prices *s, et_program *p, int group, et_task_cost *co
         v = *place_of(s, gr->key);
         take_uses(p, &gr->names, &v, &out[0][group]);
     } else {
-        for (int i = 0; i < ET_SAMPLES; i++)
-            v.cost[i] = i && !memcmp(s->syms[i], s->syms[i - 1], sizeof s->syms[i])
-                            ? v.cost[i - 1]
-                            : et_grid_cost_at(p, grid, s->m, s->syms[i]);
+        et_grid_costs(p, grid, s->m, s->syms, v.cost);
         et_task_uses(p, grid, &out[0][group]);
         if (gr->key && note_uses(&gr->names, &out[0][group], &v)) learn(s, &v);
     }

@@ -293,15 +293,19 @@ static int sums_room(const et_contract_tiler *c) {
     return et_may_stream(c->t.opt) ? ACC_STREAM : ACC_BYTES;
 }
 
-/* Set the tiler to CUT with at most ROWS rows, fewer where the sums would not fit in their share of
+/* Rows of a tile of CUT that has at most ROWS, fewer where the sums would not fit in their share of
  * local memory. */
+static int rows_in(const et_contract_tiler *c, const et_tile_cut *cut, int rows, bool ring) {
+    int waves = c->t.opt->machine->waves, n = c->m_axis < 0 ? 1 : cut->tile[c->m_axis];
+    while (n > 16 && (n > rows || (!ring && acc_bytes(c, et_round16(n), et_round16(cut->span),
+                                                      waves) > sums_room(c))))
+        n = et_round16(et_round16(n) / 2);
+    return n;
+}
+
 static void apply(et_contract_tiler *c, const et_tile_cut *cut, int rows) {
     et_tile_cut by = *cut;
-    int *tile = by.tile, waves = c->t.opt->machine->waves, m = c->m_axis;
-    while (m >= 0 && tile[m] > 16 &&
-           (tile[m] > rows || (!c->ring && acc_bytes(c, et_round16(tile[m]), et_round16(cut->span),
-                                                     waves) > sums_room(c))))
-        tile[m] = et_round16(et_round16(tile[m]) / 2);
+    if (c->m_axis >= 0) by.tile[c->m_axis] = rows_in(c, cut, rows, c->ring);
     et_cut_apply(c, &by);
 }
 
@@ -368,11 +372,13 @@ static double built_cost(et_contract_tiler *c, double reference[ET_SAMPLES]) {
     ET_GROW(p->g->arena, p->funcs, p->nfuncs, p->cfuncs);
     p->funcs[p->nfuncs] = c->t.f;
     c->t.grid.func = p->nfuncs;
+    et_grid_cost costs[ET_SAMPLES];
     et_sample_symbols(c->t.x, syms);
+    et_grid_costs(p, &c->t.grid, m, syms, costs);
     /* The smallest size of a range is one row more than the range before has: in tiles of many it
      * says little of the others. */
     for (int i = c->many ? 1 : 0; i < ET_SAMPLES; i++) {
-        et_grid_cost cost = et_grid_cost_at(p, &c->t.grid, m, syms[i]);
+        et_grid_cost cost = costs[i];
         double us = c->pooled   ? et_tile_pool_us(p, c->t.gr, &cost, m, syms[i])
                     : c->rounds ? et_grid_us_in_rounds(&cost, m, c->cus)
                                 : et_grid_us_on(&cost, m, c->cus, m->dies);
@@ -429,7 +435,8 @@ static bool build_cheapest(et_contract_tiler *c, const et_tile_cuts *cuts,
         least = built_cost(c, reference);
     }
     least *= 0.98;
-    for (int i = 0; i < cuts->n; i++)
+    for (int i = 0; i < cuts->n; i++) {
+        int built = 0; /* rows of the tiles of this cut that were looked at last */
         for (size_t r = 0; r < sizeof way / sizeof *way; r++) {
             /* Weights that go to registers are read by every 16 rows: who would only fill the time
              * that others take would take it from them. */
@@ -440,6 +447,9 @@ static bool build_cheapest(et_contract_tiler *c, const et_tile_cuts *cuts,
             if (way[r].ring &&
                 (!may_ring(c) || many <= few || !always_many(c) || way[r].rows >= 2 * many))
                 continue;
+            int rows = rows_in(c, &cuts->v[i], way[r].rows, way[r].ring);
+            if (rows == built && way[r].ring == c->ring) continue;
+            built = rows;
             if (!build(c, &cuts->v[i], way[r].rows, way[r].ring)) return false;
             if (c->unfit || c->t.f.lds_bytes > c->t.opt->machine->lds_bytes ||
                 (narrow && !c->narrow))
@@ -451,6 +461,7 @@ static bool build_cheapest(et_contract_tiler *c, const et_tile_cuts *cuts,
             best_rows = way[r].rows;
             ring = way[r].ring;
         }
+    }
     return build(c, best, best_rows, ring);
 }
 
