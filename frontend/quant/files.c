@@ -53,6 +53,11 @@ json_t *qnt_config_read(const char *from, struct qnt_fault *fault) {
     return NULL;
 }
 
+bool qnt_config_ties(const json_t *config, const struct etrt_st *st) {
+    const json_t *tied = json_object_get(config, "tie_word_embeddings");
+    return json_is_true(tied) || !etrt_st_find(st, "lm_head.weight");
+}
+
 bool qnt_json_write(const char *folder, const char *name, const json_t *value,
                     struct qnt_fault *fault) {
     char path[PATH_MAX];

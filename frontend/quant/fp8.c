@@ -16,7 +16,7 @@ static int64_t blocks(int64_t n) {
 static int describe(et_arena *arena, const struct qnt_weight *w,
                     struct etrt_st_tensor out[QNT_MOST]) {
     int64_t down = blocks(w->rows), across = blocks(w->columns);
-    out[0] = (struct etrt_st_tensor){.name = w->from->name,
+    out[0] = (struct etrt_st_tensor){.name = et_printf(arena, "%s.weight", w->base),
                                      .dtype = "F8_E4M3",
                                      .rank = 2,
                                      .shape = {w->rows, w->columns},

@@ -10,7 +10,7 @@
 
 struct options {
     const char *input, *output;
-    bool fp8, int4, two_of_four;
+    bool fp8, int4, two_of_four, head;
     cli_list keep;
 };
 
@@ -52,7 +52,12 @@ static bool quantise(const struct options *o, et_arena *arena, struct qnt_fault 
         json_decref(config);
         return qnt_fail(fault, "%s", err);
     }
-    struct qnt_plan *p = qnt_plan_make(arena, st, method_of(o), keep, o->keep.n, fault);
+    enum qnt_head head = !o->head                      ? QNT_HEAD_STAYS
+                         : qnt_config_ties(config, st) ? QNT_HEAD_IS_EMBEDDING
+                                                       : QNT_HEAD_TOO;
+    struct qnt_plan *p = qnt_plan_make(arena, st, method_of(o), keep, o->keep.n, head, fault);
+    if (p && head == QNT_HEAD_IS_EMBEDDING)
+        json_object_set_new(config, "tie_word_embeddings", json_false());
     if (p && method_of(o)->config) {
         json_t *left = qnt_plan_left(p);
         json_object_set_new(config, "quantization_config", method_of(o)->config(left));
@@ -77,6 +82,9 @@ static const cli_option options[] = {
      "no codes, but of every four neighbours of a row all but the two of the largest magnitude "
      "made "
      "zero, for etcc --sparse=2:4"},
+    {"head", 0, CLI_FLAG, NULL, TO(head),
+     "the head too, which a token reads whole; one that is the embedding becomes a matrix of its "
+     "own"},
     {"keep", 0, CLI_LIST, "PATTERN", TO(keep),
      "tensors that stay as they are, * standing for anything; may be repeated"},
     {0},
@@ -104,8 +112,8 @@ static const cli_tool tool = {
     .usage = "CHECKPOINT_DIR -o DIR --fp8|--int4|--24 [options]",
     .about = "Rounds the matrices of a checkpoint's layers to codes with scales, in the layouts "
              "that published checkpoints have, and writes a checkpoint with them. Embeddings, "
-             "heads, norms, biases and what chooses experts stay as they are. What it costs is "
-             "told by etllm perplexity.",
+             "norms, biases, what chooses experts and, but for --head, heads stay as they are. "
+             "What it costs is told by etllm perplexity.",
     .options = options,
     .rest = &input,
     .run = run,

@@ -8,6 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#define HEAD "lm_head"
+
 /* A tensor of the output: one that stays, or tensor WHICH of what WEIGHT becomes. */
 struct part {
     const struct etrt_st_tensor *kept;
@@ -22,6 +24,7 @@ struct qnt_plan {
     struct part *parts;
     struct etrt_st_tensor *tensors;
     int nparts, cparts, ctensors, nweights;
+    enum qnt_head head;
     const char **left; /* matrices that stay */
     int nleft, cleft;
     uint64_t before;
@@ -61,9 +64,21 @@ static bool is_float(const char *type) {
     return !strcmp(type, "BF16") || !strcmp(type, "F16") || !strcmp(type, "F32");
 }
 
+static bool is_matrix(const struct etrt_st_tensor *t) {
+    return t->rank == 2 && t->shape[0] && t->shape[1];
+}
+
 static bool is_linear(const struct etrt_st_tensor *t, const char *base) {
-    return t->rank == 2 && t->shape[0] && t->shape[1] && is_in_layer(t->name) && !is_router(base) &&
-           !ends_in(base, "norm") && !strstr(base, "embed");
+    return is_matrix(t) && is_in_layer(t->name) && !is_router(base) && !ends_in(base, "norm") &&
+           !strstr(base, "embed");
+}
+
+static bool is_head(const struct etrt_st_tensor *t) {
+    return !strcmp(t->name, HEAD ".weight");
+}
+
+static bool fits(const struct qnt_plan *p, const struct etrt_st_tensor *t) {
+    return is_float(t->dtype) && t->shape[1] % p->method->columns == 0;
 }
 
 /* ---- the plan ---- */
@@ -92,9 +107,10 @@ static void add_tensor(struct qnt_plan *p, const struct etrt_st *st, const struc
     bool matrix = ends_in(t->name, end) && t->rank == 2;
     const char *base =
         matrix ? et_strndup(p->arena, t->name, strlen(t->name) - strlen(end)) : t->name;
-    bool fits = matrix && is_float(t->dtype) && is_linear(t, base) &&
-                !is_kept(t->name, keep, nkeep) && t->shape[1] % p->method->columns == 0;
-    if (fits) {
+    bool head = p->head != QNT_HEAD_STAYS && is_head(t);
+    if (head && p->head == QNT_HEAD_IS_EMBEDDING) return; /* nobody reads it */
+    bool wanted = head ? is_matrix(t) : is_linear(t, base) && !is_kept(t->name, keep, nkeep);
+    if (matrix && wanted && fits(p, t)) {
         add_weight(p, (struct qnt_weight){t, etrt_st_path(st, t), base, t->shape[0], t->shape[1]});
         return;
     }
@@ -104,13 +120,38 @@ static void add_tensor(struct qnt_plan *p, const struct etrt_st *st, const struc
     p->left[p->nleft++] = base;
 }
 
+/* The matrix that is the head, and is to be quantised; or NULL with a fault. */
+static const struct etrt_st_tensor *find_head(const struct qnt_plan *p, const struct etrt_st *st) {
+    const struct etrt_st_tensor *found = NULL;
+    bool embedding = p->head == QNT_HEAD_IS_EMBEDDING;
+    for (size_t i = 0; i < etrt_st_count(st); i++) {
+        const struct etrt_st_tensor *t = etrt_st_at(st, i);
+        if (embedding ? ends_in(t->name, "embed_tokens.weight") : is_head(t)) found = t;
+    }
+    if (!found)
+        qnt_note(p->fault, "--head: the checkpoint has no tensor %s",
+                 embedding ? "embed_tokens.weight, which would be its head" : HEAD ".weight");
+    else if (!is_matrix(found) || !fits(p, found))
+        qnt_note(p->fault,
+                 "--head: %s is no bf16, f16 or f32 matrix with a multiple of %lld columns",
+                 found->name, (long long)p->method->columns);
+    else
+        return found;
+    return NULL;
+}
+
 struct qnt_plan *qnt_plan_make(et_arena *arena, const struct etrt_st *st,
                                const struct qnt_method *method, const char *const *keep, int nkeep,
-                               struct qnt_fault *fault) {
+                               enum qnt_head head, struct qnt_fault *fault) {
     struct qnt_plan *p = et_alloc(arena, sizeof *p);
-    *p = (struct qnt_plan){.arena = arena, .method = method, .fault = fault};
+    *p = (struct qnt_plan){.arena = arena, .method = method, .fault = fault, .head = head};
+    const struct etrt_st_tensor *of = head == QNT_HEAD_STAYS ? NULL : find_head(p, st);
+    if (head != QNT_HEAD_STAYS && !of) return NULL;
     for (size_t i = 0; i < etrt_st_count(st); i++)
         add_tensor(p, st, etrt_st_at(st, i), keep, nkeep);
+    if (head == QNT_HEAD_IS_EMBEDDING)
+        add_weight(p,
+                   (struct qnt_weight){of, etrt_st_path(st, of), HEAD, of->shape[0], of->shape[1]});
     if (p->nweights) return p;
     qnt_note(
         fault,
@@ -131,12 +172,12 @@ void qnt_plan_count(const struct qnt_plan *p, int *weights, uint64_t *before, ui
 /* The head is named also where it is the embedding, and no tensor. */
 json_t *qnt_plan_left(const struct qnt_plan *p) {
     json_t *list = json_array();
-    bool head = false;
+    bool head = p->head != QNT_HEAD_STAYS;
     for (int i = 0; i < p->nleft; i++) {
         json_array_append_new(list, json_string(p->left[i]));
-        head |= !strcmp(p->left[i], "lm_head");
+        head |= !strcmp(p->left[i], HEAD);
     }
-    if (!head) json_array_append_new(list, json_string("lm_head"));
+    if (!head) json_array_append_new(list, json_string(HEAD));
     return list;
 }
 

@@ -9,8 +9,8 @@ enum { OF = 4, KEPT = 2 };
 
 static int describe(et_arena *arena, const struct qnt_weight *w,
                     struct etrt_st_tensor out[QNT_MOST]) {
-    (void)arena;
     out[0] = *w->from;
+    out[0].name = et_printf(arena, "%s.weight", w->base);
     return 1;
 }
 

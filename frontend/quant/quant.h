@@ -52,11 +52,16 @@ float *qnt_rows_make(const struct qnt_weight *, int64_t count, struct qnt_fault 
 
 /* ---- plan.c: which weights are quantised, and the file of all ---- */
 
+/* The head stays as it is, or is quantised too. One that is the embedding becomes a matrix of its
+ * own: the embedding stays. */
+enum qnt_head { QNT_HEAD_STAYS, QNT_HEAD_TOO, QNT_HEAD_IS_EMBEDDING };
+
 struct qnt_plan;
-/* KEEP: patterns of names that stay, NKEEP of them. ST stays open as long as the plan. NULL with a
- * fault. */
+/* KEEP: patterns of names that stay, NKEEP of them; they say nothing of the head. ST stays open as
+ * long as the plan. NULL with a fault. */
 struct qnt_plan *qnt_plan_make(et_arena *, const struct etrt_st *, const struct qnt_method *,
-                               const char *const *keep, int nkeep, struct qnt_fault *);
+                               const char *const *keep, int nkeep, enum qnt_head,
+                               struct qnt_fault *);
 /* How many weights are quantised, and bytes of all tensors before and after. */
 void qnt_plan_count(const struct qnt_plan *, int *weights, uint64_t *before, uint64_t *after);
 struct json_t *qnt_plan_left(const struct qnt_plan *); /* names of matrices that stay; new */
@@ -67,6 +72,8 @@ bool qnt_plan_write(struct qnt_plan *, const char *path, struct qnt_fault *);
 /* config.json of the folder FROM: a new object, or NULL with a fault. Refuses what is quantised
  * already. */
 struct json_t *qnt_config_read(const char *from, struct qnt_fault *);
+/* Is the head of a checkpoint with this configuration the embedding? */
+bool qnt_config_ties(const struct json_t *config, const struct etrt_st *);
 bool qnt_json_write(const char *folder, const char *name, const struct json_t *,
                     struct qnt_fault *);
 /* The tokenizer's files and what else is read of a checkpoint. */

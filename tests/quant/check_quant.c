@@ -1,6 +1,6 @@
 /* check_quant make FOLDER TYPE: a checkpoint of matrices that are awkward to quantise.
- * check_quant fp8|int4 FROM MADE: every value of a quantised weight is the nearest that its codes
- * and scale have, and what stays is what it was. */
+ * check_quant fp8|int4 FROM MADE [head]: every value of a quantised weight, of the head too where
+ * that is said, is the nearest that its codes and scale have, and what stays is what it was. */
 #include "runtime/etrt/safetensors/etrt_safetensors.h"
 #include "runtime/etrt_dtype.h"
 #include <jansson.h>
@@ -208,7 +208,18 @@ static const json_t *left_of(const json_t *config, bool fp8) {
     return json_object_get(q, "ignore");
 }
 
-static int check(const char *how, const char *folder, const char *out) {
+/* What was the head, be it the embedding, has codes as "lm_head", and TO ties nothing. */
+static void check_head(const struct etrt_st *from, const struct etrt_st *to, bool fp8,
+                       const json_t *config) {
+    const struct etrt_st_tensor *t = etrt_st_find(from, "lm_head.weight");
+    if (!t) t = etrt_st_find(from, "model.embed_tokens.weight");
+    if (!t) die("lm_head", "there is none");
+    fp8 ? check_fp8(t, "lm_head", to) : check_int4(t, "lm_head", to);
+    if (json_is_true(json_object_get(config, "tie_word_embeddings")))
+        die("config", "ties the head");
+}
+
+static int check(const char *how, const char *folder, const char *out, bool head) {
     char path[4096], err[ETRT_ST_ERR], base[300];
     struct etrt_st *a, *b;
     bool fp8 = !strcmp(how, "fp8");
@@ -217,12 +228,13 @@ static int check(const char *how, const char *folder, const char *out) {
     json_t *config = json_load_file(path, 0, NULL);
     if (!config) die(path, "no JSON");
     const json_t *left = left_of(config, fp8);
-    if (!is_listed(left, "lm_head")) die(path, "lm_head is not listed");
+    if (is_listed(left, "lm_head") == head) die(path, "lm_head is listed, or is not");
     if (!etrt_st_open(folder, &a, err, sizeof err) || !etrt_st_open(out, &b, err, sizeof err))
         die(folder, err);
     for (size_t i = 0; i < etrt_st_count(a); i++) {
         const struct etrt_st_tensor *t = etrt_st_at(a, i), *same = etrt_st_find(b, t->name);
         const char *name = t->name;
+        if (head && !strcmp(name, "lm_head.weight")) continue;
         snprintf(base, sizeof base, "%.*s", (int)(strlen(name) - strlen(".weight")), name);
         bool stays = t->rank != 2 || strstr(name, "embed") || strstr(name, "lm_head") ||
                      strstr(name, ".gate.") || (!fp8 && t->shape[1] % 128);
@@ -238,6 +250,7 @@ static int check(const char *how, const char *folder, const char *out) {
         if (t->rank == 2 && !strstr(name, "embed") && !is_listed(left, base))
             die(name, "is not listed");
     }
+    if (head) check_head(a, b, fp8, config);
     etrt_st_close(a);
     etrt_st_close(b);
     json_decref(config);
@@ -365,9 +378,10 @@ static int dequantise(const char *folder, const char *to) {
 }
 
 int main(int argc, char **argv) {
-    if (argc != 4) return 2;
+    bool head = argc == 5 && !strcmp(argv[4], "head");
+    if (argc != 4 && !head) return 2;
     if (!strcmp(argv[1], "make")) return make(argv[2], argv[3]);
     if (!strcmp(argv[1], "dequantise")) return dequantise(argv[2], argv[3]);
     if (!strcmp(argv[1], "24")) return check_pruned(argv[2], argv[3]);
-    return check(argv[1], argv[2], argv[3]);
+    return check(argv[1], argv[2], argv[3], head);
 }

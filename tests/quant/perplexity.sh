@@ -17,9 +17,10 @@ perplexity() { # NAME MODEL
     sed -n 's/^perplexity \([0-9.]*\): .*/\1/p' "$1.said"
 }
 was=$(perplexity bf16 "$model")
-for how in fp8 int4; do
-    "$bin/etquant" "$model" -o $how --$how
-    is=$(perplexity $how $how)
+for how in fp8 int4 'fp8 --head'; do
+    rm -rf made
+    "$bin/etquant" "$model" -o made --$how
+    is=$(perplexity made made)
     echo "bf16 $was, $how $is"
     # Not the same, or nothing was quantised.
     echo "$was $is" | awk '{ r = $2 / $1; exit !(r > 0.97 && r < 1.03 && $1 != $2 && $1 > 1 && $1 < 3) }' || die "$how: $is, not $was"

@@ -31,6 +31,23 @@ for m in examples/models/stories-llama tests/golden/qwen3 tests/golden/mixtral t
     done
 done
 
+# The head too: one of its own, and one that is the embedding.
+for m in BF16 "$src/tests/golden/mixtral" "$src/tests/golden/qwen3"; do
+    for how in fp8 int4; do
+        rm -rf made
+        "$bin/etquant" "$m" -o made --$how --head > said || die "$m $how"
+        "$tools/check_quant" $how "$m" made head
+    done
+done
+rm -rf made
+"$bin/etquant" "$src/tests/golden/qwen3" -o made --24 --head > said
+grep -q '15 weights to 2:4' said || die "$(cat said)"
+mkdir headless
+echo '{}' > headless/config.json
+"$bin/etfill" headless/model.safetensors 'model.layers.0.a.weight:bf16[4,128]:-1:1'
+refuses 1 'has no tensor embed_tokens.weight, which would be its head' "$bin/etquant" headless -o out --fp8 --head
+refuses 1 'no bf16, f16 or f32 matrix with a multiple of 128 columns' "$bin/etquant" "$src/tests/golden/gemma2" -o out --int4 --head
+
 # What stays where one asks for it.
 "$bin/etquant" BF16 -o kept --fp8 --keep '*.q_proj.weight' --keep 'model.layers.11.*' > said
 grep -q '2 weights to fp8' said || die "$(cat said)"
