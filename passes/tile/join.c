@@ -295,18 +295,19 @@ static bool pays(const struct join *j, const et_grid *grid, const et_grid *whole
     return true;
 }
 
-/* Which members are needed: where rows are the only ones there are, nobody asks which they are.
- * Returns the last. */
+/* Which members are needed: where rows are the only ones there are, nobody asks which they are. The
+ * last where none is. Returns the last that is. */
 static const struct member *find_needed(struct join *j) {
     const struct member *last = NULL;
+    bool any = false;
+    for (int i = 0; i < j->nmembers; i++)
+        any |= read_outside(j, i);
     for (int i = j->nmembers - 1; i >= 0; i--) {
         struct member *k = &j->member[i];
-        k->needed = read_outside(j, i) || read_inside(j, i);
+        k->needed = read_outside(j, i) || read_inside(j, i) || (!any && !last);
         if (k->needed && !last) last = k;
     }
-    if (last) return last;
-    j->member[j->nmembers - 1].needed = true;
-    return &j->member[j->nmembers - 1];
+    return last;
 }
 
 /* The members become one task, called after the last, in place of the first. */

@@ -40,3 +40,12 @@ apart=$(tasks 1 '@tile(1, 32)')
 [ "$apart" -gt "$n" ] || die "a task with tiles of its own: $apart tasks, as without"
 many=$(tasks 4096 '')
 [ "$many" -ge 8 ] || die "4096 rows: $many tasks"
+# What nobody needs in the end, since there is one row to choose from, is whole all the same: the schedule is verified.
+cat > single.etg << ETG
+model single
+input expert : i32[1]
+input x : f32[1]
+rows, place, owner, first = group(expert, 3)
+output o = gather(gather(x, owner), rows)
+ETG
+"$etcc" single.etg --target=gfx942 -o single.hsaco
