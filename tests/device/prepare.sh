@@ -3,7 +3,7 @@
 # Everything that run.sh needs on a machine with a GPU, into the new folder OUT: the tools of BIN (build/bin, built with
 # tests) and what they link beyond libc, kernels for TARGET (sm_90) in every schedule, models, inputs and what is right.
 # `few`: one of everything. RANDOM_PROGRAMS: how many of them (60). DECODERS: which (all; `goldens.sh` has golden checkpoints as well).
-# MODELS=no leaves the checkpoints out, where run.sh is to find them in a checkout of the sources. Under 60 MB.
+# MODELS=no leaves the checkpoints out, where run.sh is to find them in a checkout of the sources. Under 100 MB, 33 of them when packed with xz.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 bin=$(cd "$1" && pwd) src=$(cd "$here/../.." && pwd) target=${3:-sm_90} few=${4:-}
@@ -131,4 +131,4 @@ done
 
 size=$(du -sm . | cut -f1)
 echo "$out: $size MB, $(find . -type f | wc -l) files for $target"
-[ "$size" -lt 60 ] || { echo 'prepare.sh: that is too much' >&2; exit 1; }
+[ "$size" -lt 100 ] || { echo 'prepare.sh: that is too much' >&2; exit 1; }
