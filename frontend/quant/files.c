@@ -55,7 +55,7 @@ json_t *qnt_config_read(const char *from, struct qnt_fault *fault) {
 
 bool qnt_config_ties(const json_t *config, const struct etrt_st *st) {
     const json_t *tied = json_object_get(config, "tie_word_embeddings");
-    return json_is_true(tied) || !etrt_st_find(st, "lm_head.weight");
+    return json_is_true(tied) || !etrt_st_find(st, QNT_HEAD_NAME ".weight");
 }
 
 bool qnt_json_write(const char *folder, const char *name, const json_t *value,

@@ -8,8 +8,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define HEAD "lm_head"
-
 /* A tensor of the output: one that stays, or tensor WHICH of what WEIGHT becomes. */
 struct part {
     const struct etrt_st_tensor *kept;
@@ -74,7 +72,7 @@ static bool is_linear(const struct etrt_st_tensor *t, const char *base) {
 }
 
 static bool is_head(const struct etrt_st_tensor *t) {
-    return !strcmp(t->name, HEAD ".weight");
+    return !strcmp(t->name, QNT_HEAD_NAME ".weight");
 }
 
 static bool fits(const struct qnt_plan *p, const struct etrt_st_tensor *t) {
@@ -130,7 +128,8 @@ static const struct etrt_st_tensor *find_head(const struct qnt_plan *p, const st
     }
     if (!found)
         qnt_note(p->fault, "--head: the checkpoint has no tensor %s",
-                 embedding ? "embed_tokens.weight, which would be its head" : HEAD ".weight");
+                 embedding ? "embed_tokens.weight, which would be its head"
+                           : QNT_HEAD_NAME ".weight");
     else if (!is_matrix(found) || !fits(p, found))
         qnt_note(p->fault,
                  "--head: %s is no bf16, f16 or f32 matrix with a multiple of %lld columns",
@@ -150,8 +149,8 @@ struct qnt_plan *qnt_plan_make(et_arena *arena, const struct etrt_st *st,
     for (size_t i = 0; i < etrt_st_count(st); i++)
         add_tensor(p, st, etrt_st_at(st, i), keep, nkeep);
     if (head == QNT_HEAD_IS_EMBEDDING)
-        add_weight(p,
-                   (struct qnt_weight){of, etrt_st_path(st, of), HEAD, of->shape[0], of->shape[1]});
+        add_weight(p, (struct qnt_weight){of, etrt_st_path(st, of), QNT_HEAD_NAME, of->shape[0],
+                                          of->shape[1]});
     if (p->nweights) return p;
     qnt_note(
         fault,
@@ -175,9 +174,9 @@ json_t *qnt_plan_left(const struct qnt_plan *p) {
     bool head = p->head != QNT_HEAD_STAYS;
     for (int i = 0; i < p->nleft; i++) {
         json_array_append_new(list, json_string(p->left[i]));
-        head |= !strcmp(p->left[i], HEAD);
+        head |= !strcmp(p->left[i], QNT_HEAD_NAME);
     }
-    if (!head) json_array_append_new(list, json_string(HEAD));
+    if (!head) json_array_append_new(list, json_string(QNT_HEAD_NAME));
     return list;
 }
 

@@ -52,6 +52,8 @@ float *qnt_rows_make(const struct qnt_weight *, int64_t count, struct qnt_fault 
 
 /* ---- plan.c: which weights are quantised, and the file of all ---- */
 
+/* What the head is called, without ".weight". */
+#define QNT_HEAD_NAME "lm_head"
 /* The head stays as it is, or is quantised too. One that is the embedding becomes a matrix of its
  * own: the embedding stays. */
 enum qnt_head { QNT_HEAD_STAYS, QNT_HEAD_TOO, QNT_HEAD_IS_EMBEDDING };

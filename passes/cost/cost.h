@@ -72,7 +72,7 @@ enum { ET_DEPENDENT_LOADS = 3 }; /* rounds of memory latency in a tile that cann
 /* One tile grid of P at these values of the symbols, run once. */
 et_grid_cost et_grid_cost_at(et_program *, const et_grid *, const et_machine *,
                              const int64_t *syms);
-/* At each of the samples. */
+/* At each sample (et_sample_symbols), for what one by one would look at every step anew. */
 void et_grid_costs(et_program *, const et_grid *, const et_machine *,
                    int64_t syms[ET_SAMPLES][ET_MAX_SYMS], et_grid_cost out[ET_SAMPLES]);
 /* At one, with the time on all CUs that the profile has, if it has one. */

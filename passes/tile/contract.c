@@ -436,7 +436,7 @@ static bool build_cheapest(et_contract_tiler *c, const et_tile_cuts *cuts,
     }
     least *= 0.98;
     for (int i = 0; i < cuts->n; i++) {
-        int built = 0; /* rows of the tiles of this cut that were looked at last */
+        int built = 0; /* rows of this cut's tiles that were built last, in the way of c->ring */
         for (size_t r = 0; r < sizeof way / sizeof *way; r++) {
             /* Weights that go to registers are read by every 16 rows: who would only fill the time
              * that others take would take it from them. */
