@@ -93,7 +93,8 @@ struct et_contract {
     /* Few rows of a leave room, and so does a buffer that is larger than they: 2^slots chunks are
      * staged at once, 2^(4 + room - slots) rows apart. NULL: one. */
     val slots;
-    int room;  /* log2 of how many times 16 rows of a chunk the buffer for a holds */
+    bool staged; /* all are, before the first is multiplied */
+    int room;    /* log2 of how many times 16 rows of a chunk the buffer for a holds */
     int turns; /* chunks of a that are there or on their way at once (contract_ahead.c); 0: none */
     et_ahead *ahead;
     /* Chunks whose rows of a are in registers or on their way there, where a wave has a part of k
@@ -341,5 +342,8 @@ void cg_contract_multiply_halves(cg *, const et_contract *, val chunk, int u, co
                                  const val *of, const val *a, int in_a, val *part, val *acc);
 void cg_contract_begin_halves(cg *, et_contract *); /* before the first chunk */
 void cg_contract_end_halves(cg *, const et_contract *, val *acc);
+/* All chunks of the row at once, where there always is one and the work-items have registers for
+ * it; false: else. Nobody reads it before a barrier. */
+bool cg_contract_stage_row(cg *, const et_contract *);
 
 #endif

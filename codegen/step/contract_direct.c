@@ -228,10 +228,44 @@ static val in_turns(cg *g, const et_contract *c) {
     return cg_icmp(g, LLVMIntULT, once, c->nchunks);
 }
 
+static int log2_of(int64_t n) {
+    int bits = 0;
+    while (INT64_C(1) << bits < n)
+        bits++;
+    return bits;
+}
+
+/* Are the chunks of all rows staged at once, however many rows there are? */
+static bool staged_at_once(cg *g, const et_contract *c) {
+    int64_t lo, rows;
+    et_span(g->x, c->s->mlive, &lo, &rows);
+    return c->slots && !c->zeros && !c->turns && c->msub == 1 && c->chunks > 0 && rows <= 16 &&
+           4 + c->room - log2_of(rows) >= log2_of(c->chunks);
+}
+
+/* Then that stands in front of the loop over chunks, before which ptxas waits for all loads that
+ * are under way, those of what is added to the sums among them: rows are loaded together with it.
+ */
+static void stage_all(cg *g, et_contract *c) {
+    cg_if fresh;
+    bool again = cg_rows_still_there(g, c);
+    if (again) cg_if_begin(g, &fresh, LLVMBuildNot(g->b, g->again, ""));
+    if (c->halves && cg_contract_stage_row(g, c))
+        cg_barrier(g);
+    else
+        stage_piece(g, c, cg_i32(g, 0), NULL);
+    if (again) cg_if_end(g, &fresh);
+    c->staged = true;
+}
+
 /* FROM: where the rows of the chunk are that came ahead, or NULL. */
 static void one_piece(cg *g, const et_contract *c, val chunk, val row0, val from, val *b,
                       val *acc) {
     cg_if due;
+    if (c->staged) {
+        multiply_direct(g, c, chunk, NULL, b, acc);
+        return;
+    }
     if (from) {
         if (row0) from = cg_add(g, from, cg_muli(g, row0, c->pitch_a));
         multiply_direct(g, c, chunk, from, b, acc);
@@ -327,7 +361,7 @@ static void chunks_with_weights(cg *g, et_contract *c, val chunks, val *carried)
 
 /* Carried from chunk to chunk: the sums, then b of the chunk to come. Its registers are loaded
  * again as soon as they have been used, so the loads run while the next rows of a are staged. */
-static void chunks_direct(cg *g, const et_contract *c, val chunks, val *carried) {
+static void chunks_direct(cg *g, et_contract *c, val chunks, val *carried) {
     val chunk = cg_i32(g, 0), *b = carried + cg_contract_sums(c), loaded[ET_MAX_FRAGMENTS];
     memcpy(b, c->first[0], (size_t)c->nload * sizeof *b);
     if (c->chunks == 1) {
@@ -337,6 +371,7 @@ static void chunks_direct(cg *g, const et_contract *c, val chunks, val *carried)
         return;
     }
     cg_for f;
+    if (staged_at_once(g, c)) stage_all(g, c);
     chunk = cg_for_begin(g, &f, chunk, chunks, cg_i32(g, 1), c->chunks > 0,
                          cg_contract_sums(c) + c->nload, carried);
     chunk_direct(g, c, chunk, chunks, b, loaded, carried);

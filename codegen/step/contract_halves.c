@@ -162,6 +162,60 @@ val cg_contract_halve(cg *g, int n, val words, val by) {
     return n == 2 ? out[0] : cg_vector(g, g->i32, n / 2, out);
 }
 
+/* ---- the row, staged at once ---- */
+
+enum { EACH = 8 /* elements of an item */, MOST_ITEMS = 8 /* of a work-item */ };
+
+struct row_item {
+    val there, to, words;
+};
+
+/* Item number J of the work-item's, as bf16, and where in the buffer it goes. */
+static void load_row_item(cg *g, const et_contract *c, int j, struct row_item *it, val *most) {
+    int per = c->kc / EACH, wg = g->p->workgroup, mark = cg_scope(g);
+    val item = cg_addi(g, g->tid, (int64_t)j * wg), v[EACH];
+    it->there = NULL;
+    if (c->k / EACH < (int64_t)(j + 1) * wg) {
+        it->there = cg_icmp(g, LLVMIntULT, item, cg_i32(g, c->k / EACH));
+        item = cg_select(g, it->there, item, cg_i32(g, 0));
+    }
+    val u = LLVMBuildURem(g->b, item, cg_i32(g, per), "");
+    val chunk = LLVMBuildUDiv(g->b, item, cg_i32(g, per), "");
+    val apart = LLVMBuildSub(g->b, cg_i32(g, 4 + c->room), c->slots, "");
+    cg_bind(g, c->s->mvar, cg_i32(g, 0), true);
+    cg_contract_elements(g, c, c->s->a, true, chunk, u, EACH, v);
+    *most = cg_contract_larger(g, *most, EACH, v);
+    for (int i = 0; i < EACH; i++)
+        v[i] = cg_to_storage(g, ET_BF16, v[i]);
+    val all = cg_vector(g, LLVMTypeOf(v[0]), EACH, v);
+    it->words = LLVMBuildBitCast(g->b, all, LLVMVectorType(g->i32, EACH / 2), "");
+    it->to = cg_muli(g, LLVMBuildShl(g->b, chunk, apart, ""), c->pitch_a);
+    it->to = cg_add(g, it->to, cg_muli(g, u, EACH));
+    cg_scope_end(g, mark);
+}
+
+/* Elements stay in registers until it is known what they are to be multiplied by. */
+bool cg_contract_stage_row(cg *g, const et_contract *c) {
+    int wg = g->p->workgroup;
+    int64_t n = (c->k / EACH + wg - 1) / wg, lo, hi;
+    struct row_item it[MOST_ITEMS];
+    val most = cg_f32(g, 0);
+    et_span(g->x, c->s->mlive, &lo, &hi);
+    if (lo != 1 || hi != 1 || c->kc % EACH || n > MOST_ITEMS) return false;
+    for (int j = 0; j < n; j++)
+        load_row_item(g, c, j, &it[j], &most);
+    val by = cg_contract_row_factor(g, c, most);
+    for (int j = 0; j < n; j++) {
+        cg_if in;
+        if (it[j].there) cg_if_begin(g, &in, it[j].there);
+        val to = cg_contract_staged_ptr(g, c, c->s->stage_a, it[j].to);
+        val halves = cg_contract_halve(g, EACH, it[j].words, by);
+        LLVMSetAlignment(LLVMBuildStore(g->b, halves, to), c->pitch_a % EACH ? 2 : 2 * EACH);
+        if (it[j].there) cg_if_end(g, &in);
+    }
+    return true;
+}
+
 /* ---- products ---- */
 
 /* What the sums of the lane's two rows of b are multiplied by: N, or nothing, times M, or nothing.

@@ -484,6 +484,11 @@ static void load_ahead(cg *g, struct cg_ahead *a, bool waited) {
         for (int j = 0; j < a->m.n; j++)
             find_loads(&f, at[j], true);
     }
+    for (int d = 0; !waited && d < a->s->to.rank && (sure || !mask.id); d++) {
+        et_expr e = a->s->to.index[d]; /* what says where it is stored, too */
+        if (a->m.n > 1) e = et_subst_var(g->x, e, a->m.var, a->m.base);
+        find_loads(&f, e, true);
+    }
     g->guard = outer;
     cg_scope_end(g, mark);
 }
