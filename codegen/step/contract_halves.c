@@ -2,11 +2,12 @@
  * which has all of their values, by one instruction for two of them, and what the sums of a run of
  * k's that share a scale are multiplied by is that scale, in f32. So no weight is rounded at all.
  *
- * f16 has not the range of a's row. Once it is staged its elements are multiplied by a power of two
- * that brings the largest of them to where f16 ends, and become f16 where they lie: all bits of a
- * bf16 stay, except of elements below 2^-31 of the largest, which become multiples of 2^-38 of it.
- * Sums are multiplied by what makes up for that. For several rows this takes longer than is gained:
- * each has to be looked through, by all waves, before its first product. */
+ * f16 has not the range of a's row. Its elements are multiplied by a power of two that brings the
+ * largest of them to where f16 ends, and become f16: all bits of a bf16 stay, except of elements
+ * below 2^-31 of the largest, which become multiples of 2^-38 of it. Where all of the row is staged
+ * at once they stay in registers until the largest is known; else they are staged first, and become
+ * f16 where they lie. Sums are multiplied by what makes up for that. For several rows this takes
+ * longer than is gained: each has to be looked through, by all waves, before its first product. */
 #include "codegen/step/contract.h"
 #include "ir/program/scaled.h"
 #include <string.h>
