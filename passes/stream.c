@@ -202,6 +202,19 @@ static void move_apart(et_program *p, const et_grid *g, const et_machine *m) {
     f->lds_bytes = end;
 }
 
+/* Two chunks of a single row's weights in registers are one slot more while a task waits, and cost
+ * it time where it waits for the second. Of weights as they are that was measured to gain in all
+ * tasks; of codes, whose tasks take longer, in those with more weights than the ring has room for.
+ */
+static bool goes_deep(et_program *p, const et_grid *g, const et_pass_options *opt) {
+    const et_func *f = &p->funcs[g->func];
+    double room = (double)p->ring.slots * p->ring.bytes * opt->machine->cus;
+    int64_t lo, rows;
+    bool known = et_bounds(p->g->exprs, f->steps[et_stream_step(p, f)].mlive, &lo, &rows);
+    return known && rows == 1 && !et_is_without(opt->without, ET_FEATURE_DEEP) &&
+           (!computes(p, g) || (double)et_stream_bytes(p, g) > room);
+}
+
 bool et_pass_stream(et_pipeline *pl) {
     et_program *p = pl->p;
     const et_machine *m = pl->opt->machine;
@@ -217,7 +230,11 @@ bool et_pass_stream(et_pipeline *pl) {
             models >> p->grids[i].model & 1 && !et_stream_problem(p, &p->grids[i]);
     if (!p->ring.slots) return true;
     pace(p, pl->opt, many != 0);
-    for (int i = 0; i < p->ngrids; i++)
-        if (p->grids[i].streamed) move_apart(p, &p->grids[i], m);
+    for (int i = 0; i < p->ngrids; i++) {
+        et_grid *g = &p->grids[i];
+        if (!g->streamed) continue;
+        move_apart(p, g, m);
+        g->deep = goes_deep(p, g, pl->opt);
+    }
     return true;
 }

@@ -112,6 +112,7 @@ struct cg {
     cg_ring_state taker;              /* where the waves are that take from it */
     const struct cg_bringer *bringer; /* the wave that brings is being emitted */
     const et_step *streamed;          /* of the tile being emitted, or NULL */
+    bool deep;                        /* two chunks of its weights may be in registers */
     struct cg_ahead *ahead;  /* maps of that tile of which something has been loaded, a list */
     struct cg_rows *rows;    /* attention of rows of which the first are known, or NULL */
     struct cg_maps *maps;    /* of matrices that are copied by rectangles, or NULL: none are */

@@ -152,6 +152,7 @@ void cg_tile(cg *g, int grid, val tile) {
     const et_grid *gr = &g->p->grids[grid];
     g->f = &g->p->funcs[gr->func];
     g->streamed = cg_streamed(g, grid);
+    g->deep = g->streamed && gr->deep;
     int mark = cg_scope(g);
     val tid = g->tid, lane = g->lane, wave = g->wave;
     number_anew(g);

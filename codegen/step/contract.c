@@ -209,6 +209,7 @@ static void place(cg *g, et_contract *c) {
 
 et_contract *cg_contract_begin(cg *g, const et_step *s) {
     et_contract *c = planned(g, s, s == g->streamed);
+    c->deep |= g->deep && cg_contract_may_deepen(g, c);
     place(g, c);
     c->other = cg_contract_other(g, c);
     if (c->other) place(g, c->other);

@@ -141,6 +141,7 @@ bool cg_rows_still_there(cg *, const et_contract *);
 
 /* ---- contract_plan.c: of S and STREAMED; false where b needs a buffer in LDS and has none ---- */
 bool cg_contract_plan(cg *, et_contract *);
+bool cg_contract_may_deepen(cg *, const et_contract *); /* two chunks of a streamed b at once */
 
 /* ---- contract_ahead.c: a's rows, copied before their turn ---- */
 bool cg_contract_may_turn(cg *, const et_contract *); /* rows and operand are such that they may */

@@ -319,16 +319,16 @@ static void all_pieces(cg *g, const et_contract *c, val chunk, val *b, val *acc)
     cg_for_end(g, &f, acc);
 }
 
-/* One chunk, and the registers of the next into LOADED: those of a b that is loaded, or whose
+/* One chunk, and the registers of NEXT into LOADED: those of a b that is loaded, or whose
  * fragments have all been made, are free once that is so. What is only to become fragments waits
  * for its turn, what is loaded for the next chunk has its own, and the next slot comes last. */
-static val chunk_direct(cg *g, const et_contract *c, val chunk, val chunks, val *b, val *loaded,
-                        val *acc) {
-    val made[ET_MAX_FRAGMENTS], next = cg_contract_next(g, c, cg_addi(g, chunk, 1));
+static void chunk_direct(cg *g, const et_contract *c, val chunk, val next, val chunks, val *b,
+                         val *loaded, val *acc) {
+    val made[ET_MAX_FRAGMENTS];
     if (!c->coded) {
         all_pieces(g, c, chunk, b, acc);
         cg_contract_load_later(g, c, next, chunks, ET_FROM_BOTH, loaded);
-        return next;
+        return;
     }
     if (c->late) {
         cg_contract_load_later(g, c, next, chunks, ET_FROM_MEMORY, loaded);
@@ -339,7 +339,6 @@ static val chunk_direct(cg *g, const et_contract *c, val chunk, val chunks, val 
         all_pieces(g, c, chunk, made, acc);
     }
     if (c->streamed) cg_contract_load_later(g, c, next, chunks, ET_FROM_RING, loaded);
-    return next;
 }
 
 /* Those chunks that have any weights: b of the first is on its way already. Carried are also b and
@@ -352,7 +351,8 @@ static void chunks_with_weights(cg *g, et_contract *c, val chunks, val *carried)
     cg_for f;
     val chunk = cg_for_begin(g, &f, c->begin, chunks, cg_i32(g, 1), false, n + 1, carried);
     c->before = carried[n];
-    val next = chunk_direct(g, c, chunk, chunks, b, loaded, carried);
+    val next = cg_contract_next(g, c, cg_addi(g, chunk, 1));
+    chunk_direct(g, c, chunk, next, chunks, b, loaded, carried);
     memcpy(b, loaded, (size_t)c->nload * sizeof *b);
     carried[n] = chunk;
     f.step = LLVMBuildSub(g->b, next, chunk, "");
@@ -374,7 +374,7 @@ static void chunks_direct(cg *g, et_contract *c, val chunks, val *carried) {
     if (staged_at_once(g, c)) stage_all(g, c);
     chunk = cg_for_begin(g, &f, chunk, chunks, cg_i32(g, 1), c->chunks > 0,
                          cg_contract_sums(c) + c->nload, carried);
-    chunk_direct(g, c, chunk, chunks, b, loaded, carried);
+    chunk_direct(g, c, chunk, cg_addi(g, chunk, 1), chunks, b, loaded, carried);
     memcpy(b, loaded, (size_t)c->nload * sizeof *b);
     cg_for_end(g, &f, carried);
 }
@@ -382,17 +382,24 @@ static void chunks_direct(cg *g, et_contract *c, val chunks, val *carried) {
 /* The same with chunks in two halves of the registers, one under way while the other is multiplied;
  * each has code of its own, since registers are not exchanged before what they wait for is there.
  * What is staged for an even chunk is enough for the next, too. */
-static void chunks_in_turns(cg *g, const et_contract *c, val chunks, val *carried) {
-    val *b = carried + cg_contract_sums(c), chunk = cg_i32(g, 0);
+static void chunks_in_turns(cg *g, et_contract *c, val chunks, val *carried) {
+    val *b = carried + cg_contract_sums(c), chunk = cg_i32(g, 0), loaded[ET_MAX_FRAGMENTS];
     int64_t even = c->chunks & ~INT64_C(1);
     for (int i = 0; i < ET_DEEP; i++)
         memcpy(b + (ptrdiff_t)i * c->nload, c->first[i], (size_t)c->nload * sizeof *b);
     cg_for f;
+    if (c->streamed && staged_at_once(g, c)) stage_all(g, c);
     if (even > ET_DEEP)
         chunk = cg_for_begin(g, &f, chunk, cg_i32(g, even), cg_i32(g, ET_DEEP), true,
                              cg_contract_sums(c) + ET_DEEP * c->nload, carried);
     for (int i = 0; i < ET_DEEP; i++) {
         val *half = b + (ptrdiff_t)i * c->nload;
+        if (c->streamed) {
+            val next = cg_addi(g, chunk, ET_DEEP + i);
+            chunk_direct(g, c, cg_addi(g, chunk, i), next, chunks, half, loaded, carried);
+            memcpy(half, loaded, (size_t)c->nload * sizeof *half);
+            continue;
+        }
         if (!i) one_piece(g, c, chunk, NULL, NULL, half, carried);
         if (i) multiply_direct(g, c, cg_addi(g, chunk, i), NULL, half, carried);
         if (c->chunks > ET_DEEP)
@@ -413,7 +420,8 @@ static void chunks_own(cg *g, et_contract *c, val chunks, val *carried) {
     memcpy(b, c->first[0], (size_t)c->nload * sizeof *b);
     if (loop) first = cg_for_begin(g, &f, first, chunks, cg_i32(g, c->deep_a), true, n, carried);
     for (c->own->turn = 0; c->own->turn < c->deep_a; c->own->turn++) {
-        chunk_direct(g, c, cg_addi(g, first, c->own->turn), chunks, b, loaded, carried);
+        val at = cg_addi(g, first, c->own->turn);
+        chunk_direct(g, c, at, cg_addi(g, at, 1), chunks, b, loaded, carried);
         memcpy(b, loaded, (size_t)c->nload * sizeof *b);
     }
     if (loop) cg_for_end(g, &f, carried);

@@ -134,8 +134,8 @@ static void push(eti_parser *p, struct list *to, et_item it) {
     to->v[to->n++] = it;
 }
 
-/* [range [from, to] | slice NAME of K] [static | dynamic [early] | streamed]: how its tiles are
- * given to workgroups; a hint before that is settled. */
+/* [range [from, to] | slice NAME of K] [static | dynamic [early] | streamed [deep]]: how its tiles
+ * are given to workgroups; a hint before that is settled. */
 static void disposition(eti_parser *p, const et_func *f, et_grid *g) {
     et_loc loc = p->tok.loc;
     g->range = eti_range(p);
@@ -144,6 +144,7 @@ static void disposition(eti_parser *p, const et_func *f, et_grid *g) {
     if (g->slice.count && (g->range.to || g->hint == ET_HINT_DYNAMIC))
         eti_error(p, loc, "a task that is sliced has no range and is not dynamic");
     if (p->stage >= ET_STAGE_PLACED) g->streamed = eti_take_word(p, "streamed");
+    g->deep = g->streamed && eti_take_word(p, "deep");
     if (p->stage < ET_STAGE_SCHEDULED) return;
     g->dynamic = g->hint == ET_HINT_DYNAMIC;
     g->hint = ET_HINT_NONE;

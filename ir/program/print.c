@@ -282,7 +282,9 @@ static void print_grid(struct out *o, const et_grid *g, int depth) {
     print_range(o, g->range);
     print_slice(o, g->slice, f->coord);
     fprintf(o->to, "%s%s%s%s\n", hint ? " " : "", et_hint_name(hint), g->early ? " early" : "",
-            g->streamed ? " streamed" : "");
+            !g->streamed ? ""
+            : g->deep    ? " streamed deep"
+                         : " streamed");
     for (int i = 0; i < g->nwaits; i++) {
         const et_wait *w = &g->waits[i];
         fprintf(o->to, "%*swait ", depth * 2 + 2, "");

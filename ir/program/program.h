@@ -308,6 +308,7 @@ typedef struct {
     et_hint hint;   /* what the user wants of a hybrid schedule */
     bool dynamic;   /* its tasks go through queues, see queue.h; else they have their workgroups */
     bool streamed;  /* the weights of its product come through the ring */
+    bool deep;      /* STREAMED: two chunks of them are in registers at once, where there is room */
     bool early;     /* DYNAMIC: queued when all it waits for has begun, and waits where it runs */
 } et_grid;
 

@@ -51,6 +51,25 @@ sed 's/^ring .*/ring 2 of 128 flight 128/' scheduled.eti > little.eti
 sed 's/N in .*/N in 1..2/' "$model" > few.etg
 compile few.etg few.ptx
 compile few.etg few.eti --to scheduled
+# Of a single row two chunks are in registers, not of several, and of codes where the ring has no room for all of a task's.
+! grep -q ' deep' few.eti || die 'registers are taken for two chunks of several rows'
+sed 's/N in .*/N in 1..1/' "$model" > one.etg
+compile one.etg one.ptx
+compile one.etg one.eti --to scheduled
+[ "$(grep -c ' streamed deep$' one.eti)" = 8 ] || die 'not all products of a single row have two chunks in registers'
+compile one.eti again.ptx
+cmp one.ptx again.ptx || die 'other code from the text of a program with two chunks in registers'
+cat > deep.etg << 'END'
+model deep
+dim N in 1..1
+input x : bf16[N, 4096]
+weight w : bf16[4096, 4096]
+output y : f32[N, 4096] = x @ w.T
+END
+compile deep.etg deep.ptx
+compile deep.etg shallow.ptx --without=deep
+awaited() { awk '/mma\.sync/ { exit } /mbarrier\.try_wait/ { n++ } END { print n + 0 }' "$1"; } # slots, before the first product
+[ "$(awaited deep.ptx)" -gt "$(awaited shallow.ptx)" ] || die 'a second chunk is not taken before the first is multiplied'
 # While half of the ring is full half as many lots of 4 KB are on their way, not of products of many rows.
 sed 's/^ring .*/ring 4 of 32768 flight 32768/' few.eti > calm.eti
 "$bin/etcc" calm.eti --machine=./free.machine -o calm.ptx
@@ -150,7 +169,7 @@ output y : f32[N, 1024] = h @ bf16((b - 8) * gather(t.T, idiv(iota(512), 128)).T
 END
 compile codes.etg codes.ptx
 compile codes.etg codes.eti --to scheduled
-[ "$(grep -c ' streamed$' codes.eti)" = 2 ] || die 'codes are not streamed'
+[ "$(grep -c ' streamed$' codes.eti)" = 2 ] || die 'codes are not streamed, or two chunks of them are in registers'
 grep -q 'cp\.async\.cg' codes.ptx || die 'codes are not brought'
 compile codes.eti again.ptx
 cmp codes.ptx again.ptx || die 'other code from the text of a model with codes'
