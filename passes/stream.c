@@ -202,16 +202,18 @@ static void move_apart(et_program *p, const et_grid *g, const et_machine *m) {
     f->lds_bytes = end;
 }
 
-/* Two chunks of a single row's weights in registers are one slot more while a task waits, and cost
- * it time where it waits for the second. Of weights as they are that was measured to gain in all
- * tasks; of codes, whose tasks take longer, in those with more weights than the ring has room for.
- */
+/* Two chunks of weights in registers are one slot more while a task waits, and cost it time where
+ * it waits for the second. Of weights as they are that was measured to gain in all tasks of few
+ * rows; of codes, whose tasks take longer, in those of a single row with more weights than the ring
+ * has room for. */
 static bool goes_deep(et_program *p, const et_grid *g, const et_pass_options *opt) {
+    enum { MOST_ROWS = 8 };
     const et_func *f = &p->funcs[g->func];
     double room = (double)p->ring.slots * p->ring.bytes * opt->machine->cus;
     int64_t lo, rows;
-    bool known = et_bounds(p->g->exprs, f->steps[et_stream_step(p, f)].mlive, &lo, &rows);
-    return known && rows == 1 && !et_is_without(opt->without, ET_FEATURE_DEEP) &&
+    bool few = et_bounds(p->g->exprs, f->steps[et_stream_step(p, f)].mlive, &lo, &rows) &&
+               rows <= (computes(p, g) ? 1 : MOST_ROWS);
+    return few && !et_is_without(opt->without, ET_FEATURE_DEEP) &&
            (!computes(p, g) || (double)et_stream_bytes(p, g) > room);
 }
 

@@ -51,17 +51,14 @@ sed 's/^ring .*/ring 2 of 128 flight 128/' scheduled.eti > little.eti
 sed 's/N in .*/N in 1..2/' "$model" > few.etg
 compile few.etg few.ptx
 compile few.etg few.eti --to scheduled
-# Of a single row two chunks are in registers, not of several, and of codes where the ring has no room for all of a task's.
-! grep -q ' deep' few.eti || die 'registers are taken for two chunks of several rows'
-sed 's/N in .*/N in 1..1/' "$model" > one.etg
-compile one.etg one.ptx
-compile one.etg one.eti --to scheduled
-[ "$(grep -c ' streamed deep$' one.eti)" = 8 ] || die 'not all products of a single row have two chunks in registers'
-compile one.eti again.ptx
-cmp one.ptx again.ptx || die 'other code from the text of a program with two chunks in registers'
+# Of few rows two chunks are in registers, not of many, and of codes where the ring has no room for all of a task's.
+! grep -q ' deep' scheduled.eti || die 'registers are taken for two chunks of many rows'
+[ "$(grep -c ' streamed deep$' few.eti)" = 8 ] || die 'not all products of few rows have two chunks in registers'
+compile few.eti again.ptx
+cmp few.ptx again.ptx || die 'other code from the text of a program with two chunks in registers'
 cat > deep.etg << 'END'
 model deep
-dim N in 1..1
+dim N in 1..4
 input x : bf16[N, 4096]
 weight w : bf16[4096, 4096]
 output y : f32[N, 4096] = x @ w.T
