@@ -9,6 +9,7 @@
 #include "passes/cost/cost.h"
 #include "passes/cost/slots.h"
 #include "passes/pipeline/pipeline.h"
+#include <math.h>
 
 /* A product of many rows brings its weights itself, and the rows with them. */
 static bool brings_itself(const et_func *f) {
@@ -127,28 +128,41 @@ static struct streamed streamed(et_program *p, const et_pass_options *opt) {
     return all;
 }
 
+/* BYTES as whole LOTs, MOST at most. */
+static int in_lots(double bytes, int lot, int most) {
+    double lots = ceil(bytes / lot - 1e-3);
+    return lots * lot < most ? (int)lots * lot : most;
+}
+
 /* Bytes on their way are the rate at which they come times how long each takes. A launch in which
  * tasks wait for each other longer than for weights needs these at a lower rate than the machine
  * has; and the fewer there are, the sooner comes what tasks wait for. Only where weights take most
  * of all the time is memory asked for what slots have no room for; with less, what tasks read
  * should not stand in line behind that, and with more memory hardly ever stands still. MANY rows
- * take so long to read that memory would stand still whatever the share. */
+ * take so long to read that memory would stand still whatever the share.
+ *
+ * While half of the ring is full nobody waits for what is brought, and all else waits behind it:
+ * about half as many bytes are on their way then, of which memory's latency hides the rate of one
+ * of many, and more or fewer as weights take longer or less long than the rest. */
 static void pace(et_program *p, const et_pass_options *opt, bool many) {
     const et_machine *m = opt->machine;
-    enum { LOT = 4 << 10 }; /* that copies are asked for in (codegen/step/contract_stream.c) */
+    /* Lots are what copies are asked for in (codegen/step/contract_stream.c). */
+    enum { LOT = 4 << 10, CALM = 16 << 10 };
     /* Of all the time: between launches that were measured to lose, to gain, and to lose. */
     const double from = 0.75, to = 0.875;
     int64_t syms[ET_SAMPLES][ET_MAX_SYMS];
     struct streamed s = streamed(p, opt);
     et_sample_symbols(p->g->exprs, syms);
     double all = et_cost_at(p, m, syms[1], 0).us - s.less_us, rest = all - s.saved_us;
-    double share = rest > s.us ? s.us / rest : 1;
-    int lots = (int)(share * (m->flight_kb << 10) / LOT + 0.999);
-    p->ring.flight = lots * LOT < m->flight_kb << 10 ? lots * LOT : m->flight_kb << 10;
+    double share = rest > 0 ? s.us / rest : 1;
+    int flight = m->flight_kb << 10, half = flight / 2 / LOT * LOT;
+    p->ring.flight = in_lots(share * flight, LOT, flight);
+    p->ring.calm = in_lots(share * (half > CALM ? half : CALM), LOT, p->ring.flight);
     bool gains = many || (s.us >= from * all && s.us <= to * all);
     bool asks = gains && !et_is_without(opt->without, ET_FEATURE_AHEAD);
     p->ring.ahead = asks ? m->ahead_kb << 10 : 0;
-    if (many) p->ring.flight = m->flight_kb << 10;
+    if (many) p->ring.flight = flight;
+    if (many || asks || et_is_without(opt->without, ET_FEATURE_CALM)) p->ring.calm = p->ring.flight;
 }
 
 /* All of a model or none: a task that loads its weights itself, beside a wave that brings those of

@@ -15,7 +15,6 @@ enum {
     SWAP = 64,
     COPIES = 8,
     MOST_LOTS = 63,
-    CALM = 16 << 10,
     MOST_PACKED = 16, /* rows' sixteens of a chunk that is packed */
     MOST_FROM = ET_MAX_ACC + ET_MOST_SIDE_COPIES,
     LINE = 128, /* of a row, where waves multiply together: as chunks of both operands have it */
@@ -229,10 +228,8 @@ static val source(cg *g, const et_contract *c, int i, val row, val piece, int by
 /* Copies are waited for some together, these LOTs one after the other: as many lots as the ring has
  * of bytes in flight are on their way when the next one is asked for. So they flow without a gap,
  * and what the workgroup's other waves ask of memory, which comes behind them, is not kept long.
- * While half of the ring is full there is no hurry, and half as many are, but no fewer than of CALM
- * bytes, which memory's latency hides at the rate of one of many; not for a stream that is asked
- * for ahead, which takes all the time there is, nor for one of more than a few rows, with which
- * tasks take as long as their weights. */
+ * While half of the ring is full there is no hurry, and as many are as the ring says for a calm;
+ * not of products of more than a few rows, with which tasks take as long as their weights. */
 struct lots {
     int copies, most; /* of a lot; lots on their way beside the one that is asked for */
     int calm;         /* the same while the ring is not LOW */
@@ -245,12 +242,9 @@ static struct lots lots_of(cg *g, const et_contract *c) {
     struct lots l = {.copies = all < COPIES ? all : COPIES};
     l.most = g->p->ring.flight / (l.copies * copy) - 1;
     if (l.most < 0) l.most = 0;
-    int half = g->p->ring.flight / 2 > CALM ? g->p->ring.flight / 2 : CALM;
     int64_t lo, rows;
     et_span(g->x, c->s->mlive, &lo, &rows);
-    bool hurries =
-        g->p->ring.ahead || rows > ET_FEW_ROWS || et_is_without(g->opt->without, ET_FEATURE_CALM);
-    l.calm = hurries ? l.most : half / (l.copies * copy) - 1;
+    l.calm = rows > ET_FEW_ROWS ? l.most : g->p->ring.calm / (l.copies * copy) - 1;
     if (l.calm < 0) l.calm = 0;
     return l;
 }

@@ -321,7 +321,7 @@ static void workspace(eti_parser *p) {
     p->planned |= p->p->workspace_bytes > 0;
 }
 
-/* ring SLOTS of BYTES flight BYTES [ahead BYTES] */
+/* ring SLOTS of BYTES flight BYTES [calm BYTES] [ahead BYTES] */
 static void ring(eti_parser *p) {
     et_ring r = {0};
     eti_next(p);
@@ -333,6 +333,9 @@ static void ring(eti_parser *p) {
         eti_error(p, loc, "a slot's bytes are a multiple of %d", ET_RING_LINE);
     eti_need_word(p, "flight");
     r.flight = (int)eti_need_int(p, ET_RING_LINE, INT64_C(1) << 26, "the bytes on their way");
+    r.calm = r.flight;
+    if (eti_take_word(p, "calm"))
+        r.calm = (int)eti_need_int(p, ET_RING_LINE, r.flight, "the bytes on their way in a calm");
     if (eti_take_word(p, "ahead"))
         r.ahead = (int)eti_need_int(p, ET_RING_LINE, INT64_C(1) << 26, "the bytes asked for ahead");
     if (!p->broken) p->p->ring = r;

@@ -364,6 +364,7 @@ static void print_variants(struct out *o) {
 
 static void print_ring(const et_ring *r, FILE *to) {
     fprintf(to, "ring %d of %d flight %d", r->slots, r->bytes, r->flight);
+    if (r->calm < r->flight) fprintf(to, " calm %d", r->calm);
     if (r->ahead) fprintf(to, " ahead %d", r->ahead);
     fputc('\n', to);
 }

@@ -285,10 +285,11 @@ typedef struct {
 
 /* Slots in LDS, at most so many of so many bytes, through which weights of streamed grids come
  * ahead of the tiles that read them (stream.h). FLIGHT: bytes on their way at most, as near as
- * copies that are waited for together let it be. AHEAD: bytes that are asked for beyond those that
- * slots hold, into the cache that all CUs share. No slots: no ring. */
+ * copies that are waited for together let it be, and CALM, no more than that, of products of a few
+ * rows while half of the slots are full. AHEAD: bytes that are asked for beyond those that slots
+ * hold, into the cache that all CUs share. No slots: no ring. */
 typedef struct {
-    int slots, bytes, flight, ahead;
+    int slots, bytes, flight, calm, ahead;
 } et_ring;
 
 /* ---- task grids, loops, the program ---- */

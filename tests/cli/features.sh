@@ -112,7 +112,7 @@ for l in 0..4 {
 }
 output z : f32[N, 2048] = y
 X
-sed 's/^ahead_kb .*/ahead_kb 0/' "$src/passes/machines/h100.machine" > calm.machine
+sed 's/^ahead_kb .*/ahead_kb 0/; s/^hbm_gbs .*/hbm_gbs 6000/' "$src/passes/machines/h100.machine" > calm.machine
 changes calm stream.etg --machine=./calm.machine
 for feature in stream ahead beside single once deep; do
     changes $feature stream.etg --machine=H100

@@ -33,7 +33,7 @@ for what in "^\.reqntid $threads\$" 'cp\.async\.cg\.shared\.global\.L2::cache_hi
 done
 [ "$(grep -cE 'bar(rier)?\.sync[[:space:]]+0;' ring.ptx)" = 1 ] || die 'more than one barrier counts all waves'
 "$bin/etcc" "$model" --machine=./free.machine --variants=1 -d stream > stream.txt
-grep -qE '^ring [0-9]+ of 32768 flight [0-9]*( ahead [0-9]*)?$' stream.txt || die 'no ring in the text'
+grep -qE '^ring [0-9]+ of 32768 flight [0-9]*( calm [0-9]*)?( ahead [0-9]*)?$' stream.txt || die 'no ring in the text'
 [ "$(grep -c ' streamed$' stream.txt)" = 7 ] || die 'not all seven products are streamed'
 for stage in placed scheduled; do
     compile "$model" $stage.eti --to $stage
@@ -68,12 +68,12 @@ compile deep.etg shallow.ptx --without=deep
 awaited() { awk '/mma\.sync/ { exit } /mbarrier\.try_wait/ { n++ } END { print n + 0 }' "$1"; } # slots, before the first product
 [ "$(awaited deep.ptx)" -gt "$(awaited shallow.ptx)" ] || die 'a second chunk is not taken before the first is multiplied'
 # While half of the ring is full half as many lots of 4 KB are on their way, not of products of many rows.
-sed 's/^ring .*/ring 4 of 32768 flight 32768/' few.eti > calm.eti
+sed 's/^ring .*/ring 4 of 32768 flight 32768 calm 16384/' few.eti > calm.eti
 "$bin/etcc" calm.eti --machine=./free.machine -o calm.ptx
 for what in 'mbarrier\.test_wait\.parity' 'cp\.async\.wait_group[[:space:]]*7;' 'cp\.async\.wait_group[[:space:]]*3;'; do
     grep -q "$what" calm.ptx || die "no $what where a ring is filled in a hurry or without"
 done
-sed 's/^ring .*/ring 4 of 32768 flight 32768/' scheduled.eti > calm.eti
+sed 's/^ring .*/ring 4 of 32768 flight 32768 calm 16384/' scheduled.eti > calm.eti
 "$bin/etcc" calm.eti --machine=./free.machine -o calm.ptx
 ! grep -qE 'cp\.async\.wait_group[[:space:]]*3;|mbarrier\.test_wait' calm.ptx || die 'rows of many tokens wait for a calm stream, or look whether it is one'
 [ "$(grep -cE '^ *\$g[0-9a-z_]*\[w\] = %' few.eti)" -ge 3 ] || die 'weights beside rows are not copied'
@@ -123,13 +123,15 @@ grep '^\.reqntid' both.ptx | tr -dc '0-9 \n' | tr '\n' ' ' | grep -q "^ $threads
 grep -q '^# variant for N in 1\.\.1$' experts.txt || die "one token's experts have no variant of their own"
 "$bin/etcc" "$src/tests/passes/experts.etg" --variants=2 -d schedule > experts.txt
 ! grep -q '^# variant for N in 1\.\.1$' experts.txt || die 'they have on a machine that has no ring'
-# The less of the time is the stream's, the less of it is on its way.
-flight() { # HBM_GBS
+# The less of the time is the stream's, the less of it is on its way, in a calm too.
+flight() { # HBM_GBS WORD
     sed "s/^hbm_gbs .*/hbm_gbs $1/; s/^die_gbs .*/die_gbs $1/; s/^cross_gbs .*/cross_gbs $1/" free.machine > other.machine
-    "$bin/etcc" few.etg --machine=./other.machine --variants=1 --to scheduled -o - | sed -n 's/^ring .* flight \([0-9]*\).*/\1/p'
+    "$bin/etcc" few.etg --machine=./other.machine --variants=1 --to scheduled -o - | sed -n "s/^ring .* $2 \([0-9]*\).*/\1/p"
 }
-[ "$(flight 3)" = $(($(sed -n 's/^flight_kb  *\([0-9]*\) .*/\1/p' free.machine) << 10)) ] || die "a stream that takes all the time has $(flight 3) bytes on their way"
-[ "$(flight 3000)" -lt "$(flight 3)" ] || die 'a stream that takes little time has as much on its way'
+[ "$(flight 3 flight)" = $(($(sed -n 's/^flight_kb  *\([0-9]*\) .*/\1/p' free.machine) << 10)) ] || die "a stream that takes all the time has $(flight 3 flight) bytes on their way"
+[ "$(flight 3000 flight)" -lt "$(flight 3 flight)" ] || die 'a stream that takes little time has as much on its way'
+[ "$(flight 100 calm)" -gt "$(flight 300 calm)" ] || die "in a calm $(flight 100 calm) and $(flight 300 calm) bytes are on their way"
+[ -z "$(flight 3 calm)" ] || die 'a stream that takes all the time is calm'
 # Where it takes most of the time, what slots have no room for is asked for by one more of the waves that have handed registers over.
 ask='cp\.async\.cg\.shared\.global\.L2::256B .*, 16;'
 for ahead in 0 192; do
@@ -151,7 +153,7 @@ sed "s/^hbm_gbs .*/hbm_gbs 3000/; s/^die_gbs .*/die_gbs 3000/; s/^cross_gbs .*/c
 # Between the two tasks take much of the time by themselves, and nothing is asked for, though the stream has all that is not hidden by it.
 sed "s/^hbm_gbs .*/hbm_gbs 100/; s/^die_gbs .*/die_gbs 100/; s/^cross_gbs .*/cross_gbs 100/; s/^ahead_kb .*/ahead_kb 192/" free.machine > ask.machine
 "$bin/etcc" few.etg --machine=./ask.machine --variants=1 --to scheduled -o ask.eti
-[ "$target" != sm_90 ] || grep -q '^ring .* flight 36864$' ask.eti || die "$(grep '^ring' ask.eti), where tasks take half of the time"
+[ "$target" != sm_90 ] || grep -q '^ring .* flight 36864\( calm [0-9]*\)\{0,1\}$' ask.eti || die "$(grep '^ring' ask.eti), where tasks take half of the time"
 # Codes come through it as they are, with the scales that belong to a chunk beside them; what is made of them in pairs of bf16 is, where the target can.
 cat > codes.etg << 'END'
 model codes
