@@ -381,7 +381,8 @@ static void chunks_direct(cg *g, et_contract *c, val chunks, val *carried) {
 
 /* The same with chunks in two halves of the registers, one under way while the other is multiplied;
  * each has code of its own, since registers are not exchanged before what they wait for is there.
- * What is staged for an even chunk is enough for the next, too. */
+ * What is staged for an even chunk is enough for the next, too, but where b comes through the ring:
+ * then all is staged at once, or each chunk looks for itself. */
 static void chunks_in_turns(cg *g, et_contract *c, val chunks, val *carried) {
     val *b = carried + cg_contract_sums(c), chunk = cg_i32(g, 0), loaded[ET_MAX_FRAGMENTS];
     int64_t even = c->chunks & ~INT64_C(1);
