@@ -100,6 +100,7 @@ struct et_contract {
     /* Chunks whose rows of a are in registers or on their way there, where a wave has a part of k
      * to itself (contract_own.c); 0: rows go through LDS. */
     int deep_a;
+    bool through; /* they do that whatever waves have */
     et_own *own;
     val nchunks;
     struct et_chunks *ring;      /* what was begun before the tile's waits; or NULL */

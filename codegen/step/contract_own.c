@@ -17,26 +17,32 @@ static int fragments(const et_contract *c) {
 
 bool cg_contract_may_own(cg *g, const et_contract *c) {
     const et_step *s = c->s;
-    return c->direct && !c->coded && !c->codes && !(c->packed && g->t->spread) && s->wn == 1 &&
-           s->wm == 1 && c->msub * c->rows_m <= ET_MAX_ROWS && cg_contract_may_turn(g, c);
+    return !c->through && c->direct && !c->coded && !c->codes && !(c->packed && g->t->spread) &&
+           s->wn == 1 && s->wm == 1 && c->msub * c->rows_m <= ET_MAX_ROWS &&
+           cg_contract_may_turn(g, c);
 }
 
-/* Two chunks at least have to be in registers. */
+/* Of CHUNKS of so many units, how many are in registers at once: two at least, which take turns, or
+ * the only one; 0: that cannot be. */
+static int deep_of(const et_contract *c, int units, int64_t chunks) {
+    int deep = ROOM * c->piece / (units * c->msub * c->rows_m * c->lane_k);
+    if (deep > chunks) deep = (int)chunks;
+    while (deep > 1 && chunks % deep)
+        deep--;
+    return deep > 1 || (deep && chunks == 1) ? deep : 0;
+}
+
 int cg_contract_own_units(const et_contract *c, int64_t all, int most) {
     int room = ROOM / 2 * c->piece / (c->msub * c->rows_m * c->lane_k);
     if (most > room) most = room;
-    while (most > 1 && all % most)
+    while (most > 1 && (all % most || !deep_of(c, most, all / most)))
         most--;
     return most;
 }
 
 int cg_contract_deep_a(cg *g, const et_contract *c) {
     if (c->tail || c->zeros || c->deep || !cg_contract_may_own(g, c)) return 0;
-    int deep = ROOM * c->piece / (fragments(c) * c->lane_k);
-    if (deep > c->chunks) deep = (int)c->chunks;
-    while (deep > 1 && c->chunks % deep)
-        deep--;
-    return deep > 1 || (deep && c->chunks == 1) ? deep : 0;
+    return deep_of(c, c->units, c->chunks);
 }
 
 static void load(cg *g, const et_contract *c, val chunk, val *out) {

@@ -198,6 +198,14 @@ static void take_few(cg *g, et_contract *c) {
         c->sets /= 2;
 }
 
+/* Do the rows of a not fit the buffer, which was laid out for waves that have rows of their own? */
+static bool lacks_room(cg *g, const et_contract *c) {
+    int64_t lo, rows;
+    et_span(g->x, c->s->mlive, &lo, &rows);
+    return c->room < 0 && rows > 16 >> -c->room && !c->deep_a && !c->turns &&
+           cg_contract_may_own(g, c);
+}
+
 static bool plan_step(cg *g, et_contract *c) {
     const et_step *s = c->s;
     if (!c->codes) c->times = 1;
@@ -252,6 +260,12 @@ static bool plan_step(cg *g, et_contract *c) {
     c->results = results_of(c->sums);
     c->deep_a = cg_contract_deep_a(g, c);
     if (c->deep_a) c->turns = c->room = 0;
+    if (lacks_room(g, c)) {
+        *c = (et_contract){
+            .s = s, .streamed = c->streamed, .packed = c->packed, .either = c->either};
+        c->through = true;
+        return plan_step(g, c);
+    }
     cg_contract_spread(g, c);
     return true;
 }

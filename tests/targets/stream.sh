@@ -190,6 +190,11 @@ for some in tight across; do
     grep -q 'cp\.async\.cg' $some.ptx || die "$some: codes are not brought"
     grep -q 'ld\.global\.b16' $some.ptx || die "$some: scales are not loaded"
 done
+# Where waves load rows themselves they do whatever k is a multiple of: local memory gets sums alone.
+sed 's/5120/2048/g; s/11776/4096/g' "$src/tests/passes/own_chunks.etg" > even.etg
+compile even.etg even.ptx
+compile "$src/tests/passes/own_chunks.etg" odd.ptx
+[ "$(grep -c 'st\.shared' odd.ptx)" = "$(grep -c 'st\.shared' even.ptx)" ] || die 'rows whose chunks do not come out even go through local memory'
 # Of few rows those go straight to the registers of a wave that has a part of k to itself: nothing copies them to LDS.
 sed 's/N in .*/N in 9..16/' "$src/tests/passes/own_rows.etg" > rows.etg
 compile rows.etg rows.ptx
