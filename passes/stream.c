@@ -221,14 +221,14 @@ static void move_apart(et_program *p, const et_grid *g, const et_machine *m) {
  * rows; of codes, whose tasks take longer, in those of a single row with more weights than the ring
  * has room for. */
 static bool goes_deep(et_program *p, const et_grid *g, const et_pass_options *opt) {
-    enum { MOST_ROWS = 8 };
     const et_func *f = &p->funcs[g->func];
+    bool codes = computes(p, g);
     double room = (double)p->ring.slots * p->ring.bytes * opt->machine->cus;
     int64_t lo, rows;
     bool few = et_bounds(p->g->exprs, f->steps[et_stream_step(p, f)].mlive, &lo, &rows) &&
-               rows <= (computes(p, g) ? 1 : MOST_ROWS);
+               rows <= (codes ? 1 : ET_DEEP_ROWS);
     return few && !et_is_without(opt->without, ET_FEATURE_DEEP) &&
-           (!computes(p, g) || (double)et_stream_bytes(p, g) > room);
+           (!codes || (double)et_stream_bytes(p, g) > room);
 }
 
 bool et_pass_stream(et_pipeline *pl) {

@@ -133,12 +133,11 @@ static bool is_deep(const cg *g, const et_contract *c) {
 
 /* Few rows leave the registers that another chunk takes. */
 bool cg_contract_may_deepen(cg *g, const et_contract *c) {
-    enum { MOST_ROWS = 8 };
     int64_t lo, rows;
     et_span(g->x, c->s->mlive, &lo, &rows);
     return c->streamed && c->direct && (!c->coded || c->late) && !c->packed && !c->either &&
            !c->zeros && !c->turns && !c->deep_a && !c->cond.id && c->chunks > 1 && c->msub == 1 &&
-           rows <= MOST_ROWS;
+           rows <= ET_DEEP_ROWS;
 }
 
 /* Of the rows of a that are staged at once, where those of one chunk leave some, or where there is

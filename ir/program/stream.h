@@ -16,7 +16,8 @@ enum {
     ET_RING_MAX_SLOTS = 64,
     ET_RING_PIECE = 16 /* bytes */,
     ET_RING_LINE = 128,
-    ET_ASK_LINE = 256
+    ET_ASK_LINE = 256,
+    ET_DEEP_ROWS = 8 /* most rows of a task with two chunks in registers (et_grid.deep) */
 };
 
 /* What of b[I] comes through the ring, a load: b[I] itself, or, where b[I] is computed of weights,
