@@ -56,7 +56,7 @@ bool cg_contract_early(cg *g, const et_step *s) {
 
 /* The part of a place that the number of this lane has. Where the numbers of neighbouring bits
  * double from one to the next they are moved there together. */
-static val dealt(cg *g, const et_deal *d) {
+val cg_contract_dealt(cg *g, const et_deal *d) {
     val place = NULL;
     int most = 0, lanes = g->t->wave == 64 ? 6 : 5;
     for (int i = 0, n; i < lanes; i += n) {
@@ -198,12 +198,12 @@ static void place(cg *g, et_contract *c) {
         c->n0 = LLVMBuildURem(g->b, c->n0, columns, "");
     }
     const et_layout *l = c->fr->layout;
-    val group = c->group = dealt(g, &l->k);
-    c->lane_m = dealt(g, &l->m);
-    c->lane_n = dealt(g, &l->n);
+    val group = c->group = cg_contract_dealt(g, &l->k);
+    c->lane_m = cg_contract_dealt(g, &l->m);
+    c->lane_n = cg_contract_dealt(g, &l->n);
     c->lane_k0 = cg_muli(g, group, c->lane_k);
-    c->out_n = dealt(g, &c->sums->sum_n);
-    c->out_m = dealt(g, &c->sums->sum_m);
+    c->out_n = cg_contract_dealt(g, &c->sums->sum_n);
+    c->out_m = cg_contract_dealt(g, &c->sums->sum_m);
     c->kpart = cg_muli(g, c->ks, c->kc / s->wk);
 }
 
@@ -473,14 +473,14 @@ static void all_chunks(cg *g, et_contract *c, val *carried) {
         cg_contract_ahead_begin(g, c);
     else if (c->direct && c->chunks != 1 && !c->deep_a)
         c->slots = slots_of(g, c);
-    if (c->halves) cg_contract_begin_halves(g, c);
+    if (c->bare) cg_contract_begin_bare(g, c);
     if (c->stages)
         cg_contract_ring(g, c, carried);
     else if (c->direct)
         cg_contract_chunks(g, c, c->nchunks, carried);
     else
         chunks_staged(g, c, c->nchunks, carried);
-    if (c->halves) cg_contract_end_halves(g, c, carried);
+    if (c->bare) cg_contract_end_bare(g, c, carried);
 }
 
 /* By the plan that goes with what b is. */

@@ -67,8 +67,9 @@ struct et_contract {
     bool codes;              /* both operands are codes of e4m3 */
     int size;                /* bytes of an operand element */
     int bits;                /* of an element of b where it comes from */
-    bool halves;             /* codes and the row are multiplied as f16 (contract_halves.c) */
-    struct et_scales *scale; /* with that: those that are the same for all k */
+    bool bare;               /* codes are multiplied without their scale (contract_bare.c), */
+    bool halves;             /* and so is the row, as f16 (contract_halves.c) */
+    struct et_scales *scale; /* with `bare`: those that are the same for all k */
     int apart;               /* a's k's are staged in pairs of such that are so far apart, or 0 */
     int lane_k;              /* consecutive k in one fragment of a lane */
     int piece;               /* of which one load brings so many */
@@ -233,6 +234,7 @@ void cg_contract_write(cg *, const et_contract *, val row0, const val *sums);
 const char *cg_bands_problem(cg *, const et_contract *);
 int cg_contract_sum(const et_contract *, int i, int ms, int ns); /* its place among the sums */
 int cg_contract_sums(const et_contract *);
+val cg_contract_dealt(cg *, const et_deal *); /* the place that the lane has */
 
 val cg_low_bits(cg *, val v, val bits); /* v mod 2^bits */
 LLVMTypeRef cg_fragment_type(cg *, const et_contract *);
@@ -322,11 +324,25 @@ val cg_contract_paired(cg *, const et_contract *, int i, int u, const struct et_
 float cg_contract_pairs_times(void);
 /* Is B[I] codes times a scale that is the same for a lane's k's? */
 bool cg_contract_scaled(cg *, const et_contract *, int i, struct et_scaled *out);
-/* The fragment of unit U of product I, codes as f16. */
-val cg_contract_halved(cg *, const et_contract *, int i, int u, const struct et_raw *raw,
-                       const val *v);
 
-/* ---- contract_halves.c: codes without their scale, as f16, by one row ---- */
+/* ---- contract_bare.c: codes without their scale ---- */
+/* Is product I codes times a scale that all lanes share in a unit? */
+bool cg_contract_may_bare(cg *, const et_contract *, int i);
+/* The plan is one for codes without it, as operands of the product, where it can be. */
+bool cg_contract_take_bare(cg *, et_contract *);
+/* Which of RAW is what unit U has of CODES, a load. */
+int cg_contract_raw_of(const struct et_raw *raw, int u, et_expr codes);
+/* The fragment of unit U of product I, of codes alone. */
+val cg_contract_bared(cg *, const et_contract *, int i, int u, const struct et_raw *raw,
+                      const val *v);
+/* Unit U's products of fragments OF with rows A, or number IN_A of the units whose pieces A are.
+ * PART: the sums of k's that share a scale. */
+void cg_contract_multiply_bare(cg *, const et_contract *, val chunk, int u, const val *raw,
+                               const val *of, const val *a, int in_a, val *part, val *acc);
+void cg_contract_begin_bare(cg *, et_contract *); /* before the first chunk */
+void cg_contract_end_bare(cg *, const et_contract *, val *acc);
+
+/* ---- contract_halves.c: such codes as f16, by one row ---- */
 /* The plan is one for that, where it can be. */
 bool cg_contract_take_halves(cg *, et_contract *);
 /* Bytes behind the row that hold the largest element that each wave has found, and what to multiply
@@ -338,12 +354,7 @@ val cg_contract_larger(cg *, val most, int n, const val *v);
  * a barrier, of all waves. */
 val cg_contract_row_factor(cg *, const et_contract *, val most);
 val cg_contract_halve(cg *, int n, val words, val by); /* N bf16 as f16, times BY */
-/* Unit U's products of fragments OF with row A, or number IN_A of the units whose pieces A are.
- * PART: the sums of k's that share a scale. */
-void cg_contract_multiply_halves(cg *, const et_contract *, val chunk, int u, const val *raw,
-                                 const val *of, const val *a, int in_a, val *part, val *acc);
-void cg_contract_begin_halves(cg *, et_contract *); /* before the first chunk */
-void cg_contract_end_halves(cg *, const et_contract *, val *acc);
+val cg_contract_of_row(cg *, const et_contract *);     /* what sums of the row are multiplied by */
 /* All chunks of the row at once, where there always is one and the work-items have registers for
  * it; false: else. Nobody reads it before a barrier. */
 bool cg_contract_stage_row(cg *, const et_contract *);

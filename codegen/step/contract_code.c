@@ -58,8 +58,8 @@ et_expr cg_contract_k(cg *g, const et_contract *c, int u) {
 }
 
 et_expr cg_contract_of_unit(cg *g, const et_contract *c, et_expr e, int u) {
-    et_expr one = et_same_in_run(g->x, e, c->s->kvar, cg_contract_k(g, c, u), c->lane_k);
-    return one.id && et_expr_has_var(g->x, one, c->coded->group) ? ET_NO_EXPR : one;
+    et_expr k = et_subst_var(g->x, cg_contract_k(g, c, u), c->coded->group, et_int(g->x, 0));
+    return et_same_in_run(g->x, e, c->s->kvar, k, c->unit_k);
 }
 
 /* LOAD in unit U as registers of a row of product I; false where it takes too many. */
@@ -243,11 +243,11 @@ static void decode_row(cg *g, const et_contract *c, int i, const val *raw, int f
     const struct et_coded *d = c->coded;
     for (int o = 0; o < d->count[i]; o++) {
         const struct et_raw *r = &d->raw[i][o];
-        bool needed = r->n == 1 || (r->u >= from && r->u < to && !c->apart);
+        bool needed = r->n == 1 || (r->u >= from && r->u < to && !c->apart && !c->bare);
         if (needed && !c->halves) remember(g, c, r, raw[o]);
     }
     for (int u = from; u < to; u++, out += pitch)
-        *out = c->halves  ? cg_contract_halved(g, c, i, u, d->raw[i], raw)
+        *out = c->bare    ? cg_contract_bared(g, c, i, u, d->raw[i], raw)
                : c->apart ? cg_contract_paired(g, c, i, u, d->raw[i], raw)
                           : fragment(g, c, i, u);
 }

@@ -177,9 +177,9 @@ static void multiply_direct(cg *g, const et_contract *c, val chunk, val from, va
         g->family->order_loads(g);
         for (int u = 0; u < n; u++) {
             const val *of = unit_of(g, c, chunk, u0 + u, b, made);
-            if (c->halves)
-                cg_contract_multiply_halves(g, c, chunk, u0 + u, b, of, c->spread ? spread : a[u],
-                                            u, part, acc);
+            if (c->bare)
+                cg_contract_multiply_bare(g, c, chunk, u0 + u, b, of, c->spread ? spread : a[u], u,
+                                          part, acc);
             else
                 multiply_unit(g, c, 0, u, of, c->spread ? spread : a[u], acc);
         }

@@ -1,6 +1,5 @@
-/* Weights that are codes times a scale, multiplied without the scale, by one row: codes become f16,
- * which has all of their values, by one instruction for two of them, and what the sums of a run of
- * k's that share a scale are multiplied by is that scale, in f32. So no weight is rounded at all.
+/* Codes multiplied without their scale (contract_bare.c) as f16, which has all of their values, by
+ * one row: one instruction makes two of them.
  *
  * f16 has not the range of a's row. Its elements are multiplied by a power of two that brings the
  * largest of them to where f16 ends, and become f16: all bits of a bf16 stay, except of elements
@@ -22,33 +21,10 @@ enum {
 
 /* ---- whether ---- */
 
-static et_scaled of_product(cg *g, const et_contract *c, int i) {
-    et_scaled s;
-    et_check(cg_contract_scaled(g, c, i, &s));
-    return s;
-}
-
-/* Is product I's scale the same for all k's? */
-static bool is_one(cg *g, const et_contract *c, int i) {
-    et_scaled s = of_product(g, c, i);
-    return !s.times.id || !et_expr_has_var(g->x, s.times, c->s->kvar);
-}
-
-/* Product I's scale in unit U, which all lanes share, but for that of all k's; none: there is no
- * such. */
-static et_expr scale_of(cg *g, const et_contract *c, int i, int u) {
-    if (is_one(g, c, i)) return et_int(g->x, 1);
-    return cg_contract_of_unit(g, c, of_product(g, c, i).times, u);
-}
-
 static bool suits(cg *g, const et_contract *c, int i) {
     et_scaled s;
-    if (!cg_contract_scaled(g, c, i, &s) || s.n || s.more ||
-        !g->family->pairs->has_halves(g, g->p->tensors[et_x(g->x, s.load)->i].shape.dtype))
-        return false;
-    for (int u = 0; u < c->units; u++)
-        if (!scale_of(g, c, i, u).id) return false;
-    return true;
+    return cg_contract_may_bare(g, c, i) && cg_contract_scaled(g, c, i, &s) && !s.n && !s.more &&
+           g->family->pairs->has_halves(g, g->p->tensors[et_x(g->x, s.load)->i].shape.dtype);
 }
 
 /* Has a lane codes of the rows n that it has sums of, two for each? */
@@ -89,7 +65,7 @@ bool cg_contract_take_halves(cg *g, et_contract *c) {
         return false;
     for (int i = 0; i < c->s->nacc; i++)
         if (!suits(g, c, i)) return false;
-    c->halves = true;
+    c->bare = c->halves = true;
     c->room = room;
     c->times = 1;
     c->fr = f16->few;
@@ -217,89 +193,8 @@ bool cg_contract_stage_row(cg *g, const et_contract *c) {
     return true;
 }
 
-/* ---- products ---- */
-
-/* What the sums of the lane's two rows of b are multiplied by: N, or nothing, times M, or nothing.
- */
-static val factors(cg *g, const et_contract *c, const val *n, val m) {
-    int all = c->sets * c->results;
-    val v[16], each[2];
-    for (int r = 0; r < 2; r++)
-        each[r] = !n ? m : m ? LLVMBuildFMul(g->b, n[r], m, "") : n[r];
-    for (int j = 0; j < all; j++)
-        v[j] = each[j / 2 % 2];
-    return cg_vector(g, g->f32, all, v);
-}
-
-/* SUM, and what is any good of PART times what the lane's two rows of b are multiplied by: N and M.
- */
-static val spread_scaled(cg *g, const et_contract *c, val part, const val *n, val m, val sum) {
-    val by = factors(g, c, n, m);
-    for (int j = 0; j < c->sets; j++)
-        for (int r = 0; r < c->results; r += 2) {
-            int at = cg_contract_spread_value(c, j) + r;
-            val v = cg_call(
-                g, "llvm.fma", 1, &g->f32, 3,
-                (val[]){cg_extract(g, part, at), cg_extract(g, by, at), cg_extract(g, sum, at)});
-            sum = LLVMBuildInsertElement(g->b, sum, v, cg_i32(g, at), "");
-        }
-    return sum;
-}
-
-static bool as_before(cg *g, const et_contract *c, int i, int u) {
-    return u > 0 && et_expr_eq(scale_of(g, c, i, u - 1), scale_of(g, c, i, u));
-}
-
-static val of_row(cg *g, const et_contract *c) {
+val cg_contract_of_row(cg *g, const et_contract *c) {
     val m = LLVMBuildLoad2(g->b, g->f32, kept(g, c, cg_i32(g, waves(g))), "");
     LLVMSetAlignment(m, 4);
     return m;
-}
-
-void cg_contract_multiply_halves(cg *g, const et_contract *c, val chunk, int u, const val *raw,
-                                 const val *of, const val *a, int in_a, val *part, val *acc) {
-    for (int i = 0; i < c->s->nacc; i++) {
-        bool one = is_one(g, c, i), first = !as_before(g, c, i, u),
-             last = u + 1 == c->units || !as_before(g, c, i, u + 1);
-        val n[ET_MAX_FRAGMENTS], m = last ? of_row(g, c) : NULL;
-        if (last && !one) cg_contract_of_rows(g, c, chunk, raw, i, scale_of(g, c, i, u), n);
-        for (int ns = 0; ns < c->nsub; ns++, of += c->rows_n) {
-            int at = cg_contract_sum(c, i, 0, ns);
-            if (first) part[at] = LLVMConstNull(LLVMTypeOf(acc[at]));
-            part[at] = c->spread ? cg_contract_multiply_spread(g, c, in_a, of, a, part[at])
-                                 : g->family->multiply(g, c->fr, c->lane_k, of, a, part[at]);
-            if (!last) continue;
-            if (c->spread) {
-                acc[at] = spread_scaled(g, c, part[at], one ? NULL : n + (ptrdiff_t)ns * c->rows_n,
-                                        m, acc[at]);
-                continue;
-            }
-            LLVMTypeRef t = LLVMTypeOf(acc[at]);
-            val by = factors(g, c, one ? NULL : n + (ptrdiff_t)ns * c->rows_n, m);
-            acc[at] = cg_call(g, "llvm.fma", 1, &t, 3, (val[]){part[at], by, acc[at]});
-        }
-    }
-}
-
-/* ---- scales of all k's ---- */
-
-static bool has_one(cg *g, const et_contract *c, int i) {
-    return is_one(g, c, i) && of_product(g, c, i).times.id;
-}
-
-void cg_contract_begin_halves(cg *g, et_contract *c) {
-    c->scale = et_alloc(g->arena, sizeof *c->scale);
-    for (int i = 0; i < c->s->nacc; i++)
-        if (has_one(g, c, i))
-            cg_contract_of_rows(g, c, cg_i32(g, 0), NULL, i, of_product(g, c, i).times,
-                                c->scale->of[i]);
-}
-
-void cg_contract_end_halves(cg *g, const et_contract *c, val *acc) {
-    for (int i = 0; i < c->s->nacc; i++)
-        for (int ns = 0; ns < c->nsub && has_one(g, c, i); ns++) {
-            val *sum = &acc[cg_contract_sum(c, i, 0, ns)];
-            const val *n = c->scale->of[i] + (ptrdiff_t)ns * c->rows_n;
-            *sum = LLVMBuildFMul(g->b, *sum, factors(g, c, n, NULL), "");
-        }
 }

@@ -106,28 +106,6 @@ static val product(const struct pairs *p, const et_scaled *s, int64_t more, int 
     return cg_call(g, "llvm.fma", 1, &t, 3, (val[]){v, by, LLVMBuildFMul(g->b, times, add, "")});
 }
 
-/* Which of RAW is what unit U has of the codes. */
-static int codes_of(const struct et_raw *raw, int u, const et_scaled *s) {
-    int k = 0;
-    while (raw[k].u != u || raw[k].n == 1 || !et_expr_eq(raw[k].load, s->load))
-        k++;
-    return k;
-}
-
-val cg_contract_halved(cg *g, const et_contract *c, int i, int u, const struct et_raw *raw,
-                       const val *v) {
-    struct pairs p = {.g = g, .c = c, .i = i, .u = u, .raw = raw, .v = v};
-    et_scaled s;
-    val words[8];
-    et_check(et_scaled_codes(g->p, c->s->b[i], is_same, &p, &s));
-    val all = v[codes_of(raw, u, &s)];
-    for (int w = 0; w < c->lane_k / 4; w++) {
-        val of = LLVMTypeOf(all) == g->i32 ? all : cg_extract(g, all, w);
-        g->family->pairs->halves(g, dtype_of(&p, s.load), of, words + (ptrdiff_t)2 * w);
-    }
-    return cg_vector(g, g->i32, c->lane_k / 2, words);
-}
-
 val cg_contract_paired(cg *g, const et_contract *c, int i, int u, const struct et_raw *raw,
                        const val *v) {
     struct pairs p = {.g = g, .c = c, .i = i, .u = u, .raw = raw, .v = v};
@@ -136,7 +114,7 @@ val cg_contract_paired(cg *g, const et_contract *c, int i, int u, const struct e
     int n = 0;
     et_check(match(&p, &s));
     et_dtype t = dtype_of(&p, s.load);
-    int k = codes_of(raw, u, &s);
+    int k = cg_contract_raw_of(raw, u, s.load);
     bool one = LLVMTypeOf(v[k]) == g->i32;
     int64_t more = s.more - g->family->pairs->excess(t);
     for (int w = 0; n < c->lane_k / 2; w++) {

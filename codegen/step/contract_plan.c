@@ -255,7 +255,7 @@ static bool plan_step(cg *g, et_contract *c) {
     c->turns = c->zeros ? 0 : cg_contract_turns(g, c);
     c->room = room_of(g, c);
     take_few(g, c);
-    cg_contract_take_halves(g, c);
+    if (!cg_contract_take_halves(g, c)) cg_contract_take_bare(g, c);
     c->results = results_of(c->sums);
     c->deep_a = cg_contract_deep_a(g, c);
     if (c->deep_a) c->turns = c->room = 0;

@@ -60,6 +60,17 @@ typedef struct {
     val (*most)(cg *, val word); /* the largest of the wave's lanes, which are all here, unsigned */
 } et_pairs_family;
 
+/* Codes of weights made operands of products, of the values they are. */
+typedef struct {
+    /* What a word of CODEs is, as f32 in the order of their numbers, divided by TIMES and less by
+     * what is returned, which is small. */
+    int (*take)(cg *, et_dtype code, val word, val *out);
+    float (*times)(const cg *, et_dtype code);
+    /* Two f32, which OPERAND has exactly, as a word of two of these. */
+    val (*pack)(cg *, et_dtype operand, val low, val high);
+    val (*pick)(cg *, val, val lane); /* an f32, of any LANE of the wave */
+} et_bare_family;
+
 /* Products that several waves make together of operands in local memory, and that run on their own:
  * what they read has to stay, and the sums are nobody else's, until they are over. Operands are
  * rows of 64 or 128 bytes next to each other: of eight rows, the first at a multiple of ALIGN
@@ -238,6 +249,7 @@ typedef struct et_family {
      */
     void (*multiply8)(cg *, et_dtype, const val m[4], const val n[2], val sum[4]);
     const et_pairs_family *pairs;  /* NULL: the target multiplies no vectors of bf16 */
+    const et_bare_family *bare;    /* NULL: codes are multiplied with their scale */
     val (*divide)(cg *, val, val); /* f32, to 2.5 ulp */
     val (*root)(cg *, val);        /* the square root of an f32, to 2.5 ulp */
     val (*exp2)(cg *, val);        /* of an f32, to 2 ulp; denormal results become zero */

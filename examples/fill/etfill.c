@@ -11,12 +11,13 @@
 enum { I64 = ETRT_ROWS };
 static const struct {
     const char *name, *st;
+    int bits;
     bool is_float;
 } types[] = {
-#define X(NAME, name, safetensors, bits, is_float) {#name, safetensors, is_float},
+#define X(NAME, name, safetensors, bits, is_float) {#name, safetensors, bits, is_float},
     ETRT_DTYPES(X)
 #undef X
-        {"i64", "I64", false}};
+        {"i64", "I64", 64, false}};
 
 struct options {
     uint64_t seed;
@@ -70,6 +71,15 @@ static bool parse_shape(const char **text, struct etrt_st_tensor *t, int64_t *ou
     return *p == ']';
 }
 
+/* Files have elements of whole bytes: two of four bits are one of U8 (runtime/etrt_dtype.h). */
+static bool pack(int bits, struct etrt_st_tensor *t) {
+    if (bits >= 8) return true;
+    if (!t->rank || t->shape[t->rank - 1] % 2) return false;
+    t->dtype = "U8";
+    t->shape[t->rank - 1] /= 2;
+    return true;
+}
+
 static bool parse(const char *text, struct fill *f, struct etrt_st_tensor *t) {
     char type[8];
     int used = 0;
@@ -84,13 +94,13 @@ static bool parse(const char *text, struct fill *f, struct etrt_st_tensor *t) {
     const char *rest = text + used;
     char junk;
     t->name = f->name;
-    return t->dtype && parse_shape(&rest, t, &f->count) &&
+    return t->dtype && parse_shape(&rest, t, &f->count) && pack(types[f->type].bits, t) &&
            sscanf(rest, ":%lf:%lf%c", &f->lo, &f->hi, &junk) == 2 && f->lo <= f->hi;
 }
 
 static bool fill(const struct fill *f, struct etrt_st_tensor *t, uint64_t *state) {
-    t->bytes = (size_t)f->count * etrt_st_dtype_bytes(t->dtype);
-    char *data = malloc(t->bytes + 1);
+    t->bytes = (size_t)f->count * (size_t)types[f->type].bits / 8;
+    char *data = calloc(1, t->bytes + 1);
     for (int64_t i = 0; data && i < f->count; i++)
         put(f->type, data, i, f->lo, f->hi - f->lo, uniform(state));
     t->data = data;
@@ -129,9 +139,12 @@ static const cli_tool tool = {
     .name = "etfill",
     .summary = "write a safetensors file of random tensors",
     .usage = "OUT.safetensors [--seed=S] NAME:TYPE[DIM,DIM,...]:LO:HI ...",
-    .about = "Writes tensors of uniform random numbers, weights and inputs for trying a model "
-             "out.\nTYPE is f32, bf16, f16, i32 or i64. Values lie between LO and HI, both "
-             "included for integers. NAME:TYPE[]:LO:HI is a tensor without dimensions, one number.",
+    .about =
+        "Writes tensors of uniform random numbers, weights and inputs for trying a model "
+        "out.\nTYPE is f32, bf16, f16, i32, i64 or one of codes of weights: e4m3, e5m2, ue8m0, "
+        "e2m1, i8, u8, i4, u4; of four bits two are a byte. Values lie between LO and HI, "
+        "both included for integers. NAME:TYPE[]:LO:HI is a tensor without dimensions, one "
+        "number.",
     .options = options,
     .rest = &rest,
     .notes = "For example: etfill w.safetensors 'w1:bf16[101,37]:-0.2:0.2' 'x:i32[3]:0:9'\n"
@@ -181,7 +194,7 @@ static int check(const struct options *o) {
         if (!parse(o->spec[i], &f, &t))
             return cli_wrong(&tool,
                              "\"%s\" is not NAME:TYPE[DIMS]:LO:HI with a type of f32, bf16, f16, "
-                             "i32, i64",
+                             "i32, i64 or of codes, of four bits an even number to a row",
                              o->spec[i]);
     return 0;
 }

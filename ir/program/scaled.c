@@ -54,11 +54,6 @@ static bool fits(et_dtype t) {
            t == ET_I8 || t == ET_U8 || t == ET_I4 || t == ET_U4;
 }
 
-/* Some bits of an integer that stand where a bf16 has them are what these are. */
-static bool is_code(et_dtype t) {
-    return t == ET_E4M3 || t == ET_I4 || t == ET_U4;
-}
-
 /* E without conversions that change nothing of what fits eight bits. */
 static et_expr inside(const struct codes *c, et_expr e) {
     const et_node_x *x = et_x(c->x, e);
@@ -83,7 +78,7 @@ static bool sum_of(const struct codes *c, et_expr e, et_scaled *out) {
     int64_t n;
     if (is_load(c, e)) {
         out->load = e;
-        return is_code(dtype_of(c, e)) && !same(c, e);
+        return et_dtype_is_code(dtype_of(c, e)) && !same(c, e);
     }
     if ((x.op != ET_X_ADD && x.op != ET_X_SUB) || !is_small(c, e)) return false;
     int at = x.op == ET_X_ADD && same(c, x.ops[0]) ? 0 : 1;
@@ -103,6 +98,7 @@ bool et_scaled_codes(const et_program *p, et_expr e, et_same_fn *is_same, const 
                      et_scaled *out) {
     const struct codes of = {p, p->g->exprs, is_same, ctx}, *c = &of;
     *out = (et_scaled){.exact = true};
+    if (et_x(c->x, e)->op == ET_X_TO_F16) e = et_x(c->x, e)->ops[0];
     e = inside(c, e);
     et_node_x x = *et_x(c->x, e);
     if (x.op == ET_X_MUL && x.type == ET_T_F32) {
@@ -142,5 +138,6 @@ int et_scaled_bits(const et_program *p, et_expr e, int kvar, bool *out_plain) {
     *out_plain = et_scaled_codes(p, e, in_runs, &of64, &s) && !s.n && !s.more &&
                  p->tensors[et_x(of64.x, s.load)->i].shape.dtype == ET_E4M3;
     if (!et_scaled_codes(p, e, in_runs, &of16, &s) || !s.exact) return 0;
-    return et_dtype_bits(p->tensors[et_x(of16.x, s.load)->i].shape.dtype);
+    et_dtype t = p->tensors[et_x(of16.x, s.load)->i].shape.dtype;
+    return t == ET_E4M3 || t == ET_I4 || t == ET_U4 ? et_dtype_bits(t) : 0;
 }

@@ -6,7 +6,7 @@
 
 #include "ir/program/program.h"
 
-/* bf16(times * (load + add_1 + ...)): an element of such an operand. */
+/* bf16 or f16 of times * (load + add_1 + ...): an element of such an operand. */
 typedef struct et_scaled {
     et_expr times; /* the same for all k's of a run; none: 1 */
     et_expr load;  /* of codes */

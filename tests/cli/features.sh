@@ -77,6 +77,7 @@ output y : f32[1, 1024] = x @ bf16(w * reshape(scale, [1024, 1])).T
 X
 changes halves halves.etg --variants=1 --machine=H100
 changes spread halves.etg --variants=1 --machine=H100
+runs bare halves.etg --variants=1
 
 # What tests/passes/split.sh cuts.
 sed 's/^cus .*/cus 64/; s/^dies .*/dies 1/; s/^event_us .*/event_us 0.02/; s/^release_us .*/release_us 0.01/

@@ -293,7 +293,11 @@ printf 'model one\ninput y : i32\noutput z : i32 = y - 2\n' > one.etg
 "$bin/etfill" z.safetensors 'z:i32[]:5:5'
 "$bin/etinterp" one.etg --in y.safetensors --out o.safetensors
 cmp o.safetensors z.safetensors || { echo "FAIL etfill: a tensor without dimensions"; failed=1; }
-for no in 'y:i32[' 'y:i32[,]:1:2' 'y:i32[1,]:1:2' 'y:i32[]' 'y:i32[]]:1:2' 'y:i32:1:2'; do
+# Two codes of four bits are a byte of the file, the first in its low half.
+"$bin/etfill" c.safetensors 'c:u4[2,2]:9:9' 'e:e4m3[1,2]:2:2'
+"$bin/etfill" u.safetensors 'c:u8[2,1]:153:153' 'e:e4m3[1,2]:2:2'
+cmp c.safetensors u.safetensors || { echo "FAIL etfill: codes of four bits"; failed=1; }
+for no in 'y:u4[2,3]:0:1' 'y:u4[]:0:1' 'y:i32[' 'y:i32[,]:1:2' 'y:i32[1,]:1:2' 'y:i32[]' 'y:i32[]]:1:2' 'y:i32:1:2'; do
     if "$bin/etfill" n.safetensors "$no" 2> said; then echo "FAIL etfill took $no"; failed=1; fi
     grep -q 'is not NAME:TYPE' said || { echo "FAIL etfill $no"; failed=1; }
 done

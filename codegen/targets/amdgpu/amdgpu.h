@@ -65,6 +65,7 @@ val amdgpu_hardware_id(cg *);
 /* ---- lanes.c ---- */
 val amdgpu_first_active(cg *, val);
 val amdgpu_read_lane(cg *, val, val lane);
+val amdgpu_pick(cg *, val, val lane); /* i32, of any lane */
 val amdgpu_shuffle_xor(cg *, val, int mask);
 val amdgpu_ballot(cg *, val pred);
 val amdgpu_lanes_before(cg *, val mask);
@@ -81,11 +82,15 @@ void amdgpu_mix(cg *, const et_fragment *, int lane_k, const et_mix *);
 /* ---- memory.c ---- */
 val amdgpu_load_if(cg *, val cond, val base, val ahead, val offset);
 
+/* ---- codes.c ---- */
+extern const et_bare_family amdgpu_bare;
+val amdgpu_codes(cg *, const val v[4]);
+val amdgpu_clean_codes(cg *, val word); /* four of them, with zero for minus zero */
+
 /* ---- product.c, math.c, object.c ---- */
 val amdgpu_multiply(cg *, const et_fragment *, int lane_k, const val *n, const val *m, val acc);
 val amdgpu_multiply_packed(cg *, const et_fragment *, const val *n, const val *index, const val *m,
                            val acc);
-val amdgpu_codes(cg *, const val v[4]);
 val amdgpu_divide(cg *, val a, val b);
 val amdgpu_exp2(cg *, val);
 val amdgpu_root(cg *, val a);

@@ -14,7 +14,8 @@ struct reader {
     bool tile;                   /* the next mark is a tile's */
     long long m0;                /* what was put there last, -1: not a number */
     int block;                   /* loops around it */
-    int64_t instructions, flops; /* of the block so far */
+    int64_t instructions, flops; /* of the block so far, */
+    int64_t f32_flops;           /* beside those of products of f32 */
     bool codes;
     const char *block_text, *at; /* of LLVM's text: where the block began, and how far it is read */
     FILE *loops;                 /* for llvm-mca, or NULL */
@@ -34,7 +35,9 @@ static void write_region(const struct reader *r) {
     fprintf(r->loops, "# LLVM-MCA-END\n");
 }
 
+/* Products of f32 beside others are none of the task's: they turn scales (contract_bare.c). */
 static void end_block(struct reader *r) {
+    if (!r->flops) r->flops = r->f32_flops;
     bool known = r->task >= 0 && r->task < r->ncode && r->flops > 0;
     int in_loop = r->block > r->depth;
     if (known && in_loop && r->loops) write_region(r);
@@ -45,7 +48,7 @@ static void end_block(struct reader *r) {
     } else if (known) {
         r->code[r->task].deeper = true;
     }
-    r->instructions = r->flops = 0;
+    r->instructions = r->flops = r->f32_flops = 0;
     r->codes = false;
     r->block = 0;
 }
@@ -67,12 +70,18 @@ static void mark(struct reader *r) {
     r->tile = !r->tile;
 }
 
-static void instruction(struct reader *r, const char *text) {
-    char to[8], from[32];
+/* AT, of N bytes, begins with its name. */
+static void instruction(struct reader *r, const char *at, size_t n) {
+    char to[8], from[32], text[96];
+    snprintf(text, sizeof text, "%.*s", (int)(n < sizeof text ? n : sizeof text), at);
+    size_t name = strcspn(text, " \t");
+    bool operands = text[name];
+    text[name] = '\0';
     int64_t flops = flops_of(text);
     r->instructions++;
-    r->flops += flops;
+    *(strstr(text, "x4_f32") ? &r->f32_flops : &r->flops) += flops;
     r->codes |= flops && strstr(text, "_fp8_fp8");
+    if (operands) text[name] = ' ';
     if (strncmp(text, "s_mov_b32", 9) == 0 &&
         sscanf(text, "s_mov_b32 %7[^,], %31s", to, from) == 2 && strcmp(to, "m0") == 0) {
         char *end;
@@ -94,7 +103,7 @@ static void read_line(struct reader *r, const char *line, size_t n) {
     }
     if (function) r->task = -1, r->tile = false;
     if (depth && atoi(depth) > r->block) r->block = atoi(depth);
-    if (*line == '\t' && n > 1 && line[1] >= 'a' && line[1] <= 'z') instruction(r, line + 1);
+    if (*line == '\t' && n > 1 && line[1] >= 'a' && line[1] <= 'z') instruction(r, line + 1, n - 1);
     r->at = line + n + 1;
 }
 

@@ -59,6 +59,7 @@ const et_family et_amdgpu = {
     .multiply = amdgpu_multiply,
     .multiply_packed = amdgpu_multiply_packed,
     .codes = amdgpu_codes,
+    .bare = &amdgpu_bare,
     .divide = amdgpu_divide,
     .root = amdgpu_root,
     .exp2 = amdgpu_exp2,

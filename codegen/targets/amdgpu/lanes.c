@@ -10,6 +10,10 @@ val amdgpu_read_lane(cg *g, val v, val lane) {
     return cg_call(g, "llvm.amdgcn.readlane", 1, &g->i32, 2, (val[]){v, lane});
 }
 
+val amdgpu_pick(cg *g, val v, val lane) {
+    return cg_call(g, "llvm.amdgcn.ds.bpermute", 0, NULL, 2, (val[]){cg_muli(g, lane, 4), v});
+}
+
 val amdgpu_shuffle_xor(cg *g, val v, int mask) {
     if (mask == 1 || mask == 2) { /* within four lanes: a permutation, free with the next use */
         val args[] = {LLVMGetPoison(g->i32),
@@ -23,8 +27,7 @@ val amdgpu_shuffle_xor(cg *g, val v, int mask) {
     if (mask < 32)
         return cg_call(g, "llvm.amdgcn.ds.swizzle", 0, NULL, 2,
                        (val[]){v, cg_i32(g, mask << 10 | 31)});
-    val from = cg_muli(g, LLVMBuildXor(g->b, g->lane, cg_i32(g, mask), ""), 4);
-    return cg_call(g, "llvm.amdgcn.ds.bpermute", 0, NULL, 2, (val[]){from, v});
+    return amdgpu_pick(g, v, LLVMBuildXor(g->b, g->lane, cg_i32(g, mask), ""));
 }
 
 val amdgpu_ballot(cg *g, val pred) {

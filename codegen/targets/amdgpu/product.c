@@ -28,13 +28,6 @@ const et_layout amdgpu_rows_turned = {.n = {{1, 2, 4, 8, 8}},
                                       .sum_n = {{0, 0, 0, 0, 8}, {1, 2, 4}},
                                       .sum_m = {{1, 2, 4, 8}}};
 
-/* A word of four codes, with zero for minus zero. Bit 7 of each sum below is set where bits 0 to 6
- * are not all zero. */
-static val without_minus_zero(cg *g, val word) {
-    val rest = cg_i32(g, 0x7f7f7f7f), sum = cg_add(g, LLVMBuildAnd(g->b, word, rest, ""), rest);
-    return LLVMBuildAnd(g->b, word, LLVMBuildOr(g->b, sum, rest, ""), "");
-}
-
 /* Part I of codes, of which eight are one operand. CLEAN: they may hold minus zero. */
 static val operand_codes(cg *g, const struct amdgpu_product *p, int lane_k, val v, int i,
                          bool clean) {
@@ -42,7 +35,7 @@ static val operand_codes(cg *g, const struct amdgpu_product *p, int lane_k, val 
     v = LLVMBuildBitCast(g->b, v, LLVMVectorType(g->i32, (unsigned)lane_k / 4), "");
     for (int w = 0; w < 2; w++) {
         word[w] = cg_extract(g, v, 2 * i + w);
-        if (clean && p->element == AMDGPU_FNUZ) word[w] = without_minus_zero(g, word[w]);
+        if (clean && p->element == AMDGPU_FNUZ) word[w] = amdgpu_clean_codes(g, word[w]);
     }
     val two = cg_vector(g, g->i32, 2, word);
     return p->kind == AMDGPU_WMMA ? two : LLVMBuildBitCast(g->b, two, g->i64, "");
@@ -136,16 +129,4 @@ val amdgpu_multiply_packed(cg *g, const et_fragment *fr, const val *n, const val
                       (val[]){elements(g, p, *n, 4 * i, 4), elements(g, p, *m, 8 * i, 8), acc,
                               *index, cg_i32(g, 0), cg_i32(g, i)});
     return acc;
-}
-
-/* Where codes mean half as much, of half the value; and of zero without its sign. */
-val amdgpu_codes(cg *g, const val v[4]) {
-    val word = cg_i32(g, 0), half[4];
-    for (int i = 0; i < 4; i++)
-        half[i] = g->t->codes_times == 1 ? v[i] : cg_fma(g, v[i], cg_f32(g, 0.5), cg_f32(g, 0));
-    for (int i = 0; i < 2; i++) {
-        val args[] = {half[2 * i], half[2 * i + 1], word, LLVMConstInt(g->i1, (unsigned)i, false)};
-        word = cg_call(g, "llvm.amdgcn.cvt.pk.fp8.f32", 0, NULL, 4, args);
-    }
-    return word;
 }

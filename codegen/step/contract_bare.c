@@ -1,0 +1,255 @@
+/* Weights that are codes times a scale, multiplied without the scale: what the sums of a run of k's
+ * that share one are multiplied by is that scale, in f32. Codes have few bits, and so become
+ * operands of products without being rounded, and a sum takes the instructions that its weights
+ * would have taken one by one.
+ *
+ * Codes become f16 where one instruction makes two of them and the row is made f16, too
+ * (contract_halves.c), or what the product's operands are (et_bare_family). */
+#include "codegen/step/contract.h"
+#include "ir/program/scaled.h"
+#include <string.h>
+
+static et_scaled of_product(cg *g, const et_contract *c, int i) {
+    et_scaled s;
+    et_check(cg_contract_scaled(g, c, i, &s));
+    return s;
+}
+
+/* Is product I's scale the same for all k's? */
+static bool is_one(cg *g, const et_contract *c, int i) {
+    et_scaled s = of_product(g, c, i);
+    return !s.times.id || !et_expr_has_var(g->x, s.times, c->s->kvar);
+}
+
+/* Product I's scale in unit U, which all lanes share, but for that of all k's; none: there is no
+ * such. */
+static et_expr scale_of(cg *g, const et_contract *c, int i, int u) {
+    if (is_one(g, c, i)) return et_int(g->x, 1);
+    return cg_contract_of_unit(g, c, of_product(g, c, i).times, u);
+}
+
+bool cg_contract_may_bare(cg *g, const et_contract *c, int i) {
+    et_scaled s;
+    if (!cg_contract_scaled(g, c, i, &s)) return false;
+    for (int u = 0; u < c->units; u++)
+        if (!scale_of(g, c, i, u).id) return false;
+    return true;
+}
+
+/* ---- whether, with operands that are the product's ---- */
+
+/* Is E the same for each sixteen rows of b? */
+static bool is_wide(cg *g, const et_contract *c, et_expr e) {
+    et_expr first = et_mul(g->x, et_int(g->x, 16), et_var(g->x, cg_fresh_var(g, "n", INT32_MAX)));
+    return et_same_in_run(g->x, e, c->s->nvar, first, 16).id;
+}
+
+static bool is_dealt_alike(const et_deal *a, const et_deal *b) {
+    return !memcmp(a, b, sizeof *a);
+}
+
+/* The fragment of f32 whose product with a column of ones makes of what lanes have for the rows of
+ * their codes what they need for the rows of their sums; or NULL. */
+static const et_fragment *turning(cg *g, const et_contract *c) {
+    const et_fragment *f = et_target_fragment(g->t, ET_F32);
+    bool can = f && f->lane_k == 1 && c->rows_n == 1 && et_deal_values(&f->layout->n) == 1 &&
+               is_dealt_alike(&f->layout->sum_n, &c->sums->sum_n) &&
+               is_dealt_alike(&f->layout->sum_m, &c->sums->sum_m);
+    return can ? f : NULL;
+}
+
+static bool suits(cg *g, const et_contract *c, int i) {
+    et_scaled s;
+    if (!cg_contract_may_bare(g, c, i) || !cg_contract_scaled(g, c, i, &s)) return false;
+    return turning(g, c) || !s.times.id || is_wide(g, c, s.times);
+}
+
+static et_dtype code_of(cg *g, const et_contract *c, int i) {
+    return g->p->tensors[et_x(g->x, of_product(g, c, i).load)->i].shape.dtype;
+}
+
+bool cg_contract_take_bare(cg *g, et_contract *c) {
+    if (et_is_without(g->opt->without, ET_FEATURE_BARE) || !g->family->bare || !c->coded ||
+        c->streamed || c->msub > 1 || c->sets > 1 || c->apart || c->lane_k % 8 ||
+        (c->s->operand != ET_BF16 && c->s->operand != ET_F16))
+        return false;
+    for (int i = 0; i < c->s->nacc; i++)
+        if (!suits(g, c, i)) return false;
+    c->times = g->family->bare->times(g, code_of(g, c, 0));
+    for (int i = 1; i < c->s->nacc; i++)
+        if (g->family->bare->times(g, code_of(g, c, i)) != c->times) {
+            c->times = 1;
+            return false;
+        }
+    c->bare = c->late = true;
+    return true;
+}
+
+/* ---- codes ---- */
+
+/* Which of RAW is what unit U has of the codes. */
+int cg_contract_raw_of(const struct et_raw *raw, int u, et_expr codes) {
+    int k = 0;
+    while (raw[k].u != u || raw[k].n == 1 || !et_expr_eq(raw[k].load, codes))
+        k++;
+    return k;
+}
+
+static val word_of(cg *g, val all, int w) {
+    return LLVMTypeOf(all) == g->i32 ? all : cg_extract(g, all, w);
+}
+
+static val halved(cg *g, const et_contract *c, et_dtype code, val all) {
+    val words[8];
+    for (int w = 0; w < c->lane_k / 4; w++)
+        g->family->pairs->halves(g, code, word_of(g, all, w), words + (ptrdiff_t)2 * w);
+    return cg_vector(g, g->i32, c->lane_k / 2, words);
+}
+
+/* What is added to codes of unit U, which are less by LESS, divided by what codes are; or NULL. */
+static val increase(cg *g, const et_contract *c, const et_scaled *s, int u, int less) {
+    val sum = NULL;
+    float each = 1 / c->times;
+    if (s->more + less) sum = cg_f32(g, (double)(s->more + less) * each);
+    for (int i = 0; i < s->n; i++) {
+        et_expr e = et_same_in_run(g->x, s->add[i], c->s->kvar, cg_contract_k(g, c, u), c->lane_k);
+        val v = cg_to_f32(g, cg_emit(g, e)), by = cg_f32(g, s->less[i] ? -each : each);
+        sum = cg_fma(g, v, by, sum ? sum : cg_f32(g, 0));
+    }
+    return sum;
+}
+
+val cg_contract_bared(cg *g, const et_contract *c, int i, int u, const struct et_raw *raw,
+                      const val *v) {
+    et_scaled s = of_product(g, c, i);
+    et_dtype code = code_of(g, c, i);
+    val all = v[cg_contract_raw_of(raw, u, s.load)], words[16], out[8];
+    if (c->halves) return halved(g, c, code, all);
+    int less, per = 32 / et_dtype_bits(code), n = 0;
+    val add = NULL;
+    for (int w = 0; w < c->lane_k / per; w++) {
+        less = g->family->bare->take(g, code, word_of(g, all, w), out);
+        if (!w) add = increase(g, c, &s, u, less);
+        for (int k = 0; k < per; k += 2) {
+            for (int b = 0; add && b < 2; b++)
+                out[k + b] = LLVMBuildFAdd(g->b, out[k + b], add, "");
+            words[n++] = g->family->bare->pack(g, c->s->operand, out[k], out[k + 1]);
+        }
+    }
+    val vector = n == 1 ? words[0] : cg_vector(g, g->i32, n, words);
+    return LLVMBuildBitCast(g->b, vector, cg_fragment_type(g, c), "");
+}
+
+/* ---- products ---- */
+
+/* A lane that has the row of FROM that this one has of TO. */
+static val lane_of(cg *g, const et_deal *from, const et_deal *to) {
+    val row = cg_contract_dealt(g, to), lane = cg_i32(g, 0);
+    for (int b = 0, found = 0; b < (int)sizeof from->lane && found < 15; b++) {
+        int place = from->lane[b];
+        if (!place || place & found) continue;
+        val bit =
+            LLVMBuildAnd(g->b, LLVMBuildUDiv(g->b, row, cg_i32(g, place), ""), cg_i32(g, 1), "");
+        lane = cg_add(g, lane, LLVMBuildShl(g->b, bit, cg_i32(g, b), ""));
+        found |= place;
+    }
+    return lane;
+}
+
+/* V, of the row that the lane has codes of, for each of its sums. WIDE: of all sixteen. */
+static val turned(cg *g, const et_contract *c, val v, bool wide) {
+    val each[16], none = LLVMConstNull(LLVMVectorType(g->f32, (unsigned)c->results));
+    if (!wide) {
+        const et_fragment *f = turning(g, c);
+        const et_deal *from = &c->fr->layout->n, *to = &f->layout->n;
+        val part = cg_f32(g, 1.0 / et_layout_groups(f->layout));
+        if (!is_dealt_alike(from, to)) v = g->family->bare->pick(g, v, lane_of(g, from, to));
+        return g->family->multiply(g, f, 1, &v, &part, none);
+    }
+    for (int r = 0; r < c->results; r++)
+        each[r] = v;
+    return cg_vector(g, g->f32, c->results, each);
+}
+
+/* What the sums of piece NS of product I's rows are multiplied by: what the lane's two rows of b
+ * are, N or nothing, times M or nothing. */
+static val factors(cg *g, const et_contract *c, int i, const val *n, val m) {
+    int all = c->sets * c->results;
+    val v[16], each[2];
+    if (!c->halves) return turned(g, c, *n, is_wide(g, c, of_product(g, c, i).times));
+    for (int r = 0; r < 2; r++)
+        each[r] = !n ? m : m ? LLVMBuildFMul(g->b, n[r], m, "") : n[r];
+    for (int j = 0; j < all; j++)
+        v[j] = each[j / 2 % 2];
+    return cg_vector(g, g->f32, all, v);
+}
+
+/* SUM, and what is any good of PART times BY. */
+static val spread_scaled(cg *g, const et_contract *c, val part, val by, val sum) {
+    for (int j = 0; j < c->sets; j++)
+        for (int r = 0; r < c->results; r += 2) {
+            int at = cg_contract_spread_value(c, j) + r;
+            val v = cg_call(
+                g, "llvm.fma", 1, &g->f32, 3,
+                (val[]){cg_extract(g, part, at), cg_extract(g, by, at), cg_extract(g, sum, at)});
+            sum = LLVMBuildInsertElement(g->b, sum, v, cg_i32(g, at), "");
+        }
+    return sum;
+}
+
+static bool as_before(cg *g, const et_contract *c, int i, int u) {
+    return u > 0 && et_expr_eq(scale_of(g, c, i, u - 1), scale_of(g, c, i, u));
+}
+
+static val products(cg *g, const et_contract *c, const val *of, const val *a, int in_a, val sum) {
+    return c->spread ? cg_contract_multiply_spread(g, c, in_a, of, a, sum)
+                     : g->family->multiply(g, c->fr, c->lane_k, of, a, sum);
+}
+
+void cg_contract_multiply_bare(cg *g, const et_contract *c, val chunk, int u, const val *raw,
+                               const val *of, const val *a, int in_a, val *part, val *acc) {
+    for (int i = 0; i < c->s->nacc; i++) {
+        bool one = is_one(g, c, i), first = !as_before(g, c, i, u),
+             last = u + 1 == c->units || !as_before(g, c, i, u + 1);
+        val n[ET_MAX_FRAGMENTS], m = last && c->halves ? cg_contract_of_row(g, c) : NULL;
+        if (last && !one) cg_contract_of_rows(g, c, chunk, raw, i, scale_of(g, c, i, u), n);
+        for (int ns = 0; ns < c->nsub; ns++, of += c->rows_n) {
+            val *sum = &acc[cg_contract_sum(c, i, 0, ns)];
+            if (one && !c->halves) {
+                *sum = products(g, c, of, a, in_a, *sum);
+                continue;
+            }
+            val *run = &part[cg_contract_sum(c, i, 0, ns)];
+            if (first) *run = LLVMConstNull(LLVMTypeOf(*sum));
+            *run = products(g, c, of, a, in_a, *run);
+            if (!last) continue;
+            val by = factors(g, c, i, one ? NULL : n + (ptrdiff_t)ns * c->rows_n, m);
+            LLVMTypeRef t = LLVMTypeOf(*sum);
+            *sum = c->spread ? spread_scaled(g, c, *run, by, *sum)
+                             : cg_call(g, "llvm.fma", 1, &t, 3, (val[]){*run, by, *sum});
+        }
+    }
+}
+
+/* ---- scales of all k's ---- */
+
+static bool has_one(cg *g, const et_contract *c, int i) {
+    return is_one(g, c, i) && of_product(g, c, i).times.id;
+}
+
+void cg_contract_begin_bare(cg *g, et_contract *c) {
+    c->scale = et_alloc(g->arena, sizeof *c->scale);
+    for (int i = 0; i < c->s->nacc; i++)
+        if (has_one(g, c, i))
+            cg_contract_of_rows(g, c, cg_i32(g, 0), NULL, i, of_product(g, c, i).times,
+                                c->scale->of[i]);
+}
+
+void cg_contract_end_bare(cg *g, const et_contract *c, val *acc) {
+    for (int i = 0; i < c->s->nacc; i++)
+        for (int ns = 0; ns < c->nsub && has_one(g, c, i); ns++) {
+            val *sum = &acc[cg_contract_sum(c, i, 0, ns)];
+            const val *n = c->scale->of[i] + (ptrdiff_t)ns * c->rows_n;
+            *sum = LLVMBuildFMul(g->b, *sum, factors(g, c, i, n, NULL), "");
+        }
+}

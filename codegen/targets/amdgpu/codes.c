@@ -1,0 +1,97 @@
+/* Codes: those of e4m3 that products are made of, and those of weights made numbers by what
+ * instructions there are for it. */
+#include "codegen/targets/amdgpu/amdgpu.h"
+
+/* Bit 7 of each sum below is set where bits 0 to 6
+ * are not all zero. */
+val amdgpu_clean_codes(cg *g, val word) {
+    val rest = cg_i32(g, 0x7f7f7f7f), sum = cg_add(g, LLVMBuildAnd(g->b, word, rest, ""), rest);
+    return LLVMBuildAnd(g->b, word, LLVMBuildOr(g->b, sum, rest, ""), "");
+}
+
+/* Where codes mean half as much, of half the value; and of zero without its sign. */
+val amdgpu_codes(cg *g, const val v[4]) {
+    val word = cg_i32(g, 0), half[4];
+    for (int i = 0; i < 4; i++)
+        half[i] = g->t->codes_times == 1 ? v[i] : cg_fma(g, v[i], cg_f32(g, 0.5), cg_f32(g, 0));
+    for (int i = 0; i < 2; i++) {
+        val args[] = {half[2 * i], half[2 * i + 1], word, LLVMConstInt(g->i1, (unsigned)i, false)};
+        word = cg_call(g, "llvm.amdgcn.cvt.pk.fp8.f32", 0, NULL, 4, args);
+    }
+    return word;
+}
+
+/* ---- of weights ---- */
+
+enum { SIGNS = (int)0x88888888, FOUR_BITS = 16, UPPER_HALVES = 0x07060302 };
+
+/* Those of the target's e4m3, or NULL: it has no instruction for them. */
+static const struct amdgpu_product *e4m3_of(const cg *g) {
+    const et_fragment *f = et_target_fragment(g->t, ET_E4M3);
+    return f ? f->own : NULL;
+}
+
+static float times(const cg *g, et_dtype code) {
+    if (code == ET_U4 || code == ET_I4) return FOUR_BITS;
+    return code == ET_E4M3 && e4m3_of(g) && e4m3_of(g)->element == AMDGPU_FNUZ ? 2 : 1;
+}
+
+static void take_e4m3(cg *g, val word, val *out) {
+    if (e4m3_of(g)->element == AMDGPU_FNUZ) word = amdgpu_clean_codes(g, word);
+    for (int i = 0; i < 4; i++) {
+        val args[] = {word, LLVMConstInt(g->i1, (unsigned)i / 2, false)};
+        val two = cg_call(g, "llvm.amdgcn.cvt.pk.f32.fp8", 0, NULL, 2, args);
+        out[i] = cg_extract(g, two, i % 2);
+    }
+}
+
+/* V >> 4, in a form that LLVM does not make a part of other shifts: where instructions read bytes
+ * of their operands, no other shift is needed. */
+static val fours_up(cg *g, val v) {
+    static const char text[] = "v_lshrrev_b32 $0, 4, $1", where[] = "=v,v";
+    LLVMTypeRef type = LLVMFunctionType(g->i32, &g->i32, 1, false);
+    val shift = LLVMGetInlineAsm(type, text, sizeof text - 1, where, sizeof where - 1, false, false,
+                                 LLVMInlineAsmDialectATT, false);
+    return LLVMBuildCall2(g->b, type, shift, &v, 1, "");
+}
+
+/* The instruction has a signed number of four bits as sixteenths. */
+static int take_fours(cg *g, et_dtype code, val word, val *out) {
+    if (code == ET_U4) word = LLVMBuildXor(g->b, word, cg_i32(g, SIGNS), "");
+    val half[] = {word, fours_up(g, word)};
+    for (int i = 0; i < 8; i++) {
+        val at = LLVMBuildLShr(g->b, half[i % 2], cg_i32(g, i / 2 * 8), "");
+        at = LLVMBuildAnd(g->b, at, cg_i32(g, 0xff), "");
+        out[i] = cg_call(g, "llvm.amdgcn.cvt.off.f32.i4", 0, NULL, 1, &at);
+    }
+    return code == ET_U4 ? 8 : 0;
+}
+
+static int take(cg *g, et_dtype code, val word, val *out) {
+    int bits = et_dtype_bits(code);
+    if (bits == 4 && code != ET_E2M1) return take_fours(g, code, word, out);
+    if (code == ET_E4M3 && e4m3_of(g)) {
+        take_e4m3(g, word, out);
+        return 0;
+    }
+    for (int i = 0; i < 32 / bits; i++)
+        out[i] = cg_to_f32(g, cg_code(g, code, word, cg_i32(g, bits * i)));
+    return 0;
+}
+
+static val pack(cg *g, et_dtype operand, val low, val high) {
+    if (operand == ET_F16) {
+        val two = cg_call(g, "llvm.amdgcn.cvt.pkrtz", 0, NULL, 2, (val[]){low, high});
+        return LLVMBuildBitCast(g->b, two, g->i32, "");
+    }
+    val args[] = {LLVMBuildBitCast(g->b, high, g->i32, ""), LLVMBuildBitCast(g->b, low, g->i32, ""),
+                  cg_i32(g, UPPER_HALVES)};
+    return cg_call(g, "llvm.amdgcn.perm", 0, NULL, 3, args);
+}
+
+static val pick(cg *g, val v, val lane) {
+    v = amdgpu_pick(g, LLVMBuildBitCast(g->b, v, g->i32, ""), lane);
+    return LLVMBuildBitCast(g->b, v, g->f32, "");
+}
+
+const et_bare_family amdgpu_bare = {.take = take, .times = times, .pack = pack, .pick = pick};
