@@ -70,6 +70,7 @@ struct et_contract {
     bool bare;               /* codes are multiplied without their scale (contract_bare.c), */
     bool halves;             /* and so is the row, as f16 (contract_halves.c) */
     struct et_scales *scale; /* with `bare`: those that are the same for all k */
+    struct et_scales *by;    /* and what sums of each unit's run are multiplied by, or NULL */
     int apart;               /* a's k's are staged in pairs of such that are so far apart, or 0 */
     int lane_k;              /* consecutive k in one fragment of a lane */
     int piece;               /* of which one load brings so many */
@@ -335,6 +336,8 @@ int cg_contract_raw_of(const struct et_raw *raw, int u, et_expr codes);
 /* The fragment of unit U of product I, of codes alone. */
 val cg_contract_bared(cg *, const et_contract *, int i, int u, const struct et_raw *raw,
                       const val *v);
+/* Several pieces of rows take turns with CHUNK: what their sums are multiplied by, from now on. */
+void cg_contract_scale_pieces(cg *, et_contract *, val chunk, const val *raw);
 /* Unit U's products of fragments OF with rows A, or number IN_A of the units whose pieces A are.
  * PART: the sums of k's that share a scale. */
 void cg_contract_multiply_bare(cg *, const et_contract *, val chunk, int u, const val *raw,

@@ -70,7 +70,7 @@ static et_dtype code_of(cg *g, const et_contract *c, int i) {
 
 bool cg_contract_take_bare(cg *g, et_contract *c) {
     if (et_is_without(g->opt->without, ET_FEATURE_BARE) || !g->family->bare || !c->coded ||
-        c->streamed || c->msub > 1 || c->sets > 1 || c->apart || c->lane_k % 8 ||
+        c->streamed || c->sets > 1 || c->apart || c->lane_k % 8 ||
         (c->s->operand != ET_BF16 && c->s->operand != ET_F16))
         return false;
     for (int i = 0; i < c->s->nacc; i++)
@@ -81,7 +81,8 @@ bool cg_contract_take_bare(cg *g, et_contract *c) {
             c->times = 1;
             return false;
         }
-    c->bare = c->late = true;
+    c->bare = true;
+    c->late = c->msub == 1;
     return true;
 }
 
@@ -206,27 +207,44 @@ static val products(cg *g, const et_contract *c, const val *of, const val *a, in
                      : g->family->multiply(g, c->fr, c->lane_k, of, a, sum);
 }
 
+/* Does the run of k's that share product I's scale end with unit U? */
+static bool ends(cg *g, const et_contract *c, int i, int u) {
+    return u + 1 == c->units || !as_before(g, c, i, u + 1);
+}
+
+void cg_contract_scale_pieces(cg *g, et_contract *c, val chunk, const val *raw) {
+    val n[ET_MAX_FRAGMENTS];
+    if (!c->by) c->by = et_alloc(g->arena, sizeof *c->by);
+    for (int i = 0; i < c->s->nacc; i++)
+        for (int u = 0; u < c->units && !is_one(g, c, i); u++) {
+            if (!ends(g, c, i, u)) continue;
+            cg_contract_of_rows(g, c, chunk, raw, i, scale_of(g, c, i, u), n);
+            for (int ns = 0; ns < c->nsub; ns++)
+                c->by->of[i][u * c->nsub + ns] = factors(g, c, i, n + ns, NULL);
+        }
+}
+
 void cg_contract_multiply_bare(cg *g, const et_contract *c, val chunk, int u, const val *raw,
                                const val *of, const val *a, int in_a, val *part, val *acc) {
     for (int i = 0; i < c->s->nacc; i++) {
-        bool one = is_one(g, c, i), first = !as_before(g, c, i, u),
-             last = u + 1 == c->units || !as_before(g, c, i, u + 1);
+        bool one = is_one(g, c, i), last = ends(g, c, i, u);
         val n[ET_MAX_FRAGMENTS], m = last && c->halves ? cg_contract_of_row(g, c) : NULL;
-        if (last && !one) cg_contract_of_rows(g, c, chunk, raw, i, scale_of(g, c, i, u), n);
+        if (last && !one && !c->by)
+            cg_contract_of_rows(g, c, chunk, raw, i, scale_of(g, c, i, u), n);
         for (int ns = 0; ns < c->nsub; ns++, of += c->rows_n) {
-            val *sum = &acc[cg_contract_sum(c, i, 0, ns)];
+            int at = cg_contract_sum(c, i, 0, ns);
             if (one && !c->halves) {
-                *sum = products(g, c, of, a, in_a, *sum);
+                acc[at] = products(g, c, of, a, in_a, acc[at]);
                 continue;
             }
-            val *run = &part[cg_contract_sum(c, i, 0, ns)];
-            if (first) *run = LLVMConstNull(LLVMTypeOf(*sum));
-            *run = products(g, c, of, a, in_a, *run);
+            if (!as_before(g, c, i, u)) part[at] = LLVMConstNull(LLVMTypeOf(acc[at]));
+            part[at] = products(g, c, of, a, in_a, part[at]);
             if (!last) continue;
-            val by = factors(g, c, i, one ? NULL : n + (ptrdiff_t)ns * c->rows_n, m);
-            LLVMTypeRef t = LLVMTypeOf(*sum);
-            *sum = c->spread ? spread_scaled(g, c, *run, by, *sum)
-                             : cg_call(g, "llvm.fma", 1, &t, 3, (val[]){*run, by, *sum});
+            val by = c->by ? c->by->of[i][u * c->nsub + ns]
+                           : factors(g, c, i, one ? NULL : n + (ptrdiff_t)ns * c->rows_n, m);
+            LLVMTypeRef t = LLVMTypeOf(acc[at]);
+            acc[at] = c->spread ? spread_scaled(g, c, part[at], by, acc[at])
+                                : cg_call(g, "llvm.fma", 1, &t, 3, (val[]){part[at], by, acc[at]});
         }
     }
 }

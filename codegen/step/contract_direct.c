@@ -322,7 +322,7 @@ static void all_pieces(cg *g, const et_contract *c, val chunk, val *b, val *acc)
 /* One chunk, and the registers of NEXT into LOADED: those of a b that is loaded, or whose
  * fragments have all been made, are free once that is so. What is only to become fragments waits
  * for its turn, what is loaded for the next chunk has its own, and the next slot comes last. */
-static void chunk_direct(cg *g, const et_contract *c, val chunk, val next, val chunks, val *b,
+static void chunk_direct(cg *g, et_contract *c, val chunk, val next, val chunks, val *b,
                          val *loaded, val *acc) {
     val made[ET_MAX_FRAGMENTS];
     if (!c->coded) {
@@ -335,6 +335,7 @@ static void chunk_direct(cg *g, const et_contract *c, val chunk, val next, val c
         all_pieces(g, c, chunk, b, acc);
     } else {
         cg_contract_decode(g, c, chunk, b, 0, c->units, made);
+        if (c->bare) cg_contract_scale_pieces(g, c, chunk, b);
         cg_contract_load_later(g, c, next, chunks, ET_FROM_MEMORY, loaded);
         all_pieces(g, c, chunk, made, acc);
     }
@@ -367,6 +368,7 @@ static void chunks_direct(cg *g, et_contract *c, val chunks, val *carried) {
     if (c->chunks == 1) {
         bool made = c->coded && !c->late;
         if (made) cg_contract_decode(g, c, chunk, b, 0, c->units, loaded);
+        if (made && c->bare) cg_contract_scale_pieces(g, c, chunk, b);
         all_pieces(g, c, chunk, made ? loaded : b, carried);
         return;
     }

@@ -132,12 +132,18 @@ static bool in_runs(const void *ctx, et_expr e) {
     return true;
 }
 
-int et_scaled_bits(const et_program *p, et_expr e, int kvar, bool *out_plain) {
-    struct runs of16 = {p->g->exprs, kvar, 16}, of64 = {p->g->exprs, kvar, 64};
+static et_dtype code_of(const et_program *p, const et_scaled *s) {
+    return p->tensors[et_x(p->g->exprs, s->load)->i].shape.dtype;
+}
+
+int et_scaled_bits(const et_program *p, et_expr e, int kvar, bool *out_plain, int *out_bare) {
+    struct runs of16 = {p->g->exprs, kvar, 16}, of32 = of16, of64 = of16;
     et_scaled s;
-    *out_plain = et_scaled_codes(p, e, in_runs, &of64, &s) && !s.n && !s.more &&
-                 p->tensors[et_x(of64.x, s.load)->i].shape.dtype == ET_E4M3;
+    of32.run = 32, of64.run = 64;
+    *out_plain =
+        et_scaled_codes(p, e, in_runs, &of64, &s) && !s.n && !s.more && code_of(p, &s) == ET_E4M3;
+    *out_bare = et_scaled_codes(p, e, in_runs, &of32, &s) ? et_dtype_bits(code_of(p, &s)) : 0;
     if (!et_scaled_codes(p, e, in_runs, &of16, &s) || !s.exact) return 0;
-    et_dtype t = p->tensors[et_x(of16.x, s.load)->i].shape.dtype;
+    et_dtype t = code_of(p, &s);
     return t == ET_E4M3 || t == ET_I4 || t == ET_U4 ? et_dtype_bits(t) : 0;
 }

@@ -23,8 +23,9 @@ typedef bool et_same_fn(const void *ctx, et_expr);
 bool et_scaled_codes(const et_program *, et_expr e, et_same_fn *is_same, const void *ctx,
                      et_scaled *out);
 
-/* The bits of a code where the whole of E is that for runs of 16 k's, and exact; else 0.
- * *OUT_PLAIN: E is codes of e4m3 for runs of 64, exact or not, with nothing added. */
-int et_scaled_bits(const et_program *, et_expr e, int kvar, bool *out_plain);
+/* The bits of a code of e4m3, i4 or u4 where the whole of E is that for runs of 16 k's, and exact;
+ * else 0. *OUT_PLAIN: E is codes of e4m3 for runs of 64, exact or not, with nothing added.
+ * *OUT_BARE: the bits of any code for runs of 32, exact or not; else 0. */
+int et_scaled_bits(const et_program *, et_expr e, int kvar, bool *out_plain, int *out_bare);
 
 #endif

@@ -45,6 +45,7 @@ typedef struct {
 typedef struct {
     double ops, bytes;
     int code_bits; /* of a right operand that is codes times a scale (ir/program/scaled.h); or 0 */
+    int bare_bits; /* of one that any code may be; or 0 */
     bool plain;    /* as is said there */
 } et_element_cost;
 typedef struct {

@@ -156,8 +156,10 @@ et_step_elements *et_func_elements(const et_program *p, const et_func *f) {
             out[i].a = per_element(p, s->a, -1, s->kvar, NULL);
             for (int k = 0; k < s->nacc; k++) {
                 out[i].b[k] = per_element(p, s->b[k], s->kvar, -1, NULL);
-                if (s->operand == ET_BF16 && s->stage_b < 0)
-                    out[i].b[k].code_bits = et_scaled_bits(p, s->b[k], s->kvar, &out[i].b[k].plain);
+                et_element_cost *b = &out[i].b[k];
+                if (et_dtype_bits(s->operand) == 16 && s->stage_b < 0)
+                    b->code_bits = et_scaled_bits(p, s->b[k], s->kvar, &b->plain, &b->bare_bits);
+                if (s->operand != ET_BF16) b->code_bits = 0, b->plain = false;
             }
         } else if (s->kind == ET_STEP_ATTEND) {
             for (int k = 0; k < ET_AT_PARTS; k++)
@@ -239,6 +241,8 @@ static double rows_waited_for(const struct tile *t, const et_step *s, const et_s
 
 /* Operations of a vector unit for an element of b, by which M rows are multiplied. */
 static double b_ops(const struct tile *t, const et_step *s, const et_element_cost *b, double m) {
+    double bare = b->bare_bits == 8 ? t->m->bare8_ops : b->bare_bits == 4 ? t->m->bare4_ops : 0;
+    if (bare > 0) return bare;
     if (b->plain && m <= 1 && t->m->code8_one_ops > 0) return t->m->code8_one_ops;
     double code = b->code_bits == 8 ? t->m->code8_ops : b->code_bits == 4 ? t->m->code4_ops : 0;
     if (code > 0) return code;

@@ -27,6 +27,8 @@ typedef struct {
                          its expression has operations */
     double code4_ops; /* the same of 4 bits */
     double code8_one_ops; /* of 8 bits with one row, multiplied without its scale; or 0 */
+    double bare8_ops;     /* of 8 bits with up to sixteen, whatever the code and its scale; or 0 */
+    double bare4_ops;     /* the same of 4 bits */
     double event_us;      /* from a notify on one die to a waiter on another going on */
     double latency_us;    /* of a dependent load from memory */
     double launch_us;     /* of a kernel */

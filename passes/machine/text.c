@@ -37,6 +37,8 @@ static const struct field fields[] = {
     {AT(code8_ops), NUMBER, 0, 100, "instructions for a weight of 8 bits, 0 for its expression's"},
     {AT(code4_ops), NUMBER, 0, 100, "instructions for a weight of 4 bits, 0 for its expression's"},
     {AT(code8_one_ops), NUMBER, 0, 100, "the same of 8 bits with one row"},
+    {AT(bare8_ops), NUMBER, 0, 100, "the same of 8 bits with up to 16 rows, without the scale"},
+    {AT(bare4_ops), NUMBER, 0, 100, "the same of 4 bits"},
     {AT(hbm_gbs), NUMBER, 0.1, 1e6, "GB/s that streaming reaches"},
     {AT(die_gbs), NUMBER, 0.1, 1e6, "GB/s from memory to one die alone"},
     {AT(cross_gbs), NUMBER, 0.1, 1e6, "GB/s from other dies to one"},

@@ -1,5 +1,5 @@
 #!/bin/sh
-# bare.sh BIN WORK TARGET: products of up to 16 rows by codes are made without their scale on AMD's GPUs, and no weight is rounded: the
+# bare.sh BIN WORK TARGET: products of few rows by codes are made without their scale on AMD's GPUs, and no weight is rounded: the
 # results are those of products in f32, of which rounded weights are a thousandth off, for scales of each kind and codes of each type.
 set -eu
 bin=$1 work=$2 target=$3
@@ -12,7 +12,7 @@ K=512 R=96
 model() { # TYPE, CODES: with what is added; SCALES: type, rows and k's to one; PRODUCT: of x and weights; and other weights
     cat << X
 model bare
-dim N in 1..16
+dim N in 1..64
 input x : bf16[N, $K]
 weight codes : $1[$R, $K]
 weight scales : $3[($R + $4 - 1) / $4, $K / $5]
@@ -29,7 +29,7 @@ try() { # NAME and TYPE CODES SCALES ROWS KS OTHER, OPERAND
     model "$2" "$3" "$4" "$5" "$6" "f32(x) @ (f32($3) * f32(each)).T" "$7" > exact.etg
     "$bin/etfill" weights --seed 3 "codes:$2[$R,$K]:$range" "scales:$4[$((($R + $5 - 1) / $5)),$(($K / $6))]:$unit" "zeros:u4[$R,$(($K / 32))]:0:15"
     "$bin/etcc" "$name.etg" --target="$target" --variants=1 -o "$name.hsaco"
-    for n in 1 7 16; do
+    for n in 1 7 16 17 64; do
         "$bin/etfill" in --seed $n "x:bf16[$n,$K]:-2:2"
         "$bin/etinterp" exact.etg --stage graph --set=N=$n --in in --weights weights --out want
         "$bin/etrun" "$name.hsaco" --set=N=$n --in in --weights weights --out got --device "emu:$target:cus=4" >/dev/null
