@@ -403,6 +403,10 @@ bool et_codegen(et_program *p, const et_codegen_options *opt, et_codegen_info *o
             .family = t.family};
     et_codegen_info info = {0};
     g.packed = et_alloc(g.arena, (size_t)(p->ntensors + 1) * sizeof *g.packed);
+    for (int i = 0; et_program_part(p, i); i++)
+        info.ncode += et_program_part(p, i)->ngrids;
+    if (opt->count || opt->emit_loops)
+        g.products = et_alloc(g.arena, (size_t)(info.ncode + 1) * sizeof *g.products);
     if (!check(&g)) return false;
     LLVMResetFatalErrorHandler();
     LLVMInstallFatalErrorHandler(on_fatal);

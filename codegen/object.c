@@ -65,7 +65,6 @@ static bool emit(cg *g, LLVMTargetMachineRef tm) {
 }
 
 static bool count_products(cg *g, LLVMTargetMachineRef tm, et_codegen_info *info) {
-    et_program *p;
     bool ok = true;
     et_output f;
     if (!g->opt->count && !g->opt->emit_loops) return true;
@@ -74,8 +73,6 @@ static bool count_products(cg *g, LLVMTargetMachineRef tm, et_codegen_info *info
         return !g->opt->emit_loops;
     }
     if (g->opt->emit_loops && !et_output_open(&f, g->opt->emit_loops)) ok = false;
-    for (int i = 0; (p = et_program_part(g->whole, i)); i++)
-        info->ncode += p->ngrids;
     info->code = et_alloc(g->whole->g->arena, (size_t)(info->ncode + 1) * sizeof *info->code);
     FILE *loops = ok && g->opt->emit_loops ? f.to : NULL;
     if (!g->family->count(g, tm, info->code, info->ncode, loops)) info->code = NULL;

@@ -151,6 +151,7 @@ void cg_tile(cg *g, int grid, val tile) {
     if (cg_brings(g, grid, tile)) return;
     const et_grid *gr = &g->p->grids[grid];
     g->f = &g->p->funcs[gr->func];
+    g->task = g->first_task + grid;
     g->streamed = cg_streamed(g, grid);
     g->deep = g->streamed && gr->deep;
     int mark = cg_scope(g);

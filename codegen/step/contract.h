@@ -70,7 +70,8 @@ struct et_contract {
     bool bare;               /* codes are multiplied without their scale (contract_bare.c), */
     bool halves;             /* and so is the row, as f16 (contract_halves.c) */
     struct et_scales *scale; /* with `bare`: those that are the same for all k */
-    struct et_scales *by;    /* and what sums of each unit's run are multiplied by, or NULL */
+    struct et_scales *by;    /* and, of several pieces of rows, those of each unit's run, */
+    struct et_scales *more;  /* and what is added to its codes; or NULL */
     int apart;               /* a's k's are staged in pairs of such that are so far apart, or 0 */
     int lane_k;              /* consecutive k in one fragment of a lane */
     int piece;               /* of which one load brings so many */

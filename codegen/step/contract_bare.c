@@ -1,7 +1,8 @@
 /* Weights that are codes times a scale, multiplied without the scale: what the sums of a run of k's
- * that share one are multiplied by is that scale, in f32. Codes have few bits, and so become
- * operands of products without being rounded, and a sum takes the instructions that its weights
- * would have taken one by one.
+ * that share one are multiplied by is that scale, in f32, once what is added to each code times
+ * the sum of the row's elements has been added to them. Codes have few bits, and so become operands
+ * of products without being rounded, and a sum takes the instructions that its weights would have
+ * taken one by one.
  *
  * Codes become f16 where one instruction makes two of them and the row is made f16, too
  * (contract_halves.c), or what the product's operands are (et_bare_family). */
@@ -15,6 +16,10 @@ static et_scaled of_product(cg *g, const et_contract *c, int i) {
     return s;
 }
 
+static et_dtype code_of(cg *g, const et_contract *c, int i) {
+    return g->p->tensors[et_x(g->x, of_product(g, c, i).load)->i].shape.dtype;
+}
+
 /* Is product I's scale the same for all k's? */
 static bool is_one(cg *g, const et_contract *c, int i) {
     et_scaled s = of_product(g, c, i);
@@ -26,6 +31,19 @@ static bool is_one(cg *g, const et_contract *c, int i) {
 static et_expr scale_of(cg *g, const et_contract *c, int i, int u) {
     if (is_one(g, c, i)) return et_int(g->x, 1);
     return cg_contract_of_unit(g, c, of_product(g, c, i).times, u);
+}
+
+/* What is added to product I's codes, as they come from the family, in unit U; none: nothing is. */
+static et_expr added_to(cg *g, const et_contract *c, int i, int u) {
+    et_scaled s = of_product(g, c, i);
+    int64_t more = s.more + (c->halves ? 0 : g->family->bare->less(code_of(g, c, i)));
+    et_expr sum = et_int(g->x, more);
+    if (!more && !s.n) return ET_NO_EXPR;
+    for (int k = 0; k < s.n; k++) {
+        et_expr e = cg_contract_of_unit(g, c, s.add[k], u);
+        sum = s.less[k] ? et_sub(g->x, sum, e) : et_add(g->x, sum, e);
+    }
+    return sum;
 }
 
 bool cg_contract_may_bare(cg *g, const et_contract *c, int i) {
@@ -61,17 +79,19 @@ static const et_fragment *turning(cg *g, const et_contract *c) {
 static bool suits(cg *g, const et_contract *c, int i) {
     et_scaled s;
     if (!cg_contract_may_bare(g, c, i) || !cg_contract_scaled(g, c, i, &s)) return false;
-    return turning(g, c) || !s.times.id || is_wide(g, c, s.times);
-}
-
-static et_dtype code_of(cg *g, const et_contract *c, int i) {
-    return g->p->tensors[et_x(g->x, of_product(g, c, i).load)->i].shape.dtype;
+    for (int u = 0; u < c->units; u++)
+        for (int k = 0; k < s.n; k++)
+            if (!cg_contract_of_unit(g, c, s.add[k], u).id) return false;
+    if (turning(g, c)) return true;
+    for (int k = 0; k < s.n; k++)
+        if (!is_wide(g, c, s.add[k])) return false;
+    return !s.times.id || is_wide(g, c, s.times);
 }
 
 bool cg_contract_take_bare(cg *g, et_contract *c) {
     if (et_is_without(g->opt->without, ET_FEATURE_BARE) || !g->family->bare || !c->coded ||
-        c->streamed || c->sets > 1 || c->apart || c->lane_k % 8 ||
-        (c->s->operand != ET_BF16 && c->s->operand != ET_F16))
+        c->streamed || cg_contract_sums(c) + c->s->nacc > ET_MAX_SUMS || c->sets > 1 || c->apart ||
+        c->lane_k % 8 || (c->s->operand != ET_BF16 && c->s->operand != ET_F16))
         return false;
     for (int i = 0; i < c->s->nacc; i++)
         if (!suits(g, c, i)) return false;
@@ -107,35 +127,17 @@ static val halved(cg *g, const et_contract *c, et_dtype code, val all) {
     return cg_vector(g, g->i32, c->lane_k / 2, words);
 }
 
-/* What is added to codes of unit U, which are less by LESS, divided by what codes are; or NULL. */
-static val increase(cg *g, const et_contract *c, const et_scaled *s, int u, int less) {
-    val sum = NULL;
-    float each = 1 / c->times;
-    if (s->more + less) sum = cg_f32(g, (double)(s->more + less) * each);
-    for (int i = 0; i < s->n; i++) {
-        et_expr e = et_same_in_run(g->x, s->add[i], c->s->kvar, cg_contract_k(g, c, u), c->lane_k);
-        val v = cg_to_f32(g, cg_emit(g, e)), by = cg_f32(g, s->less[i] ? -each : each);
-        sum = cg_fma(g, v, by, sum ? sum : cg_f32(g, 0));
-    }
-    return sum;
-}
-
 val cg_contract_bared(cg *g, const et_contract *c, int i, int u, const struct et_raw *raw,
                       const val *v) {
     et_scaled s = of_product(g, c, i);
     et_dtype code = code_of(g, c, i);
     val all = v[cg_contract_raw_of(raw, u, s.load)], words[16], out[8];
     if (c->halves) return halved(g, c, code, all);
-    int less, per = 32 / et_dtype_bits(code), n = 0;
-    val add = NULL;
+    int per = 32 / et_dtype_bits(code), n = 0;
     for (int w = 0; w < c->lane_k / per; w++) {
-        less = g->family->bare->take(g, code, word_of(g, all, w), out);
-        if (!w) add = increase(g, c, &s, u, less);
-        for (int k = 0; k < per; k += 2) {
-            for (int b = 0; add && b < 2; b++)
-                out[k + b] = LLVMBuildFAdd(g->b, out[k + b], add, "");
+        g->family->bare->take(g, code, word_of(g, all, w), out);
+        for (int k = 0; k < per; k += 2)
             words[n++] = g->family->bare->pack(g, c->s->operand, out[k], out[k + 1]);
-        }
     }
     val vector = n == 1 ? words[0] : cg_vector(g, g->i32, n, words);
     return LLVMBuildBitCast(g->b, vector, cg_fragment_type(g, c), "");
@@ -172,8 +174,8 @@ static val turned(cg *g, const et_contract *c, val v, bool wide) {
     return cg_vector(g, g->f32, c->results, each);
 }
 
-/* What the sums of piece NS of product I's rows are multiplied by: what the lane's two rows of b
- * are, N or nothing, times M or nothing. */
+/* What the sums of a piece of product I's rows are multiplied by: what the lane's rows of b are, N
+ * or nothing, times M or nothing. */
 static val factors(cg *g, const et_contract *c, int i, const val *n, val m) {
     int all = c->sets * c->results;
     val v[16], each[2];
@@ -199,7 +201,65 @@ static val spread_scaled(cg *g, const et_contract *c, val part, val by, val sum)
 }
 
 static bool as_before(cg *g, const et_contract *c, int i, int u) {
-    return u > 0 && et_expr_eq(scale_of(g, c, i, u - 1), scale_of(g, c, i, u));
+    return u > 0 && et_expr_eq(scale_of(g, c, i, u - 1), scale_of(g, c, i, u)) &&
+           et_expr_eq(added_to(g, c, i, u - 1), added_to(g, c, i, u));
+}
+
+/* Does the run of k's that share what belongs to product I's codes end with unit U? */
+static bool ends(cg *g, const et_contract *c, int i, int u) {
+    return u + 1 == c->units || !as_before(g, c, i, u + 1);
+}
+
+/* For the lane's rows of b: scales of unit U's run to N, what is added to its codes to MORE. */
+static void of_run(cg *g, const et_contract *c, val chunk, const val *raw, int i, int u, val *n,
+                   val *more) {
+    et_expr add = added_to(g, c, i, u);
+    if (!is_one(g, c, i)) cg_contract_of_rows(g, c, chunk, raw, i, scale_of(g, c, i, u), n);
+    if (!add.id) return;
+    cg_contract_of_rows(g, c, chunk, raw, i, add, more);
+    for (int row = 0; row < c->nsub * c->rows_n; row++)
+        more[row] = LLVMBuildFMul(g->b, more[row], cg_f32(g, 1 / c->times), "");
+}
+
+static val increase(cg *g, const et_contract *c, int i, int u, val more) {
+    return turned(g, c, more, is_wide(g, c, added_to(g, c, i, u)));
+}
+
+void cg_contract_scale_pieces(cg *g, et_contract *c, val chunk, const val *raw) {
+    val n[ET_MAX_FRAGMENTS], more[ET_MAX_FRAGMENTS];
+    if (!c->by) c->by = et_alloc(g->arena, sizeof *c->by);
+    if (!c->more) c->more = et_alloc(g->arena, sizeof *c->more);
+    for (int i = 0; i < c->s->nacc; i++)
+        for (int u = 0; u < c->units; u++) {
+            if (!ends(g, c, i, u)) continue;
+            of_run(g, c, chunk, raw, i, u, n, more);
+            for (int ns = 0; ns < c->nsub; ns++) {
+                int at = u * c->nsub + ns;
+                if (!is_one(g, c, i)) c->by->of[i][at] = factors(g, c, i, n + ns, NULL);
+                if (added_to(g, c, i, u).id) c->more->of[i][at] = increase(g, c, i, u, more[ns]);
+            }
+        }
+}
+
+/* The product whose sums of row's elements are product I's: the first, where runs are the same. */
+static int summed_with(cg *g, const et_contract *c, int i) {
+    bool alike = added_to(g, c, 0, 0).id;
+    for (int k = 0; k < c->units && alike; k++)
+        alike = as_before(g, c, i, k) == as_before(g, c, 0, k);
+    return alike ? 0 : i;
+}
+
+/* The sums of the row's elements in unit U's run, for product I; ROW: those so far. */
+static val row_sum(cg *g, const et_contract *c, int i, int u, const val *a, val *row) {
+    if (summed_with(g, c, i) < i) return row[0];
+    val word = cg_i32(g, c->s->operand == ET_F16 ? 0x3c003c00 : 0x3f803f80), ones[8];
+    for (int w = 0; w < c->lane_k / 2; w++)
+        ones[w] = word;
+    val b = cg_vector(g, g->i32, c->lane_k / 2, ones);
+    b = LLVMBuildBitCast(g->b, b, cg_fragment_type(g, c), "");
+    if (!as_before(g, c, i, u))
+        row[i] = LLVMConstNull(LLVMVectorType(g->f32, (unsigned)c->results));
+    return row[i] = g->family->multiply(g, c->fr, c->lane_k, &b, a, row[i]);
 }
 
 static val products(cg *g, const et_contract *c, const val *of, const val *a, int in_a, val sum) {
@@ -207,44 +267,34 @@ static val products(cg *g, const et_contract *c, const val *of, const val *a, in
                      : g->family->multiply(g, c->fr, c->lane_k, of, a, sum);
 }
 
-/* Does the run of k's that share product I's scale end with unit U? */
-static bool ends(cg *g, const et_contract *c, int i, int u) {
-    return u + 1 == c->units || !as_before(g, c, i, u + 1);
-}
-
-void cg_contract_scale_pieces(cg *g, et_contract *c, val chunk, const val *raw) {
-    val n[ET_MAX_FRAGMENTS];
-    if (!c->by) c->by = et_alloc(g->arena, sizeof *c->by);
-    for (int i = 0; i < c->s->nacc; i++)
-        for (int u = 0; u < c->units && !is_one(g, c, i); u++) {
-            if (!ends(g, c, i, u)) continue;
-            cg_contract_of_rows(g, c, chunk, raw, i, scale_of(g, c, i, u), n);
-            for (int ns = 0; ns < c->nsub; ns++)
-                c->by->of[i][u * c->nsub + ns] = factors(g, c, i, n + ns, NULL);
-        }
+static val times_plus(cg *g, val a, val b, val sum) {
+    LLVMTypeRef t = LLVMTypeOf(sum);
+    return cg_call(g, "llvm.fma", 1, &t, 3, (val[]){a, b, sum});
 }
 
 void cg_contract_multiply_bare(cg *g, const et_contract *c, val chunk, int u, const val *raw,
                                const val *of, const val *a, int in_a, val *part, val *acc) {
     for (int i = 0; i < c->s->nacc; i++) {
-        bool one = is_one(g, c, i), last = ends(g, c, i, u);
-        val n[ET_MAX_FRAGMENTS], m = last && c->halves ? cg_contract_of_row(g, c) : NULL;
-        if (last && !one && !c->by)
-            cg_contract_of_rows(g, c, chunk, raw, i, scale_of(g, c, i, u), n);
+        bool one = is_one(g, c, i), straight = one && !c->halves, last = ends(g, c, i, u),
+             adds = added_to(g, c, i, u).id;
+        val n[ET_MAX_FRAGMENTS], more[ET_MAX_FRAGMENTS], row = NULL;
+        val m = last && c->halves ? cg_contract_of_row(g, c) : NULL;
+        if (last && !c->by) of_run(g, c, chunk, raw, i, u, n, more);
+        if (adds) row = row_sum(g, c, i, u, a, part + cg_contract_sums(c));
         for (int ns = 0; ns < c->nsub; ns++, of += c->rows_n) {
-            int at = cg_contract_sum(c, i, 0, ns);
-            if (one && !c->halves) {
-                acc[at] = products(g, c, of, a, in_a, acc[at]);
-                continue;
+            int at = cg_contract_sum(c, i, 0, ns), run = u * c->nsub + ns;
+            val *sum = straight ? &acc[at] : &part[at];
+            if (!straight && !as_before(g, c, i, u)) *sum = LLVMConstNull(LLVMTypeOf(acc[at]));
+            *sum = products(g, c, of, a, in_a, *sum);
+            if (last && adds) {
+                val by = c->more ? c->more->of[i][run] : increase(g, c, i, u, more[ns]);
+                *sum = times_plus(g, row, by, *sum);
             }
-            if (!as_before(g, c, i, u)) part[at] = LLVMConstNull(LLVMTypeOf(acc[at]));
-            part[at] = products(g, c, of, a, in_a, part[at]);
-            if (!last) continue;
-            val by = c->by ? c->by->of[i][u * c->nsub + ns]
+            if (!last || straight) continue;
+            val by = c->by ? c->by->of[i][run]
                            : factors(g, c, i, one ? NULL : n + (ptrdiff_t)ns * c->rows_n, m);
-            LLVMTypeRef t = LLVMTypeOf(acc[at]);
             acc[at] = c->spread ? spread_scaled(g, c, part[at], by, acc[at])
-                                : cg_call(g, "llvm.fma", 1, &t, 3, (val[]){part[at], by, acc[at]});
+                                : times_plus(g, part[at], by, acc[at]);
         }
     }
 }
@@ -255,7 +305,18 @@ static bool has_one(cg *g, const et_contract *c, int i) {
     return is_one(g, c, i) && of_product(g, c, i).times.id;
 }
 
+/* For who counts products in the machine code. */
+static void note_sums(cg *g, const et_contract *c) {
+    int *n = g->products[g->task];
+    n[0] = n[1] = 0;
+    for (int i = 0; i < c->s->nacc; i++) {
+        n[0] += c->nsub;
+        n[1] += added_to(g, c, i, 0).id && summed_with(g, c, i) == i;
+    }
+}
+
 void cg_contract_begin_bare(cg *g, et_contract *c) {
+    if (g->products) note_sums(g, c);
     c->scale = et_alloc(g->arena, sizeof *c->scale);
     for (int i = 0; i < c->s->nacc; i++)
         if (has_one(g, c, i))

@@ -64,7 +64,8 @@ et_expr cg_contract_of_unit(cg *g, const et_contract *c, et_expr e, int u) {
 
 /* LOAD in unit U as registers of a row of product I; false where it takes too many. */
 static bool add_raw(cg *g, const et_contract *c, struct et_coded *d, int i, et_expr load, int u) {
-    et_expr k = cg_contract_k(g, c, u), one = et_same_in_run(g->x, load, c->s->kvar, k, c->lane_k);
+    et_expr k = cg_contract_k(g, c, u), one = cg_contract_of_unit(g, c, load, u);
+    if (!one.id) one = et_same_in_run(g->x, load, c->s->kvar, k, c->lane_k);
     et_node_x x = *et_x(g->x, load);
     int bits = et_dtype_bits(g->p->tensors[x.i].shape.dtype);
     struct et_raw r = {.load = load, .u = u, .n = 1};
@@ -85,7 +86,7 @@ static bool add_raw(cg *g, const et_contract *c, struct et_coded *d, int i, et_e
     return true;
 }
 
-/* Cut into UNITS; false where some load is neither. */
+/* Cut into UNITS; false where some load is neither, or there are more than can be kept. */
 static bool cut(cg *g, et_contract *c, int units) {
     const et_step *s = c->s;
     struct et_coded *d = c->coded = et_alloc(g->arena, sizeof *d);
@@ -125,7 +126,7 @@ bool cg_contract_code(cg *g, et_contract *c, int most) {
         c->units = units;
         c->kc = units * wide;
         if (c->streamed && !cg_contract_fits(g, c)) continue;
-        if (!cut(g, c, units)) break;
+        if (!cut(g, c, units)) continue;
         c->nload = c->coded->nraws * rows;
         c->apart = pairs_of(g, c);
         c->times = c->apart ? cg_contract_pairs_times() : 1;

@@ -62,9 +62,10 @@ typedef struct {
 
 /* Codes of weights made operands of products, of the values they are. */
 typedef struct {
-    /* What a word of CODEs is, as f32 in the order of their numbers, divided by TIMES and less by
-     * what is returned, which is small. */
-    int (*take)(cg *, et_dtype code, val word, val *out);
+    /* What a word of CODEs is, as f32 in the order of their numbers, less by LESS, a small integer,
+     * and divided by TIMES. */
+    void (*take)(cg *, et_dtype code, val word, val *out);
+    int (*less)(et_dtype code);
     float (*times)(const cg *, et_dtype code);
     /* Two f32, which OPERAND has exactly, as a word of two of these. */
     val (*pack)(cg *, et_dtype operand, val low, val high);

@@ -7,7 +7,7 @@ bin=$1 work=$2 target=$3
 rm -rf "$work"
 mkdir -p "$work"
 cd "$work"
-K=512 R=96
+K=1024 R=96
 
 model() { # TYPE, CODES: with what is added; SCALES: type, rows and k's to one; PRODUCT: of x and weights; and other weights
     cat << X
@@ -39,12 +39,12 @@ try() { # NAME and TYPE CODES SCALES ROWS KS OTHER, OPERAND
 
 for scales in bf16 f32; do
     try "blocks.$scales" e4m3 codes $scales 128 128 ''
-    try "channels.$scales" e4m3 codes $scales 1 512 ''
+    try "channels.$scales" e4m3 codes $scales 1 1024 ''
     try "fours.$scales" u4 'codes - 8' $scales 1 128 ''
 done
-try zeros u4 'codes - gather(zeros.T, idiv(iota(512), 32)).T' bf16 1 32 "weight zeros : u4[$R, $K / 32]"
+try zeros u4 'codes - gather(zeros.T, idiv(iota(1024), 32)).T' bf16 1 32 "weight zeros : u4[$R, $K / 32]"
 try signed i4 codes bf16 1 64 ''
-try eights i8 codes f32 1 512 ''
+try eights i8 codes f32 1 1024 ''
 try small e5m2 codes bf16 1 128 ''
 try mx e2m1 codes ue8m0 1 32 ''
 try half u4 'codes - 8' f16 1 128 '' f16

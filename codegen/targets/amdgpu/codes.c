@@ -56,7 +56,7 @@ static val fours_up(cg *g, val v) {
 }
 
 /* The instruction has a signed number of four bits as sixteenths. */
-static int take_fours(cg *g, et_dtype code, val word, val *out) {
+static void take_fours(cg *g, et_dtype code, val word, val *out) {
     if (code == ET_U4) word = LLVMBuildXor(g->b, word, cg_i32(g, SIGNS), "");
     val half[] = {word, fours_up(g, word)};
     for (int i = 0; i < 8; i++) {
@@ -64,19 +64,21 @@ static int take_fours(cg *g, et_dtype code, val word, val *out) {
         at = LLVMBuildAnd(g->b, at, cg_i32(g, 0xff), "");
         out[i] = cg_call(g, "llvm.amdgcn.cvt.off.f32.i4", 0, NULL, 1, &at);
     }
+}
+
+static int less(et_dtype code) {
     return code == ET_U4 ? 8 : 0;
 }
 
-static int take(cg *g, et_dtype code, val word, val *out) {
+static void take(cg *g, et_dtype code, val word, val *out) {
     int bits = et_dtype_bits(code);
-    if (bits == 4 && code != ET_E2M1) return take_fours(g, code, word, out);
-    if (code == ET_E4M3 && e4m3_of(g)) {
+    if (bits == 4 && code != ET_E2M1)
+        take_fours(g, code, word, out);
+    else if (code == ET_E4M3 && e4m3_of(g))
         take_e4m3(g, word, out);
-        return 0;
-    }
-    for (int i = 0; i < 32 / bits; i++)
-        out[i] = cg_to_f32(g, cg_code(g, code, word, cg_i32(g, bits * i)));
-    return 0;
+    else
+        for (int i = 0; i < 32 / bits; i++)
+            out[i] = cg_to_f32(g, cg_code(g, code, word, cg_i32(g, bits * i)));
 }
 
 static val pack(cg *g, et_dtype operand, val low, val high) {
@@ -94,4 +96,5 @@ static val pick(cg *g, val v, val lane) {
     return LLVMBuildBitCast(g->b, v, g->f32, "");
 }
 
-const et_bare_family amdgpu_bare = {.take = take, .times = times, .pack = pack, .pick = pick};
+const et_bare_family amdgpu_bare = {
+    .take = take, .less = less, .times = times, .pack = pack, .pick = pick};

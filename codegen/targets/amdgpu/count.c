@@ -12,10 +12,12 @@ struct reader {
     int ncode;
     int task, depth;             /* of the last mark; -1 where it is none that is known */
     bool tile;                   /* the next mark is a tile's */
+    bool out;                    /* what is found is kept */
     long long m0;                /* what was put there last, -1: not a number */
     int block;                   /* loops around it */
     int64_t instructions, flops; /* of the block so far, */
-    int64_t f32_flops;           /* beside those of products of f32 */
+    int64_t f32_flops;           /* beside those of products of f32, */
+    bool *others;                /* which count where a task has no others */
     bool codes;
     const char *block_text, *at; /* of LLVM's text: where the block began, and how far it is read */
     FILE *loops;                 /* for llvm-mca, or NULL */
@@ -37,8 +39,10 @@ static void write_region(const struct reader *r) {
 
 /* Products of f32 beside others are none of the task's: they turn scales (contract_bare.c). */
 static void end_block(struct reader *r) {
-    if (!r->flops) r->flops = r->f32_flops;
-    bool known = r->task >= 0 && r->task < r->ncode && r->flops > 0;
+    bool of_task = r->task >= 0 && r->task < r->ncode;
+    if (of_task && r->flops) r->others[r->task] = true;
+    if (of_task && !r->others[r->task]) r->flops = r->f32_flops;
+    bool known = of_task && r->flops > 0 && r->out;
     int in_loop = r->block > r->depth;
     if (known && in_loop && r->loops) write_region(r);
     if (known && r->block <= r->depth + 1) {
@@ -79,7 +83,9 @@ static void instruction(struct reader *r, const char *at, size_t n) {
     text[name] = '\0';
     int64_t flops = flops_of(text);
     r->instructions++;
-    *(strstr(text, "x4_f32") ? &r->f32_flops : &r->flops) += flops;
+    *(!strncmp(text, "v_mfma_f32_16x16x4f32", 21) || !strncmp(text, "v_mfma_f32_16x16x4_f32", 22)
+          ? &r->f32_flops
+          : &r->flops) += flops;
     r->codes |= flops && strstr(text, "_fp8_fp8");
     if (operands) text[name] = ' ';
     if (strncmp(text, "s_mov_b32", 9) == 0 &&
@@ -107,26 +113,43 @@ static void read_line(struct reader *r, const char *line, size_t n) {
     r->at = line + n + 1;
 }
 
+/* All of TEXT. OUT: what it finds is kept, and not just which tasks have other products. */
+static void read_text(struct reader *r, LLVMMemoryBufferRef text, bool out) {
+    const char *at = LLVMGetBufferStart(text), *end = at + LLVMGetBufferSize(text);
+    r->out = out;
+    r->task = -1;
+    r->m0 = -1;
+    r->block_text = r->at = at;
+    while (at < end) {
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        if (!stop) break; /* the last line ends in one */
+        read_line(r, at, (size_t)(stop - at));
+        at = stop + 1;
+    }
+    end_block(r);
+}
+
+/* Of N[0] + N[1] products of the task's, the latter sum rows. */
+static void leave_out_sums(et_product_code *code, const int n[2]) {
+    for (int k = 0; k < 2 && n[1]; k++)
+        code->flops[k] = code->flops[k] * n[0] / (n[0] + n[1]);
+}
+
 bool amdgpu_count(cg *g, LLVMTargetMachineRef tm, et_product_code *out, int n, FILE *loops) {
-    struct reader r = {
-        .code = out, .ncode = n, .task = -1, .m0 = -1, .loops = loops, .whole = g->whole};
+    struct reader r = {.code = out, .ncode = n, .loops = loops, .whole = g->whole};
     LLVMModuleRef copy = LLVMCloneModule(g->mod); /* which making code of changes */
     LLVMMemoryBufferRef text = NULL;
     char *err = NULL;
     LLVMSetTargetMachineAsmVerbosity(tm, true);
     bool ok = !LLVMTargetMachineEmitToMemoryBuffer(tm, copy, LLVMAssemblyFile, &err, &text);
     LLVMSetTargetMachineAsmVerbosity(tm, false);
+    r.others = et_alloc(g->arena, (size_t)(n + 1) * sizeof *r.others);
     if (!ok) LLVMDisposeMessage(err);
     if (ok) {
-        const char *at = LLVMGetBufferStart(text), *end = at + LLVMGetBufferSize(text);
-        r.block_text = r.at = at;
-        while (at < end) {
-            const char *stop = memchr(at, '\n', (size_t)(end - at));
-            if (!stop) break; /* the last line ends in one */
-            read_line(&r, at, (size_t)(stop - at));
-            at = stop + 1;
-        }
-        end_block(&r);
+        read_text(&r, text, false);
+        read_text(&r, text, true);
+        for (int i = 0; i < n; i++)
+            leave_out_sums(&out[i], g->products[i]);
         LLVMDisposeMemoryBuffer(text);
     }
     LLVMDisposeModule(copy);
