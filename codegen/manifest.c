@@ -116,7 +116,11 @@ static void put_tensor(struct out *o, const et_tensor *t, int64_t zeros, bool pa
     put_string(o, t->name ? t->name : "");
     put(o, ", \"kind\": \"%s\", \"dtype\": \"%s\", \"shape\": ", kind[t->kind],
         et_dtype_name(t->shape.dtype));
-    put_dims(o, t->shape.rank, t->shape.dim);
+    put_dims(o, t->turned ? t->turned->rank : t->shape.rank,
+             t->turned ? t->turned->dim : t->shape.dim);
+    for (int d = 0; t->turned && d < t->turned->rank; d++)
+        put(o, "%s%d%s", d ? ", " : ", \"order\": [", t->turned->order[d],
+            d + 1 < t->turned->rank ? "" : "]");
     if (t->kind == ET_TENSOR_WEIGHT) {
         put(o, ", \"source\": ");
         put_string(o, t->source ? t->source : t->name ? t->name : "");
@@ -352,6 +356,14 @@ static char *framed(cg *g, const char *text) {
                      etrt_manifest_sum(text, n), text);
 }
 
+static bool any_turned(const cg *g) {
+    const et_program *p;
+    for (int i = 0; (p = et_program_part(g->whole, i)); i++)
+        for (int t = 0; t < p->ntensors; t++)
+            if (p->tensors[t].turned) return true;
+    return false;
+}
+
 static bool any_packed(const cg *g) {
     for (int i = 0; i < g->whole->ntensors; i++)
         if (g->packed[i]) return true;
@@ -365,6 +377,7 @@ char *cg_manifest(cg *g) {
     put(&o, "{\"abi\": %d, \"etcc\": \"%s\", \"target\": \"%s\", \"model\": ",
         any_packed(g)     ? ETRT_ABI_PACKED
         : cg_has_zeros(g) ? ETRT_ABI_ZEROS
+        : any_turned(g)   ? ETRT_ABI_ORDER
         : g->tags.bytes   ? ETRT_ABI_TAGS
                           : ETRT_ABI_VERSION,
         ETCC_VERSION, g->t->name);

@@ -23,6 +23,8 @@
 #define ETRT_ABI_ZEROS 7
 /* And that of one whose weights have "packed". */
 #define ETRT_ABI_PACKED 8
+/* And that of one whose weights have "order". */
+#define ETRT_ABI_ORDER 9
 
 /* The manifest, JSON text, is in the file of code within a frame: a head of 32 bytes, all ASCII,
  *
@@ -50,6 +52,9 @@
  *       "source": "model.layers.{l}.self_attn.q_proj.weight", "loops": [["l", 0, 4]],
  *       "zeros": 64 },                     // only with ABI ETRT_ABI_ZEROS
  *                                          // or, with ETRT_ABI_PACKED, "packed": 64
+ *                                          // or, with ETRT_ABI_ORDER, "order": [0, 2, 1]: which
+ *                                          // dimension of that shape is first in memory, which
+ *                                          // second, ...
  *     { "name": "kc", "kind": "state",  ... }, { "name": "logits", "kind": "output", ... } ],
  *   "workspace_bytes": 123456,
  *   "temporaries": [                       // what is in the workspace, for whoever looks at it

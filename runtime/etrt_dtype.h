@@ -234,11 +234,18 @@ static inline int etrt_dtype_held(int bits, const char *own, const char *in_file
 
 /* Is a tensor in a file, of shape HAVE, one of shape WANT, where its elements hold HELD each? Where
  * that is more than one, the last dimension is made of them and of all dimensions of the file's
- * that are left: [2, 3] of four each is [2, 3, 4] and [2, 12]. */
+ * that are left, or the last dimensions of them alone: [2, 3] of four each is [2, 3, 4], [2, 12]
+ * and [2, 3, 2, 2]. */
 static inline int etrt_dtype_fits(int held, int rank, const int64_t *want, int have_rank,
                                   const int64_t *have) {
     int same = held == 1 ? rank : rank - 1;
-    int64_t n = held;
+    int64_t n = held, each = 1;
+    int whole = held > 1 && have_rank < rank;
+    for (int d = 0; d < have_rank && whole; d++)
+        whole = have[d] == want[d];
+    for (int d = have_rank; d < rank && whole; d++)
+        if (__builtin_mul_overflow(each, want[d], &each)) return 0;
+    if (whole && each == held) return 1;
     if (same < 0 || have_rank < same || (held == 1 && have_rank != rank)) return 0;
     for (int d = 0; d < same; d++)
         if (have[d] != want[d]) return 0;

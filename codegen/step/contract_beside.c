@@ -27,7 +27,7 @@ static bool aligned(cg *g, const et_contract *c, et_expr load, int count) {
 
 static bool plan_side(cg *g, const et_contract *c, const et_beside *b, int at, et_side *out) {
     int bits = dtype_bits(g, b->load), wave = g->t->wave;
-    if (c->kc % b->group || bits % 8) return false;
+    if (c->kc % b->group || c->kc / b->group * bits % 8) return false;
     int bytes = c->kc / b->group * bits / 8, piece = piece_of(bytes);
     if (!piece || !aligned(g, c, b->load, piece * 8 / bits)) return false;
     int items = c->s->tn * (bytes / piece);
@@ -63,15 +63,20 @@ const et_side *cg_contract_side(const et_contract *c, int i, et_expr load) {
 
 /* ---- taken ---- */
 
+/* Of four bits, the byte that holds it: which half is told by where it lies in memory, as in that
+ * of loads from there (cg_loaded_one). A chunk begins with a whole byte. */
+
 val cg_contract_side_value(cg *g, const et_contract *c, const et_side *side, val slot, int row,
                            val k) {
     et_node_x x = *et_x(g->x, side->load);
-    int bytes = dtype_bits(g, side->load) / 8;
+    int bits = dtype_bits(g, side->load);
     val group = LLVMBuildLShr(g->b, k, cg_i32(g, __builtin_ctz((unsigned)side->group)), "");
-    val at = cg_add(g, cg_muli(g, c->row_n[row], side->bytes), cg_muli(g, group, bytes));
-    LLVMTypeRef t = cg_storage(g, g->p->tensors[x.i].shape.dtype);
+    val byte = bits < 8 ? LLVMBuildUDiv(g->b, group, cg_i32(g, 8 / bits), "")
+                        : cg_muli(g, group, bits / 8);
+    val at = cg_add(g, cg_muli(g, c->row_n[row], side->bytes), byte);
+    LLVMTypeRef t = bits < 8 ? g->i8 : cg_storage(g, g->p->tensors[x.i].shape.dtype);
     val v = LLVMBuildLoad2(g->b, t, cg_gepi(g, cg_gep(g, slot, at), side->at), "");
-    LLVMSetAlignment(v, (unsigned)bytes);
+    LLVMSetAlignment(v, bits < 8 ? 1 : (unsigned)bits / 8);
     return v;
 }
 

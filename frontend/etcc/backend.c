@@ -229,6 +229,7 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
                               .without = o->without,
                               .packed = o->sparse == ET_SPARSE_2_4 &&
                                         et_target_packs(et_target_find(o->target)),
+                              .keep_order = o->sparse != ET_SPARSE_NONE,
                               .carried = o->carried,
                               .slices = o->slices,
                               .slice_rows = o->slice_rows,

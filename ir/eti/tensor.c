@@ -207,6 +207,52 @@ static void place(eti_parser *p, et_tensor *t, int index) {
     p->placed[index] = p->planned = true;
 }
 
+/* The next of the dimensions in the checkpoint that make dimension *TO of SHAPE; *LEFT: what is
+ * left of it. */
+static bool fills(const eti_parser *p, const et_shape *shape, int64_t size, int *to,
+                  int64_t *left) {
+    while (*left == 1 && *to + 1 < shape->rank)
+        if (!et_is_int(p->x, shape->dim[++*to], left)) return false;
+    if (size < 1 || *left % size) return false;
+    *left /= size;
+    return true;
+}
+
+/* "[3, 2, 8] [0, 2, 1]": the checkpoint's dimensions, and which of them lie in which order. */
+static void turned(eti_parser *p, et_tensor *t) {
+    et_loc loc = p->tok.loc;
+    et_turned *as = et_alloc(p->arena, sizeof *as);
+    int64_t size[ET_MAX_RANK], left = 1;
+    unsigned seen = 0;
+    int to = -1;
+    eti_need(p, '[');
+    do {
+        if (as->rank == ET_MAX_RANK) eti_error(p, loc, "more than %d dimensions", ET_MAX_RANK);
+        if (as->rank == ET_MAX_RANK || p->broken) return;
+        size[as->rank] = eti_need_int(p, 1, ETI_MAX_BYTES, "a dimension");
+        as->dim[as->rank] = et_int(p->x, size[as->rank]);
+        as->rank++;
+    } while (eti_take(p, ','));
+    eti_need(p, ']');
+    eti_need(p, '[');
+    for (int d = 0; d < as->rank && !p->broken; d++) {
+        if (d) eti_need(p, ',');
+        as->order[d] = (unsigned char)eti_need_int(p, 0, as->rank - 1, "the number of a dimension");
+        if (seen >> as->order[d] & 1)
+            eti_error(p, loc, "dimension %d is there twice", as->order[d]);
+        if (d < t->nloops && as->order[d] != d)
+            eti_error(p, loc, "dimensions from loops keep their places");
+        seen |= 1u << as->order[d];
+        if (!p->broken && t->shape.rank >= 0 &&
+            !fills(p, &t->shape, size[as->order[d]], &to, &left))
+            eti_error(p, loc, "the checkpoint's dimensions are not those of the weight");
+    }
+    eti_need(p, ']');
+    if (!p->broken && t->shape.rank >= 0 && (left != 1 || to + 1 != t->shape.rank))
+        eti_error(p, loc, "the checkpoint's dimensions are fewer than those of the weight");
+    t->turned = as;
+}
+
 static void clauses(eti_parser *p, et_tensor *t, int index) {
     if (eti_take(p, '=')) initial(p, t);
     if (eti_is_word(p, "over") && t->kind == ET_TENSOR_WEIGHT) {
@@ -215,6 +261,7 @@ static void clauses(eti_parser *p, et_tensor *t, int index) {
     }
     if (t->kind == ET_TENSOR_WEIGHT && eti_take_word(p, "each"))
         eti_each(p, &t->shape, &t->nloops, t->loops);
+    if (t->kind == ET_TENSOR_WEIGHT && eti_take_word(p, "turned")) turned(p, t);
     if (t->kind == ET_TENSOR_TEMP && eti_take_word(p, "carried"))
         t->carried = eti_loop_named(p) + 1;
     if (t->kind == ET_TENSOR_TEMP) t->tagged = eti_take_word(p, "tagged");

@@ -26,10 +26,21 @@ typedef enum {
     ET_TENSOR_TEMP,  /* in the workspace */
 } et_tensor_kind;
 
+/* A weight whose elements lie in memory with its dimensions in another order. Those of its shape
+ * are, one or several of these at a time, the checkpoint's number order[0], order[1], ...; what
+ * comes from loops comes first in both. */
+typedef struct {
+    int rank;
+    et_expr dim[ET_MAX_RANK]; /* of the checkpoint, and the loops */
+    unsigned char order[ET_MAX_RANK];
+} et_turned;
+
 typedef struct {
     et_tensor_kind kind;
     const char *name;
-    et_shape shape;     /* row-major, contiguous, strides from the dimensions of this launch */
+    et_shape shape; /* row-major, contiguous, strides from the dimensions of this launch */
+    const et_turned
+        *turned;        /* WEIGHT: its dimensions lie in another order than in its file; or NULL */
     et_value value;     /* what it holds, or none */
     const void *data;   /* CONST: f32 or i32 elements */
     int64_t offset;     /* TEMP: bytes from the workspace's start, a multiple of 256 */

@@ -20,9 +20,14 @@ et_expr et_value_at(et_lowering *lo, et_value v, const et_expr *index) {
     const et_val *val = et_val_of(lo->g, v);
     int tensor = lo->info[v.id].tensor;
     lo->asked++;
-    if (tensor >= 0)
-        return et_load(lo->g->exprs, ET_LOAD_TENSOR, tensor, et_dtype_type(val->shape.dtype),
-                       val->shape.rank, index);
+    if (tensor >= 0) {
+        const et_tensor *t = &lo->p->tensors[tensor];
+        et_expr turned[ET_MAX_RANK];
+        int rank = val->shape.rank;
+        if (t->turned) rank = et_turned_index(lo, t, lo->turning[v.id], index, turned);
+        return et_load(lo->g->exprs, ET_LOAD_TENSOR, tensor, et_dtype_type(val->shape.dtype), rank,
+                       t->turned ? turned : index);
+    }
     const et_node *n = et_node_of(lo->g, v);
     et_check(n && n->op->at);
     note_folded(lo, v);
@@ -98,6 +103,7 @@ static void add_leaf_tensors(et_lowering *lo) {
             tensor->nloops = v->nloops;
             memcpy(tensor->loops, v->loops, sizeof v->loops);
             lo->info[i].tensor = t;
+            if (lo->turning && lo->turning[i]) et_turn_tensor(lo, tensor, lo->turning[i]);
         }
 }
 

@@ -37,15 +37,23 @@ struct et_folded {
     int group, value;
 };
 
+/* How a weight's dimensions lie in memory: that of the checkpoint's number order[d] at place d, as
+ * one with the one in front of it where joined[d]. */
+typedef struct {
+    unsigned char order[ET_MAX_RANK];
+    bool joined[ET_MAX_RANK];
+} et_turning;
+
 typedef struct et_lowering {
     et_graph *g;
     et_program *p;
-    et_lower lower;      /* value_at resolves a value to its tensor or its expression */
-    et_value_info *info; /* by value id */
-    int *position;       /* by node: in program order */
-    bool *forced;        /* by value id: materialise, found necessary by a later step */
-    signed char *choice; /* by value id: 1 materialise, 0 inline if that is possible, -1 by rule */
-    bool again;          /* a value was forced: start over */
+    et_lower lower;       /* value_at resolves a value to its tensor or its expression */
+    et_value_info *info;  /* by value id */
+    int *position;        /* by node: in program order */
+    bool *forced;         /* by value id: materialise, found necessary by a later step */
+    et_turning **turning; /* by value id of a weight that is turned; NULL before that is known */
+    signed char *choice;  /* by value id: 1 materialise, 0 inline if that is possible, -1 by rule */
+    bool again;           /* a value was forced: start over */
     struct et_folded *folded; /* which values each group holds, in the order of the groups */
     int nfolded, cfolded;
     struct et_names *tensor_names, *group_names;
@@ -59,6 +67,12 @@ typedef struct et_lowering {
 bool et_lower_graph(et_lowering *, const et_pass_options *);
 /* Make the groups of the plan in lo->choice and lo->forced (groups.c). */
 void et_build_groups(et_lowering *);
+/* Choose in which order the dimensions of weights lie (turn.c). */
+void et_turn_weights(et_lowering *, const et_pass_options *);
+void et_turn_tensor(et_lowering *, et_tensor *, const et_turning *);
+/* The index that an element of INDEX has there; returns its rank. */
+int et_turned_index(et_lowering *, const et_tensor *, const et_turning *, const et_expr *index,
+                    et_expr *out);
 /* Choose what the options leave no choice of (search.c). */
 void et_leave_out_choices(et_lowering *, const et_pass_options *);
 /* Choose by cost (search.c); leaves the best choices in lo->choice. */

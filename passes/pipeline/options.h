@@ -38,6 +38,7 @@ typedef struct {
     et_carried carried;
     et_features without;          /* what is left out */
     bool packed;                  /* weights may turn out to be packed (ir/program/packed.h) */
+    bool keep_order;              /* of weights' dimensions: that of the checkpoint */
     const et_profile *profile;    /* times that replace predicted ones, or NULL */
     int slices;                   /* operators are cut into so many; 0: not; ET_SLICES_AUTO */
     bool slice_rows;              /* by rows only: no product is cut along what it sums over */

@@ -158,7 +158,8 @@ struct job {
     char *to;
     const char *from;
     uint64_t bytes;
-    bool halves; /* bf16 that becomes f16 */
+    bool halves;                      /* bf16 that becomes f16 */
+    const struct etrt_tensor *turned; /* whose dimensions change their order; or NULL */
     /* Not the bytes as they are, but the matrix that they are packed, and to WORD whether it is. */
     const struct etrt_packed *packed;
     char *word;
@@ -190,7 +191,30 @@ static etrt_status add_jobs(struct jobs *j, char *to, const char *from, uint64_t
     enum { PIECE = 16 << 20 };
     for (uint64_t at = 0, n; at < bytes; at += n) {
         n = bytes - at < PIECE ? bytes - at : PIECE;
-        etrt_status st = add_job(j, (struct job){to + at, from + at, n, halves, NULL, NULL});
+        etrt_status st = add_job(
+            j, (struct job){.to = to + at, .from = from + at, .bytes = n, .halves = halves});
+        if (st != ETRT_OK) return st;
+    }
+    return ETRT_OK;
+}
+
+static etrt_status add_as_is(struct jobs *j, const struct slices *s, char *to,
+                             const struct etrt_st_tensor *found) {
+    return add_jobs(j, to, (const char *)found->data, found->bytes, is_converted(found, s->tensor));
+}
+
+/* The parts of a slice of S, which is turned. */
+static etrt_status add_turned(struct jobs *j, const struct slices *s, char *to,
+                              const struct etrt_st_tensor *found) {
+    int64_t parts = s->count ? etrt_turned_parts(s->tensor, s->shape) / s->count : 0;
+    uint64_t bytes = parts ? (uint64_t)(s->bytes / parts) : 0;
+    for (int64_t i = 0; i < parts; i++) {
+        struct job job = {.to = to + (uint64_t)i * bytes,
+                          .from = (const char *)found->data + (uint64_t)i * bytes,
+                          .bytes = bytes,
+                          .halves = is_converted(found, s->tensor),
+                          .turned = s->tensor};
+        etrt_status st = add_job(j, job);
         if (st != ETRT_OK) return st;
     }
     return ETRT_OK;
@@ -204,8 +228,12 @@ static etrt_status add_packed(struct jobs *j, const struct etrt_tensor *t, char 
     for (int64_t m = 0; m < matrices; m++) {
         char *to = weight + d->at + (uint64_t)(first + m) * d->block;
         char *word = weight + d->words + 4 * (first + m);
-        etrt_status st =
-            add_job(j, (struct job){to, from + (uint64_t)m * bytes, bytes, halves, d, word});
+        etrt_status st = add_job(j, (struct job){.to = to,
+                                                 .from = from + (uint64_t)m * bytes,
+                                                 .bytes = bytes,
+                                                 .halves = halves,
+                                                 .packed = d,
+                                                 .word = word});
         if (st != ETRT_OK) return st;
     }
     return ETRT_OK;
@@ -238,12 +266,19 @@ static etrt_status send(etrt_device *device, const struct job *j, const void *fr
 }
 
 static etrt_status copy_job(etrt_device *device, const struct job *j) {
-    if (!j->halves) return send(device, j, j->from);
-    unsigned char *halves = malloc(j->bytes);
-    if (!halves) return etrt_no_memory();
-    halve(halves, (const unsigned char *)j->from, j->bytes);
-    etrt_status st = send(device, j, halves);
-    free(halves);
+    struct slices s;
+    if (!j->halves && !j->turned) return send(device, j, j->from);
+    unsigned char *made = calloc(1, j->bytes + 1);
+    const unsigned char *from = (const unsigned char *)j->from;
+    if (!made) return etrt_no_memory();
+    etrt_status st = j->turned ? describe_slices(j->turned, &s) : ETRT_OK;
+    if (st == ETRT_OK && j->turned) {
+        etrt_turn(j->turned, s.shape, from, made);
+        from = made;
+    }
+    if (j->halves) halve(made, from, j->bytes);
+    if (st == ETRT_OK) st = send(device, j, made);
+    free(made);
     return st;
 }
 
@@ -314,9 +349,8 @@ static etrt_status visit(etrt_model *m, int index, const struct etrt_st *ck, con
     }
     for (int64_t k = 0; st == ETRT_OK && k < s.count; k++) {
         st = find_slice(&s, k, ck, path, &found);
-        if (st == ETRT_OK)
-            st = add_jobs(jobs, (char *)m->weights[index] + k * s.bytes, found->data, found->bytes,
-                          is_converted(found, s.tensor));
+        char *to = (char *)m->weights[index] + k * s.bytes;
+        if (st == ETRT_OK) st = (s.tensor->turned ? add_turned : add_as_is)(jobs, &s, to, found);
         if (st == ETRT_OK && d->matrices)
             st = add_packed(jobs, s.tensor, m->weights[index], found->data,
                             k * (d->matrices / s.count), d->matrices / s.count,
@@ -418,6 +452,23 @@ static etrt_status write_packed(etrt_model *m, int i, const void *data) {
     return st;
 }
 
+static etrt_status write_turned(etrt_model *m, int i, const void *data) {
+    struct slices s;
+    struct jobs jobs = {0};
+    etrt_status st = describe_slices(&m->manifest.tensors[i], &s);
+    const struct etrt_st_tensor all = {.data = data, .dtype = ""};
+    for (int64_t k = 0; st == ETRT_OK && k < s.count; k++) {
+        struct etrt_st_tensor one = all;
+        one.data = (const unsigned char *)data + k * s.bytes;
+        st = add_turned(&jobs, &s, (char *)m->weights[i] + k * s.bytes, &one);
+    }
+    for (size_t k = 0; st == ETRT_OK && k < jobs.count; k++)
+        st = copy_job(m->device, &jobs.at[k]);
+    free(jobs.at);
+    if (st == ETRT_OK) st = etrt_mem_settle(m->device);
+    return st;
+}
+
 etrt_status etrt_model_weight(etrt_model *m, const char *name, const void *data, size_t bytes) {
     if (!m || !name || !data) return etrt_fail(ETRT_INVALID, "etrt_model_weight: NULL argument");
     etrt_status st = etrt_device_check(m->device);
@@ -433,7 +484,10 @@ etrt_status etrt_model_weight(etrt_model *m, const char *name, const void *data,
         return etrt_fail(ETRT_MISMATCH, "weight %s: %zu bytes given, %lld needed", name, bytes,
                          (long long)t->max_bytes);
     st = check_codes(t, name, data, bytes);
-    if (st == ETRT_OK) st = etrt_mem_write(m->device, m->weights[i], data, bytes);
+    if (st == ETRT_OK && t->turned)
+        st = write_turned(m, i, data);
+    else if (st == ETRT_OK)
+        st = etrt_mem_write(m->device, m->weights[i], data, bytes);
     if (st == ETRT_OK) st = write_map(m, i, data);
     if (st == ETRT_OK) st = write_packed(m, i, data);
     m->weight_given[i] |= st == ETRT_OK;

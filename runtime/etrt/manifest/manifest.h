@@ -53,7 +53,10 @@ struct etrt_tensor {
     char *source; /* weights: the checkpoint name, with {loop} where loops are */
     int nloops;
     struct etrt_loop loops[ETRT_MAX_RANK];
-    struct etrt_zeros zeros; /* of a weight, as is what follows */
+    /* Of a weight, as is what follows. In memory dimension d is the shape's number order[d]. */
+    bool turned;
+    unsigned char order[ETRT_MAX_RANK];
+    struct etrt_zeros zeros;
     struct etrt_packed packed;
 };
 

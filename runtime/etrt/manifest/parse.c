@@ -134,6 +134,33 @@ static etrt_status parse_loops(const struct etrt_json_at *up, json_t *object,
     return ETRT_OK;
 }
 
+/* "order": a permutation, in which loops stay where they are. */
+static etrt_status parse_order(const struct etrt_json_at *up, json_t *object,
+                               struct etrt_tensor *t) {
+    struct etrt_json_at at = {up, "order", 0};
+    json_t *array;
+    unsigned seen = 0;
+    if (!json_object_get(object, "order")) return ETRT_OK;
+    if (json_object_get(object, "zeros") || json_object_get(object, "packed"))
+        return etrt_json_fail(&at, "of a weight with \"zeros\" or \"packed\"");
+    etrt_status st = etrt_json_array(up, object, "order", (size_t)t->rank, &array);
+    if (st != ETRT_OK) return st;
+    if (json_array_size(array) != (size_t)t->rank)
+        return etrt_json_fail(&at, "must have %d dimensions", t->rank);
+    for (int d = 0; d < t->rank; d++) {
+        struct etrt_json_at in = {&at, NULL, (size_t)d};
+        int64_t n;
+        st = etrt_json_check_int(&in, json_array_get(array, (size_t)d), 0, t->rank - 1, &n);
+        if (st != ETRT_OK) return st;
+        if (seen >> n & 1 || (d < t->nloops && n != d))
+            return etrt_json_fail(&in, "dimension %lld cannot be here", (long long)n);
+        seen |= 1u << n;
+        t->order[d] = (unsigned char)n;
+        t->turned |= n != d;
+    }
+    return ETRT_OK;
+}
+
 static etrt_status parse_weight(const struct etrt_json_at *at, json_t *object,
                                 struct etrt_tensor *t) {
     for (int d = 0; d < t->rank; d++)
@@ -141,6 +168,7 @@ static etrt_status parse_weight(const struct etrt_json_at *at, json_t *object,
             return etrt_json_fail(at, "the shape of weight %s depends on a symbol", t->name);
     etrt_status st = etrt_parse_copy(at, object, "source", &t->source);
     if (st == ETRT_OK) st = parse_loops(at, object, t);
+    if (st == ETRT_OK) st = parse_order(at, object, t);
     return st == ETRT_OK ? check_source(at, t) : st;
 }
 
@@ -489,7 +517,7 @@ static etrt_status parse_head(struct etrt_manifest *m, json_t *root) {
     etrt_status st = etrt_json_int(NULL, root, "abi", 0, INT32_MAX, &abi);
     if (st != ETRT_OK) return st;
     if (abi != ETRT_ABI_VERSION && abi != ETRT_ABI_TAGS && abi != ETRT_ABI_ZEROS &&
-        abi != ETRT_ABI_PACKED)
+        abi != ETRT_ABI_PACKED && abi != ETRT_ABI_ORDER)
         return etrt_fail(ETRT_UNSUPPORTED,
                          "the model speaks ABI version %lld, this runtime %d: compile it again",
                          (long long)abi, ETRT_ABI_VERSION);

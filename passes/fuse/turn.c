@@ -1,0 +1,195 @@
+/* Which weights lie in memory in another order than in the checkpoint. What a product's lanes load
+ * of a weight is some k's that follow each other, and the ring brings rows of them; where those
+ * stand in other rows, as in checkpoints whose layers multiply from the left, or whose codes are
+ * packed across, each would be a load of its own. So the dimensions that k decides come last, in
+ * front of them those that n does, and the runtime stores the weight so when it loads it. */
+#include "ir/program/step.h"
+#include "passes/fuse/lowering.h"
+#include <string.h>
+
+enum { MOST_LOADS = 8 };
+
+struct weight {
+    et_expr load[MOST_LOADS]; /* of right operands */
+    int n[MOST_LOADS], k[MOST_LOADS];
+    int nloads;
+    bool other; /* something else reads it, or too many do */
+};
+
+struct turning {
+    et_lowering *lo;
+    struct weight *weight;     /* by tensor */
+    const et_product *product; /* whose right operand is walked over, or NULL */
+};
+
+static void look(void *ctx, et_expr e) {
+    struct turning *t = ctx;
+    const et_node_x *x = et_x(t->lo->g->exprs, e);
+    if (x->op != ET_X_LOAD || x->i2 != ET_LOAD_TENSOR ||
+        t->lo->p->tensors[x->i].kind != ET_TENSOR_WEIGHT)
+        return;
+    struct weight *w = &t->weight[x->i];
+    if (!t->product || w->nloads == MOST_LOADS) {
+        w->other = true;
+        return;
+    }
+    w->load[w->nloads] = e;
+    w->n[w->nloads] = t->product->n;
+    w->k[w->nloads++] = t->product->k;
+}
+
+static void look_at_group(struct turning *t, et_group *gr) {
+    et_expr *all[ET_GROUP_EXPRS];
+    int n = et_group_exprs(gr, all);
+    for (int i = 0; i < n; i++) {
+        t->product = NULL;
+        for (int p = 0; p < gr->nproduct; p++)
+            if (all[i] == &gr->product[p].b) t->product = &gr->product[p];
+        et_walk(t->lo->g->exprs, *all[i], look, t);
+    }
+}
+
+/* How far VAR has to go until E is another, in powers of two; 0: it never is. */
+static int64_t step_of(et_exprs *x, et_expr e, int var) {
+    et_expr first = et_subst_var(x, e, var, et_int(x, 0));
+    if (!et_expr_has_var(x, e, var)) return 0;
+    for (int64_t n = 1; n < INT32_MAX; n *= 2)
+        if (!et_expr_eq(et_subst_var(x, e, var, et_int(x, n)), first)) return n;
+    return 0;
+}
+
+/* E as what of it counts OF in steps of BY, modulo MOD where that is not 0. */
+struct digit {
+    et_expr of;
+    int64_t by, mod;
+};
+
+static struct digit digit_of(const et_exprs *x, et_expr e) {
+    struct digit d = {e, 1, 0};
+    if (et_x(x, d.of)->op == ET_X_MOD && et_is_int(x, et_x(x, d.of)->ops[1], &d.mod))
+        d.of = et_x(x, d.of)->ops[0];
+    if (et_x(x, d.of)->op == ET_X_IDIV && et_is_int(x, et_x(x, d.of)->ops[1], &d.by))
+        d.of = et_x(x, d.of)->ops[0];
+    return d;
+}
+
+/* The index of two dimensions in one, LAST of so many elements. *OUT_SIMPLER: it is so. */
+static et_expr join(et_exprs *x, et_expr first, et_expr last, et_expr size, bool *out_simpler) {
+    struct digit high = digit_of(x, first), low = digit_of(x, last);
+    int64_t n;
+    *out_simpler = et_is_int(x, size, &n) && et_expr_eq(high.of, low.of) && low.mod == n &&
+                   high.by == low.by * n;
+    if (!*out_simpler) return et_add(x, et_mul(x, first, size), last);
+    et_expr e = et_op2(x, ET_X_IDIV, low.of, et_int(x, low.by));
+    return high.mod ? et_op2(x, ET_X_MOD, e, et_int(x, high.mod * n)) : e;
+}
+
+/* Where a dimension belongs: larger keys come first. Those of neither n nor k do, and stay as they
+ * are. */
+struct place {
+    enum { OF_K, OF_N, OF_NEITHER } of;
+    int64_t step;
+};
+
+static bool place_of(et_exprs *x, const struct weight *w, int i, int d, struct place *out) {
+    et_expr e = et_x(x, w->load[i])->ops[d];
+    int64_t n = step_of(x, e, w->n[i]), k = step_of(x, e, w->k[i]);
+    *out = (struct place){k ? OF_K : n ? OF_N : OF_NEITHER, k ? k : n};
+    return !n || !k;
+}
+
+static bool comes_before(struct place a, struct place b) {
+    return a.of != b.of ? a.of > b.of : a.step > b.step;
+}
+
+/* The dimensions in order, as load number I of W has them, and which are joined with the one in
+ * front: where both indices together are one that is simpler. False: some dimension is of both. */
+static bool order_of(et_lowering *lo, const et_tensor *t, const struct weight *w, int i,
+                     et_turning *out) {
+    et_exprs *x = lo->g->exprs;
+    int rank = t->shape.rank;
+    struct place at[ET_MAX_RANK];
+    *out = (et_turning){0};
+    for (int d = 0; d < rank; d++) {
+        int to = d;
+        if (!place_of(x, w, i, d, &at[d])) return false;
+        for (; to > t->nloops && comes_before(at[d], at[out->order[to - 1]]); to--)
+            out->order[to] = out->order[to - 1];
+        out->order[to] = (unsigned char)d;
+    }
+    et_node_x load = *et_x(x, w->load[i]);
+    et_expr all = load.ops[out->order[0]];
+    for (int d = 1; d < rank; d++) {
+        int to = out->order[d];
+        et_expr own = load.ops[to];
+        bool simpler;
+        et_expr both = join(x, all, own, t->shape.dim[to], &simpler);
+        out->joined[d] = d > t->nloops && at[to].of == at[out->order[d - 1]].of && simpler;
+        all = out->joined[d] ? both : own;
+    }
+    return true;
+}
+
+static bool is_another(const et_turning *t, int rank) {
+    for (int d = 0; d < rank; d++)
+        if (t->order[d] != d) return true;
+    return false;
+}
+
+/* The same for all of its loads; or NULL: it stays as it is. */
+static et_turning *turning_of(et_lowering *lo, const et_tensor *t, const struct weight *w) {
+    et_turning *out = et_alloc(lo->g->arena, sizeof *out), more;
+    if (!w->nloads || w->other || !order_of(lo, t, w, 0, out) || !is_another(out, t->shape.rank))
+        return NULL;
+    for (int i = 1; i < w->nloads; i++)
+        if (!order_of(lo, t, w, i, &more) || memcmp(&more, out, sizeof more) != 0) return NULL;
+    return out;
+}
+
+void et_turn_weights(et_lowering *lo, const et_pass_options *opt) {
+    if (et_is_without(opt->without, ET_FEATURE_TURNED) || opt->keep_order) return;
+    do {
+        lo->again = false;
+        et_build_groups(lo);
+    } while (lo->again);
+    struct turning t = {.lo = lo};
+    t.weight = et_alloc(lo->g->arena, (size_t)(lo->p->ntensors + 1) * sizeof *t.weight);
+    for (int i = 0; i < lo->p->ngroups; i++)
+        look_at_group(&t, &lo->p->groups[i]);
+    et_turning **found = et_alloc(lo->g->arena, (size_t)lo->g->nvals * sizeof *found);
+    for (int i = 0; i < lo->p->ntensors; i++)
+        found[lo->p->tensors[i].value.id] = turning_of(lo, &lo->p->tensors[i], &t.weight[i]);
+    lo->turning = found;
+}
+
+void et_turn_tensor(et_lowering *lo, et_tensor *t, const et_turning *by) {
+    et_turned *as = et_alloc(lo->g->arena, sizeof *as);
+    et_shape *s = &t->shape;
+    as->rank = s->rank;
+    memcpy(as->dim, s->dim, sizeof as->dim);
+    memcpy(as->order, by->order, sizeof as->order);
+    s->rank = 0;
+    for (int d = 0; d < as->rank; d++) {
+        et_expr n = as->dim[by->order[d]];
+        if (by->joined[d])
+            s->dim[s->rank - 1] = et_mul(lo->g->exprs, s->dim[s->rank - 1], n);
+        else
+            s->dim[s->rank++] = n;
+    }
+    t->turned = as;
+}
+
+int et_turned_index(et_lowering *lo, const et_tensor *t, const et_turning *by, const et_expr *index,
+                    et_expr *out) {
+    et_exprs *x = lo->g->exprs;
+    int n = 0;
+    for (int d = 0; d < t->turned->rank; d++) {
+        et_expr i = index[by->order[d]];
+        bool simpler;
+        if (by->joined[d])
+            out[n - 1] = join(x, out[n - 1], i, t->turned->dim[by->order[d]], &simpler);
+        else
+            out[n++] = i;
+    }
+    return n;
+}

@@ -1,0 +1,176 @@
+/* Weights that lie in memory with their dimensions in another order than in the file. */
+#include "runtime/etrt/internal.h"
+#include "runtime/etrt_dtype.h"
+#include <string.h>
+
+/* A part of a weight that is in one piece in both: its dimensions that are moved. */
+struct part {
+    int rank;
+    int64_t size[ETRT_MAX_RANK], from[ETRT_MAX_RANK]; /* in memory's order; steps in the file */
+    int64_t count;                                    /* of what is moved as it is, */
+    int64_t bits; /* each of so many: an element, or several of the last dimensions */
+};
+
+static bool stays(const struct etrt_tensor *t, int d) {
+    return t->order[d] == d;
+}
+
+/* How many of T's first dimensions stay where they are, and have whole bytes behind them. */
+static int leading(const struct etrt_tensor *t, const int64_t *shape) {
+    int n = 0, whole = t->nloops;
+    while (n < t->rank && stays(t, n))
+        n++;
+    for (int64_t each = (int64_t)etrt_dtype_bits(t->dtype) % 8, d = t->rank; d-- > t->nloops;) {
+        if (d < n && each % 8 == 0) whole = d + 1 > whole ? (int)d + 1 : whole;
+        each = each * (shape[d] % 8) % 8;
+    }
+    return whole;
+}
+
+static struct part part_of(const struct etrt_tensor *t, const int64_t *shape) {
+    struct part p = {.bits = (int64_t)etrt_dtype_bits(t->dtype), .count = 1};
+    int first = leading(t, shape), end = t->rank;
+    int64_t step[ETRT_MAX_RANK], n = 1;
+    while (end > first && stays(t, end - 1))
+        p.bits *= shape[--end];
+    for (int d = end; d-- > first; n *= shape[d])
+        step[d] = n;
+    for (int d = first; d < end; d++) {
+        p.size[p.rank] = shape[t->order[d]];
+        p.from[p.rank++] = step[t->order[d]];
+    }
+    p.count = n;
+    return p;
+}
+
+int64_t etrt_turned_parts(const struct etrt_tensor *t, const int64_t *shape) {
+    int64_t n = 1;
+    for (int d = 0; d < leading(t, shape); d++)
+        n *= shape[d];
+    return n;
+}
+
+/* Where the file has number I of what is moved. */
+static int64_t place_of(const struct part *p, int64_t i) {
+    int64_t place = 0;
+    for (int d = p->rank; d-- > 0; i /= p->size[d])
+        place += i % p->size[d] * p->from[d];
+    return place;
+}
+
+/* Rows of memory that lie next to each other in the file are moved together, a few at a time, so
+ * that what is read of it is still near when the next row's turn comes. */
+enum { ROWS = 32 };
+
+/* Whole bytes, EACH of them. */
+static void move_bytes(const struct part *p, const unsigned char *from, unsigned char *out) {
+    int64_t k = p->size[p->rank - 1], step = p->from[p->rank - 1], rows = p->count / k;
+    size_t each = (size_t)p->bits / 8;
+    for (int64_t first = 0, at[ROWS]; first < rows; first += ROWS) {
+        int n = rows - first < ROWS ? (int)(rows - first) : ROWS;
+        for (int r = 0; r < n; r++)
+            at[r] = place_of(p, (first + r) * k);
+        for (int64_t i = 0; i < k; i++)
+            for (int r = 0; r < n; r++) {
+                const unsigned char *of = from + (size_t)(at[r] + i * step) * each;
+                unsigned char *to = out + (size_t)((first + r) * k + i) * each;
+                if (each == 4)
+                    memcpy(to, of, 4);
+                else if (each == 2)
+                    memcpy(to, of, 2);
+                else
+                    memcpy(to, of, each);
+            }
+    }
+}
+
+/* Eight words of eight codes of four bits: code I of word J becomes code J of word I. */
+static void transpose(uint32_t w[8]) {
+    static const uint32_t low[] = {0x0000ffff, 0x00ff00ff, 0x0f0f0f0f};
+    for (int s = 0; s < 3; s++) {
+        int apart = 4 >> s, bits = 4 * apart;
+        for (int i = 0; i < 8; i++) {
+            if (i & apart) continue;
+            uint32_t t = ((w[i] >> bits) ^ w[i + apart]) & low[s];
+            w[i] ^= t << bits;
+            w[i + apart] ^= t;
+        }
+    }
+}
+
+static bool reads_words(const struct part *p) {
+    return p->bits == 4 && p->size[p->rank - 1] % 8 == 0 && p->from[p->rank - 1] % 8 == 0;
+}
+
+/* Codes of four bits, where k's are eight or more and words of the file are of eight rows: these
+ * words come from as many k's at a time. */
+static void move_words(const struct part *p, const unsigned char *from, unsigned char *out) {
+    int64_t k = p->size[p->rank - 1], step = p->from[p->rank - 1];
+    struct part rows = *p;
+    int64_t row_of[ROWS], inverse[ETRT_MAX_RANK], n = p->count / k;
+    /* The rows in the file's order: what a step in each of its dimensions is in memory's rows. */
+    int by[ETRT_MAX_RANK];
+    rows.rank--;
+    for (int d = rows.rank, s = 0; d-- > 0; s++)
+        inverse[d] = s ? inverse[d + 1] * rows.size[d + 1] : 1;
+    for (int d = 0; d < rows.rank; d++)
+        by[d] = d;
+    for (int a = 0; a < rows.rank; a++)
+        for (int b = a + 1; b < rows.rank; b++)
+            if (rows.from[by[b]] > rows.from[by[a]]) {
+                int t = by[a];
+                by[a] = by[b], by[b] = t;
+            }
+    for (int64_t first = 0, start[ROWS / 8]; first < n; first += ROWS) {
+        int some = n - first < ROWS ? (int)(n - first) : ROWS;
+        for (int r = 0; r < some; r++) {
+            int64_t i = first + r, place = 0;
+            row_of[r] = 0;
+            for (int d = rows.rank; d-- > 0; i /= rows.size[by[d]]) {
+                row_of[r] += i % rows.size[by[d]] * inverse[by[d]];
+                place += i % rows.size[by[d]] * rows.from[by[d]];
+            }
+            if (r % 8 == 0) start[r / 8] = place / 8;
+        }
+        for (int64_t i = 0; i < k; i += 8)
+            for (int r = 0; r < some; r += 8) {
+                uint32_t w[8];
+                for (int j = 0; j < 8; j++)
+                    memcpy(&w[j], from + 4 * (start[r / 8] + (i + j) * step / 8), 4);
+                transpose(w);
+                for (int j = 0; j < 8; j++)
+                    memcpy(out + (row_of[r + j] * k + i) / 2, &w[j], 4);
+            }
+    }
+}
+
+/* Do words of eight codes belong to eight rows each, none of them to a k? */
+static bool has_words_of_rows(const struct part *p) {
+    int64_t together = 1;
+    for (bool more = true; more && together < 8;) {
+        more = false;
+        for (int d = 0; d + 1 < p->rank && !more; d++)
+            if (p->from[d] == together && p->size[d] > 1) {
+                together *= p->size[d];
+                more = true;
+            }
+    }
+    return together % 8 == 0;
+}
+
+void etrt_turn(const struct etrt_tensor *t, const int64_t *shape, const void *from, void *out) {
+    struct part p = part_of(t, shape);
+    if (!p.count) return;
+    if (p.bits % 8 == 0) {
+        move_bytes(&p, from, out);
+    } else if (reads_words(&p) && has_words_of_rows(&p)) {
+        move_words(&p, from, out);
+    } else {
+        int bits = (int)etrt_dtype_bits(t->dtype);
+        int64_t each = p.bits / bits;
+        for (int64_t i = 0; i < p.count; i++)
+            for (int64_t e = 0; e < each; e++)
+                etrt_element_word_set(out, i * each + e, bits,
+                                      etrt_element_word(from, place_of(&p, i) * each + e, bits));
+    }
+}
