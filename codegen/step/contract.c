@@ -4,7 +4,7 @@
  * to registers, a chunk at a time, the first even ahead of the tile's waits; against it go the rows
  * of a, sixteen at a time: contract_direct.c. b is the A operand of the instruction, so a lane ends
  * up with a few consecutive n of one m. A b that is computed of what lies like that is computed in
- * registers: contract_code.c. One that is not contiguous along k goes through LDS as well, and so
+ * registers: codes/computed.c. One that is not contiguous along k goes through LDS as well, and so
  * do both operands of a step with a ring: contract_ring.c.
  */
 #include "codegen/step/contract.h"

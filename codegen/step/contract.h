@@ -31,7 +31,7 @@ typedef struct {
     int turn;
 } et_own;
 
-/* What comes beside the codes of a product (contract_beside.c). */
+/* What comes beside the codes of a product (codes/beside.c). */
 typedef struct {
     et_expr load;
     int group;  /* k's that share an element */
@@ -67,8 +67,8 @@ struct et_contract {
     bool codes;              /* both operands are codes of e4m3 */
     int size;                /* bytes of an operand element */
     int bits;                /* of an element of b where it comes from */
-    bool bare;               /* codes are multiplied without their scale (contract_bare.c), */
-    bool halves;             /* and so is the row, as f16 (contract_halves.c) */
+    bool bare;               /* codes are multiplied without their scale (codes/bare.c), */
+    bool halves;             /* and so is the row, as f16 (codes/halves.c) */
     struct et_scales *scale; /* with `bare`: those that are the same for all k */
     struct et_scales *by;    /* and, of several pieces of rows, those of each unit's run, */
     struct et_scales *more;  /* and what is added to its codes; or NULL */
@@ -138,6 +138,9 @@ typedef struct {
     int room;                 /* with slots: as of the contraction */
 } et_staging;
 void cg_contract_stage(cg *, const et_contract *, const et_staging *);
+
+/* The elements of pairs next to each other. */
+void cg_contract_pair_up(const et_contract *, int n, val *v);
 
 /* Are the rows that the tile before has staged for the step there, where it had the same; all of
  * those of a chunk? */
@@ -261,7 +264,7 @@ val cg_contract_fragment(cg *, const et_contract *, const cg_addr *, val k0, int
 bool cg_sums_as_read(cg *, const et_step *);
 void cg_sums_begin(cg *, const et_step *); /* from now on, in the function that is emitted */
 
-/* ---- contract_beside.c: what comes through the ring beside codes ---- */
+/* ---- codes/beside.c: what comes through the ring beside codes ---- */
 /* What does, where chunks have CODES bytes of these. */
 void cg_contract_plan_sides(cg *, et_contract *, int codes);
 const et_side *cg_contract_side(const et_contract *, int i, et_expr load); /* or NULL */
@@ -273,7 +276,7 @@ int cg_contract_begin_sides(cg *, const et_contract *, val *from);
 void cg_contract_bring_sides(cg *, const et_contract *, val slot, val *from);
 void cg_contract_move_sides(cg *, const et_contract *, val chunks, val *from);
 
-/* ---- contract_code.c: a b that is computed of what is loaded ---- */
+/* ---- codes/computed.c: a b that is computed of what is loaded ---- */
 /* What a load brings: elements for the lane's K values of unit U, or one for all of them. */
 struct et_raw {
     et_expr load; /* as it stands in b */
@@ -303,7 +306,7 @@ et_expr cg_contract_of_unit(cg *, const et_contract *, et_expr e, int u);
 void cg_contract_of_rows(cg *, const et_contract *, val chunk, const val *raw, int i, et_expr e,
                          val *out);
 
-/* ---- contract_codes.c: products of codes of e4m3 ---- */
+/* ---- codes/both.c: products of codes of e4m3 ---- */
 /* S as such a product, in the arena; NULL where it is none, or the target has none. */
 const et_step *cg_contract_codes(cg *, const et_step *);
 /* The codes of N values of e4m3 to PTR. */
@@ -317,7 +320,7 @@ val cg_contract_staged(cg *, const et_contract *, int local, int pitch, val row,
 /* Of operand elements in the buffer of a or b. */
 val cg_contract_staged_ptr(cg *, const et_contract *, int local, val elements);
 
-/* ---- contract_pairs.c: computed in vectors of two bf16 ---- */
+/* ---- codes/pairs.c: computed in vectors of two bf16 ---- */
 /* How far apart a pair's k's are, 1 or more; 0 where B[I] is not computed so. */
 int cg_contract_pairs(cg *, const et_contract *, int i);
 /* The fragment of unit U of product I, divided by TIMES. RAW: V[k] is what raw[k] brought. */
@@ -327,11 +330,12 @@ float cg_contract_pairs_times(void);
 /* Is B[I] codes times a scale that is the same for a lane's k's? */
 bool cg_contract_scaled(cg *, const et_contract *, int i, struct et_scaled *out);
 
-/* ---- contract_bare.c: codes without their scale ---- */
-/* Is product I codes times a scale that all lanes share in a unit? */
+/* ---- codes/bare.c: codes without their scale ---- */
+/* Is product I codes times a scale, and what is added to them, that all lanes share in a unit? */
 bool cg_contract_may_bare(cg *, const et_contract *, int i);
 /* The plan is one for codes without it, as operands of the product, where it can be. */
 bool cg_contract_take_bare(cg *, et_contract *);
+et_dtype cg_contract_code_of(cg *, const et_contract *, int i); /* of those */
 /* Which of RAW is what unit U has of CODES, a load. */
 int cg_contract_raw_of(const struct et_raw *raw, int u, et_expr codes);
 /* The fragment of unit U of product I, of codes alone. */
@@ -346,7 +350,7 @@ void cg_contract_multiply_bare(cg *, const et_contract *, val chunk, int u, cons
 void cg_contract_begin_bare(cg *, et_contract *); /* before the first chunk */
 void cg_contract_end_bare(cg *, const et_contract *, val *acc);
 
-/* ---- contract_halves.c: such codes as f16, by one row ---- */
+/* ---- codes/halves.c: such codes as f16, by one row ---- */
 /* The plan is one for that, where it can be. */
 bool cg_contract_take_halves(cg *, et_contract *);
 /* Bytes behind the row that hold the largest element that each wave has found, and what to multiply
@@ -357,8 +361,10 @@ val cg_contract_larger(cg *, val most, int n, const val *v);
 /* What to multiply the row's elements by, of which MOST is the largest that the work-item has; with
  * a barrier, of all waves. */
 val cg_contract_row_factor(cg *, const et_contract *, val most);
-val cg_contract_halve(cg *, int n, val words, val by); /* N bf16 as f16, times BY */
-val cg_contract_of_row(cg *, const et_contract *);     /* what sums of the row are multiplied by */
+/* N bf16 of words as f16, times BY; with codes of four bits those of each second word a sixteenth.
+ */
+val cg_contract_halve(cg *, const et_contract *, int n, val words, val by);
+val cg_contract_of_row(cg *, const et_contract *); /* what sums of the row are multiplied by */
 /* All chunks of the row at once, where there always is one and the work-items have registers for
  * it; false: else. Nobody reads it before a barrier. */
 bool cg_contract_stage_row(cg *, const et_contract *);

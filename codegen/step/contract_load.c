@@ -273,8 +273,7 @@ static void load_item(struct staging *s, struct item *it) {
     find_place(s, it);
 }
 
-/* The elements of pairs next to each other. */
-static void pair_up(const et_contract *c, int n, val *v) {
+void cg_contract_pair_up(const et_contract *c, int n, val *v) {
     val was[16];
     memcpy(was, v, (size_t)n * sizeof *v);
     for (int i = 0; i < n; i++) {
@@ -285,7 +284,7 @@ static void pair_up(const et_contract *c, int n, val *v) {
 
 static void store_item(struct staging *s, struct item *it) {
     if (s->most) s->most = cg_contract_larger(s->g, s->most, s->n, it->v);
-    if (s->c->apart > 1) pair_up(s->c, s->n, it->v);
+    if (s->c->apart > 1) cg_contract_pair_up(s->c, s->n, it->v);
     if (s->c->codes)
         cg_contract_store_codes(s->g, it->ptr, s->n, s->align, it->v);
     else
@@ -299,7 +298,7 @@ static void load_staged(struct staging *s, struct item *it) {
 }
 
 static void store_halves(struct staging *s, struct item *it) {
-    val all = cg_contract_halve(s->g, s->n, it->v[0], s->by);
+    val all = cg_contract_halve(s->g, s->c, s->n, it->v[0], s->by);
     LLVMSetAlignment(LLVMBuildStore(s->g->b, all, it->ptr), (unsigned)s->align);
 }
 

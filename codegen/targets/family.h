@@ -53,10 +53,12 @@ typedef struct {
     void (*take)(cg *, et_dtype code, val word, val *out);
     int (*power)(et_dtype code, int p);
     int (*excess)(et_dtype code);
-    /* Has the target an instruction that makes f16 of these, of the same value? The four of a word
-     * as two words, then. */
+    /* Are these made f16 two at a time? Then words of two: of 8 bits in their order and of the same
+     * value; of 4 bits number p beside p + 4, with EXCESS, those of odd p sixteen times as large,
+     * and all of them then ABOVE more. */
     bool (*has_halves)(const cg *, et_dtype code);
-    void (*halves)(cg *, et_dtype code, val word, val out[2]);
+    void (*halves)(cg *, et_dtype code, val word, val *out);
+    int (*above)(et_dtype code);
     val (*most)(cg *, val word); /* the largest of the wave's lanes, which are all here, unsigned */
 } et_pairs_family;
 

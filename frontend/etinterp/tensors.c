@@ -111,19 +111,6 @@ void free_elements(struct model *m) {
         free(m->elements->bytes);
 }
 
-/* Where the file has element I of a copy of T, which is turned. */
-static int64_t place_of(const struct model *m, const struct tensor *t, int64_t i) {
-    const et_turned *as = t->turned;
-    int64_t stride[ET_MAX_RANK], extent[ET_MAX_RANK], place = 0, step = 1;
-    for (int d = as->rank; d-- > t->nloops; step *= extent[d]) {
-        et_check(et_is_int(m->g->exprs, as->dim[d], &extent[d]));
-        stride[d] = step;
-    }
-    for (int d = as->rank; d-- > t->nloops; i /= extent[as->order[d]])
-        place += i % extent[as->order[d]] * stride[as->order[d]];
-    return place;
-}
-
 /* Tensor NAME of a file to the elements of T from AT on, N of them. */
 static bool copy_in(struct model *m, struct tensor *t, int64_t at, int64_t n,
                     const struct etrt_st *st, const char *name) {
@@ -140,9 +127,11 @@ static bool copy_in(struct model *m, struct tensor *t, int64_t at, int64_t n,
     if (from->bytes != (codes ? (size_t)et_dtype_size(stored, n) : (size_t)n * item))
         return complain(m, "'%s' has %zu elements, the model wants %lld", name, from->bytes / item,
                         (long long)n);
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < n; i++) {
+        int64_t place = t->turned ? et_turned_place(m->g->exprs, t->turned, at + i) - at : i;
         etrt_element_set((int)t->dtype, t->bytes, at + i,
-                         etrt_element((int)stored, from->data, t->turned ? place_of(m, t, i) : i));
+                         etrt_element((int)stored, from->data, place));
+    }
     return true;
 }
 

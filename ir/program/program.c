@@ -95,3 +95,22 @@ et_expr et_grid_tiles(et_program *p, const et_grid *gr) {
         n = et_mul(p->g->exprs, n, gr->extent[i]);
     return n;
 }
+
+int64_t et_turned_place(const et_exprs *x, const et_turned *as, int64_t i) {
+    int64_t extent[ET_MAX_RANK], step[ET_MAX_RANK], n = 1, place = 0;
+    for (int d = as->rank; d-- > 0; n *= extent[d]) {
+        et_check(et_is_int(x, as->dim[d], &extent[d]));
+        step[d] = n;
+    }
+    for (int d = as->rank; d-- > 0; i /= extent[as->order[d]])
+        place += i % extent[as->order[d]] * step[as->order[d]];
+    return place;
+}
+
+void et_turn_elements(const et_exprs *x, const et_tensor *t, int64_t count, const void *from,
+                      void *to) {
+    int bits = et_dtype_bits(t->shape.dtype);
+    for (int64_t i = 0; i < count; i++)
+        etrt_element_word_set(to, i, bits,
+                              etrt_element_word(from, et_turned_place(x, t->turned, i), bits));
+}

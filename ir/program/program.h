@@ -422,4 +422,11 @@ void et_task_print(et_program *, int grid, FILE *);
 /* Print as .eti at the program's stage. */
 void et_program_print(et_program *, FILE *);
 
+/* Which element of its file, counted like those of memory in all dimensions, number I in memory is.
+ */
+int64_t et_turned_place(const et_exprs *, const et_turned *, int64_t i);
+/* All COUNT elements of T, a weight that is turned: FROM as its file has them TO zeroed memory. */
+void et_turn_elements(const et_exprs *, const et_tensor *t, int64_t count, const void *from,
+                      void *to);
+
 #endif

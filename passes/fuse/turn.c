@@ -136,10 +136,22 @@ static bool is_another(const et_turning *t, int rank) {
     return false;
 }
 
+/* Are the rows of whole bytes that T has then? */
+static bool has_bytes(const et_exprs *x, const et_tensor *t, const et_turning *by) {
+    int64_t bits = et_dtype_bits(t->shape.dtype), n;
+    for (int d = t->shape.rank; d-- > 0;) {
+        if (!et_is_int(x, t->shape.dim[by->order[d]], &n)) return false;
+        bits *= n % 8;
+        if (!by->joined[d]) break;
+    }
+    return bits % 8 == 0;
+}
+
 /* The same for all of its loads; or NULL: it stays as it is. */
 static et_turning *turning_of(et_lowering *lo, const et_tensor *t, const struct weight *w) {
     et_turning *out = et_alloc(lo->g->arena, sizeof *out), more;
-    if (!w->nloads || w->other || !order_of(lo, t, w, 0, out) || !is_another(out, t->shape.rank))
+    if (!w->nloads || w->other || !order_of(lo, t, w, 0, out) || !is_another(out, t->shape.rank) ||
+        !has_bytes(lo->g->exprs, t, out))
         return NULL;
     for (int i = 1; i < w->nloads; i++)
         if (!order_of(lo, t, w, i, &more) || memcmp(&more, out, sizeof more) != 0) return NULL;

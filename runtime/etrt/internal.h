@@ -114,8 +114,8 @@ bool etrt_zeros_worth_it(const etrt_model *);
  * not 2:4. */
 bool etrt_packed_make(const struct etrt_packed *d, const void *matrix, void *out);
 
-/* turned.c: of a weight that is turned, whose SHAPE is the file's. How many parts it has that are one
- * piece in the file and in memory, and one of them. */
+/* turned.c: of a weight that is turned, whose SHAPE is the file's. How many parts it has that are
+ * one piece in the file and in memory, and one of them. */
 int64_t etrt_turned_parts(const struct etrt_tensor *t, const int64_t *shape);
 void etrt_turn(const struct etrt_tensor *t, const int64_t *shape, const void *from, void *out);
 

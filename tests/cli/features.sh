@@ -68,6 +68,12 @@ output y : f32[N, 8192] = h @ w.T
 X
 changes bulk bulk.etg --variants=1 --machine=H100 --unstreamed
 changes slots "$src/tests/targets/slots.etg" --variants=1 --machine=H100
+cat > turned.etg << 'X'
+model turned
+input x : bf16[1, 512]
+weight w : bf16[512, 512]
+output y : f32[1, 512] = x @ w
+X
 cat > halves.etg << 'X'
 model halves
 input x : bf16[1, 1024]
@@ -75,6 +81,7 @@ weight w : e4m3[1024, 1024]
 weight scale : f32[1024]
 output y : f32[1, 1024] = x @ bf16(w * reshape(scale, [1024, 1])).T
 X
+changes turned turned.etg --variants=1
 changes halves halves.etg --variants=1 --machine=H100
 changes spread halves.etg --variants=1 --machine=H100
 runs bare halves.etg --variants=1

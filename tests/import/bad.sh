@@ -151,7 +151,7 @@ refuses beyond_groups 'tensor "model.layers.0.self_attn.q_proj.g_idx": number ' 
 ordered before_groups -9 0
 refuses before_groups 'q_proj.g_idx": number ' ' is -' ', expected 0 to 2'
 quantised awq_odd awq 's/"intermediate_size": 256/"intermediate_size": 128/'
-refuses awq_odd 'gate_proj.qweight" has shape [256, 32]' 'makes it [256, 128]'
+refuses awq_odd 'gate_proj.qweight" has shape [256, 32]' 'makes it [256, 16, 2, 4]'
 quantised mxfp4_odd mxfp4 's/"intermediate_size": 96/"intermediate_size": 64/'
 refuses mxfp4_odd 'gate_up_proj_blocks" has shape [4, 192, 4, 16]' 'makes it [4, 128, 128]'
 

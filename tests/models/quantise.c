@@ -7,8 +7,9 @@
  *     quantise product CHECKPOINT TENSOR X.safetensors Y.safetensors
  *
  * The last holds `y` to the product of `x`, quantised, with TENSOR.weight, of codes where that has
- * scales by channel, and of what codes mean, rounded to bf16, where it has them by blocks of 128 x
- * 128: it is wrong where y is off by more than 1e-5 of all of it. */
+ * scales by channel, and of what codes mean, rounded to bf16 or not, as GPUs may have it, where it
+ * has them by blocks of 128 x 128: it is wrong where y is off by more than 1e-5 of all of either.
+ */
 #include "runtime/etrt/safetensors/etrt_safetensors.h"
 #include <math.h>
 #include <stdint.h>
@@ -150,7 +151,7 @@ static double to_bf16(double v) {
 
 /* One element of the product: groups of GROUP columns, with their scales. */
 static double sum_of(const float *x, const uint8_t *w, const struct etrt_st_tensor *scales,
-                     int64_t at, int64_t columns, int64_t group) {
+                     int64_t at, int64_t columns, int64_t group, bool rounded) {
     double all = 0;
     for (int64_t g = 0; g < columns / group; g++) {
         double most = 0, sum = 0, t = scale_of(scales, at + g);
@@ -159,12 +160,30 @@ static double sum_of(const float *x, const uint8_t *w, const struct etrt_st_tens
         float s = (float)fmax(most, 1e-10) / 448.0F;
         for (int64_t k = g * group; k < (g + 1) * group; k++) {
             double a = nearest((double)(x[k] / s)), b = code_value(w[k]);
-            sum +=
-                group == columns ? a * b * (double)s * t : to_bf16(a * (double)s) * to_bf16(b * t);
+            double row = group == columns ? a * (double)s : to_bf16(a * (double)s);
+            sum += row * (rounded && group < columns ? to_bf16(b * t) : b * t);
         }
         all += sum;
     }
     return all;
+}
+
+/* How far Y is off, of all of it. */
+static double distance(const struct etrt_st_tensor *w, const struct etrt_st_tensor *s,
+                       const struct etrt_st_tensor *x, const struct etrt_st_tensor *y, bool blocks,
+                       bool rounded) {
+    int64_t rows = w->shape[0], columns = w->shape[1];
+    double off = 0, all = 0;
+    for (int64_t i = 0; i < x->shape[0]; i++)
+        for (int64_t n = 0; n < rows; n++) {
+            double want = sum_of(
+                (const float *)x->data + i * columns, (const uint8_t *)w->data + n * columns, s,
+                blocks ? n / 128 * (columns / 128) : n, columns, blocks ? 128 : columns, rounded);
+            double d = want - (double)((const float *)y->data)[i * rows + n];
+            off += d * d;
+            all += want * want;
+        }
+    return sqrt(off / all);
 }
 
 static int product(const char *checkpoint, const char *tensor, const char *in, const char *out) {
@@ -174,20 +193,11 @@ static int product(const char *checkpoint, const char *tensor, const char *in, c
     bool blocks = s != NULL;
     if (!blocks) s = find(checkpoint, tensor, ".weight_scale");
     if (!w || !s || !x || !y) return 2;
-    int64_t rows = w->shape[0], columns = w->shape[1], m = x->shape[0];
-    double off = 0, all = 0;
-    if (x->shape[1] != columns || y->shape[0] != m || y->shape[1] != rows) return 2;
-    for (int64_t i = 0; i < m; i++)
-        for (int64_t n = 0; n < rows; n++) {
-            double want =
-                sum_of((const float *)x->data + i * columns, (const uint8_t *)w->data + n * columns,
-                       s, blocks ? n / 128 * (columns / 128) : n, columns, blocks ? 128 : columns);
-            double d = want - (double)((const float *)y->data)[i * rows + n];
-            off += d * d;
-            all += want * want;
-        }
-    printf("quantise: off by %.2g\n", sqrt(off / all));
-    return sqrt(off / all) <= 1e-5 ? 0 : 1;
+    int64_t rows = w->shape[0], m = x->shape[0];
+    if (x->shape[1] != w->shape[1] || y->shape[0] != m || y->shape[1] != rows) return 2;
+    double off = fmin(distance(w, s, x, y, blocks, true), distance(w, s, x, y, blocks, false));
+    printf("quantise: off by %.2g\n", off);
+    return off <= 1e-5 ? 0 : 1;
 }
 
 int main(int argc, char **argv) {

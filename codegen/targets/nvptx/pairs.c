@@ -48,12 +48,33 @@ static void take(cg *g, et_dtype code, val word, val *out) {
 }
 
 static bool has_halves(const cg *g, et_dtype code) {
-    return nvptx_of(g)->pairs && code == ET_E4M3;
+    return nvptx_of(g)->pairs && (code == ET_E4M3 || code == ET_U4 || code == ET_I4);
 }
 
-static void halves(cg *g, et_dtype code, val word, val out[2]) {
+/* A f16 of 1024 and more counts ones in its lowest bit: codes are put there, and four bits above.
+ */
+static int above(et_dtype code) {
+    return code == ET_E4M3 ? 0 : 1024;
+}
+
+/* WORD's bits of MASK, and those of ABOVE, in one instruction: of two with a number each ptxas
+ * makes two, rather than keep one of the numbers in a register. */
+static val put_above(cg *g, val word, int mask) {
+    static const char text[] = "lop3.b32 $0, $1, $2, 0x64006400, 0xea;", where[] = "=r,r,n";
+    LLVMTypeRef t[] = {g->i32, g->i32}, type = LLVMFunctionType(g->i32, t, 2, false);
+    val lop = LLVMGetInlineAsm(type, text, sizeof text - 1, where, sizeof where - 1, false, false,
+                               LLVMInlineAsmDialectATT, false);
+    return LLVMBuildCall2(g->b, type, lop, (val[]){word, cg_i32(g, mask)}, 2, "");
+}
+
+static void halves(cg *g, et_dtype code, val word, val *out) {
     val two = LLVMBuildBitCast(g->b, word, LLVMVectorType(g->i16, 2), "");
-    et_check(code == ET_E4M3);
+    if (code == ET_I4) word = LLVMBuildXor(g->b, word, cg_i32(g, SIGNS), "");
+    for (int p = 0; p < 4 && code != ET_E4M3; p++) {
+        if (p == 2) word = LLVMBuildLShr(g->b, word, cg_i32(g, 8), "");
+        out[p] = put_above(g, word, p % 2 ? HIGH : LOW);
+    }
+    if (code != ET_E4M3) return;
     for (int i = 0; i < 2; i++) {
         val codes = cg_extract(g, two, i);
         val v = cg_call(g, "llvm.nvvm.e4m3x2.to.f16x2.rn", 0, NULL, 1, &codes);
@@ -71,4 +92,5 @@ const et_pairs_family nvptx_pairs = {.apart = apart,
                                      .take = take,
                                      .has_halves = has_halves,
                                      .halves = halves,
+                                     .above = above,
                                      .most = most};

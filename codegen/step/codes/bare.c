@@ -5,7 +5,7 @@
  * taken one by one.
  *
  * Codes become f16 where one instruction makes two of them and the row is made f16, too
- * (contract_halves.c), or what the product's operands are (et_bare_family). */
+ * (halves.c), or what the product's operands are (et_bare_family). */
 #include "codegen/step/contract.h"
 #include "ir/program/scaled.h"
 #include <string.h>
@@ -16,7 +16,7 @@ static et_scaled of_product(cg *g, const et_contract *c, int i) {
     return s;
 }
 
-static et_dtype code_of(cg *g, const et_contract *c, int i) {
+et_dtype cg_contract_code_of(cg *g, const et_contract *c, int i) {
     return g->p->tensors[et_x(g->x, of_product(g, c, i).load)->i].shape.dtype;
 }
 
@@ -33,24 +33,41 @@ static et_expr scale_of(cg *g, const et_contract *c, int i, int u) {
     return cg_contract_of_unit(g, c, of_product(g, c, i).times, u);
 }
 
+/* E at the lane's first k of unit U, as what is loaded for a chunk names it: the same in all lanes,
+ * as other lanes may not know it. */
+static et_expr of_lane(cg *g, const et_contract *c, et_expr e, int u) {
+    return et_same_in_run(g->x, e, c->s->kvar, cg_contract_k(g, c, u), c->lane_k);
+}
+
+typedef et_expr at_unit(cg *, const et_contract *, et_expr e, int u);
+
 /* What is added to product I's codes, as they come from the family, in unit U; none: nothing is. */
-static et_expr added_to(cg *g, const et_contract *c, int i, int u) {
+static et_expr sum_of_added(cg *g, const et_contract *c, int i, int u, at_unit *at) {
     et_scaled s = of_product(g, c, i);
-    int64_t more = s.more + (c->halves ? 0 : g->family->bare->less(code_of(g, c, i)));
+    et_dtype code = cg_contract_code_of(g, c, i);
+    int64_t more =
+        s.more + (c->halves ? -g->family->pairs->excess(code) : g->family->bare->less(code));
     et_expr sum = et_int(g->x, more);
     if (!more && !s.n) return ET_NO_EXPR;
     for (int k = 0; k < s.n; k++) {
-        et_expr e = cg_contract_of_unit(g, c, s.add[k], u);
+        et_expr e = at(g, c, s.add[k], u);
         sum = s.less[k] ? et_sub(g->x, sum, e) : et_add(g->x, sum, e);
     }
     return sum;
 }
 
+static et_expr added_to(cg *g, const et_contract *c, int i, int u) {
+    return sum_of_added(g, c, i, u, cg_contract_of_unit);
+}
+
 bool cg_contract_may_bare(cg *g, const et_contract *c, int i) {
     et_scaled s;
     if (!cg_contract_scaled(g, c, i, &s)) return false;
-    for (int u = 0; u < c->units; u++)
+    for (int u = 0; u < c->units; u++) {
         if (!scale_of(g, c, i, u).id) return false;
+        for (int k = 0; k < s.n; k++)
+            if (!cg_contract_of_unit(g, c, s.add[k], u).id) return false;
+    }
     return true;
 }
 
@@ -79,9 +96,6 @@ static const et_fragment *turning(cg *g, const et_contract *c) {
 static bool suits(cg *g, const et_contract *c, int i) {
     et_scaled s;
     if (!cg_contract_may_bare(g, c, i) || !cg_contract_scaled(g, c, i, &s)) return false;
-    for (int u = 0; u < c->units; u++)
-        for (int k = 0; k < s.n; k++)
-            if (!cg_contract_of_unit(g, c, s.add[k], u).id) return false;
     if (turning(g, c)) return true;
     for (int k = 0; k < s.n; k++)
         if (!is_wide(g, c, s.add[k])) return false;
@@ -95,9 +109,9 @@ bool cg_contract_take_bare(cg *g, et_contract *c) {
         return false;
     for (int i = 0; i < c->s->nacc; i++)
         if (!suits(g, c, i)) return false;
-    c->times = g->family->bare->times(g, code_of(g, c, 0));
+    c->times = g->family->bare->times(g, cg_contract_code_of(g, c, 0));
     for (int i = 1; i < c->s->nacc; i++)
-        if (g->family->bare->times(g, code_of(g, c, i)) != c->times) {
+        if (g->family->bare->times(g, cg_contract_code_of(g, c, i)) != c->times) {
             c->times = 1;
             return false;
         }
@@ -122,15 +136,16 @@ static val word_of(cg *g, val all, int w) {
 
 static val halved(cg *g, const et_contract *c, et_dtype code, val all) {
     val words[8];
-    for (int w = 0; w < c->lane_k / 4; w++)
-        g->family->pairs->halves(g, code, word_of(g, all, w), words + (ptrdiff_t)2 * w);
+    int per = 32 / et_dtype_bits(code);
+    for (int w = 0; w < c->lane_k / per; w++)
+        g->family->pairs->halves(g, code, word_of(g, all, w), words + (ptrdiff_t)per / 2 * w);
     return cg_vector(g, g->i32, c->lane_k / 2, words);
 }
 
 val cg_contract_bared(cg *g, const et_contract *c, int i, int u, const struct et_raw *raw,
                       const val *v) {
     et_scaled s = of_product(g, c, i);
-    et_dtype code = code_of(g, c, i);
+    et_dtype code = cg_contract_code_of(g, c, i);
     val all = v[cg_contract_raw_of(raw, u, s.load)], words[16], out[8];
     if (c->halves) return halved(g, c, code, all);
     int per = 32 / et_dtype_bits(code), n = 0;
@@ -214,9 +229,10 @@ static bool ends(cg *g, const et_contract *c, int i, int u) {
 static void of_run(cg *g, const et_contract *c, val chunk, const val *raw, int i, int u, val *n,
                    val *more) {
     et_expr add = added_to(g, c, i, u);
-    if (!is_one(g, c, i)) cg_contract_of_rows(g, c, chunk, raw, i, scale_of(g, c, i, u), n);
+    et_expr times = of_product(g, c, i).times;
+    if (!is_one(g, c, i)) cg_contract_of_rows(g, c, chunk, raw, i, of_lane(g, c, times, u), n);
     if (!add.id) return;
-    cg_contract_of_rows(g, c, chunk, raw, i, add, more);
+    cg_contract_of_rows(g, c, chunk, raw, i, sum_of_added(g, c, i, u, of_lane), more);
     for (int row = 0; row < c->nsub * c->rows_n; row++)
         more[row] = LLVMBuildFMul(g->b, more[row], cg_f32(g, 1 / c->times), "");
 }
@@ -241,25 +257,18 @@ void cg_contract_scale_pieces(cg *g, et_contract *c, val chunk, const val *raw) 
         }
 }
 
+/* Does something belong to the sums of product I's codes that is not theirs, or not yet? */
+static bool corrects(cg *g, const et_contract *c, int i, int u) {
+    return added_to(g, c, i, u).id ||
+           (c->halves && g->family->pairs->above(cg_contract_code_of(g, c, i)) > 0);
+}
+
 /* The product whose sums of row's elements are product I's: the first, where runs are the same. */
 static int summed_with(cg *g, const et_contract *c, int i) {
-    bool alike = added_to(g, c, 0, 0).id;
+    bool alike = corrects(g, c, 0, 0);
     for (int k = 0; k < c->units && alike; k++)
         alike = as_before(g, c, i, k) == as_before(g, c, 0, k);
     return alike ? 0 : i;
-}
-
-/* The sums of the row's elements in unit U's run, for product I; ROW: those so far. */
-static val row_sum(cg *g, const et_contract *c, int i, int u, const val *a, val *row) {
-    if (summed_with(g, c, i) < i) return row[0];
-    val word = cg_i32(g, c->s->operand == ET_F16 ? 0x3c003c00 : 0x3f803f80), ones[8];
-    for (int w = 0; w < c->lane_k / 2; w++)
-        ones[w] = word;
-    val b = cg_vector(g, g->i32, c->lane_k / 2, ones);
-    b = LLVMBuildBitCast(g->b, b, cg_fragment_type(g, c), "");
-    if (!as_before(g, c, i, u))
-        row[i] = LLVMConstNull(LLVMVectorType(g->f32, (unsigned)c->results));
-    return row[i] = g->family->multiply(g, c->fr, c->lane_k, &b, a, row[i]);
 }
 
 static val products(cg *g, const et_contract *c, const val *of, const val *a, int in_a, val sum) {
@@ -267,26 +276,70 @@ static val products(cg *g, const et_contract *c, const val *of, const val *a, in
                      : g->family->multiply(g, c->fr, c->lane_k, of, a, sum);
 }
 
+enum { ONES_BF16 = 0x3f803f80, ONES_F16 = 0x3c003c00, SIXTEENS = 0x4c004c00 };
+
+/* A row of b of such words in turn. */
+static val row_of_words(cg *g, const et_contract *c, int first, int second) {
+    val word[8];
+    for (int w = 0; w < c->lane_k / 2; w++)
+        word[w] = cg_i32(g, w % 2 ? second : first);
+    val b = cg_vector(g, g->i32, c->lane_k / 2, word);
+    return c->halves ? b : LLVMBuildBitCast(g->b, b, cg_fragment_type(g, c), "");
+}
+
+/* The sums of the row's elements in unit U's run, for product I; ROW: those so far. As halves, the
+ * sums of the first of a lane's rows are those of elements as they are staged, and of the second of
+ * all in the same measure. */
+static val row_sum(cg *g, const et_contract *c, int i, int u, const val *a, int in_a, val *row) {
+    if (summed_with(g, c, i) < i) return row[0];
+    int one = c->halves || c->s->operand == ET_F16 ? ONES_F16 : ONES_BF16;
+    val b[] = {row_of_words(g, c, one, one), c->halves ? row_of_words(g, c, one, SIXTEENS) : NULL};
+    if (!as_before(g, c, i, u))
+        row[i] = LLVMConstNull(LLVMVectorType(g->f32, (unsigned)(c->sets * c->results)));
+    return row[i] = products(g, c, b, a, in_a, row[i]);
+}
+
 static val times_plus(cg *g, val a, val b, val sum) {
     LLVMTypeRef t = LLVMTypeOf(sum);
     return cg_call(g, "llvm.fma", 1, &t, 3, (val[]){a, b, sum});
+}
+
+/* SUM of halves without what they are above codes, and with MORE for each of the lane's rows, or
+ * nothing; ROW: as row_sum has it. */
+static val correct(cg *g, const et_contract *c, int i, val row, const val *more, val sum) {
+    val above = cg_f32(g, -g->family->pairs->above(cg_contract_code_of(g, c, i)));
+    for (int j = 0; j < c->sets; j++)
+        for (int r = 0; r < c->results; r++) {
+            int own = c->spread ? cg_contract_spread_value(c, j) : j * c->results + r % 2;
+            int at = own + r / 2 * 2;
+            if (c->spread && r % 2) continue;
+            /* The same for all pieces of rows, where what is added is a number. */
+            val v = cg_fmul(g, cg_extract(g, row, own), above);
+            if (more) v = cg_fma(g, cg_extract(g, row, own + 2), more[r / 2], v);
+            v = LLVMBuildFAdd(g->b, cg_extract(g, sum, at), v, "");
+            sum = LLVMBuildInsertElement(g->b, sum, v, cg_i32(g, at), "");
+        }
+    return sum;
 }
 
 void cg_contract_multiply_bare(cg *g, const et_contract *c, val chunk, int u, const val *raw,
                                const val *of, const val *a, int in_a, val *part, val *acc) {
     for (int i = 0; i < c->s->nacc; i++) {
         bool one = is_one(g, c, i), straight = one && !c->halves, last = ends(g, c, i, u),
-             adds = added_to(g, c, i, u).id;
+             corrected = corrects(g, c, i, u);
         val n[ET_MAX_FRAGMENTS], more[ET_MAX_FRAGMENTS], row = NULL;
         val m = last && c->halves ? cg_contract_of_row(g, c) : NULL;
         if (last && !c->by) of_run(g, c, chunk, raw, i, u, n, more);
-        if (adds) row = row_sum(g, c, i, u, a, part + cg_contract_sums(c));
+        if (corrected) row = row_sum(g, c, i, u, a, in_a, part + cg_contract_sums(c));
         for (int ns = 0; ns < c->nsub; ns++, of += c->rows_n) {
             int at = cg_contract_sum(c, i, 0, ns), run = u * c->nsub + ns;
             val *sum = straight ? &acc[at] : &part[at];
             if (!straight && !as_before(g, c, i, u)) *sum = LLVMConstNull(LLVMTypeOf(acc[at]));
             *sum = products(g, c, of, a, in_a, *sum);
-            if (last && adds) {
+            if (last && corrected && c->halves) {
+                bool added = added_to(g, c, i, u).id;
+                *sum = correct(g, c, i, row, added ? more + (ptrdiff_t)ns * c->rows_n : NULL, *sum);
+            } else if (last && corrected) {
                 val by = c->more ? c->more->of[i][run] : increase(g, c, i, u, more[ns]);
                 *sum = times_plus(g, row, by, *sum);
             }
@@ -311,7 +364,7 @@ static void note_sums(cg *g, const et_contract *c) {
     n[0] = n[1] = 0;
     for (int i = 0; i < c->s->nacc; i++) {
         n[0] += c->nsub;
-        n[1] += added_to(g, c, i, 0).id && summed_with(g, c, i) == i;
+        n[1] += corrects(g, c, i, 0) && summed_with(g, c, i) == i;
     }
 }
 

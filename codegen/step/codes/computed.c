@@ -64,8 +64,7 @@ et_expr cg_contract_of_unit(cg *g, const et_contract *c, et_expr e, int u) {
 
 /* LOAD in unit U as registers of a row of product I; false where it takes too many. */
 static bool add_raw(cg *g, const et_contract *c, struct et_coded *d, int i, et_expr load, int u) {
-    et_expr k = cg_contract_k(g, c, u), one = cg_contract_of_unit(g, c, load, u);
-    if (!one.id) one = et_same_in_run(g->x, load, c->s->kvar, k, c->lane_k);
+    et_expr k = cg_contract_k(g, c, u), one = et_same_in_run(g->x, load, c->s->kvar, k, c->lane_k);
     et_node_x x = *et_x(g->x, load);
     int bits = et_dtype_bits(g->p->tensors[x.i].shape.dtype);
     struct et_raw r = {.load = load, .u = u, .n = 1};

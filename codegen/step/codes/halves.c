@@ -1,4 +1,4 @@
-/* Codes multiplied without their scale (contract_bare.c) as f16, which has all of their values, by
+/* Codes multiplied without their scale (bare.c) as f16, which has all of their values, by
  * one row: one instruction makes two of them.
  *
  * f16 has not the range of a's row. Its elements are multiplied by a power of two that brings the
@@ -6,7 +6,10 @@
  * below 2^-31 of the largest, which become multiples of 2^-38 of it. Where all of the row is staged
  * at once they stay in registers until the largest is known; else they are staged first, and become
  * f16 where they lie. Sums are multiplied by what makes up for that. For several rows this takes
- * longer than is gained: each has to be looked through, by all waves, before its first product. */
+ * longer than is gained: each has to be looked through, by all waves, before its first product.
+ *
+ * Codes of four bits are put where f16 count ones, or sixteens, above a power of two: elements that
+ * meet the latter are a sixteenth, and bare.c takes away what the former has added. */
 #include "codegen/step/contract.h"
 #include "ir/program/scaled.h"
 #include <string.h>
@@ -16,15 +19,21 @@ enum {
     BIAS = 127,          /* of exponents of f32, */
     MANTISSA = 23,       /* above so many bits */
     LARGEST = 14,        /* the exponent of the largest element as f16 */
+    HIGH_APART = 4,      /* k's of a pair of codes of four bits */
     LEAST = LARGEST + 1, /* of what elements are counted as, so that both powers are normal */
 };
 
 /* ---- whether ---- */
 
+/* Codes of four bits with a number added to them, or nothing, take as long in pairs of bf16, where
+ * their scale suits these. */
 static bool suits(cg *g, const et_contract *c, int i) {
     et_scaled s;
-    return cg_contract_may_bare(g, c, i) && cg_contract_scaled(g, c, i, &s) && !s.n && !s.more &&
-           g->family->pairs->has_halves(g, g->p->tensors[et_x(g->x, s.load)->i].shape.dtype);
+    if (!cg_contract_may_bare(g, c, i) || !cg_contract_scaled(g, c, i, &s)) return false;
+    et_dtype code = cg_contract_code_of(g, c, i);
+    if (!g->family->pairs->has_halves(g, code) || code != cg_contract_code_of(g, c, 0))
+        return false;
+    return et_dtype_bits(code) == 4 ? s.n || !c->apart : !s.n && !s.more;
 }
 
 /* Has a lane codes of the rows n that it has sums of, two for each? */
@@ -66,6 +75,7 @@ bool cg_contract_take_halves(cg *g, et_contract *c) {
     for (int i = 0; i < c->s->nacc; i++)
         if (!suits(g, c, i)) return false;
     c->bare = c->halves = true;
+    c->apart = et_dtype_bits(cg_contract_code_of(g, c, 0)) == 4 ? HIGH_APART : 1;
     c->room = room;
     c->times = 1;
     c->fr = f16->few;
@@ -125,13 +135,16 @@ val cg_contract_row_factor(cg *g, const et_contract *c, val most) {
     return power(g, LLVMBuildSub(g->b, cg_i32(g, 2 * BIAS + LARGEST), e, ""));
 }
 
-val cg_contract_halve(cg *g, int n, val words, val by) {
-    val v[16], out[8];
+/* Pairs of codes of four bits are as large as they are and sixteen times that in turn. */
+val cg_contract_halve(cg *g, const et_contract *c, int n, val words, val by) {
+    val v[16], out[8], low = NULL;
+    if (c->apart == HIGH_APART) low = LLVMBuildFMul(g->b, by, cg_f32(g, 1.0 / 16), "");
     cg_loaded_words(g, ET_BF16, words, n, v);
     for (int i = 0; i < n; i += 2) {
         val h[2];
         for (int k = 0; k < 2; k++) {
-            val moved = LLVMBuildFMul(g->b, cg_to_f32(g, v[i + k]), by, "");
+            val moved =
+                LLVMBuildFMul(g->b, cg_to_f32(g, v[i + k]), low && i / 2 % 2 ? low : by, "");
             h[k] = LLVMBuildFPTrunc(g->b, moved, g->f16, "");
         }
         out[i / 2] = LLVMBuildBitCast(g->b, cg_vector(g, g->f16, 2, h), g->i32, "");
@@ -162,6 +175,7 @@ static void load_row_item(cg *g, const et_contract *c, int j, struct row_item *i
     cg_bind(g, c->s->mvar, cg_i32(g, 0), true);
     cg_contract_elements(g, c, c->s->a, true, chunk, u, EACH, v);
     *most = cg_contract_larger(g, *most, EACH, v);
+    if (c->apart > 1) cg_contract_pair_up(c, EACH, v);
     for (int i = 0; i < EACH; i++)
         v[i] = cg_to_storage(g, ET_BF16, v[i]);
     val all = cg_vector(g, LLVMTypeOf(v[0]), EACH, v);
@@ -186,7 +200,7 @@ bool cg_contract_stage_row(cg *g, const et_contract *c) {
         cg_if in;
         if (it[j].there) cg_if_begin(g, &in, it[j].there);
         val to = cg_contract_staged_ptr(g, c, c->s->stage_a, it[j].to);
-        val halves = cg_contract_halve(g, EACH, it[j].words, by);
+        val halves = cg_contract_halve(g, c, EACH, it[j].words, by);
         LLVMSetAlignment(LLVMBuildStore(g->b, halves, to), c->pitch_a % EACH ? 2 : 2 * EACH);
         if (it[j].there) cg_if_end(g, &in);
     }
