@@ -58,29 +58,56 @@ static int64_t place_of(const struct part *p, int64_t i) {
     return place;
 }
 
-/* Rows of memory that lie next to each other in the file are moved together, a few at a time, so
- * that what is read of it is still near when the next row's turn comes. */
-enum { ROWS = 32 };
+/* Rows of memory that lie next to each other in the file are moved together, so many at a time that
+ * a page of the file is not looked up for a few bytes; what belongs to them is gathered in a piece
+ * of memory that stays near, since rows themselves are often so far apart that they get in each
+ * other's way there. */
+enum { ROWS = 256, WIDTH = 128 /* bytes of a row at a time */ };
 
-/* Whole bytes, EACH of them. */
+/* Columns FIRST to END - 1, K's, of N rows AT the file, each EACH bytes. Called with a number for
+ * EACH. */
+__attribute__((always_inline)) static inline void gather(const unsigned char *from,
+                                                         const int64_t *at, int64_t step,
+                                                         int64_t first, int64_t end, int n,
+                                                         unsigned char *piece, size_t each) {
+    for (int64_t i = first; i < end; i++)
+        for (int r = 0; r < n; r++)
+            memcpy(piece + r * WIDTH + (size_t)(i - first) * each,
+                   from + (size_t)(at[r] + i * step) * each, each);
+}
+
+static void gather_any(const unsigned char *from, const int64_t *at, int64_t step, int64_t first,
+                       int64_t end, int n, unsigned char *piece, size_t each) {
+    if (each == 1)
+        gather(from, at, step, first, end, n, piece, 1);
+    else if (each == 2)
+        gather(from, at, step, first, end, n, piece, 2);
+    else if (each == 4)
+        gather(from, at, step, first, end, n, piece, 4);
+    else
+        gather(from, at, step, first, end, n, piece, each);
+}
+
+/* Whole bytes. */
 static void move_bytes(const struct part *p, const unsigned char *from, unsigned char *out) {
     int64_t k = p->size[p->rank - 1], step = p->from[p->rank - 1], rows = p->count / k;
     size_t each = (size_t)p->bits / 8;
+    unsigned char piece[ROWS * WIDTH];
     for (int64_t first = 0, at[ROWS]; first < rows; first += ROWS) {
         int n = rows - first < ROWS ? (int)(rows - first) : ROWS;
         for (int r = 0; r < n; r++)
             at[r] = place_of(p, (first + r) * k);
-        for (int64_t i = 0; i < k; i++)
-            for (int r = 0; r < n; r++) {
-                const unsigned char *of = from + (size_t)(at[r] + i * step) * each;
-                unsigned char *to = out + (size_t)((first + r) * k + i) * each;
-                if (each == 4)
-                    memcpy(to, of, 4);
-                else if (each == 2)
-                    memcpy(to, of, 2);
-                else
-                    memcpy(to, of, each);
-            }
+        for (int64_t i = 0, end; i < k && each <= WIDTH; i = end) {
+            end = i + WIDTH / (int64_t)each < k ? i + WIDTH / (int64_t)each : k;
+            gather_any(from, at, step, i, end, n, piece, each);
+            for (int r = 0; r < n; r++)
+                memcpy(out + (size_t)((first + r) * k + i) * each, piece + r * WIDTH,
+                       (size_t)(end - i) * each);
+        }
+        for (int r = 0; r < n && each > WIDTH; r++)
+            for (int64_t i = 0; i < k; i++)
+                memcpy(out + (size_t)((first + r) * k + i) * each,
+                       from + (size_t)(at[r] + i * step) * each, each);
     }
 }
 
@@ -108,6 +135,7 @@ static void move_words(const struct part *p, const unsigned char *from, unsigned
     int64_t k = p->size[p->rank - 1], step = p->from[p->rank - 1];
     struct part rows = *p;
     int64_t row_of[ROWS], inverse[ETRT_MAX_RANK], n = p->count / k;
+    unsigned char piece[ROWS * WIDTH];
     /* The rows in the file's order: what a step in each of its dimensions is in memory's rows. */
     int by[ETRT_MAX_RANK];
     rows.rank--;
@@ -132,15 +160,20 @@ static void move_words(const struct part *p, const unsigned char *from, unsigned
             }
             if (r % 8 == 0) start[r / 8] = place / 8;
         }
-        for (int64_t i = 0; i < k; i += 8)
-            for (int r = 0; r < some; r += 8) {
-                uint32_t w[8];
-                for (int j = 0; j < 8; j++)
-                    memcpy(&w[j], from + 4 * (start[r / 8] + (i + j) * step / 8), 4);
-                transpose(w);
-                for (int j = 0; j < 8; j++)
-                    memcpy(out + (row_of[r + j] * k + i) / 2, &w[j], 4);
-            }
+        for (int64_t i = 0, end; i < k; i = end) {
+            end = i + 2 * WIDTH < k ? i + 2 * WIDTH : k;
+            for (int64_t on = i; on < end; on += 8)
+                for (int r = 0; r < some; r += 8) {
+                    uint32_t w[8];
+                    for (int j = 0; j < 8; j++)
+                        memcpy(&w[j], from + 4 * (start[r / 8] + (on + j) * step / 8), 4);
+                    transpose(w);
+                    for (int j = 0; j < 8; j++)
+                        memcpy(piece + (r + j) * WIDTH + (on - i) / 2, &w[j], 4);
+                }
+            for (int r = 0; r < some; r++)
+                memcpy(out + (row_of[r] * k + i) / 2, piece + r * WIDTH, (size_t)(end - i) / 2);
+        }
     }
 }
 
