@@ -136,14 +136,18 @@ static et_dtype code_of(const et_program *p, const et_scaled *s) {
     return p->tensors[et_x(p->g->exprs, s->load)->i].shape.dtype;
 }
 
+/* What is the same for runs of 64 is for those of 32 and of 16. */
 int et_scaled_bits(const et_program *p, et_expr e, int kvar, bool *out_plain, int *out_bare) {
-    struct runs of16 = {p->g->exprs, kvar, 16}, of32 = of16, of64 = of16;
+    struct runs of = {p->g->exprs, kvar, 64};
     et_scaled s;
-    of32.run = 32, of64.run = 64;
-    *out_plain =
-        et_scaled_codes(p, e, in_runs, &of64, &s) && !s.n && !s.more && code_of(p, &s) == ET_E4M3;
-    *out_bare = et_scaled_codes(p, e, in_runs, &of32, &s) ? et_dtype_bits(code_of(p, &s)) : 0;
-    if (!et_scaled_codes(p, e, in_runs, &of16, &s) || !s.exact) return 0;
+    *out_plain = false;
+    *out_bare = 0;
+    while (!et_scaled_codes(p, e, in_runs, &of, &s)) {
+        of.run /= 2;
+        if (of.run < 16) return 0;
+    }
     et_dtype t = code_of(p, &s);
-    return t == ET_E4M3 || t == ET_I4 || t == ET_U4 ? et_dtype_bits(t) : 0;
+    *out_plain = of.run == 64 && !s.n && !s.more && t == ET_E4M3;
+    if (of.run >= 32) *out_bare = et_dtype_bits(t);
+    return s.exact && (t == ET_E4M3 || t == ET_I4 || t == ET_U4) ? et_dtype_bits(t) : 0;
 }

@@ -88,7 +88,9 @@ static bool add_raw(cg *g, const et_contract *c, struct et_coded *d, int i, et_e
 /* Cut into UNITS; false where some load is neither, or there are more than can be kept. */
 static bool cut(cg *g, et_contract *c, int units) {
     const et_step *s = c->s;
-    struct et_coded *d = c->coded = et_alloc(g->arena, sizeof *d);
+    struct et_coded *d = c->coded;
+    d->nraws = 0;
+    memset(d->count, 0, sizeof d->count);
     c->sides = NULL;
     if (c->streamed) cg_contract_plan_sides(g, c, cg_contract_slot_bytes(c));
     d->chunk = cg_fresh_var(g, "c", c->k / c->kc);
@@ -120,6 +122,8 @@ bool cg_contract_code(cg *g, et_contract *c, int most) {
     const et_step *s = c->s;
     int rows = c->nsub * c->rows_n, wide = s->wk * c->unit_k;
     if (c->k <= 0 || c->k % wide || c->lane_k > 16) return false;
+    if (most > MAX_RAWS) most = MAX_RAWS; /* a unit has one at least */
+    c->coded = et_alloc(g->arena, sizeof *c->coded);
     for (int units = most; units > 0; units--) {
         if (c->k % ((int64_t)wide * units) || units * rows * s->nacc > ET_MAX_FRAGMENTS) continue;
         c->units = units;

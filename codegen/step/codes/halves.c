@@ -28,12 +28,13 @@ enum {
 /* Codes of four bits with a number added to them, or nothing, take as long in pairs of bf16, where
  * their scale suits these. */
 static bool suits(cg *g, const et_contract *c, int i) {
-    et_scaled s;
-    if (!cg_contract_may_bare(g, c, i) || !cg_contract_scaled(g, c, i, &s)) return false;
-    et_dtype code = cg_contract_code_of(g, c, i);
-    if (!g->family->pairs->has_halves(g, code) || code != cg_contract_code_of(g, c, 0))
-        return false;
-    return et_dtype_bits(code) == 4 ? s.n || !c->apart : !s.n && !s.more;
+    et_scaled s, first;
+    if (!cg_contract_scaled(g, c, i, &s) || !cg_contract_scaled(g, c, 0, &first)) return false;
+    et_dtype code = g->p->tensors[et_x(g->x, s.load)->i].shape.dtype,
+             other = g->p->tensors[et_x(g->x, first.load)->i].shape.dtype;
+    if (!g->family->pairs->has_halves(g, code) || code != other) return false;
+    bool gains = et_dtype_bits(code) == 4 ? s.n || !c->apart : !s.n && !s.more;
+    return gains && cg_contract_may_bare(g, c, i);
 }
 
 /* Has a lane codes of the rows n that it has sums of, two for each? */
