@@ -33,8 +33,9 @@ static et_expr scale_of(cg *g, const et_contract *c, int i, int u) {
     return cg_contract_of_unit(g, c, of_product(g, c, i).times, u);
 }
 
-/* E at the lane's first k of unit U, as what is loaded for a chunk names it: the same in all lanes,
- * as other lanes may not know it. */
+/* E, which all lanes share in unit U, as the lane's own k's have it: so the loads in it are those
+ * that were made for the chunk (computed.c), which cg_contract_of_unit may call by another index.
+ */
 static et_expr of_lane(cg *g, const et_contract *c, et_expr e, int u) {
     return et_same_in_run(g->x, e, c->s->kvar, cg_contract_k(g, c, u), c->lane_k);
 }
