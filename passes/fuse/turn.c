@@ -5,6 +5,7 @@
  * front of them those that n does, and the runtime stores the weight so when it loads it. */
 #include "ir/program/step.h"
 #include "passes/fuse/lowering.h"
+#include "passes/trial/trial.h"
 #include <string.h>
 
 enum { MOST_LOADS = 8 };
@@ -147,30 +148,47 @@ static bool has_bytes(const et_exprs *x, const et_tensor *t, const et_turning *b
     return bits % 8 == 0;
 }
 
-/* The same for all of its loads; or NULL: it stays as it is. */
-static et_turning *turning_of(et_lowering *lo, const et_tensor *t, const struct weight *w) {
-    et_turning *out = et_alloc(lo->g->arena, sizeof *out), more;
+/* *OUT: how T lies, the same for all of its loads; false: it stays as it is. */
+static bool turns(et_lowering *lo, const et_tensor *t, const struct weight *w, et_turning *out) {
+    et_turning more;
     if (!w->nloads || w->other || !order_of(lo, t, w, 0, out) || !is_another(out, t->shape.rank) ||
         !has_bytes(lo->g->exprs, t, out))
-        return NULL;
+        return false;
     for (int i = 1; i < w->nloads; i++)
-        if (!order_of(lo, t, w, i, &more) || memcmp(&more, out, sizeof more) != 0) return NULL;
-    return out;
+        if (!order_of(lo, t, w, i, &more) || memcmp(&more, out, sizeof more) != 0) return false;
+    return true;
 }
 
-void et_turn_weights(et_lowering *lo, const et_pass_options *opt) {
-    if (et_is_without(opt->without, ET_FEATURE_TURNED) || opt->keep_order) return;
+/* By value id, in memory that was there before the trial. */
+static void look_at_plan(et_lowering *lo, et_turning *all, et_turning **found) {
+    struct turning t = {.lo = lo};
     do {
         lo->again = false;
         et_build_groups(lo);
     } while (lo->again);
-    struct turning t = {.lo = lo};
     t.weight = et_alloc(lo->g->arena, (size_t)(lo->p->ntensors + 1) * sizeof *t.weight);
     for (int i = 0; i < lo->p->ngroups; i++)
         look_at_group(&t, &lo->p->groups[i]);
-    et_turning **found = et_alloc(lo->g->arena, (size_t)lo->g->nvals * sizeof *found);
-    for (int i = 0; i < lo->p->ntensors; i++)
-        found[lo->p->tensors[i].value.id] = turning_of(lo, &lo->p->tensors[i], &t.weight[i]);
+    for (int i = 0; i < lo->p->ntensors; i++) {
+        const et_tensor *of = &lo->p->tensors[i];
+        if (turns(lo, of, &t.weight[i], &all[of->value.id]))
+            found[of->value.id] = &all[of->value.id];
+    }
+}
+
+void et_turn_weights(et_lowering *lo, const et_pass_options *opt) {
+    if (et_is_without(opt->without, ET_FEATURE_TURNED) || opt->keep_order) return;
+    size_t n = (size_t)lo->g->nvals;
+    et_turning *all = et_alloc(lo->g->arena, n * sizeof *all);
+    et_turning **found = et_alloc(lo->g->arena, n * sizeof *found);
+    bool *forced = et_alloc(lo->g->arena, n * sizeof *forced);
+    memcpy(forced, lo->forced, n * sizeof *forced);
+    /* Expressions that stay would be gone through at the end of every trial to come. */
+    et_trial trial;
+    et_trial_begin(&trial, lo->g, NULL, opt);
+    look_at_plan(lo, all, found);
+    et_trial_end(&trial);
+    memcpy(lo->forced, forced, n * sizeof *forced);
     lo->turning = found;
 }
 
