@@ -24,6 +24,7 @@ struct assign_table {
     double **reach;               /* by group: [starts][nb][nr], price of the cheapest way here */
     struct step **in;             /* by group, scratch: the ways into one state of it */
     struct step *end;             /* scratch: the states of the last group */
+    double *left;                 /* [nb][nr], scratch: price of having left a segment there */
     double completion;
 };
 
@@ -70,6 +71,7 @@ assign_table *assign_table_create(const et_assign_problem *pr, const et_assign_m
         last = states;
     }
     t->end = et_alloc(a, last * sizeof *t->end);
+    t->left = et_alloc(a, (size_t)t->nb * nr * sizeof *t->left);
     return t;
 }
 
@@ -166,14 +168,38 @@ static void reach_inside(assign_table *t, int g) {
         }
 }
 
+/* What is left of the group before G when its segment is done: by changes and range, the price of
+ * the cheapest way there, whatever range its loop began with. */
+static void leave(assign_table *t, int g) {
+    bool loop = starts(t, g - 1) > 1;
+    for (int b = 0; b < t->nb; b++)
+        for (int from = 0; from < t->nr; from++) {
+            double best = INFINITY;
+            for (int s = 0; s < starts(t, g - 1); s++) {
+                int before = b - (loop ? closing_changes(t, g - 1, from, s) : 0);
+                if (before < 0) continue;
+                double reach = state(t, g - 1, s, before)[from];
+                if (loop && reach < best) reach += closing(t, g - 1, from, s);
+                best = reach < best ? reach : best;
+            }
+            t->left[b * t->nr + from] = best;
+        }
+}
+
+/* The cheapest of ways[] into each state of the first group of a segment. */
 static void reach_first(assign_table *t, int g) {
+    if (g) leave(t, g);
     for (int s = 0; s < starts(t, g); s++)
         for (int b = 0; b < t->nb; b++)
             for (int r = 0; r < t->nr; r++) {
-                double best = g == 0 && b == 0 && (starts(t, g) == 1 || s == r) ? 0 : INFINITY;
-                int n = ways(t, g, s, b, r, t->in[g]);
-                for (int i = 0; i < n; i++)
-                    best = t->in[g][i].price < best ? t->in[g][i].price : best;
+                bool own = starts(t, g) == 1 || s == r;
+                double best = own && g == 0 && b == 0 ? 0 : INFINITY;
+                for (int from = 0; own && g && from < t->nr; from++) {
+                    int before = b - (from != r);
+                    double left = before < 0 ? INFINITY : t->left[before * t->nr + from];
+                    if (left < best) left += move_price(t, g - 1, from, r);
+                    best = left < best ? left : best;
+                }
                 state(t, g, s, b)[r] = best + t->cost[g * t->nr + r];
             }
 }
