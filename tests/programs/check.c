@@ -96,14 +96,17 @@ static void fill(const struct check *c, et_tensor_data *t, const char *name, int
             int64_t k = (int64_t)(next(&rng) % (uint64_t)(i + 1));
             t->i[i] = t->i[k];
             t->i[k] = (int32_t)i;
+        } else if (!strncmp(holds, "powers", 6)) {
+            t->f[i] = 1.0f / (float)(1 << next(&rng) % 4);
         } else if (!most) {
             t->f[i] = et_round_to(t->dtype, (float)(next(&rng) % 2001) / 1000 - 1);
         } else {
             int64_t v = (int64_t)(next(&rng) % (uint64_t)(2 * most * part + 1)) - most * part;
-            if (t->dtype == ET_I32)
-                t->i[i] = (int32_t)(v / part);
+            if (t->dtype == ET_U4) v = llabs(v);
+            if (et_dtype_is_float(t->dtype))
+                t->f[i] = et_round_to(t->dtype, (float)v / (float)part);
             else
-                t->f[i] = (float)v / (float)part;
+                t->i[i] = (int32_t)(v / part);
         }
 }
 
@@ -173,7 +176,7 @@ static check_result compare(const struct check *c, int v, int launch, const void
                    : told(c, r, "launch %d: %s has a relative error of %g", launch, val->name, e);
     }
     for (int64_t i = 0; i < et_tensor_count(t); i++) {
-        double want = t->dtype == ET_I32 ? t->i[i] : (double)t->f[i];
+        double want = et_dtype_is_float(t->dtype) ? (double)t->f[i] : t->i[i];
         double have = etrt_element((int)val->shape.dtype, got, i);
         if (want != have)
             return told(c, r, "launch %d: %s[%lld] is %g, not %g", launch, val->name, (long long)i,
@@ -193,10 +196,10 @@ static int value_named(const struct check *c, const char *name) {
 
 static size_t bytes_at(const struct check *c, int v, int launch) {
     const et_val *val = &c->g->vals[v];
-    double n = et_dtype_bytes(val->shape.dtype);
+    int64_t n = 1;
     for (int d = 0; d < val->shape.rank; d++)
-        n *= (double)et_eval(c->g->exprs, val->shape.dim[d], c->syms[launch], NULL);
-    return (size_t)n;
+        n *= et_eval(c->g->exprs, val->shape.dim[d], c->syms[launch], NULL);
+    return (size_t)et_dtype_size(val->shape.dtype, n);
 }
 
 /* ---- tasks in an order of their own ---- */

@@ -65,6 +65,9 @@ typedef struct {
 int gen_draw(gen *, int n);
 bool gen_chance(gen *, int percent);
 
+const char *gen_fresh(gen *, const char *prefix); /* a name no other has */
+void gen_line(gen *, const char *text); /* of the program, before the statement under way */
+
 gen_dim gen_number(int n);
 int gen_low(const gen *, gen_dim);
 int gen_high(const gen *, gen_dim);
@@ -77,6 +80,9 @@ gen_dim gen_any_dim(gen *);
 
 /* An expression of this shape: whole numbers or not, EXACT or perhaps not. */
 gen_ex gen_value(gen *, const gen_shape *, bool whole, bool exact, int depth);
+/* A product of this shape by a weight that is codes with scales, or such a weight; no text where
+ * there is none of it. */
+gen_ex gen_coded(gen *, const gen_shape *, bool exact, int depth);
 /* E as it must be to be stored where MAX and FRAC are the most: squeezed if need be. */
 gen_ex gen_fit(gen *, gen_ex e, double max, int frac);
 /* An i32 expression of one dimension of N elements, all different, none of them below 0 and (unless

@@ -14,6 +14,14 @@ bool gen_chance(gen *g, int percent) {
     return gen_draw(g, 100) < percent;
 }
 
+const char *gen_fresh(gen *g, const char *prefix) {
+    return et_printf(g->a, "%s%d", prefix, g->made++);
+}
+
+void gen_line(gen *g, const char *text) {
+    fprintf(g->to, "%*s%s\n", 2 * g->nloops, "", text);
+}
+
 /* ---- dimensions ---- */
 
 gen_dim gen_number(int n) {

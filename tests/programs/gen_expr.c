@@ -518,6 +518,10 @@ static gen_ex product(const want *w) {
         r);
 }
 
+static gen_ex coded(const want *w) {
+    return w->whole ? none : gen_coded(w->g, w->s, w->exact, w->depth);
+}
+
 /* ---- what is not exact ---- */
 
 static gen_ex inexact(const want *w) {
@@ -568,14 +572,12 @@ static gen_ex called(const want *w) {
         int n = gen_high(g, w->s->d[w->s->rank - 1]) + 1;
         gen_range r = e.r;
         r.max *= n;
-        if (too_large(&r)) return none;
         return with(w, et_printf(g->a, "centred(%s)", e.text), r);
     }
     default: {
         gen_ex b = value_of(w, w->s);
         gen_range r = both(&e, &b);
         r.max = e.r.max * 2 + b.r.max;
-        if (too_large(&r)) return none;
         return with(w, et_printf(g->a, "mixed(%s, %s)", e.text, b.text), r);
     }
     }
@@ -586,7 +588,7 @@ gen_ex gen_value(gen *g, const gen_shape *s, bool whole, bool exact, int depth) 
         binary,   binary,   binary,  unary,   select,  convert, permuted, permuted,
         gathered, gathered, taken,   sliced,  sliced,  sliced,  joined,   reshaped,
         reshaped, reduced,  reduced, ordered, product, product, segments, sums_so_far,
-        called,   called,   inexact, inexact, chance};
+        called,   called,   inexact, inexact, coded,   coded,   chance};
     want w = {g, s, whole, exact || !g->near, depth};
     if (depth <= 0 || gen_chance(g, 20)) return leaf(&w);
     for (int tries = 0; tries < 3; tries++) {

@@ -11,19 +11,11 @@ static const char *const defs =
     "def centred(a) = a - sum(a, axis=-1, keep=1)\n"
     "def mixed(a, b) = a * 2 - b\n";
 
-static const char *fresh(gen *g, const char *prefix) {
-    return et_printf(g->a, "%s%d", prefix, g->made++);
-}
-
 static gen_name *add_name(gen *g, const char *name, const gen_shape *s, gen_range r) {
     if (g->nnames == GEN_NAMES) return NULL;
     gen_name *n = &g->name[g->nnames++];
     *n = (gen_name){.name = name, .s = *s, .r = r, .depth = g->nloops};
     return n;
-}
-
-static void line(gen *g, const char *text) {
-    fprintf(g->to, "%*s%s\n", 2 * g->nloops, "", text);
 }
 
 static gen_shape some_shape(gen *g, int least) {
@@ -55,8 +47,8 @@ static void declare(gen *g, const char *kind, const char *name, const gen_shape 
     n->state = state;
     const char *source =
         weight ? et_printf(g->a, " = \"%s%s\"", name, g->nloops ? ".{l0}" : "") : "";
-    line(g, et_printf(g->a, "%s %s : %s%s%s   #: %s", kind, name, whole ? "i32" : float_types[type],
-                      gen_dims_text(g, s), source, holds));
+    gen_line(g, et_printf(g->a, "%s %s : %s%s%s   #: %s", kind, name,
+                          whole ? "i32" : float_types[type], gen_dims_text(g, s), source, holds));
 }
 
 static gen_shape fixed_shape(gen *g) {
@@ -71,11 +63,11 @@ static gen_shape fixed_shape(gen *g) {
 
 static void declare_order(gen *g, const char *kind) {
     gen_shape s = {1, {gen_number(g->size[gen_draw(g, g->nsizes)])}};
-    const char *name = fresh(g, "p");
+    const char *name = gen_fresh(g, "p");
     gen_name *n = add_name(g, name, &s, (gen_range){true, true, s.d[0].add, 0});
     n->order = true;
     n->state = !strcmp(kind, "state");
-    line(g, et_printf(g->a, "%s %s : i32%s   #: order", kind, name, gen_dims_text(g, &s)));
+    gen_line(g, et_printf(g->a, "%s %s : i32%s   #: order", kind, name, gen_dims_text(g, &s)));
 }
 
 static void declarations(gen *g) {
@@ -85,19 +77,19 @@ static void declarations(gen *g) {
     for (int i = 0; i < g->nsizes; i++)
         g->size[i] = pool[gen_draw(g, sizeof pool / sizeof *pool)];
     g->nsyms = gen_draw(g, 3) ? gen_draw(g, 3) : 0;
-    line(g, et_printf(g->a, "model %s", g->near ? "near" : "exact"));
+    gen_line(g, et_printf(g->a, "model %s", g->near ? "near" : "exact"));
     for (int i = 0; i < g->nsyms; i++) {
         g->lo[i] = 1 + gen_draw(g, 3);
         g->hi[i] = g->lo[i] + gen_draw(g, gen_chance(g, 20) ? 70 : 20);
-        line(g, et_printf(g->a, "dim %s in %d..%d", i ? "M" : "N", g->lo[i], g->hi[i]));
+        gen_line(g, et_printf(g->a, "dim %s in %d..%d", i ? "M" : "N", g->lo[i], g->hi[i]));
     }
     for (int i = 1 + gen_draw(g, 3); i > 0; i--) {
         gen_shape s = some_shape(g, 0);
-        declare(g, "input", fresh(g, "x"), &s);
+        declare(g, "input", gen_fresh(g, "x"), &s);
     }
     for (int i = gen_draw(g, 2); i > 0; i--) {
         gen_shape s = fixed_shape(g);
-        declare(g, "weight", fresh(g, "w"), &s);
+        declare(g, "weight", gen_fresh(g, "w"), &s);
     }
     for (int i = 1 + gen_draw(g, 3); i > 0; i--) {
         gen_shape s = fixed_shape(g);
@@ -106,7 +98,7 @@ static void declarations(gen *g) {
         for (int d = 0; d < s.rank; d++)
             if (s.d[d].sym >= 0) s.d[d] = gen_number(8);
         if (gen_chance(g, 30) && s.rank >= 2) s.d[1] = s.d[0];
-        declare(g, "state", fresh(g, "s"), &s);
+        declare(g, "state", gen_fresh(g, "s"), &s);
     }
     for (int i = gen_draw(g, 2); i > 0; i--)
         declare_order(g, "input");
@@ -126,15 +118,15 @@ static void hint(gen *g, const gen_shape *s) {
     const char *t = "@tile(";
     switch (gen_draw(g, 4)) {
     case 0:
-        line(g, gen_chance(g, 50) ? "@range(0.5)" : "@range(0.25, 0.75)");
+        gen_line(g, gen_chance(g, 50) ? "@range(0.5)" : "@range(0.25, 0.75)");
         break;
     case 1:
-        line(g, gen_chance(g, 50) ? "@dynamic" : "@static");
+        gen_line(g, gen_chance(g, 50) ? "@dynamic" : "@static");
         break;
     default:
         for (int i = 0; i < s->rank; i++)
             t = et_printf(g->a, "%s%s%d", t, i ? ", " : "", tiles[gen_draw(g, 6)]);
-        line(g, et_printf(g->a, "%s)", t));
+        gen_line(g, et_printf(g->a, "%s)", t));
     }
 }
 
@@ -161,9 +153,9 @@ static void assign(gen *g) {
         e.r.max = whole ? 10000 : 64;
         if (!whole) e.r.frac = 2;
     }
-    const char *name = fresh(g, "t");
+    const char *name = gen_fresh(g, "t");
     if (computed) hint(g, &s);
-    line(g, et_printf(g->a, "%s = %s", name, e.text));
+    gen_line(g, et_printf(g->a, "%s = %s", name, e.text));
     gen_name *n = add_name(g, name, &s, e.r);
     if (n) n->assignable = kept;
 }
@@ -181,14 +173,14 @@ static void assign_again(gen *g) {
     g->favourite = gen_chance(g, 60) ? to : some_state(g, false);
     gen_ex e = gen_value(g, &to->s, to->r.whole, to->r.exact, 1 + gen_draw(g, DEPTH));
     e = gen_fit(g, e, to->r.max, to->r.frac);
-    line(g, et_printf(g->a, "%s = %s(%s)", to->name, to->r.whole ? "i32" : "f32", e.text));
+    gen_line(g, et_printf(g->a, "%s = %s(%s)", to->name, to->r.whole ? "i32" : "f32", e.text));
 }
 
 static void copy_state(gen *g) {
     const gen_name *s = some_state(g, gen_chance(g, 20));
     if (!s) return;
-    const char *name = fresh(g, "t");
-    line(g, et_printf(g->a, "%s = %s", name, s->name));
+    const char *name = gen_fresh(g, "t");
+    gen_line(g, et_printf(g->a, "%s = %s", name, s->name));
     gen_name *n = add_name(g, name, &s->s, s->r);
     if (n) n->order = s->order;
 }
@@ -267,7 +259,7 @@ static void update(gen *g) {
     if (gen_count(g, &v) > GEN_ELEMENTS || v.rank > GEN_RANK) return;
     gen_ex e = gen_value(g, &v, s->r.whole, s->r.exact, gen_draw(g, DEPTH + 1));
     e = gen_fit(g, e, s->r.max, s->r.frac);
-    line(g, et_printf(g->a, "%s%s = %s", s->name, at, e.text));
+    gen_line(g, et_printf(g->a, "%s%s = %s", s->name, at, e.text));
 }
 
 static void update_order(gen *g) {
@@ -278,7 +270,7 @@ static void update_order(gen *g) {
     }
     int k = p->s.d[0].add;
     const char *at = gen_chance(g, 40) ? ":" : gen_chance(g, 50) ? p->name : gen_order(g, k);
-    line(g, et_printf(g->a, "%s[%s] = %s", p->name, at, gen_order(g, k)));
+    gen_line(g, et_printf(g->a, "%s[%s] = %s", p->name, at, gen_order(g, k)));
 }
 
 static void largest(gen *g) {
@@ -288,8 +280,8 @@ static void largest(gen *g) {
     g->favourite = gen_chance(g, 50) ? some_state(g, false) : NULL;
     gen_ex e = gen_value(g, &s, gen_chance(g, 30), true, 1 + gen_draw(g, 2));
     int k = 1 + gen_draw(g, last->add < 5 ? last->add : 5), all = last->add;
-    const char *v = fresh(g, "t"), *i = fresh(g, "t");
-    line(g, et_printf(g->a, "%s, %s = topk(%s, %d)", v, i, e.text, k));
+    const char *v = gen_fresh(g, "t"), *i = gen_fresh(g, "t");
+    gen_line(g, et_printf(g->a, "%s, %s = topk(%s, %d)", v, i, e.text, k));
     *last = gen_number(k);
     add_name(g, v, &s, e.r);
     add_name(g, i, &s, (gen_range){true, true, all, 0});
@@ -311,16 +303,16 @@ static void attend(gen *g) {
     const char *slots = gen_fit(g, gen_value(g, &one, true, true, 1), d[0].add - 1, 0).text;
     const char *places = gen_fit(g, gen_value(g, &one, true, true, 1), d[2].add - 1, 0).text;
     gen_ex e = gen_fit(g, gen_value(g, &q, false, false, 1), 8, 3);
-    const char *name = fresh(g, "t");
-    line(g, et_printf(g->a, "%s = attention(%s, %s, %s, abs(%s), abs(%s), scale=0.25)", name,
-                      e.text, cache->name, cache->name, slots, places));
+    const char *name = gen_fresh(g, "t");
+    gen_line(g, et_printf(g->a, "%s = attention(%s, %s, %s, abs(%s), abs(%s), scale=0.25)", name,
+                          e.text, cache->name, cache->name, slots, places));
     add_name(g, name, &q, (gen_range){.max = 30});
     if (!gen_same_dim(n, d[2]) || gen_chance(g, 30)) return;
-    line(g, et_printf(g->a,
-                      "%s[%d, :, iota(%d), :] = attention(%s, %s, %s, abs(%s), abs(%s), "
-                      "scale=0.5)[:, :%d, :]",
-                      cache->name, gen_draw(g, d[0].add), n.add, e.text, cache->name, cache->name,
-                      slots, places, d[1].add));
+    gen_line(g, et_printf(g->a,
+                          "%s[%d, :, iota(%d), :] = attention(%s, %s, %s, abs(%s), abs(%s), "
+                          "scale=0.5)[:, :%d, :]",
+                          cache->name, gen_draw(g, d[0].add), n.add, e.text, cache->name,
+                          cache->name, slots, places, d[1].add));
 }
 
 static void statement(gen *g);
@@ -354,19 +346,19 @@ static void loop(gen *g) {
     if (again) return;
     int hi;
     const char *end = loop_end(g, &lo, &hi);
-    line(g, et_printf(g->a, "for %s in %d..%s {", var, lo, end));
+    gen_line(g, et_printf(g->a, "for %s in %d..%s {", var, lo, end));
     g->loop[g->nloops].name = var;
     g->loop[g->nloops].lo = lo;
     g->loop[g->nloops++].hi = hi;
     if (g->nloops == 1 && gen_chance(g, 25)) {
         gen_shape s = fixed_shape(g);
-        declare(g, "weight", fresh(g, "w"), &s);
+        declare(g, "weight", gen_fresh(g, "w"), &s);
     }
     for (int i = gen_draw(g, 3); i > 0; i--)
         statement(g);
     update(g);
     g->nloops--;
-    line(g, "}");
+    gen_line(g, "}");
     g->nnames = names;
 }
 
@@ -382,8 +374,8 @@ static void outputs(gen *g) {
     for (int i = 0; i < g->nnames && made < 3; i++) {
         const gen_name *n = &g->name[(from + i) % g->nnames];
         if (n->s.rank == 0 && n->name[0] != 't') continue;
-        line(g,
-             et_printf(g->a, "output y%d = %s%s", made++, n->name, n->r.exact ? "" : "   #: near"));
+        gen_line(g, et_printf(g->a, "output y%d = %s%s", made++, n->name,
+                              n->r.exact ? "" : "   #: near"));
     }
 }
 
@@ -401,9 +393,9 @@ const char *gen_program(et_arena *a, uint64_t seed, bool big) {
         gen_shape s = {4,
                        {gen_number(2), gen_number(1 + gen_draw(g, 2)),
                         gen_number(4 + gen_draw(g, 9)), gen_number(4)}};
-        const char *name = fresh(g, "s");
-        line(g, et_printf(a, "state %s : %s%s   #: near", name, gen_chance(g, 50) ? "f32" : "bf16",
-                          gen_dims_text(g, &s)));
+        const char *name = gen_fresh(g, "s");
+        gen_line(g, et_printf(a, "state %s : %s%s   #: near", name,
+                              gen_chance(g, 50) ? "f32" : "bf16", gen_dims_text(g, &s)));
         add_name(g, name, &s, (gen_range){.max = 8})->state = true;
     }
     for (int i = 2 + gen_draw(g, STATEMENTS); i > 0; i--)
