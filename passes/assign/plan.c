@@ -168,8 +168,9 @@ static void reach_inside(assign_table *t, int g) {
         }
 }
 
-/* What is left of the group before G when its segment is done: by changes and range, the price of
- * the cheapest way there, whatever range its loop began with. */
+/* The segment before group G as a whole, its loop closed: left[] gets the cheapest price of having
+ * run it, by changes of range so far and the range of its last group. What range its loop began
+ * with matters to nobody behind it. */
 static void leave(assign_table *t, int g) {
     bool loop = starts(t, g - 1) > 1;
     for (int b = 0; b < t->nb; b++)

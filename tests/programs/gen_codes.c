@@ -1,7 +1,7 @@
 /* Weights that are codes: of each type, with scales and zero points for rows, groups and blocks, k
  * last in memory or first. */
+#include "ir/base/dtype.h"
 #include "tests/programs/gen.h"
-#include <string.h>
 
 /* Codes are at most so much and multiples of 2^-frac; zero points whole numbers up to 7; scales 1
  * to 2^-3. */
@@ -24,8 +24,10 @@ static const char *declare(gen *g, const char *type, int rows, int columns, cons
 
 /* TYPE, or one of 8 bits where a row of it would end within a byte. */
 static const char *in_bytes(const char *type, int columns) {
-    bool four = !strcmp(type, "u4") || !strcmp(type, "i4") || !strcmp(type, "e2m1");
-    return four && columns % 2 ? "i8" : type;
+    et_dtype d;
+    return et_dtype_parse(type, &d) && et_dtype_size(d, columns) * 8 != columns * et_dtype_bits(d)
+               ? "i8"
+               : type;
 }
 
 /* Numbers of a type, one for each SIZE along axis AXIS of [D0, D1], repeated to that shape. */
@@ -85,7 +87,7 @@ static gen_ex weight(gen *g, int rows, int k, const char *type) {
 }
 
 gen_ex gen_coded(gen *g, const gen_shape *s, bool exact, int depth) {
-    static const int sizes[] = {32, 40, 64, 72, 96, 128, 256};
+    static const int sizes[] = {32, 40, 64, 72, 96, 128, 256, 512};
     static const char *const types[] = {"bf16", "bf16", "f16", "f32"};
     const char *type = types[gen_draw(g, 4)];
     int n = s->rank, k = sizes[gen_draw(g, sizeof sizes / sizeof *sizes)];
