@@ -12,8 +12,4 @@ void et_tag(et_program *, int t);
 /* Elements that a tile of the function takes of tensor T, or 0. */
 int64_t et_taken(const et_program *, const et_func *, int t);
 
-/* carry.c: of variants, which share a workspace: what is tagged in one lies apart from all of the
- * others. */
-void et_place_tagged(et_program *whole);
-
 #endif

@@ -14,7 +14,7 @@
 #include "passes/cost/cost.h"
 #include "passes/passes.h"
 #include "passes/pipeline/findings.h"
-#include "passes/take.h"
+#include "passes/pipeline/pipeline.h"
 #include "passes/trial/trial.h"
 #include <string.h>
 
@@ -159,6 +159,7 @@ static bool place_middle(struct variants *v, const int *end, int n) {
 static et_program *build(struct variants *v, const int *end, int n) {
     et_program *base, *part[ET_MAX_VARIANTS];
     et_pass_options quiet = et_quiet_options(v->opt);
+    quiet.to = v->opt->to; /* the text of a program has one stage, its variants' too */
     int64_t lo, hi;
     if (!place_middle(v, end, n)) return NULL;
     for (int m = 0; m < v->g->nmodels; m++)

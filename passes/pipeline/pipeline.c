@@ -101,6 +101,7 @@ bool et_passes_resume(et_graph *g, et_program *p, const et_pass_options *opt,
         p->stage = part->stage;
     }
     if (!p || !p->nvariants) return run(g, p, opt, out_program);
+    et_place_tagged(p);
     *out_program = p;
     return true;
 }
