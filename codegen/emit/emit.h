@@ -4,7 +4,8 @@
 #define ET_EMIT_H
 
 #include "codegen/emit/options.h"
-#include "codegen/targets/target.h"
+#include "codegen/targets/family.h"
+#include "codegen/targets/targets.h"
 #include "ir/program/queue.h"
 #include "ir/program/tags.h"
 #include "runtime/etrt_abi.h"

@@ -96,16 +96,16 @@ static void make_all(cg *g) {
         cg_if own;
         cg_if_begin(g, &own, cg_icmp(g, LLVMIntEQ, g->wave, cg_i32(g, w)));
         for (int i = all->first + w; i < all->n; i += waves)
-            g->t->bulk->make(g, &all->of[i].m, begin_of(g, all->of[i].tensor), place_of(g, i),
-                             scratch);
+            g->family->bulk->make(g, &all->of[i].m, begin_of(g, all->of[i].tensor), place_of(g, i),
+                                  scratch);
         cg_if_end(g, &own);
     }
     cg_if one;
     cg_if_begin(g, &one, cg_bulk_one(g));
     for (int i = 0; i < CG_BULK_SLOTS; i++)
-        g->t->bulk->init(g, cg_bulk_barrier(g, cg_i32(g, i)));
+        g->family->bulk->init(g, cg_bulk_barrier(g, cg_i32(g, i)));
     LLVMBuildStore(g->b, cg_i32(g, 0), cg_bulk_turns(g));
-    g->t->bulk->order(g);
+    g->family->bulk->order(g);
     cg_if_end(g, &one);
     cg_barrier(g);
 }

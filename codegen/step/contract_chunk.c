@@ -155,7 +155,7 @@ void cg_chunks_turned(cg *g, val turns) {
 
 void cg_chunk_await(cg *g, val slot, val turns) {
     val turn = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, turns, slot, ""), cg_i32(g, 1), "");
-    g->t->bulk->await(g, cg_bulk_barrier(g, slot), turn);
+    g->family->bulk->await(g, cg_bulk_barrier(g, slot), turn);
     cg_wave_meets(g);
 }
 
@@ -166,7 +166,7 @@ static void copy_matrices(cg *g, const et_chunks *r, val chunk, val slot, int fi
     int64_t bytes = 0;
     for (int i = first; i <= last; i++)
         bytes += (int64_t)r->parts * r->side[i].rows * r->wide;
-    g->t->bulk->expect(g, barrier, (int)bytes, first == 0);
+    g->family->bulk->expect(g, barrier, (int)bytes, first == 0);
     for (int part = 0; part < r->parts; part++)
         for (int i = first; i <= last; i++) {
             const et_chunk_side *s = &r->side[i];
@@ -174,7 +174,7 @@ static void copy_matrices(cg *g, const et_chunks *r, val chunk, val slot, int fi
             val to = cg_gep(g, cg_gepi(g, g->lds, g->f->locals[s->local].offset), at);
             val column = cg_add(g, s->column, cg_muli(g, chunk, c->kc));
             column = cg_addi(g, column, (int64_t)part * r->wide / c->size);
-            g->t->bulk->copy(g, to, s->map, column, s->begin, barrier, s->once);
+            g->family->bulk->copy(g, to, s->map, column, s->begin, barrier, s->once);
         }
 }
 
@@ -193,7 +193,7 @@ void cg_chunks_fill(cg *g, const et_chunks *r, int from, int end, int first, int
     cg_if one;
     if (from >= end) return;
     begin_one(g, &one);
-    g->t->bulk->order(g);
+    g->family->bulk->order(g);
     for (int i = from; i < end && i < r->c->chunks; i++)
         copy_matrices(g, r, cg_i32(g, i), cg_i32(g, i), first, last);
     end_one(g, &one);

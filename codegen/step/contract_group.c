@@ -35,12 +35,12 @@ static val group_rows(cg *g, const et_chunks *r, const et_chunk_side *s, val bas
 /* SUM: f32's, of product after product. ROWS, COLUMNS: where the chunk of either operand is. */
 static void multiply_group(cg *g, const et_chunks *r, val rows, val cols, val *sum) {
     const et_contract *c = r->c;
-    const et_group_family *of = g->t->group;
+    const et_group_family *of = g->family->group;
     int columns = 16 * (c->together == ET_GROUP_M ? c->nsub : c->msub);
-    val all = cg_i32(g, -16 * of->waves);
+    val all = cg_i32(g, -16 * g->t->group->waves);
     val m = c->together == ET_GROUP_M ? LLVMBuildAnd(g->b, c->m0, all, "") : c->m0;
     val n = c->together == ET_GROUP_N ? LLVMBuildAnd(g->b, c->n0, all, "") : c->n0;
-    int steps = r->wide / c->size / of->k;
+    int steps = r->wide / c->size / g->t->group->k;
     of->begin(g, 0, NULL, 0, NULL);
     for (int j = 0; j < r->parts * steps / c->s->wk; j++)
         for (int i = 0; i < c->products; i++) {
@@ -66,7 +66,7 @@ static void turn(cg *g, et_chunks *r, val chunk, val weights, struct turning *t)
     val slot = t->v[t->sums], next = cg_chunks_next(g, r, slot);
     val last = cg_addi(g, r->c->nchunks, -1);
     if (r->async) g->family->copied(g, cg_chunks_ahead(r->c) - 1);
-    if (!r->bulk) g->t->group->written(g);
+    if (!r->bulk) g->family->group->written(g);
     cg_barrier(g); /* the chunk is there, and the one two before it has been multiplied */
     val later = cg_addi(g, chunk, cg_chunks_ahead(r->c)), to = cg_chunks_back(g, r, slot, 2);
     if (r->async) cg_chunks_copy(g, r, later, to, r->nsides - 1);
@@ -81,7 +81,7 @@ static void turn(cg *g, et_chunks *r, val chunk, val weights, struct turning *t)
     val rows = chunk_at(g, r, &r->side[0], slot);
     multiply_group(g, r, rows, weights ? weights : chunk_at(g, r, &r->side[1], slot), t->v);
     cg_chunk_store(g, r, next);
-    g->t->group->over(g, 1, 0, NULL);
+    g->family->group->over(g, 1, 0, NULL);
     t->v[t->sums] = next;
 }
 
@@ -131,7 +131,7 @@ void cg_chunks_together(cg *g, et_chunks *r, val *acc) {
         turn_slots(g, r, t);
     else
         turn_chunks(g, r, t);
-    g->t->group->over(g, 0, n, t->v);
+    g->family->group->over(g, 0, n, t->v);
     if (r->bulk) cg_chunks_turned(g, t->v[n + 1]);
     if (r->c->slot_k) cg_ring_taken(g, &(cg_ring){t->v[n + 1], NULL});
     for (int i = 0; i < n / EIGHT; i++)

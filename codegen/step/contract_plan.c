@@ -160,7 +160,7 @@ static int room_of(const cg *g, const et_contract *c) {
 /* Chunks are multiplied while the next is brought, and one more is on its way. */
 static et_group_rows group_of(const cg *g, const et_contract *c) {
     enum { MOST_SUMS = 16 }; /* which leave half of the registers */
-    const et_group_family *of = g->t->group;
+    const et_group_shape *of = g->t->group;
     const et_step *s = c->s;
     et_group_rows rows = of && c->stages >= 3 ? et_step_group(s, of->waves) : ET_GROUP_NONE;
     if (!rows || cg_contract_sums(c) > MOST_SUMS || g->f->locals[s->stage_a].offset % of->align ||

@@ -5,11 +5,11 @@
 #define ET_FAMILY_H
 
 #include "ir/program/program.h"
+#include "ir/target/target.h"
 #include <llvm-c/TargetMachine.h>
 
 typedef LLVMValueRef val;
 typedef struct cg cg; /* the state of one code generation: codegen/emit/emit.h */
-typedef struct et_fragment et_fragment;
 typedef struct et_codegen_info et_codegen_info;
 typedef struct et_product_code et_product_code;
 
@@ -44,19 +44,14 @@ typedef struct {
 
 /* Codes of weights made two bf16 at a time, a vector of two each. */
 typedef struct {
-    /* Which codes of a word are in a pair: number p goes with number p + apart, where p counts
-     * those of the word that are not second in a pair already; 1 or half a word's. 0: no pairs are
-     * made of this type. */
-    int (*apart)(const cg *, et_dtype code);
     /* The pairs of a word of CODEs, an i32: their values and EXCESS, an integer below 9, divided by
      * 2^POWER of pair number P. They may be less than the least normal number. */
     void (*take)(cg *, et_dtype code, val word, val *out);
     int (*power)(et_dtype code, int p);
     int (*excess)(et_dtype code);
-    /* Are these made f16 two at a time? Then words of two: of 8 bits in their order and of the same
-     * value; of 4 bits number p beside p + 4, with EXCESS, those of odd p sixteen times as large,
-     * and all of them then ABOVE more. */
-    bool (*has_halves)(const cg *, et_dtype code);
+    /* Words of two f16, of types whose et_decode has `f16`: of 8 bits in their order and of the
+     * same value; of 4 bits number p beside p + 4, with EXCESS, those of odd p sixteen times as
+     * large, and all of them then ABOVE more. */
     void (*halves)(cg *, et_dtype code, val word, val *out);
     int (*above)(et_dtype code);
     val (*most)(cg *, val word); /* the largest of the wave's lanes, which are all here, unsigned */
@@ -65,10 +60,9 @@ typedef struct {
 /* Codes of weights made operands of products, of the values they are. */
 typedef struct {
     /* What a word of CODEs is, as f32 in the order of their numbers, less by LESS, a small integer,
-     * and divided by TIMES. */
+     * and divided by et_decode.times. */
     void (*take)(cg *, et_dtype code, val word, val *out);
     int (*less)(et_dtype code);
-    float (*times)(const cg *, et_dtype code);
     /* Two f32, which OPERAND has exactly, as a word of two of these. */
     val (*pack)(cg *, et_dtype operand, val low, val high);
     val (*pick)(cg *, val, val lane); /* an f32, of any LANE of the wave */
@@ -79,12 +73,6 @@ typedef struct {
  * rows of 64 or 128 bytes next to each other: of eight rows, the first at a multiple of ALIGN
  * bytes, piece p, of 16 bytes, of row r lies at place p xor r / 2 % 4, of 128 bytes p xor r % 8. */
 typedef struct {
-    int waves; /* side by side, each with the sums of 16 rows of one operand */
-    int most;  /* rows of the other at a time, a multiple of 16 */
-    int k;     /* at a time, of operands of 16 bits */
-    int align;
-    /* How sums are dealt where the waves' rows are m, and where they are n. */
-    const struct et_layout *rows_m, *rows_n;
     void (*written)(cg *); /* what was stored and copied so far is seen by products, once all waves
                               have met after it */
     /* Before the first product: what is known of N sums and of so many WORDS that they hold
@@ -120,8 +108,6 @@ typedef struct {
  * beside the waves makes it, by a map of the matrix in memory. Who needs it waits at a barrier in
  * local memory, of eight bytes, whose phases end when what was told of has come. */
 typedef struct {
-    int map_bytes; /* and what maps are aligned to */
-    int most_rows; /* of a rectangle */
     /* By all lanes of a wave: MAP, of what begins at MATRIX, by way of local memory at SCRATCH of
      * as many bytes and as aligned. Several may make the same one at the same time. */
     void (*make)(cg *, const et_bulk_map *, val matrix, val map, val scratch);
@@ -251,6 +237,8 @@ typedef struct et_family {
      * sums columns l % 4 * 2 and the next of the first row, then of the other. NULL: there is none.
      */
     void (*multiply8)(cg *, et_dtype, const val m[4], const val n[2], val sum[4]);
+    const et_group_family *group;  /* NULL: no target's waves multiply together */
+    const et_bulk_family *bulk;    /* NULL: no target copies boxes */
     const et_pairs_family *pairs;  /* NULL: the target multiplies no vectors of bf16 */
     const et_bare_family *bare;    /* NULL: codes are multiplied with their scale */
     val (*divide)(cg *, val, val); /* f32, to 2.5 ulp */

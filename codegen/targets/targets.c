@@ -1,5 +1,5 @@
-/* The targets there are, and what follows from their tables. */
-#include "codegen/targets/target.h"
+/* The targets there are. */
+#include "codegen/targets/targets.h"
 #include <string.h>
 
 #define X(family, name) extern const et_target et_##family##_##name;
@@ -21,49 +21,4 @@ const et_target *et_target_find(const char *name) {
 
 const char *et_target_name(int i) {
     return i >= 0 && i < NTARGETS ? targets[i]->name : NULL;
-}
-
-static const et_fragment *of_operand(const et_fragment *f, int n, et_dtype operand) {
-    for (int i = 0; i < n; i++)
-        if (f[i].operand == operand) return &f[i];
-    return NULL;
-}
-
-const et_fragment *et_target_fragment(const et_target *t, et_dtype operand) {
-    return of_operand(t->fragments, t->nfragments, operand);
-}
-
-const et_fragment *et_target_either(const et_target *t, et_dtype operand) {
-    const et_fragment *f = et_target_fragment(t, operand);
-    return f && f->packed ? f : of_operand(t->either, t->neither, operand);
-}
-
-bool et_target_packs(const et_target *t) {
-    return et_target_either(t, ET_BF16) != NULL;
-}
-
-static int sum_of_bits(const unsigned char *of, int n, int number) {
-    int sum = 0;
-    for (int i = 0; i < n; i++)
-        sum += number >> i & 1 ? of[i] : 0;
-    return sum & 15;
-}
-
-int et_deal_values(const et_deal *d) {
-    int n = 0;
-    while (n < (int)sizeof d->value && d->value[n])
-        n++;
-    return 1 << n;
-}
-
-int et_deal_value(const et_deal *d, int i) {
-    return sum_of_bits(d->value, sizeof d->value, i);
-}
-
-int et_deal_lane(const et_deal *d, int lane) {
-    return sum_of_bits(d->lane, sizeof d->lane, lane);
-}
-
-int et_layout_groups(const et_layout *l) {
-    return 1 + et_deal_lane(&l->k, -1);
 }

@@ -1,6 +1,6 @@
 /* CONTRACT steps: shapes that divide nothing, every operand type, staged and direct b, waves over
  * k, symbolic k, several accumulators. */
-#include "codegen/targets/target.h"
+#include "codegen/targets/targets.h"
 #include "tests/codegen/kit.h"
 #include "tests/codegen/suites.h"
 
@@ -36,7 +36,7 @@ static int rows_that_fit(const kit *k, const struct shape *c) {
  * of an emulated one cannot: a ring has too few chunks for that here. Returns the bytes of its
  * code. */
 static int64_t product(const struct shape *wanted, bool meet, bool group, const char *device) {
-    static const et_group_family none;
+    static const et_group_shape none;
     kit k;
     kit_begin(&k, "product");
     et_target target = *k.opt.target;

@@ -1,7 +1,7 @@
 /* The tables of what lanes hold of a product, against the instructions: fragments are filled as a
  * layout says, multiplied as the ISA's manual numbers registers, and the sums looked for where the
  * layout has them. */
-#include "codegen/targets/target.h"
+#include "codegen/targets/targets.h"
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

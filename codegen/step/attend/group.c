@@ -12,8 +12,8 @@ enum { PIECE = 16, ROW = 64, PIECES = ROW / PIECE, COLUMNS = ROW / 2, WORDS = 4,
 enum { PART = ET_ATTEND_BLOCK * ROW, MOST_SUMS = CG_ROWS_DEPTH16 * EIGHT };
 
 bool cg_rows_may_group(cg *g, const et_func *f, const et_step *s, int fragments, int waves_p) {
-    const et_group_family *of = g->t->group;
-    if (!of || !g->family->copy || fragments % of->waves ||
+    const et_group_shape *of = g->t->group;
+    if (!of || !g->t->copies || fragments % of->waves ||
         fragments * waves_p * g->t->wave != g->p->workgroup)
         return false;
     return f->locals[s->scratch].offset % of->align == 0 &&
@@ -102,21 +102,21 @@ void cg_rows_group_copy(cg *g, const et_rows *r, val p0, val slot) {
 
 void cg_rows_group_copied(cg *g) {
     g->family->copied(g, 0);
-    g->t->group->written(g);
+    g->family->group->written(g);
 }
 
 /* ---- products ---- */
 
 void cg_rows_group_scores(cg *g, const et_rows *r, val slot, val p0, val first, int sixteens,
                           val s[][16]) {
-    const et_group_family *of = g->t->group;
+    const et_group_family *of = g->family->group;
     val held[CG_ROWS_DEPTH16][WORDS];
     val sum[ET_ATTEND_BLOCK / 2], base = cg_rows_slot(g, r, slot, cg_muli(g, first, ROW));
-    int per = COLUMNS / of->k;
+    int per = COLUMNS / g->t->group->k;
     memcpy(held, r->held, sizeof held);
-    of->anew(g, LLVMBuildSub(g->b, r->end, p0, ""), r->s->depth / of->k * WORDS, held[0]);
+    of->anew(g, LLVMBuildSub(g->b, r->end, p0, ""), r->s->depth / g->t->group->k * WORDS, held[0]);
     of->begin(g, 0, NULL, 0, NULL);
-    for (int u = 0; u < r->s->depth / of->k; u++) {
+    for (int u = 0; u < r->s->depth / g->t->group->k; u++) {
         val keys = cg_gepi(g, base, (int64_t)u / per * PART + u % per * (ROW / per));
         of->multiply_held(g, r->operand, ROW, held[u], keys, 0, u == 0, 16 * sixteens, sum);
     }
@@ -144,7 +144,7 @@ static val pair_of(cg *g, const et_rows *r, const val *p) {
 
 void cg_rows_group_values(cg *g, const et_rows *r, val slot, val first, int sixteens, val p[][16],
                           val *sum) {
-    const et_group_family *of = g->t->group;
+    const et_group_family *of = g->family->group;
     val all[MOST_SUMS], held[ET_ATTEND_BLOCK / 16][WORDS];
     val at = cg_addi(g, cg_muli(g, first, ROW), 2L * ET_ATTEND_BLOCK * r->s->depth);
     val base = cg_rows_slot(g, r, slot, at);
@@ -163,6 +163,6 @@ void cg_rows_group_values(cg *g, const et_rows *r, val slot, val first, int sixt
 void cg_rows_group_over(cg *g, const et_rows *r, val *sum) {
     val all[MOST_SUMS];
     flat(g, r, sum, all);
-    g->t->group->over(g, 0, r->s->depth / 2, all);
+    g->family->group->over(g, 0, r->s->depth / 2, all);
     deep(g, r, all, sum);
 }

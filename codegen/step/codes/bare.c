@@ -96,7 +96,9 @@ static const et_fragment *turning(cg *g, const et_contract *c) {
 
 static bool suits(cg *g, const et_contract *c, int i) {
     et_scaled s;
-    if (!cg_contract_may_bare(g, c, i) || !cg_contract_scaled(g, c, i, &s)) return false;
+    if (!cg_contract_may_bare(g, c, i) || !cg_contract_scaled(g, c, i, &s) ||
+        !g->t->decode[cg_contract_code_of(g, c, i)].unscaled)
+        return false;
     if (turning(g, c)) return true;
     for (int k = 0; k < s.n; k++)
         if (!is_wide(g, c, s.add[k])) return false;
@@ -104,15 +106,15 @@ static bool suits(cg *g, const et_contract *c, int i) {
 }
 
 bool cg_contract_take_bare(cg *g, et_contract *c) {
-    if (et_is_without(g->opt->without, ET_FEATURE_BARE) || !g->family->bare || !c->coded ||
-        c->streamed || cg_contract_sums(c) + c->s->nacc > ET_MAX_SUMS || c->sets > 1 || c->apart ||
+    if (et_is_without(g->opt->without, ET_FEATURE_BARE) || !c->coded || c->streamed ||
+        cg_contract_sums(c) + c->s->nacc > ET_MAX_SUMS || c->sets > 1 || c->apart ||
         c->lane_k % 8 || (c->s->operand != ET_BF16 && c->s->operand != ET_F16))
         return false;
     for (int i = 0; i < c->s->nacc; i++)
         if (!suits(g, c, i)) return false;
-    c->times = g->family->bare->times(g, cg_contract_code_of(g, c, 0));
+    c->times = g->t->decode[cg_contract_code_of(g, c, 0)].times;
     for (int i = 1; i < c->s->nacc; i++)
-        if (g->family->bare->times(g, cg_contract_code_of(g, c, i)) != c->times) {
+        if (g->t->decode[cg_contract_code_of(g, c, i)].times != c->times) {
             c->times = 1;
             return false;
         }

@@ -32,7 +32,7 @@ static bool suits(cg *g, const et_contract *c, int i) {
     if (!cg_contract_scaled(g, c, i, &s) || !cg_contract_scaled(g, c, 0, &first)) return false;
     et_dtype code = g->p->tensors[et_x(g->x, s.load)->i].shape.dtype,
              other = g->p->tensors[et_x(g->x, first.load)->i].shape.dtype;
-    if (!g->family->pairs->has_halves(g, code) || code != other) return false;
+    if (!g->t->decode[code].f16 || code != other) return false;
     bool gains = et_dtype_bits(code) == 4 ? s.n || !c->apart : !s.n && !s.more;
     return gains && cg_contract_may_bare(g, c, i);
 }
@@ -68,8 +68,8 @@ bool cg_contract_take_halves(cg *g, et_contract *c) {
     while (room > -4 && rows_of(room) * c->pitch_a * c->size > kept_at(g, c))
         room--;
     if (et_is_without(g->opt->without, ET_FEATURE_HALVES) || !c->coded || !c->late ||
-        !g->family->pairs || c->s->operand != ET_BF16 || c->zeros || c->turns || !f16 ||
-        !f16->few || !fits(f16->few->layout) || rows != 1 || c->msub > 1 || waves(g) % 4 ||
+        c->s->operand != ET_BF16 || c->zeros || c->turns || !f16 || !f16->few ||
+        !fits(f16->few->layout) || rows != 1 || c->msub > 1 || waves(g) % 4 ||
         c->lane_k % f16->few->lane_k || c->kc % (g->t->wave * 16 / c->size) ||
         rows_of(room) * c->pitch_a * c->size > kept_at(g, c))
         return false;

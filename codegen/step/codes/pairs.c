@@ -47,8 +47,8 @@ bool cg_contract_scaled(cg *g, const et_contract *c, int i, et_scaled *out) {
 int cg_contract_pairs(cg *g, const et_contract *c, int i) {
     struct pairs p = {.g = g, .c = c, .i = i};
     et_scaled s;
-    if (!g->family->pairs || c->s->operand != ET_BF16 || c->lane_k % 8) return 0;
-    return match(&p, &s) ? g->family->pairs->apart(g, dtype_of(&p, s.load)) : 0;
+    if (c->s->operand != ET_BF16 || c->lane_k % 8) return 0;
+    return match(&p, &s) ? g->t->decode[dtype_of(&p, s.load)].pairs : 0;
 }
 
 float cg_contract_pairs_times(void) {

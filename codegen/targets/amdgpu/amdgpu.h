@@ -84,6 +84,19 @@ val amdgpu_load_if(cg *, val cond, val base, val ahead, val offset);
 
 /* ---- codes.c ---- */
 extern const et_bare_family amdgpu_bare;
+/* What that decodes: all quantised types, those of integers of four bits as sixteenths; E4M3: what
+ * sums of the target's own e4m3 are multiplied by. */
+#define AMDGPU_DECODE(E4M3)                                                                        \
+    {                                                                                              \
+        [ET_E4M3] = {.unscaled = true, .times = (E4M3)},                                           \
+        [ET_E5M2] = {.unscaled = true, .times = 1}, [ET_UE8M0] = {.unscaled = true, .times = 1},   \
+        [ET_E2M1] = {.unscaled = true, .times = 1}, [ET_I8] = {.unscaled = true, .times = 1},      \
+        [ET_U8] = {.unscaled = true, .times = 1}, [ET_I4] = {.unscaled = true, .times = 16},       \
+        [ET_U4] = {                                                                                \
+            .unscaled = true,                                                                      \
+            .times = 16                                                                            \
+        }                                                                                          \
+    }
 val amdgpu_codes(cg *, const val v[4]);
 val amdgpu_clean_codes(cg *, val word); /* four of them, with zero for minus zero */
 

@@ -23,17 +23,12 @@ val amdgpu_codes(cg *g, const val v[4]) {
 
 /* ---- of weights ---- */
 
-enum { SIGNS = (int)0x88888888, FOUR_BITS = 16, UPPER_HALVES = 0x07060302 };
+enum { SIGNS = (int)0x88888888, UPPER_HALVES = 0x07060302 };
 
 /* Those of the target's e4m3, or NULL: it has no instruction for them. */
 static const struct amdgpu_product *e4m3_of(const cg *g) {
     const et_fragment *f = et_target_fragment(g->t, ET_E4M3);
     return f ? f->own : NULL;
-}
-
-static float times(const cg *g, et_dtype code) {
-    if (code == ET_U4 || code == ET_I4) return FOUR_BITS;
-    return code == ET_E4M3 && e4m3_of(g) && e4m3_of(g)->element == AMDGPU_FNUZ ? 2 : 1;
 }
 
 static void take_e4m3(cg *g, val word, val *out) {
@@ -96,5 +91,4 @@ static val pick(cg *g, val v, val lane) {
     return LLVMBuildBitCast(g->b, v, g->f32, "");
 }
 
-const et_bare_family amdgpu_bare = {
-    .take = take, .less = less, .times = times, .pack = pack, .pick = pick};
+const et_bare_family amdgpu_bare = {.take = take, .less = less, .pack = pack, .pick = pick};

@@ -33,5 +33,6 @@ const et_target et_amdgpu_gfx1100 = {
     .lds_bytes = 65536,
     .fragments = fragments,
     .nfragments = sizeof fragments / sizeof *fragments,
+    .decode = AMDGPU_DECODE(1),
     .own = &own,
 };

@@ -37,5 +37,6 @@ const et_target et_amdgpu_gfx1201 = {
     .fragments = fragments,
     .nfragments = sizeof fragments / sizeof *fragments,
     .codes_times = 1,
+    .decode = AMDGPU_DECODE(1),
     .own = &own,
 };

@@ -35,5 +35,6 @@ const et_target et_amdgpu_gfx90a = {
     .lds_bytes = 65536,
     .fragments = fragments,
     .nfragments = sizeof fragments / sizeof *fragments,
+    .decode = AMDGPU_DECODE(1),
     .own = &own,
 };

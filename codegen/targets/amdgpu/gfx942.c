@@ -46,5 +46,6 @@ const et_target et_amdgpu_gfx942 = {
     .codes_times = 4, /* e4m3 as OCP has it is half as much here, of either operand */
     .dies = true,
     .die_fence = true,
+    .decode = AMDGPU_DECODE(2),
     .own = &own,
 };

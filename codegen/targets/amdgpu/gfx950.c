@@ -45,5 +45,6 @@ const et_target et_amdgpu_gfx950 = {
     .codes_times = 1,
     .dies = true,
     .die_fence = true,
+    .decode = AMDGPU_DECODE(1),
     .own = &own,
 };

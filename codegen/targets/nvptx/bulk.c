@@ -92,9 +92,9 @@ static void await(cg *g, val barrier, val parity) {
              "r,r,~{memory}", 2, (val[]){barrier, parity});
 }
 
+const et_bulk_shape nvptx_boxes = {.map_bytes = MAP, .most_rows = MOST_ROWS};
+
 const et_bulk_family nvptx_bulk = {
-    .map_bytes = MAP,
-    .most_rows = MOST_ROWS,
     .make = make,
     .init = init,
     .order = order,

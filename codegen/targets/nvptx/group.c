@@ -153,13 +153,16 @@ static void over(cg *g, int groups, int n, val *sum) {
         plain(g, text);
 }
 
-const et_group_family nvptx_wgmma = {
+const et_group_shape nvptx_warpgroup = {
     .waves = WARPS,
     .most = MOST_COLUMNS,
     .k = K,
     .align = ALIGN,
     .rows_m = &rows_m,
     .rows_n = &rows_n,
+};
+
+const et_group_family nvptx_wgmma = {
     .written = written,
     .begin = begin,
     .multiply = multiply,

@@ -11,7 +11,6 @@ struct nvptx {
     const char *processor; /* as LLVM and ptxas call it, where that is not the target's name */
     bool hand_over;        /* registers, from warps to warps (setmaxnreg) */
     bool try_wait;         /* a look at a barrier may take its time */
-    bool pairs;            /* there is arithmetic of vectors of two bf16 */
     bool ordered;          /* indices of a packed operand may be said to be in order */
 };
 
@@ -83,13 +82,23 @@ void nvptx_copied(cg *, int groups);
 extern const et_stream_family nvptx_stream;
 
 /* ---- group.c ---- */
+extern const et_group_shape nvptx_warpgroup;
 extern const et_group_family nvptx_wgmma;
 
 /* ---- bulk.c ---- */
+extern const et_bulk_shape nvptx_boxes;
 extern const et_bulk_family nvptx_bulk;
 
 /* ---- pairs.c ---- */
 extern const et_pairs_family nvptx_pairs;
+/* What that decodes, where there is arithmetic of vectors of two bf16. */
+#define NVPTX_DECODE                                                                               \
+    {                                                                                              \
+        [ET_E4M3] = {.pairs = 1, .f16 = true}, [ET_U4] = {.pairs = 4, .f16 = true}, [ET_I4] = {    \
+            .pairs = 4,                                                                            \
+            .f16 = true                                                                            \
+        }                                                                                          \
+    }
 
 /* ---- product.c, math.c, object.c ---- */
 val nvptx_multiply(cg *, const et_fragment *, int lane_k, const val *n, const val *m, val acc);

@@ -7,11 +7,6 @@
 
 enum { LOW = 0x000f000f, HIGH = 0x00f000f0, SIGNS = (int)0x88888888, UNIT = 133 };
 
-static int apart(const cg *g, et_dtype code) {
-    if (!nvptx_of(g)->pairs) return 0;
-    return code == ET_E4M3 ? 1 : code == ET_U4 || code == ET_I4 ? 4 : 0;
-}
-
 static int power(et_dtype code, int p) {
     return code == ET_E4M3 ? 120 : p % 2 ? UNIT - 4 : UNIT;
 }
@@ -45,10 +40,6 @@ static void take(cg *g, et_dtype code, val word, val *out) {
         if (p == 2) word = LLVMBuildLShr(g->b, word, cg_i32(g, 8), "");
         out[p] = two_of(g, LLVMBuildAnd(g->b, word, cg_i32(g, p % 2 ? HIGH : LOW), ""));
     }
-}
-
-static bool has_halves(const cg *g, et_dtype code) {
-    return nvptx_of(g)->pairs && (code == ET_E4M3 || code == ET_U4 || code == ET_I4);
 }
 
 /* A f16 of 1024 and more counts ones in its lowest bit: codes are put there, and four bits above.
@@ -86,11 +77,5 @@ static val most(cg *g, val word) {
     return cg_call(g, "llvm.nvvm.redux.sync.umax", 0, NULL, 2, (val[]){word, cg_i32(g, -1)});
 }
 
-const et_pairs_family nvptx_pairs = {.apart = apart,
-                                     .power = power,
-                                     .excess = excess,
-                                     .take = take,
-                                     .has_halves = has_halves,
-                                     .halves = halves,
-                                     .above = above,
-                                     .most = most};
+const et_pairs_family nvptx_pairs = {
+    .power = power, .excess = excess, .take = take, .halves = halves, .above = above, .most = most};

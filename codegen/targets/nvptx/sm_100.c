@@ -7,8 +7,7 @@ static const et_fragment fragments[] = {
     {ET_F32, 2, &nvptx_rows, &nvptx_f32, NULL, NULL},
 };
 
-static const struct nvptx own = {
-    .try_wait = true, .pairs = true, .ordered = true, .features = "+ptx86"};
+static const struct nvptx own = {.try_wait = true, .ordered = true, .features = "+ptx86"};
 
 extern const et_target et_nvptx_sm_100;
 const et_target et_nvptx_sm_100 = {
@@ -16,6 +15,8 @@ const et_target et_nvptx_sm_100 = {
     .family = &et_nvptx,
     .wave = 32,
     .loads = 16,
+    .copies = true,
+    .scarce = true,
     .simds = 4,
     .lds_bytes = 232448,
     .fragments = fragments,
@@ -23,5 +24,6 @@ const et_target et_nvptx_sm_100 = {
     .either = nvptx_either,
     .neither = NVPTX_EITHER,
     .spread = 2,
+    .decode = NVPTX_DECODE,
     .own = &own,
 };

@@ -9,7 +9,6 @@ static const et_fragment fragments[] = {
 
 /* sm_90a is sm_90 with what later GPUs no longer have, wgmma. */
 static const struct nvptx own = {.try_wait = true,
-                                 .pairs = true,
                                  .ordered = true,
                                  .hand_over = true,
                                  .features = "+ptx86",
@@ -21,6 +20,8 @@ const et_target et_nvptx_sm_90 = {
     .family = &et_nvptx,
     .wave = 32,
     .loads = 16,
+    .copies = true,
+    .scarce = true,
     .simds = 4,
     .lds_bytes = 232448,
     .fragments = fragments,
@@ -28,7 +29,8 @@ const et_target et_nvptx_sm_90 = {
     .either = nvptx_either,
     .neither = NVPTX_EITHER,
     .spread = 2,
-    .group = &nvptx_wgmma,
-    .bulk = &nvptx_bulk,
+    .decode = NVPTX_DECODE,
+    .group = &nvptx_warpgroup,
+    .bulk = &nvptx_boxes,
     .own = &own,
 };

@@ -1,0 +1,109 @@
+/* target.h - what the passes and codegen know of one GPU's instructions, as tables: the one
+ * description that both read. Speeds are passes/machine's; what only the code generator of a family
+ * knows is behind `family`, `own` and the pointers of a fragment, which nothing here looks into.
+ * The tables themselves are rows of codegen/targets/targets.def. */
+#ifndef ET_TARGET_H
+#define ET_TARGET_H
+
+#include "ir/base/dtype.h"
+
+/* How places are dealt to lanes: a place is the sum, modulo 16, of one number for each bit that is
+ * set in the number of the lane, and in the number of the value that the lane holds. */
+typedef struct {
+    unsigned char lane[6], value[3];
+} et_deal;
+
+/* What the lanes of a wave hold of one matrix product: f32 sums over k of sixteen rows n of one
+ * operand by sixteen rows m of the other. A lane holds some k's, next to each other in memory, of
+ * each of its rows: those of group number `k`. Values number its rows, where it has several. Sums
+ * are a vector of 256 / wave, or of what there are of fewer rows, which values number. */
+typedef struct et_layout {
+    et_deal k, n, m, sum_n, sum_m;
+} et_layout;
+
+/* A matrix instruction, as its operands and sums lie in lanes. The family may make several
+ * instructions of one product, and call rows and k's by other numbers than they do, as long as both
+ * operands and the sums agree. */
+typedef struct et_fragment et_fragment;
+struct et_fragment {
+    et_dtype operand;
+    int lane_k; /* how many k of a row a lane holds */
+    const et_layout *layout;
+    const void *own;        /* what only the family knows: its instruction */
+    const et_fragment *few; /* of the same operand, but with sums of eight rows m alone; or NULL */
+    const void *packed;     /* as `own`, for 2:4 sparse products; NULL: there is none */
+};
+
+/* Warpgroup MMA: products that several waves make together of operands in local memory. */
+typedef struct {
+    int waves; /* side by side, each with the sums of 16 rows of one operand */
+    int most;  /* rows of the other at a time, a multiple of 16 */
+    int k;     /* at a time, of operands of 16 bits */
+    int align; /* bytes, of eight rows */
+    /* How sums are dealt where the waves' rows are m, and where they are n. */
+    const et_layout *rows_m, *rows_n;
+} et_group_shape;
+
+/* TMA: boxes of matrices copied to local memory by a unit beside the waves. */
+typedef struct {
+    int map_bytes; /* of a tensor map, and what such maps are aligned to */
+    int most_rows; /* of a box */
+} et_bulk_shape;
+
+/* How a type of quantised values becomes operands of products. */
+typedef struct {
+    /* Packed pairs of bf16: number p of a word's values goes with number p + pairs, where p counts
+     * those that are not second in a pair already; 1 or half a word's. 0: none are made. */
+    int pairs;
+    bool f16;      /* two at a time become f16 */
+    bool unscaled; /* they become operands without their scale, by which sums are multiplied, */
+    float times;   /* and such sums, too, by this */
+} et_decode;
+
+typedef struct et_target {
+    const char *name; /* as LLVM calls the processor */
+    const struct et_family *family;
+    int wave;  /* work-items per wave */
+    int loads; /* of 16 bytes that a lane has in flight for a product, when that is large enough */
+    bool deep; /* registers have room for twice as many */
+    bool rounds_apart; /* there is no instruction that rounds to bf16 */
+    bool copies;       /* 16 bytes of memory go to local memory past the registers, unawaited */
+    bool scarce;       /* values of registers are computed again rather than kept */
+    int simds;         /* that share the waves of a workgroup */
+    int lds_bytes;     /* of what half keeps a second workgroup out, and what one may have */
+    bool dies;         /* a workgroup can find out which die it is on */
+    /* There is a fence that makes seen what workgroups of the same die have written and had
+     * answered, and is less than that of the device. */
+    bool die_fence;
+    const et_fragment *fragments;
+    int nfragments;
+    /* The same for steps that multiply either way, as it is or packed, with sums in the same
+     * places: of operands whose fragment above has no `packed`. */
+    const et_fragment *either;
+    int neither;
+    int spread; /* a lane of a 2:4 product has its k's so many at a time, those of other lanes
+                   between; 0: all next to each other */
+    float codes_times; /* what a sum of fp8 x fp8 products has to be multiplied by, where there is a
+                          fragment for them */
+    et_decode decode[ET_DTYPE_COUNT];
+    const et_group_shape *group; /* NULL: every wave multiplies for itself */
+    const et_bulk_shape *bulk;   /* NULL: rows are copied by the lanes */
+    const void *own;             /* what only the family knows */
+} et_target;
+
+/* The instruction for OPERAND, or NULL. */
+const et_fragment *et_target_fragment(const et_target *, et_dtype operand);
+/* The one of a step that multiplies either way, or NULL. */
+const et_fragment *et_target_either(const et_target *, et_dtype operand);
+/* Does it multiply weights that are packed (ir/program/packed.h)? */
+bool et_target_packs(const et_target *);
+
+/* How many values a lane's places are of, and the part that value number I has in a place. */
+int et_deal_values(const et_deal *);
+int et_deal_value(const et_deal *, int i);
+int et_deal_lane(const et_deal *, int lane); /* the part that the lane has */
+int et_layout_groups(const et_layout *);     /* of k */
+/* Elements of a sum of 16 x 16, or of fewer rows, that one lane holds. */
+int et_layout_sums(const et_layout *);
+
+#endif
