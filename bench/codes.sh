@@ -1,7 +1,7 @@
 #!/bin/sh
 # codes.sh BIN [TARGET...]: instructions and bytes per byte of quantised weights, from the machine code of AMD's GPUs (gfx942 and
 # gfx950), for each format of weights, in Llama-3.2-1B's dimensions and the down projection of a launch of one token and of sixteen: as
-# bench/results/codes.md keeps it. Compiles only; some minutes.
+# bench/results/quantised.md keeps it. Compiles only; some minutes.
 set -eu
 src=$(cd "$(dirname "$0")/.." && pwd)
 bin=$(cd "$1" && pwd)

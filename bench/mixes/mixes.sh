@@ -1,10 +1,10 @@
 #!/bin/sh
-# sh bench/mixes/mixes.sh BIN [FILE]: the tables of mixes.md, predicted on machine models, from the line "## Tables"
-# of FILE (mixes.md beside this) on. BIN is the build's folder of programs. A minute or two.
+# sh bench/mixes/mixes.sh BIN [FOLDER]: the tables of mixes_mi300x.md and mixes_mi210.md, predicted on machine models, from the line
+# "## Tables" of the files in FOLDER (../results beside this) on. BIN is the build's folder of programs. A minute or two.
 set -eu
 bin=$1
 here=$(dirname "$0")
-to=${2:-$here/../results/mixes.md}
+to=${2:-$here/../results}
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
@@ -24,12 +24,14 @@ table() { # title, arguments of etmixes; models by name
     (cd "$tmp" && "$bin/etmixes" "$@")
     echo
 }
-tables() {
+mi300x() {
     table "A small dense model and a small mixture of experts" stories_llama.etg stories_moe.etg
     table "Llama 1B and Qwen3 0.6B" llama_1b.etg qwen3_06b.etg
     table "A stack of multilayer perceptrons for images, and a decoder" mixer.etg qwen3_06b.etg
     table "Three: two decoders and images" llama_1b.etg qwen3_06b.etg mixer.etg
     table "Three: two small and one large" stories_llama.etg stories_moe.etg mixer.etg
+}
+mi210() {
     table "One die: a small dense model and a small mixture of experts" \
         stories_llama.etg stories_moe.etg --machine MI210
     table "One die: Llama 1B and Qwen3 0.6B" llama_1b.etg qwen3_06b.etg --machine MI210
@@ -38,12 +40,16 @@ tables() {
 }
 case $bin in /*) ;; *) bin=$PWD/$bin ;; esac
 
-test -f "$to" && sed '/^## Tables$/,$d' "$to" >"$tmp/page" || : >"$tmp/page"
-{
-    echo "## Tables"
-    echo
-    tables
-} >"$tmp/tables"
-sed '$d' "$tmp/tables" >>"$tmp/page" # ends with one line end
-cp "$tmp/page" "$to.new"
-mv "$to.new" "$to"
+write() { # page, what prints its tables
+    page=$to/$1
+    {
+        [ ! -f "$page" ] || sed '/^## Tables$/,$d' "$page"
+        echo "## Tables"
+        echo
+        "$2"
+    } > "$tmp/page"
+    sed '$d' "$tmp/page" > "$page.new" # ends with one line end
+    mv "$page.new" "$page"
+}
+write mixes_mi300x.md mi300x
+write mixes_mi210.md mi210

@@ -1,5 +1,5 @@
 #!/bin/sh
-# docs.sh BIN SRC WORK CC: the examples in all documents; README.md says how they are told.
+# docs.sh BIN SRC WORK CC: the examples in all documents, and what pages keep to; README.md says how they are told.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 bin=$(cd "$1" && pwd) src=$(cd "$2" && pwd) work=$3 cc=$4
@@ -76,6 +76,37 @@ commands() { # BLOCK KIND
         [ $status -eq 0 ] || { [ "$2" = options ] && [ $status -eq 1 ]; } || fail "$1" "status $status: $line"
     done < "$1"
 }
+
+# Links lead somewhere, pages of results are short, and the glossary's words are used.
+pages() {
+    documents > "$work/documents"
+    while IFS= read -r page; do
+        [ -f "$page" ] || continue
+        sed -n -e 's/\](/\n](/g' -e 's/^\[[A-Za-z]*\]: /\n](&/p' -e p "$page" |
+            sed -nE -e 's/^\]\(\[[A-Za-z]*\]: ([^ ]+)$/\1/p' -e 's/^\]\(([^)# ]+)[^)]*\).*/\1/p' | sort -u | while IFS= read -r link; do
+            case $link in http*) continue ;; esac
+            [ -e "$(dirname "$page")/$link" ] || echo "$page: there is no $link"
+        done
+        case $page in bench/results/*)
+            lines=$(wc -l < "$page")
+            [ "$lines" -le 120 ] || echo "$page: $lines lines; what was tried belongs into bench/journal/"
+            ;;
+        esac
+    done < "$work/documents"
+    git -C "$src" -c safe.directory='*' ls-files '*.md' '*.[ch]' 2> /dev/null | grep -v '^ir/GLOSSARY.md$' > "$work/files"
+    [ -s "$work/files" ] || grep -v '^ir/GLOSSARY.md$' "$work/documents" > "$work/files"
+    tr '\n' '\0' < "$work/files" | xargs -0 cat | tr -s ' \n' ' ' > "$work/text"
+    sed -nE '/^## Older words/q; s/^\| ([a-zA-Z0-9:][^|]*) \| .*/\1/p' ir/GLOSSARY.md | grep -vx word |
+        sed -e 's/([^)]*)//g' -e 's/[,;] */\n/g' | sed -e 's/^ *//; s/ *$//' -e '/^$/d' | while IFS= read -r word; do
+        grep -qiF -- "$word" "$work/text" || echo "ir/GLOSSARY.md: nobody says \"$word\""
+    done
+    sed -nE '/^## Older words/,$s/^\| [^|]* \| ([^|]*`[^|]*) \| .*/\1/p' ir/GLOSSARY.md | grep -o '`[^`]*`' | tr -d '`' |
+        while IFS= read -r word; do
+            grep -qF -- "$word" "$work/text" || echo "ir/GLOSSARY.md: \"$word\" is no spelling any more"
+        done
+}
+(cd "$src" && pages) > said 2>&1
+[ ! -s said ] || { sed 's/^/FAIL /' said; failed=1; }
 
 prepare
 for block in blocks/*; do
