@@ -1,6 +1,7 @@
-/* family.h - what GPUs that LLVM and the runtime treat alike have in common: functions that emit
- * what no other family has in this form, and how the file is made that the runtime loads. A family
- * is one of these structs and a folder; README.md goes through it member by member. */
+/* family.h - what one vendor's GPUs have in common: functions that emit instructions which other
+ * families do not have in this form, and functions that make the file that the runtime loads. A
+ * family is one of these structs and a folder; README.md describes it member by member. "Uniform"
+ * means: the same in all lanes of a wave. */
 #ifndef ET_FAMILY_H
 #define ET_FAMILY_H
 
@@ -13,117 +14,114 @@ typedef struct cg cg; /* the state of one code generation: codegen/emit/emit.h *
 typedef struct et_codegen_info et_codegen_info;
 typedef struct et_product_code et_product_code;
 
-/* What streams of weights need (ir/program/stream.h): barriers in local memory, of eight bytes,
- * whose phases end when so many have arrived, and copies into local memory that nobody waits for.
- */
+/* The weight stream (ir/program/stream.h): barriers of eight bytes in local memory, whose phase
+ * ends after a fixed number of arrivals, and asynchronous copies into local memory. */
 typedef struct {
     void (*init)(cg *, val barrier, int count); /* by one work-item, before `meet` */
-    void (*meet)(cg *);                         /* all waves, also the one that brings */
-    /* i1: the phase of this parity has ended, and what was done before is seen. */
+    void (*meet)(cg *);                         /* all waves, the producer too */
+    /* i1: the phase of this parity has ended; memory operations before its arrivals are visible.
+     * May block for a short while. */
     val (*passed)(cg *, val barrier, val parity);
-    val (*is_past)(cg *, val barrier, val parity); /* the same, without waiting a while */
+    val (*is_past)(cg *, val barrier, val parity); /* the same, never blocks */
     void (*arrive)(cg *, val barrier);
-    /* 4, 8 or 16 bytes, by each lane its own; 16 are read once in a launch, and need not stay near.
+    /* Each lane copies 4, 8 or 16 bytes. 16: read once in a launch, so the first to leave the L2.
      */
     void (*copy)(cg *, val to, val from, int bytes);
-    /* 16 bytes of which the first BYTES are FROM's, the others zero; likewise. */
+    /* 16 bytes: the first BYTES from FROM, zeros after them; otherwise as `copy`. */
     void (*copy_some)(cg *, val to, val from, val bytes);
-    /* An i32 that all lanes have, as one that each of them has its own of: of it, the place that
-     * these copy to is made. */
+    /* A uniform i32 as one that the assembler takes to differ between lanes. Destinations of `copy`
+     * are computed from it. */
     val (*own)(cg *, val);
     void (*copied)(cg *, val barrier); /* arrives when the lane's copies so far are done */
-    /* A copy of 16 bytes, with which the aligned ET_ASK_LINE bytes that they are of come to the
-     * cache that all CUs share. Counted by copy_group as other copies are. NULL: there is none. */
+    /* Copy 16 bytes and make the L2 fetch the aligned ET_ASK_LINE bytes around them. copy_group
+     * counts it like other copies. NULL: the family has no such copy. */
     void (*ask)(cg *, val to, val from);
-    void (*drain)(cg *); /* until they are */
-    /* Waves that a workgroup has more for the one that brings, by itself one; and registers handed
-     * over where that is more: by all of those, with LESS, and by all the others. */
+    void (*drain)(cg *); /* wait until they are done */
+    /* Waves that the producer adds to a workgroup: 1, or more where registers are dealt to several
+     * waves together. Then each of them gives registers up (LESS) and each consumer takes them. */
     int (*waves)(const cg *);
     void (*registers)(cg *, bool less);
 } et_stream_family;
 
-/* Codes of weights made two bf16 at a time, a vector of two each. */
+/* Quantised values converted to packed pairs: two bf16 in one 32-bit vector. */
 typedef struct {
-    /* The pairs of a word of CODEs, an i32: their values and EXCESS, an integer below 9, divided by
-     * 2^POWER of pair number P. They may be less than the least normal number. */
+    /* OUT: the pairs of WORD, an i32 of values of type CODE. Pair p holds (value + excess) /
+     * 2^power(p), with excess an integer below 9. Results may be denormal. */
     void (*take)(cg *, et_dtype code, val word, val *out);
     int (*power)(et_dtype code, int p);
     int (*excess)(et_dtype code);
-    /* Words of two f16, of types whose et_decode has `f16`: of 8 bits in their order and of the
-     * same value; of 4 bits number p beside p + 4, with EXCESS, those of odd p sixteen times as
-     * large, and all of them then ABOVE more. */
+    /* OUT: the same as pairs of f16, for types whose et_decode has `f16`. 8 bits: in order, exact.
+     * 4 bits: pair p holds values p and p + 4, plus excess, times 16 where p is odd, plus
+     * above(code). */
     void (*halves)(cg *, et_dtype code, val word, val *out);
     int (*above)(et_dtype code);
-    val (*most)(cg *, val word); /* the largest of the wave's lanes, which are all here, unsigned */
+    val (*most)(cg *, val word); /* the unsigned maximum over the wave; all lanes are active */
 } et_pairs_family;
 
-/* Codes of weights made operands of products, of the values they are. */
+/* Quantised values converted to operands exactly, without their scale. */
 typedef struct {
-    /* What a word of CODEs is, as f32 in the order of their numbers, less by LESS, a small integer,
-     * and divided by et_decode.times. */
+    /* OUT: the values of WORD in order, as f32: (value - less(code)) / et_decode.times. */
     void (*take)(cg *, et_dtype code, val word, val *out);
     int (*less)(et_dtype code);
-    /* Two f32, which OPERAND has exactly, as a word of two of these. */
+    /* Two f32 that OPERAND represents exactly, packed in a word. */
     val (*pack)(cg *, et_dtype operand, val low, val high);
-    val (*pick)(cg *, val, val lane); /* an f32, of any LANE of the wave */
+    val (*pick)(cg *, val, val lane); /* the f32 of another LANE of the wave */
 } et_bare_family;
 
-/* Products that several waves make together of operands in local memory, and that run on their own:
- * what they read has to stay, and the sums are nobody else's, until they are over. Operands are
- * rows of 64 or 128 bytes next to each other: of eight rows, the first at a multiple of ALIGN
- * bytes, piece p, of 16 bytes, of row r lies at place p xor r / 2 % 4, of 128 bytes p xor r % 8. */
+/* Warpgroup MMA: asynchronous products that several waves issue together on operands in local
+ * memory. Until they are over (`over`), operands must not be written and sums not touched. Operands
+ * are contiguous rows of 64 or 128 bytes in a swizzled layout: within each eight rows, piece p (16
+ * bytes) of row r lies at p xor (r / 2 % 4) for rows of 64 bytes, p xor (r % 8) for 128. */
 typedef struct {
-    void (*written)(cg *); /* what was stored and copied so far is seen by products, once all waves
-                              have met after it */
-    /* Before the first product: what is known of N sums and of so many WORDS that they hold
-     * as rows has been computed. */
+    void (*written)(cg *); /* makes stores and copies so far visible to products, once all waves
+                              have passed a barrier after it */
+    /* Before the first product: N sums, and WORDS of operands held in registers, are final. */
     void (*begin)(cg *, int n, val *sum, int words, const val *word);
-    /* SUM, f32's, 8 for each 16 of N rows, and the products: of 16 rows for each wave, from ROWS on
-     * for the first of them, by N from COLUMNS on, in rows of BYTES. */
+    /* SUM += ROWS times COLUMNS. Each wave has 16 rows, the first wave's at ROWS; there are N
+     * columns from COLUMNS on; rows of both are of BYTES. SUM: 8 f32 of a lane for each 16 columns.
+     */
     void (*multiply)(cg *, et_dtype operand, int bytes, val rows, val columns, int n, val *sum);
-    /* The same of one product whose 16 rows are in the registers of each wave: word w of a lane has
-     * the row of values 2 w and 2 w + 1 of a sum of rows_m, at the k's that are their columns.
-     * ACROSS 0: the columns are rows of BYTES in local memory, as before. Else these rows are k's:
-     * as many columns as BYTES have, of k's ACROSS bytes long, and then the next. FRESH: what SUM
-     * was does not count. */
+    /* The same for 16 rows in each wave's registers. Word w of a lane has the row of values 2 w and
+     * 2 w + 1 of a sum; their columns are its k. ACROSS 0: COLUMNS as before, k-major. Else local
+     * memory has k across rows: rows of BYTES hold columns for one k, and the next columns follow
+     * ACROSS bytes later. FRESH: SUM is overwritten. */
     void (*multiply_held)(cg *, et_dtype operand, int bytes, const val rows[4], val columns,
                           int across, bool fresh, int n, val *sum);
-    /* N words that are held and stay the same in a loop, for the products of this time around.
-     * LEFT: not negative, and another each time. */
+    /* N operand words that a loop does not change, recomputed for this iteration: the assembler
+     * must not give their registers away. LEFT: not negative, different in each iteration. */
     void (*anew)(cg *, val left, int n, val *word);
-    void (*end)(cg *); /* those since the last end are one lot */
-    /* All lots but the last so many are over, and with them N sums. */
+    void (*end)(cg *); /* products since the last `end` are one group */
+    /* Wait until all groups but the last LOTS are over; then N sums are final. */
     void (*over)(cg *, int lots, int n, val *sum);
 } et_group_family;
 
-/* A matrix of elements of 16 bits in memory, and the rectangles that are copied of it. */
+/* A tensor map: a matrix of 16-bit elements in memory, and the box that is copied of it. */
 typedef struct {
     int64_t pitch; /* bytes of a row, a multiple of 16 */
     int64_t rows;
-    int box_rows, box_bytes; /* of a rectangle: 64 or 128 bytes of a row */
+    int box_rows, box_bytes; /* of a box: 64 or 128 bytes of each row */
 } et_bulk_map;
 
-/* Copies of such rectangles to local memory, where pieces of their rows lie as et_group_family has
- * them, and those of rows that the matrix has not are zero. One work-item asks for a copy, a unit
- * beside the waves makes it, by a map of the matrix in memory. Who needs it waits at a barrier in
- * local memory, of eight bytes, whose phases end when what was told of has come. */
+/* TMA: copies of boxes to local memory, in the layout of et_group_family; rows outside the matrix
+ * are zero. One work-item asks, a copy unit does it, by a tensor map in memory. Consumers wait at a
+ * barrier of eight bytes in local memory, whose phase ends when all expected bytes have arrived. */
 typedef struct {
-    /* By all lanes of a wave: MAP, of what begins at MATRIX, by way of local memory at SCRATCH of
-     * as many bytes and as aligned. Several may make the same one at the same time. */
+    /* By all lanes of a wave: write MAP for the matrix at MATRIX, through SCRATCH in local memory,
+     * which has its size and alignment. Several waves may write the same map at once. */
     void (*make)(cg *, const et_bulk_map *, val matrix, val map, val scratch);
-    void (*init)(cg *, val barrier); /* as the rest, by the one work-item; before `order` */
-    /* What was done before, by whomever this one has heard of, is before copies after it. */
+    void (*init)(cg *, val barrier); /* by the one work-item, as all below; before `order` */
+    /* Memory operations that this work-item has observed come before the copies that follow. */
     void (*order)(cg *);
-    /* So many bytes more are to come in the phase. LAST: and then it ends. */
+    /* The phase expects BYTES more. LAST: it ends after them. */
     void (*expect)(cg *, val barrier, int bytes, bool last);
-    /* From element COLUMN of row ROW on, to TO; ONCE: it need not stay near. */
+    /* The box at element COLUMN of row ROW, to TO. ONCE: read once, the first to leave the L2. */
     void (*copy)(cg *, val to, val map, val column, val row, val barrier, bool once);
-    /* By all: until the phase of this parity has ended, the first being of parity 0. */
+    /* By all: wait until the phase of this parity has ended; the first has parity 0. */
     void (*await)(cg *, val barrier, val parity);
 } et_bulk_family;
 
-/* What was emitted since the scheduler last had to keep an order: products of fragments, and 16
- * bytes at a time of local memory read and written and of memory loaded. */
+/* What was emitted since the last scheduling fence: products of fragments, and accesses of 16
+ * bytes: local memory read and written, global memory loaded. */
 typedef struct {
     int products, reads, writes, loads;
 } et_mix;
@@ -132,129 +130,122 @@ typedef struct et_family {
     const char *triple;
     const char *(*processor)(const cg *); /* LLVM's name of the target; NULL: its own */
     const char *(*features)(const cg *);  /* of the target, as LLVM has them */
-    unsigned global, local; /* address spaces: of memory, and of what one workgroup shares */
-    const char *scope[ET_SCOPE_SYSTEM + 1]; /* LLVM's synchronization scope that holds for each */
-    void (*initialize)(void);               /* those parts of LLVM that know the family */
+    unsigned global, local; /* address spaces: global memory, and the workgroup's local memory */
+    const char *scope[ET_SCOPE_SYSTEM + 1]; /* LLVM's synchronisation scope for each */
+    void (*initialize)(void);               /* LLVM's target, once a process */
     void (*begin_module)(cg *);             /* flags that the module needs */
 
     /* The kernel. */
-    /* Makes g->fn of the name g->symbol, with g->p->workgroup work-items in a workgroup. Its one
+    /* Creates g->fn, named g->symbol, with g->p->workgroup work-items a workgroup. Its one
      * parameter is the address of BYTES of arguments. */
     void (*declare_kernel)(cg *, size_t bytes);
-    /* FN is called by the kernel, or by nobody, and never inlined. Its parameters but the one of
-     * number DIVERGENT are the same in all lanes; the first is what the kernel's is. The second is
-     * for each call of it. */
+    /* FN is a function that the kernel calls, never inlined. All its parameters are uniform but
+     * number DIVERGENT; the first is the kernel's. call_body does the same for each call. */
     void (*declare_body)(cg *, val fn, unsigned divergent);
     void (*call_body)(cg *, val call, unsigned divergent);
-    void (*declare_local)(cg *); /* makes g->lds, g->lds_bytes of local memory, aligned to 16 */
-    void (*keep_local)(cg *);    /* LLVM must not make that smaller, used or not */
-    val (*hide)(cg *, val ptr);  /* PTR, which LLVM no longer knows to be that; uniform */
-    /* V, an i32 or i64, which LLVM no longer knows to be that: what is computed of it is computed
-     * here and not kept from elsewhere. NULL: there is room for all of it. */
+    void (*declare_local)(cg *); /* creates g->lds: g->lds_bytes of local memory, aligned to 16 */
+    void (*keep_local)(cg *);    /* keeps LLVM from shrinking it */
+    val (*hide)(cg *, val ptr);  /* PTR, uniform, behind an opaque copy: loads are not merged */
+    /* V, an i32 or i64, behind an opaque copy: LLVM computes what depends on it here and does not
+     * keep it in registers from elsewhere. NULL: not needed. */
     val (*anew)(cg *, val v);
-    /* V, an i32 that is the same in all lanes, which the assembler then knows, too. NULL: it knows.
-     */
+    /* V, a uniform i32, in a form that tells the assembler so. NULL: it knows. */
     val (*same)(cg *, val v);
     val (*workgroup)(cg *);   /* the workgroup's number in the dispatch */
     val (*workitem)(cg *);    /* the work-item's in the workgroup */
     val (*die)(cg *);         /* the hardware's number of the die; of targets with `dies` */
-    val (*hardware_id)(cg *); /* which CU of the die, in a form that the runtime knows; or 0 */
+    val (*hardware_id)(cg *); /* the CU on its die, encoded as the runtime expects; or 0 */
 
     /* The lanes of a wave, all active unless it says otherwise. */
-    val (*first_active)(cg *, val); /* uniform: the value, of any type, that the first active has */
-    val (*read_lane)(cg *, val, val lane);   /* i32, of a uniform LANE */
+    val (*first_active)(cg *, val);        /* the first active lane's value, of any type; uniform */
+    val (*read_lane)(cg *, val, val lane); /* i32, of a uniform LANE */
     val (*shuffle_xor)(cg *, val, int mask); /* i32, of the lane whose bits differ in MASK */
     val (*ballot)(cg *, val pred);           /* integer with a bit for each lane of a wave */
     val (*lanes_before)(cg *, val mask);     /* i32: bits of MASK below this lane's own */
 
     /* Time and order. */
-    /* A fence of the device by one wave covers what the workgroup's barrier orders before or after
-     * it: others need none of their own to see what the one was told of. */
+    /* Fences are cumulative: a device fence by one wave also covers what the workgroup's barrier
+     * orders before or after it, so other waves need none. */
     bool cumulative;
-    /* All lanes of a wave: what they did in memory before is ordered before what others of them do
-     * after it. NULL where they are never apart. */
+    /* Reconverges a wave and orders its lanes' memory operations before it against those after it.
+     * NULL where lanes run in lockstep. */
     void (*wave_meets)(cg *);
-    /* What the workgroup's waves did in their memory before is seen by all after it. DRAIN: so that
-     * a fence of the device by one of them afterwards covers the stores of all. */
+    /* The workgroup's barrier, which orders local and global memory within it. DRAIN: stores of all
+     * waves are covered by a device fence that one wave makes afterwards. */
     void (*barrier)(cg *, bool drain);
     void (*die_acquire)(cg *);     /* of targets with `die_fence` */
-    val (*clock)(cg *);            /* i64, of a rate that the runtime knows */
-    void (*nap)(cg *, int clocks); /* about so many; others run in the meantime */
-    int looks; /* in vain at what others write, a power of 2, before the clock is looked at */
-    int sets;  /* of counters, one in each lane, that are loaded for one look */
-    /* N words of type T, one behind the other, which 16 bytes hold: each as one relaxed atomic load
-     * of the device has it. NULL: they are loaded one by one. */
+    val (*clock)(cg *);            /* i64, at a rate that the runtime knows */
+    void (*nap)(cg *, int clocks); /* sleep for about so many clocks */
+    int looks; /* failed polls, a power of 2, between two readings of the clock */
+    int sets;  /* counters that each lane loads for one poll */
+    /* N contiguous words of type T, 16 bytes in all, each read like a relaxed atomic load of device
+     * scope. NULL: they are loaded one by one. */
     void (*load_words)(cg *, LLVMTypeRef t, val ptr, int n, val *words);
-    void (*mark)(cg *, val word);   /* i32 for a trace that the hardware may be recording */
-    const et_stream_family *stream; /* NULL: there are none */
-    bool variants;                  /* each has a kernel of its own */
+    void (*mark)(cg *, val word);   /* an i32 into the hardware's trace, if one is recorded */
+    const et_stream_family *stream; /* NULL: no weight stream */
+    bool variants;                  /* each variant is a kernel of its own */
     void (*order_loads)(cg *);      /* loads before this are issued before anything after it */
 
-    /* 16 bytes of memory to the workgroup's own, of which all but the first BYTES, an i32, become
-     * zero, and without waiting: COPIED waits until those before the last GROUPS calls of
-     * COPY_GROUP are there, for this work-item. NULL, all three: there is no such copy. */
+    /* An asynchronous copy of 16 bytes to local memory: the first BYTES, an i32, from FROM, zeros
+     * after them. COPIED waits for this work-item's copies before the last GROUPS calls of
+     * COPY_GROUP. All three NULL: there is no such copy. */
     void (*copy)(cg *, val to, val from, val bytes);
     void (*copy_group)(cg *);
     void (*copied)(cg *, int groups);
 
-    /* Products of LANE_K k's of a lane take turns with the rest, in the order of et_mix: each
-     * begins while the one before it runs. Beside `load_if`. */
+    /* Interleaves products of LANE_K k of a lane with the memory operations counted in et_mix. NULL
+     * unless there is `load_if`. */
     void (*mix)(cg *, const et_fragment *, int lane_k, const et_mix *);
 
-    /* 16 bytes of memory, as four i32, that are AHEAD (i64) and OFFSET (i32) bytes after BASE,
-     * where COND; else of no meaning, and nothing is asked for, or nothing but what is at BASE. All
-     * but OFFSET are the same in all lanes. NULL where there is `copy`. */
+    /* A predicated load of 16 bytes, as four i32, from BASE + AHEAD (i64) + OFFSET (i32). Where
+     * COND is false the result is undefined and nothing but BASE is read. All but OFFSET are
+     * uniform. NULL where there is `copy`. */
     val (*load_if)(cg *, val cond, val base, val ahead, val offset);
 
-    /* Have the line at an address of memory brought to the cache that all CUs share; NULL: there is
-     * no asking. */
+    /* Prefetch the cache line at AT into the L2. NULL: there is no such instruction. */
     void (*prefetch)(cg *, val at);
 
     /* Arithmetic. */
-    /* ACC and the products over LANE_K k's of a lane, which are a multiple of the fragment's own,
-     * of the rows that N and M hold: one value, of the operands' bits, for each row of the lane.
-     * ACC may be several vectors of sums one behind the other, a power of two: products that follow
-     * each other go to them in turn, so that none waits for the one before. */
+    /* ACC + N times M over LANE_K k of a lane, a multiple of the fragment's. N and M: one value, of
+     * the operands' bits, for each row of the lane. ACC may be several sets of sums, a power of
+     * two, that successive instructions use in turn, so that none waits for the one before. */
     val (*multiply)(cg *, const et_fragment *, int lane_k, const val *n, const val *m, val acc);
-    /* The same of 16 k's of a lane where of four that follow each other N holds but two, eight in
-     * all, and INDEX, an i32, in its lower half 2 bits for each, which of the four: of fragments
-     * that have `packed`. NULL: no target has such. With `spread` of the target N has of each of
-     * the four groups of sixteen k's the two that are the lane's of all that there are, M the
-     * lane's so many of each 4 * `spread`, and INDEX is still that of the lane's group. */
+    /* The same for 2:4 sparse N, of fragments with `packed`: of 16 k of a lane N holds eight, two
+     * of each four, and the lower half of INDEX, an i32, has 2 bits for each: which of the four.
+     * NULL: no target has it. With the target's `spread` N holds the lane's two values of each of
+     * four groups of sixteen k, M the lane's part of each 4 * `spread`; INDEX stays that of its
+     * group. */
     val (*multiply_packed)(cg *, const et_fragment *, const val *n, const val *index, const val *m,
                            val acc);
-    /* A word of the codes of four values of e4m3, as the instruction takes them. Of families that
-     * have targets with a fragment for those. */
-    val (*codes)(cg *, const val v[4]);
-    /* Of four blocks of eight rows of 16 bytes in local memory, of which lanes 8 i to 8 i + 7 say
-     * by PTR where block i's rows are, WORD[i] is this lane's part: of row lane / 4 the word of
-     * number lane % 4. MULTIPLY takes words of 16-bit operands that are so dealt. NULL: there is no
-     * such. */
-    void (*load_blocks)(cg *, val ptr, val word[4]);
-    /* SUM and the products of 16 rows by 8 columns, over 16 k's of a type of 16 bits, two to a
-     * word. Lane l has of the left operand rows l / 4 and l / 4 + 8: in M[0] and M[1] two k's of
-     * each, in M[2] and M[3] two more; of the right one, in N, the same k's of column l / 4; of the
-     * sums columns l % 4 * 2 and the next of the first row, then of the other. NULL: there is none.
+    /* Four values as a word of e4m3, as fp8 x fp8 instructions take them. NULL: no target has them.
      */
+    val (*codes)(cg *, const val v[4]);
+    /* Loads four blocks of eight rows of 16 bytes from local memory. PTR of lanes 8 i to 8 i + 7
+     * points at the rows of block i; WORD[i] becomes word lane % 4 of row lane / 4 of it, as
+     * MULTIPLY takes 16-bit operands. NULL: there is no such instruction. */
+    void (*load_blocks)(cg *, val ptr, val word[4]);
+    /* SUM += 16 rows by 8 columns over 16 k of a 16-bit type, two to a word. Lane l holds rows l /
+     * 4 and l / 4 + 8 of the left operand (M[0], M[1]: two k of each; M[2], M[3]: two more), the
+     * same k of column l / 4 of the right one (N), and of the sums columns l % 4 * 2 and the next,
+     * of the first row, then of the other. NULL: there is none. */
     void (*multiply8)(cg *, et_dtype, const val m[4], const val n[2], val sum[4]);
-    const et_group_family *group;  /* NULL: no target's waves multiply together */
-    const et_bulk_family *bulk;    /* NULL: no target copies boxes */
-    const et_pairs_family *pairs;  /* NULL: the target multiplies no vectors of bf16 */
-    const et_bare_family *bare;    /* NULL: codes are multiplied with their scale */
+    const et_group_family *group;  /* warpgroup MMA; NULL: no target has it */
+    const et_bulk_family *bulk;    /* TMA; NULL: no target has it */
+    const et_pairs_family *pairs;  /* packed pairs; NULL: the target has no vectors of bf16 */
+    const et_bare_family *bare;    /* unscaled; NULL: scales are applied to values */
     val (*divide)(cg *, val, val); /* f32, to 2.5 ulp */
     val (*root)(cg *, val);        /* the square root of an f32, to 2.5 ulp */
     val (*exp2)(cg *, val);        /* of an f32, to 2 ulp; denormal results become zero */
     val (*math)(cg *, et_xop, int nargs, val *args); /* exp, log, sin, cos, tanh, erf, pow of f32 */
 
-    /* Adds up in OUT, by task, of which there are N, what the machine code of their products is.
-     * False where it is not known; NULL: never is. LOOPS, where given, gets that of their loops as
-     * text for llvm-mca. */
+    /* Adds to OUT[0..N), by task, counts of the machine code of its products; false where it is not
+     * known, NULL: never known. LOOPS, if given, gets the text of their loops for llvm-mca. */
     bool (*count)(cg *, LLVMTargetMachineRef, et_product_code *out, int n, FILE *loops);
 
     /* The file. */
     bool (*link_math)(cg *);                   /* into the module, before LLVM optimises it */
     void (*embed)(cg *, const char *manifest); /* into the module, for `package` to keep */
-    /* What is loaded, for free(); NULL after an error. Leaves no files behind, whatever ends it. */
+    /* The file that the runtime loads; free() it. NULL after an error. Leaves no files behind. */
     char *(*package)(cg *, LLVMTargetMachineRef, size_t *out_bytes);
     void (*inspect)(cg *, const char *file, size_t bytes, et_codegen_info *); /* of it, for -v */
 } et_family;
