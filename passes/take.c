@@ -171,6 +171,8 @@ static int box_bytes(const struct taking *k, et_dtype t) {
     return (int)((n + 15) & ~(int64_t)15);
 }
 
+static int64_t taken(const et_program *p, const et_func *f, int t);
+
 bool et_can_tag(et_program *p, int t, int lds) {
     const et_tensor *x = &p->tensors[t];
     int bits = et_dtype_bits(x->shape.dtype), steps;
@@ -193,14 +195,15 @@ bool et_can_tag(et_program *p, int t, int lds) {
     for (int g = 0; g < p->ngrids; g++) { /* tags are counted in loops that stand alone */
         int l = p->grids[g].loop;
         if ((stores(&p->funcs[p->grids[g].func], t, &steps, &plain) ||
-             et_taken(p, &p->funcs[p->grids[g].func], t)) &&
+             taken(p, &p->funcs[p->grids[g].func], t)) &&
             l >= 0 && p->g->loops[l].parent >= 0)
             return false;
     }
     return any;
 }
 
-int64_t et_taken(const et_program *p, const et_func *f, int t) {
+/* Elements that a tile of the function takes of tensor T, or 0. */
+static int64_t taken(const et_program *p, const et_func *f, int t) {
     struct taking k;
     int64_t n = 1;
     if (!look((et_program *)(uintptr_t)p, f, t, &k) || !k.nloads) return 0;

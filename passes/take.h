@@ -9,7 +9,5 @@
 bool et_can_tag(et_program *, int t, int lds);
 /* Do so. It may have another type afterwards: that to which all who read it round it. */
 void et_tag(et_program *, int t);
-/* Elements that a tile of the function takes of tensor T, or 0. */
-int64_t et_taken(const et_program *, const et_func *, int t);
 
 #endif

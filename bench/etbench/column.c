@@ -46,8 +46,8 @@ static int64_t file_bytes(const char *path) {
 }
 
 /* The schedule that came out: an .eti that is scheduled already keeps its own. */
-bool eb_compile(struct eb_bench *b, const char *file, et_schedule_kind schedule, bool profile,
-                struct eb_column *c) {
+static bool compile_file(struct eb_bench *b, const char *file, et_schedule_kind schedule,
+                         bool profile, struct eb_column *c) {
     c->file = file;
     c->asked = schedule;
     c->arena = et_arena_create();
@@ -75,6 +75,8 @@ bool eb_compile(struct eb_bench *b, const char *file, et_schedule_kind schedule,
     return true;
 }
 
+static bool load_code(struct eb_bench *b, struct eb_column *c);
+
 /* What records its tasks is another kernel, which is neither timed nor counted. */
 struct eb_column *eb_traced(struct eb_bench *b, struct eb_column *c) {
     if (c->traced) return c->traced;
@@ -87,13 +89,13 @@ struct eb_column *eb_traced(struct eb_bench *b, struct eb_column *c) {
         (struct eb_column){.name = eb_text("%s", c->name), .file = c->file, .timed = c->timed};
     bool ok = true;
     if (c->arena)
-        ok = eb_compile(b, c->file, c->asked, true, c->traced);
+        ok = compile_file(b, c->file, c->asked, true, c->traced);
     else
         c->traced->code = eb_text("%s", c->code);
-    return ok && eb_column_load(b, c->traced) && eb_weights(b, c->traced) ? c->traced : NULL;
+    return ok && load_code(b, c->traced) && eb_weights(b, c->traced) ? c->traced : NULL;
 }
 
-bool eb_column_load(struct eb_bench *b, struct eb_column *c) {
+static bool load_code(struct eb_bench *b, struct eb_column *c) {
     etrt_status st = etrt_model_load(b->device, c->code, &c->model);
     if (c->made_here) unlink(c->code); /* at once: less is left if somebody ends the program */
     if (st == ETRT_OK) st = etrt_session_create(c->model, &c->session);
@@ -146,7 +148,7 @@ static bool add_code(struct eb_bench *b, const char *file) {
     c->code_bytes = file_bytes(file);
     c->name = column_name(b, file, NULL);
     b->ncolumns++;
-    return eb_column_load(b, c);
+    return load_code(b, c);
 }
 
 static bool add_model(struct eb_bench *b, const char *file, et_schedule_kind schedule) {
@@ -155,7 +157,7 @@ static bool add_model(struct eb_bench *b, const char *file, et_schedule_kind sch
     c->name = column_name(b, file, et_schedule_name(schedule));
     b->ncolumns++;
     eb_progress(b, b->ncolumns - 1, 0, c->name);
-    return eb_compile(b, file, schedule, false, c) && (!b->device || eb_column_load(b, c));
+    return compile_file(b, file, schedule, false, c) && (!b->device || load_code(b, c));
 }
 
 bool eb_add_timed(struct eb_bench *b, const char *name) {
@@ -164,7 +166,7 @@ bool eb_add_timed(struct eb_bench *b, const char *name) {
     c->name = eb_text("%s", name);
     c->timed = true;
     b->nruns = ++b->ncolumns;
-    return eb_compile(b, first->file, first->asked, false, c) && eb_column_load(b, c) &&
+    return compile_file(b, first->file, first->asked, false, c) && load_code(b, c) &&
            eb_columns_agree(b) && eb_weights(b, c);
 }
 
@@ -312,7 +314,7 @@ static bool load_between(struct eb_bench *b) {
     c->file = b->o->between;
     c->name = eb_text("%s", base_name(c->file));
     c->code = eb_text("%s", c->file);
-    if (!eb_column_load(b, c) || !eb_weights(b, c)) return false;
+    if (!load_code(b, c) || !eb_weights(b, c)) return false;
     for (int i = 0; eb_column_dim(c, i, &dim); i++) {
         etrt_status st = etrt_set_dim(c->session, dim.name, dim.hi);
         if (st != ETRT_OK) return eb_fail_status(c->name, st);

@@ -122,12 +122,8 @@ bool eb_device_open(struct eb_bench *);
 char *eb_folder(void);
 bool eb_columns_make(struct eb_bench *);
 void eb_columns_free(struct eb_bench *);
-/* Compile FILE with SCHEDULE into column C; with PROFILE so that tasks are recorded. */
-bool eb_compile(struct eb_bench *, const char *file, et_schedule_kind schedule, bool profile,
-                struct eb_column *c);
 /* The column that records the tasks of this one; NULL after an error. */
 struct eb_column *eb_traced(struct eb_bench *, struct eb_column *);
-bool eb_column_load(struct eb_bench *, struct eb_column *);
 bool eb_is_code(const char *path);
 /* The dims of a column, by index: those of its manifest, or of its program. False past the end. */
 bool eb_column_dim(const struct eb_column *, int index, etrt_dim_info *out);

@@ -166,7 +166,7 @@ void cg_box_shape(cg *g, const et_wait *w, cg_box *box) {
     box->most = most_of(g, box);
 }
 
-void cg_box_emit(cg *g, cg_box *box) {
+static void emit_box(cg *g, cg_box *box) {
     int event = box->w->event;
     if (et_expr_is_known(g->x, g->p->events[event].count))
         box->need = cg_event_need(g, event, NULL);
@@ -179,7 +179,7 @@ void cg_box_emit(cg *g, cg_box *box) {
 
 void cg_box_begin(cg *g, const et_wait *w, cg_box *box) {
     cg_box_shape(g, w, box);
-    cg_box_emit(g, box);
+    emit_box(g, box);
 }
 
 /* ---- one of them ---- */

@@ -245,7 +245,6 @@ void cg_load_n(cg *, int space, int id, val ptr, int n, int align, val *out);
 void cg_store_n(cg *, int space, int id, val ptr, int n, int align, val *v);
 val cg_to_storage(cg *, et_dtype, val);
 val cg_to_bf16(cg *, val f32);
-val cg_from_storage(cg *, et_dtype, val);
 val cg_local_ptr(cg *, int local, val elements); /* elements: offset in elements, i32 */
 bool cg_in_range(cg *, const et_node_x *load);
 
@@ -339,7 +338,6 @@ typedef struct {
 void cg_box_begin(cg *, const et_wait *, cg_box *);
 /* The same in two parts, the first of which emits nothing. */
 void cg_box_shape(cg *, const et_wait *, cg_box *);
-void cg_box_emit(cg *, cg_box *);
 /* The item's word in the event array, with the event's base. */
 val cg_box_word(cg *, const cg_box *, val item);
 /* Arrivals that complete it. 0 for an item that is no counter of the wait: it counts as complete,

@@ -136,7 +136,7 @@ val cg_to_storage(cg *g, et_dtype t, val v) {
     return t == ET_F32 ? v : LLVMBuildFPTrunc(g->b, v, cg_storage(g, t), "");
 }
 
-val cg_from_storage(cg *g, et_dtype t, val v) {
+static val from_storage(cg *g, et_dtype t, val v) {
     return t == ET_F16 || t == ET_BF16 ? LLVMBuildFPExt(g->b, v, g->f32, "") : v;
 }
 
@@ -185,7 +185,7 @@ void cg_loaded_words(cg *g, et_dtype t, val v, int n, val *out) {
         if (et_dtype_bits(t) == 16) {
             w = LLVMBuildTrunc(g->b, LLVMBuildLShr(g->b, w, cg_i32(g, at), ""), g->i16, "");
         }
-        out[i] = cg_from_storage(g, t, LLVMBuildBitCast(g->b, w, cg_storage(g, t), ""));
+        out[i] = from_storage(g, t, LLVMBuildBitCast(g->b, w, cg_storage(g, t), ""));
     }
 }
 
@@ -198,7 +198,7 @@ static void load_codes(cg *g, int id, val ptr, int n, int align, val *out) {
 
 val cg_loaded_one(cg *g, int space, int id, val v, et_expr offset) {
     et_dtype t = cg_place_dtype(g, space, id);
-    if (!et_dtype_is_code(t)) return cg_from_storage(g, t, v);
+    if (!et_dtype_is_code(t)) return from_storage(g, t, v);
     int each = 8 / et_dtype_bits(t);
     val at = cg_emit_low(g, et_op2(g->x, ET_X_MOD, offset, et_int(g->x, each)));
     return cg_code(g, t, LLVMBuildZExt(g->b, v, g->i32, ""), cg_muli(g, at, et_dtype_bits(t)));
@@ -240,7 +240,7 @@ void cg_load_n(cg *g, int space, int id, val ptr, int n, int align, val *out) {
         return;
     }
     if (n == 1) {
-        out[0] = cg_from_storage(g, t, load_raw(g, space, id, ptr, cg_storage(g, t), align));
+        out[0] = from_storage(g, t, load_raw(g, space, id, ptr, cg_storage(g, t), align));
         return;
     }
     if (t == ET_BF16 && n % 2 == 0) {
@@ -249,7 +249,7 @@ void cg_load_n(cg *g, int space, int id, val ptr, int n, int align, val *out) {
     }
     val v = load_raw(g, space, id, ptr, LLVMVectorType(cg_storage(g, t), (unsigned)n), align);
     for (int i = 0; i < n; i++)
-        out[i] = cg_from_storage(g, t, cg_extract(g, v, i));
+        out[i] = from_storage(g, t, cg_extract(g, v, i));
 }
 
 void cg_store_n(cg *g, int space, int id, val ptr, int n, int align, val *v) {

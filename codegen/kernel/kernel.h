@@ -137,11 +137,6 @@ val cg_part_has(cg *, val model, val rank);
 /* ---- sequence.c: a kernel for each grid instead ---- */
 bool cg_is_sequence(const cg *);
 void cg_sequence(cg *);
-/* Where the iterations of the loops around a kernel's grid are among its arguments: an i32 each,
- * outermost first. */
-size_t cg_iteration_args(const cg *);
-int cg_sequence_depth(const cg *); /* loops around a grid, at most */
-
 /* ---- kernel.c ---- */
 void cg_kernel(cg *);
 void cg_identify(cg *); /* the work-item: who it is, and its arguments */

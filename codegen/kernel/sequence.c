@@ -16,7 +16,8 @@ static int depth_of(const et_program *p, const et_grid *gr) {
     return n;
 }
 
-int cg_sequence_depth(const cg *g) {
+/* Loops around a grid, at most. */
+static int sequence_depth(const cg *g) {
     int most = 0;
     const et_program *p;
     for (int i = 0; (p = et_program_part(g->whole, i)); i++)
@@ -25,7 +26,9 @@ int cg_sequence_depth(const cg *g) {
     return most;
 }
 
-size_t cg_iteration_args(const cg *g) {
+/* Where the iterations of the loops around a kernel's grid are among its arguments: an i32 each,
+ * outermost first. */
+static size_t iteration_args(const cg *g) {
     return cg_zeros_arg(g) + (cg_has_zeros(g) ? 8 : 0);
 }
 
@@ -79,7 +82,7 @@ static void bind_loops(cg *g, int loop, int depth) {
     if (loop < 0) return;
     bind_loops(g, g->p->g->loops[loop].parent, depth - 1);
     cg_bind(g, g->p->g->loops[loop].var,
-            cg_argument(g, cg_iteration_args(g) + 4 * (size_t)(depth - 1), g->i32), false);
+            cg_argument(g, iteration_args(g) + 4 * (size_t)(depth - 1), g->i32), false);
 }
 
 static void forget(cg *g) {
@@ -96,7 +99,7 @@ static void emit_kernel(cg *g, et_kernel *k, bool first) {
     int less = g->lds_bytes - k->lds_bytes;
     g->lds_bytes -= less, g->flag_at -= less, g->reduce_at -= less, g->trace_at -= less;
     g->symbol = (char *)k->symbol;
-    g->family->declare_kernel(g, cg_iteration_args(g) + 4 * (size_t)cg_sequence_depth(g));
+    g->family->declare_kernel(g, iteration_args(g) + 4 * (size_t)sequence_depth(g));
     g->family->declare_local(g);
     block entry = cg_block(g, "entry");
     g->exit = cg_block(g, "exit");

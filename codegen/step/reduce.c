@@ -88,7 +88,8 @@ static int beside(cg *g, int64_t rows) {
     return n;
 }
 
-bool cg_reduce_meets(cg *g, const et_step *s) {
+/* REDUCE shares its rows among waves so that partial results meet in LDS. */
+static bool meets_in_lds(cg *g, const et_step *s) {
     int64_t extent[ET_MAX_VARS];
     return beside(g, rows_of(g, s, extent)) < waves(g);
 }
@@ -589,7 +590,7 @@ void cg_step_reduce(cg *g, const et_step *s) {
     int64_t extent[ET_MAX_VARS + 1];
     int64_t rows = rows_of(g, s, extent);
     struct reduce r = plan(g, s, rows, extent);
-    if (cg_reduce_meets(g, s) && by_all(g, s, rows, r.extent))
+    if (meets_in_lds(g, s) && by_all(g, s, rows, r.extent))
         reduce_by_all(g, &r, (int)rows);
     else if (beside(g, rows) < waves(g))
         reduce_together(g, &r, rows, extent);

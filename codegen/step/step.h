@@ -55,8 +55,6 @@ int64_t cg_contract_early_k(cg *, const et_step *); /* of a row of weights, that
 /* It may not, since a tensor says which weights the first are, but GUESS them; then and there. */
 bool cg_contract_may_guess(cg *, const et_grid *, const et_step *);
 void cg_contract_guess(cg *, et_contract *);
-/* REDUCE shares its rows among waves so that partial results meet in LDS. */
-bool cg_reduce_meets(cg *, const et_step *);
 /* ---- ring.c, contract_stream.c: weights through the ring ---- */
 typedef struct {
     val slot, turn;

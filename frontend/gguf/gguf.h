@@ -110,7 +110,6 @@ bool gguf_item_int(const struct gguf_value *, uint64_t i, int64_t *out);
 bool gguf_item_real(const struct gguf_value *, uint64_t i, double *out);
 /* An array's texts, one after the other: begin with AT = the value's .at. */
 struct gguf_text gguf_next_text(const unsigned char **at);
-const char *gguf_type_name(enum gguf_type);
 size_t gguf_type_bytes(enum gguf_type); /* 0: strings and arrays */
 
 const struct gguf_tensor *gguf_tensor(const struct gguf *, const char *name);

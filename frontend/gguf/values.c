@@ -13,10 +13,6 @@ static const struct {
     [GGUF_F64] = {"f64", 8},
 };
 
-const char *gguf_type_name(enum gguf_type t) {
-    return types[t].name;
-}
-
 size_t gguf_type_bytes(enum gguf_type t) {
     return types[t].bytes;
 }

@@ -47,8 +47,10 @@ static et_xop xop_of(et_tok_kind op, et_mode mode, const et_elem *a, const et_el
     }
 }
 
+static bool matmul(et_sema *s, const et_ast *e, et_elem *out);
+
 static bool eval_binary(et_sema *s, const et_ast *e, et_mode mode, et_elem *out) {
-    if (e->op == ET_TOK_AT) return et_sema_matmul(s, e, out);
+    if (e->op == ET_TOK_AT) return matmul(s, e, out);
     et_elem a, b;
     bool ok = et_sema_eval(s, e->kid[0], mode, &a);
     ok &= et_sema_eval(s, e->kid[1], mode, &b);
@@ -58,7 +60,7 @@ static bool eval_binary(et_sema *s, const et_ast *e, et_mode mode, et_elem *out)
                        out);
 }
 
-bool et_sema_transpose(et_sema *s, et_loc loc, et_value v, et_elem *out) {
+static bool transposed(et_sema *s, et_loc loc, et_value v, et_elem *out) {
     int rank = et_val_of(s->graph, v)->shape.rank;
     int64_t perm[ET_MAX_RANK];
     if (rank < 2)
@@ -79,7 +81,7 @@ static bool eval_tensor(et_sema *s, const et_ast *e, const char *what, et_value 
 }
 
 /* x @ w.T is one contraction of w as it lies in memory. */
-bool et_sema_matmul(et_sema *s, const et_ast *e, et_elem *out) {
+static bool matmul(et_sema *s, const et_ast *e, et_elem *out) {
     const et_ast *right = e->kid[1];
     bool trans_b = right->kind == ET_E_TRANSPOSE;
     et_value args[2];
@@ -119,7 +121,7 @@ static bool eval_kind(et_sema *s, const et_ast *e, et_mode mode, et_elem *out) {
         return eval_binary(s, e, mode, out);
     case ET_E_TRANSPOSE:
         return eval_tensor(s, e->kid[0], "what .T transposes", &v) &&
-               et_sema_transpose(s, e->loc, v, out);
+               transposed(s, e->loc, v, out);
     case ET_E_STRING:
         return et_sema_error(s, e->loc, "text is not a value");
     case ET_E_LIST:

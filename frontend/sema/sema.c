@@ -72,7 +72,9 @@ static bool reads_state(et_sema *s, const et_elem *e) {
     return false;
 }
 
-void et_sema_bind(et_sema *s, et_binding *b, et_loc loc, const et_elem *e) {
+/* Make NAME mean E, which is placed in the graph unless it is a number or a comparison. What it
+ * reads of a state is what the state holds now. */
+static void bind_value(et_sema *s, et_binding *b, et_loc loc, const et_elem *e) {
     et_value v;
     b->poison = true;
     b->assigned = loc;
@@ -158,7 +160,7 @@ static void assign_one(et_sema *s, const et_stm *stm, const et_ident *id, bool o
     }
     if (!b || b->unknown) b = et_name_add(s, id, ET_N_VALUE);
     b->poison = true;
-    if (ok) et_sema_bind(s, b, stm->expr->loc, v);
+    if (ok) bind_value(s, b, stm->expr->loc, v);
 }
 
 static void assign(et_sema *s, const et_stm *stm) {

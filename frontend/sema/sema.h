@@ -107,9 +107,6 @@ typedef struct {
 
 /* ---- sema.c: statements ---- */
 void et_sema_statement(et_sema *, const et_stm *);
-/* Make NAME mean E, which is placed in the graph unless it is a number or a comparison. What it
- * reads of a state is what the state holds now. */
-void et_sema_bind(et_sema *, et_binding *, et_loc, const et_elem *e);
 
 /* ---- report.c ---- */
 /* Always false. Inside a built-in definition the place is the call that led there. */
@@ -162,8 +159,6 @@ bool et_sema_settled(et_sema *, et_loc, et_expr);
 bool et_sema_int(et_sema *, const et_ast *, int64_t *out);   /* known at compile time */
 bool et_sema_number(et_sema *, const et_ast *, double *out); /* likewise */
 bool et_sema_type(et_sema *, const et_type_ast *, et_shape *out);
-bool et_sema_matmul(et_sema *, const et_ast *, et_elem *out);
-bool et_sema_transpose(et_sema *, et_loc, et_value, et_elem *out);
 
 /* ---- nodes.c ---- */
 et_block *et_sema_block(et_sema *, int loop);

@@ -183,8 +183,6 @@ void eti_shape(eti_parser *, et_shape *out_shape);
 /* May a tensor, a WEIGHT or not, be of this type and shape? Else an error. */
 bool eti_storable(eti_parser *, et_loc, const et_shape *, bool weight);
 const void *eti_data(eti_parser *, const et_shape *);
-/* "over l, m": the loops of a weight of SHAPE. */
-void eti_over(eti_parser *, const et_shape *, int *out_n, int loops[ET_MAX_LOOPS]);
 /* "e in 0..8", after "each": what its tensors are stacked by, after the N loops. */
 void eti_each(eti_parser *, const et_shape *, int *n, int loops[ET_MAX_LOOPS]);
 void eti_tensor(eti_parser *);

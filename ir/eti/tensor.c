@@ -106,7 +106,8 @@ const void *eti_data(eti_parser *p, const et_shape *s) {
 
 /* ---- weights in loops ---- */
 
-void eti_over(eti_parser *p, const et_shape *s, int *out_n, int loops[ET_MAX_LOOPS]) {
+/* "over l, m": the loops of a weight of SHAPE. */
+static void parse_over(eti_parser *p, const et_shape *s, int *out_n, int loops[ET_MAX_LOOPS]) {
     int n = 0, inner = -1;
     *out_n = 0;
     do {
@@ -257,7 +258,7 @@ static void clauses(eti_parser *p, et_tensor *t, int index) {
     if (eti_take(p, '=')) initial(p, t);
     if (eti_is_word(p, "over") && t->kind == ET_TENSOR_WEIGHT) {
         eti_next(p);
-        eti_over(p, &t->shape, &t->nloops, t->loops);
+        parse_over(p, &t->shape, &t->nloops, t->loops);
     }
     if (t->kind == ET_TENSOR_WEIGHT && eti_take_word(p, "each"))
         eti_each(p, &t->shape, &t->nloops, t->loops);

@@ -30,7 +30,8 @@ static int loop_path(const et_program *p, int loop, int path[ET_MAX_LOOPS]) {
     return n;
 }
 
-void run_enter(struct run *m, int task) {
+/* Set coordinates and loop variables to those of TASK. */
+static void enter_task(struct run *m, int task) {
     const struct run_instance *in = &m->inst[m->task[task].instance];
     const et_grid *g = &m->p->grids[in->grid];
     const et_func *f = &m->p->funcs[g->func];
@@ -174,7 +175,7 @@ static const et_grid *grid_of(const struct run *m, int task) {
 /* Ready, or blocked on its first counter that is short. */
 static void consider(struct run *m, int task) {
     int event, now = m->now;
-    run_enter(m, task);
+    enter_task(m, task);
     int word = run_first_short(m, grid_of(m, task), &event);
     if (word < 0) {
         push_ready(m, task);
@@ -187,11 +188,11 @@ static void consider(struct run *m, int task) {
 
 static void run_task(struct run *m, int task) {
     const et_grid *g = grid_of(m, task);
-    run_enter(m, task);
+    enter_task(m, task);
     if (m->shadow) run_collect_past(m, g);
     if (!m->failed) run_steps(m, &m->p->funcs[g->func]);
     /* Tasks that this one wakes are entered in between. */
-    run_enter(m, task);
+    enter_task(m, task);
     m->woken = -1;
     if (!m->failed) run_notify(m, g);
     for (int next; !m->failed && (next = m->woken) >= 0;) {
@@ -207,12 +208,12 @@ static void report_deadlock(struct run *m, const char *done) {
     int task = 0, event = 0;
     while (done[task])
         task++;
-    run_enter(m, task);
+    enter_task(m, task);
     int word = run_first_short(m, grid_of(m, task), &event), other = 0;
     if (m->failed) return;
     for (; other < m->ntasks; other++) {
         if (done[other]) continue;
-        run_enter(m, other);
+        enter_task(m, other);
         if (run_notifies(m, grid_of(m, other), word)) break;
         if (m->failed) return;
     }

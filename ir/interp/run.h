@@ -83,8 +83,6 @@ struct run {
 void run_fail(struct run *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* "x_2[j0=3], l=2" */
 const char *run_task_name(struct run *, int task, char buf[160]);
-/* Set coordinates and loop variables to those of TASK. */
-void run_enter(struct run *, int task);
 static inline int64_t run_whole(struct run *m, et_expr e) {
     return et_eval(m->x, e, m->syms, m->vars);
 }

@@ -207,7 +207,8 @@ int vs_cut_loop(const struct symbolic *s, int inst) {
     return g->depth && s->v->loop[g->path[0]].shortened ? g->path[0] : -1;
 }
 
-int vs_sibling(const struct symbolic *s, int like, int grid, int at) {
+/* The instance of grid G in iteration AT of the loop that LIKE is in; -1: none. */
+static int sibling(const struct symbolic *s, int like, int grid, int at) {
     int loop = s->v->grid[s->v->inst[like].grid].path[0];
     for (int i = 0; i < s->v->ninst; i++)
         if (s->v->inst[i].grid == grid && s->v->inst[i].at[0] == at && s->v->grid[grid].depth &&
@@ -326,8 +327,7 @@ static void join(const struct symbolic *s, uint64_t *to, const uint64_t *from) {
 static int carried_from(struct symbolic *s, int to, vs_mode m) {
     int loop = vs_cut_loop(s, to), half = loop < 0 ? 0 : s->v->loop[loop].kept / 2;
     if (m != VS_WHOLE || loop < 0 || s->v->inst[to].at[0] != half) return -1;
-    return vs_carries(s, s->v->inst[to].grid) ? vs_sibling(s, to, s->v->inst[to].grid, half - 1)
-                                              : -1;
+    return vs_carries(s, s->v->inst[to].grid) ? sibling(s, to, s->v->inst[to].grid, half - 1) : -1;
 }
 
 static void make_sets(struct symbolic *s, vs_mode m) {
@@ -461,7 +461,7 @@ bool vs_carries(struct symbolic *s, int grid) {
     int a = -1;
     for (int i = 0; i < s->v->ninst && a < 0; i++)
         if (s->v->inst[i].grid == grid && s->v->inst[i].at[0] == 1) a = i;
-    int b = a < 0 ? -1 : vs_sibling(s, a, grid, 2);
+    int b = a < 0 ? -1 : sibling(s, a, grid, 2);
     if (b < 0) return false;
     const struct vs_relation *r = vs_before(s, a, b, VS_LOCAL);
     struct vs_piece same = same_but(s, a, 0);

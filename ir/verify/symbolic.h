@@ -147,8 +147,6 @@ bool vs_covered(struct symbolic *, vl_sys *q, const struct vs_relation *, int pi
 const struct vs_relation *vs_before(struct symbolic *, int from, int to, vs_mode);
 bool vs_is_full(struct symbolic *, int from, int to, vs_mode);
 bool vs_carries(struct symbolic *, int grid);
-/* The instance of grid G in iteration AT of the loop that LIKE is in; -1: none. */
-int vs_sibling(const struct symbolic *, int like, int grid, int at);
 /* The loop around the grid that is shortened, or -1. */
 int vs_cut_loop(const struct symbolic *, int inst);
 /* The task of FROM, VS_A, arrives at a counter that the task of TO, VS_B, waits for: any that may.

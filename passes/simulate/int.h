@@ -295,16 +295,12 @@ void sim_plan_destroy(struct sim *);
 /* Set the variables to those of a tile. */
 void sim_enter(struct sim *, int instance, int64_t tile);
 bool sim_applies(const struct sim *, const struct sim_instance *, et_when);
-/* Is there a dynamic grid in the loop? */
-bool sim_loop_is_dynamic(const struct sim *, const et_item *);
 
 /* ---- cost.c */
 const struct sim_tile_cost *sim_cost(struct sim *, int instance, int64_t tile);
 
 /* ---- wait.c */
 
-/* Arrivals that complete counter WORD of an event, for the task that was entered. */
-int64_t sim_need(struct sim *, int event, int word);
 /* The word of the counter that SCAN, within a wait, is at, moving on to the next value of the
  * wait's variables where one is through; -1 past the last or when the simulation fails. The
  * variables must be those of the task and the grid's sheet run; they are again afterwards. */

@@ -156,10 +156,11 @@ static void find_readers(struct sim *s) {
 
 /* ---- instances ---- */
 
-bool sim_loop_is_dynamic(const struct sim *s, const et_item *loop) {
+/* Is there a dynamic grid in the loop? */
+static bool loop_is_dynamic(const struct sim *s, const et_item *loop) {
     for (int i = loop->first; i < loop->first + loop->count; i++) {
         const et_item *it = &s->p->items[i];
-        if (it->kind == ET_P_LOOP ? !sim_loop_is_dynamic(s, it) : !s->grid[it->index].dynamic)
+        if (it->kind == ET_P_LOOP ? !loop_is_dynamic(s, it) : !s->grid[it->index].dynamic)
             return false;
     }
     return true;
@@ -204,8 +205,7 @@ static void add_items(struct sim *s, int first, int count, int region) {
     bool outer = region >= 0;
     for (int i = first; i < first + count && s->tiles < MOST_TASKS; i++) {
         const et_item *it = &s->p->items[i];
-        bool dynamic =
-            it->kind == ET_P_LOOP ? sim_loop_is_dynamic(s, it) : s->grid[it->index].dynamic;
+        bool dynamic = it->kind == ET_P_LOOP ? loop_is_dynamic(s, it) : s->grid[it->index].dynamic;
         if (!outer) region = !dynamic ? -1 : region >= 0 ? region : open_region(s);
         if (it->kind == ET_P_GRID) {
             add_instance(s, it->index, region);

@@ -23,7 +23,8 @@ static void unknown(struct sim *s, const struct sim_grid *g, int event) {
              g->g->name, s->p->events[event].name);
 }
 
-int64_t sim_need(struct sim *s, int event, int word) {
+/* Arrivals that complete counter WORD of an event, for the task that was entered. */
+static int64_t need_of(struct sim *s, int event, int word) {
     struct sim_counter *c = &s->counter[word];
     const et_event *e = &s->p->events[event];
     struct sim_event *ev = &s->event[event];
@@ -72,7 +73,7 @@ static int word_at(struct sim *s, const struct sim_grid *g, const struct sim_box
                  s->p->events[b->event].name);
         return -1;
     }
-    sim_need(s, b->event, (int)word);
+    need_of(s, b->event, (int)word);
     return s->failed ? -1 : (int)word;
 }
 
@@ -104,7 +105,7 @@ static int arrival_word(struct sim *s, const struct sim_grid *g, const struct si
         word += i * ev->stride[d];
     }
     if (inside && word < s->words) {
-        sim_need(s, a->event, (int)word);
+        need_of(s, a->event, (int)word);
         return (int)word;
     }
     if (!a->nvars)

@@ -126,7 +126,8 @@ et_step *et_tiler_step(et_tiler *t, et_step_kind kind) {
     return s;
 }
 
-et_expr et_tiler_mask(et_tiler *t, int nvars, const int *vars, et_expr mask) {
+/* The predicates of the inner variables VARS, and MASK where it is given. */
+static et_expr tiler_mask(et_tiler *t, int nvars, const int *vars, et_expr mask) {
     et_expr in = ET_NO_EXPR;
     for (int d = 0; d < t->gr->rank; d++)
         for (int v = 0; v < nvars; v++)
@@ -174,7 +175,7 @@ static et_expr reduce_step(et_tiler *t, et_expr r, int nvars, const int *vars) {
     et_step *s = et_tiler_step(t, ET_STEP_REDUCE);
     s->nvars = nused;
     memcpy(s->vars, used, sizeof used);
-    s->mask = et_tiler_mask(t, nused, used, ET_NO_EXPR);
+    s->mask = tiler_mask(t, nused, used, ET_NO_EXPR);
     s->to = to;
     s->red = (et_reduce)n.i;
     s->rvar = n.i2;
@@ -220,7 +221,7 @@ int et_tiler_inner(const et_tiler *t, int vars[ET_MAX_VARS]) {
 void et_tiler_store(et_tiler *t, et_expr value) {
     et_step *s = et_tiler_step(t, ET_STEP_MAP);
     s->nvars = et_tiler_inner(t, s->vars);
-    s->mask = et_tiler_mask(t, s->nvars, s->vars, et_tiler_subst(t, t->gr->mask));
+    s->mask = tiler_mask(t, s->nvars, s->vars, et_tiler_subst(t, t->gr->mask));
     s->to = t->gr->to;
     for (int d = 0; d < s->to.rank; d++)
         s->to.index[d] = et_tiler_subst(t, s->to.index[d]);

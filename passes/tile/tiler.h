@@ -49,8 +49,6 @@ et_expr et_tiler_subst(et_tiler *, et_expr e);
 /* E at the first element of the tile and of the reductions in it. */
 et_expr et_tiler_subst_first(et_tiler *, et_expr e);
 et_step *et_tiler_step(et_tiler *, et_step_kind);
-/* The predicates of the inner variables VARS, and MASK where it is given. */
-et_expr et_tiler_mask(et_tiler *, int nvars, const int *vars, et_expr mask);
 /* Compute every reduction in E by a REDUCE step of its own, over the variables VARS that it depends
  * on; returns E reading the results. FORBIDDEN (or -1) is a variable none may depend on; then no
  * expression is returned. */

@@ -84,7 +84,5 @@ bool timeline_close(et_output *, char err[TIMELINE_ERR]);
 
 /* Memory or the end of the program. */
 void *timeline_alloc(size_t count, size_t size);
-/* Make room for one more element of an array of COUNT with room for *CAP. */
-void *timeline_grow(void *array, int count, int *cap, size_t size);
 
 #endif

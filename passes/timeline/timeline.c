@@ -15,7 +15,8 @@ void *timeline_alloc(size_t count, size_t size) {
     return p;
 }
 
-void *timeline_grow(void *array, int count, int *cap, size_t size) {
+/* Make room for one more element of an array of COUNT with room for *CAP. */
+static void *grow(void *array, int count, int *cap, size_t size) {
     if (count < *cap) return array;
     if (*cap > INT32_MAX / 2) out_of_memory();
     *cap = *cap ? *cap * 2 : 64;
@@ -62,14 +63,14 @@ void timeline_destroy(timeline *t) {
 
 static void have_task(timeline *t, int task) {
     while (t->ntasks <= task) {
-        t->task = timeline_grow(t->task, t->ntasks, &t->ctasks, sizeof *t->task);
+        t->task = grow(t->task, t->ntasks, &t->ctasks, sizeof *t->task);
         t->task[t->ntasks++] = NULL;
     }
 }
 
 static void have_row(timeline *t, int row) {
     while (t->nrows <= row) {
-        t->row = timeline_grow(t->row, t->nrows, &t->crows, sizeof *t->row);
+        t->row = grow(t->row, t->nrows, &t->crows, sizeof *t->row);
         t->row[t->nrows++] = (struct timeline_row){.cu = -1};
     }
 }
@@ -89,13 +90,9 @@ void timeline_place_row(timeline *t, int row, int die, int cu) {
 int timeline_add(timeline *t, const timeline_span *s) {
     have_task(t, s->task);
     have_row(t, s->row);
-    t->span = timeline_grow(t->span, t->nspans, &t->cspans, sizeof *t->span);
+    t->span = grow(t->span, t->nspans, &t->cspans, sizeof *t->span);
     t->span[t->nspans] = *s;
     return t->nspans++;
-}
-
-int timeline_spans(const timeline *t) {
-    return t->nspans;
 }
 
 void timeline_set_dropped(timeline *t, uint64_t dropped) {
@@ -109,12 +106,12 @@ void timeline_set_note(timeline *t, const char *note) {
 
 void timeline_set_range(timeline *t, int task, int from, int to, bool queued) {
     have_task(t, task);
-    t->where = timeline_grow(t->where, t->nwheres, &t->cwheres, sizeof *t->where);
+    t->where = grow(t->where, t->nwheres, &t->cwheres, sizeof *t->where);
     t->where[t->nwheres++] = (struct timeline_where){task, from, to, queued};
 }
 
 void timeline_arrives(timeline *t, int span, uint32_t counter) {
-    t->arrival = timeline_grow(t->arrival, t->narrivals, &t->carrivals, sizeof *t->arrival);
+    t->arrival = grow(t->arrival, t->narrivals, &t->carrivals, sizeof *t->arrival);
     t->arrival[t->narrivals++] = (struct timeline_arrival){span, counter};
 }
 
@@ -125,12 +122,12 @@ void timeline_awaits(timeline *t, int span, uint32_t from, uint32_t to) {
         last->range.to = to;
         return;
     }
-    t->await = timeline_grow(t->await, t->nawaits, &t->cawaits, sizeof *t->await);
+    t->await = grow(t->await, t->nawaits, &t->cawaits, sizeof *t->await);
     t->await[t->nawaits++] = (struct timeline_await){span, {from, to}};
 }
 
 void timeline_name_counters(timeline *t, uint32_t from, uint32_t to, const char *event) {
-    t->name = timeline_grow(t->name, t->nnames, &t->cnames, sizeof *t->name);
+    t->name = grow(t->name, t->nnames, &t->cnames, sizeof *t->name);
     t->name[t->nnames++] = (struct timeline_name){{from, to}, copy(event)};
 }
 

@@ -47,7 +47,6 @@ typedef struct {
 
 /* Returns the number of the span: 0, 1, ... Rows and tasks are made as they are mentioned. */
 int timeline_add(timeline *, const timeline_span *);
-int timeline_spans(const timeline *);
 
 /* Something a reader must know: told at the head. Copied. */
 void timeline_set_note(timeline *, const char *note);

@@ -118,8 +118,6 @@ int cli_close_stdout(const cli_tool *, int status);
 extern const cli_option cli_common[];                              /* what every tool has */
 const char *cli_form(const cli_option *, char *out, size_t bytes); /* "FILE", "static|dynamic" */
 bool cli_takes_value(const cli_option *);
-void cli_print_help(const cli_tool *, FILE *);
-void cli_print_man(const cli_tool *, FILE *);
 void cli_print_completion(const cli_tool *, FILE *);
 /* A line for each row, for tests: name, letter, kind, form, lo, hi, commands. Fields are parted by
  * tabs. */

@@ -9,11 +9,15 @@ static void print_version(const cli_tool *tool, FILE *to) {
     fprintf(to, "%s " ETCC_VERSION "\n", tool->name);
 }
 
+static void print_help(const cli_tool *tool, FILE *to);
+
+static void print_man(const cli_tool *tool, FILE *to);
+
 const cli_option cli_common[] = {
     CLI_HEADING("About this program"),
-    {"help", 'h', CLI_PRINT, NULL, 0, 0, "print this", .print = cli_print_help},
+    {"help", 'h', CLI_PRINT, NULL, 0, 0, "print this", .print = print_help},
     {"version", 0, CLI_PRINT, NULL, 0, 0, "print the version", .print = print_version},
-    {"man", 0, CLI_PRINT, NULL, 0, 0, "the manual page", .print = cli_print_man, .hidden = true},
+    {"man", 0, CLI_PRINT, NULL, 0, 0, "the manual page", .print = print_man, .hidden = true},
     {"completion", 0, CLI_PRINT, NULL, 0, 0, "for bash", .print = cli_print_completion,
      .hidden = true},
     {"rows", 0, CLI_PRINT, NULL, 0, 0, "all rows", .print = cli_print_rows, .hidden = true},
@@ -102,7 +106,7 @@ static void each_line(const char *lines, const char *before, const char *name, F
     }
 }
 
-void cli_print_help(const cli_tool *tool, FILE *to) {
+static void print_help(const cli_tool *tool, FILE *to) {
     const cli_option *tables[] = {tool->options, cli_common};
     each_line(tool->usage, "usage: ", tool->name, to);
     wrap(to, tool->about, 0, 0);
@@ -180,7 +184,7 @@ static void man_see_also(const cli_tool *tool, FILE *to) {
     fputc('\n', to);
 }
 
-void cli_print_man(const cli_tool *tool, FILE *to) {
+static void print_man(const cli_tool *tool, FILE *to) {
     const cli_option *tables[] = {tool->options, cli_common};
     fputs(".TH ", to);
     for (const char *c = tool->name; *c; c++)

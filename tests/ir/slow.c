@@ -75,7 +75,8 @@ void slow_destroy(slow *s) {
     free(s);
 }
 
-et_expr slow_expr(slow *s, et_value v) {
+/* The lowered expression of V, at variables of its own. */
+static et_expr expr_of(slow *s, et_value v) {
     const et_shape *shape = &et_val_of(s->f->g, v)->shape;
     et_expr index[ET_MAX_RANK];
     if (s->expr[v.id].id) return s->expr[v.id];
@@ -265,7 +266,7 @@ static double operand_at(slow *s, et_value v, const int64_t *index) {
 
 double slow_at(slow *s, et_value v, const int64_t *index) {
     int rank = et_val_of(s->f->g, v)->shape.rank;
-    et_expr e = slow_expr(s, v);
+    et_expr e = expr_of(s, v);
     int64_t was[ET_MAX_RANK];
     for (int k = 0; k < rank; k++) {
         was[k] = s->vars[s->var[v.id][k]];

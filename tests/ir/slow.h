@@ -9,7 +9,5 @@ slow *slow_create(fixture *); /* after the graph was run: loads read the fixture
 void slow_destroy(slow *);
 /* The element of V at INDEX through the lowering rule of its operator, its arguments inlined. */
 double slow_at(slow *, et_value v, const int64_t *index);
-/* The lowered expression of V, at variables of its own. */
-et_expr slow_expr(slow *, et_value v);
 
 #endif

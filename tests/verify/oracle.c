@@ -215,14 +215,6 @@ void oracle_destroy(oracle *o) {
     free(o);
 }
 
-int oracle_tasks(const oracle *o) {
-    return o->ntasks;
-}
-
-int64_t oracle_pairs(const oracle *o) {
-    return o->npairs;
-}
-
 /* ---- events ---- */
 
 struct word {

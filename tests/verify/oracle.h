@@ -13,8 +13,6 @@ typedef struct oracle oracle;
  * tasks. */
 oracle *oracle_create(et_program *p, const int64_t *syms, void *const *memory, int most);
 void oracle_destroy(oracle *);
-int oracle_tasks(const oracle *);
-int64_t oracle_pairs(const oracle *);
 
 /* The events of P, which has the tasks the oracle was made of, let every task start in the end (one
  * workgroup, program order) and order every pair noted. WHY says what is wrong otherwise. */

@@ -106,7 +106,7 @@ static val exponential(cg *g, const val *a) {
 
 static const struct made exp_made = {ET_X_EXP, "etcc_exp", exponential, false};
 
-val nvptx_exponential(cg *g, val x) {
+static val call_exp(cg *g, val x) {
     return call(g, &exp_made, 1, &x);
 }
 
@@ -143,7 +143,7 @@ static val hyperbolic_tangent(cg *g, const val *a) {
     val x = fabs_of(g, a[0]), one = cg_f32(g, 1), square = LLVMBuildFMul(g->b, x, x, "");
     val near = LLVMBuildFMul(g->b, x, square, "");
     near = cg_fma(g, near, nvptx_poly(g, g->f32, square, 5, c), x);
-    val e = nvptx_exponential(g, nvptx_clamp(g, LLVMBuildFAdd(g->b, x, x, ""), 0, 40));
+    val e = call_exp(g, nvptx_clamp(g, LLVMBuildFAdd(g->b, x, x, ""), 0, 40));
     val rest = nvptx_divide(g, cg_f32(g, 2), LLVMBuildFAdd(g->b, e, one, ""));
     val far = LLVMBuildFSub(g->b, one, rest, "");
     return with_sign(g, cg_select(g, nvptx_is(g, LLVMRealOLT, x, 0.6), near, far), a[0]);
@@ -159,7 +159,7 @@ static val error_function(cg *g, const val *a) {
     val x = fabs_of(g, a[0]), square = LLVMBuildFMul(g->b, x, x, "");
     val near = LLVMBuildFMul(g->b, x, nvptx_poly(g, g->f32, square, 7, c), "");
     val power = nvptx_poly(g, g->f32, nvptx_clamp(g, x, 0, 4), 8, q);
-    val rest = nvptx_exponential(g, LLVMBuildFNeg(g->b, power, ""));
+    val rest = call_exp(g, LLVMBuildFNeg(g->b, power, ""));
     val far = LLVMBuildFSub(g->b, cg_f32(g, 1), rest, "");
     return with_sign(g, cg_select(g, nvptx_is(g, LLVMRealOLT, x, 0.9), near, far), a[0]);
 }
@@ -175,7 +175,7 @@ val nvptx_math(cg *g, et_xop op, int nargs, val *args) {
         {ET_X_ERF, "etcc_erf", error_function, false},
         {ET_X_POW, "etcc_pow", nvptx_power, true},
     };
-    if (op == ET_X_EXP) return nvptx_exponential(g, args[0]);
+    if (op == ET_X_EXP) return call_exp(g, args[0]);
     for (size_t i = 0; i < sizeof f / sizeof *f; i++)
         if (f[i].op == op) return call(g, &f[i], nargs, args);
     et_bug("codegen knows no operator %s", et_xop_text(op));

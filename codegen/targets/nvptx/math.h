@@ -11,7 +11,6 @@ val nvptx_is(cg *, LLVMRealPredicate, val a, double b);
 val nvptx_bits(cg *, val f32);
 val nvptx_of_bits(cg *, val i32);
 val nvptx_clamp(cg *, val x, double lo, double hi);
-val nvptx_exponential(cg *, val x);
 
 /* ---- angle.c, power.c: bodies of functions of f32 ---- */
 val nvptx_sine(cg *, const val *x);

@@ -21,7 +21,8 @@ static const char *const prefixes[] = {
     [DIALECT_MESSAGES] = "msg_",
 };
 
-void answer_new_id(char *out, size_t bytes, const char *prefix) {
+/* The letters of an id that no other answer has. */
+static void new_id(char *out, size_t bytes, const char *prefix) {
     unsigned char random[12] = {0};
     if (getrandom(random, sizeof random, GRND_NONBLOCK) < 0)
         snprintf((char *)random, sizeof random, "%lx", (unsigned long)clock());
@@ -49,7 +50,7 @@ static struct tool_call *new_call(struct part *p) {
     if (!calls) return NULL;
     p->calls = calls;
     calls[p->ncalls] = (struct tool_call){0};
-    answer_new_id(calls[p->ncalls].id, sizeof calls->id, "call_");
+    new_id(calls[p->ncalls].id, sizeof calls->id, "call_");
     return &calls[p->ncalls++];
 }
 
@@ -230,7 +231,7 @@ struct answer *answer_make(const struct api_model *m, struct request *r) {
     a->request = r;
     a->form = forms[r->dialect];
     a->created = (int64_t)time(NULL);
-    answer_new_id(a->id, sizeof a->id, prefixes[r->dialect]);
+    new_id(a->id, sizeof a->id, prefixes[r->dialect]);
     bool ok = make_parts(a);
     if (ok && r->stream) a->form->begin(a);
     if (ok && r->echo) ok = echo(a);

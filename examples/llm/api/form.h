@@ -66,7 +66,5 @@ struct answer {
 /* "data: JSON\n\n", or with "event: NAME\n" before it. Takes the reference. */
 void answer_event(struct answer *, const char *name, json_t *data);
 json_t *answer_string(const struct buffer *);
-/* The letters of an id that no other answer has. */
-void answer_new_id(char *out, size_t bytes, const char *prefix);
 
 #endif

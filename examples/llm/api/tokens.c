@@ -2,7 +2,7 @@
 #include <math.h>
 
 /* A token may be a part of a character: "bytes" tells of which. */
-json_t *tokens_text(const struct tokenizer *t, int32_t id) {
+static json_t *text_of(const struct tokenizer *t, int32_t id) {
     size_t bytes = 0;
     bool special;
     const char *text = tokenizer_bytes(t, id, &bytes, &special);
@@ -36,7 +36,7 @@ static json_t *number_of(float logprob) {
 }
 
 static json_t *entry(const struct tokenizer *t, int32_t id, float logprob) {
-    return json_pack("{s:o, s:o, s:o}", "token", tokens_text(t, id), "logprob", number_of(logprob),
+    return json_pack("{s:o, s:o, s:o}", "token", text_of(t, id), "logprob", number_of(logprob),
                      "bytes", bytes_of(t, id));
 }
 

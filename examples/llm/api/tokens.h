@@ -12,7 +12,4 @@ json_t *tokens_logprobs(struct part *p, const json_t *tokens);
 /* Those that were not streamed yet, which are then none. */
 json_t *tokens_fresh(struct part *p);
 
-/* The text of one token, what is no UTF-8 in it replaced. */
-json_t *tokens_text(const struct tokenizer *, int32_t id);
-
 #endif

@@ -41,7 +41,7 @@ static int32_t word(struct rules *r, const char *text) {
 }
 
 /* RANGES: pairs of first and last byte. */
-int32_t json_rule_class(struct rules *r, const char *ranges) {
+static int32_t rule_class(struct rules *r, const char *ranges) {
     struct class c = {{0}};
     int32_t rule = rules_new(r);
     for (; *ranges; ranges += 2)
@@ -85,12 +85,12 @@ static void add_wide(struct rules *r, int32_t rule) {
 }
 
 int32_t json_rule_letter(struct rules *r) {
-    int32_t plain = json_rule_class(r, "  !!#[]~"), backslash = word(r, "\\");
-    int32_t escape = json_rule_class(r, "\"\"\\\\//bbffnnrrtt");
-    int32_t hex = json_rule_class(r, "09afAF"), u = word(r, "\\u");
+    int32_t plain = rule_class(r, "  !!#[]~"), backslash = word(r, "\\");
+    int32_t escape = rule_class(r, "\"\"\\\\//bbffnnrrtt");
+    int32_t hex = rule_class(r, "09afAF"), u = word(r, "\\u");
     /* \uD800 to \uDFFF are halves of pairs, and no characters. */
-    int32_t whole = json_rule_sequence(r, 2, json_rule_class(r, "09acefACEF"), hex);
-    int32_t below = json_rule_sequence(r, 2, json_rule_class(r, "ddDD"), json_rule_class(r, "07"));
+    int32_t whole = json_rule_sequence(r, 2, rule_class(r, "09acefACEF"), hex);
+    int32_t below = json_rule_sequence(r, 2, rule_class(r, "ddDD"), rule_class(r, "07"));
     int32_t first = json_rule_either(r, 2, whole, below);
     int32_t letter = json_rule_either(r, 3, plain, json_rule_sequence(r, 2, backslash, escape),
                                       json_rule_sequence(r, 4, u, first, hex, hex));
@@ -104,18 +104,18 @@ int32_t json_rule_string(struct rules *r, int32_t letter, int64_t least, int64_t
 }
 
 int32_t json_rule_integer(struct rules *r) {
-    int32_t digits = rules_repeat(r, json_rule_class(r, "09"), 0, 18, -1);
-    int32_t more = json_rule_sequence(r, 2, json_rule_class(r, "19"), digits);
+    int32_t digits = rules_repeat(r, rule_class(r, "09"), 0, 18, -1);
+    int32_t more = json_rule_sequence(r, 2, rule_class(r, "19"), digits);
     int32_t minus = rules_repeat(r, word(r, "-"), 0, 1, -1);
     return json_rule_sequence(r, 2, minus, json_rule_either(r, 2, word(r, "0"), more));
 }
 
 int32_t json_rule_number(struct rules *r, int32_t integer) {
-    int32_t digit = json_rule_class(r, "09");
+    int32_t digit = rule_class(r, "09");
     int32_t fraction = json_rule_sequence(r, 2, word(r, "."), rules_repeat(r, digit, 1, 18, -1));
-    int32_t sign = rules_repeat(r, json_rule_class(r, "++--"), 0, 1, -1);
-    int32_t power = json_rule_sequence(r, 3, json_rule_class(r, "eeEE"), sign,
-                                       rules_repeat(r, digit, 1, 2, -1));
+    int32_t sign = rules_repeat(r, rule_class(r, "++--"), 0, 1, -1);
+    int32_t power =
+        json_rule_sequence(r, 3, rule_class(r, "eeEE"), sign, rules_repeat(r, digit, 1, 2, -1));
     return json_rule_sequence(r, 3, integer, rules_repeat(r, fraction, 0, 1, -1),
                               rules_repeat(r, power, 0, 1, -1));
 }

@@ -8,8 +8,6 @@
 int32_t json_rule_sequence(struct rules *, int n, ...);
 int32_t json_rule_either(struct rules *, int n, ...);
 int32_t json_rule_text(struct rules *, const char *text, size_t bytes);
-/* A byte in one of RANGES: pairs of first and last. */
-int32_t json_rule_class(struct rules *, const char *ranges);
 
 int32_t json_rule_blank(struct rules *);  /* white space, or nothing */
 int32_t json_rule_letter(struct rules *); /* a character inside a string */

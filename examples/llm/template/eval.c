@@ -155,7 +155,7 @@ jt_value jt_call_builtin(jt_vm *vm, const jt_builtin *b, jt_value self, const jt
     return jt_of_iter(l);
 }
 
-jt_value jt_call(jt_vm *vm, jt_value f, const jt_args *args) {
+static jt_value call_value(jt_vm *vm, jt_value f, const jt_args *args) {
     switch (f.kind) {
     case JT_FUNCTION:
         return jt_call_builtin(vm, f.function->builtin, f.function->self, args);
@@ -185,7 +185,7 @@ jt_value jt_eval_call(jt_vm *vm, const jt_node *n, jt_str *name, jt_value value)
     vm->at = &n->place;
     size_t cap = args.nnamed; /* what is there is full */
     if (name) add_named(vm, &args, &cap, name, value);
-    return jt_call(vm, f, &args);
+    return call_value(vm, f, &args);
 }
 
 static jt_value eval_builtin(jt_vm *vm, const jt_node *n, const char *what) {

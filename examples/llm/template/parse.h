@@ -75,7 +75,6 @@ void jt_deeper(jt_parse *);
 jt_node *jt_parse_expression(jt_parse *, bool with_cond);
 /* One or, parted by commas, a tuple of them. END: a name that ends it, or NULL. */
 jt_node *jt_parse_tuple(jt_parse *, bool with_cond, bool parenthesised);
-jt_node *jt_parse_target(jt_parse *, bool namespaces);
 /* `|filter...` after FIRST; INLINE: the first has no |. */
 jt_node *jt_parse_filters(jt_parse *, jt_node *first, bool is_inline);
 void jt_parse_statements(jt_parse *, jt_nodes *out);

@@ -37,10 +37,12 @@ static void parse_function_body(jt_parse *s, const jt_token *open, jt_nodes *out
     s->loops = loops;
 }
 
+static jt_node *parse_target(jt_parse *s, bool namespaces);
+
 static jt_node *parse_one_target(jt_parse *s, bool namespaces) {
     if (jt_skip_sign(s, "(")) {
         jt_deeper(s);
-        jt_node *inner = jt_parse_target(s, namespaces);
+        jt_node *inner = parse_target(s, namespaces);
         s->depth--;
         jt_expect_sign(s, ")");
         return inner;
@@ -55,7 +57,7 @@ static jt_node *parse_one_target(jt_parse *s, bool namespaces) {
     return n;
 }
 
-jt_node *jt_parse_target(jt_parse *s, bool namespaces) {
+static jt_node *parse_target(jt_parse *s, bool namespaces) {
     const jt_token *t = jt_now(s);
     jt_node *first = parse_one_target(s, namespaces), *tuple = NULL;
     while (jt_skip_sign(s, ",")) {
@@ -95,7 +97,7 @@ static jt_node *parse_for(jt_parse *s, const jt_token *t) {
     static const char *const ends[] = {"endfor", "else", NULL};
     jt_node *n = jt_node_new(s, N_FOR, t);
     n->name = jt_intern(s, "loop", 4);
-    n->a = jt_parse_target(s, false);
+    n->a = parse_target(s, false);
     jt_expect_word(s, "in");
     n->b = jt_parse_tuple(s, false, false);
     if (jt_skip_name(s, "if")) n->c = jt_parse_expression(s, true);
@@ -110,7 +112,7 @@ static jt_node *parse_for(jt_parse *s, const jt_token *t) {
 
 static jt_node *parse_set(jt_parse *s, const jt_token *t) {
     jt_node *n = jt_node_new(s, N_SET, t);
-    n->a = jt_parse_target(s, true);
+    n->a = parse_target(s, true);
     if (jt_skip_sign(s, "=")) {
         n->b = jt_parse_tuple(s, true, false);
         return n;
@@ -195,7 +197,7 @@ static jt_node *parse_with(jt_parse *s, const jt_token *t) {
     jt_node *n = jt_node_new(s, N_WITH, t);
     while (jt_now(s)->kind != T_BLOCK_END) {
         if (n->targets.n) jt_expect_sign(s, ",");
-        jt_nodes_add(s, &n->targets, jt_parse_target(s, false));
+        jt_nodes_add(s, &n->targets, parse_target(s, false));
         jt_expect_sign(s, "=");
         jt_nodes_add(s, &n->more, jt_parse_expression(s, true));
     }

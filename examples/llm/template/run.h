@@ -37,7 +37,6 @@ jt_value jt_get_slice(jt_vm *, jt_value, jt_value start, jt_value stop, jt_value
 /* Attributes by a path "a.b.0", as map(attribute=...) takes it. */
 jt_value jt_get_path(jt_vm *, jt_value, jt_value path, jt_value otherwise);
 
-jt_value jt_call(jt_vm *, jt_value function, const jt_args *);
 jt_value jt_call_builtin(jt_vm *, const jt_builtin *, jt_value self, const jt_args *);
 jt_value jt_eval(jt_vm *, const jt_node *);
 /* The call N, with one more argument NAME=VALUE unless NAME is NULL. */

@@ -258,10 +258,3 @@ const char *tokenizer_bytes(const struct tokenizer *t, int32_t id, size_t *out_b
     *out_special = known && t->tokens[id].special;
     return known ? t->tokens[id].text : NULL;
 }
-
-int32_t tokenizer_id(const struct tokenizer *t, const char *name) {
-    struct span text = {name, strlen(name)};
-    for (size_t i = 0; i < t->added.n; i++)
-        if (!strcmp(t->added.v[i].text.p, name)) return t->added.v[i].id;
-    return vocab_id(&t->model->vocab, text);
-}

@@ -63,9 +63,6 @@ int32_t tokenizer_size(const struct tokenizer *);
 const char *tokenizer_bytes(const struct tokenizer *, int32_t id, size_t *out_bytes,
                             bool *out_special);
 
-/* The token spelled NAME, as "<|im_end|>", or -1. */
-int32_t tokenizer_id(const struct tokenizer *, const char *name);
-
 /* ---- decoding ---- */
 
 enum {

@@ -41,8 +41,6 @@ void sv_find_held(struct steps *);
 void sv_begin(struct steps *, int step);
 /* An empty frame inside OUTER, until the next problem begins. */
 sv_frame *sv_inside(struct steps *, sv_frame *outer);
-/* The variables of a step in FRAME, which need not be the one a problem was begun with. */
-void sv_enter_step(struct steps *, sv_frame *frame, const et_step *);
 /* "with N = 3, i = 0" after SV_YES. */
 const char *sv_where(struct steps *);
 /* Text of an expression, of an element, of a tensor or local buffer. */

@@ -4,7 +4,8 @@
 #include <inttypes.h>
 #include <stdarg.h>
 
-void sv_enter_step(struct steps *s, sv_frame *frame, const et_step *st) {
+/* The variables of a step in FRAME, which need not be the one a problem was begun with. */
+static void enter_step(struct steps *s, sv_frame *frame, const et_step *st) {
     et_step_var var[ET_STEP_VARS];
     for (int i = 0, n = et_step_vars(s->x, st, var); i < n; i++)
         sv_frame_extent(frame, var[i].var, var[i].extent);
@@ -30,7 +31,7 @@ void sv_begin(struct steps *s, int step) {
         sv_frame_extent(s->one, s->f->coord[c], s->grid->extent[c]);
     if (step < 0) return;
     const et_step *st = &s->f->steps[step];
-    sv_enter_step(s, s->one, st);
+    enter_step(s, s->one, st);
     if (st->kind != ET_STEP_ATTEND) return;
     sv_linear p = sv_frame_own(s->one, st->pvar), first = sv_form(s->one, st->part[ET_AT_FIRST]);
     sv_assert(s->problem, sv_le(s->problem, &first, &p));

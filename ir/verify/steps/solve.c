@@ -62,7 +62,7 @@ static sv_cond add_cond(sv_problem *p, const struct sv_node *c) {
     return (sv_cond){p->ncond++};
 }
 
-sv_cond sv_at_least_0(sv_problem *p, const sv_linear *f) {
+static sv_cond at_least_0(sv_problem *p, const sv_linear *f) {
     struct sv_node c = {.kind = SV_LINEAR, .f = *f};
     sv_reduce(&c.f);
     if (!c.f.n) return c.f.k >= 0 ? SV_ANY : sv_never(p);
@@ -76,7 +76,7 @@ sv_cond sv_never(sv_problem *p) {
 static sv_cond difference(sv_problem *p, const sv_linear *a, const sv_linear *b, int64_t k) {
     sv_linear f;
     if (!sv_add(a, b, -1, &f) || __builtin_add_overflow(f.k, k, &f.k)) return SV_ANY;
-    return sv_at_least_0(p, &f);
+    return at_least_0(p, &f);
 }
 
 sv_cond sv_le(sv_problem *p, const sv_linear *a, const sv_linear *b) {

@@ -39,7 +39,6 @@ bool sv_bounds(const sv_problem *, const sv_linear *f, int64_t *out_lo, int64_t 
 /* Number Z is the product of numbers X and Y. */
 void sv_product(sv_problem *, int z, int x, int y);
 
-sv_cond sv_at_least_0(sv_problem *, const sv_linear *);
 sv_cond sv_le(sv_problem *, const sv_linear *a, const sv_linear *b);
 sv_cond sv_lt(sv_problem *, const sv_linear *a, const sv_linear *b);
 sv_cond sv_eq(sv_problem *, const sv_linear *a, const sv_linear *b);

@@ -278,6 +278,8 @@ static uint64_t budget_of(const struct run *r, const struct emu_slot *s) {
     return million * 1000000 / (c->coherence == EMU_COHERENCE_OFF ? 1 : 4);
 }
 
+static uint64_t idle_ns(void);
+
 /* A turn of S has ended. Waves that sleep wait for somebody, and what they look at meanwhile does
  * not count; but not for ever. */
 static void watch(struct run *r, const struct emu_slot *s) {
@@ -297,7 +299,7 @@ static void watch(struct run *r, const struct emu_slot *s) {
         give_up(r, s, why, &fault);
         return;
     }
-    uint64_t now = emu_now_ns(), bound = emu_engine_idle_ns();
+    uint64_t now = emu_now_ns(), bound = idle_ns();
     if (!r->idle_since) r->idle_since = now;
     if (!bound || now - r->idle_since < bound) return;
     snprintf(why, sizeof why,
@@ -468,7 +470,8 @@ void emu_engine_execute(struct emu_dispatch *d, const struct emu_needs *needs,
     emu_placement_free(&r.place);
 }
 
-uint64_t emu_engine_idle_ns(void) {
+/* How long a dispatch may only sleep, in nanoseconds; 0: as it likes. */
+static uint64_t idle_ns(void) {
     uint64_t asked = atomic_load(&engine.longest_wait), usual = engine.device.idle;
     if (engine.device.counted) usual *= 10; /* clocks may be slower than the host's then */
     return usual ? (usual > asked ? usual : asked) * 1000000000 : 0;

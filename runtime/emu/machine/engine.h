@@ -39,9 +39,6 @@ uint32_t emu_engine_groups_per_cu(const struct emu_config *, const struct emu_ne
 void emu_engine_execute(struct emu_dispatch *d, const struct emu_needs *needs,
                         struct emu_failure *failure);
 
-/* How long a dispatch may only sleep, in nanoseconds; 0: as it likes. */
-uint64_t emu_engine_idle_ns(void);
-
 /* Host nanoseconds spent executing waves since the engine started. */
 uint64_t emu_engine_busy_ns(void);
 

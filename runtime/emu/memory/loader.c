@@ -378,10 +378,6 @@ struct emu_code *emu_code_load(const void *image, size_t bytes, const struct emu
     return NULL;
 }
 
-void emu_code_retain(struct emu_code *c) {
-    atomic_fetch_add(&c->refs, 1);
-}
-
 void emu_code_release(struct emu_code *c) {
     if (!c || atomic_fetch_sub(&c->refs, 1) != 1) return;
     list_remove(c);

@@ -50,7 +50,6 @@ struct emu_code {
  * *STATUS and a message in ERR say why. The caller holds one reference. */
 struct emu_code *emu_code_load(const void *image, size_t bytes, const struct emu_config *,
                                hsa_status_t *status, char err[256]);
-void emu_code_retain(struct emu_code *);
 void emu_code_release(struct emu_code *);
 
 /* The kernel whose descriptor is at ADDR, its code retained, or NULL. */

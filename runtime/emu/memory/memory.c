@@ -421,13 +421,6 @@ void emu_memory_unpin(struct emu_memory_pin *pin) {
     pthread_mutex_unlock(&lock);
 }
 
-size_t emu_memory_in_use(void) {
-    pthread_mutex_lock(&lock);
-    size_t n = in_use;
-    pthread_mutex_unlock(&lock);
-    return n;
-}
-
 void emu_memory_reset(void) {
     pthread_mutex_lock(&lock);
     drain_limbo();

@@ -81,9 +81,6 @@ struct emu_memory_pin {
 void emu_memory_pin(struct emu_memory_pin *);
 void emu_memory_unpin(struct emu_memory_pin *);
 
-/* Bytes in live allocations of the GPU's pools. */
-size_t emu_memory_in_use(void);
-
 /* Free everything. No dispatch may be running. */
 void emu_memory_reset(void);
 
