@@ -2,6 +2,7 @@
 #include "codegen/codegen.h"
 #include "codegen/kernel/kernel.h"
 #include "codegen/object.h"
+#include "codegen/step/attend/attend.h"
 #include "codegen/step/step.h"
 #include "ir/base/diag.h"
 #include "ir/program/packed.h"
@@ -77,110 +78,6 @@ static bool check_contract(cg *g, const et_func *f, const et_step *s) {
     g->f = NULL;
     if (problem) cg_error(g, "%s: %s", f->name, problem);
     return !problem;
-}
-
-/* Some part has tasks that stream, and a wave of its own can visit all grids to bring it. */
-static bool has_streams(const cg *g) {
-    const et_program *p;
-    bool any = false;
-    for (int k = 0; (p = et_program_part(g->whole, k)); k++)
-        for (int i = 0; i < p->ngrids; i++) {
-            any |= p->grids[i].streamed;
-            if (p->grids[i].dynamic || p->grids[i].slice.count) return false;
-        }
-    return any && !cg_is_sequence(g);
-}
-
-/* Bytes of LDS that the functions of a part have, of all models or of those that stream. */
-static int locals_of(const et_program *p, bool streaming) {
-    int most = 0;
-    for (int i = 0; i < p->ngrids; i++) {
-        int bytes = p->funcs[p->grids[i].func].lds_bytes;
-        if (streaming && !cg_model_streams(p, p->grids[i].model)) continue;
-        if (bytes > most) most = bytes;
-    }
-    return (most + 15) & ~15;
-}
-
-static int most_locals(const cg *g) {
-    int most = 0;
-    const et_program *p;
-    for (int k = 0; (p = et_program_part(g->whole, k)); k++)
-        if (locals_of(p, false) > most) most = locals_of(p, false);
-    return most;
-}
-
-/* What codegen has in LDS for itself, from AT on. */
-static void place_words(cg *g, int at) {
-    g->flag_at = at;
-    g->reduce_at = at + CG_FLAG_BYTES;
-    if (g->sliced && g->p->g->nmodels) g->reduce_at += CG_ORDER_BYTES;
-    g->bulk_at = g->reduce_at + 16 * (g->p->workgroup / g->t->wave);
-    g->trace_at = g->bulk_at + g->bulk_bytes;
-    g->lds_bytes = g->trace_at + cg_trace_lds(g);
-}
-
-/* Where slots begin in the locals of a part, and how many there are. */
-static int slots_from(const et_program *p) {
-    enum { ALIGN = 1024 }; /* of rows that waves multiply together */
-    return (locals_of(p, true) + ALIGN - 1) / ALIGN * ALIGN;
-}
-
-static int slots_of(const cg *g, const et_program *p) {
-    return g->ring_slots ? cg_ring_slots(g, p, g->ring_room - slots_from(p)) : 0;
-}
-
-static int bytes_with_ring(const cg *g, const et_program *p) {
-    int slots = slots_of(g, p), end = slots_from(p) + slots * p->ring.bytes;
-    return slots && end > locals_of(p, false) ? end : locals_of(p, false);
-}
-
-void cg_ring_enter(cg *g, const et_program *part) {
-    g->slots_at = slots_from(part);
-    g->slots_here = slots_of(g, part);
-}
-
-/* As many slots as there is room for, of each part as many as it has room for itself: what does not
- * stream of it has its locals there. The ring's barriers are nobody else's. */
-static void add_ring(cg *g) {
-    int words = g->lds_bytes - g->flag_at, end = g->flag_at, most = 0;
-    et_program *p;
-    if (!has_streams(g)) return;
-    for (int k = 0; (p = et_program_part(g->whole, k)); k++)
-        if (p->ring.slots > most) most = p->ring.slots;
-    g->ring_slots = most;
-    g->ring_room = g->t->lds_bytes - words - cg_ring_words(g, most);
-    for (int k = most = 0; (p = et_program_part(g->whole, k)); k++) {
-        int slots = slots_of(g, p), bytes = bytes_with_ring(g, p);
-        if (slots > most) most = slots;
-        if (bytes > end) end = bytes;
-    }
-    g->ring_at = end;
-    g->ring_slots = most;
-    if (end + cg_ring_words(g, most) + words > g->t->lds_bytes)
-        g->ring_slots = 0; /* somebody's locals leave no room for the barriers */
-    if (!g->ring_slots) return;
-    place_words(g, end + cg_ring_words(g, most));
-}
-
-/* LDS: every function's locals share the front; codegen's own words come last. More than half of
- * what a CU has keeps a second workgroup out. */
-static bool check_lds(cg *g) {
-    g->bulk_bytes = cg_bulk_bytes(g);
-    place_words(g, most_locals(g));
-    if (g->bulk_bytes && g->lds_bytes > g->t->lds_bytes) {
-        g->bulk_bytes = 0; /* operands go another way, then */
-        place_words(g, most_locals(g));
-    }
-    if (g->lds_bytes > g->t->lds_bytes) {
-        cg_error(g, "the program needs %d bytes of local memory, %s has %d", g->lds_bytes,
-                 g->t->name, g->t->lds_bytes);
-        return false;
-    }
-    add_ring(g);
-    int half = g->t->lds_bytes / 2 + 512;
-    if (!cg_is_sequence(g) && g->lds_bytes < half) g->lds_bytes = half;
-    return true;
 }
 
 static bool check_attend_rows(cg *g, const et_func *f, const et_step *s) {
@@ -274,7 +171,7 @@ static bool check_tags(cg *g) {
 static bool check(cg *g) {
     if (!check_tags(g)) return false;
     g->sliced = cg_sliced_models(g->whole);
-    bool ok = check_sequence(g) && check_lds(g) && check_queues(g);
+    bool ok = check_sequence(g) && cg_plan_lds(g) && check_queues(g);
     add_meetings(g);
     for (int i = 0; et_program_part(g->whole, i); i++) {
         et_program *p = et_program_part(g->whole, i);
@@ -348,7 +245,7 @@ static void emit_apart(cg *g) {
         g->whole = g->p = v->program;
         g->x = g->p->g->exprs;
         g->ring_slots = 0;
-        check_lds(g);
+        cg_plan_lds(g);
         if (i) g->symbol = et_printf(g->arena, "%s_%" PRId64, symbol, v->upto);
         cg_kernel(g);
         g->kernels[i] =

@@ -6,6 +6,8 @@
 #include "codegen/emit/options.h"
 #include "ir/program/program.h"
 
+const char *et_sparse_name(int); /* "none", ...; NULL past the last */
+
 /* False with diagnostics on anything the user or the machine can cause (no linker, disk full, LDS
  * larger than the target has). */
 bool et_codegen(et_program *, const et_codegen_options *, et_codegen_info *out_info);

@@ -13,7 +13,7 @@
 #include "passes/take.h"
 #include <string.h>
 
-enum { OWN = 1024, ALIGN = 256, WORK = ET_VERIFY_WORK / 16 };
+enum { OWN = 1024, WORK = ET_VERIFY_WORK / 16 };
 
 /* What the pass changes, as it was. */
 struct before {
@@ -47,11 +47,11 @@ static void put_back(struct carry *c) {
 
 /* Tagged temporaries lie behind all others, each for itself. */
 static void place(et_program *p) {
-    int64_t end = (p->workspace_bytes + ALIGN - 1) / ALIGN * ALIGN;
+    int64_t end = (p->workspace_bytes + ET_TAGGED_ALIGN - 1) / ET_TAGGED_ALIGN * ET_TAGGED_ALIGN;
     for (int t = 0; t < p->ntensors; t++) {
         if (!p->tensors[t].tagged) continue;
         p->tensors[t].offset = end;
-        end += (p->tensors[t].max_bytes + ALIGN - 1) / ALIGN * ALIGN;
+        end += (p->tensors[t].max_bytes + ET_TAGGED_ALIGN - 1) / ET_TAGGED_ALIGN * ET_TAGGED_ALIGN;
     }
     p->workspace_bytes = end;
 }
@@ -262,29 +262,4 @@ bool et_pass_carry(et_pipeline *pl) {
     if (et_is_dumped(o, "carry") && !can) fprintf(o->dump_to, "# no event can do without fences\n");
     if (!kept) put_back(&c);
     return true;
-}
-
-/* ---- variants share a workspace ---- */
-
-void et_place_tagged(et_program *whole) {
-    int64_t end = 0;
-    et_program *p;
-    bool any = false;
-    for (int i = 0; (p = et_program_part(whole, i)); i++)
-        for (int t = 0; t < p->ntensors; t++) {
-            const et_tensor *x = &p->tensors[t];
-            any |= x->tagged;
-            if (x->kind == ET_TENSOR_TEMP && !x->tagged && x->offset + x->max_bytes > end)
-                end = x->offset + x->max_bytes;
-        }
-    for (int i = 0; any && (p = et_program_part(whole, i)); i++) {
-        if (p->workspace_bytes < end) p->workspace_bytes = end;
-        for (int t = 0; t < p->ntensors; t++) {
-            et_tensor *x = &p->tensors[t];
-            if (!x->tagged) continue;
-            x->offset = (end + ALIGN - 1) / ALIGN * ALIGN;
-            end = x->offset + (x->max_bytes + ALIGN - 1) / ALIGN * ALIGN;
-            p->workspace_bytes = end;
-        }
-    }
 }

@@ -34,6 +34,16 @@ typedef struct {
     int count, apart;
 } cg_parts;
 
+/* A function that several grids share has a row of a table for each (codegen/kernel/body.c): the
+ * number of the task; for each tensor where it begins in the workspace or where its address is
+ * among the arguments; for each event its first word in the event array and its number for reports.
+ * By tensor and event 1 + its number there, and which tensors the grid being emitted names. */
+enum { CG_ROW_EVENT = 2 };
+typedef struct {
+    int *tensor, *event, ntensors;
+    bool *wanted;
+} cg_names;
+
 struct cg {
     et_program *whole; /* what was asked for; p is it, or the variant being emitted */
     et_program *p;
@@ -86,6 +96,7 @@ struct cg {
     int64_t *tensor_at; /* per tensor: where its address is among the arguments */
     bool *stored; /* per tensor: some step writes it, so loads of it may not move across waits */
     struct cg_bodies *bodies; /* of p, where tiles are in functions of their own: body.c */
+    cg_names *names;          /* of the body being emitted, where grids share bodies; else NULL */
     int nbodies;              /* functions of tiles that differ, of all programs */
     bool in_body;             /* it is such a function that is being emitted */
     bool *packed;             /* per argument that is a tensor: some product reads it packed */
@@ -274,12 +285,16 @@ int64_t cg_divisor(cg *, et_expr e, int var);
 void cg_emit_n(cg *, et_expr e, int var, et_expr base, int n, val *out);
 int cg_fresh_var(cg *, const char *name, int64_t extent);
 
-/* ---- codegen/kernel/body.c: what names a task, in a function that may be for several ---- */
+/* ---- names.c: what names a task, in a function that may be for several ---- */
 val cg_task_number(cg *, int grid);            /* for reports */
 val cg_event_number(cg *, int event);          /* likewise */
 val cg_event_word(cg *, int event, val index); /* word INDEX of the event, in the event array */
+/* Does the function being emitted name it? */
+bool cg_wants(const cg *, int tensor);
+/* Where the tensor is, for whichever grid the function runs; NULL where it is for one. */
+val cg_tensor_place(cg *, int tensor);
 
-/* ---- codegen/kernel/maps.c: copies of rectangles (et_bulk_family) ---- */
+/* ---- maps.c: copies of rectangles (et_bulk_family) ---- */
 enum { CG_BULK_SLOTS = 9 };   /* that a ring may have */
 bool cg_has_map(cg *, int n); /* may there be N more, in what is being emitted? */
 /* The address of the map M of what the tensor begins with. */
@@ -310,6 +325,7 @@ void cg_fence(cg *, LLVMAtomicOrdering, bool weak);
 void cg_wave_meets(cg *);
 /* What any lane of the wave has read of events, all of them have: the fence that goes with it. */
 void cg_acquire_wave(cg *, bool weak);
+int cg_telling_wave(const cg *); /* the one that tells whom a tile notifies */
 /* A loop, uniform, that others end. AGAIN naps and goes back to BEGIN; where the launch was aborted
  * or wait_ticks have passed since the first time it goes to blocks that the caller fills. It does
  * so each time that the family's `looks` have been in vain, and else goes back at once. */

@@ -24,7 +24,6 @@ typedef enum {
     ET_SPARSE_ZEROS, /* pieces that are zero all over (ir/program/zeros.h) */
     ET_SPARSE_2_4,   /* two of every four, where the target multiplies so (ir/program/packed.h) */
 } et_sparse;
-const char *et_sparse_name(int); /* "none", ...; NULL past the last */
 
 typedef struct {
     const et_target *target;

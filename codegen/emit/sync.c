@@ -154,3 +154,9 @@ void cg_spin_again(cg *g, cg_spin *s) {
     LLVMAddIncoming(s->start, &begun, &again, 1);
     LLVMAddIncoming(s->tries, &more, &again, 1);
 }
+
+int cg_telling_wave(const cg *g) {
+    bool last = g->family->cumulative && !g->queues.nregions && !g->p->ring.slots &&
+                !g->opt->profile && !g->tags.bytes;
+    return last ? g->p->workgroup / g->t->wave - 1 : 0;
+}

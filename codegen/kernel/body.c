@@ -9,13 +9,8 @@
 #include "ir/program/alike.h"
 #include <string.h>
 
-enum {
-    MANY = 64,
-    WORDS_OF_EVENT = 2, /* its first word in the event array, its number for reports */
-};
+enum { MANY = 64 };
 
-/* A row of the table: the number of the task; for each tensor where it begins in the workspace or
- * where its address is among the arguments; then events. */
 struct body {
     const char *text;
     int grid; /* the first of those that share it: what it is emitted from */
@@ -26,13 +21,10 @@ struct body {
 };
 
 struct cg_bodies {
-    et_task_key *key;       /* by grid */
-    struct body **of;       /* by grid */
-    int *row;               /* by grid: its own in the table of its body */
-    int *tensor, *event;    /* what is named in the body being emitted: 1 + its number there */
-    const et_task_key *now; /* of that body */
-    bool *wanted;           /* by tensor: the grid being emitted names it */
-    bool share;
+    et_task_key *key; /* by grid */
+    struct body **of; /* by grid */
+    int *row;         /* by grid: its own in the table of its body */
+    cg_names names;   /* of the body being emitted */
 };
 
 /* ---- who shares ---- */
@@ -49,6 +41,7 @@ void cg_plan_bodies(cg *g) {
     int all = 0;
     et_program *p;
     g->bodies = NULL;
+    g->names = NULL;
     for (int i = 0; (p = et_program_part(g->whole, i)); i++)
         all += p->ngrids;
     /* What waves have taken of a ring of weights is not handed to functions. */
@@ -60,10 +53,9 @@ void cg_plan_bodies(cg *g) {
     b->key = et_task_keys(g->p, g->texts);
     b->of = et_alloc(g->arena, n * sizeof *b->of);
     b->row = et_alloc(g->arena, n * sizeof *b->row);
-    b->tensor = et_alloc(g->arena, ((size_t)g->p->ntensors + 1) * sizeof *b->tensor);
-    b->event = et_alloc(g->arena, ((size_t)g->p->nevents + 1) * sizeof *b->event);
-    b->wanted = et_alloc(g->arena, (size_t)g->p->ntensors + 1);
-    b->share = share;
+    b->names.tensor = et_alloc(g->arena, ((size_t)g->p->ntensors + 1) * sizeof *b->names.tensor);
+    b->names.event = et_alloc(g->arena, ((size_t)g->p->nevents + 1) * sizeof *b->names.event);
+    b->names.wanted = et_alloc(g->arena, (size_t)g->p->ntensors + 1);
     for (int i = 0; i < g->p->ngrids; i++) {
         struct body *own = share ? et_table_find(&by_text, b->key[i].text) : NULL;
         if (!own) {
@@ -76,12 +68,13 @@ void cg_plan_bodies(cg *g) {
         b->row[i] = own->ngrids++;
     }
     g->bodies = b;
+    if (share) g->names = &b->names;
 }
 
 /* ---- the table ---- */
 
 static int words_of(const et_task_key *k) {
-    return 1 + k->ntensors + WORDS_OF_EVENT * k->nevents;
+    return 1 + k->ntensors + CG_ROW_EVENT * k->nevents;
 }
 
 static void put_row(cg *g, int grid, val *row) {
@@ -109,45 +102,6 @@ static val make_table(cg *g, const struct body *b) {
     return table;
 }
 
-static val read_word(cg *g, int word) {
-    val v = LLVMBuildLoad2(g->b, g->i64, cg_gepi(g, g->row, 8 * word), "");
-    LLVMSetAlignment(v, 8);
-    LLVMSetMetadata(v, g->md_invariant,
-                    LLVMMetadataAsValue(g->ctx, LLVMMDNodeInContext2(g->ctx, NULL, 0)));
-    return v;
-}
-
-static val read_i32(cg *g, int word) {
-    return LLVMBuildTrunc(g->b, read_word(g, word), g->i32, "");
-}
-
-bool cg_wants(const cg *g, int tensor) {
-    return !g->bodies || !g->bodies->share || g->bodies->wanted[tensor];
-}
-
-val cg_tensor_place(cg *g, int tensor) {
-    return g->row ? read_word(g, g->bodies->tensor[tensor]) : NULL;
-}
-
-val cg_task_number(cg *g, int grid) {
-    return g->row ? read_i32(g, 0) : cg_i32(g, g->first_task + grid);
-}
-
-static int event_word(const cg *g, int event) {
-    int n = g->bodies->event[event];
-    et_check(n > 0);
-    return 1 + g->bodies->now->ntensors + WORDS_OF_EVENT * (n - 1);
-}
-
-val cg_event_number(cg *g, int event) {
-    return g->row ? read_i32(g, event_word(g, event) + 1) : cg_i32(g, g->first_event + event);
-}
-
-val cg_event_word(cg *g, int event, val index) {
-    if (!g->row) return cg_addi(g, index, g->p->events[event].base);
-    return cg_add(g, index, read_i32(g, event_word(g, event)));
-}
-
 /* ---- the function ---- */
 
 /* What the kernel hands to every body: then the loops around a static grid, outermost first, or the
@@ -171,8 +125,9 @@ static int loops_of(const cg *g, int grid, int vars[ET_MAX_LOOPS]) {
 
 /* What GRID names, or nothing any more. */
 static void name_all(cg *g, int grid, bool on) {
-    struct cg_bodies *b = g->bodies;
-    const et_task_key *k = b->now = &b->key[grid];
+    cg_names *b = &g->bodies->names;
+    const et_task_key *k = &g->bodies->key[grid];
+    b->ntensors = k->ntensors;
     for (int i = 0; i < k->ntensors; i++) {
         b->wanted[k->tensor[i]] = on;
         b->tensor[k->tensor[i]] = on ? 1 + i : 0;

@@ -37,8 +37,7 @@ bool cg_weakened(cg *, int event); /* by the options */
 bool cg_wait_reads(cg *, const et_wait *);
 void cg_waits(cg *, int grid, val tile);
 void cg_failed(cg *);
-int cg_telling_wave(const cg *); /* the one that tells whom a tile notifies */
-void cg_begin(cg *, int grid);   /* tell early grids that this one's tile has begun */
+void cg_begin(cg *, int grid); /* tell early grids that this one's tile has begun */
 void cg_notifies(cg *, int grid);
 
 /* ---- take.c: what is read of tagged temporaries ---- */
@@ -113,10 +112,12 @@ const et_step *cg_streamed(cg *, int grid);
 void cg_plan_bodies(cg *); /* of the program that is entered: sets g->bodies */
 void cg_call_body(cg *, int grid);
 void cg_call_task(cg *, int grid, val task); /* of a dynamic grid */
-/* Does the function being emitted name it? */
-bool cg_wants(const cg *, int tensor);
-/* What cg_tensor_at gives, for whichever grid the function runs; NULL where it is for one. */
-val cg_tensor_place(cg *, int tensor);
+
+/* ---- lds.c ---- */
+/* Divides it among all parts of the program; false after an error, where it is too small. */
+bool cg_plan_lds(cg *);
+/* The ring of weights as this part of the program has it. */
+void cg_ring_enter(cg *, const et_program *part);
 
 /* ---- maps.c ---- */
 int cg_bulk_bytes(cg *); /* of local memory, for barriers of copies of rectangles */

@@ -1,62 +1,10 @@
 /* Maps of matrices that are copied to local memory by rectangles (et_bulk_family). They lie in
  * memory of the kernel's own. Each workgroup makes those of the program that the launch runs before
  * it runs any of it, all the same and in the same place: so none waits for another. */
+#include "codegen/emit/maps.h"
 #include "codegen/kernel/kernel.h"
 #include "codegen/step/step.h"
-#include "ir/base/diag.h"
 #include <stddef.h>
-
-enum { MOST = 64, BARRIER = 8 };
-
-struct map {
-    int tensor;
-    et_bulk_map m;
-};
-
-struct cg_maps {
-    struct map of[MOST];
-    int n, first; /* first: of the program being emitted */
-    val all;
-    block make, go;
-};
-
-static bool is_same(const struct map *a, const struct map *b) {
-    return a->tensor == b->tensor && a->m.pitch == b->m.pitch && a->m.rows == b->m.rows &&
-           a->m.box_rows == b->m.box_rows && a->m.box_bytes == b->m.box_bytes;
-}
-
-static val place_of(cg *g, int i) {
-    return cg_gepi(g, g->maps->all, (int64_t)i * g->t->bulk->map_bytes);
-}
-
-bool cg_has_map(cg *g, int n) {
-    return g->maps && !g->row && !g->bringer && g->maps->n + n <= MOST;
-}
-
-val cg_map(cg *g, int tensor, const et_bulk_map *m) {
-    struct cg_maps *all = g->maps;
-    struct map own = {tensor, *m};
-    int i = all->first;
-    while (i < all->n && !is_same(&all->of[i], &own))
-        i++;
-    et_check(i < MOST);
-    if (i == all->n) all->of[all->n++] = own;
-    return place_of(g, i);
-}
-
-/* One of the wave that tells whom the tile before notifies. What it asks for before a tile's waits
- * is then behind that: the fence would otherwise take as long as weights take to come. */
-val cg_bulk_one(cg *g) {
-    return cg_icmp(g, LLVMIntEQ, g->tid, cg_i32(g, (int64_t)cg_telling_wave(g) * g->t->wave));
-}
-
-val cg_bulk_barrier(cg *g, val slot) {
-    return cg_gep(g, cg_gepi(g, g->lds, g->bulk_at), cg_muli(g, slot, BARRIER));
-}
-
-val cg_bulk_turns(cg *g) {
-    return cg_gepi(g, g->lds, g->bulk_at + CG_BULK_SLOTS * BARRIER);
-}
 
 /* ---- before the program ---- */
 
@@ -74,7 +22,8 @@ void cg_maps_begin(cg *g) {
     if (!g->maps) g->maps = et_alloc(g->arena, sizeof *g->maps);
     struct cg_maps *all = g->maps;
     if (!all->all) {
-        LLVMTypeRef type = LLVMArrayType2(g->i8, (uint64_t)MOST * (uint64_t)g->t->bulk->map_bytes);
+        LLVMTypeRef type =
+            LLVMArrayType2(g->i8, (uint64_t)CG_MAPS_MOST * (uint64_t)g->t->bulk->map_bytes);
         all->all = LLVMAddGlobalInAddressSpace(g->mod, type, "maps", g->family->global);
         LLVMSetInitializer(all->all, LLVMConstNull(type));
         LLVMSetLinkage(all->all, LLVMInternalLinkage);
@@ -96,8 +45,8 @@ static void make_all(cg *g) {
         cg_if own;
         cg_if_begin(g, &own, cg_icmp(g, LLVMIntEQ, g->wave, cg_i32(g, w)));
         for (int i = all->first + w; i < all->n; i += waves)
-            g->family->bulk->make(g, &all->of[i].m, begin_of(g, all->of[i].tensor), place_of(g, i),
-                                  scratch);
+            g->family->bulk->make(g, &all->of[i].m, begin_of(g, all->of[i].tensor),
+                                  cg_map_place(g, i), scratch);
         cg_if_end(g, &own);
     }
     cg_if one;
@@ -148,5 +97,5 @@ int cg_bulk_bytes(cg *g) {
             for (int n = 0; n < p->funcs[i].nsteps; n++)
                 any = any || uses(&of, &p->funcs[i], &p->funcs[i].steps[n]);
     }
-    return any ? (CG_BULK_SLOTS + 1) * BARRIER : 0;
+    return any ? (CG_BULK_SLOTS + 1) * CG_BULK_BARRIER : 0;
 }

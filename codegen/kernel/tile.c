@@ -1,6 +1,7 @@
 /* One tile of a task grid: its coordinates, what it waits for, the steps of its device function and
  * the barriers between them, whom it notifies. */
 #include "codegen/kernel/kernel.h"
+#include "codegen/step/attend/attend.h"
 #include "codegen/step/step.h"
 #include "ir/program/step.h"
 #include <string.h>

@@ -442,12 +442,6 @@ void cg_begin(cg *g, int grid) {
 /* The wave that tells others of a tile. Where nothing streams, the last one: what its fence waits
  * for, and what the first wave polls for the next tile, is then on its way at once. A trace has
  * what the first one does. */
-int cg_telling_wave(const cg *g) {
-    bool last = g->family->cumulative && !g->queues.nregions && !g->p->ring.slots &&
-                !g->opt->profile && !g->tags.bytes;
-    return last ? g->p->workgroup / g->t->wave - 1 : 0;
-}
-
 void cg_notifies(cg *g, int grid) {
     const et_grid *gr = &g->p->grids[grid];
     if (!gr->nnotifies) {

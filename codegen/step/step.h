@@ -9,8 +9,6 @@ typedef struct et_contract et_contract;
 
 /* Ask for what the tile whose coordinates are bound will read and can be told by now. */
 void cg_ask_ahead(cg *, const et_func *);
-/* Load what decides where its attention reads, for as long as the tile lasts. */
-void cg_know_ahead(cg *, const et_func *);
 /* Step number STEP of the function being emitted is a map that copies weights to LDS, and has been
  * asked for when the tile begins, by the second: before the product it is only waited for. */
 bool cg_comes_early(cg *, int step);
@@ -25,16 +23,6 @@ void cg_step_map(cg *, const et_step *);
 void cg_maps_ahead(cg *, const et_func *);
 void cg_maps_ahead_waited(cg *);
 void cg_step_reduce(cg *, const et_step *);
-/* Elements of a head that one lane holds at most: heads are so many waves' widths deep. */
-enum { CG_ATTEND_PER_LANE = 32 };
-void cg_step_attend(cg *, const et_step *);
-void cg_attend_rows(cg *, const et_step *); /* one of rows */
-/* What can be known of it before the tile's waits. */
-void cg_attend_rows_ahead(cg *, const et_step *);
-/* The score over the product, or none where it is the product times OUT_FACTOR, in base 2. */
-et_expr cg_attend_score(cg *, const et_step *, double *out_factor);
-/* Why such a step of F cannot be emitted, or NULL. */
-const char *cg_attend_rows_problem(cg *, const et_func *, const et_step *);
 et_contract *cg_contract_begin(cg *, const et_step *); /* addresses and the first loads of b */
 void cg_contract_run(cg *, et_contract *);
 /* The same where the sums go to local memory in bands, else NULL: the function's steps from here
@@ -67,8 +55,6 @@ typedef struct cg_bringer {
     bool asks; /* it only has them come to the cache that all CUs share, ahead of who brings them */
 } cg_bringer;
 int cg_ring_slots(const cg *, const et_program *, int room); /* that fit there; 0: no ring */
-/* The ring as this part of the program has it (codegen.c). */
-void cg_ring_enter(cg *, const et_program *part);
 int cg_ring_words(const cg *, int slots); /* bytes of its barriers, and what belongs to them */
 bool cg_ring_asks(const cg *);            /* is there a wave that asks for weights ahead? */
 val cg_ring_scrap(cg *); /* the lane's 16 bytes that nobody reads, for what it asks for */

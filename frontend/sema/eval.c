@@ -120,8 +120,7 @@ static bool eval_kind(et_sema *s, const et_ast *e, et_mode mode, et_elem *out) {
     case ET_E_BINARY:
         return eval_binary(s, e, mode, out);
     case ET_E_TRANSPOSE:
-        return eval_tensor(s, e->kid[0], "what .T transposes", &v) &&
-               transposed(s, e->loc, v, out);
+        return eval_tensor(s, e->kid[0], "what .T transposes", &v) && transposed(s, e->loc, v, out);
     case ET_E_STRING:
         return et_sema_error(s, e->loc, "text is not a value");
     case ET_E_LIST:

@@ -38,6 +38,7 @@ typedef bool (*et_pass_fn)(et_pipeline *);
 #define X(name, from, to, help) bool et_pass_##name(et_pipeline *);
 #include "passes/pipeline/pipeline.def"
 #undef X
+enum { ET_TAGGED_ALIGN = 256 }; /* of tagged temporaries in the workspace, in bytes */
 /* Of variants, which share a workspace: what is tagged in one lies apart from all of the others. */
 void et_place_tagged(et_program *whole);
 

@@ -7,22 +7,23 @@
 #include <string.h>
 #include <unistd.h>
 
-const struct etrt_driver *const etrt_drivers[] = {&etrt_hsa_driver, &etrt_cuda_driver,
-                                                  &etrt_null_driver, NULL};
+/* NULL at the end. */
+static const struct etrt_driver *const drivers[] = {&etrt_hsa_driver, &etrt_cuda_driver,
+                                                    &etrt_null_driver, NULL};
 
 /* The driver of a specification: all of it, or what comes before its first colon. */
 static const struct etrt_driver *driver_of(const char *spec) {
     size_t n = strcspn(spec, ":");
-    for (int i = 0; etrt_drivers[i]; i++)
-        for (const char *const *s = etrt_drivers[i]->specs; *s; s++)
-            if (strlen(*s) == n && memcmp(*s, spec, n) == 0) return etrt_drivers[i];
+    for (int i = 0; drivers[i]; i++)
+        for (const char *const *s = drivers[i]->specs; *s; s++)
+            if (strlen(*s) == n && memcmp(*s, spec, n) == 0) return drivers[i];
     return NULL;
 }
 
 static etrt_status unknown(const char *spec) {
     etrt_fail(ETRT_INVALID, "unknown device \"%s\": write auto", spec);
-    for (int i = 0; etrt_drivers[i]; i++)
-        for (const char *const *s = etrt_drivers[i]->specs; *s; s++)
+    for (int i = 0; drivers[i]; i++)
+        for (const char *const *s = drivers[i]->specs; *s; s++)
             etrt_fail_more(", %s", *s);
     etrt_fail_more(", hsa:N, cuda:N or emu:OPTIONS");
     return ETRT_INVALID;
@@ -75,10 +76,10 @@ void etrt_device_close(etrt_device *dev) {
 
 static etrt_status find_device(int index, etrt_device_info *out) {
     int left = index;
-    for (int i = 0; left >= 0 && etrt_drivers[i]; i++) {
-        etrt_status st = etrt_drivers[i]->list ? ETRT_OK : ETRT_RANGE;
+    for (int i = 0; left >= 0 && drivers[i]; i++) {
+        etrt_status st = drivers[i]->list ? ETRT_OK : ETRT_RANGE;
         for (int k = 0; st == ETRT_OK; k++) {
-            st = etrt_drivers[i]->list(k, out);
+            st = drivers[i]->list(k, out);
             if (st != ETRT_RANGE && left-- == 0) return st;
             memset(out, 0, sizeof *out);
         }

@@ -48,6 +48,8 @@ function read_table(   line, words, n, i, room, row) {
             complain("rooms.txt:" row ": expected 'ROOM: ROOMS IT MAY INCLUDE'")
             continue
         }
+        if (room == "interface" || room == "excused")
+            continue # names.awk reads these
         for (i = 2; i <= n; i++)
             if (words[i] == "")
                 continue

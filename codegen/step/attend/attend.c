@@ -6,6 +6,7 @@
  * values; groups are merged lane by lane, waves through LDS in their order, where the extra term
  * joins them. Scores are kept in base 2. */
 #include "codegen/step/attend/attend.h"
+#include "codegen/step/attend/rows.h"
 #include "ir/base/diag.h"
 #include <math.h>
 #include <string.h>

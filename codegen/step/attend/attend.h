@@ -5,6 +5,14 @@
 #include "codegen/step/step.h"
 #include "ir/program/step.h"
 
+/* Elements of a head that one lane holds at most: heads are so many waves' widths deep. */
+enum { CG_ATTEND_PER_LANE = 32 };
+void cg_step_attend(cg *, const et_step *);
+/* Load what decides where the function's attention reads, for as long as the tile lasts. */
+void cg_know_ahead(cg *, const et_func *);
+/* Why a step of several rows of F cannot be emitted, or NULL. */
+const char *cg_attend_rows_problem(cg *, const et_func *, const et_step *);
+
 /* CHUNK: elements that are loaded at once. */
 enum { CG_ATTEND_CHUNK = 8, CG_ATTEND_HEADS = 8 };
 
@@ -39,6 +47,9 @@ int cg_attend_whole(cg *, const et_attend *, et_expr e);
 val cg_attend_words(cg *, const et_attend *, et_expr e, val slice, int n, int d);
 /* Element D of the state of HEAD that WAVE leaves: behind its elements the maximum and the sum. */
 val cg_attend_left(cg *, const et_attend *, val wave, val head, val d);
+
+/* The score over the product, or none where it is the product times OUT_FACTOR, in base 2. */
+et_expr cg_attend_score(cg *, const et_step *, double *out_factor);
 
 /* ---- heads.c ---- */
 /* Can heads be the columns of matrix instructions? */

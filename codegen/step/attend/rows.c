@@ -7,6 +7,7 @@
  * positions are, side by side, what it needs of an operand for the sums: so values lie in LDS with
  * positions side by side, in that order. */
 #include "codegen/step/attend/rows.h"
+#include "codegen/step/attend/attend.h"
 #include "ir/base/diag.h"
 #include <math.h>
 #include <string.h>

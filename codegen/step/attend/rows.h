@@ -43,6 +43,10 @@ typedef struct cg_rows {
 
 #define CG_ROWS_LEAST (-1e37) /* the largest score of a row where none has been seen */
 
+void cg_attend_rows(cg *, const et_step *);
+/* What can be known of it before the tile's waits. */
+void cg_attend_rows_ahead(cg *, const et_step *);
+
 /* ---- group.c: where waves multiply together ---- */
 /* Can they? Of FRAGMENTS sixteens of rows, each of which so many waves share. */
 bool cg_rows_may_group(cg *, const et_func *, const et_step *, int fragments, int waves_p);

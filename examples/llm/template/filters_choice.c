@@ -104,7 +104,7 @@ static jt_value do_attr(jt_vm *vm, jt_value self, jt_value *arg) {
     return item ? jt_missing(vm, "the object has no such attribute") : v;
 }
 
-const jt_builtin jt_choice_filters[] = {
+static const jt_builtin choice_filters[] = {
     {"map", NULL, NULL, do_map, true},
     {"select", NULL, NULL, do_select, true},
     {"reject", NULL, NULL, do_reject, true},
@@ -124,7 +124,7 @@ const jt_builtin *jt_find_in(const jt_builtin *table, const char *name, size_t n
 
 const jt_builtin *jt_find_filter(const char *name, size_t n) {
     const jt_builtin *const tables[] = {jt_text_filters, jt_sequence_filters, jt_number_filters,
-                                        jt_choice_filters};
+                                        choice_filters};
     const jt_builtin *found = NULL;
     for (size_t i = 0; i < sizeof tables / sizeof *tables && !found; i++)
         found = jt_find_in(tables[i], name, n);

@@ -56,8 +56,7 @@ const jt_builtin *jt_find_global(const char *name, size_t n);
 const jt_builtin *jt_find_method(jt_value, const char *name, size_t n);
 const jt_builtin *jt_container_methods(jt_value);
 const jt_builtin *jt_find_in(const jt_builtin *table, const char *name, size_t n);
-extern const jt_builtin jt_text_filters[], jt_sequence_filters[], jt_number_filters[],
-    jt_choice_filters[];
+extern const jt_builtin jt_text_filters[], jt_sequence_filters[], jt_number_filters[];
 
 jt_value jt_format_braces(jt_vm *, jt_value format, const jt_args *);
 

@@ -1,29 +1,6 @@
 #include "ir/graph/op_util.h"
 #include <string.h>
 
-int64_t et_op_step(const et_node *n, int k) {
-    const et_attr *a = et_attr_find(n, "step");
-    return a ? a->ints[k] : 1;
-}
-
-bool et_op_in_range(et_graph *g, const et_node *n, int k, et_expr start, et_expr size) {
-    et_exprs *p = g->exprs;
-    const et_shape *x = et_arg_shape(g, n, 0);
-    int64_t lo, hi, step = et_op_step(n, k);
-    et_expr one = et_int(p, 1);
-    et_expr taken = et_add(p, et_mul(p, et_sub(p, size, one), et_int(p, step)), one);
-    et_expr end = et_add(p, start, taken);
-    bool ends = et_bounds(p, et_sub(p, x->dim[k], end), &lo, &hi) && lo >= 0;
-    if (et_bounds(p, start, &lo, &hi) && lo >= 0 && (ends || et_prove_le(p, end, x->dim[k])))
-        return true;
-    if (et_is_one(p, size))
-        return et_op_error(g, n, "index %s may leave dimension %d of %s",
-                           et_expr_text(p, start, NULL, NULL), k, et_arg_text(g, n, 0));
-    return et_op_error(g, n, "%s:%s may leave dimension %d of %s",
-                       et_expr_text(p, start, NULL, NULL), et_expr_text(p, end, NULL, NULL), k,
-                       et_arg_text(g, n, 0));
-}
-
 static bool shape(et_graph *g, const et_node *n, et_shape *out_shape) {
     const et_shape *x = et_arg_shape(g, n, 0);
     const et_expr *start = et_op_exprs(n, "start", x->rank);

@@ -140,11 +140,9 @@ struct etrt_driver {
     struct etrt_unit (*unit)(const char *target, uint32_t hw_id);
 };
 
-/* The drivers there are, NULL at the end: device.c, one level up. */
-extern const struct etrt_driver *const etrt_drivers[];
-extern const struct etrt_driver etrt_hsa_driver, etrt_cuda_driver, etrt_null_driver;
-/* "auto", which is not listed there: automatic.c, likewise. */
-extern const struct etrt_driver etrt_auto_driver;
+/* Each in a folder of its own; "auto", one level up, opens one of the others. */
+extern const struct etrt_driver etrt_hsa_driver, etrt_cuda_driver, etrt_null_driver,
+    etrt_auto_driver;
 
 /* ---- the same for all devices: driver.c ---- */
 

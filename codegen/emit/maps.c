@@ -1,0 +1,41 @@
+/* Maps that what is being emitted asks for, and the barriers by which it knows of copies. */
+#include "codegen/emit/maps.h"
+#include "ir/base/diag.h"
+
+static bool is_same(const struct cg_map_of *a, const struct cg_map_of *b) {
+    return a->tensor == b->tensor && a->m.pitch == b->m.pitch && a->m.rows == b->m.rows &&
+           a->m.box_rows == b->m.box_rows && a->m.box_bytes == b->m.box_bytes;
+}
+
+val cg_map_place(cg *g, int i) {
+    return cg_gepi(g, g->maps->all, (int64_t)i * g->t->bulk->map_bytes);
+}
+
+bool cg_has_map(cg *g, int n) {
+    return g->maps && !g->row && !g->bringer && g->maps->n + n <= CG_MAPS_MOST;
+}
+
+val cg_map(cg *g, int tensor, const et_bulk_map *m) {
+    struct cg_maps *all = g->maps;
+    struct cg_map_of own = {tensor, *m};
+    int i = all->first;
+    while (i < all->n && !is_same(&all->of[i], &own))
+        i++;
+    et_check(i < CG_MAPS_MOST);
+    if (i == all->n) all->of[all->n++] = own;
+    return cg_map_place(g, i);
+}
+
+/* One of the wave that tells whom the tile before notifies. What it asks for before a tile's waits
+ * is then behind that: the fence would otherwise take as long as weights take to come. */
+val cg_bulk_one(cg *g) {
+    return cg_icmp(g, LLVMIntEQ, g->tid, cg_i32(g, (int64_t)cg_telling_wave(g) * g->t->wave));
+}
+
+val cg_bulk_barrier(cg *g, val slot) {
+    return cg_gep(g, cg_gepi(g, g->lds, g->bulk_at), cg_muli(g, slot, CG_BULK_BARRIER));
+}
+
+val cg_bulk_turns(cg *g) {
+    return cg_gepi(g, g->lds, g->bulk_at + CG_BULK_SLOTS * CG_BULK_BARRIER);
+}

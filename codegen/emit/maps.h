@@ -1,0 +1,24 @@
+/* maps.h - maps of matrices that are copied to local memory by rectangles (et_bulk_family), by who
+ * asks for them and who makes them. */
+#ifndef ET_EMIT_MAPS_H
+#define ET_EMIT_MAPS_H
+
+#include "codegen/emit/emit.h"
+
+enum { CG_MAPS_MOST = 64, CG_BULK_BARRIER = 8 };
+
+struct cg_map_of {
+    int tensor;
+    et_bulk_map m;
+};
+
+struct cg_maps {
+    struct cg_map_of of[CG_MAPS_MOST];
+    int n, first; /* first: of the program being emitted */
+    val all;
+    block make, go;
+};
+
+val cg_map_place(cg *, int i); /* the address of map I */
+
+#endif

@@ -1,0 +1,26 @@
+/* Where tagged temporaries of variants are, which share a workspace. */
+#include "passes/pipeline/pipeline.h"
+
+void et_place_tagged(et_program *whole) {
+    int64_t end = 0;
+    et_program *p;
+    bool any = false;
+    for (int i = 0; (p = et_program_part(whole, i)); i++)
+        for (int t = 0; t < p->ntensors; t++) {
+            const et_tensor *x = &p->tensors[t];
+            any |= x->tagged;
+            if (x->kind == ET_TENSOR_TEMP && !x->tagged && x->offset + x->max_bytes > end)
+                end = x->offset + x->max_bytes;
+        }
+    for (int i = 0; any && (p = et_program_part(whole, i)); i++) {
+        if (p->workspace_bytes < end) p->workspace_bytes = end;
+        for (int t = 0; t < p->ntensors; t++) {
+            et_tensor *x = &p->tensors[t];
+            if (!x->tagged) continue;
+            x->offset = (end + ET_TAGGED_ALIGN - 1) / ET_TAGGED_ALIGN * ET_TAGGED_ALIGN;
+            end = x->offset +
+                  (x->max_bytes + ET_TAGGED_ALIGN - 1) / ET_TAGGED_ALIGN * ET_TAGGED_ALIGN;
+            p->workspace_bytes = end;
+        }
+    }
+}
