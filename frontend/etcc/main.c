@@ -69,14 +69,14 @@ static const cli_option options[] = {
      "your own (passes/machines/README.md)",
      .names = machine_name},
     {"variants", 0, CLI_INT, "K", TO(variants),
-     "at most K (1 to 12, default 2) tilings of everything, chosen at launch by the value of the "
-     "first dim that no loop runs by, of several models of the one that asks for it most; fewer "
+     "at most K (1 to 12, default 2) tilings of the program, chosen at launch by the value of the "
+     "first dim that is no loop's count (with several models: of the one that gains most); fewer "
      "where fewer will do, and one more for a value of 1 where weights stream",
      .lo = 1, .hi = ET_MAX_VARIANTS},
     {"emit-llvm", 0, CLI_OUTPUT, "FILE", TO(emit_llvm), "write the kernel's LLVM IR"},
     {"emit-loops", 0, CLI_OUTPUT, "FILE", TO(emit_loops),
-     "with -o, for AMD's GPUs: write the machine code of loops that multiply by matrix "
-     "instructions, a region of llvm-mca's for each, named after its task"},
+     "with -o, for AMD's GPUs: write the machine code of mainloops, each as a region for llvm-mca "
+     "that is named after its task"},
     {"profile-kernel", 0, CLI_FLAG, NULL, TO(profile_kernel),
      "the kernel can record when and where every task ran"},
     CLI_HEADING("How it is scheduled"),
@@ -86,24 +86,22 @@ static const cli_option options[] = {
      "for)",
      .names = et_schedule_name, .lo = ET_SCHEDULE_STATIC},
     {"slices", 0, CLI_TAKE, "none|auto|1..16|rows:1..16", .take = take_slices,
-     .help = "operators in so many slices that each stay on one die, products cut along what they "
-             "sum over, which then has another order; rows: only rows are cut; auto: one slice per "
-             "die, cut as is predicted to be faster; none (the default)"},
+     .help = "cut operators into so many slices, each of which stays on one die; products are cut "
+             "by split-K, which changes the order of their sums; rows: only rows are cut; auto: "
+             "one slice for each die, where that is predicted to be faster; none (the default)"},
     {"unstreamed", 0, CLI_FLAG, NULL, CLI_AT(struct command_line, unstreamed),
-     "no weights come ahead of the tasks that read them through a ring in LDS, as they do under a "
-     "static schedule where the machine has one"},
+     "no weight stream: the producer wave that, under a static schedule, fills a multistage "
+     "pipeline in LDS with weights ahead of the tasks that read them, where the machine has one"},
     {"sparse", 0, CLI_CHOICE, NULL, TO(sparse),
-     "products leave out weights that are zero, as libetrt finds when it loads them: zeros (what "
-     "--sparse alone means) pieces of 16 rows by 64 columns or more that are zero all over, "
-     "neither "
-     "read nor multiplied, unless less than an eighth is; 2:4 two of every four columns, in "
-     "matrices that have so many zeros everywhere, read packed and multiplied by sparse matrix "
-     "instructions, where the GPU has them; none (the default)",
+     "skip weights that are zero, which libetrt finds when it loads them: zeros (what --sparse "
+     "alone means) skips blocks of 16 rows by 64 columns or more that are all zero, if an eighth "
+     "of the weights is; 2:4 reads matrices with two zeros in every four columns packed and "
+     "multiplies them by sparse matrix instructions, where the GPU has them; none (the default)",
      .names = et_sparse_name, .otherwise = "zeros"},
     {"carried", 0, CLI_CHOICE, NULL, TO(carried),
-     "events whose data shows by itself that it has come, and that have no fences: auto (the "
-     "default: where the machine says what that costs, and it is predicted to pay), all (wherever "
-     "it can be), or none; under a static schedule",
+     "flag-in-data events: each word of data carries a tag that shows that it has arrived, and no "
+     "fences are needed. auto (the default) where the machine file says what they cost and they "
+     "are predicted to pay; all: wherever possible; none. Under a static schedule",
      .names = et_carried_name},
     {"placement", 0, CLI_CHOICE, NULL, TO(placement),
      "which CUs each task gets, and each of several models: ilp (the default: an integer program), "
@@ -115,38 +113,39 @@ static const cli_option options[] = {
     {"profile", 0, CLI_INPUT, "FILE", TO(profile),
      "times of tasks that replace predicted ones: what 'etbench --profile' writes"},
     {"unverified", 0, CLI_FLAG, NULL, TO(unverified),
-     "make the kernel even if its schedule cannot be proved right; nothing of it is checked then"},
+     "make the kernel even if its schedule cannot be proved right; the schedule is not checked "
+     "then"},
     {"without", 0, CLI_TEXT, NULL, CLI_AT(struct command_line, without),
-     "leave out what makes kernels faster, to see what it is worth: what --list-features tells of",
+     "switch optimisations off, to measure what each is worth; --list-features describes them",
      .names = et_feature_name, .commas = true},
-    CLI_HEADING("What is told"),
+    CLI_HEADING("What is printed"),
     {"explain", 0, CLI_OUTPUT, "FILE", TO(explain),
-     "say what was decided and why, what the time goes to and what can be done about it, as "
-     "predicted: on standard output, or in FILE. A FILE that ends in .html is a page that draws "
-     "what runs where on the chip and when",
+     "print what was decided and why, what the predicted time goes to and what can be done about "
+     "it: on standard output, or to FILE. A FILE that ends in .html is a page that draws what runs "
+     "where on the chip and when",
      .otherwise = "-"},
     {NULL, 'd', CLI_TEXT, NULL, TO(dump),
      "print the program after a pass, or after each with 'all'; 'graph' is the program as parsed. "
      "Without -o nothing else is made",
      .names = dump_name},
-    {"verbose", 'v', CLI_FLAG, NULL, TO(verbose), "say what was made"},
-    {"time-passes", 0, CLI_FLAG, NULL, TO(time_passes), "say how long each pass took"},
-    {"list-machines", 0, CLI_PRINT, .print = list_machines, .help = "print the machines there are"},
+    {"verbose", 'v', CLI_FLAG, NULL, TO(verbose), "print sizes and registers of what was made"},
+    {"time-passes", 0, CLI_FLAG, NULL, TO(time_passes), "print how long each pass took"},
+    {"list-machines", 0, CLI_PRINT, .print = list_machines, .help = "list the machine models"},
     {"list-features", 0, CLI_PRINT, .print = list_features,
-     .help = "print what --without can leave out"},
-    CLI_HEADING("Seldom needed"),
+     .help = "list what --without can switch off"},
+    CLI_HEADING("Rarely needed"),
     {"rocm-device-lib-path", 0, CLI_FOLDER, "DIR", TO(device_libs),
      "where the ROCm device libraries' bitcode is"},
     {"ptxas", 0, CLI_INPUT, "FILE", TO(assembler),
      "the assembler of a CUDA toolkit, for code that is not PTX; looked for in PATH and where CUDA "
      "is installed"},
     {"break-event", 0, CLI_TEXT, "NAME", TO(break_event),
-     "for testing: waits on event NAME need one arrival too many, so that the kernel gives up and "
+     "for testing: waits for event NAME need one arrival too many, so that the kernel gives up and "
      "reports"},
     {"weaken", 0, CLI_TEXT, "HOW:EVENT", TO(weaken),
-     "for testing: the fences that go with EVENT are left out (HOW is fence, release or acquire) "
-     "or order the workgroup only (scope); of a carried EVENT, that no task waits for it (hint), "
-     "and takes what goes with it as it finds it (tag)"},
+     "for testing: the fences of EVENT are left out (HOW is fence, release or acquire) or order "
+     "the workgroup only (scope); of a flag-in-data EVENT, no task waits for its counter (hint), "
+     "or tags are not compared either (tag)"},
     {0},
 };
 static const cli_option models = {

@@ -67,7 +67,7 @@ static void explain_part(et_program *p, int first_task, const et_explain_options
     if (p->stage >= ET_STAGE_TILED) explain_time(&e);
     explain_fusion(&e);
     if (p->stage >= ET_STAGE_TILED) explain_tiles(&e);
-    if (p->stage >= ET_STAGE_TILED) explain_codes(&e);
+    if (p->stage >= ET_STAGE_TILED) explain_quantised(&e);
     if (p->stage >= ET_STAGE_EVENTED) explain_events(&e);
     if (p->stage >= ET_STAGE_PLACED) explain_place(&e);
 }
@@ -91,8 +91,9 @@ static void put_head(const et_program *p, const et_explain_options *opt, FILE *t
     else
         fprintf(to, "Every time and size here is predicted, from the machine's description "
                     "(--machine); none is measured.\n");
+    fprintf(to, "Words are explained in GLOSSARY.md (ir/ of the sources, share/doc/etcc).\n");
     if (p->stage != ET_STAGE_SCHEDULED) {
-        fprintf(to, "The program is at stage %s: what is decided after that is not here.\n",
+        fprintf(to, "The program is at stage %s: later decisions are not shown.\n",
                 et_stage_name(p->stage));
         return;
     }
@@ -113,8 +114,8 @@ static void put_all(et_program *p, const et_explain_options *opt, FILE *to) {
     put_head(p, opt, to);
     if (p->nvariants)
         fprintf(to,
-                "The kernel has %d tilings of everything, chosen at launch by %s, because one for "
-                "all its values is predicted to be over 3 %% slower for some (--variants).\n",
+                "The kernel has %d variants, chosen at launch by %s: one tiling for all its values "
+                "is predicted to be over 3 %% slower for some (--variants).\n",
                 p->nvariants, et_sym_name(p->g->exprs, p->variant_sym));
     for (int i = 0; (part = et_program_part(p, i)); i++) {
         int64_t lo, hi;

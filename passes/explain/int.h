@@ -33,9 +33,9 @@ const char *explain_line(const struct explain *, et_loc);
 /* The CUs a grid may use. */
 double explain_cus(const struct explain *, const et_grid *);
 
-void explain_fusion(struct explain *); /* fusion.c */
-void explain_tiles(struct explain *);  /* tiles.c */
-void explain_codes(struct explain *);  /* codes.c */
+void explain_fusion(struct explain *);    /* fusion.c */
+void explain_tiles(struct explain *);     /* tiles.c */
+void explain_quantised(struct explain *); /* quantised.c */
 void explain_events(struct explain *);
 void explain_place(struct explain *); /* place.c */
 void explain_time(struct explain *);  /* time.c */

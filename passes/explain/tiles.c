@@ -29,8 +29,8 @@ static void put_products(const struct explain *e, const et_func *f, const et_gro
                     s->depth);
         if (s->rows) fprintf(e->to, ", %d rows of queries", s->rows);
         if (et_step_is_part(f, s) && gr)
-            fprintf(e->to, ", positions in %d parts, chosen for a context of %lld", gr->parts,
-                    (long long)et_assumed_context(e->p, gr));
+            fprintf(e->to, ", split by positions in %d parts, chosen for a context of %lld",
+                    gr->parts, (long long)et_assumed_context(e->p, gr));
         if (s->kind != ET_STEP_CONTRACT) continue;
         fprintf(e->to, "; ");
         if (s->nacc > 1) fprintf(e->to, "%d ", s->nacc);
@@ -38,7 +38,7 @@ static void put_products(const struct explain *e, const et_func *f, const et_gro
                 et_dtype_name(s->operand), s->nacc == 1 ? "" : "s", s->tm, s->tn, s->kc, s->wn,
                 s->wk);
         if (gr && gr->parts > 1)
-            fprintf(e->to, ", in %d parts of k that whoever reads it adds up", gr->parts);
+            fprintf(e->to, ", split-K in %d parts that its readers add up", gr->parts);
     }
 }
 
@@ -56,12 +56,12 @@ static void put_counts(const struct explain *e, const et_grid *g) {
         fprintf(e->to, "%s%lld", i ? ", " : "", (long long)n[i]);
     fprintf(e->to, " tile%s on %.0f CUs", same && n[0] == 1 ? "" : "s", explain_cus(e, g));
     if (g->dynamic) fputs(g->early ? ", queued early" : ", queued", e->to);
-    if (g->slice.count) fprintf(e->to, ", in %d slices that stay on a die each", g->slice.count);
+    if (g->slice.count) fprintf(e->to, ", in %d slices, each on one die", g->slice.count);
     fputc('\n', e->to);
 }
 
 void explain_tiles(struct explain *e) {
-    fprintf(e->to, "\nTILES: chosen by predicted cost, or asked for with @tile");
+    fprintf(e->to, "\nTILES: chosen by predicted cost, or by @tile");
     if (e->nsamples > 1) fprintf(e->to, "; numbers for the launches under TIME");
     fputc('\n', e->to);
     for (int i = 0; i < e->p->ngrids; i++) {
@@ -121,8 +121,8 @@ static void put_loop(const struct explain *e, int loop) {
                 e->p->g->loops[loop].name, model ? " of " : "", model ? model : "");
     if (before)
         fprintf(e->to,
-                " %d pair%s of tasks must be in order, %d once those are left out that "
-                "follow from others. With a counter per tile: %.0f counters; made:",
+                " %d pair%s of tasks must be in order, %d of which do not follow from others. "
+                "With a counter for each tile: %.0f counters; made:",
                 before->needs, before->needs == 1 ? "" : "s", before->kept, before->counters);
     fprintf(e->to, " %d event%s of %.0f counter%s", made.events, made.events == 1 ? "" : "s",
             made.counters, made.counters == 1 ? "" : "s");
@@ -136,18 +136,18 @@ static void put_loop(const struct explain *e, int loop) {
             made.waits == 1 ? "" : "s", made.waits == 1 ? "s" : "");
 }
 
-/* Events without fences, and what they hand over. */
-static void put_carried(struct explain *e) {
+/* Flag-in-data events, and the tensors they guard. */
+static void put_flags(struct explain *e) {
     const et_program *p = e->p;
     int events = 0;
-    const char *sep = " Tagged for that:";
+    const char *sep = " Tensors with tags:";
     for (int i = 0; i < p->nevents; i++)
         events += p->events[i].carried;
     if (!events) return;
     fprintf(e->to,
-            "  %d event%s carried: no fences go with %s; what is handed over shows by itself "
-            "that it has come.",
-            events, events == 1 ? " is" : "s are", events == 1 ? "it" : "them");
+            "  %d flag-in-data event%s: no fences; every word of data has a tag that shows that it "
+            "has arrived.",
+            events, events == 1 ? "" : "s");
     for (int i = 0; i < p->ntensors; i++) {
         if (!p->tensors[i].tagged) continue;
         fprintf(e->to, "%s %%%s", sep, p->tensors[i].name);
@@ -157,12 +157,11 @@ static void put_carried(struct explain *e) {
 }
 
 void explain_events(struct explain *e) {
-    fprintf(e->to,
-            "\nEVENTS: what orders tasks, before and after what is redundant was left out\n");
+    fprintf(e->to, "\nEVENTS: what orders tasks, before and after redundant ones were removed\n");
     for (int l = -1; l < e->p->g->nloops; l++)
         put_loop(e, l);
-    put_carried(e);
-    fprintf(e->to, "  An event across the chip is predicted to take %s, %s within a die.\n",
+    put_flags(e);
+    fprintf(e->to, "  An event across the chip is predicted to take %s, one within a die %s.\n",
             explain_us(e, e->m->event_us),
             explain_us(e, e->m->counter_die_us + 2 * e->m->fence_die_us));
 }

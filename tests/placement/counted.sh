@@ -27,7 +27,7 @@ for target in gfx942 gfx950 gfx1100; do
     "$bin/etcc" codes.etg --target=$target --variants=1 --explain=$target.txt --emit-loops=$target.loops -o $target.hsaco
     "$bin/etcc" codes.etg --target=$target --variants=1 -o plain.hsaco
     cmp $target.hsaco plain.hsaco
-    grep -q 'in the machine code: all instructions' $target.txt || die "no word of machine code"
+    tr -s ' \n' '  ' < $target.txt | grep -q 'in the machine code: all instructions' || die "no word of machine code"
     for task in y z; do
         grep -q "^# LLVM-MCA-BEGIN $task\$" $target.loops || die "no loop of $task on $target"
     done
@@ -38,7 +38,7 @@ for target in gfx942 gfx950 gfx1100; do
         --quiet --markdown $target.md > log
     for task in y z; do
         # The line of machine code that follows the task's own.
-        said=$(awk -v task=$task: '/^CODES/ { codes = 1 } codes && $1 == task { on = 1 } on && /machine code: [0-9]/ {
+        said=$(awk -v task=$task: '/^QUANTISED/ { values = 1 } values && $1 == task { on = 1 } on && /machine code: [0-9]/ {
             match($0, /machine code: [0-9]+/); n = substr($0, RSTART + 14, RLENGTH - 14)
             match($0, /each of [0-9]+/); print n, substr($0, RSTART + 8, RLENGTH - 8); exit }' $target.txt)
         [ -n "$said" ] || { cat $target.txt; die "nothing is counted of $task on $target"; }

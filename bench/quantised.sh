@@ -42,13 +42,13 @@ row() { # NAME FOLDER TOKENS [OPTION...]
                 ops = line; sub(/.* operations a weight: /, "", ops); sub(/ a byte.*/, "", ops)
                 code = line; sub(/.*machine code: /, "", code)
                 each = code; sub(/ a byte.*/, "", each); sub(/.*: /, "", each)
-                how = code ~ /as codes/ ? "codes of 8 bits" : "bf16"
+                how = code ~ /fp8 x fp8/ ? "fp8 x fp8" : "bf16"
                 if (how == "bf16" && f16) how = "f16"
                 if (code ~ /not known/) each = how = "not known"
                 printf "| %s | %s | %s | %s | %s | %s |\n", name, tokens, bytes, ops, each, how
             }
         }
-        /^CODES/ { on = 1 }
+        /^QUANTISED/ { on = 1 }
         /^$/ { if (on) done(); on = 0 }
         on && /^  [a-z]/ { done(); line = "" }
         on { line = line $0 }' explained

@@ -146,7 +146,7 @@ static void put_code(const struct explain *e, int grid, double bytes, double flo
     const et_explain_code *c = &e->opt->code[e->first_task + grid];
     int64_t rounds = rounds_of(c, flops / waves);
     if (rounds < 0) {
-        fputs("    machine code: which of it a tile runs how often is not known\n", e->to);
+        fputs("    machine code: how often a tile runs each part is not known\n", e->to);
         return;
     }
     double all = (double)c->instructions[0] + (double)rounds * (double)c->instructions[1];
@@ -155,28 +155,26 @@ static void put_code(const struct explain *e, int grid, double bytes, double flo
         fprintf(e->to, ", %lld times %lld in a loop", (long long)rounds,
                 (long long)c->instructions[1]);
     fprintf(e->to, ": %.3g a byte%s\n", all * waves * e->m->wave_size / bytes,
-            c->codes ? ", which are multiplied as codes" : "");
+            c->codes ? ", multiplied as fp8 x fp8" : "");
 }
 
 static void put_head(const struct explain *e) {
     fprintf(
         e->to,
-        "\nCODES: operations for each byte of quantised weights\n"
-        "  Counted, not measured: what the dequantisation says as it is written, for one weight "
-        "in one lane; every conversion and rounding is one operation, taking a code out of its "
-        "bits one, and what weights side by side share is counted once for all of them. Not "
-        "counted: addresses, loads, matrix instructions, and what the target has more or fewer "
-        "instructions for: where none rounds to bf16, that alone takes four or five.");
+        "\nQUANTISED WEIGHTS: operations for each byte of them\n"
+        "  Counted, not measured: the dequantisation as it is written, for one weight in one "
+        "lane. Each conversion, rounding or unpacking is one operation; what neighbouring weights "
+        "share is counted once. Not counted: addresses, loads, matrix instructions. A target may "
+        "need more instructions or fewer: without one that rounds to bf16, four or five.");
     if (e->opt->code)
         fputs(" Counted in the machine code: all instructions of the blocks that have matrix "
-              "instructions in them, for a lane and for each byte of weights that a tile "
-              "multiplies by.",
+              "instructions, for a lane and a byte of a tile's weights.",
               e->to);
     else if (strncmp(e->m->target, "gfx", 3) == 0)
         fputs(" With -o, instructions are counted in the machine code as well.", e->to);
     fprintf(e->to,
-            "\n  While a byte comes from memory the vector units do %.3g operations at most, if "
-            "nothing else holds them up (vector_tflops / 2 / hbm_gbs of the machine).\n",
+            "\n  While a byte arrives from memory the vector units do at most %.3g operations "
+            "(vector_tflops / 2 / hbm_gbs of the machine).\n",
             budget(e->m));
 }
 
@@ -207,7 +205,7 @@ static bool put_task(const struct explain *e, int grid, bool any) {
     return some;
 }
 
-void explain_codes(struct explain *e) {
+void explain_quantised(struct explain *e) {
     bool any = false;
     for (int i = 0; i < e->p->ngrids; i++)
         any |= put_task(e, i, any);
