@@ -1,17 +1,15 @@
-/* What a tile will read and can be told before its waits.
+/* Loads and prefetches of a tile that need not wait for its events.
  *
- * Positions and slots, of which attention makes addresses, are loaded: after the waits, when what
- * was near the CU is forgotten, they would be a trip to memory of which all others wait for the
- * end.
+ * Positions and slots, from which attention computes addresses, are loaded to registers. After the
+ * waits' acquire fence the L1 is empty, and every other load would wait for that trip to memory.
  *
- * Rows of weights beside products, the first weights of products with a ring of both operands, and
- * keys and values are asked for into the cache that all CUs share. Asking is no access: what is
- * written in the meantime is written there too, and read from there.
+ * Auxiliary operands of products, the first weights of a multistage pipeline of both operands, and
+ * keys and values are prefetched into the L2. A prefetch is no access: data written in the meantime
+ * is written to the L2 too, and read from there.
  *
- * Weights that a product reads beside its rows, as those of a norm are, a map before the product
- * copies to LDS. Nobody writes them, so where the family can copy without waiting this is asked for
- * before the tile's waits, too; loaded in their place between rows and products they would be a
- * round trip to memory that nothing hides. */
+ * A map before the product copies its auxiliary operands, such as a norm's weights, to LDS. No task
+ * writes them, so where the family has asynchronous copies they start before the tile's waits.
+ * Loaded between rows and product they would cost a round trip to memory that nothing hides. */
 #include "codegen/step/contract.h"
 #include "ir/program/step.h"
 

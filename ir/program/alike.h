@@ -1,4 +1,4 @@
-/* alike.h - tasks that differ in nothing but names. */
+/* alike.h - tasks that differ only in names. */
 #ifndef ET_ALIKE_H
 #define ET_ALIKE_H
 

@@ -1,4 +1,4 @@
-/* features.h - what makes kernels faster and can be left out of one: the rows of features.def. */
+/* features.h - optimisations that can be switched off: the rows of features.def. */
 #ifndef ET_FEATURES_H
 #define ET_FEATURES_H
 
@@ -17,10 +17,10 @@ static inline bool et_is_without(et_features without, et_feature f) {
     return without >> f & 1;
 }
 
-/* "stream", and what that is; NULL past the last one. */
+/* "stream", and its description; NULL past the last one. */
 const char *et_feature_name(int);
 const char *et_feature_help(int);
-/* Those that NAMES has, with commas between them; names that there are not count for nothing. */
+/* The features in NAMES, separated by commas; unknown names are ignored. */
 et_features et_features_named(const char *names);
 
 #endif

@@ -1,8 +1,9 @@
-/* packed.h - weights of which at most two of every four elements of a row are not zero, and which
- * products read packed: those two, and where they were (runtime/etrt_abi.h has how they lie).
+/* packed.h - 2:4 sparse weights: at most two of every four elements of a row are not zero. Products
+ * read them packed: those two and their places (layout: runtime/etrt_abi.h).
  *
- * Behind a weight, of matrices [.., rows, k], lie its matrices packed and a word for each that says
- * whether it is: who loads the weight finds out. One that is not 2:4 is multiplied as it is. */
+ * Behind a weight [.., rows, k] follow its matrices packed, and a word for each that says whether
+ * it is packed, which the loader of the weight decides. A matrix that is not 2:4 is multiplied
+ * dense. */
 #ifndef ET_PACKED_H
 #define ET_PACKED_H
 
@@ -19,17 +20,17 @@ enum {
 typedef struct {
     int64_t high, wide;    /* blocks of a matrix */
     int64_t matrices;      /* of the weight */
-    int64_t at, is_packed; /* bytes from the weight to the blocks, to the words */
+    int64_t at, is_packed; /* bytes from the weight to the packed blocks; to the words */
 } et_packed;
 
-/* Of a weight; false where it is none that can be packed. */
+/* The layout for a weight; false where TENSOR cannot be packed. */
 bool et_packed_of(const et_program *, int tensor, et_packed *out);
 
-/* Can the b[I] of a CONTRACT step be read packed: is it a weight, walked along all of its k, whose
- * rows lie 16 by 16 in the tile as they do there? */
+/* Can b[I] of a CONTRACT step be read packed: is it a weight, read along all of its k, whose blocks
+ * of 16 rows coincide with the tile's? */
 bool et_packed_can(const et_program *, const et_step *, int i);
 
-/* Is there a product of the program that reads the weight so? */
+/* Does a product of the program read the weight packed? */
 bool et_packed_used(const et_program *, int tensor);
 
 #endif

@@ -11,8 +11,8 @@
 #include "ir/graph/attention.h"
 #include "ir/program/modes.h"
 
-/* Tasks that a program may have, those of each variant by themselves. The verifier compares every
- * two of them that meet in memory. */
+/* Most tasks of a program, counted for each variant separately: the verifier compares every two
+ * that touch the same memory. */
 enum { ET_MAX_TASKS = 4096 };
 
 /* ---- tensors ---- */
@@ -26,31 +26,30 @@ typedef enum {
     ET_TENSOR_TEMP,  /* in the workspace */
 } et_tensor_kind;
 
-/* A weight whose elements lie in memory with its dimensions in another order. Those of its shape
- * are, one or several of these at a time, the checkpoint's number order[0], order[1], ...; what
- * comes from loops comes first in both. */
+/* A weight that is relaid out when it is loaded: memory has the dimensions of the checkpoint's
+ * tensor in the order order[0], order[1], ... Dimensions of loops come first in both orders. Each
+ * dimension of the weight's shape is one of them, or several merged. */
 typedef struct {
     int rank;
-    et_expr dim[ET_MAX_RANK]; /* of the checkpoint, and the loops */
+    et_expr dim[ET_MAX_RANK]; /* of the loops, then of the checkpoint's tensor */
     unsigned char order[ET_MAX_RANK];
 } et_turned;
 
 typedef struct {
     et_tensor_kind kind;
     const char *name;
-    et_shape shape; /* row-major, contiguous, strides from the dimensions of this launch */
-    const et_turned
-        *turned;        /* WEIGHT: its dimensions lie in another order than in its file; or NULL */
-    et_value value;     /* what it holds, or none */
-    const void *data;   /* CONST: f32 or i32 elements */
-    int64_t offset;     /* TEMP: bytes from the workspace's start, a multiple of 256 */
-    int64_t max_bytes;  /* at the upper bounds of the symbols */
-    const char *source; /* WEIGHT: as in et_val */
+    et_shape shape;          /* row-major, contiguous, strides from the dimensions of this launch */
+    const et_turned *turned; /* WEIGHT: how it is relaid out; NULL: memory is as the checkpoint */
+    et_value value;          /* what it holds, or none */
+    const void *data;        /* CONST: f32 or i32 elements */
+    int64_t offset;          /* TEMP: bytes from the workspace's start, a multiple of 256 */
+    int64_t max_bytes;       /* at the upper bounds of the symbols */
+    const char *source;      /* WEIGHT: as in et_val */
     int nloops;
     int loops[ET_MAX_LOOPS];
-    int carried; /* TEMP: 1 + the loop whose iterations hand it on to one another, or 0 */
-    bool tagged; /* TEMP: each element lies in memory beside a number that says which store of this
-                    launch it is of (tags.h); max_bytes has room for both */
+    int carried; /* TEMP: 1 + the loop that carries it from iteration to iteration, or 0 */
+    bool tagged; /* TEMP: it holds flag-in-data words, an element and a tag each (tags.h); max_bytes
+                    has room for both */
 } et_tensor;
 
 /* An element of a tensor or of a local buffer. */
@@ -84,10 +83,10 @@ typedef struct {
 typedef enum { ET_HINT_NONE, ET_HINT_STATIC, ET_HINT_DYNAMIC } et_hint;
 const char *et_hint_name(et_hint); /* "static", "dynamic" */
 
-/* Work dealt by die: index i of `extent` along `coord` (an axis of a group, a tile coordinate of a
- * grid) lies in slice i * count / extent, and what lies in one slice runs on one die. Equal slices
- * of different grids of a model are on the same die, whatever their counts; where there are fewer
- * dies than slices a die has several. */
+/* Work divided among dies: index i of `extent` along `coord` (an axis of a group, a tile coordinate
+ * of a grid) is in slice i * count / extent, and a slice runs on one die. Equal slices of different
+ * grids of a model are on the same die, whatever their counts; with fewer dies than slices a die
+ * has several. */
 typedef struct {
     int coord;
     int count; /* 0: not sliced */
@@ -119,10 +118,9 @@ typedef struct {
      * and gvar counts those sets. All parts but the mask and the extra term are there. */
     int gvar, pvar, shared;
     et_expr part[ET_AT_PARTS];
-    /* Once it is decided: positions are cut into so many parts, each a tile's, and `to` has an
-     * index for the part before the last one; 0 or 1: they are not. Of so many heads of each set a
-     * tile is, or 0. STORE: so many parts of what the product sums over, an index in front of the
-     * others of `to` (passes/tile/sums.c). */
+    /* PARTS, once decided: ATTEND: positions are split among as many tiles, and `to` has an index
+     * for the part before its last one. STORE: split-K in as many parts, the first index of `to`
+     * (passes/tile/sums.c). 0 or 1: not split. HEADS: heads of each set that a tile has, or 0. */
     int parts, heads;
 } et_group;
 
@@ -136,10 +134,10 @@ typedef struct {
     int rank;
     int dim[ET_MAX_RANK];
     int pitch; /* elements between rows of the last dimension, >= dim[rank - 1] */
-    int rows;  /* of the dimension before that, so many are there at a time, a part of them; 0: all.
-                  Only sums of a CONTRACT step are so (et_func_bands) */
+    int rows; /* sub-tiled epilogue: LDS holds as many rows of the last dimension but one at a time;
+                 0: all. Only for sums of a CONTRACT step (et_func_bands) */
     int offset; /* bytes in LDS, a multiple of 16 */
-    bool slot;  /* its place is a slot of the program's ring (stream.h), of which LDS has others */
+    bool slot;  /* it is a stage of the weight stream (stream.h) */
 } et_local;
 
 typedef enum {
@@ -166,8 +164,8 @@ typedef struct et_step {
         value;   /* MAP: stored value. REDUCE: the body over `rvar`. No REDUCE or CONTRACT nodes. */
     et_place to; /* stores convert to the destination's dtype, rounding to nearest even. An index
                     of `to` may be out of range only where `mask` is false. */
-    et_expr tag; /* MAP: the number that goes with the elements it stores to a tagged tensor, or
-                    that those it loads from one must have (tags.h); else none */
+    et_expr tag; /* MAP: the tag of the flag-in-data words that it stores, or that it waits for in
+                    those it loads (tags.h); else none */
 
     /* REDUCE: to[...] = reduce over rvar in [0, rextent) of value; ARGMAX yields the first index of
      * the maximum as i32. rextent may be symbolic. An empty MAX is -inf, MIN +inf, SUM 0. */
@@ -188,30 +186,30 @@ typedef struct et_step {
     int nacc;
     et_expr b[ET_MAX_ACC];
     int acc[ET_MAX_ACC]; /* locals, f32 [wk][tm][tn]; the total ends in [0] */
-    int wn, wk;          /* waves side by side over n and over k */
-    int wm;              /* and over m, with a ring; wn * wk * wm = waves per workgroup */
-    int kc;              /* k staged at a time; a multiple of the matrix instruction's k times wk */
-    int stage_a; /* local, operand type [tm][kc]: the rows of a as the instruction reads them; or a
-                    ring of chunks, [stages][tm][kc], with one of b: how its elements lie there is
-                    up to codegen */
-    int stage_b; /* local [tn][kc] for a b that is not k-contiguous in memory, or -1; with a ring
-                    [stages][nacc * tn][kc], or, where weights come through the program's ring, a
-                    slot of that, [1][nacc * tn][k's], which several chunks of a share */
+    int wn, wk;          /* waves along n and along k */
+    int wm;              /* along m, with a pipeline; wn * wk * wm = waves per workgroup */
+    int kc;              /* k of a chunk; a multiple of the matrix instruction's k times wk */
+    int stage_a; /* local, operand type, [tm][kc]: staged rows of a; or, with a multistage pipeline
+                    of both operands, [stages][tm][kc], in a layout that codegen chooses */
+    int stage_b; /* local [tn][kc] for a b that is not k-contiguous in memory, or -1; with a
+                    pipeline [stages][nacc * tn][kc], or, where weights come through the weight
+                    stream, a stage of that, [1][nacc * tn][k], which several chunks of a share */
 
     /* ATTEND: out[h][d] as ir/graph/attention.h defines it, with the parts q(h, d), k(p, d),
      * v(p, d), first, end, mask(h, p), score(h, p), extra(h). All but the mask and the extra term
      * are there. FIRST, at least 0, and END may be data-dependent but are uniform over the
      * workgroup. Keys and values are read at positions in [FIRST, END), whatever the mask says.
      *
-     * Where OUT is two elements longer, what it holds can be joined with that of other positions:
-     * the sum of weights times values, not divided by that of the weights, which is out[h][depth +
-     * 1]; all weights are 2 to the power of the score times log2(e) less out[h][depth], the largest
-     * such power, or -1e38 where there is no position.
+     * Where OUT is two elements longer it is a partial result, to be joined with that of other
+     * positions: out[h][0 .. depth) is the sum of weights times values, not normalised,
+     * out[h][depth
+     * + 1] the sum of weights, out[h][depth] the largest score times log2(e) (-1e38 without any
+     * position), which has been subtracted from the exponents.
      *
-     * With ROWS, of which the first ILIVE are there, this is so for each of them: all parts may be
-     * over IVAR as well, and OUT has a dimension for it in front. Matrix instructions do it, and
-     * rows one after another whose keys and values are the same share what is read of them
-     * (codegen/step/attend/rows.c). */
+     * With ROWS, of which the first ILIVE exist, the same for each row: parts may depend on IVAR
+     * too, and OUT has a dimension for it in front. Matrix instructions compute it, and
+     * neighbouring rows with the same keys and values share the reads (codegen/step/attend/rows.c).
+     */
     int hvar, dvar, pvar;
     int ivar[1], nivar; /* nivar: 1 with rows, else 0 */
     int rows;           /* a multiple of 16, or 0 */
@@ -220,7 +218,7 @@ typedef struct et_step {
     et_expr part[ET_AT_PARTS];
     int out;     /* local, f32 [heads][depth], or [heads][depth + 2], or [rows][heads][depth] */
     int scratch; /* local, f32 [waves][heads][depth + 2]: partial results of the waves; with rows
-                    [2][ET_ATTEND_BLOCK][..] of et_attend_slot bytes each */
+                    [2][ET_ATTEND_BLOCK] keys and values, et_attend_slot bytes each */
 } et_step;
 
 typedef struct {
@@ -248,12 +246,12 @@ typedef struct {
     et_expr dim[ET_MAX_RANK];
     int var[ET_MAX_RANK]; /* 1 + the variable `count` has for the counter's index, or 0 */
     et_expr count;        /* arrivals that complete one counter; over symbols, `var` and tensors */
-    /* The user vouches for what tensors hold: every counter gets the arrivals it counts, and a task
-     * that notifies the event through a tensor notifies every counter that tasks wait for which
-     * must come after it. */
+    /* The user vouches for the contents of tensors: every counter gets its count of arrivals, and a
+     * task that notifies the event through a tensor notifies every counter that later tasks wait
+     * for. */
     bool promised;
-    /* It orders no memory but tagged tensors: arrivals and waits go without fences, and what tasks
-     * hand over by it shows by itself that it has come (tags.h). */
+    /* Flag-in-data: it orders nothing but tagged tensors, so arrivals and waits have no fences
+     * (tags.h). */
     bool carried;
     et_scope scope;
     int base; /* first word in the event array; element strides from the dims at upper bounds */
@@ -294,11 +292,10 @@ typedef struct {
 
 /* ---- streams ---- */
 
-/* Slots in LDS, at most so many of so many bytes, through which weights of streamed grids come
- * ahead of the tiles that read them (stream.h). FLIGHT: bytes on their way at most, as near as
- * copies that are waited for together let it be, and CALM, no more than that, of products of a few
- * rows while half of the slots are full. AHEAD: bytes that are asked for beyond those that slots
- * hold, into the cache that all CUs share. No slots: no ring. */
+/* The weight stream (stream.h): at most SLOTS stages of BYTES in LDS, which a producer wave fills
+ * with weights of streamed grids. FLIGHT: most bytes in flight, rounded to requests; CALM, at most
+ * FLIGHT: the same for small-M products while half of the stages are full. AHEAD: bytes beyond the
+ * stages that are fetched into the L2. SLOTS 0: no stream. */
 typedef struct {
     int slots, bytes, flight, calm, ahead;
 } et_ring;
@@ -315,13 +312,13 @@ typedef struct {
     int nwaits, cwaits;
     et_notify *notifies;
     int nnotifies, cnotifies;
-    et_share range; /* of its model's workgroups, for one that is not dynamic */
-    et_slice slice; /* of a tile coordinate, likewise; then there is no range */
-    et_hint hint;   /* what the user wants of a hybrid schedule */
-    bool dynamic;   /* its tasks go through queues, see queue.h; else they have their workgroups */
-    bool streamed;  /* the weights of its product come through the ring */
-    bool deep;      /* STREAMED: two chunks of them are in registers at once, where there is room */
-    bool early;     /* DYNAMIC: queued when all it waits for has begun, and waits where it runs */
+    et_share range; /* not dynamic: the part of its model's workgroups that run it */
+    et_slice slice; /* not dynamic, without a range: of a tile coordinate */
+    et_hint hint;   /* the user's wish for a hybrid schedule */
+    bool dynamic;   /* its tasks go through queues (queue.h) */
+    bool streamed;  /* the weights of its product come through the weight stream */
+    bool deep;      /* STREAMED: double-buffered fragments, where registers suffice */
+    bool early;     /* DYNAMIC: queued when all it waits for has begun; it waits where it runs */
 } et_grid;
 
 typedef struct {
@@ -334,9 +331,8 @@ typedef struct {
 
 typedef struct et_program et_program;
 
-/* A launch picks its variant by the value of one symbol: the same model compiled for narrower
- * bounds of it, with tilings of its own. The tensors that the caller sees are the same, in the same
- * order. */
+/* The same model compiled for a narrower range of one symbol, with tilings of its own. A launch
+ * picks a variant by the symbol's value. The caller's tensors are the same, in the same order. */
 typedef struct {
     int64_t upto;        /* the largest value of the symbol it is for */
     et_program *program; /* with a graph and symbols of its own */
@@ -363,17 +359,15 @@ struct et_program {
     int workgroup;   /* work-items per workgroup */
     et_ring ring;
     const char *source_hash;
-    /* Every workgroup visits
-     * items in program order. Tile t of a grid that is not dynamic (row-major in its coordinates)
-     * runs on workgroup (base + t) mod W, where base is the number of tiles of all such grids
-     * before it in program order, mod W; one with a range goes round its workgroups from the first,
-     * and counts in no base. The tiles of a slice go round the workgroups of its die in ascending
-     * order, from one that the implementation chooses, and count in no base either. What workgroups
-     * do at dynamic ones is said in queue.h.
+    /* Every workgroup visits items in program order. Tile t (row-major in its coordinates) of a
+     * static grid runs on workgroup (base + t) mod W, where base is the number of tiles of all
+     * static grids before it in program order, mod W. A grid with a range uses its workgroups in
+     * turn from the first; a slice those of its die in ascending order, from one that the
+     * implementation chooses; neither counts in a base. Dynamic grids: queue.h.
      *
-     * Where the graph has several models, all of this is said of each by itself, with its share of
-     * the workgroups, which a workgroup's number counts from: a workgroup visits all items of the
-     * first model, if it has a part in that, then those of the second. */
+     * With several models this holds for each of them, on its share of the workgroups, numbered
+     * from 0: a workgroup visits all items of the first model that it has a part in, then those of
+     * the next. */
     et_schedule_kind schedule;
     /* Variants by the value of variant_sym, ascending, the last up to its bound; or none, and the
      * program itself is what runs. */
@@ -382,50 +376,49 @@ struct et_program {
     et_variant variant[ET_MAX_VARIANTS];
 };
 
-/* The programs a kernel is made of: the variants in order, or the program itself; NULL past the
- * end. */
+/* Program I of those that a kernel is made of: the variants in order, or the program itself; NULL
+ * past the end. */
 et_program *et_program_part(et_program *, int i);
 /* The one of them that a launch with these values of the symbols runs. */
 et_program *et_part_at(et_program *, const int64_t *syms);
 
 et_program *et_program_create(et_graph *);
-/* What its grids are. */
+/* Static, dynamic or hybrid, by its grids. */
 et_schedule_kind et_program_schedule(const et_program *);
 /* The model of a grid or of all that is in a loop. Items of a model come after those of the models
  * before it. */
 int et_item_model(const et_program *, const et_item *);
-/* A new local of the function, of this name, or of one made of it where another local has it, as
- * one that is called like a tensor may; its number. */
+/* Add a local buffer; its number. NAME is changed where another local has it already. */
 int et_local_add(et_program *, et_func *, const char *name, et_dtype, int rank, const int *dim,
                  int pitch);
 int et_local_bytes(const et_local *);
-/* Is B an element of a tensor of type OPERAND at consecutive KVAR, with every row aligned to 16
- * bytes and begun at a multiple of them? Then codegen loads it without a buffer to stage it. */
+/* Is B k-major: an element of a tensor of type OPERAND, contiguous in KVAR, with rows aligned to 16
+ * bytes? Then codegen loads it without staging. */
 bool et_k_contiguous(const et_program *, et_expr b, int kvar, et_dtype operand);
-/* How E, an integer, changes as VAR grows by one: not at all, by as much each time, never one way
- * and then the other, or nobody knows. */
+/* How E, an integer, changes as VAR grows by one: not at all, by a constant, monotonically, or
+ * unknown. */
 typedef enum { ET_STILL, ET_EVEN, ET_STEADY, ET_ANYHOW } et_growth;
 et_growth et_growth_of(const et_exprs *, et_expr e, int var);
-/* E where VAR is K, if it is the same for all of RUN numbers from K on; else none. */
+/* E at VAR = K, if it is the same for all VAR in [K, K + RUN); else none. */
 et_expr et_same_in_run(et_exprs *, et_expr e, int var, et_expr k, int run);
-/* Can codegen compute B in registers, without a buffer to stage it, where a lane has RUN values of
- * KVAR side by side and all waves together a multiple of what divides ROUND? Each load of B is one
- * element for a run, or the run's elements side by side. How many loads there are; 0: it cannot. */
+/* Can codegen compute B in registers, without staging, where a lane has RUN consecutive values of
+ * KVAR, and all waves together a multiple of what divides ROUND? Each load of B must be one element
+ * for the run, or the run's elements, contiguous. Returns how many loads; 0: it cannot. */
 int et_k_computed(const et_program *, et_expr b, int kvar, int run, int round);
 /* The number of tiles of a grid. */
 et_expr et_grid_tiles(et_program *, const et_grid *);
 
 /* Print a device function as .eti. */
 void et_func_print(et_program *, const et_func *, FILE *);
-/* A task: its device function, the events it waits for and notifies, and what it is itself. */
+/* A task: its device function, its waits and notifications, and the task itself. */
 void et_task_print(et_program *, int grid, FILE *);
 /* Print as .eti at the program's stage. */
 void et_program_print(et_program *, FILE *);
 
-/* Which element of its file, counted like those of memory in all dimensions, number I in memory is.
- */
+/* The index in the checkpoint, row-major, of the element at index I in memory. */
 int64_t et_turned_place(const et_exprs *, const et_turned *, int64_t i);
-/* All COUNT elements of T, a weight that is turned: FROM as its file has them TO zeroed memory. */
+/* Copies all COUNT elements of T, a weight that is relaid out, FROM the checkpoint's order TO
+ * zeroed memory. */
 void et_turn_elements(const et_exprs *, const et_tensor *t, int64_t count, const void *from,
                       void *to);
 

@@ -1,26 +1,26 @@
-/* queue.h - dynamic tasks: how they are named, when they are queued, and where the words that takes
- * are in the event array. Computed from the program alone, so that whoever asks gets one answer.
+/* queue.h - dynamic tasks: their numbers, when they are queued, and where the words for that are in
+ * the event array. All of it follows from the program alone.
  *
  * A region is a maximal run of dynamic items of one model in one list; a loop all of whose grids
  * are dynamic is one item of it, all iterations together. Workgroups visit items in program order;
- * at a region they take tasks from its rings until every task of that instance of it (the iteration
- * of the loops around) has been taken, and go on.
+ * at a region they pop tasks from its queues until every task of that instance of it (one iteration
+ * of the surrounding loops) has been popped.
  *
- * A task is the number `first + iteration * tiles + tile` of its grid, never 0; iterations of all
- * loops around the grid are counted, outermost slowest. The tasks of a grid that agree on the loops
- * and on the coordinates its waits mention are a cell: they become ready together. The arrival that
- * completes a counter looks at the cells that wait for it, and whoever first finds one ready, by
- * its claim word, queues its tasks. Cells that may have nothing to wait for are looked at when the
- * launch starts. */
+ * A task's number is `first + iteration * tiles + tile` of its grid, never 0; iterations of all
+ * loops around the grid are counted, outermost slowest. The tasks of a grid with the same loop
+ * values and the same coordinates in their waits are a cell: they become ready together. The
+ * arrival that completes a counter checks the cells that wait for it; the first workgroup that
+ * finds one ready and sets its claim word pushes its tasks. Cells that may have nothing to wait for
+ * are checked when the launch starts. */
 #ifndef ET_QUEUE_H
 #define ET_QUEUE_H
 
 #include "ir/program/program.h"
 
-/* A ring of tasks: four words on lines of their own, then a power of two of slots. `tail` and
- * `head` give tickets to those who put and take; `published` is how many of what has a ticket to be
- * put may still be taken. A die's ring is reused, so room in it is reserved by `count` first; who
- * finds none uses the device's, which has a slot for every task of a launch. */
+/* A queue is a ticket ring: four words on cache lines of their own, then a power of two of slots.
+ * `tail` and `head` give tickets to pushers and poppers; `published` counts pushed tasks that have
+ * not been popped. Slots of a die's queue are reused, so `count` reserves room first; without room
+ * the task goes to the device's queue, which has a slot for every task of a launch. */
 enum {
     ET_QUEUE_DIES = 16,
     ET_LINE_WORDS = 32,
@@ -38,11 +38,11 @@ typedef struct {
     int first;               /* number of its first task */
     int tiles;               /* per iteration, at the upper bounds of the symbols */
     int iterations;          /* of all loops around it */
-    int inner;               /* of them, inside one instance of the region */
-    unsigned fixed;          /* coordinates that its waits mention */
-    int stride[ET_MAX_RANK]; /* of those in a cell's number */
+    int inner;               /* iterations inside one instance of the region */
+    unsigned fixed;          /* bit mask of the coordinates that its waits mention */
+    int stride[ET_MAX_RANK]; /* of those coordinates in a cell's number */
     int cells;               /* per iteration, at the upper bounds */
-    int claim;               /* word of its first cell */
+    int claim;               /* claim word of its first cell */
     bool seeded;             /* cells may have nothing to wait for */
 } et_queue_grid;
 
@@ -50,9 +50,9 @@ typedef struct {
     int first, count; /* items */
     int loop;         /* around it, or -1 */
     int instances;
-    int popped;    /* word that counts the tasks taken of the first instance; a line for each */
-    int rings;     /* first word: the dies', then the device's */
-    int slots;     /* of the device's, a power of two */
+    int popped;    /* word that counts popped tasks of the first instance; a line for each */
+    int rings;     /* first word of the queues: the dies', then the device's */
+    int slots;     /* of the device's queue, a power of two */
     int64_t tasks; /* of all instances at the upper bounds */
 } et_region;
 
@@ -64,24 +64,25 @@ typedef struct {
     int words;  /* of the event array, all together; p->event_words if nothing is dynamic */
 } et_queues;
 
-/* NULL, or what is too large. */
+/* NULL, or what is too large, as text. */
 const char *et_queues_plan(et_arena *, const et_program *, et_queues *out);
 /* Region that starts with item I, or -1. */
 int et_queues_region(const et_queues *, int item);
-/* Is it known from the start of a task which counter it will notify, and is it one? */
+/* Does a task notify exactly one counter, known when the task starts? */
 bool et_notify_plain(const et_program *, const et_notify *);
-/* Do loops A and B, or some around them, coincide? Either may be -1. */
+/* Do loops A and B, or loops around them, coincide? Either may be -1. */
 bool et_loops_shared(const et_program *, int a, int b);
-/* Does the loop's value, or the coordinate's, tell the counters of some wait apart? */
+/* Does the wait depend on VAR, a loop or a coordinate? */
 bool et_wait_mentions(const et_program *, const et_wait *, int var);
-/* Do tensors decide which counters the wait names, or what completes them? */
+/* Do tensors decide which counters the wait names, or their counts? */
 bool et_wait_loads(const et_program *, const et_wait *);
 
-/* How many counters a wait names where it is a few points, whatever tensors hold; else 0. */
+/* How many counters a wait names, if they are at most ET_QUEUE_POINTS points whatever tensors hold;
+ * else 0. */
 enum { ET_QUEUE_POINTS = 8 };
 int et_wait_points(const et_program *, const et_wait *);
-/* Can it be told side by side, a cell in each lane, whether cells of a grid are ready that differ
- * in variable VAR alone? Then those that are get queued together. */
+/* Can lanes check cells in parallel, one each, that differ in VAR alone? Then those that are ready
+ * are pushed together. */
 bool et_cells_together(const et_program *, const et_grid *, int var);
 
 #endif

@@ -1,7 +1,7 @@
-/* lm.h - compiled decoders, ready to run: libetrt's device, model and session in one place.
+/* lm.h - a compiled decoder, ready to run: libetrt's device, model and session in one place.
  *
- * This file and lm.c are all of etllm that calls libetrt: read them to learn it. Failing calls
- * leave why in ERR, an array of LLM_ERR characters. */
+ * Only this file and lm.c call libetrt: read them to learn it. Failing calls leave the reason in
+ * ERR, an array of LLM_ERR characters. */
 #ifndef LLM_LM_H
 #define LLM_LM_H
 
@@ -13,7 +13,7 @@
 
 struct lm_kernel;
 
-/* What a launch chooses by itself, as the inputs of a kernel from `etimport --sample` have it. */
+/* Sampling on the device: the inputs and outputs of a kernel from `etimport --sample`. */
 struct lm_picks {
     bool likeliest; /* it has the output `likeliest`: of each row */
     bool all;       /* it has the output `next`, and the inputs below */
@@ -37,38 +37,37 @@ struct lm_picks {
     int64_t chosen;    /* how many of NEXT the launch that was submitted gives */
 };
 
-/* A decoder of the kernel, which may hold several: what launches are given of it and give for it.
- */
+/* One decoder of the kernel, which may hold several: its inputs and outputs of a launch. */
 struct lm {
     struct lm_kernel *kernel;
     const char *part;   /* its name in the kernel; NULL: the kernel holds no other */
     int64_t max_tokens; /* most one launch takes */
     int64_t slots;      /* sequences whose keys and values fit */
     int64_t context;    /* positions of each, which all the pages must hold where there are pages */
-    int64_t page;       /* positions of a page; 0: each slot has memory of its own */
-    int64_t pages;      /* how many there are, for all slots */
+    int64_t page;       /* positions of a page; 0: no pages, each slot has memory of its own */
+    int64_t pages;      /* pages of all slots together */
     int64_t vocab;
     float *logits; /* [rows, vocab] of the last launch, unless BY_ROW is set */
-    bool by_row;   /* rows are read by lm_read_row alone */
-    int64_t read;  /* bytes that were read of the last launch */
+    bool by_row;   /* logits are read only by lm_read_row */
+    int64_t read;  /* bytes read from the last launch */
     struct lm_picks picks;
 
     /* The tokens of the next launch, any mix of sequences in any order, as long as the tokens of a
      * sequence come in order of position. None: the launch leaves this decoder out. */
     int32_t *tokens, *positions, *slot_of;
     int64_t n, submitted;
-    /* Of a kernel that gives logits of those tokens only that are asked for (`etimport --logits
-     * asked`): which they are, in the order of the rows of its logits. */
+    /* Kernels that compute logits only of requested tokens (`etimport --logits asked`): which
+     * tokens, in the order of rows of logits. */
     bool by_asking;
     int32_t *asked;   /* [max_rows] */
-    int64_t max_rows; /* of logits that a launch gives: max_tokens, unless BY_ASKING is set */
-    int64_t nrows;    /* that the next launch gives and somebody wants */
+    int64_t max_rows; /* rows of logits of a launch: max_tokens, unless BY_ASKING is set */
+    int64_t nrows;    /* requested rows of the next launch */
     int64_t submitted_rows;
-    /* Of a kernel that may go on by itself with what it chose (`etimport --steps`): how many steps
-     * a launch may have, 0 where it cannot; of the next one, and of the last. */
+    /* Kernels that continue with the tokens they chose (`etimport --steps`): most steps of a
+     * launch, 0 where it cannot; of the next one; of the last. */
     int64_t max_steps, steps, submitted_steps;
-    bool taken; /* what the launch gave of it has been read */
-    /* Which page has which positions of a slot. */
+    bool taken; /* its outputs of the last launch have been read */
+    /* The page table: pages of a slot by position. */
     int32_t *table;  /* [slots, row] */
     int64_t row;     /* pages that a slot can have */
     bool table_sent; /* the session has it */
@@ -80,8 +79,8 @@ struct lm_kernel {
     etrt_session *session;
     struct lm *models; /* [n] */
     int n;
-    /* Seconds of the last launch: of lm_submit, and of its outputs' way to the host up to now.
-     * DEVICE: what the device worked on it; 0 unless lm_time was called. */
+    /* Seconds of the last launch: in lm_submit, and reading outputs so far. DEVICE: the device's
+     * time; 0 unless lm_time was called. */
     struct lm_spent {
         double submit, read, device;
     } spent;
@@ -105,69 +104,69 @@ bool lm_open_only(struct lm_kernel *, const char *kernel, const char *weights, c
                   struct lm **out, char *err);
 void lm_close(struct lm_kernel *);
 
-/* Have the device tell how long it works on each launch from now on. */
+/* Measure the device's time of each launch from now on. */
 bool lm_time(struct lm_kernel *, char *err);
 
-/* One more token of the next launch: returns which. There must be room: n < max_tokens. */
+/* Add a token to the next launch; returns its index. There must be room: n < max_tokens. */
 int64_t lm_add(struct lm *, int32_t token, int64_t position, int64_t slot);
-/* The logits of that token are wanted: returns the row of lm->logits that will be theirs. Each
- * token is asked for once at most. There must be room: lm_rows_left is not 0. */
+/* Request the logits of that token; returns their row in lm->logits. At most once for each token.
+ * There must be room: lm_rows_left is not 0. */
 int64_t lm_ask(struct lm *, int64_t token);
-/* How many more tokens of the next launch may be asked for. */
+/* How many more rows may be requested of the next launch. */
 int64_t lm_rows_left(const struct lm *);
 
-/* The token after a row shall be chosen by the launch, from its logits with N changes, each of a
- * token of its own, and of those tokens whose MASK, where it is not NULL, is not -INFINITY.
- * Returns where lm_chosen has it, or -1: the kernel cannot, or there is no room for more. */
+/* Let the launch sample the token after a row, from its logits with N changes, each of a different
+ * token, among tokens whose MASK (may be NULL) is not -INFINITY. Returns the number that lm_chosen
+ * takes, or -1: the kernel cannot, or there is no room. */
 int64_t lm_pick(struct lm *, int64_t row, const struct drawing *, const struct change *, size_t n,
                 const float *mask);
-/* A row of logits of the launch that was done, to OUT[vocab], until the next one begins. */
+/* Copy a row of logits of the last launch to OUT[vocab]; before the next one begins. */
 bool lm_read_row(struct lm *, int64_t row, float *out, char *err);
-/* A token of the launch that was done; -1 where sampler_next gives that. */
+/* A token that the last launch sampled; -1 where sampler_next returns that. */
 int32_t lm_chosen(const struct lm *, int64_t pick);
 
-/* The next launch goes on by itself, so that it has N steps, up to max_steps: what was chosen after
- * each of its tokens is the token at the next position of that slot. All were asked for, in their
- * order, and are chosen by the launch. */
+/* The next launch has N steps, up to max_steps: the token sampled after each of its tokens becomes
+ * the token at the next position of that slot. All tokens must have been requested, in order, and
+ * be sampled by the launch. */
 void lm_repeat(struct lm *, int64_t n);
-/* Where lm_chosen has what that was in another step than the first. */
+/* The number that lm_chosen takes for a pick in a later STEP. */
 int64_t lm_pick_in(const struct lm *, int64_t step, int64_t pick);
 
-/* The first N pages of a slot, from the next launch on. What is fed must lie in them. */
+/* Set the first N pages of a slot, from the next launch on; they must hold all fed positions. */
 void lm_deal(struct lm *, int64_t slot, const int32_t *pages, int64_t n);
-/* Page TO becomes what page FROM is. */
+/* Copy page FROM to page TO. */
 bool lm_copy_page(struct lm *, int32_t to, int32_t from, char *err);
 
 enum lm_result {
     LM_DONE,
-    LM_ABORTED, /* the launch gave up, and what its sequences had in their slots is not to be relied
-                   on; the next launch may be tried, and other sequences are as they were */
-    LM_CANCELLED, /* by lm_cancel: the same, but what lay there before the launch still does */
-    LM_LOST,      /* the device or the session is no more: close, and open again */
+    LM_ABORTED, /* the launch gave up; the caches of its sequences are undefined, others unchanged,
+                   and the next launch may be tried */
+    LM_CANCELLED, /* by lm_cancel: the same, but positions before the launch are unchanged */
+    LM_LOST,      /* the device or the session is lost: close, and open again */
 };
-/* Launch what was added to all of its decoders, wait, read the logits that were asked for. What was
- * added is gone after. */
+/* Launch the tokens that were added to all decoders, wait, and read the requested logits. The lists
+ * of tokens are empty afterwards. */
 enum lm_result lm_run(struct lm_kernel *, char *err);
-/* The same in two steps: the launch begins; and wait for its end. What was added may not be changed
- * between them. False: it did not begin, as LM_LOST. */
+/* The same in two steps: start the launch; wait for its end. No tokens may be added between them.
+ * False: it did not start, as LM_LOST. */
 bool lm_submit(struct lm_kernel *, char *err);
 enum lm_result lm_wait(struct lm_kernel *, char *err);
-/* The second step, for at most SECONDS. False: the launch still runs, and *OUT is as it was. */
+/* Wait for at most SECONDS. False: the launch still runs, and *OUT is unchanged. */
 bool lm_wait_for(struct lm_kernel *, double seconds, enum lm_result *out, char *err);
-/* In between: is this decoder done, while others of the launch may still run? Then what the launch
- * gave of it is read now, as lm_wait would. */
+/* Between the two: is this decoder done, while others of the launch may still run? If so its
+ * outputs are read now, as lm_wait would. */
 bool lm_take(struct lm *);
-/* The launch that was submitted shall end soon. */
+/* Ask the running launch to end soon. */
 void lm_cancel(struct lm_kernel *);
 /* Forget all sequences. */
 bool lm_reset(struct lm_kernel *, char *err);
 
-/* picks.c, for lm.c: memory for launches of ROWS tokens; what an empty list is bound as. */
+/* picks.c, for lm.c: memory for launches of ROWS tokens; padding for empty lists. */
 bool lm_picks_allocate(struct lm_picks *, int64_t rows);
 void lm_picks_free(struct lm_picks *);
 void lm_picks_pad(struct lm_picks *);
 
-/* Seconds of a clock that only goes forward. */
+/* Seconds of a monotonic clock. */
 double lm_now(void);
 
 #endif
