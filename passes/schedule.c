@@ -92,6 +92,30 @@ static bool may_be_early(const et_pipeline *pl, const et_queues *q, int grid) {
     return true;
 }
 
+/* ---- the rules of ir/program/schedules.def ---- */
+
+typedef bool (*rule)(const et_pipeline *, const et_grid *);
+
+static bool never(const et_pipeline *pl, const et_grid *g) {
+    (void)pl, (void)g;
+    return false;
+}
+
+static bool always(const et_pipeline *pl, const et_grid *g) {
+    (void)pl, (void)g;
+    return true;
+}
+
+static bool where_it_pays(const et_pipeline *pl, const et_grid *g) {
+    return g->hint ? g->hint == ET_HINT_DYNAMIC : queue_pays(pl, g);
+}
+
+static const rule rules[] = {
+    [ET_SCHEDULE_NONE] = never,
+#define SCHEDULE(kind, name, tasks, rule, kernels, help, means) rule,
+#include "ir/program/schedules.def"
+};
+
 /* ---- the pass ---- */
 
 static void tell(const et_pipeline *pl) {
@@ -108,31 +132,27 @@ static void tell(const et_pipeline *pl) {
 
 bool et_pass_schedule(et_pipeline *pl) {
     et_program *p = pl->p;
-    et_schedule_kind asked = et_is_static(pl->opt) ? ET_SCHEDULE_STATIC : pl->opt->schedule;
-    const char *how = et_schedule_name(asked);
-    bool kernels = asked == ET_SCHEDULE_KERNELS;
-    if (kernels && pl->g->nmodels > 1) {
+    et_schedule_kind asked = pl->opt->schedule;
+    const et_schedule *s = et_schedule_of(asked);
+    if (s->kernels && pl->g->nmodels > 1) {
         et_diag(pl->g->diags, ET_ERROR, (et_loc){0},
-                "--schedule=%s is for one model: several share one kernel", how);
+                "--schedule=%s is for one model: several share one kernel", s->name);
         return false;
     }
     for (int i = 0; i < p->ngrids; i++) {
         et_grid *g = &p->grids[i];
-        if (g->slice.count && asked != ET_SCHEDULE_STATIC) {
+        if (g->slice.count && !s->fixed) {
             et_diag(pl->g->diags, ET_ERROR, (et_loc){0},
                     "task %s is dealt by slice, which --schedule=%s cannot: use --schedule=static",
-                    g->name, how);
+                    g->name, s->name);
             return false;
         }
-        if (asked == ET_SCHEDULE_HYBRID)
-            g->dynamic = g->hint ? g->hint == ET_HINT_DYNAMIC : queue_pays(pl, g);
-        else
-            g->dynamic = asked == ET_SCHEDULE_DYNAMIC;
+        g->dynamic = rules[asked](pl, g);
         g->hint = ET_HINT_NONE;
         g->early = false;
-        if (kernels) g->range = (et_share){0}; /* a kernel has the device to itself */
+        if (s->kernels) g->range = (et_share){0}; /* a kernel has the device to itself */
     }
-    p->schedule = kernels ? asked : et_program_schedule(p);
+    p->schedule = s->kernels ? asked : et_program_schedule(p);
     et_queues q;
     const char *problem = et_queues_plan(pl->g->arena, p, &q);
     for (int i = 0; i < p->ngrids && !problem; i++)
@@ -141,7 +161,7 @@ bool et_pass_schedule(et_pipeline *pl) {
     if (problem) {
         et_diag(pl->g->diags, ET_ERROR, (et_loc){0},
                 "%s for --schedule=%s: lower the bounds of the dims, or use --schedule=static",
-                problem, how);
+                problem, et_schedule_name(asked ? asked : ET_SCHEDULE_STATIC));
         return false;
     }
     tell(pl);

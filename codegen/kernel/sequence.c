@@ -6,7 +6,7 @@
 #include <string.h>
 
 bool cg_is_sequence(const cg *g) {
-    return et_program_part(g->whole, 0)->schedule == ET_SCHEDULE_KERNELS;
+    return et_schedule_of(et_program_part(g->whole, 0)->schedule)->kernels;
 }
 
 static int depth_of(const et_program *p, const et_grid *gr) {

@@ -153,16 +153,16 @@ static bool check_stage(et_stage to, const et_program *p, et_diags *d) {
     return false;
 }
 
-/* With --schedule=hybrid every task may turn out to go the same way. */
+/* Where that is decided task by task, all may turn out to go the same way. */
 static void tell_schedule(const et_options *o, et_program *whole) {
     const et_program *p;
     et_schedule_kind all = et_program_part(whole, 0)->schedule;
     for (int i = 1; (p = et_program_part(whole, i)); i++)
         if (p->schedule != all) return;
-    if (o->schedule == ET_SCHEDULE_HYBRID && all != ET_SCHEDULE_HYBRID &&
-        whole->stage == ET_STAGE_SCHEDULED)
-        fprintf(stderr, "%s: note: --schedule=hybrid came out %s: that costs less for every task\n",
-                o->input, et_schedule_name(all));
+    if (et_schedule_of(o->schedule)->queued == ET_QUEUED_CHOSEN &&
+        et_schedule_of(all)->queued != ET_QUEUED_CHOSEN && whole->stage == ET_STAGE_SCHEDULED)
+        fprintf(stderr, "%s: note: --schedule=%s came out %s: that costs less for every task\n",
+                o->input, et_schedule_name(o->schedule), et_schedule_name(all));
 }
 
 /* The program to generate code for: split into variants where that pays. */

@@ -81,9 +81,10 @@ static const cli_option options[] = {
      "the kernel can record when and where every task ran"},
     CLI_HEADING("How it is scheduled"),
     {"schedule", 0, CLI_CHOICE, NULL, TO(schedule),
-     "how tiles are given to workgroups: static (the default), dynamic (queued when what they wait "
-     "for is done), or hybrid (each task the way that costs less, or that @static or @dynamic asks "
-     "for)",
+     "how tiles are given to workgroups: "
+#define SCHEDULE(kind, name, tasks, rule, kernels, help, means) name " (" help "); "
+#include "ir/program/schedules.def"
+     "the default is static",
      .names = et_schedule_name, .lo = ET_SCHEDULE_STATIC},
     {"slices", 0, CLI_TAKE, "none|auto|1..16|rows:1..16", .take = take_slices,
      .help = "cut operators into so many slices, each of which stays on one die; products are cut "
@@ -171,7 +172,7 @@ static const cli_tool tool = {
 static int run(void *options_read) {
     struct command_line *c = options_read;
     et_options *o = &c->o;
-    if (o->slices > 1 && o->schedule > ET_SCHEDULE_STATIC)
+    if (o->slices > 1 && !et_schedule_of(o->schedule)->fixed)
         return cli_wrong(&tool, "--slices: tasks in slices are static, and --schedule=%s",
                          et_schedule_name(o->schedule));
     if (o->to && (!o->output || o->emit_llvm))

@@ -276,7 +276,7 @@ static void items(eti_parser *p, struct list *to, int loop_index, int depth) {
 /* The word must say what the tasks do. */
 static void check_schedule(eti_parser *p, et_loc loc, bool said) {
     et_schedule_kind is = et_program_schedule(p->p);
-    if (p->p->schedule == ET_SCHEDULE_KERNELS && is == ET_SCHEDULE_STATIC) is = ET_SCHEDULE_KERNELS;
+    if (et_schedule_of(p->p->schedule)->kernels && is == ET_SCHEDULE_STATIC) is = p->p->schedule;
     if (said && is != p->p->schedule)
         eti_error(p, loc, "the schedule is %s: look which tasks are dynamic", et_schedule_name(is));
     p->p->schedule = is;

@@ -3,6 +3,8 @@
 #ifndef ET_MODES_H
 #define ET_MODES_H
 
+#include <stdbool.h>
+
 /* In the order a compilation goes through them. */
 typedef enum {
     ET_STAGE_NONE, /* not said */
@@ -14,13 +16,22 @@ typedef enum {
     ET_STAGE_SCHEDULED
 } et_stage;
 
+/* What was asked for, or what a program is: static where no grid is dynamic, dynamic where all are,
+ * hybrid where some are; or a sequence of kernels. */
 typedef enum {
-    ET_SCHEDULE_NONE,    /* not said */
-    ET_SCHEDULE_STATIC,  /* no grid is dynamic */
-    ET_SCHEDULE_DYNAMIC, /* all grids are */
-    ET_SCHEDULE_HYBRID,  /* some are */
-    ET_SCHEDULE_KERNELS, /* none is; a launch is a sequence of kernels, one for each grid */
+    ET_SCHEDULE_NONE, /* not said: static */
+#define SCHEDULE(kind, name, tasks, rule, kernels, help, means) ET_SCHEDULE_##kind,
+#include "ir/program/schedules.def"
 } et_schedule_kind;
+
+/* A row of schedules.def. */
+typedef struct {
+    const char *name, *means;
+    enum { ET_QUEUED_NONE, ET_QUEUED_ALL, ET_QUEUED_CHOSEN } queued; /* CHOSEN: task by task */
+    bool kernels; /* a launch is a sequence of them */
+    bool fixed;   /* it is one, whose tiles are all dealt at compile time */
+} et_schedule;
+const et_schedule *et_schedule_of(et_schedule_kind);
 
 /* "graph", "static"; NULL past the last one. They take integers, as tables of options call them. */
 const char *et_stage_name(int stage);

@@ -169,7 +169,7 @@ const char *et_tags_problem(et_program *p) {
     const char *problem = NULL;
     if (!has_any(p)) return NULL;
     if (p->stage < ET_STAGE_EVENTED) return "tags and carried events come with events";
-    if (p->schedule == ET_SCHEDULE_KERNELS)
+    if (et_schedule_of(p->schedule)->kernels)
         return "tasks of kernels of their own have no carried events";
     for (int i = 0; i < p->ntensors; i++)
         if (p->tensors[i].tagged && !may_be_tagged(&p->tensors[i]))

@@ -98,13 +98,8 @@ static void put_head(const et_program *p, const et_explain_options *opt, FILE *t
         return;
     }
     const et_program *first = p->nvariants ? p->variant[0].program : p;
-    static const char *const means[] = {
-        [ET_SCHEDULE_STATIC] = "tiles are dealt to the CUs in program order",
-        [ET_SCHEDULE_DYNAMIC] = "tiles are queued when what they wait for is done",
-        [ET_SCHEDULE_HYBRID] = "tiles of some tasks are queued, those of the others dealt in order",
-        [ET_SCHEDULE_KERNELS] = "a launch is a kernel for each task, one after the other"};
-    fprintf(to, "Schedule: %s, %s (--schedule).\n", et_schedule_name(first->schedule),
-            means[first->schedule]);
+    const et_schedule *s = et_schedule_of(first->schedule);
+    fprintf(to, "Schedule: %s, %s (--schedule).\n", s->name, s->means);
 }
 
 static void put_all(et_program *p, const et_explain_options *opt, FILE *to) {

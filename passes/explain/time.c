@@ -146,7 +146,7 @@ static void put_idle(const struct explain *e, const struct timing *tm, double to
     bool sliced = false;
     for (int i = 0; i < e->p->ngrids; i++)
         sliced |= e->p->grids[i].slice.count > 0;
-    if (e->m->dies > 1 && e->p->schedule == ET_SCHEDULE_STATIC && !sliced)
+    if (e->m->dies > 1 && et_schedule_of(e->p->schedule)->fixed && !sliced)
         fprintf(e->to,
                 "      hint: --slices=auto keeps events within a die where that is predicted "
                 "to be faster\n");

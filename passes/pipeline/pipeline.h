@@ -15,7 +15,7 @@ typedef struct et_pipeline {
 
 /* Are all tiles dealt to workgroups at compile time? */
 static inline bool et_is_static(const et_pass_options *o) {
-    return o->schedule <= ET_SCHEDULE_STATIC;
+    return et_schedule_of(o->schedule)->fixed;
 }
 
 /* May weights come ahead of tasks through a ring? */

@@ -490,7 +490,7 @@ bool et_simulate(et_program *p, const et_sim_options *opt, et_sim_result *out,
                  char err[ET_SIM_ERR]) {
     struct sim s = {.p = et_part_at(p, opt->syms), .opt = opt, .m = opt->machine};
     et_sim_options apart = *opt;
-    if (opt->mode == ET_SIM_AS_SCHEDULED && s.p->schedule == ET_SCHEDULE_KERNELS) {
+    if (opt->mode == ET_SIM_AS_SCHEDULED && et_schedule_of(s.p->schedule)->kernels) {
         apart.mode = ET_SIM_UNFUSED;
         s.opt = &apart;
     }

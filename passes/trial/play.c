@@ -37,7 +37,7 @@ static double *count_tasks(et_program *p, const int64_t *syms) {
 
 et_player *et_player_create(et_program *p, const et_pass_options *o, const int64_t *syms) {
     et_player *pl = et_alloc(p->g->arena, sizeof *pl);
-    bool dynamic = o->schedule == ET_SCHEDULE_DYNAMIC;
+    bool dynamic = et_schedule_of(o->schedule)->queued == ET_QUEUED_ALL;
     pl->p = p;
     pl->tasks = count_tasks(p, syms);
     pl->sim = (et_sim_options){.machine = o->machine,
