@@ -149,14 +149,9 @@ LLVMTypeRef cg_storage(cg *g, et_dtype t) {
         return g->bf16;
     case ET_I32:
         return g->i32;
-    case ET_E4M3:
-    case ET_E5M2:
-    case ET_UE8M0:
-    case ET_I8:
-    case ET_U8:
-        return g->i8;
     default:
-        et_bug("dtype %d", t);
+        et_check(et_dtype_bits(t) == 8);
+        return g->i8;
     }
 }
 

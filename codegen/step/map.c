@@ -422,10 +422,6 @@ static bool is_ready(struct find_ahead *f, et_expr e) {
     return f->ready;
 }
 
-static bool is_function(et_xop op) {
-    return op >= ET_X_EXP && op <= ET_X_POW && op != ET_X_FLOOR;
-}
-
 /* Loads of E that happen whatever the launch's data, or may happen without harm; before the waits
  * functions of them, too. */
 static void find_loads(struct find_ahead *f, et_expr e, bool sure) {
@@ -433,8 +429,8 @@ static void find_loads(struct find_ahead *f, et_expr e, bool sure) {
     et_node_x x = *et_x(g->x, e);
     if (--f->left < 0 || !x.nops) return;
     bool choice = x.op == ET_X_SELECT || x.op == ET_X_AND || x.op == ET_X_OR;
-    if (!f->waited && !f->wide && is_function(x.op) && et_expr_has_op(g->x, e, ET_X_LOAD) &&
-        is_ready(f, e) && (sure || f->inside)) {
+    if (!f->waited && !f->wide && et_xop_is(x.op, ET_XOP_FUNCTION) &&
+        et_expr_has_op(g->x, e, ET_X_LOAD) && is_ready(f, e) && (sure || f->inside)) {
         know_computed(g, f->a, e);
         return;
     }

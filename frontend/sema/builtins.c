@@ -16,15 +16,10 @@
     { "eps", ET_KW_FLOAT, true, 0 }
 
 static const et_builtin builtins[] = {
-    OP1("exp", ET_X_EXP),
-    OP1("log", ET_X_LOG),
-    OP1("sqrt", ET_X_SQRT),
-    OP1("rsqrt", ET_X_RSQRT),
-    OP1("sin", ET_X_SIN),
-    OP1("cos", ET_X_COS),
-    OP1("tanh", ET_X_TANH),
-    OP1("erf", ET_X_ERF),
-    OP1("floor", ET_X_FLOOR),
+#define X(NAME, text, arity, traits)
+#define F(NAME, text, traits, of) OP1(text, ET_X_##NAME),
+#include "ir/expr/expr.def"
+#undef X
     OP1("abs", ET_X_ABS),
     OP2("minimum", ET_X_MIN),
     OP2("maximum", ET_X_MAX),

@@ -1,4 +1,5 @@
 /* Arithmetic of integer expressions, kept in range and small, and of numbers known now. */
+#include "ir/expr/scalar.h"
 #include "frontend/sema/sema.h"
 #include <math.h>
 
@@ -57,34 +58,10 @@ static bool result(et_sema *s, et_loc loc, double a, double v, double *out) {
 }
 
 bool et_scalar_fold1(et_sema *s, et_loc loc, et_xop op, double a, double *out, bool *out_folded) {
-    *out_folded = true;
-    switch (op) {
-    case ET_X_NEG:
-        return result(s, loc, a, -a, out);
-    case ET_X_ABS:
-        return result(s, loc, a, fabs(a), out);
-    case ET_X_EXP:
-        return result(s, loc, a, exp(a), out);
-    case ET_X_LOG:
-        return result(s, loc, a, log(a), out);
-    case ET_X_SQRT:
-        return result(s, loc, a, sqrt(a), out);
-    case ET_X_RSQRT:
-        return result(s, loc, a, 1 / sqrt(a), out);
-    case ET_X_SIN:
-        return result(s, loc, a, sin(a), out);
-    case ET_X_COS:
-        return result(s, loc, a, cos(a), out);
-    case ET_X_TANH:
-        return result(s, loc, a, tanh(a), out);
-    case ET_X_ERF:
-        return result(s, loc, a, erf(a), out);
-    case ET_X_FLOOR:
-        return result(s, loc, a, floor(a), out);
-    default:
-        *out_folded = false;
-        return true;
-    }
+    et_function *of = et_function_of(op);
+    *out_folded = of || op == ET_X_NEG || op == ET_X_ABS;
+    if (!*out_folded) return true;
+    return result(s, loc, a, of ? of(a) : op == ET_X_NEG ? -a : fabs(a), out);
 }
 
 bool et_scalar_fold2(et_sema *s, et_loc loc, et_xop op, double a, double b, double *out,

@@ -353,15 +353,10 @@ static const struct {
     const char *name;
     int arity;
 } functions[] = {
-#define X(NAME, text, arity) {ET_X_##NAME, text, arity},
+#define X(NAME, text, arity, traits) {ET_X_##NAME, text, arity},
 #include "ir/expr/expr.def"
 #undef X
 };
-
-static bool is_infix(et_xop op) {
-    return (op >= ET_X_ADD && op <= ET_X_MOD) || (op >= ET_X_AND && op <= ET_X_NE) ||
-           op == ET_X_DIV;
-}
 
 static et_expr call(eti_parser *p, int may, const char *name, et_loc loc) {
     static const char *const reduces[] = {"sum", "max", "min", "argmax"};
@@ -370,7 +365,7 @@ static et_expr call(eti_parser *p, int may, const char *name, et_loc loc) {
             return reduction(p, may, (et_reduce)r, loc);
     size_t f = 0;
     while (f < sizeof functions / sizeof *functions &&
-           (strcmp(functions[f].name, name) != 0 || is_infix(functions[f].op)))
+           (strcmp(functions[f].name, name) != 0 || et_xop_is(functions[f].op, ET_XOP_INFIX)))
         f++;
     bool known = f < sizeof functions / sizeof *functions;
     if (!known) eti_error(p, loc, "there is no function called '%s'", name);

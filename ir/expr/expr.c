@@ -452,7 +452,7 @@ bool et_is_int(const et_exprs *p, et_expr e, int64_t *out_value) {
 
 const char *et_xop_text(et_xop op) {
     switch (op) {
-#define X(NAME, text, arity)                                                                       \
+#define X(NAME, text, arity, traits)                                                               \
     case ET_X_##NAME:                                                                              \
         return text;
 #include "ir/expr/expr.def"
@@ -466,6 +466,21 @@ const char *et_xop_text(et_xop op) {
     default:
         return "?";
     }
+}
+
+bool et_xop_is(et_xop op, enum et_xop_trait trait) {
+    enum {
+        FUNCTION = ET_XOP_FUNCTION,
+        COSTLY = ET_XOP_COSTLY,
+        ANGLE = ET_XOP_ANGLE,
+        INFIX = ET_XOP_INFIX,
+    };
+    static const unsigned char all[ET_X_COUNT] = {
+#define X(NAME, text, arity, traits) [ET_X_##NAME] = traits,
+#include "ir/expr/expr.def"
+#undef X
+    };
+    return all[op] & trait;
 }
 
 const char *et_reduce_text(et_reduce r) {

@@ -40,7 +40,7 @@ typedef enum {
     ET_X_LOAD,     /* i: tensor (or local buffer, see i2); operands: one index per dimension */
     ET_X_REDUCE,   /* i: et_reduce; i2: variable; operands: extent, body */
     ET_X_CONTRACT, /* i: graph value of a contraction, or product of a group; operands: indices */
-#define X(NAME, text, arity) ET_X_##NAME,
+#define X(NAME, text, arity, traits) ET_X_##NAME,
 #include "ir/expr/expr.def"
 #undef X
     ET_X_COUNT
@@ -194,6 +194,14 @@ bool et_expr_of_launch(const et_exprs *, et_expr e);
 bool et_expr_is_known(const et_exprs *, et_expr e);
 
 const char *et_xop_text(et_xop);
+/* Columns of expr.def. */
+enum et_xop_trait {
+    ET_XOP_FUNCTION = 1, /* many instructions on every GPU */
+    ET_XOP_COSTLY = 2,   /* so many that its value is kept rather than computed again */
+    ET_XOP_ANGLE = 4,    /* still more: a large argument has to be brought near 0 first */
+    ET_XOP_INFIX = 8,    /* written between its operands */
+};
+bool et_xop_is(et_xop, enum et_xop_trait);
 const char *et_reduce_text(et_reduce);
 /* Text such as "(N + 15) / 16" for integers, "silu"-style prefix calls for the rest, with as few
  * parentheses as it needs to be read back as the same expression; NAME gives the name of a tensor

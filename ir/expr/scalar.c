@@ -2,29 +2,18 @@
 #include "ir/base/diag.h"
 #include <math.h>
 
-static double function(et_xop op, double a) {
-    switch (op) {
-    case ET_X_EXP:
-        return exp(a);
-    case ET_X_LOG:
-        return log(a);
-    case ET_X_SQRT:
-        return sqrt(a);
-    case ET_X_RSQRT:
-        return 1 / sqrt(a);
-    case ET_X_SIN:
-        return sin(a);
-    case ET_X_COS:
-        return cos(a);
-    case ET_X_TANH:
-        return tanh(a);
-    case ET_X_ERF:
-        return erf(a);
-    case ET_X_FLOOR:
-        return floor(a);
-    default:
-        et_bug("operator %s", et_xop_text(op));
-    }
+static double et_rsqrt(double a) {
+    return 1 / sqrt(a);
+}
+
+et_function *et_function_of(et_xop op) {
+    static et_function *const of[ET_X_COUNT] = {
+#define X(NAME, text, arity, traits)
+#define F(NAME, text, traits, of) [ET_X_##NAME] = of,
+#include "ir/expr/expr.def"
+#undef X
+    };
+    return of[op];
 }
 
 float et_float_op(et_xop op, float a, float b) {
@@ -56,7 +45,8 @@ float et_float_op(et_xop op, float a, float b) {
     case ET_X_POW:
         return (float)pow((double)a, (double)b);
     default:
-        return (float)function(op, (double)a);
+        et_check(et_function_of(op) != NULL);
+        return (float)et_function_of(op)((double)a);
     }
 }
 

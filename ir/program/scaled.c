@@ -50,8 +50,7 @@ static bool is_small(const struct codes *c, et_expr e) {
 /* ---- what can be ---- */
 
 static bool fits(et_dtype t) {
-    return t == ET_BF16 || t == ET_E4M3 || t == ET_E5M2 || t == ET_E2M1 || t == ET_UE8M0 ||
-           t == ET_I8 || t == ET_U8 || t == ET_I4 || t == ET_U4;
+    return t == ET_BF16 || et_dtype_is_code(t);
 }
 
 /* E without conversions that change nothing of what fits eight bits. */

@@ -75,8 +75,8 @@ static void count_node(void *ctx, et_expr x) {
     }
     if (n->op == ET_X_PHILOX) e->c.ops += OPS_PER_PHILOX;
     if (n->type != ET_T_F32 || n->nops == 0 || n->op == ET_X_LOAD) return;
-    bool function = n->op >= ET_X_EXP && n->op <= ET_X_POW && n->op != ET_X_FLOOR;
-    bool angle = n->op == ET_X_SIN || n->op == ET_X_COS;
+    bool function = et_xop_is(n->op, ET_XOP_FUNCTION);
+    bool angle = et_xop_is(n->op, ET_XOP_ANGLE);
     e->c.ops += part * (angle ? OPS_PER_ANGLE : function ? OPS_PER_FUNCTION : 1);
 }
 

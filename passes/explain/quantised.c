@@ -73,7 +73,7 @@ static double count(struct weight *w, et_expr x) {
     double often = n.op == ET_X_VAR && n.i == w->step->kvar ? 1 : HUGE_VAL;
     for (int i = 0; i < n.nops; i++)
         often = fmin(often, count(w, n.ops[i]));
-    bool function = n.op >= ET_X_EXP && n.op <= ET_X_POW && n.op != ET_X_FLOOR;
+    bool function = et_xop_is(n.op, ET_XOP_FUNCTION);
     /* Integers have 32 bits in a tile, to which TO_I32 brings them back in meaning. */
     if (n.nops && fresh && n.op != ET_X_TO_I32) w->ops += (function ? FUNCTION : 1) / often;
     return often;

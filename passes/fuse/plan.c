@@ -79,11 +79,6 @@ static void count_reads(et_lowering *lo, const et_block *b, int depth, int *posi
 
 /* ---- what an expression holds ---- */
 
-static bool is_costly(et_xop op) {
-    return op == ET_X_EXP || op == ET_X_LOG || op == ET_X_SIN || op == ET_X_COS ||
-           op == ET_X_TANH || op == ET_X_ERF || op == ET_X_POW || op == ET_X_PHILOX;
-}
-
 struct costly {
     const et_exprs *p;
     bool found;
@@ -91,7 +86,7 @@ struct costly {
 
 static void find_costly(void *ctx, et_expr e) {
     struct costly *c = ctx;
-    c->found |= is_costly(et_x(c->p, e)->op);
+    c->found |= et_xop_is(et_x(c->p, e)->op, ET_XOP_COSTLY);
 }
 
 static bool body_costly(et_lowering *lo, const et_node *n) {
