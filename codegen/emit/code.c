@@ -72,6 +72,5 @@ val cg_round_e4m3(cg *g, val v) {
     power = cg_call(g, "llvm.umax", 1, &g->i32, 2, (val[]){power, cg_i32(g, LEAST)});
     val add = LLVMBuildBitCast(g->b, cg_addi(g, power, UP), g->f32, "");
     m = LLVMBuildFSub(g->b, LLVMBuildFAdd(g->b, m, add, ""), add, "");
-    LLVMTypeRef t = g->f32;
-    return cg_select(g, none, v, cg_call(g, "llvm.copysign", 1, &t, 2, (val[]){m, v}));
+    return cg_select(g, none, v, cg_with_sign(g, m, v));
 }

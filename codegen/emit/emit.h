@@ -256,6 +256,11 @@ void cg_load_n(cg *, int space, int id, val ptr, int n, int align, val *out);
 void cg_store_n(cg *, int space, int id, val ptr, int n, int align, val *v);
 val cg_to_storage(cg *, et_dtype, val);
 val cg_to_bf16(cg *, val f32);
+val cg_to_f16(cg *, val f32);
+/* An f32, or a vector of them, as it must be where it is rounded to f16 otherwise (round.c). */
+val cg_before_f16(cg *, val f32);
+/* SIZE, an f32 whose sign bit is not set, with the sign of another. */
+val cg_with_sign(cg *, val size, val sign);
 val cg_local_ptr(cg *, int local, val elements); /* elements: offset in elements, i32 */
 bool cg_in_range(cg *, const et_node_x *load);
 

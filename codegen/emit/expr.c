@@ -277,7 +277,7 @@ static val emit_float(cg *g, const et_node_x *x, val a, val b) {
     case ET_X_RSQRT:
         return g->family->divide(g, cg_f32(g, 1), g->family->root(g, a));
     case ET_X_TO_F16:
-        return LLVMBuildFPExt(g->b, LLVMBuildFPTrunc(g->b, a, g->f16, ""), g->f32, "");
+        return LLVMBuildFPExt(g->b, cg_to_f16(g, a), g->f32, "");
     case ET_X_TO_BF16:
         return LLVMBuildFPExt(g->b, cg_to_bf16(g, a), g->f32, "");
     case ET_X_TO_E4M3:

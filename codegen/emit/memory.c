@@ -132,8 +132,7 @@ val cg_to_storage(cg *g, et_dtype t, val v) {
         return from == g->i32 ? v : cg_call(g, "llvm.fptosi.sat", 2, types, 1, &v);
     }
     v = cg_to_f32(g, v);
-    if (t == ET_BF16) return cg_to_bf16(g, v);
-    return t == ET_F32 ? v : LLVMBuildFPTrunc(g->b, v, cg_storage(g, t), "");
+    return t == ET_BF16 ? cg_to_bf16(g, v) : t == ET_F16 ? cg_to_f16(g, v) : v;
 }
 
 static val from_storage(cg *g, et_dtype t, val v) {

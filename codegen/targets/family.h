@@ -229,10 +229,11 @@ typedef struct et_family {
      * same k of column l / 4 of the right one (N), and of the sums columns l % 4 * 2 and the next,
      * of the first row, then of the other. NULL: there is none. */
     void (*multiply8)(cg *, et_dtype, const val m[4], const val n[2], val sum[4]);
-    const et_group_family *group;  /* warpgroup MMA; NULL: no target has it */
-    const et_bulk_family *bulk;    /* TMA; NULL: no target has it */
-    const et_pairs_family *pairs;  /* packed pairs; NULL: the target has no vectors of bf16 */
-    const et_bare_family *bare;    /* unscaled; NULL: scales are applied to values */
+    const et_group_family *group; /* warpgroup MMA; NULL: no target has it */
+    const et_bulk_family *bulk;   /* TMA; NULL: no target has it */
+    const et_pairs_family *pairs; /* packed pairs; NULL: the target has no vectors of bf16 */
+    const et_bare_family *bare;   /* unscaled; NULL: scales are applied to values */
+    bool rounds_products; /* to f16, in one instruction that makes a zero of either sign +0 */
     val (*divide)(cg *, val, val); /* f32, to 2.5 ulp */
     val (*root)(cg *, val);        /* the square root of an f32, to 2.5 ulp */
     val (*exp2)(cg *, val);        /* of an f32, to 2 ulp; denormal results become zero */

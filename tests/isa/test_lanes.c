@@ -118,10 +118,10 @@ static uint32_t mix IN {
     return u(fmaf((float)h(A >> 16), f(B), -fabsf((float)h(C))));
 }
 static uint32_t mixlo IN {
-    return (OLD & 0xffff0000) | hu((double)h(A) * h(B) + h(C));
+    return (OLD & 0xffff0000) | hu(fmaf((float)h(A), (float)h(B), (float)h(C)));
 }
 static uint32_t mixhi IN {
-    return (OLD & 0xffff) | hu((double)h(A) * h(B >> 16) + 1.0) << 16;
+    return (OLD & 0xffff) | hu(fmaf((float)h(A), (float)h(B >> 16), 1.0f)) << 16;
 }
 static uint32_t pk_mods IN {
     return hu((double)h(A >> 16) + h(B)) | hu(-(double)h(A >> 16) + h(B)) << 16;

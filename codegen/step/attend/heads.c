@@ -63,6 +63,7 @@ static val packed(cg *g, et_dtype t, val a, val b) {
     LLVMTypeRef two = LLVMVectorType(g->f32, 2);
     val v = LLVMBuildInsertElement(g->b, LLVMGetPoison(two), a, cg_i32(g, 0), "");
     v = LLVMBuildInsertElement(g->b, v, b, cg_i32(g, 1), "");
+    if (t == ET_F16) v = cg_before_f16(g, v);
     v = LLVMBuildFPTrunc(g->b, v, LLVMVectorType(cg_storage(g, t), 2), "");
     return LLVMBuildBitCast(g->b, v, g->i32, "");
 }

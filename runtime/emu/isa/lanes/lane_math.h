@@ -78,21 +78,6 @@ L float fma_odd(float x, float y, float z) {
 L float fma16(float x, float y, float z) {
     return fma_odd(x, y, z);
 }
-/* Sources may be f32 here, so the product is exact only in double. */
-L float fma_mix16(float x, float y, float z) {
-    double p = (double)x * y, s = p + z;
-    double b = s - p, err = (p - (s - b)) + (z - b);
-    uint64_t u = asq(s), e = asq(err);
-    uint64_t nudged = (int64_t)(e ^ u) < 0 ? u - 1 : u + 1;
-    uint64_t inexact = (uint64_t)(err != 0) & (uint64_t)(s != 0) & (uint64_t)(err == err) & ~u & 1;
-    double d = asd(inexact ? nudged : u);
-    /* to float, again to odd */
-    float f = (float)d;
-    uint32_t v = asu(f);
-    uint32_t nf = (f > d) == (f > 0) ? v - 1 : v + 1;
-    uint32_t lost = (uint32_t)(f != d) & (uint32_t)(f - f == 0) & (uint32_t)(f != 0) & ~v & 1;
-    return asf(lost ? nf : v);
-}
 
 /* ---- integers ---- */
 
