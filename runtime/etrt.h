@@ -27,8 +27,8 @@ extern "C" {
 #pragma GCC visibility push(default)
 #endif
 
-/* The version this header is of; etrt_version() is that of the library, "0.1.0". A library of the
- * same major and minor version has every call of this header. */
+/* The version of this header; etrt_version() returns the library's, "0.1.0". A library of the same
+ * major and minor version has every call of this header. */
 #define ETRT_VERSION_MAJOR 0
 #define ETRT_VERSION_MINOR 1
 #define ETRT_VERSION_PATCH 0
@@ -62,7 +62,7 @@ typedef struct etrt_device etrt_device;
 typedef struct etrt_model etrt_model;
 typedef struct etrt_session etrt_session;
 
-/* Those from ETRT_E4M3 on are of weights alone. */
+/* Types from ETRT_E4M3 on occur only in weights. */
 typedef enum etrt_dtype {
     ETRT_F32,
     ETRT_F16,
@@ -89,24 +89,19 @@ const char *etrt_last_error(void);
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
-/* Open what SPEC says; ETRT_NO_DEVICE where there is none, ETRT_INVALID for what is no SPEC.
- *   "auto"     the first GPU, as etrt_device_at lists them, that runs what the first model loaded
- *              was compiled for, else "emu". It stays that; until then etrt_device_isa is ""
- *   "hsa"      AMD's first GPU, "hsa:1" the second, or ETRT_NO_DEVICE
- *   "cuda"     NVIDIA's, likewise
- *   "cuda:current"
- *              the CUDA context that is current in the calling thread, which may be a green one
- *              with a part of the SMs, for libraries that share their memory, or to run beside
- *              others. The caller destroys it, after the device is closed
- *   "emu"      the emulator. It becomes the GPU that the first model loaded was compiled for, and
- *              stays that; until then etrt_device_isa is "". The environment variable
- *              ETEMU_DEVICE decides before any model does, and so does an emulator that this
- *              process has open already
- *   "emu:gfx942:cus=16:xcds=2"
- *              this GPU and no other (options as etemu_configure takes them)
- *   "null"     takes models for any GPU and computes nothing: launches succeed at once and write
- *              nothing, so outputs are NaNs and states stay. For trying everything around a
- *              launch */
+/* Open the device that SPEC names; ETRT_NO_DEVICE where there is none, ETRT_INVALID for a malformed
+ * SPEC.
+ *   "auto"     the first GPU, in the order of etrt_device_at, that runs the target of the first
+ * model loaded, else "emu". It then stays that device; until then etrt_device_isa is "" "hsa" AMD's
+ * first GPU, "hsa:1" the second, or ETRT_NO_DEVICE "cuda"     NVIDIA's, likewise "cuda:current" the
+ * CUDA context that is current in the calling thread, which may be a green one with a part of the
+ * SMs, for libraries that share their memory, or to run beside others. The caller destroys it,
+ * after the device is closed "emu"      the emulator. It becomes the GPU that the first model
+ * loaded was compiled for, and stays that; until then etrt_device_isa is "". The environment
+ * variable ETEMU_DEVICE decides before any model does, and so does an emulator that this process
+ * has open already "emu:gfx942:cus=16:xcds=2" this GPU and no other (options as etemu_configure
+ * takes them) "null"     takes models for any GPU and computes nothing: launches succeed at once
+ * and write nothing, so outputs are NaNs and states stay. For trying everything around a launch */
 etrt_status etrt_device_open(const char *spec, etrt_device **out_device);
 /* After its models. NULL is fine, here and below. */
 void etrt_device_close(etrt_device *);
@@ -115,12 +110,12 @@ const char *etrt_device_name(const etrt_device *);
 const char *etrt_device_isa(const etrt_device *); /* "gfx942"; "" while any will do */
 int etrt_device_is_emulated(const etrt_device *);
 
-/* What there is to open, from index 0 on, ETRT_RANGE past the last: GPUs, and the emulator where
- * its library is found. Looks anew at every call. */
+/* Enumerate devices from index 0 on, ETRT_RANGE past the last: GPUs, and the emulator if its
+ * library is found. Every call looks again. */
 typedef struct etrt_device_info {
     char spec[32];         /* for etrt_device_open: "cuda:0" */
     char name[256];        /* for people */
-    char isa[64];          /* what to compile for; "" of an emulator that is no GPU yet */
+    char isa[64];          /* the target to compile for; "": an emulator that has no target yet */
     uint32_t cus;          /* workgroups that can be resident at once; 0: not known */
     uint64_t memory_bytes; /* 0: not known */
     int emulated;
@@ -128,17 +123,17 @@ typedef struct etrt_device_info {
 etrt_status etrt_device_at(int index, etrt_device_info *out_info);
 int etrt_device_count(void);
 
-/* Memory of the device, aligned for any use, at the address that kernels see. On NVIDIA's GPUs it
- * is of a context of libetrt's own, which cuPointerGetAttribute tells. Free it before the device is
- * closed. ETRT_INVALID for a device that no model has chosen yet ("auto", "emu"). */
+/* Device memory, aligned for any use, at the address that kernels see. On NVIDIA's GPUs it belongs
+ * to libetrt's own context (cuPointerGetAttribute returns it). Free it before the device is closed.
+ * ETRT_INVALID while a device of "auto" or "emu" has no target yet. */
 etrt_status etrt_device_alloc(etrt_device *, uint64_t bytes, void **out_memory);
 void etrt_device_free(etrt_device *, void *memory);
 /* Copy BYTES to it or from it, done when it returns; the addresses are not checked. */
 etrt_status etrt_device_write(etrt_device *, void *memory, const void *data, size_t bytes);
 etrt_status etrt_device_read(etrt_device *, void *out_data, const void *memory, size_t bytes);
 
-/* Work counted since the device was opened. But for launches, zero where it is not counted: on a
- * real GPU and the null device. */
+/* Counters since the device was opened. All but launches are zero on a real GPU and on the null
+ * device, which count nothing. */
 typedef struct etrt_stats {
     uint64_t launches;
     uint64_t instructions, valu, salu, vmem, smem, lds, mfma, branch, other; /* of waves */
@@ -153,12 +148,11 @@ etrt_status etrt_device_timing(etrt_device *, int on);
 
 /* ---- models ---- */
 
-/* Load the file of code at PATH: ETRT_IO when it cannot be read, ETRT_FORMAT when it is none,
+/* Load the code file at PATH: ETRT_IO when it cannot be read, ETRT_FORMAT when it is no code file,
  * ETRT_MISMATCH when it is for another GPU, ETRT_NO_MEMORY when weights and one session do not fit.
- * Weights come after. Unload it after its sessions. */
+ * Weights are loaded separately. Unload it after its sessions. */
 etrt_status etrt_model_load(etrt_device *, const char *path, etrt_model **out_model);
-/* The same of the file's BYTES in memory, which are copied: IMAGE is the caller's, and may go once
- * this returns. */
+/* The same for a file's BYTES in memory. They are copied: the caller may free IMAGE afterwards. */
 etrt_status etrt_model_load_memory(etrt_device *, const void *image, size_t bytes,
                                    etrt_model **out_model);
 void etrt_model_unload(etrt_model *);
@@ -179,20 +173,19 @@ typedef struct etrt_tensor_info {
     int64_t max_bytes;  /* at the upper bounds of the dims */
     const char *source; /* of a weight: its name in checkpoints, "{l}" for the index of loop l; else
                            NULL */
-    int loops; /* of a weight: so many of its dimensions, the outermost, are those of loops, and
-                  come from a tensor of the checkpoint for each index */
+    int loops; /* of a weight: how many of its outermost dimensions are loops; the checkpoint has a
+                  tensor for each index of these */
 } etrt_tensor_info;
 
 /* Enumerate; ETRT_RANGE past the end. Strings live as long as the model. */
 etrt_status etrt_model_dim(const etrt_model *, int index, etrt_dim_info *out_info);
 etrt_status etrt_model_tensor(const etrt_model *, int index, etrt_tensor_info *out_info);
-/* The shape of tensor INDEX and its bytes where the dims are DIMS, in the order of etrt_model_dim;
- * NULL: their upper bounds. ETRT_RANGE for a value that is outside its bounds. */
+/* The shape of tensor INDEX and its bytes for dims DIMS, in the order of etrt_model_dim; NULL:
+ * their upper bounds. ETRT_RANGE for a value outside its bounds. */
 etrt_status etrt_model_shape(const etrt_model *, int index, const int64_t *dims,
                              int64_t out_shape[ETRT_MAX_RANK], int64_t *out_bytes);
-/* Its shape as text, "N, (N + 15) / 16, 256", in integers whose division rounds toward minus
- * infinity. ETRT_RANGE, saying how much is needed, where that does not fit ROOM bytes with its 0.
- */
+/* Its shape as text, "N, (N + 15) / 16, 256"; division rounds toward minus infinity. ETRT_RANGE,
+ * with the size needed in the message, where text and final 0 do not fit in ROOM bytes. */
 etrt_status etrt_model_shape_text(const etrt_model *, int index, char *out_text, size_t room);
 /* The checkpoint's name of slice SLICE of weight INDEX, row-major in its loops, from 0 on:
  * ETRT_RANGE past the last, and where ROOM is too small. */
@@ -200,37 +193,38 @@ etrt_status etrt_model_source(const etrt_model *, int index, int64_t slice, char
                               size_t room);
 
 /* Bytes of device memory. Tensors are allocated once, for the upper bounds of the dims; a launch
- * touches of states, inputs and outputs what its dims say. */
+ * touches only the part of states, inputs and outputs that its dims give. */
 typedef struct etrt_memory {
-    uint64_t weights;                 /* of the model, which all its sessions share */
-    uint64_t states, inputs, outputs; /* at the dims asked for */
+    uint64_t weights;                 /* of the model, shared by all its sessions */
+    uint64_t states, inputs, outputs; /* at the given dims */
     uint64_t workspace;
     uint64_t session; /* all that a session allocates */
 } etrt_memory;
 /* At DIMS, as etrt_model_shape takes them. */
 etrt_status etrt_model_memory(const etrt_model *, const int64_t *dims, etrt_memory *out_memory);
-/* At the upper bounds, of a file of code in memory or at PATH, before anything is opened or
- * allocated. What depends on the device is left out of SESSION: 16 bytes for each of its CUs. */
+/* At the upper bounds, for a code file in memory or at PATH, before anything is opened or
+ * allocated. SESSION is without the part that depends on the device: 16 bytes for each of its CUs.
+ */
 etrt_status etrt_memory_needed(const void *image, size_t bytes, etrt_memory *out_memory);
 etrt_status etrt_memory_needed_file(const char *path, etrt_memory *out_memory);
 
 /* Load weights from a safetensors file, from every shard of an index (PATH ends in
- * ".safetensors.index.json"), or from a checkpoint directory holding either. Tensors of other names
- * are ignored; every weight must be there with the dtype and shape the model declares. Codes of 8
- * and 4 bits may come as U8 or I32, each holding as many as fit: the last dimension is made of them
- * and of dimensions of the file's. bf16 becomes f16 where the model declares that.
- * ETRT_RANGE where a code of e4m3 or ue8m0 is NaN, and where f16 has no such number (beyond 65504).
- */
+ * ".safetensors.index.json"), or from a checkpoint directory holding either. Tensors with other
+ * names are ignored; every weight must be present with the dtype and shape that the model declares.
+ * Quantised values of 8 and 4 bits may be stored as U8 or I32, each holding as many as fit: the
+ * last dimension of the weight then combines them with dimensions of the file's. bf16 becomes f16
+ * where the model declares that. ETRT_RANGE where a value of e4m3 or ue8m0 is NaN, or beyond f16's
+ * range (65504). */
 etrt_status etrt_model_weights_file(etrt_model *, const char *path);
-/* The same for one of several models that share the kernel, or for the one it is of. */
+/* The same for MODEL, one of several models that share the kernel, or its only one. */
 etrt_status etrt_model_weights_of(etrt_model *, const char *model, const char *path);
-/* A file is mapped, not read, and copied by several threads where the device does not overlap
- * copies by itself. Be told how far that is: DONE of TOTAL bytes have left the host; DONE is TOTAL
- * once all have arrived. In the thread that loads; TELL must come back, and use no handle of this
- * library. NULL to be told nothing, as at first. */
+/* Report the progress of loading weights. (Files are mapped, and copied by several threads where
+ * the device does not overlap copies itself.) TELL is called in the loading thread: DONE of TOTAL
+ * bytes have left the host; DONE is TOTAL once all have arrived. It must return and use no handle
+ * of this library. NULL, as at first: no reports. */
 typedef void (*etrt_progress)(void *user, uint64_t done, uint64_t total);
 etrt_status etrt_model_progress(etrt_model *, etrt_progress tell, void *user);
-/* Or one by one: the whole of weight NAME, the slices of all loops one after the other. */
+/* Load one weight, NAME, whole: the slices of all loops one after another. */
 etrt_status etrt_model_weight(etrt_model *, const char *name, const void *data, size_t bytes);
 
 /* ---- several models in one kernel -------------------------------------------------------------
@@ -240,42 +234,43 @@ etrt_status etrt_model_weight(etrt_model *, const char *name, const void *data, 
 /* The name of a model that shares the kernel with others; NULL past the last, and for a kernel of
  * one model. */
 const char *etrt_model_part(const etrt_model *, int index);
-/* Shall launches of the session run this model? A new session runs all. What a launch leaves out
- * needs no dims, inputs or weights and is not touched; its workgroups run the others. */
+/* Include MODEL in launches of the session (ON) or leave it out. A new session includes all. A
+ * model that is left out needs no dims, inputs or weights and is not touched; its workgroups run
+ * the others. */
 etrt_status etrt_select(etrt_session *, const char *model, int on);
 int etrt_selected(const etrt_session *, const char *model); /* 0 for a name of no model */
 /* Wait for at most SECONDS, 0 to look only, until MODEL of the launch in flight is done: from then
  * on its outputs can be read, by etrt_read and etrt_read_part, while other models still run.
  * ETRT_TIMEOUT while it runs itself. A kernel of one model is done when its launch ends. The launch
- * stays in flight until etrt_wait; where that ends badly, what a model gave that was done by then
- * stays there. ETRT_INVALID when no launch is in flight or it leaves the model out. Where the
- * launch ended and the model was not done: ETRT_CANCELLED, ETRT_WAIT or ETRT_FAULT, of which
- * etrt_wait has the detail. */
+ * stays in flight until etrt_wait; if that fails, outputs of models that were done remain valid.
+ * ETRT_INVALID when no launch is in flight or it leaves the model out. Where the launch ended and
+ * the model was not done: ETRT_CANCELLED, ETRT_WAIT or ETRT_FAULT; etrt_wait has the detail. */
 etrt_status etrt_wait_model(etrt_session *, const char *model, double seconds);
 
 /* ---- sessions: state tensors, workspace, events ---- */
 
-/* A user of the model: allocates what etrt_model_memory says a session has, so ETRT_NO_MEMORY where
- * that is not there. Destroying it waits for its launch. */
+/* A session of the model, with the memory that etrt_model_memory tells; ETRT_NO_MEMORY where it
+ * cannot be allocated. Destroying it waits for its launch. */
 etrt_status etrt_session_create(etrt_model *, etrt_session **out_session);
 void etrt_session_destroy(etrt_session *);
-/* Zero every state tensor. A new session starts so. */
+/* Zero every state tensor, as in a new session. */
 etrt_status etrt_session_reset(etrt_session *);
 
 /* Dims keep their value between launches; each must be set once (a dim with one legal value is set
  * from the start). */
 etrt_status etrt_set_dim(etrt_session *, const char *name, int64_t value);
 
-/* Copy an input tensor in. BYTES must be what its shape gives at the current dims, checked at
- * launch if dims change after. Row-major. Inputs keep their contents between launches. */
+/* Copy an input tensor in, row-major. BYTES must be its size at the current dims; checked again at
+ * launch if dims change later. Inputs keep their contents between launches. */
 etrt_status etrt_bind(etrt_session *, const char *name, const void *data, size_t bytes);
 
-/* Let MEMORY, an address of the device with BYTES, be an input, an output or a state tensor from
- * the next launch on: nothing is copied, and the caller keeps it for as long. BYTES must be at
- * least the tensor's max_bytes (else ETRT_MISMATCH) and MEMORY a multiple of 256. An input counts
- * as bound then, whatever the dims; etrt_bind writes into it, and is held to the dims again. A
- * state tensor has what is there. NULL: the session's own memory again. One memory may be bound to
- * several tensors; what they do to each other is the caller's affair, and captures refuse it. */
+/* Use MEMORY, BYTES at a device address, as an input, output or state tensor from the next launch
+ * on. Nothing is copied; the caller keeps it alive. BYTES must be at least the tensor's max_bytes
+ * (else ETRT_MISMATCH) and MEMORY a multiple of 256. An input then counts as bound, whatever the
+ * dims; etrt_bind writes into MEMORY, and its size is checked against the dims again. A state
+ * tensor has the contents of MEMORY. NULL: the session's own memory again. One memory may be bound
+ * to several tensors: conflicts between them are the caller's responsibility, and captures refuse
+ * it. */
 etrt_status etrt_bind_device(etrt_session *, const char *name, void *memory, uint64_t bytes);
 
 /* The shape of a tensor at the current dims. */
@@ -283,7 +278,7 @@ etrt_status etrt_shape(etrt_session *, const char *name, int64_t out_shape[ETRT_
                        int *out_rank);
 
 /* Launch and wait; or launch, and wait later (one launch in flight per session). On ETRT_WAIT and
- * ETRT_FAULT etrt_last_error() tells workgroup, task, event, count and need; the session can launch
+ * ETRT_FAULT etrt_last_error() names workgroup, task, event, count and need; the session can launch
  * again after ETRT_WAIT, with state tensors as the aborted launch left them. After ETRT_FAULT the
  * device must be closed and opened again, in another process where the driver allows no more in
  * this one (CUDA). While a launch is in flight other calls for the session are ETRT_INVALID. */
@@ -293,30 +288,30 @@ etrt_status etrt_wait(etrt_session *);
 /* Wait for at most SECONDS, 0 to look only; ETRT_TIMEOUT while the launch is still in flight, and
  * it stays so. */
 etrt_status etrt_wait_for(etrt_session *, double seconds);
-/* Tell the launch in flight to stop; ETRT_INVALID when there is none. Its workgroups quit where
- * they next have to wait, and launches behind it on the device follow. etrt_wait must still be
- * called, and is ETRT_CANCELLED then, even where the launch came to its end meanwhile: outputs are
- * not there, state tensors as the launch left them, and the session can launch again. The one call
- * that another thread may make while etrt_wait waits. */
+/* Stop the launch in flight; ETRT_INVALID when there is none. Its workgroups quit at their next
+ * wait, and launches queued behind it on the device follow. etrt_wait must still be called; it
+ * returns ETRT_CANCELLED, even where the launch has completed meanwhile: outputs are invalid, state
+ * tensors as the launch left them, and the session can launch again. The only call that another
+ * thread may make while etrt_wait waits. */
 etrt_status etrt_cancel(etrt_session *);
-/* A descriptor for poll, epoll or select: readable once a launch that etrt_submit started has
- * ended, however it did, until etrt_wait says how, which does not block then. It belongs to the
- * session, which keeps a thread for it from this call on: only poll it. The same at every call. */
+/* A descriptor for poll, epoll or select: readable from when a launch of etrt_submit has ended, in
+ * any way, until etrt_wait, which then does not block. It belongs to the session, which keeps a
+ * thread for it from this call on: only poll it. The same at every call. */
 etrt_status etrt_session_fd(etrt_session *, int *out_fd);
-/* The same by a call of TELL, in that thread, which must return and may use no handle; NULL: no
- * more calls. etrt_session_destroy waits for it to return. */
+/* The same as a callback, TELL, in that thread. It must return and use no handle; NULL: no more
+ * calls. etrt_session_destroy waits for it to return. */
 typedef void (*etrt_done)(void *user);
 etrt_status etrt_session_notify(etrt_session *, etrt_done tell, void *user);
-/* How long the device worked on the session's last launch that succeeded, by the timestamps of its
- * dispatch. On the emulator that is time of the host and says nothing of a GPU. ETRT_INVALID when
+/* The device's time for the session's last launch that succeeded, by the timestamps of its
+ * dispatch. On the emulator that is host time and says nothing about a GPU. ETRT_INVALID when
  * timing was off. */
 etrt_status etrt_launch_seconds(const etrt_session *, double *out_seconds);
 
 /* Copy a tensor out. BYTES must be its size at the current dims. A state can be read at any time
- * and an input once it is bound. An output is there once a launch that ran its model has completed,
- * or etrt_wait_model was told that the model is done, and until the next one is submitted: before
- * any, and after one that failed, ETRT_INVALID. Where larger dims were set after the launch, what
- * it did not write is NaNs or older. */
+ * and an input once it is bound. An output can be read once a launch that ran its model has
+ * completed, or etrt_wait_model has returned ETRT_OK, until the next one is submitted. Before any
+ * launch, and after one that failed: ETRT_INVALID. Where larger dims were set after the launch, the
+ * part that it did not write holds NaNs or older values. */
 etrt_status etrt_read(etrt_session *, const char *name, void *out_data, size_t bytes);
 /* Write a state tensor, whole. */
 etrt_status etrt_write(etrt_session *, const char *name, const void *data, size_t bytes);
@@ -338,28 +333,28 @@ etrt_status etrt_write_part(etrt_session *, const char *name, int axis, int64_t 
 etrt_status etrt_reset_part(etrt_session *, const char *name, int axis, int64_t first,
                             int64_t count);
 /* Copy a part of a state tensor on the device, to another place of the same tensor or to another
- * session of the same model, where all of its other axes are as long. Ranges that overlap
- * are ETRT_RANGE, but for a range copied to itself, which is nothing to do. */
+ * session of the same model, where all other axes have the same length. Overlapping ranges are
+ * ETRT_RANGE; a range copied to itself is no operation. */
 etrt_status etrt_copy_part(etrt_session *to, etrt_session *from, const char *name, int axis,
                            int64_t to_first, int64_t from_first, int64_t count);
 
 /* ---- knobs and capture ---- */
 
 /* Bound of every wait inside the kernel, in seconds of device clock. Default 2; 60 on the emulator,
- * whose clock goes 64 times slower than the host's while workgroups get on, and as fast while all
- * of them wait. */
+ * whose clock runs 64 times slower than the host's while workgroups make progress, and as fast
+ * while all of them wait. */
 etrt_status etrt_set_wait_limit(etrt_session *, double seconds);
 /* Workgroups per launch; 0 is one per CU, which is the default unless the environment variable
  * ETRT_WORKGROUPS says less. More than one per CU is ETRT_RANGE. */
 etrt_status etrt_set_workgroups(etrt_session *, int workgroups);
 /* Capture the next launch into folder DIR (created; must not exist): see runtime/README.md. The
  * environment variable ETRT_CAPTURE=DIR captures the first launch of a process the same way. Until
- * it is complete its name is DIR.tmp.PID, with the number of the process: a program that a signal
- * ends in between leaves that, unless it removes it. */
+ * it is complete its name is DIR.tmp.PID, with the process number; a program that a signal ends
+ * leaves that folder behind. */
 etrt_status etrt_capture(etrt_session *, const char *dir);
-/* The most bytes that a capture of this session may take, the memory before and after the launch
- * together. A launch whose capture could take more is ETRT_RANGE, before anything is written.
- * Default 16 GiB, or the number of bytes in the environment variable ETRT_CAPTURE_LIMIT. */
+/* Limit the bytes of a capture of this session, memory before and after the launch together. A
+ * launch whose capture could be larger is ETRT_RANGE, before anything is written. Default 16 GiB,
+ * or the number of bytes in the environment variable ETRT_CAPTURE_LIMIT. */
 etrt_status etrt_set_capture_limit(etrt_session *, uint64_t bytes);
 
 /* ---- tracing: when and where every task of a launch ran ---- */
@@ -381,28 +376,28 @@ typedef struct etrt_trace_task {
     uint32_t iteration; /* of the loops around the task as one number, outermost first, from 0 */
     uint32_t workgroup; /* its rank: die after die (README.md) */
     uint32_t die;
-    int cu;        /* on its die; numbers may have holes; -1: the device does not tell */
-    uint64_t look; /* when the queue was looked into that held the task; 0: it came from no queue */
+    int cu;           /* on its die; numbers may have gaps; -1: unknown */
+    uint64_t look;    /* the workgroup began to pop a queue for it; 0: a static task */
     uint64_t reached; /* the workgroup had the task */
-    uint64_t ready;   /* what it waits for had arrived */
+    uint64_t ready;   /* its waits had ended */
     uint64_t done;    /* its results were written */
-    uint64_t left;    /* whoever waits for it had been told */
+    uint64_t left;    /* its notifications had been sent */
 } etrt_trace_task;
 
 typedef struct etrt_trace_info {
     size_t tasks;     /* recorded */
-    uint64_t dropped; /* tasks beyond the memory there was for records */
+    uint64_t dropped; /* tasks for which there was no memory left */
     double ticks_per_second;
     int instructions; /* ticks are instructions: an emulator with clock=instructions */
 } etrt_trace_info;
 
 /* The tasks of the session's last launch, sorted by REACHED: the first ROOM of them into OUT_TASKS
- * (may be NULL when ROOM is 0: to learn how many). After a launch that gave up, those that had
- * finished. ETRT_INVALID when the last launch was not traced.
+ * (may be NULL when ROOM is 0: to learn how many). After a launch that gave up: the tasks that
+ * had finished. ETRT_INVALID when the last launch was not traced.
  *
- * On the emulator ticks are no times of a GPU. With "emu:...:clock=instructions" they are
- * instructions (runtime/emu/README.md says of whom); else they follow the host's clock, slowed down
- * while workgroups get on, and tell little more than the order of things. */
+ * On the emulator ticks are no GPU times. With "emu:...:clock=instructions" they are instructions
+ * (runtime/emu/README.md); else they follow the host's clock, slowed down while workgroups make
+ * progress, and tell little more than the order of tasks. */
 etrt_status etrt_session_trace_read(etrt_session *, etrt_trace_task *out_tasks, size_t room,
                                     etrt_trace_info *out_info);
 
