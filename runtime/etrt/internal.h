@@ -114,10 +114,11 @@ bool etrt_zeros_worth_it(const etrt_model *);
  * not 2:4. */
 bool etrt_packed_make(const struct etrt_packed *d, const void *matrix, void *out);
 
-/* turned.c: of a weight that is turned, whose SHAPE is the file's. How many parts it has that are
- * one piece in the file and in memory, and one of them. */
-int64_t etrt_turned_parts(const struct etrt_tensor *t, const int64_t *shape);
-void etrt_turn(const struct etrt_tensor *t, const int64_t *shape, const void *from, void *out);
+/* relaid.c: a relaid-out weight; SHAPE is that in the file. How many parts it has that are
+ * contiguous both in the file and in memory; and one part FROM the file's order to OUT in memory's.
+ */
+int64_t etrt_relaid_parts(const struct etrt_tensor *t, const int64_t *shape);
+void etrt_relay(const struct etrt_tensor *t, const int64_t *shape, const void *from, void *out);
 
 /* mix.c: several models in one kernel. */
 etrt_status etrt_mix_find(const struct etrt_manifest *, const char *name, int *out_model);

@@ -159,7 +159,7 @@ struct job {
     const char *from;
     uint64_t bytes;
     bool halves;                      /* bf16 that becomes f16 */
-    const struct etrt_tensor *turned; /* whose dimensions change their order; or NULL */
+    const struct etrt_tensor *relaid; /* the weight, if it is relaid out; or NULL */
     /* Not the bytes as they are, but the matrix that they are packed, and to WORD whether it is. */
     const struct etrt_packed *packed;
     char *word;
@@ -204,16 +204,16 @@ static etrt_status add_as_is(struct jobs *j, const struct slices *s, char *to,
 }
 
 /* The parts of a slice of S, which is turned. */
-static etrt_status add_turned(struct jobs *j, const struct slices *s, char *to,
+static etrt_status add_relaid(struct jobs *j, const struct slices *s, char *to,
                               const struct etrt_st_tensor *found) {
-    int64_t parts = s->count ? etrt_turned_parts(s->tensor, s->shape) / s->count : 0;
+    int64_t parts = s->count ? etrt_relaid_parts(s->tensor, s->shape) / s->count : 0;
     uint64_t bytes = parts ? (uint64_t)(s->bytes / parts) : 0;
     for (int64_t i = 0; i < parts; i++) {
         struct job job = {.to = to + (uint64_t)i * bytes,
                           .from = (const char *)found->data + (uint64_t)i * bytes,
                           .bytes = bytes,
                           .halves = is_converted(found, s->tensor),
-                          .turned = s->tensor};
+                          .relaid = s->tensor};
         etrt_status st = add_job(j, job);
         if (st != ETRT_OK) return st;
     }
@@ -267,13 +267,13 @@ static etrt_status send(etrt_device *device, const struct job *j, const void *fr
 
 static etrt_status copy_job(etrt_device *device, const struct job *j) {
     struct slices s;
-    if (!j->halves && !j->turned) return send(device, j, j->from);
+    if (!j->halves && !j->relaid) return send(device, j, j->from);
     unsigned char *made = calloc(1, j->bytes + 1);
     const unsigned char *from = (const unsigned char *)j->from;
     if (!made) return etrt_no_memory();
-    etrt_status st = j->turned ? describe_slices(j->turned, &s) : ETRT_OK;
-    if (st == ETRT_OK && j->turned) {
-        etrt_turn(j->turned, s.shape, from, made);
+    etrt_status st = j->relaid ? describe_slices(j->relaid, &s) : ETRT_OK;
+    if (st == ETRT_OK && j->relaid) {
+        etrt_relay(j->relaid, s.shape, from, made);
         from = made;
     }
     if (j->halves) halve(made, from, j->bytes);
@@ -350,7 +350,7 @@ static etrt_status visit(etrt_model *m, int index, const struct etrt_st *ck, con
     for (int64_t k = 0; st == ETRT_OK && k < s.count; k++) {
         st = find_slice(&s, k, ck, path, &found);
         char *to = (char *)m->weights[index] + k * s.bytes;
-        if (st == ETRT_OK) st = (s.tensor->turned ? add_turned : add_as_is)(jobs, &s, to, found);
+        if (st == ETRT_OK) st = (s.tensor->relaid ? add_relaid : add_as_is)(jobs, &s, to, found);
         if (st == ETRT_OK && d->matrices)
             st = add_packed(jobs, s.tensor, m->weights[index], found->data,
                             k * (d->matrices / s.count), d->matrices / s.count,
@@ -452,7 +452,7 @@ static etrt_status write_packed(etrt_model *m, int i, const void *data) {
     return st;
 }
 
-static etrt_status write_turned(etrt_model *m, int i, const void *data) {
+static etrt_status write_relaid(etrt_model *m, int i, const void *data) {
     struct slices s;
     struct jobs jobs = {0};
     etrt_status st = describe_slices(&m->manifest.tensors[i], &s);
@@ -460,7 +460,7 @@ static etrt_status write_turned(etrt_model *m, int i, const void *data) {
     for (int64_t k = 0; st == ETRT_OK && k < s.count; k++) {
         struct etrt_st_tensor one = all;
         one.data = (const unsigned char *)data + k * s.bytes;
-        st = add_turned(&jobs, &s, (char *)m->weights[i] + k * s.bytes, &one);
+        st = add_relaid(&jobs, &s, (char *)m->weights[i] + k * s.bytes, &one);
     }
     for (size_t k = 0; st == ETRT_OK && k < jobs.count; k++)
         st = copy_job(m->device, &jobs.at[k]);
@@ -484,8 +484,8 @@ etrt_status etrt_model_weight(etrt_model *m, const char *name, const void *data,
         return etrt_fail(ETRT_MISMATCH, "weight %s: %zu bytes given, %lld needed", name, bytes,
                          (long long)t->max_bytes);
     st = check_codes(t, name, data, bytes);
-    if (st == ETRT_OK && t->turned)
-        st = write_turned(m, i, data);
+    if (st == ETRT_OK && t->relaid)
+        st = write_relaid(m, i, data);
     else if (st == ETRT_OK)
         st = etrt_mem_write(m->device, m->weights[i], data, bytes);
     if (st == ETRT_OK) st = write_map(m, i, data);

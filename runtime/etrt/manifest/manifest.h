@@ -54,7 +54,7 @@ struct etrt_tensor {
     int nloops;
     struct etrt_loop loops[ETRT_MAX_RANK];
     /* Of a weight, as is what follows. In memory dimension d is the shape's number order[d]. */
-    bool turned;
+    bool relaid;
     unsigned char order[ETRT_MAX_RANK];
     struct etrt_zeros zeros;
     struct etrt_packed packed;

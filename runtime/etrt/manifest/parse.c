@@ -156,7 +156,7 @@ static etrt_status parse_order(const struct etrt_json_at *up, json_t *object,
             return etrt_json_fail(&in, "dimension %lld cannot be here", (long long)n);
         seen |= 1u << n;
         t->order[d] = (unsigned char)n;
-        t->turned |= n != d;
+        t->relaid |= n != d;
     }
     return ETRT_OK;
 }

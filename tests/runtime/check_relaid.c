@@ -32,9 +32,9 @@ static void shuffle(unsigned *seed, struct etrt_tensor *t) {
         t->order[d] = t->order[other];
         t->order[other] = was;
     }
-    t->turned = false;
+    t->relaid = false;
     for (int d = 0; d < t->rank; d++)
-        t->turned |= t->order[d] != d;
+        t->relaid |= t->order[d] != d;
 }
 
 static void try_one(unsigned *seed, unsigned char *from, unsigned char *out) {
@@ -52,13 +52,13 @@ static void try_one(unsigned *seed, unsigned char *from, unsigned char *out) {
     }
     if (count > MOST || count / slices * bits % 8) return;
     shuffle(seed, &t);
-    if (!t.turned) return;
-    int64_t parts = etrt_turned_parts(&t, shape), bytes = count * bits / 8 / parts;
+    if (!t.relaid) return;
+    int64_t parts = etrt_relaid_parts(&t, shape), bytes = count * bits / 8 / parts;
     ck_assert_int_eq(parts % slices, 0);
     ck_assert_int_eq(bytes * parts, count * bits / 8);
     memset(out, 0, (size_t)count * 4);
     for (int64_t p = 0; p < parts; p++)
-        etrt_turn(&t, shape, from + p * bytes, out + p * bytes);
+        etrt_relay(&t, shape, from + p * bytes, out + p * bytes);
     int64_t same = 0;
     for (int64_t i = 0; i < count; i++)
         same += etrt_element_word(out, i, bits) ==
@@ -81,13 +81,13 @@ END_TEST
 
 /* Words of eight rows, as AWQ has them: two times four, of which each second comes first. */
 START_TEST(words_of_rows) {
-    struct etrt_tensor t = {.dtype = ETRT_U4, .rank = 4, .turned = true, .order = {1, 3, 2, 0}};
+    struct etrt_tensor t = {.dtype = ETRT_U4, .rank = 4, .relaid = true, .order = {1, 3, 2, 0}};
     const int64_t shape[] = {64, 40, 2, 4};
     unsigned seed = 9;
     static unsigned char from[64 * 320 / 2], out[sizeof from];
     for (size_t i = 0; i < sizeof from; i++)
         from[i] = (unsigned char)next(&seed, 256);
-    etrt_turn(&t, shape, from, out);
+    etrt_relay(&t, shape, from, out);
     for (int64_t i = 0; i < (int64_t)sizeof from * 2; i++)
         ck_assert_uint_eq(etrt_element_word(out, i, 4),
                           etrt_element_word(from, place_of(&t, shape, i), 4));

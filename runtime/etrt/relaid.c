@@ -1,21 +1,21 @@
-/* Weights that lie in memory with their dimensions in another order than in the file. */
+/* Relaid-out weights: memory has their dimensions in another order than the checkpoint. */
 #include "runtime/etrt/internal.h"
 #include "runtime/etrt_dtype.h"
 #include <string.h>
 
-/* A part of a weight that is in one piece in both: its dimensions that are moved. */
+/* A part of a weight that is contiguous in both orders: the dimensions that move. */
 struct part {
     int rank;
-    int64_t size[ETRT_MAX_RANK], from[ETRT_MAX_RANK]; /* in memory's order; steps in the file */
-    int64_t count;                                    /* of what is moved as it is, */
-    int64_t bits; /* each of so many: an element, or several of the last dimensions */
+    int64_t size[ETRT_MAX_RANK], from[ETRT_MAX_RANK]; /* in memory's order; strides in the file */
+    int64_t count;                                    /* units that move whole */
+    int64_t bits; /* of a unit: an element, or several of the last dimensions */
 };
 
 static bool stays(const struct etrt_tensor *t, int d) {
     return t->order[d] == d;
 }
 
-/* How many of T's first dimensions stay where they are, and have whole bytes behind them. */
+/* How many of T's first dimensions keep their place, with a whole number of bytes in each. */
 static int leading(const struct etrt_tensor *t, const int64_t *shape) {
     int n = 0, whole = t->nloops;
     while (n < t->rank && stays(t, n))
@@ -43,14 +43,14 @@ static struct part part_of(const struct etrt_tensor *t, const int64_t *shape) {
     return p;
 }
 
-int64_t etrt_turned_parts(const struct etrt_tensor *t, const int64_t *shape) {
+int64_t etrt_relaid_parts(const struct etrt_tensor *t, const int64_t *shape) {
     int64_t n = 1;
     for (int d = 0; d < leading(t, shape); d++)
         n *= shape[d];
     return n;
 }
 
-/* Where the file has number I of what is moved. */
+/* The place in the file of unit I. */
 static int64_t place_of(const struct part *p, int64_t i) {
     int64_t place = 0;
     for (int d = p->rank; d-- > 0; i /= p->size[d])
@@ -191,7 +191,7 @@ static bool has_words_of_rows(const struct part *p) {
     return together % 8 == 0;
 }
 
-void etrt_turn(const struct etrt_tensor *t, const int64_t *shape, const void *from, void *out) {
+void etrt_relay(const struct etrt_tensor *t, const int64_t *shape, const void *from, void *out) {
     struct part p = part_of(t, shape);
     if (!p.count) return;
     if (p.bits % 8 == 0) {
