@@ -114,4 +114,24 @@ char *amdgpu_package(cg *, LLVMTargetMachineRef, size_t *out_bytes);
 void amdgpu_inspect(cg *, const char *file, size_t bytes, et_codegen_info *);
 bool amdgpu_count(cg *, LLVMTargetMachineRef, et_product_code *out, int n, FILE *loops);
 
+/* ---- what targets have in common ---- */
+extern const struct amdgpu_product amdgpu_mfma_bf16, amdgpu_mfma_f16, amdgpu_mfma_f32,
+    amdgpu_smfmac_bf16, amdgpu_smfmac_f16, amdgpu_wmma_bf16, amdgpu_wmma_f16, amdgpu_fma_f32;
+/* HW_ID; a buffer is of 32 bits, no swizzling. */
+#define AMDGPU_CDNA                                                                                \
+    .hw_id = {4, 0, 32}, .clock = "llvm.amdgcn.s.memrealtime", .drain = "s_waitcnt vmcnt(0)",      \
+    .buffer = 0x27000, .features = ""
+#define AMDGPU_CDNA_TARGET .family = &et_amdgpu, .wave = 64, .loads = 16, .deep = true, .simds = 4
+/* Of several dies: XCC_ID. */
+#define AMDGPU_CDNA3 AMDGPU_CDNA, .die = {20, 0, 4}, .die_acquire = "buffer_inv sc0"
+#define AMDGPU_CDNA3_TARGET AMDGPU_CDNA_TARGET, .dies = true, .die_fence = true
+/* HW_ID1; GET_REALTIME. */
+#define AMDGPU_RDNA                                                                                \
+    .hw_id = {23, 0, 32}, .clock = "llvm.amdgcn.s.sendmsg.rtn", .clock_message = 0x83,             \
+    .features = "+cumode"
+/* SIMDs of one CU: +cumode keeps a workgroup there. */
+#define AMDGPU_RDNA_TARGET                                                                         \
+    .family = &et_amdgpu, .wave = 32, .loads = 8, .rounds_apart = true, .simds = 2,                \
+    .lds_bytes = 65536, .decode = AMDGPU_DECODE(1)
+
 #endif

@@ -2,6 +2,23 @@
 #include "codegen/targets/amdgpu/amdgpu.h"
 #include <string.h>
 
+const struct amdgpu_product amdgpu_mfma_bf16 = {AMDGPU_MFMA, "llvm.amdgcn.mfma.f32.16x16x16bf16.1k",
+                                                AMDGPU_I16};
+const struct amdgpu_product amdgpu_mfma_f16 = {AMDGPU_MFMA, "llvm.amdgcn.mfma.f32.16x16x16f16",
+                                               AMDGPU_F16};
+const struct amdgpu_product amdgpu_mfma_f32 = {AMDGPU_MFMA, "llvm.amdgcn.mfma.f32.16x16x4f32",
+                                               AMDGPU_F32};
+const struct amdgpu_product amdgpu_smfmac_bf16 = {
+    AMDGPU_SMFMAC, "llvm.amdgcn.smfmac.f32.16x16x32.bf16", AMDGPU_I16};
+const struct amdgpu_product amdgpu_smfmac_f16 = {AMDGPU_SMFMAC,
+                                                 "llvm.amdgcn.smfmac.f32.16x16x32.f16", AMDGPU_F16};
+const struct amdgpu_product amdgpu_wmma_bf16 = {AMDGPU_WMMA, "llvm.amdgcn.wmma.f32.16x16x16.bf16",
+                                                AMDGPU_I16};
+const struct amdgpu_product amdgpu_wmma_f16 = {AMDGPU_WMMA, "llvm.amdgcn.wmma.f32.16x16x16.f16",
+                                               AMDGPU_F16};
+const struct amdgpu_product amdgpu_fma_f32 = {
+    AMDGPU_FMA, "v_fmac_f32_dpp $0, $1, $2 row_share:%d row_mask:0xf bank_mask:0xf", AMDGPU_F32};
+
 /* In all of them lane l has sums of consecutive rows n and of m = l % 16. */
 
 const et_layout amdgpu_rows_64 = {.k = {{0, 0, 0, 0, 1, 2}},

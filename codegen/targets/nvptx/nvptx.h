@@ -27,13 +27,17 @@ struct nvptx_packed {
     bool f16;
 };
 
-extern const et_layout nvptx_rows;
-extern const et_fragment nvptx_few_bf16, nvptx_few_f16;
 enum { NVPTX_EITHER = 2 };
 extern const et_fragment nvptx_either[NVPTX_EITHER];
-extern const struct nvptx_product nvptx_bf16, nvptx_f16, nvptx_f32;
+enum { NVPTX_FRAGMENTS = 3 };
+extern const et_fragment nvptx_fragments[NVPTX_FRAGMENTS];
 
 extern const et_family et_nvptx;
+/* What all targets have. */
+#define NVPTX_BASE                                                                                 \
+    .family = &et_nvptx, .wave = 32, .loads = 16, .copies = true, .scarce = true, .simds = 4,      \
+    .fragments = nvptx_fragments, .nfragments = NVPTX_FRAGMENTS, .either = nvptx_either,           \
+    .neither = NVPTX_EITHER, .spread = 2
 const struct nvptx *nvptx_of(const cg *); /* of the target that is being compiled for */
 const char *nvptx_processor(const cg *);
 

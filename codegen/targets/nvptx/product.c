@@ -6,11 +6,11 @@
  * instruction j is what lane l has as its j-th. Of the result lane l has columns l % 4 * 2 and the
  * next, of both rows. Four lanes share the k's of a row, each with consecutive ones, which is not
  * how the instruction counts them, but both operands agree. */
-const et_layout nvptx_rows = {.k = {{1, 2}},
-                              .n = {{0, 0, 1, 4, 8}, {2}},
-                              .m = {{0, 0, 1, 2, 4}, {8}},
-                              .sum_n = {{4, 8}, {1, 2}},
-                              .sum_m = {{0, 0, 1, 2, 4}, {0, 0, 8}}};
+static const et_layout nvptx_rows = {.k = {{1, 2}},
+                                     .n = {{0, 0, 1, 4, 8}, {2}},
+                                     .m = {{0, 0, 1, 2, 4}, {8}},
+                                     .sum_n = {{4, 8}, {1, 2}},
+                                     .sum_m = {{0, 0, 1, 2, 4}, {0, 0, 8}}};
 
 /* The other way around, and one instruction: rows are n, columns are m, of which there are eight.
  */
@@ -27,10 +27,12 @@ static const et_layout either_rows = {.k = {{1, 2}},
                                       .sum_n = {{0, 0, 1, 2, 4}, {0, 8}},
                                       .sum_m = {{2, 4}, {1, 0, 8}}};
 
-const struct nvptx_product nvptx_bf16 = {"llvm.nvvm.mma.m16n8k16.row.col.bf16", NVPTX_WORDS, false};
-const struct nvptx_product nvptx_f16 = {"llvm.nvvm.mma.m16n8k16.row.col.f32.f32", NVPTX_F16_PAIRS,
-                                        false};
-const struct nvptx_product nvptx_f32 = {"llvm.nvvm.mma.m16n8k8.row.col.tf32", NVPTX_WORDS, true};
+static const struct nvptx_product nvptx_bf16 = {"llvm.nvvm.mma.m16n8k16.row.col.bf16", NVPTX_WORDS,
+                                                false};
+static const struct nvptx_product nvptx_f16 = {"llvm.nvvm.mma.m16n8k16.row.col.f32.f32",
+                                               NVPTX_F16_PAIRS, false};
+static const struct nvptx_product nvptx_f32 = {"llvm.nvvm.mma.m16n8k8.row.col.tf32", NVPTX_WORDS,
+                                               true};
 
 static const struct nvptx_packed packed_bf16 = {
     "llvm.nvvm.mma.sp.m16n8k32.row.col.bf16",
@@ -39,8 +41,14 @@ static const struct nvptx_packed packed_f16 = {
     "llvm.nvvm.mma.sp.m16n8k32.row.col.f32.f32",
     "llvm.nvvm.mma.sp.ordered.metadata.m16n8k32.row.col.f32.f32", true};
 
-const et_fragment nvptx_few_bf16 = {ET_BF16, 4, &few_rows, &nvptx_bf16, NULL, &packed_bf16};
-const et_fragment nvptx_few_f16 = {ET_F16, 4, &few_rows, &nvptx_f16, NULL, &packed_f16};
+static const et_fragment nvptx_few_bf16 = {ET_BF16, 4, &few_rows, &nvptx_bf16, NULL, &packed_bf16};
+static const et_fragment nvptx_few_f16 = {ET_F16, 4, &few_rows, &nvptx_f16, NULL, &packed_f16};
+const et_fragment nvptx_fragments[] = {
+    {ET_BF16, 4, &nvptx_rows, &nvptx_bf16, &nvptx_few_bf16, NULL},
+    {ET_F16, 4, &nvptx_rows, &nvptx_f16, &nvptx_few_f16, NULL},
+    {ET_F32, 2, &nvptx_rows, &nvptx_f32, NULL, NULL},
+};
+
 const et_fragment nvptx_either[NVPTX_EITHER] = {
     {ET_BF16, 4, &either_rows, &nvptx_bf16, &nvptx_few_bf16, &packed_bf16},
     {ET_F16, 4, &either_rows, &nvptx_f16, &nvptx_few_f16, &packed_f16},
