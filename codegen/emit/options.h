@@ -1,4 +1,4 @@
-/* options.h - what codegen is asked for, and what it tells. */
+/* options.h - options and results of codegen. */
 #ifndef ET_CODEGEN_OPTIONS_H
 #define ET_CODEGEN_OPTIONS_H
 
@@ -7,22 +7,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What to take from the fences that go with an event. */
+/* Fault injection: how to weaken the fences of an event. */
 typedef enum {
     ET_WEAKEN_NOTHING,
     ET_WEAKEN_FENCE,   /* both */
     ET_WEAKEN_SCOPE,   /* both order the workgroup only */
     ET_WEAKEN_RELEASE, /* the one before arrivals */
     ET_WEAKEN_ACQUIRE, /* the one after waits */
-    ET_WEAKEN_HINT,    /* of a carried event: no task waits for it; nothing may come of that */
-    ET_WEAKEN_TAG,     /* nor do those that would look at the tags of what they take */
+    ET_WEAKEN_HINT,    /* flag-in-data: no task waits for its counter; must change no result */
+    ET_WEAKEN_TAG,     /* flag-in-data: tags are not compared either; must change results */
 } et_weaken;
 
-/* What of weights that have zeros products leave out. */
+/* Which zeros of weights products skip. */
 typedef enum {
     ET_SPARSE_NONE,
-    ET_SPARSE_ZEROS, /* pieces that are zero all over (ir/program/zeros.h) */
-    ET_SPARSE_2_4,   /* two of every four, where the target multiplies so (ir/program/packed.h) */
+    ET_SPARSE_ZEROS, /* blocks that are all zero (ir/program/zeros.h) */
+    ET_SPARSE_2_4,   /* two of every four, where the target has it (ir/program/packed.h) */
 } et_sparse;
 
 typedef struct {
@@ -52,7 +52,7 @@ typedef struct {
 typedef struct et_product_code {
     int64_t instructions[2], flops[2]; /* flops: of the matrix instructions */
     bool deeper;                       /* some are in loops of loops */
-    bool codes;                        /* some multiply codes of 8 bits */
+    bool codes;                        /* some are fp8 x fp8 */
 } et_product_code;
 
 /* Facts about what was made, for -v and tests. */

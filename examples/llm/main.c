@@ -84,7 +84,8 @@ static const cli_command commands[] = {
     {"detokenize", "the text of each list of token ids, and a newline", run_detokenize},
     {"chat-template", "the prompt that the checkpoint's chat template makes of messages",
      run_chat_template},
-    {"perplexity", "how well the model foretells a text: the lower, the better", run_perplexity},
+    {"perplexity", "perplexity of a text: the lower, the better the model predicts it",
+     run_perplexity},
     {0},
 };
 

@@ -1,4 +1,4 @@
-/* perplexity.c - how well a model foretells a text.
+/* perplexity.c - the perplexity of a text.
  *
  * The text is read in windows of as many tokens as the model keeps, or fewer. Each window begins
  * with what the tokenizer puts in front of a text, and STRIDE tokens later than the one before; of
@@ -79,7 +79,7 @@ static bool find_windows(struct reading *r) {
     r->room = window - front;
     if (r->room < 1 || window < 2)
         return llm_complain("--window %" PRId64 ": there is no room for text", window);
-    /* Without anything in front, the first token of a window is not foretold. */
+    /* The first token of a window has no context, and so no probability. */
     int64_t most = front ? r->room : r->room - 1;
     r->stride = o->stride ? o->stride : most > 1 ? most / 2 : 1;
     if (r->stride > most)

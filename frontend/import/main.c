@@ -192,8 +192,8 @@ static const cli_option options[] = {
      "(not when it is loaded in bf16)",
      .names = frequency_name},
     {"products", 0, CLI_CHOICE, NULL, TO(f16_products),
-     "what quantised weights are converted to where rows are multiplied by them: bf16 (the "
-     "default) or f16, with which rows stay below 65504",
+     "the type that quantised weights are converted to in products: bf16 (the default) or f16, "
+     "which needs activations below 65504",
      .names = product_name},
     {"cache", 0, CLI_TEXT, NULL, TO(cache),
      "the type of kept keys and values (bf16 as a rule, of mixtures f16)", .names = cache_name},
@@ -208,13 +208,14 @@ static const cli_option options[] = {
      "choose the next tokens on the device: the likeliest, or in all ways that etllm knows",
      .names = sample_name},
     {"activations", 0, CLI_TEXT, NULL, TO(activations),
-     "fp8: quantise the rows that meet quantised weights too, where config.json says that they are "
-     "(as a rule they are not)",
+     "fp8: quantise the activations of products by quantised weights too, where config.json says "
+     "so "
+     "(off by default)",
      .names = activations_name},
     {"logits", 0, CLI_CHOICE, NULL, TO(asked),
-     "whose logits a launch gives: all of its tokens', or those of the tokens that the input "
-     "`asked` "
-     "names, so that a prompt does not pay for logits that nobody reads",
+     "the tokens whose logits a launch computes: all, or those that the input `asked` names, so "
+     "that "
+     "a prompt does not pay for unused logits",
      .names = logits_name},
     {"steps", 0, CLI_INT, "S", TO(steps),
      "up to so many steps in a launch, the tokens chosen in one being those of the next; with "

@@ -79,9 +79,8 @@ static const cli_option options[] = {
     {"int4", 0, CLI_FLAG, NULL, TO(int4),
      "4 bits: integers with a scale for each 128 columns of a row"},
     {"24", 0, CLI_FLAG, NULL, TO(two_of_four),
-     "no codes, but of every four neighbours of a row all but the two of the largest magnitude "
-     "made "
-     "zero, for etcc --sparse=2:4"},
+     "prune: of every four neighbours of a row only the two of the largest magnitude stay, for "
+     "etcc --sparse=2:4"},
     {"head", 0, CLI_FLAG, NULL, TO(head),
      "the head too, which a token reads whole; one that is the embedding becomes a matrix of its "
      "own"},
@@ -110,10 +109,10 @@ static const cli_tool tool = {
     .name = "etquant",
     .summary = "quantise the weights of a Hugging Face checkpoint",
     .usage = "CHECKPOINT_DIR -o DIR --fp8|--int4|--24 [options]",
-    .about = "Rounds the matrices of a checkpoint's layers to codes with scales, in the layouts "
-             "that published checkpoints have, and writes a checkpoint with them. Embeddings, "
-             "norms, biases, what chooses experts and, but for --head, heads stay as they are. "
-             "What it costs is told by etllm perplexity.",
+    .about = "Quantises the matrices of a checkpoint's layers, in the layouts of published "
+             "checkpoints, and writes a checkpoint with them. Embeddings, norms, biases, routers "
+             "of experts and, without --head, heads stay as they are. etllm perplexity measures "
+             "the loss.",
     .options = options,
     .rest = &input,
     .run = run,

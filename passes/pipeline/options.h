@@ -1,4 +1,4 @@
-/* options.h - what a run of the passes is asked for, and the run itself. */
+/* options.h - options of a run of the passes, and the run. */
 #ifndef ET_PASS_OPTIONS_H
 #define ET_PASS_OPTIONS_H
 
@@ -16,10 +16,10 @@ typedef enum {
 } et_placement;
 const char *et_placement_name(int); /* NULL past the last one */
 
-/* Where events go without fences (ir/program/tags.h). */
+/* Flag-in-data events (ir/program/tags.h). */
 typedef enum {
-    ET_CARRIED_AUTO, /* where that is predicted to be faster */
-    ET_CARRIED_ALL,  /* wherever it can be */
+    ET_CARRIED_AUTO, /* where they are predicted to be faster */
+    ET_CARRIED_ALL,  /* wherever possible */
     ET_CARRIED_NONE
 } et_carried;
 const char *et_carried_name(int); /* NULL past the last one */
@@ -37,16 +37,16 @@ typedef struct {
     et_placement placement;
     et_carried carried;
     et_features without;          /* what is left out */
-    bool packed;                  /* weights may turn out to be packed (ir/program/packed.h) */
-    bool keep_order;              /* of weights' dimensions: that of the checkpoint */
+    bool packed;                  /* 2:4 sparse weights are read packed (ir/program/packed.h) */
+    bool keep_order;              /* weights are not relaid out */
     const et_profile *profile;    /* times that replace predicted ones, or NULL */
-    int slices;                   /* operators are cut into so many; 0: not; ET_SLICES_AUTO */
-    bool slice_rows;              /* by rows only: no product is cut along what it sums over */
+    int slices;                   /* slices of operators; 0: none; or ET_SLICES_AUTO */
+    bool slice_rows;              /* rows only: no split-K */
     struct et_findings *findings; /* keep notes of what is decided, and why; or NULL */
     bool check_text; /* check after every pass that the text reads back, as debug builds do */
 } et_pass_options;
 
-/* One for each die of the machine, where that is predicted to be faster. */
+/* ET_SLICES_AUTO: one for each die of the machine, where that is predicted to be faster. */
 enum { ET_SLICES_AUTO = -1, ET_MAX_SLICES = 16 };
 
 /* Run the pipeline. False with diagnostics in g->diags. */

@@ -27,7 +27,7 @@ checkpoint=$src/examples/models/stories-llama
 check "$checkpoint" 0 512 255
 check "$checkpoint" 0 64 20 --window 64 --stride 20
 check bare -1 50 24 --window 50
-# The story that the model tells, and one that nobody foretells.
+# The story that the model tells, and one that no model predicts.
 cat > own << END
 Once upon a time, there was a gentle boy named Tom. One foggy day, Tom went to the farm. He found a seed. A bear said, "That is a plum seed.
 END

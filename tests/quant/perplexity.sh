@@ -1,5 +1,5 @@
 #!/bin/sh
-# perplexity.sh BIN SRC WORK: what quantising costs the demo, from checkpoint to text foretold.
+# perplexity.sh BIN SRC WORK: what quantising costs the demo, from checkpoint to perplexity.
 set -eu
 . "$(dirname "$0")/../support/lib.sh"
 bin=$1 src=$2 work=$3

@@ -1,5 +1,5 @@
 #!/bin/sh
-# pruned.sh BIN SRC WORK: what pruning to 2:4 costs the demo, and that a kernel which reads weights packed foretells the text
+# pruned.sh BIN SRC WORK: what pruning to 2:4 costs the demo, and that a kernel which reads weights packed predicts the text
 # as one that reads them as they are.
 set -eu
 . "$(dirname "$0")/../support/lib.sh"
