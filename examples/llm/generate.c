@@ -133,9 +133,11 @@ static void print_timings(const struct run *r) {
 static bool make_job(struct run *r, int64_t i, struct engine_job *job) {
     const char *text = r->o->prompts.at[i].text;
     struct text *t = &r->texts[i];
-    char err[LLM_ERR];
+    char err[LLM_ERR], what[32];
+    snprintf(what, sizeof what, "prompt %lld", (long long)i + 1);
     if (!tokenizer_encode(r->tokenizer, text, strlen(text), &t->ids, err))
-        return llm_complain("prompt %lld: %s", (long long)i + 1, err);
+        return llm_complain("%s: %s", what, err);
+    warn_dropped(what, &t->ids);
     t->prompt = t->ids.n;
     *job = (struct engine_job){.prompt = t->ids.v, .n = t->ids.n, .most = r->o->count, .top = -1};
     job->sampling = sampling_greedy();

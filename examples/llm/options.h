@@ -35,6 +35,9 @@ bool generate(const struct options *);
 bool score(const struct options *);
 bool compare(const struct options *);
 bool perplexity(const struct options *);
+/* Says on stderr what of the text WHAT has no token and was left out, where something was. */
+struct ids;
+void warn_dropped(const char *what, const struct ids *);
 bool tokenize(const struct options *);
 bool detokenize(const struct options *);
 bool chat_template(const struct options *);

@@ -53,6 +53,7 @@ static bool read_text(struct reading *r) {
                                   &r->text, err) ||
               llm_complain("%s: %s", r->o->file, err);
     free(text);
+    if (ok) warn_dropped(r->o->file, &r->text);
     return ok;
 }
 

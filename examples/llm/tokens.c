@@ -6,6 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+void warn_dropped(const char *what, const struct ids *ids) {
+    if (!ids->dropped) return;
+    llm_complain("warning: %s: %zu %s left out, for which the vocabulary has no token; the first "
+                 "is %s%0*X",
+                 what, ids->dropped, ids->dropped_bytes ? "bytes" : "characters",
+                 ids->dropped_bytes ? "0x" : "U+", ids->dropped_bytes ? 2 : 4,
+                 (unsigned)ids->first_dropped);
+}
+
 bool tokenize(const struct options *o) {
     struct tokenizer *t;
     struct ids ids = {0};
@@ -16,12 +25,15 @@ bool tokenize(const struct options *o) {
     bool ok = true;
     for (int i = 0; ok && i < o->prompts.n; i++) {
         const char *text = o->prompts.at[i].text;
-        ids.n = 0;
+        char what[32];
+        snprintf(what, sizeof what, "prompt %d", i + 1);
+        ids.n = ids.dropped = 0;
         ok = tokenizer_encode_as(t, text, strlen(text), flags, &ids, err) ||
              llm_complain("prompt %d: %s", i + 1, err);
         for (size_t k = 0; ok && k < ids.n; k++)
             printf("%s%d", k ? " " : "", (int)ids.v[k]);
         if (ok) putchar('\n');
+        if (ok) warn_dropped(what, &ids);
     }
     free(ids.v);
     tokenizer_free(t);

@@ -227,19 +227,37 @@ static void put_scored_merges(const struct gguf_vocabulary *v, FILE *f) {
 
 /* ---- the model ---- */
 
+/* Merging must not make of pieces what only the text of a special token may be. */
+static bool makes_special(const struct gguf_vocabulary *v, struct gguf_text merge) {
+    uint64_t hash = HASH_START;
+    char whole[2048];
+    size_t n = 0;
+    for (size_t i = 0; i < merge.bytes && n < sizeof whole; i++)
+        if (merge.at[i] != ' ') {
+            whole[n++] = merge.at[i];
+            hash = vocabulary_hash(hash, (unsigned char)merge.at[i]);
+        }
+    int id = vocabulary_find(v, (struct gguf_text){whole, n}, hash);
+    return id >= 0 && is_added(&v->tokens[id]) && v->tokens[id].type != TOKEN_USER;
+}
+
 static void put_merges(const struct gguf_vocabulary *v, FILE *f) {
     const unsigned char *at = v->merges.at;
+    const char *comma = "";
     for (uint64_t i = 0; i < v->merges.count; i++) {
-        fprintf(f, "%s\n", i ? "," : "");
-        put_text(f, gguf_next_text(&at));
+        struct gguf_text merge = gguf_next_text(&at);
+        if (makes_special(v, merge)) continue;
+        fprintf(f, "%s\n", comma);
+        put_text(f, merge);
+        comma = ",";
     }
 }
 
 static void put_vocabulary(const struct gguf_vocabulary *v, FILE *f) {
     const char *comma = "";
     for (int i = 0; i < v->ntokens; i++) {
-        /* Merging must not make of pieces what only the text of a special token may be. */
-        if (!v->tokens[i].text.bytes || (v->split && is_added(&v->tokens[i]))) continue;
+        /* Added tokens too: Hugging Face's library gives one that is not here another id. */
+        if (!v->tokens[i].text.bytes) continue;
         fprintf(f, "%s\n", comma);
         put_text(f, v->tokens[i].text);
         fprintf(f, ":%d", i);
@@ -299,6 +317,9 @@ json_t *gguf_tokenizer_config(const struct gguf_vocabulary *v) {
                  {"unk_token", v->unknown},
                  {"pad_token", v->padding}};
     json_t *o = json_object();
+    /* Else transformers takes the class of the architecture, which puts some of them together
+     * anew. */
+    json_object_set_new(o, "tokenizer_class", json_string("PreTrainedTokenizerFast"));
     for (size_t i = 0; i < sizeof named / sizeof *named; i++)
         if (named[i].id >= 0)
             json_object_set_new(o, named[i].name, text_of(v->tokens[named[i].id].text));

@@ -167,6 +167,21 @@ static int compare_texts(const struct design *d, const struct vocabulary *v, con
     return compared;
 }
 
+/* Hugging Face's library keeps the id of an added token only where model.vocab has it too. */
+static void check_added(const char *name, const char *made) {
+    char path[4200];
+    snprintf(path, sizeof path, "%s/tokenizer.json", made);
+    json_t *root = read_json(path), *added = json_object_get(root, "added_tokens"), *one;
+    json_t *vocab = json_object_get(json_object_get(root, "model"), "vocab");
+    size_t i;
+    if (!json_array_size(added)) fail(name, "no added tokens");
+    json_array_foreach(added, i, one) {
+        const char *text = json_string_value(json_object_get(one, "content"));
+        if (!json_equal(json_object_get(vocab, text), json_object_get(one, "id"))) fail(name, text);
+    }
+    json_decref(root);
+}
+
 static void check(const struct design *d, const char *work, const char *etgguf, const char *folder,
                   const json_t *texts) {
     char path[4096], made[4096], command[12500], err[LLM_ERR];
@@ -196,6 +211,7 @@ static void check(const struct design *d, const char *work, const char *etgguf, 
     if (system(command) != 0) die(d->name, "etgguf");
     snprintf(path, sizeof path, "%s/%s", folder, d->name);
     if (!tokenizer_load(path, &was, err) || !tokenizer_load(made, &is, err)) die(d->name, err);
+    check_added(d->name, made);
     if (d->pre) same_tokens(d->name, was, is);
     int before = failures, n = compare_texts(d, &v, texts, was, is);
     printf("%s: %d texts, %d differ\n", d->name, n, failures - before);

@@ -119,9 +119,11 @@ int32_t added_next(const struct added_tokens *t, struct span text, bool normalis
         if (i < 0 || (t->v[i].special && !specials) ||
             (t->v[i].single_word && word_around(text, from, to)))
             continue;
-        *out_from = t->v[i].lstrip ? spaces_before(text, from, done) : from;
         *out_to = t->v[i].rstrip ? spaces_behind(text, to) : to;
-        return i;
+        *out_from = from;
+        if (t->v[i].lstrip) *out_from = from > done ? spaces_before(text, from, done) : done;
+        /* The token before it stripped all of it: it stands for nothing. */
+        if (*out_from < *out_to) return i;
     }
     return -1;
 }

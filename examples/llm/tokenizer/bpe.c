@@ -202,15 +202,8 @@ static bool add_bytes(const struct bpe *b, struct symbols *s, struct span c) {
     return true;
 }
 
-static bool unknown_char(const struct model *m, struct span word, size_t at, char *err) {
-    int32_t c = utf8_next(word, &at);
-    if (m->spelled && byte_of_char(c) >= 0)
-        return llm_fail(err, "the vocabulary has no piece for byte 0x%02x", byte_of_char(c));
-    return llm_fail(err, "the vocabulary has no piece for U+%04X", (unsigned)c);
-}
-
-static bool add_char(const struct model *m, struct symbols *s, struct span word, size_t *at,
-                     char *err) {
+static void add_char(const struct model *m, struct symbols *s, struct span word, size_t *at,
+                     struct ids *ids) {
     const struct bpe *b = m->data;
     size_t from = *at;
     int32_t c = utf8_next(word, at);
@@ -219,13 +212,15 @@ static bool add_char(const struct model *m, struct symbols *s, struct span word,
     if (id >= 0) {
         end_unknown(s);
         add_symbol(s, id);
-        return true;
+        return;
     }
-    if (m->byte_fallback && add_bytes(b, s, text)) return true;
-    if (m->unk < 0) return unknown_char(m, word, from, err);
+    if (m->byte_fallback && add_bytes(b, s, text)) return;
+    if (m->unk < 0) {
+        model_drop(m, c, ids);
+        return;
+    }
     if (!b->fuse_unk) end_unknown(s);
     s->unknown = m->unk;
-    return true;
 }
 
 static bool encode(const struct model *m, struct span word, struct ids *ids, char *err) {
@@ -236,15 +231,16 @@ static bool encode(const struct model *m, struct span word, struct ids *ids, cha
     struct symbols s = {malloc(word.n * sizeof *s.v), 0, NONE};
     bool ok = s.v || llm_fail(err, "out of memory");
     for (size_t at = 0; ok && at < word.n;)
-        ok = add_char(m, &s, word, &at, err);
+        add_char(m, &s, word, &at, ids);
     if (ok) end_unknown(&s);
     /* Every merge removes a symbol and proposes at most two more. */
-    struct merger merger = {b, s.v, ok ? malloc(3 * (size_t)s.n * sizeof *merger.heap) : NULL, 0};
+    struct merger merger = {b, s.v, ok ? malloc((3 * (size_t)s.n + 1) * sizeof *merger.heap) : NULL,
+                            0};
     if (ok && !merger.heap) ok = llm_fail(err, "out of memory");
     for (int32_t i = 0; ok && i < s.n; i++)
         propose(&merger, i);
     if (ok) run_merges(&merger);
-    for (int32_t i = 0; ok && i != NONE; i = s.v[i].next)
+    for (int32_t i = s.n ? 0 : NONE; ok && i != NONE; i = s.v[i].next)
         if (!ids_add(ids, s.v[i].id)) ok = llm_fail(err, "out of memory");
     free(s.v);
     free(merger.heap);
@@ -257,6 +253,7 @@ bool bpe_load(struct model *m, json_t *j, char *err) {
     m->data = b;
     m->free_data = free_bpe;
     m->encode = encode;
+    m->drops = true;
     b->vocab = &m->vocab;
     if (!vocab_load(&m->vocab, json_object_get(j, "vocab"), err) || !load_options(m, b, j, err) ||
         !load_merges(b, json_object_get(j, "merges"), err))

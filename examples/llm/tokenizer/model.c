@@ -51,13 +51,34 @@ bool model_encode(const struct model *m, struct span word, struct ids *ids, char
     return !word.n || m->encode(m, word, ids, err);
 }
 
+void model_drop(const struct model *m, int32_t c, struct ids *ids) {
+    int byte = m->spelled ? byte_of_char(c) : -1;
+    if (!ids->dropped++) {
+        ids->first_dropped = byte >= 0 ? byte : c;
+        ids->dropped_bytes = byte >= 0;
+    }
+}
+
 bool model_encode_byte(const struct model *m, char byte, struct ids *ids, char *err) {
     struct bytes spelled = {0};
     int32_t id = -1;
-    if (m->spelled && spell_bytes((struct span){&byte, 1}, &spelled))
-        id = vocab_id(&m->vocab, (struct span){spelled.p, spelled.n});
-    else if (m->byte_fallback)
+    if (m->spelled && !spell_bytes((struct span){&byte, 1}, &spelled)) {
+        free(spelled.p);
+        return llm_fail(err, "out of memory");
+    }
+    if (m->spelled) {
+        struct span c = {spelled.p, spelled.n};
+        size_t at = 0;
+        id = vocab_id(&m->vocab, c);
+        if (id < 0 && m->drops && m->unk < 0) {
+            model_drop(m, utf8_next(c, &at), ids);
+            free(spelled.p);
+            return true;
+        }
+    } else if (m->byte_fallback) {
         id = vocab_byte(&m->vocab, byte);
+    }
+    if (id < 0 && m->drops) id = m->unk;
     free(spelled.p);
     if (id < 0)
         return llm_fail(err, "the vocabulary has no piece for byte 0x%02x", (unsigned char)byte);

@@ -196,8 +196,11 @@ struct model {
     bool (*encode)(const struct model *, struct span word, struct ids *, char *err);
     void (*free_data)(void *);
     bool byte_fallback;
-    bool spelled; /* words are bytes spelled as characters; for messages */
+    bool spelled; /* words are bytes spelled as characters */
+    bool drops;   /* a character without a piece is left out, where there is no unknown one */
 };
+/* Counts the character C, or the byte that it spells, as left out. */
+void model_drop(const struct model *, int32_t c, struct ids *);
 bool model_load(json_t *, struct model **out, char *err);
 void model_free(struct model *);
 /* A word of the text. */

@@ -20,6 +20,9 @@ struct tokenizer;
 struct ids {
     int32_t *v;
     size_t n, cap;
+    size_t dropped;        /* characters of the text that have no token, and were left out */
+    int32_t first_dropped; /* the first of them; a byte where words are of bytes */
+    bool dropped_bytes;    /* what was left out are bytes */
 };
 bool ids_add(struct ids *, int32_t id); /* false: out of memory */
 
@@ -38,13 +41,15 @@ enum {
      * it must not be able to end a turn. */
     TOKENIZER_NO_SPECIALS = 2,
     /* The text need not be UTF-8. A byte that is part of no character becomes the token of that
-     * byte; fails where the vocabulary has none. */
+     * byte; where the vocabulary has none it is as for a character. */
     TOKENIZER_ANY_BYTES = 4,
 };
 
-/* Appends the ids of TEXT, BYTES long, which may hold NULs; FLAGS is a sum of the above. Time grows
- * with BYTES * log(BYTES) at most, but for expressions in the file that backtrack: these fail when
- * they do so for too long. IDS may have grown on failure too. */
+/* Appends the ids of TEXT, BYTES long, which may hold NULs. A character, or with a byte-level
+ * vocabulary a byte, that a BPE model has no piece for becomes its unknown token; without one it is
+ * left out and counted in IDS, as Hugging Face's library leaves it out. Other models fail. FLAGS is
+ * a sum of the above. Time grows with BYTES * log(BYTES) at most, but for expressions in the file
+ * that backtrack: these fail when they do so for too long. IDS may have grown on failure too. */
 bool tokenizer_encode_as(const struct tokenizer *, const char *text, size_t bytes, unsigned flags,
                          struct ids *ids, char *err);
 /* The same with FLAGS 0. */
