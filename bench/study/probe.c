@@ -3,40 +3,11 @@
  * boundary of a kernel. */
 #include "bench/study/study.h"
 #include "ir/eti/eti.h"
+#include "passes/machine/machine.h"
 #include "passes/passes.h"
 #include "passes/simulate/simulate.h"
 #include <stdlib.h>
 #include <string.h>
-
-/* What is published of the H100: 132 SMs, 2.98 TB/s copied, 0.61 us for an event from every
- * workgroup to every other, and the probe's ring of 4 x 16 KB of loads ahead. The rest (NVIDIA's
- * data sheet; a latency of 0.6 us from memory) matters little to a stream of weights. */
-static const et_machine h100 = {
-    .name = "H100",
-    .target = "",
-    .cus = 132,
-    .dies = 1,
-    .waves = 4,
-    .wave_size = 64,
-    .k_bytes = 64,
-    .lds_bytes = 65536,
-    .clock_ghz = 1.7,
-    .hbm_gbs = 2980,
-    .cache_gbs_cu = 109,
-    .matrix_tflops = 989,
-    .f32_matrix_tflops = 495,
-    .vector_tflops = 67,
-    .event_us = 0.61,
-    .latency_us = 0.6,
-    .launch_us = 2,
-    .cache_mb = 50,
-    .load_kb = 64,
-    .counter_die_us = 0.61,
-    .counter_us = 0.61,
-    .atomic_us = 0.3,
-    .pop_us = 0.9,
-    .graph_us = 1.3,
-};
 
 /* A model of LAYERS layers whose weights are cut into PER grids of a tile for each of WGS
  * workgroups, and a last grid; with EVENTS, each grid waits for all tiles of the one before. ROWS
@@ -103,11 +74,11 @@ static double play(char *text, const et_machine *m, et_sim_mode mode, double str
     return r.us;
 }
 
-static void on_h100(void) {
+static void on_h100(const et_machine *h100) {
     const double layer = 60.8e6 * 2, head = 128256.0 * 2048 * 2;
     static const double published[] = {0.913, 0.973, 1.037};
     static const int events[] = {0, 2, 5};
-    et_machine bare = h100;
+    et_machine bare = *h100;
     bare.load_kb = 0;
     printf("| events per layer | published ms | predicted ms | bodies up to 1.1 us longer | no "
            "loads ahead of waits |\n| --- | --- | --- | --- | --- |\n");
@@ -115,7 +86,7 @@ static void on_h100(void) {
         double ms[3];
         for (int k = 0; k < 3; k++) {
             char *text = stream(16, events[i] ? events[i] : 1, 132, layer, head, events[i] > 0);
-            ms[k] = 1e-3 * play(text, k == 2 ? &bare : &h100, ET_SIM_STATIC, k == 1 ? 1.1 : 0);
+            ms[k] = 1e-3 * play(text, k == 2 ? &bare : h100, ET_SIM_STATIC, k == 1 ? 1.1 : 0);
         }
         printf("| %d | %.3f | %.3f | %.3f | %.3f |\n", events[i], published[i], ms[0], ms[1],
                ms[2]);
@@ -146,7 +117,14 @@ static void on_mi300x(void) {
 }
 
 int study_probe(void) {
-    on_h100();
-    on_mi300x();
-    return 0;
+    et_arena *a = et_arena_create();
+    et_diags *d = et_diags_create(a);
+    const et_machine *h100 = et_machine_find(a, d, "H100", NULL);
+    et_diag_print(d, stderr);
+    if (h100) {
+        on_h100(h100);
+        on_mi300x();
+    }
+    et_arena_destroy(a);
+    return h100 ? 0 : 1;
 }
