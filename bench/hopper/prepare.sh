@@ -7,17 +7,10 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 bin=$(cd "$1" && pwd) src=$(cd "$here/../.." && pwd) machine=${3:-H100} rows=$(realpath "${4:-$here/rows.txt}")
-[ ! -e "$2" ] || { echo "prepare.sh: $2 is there already" >&2; exit 1; }
-target=$("$bin/etcc" --list-machines | awk -v m="$machine" '$1 == m { print $2 }')
-case $target in
-'') echo "prepare.sh: 'etcc --list-machines' has no $machine" >&2; exit 1 ;;
-sm_*)
-    PATH=$PATH:/usr/local/cuda/bin
-    command -v ptxas > /dev/null || { echo 'prepare.sh: there is no ptxas, the assembler of a CUDA toolkit' >&2; exit 1; }
-    ;;
-esac
-mkdir -p "$2"
-out=$(cd "$2" && pwd)
+. "$here/../bundle.sh"
+target=$(bundle_target "$machine")
+case $target in sm_*) PATH=$PATH:/usr/local/cuda/bin ;; esac
+out=$(bundle_folder "$2")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$out"
@@ -44,7 +37,7 @@ if [ -n "$llvm" ]; then
     gcc -shared -fPIC -w -Wl,-soname,"$llvm" -Wl,--version-script="$work/names.map" -o "lib/$llvm" "$work/names.c"
 fi
 strip lib/*
-cp "$here/run.sh" "$here/torch_rows.py" .
+cp "$here/run.sh" "$here/../bundle.sh" "$here/torch_rows.py" .
 
 # ---- models: NAME.MOST[.long|.prompt][.only] is NAME for launches of at most MOST tokens, or of so many only, of 640 positions, of
 # 4224, or of a prompt whose last token alone has logits; experts[.MOST] is a layer of them.
@@ -198,12 +191,7 @@ for size in small large; do
     esac
 done
 {
-    echo "target $target"
-    echo "machine $machine"
-    echo "commit $(git -C "$src" rev-parse --short HEAD 2> /dev/null || echo unknown)"
-    echo "compiled $(date -u +%Y-%m-%dT%H:%MZ) by $("$bin/etcc" --version)"
+    bundle_about "$target" "$machine"
     if grep -q '| *features[^|]*$' "$work/rows"; then "$bin/etcc" --list-features | sed 's/^/feature /'; fi
 } > about
-size=$(du -sm . | cut -f1)
-echo "$out: $size MB, $(find . -type f | wc -l) files for $machine ($target)"
-[ "$size" -lt 60 ] || { echo 'prepare.sh: that is too much' >&2; exit 1; }
+bundle_done 60 "$machine ($target)"

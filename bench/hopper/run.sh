@@ -6,20 +6,11 @@
 # a limit, and what is left after ETCC_SECONDS (440) is not run. ETCC_DEVICE: the device, where it shall not be the first that
 # fits. ETCC_TORCH=no leaves PyTorch out. Exit status 0 only if every row of ours was measured.
 set -u
-case $# in
-0) bundle=$(dirname "$0") ;;
-*) bundle=$1 ;;
-esac
+bundle=${1:-$(dirname "$0")}
 [ -f "$bundle/about" ] || { echo "run.sh: $bundle holds no bundle: make one with prepare.sh where etcc was built" >&2; exit 2; }
-bundle=$(cd "$bundle" && pwd)
-results=${2:-$bundle/results}
-mkdir -p "$results" || exit 2
-results=$(cd "$results" && pwd)
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-cd "$bundle" || exit 2
-began=$(date +%s) seconds=${ETCC_SECONDS:-440} failed=0
-: > "$results/logs.txt"
+. "$bundle/bundle.sh"
+bundle_open "$bundle" "${2:-}" || exit 2
+seconds=${ETCC_SECONDS:-440} failed=0
 : > "$results/table.md"
 : > "$work/torch"
 
@@ -34,14 +25,7 @@ say() { printf '%s\n' "$*" | tee -a "$results/table.md"; }
 log() { printf '%s\n' "$*" >> "$results/logs.txt"; }
 
 # ---- the device ----
-target=$(sed -n 's/^target //p' about)
-tool etrun --devices > "$work/devices" 2>&1
-device=${ETCC_DEVICE:-$(awk -v t="$target" 'NR > 1 && $2 == t && $1 != "emu" { print $1; exit }' "$work/devices")}
-if [ -z "$device" ]; then
-    cat "$work/devices"
-    echo "FAIL: no GPU here runs $target"
-    exit 1
-fi
+bundle_device tool etrun || exit 1
 features=$(sed -n 's/^feature //p' about) repeats=30
 [ -z "$features" ] || repeats=20 ETCC_TORCH=no
 case $device in

@@ -6,30 +6,18 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 bin=$(cd "$1" && pwd) src=$(cd "$here/../.." && pwd) machine=${3:-H200} rows=$(realpath "${4:-$here/rows.txt}")
-[ ! -e "$2" ] || { echo "prepare.sh: $2 is there already" >&2; exit 1; }
-target=$("$bin/etcc" --list-machines | awk -v m="$machine" '$1 == m { print $2 }')
-case $target in
-'') echo "prepare.sh: 'etcc --list-machines' has no $machine" >&2; exit 1 ;;
-sm_*)
-    PATH=$PATH:/usr/local/cuda/bin
-    command -v ptxas > /dev/null || { echo 'prepare.sh: there is no ptxas, the assembler of a CUDA toolkit' >&2; exit 1; }
-    ;;
-esac
-mkdir -p "$2"
-out=$(cd "$2" && pwd)
+. "$here/../bundle.sh"
+target=$(bundle_target "$machine")
+case $target in sm_*) PATH=$PATH:/usr/local/cuda/bin ;; esac
+out=$(bundle_folder "$2")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$out"
 mkdir bin lib kernels models
 
 # ---- the tools, without what only debuggers read
-for tool in etllm etfill etrun etload; do
-    strip -o "bin/$tool" "$bin/$tool"
-    ldd "$bin/$tool" | awk '$2 == "=>" { print $3 }' | grep -v -E '/(libc|libm|libdl|libpthread|ld-linux[^/]*)\.so' || true
-done | sort -u | while read -r library; do
-    cp -L "$library" lib/
-done
-cp "$here/run.sh" .
+bundle_tools etllm etfill etrun etload
+cp "$here/run.sh" "$here/../bundle.sh" .
 
 # ---- models
 field() { sed -n "s/.*\"$2\": *\([a-z0-9]*\).*/\1/p" "$1"; }
@@ -98,12 +86,5 @@ while IFS='|' read -r name folder options fields loads; do
     [ -e "models/$model.weights" ] || weights "kernels/$kernel" > "models/$model.weights"
     echo "$name|$kernel|$model|$fields|$loads" >> rows
 done < "$work/rows"
-{
-    echo "target $target"
-    echo "machine $machine"
-    echo "commit $(git -C "$src" rev-parse --short HEAD 2> /dev/null || echo unknown)"
-    echo "compiled $(date -u +%Y-%m-%dT%H:%MZ) by $("$bin/etcc" --version)"
-} > about
-size=$(du -sm . | cut -f1)
-echo "$out: $size MB, $(find . -type f | wc -l) files for $machine ($target)"
-[ "$size" -lt 35 ] || { echo 'prepare.sh: that is too much' >&2; exit 1; }
+bundle_about "$target" "$machine" > about
+bundle_done 35 "$machine ($target)"

@@ -6,21 +6,13 @@
 # left after ETCC_SECONDS (220) is not run. ETCC_DEVICE: the device, where it shall not be the first that fits. ETCC_TOKENS: tokens
 # of a prompt and of an answer (128). Exit status 0 only if every load of every row was answered whole.
 set -u
-case $# in
-0) bundle=$(dirname "$0") ;;
-*) bundle=$1 ;;
-esac
+bundle=${1:-$(dirname "$0")}
 [ -f "$bundle/about" ] || { echo "run.sh: $bundle holds no bundle: make one with prepare.sh where etcc was built" >&2; exit 2; }
-bundle=$(cd "$bundle" && pwd)
-results=${2:-$bundle/results}
-mkdir -p "$results" || exit 2
-results=$(cd "$results" && pwd)
-work=$(mktemp -d) || exit 2
+. "$bundle/bundle.sh"
+bundle_open "$bundle" "${2:-}" || exit 2
 server=
 trap '[ -z "$server" ] || kill -KILL $server; rm -rf "$work"' EXIT
-cd "$bundle" || exit 2
-began=$(date +%s) seconds=${ETCC_SECONDS:-220} length=${ETCC_TOKENS:-128} failed=0 seed=0
-: > "$results/logs.txt"
+seconds=${ETCC_SECONDS:-220} length=${ETCC_TOKENS:-128} failed=0 seed=0
 : > "$results/rows.txt"
 : > "$results/table.md"
 LD_LIBRARY_PATH=$bundle/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
@@ -30,14 +22,7 @@ say() { printf '%s\n' "$*" | tee -a "$results/table.md"; }
 log() { printf '%s\n' "$*" >> "$results/logs.txt"; }
 
 # ---- the device ----
-target=$(sed -n 's/^target //p' about)
-bin/etrun --devices > "$work/devices" 2>&1
-device=${ETCC_DEVICE:-$(awk -v t="$target" 'NR > 1 && $2 == t && $1 != "emu" { print $1; exit }' "$work/devices")}
-if [ -z "$device" ]; then
-    cat "$work/devices"
-    echo "FAIL: no GPU here runs $target"
-    exit 1
-fi
+bundle_device bin/etrun || exit 1
 card=$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2> /dev/null | head -n 1 | sed 's/, /, driver /')
 case $device in emu*) card="$device, emulated: times say nothing of a GPU" ;; esac
 

@@ -9,12 +9,11 @@ set -eu
 
 prepare() { # BIN OUT TARGET GOLDEN...
     bin=$(cd "$1" && pwd) target=$3
-    mkdir -p "$2/bin" "$2/lib" "$2/kernels" "$2/models"
+    . "$(dirname "$0")/../../bench/bundle.sh"
+    mkdir -p "$2/kernels" "$2/models"
     out=$(cd "$2" && pwd)
     shift 3
-    strip -o "$out/bin/etllm" "$bin/etllm"
-    ldd "$bin/etllm" | awk '$2 == "=>" { print $3 }' | grep -v -E '/(libc|libm|libdl|libpthread|ld-linux[^/]*)\.so' |
-        while read -r library; do cp -L "$library" "$out/lib/"; done
+    (cd "$out" && bundle_tools etllm)
     cp "$0" "$out/goldens.sh"
     echo "$target" > "$out/target"
     for golden; do

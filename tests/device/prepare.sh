@@ -7,28 +7,17 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 bin=$(cd "$1" && pwd) src=$(cd "$here/../.." && pwd) target=${3:-sm_90} few=${4:-}
-[ ! -e "$2" ] || { echo "prepare.sh: $2 is there already" >&2; exit 1; }
-mkdir -p "$2"
-out=$(cd "$2" && pwd)
+. "$here/../../bench/bundle.sh"
+out=$(bundle_folder "$2")
 . "$here/../support/lib.sh"
 cd "$out"
 mkdir bin lib kernels models programs random broken mix small pruned
 
 # ---- tools, without what only debuggers read
-tools='etrun etllm etfill etsame check_kernel check_mix check_stories check_text device_play runtime_launch runtime_model runtime_session'
-for tool in $tools; do
-    strip -o "bin/$tool" "$bin/$tool"
-    ldd "$bin/$tool" | awk '$2 == "=>" { print $3 }' | grep -v -E '/(libc|libm|libdl|libpthread|ld-linux[^/]*)\.so' || true
-done | sort -u | while read -r library; do
-    cp -L "$library" lib/
-done
-cp "$here/run.sh" "$here/row.sh" .
+bundle_tools etrun etllm etfill etsame check_kernel check_mix check_stories check_text device_play runtime_launch runtime_model runtime_session
+cp "$here/run.sh" "$here/../../bench/bundle.sh" "$here/row.sh" .
 cp "$bin/../tests/runtime/probe.hsaco" "$bin/../tests/runtime/probe.ptx" small/
-{
-    echo "target $target"
-    echo "commit $(git -C "$src" rev-parse --short HEAD 2> /dev/null || echo unknown)"
-    echo "compiled $(date -u +%Y-%m-%dT%H:%MZ) by $("$bin/etcc" --version)"
-} > about
+bundle_about "$target" > about
 
 schedules='static dynamic hybrid'
 if [ -n "$few" ]; then
@@ -129,6 +118,4 @@ done
 # ---- random programs
 "$bin/stress" --record random --target "$target" --programs "${RANDOM_PROGRAMS:-60}"
 
-size=$(du -sm . | cut -f1)
-echo "$out: $size MB, $(find . -type f | wc -l) files for $target"
-[ "$size" -lt 100 ] || { echo 'prepare.sh: that is too much' >&2; exit 1; }
+bundle_done 100 "$target"

@@ -7,18 +7,12 @@
 # those of ETCC_SOURCE (here, the folder it is started in). ETCC_DEVICE: the device to run on, where it shall not be the first GPU
 # that runs the kernels.
 set -u
-case $# in
-0) bundle=$(dirname "$0") ;;
-*) bundle=$1 ;;
-esac
+bundle=${1:-$(dirname "$0")}
 [ -f "$bundle/about" ] || { echo "run.sh: $bundle holds no bundle: make one with prepare.sh where etcc was built" >&2; exit 2; }
-bundle=$(cd "$bundle" && pwd)
-results=${2:-$bundle/results}
-mkdir -p "$results" || exit 2
-results=$(cd "$results" && pwd)
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-MODELS=$work/models source=$(cd "${ETCC_SOURCE:-.}" && pwd)
+source=$(cd "${ETCC_SOURCE:-.}" && pwd)
+. "$bundle/bundle.sh"
+bundle_open "$bundle" "${2:-}" || exit 2
+MODELS=$work/models
 mkdir "$MODELS"
 for m in "$bundle"/models/*; do
     [ -e "$m" ] || continue
@@ -26,12 +20,10 @@ for m in "$bundle"/models/*; do
     [ -f "$where/config.json" ] || { echo "run.sh: there is no checkpoint in $where" >&2; exit 2; }
     ln -s "$where" "$MODELS/$(basename "$m")"
 done
-cd "$bundle" || exit 2
 PATH=$bundle/bin:$PATH LD_LIBRARY_PATH=$bundle/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} TMPDIR=$work
 export PATH LD_LIBRARY_PATH TMPDIR CUDA_CACHE_DISABLE=1
 : > "$results/rows.txt"
-: > "$results/logs.txt"
-began=$(date +%s) passed=0 failed=0 seconds=${ETCC_SECONDS:-440} rows=${ETCC_ROWS:-*}
+passed=0 failed=0 seconds=${ETCC_SECONDS:-440} rows=${ETCC_ROWS:-*}
 
 say() { printf '%s\n' "$*" | tee -a "$results/rows.txt"; }
 
@@ -83,16 +75,10 @@ row() {
 }
 
 # ---- the device ----
-target=$(sed -n 's/^target //p' about)
-etrun --devices > "$work/devices" 2>&1
-device=${ETCC_DEVICE:-$(awk -v t="$target" 'NR > 1 && $2 == t && $1 != "emu" { print $1; exit }' "$work/devices")}
 say "$(tr '\n' ';' < about)"
 say "run $(date -u +%Y-%m-%dT%H:%MZ), $(uname -r), $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2> /dev/null | head -n 1)"
+bundle_device etrun > "$work/none" || { tee -a "$results/rows.txt" < "$work/none"; exit 1; }
 tee -a "$results/rows.txt" < "$work/devices"
-if [ -z "$device" ]; then
-    say "FAIL: no GPU here runs $target"
-    exit 1
-fi
 cus=$(awk -v d="$device" '$1 == d { print $3 }' "$work/devices")
 case $cus in '' | -) cus=$(printf '%s\n' "$device" | sed -n 's/.*cus=\([0-9]*\).*/\1/p') ;; esac
 say "device $device, ${cus:=1} workgroups at once"
