@@ -51,6 +51,12 @@ static void put_string(struct out *o, const char *s) {
     et_put_json(o->to, s);
 }
 
+/* Of a tensor or symbol, which the runtime takes up to a length. */
+static void put_name(struct out *o, const char *s) {
+    et_check(strlen(s) <= ETRT_MAX_NAME);
+    put_string(o, s);
+}
+
 static void put_rpn(struct out *o, et_expr e) {
     static const struct {
         et_xop op;
@@ -113,7 +119,7 @@ static int64_t zeros_of(const struct out *o, int n) {
 static void put_tensor(struct out *o, const et_tensor *t, int64_t zeros, bool packed) {
     static const char *const kind[] = {"input", "output", "weight", "state"};
     put(o, "{\"name\": ");
-    put_string(o, t->name ? t->name : "");
+    put_name(o, t->name ? t->name : "");
     put(o, ", \"kind\": \"%s\", \"dtype\": \"%s\", \"shape\": ", kind[t->kind],
         et_dtype_name(t->shape.dtype));
     put_dims(o, t->turned ? t->turned->rank : t->shape.rank,
@@ -396,7 +402,7 @@ char *cg_manifest(cg *g) {
         int64_t lo, hi;
         et_sym_range(g->x, i, &lo, &hi);
         put(&o, "%s{\"name\": ", i ? ", " : "");
-        put_string(&o, et_sym_name(g->x, i));
+        put_name(&o, et_sym_name(g->x, i));
         put(&o, ", \"lo\": %" PRId64 ", \"hi\": %" PRId64 "}", lo, hi);
     }
     put(&o, "],\n \"tensors\": [");

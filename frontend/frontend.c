@@ -36,6 +36,43 @@ static void parse(et_sema *s, const char *file_name, const char *text, size_t by
         et_diag(s->diags, ET_ERROR, start, "the program has no output and updates no state");
 }
 
+/* The graph of the programs, as one for MIX or of one alone. */
+static et_graph *build(et_arena *arena, et_diags *diags, int n, const et_source *sources, bool mix,
+                       const et_dim_range *narrow, et_choices *choices) {
+    int before = et_diag_errors(diags);
+    et_graph *g = et_graph_create(arena, diags);
+    uint64_t h = ET_HASH;
+    if (mix) g->name = "mix";
+    for (int i = 0; i < n; i++) {
+        const et_source *from = &sources[i];
+        et_sema s = {.arena = arena,
+                     .diags = diags,
+                     .graph = g,
+                     .x = g->exprs,
+                     .loop = -1,
+                     .mix = mix,
+                     .choices = choices};
+        if (narrow) s.narrow = narrow->dim, s.narrow_lo = narrow->lo, s.narrow_hi = narrow->hi;
+        parse(&s, from->name, from->text, from->bytes);
+        h = et_hash(h, from->text, from->bytes);
+    }
+    g->source_hash = hash_text(arena, h);
+    return et_diag_errors(diags) > before ? NULL : g;
+}
+
+/* What a program means hangs on the bounds that it declares, not on narrower ones: where it leaves
+ * choices to the front end, these are the ones of the program as it stands. */
+static et_graph *build_for(et_arena *arena, et_diags *diags, int n, const et_source *sources,
+                           bool mix, const et_dim_range *narrow) {
+    et_choices made = {0};
+    et_graph *g = build(arena, diags, n, sources, mix, narrow, &made);
+    if (!narrow || !g || !made.n) return g;
+    made = (et_choices){0};
+    if (!build(arena, et_diags_create(arena), n, sources, mix, NULL, &made)) return NULL;
+    made.fixed = true;
+    return build(arena, diags, n, sources, mix, narrow, &made);
+}
+
 et_graph *et_parse_etg(et_arena *arena, et_diags *diags, const char *file_name, const char *text,
                        size_t bytes) {
     return et_parse_etg_narrow(arena, diags, file_name, text, bytes, NULL);
@@ -43,29 +80,11 @@ et_graph *et_parse_etg(et_arena *arena, et_diags *diags, const char *file_name, 
 
 et_graph *et_parse_etg_narrow(et_arena *arena, et_diags *diags, const char *file_name,
                               const char *text, size_t bytes, const et_dim_range *narrow) {
-    int before = et_diag_errors(diags);
-    et_graph *g = et_graph_create(arena, diags);
-    g->source_hash = hash_text(arena, et_hash(ET_HASH, text, bytes));
-    et_sema s = {.arena = arena, .diags = diags, .graph = g, .x = g->exprs, .loop = -1};
-    if (narrow) s.narrow = narrow->dim, s.narrow_lo = narrow->lo, s.narrow_hi = narrow->hi;
-    parse(&s, file_name, text, bytes);
-    return et_diag_errors(diags) > before ? NULL : g;
+    et_source source = {.name = file_name, .text = text, .bytes = bytes};
+    return build_for(arena, diags, 1, &source, false, narrow);
 }
 
 et_graph *et_parse_etg_mix(et_arena *arena, et_diags *diags, int n, const et_source *sources,
                            const et_dim_range *narrow) {
-    int before = et_diag_errors(diags);
-    et_graph *g = et_graph_create(arena, diags);
-    uint64_t h = ET_HASH;
-    g->name = "mix";
-    for (int i = 0; i < n; i++) {
-        const et_source *from = &sources[i];
-        et_sema s = {
-            .arena = arena, .diags = diags, .graph = g, .x = g->exprs, .loop = -1, .mix = true};
-        if (narrow) s.narrow = narrow->dim, s.narrow_lo = narrow->lo, s.narrow_hi = narrow->hi;
-        parse(&s, from->name, from->text, from->bytes);
-        h = et_hash(h, from->text, from->bytes);
-    }
-    g->source_hash = hash_text(arena, h);
-    return et_diag_errors(diags) > before ? NULL : g;
+    return build_for(arena, diags, n, sources, true, narrow);
 }

@@ -95,6 +95,9 @@
  * schedules each of "sequences" runs one of "kernels", which is for some values of the symbol; what
  * that needs of local memory and of work-items, "workgroup", it says itself, and "kernel" the most
  * that any needs. */
+/* Letters of the name of a tensor or symbol: 255, and before them a model's 255, "_16" and a dot.
+ */
+#define ETRT_MAX_NAME 520
 #define ETRT_MANIFEST_SECTION ".etcc.manifest"
 #define ETRT_MANIFEST_ARRAY "etcc_manifest"
 #define ETRT_MANIFEST_MAGIC "ETCC-MANIFEST "

@@ -51,7 +51,7 @@ static struct best combine(cg *g, const struct reduce *r, struct best a, struct 
             r->real ? (max ? "llvm.maxnum" : "llvm.minnum") : (max ? "llvm.smax" : "llvm.smin");
         return (struct best){cg_call(g, name, 1, &t, 2, (val[]){a.v, b.v}), NULL};
     }
-    default: { /* NaN compares false: it never wins */
+    default: { /* none is NaN: item_values */
         val gt = r->real ? LLVMBuildFCmp(g->b, LLVMRealOGT, b.v, a.v, "")
                          : cg_icmp(g, LLVMIntSGT, b.v, a.v);
         val eq = r->real ? LLVMBuildFCmp(g->b, LLVMRealOEQ, b.v, a.v, "")
@@ -191,6 +191,8 @@ static void item_values(cg *g, const struct reduce *r, val item, val *v) {
     cg_scope_end(g, mark);
     for (int j = 0; j < r->n; j++)
         if (LLVMTypeOf(v[j]) == g->i1) v[j] = LLVMBuildUIToFP(g->b, v[j], g->f32, "");
+    for (int j = 0; j < r->n && indexed(r) && r->real; j++) /* NaN is as if it were -inf */
+        v[j] = cg_fmax(g, v[j], cg_f32(g, (double)-INFINITY));
 }
 
 /* N items, ITEM and every r->lanes on: all are loaded before any is combined. */
@@ -307,7 +309,7 @@ static void fold_lanes(cg *g, const struct reduce *r, struct best *b, int n, int
 static void store_result(cg *g, const struct reduce *r, struct best b) {
     const et_place *to = &r->s->to;
     val v = b.v;
-    if (indexed(r)) /* every value NaN: nothing won */
+    if (indexed(r)) /* of no values */
         v = cg_select(g, cg_icmp(g, LLVMIntEQ, b.at, cg_i32(g, INT_MAX)), cg_i32(g, 0), b.at);
     int mark = cg_scope(g);
     val ptr = cg_address(g, to->space, to->id, cg_offset(g, to->space, to->id, to->index));

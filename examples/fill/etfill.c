@@ -28,7 +28,7 @@ struct options {
 };
 
 struct fill {
-    char name[128];
+    char name[521];
     int type;
     double lo, hi;
     int64_t count;
@@ -84,7 +84,7 @@ static bool parse(const char *text, struct fill *f, struct etrt_st_tensor *t) {
     char type[8];
     int used = 0;
     memset(t, 0, sizeof *t);
-    if (sscanf(text, "%127[^:]:%7[a-z0-9]%n", f->name, type, &used) != 2 || text[used] != '[')
+    if (sscanf(text, "%520[^:]:%7[a-z0-9]%n", f->name, type, &used) != 2 || text[used] != '[')
         return false;
     for (int i = 0; i < (int)(sizeof types / sizeof *types); i++)
         if (!strcmp(type, types[i].name)) {

@@ -122,12 +122,18 @@ static bool explain(et_program *p, const et_options *o, const et_pass_options *p
     return write_text(is_page(o->explain) ? floor_plan : explanation, &e, o->explain, d);
 }
 
+/* May a program for which ASKED was asked be scheduled like IS? */
+static bool may_come_out(et_schedule_kind asked, et_schedule_kind is) {
+    bool chosen = et_schedule_of(asked)->queued == ET_QUEUED_CHOSEN;
+    return is == asked || (chosen && (is == ET_SCHEDULE_STATIC || is == ET_SCHEDULE_DYNAMIC));
+}
+
 /* A program that is scheduled stays as it is. */
 static bool check_schedule(const et_options *o, et_program *from, et_diags *d) {
     const et_program *p;
     if (!o->schedule || !from || from->stage != ET_STAGE_SCHEDULED) return true;
     for (int i = 0; (p = et_program_part(from, i)); i++)
-        if (p->schedule != o->schedule) {
+        if (!may_come_out(o->schedule, p->schedule)) {
             et_diag(d, ET_ERROR, (et_loc){0}, "the input is scheduled already, and %s",
                     et_schedule_name(p->schedule));
             return false;

@@ -202,6 +202,16 @@ static bool reshape(et_sema *s, const et_call *c, int rank, const et_expr *dim, 
     return add(s, c, &et_op_reshape, 1, v, 1, &attr, NULL, v);
 }
 
+/* Rows of a block where the program does not say. */
+static int64_t choose_pad(et_sema *s, et_expr rows, int64_t groups, et_value index) {
+    et_choices *c = s->choices;
+    if (c->fixed && c->next < c->n) return c->of[c->next++];
+    int64_t all = upper(s, rows), pad = usual_pad(all, groups, most_of_group(s, index, all));
+    ET_GROW(s->arena, c->of, c->n, c->cap);
+    c->of[c->n++] = pad;
+    return pad;
+}
+
 bool et_lower_group(et_sema *s, const et_call *c, et_elem *out) {
     const et_shape x = *shape_of(s, c->value[0]);
     struct grouping g = {.index = c->value[0]};
@@ -214,10 +224,7 @@ bool et_lower_group(et_sema *s, const et_call *c, et_elem *out) {
                              MAX_GROUPS);
     for (int d = 0; d < x.rank; d++)
         rows = et_mul(s->x, rows, x.dim[d]);
-    if (!c->kw[0].given) {
-        int64_t all = upper(s, rows);
-        pad = usual_pad(all, groups, most_of_group(s, g.index, all));
-    }
+    if (!c->kw[0].given) pad = choose_pad(s, rows, groups, g.index);
     if (pad < 1 || pad > 4096)
         return et_sema_error(s, c->kw[0].loc, "groups padded to %lld rows: from 1 to 4096",
                              (long long)pad);

@@ -79,6 +79,15 @@ typedef struct {
     int loop;        /* where it was made */
 } et_rope_entry;
 
+/* What is decided by the bounds of dims where a program does not say it, in the order in which it
+ * is asked: the rows to which groups are padded. */
+typedef struct et_choices {
+    int n, cap;
+    int64_t *of;
+    bool fixed; /* they were made before: NEXT is the next one */
+    int next;
+} et_choices;
+
 typedef struct {
     et_arena *arena;
     et_diags *diags;
@@ -90,6 +99,7 @@ typedef struct {
     bool mix;           /* the graph is to hold several models: this is one of them */
     const char *narrow; /* a dim, as the graph calls it, whose bounds are those below, or NULL */
     int64_t narrow_lo, narrow_hi;
+    et_choices *choices;
     int nloops; /* open loops */
     const et_frame *frame;
     int points;    /* constructs around with variables over elements: values are single elements */

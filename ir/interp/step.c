@@ -23,7 +23,6 @@ static void reduce(struct run *m, const et_step *s) {
         run_store(m, &s->to, true, reduce_ints(m, s, n), 0);
         return;
     }
-    bool any = false;
     double sum = 0;
     float most = s->red == ET_RED_MIN ? INFINITY : -INFINITY;
     for (int64_t k = 0; k < n && !m->failed; k++) {
@@ -35,8 +34,8 @@ static void reduce(struct run *m, const et_step *s) {
             most = fminf(most, v);
         else if (s->red == ET_RED_MAX)
             most = fmaxf(most, v);
-        else if (v == v && (!any || v > most))
-            any = true, place = k, most = v;
+        else if (v > most)
+            place = k, most = v;
     }
     if (s->red == ET_RED_ARGMAX)
         run_store(m, &s->to, true, place, 0);

@@ -43,7 +43,7 @@ static const struct {
     {"\"abi\": 4", "\"abi\": \"1\"", "abi: must be an integer", ETRT_FORMAT},
     {"\"abi\": 4,", "", "abi: is missing", ETRT_FORMAT},
     {"\"target\": \"gfx942\"", "\"target\": 942", "target: must be a string", ETRT_FORMAT},
-    {"\"model\": \"probe\"", "\"model\": \"\"", "model: must have 1 to 255", ETRT_FORMAT},
+    {"\"model\": \"probe\"", "\"model\": \"\"", "model: must have 1 to 1024", ETRT_FORMAT},
     {"\"model\": \"probe\"", "\"model\": \"a\\nb\"", "control character", ETRT_FORMAT},
     {"\"workgroup\": 64", "\"workgroup\": 1025", "kernel.workgroup: 1025", ETRT_FORMAT},
     {"\"workgroup\": 64", "\"workgroup\": 0", "kernel.workgroup: 0", ETRT_FORMAT},

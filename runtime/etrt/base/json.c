@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MAX_STRING = 1024 }; /* as in the language, whose strings name tensors of checkpoints */
+
 /* Stands in for libc's stdin in the jansson linked into libetrt (CMakeLists.txt says why). */
 extern FILE *etrt_json_stdin;
 FILE *etrt_json_stdin;
@@ -57,7 +59,8 @@ etrt_status etrt_json_check_string(const struct etrt_json_at *at, json_t *value,
     if (!json_is_string(value)) return etrt_json_fail(at, "must be a string");
     *out = json_string_value(value);
     size_t n = json_string_length(value);
-    if (n == 0 || n > 255) return etrt_json_fail(at, "must have 1 to 255 bytes, has %zu", n);
+    if (n == 0 || n > MAX_STRING)
+        return etrt_json_fail(at, "must have 1 to %d bytes, has %zu", MAX_STRING, n);
     for (size_t i = 0; i < n; i++)
         if ((unsigned char)(*out)[i] < 0x20 || (*out)[i] == 0x7f)
             return etrt_json_fail(at, "holds a control character");

@@ -34,7 +34,10 @@ static etrt_status copy_name(const struct etrt_json_at *at, json_t *object, char
     etrt_status st = etrt_parse_copy(at, object, "name", out);
     if (st != ETRT_OK) return st;
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.$";
-    if (strspn(*out, plain) != strlen(*out) || **out == '.' || strlen(*out) > 128)
+    if (strlen(*out) > ETRT_MAX_NAME)
+        return etrt_json_fail(at, "name \"%.20s...\" is longer than %d letters", *out,
+                              ETRT_MAX_NAME);
+    if (strspn(*out, plain) != strlen(*out) || **out == '.')
         return etrt_json_fail(at, "name \"%s\" is not made of letters, digits, _ . $", *out);
     return ETRT_OK;
 }
