@@ -170,7 +170,7 @@ import_only all_experts Qwen3MoeForCausalLM "${moe_of}, \"moe_intermediate_size\
 import_only told_experts Qwen2MoeForCausalLM "${moe_of}, \"moe_intermediate_size\": 5, \"shared_expert_intermediate_size\": 7,
     \"use_sliding_window\": true, \"sliding_window\": 9, \"layer_types\": [\"full_attention\", \"sliding_attention\"]" 'window=where(l >= 1, 9, CTX)'
 import_only usual MixtralForCausalLM "$moe_of, \"rms_norm_eps\": null" 'rmsnorm(x, g1, eps=1e-5)' 'theta=1000000)'
-import_only swish GptOssForCausalLM "${moe_of}, \"swiglu_alpha\": 0.5" 'a * sigmoid(0.5 * a)'
+import_only swish GptOssForCausalLM "${moe_of}, \"swiglu_alpha\": 0.5, \"rope_parameters\": null" 'a * sigmoid(0.5 * a)'
 import_only dynamic LlamaForCausalLM '"rope_scaling": {"type": "dynamic", "factor": 2.0}' 'rope(q, positions, theta=10000)'
 import_only linear LlamaForCausalLM '"rope_scaling": {"type": "linear", "factor": 2.0}' 'scaling="linear", factor=2)'
 import_only few_marks SmolLM3ForCausalLM '"no_rope_layers": [1, 0]' 'where(l < 1, rope(q'
@@ -261,3 +261,34 @@ imports rows_phi3 'product(h_codes, h_scales, wqkv_codes[0:NH*D], wqkv_scales[0:
 imports rows_olmo2 'x_codes = coded(x, x_scales)'
 [ "$(grep -c 'x_codes = coded(x, x_scales)' rows_olmo2.etg)" = 2 ] || fail 'rows_olmo2: x changes between two products'
 unset options
+
+# A field that is left out means what the class has for it, null what it says; what no default settles is refused.
+without() { # GOLDEN FIELD [TEXT]: the lines of a scalar or an object go, TEXT comes before the rest
+    mkdir -p "$1_no_$2$4"
+    sed -E "/^  \"$2\": \{/,/^  \}/d; /^  \"$2\": /d; 1s/\{/{$3/" "$src/tests/golden/$1/config.json" > "$1_no_$2$4/config.json"
+}
+options='--context 64'
+without gemma2 final_logit_softcapping '' ''
+imports gemma2_no_final_logit_softcapping '= 30 * tanh('
+without gemma2 attn_logit_softcapping '' ''
+imports gemma2_no_attn_logit_softcapping 'softcap=50'
+without gemma2 attn_logit_softcapping '"attn_logit_softcapping": null,' _null
+imports gemma2_no_attn_logit_softcapping_null '= 30 * tanh('
+grep -q softcap= gemma2_no_attn_logit_softcapping_null.etg && fail 'gemma2: a cap of null is none'
+options='--context 8192'
+for m in mistral=4096 gemma2=4096 gpt_oss=128; do
+    f=${m%=*}
+    without "$f" sliding_window '' ''
+    sed -i '/^  "max_position_embeddings": /d' "${f}_no_sliding_window/config.json"
+    imports "${f}_no_sliding_window" "${m#*=}"
+    without "$f" sliding_window '"sliding_window": null,' _null
+    sed -i '/^  "max_position_embeddings": /d; /^  "layer_types": \[/,/^  \]/d' "${f}_no_sliding_window_null/config.json"
+    imports "${f}_no_sliding_window_null" 'attention('
+    grep -q window= "${f}_no_sliding_window_null.etg" && fail "$f: a window of null is none"
+done
+unset options
+for m in gpt_oss cohere; do
+    without $m rope_parameters '' ''
+    "$bin/etimport" ${m}_no_rope_parameters -o no.etg --config-only > no.out 2>&1 && fail "$m without rope_parameters: accepted"
+    grep -q 'is missing: .* version of transformers' no.out || fail "$m without rope_parameters: $(cat no.out)"
+done
