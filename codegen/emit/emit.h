@@ -129,11 +129,12 @@ struct cg {
     const struct cg_bringer *bringer; /* the wave that brings is being emitted */
     const et_step *streamed;          /* of the tile being emitted, or NULL */
     bool deep;                        /* two chunks of its weights may be in registers */
-    struct cg_ahead *ahead;  /* maps of that tile of which something has been loaded, a list */
-    struct cg_rows *rows;    /* attention of rows of which the first are known, or NULL */
-    struct cg_maps *maps;    /* of matrices that are copied by rectangles, or NULL: none are */
-    int bulk_at, bulk_bytes; /* LDS for barriers that tell of such copies; 0: there are none */
-    bool hold;               /* what is loaded never changes, and is loaded here all the same */
+    struct cg_ahead *ahead;   /* maps of that tile of which something has been loaded, a list */
+    struct cg_rows *rows;     /* attention of rows of which the first are known, or NULL */
+    struct cg_maps *maps;     /* of matrices that are copied by rectangles, or NULL: none are */
+    int bulk_at, bulk_bytes;  /* LDS for barriers that tell of such copies; 0: there are none */
+    bool hold;                /* what is loaded never changes, and is loaded here all the same */
+    struct cg_common *common; /* what is known of steps of a function: step/again.c */
     val again; /* i1: the tile being emitted is not the workgroup's first of this grid, or NULL */
 
     /* Of the tile being emitted, where it has tags: what is added to them; who takes words, for

@@ -4,86 +4,119 @@
 #include "codegen/step/contract.h"
 #include "ir/program/step.h"
 
-struct look {
-    cg *g;
-    const et_step *s;
-    bool same, makes; /* S stores to local ID */
-    int id;
+/* What is known of the steps of a function, found in one pass over them: a step reads only what
+ * steps before it have left, so that of those all is known by then. */
+struct cg_common {
+    const et_step *steps; /* of the function */
+    int nsteps;
+    int *makers, *last; /* per local: how many steps store to it, and the last of these */
+    bool *same;         /* per local: maps and reductions that compute the same in all tiles do */
+    bool *stored;       /* per tensor: a step stores to it */
 };
 
-static void note_store(void *ctx, int space, int id, bool is_store, const et_expr *index) {
-    struct look *l = ctx;
-    (void)index;
-    l->makes |= is_store && space == ET_LOAD_LOCAL && id == l->id;
+static int number_of(const struct cg_common *c, const et_step *s) {
+    return s < c->steps ? 0 : s < c->steps + c->nsteps ? (int)(s - c->steps) : c->nsteps;
 }
 
-static bool makes(cg *g, const et_step *s, int local) {
-    struct look l = {.g = g, .id = local};
-    et_step_touches(g->x, s, note_store, &l);
-    return l.makes;
-}
-
-static bool is_same(cg *g, const et_step *s, et_expr e);
-
-/* Is what S reads of LOCAL what other steps, which come before it, compute the same in all tiles?
- */
-static bool is_local_same(cg *g, const et_step *s, int local) {
-    for (int i = 0; i < g->f->nsteps; i++) {
-        const et_step *by = &g->f->steps[i];
-        if (!makes(g, by, local)) continue;
-        if (by >= s || (by->kind != ET_STEP_MAP && by->kind != ET_STEP_REDUCE)) return false;
-        et_step_expr e[ET_STEP_EXPRS];
-        for (int k = 0, n = et_step_exprs(by, e); k < n; k++)
-            if (!is_same(g, by, e[k].e)) return false;
-    }
-    return true;
-}
-
-static bool is_stored(const cg *g, int tensor) {
-    for (int i = 0; i < g->f->nsteps; i++) {
-        const et_place *to = et_step_to(&g->f->steps[i]);
-        if (to && to->space == ET_LOAD_TENSOR && to->id == tensor) return true;
-    }
-    return false;
-}
+struct look {
+    cg *g;
+    int step; /* its number */
+    bool same;
+};
 
 static void note_load(void *ctx, et_expr e) {
     struct look *l = ctx;
+    const struct cg_common *c = l->g->common;
     const et_node_x *n = et_x(l->g->x, e);
     if (n->op != ET_X_LOAD || !l->same) return;
-    l->same = n->i2 == ET_LOAD_LOCAL ? is_local_same(l->g, l->s, n->i) : !is_stored(l->g, n->i);
+    if (n->i2 != ET_LOAD_LOCAL)
+        l->same = !c->stored[n->i];
+    else if (c->makers[n->i])
+        l->same = c->same[n->i] && c->last[n->i] < l->step;
 }
 
-static bool is_same(cg *g, const et_step *s, et_expr e) {
-    struct look l = {.g = g, .s = s, .same = true};
+/* Is E, which step number STEP has, the same in all tiles? */
+static bool is_same_at(cg *g, int step, et_expr e) {
+    struct look l = {g, step, true};
     if (!e.id) return true;
     if (et_expr_has_vars(g->x, e, g->f->ncoords, g->f->coord)) return false;
     et_walk(g->x, e, note_load, &l);
     return l.same;
 }
 
+static bool computes_same(cg *g, int step) {
+    const et_step *s = &g->f->steps[step];
+    et_step_expr e[ET_STEP_EXPRS];
+    if (s->kind != ET_STEP_MAP && s->kind != ET_STEP_REDUCE) return false;
+    for (int i = 0, n = et_step_exprs(s, e); i < n; i++)
+        if (!is_same_at(g, step, e[i].e)) return false;
+    return true;
+}
+
+struct making {
+    struct cg_common *c;
+    int step;
+};
+
+static void note_maker(void *ctx, int space, int id, bool is_store, const et_expr *index) {
+    const struct making *m = ctx;
+    (void)index;
+    if (!is_store || space != ET_LOAD_LOCAL) return;
+    m->c->makers[id] += m->c->last[id] < m->step;
+    m->c->last[id] = m->step;
+}
+
+static void note_other(void *ctx, int space, int id, bool is_store, const et_expr *index) {
+    const struct making *m = ctx;
+    (void)index;
+    if (is_store && space == ET_LOAD_LOCAL) m->c->same[id] = false;
+}
+
+/* What is known of the function that is being emitted. */
+static const struct cg_common *common(cg *g) {
+    const et_func *f = g->f;
+    struct cg_common *c = g->common;
+    if (c && c->steps == f->steps && c->nsteps == f->nsteps) return c;
+    g->common = c = et_alloc(g->arena, sizeof *c);
+    *c = (struct cg_common){.steps = f->steps, .nsteps = f->nsteps};
+    c->makers = et_alloc(g->arena, (size_t)(f->nlocals + 1) * sizeof *c->makers);
+    c->last = et_alloc(g->arena, (size_t)(f->nlocals + 1) * sizeof *c->last);
+    c->same = et_alloc(g->arena, (size_t)f->nlocals + 1);
+    c->stored = et_alloc(g->arena, (size_t)g->p->ntensors + 1);
+    for (int i = 0; i < f->nlocals; i++)
+        c->last[i] = -1, c->same[i] = true;
+    for (int i = 0; i < f->nsteps; i++) {
+        const et_place *to = et_step_to(&f->steps[i]);
+        if (to && to->space == ET_LOAD_TENSOR) c->stored[to->id] = true;
+        et_step_touches(g->x, &f->steps[i], note_maker, &(struct making){c, i});
+    }
+    for (int i = 0; i < f->nsteps; i++)
+        if (!computes_same(g, i))
+            et_step_touches(g->x, &f->steps[i], note_other, &(struct making){c, i});
+    return c;
+}
+
+static bool is_same(cg *g, const et_step *s, et_expr e) {
+    return is_same_at(g, number_of(common(g), s), e);
+}
+
 /* Does nothing else that the function stores lie where LOCAL does? */
 static bool stays(cg *g, int local) {
     const et_local *l = g->f->locals, *of = &l[local];
-    for (int i = 0; i < g->f->nlocals; i++) {
-        bool meets = l[i].offset < of->offset + et_local_bytes(of) &&
-                     of->offset < l[i].offset + et_local_bytes(&l[i]);
-        for (int k = 0; i != local && meets && k < g->f->nsteps; k++)
-            if (makes(g, &g->f->steps[k], i)) return false;
-    }
+    const struct cg_common *c = common(g);
+    for (int i = 0; i < g->f->nlocals; i++)
+        if (i != local && c->makers[i] && l[i].offset < of->offset + et_local_bytes(of) &&
+            of->offset < l[i].offset + et_local_bytes(&l[i]))
+            return false;
     return true;
 }
 
 bool cg_still_there(cg *g, const et_step *s) {
-    et_step_expr e[ET_STEP_EXPRS];
     if (!g->again || g->tags.bytes || (s->kind != ET_STEP_MAP && s->kind != ET_STEP_REDUCE) ||
         s->to.space != ET_LOAD_LOCAL || !stays(g, s->to.id))
         return false;
-    for (int i = 0, n = et_step_exprs(s, e); i < n; i++)
-        if (!is_same(g, s, e[i].e)) return false;
-    for (int i = 0; i < g->f->nsteps; i++)
-        if (&g->f->steps[i] != s && makes(g, &g->f->steps[i], s->to.id)) return false;
-    return true;
+    const struct cg_common *c = common(g);
+    return c->makers[s->to.id] == 1 && c->same[s->to.id];
 }
 
 /* Is a product's b of the same matrices in all tiles, and so packed in all of them or none? */

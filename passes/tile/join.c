@@ -28,9 +28,13 @@ struct join {
     int64_t syms[ET_SAMPLES][ET_MAX_SYMS];
     struct member *member; /* those that are to be one task so far, in their order */
     int nmembers, cmembers;
-    et_grid whole; /* the first of them as one tile */
-    int bytes;     /* of their local memory, at most */
-    et_func f;     /* what they become */
+    /* Which grids read tensor t: reader[first[t]] to reader[first[t + 1] - 1]; a grid may come
+     * twice. */
+    int ntensors, *first, *reader;
+    int *member_at; /* per grid: which member it is, or -1 */
+    et_grid whole;  /* the first of them as one tile */
+    int bytes;      /* of their local memory, at most */
+    et_func f;      /* what they become */
 };
 
 /* ---- does one read what the other wrote? ---- */
@@ -56,21 +60,57 @@ static bool reads(const struct join *j, int func, int from, int to) {
     return r.yes;
 }
 
-static bool is_member(const struct join *j, int grid) {
-    for (int i = 0; i < j->nmembers; i++)
-        if (j->member[i].grid == grid) return true;
-    return false;
+struct listing {
+    struct join *j;
+    int grid, *next; /* where the next reader of a tensor goes; NULL: they are counted */
+};
+
+static void list_read(void *ctx, const et_step *s, int tensor, bool is_store,
+                      const et_expr *index) {
+    (void)s, (void)index;
+    struct listing *l = ctx;
+    if (is_store) return;
+    if (l->next)
+        l->j->reader[l->next[tensor]++] = l->grid;
+    else
+        l->j->first[tensor + 1]++;
+}
+
+static void list_grids(struct join *j, int *next) {
+    for (int g = 0; g < j->p->ngrids; g++) {
+        struct listing l = {j, g, next};
+        et_func_accesses(j->p, &j->p->funcs[j->p->grids[g].func], list_read, &l);
+    }
+}
+
+/* Who reads what, before any task becomes part of another. */
+static void list_readers(struct join *j) {
+    int n = j->ntensors = j->p->ntensors;
+    int *next = et_alloc(j->mem, (size_t)(n + 1) * sizeof *next);
+    j->first = et_alloc(j->mem, (size_t)(n + 1) * sizeof *j->first);
+    j->member_at = et_alloc(j->mem, (size_t)(j->p->ngrids + 1) * sizeof *j->member_at);
+    for (int g = 0; g < j->p->ngrids; g++)
+        j->member_at[g] = -1;
+    list_grids(j, NULL);
+    for (int t = 0; t < n; t++)
+        next[t] = j->first[t], j->first[t + 1] += j->first[t];
+    j->reader = et_alloc(j->mem, (size_t)(j->first[n] + 1) * sizeof *j->reader);
+    list_grids(j, next);
 }
 
 static bool read_inside(const struct join *j, int member) {
-    for (int i = member + 1; i < j->nmembers; i++)
-        if (j->member[i].needed && reads(j, j->member[i].func, member, member + 1)) return true;
+    int t = j->member[member].tensor;
+    for (int i = j->first[t]; i < j->first[t + 1]; i++) {
+        int by = j->member_at[j->reader[i]];
+        if (by > member && j->member[by].needed) return true;
+    }
     return false;
 }
 
 static bool read_outside(const struct join *j, int member) {
-    for (int g = 0; g < j->p->ngrids; g++)
-        if (!is_member(j, g) && reads(j, j->p->grids[g].func, member, member + 1)) return true;
+    int t = j->member[member].tensor;
+    for (int i = j->first[t]; i < j->first[t + 1]; i++)
+        if (j->member_at[j->reader[i]] < 0) return true;
     return false;
 }
 
@@ -325,8 +365,26 @@ static void close_task(struct join *j) {
         p->grids[first->grid] = j->whole;
         p->groups[first->grid] = p->groups[last->grid];
     }
+    for (int i = 0; i < j->nmembers; i++)
+        j->member_at[j->member[i].grid] = -1;
     j->nmembers = 0;
     j->bytes = 0;
+}
+
+/* Bytes of local memory that a member takes at most: its own, and either as many again or what its
+ * last step leaves for others. */
+static int member_bytes(const struct join *j, int func) {
+    const et_func *f = &j->p->funcs[func];
+    const et_step *s = &f->steps[f->nsteps - 1];
+    double kept = 4;
+    for (int d = 0; d < s->to.rank; d++) {
+        const et_node_x *n = et_x(j->x, s->to.index[d]);
+        int64_t extent;
+        if (n->op == ET_X_VAR && et_is_int(j->x, et_var_extent(j->x, n->i), &extent))
+            kept *= (double)extent;
+    }
+    if (kept > ROOM) kept = ROOM + 1;
+    return f->lds_bytes + (kept > f->lds_bytes ? (int)kept : f->lds_bytes);
 }
 
 static void add_member(struct join *j, int g, const et_grid *whole) {
@@ -335,7 +393,8 @@ static void add_member(struct join *j, int g, const et_grid *whole) {
     ET_GROW(j->mem, j->member, j->nmembers, j->cmembers);
     j->member[j->nmembers++] =
         (struct member){.grid = g, .func = whole->func, .tensor = p->groups[g].to.id, .local = -1};
-    j->bytes += 2 * p->funcs[whole->func].lds_bytes; /* no more is kept than there are sums */
+    j->member_at[g] = j->nmembers - 1;
+    j->bytes += member_bytes(j, whole->func);
 }
 
 /* Whether grid G becomes part of the task before it in its list. */
@@ -344,8 +403,7 @@ static bool joins(struct join *j, int g) {
     et_grid whole;
     bool one = as_one(j, &p->groups[g], &p->grids[g], &whole);
     bool with = one && j->nmembers && whole.model == j->whole.model &&
-                whole.loop == j->whole.loop &&
-                j->bytes + 2 * p->funcs[whole.func].lds_bytes <= ROOM &&
+                whole.loop == j->whole.loop && j->bytes + member_bytes(j, whole.func) <= ROOM &&
                 reads(j, whole.func, 0, j->nmembers) && pays(j, &p->grids[g], &whole);
     if (!with) close_task(j);
     if (with || (one && is_one(j, &p->grids[g]))) add_member(j, g, &whole);
@@ -412,6 +470,7 @@ void et_tile_join(const et_tiler *common) {
     *j = (struct join){.common = common, .p = p, .x = p->g->exprs, .mem = p->g->arena};
     bool *gone = et_alloc(p->g->arena, (size_t)p->nitems + 1);
     et_sample_symbols(j->x, j->syms);
+    list_readers(j);
     join_list(j, p->first, p->count, gone);
     for (int i = 0; i < p->nitems; i++)
         if (p->items[i].kind == ET_P_LOOP) join_list(j, p->items[i].first, p->items[i].count, gone);

@@ -39,6 +39,16 @@ passes() {
     [ $status -eq 0 ] || fail "$1" "exit status $status"
 }
 
+# codes NAME: NAME becomes code in less than a minute of the processor. What this is for takes a second or two; what was wrong with
+# it took longer than anybody waits, by a power of two for each operator.
+codes() {
+    ran=$((ran + 1))
+    (ulimit -t 60 && exec "$etcc" "$1" -o out.hsaco) 2>err
+    status=$?
+    [ $status -eq 0 ] || fail "$1" "exit status $status"
+    rm -f out.hsaco
+}
+
 # refused NAME TEXT [COMMAND ...]: the command (etcc NAME -o ...) fails, and says TEXT.
 refused() {
     ran=$((ran + 1))
@@ -88,6 +98,21 @@ refused statements.etg 'statements.etg:[0-9]*:[0-9]*: error: .*statements'
 { echo "$square"; echo "def g0(a)=a@a"; awk 'BEGIN { for (i = 1; i <= 30; i++) printf "def g%d(a)=g%d(g%d(a))\n", i, i - 1, i - 1 }'
   echo "output y=g30(x)"; } >bomb.etg
 refused bomb.etg 'bomb.etg:[0-9]*:[0-9]*: error: the program is too large'
+
+# Chains that become tasks of many steps, each of which reads what the one before it left twice or more.
+rows='model m
+dim N in 1..64'
+{ echo "$rows"; echo 'input x : f32[N, 8]'; echo a=x; repeat 40 'a=softmax(a)'; echo output y=a; } >softmaxes.etg
+codes softmaxes.etg
+{ echo "$rows"; echo 'input x : f32[N, 64]'; echo 'weight g : f32[64]'; echo a=x; repeat 100 'a=rmsnorm(a, g, eps=1e-5)'; echo output y=a; } >norms.etg
+codes norms.etg
+{ echo "$rows"; echo 'input x : i32[N]'; echo a=x; repeat 16 'r%, a, o, f = group(a, 7)'; echo output y=a; } >groups.etg
+codes groups.etg
+{ echo "$rows"; echo 'input x : f32[N, 8]'; echo a=x; repeat 15 'a, e% = topk(a, 8)'; echo output y=a; } >choices.etg
+codes choices.etg
+# What tasks of many steps leave for one another fits the local memory, however many there are.
+{ echo 'model m'; echo 'input x : f32[12, 16]'; echo a=x; repeat 200 'a=reshape(transpose(a, [1, 0]), [12, 16])'; echo output y=a; } >reshapes.etg
+codes reshapes.etg
 
 # ---- deep ----
 { echo "$head"; printf 'output y='; chars 5000 '('; printf x; chars 5000 ')'; echo; } >parens.etg
