@@ -1,7 +1,7 @@
 /* test_queue.c - packets: order, barriers, wrap-around, errors, queues that are destroyed. */
 #include "tests/emu/emu_test.h"
 
-#include <unistd.h>
+#include <sched.h>
 
 static void setup(void) {
     emu_test_start("gfx942:cus=4");
@@ -30,13 +30,26 @@ static hsa_signal_t barrier(hsa_queue_t *q, hsa_packet_type_t type, hsa_signal_t
     return done;
 }
 
+/* Until another queue has put a hundred barriers through whose signals are down: time enough for
+ * one that should wait and does not, on a slow machine too. */
+static void others_pass(void) {
+    hsa_queue_t *q = emu_test_queue(64);
+    hsa_signal_t down = new_signal(0);
+    for (int i = 0; i < 50; i++) {
+        ck_assert_int_eq(emu_test_wait(barrier(q, HSA_PACKET_TYPE_BARRIER_AND, down, down)), 0);
+        ck_assert_int_eq(emu_test_wait(barrier(q, HSA_PACKET_TYPE_BARRIER_OR, down, down)), 0);
+    }
+    OK(hsa_queue_destroy(q));
+    OK(hsa_signal_destroy(down));
+}
+
 START_TEST(barrier_and) {
     hsa_signal_t a = new_signal(1), b = new_signal(2);
     hsa_signal_t done = barrier(T.queue, HSA_PACKET_TYPE_BARRIER_AND, a, b);
     hsa_signal_t after = emu_test_submit(
         T.queue, &(struct emu_launch){.kernel = "no_arguments", .grid = {64}, .group = {64}});
     hsa_signal_store_relaxed(a, 0);
-    usleep(5000);
+    others_pass();
     ck_assert_int_eq(hsa_signal_load_relaxed(done), 1);
     ck_assert_int_eq(hsa_signal_load_relaxed(after), 1);
     hsa_signal_subtract_relaxed(b, 2);
@@ -48,7 +61,7 @@ END_TEST
 START_TEST(barrier_or) {
     hsa_signal_t a = new_signal(1), b = new_signal(2);
     hsa_signal_t done = barrier(T.queue, HSA_PACKET_TYPE_BARRIER_OR, a, b);
-    usleep(5000);
+    others_pass();
     ck_assert_int_eq(hsa_signal_load_relaxed(done), 1);
     hsa_signal_store_relaxed(b, 0);
     ck_assert_int_eq(emu_test_wait(done), 0);
@@ -67,7 +80,7 @@ START_TEST(one_queue_waits_for_another) {
         &(struct emu_launch){
             .kernel = "doze", .grid = {64}, .group = {64}, .args = &args, .args_bytes = 8});
     hsa_signal_t then = barrier(other, HSA_PACKET_TYPE_BARRIER_AND, first, (hsa_signal_t){0});
-    usleep(3000);
+    others_pass();
     ck_assert_int_eq(hsa_signal_load_relaxed(then), 1);
     __atomic_store_n(flag, 1, __ATOMIC_RELEASE);
     ck_assert_int_eq(emu_test_wait(then), 0);
@@ -112,7 +125,7 @@ START_TEST(vendor_barrier_value) {
     memcpy(p, &body, sizeof body);
     __atomic_store_n((uint16_t *)p, HSA_PACKET_TYPE_VENDOR_SPECIFIC, __ATOMIC_RELEASE);
     hsa_signal_store_relaxed(T.queue->doorbell_signal, (int64_t)i);
-    usleep(3000);
+    others_pass();
     ck_assert_int_eq(hsa_signal_load_relaxed(body.completion_signal), 1);
     hsa_signal_store_relaxed(watched, 0x34);
     ck_assert_int_eq(emu_test_wait(body.completion_signal), 0);
@@ -193,16 +206,17 @@ START_TEST(bad_queues) {
 END_TEST
 
 START_TEST(destroyed_while_running) {
-    uint32_t *flag = emu_test_alloc(4);
-    uint64_t args = (uint64_t)flag;
-    *flag = 0;
-    struct emu_launch l = {.grid = {640}, .group = {64}, .args = &args, .args_bytes = 8};
-    l.kernel = "spin";
+    uint32_t *flag = emu_test_alloc(4), *running = emu_test_alloc(4);
+    uint64_t args[2] = {(uint64_t)flag, (uint64_t)running};
+    *flag = *running = 0;
+    struct emu_launch l = {.grid = {640}, .group = {64}, .args = args, .args_bytes = 16};
+    l.kernel = "spin_counted";
     hsa_signal_t first = emu_test_submit(T.queue, &l);
     hsa_queue_t *other = emu_test_queue(64);
-    l.kernel = "doze";
+    l.kernel = "doze", l.args_bytes = 8;
     hsa_signal_t second = emu_test_submit(other, &l);
-    usleep(5000);
+    while (!__atomic_load_n(running, __ATOMIC_ACQUIRE)) /* the test's timeout is its bound */
+        sched_yield();
     OK(hsa_queue_destroy(T.queue));
     ck_assert_int_lt(emu_test_wait(first), 0);
     ck_assert_int_eq(hsa_signal_load_relaxed(second), 1);

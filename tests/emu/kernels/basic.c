@@ -164,6 +164,13 @@ kernel void spin(global uint *flag) {
         ;
 }
 
+// The same, and counts the workgroups that have come so far.
+kernel void spin_counted(global uint *flag, global uint *running) {
+    notify(running);
+    while (!__scoped_atomic_load_n(flag, __ATOMIC_RELAXED, __MEMORY_SCOPE_SYSTEM))
+        ;
+}
+
 kernel void doze(global uint *flag) {
     wait_for(flag, 1);
 }
