@@ -18,12 +18,27 @@ program() { # KIND N
     echo "model m"
     case $1 in
     gather) printf 'input x : i32[8]\na = x\n' ;;
+    rows | norm) printf 'dim N in 1..64\ninput x : f32[N, 64]\nweight g : f32[64]\na = x\n' ;;
+    group) printf 'dim N in 1..64\ninput x : i32[N]\na = x\n' ;;
+    rotate) printf 'dim N in 1..64\ninput x : f32[N, 8, 64]\ninput p : i32[N]\na = x\n' ;;
+    reshape) printf 'input x : f32[12, 16]\na = x\n' ;;
+    loop) printf 'dim N in 1..64\ninput x : f32[N]\na = x\n' ;;
+    attention)
+        printf 'dim N in 1..64\ninput x : bf16[N, 4, 32]\ninput slots, positions : i32[N]\n'
+        printf 'state kc, vc : bf16[4, 2, 64, 32]\na = x\n'
+        ;;
     *) printf 'input x : f32[8, 8]\na = x\n' ;;
     esac
     case $1 in
     relu) lines "$2" 'a = relu(a)' ;;
     product) lines "$2" 'a = a @ x' ;;
-    softmax) lines "$2" 'a = softmax(a)' ;;
+    softmax | rows) lines "$2" 'a = softmax(a)' ;;
+    norm) lines "$2" 'a = rmsnorm(a, g, eps=1e-5)' ;;
+    group) lines "$2" 'r%, a, o, f = group(a, 7)' ;;
+    rotate) lines "$2" 'a = rope(a, p, theta=10000)' ;;
+    reshape) lines "$2" 'a = reshape(transpose(a, [1, 0]), [12, 16])' ;;
+    loop) lines "$2" 'for l% in 0..3 { a = tanh(a) + l% }' ;;
+    attention) lines "$2" 'a = bf16(attention(a, kc, vc, slots, positions, scale=0.25))' ;;
     gather) lines "$2" 'a = gather(a, a)' ;;
     output) lines "$2" 'output y% = x + %' ;;
     update) echo 'state s : f32[8, 8]' && lines "$2" 's[0, :] = x[1]' ;;
@@ -61,7 +76,7 @@ echo
 printf '| --- |'
 for _; do printf ' --- |'; done
 echo
-for kind in relu product softmax gather output update mixed shapes; do
+for kind in relu product softmax rows norm group gather rotate reshape loop attention output update mixed shapes; do
     printf '| %s |' "$kind"
     for n; do
         program "$kind" "$n" >"$kind.etg"
