@@ -84,6 +84,8 @@ for columns in 256 257; do
     try subtract two 'x - y'
     try where two 'where(x < y, x, y)'
     try negative one '-x'
+    try zero_less one '(0 - x) * 0.5'
+    try zero_divides one '1 / (0 - x)' near
     try absolute one 'abs(x)'
     try floor one 'floor(x)'
     try divide two 'x / y' near
