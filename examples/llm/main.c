@@ -1,6 +1,7 @@
 /* etllm - serve a compiled language model: the worked example of linking libetrt. */
 #include "examples/llm/options.h"
 #include "runtime/cli/cli.h"
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -53,7 +54,13 @@ static int run_serve(void *o) {
     if (models->n) s->nmodels = 0;
     for (int i = 0; i < models->n; i++)
         s->models[s->nmodels++] = read_model(models->at[i].text);
-    return serve(&all->serve);
+    s->hosts = calloc((size_t)all->hosts.n + 1, sizeof *s->hosts);
+    if (!s->hosts) return cli_wrong(&tool, "out of memory");
+    for (; s->nhosts < all->hosts.n; s->nhosts++)
+        s->hosts[s->nhosts] = all->hosts.at[s->nhosts].text;
+    int status = serve(&all->serve);
+    free(s->hosts);
+    return status;
 }
 
 /* Rows of the next table, as masks. */
@@ -170,6 +177,10 @@ static const cli_option options[] = {
      .may = SERVE},
     {"api-key-file", 0, CLI_INPUT, "FILE", TO(serve.key_file),
      "who may ask: a key a line (everybody)", .may = SERVE},
+    {"allow-host", 0, CLI_LIST, "NAME", TO(hosts),
+     "a name under which it may be asked, beside the addresses it listens to; '*': any; may be "
+     "repeated",
+     .commas = true, .may = SERVE},
     {"cors", 0, CLI_TEXT, "ORIGIN", TO(serve.cors),
      "pages of this origin may ask too; '*': of any (none)", .may = SERVE},
     CLI_HEADING("serve: what"),
@@ -205,6 +216,8 @@ static const cli_option options[] = {
      .lo = 1024, .hi = INT32_MAX, .may = SERVE},
     {"connections", 0, CLI_INT, "N", TO(serve.connections), "most at once (1024)", .lo = 1,
      .hi = 60000, .may = SERVE},
+    {"address-connections", 0, CLI_INT, "N", TO(serve.address_connections),
+     "most at once of one address; 0: as many as there are (256)", .hi = 60000, .may = SERVE},
     CLI_HEADING("serve: when, and what is written down"),
     {"timeout", 0, CLI_INT, "SECONDS", TO(serve.timeout),
      "for a client to say what it wants, or to take what it is sent (60)", .lo = 1, .hi = 86400,
@@ -249,6 +262,7 @@ int main(int argc, char **argv) {
                                      .queue = 256,
                                      .body_limit = 8 << 20,
                                      .connections = 1024,
+                                     .address_connections = 256,
                                      .timeout = 60,
                                      .drain_timeout = 60,
                                      .ping = 15};

@@ -19,9 +19,13 @@ static bool header(struct MHD_Response *r, const char *name, const char *value) 
 void http_headers(struct exchange *x, struct MHD_Response *r, int status) {
     struct server *s = x->server;
     if (s->o->cors) {
-        header(r, "Access-Control-Allow-Origin", s->o->cors);
+        const char *origin = hosts_origin(
+            s, MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ORIGIN));
+        if (origin) header(r, "Access-Control-Allow-Origin", origin);
+        if (origin) header(r, "Access-Control-Expose-Headers", "x-request-id, Retry-After");
         header(r, "Vary", "Origin");
     }
+    if (x->allow[0]) header(r, "Allow", x->allow);
     if (x->generation) header(r, "x-request-id", generation_id(x));
     if (status == 429 || status == 503) header(r, "Retry-After", status == 429 ? "1" : "5");
     if (status == 401) header(r, "WWW-Authenticate", "Bearer");
@@ -69,7 +73,10 @@ enum MHD_Result http_fault(struct exchange *x, const struct fault *f) {
 
 static void client_waits(struct exchange *x, bool waits) {
     pthread_mutex_lock(&x->server->lock);
-    if (x->client) x->client->waiting = waits ? lm_now() : 0;
+    if (x->client) {
+        x->client->waiting = waits ? lm_now() : 0;
+        x->client->silent = 0;
+    }
     pthread_mutex_unlock(&x->server->lock);
 }
 
@@ -119,7 +126,8 @@ static enum MHD_Result handle(void *user, struct MHD_Connection *c, const char *
     (void)version;
     if (!x) {
         *request = x = begin(user, c, method, url);
-        if (!x) return MHD_NO;
+        /* What nobody has looked at is not answered. */
+        if (!x || !x->client || !x->client->heard) return MHD_NO;
         return announces_too_much(x) ? too_large(x) : MHD_YES;
     }
     if (*bytes) {
@@ -156,8 +164,10 @@ static void client_begin(struct server *s, struct MHD_Connection *c, void **cont
     struct client *client = calloc(1, sizeof *client);
     *context = client;
     if (!client || !info) return;
+    client->server = s;
     client->fd = info->connect_fd;
     client->waiting = lm_now();
+    receive_begin(client);
     pthread_mutex_lock(&s->lock);
     client->next = s->clients;
     client->at = &s->clients;
@@ -168,6 +178,7 @@ static void client_begin(struct server *s, struct MHD_Connection *c, void **cont
 
 static void client_end(struct server *s, struct client *client) {
     if (!client) return;
+    receive_end(client);
     pthread_mutex_lock(&s->lock);
     if (client->at) *client->at = client->next;
     if (client->next) client->next->at = client->at;
@@ -194,13 +205,14 @@ bool http_start(struct server *s, char *err) {
     unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
     unsigned connections = (unsigned)s->o->connections;
     unsigned threads = connections < THREADS ? 1 : THREADS;
-    s->daemon = MHD_start_daemon(flags, 0, NULL, NULL, handle, s, MHD_OPTION_EXTERNAL_LOGGER,
-                                 silent, NULL, MHD_OPTION_LISTEN_SOCKET, s->listener,
-                                 MHD_OPTION_THREAD_POOL_SIZE, threads, MHD_OPTION_CONNECTION_LIMIT,
-                                 connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-                                 (size_t)CONNECTION_MEMORY, MHD_OPTION_CONNECTION_TIMEOUT,
-                                 (unsigned)s->o->timeout, MHD_OPTION_NOTIFY_COMPLETED, completed, s,
-                                 MHD_OPTION_NOTIFY_CONNECTION, connection, s, MHD_OPTION_END);
+    s->daemon = MHD_start_daemon(
+        flags, 0, NULL, NULL, handle, s, MHD_OPTION_EXTERNAL_LOGGER, silent, NULL,
+        MHD_OPTION_LISTEN_SOCKET, s->listener, MHD_OPTION_THREAD_POOL_SIZE, threads,
+        MHD_OPTION_CONNECTION_LIMIT, connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)CONNECTION_MEMORY, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+        (unsigned)s->o->address_connections, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)s->o->timeout, MHD_OPTION_NOTIFY_COMPLETED,
+        completed, s, MHD_OPTION_NOTIFY_CONNECTION, connection, s, MHD_OPTION_END);
     return s->daemon || llm_fail(err, "cannot start the HTTP server");
 }
 

@@ -259,9 +259,20 @@ static bool has_key(struct exchange *x) {
 /* A page of somebody else must not use a server that runs on the visitor's machine. */
 static bool foreign(struct exchange *x) {
     const char *origin = of(x, "Origin"), *host = of(x, "Host");
-    if (!origin || x->server->o->cors) return false;
+    if (!origin || hosts_origin(x->server, origin)) return false;
     const char *name = strstr(origin, "://");
     return !name || !host || strcasecmp(name + 3, host) != 0;
+}
+
+/* Clients in a browser send headers of their own (x-stainless-..., anthropic-beta): a page that may
+ * ask may send what it says it will. */
+static const char *headers_of(struct exchange *x) {
+    static const char usual[] = "Authorization, Content-Type, x-api-key, anthropic-version";
+    const char *asked = of(x, "Access-Control-Request-Headers");
+    bool plain = asked && *asked && strlen(asked) < 2048;
+    for (const char *c = asked; plain && *c; c++)
+        plain = strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_., ", *c);
+    return plain ? asked : usual;
 }
 
 static enum MHD_Result preflight(struct exchange *x) {
@@ -269,8 +280,7 @@ static enum MHD_Result preflight(struct exchange *x) {
     if (!r) return MHD_NO;
     http_headers(x, r, 204);
     MHD_add_response_header(r, "Access-Control-Allow-Methods", "GET, POST, OPTIONS");
-    MHD_add_response_header(r, "Access-Control-Allow-Headers",
-                            "Authorization, Content-Type, x-api-key, anthropic-version");
+    MHD_add_response_header(r, "Access-Control-Allow-Headers", headers_of(x));
     MHD_add_response_header(r, "Access-Control-Max-Age", "86400");
     x->status = 204;
     x->answered = true;
@@ -290,19 +300,31 @@ static enum MHD_Result run(struct exchange *x, const struct row *row) {
     return row->handle(x);
 }
 
-enum MHD_Result route(struct exchange *x) {
+/* The row of a path and method; else what the path knows, in ALLOW, and whether it is known at all.
+ */
+static const struct row *find_row(const char *path, const char *method, char allow[32]) {
     const struct row *row = NULL;
-    bool known = false, head = !strcmp(x->method, "HEAD");
-    const char *method = head ? "GET" : x->method;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (!is_row(&rows[i], x->path)) continue;
-        known = true;
+        if (!is_row(&rows[i], path)) continue;
         if (!strcmp(method, rows[i].method)) row = &rows[i];
+        snprintf(allow, 32, "%s, OPTIONS", strcmp(rows[i].method, "GET") ? "POST" : "GET, HEAD");
     }
+    return row;
+}
+
+enum MHD_Result route(struct exchange *x) {
+    char allow[32] = "";
+    bool head = !strcmp(x->method, "HEAD"), asks = !strcmp(x->method, "OPTIONS");
+    const struct row *row = find_row(x->path, head ? "GET" : x->method, allow);
+    if (!hosts_allow(x->server, of(x, "Host")))
+        return refuse(x, 403, "unknown_host", "this server goes by another name: see --allow-host");
     if (foreign(x))
         return refuse(x, 403, "foreign_origin", "pages of other sites may not ask: see --cors");
-    if (known && x->server->o->cors && !strcmp(x->method, "OPTIONS")) return preflight(x);
-    if (!known) return refuse(x, 404, "not_found", "there is nothing here");
-    if (!row) return refuse(x, 405, "method_not_allowed", "that method is not for this");
+    if (!*allow) return refuse(x, 404, "not_found", "there is nothing here");
+    if (asks && x->server->o->cors) return preflight(x);
+    if (!row) {
+        memcpy(x->allow, allow, sizeof x->allow);
+        return refuse(x, 405, "method_not_allowed", "that method is not for this");
+    }
     return run(x, row);
 }

@@ -3,10 +3,12 @@
 #include "examples/llm/engine/lm.h"
 #include "examples/llm/serve/server.h"
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -77,15 +79,31 @@ static bool start_signals(struct server *s) {
 
 /* ---- the watcher ---- */
 
-/* A client that opened a connection and does not say what it wants holds a place. */
-static void drop_slow(struct server *s) {
+/* Says no more, and all that it said was read. What was read may be whole and not yet passed on: it
+ * is looked at twice. */
+static bool has_ended(struct client *c, double now) {
+    const double again = 0.15;
+    struct pollfd p = {.fd = c->fd, .events = POLLRDHUP};
+    int unread = 0;
+    if (poll(&p, 1, 0) != 1 || !(p.revents & (POLLRDHUP | POLLHUP | POLLERR))) return false;
+    if (ioctl(c->fd, FIONREAD, &unread) == 0 && unread > 0) return false;
+    if (!c->silent) c->silent = now;
+    return now - c->silent >= again;
+}
+
+/* A client that opened a connection and does not say what it wants, or has left before it did,
+ * holds a place. */
+static void drop_idle(struct server *s) {
     double now = lm_now();
     pthread_mutex_lock(&s->lock);
-    for (struct client *c = s->clients; c; c = c->next)
-        if (c->waiting > 0 && now - c->waiting > (double)s->o->timeout) {
-            c->waiting = now; /* once is enough; the library closes it */
-            shutdown(c->fd, SHUT_RDWR);
-        }
+    for (struct client *c = s->clients; c; c = c->next) {
+        if (!c->waiting || c->refused) continue;
+        bool late = now - c->waiting > (double)s->o->timeout;
+        if (c->wrong) receive_refuse(c);
+        if (c->refused || !(late || has_ended(c, now))) continue;
+        c->waiting = now; /* once is enough; the library closes it */
+        shutdown(c->fd, SHUT_RDWR);
+    }
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -94,7 +112,7 @@ void *serve_watch(void *user) {
     const struct timespec pause = {0, 200000000};
     while (!s->unwatched) {
         generation_watch(s);
-        drop_slow(s);
+        drop_idle(s);
         nanosleep(&pause, NULL);
     }
     return NULL;
@@ -114,9 +132,9 @@ static bool begin(struct server *s, char *err) {
         return false;
     }
     say("listening on %s", s->where);
-    if (!models_load(s, err)) return false;
     s->has_watcher = pthread_create(&s->watcher, NULL, serve_watch, s) == 0;
     if (!s->has_watcher) return llm_fail(err, "cannot start a thread");
+    if (!models_load(s, err)) return false;
     s->state = STATE_READY;
     for (int i = 0; i < s->nmodels; i++) {
         const struct engine_sizes *z = &s->models[i].sizes;

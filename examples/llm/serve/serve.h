@@ -21,6 +21,8 @@ struct serve_options {
     int64_t port;     /* 0: any that is free */
     const char *name; /* of the only model, for clients; NULL: the folder's */
     const char *key_file, *template_file, *cors, *access_log;
+    const char **hosts; /* names under which it may be asked, beside its addresses */
+    int nhosts;
     int tools; /* enum tool_style */
     bool reasoning;
     int64_t queue, batch, chunk, most, speculate, steps;
@@ -28,6 +30,7 @@ struct serve_options {
     double launch_seconds;
     int64_t body_limit;             /* bytes */
     int64_t connections;            /* most at once */
+    int64_t address_connections;    /* of one address; 0: as many as there are */
     int64_t timeout, drain_timeout; /* seconds */
     int64_t ping;                   /* seconds of silence after which a stream says it is alive */
     int64_t abort_launch;           /* as of engine_options */

@@ -7,6 +7,7 @@
 #include "examples/llm/engine/engine.h"
 #include "examples/llm/engine/stops.h"
 #include "examples/llm/grammar/grammar.h"
+#include "examples/llm/serve/frame.h"
 #include "examples/llm/serve/metrics.h"
 #include "examples/llm/serve/serve.h"
 #include <microhttpd.h>
@@ -59,9 +60,14 @@ struct server {
 
 /* A connection. */
 struct client {
+    struct server *server;
     struct client *next, **at;
     int fd;
-    double waiting; /* since when a request is awaited; 0: one is being answered */
+    double waiting;      /* since when a request is awaited; 0: one is being answered */
+    struct frame frame;  /* in the thread of the connection */
+    bool heard;          /* its bytes came by receive.c */
+    bool wrong, refused; /* a request is not right; that was told */
+    double silent;       /* since when it says no more, a request being awaited; 0: it may */
 };
 
 /* A request and what becomes of it. The connection holds one reference, each sequence in the engine
@@ -72,6 +78,7 @@ struct exchange {
     struct client *client;
     const char *method; /* of MHD, as long as the connection's request */
     char path[128];
+    char allow[32]; /* methods, where another was used; "": none are told */
     struct buffer body;
     bool oversized, answered;
     double began;
@@ -103,6 +110,17 @@ enum MHD_Result http_json(struct exchange *, int status, json_t *value); /* take
 enum MHD_Result http_fault(struct exchange *, const struct fault *);
 /* Headers that all responses have. */
 void http_headers(struct exchange *, struct MHD_Response *, int status);
+
+/* receive.c: what clients send is looked at before the library reads it. False: that cannot be. */
+bool receive_begin(struct client *);
+void receive_end(struct client *);
+/* Answers a request that is not right, and ends the connection. With the server's lock held. */
+void receive_refuse(struct client *);
+
+/* hosts.c: names that a request may be for, and pages that may ask. */
+bool hosts_allow(const struct server *, const char *host);
+/* The origin that an answer to ORIGIN names; NULL: none. */
+const char *hosts_origin(const struct server *, const char *origin);
 
 /* routes.c */
 enum MHD_Result route(struct exchange *);
