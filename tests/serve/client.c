@@ -3,6 +3,8 @@
  * together ADDRESS CLIENTS REQUESTS  every answer is the one that its request got alone
  * full ADDRESS CLIENTS               so many at once: some get 429, all others an answer
  * slow ADDRESS                       who does not say what it wants is let go
+ * ends ADDRESS N                     N that say no more before they asked are let go soon
+ * crowd ADDRESS MOST                 of more connections than MOST some are closed at once
  * lines ADDRESS N                    standard input to the server, its first N lines back
  * garbage ADDRESS                    bytes that are no HTTP end the connection or get status 4xx */
 #include <arpa/inet.h>
@@ -270,7 +272,7 @@ static bool closed_within(int fd, int limit) {
 static int slow(void) {
     static const char *const beginnings[] = {
         "", "POST /v1/comp", "POST /v1/completions HTTP/1.1\r\nContent-Le",
-        "POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{\"prompt"};
+        "POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{\"prompt"};
     int fds[5];
     for (int i = 0; i < 4; i++) {
         fds[i] = open_connection();
@@ -325,7 +327,7 @@ static int half(void) {
     double first;
     int fd = open_connection();
     snprintf(head, sizeof head,
-             "POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n\r\n",
+             "POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %zu\r\n\r\n",
              sizeof body - 1);
     if (!send_all(fd, head, strlen(head)) || !send_all(fd, body, sizeof body - 1))
         die("cannot send");
@@ -336,6 +338,43 @@ static int half(void) {
     if (!strstr(answer, "data: [DONE]")) die("who says no more is not answered to the end");
     free(answer);
     close(fd);
+    return 0;
+}
+
+/* They keep their own side open, or the end would be seen without the server's looking for it. */
+static int ends(long n) {
+    static const char *const beginnings[] = {
+        "", "G", "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n",
+        "POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n{"};
+    for (long i = 0; i < n; i += 20) {
+        int fds[20];
+        for (int k = 0; k < 20; k++) {
+            fds[k] = open_connection();
+            send_all(fds[k], beginnings[k % 4], strlen(beginnings[k % 4]));
+            shutdown(fds[k], SHUT_WR);
+        }
+        for (int k = 0; k < 20; k++) {
+            if (!closed_within(fds[k], 10)) die("who ends before it asked keeps a connection");
+            close(fds[k]);
+        }
+    }
+    return 0;
+}
+
+static int crowd(long most) {
+    enum { MORE = 10, ALL = 1000 };
+    int fds[ALL], closed = 0;
+    if (most + MORE > ALL) die("too many");
+    for (long i = 0; i < most + MORE; i++)
+        fds[i] = open_connection();
+    usleep(300000);
+    for (long i = 0; i < most + MORE; i++) {
+        char byte;
+        ssize_t n = recv(fds[i], &byte, 1, MSG_DONTWAIT);
+        closed += n == 0 || (n < 0 && errno == ECONNRESET);
+        close(fds[i]);
+    }
+    if (closed < MORE) die("an address has more connections than it may");
     return 0;
 }
 
@@ -366,6 +405,8 @@ int main(int argc, char **argv) {
     if (!strcmp(argv[1], "slow")) return slow();
     if (!strcmp(argv[1], "garbage")) return garbage();
     if (!strcmp(argv[1], "half")) return half();
+    if (!strcmp(argv[1], "ends") && argc == 4) return ends(strtol(argv[3], NULL, 10));
+    if (!strcmp(argv[1], "crowd") && argc == 4) return crowd(strtol(argv[3], NULL, 10));
     if (!strcmp(argv[1], "lines") && argc == 4) return lines(strtol(argv[3], NULL, 10));
     die("no such mode");
 }
