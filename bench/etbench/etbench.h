@@ -68,10 +68,6 @@ struct eb_options {
     } given; /* the same as text */
 };
 
-extern const cli_tool eb_tool;
-/* What the options ask for. */
-bool eb_do(const struct eb_options *);
-
 /* "etbench: MESSAGE" on stderr; returns false. */
 bool eb_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The library's last error, with the name of what failed before it. */

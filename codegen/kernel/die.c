@@ -230,3 +230,8 @@ void cg_die_acquire(cg *g, bool weak) {
     if (how != ET_WEAKEN_NOTHING && how != ET_WEAKEN_RELEASE) return;
     g->family->die_acquire(g);
 }
+
+val cg_die(cg *g) {
+    val die = g->t->dies ? g->family->die(g) : cg_i32(g, 0);
+    return LLVMBuildAnd(g->b, die, cg_i32(g, ETRT_MAX_DIES - 1), "");
+}

@@ -138,11 +138,7 @@ val cg_part_has(cg *, val model, val rank);
 /* ---- sequence.c: a kernel for each grid instead ---- */
 bool cg_is_sequence(const cg *);
 void cg_sequence(cg *);
-/* ---- kernel.c ---- */
-void cg_kernel(cg *);
-void cg_identify(cg *); /* the work-item: who it is, and its arguments */
-void cg_enter_program(cg *, et_program *);
-void cg_clear_next_events(cg *, val number);
+/* ---- arguments.c ---- */
 size_t cg_part_args(const cg *); /* where arguments of the models begin, in bytes */
 bool cg_has_zeros(const cg *);   /* has a weight a map of what is zero in it? */
 size_t cg_zeros_arg(const cg *); /* where, then, the word is that says whether to look at it */
@@ -150,13 +146,21 @@ void cg_load_arguments(cg *);
 val cg_argument(cg *, size_t offset, LLVMTypeRef);
 /* Where a temporary is in the workspace, or the address of another tensor among the arguments. */
 int64_t cg_tensor_at(const cg *, int tensor);
-val cg_die(cg *); /* below ETRT_MAX_DIES; 0 where it cannot be told */
+/* Of the program that is entered: where each tensor is, and those that are constant. */
+void cg_place_arguments(cg *);
+
+/* ---- kernel.c ---- */
+void cg_kernel(cg *);
+void cg_identify(cg *); /* the work-item: who it is, and its arguments */
+void cg_enter_program(cg *, et_program *);
+void cg_clear_next_events(cg *, val number);
 
 /* ---- rank.c ---- */
 /* The rank of the workgroup that has this NUMBER in the dispatch, left for reports too. */
 val cg_rank(cg *, val number);
 
 /* ---- die.c: grids dealt by slice ---- */
+val cg_die(cg *);                        /* below ETRT_MAX_DIES; 0 where it cannot be told */
 uint32_t cg_sliced_models(et_program *); /* as bits */
 bool cg_model_sliced(const cg *, int model);
 /* Of several models: count this workgroup on its die, for each sliced model that it runs. */
