@@ -51,6 +51,10 @@ good /v1/completions "{$m,$p,$greedy,\"max_tokens\":3,\"logprobs\":2}" '"tokens"
 good /v1/chat/completions "{$m,$u,$greedy,\"max_tokens\":1,\"logprobs\":true,\"top_logprobs\":2}" \
     '"token":","' '"bytes":[44]' '"top_logprobs":[{'
 
+# A schema as llama-server is given one.
+good /v1/chat/completions "{$m,$u,$greedy,\"max_tokens\":8,\"response_format\":{\"type\":\"json_object\",\"schema\":{\"enum\":[\"only this\"]}}}" \
+    '\"only this\"'
+
 # The other dialects.
 good /v1/responses "{$m,\"input\":\"Once upon a time\",$greedy,\"max_output_tokens\":4}" '"object":"response"' \
     '"type":"output_text"' '"text":", there was a"' '"status":"incomplete"' '"output_tokens":4'
@@ -75,6 +79,11 @@ good /metrics '' 'vllm:num_requests_running{model_name="stories-llama"} 0' \
     'vllm:inter_token_latency_seconds_sum' 'vllm:e2e_request_latency_seconds_count' \
     'vllm:request_success_total{finished_reason="length"' 'vllm:kv_cache_usage_perc' \
     'vllm:prompt_tokens_total' 'vllm:generation_tokens_total' 'vllm:time_per_output_token_seconds_bucket'
+# Of one prompt asked for twice both count as a whole, however much lay there.
+before=$(metric vllm:prompt_tokens_total)
+good /v1/completions "{$m,$p,$greedy,\"max_tokens\":1}" '"prompt_tokens":5'
+good /v1/completions "{$m,$p,$greedy,\"max_tokens\":1}" '"prompt_tokens":5'
+[ "$(metric vllm:prompt_tokens_total)" = $((before + 10)) ] || die "tokens of prompts: $(metric vllm:prompt_tokens_total)"
 good / '' '<!doctype html>'
 stop
 [ $status -eq 0 ] || die "exit status $status"

@@ -144,7 +144,11 @@ static bool read_format(const struct api_model *m, struct request *r, const char
     if (!type) return wrong(f, name, "an object with a 'type'");
     if (!strcmp(type, "text")) return true;
     if (!strcmp(type, "json_object")) {
-        r->form = FORM_JSON;
+        /* llama-server's way to give a schema. */
+        r->schema = json_object_get(v, "schema");
+        if (r->schema && !json_is_object(r->schema) && !json_is_boolean(r->schema))
+            return fault_set(f, 400, name, NULL, "'%s': 'schema' must be a JSON schema", name);
+        r->form = r->schema ? FORM_SCHEMA : FORM_JSON;
         return true;
     }
     if (strcmp(type, "json_schema"))

@@ -57,9 +57,30 @@ static int32_t place(struct grammar *g, int32_t element, int32_t then) {
 
 /* ---- sets of them ---- */
 
+static void set_clear(struct set *s) {
+    s->n = 0;
+    if (!++s->turn && s->marks) memset(s->marks, 0, (size_t)s->nmarks * sizeof *s->marks);
+    if (!s->turn) s->turn = 1;
+}
+
+static bool set_mark(struct set *s, int32_t v) {
+    if (v >= s->nmarks) {
+        int32_t n = v < 512 ? 1024 : v * 2;
+        uint32_t *more = realloc(s->marks, (size_t)n * sizeof *more);
+        if (!more) return false;
+        memset(more + s->nmarks, 0, (size_t)(n - s->nmarks) * sizeof *more);
+        s->marks = more;
+        s->nmarks = n;
+    }
+    s->marks[v] = s->turn;
+    return true;
+}
+
+/* False: no memory, or V is no place since there was none for it. */
 static bool set_add(struct set *s, int32_t v) {
-    for (int32_t i = 0; i < s->n; i++)
-        if (s->v[i] == v) return true;
+    if (v < 0) return false;
+    if (v < s->nmarks && s->marks[v] == s->turn) return true;
+    if (!set_mark(s, v)) return false;
     if (s->n == s->cap) {
         int32_t cap = s->cap ? s->cap * 2 : 64;
         int32_t *more = realloc(s->v, (size_t)cap * sizeof *more);
@@ -148,13 +169,13 @@ static int32_t state_of(struct grammar *g, struct set *set, bool ends) {
 /* The state of all that is reachable from PENDING, which is used up. */
 static int32_t reach(struct grammar *g) {
     bool ends = false;
-    g->found.n = 0;
+    set_clear(&g->found);
     close_over(g, &g->pending, &g->found, &ends);
     return g->failed ? GRAMMAR_DEAD : state_of(g, &g->found, ends);
 }
 
 int32_t grammar_start(struct grammar *g) {
-    g->pending.n = 0;
+    set_clear(&g->pending);
     for (int32_t a = g->rules.rules[g->root]; a >= 0; a = g->rules.alternatives[a].next) {
         int32_t p = place(g, g->rules.alternatives[a].first, NOWHERE);
         if (p < 0 || !set_add(&g->pending, p)) return GRAMMAR_DEAD;
@@ -163,7 +184,7 @@ int32_t grammar_start(struct grammar *g) {
 }
 
 static int32_t follow(struct grammar *g, int32_t state, unsigned char byte) {
-    g->pending.n = 0;
+    set_clear(&g->pending);
     for (int32_t i = 0; i < g->states[state].n; i++) {
         struct place p = g->places[g->states[state].places[i]];
         if (!class_has(&g->rules.classes[g->rules.elements[p.element].at], byte)) continue;
@@ -242,7 +263,9 @@ void grammar_free(struct grammar *g) {
     free(g->places);
     free(g->place_table);
     free(g->pending.v);
+    free(g->pending.marks);
     free(g->found.v);
+    free(g->found.marks);
     rules_free(&g->rules);
     free(g);
 }

@@ -14,6 +14,9 @@ struct place {
 struct set {
     int32_t *v;
     int32_t n, cap;
+    uint32_t *marks; /* [nmarks]: TURN where the place is in the set */
+    int32_t nmarks;
+    uint32_t turn;
 };
 
 struct state {

@@ -27,8 +27,9 @@ struct generation {
     int fd;
     bool suspended; /* the library sleeps until it is resumed */
     bool complete, gone;
-    bool silent; /* the client says no more, which it also does when it leaves */
-    double sent; /* when something was sent last */
+    bool silent;       /* the client says no more, which it also does when it leaves */
+    double sent;       /* when something was sent last */
+    uint64_t streamed; /* bytes */
 };
 
 const char *generation_id(const struct exchange *x) {
@@ -115,6 +116,7 @@ static ssize_t read_events(void *user, uint64_t at, char *out, size_t most) {
         memcpy(out, events->data, (size_t)n);
         buffer_drop(events, (size_t)n);
         g->sent = lm_now();
+        g->streamed += (uint64_t)n;
     } else if (g->complete) {
         n = MHD_CONTENT_READER_END_OF_STREAM;
     } else if (g->gone) {
@@ -294,6 +296,7 @@ void generation_leave(struct exchange *x) {
         g->gone = true;
         bool complete = g->complete;
         answer_usage(g->answer, &usage);
+        x->sent += g->streamed;
         pthread_mutex_unlock(&g->lock);
         if (!complete) cancel(g);
     }

@@ -163,7 +163,8 @@ static const struct {
     [OLD_USAGE] = {"vllm:gpu_cache_usage_perc", "gauge", "The same under its older name."},
     [PREEMPTIONS] = {"vllm:num_preemptions_total", "counter",
                      "Times that a text lost its slot for want of pages."},
-    [PROMPTS] = {"vllm:prompt_tokens_total", "counter", "Tokens of prompts that were read."},
+    [PROMPTS] = {"vllm:prompt_tokens_total", "counter",
+                 "Tokens of prompts, also of what lay there already."},
     [GENERATED] = {"vllm:generation_tokens_total", "counter", "Tokens that were generated."},
     [ASKED] = {"vllm:prefix_cache_queries_total", "counter",
                "Tokens of prompts that were looked for."},
@@ -193,7 +194,7 @@ static void fill_values(const struct engine_stats *s, const struct engine_sizes 
     v[WAITING] = (double)s->waiting;
     v[USAGE] = v[OLD_USAGE] = room > 0 ? (double)s->used / room : 0;
     v[PREEMPTIONS] = (double)s->preempted;
-    v[PROMPTS] = (double)s->prompts;
+    v[PROMPTS] = (double)s->asked;
     v[GENERATED] = (double)s->generated;
     v[ASKED] = (double)s->asked;
     v[CACHED] = (double)s->cached;
