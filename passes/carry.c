@@ -77,7 +77,7 @@ static void apply(struct carry *c) {
     place(p);
 }
 
-/* With this, everything is ordered. What the verifier has to say is for nobody. */
+/* With this, everything is ordered. The verifier's messages are dropped. */
 static bool proves(struct carry *c) {
     et_verify_options opt = {.dies = c->pl->opt->machine->dies, .work = WORK};
     et_diags *said = et_diags_create(c->pl->g->arena);

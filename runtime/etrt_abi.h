@@ -57,7 +57,7 @@
  *                                          // second, ...
  *     { "name": "kc", "kind": "state",  ... }, { "name": "logits", "kind": "output", ... } ],
  *   "workspace_bytes": 123456,
- *   "temporaries": [                       // what is in the workspace, for whoever looks at it
+ *   "temporaries": [                       // what is in the workspace, for debugging
  *     { "name": "h", "dtype": "f32", "shape": ["N", 256], "offset": 4096,
  *       "when": ["N", 1, 16] } ],          // only where launches differ by the value of a symbol
  *   "tags": { "offset": 8192, "bytes": 4096, "launches": 1024 }, // only with ABI ETRT_ABI_TAGS

@@ -152,12 +152,12 @@ struct eb_memory {
     double tiles;               /* in a launch, of all iterations */
     double bytes, instructions; /* a tile: read from memory, of all waves */
     double trips;               /* to memory, one after another */
-    double in_flight; /* bytes on their way to the workgroup, for the average byte of them */
-    double told;      /* trips from a tile's last store until it has told of it, 0: none does */
+    double in_flight;           /* bytes in flight to the workgroup, for the average byte of them */
+    double told; /* trips from a tile's last store until it has told of it, 0: none does */
     double used; /* and from looking for what was told until the first load after that is there */
     double cus;  /* workgroups with a tile, each time the task runs; 0: the program is not known */
     double runs; /* of the task in a launch */
-    double code; /* bytes of the instructions that its tiles came to, 0 where nobody counts them */
+    double code; /* bytes of the instructions that its tiles came to, 0: not counted */
 };
 
 struct eb_cell {

@@ -221,7 +221,7 @@ static struct table memory_table(const struct eb_bench *b, const struct eb_point
                                         "KB a tile",
                                         "wave instructions a KB",
                                         "trips to memory",
-                                        "KB on their way",
+                                        "KB in flight",
                                         "trips to tell",
                                         "trips to use",
                                         "runs",
@@ -231,10 +231,10 @@ static struct table memory_table(const struct eb_bench *b, const struct eb_point
     struct table t = {.rows = cell->nmemory + 1, .columns = 11};
     t.title =
         eb_text("%s %s: of a tile of each task, counted from the machine code; trips follow one "
-                "another, bytes on their way to a workgroup are what the average one finds there "
-                "when it is waited for; trips to tell: from its last store until that is told, "
-                "to use: from looking for what was told until the first load after that is there; "
-                "CUs have a tile of it when it runs; code is what its tiles came to",
+                "another, bytes in flight to a workgroup are what the average byte finds there "
+                "when it is waited for; trips to tell: from its last store to its notification, "
+                "to use: from the poll that ends a wait to the first load behind it; CUs: have "
+                "a tile of it when it runs; code: of its tiles",
                 p->name, b->column[c].name);
     t.cell = eb_alloc((size_t)(t.rows * t.columns) * sizeof *t.cell);
     for (int i = 0; i < t.columns; i++)

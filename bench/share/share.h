@@ -17,7 +17,7 @@ enum sh_kind {
     SH_ONE,   /* one kernel of all models: a launch takes a request of each that has one waiting */
     SH_TURNS, /* a kernel each, one launch after the other, first come first served */
     SH_STREAMS, /* a kernel each, launched side by side as the hardware sees fit */
-    SH_PARTS    /* the same, each on SMs that nobody else has (CUDA's green contexts) */
+    SH_PARTS    /* the same, each on SMs of its own (CUDA's green contexts) */
 };
 extern const char *const sh_kind_name[]; /* ends with NULL */
 
@@ -31,7 +31,7 @@ struct sh_answers {
 /* A run: everybody asks again once answered, or requests come at random. */
 struct sh_run {
     struct sh_answers of[SH_MODELS];
-    double watts; /* of the whole GPU; NAN where nobody tells */
+    double watts; /* of the whole GPU; NAN: unknown */
     bool grows;   /* more came than was served: the times mean nothing */
 };
 
@@ -67,7 +67,7 @@ struct sh_policy {
     char device[128]; /* what it ran on, for people */
     struct sh_model model[SH_MODELS];
     etrt_device *opened[SH_MODELS];
-    double alone[SH_MODELS]; /* seconds, when nobody else asks */
+    double alone[SH_MODELS]; /* seconds, without other requests */
     struct sh_run closed, open[SH_LOADS];
 };
 

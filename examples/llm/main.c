@@ -132,7 +132,8 @@ static const cli_option options[] = {
      "is the same (0)",
      .hi = 16, .may = GENERATE | SERVE},
     {"steps", 0, CLI_INT, "N", TO(steps),
-     "most tokens of a text in one launch of a kernel imported with --steps, while nobody waits; "
+     "most tokens of a text in one launch of a kernel imported with --steps, while no request "
+     "waits; "
      "the text is the same (as many as the kernel can)",
      .lo = 1, .hi = INT32_MAX, .may = GENERATE | SERVE},
     {"seed", 0, CLI_INT, "S", TO(seed), "of what is random", .hi = INT64_MAX, .may = GENERATE},

@@ -24,7 +24,7 @@ static bool find_event(et_program *whole, const char *name, et_diags *d) {
     return false;
 }
 
-/* Nobody waits for the carried event NAME any more. */
+/* Drop all waits for the flag-in-data event NAME. */
 static void leave_out_waits(et_program *whole, const char *name) {
     et_program *p;
     for (int k = 0; (p = et_program_part(whole, k)); k++)

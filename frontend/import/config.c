@@ -168,7 +168,7 @@ const char *imp_config_architecture(struct imp_config *c, bool *out_is_type) {
     return json_string_value(type);
 }
 
-/* ---- what nobody used ---- */
+/* ---- unused fields ---- */
 
 static bool means_nothing(const json_t *j) {
     return json_is_null(j) || json_is_false(j) ||

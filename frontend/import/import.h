@@ -67,7 +67,7 @@ bool imp_config_has(const struct imp_config *, const char *field); /* a field of
 const char *imp_json_kind(const struct json_t *);                  /* "an object" */
 /* "architectures": the first of it, or "model_type": NULL after an error when there is neither. */
 const char *imp_config_architecture(struct imp_config *, bool *out_is_type);
-/* Report every field that nobody used and that may change what is computed. */
+/* Report every unused field that may change what is computed. */
 bool imp_config_unused(struct imp_config *, const struct imp_options *, const char *architecture);
 
 /* ---- models.c: the templates that are built in ---- */

@@ -163,7 +163,7 @@ static const char *check_weight(struct check *c, const et_val *w) {
     }
 }
 
-/* ---- tensors that nobody asked for ---- */
+/* ---- tensors that the template does not use ---- */
 
 static int by_address(const void *a, const void *b) {
     const struct etrt_st_tensor *x = *(void *const *)a, *y = *(void *const *)b;

@@ -106,7 +106,7 @@ static void add_tensor(struct qnt_plan *p, const struct etrt_st *st, const struc
     const char *base =
         matrix ? et_strndup(p->arena, t->name, strlen(t->name) - strlen(end)) : t->name;
     bool head = p->head != QNT_HEAD_STAYS && is_head(t);
-    if (head && p->head == QNT_HEAD_IS_EMBEDDING) return; /* nobody reads it */
+    if (head && p->head == QNT_HEAD_IS_EMBEDDING) return; /* unused */
     bool wanted = head ? is_matrix(t) : is_linear(t, base) && !is_kept(t->name, keep, nkeep);
     if (matrix && wanted && fits(p, t)) {
         add_weight(p, (struct qnt_weight){t, etrt_st_path(st, t), base, t->shape[0], t->shape[1]});

@@ -332,10 +332,10 @@ static void ring(eti_parser *p) {
     if (r.bytes % ET_RING_LINE)
         eti_error(p, loc, "a slot's bytes are a multiple of %d", ET_RING_LINE);
     eti_need_word(p, "flight");
-    r.flight = (int)eti_need_int(p, ET_RING_LINE, INT64_C(1) << 26, "the bytes on their way");
+    r.flight = (int)eti_need_int(p, ET_RING_LINE, INT64_C(1) << 26, "the bytes in flight");
     r.calm = r.flight;
     if (eti_take_word(p, "calm"))
-        r.calm = (int)eti_need_int(p, ET_RING_LINE, r.flight, "the bytes on their way in a calm");
+        r.calm = (int)eti_need_int(p, ET_RING_LINE, r.flight, "the bytes in flight in a calm");
     if (eti_take_word(p, "ahead"))
         r.ahead = (int)eti_need_int(p, ET_RING_LINE, INT64_C(1) << 26, "the bytes asked for ahead");
     if (!p->broken) p->p->ring = r;

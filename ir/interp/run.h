@@ -60,8 +60,8 @@ struct run {
     const et_func *f;
     const et_step *step;     /* that is running, or NULL */
     int64_t item;            /* its work-item that is running, -1: all of them together */
-    unsigned char **written; /* by local: its elements that have a value; NULL: nobody asks */
-    struct run_items *items; /* NULL: nobody asks */
+    unsigned char **written; /* by local: its elements that have a value; NULL: not tracked */
+    struct run_items *items; /* NULL: not tracked */
     struct run_instance *inst;
     int ninst, cinst;
     struct run_task *task;
@@ -100,7 +100,7 @@ void run_steps(struct run *, const et_func *);
 int64_t run_eval_i(struct run *, et_expr);
 float run_eval_f(struct run *, et_expr);
 void run_store(struct run *, const et_place *to, bool is_int, int64_t i, float f);
-/* Tell whoever listens that an element of a tensor or local buffer is touched, and look whether
+/* Tell listeners that an element of a tensor or local buffer is touched, and look whether
  * work-items race. */
 static inline void run_touch(struct run *m, int space, int id, int64_t element, bool is_store) {
     if (m->items && m->step && et_step_to(m->step))
@@ -117,7 +117,7 @@ void run_events_destroy(struct run *);
 int run_first_short(struct run *, const et_grid *, int *out_event);
 /* Collect what happened before the entered task into m->past. */
 void run_collect_past(struct run *, const et_grid *);
-/* Count the arrivals of the entered task and put whoever was blocked on what is now complete on
+/* Count the arrivals of the entered task and put tasks that were blocked on what is now complete on
  * m->woken. */
 void run_notify(struct run *, const et_grid *);
 /* The words the entered task would notify include WORD. */

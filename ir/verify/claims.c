@@ -346,7 +346,7 @@ static bool in_scope(struct symbolic *s, const struct vs_edge *e, int to) {
     return scope == ET_SCOPE_DIE && one_die(s, q, a, b);
 }
 
-/* Whoever arrives comes before who waits, in the order of one workgroup. */
+/* A task that arrives comes before one that waits, in the order of one workgroup. */
 static bool comes_before(struct symbolic *s, const struct vs_edge *e, int to) {
     const struct vf_grid *g = &s->v->grid[s->v->inst[to].grid];
     vl_sys *q = vs_system(s);

@@ -208,7 +208,7 @@ static bool comes_before(struct verify *v, int inst, int klass, int event, const
     return true;
 }
 
-/* Whoever waits sees who notifies, wherever the two are. */
+/* A task that waits sees the task that notifies, wherever the two run. */
 static bool reaches(const struct verify *v, et_scope scope) {
     return scope >= ET_SCOPE_DEVICE || (scope == ET_SCOPE_DIE && v->opt->dies == 1);
 }

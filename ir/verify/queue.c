@@ -1,5 +1,5 @@
-/* Progress of dynamic tasks: that each is queued, that there is room, that nobody waits for what
- * nobody will take. VERIFIER.md has the argument; here is what it rests on. */
+/* Progress of dynamic tasks: each is queued, there is room, and no task waits for one that is never
+ * popped. VERIFIER.md has the argument; here is what it rests on. */
 #include "ir/program/queue.h"
 #include "ir/base/diag.h"
 #include "ir/verify/int.h"

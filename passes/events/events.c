@@ -123,9 +123,9 @@ int64_t events_upper(const struct events *e, et_expr x) {
     return et_bounds(e->x, x, &lo, &hi) ? hi : INT32_MAX;
 }
 
-/* A queue asks the other way round: whoever completes a counter looks, 32 tiles of TO side by side,
- * at the POINTS counters of each, since any of them may have waited for this one. What it has left
- * undone the while must be little. */
+/* A queue asks the other way round: the arrival that completes a counter checks 32 tiles of TO in
+ * parallel, at the POINTS counters of each, since any of them may have waited for this one. What it
+ * has left undone the while must be little. */
 static bool asks_little(const struct events *e, const et_grid *to, int64_t points) {
     int64_t tiles = events_upper(e, et_grid_tiles(e->p, to));
     return et_is_static(e->pl->opt) || (tiles + 31) / 32 * points <= ASK_LIMIT;

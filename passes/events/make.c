@@ -35,7 +35,7 @@ static bool serves(const struct events *e, const et_grid *g, unsigned a, unsigne
 }
 
 /* Arrivals at one counter queue up. Where there would be many, tiles arrive at PARTS counters, a
- * line of memory apart, by their coordinate C; whoever waits for one waits for all of them. */
+ * line of memory apart, by their coordinate C; a task that waits for one waits for all of them. */
 struct split {
     int c;
     int64_t parts, size; /* tiles along C for each */

@@ -1,5 +1,5 @@
 /* Scopes of events. An event is of the die where it has a dimension such that whatever arrives at a
- * counter is in the slice that its index there says, and so is whoever waits for it. */
+ * counter is in the slice that its index there says, and so are tasks that wait for it. */
 #include "passes/events/scope.h"
 #include "passes/pipeline/pipeline.h"
 #include <string.h>

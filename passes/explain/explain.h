@@ -1,4 +1,4 @@
-/* explain.h - what was decided for a program and why, as text for whoever wants it faster:
+/* explain.h - what was decided for a program and why, as text for its author:
  * `etcc --explain`. All times in it are predictions and say so. */
 #ifndef ET_EXPLAIN_H
 #define ET_EXPLAIN_H

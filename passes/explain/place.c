@@ -49,8 +49,10 @@ static void put_why(const struct explain *e, const et_found_place *f, int model)
     if (all <= s.units) {
         fprintf(e->to, ": more would not help it");
         if (least < s.units)
-            fprintf(e->to, ", from %.0f on it is as fast, and nobody else is faster with the rest",
-                    least * cus);
+            fprintf(
+                e->to,
+                ", it is no faster on more than %.0f, and no other model is faster with the rest",
+                least * cus);
         fprintf(e->to, ".\n");
         return;
     }
@@ -145,7 +147,7 @@ static void put_one_model(const struct explain *e) {
     int ranges = 0;
     for (int i = 0; i < e->p->ngrids; i++)
         ranges += e->p->grids[i].range.to && !e->p->grids[i].dynamic;
-    fprintf(e->to, "  One model: its tasks may use all %d CUs, which nobody else wants", e->m->cus);
+    fprintf(e->to, "  One model: its tasks may use all %d CUs", e->m->cus);
     if (ranges) {
         fprintf(e->to, "; but for @range, and where fewer are predicted to be faster:\n");
         put_ranges(e, 0);

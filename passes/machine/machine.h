@@ -37,7 +37,7 @@ typedef struct {
     double cache_mb;  /* in front of memory, for the whole chip */
     double load_kb;   /* of weights that a workgroup's loads in flight bring at once */
     double stream_us; /* that a task whose weights come through the ring takes longer for that */
-    int flight_kb;    /* KiB of weights that are on their way through that ring at most */
+    int flight_kb;    /* KiB of the weight stream in flight, at most */
     int ahead_kb;     /* KiB of a CU's weights that are asked for ahead of that ring, into the cache
                          that all CUs share; 0: none are */
     int stream_kb; /* KiB of a slot of the ring that weights come through (ir/program/stream.h); 0:

@@ -46,7 +46,7 @@ static const struct field fields[] = {
     {AT(cache_gbs_cu), NUMBER, 0.1, 1e6, "GB/s from the nearest cache to a CU"},
     {AT(load_kb), NUMBER, 0.1, 1e5, "KiB that a workgroup has in flight"},
     {AT(stream_kb), COUNT, 0, 64, "KiB of a slot of a ring of weights, 0 for no ring"},
-    {AT(flight_kb), COUNT, 1, 1 << 10, "KiB of weights on their way through a ring at most"},
+    {AT(flight_kb), COUNT, 1, 1 << 10, "most KiB of the weight stream in flight"},
     {AT(ahead_kb), COUNT, 0, 1 << 10, "KiB of weights that a CU has in a cache ahead of its ring"},
     {AT(stream_us), NUMBER, 0, 1e4, "us that a task takes longer with a ring"},
     {AT(latency_us), NUMBER, 1e-4, 1e4, "us, a dependent load from memory"},

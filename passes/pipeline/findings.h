@@ -1,4 +1,4 @@
-/* findings.h - what passes decided and what they turned down, for whoever asks why (explain.h).
+/* findings.h - what passes decided and rejected, for --explain (explain.h).
  * They keep such notes only where et_pass_options.findings is given. Times are predictions. */
 #ifndef ET_FINDINGS_H
 #define ET_FINDINGS_H
@@ -75,7 +75,7 @@ typedef struct et_findings {
     et_finding *first;
 } et_findings;
 
-/* Where to note what a run of the passes finds out about G, or NULL where nobody asks. */
+/* Where a run of the passes notes its findings about G; NULL: they are not wanted. */
 et_finding *et_finding_note(const et_pass_options *, et_graph *g);
 /* What was found out about G, or NULL. */
 const et_finding *et_finding_of(const et_findings *, const et_graph *g);

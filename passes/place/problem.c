@@ -85,7 +85,7 @@ static void add_written(void *ctx, const et_step *step, int tensor, bool is_stor
     w->bytes += n;
 }
 
-/* What the grid's wait takes once all have arrived: less where nobody of another die does. */
+/* What the grid's wait takes once all have arrived: less where no task of another die does. */
 static double event_us(const struct place *s, const et_grid *g) {
     const et_machine *m = s->m;
     double far = 0;

@@ -131,7 +131,7 @@ struct sim_event {
     struct sim_sheet *sheet; /* of its count, where counters differ; else NULL */
     int count;
     bool late, early; /* dynamic grids wait for it to be complete, begun */
-    /* Cells of which nobody knows before looking at their waits which of its counters they name. */
+    /* Cells whose waits must be evaluated to know which of its counters they name. */
     int64_t watched, early_watched;
 };
 
@@ -246,7 +246,7 @@ struct sim {
     struct sim_ring *ring; /* by die, then the device's */
     int *parked;           /* workgroups without a task, in order of parking, and how many */
     int nparked;
-    struct sim_push *push; /* on their way */
+    struct sim_push *push; /* in flight */
     int npush, cpush, free_push;
 
     int *word, cword; /* that a task notifies */

@@ -199,7 +199,7 @@ void sim_cells_look(struct sim *s, int word, bool early, int32_t first, int wg) 
     s->schedule += cost;
 }
 
-/* Count the cells that whoever completes a counter will have to look at. */
+/* Count the cells that the arrival which completes a counter must check. */
 static void count_watchers(struct sim *s, int instance, int64_t index) {
     const struct sim_instance *in = &s->inst[instance];
     struct sim_grid *g = &s->grid[in->grid];

@@ -1,6 +1,6 @@
 /* The program with its operators cut (slice.c chooses which).
  *
- * A tensor that holds partial sums has one more dimension in front, the slice. Whoever reads it
+ * A tensor that holds partial sums has one more dimension in front, the slice. Its reader
  * adds them up. A product would do so once in each of its tiles; for it the sums are made
  * beforehand: on every die a copy for the products of its slice, which only those wait for; one for
  * everybody where products are not sliced. */

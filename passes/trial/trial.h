@@ -13,7 +13,7 @@
  * Memory: whatever was allocated in the graph's arena since the trial began is free again at its
  * end. Results are numbers, or are copied to memory that was there before. Trials nest. One that
  * ends takes as long as going through the expressions there are, so how many there may be is
- * bounded by whoever tries: by a number, never by time, so that builds repeat. */
+ * bounded by its caller: by a count, never by time, so that builds repeat. */
 #ifndef ET_TRIAL_H
 #define ET_TRIAL_H
 

@@ -33,7 +33,7 @@ static bool read_stdin(void) {
     return ok;
 }
 
-/* Whoever writes /dev/stdin means the same. */
+/* /dev/stdin means the same. */
 static int take_input(files *f, const char **path) {
     if (strcmp(*path, "-") == 0 || strcmp(*path, "/dev/stdin") == 0) {
         *path = "/dev/stdin";

@@ -81,7 +81,7 @@ struct emu_task_counters {
     uint64_t instructions, bytes_read, bytes_written;
     uint64_t round_trips;       /* to memory, one after another in a wave */
     uint64_t waits;             /* of a wave for bytes that it asked for */
-    uint64_t in_flight;         /* bytes on their way to the wave when each of these began */
+    uint64_t in_flight;         /* bytes in flight to the wave when each of these began */
     uint64_t in_flight_squares; /* the squares of these, added up */
     uint64_t told, told_trips;  /* tiles that told of stores, and trips from the last store on */
     uint64_t used, used_trips;  /* that loaded after a look at a counter, and trips from it on */

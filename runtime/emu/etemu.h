@@ -52,7 +52,7 @@ typedef struct etemu_task {
      * if something it waits for was asked for after the one before had ended. */
     uint64_t round_trips;
     uint64_t waits; /* trips for bytes that vector instructions load */
-    /* Bytes that were on their way to the wave when it began to wait, added up, and their squares:
+    /* Bytes in flight to the wave when it began to wait, added up, and their squares:
      * the quotient is what a byte finds on its way on the average. */
     uint64_t in_flight, in_flight_squares;
     /* Between a tile and one that waits for it. TOLD: how often a wave added to a counter after it

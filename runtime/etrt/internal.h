@@ -54,7 +54,7 @@ struct etrt_session {
     uint32_t workgroups; /* of the launch in flight or the last one */
     double wait_limit;
     struct etrt_patience patience; /* of the launch in flight */
-    struct etrt_watch *watch;      /* NULL: nobody wants to be told */
+    struct etrt_watch *watch;      /* NULL: no notification */
     bool in_flight;
     bool cancelled;               /* the launch in flight */
     pthread_mutex_t lock;         /* of the two: another thread may cancel */

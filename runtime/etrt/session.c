@@ -85,7 +85,7 @@ static etrt_status make_launch_memory(etrt_session *s) {
     return st;
 }
 
-/* What the environment has launches be made of where nobody says. */
+/* The default number of workgroups, from the environment. */
 static uint32_t usual_workgroups(const etrt_device *dev) {
     const char *chosen = secure_getenv("ETRT_WORKGROUPS");
     unsigned long w = chosen ? strtoul(chosen, NULL, 10) : 0;

@@ -31,7 +31,7 @@ etrt_status etrt_set_dim(etrt_session *s, const char *name, int64_t value) {
     return ETRT_OK;
 }
 
-/* A dim that a shape uses and nobody set, or -1. */
+/* A dim that a shape uses and that is not set, or -1. */
 static int missing_dim(const etrt_session *s, const struct etrt_tensor *t) {
     for (int d = 0; d < t->rank; d++)
         for (int k = 0; k < t->shape[d].count; k++) {

@@ -38,8 +38,8 @@ bool et_output_folder_open(et_output_folder *, const char *path);
  * renaming failed, or when not OK. */
 bool et_output_folder_close(et_output_folder *, bool ok);
 
-/* Would a write to one of the paths be seen by who reads the other? Also of files that are not
- * there yet. Devices and "-" are like nothing. */
+/* Do both paths name the same file, so that a write to one is seen by readers of the other? Also of
+ * files that are not there yet. Devices and "-" are like nothing. */
 bool et_same_file(const char *a, const char *b);
 
 /* From now on, a signal that ends the program removes PATH (kept here as a copy), a file or a

@@ -28,7 +28,7 @@ static int64_t feed(struct engine *e, struct sequence *s, int64_t most) {
     return fed;
 }
 
-/* Behind the next token of a text what may follow it, where there is room that nobody needs. */
+/* Add guesses behind the next token of a text, where there is spare room. */
 static void feed_guesses(struct engine *e, struct sequence *s) {
     const int32_t *guess;
     int64_t at = (int64_t)s->fed, most = e->o->speculate;

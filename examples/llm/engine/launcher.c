@@ -86,7 +86,7 @@ static double patience(double waited, bool early) {
     return early || waited < eager ? look : rest;
 }
 
-/* Submitted, and cancelled once nobody waits for it any more or it takes too long. */
+/* Submit the launch; cancel it when all its sequences were cancelled, or it takes too long. */
 static enum lm_result run_watched(struct launcher *l, int64_t total, char *err) {
     double began = lm_now(), waited = 0;
     double limit = l->o.launch_seconds > 0 ? l->o.launch_seconds : INFINITY;

@@ -377,7 +377,7 @@ static bool bind_picks(struct lm *lm, char *err) {
            bind(lm, "change_by", p->change_by, changes * 4, err) && bind_masks(lm, err);
 }
 
-/* A launch gives one row at least: that of its first token, where nobody wants any. */
+/* A launch has one row at least: that of its first token, where none is requested. */
 static bool bind_rows(struct lm *lm, char *err) {
     lm->submitted_rows = lm->nrows;
     if (!lm->by_asking) return true;
@@ -473,7 +473,7 @@ static enum lm_result ended(struct lm_kernel *k, etrt_status status, char *err) 
         return status == ETRT_WAIT ? LM_ABORTED : status == ETRT_CANCELLED ? LM_CANCELLED : LM_LOST;
     for (int i = 0; i < k->n; i++)
         if (!k->models[i].taken && !read_outputs(&k->models[i], err)) return LM_LOST;
-    /* It is not there where nobody asked for it. */
+    /* It is missing where it was not requested. */
     if (etrt_launch_seconds(k->session, &k->spent.device) != ETRT_OK) k->spent.device = 0;
     return LM_DONE;
 }

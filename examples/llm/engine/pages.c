@@ -9,7 +9,7 @@ struct page {
     int64_t holders;
     bool known;                    /* its tokens are in IDS */
     int32_t before;                /* the page it follows, which is known too; -1: none */
-    int32_t newer, older;          /* of those that nobody holds */
+    int32_t newer, older;          /* of pages that no sequence holds */
     int32_t next;                  /* in its chain of the hash table */
     int32_t child;                 /* one that follows this page */
     int32_t sibling, last_sibling; /* others that follow the same page */
@@ -21,7 +21,7 @@ struct pages {
     int32_t *ids;           /* [count, size] */
     int32_t *chains;        /* hash table, a power of two */
     uint64_t mask;          /* its size less 1 */
-    int32_t oldest, newest; /* of those that nobody holds */
+    int32_t oldest, newest; /* of pages that no sequence holds */
     int32_t child;          /* a page that sequences begin with */
 };
 

@@ -21,10 +21,10 @@ struct pages;
 /* COUNT pages, numbered from 0, of SIZE positions each. NULL: no memory. */
 struct pages *pages_make(int64_t count, int64_t size);
 void pages_free(struct pages *); /* NULL is fine */
-/* As when it was made: nobody holds a page, and nothing lies in any. */
+/* Empty the pool: all pages are free and none is cached. */
 void pages_clear(struct pages *);
 
-/* How many nobody holds; whatever lies in them, they can be taken. */
+/* How many pages no sequence holds; they can be taken, whatever they cache. */
 int64_t pages_free_count(const struct pages *);
 
 /* A page for the caller alone, in which nothing lies that is known; -1: all are held. */

@@ -174,7 +174,7 @@ static const struct {
     [EARLY] = {"etllm_launches_early_total", "counter",
                "Launches that gave this model's tokens before another model was done."},
     [CANCELLED] = {"etllm_launches_cancelled_total", "counter",
-                   "Launches that were ended early: nobody wanted them any more."},
+                   "Launches that were ended early: all their requests were cancelled."},
     [READ] = {"etllm_read_bytes_total", "counter",
               "Bytes that were read of launches: logits, and tokens that they chose."},
     [GUESSED] = {"vllm:spec_decode_num_draft_tokens_total", "counter", "Tokens that were guessed."},

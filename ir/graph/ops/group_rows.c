@@ -58,7 +58,7 @@ static et_expr at(et_lower *lo, const et_node *n, const et_expr *index) {
     et_expr row = et_add(p, et_mul(p, of, block), et_var(p, var));
     row = et_op1(p, ET_X_TO_I32, row);
     row = et_op2(p, ET_X_MIN, row, et_sub(p, rows, et_int(p, 1)));
-    row = et_op2(p, ET_X_MAX, row, et_int(p, 0)); /* which it is: for whoever looks at bounds */
+    row = et_op2(p, ET_X_MAX, row, et_int(p, 0)); /* always true; it tells the analysis of bounds */
     et_expr here = et_op2(p, ET_X_EQ, et_arg_at(lo, n, 0, &row), place);
     return et_reduce_x(p, ET_RED_MAX, var, block, et_select(p, here, row, et_int(p, -1)));
 }

@@ -128,7 +128,7 @@ static void check_load(void *ctx, int space, int id, bool is_store, const et_exp
              sv_element(s, to->space, to->id, to->index), a == SV_YES ? sv_where(s) : "");
 }
 
-/* Local buffers that a product or an attention writes are nobody's to read meanwhile. */
+/* Local buffers that a product or an attention writes must not be read meanwhile. */
 struct own {
     bool written[1024], read[1024];
 };

@@ -10,7 +10,7 @@ static_assert(sizeof(struct emu_signal) == sizeof(amd_signal_t), "amd_signal_t")
 static_assert(offsetof(struct emu_signal, value) == offsetof(amd_signal_t, value), "value");
 static_assert(offsetof(struct emu_signal, start) == offsetof(amd_signal_t, start_ts), "start_ts");
 
-static const uint64_t poll_ns = 1000000; /* for changes by kernels, which wake nobody */
+static const uint64_t poll_ns = 1000000; /* for changes by kernels, which send no wake-up */
 static const uint64_t spin_ns = 20000;
 
 void emu_signal_set(struct emu_signal *s, int64_t value) {

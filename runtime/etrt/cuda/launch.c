@@ -285,7 +285,7 @@ static int start(struct cuda_device *dev, const struct etrt_dispatch *d, int cou
         result = graph ? cu->cuGraphLaunch(t->graph, dev->launches) : start_each(dev, d, count);
     if (result != CUDA_SUCCESS) return result;
     result = cu->cuEventRecord(t->end, dev->launches);
-    /* It runs, and nobody would know when it ends. */
+    /* It runs, and its end could not be seen. */
     if (result != CUDA_SUCCESS) cuda_break(dev, result);
     return result;
 }

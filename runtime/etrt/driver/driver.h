@@ -1,8 +1,8 @@
-/* driver.h - what libetrt asks of a device, whoever makes it.
+/* driver.h - the interface of a device.
  *
  * A driver is a struct of functions (struct etrt_driver) and a device that begins with struct
  * etrt_device. Nothing outside a driver's folder knows more of it than this. README.md goes through
- * the functions one by one for whoever writes another. */
+ * the functions one by one, for writers of another. */
 #ifndef ETRT_DRIVER_H
 #define ETRT_DRIVER_H
 

@@ -10,7 +10,7 @@
 struct hsa_device {
     struct etrt_device base;    /* first */
     struct hsa_device *next;    /* of all with a queue */
-    const struct etrt_hsa *hsa; /* NULL: an emulator whose GPU nobody has chosen yet */
+    const struct etrt_hsa *hsa; /* NULL: an emulator whose target is not chosen yet */
     hsa_agent_t gpu, cpu;
     int number; /* of the GPU among those there are */
     int gpus;   /* seen so far */

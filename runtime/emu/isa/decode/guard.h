@@ -1,4 +1,4 @@
-/* guard.h - LLVM's disassembler, for code that nobody vouches for. */
+/* guard.h - LLVM's disassembler, for untrusted code. */
 #ifndef ISA_GUARD_H
 #define ISA_GUARD_H
 

@@ -12,7 +12,7 @@
         (void)cmp;                                                                                 \
         return (T)call((T *)p, (T)x, __ATOMIC_SEQ_CST);                                            \
     }
-/* Compute from the old value until nobody came between. */
+/* Compute from the old value until no other write came between. */
 #define LOOP(name, T, value)                                                                       \
     FN(name) {                                                                                     \
         (void)cmp;                                                                                 \

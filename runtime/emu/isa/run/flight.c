@@ -1,4 +1,4 @@
-/* flight.c - round trips to memory and bytes on their way.
+/* flight.c - round trips to memory and bytes in flight.
  *
  * A wave's depth is the number of trips to memory that follow one another in it: what is asked for
  * at depth d has come at depth d + 1, and a wait for it takes the wave there. Requests made
