@@ -6,6 +6,7 @@
 #include "codegen/emit/options.h"
 #include "codegen/targets/family.h"
 #include "codegen/targets/targets.h"
+#include "ir/product/product.h"
 #include "ir/program/queue.h"
 #include "ir/program/tags.h"
 #include "runtime/etrt_abi.h"
@@ -127,8 +128,8 @@ struct cg {
     int ring_room;                    /* for locals and slots */
     cg_ring_state taker;              /* where the waves are that take from it */
     const struct cg_bringer *bringer; /* the wave that brings is being emitted */
+    et_product_cx product;            /* as cg_cx last made it */
     const et_step *streamed;          /* of the tile being emitted, or NULL */
-    bool deep;                        /* two chunks of its weights may be in registers */
     struct cg_ahead *ahead;   /* maps of that tile of which something has been loaded, a list */
     struct cg_rows *rows;     /* attention of rows of which the first are known, or NULL */
     struct cg_maps *maps;     /* of matrices that are copied by rectangles, or NULL: none are */
@@ -286,8 +287,6 @@ int cg_wide_align(cg *, int space, int id, const et_expr *index, int var, et_exp
  * before cg_emit of the results. */
 void cg_unroll_loads(cg *, et_expr e, int var, et_expr base, int n, et_expr *out);
 /* Emit f32 (or the expression's type) values of E at VAR = BASE + j. */
-/* What divides VAR somewhere in E, a number greater than 1; 0 where nothing does. */
-int64_t cg_divisor(cg *, et_expr e, int var);
 void cg_emit_n(cg *, et_expr e, int var, et_expr base, int n, val *out);
 int cg_fresh_var(cg *, const char *name, int64_t extent);
 

@@ -19,22 +19,7 @@ et_dtype cg_place_dtype(cg *g, int space, int id) {
 }
 
 et_expr cg_offset(cg *g, int space, int id, const et_expr *index) {
-    et_exprs *x = g->x;
-    et_expr off = et_int(x, 0), stride = et_int(x, 1);
-    if (space == ET_LOAD_LOCAL) {
-        const et_local *l = &g->f->locals[id];
-        for (int i = l->rank - 1; i >= 0; i--) {
-            off = et_add(x, off, et_mul(x, index[i], stride));
-            stride = et_mul(x, stride, et_int(x, i == l->rank - 1 ? l->pitch : l->dim[i]));
-        }
-        return off;
-    }
-    const et_shape *s = &g->p->tensors[id].shape;
-    for (int i = s->rank - 1; i >= 0; i--) {
-        off = et_add(x, off, et_mul(x, index[i], stride));
-        stride = et_mul(x, stride, s->dim[i]);
-    }
-    return off;
+    return et_access_offset(g->p, g->f, space, id, index);
 }
 
 /* Is index E known to be below DIM here? */

@@ -8,76 +8,8 @@ void cg_unroll(cg *g, et_expr e, int var, et_expr base, int n, et_expr *out) {
         out[j] = et_subst_var(g->x, e, var, et_add(g->x, base, et_int(g->x, j)));
 }
 
-/* Bytes N elements at OFFSET are aligned to; tensors and locals start at multiples of 16. 0 where
- * they do not begin with a byte. */
-static int alignment(cg *g, et_expr offset, int bits, int n) {
-    int align = bits / 8;
-    for (int k = 2; k <= n && k * bits <= 128; k *= 2)
-        if (cg_divisible(g, offset, k)) align = k * bits / 8;
-    return align;
-}
-
-/* Can N elements of BITS each be loaded at once? They are whole words, or a part of one. */
-static bool one_load(int n, int bits) {
-    return bits >= 16 || n * bits == 8 || n * bits == 16 || n * bits % 32 == 0;
-}
-
-struct divided {
-    const et_exprs *x;
-    et_expr var;
-    int64_t by;
-};
-
-static void find_divided(void *ctx, et_expr e) {
-    struct divided *d = ctx;
-    const et_node_x *n = et_x(d->x, e);
-    int64_t by;
-    if ((n->op == ET_X_IDIV || n->op == ET_X_MOD) && et_expr_eq(n->ops[0], d->var) &&
-        et_is_int(d->x, n->ops[1], &by) && by > 1 && by < INT32_MAX)
-        d->by = by;
-}
-
-int64_t cg_divisor(cg *g, et_expr e, int var) {
-    struct divided d = {g->x, et_var(g->x, var), 0};
-    et_walk(g->x, e, find_divided, &d);
-    return d.by;
-}
-
-/* E, over VAR, where both digits of that are in it, grows by one with the low one; N values from
- * BASE on differ in that alone. */
-static bool grows_with_digit(cg *g, et_expr e, int var, et_expr base, int n) {
-    et_exprs *x = g->x;
-    int64_t by = cg_divisor(g, e, var), lo, hi;
-    if (!by || by % n || !cg_divisible(g, base, n) ||
-        !et_bounds(x, et_var_extent(x, var), &lo, &hi) || hi < 1)
-        return false;
-    int high = cg_fresh_var(g, "high", (hi + by - 1) / by), low = cg_fresh_var(g, "low", by);
-    et_expr k = et_add(x, et_mul(x, et_var(x, high), et_int(x, by)), et_var(x, low));
-    et_expr rest = et_sub(x, et_subst_var(x, e, var, k), et_var(x, low));
-    return !et_expr_has_var(x, rest, low);
-}
-
-/* Is E, where VAR is one of N values from BASE on, one more for each? Of what grows evenly two
- * tell.
- */
-static bool contiguous(cg *g, et_expr e, int var, et_expr base, int n) {
-    et_exprs *x = g->x;
-    et_expr first = et_subst_var(x, e, var, base);
-    if (et_growth_of(x, e, var) <= ET_EVEN && n > 2) n = 2;
-    for (int j = 1; j < n; j++) {
-        int64_t d;
-        et_expr at = et_subst_var(x, e, var, et_add(x, base, et_int(x, j)));
-        if (!et_is_int(x, et_sub(x, at, first), &d) || d != j) return false;
-    }
-    return true;
-}
-
 int cg_wide_align(cg *g, int space, int id, const et_expr *index, int var, et_expr base, int n) {
-    et_expr all = cg_offset(g, space, id, index);
-    int bits = et_dtype_bits(cg_place_dtype(g, space, id));
-    int align = alignment(g, et_subst_var(g->x, all, var, base), bits, n);
-    bool wide = contiguous(g, all, var, base, n) || grows_with_digit(g, all, var, base, n);
-    return one_load(n, bits) && wide ? align : 0;
+    return et_access_align(g->p, g->f, space, id, index, var, base, n);
 }
 
 enum { SEEN = 256 };

@@ -154,7 +154,6 @@ void cg_tile(cg *g, int grid, val tile) {
     g->f = &g->p->funcs[gr->func];
     g->task = g->first_task + grid;
     g->streamed = cg_streamed(g, grid);
-    g->deep = g->streamed && gr->deep;
     int mark = cg_scope(g);
     val tid = g->tid, lane = g->lane, wave = g->wave;
     number_anew(g);

@@ -122,17 +122,17 @@ bool cg_still_there(cg *g, const et_step *s) {
 /* Is a product's b of the same matrices in all tiles, and so packed in all of them or none? */
 static bool same_matrices(cg *g, const et_contract *c) {
     bool same = true;
-    for (int i = 0; i < c->s->nacc && (c->packed || c->other); i++) {
-        const et_node_x n = *et_x(g->x, c->s->b[i]);
+    for (int i = 0; i < c->p.s->nacc && (c->p.packed || c->other); i++) {
+        const et_node_x n = *et_x(g->x, c->p.s->b[i]);
         for (int d = 0; d + 2 < n.nops; d++)
-            same &= is_same(g, c->s, n.ops[d]);
+            same &= is_same(g, c->p.s, n.ops[d]);
     }
     return same;
 }
 
 bool cg_rows_still_there(cg *g, const et_contract *c) {
-    const et_step *s = c->s;
-    return g->again && !g->tags.bytes && c->msub == 1 && !c->zeros && !c->codes &&
+    const et_step *s = c->p.s;
+    return g->again && !g->tags.bytes && c->p.msub == 1 && !c->p.zeros && !c->p.codes &&
            same_matrices(g, c) && stays(g, s->stage_a) && is_same(g, s, s->a) &&
            is_same(g, s, s->mlive) && is_same(g, s, s->kextent);
 }

@@ -81,8 +81,9 @@ static void ask_weights(cg *g, const et_step *s, et_expr b) {
     int64_t k, lines = WEIGHTS / LINE / (s->nacc * s->tn);
     int64_t from = cg_contract_early_k(g, s) * bytes / LINE;
     if (g->f->locals[s->stage_b].slot || cg_reads_mutable(g, b) || cg_reads_mutable(g, s->nlive) ||
-        !cg_contract_direct(g, s, b, 16 / bytes) || g->p->tensors[n.i].kind != ET_TENSOR_WEIGHT ||
-        !et_is_int(g->x, s->kextent, &k) || readers(g, b) > READERS)
+        !et_access_direct(g->p, g->f, s, b, 16 / bytes) ||
+        g->p->tensors[n.i].kind != ET_TENSOR_WEIGHT || !et_is_int(g->x, s->kextent, &k) ||
+        readers(g, b) > READERS)
         return;
     if (lines > k * bytes / LINE) lines = k * bytes / LINE;
     lines -= from;

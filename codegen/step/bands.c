@@ -12,14 +12,6 @@ struct cg_bands {
     val sums[ET_MAX_SUMS];
 };
 
-const char *cg_bands_problem(cg *g, const et_contract *c) {
-    int after, row, n = et_func_bands(g->x, g->f, &after, &row);
-    if (n == 1) return NULL;
-    if (!c->stages || c->together || c->s->wk > 1 || c->msub % n)
-        return "sums that are there a band at a time are of a ring, and waves have rows of each";
-    return row < 0 ? "the steps after sums that are there a band at a time go by their rows" : NULL;
-}
-
 /* ---- steps of a band ---- */
 
 struct turn {
@@ -61,9 +53,9 @@ static et_step step_of(cg *g, struct turn *t, const et_step *whole) {
 /* The function with its steps from number AFTER on as they are for the band that FIRST is the
  * first row of. */
 static et_func *func_of(cg *g, const et_contract *c, et_expr first) {
-    int after = 0, rows = c->s->tm / c->bands;
+    int after = 0, rows = c->p.s->tm / c->p.bands;
     et_func *f = et_alloc(g->arena, sizeof *f);
-    struct turn t = {.of = c->s, .first = first};
+    struct turn t = {.of = c->p.s, .first = first};
     t.inner = et_var(g->x, cg_fresh_var(g, "i", rows));
     *f = *g->f;
     f->steps = et_alloc(g->arena, (size_t)f->nsteps * sizeof *f->steps);
@@ -76,15 +68,15 @@ static et_func *func_of(cg *g, const et_contract *c, et_expr first) {
 /* ---- the loop ---- */
 
 cg_bands *cg_bands_begin(cg *g, et_contract *c) {
-    if (c->bands == 1) return NULL;
+    if (c->p.bands == 1) return NULL;
     cg_bands *s = et_alloc(g->arena, sizeof *s);
     s->c = c;
     s->whole = g->f;
     cg_contract_multiply(g, c, s->sums);
-    val i = cg_for_begin(g, &s->loop, cg_i32(g, 0), cg_i32(g, c->bands), cg_i32(g, 1), true,
-                         cg_contract_sums(c), s->sums);
+    val i = cg_for_begin(g, &s->loop, cg_i32(g, 0), cg_i32(g, c->p.bands), cg_i32(g, 1), true,
+                         et_mainloop_sums(&c->p), s->sums);
     s->mark = cg_scope(g);
-    int number = cg_fresh_var(g, "band", c->bands), rows = c->s->tm / c->bands;
+    int number = cg_fresh_var(g, "band", c->p.bands), rows = c->p.s->tm / c->p.bands;
     cg_bind(g, number, i, false);
     cg_contract_write(g, c, cg_muli(g, i, rows), s->sums);
     g->f = func_of(g, c, et_mul(g->x, et_var(g->x, number), et_int(g->x, rows)));
@@ -93,13 +85,13 @@ cg_bands *cg_bands_begin(cg *g, et_contract *c) {
 
 void cg_bands_end(cg *g, cg_bands *s) {
     const et_contract *c = s->c;
-    int per = c->msub / c->bands;
+    int per = c->p.msub / c->p.bands;
     val next[ET_MAX_SUMS];
-    for (int p = 0; p < c->s->nacc; p++)
-        for (int ms = 0; ms < c->msub; ms++)
-            for (int ns = 0; ns < c->nsub; ns++)
+    for (int p = 0; p < c->p.s->nacc; p++)
+        for (int ms = 0; ms < c->p.msub; ms++)
+            for (int ns = 0; ns < c->p.nsub; ns++)
                 next[cg_contract_sum(c, p, ms, ns)] =
-                    s->sums[cg_contract_sum(c, p, (ms + per) % c->msub, ns)];
+                    s->sums[cg_contract_sum(c, p, (ms + per) % c->p.msub, ns)];
     cg_barrier(g); /* the band has been read */
     cg_scope_end(g, s->mark);
     cg_for_end(g, &s->loop, next);

@@ -7,68 +7,48 @@
  * once that staging them together is as good (slots_of in contract.c). */
 #include "codegen/step/contract.h"
 
-enum { PIECE = 16, MOST_TURNS = 8 };
-
-static int items(const cg *g, const et_contract *c) {
-    int pieces = c->s->tm * c->kc * c->size / PIECE;
-    return (pieces + g->p->workgroup - 1) / g->p->workgroup;
-}
-
-bool cg_contract_may_turn(cg *g, const et_contract *c) {
-    int64_t lo, rows;
-    et_span(g->x, c->s->mlive, &lo, &rows);
-    return g->family->copy && rows > ET_FEW_ROWS && c->piece * c->size == PIECE &&
-           cg_contract_direct(g, c->s, c->s->a, c->piece);
-}
-
-int cg_contract_turns(cg *g, const et_contract *c) {
-    if (!c->direct || c->chunks < 2 || c->deep || c->apart || c->kc % c->piece ||
-        c->pitch_a % c->piece || items(g, c) > ET_MAX_AHEAD || !cg_contract_may_turn(g, c))
-        return 0;
-    int turns = cg_contract_pitch(g, c) / c->pitch_a;
-    if (turns > c->chunks) turns = (int)c->chunks;
-    return turns < 2 ? 0 : turns > MOST_TURNS ? MOST_TURNS : turns;
-}
+enum { PIECE = 16 };
 
 static void begin_item(cg *g, const et_contract *c, et_ahead *a, int j) {
-    int per = c->kc / c->piece;
+    int per = c->p.kc / c->p.piece;
     val item = cg_addi(g, g->tid, (int64_t)j * g->p->workgroup);
-    int all = c->s->tm * per;
+    int all = c->p.s->tm * per;
     if (all % g->p->workgroup) /* those that have none left copy one once more */
         item = LLVMBuildURem(g->b, item, cg_i32(g, all), "");
     val row = LLVMBuildUDiv(g->b, item, cg_i32(g, per), "");
-    val k = cg_muli(g, LLVMBuildURem(g->b, item, cg_i32(g, per), ""), c->piece);
+    val k = cg_muli(g, LLVMBuildURem(g->b, item, cg_i32(g, per), ""), c->p.piece);
     val in = cg_icmp(g, LLVMIntSLT, row, c->mlive), last = cg_addi(g, c->mlive, -1);
     val of = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){row, last});
     of = cg_call(g, "llvm.smax", 1, &g->i32, 2, (val[]){of, cg_i32(g, 0)});
     int mark = cg_scope(g);
-    et_node_x x = *et_x(g->x, c->s->a);
-    cg_bind(g, c->s->mvar, of, true);
+    et_node_x x = *et_x(g->x, c->p.s->a);
+    cg_bind(g, c->p.s->mvar, of, true);
     et_expr off = cg_offset(g, x.i2, x.i, x.ops);
-    off = et_subst_var(g->x, off, c->s->kvar, et_int(g->x, 0));
+    off = et_subst_var(g->x, off, c->p.s->kvar, et_int(g->x, 0));
     a->from[j] = cg_address_split(g, x.i2, x.i, off);
     cg_scope_end(g, mark);
-    val lane = cg_muli(g, k, c->size);
+    val lane = cg_muli(g, k, c->p.size);
     a->from[j].lane = a->from[j].lane ? cg_add(g, a->from[j].lane, lane) : lane;
     a->k[j] = k;
-    a->to[j] = cg_add(g, cg_muli(g, row, c->pitch_a), k);
+    a->to[j] = cg_add(g, cg_muli(g, row, c->p.pitch_a), k);
     a->there[j] = cg_select(g, in, cg_i32(g, PIECE), cg_i32(g, 0));
 }
 
 /* Where CHUNK's rows begin, in elements. */
 static val turn_of(cg *g, const et_contract *c, val chunk) {
-    val turn = LLVMBuildURem(g->b, chunk, cg_i32(g, c->turns), "");
-    return cg_muli(g, turn, (int64_t)c->s->tm * c->pitch_a);
+    val turn = LLVMBuildURem(g->b, chunk, cg_i32(g, c->p.turns), "");
+    return cg_muli(g, turn, (int64_t)c->p.s->tm * c->p.pitch_a);
 }
 
 /* Bytes of the item's piece of CHUNK that there are. */
 static val piece_bytes(cg *g, const et_contract *c, const et_ahead *a, val chunk, int j) {
-    if (!c->tail) return a->there[j];
-    val k = cg_add(g, cg_muli(g, chunk, c->kc), a->k[j]);
+    if (!c->p.tail) return a->there[j];
+    val k = cg_add(g, cg_muli(g, chunk, c->p.kc), a->k[j]);
     val left = LLVMBuildSub(g->b, c->kend, k, "");
     left = cg_call(g, "llvm.smax", 1, &g->i32, 2, (val[]){left, cg_i32(g, 0)});
-    left = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){left, cg_i32(g, c->piece)});
-    return cg_call(g, "llvm.umin", 1, &g->i32, 2, (val[]){cg_muli(g, left, c->size), a->there[j]});
+    left = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){left, cg_i32(g, c->p.piece)});
+    return cg_call(g, "llvm.umin", 1, &g->i32, 2,
+                   (val[]){cg_muli(g, left, c->p.size), a->there[j]});
 }
 
 /* CHUNK, if there is one of that number; a group of copies in any case. */
@@ -76,12 +56,12 @@ static void copy_chunk(cg *g, const et_contract *c, val chunk) {
     const et_ahead *a = c->ahead;
     cg_if some;
     cg_if_begin(g, &some, cg_icmp(g, LLVMIntSLT, chunk, c->nchunks));
-    val far = cg_muli(g, LLVMBuildSExt(g->b, chunk, g->i64, ""), (int64_t)c->kc * c->size);
+    val far = cg_muli(g, LLVMBuildSExt(g->b, chunk, g->i64, ""), (int64_t)c->p.kc * c->p.size);
     val turn = turn_of(g, c, chunk);
-    for (int j = 0; j < items(g, c); j++) {
+    for (int j = 0; j < et_rows_items(cg_cx(g), &c->p); j++) {
         val lane = LLVMBuildZExt(g->b, a->from[j].lane, g->i64, "");
         val from = cg_gep(g, cg_gep(g, a->from[j].base, far), lane);
-        val to = cg_local_ptr(g, c->s->stage_a, cg_add(g, turn, a->to[j]));
+        val to = cg_local_ptr(g, c->p.s->stage_a, cg_add(g, turn, a->to[j]));
         g->family->copy(g, to, from, piece_bytes(g, c, a, chunk, j));
     }
     cg_if_end(g, &some);
@@ -90,16 +70,16 @@ static void copy_chunk(cg *g, const et_contract *c, val chunk) {
 
 void cg_contract_ahead_begin(cg *g, et_contract *c) {
     c->ahead = et_alloc(g->arena, sizeof *c->ahead);
-    for (int j = 0; j < items(g, c); j++)
+    for (int j = 0; j < et_rows_items(cg_cx(g), &c->p); j++)
         begin_item(g, c, c->ahead, j);
     cg_barrier(g); /* what was staged before has been read */
-    for (int i = 0; i + 1 < c->turns; i++)
+    for (int i = 0; i + 1 < c->p.turns; i++)
         copy_chunk(g, c, cg_i32(g, i));
 }
 
 val cg_contract_ahead(cg *g, const et_contract *c, val chunk) {
-    g->family->copied(g, c->turns - 2);
+    g->family->copied(g, c->p.turns - 2);
     cg_barrier(g); /* the chunk is there, and the one before it has been multiplied */
-    copy_chunk(g, c, cg_addi(g, chunk, c->turns - 1));
+    copy_chunk(g, c, cg_addi(g, chunk, c->p.turns - 1));
     return turn_of(g, c, chunk);
 }

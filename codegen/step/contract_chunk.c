@@ -15,37 +15,14 @@ enum { PIECE = 16, ROW = 64, PIECES = ROW / PIECE };
 /* Rows of a part are twice as long where waves multiply together and a chunk has as much of each:
  * memory is asked for whole lines then. */
 static int row_bytes(const et_contract *c) {
-    return c->together && c->s->kc * c->size % (2 * ROW) == 0 ? 2 * ROW : ROW;
-}
-
-static int items(const cg *g, int rows, int wide) {
-    return (rows * (wide / PIECE) + g->p->workgroup - 1) / g->p->workgroup;
-}
-
-const char *cg_contract_ring_problem(cg *g, const et_contract *c) {
-    const et_step *s = c->s;
-    int sums = cg_contract_sums(c), wide = row_bytes(c);
-    if ((s->wk > 1 && !c->together) || s->stage_b < 0 || s->kc * c->size % ROW ||
-        s->kc * c->size / ROW > ET_CHUNK_PARTS || c->piece * c->size != PIECE ||
-        g->p->workgroup % (wide / PIECE))
-        return "a ring's chunks have 64 bytes of each row, or two to four times that, and all "
-               "waves "
-               "take the same k";
-    if (items(g, s->tm, wide) > ET_CHUNK_ITEMS || items(g, s->tn, wide) > ET_CHUNK_ITEMS ||
-        c->msub > ET_MAX_ROWS * 2)
-        return "a ring's chunks are too large";
-    if (c->products < s->nacc && !c->together)
-        return "waves that multiply for themselves have columns of each product";
-    if (sums > ET_MAX_SUMS)
-        return et_printf(g->arena, "a wave cannot hold %d sums of 16 x 16", sums);
-    return NULL;
+    return c->p.together && c->p.s->kc * c->p.size % (2 * ROW) == 0 ? 2 * ROW : ROW;
 }
 
 /* Bytes from a chunk's first row to PIECE of ROW, of so many bytes. */
 static val place(cg *g, const et_contract *c, int wide, val row, val piece) {
     val turn = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, row, cg_i32(g, 1), ""), cg_i32(g, 3), "");
     val eight = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, row, cg_i32(g, 3), ""), cg_i32(g, 1), "");
-    if (!c->together) turn = LLVMBuildXor(g->b, turn, eight, "");
+    if (!c->p.together) turn = LLVMBuildXor(g->b, turn, eight, "");
     if (wide > ROW) turn = LLVMBuildAnd(g->b, row, cg_i32(g, 7), "");
     val at = LLVMBuildShl(g->b, LLVMBuildXor(g->b, piece, turn, ""), cg_i32(g, 4), "");
     return cg_add(g, cg_muli(g, row, wide), at);
@@ -76,26 +53,27 @@ static bool is_matrix(cg *g, const et_contract *c, et_expr e, int var, int rows,
     et_exprs *x = g->x;
     et_node_x load = *et_x(x, e);
     int64_t pitch, lo, hi;
-    if (!cg_contract_direct(g, c->s, e, c->piece) || rows > g->t->bulk->most_rows || c->size != 2)
+    if (!et_access_direct(g->p, g->f, c->p.s, e, c->p.piece) || rows > g->t->bulk->most_rows ||
+        c->p.size != 2)
         return false;
     const et_tensor *t = &g->p->tensors[load.i];
     et_expr none = et_int(x, 0), one = et_int(x, 1);
-    et_expr off = et_subst_var(x, cg_offset(g, load.i2, load.i, load.ops), c->s->kvar, none);
+    et_expr off = et_subst_var(x, cg_offset(g, load.i2, load.i, load.ops), c->p.s->kvar, none);
     et_expr at0 = et_subst_var(x, off, var, none);
     et_expr apart = et_sub(x, et_subst_var(x, off, var, one), at0);
-    if (!et_is_int(x, apart, &pitch) || pitch < 1 || pitch * c->size % PIECE ||
-        !cg_grows_with(g, off, var, pitch, at0))
+    if (!et_is_int(x, apart, &pitch) || pitch < 1 || pitch * c->p.size % PIECE ||
+        !et_access_grows(g->x, off, var, pitch, at0))
         return false;
     out->tensor = load.i;
     out->row = et_op2(x, ET_X_IDIV, at0, et_int(x, pitch));
     out->column = et_op2(x, ET_X_MOD, at0, et_int(x, pitch));
-    out->map = (et_bulk_map){.pitch = pitch * c->size,
+    out->map = (et_bulk_map){.pitch = pitch * c->p.size,
                              .rows = elements(g, t) / pitch,
                              .box_rows = rows,
                              .box_bytes = row_bytes(c)};
     return t->kind != ET_TENSOR_CONST && out->map.rows > 0 && out->map.rows <= INT32_MAX &&
            et_bounds(x, out->row, &lo, &hi) && lo >= 0 && hi <= INT32_MAX &&
-           et_bounds(x, out->column, &lo, &hi) && lo >= 0 && hi + c->k <= pitch;
+           et_bounds(x, out->column, &lo, &hi) && lo >= 0 && hi + c->p.k <= pitch;
 }
 
 /* Weights that one tile reads come from memory, and so faster by pieces, which ask the L2 for more
@@ -109,9 +87,9 @@ static bool suits(cg *g, const et_step *s, et_expr row) {
 }
 
 static bool all_matrices(cg *g, const et_contract *c) {
-    const et_step *s = c->s;
+    const et_step *s = c->p.s;
     struct matrix m;
-    if (!g->t->bulk || !c->together || c->slot_k || c->tail || c->stages > CG_BULK_SLOTS)
+    if (!g->t->bulk || !c->p.together || c->p.slot_k || c->p.tail || c->p.stages > CG_BULK_SLOTS)
         return false;
     bool all = is_matrix(g, c, s->a, s->mvar, s->tm, &m) && suits(g, s, m.row);
     for (int i = 0; i < s->nacc && all; i++)
@@ -120,9 +98,11 @@ static bool all_matrices(cg *g, const et_contract *c) {
 }
 
 bool cg_contract_may_bulk(cg *g, const et_step *s) {
-    et_contract c = {.s = s};
-    return s->kind == ET_STEP_CONTRACT && et_target_fragment(g->t, s->operand) &&
-           et_step_stages(g->f, s) && cg_contract_plan(g, &c) && all_matrices(g, &c);
+    et_contract c;
+    if (s->kind != ET_STEP_CONTRACT || !et_step_stages(g->f, s) || cg_contract_problem(g, s))
+        return false;
+    cg_contract_plan(g, s, &c);
+    return all_matrices(g, &c);
 }
 
 /* Weights are done with when the tiles that share them are, which run at the same time: if they
@@ -172,8 +152,8 @@ static void copy_matrices(cg *g, const et_chunks *r, val chunk, val slot, int fi
             const et_chunk_side *s = &r->side[i];
             val at = cg_addi(g, cg_muli(g, slot, r->parts * s->bytes), s->at + part * s->bytes);
             val to = cg_gep(g, cg_gepi(g, g->lds, g->f->locals[s->local].offset), at);
-            val column = cg_add(g, s->column, cg_muli(g, chunk, c->kc));
-            column = cg_addi(g, column, (int64_t)part * r->wide / c->size);
+            val column = cg_add(g, s->column, cg_muli(g, chunk, c->p.kc));
+            column = cg_addi(g, column, (int64_t)part * r->wide / c->p.size);
             g->family->bulk->copy(g, to, s->map, column, s->begin, barrier, s->once);
         }
 }
@@ -194,7 +174,7 @@ void cg_chunks_fill(cg *g, const et_chunks *r, int from, int end, int first, int
     if (from >= end) return;
     begin_one(g, &one);
     g->family->bulk->order(g);
-    for (int i = from; i < end && i < r->c->chunks; i++)
+    for (int i = from; i < end && i < r->c->p.chunks; i++)
         copy_matrices(g, r, cg_i32(g, i), cg_i32(g, i), first, last);
     end_one(g, &one);
 }
@@ -216,7 +196,7 @@ static void address(cg *g, const et_chunks *r, et_chunk_side *s, int j) {
     cg_bind(g, s->var, s->row[j], true);
     et_expr off = cg_offset(g, x.i2, x.i, x.ops);
     s->from[j] =
-        cg_address_split(g, x.i2, x.i, et_subst_var(g->x, off, r->c->s->kvar, et_int(g->x, 0)));
+        cg_address_split(g, x.i2, x.i, et_subst_var(g->x, off, r->c->p.s->kvar, et_int(g->x, 0)));
     if (!s->from[j].lane) s->from[j].lane = cg_i32(g, 0);
     cg_scope_end(g, mark);
 }
@@ -224,8 +204,8 @@ static void address(cg *g, const et_chunks *r, et_chunk_side *s, int j) {
 static void begin_side(cg *g, et_chunks *r, et_chunk_side *s) {
     const et_contract *c = r->c;
     int pieces = r->wide / PIECE, total = s->rows * pieces, wg = g->p->workgroup;
-    s->n = items(g, s->rows, r->wide);
-    s->plain = cg_contract_direct(g, c->s, s->e, c->piece);
+    s->n = (total + wg - 1) / wg;
+    s->plain = et_access_direct(g->p, g->f, c->p.s, s->e, c->p.piece);
     s->async = s->plain && g->family->copy;
     s->once = s->async && is_once(g, s->e);
     r->async |= s->async;
@@ -244,11 +224,11 @@ static void begin_side(cg *g, et_chunks *r, et_chunk_side *s) {
 
 void cg_chunks_begin(cg *g, et_chunks *r) {
     const et_contract *c = r->c;
-    const et_step *s = c->s;
+    const et_step *s = c->p.s;
     r->wide = row_bytes(c);
     r->piece = LLVMBuildAnd(g->b, g->tid, cg_i32(g, r->wide / PIECE - 1), "");
-    r->nsides = c->slot_k ? 1 : 1 + s->nacc;
-    r->parts = c->kc * c->size / r->wide;
+    r->nsides = c->p.slot_k ? 1 : 1 + s->nacc;
+    r->parts = c->p.kc * c->p.size / r->wide;
     r->side[0] = (et_chunk_side){.e = s->a, .var = s->mvar, .rows = s->tm, .local = s->stage_a};
     r->side[0].live = c->mlive;
     r->side[0].bytes = (int64_t)s->tm * r->wide;
@@ -279,8 +259,8 @@ static val ring_ptr(cg *g, const et_chunk_side *s, int j, val at, int part) {
 
 static val first_k(cg *g, const et_chunks *r, val chunk, int part) {
     const et_contract *c = r->c;
-    val k = cg_add(g, cg_muli(g, chunk, c->kc), cg_muli(g, r->piece, c->piece));
-    return cg_addi(g, k, (int64_t)part * r->wide / c->size);
+    val k = cg_add(g, cg_muli(g, chunk, c->p.kc), cg_muli(g, r->piece, c->p.piece));
+    return cg_addi(g, k, (int64_t)part * r->wide / c->p.size);
 }
 
 val cg_chunk_first(cg *g, const et_chunks *r, const et_chunk_side *s, int j) {
@@ -301,11 +281,11 @@ static val memory_ptr(cg *g, const et_chunks *r, const et_chunk_side *s, int j, 
 /* How many bytes of this work-item's piece there are. */
 static val piece_bytes(cg *g, const et_chunks *r, val chunk, int part) {
     const et_contract *c = r->c;
-    if (!c->tail) return cg_i32(g, PIECE);
+    if (!c->p.tail) return cg_i32(g, PIECE);
     val left = LLVMBuildSub(g->b, c->kend, first_k(g, r, chunk, part), "");
     left = cg_call(g, "llvm.smax", 1, &g->i32, 2, (val[]){left, cg_i32(g, 0)});
-    left = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){left, cg_i32(g, c->piece)});
-    return cg_muli(g, left, c->size);
+    left = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){left, cg_i32(g, c->p.piece)});
+    return cg_muli(g, left, c->p.size);
 }
 
 void cg_chunk_copy(cg *g, const et_chunks *r, val chunk, val slot, int first, int last) {
@@ -335,14 +315,14 @@ static val load_plain(cg *g, const et_chunks *r, const et_chunk_side *s, int j, 
                       int part) {
     const et_contract *c = r->c;
     val ptr = memory_ptr(g, r, s, j, chunk, part), k = first_k(g, r, chunk, part);
-    if (c->tail) {
+    if (c->p.tail) {
         val start = LLVMBuildZExt(g->b, s->from[j].lane, g->i64, "");
         val in = cg_icmp(g, LLVMIntSLT, k, c->kend);
         ptr = cg_select(g, in, ptr, cg_gep(g, s->from[j].base, start));
     }
     val v = LLVMBuildLoad2(g->b, piece_type(g), ptr, "");
     LLVMSetAlignment(v, PIECE);
-    return c->tail ? cg_contract_mask(g, c, v, k) : v;
+    return c->p.tail ? cg_contract_mask(g, c, v, k) : v;
 }
 
 static val load_computed(cg *g, const et_chunks *r, const et_chunk_side *s, int j, val chunk,
@@ -352,11 +332,11 @@ static val load_computed(cg *g, const et_chunks *r, const et_chunk_side *s, int 
     int mark = cg_scope(g);
     cg_bind(g, s->var, s->row[j], true);
     val piece = cg_addi(g, r->piece, part * (r->wide / PIECE));
-    cg_contract_elements(g, c, s->e, false, chunk, piece, c->piece, v);
+    cg_contract_elements(g, c, s->e, false, chunk, piece, c->p.piece, v);
     cg_scope_end(g, mark);
-    for (int k = 0; k < c->piece; k++)
-        v[k] = cg_to_storage(g, c->s->operand, v[k]);
-    val all = cg_vector(g, cg_storage(g, c->s->operand), c->piece, v);
+    for (int k = 0; k < c->p.piece; k++)
+        v[k] = cg_to_storage(g, c->p.s->operand, v[k]);
+    val all = cg_vector(g, cg_storage(g, c->p.s->operand), c->p.piece, v);
     return LLVMBuildBitCast(g->b, all, piece_type(g), "");
 }
 
@@ -387,9 +367,9 @@ val cg_chunk_held(cg *g, const et_chunks *r, const et_chunk_side *s, int j, val 
     val lane = s->from[j].lane, k = first_k(g, r, chunk, part);
     val ahead = cg_muli(g, LLVMBuildSExt(g->b, chunk, g->i64, ""), (int64_t)r->parts * r->wide);
     val off = cg_addi(g, cg_add(g, lane, cg_muli(g, r->piece, PIECE)), (int64_t)part * r->wide);
-    if (c->tail) off = cg_select(g, cg_icmp(g, LLVMIntSLT, k, c->kend), off, lane);
+    if (c->p.tail) off = cg_select(g, cg_icmp(g, LLVMIntSLT, k, c->kend), off, lane);
     val v = g->family->load_if(g, any, s->from[j].base, ahead, off);
-    return c->tail ? cg_contract_mask(g, c, v, k) : v;
+    return c->p.tail ? cg_contract_mask(g, c, v, k) : v;
 }
 
 /* ---- out of it ---- */
@@ -413,14 +393,14 @@ static val row_ptr(cg *g, const et_contract *c, const struct staged *o, val row1
 /* This lane's k of unit U of the row that the deal has for value I. */
 static val fragment(cg *g, const et_contract *c, const struct staged *o, val row16, int i, int u) {
     val row = cg_addi(g, o->lane, et_deal_value(o->deal, i)), words[16];
-    val first = LLVMBuildUDiv(g->b, c->lane_k0, cg_i32(g, c->piece), "");
+    val first = LLVMBuildUDiv(g->b, c->lane_k0, cg_i32(g, c->p.piece), "");
     int n = 0;
-    for (int k = 0; k < c->lane_k; k += c->piece) {
-        int ahead = (u * c->unit_k + k) / c->piece, part = ahead / PIECES;
+    for (int k = 0; k < c->p.lane_k; k += c->p.piece) {
+        int ahead = (u * c->p.unit_k + k) / c->p.piece, part = ahead / PIECES;
         val piece = cg_addi(g, first, ahead % PIECES);
         val v = LLVMBuildLoad2(g->b, piece_type(g), row_ptr(g, c, o, row16, row, part, piece), "");
         LLVMSetAlignment(v, PIECE);
-        if (c->lane_k == c->piece) return v;
+        if (c->p.lane_k == c->p.piece) return v;
         for (int w = 0; w < PIECE / 4; w++)
             words[n++] = cg_extract(g, v, w);
     }
@@ -429,8 +409,8 @@ static val fragment(cg *g, const et_contract *c, const struct staged *o, val row
 
 /* A lane's k's lie apart in blocks, two and two; both operands have the same. */
 static bool in_blocks(const cg *g, const et_contract *c) {
-    return g->family->load_blocks && c->size == 2 && c->lane_k == c->piece &&
-           c->unit_k * c->size == ROW && c->rows_m == 2 && c->rows_n == 2;
+    return g->family->load_blocks && c->p.size == 2 && c->p.lane_k == c->p.piece &&
+           c->p.unit_k * c->p.size == ROW && c->p.rows_m == 2 && c->p.rows_n == 2;
 }
 
 /* Both rows of unit U, each of four words. The words of one instruction are loaded together, in the
@@ -469,36 +449,36 @@ static void fragments(cg *g, const et_contract *c, const struct staged *o, val r
 void cg_chunk_unit(cg *g, const et_chunks *r, val slot, int u, val *out) {
     const et_contract *c = r->c;
     const int64_t a = r->side[0].bytes, b = r->side[1].bytes;
-    struct staged m = {c->s->stage_a,     a,   cg_muli(g, slot, r->parts * a), c->lane_m,
-                       &c->fr->layout->m, true};
-    struct staged n = {c->s->stage_b,     b,    cg_muli(g, slot, r->parts * b), c->lane_n,
-                       &c->fr->layout->n, false};
-    for (int ms = 0; ms < c->msub; ms++, out += c->rows_m)
-        fragments(g, c, &m, cg_addi(g, c->m0, (int64_t)c->next_m * ms), u, out);
-    for (int i = 0; i < c->s->nacc * c->nsub; i++, out += c->rows_n) {
-        int64_t first = (int64_t)(i / c->nsub) * c->s->tn + 16 * (i % c->nsub);
+    struct staged m = {c->p.s->stage_a,     a,   cg_muli(g, slot, r->parts * a), c->lane_m,
+                       &c->p.fr->layout->m, true};
+    struct staged n = {c->p.s->stage_b,     b,    cg_muli(g, slot, r->parts * b), c->lane_n,
+                       &c->p.fr->layout->n, false};
+    for (int ms = 0; ms < c->p.msub; ms++, out += c->p.rows_m)
+        fragments(g, c, &m, cg_addi(g, c->m0, (int64_t)c->p.next_m * ms), u, out);
+    for (int i = 0; i < c->p.s->nacc * c->p.nsub; i++, out += c->p.rows_n) {
+        int64_t first = (int64_t)(i / c->p.nsub) * c->p.s->tn + 16 * (i % c->p.nsub);
         fragments(g, c, &n, cg_addi(g, c->n0, first), u, out);
     }
 }
 
 int cg_chunk_unit_values(const et_contract *c) {
-    return c->msub * c->rows_m + c->s->nacc * c->nsub * c->rows_n;
+    return c->p.msub * c->p.rows_m + c->p.s->nacc * c->p.nsub * c->p.rows_n;
 }
 
 void cg_chunk_multiply_unit(cg *g, const et_contract *c, const val *of, val *acc) {
-    const val *b = of + (ptrdiff_t)c->msub * c->rows_m;
-    for (int p = 0; p < c->s->nacc; p++)
-        for (int ns = 0; ns < c->nsub; ns++, b += c->rows_n)
-            for (int ms = 0; ms < c->msub; ms++) {
+    const val *b = of + (ptrdiff_t)c->p.msub * c->p.rows_m;
+    for (int p = 0; p < c->p.s->nacc; p++)
+        for (int ns = 0; ns < c->p.nsub; ns++, b += c->p.rows_n)
+            for (int ms = 0; ms < c->p.msub; ms++) {
                 val *sum = &acc[cg_contract_sum(c, p, ms, ns)];
-                *sum = g->family->multiply(g, c->fr, c->lane_k, b, of + (ptrdiff_t)ms * c->rows_m,
-                                           *sum);
+                *sum = g->family->multiply(g, c->p.fr, c->p.lane_k, b,
+                                           of + (ptrdiff_t)ms * c->p.rows_m, *sum);
             }
 }
 
 void cg_chunk_multiply(cg *g, const et_chunks *r, val slot, val *acc) {
     val of[ET_UNIT_VALUES];
-    for (int u = 0; u < r->c->units; u++) {
+    for (int u = 0; u < r->c->p.units; u++) {
         cg_chunk_unit(g, r, slot, u, of);
         cg_chunk_multiply_unit(g, r->c, of, acc);
     }

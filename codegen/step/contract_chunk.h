@@ -7,8 +7,6 @@
 #include "codegen/step/contract.h"
 
 enum {
-    ET_CHUNK_ITEMS = 8, /* pieces of a work-item, at most */
-    ET_CHUNK_PARTS = 4, /* of a chunk */
     ET_UNIT_VALUES = 2 * (ET_MAX_ROWS + ET_MAX_SUMS) * ET_MAX_ROWS, /* of a wave's unit */
 };
 

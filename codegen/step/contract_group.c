@@ -18,7 +18,7 @@ static val chunk_at(cg *g, const et_chunks *r, const et_chunk_side *s, val slot)
 static val group_rows(cg *g, const et_chunks *r, const et_chunk_side *s, val base, val row, int j,
                       int steps) {
     const et_contract *c = r->c;
-    int own = r->parts * steps / c->s->wk, bytes = r->wide / steps;
+    int own = r->parts * steps / c->p.s->wk, bytes = r->wide / steps;
     val at = cg_muli(g, row, r->wide);
     if (own % steps == 0) { /* whole parts */
         at = cg_add(g, at, cg_muli(g, c->ks, own / steps * s->bytes));
@@ -36,18 +36,18 @@ static val group_rows(cg *g, const et_chunks *r, const et_chunk_side *s, val bas
 static void multiply_group(cg *g, const et_chunks *r, val rows, val cols, val *sum) {
     const et_contract *c = r->c;
     const et_group_family *of = g->family->group;
-    int columns = 16 * (c->together == ET_GROUP_M ? c->nsub : c->msub);
+    int columns = 16 * (c->p.together == ET_GROUP_M ? c->p.nsub : c->p.msub);
     val all = cg_i32(g, -16 * g->t->group->waves);
-    val m = c->together == ET_GROUP_M ? LLVMBuildAnd(g->b, c->m0, all, "") : c->m0;
-    val n = c->together == ET_GROUP_N ? LLVMBuildAnd(g->b, c->n0, all, "") : c->n0;
-    int steps = r->wide / c->size / g->t->group->k;
+    val m = c->p.together == ET_GROUP_M ? LLVMBuildAnd(g->b, c->m0, all, "") : c->m0;
+    val n = c->p.together == ET_GROUP_N ? LLVMBuildAnd(g->b, c->n0, all, "") : c->n0;
+    int steps = r->wide / c->p.size / g->t->group->k;
     of->begin(g, 0, NULL, 0, NULL);
-    for (int j = 0; j < r->parts * steps / c->s->wk; j++)
-        for (int i = 0; i < c->products; i++) {
+    for (int j = 0; j < r->parts * steps / c->p.s->wk; j++)
+        for (int i = 0; i < c->p.products; i++) {
             val a = group_rows(g, r, &r->side[0], rows, m, j, steps);
             val b = group_rows(g, r, &r->side[1 + i], cols, n, j, steps);
-            bool rows_m = c->together == ET_GROUP_M;
-            of->multiply(g, c->s->operand, r->wide, rows_m ? a : b, rows_m ? b : a, columns,
+            bool rows_m = c->p.together == ET_GROUP_M;
+            of->multiply(g, c->p.s->operand, r->wide, rows_m ? a : b, rows_m ? b : a, columns,
                          sum + (ptrdiff_t)i * columns / 2);
         }
     of->end(g);
@@ -100,8 +100,8 @@ static void turn_chunks(cg *g, et_chunks *r, struct turning *t) {
  * them read, nor for any others of the kernel.) */
 static void turn_slots(cg *g, et_chunks *r, struct turning *t) {
     const et_contract *c = r->c;
-    int each = c->slot_k / c->kc, n = t->sums + 1;
-    val zero = cg_i32(g, 0), one = cg_i32(g, 1), slots = cg_i32(g, c->k / c->slot_k);
+    int each = c->p.slot_k / c->p.kc, n = t->sums + 1;
+    val zero = cg_i32(g, 0), one = cg_i32(g, 1), slots = cg_i32(g, c->p.k / c->p.slot_k);
     cg_for f, of_slot;
     cg_if second;
     val at = cg_for_begin(g, &f, zero, slots, one, true, n + 1, t->v);
@@ -123,31 +123,26 @@ static void turn_slots(cg *g, et_chunks *r, struct turning *t) {
 
 void cg_chunks_together(cg *g, et_chunks *r, val *acc) {
     struct turning *t = et_alloc(g->arena, sizeof *t);
-    int n = t->sums = cg_contract_sums(r->c) * EIGHT;
+    int n = t->sums = et_mainloop_sums(&r->c->p) * EIGHT;
     for (int i = 0; i < n; i++)
         t->v[i] = cg_extract(g, acc[i / EIGHT], i % EIGHT);
     t->v[n] = t->v[n + 1] = cg_i32(g, 0);
-    if (r->c->slot_k)
+    if (r->c->p.slot_k)
         turn_slots(g, r, t);
     else
         turn_chunks(g, r, t);
     g->family->group->over(g, 0, n, t->v);
     if (r->bulk) cg_chunks_turned(g, t->v[n + 1]);
-    if (r->c->slot_k) cg_ring_taken(g, &(cg_ring){t->v[n + 1], NULL});
+    if (r->c->p.slot_k) cg_ring_taken(g, &(cg_ring){t->v[n + 1], NULL});
     for (int i = 0; i < n / EIGHT; i++)
         acc[i] = cg_vector(g, g->f32, EIGHT, t->v + (ptrdiff_t)i * EIGHT);
 }
 
 /* ---- before the tile's waits ---- */
 
-/* Where no tensor says how many rows there are, tiles are only of such as have some. */
-bool cg_chunks_have_rows(const cg *g, const et_contract *c) {
-    return c->together && !et_expr_loads(g->x, c->s->mlive);
-}
-
 /* Is where E, an operand, lies known without what other tasks write? */
 static bool is_placed(cg *g, const et_contract *c, et_expr e) {
-    if (!g->family->copy || !cg_contract_direct(g, c->s, e, c->piece)) return false;
+    if (!g->family->copy || !et_access_direct(g->p, g->f, c->p.s, e, c->p.piece)) return false;
     const et_node_x *x = et_x(g->x, e);
     for (int i = 0; i < x->nops; i++)
         if (et_expr_loads(g->x, x->ops[i])) return false;
@@ -159,26 +154,28 @@ enum { EARLY = 32 << 10 };
 /* How many chunks of its right operands come before the waits: as many as are on their way later,
  * and one, or EARLY bytes: first looks at counters, and rows, stand in line behind them. */
 static int early_chunks(cg *g, const et_contract *c) {
-    bool weights = !c->slot_k; /* they are on their way already */
-    for (int i = 0; i < c->s->nacc; i++)
-        weights &= !cg_reads_mutable(g, c->s->b[i]);
-    int n = cg_chunks_ahead(c), most = EARLY / (c->kc * c->size * c->s->nacc * c->s->tn);
+    bool weights = !c->p.slot_k; /* they are on their way already */
+    for (int i = 0; i < c->p.s->nacc; i++)
+        weights &= !cg_reads_mutable(g, c->p.s->b[i]);
+    int n = cg_chunks_ahead(c), most = EARLY / (c->p.kc * c->p.size * c->p.s->nacc * c->p.s->tn);
     if (most < 1) most = 1;
     if (n > most) n = most;
-    return !weights ? 0 : n < c->chunks ? n : (int)c->chunks;
+    return !weights ? 0 : n < c->p.chunks ? n : (int)c->p.chunks;
 }
 
 int64_t cg_contract_early_k(cg *g, const et_step *s) {
-    et_contract c = {.s = s};
-    if (!cg_contract_ring_early(g, s) || !cg_contract_plan(g, &c)) return 0;
-    return (int64_t)early_chunks(g, &c) * c.kc;
+    et_contract c;
+    if (!cg_contract_ring_early(g, s)) return 0;
+    cg_contract_plan(g, s, &c);
+    return (int64_t)early_chunks(g, &c) * c.p.kc;
 }
 
 bool cg_contract_ring_early(cg *g, const et_step *s) {
-    et_contract c = {.s = s};
-    if (s->kind != ET_STEP_CONTRACT || !cg_contract_plan(g, &c) || !cg_chunks_have_rows(g, &c) ||
-        !g->family->anew || c.cond.id || c.chunks < 1 || et_expr_loads(g->x, s->nlive) ||
-        !is_placed(g, &c, s->a))
+    et_contract c;
+    if (s->kind != ET_STEP_CONTRACT) return false;
+    cg_contract_plan(g, s, &c);
+    if (!et_rows_chunks_have(cg_cx(g), &c.p) || !g->family->anew || c.p.cond.id || c.p.chunks < 1 ||
+        et_expr_loads(g->x, s->nlive) || !is_placed(g, &c, s->a))
         return false;
     for (int i = 0; i < s->nacc; i++)
         if (!is_placed(g, &c, s->b[i])) return false;
@@ -190,8 +187,8 @@ bool cg_contract_ring_early(cg *g, const et_step *s) {
 void cg_contract_ring_begin(cg *g, et_contract *c) {
     et_chunks *r = et_alloc(g->arena, sizeof *r);
     r->c = c;
-    c->mlive = cg_emit_i32(g, c->s->mlive);
-    c->nlive = cg_emit_i32(g, c->s->nlive);
+    c->mlive = cg_emit_i32(g, c->p.s->mlive);
+    c->nlive = cg_emit_i32(g, c->p.s->nlive);
     cg_chunks_begin(g, r);
     for (int i = 0; i < r->nsides; i++) {
         et_chunk_side *s = &r->side[i];

@@ -6,67 +6,35 @@
 
 /* ---- b from memory ---- */
 
-/* As it is, or where both digits of VAR make one number again. */
-bool cg_grows_with(cg *g, et_expr off, int var, int64_t times, et_expr at0) {
-    et_exprs *x = g->x;
-    et_expr k = et_var(x, var), each = et_int(x, times);
-    et_expr rest = et_sub(x, off, et_mul(x, k, each));
-    if (!et_expr_has_var(x, rest, var)) return rest.id == at0.id;
-    int64_t lo, hi, by = cg_divisor(g, off, var);
-    if (!by || !et_bounds(x, et_var_extent(x, var), &lo, &hi) || hi < 1) return false;
-    int high = cg_fresh_var(g, "high", (hi + by - 1) / by), low = cg_fresh_var(g, "low", by);
-    k = et_add(x, et_mul(x, et_var(x, high), et_int(x, by)), et_var(x, low));
-    rest = et_sub(x, et_subst_var(x, off, var, k), et_mul(x, k, each));
-    return rest.id == at0.id;
-}
-
-/* Does a load of BY elements that begins inside of the tensor at a multiple of them, or at one of
- * the step's k's, end there? */
-static bool ends_inside(cg *g, const et_step *s, const et_shape *t, int by) {
-    et_expr count = et_int(g->x, 1);
-    for (int d = 0; d < t->rank; d++)
-        count = et_mul(g->x, count, t->dim[d]);
-    return cg_divisible(g, et_var_extent(g->x, s->kvar), by) || cg_divisible(g, count, by);
-}
-
-bool cg_contract_direct(cg *g, const et_step *s, et_expr b, int lane_k) {
-    et_node_x x = *et_x(g->x, b);
-    if (x.op != ET_X_LOAD || x.i2 != ET_LOAD_TENSOR) return false;
-    if (g->p->tensors[x.i].shape.dtype != s->operand) return false;
-    et_expr off = cg_offset(g, x.i2, x.i, x.ops);
-    et_expr at0 = et_subst_var(g->x, off, s->kvar, et_int(g->x, 0));
-    return cg_grows_with(g, off, s->kvar, 1, at0) && cg_divisible(g, at0, lane_k) &&
-           ends_inside(g, s, &g->p->tensors[x.i].shape, lane_k);
-}
-
 static LLVMTypeRef bits_type(cg *g, int bytes) {
     return bytes < 4 ? g->i16 : bytes == 4 ? g->i32 : LLVMVectorType(g->i32, (unsigned)bytes / 4);
 }
 
 LLVMTypeRef cg_fragment_type(cg *g, const et_contract *c) {
-    return bits_type(g, c->lane_k * c->size);
+    return bits_type(g, c->p.lane_k * c->p.size);
 }
 
 val cg_contract_mask(cg *g, const et_contract *c, val v, val k) {
     val zero = LLVMConstNull(LLVMTypeOf(v));
-    if (c->k >= 0 && c->k % c->piece == 0)
+    if (c->p.k >= 0 && c->p.k % c->p.piece == 0)
         return cg_select(g, cg_icmp(g, LLVMIntSLT, k, c->kend), v, zero);
-    LLVMTypeRef e = c->size == 1 ? g->i8 : c->size == 2 ? g->i16 : g->i32;
-    LLVMTypeRef vt = LLVMVectorType(e, (unsigned)c->piece);
+    LLVMTypeRef e = c->p.size == 1 ? g->i8 : c->p.size == 2 ? g->i16 : g->i32;
+    LLVMTypeRef vt = LLVMVectorType(e, (unsigned)c->p.piece);
     val elems = LLVMBuildBitCast(g->b, v, vt, "");
     val keep[16];
-    for (int j = 0; j < c->piece; j++)
+    for (int j = 0; j < c->p.piece; j++)
         keep[j] = cg_icmp(g, LLVMIntSLT, cg_addi(g, k, j), c->kend);
-    elems = cg_select(g, cg_vector(g, g->i1, c->piece, keep), elems, LLVMConstNull(vt));
+    elems = cg_select(g, cg_vector(g, g->i1, c->p.piece, keep), elems, LLVMConstNull(vt));
     return LLVMBuildBitCast(g->b, elems, LLVMTypeOf(v), "");
 }
 
 /* How far K elements are, in bytes: of a row that 32 bits hold, computed in these. */
 static val k_bytes(cg *g, const et_contract *c, val k) {
     int64_t lo, hi;
-    et_span(g->x, c->extent, &lo, &hi);
-    if (hi <= INT32_MAX / c->size) return LLVMBuildSExt(g->b, cg_muli(g, k, c->size), g->i64, "");
-    return cg_muli(g, LLVMBuildSExt(g->b, k, g->i64, ""), c->size);
+    et_span(g->x, c->p.extent, &lo, &hi);
+    if (hi <= INT32_MAX / c->p.size)
+        return LLVMBuildSExt(g->b, cg_muli(g, k, c->p.size), g->i64, "");
+    return cg_muli(g, LLVMBuildSExt(g->b, k, g->i64, ""), c->p.size);
 }
 
 /* The piece of a row that is AHEAD elements past the lane's place at K0. */
@@ -74,24 +42,24 @@ static val load_piece(cg *g, const et_contract *c, const cg_addr *row, val k0, i
     val base = cg_gep(g, row->base, k_bytes(g, c, k0));
     val k = cg_add(g, k0, cg_addi(g, c->lane_k0, ahead));
     val off = LLVMBuildZExt(g->b, row->lane, g->i64, "");
-    val ptr = cg_gepi(g, cg_gep(g, base, off), ahead * c->size);
-    if (c->tail) { /* past the end: the row's first elements instead, then zero */
-        val start = LLVMBuildSub(g->b, row->lane, cg_muli(g, c->lane_k0, c->size), "");
+    val ptr = cg_gepi(g, cg_gep(g, base, off), ahead * c->p.size);
+    if (c->p.tail) { /* past the end: the row's first elements instead, then zero */
+        val start = LLVMBuildSub(g->b, row->lane, cg_muli(g, c->lane_k0, c->p.size), "");
         start = cg_gep(g, row->base, LLVMBuildZExt(g->b, start, g->i64, ""));
         ptr = cg_select(g, cg_icmp(g, LLVMIntSLT, k, c->kend), ptr, start);
     }
     /* Not marked invariant, which would let LLVM sink it below the wait it is to hide in. */
-    val v = LLVMBuildLoad2(g->b, bits_type(g, c->piece * c->size), ptr, "");
-    LLVMSetAlignment(v, (unsigned)(c->piece * c->size));
-    return c->tail ? cg_contract_mask(g, c, v, k) : v;
+    val v = LLVMBuildLoad2(g->b, bits_type(g, c->p.piece * c->p.size), ptr, "");
+    LLVMSetAlignment(v, (unsigned)(c->p.piece * c->p.size));
+    return c->p.tail ? cg_contract_mask(g, c, v, k) : v;
 }
 
 val cg_contract_fragment(cg *g, const et_contract *c, const cg_addr *row, val k0, int u) {
-    int64_t ahead = (int64_t)u * c->unit_k;
+    int64_t ahead = (int64_t)u * c->p.unit_k;
     val v = load_piece(g, c, row, k0, ahead), words[16];
-    if (c->lane_k == c->piece) return v;
-    int per = c->piece * c->size / 4, n = 0;
-    for (int k = 0; k < c->lane_k; k += c->piece) {
+    if (c->p.lane_k == c->p.piece) return v;
+    int per = c->p.piece * c->p.size / 4, n = 0;
+    for (int k = 0; k < c->p.lane_k; k += c->p.piece) {
         if (k) v = load_piece(g, c, row, k0, ahead + k);
         for (int i = 0; i < per; i++)
             words[n++] = cg_extract(g, v, i);
@@ -100,22 +68,22 @@ val cg_contract_fragment(cg *g, const et_contract *c, const cg_addr *row, val k0
 }
 
 void cg_contract_load(cg *g, const et_contract *c, val chunk, et_source which, val *out) {
-    if (c->coded) {
+    if (c->p.coded) {
         cg_contract_raws(g, c, chunk, which, out);
         return;
     }
-    if (c->packed) {
+    if (c->p.packed) {
         cg_contract_packed(g, c, chunk, out);
         return;
     }
-    if (c->streamed) {
+    if (c->p.streamed) {
         cg_contract_take(g, c, out);
         return;
     }
-    val k0 = cg_add(g, cg_muli(g, chunk, c->kc), c->kpart);
-    for (int u = 0; u < c->units; u++)
-        for (int i = 0; i < c->products; i++)
-            for (int r = 0; r < c->nsub * c->rows_n; r++)
+    val k0 = cg_add(g, cg_muli(g, chunk, c->p.kc), c->kpart);
+    for (int u = 0; u < c->p.units; u++)
+        for (int i = 0; i < c->p.products; i++)
+            for (int r = 0; r < c->p.nsub * c->p.rows_n; r++)
                 *out++ = cg_contract_fragment(g, c, &c->row[i][r], k0, u);
 }
 
@@ -124,9 +92,9 @@ cg_addr cg_contract_row(cg *g, const et_contract *c, et_expr e, int rowvar, val 
     et_node_x x = *et_x(g->x, e);
     cg_bind(g, rowvar, r, true);
     et_expr off = cg_offset(g, x.i2, x.i, x.ops);
-    off = et_subst_var(g->x, off, c->s->kvar, et_int(g->x, 0));
+    off = et_subst_var(g->x, off, c->p.s->kvar, et_int(g->x, 0));
     cg_addr a = cg_address_split(g, x.i2, x.i, off);
-    val lane = cg_muli(g, c->lane_k0, c->size);
+    val lane = cg_muli(g, c->lane_k0, c->p.size);
     a.lane = a.lane ? cg_add(g, a.lane, lane) : lane;
     cg_scope_end(g, mark);
     return a;
@@ -134,9 +102,9 @@ cg_addr cg_contract_row(cg *g, const et_contract *c, et_expr e, int rowvar, val 
 
 /* Row N of those of all products one behind the other, which neighbouring lanes may have of two. */
 static cg_addr row_of_all(cg *g, const et_contract *c, val n) {
-    const et_step *s = c->s;
+    const et_step *s = c->p.s;
     val last = cg_addi(g, cg_emit_i32(g, s->nlive), -1), at = NULL;
-    cg_addr all = {.lane = cg_muli(g, c->lane_k0, c->size)};
+    cg_addr all = {.lane = cg_muli(g, c->lane_k0, c->p.size)};
     for (int i = 0; i < s->nacc; i++) {
         val row = cg_addi(g, n, -(int64_t)i * s->tn);
         val own = cg_icmp(g, LLVMIntSGE, row, cg_i32(g, 0));
@@ -151,24 +119,24 @@ static cg_addr row_of_all(cg *g, const et_contract *c, val n) {
 }
 
 void cg_contract_rows(cg *g, et_contract *c) {
-    const et_step *s = c->s;
-    if (c->packed) {
+    const et_step *s = c->p.s;
+    if (c->p.packed) {
         cg_contract_packed_rows(g, c);
         return;
     }
     val last = cg_addi(g, cg_emit_i32(g, s->nlive), -1);
-    for (int r = 0; r < c->nsub * c->rows_n; r++) {
-        int64_t ahead = r / c->rows_n * 16 + et_deal_value(&c->fr->layout->n, r % c->rows_n);
+    for (int r = 0; r < c->p.nsub * c->p.rows_n; r++) {
+        int64_t ahead = r / c->p.rows_n * 16 + et_deal_value(&c->p.fr->layout->n, r % c->p.rows_n);
         val n = cg_addi(g, cg_add(g, c->n0, c->lane_n), ahead);
         int64_t live;
-        if (c->side_by_side) {
+        if (c->p.side_by_side) {
             c->row[0][r] = row_of_all(g, c, n);
             continue;
         }
         if (!et_is_int(g->x, s->nlive, &live) || live < s->tn) /* rows that are not there */
             n = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){n, last});
         c->row_n[r] = n;
-        if (c->coded) continue;
+        if (c->p.coded) continue;
         for (int i = 0; i < s->nacc; i++)
             c->row[i][r] = cg_contract_row(g, c, s->b[i], s->nvar, n);
     }
@@ -187,7 +155,7 @@ static void each_or_zero(cg *g, const et_contract *c, et_expr e, val k, int n, v
     for (int j = 0; j < n; j++) {
         int mark = cg_scope(g);
         val kj = cg_addi(g, k, j), in = cg_icmp(g, LLVMIntSLT, kj, c->kend);
-        cg_bind(g, c->s->kvar, cg_select(g, in, kj, cg_i32(g, 0)), true);
+        cg_bind(g, c->p.s->kvar, cg_select(g, in, kj, cg_i32(g, 0)), true);
         v[j] = cg_select(g, in, cg_emit_f32(g, e), cg_f32(g, 0));
         cg_scope_end(g, mark);
     }
@@ -196,27 +164,27 @@ static void each_or_zero(cg *g, const et_contract *c, et_expr e, val k, int n, v
 /* All of which exist or none, or each is looked at. */
 void cg_contract_elements(cg *g, const et_contract *c, et_expr e, bool divergent, val chunk, val u,
                           int n, val *v) {
-    val k = cg_add(g, cg_muli(g, chunk, c->kc), cg_muli(g, u, n)), in = NULL;
-    if (c->tail && (c->k < 0 || c->k % n)) {
+    val k = cg_add(g, cg_muli(g, chunk, c->p.kc), cg_muli(g, u, n)), in = NULL;
+    if (c->p.tail && (c->p.k < 0 || c->p.k % n)) {
         each_or_zero(g, c, e, k, n, v);
         return;
     }
-    if (c->tail) { /* past the end: the chunk's first column, then zero */
+    if (c->p.tail) { /* past the end: the chunk's first column, then zero */
         in = cg_icmp(g, LLVMIntSLT, k, c->kend);
         u = cg_select(g, in, u, cg_i32(g, 0));
     }
     et_expr base = et_int(g->x, 0);
-    if (c->kc > n) {
-        int uvar = cg_fresh_var(g, "u", c->kc / n);
+    if (c->p.kc > n) {
+        int uvar = cg_fresh_var(g, "u", c->p.kc / n);
         cg_bind(g, uvar, u, true);
         base = et_mul(g->x, et_var(g->x, uvar), et_int(g->x, n));
     }
-    if (c->chunks != 1) {
-        int cvar = cg_fresh_var(g, "c", c->chunks < 0 ? INT32_MAX / c->kc : c->chunks);
+    if (c->p.chunks != 1) {
+        int cvar = cg_fresh_var(g, "c", c->p.chunks < 0 ? INT32_MAX / c->p.kc : c->p.chunks);
         cg_bind(g, cvar, chunk, divergent);
-        base = et_add(g->x, base, et_mul(g->x, et_var(g->x, cvar), et_int(g->x, c->kc)));
+        base = et_add(g->x, base, et_mul(g->x, et_var(g->x, cvar), et_int(g->x, c->p.kc)));
     }
-    cg_emit_n(g, e, c->s->kvar, base, n, v);
+    cg_emit_n(g, e, c->p.s->kvar, base, n, v);
     for (int j = 0; j < n; j++) {
         v[j] = cg_to_f32(g, v[j]);
         if (in) v[j] = cg_select(g, in, v[j], cg_f32(g, 0));
@@ -243,7 +211,7 @@ typedef void each_fn(struct staging *, struct item *);
 static void find_item(const struct staging *s, val i, struct item *out) {
     cg *g = s->g;
     const et_staging *st = s->st;
-    val per_row = cg_i32(g, s->c->kc / s->n), u = LLVMBuildURem(g->b, i, per_row, "");
+    val per_row = cg_i32(g, s->c->p.kc / s->n), u = LLVMBuildURem(g->b, i, per_row, "");
     val row = LLVMBuildUDiv(g->b, i, per_row, ""), chunk = st->chunk, at = row;
     if (st->slots) {
         val slot = cg_low_bits(g, row, st->slots), apart = cg_i32(g, 4 + st->room);
@@ -277,15 +245,15 @@ void cg_contract_pair_up(const et_contract *c, int n, val *v) {
     val was[16];
     memcpy(was, v, (size_t)n * sizeof *v);
     for (int i = 0; i < n; i++) {
-        int two = 2 * c->apart, in = i % two;
-        v[i] = was[i - in + in / 2 + in % 2 * c->apart];
+        int two = 2 * c->p.apart, in = i % two;
+        v[i] = was[i - in + in / 2 + in % 2 * c->p.apart];
     }
 }
 
 static void store_item(struct staging *s, struct item *it) {
     if (s->most) s->most = cg_contract_larger(s->g, s->most, s->n, it->v);
-    if (s->c->apart > 1) cg_contract_pair_up(s->c, s->n, it->v);
-    if (s->c->codes)
+    if (s->c->p.apart > 1) cg_contract_pair_up(s->c, s->n, it->v);
+    if (s->c->p.codes)
         cg_contract_store_codes(s->g, it->ptr, s->n, s->align, it->v);
     else
         cg_store_n(s->g, ET_LOAD_LOCAL, s->st->local, it->ptr, s->n, s->align, it->v);
@@ -308,10 +276,10 @@ static void each_item(struct staging *s, each_fn *first, each_fn *then) {
     cg *g = s->g;
     const et_staging *st = s->st;
     int wg = g->p->workgroup, carried = s->most != NULL;
-    val total = cg_muli(g, st->live, s->c->kc / s->n), whole = cg_i32(g, 0);
+    val total = cg_muli(g, st->live, s->c->p.kc / s->n), whole = cg_i32(g, 0);
     if (st->slots) total = LLVMBuildShl(g->b, total, st->slots, "");
     int64_t rows = st->room < 0 ? st->rows >> -st->room : (int64_t)st->rows << st->room;
-    int64_t most = rows * (s->c->kc / s->n) / wg;
+    int64_t most = rows * (s->c->p.kc / s->n) / wg;
     int many = most < UNROLL ? (int)most : UNROLL;
     struct item it[UNROLL];
     cg_for f;
@@ -346,13 +314,13 @@ static void each_item(struct staging *s, each_fn *first, each_fn *then) {
 }
 
 void cg_contract_stage(cg *g, const et_contract *c, const et_staging *st) {
-    struct staging s = {.g = g, .c = c, .st = st, .n = 16 / c->size};
-    while (c->kc % s.n)
+    struct staging s = {.g = g, .c = c, .st = st, .n = 16 / c->p.size};
+    while (c->p.kc % s.n)
         s.n /= 2;
-    s.align = st->pitch % s.n ? c->size : s.n * c->size;
-    if (c->halves) s.most = cg_f32(g, 0);
+    s.align = st->pitch % s.n ? c->p.size : s.n * c->p.size;
+    if (c->p.halves) s.most = cg_f32(g, 0);
     each_item(&s, load_item, store_item);
-    if (!c->halves) return;
+    if (!c->p.halves) return;
     s.by = cg_contract_row_factor(g, c, s.most);
     s.most = NULL;
     each_item(&s, load_staged, store_halves);
@@ -369,7 +337,7 @@ void cg_contract_load_later(cg *g, const et_contract *c, val chunk, val chunks, 
     cg_if_begin(g, &more, cg_icmp(g, LLVMIntSLT, chunk, chunks));
     cg_contract_load(g, c, chunk, which, out);
     cg_if_end(g, &more);
-    for (int i = 0; i < c->nload; i++) {
+    for (int i = 0; i < c->p.nload; i++) {
         if (!is_of(c, i, which)) continue;
         LLVMTypeRef t = LLVMTypeOf(out[i]);
         val phi = LLVMBuildPhi(g->b, t, "");
@@ -409,7 +377,7 @@ static bool is_guessed(const struct et_guess *u, int tensor) {
 static void find_guess(void *ctx, et_expr e) {
     struct et_guess *u = ctx;
     cg *g = u->g;
-    const et_step *s = u->c->s;
+    const et_step *s = u->c->p.s;
     const et_node_x n = *et_x(g->x, e);
     if (n.op != ET_X_LOAD || !cg_reads_mutable(g, e)) return;
     if (n.i2 == ET_LOAD_TENSOR && !g->stored[n.i]) { /* weights, where what is guessed says */
@@ -446,12 +414,13 @@ static bool written_before(cg *g, const et_grid *gr, struct et_guess *u) {
 }
 
 bool cg_contract_may_guess(cg *g, const et_grid *gr, const et_step *s) {
-    et_contract c = {.s = s};
+    et_contract c;
     struct et_guess u = {.g = g, .c = &c, .ok = true};
-    if (!gr->nwaits || !cg_contract_plan(g, &c) || !c.direct || c.coded || c.zeros || c.k < 0 ||
-        !c.cond.id || cg_reads_mutable(g, s->nlive) || cg_contract_other(g, &c))
+    cg_contract_plan(g, s, &c);
+    if (!gr->nwaits || !c.p.direct || c.p.coded || c.p.zeros || c.p.k < 0 || !c.p.cond.id ||
+        cg_reads_mutable(g, s->nlive) || s->plan[ET_PLAN_PACKED].made)
         return false;
-    et_walk(g->x, c.cond, find_guess, &u);
+    et_walk(g->x, c.p.cond, find_guess, &u);
     for (int i = 0; i < s->nacc; i++)
         et_walk(g->x, s->b[i], find_guess, &u);
     return u.ok && u.n > 0 && written_before(g, gr, &u);
@@ -459,13 +428,13 @@ bool cg_contract_may_guess(cg *g, const et_grid *gr, const et_step *s) {
 
 static void load_first(cg *g, et_contract *c) {
     cg_contract_load(g, c, cg_i32(g, 0), ET_FROM_BOTH, c->first[0]);
-    if (c->deep) cg_contract_load(g, c, cg_i32(g, 1), ET_FROM_BOTH, c->first[1]);
+    if (c->p.deep) cg_contract_load(g, c, cg_i32(g, 1), ET_FROM_BOTH, c->first[1]);
 }
 
 /* FIRST of C where WAY was gone, which has just ended, else OTHER's; NULL: of no use. */
 static void either(cg *g, et_contract *c, const cg_if *way, val other[ET_DEEP][ET_MAX_FRAGMENTS]) {
-    for (int d = 0; d < (c->deep ? ET_DEEP : 1); d++)
-        for (int i = 0; i < c->nload; i++) {
+    for (int d = 0; d < (c->p.deep ? ET_DEEP : 1); d++)
+        for (int i = 0; i < c->p.nload; i++) {
             val v = c->first[d][i];
             val phi = LLVMBuildPhi(g->b, LLVMTypeOf(v), "");
             val o = other ? other[d][i] : LLVMGetPoison(LLVMTypeOf(v));
@@ -477,17 +446,17 @@ static void either(cg *g, et_contract *c, const cg_if *way, val other[ET_DEEP][E
 void cg_contract_guess(cg *g, et_contract *c) {
     struct et_guess *u = c->guess = et_alloc(g->arena, sizeof *u);
     *u = (struct et_guess){.g = g, .c = c, .ok = true};
-    et_walk(g->x, c->cond, find_guess, u);
-    for (int i = 0; i < c->s->nacc; i++)
-        et_walk(g->x, c->s->b[i], find_guess, u);
+    et_walk(g->x, c->p.cond, find_guess, u);
+    for (int i = 0; i < c->p.s->nacc; i++)
+        et_walk(g->x, c->p.s->b[i], find_guess, u);
     int mark = cg_scope(g);
     for (int i = 0; i < u->n; i++)
         u->was[i] = cg_emit(g, u->load[i]); /* and so it is in this scope */
-    val any = LLVMBuildZExt(g->b, cg_emit(g, c->cond), g->i32, "");
+    val any = LLVMBuildZExt(g->b, cg_emit(g, c->p.cond), g->i32, "");
     cg_if some;
     cg_if_begin(g, &some, cg_icmp(g, LLVMIntNE, cg_uniform(g, any), cg_i32(g, 0)));
     int inner = cg_scope(g);
-    c->kend = cg_emit_i32(g, c->extent);
+    c->kend = cg_emit_i32(g, c->p.extent);
     cg_contract_rows(g, c);
     load_first(g, c);
     cg_scope_end(g, inner);

@@ -8,66 +8,34 @@
 #include "codegen/step/contract.h"
 #include "ir/program/step.h"
 
-enum { ROOM = 16 }; /* pieces of 16 bytes in a lane */
-
 /* Fragments of a chunk. */
 static int fragments(const et_contract *c) {
-    return c->units * c->msub * c->rows_m;
-}
-
-bool cg_contract_may_own(cg *g, const et_contract *c) {
-    const et_step *s = c->s;
-    return !c->through && c->direct && !c->coded && !c->codes && !(c->packed && g->t->spread) &&
-           s->wn == 1 && s->wm == 1 && c->msub * c->rows_m <= ET_MAX_ROWS &&
-           cg_contract_may_turn(g, c);
-}
-
-/* Of CHUNKS of so many units, how many are in registers at once: two at least, which take turns, or
- * the only one; 0: that cannot be. */
-static int deep_of(const et_contract *c, int units, int64_t chunks) {
-    int deep = ROOM * c->piece / (units * c->msub * c->rows_m * c->lane_k);
-    if (deep > chunks) deep = (int)chunks;
-    while (deep > 1 && chunks % deep)
-        deep--;
-    return deep > 1 || (deep && chunks == 1) ? deep : 0;
-}
-
-int cg_contract_own_units(const et_contract *c, int64_t all, int most) {
-    int room = ROOM / 2 * c->piece / (c->msub * c->rows_m * c->lane_k);
-    if (most > room) most = room;
-    while (most > 1 && (all % most || !deep_of(c, most, all / most)))
-        most--;
-    return most;
-}
-
-int cg_contract_deep_a(cg *g, const et_contract *c) {
-    if (c->tail || c->zeros || c->deep || !cg_contract_may_own(g, c)) return 0;
-    return deep_of(c, c->units, c->chunks);
+    return c->p.units * c->p.msub * c->p.rows_m;
 }
 
 static void load(cg *g, const et_contract *c, val chunk, val *out) {
-    val k0 = cg_add(g, cg_muli(g, chunk, c->kc), c->kpart);
-    for (int u = 0; u < c->units; u++)
-        for (int i = 0; i < c->msub * c->rows_m; i++)
+    val k0 = cg_add(g, cg_muli(g, chunk, c->p.kc), c->kpart);
+    for (int u = 0; u < c->p.units; u++)
+        for (int i = 0; i < c->p.msub * c->p.rows_m; i++)
             *out++ = cg_contract_fragment(g, c, &c->own->row[i], k0, u);
 }
 
 int cg_contract_own_begin(cg *g, et_contract *c, val *carried) {
     et_own *o = c->own = et_alloc(g->arena, sizeof *c->own);
     val last = cg_addi(g, c->mlive, -1);
-    for (int ms = 0; ms < c->msub; ms++)
-        for (int i = 0; i < c->rows_m; i++) {
-            int64_t ahead = 16 * ms + et_deal_value(&c->fr->layout->m, i);
+    for (int ms = 0; ms < c->p.msub; ms++)
+        for (int i = 0; i < c->p.rows_m; i++) {
+            int64_t ahead = 16 * ms + et_deal_value(&c->p.fr->layout->m, i);
             val row = cg_addi(g, c->lane_m, ahead);
             row = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){row, last});
             row = cg_call(g, "llvm.smax", 1, &g->i32, 2, (val[]){row, cg_i32(g, 0)});
-            o->row[ms * c->rows_m + i] = cg_contract_row(g, c, c->s->a, c->s->mvar, row);
+            o->row[ms * c->p.rows_m + i] = cg_contract_row(g, c, c->p.s->a, c->p.s->mvar, row);
         }
-    o->of = carried + cg_contract_sums(c) + c->nload;
-    for (int i = 0; i < c->deep_a; i++)
+    o->of = carried + et_mainloop_sums(&c->p) + c->p.nload;
+    for (int i = 0; i < c->p.deep_a; i++)
         load(g, c, cg_i32(g, i), o->of + (ptrdiff_t)i * fragments(c));
     cg_barrier(g); /* what the tile before left in LDS has been read */
-    return c->deep_a * fragments(c);
+    return c->p.deep_a * fragments(c);
 }
 
 val *cg_contract_own(const et_contract *c) {
@@ -77,8 +45,8 @@ val *cg_contract_own(const et_contract *c) {
 void cg_contract_own_next(cg *g, const et_contract *c, val chunk) {
     val *of = cg_contract_own(c);
     cg_if more;
-    if (c->chunks <= c->deep_a) return;
-    chunk = cg_addi(g, chunk, c->deep_a);
+    if (c->p.chunks <= c->p.deep_a) return;
+    chunk = cg_addi(g, chunk, c->p.deep_a);
     cg_if_begin(g, &more, cg_icmp(g, LLVMIntSLT, chunk, c->nchunks));
     load(g, c, chunk, of);
     cg_if_end(g, &more);

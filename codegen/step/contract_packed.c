@@ -17,26 +17,13 @@ enum {
 
 static et_packed shape_of(cg *g, const et_contract *c, int i) {
     et_packed p;
-    if (!et_packed_of(g->p, et_x(g->x, c->s->b[i])->i, &p)) et_bug("no packed weight");
+    if (!et_packed_of(g->p, et_x(g->x, c->p.s->b[i])->i, &p)) et_bug("no packed weight");
     return p;
 }
 
 /* Of a matrix. */
 static int64_t bytes_of(const et_packed *p) {
     return p->high * p->wide * ET_PACKED_BYTES;
-}
-
-bool cg_contract_may_pack(cg *g, const et_contract *c) {
-    if (g->opt->sparse != ET_SPARSE_2_4 || !c->direct || c->coded || c->codes ||
-        !et_target_either(g->t, c->s->operand) || et_layout_groups(c->fr->layout) != 4)
-        return false;
-    for (int i = 0; i < c->s->nacc; i++) {
-        if (!et_packed_can(g->p, c->s, i)) return false;
-        const et_node_x n = *et_x(g->x, c->s->b[i]);
-        et_expr row = et_subst_var(g->x, n.ops[n.nops - 2], c->s->nvar, et_int(g->x, 0));
-        if (!cg_divisible(g, row, ET_PACKED_ROWS)) return false;
-    }
-    return true;
 }
 
 /* The number of a tensor among the kernel's arguments. */
@@ -48,21 +35,20 @@ static int argument_of(const cg *g, int tensor) {
 }
 
 et_contract *cg_contract_other(cg *g, const et_contract *c) {
-    if (!cg_contract_may_pack(g, c)) return NULL;
+    const char *why;
+    if (!c->p.s->plan[ET_PLAN_PACKED].made) return NULL;
     et_contract *o = et_alloc(g->arena, sizeof *o);
-    *o = (et_contract){.s = c->s, .streamed = c->streamed, .packed = true, .either = c->either};
-    bool fits = cg_contract_plan(g, o) && o->nload <= ET_MAX_FRAGMENTS && o->sums == c->sums &&
-                o->results * o->sets == c->results * c->sets &&
-                (!c->streamed || cg_contract_streams(g, o));
-    if (!fits) return NULL;
-    for (int i = 0; i < c->s->nacc; i++)
-        g->packed[argument_of(g, et_x(g->x, c->s->b[i])->i)] = true;
+    bool is = et_mainloop_of(cg_cx(g), c->p.s, ET_PLAN_PACKED, &o->p, &why) &&
+              et_mainloop_pairs_with(&c->p, &o->p);
+    if (!is) et_bug("%s: a packed b has sums elsewhere", g->f->name);
+    for (int i = 0; i < c->p.s->nacc; i++)
+        g->packed[argument_of(g, et_x(g->x, c->p.s->b[i])->i)] = true;
     return o;
 }
 
 /* The number of the matrix that product I's tile is of. */
 static val matrix_of(cg *g, const et_contract *c, int i) {
-    const et_node_x n = *et_x(g->x, c->s->b[i]);
+    const et_node_x n = *et_x(g->x, c->p.s->b[i]);
     et_expr matrix = et_int(g->x, 0);
     for (int d = 0; d + 2 < n.nops; d++)
         matrix = et_add(g->x, et_mul(g->x, matrix, g->p->tensors[n.i].shape.dim[d]), n.ops[d]);
@@ -71,9 +57,9 @@ static val matrix_of(cg *g, const et_contract *c, int i) {
 
 val cg_contract_is_packed(cg *g, const et_contract *c) {
     val all = NULL;
-    for (int i = 0; i < c->s->nacc; i++) {
+    for (int i = 0; i < c->p.s->nacc; i++) {
         et_packed p = shape_of(g, c, i);
-        val at = cg_gepi(g, g->tensor[et_x(g->x, c->s->b[i])->i], p.is_packed);
+        val at = cg_gepi(g, g->tensor[et_x(g->x, c->p.s->b[i])->i], p.is_packed);
         val word =
             LLVMBuildLoad2(g->b, g->i32, cg_gep(g, at, cg_muli(g, matrix_of(g, c, i), 4)), "");
         LLVMSetAlignment(word, 4);
@@ -86,12 +72,12 @@ val cg_contract_is_packed(cg *g, const et_contract *c) {
 
 /* Of the last ones, for rows that are not there. */
 val cg_contract_packed_at(cg *g, const et_contract *c, int i, val n) {
-    const et_node_x x = *et_x(g->x, c->s->b[i]);
+    const et_node_x x = *et_x(g->x, c->p.s->b[i]);
     et_packed p = shape_of(g, c, i);
     int64_t rows, bytes = p.wide * ET_PACKED_BYTES;
     et_is_int(g->x, g->p->tensors[x.i].shape.dim[x.nops - 2], &rows);
     int mark = cg_scope(g);
-    cg_bind(g, c->s->nvar, n, false);
+    cg_bind(g, c->p.s->nvar, n, false);
     val row = cg_emit_i64(g, x.ops[x.nops - 2]), last = cg_i64(g, rows - 1);
     row = cg_select(g, cg_icmp(g, LLVMIntSLT, row, last), row, last);
     val at = cg_muli(g, LLVMBuildLShr(g->b, row, cg_i64(g, 4), ""), bytes);
@@ -102,17 +88,18 @@ val cg_contract_packed_at(cg *g, const et_contract *c, int i, val n) {
 
 /* Which row of sixteen the lane has number IN of, and its part of a block. */
 static val lane_of(cg *g, const et_contract *c, int in) {
-    val row = cg_addi(g, c->lane_n, et_deal_value(&c->fr->layout->n, in));
+    val row = cg_addi(g, c->lane_n, et_deal_value(&c->p.fr->layout->n, in));
     return cg_add(g, cg_muli(g, c->group, ET_PACKED_ROWS), row);
 }
 
 void cg_contract_packed_rows(cg *g, et_contract *c) {
-    for (int i = 0; i < c->s->nacc && !c->streamed; i++)
-        for (int r = 0; r < c->nsub * c->rows_n; r++) {
+    for (int i = 0; i < c->p.s->nacc && !c->p.streamed; i++)
+        for (int r = 0; r < c->p.nsub * c->p.rows_n; r++) {
             cg_addr *a = &c->row[i][r];
-            int in = r % c->rows_n;
-            a->base = in ? c->row[i][r - in].base
-                         : cg_contract_packed_at(g, c, i, cg_addi(g, c->n0, 16 * (r / c->rows_n)));
+            int in = r % c->p.rows_n;
+            a->base =
+                in ? c->row[i][r - in].base
+                   : cg_contract_packed_at(g, c, i, cg_addi(g, c->n0, 16 * (r / c->p.rows_n)));
         }
 }
 
@@ -149,57 +136,49 @@ static val index_at(cg *g, val at, val lane) {
 /* Past the last block there is the row's first, made zero. */
 static void from_memory(cg *g, const et_contract *c, val chunk, val *out) {
     val first = LLVMBuildLShr(g->b, c->kpart, cg_i32(g, 6), "");
-    first = cg_add(g, first, cg_muli(g, chunk, c->kc / ET_PACKED_K));
-    for (int u = 0; u < c->units; u++)
-        for (int i = 0; i < c->s->nacc; i++)
-            for (int r = 0; r < c->nsub * c->rows_n; r++) {
-                val lane = lane_of(g, c, r % c->rows_n);
+    first = cg_add(g, first, cg_muli(g, chunk, c->p.kc / ET_PACKED_K));
+    for (int u = 0; u < c->p.units; u++)
+        for (int i = 0; i < c->p.s->nacc; i++)
+            for (int r = 0; r < c->p.nsub * c->p.rows_n; r++) {
+                val lane = lane_of(g, c, r % c->p.rows_n);
                 val number = cg_addi(g, first, u), in = NULL;
-                if (c->tail) {
+                if (c->p.tail) {
                     in = cg_icmp(g, LLVMIntSLT, number, cg_i32(g, shape_of(g, c, i).wide));
                     number = cg_select(g, in, number, cg_i32(g, 0));
                 }
                 val at = ahead(g, c->row[i][r].base, number, ET_PACKED_BYTES);
                 val v = values(g, c, at, lane);
                 if (in) v = cg_select(g, in, v, LLVMConstNull(LLVMTypeOf(v)));
-                val *to = out + r / c->rows_n * 2 * c->rows_n + r % c->rows_n;
+                val *to = out + r / c->p.rows_n * 2 * c->p.rows_n + r % c->p.rows_n;
                 to[0] = v;
-                to[c->rows_n] = index_at(g, at, lane);
-                if (r + 1 == c->nsub * c->rows_n) out += 2 * c->nsub * c->rows_n;
+                to[c->p.rows_n] = index_at(g, at, lane);
+                if (r + 1 == c->p.nsub * c->p.rows_n) out += 2 * c->p.nsub * c->p.rows_n;
             }
 }
 
 /* ---- through the ring: of each product each sixteen rows' blocks of the chunk ---- */
 
-int cg_contract_packed_bytes(const et_contract *c) {
-    return c->kc / ET_PACKED_K * ET_PACKED_BYTES;
-}
-
-int cg_contract_packed_units(const et_contract *c, int bytes) {
-    return bytes / (c->s->nacc * c->s->tn / ET_PACKED_ROWS * c->s->wk * ET_PACKED_BYTES);
-}
-
 static void from_ring(cg *g, const et_contract *c, val *out) {
     cg_ring r = cg_ring_next(g, &g->taker);
     cg_ring_take(g, &r);
-    int all = cg_contract_packed_bytes(c);
+    int all = et_stream_packed_bytes(&c->p);
     val at = ahead(g, cg_ring_slot(g, &r), LLVMBuildLShr(g->b, c->n0, cg_i32(g, 4), ""), all);
     at = ahead(g, at, LLVMBuildLShr(g->b, c->kpart, cg_i32(g, 6), ""), ET_PACKED_BYTES);
-    for (int u = 0; u < c->units; u++)
-        for (int i = 0; i < c->s->nacc; i++)
-            for (int ns = 0; ns < c->nsub; ns++, out += 2 * c->rows_n) {
-                int64_t rows = (int64_t)i * (c->s->tn / ET_PACKED_ROWS) + ns;
+    for (int u = 0; u < c->p.units; u++)
+        for (int i = 0; i < c->p.s->nacc; i++)
+            for (int ns = 0; ns < c->p.nsub; ns++, out += 2 * c->p.rows_n) {
+                int64_t rows = (int64_t)i * (c->p.s->tn / ET_PACKED_ROWS) + ns;
                 val begin = cg_gepi(g, at, rows * all + (int64_t)u * ET_PACKED_BYTES);
-                for (int in = 0; in < c->rows_n; in++) {
+                for (int in = 0; in < c->p.rows_n; in++) {
                     out[in] = values(g, c, begin, lane_of(g, c, in));
-                    out[c->rows_n + in] = index_at(g, begin, lane_of(g, c, in));
+                    out[c->p.rows_n + in] = index_at(g, begin, lane_of(g, c, in));
                 }
             }
     cg_ring_taken(g, &r);
 }
 
 void cg_contract_packed(cg *g, const et_contract *c, val chunk, val *out) {
-    if (c->streamed)
+    if (c->p.streamed)
         from_ring(g, c, out);
     else
         from_memory(g, c, chunk, out);

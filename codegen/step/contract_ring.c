@@ -12,13 +12,13 @@
 /* ---- the loop ---- */
 
 val cg_chunks_next(cg *g, const et_chunks *r, val slot) {
-    val next = cg_addi(g, slot, 1), round = cg_icmp(g, LLVMIntEQ, next, cg_i32(g, r->c->stages));
+    val next = cg_addi(g, slot, 1), round = cg_icmp(g, LLVMIntEQ, next, cg_i32(g, r->c->p.stages));
     return cg_select(g, round, cg_i32(g, 0), next);
 }
 
 val cg_chunks_back(cg *g, const et_chunks *r, val slot, int n) {
     val back = cg_addi(g, slot, -n), under = cg_icmp(g, LLVMIntSLT, back, cg_i32(g, 0));
-    return cg_select(g, under, cg_addi(g, back, r->c->stages), back);
+    return cg_select(g, under, cg_addi(g, back, r->c->p.stages), back);
 }
 
 void cg_chunks_copy(cg *g, const et_chunks *r, val chunk, val slot, int last) {
@@ -30,7 +30,7 @@ void cg_chunks_copy(cg *g, const et_chunks *r, val chunk, val slot, int last) {
 }
 
 int cg_chunks_ahead(const et_contract *c) {
-    return c->stages - (c->together ? 2 : 1);
+    return c->p.stages - (c->p.together ? 2 : 1);
 }
 
 static void fill(cg *g, et_chunks *r) {
@@ -51,7 +51,7 @@ static void fill(cg *g, et_chunks *r) {
 
 static void turn(cg *g, et_chunks *r, val *acc) {
     const et_contract *c = r->c;
-    int n = cg_contract_sums(c);
+    int n = et_mainloop_sums(&c->p);
     val carried[ET_MAX_SUMS + 1], last = cg_addi(g, c->nchunks, -1);
     memcpy(carried, acc, (size_t)n * sizeof *acc);
     carried[n] = cg_i32(g, 0);
@@ -85,9 +85,9 @@ static int sets(cg *g, et_chunks *r) {
         if (!r->side[i].plain || r->side[i].async) return 0;
         items += r->side[i].n * r->parts;
     }
-    while (n > 1 && (n * items > g->t->loads || n > r->c->chunks))
+    while (n > 1 && (n * items > g->t->loads || n > r->c->p.chunks))
         n /= 2;
-    if (!g->family->load_if || r->c->chunks < 0 || r->c->together) return 0;
+    if (!g->family->load_if || r->c->p.chunks < 0 || r->c->p.together) return 0;
     for (int i = 0; i < r->nsides; i++)
         for (int j = 0; j < r->side[i].n; j++)
             r->side[i].from[j].base = cg_uniform(g, r->side[i].from[j].base);
@@ -145,9 +145,9 @@ static void turn_once(cg *g, et_chunks *r, val chunk, int i, struct turning *t) 
         cg_barrier(g); /* the next chunk is there, and this one has been multiplied */
         return;
     }
-    for (int u = 1; u <= c->units; u++) {
-        et_mix mix = {.products = t->sums, .reads = t->of * c->lane_k / c->piece};
-        bool last = u == c->units;
+    for (int u = 1; u <= c->p.units; u++) {
+        et_mix mix = {.products = t->sums, .reads = t->of * c->p.lane_k / c->p.piece};
+        bool last = u == c->p.units;
         val next[ET_UNIT_VALUES];
         if (!last) cg_chunk_unit(g, r, cg_i32(g, i % SLOTS), u, next);
         if (u == 1) {
@@ -160,7 +160,7 @@ static void turn_once(cg *g, et_chunks *r, val chunk, int i, struct turning *t) 
             cg_chunk_unit(g, r, cg_i32(g, (i + 1) % SLOTS), 0, next);
         }
         cg_chunk_multiply_unit(g, c, of, t->v);
-        g->family->mix(g, c->fr, c->lane_k, &mix);
+        g->family->mix(g, c->p.fr, c->p.lane_k, &mix);
         g->family->order_loads(g);
         memcpy(of, next, (size_t)t->of * sizeof *of);
     }
@@ -172,8 +172,8 @@ static void turn_sets(cg *g, et_chunks *r, int nsets, val *acc) {
     const et_contract *c = r->c;
     struct turning *t = et_alloc(g->arena, sizeof *t);
     int by = nsets < SLOTS ? SLOTS : nsets;
-    int64_t whole = c->chunks / by * by;
-    *t = (struct turning){.sums = cg_contract_sums(c),
+    int64_t whole = c->p.chunks / by * by;
+    *t = (struct turning){.sums = et_mainloop_sums(&c->p),
                           .nsets = nsets,
                           .of = is_alone(g) ? cg_chunk_unit_values(c) : 0};
     memcpy(t->v, acc, (size_t)t->sums * sizeof *acc);
@@ -192,7 +192,7 @@ static void turn_sets(cg *g, et_chunks *r, int nsets, val *acc) {
             turn_once(g, r, cg_addi(g, chunk, i), i, t);
         cg_for_end(g, &f, t->v);
     }
-    for (int i = 0; i < c->chunks - whole; i++)
+    for (int i = 0; i < c->p.chunks - whole; i++)
         turn_once(g, r, cg_i32(g, whole + i), i, t);
     memcpy(acc, t->v, (size_t)t->sums * sizeof *acc);
 }
@@ -200,15 +200,16 @@ static void turn_sets(cg *g, et_chunks *r, int nsets, val *acc) {
 /* Nothing is read of a tile that has no rows or no k. */
 void cg_contract_ring(cg *g, const et_contract *c, val *acc) {
     et_chunks *r = c->ring ? c->ring : et_alloc(g->arena, sizeof *r);
-    int n = cg_contract_sums(c);
+    int n = et_mainloop_sums(&c->p);
     val old[ET_MAX_SUMS];
     memcpy(old, acc, (size_t)n * sizeof *old);
     r->c = c;
     /* A choice that is none leaves more of the loop to what is the same in all lanes, which waves
      * that multiply together wait for; others are given so much to keep that registers do not do.
      */
-    val rows = cg_chunks_have_rows(g, c) ? LLVMConstInt(g->i1, 1, false)
-                                         : cg_icmp(g, LLVMIntSGT, c->mlive, cg_i32(g, 0));
+    val rows = et_rows_chunks_have(cg_cx(g), &c->p)
+                   ? LLVMConstInt(g->i1, 1, false)
+                   : cg_icmp(g, LLVMIntSGT, c->mlive, cg_i32(g, 0));
     cg_if any;
     cg_if_begin(g, &any,
                 LLVMBuildAnd(g->b, rows, cg_icmp(g, LLVMIntSGT, c->nchunks, cg_i32(g, 0)), ""));
@@ -216,7 +217,7 @@ void cg_contract_ring(cg *g, const et_contract *c, val *acc) {
     if (!c->ring) cg_chunks_begin(g, r);
     int nsets = sets(g, r);
     if (!nsets) fill(g, r);
-    if (c->together)
+    if (c->p.together)
         cg_chunks_together(g, r, acc);
     else if (nsets)
         turn_sets(g, r, nsets, acc);

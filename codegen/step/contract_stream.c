@@ -21,29 +21,20 @@ enum {
     ROWS = 4,   /* that lanes bring so much of at a time */
 };
 
-int cg_contract_row_bytes(const et_contract *c) {
-    return (c->slot_k ? c->slot_k : c->kc) * c->bits / 8;
-}
-
 /* Slots that the tile's k is in. */
 static int slots_of(const et_contract *c) {
-    return (int)(c->slot_k ? c->k / c->slot_k : c->chunks);
-}
-
-int cg_contract_slot_bytes(const et_contract *c) {
-    if (c->packed) return c->s->nacc * c->s->tn / ET_PACKED_ROWS * cg_contract_packed_bytes(c);
-    return c->s->nacc * c->s->tn * cg_contract_row_bytes(c);
+    return (int)(c->p.slot_k ? c->p.k / c->p.slot_k : c->p.chunks);
 }
 
 /* What is turned around of a place in rows whose numbers have bit number I of those that lanes
  * which read at the same time differ in, and which bit that is; 0 where there is none. */
 static int swap_of(const cg *g, const et_contract *c, int i, int *out_bit) {
     int swap = SWAP >> i, lanes = g->t->wave == 64 ? 6 : 5;
-    if (cg_contract_row_bytes(c) % (2 * SWAP) || swap < PIECE ||
-        (i && swap < c->unit_k * c->bits / 8))
+    if (et_stream_row_bytes(&c->p) % (2 * SWAP) || swap < PIECE ||
+        (i && swap < c->p.unit_k * c->p.bits / 8))
         return 0;
     for (int l = 0; l < lanes; l++) {
-        *out_bit = c->fr->layout->n.lane[l];
+        *out_bit = c->p.fr->layout->n.lane[l];
         if (*out_bit && i-- == 0) return swap;
     }
     return 0;
@@ -69,58 +60,15 @@ static int swap_at(const cg *g, const et_contract *c, int row) {
     return all;
 }
 
-bool cg_contract_alike(cg *g, const et_contract *c, int per) {
-    const et_step *s = c->s;
-    for (int i = 0; i < s->nacc; i++)
-        for (int r = 0; r < s->tn; r += per)
-            for (int k = 1; k < per; k++)
-                if (et_stream_row(g->p, s, i, r + k) - et_stream_row(g->p, s, i, r) !=
-                    et_stream_row(g->p, s, i, k))
-                    return false;
-    return true;
-}
-
-static int rows_at_once(cg *g, int pieces) {
-    return pieces < g->t->wave ? g->t->wave / pieces : 1;
-}
-
-bool cg_contract_fits(cg *g, const et_contract *c) {
-    if (c->packed)
-        return c->s->nacc * c->s->tn / ET_PACKED_ROWS <= MOST_PACKED &&
-               cg_contract_slot_bytes(c) <= g->p->ring.bytes;
-    int pieces = cg_contract_row_bytes(c) / PIECE;
-    bool even = pieces % g->t->wave == 0 || g->t->wave % (pieces ? pieces : 1) == 0;
-    return pieces && cg_contract_row_bytes(c) % PIECE == 0 && even &&
-           c->s->nacc * c->s->tn * pieces % g->t->wave == 0 &&
-           cg_contract_slot_bytes(c) <= g->p->ring.bytes &&
-           cg_contract_alike(g, c, rows_at_once(g, pieces));
-}
-
-/* Where waves multiply together lanes bring four rows at a time, LINE of each. */
-static bool streams_together(cg *g, const et_contract *c) {
-    return c->together && c->k > 0 && c->k % c->slot_k == 0 && cg_chunks_have_rows(g, c) &&
-           c->s->tn % (2 * ROWS) == 0 && et_stream_is_full(g->p, c->s) &&
-           c->kc * c->size % LINE == 0 && g->t->wave == ROWS * LINE / PIECE &&
-           cg_contract_slot_bytes(c) <= g->p->ring.bytes && cg_contract_alike(g, c, ROWS);
-}
-
-bool cg_contract_streams(cg *g, const et_contract *c) {
-    if (c->slot_k) return streams_together(g, c);
-    bool full = et_stream_is_full(g->p, c->s);
-    return c->direct && !c->tail && !c->cond.id && c->chunks > 0 &&
-           (c->coded ? full : c->piece * c->size == PIECE) && cg_contract_fits(g, c) &&
-           (full || rows_at_once(g, cg_contract_row_bytes(c) / PIECE) <= 16);
-}
-
 /* ---- taken ---- */
 
 val cg_contract_from_slot(cg *g, const et_contract *c, val slot, int i, int n, val k, int bits) {
-    int64_t ahead = n / c->rows_n * 16 + et_deal_value(&c->fr->layout->n, n % c->rows_n);
+    int64_t ahead = n / c->p.rows_n * 16 + et_deal_value(&c->p.fr->layout->n, n % c->p.rows_n);
     val of_lane = cg_addi(g, c->lane_n, ahead);
-    val row = cg_addi(g, cg_add(g, c->n0, of_lane), (int64_t)i * c->s->tn);
-    val begin = cg_gep(g, slot, cg_muli(g, row, cg_contract_row_bytes(c)));
-    val at = c->bits < 8 ? LLVMBuildLShr(g->b, k, cg_i32(g, c->bits == 4 ? 1 : 2), "")
-                         : cg_muli(g, k, c->bits / 8);
+    val row = cg_addi(g, cg_add(g, c->n0, of_lane), (int64_t)i * c->p.s->tn);
+    val begin = cg_gep(g, slot, cg_muli(g, row, et_stream_row_bytes(&c->p)));
+    val at = c->p.bits < 8 ? LLVMBuildLShr(g->b, k, cg_i32(g, c->p.bits == 4 ? 1 : 2), "")
+                           : cg_muli(g, k, c->p.bits / 8);
     at = LLVMBuildXor(g->b, at, swapped(g, c, of_lane), "");
     val v = LLVMBuildLoad2(g->b, cg_words(g, bits), cg_gep(g, begin, at), "");
     LLVMSetAlignment(v, (unsigned)bits / 8);
@@ -131,12 +79,12 @@ void cg_contract_take(cg *g, const et_contract *c, val *out) {
     cg_ring r = cg_ring_next(g, &g->taker);
     cg_ring_take(g, &r);
     val slot = cg_ring_slot(g, &r), k0 = cg_add(g, c->kpart, c->lane_k0), words[16];
-    for (int u = 0; u < c->units; u++)
-        for (int i = 0; i < c->products; i++)
-            for (int n = 0; n < c->nsub * c->rows_n; n++) {
-                int per = c->piece * c->size / 4, count = 0;
-                for (int k = 0; k < c->lane_k; k += c->piece) {
-                    val at = cg_addi(g, k0, (int64_t)u * c->unit_k + k);
+    for (int u = 0; u < c->p.units; u++)
+        for (int i = 0; i < c->p.products; i++)
+            for (int n = 0; n < c->p.nsub * c->p.rows_n; n++) {
+                int per = c->p.piece * c->p.size / 4, count = 0;
+                for (int k = 0; k < c->p.lane_k; k += c->p.piece) {
+                    val at = cg_addi(g, k0, (int64_t)u * c->p.unit_k + k);
                     val v = cg_contract_from_slot(g, c, slot, i, n, at, 32 * per);
                     for (int w = 0; w < per; w++)
                         words[count++] = cg_extract(g, v, w);
@@ -159,8 +107,8 @@ enum { FLIGHT = 2 /* copies on their way, each of a line a lane */ };
 /* Do lines and lanes come out even? Where they do not, chunks are only counted. */
 static bool can_ask(cg *g, const et_contract *c, int lines, int per) {
     int wave = g->t->wave;
-    return (lines % wave == 0 || wave % lines == 0) && c->s->tn % per == 0 &&
-           (per <= 16 || et_stream_is_full(g->p, c->s)) && cg_contract_alike(g, c, per);
+    return (lines % wave == 0 || wave % lines == 0) && c->p.s->tn % per == 0 &&
+           (per <= 16 || et_stream_is_full(g->p, c->p.s)) && et_stream_alike(cg_cx(g), &c->p, per);
 }
 
 static void ask(cg *g, val to, val from) {
@@ -171,8 +119,8 @@ static void ask(cg *g, val to, val from) {
 
 /* The next chunk; FROM has the lane's first line of each b. */
 static void ask_chunk(cg *g, const et_contract *c, const cg_bringer *by, const val *from) {
-    const et_step *s = c->s;
-    int bytes = cg_contract_row_bytes(c), lines = bytes > ET_ASK_LINE ? bytes / ET_ASK_LINE : 1;
+    const et_step *s = c->p.s;
+    int bytes = et_stream_row_bytes(&c->p), lines = bytes > ET_ASK_LINE ? bytes / ET_ASK_LINE : 1;
     int wave = g->t->wave, per = lines < wave ? wave / lines : 1;
     block asked = cg_block(g, "asked");
     cg_ring_ask(g, by, g->p->ring.ahead / g->p->ring.bytes, asked);
@@ -181,7 +129,7 @@ static void ask_chunk(cg *g, const et_contract *c, const cg_bringer *by, const v
         block past = cg_contract_past(g, c);
         for (int r = 0; r < s->tn; r += per) {
             cg_contract_skip(g, c, r, past);
-            int64_t row = et_stream_row(g->p, s, i, r) * c->bits / 8;
+            int64_t row = et_stream_row(g->p, s, i, r) * c->p.bits / 8;
             for (int l = 0; l < lines; l += wave) {
                 ask(g, to, cg_gepi(g, from[i], row + l * ET_ASK_LINE));
             }
@@ -195,11 +143,11 @@ static void ask_chunk(cg *g, const et_contract *c, const cg_bringer *by, const v
 
 /* The same of a packed b, where each sixteen rows begin. */
 static void ask_packed(cg *g, const et_contract *c, const cg_bringer *by, const val *from) {
-    int all = cg_contract_packed_bytes(c), wave = g->t->wave;
+    int all = et_stream_packed_bytes(&c->p), wave = g->t->wave;
     block asked = cg_block(g, "asked");
     cg_ring_ask(g, by, g->p->ring.ahead / g->p->ring.bytes, asked);
     val to = cg_ring_scrap(g), own = cg_muli(g, g->lane, ET_ASK_LINE);
-    for (int i = 0; i < cg_contract_slot_bytes(c) / all; i++)
+    for (int i = 0; i < et_stream_slot_bytes(&c->p) / all; i++)
         for (int at = 0; at < all; at += wave * ET_ASK_LINE) {
             val last = cg_i32(g, all - at - ET_RING_PIECE);
             val line = cg_call(g, "llvm.umin", 1, &g->i32, 2, (val[]){own, last});
@@ -215,7 +163,7 @@ static void ask_packed(cg *g, const et_contract *c, const cg_bringer *by, const 
 
 /* Where the lane's first piece of b[I] is in memory: PIECE of ROW, of so many BYTES. */
 static val source(cg *g, const et_contract *c, int i, val row, val piece, int bytes) {
-    const et_step *s = c->s;
+    const et_step *s = c->p.s;
     et_node_x x = *et_x(g->x, et_stream_load(g->p, s, i));
     int mark = cg_scope(g);
     cg_bind(g, s->nvar, row, true);
@@ -238,12 +186,12 @@ struct lots {
 };
 
 static struct lots lots_of(cg *g, const et_contract *c) {
-    int copy = g->t->wave * PIECE, all = cg_contract_slot_bytes(c) / copy;
+    int copy = g->t->wave * PIECE, all = et_stream_slot_bytes(&c->p) / copy;
     struct lots l = {.copies = all < COPIES ? all : COPIES};
     l.most = g->p->ring.flight / (l.copies * copy) - 1;
     if (l.most < 0) l.most = 0;
     int64_t lo, rows;
-    et_span(g->x, c->s->mlive, &lo, &rows);
+    et_span(g->x, c->p.s->mlive, &lo, &rows);
     l.calm = rows > ET_FEW_ROWS ? l.most : g->p->ring.calm / (l.copies * copy) - 1;
     if (l.calm < 0) l.calm = 0;
     return l;
@@ -261,7 +209,7 @@ static void asked(cg *g, struct lots *l) {
 }
 
 block cg_contract_past(cg *g, const et_contract *c) {
-    return et_stream_is_full(g->p, c->s) ? NULL : cg_block(g, "past");
+    return et_stream_is_full(g->p, c->p.s) ? NULL : cg_block(g, "past");
 }
 
 void cg_contract_skip(cg *g, const et_contract *c, int n, block past) {
@@ -281,21 +229,21 @@ void cg_contract_pass(cg *g, block past) {
  * meet. */
 static void bring_chunk(cg *g, const et_contract *c, const cg_ring *r, val row, val unit,
                         val *from) {
-    const et_step *s = c->s;
-    int wave = g->t->wave, pieces = cg_contract_row_bytes(c) / PIECE;
-    int per = rows_at_once(g, pieces);
+    const et_step *s = c->p.s;
+    int wave = g->t->wave, pieces = et_stream_row_bytes(&c->p) / PIECE;
+    int per = et_stream_rows_at_once(cg_cx(g), pieces);
     struct lots lots = lots_of(g, c);
     cg_ring mine = {g->family->stream->own(g, r->slot), r->turn};
     val slot = cg_ring_slot(g, &mine);
     if (lots.calm < lots.most) lots.low = cg_ring_is_low(g, r, g->slots_here / 2);
-    val own = cg_muli(g, row, cg_contract_row_bytes(c)), to[2 * SWAP / PIECE] = {NULL};
+    val own = cg_muli(g, row, et_stream_row_bytes(&c->p)), to[2 * SWAP / PIECE] = {NULL};
     val place = LLVMBuildXor(g->b, cg_muli(g, unit, PIECE), swapped(g, c, row), "");
     cg_contract_bring_sides(g, c, slot, from + s->nacc);
     for (int i = 0; i < s->nacc; i++) {
         block past = cg_contract_past(g, c);
         for (int n = 0; n < s->tn; n += per) {
             cg_contract_skip(g, c, n, past);
-            int64_t ahead = et_stream_row(g->p, s, i, n) * c->bits / 8;
+            int64_t ahead = et_stream_row(g->p, s, i, n) * c->p.bits / 8;
             int swap = swap_at(g, c, n);
             val *at = &to[swap / PIECE];
             if (!*at) {
@@ -304,7 +252,7 @@ static void bring_chunk(cg *g, const et_contract *c, const cg_ring *r, val row, 
             }
             for (int u = 0; u < pieces; u += wave) {
                 g->family->stream->copy(
-                    g, cg_gepi(g, *at, (i * s->tn + n) * cg_contract_row_bytes(c) + u * PIECE),
+                    g, cg_gepi(g, *at, (i * s->tn + n) * et_stream_row_bytes(&c->p) + u * PIECE),
                     cg_gepi(g, from[i], ahead + u * PIECE), PIECE);
                 asked(g, &lots);
             }
@@ -317,8 +265,8 @@ static void bring_chunk(cg *g, const et_contract *c, const cg_ring *r, val row, 
  * places that a ring of chunks of both operands has them in (contract_chunk.c). */
 static void bring_lines(cg *g, const et_contract *c, const cg_ring *r, val row, val unit,
                         val *from) {
-    const et_step *s = c->s;
-    int lines = cg_contract_row_bytes(c) / LINE, rows = s->nacc * s->tn;
+    const et_step *s = c->p.s;
+    int lines = et_stream_row_bytes(&c->p) / LINE, rows = s->nacc * s->tn;
     struct lots lots = lots_of(g, c);
     cg_ring mine = {g->family->stream->own(g, r->slot), r->turn};
     val slot = cg_ring_slot(g, &mine), to[2];
@@ -330,7 +278,7 @@ static void bring_lines(cg *g, const et_contract *c, const cg_ring *r, val row, 
     }
     for (int i = 0; i < s->nacc; i++)
         for (int n = 0; n < s->tn; n += ROWS) {
-            int64_t ahead = et_stream_row(g->p, s, i, n) * c->size;
+            int64_t ahead = et_stream_row(g->p, s, i, n) * c->p.size;
             for (int line = 0; line < lines; line++) {
                 int at = (line * rows + i * s->tn + n) * LINE;
                 g->family->stream->copy(g, cg_gepi(g, to[n / ROWS % 2], at),
@@ -348,7 +296,7 @@ static void bring_next(cg *g, const et_contract *c, const cg_bringer *by, val ro
     }
     cg_ring r = cg_ring_next(g, &by->next);
     cg_ring_free(g, &r, by);
-    if (c->slot_k)
+    if (c->p.slot_k)
         bring_lines(g, c, &r, row, unit, from);
     else
         bring_chunk(g, c, &r, row, unit, from);
@@ -358,19 +306,19 @@ static void bring_next(cg *g, const et_contract *c, const cg_bringer *by, val ro
 static void bring_chunks(cg *g, const et_contract *c, const cg_bringer *by, val row, val unit,
                          val *from) {
     val zero = cg_i32(g, 0), one = cg_i32(g, 1), chunks = cg_i32(g, slots_of(c)), at[MOST_FROM];
-    int n = c->s->nacc, all = n + (c->sides ? c->sides->copies : 0);
+    int n = c->p.s->nacc, all = n + (c->p.sides ? c->p.sides->copies : 0);
     cg_for f;
-    if (!c->zeros) {
+    if (!c->p.zeros) {
         cg_for_begin(g, &f, zero, chunks, one, true, all, from);
         bring_next(g, c, by, row, unit, from);
         for (int i = 0; i < n; i++)
-            from[i] = cg_gepi(g, from[i], cg_contract_row_bytes(c));
+            from[i] = cg_gepi(g, from[i], et_stream_row_bytes(&c->p));
         cg_contract_move_sides(g, c, NULL, from + n);
         cg_for_end(g, &f, from);
         return;
     }
     val chunk = cg_for_begin(g, &f, cg_contract_next(g, c, zero), chunks, one, false, 0, at);
-    val ahead = LLVMBuildZExt(g->b, cg_muli(g, chunk, cg_contract_row_bytes(c)), g->i64, "");
+    val ahead = LLVMBuildZExt(g->b, cg_muli(g, chunk, et_stream_row_bytes(&c->p)), g->i64, "");
     for (int i = 0; i < n; i++)
         at[i] = cg_gep(g, from[i], ahead);
     memcpy(at + n, from + n, (size_t)(all - n) * sizeof *at);
@@ -382,8 +330,8 @@ static void bring_chunks(cg *g, const et_contract *c, const cg_bringer *by, val 
 
 /* Packed, of each product each sixteen rows' blocks: FROM has the lane's first piece of these. */
 static void bring_packed_chunk(cg *g, const et_contract *c, const cg_ring *r, const val *from) {
-    int wave = g->t->wave, all = cg_contract_packed_bytes(c),
-        runs = cg_contract_slot_bytes(c) / all;
+    int wave = g->t->wave, all = et_stream_packed_bytes(&c->p),
+        runs = et_stream_slot_bytes(&c->p) / all;
     struct lots lots = lots_of(g, c);
     val slot = cg_ring_slot(g, r), own = cg_muli(g, g->lane, PIECE);
     if (lots.calm < lots.most) lots.low = cg_ring_is_low(g, r, g->slots_here / 2);
@@ -401,13 +349,13 @@ static void bring_packed_chunk(cg *g, const et_contract *c, const cg_ring *r, co
 }
 
 static void bring_packed(cg *g, const et_contract *c, const cg_bringer *by) {
-    int all = cg_contract_packed_bytes(c), high = c->s->tn / ET_PACKED_ROWS;
-    int runs = c->s->nacc * high;
+    int all = et_stream_packed_bytes(&c->p), high = c->p.s->tn / ET_PACKED_ROWS;
+    int runs = c->p.s->nacc * high;
     val from[MOST_PACKED];
     for (int i = 0; i < runs; i++)
         from[i] = cg_contract_packed_at(g, c, i / high, cg_i32(g, i % high * ET_PACKED_ROWS));
     cg_for f;
-    cg_for_begin(g, &f, cg_i32(g, 0), cg_i32(g, c->chunks), cg_i32(g, 1), true, runs, from);
+    cg_for_begin(g, &f, cg_i32(g, 0), cg_i32(g, c->p.chunks), cg_i32(g, 1), true, runs, from);
     if (by->asks) {
         ask_packed(g, c, by, from);
     } else {
@@ -422,15 +370,15 @@ static void bring_packed(cg *g, const et_contract *c, const cg_bringer *by) {
 }
 
 static void bring_dense(cg *g, et_contract *c, const cg_bringer *by) {
-    const et_step *s = c->s;
+    const et_step *s = c->p.s;
     int wave = g->t->wave, bytes = by->asks ? ET_ASK_LINE : PIECE;
-    int pieces = cg_contract_row_bytes(c) > bytes ? cg_contract_row_bytes(c) / bytes : 1;
-    if (c->slot_k && !by->asks) pieces = LINE / PIECE;
+    int pieces = et_stream_row_bytes(&c->p) > bytes ? et_stream_row_bytes(&c->p) / bytes : 1;
+    if (c->p.slot_k && !by->asks) pieces = LINE / PIECE;
     bool shared = pieces < wave;
     val zero = cg_i32(g, 0), from[MOST_FROM];
     val row = shared ? LLVMBuildUDiv(g->b, g->lane, cg_i32(g, pieces), "") : zero;
     val unit = shared ? LLVMBuildURem(g->b, g->lane, cg_i32(g, pieces), "") : g->lane;
-    if (by->asks) c->sides = NULL; /* too small to be worth it */
+    if (by->asks) c->p.sides = NULL; /* too small to be worth it */
     for (int i = 0; i < s->nacc; i++)
         from[i] = source(g, c, i, row, unit, bytes);
     cg_contract_begin_sides(g, c, from + s->nacc);
@@ -440,7 +388,9 @@ static void bring_dense(cg *g, et_contract *c, const cg_bringer *by) {
 }
 
 void cg_contract_bring(cg *g, const et_step *s, const cg_bringer *by) {
-    et_contract *c = cg_contract_shape(g, s), *other = cg_contract_other(g, c);
+    et_contract *c = et_alloc(g->arena, sizeof *c);
+    cg_contract_plan(g, s, c);
+    et_contract *other = cg_contract_other(g, c);
     block packed, dense, over;
     if (!other) {
         bring_dense(g, c, by);

@@ -5,29 +5,17 @@
 #include "ir/program/zeros.h"
 #include "codegen/step/contract.h"
 
-bool cg_contract_zeros(cg *g, const et_contract *c) {
-    if (!g->leave_out || !c->direct || c->codes || c->chunks < 1) return false;
-    for (int i = 0; i < c->s->nacc; i++) {
-        et_expr load = et_zeros_load(g->p, c->s, i);
-        if (!load.id) return false;
-        const et_node_x n = *et_x(g->x, load);
-        et_expr row = et_subst_var(g->x, n.ops[n.nops - 2], c->s->nvar, et_int(g->x, 0));
-        if (!cg_divisible(g, row, ET_ZERO_ROWS)) return false;
-    }
-    return true;
-}
-
 /* The word of the rows that begin with row N of product I; the last ones for rows that are not
  * there. */
 static val word(cg *g, const et_contract *c, int i, int n) {
-    const et_node_x x = *et_x(g->x, et_zeros_load(g->p, c->s, i));
+    const et_node_x x = *et_x(g->x, et_zeros_load(g->p, c->p.s, i));
     const et_shape *t = &g->p->tensors[x.i].shape;
     et_zeros z;
     et_zeros_of(g->p, x.i, &z);
     et_expr matrix = et_int(g->x, 0);
     for (int d = 0; d + 2 < x.nops; d++)
         matrix = et_add(g->x, et_mul(g->x, matrix, t->dim[d]), x.ops[d]);
-    et_expr row = et_subst_var(g->x, x.ops[x.nops - 2], c->s->nvar, et_int(g->x, n));
+    et_expr row = et_subst_var(g->x, x.ops[x.nops - 2], c->p.s->nvar, et_int(g->x, n));
     val at = cg_muli(g, cg_emit_i64(g, matrix), z.groups);
     val last = cg_i64(g, z.rows - 1), from = cg_emit_i64(g, row);
     from = cg_select(g, cg_icmp(g, LLVMIntSLT, from, last), from, last);
@@ -39,11 +27,11 @@ static val word(cg *g, const et_contract *c, int i, int n) {
 }
 
 void cg_contract_find_zeros(cg *g, et_contract *c) {
-    if (!c->zeros) return;
+    if (!c->p.zeros) return;
     int mark = cg_scope(g);
     val all = NULL, half[2];
-    for (int i = 0; i < c->s->nacc; i++)
-        for (int n = 0; n < c->s->tn; n += ET_ZERO_ROWS) {
+    for (int i = 0; i < c->p.s->nacc; i++)
+        for (int n = 0; n < c->p.s->tn; n += ET_ZERO_ROWS) {
             val one = word(g, c, i, n);
             all = all ? LLVMBuildOr(g->b, all, one, "") : one;
         }
@@ -54,11 +42,11 @@ void cg_contract_find_zeros(cg *g, et_contract *c) {
 }
 
 val cg_contract_next(cg *g, const et_contract *c, val chunk) {
-    if (!c->zeros) return chunk;
+    if (!c->p.zeros) return chunk;
     et_zeros z;
-    et_zeros_of(g->p, et_x(g->x, et_zeros_load(g->p, c->s, 0))->i, &z);
-    val log2 = cg_i32(g, z.log2_columns), end = cg_i32(g, c->chunks), zero = cg_i64(g, 0);
-    val bit = LLVMBuildLShr(g->b, cg_muli(g, chunk, c->kc), log2, "");
+    et_zeros_of(g->p, et_x(g->x, et_zeros_load(g->p, c->p.s, 0))->i, &z);
+    val log2 = cg_i32(g, z.log2_columns), end = cg_i32(g, c->p.chunks), zero = cg_i64(g, 0);
+    val bit = LLVMBuildLShr(g->b, cg_muli(g, chunk, c->p.kc), log2, "");
     val inside = cg_call(g, "llvm.umin", 1, &g->i32, 2, (val[]){bit, cg_i32(g, 63)});
     val rest = LLVMBuildLShr(g->b, c->some, LLVMBuildZExt(g->b, inside, g->i64, ""), "");
     val any = cg_icmp(g, LLVMIntNE, rest, zero);
@@ -66,7 +54,7 @@ val cg_contract_next(cg *g, const et_contract *c, val chunk) {
     val skip = cg_call(g, "llvm.cttz", 1, &g->i64, 2, (val[]){rest, LLVMConstInt(g->i1, 0, false)});
     skip = LLVMBuildTrunc(g->b, skip, g->i32, "");
     val at = LLVMBuildShl(g->b, cg_add(g, bit, skip), log2, "");
-    at = LLVMBuildUDiv(g->b, at, cg_i32(g, c->kc), "");
+    at = LLVMBuildUDiv(g->b, at, cg_i32(g, c->p.kc), "");
     at = cg_call(g, "llvm.umax", 1, &g->i32, 2, (val[]){at, chunk});
     return cg_select(g, any, at, end);
 }

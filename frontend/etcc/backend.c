@@ -224,7 +224,11 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
     if (o->to == ET_STAGE_GRAPH) return write_text(graph_text, g, o->output, d);
     et_findings findings = {0};
     et_machine on = *(o->on ? o->on : et_machine_for(o->target));
-    if (et_is_without(o->without, ET_FEATURE_GROUP)) on.group_waves = 0; /* as codegen.c has it */
+    et_target target = *et_target_find(o->target);
+    if (et_is_without(o->without, ET_FEATURE_GROUP)) { /* as codegen.c has it */
+        on.group_waves = 0;
+        target.group = NULL;
+    }
     et_pass_options passes = {.machine = &on,
                               .dump = o->dump,
                               .dump_to = stdout,
@@ -233,8 +237,9 @@ bool et_compile(et_graph *g, et_program *from, const et_options *o, et_diags *d,
                               .unverified = o->unverified,
                               .schedule = o->schedule,
                               .without = o->without,
-                              .packed = o->sparse == ET_SPARSE_2_4 &&
-                                        et_target_packs(et_target_find(o->target)),
+                              .target = &target,
+                              .packed = o->sparse == ET_SPARSE_2_4 && et_target_packs(&target),
+                              .zeros = o->sparse == ET_SPARSE_ZEROS,
                               .keep_order = o->sparse != ET_SPARSE_NONE,
                               .carried = o->carried,
                               .slices = o->slices,

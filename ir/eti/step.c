@@ -215,8 +215,48 @@ static int staged(eti_parser *p, const et_step *s, const char *a, const char *b)
     return l->dim[0] >= rows ? l->dim[0] : s->tm;
 }
 
+/* One of the words of KIND, after its name; 0 after an error. */
+static int plan_word(eti_parser *p, const char *name, et_plan_words kind) {
+    eti_need_word(p, name);
+    for (int i = 0; et_plan_word(kind, i) && !p->broken; i++)
+        if (eti_take_word(p, et_plan_word(kind, i))) return i;
+    if (!p->broken) {
+        eti_error(p, p->tok.loc, "there are no such %s (ETI.md)", name);
+        p->broken = true;
+    }
+    return 0;
+}
+
+/* plan rows HOW N weights HOW N decode HOW chunk K lane K sums N [spread N] [either]; whether it
+ * suits the step and the target is looked at where that is known (ir/product/plan.c). */
+static void plan(eti_parser *p, et_product_plan *w) {
+    w->made = true;
+    w->rows = (et_rows_from)plan_word(p, "rows", ET_PLAN_WORD_ROWS);
+    w->rows_depth = (int)eti_need_int(p, 1, 64, "chunks of rows at once");
+    w->weights = (et_weights_from)plan_word(p, "weights", ET_PLAN_WORD_WEIGHTS);
+    w->depth = (int)eti_need_int(p, 1, 2, "chunks of weights in registers");
+    w->decode = (et_decode_as)plan_word(p, "decode", ET_PLAN_WORD_DECODE);
+    eti_need_word(p, "chunk");
+    w->chunk = (int)eti_need_int(p, 1, 1 << 20, "the k of a chunk");
+    eti_need_word(p, "lane");
+    w->lane_k = (int)eti_need_int(p, 1, 16, "the k of a lane");
+    eti_need_word(p, "sums");
+    w->sets = (int)eti_need_int(p, 1, 64, "sums that take turns");
+    if (eti_take_word(p, "spread")) w->spread = (int)eti_need_int(p, 2, 16, "rows of an operand");
+    w->either = eti_take_word(p, "either");
+}
+
+static void plans(eti_parser *p, et_step *s) {
+    for (int i = 0; i < ET_PLANS && !p->broken; i++)
+        if (eti_take_word(p, et_plan_word(ET_PLAN_WORD_PLAN, i))) plan(p, &s->plan[i]);
+    if (!s->plan[ET_PLAN_MAIN].made && !p->broken)
+        for (int i = 0; i < ET_PLANS; i++)
+            if (s->plan[i].made)
+                eti_error(p, p->tok.loc, "there is no plan of the same product as it is");
+}
+
 /* contract TYPE [m < TM [live E], n < TN [live E]] over k < K [extent E] [by KC]
- * [waves WN * WK [* WM]] [stage $a [, $b]]  a = E  $acc += a * E ... */
+ * [waves WN * WK [* WM]] [stage $a [, $b]] [plan ...]  a = E  $acc += a * E ... */
 void eti_step_contract(eti_parser *p, et_step *s) {
     et_loc begin = p->tok.loc;
     int coords = p->nscope;
@@ -246,6 +286,7 @@ void eti_step_contract(eti_parser *p, et_step *s) {
         a = eti_need_name(p, ETI_LOCAL, "a local buffer");
         if (eti_take(p, ',')) b = eti_need_name(p, ETI_LOCAL, "a local buffer");
     }
+    if (!p->broken) plans(p, s);
     p->nscope = coords;
     if (p->broken || s->mvar < 0 || s->nvar < 0 || s->kvar < 0) {
         p->broken = true; /* reported */

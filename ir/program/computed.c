@@ -1,31 +1,39 @@
 /* Right operands of products that are computed of what they load: quantised weights, above all. */
 #include "ir/program/program.h"
 
-enum { MOST_LOADS = 8, MOST_RUN = 16, MOST_BITS = 128 };
+enum { MOST_RUN = 16, MOST_BITS = 128 };
 
-struct loads {
+struct finding {
     const et_exprs *x;
-    int kvar, n;
-    et_expr load[MOST_LOADS];
+    int kvar;
+    et_loads *l;
     bool odd; /* more than that, or some that only a choice makes */
 };
 
-static void find_loads(struct loads *l, et_expr e) {
-    const et_node_x *x = et_x(l->x, e);
-    if (x->op == ET_X_SELECT || x->op == ET_X_AND || x->op == ET_X_OR) l->odd = true;
-    if (!et_expr_has_var(l->x, e, l->kvar)) return;
+static void find_loads(struct finding *f, et_expr e) {
+    const et_node_x *x = et_x(f->x, e);
+    et_loads *l = f->l;
+    if (x->op == ET_X_SELECT || x->op == ET_X_AND || x->op == ET_X_OR) f->odd = true;
+    if (!et_expr_has_var(f->x, e, f->kvar)) return;
     if (x->op != ET_X_LOAD) {
         for (int i = 0; i < x->nops; i++)
-            find_loads(l, x->ops[i]);
+            find_loads(f, x->ops[i]);
         return;
     }
-    l->odd |= x->i2 != ET_LOAD_TENSOR;
+    f->odd |= x->i2 != ET_LOAD_TENSOR;
     for (int i = 0; i < l->n; i++)
         if (et_expr_eq(l->load[i], e)) return;
-    if (l->n == MOST_LOADS)
-        l->odd = true;
+    if (l->n == ET_MOST_LOADS)
+        f->odd = true;
     else
         l->load[l->n++] = e;
+}
+
+bool et_loads_of(const et_exprs *x, et_expr b, int kvar, et_loads *out) {
+    struct finding f = {.x = x, .kvar = kvar, .l = out};
+    out->n = 0;
+    find_loads(&f, b);
+    return !f.odd && out->n > 0;
 }
 
 static et_expr offset(et_exprs *x, const et_shape *s, const et_expr *index) {
@@ -111,12 +119,11 @@ static bool is_run(const et_program *p, et_expr load, int kvar, et_expr k, int r
 
 int et_k_computed(const et_program *p, et_expr b, int kvar, int run, int round) {
     et_exprs *x = p->g->exprs;
-    struct loads l = {.x = x, .kvar = kvar};
+    et_loads l;
     int64_t extent;
     if (run > MOST_RUN || !et_is_int(x, et_var_extent(x, kvar), &extent) || extent % round)
         return 0;
-    find_loads(&l, b);
-    if (l.odd) return 0;
+    if (!et_loads_of(x, b, kvar, &l)) return 0;
     int piece = et_var_add(x, "piece", et_int(x, extent / run));
     et_expr k = et_mul(x, et_var(x, piece), et_int(x, run));
     for (int i = 0; i < l.n; i++)

@@ -109,6 +109,17 @@ static void print_extent(struct out *o, int var, et_expr extent) {
         fprintf(o->to, " extent %s", text(o, extent));
 }
 
+static void print_plan(struct out *o, et_plan_of which, const et_product_plan *w) {
+    if (!w->made) return;
+    fprintf(o->to, "    %s rows %s %d weights %s %d decode %s chunk %d lane %d sums %d",
+            et_plan_word(ET_PLAN_WORD_PLAN, which), et_plan_word(ET_PLAN_WORD_ROWS, w->rows),
+            w->rows_depth, et_plan_word(ET_PLAN_WORD_WEIGHTS, w->weights), w->depth,
+            et_plan_word(ET_PLAN_WORD_DECODE, w->decode), w->chunk, w->lane_k, w->sets);
+    if (w->spread) fprintf(o->to, " spread %d", w->spread);
+    if (w->either) fprintf(o->to, " either");
+    fprintf(o->to, "\n");
+}
+
 static void print_contract(struct out *o, const et_step *s) {
     FILE *f = o->to;
     fprintf(f, "  contract %s [", et_dtype_name(s->operand));
@@ -122,7 +133,10 @@ static void print_contract(struct out *o, const et_step *s) {
     if (s->wm > 1) fprintf(f, " * %d", s->wm);
     fprintf(f, " stage $%s", local_name(o, s->stage_a));
     if (s->stage_b >= 0) fprintf(f, ", $%s", local_name(o, s->stage_b));
-    fprintf(f, "\n    a = %s\n", text(o, s->a));
+    fprintf(f, "\n");
+    for (int i = 0; i < ET_PLANS; i++)
+        print_plan(o, i, &s->plan[i]);
+    fprintf(f, "    a = %s\n", text(o, s->a));
     for (int i = 0; i < s->nacc; i++)
         fprintf(f, "    $%s += a * %s\n", local_name(o, s->acc[i]), text(o, s->b[i]));
 }

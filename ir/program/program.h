@@ -147,6 +147,48 @@ typedef enum {
     ET_STEP_KINDS
 } et_step_kind;
 
+/* How a CONTRACT step is multiplied (ir/product/product.h): decided by passes/product, obeyed by
+ * codegen. The order of every sum follows from it. */
+typedef enum { ET_ROWS_STAGED, ET_ROWS_AHEAD, ET_ROWS_OWN, ET_ROWS_RING } et_rows_from;
+typedef enum {
+    ET_WEIGHTS_DIRECT,
+    ET_WEIGHTS_STREAM,
+    ET_WEIGHTS_STAGED,
+    ET_WEIGHTS_RING
+} et_weights_from;
+typedef enum {
+    ET_DECODE_PLAIN,
+    ET_DECODE_COMPUTED,
+    ET_DECODE_PAIRS,
+    ET_DECODE_UNSCALED,
+    ET_DECODE_F16,
+    ET_DECODE_FP8
+} et_decode_as;
+typedef struct {
+    bool made;
+    et_rows_from rows;
+    int rows_depth; /* chunks of a that are there or on their way at once */
+    et_weights_from weights;
+    int depth; /* chunks of b in registers: 1, or 2 that take turns */
+    et_decode_as decode;
+    bool either; /* b may turn out to be 2:4, and there is a second plan for it */
+    int chunk;   /* k's */
+    int lane_k;  /* consecutive k's of a lane in a fragment of b */
+    int sets;    /* sums of a product that take turns */
+    int spread;  /* rows of an operand that a single row's k is dealt to, or 0 */
+} et_product_plan;
+/* The plan of a step; that of a step whose chunks of zeros are left out; that of b read packed. */
+typedef enum { ET_PLAN_MAIN, ET_PLAN_ZEROS, ET_PLAN_PACKED, ET_PLANS } et_plan_of;
+typedef enum {
+    ET_PLAN_WORD_ROWS,
+    ET_PLAN_WORD_WEIGHTS,
+    ET_PLAN_WORD_DECODE,
+    ET_PLAN_WORD_PLAN,
+    ET_PLAN_WORDS
+} et_plan_words;
+/* "staged", for row I of one of these enums; NULL past the last. */
+const char *et_plan_word(et_plan_words, int i);
+
 /* Steps of a function run in order; a workgroup barrier separates a step from the next one that
  * touches the same local buffer. Work-items share a step's iterations in an order fixed at compile
  * time, so the order of every floating-point sum is too. */
@@ -187,8 +229,9 @@ typedef struct et_step {
     et_expr b[ET_MAX_ACC];
     int acc[ET_MAX_ACC]; /* locals, f32 [wk][tm][tn]; the total ends in [0] */
     int wn, wk;          /* waves along n and along k */
-    int wm;              /* along m, with a pipeline; wn * wk * wm = waves per workgroup */
-    int kc;              /* k of a chunk; a multiple of the matrix instruction's k times wk */
+    et_product_plan plan[ET_PLANS];
+    int wm;      /* along m, with a pipeline; wn * wk * wm = waves per workgroup */
+    int kc;      /* k of a chunk; a multiple of the matrix instruction's k times wk */
     int stage_a; /* local, operand type, [tm][kc]: staged rows of a; or, with a multistage pipeline
                     of both operands, [stages][tm][kc], in a layout that codegen chooses */
     int stage_b; /* local [tn][kc] for a b that is not k-contiguous in memory, or -1; with a
@@ -401,6 +444,14 @@ typedef enum { ET_STILL, ET_EVEN, ET_STEADY, ET_ANYHOW } et_growth;
 et_growth et_growth_of(const et_exprs *, et_expr e, int var);
 /* E at VAR = K, if it is the same for all VAR in [K, K + RUN); else none. */
 et_expr et_same_in_run(et_exprs *, et_expr e, int var, et_expr k, int run);
+/* The loads along KVAR that B, an operand, is computed of; false where there are none, more than
+ * that, some of local memory, or some that only a choice makes. */
+enum { ET_MOST_LOADS = 8 };
+typedef struct {
+    et_expr load[ET_MOST_LOADS];
+    int n;
+} et_loads;
+bool et_loads_of(const et_exprs *, et_expr b, int kvar, et_loads *out);
 /* Can codegen compute B in registers, without staging, where a lane has RUN consecutive values of
  * KVAR, and all waves together a multiple of what divides ROUND? Each load of B must be one element
  * for the run, or the run's elements, contiguous. Returns how many loads; 0: it cannot. */

@@ -1,6 +1,7 @@
 #include "tests/codegen/kit.h"
 #include "ir/interp/interp.h"
 #include "ir/program/step.h"
+#include "passes/product/product.h"
 #include "runtime/etrt.h"
 #include "runtime/etrt_abi.h"
 #include <check.h>
@@ -194,6 +195,10 @@ void kit_compile(kit *k) {
         }
         p->count = p->nitems;
     }
+    et_product_plan_all(p, &(et_product_options){.target = k->opt.target,
+                                                 .without = k->opt.without,
+                                                 .packed = k->opt.sparse == ET_SPARSE_2_4,
+                                                 .zeros = k->opt.sparse == ET_SPARSE_ZEROS});
     if (getenv("KIT_DUMP")) et_program_print(p, stdout);
     bool ok = et_codegen(p, &k->opt, &k->info);
     if (!ok) et_diag_print(k->g->diags, stderr);

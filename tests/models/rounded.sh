@@ -65,8 +65,8 @@ for columns in 96 256 1040; do
     for target; do
         "$bin/etcc" all.etg --target="$target" -o all.hsaco --explain >explained
         case $target.$columns in # other widths go through local memory
-        gfx942.256 | gfx950.256 | gfx1201.256) grep -q 'which are multiplied as codes' explained || die "$target: not multiplied as codes" ;;
-        gfx90a.* | gfx1100.*) ! grep -q 'multiplied as codes' explained || die "$target has no such instruction" ;;
+        gfx942.256 | gfx950.256 | gfx1201.256) grep -q 'multiplied as fp8 x fp8' explained || die "$target: not multiplied as fp8 x fp8" ;;
+        gfx90a.* | gfx1100.*) ! grep -q 'multiplied as fp8' explained || die "$target has no such instruction" ;;
         esac
         for n in 1 5 64; do
             "$bin/etfill" in.safetensors "x:f32[$n,$columns]:-3:3"

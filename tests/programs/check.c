@@ -365,6 +365,7 @@ static et_program *lower(struct check *c, et_arena *a, et_diags *d, const char *
     static const et_placement places[] = {ET_PLACEMENT_ALL, ET_PLACEMENT_ALL, ET_PLACEMENT_ALL,
                                           ET_PLACEMENT_GREEDY, ET_PLACEMENT_ILP};
     et_pass_options opt = {.machine = et_machine_for(target),
+                           .target = et_target_find(target),
                            .schedule = kinds[draw(c, 5)],
                            .placement = places[draw(c, 5)],
                            .quick = draw(c, 3) > 0,

@@ -68,8 +68,10 @@ static et_program *schedule(struct test *t, et_schedule_kind how, uint64_t order
     et_program *p = NULL, *done = NULL;
     t->diags = et_diags_create(t->arena);
     t->g = et_eti_parse(t->arena, t->diags, "random.eti", t->text.text, t->text.bytes, &p);
-    et_pass_options opt = {
-        .machine = et_machine_for(t->target), .unverified = true, .schedule = how};
+    et_pass_options opt = {.machine = et_machine_for(t->target),
+                           .target = et_target_find(t->target),
+                           .unverified = true,
+                           .schedule = how};
     if (!t->g || !et_passes_resume(t->g, p, &opt, &done)) return NULL;
     for (int i = 0; order && i < done->ngrids; i++) { /* a hybrid of its own */
         done->grids[i].dynamic = pick(t, 100) < 60;

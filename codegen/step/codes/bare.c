@@ -12,32 +12,32 @@
 
 static et_scaled of_product(cg *g, const et_contract *c, int i) {
     et_scaled s;
-    et_check(cg_contract_scaled(g, c, i, &s));
+    et_check(et_decode_scaled(cg_cx(g), &c->p, i, &s));
     return s;
-}
-
-et_dtype cg_contract_code_of(cg *g, const et_contract *c, int i) {
-    return g->p->tensors[et_x(g->x, of_product(g, c, i).load)->i].shape.dtype;
 }
 
 /* Is product I's scale the same for all k's? */
 static bool is_one(cg *g, const et_contract *c, int i) {
     et_scaled s = of_product(g, c, i);
-    return !s.times.id || !et_expr_has_var(g->x, s.times, c->s->kvar);
+    return !s.times.id || !et_expr_has_var(g->x, s.times, c->p.s->kvar);
 }
 
 /* Product I's scale in unit U, which all lanes share, but for that of all k's; none: there is no
  * such. */
 static et_expr scale_of(cg *g, const et_contract *c, int i, int u) {
     if (is_one(g, c, i)) return et_int(g->x, 1);
-    return cg_contract_of_unit(g, c, of_product(g, c, i).times, u);
+    return et_computed_of_unit(cg_cx(g), &c->p, of_product(g, c, i).times, u);
 }
 
 /* E, which all lanes share in unit U, as the lane's own k's have it: so the loads in it are those
  * that were made for the chunk (computed.c), which cg_contract_of_unit may call by another index.
  */
 static et_expr of_lane(cg *g, const et_contract *c, et_expr e, int u) {
-    return et_same_in_run(g->x, e, c->s->kvar, cg_contract_k(g, c, u), c->lane_k);
+    return et_same_in_run(g->x, e, c->p.s->kvar, et_computed_k(cg_cx(g), &c->p, u), c->p.lane_k);
+}
+
+static et_expr of_unit(cg *g, const et_contract *c, et_expr e, int u) {
+    return et_computed_of_unit(cg_cx(g), &c->p, e, u);
 }
 
 typedef et_expr at_unit(cg *, const et_contract *, et_expr e, int u);
@@ -45,9 +45,9 @@ typedef et_expr at_unit(cg *, const et_contract *, et_expr e, int u);
 /* What is added to product I's codes, as they come from the family, in unit U; none: nothing is. */
 static et_expr sum_of_added(cg *g, const et_contract *c, int i, int u, at_unit *at) {
     et_scaled s = of_product(g, c, i);
-    et_dtype code = cg_contract_code_of(g, c, i);
+    et_dtype code = et_decode_type(cg_cx(g), &c->p, i);
     int64_t more =
-        s.more + (c->halves ? -g->family->pairs->excess(code) : g->family->bare->less(code));
+        s.more + (c->p.halves ? -g->family->pairs->excess(code) : g->family->bare->less(code));
     et_expr sum = et_int(g->x, more);
     if (!more && !s.n) return ET_NO_EXPR;
     for (int k = 0; k < s.n; k++) {
@@ -58,75 +58,19 @@ static et_expr sum_of_added(cg *g, const et_contract *c, int i, int u, at_unit *
 }
 
 static et_expr added_to(cg *g, const et_contract *c, int i, int u) {
-    return sum_of_added(g, c, i, u, cg_contract_of_unit);
-}
-
-bool cg_contract_may_bare(cg *g, const et_contract *c, int i) {
-    et_scaled s;
-    if (!cg_contract_scaled(g, c, i, &s)) return false;
-    for (int u = 0; u < c->units; u++) {
-        if (!scale_of(g, c, i, u).id) return false;
-        for (int k = 0; k < s.n; k++)
-            if (!cg_contract_of_unit(g, c, s.add[k], u).id) return false;
-    }
-    return true;
+    return sum_of_added(g, c, i, u, of_unit);
 }
 
 /* ---- whether, with operands that are the product's ---- */
-
-/* Is E the same for each sixteen rows of b? */
-static bool is_wide(cg *g, const et_contract *c, et_expr e) {
-    et_expr first = et_mul(g->x, et_int(g->x, 16), et_var(g->x, cg_fresh_var(g, "n", INT32_MAX)));
-    return et_same_in_run(g->x, e, c->s->nvar, first, 16).id;
-}
 
 static bool is_dealt_alike(const et_deal *a, const et_deal *b) {
     return !memcmp(a, b, sizeof *a);
 }
 
-/* The fragment of f32 whose product with a column of ones makes of what lanes have for the rows of
- * their codes what they need for the rows of their sums; or NULL. */
-static const et_fragment *turning(cg *g, const et_contract *c) {
-    const et_fragment *f = et_target_fragment(g->t, ET_F32);
-    bool can = f && f->lane_k == 1 && c->rows_n == 1 && et_deal_values(&f->layout->n) == 1 &&
-               is_dealt_alike(&f->layout->sum_n, &c->sums->sum_n) &&
-               is_dealt_alike(&f->layout->sum_m, &c->sums->sum_m);
-    return can ? f : NULL;
-}
-
-static bool suits(cg *g, const et_contract *c, int i) {
-    et_scaled s;
-    if (!cg_contract_may_bare(g, c, i) || !cg_contract_scaled(g, c, i, &s) ||
-        !g->t->decode[cg_contract_code_of(g, c, i)].unscaled)
-        return false;
-    if (turning(g, c)) return true;
-    for (int k = 0; k < s.n; k++)
-        if (!is_wide(g, c, s.add[k])) return false;
-    return !s.times.id || is_wide(g, c, s.times);
-}
-
-bool cg_contract_take_bare(cg *g, et_contract *c) {
-    if (et_is_without(g->opt->without, ET_FEATURE_BARE) || !c->coded || c->streamed ||
-        cg_contract_sums(c) + c->s->nacc > ET_MAX_SUMS || c->sets > 1 || c->apart ||
-        c->lane_k % 8 || (c->s->operand != ET_BF16 && c->s->operand != ET_F16))
-        return false;
-    for (int i = 0; i < c->s->nacc; i++)
-        if (!suits(g, c, i)) return false;
-    c->times = g->t->decode[cg_contract_code_of(g, c, 0)].times;
-    for (int i = 1; i < c->s->nacc; i++)
-        if (g->t->decode[cg_contract_code_of(g, c, i)].times != c->times) {
-            c->times = 1;
-            return false;
-        }
-    c->bare = true;
-    c->late = c->msub == 1;
-    return true;
-}
-
 /* ---- codes ---- */
 
 /* Which of RAW is what unit U has of the codes. */
-int cg_contract_raw_of(const struct et_raw *raw, int u, et_expr codes) {
+int cg_contract_raw_of(const et_raw *raw, int u, et_expr codes) {
     int k = 0;
     while (raw[k].u != u || raw[k].n == 1 || !et_expr_eq(raw[k].load, codes))
         k++;
@@ -140,22 +84,21 @@ static val word_of(cg *g, val all, int w) {
 static val halved(cg *g, const et_contract *c, et_dtype code, val all) {
     val words[8];
     int per = 32 / et_dtype_bits(code);
-    for (int w = 0; w < c->lane_k / per; w++)
+    for (int w = 0; w < c->p.lane_k / per; w++)
         g->family->pairs->halves(g, code, word_of(g, all, w), words + (ptrdiff_t)per / 2 * w);
-    return cg_vector(g, g->i32, c->lane_k / 2, words);
+    return cg_vector(g, g->i32, c->p.lane_k / 2, words);
 }
 
-val cg_contract_bared(cg *g, const et_contract *c, int i, int u, const struct et_raw *raw,
-                      const val *v) {
+val cg_contract_bared(cg *g, const et_contract *c, int i, int u, const et_raw *raw, const val *v) {
     et_scaled s = of_product(g, c, i);
-    et_dtype code = cg_contract_code_of(g, c, i);
+    et_dtype code = et_decode_type(cg_cx(g), &c->p, i);
     val all = v[cg_contract_raw_of(raw, u, s.load)], words[16], out[8];
-    if (c->halves) return halved(g, c, code, all);
+    if (c->p.halves) return halved(g, c, code, all);
     int per = 32 / et_dtype_bits(code), n = 0;
-    for (int w = 0; w < c->lane_k / per; w++) {
+    for (int w = 0; w < c->p.lane_k / per; w++) {
         g->family->bare->take(g, code, word_of(g, all, w), out);
         for (int k = 0; k < per; k += 2)
-            words[n++] = g->family->bare->pack(g, c->s->operand, out[k], out[k + 1]);
+            words[n++] = g->family->bare->pack(g, c->p.s->operand, out[k], out[k + 1]);
     }
     val vector = n == 1 ? words[0] : cg_vector(g, g->i32, n, words);
     return LLVMBuildBitCast(g->b, vector, cg_fragment_type(g, c), "");
@@ -179,25 +122,26 @@ static val lane_of(cg *g, const et_deal *from, const et_deal *to) {
 
 /* V, of the row that the lane has codes of, for each of its sums. WIDE: of all sixteen. */
 static val turned(cg *g, const et_contract *c, val v, bool wide) {
-    val each[16], none = LLVMConstNull(LLVMVectorType(g->f32, (unsigned)c->results));
+    val each[16], none = LLVMConstNull(LLVMVectorType(g->f32, (unsigned)c->p.results));
     if (!wide) {
-        const et_fragment *f = turning(g, c);
-        const et_deal *from = &c->fr->layout->n, *to = &f->layout->n;
+        const et_fragment *f = et_decode_turning(cg_cx(g), &c->p);
+        const et_deal *from = &c->p.fr->layout->n, *to = &f->layout->n;
         val part = cg_f32(g, 1.0 / et_layout_groups(f->layout));
         if (!is_dealt_alike(from, to)) v = g->family->bare->pick(g, v, lane_of(g, from, to));
         return g->family->multiply(g, f, 1, &v, &part, none);
     }
-    for (int r = 0; r < c->results; r++)
+    for (int r = 0; r < c->p.results; r++)
         each[r] = v;
-    return cg_vector(g, g->f32, c->results, each);
+    return cg_vector(g, g->f32, c->p.results, each);
 }
 
 /* What the sums of a piece of product I's rows are multiplied by: what the lane's rows of b are, N
  * or nothing, times M or nothing. */
 static val factors(cg *g, const et_contract *c, int i, const val *n, val m) {
-    int all = c->sets * c->results;
+    int all = c->p.sets * c->p.results;
     val v[16], each[2];
-    if (!c->halves) return turned(g, c, *n, is_wide(g, c, of_product(g, c, i).times));
+    if (!c->p.halves)
+        return turned(g, c, *n, et_decode_is_wide(cg_cx(g), &c->p, of_product(g, c, i).times));
     for (int r = 0; r < 2; r++)
         each[r] = !n ? m : m ? LLVMBuildFMul(g->b, n[r], m, "") : n[r];
     for (int j = 0; j < all; j++)
@@ -207,8 +151,8 @@ static val factors(cg *g, const et_contract *c, int i, const val *n, val m) {
 
 /* SUM, and what is any good of PART times BY. */
 static val spread_scaled(cg *g, const et_contract *c, val part, val by, val sum) {
-    for (int j = 0; j < c->sets; j++)
-        for (int r = 0; r < c->results; r += 2) {
+    for (int j = 0; j < c->p.sets; j++)
+        for (int r = 0; r < c->p.results; r += 2) {
             int at = cg_contract_spread_value(c, j) + r;
             val v = cg_call(
                 g, "llvm.fma", 1, &g->f32, 3,
@@ -225,7 +169,7 @@ static bool as_before(cg *g, const et_contract *c, int i, int u) {
 
 /* Does the run of k's that share what belongs to product I's codes end with unit U? */
 static bool ends(cg *g, const et_contract *c, int i, int u) {
-    return u + 1 == c->units || !as_before(g, c, i, u + 1);
+    return u + 1 == c->p.units || !as_before(g, c, i, u + 1);
 }
 
 /* For the lane's rows of b: scales of unit U's run to N, what is added to its codes to MORE. */
@@ -236,24 +180,24 @@ static void of_run(cg *g, const et_contract *c, val chunk, const val *raw, int i
     if (!is_one(g, c, i)) cg_contract_of_rows(g, c, chunk, raw, i, of_lane(g, c, times, u), n);
     if (!add.id) return;
     cg_contract_of_rows(g, c, chunk, raw, i, sum_of_added(g, c, i, u, of_lane), more);
-    for (int row = 0; row < c->nsub * c->rows_n; row++)
-        more[row] = LLVMBuildFMul(g->b, more[row], cg_f32(g, 1 / c->times), "");
+    for (int row = 0; row < c->p.nsub * c->p.rows_n; row++)
+        more[row] = LLVMBuildFMul(g->b, more[row], cg_f32(g, 1 / c->p.times), "");
 }
 
 static val increase(cg *g, const et_contract *c, int i, int u, val more) {
-    return turned(g, c, more, is_wide(g, c, added_to(g, c, i, u)));
+    return turned(g, c, more, et_decode_is_wide(cg_cx(g), &c->p, added_to(g, c, i, u)));
 }
 
 void cg_contract_scale_pieces(cg *g, et_contract *c, val chunk, const val *raw) {
     val n[ET_MAX_FRAGMENTS], more[ET_MAX_FRAGMENTS];
     if (!c->by) c->by = et_alloc(g->arena, sizeof *c->by);
     if (!c->more) c->more = et_alloc(g->arena, sizeof *c->more);
-    for (int i = 0; i < c->s->nacc; i++)
-        for (int u = 0; u < c->units; u++) {
+    for (int i = 0; i < c->p.s->nacc; i++)
+        for (int u = 0; u < c->p.units; u++) {
             if (!ends(g, c, i, u)) continue;
             of_run(g, c, chunk, raw, i, u, n, more);
-            for (int ns = 0; ns < c->nsub; ns++) {
-                int at = u * c->nsub + ns;
+            for (int ns = 0; ns < c->p.nsub; ns++) {
+                int at = u * c->p.nsub + ns;
                 if (!is_one(g, c, i)) c->by->of[i][at] = factors(g, c, i, n + ns, NULL);
                 if (added_to(g, c, i, u).id) c->more->of[i][at] = increase(g, c, i, u, more[ns]);
             }
@@ -263,20 +207,20 @@ void cg_contract_scale_pieces(cg *g, et_contract *c, val chunk, const val *raw) 
 /* Does something belong to the sums of product I's codes that is not theirs, or not yet? */
 static bool corrects(cg *g, const et_contract *c, int i, int u) {
     return added_to(g, c, i, u).id ||
-           (c->halves && g->family->pairs->above(cg_contract_code_of(g, c, i)) > 0);
+           (c->p.halves && g->family->pairs->above(et_decode_type(cg_cx(g), &c->p, i)) > 0);
 }
 
 /* The product whose sums of row's elements are product I's: the first, where runs are the same. */
 static int summed_with(cg *g, const et_contract *c, int i) {
     bool alike = corrects(g, c, 0, 0);
-    for (int k = 0; k < c->units && alike; k++)
+    for (int k = 0; k < c->p.units && alike; k++)
         alike = as_before(g, c, i, k) == as_before(g, c, 0, k);
     return alike ? 0 : i;
 }
 
 static val products(cg *g, const et_contract *c, const val *of, const val *a, int in_a, val sum) {
-    return c->spread ? cg_contract_multiply_spread(g, c, in_a, of, a, sum)
-                     : g->family->multiply(g, c->fr, c->lane_k, of, a, sum);
+    return c->p.spread ? cg_contract_multiply_spread(g, c, in_a, of, a, sum)
+                       : g->family->multiply(g, c->p.fr, c->p.lane_k, of, a, sum);
 }
 
 enum { ONES_BF16 = 0x3f803f80, ONES_F16 = 0x3c003c00, SIXTEENS = 0x4c004c00 };
@@ -284,10 +228,10 @@ enum { ONES_BF16 = 0x3f803f80, ONES_F16 = 0x3c003c00, SIXTEENS = 0x4c004c00 };
 /* A row of b of such words in turn. */
 static val row_of_words(cg *g, const et_contract *c, int first, int second) {
     val word[8];
-    for (int w = 0; w < c->lane_k / 2; w++)
+    for (int w = 0; w < c->p.lane_k / 2; w++)
         word[w] = cg_i32(g, w % 2 ? second : first);
-    val b = cg_vector(g, g->i32, c->lane_k / 2, word);
-    return c->halves ? b : LLVMBuildBitCast(g->b, b, cg_fragment_type(g, c), "");
+    val b = cg_vector(g, g->i32, c->p.lane_k / 2, word);
+    return c->p.halves ? b : LLVMBuildBitCast(g->b, b, cg_fragment_type(g, c), "");
 }
 
 /* The sums of the row's elements in unit U's run, for product I; ROW: those so far. As halves, the
@@ -295,10 +239,11 @@ static val row_of_words(cg *g, const et_contract *c, int first, int second) {
  * all in the same measure. */
 static val row_sum(cg *g, const et_contract *c, int i, int u, const val *a, int in_a, val *row) {
     if (summed_with(g, c, i) < i) return row[0];
-    int one = c->halves || c->s->operand == ET_F16 ? ONES_F16 : ONES_BF16;
-    val b[] = {row_of_words(g, c, one, one), c->halves ? row_of_words(g, c, one, SIXTEENS) : NULL};
+    int one = c->p.halves || c->p.s->operand == ET_F16 ? ONES_F16 : ONES_BF16;
+    val b[] = {row_of_words(g, c, one, one),
+               c->p.halves ? row_of_words(g, c, one, SIXTEENS) : NULL};
     if (!as_before(g, c, i, u))
-        row[i] = LLVMConstNull(LLVMVectorType(g->f32, (unsigned)(c->sets * c->results)));
+        row[i] = LLVMConstNull(LLVMVectorType(g->f32, (unsigned)(c->p.sets * c->p.results)));
     return row[i] = products(g, c, b, a, in_a, row[i]);
 }
 
@@ -310,12 +255,12 @@ static val times_plus(cg *g, val a, val b, val sum) {
 /* SUM of halves without what they are above codes, and with MORE for each of the lane's rows, or
  * nothing; ROW: as row_sum has it. */
 static val correct(cg *g, const et_contract *c, int i, val row, const val *more, val sum) {
-    val above = cg_f32(g, -g->family->pairs->above(cg_contract_code_of(g, c, i)));
-    for (int j = 0; j < c->sets; j++)
-        for (int r = 0; r < c->results; r++) {
-            int own = c->spread ? cg_contract_spread_value(c, j) : j * c->results + r % 2;
+    val above = cg_f32(g, -g->family->pairs->above(et_decode_type(cg_cx(g), &c->p, i)));
+    for (int j = 0; j < c->p.sets; j++)
+        for (int r = 0; r < c->p.results; r++) {
+            int own = c->p.spread ? cg_contract_spread_value(c, j) : j * c->p.results + r % 2;
             int at = own + r / 2 * 2;
-            if (c->spread && r % 2) continue;
+            if (c->p.spread && r % 2) continue;
             /* The same for all pieces of rows, where what is added is a number. */
             val v = cg_fmul(g, cg_extract(g, row, own), above);
             if (more) v = cg_fma(g, cg_extract(g, row, own + 2), more[r / 2], v);
@@ -327,30 +272,31 @@ static val correct(cg *g, const et_contract *c, int i, val row, const val *more,
 
 void cg_contract_multiply_bare(cg *g, const et_contract *c, val chunk, int u, const val *raw,
                                const val *of, const val *a, int in_a, val *part, val *acc) {
-    for (int i = 0; i < c->s->nacc; i++) {
-        bool one = is_one(g, c, i), straight = one && !c->halves, last = ends(g, c, i, u),
+    for (int i = 0; i < c->p.s->nacc; i++) {
+        bool one = is_one(g, c, i), straight = one && !c->p.halves, last = ends(g, c, i, u),
              corrected = corrects(g, c, i, u);
         val n[ET_MAX_FRAGMENTS], more[ET_MAX_FRAGMENTS], row = NULL;
-        val m = last && c->halves ? cg_contract_of_row(g, c) : NULL;
+        val m = last && c->p.halves ? cg_contract_of_row(g, c) : NULL;
         if (last && !c->by) of_run(g, c, chunk, raw, i, u, n, more);
-        if (corrected) row = row_sum(g, c, i, u, a, in_a, part + cg_contract_sums(c));
-        for (int ns = 0; ns < c->nsub; ns++, of += c->rows_n) {
-            int at = cg_contract_sum(c, i, 0, ns), run = u * c->nsub + ns;
+        if (corrected) row = row_sum(g, c, i, u, a, in_a, part + et_mainloop_sums(&c->p));
+        for (int ns = 0; ns < c->p.nsub; ns++, of += c->p.rows_n) {
+            int at = cg_contract_sum(c, i, 0, ns), run = u * c->p.nsub + ns;
             val *sum = straight ? &acc[at] : &part[at];
             if (!straight && !as_before(g, c, i, u)) *sum = LLVMConstNull(LLVMTypeOf(acc[at]));
             *sum = products(g, c, of, a, in_a, *sum);
-            if (last && corrected && c->halves) {
+            if (last && corrected && c->p.halves) {
                 bool added = added_to(g, c, i, u).id;
-                *sum = correct(g, c, i, row, added ? more + (ptrdiff_t)ns * c->rows_n : NULL, *sum);
+                *sum =
+                    correct(g, c, i, row, added ? more + (ptrdiff_t)ns * c->p.rows_n : NULL, *sum);
             } else if (last && corrected) {
                 val by = c->more ? c->more->of[i][run] : increase(g, c, i, u, more[ns]);
                 *sum = times_plus(g, row, by, *sum);
             }
             if (!last || straight) continue;
             val by = c->by ? c->by->of[i][run]
-                           : factors(g, c, i, one ? NULL : n + (ptrdiff_t)ns * c->rows_n, m);
-            acc[at] = c->spread ? spread_scaled(g, c, part[at], by, acc[at])
-                                : times_plus(g, part[at], by, acc[at]);
+                           : factors(g, c, i, one ? NULL : n + (ptrdiff_t)ns * c->p.rows_n, m);
+            acc[at] = c->p.spread ? spread_scaled(g, c, part[at], by, acc[at])
+                                  : times_plus(g, part[at], by, acc[at]);
         }
     }
 }
@@ -365,8 +311,8 @@ static bool has_one(cg *g, const et_contract *c, int i) {
 static void note_sums(cg *g, const et_contract *c) {
     int *n = g->products[g->task];
     n[0] = n[1] = 0;
-    for (int i = 0; i < c->s->nacc; i++) {
-        n[0] += c->nsub;
+    for (int i = 0; i < c->p.s->nacc; i++) {
+        n[0] += c->p.nsub;
         n[1] += corrects(g, c, i, 0) && summed_with(g, c, i) == i;
     }
 }
@@ -374,17 +320,17 @@ static void note_sums(cg *g, const et_contract *c) {
 void cg_contract_begin_bare(cg *g, et_contract *c) {
     if (g->products) note_sums(g, c);
     c->scale = et_alloc(g->arena, sizeof *c->scale);
-    for (int i = 0; i < c->s->nacc; i++)
+    for (int i = 0; i < c->p.s->nacc; i++)
         if (has_one(g, c, i))
             cg_contract_of_rows(g, c, cg_i32(g, 0), NULL, i, of_product(g, c, i).times,
                                 c->scale->of[i]);
 }
 
 void cg_contract_end_bare(cg *g, const et_contract *c, val *acc) {
-    for (int i = 0; i < c->s->nacc; i++)
-        for (int ns = 0; ns < c->nsub && has_one(g, c, i); ns++) {
+    for (int i = 0; i < c->p.s->nacc; i++)
+        for (int ns = 0; ns < c->p.nsub && has_one(g, c, i); ns++) {
             val *sum = &acc[cg_contract_sum(c, i, 0, ns)];
-            const val *n = c->scale->of[i] + (ptrdiff_t)ns * c->rows_n;
+            const val *n = c->scale->of[i] + (ptrdiff_t)ns * c->p.rows_n;
             *sum = LLVMBuildFMul(g->b, *sum, factors(g, c, i, n, NULL), "");
         }
 }

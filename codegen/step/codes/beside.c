@@ -9,58 +9,6 @@ static int dtype_bits(cg *g, et_expr load) {
     return et_dtype_bits(g->p->tensors[et_x(g->x, load)->i].shape.dtype);
 }
 
-/* The largest piece that copies of a row's BYTES are made of; 0: none is. */
-static int piece_of(int bytes) {
-    for (int piece = PIECE; piece >= 4; piece /= 2)
-        if (bytes % piece == 0) return piece;
-    return 0;
-}
-
-/* Does the first element of each chunk, of all rows, lie at a multiple of COUNT? */
-static bool aligned(cg *g, const et_contract *c, et_expr load, int count) {
-    et_node_x x = *et_x(g->x, load);
-    et_expr chunk = et_var(g->x, cg_fresh_var(g, "c", c->k / c->kc));
-    et_expr k = et_mul(g->x, chunk, et_int(g->x, c->kc));
-    et_expr off = cg_offset(g, x.i2, x.i, x.ops);
-    return cg_divisible(g, et_subst_var(g->x, off, c->s->kvar, k), count);
-}
-
-static bool plan_side(cg *g, const et_contract *c, const et_beside *b, int at, et_side *out) {
-    int bits = dtype_bits(g, b->load), wave = g->t->wave;
-    if (c->kc % b->group || c->kc / b->group * bits % 8) return false;
-    int bytes = c->kc / b->group * bits / 8, piece = piece_of(bytes);
-    if (!piece || !aligned(g, c, b->load, piece * 8 / bits)) return false;
-    int items = c->s->tn * (bytes / piece);
-    *out = (et_side){.load = b->load, .group = b->group, .bytes = bytes, .piece = piece, .at = at};
-    out->copies = (items + wave - 1) / wave;
-    return items % wave == 0 || wave % items == 0;
-}
-
-void cg_contract_plan_sides(cg *g, et_contract *c, int codes) {
-    int at = (codes + PIECE - 1) / PIECE * PIECE;
-    c->sides = et_alloc(g->arena, sizeof *c->sides);
-    for (int i = 0; i < c->s->nacc; i++) {
-        et_beside b[ET_MOST_BESIDE];
-        int n = et_stream_beside(g->p, c->s, i, b);
-        for (int j = 0; j < n; j++) {
-            et_side *side = &c->sides->of[i][c->sides->count[i]];
-            if (!plan_side(g, c, &b[j], at, side)) continue;
-            int end = at + c->s->tn * side->bytes;
-            if (end > g->p->ring.bytes || c->sides->copies + side->copies > ET_MOST_SIDE_COPIES)
-                continue;
-            c->sides->count[i]++;
-            c->sides->copies += side->copies;
-            at = (end + PIECE - 1) / PIECE * PIECE;
-        }
-    }
-}
-
-const et_side *cg_contract_side(const et_contract *c, int i, et_expr load) {
-    for (int j = 0; c->sides && j < c->sides->count[i]; j++)
-        if (et_expr_eq(c->sides->of[i][j].load, load)) return &c->sides->of[i][j];
-    return NULL;
-}
-
 /* ---- taken ---- */
 
 /* Of four bits, the byte that holds it: which half is told by where it lies in memory, as in that
@@ -84,7 +32,7 @@ val cg_contract_side_value(cg *g, const et_contract *c, const et_side *side, val
 
 /* Which of a side's copies of a chunk is the lane's, of those that begin at number FIRST. */
 static val item_of(cg *g, const et_contract *c, const et_side *side, int first) {
-    int items = c->s->tn * (side->bytes / side->piece);
+    int items = c->p.s->tn * (side->bytes / side->piece);
     val lane = g->lane;
     if (items < g->t->wave) lane = LLVMBuildAnd(g->b, lane, cg_i32(g, items - 1), "");
     return cg_addi(g, lane, first);
@@ -94,9 +42,9 @@ static val source(cg *g, const et_contract *c, const et_side *side, val item) {
     et_node_x x = *et_x(g->x, side->load);
     val pieces = cg_i32(g, side->bytes / side->piece);
     int mark = cg_scope(g);
-    cg_bind(g, c->s->nvar, LLVMBuildUDiv(g->b, item, pieces, ""), true);
+    cg_bind(g, c->p.s->nvar, LLVMBuildUDiv(g->b, item, pieces, ""), true);
     et_expr off = cg_offset(g, x.i2, x.i, x.ops);
-    val at = cg_address(g, x.i2, x.i, et_subst_var(g->x, off, c->s->kvar, et_int(g->x, 0)));
+    val at = cg_address(g, x.i2, x.i, et_subst_var(g->x, off, c->p.s->kvar, et_int(g->x, 0)));
     cg_scope_end(g, mark);
     val ahead = cg_muli(g, LLVMBuildURem(g->b, item, pieces, ""), side->piece);
     return cg_gep(g, at, LLVMBuildZExt(g->b, ahead, g->i64, ""));
@@ -106,10 +54,10 @@ static val source(cg *g, const et_contract *c, const et_side *side, val item) {
 static void each(cg *g, const et_contract *c,
                  void (*f)(cg *, const et_contract *, const et_side *, int, void *, val *),
                  void *ctx, val *from) {
-    for (int i = 0; c->sides && i < c->s->nacc; i++)
-        for (int j = 0; j < c->sides->count[i]; j++)
-            for (int k = 0; k < c->sides->of[i][j].copies; k++)
-                f(g, c, &c->sides->of[i][j], k * g->t->wave, ctx, from++);
+    for (int i = 0; c->p.sides && i < c->p.s->nacc; i++)
+        for (int j = 0; j < c->p.sides->count[i]; j++)
+            for (int k = 0; k < c->p.sides->of[i][j].copies; k++)
+                f(g, c, &c->p.sides->of[i][j], k * g->t->wave, ctx, from++);
 }
 
 static void begin(cg *g, const et_contract *c, const et_side *side, int first, void *none,
@@ -133,7 +81,7 @@ static void move(cg *g, const et_contract *c, const et_side *side, int first, vo
 
 int cg_contract_begin_sides(cg *g, const et_contract *c, val *from) {
     each(g, c, begin, NULL, from);
-    return c->sides ? c->sides->copies : 0;
+    return c->p.sides ? c->p.sides->copies : 0;
 }
 
 void cg_contract_bring_sides(cg *g, const et_contract *c, val slot, val *from) {

@@ -25,72 +25,19 @@ enum {
 
 /* ---- whether ---- */
 
-/* Codes of four bits with a number added to them, or nothing, take as long in pairs of bf16, where
- * their scale suits these. */
-static bool suits(cg *g, const et_contract *c, int i) {
-    et_scaled s, first;
-    if (!cg_contract_scaled(g, c, i, &s) || !cg_contract_scaled(g, c, 0, &first)) return false;
-    et_dtype code = g->p->tensors[et_x(g->x, s.load)->i].shape.dtype,
-             other = g->p->tensors[et_x(g->x, first.load)->i].shape.dtype;
-    if (!g->t->decode[code].f16 || code != other) return false;
-    bool gains = et_dtype_bits(code) == 4 ? s.n || !c->apart : !s.n && !s.more;
-    return gains && cg_contract_may_bare(g, c, i);
-}
-
-/* Has a lane codes of the rows n that it has sums of, two for each? */
-static bool fits(const et_layout *l) {
-    return !memcmp(l->n.lane, l->sum_n.lane, sizeof l->n.lane) && et_deal_values(&l->n) == 2 &&
-           et_deal_value(&l->n, 1) == et_deal_value(&l->sum_n, 2) && !et_deal_value(&l->sum_n, 1) &&
-           !et_deal_value(&l->sum_m, 2);
-}
-
 static int waves(const cg *g) {
     return g->p->workgroup / g->t->wave;
 }
 
-int cg_contract_kept(const cg *g) {
-    return 4 * waves(g) + 16;
-}
-
-static int kept_at(const cg *g, const et_contract *c) {
-    return (et_local_bytes(&g->f->locals[c->s->stage_a]) - cg_contract_kept(g)) / 16 * 16;
-}
-
-static int rows_of(int room) {
-    return room < 0 ? 16 >> -room : 16 << room;
-}
-
-bool cg_contract_take_halves(cg *g, et_contract *c) {
-    const et_fragment *f16 = et_target_fragment(g->t, ET_F16);
-    int room = c->room;
-    int64_t lo, rows;
-    et_span(g->x, c->s->mlive, &lo, &rows);
-    while (room > -4 && rows_of(room) * c->pitch_a * c->size > kept_at(g, c))
-        room--;
-    if (et_is_without(g->opt->without, ET_FEATURE_HALVES) || !c->coded || !c->late ||
-        c->s->operand != ET_BF16 || c->zeros || c->turns || !f16 || !f16->few ||
-        !fits(f16->few->layout) || rows != 1 || c->msub > 1 || waves(g) % 4 ||
-        c->lane_k % f16->few->lane_k || c->kc % (g->t->wave * 16 / c->size) ||
-        rows_of(room) * c->pitch_a * c->size > kept_at(g, c))
-        return false;
-    for (int i = 0; i < c->s->nacc; i++)
-        if (!suits(g, c, i)) return false;
-    c->bare = c->halves = true;
-    c->apart = et_dtype_bits(cg_contract_code_of(g, c, 0)) == 4 ? HIGH_APART : 1;
-    c->room = room;
-    c->times = 1;
-    c->fr = f16->few;
-    c->sums = c->fr->layout;
-    c->rows_m = et_deal_values(&c->fr->layout->m);
-    c->sets = SETS;
-    return true;
+static int kept_at(cg *g, const et_contract *c) {
+    return (et_local_bytes(&g->f->locals[c->p.s->stage_a]) - et_decode_kept(cg_cx(g))) / 16 * 16;
 }
 
 /* ---- the row of a ---- */
 
 /* WORD words of four bytes into what is kept. */
 static val kept(cg *g, const et_contract *c, val word) {
-    int64_t at = g->f->locals[c->s->stage_a].offset + kept_at(g, c);
+    int64_t at = g->f->locals[c->p.s->stage_a].offset + kept_at(g, c);
     return cg_gep(g, cg_gepi(g, g->lds, at), cg_muli(g, word, 4));
 }
 
@@ -139,7 +86,7 @@ val cg_contract_row_factor(cg *g, const et_contract *c, val most) {
 /* Pairs of codes of four bits are as large as they are and sixteen times that in turn. */
 val cg_contract_halve(cg *g, const et_contract *c, int n, val words, val by) {
     val v[16], out[8], low = NULL;
-    if (c->apart == HIGH_APART) low = LLVMBuildFMul(g->b, by, cg_f32(g, 1.0 / 16), "");
+    if (c->p.apart == HIGH_APART) low = LLVMBuildFMul(g->b, by, cg_f32(g, 1.0 / 16), "");
     cg_loaded_words(g, ET_BF16, words, n, v);
     for (int i = 0; i < n; i += 2) {
         val h[2];
@@ -163,25 +110,25 @@ struct row_item {
 
 /* Item number J of the work-item's, as bf16, and where in the buffer it goes. */
 static void load_row_item(cg *g, const et_contract *c, int j, struct row_item *it, val *most) {
-    int per = c->kc / EACH, wg = g->p->workgroup, mark = cg_scope(g);
+    int per = c->p.kc / EACH, wg = g->p->workgroup, mark = cg_scope(g);
     val item = cg_addi(g, g->tid, (int64_t)j * wg), v[EACH];
     it->there = NULL;
-    if (c->k / EACH < (int64_t)(j + 1) * wg) {
-        it->there = cg_icmp(g, LLVMIntULT, item, cg_i32(g, c->k / EACH));
+    if (c->p.k / EACH < (int64_t)(j + 1) * wg) {
+        it->there = cg_icmp(g, LLVMIntULT, item, cg_i32(g, c->p.k / EACH));
         item = cg_select(g, it->there, item, cg_i32(g, 0));
     }
     val u = LLVMBuildURem(g->b, item, cg_i32(g, per), "");
     val chunk = LLVMBuildUDiv(g->b, item, cg_i32(g, per), "");
-    val apart = LLVMBuildSub(g->b, cg_i32(g, 4 + c->room), c->slots, "");
-    cg_bind(g, c->s->mvar, cg_i32(g, 0), true);
-    cg_contract_elements(g, c, c->s->a, true, chunk, u, EACH, v);
+    val apart = LLVMBuildSub(g->b, cg_i32(g, 4 + c->p.room), c->slots, "");
+    cg_bind(g, c->p.s->mvar, cg_i32(g, 0), true);
+    cg_contract_elements(g, c, c->p.s->a, true, chunk, u, EACH, v);
     *most = cg_contract_larger(g, *most, EACH, v);
-    if (c->apart > 1) cg_contract_pair_up(c, EACH, v);
+    if (c->p.apart > 1) cg_contract_pair_up(c, EACH, v);
     for (int i = 0; i < EACH; i++)
         v[i] = cg_to_storage(g, ET_BF16, v[i]);
     val all = cg_vector(g, LLVMTypeOf(v[0]), EACH, v);
     it->words = LLVMBuildBitCast(g->b, all, LLVMVectorType(g->i32, EACH / 2), "");
-    it->to = cg_muli(g, LLVMBuildShl(g->b, chunk, apart, ""), c->pitch_a);
+    it->to = cg_muli(g, LLVMBuildShl(g->b, chunk, apart, ""), c->p.pitch_a);
     it->to = cg_add(g, it->to, cg_muli(g, u, EACH));
     cg_scope_end(g, mark);
 }
@@ -189,20 +136,20 @@ static void load_row_item(cg *g, const et_contract *c, int j, struct row_item *i
 /* Elements stay in registers until it is known what they are to be multiplied by. */
 bool cg_contract_stage_row(cg *g, const et_contract *c) {
     int wg = g->p->workgroup;
-    int64_t n = (c->k / EACH + wg - 1) / wg, lo, hi;
+    int64_t n = (c->p.k / EACH + wg - 1) / wg, lo, hi;
     struct row_item it[MOST_ITEMS];
     val most = cg_f32(g, 0);
-    et_span(g->x, c->s->mlive, &lo, &hi);
-    if (lo != 1 || hi != 1 || c->kc % EACH || n > MOST_ITEMS) return false;
+    et_span(g->x, c->p.s->mlive, &lo, &hi);
+    if (lo != 1 || hi != 1 || c->p.kc % EACH || n > MOST_ITEMS) return false;
     for (int j = 0; j < n; j++)
         load_row_item(g, c, j, &it[j], &most);
     val by = cg_contract_row_factor(g, c, most);
     for (int j = 0; j < n; j++) {
         cg_if in;
         if (it[j].there) cg_if_begin(g, &in, it[j].there);
-        val to = cg_contract_staged_ptr(g, c, c->s->stage_a, it[j].to);
+        val to = cg_contract_staged_ptr(g, c, c->p.s->stage_a, it[j].to);
         val halves = cg_contract_halve(g, c, EACH, it[j].words, by);
-        LLVMSetAlignment(LLVMBuildStore(g->b, halves, to), c->pitch_a % EACH ? 2 : 2 * EACH);
+        LLVMSetAlignment(LLVMBuildStore(g->b, halves, to), c->p.pitch_a % EACH ? 2 : 2 * EACH);
         if (it[j].there) cg_if_end(g, &in);
     }
     return true;

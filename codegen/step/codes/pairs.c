@@ -8,6 +8,7 @@
  * sums are divided by: so neither the codes nor the scale, which is 2^-60 to 2^58 or zero, need an
  * instruction of their own to come to where bf16 has numbers. */
 #include "codegen/step/contract.h"
+#include "ir/base/diag.h"
 #include "ir/program/scaled.h"
 #include <math.h>
 
@@ -17,42 +18,23 @@ struct pairs {
     cg *g;
     const et_contract *c;
     int i, u;
-    const struct et_raw *raw;
+    const et_raw *raw;
     const val *v;
 };
 
 /* E at the lane's first k, where it is the same for all of them; else none. */
 static et_expr same(const struct pairs *p, et_expr e) {
-    et_expr k = cg_contract_k(p->g, p->c, p->u);
-    return et_same_in_run(p->g->x, e, p->c->s->kvar, k, p->c->lane_k);
+    et_expr k = et_computed_k(cg_cx(p->g), &p->c->p, p->u);
+    return et_same_in_run(p->g->x, e, p->c->p.s->kvar, k, p->c->p.lane_k);
 }
 
 static et_dtype dtype_of(const struct pairs *p, et_expr load) {
     return p->g->p->tensors[et_x(p->g->x, load)->i].shape.dtype;
 }
 
-static bool is_same(const void *pairs, et_expr e) {
-    return same(pairs, e).id;
-}
-
-static bool match(const struct pairs *p, et_scaled *out) {
-    return et_scaled_codes(p->g->p, p->c->s->b[p->i], is_same, p, out) && out->exact;
-}
-
-bool cg_contract_scaled(cg *g, const et_contract *c, int i, et_scaled *out) {
-    struct pairs p = {.g = g, .c = c, .i = i};
-    return et_scaled_codes(g->p, c->s->b[i], is_same, &p, out);
-}
-
-int cg_contract_pairs(cg *g, const et_contract *c, int i) {
-    struct pairs p = {.g = g, .c = c, .i = i};
-    et_scaled s;
-    if (c->s->operand != ET_BF16 || c->lane_k % 8) return 0;
-    return match(&p, &s) ? g->t->decode[dtype_of(&p, s.load)].pairs : 0;
-}
-
-float cg_contract_pairs_times(void) {
-    return ldexpf(1, SMALLER);
+static void match(const struct pairs *p, et_scaled *out) {
+    bool is = et_decode_scaled(cg_cx(p->g), &p->c->p, p->i, out);
+    et_check(is);
 }
 
 /* ---- how ---- */
@@ -106,23 +88,22 @@ static val product(const struct pairs *p, const et_scaled *s, int64_t more, int 
     return cg_call(g, "llvm.fma", 1, &t, 3, (val[]){v, by, LLVMBuildFMul(g->b, times, add, "")});
 }
 
-val cg_contract_paired(cg *g, const et_contract *c, int i, int u, const struct et_raw *raw,
-                       const val *v) {
+val cg_contract_paired(cg *g, const et_contract *c, int i, int u, const et_raw *raw, const val *v) {
     struct pairs p = {.g = g, .c = c, .i = i, .u = u, .raw = raw, .v = v};
     et_scaled s;
     val words[8], out[4];
     int n = 0;
-    et_check(match(&p, &s));
+    match(&p, &s);
     et_dtype t = dtype_of(&p, s.load);
     int k = cg_contract_raw_of(raw, u, s.load);
     bool one = LLVMTypeOf(v[k]) == g->i32;
     int64_t more = s.more - g->family->pairs->excess(t);
-    for (int w = 0; n < c->lane_k / 2; w++) {
+    for (int w = 0; n < c->p.lane_k / 2; w++) {
         g->family->pairs->take(g, t, one ? v[k] : cg_extract(g, v[k], w), out);
         for (int j = 0; j < 16 / et_dtype_bits(t); j++, n++) {
             val pair = product(&p, &s, more, g->family->pairs->power(t, j), out[j]);
             words[n] = LLVMBuildBitCast(g->b, pair, g->i32, "");
         }
     }
-    return cg_vector(g, g->i32, c->lane_k / 2, words);
+    return cg_vector(g, g->i32, c->p.lane_k / 2, words);
 }

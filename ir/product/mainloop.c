@@ -1,0 +1,264 @@
+/* How a CONTRACT step is cut up: chunks of k, units of a chunk, and k's of a lane in a unit; where
+ * b comes from, and whether it goes to registers; where the waves' parts of a sum meet. */
+#include "ir/product/product.h"
+#include "ir/program/packed.h"
+#include "ir/program/zeros.h"
+
+et_product_cx et_product_context(const et_program *p, const et_func *f, const et_target *t,
+                                 et_arena *arena) {
+    return (et_product_cx){.p = p, .f = f, .x = p->g->exprs, .t = t, .arena = arena};
+}
+
+int64_t et_most_rows(const et_product_cx *g, const et_step *s) {
+    int64_t lo, rows;
+    et_span(g->x, s->mlive, &lo, &rows);
+    return rows;
+}
+
+int et_mainloop_pitch(const et_product_cx *g, const et_mainloop *c) {
+    const et_local *l = &g->f->locals[c->s->stage_a];
+    return l->pitch * et_dtype_bytes(l->dtype) / c->size;
+}
+
+/* So that neighbouring rows begin in other banks. */
+int et_mainloop_pad(const et_mainloop *c, int pitch) {
+    int pad = pitch - c->s->kc, most = 16 / c->size;
+    return pad < most ? pad : most;
+}
+
+int et_mainloop_sums(const et_mainloop *c) {
+    return c->products * c->msub * c->nsub;
+}
+
+/* ---- what is known before k is cut ---- */
+
+/* The k of a tile that has any. Where that is a choice between some and none, *OUT_COND says when
+ * there is any; else it is none. */
+static et_expr full_extent(const et_product_cx *g, const et_step *s, et_expr *out_cond) {
+    et_node_x x = *et_x(g->x, s->kextent);
+    int64_t none;
+    *out_cond = ET_NO_EXPR;
+    if (x.op != ET_X_SELECT || !et_is_int(g->x, x.ops[2], &none) || none) return s->kextent;
+    *out_cond = x.ops[0];
+    return x.ops[1];
+}
+
+/* Bits of an element of b where it comes from. */
+static int bits_of(const et_product_cx *g, const et_mainloop *c) {
+    et_expr load = c->streamed ? et_stream_load(g->p, c->s, 0) : ET_NO_EXPR;
+    if (!load.id) return 8 * c->size;
+    return et_dtype_bits(g->p->tensors[et_x(g->x, load)->i].shape.dtype);
+}
+
+void et_mainloop_lane_k(et_mainloop *c, int lane_k) {
+    c->lane_k = lane_k;
+    c->piece = lane_k < 16 / c->size ? lane_k : 16 / c->size;
+    c->unit_k = lane_k * et_layout_groups(c->fr->layout);
+}
+
+/* Chunks are multiplied while the next is brought, and one more is on its way. */
+static et_group_rows group_of(const et_product_cx *g, const et_mainloop *c) {
+    enum { MOST_SUMS = 16 }; /* which leave half of the registers */
+    const et_group_shape *of = g->t->group;
+    const et_step *s = c->s;
+    et_group_rows rows = of && c->stages >= 3 ? et_step_group(s, of->waves) : ET_GROUP_NONE;
+    if (!rows || et_mainloop_sums(c) > MOST_SUMS || g->f->locals[s->stage_a].offset % of->align ||
+        g->f->locals[s->stage_b].offset % of->align)
+        return ET_GROUP_NONE;
+    int columns = rows == ET_GROUP_M ? s->tn / s->wn : s->tm / s->wm;
+    /* A part has two: waves have all of some parts, or one of one part. */
+    int steps = s->kc / of->k, own = steps / s->wk;
+    bool whole = steps % s->wk == 0 && (own % 2 == 0 || steps == 2);
+    return columns <= of->most && whole ? rows : ET_GROUP_NONE;
+}
+
+bool et_mainloop_begin(const et_product_cx *g, const et_step *s, et_mainloop_kind kind,
+                       et_mainloop *c) {
+    *c = (et_mainloop){.s = s, .streamed = kind.streamed, .packed = kind.packed, .times = 1};
+    c->either = kind.either;
+    c->codes = kind.codes;
+    if (kind.codes) c->times = g->t->codes_times;
+    c->fr = kind.either ? et_target_either(g->t, s->operand) : et_target_fragment(g->t, s->operand);
+    if (!c->fr) return false;
+    int groups = et_layout_groups(c->fr->layout), kw = s->kc / s->wk;
+    if (s->stage_b >= 0 && g->f->locals[s->stage_b].slot) {
+        c->slot_k = g->f->locals[s->stage_b].dim[2];
+        c->streamed = true;
+    }
+    c->size = et_dtype_bytes(s->operand);
+    c->bits = bits_of(g, c);
+    int lane_k = c->fr->lane_k > 16 / c->size ? c->fr->lane_k : 16 / c->size;
+    while (kw % (lane_k * groups))
+        lane_k /= 2;
+    et_mainloop_lane_k(c, c->packed ? ET_PACKED_LANE_K : lane_k);
+    c->rows_n = et_deal_values(&c->fr->layout->n);
+    c->rows_m = et_deal_values(&c->fr->layout->m);
+    c->products = et_step_products(s);
+    c->side_by_side = et_step_side_by_side(s);
+    c->nsub = (c->products < s->nacc ? s->nacc : 1) * s->tn / s->wn / 16;
+    c->msub = s->tm / s->wm / 16;
+    c->stages = et_step_stages(g->f, s);
+    c->bands = g->f->locals[s->acc[0]].rows ? s->tm / g->f->locals[s->acc[0]].rows : 1;
+    c->next_m = c->bands > 1 ? 16 * s->wm : 16; /* a band's rows are next to each other */
+    c->together = group_of(g, c);
+    c->sums = !c->together                ? c->fr->layout
+              : c->together == ET_GROUP_M ? g->t->group->rows_m
+                                          : g->t->group->rows_n;
+    c->extent = full_extent(g, s, &c->cond);
+    if (!et_is_int(g->x, c->extent, &c->k)) c->k = -1;
+    c->direct = !c->stages;
+    for (int i = 0; i < s->nacc && !c->stages && !c->packed; i++)
+        c->direct &= et_access_direct(g->p, g->f, s, s->b[i], c->piece);
+    c->kc = s->kc;
+    c->units = kw / c->unit_k;
+    c->pitch_a = et_mainloop_pitch(g, c);
+    c->sets = 1;
+    c->late = !c->direct && !c->stages && !c->side_by_side && c->msub == 1 && g->t->scarce;
+    return true;
+}
+
+/* ---- k ---- */
+
+void et_mainloop_cut(const et_product_cx *g, et_mainloop *c, int units) {
+    int per = c->nsub * c->rows_n * c->products, pad = et_mainloop_pad(c, et_mainloop_pitch(g, c));
+    c->units = units;
+    c->kc = units * c->s->wk * c->unit_k;
+    c->pitch_a = c->kc + pad;
+    c->nload = c->packed ? 2 * units * per : units * per;
+}
+
+void et_mainloop_count(et_mainloop *c) {
+    c->chunks = c->k < 0 ? -1 : c->k <= c->kc ? 1 : (c->k + c->kc - 1) / c->kc;
+    c->tail = c->k < 0 || c->chunks * c->kc != c->k;
+    c->late &= c->coded != NULL;
+}
+
+/* ---- what may be ---- */
+
+/* Few rows of a, so that two chunks of them are always staged at once. */
+bool et_mainloop_may_be_deep(const et_product_cx *g, const et_mainloop *c) {
+    return g->t->deep && c->direct && !c->coded && !c->streamed && !c->zeros && c->chunks > 1 &&
+           c->msub == 1 && et_most_rows(g, c->s) <= 8;
+}
+
+/* Few rows leave the registers that another chunk takes. */
+bool et_mainloop_may_deepen(const et_product_cx *g, const et_mainloop *c) {
+    return c->streamed && c->direct && (!c->coded || c->late) && !c->packed && !c->either &&
+           !c->zeros && !c->turns && !c->deep_a && !c->cond.id && c->chunks > 1 && c->msub == 1 &&
+           et_most_rows(g, c->s) <= ET_DEEP_ROWS;
+}
+
+/* Which columns of the weight's rows begin where the step's do. */
+static bool begin_at(const et_product_cx *g, const et_mainloop *c, et_expr load, int rows) {
+    const et_node_x n = *et_x(g->x, load);
+    et_expr row = et_subst_var(g->x, n.ops[n.nops - 2], c->s->nvar, et_int(g->x, 0));
+    return et_divides(g->x, rows, row);
+}
+
+bool et_mainloop_may_zeros(const et_product_cx *g, const et_mainloop *c) {
+    if (!c->direct || c->codes || c->chunks < 1) return false;
+    for (int i = 0; i < c->s->nacc; i++) {
+        et_expr load = et_zeros_load(g->p, c->s, i);
+        if (!load.id || !begin_at(g, c, load, ET_ZERO_ROWS)) return false;
+    }
+    return true;
+}
+
+bool et_mainloop_may_pack(const et_product_cx *g, const et_mainloop *c) {
+    if (!g->packed || !c->direct || c->coded || c->codes ||
+        !et_target_either(g->t, c->s->operand) || et_layout_groups(c->fr->layout) != 4)
+        return false;
+    for (int i = 0; i < c->s->nacc; i++)
+        if (!et_packed_can(g->p, c->s, i) || !begin_at(g, c, c->s->b[i], ET_PACKED_ROWS))
+            return false;
+    return true;
+}
+
+/* The buffer for a holds what waves multiply of a unit. */
+bool et_mainloop_fits_packed(const et_product_cx *g, const et_mainloop *c) {
+    const et_step *s = c->s;
+    int wide = s->wk * ET_PACKED_K, pitch = et_mainloop_pitch(g, c), pad = pitch - s->kc;
+    return wide + (pad < 8 ? pad : 8) <= s->tm * pitch / 16;
+}
+
+bool et_mainloop_pairs_with(const et_mainloop *c, const et_mainloop *packed) {
+    return packed->nload <= ET_MAX_FRAGMENTS && packed->sums == c->sums &&
+           packed->results * packed->sets == c->results * c->sets;
+}
+
+/* ---- rows ---- */
+
+/* Of the rows of a that are staged at once, where those of one chunk leave some, or where there is
+ * room for fewer than sixteen. With few rows there is enough without: more would only begin the
+ * products later. */
+static int room_of(const et_product_cx *g, const et_mainloop *c) {
+    int64_t held = g->f->locals[c->s->stage_a].dim[0];
+    int64_t all = held * et_mainloop_pitch(g, c);
+    int room = 0;
+    while (room > -4 && (16LL >> -room) * c->pitch_a > all)
+        room--;
+    if (held < 16 || room < 0) return room;
+    if (!c->direct || c->msub > 1 || c->deep || et_most_rows(g, c->s) <= ET_FEW_ROWS) return 0;
+    while ((32LL << room) * c->pitch_a <= all)
+        room++;
+    return room;
+}
+
+void et_mainloop_rows(const et_product_cx *g, et_mainloop *c) {
+    c->room = room_of(g, c);
+}
+
+/* Where no tile has more than eight rows of a, b in registers is multiplied with these alone, and
+ * into several sums in turn: a wave has one row of sixteens, so its products wait for each other
+ * otherwise. */
+void et_mainloop_few(const et_product_cx *g, et_mainloop *c, int sets) {
+    enum { SETS = 4, MOST_RESULTS = 64 };
+    c->sets = 1;
+    if (!c->direct || !c->fr->few || c->msub > 1 || et_most_rows(g, c->s) > 8) return;
+    c->fr = c->fr->few;
+    c->sums = c->fr->layout;
+    c->rows_m = et_deal_values(&c->fr->layout->m);
+    for (c->sets = SETS; c->sets * et_layout_sums(c->sums) * et_mainloop_sums(c) > MOST_RESULTS;)
+        c->sets /= 2;
+    if (sets && sets < c->sets && !(sets & (sets - 1))) c->sets = sets;
+}
+
+/* ---- what cannot be emitted ---- */
+
+enum { ROW = 64 /* bytes of a row in a part of a chunk */, PIECE = 16 };
+
+static const char *ring_problem(const et_product_cx *g, const et_mainloop *c) {
+    const et_step *s = c->s;
+    int wide = c->together && s->kc * c->size % (2 * ROW) == 0 ? 2 * ROW : ROW;
+    int per = g->p->workgroup / (wide / PIECE);
+    if ((s->wk > 1 && !c->together) || s->stage_b < 0 || s->kc * c->size % ROW ||
+        s->kc * c->size / ROW > ET_CHUNK_PARTS || c->piece * c->size != PIECE ||
+        g->p->workgroup % (wide / PIECE))
+        return "a ring's chunks have 64 bytes of each row, or two to four times that, and all "
+               "waves take the same k";
+    if ((s->tm + per - 1) / per > ET_CHUNK_ITEMS || (s->tn + per - 1) / per > ET_CHUNK_ITEMS ||
+        c->msub > ET_MAX_ROWS * 2)
+        return "a ring's chunks are too large";
+    if (c->products < s->nacc && !c->together)
+        return "waves that multiply for themselves have columns of each product";
+    if (et_mainloop_sums(c) > ET_MAX_SUMS)
+        return et_printf(g->arena, "a wave cannot hold %d sums of 16 x 16", et_mainloop_sums(c));
+    return NULL;
+}
+
+static const char *bands_problem(const et_product_cx *g, const et_mainloop *c) {
+    int after, row, n = et_func_bands(g->x, g->f, &after, &row);
+    if (n == 1) return NULL;
+    if (!c->stages || c->together || c->s->wk > 1 || c->msub % n)
+        return "sums that are there a band at a time are of a ring, and waves have rows of each";
+    return row < 0 ? "the steps after sums that are there a band at a time go by their rows" : NULL;
+}
+
+const char *et_mainloop_problem(const et_product_cx *g, const et_mainloop *c) {
+    const char *bands = bands_problem(g, c);
+    if (bands) return bands;
+    if (c->stages) return ring_problem(g, c);
+    if (et_mainloop_sums(c) <= ET_MAX_SUMS && c->nload <= ET_MAX_FRAGMENTS) return NULL;
+    return et_printf(g->arena, "a wave cannot hold %d sums of 16 x 16 and %d rows of b",
+                     et_mainloop_sums(c), c->nload);
+}

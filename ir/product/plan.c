@@ -1,0 +1,116 @@
+/* A plan made a mainloop again: what it decides is taken as it is, where that can be. */
+#include "ir/product/product.h"
+
+static bool no(const char **out_why, const char *why) {
+    *out_why = why;
+    return false;
+}
+
+/* Decoding that needs registers of what is loaded. */
+static bool computes(const et_product_plan *w) {
+    return w->decode >= ET_DECODE_COMPUTED && w->decode <= ET_DECODE_F16;
+}
+
+static bool cut(const et_product_cx *g, et_mainloop *c, const et_product_plan *w,
+                const char **out_why) {
+    int wide = c->s->wk * c->unit_k;
+    bool whole = w->chunk > 0 && w->chunk % wide == 0;
+    if (c->stages || w->weights == ET_WEIGHTS_STAGED) {
+        if (!c->stages && c->s->stage_b < 0)
+            return no(out_why, "b is not contiguous along k and there is no buffer to stage it");
+        c->direct = false;
+        return w->chunk == c->s->kc ||
+               no(out_why, "what is staged is staged in chunks as large as its buffers");
+    }
+    if (!whole) return no(out_why, "a chunk has whole units of all waves");
+    if (computes(w))
+        return et_mainloop_compute(g, c, w->chunk / wide) ||
+               no(out_why, "b cannot be computed in registers so many k's at a time");
+    if (!c->direct) return no(out_why, "b does not lie in memory as it is multiplied");
+    et_mainloop_cut(g, c, w->chunk / wide);
+    return true;
+}
+
+static bool rows(const et_product_cx *g, et_mainloop *c, const et_product_plan *w,
+                 const char **out_why) {
+    int own = et_rows_own_depth(g, c);
+    if (w->rows == ET_ROWS_OWN) {
+        c->deep_a = w->rows_depth;
+        c->turns = c->room = 0;
+        return (w->rows_depth > 0 && w->rows_depth <= own && own % w->rows_depth == 0 &&
+                c->chunks % w->rows_depth == 0) ||
+               no(out_why, "rows cannot be a wave's own so many chunks ahead");
+    }
+    int64_t most = et_most_rows(g, c->s);
+    if (c->direct && c->room < 0 && !c->turns && (most < 16 ? most : 16) > 16 >> -c->room)
+        return no(out_why, "the buffer for a has no room for its rows");
+    return true;
+}
+
+static bool decode(const et_product_cx *g, et_mainloop *c, const et_product_plan *w,
+                   const char **out_why) {
+    if (!computes(w)) return true;
+    int pairs = et_decode_pairs(g, c);
+    if (w->decode == ET_DECODE_PAIRS || (w->decode == ET_DECODE_F16 && pairs)) {
+        c->apart = pairs;
+        c->times = pairs ? et_decode_pairs_times() : 1;
+    }
+    return w->decode != ET_DECODE_PAIRS || pairs || no(out_why, "b cannot be computed in pairs");
+}
+
+static bool finish(const et_product_cx *g, et_mainloop *c, const et_product_plan *w,
+                   const char **out_why) {
+    if (w->rows == ET_ROWS_AHEAD) {
+        c->turns = w->rows_depth;
+        if (c->turns < 2 || c->turns > et_rows_most_turns(g, c))
+            return no(out_why, "rows cannot be copied so many chunks ahead");
+    }
+    if (!c->stages) et_mainloop_rows(g, c);
+    et_mainloop_few(g, c, w->sets);
+    if (w->decode == ET_DECODE_F16 && !et_decode_f16(g, c))
+        return no(out_why, "b cannot be multiplied as f16");
+    if (w->decode == ET_DECODE_UNSCALED && !et_decode_unscaled(g, c))
+        return no(out_why, "b cannot be multiplied without its scale");
+    c->results = et_layout_sums(c->sums);
+    if (!rows(g, c, w, out_why)) return false;
+    int spread = w->spread ? et_rows_most_spread(g, c) : 0;
+    if (w->spread && (w->spread < 2 || w->spread > spread || spread % w->spread))
+        return no(out_why, "a row's k cannot be dealt to so many rows");
+    c->spread = w->spread;
+    if (c->halves && c->spread) c->sets = c->spread;
+    if (w->depth == ET_DEEP && !c->deep && !et_mainloop_may_deepen(g, c))
+        return no(out_why, "registers have no room for two chunks of b");
+    c->deep = w->depth == ET_DEEP;
+    if (w->sets != c->sets) return no(out_why, "sums cannot take turns so");
+    return true;
+}
+
+bool et_mainloop_of(const et_product_cx *g, const et_step *s, et_plan_of which, et_mainloop *c,
+                    const char **out_why) {
+    const et_product_plan *w = &s->plan[which];
+    const et_step *of = w->decode == ET_DECODE_FP8 ? et_decode_fp8(g, s) : s;
+    if (!of) return no(out_why, "operands are not values of e4m3, or not multiplied as such");
+    const et_mainloop_kind kind = {.streamed = w->weights == ET_WEIGHTS_STREAM,
+                                   .packed = which == ET_PLAN_PACKED,
+                                   .either = w->either,
+                                   .codes = w->decode == ET_DECODE_FP8};
+    if (!et_mainloop_begin(g, of, kind, c))
+        return no(out_why, "the target has no matrix instruction for the operands");
+    bool whole =
+        c->packed || (w->lane_k > 0 && !(w->lane_k & (w->lane_k - 1)) && w->lane_k <= 16 &&
+                      c->s->kc / s->wk % (w->lane_k * et_layout_groups(c->fr->layout)) == 0);
+    if (!whole) return no(out_why, "a lane's k's do not divide a wave's part of a chunk");
+    if (c->packed && (w->lane_k != c->lane_k || !et_mainloop_fits_packed(g, c)))
+        return no(out_why, "the buffer for a does not hold what waves multiply of packed weights");
+    et_mainloop_lane_k(c, w->lane_k);
+    if (!cut(g, c, w, out_why) || !decode(g, c, w, out_why)) return false;
+    et_mainloop_count(c);
+    c->zeros = which == ET_PLAN_ZEROS && et_mainloop_may_zeros(g, c);
+    c->deep = w->depth == ET_DEEP && et_mainloop_may_be_deep(g, c);
+    if (!finish(g, c, w, out_why)) return false;
+    if (c->streamed && !et_stream_suits(g, c))
+        return no(out_why, "b cannot come through the ring in such chunks");
+    c->plan = *w;
+    *out_why = et_mainloop_problem(g, c);
+    return !*out_why;
+}

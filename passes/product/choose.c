@@ -1,0 +1,199 @@
+/* Which plan a product gets: how much of k a chunk has, where rows come from, how quantised values
+ * are decoded. Where several would do, the order of preference is written here; the figures behind
+ * it were measured (bench/DECISIONS.md). */
+#include "passes/product/product.h"
+
+/* Of WIDE k each: a power of two of them, which all rows of a chunk have room for in a stage. */
+static int ring_units(const et_mainloop *c, int wide, int bytes) {
+    int64_t of_one = (int64_t)c->s->nacc * c->s->tn * wide * c->bits / 8;
+    int units = 1;
+    while (2 * units * of_one <= bytes)
+        units *= 2;
+    return units;
+}
+
+/* ---- b as it lies in memory ---- */
+
+/* The buffer for a holds 16 rows at a time: as much k per chunk as fits there and in registers.
+ * OWN: rows may be a wave's own. */
+static int direct_units(const et_product_cx *g, const et_mainloop *c, bool own) {
+    const et_step *s = c->s;
+    int pitch = et_mainloop_pitch(g, c), pad = et_mainloop_pad(c, pitch);
+    int wide = s->wk * c->unit_k, per = c->nsub * c->rows_n * c->products;
+    int units = (s->tm * pitch / 16 - pad) / wide;
+    int most = g->t->loads * c->piece / c->lane_k / per;
+    if (c->packed) most = g->t->loads / per; /* a load brings a lane's k's */
+    if (c->streamed && c->packed)
+        most = et_stream_packed_units(c, g->p->ring.bytes);
+    else if (c->streamed)
+        most = ring_units(c, wide, g->p->ring.bytes);
+    if (units > most) units = most;
+    int turns = c->packed ? 4 : s->tm > 16 ? 2 : 1; /* of rows in the buffer, or fewer */
+    while (turns > 1 && pitch / turns - pad < wide)
+        turns /= 2;
+    if (turns > 1 && units > (pitch / turns - pad) / wide && et_rows_may_turn(g, c))
+        units = (pitch / turns - pad) / wide;
+    if (units < 1) units = 1;
+    int64_t all = (c->k + wide - 1) / wide;
+    if (c->k > 0 && c->k % wide == 0 && own && et_rows_may_own(g, c)) {
+        units = et_rows_own_units(c, all, most);
+    } else if (c->packed && c->streamed) { /* of which none is less than full */
+        while (units > 1 && all % units)
+            units--;
+    } else if (c->k > 0) { /* chunks of one size */
+        int64_t n = (all + units - 1) / units;
+        units = (int)((all + n - 1) / n);
+    }
+    return units;
+}
+
+/* ---- b that is computed ---- */
+
+/* Elements of a row that the buffer for a has room for: of sixteen rows, or of one, where there are
+ * never more and values come in stages, which as many fill as sixteen rows have no room for. */
+static int room_of_row(const et_product_cx *g, const et_mainloop *c, bool ring) {
+    const et_local *l = &g->f->locals[c->s->stage_a];
+    int pitch = et_mainloop_pitch(g, c), all = c->s->tm * pitch / 16;
+    int one = (int)l->dim[0] * pitch - et_decode_kept(g) / c->size;
+    return (ring && et_most_rows(g, c->s) == 1 && one > all ? one : all) -
+           et_mainloop_pad(c, pitch);
+}
+
+static bool compute(const et_product_cx *g, et_mainloop *c) {
+    const et_step *s = c->s;
+    bool ring = c->streamed && c->late;
+    int wide = s->wk * c->unit_k, per = c->nsub * c->rows_n * s->nacc;
+    int units = room_of_row(g, c, ring) / wide;
+    int most = g->t->loads * c->piece / c->lane_k / per;
+    if (ring) most = ring_units(c, wide, g->p->ring.bytes);
+    units = units > most ? most : units;
+    if (units < 1) units = 1;
+    for (units = units > ET_MAX_RAWS ? ET_MAX_RAWS : units; units > 0; units--)
+        if (et_mainloop_compute(g, c, units)) return true;
+    return false;
+}
+
+/* From a stage of the ring a lane takes as much as one load brings, if it can. */
+static void decode(const et_product_cx *g, et_mainloop *c) {
+    if (c->direct || c->stages || c->side_by_side) return;
+    int lane_k = c->lane_k, kw = c->s->kc / c->s->wk;
+    for (int k = c->streamed ? 128 / c->bits : 0; k > lane_k && !c->coded; k /= 2) {
+        if (k > 16 || kw % (k * et_layout_groups(c->fr->layout))) continue;
+        et_mainloop_lane_k(c, k);
+        compute(g, c);
+    }
+    if (!c->coded) {
+        et_mainloop_lane_k(c, lane_k);
+        compute(g, c);
+    }
+    if (!c->coded) return;
+    c->plan.decode = ET_DECODE_COMPUTED;
+    c->apart = et_decode_pairs(g, c);
+    if (!c->apart) return;
+    c->times = et_decode_pairs_times();
+    c->plan.decode = ET_DECODE_PAIRS;
+}
+
+/* ---- all of it ---- */
+
+static void rows(const et_product_cx *g, et_mainloop *c, bool own) {
+    c->turns = et_rows_most_turns(g, c);
+    et_mainloop_rows(g, c);
+    et_mainloop_few(g, c, 0);
+    if (et_decode_f16(g, c))
+        c->plan.decode = ET_DECODE_F16;
+    else if (et_decode_unscaled(g, c))
+        c->plan.decode = ET_DECODE_UNSCALED;
+    c->results = et_layout_sums(c->sums);
+    c->deep_a = own ? et_rows_own_depth(g, c) : 0;
+    if (c->deep_a) c->turns = c->room = 0;
+}
+
+static void spread(const et_product_cx *g, et_mainloop *c) {
+    c->spread = et_rows_most_spread(g, c);
+    if (c->halves && c->spread) c->sets = c->spread;
+}
+
+/* What was found, as the plan says it. */
+static void note(et_mainloop *c) {
+    et_product_plan *w = &c->plan;
+    w->made = true;
+    w->rows = c->stages   ? ET_ROWS_RING
+              : c->deep_a ? ET_ROWS_OWN
+              : c->turns  ? ET_ROWS_AHEAD
+                          : ET_ROWS_STAGED;
+    w->rows_depth = c->stages ? c->stages : c->deep_a ? c->deep_a : c->turns ? c->turns : 1;
+    w->weights = c->streamed ? ET_WEIGHTS_STREAM
+                 : c->stages ? ET_WEIGHTS_RING
+                 : c->direct ? ET_WEIGHTS_DIRECT
+                             : ET_WEIGHTS_STAGED;
+    if (c->codes) w->decode = ET_DECODE_FP8;
+    w->depth = c->deep ? ET_DEEP : 1;
+    w->either = c->either;
+    w->chunk = c->kc;
+    w->lane_k = c->lane_k;
+    w->sets = c->sets;
+    w->spread = c->spread;
+}
+
+static bool step(const et_product_cx *g, const et_step *s, et_mainloop_kind kind, bool zeros,
+                 bool own, et_mainloop *c) {
+    if (!et_mainloop_begin(g, s, kind, c)) return false;
+    if (kind.packed && !et_mainloop_fits_packed(g, c)) return false;
+    decode(g, c);
+    if (!c->direct && s->stage_b < 0) return false;
+    if (c->direct && !c->coded) et_mainloop_cut(g, c, direct_units(g, c, own));
+    et_mainloop_count(c);
+    c->zeros = zeros && et_mainloop_may_zeros(g, c);
+    c->deep = et_mainloop_may_be_deep(g, c);
+    rows(g, c, own);
+    /* The buffer was laid out for waves that have rows of their own, and these cannot. */
+    if (own && c->room < 0 && et_most_rows(g, s) > 16 >> -c->room && !c->deep_a && !c->turns &&
+        et_rows_may_own(g, c))
+        return step(g, s, kind, zeros, false, c);
+    spread(g, c);
+    note(c);
+    return true;
+}
+
+/* A plan of e4m3 takes twice as many k at once as one of bf16: where waves would have none of the
+ * last ones, that is not better. */
+static bool takes_fp8(const et_mainloop *c) {
+    return c->direct && !c->coded && c->piece * c->size == 16 && c->k > 0 &&
+           c->k % (c->s->wk * c->unit_k) == 0;
+}
+
+static bool choose(const et_product_cx *g, const et_step *s, bool streamed, bool zeros,
+                   et_mainloop *c) {
+    et_mainloop_kind kind = {.streamed = streamed};
+    const et_step *fp8 = streamed ? NULL : et_decode_fp8(g, s);
+    if (fp8 && step(g, fp8, (et_mainloop_kind){.codes = true}, zeros, true, c) && takes_fp8(c))
+        return true;
+    if (!step(g, s, kind, zeros, true, c)) return false;
+    if (!et_mainloop_may_pack(g, c) || c->fr->packed) return true;
+    kind.either = true;
+    return step(g, s, kind, zeros, true, c);
+}
+
+/* The plan of a packed b beside C; false where there is none. */
+static bool choose_packed(const et_product_cx *g, const et_mainloop *c, et_mainloop *out) {
+    const et_mainloop_kind kind = {.streamed = c->streamed, .packed = true, .either = c->either};
+    return et_mainloop_may_pack(g, c) && step(g, c->s, kind, false, true, out) &&
+           et_mainloop_pairs_with(c, out) && (!c->streamed || et_stream_suits(g, out));
+}
+
+bool et_product_choose(const et_product_cx *g, const et_step *s, bool streamed, bool deep,
+                       bool zeros, et_product_plan out[ET_PLANS], et_mainloop *c) {
+    et_mainloop other;
+    for (int i = 0; i < ET_PLANS; i++)
+        out[i] = (et_product_plan){0};
+    if (!choose(g, s, streamed, false, c) || (streamed && !et_stream_suits(g, c))) return false;
+    if (deep && et_mainloop_may_deepen(g, c)) c->plan.depth = ET_DEEP;
+    out[ET_PLAN_MAIN] = c->plan;
+    if (choose_packed(g, c, &other)) out[ET_PLAN_PACKED] = other.plan;
+    if (!zeros || !choose(g, s, streamed, true, &other) || !other.zeros) return true;
+    if (streamed && !et_stream_suits(g, &other)) return true;
+    if (deep && et_mainloop_may_deepen(g, &other)) other.plan.depth = ET_DEEP;
+    out[ET_PLAN_ZEROS] = other.plan;
+    return true;
+}

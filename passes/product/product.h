@@ -1,0 +1,24 @@
+/* product.h - plans of products: which, and that every step has one. */
+#ifndef ET_PASS_PRODUCT_H
+#define ET_PASS_PRODUCT_H
+
+#include "ir/product/product.h"
+
+/* The plans of step S to OUT: with b through the program's ring where STREAMED, two chunks of it in
+ * registers where DEEP and there is room. ZEROS: weights may be zero in whole pieces, too. *C is
+ * the mainloop of the first plan. False where there is no plan. */
+bool et_product_choose(const et_product_cx *, const et_step *, bool streamed, bool deep, bool zeros,
+                       et_product_plan out[ET_PLANS], et_mainloop *c);
+
+/* What the plans of a program depend on beside it. */
+typedef struct {
+    const et_target *target;
+    et_features without;
+    bool packed, zeros; /* weights may be 2:4; or zero in whole pieces */
+} et_product_options;
+/* Every CONTRACT step of P and of its variants that has no plan gets one. Where none will do the
+ * step stays without, and codegen says why. False, with diagnostics, where a plan that was there
+ * does not suit its step or the target. */
+bool et_product_plan_all(et_program *, const et_product_options *);
+
+#endif
