@@ -11,11 +11,21 @@ static bool computes(const et_product_plan *w) {
     return w->decode >= ET_DECODE_COMPUTED && w->decode <= ET_DECODE_F16;
 }
 
+/* Where b comes from is the step's and the target's; a plan says the same, or is another's. */
+static et_weights_from weights_of(const et_mainloop *c) {
+    return c->streamed ? ET_WEIGHTS_STREAM
+           : c->stages ? ET_WEIGHTS_RING
+           : c->direct ? ET_WEIGHTS_DIRECT
+                       : ET_WEIGHTS_STAGED;
+}
+
 static bool cut(const et_product_cx *g, et_mainloop *c, const et_product_plan *w,
                 const char **out_why) {
     int wide = c->s->wk * c->unit_k;
     bool whole = w->chunk > 0 && w->chunk % wide == 0;
     if (c->stages || w->weights == ET_WEIGHTS_STAGED) {
+        if (w->decode != ET_DECODE_PLAIN)
+            return no(out_why, "b is decoded in registers, and goes through local memory");
         if (!c->stages && c->s->stage_b < 0)
             return no(out_why, "b is not contiguous along k and there is no buffer to stage it");
         c->direct = false;
@@ -44,6 +54,10 @@ static bool rows(const et_product_cx *g, et_mainloop *c, const et_product_plan *
     int64_t most = et_most_rows(g, c->s);
     if (c->direct && c->room < 0 && !c->turns && (most < 16 ? most : 16) > 16 >> -c->room)
         return no(out_why, "the buffer for a has no room for its rows");
+    const et_local *a = &g->f->locals[c->s->stage_a];
+    int64_t held = c->room < 0 ? 16 >> -c->room : 16 << c->room;
+    if (c->direct && !c->turns && held * c->pitch_a > (int64_t)a->dim[0] * et_mainloop_pitch(g, c))
+        return no(out_why, "the buffer for a has no room for a chunk of its rows");
     return true;
 }
 
@@ -65,7 +79,11 @@ static bool finish(const et_product_cx *g, et_mainloop *c, const et_product_plan
         if (c->turns < 2 || c->turns > et_rows_most_turns(g, c))
             return no(out_why, "rows cannot be copied so many chunks ahead");
     }
-    if (!c->stages) et_mainloop_rows(g, c);
+    if ((w->rows == ET_ROWS_RING) != (c->stages > 0) || (c->stages && w->rows_depth != c->stages))
+        return no(out_why, "rows do not come through a ring of so many chunks");
+    if (w->rows == ET_ROWS_STAGED && w->rows_depth != 1)
+        return no(out_why, "rows are staged a chunk at a time");
+    et_mainloop_rows(g, c);
     et_mainloop_few(g, c, w->sets);
     if (w->decode == ET_DECODE_F16 && !et_decode_f16(g, c))
         return no(out_why, "b cannot be multiplied as f16");
@@ -99,17 +117,25 @@ bool et_mainloop_of(const et_product_cx *g, const et_step *s, et_plan_of which, 
     bool whole =
         c->packed || (w->lane_k > 0 && !(w->lane_k & (w->lane_k - 1)) && w->lane_k <= 16 &&
                       c->s->kc / s->wk % (w->lane_k * et_layout_groups(c->fr->layout)) == 0);
+    whole &= w->lane_k % c->fr->lane_k == 0;
     if (!whole) return no(out_why, "a lane's k's do not divide a wave's part of a chunk");
     if (c->packed && (w->lane_k != c->lane_k || !et_mainloop_fits_packed(g, c)))
         return no(out_why, "the buffer for a does not hold what waves multiply of packed weights");
     et_mainloop_lane_k(c, w->lane_k);
     if (!cut(g, c, w, out_why) || !decode(g, c, w, out_why)) return false;
     et_mainloop_count(c);
+    if (weights_of(c) != w->weights) return no(out_why, "weights do not come from there");
+    if (c->codes && w->weights != ET_WEIGHTS_DIRECT)
+        return no(out_why, "values of e4m3 are multiplied straight from memory alone");
+    if (c->packed && !et_mainloop_may_pack(g, c))
+        return no(out_why, "weights are not read packed (--sparse=2:4)");
     c->zeros = which == ET_PLAN_ZEROS && et_mainloop_may_zeros(g, c);
     c->deep = w->depth == ET_DEEP && et_mainloop_may_be_deep(g, c);
     if (!finish(g, c, w, out_why)) return false;
     if (c->streamed && !et_stream_suits(g, c))
-        return no(out_why, "b cannot come through the ring in such chunks");
+        return no(out_why, c->slot_k
+                               ? "its weights come in slots of a ring, and there is none for them"
+                               : "b cannot come through the ring in such chunks");
     c->plan = *w;
     *out_why = et_mainloop_problem(g, c);
     return !*out_why;

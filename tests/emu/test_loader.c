@@ -72,7 +72,7 @@ START_TEST(iteration_and_file) {
     OK(hsa_executable_create(HSA_PROFILE_FULL, HSA_EXECUTABLE_STATE_UNFROZEN, NULL, &e));
     OK(hsa_executable_load_agent_code_object(e, T.gpu, reader, NULL, &loaded));
     OK(hsa_executable_iterate_symbols(e, count_kernel, &kernels));
-    ck_assert_int_eq(kernels, 23);
+    ck_assert_int_eq(kernels, 24);
     OK(hsa_executable_freeze(e, NULL));
     FAILS(hsa_executable_freeze(e, NULL), HSA_STATUS_ERROR_FROZEN_EXECUTABLE);
     FAILS(hsa_executable_load_agent_code_object(e, T.gpu, reader, NULL, NULL),

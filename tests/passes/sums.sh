@@ -14,7 +14,7 @@ done
 grep -q '= select(s0 == 0, ' tiled.eti || die 'no part has what is added'
 grep -q '^func @whole \[j0 < ' tiled.eti || die 'an output is in parts'
 "$etcc" "$etg" -o k.hsaco --explain > said
-tr '\n' ' ' < said | tr -s ' ' | grep -q 'in [24] parts of k that whoever reads it adds up' || die "$(grep -A2 ' b: ' said)"
+tr '\n' ' ' < said | tr -s ' ' | grep -q 'split-K in [24] parts that its readers add up' || die "$(grep -A2 ' b: ' said)"
 "$check" "$etg" k.hsaco --device emu:gfx942:cus=16:xcds=4:coherence=model:seed=1 --device emu:gfx942:cus=100
 "$etcc" "$etg" --schedule=dynamic -o dynamic.hsaco
 "$check" "$etg" dynamic.hsaco --device emu:gfx942:cus=16:xcds=4:coherence=model:seed=2

@@ -34,7 +34,7 @@ for placed in '@range(0, 0.5)' @dynamic; do # by the user, and in no slices then
 done
 
 "$bin/etcc" "$layers" --slices=4 --explain=k.txt -o k.hsaco
-grep -q '[1-9] of the die' k.txt || fail "no events of the die in the explanation"
+tr '\n' ' ' < k.txt | tr -s ' ' | grep -q '[1-9] of the die' || fail "no events of the die in the explanation"
 "$bin/etfill" w.st --seed 1 'w1:bf16[128,64]:-0.3:0.3' 'w2:bf16[64,128]:-0.5:0.5' 'w3:bf16[128,64]:0.5:1.5' \
     'w4:bf16[64,128]:-0.5:0.5'
 "$bin/etfill" in.st --seed 2 'x:f32[3,64]:-2:2'

@@ -34,7 +34,7 @@ scheduled many.etg
 none 'tiles of too many rows'
 
 refused() { # SED-SCRIPT MESSAGE
-    sed "$1" slots.eti > bad.eti
+    sed "/^ *plan rows /d; $1" slots.eti > bad.eti
     refuses 1 "$2" "$etcc" bad.eti --machine=H100 -o bad.k
 }
 refused 's/ streamed$//' 'its weights come in slots of a ring, and there is none for them'
