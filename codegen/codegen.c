@@ -94,6 +94,9 @@ static bool check_slots(cg *g, const et_program *p) {
         bool wants = false;
         for (int k = 0; k < f->nlocals; k++)
             wants |= f->locals[k].slot;
+        for (int k = 0; k < f->nsteps; k++)
+            wants |= f->steps[k].plan[ET_PLAN_MAIN].made &&
+                     f->steps[k].plan[ET_PLAN_MAIN].weights == ET_WEIGHTS_STREAM;
         if (!wants || cg_streamed(g, i)) continue;
         cg_error(g, "%s: its weights come in slots of a ring, and there is none for them",
                  p->grids[i].name);

@@ -8,18 +8,19 @@ struct use {
     bool deep;
 };
 
-static struct use use_of(const et_program *p, const et_grid *gr) {
+/* COPIES: the target can bring weights through a ring. */
+static struct use use_of(const et_program *p, const et_grid *gr, bool copies) {
     const et_func *f = &p->funcs[gr->func];
-    return (struct use){gr->streamed ? et_stream_step(p, f) : -1, gr->deep};
+    return (struct use){gr->streamed && copies ? et_stream_step(p, f) : -1, gr->deep};
 }
 
 /* A function that grids use in different ways becomes as many, each with plans of its own. */
-static void part_ways(et_program *p, int grid) {
+static void part_ways(et_program *p, int grid, bool copies) {
     et_grid *gr = &p->grids[grid];
-    struct use own = use_of(p, gr);
+    struct use own = use_of(p, gr, copies);
     bool differs = false;
     for (int i = 0; i < grid; i++) {
-        struct use of = use_of(p, &p->grids[i]);
+        struct use of = use_of(p, &p->grids[i], copies);
         differs |= p->grids[i].func == gr->func && (of.step != own.step || of.deep != own.deep);
     }
     if (!differs) return;
@@ -51,7 +52,7 @@ static bool suits(const et_product_cx *cx, const et_step *s) {
 
 static bool plan_grid(et_program *p, et_grid *gr, const et_product_options *o, et_arena *arena) {
     et_func *f = &p->funcs[gr->func];
-    struct use use = use_of(p, gr);
+    struct use use = use_of(p, gr, o->target->copies);
     et_product_cx cx = et_product_context(p, f, o->target, arena);
     cx.without = o->without;
     cx.packed = o->packed;
@@ -77,7 +78,7 @@ bool et_product_plan_all(et_program *whole, const et_product_options *o) {
     bool ok = true;
     for (int k = 0; (p = et_program_part(whole, k)); k++)
         for (int i = 0; i < p->ngrids; i++) {
-            part_ways(p, i);
+            part_ways(p, i, o->target->copies);
             ok &= plan_grid(p, &p->grids[i], o, arena);
         }
     et_arena_destroy(arena);
