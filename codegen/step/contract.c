@@ -37,12 +37,13 @@ void cg_contract_plan(cg *g, const et_step *s, et_contract *out) {
 
 const char *cg_contract_problem(cg *g, const et_step *s) {
     const char *why = NULL;
-    et_mainloop c;
+    et_mainloop c, plain;
     if (!s->plan[ET_PLAN_MAIN].made)
         return "b is not contiguous along k and there is no buffer to stage it";
     for (int i = 0; i < ET_PLANS && !why; i++)
-        if (s->plan[i].made) et_mainloop_of(cg_cx(g), s, i, &c, &why);
-    return why;
+        if (s->plan[i].made) et_mainloop_of(cg_cx(g), s, i, i ? &c : &plain, &why);
+    bool apart = !why && s->plan[ET_PLAN_PACKED].made && !et_mainloop_pairs_with(&plain, &c);
+    return apart ? "the plan of packed weights has sums elsewhere than the plan without" : why;
 }
 
 bool cg_contract_can_stream(cg *g, const et_step *s) {
