@@ -127,6 +127,8 @@ static const json_t *child(const json_t *parent, const char *key) {
 const json_t *imp_config_find(struct imp_config *c, const char *path) {
     const json_t *j = c->root;
     char key[256];
+    struct imp_default *d = imp_config_default(c, path);
+    if (d) d->read = true;
     imp_config_use(c, path);
     for (const char *p = path; j;) {
         size_t n = strcspn(p, ".");
@@ -204,7 +206,8 @@ static void unused_in(const struct imp_config *c, const struct imp_options *o, c
     json_t *value;
     json_object_foreach((json_t *)object, key, value) {
         const char *path = et_printf(c->arena, "%s%s", prefix, key);
-        if (means_nothing(value) || in_list(c->used, (size_t)c->nused, path) ||
+        if (means_nothing(value) || imp_config_default(c, path) ||
+            in_list(c->used, (size_t)c->nused, path) ||
             in_list(o->ignored, (size_t)o->nignored, path))
             continue;
         if (!*prefix && in_list(ignored, sizeof ignored / sizeof *ignored, key)) continue;

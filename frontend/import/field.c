@@ -132,8 +132,16 @@ static void take(struct imp_scan *s, const char *path, const json_t *j, const st
     *v = (struct imp_value){.kind = IMP_NULL};
 }
 
-/* The path a missing field is asked for by: the first that leads into an object that is there. */
+/* Does the file say null there? */
+static bool is_null(const struct imp_config *c, const char *path) {
+    return json_is_null(json_object_get(c->root, path)) && !imp_config_default(c, path);
+}
+
+/* The path a missing field is asked for by: the first that the file says null of, or else that
+ * leads into an object that is there. */
 static const char *missing(struct imp_scan *s, const char *const *paths, int n) {
+    for (int i = 0; i < n; i++)
+        if (is_null(s->t->config, paths[i])) return paths[i];
     for (int i = 0; i < n; i++) {
         const char *dot = strrchr(paths[i], '.');
         if (dot && json_is_object(imp_config_find(
@@ -155,6 +163,26 @@ static bool parse_paths(struct imp_scan *s, const char *paths[4], int *n) {
     return imp_scan_want(s, ":");
 }
 
+/* The first of the paths that leads to something; NULL where none does. False after an error: that
+ * depends on the version of the library, which the file does not tell. */
+static bool find(struct imp_config *c, const char *const *paths, int n, const json_t **out,
+                 const char **out_path) {
+    for (int i = 0; i < n; i++) {
+        if (*out)
+            imp_config_use(c, paths[i]);
+        else if ((*out = imp_config_find(c, paths[i])))
+            *out_path = paths[i];
+    }
+    for (int i = 0; i < n && !*out; i++) {
+        struct imp_default *d = imp_config_default(c, paths[i]);
+        if (!d || !d->unsure) continue;
+        if (!d->told) imp_error(c->report, c->path, "field \"%s\" %s", d->name, d->unsure);
+        d->told = true;
+        return false;
+    }
+    return true;
+}
+
 bool imp_field(struct imp_scan *s) {
     const char *name, *paths[4], *path = NULL;
     int n = 0;
@@ -164,10 +192,7 @@ bool imp_field(struct imp_scan *s) {
     if (!imp_scan_name(s, &name) || !imp_scan_want(s, "=") || !parse_paths(s, paths, &n) ||
         !parse_type(s, &type))
         return false;
-    for (int i = 0; i < n; i++) {
-        const json_t *found = imp_config_find(s->t->config, paths[i]);
-        if (found && !j) j = found, path = paths[i];
-    }
+    bool unsure = !find(s->t->config, paths, n, &j, &path);
     if (imp_scan_word(s, "else")) {
         s->dead = j != NULL;
         bool ok = imp_eval(s, &v) && imp_scan_end(s);
@@ -176,7 +201,8 @@ bool imp_field(struct imp_scan *s) {
     } else if (!imp_scan_end(s)) {
         return false;
     } else if (!j) {
-        say(s, missing(s, paths, n), "is missing");
+        path = missing(s, paths, n);
+        if (!unsure) say(s, path, is_null(s->t->config, path) ? "is null" : "is missing");
         v = (struct imp_value){.kind = IMP_NULL};
     }
     if (j) take(s, path, j, &type, &v);

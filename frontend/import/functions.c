@@ -2,7 +2,6 @@
 #include "frontend/import/template.h"
 #include "ir/base/dtype.h"
 #include "runtime/etrt/safetensors/etrt_safetensors.h"
-#include <jansson.h>
 #include <math.h>
 #include <string.h>
 
@@ -131,10 +130,6 @@ bool imp_call(struct imp_scan *s, const char *name, int n, const struct imp_valu
     if (takes(name, n, a, "round_to", "nt")) return rounded(s, a, out);
     if (takes(name, n, a, "type", "t")) {
         *out = imp_text(type_of(s->t, a->text));
-        return true;
-    }
-    if (takes(name, n, a, "given", "t")) {
-        *out = imp_bool(json_object_get(s->t->config->root, a->text));
         return true;
     }
     if (takes(name, n, a, "has", "t")) {

@@ -22,6 +22,8 @@ void imp_error(struct imp_report *, const char *where, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void imp_warning(struct imp_report *, const char *where, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* Not a problem by itself. */
+void imp_note(const char *where, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Says how many problems were not shown. */
 void imp_report_end(const struct imp_report *);
 
@@ -56,6 +58,15 @@ struct imp_config {
     struct json_t *root;
     const char **used; /* "hidden_size", "rope_scaling.factor", ... */
     int nused, cused;
+    const char *library;    /* whose class the completed fields are of: "transformers 5.24.0" */
+    struct imp_default {    /* fields that the file leaves out, of the first level */
+        const char *name;   /* in ROOT unless UNSURE */
+        const char *unsure; /* why it has no value: versions differ, and none is told; or NULL */
+        const char *value;  /* as JSON */
+        bool read;          /* something asked for it */
+        bool told;          /* that it is unsure */
+    } * defaults;
+    int ndefaults, cdefaults;
 };
 /* False where the file cannot be read or is no object. Close it in any case. */
 bool imp_config_open(struct imp_config *, et_arena *, const char *path, struct imp_report *);
@@ -67,8 +78,19 @@ bool imp_config_has(const struct imp_config *, const char *field); /* a field of
 const char *imp_json_kind(const struct json_t *);                  /* "an object" */
 /* "architectures": the first of it, or "model_type": NULL after an error when there is neither. */
 const char *imp_config_architecture(struct imp_config *, bool *out_is_type);
-/* Report every unused field that may change what is computed. */
+/* Report every unused field of the file that may change what is computed. */
 bool imp_config_unused(struct imp_config *, const struct imp_options *, const char *architecture);
+
+/* ---- classes.c: what a field means that config.json leaves out ---- */
+/* Puts what the class of ARCHITECTURE has by default into the configuration wherever the file says
+ * nothing, by the version of the library that wrote the file. Null stays null. An architecture
+ * without a class stays as it is. */
+void imp_config_complete(struct imp_config *, const char *architecture);
+/* The default of the field that PATH begins with, or NULL where the file has that field or the
+ * class has none. */
+struct imp_default *imp_config_default(const struct imp_config *, const char *path);
+/* Says which fields were read that the file does not have: what an error may come from. */
+void imp_config_defaults_note(const struct imp_config *);
 
 /* ---- models.c: the templates that are built in ---- */
 struct imp_source {

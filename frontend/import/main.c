@@ -124,6 +124,7 @@ static bool import_config(struct imp_options *o, struct imp_config *c) {
     struct etrt_st *st = NULL;
     const char *architecture = find_template(o, c, &from);
     if (!architecture) return false;
+    imp_config_complete(c, architecture);
     if (!o->config_only && !etrt_st_open(o->checkpoint, &st, err, sizeof err)) {
         imp_error(c->report, "etimport", "%s", err);
         return false;
@@ -132,6 +133,7 @@ static bool import_config(struct imp_options *o, struct imp_config *c) {
               imp_config_unused(c, o, architecture) &&
               imp_check_weights(&filled, c->arena, from.name, st, o, c->report);
     etrt_st_close(st);
+    if (!ok) imp_config_defaults_note(c);
     return ok && write_file(o->output, filled.text, filled.bytes);
 }
 

@@ -27,6 +27,13 @@ void imp_warning(struct imp_report *r, const char *where, const char *fmt, ...) 
     va_end(ap);
 }
 
+void imp_note(const char *where, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    say("note", where, fmt, ap);
+    va_end(ap);
+}
+
 void imp_report_end(const struct imp_report *r) {
     if (r->errors > SHOWN) fprintf(stderr, "etimport: %d more errors\n", r->errors - SHOWN);
     if (r->warnings > SHOWN) fprintf(stderr, "etimport: %d more warnings\n", r->warnings - SHOWN);

@@ -2,6 +2,25 @@
  * the compiler's front end accepts. */
 #include "frontend/import/import.h"
 #include "tests/fuzz/fuzz.h"
+#include <jansson.h>
+
+/* What the file has stays as it is, and whatever the class has is there or has no value for a
+ * reason. */
+static bool complete(struct imp_config *c, const char *architecture) {
+    json_t *before = json_deep_copy(c->root), *value;
+    const char *key;
+    imp_config_complete(c, architecture);
+    json_object_foreach(before, key, value) {
+        FUZZ_EXPECT(json_equal(value, json_object_get(c->root, key)));
+        FUZZ_EXPECT(!imp_config_default(c, key));
+    }
+    for (int i = 0; i < c->ndefaults; i++) {
+        const struct imp_default *d = &c->defaults[i];
+        FUZZ_EXPECT(!json_object_get(c->root, d->name) == (d->unsure != NULL));
+    }
+    json_decref(before);
+    return true;
+}
 
 static void import(const char *activations) {
     struct imp_report report = {0, 0};
@@ -18,7 +37,7 @@ static void import(const char *activations) {
     et_arena *arena = et_arena_create();
     if (imp_config_open(&config, arena, fuzz_path("config.json"), &report)) {
         if ((said = imp_config_architecture(&config, &is_type)) &&
-            (said = imp_model_of(arena, said, is_type, &from)) &&
+            (said = imp_model_of(arena, said, is_type, &from)) && complete(&config, said) &&
             imp_template_fill(&from, &config, &o, NULL, said, &filled) &&
             imp_config_unused(&config, &o, said))
             FUZZ_EXPECT(imp_check_weights(&filled, arena, from.name, NULL, &o, &report));

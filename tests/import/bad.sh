@@ -15,7 +15,13 @@ bad_config arch '"architectures": ["DeepseekForCausalLM"]' 'architecture "Deepse
 bad_config no_arch '"architectures": null' '"architectures"'
 bad_config two_archs '"architectures": ["LlamaForCausalLM", "A"]' 'names 2 architectures'
 bad_config arch_type '"architectures": "LlamaForCausalLM"' '"architectures" is a string'
-bad_config no_hidden '"hidden_size": null' 'field "hidden_size" is missing'
+bad_config no_hidden '"hidden_size": null' 'field "hidden_size" is null'
+left_out='"hidden_size"'
+bad_config left_hidden '"hidden_act": "silu"' 'has shape [53, 24], but config.json makes it [53, 4096]' \
+    'note: left out, and so as the class of the architecture has them (transformers ' 'hidden_size 4096'
+left_out=
+bad_config null_rope '"architectures": ["GptOssForCausalLM"], "num_experts": 4, "num_experts_per_tok": 2, "rope_scaling": null' \
+    'field "rope_parameters" is null'
 bad_config hidden_text '"hidden_size": "24"' 'field "hidden_size" is a string, expected an integer'
 bad_config hidden_real '"hidden_size": 24.5' 'field "hidden_size" is a real number'
 bad_config negative '"num_hidden_layers": -2' 'field "num_hidden_layers" is -2, expected 1 to'

@@ -14,7 +14,8 @@ fail() {
 }
 
 # A Llama of 2 layers, H 24, 4 heads of 6, 2 of them for keys and values. $1: fields to put in front
-# (a later duplicate is an error, so fields named in $1 are left out of the rest).
+# (a later duplicate is an error, so fields named in $1 are left out of the rest, as is what $left_out says).
+left_out=
 config() {
     rest='"architectures": ["LlamaForCausalLM"]
 "hidden_size": 24
@@ -29,7 +30,7 @@ config() {
     printf '{'
     printf '%s\n' "$rest" | while IFS= read -r line; do
         key=${line%%:*}
-        case "$1" in *"$key:"*) ;; *) printf '%s,\n' "$line" ;; esac
+        case "$1 $left_out:" in *"$key:"*) ;; *) printf '%s,\n' "$line" ;; esac
     done
     printf '%s}\n' "${1:-\"model_type\": \"llama\"}"
 }
