@@ -229,7 +229,6 @@ bool cg_divisible(cg *, et_expr, int64_t by);
 bool cg_reads_mutable(cg *, et_expr);
 
 /* ---- memory.c ---- */
-void cg_find_stored(cg *); /* note which tensors of g->p some step writes */
 /* Element offset of TO[index] from the start of the tensor or local. */
 et_expr cg_offset(cg *, int space, int id, const et_expr *index);
 et_dtype cg_place_dtype(cg *, int space, int id);
@@ -264,7 +263,7 @@ val cg_before_f16(cg *, val f32);
 /* SIZE, an f32 whose sign bit is not set, with the sign of another. */
 val cg_with_sign(cg *, val size, val sign);
 val cg_local_ptr(cg *, int local, val elements); /* elements: offset in elements, i32 */
-bool cg_in_range(cg *, const et_node_x *load);
+bool cg_in_range(cg *, et_expr load);
 
 /* ---- word.c: tagged temporaries; ELEMENT by number, i64 ---- */
 LLVMTypeRef cg_word_type(const cg *, int tensor);
@@ -300,10 +299,9 @@ bool cg_wants(const cg *, int tensor);
 val cg_tensor_place(cg *, int tensor);
 
 /* ---- maps.c: copies of rectangles (et_bulk_family) ---- */
-enum { CG_BULK_SLOTS = 9 };   /* that a ring may have */
 bool cg_has_map(cg *, int n); /* may there be N more, in what is being emitted? */
 /* The address of the map M of what the tensor begins with. */
-val cg_map(cg *, int tensor, const et_bulk_map *m);
+val cg_map(cg *, int tensor, const et_tensor_map *m);
 /* i1: this is the work-item that asks for them. */
 val cg_bulk_one(cg *);
 val cg_bulk_barrier(cg *, val slot);

@@ -73,16 +73,8 @@ bool cg_is_uniform(cg *g, et_expr e) {
     return !q.yes;
 }
 
-static void ask_mutable(void *ctx, et_expr e) {
-    struct query *q = ctx;
-    const et_node_x *x = et_x(q->g->x, e);
-    if (x->op == ET_X_LOAD) q->yes |= x->i2 == ET_LOAD_LOCAL || q->g->stored[x->i];
-}
-
 bool cg_reads_mutable(cg *g, et_expr e) {
-    struct query q = {g, false};
-    if (e.id) et_walk(g->x, e, ask_mutable, &q);
-    return q.yes;
+    return et_reads_stored(g->x, e, g->stored);
 }
 
 bool cg_divisible(cg *g, et_expr e, int64_t by) {
@@ -316,7 +308,7 @@ val cg_emit_f32(cg *g, et_expr e) {
 static val emit_load(cg *g, et_expr e, const et_node_x *x) {
     et_expr offset = cg_offset(g, x->i2, x->i, x->ops);
     val ptr = cg_address(g, x->i2, x->i, offset);
-    if (g->guard && !cg_in_range(g, et_x(g->x, e))) {
+    if (g->guard && !cg_in_range(g, e)) {
         val safe = x->i2 == ET_LOAD_LOCAL ? g->lds : g->tensor[x->i];
         ptr = cg_select(g, g->guard, ptr, safe);
     }
@@ -325,8 +317,7 @@ static val emit_load(cg *g, et_expr e, const et_node_x *x) {
 
 static void ask_load(void *ctx, et_expr e) {
     struct query *q = ctx;
-    const et_node_x *x = et_x(q->g->x, e);
-    if (x->op == ET_X_LOAD) q->yes |= !cg_in_range(q->g, x);
+    if (et_x(q->g->x, e)->op == ET_X_LOAD) q->yes |= !cg_in_range(q->g, e);
 }
 
 static bool may_leave_range(cg *g, et_expr e) {

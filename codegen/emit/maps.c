@@ -15,7 +15,7 @@ bool cg_has_map(cg *g, int n) {
     return g->maps && !g->row && !g->bringer && g->maps->n + n <= CG_MAPS_MOST;
 }
 
-val cg_map(cg *g, int tensor, const et_bulk_map *m) {
+val cg_map(cg *g, int tensor, const et_tensor_map *m) {
     struct cg_maps *all = g->maps;
     struct cg_map_of own = {tensor, *m};
     int i = all->first;
@@ -37,5 +37,5 @@ val cg_bulk_barrier(cg *g, val slot) {
 }
 
 val cg_bulk_turns(cg *g) {
-    return cg_gepi(g, g->lds, g->bulk_at + CG_BULK_SLOTS * CG_BULK_BARRIER);
+    return cg_gepi(g, g->lds, g->bulk_at + ET_BOX_STAGES * CG_BULK_BARRIER);
 }

@@ -9,7 +9,7 @@ enum { CG_MAPS_MOST = 64, CG_BULK_BARRIER = 8 };
 
 struct cg_map_of {
     int tensor;
-    et_bulk_map m;
+    et_tensor_map m;
 };
 
 struct cg_maps {

@@ -5,15 +5,6 @@
 
 /* ---- places ---- */
 
-void cg_find_stored(cg *g) {
-    g->stored = et_alloc(g->arena, (size_t)g->p->ntensors + 1);
-    for (int i = 0; i < g->p->nfuncs; i++)
-        for (int k = 0; k < g->p->funcs[i].nsteps; k++) {
-            const et_place *to = et_step_to(&g->p->funcs[i].steps[k]);
-            if (to && to->space == ET_LOAD_TENSOR) g->stored[to->id] = true;
-        }
-}
-
 et_dtype cg_place_dtype(cg *g, int space, int id) {
     return space == ET_LOAD_LOCAL ? g->f->locals[id].dtype : g->p->tensors[id].shape.dtype;
 }
@@ -22,24 +13,8 @@ et_expr cg_offset(cg *g, int space, int id, const et_expr *index) {
     return et_access_offset(g->p, g->f, space, id, index);
 }
 
-/* Is index E known to be below DIM here? */
-static bool is_below(cg *g, et_expr e, et_expr dim) {
-    int64_t yes;
-    const et_node_x *known = g->below.id ? et_x(g->x, g->below) : NULL;
-    if (known && et_expr_eq(known->ops[0], e) && et_expr_eq(known->ops[1], dim)) return true;
-    return et_is_int(g->x, et_op2(g->x, ET_X_LT, e, dim), &yes) && yes;
-}
-
-bool cg_in_range(cg *g, const et_node_x *load) {
-    if (load->i2 == ET_LOAD_LOCAL) return true; /* LDS has no neighbour to trap on */
-    et_node_x l = *load;
-    const et_shape *s = &g->p->tensors[l.i].shape;
-    for (int i = 0; i < l.nops; i++) {
-        et_expr lo = et_op2(g->x, ET_X_LE, et_int(g->x, 0), l.ops[i]);
-        int64_t yes;
-        if (!et_is_int(g->x, lo, &yes) || !yes || !is_below(g, l.ops[i], s->dim[i])) return false;
-    }
-    return true;
+bool cg_in_range(cg *g, et_expr load) {
+    return et_load_inside(g->p, load, g->below);
 }
 
 /* ---- addresses ---- */

@@ -46,7 +46,7 @@ static void visit(struct wide *w, et_expr e, bool sure) {
         for (int i = 0; i < x.nops; i++)
             visit(w, x.ops[i], sure);
         bool now = !w->g->hold || !cg_reads_mutable(w->g, e);
-        if (now && (sure || cg_in_range(w->g, et_x(w->g->x, e)))) widen(w, e);
+        if (now && (sure || cg_in_range(w->g, e))) widen(w, e);
         return;
     }
     bool choice = x.op == ET_X_SELECT || x.op == ET_X_AND || x.op == ET_X_OR;

@@ -49,7 +49,7 @@ void cg_enter_program(cg *g, et_program *p) {
     g->nmemo = g->ntrail = g->nvar = 0;
     cg_place_arguments(g);
     cg_ring_enter(g, p);
-    cg_find_stored(g);
+    g->stored = et_program_stored(g->p, g->arena);
     et_queues_plan(g->arena, p, &g->queues);
     cg_plan_bodies(g);
 }

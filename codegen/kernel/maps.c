@@ -51,7 +51,7 @@ static void make_all(cg *g) {
     }
     cg_if one;
     cg_if_begin(g, &one, cg_bulk_one(g));
-    for (int i = 0; i < CG_BULK_SLOTS; i++)
+    for (int i = 0; i < ET_BOX_STAGES; i++)
         g->family->bulk->init(g, cg_bulk_barrier(g, cg_i32(g, i)));
     LLVMBuildStore(g->b, cg_i32(g, 0), cg_bulk_turns(g));
     g->family->bulk->order(g);
@@ -77,12 +77,12 @@ void cg_maps_settle(cg *g) {
 
 /* ---- what it takes of local memory ---- */
 
-static bool uses(cg *g, const et_func *f, const et_step *s) {
-    const et_func *was = g->f;
-    g->f = f;
-    bool is = cg_contract_may_bulk(g, s);
-    g->f = was;
-    return is;
+static bool has_boxes(const et_func *f) {
+    bool any = false;
+    for (int i = 0; i < f->nsteps; i++)
+        for (int k = 0; k < ET_PLANS; k++)
+            any |= f->steps[i].plan[k].boxes;
+    return any;
 }
 
 int cg_bulk_bytes(cg *g) {
@@ -90,12 +90,8 @@ int cg_bulk_bytes(cg *g) {
     bool any = false;
     if (!g->t->bulk || cg_is_sequence(g)) return 0;
     for (int k = 0; (p = et_program_part(g->whole, k)); k++) {
-        cg of = *g;
-        of.p = p;
-        of.x = p->g->exprs;
         for (int i = 0; i < p->nfuncs; i++)
-            for (int n = 0; n < p->funcs[i].nsteps; n++)
-                any = any || uses(&of, &p->funcs[i], &p->funcs[i].steps[n]);
+            any |= has_boxes(&p->funcs[i]);
     }
-    return any ? (CG_BULK_SLOTS + 1) * CG_BULK_BARRIER : 0;
+    return any ? (ET_BOX_STAGES + 1) * CG_BULK_BARRIER : 0;
 }

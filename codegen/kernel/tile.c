@@ -148,6 +148,21 @@ static void number_anew(cg *g) {
     g->lane = LLVMBuildAnd(g->b, g->tid, cg_i32(g, g->t->wave - 1), "");
 }
 
+/* The first product, as far as its plan says that it begins before the tile's waits; NULL, and -1
+ * to *OUT_STEP: not at all. */
+static et_contract *early_product(cg *g, int *out_step) {
+    int i = 0;
+    while (i < g->f->nsteps && g->f->steps[i].kind != ET_STEP_CONTRACT)
+        i++;
+    et_early_as how = i < g->f->nsteps ? cg_plan(g, &g->f->steps[i])->early : ET_EARLY_NONE;
+    *out_step = how ? i : -1;
+    if (!how) return NULL;
+    et_contract *begun = cg_contract_begin(g, &g->f->steps[i]);
+    if (how == ET_EARLY_GUESS) cg_contract_guess(g, begun);
+    if (how == ET_EARLY_PIPELINE) cg_contract_ring_begin(g, begun);
+    return begun;
+}
+
 void cg_tile(cg *g, int grid, val tile) {
     if (cg_brings(g, grid, tile)) return;
     const et_grid *gr = &g->p->grids[grid];
@@ -164,17 +179,7 @@ void cg_tile(cg *g, int grid, val tile) {
     cg_begin(g, grid);
     cg_ask_early(g);
     int early = 0;
-    while (early < g->f->nsteps && g->f->steps[early].kind != ET_STEP_CONTRACT)
-        early++;
-    et_contract *begun = NULL;
-    if (early < g->f->nsteps && cg_contract_early(g, &g->f->steps[early]))
-        begun = cg_contract_begin(g, &g->f->steps[early]);
-    else if (early < g->f->nsteps && cg_contract_may_guess(g, gr, &g->f->steps[early]))
-        cg_contract_guess(g, begun = cg_contract_begin(g, &g->f->steps[early]));
-    else if (early < g->f->nsteps && cg_contract_ring_early(g, &g->f->steps[early]))
-        cg_contract_ring_begin(g, begun = cg_contract_begin(g, &g->f->steps[early]));
-    else
-        early = -1;
+    et_contract *begun = early_product(g, &early);
     cg_know_ahead(g, g->f);
     cg_ask_ahead(g, g->f);
     cg_maps_ahead(g, g->f);

@@ -79,7 +79,8 @@ static void ask_weights(cg *g, const et_step *s, et_expr b) {
     const et_node_x n = *et_x(g->x, b);
     int bytes = et_dtype_bytes(s->operand);
     int64_t k, lines = WEIGHTS / LINE / (s->nacc * s->tn);
-    int64_t from = cg_contract_early_k(g, s) * bytes / LINE;
+    const et_product_plan *plan = cg_plan(g, s);
+    int64_t from = (int64_t)plan->early_chunks * plan->chunk * bytes / LINE;
     if (g->f->locals[s->stage_b].slot || cg_reads_mutable(g, b) || cg_reads_mutable(g, s->nlive) ||
         !et_access_direct(g->p, g->f, s, b, 16 / bytes) ||
         g->p->tensors[n.i].kind != ET_TENSOR_WEIGHT || !et_is_int(g->x, s->kextent, &k) ||

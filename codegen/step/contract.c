@@ -20,6 +20,7 @@ const et_product_cx *cg_cx(cg *g) {
     g->product = et_product_context(g->p, g->f, g->t, g->arena);
     g->product.without = g->opt->without;
     g->product.packed = g->opt->sparse == ET_SPARSE_2_4;
+    g->product.stored = g->stored;
     return &g->product;
 }
 
@@ -46,19 +47,12 @@ const char *cg_contract_problem(cg *g, const et_step *s) {
     return apart ? "the plan of packed weights has sums elsewhere than the plan without" : why;
 }
 
-bool cg_contract_can_stream(cg *g, const et_step *s) {
-    return s->plan[plan_of(g, s)].weights == ET_WEIGHTS_STREAM;
+const et_product_plan *cg_plan(const cg *g, const et_step *s) {
+    return &s->plan[plan_of(g, s)];
 }
 
-bool cg_contract_early(cg *g, const et_step *s) {
-    et_contract c;
-    cg_contract_plan(g, s, &c);
-    if (!c.p.direct || c.p.cond.id || cg_reads_mutable(g, s->nlive) ||
-        cg_reads_mutable(g, s->kextent))
-        return false;
-    for (int i = 0; i < s->nacc; i++)
-        if (cg_reads_mutable(g, s->b[i])) return false;
-    return true;
+bool cg_contract_can_stream(cg *g, const et_step *s) {
+    return cg_plan(g, s)->weights == ET_WEIGHTS_STREAM;
 }
 
 /* ---- where it is ---- */
@@ -573,7 +567,7 @@ void cg_contract_run(cg *g, et_contract *c) {
     val sums[ET_MAX_SUMS];
     cg_contract_multiply(g, c, sums);
     cg_contract_write(g, c, NULL, sums);
-    if (c->p.s->wk > 1 && et_sums_as_read(cg_cx(g), c->p.s))
+    if (c->p.plan.deferred)
         cg_sums_begin(g, c->p.s);
     else if (c->p.s->wk > 1)
         sum_parts(g, c);

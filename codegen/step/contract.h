@@ -53,7 +53,7 @@ struct et_contract {
     val row_n[ET_MAX_FRAGMENTS]; /* rows of b, which n */
     val out_n, out_m;            /* of the first of its sums */
     cg_addr row[ET_MAX_ACC][ET_MAX_FRAGMENTS]; /* rows of b */
-    struct et_guess *guess;                    /* of whose weights the first are; or NULL */
+    struct et_early *guess;                    /* of whose weights the first are; or NULL */
     val first[ET_DEEP][ET_MAX_FRAGMENTS];      /* those that come first, loaded */
 };
 

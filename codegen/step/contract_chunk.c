@@ -12,12 +12,6 @@
 
 enum { PIECE = 16, ROW = 64, PIECES = ROW / PIECE };
 
-/* Rows of a part are twice as long where waves multiply together and a chunk has as much of each:
- * memory is asked for whole lines then. */
-static int row_bytes(const et_contract *c) {
-    return c->p.together && c->p.s->kc * c->p.size % (2 * ROW) == 0 ? 2 * ROW : ROW;
-}
-
 /* Bytes from a chunk's first row to PIECE of ROW, of so many bytes. */
 static val place(cg *g, const et_contract *c, int wide, val row, val piece) {
     val turn = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, row, cg_i32(g, 1), ""), cg_i32(g, 3), "");
@@ -30,81 +24,6 @@ static val place(cg *g, const et_contract *c, int wide, val row, val piece) {
 
 /* ---- into the ring, by rectangles ---- */
 
-/* An operand as a matrix, of which the tile has a rectangle: its first row and element. */
-struct matrix {
-    int tensor;
-    et_bulk_map map;
-    et_expr row, column;
-};
-
-/* Elements of T that there are at each launch: who launches may have less of an argument than the
- * most that there can be. */
-static int64_t elements(cg *g, const et_tensor *t) {
-    et_expr all = et_int(g->x, 1);
-    int64_t n;
-    for (int d = 0; d < t->shape.rank; d++)
-        all = et_mul(g->x, all, t->shape.dim[d]);
-    if (et_is_int(g->x, all, &n)) return n;
-    return t->kind == ET_TENSOR_TEMP ? t->max_bytes / et_dtype_bytes(t->shape.dtype) : 0;
-}
-
-static bool is_matrix(cg *g, const et_contract *c, et_expr e, int var, int rows,
-                      struct matrix *out) {
-    et_exprs *x = g->x;
-    et_node_x load = *et_x(x, e);
-    int64_t pitch, lo, hi;
-    if (!et_access_direct(g->p, g->f, c->p.s, e, c->p.piece) || rows > g->t->bulk->most_rows ||
-        c->p.size != 2)
-        return false;
-    const et_tensor *t = &g->p->tensors[load.i];
-    et_expr none = et_int(x, 0), one = et_int(x, 1);
-    et_expr off = et_subst_var(x, cg_offset(g, load.i2, load.i, load.ops), c->p.s->kvar, none);
-    et_expr at0 = et_subst_var(x, off, var, none);
-    et_expr apart = et_sub(x, et_subst_var(x, off, var, one), at0);
-    if (!et_is_int(x, apart, &pitch) || pitch < 1 || pitch * c->p.size % PIECE ||
-        !et_access_grows(g->x, off, var, pitch, at0))
-        return false;
-    out->tensor = load.i;
-    out->row = et_op2(x, ET_X_IDIV, at0, et_int(x, pitch));
-    out->column = et_op2(x, ET_X_MOD, at0, et_int(x, pitch));
-    out->map = (et_bulk_map){.pitch = pitch * c->p.size,
-                             .rows = elements(g, t) / pitch,
-                             .box_rows = rows,
-                             .box_bytes = row_bytes(c)};
-    return t->kind != ET_TENSOR_CONST && out->map.rows > 0 && out->map.rows <= INT32_MAX &&
-           et_bounds(x, out->row, &lo, &hi) && lo >= 0 && hi <= INT32_MAX &&
-           et_bounds(x, out->column, &lo, &hi) && lo >= 0 && hi + c->p.k <= pitch;
-}
-
-/* Weights that one tile reads come from memory, and so faster by pieces, which ask the L2 for more
- * of a row than they are; and what tiles of few rows wait for is that their first chunks come. */
-static bool suits(cg *g, const et_step *s, et_expr row) {
-    enum { ROWS = 128 };
-    bool shared = false;
-    for (int i = 0; i < g->f->ncoords; i++)
-        shared |= et_expr_has_var(g->x, row, g->f->coord[i]);
-    return shared && s->tm >= ROWS;
-}
-
-static bool all_matrices(cg *g, const et_contract *c) {
-    const et_step *s = c->p.s;
-    struct matrix m;
-    if (!g->t->bulk || !c->p.together || c->p.slot_k || c->p.tail || c->p.stages > CG_BULK_SLOTS)
-        return false;
-    bool all = is_matrix(g, c, s->a, s->mvar, s->tm, &m) && suits(g, s, m.row);
-    for (int i = 0; i < s->nacc && all; i++)
-        all = is_matrix(g, c, s->b[i], s->nvar, s->tn, &m);
-    return all;
-}
-
-bool cg_contract_may_bulk(cg *g, const et_step *s) {
-    et_contract c;
-    if (s->kind != ET_STEP_CONTRACT || !et_step_stages(g->f, s) || cg_contract_problem(g, s))
-        return false;
-    cg_contract_plan(g, s, &c);
-    return all_matrices(g, &c);
-}
-
 /* Weights are done with when the tiles that share them are, which run at the same time: if they
  * stayed, rows and results of tasks, and instructions, would leave the L2 in their place. */
 static bool is_once(cg *g, et_expr e) {
@@ -113,9 +32,8 @@ static bool is_once(cg *g, et_expr e) {
 }
 
 static void begin_matrix(cg *g, et_chunks *r, et_chunk_side *s) {
-    struct matrix m;
-    bool is = is_matrix(g, r->c, s->e, s->var, s->rows, &m);
-    et_check(is);
+    et_box m;
+    et_check(et_box_of(cg_cx(g), &r->c->p, s->e, s->var, s->rows, &m));
     s->plain = s->async = true;
     s->once = is_once(g, s->e);
     s->map = cg_map(g, m.tensor, &m.map);
@@ -225,7 +143,7 @@ static void begin_side(cg *g, et_chunks *r, et_chunk_side *s) {
 void cg_chunks_begin(cg *g, et_chunks *r) {
     const et_contract *c = r->c;
     const et_step *s = c->p.s;
-    r->wide = row_bytes(c);
+    r->wide = et_pipeline_row_bytes(&c->p);
     r->piece = LLVMBuildAnd(g->b, g->tid, cg_i32(g, r->wide / PIECE - 1), "");
     r->nsides = c->p.slot_k ? 1 : 1 + s->nacc;
     r->parts = c->p.kc * c->p.size / r->wide;
@@ -239,7 +157,7 @@ void cg_chunks_begin(cg *g, et_chunks *r) {
         b->at = (int64_t)i * s->tn * r->wide;
         b->bytes = (int64_t)s->nacc * s->tn * r->wide;
     }
-    r->bulk = g->bulk_bytes && cg_has_map(g, r->nsides) && all_matrices(g, c);
+    r->bulk = c->p.plan.boxes && g->bulk_bytes && cg_has_map(g, r->nsides);
     for (int i = 0; i < r->nsides; i++)
         if (r->bulk)
             begin_matrix(g, r, &r->side[i]);

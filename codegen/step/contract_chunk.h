@@ -67,9 +67,6 @@ void cg_chunks_turned(cg *, val turns);
 void cg_chunk_await(cg *, val slot, val turns); /* until the chunk in SLOT is there */
 
 /* ---- the ring: contract_ring.c ---- */
-/* How many chunks are copied ahead of the one that is multiplied. Where waves multiply together,
- * the one before it may still be. */
-int cg_chunks_ahead(const et_contract *);
 val cg_chunks_next(cg *, const et_chunks *, val slot);
 val cg_chunks_back(cg *, const et_chunks *, val slot, int n);
 /* CHUNK, of operands up to LAST, if there is one of that number. */

@@ -65,10 +65,10 @@ struct turning {
 static void turn(cg *g, et_chunks *r, val chunk, val weights, struct turning *t) {
     val slot = t->v[t->sums], next = cg_chunks_next(g, r, slot);
     val last = cg_addi(g, r->c->nchunks, -1);
-    if (r->async) g->family->copied(g, cg_chunks_ahead(r->c) - 1);
+    if (r->async) g->family->copied(g, et_pipeline_ahead(&r->c->p) - 1);
     if (!r->bulk) g->family->group->written(g);
     cg_barrier(g); /* the chunk is there, and the one two before it has been multiplied */
-    val later = cg_addi(g, chunk, cg_chunks_ahead(r->c)), to = cg_chunks_back(g, r, slot, 2);
+    val later = cg_addi(g, chunk, et_pipeline_ahead(&r->c->p)), to = cg_chunks_back(g, r, slot, 2);
     if (r->async) cg_chunks_copy(g, r, later, to, r->nsides - 1);
     if (r->bulk) {
         val *turns = &t->v[t->sums + 1], one = LLVMBuildShl(g->b, cg_i32(g, 1), slot, "");
@@ -140,48 +140,6 @@ void cg_chunks_together(cg *g, et_chunks *r, val *acc) {
 
 /* ---- before the tile's waits ---- */
 
-/* Is where E, an operand, lies known without what other tasks write? */
-static bool is_placed(cg *g, const et_contract *c, et_expr e) {
-    if (!g->family->copy || !et_access_direct(g->p, g->f, c->p.s, e, c->p.piece)) return false;
-    const et_node_x *x = et_x(g->x, e);
-    for (int i = 0; i < x->nops; i++)
-        if (et_expr_loads(g->x, x->ops[i])) return false;
-    return true;
-}
-
-enum { EARLY = 32 << 10 };
-
-/* How many chunks of its right operands come before the waits: as many as are on their way later,
- * and one, or EARLY bytes: first looks at counters, and rows, stand in line behind them. */
-static int early_chunks(cg *g, const et_contract *c) {
-    bool weights = !c->p.slot_k; /* they are on their way already */
-    for (int i = 0; i < c->p.s->nacc; i++)
-        weights &= !cg_reads_mutable(g, c->p.s->b[i]);
-    int n = cg_chunks_ahead(c), most = EARLY / (c->p.kc * c->p.size * c->p.s->nacc * c->p.s->tn);
-    if (most < 1) most = 1;
-    if (n > most) n = most;
-    return !weights ? 0 : n < c->p.chunks ? n : (int)c->p.chunks;
-}
-
-int64_t cg_contract_early_k(cg *g, const et_step *s) {
-    et_contract c;
-    if (!cg_contract_ring_early(g, s)) return 0;
-    cg_contract_plan(g, s, &c);
-    return (int64_t)early_chunks(g, &c) * c.p.kc;
-}
-
-bool cg_contract_ring_early(cg *g, const et_step *s) {
-    et_contract c;
-    if (s->kind != ET_STEP_CONTRACT) return false;
-    cg_contract_plan(g, s, &c);
-    if (!et_rows_chunks_have(cg_cx(g), &c.p) || !g->family->anew || c.p.cond.id || c.p.chunks < 1 ||
-        et_expr_loads(g->x, s->nlive) || !is_placed(g, &c, s->a))
-        return false;
-    for (int i = 0; i < s->nacc; i++)
-        if (!is_placed(g, &c, s->b[i])) return false;
-    return true;
-}
-
 /* What LLVM would otherwise compute where it is first used, behind the waits, is computed here.
  * What the tile before had in local memory has been read, so weights can be on their way, too. */
 void cg_contract_ring_begin(cg *g, et_contract *c) {
@@ -200,8 +158,7 @@ void cg_contract_ring_begin(cg *g, et_contract *c) {
         }
     }
     c->ring = r;
-    int n = early_chunks(g, c);
-    r->early = n;
+    int n = r->early = c->p.plan.early_chunks;
     if (r->bulk) cg_chunks_fill(g, r, 0, n, 1, r->nsides - 1);
     for (int i = 0; i < n && !r->bulk; i++)
         cg_chunk_copy(g, r, cg_i32(g, i), cg_i32(g, i), 1, r->nsides - 1);

@@ -349,82 +349,11 @@ void cg_contract_load_later(cg *g, const et_contract *c, val chunk, val chunks, 
 
 /* ---- b that a tensor chooses ---- */
 
-/* The first weights of a product where a tensor says which they are, as for experts: asked for
- * before the tile's waits all the same, by what that tensor holds then.
- *
- * Waits that say that the tensor is written are left out where others imply them, so it has mostly
- * been written long before the tile may begin. What it holds is looked at again after the waits:
- * where it is what it was, the weights on their way are the right ones, else the right ones are
- * asked for. So nothing depends on the guess but time. Whatever it is, its weights are inside their
- * tensor. */
-enum { MOST_GUESSED = 4 };
-
-struct et_guess {
-    cg *g;
-    const et_contract *c;
-    et_expr load[MOST_GUESSED]; /* what is guessed */
-    val was[MOST_GUESSED];
-    int n;
-    bool ok;
+/* The first weights, in flight by a guess (ir/product/early.c). */
+struct et_early {
+    et_guess of;
+    val was[ET_MOST_GUESSED]; /* what each of its loads brought */
 };
-
-static bool is_guessed(const struct et_guess *u, int tensor) {
-    for (int i = 0; i < u->n; i++)
-        if (et_x(u->g->x, u->load[i])->i == tensor) return true;
-    return false;
-}
-
-static void find_guess(void *ctx, et_expr e) {
-    struct et_guess *u = ctx;
-    cg *g = u->g;
-    const et_step *s = u->c->p.s;
-    const et_node_x n = *et_x(g->x, e);
-    if (n.op != ET_X_LOAD || !cg_reads_mutable(g, e)) return;
-    if (n.i2 == ET_LOAD_TENSOR && !g->stored[n.i]) { /* weights, where what is guessed says */
-        u->ok &= cg_in_range(g, &n);
-        return;
-    }
-    for (int i = 0; i < u->n; i++)
-        if (et_expr_eq(u->load[i], e)) return;
-    bool fits = u->n < MOST_GUESSED && n.i2 == ET_LOAD_TENSOR && n.type == ET_T_I32 &&
-                cg_in_range(g, &n) && !g->p->tensors[n.i].tagged;
-    for (int i = 0; i < n.nops; i++)
-        fits &= !cg_reads_mutable(g, n.ops[i]) && !et_expr_has_var(g->x, n.ops[i], s->nvar) &&
-                !et_expr_has_var(g->x, n.ops[i], s->kvar);
-    u->ok &= fits;
-    if (fits) u->load[u->n++] = e;
-}
-
-static void note_store(void *ctx, const et_step *s, int tensor, bool is_store,
-                       const et_expr *index) {
-    (void)s, (void)index;
-    struct et_guess *u = ctx;
-    u->ok &= !is_store || !is_guessed(u, tensor);
-}
-
-/* None of what is guessed is written by tasks that the grid waits for itself. */
-static bool written_before(cg *g, const et_grid *gr, struct et_guess *u) {
-    const et_program *p = g->p;
-    for (int i = 0; i < p->ngrids; i++)
-        for (int k = 0; k < p->grids[i].nnotifies; k++)
-            for (int w = 0; w < gr->nwaits; w++)
-                if (gr->waits[w].event == p->grids[i].notifies[k].event)
-                    et_func_accesses(p, &p->funcs[p->grids[i].func], note_store, u);
-    return u->ok;
-}
-
-bool cg_contract_may_guess(cg *g, const et_grid *gr, const et_step *s) {
-    et_contract c;
-    struct et_guess u = {.g = g, .c = &c, .ok = true};
-    cg_contract_plan(g, s, &c);
-    if (!gr->nwaits || !c.p.direct || c.p.coded || c.p.zeros || c.p.k < 0 || !c.p.cond.id ||
-        cg_reads_mutable(g, s->nlive) || s->plan[ET_PLAN_PACKED].made)
-        return false;
-    et_walk(g->x, c.p.cond, find_guess, &u);
-    for (int i = 0; i < s->nacc; i++)
-        et_walk(g->x, s->b[i], find_guess, &u);
-    return u.ok && u.n > 0 && written_before(g, gr, &u);
-}
 
 static void load_first(cg *g, et_contract *c) {
     cg_contract_load(g, c, cg_i32(g, 0), ET_FROM_BOTH, c->first[0]);
@@ -444,14 +373,11 @@ static void either(cg *g, et_contract *c, const cg_if *way, val other[ET_DEEP][E
 }
 
 void cg_contract_guess(cg *g, et_contract *c) {
-    struct et_guess *u = c->guess = et_alloc(g->arena, sizeof *u);
-    *u = (struct et_guess){.g = g, .c = c, .ok = true};
-    et_walk(g->x, c->p.cond, find_guess, u);
-    for (int i = 0; i < c->p.s->nacc; i++)
-        et_walk(g->x, c->p.s->b[i], find_guess, u);
+    struct et_early *u = c->guess = et_alloc(g->arena, sizeof *u);
+    et_check(et_early_guess(cg_cx(g), &c->p, &u->of));
     int mark = cg_scope(g);
-    for (int i = 0; i < u->n; i++)
-        u->was[i] = cg_emit(g, u->load[i]); /* and so it is in this scope */
+    for (int i = 0; i < u->of.n; i++)
+        u->was[i] = cg_emit(g, u->of.load[i]); /* and so it is in this scope */
     val any = LLVMBuildZExt(g->b, cg_emit(g, c->p.cond), g->i32, "");
     cg_if some;
     cg_if_begin(g, &some, cg_icmp(g, LLVMIntNE, cg_uniform(g, any), cg_i32(g, 0)));
@@ -466,11 +392,12 @@ void cg_contract_guess(cg *g, et_contract *c) {
 }
 
 void cg_contract_guessed(cg *g, et_contract *c) {
-    const struct et_guess *u = c->guess;
+    const struct et_early *u = c->guess;
     val was[ET_DEEP][ET_MAX_FRAGMENTS], other = LLVMConstInt(g->i1, 0, false);
-    for (int i = 0; i < u->n; i++)
-        other =
-            LLVMBuildOr(g->b, other, cg_icmp(g, LLVMIntNE, u->was[i], cg_emit(g, u->load[i])), "");
+    for (int i = 0; i < u->of.n; i++) {
+        val differs = cg_icmp(g, LLVMIntNE, u->was[i], cg_emit(g, u->of.load[i]));
+        other = LLVMBuildOr(g->b, other, differs, "");
+    }
     memcpy(was, c->first, sizeof was);
     other = LLVMBuildZExt(g->b, other, g->i32, "");
     cg_if miss;

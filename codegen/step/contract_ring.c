@@ -29,13 +29,9 @@ void cg_chunks_copy(cg *g, const et_chunks *r, val chunk, val slot, int last) {
     g->family->copy_group(g);
 }
 
-int cg_chunks_ahead(const et_contract *c) {
-    return c->p.stages - (c->p.together ? 2 : 1);
-}
-
 static void fill(cg *g, et_chunks *r) {
     val zero = cg_i32(g, 0);
-    int all = r->nsides - 1, ahead = cg_chunks_ahead(r->c);
+    int all = r->nsides - 1, ahead = et_pipeline_ahead(&r->c->p);
     /* What another tile had here has been read; before the waits it has been, too. */
     if (!r->bulk || !r->c->ring) cg_barrier(g);
     if (r->bulk) {
@@ -58,10 +54,10 @@ static void turn(cg *g, et_chunks *r, val *acc) {
     cg_for f;
     val chunk = cg_for_begin(g, &f, cg_i32(g, 0), c->nchunks, cg_i32(g, 1), true, n + 1, carried);
     val slot = carried[n], next = cg_chunks_next(g, r, slot);
-    if (r->async) g->family->copied(g, cg_chunks_ahead(r->c) - 1);
+    if (r->async) g->family->copied(g, et_pipeline_ahead(&r->c->p) - 1);
     cg_barrier(g); /* the chunk is there, and the one before it has been multiplied */
     if (r->async)
-        cg_chunks_copy(g, r, cg_addi(g, chunk, cg_chunks_ahead(r->c)),
+        cg_chunks_copy(g, r, cg_addi(g, chunk, et_pipeline_ahead(&r->c->p)),
                        cg_chunks_back(g, r, slot, 1), r->nsides - 1);
     val then = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){cg_addi(g, chunk, 1), last});
     cg_chunk_load(g, r, then);

@@ -411,7 +411,7 @@ static void note_ready(void *ctx, et_expr e) {
     const et_node_x *n = et_x(f->g->x, e);
     if (n->op != ET_X_LOAD) return;
     f->ready &= n->i2 == ET_LOAD_TENSOR && may_come_ahead(f->g, f->a->s, n->i);
-    f->inside &= cg_in_range(f->g, et_x(f->g->x, e));
+    f->inside &= cg_in_range(f->g, e);
 }
 
 /* Is all that E loads there before the tile's steps, or before its waits? */
@@ -436,7 +436,7 @@ static void find_loads(struct find_ahead *f, et_expr e, bool sure) {
     }
     if (x.op == ET_X_LOAD) {
         et_expr at[16];
-        bool now = is_ready(f, e) && (sure || cg_in_range(g, et_x(g->x, e)));
+        bool now = is_ready(f, e) && (sure || cg_in_range(g, e));
         if (now && f->wide)
             cg_unroll_loads(g, e, f->a->m.var, f->a->m.base, f->a->m.n, at);
         else if (now)

@@ -32,16 +32,9 @@ cg_bands *cg_bands_begin(cg *, et_contract *);
 void cg_bands_end(cg *, cg_bands *);
 /* Why the step cannot be emitted, or NULL; for a step whose sizes divide among the waves. */
 const char *cg_contract_problem(cg *, const et_step *);
-bool cg_contract_early(cg *, const et_step *); /* BEGIN may come before the tile's waits */
-/* The same of a step with a ring that waves multiply together from, and what else comes there then:
- * where its operands are. */
-bool cg_contract_ring_early(cg *, const et_step *);
+/* The plan of a product that holds here: may BEGIN come before the tile's waits, and what then? */
+const et_product_plan *cg_plan(const cg *, const et_step *);
 void cg_contract_ring_begin(cg *, et_contract *);
-/* Are its operands copied by rectangles (et_bulk_family), where there is a map for each? */
-bool cg_contract_may_bulk(cg *, const et_step *);
-int64_t cg_contract_early_k(cg *, const et_step *); /* of a row of weights, that it brings then */
-/* It may not, since a tensor says which weights the first are, but GUESS them; then and there. */
-bool cg_contract_may_guess(cg *, const et_grid *, const et_step *);
 void cg_contract_guess(cg *, et_contract *);
 /* ---- ring.c, contract_stream.c: weights through the ring ---- */
 typedef struct {

@@ -95,20 +95,13 @@ typedef struct {
     void (*over)(cg *, int lots, int n, val *sum);
 } et_group_family;
 
-/* A tensor map: a matrix of 16-bit elements in memory, and the box that is copied of it. */
-typedef struct {
-    int64_t pitch; /* bytes of a row, a multiple of 16 */
-    int64_t rows;
-    int box_rows, box_bytes; /* of a box: 64 or 128 bytes of each row */
-} et_bulk_map;
-
 /* TMA: copies of boxes to local memory, in the layout of et_group_family; rows outside the matrix
  * are zero. One work-item asks, a copy unit does it, by a tensor map in memory. Consumers wait at a
  * barrier of eight bytes in local memory, whose phase ends when all expected bytes have arrived. */
 typedef struct {
     /* By all lanes of a wave: write MAP for the matrix at MATRIX, through SCRATCH in local memory,
      * which has its size and alignment. Several waves may write the same map at once. */
-    void (*make)(cg *, const et_bulk_map *, val matrix, val map, val scratch);
+    void (*make)(cg *, const et_tensor_map *, val matrix, val map, val scratch);
     void (*init)(cg *, val barrier); /* by the one work-item, as all below; before `order` */
     /* Memory operations that this work-item has observed come before the copies that follow. */
     void (*order)(cg *);

@@ -227,8 +227,29 @@ static int plan_word(eti_parser *p, const char *name, et_plan_words kind) {
     return 0;
 }
 
-/* plan rows HOW N weights HOW N decode HOW chunk K lane K sums N [spread N] [either]; whether it
- * suits the step and the target is looked at where that is known (ir/product/plan.c). */
+/* What a plan may say beside, in any order. */
+static bool plan_option(eti_parser *p, et_product_plan *w) {
+    if (eti_take_word(p, "spread")) {
+        w->spread = (int)eti_need_int(p, 2, 16, "rows of an operand");
+    } else if (eti_take_word(p, "either")) {
+        w->either = true;
+    } else if (eti_take_word(p, "boxes")) {
+        w->boxes = true;
+    } else if (eti_take_word(p, "deferred")) {
+        w->deferred = true;
+    } else if (eti_is_word(p, "early")) {
+        w->early = (et_early_as)plan_word(p, "early", ET_PLAN_WORD_EARLY);
+        if (w->early == ET_EARLY_PIPELINE)
+            w->early_chunks = (int)eti_need_int(p, 0, 64, "chunks of weights before the waits");
+    } else {
+        return false;
+    }
+    return !p->broken;
+}
+
+/* plan rows HOW N weights HOW N decode HOW chunk K lane K sums N [spread N] [either]
+ * [early HOW [N]] [boxes] [deferred]; whether it suits the step and the target is looked at where
+ * that is known (ir/product/plan.c). */
 static void plan(eti_parser *p, et_product_plan *w) {
     w->made = true;
     w->rows = (et_rows_from)plan_word(p, "rows", ET_PLAN_WORD_ROWS);
@@ -242,8 +263,8 @@ static void plan(eti_parser *p, et_product_plan *w) {
     w->lane_k = (int)eti_need_int(p, 1, 16, "the k of a lane");
     eti_need_word(p, "sums");
     w->sets = (int)eti_need_int(p, 1, 64, "sums that take turns");
-    if (eti_take_word(p, "spread")) w->spread = (int)eti_need_int(p, 2, 16, "rows of an operand");
-    w->either = eti_take_word(p, "either");
+    while (plan_option(p, w)) {
+    }
 }
 
 static void plans(eti_parser *p, et_step *s) {

@@ -1,25 +1,5 @@
-/* Where the elements of an access lie in memory, and whether several of them make one load. */
+/* Do several elements of an access make one load? */
 #include "ir/product/product.h"
-
-et_expr et_access_offset(const et_program *p, const et_func *f, int space, int id,
-                         const et_expr *index) {
-    et_exprs *x = p->g->exprs;
-    et_expr off = et_int(x, 0), stride = et_int(x, 1);
-    if (space == ET_LOAD_LOCAL) {
-        const et_local *l = &f->locals[id];
-        for (int i = l->rank - 1; i >= 0; i--) {
-            off = et_add(x, off, et_mul(x, index[i], stride));
-            stride = et_mul(x, stride, et_int(x, i == l->rank - 1 ? l->pitch : l->dim[i]));
-        }
-        return off;
-    }
-    const et_shape *s = &p->tensors[id].shape;
-    for (int i = s->rank - 1; i >= 0; i--) {
-        off = et_add(x, off, et_mul(x, index[i], stride));
-        stride = et_mul(x, stride, s->dim[i]);
-    }
-    return off;
-}
 
 /* Bytes N elements at OFFSET are aligned to; tensors and locals start at multiples of 16. 0 where
  * they do not begin with a byte. */

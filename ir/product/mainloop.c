@@ -229,7 +229,7 @@ enum { ROW = 64 /* bytes of a row in a part of a chunk */, PIECE = 16 };
 
 static const char *ring_problem(const et_product_cx *g, const et_mainloop *c) {
     const et_step *s = c->s;
-    int wide = c->together && s->kc * c->size % (2 * ROW) == 0 ? 2 * ROW : ROW;
+    int wide = et_pipeline_row_bytes(c);
     int per = g->p->workgroup / (wide / PIECE);
     if ((s->wk > 1 && !c->together) || s->stage_b < 0 || s->kc * c->size % ROW ||
         s->kc * c->size / ROW > ET_CHUNK_PARTS || c->piece * c->size != PIECE ||

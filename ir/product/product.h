@@ -26,6 +26,8 @@ enum {
     ET_MAX_RAWS = 24,        /* loads of a row of a product that a computed b is made of */
     ET_CHUNK_ITEMS = 8,      /* pieces of a work-item, of a chunk in a multistage ring, at most */
     ET_CHUNK_PARTS = 4,      /* of such a chunk */
+    ET_BOX_STAGES = 9,       /* of a pipeline whose operands come as TMA boxes */
+    ET_MOST_GUESSED = 4,     /* loads that say which weights a tensor chooses */
 };
 
 /* What the derivation may look at. */
@@ -35,6 +37,7 @@ typedef struct {
     et_exprs *x;
     const et_target *t;
     et_arena *arena;
+    const bool *stored; /* et_program_stored, for what comes before waits (early.c); else NULL */
     et_features without;
     bool packed; /* weights may turn out to be 2:4, and be read packed then */
 } et_product_cx;
@@ -175,6 +178,33 @@ int et_rows_most_spread(const et_product_cx *, const et_mainloop *); /* 0: a row
 int et_rows_spread_pieces(const et_mainloop *);
 int et_rows_units_ahead(const et_product_cx *, const et_mainloop *);
 
+/* ---- boxes.c: a pipeline's operands as TMA boxes ---- */
+/* An operand as a matrix, of which the tile has a box that begins at element COLUMN of ROW. */
+typedef struct {
+    int tensor;
+    et_tensor_map map;
+    et_expr row, column;
+} et_box;
+int et_pipeline_row_bytes(const et_mainloop *); /* of a row in a part of a stage */
+/* Operand E with ROWS values of VAR as such; false where it is none. */
+bool et_box_of(const et_product_cx *, const et_mainloop *, et_expr e, int var, int rows,
+               et_box *out);
+bool et_boxes_can(const et_product_cx *, const et_mainloop *); /* all operands */
+
+/* ---- early.c: before the tile's waits ---- */
+typedef struct {
+    et_expr load[ET_MOST_GUESSED]; /* of tensors that tasks write */
+    int n;
+} et_guess;
+/* What says which weights the first are; false where that cannot be guessed. */
+bool et_early_guess(const et_product_cx *, const et_mainloop *, et_guess *out);
+/* Chunks in flight while one is multiplied. */
+int et_pipeline_ahead(const et_mainloop *);
+/* The most that the first product of a tile of GRID may ask for before the waits, with a pipeline
+ * so many chunks of weights. */
+et_early_as et_early_may(const et_product_cx *, const et_grid *, const et_mainloop *,
+                         int *out_chunks);
+
 /* ---- stream.c: b through the program's ring ---- */
 bool et_stream_fits(const et_product_cx *, const et_mainloop *);
 bool et_stream_suits(const et_product_cx *, const et_mainloop *);
@@ -208,9 +238,7 @@ bool et_decode_is_wide(const et_product_cx *, const et_mainloop *, et_expr e);
 /* S as a product of e4m3 by e4m3, in the arena; NULL where it is none, or the target has none. */
 const et_step *et_decode_fp8(const et_product_cx *, const et_step *);
 
-/* ---- access.c: where elements lie ---- */
-et_expr et_access_offset(const et_program *, const et_func *, int space, int id,
-                         const et_expr *index);
+/* ---- access.c: elements of one load ---- */
 int et_access_align(const et_program *, const et_func *, int space, int id, const et_expr *index,
                     int var, et_expr base, int n);
 bool et_access_grows(et_exprs *, et_expr off, int var, int64_t times, et_expr at0);

@@ -21,14 +21,6 @@ static const char *marked(struct keys *k, int mark, int i) {
     return et_printf(k->arena, "%c%d", mark, i);
 }
 
-static void find_stored(struct keys *k) {
-    for (int i = 0; i < k->p->nfuncs; i++)
-        for (int s = 0; s < k->p->funcs[i].nsteps; s++) {
-            const et_place *to = et_step_to(&k->p->funcs[i].steps[s]);
-            if (to && to->space == ET_LOAD_TENSOR) k->stored[to->id] = true;
-        }
-}
-
 static void rename_all(struct keys *k) {
     et_program *p = k->p;
     et_exprs *x = p->g->exprs;
@@ -150,14 +142,13 @@ et_task_key *et_task_keys(et_program *p, et_arena *arena) {
         k.number[m] = et_alloc(arena, n[m] * sizeof(int));
         k.task[m] = et_alloc(arena, n[m] * sizeof(int));
     }
-    k.stored = et_alloc(arena, n[MARK_TENSOR]);
     k.var = et_alloc(arena, nvars * sizeof *k.var);
     k.tensor = et_alloc(arena, n[MARK_TENSOR] * sizeof *k.tensor);
     k.event = et_alloc(arena, n[MARK_EVENT] * sizeof *k.event);
     k.base = et_alloc(arena, n[MARK_EVENT] * sizeof *k.base);
     k.func = et_alloc(arena, ((size_t)p->nfuncs + 1) * sizeof *k.func);
     k.grid = et_alloc(arena, ((size_t)p->ngrids + 1) * sizeof *k.grid);
-    find_stored(&k);
+    k.stored = et_program_stored(p, arena);
     rename_all(&k);
     for (int i = 0; i < p->ngrids; i++) {
         et_arena_mark mark = et_arena_set_mark(p->g->arena); /* texts of expressions */

@@ -36,15 +36,6 @@ bool et_loads_of(const et_exprs *x, et_expr b, int kvar, et_loads *out) {
     return !f.odd && out->n > 0;
 }
 
-static et_expr offset(et_exprs *x, const et_shape *s, const et_expr *index) {
-    et_expr off = et_int(x, 0), stride = et_int(x, 1);
-    for (int d = s->rank - 1; d >= 0; d--) {
-        off = et_add(x, off, et_mul(x, index[d], stride));
-        stride = et_mul(x, stride, s->dim[d]);
-    }
-    return off;
-}
-
 et_growth et_growth_of(const et_exprs *x, et_expr e, int var) {
     const et_node_x *n = et_x(x, e);
     if (!et_expr_has_var(x, e, var)) return ET_STILL;
@@ -103,14 +94,14 @@ et_expr et_same_in_run(et_exprs *x, et_expr e, int var, et_expr k, int run) {
  * divides? The first two tell of all where indices grow evenly. */
 static bool is_run(const et_program *p, et_expr load, int kvar, et_expr k, int run) {
     et_exprs *x = p->g->exprs;
-    const et_shape *s = &p->tensors[et_x(x, load)->i].shape;
+    int tensor = et_x(x, load)->i;
     et_expr from = ET_NO_EXPR;
     int64_t d;
-    if (run * et_dtype_bits(s->dtype) > MOST_BITS) return false;
+    if (run * et_dtype_bits(p->tensors[tensor].shape.dtype) > MOST_BITS) return false;
     int looked_at = load_growth(x, load, kvar) <= ET_EVEN && run > 2 ? 2 : run;
     for (int j = 0; j < looked_at; j++) {
         et_node_x n = *et_x(x, et_subst_var(x, load, kvar, et_add(x, k, et_int(x, j))));
-        et_expr off = offset(x, s, n.ops);
+        et_expr off = et_access_offset(p, NULL, ET_LOAD_TENSOR, tensor, n.ops);
         if (!j) from = off;
         if (!et_is_int(x, et_sub(x, off, from), &d) || d != j) return false;
     }

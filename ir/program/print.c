@@ -117,6 +117,10 @@ static void print_plan(struct out *o, et_plan_of which, const et_product_plan *w
             et_plan_word(ET_PLAN_WORD_DECODE, w->decode), w->chunk, w->lane_k, w->sets);
     if (w->spread) fprintf(o->to, " spread %d", w->spread);
     if (w->either) fprintf(o->to, " either");
+    if (w->early) fprintf(o->to, " early %s", et_plan_word(ET_PLAN_WORD_EARLY, w->early));
+    if (w->early == ET_EARLY_PIPELINE) fprintf(o->to, " %d", w->early_chunks);
+    if (w->boxes) fprintf(o->to, " boxes");
+    if (w->deferred) fprintf(o->to, " deferred");
     fprintf(o->to, "\n");
 }
 

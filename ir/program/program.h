@@ -164,6 +164,10 @@ typedef enum {
     ET_DECODE_F16,
     ET_DECODE_FP8
 } et_decode_as;
+/* What a product asks for before the waits of its tile: its first weights; the same, as a tensor
+ * that tasks write says by then, which is looked at again after the waits; the addresses, and the
+ * first weights, of a multistage pipeline of both operands. */
+typedef enum { ET_EARLY_NONE, ET_EARLY_LOADS, ET_EARLY_GUESS, ET_EARLY_PIPELINE } et_early_as;
 typedef struct {
     bool made;
     et_rows_from rows;
@@ -176,6 +180,10 @@ typedef struct {
     int lane_k;  /* consecutive k's of a lane in a fragment of b */
     int sets;    /* sums of a product that take turns */
     int spread;  /* rows of an operand that a single row's k is dealt to, or 0 */
+    et_early_as early;
+    int early_chunks; /* of a pipeline's weights, that are asked for before the waits */
+    bool boxes;       /* a pipeline's operands are copied as TMA boxes, where there are maps left */
+    bool deferred;    /* waves' partial sums are added up by the step that reads them */
 } et_product_plan;
 /* The plan of a step; that of a step whose chunks of zeros are left out; that of b read packed. */
 typedef enum { ET_PLAN_MAIN, ET_PLAN_ZEROS, ET_PLAN_PACKED, ET_PLANS } et_plan_of;
@@ -183,6 +191,7 @@ typedef enum {
     ET_PLAN_WORD_ROWS,
     ET_PLAN_WORD_WEIGHTS,
     ET_PLAN_WORD_DECODE,
+    ET_PLAN_WORD_EARLY,
     ET_PLAN_WORD_PLAN,
     ET_PLAN_WORDS
 } et_plan_words;
@@ -438,6 +447,15 @@ int et_local_bytes(const et_local *);
 /* Is B k-major: an element of a tensor of type OPERAND, contiguous in KVAR, with rows aligned to 16
  * bytes? Then codegen loads it without staging. */
 bool et_k_contiguous(const et_program *, et_expr b, int kvar, et_dtype operand);
+/* The offset, in elements, of an access from the start of tensor ID or of F's local ID. */
+et_expr et_access_offset(const et_program *, const et_func *f, int space, int id,
+                         const et_expr *index);
+/* Per tensor, in the arena: some step writes it. */
+bool *et_program_stored(const et_program *, et_arena *);
+/* Does E, or none, read local memory or a tensor that is STORED to? */
+bool et_reads_stored(const et_exprs *, et_expr e, const bool *stored);
+/* Is LOAD inside of its tensor, whatever the launch, where BELOW holds: x < y, or none? */
+bool et_load_inside(const et_program *, et_expr load, et_expr below);
 /* How E, an integer, changes as VAR grows by one: not at all, by a constant, monotonically, or
  * unknown. */
 typedef enum { ET_STILL, ET_EVEN, ET_STEADY, ET_ANYHOW } et_growth;

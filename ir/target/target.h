@@ -50,6 +50,13 @@ typedef struct {
     int most_rows; /* of a box */
 } et_bulk_shape;
 
+/* A tensor map: a matrix of 16-bit elements in memory, and the box that is copied of it. */
+typedef struct {
+    int64_t pitch; /* bytes of a row, a multiple of 16 */
+    int64_t rows;
+    int box_rows, box_bytes; /* of a box: 64 or 128 bytes of each row */
+} et_tensor_map;
+
 /* How a type of quantised values becomes operands of products. */
 typedef struct {
     /* Packed pairs of bf16: number p of a word's values goes with number p + pairs, where p counts

@@ -182,6 +182,34 @@ static bool choose_packed(const et_product_cx *g, const et_mainloop *c, et_mainl
            et_mainloop_pairs_with(c, out) && (!c->streamed || et_stream_suits(g, out));
 }
 
+/* ---- beside the mainloop ---- */
+
+/* Weights that one tile reads come from memory, and so faster without boxes, which ask the L2 for
+ * more of a row than they are; and what tiles of few rows wait for is their first chunks. */
+static bool suits_boxes(const et_product_cx *g, const et_mainloop *c) {
+    enum { ROWS = 128 };
+    bool shared = false;
+    et_box a;
+    if (!et_boxes_can(g, c) || !et_box_of(g, c, c->s->a, c->s->mvar, c->s->tm, &a)) return false;
+    for (int i = 0; i < g->f->ncoords; i++)
+        shared |= et_expr_has_var(g->x, a.row, g->f->coord[i]);
+    return shared && c->s->tm >= ROWS;
+}
+
+void et_product_finish(const et_product_cx *g, const et_mainloop *c, et_product_plan *w) {
+    w->boxes = suits_boxes(g, c);
+    w->deferred = c->s->wk > 1 && et_sums_as_read(g, c->s);
+}
+
+void et_product_early(const et_product_cx *g, const et_grid *gr, const et_mainloop *c,
+                      et_product_plan *w) {
+    enum { EARLY = 32 << 10 }; /* bytes: first polls, and rows, stand in line behind them */
+    int chunk = c->kc * c->size * c->s->nacc * c->s->tn;
+    int most = EARLY / chunk > 1 ? EARLY / chunk : 1;
+    w->early = et_early_may(g, gr, c, &w->early_chunks);
+    if (w->early_chunks > most) w->early_chunks = most;
+}
+
 bool et_product_choose(const et_product_cx *g, const et_step *s, bool streamed, bool deep,
                        bool zeros, et_product_plan out[ET_PLANS], et_mainloop *c) {
     et_mainloop other;

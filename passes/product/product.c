@@ -14,16 +14,9 @@ static struct use use_of(const et_program *p, const et_grid *gr, bool copies) {
     return (struct use){gr->streamed && copies ? et_stream_step(p, f) : -1, gr->deep};
 }
 
-/* A function that grids use in different ways becomes as many, each with plans of its own. */
-static void part_ways(et_program *p, int grid, bool copies) {
+/* The grid gets a function of its own: another one uses it in another way. */
+static void own_func(et_program *p, int grid) {
     et_grid *gr = &p->grids[grid];
-    struct use own = use_of(p, gr, copies);
-    bool differs = false;
-    for (int i = 0; i < grid; i++) {
-        struct use of = use_of(p, &p->grids[i], copies);
-        differs |= p->grids[i].func == gr->func && (of.step != own.step || of.deep != own.deep);
-    }
-    if (!differs) return;
     ET_GROW(p->g->arena, p->funcs, p->nfuncs, p->cfuncs);
     et_func *f = &p->funcs[p->nfuncs];
     *f = p->funcs[gr->func];
@@ -34,41 +27,141 @@ static void part_ways(et_program *p, int grid, bool copies) {
     gr->func = p->nfuncs++;
 }
 
-/* A plan that the text gives is obeyed, or refused. */
-static bool suits(const et_product_cx *cx, const et_step *s) {
+static void part_ways(et_program *p, int grid, bool copies) {
+    struct use own = use_of(p, &p->grids[grid], copies);
+    bool differs = false;
+    for (int i = 0; i < grid; i++) {
+        struct use of = use_of(p, &p->grids[i], copies);
+        differs |=
+            p->grids[i].func == p->grids[grid].func && (of.step != own.step || of.deep != own.deep);
+    }
+    if (differs) own_func(p, grid);
+}
+
+/* What plans of a program's products are made by. */
+struct planning {
+    et_program *p;
+    const et_product_options *by;
+    et_arena *arena;
+    const bool *stored;
+    bool *given; /* per grid: the plan of its first product is the text's */
+};
+
+static et_product_cx context(const struct planning *l, const et_func *f) {
+    et_product_cx cx = et_product_context(l->p, f, l->by->target, l->arena);
+    cx.without = l->by->without;
+    cx.packed = l->by->packed;
+    cx.stored = l->stored;
+    return cx;
+}
+
+static et_step *first_product(const et_func *f) {
+    for (int i = 0; i < f->nsteps; i++)
+        if (f->steps[i].kind == ET_STEP_CONTRACT) return &f->steps[i];
+    return NULL;
+}
+
+/* ---- plans that the text gives: obeyed, or refused ---- */
+
+static bool may_be_early(const et_product_cx *cx, const et_grid *gr, const et_mainloop *c,
+                         et_plan_of which) {
+    const et_product_plan *w = &c->plan;
+    int most;
+    return w->early == ET_EARLY_NONE ||
+           (which != ET_PLAN_PACKED && first_product(cx->f)->acc[0] == c->s->acc[0] &&
+            et_early_may(cx, gr, c, &most) == w->early && w->early_chunks <= most);
+}
+
+static bool suits(const et_product_cx *cx, const et_grid *gr, const et_step *s) {
     const char *why;
     et_mainloop c;
-    for (int i = 0; i < ET_PLANS; i++)
-        if (s->plan[i].made && !et_mainloop_of(cx, s, i, &c, &why)) {
-            et_diag(cx->p->g->diags, ET_ERROR, (et_loc){0},
-                    "%s: its product cannot have the %s that is given, for %s: %s", cx->f->name,
-                    et_plan_word(ET_PLAN_WORD_PLAN, i), cx->t->name, why);
-            et_diag(cx->p->g->diags, ET_NOTE, (et_loc){0},
-                    "without a plan in the text one is chosen");
-            return false;
+    for (int i = 0; i < ET_PLANS; i++) {
+        if (!s->plan[i].made) continue;
+        if (!et_mainloop_of(cx, s, i, &c, &why)) {
+        } else if (s->plan[i].boxes && !et_boxes_can(cx, &c)) {
+            why = "its operands cannot come as TMA boxes";
+        } else if (s->plan[i].deferred && (s->wk == 1 || !et_sums_as_read(cx, s))) {
+            why = "there is no step that could add up partial sums as it reads them";
+        } else if (!may_be_early(cx, gr, &c, i)) {
+            why = "so much cannot be asked for before a tile's waits";
         }
+        if (!why) continue;
+        et_diag(cx->p->g->diags, ET_ERROR, (et_loc){0},
+                "%s: its product cannot have the %s that is given, for %s: %s", cx->f->name,
+                et_plan_word(ET_PLAN_WORD_PLAN, i), cx->t->name, why);
+        et_diag(cx->p->g->diags, ET_NOTE, (et_loc){0}, "without a plan in the text one is chosen");
+        return false;
+    }
     return true;
 }
 
-static bool plan_grid(et_program *p, et_grid *gr, const et_product_options *o, et_arena *arena) {
-    et_func *f = &p->funcs[gr->func];
-    struct use use = use_of(p, gr, o->target->copies);
-    et_product_cx cx = et_product_context(p, f, o->target, arena);
-    cx.without = o->without;
-    cx.packed = o->packed;
+/* ---- plans that are chosen ---- */
+
+static void choose(const struct planning *l, const et_product_cx *cx, et_step *s, bool streamed,
+                   bool deep) {
+    const char *why;
+    et_mainloop c;
+    bool is = streamed && et_product_choose(cx, s, true, deep, l->by->zeros, s->plan, &c);
+    if (!is) et_product_choose(cx, s, false, false, l->by->zeros, s->plan, &c);
+    for (int i = 0; i < ET_PLANS; i++)
+        if (s->plan[i].made && et_mainloop_of(cx, s, i, &c, &why))
+            et_product_finish(cx, &c, &s->plan[i]);
+}
+
+static bool plan_grid(const struct planning *l, int grid) {
+    const et_grid *gr = &l->p->grids[grid];
+    et_func *f = &l->p->funcs[gr->func];
+    struct use use = use_of(l->p, gr, l->by->target->copies);
+    et_product_cx cx = context(l, f);
     bool ok = true;
     for (int i = 0; i < f->nsteps; i++) {
         et_step *s = &f->steps[i];
-        et_mainloop c;
         if (s->kind != ET_STEP_CONTRACT) continue;
-        if (s->plan[ET_PLAN_MAIN].made) {
-            ok &= suits(&cx, s);
-            continue;
-        }
-        if (i == use.step && et_product_choose(&cx, s, true, use.deep, o->zeros, s->plan, &c))
-            continue;
-        et_product_choose(&cx, s, false, false, o->zeros, s->plan, &c);
+        if (s->plan[ET_PLAN_MAIN].made)
+            ok &= suits(&cx, gr, s);
+        else
+            choose(l, &cx, s, i == use.step, use.deep);
     }
+    return ok;
+}
+
+/* What comes before waits depends on the grid that has them. */
+static void plan_early(const struct planning *l, int grid) {
+    et_program *p = l->p;
+    const et_grid *gr = &p->grids[grid];
+    et_step *s = first_product(&p->funcs[gr->func]);
+    et_product_cx cx = context(l, &p->funcs[gr->func]);
+    et_product_plan of[ET_PLANS];
+    const char *why;
+    et_mainloop c;
+    bool shared = false, differs = false;
+    if (!s || l->given[grid]) return;
+    memcpy(of, s->plan, sizeof of);
+    for (int i = 0; i < ET_PLAN_PACKED; i++) {
+        if (!of[i].made || !et_mainloop_of(&cx, s, i, &c, &why)) continue;
+        et_product_early(&cx, gr, &c, &of[i]);
+        differs |= of[i].early != s->plan[i].early;
+    }
+    for (int i = 0; i < grid; i++)
+        shared |= p->grids[i].func == gr->func;
+    if (shared && differs) own_func(p, grid);
+    memcpy(first_product(&p->funcs[p->grids[grid].func])->plan, of, sizeof of);
+}
+
+static bool plan_program(et_program *p, const et_product_options *by, et_arena *arena) {
+    struct planning l = {p, by, arena, et_program_stored(p, arena), NULL};
+    bool ok = true;
+    l.given = et_alloc(arena, (size_t)p->ngrids + 1);
+    for (int i = 0; i < p->ngrids; i++) {
+        const et_step *s = first_product(&p->funcs[p->grids[i].func]);
+        l.given[i] = s && s->plan[ET_PLAN_MAIN].made;
+    }
+    for (int i = 0; i < p->ngrids; i++) {
+        part_ways(p, i, by->target->copies);
+        ok &= plan_grid(&l, i);
+    }
+    for (int i = 0; i < p->ngrids; i++)
+        plan_early(&l, i);
     return ok;
 }
 
@@ -77,10 +170,7 @@ bool et_product_plan_all(et_program *whole, const et_product_options *o) {
     et_program *p;
     bool ok = true;
     for (int k = 0; (p = et_program_part(whole, k)); k++)
-        for (int i = 0; i < p->ngrids; i++) {
-            part_ways(p, i, o->target->copies);
-            ok &= plan_grid(p, &p->grids[i], o, arena);
-        }
+        ok &= plan_program(p, o, arena);
     et_arena_destroy(arena);
     return ok;
 }

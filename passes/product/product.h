@@ -10,6 +10,12 @@
 bool et_product_choose(const et_product_cx *, const et_step *, bool streamed, bool deep, bool zeros,
                        et_product_plan out[ET_PLANS], et_mainloop *c);
 
+/* What a plan says beside, of the mainloop that it makes: boxes, and partial sums; what the first
+ * product of a tile of GRID asks for before the waits, of the most that it may. */
+void et_product_finish(const et_product_cx *, const et_mainloop *, et_product_plan *);
+void et_product_early(const et_product_cx *, const et_grid *, const et_mainloop *,
+                      et_product_plan *);
+
 /* What the plans of a program depend on beside it. */
 typedef struct {
     const et_target *target;

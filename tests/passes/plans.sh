@@ -61,7 +61,11 @@ for etg in plain.etg row.etg quantised.etg; do
     for n in 1 2 3 4 8 16; do try "$etg" "s/lane [0-9]*/lane $n/"; done
     for n in 1 2 3 4 64; do try "$etg" "s/sums [0-9]*/sums $n/"; done
     for n in 2 4 16; do try "$etg" "s/ spread [0-9]*//; s/\$/ spread $n/"; done
-    try "$etg" 's/$/ either/'
+    for early in none loads guess 'pipeline 0' 'pipeline 2'; do
+        try "$etg" "s/ early [a-z]*//; s/\$/ early $early/"
+    done
+    for word in either boxes deferred; do try "$etg" "s/\$/ $word/"; done
+    try "$etg" 's/ deferred//'
 done
 printf 'plans.sh: %d kernels right, %d plans refused\n' $made $refused
 [ $made -ge 12 ] && [ $refused -ge 60 ] || die 'hardly any plan was made, or refused'

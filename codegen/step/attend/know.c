@@ -13,7 +13,7 @@ static void know(void *ctx, et_expr e) {
     cg *g = a->g;
     const et_node_x *n = et_x(g->x, e);
     et_step_var v[ET_STEP_VARS];
-    if (n->op != ET_X_LOAD || n->type != ET_T_I32 || cg_reads_mutable(g, e) || !cg_in_range(g, n))
+    if (n->op != ET_X_LOAD || n->type != ET_T_I32 || cg_reads_mutable(g, e) || !cg_in_range(g, e))
         return;
     for (int i = 0, count = et_step_vars(g->x, a->s, v); i < count; i++)
         if (et_expr_has_var(g->x, e, v[i].var)) return;

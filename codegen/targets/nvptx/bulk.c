@@ -28,7 +28,7 @@ static void put(cg *g, val scratch, const char *field, const char *number, val v
 
 /* Of a map that is zero all fields but how it goes through the L2. Elements are of 16 bits, of
  * whatever type: they are only copied. */
-static void fields(cg *g, const et_bulk_map *m, val matrix, val scratch) {
+static void fields(cg *g, const et_tensor_map *m, val matrix, val scratch) {
     static const char *const numbers[][2] = {
         {"rank", "1"}, {"elemtype", "1"}, {"interleave_layout", "0"}, {"fill_mode", "0"}};
     put(g, scratch, "global_address", "", matrix);
@@ -44,7 +44,7 @@ static void fields(cg *g, const et_bulk_map *m, val matrix, val scratch) {
     put(g, scratch, "swizzle_mode", m->box_bytes == ROW ? "2" : "3", NULL);
 }
 
-static void make(cg *g, const et_bulk_map *m, val matrix, val map, val scratch) {
+static void make(cg *g, const et_tensor_map *m, val matrix, val map, val scratch) {
     cg_if one;
     LLVMBuildStore(g->b, cg_i32(g, 0), cg_gep(g, scratch, cg_muli(g, g->lane, WORD)));
     nvptx_wave_meets(g);

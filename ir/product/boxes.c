@@ -1,0 +1,61 @@
+/* Operands of a multistage pipeline as TMA boxes: each is a matrix of which the tile has a box. */
+#include "ir/product/product.h"
+
+enum { ROW = 64, PIECE = 16 };
+
+/* Twice as long where the waves of a warpgroup MMA read them and a chunk has as much of each row:
+ * memory is read in whole lines then. */
+int et_pipeline_row_bytes(const et_mainloop *c) {
+    return c->together && c->s->kc * c->size % (2 * ROW) == 0 ? 2 * ROW : ROW;
+}
+
+/* Elements of T that there are at each launch: a launch may bind less of an argument than the most
+ * that there can be. */
+static int64_t elements(const et_product_cx *g, const et_tensor *t) {
+    et_expr all = et_int(g->x, 1);
+    int64_t n;
+    for (int d = 0; d < t->shape.rank; d++)
+        all = et_mul(g->x, all, t->shape.dim[d]);
+    if (et_is_int(g->x, all, &n)) return n;
+    return t->kind == ET_TENSOR_TEMP ? t->max_bytes / et_dtype_bytes(t->shape.dtype) : 0;
+}
+
+bool et_box_of(const et_product_cx *g, const et_mainloop *c, et_expr e, int var, int rows,
+               et_box *out) {
+    et_exprs *x = g->x;
+    et_node_x load = *et_x(x, e);
+    int64_t pitch, lo, hi;
+    if (!et_access_direct(g->p, g->f, c->s, e, c->piece) || rows > g->t->bulk->most_rows ||
+        c->size != 2)
+        return false;
+    const et_tensor *t = &g->p->tensors[load.i];
+    et_expr none = et_int(x, 0), one = et_int(x, 1);
+    et_expr off = et_access_offset(g->p, g->f, load.i2, load.i, load.ops);
+    off = et_subst_var(x, off, c->s->kvar, none);
+    et_expr at0 = et_subst_var(x, off, var, none);
+    et_expr apart = et_sub(x, et_subst_var(x, off, var, one), at0);
+    if (!et_is_int(x, apart, &pitch) || pitch < 1 || pitch * c->size % PIECE ||
+        !et_access_grows(x, off, var, pitch, at0))
+        return false;
+    out->tensor = load.i;
+    out->row = et_op2(x, ET_X_IDIV, at0, et_int(x, pitch));
+    out->column = et_op2(x, ET_X_MOD, at0, et_int(x, pitch));
+    out->map = (et_tensor_map){.pitch = pitch * c->size,
+                               .rows = elements(g, t) / pitch,
+                               .box_rows = rows,
+                               .box_bytes = et_pipeline_row_bytes(c)};
+    return t->kind != ET_TENSOR_CONST && out->map.rows > 0 && out->map.rows <= INT32_MAX &&
+           et_bounds(x, out->row, &lo, &hi) && lo >= 0 && hi <= INT32_MAX &&
+           et_bounds(x, out->column, &lo, &hi) && lo >= 0 && hi + c->k <= pitch;
+}
+
+bool et_boxes_can(const et_product_cx *g, const et_mainloop *c) {
+    const et_step *s = c->s;
+    et_box box;
+    if (!g->t->bulk || !c->together || c->slot_k || c->tail || c->stages > ET_BOX_STAGES)
+        return false;
+    bool all = et_box_of(g, c, s->a, s->mvar, s->tm, &box);
+    for (int i = 0; i < s->nacc && all; i++)
+        all = et_box_of(g, c, s->b[i], s->nvar, s->tn, &box);
+    return all;
+}

@@ -1,0 +1,129 @@
+/* What a product asks for before the waits of its tile (et_early_as). */
+#include "ir/product/product.h"
+
+/* ---- weights that a tensor chooses ----
+ *
+ * Where a tensor says which weights the first are, as for experts, they are asked for all the same,
+ * by what that tensor holds before the waits. Waits that say that the tensor is written are left
+ * out where others imply them, so it has mostly been written long before the tile may begin. It is
+ * read again after the waits: where it holds what it held, the weights in flight are the right
+ * ones, else the right ones are asked for. Nothing but time depends on the guess; whatever it is,
+ * its weights are inside their tensor. */
+
+struct guess {
+    const et_product_cx *g;
+    const et_step *s;
+    et_guess *of;
+    bool ok;
+};
+
+static void find_guess(void *ctx, et_expr e) {
+    struct guess *u = ctx;
+    const et_product_cx *g = u->g;
+    const et_step *s = u->s;
+    const et_node_x n = *et_x(g->x, e);
+    if (n.op != ET_X_LOAD || !et_reads_stored(g->x, e, g->stored)) return;
+    if (n.i2 == ET_LOAD_TENSOR && !g->stored[n.i]) { /* weights, where what is guessed says */
+        u->ok &= et_load_inside(g->p, e, ET_NO_EXPR);
+        return;
+    }
+    for (int i = 0; i < u->of->n; i++)
+        if (et_expr_eq(u->of->load[i], e)) return;
+    bool fits = u->of->n < ET_MOST_GUESSED && n.i2 == ET_LOAD_TENSOR && n.type == ET_T_I32 &&
+                et_load_inside(g->p, e, ET_NO_EXPR) && !g->p->tensors[n.i].tagged;
+    for (int i = 0; i < n.nops; i++)
+        fits &= !et_reads_stored(g->x, n.ops[i], g->stored) &&
+                !et_expr_has_var(g->x, n.ops[i], s->nvar) &&
+                !et_expr_has_var(g->x, n.ops[i], s->kvar);
+    u->ok &= fits;
+    if (fits) u->of->load[u->of->n++] = e;
+}
+
+bool et_early_guess(const et_product_cx *g, const et_mainloop *c, et_guess *out) {
+    struct guess u = {.g = g, .s = c->s, .of = out, .ok = true};
+    out->n = 0;
+    et_walk(g->x, c->cond, find_guess, &u);
+    for (int i = 0; i < c->s->nacc; i++)
+        et_walk(g->x, c->s->b[i], find_guess, &u);
+    return u.ok && out->n > 0;
+}
+
+static void note_store(void *ctx, const et_step *s, int tensor, bool is_store,
+                       const et_expr *index) {
+    struct guess *u = ctx;
+    (void)s, (void)index;
+    for (int i = 0; i < u->of->n && is_store; i++)
+        u->ok &= et_x(u->g->x, u->of->load[i])->i != tensor;
+}
+
+/* None of what is guessed is written by tasks that the grid waits for itself. */
+static bool written_before(const et_product_cx *g, const et_grid *gr, et_guess *of) {
+    const et_program *p = g->p;
+    struct guess u = {.g = g, .of = of, .ok = true};
+    for (int i = 0; i < p->ngrids; i++)
+        for (int k = 0; k < p->grids[i].nnotifies; k++)
+            for (int w = 0; w < gr->nwaits; w++)
+                if (gr->waits[w].event == p->grids[i].notifies[k].event)
+                    et_func_accesses(p, &p->funcs[p->grids[i].func], note_store, &u);
+    return u.ok;
+}
+
+static bool may_guess(const et_product_cx *g, const et_grid *gr, const et_mainloop *c) {
+    et_guess of;
+    return gr->nwaits && c->direct && !c->coded && !c->zeros && c->k >= 0 && c->cond.id &&
+           !et_reads_stored(g->x, c->s->nlive, g->stored) && !c->s->plan[ET_PLAN_PACKED].made &&
+           et_early_guess(g, c, &of) && written_before(g, gr, &of);
+}
+
+/* ---- weights that are known ---- */
+
+static bool may_load(const et_product_cx *g, const et_mainloop *c) {
+    const et_step *s = c->s;
+    bool known = c->direct && !c->cond.id && !et_reads_stored(g->x, s->nlive, g->stored) &&
+                 !et_reads_stored(g->x, s->kextent, g->stored);
+    for (int i = 0; i < s->nacc && known; i++)
+        known = !et_reads_stored(g->x, s->b[i], g->stored);
+    return known;
+}
+
+/* ---- a pipeline of both operands ---- */
+
+/* Is where E, an operand, lies known without what other tasks write? */
+static bool is_placed(const et_product_cx *g, const et_mainloop *c, et_expr e) {
+    if (!g->t->copies || !et_access_direct(g->p, g->f, c->s, e, c->piece)) return false;
+    const et_node_x *x = et_x(g->x, e);
+    for (int i = 0; i < x->nops; i++)
+        if (et_expr_loads(g->x, x->ops[i])) return false;
+    return true;
+}
+
+static bool may_begin(const et_product_cx *g, const et_mainloop *c) {
+    if (!et_rows_chunks_have(g, c) || c->cond.id || c->chunks < 1 ||
+        et_expr_loads(g->x, c->s->nlive) || !is_placed(g, c, c->s->a))
+        return false;
+    for (int i = 0; i < c->s->nacc; i++)
+        if (!is_placed(g, c, c->s->b[i])) return false;
+    return true;
+}
+
+int et_pipeline_ahead(const et_mainloop *c) {
+    return c->stages - (c->together ? 2 : 1);
+}
+
+static int most_chunks(const et_product_cx *g, const et_mainloop *c) {
+    if (c->slot_k) return 0; /* weights are in flight already */
+    for (int i = 0; i < c->s->nacc; i++)
+        if (et_reads_stored(g->x, c->s->b[i], g->stored)) return 0;
+    int n = et_pipeline_ahead(c);
+    return n < c->chunks ? n : (int)c->chunks;
+}
+
+et_early_as et_early_may(const et_product_cx *g, const et_grid *gr, const et_mainloop *c,
+                         int *out_chunks) {
+    *out_chunks = 0;
+    if (may_load(g, c)) return ET_EARLY_LOADS;
+    if (may_guess(g, gr, c)) return ET_EARLY_GUESS;
+    if (!may_begin(g, c)) return ET_EARLY_NONE;
+    *out_chunks = most_chunks(g, c);
+    return ET_EARLY_PIPELINE;
+}
