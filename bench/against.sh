@@ -33,7 +33,7 @@ else
     old=$dir/build/bin
 fi
 
-stories=$src/examples/models/stories-llama
+stories=$bin/../checkpoints/stories-llama
 cd "$dir"
 for n in 1 16 64; do
     "$bin/etfill" "in$n.safetensors" "tokens:i32[$n]:0:1000" "positions:i32[$n]:0:63" "slots:i32[$n]:0:15"

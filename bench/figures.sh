@@ -4,7 +4,7 @@
 set -eu
 src=$(cd "$(dirname "$0")/.." && pwd)
 bin=$(cd "$1" && pwd)
-stories=$src/examples/models/stories-llama
+stories=$bin/../checkpoints/stories-llama
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"

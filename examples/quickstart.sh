@@ -22,7 +22,7 @@ cmake -S "$src" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DETCC_TESTS=OFF
 ninja -C "$build" ${ETCC_JOBS:+-j "$ETCC_JOBS"} || die 'the build failed'
 rm -f "$build.log"
 
-model=$src/examples/models/stories-llama
+model=$build/checkpoints/stories-llama
 say 'etimport: checkpoint to stories.etg'
 "$build/bin/etimport" "$model" -o "$build/stories.etg"
 say 'etcc: stories.etg to stories.hsaco'

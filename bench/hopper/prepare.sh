@@ -57,7 +57,7 @@ source_of() ( # KERNEL
     most=${name##*.} name=${name%.*} slots=32 context=640
     [ "$most" -gt 32 ] || slots=$most
     folder=$src/bench/models/$name
-    [ -d "$folder" ] || folder=$src/tests/golden/$name context=128
+    [ -d "$folder" ] || folder=$bin/../checkpoints/$name context=128
     case ${1%.only} in
     *.long) context=4224 ;;
     *.prompt) slots=1 context=$((most + 64)) ;;

@@ -11,8 +11,8 @@ trap 'rm -rf "$tmp"' EXIT
 import() { # model's name, folder
     "$bin/etimport" "$2" --config-only --max-tokens 16 --name "$1" -o "$tmp/$1.etg"
 }
-import stories_llama "$here/../../examples/models/stories-llama"
-import stories_moe "$here/../../examples/models/stories-moe"
+import stories_llama "$bin/../checkpoints/stories-llama"
+import stories_moe "$bin/../checkpoints/stories-moe"
 import llama_1b "$here/../models/llama-3.2-1b"
 import qwen3_06b "$here/../models/qwen3-0.6b"
 cp "$here/../models/mixer/mixer.etg" "$tmp"

@@ -71,16 +71,17 @@ weights() { # KERNEL
 sed 's/^#.*//; s/ *| */|/g; /^ *$/d' "$rows" > "$work/rows"
 : > rows
 while IFS='|' read -r name folder options fields loads; do
+    [ -d "$src/$folder" ] && folder=$src/$folder || folder=$bin/../checkpoints/$folder
     model=$(basename "$folder") kernel=$(printf '%s' "$folder $options" | cksum | cut -d' ' -f1)
     if [ ! -d "models/$model" ]; then
         mkdir "models/$model"
-        cp "$src/$folder/config.json" "models/$model/"
-        tokenizer "$(field "$src/$folder/config.json" vocab_size)" > "models/$model/tokenizer.json"
+        cp "$folder/config.json" "models/$model/"
+        tokenizer "$(field "$folder/config.json" vocab_size)" > "models/$model/tokenizer.json"
         echo '{}' > "models/$model/tokenizer_config.json"
     fi
     if [ ! -e "kernels/$kernel" ]; then
         # shellcheck disable=SC2086
-        "$bin/etimport" "$src/$folder" --config-only --name=m $options -o "$work/m.etg"
+        "$bin/etimport" "$folder" --config-only --name=m $options -o "$work/m.etg"
         "$bin/etcc" "$work/m.etg" --machine="$machine" --variants=4 -v -o "kernels/$kernel" 2> "$work/said" || { cat "$work/said" >&2; exit 1; }
     fi
     [ -e "models/$model.weights" ] || weights "kernels/$kernel" > "models/$model.weights"

@@ -2,8 +2,8 @@
 # Two models in one kernel: a dense decoder and a mixture of experts, launched together and then the first alone.
 # $1: the folder with the tools; $2: where to leave the files.
 set -eu
-bin=$1 out=$2
-models=$(cd "$(dirname "$0")/../models" && pwd)
+bin=$(cd "$1" && pwd) out=$2
+models=$bin/../checkpoints
 cd "$out"
 
 "$bin/etimport" "$models/stories-llama" -o llama.etg

@@ -15,7 +15,7 @@ random() { # BELOW: into $drawn, the same ones every time
     drawn=$(((state >> 8) % $1))
 }
 
-model=$src/examples/models/stories-llama
+model=$bin/../checkpoints/stories-llama
 "$bin/etimport" "$model" -o stories.etg || exit 2
 "$bin/etcc" stories.etg -o stories.hsaco || exit 2
 "$bin/etfill" in.safetensors 'tokens:i32[8]:0:1000' 'positions:i32[8]:0:63' 'slots:i32[8]:0:15' || exit 2

@@ -12,7 +12,7 @@ fail() {
 "$bin/etfill" in.st 'tokens:i32[5]:0:511' 'positions:i32[5]:0:9' 'slots:i32[5]:0:3'
 "$bin/etfill" in1.st 'tokens:i32[1]:0:511' 'positions:i32[1]:7:7' 'slots:i32[1]:0:3'
 for m in llama qwen3; do
-    golden=$src/tests/golden/$m
+    golden=$bin/../checkpoints/$m
     "$bin/etimport" "$golden" -o $m.etg
     targets=gfx942
     test $m = qwen3 || targets="gfx942 gfx1100"

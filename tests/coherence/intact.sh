@@ -3,7 +3,7 @@
 # each time, in 20 seeded interleavings (1,000 with $ETCC_LONG set) on incoherent caches, some with a
 # workgroup that starves or a die that is slow.
 set -eu
-bin=$1 model=$2/tests/golden/llama launches=${4:-${ETCC_LONG:+1000}}
+bin=$1 model=$1/../checkpoints/llama launches=${4:-${ETCC_LONG:+1000}}
 launches=${launches:-20}
 . "$(dirname "$0")/../support/lib.sh"
 mkdir -p "$3" && cd "$3"

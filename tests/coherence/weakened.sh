@@ -2,7 +2,7 @@
 # weakened.sh BIN SRC WORK [LAUNCHES]: take the fences from one event of a kernel, or narrow them to
 # the workgroup, and the logits are wrong in every launch.
 set -eu
-bin=$1 model=$2/tests/golden/llama launches=${4:-6}
+bin=$1 model=$1/../checkpoints/llama launches=${4:-6}
 mkdir -p "$3" && cd "$3"
 "$bin/etimport" "$model" -o weakened.etg
 device=emu:gfx942:cus=16:xcds=4:coherence=model:seed=

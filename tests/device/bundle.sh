@@ -19,7 +19,7 @@ run 0 ' passed, 0 failed in ' $on "$emulator" ETCC_LAUNCHES=48
 ! grep -q '^FAIL' results/rows.txt && grep -c '^PASS' results/rows.txt
 status=0
 sh bundle/run.sh bundle results > rows.txt 2>&1 || status=$?
-[ $status -eq 2 ] && grep -q 'there is no checkpoint in' rows.txt
+[ $status -eq 2 ] && grep -q 'there is no checkpoint ' rows.txt
 if [ ! -e /dev/kfd ]; then run 1 'no GPU here runs gfx942' "$emulator"; fi
 run 1 'not run: the time was over' $on "$emulator" ETCC_SECONDS=0
 cp bundle/about bundle/random/*.0.code

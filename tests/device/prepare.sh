@@ -3,7 +3,7 @@
 # Everything that run.sh needs on a machine with a GPU, into the new folder OUT: the tools of BIN (build/bin, built with
 # tests) and what they link beyond libc, kernels for TARGET (sm_90) in every schedule, models, inputs and what is right.
 # `few`: one of everything. RANDOM_PROGRAMS: how many of them (60). DECODERS: which (all; `goldens.sh` has golden checkpoints as well).
-# MODELS=no leaves the checkpoints out, where run.sh is to find them in a checkout of the sources. Under 100 MB, 33 of them when packed with xz.
+# MODELS=no leaves the checkpoints out, where run.sh is to unpack those of a checkout of the sources. Under 100 MB, 33 of them when packed with xz.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 bin=$(cd "$1" && pwd) src=$(cd "$here/../.." && pwd) target=${3:-sm_90} few=${4:-}
@@ -14,8 +14,8 @@ cd "$out"
 mkdir bin lib kernels models programs random broken mix small pruned
 
 # ---- tools, without what only debuggers read
-bundle_tools etrun etllm etfill etsame check_kernel check_mix check_stories check_text device_play runtime_launch runtime_model runtime_session
-cp "$here/run.sh" "$here/../../bench/bundle.sh" "$here/row.sh" .
+bundle_tools etrun etllm etfill etsame check_kernel check_mix check_stories check_text device_play random_weights runtime_launch runtime_model runtime_session
+cp "$here/run.sh" "$here/../../bench/bundle.sh" "$here/row.sh" "$src/examples/models/unpack.sh" .
 cp "$bin/../tests/runtime/probe.hsaco" "$bin/../tests/runtime/probe.ptx" small/
 bundle_about "$target" > about
 
@@ -29,12 +29,12 @@ fi
 
 # ---- decoders
 for m in $decoders; do
-    case $m in stories-*) from=examples/models/$m ;; *) from=tests/golden/$m ;; esac
     if [ "${MODELS:-yes}" = no ]; then
-        echo "$from" > "models/$m"
+        case $m in stories-*) from=examples/models ;; *) from=tests/golden ;; esac
+        echo "$from/$m.tar.xz" > "models/$m"
     else
         mkdir "models/$m"
-        cp "$src/$from"/*.json "$src/$from"/*.safetensors "models/$m/"
+        cp "$bin/../checkpoints/$m"/*.json "$bin/../checkpoints/$m"/*.safetensors "models/$m/"
     fi
     for how in $schedules; do
         cp "$(kernel "$bin/etcc" "$(imported "$bin" "$src" "$m")" "$target" $how)" "kernels/$m.$how"

@@ -16,9 +16,13 @@ MODELS=$work/models
 mkdir "$MODELS"
 for m in "$bundle"/models/*; do
     [ -e "$m" ] || continue
-    if [ -d "$m" ]; then where=$m; else where=$source/$(cat "$m"); fi
-    [ -f "$where/config.json" ] || { echo "run.sh: there is no checkpoint in $where" >&2; exit 2; }
-    ln -s "$where" "$MODELS/$(basename "$m")"
+    if [ -d "$m" ]; then
+        ln -s "$m" "$MODELS/"
+    else
+        archive=$source/$(cat "$m")
+        [ -f "$archive" ] || { echo "run.sh: there is no checkpoint $archive" >&2; exit 2; }
+        LD_LIBRARY_PATH=$bundle/lib sh "$bundle/unpack.sh" "$archive" "$MODELS" "$bundle/bin/random_weights" || exit 2
+    fi
 done
 PATH=$bundle/bin:$PATH LD_LIBRARY_PATH=$bundle/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} TMPDIR=$work
 export PATH LD_LIBRARY_PATH TMPDIR CUDA_CACHE_DISABLE=1

@@ -45,16 +45,16 @@ c_part() { # BLOCK
 # What the commands in documents find: a checkpoint, models, inputs.
 prepare() {
     cd "$work/run" || exit 2
-    ln -s "$src/examples/models/stories-moe" MOE_DIR
+    ln -s "$bin/../checkpoints/stories-moe" MOE_DIR
     for name in CHECKPOINT_DIR DIR CHECKPOINT LLAMA_DIR; do
-        ln -s "$src/examples/models/stories-llama" $name
+        ln -s "$bin/../checkpoints/stories-llama" $name
     done
-    mkdir examples
-    ln -s "$src/examples/models" examples/models
+    mkdir build
+    ln -s "$bin/../checkpoints" build/checkpoints
     cp "$src/passes/machines/mi300x.machine" mine.machine
     {
         "$bin/etimport" CHECKPOINT_DIR -o stories.etg && cp stories.etg llama.etg &&
-            "$bin/etimport" examples/models/stories-moe -o moe.etg &&
+            "$bin/etimport" MOE_DIR -o moe.etg &&
             "$bin/etcc" stories.etg -o stories.hsaco && cp stories.hsaco old.hsaco && cp stories.hsaco new.hsaco &&
             sh "$src/examples/mlp/run.sh" "$bin" "$PWD" && cp stories.etg model.etg &&
             echo 'Once upon a time, there was a girl named Lily. She saw a big red ball in the park.' > story.txt &&

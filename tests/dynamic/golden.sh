@@ -6,9 +6,9 @@ set -eu
 . "$(dirname "$0")/../support/lib.sh"
 bin=$1 src=$2 model=$4
 mkdir -p "$3" && cd "$3"
-checkpoint=$src/tests/golden/$model reference=golden one='--chunk 1 --batch 1'
+checkpoint=$bin/../checkpoints/$model reference=golden one='--chunk 1 --batch 1'
 case $model in
-stories-*) checkpoint=$src/examples/models/$model reference=reference one='--chunk 1' ;; # many tokens
+stories-*) reference=reference one='--chunk 1' ;; # many tokens
 esac
 reference=$checkpoint/$reference.safetensors
 etg=$(imported "$bin" "$src" "$model")

@@ -88,7 +88,7 @@ done
 cmake -S "$src" -B "$build" -G Ninja -DCMAKE_C_COMPILER=clang-22 -DETCC_FUZZ=ON -DETCC_TESTS=ON \
     -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG='-O2 -g' || die 'cmake failed'
 # shellcheck disable=SC2086
-ninja -C "$build" -j "$jobs" $programs || die 'the build failed'
+ninja -C "$build" -j "$jobs" $programs checkpoints || die 'the build failed'
 sh "$fuzz/seeds.sh" "$src" "$build" || die 'the seeds could not be made'
 # shellcheck disable=SC2086
 printf '%s\n' $targets | xargs -P "$jobs" -I TARGET sh "$0" --one "$seconds" TARGET

@@ -18,7 +18,7 @@ for f in "$src"/tests/*/*.eti; do
 done
 
 cp "$src/tests/runtime/probe.json" "$out/manifest/probe.json"
-for d in "$src"/tests/golden/*/ "$src"/examples/models/*/; do
+for d in "$2"/checkpoints/*/; do
     name=$(basename "$d")
     cp "$d/config.json" "$out/config/$name.json"
     # The header with its length, and none of the data.

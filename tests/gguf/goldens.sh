@@ -9,7 +9,7 @@ mkdir -p "$work"
 cd "$work"
 
 for m in llama llama3 linear mistral mixtral qwen2 qwen3 yarn qwen2_moe qwen3_moe gemma gemma2 gemma3; do
-    golden=$src/tests/golden/$m
+    golden=$bin/../checkpoints/$m
     for type in bf16 f16 f32; do
         "$tools/make_gguf" "$golden" "$m.gguf" $type
         rm -rf "$m"
@@ -32,7 +32,7 @@ done
 # What it computes, for one that is turned and one that is shifted.
 for m in llama3 gemma; do
     "$bin/etimport" "$m" -o "$m.etg" --max-tokens 512 --wide --rope-frequencies bf16
-    "$bin/etinterp" "$m.etg" --stage graph --in "$src/tests/golden/$m/golden.safetensors" --weights "$m" \
+    "$bin/etinterp" "$m.etg" --stage graph --in "$bin/../checkpoints/$m/golden.safetensors" --weights "$m" \
         --out "$m.safetensors"
-    "$bin/etllm" compare --ref "$src/tests/golden/$m/golden.safetensors" --out "$m.safetensors" --tolerance 5e-6
+    "$bin/etllm" compare --ref "$bin/../checkpoints/$m/golden.safetensors" --out "$m.safetensors" --tolerance 5e-6
 done

@@ -6,7 +6,7 @@ bin=$1 tools=$2 src=$3 work=$4
 rm -rf "$work"
 mkdir -p "$work"
 cd "$work"
-"$tools/make_gguf" "$src/tests/golden/llama" m.gguf bf16
+"$tools/make_gguf" "$bin/../checkpoints/llama" m.gguf bf16
 
 # What is no file, and outputs that cannot be.
 mkfifo pipe
@@ -47,10 +47,10 @@ limit='ulimit -d 24576' # which the sanitizers do not live with
 rm -rf large large.gguf
 
 # A story, with the tokenizer and the weights of a GGUF file alone.
-"$tools/make_gguf" "$src/examples/models/stories-llama" stories.gguf bf16
+"$tools/make_gguf" "$bin/../checkpoints/stories-llama" stories.gguf bf16
 "$bin/etgguf" stories.gguf -o stories 2> said || die "$(cat said)"
 [ ! -s said ] || die "stories: $(cat said)"
-for how in "$src/examples/models/stories-llama" stories; do
+for how in "$bin/../checkpoints/stories-llama" stories; do
     "$bin/etllm" tokenize --model "$how" -p 'Once upon a time, there was a 42!' > tokens
     [ ! -e before ] || cmp before tokens || die 'other tokens'
     mv tokens before
@@ -58,4 +58,4 @@ for how in "$src/examples/models/stories-llama" stories; do
     [ ! -e want.etg ] || cmp want.etg got.etg || die 'another model'
     mv got.etg want.etg
 done
-"$tools/make_gguf" compare "$src/examples/models/stories-llama" stories bf16
+"$tools/make_gguf" compare "$bin/../checkpoints/stories-llama" stories bf16

@@ -125,9 +125,9 @@ refuses shallow 'tensor "model.layers.2.input_layernorm.weight" is missing' 'mor
 # A copy of a golden checkpoint, its config.json changed.
 quantised() {
     mkdir -p "$1"
-    cp "$src/tests/golden/$2/model.safetensors" "$1/"
-    sed "$3" "$src/tests/golden/$2/config.json" > "$1/config.json"
-    ! cmp -s "$src/tests/golden/$2/config.json" "$1/config.json" || fail "$1: nothing changed"
+    cp "$bin/../checkpoints/$2/model.safetensors" "$1/"
+    sed "$3" "$bin/../checkpoints/$2/config.json" > "$1/config.json"
+    ! cmp -s "$bin/../checkpoints/$2/config.json" "$1/config.json" || fail "$1: nothing changed"
 }
 quantised fp8_more fp8_block 's/"fmt": "e4m3"/"fmt": "e4m3", "wobble": [1]/'
 refuses fp8_more 'field "quantization_config.wobble" may change'

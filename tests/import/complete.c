@@ -1,4 +1,4 @@
-/* complete SOURCE_TREE: a field that config.json leaves out means what the class of the
+/* complete SOURCE_TREE CHECKPOINTS: a field that config.json leaves out means what the class of the
  * architecture has.
  *
  * completed.json holds what the classes themselves make of configurations, whole and without one
@@ -12,14 +12,14 @@
 
 static int failures;
 static struct { int same, refused, impossible; } counts;
-static const char *tree;
+static const char *tree, *checkpoints;
 
 #define FAIL(...) (printf("FAIL " __VA_ARGS__), putchar('\n'), failures++)
 
 static json_t *load(const char *folder, const char *name, const char *file) {
     char path[4096];
     json_error_t e;
-    snprintf(path, sizeof path, "%s/%s/%s/%s", tree, folder, name, file);
+    snprintf(path, sizeof path, "%s/%s/%s", folder, name, file);
     json_t *j = json_load_file(path, 0, &e);
     if (j) return j;
     printf("%s: %s\n", path, e.text);
@@ -79,7 +79,7 @@ static void expect_refusal(char *text, const char *name, const char *field) {
 /* The configuration of ROW as its file has it. */
 static json_t *written(const json_t *row) {
     json_t *config =
-        load("tests/golden", json_string_value(json_object_get(row, "golden")), "config.json");
+        load(checkpoints, json_string_value(json_object_get(row, "golden")), "config.json");
     json_object_del(config, "quantization_config");
     json_object_update(config, json_object_get(row, "variant"));
     return config;
@@ -152,7 +152,7 @@ static void check_fields(const json_t *class, const json_t *row) {
 /* VERSION NULL: the file does not say. WANT NULL: refused. */
 static void check_version(const char *golden, const char *field, const char *version,
                           const char *want) {
-    json_t *config = load("tests/golden", golden, "config.json");
+    json_t *config = load(checkpoints, golden, "config.json");
     json_object_del(config, "quantization_config");
     json_object_del(config, "layer_types");
     json_object_del(config, field);
@@ -170,10 +170,10 @@ int main(int argc, char **argv) {
     size_t i, at = 0;
     json_t *row;
     const char *name;
-    if (argc < 2 || !freopen("/dev/null", "w", stderr)) return 2;
-    tree = argv[1];
-    json_t *rows = load("tests", "import", "completed.json");
-    json_t *all = load("frontend", "import", "classes.json"),
+    if (argc < 3 || !freopen("/dev/null", "w", stderr)) return 2;
+    tree = argv[1], checkpoints = argv[2];
+    json_t *rows = load(tree, "tests/import", "completed.json");
+    json_t *all = load(tree, "frontend/import", "classes.json"),
            *classes = json_object_get(all, "classes");
     et_arena *arena = et_arena_create();
     json_array_foreach(rows, i, row) {

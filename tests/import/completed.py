@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes tests/import/completed.json: configurations as the classes of transformers complete them, for complete.c.
 
-    python3 tests/import/completed.py     # with transformers, of the last version in frontend/import/classes.json
+    python3 tests/import/completed.py build/checkpoints     # with transformers, of the last version in frontend/import/classes.json
 
 For the golden checkpoint of every architecture, and for variants of it: what the class makes of the configuration without
 one field, for every field in turn, as the fields that differ from what it makes of the whole.
@@ -13,6 +13,7 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 logging.disable(logging.CRITICAL)
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.join(HERE, "../..")
+CHECKPOINTS = sys.argv[1]
 # About the file or the library, and no field of a class.
 ABOUT = {"architectures", "model_type", "transformers_version", "dtype", "torch_dtype", "id2label", "label2id"}
 # What the golden configurations do not have: windows by every rule, other ropes.
@@ -37,7 +38,7 @@ def made(cls, fields):
 
 
 def of(architecture, kind, golden, variant):
-    config = json.load(open(f"{SOURCE}/tests/golden/{golden}/config.json"))
+    config = json.load(open(f"{CHECKPOINTS}/{golden}/config.json"))
     config.pop("quantization_config", None)
     config = {k: v for k, v in {**config, **variant}.items()}
     cls = CONFIG_MAPPING[kind]
@@ -60,8 +61,10 @@ def main():
             if m := re.match(r"%architecture (\S+) (\S+)", line):
                 kinds[m[1]] = m[2]
     rows = []
-    for golden in sorted(os.listdir(f"{SOURCE}/tests/golden")):
-        path = f"{SOURCE}/tests/golden/{golden}/config.json"
+    for golden in sorted(os.listdir(CHECKPOINTS)):
+        path = f"{CHECKPOINTS}/{golden}/config.json"
+        if golden.startswith("stories-"):
+            continue
         if os.path.exists(path) and "quantization_config" not in json.load(open(path)):
             architecture = json.load(open(path))["architectures"][0]
             for variant in [{}, *VARIANTS.get(golden, [])]:

@@ -235,7 +235,7 @@ accepts rows_tensor 'wq_scales = reshape(wq_scale, [1, 1])' 'wq_input : f32[1]' 
     'k = reshape(quantised(h, wk_codes, wk_scales, wk_input), [N, NKV, D])'
 # What products of a mixture become is compiled.
 mkdir -p rows_experts
-sed 's/"moe_intermediate_size": .*/"moe_intermediate_size": 128,/' "$src/tests/golden/qwen3_moe/config.json" > rows_experts/config.json
+sed 's/"moe_intermediate_size": .*/"moe_intermediate_size": 128,/' "$bin/../checkpoints/qwen3_moe/config.json" > rows_experts/config.json
 sed -i '1s/{/{"quantization_config": {"quant_method": "fp8", "activation_scheme": "dynamic", "weight_block_size": [128, 128]},/' rows_experts/config.json
 sed 's/dynamic/static/' rows_experts/config.json > rows_experts/static.json
 mkdir -p rows_experts_static rows_experts_token
@@ -257,7 +257,7 @@ imports rows_experts_token 'product_of_blocks(t_codes, t_scales, wg_codes, wg_sc
 # A part of a fused weight, and a value that changes between two products.
 for m in phi3 olmo2 deepseek_v2; do
     mkdir -p rows_$m
-    sed "1s/{/{$(rows "$token" "$by_channel" | tr -d '\n'),/" "$src/tests/golden/$m/config.json" > rows_$m/config.json
+    sed "1s/{/{$(rows "$token" "$by_channel" | tr -d '\n'),/" "$bin/../checkpoints/$m/config.json" > rows_$m/config.json
 done
 imports rows_phi3 'product(h_codes, h_scales, wqkv_codes[0:NH*D], wqkv_scales[0:NH*D])'
 imports rows_olmo2 'x_codes = coded(x, x_scales)'
@@ -267,7 +267,7 @@ unset options
 # A field that is left out means what the class has for it (complete.c tries them all), null what it says.
 without() { # GOLDEN FIELD [TEXT]: the lines of a scalar or an object go, TEXT comes before the rest
     mkdir -p "$1_no_$2$4"
-    sed -E "/^  \"$2\": \{/,/^  \}/d; /^  \"$2\": /d; 1s/\{/{$3/" "$src/tests/golden/$1/config.json" > "$1_no_$2$4/config.json"
+    sed -E "/^  \"$2\": \{/,/^  \}/d; /^  \"$2\": /d; 1s/\{/{$3/" "$bin/../checkpoints/$1/config.json" > "$1_no_$2$4/config.json"
 }
 options='--context 64'
 without gemma2 final_logit_softcapping '' ''

@@ -94,17 +94,13 @@ refuses() {
 
 # The file a person would read, whole: one of each family.
 golden() {
-    "$bin/etimport" "$src/$1" -o "$2.etg" || fail "$2 was refused"
-    if [ -n "${BLESS:-}" ]; then cp "$2.etg" "$src/tests/import/$2.etg"; fi
-    diff -u "$src/tests/import/$2.etg" "$2.etg" || fail "$2.etg differs"
+    "$bin/etimport" "$bin/../checkpoints/$1" -o "$1.etg" || fail "$1 was refused"
+    if [ -n "${BLESS:-}" ]; then cp "$1.etg" "$src/tests/import/$1.etg"; fi
+    diff -u "$src/tests/import/$1.etg" "$1.etg" || fail "$1.etg differs"
 }
-golden examples/models/stories-llama stories-llama
-golden tests/golden/llama llama
-golden tests/golden/llama3 llama3
-golden tests/golden/qwen3 qwen3
-golden examples/models/stories-moe stories-moe
-golden tests/golden/mixtral mixtral
-golden tests/golden/qwen3_moe qwen3_moe
+for m in stories-llama llama llama3 qwen3 stories-moe mixtral qwen3_moe; do
+    golden $m
+done
 
 . "$src/tests/import/good.sh"
 . "$src/tests/import/bad.sh"

@@ -26,8 +26,8 @@ try() { # NAME.etg, FOLDER with golden.safetensors, VARIANTS, and yes or not yet
     esac
 }
 for variants in 1 3; do
-    try "$src/tests/import/llama.etg" "$src/tests/golden/llama" $variants yes
+    try "$src/tests/import/llama.etg" "$bin/../checkpoints/llama" $variants yes
 done
-try "$src/tests/models/fp8_channel.etg" "$src/tests/golden/fp8_channel" 3 yes
-try "$src/tests/models/olmoe.etg" "$src/tests/golden/olmoe" 1 yes
-try "$src/tests/models/olmoe.etg" "$src/tests/golden/olmoe" 3 'not yet'
+try "$src/tests/models/fp8_channel.etg" "$bin/../checkpoints/fp8_channel" 3 yes
+try "$src/tests/models/olmoe.etg" "$bin/../checkpoints/olmoe" 1 yes
+try "$src/tests/models/olmoe.etg" "$bin/../checkpoints/olmoe" 3 'not yet'

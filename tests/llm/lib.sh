@@ -10,12 +10,7 @@ mkdir -p "$work"
 cd "$work"
 here=$(basename "$0" .sh)
 
-checkpoint() { # NAME: its folder
-    case $1 in
-    stories-*) echo "$src/examples/models/$1" ;;
-    *) echo "$src/tests/golden/$1" ;;
-    esac
-}
+checkpoint() { echo "$bin/../checkpoints/$1"; } # NAME: its folder
 
 score() { # NAME TOKENS OUT [options]: the logits of TOKENS by the kernel of NAME
     name=$1 tokens=$2 out=$3

@@ -8,8 +8,8 @@ Once upon a time, there was a little girl named Lily. She liked to play in the p
 red ball. "Look," said Lily, "a ball!" The dog ran to the ball and pushed it with his nose. <|endoftext|> is no end here.
 They played all day. When the sun went down, they went home and ate soup. Then Lily went to bed and was happy. The end.
 END
-cp -r "$src/examples/models/stories-llama" bare 2> /dev/null || true
-sed 's/"add_bos_token": [a-z]*,//; s/{/{"add_bos_token": false,/' "$src/examples/models/stories-llama/tokenizer_config.json" \
+cp -r "$bin/../checkpoints/stories-llama" bare 2> /dev/null || true
+sed 's/"add_bos_token": [a-z]*,//; s/{/{"add_bos_token": false,/' "$bin/../checkpoints/stories-llama/tokenizer_config.json" \
     > bare/tokenizer_config.json
 "$bin/etllm" tokenize --model bare --bare --no-specials -p "$(cat text)
 " > ids
@@ -23,7 +23,7 @@ check() { # MODEL BOS WINDOW STRIDE [OPTION...]
         --out windows.logits
     "$tools/check_perplexity" compare "$bos" "$window" "$stride" ids windows.logits "$said" || die "$*: $said"
 }
-checkpoint=$src/examples/models/stories-llama
+checkpoint=$bin/../checkpoints/stories-llama
 check "$checkpoint" 0 512 255
 check "$checkpoint" 0 64 20 --window 64 --stride 20
 check bare -1 50 24 --window 50

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *model_dir; /* examples/models/stories-llama */
+static const char *model_dir; /* stories-llama of examples/models, unpacked */
 static char scratch[PATH_MAX];
 
 static struct tokenizer *load_ok(const char *dir) {

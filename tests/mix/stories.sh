@@ -4,14 +4,14 @@
 . "$(dirname "$0")/lib.sh"
 set -- "${4:-2}" "${5:-5}"
 for m in stories-llama stories-moe; do
-    "$bin/etimport" "$src/examples/models/$m" -o $m.etg
+    "$bin/etimport" "$bin/../checkpoints/$m" -o $m.etg
     "$bin/etcc" $m.etg -o $m.hsaco
 done
 "$bin/etcc" stories-llama.etg stories-moe.etg -o mix.hsaco
 as_alone() { # MIX DEVICE SEEDS TOKENS
     "$bin/check_stories" "$1" "$4" "emu:gfx942:$2" 1 "$3" \
-        stories_llama stories-llama.hsaco "$src/examples/models/stories-llama" \
-        stories_moe stories-moe.hsaco "$src/examples/models/stories-moe"
+        stories_llama stories-llama.hsaco "$bin/../checkpoints/stories-llama" \
+        stories_moe stories-moe.hsaco "$bin/../checkpoints/stories-moe"
 }
 as_alone mix.hsaco cus=64:xcds=4:coherence=model "$1" "$2"
 

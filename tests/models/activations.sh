@@ -6,7 +6,7 @@
 set -eu
 . "$(dirname "$0")/../support/lib.sh"
 bin=$1 src=$2 work=$3 m=$4 off=$5 apart=$6 target=${7:-gfx942} schedule=${8:-static}
-golden=$src/tests/golden/$m text=$src/tests/models/$m.fp8.etg
+golden=$bin/../checkpoints/$m text=$src/tests/models/$m.fp8.etg
 mkdir -p "$work"
 cd "$work"
 "$bin/etimport" "$golden" -o "$m.etg" --activations fp8

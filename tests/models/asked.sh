@@ -4,7 +4,7 @@
 set -eu
 . "$(dirname "$0")/../support/lib.sh"
 bin=$1 src=$2 work=$3 m=$4 tolerance=$5
-golden=$src/tests/golden/$m
+golden=$bin/../checkpoints/$m
 mkdir -p "$work"
 cd "$work"
 "$bin/etimport" "$golden" -o "$m.asked.wide.etg" --logits asked --max-tokens 512 --wide --rope-frequencies bf16

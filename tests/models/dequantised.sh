@@ -4,7 +4,7 @@
 set -eu
 . "$(dirname "$0")/../support/lib.sh"
 bin=$1 src=$2 work=$3/dequantised.$4 m=$4 name=$5 tensor=$6
-golden=$src/tests/golden/$m
+golden=$bin/../checkpoints/$m
 rm -rf "$work"
 mkdir -p "$work"
 cd "$work"

@@ -3,7 +3,7 @@
 set -eu
 . "$(dirname "$0")/../support/lib.sh"
 bin=$1 src=$2 work=$3 m=$4 tolerance=$5 target=${6:-gfx942} schedule=${7:-static}
-golden=$src/tests/golden/$m
+golden=$bin/../checkpoints/$m
 mkdir -p "$work"
 cd "$work"
 k=$(kernel "$bin/etcc" "$src/tests/models/$m.etg" "$target" "$schedule")

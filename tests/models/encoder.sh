@@ -3,7 +3,7 @@
 set -eu
 . "$(dirname "$0")/../support/lib.sh"
 bin=$1 src=$2 work=$3 m=$4
-golden=$src/tests/golden/$m
+golden=$bin/../checkpoints/$m
 shift 4
 dims=
 for one in "$@"; do dims="$dims --set $one"; done

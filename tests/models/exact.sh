@@ -3,7 +3,7 @@
 set -eu
 . "$(dirname "$0")/../support/lib.sh"
 bin=$1 src=$2 work=$3 m=$4
-golden=$src/tests/golden/$m
+golden=$bin/../checkpoints/$m
 mkdir -p "$work"
 cd "$work"
 options='--rope-frequencies bf16' # The references came from models that were cast to bf16 and widened again.

@@ -4,7 +4,7 @@
 set -eu
 . "$(dirname "$0")/../support/lib.sh"
 bin=$1 src=$2 target=${4:-gfx942} schedule=${5:-static} work=$3/ordered.${4:-gfx942}.${5:-static}
-golden=$src/tests/golden/gptq
+golden=$bin/../checkpoints/gptq
 rm -rf "$work"
 mkdir -p "$work/ordered" "$work/plain"
 cd "$work"
@@ -37,7 +37,7 @@ grep -q 'qzeros" has shape' said
 
 # Experts, whose matrices lie one behind the other: the lines for all of them mean of the third what the lines for one do.
 mkdir moe
-sed '$d' "$src/tests/golden/qwen3_moe/config.json" >moe/config.json
+sed '$d' "$bin/../checkpoints/qwen3_moe/config.json" >moe/config.json
 cat >>moe/config.json <<'X'
 , "quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 64, "desc_act": true}}
 X

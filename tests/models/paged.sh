@@ -3,7 +3,7 @@
 set -eu
 . "$(dirname "$0")/../support/lib.sh"
 bin=$1 src=$2 work=$3 m=$4 tolerance=$5
-golden=$src/tests/golden/$m
+golden=$bin/../checkpoints/$m
 mkdir -p "$work"
 cd "$work"
 options='--paged 8 --slots 3 --context 40 --max-tokens 120'

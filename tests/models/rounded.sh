@@ -26,7 +26,7 @@ done
 
 # A product each, of rows of all sizes.
 for m in fp8_channel fp8_block; do
-    golden=$src/tests/golden/$m text=$src/tests/models/$m.fp8.etg
+    golden=$bin/../checkpoints/$m text=$src/tests/models/$m.fp8.etg
     {
         echo "model one"
         echo "dim N in 1..64"

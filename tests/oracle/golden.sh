@@ -2,7 +2,7 @@
 # The imported golden checkpoints in plain C, against PyTorch: the graph as the language rounds, and
 # the tasks with everything in f32. $1: tools; $2: source tree; $3: scratch folder; $4: the model.
 set -eu
-bin=$1 golden=$2/tests/golden/$4 work=$3
+bin=$1 golden=$1/../checkpoints/$4 work=$3
 mkdir -p "$work"
 cd "$work"
 check() { # FILE TOLERANCE OPTIONS...

@@ -2,7 +2,7 @@
 # pieces.sh BIN SOURCE FOLDER: sequences fed in several launches give the logits of one launch, where N or
 # the slots of the caches are too few for all of them.
 set -eu
-bin=$1 model=$2/examples/models/stories-llama
+bin=$1 model=$1/../checkpoints/stories-llama
 mkdir -p "$3"
 cd "$3"
 "$bin/etfill" ids.st --seed 3 'input_ids:i32[3,20]:0:200'

@@ -17,7 +17,7 @@ same() { # MODEL OPTION...
     mkdir wide
     m=$1
     shift
-    "$bin/etquant" "$src/tests/golden/$m" -o made "$@" > said
+    "$bin/etquant" "$bin/../checkpoints/$m" -o made "$@" > said
     "$tools/check_quant" dequantise made wide
     logits made codes
     logits wide values

@@ -3,7 +3,7 @@
 set -eu
 . "$(dirname "$0")/../support/lib.sh"
 bin=$1 src=$2 work=$3
-model=$src/examples/models/stories-llama
+model=$bin/../checkpoints/stories-llama
 rm -rf "$work"
 mkdir -p "$work"
 cd "$work"

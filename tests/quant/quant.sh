@@ -19,20 +19,21 @@ done
 grep -qE 'F32.int4: 3 weights to int4, 1\.[0-9] MB to 0\.[0-9] MB' said || die "$(cat said)"
 
 # Real ones, with their tokenizers and all.
-for m in examples/models/stories-llama tests/golden/qwen3 tests/golden/mixtral tests/golden/gemma2; do
+for m in stories-llama qwen3 mixtral gemma2; do
+    from=$bin/../checkpoints/$m
     for how in 24 fp8 int4; do
         rm -rf made
-        [ $m$how != tests/golden/gemma2int4 ] || continue # widths that are no multiple of 128
-        "$bin/etquant" "$src/$m" -o made --$how > said || die "$m $how"
-        "$tools/check_quant" $how "$src/$m" made
+        [ $m$how != gemma2int4 ] || continue # widths that are no multiple of 128
+        "$bin/etquant" "$from" -o made --$how > said || die "$m $how"
+        "$tools/check_quant" $how "$from" made
         for file in tokenizer.json generation_config.json tokenizer_config.json; do
-            [ ! -f "$src/$m/$file" ] || cmp "$src/$m/$file" "made/$file"
+            [ ! -f "$from/$file" ] || cmp "$from/$file" "made/$file"
         done
     done
 done
 
 # The head too: one of its own, and one that is the embedding.
-for m in BF16 "$src/tests/golden/mixtral" "$src/tests/golden/qwen3"; do
+for m in BF16 "$bin/../checkpoints/mixtral" "$bin/../checkpoints/qwen3"; do
     for how in fp8 int4; do
         rm -rf made
         "$bin/etquant" "$m" -o made --$how --head > said || die "$m $how"
@@ -40,13 +41,13 @@ for m in BF16 "$src/tests/golden/mixtral" "$src/tests/golden/qwen3"; do
     done
 done
 rm -rf made
-"$bin/etquant" "$src/tests/golden/qwen3" -o made --24 --head > said
+"$bin/etquant" "$bin/../checkpoints/qwen3" -o made --24 --head > said
 grep -q '15 weights to 2:4' said || die "$(cat said)"
 mkdir headless
 echo '{}' > headless/config.json
 "$bin/etfill" headless/model.safetensors 'model.layers.0.a.weight:bf16[4,128]:-1:1'
 refuses 1 'has no tensor embed_tokens.weight, which would be its head' "$bin/etquant" headless -o out --fp8 --head
-refuses 1 'no bf16, f16 or f32 matrix with a multiple of 128 columns' "$bin/etquant" "$src/tests/golden/gemma2" -o out --int4 --head
+refuses 1 'no bf16, f16 or f32 matrix with a multiple of 128 columns' "$bin/etquant" "$bin/../checkpoints/gemma2" -o out --int4 --head
 
 # What stays where one asks for it.
 "$bin/etquant" BF16 -o kept --fp8 --keep '*.q_proj.weight' --keep 'model.layers.11.*' > said
@@ -58,9 +59,9 @@ misused 'one of --fp8, --int4 and --24' "$bin/etquant" BF16 -o out
 misused 'one of --fp8, --int4 and --24' "$bin/etquant" BF16 -o out --fp8 --int4
 refuses 1 'quantised already' "$bin/etquant" BF16.fp8 -o out --int4
 refuses 1 'BF16.int4: is there, and has files in it' "$bin/etquant" BF16 -o BF16.int4 --fp8
-refuses 1 'no tensor of the checkpoint is' "$bin/etquant" "$src/tests/golden/gemma2" -o out --int4
+refuses 1 'no tensor of the checkpoint is' "$bin/etquant" "$bin/../checkpoints/gemma2" -o out --int4
 refuses 1 'No such file' "$bin/etquant" absent -o out --fp8
-refuses 1 'a row for each input' "$bin/etquant" "$src/tests/golden/gpt2" -o out --fp8
+refuses 1 'a row for each input' "$bin/etquant" "$bin/../checkpoints/gpt2" -o out --fp8
 mkdir odd
 echo '[]' > odd/config.json
 refuses 1 'is no object' "$bin/etquant" odd -o out --fp8

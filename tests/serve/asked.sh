@@ -28,7 +28,7 @@ texts got --kernel "$few" --temperature 0 --speculate 5
 cmp want.0 got || die 'another text'
 
 # A classifier has no rows to choose from.
-refuses 1 'does not say whose logits' "$bin/etimport" "$src/tests/golden/vit" -o vit.etg --logits asked
+refuses 1 'does not say whose logits' "$bin/etimport" "$bin/../checkpoints/vit" -o vit.etg --logits asked
 refuses 2 'logits' "$bin/etimport" "$stories" -o x.etg --logits some
 [ "${4:-}" = more ] || exit 0
 

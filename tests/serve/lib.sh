@@ -9,7 +9,7 @@ work=$3/$here
 rm -rf "$work"
 mkdir -p "$work"
 cd "$work"
-stories=$src/examples/models/stories-llama
+stories=$bin/../checkpoints/stories-llama
 option=--model folders=$stories # what is served
 kernel=$(kernel "$bin/etcc" "$(imported "$bin" "$src" stories-llama)" gfx942 static)
 server=

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Two models in one kernel: each answers as it does alone, whatever the other is asked meanwhile.
 . "$(dirname "$0")/lib.sh"
-moe=$src/examples/models/stories-moe
+moe=$bin/../checkpoints/stories-moe
 "$bin/etimport" "$stories" -o llama.etg --paged 8 --pages 40 --name stories_llama
 "$bin/etimport" "$moe" -o moe.etg --logits asked --name stories_moe
 "$bin/etcc" llama.etg moe.etg -o mix.hsaco

@@ -14,5 +14,5 @@ for v in 777 1024; do
 done
 
 # A classifier has no next token.
-refuses 1 'does not say what the next token is' "$bin/etimport" "$src/tests/golden/vit" -o vit.etg --sample all
+refuses 1 'does not say what the next token is' "$bin/etimport" "$bin/../checkpoints/vit" -o vit.etg --sample all
 refuses 2 'sample' "$bin/etimport" "$stories" -o x.etg --sample some

@@ -4,7 +4,7 @@
 # a die where those of the device are needed.
 set -eu
 bin=$1 src=$2 folder=$3
-stories=$src/examples/models/stories-llama golden=$src/tests/golden/llama
+stories=$bin/../checkpoints/stories-llama golden=$bin/../checkpoints/llama
 rm -rf "$folder"
 mkdir -p "$folder"
 cd "$folder"

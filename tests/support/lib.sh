@@ -32,7 +32,7 @@ imported() {
         mkdir -p "$1/../kernels"
         _etg=$1/../kernels/$3.precise.etg
         [ "$_etg" -nt "$1/etimport" ] ||
-            "$1/etimport" "$2/tests/golden/$3" -o "$_etg" --rope-frequencies bf16 --cache f16 >&2 || return
+            "$1/etimport" "$1/../checkpoints/$3" -o "$_etg" --rope-frequencies bf16 --cache f16 >&2 || return
         printf '%s\n' "$_etg"
         ;;
     *) printf '%s\n' "$2/tests/import/$3.etg" ;;

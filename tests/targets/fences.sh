@@ -8,7 +8,7 @@ bin=$1 src=$2 work=$3 target=$4
 rm -rf "$work"
 mkdir -p "$work"
 cd "$work"
-golden=$src/tests/golden/llama
+golden=$bin/../checkpoints/llama
 llama=$src/tests/import/llama.etg
 
 compile() { # HOW to weaken the fences of event x

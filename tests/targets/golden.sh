@@ -8,7 +8,7 @@ rm -rf "$work"
 mkdir -p "$work"
 cd "$work"
 for m in llama ${ETCC_LONG:+llama3 qwen3}; do
-    golden=$src/tests/golden/$m
+    golden=$bin/../checkpoints/$m
     k=$(kernel "$bin/etcc" "$src/tests/import/$m.etg" "$target" static)
     for run in 'cus=8 --chunk 1' 'cus=10 --chunk 7' 'cus=64' 'cus=6:coherence=model --chunk 19 --batch 2'; do
         device="emu:$target:${run%% *}" options=${run#"${run%% *}"}
