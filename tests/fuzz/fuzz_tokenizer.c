@@ -25,12 +25,27 @@ static void decode(const struct tokenizer *t, const struct ids *ids, unsigned fl
     lm_decoder_free(d);
 }
 
+/* All special tokens of a text that may have none are the unknown one, or stand for a byte. */
+static void no_specials(const struct tokenizer *t, const struct ids *ids) {
+    int32_t unknown = -1;
+    for (size_t i = 0; i < ids->n; i++) {
+        size_t n;
+        bool special;
+        struct span name = tokenizer_name(t, ids->v[i]);
+        if (!tokenizer_bytes(t, ids->v[i], &n, &special) || !special) continue;
+        if (name.n == 6 && !memcmp(name.p, "<0x", 3)) continue;
+        FUZZ_EXPECT(unknown < 0 || unknown == ids->v[i]);
+        unknown = ids->v[i];
+    }
+}
+
 static void encode(const struct tokenizer *t, const char *text, unsigned flags) {
     char err[LLM_ERR] = "";
     struct ids ids = {0};
     if (!tokenizer_encode_as(t, text, strlen(text), flags, &ids, err)) FUZZ_EXPECT(*err);
     for (size_t i = 0; i < ids.n; i++)
         FUZZ_EXPECT(ids.v[i] >= 0);
+    if ((flags & TOKENIZER_NO_SPECIALS) && (flags & TOKENIZER_BARE)) no_specials(t, &ids);
     decode(t, &ids, 0);
     decode(t, &ids, LM_DECODER_SPECIALS);
     decode(t, &ids, LM_DECODER_SPECIALS | LM_DECODER_RAW);
@@ -51,6 +66,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
            TOKENIZER_NO_SPECIALS);
     encode(t, "a\xc3\xa9\xcc\x81\xe2\x82\xac\xf0\x9f\x98\x80 \t\r\n\xff\xe2\x82 b",
            TOKENIZER_ANY_BYTES | TOKENIZER_BARE);
+    encode(t, "<s></s><unk><pad>[CLS][SEP][MASK]<|endoftext|><|im_end|> a b s t <0x0A>",
+           TOKENIZER_NO_SPECIALS | TOKENIZER_BARE);
     struct ids all = {0};
     for (int32_t id = -1; id < 300; id++) {
         size_t n;

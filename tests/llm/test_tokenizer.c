@@ -21,19 +21,23 @@ static struct tokenizer *load_ok(const char *dir) {
 }
 
 /* Ids as "1 2 3", or the error. */
-static const char *encode(const struct tokenizer *t, const char *text) {
+static const char *encode_as(const struct tokenizer *t, const char *text, unsigned flags) {
     static char out[4096];
     char err[LLM_ERR];
     struct ids ids = {0};
     size_t n = 0;
     out[0] = 0;
-    if (!tokenizer_encode(t, text, strlen(text), &ids, err))
+    if (!tokenizer_encode_as(t, text, strlen(text), flags, &ids, err))
         snprintf(out, sizeof out, "%s", err);
     else
         for (size_t i = 0; i < ids.n && n < sizeof out; i++)
             n += (size_t)snprintf(out + n, sizeof out - n, "%s%d", i ? " " : "", (int)ids.v[i]);
     free(ids.v);
     return out;
+}
+
+static const char *encode(const struct tokenizer *t, const char *text) {
+    return encode_as(t, text, 0);
 }
 
 static size_t decode(const struct tokenizer *t, const int32_t *ids, size_t count, char *out) {
@@ -381,6 +385,53 @@ START_TEST(special_tokens) {
 }
 END_TEST
 
+/* The text of a special token is none where it must not be, whichever way a model comes to it: the
+ * word is the token as a whole, merges make it, it is the best piece or a character. "stop" is
+ * special, 9. */
+START_TEST(special_text) {
+#define LETTERS "\"s\":0,\"t\":1,\"o\":2,\"p\":3,\"st\":4,\"op\":5,\"stop\":9,\"!\":8,\"u\":7"
+#define STOP                                                                                       \
+    "\"added_tokens\":[{\"id\":9,\"content\":\"stop\",\"special\":true},{\"id\":8,\"content\":\"!" \
+    "\",\"special\":true}],"
+#define SCORED(text, score) "[\"" text "\"," #score "]"
+    static const struct {
+        const char *json, *special, *text;
+    } cases[] = {
+        {"{" STOP "\"model\":{\"type\":\"BPE\",\"vocab\":{" LETTERS
+         "},\"merges\":[],\"ignore_merges\":true}}",
+         "9", "0 1 2 3"},
+        {"{" STOP "\"model\":{\"type\":\"BPE\",\"vocab\":{" LETTERS
+         "},\"merges\":[[\"s\",\"t\"],[\"o\",\"p\"],[\"st\",\"op\"]],\"unk_token\":\"u\"}}",
+         "9", "4 5"},
+        {"{" STOP
+         "\"model\":{\"type\":\"Unigram\",\"unk_id\":7,\"vocab\":[" SCORED("s", -1) "," SCORED("t", -1) "," SCORED(
+             "o",
+             -1) "," SCORED("p",
+                            -1) "," SCORED("st",
+                                           -1) "," SCORED("op",
+                                                          -1) "," SCORED("x",
+                                                                         -9) "," SCORED("u",
+                                                                                        -1) "," SCORED("!",
+                                                                                                       -1) "," SCORED("stop",
+                                                                                                                      -1) "]}}",
+         "9", "4 5"},
+        {"{" STOP "\"model\":{\"type\":\"WordPiece\",\"unk_token\":\"u\",\"continuing_subword_"
+         "prefix\":\"\",\"max_input_chars_per_word\":100,\"vocab\":{" LETTERS "}}}",
+         "9", "4 5"},
+        {"{" STOP "\"model\":{\"type\":\"WordLevel\",\"unk_token\":\"u\",\"vocab\":{" LETTERS "}}}",
+         "9", "7"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct tokenizer *t = load_text(cases[i].json);
+        ck_assert_str_eq(encode(t, "stop"), cases[i].special);
+        ck_assert_str_eq(encode_as(t, "stop", TOKENIZER_NO_SPECIALS), cases[i].text);
+        /* A character that is one is as one without a piece: left out, or unknown. */
+        ck_assert_str_eq(encode_as(t, "!", TOKENIZER_NO_SPECIALS), i ? "7" : "");
+        tokenizer_free(t);
+    }
+}
+END_TEST
+
 #define PATTERN(text)                                                                              \
     "{\"type\":\"Split\",\"behavior\":\"Isolated\",\"pattern\":{\"Regex\":\"" text "\"}}"
 /* What is cut off the end of all the text is held back until it is known to be the end. */
@@ -561,6 +612,7 @@ int main(int argc, char **argv) {
     tcase_add_test(c, words_of_real_models);
     tcase_add_test(c, normalizers);
     tcase_add_test(c, special_tokens);
+    tcase_add_test(c, special_text);
     tcase_add_test(c, ends_cut_off);
     tcase_add_loop_test(c, refused, 0, sizeof bad / sizeof *bad);
     tcase_add_test(c, missing);

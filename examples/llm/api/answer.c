@@ -183,6 +183,7 @@ void answer_usage(const struct answer *a, struct usage *out) {
         /* Several texts of one prompt: it is asked for once. */
         if (i && p->prompt == a->parts[i - 1].prompt) continue;
         out->prompt += (int64_t)p->prompt->n;
+        out->dropped += (int64_t)p->prompt->dropped;
         out->cached += p->result.cached;
     }
 }

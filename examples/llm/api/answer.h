@@ -36,6 +36,7 @@ int answer_body(struct answer *, struct buffer *out);
 /* Token counts so far. */
 struct usage {
     int64_t prompt, cached, generated, reasoning;
+    int64_t dropped; /* characters or bytes of the prompts that have no token, and were left out */
 };
 void answer_usage(const struct answer *, struct usage *out);
 

@@ -97,7 +97,7 @@ static void plain(const char *in, char *out, size_t bytes) {
 }
 
 void log_exchange(struct log *l, const struct exchange *x, const struct usage *u) {
-    char address[64], path[160], method[24], when[40], line[600];
+    char address[64], path[160], method[24], when[40], dropped[40] = "", line[600];
     struct timespec now;
     struct tm tm;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -106,11 +106,12 @@ void log_exchange(struct log *l, const struct exchange *x, const struct usage *u
     peer(x, address, sizeof address);
     plain(x->path, path, sizeof path);
     plain(x->method, method, sizeof method);
+    if (u->dropped) snprintf(dropped, sizeof dropped, " dropped=%lld", (long long)u->dropped);
     int n = snprintf(line, sizeof line,
                      "%s.%03ldZ %s \"%s %s\" %d bytes=%llu seconds=%.3f prompt=%lld cached=%lld "
-                     "generated=%lld\n",
+                     "generated=%lld%s\n",
                      when, now.tv_nsec / 1000000, address, method, path, x->status,
                      (unsigned long long)x->sent, lm_now() - x->began, (long long)u->prompt,
-                     (long long)u->cached, (long long)u->generated);
+                     (long long)u->cached, (long long)u->generated, dropped);
     if (n > 0) put(l, line, (size_t)n < sizeof line ? (size_t)n : sizeof line - 1);
 }

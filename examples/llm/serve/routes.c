@@ -143,11 +143,11 @@ static enum MHD_Result tokenize_body(struct exchange *x, const struct served *s,
     json_t *list = json_array();
     for (size_t i = 0; i < ids.n; i++)
         json_array_append_new(list, json_integer(ids.v[i]));
-    json_int_t n = (json_int_t)ids.n;
+    json_t *answer = json_pack("{s:o, s:I, s:I}", "tokens", list, "count", (json_int_t)ids.n,
+                               "max_model_len", (json_int_t)s->sizes.context);
+    if (ids.dropped) json_object_set_new(answer, "dropped", json_integer((json_int_t)ids.dropped));
     free(ids.v);
-    return http_json(x, 200,
-                     json_pack("{s:o, s:I, s:I}", "tokens", list, "count", n, "max_model_len",
-                               (json_int_t)s->sizes.context));
+    return http_json(x, 200, answer);
 }
 
 static enum MHD_Result detokenize_body(struct exchange *x, const struct served *s,

@@ -117,7 +117,8 @@ struct candidate {
     int32_t id; /* what the two become */
 };
 struct merger {
-    const struct bpe *bpe;
+    const struct model *model;
+    bool specials; /* merges may make special tokens */
     struct symbol *symbols;
     struct candidate *heap; /* the lowest rank first, then the leftmost */
     size_t n;
@@ -149,8 +150,10 @@ static struct candidate pop(struct merger *m) {
 /* What the symbol AT and the one after it merge into, as rank << 32 | id, or NULL. */
 static const uint64_t *merge_at(const struct merger *m, int32_t at) {
     if (at == NONE || m->symbols[at].id == NONE || m->symbols[at].next == NONE) return NULL;
+    const struct bpe *b = m->model->data;
     struct pair p = {m->symbols[at].id, m->symbols[m->symbols[at].next].id};
-    return table_find(&m->bpe->merges, &p, sizeof p);
+    const uint64_t *merge = table_find(&b->merges, &p, sizeof p);
+    return merge && !m->specials && m->model->special[(int32_t)(uint32_t)*merge] ? NULL : merge;
 }
 
 static void propose(struct merger *m, int32_t at) {
@@ -202,13 +205,14 @@ static bool add_bytes(const struct bpe *b, struct symbols *s, struct span c) {
     return true;
 }
 
-static void add_char(const struct model *m, struct symbols *s, struct span word, size_t *at,
-                     struct ids *ids) {
+static void add_char(const struct model *m, struct symbols *s, struct span word, bool specials,
+                     size_t *at, struct ids *ids) {
     const struct bpe *b = m->data;
     size_t from = *at;
     int32_t c = utf8_next(word, at);
     struct span text = {word.p + from, *at - from};
     int32_t id = c < 512 ? b->of_char[c] : vocab_id(b->vocab, text);
+    if (id >= 0 && !specials && m->special[id]) id = -1;
     if (id >= 0) {
         end_unknown(s);
         add_symbol(s, id);
@@ -223,19 +227,20 @@ static void add_char(const struct model *m, struct symbols *s, struct span word,
     s->unknown = m->unk;
 }
 
-static bool encode(const struct model *m, struct span word, struct ids *ids, char *err) {
+static bool encode(const struct model *m, struct span word, bool specials, struct ids *ids,
+                   char *err) {
     const struct bpe *b = m->data;
-    int32_t whole = b->ignore_merges ? vocab_id(b->vocab, word) : -1;
+    int32_t whole = b->ignore_merges ? model_piece(m, word, specials) : -1;
     if (word.n > INT32_MAX / 4) return llm_fail(err, "a word of %zu bytes is too long", word.n);
     if (whole >= 0) return ids_add(ids, whole) || llm_fail(err, "out of memory");
     struct symbols s = {malloc(word.n * sizeof *s.v), 0, NONE};
     bool ok = s.v || llm_fail(err, "out of memory");
     for (size_t at = 0; ok && at < word.n;)
-        add_char(m, &s, word, &at, ids);
+        add_char(m, &s, word, specials, &at, ids);
     if (ok) end_unknown(&s);
     /* Every merge removes a symbol and proposes at most two more. */
-    struct merger merger = {b, s.v, ok ? malloc((3 * (size_t)s.n + 1) * sizeof *merger.heap) : NULL,
-                            0};
+    struct merger merger = {m, specials, s.v,
+                            ok ? malloc((3 * (size_t)s.n + 1) * sizeof *merger.heap) : NULL, 0};
     if (ok && !merger.heap) ok = llm_fail(err, "out of memory");
     for (int32_t i = 0; ok && i < s.n; i++)
         propose(&merger, i);

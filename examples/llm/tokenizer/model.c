@@ -34,7 +34,10 @@ bool model_load(json_t *j, struct model **out, char *err) {
     *out = calloc(1, sizeof **out);
     if (!*out) return llm_fail(err, "out of memory");
     (*out)->unk = -1;
-    if (load(*out, j, err)) return true;
+    if (load(*out, j, err) &&
+        (((*out)->special = calloc((size_t)(*out)->vocab.size + 1, sizeof(bool))) ||
+         llm_fail(err, "out of memory")))
+        return true;
     model_free(*out);
     *out = NULL;
     return false;
@@ -44,11 +47,18 @@ void model_free(struct model *m) {
     if (!m) return;
     if (m->data) m->free_data(m->data);
     vocab_free(&m->vocab);
+    free(m->special);
     free(m);
 }
 
-bool model_encode(const struct model *m, struct span word, struct ids *ids, char *err) {
-    return !word.n || m->encode(m, word, ids, err);
+bool model_encode(const struct model *m, struct span word, bool specials, struct ids *ids,
+                  char *err) {
+    return !word.n || m->encode(m, word, specials, ids, err);
+}
+
+int32_t model_piece(const struct model *m, struct span text, bool specials) {
+    int32_t id = vocab_id(&m->vocab, text);
+    return id < 0 || specials || !m->special[id] ? id : -1;
 }
 
 void model_drop(const struct model *m, int32_t c, struct ids *ids) {

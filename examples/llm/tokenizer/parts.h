@@ -193,7 +193,9 @@ struct model {
     struct vocab vocab;
     int32_t unk; /* -1: none */
     void *data;
-    bool (*encode)(const struct model *, struct span word, struct ids *, char *err);
+    bool *special; /* by id: the pieces that are special tokens */
+    /* Without SPECIALS no piece of the word is a special token, but for the unknown one. */
+    bool (*encode)(const struct model *, struct span word, bool specials, struct ids *, char *err);
     void (*free_data)(void *);
     bool byte_fallback;
     bool spelled; /* words are bytes spelled as characters */
@@ -203,8 +205,10 @@ struct model {
 void model_drop(const struct model *, int32_t c, struct ids *);
 bool model_load(json_t *, struct model **out, char *err);
 void model_free(struct model *);
-/* A word of the text. */
-bool model_encode(const struct model *, struct span word, struct ids *, char *err);
+/* A word of the text; SPECIALS as above. */
+bool model_encode(const struct model *, struct span word, bool specials, struct ids *, char *err);
+/* The piece that is TEXT as a whole, or -1. */
+int32_t model_piece(const struct model *, struct span text, bool specials);
 /* One byte that is part of no character. */
 bool model_encode_byte(const struct model *, char byte, struct ids *, char *err);
 

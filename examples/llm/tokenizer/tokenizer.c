@@ -87,6 +87,7 @@ static bool index_tokens(struct tokenizer *t, char *err) {
         if (!tokenizer_name(t, id).p) continue;
         k->text = at;
         k->special = k->added >= 0 && t->added.v[k->added].special;
+        if (id < t->model->vocab.size) t->model->special[id] = k->special;
         at += k->bytes + 1;
     }
     return ok;
@@ -176,7 +177,7 @@ static bool encode_words(const struct encoding *e, struct word text) {
     struct words words = {0};
     bool ok = cutter_apply(e->t->cutter, text, &words, e->err);
     for (size_t i = 0; ok && i < words.n; i++)
-        ok = model_encode(e->t->model, words.v[i].text, e->ids, e->err);
+        ok = model_encode(e->t->model, words.v[i].text, e->specials, e->ids, e->err);
     words_free(&words);
     return ok;
 }

@@ -59,7 +59,8 @@ static void reach(struct node *to, double score, int32_t from, int32_t id) {
 }
 
 /* Every piece that begins at byte AT. */
-static void leave(const struct model *m, struct span word, size_t at, struct node *nodes) {
+static void leave(const struct model *m, struct span word, bool specials, size_t at,
+                  struct node *nodes) {
     const struct unigram *u = m->data;
     struct prefix_walk walk = prefix_start(&u->pieces);
     size_t next = at;
@@ -67,15 +68,16 @@ static void leave(const struct model *m, struct span word, size_t at, struct nod
     utf8_next(word, &next);
     for (size_t i = at; i < word.n && prefix_step(&u->pieces, &walk, word.p[i]); i++) {
         int32_t id = prefix_here(&u->pieces, &walk);
-        if (id < 0) continue;
+        if (id < 0 || (!specials && m->special[id])) continue;
         reach(&nodes[i + 1], nodes[at].score + u->scores[id], (int32_t)at, id);
         single = single || i + 1 == next;
     }
     if (!single) reach(&nodes[next], nodes[at].score + u->unknown, (int32_t)at, m->unk);
 }
 
-static bool add_unknown(const struct model *m, struct span text, struct ids *ids, char *err) {
-    int32_t id = vocab_id(&m->vocab, text);
+static bool add_unknown(const struct model *m, struct span text, bool specials, struct ids *ids,
+                        char *err) {
+    int32_t id = model_piece(m, text, specials);
     bool bytes = m->byte_fallback && id < 0;
     for (size_t i = 0; bytes && i < text.n; i++)
         bytes = vocab_byte(&m->vocab, text.p[i]) >= 0;
@@ -98,7 +100,8 @@ static void turn(struct node *nodes, int32_t end) {
     }
 }
 
-static bool encode(const struct model *m, struct span word, struct ids *ids, char *err) {
+static bool encode(const struct model *m, struct span word, bool specials, struct ids *ids,
+                   char *err) {
     if (word.n > INT32_MAX / 4) return llm_fail(err, "a word of %zu bytes is too long", word.n);
     struct node *nodes = malloc((word.n + 1) * sizeof *nodes);
     if (!nodes) return llm_fail(err, "out of memory");
@@ -106,7 +109,7 @@ static bool encode(const struct model *m, struct span word, struct ids *ids, cha
         nodes[i].from = -1;
     nodes[0] = (struct node){0, -1, -1};
     for (size_t at = 0; at < word.n; utf8_next(word, &at))
-        leave(m, word, at, nodes);
+        leave(m, word, specials, at, nodes);
     turn(nodes, (int32_t)word.n);
     bool ok = true;
     for (int32_t at = 0, end; ok && at < (int32_t)word.n; at = end) {
@@ -119,7 +122,7 @@ static bool encode(const struct model *m, struct span word, struct ids *ids, cha
         } else { /* unknown characters in a row are one */
             while (end < (int32_t)word.n && nodes[end].id == m->unk)
                 end = nodes[end].from;
-            ok = add_unknown(m, (struct span){word.p + at, (size_t)(end - at)}, ids, err);
+            ok = add_unknown(m, (struct span){word.p + at, (size_t)(end - at)}, specials, ids, err);
         }
     }
     free(nodes);

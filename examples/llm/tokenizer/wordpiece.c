@@ -23,7 +23,8 @@ static bool unknown(const struct model *m, struct ids *ids, char *err) {
 }
 
 /* The longest piece WORD begins with from AT on, or -1; goes on behind it. */
-static int32_t longest(const struct wordpiece *w, struct span word, size_t *at) {
+static int32_t longest(const struct model *m, struct span word, bool specials, size_t *at) {
+    const struct wordpiece *w = m->data;
     struct prefix_walk walk = prefix_start(&w->pieces);
     int32_t found = -1;
     for (const char *p = *at ? w->prefix : ""; *p; p++)
@@ -31,14 +32,15 @@ static int32_t longest(const struct wordpiece *w, struct span word, size_t *at) 
     size_t from = *at;
     for (size_t i = from; i < word.n && prefix_step(&w->pieces, &walk, word.p[i]); i++) {
         int32_t id = prefix_here(&w->pieces, &walk);
-        if (id < 0) continue;
+        if (id < 0 || (!specials && m->special[id])) continue;
         found = id;
         *at = i + 1;
     }
     return found;
 }
 
-static bool encode(const struct model *m, struct span word, struct ids *ids, char *err) {
+static bool encode(const struct model *m, struct span word, bool specials, struct ids *ids,
+                   char *err) {
     const struct wordpiece *w = m->data;
     size_t before = ids->n;
     int32_t chars = 0;
@@ -46,7 +48,7 @@ static bool encode(const struct model *m, struct span word, struct ids *ids, cha
         utf8_next(word, &at);
     if (chars > w->most) return unknown(m, ids, err);
     for (size_t at = 0; at < word.n;) {
-        int32_t id = longest(w, word, &at);
+        int32_t id = longest(m, word, specials, &at);
         if (id < 0) { /* then all of the word is unknown */
             ids->n = before;
             return unknown(m, ids, err);
@@ -56,8 +58,9 @@ static bool encode(const struct model *m, struct span word, struct ids *ids, cha
     return true;
 }
 
-static bool encode_whole(const struct model *m, struct span word, struct ids *ids, char *err) {
-    int32_t id = vocab_id(&m->vocab, word);
+static bool encode_whole(const struct model *m, struct span word, bool specials, struct ids *ids,
+                         char *err) {
+    int32_t id = model_piece(m, word, specials);
     if (id < 0) return unknown(m, ids, err);
     return ids_add(ids, id) || llm_fail(err, "out of memory");
 }
