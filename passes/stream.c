@@ -146,7 +146,7 @@ static int in_lots(double bytes, int lot, int most) {
  * of many, and more or fewer as weights take longer or less long than the rest. */
 static void pace(et_program *p, const et_pass_options *opt, bool many) {
     const et_machine *m = opt->machine;
-    /* Lots are what copies are asked for in (codegen/step/contract_stream.c). */
+    /* Lots are what copies are asked for in (codegen/step/product/produce.c). */
     enum { LOT = 4 << 10, CALM = 16 << 10 };
     /* Of all the time: between launches that were measured to lose, to gain, and to lose. */
     const double from = 0.75, to = 0.875;

@@ -58,7 +58,7 @@ struct cg {
     int first_task, first_event; /* what reports add to the variant's own numbers */
     int task;                    /* whose tile is emitted, of all parts */
     /* By task, where products are counted: its own products of a piece of k, and those beside them
-     * that sum rows (codes/bare.c). */
+     * that sum rows (step/decode/unscaled.c). */
     int (*products)[2];
     et_kernel *kernels; /* of a sequence, in the order of the launch, or one a variant */
     int nkernels;       /* of a sequence */

@@ -2,7 +2,7 @@
  * and of the tiles that they run it brings what is streamed (ir/program/stream.h). It has no part
  * in anything else, and no barrier counts it but the one before which the ring is made. */
 #include "codegen/kernel/kernel.h"
-#include "codegen/step/step.h"
+#include "codegen/step/product/product.h"
 #include "ir/program/stream.h"
 
 const et_step *cg_streamed(cg *g, int grid) {
@@ -12,7 +12,7 @@ const et_step *cg_streamed(cg *g, int grid) {
     const et_step *s = &f->steps[et_stream_step(g->p, f)];
     const et_func *was = g->f;
     g->f = f;
-    bool can = cg_contract_can_stream(g, s);
+    bool can = cg_plan(g, s)->weights == ET_WEIGHTS_STREAM;
     g->f = was;
     return can ? s : NULL;
 }

@@ -2,7 +2,7 @@
  * the barriers between them, whom it notifies. */
 #include "codegen/kernel/kernel.h"
 #include "codegen/step/attend/attend.h"
-#include "codegen/step/step.h"
+#include "codegen/step/product/product.h"
 #include "ir/program/step.h"
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* What a workgroup need not do again in the next tile of a grid: steps that compute the same in all
  * of its tiles, as sums of squares of rows that all of them multiply, and rows that are staged for
  * products, where what the tile before has left in local memory is still there. */
-#include "codegen/step/contract.h"
+#include "codegen/step/step.h"
 #include "ir/program/step.h"
 
 /* What is known of the steps of a function, found in one pass over them: a step reads only what
@@ -96,12 +96,12 @@ static const struct cg_common *common(cg *g) {
     return c;
 }
 
-static bool is_same(cg *g, const et_step *s, et_expr e) {
+bool cg_is_same(cg *g, const et_step *s, et_expr e) {
     return is_same_at(g, number_of(common(g), s), e);
 }
 
 /* Does nothing else that the function stores lie where LOCAL does? */
-static bool stays(cg *g, int local) {
+bool cg_stays(cg *g, int local) {
     const et_local *l = g->f->locals, *of = &l[local];
     const struct cg_common *c = common(g);
     for (int i = 0; i < g->f->nlocals; i++)
@@ -113,26 +113,8 @@ static bool stays(cg *g, int local) {
 
 bool cg_still_there(cg *g, const et_step *s) {
     if (!g->again || g->tags.bytes || (s->kind != ET_STEP_MAP && s->kind != ET_STEP_REDUCE) ||
-        s->to.space != ET_LOAD_LOCAL || !stays(g, s->to.id))
+        s->to.space != ET_LOAD_LOCAL || !cg_stays(g, s->to.id))
         return false;
     const struct cg_common *c = common(g);
     return c->makers[s->to.id] == 1 && c->same[s->to.id];
-}
-
-/* Is a product's b of the same matrices in all tiles, and so packed in all of them or none? */
-static bool same_matrices(cg *g, const et_contract *c) {
-    bool same = true;
-    for (int i = 0; i < c->p.s->nacc && (c->p.packed || c->other); i++) {
-        const et_node_x n = *et_x(g->x, c->p.s->b[i]);
-        for (int d = 0; d + 2 < n.nops; d++)
-            same &= is_same(g, c->p.s, n.ops[d]);
-    }
-    return same;
-}
-
-bool cg_rows_still_there(cg *g, const et_contract *c) {
-    const et_step *s = c->p.s;
-    return g->again && !g->tags.bytes && c->p.msub == 1 && !c->p.zeros && !c->p.codes &&
-           same_matrices(g, c) && stays(g, s->stage_a) && is_same(g, s, s->a) &&
-           is_same(g, s, s->mlive) && is_same(g, s, s->kextent);
 }

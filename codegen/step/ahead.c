@@ -10,7 +10,7 @@
  * A map before the product copies its auxiliary operands, such as a norm's weights, to LDS. No task
  * writes them, so where the family has asynchronous copies they start before the tile's waits.
  * Loaded between rows and product they would cost a round trip to memory that nothing hides. */
-#include "codegen/step/contract.h"
+#include "codegen/step/step.h"
 #include "ir/program/step.h"
 
 enum {

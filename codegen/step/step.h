@@ -4,9 +4,6 @@
 
 #include "codegen/emit/emit.h"
 
-/* Matrix operands loaded ahead of a contraction, see contract.c. */
-typedef struct et_contract et_contract;
-
 /* Ask for what the tile whose coordinates are bound will read and can be told by now. */
 void cg_ask_ahead(cg *, const et_func *);
 /* Step number STEP of the function being emitted is a map that copies weights to LDS, and has been
@@ -16,6 +13,9 @@ void cg_ask_early(cg *);
 /* Is what STEP of the function being emitted leaves in local memory the same in all tiles of a
  * grid, and still there in the next one? Then it is left out where g->again. */
 bool cg_still_there(cg *, const et_step *);
+/* Is E, of STEP, the same in all tiles of a grid; and does nothing else lie where LOCAL does? */
+bool cg_is_same(cg *, const et_step *, et_expr e);
+bool cg_stays(cg *, int local);
 void cg_step_map(cg *, const et_step *);
 /* Where the kernel has a ring: what the maps after the tile's streamed product load, or those of a
  * tile of maps and reductions, as far as a work-item has one item of them; what nobody writes
@@ -23,20 +23,18 @@ void cg_step_map(cg *, const et_step *);
 void cg_maps_ahead(cg *, const et_func *);
 void cg_maps_ahead_waited(cg *);
 void cg_step_reduce(cg *, const et_step *);
-et_contract *cg_contract_begin(cg *, const et_step *); /* addresses and the first loads of b */
-void cg_contract_run(cg *, et_contract *);
-/* The same where the sums go to local memory in bands, else NULL: the function's steps from here
- * to the end are those of a band. No scope that END is in may end in between. */
-typedef struct cg_bands cg_bands;
-cg_bands *cg_bands_begin(cg *, et_contract *);
-void cg_bands_end(cg *, cg_bands *);
+/* ---- plan.c: products ---- */
+/* What the derivation of mainloops may look at, of what is being emitted. */
+const et_product_cx *cg_cx(cg *);
+/* Which plan of a product holds here: where weights that are zero are left out there may be
+ * another.
+ */
+et_plan_of cg_plan_of(const cg *, const et_step *);
+const et_product_plan *cg_plan(const cg *, const et_step *);
 /* Why the step cannot be emitted, or NULL; for a step whose sizes divide among the waves. */
 const char *cg_contract_problem(cg *, const et_step *);
-/* The plan of a product that holds here: may BEGIN come before the tile's waits, and what then? */
-const et_product_plan *cg_plan(const cg *, const et_step *);
-void cg_contract_ring_begin(cg *, et_contract *);
-void cg_contract_guess(cg *, et_contract *);
-/* ---- ring.c, contract_stream.c: weights through the ring ---- */
+
+/* ---- ring.c: weights through the ring ---- */
 typedef struct {
     val slot, turn;
 } cg_ring;
@@ -71,9 +69,6 @@ void cg_ring_free(cg *, const cg_ring *, const cg_bringer *);
 void cg_ring_brought(cg *, const cg_ring *);
 /* Is the slot that comes AHEAD slots after it free, too? Nobody waits for that. */
 val cg_ring_is_low(cg *, const cg_ring *, int ahead);
-bool cg_contract_can_stream(cg *, const et_step *);
-/* All chunks of the tile whose coordinates are bound. */
-void cg_contract_bring(cg *, const et_step *, const cg_bringer *);
 
 /* Work-items of the workgroup share [0, total): the body runs once per item with I = item. */
 typedef struct {

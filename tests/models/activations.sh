@@ -2,7 +2,7 @@
 # activations.sh BIN SRC WORK MODEL OFF APART [TARGET SCHEDULE]: a golden checkpoint with its activations quantised as its config.json says.
 # The references were computed without that: OFF is how far the interpreter may be from them, and it has to be a tenth of that at
 # least. APART is how far the emulated GPU may be from the interpreter: rounding turns some codes into their neighbours, and weights are
-# not rounded there (codegen/step/codes/bare.c). The interpreter with weights that are not rounded is as far from itself.
+# not rounded there (codegen/step/decode/unscaled.c). The interpreter with weights that are not rounded is as far from itself.
 set -eu
 . "$(dirname "$0")/../support/lib.sh"
 bin=$1 src=$2 work=$3 m=$4 off=$5 apart=$6 target=${7:-gfx942} schedule=${8:-static}

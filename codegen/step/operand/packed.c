@@ -3,8 +3,8 @@
  * of a block of 16 rows by 64 k's one behind the other. Which matrices are packed is known when
  * weights are loaded, so a step has two plans and a branch between their loops; what comes before
  * and after is the same. */
-#include "codegen/step/contract.h"
 #include "ir/program/packed.h"
+#include "codegen/step/operand/operand.h"
 #include "ir/program/step.h"
 
 enum {
@@ -88,18 +88,18 @@ val cg_contract_packed_at(cg *g, const et_contract *c, int i, val n) {
 
 /* Which row of sixteen the lane has number IN of, and its part of a block. */
 static val lane_of(cg *g, const et_contract *c, int in) {
-    val row = cg_addi(g, c->lane_n, et_deal_value(&c->p.fr->layout->n, in));
-    return cg_add(g, cg_muli(g, c->group, ET_PACKED_ROWS), row);
+    val row = cg_addi(g, c->at.lane_n, et_deal_value(&c->p.fr->layout->n, in));
+    return cg_add(g, cg_muli(g, c->at.group, ET_PACKED_ROWS), row);
 }
 
 void cg_contract_packed_rows(cg *g, et_contract *c) {
-    for (int i = 0; i < c->p.s->nacc && !c->p.streamed; i++)
+    for (int i = 0; i < c->p.s->nacc; i++)
         for (int r = 0; r < c->p.nsub * c->p.rows_n; r++) {
-            cg_addr *a = &c->row[i][r];
+            cg_addr *a = &c->at.row[i][r];
             int in = r % c->p.rows_n;
             a->base =
-                in ? c->row[i][r - in].base
-                   : cg_contract_packed_at(g, c, i, cg_addi(g, c->n0, 16 * (r / c->p.rows_n)));
+                in ? c->at.row[i][r - in].base
+                   : cg_contract_packed_at(g, c, i, cg_addi(g, c->at.n0, 16 * (r / c->p.rows_n)));
         }
 }
 
@@ -120,7 +120,7 @@ static val values(cg *g, const et_contract *c, val at, val lane) {
     if (!g->t->spread)
         return load(g, LLVMVectorType(g->i32, WORDS), ahead(g, at, lane, PIECE), 0, PIECE);
     val row = LLVMBuildAnd(g->b, lane, cg_i32(g, ET_PACKED_ROWS - 1), "");
-    val own = cg_add(g, cg_muli(g, row, WORDS), c->group);
+    val own = cg_add(g, cg_muli(g, row, WORDS), c->at.group);
     for (int q = 0; q < WORDS; q++)
         word[q] = load(g, g->i32, ahead(g, at, own, 4), (int64_t)q * QUARTER, 4);
     return cg_vector(g, g->i32, WORDS, word);
@@ -134,8 +134,8 @@ static val index_at(cg *g, val at, val lane) {
 /* ---- from memory ---- */
 
 /* Past the last block there is the row's first, made zero. */
-static void from_memory(cg *g, const et_contract *c, val chunk, val *out) {
-    val first = LLVMBuildLShr(g->b, c->kpart, cg_i32(g, 6), "");
+void cg_contract_packed(cg *g, const et_contract *c, val chunk, val *out) {
+    val first = LLVMBuildLShr(g->b, c->at.kpart, cg_i32(g, 6), "");
     first = cg_add(g, first, cg_muli(g, chunk, c->p.kc / ET_PACKED_K));
     for (int u = 0; u < c->p.units; u++)
         for (int i = 0; i < c->p.s->nacc; i++)
@@ -146,7 +146,7 @@ static void from_memory(cg *g, const et_contract *c, val chunk, val *out) {
                     in = cg_icmp(g, LLVMIntSLT, number, cg_i32(g, shape_of(g, c, i).wide));
                     number = cg_select(g, in, number, cg_i32(g, 0));
                 }
-                val at = ahead(g, c->row[i][r].base, number, ET_PACKED_BYTES);
+                val at = ahead(g, c->at.row[i][r].base, number, ET_PACKED_BYTES);
                 val v = values(g, c, at, lane);
                 if (in) v = cg_select(g, in, v, LLVMConstNull(LLVMTypeOf(v)));
                 val *to = out + r / c->p.rows_n * 2 * c->p.rows_n + r % c->p.rows_n;
@@ -158,12 +158,12 @@ static void from_memory(cg *g, const et_contract *c, val chunk, val *out) {
 
 /* ---- through the ring: of each product each sixteen rows' blocks of the chunk ---- */
 
-static void from_ring(cg *g, const et_contract *c, val *out) {
+void cg_contract_packed_take(cg *g, const et_contract *c, val *out) {
     cg_ring r = cg_ring_next(g, &g->taker);
     cg_ring_take(g, &r);
     int all = et_stream_packed_bytes(&c->p);
-    val at = ahead(g, cg_ring_slot(g, &r), LLVMBuildLShr(g->b, c->n0, cg_i32(g, 4), ""), all);
-    at = ahead(g, at, LLVMBuildLShr(g->b, c->kpart, cg_i32(g, 6), ""), ET_PACKED_BYTES);
+    val at = ahead(g, cg_ring_slot(g, &r), LLVMBuildLShr(g->b, c->at.n0, cg_i32(g, 4), ""), all);
+    at = ahead(g, at, LLVMBuildLShr(g->b, c->at.kpart, cg_i32(g, 6), ""), ET_PACKED_BYTES);
     for (int u = 0; u < c->p.units; u++)
         for (int i = 0; i < c->p.s->nacc; i++)
             for (int ns = 0; ns < c->p.nsub; ns++, out += 2 * c->p.rows_n) {
@@ -175,11 +175,4 @@ static void from_ring(cg *g, const et_contract *c, val *out) {
                 }
             }
     cg_ring_taken(g, &r);
-}
-
-void cg_contract_packed(cg *g, const et_contract *c, val chunk, val *out) {
-    if (c->p.streamed)
-        from_ring(g, c, out);
-    else
-        from_memory(g, c, chunk, out);
 }

@@ -1,10 +1,15 @@
-/* contract_chunk.h - chunks of both operands of a CONTRACT step of many rows, in a ring in LDS:
- * what brings and reads one (contract_chunk.c), and the loops over them (contract_ring.c,
- * contract_group.c). */
-#ifndef ET_CODEGEN_CONTRACT_CHUNK_H
-#define ET_CODEGEN_CONTRACT_CHUNK_H
+/* pipeline.h - products of many rows: chunks of both operands in a multistage pipeline in LDS. What
+ * fills and reads a stage is in stage.c and boxes.c, the loops over stages in pipeline.c and
+ * warpgroup.c. */
+#ifndef ET_CODEGEN_PIPELINE_H
+#define ET_CODEGEN_PIPELINE_H
 
-#include "codegen/step/contract.h"
+#include "codegen/step/operand/operand.h"
+
+/* All chunks, into the sums ACC. */
+void cg_contract_ring(cg *, const et_contract *, val *acc);
+/* Before the tile's waits: where the operands are, and as many chunks of b as the plan says. */
+void cg_contract_ring_begin(cg *, et_contract *);
 
 enum {
     ET_UNIT_VALUES = 2 * (ET_MAX_ROWS + ET_MAX_SUMS) * ET_MAX_ROWS, /* of a wave's unit */
@@ -42,7 +47,8 @@ typedef struct et_chunks {
 /* The ring, for what the tile has of both operands; C is set. */
 void cg_chunks_begin(cg *, et_chunks *);
 
-/* ---- into the ring ---- */
+/* ---- stage.c: into a stage ---- */
+bool cg_chunk_once(cg *, et_expr); /* is it read by tiles that run at the same time alone? */
 /* Where an operand that is copied begins, for a work-item's piece number J. */
 val cg_chunk_first(cg *, const et_chunks *, const et_chunk_side *, int j);
 /* CHUNK, of the operands FIRST to LAST that are copied, into SLOT. */
@@ -54,7 +60,8 @@ void cg_chunk_store(cg *, const et_chunks *, val slot);
 val cg_chunk_held(cg *, const et_chunks *, const et_chunk_side *, int j, val chunk, int part,
                   val any);
 
-/* ---- by rectangles ---- */
+/* ---- boxes.c ---- */
+void cg_chunks_begin_box(cg *, et_chunks *, et_chunk_side *);
 /* Chunks FROM to END, those that the ring begins with, of operands FIRST to LAST, those on the left
  * after the others. What was in the ring has been read. */
 void cg_chunks_fill(cg *, const et_chunks *, int from, int end, int first, int last);
@@ -66,7 +73,7 @@ val cg_chunks_turns(cg *);
 void cg_chunks_turned(cg *, val turns);
 void cg_chunk_await(cg *, val slot, val turns); /* until the chunk in SLOT is there */
 
-/* ---- the ring: contract_ring.c ---- */
+/* ---- pipeline.c, warpgroup.c ---- */
 val cg_chunks_next(cg *, const et_chunks *, val slot);
 val cg_chunks_back(cg *, const et_chunks *, val slot, int n);
 /* CHUNK, of operands up to LAST, if there is one of that number. */

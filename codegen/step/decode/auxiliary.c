@@ -1,7 +1,7 @@
 /* What several k of codes share, as the scales of groups, brought through the ring with the codes:
  * who multiplies would wait for it, a chunk ahead at most, behind all that the stream has on its
  * way. In a slot it follows the codes, product by product, row by row, in the order of memory. */
-#include "codegen/step/contract.h"
+#include "codegen/step/decode/decode.h"
 
 enum { PIECE = ET_RING_PIECE };
 
@@ -21,7 +21,7 @@ val cg_contract_side_value(cg *g, const et_contract *c, const et_side *side, val
     val group = LLVMBuildLShr(g->b, k, cg_i32(g, __builtin_ctz((unsigned)side->group)), "");
     val byte = bits < 8 ? LLVMBuildUDiv(g->b, group, cg_i32(g, 8 / bits), "")
                         : cg_muli(g, group, bits / 8);
-    val at = cg_add(g, cg_muli(g, c->row_n[row], side->bytes), byte);
+    val at = cg_add(g, cg_muli(g, c->at.row_n[row], side->bytes), byte);
     LLVMTypeRef t = bits < 8 ? g->i8 : cg_storage(g, g->p->tensors[x.i].shape.dtype);
     val v = LLVMBuildLoad2(g->b, t, cg_gepi(g, cg_gep(g, slot, at), side->at), "");
     LLVMSetAlignment(v, bits < 8 ? 1 : (unsigned)bits / 8);

@@ -5,8 +5,8 @@
  * taken one by one.
  *
  * Codes become f16 where one instruction makes two of them and the row is made f16, too
- * (halves.c), or what the product's operands are (et_bare_family). */
-#include "codegen/step/contract.h"
+ * (f16.c), or what the product's operands are (et_bare_family). */
+#include "codegen/step/decode/decode.h"
 #include "ir/program/scaled.h"
 #include <string.h>
 
@@ -61,27 +61,19 @@ static et_expr added_to(cg *g, const et_contract *c, int i, int u) {
     return sum_of_added(g, c, i, u, of_unit);
 }
 
-/* ---- whether, with operands that are the product's ---- */
-
 static bool is_dealt_alike(const et_deal *a, const et_deal *b) {
     return !memcmp(a, b, sizeof *a);
 }
 
 /* ---- codes ---- */
 
-/* Which of RAW is what unit U has of the codes. */
-int cg_contract_raw_of(const et_raw *raw, int u, et_expr codes) {
-    int k = 0;
-    while (raw[k].u != u || raw[k].n == 1 || !et_expr_eq(raw[k].load, codes))
-        k++;
-    return k;
-}
-
 static val word_of(cg *g, val all, int w) {
     return LLVMTypeOf(all) == g->i32 ? all : cg_extract(g, all, w);
 }
 
-static val halved(cg *g, const et_contract *c, et_dtype code, val all) {
+static val unit_f16(cg *g, const et_contract *c, int i, int u, const et_raw *raw, const val *v) {
+    et_dtype code = et_decode_type(cg_cx(g), &c->p, i);
+    val all = v[cg_contract_raw_of(raw, u, of_product(g, c, i).load)];
     val words[8];
     int per = 32 / et_dtype_bits(code);
     for (int w = 0; w < c->p.lane_k / per; w++)
@@ -89,11 +81,11 @@ static val halved(cg *g, const et_contract *c, et_dtype code, val all) {
     return cg_vector(g, g->i32, c->p.lane_k / 2, words);
 }
 
-val cg_contract_bared(cg *g, const et_contract *c, int i, int u, const et_raw *raw, const val *v) {
+static val unit_unscaled(cg *g, const et_contract *c, int i, int u, const et_raw *raw,
+                         const val *v) {
     et_scaled s = of_product(g, c, i);
     et_dtype code = et_decode_type(cg_cx(g), &c->p, i);
     val all = v[cg_contract_raw_of(raw, u, s.load)], words[16], out[8];
-    if (c->p.halves) return halved(g, c, code, all);
     int per = 32 / et_dtype_bits(code), n = 0;
     for (int w = 0; w < c->p.lane_k / per; w++) {
         g->family->bare->take(g, code, word_of(g, all, w), out);
@@ -188,18 +180,19 @@ static val increase(cg *g, const et_contract *c, int i, int u, val more) {
     return turned(g, c, more, et_decode_is_wide(cg_cx(g), &c->p, added_to(g, c, i, u)));
 }
 
-void cg_contract_scale_pieces(cg *g, et_contract *c, val chunk, const val *raw) {
+static void scale_pieces(cg *g, et_contract *c, val chunk, const val *raw) {
     val n[ET_MAX_FRAGMENTS], more[ET_MAX_FRAGMENTS];
-    if (!c->by) c->by = et_alloc(g->arena, sizeof *c->by);
-    if (!c->more) c->more = et_alloc(g->arena, sizeof *c->more);
+    if (!c->now.by) c->now.by = et_alloc(g->arena, sizeof *c->now.by);
+    if (!c->now.more) c->now.more = et_alloc(g->arena, sizeof *c->now.more);
     for (int i = 0; i < c->p.s->nacc; i++)
         for (int u = 0; u < c->p.units; u++) {
             if (!ends(g, c, i, u)) continue;
             of_run(g, c, chunk, raw, i, u, n, more);
             for (int ns = 0; ns < c->p.nsub; ns++) {
                 int at = u * c->p.nsub + ns;
-                if (!is_one(g, c, i)) c->by->of[i][at] = factors(g, c, i, n + ns, NULL);
-                if (added_to(g, c, i, u).id) c->more->of[i][at] = increase(g, c, i, u, more[ns]);
+                if (!is_one(g, c, i)) c->now.by->of[i][at] = factors(g, c, i, n + ns, NULL);
+                if (added_to(g, c, i, u).id)
+                    c->now.more->of[i][at] = increase(g, c, i, u, more[ns]);
             }
         }
 }
@@ -270,14 +263,14 @@ static val correct(cg *g, const et_contract *c, int i, val row, const val *more,
     return sum;
 }
 
-void cg_contract_multiply_bare(cg *g, const et_contract *c, val chunk, int u, const val *raw,
-                               const val *of, const val *a, int in_a, val *part, val *acc) {
+static void multiply_unscaled(cg *g, const et_contract *c, val chunk, int u, const val *raw,
+                              const val *of, const val *a, int in_a, val *part, val *acc) {
     for (int i = 0; i < c->p.s->nacc; i++) {
         bool one = is_one(g, c, i), straight = one && !c->p.halves, last = ends(g, c, i, u),
              corrected = corrects(g, c, i, u);
         val n[ET_MAX_FRAGMENTS], more[ET_MAX_FRAGMENTS], row = NULL;
         val m = last && c->p.halves ? cg_contract_of_row(g, c) : NULL;
-        if (last && !c->by) of_run(g, c, chunk, raw, i, u, n, more);
+        if (last && !c->now.by) of_run(g, c, chunk, raw, i, u, n, more);
         if (corrected) row = row_sum(g, c, i, u, a, in_a, part + et_mainloop_sums(&c->p));
         for (int ns = 0; ns < c->p.nsub; ns++, of += c->p.rows_n) {
             int at = cg_contract_sum(c, i, 0, ns), run = u * c->p.nsub + ns;
@@ -289,12 +282,12 @@ void cg_contract_multiply_bare(cg *g, const et_contract *c, val chunk, int u, co
                 *sum =
                     correct(g, c, i, row, added ? more + (ptrdiff_t)ns * c->p.rows_n : NULL, *sum);
             } else if (last && corrected) {
-                val by = c->more ? c->more->of[i][run] : increase(g, c, i, u, more[ns]);
+                val by = c->now.more ? c->now.more->of[i][run] : increase(g, c, i, u, more[ns]);
                 *sum = times_plus(g, row, by, *sum);
             }
             if (!last || straight) continue;
-            val by = c->by ? c->by->of[i][run]
-                           : factors(g, c, i, one ? NULL : n + (ptrdiff_t)ns * c->p.rows_n, m);
+            val by = c->now.by ? c->now.by->of[i][run]
+                               : factors(g, c, i, one ? NULL : n + (ptrdiff_t)ns * c->p.rows_n, m);
             acc[at] = c->p.spread ? spread_scaled(g, c, part[at], by, acc[at])
                                   : times_plus(g, part[at], by, acc[at]);
         }
@@ -317,20 +310,37 @@ static void note_sums(cg *g, const et_contract *c) {
     }
 }
 
-void cg_contract_begin_bare(cg *g, et_contract *c) {
+static void begin(cg *g, et_contract *c) {
     if (g->products) note_sums(g, c);
-    c->scale = et_alloc(g->arena, sizeof *c->scale);
+    c->now.scale = et_alloc(g->arena, sizeof *c->now.scale);
     for (int i = 0; i < c->p.s->nacc; i++)
         if (has_one(g, c, i))
             cg_contract_of_rows(g, c, cg_i32(g, 0), NULL, i, of_product(g, c, i).times,
-                                c->scale->of[i]);
+                                c->now.scale->of[i]);
 }
 
-void cg_contract_end_bare(cg *g, const et_contract *c, val *acc) {
+static void end(cg *g, const et_contract *c, val *acc) {
     for (int i = 0; i < c->p.s->nacc; i++)
         for (int ns = 0; ns < c->p.nsub && has_one(g, c, i); ns++) {
             val *sum = &acc[cg_contract_sum(c, i, 0, ns)];
-            const val *n = c->scale->of[i] + (ptrdiff_t)ns * c->p.rows_n;
+            const val *n = c->now.scale->of[i] + (ptrdiff_t)ns * c->p.rows_n;
             *sum = LLVMBuildFMul(g->b, *sum, factors(g, c, i, n, NULL), "");
         }
 }
+
+const struct et_decoding cg_decode_unscaled = {
+    .unit = unit_unscaled,
+    .singles = true,
+    .begin = begin,
+    .scale = scale_pieces,
+    .multiply = multiply_unscaled,
+    .end = end,
+};
+
+const struct et_decoding cg_decode_f16 = {
+    .unit = unit_f16,
+    .begin = begin,
+    .scale = scale_pieces,
+    .multiply = multiply_unscaled,
+    .end = end,
+};

@@ -2,7 +2,7 @@
  * that are rounded to it, and weights that are kept so. In programs they are products of bf16,
  * which has all of these values; here they become products of codes. Those of b go from memory to
  * the instruction as they are, those of a are made when it is staged. */
-#include "codegen/step/contract.h"
+#include "codegen/step/decode/decode.h"
 
 void cg_contract_store_codes(cg *g, val ptr, int n, int align, const val *v) {
     val words[4];
@@ -11,9 +11,4 @@ void cg_contract_store_codes(cg *g, val ptr, int n, int align, const val *v) {
         words[w] = g->family->codes(g, v + (ptrdiff_t)4 * w);
     val all = n == 4 ? words[0] : cg_vector(g, g->i32, n / 4, words);
     LLVMSetAlignment(LLVMBuildStore(g->b, all, ptr), (unsigned)align);
-}
-
-val cg_contract_staged_ptr(cg *g, const et_contract *c, int local, val elements) {
-    return c->p.codes ? cg_gep(g, cg_gepi(g, g->lds, g->f->locals[local].offset), elements)
-                      : cg_local_ptr(g, local, elements);
 }

@@ -1,4 +1,4 @@
-/* Codes multiplied without their scale (bare.c) as f16, which has all of their values, by
+/* Codes multiplied without their scale (unscaled.c) as f16, which has all of their values, by
  * one row: one instruction makes two of them.
  *
  * f16 has not the range of a's row. Its elements are multiplied by a power of two that brings the
@@ -9,8 +9,8 @@
  * longer than is gained: each has to be looked through, by all waves, before its first product.
  *
  * Codes of four bits are put where f16 count ones, or sixteens, above a power of two: elements that
- * meet the latter are a sixteenth, and bare.c takes away what the former has added. */
-#include "codegen/step/contract.h"
+ * meet the latter are a sixteenth, and unscaled.c takes away what the former has added. */
+#include "codegen/step/decode/decode.h"
 #include "ir/program/scaled.h"
 #include <string.h>
 
@@ -119,7 +119,7 @@ static void load_row_item(cg *g, const et_contract *c, int j, struct row_item *i
     }
     val u = LLVMBuildURem(g->b, item, cg_i32(g, per), "");
     val chunk = LLVMBuildUDiv(g->b, item, cg_i32(g, per), "");
-    val apart = LLVMBuildSub(g->b, cg_i32(g, 4 + c->p.room), c->slots, "");
+    val apart = LLVMBuildSub(g->b, cg_i32(g, 4 + c->p.room), c->now.slots, "");
     cg_bind(g, c->p.s->mvar, cg_i32(g, 0), true);
     cg_contract_elements(g, c, c->p.s->a, true, chunk, u, EACH, v);
     *most = cg_contract_larger(g, *most, EACH, v);

@@ -1,18 +1,12 @@
-/* A contraction whose b comes through the ring: how a chunk lies in its slot, the wave that brings
- * it there, the waves that take it from there.
- *
- * A slot holds the rows of a chunk, those of each product in turn, without gaps. In every second
- * row pieces change places with their neighbours 64 bytes away, and where the lanes of a row read
- * less than that at a time, in others also with those 32 and 16 bytes away: lanes that read the
- * same k of several rows at a time then find them in different banks. */
-#include "codegen/step/contract.h"
+/* The producer of weights that come through the program's stream, into stages in which they lie as
+ * operand/consume.c has them. */
+#include "codegen/step/product/product.h"
 #include "ir/program/packed.h"
 #include "ir/program/stream.h"
 #include <string.h>
 
 enum {
     PIECE = ET_RING_PIECE,
-    SWAP = 64,
     COPIES = 8,
     MOST_LOTS = 63,
     MOST_PACKED = 16, /* rows' sixteens of a chunk that is packed */
@@ -24,74 +18,6 @@ enum {
 /* Slots that the tile's k is in. */
 static int slots_of(const et_contract *c) {
     return (int)(c->p.slot_k ? c->p.k / c->p.slot_k : c->p.chunks);
-}
-
-/* What is turned around of a place in rows whose numbers have bit number I of those that lanes
- * which read at the same time differ in, and which bit that is; 0 where there is none. */
-static int swap_of(const cg *g, const et_contract *c, int i, int *out_bit) {
-    int swap = SWAP >> i, lanes = g->t->wave == 64 ? 6 : 5;
-    if (et_stream_row_bytes(&c->p) % (2 * SWAP) || swap < PIECE ||
-        (i && swap < c->p.unit_k * c->p.bits / 8))
-        return 0;
-    for (int l = 0; l < lanes; l++) {
-        *out_bit = c->p.fr->layout->n.lane[l];
-        if (*out_bit && i-- == 0) return swap;
-    }
-    return 0;
-}
-
-static val swapped(cg *g, const et_contract *c, val row) {
-    val all = cg_i32(g, 0);
-    int swap, bit;
-    for (int i = 0; (swap = swap_of(g, c, i, &bit)); i++) {
-        val is = LLVMBuildAnd(g->b, row, cg_i32(g, bit), "");
-        val by = swap >= bit ? cg_muli(g, is, swap / bit)
-                             : LLVMBuildLShr(g->b, is, cg_i32(g, __builtin_ctz(bit / swap)), "");
-        all = i ? LLVMBuildOr(g->b, all, by, "") : by;
-    }
-    return all;
-}
-
-/* The same of a row that is known. */
-static int swap_at(const cg *g, const et_contract *c, int row) {
-    int all = 0, swap, bit;
-    for (int i = 0; (swap = swap_of(g, c, i, &bit)); i++)
-        all |= row & bit ? swap : 0;
-    return all;
-}
-
-/* ---- taken ---- */
-
-val cg_contract_from_slot(cg *g, const et_contract *c, val slot, int i, int n, val k, int bits) {
-    int64_t ahead = n / c->p.rows_n * 16 + et_deal_value(&c->p.fr->layout->n, n % c->p.rows_n);
-    val of_lane = cg_addi(g, c->lane_n, ahead);
-    val row = cg_addi(g, cg_add(g, c->n0, of_lane), (int64_t)i * c->p.s->tn);
-    val begin = cg_gep(g, slot, cg_muli(g, row, et_stream_row_bytes(&c->p)));
-    val at = c->p.bits < 8 ? LLVMBuildLShr(g->b, k, cg_i32(g, c->p.bits == 4 ? 1 : 2), "")
-                           : cg_muli(g, k, c->p.bits / 8);
-    at = LLVMBuildXor(g->b, at, swapped(g, c, of_lane), "");
-    val v = LLVMBuildLoad2(g->b, cg_words(g, bits), cg_gep(g, begin, at), "");
-    LLVMSetAlignment(v, (unsigned)bits / 8);
-    return v;
-}
-
-void cg_contract_take(cg *g, const et_contract *c, val *out) {
-    cg_ring r = cg_ring_next(g, &g->taker);
-    cg_ring_take(g, &r);
-    val slot = cg_ring_slot(g, &r), k0 = cg_add(g, c->kpart, c->lane_k0), words[16];
-    for (int u = 0; u < c->p.units; u++)
-        for (int i = 0; i < c->p.products; i++)
-            for (int n = 0; n < c->p.nsub * c->p.rows_n; n++) {
-                int per = c->p.piece * c->p.size / 4, count = 0;
-                for (int k = 0; k < c->p.lane_k; k += c->p.piece) {
-                    val at = cg_addi(g, k0, (int64_t)u * c->p.unit_k + k);
-                    val v = cg_contract_from_slot(g, c, slot, i, n, at, 32 * per);
-                    for (int w = 0; w < per; w++)
-                        words[count++] = cg_extract(g, v, w);
-                }
-                *out++ = cg_vector(g, g->i32, count, words);
-            }
-    cg_ring_taken(g, &r);
 }
 
 /* ---- chunks that are asked for before there is a slot for them ----
@@ -117,6 +43,25 @@ static void ask(cg *g, val to, val from) {
     g->family->copied(g, FLIGHT - 1);
 }
 
+/* Rows of a product from N on: on to PAST where there are none, which is NULL where all tiles have
+ * all; and there. */
+static block past_of(cg *g, const et_contract *c) {
+    return et_stream_is_full(g->p, c->p.s) ? NULL : cg_block(g, "past");
+}
+
+static void skip(cg *g, const et_contract *c, int n, block past) {
+    if (!past || !n || n % 16) return;
+    block here = cg_block(g, "rows");
+    cg_cond(g, cg_icmp(g, LLVMIntSGT, c->now.nlive, cg_i32(g, n)), here, past);
+    cg_at(g, here);
+}
+
+static void pass(cg *g, block past) {
+    if (!past) return;
+    cg_br(g, past);
+    cg_at(g, past);
+}
+
 /* The next chunk; FROM has the lane's first line of each b. */
 static void ask_chunk(cg *g, const et_contract *c, const cg_bringer *by, const val *from) {
     const et_step *s = c->p.s;
@@ -126,15 +71,15 @@ static void ask_chunk(cg *g, const et_contract *c, const cg_bringer *by, const v
     cg_ring_ask(g, by, g->p->ring.ahead / g->p->ring.bytes, asked);
     val to = cg_ring_scrap(g);
     for (int i = 0; i < s->nacc && can_ask(g, c, lines, per); i++) {
-        block past = cg_contract_past(g, c);
+        block past = past_of(g, c);
         for (int r = 0; r < s->tn; r += per) {
-            cg_contract_skip(g, c, r, past);
+            skip(g, c, r, past);
             int64_t row = et_stream_row(g->p, s, i, r) * c->p.bits / 8;
             for (int l = 0; l < lines; l += wave) {
                 ask(g, to, cg_gepi(g, from[i], row + l * ET_ASK_LINE));
             }
         }
-        cg_contract_pass(g, past);
+        pass(g, past);
     }
     cg_br(g, asked);
     cg_at(g, asked);
@@ -208,23 +153,6 @@ static void asked(cg *g, struct lots *l) {
     cg_if_end(g, &calm);
 }
 
-block cg_contract_past(cg *g, const et_contract *c) {
-    return et_stream_is_full(g->p, c->p.s) ? NULL : cg_block(g, "past");
-}
-
-void cg_contract_skip(cg *g, const et_contract *c, int n, block past) {
-    if (!past || !n || n % 16) return;
-    block here = cg_block(g, "rows");
-    cg_cond(g, cg_icmp(g, LLVMIntSGT, c->nlive, cg_i32(g, n)), here, past);
-    cg_at(g, here);
-}
-
-void cg_contract_pass(cg *g, block past) {
-    if (!past) return;
-    cg_br(g, past);
-    cg_at(g, past);
-}
-
 /* ROW is less than what lanes bring at a time, which rows N are multiples of: their bits do not
  * meet. */
 static void bring_chunk(cg *g, const et_contract *c, const cg_ring *r, val row, val unit,
@@ -236,15 +164,15 @@ static void bring_chunk(cg *g, const et_contract *c, const cg_ring *r, val row, 
     cg_ring mine = {g->family->stream->own(g, r->slot), r->turn};
     val slot = cg_ring_slot(g, &mine);
     if (lots.calm < lots.most) lots.low = cg_ring_is_low(g, r, g->slots_here / 2);
-    val own = cg_muli(g, row, et_stream_row_bytes(&c->p)), to[2 * SWAP / PIECE] = {NULL};
-    val place = LLVMBuildXor(g->b, cg_muli(g, unit, PIECE), swapped(g, c, row), "");
+    val own = cg_muli(g, row, et_stream_row_bytes(&c->p)), to[2 * ET_STREAM_SWAP / PIECE] = {NULL};
+    val place = LLVMBuildXor(g->b, cg_muli(g, unit, PIECE), cg_contract_swapped(g, c, row), "");
     cg_contract_bring_sides(g, c, slot, from + s->nacc);
     for (int i = 0; i < s->nacc; i++) {
-        block past = cg_contract_past(g, c);
+        block past = past_of(g, c);
         for (int n = 0; n < s->tn; n += per) {
-            cg_contract_skip(g, c, n, past);
+            skip(g, c, n, past);
             int64_t ahead = et_stream_row(g->p, s, i, n) * c->p.bits / 8;
-            int swap = swap_at(g, c, n);
+            int swap = cg_contract_swap(g, c, n);
             val *at = &to[swap / PIECE];
             if (!*at) {
                 val turned = LLVMBuildXor(g->b, place, cg_i32(g, swap), "");
@@ -257,12 +185,12 @@ static void bring_chunk(cg *g, const et_contract *c, const cg_ring *r, val row, 
                 asked(g, &lots);
             }
         }
-        cg_contract_pass(g, past);
+        pass(g, past);
     }
 }
 
 /* The same for waves that multiply together: a LINE of all rows, then the next one, each in the
- * places that a ring of chunks of both operands has them in (contract_chunk.c). */
+ * places that a ring of chunks of both operands has them in (pipeline/stage.c). */
 static void bring_lines(cg *g, const et_contract *c, const cg_ring *r, val row, val unit,
                         val *from) {
     const et_step *s = c->p.s;
@@ -382,7 +310,7 @@ static void bring_dense(cg *g, et_contract *c, const cg_bringer *by) {
     for (int i = 0; i < s->nacc; i++)
         from[i] = source(g, c, i, row, unit, bytes);
     cg_contract_begin_sides(g, c, from + s->nacc);
-    if (!et_stream_is_full(g->p, s)) c->nlive = cg_emit_i32(g, s->nlive);
+    if (!et_stream_is_full(g->p, s)) c->now.nlive = cg_emit_i32(g, s->nlive);
     cg_contract_find_zeros(g, c);
     bring_chunks(g, c, by, row, unit, from);
 }

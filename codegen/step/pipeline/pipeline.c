@@ -1,12 +1,12 @@
-/* CONTRACT steps of many rows: both operands go through a ring of chunks in LDS (contract_chunk.c),
+/* The mainloop of products of many rows: both operands go through a multistage pipeline in LDS,
  * ahead of the products, and every wave has a rectangle of the tile's sums.
  *
  * An operand that is a tensor of the operands' type is copied without passing through registers
- * where the family can, as far ahead as the ring is long. Where it cannot, and all operands are
- * such, several chunks are on their way in registers, and one is stored while the one before it is
+ * where the family can, as far ahead as there are stages. Where it cannot, and all operands are
+ * such, several chunks are in flight in registers, and one is stored while the one before it is
  * multiplied. Any other operand is loaded while the chunk before it is multiplied, and stored after
  * that. */
-#include "codegen/step/contract_chunk.h"
+#include "codegen/step/pipeline/pipeline.h"
 #include <string.h>
 
 /* ---- the loop ---- */
@@ -23,7 +23,7 @@ val cg_chunks_back(cg *g, const et_chunks *r, val slot, int n) {
 
 void cg_chunks_copy(cg *g, const et_chunks *r, val chunk, val slot, int last) {
     cg_if some;
-    cg_if_begin(g, &some, cg_icmp(g, LLVMIntSLT, chunk, r->c->nchunks));
+    cg_if_begin(g, &some, cg_icmp(g, LLVMIntSLT, chunk, r->c->now.nchunks));
     cg_chunk_copy(g, r, chunk, slot, 0, last);
     cg_if_end(g, &some);
     g->family->copy_group(g);
@@ -33,7 +33,7 @@ static void fill(cg *g, et_chunks *r) {
     val zero = cg_i32(g, 0);
     int all = r->nsides - 1, ahead = et_pipeline_ahead(&r->c->p);
     /* What another tile had here has been read; before the waits it has been, too. */
-    if (!r->bulk || !r->c->ring) cg_barrier(g);
+    if (!r->bulk || !r->c->now.ring) cg_barrier(g);
     if (r->bulk) {
         cg_chunks_fill(g, r, 0, r->early, 0, 0);
         cg_chunks_fill(g, r, r->early, ahead, 0, all);
@@ -48,11 +48,12 @@ static void fill(cg *g, et_chunks *r) {
 static void turn(cg *g, et_chunks *r, val *acc) {
     const et_contract *c = r->c;
     int n = et_mainloop_sums(&c->p);
-    val carried[ET_MAX_SUMS + 1], last = cg_addi(g, c->nchunks, -1);
+    val carried[ET_MAX_SUMS + 1], last = cg_addi(g, c->now.nchunks, -1);
     memcpy(carried, acc, (size_t)n * sizeof *acc);
     carried[n] = cg_i32(g, 0);
     cg_for f;
-    val chunk = cg_for_begin(g, &f, cg_i32(g, 0), c->nchunks, cg_i32(g, 1), true, n + 1, carried);
+    val chunk =
+        cg_for_begin(g, &f, cg_i32(g, 0), c->now.nchunks, cg_i32(g, 1), true, n + 1, carried);
     val slot = carried[n], next = cg_chunks_next(g, r, slot);
     if (r->async) g->family->copied(g, et_pipeline_ahead(&r->c->p) - 1);
     cg_barrier(g); /* the chunk is there, and the one before it has been multiplied */
@@ -92,7 +93,7 @@ static int sets(cg *g, et_chunks *r) {
 
 /* CHUNK into a set of registers; their number. */
 static int load_set(cg *g, const et_chunks *r, val chunk, val *set) {
-    val any = cg_icmp(g, LLVMIntSLT, chunk, r->c->nchunks);
+    val any = cg_icmp(g, LLVMIntSLT, chunk, r->c->now.nchunks);
     int n = 0;
     for (int i = 0; i < r->nsides; i++)
         for (int j = 0; j < r->side[i].n; j++)
@@ -195,7 +196,7 @@ static void turn_sets(cg *g, et_chunks *r, int nsets, val *acc) {
 
 /* Nothing is read of a tile that has no rows or no k. */
 void cg_contract_ring(cg *g, const et_contract *c, val *acc) {
-    et_chunks *r = c->ring ? c->ring : et_alloc(g->arena, sizeof *r);
+    et_chunks *r = c->now.ring ? c->now.ring : et_alloc(g->arena, sizeof *r);
     int n = et_mainloop_sums(&c->p);
     val old[ET_MAX_SUMS];
     memcpy(old, acc, (size_t)n * sizeof *old);
@@ -205,12 +206,12 @@ void cg_contract_ring(cg *g, const et_contract *c, val *acc) {
      */
     val rows = et_rows_chunks_have(cg_cx(g), &c->p)
                    ? LLVMConstInt(g->i1, 1, false)
-                   : cg_icmp(g, LLVMIntSGT, c->mlive, cg_i32(g, 0));
+                   : cg_icmp(g, LLVMIntSGT, c->now.mlive, cg_i32(g, 0));
     cg_if any;
     cg_if_begin(g, &any,
-                LLVMBuildAnd(g->b, rows, cg_icmp(g, LLVMIntSGT, c->nchunks, cg_i32(g, 0)), ""));
+                LLVMBuildAnd(g->b, rows, cg_icmp(g, LLVMIntSGT, c->now.nchunks, cg_i32(g, 0)), ""));
     int mark = cg_scope(g);
-    if (!c->ring) cg_chunks_begin(g, r);
+    if (!c->now.ring) cg_chunks_begin(g, r);
     int nsets = sets(g, r);
     if (!nsets) fill(g, r);
     if (c->p.together)

@@ -5,7 +5,7 @@
  * A lane's k of a fragment follow each other. A load that is contiguous over them is one of whole
  * words, and one that is the same for all of them, as scales of groups are, one element; an
  * expression with other loads goes through LDS. */
-#include "codegen/step/contract.h"
+#include "codegen/step/decode/decode.h"
 #include "ir/program/stream.h"
 #include <string.h>
 
@@ -14,9 +14,9 @@
 static void bind(cg *g, const et_contract *c, val chunk, int row) {
     const et_computed *d = c->p.coded;
     cg_bind(g, d->chunk, chunk, false);
-    cg_bind(g, d->part, c->ks, false);
-    cg_bind(g, d->group, c->group, true);
-    cg_bind(g, c->p.s->nvar, c->row_n[row], true);
+    cg_bind(g, d->part, c->at.ks, false);
+    cg_bind(g, d->group, c->at.group, true);
+    cg_bind(g, c->p.s->nvar, c->at.row_n[row], true);
 }
 
 static et_expr offset_of(cg *g, et_expr load) {
@@ -47,7 +47,7 @@ et_source cg_contract_raw_source(const et_contract *c, int i) {
 /* What comes through the ring of a row of product I, from SLOT. */
 static void take_row(cg *g, const et_contract *c, val slot, int i, int row, val *out) {
     const et_computed *d = c->p.coded;
-    val k0 = cg_add(g, c->kpart, c->lane_k0);
+    val k0 = cg_add(g, c->at.kpart, c->at.lane_k0);
     for (int o = 0; o < d->count[i]; o++) {
         const et_raw *r = &d->raw[i][o];
         if (!r->ring && !r->side) continue;
@@ -100,7 +100,9 @@ static void remember(cg *g, const et_contract *c, const et_raw *r, val v) {
         cg_remember(g, at[j], out[j]);
 }
 
-static val fragment(cg *g, const et_contract *c, int i, int u) {
+static val fragment(cg *g, const et_contract *c, int i, int u, const et_raw *raw,
+                    const val *loaded) {
+    (void)raw, (void)loaded;
     val v[16];
     et_expr at[16];
     cg_unroll(g, c->p.s->b[i], c->p.s->kvar, et_computed_k(cg_cx(g), &c->p, u), c->p.lane_k, at);
@@ -116,13 +118,11 @@ static void decode_row(cg *g, const et_contract *c, int i, const val *raw, int f
     const et_computed *d = c->p.coded;
     for (int o = 0; o < d->count[i]; o++) {
         const et_raw *r = &d->raw[i][o];
-        bool needed = r->n == 1 || (r->u >= from && r->u < to && !c->p.apart && !c->p.bare);
-        if (needed && !c->p.halves) remember(g, c, r, raw[o]);
+        bool here = r->u >= from && r->u < to;
+        if (r->n == 1 ? c->decode->singles : here && c->decode->elements) remember(g, c, r, raw[o]);
     }
     for (int u = from; u < to; u++, out += pitch)
-        *out = c->p.bare    ? cg_contract_bared(g, c, i, u, d->raw[i], raw)
-               : c->p.apart ? cg_contract_paired(g, c, i, u, d->raw[i], raw)
-                            : fragment(g, c, i, u);
+        *out = c->decode->unit(g, c, i, u, d->raw[i], raw);
 }
 
 void cg_contract_of_rows(cg *g, const et_contract *c, val chunk, const val *raw, int i, et_expr e,
@@ -151,4 +151,24 @@ void cg_contract_decode(cg *g, const et_contract *c, val chunk, const val *raw, 
             decode_row(g, c, i, raw, from, to, pitch, out + i * rows + row);
             cg_scope_end(g, mark);
         }
+}
+
+/* Which of RAW is what unit U has of the codes. */
+int cg_contract_raw_of(const et_raw *raw, int u, et_expr codes) {
+    int k = 0;
+    while (raw[k].u != u || raw[k].n == 1 || !et_expr_eq(raw[k].load, codes))
+        k++;
+    return k;
+}
+
+static const struct et_decoding elements = {.unit = fragment, .elements = true, .singles = true};
+static const struct et_decoding pairs = {.unit = cg_contract_paired, .singles = true};
+
+const struct et_decoding *cg_decoding_of(const et_mainloop *p) {
+    static const struct et_decoding *const ways[] = {
+        [ET_DECODE_PLAIN] = NULL,         [ET_DECODE_COMPUTED] = &elements,
+        [ET_DECODE_PAIRS] = &pairs,       [ET_DECODE_UNSCALED] = &cg_decode_unscaled,
+        [ET_DECODE_F16] = &cg_decode_f16, [ET_DECODE_FP8] = NULL,
+    };
+    return ways[p->plan.decode];
 }

@@ -5,11 +5,18 @@
  * turns: it holds the chunk that is multiplied and those after it, which are on their way
  * meanwhile. Rows that are not there are zero. One to four rows leave room for so many chunks at
  * once that staging them together is as good (slots_of in contract.c). */
-#include "codegen/step/contract.h"
+#include "codegen/step/product/rows.h"
 
 enum { PIECE = 16 };
 
-static void begin_item(cg *g, const et_contract *c, et_ahead *a, int j) {
+/* A work-item's pieces of a's rows: where they come from, bytes there are of each in a whole chunk,
+ * its k and its place, in elements, within a chunk. */
+struct et_ahead {
+    cg_addr from[ET_MAX_AHEAD];
+    val there[ET_MAX_AHEAD], k[ET_MAX_AHEAD], to[ET_MAX_AHEAD];
+};
+
+static void begin_item(cg *g, const et_contract *c, struct et_ahead *a, int j) {
     int per = c->p.kc / c->p.piece;
     val item = cg_addi(g, g->tid, (int64_t)j * g->p->workgroup);
     int all = c->p.s->tm * per;
@@ -17,7 +24,7 @@ static void begin_item(cg *g, const et_contract *c, et_ahead *a, int j) {
         item = LLVMBuildURem(g->b, item, cg_i32(g, all), "");
     val row = LLVMBuildUDiv(g->b, item, cg_i32(g, per), "");
     val k = cg_muli(g, LLVMBuildURem(g->b, item, cg_i32(g, per), ""), c->p.piece);
-    val in = cg_icmp(g, LLVMIntSLT, row, c->mlive), last = cg_addi(g, c->mlive, -1);
+    val in = cg_icmp(g, LLVMIntSLT, row, c->now.mlive), last = cg_addi(g, c->now.mlive, -1);
     val of = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){row, last});
     of = cg_call(g, "llvm.smax", 1, &g->i32, 2, (val[]){of, cg_i32(g, 0)});
     int mark = cg_scope(g);
@@ -41,10 +48,10 @@ static val turn_of(cg *g, const et_contract *c, val chunk) {
 }
 
 /* Bytes of the item's piece of CHUNK that there are. */
-static val piece_bytes(cg *g, const et_contract *c, const et_ahead *a, val chunk, int j) {
+static val piece_bytes(cg *g, const et_contract *c, const struct et_ahead *a, val chunk, int j) {
     if (!c->p.tail) return a->there[j];
     val k = cg_add(g, cg_muli(g, chunk, c->p.kc), a->k[j]);
-    val left = LLVMBuildSub(g->b, c->kend, k, "");
+    val left = LLVMBuildSub(g->b, c->now.kend, k, "");
     left = cg_call(g, "llvm.smax", 1, &g->i32, 2, (val[]){left, cg_i32(g, 0)});
     left = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){left, cg_i32(g, c->p.piece)});
     return cg_call(g, "llvm.umin", 1, &g->i32, 2,
@@ -53,9 +60,9 @@ static val piece_bytes(cg *g, const et_contract *c, const et_ahead *a, val chunk
 
 /* CHUNK, if there is one of that number; a group of copies in any case. */
 static void copy_chunk(cg *g, const et_contract *c, val chunk) {
-    const et_ahead *a = c->ahead;
+    const struct et_ahead *a = c->now.ahead;
     cg_if some;
-    cg_if_begin(g, &some, cg_icmp(g, LLVMIntSLT, chunk, c->nchunks));
+    cg_if_begin(g, &some, cg_icmp(g, LLVMIntSLT, chunk, c->now.nchunks));
     val far = cg_muli(g, LLVMBuildSExt(g->b, chunk, g->i64, ""), (int64_t)c->p.kc * c->p.size);
     val turn = turn_of(g, c, chunk);
     for (int j = 0; j < et_rows_items(cg_cx(g), &c->p); j++) {
@@ -68,16 +75,18 @@ static void copy_chunk(cg *g, const et_contract *c, val chunk) {
     g->family->copy_group(g);
 }
 
-void cg_contract_ahead_begin(cg *g, et_contract *c) {
-    c->ahead = et_alloc(g->arena, sizeof *c->ahead);
+int cg_rows_ahead_begin(cg *g, et_contract *c, val *carried) {
+    (void)carried;
+    c->now.ahead = et_alloc(g->arena, sizeof *c->now.ahead);
     for (int j = 0; j < et_rows_items(cg_cx(g), &c->p); j++)
-        begin_item(g, c, c->ahead, j);
+        begin_item(g, c, c->now.ahead, j);
     cg_barrier(g); /* what was staged before has been read */
     for (int i = 0; i + 1 < c->p.turns; i++)
         copy_chunk(g, c, cg_i32(g, i));
+    return 0;
 }
 
-val cg_contract_ahead(cg *g, const et_contract *c, val chunk) {
+val cg_rows_ahead_at(cg *g, const et_contract *c, val chunk) {
     g->family->copied(g, c->p.turns - 2);
     cg_barrier(g); /* the chunk is there, and the one before it has been multiplied */
     copy_chunk(g, c, cg_addi(g, chunk, c->p.turns - 1));

@@ -1,7 +1,7 @@
 /* Sums of which local memory has room for a band of rows alone: the steps after the product run in
  * a loop over bands. Sums stay in registers meanwhile, those of the next band where those of the
  * first one were. */
-#include "codegen/step/contract.h"
+#include "codegen/step/product/product.h"
 #include <string.h>
 
 struct cg_bands {

@@ -7,10 +7,11 @@
  * (et_pairs_family). The scale makes up for that, but for 2^SMALLER, which all of b and then the
  * sums are divided by: so neither the codes nor the scale, which is 2^-60 to 2^58 or zero, need an
  * instruction of their own to come to where bf16 has numbers. */
-#include "codegen/step/contract.h"
+#include "codegen/step/decode/decode.h"
 #include "ir/base/diag.h"
 #include "ir/program/scaled.h"
 #include <math.h>
+#include <string.h>
 
 enum { SMALLER = 60 };
 
@@ -106,4 +107,13 @@ val cg_contract_paired(cg *g, const et_contract *c, int i, int u, const et_raw *
         }
     }
     return cg_vector(g, g->i32, c->p.lane_k / 2, words);
+}
+
+void cg_contract_pair_up(const et_contract *c, int n, val *v) {
+    val was[16];
+    memcpy(was, v, (size_t)n * sizeof *v);
+    for (int i = 0; i < n; i++) {
+        int two = 2 * c->p.apart, in = i % two;
+        v[i] = was[i - in + in / 2 + in % 2 * c->p.apart];
+    }
 }

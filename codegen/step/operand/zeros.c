@@ -3,7 +3,7 @@
  * anything; who brings chunks and who multiplies them read the same words, which nothing writes
  * while the kernel runs, and so go through the same chunks. */
 #include "ir/program/zeros.h"
-#include "codegen/step/contract.h"
+#include "codegen/step/operand/operand.h"
 
 /* The word of the rows that begin with row N of product I; the last ones for rows that are not
  * there. */
@@ -37,7 +37,7 @@ void cg_contract_find_zeros(cg *g, et_contract *c) {
         }
     for (int i = 0; i < 2; i++)
         half[i] = cg_uniform(g, cg_extract(g, all, i));
-    c->some = LLVMBuildBitCast(g->b, cg_vector(g, g->i32, 2, half), g->i64, "");
+    c->now.some = LLVMBuildBitCast(g->b, cg_vector(g, g->i32, 2, half), g->i64, "");
     cg_scope_end(g, mark);
 }
 
@@ -48,7 +48,7 @@ val cg_contract_next(cg *g, const et_contract *c, val chunk) {
     val log2 = cg_i32(g, z.log2_columns), end = cg_i32(g, c->p.chunks), zero = cg_i64(g, 0);
     val bit = LLVMBuildLShr(g->b, cg_muli(g, chunk, c->p.kc), log2, "");
     val inside = cg_call(g, "llvm.umin", 1, &g->i32, 2, (val[]){bit, cg_i32(g, 63)});
-    val rest = LLVMBuildLShr(g->b, c->some, LLVMBuildZExt(g->b, inside, g->i64, ""), "");
+    val rest = LLVMBuildLShr(g->b, c->now.some, LLVMBuildZExt(g->b, inside, g->i64, ""), "");
     val any = cg_icmp(g, LLVMIntNE, rest, zero);
     any = LLVMBuildAnd(g->b, any, cg_icmp(g, LLVMIntSLT, chunk, end), "");
     val skip = cg_call(g, "llvm.cttz", 1, &g->i64, 2, (val[]){rest, LLVMConstInt(g->i1, 0, false)});

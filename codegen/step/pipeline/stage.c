@@ -7,7 +7,7 @@
  * or two and two of sixteen; and those that fill the ring write whole lines. Where waves multiply
  * together (et_group_family), where a piece lies is as they want it, and parts have twice as much
  * of a row where the chunk has. */
-#include "codegen/step/contract_chunk.h"
+#include "codegen/step/pipeline/pipeline.h"
 #include "ir/base/diag.h"
 
 enum { PIECE = 16, ROW = 64, PIECES = ROW / PIECE };
@@ -22,91 +22,14 @@ static val place(cg *g, const et_contract *c, int wide, val row, val piece) {
     return cg_add(g, cg_muli(g, row, wide), at);
 }
 
-/* ---- into the ring, by rectangles ---- */
+/* ---- into a stage ---- */
 
 /* Weights are done with when the tiles that share them are, which run at the same time: if they
  * stayed, rows and results of tasks, and instructions, would leave the L2 in their place. */
-static bool is_once(cg *g, et_expr e) {
+bool cg_chunk_once(cg *g, et_expr e) {
     return g->family->stream && !et_is_without(g->opt->without, ET_FEATURE_ONCE) &&
            g->p->tensors[et_x(g->x, e)->i].kind == ET_TENSOR_WEIGHT;
 }
-
-static void begin_matrix(cg *g, et_chunks *r, et_chunk_side *s) {
-    et_box m;
-    et_check(et_box_of(cg_cx(g), &r->c->p, s->e, s->var, s->rows, &m));
-    s->plain = s->async = true;
-    s->once = is_once(g, s->e);
-    s->map = cg_map(g, m.tensor, &m.map);
-    s->begin = g->family->anew(g, cg_emit_i32(g, m.row));
-    s->column = g->family->anew(g, cg_emit_i32(g, m.column));
-}
-
-val cg_chunks_turns(cg *g) {
-    val v = LLVMBuildLoad2(g->b, g->i32, cg_bulk_turns(g), "");
-    LLVMSetAlignment(v, 4);
-    return v;
-}
-
-void cg_chunks_turned(cg *g, val turns) {
-    LLVMSetAlignment(LLVMBuildStore(g->b, turns, cg_bulk_turns(g)), 4);
-}
-
-void cg_chunk_await(cg *g, val slot, val turns) {
-    val turn = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, turns, slot, ""), cg_i32(g, 1), "");
-    g->family->bulk->await(g, cg_bulk_barrier(g, slot), turn);
-    cg_wave_meets(g);
-}
-
-/* Rows are the last to be asked for, where weights are before them. */
-static void copy_matrices(cg *g, const et_chunks *r, val chunk, val slot, int first, int last) {
-    const et_contract *c = r->c;
-    val barrier = cg_bulk_barrier(g, slot);
-    int64_t bytes = 0;
-    for (int i = first; i <= last; i++)
-        bytes += (int64_t)r->parts * r->side[i].rows * r->wide;
-    g->family->bulk->expect(g, barrier, (int)bytes, first == 0);
-    for (int part = 0; part < r->parts; part++)
-        for (int i = first; i <= last; i++) {
-            const et_chunk_side *s = &r->side[i];
-            val at = cg_addi(g, cg_muli(g, slot, r->parts * s->bytes), s->at + part * s->bytes);
-            val to = cg_gep(g, cg_gepi(g, g->lds, g->f->locals[s->local].offset), at);
-            val column = cg_add(g, s->column, cg_muli(g, chunk, c->p.kc));
-            column = cg_addi(g, column, (int64_t)part * r->wide / c->p.size);
-            g->family->bulk->copy(g, to, s->map, column, s->begin, barrier, s->once);
-        }
-}
-
-/* The branch is for the one work-item alone: where it is for something else, too, ptxas (13.0) has
- * a loop around each copy, over lanes that it takes to be several. */
-static void begin_one(cg *g, cg_if *one) {
-    cg_if_begin(g, one, cg_bulk_one(g));
-}
-
-static void end_one(cg *g, cg_if *one) {
-    cg_if_end(g, one);
-    cg_wave_meets(g);
-}
-
-void cg_chunks_fill(cg *g, const et_chunks *r, int from, int end, int first, int last) {
-    cg_if one;
-    if (from >= end) return;
-    begin_one(g, &one);
-    g->family->bulk->order(g);
-    for (int i = from; i < end && i < r->c->p.chunks; i++)
-        copy_matrices(g, r, cg_i32(g, i), cg_i32(g, i), first, last);
-    end_one(g, &one);
-}
-
-void cg_chunks_refill(cg *g, const et_chunks *r, val chunk, val slot) {
-    cg_if some, one;
-    cg_if_begin(g, &some, cg_icmp(g, LLVMIntSLT, chunk, r->c->nchunks));
-    begin_one(g, &one);
-    copy_matrices(g, r, chunk, slot, 0, r->nsides - 1);
-    end_one(g, &one);
-    cg_if_end(g, &some);
-}
-
-/* ---- into the ring, by pieces ---- */
 
 static void address(cg *g, const et_chunks *r, et_chunk_side *s, int j) {
     int mark = cg_scope(g);
@@ -125,7 +48,7 @@ static void begin_side(cg *g, et_chunks *r, et_chunk_side *s) {
     s->n = (total + wg - 1) / wg;
     s->plain = et_access_direct(g->p, g->f, c->p.s, s->e, c->p.piece);
     s->async = s->plain && g->family->copy;
-    s->once = s->async && is_once(g, s->e);
+    s->once = s->async && cg_chunk_once(g, s->e);
     r->async |= s->async;
     for (int j = 0; j < s->n; j++) {
         val item = cg_addi(g, g->tid, (int64_t)j * wg);
@@ -148,19 +71,19 @@ void cg_chunks_begin(cg *g, et_chunks *r) {
     r->nsides = c->p.slot_k ? 1 : 1 + s->nacc;
     r->parts = c->p.kc * c->p.size / r->wide;
     r->side[0] = (et_chunk_side){.e = s->a, .var = s->mvar, .rows = s->tm, .local = s->stage_a};
-    r->side[0].live = c->mlive;
+    r->side[0].live = c->now.mlive;
     r->side[0].bytes = (int64_t)s->tm * r->wide;
     for (int i = 0; i < s->nacc; i++) {
         et_chunk_side *b = &r->side[1 + i];
         *b = (et_chunk_side){.e = s->b[i], .var = s->nvar, .rows = s->tn, .local = s->stage_b};
-        b->live = c->nlive;
+        b->live = c->now.nlive;
         b->at = (int64_t)i * s->tn * r->wide;
         b->bytes = (int64_t)s->nacc * s->tn * r->wide;
     }
     r->bulk = c->p.plan.boxes && g->bulk_bytes && cg_has_map(g, r->nsides);
     for (int i = 0; i < r->nsides; i++)
         if (r->bulk)
-            begin_matrix(g, r, &r->side[i]);
+            cg_chunks_begin_box(g, r, &r->side[i]);
         else
             begin_side(g, r, &r->side[i]);
 }
@@ -200,7 +123,7 @@ static val memory_ptr(cg *g, const et_chunks *r, const et_chunk_side *s, int j, 
 static val piece_bytes(cg *g, const et_chunks *r, val chunk, int part) {
     const et_contract *c = r->c;
     if (!c->p.tail) return cg_i32(g, PIECE);
-    val left = LLVMBuildSub(g->b, c->kend, first_k(g, r, chunk, part), "");
+    val left = LLVMBuildSub(g->b, c->now.kend, first_k(g, r, chunk, part), "");
     left = cg_call(g, "llvm.smax", 1, &g->i32, 2, (val[]){left, cg_i32(g, 0)});
     left = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){left, cg_i32(g, c->p.piece)});
     return cg_muli(g, left, c->p.size);
@@ -235,7 +158,7 @@ static val load_plain(cg *g, const et_chunks *r, const et_chunk_side *s, int j, 
     val ptr = memory_ptr(g, r, s, j, chunk, part), k = first_k(g, r, chunk, part);
     if (c->p.tail) {
         val start = LLVMBuildZExt(g->b, s->from[j].lane, g->i64, "");
-        val in = cg_icmp(g, LLVMIntSLT, k, c->kend);
+        val in = cg_icmp(g, LLVMIntSLT, k, c->now.kend);
         ptr = cg_select(g, in, ptr, cg_gep(g, s->from[j].base, start));
     }
     val v = LLVMBuildLoad2(g->b, piece_type(g), ptr, "");
@@ -285,7 +208,7 @@ val cg_chunk_held(cg *g, const et_chunks *r, const et_chunk_side *s, int j, val 
     val lane = s->from[j].lane, k = first_k(g, r, chunk, part);
     val ahead = cg_muli(g, LLVMBuildSExt(g->b, chunk, g->i64, ""), (int64_t)r->parts * r->wide);
     val off = cg_addi(g, cg_add(g, lane, cg_muli(g, r->piece, PIECE)), (int64_t)part * r->wide);
-    if (c->p.tail) off = cg_select(g, cg_icmp(g, LLVMIntSLT, k, c->kend), off, lane);
+    if (c->p.tail) off = cg_select(g, cg_icmp(g, LLVMIntSLT, k, c->now.kend), off, lane);
     val v = g->family->load_if(g, any, s->from[j].base, ahead, off);
     return c->p.tail ? cg_contract_mask(g, c, v, k) : v;
 }
@@ -311,7 +234,7 @@ static val row_ptr(cg *g, const et_contract *c, const struct staged *o, val row1
 /* This lane's k of unit U of the row that the deal has for value I. */
 static val fragment(cg *g, const et_contract *c, const struct staged *o, val row16, int i, int u) {
     val row = cg_addi(g, o->lane, et_deal_value(o->deal, i)), words[16];
-    val first = LLVMBuildUDiv(g->b, c->lane_k0, cg_i32(g, c->p.piece), "");
+    val first = LLVMBuildUDiv(g->b, c->at.lane_k0, cg_i32(g, c->p.piece), "");
     int n = 0;
     for (int k = 0; k < c->p.lane_k; k += c->p.piece) {
         int ahead = (u * c->p.unit_k + k) / c->p.piece, part = ahead / PIECES;
@@ -367,15 +290,15 @@ static void fragments(cg *g, const et_contract *c, const struct staged *o, val r
 void cg_chunk_unit(cg *g, const et_chunks *r, val slot, int u, val *out) {
     const et_contract *c = r->c;
     const int64_t a = r->side[0].bytes, b = r->side[1].bytes;
-    struct staged m = {c->p.s->stage_a,     a,   cg_muli(g, slot, r->parts * a), c->lane_m,
+    struct staged m = {c->p.s->stage_a,     a,   cg_muli(g, slot, r->parts * a), c->at.lane_m,
                        &c->p.fr->layout->m, true};
-    struct staged n = {c->p.s->stage_b,     b,    cg_muli(g, slot, r->parts * b), c->lane_n,
+    struct staged n = {c->p.s->stage_b,     b,    cg_muli(g, slot, r->parts * b), c->at.lane_n,
                        &c->p.fr->layout->n, false};
     for (int ms = 0; ms < c->p.msub; ms++, out += c->p.rows_m)
-        fragments(g, c, &m, cg_addi(g, c->m0, (int64_t)c->p.next_m * ms), u, out);
+        fragments(g, c, &m, cg_addi(g, c->at.m0, (int64_t)c->p.next_m * ms), u, out);
     for (int i = 0; i < c->p.s->nacc * c->p.nsub; i++, out += c->p.rows_n) {
         int64_t first = (int64_t)(i / c->p.nsub) * c->p.s->tn + 16 * (i % c->p.nsub);
-        fragments(g, c, &n, cg_addi(g, c->n0, first), u, out);
+        fragments(g, c, &n, cg_addi(g, c->at.n0, first), u, out);
     }
 }
 

@@ -5,8 +5,15 @@
  * little on its way as LDS has room for. Registers have more, and no wave waits for another. Each
  * lane loads what it multiplies, some chunks ahead. Rows that are not there are the last again:
  * nobody looks at their sums. */
-#include "codegen/step/contract.h"
-#include "ir/program/step.h"
+#include "codegen/step/product/rows.h"
+
+/* Where they are, and those of each chunk that is there or in flight, of which number TURN is
+ * multiplied. */
+struct et_own {
+    cg_addr row[ET_MAX_ROWS];
+    val *of;
+    int turn;
+};
 
 /* Fragments of a chunk. */
 static int fragments(const et_contract *c) {
@@ -14,19 +21,19 @@ static int fragments(const et_contract *c) {
 }
 
 static void load(cg *g, const et_contract *c, val chunk, val *out) {
-    val k0 = cg_add(g, cg_muli(g, chunk, c->p.kc), c->kpart);
+    val k0 = cg_add(g, cg_muli(g, chunk, c->p.kc), c->at.kpart);
     for (int u = 0; u < c->p.units; u++)
         for (int i = 0; i < c->p.msub * c->p.rows_m; i++)
-            *out++ = cg_contract_fragment(g, c, &c->own->row[i], k0, u);
+            *out++ = cg_contract_fragment(g, c, &c->now.own->row[i], k0, u);
 }
 
-int cg_contract_own_begin(cg *g, et_contract *c, val *carried) {
-    et_own *o = c->own = et_alloc(g->arena, sizeof *c->own);
-    val last = cg_addi(g, c->mlive, -1);
+int cg_rows_own_begin(cg *g, et_contract *c, val *carried) {
+    struct et_own *o = c->now.own = et_alloc(g->arena, sizeof *c->now.own);
+    val last = cg_addi(g, c->now.mlive, -1);
     for (int ms = 0; ms < c->p.msub; ms++)
         for (int i = 0; i < c->p.rows_m; i++) {
             int64_t ahead = 16 * ms + et_deal_value(&c->p.fr->layout->m, i);
-            val row = cg_addi(g, c->lane_m, ahead);
+            val row = cg_addi(g, c->at.lane_m, ahead);
             row = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){row, last});
             row = cg_call(g, "llvm.smax", 1, &g->i32, 2, (val[]){row, cg_i32(g, 0)});
             o->row[ms * c->p.rows_m + i] = cg_contract_row(g, c, c->p.s->a, c->p.s->mvar, row);
@@ -38,16 +45,16 @@ int cg_contract_own_begin(cg *g, et_contract *c, val *carried) {
     return c->p.deep_a * fragments(c);
 }
 
-val *cg_contract_own(const et_contract *c) {
-    return c->own->of + (ptrdiff_t)c->own->turn * fragments(c);
+val *cg_rows_own_fragments(const et_contract *c) {
+    return c->now.own->of + (ptrdiff_t)c->now.own->turn * fragments(c);
 }
 
-void cg_contract_own_next(cg *g, const et_contract *c, val chunk) {
-    val *of = cg_contract_own(c);
+void cg_rows_own_next(cg *g, const et_contract *c, val chunk) {
+    val *of = cg_rows_own_fragments(c);
     cg_if more;
     if (c->p.chunks <= c->p.deep_a) return;
     chunk = cg_addi(g, chunk, c->p.deep_a);
-    cg_if_begin(g, &more, cg_icmp(g, LLVMIntSLT, chunk, c->nchunks));
+    cg_if_begin(g, &more, cg_icmp(g, LLVMIntSLT, chunk, c->now.nchunks));
     load(g, c, chunk, of);
     cg_if_end(g, &more);
     for (int i = 0; i < fragments(c); i++) {
@@ -57,4 +64,8 @@ void cg_contract_own_next(cg *g, const et_contract *c, val chunk) {
                         2);
         of[i] = phi;
     }
+}
+
+void cg_rows_own_turn(const et_contract *c, int turn) {
+    c->now.own->turn = turn;
 }

@@ -1,7 +1,7 @@
 /* Products of many rows by waves that multiply together (et_group_family), which take what they
  * multiply from the ring of chunks themselves. What a tile has to know of its operands, and its
  * first weights, comes before its waits. */
-#include "codegen/step/contract_chunk.h"
+#include "codegen/step/pipeline/pipeline.h"
 
 enum { EIGHT = 8 };
 
@@ -21,14 +21,14 @@ static val group_rows(cg *g, const et_chunks *r, const et_chunk_side *s, val bas
     int own = r->parts * steps / c->p.s->wk, bytes = r->wide / steps;
     val at = cg_muli(g, row, r->wide);
     if (own % steps == 0) { /* whole parts */
-        at = cg_add(g, at, cg_muli(g, c->ks, own / steps * s->bytes));
+        at = cg_add(g, at, cg_muli(g, c->at.ks, own / steps * s->bytes));
     } else {
-        val first = cg_muli(g, c->ks, own), of = cg_i32(g, steps);
+        val first = cg_muli(g, c->at.ks, own), of = cg_i32(g, steps);
         at = cg_add(g, at, cg_muli(g, LLVMBuildUDiv(g->b, first, of, ""), s->bytes));
         at = cg_add(g, at, cg_muli(g, LLVMBuildURem(g->b, first, of, ""), bytes));
     }
-    if (s != r->side && c->product)
-        at = cg_add(g, at, cg_muli(g, c->product, (int64_t)s->rows * r->wide));
+    if (s != r->side && c->at.product)
+        at = cg_add(g, at, cg_muli(g, c->at.product, (int64_t)s->rows * r->wide));
     return cg_gepi(g, cg_gep(g, base, at), s->at + j / steps * s->bytes + j % steps * bytes);
 }
 
@@ -38,8 +38,8 @@ static void multiply_group(cg *g, const et_chunks *r, val rows, val cols, val *s
     const et_group_family *of = g->family->group;
     int columns = 16 * (c->p.together == ET_GROUP_M ? c->p.nsub : c->p.msub);
     val all = cg_i32(g, -16 * g->t->group->waves);
-    val m = c->p.together == ET_GROUP_M ? LLVMBuildAnd(g->b, c->m0, all, "") : c->m0;
-    val n = c->p.together == ET_GROUP_N ? LLVMBuildAnd(g->b, c->n0, all, "") : c->n0;
+    val m = c->p.together == ET_GROUP_M ? LLVMBuildAnd(g->b, c->at.m0, all, "") : c->at.m0;
+    val n = c->p.together == ET_GROUP_N ? LLVMBuildAnd(g->b, c->at.n0, all, "") : c->at.n0;
     int steps = r->wide / c->p.size / g->t->group->k;
     of->begin(g, 0, NULL, 0, NULL);
     for (int j = 0; j < r->parts * steps / c->p.s->wk; j++)
@@ -64,7 +64,7 @@ struct turning {
  * last. WEIGHTS: where those of CHUNK are, which have come, or NULL: in the same slot. */
 static void turn(cg *g, et_chunks *r, val chunk, val weights, struct turning *t) {
     val slot = t->v[t->sums], next = cg_chunks_next(g, r, slot);
-    val last = cg_addi(g, r->c->nchunks, -1);
+    val last = cg_addi(g, r->c->now.nchunks, -1);
     if (r->async) g->family->copied(g, et_pipeline_ahead(&r->c->p) - 1);
     if (!r->bulk) g->family->group->written(g);
     cg_barrier(g); /* the chunk is there, and the one two before it has been multiplied */
@@ -89,7 +89,7 @@ static void turn_chunks(cg *g, et_chunks *r, struct turning *t) {
     cg_for f;
     int n = t->sums + 1 + r->bulk;
     if (r->bulk) t->v[n - 1] = cg_chunks_turns(g);
-    val chunk = cg_for_begin(g, &f, cg_i32(g, 0), r->c->nchunks, cg_i32(g, 1), true, n, t->v);
+    val chunk = cg_for_begin(g, &f, cg_i32(g, 0), r->c->now.nchunks, cg_i32(g, 1), true, n, t->v);
     turn(g, r, chunk, NULL, t);
     cg_for_end(g, &f, t->v);
 }
@@ -145,8 +145,8 @@ void cg_chunks_together(cg *g, et_chunks *r, val *acc) {
 void cg_contract_ring_begin(cg *g, et_contract *c) {
     et_chunks *r = et_alloc(g->arena, sizeof *r);
     r->c = c;
-    c->mlive = cg_emit_i32(g, c->p.s->mlive);
-    c->nlive = cg_emit_i32(g, c->p.s->nlive);
+    c->now.mlive = cg_emit_i32(g, c->p.s->mlive);
+    c->now.nlive = cg_emit_i32(g, c->p.s->nlive);
     cg_chunks_begin(g, r);
     for (int i = 0; i < r->nsides; i++) {
         et_chunk_side *s = &r->side[i];
@@ -157,7 +157,7 @@ void cg_contract_ring_begin(cg *g, et_contract *c) {
             s->to[j] = g->family->anew(g, s->to[j]);
         }
     }
-    c->ring = r;
+    c->now.ring = r;
     int n = r->early = c->p.plan.early_chunks;
     if (r->bulk) cg_chunks_fill(g, r, 0, n, 1, r->nsides - 1);
     for (int i = 0; i < n && !r->bulk; i++)

@@ -1,0 +1,75 @@
+/* decode.h - weights that are computed in registers of what is loaded: quantised values, above all.
+ */
+#ifndef ET_CODEGEN_DECODE_H
+#define ET_CODEGEN_DECODE_H
+
+#include "codegen/step/operand/operand.h"
+
+/* One way of decoding: a row of the table in computed.c. All but `unit` may be NULL. */
+struct et_decoding {
+    /* The fragment of unit U of product I: V[k] is what RAW[k] brought. */
+    val (*unit)(cg *, const et_contract *, int i, int u, const et_raw *raw, const val *v);
+    bool elements;                      /* unit goes by elements, else by whole words; */
+    bool singles;                       /* it emits what a lane's k's share */
+    void (*begin)(cg *, et_contract *); /* before the first chunk */
+    /* Several pieces of rows take turns with CHUNK: what their sums are multiplied by from now on.
+     */
+    void (*scale)(cg *, et_contract *, val chunk, const val *raw);
+    /* Unit U's products of fragments OF with rows A, or number IN_A of the units whose pieces A
+     * are. PART: the sums of k's that share a scale. */
+    void (*multiply)(cg *, const et_contract *, val chunk, int u, const val *raw, const val *of,
+                     const val *a, int in_a, val *part, val *acc);
+    void (*end)(cg *, const et_contract *, val *acc); /* behind the last chunk */
+};
+
+/* ---- computed.c ---- */
+const struct et_decoding *cg_decoding_of(const et_mainloop *); /* NULL: b is as it lies in memory */
+/* What is loaded for a chunk. */
+void cg_contract_raws(cg *, const et_contract *, val chunk, et_source, val *out);
+et_source cg_contract_raw_source(const et_contract *, int i); /* of number I of these */
+/* The fragments of units FROM to TO - 1. */
+void cg_contract_decode(cg *, const et_contract *, val chunk, const val *raw, int from, int to,
+                        val *out);
+/* E, made of what is the same for a lane's k's, for each of the lane's rows of product I; RAW is
+ * what was loaded for the chunk, or NULL: E has no k. */
+void cg_contract_of_rows(cg *, const et_contract *, val chunk, const val *raw, int i, et_expr e,
+                         val *out);
+/* Which of RAW is what unit U has of VALUES, a load. */
+int cg_contract_raw_of(const et_raw *raw, int u, et_expr values);
+
+/* ---- pairs.c: computed in vectors of two bf16 ---- */
+val cg_contract_paired(cg *, const et_contract *, int i, int u, const et_raw *raw, const val *v);
+/* The elements of pairs next to each other. */
+void cg_contract_pair_up(const et_contract *, int n, val *v);
+
+/* ---- unscaled.c: quantised values without their scale ---- */
+extern const struct et_decoding cg_decode_unscaled, cg_decode_f16;
+
+/* ---- f16.c: such values as f16, by one row ---- */
+/* The largest of MOST and the sizes of N elements. */
+val cg_contract_larger(cg *, val most, int n, const val *v);
+/* What to multiply the row's elements by, of which MOST is the largest that the work-item has; with
+ * a barrier, of all waves. */
+val cg_contract_row_factor(cg *, const et_contract *, val most);
+/* N bf16 of words as f16, times BY; with values of four bits those of each second word a sixteenth.
+ */
+val cg_contract_halve(cg *, const et_contract *, int n, val words, val by);
+val cg_contract_of_row(cg *, const et_contract *); /* what sums of the row are multiplied by */
+/* All chunks of the row at once, where there always is one and the work-items have registers for
+ * it; false: else. Nobody reads it before a barrier. */
+bool cg_contract_stage_row(cg *, const et_contract *);
+
+/* ---- fp8.c ---- */
+/* N values of e4m3 to PTR, a byte each. */
+void cg_contract_store_codes(cg *, val ptr, int n, int align, const val *v);
+
+/* ---- auxiliary.c: auxiliary operands in a stage of the stream ---- */
+/* The element of the k's about element K of the chunk, of the lane's row number ROW. */
+val cg_contract_side_value(cg *, const et_contract *, const et_side *, val slot, int row, val k);
+/* Where the lane's copies of the first chunk come FROM, and how many there are; a chunk's copies;
+ * and on by so many CHUNKS, NULL: by one. */
+int cg_contract_begin_sides(cg *, const et_contract *, val *from);
+void cg_contract_bring_sides(cg *, const et_contract *, val slot, val *from);
+void cg_contract_move_sides(cg *, const et_contract *, val chunks, val *from);
+
+#endif

@@ -1,0 +1,80 @@
+/* The k of a single row dealt to several rows of an operand. */
+#include "codegen/step/operand/operand.h"
+
+/* ---- one row ----
+ *
+ * Products of few rows have room for eight. Were there one, lanes of all eight would load the same
+ * of it, which takes local memory as long as if it were different. So the operand's rows get pieces
+ * of that row's k, one each: a load brings as many pieces as there are rows that have any. Each
+ * piece is multiplied into a set of sums in which no other row's sum is any good. */
+
+enum { PIECE = 16, ROWS = 4, RESULTS = 4 };
+
+/* The lane's pieces of UNITS units from K on, of which as many follow each other as there are rows.
+ */
+void cg_contract_load_spread(cg *g, const et_contract *c, val row, val k, int units, val *a) {
+    int pieces = et_rows_spread_pieces(&c->p), n = units * pieces / c->p.spread;
+    val which = LLVMBuildAnd(g->b, c->at.lane_m, cg_i32(g, c->p.spread - 1), "");
+    val unit = LLVMBuildUDiv(g->b, which, cg_i32(g, pieces), "");
+    val piece = LLVMBuildURem(g->b, which, cg_i32(g, pieces), "");
+    val at = cg_add(g, cg_muli(g, unit, c->p.unit_k), cg_muli(g, piece, PIECE / c->p.size));
+    at = cg_add(g, cg_add(g, cg_muli(g, row, c->p.pitch_a), c->at.lane_k0), cg_add(g, at, k));
+    for (int i = 0; i < n; i++) {
+        val to = cg_addi(g, at, (int64_t)i * c->p.spread / pieces * c->p.unit_k);
+        a[i] = LLVMBuildLoad2(g->b, cg_words(g, 8 * PIECE),
+                              cg_contract_staged_ptr(g, c, c->p.s->stage_a, to), "");
+        LLVMSetAlignment(a[i], PIECE);
+    }
+}
+
+/* Values FROM to FROM + N - 1 of V. */
+static val some_of(cg *g, val v, int from, int n) {
+    val at[16];
+    for (int i = 0; i < n; i++)
+        at[i] = cg_i32(g, from + i);
+    return LLVMBuildShuffleVector(g->b, v, LLVMGetPoison(LLVMTypeOf(v)),
+                                  LLVMConstVector(at, (unsigned)n), "");
+}
+
+val cg_contract_multiply_spread(cg *g, const et_contract *c, int u, const val *of, const val *a,
+                                val sum) {
+    enum { WORDS = PIECE / 4 };
+    int pieces = et_rows_spread_pieces(&c->p);
+    for (int s = 0; s < pieces; s++) {
+        int p = u * pieces + s, j = p % c->p.sets;
+        val b[ET_MAX_ROWS];
+        for (int r = 0; r < c->p.rows_n; r++) {
+            val words = LLVMBuildBitCast(g->b, of[r], cg_words(g, 8 * PIECE * pieces), "");
+            b[r] = some_of(g, words, s * WORDS, WORDS);
+        }
+        val set = some_of(g, sum, j * RESULTS, RESULTS);
+        set = g->family->multiply(g, c->p.fr, PIECE / c->p.size, b, a + p / c->p.spread, set);
+        for (int i = 0; i < RESULTS; i++)
+            sum = LLVMBuildInsertElement(g->b, sum, cg_extract(g, set, i),
+                                         cg_i32(g, j * RESULTS + i), "");
+    }
+    return sum;
+}
+
+int cg_contract_spread_value(const et_contract *c, int j) {
+    return j * c->p.results + (j % c->p.spread & et_deal_value(&c->p.sums->sum_m, 1));
+}
+
+val cg_contract_gathered(cg *g, const et_contract *c, val sum) {
+    const et_layout *l = c->p.sums;
+    val out = LLVMConstNull(LLVMVectorType(g->f32, (unsigned)c->p.results));
+    for (int n = 0; n < c->p.results; n += 2) {
+        val all = cg_f32(g, 0);
+        for (int j = 0; j < c->p.sets; j += 2) {
+            val own = LLVMBuildFAdd(g->b, cg_extract(g, sum, cg_contract_spread_value(c, j) + n),
+                                    cg_extract(g, sum, cg_contract_spread_value(c, j + 1) + n), "");
+            val is = cg_icmp(g, LLVMIntEQ, c->at.out_m, cg_i32(g, j % c->p.spread));
+            all = LLVMBuildFAdd(g->b, all, cg_select(g, is, own, cg_f32(g, 0)), "");
+        }
+        for (int b = 0; b < 2; b++)
+            if (l->sum_m.lane[b] < c->p.spread)
+                all = LLVMBuildFAdd(g->b, all, cg_shuffle_xor(g, all, 1 << b), "");
+        out = LLVMBuildInsertElement(g->b, out, all, cg_i32(g, n), "");
+    }
+    return out;
+}

@@ -1,0 +1,182 @@
+/* Rows of a product staged in local memory: of any expression, converted on the way. */
+#include "codegen/step/product/rows.h"
+
+/* What is done with all items of a staging: first one thing with some of them, so that their loads
+ * overlap, and then the other. */
+struct staging {
+    cg *g;
+    const et_contract *c;
+    const et_staging *st;
+    int n, align; /* elements of an item */
+    val most;     /* with halves: the work-item's largest element so far; else NULL */
+    val by;       /* what elements are multiplied by then */
+};
+struct item {
+    val row, at, chunk, u, ptr, v[16];
+};
+typedef void each_fn(struct staging *, struct item *);
+
+/* What item number I is. Items are shared with k fastest, then the slot, then the
+ * row. */
+static void find_item(const struct staging *s, val i, struct item *out) {
+    cg *g = s->g;
+    const et_staging *st = s->st;
+    val per_row = cg_i32(g, s->c->p.kc / s->n), u = LLVMBuildURem(g->b, i, per_row, "");
+    val row = LLVMBuildUDiv(g->b, i, per_row, ""), chunk = st->chunk, at = row;
+    if (st->slots) {
+        val slot = cg_low_bits(g, row, st->slots), apart = cg_i32(g, 4 + st->room);
+        apart = LLVMBuildSub(g->b, apart, st->slots, "");
+        row = LLVMBuildLShr(g->b, row, st->slots, "");
+        at = cg_add(g, LLVMBuildShl(g->b, slot, apart, ""), row);
+        chunk = cg_add(g, chunk, slot); /* a slot past the last chunk repeats it, unread */
+        val last = LLVMBuildSub(g->b, st->chunks, cg_i32(g, 1), "");
+        chunk = cg_call(g, "llvm.smin", 1, &g->i32, 2, (val[]){chunk, last});
+    }
+    *out = (struct item){.row = row, .at = at, .chunk = chunk, .u = u};
+}
+
+static void find_place(const struct staging *s, struct item *it) {
+    cg *g = s->g;
+    val at = cg_add(g, cg_muli(g, it->at, s->st->pitch), cg_muli(g, it->u, s->n));
+    it->ptr = cg_contract_staged_ptr(g, s->c, s->st->local, at);
+}
+
+static void load_item(struct staging *s, struct item *it) {
+    cg *g = s->g;
+    const et_staging *st = s->st;
+    int mark = cg_scope(g);
+    cg_bind(g, st->rowvar, st->row0 ? cg_add(g, it->row, st->row0) : it->row, true);
+    cg_contract_elements(g, s->c, st->e, st->slots != NULL, it->chunk, it->u, s->n, it->v);
+    cg_scope_end(g, mark);
+    find_place(s, it);
+}
+
+static void store_item(struct staging *s, struct item *it) {
+    if (s->most) s->most = cg_contract_larger(s->g, s->most, s->n, it->v);
+    if (s->c->p.apart > 1) cg_contract_pair_up(s->c, s->n, it->v);
+    if (s->c->p.codes)
+        cg_contract_store_codes(s->g, it->ptr, s->n, s->align, it->v);
+    else
+        cg_store_n(s->g, ET_LOAD_LOCAL, s->st->local, it->ptr, s->n, s->align, it->v);
+}
+
+static void load_staged(struct staging *s, struct item *it) {
+    find_place(s, it);
+    it->v[0] = LLVMBuildLoad2(s->g->b, cg_words(s->g, 16 * s->n), it->ptr, "");
+    LLVMSetAlignment(it->v[0], (unsigned)s->align);
+}
+
+static void store_halves(struct staging *s, struct item *it) {
+    val all = cg_contract_halve(s->g, s->c, s->n, it->v[0], s->by);
+    LLVMSetAlignment(LLVMBuildStore(s->g->b, all, it->ptr), (unsigned)s->align);
+}
+
+/* Several items at a time while every work-item has them. */
+static void each_item(struct staging *s, each_fn *first, each_fn *then) {
+    enum { UNROLL = 4 };
+    cg *g = s->g;
+    const et_staging *st = s->st;
+    int wg = g->p->workgroup, carried = s->most != NULL;
+    val total = cg_muli(g, st->live, s->c->p.kc / s->n), whole = cg_i32(g, 0);
+    if (st->slots) total = LLVMBuildShl(g->b, total, st->slots, "");
+    int64_t rows = st->room < 0 ? st->rows >> -st->room : (int64_t)st->rows << st->room;
+    int64_t most = rows * (s->c->p.kc / s->n) / wg;
+    int many = most < UNROLL ? (int)most : UNROLL;
+    struct item it[UNROLL];
+    cg_for f;
+    if (many > 1) {
+        val block_items = cg_i32(g, (int64_t)many * wg);
+        whole = LLVMBuildSub(g->b, total, LLVMBuildURem(g->b, total, block_items, ""), "");
+        val i = cg_for_begin(g, &f, cg_i32(g, 0), whole, block_items, false, carried, &s->most);
+        val at = cg_add(g, i, g->tid);
+        for (int j = 0; j < many; j++) {
+            find_item(s, cg_addi(g, at, (int64_t)j * wg), &it[j]);
+            first(s, &it[j]);
+        }
+        for (int j = 0; j < many; j++)
+            then(s, &it[j]);
+        cg_for_end(g, &f, &s->most);
+    }
+    val i = cg_for_begin(g, &f, whole, total, cg_i32(g, wg), false, carried, &s->most);
+    val item = cg_add(g, i, g->tid);
+    cg_if in;
+    val old = s->most;
+    cg_if_begin(g, &in, cg_icmp(g, LLVMIntULT, item, total));
+    find_item(s, item, &it[0]);
+    first(s, &it[0]);
+    then(s, &it[0]);
+    cg_if_end(g, &in);
+    if (carried) {
+        val phi = LLVMBuildPhi(g->b, g->f32, "");
+        LLVMAddIncoming(phi, (val[]){s->most, old}, (block[]){in.then, in.otherwise}, 2);
+        s->most = phi;
+    }
+    cg_for_end(g, &f, &s->most);
+}
+
+void cg_contract_stage(cg *g, const et_contract *c, const et_staging *st) {
+    struct staging s = {.g = g, .c = c, .st = st, .n = 16 / c->p.size};
+    while (c->p.kc % s.n)
+        s.n /= 2;
+    s.align = st->pitch % s.n ? c->p.size : s.n * c->p.size;
+    if (c->p.halves) s.most = cg_f32(g, 0);
+    each_item(&s, load_item, store_item);
+    if (!c->p.halves) return;
+    s.by = cg_contract_row_factor(g, c, s.most);
+    s.most = NULL;
+    each_item(&s, load_staged, store_halves);
+}
+
+/* Is a product's b of the same matrices in all tiles, and so packed in all of them or none? */
+static bool same_matrices(cg *g, const et_contract *c) {
+    bool same = true;
+    for (int i = 0; i < c->p.s->nacc && (c->p.packed || c->other); i++) {
+        const et_node_x n = *et_x(g->x, c->p.s->b[i]);
+        for (int d = 0; d + 2 < n.nops; d++)
+            same &= cg_is_same(g, c->p.s, n.ops[d]);
+    }
+    return same;
+}
+
+bool cg_rows_still_there(cg *g, const et_contract *c) {
+    const et_step *s = c->p.s;
+    return g->again && !g->tags.bytes && c->p.msub == 1 && !c->p.zeros && !c->p.codes &&
+           same_matrices(g, c) && cg_stays(g, s->stage_a) && cg_is_same(g, s, s->a) &&
+           cg_is_same(g, s, s->mlive) && cg_is_same(g, s, s->kextent);
+}
+
+/* ---- which ---- */
+
+/* log2 of N, which is at least 1, rounded up; at most 4. */
+static val log2_of(cg *g, val n) {
+    val args[] = {cg_addi(g, n, -1), LLVMConstInt(g->i1, 0, false)};
+    val zeros = cg_call(g, "llvm.ctlz", 1, &g->i32, 2, args); /* 32 for 1 */
+    val bits = LLVMBuildSub(g->b, cg_i32(g, 32), zeros, "");
+    return cg_call(g, "llvm.umin", 1, &g->i32, 2, (val[]){bits, cg_i32(g, 4)});
+}
+
+/* log2 of the chunks of a that are staged at once: as many as fit where 16 rows of one do, and no
+ * more than there are. */
+static val slots_of(cg *g, const et_contract *c) {
+    val room = LLVMBuildSub(g->b, cg_i32(g, 4 + c->p.room), log2_of(g, c->now.mlive), "");
+    return cg_call(g, "llvm.umin", 1, &g->i32, 2, (val[]){room, log2_of(g, c->now.nchunks)});
+}
+
+static int begin_staged(cg *g, et_contract *c, val *carried) {
+    (void)carried;
+    if (c->p.chunks != 1) c->now.slots = slots_of(g, c);
+    return 0;
+}
+
+static const struct et_rows ways[] = {
+    [ET_ROWS_STAGED] = {.begin = begin_staged},
+    [ET_ROWS_AHEAD] = {.begin = cg_rows_ahead_begin, .at = cg_rows_ahead_at},
+    [ET_ROWS_OWN] = {.begin = cg_rows_own_begin,
+                     .fragments = cg_rows_own_fragments,
+                     .next = cg_rows_own_next},
+    [ET_ROWS_RING] = {.begin = NULL},
+};
+
+const struct et_rows *cg_rows_of(const et_mainloop *p) {
+    return &ways[p->plan.rows];
+}

@@ -1,0 +1,47 @@
+/* rows.h - where the rows of a product with weights in registers come from. */
+#ifndef ET_CODEGEN_PRODUCT_ROWS_H
+#define ET_CODEGEN_PRODUCT_ROWS_H
+
+#include "codegen/step/product/product.h"
+
+/* One way: a row of the table in rows.c. */
+struct et_rows {
+    /* Before the first chunk. Values that go from chunk to chunk are put behind sums and weights in
+     * CARRIED; returns how many. */
+    int (*begin)(cg *, et_contract *, val *carried);
+    /* CHUNK's turn has come: where its rows begin in the buffer, in elements; NULL: they are to be
+     * staged, or are in registers. What comes later is asked for. */
+    val (*at)(cg *, const et_contract *, val chunk);
+    /* Fragments of the chunk in registers: by unit, piece and row; NULL: none are. */
+    val *(*fragments)(const et_contract *);
+    void (*next)(cg *, const et_contract *, val chunk); /* it has been multiplied */
+};
+const struct et_rows *cg_rows_of(const et_mainloop *);
+
+/* What to copy to LDS: E at rows row0 + r, r in [0, live), and the k of chunk CHUNK and, with
+ * SLOTS, those after it; rounded to the operand type, zero past the last k. */
+typedef struct {
+    et_expr e;
+    int rowvar, rows; /* rows: at most */
+    val row0, live;   /* row0 NULL: 0 */
+    int local, pitch;
+    val chunk, slots, chunks; /* chunks: how many there are, with slots */
+    int room;                 /* with slots: as of the contraction */
+} et_staging;
+void cg_contract_stage(cg *, const et_contract *, const et_staging *);
+/* Are the rows that the tile before has staged for the step there, where it had the same; all of
+ * those of a chunk? */
+bool cg_rows_still_there(cg *, const et_contract *);
+
+/* ---- rows_ahead.c: copied to LDS some chunks ahead ---- */
+int cg_rows_ahead_begin(cg *, et_contract *, val *carried);
+val cg_rows_ahead_at(cg *, const et_contract *, val chunk);
+
+/* ---- rows_own.c: straight to registers ---- */
+int cg_rows_own_begin(cg *, et_contract *, val *carried);
+val *cg_rows_own_fragments(const et_contract *);
+void cg_rows_own_next(cg *, const et_contract *, val chunk);
+void cg_rows_own_turn(const et_contract *,
+                      int turn); /* of the chunks in registers, which is next */
+
+#endif
