@@ -37,7 +37,8 @@ static void write_region(const struct reader *r) {
     fprintf(r->loops, "# LLVM-MCA-END\n");
 }
 
-/* Products of f32 beside others are none of the task's: they turn scales (step/decode/unscaled.c). */
+/* Products of f32 beside others are none of the task's: they turn scales (step/decode/unscaled.c).
+ */
 static void end_block(struct reader *r) {
     bool of_task = r->task >= 0 && r->task < r->ncode;
     if (of_task && r->flops) r->others[r->task] = true;
