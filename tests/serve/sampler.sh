@@ -13,6 +13,23 @@ for v in 777 1024; do
     "$bin/test_sampler" "table.$v.hsaco" "table.$v" || die "table of $v"
 done
 
+# Rows with NaN, infinities and zeros of both signs in every place: -1 of what is not a number, or where nothing may come; and the likeliest
+# ones are those that the host finds.
+targets='gfx942 gfx1100'
+[ -z "${ETCC_LONG-}" ] || targets='gfx90a gfx942 gfx950 gfx1100 gfx1201'
+for v in 777 1024; do
+    mkdir -p "odd.$v"
+    sed '' "table.$v/config.json" > "odd.$v/config.json"
+    "$bin/nan_rows" $v $v "odd.$v/model.safetensors" table
+    for target in $targets; do
+        for sample in all greedy; do
+            "$bin/etimport" "odd.$v" -o odd.etg --template "$src/tests/serve/table/table.etg.in" --sample $sample --context 64 --slots 16
+            "$bin/etcc" odd.etg --target="$target" -o odd.hsaco
+            "$bin/test_sampler" odd.hsaco "odd.$v" --every || die "$target, $sample: odd table of $v"
+        done
+    done
+done
+
 # A classifier has no next token.
 refuses 1 'does not say what the next token is' "$bin/etimport" "$bin/../checkpoints/vit" -o vit.etg --sample all
 refuses 2 'sample' "$bin/etimport" "$stories" -o x.etg --sample some

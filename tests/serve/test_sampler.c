@@ -1,7 +1,8 @@
-/* test_sampler KERNEL WEIGHTS: tokens that a launch chooses are those that the sampler here chooses
- * from the same logits with the same numbers, alone and with others; and the sampler's are as
- * likely as its parameters say, and those of its definition, worked out another way. KERNEL is a
- * table of logits. */
+/* test_sampler KERNEL WEIGHTS [--every]: tokens that a launch chooses are those that the sampler
+ * here chooses from the same logits with the same numbers, alone and with others; and the sampler's
+ * are as likely as its parameters say, and those of its definition, worked out another way. KERNEL
+ * is a table of logits, of which every row is looked at with --every; it may choose the likeliest
+ * alone. */
 #include "examples/llm/engine/lm.h"
 #include "examples/llm/engine/sampler.h"
 #include <math.h>
@@ -96,6 +97,38 @@ static int32_t here(struct lm *lm, struct sampler *s, const struct wish *w, cons
     int32_t id = sampler_next(s, &w->p, &w->h, row);
     free(row);
     return id;
+}
+
+/* The row of each token, as the kernel alone chooses. */
+static void every_row(struct lm *lm, struct sampler *s, struct wish *w) {
+    const int32_t never[] = {3, 5};
+    int64_t most = lm->max_tokens < MAX_ROWS ? lm->max_tokens : MAX_ROWS, none = 0;
+    lm->by_row = false;
+    for (int64_t from = 0; from < lm->vocab; from += most) {
+        int64_t rows = lm->vocab - from < most ? lm->vocab - from : most;
+        for (int64_t i = 0; i < rows; i++) {
+            draw_wish(&w[i], lm->vocab, never);
+            if (!lm->picks.all) {
+                w[i].p = sampling_greedy();
+                w[i].h.n = w[i].h.prompt = 0;
+                w[i].h.nnever = 0;
+                w[i].masked = false;
+            }
+            ask(lm, s, &w[i], (int32_t)(from + i));
+        }
+        launch(lm);
+        for (int64_t i = 0; i < rows; i++) {
+            int32_t want = here(lm, s, &w[i], lm->logits + i * lm->vocab);
+            w[i].got = lm_chosen(lm, w[i].pick);
+            none += want < 0;
+            if (w[i].got != want) {
+                fprintf(stderr, "token %d: %d and not %d\n", (int)(from + i), (int)w[i].got,
+                        (int)want);
+                die("another token of an odd row", "");
+            }
+        }
+    }
+    if (!none || none == lm->vocab) die("all rows alike", "");
 }
 
 /* Each row of a launch, and some of them again, alone and without their logits. */
@@ -270,14 +303,16 @@ int main(int argc, char **argv) {
     struct lm *lm;
     char err[LLM_ERR];
     struct wish *w = calloc(MAX_ROWS, sizeof *w);
-    if (argc != 3) die("usage:", "test_sampler KERNEL WEIGHTS");
-    check_shares();
-    check_long_rows();
+    bool every = argc == 4 && !strcmp(argv[3], "--every");
+    if (argc != 3 && !every) die("usage:", "test_sampler KERNEL WEIGHTS [--every]");
+    if (!every) check_shares();
+    if (!every) check_long_rows();
     if (!w || !lm_open_only(&kernel, argv[1], argv[2], "auto", &lm, err)) die("open:", err);
     struct sampler *s = sampler_make(lm->vocab);
     for (int i = 0; i < MAX_ROWS; i++)
         w[i].mask = calloc((size_t)lm->vocab, sizeof *w[i].mask);
-    for (int i = 0; s && i < LAUNCHES; i++)
+    if (s && every) every_row(lm, s, w);
+    for (int i = 0; s && !every && i < LAUNCHES; i++)
         compare(lm, s, w);
     for (int i = 0; i < MAX_ROWS; i++)
         free(w[i].mask);

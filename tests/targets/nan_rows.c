@@ -1,6 +1,7 @@
-/* nan_rows ROWS COLUMNS FILE: a safetensors file of an f32 matrix "a" whose rows have NaN, both
- * infinities, zeros of both signs and equal numbers in every place: before, after and among the
- * largest, in all places, in all but one. */
+/* nan_rows ROWS COLUMNS FILE [NAME [WEIGHTS]]: a safetensors file of an f32 matrix, "a" or NAME,
+ * whose rows have NaN, both infinities, zeros of both signs and equal numbers in every place:
+ * before, after and among the largest, in all places, in all but one. WEIGHTS: a file of the
+ * identity, "eye", in bf16. */
 #include "runtime/etrt/safetensors/etrt_safetensors.h"
 #include <math.h>
 #include <stdint.h>
@@ -43,17 +44,25 @@ static float number(int row, int k, int columns) {
 }
 
 int main(int argc, char **argv) {
-    if (argc != 4) return 2;
+    if (argc < 4 || argc > 6) return 2;
     int rows = atoi(argv[1]), columns = atoi(argv[2]);
     float *data = malloc(sizeof(float) * (size_t)rows * (size_t)columns);
-    if (!data) abort();
+    size_t square = (size_t)columns * (size_t)columns;
+    uint16_t *eye = calloc(square, sizeof *eye);
+    if (!data || !eye) abort();
     for (int i = 0; i < rows * columns; i++)
         data[i] = number(i / columns, i % columns, columns);
+    for (int i = 0; i < columns; i++)
+        eye[i * columns + i] = 0x3f80;
     char err[ETRT_ST_ERR];
     struct etrt_st_tensor t = {
-        "a", "F32", 2, {rows, columns}, data, sizeof(float) * (size_t)rows * (size_t)columns};
-    bool ok = etrt_st_write(argv[3], &t, 1, err, sizeof err);
+        argc > 4 ? argv[4] : "a", "F32", 2,
+        {rows, columns},          data,  sizeof(float) * (size_t)rows * (size_t)columns};
+    struct etrt_st_tensor w = {"eye", "BF16", 2, {columns, columns}, eye, square * sizeof *eye};
+    bool ok = etrt_st_write(argv[3], &t, 1, err, sizeof err) &&
+              (argc < 6 || etrt_st_write(argv[5], &w, 1, err, sizeof err));
     if (!ok) printf("%s\n", err);
     free(data);
+    free(eye);
     return !ok;
 }
